@@ -1,0 +1,53 @@
+# The verbs; Meson and Ninja do the work. Build directories: build*/, all disposable.
+FUZZ_SECONDS ?= 60
+MESON_TEST = meson test --print-errorlogs
+SANITIZED = -Dbuildtype=debugoptimized -Db_sanitize
+
+.PHONY: all test demo lint memcheck tsan fuzz bench install clean
+
+all: build/build.ninja
+	@ninja -C build
+
+demo:
+	@tools/install-deps build
+	@$(MAKE) --no-print-directory all
+	@build/gogh demo --out build/demo-summary.json
+
+test:
+	@tools/install-deps test
+	@$(MAKE) --no-print-directory build-test/build.ninja
+	@$(MESON_TEST) -C build-test
+
+lint: build/build.ninja
+	@tools/lint
+
+memcheck: build-memcheck/build.ninja
+	@$(MESON_TEST) -C build-memcheck --suite unit --timeout-multiplier 10 \
+	    --wrapper 'valgrind -q --error-exitcode=1 --leak-check=full --show-leak-kinds=definite'
+
+tsan: build-tsan/build.ninja
+	@$(MESON_TEST) -C build-tsan --suite unit --timeout-multiplier 5
+
+fuzz: build-fuzz/build.ninja
+	@ninja -C build-fuzz
+	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
+
+bench: all
+	@build/gogh bench
+
+install: all
+	@meson install -C build --no-rebuild
+
+clean:
+	@rm -rf build build-*
+
+build/build.ninja:
+	@meson setup build -Dtests=false
+build-test/build.ninja:
+	@meson setup build-test $(SANITIZED)=address,undefined
+build-memcheck/build.ninja:
+	@meson setup build-memcheck -Dbuildtype=debugoptimized
+build-tsan/build.ninja:
+	@meson setup build-tsan $(SANITIZED)=thread
+build-fuzz/build.ninja:
+	@CC=clang meson setup build-fuzz -Dfuzz=true $(SANITIZED)=address,undefined -Db_lundef=false

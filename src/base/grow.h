@@ -1,0 +1,32 @@
+/* grow.h - arrays that double: room for one more element, or the process stops. */
+#ifndef BASE_GROW_H
+#define BASE_GROW_H
+
+#include <assert.h>
+#include <limits.h>
+#include <stdlib.h>
+
+/* Make room in 'array' (heap, 'size' bytes an element, 'n' used of '*cap') for one
+ * more; returns the array, which may have moved.
+ */
+static inline void *grow(void *array, int n, int *cap, size_t size)
+{
+    if (n < *cap)
+        return array;
+    assert(*cap <= INT_MAX / 2);
+    *cap = *cap ? 2 * *cap : 16;
+    void *bigger = realloc(array, (size_t)*cap * size);
+    assert(bigger);    // out of memory: stop; restart replays the journal
+    return bigger;
+}
+
+/* The same for an array that grows in step with others, the last of which keeps 'cap'. */
+static inline void *grow_beside(void *array, int n, int cap, size_t size)
+{
+    return grow(array, n, &cap, size);
+}
+
+#define GROW(array, n, cap) ((array) = grow((array), (n), &(cap), sizeof *(array)))
+#define GROW_BESIDE(array, n, cap) ((array) = grow_beside((array), (n), (cap), sizeof *(array)))
+
+#endif

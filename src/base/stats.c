@@ -1,0 +1,61 @@
+#include "base/stats.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+void samples_init(struct samples *s)
+{
+    *s = (struct samples){ 0 };
+}
+
+void samples_release(struct samples *s)
+{
+    free(s->v);
+    samples_init(s);
+}
+
+void samples_add(struct samples *s, double v)
+{
+    assert(!isnan(v));
+    if (s->n == s->cap) {
+        s->cap = s->cap == 0 ? 64 : s->cap * 2;
+        s->v = reallocarray(s->v, s->cap, sizeof *s->v);
+        if (s->v == NULL)
+            abort();
+    }
+    s->v[s->n++] = v;
+}
+
+double samples_mean(const struct samples *s)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < s->n; i++)
+        sum += s->v[i];
+    return s->n == 0 ? (double)NAN : sum / (double)s->n;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double samples_quantile(struct samples *s, double q)
+{
+    double at, part;
+    size_t i;
+
+    assert(q >= 0 && q <= 1);
+    if (s->n == 0)
+        return (double)NAN;
+    qsort(s->v, s->n, sizeof *s->v, compare);
+    at = q * (double)(s->n - 1);
+    i = (size_t)at;
+    part = at - (double)i;
+    if (i + 1 >= s->n || part == 0)
+        return s->v[i];
+    return s->v[i] + part * (s->v[i + 1] - s->v[i]);
+}

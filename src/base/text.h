@@ -1,0 +1,50 @@
+/* text.h - strict reading of small pieces of text.
+ *
+ * Nothing here guesses: a number is a whole number or a whole decimal, or the
+ * caller hears that it is not.
+ */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A run of bytes inside somebody else's memory; not terminated. */
+struct slice {
+    const char *at;
+    size_t len;
+};
+
+struct slice slice_of(const char *s);
+bool slice_is(struct slice s, const char *word);
+struct slice slice_trim(struct slice s);    // without blanks at either end
+
+/* The whole slice as a finite decimal number ("1e9", "-0.5"); no hex, no "nan",
+ * no blanks. Returns 0, -EINVAL, or -ERANGE when it does not fit a double.
+ */
+int text_to_double(struct slice s, double *out);
+
+/* The whole slice as a decimal integer within [low, high]. 0, -EINVAL or -ERANGE. */
+int text_to_long(struct slice s, long low, long high, long *out);
+
+/* True for well-formed UTF-8 (no surrogates, nothing overlong, no NUL). On false,
+ * '*bad' (if given) is the offset of the first offending byte.
+ */
+bool text_is_utf8(const char *bytes, size_t len, size_t *bad);
+
+/* True when 's' is a name we let into files and tables: 1 to 200 printable bytes,
+ * valid UTF-8, no control characters, no leading or trailing blank.
+ */
+bool text_is_name(struct slice s);
+
+/* Compare without regard to ASCII case and to '-', '_' and ' ' ("RTX 2080 Ti" is
+ * "rtx-2080ti"): how people write GPU and model names.
+ */
+bool text_alike(const char *a, const char *b);
+
+/* How many letters one must add, drop or change to make one of the other, without regard
+ * to case; of the first 100 bytes. To find out what somebody meant.
+ */
+int text_distance(const char *a, const char *b);
+
+#endif
