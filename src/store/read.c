@@ -1,0 +1,289 @@
+/* read.c - rows out, each reader one ordered scan with a callback. */
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "store/inner.h"
+
+/* A scan under way. Readers prepare their own statements, so that they nest. */
+struct scan {
+    struct store *s;
+    sqlite3_stmt *q;
+    const char *what;
+    int rc;    // of SQLite
+};
+
+static void scan_begin(struct scan *c, struct store *s, const char *sql, int64_t after,
+                       const char *what)
+{
+    *c = (struct scan){ .s = s, .what = what };
+    c->rc = sqlite3_prepare_v2(s->db, sql, -1, &c->q, NULL);
+    if (c->rc == SQLITE_OK && sqlite3_bind_parameter_count(c->q) > 0)
+        c->rc = sqlite3_bind_int64(c->q, 1, after);
+}
+
+static bool scan_next(struct scan *c)
+{
+    if (c->rc == SQLITE_OK || c->rc == SQLITE_ROW)
+        c->rc = sqlite3_step(c->q);
+    return c->rc == SQLITE_ROW;
+}
+
+/* 'stopped' is what the callback said, 0 when it never stopped the scan. */
+static int scan_end(struct scan *c, int stopped, struct err *e)
+{
+    int rc = stopped;
+
+    if (rc == 0 && c->rc != SQLITE_DONE)
+        rc = store_fail(c->s, c->rc, c->what, e);
+    sqlite3_finalize(c->q);
+    return rc;
+}
+
+int store_each_gpu_type(struct store *s, store_gpu_type_f *f, void *self, struct err *e)
+{
+    struct scan c;
+    int stopped = 0;
+
+    scan_begin(&c, s,
+               "SELECT id, name, title, source, peak_fp32_flops, peak_fp16_flops,"
+               " bandwidth_bytes_s, mem_bytes, launch_s, idle_w, sleep_w, cap_w, year"
+               " FROM gpu_types ORDER BY id",
+               0, "reading GPU types");
+    while (stopped == 0 && scan_next(&c)) {
+        struct row_gpu_type r = {
+            .id = sqlite3_column_int64(c.q, 0),
+            .name = take_text(c.q, 1),
+            .title = take_text(c.q, 2),
+            .source = take_text(c.q, 3),
+            .peak_fp32_flops = take_real(c.q, 4),
+            .peak_fp16_flops = take_real(c.q, 5),
+            .bandwidth_bytes_s = take_real(c.q, 6),
+            .mem_bytes = take_real(c.q, 7),
+            .launch_s = take_real(c.q, 8),
+            .idle_w = take_real(c.q, 9),
+            .sleep_w = take_real(c.q, 10),
+            .cap_w = take_real(c.q, 11),
+            .year = sqlite3_column_int(c.q, 12),
+        };
+        stopped = f(self, &r);
+    }
+    return scan_end(&c, stopped, e);
+}
+
+int store_each_workload(struct store *s, store_workload_f *f, void *self, struct err *e)
+{
+    struct scan c;
+    int stopped = 0;
+
+    scan_begin(&c, s,
+               "SELECT id, name, batch, is_inference, family, task, dataset, params,"
+               " flop_per_sample, bytes_per_sample, kernels_per_step, cpu_ms_per_sample,"
+               " cpu_ms_per_step, conv, gemm, rnn, sparse FROM workloads ORDER BY id",
+               0, "reading workloads");
+    while (stopped == 0 && scan_next(&c)) {
+        struct row_workload r = {
+            .id = sqlite3_column_int64(c.q, 0),
+            .name = take_text(c.q, 1),
+            .batch = take_real(c.q, 2),
+            .is_inference = sqlite3_column_int(c.q, 3) != 0,
+            .family = take_text(c.q, 4),
+            .task = take_text(c.q, 5),
+            .dataset = take_text(c.q, 6),
+        };
+        for (int i = 0; i < 10; i++)
+            r.number[i] = take_real(c.q, 7 + i);
+        stopped = f(self, &r);
+    }
+    return scan_end(&c, stopped, e);
+}
+
+int store_each_measurement(struct store *s, int64_t after_id, store_measurement_f *f, void *self,
+                           struct err *e)
+{
+    struct scan c;
+    int stopped = 0;
+
+    scan_begin(&c, s,
+               "SELECT id, workload, gpu_type, neighbour, n_gpus, is_spread, fits, limit_w,"
+               " throughput, watts, time_s, duration_s, noise, origin FROM measurements"
+               " WHERE id > ? ORDER BY id",
+               after_id, "reading measurements");
+    while (stopped == 0 && scan_next(&c)) {
+        struct row_measurement r = {
+            .id = sqlite3_column_int64(c.q, 0),
+            .workload = sqlite3_column_int64(c.q, 1),
+            .gpu_type = sqlite3_column_int64(c.q, 2),
+            .neighbour = sqlite3_column_int64(c.q, 3),
+            .n_gpus = sqlite3_column_int(c.q, 4),
+            .is_spread = sqlite3_column_int(c.q, 5) != 0,
+            .fits = sqlite3_column_int(c.q, 6) != 0,
+            .limit_w = take_real(c.q, 7),
+            .throughput = take_real(c.q, 8),
+            .watts = take_real(c.q, 9),
+            .time_s = take_real(c.q, 10),
+            .duration_s = take_real(c.q, 11),
+            .noise = take_real(c.q, 12),
+            .origin = sqlite3_column_int64(c.q, 13),
+        };
+        stopped = f(self, &r);
+    }
+    return scan_end(&c, stopped, e);
+}
+
+int store_each_observation(struct store *s, store_measurement_f *f, void *self, struct err *e)
+{
+    struct scan c;
+    int stopped = 0;
+
+    scan_begin(&c, s,
+               "SELECT id, workload, gpu_type, neighbour, n_gpus, is_spread, fits, limit_w,"
+               " throughput, watts, time_s, noise FROM measurements ORDER BY id",
+               0, "reading measurements");
+    while (stopped == 0 && scan_next(&c)) {
+        struct row_measurement r = {
+            .id = sqlite3_column_int64(c.q, 0),
+            .workload = sqlite3_column_int64(c.q, 1),
+            .gpu_type = sqlite3_column_int64(c.q, 2),
+            .neighbour = sqlite3_column_int64(c.q, 3),
+            .n_gpus = sqlite3_column_int(c.q, 4),
+            .is_spread = sqlite3_column_int(c.q, 5) != 0,
+            .fits = sqlite3_column_int(c.q, 6) != 0,
+            .limit_w = take_real(c.q, 7),
+            .throughput = take_real(c.q, 8),
+            .watts = take_real(c.q, 9),
+            .time_s = take_real(c.q, 10),
+            .duration_s = (double)NAN,
+            .noise = take_real(c.q, 11),
+        };
+        stopped = f(self, &r);
+    }
+    return scan_end(&c, stopped, e);
+}
+
+int store_each_estimate(struct store *s, store_estimate_f *f, void *self, struct err *e)
+{
+    struct scan c;
+    int stopped = 0;
+
+    scan_begin(&c, s,
+               "SELECT workload, gpu_type, neighbour, ln_speed, ln_speed_sd, ln_watts,"
+               " ln_watts_sd, unfit, time_s FROM estimates"
+               " ORDER BY workload, gpu_type, neighbour",
+               0, "reading estimates");
+    while (stopped == 0 && scan_next(&c)) {
+        struct row_estimate r = {
+            .workload = sqlite3_column_int64(c.q, 0),
+            .gpu_type = sqlite3_column_int64(c.q, 1),
+            .neighbour = sqlite3_column_int64(c.q, 2),
+            .ln_speed = take_real(c.q, 3),
+            .ln_speed_sd = take_real(c.q, 4),
+            .ln_watts = take_real(c.q, 5),
+            .ln_watts_sd = take_real(c.q, 6),
+            .unfit = take_real(c.q, 7),
+            .time_s = take_real(c.q, 8),
+        };
+        stopped = f(self, &r);
+    }
+    return scan_end(&c, stopped, e);
+}
+
+int store_each_event(struct store *s, int64_t after_seq, store_event_f *f, void *self,
+                     struct err *e)
+{
+    struct scan c;
+    int stopped = 0;
+
+    scan_begin(&c, s, "SELECT seq, time_s, kind, body FROM events WHERE seq > ? ORDER BY seq",
+               after_seq, "reading the journal");
+    while (stopped == 0 && scan_next(&c)) {
+        struct row_event r = {
+            .seq = sqlite3_column_int64(c.q, 0),
+            .time_s = take_real(c.q, 1),
+            .kind = take_text(c.q, 2),
+            .body = take_text(c.q, 3),
+        };
+        stopped = f(self, &r);
+    }
+    return scan_end(&c, stopped, e);
+}
+
+int store_each_node(struct store *s, store_node_f *f, void *self, struct err *e)
+{
+    struct scan c;
+    int stopped = 0;
+
+    scan_begin(&c, s, "SELECT id, name, body FROM nodes ORDER BY id", 0, "reading nodes");
+    while (stopped == 0 && scan_next(&c)) {
+        struct row_node r = {
+            .id = sqlite3_column_int64(c.q, 0),
+            .name = take_text(c.q, 1),
+            .body = take_text(c.q, 2),
+        };
+        stopped = f(self, &r);
+    }
+    return scan_end(&c, stopped, e);
+}
+
+int store_each_gpu(struct store *s, store_gpu_f *f, void *self, struct err *e)
+{
+    struct scan c;
+    int stopped = 0;
+
+    scan_begin(&c, s, "SELECT id, node, slot, type, body FROM gpus ORDER BY id", 0, "reading GPUs");
+    while (stopped == 0 && scan_next(&c)) {
+        struct row_gpu r = {
+            .id = sqlite3_column_int64(c.q, 0),
+            .node = sqlite3_column_int64(c.q, 1),
+            .slot = sqlite3_column_int(c.q, 2),
+            .type = take_text(c.q, 3),
+            .body = take_text(c.q, 4),
+        };
+        stopped = f(self, &r);
+    }
+    return scan_end(&c, stopped, e);
+}
+
+int store_each_job(struct store *s, store_job_f *f, void *self, struct err *e)
+{
+    struct scan c;
+    int stopped = 0;
+
+    scan_begin(&c, s, "SELECT id, state, owner, body FROM jobs ORDER BY id", 0, "reading jobs");
+    while (stopped == 0 && scan_next(&c)) {
+        struct row_job r = {
+            .id = sqlite3_column_int64(c.q, 0),
+            .state = take_text(c.q, 1),
+            .owner = take_text(c.q, 2),
+            .body = take_text(c.q, 3),
+        };
+        stopped = f(self, &r);
+    }
+    return scan_end(&c, stopped, e);
+}
+
+int store_count(struct store *s, const char *table, int64_t *n, struct err *e)
+{
+    static const char *const tables[] = {
+        "gpu_types", "workloads", "origins", "measurements", "estimates", "events",
+        "nodes",     "gpus",      "jobs",    "models",       "meta",
+    };
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        struct scan c;
+        char sql[64];
+
+        if (strcmp(table, tables[i]) != 0)
+            continue;
+        snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", tables[i]);
+        scan_begin(&c, s, sql, 0, "counting rows");
+        *n = 0;
+        while (scan_next(&c))
+            *n = sqlite3_column_int64(c.q, 0);
+        return scan_end(&c, 0, e);
+    }
+    return err_set(e, EINVAL, "the store has no table '%s'", table);
+}

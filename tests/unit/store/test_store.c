@@ -1,0 +1,745 @@
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "store/inner.h"
+#include "unit/suite.h"
+
+static char dir[256], path[300];
+
+static void set_up(void)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    snprintf(dir, sizeof(dir), "%s/gogh-store-XXXXXX", tmp != NULL ? tmp : "/tmp");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/a.db", dir);
+}
+
+static void remove_file(const char *suffix)
+{
+    char name[320];
+
+    snprintf(name, sizeof(name), "%s%s", path, suffix);
+    unlink(name);
+}
+
+static void tear_down(void)
+{
+    chmod(dir, 0700);
+    remove_file("");
+    remove_file("-wal");
+    remove_file("-shm");
+    rmdir(dir);
+}
+
+static struct store *open_store(enum store_mode mode)
+{
+    struct store *s;
+    struct err e = { 0 };
+
+    ck_assert_msg(store_open(path, mode, &s, &e) == 0, "%s", e.text);
+    return s;
+}
+
+static void run_sql(const char *sql)
+{
+    sqlite3 *db;
+
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+static int64_t count(struct store *s, const char *table)
+{
+    int64_t n = -1;
+
+    ck_assert_int_eq(store_count(s, table, &n, NULL), 0);
+    return n;
+}
+
+/* One type, two workloads and 'n' measurements, committed. */
+static void fill(struct store *s, int n)
+{
+    struct row_gpu_type type = { .name = "v100", .title = "V", .cap_w = 250, .idle_w = NAN };
+    struct row_workload one = { .name = "one", .batch = 16, .family = "f" };
+    struct row_workload two = { .name = "two", .batch = NAN, .is_inference = true };
+    int64_t t, a, b;
+
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    ck_assert_int_eq(store_put_gpu_type(s, &type, &t, NULL), 0);
+    ck_assert_int_eq(store_put_workload(s, &one, &a, NULL), 0);
+    ck_assert_int_eq(store_put_workload(s, &two, &b, NULL), 0);
+    for (int i = 0; i < n; i++) {
+        struct row_measurement m = {
+            .workload = a,
+            .gpu_type = t,
+            .neighbour = i % 2 == 1 ? b : 0,
+            .n_gpus = 1,
+            .fits = true,
+            .limit_w = NAN,
+            .throughput = 1 + i,
+            .watts = NAN,
+            .time_s = i,
+            .duration_s = 60,
+            .noise = NAN,
+        };
+        ck_assert_int_eq(store_add_measurement(s, &m, NULL), 0);
+    }
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+}
+
+/* ---- whose file ---- */
+
+static void write_bytes(const char *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+static void make_nothing(void)
+{
+}
+static void make_empty(void)
+{
+    write_bytes("", 0);
+}
+static void make_text(void)
+{
+    char text[4096];
+
+    memset(text, 'x', sizeof(text));
+    write_bytes(text, sizeof(text));
+}
+static void make_short_text(void)
+{
+    write_bytes("hello", 5);
+}
+static void make_foreign(void)
+{
+    run_sql("CREATE TABLE t (x); PRAGMA application_id = 7");
+}
+static void make_unmarked(void)
+{
+    run_sql("CREATE TABLE measurements (x)");
+}
+static void make_newer(void)
+{
+    store_close(open_store(STORE_CREATE));
+    run_sql("PRAGMA user_version = 99");
+}
+static void make_negative(void)
+{
+    store_close(open_store(STORE_CREATE));
+    run_sql("PRAGMA user_version = -1");
+}
+static void make_truncated(void)
+{
+    struct store *s = open_store(STORE_CREATE);
+
+    fill(s, 2000);
+    store_close(s);
+    ck_assert_int_eq(truncate(path, 8192), 0);
+}
+static void make_directory(void)
+{
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+}
+
+static const struct {
+    const char *name;
+    void (*make)(void);
+    enum store_mode mode;
+    int rc;
+    const char *cure;
+} refusals[] = {
+    { "a store that is not there cannot be read", make_nothing, STORE_READ, -ENOENT, "import" },
+    { "a store that is not there cannot be written", make_nothing, STORE_WRITE, -ENOENT, "import" },
+    { "an empty file is no store to read", make_empty, STORE_READ, -EINVAL, "import" },
+    { "a file of text is refused", make_text, STORE_CREATE, -EINVAL, "give the path" },
+    { "a short file of text is refused", make_short_text, STORE_CREATE, -EINVAL, "give the path" },
+    { "another program's database is refused", make_foreign, STORE_CREATE, -EINVAL, "another" },
+    { "a database without our mark is refused", make_unmarked, STORE_CREATE, -EINVAL, "another" },
+    { "a newer store is refused", make_newer, STORE_CREATE, -EINVAL, "upgrade" },
+    { "a newer store is refused for reading", make_newer, STORE_READ, -EINVAL, "upgrade" },
+    { "a negative version is refused", make_negative, STORE_CREATE, -EINVAL, "restore a copy" },
+    { "a negative version is refused for reading", make_negative, STORE_READ, -EINVAL, "damaged" },
+    { "a truncated store is refused", make_truncated, STORE_READ, -EIO, "restore" },
+    { "a directory is refused", make_directory, STORE_CREATE, -EINVAL, "path of a store" },
+};
+
+START_TEST(a_file_that_is_not_ours_is_refused_with_a_cure)
+{
+    struct store *s = (struct store *)1;
+    struct err e = { 0 };
+    int rc;
+
+    refusals[_i].make();
+    rc = store_open(path, refusals[_i].mode, &s, &e);
+    ck_assert_msg(rc == refusals[_i].rc, "%s: %d %s", refusals[_i].name, rc, e.text);
+    ck_assert_ptr_null(s);
+    ck_assert_msg(strstr(e.text, refusals[_i].cure) != NULL, "%s: %s", refusals[_i].name, e.text);
+    ck_assert_msg(strstr(e.text, path) != NULL, "%s: %s", refusals[_i].name, e.text);
+    if (refusals[_i].make == make_directory)
+        rmdir(path);
+}
+END_TEST
+
+START_TEST(a_refused_database_is_left_as_it_was)
+{
+    struct store *s;
+    struct stat before, after;
+
+    make_foreign();
+    ck_assert_int_eq(stat(path, &before), 0);
+    ck_assert_int_lt(store_open(path, STORE_CREATE, &s, NULL), 0);
+    ck_assert_int_eq(stat(path, &after), 0);
+    ck_assert_int_eq(before.st_size, after.st_size);
+    ck_assert_int_eq(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+}
+END_TEST
+
+START_TEST(a_missing_directory_says_so)
+{
+    struct store *s;
+    struct err e = { 0 };
+    char deep[400];
+
+    snprintf(deep, sizeof(deep), "%s/none/a.db", dir);
+    ck_assert_int_lt(store_open(deep, STORE_CREATE, &s, &e), 0);
+    ck_assert_ptr_nonnull(strstr(e.text, "directory"));
+}
+END_TEST
+
+/* ---- rows ---- */
+
+struct seen {
+    int n;
+    double sum;
+};
+
+static int see_measurement(void *self, const struct row_measurement *r)
+{
+    struct seen *seen = self;
+
+    ck_assert_int_eq(r->id, seen->n + 1);
+    ck_assert(isnan(r->limit_w) && isnan(r->watts) && isnan(r->noise));
+    ck_assert_double_eq(r->duration_s, 60);
+    ck_assert_int_eq(r->neighbour, seen->n % 2 == 1 ? 2 : 0);
+    ck_assert(r->fits && !r->is_spread && r->origin == 0);
+    seen->sum += r->throughput;
+    seen->n++;
+    return 0;
+}
+
+static int see_workload(void *self, const struct row_workload *r)
+{
+    int *n = self;
+
+    if (*n == 0) {
+        ck_assert_str_eq(r->name, "one");
+        ck_assert_double_eq(r->batch, 16);
+        ck_assert_str_eq(r->family, "f");
+    } else {
+        ck_assert(isnan(r->batch) && r->is_inference && r->family == NULL);
+    }
+    ++*n;
+    return 0;
+}
+
+START_TEST(rows_come_back_as_they_went_in)
+{
+    struct store *s = open_store(STORE_CREATE);
+    struct seen seen = { 0 };
+    int n = 0;
+
+    fill(s, 10);
+    store_close(s);
+    s = open_store(STORE_READ);
+    ck_assert_int_eq(store_each_measurement(s, 0, see_measurement, &seen, NULL), 0);
+    ck_assert_int_eq(seen.n, 10);
+    ck_assert_double_eq(seen.sum, 55);
+    ck_assert_int_eq(store_each_workload(s, see_workload, &n, NULL), 0);
+    ck_assert_int_eq(n, 2);
+    store_close(s);
+}
+END_TEST
+
+static int stop_at_two(void *self, const struct row_measurement *r)
+{
+    ++*(int *)self;
+    return r->id == 2 ? 42 : 0;
+}
+
+START_TEST(a_callback_stops_a_scan_with_its_own_answer)
+{
+    struct store *s = open_store(STORE_CREATE);
+    int n = 0;
+
+    fill(s, 5);
+    ck_assert_int_eq(store_each_measurement(s, 0, stop_at_two, &n, NULL), 42);
+    ck_assert_int_eq(n, 2);
+    store_close(s);
+}
+END_TEST
+
+START_TEST(putting_the_same_name_again_keeps_its_id)
+{
+    struct store *s = open_store(STORE_CREATE);
+    struct row_workload r = { .name = "one", .batch = 16, .family = "g" };
+    int64_t id = 0;
+
+    fill(s, 1);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    ck_assert_int_eq(store_put_workload(s, &r, &id, NULL), 0);
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+    ck_assert_int_eq(id, 1);
+    ck_assert_int_eq(count(s, "workloads"), 2);
+    store_close(s);
+}
+END_TEST
+
+static int note_type(void *self, const struct row_gpu_type *r)
+{
+    *(struct row_gpu_type *)self = *r;
+    return 0;
+}
+
+static int note_workload(void *self, const struct row_workload *r)
+{
+    if (r->id == 1)
+        *(struct row_workload *)self = *r;
+    return 0;
+}
+
+START_TEST(filling_keeps_what_is_known_and_putting_replaces_it)
+{
+    struct store *s = open_store(STORE_CREATE);
+    struct row_gpu_type type = {
+        .name = "v100", .cap_w = 300, .idle_w = 25, .sleep_w = NAN, .mem_bytes = NAN, .year = 2017
+    };
+    struct row_workload one = { .name = "one", .batch = 99, .family = "g", .task = "t" };
+    struct row_gpu_type t;
+    struct row_workload w;
+
+    fill(s, 1);    // cap_w 250, family "f"
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    ck_assert_int_eq(store_fill_gpu_type(s, &type, NULL, NULL), 0);
+    ck_assert_int_eq(store_fill_workload(s, &one, NULL, NULL), 0);
+    ck_assert_int_eq(store_each_gpu_type(s, note_type, &t, NULL), 0);
+    ck_assert_int_eq(store_each_workload(s, note_workload, &w, NULL), 0);
+    ck_assert(t.cap_w == 250 && t.idle_w == 25 && t.year == 2017);
+    ck_assert(w.batch == 16);
+    type.idle_w = NAN;
+    type.year = 0;
+    one.task = NULL;
+    ck_assert_int_eq(store_put_gpu_type(s, &type, NULL, NULL), 0);
+    ck_assert_int_eq(store_put_workload(s, &one, NULL, NULL), 0);
+    ck_assert_int_eq(store_each_gpu_type(s, note_type, &t, NULL), 0);
+    ck_assert_int_eq(store_each_workload(s, note_workload, &w, NULL), 0);
+    ck_assert(t.cap_w == 300 && t.idle_w == 25 && t.year == 2017);
+    ck_assert(w.batch == 99);
+    store_close(s);
+}
+END_TEST
+
+START_TEST(what_is_rolled_back_was_never_there)
+{
+    struct store *s = open_store(STORE_CREATE);
+    struct row_measurement m = { .workload = 1, .gpu_type = 1, .n_gpus = 1, .fits = true };
+
+    fill(s, 3);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    ck_assert_int_eq(store_add_measurement(s, &m, NULL), 0);
+    store_rollback(s);
+    ck_assert_int_eq(count(s, "measurements"), 3);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    ck_assert_int_eq(store_add_measurement(s, &m, NULL), 0);
+    store_close(s);    // closing without a commit undoes as well
+    s = open_store(STORE_READ);
+    ck_assert_int_eq(count(s, "measurements"), 3);
+    store_close(s);
+}
+END_TEST
+
+START_TEST(a_row_that_refers_to_nothing_is_refused)
+{
+    struct store *s = open_store(STORE_CREATE);
+    struct row_measurement m = { .workload = 77, .gpu_type = 1, .n_gpus = 1, .fits = true };
+    struct err e = { 0 };
+
+    fill(s, 1);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    ck_assert_int_eq(store_add_measurement(s, &m, &e), -EINVAL);
+    store_rollback(s);
+    store_close(s);
+}
+END_TEST
+
+static const char *const changes[] = {
+    "UPDATE measurements SET throughput = 1",
+    "DELETE FROM measurements",
+    "UPDATE events SET kind = 'x'",
+    "DELETE FROM events",
+    "INSERT OR REPLACE INTO measurements (id, workload, gpu_type, n_gpus, is_spread, fits, time_s)"
+    " VALUES (1, 1, 1, 1, 0, 1, 0)",
+    "INSERT OR REPLACE INTO events VALUES (1, 2, 'x', '{}')",
+};
+
+START_TEST(measurements_and_events_cannot_be_changed)
+{
+    struct store *s = open_store(STORE_CREATE);
+
+    fill(s, 2);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    ck_assert_int_eq(store_append_event(s, 1, "k", "{}", NULL, NULL), 0);
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+    ck_assert_int_ne(sqlite3_exec(s->db, changes[_i], NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_ptr_nonnull(strstr(sqlite3_errmsg(s->db), "append-only"));
+    store_close(s);
+}
+END_TEST
+
+START_TEST(an_origin_is_known_by_kind_and_digest)
+{
+    struct store *s = open_store(STORE_CREATE);
+    int64_t id = 5, made;
+
+    ck_assert_int_eq(store_find_origin(s, "gavel", "abc", &id, NULL), 0);
+    ck_assert_int_eq(id, 0);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    ck_assert_int_eq(store_add_origin(s, "gavel", "f.json", "abc", 1, &made, NULL), 0);
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+    ck_assert_int_eq(store_find_origin(s, "gavel", "abc", &id, NULL), 0);
+    ck_assert_int_eq(id, made);
+    ck_assert_int_eq(store_find_origin(s, "csv", "abc", &id, NULL), 0);
+    ck_assert_int_eq(id, 0);
+    store_close(s);
+}
+END_TEST
+
+/* ---- journal, checkpoint, models ---- */
+
+static int see_event(void *self, const struct row_event *r)
+{
+    int64_t *last = self;
+
+    ck_assert_int_eq(r->seq, *last + 1);
+    ck_assert_str_eq(r->kind, "tick");
+    *last = r->seq;
+    return 0;
+}
+
+START_TEST(events_are_numbered_without_gaps)
+{
+    struct store *s = open_store(STORE_CREATE);
+    int64_t seq, last = 1;
+
+    for (int round = 0; round < 3; round++) {
+        ck_assert_int_eq(store_begin(s, NULL), 0);
+        ck_assert_int_eq(store_append_event(s, round, "tick", "{}", &seq, NULL), 0);
+        if (round == 1)
+            store_rollback(s);
+        else
+            ck_assert_int_eq(store_commit(s, NULL), 0);
+    }
+    ck_assert_int_eq(seq, 2);
+    ck_assert_int_eq(store_each_event(s, 1, see_event, &last, NULL), 0);
+    ck_assert_int_eq(last, 2);
+    store_close(s);
+}
+END_TEST
+
+static int see_job(void *self, const struct row_job *r)
+{
+    ck_assert_str_eq(r->state, "waiting");
+    ck_assert_ptr_null(r->owner);
+    ++*(int *)self;
+    return 0;
+}
+
+START_TEST(a_checkpoint_replaces_the_one_before)
+{
+    struct store *s = open_store(STORE_CREATE);
+    int64_t seq = -1;
+    int n = 0;
+
+    ck_assert_int_eq(store_checkpoint_seq(s, &seq, NULL), 0);
+    ck_assert_int_eq(seq, 0);
+    for (int round = 1; round <= 2; round++) {
+        struct row_node node = { .id = round, .name = "n", .body = "{}" };
+        struct row_gpu gpu = { .id = round, .node = round, .type = "v100", .body = "{}" };
+        struct row_job job = { .id = round, .state = "waiting", .body = "{}" };
+
+        ck_assert_int_eq(store_begin(s, NULL), 0);
+        ck_assert_int_eq(store_clear_checkpoint(s, NULL), 0);
+        ck_assert_int_eq(store_put_node(s, &node, NULL), 0);
+        ck_assert_int_eq(store_put_gpu(s, &gpu, NULL), 0);
+        ck_assert_int_eq(store_put_job(s, &job, NULL), 0);
+        ck_assert_int_eq(store_mark_checkpoint(s, 10 * round, NULL), 0);
+        ck_assert_int_eq(store_commit(s, NULL), 0);
+    }
+    ck_assert_int_eq(store_checkpoint_seq(s, &seq, NULL), 0);
+    ck_assert_int_eq(seq, 20);
+    ck_assert_int_eq(store_each_job(s, see_job, &n, NULL), 0);
+    ck_assert_int_eq(n, 1);
+    ck_assert_int_eq(count(s, "gpus"), 1);
+    store_close(s);
+}
+END_TEST
+
+START_TEST(the_newest_model_of_a_name_is_found)
+{
+    struct store *s = open_store(STORE_CREATE);
+    void *bytes;
+    size_t len;
+
+    ck_assert_int_eq(store_get_model(s, "p1", &bytes, &len, NULL), -ENOENT);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    ck_assert_int_eq(store_put_model(s, "p1", 1, "old", 3, NULL), 0);
+    ck_assert_int_eq(store_put_model(s, "p1", 2, "newer", 5, NULL), 0);
+    ck_assert_int_eq(store_put_model(s, "p2", 3, "", 0, NULL), 0);
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+    ck_assert_int_eq(store_get_model(s, "p1", &bytes, &len, NULL), 0);
+    ck_assert_uint_eq(len, 5);
+    ck_assert_mem_eq(bytes, "newer", 5);
+    free(bytes);
+    ck_assert_int_eq(store_get_model(s, "p2", &bytes, &len, NULL), 0);
+    ck_assert_uint_eq(len, 0);
+    free(bytes);
+    store_close(s);
+}
+END_TEST
+
+/* ---- the world fails ---- */
+
+START_TEST(a_full_disk_is_an_error_and_nothing_is_half_written)
+{
+    struct store *s = open_store(STORE_CREATE);
+    struct row_measurement m = { .workload = 1, .gpu_type = 1, .n_gpus = 1, .fits = true };
+    struct err e = { 0 };
+    int rc = 0;
+
+    fill(s, 3);
+    sqlite3_exec(s->db, "PRAGMA max_page_count = 40", NULL, NULL, NULL);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    for (int i = 0; i < 100000 && rc == 0; i++)
+        rc = store_add_measurement(s, &m, &e);
+    ck_assert_int_eq(rc, -ENOSPC);
+    ck_assert_ptr_nonnull(strstr(e.text, "disk is full"));
+    store_rollback(s);
+    store_close(s);
+    s = open_store(STORE_READ);
+    ck_assert_int_eq(count(s, "measurements"), 3);
+    store_close(s);
+}
+END_TEST
+
+START_TEST(a_second_writer_hears_that_the_store_is_busy)
+{
+    struct store *first = open_store(STORE_CREATE), *second;
+    struct err e = { 0 };
+
+    fill(first, 3);
+    second = open_store(STORE_WRITE);
+    sqlite3_busy_timeout(second->db, 1);    // nobody will let go: do not wait
+    ck_assert_int_eq(store_begin(first, NULL), 0);
+    ck_assert_int_eq(store_begin(second, &e), -EBUSY);
+    ck_assert_ptr_nonnull(strstr(e.text, "try again"));
+    ck_assert_int_eq(count(second, "measurements"), 3);    // reading goes on
+    store_rollback(first);
+    ck_assert_int_eq(store_begin(second, NULL), 0);
+    store_rollback(second);
+    store_close(second);
+    store_close(first);
+}
+END_TEST
+
+START_TEST(the_path_is_put_in_front_of_an_error_once)
+{
+    struct store *s = open_store(STORE_CREATE);
+    char want[400];
+    struct err e = { 0 };
+
+    snprintf(want, sizeof(want), "%s: row 3 is odd", path);
+    snprintf(e.text, sizeof(e.text), "row 3 is odd");
+    store_blame(s, &e);
+    ck_assert_str_eq(e.text, want);
+    store_blame(s, &e);
+    ck_assert_str_eq(e.text, want);
+    store_close(s);
+}
+END_TEST
+
+START_TEST(a_reader_sees_commits_of_a_live_writer)
+{
+    struct store *writer = open_store(STORE_CREATE), *reader;
+
+    fill(writer, 3);
+    reader = open_store(STORE_READ);
+    ck_assert(!store_is_writable(reader));
+    ck_assert_int_eq(count(reader, "measurements"), 3);
+    fill(writer, 2);
+    ck_assert_int_eq(count(reader, "measurements"), 5);
+    ck_assert_int_eq(store_begin(reader, NULL), -EROFS);
+    store_close(reader);
+    store_close(writer);
+}
+END_TEST
+
+START_TEST(a_reader_that_holds_sees_one_moment)
+{
+    struct store *writer = open_store(STORE_CREATE), *reader;
+
+    fill(writer, 3);
+    reader = open_store(STORE_READ);
+    ck_assert_int_eq(store_hold(reader, NULL), 0);
+    ck_assert_int_eq(store_hold(reader, NULL), 0);
+    ck_assert_int_eq(count(reader, "measurements"), 3);
+    fill(writer, 2);
+    ck_assert_int_eq(count(reader, "measurements"), 3);
+    store_let_go(reader);
+    ck_assert_int_eq(count(reader, "measurements"), 3);    // the outer hold still stands
+    store_let_go(reader);
+    ck_assert_int_eq(count(reader, "measurements"), 5);
+    store_close(reader);
+    store_close(writer);
+}
+END_TEST
+
+START_TEST(reading_leaves_no_files_behind)
+{
+    struct stat st;
+    char log_path[320];
+
+    store_close(open_store(STORE_CREATE));
+    store_close(open_store(STORE_READ));
+    snprintf(log_path, sizeof(log_path), "%s-wal", path);
+    ck_assert_int_lt(stat(log_path, &st), 0);
+}
+END_TEST
+
+/* Root may write anywhere; for other users this takes the immutable way in. */
+START_TEST(a_store_in_a_read_only_directory_can_be_read)
+{
+    struct store *s = open_store(STORE_CREATE);
+    struct err e = { 0 };
+    char slashes[320];
+
+    fill(s, 4);
+    store_close(s);
+    chmod(path, 0400);
+    chmod(dir, 0500);
+    s = open_store(STORE_READ);
+    ck_assert_int_eq(count(s, "measurements"), 4);
+    store_close(s);
+    snprintf(slashes, sizeof(slashes), "/%s", path);    // "//x": no name of a host
+    ck_assert_msg(store_open(slashes, STORE_READ, &s, &e) == 0, "%s", e.text);
+    store_close(s);
+    if (geteuid() != 0) {
+        ck_assert_int_eq(store_open(path, STORE_WRITE, &s, &e), -EACCES);
+        ck_assert_ptr_nonnull(strstr(e.text, "writable"));
+    }
+}
+END_TEST
+
+/* ---- migrations ---- */
+
+START_TEST(each_migration_runs_once_and_failures_undo_it)
+{
+    static const char *const steps[] = {
+        NULL,    // version 1 is what open made
+        "CREATE TABLE extra (x INTEGER) STRICT",
+        "INSERT INTO extra VALUES (1); CREATE TABLE extra (x)",
+    };
+    struct store *s = open_store(STORE_CREATE);
+    struct err e = { 0 };
+    sqlite3_stmt *q;
+
+    ck_assert_int_eq(store_n_migrations, 1);
+    ck_assert_int_eq(store_migrate(s, steps, 2, &e), 0);
+    ck_assert_int_eq(store_migrate(s, steps, 2, &e), 0);
+    ck_assert_int_lt(store_migrate(s, steps, 3, &e), 0);
+    ck_assert_int_eq(sqlite3_prepare_v2(s->db, "SELECT count(*) FROM extra", -1, &q, NULL), 0);
+    ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
+    ck_assert_int_eq(sqlite3_column_int(q, 0), 0);
+    sqlite3_finalize(q);
+    store_close(s);
+}
+END_TEST
+
+START_TEST(an_older_store_is_not_read_but_migrated_by_a_writer)
+{
+    struct store *s;
+    struct err e = { 0 };
+
+    make_foreign();
+    run_sql("DROP TABLE t; PRAGMA application_id = 1196377928");    // version 0 of ours
+    ck_assert_int_eq(store_open(path, STORE_READ, &s, &e), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(e.text, "older"));
+    s = open_store(STORE_WRITE);
+    ck_assert_int_eq(count(s, "measurements"), 0);
+    store_close(s);
+}
+END_TEST
+
+START_TEST(a_store_in_memory_works_and_leaves_nothing)
+{
+    struct store *s;
+
+    ck_assert_int_eq(store_open(":memory:", STORE_CREATE, &s, NULL), 0);
+    fill(s, 7);
+    ck_assert_int_eq(count(s, "measurements"), 7);
+    ck_assert_int_eq(store_count(s, "no_such_table", &(int64_t){ 0 }, NULL), -EINVAL);
+    store_close(s);
+    store_close(NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store");
+    TCase *t = tcase_create("store");
+
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_loop_test(t, a_file_that_is_not_ours_is_refused_with_a_cure, 0,
+                        sizeof(refusals) / sizeof(refusals[0]));
+    tcase_add_test(t, a_refused_database_is_left_as_it_was);
+    tcase_add_test(t, a_missing_directory_says_so);
+    tcase_add_test(t, rows_come_back_as_they_went_in);
+    tcase_add_test(t, a_callback_stops_a_scan_with_its_own_answer);
+    tcase_add_test(t, putting_the_same_name_again_keeps_its_id);
+    tcase_add_test(t, filling_keeps_what_is_known_and_putting_replaces_it);
+    tcase_add_test(t, what_is_rolled_back_was_never_there);
+    tcase_add_test(t, a_row_that_refers_to_nothing_is_refused);
+    tcase_add_loop_test(t, measurements_and_events_cannot_be_changed, 0,
+                        sizeof(changes) / sizeof(changes[0]));
+    tcase_add_test(t, an_origin_is_known_by_kind_and_digest);
+    tcase_add_test(t, events_are_numbered_without_gaps);
+    tcase_add_test(t, a_checkpoint_replaces_the_one_before);
+    tcase_add_test(t, the_newest_model_of_a_name_is_found);
+    tcase_add_test(t, a_full_disk_is_an_error_and_nothing_is_half_written);
+    tcase_add_test(t, a_second_writer_hears_that_the_store_is_busy);
+    tcase_add_test(t, the_path_is_put_in_front_of_an_error_once);
+    tcase_add_test(t, a_reader_sees_commits_of_a_live_writer);
+    tcase_add_test(t, a_reader_that_holds_sees_one_moment);
+    tcase_add_test(t, reading_leaves_no_files_behind);
+    tcase_add_test(t, a_store_in_a_read_only_directory_can_be_read);
+    tcase_add_test(t, each_migration_runs_once_and_failures_undo_it);
+    tcase_add_test(t, an_older_store_is_not_read_but_migrated_by_a_writer);
+    tcase_add_test(t, a_store_in_memory_works_and_leaves_nothing);
+    suite_add_tcase(suite, t);
+    return suite_run(suite);
+}
