@@ -1,0 +1,54 @@
+/* gpu_type.h - what a kind of GPU can do and what it draws.
+ *
+ * Made from the built-in table (gpu_type_table.c, public figures with sources),
+ * from 'gputype' lines of a configuration or cluster file, or from the store.
+ * Read by every room to the right. Never changed once a run has begun.
+ */
+#ifndef CATALOG_GPU_TYPE_H
+#define CATALOG_GPU_TYPE_H
+
+#include <stddef.h>
+
+#include "base/text.h"
+
+struct err;
+
+/* Figures are per device that a job can be given: a K80 is one of its two dies,
+ * an MI250X one of its two. Dense rates, never with sparsity.
+ */
+struct gpu_type {
+    const char *name;            // e.g. "v100-16"
+    const char *title;           // e.g. "NVIDIA Tesla V100 PCIe 16 GB"
+    double peak_fp32_flops;      // FLOP/s
+    double peak_fp16_flops;      // FLOP/s, tensor or matrix cores where there are any
+    double bandwidth_bytes_s;    // device memory, bytes/s
+    double mem_bytes;            // device memory, bytes
+    double launch_s;             // one kernel launch as the device sees it
+    double idle_w;               // powered, no job
+    double sleep_w;              // deepest state that wakes in seconds
+    double cap_w;                // default power limit (TDP)
+    int year;                    // of introduction
+    const char *source;          // where the figures are from
+};
+
+/* The built-in type called 'name' or one of its aliases ("v100" is "v100-16"), by
+ * text_alike; NULL when there is none.
+ */
+const struct gpu_type *gpu_type_builtin(const char *name);
+
+/* All built-in types, oldest first. */
+const struct gpu_type *gpu_type_builtin_all(int *n);
+
+/* Set one figure of 't' by its key as written in configuration files: peak_fp32
+ * (TFLOP/s), peak_fp16 (TFLOP/s), bandwidth (GB/s), memory (GiB), launch (us),
+ * idle, sleep, cap (W), year. -EINVAL: no such key (the text lists them), not a
+ * number, or out of its plausible range (the text gives the range).
+ */
+int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struct err *e);
+
+/* 0 when every figure is present and sane (finite, positive, sleep <= idle <= cap; only
+ * sleep may be 0); -EINVAL names the figure that is not and how to give it.
+ */
+int gpu_type_check(const struct gpu_type *t, struct err *e);
+
+#endif

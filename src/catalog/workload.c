@@ -1,0 +1,198 @@
+#include "catalog/workload.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+/* The numeric features in CSV order, with ranges that refuse slips of unit. The largest
+ * models of today are within a hundredth of the upper ends.
+ */
+static const struct number {
+    size_t offset;    // of a double in struct workload
+    double high;      // the lowest is 0
+} numbers[WORKLOAD_NUMBERS] = {
+    { offsetof(struct workload, params), 1e14 },
+    { offsetof(struct workload, flop_per_sample), 1e18 },
+    { offsetof(struct workload, bytes_per_sample), 1e15 },
+    { offsetof(struct workload, kernels_per_step), 1e7 },
+    { offsetof(struct workload, cpu_ms_per_sample), 1e6 },
+    { offsetof(struct workload, cpu_ms_per_step), 1e7 },
+    { offsetof(struct workload, conv), 1 },
+    { offsetof(struct workload, gemm), 1 },
+    { offsetof(struct workload, rnn), 1 },
+    { offsetof(struct workload, sparse), 1 },
+};
+
+const char *const workload_number_names[WORKLOAD_NUMBERS] = {
+    "params",
+    "flop_per_sample",
+    "bytes_per_sample",
+    "kernels_per_step",
+    "cpu_ms_per_sample",
+    "cpu_ms_per_step",
+    "conv",
+    "gemm",
+    "rnn",
+    "sparse",
+};
+
+#define KEYS                                                                               \
+    "family, task, dataset, params, flop_per_sample, bytes_per_sample, kernels_per_step, " \
+    "cpu_ms_per_sample, cpu_ms_per_step, conv, gemm, rnn, sparse, batch, inference"
+
+double workload_number(const struct workload *w, int i)
+{
+    double value;
+
+    assert(i >= 0 && i < WORKLOAD_NUMBERS);
+    memcpy(&value, (const char *)w + numbers[i].offset, sizeof value);
+    return value;
+}
+
+void workload_set_number(struct workload *w, int i, double value)
+{
+    assert(i >= 0 && i < WORKLOAD_NUMBERS);
+    memcpy((char *)w + numbers[i].offset, &value, sizeof value);
+}
+
+void workload_init(struct workload *w, const char *name)
+{
+    *w = (struct workload){ .name = name, .batch = NAN };
+    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+        workload_set_number(w, i, NAN);
+}
+
+struct workload_step workload_step(const struct workload *w)
+{
+    double batch = isnan(w->batch) ? 1 : w->batch;
+    double moved = w->bytes_per_sample * batch;
+    struct workload_step step = {
+        .flop = w->flop_per_sample * batch,
+        .kernels = w->kernels_per_step,
+        .host_s = (w->cpu_ms_per_sample * batch + w->cpu_ms_per_step) / 1000,
+    };
+
+    if (w->is_inference) {
+        step.bytes = moved + 2 * w->params;
+        step.mem_bytes = step.bytes;
+    } else {
+        step.bytes = moved + 24 * w->params;
+        step.mem_bytes = moved / 3 + 16 * w->params;
+    }
+    return step;
+}
+
+/* 15 digits write every whole batch, and every fraction a person would type, exactly. */
+const char *workload_name(struct arena *a, const char *model, double batch)
+{
+    if (isnan(batch))
+        return arena_strdup(a, model);
+    return arena_printf(a, "%s (batch size %.15g)", model, batch);
+}
+
+struct slice workload_name_split(const char *name, double *batch)
+{
+    static const char mark[] = " (batch size ";
+    const size_t n_mark = sizeof mark - 1;
+    struct slice all = slice_of(name);
+    double number;
+
+    *batch = NAN;
+    if (all.len == 0 || name[all.len - 1] != ')')
+        return all;
+    for (size_t at = all.len - 1; at-- > 0;) {
+        if (strncmp(name + at, mark, n_mark) != 0)
+            continue;
+        struct slice digits = { name + at + n_mark, all.len - 1 - at - n_mark };
+        if (at == 0 || text_to_double(digits, &number) < 0 || number <= 0)
+            return all;
+        *batch = number;
+        return (struct slice){ name, at };
+    }
+    return all;
+}
+
+/* How much of a user's text an error repeats. */
+static int shown(struct slice s)
+{
+    return s.len < 40 ? (int)s.len : 40;
+}
+
+static int set_text(struct arena *a, const char **field, struct slice key, struct slice value,
+                    struct err *e)
+{
+    if (value.len > 0 && !text_is_name(value))
+        return err_set(e, EINVAL,
+                       "%.*s: want 1 to 200 printable bytes of UTF-8, or nothing if unknown",
+                       shown(key), key.at);
+    *field = value.len > 0 ? arena_strndup(a, value.at, value.len) : NULL;
+    return 0;
+}
+
+static int set_batch(struct arena *a, struct workload *w, struct slice value, struct err *e)
+{
+    double old, batch = NAN;
+    long whole;
+
+    if (value.len > 0) {
+        if (text_to_long(value, 1, WORKLOAD_BATCH_MAX, &whole) < 0)
+            return err_set(e, EINVAL, "batch=%.*s: want a whole number from 1 to %d", shown(value),
+                           value.at, WORKLOAD_BATCH_MAX);
+        batch = (double)whole;
+    }
+    w->batch = batch;
+    if (w->name) {
+        struct slice model = workload_name_split(w->name, &old);
+        w->name = workload_name(a, arena_strndup(a, model.at, model.len), batch);
+    }
+    return 0;
+}
+
+static int set_inference(struct workload *w, struct slice value, struct err *e)
+{
+    if (!slice_is(value, "0") && !slice_is(value, "1"))
+        return err_set(e, EINVAL, "inference=%.*s: want 0 for training or 1 for inference",
+                       shown(value), value.at);
+    w->is_inference = slice_is(value, "1");
+    return 0;
+}
+
+static int set_number(struct workload *w, int i, struct slice value, struct err *e)
+{
+    const char *key = workload_number_names[i];
+    double number = NAN;
+
+    if (value.len > 0 && text_to_double(value, &number) < 0)
+        return err_set(e, EINVAL, "%s=%.*s: not a number; want 0 to %g, or nothing for unknown",
+                       key, shown(value), value.at, numbers[i].high);
+    if (number < 0 || number > numbers[i].high)
+        return err_set(e, EINVAL, "%s=%.*s is out of range: want 0 to %g", key, shown(value),
+                       value.at, numbers[i].high);
+    workload_set_number(w, i, number);
+    return 0;
+}
+
+int workload_set(struct arena *a, struct workload *w, struct slice key, struct slice value,
+                 struct err *e)
+{
+    if (slice_is(key, "family"))
+        return set_text(a, &w->family, key, value, e);
+    if (slice_is(key, "task"))
+        return set_text(a, &w->task, key, value, e);
+    if (slice_is(key, "dataset"))
+        return set_text(a, &w->dataset, key, value, e);
+    if (slice_is(key, "batch"))
+        return set_batch(a, w, value, e);
+    if (slice_is(key, "inference"))
+        return set_inference(w, value, e);
+    for (int i = 0; i < WORKLOAD_NUMBERS; i++) {
+        if (slice_is(key, workload_number_names[i]))
+            return set_number(w, i, value, e);
+    }
+    return err_set(e, EINVAL, "no such workload feature '%.*s': use one of " KEYS, shown(key),
+                   key.at);
+}
