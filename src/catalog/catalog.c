@@ -1,0 +1,865 @@
+#include "catalog/catalog.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/grow.h"
+#include "store/store.h"
+
+void catalog_init(struct catalog *c)
+{
+    *c = (struct catalog){ 0 };
+    arena_init(&c->arena);
+    map_init(&c->type_by_name);
+    map_init(&c->workload_by_name);
+    map_u64_init(&c->cell_by_key);
+    map_u64_init(&c->setting_by_key);
+    map_u64_init(&c->estimate_by_key);
+    c->n_settings = 1;    // setting 0: one GPU, default limit
+}
+
+void catalog_release(struct catalog *c)
+{
+    arena_release(&c->arena);
+    map_release(&c->type_by_name);
+    map_release(&c->workload_by_name);
+    map_u64_release(&c->cell_by_key);
+    map_u64_release(&c->setting_by_key);
+    map_u64_release(&c->estimate_by_key);
+    free(c->types);
+    free(c->workloads);
+    free(c->cells);
+    free(c->first_cell);
+    free(c->next_cell);
+    free(c->revision);
+    free(c->estimates);
+    free(c->estimate_key);
+    free(c->type_row);
+    free(c->workload_row);
+    *c = (struct catalog){ 0 };
+}
+
+int catalog_begin(struct catalog *c, struct err *e)
+{
+    return c->store ? store_begin(c->store, e) : 0;
+}
+
+int catalog_end(struct catalog *c, int rc, struct err *e)
+{
+    if (!c->store)
+        return rc;
+    if (rc == 0)
+        rc = store_commit(c->store, e);
+    if (rc < 0)
+        store_rollback(c->store);
+    return rc;
+}
+
+int catalog_find_type(const struct catalog *c, const char *name)
+{
+    return map_get(&c->type_by_name, name);
+}
+
+int catalog_find_type_alike(const struct catalog *c, const char *name)
+{
+    const struct gpu_type *builtin = gpu_type_builtin(name);
+    int found = catalog_find_type(c, name);
+
+    for (int i = 0; i < c->n_types && found < 0; i++)
+        if (text_alike(c->types[i].name, name))
+            found = i;
+    for (int i = 0; builtin && i < c->n_types && found < 0; i++)
+        if (gpu_type_builtin(c->types[i].name) == builtin)
+            found = i;
+    return found;
+}
+
+int catalog_find_workload(const struct catalog *c, const char *name)
+{
+    return map_get(&c->workload_by_name, name);
+}
+
+int catalog_find_workload_alike(const struct catalog *c, const char *name)
+{
+    int found = catalog_find_workload(c, name);
+
+    for (int i = 0; i < c->n_workloads && found < 0; i++)
+        if (text_alike(c->workloads[i].name, name))
+            found = i;
+    return found;
+}
+
+/* ---- keys ----------------------------------------------------------------
+ *
+ * A cell's key is exact, not a digest: workload 22 bits, neighbour + 1 22, type 8,
+ * setting 12. Settings (gang size, spread, power limit) are few and interned, and
+ * nearly every cell has setting 0, which needs no lookup.
+ */
+
+static uint64_t setting_key(struct cell_key k)
+{
+    return (uint64_t)k.n_gpus << 32 | (uint64_t)k.limit_w << 1 | k.is_spread;
+}
+
+/* The setting's number, or -1 when it was never met. */
+static int setting_find(const struct catalog *c, struct cell_key k)
+{
+    if (k.n_gpus == 1 && k.limit_w == 0 && !k.is_spread)
+        return 0;
+    return map_u64_get(&c->setting_by_key, setting_key(k));
+}
+
+static uint64_t pack_key(int workload, int gpu_type, int neighbour, int setting)
+{
+    return (uint64_t)workload << 42 | (uint64_t)(neighbour + 1) << 20 | (uint64_t)gpu_type << 12 |
+           (uint64_t)setting;
+}
+
+/* The inverse, but for the setting. */
+static struct cell_key unpack_key(uint64_t key)
+{
+    return (struct cell_key){
+        .workload = (int)(key >> 42),
+        .neighbour = (int)(key >> 20 & 0x3fffff) - 1,
+        .gpu_type = (int)(key >> 12 & 0xff),
+    };
+}
+
+static int setting_intern(struct catalog *c, struct cell_key k, int *setting, struct err *e)
+{
+    *setting = setting_find(c, k);
+    if (*setting >= 0)
+        return 0;
+    if (c->n_settings == CATALOG_SETTINGS_MAX)
+        return err_set(e, EOVERFLOW,
+                       "more than %d different gang sizes and power limits; round the limits",
+                       CATALOG_SETTINGS_MAX);
+    *setting = c->n_settings++;
+    map_u64_set(&c->setting_by_key, setting_key(k), *setting);
+    return 0;
+}
+
+/* ---- types and workloads ---- */
+
+static const char *keep(struct catalog *c, const char *text)
+{
+    return text != NULL ? arena_strdup(&c->arena, text) : NULL;
+}
+
+static bool fill_text(struct catalog *c, const char **have, const char *more)
+{
+    if (*have != NULL || more == NULL)
+        return false;
+    *have = keep(c, more);
+    return true;
+}
+
+/* Figures of a type are positive; anything else means unknown. */
+static bool fill_figure(double *have, double more)
+{
+    if (*have > 0 || !(more > 0))
+        return false;
+    *have = more;
+    return true;
+}
+
+static bool fill_number(double *have, double more)
+{
+    if (!isnan(*have) || isnan(more))
+        return false;
+    *have = more;
+    return true;
+}
+
+typedef int write_type_f(struct store *s, const struct row_gpu_type *r, int64_t *id, struct err *e);
+
+/* Write what 't' states of type 'i', under the name that the type has here. */
+static int write_type(struct catalog *c, int i, const struct gpu_type *t, write_type_f *f,
+                      struct err *e)
+{
+    struct row_gpu_type r = {
+        .name = c->types[i].name,
+        .title = t->title,
+        .source = t->source,
+        .peak_fp32_flops = t->peak_fp32_flops,
+        .peak_fp16_flops = t->peak_fp16_flops,
+        .bandwidth_bytes_s = t->bandwidth_bytes_s,
+        .mem_bytes = t->mem_bytes,
+        .launch_s = t->launch_s,
+        .idle_w = t->idle_w,
+        .sleep_w = t->sleep_w,
+        .cap_w = t->cap_w,
+        .year = t->year,
+    };
+
+    return c->store != NULL ? f(c->store, &r, &c->type_row[i], e) : 0;
+}
+
+static bool fill_type(struct catalog *c, struct gpu_type *t, const struct gpu_type *more)
+{
+    bool changed = false;
+
+    changed |= fill_text(c, &t->title, more->title);
+    changed |= fill_text(c, &t->source, more->source);
+    changed |= fill_figure(&t->peak_fp32_flops, more->peak_fp32_flops);
+    changed |= fill_figure(&t->peak_fp16_flops, more->peak_fp16_flops);
+    changed |= fill_figure(&t->bandwidth_bytes_s, more->bandwidth_bytes_s);
+    changed |= fill_figure(&t->mem_bytes, more->mem_bytes);
+    changed |= fill_figure(&t->launch_s, more->launch_s);
+    changed |= fill_figure(&t->idle_w, more->idle_w);
+    changed |= fill_figure(&t->sleep_w, more->sleep_w);
+    changed |= fill_figure(&t->cap_w, more->cap_w);
+    if (t->year == 0 && more->year != 0) {
+        t->year = more->year;
+        changed = true;
+    }
+    return changed;
+}
+
+/* Append without a look at the store. */
+static int append_type(struct catalog *c, const struct gpu_type *t, int64_t row, struct err *e)
+{
+    int i = c->n_types;
+
+    if (i == CATALOG_TYPES_MAX)
+        return err_set(e, EOVERFLOW, "'%s' is one GPU type too many: a catalog takes %d", t->name,
+                       CATALOG_TYPES_MAX);
+    int cap = c->cap_types;    // both arrays grow by the same steps
+    GROW(c->type_row, i, cap);
+    GROW(c->types, i, c->cap_types);
+    c->types[i] = *t;
+    c->types[i].name = keep(c, t->name);
+    c->types[i].title = keep(c, t->title);
+    c->types[i].source = keep(c, t->source);
+    c->type_row[i] = row;
+    map_set(&c->type_by_name, c->types[i].name, i);
+    c->n_types++;
+    return 0;
+}
+
+int catalog_describe_type(struct catalog *c, int index, const struct gpu_type *more, struct err *e)
+{
+    if (!fill_type(c, &c->types[index], more))
+        return 0;
+    c->descriptions++;
+    return write_type(c, index, more, store_fill_gpu_type, e);
+}
+
+int catalog_add_type(struct catalog *c, const struct gpu_type *t, int *index, struct err *e)
+{
+    int i = catalog_find_type(c, t->name);
+    int rc;
+
+    if (i >= 0) {
+        *index = i;
+        return catalog_describe_type(c, i, t, e);
+    }
+    rc = append_type(c, t, 0, e);
+    if (rc < 0)
+        return rc;
+    *index = c->n_types - 1;
+    return write_type(c, *index, t, store_fill_gpu_type, e);
+}
+
+int catalog_set_type(struct catalog *c, const struct gpu_type *t, int *index, struct err *e)
+{
+    struct gpu_type *have;
+    int i = catalog_find_type(c, t->name);
+    int rc = i < 0 ? append_type(c, t, 0, e) : 0;
+
+    if (rc < 0)
+        return rc;
+    *index = i >= 0 ? i : c->n_types - 1;
+    have = &c->types[*index];
+    if (i >= 0) {
+        struct gpu_type old = *have;
+
+        *have = *t;
+        have->name = old.name;
+        have->title = t->title != NULL ? keep(c, t->title) : old.title;
+        have->source = t->source != NULL ? keep(c, t->source) : old.source;
+        c->descriptions++;
+    }
+    return write_type(c, *index, t, store_put_gpu_type, e);
+}
+
+typedef int write_workload_f(struct store *s, const struct row_workload *r, int64_t *id,
+                             struct err *e);
+
+/* Write what 'w' states of workload 'i'. */
+static int write_workload(struct catalog *c, int i, const struct workload *w, write_workload_f *f,
+                          struct err *e)
+{
+    struct row_workload r = {
+        .name = c->workloads[i].name,
+        .batch = w->batch,
+        .is_inference = w->is_inference,
+        .family = w->family,
+        .task = w->task,
+        .dataset = w->dataset,
+    };
+
+    for (int k = 0; k < WORKLOAD_NUMBERS; k++)
+        r.number[k] = workload_number(w, k);
+    return c->store != NULL ? f(c->store, &r, &c->workload_row[i], e) : 0;
+}
+
+static bool fill_workload(struct catalog *c, struct workload *w, const struct workload *more)
+{
+    bool changed = false;
+
+    changed |= fill_number(&w->batch, more->batch);
+    changed |= fill_text(c, &w->family, more->family);
+    changed |= fill_text(c, &w->task, more->task);
+    changed |= fill_text(c, &w->dataset, more->dataset);
+    for (int i = 0; i < WORKLOAD_NUMBERS; i++) {
+        double have = workload_number(w, i);
+
+        if (fill_number(&have, workload_number(more, i))) {
+            workload_set_number(w, i, have);
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+/* Four arrays of one length, which grow by the same steps. */
+static void grow_workloads(struct catalog *c)
+{
+    GROW_BESIDE(c->workload_row, c->n_workloads, c->cap_workloads);
+    GROW_BESIDE(c->first_cell, c->n_workloads, c->cap_workloads);
+    GROW_BESIDE(c->revision, c->n_workloads, c->cap_workloads);
+    GROW(c->workloads, c->n_workloads, c->cap_workloads);
+}
+
+static int append_workload(struct catalog *c, const struct workload *w, int64_t row, struct err *e)
+{
+    int i = c->n_workloads;
+
+    if (i == CATALOG_WORKLOADS_MAX)
+        return err_set(e, EOVERFLOW, "'%s' is one workload too many: a catalog takes %d", w->name,
+                       CATALOG_WORKLOADS_MAX);
+    grow_workloads(c);
+    c->workloads[i] = *w;
+    c->workloads[i].name = keep(c, w->name);
+    c->workloads[i].family = keep(c, w->family);
+    c->workloads[i].task = keep(c, w->task);
+    c->workloads[i].dataset = keep(c, w->dataset);
+    c->workload_row[i] = row;
+    c->first_cell[i] = -1;
+    c->revision[i] = 0;
+    map_set(&c->workload_by_name, c->workloads[i].name, i);
+    c->n_workloads++;
+    return 0;
+}
+
+int catalog_add_workload(struct catalog *c, const struct workload *w, int *index, struct err *e)
+{
+    int i = catalog_find_workload(c, w->name);
+    int rc;
+
+    if (i >= 0) {
+        *index = i;
+        if (!fill_workload(c, &c->workloads[i], w))
+            return 0;
+        c->descriptions++;
+        return write_workload(c, i, w, store_fill_workload, e);
+    }
+    rc = append_workload(c, w, 0, e);
+    if (rc < 0)
+        return rc;
+    *index = c->n_workloads - 1;
+    return write_workload(c, *index, w, store_fill_workload, e);
+}
+
+int catalog_set_workload(struct catalog *c, const struct workload *w, int *index, struct err *e)
+{
+    struct workload old;
+    int i = catalog_find_workload(c, w->name);
+    int rc = i < 0 ? append_workload(c, w, 0, e) : 0;
+
+    if (rc < 0)
+        return rc;
+    *index = i >= 0 ? i : c->n_workloads - 1;
+    if (i >= 0) {
+        old = c->workloads[i];
+        c->workloads[i] = *w;
+        c->workloads[i].name = old.name;
+        c->workloads[i].family = keep(c, w->family);
+        c->workloads[i].task = keep(c, w->task);
+        c->workloads[i].dataset = keep(c, w->dataset);
+        fill_workload(c, &c->workloads[i], &old);
+        c->descriptions++;
+    }
+    return write_workload(c, *index, w, store_put_workload, e);
+}
+
+/* ---- measurements ---- */
+
+static int check_measurement(const struct measurement *m, struct err *e)
+{
+    if (m->key.n_gpus < 1 || m->key.n_gpus > CATALOG_GANG_MAX)
+        return err_set(e, EINVAL, "a gang of %d GPUs: want 1 to %d", m->key.n_gpus,
+                       CATALOG_GANG_MAX);
+    if (m->key.limit_w < 0 || m->key.limit_w > CATALOG_LIMIT_W_MAX)
+        return err_set(e, EINVAL, "a power limit of %d W: want 0 (default) to %d", m->key.limit_w,
+                       CATALOG_LIMIT_W_MAX);
+    if (!isnan(m->throughput) && !(m->throughput > 0 && isfinite(m->throughput)))
+        return err_set(e, EINVAL, "a throughput of %g: want more than 0", m->throughput);
+    if (!isnan(m->watts) && !(m->watts > 0 && isfinite(m->watts)))
+        return err_set(e, EINVAL, "%g W: want more than 0", m->watts);
+    if (!m->fits && !isnan(m->throughput))
+        return err_set(e, EINVAL, "a throughput of %g where it does not fit", m->throughput);
+    return 0;
+}
+
+/* The cell of 'key', made where absent. */
+static int cell_intern(struct catalog *c, struct cell_key key, struct cell **out, struct err *e)
+{
+    int setting, i;
+    uint64_t packed;
+    int rc = setting_intern(c, key, &setting, e);
+
+    if (rc < 0)
+        return rc;
+    packed = pack_key(key.workload, key.gpu_type, key.neighbour, setting);
+    i = map_u64_get(&c->cell_by_key, packed);
+    if (i < 0) {
+        i = c->n_cells++;
+        int cap = c->cap_cells;
+        GROW(c->next_cell, i, cap);
+        GROW(c->cells, i, c->cap_cells);
+        c->cells[i] = (struct cell){ .key = key };
+        c->next_cell[i] = c->first_cell[key.workload];
+        c->first_cell[key.workload] = i;
+        map_u64_set(&c->cell_by_key, packed, i);
+    }
+    *out = &c->cells[i];
+    return 0;
+}
+
+double cell_variance(const struct cell *c)
+{
+    assert(c->n_speed > 0);
+    double excess = c->n_speed > 1 ? c->speed_scatter / (c->n_speed - 1) : 1;
+
+    return (excess > 1 ? excess : 1) / c->speed_weight;
+}
+
+static void cell_add(struct cell *cell, const struct measurement *m)
+{
+    if (!m->fits)
+        cell->n_unfit++;
+    if (!isnan(m->throughput)) {
+        double noise = m->noise > 0 ? fmax(m->noise, CATALOG_NOISE_MIN) : CATALOG_NOISE;
+        double weight = 1 / (noise * noise);
+        double ln_speed = log(m->throughput), off = ln_speed - cell->ln_speed;
+
+        cell->n_speed++;
+        cell->speed_weight += weight;
+        cell->ln_speed += off * weight / cell->speed_weight;
+        cell->speed_scatter += off * weight * (ln_speed - cell->ln_speed);
+    }
+    if (!isnan(m->watts)) {
+        cell->n_watts++;
+        cell->ln_watts += (log(m->watts) - cell->ln_watts) / cell->n_watts;
+    }
+    if (m->time_s > cell->last_s)
+        cell->last_s = m->time_s;
+}
+
+/* In memory only: what catalog_load does for each row, a million times. */
+static int add_measurement(struct catalog *c, const struct measurement *m, struct err *e)
+{
+    struct cell *cell = NULL;
+    int rc = check_measurement(m, e);
+
+    if (rc == 0)
+        rc = cell_intern(c, m->key, &cell, e);
+    if (rc < 0)
+        return rc;
+    assert(cell);
+    bool had_speed = cell->n_speed, had_unfit = cell->n_unfit;
+    cell_add(cell, m);
+    c->revision[m->key.workload] += !had_speed != !cell->n_speed || !had_unfit != !cell->n_unfit;
+    c->n_measurements++;
+    return 0;
+}
+
+static void assert_key(const struct catalog *c, struct cell_key k)
+{
+    assert(k.workload >= 0 && k.workload < c->n_workloads);
+    assert(k.gpu_type >= 0 && k.gpu_type < c->n_types);
+    assert(k.neighbour >= -1 && k.neighbour < c->n_workloads);
+}
+
+int catalog_record(struct catalog *c, const struct measurement *m, int64_t origin, struct err *e)
+{
+    int rc;
+
+    assert_key(c, m->key);
+    rc = add_measurement(c, m, e);
+    if (rc < 0 || c->store == NULL)
+        return rc;
+    struct row_measurement r = {
+        .workload = c->workload_row[m->key.workload],
+        .gpu_type = c->type_row[m->key.gpu_type],
+        .neighbour = m->key.neighbour >= 0 ? c->workload_row[m->key.neighbour] : 0,
+        .n_gpus = m->key.n_gpus,
+        .is_spread = m->key.is_spread,
+        .fits = m->fits,
+        .limit_w = m->key.limit_w > 0 ? m->key.limit_w : (double)NAN,
+        .throughput = m->throughput,
+        .watts = m->watts,
+        .time_s = m->time_s,
+        .duration_s = m->duration_s,
+        .noise = m->noise > 0 ? fmax(m->noise, CATALOG_NOISE_MIN) : (double)NAN,
+        .origin = origin,
+    };
+    return store_add_measurement(c->store, &r, e);
+}
+
+const struct cell *catalog_cell(const struct catalog *c, struct cell_key key)
+{
+    int setting = setting_find(c, key);
+    int i;
+
+    if (setting < 0)
+        return NULL;
+    i = map_u64_get(&c->cell_by_key, pack_key(key.workload, key.gpu_type, key.neighbour, setting));
+    return i >= 0 ? &c->cells[i] : NULL;
+}
+
+/* ---- estimates ---- */
+
+const struct stored_estimate *catalog_estimate(const struct catalog *c, int workload, int gpu_type,
+                                               int neighbour)
+{
+    int i = map_u64_get(&c->estimate_by_key, pack_key(workload, gpu_type, neighbour, 0));
+
+    return i >= 0 && c->estimates[i].is_set ? &c->estimates[i] : NULL;
+}
+
+void catalog_put_estimate(struct catalog *c, int workload, int gpu_type, int neighbour,
+                          const struct stored_estimate *est)
+{
+    catalog_add_estimate(c, workload, gpu_type, neighbour, est);
+    c->revision[workload]++;
+}
+
+void catalog_add_estimate(struct catalog *c, int workload, int gpu_type, int neighbour,
+                          const struct stored_estimate *est)
+{
+    uint64_t key = pack_key(workload, gpu_type, neighbour, 0);
+    int i = map_u64_get(&c->estimate_by_key, key);
+
+    assert_key(
+        c, (struct cell_key){ .workload = workload, .gpu_type = gpu_type, .neighbour = neighbour });
+    if (i < 0) {
+        i = c->n_estimates++;
+        int cap = c->cap_estimates;
+        GROW(c->estimate_key, i, cap);
+        GROW(c->estimates, i, c->cap_estimates);
+        c->estimate_key[i] = key;
+        map_u64_set(&c->estimate_by_key, key, i);
+    }
+    c->estimates[i] = *est;
+    c->estimates[i].is_set = true;
+}
+
+static int save_estimate(struct catalog *c, int i, double time_s, struct err *e)
+{
+    const struct stored_estimate *est = &c->estimates[i];
+    struct cell_key k = unpack_key(c->estimate_key[i]);
+    struct row_estimate r = {
+        .workload = c->workload_row[k.workload],
+        .gpu_type = c->type_row[k.gpu_type],
+        .neighbour = k.neighbour >= 0 ? c->workload_row[k.neighbour] : 0,
+        .ln_speed = (double)est->ln_speed,
+        .ln_speed_sd = (double)est->ln_speed_sd,
+        .ln_watts = (double)est->ln_watts,
+        .ln_watts_sd = (double)est->ln_watts_sd,
+        .unfit = (double)NAN,
+        .time_s = time_s,
+    };
+
+    return store_put_estimate(c->store, &r, e);
+}
+
+int catalog_save_estimates(struct catalog *c, double time_s, struct err *e)
+{
+    int rc;
+
+    if (c->store == NULL)
+        return 0;
+    rc = store_begin(c->store, e);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < c->n_estimates && rc == 0; i++)
+        rc = save_estimate(c, i, time_s, e);
+    if (rc == 0)
+        return store_commit(c->store, e);
+    store_rollback(c->store);
+    return rc;
+}
+
+/* ---- loading ---- */
+
+/* Rows are taken in batches: while one waits for its cell to come from memory, which is
+ * most of its time, the next ones wait as well.
+ */
+enum { LOAD_BATCH = 16 };
+
+struct load {
+    struct catalog *c;
+    struct err *e;
+    struct measurement batch[LOAD_BATCH];
+    int64_t row[LOAD_BATCH];    // where each of the batch is in the store
+    int n_batch;
+};
+
+static int check_name(const char *what, int64_t row, const char *name, struct err *e)
+{
+    if (name != NULL && text_is_name(slice_of(name)))
+        return 0;
+    return err_set(e, EINVAL, "%s %" PRId64 " has no proper name; restore a copy", what, row);
+}
+
+static int load_type(void *self, const struct row_gpu_type *r)
+{
+    struct gpu_type t = {
+        .name = r->name,
+        .title = r->title,
+        .source = r->source,
+        .peak_fp32_flops = r->peak_fp32_flops,
+        .peak_fp16_flops = r->peak_fp16_flops,
+        .bandwidth_bytes_s = r->bandwidth_bytes_s,
+        .mem_bytes = r->mem_bytes,
+        .launch_s = r->launch_s,
+        .idle_w = r->idle_w,
+        .sleep_w = r->sleep_w,
+        .cap_w = r->cap_w,
+        .year = r->year,
+    };
+
+    struct load *l = self;
+    int rc = check_name("GPU type", r->id, r->name, l->e);
+
+    return rc < 0 ? rc : append_type(l->c, &t, r->id, l->e);
+}
+
+static int load_workload(void *self, const struct row_workload *r)
+{
+    struct load *l = self;
+    struct workload w;
+    int rc = check_name("workload", r->id, r->name, l->e);
+
+    if (rc < 0)
+        return rc;
+    workload_init(&w, r->name);
+    w.batch = r->batch;
+    w.is_inference = r->is_inference;
+    w.family = r->family;
+    w.task = r->task;
+    w.dataset = r->dataset;
+    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+        workload_set_number(&w, i, r->number[i]);
+    return append_workload(l->c, &w, r->id, l->e);
+}
+
+/* The index of row 'id' among 'n' ascending ids, or -1. Ids are given out from 1
+ * without gaps, so the first guess is right in every store that we wrote.
+ */
+static int index_of(const int64_t *ids, int n, int64_t id)
+{
+    int low = 0, high = n - 1;
+
+    if (id >= 1 && id <= n && ids[id - 1] == id)
+        return (int)id - 1;
+    while (low <= high) {
+        int middle = low + (high - low) / 2;
+
+        if (ids[middle] == id)
+            return middle;
+        if (ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle - 1;
+    }
+    return -1;
+}
+
+static int load_batch(struct load *l)
+{
+    struct catalog *c = l->c;
+    uint64_t key[LOAD_BATCH];
+
+    for (int i = 0; i < l->n_batch; i++) {
+        struct cell_key k = l->batch[i].key;
+        int setting = setting_find(c, k);
+
+        key[i] = pack_key(k.workload, k.gpu_type, k.neighbour, setting < 0 ? 0 : setting);
+        map_u64_prefetch(&c->cell_by_key, key[i]);
+    }
+    for (int i = 0; i < l->n_batch; i++) {
+        int cell = map_u64_get(&c->cell_by_key, key[i]);
+
+        if (cell < 0)
+            continue;
+        __builtin_prefetch(&c->cells[cell], 1);
+        __builtin_prefetch((char *)(&c->cells[cell] + 1) - 1, 1);    // it may span two lines
+    }
+    for (int i = 0; i < l->n_batch; i++) {
+        if (add_measurement(c, &l->batch[i], l->e) < 0)
+            return err_prefix(l->e, "measurement %" PRId64, l->row[i]);
+    }
+    l->n_batch = 0;
+    return 0;
+}
+
+static int load_measurement(void *self, const struct row_measurement *r)
+{
+    struct load *l = self;
+    struct catalog *c = l->c;
+    struct measurement *m = &l->batch[l->n_batch];
+
+    *m = (struct measurement){
+        .key = {
+            .workload = index_of(c->workload_row, c->n_workloads, r->workload),
+            .gpu_type = index_of(c->type_row, c->n_types, r->gpu_type),
+            .neighbour = r->neighbour != 0
+                             ? index_of(c->workload_row, c->n_workloads, r->neighbour) : -1,
+            .n_gpus = r->n_gpus,
+            .is_spread = r->is_spread,
+            .limit_w = r->limit_w >= 0 && r->limit_w <= CATALOG_LIMIT_W_MAX ? (int)r->limit_w : 0,
+        },
+        .fits = r->fits,
+        .throughput = r->throughput,
+        .watts = r->watts,
+        .time_s = r->time_s,
+        .duration_s = r->duration_s,
+        .noise = r->noise,
+    };
+    if (m->key.workload < 0 || m->key.gpu_type < 0 || (r->neighbour != 0 && m->key.neighbour < 0))
+        return err_set(l->e, EINVAL,
+                       "measurement %" PRId64 " names a workload or GPU type that is "
+                       "not in the store; restore a copy",
+                       r->id);
+    if (r->limit_w < 0 || r->limit_w > CATALOG_LIMIT_W_MAX)
+        return err_set(l->e, EINVAL,
+                       "measurement %" PRId64 " has a power limit of %g W: want up to %d; "
+                       "restore a copy",
+                       r->id, r->limit_w, CATALOG_LIMIT_W_MAX);
+    l->row[l->n_batch++] = r->id;
+    return l->n_batch == LOAD_BATCH ? load_batch(l) : 0;
+}
+
+static int load_estimate(void *self, const struct row_estimate *r)
+{
+    struct load *l = self;
+    struct catalog *c = l->c;
+    int workload = index_of(c->workload_row, c->n_workloads, r->workload);
+    int type = index_of(c->type_row, c->n_types, r->gpu_type);
+    int neighbour =
+        r->neighbour != 0 ? index_of(c->workload_row, c->n_workloads, r->neighbour) : -1;
+    struct stored_estimate est = {
+        .ln_speed = (float)r->ln_speed,
+        .ln_speed_sd = (float)r->ln_speed_sd,
+        .ln_watts = (float)r->ln_watts,
+        .ln_watts_sd = (float)r->ln_watts_sd,
+    };
+
+    if (workload < 0 || type < 0 || (r->neighbour != 0 && neighbour < 0))
+        return err_set(l->e, EINVAL,
+                       "an estimate names a workload or GPU type that is not in the "
+                       "store; restore a copy");
+    catalog_put_estimate(c, workload, type, neighbour, &est);
+    return 0;
+}
+
+static int load_all(struct load *l, struct store *s)
+{
+    int rc = store_each_gpu_type(s, load_type, l, l->e);
+
+    if (rc == 0)
+        rc = store_each_workload(s, load_workload, l, l->e);
+    if (rc == 0)
+        rc = store_each_observation(s, load_measurement, l, l->e);
+    if (rc == 0)
+        rc = load_batch(l);
+    if (rc == 0)
+        rc = store_each_estimate(s, load_estimate, l, l->e);
+    return rc;
+}
+
+int catalog_load(struct catalog *c, struct store *s, struct err *e)
+{
+    struct err unasked = { 0 };
+    struct load l = { .c = c, .e = e != NULL ? e : &unasked };
+    int rc = store_hold(s, l.e);
+
+    assert(c->store == NULL);
+    if (rc == 0) {
+        rc = load_all(&l, s);
+        store_let_go(s);
+    }
+    if (rc == 0 && store_is_writable(s))
+        c->store = s;
+    if (rc < 0)
+        store_blame(s, l.e);
+    return rc;
+}
+
+/* ---- what there is ---- */
+
+static bool is_unfit(const struct cell *cell)
+{
+    return cell != NULL && cell->n_unfit > 0 && cell->n_speed == 0;
+}
+
+/* An unordered pair is counted at its smaller workload, or where its mirror is missing. */
+static bool counts_as_unfit_pair(const struct catalog *c, const struct cell *cell)
+{
+    struct cell_key mirror = cell->key;
+
+    if (cell->key.workload <= cell->key.neighbour)
+        return true;
+    mirror.workload = cell->key.neighbour;
+    mirror.neighbour = cell->key.workload;
+    return !is_unfit(catalog_cell(c, mirror));
+}
+
+static void summarise_cell(const struct catalog *c, const struct cell *cell,
+                           struct catalog_summary *out)
+{
+    bool is_measured = cell->n_speed > 0;
+    bool is_plain = cell->key.n_gpus == 1 && cell->key.limit_w == 0;
+
+    if (cell->key.neighbour >= 0) {
+        out->n_pairs += is_measured && is_plain;
+        out->n_unfit_pairs += is_plain && is_unfit(cell) && counts_as_unfit_pair(c, cell);
+    } else {
+        out->n_isolated += is_measured && is_plain;
+        out->n_unfit_isolated += is_plain && is_unfit(cell);
+    }
+    out->n_gangs += is_measured && cell->key.n_gpus > 1;
+    out->n_limited += is_measured && cell->key.limit_w > 0;
+    out->n_watts += cell->n_watts > 0;
+}
+
+void catalog_summarise(const struct catalog *c, struct catalog_summary *out)
+{
+    *out = (struct catalog_summary){
+        .n_workloads = c->n_workloads,
+        .n_types = c->n_types,
+        .n_measurements = c->n_measurements,
+        .n_estimates = c->n_estimates,
+    };
+    for (int i = 0; i < c->n_cells; i++)
+        summarise_cell(c, &c->cells[i], out);
+}

@@ -1,0 +1,202 @@
+/* catalog.h - everything known about workloads on GPU types, in memory.
+ *
+ * Made by catalog_load from the store (or empty, for a run without one). Read by
+ * every room to the right. Grows by catalog_record: measurements only ever arrive.
+ * 'refine' leaves its corrections here as estimates, and the next cycle's
+ * 'estimate' finds them: the loop closes through this room, never through a call.
+ *
+ * Workloads and types are small integers (indices), given out in order of
+ * appearance and never reused.
+ */
+#ifndef CATALOG_CATALOG_H
+#define CATALOG_CATALOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "catalog/gpu_type.h"
+#include "catalog/workload.h"
+
+struct err;
+struct store;
+
+/* One cell: a workload on a GPU type, alone (neighbour -1) or beside a neighbour, as
+ * part of a gang of n_gpus. Power limits below the default are cells of their own.
+ */
+struct cell_key {
+    int workload, gpu_type;
+    int neighbour;     // -1: alone
+    int n_gpus;        // 1 for all but gangs
+    bool is_spread;    // gang over several nodes
+    int limit_w;       // 0: the type's default
+};
+
+/* What the measurements of one cell add up to. Later ones do not wipe out earlier
+ * ones: the mean is weighted by 1/noise^2.
+ */
+struct cell {
+    struct cell_key key;
+    int n_speed;    // measurements of throughput
+    int n_unfit;    // times it did not fit
+    int n_watts;
+    double ln_speed;         // weighted mean of ln steps/s
+    double speed_weight;     // sum of 1/noise^2
+    double speed_scatter;    // sum of (distance from the mean / noise)^2
+    double ln_watts;         // mean
+    double last_s;           // time of the newest measurement
+};
+
+/* One observation, as it arrives. */
+struct measurement {
+    struct cell_key key;
+    bool fits;
+    double throughput;    // steps/s; NaN: not measured
+    double watts;         // NaN: not measured
+    double time_s, duration_s;
+    double noise;    // sd of ln throughput; NaN: CATALOG_NOISE is assumed
+};
+
+/* Variance of the cell's ln_speed as a mean (n_speed > 0): 1/weight where measurements
+ * differ no more than their noise says, and as much larger as they contradict each other:
+ * (1/weight) * max(1, scatter / (n - 1)), the square of what is known as Birge's ratio.
+ */
+double cell_variance(const struct cell *c);
+
+/* Assumed noise of a measurement that does not state its own: repeated identical pairs in
+ * Gavel's data differ by 2-9 %; we take 5 %.
+ */
+#define CATALOG_NOISE 0.05
+
+/* Nobody knows a speed better than to 0.01 %; a smaller noise counts as this, lest one
+ * measurement outweigh all others for good.
+ */
+#define CATALOG_NOISE_MIN 1e-4
+
+/* An estimate that 'refine' leaves for a cell (n_gpus 1, default limit). */
+struct stored_estimate {
+    bool is_set;
+    float ln_speed, ln_speed_sd;
+    float ln_watts, ln_watts_sd;
+};
+
+struct catalog {
+    struct arena arena;        // names and descriptors live here
+    struct gpu_type *types;    // (n_types)
+    int n_types, cap_types;
+    struct workload *workloads;    // (n_workloads)
+    int n_workloads, cap_workloads;
+    struct cell *cells;    // (n_cells), in order of first measurement
+    int n_cells, cap_cells;
+    struct map type_by_name, workload_by_name;
+    struct map_u64 cell_by_key;
+    struct map_u64 setting_by_key;    // (n_gpus, is_spread, limit_w) to a small integer
+    int n_settings;
+    int *first_cell;          // (n_workloads) head of each workload's cells, -1 for none
+    int *next_cell;           // (n_cells) the next cell of the same workload
+    uint32_t *revision;       // (n_workloads) changes with each estimate and first (un)fit
+                              // of a cell: what is derived from a row must be derived again
+    uint32_t descriptions;    // changes when a feature or figure is filled in or replaced
+    int64_t n_measurements;
+
+    /* Left by 'refine': for workload w, on type a, beside neighbour n (or -1). */
+    struct map_u64 estimate_by_key;
+    struct stored_estimate *estimates;    // (n_estimates)
+    uint64_t *estimate_key;               // (n_estimates) packed workload, type, neighbour
+    int n_estimates, cap_estimates;
+
+    struct store *store;                 // NULL: nothing is kept; borrowed
+    int64_t *type_row, *workload_row;    // ids in the store
+};
+
+void catalog_init(struct catalog *c);
+void catalog_release(struct catalog *c);
+
+/* Fill an empty catalog from 's' and keep 's' for writing (when the store is writable).
+ * -EINVAL when a row does not make sense. Errors begin with the store's path.
+ */
+int catalog_load(struct catalog *c, struct store *s, struct err *e);
+
+/* Most that a catalog takes; more is -EOVERFLOW. The widths of a cell's 64-bit key. */
+#define CATALOG_WORKLOADS_MAX ((1 << 22) - 2)
+#define CATALOG_TYPES_MAX ((1 << 8) - 1)
+#define CATALOG_SETTINGS_MAX (1 << 12)    // distinct (gang size, spread, power limit)
+#define CATALOG_GANG_MAX 65535
+#define CATALOG_LIMIT_W_MAX 65535
+
+/* Add or find. A type or workload that is already there keeps its index; figures
+ * that were unknown are filled in, known ones stay. With a store attached, the
+ * caller has opened a transaction; when it is rolled back, memory and store differ
+ * and the catalog is only good for catalog_release.
+ */
+int catalog_add_type(struct catalog *c, const struct gpu_type *t, int *index, struct err *e);
+int catalog_add_workload(struct catalog *c, const struct workload *w, int *index, struct err *e);
+
+/* The same, but what 't' or 'w' states replaces what was known: for what people write
+ * down themselves. Features that 'w' leaves unknown stay as they were.
+ */
+int catalog_set_type(struct catalog *c, const struct gpu_type *t, int *index, struct err *e);
+int catalog_set_workload(struct catalog *c, const struct workload *w, int *index, struct err *e);
+
+int catalog_find_type(const struct catalog *c, const char *name);        // -1: none
+int catalog_find_workload(const struct catalog *c, const char *name);    // -1: none
+
+/* The type by its name, by one that is alike, or by another name of the same built-in type
+ * ("Tesla V100-PCIE-16GB" is "v100"); -1: none.
+ */
+int catalog_find_type_alike(const struct catalog *c, const char *name);
+
+/* The workload by its name, or by one that is alike; -1: none. */
+int catalog_find_workload_alike(const struct catalog *c, const char *name);
+
+/* Fill in figures of type 'index' that are unknown. */
+int catalog_describe_type(struct catalog *c, int index, const struct gpu_type *more, struct err *e);
+
+/* A transaction of the attached store around adds and records; nothing without one.
+ * catalog_end commits when 'rc' is 0 and rolls back otherwise; gives what came of it.
+ */
+int catalog_begin(struct catalog *c, struct err *e);
+int catalog_end(struct catalog *c, int rc, struct err *e);
+
+/* Add one measurement (and its row, with a store attached, in the caller's
+ * transaction). 'origin' is the store's id of the import it came from, or 0.
+ * -EINVAL: not a measurement (speed or watts not positive, gang or limit out of range).
+ */
+int catalog_record(struct catalog *c, const struct measurement *m, int64_t origin, struct err *e);
+
+/* The cell, or NULL when nothing was measured there. Borrowed until the next record. */
+const struct cell *catalog_cell(const struct catalog *c, struct cell_key key);
+
+/* The estimate that 'refine' left, or NULL. catalog_put_estimate replaces it, in memory
+ * only: estimates are many and derived, so a store gets them at catalog_save_estimates.
+ */
+const struct stored_estimate *catalog_estimate(const struct catalog *c, int workload, int gpu_type,
+                                               int neighbour);
+void catalog_put_estimate(struct catalog *c, int workload, int gpu_type, int neighbour,
+                          const struct stored_estimate *est);
+
+/* The same for a neighbour that has only just appeared: nobody has derived anything from that
+ * cell yet, so the workload's revision stays.
+ */
+void catalog_add_estimate(struct catalog *c, int workload, int gpu_type, int neighbour,
+                          const struct stored_estimate *est);
+int catalog_save_estimates(struct catalog *c, double time_s, struct err *e);    // one transaction
+
+/* What there is, for `gogh catalog`. */
+struct catalog_summary {
+    int n_workloads;
+    int n_types;
+    int n_isolated;          // cells: alone, one GPU, default limit, measured
+    int n_pairs;             // cells: beside a neighbour, measured (ordered)
+    int n_unfit_pairs;       // unordered pairs on a type that do not fit
+    int n_unfit_isolated;    // workloads that do not fit alone
+    int n_gangs;             // cells with more than one GPU
+    int n_limited;           // cells under a power limit
+    int n_watts;             // cells with watts
+    int64_t n_measurements;
+    int n_estimates;
+};
+void catalog_summarise(const struct catalog *c, struct catalog_summary *out);
+
+#endif

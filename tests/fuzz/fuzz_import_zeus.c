@@ -1,0 +1,23 @@
+/* fuzz_import_zeus.c - any bytes as one of Zeus's summaries. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "catalog/draft.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct draft_text in = { "input", (const char *)data, size };
+    struct draft d;
+    struct err e;
+
+    if (!text_is_utf8(in.text, in.len, NULL))    // files are read as text: nothing else gets here
+        return 0;
+    draft_init(&d);
+    zeus_read(&d, "v100", &in, &e);
+    draft_release(&d);
+    return 0;
+}

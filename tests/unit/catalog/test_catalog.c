@@ -1,0 +1,487 @@
+#include "catalog/catalog.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "catalog/export.h"
+#include "store/store.h"
+#include "unit/suite.h"
+
+static struct store *s;
+static struct catalog c;
+
+static void set_up(void)
+{
+    ck_assert_int_eq(store_open(":memory:", STORE_CREATE, &s, NULL), 0);
+    catalog_init(&c);
+    ck_assert_int_eq(catalog_load(&c, s, NULL), 0);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+}
+
+static void tear_down(void)
+{
+    catalog_release(&c);
+    store_close(s);
+}
+
+static int add_type(const char *name, double cap_w)
+{
+    struct gpu_type t = { .name = name, .cap_w = cap_w };
+    int i;
+
+    ck_assert_int_eq(catalog_add_type(&c, &t, &i, NULL), 0);
+    return i;
+}
+
+static int add_workload(const char *name, double params)
+{
+    struct workload w;
+    int i;
+
+    workload_init(&w, name);
+    w.params = params;
+    ck_assert_int_eq(catalog_add_workload(&c, &w, &i, NULL), 0);
+    return i;
+}
+
+static struct measurement speed(struct cell_key key, double steps_s, double noise)
+{
+    return (struct measurement){ .key = key,
+                                 .fits = true,
+                                 .throughput = steps_s,
+                                 .watts = NAN,
+                                 .duration_s = NAN,
+                                 .noise = noise };
+}
+
+static void record(struct measurement m)
+{
+    struct err e = { 0 };
+
+    ck_assert_msg(catalog_record(&c, &m, 0, &e) == 0, "%s", e.text);
+}
+
+/* What is in memory and what a new catalog reads from the store are the same. */
+static void check_reload(void)
+{
+    struct catalog again;
+
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+    catalog_init(&again);
+    ck_assert_int_eq(catalog_load(&again, s, NULL), 0);
+    ck_assert_int_eq(again.n_cells, c.n_cells);
+    ck_assert_int_eq(again.n_workloads, c.n_workloads);
+    ck_assert_int_eq(again.n_types, c.n_types);
+    ck_assert_int_eq(again.n_measurements, c.n_measurements);
+    ck_assert_int_eq(again.n_estimates, c.n_estimates);
+    for (int i = 0; i < c.n_cells; i++) {
+        const struct cell *a = &c.cells[i], *b = &again.cells[i];
+
+        ck_assert_ptr_eq(catalog_cell(&again, a->key), b);
+        ck_assert_int_eq(a->n_speed, b->n_speed);
+        ck_assert_int_eq(a->n_unfit, b->n_unfit);
+        ck_assert_double_eq(a->ln_speed, b->ln_speed);
+        ck_assert_double_eq(a->ln_watts, b->ln_watts);
+        ck_assert_double_eq(a->speed_scatter, b->speed_scatter);
+    }
+    for (int i = 0; i < c.n_types; i++)
+        ck_assert(isnan(c.types[i].cap_w) || again.types[i].cap_w == c.types[i].cap_w);
+    for (int i = 0; i < c.n_workloads; i++)
+        ck_assert(isnan(c.workloads[i].params) ||
+                  again.workloads[i].params == c.workloads[i].params);
+    catalog_release(&again);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+}
+
+START_TEST(unknown_figures_are_filled_in_and_known_ones_stay)
+{
+    ck_assert_int_eq(add_type("v100", NAN), 0);
+    ck_assert_int_eq(add_type("k80", 149), 1);
+    ck_assert_int_eq(add_type("v100", 250), 0);
+    ck_assert_int_eq(add_type("v100", 999), 0);
+    ck_assert_double_eq(c.types[0].cap_w, 250);
+    ck_assert_int_eq(add_workload("a", NAN), 0);
+    ck_assert_int_eq(add_workload("a", 7), 0);
+    ck_assert_int_eq(add_workload("a", 8), 0);
+    ck_assert_double_eq(c.workloads[0].params, 7);
+    ck_assert_int_eq(catalog_find_workload(&c, "a"), 0);
+    ck_assert_int_eq(catalog_find_workload(&c, "b"), -1);
+    ck_assert_int_eq(catalog_find_type(&c, "k80"), 1);
+    check_reload();
+}
+END_TEST
+
+START_TEST(the_mean_is_of_logarithms_and_weighted_by_precision)
+{
+    int w = add_workload("a", NAN), t = add_type("v100", 250);
+    struct cell_key key = { .workload = w, .gpu_type = t, .neighbour = -1, .n_gpus = 1 };
+    const struct cell *cell;
+
+    record(speed(key, 10, 0.1));
+    record(speed(key, 20, 0.2));
+    cell = catalog_cell(&c, key);
+    ck_assert_int_eq(cell->n_speed, 2);
+    ck_assert_double_eq_tol(cell->speed_weight, 125, 1e-9);
+    ck_assert_double_eq_tol(cell->ln_speed, (100 * log(10) + 25 * log(20)) / 125, 1e-12);
+    record(speed(key, 10, NAN));    // CATALOG_NOISE
+    ck_assert_double_eq_tol(catalog_cell(&c, key)->speed_weight, 125 + 400, 1e-9);
+    ck_assert_uint_eq(c.revision[w], 1);    // a cell seen again is no news to the estimator
+    check_reload();
+}
+END_TEST
+
+START_TEST(measurements_that_contradict_each_other_are_trusted_less)
+{
+    int w = add_workload("a", NAN), t = add_type("v100", 250);
+    struct cell_key key = { .workload = w, .gpu_type = t, .neighbour = -1, .n_gpus = 1 };
+    struct cell_key far = { .workload = w, .gpu_type = t, .neighbour = w, .n_gpus = 1 };
+    double half = log(4e6 / 3) / 2;
+
+    record(speed(key, 3, NAN));
+    ck_assert_double_eq_tol(cell_variance(catalog_cell(&c, key)), 0.0025, 1e-12);
+    record(speed(key, 3 * 1.01, NAN));    // well within its noise
+    ck_assert_double_eq_tol(cell_variance(catalog_cell(&c, key)), 0.0025 / 2, 1e-12);
+    record(speed(far, 3, NAN));
+    record(speed(far, 4e6, NAN));
+    ck_assert_double_eq_tol(catalog_cell(&c, far)->ln_speed, log(3) + half, 1e-9);
+    ck_assert_double_eq_tol(cell_variance(catalog_cell(&c, far)), half * half, 1e-6);
+    check_reload();
+}
+END_TEST
+
+START_TEST(noise_too_good_to_be_true_counts_as_the_least)
+{
+    int w = add_workload("a", NAN), t = add_type("v100", 250);
+    struct cell_key key = { .workload = w, .gpu_type = t, .neighbour = -1, .n_gpus = 1 };
+
+    record(speed(key, 3, 1e-200));
+    ck_assert_double_eq_tol(catalog_cell(&c, key)->speed_weight, 1e8, 1);
+    ck_assert(isfinite(catalog_cell(&c, key)->ln_speed));
+    check_reload();
+}
+END_TEST
+
+START_TEST(what_is_set_replaces_what_was_known)
+{
+    struct gpu_type v100 = *gpu_type_builtin("v100");
+    struct workload w;
+    uint32_t before;
+    int i;
+
+    v100.name = "v100";
+    add_type("v100", 250);
+    workload_init(&w, "a");
+    w.task = "old";
+    w.params = 7;
+    w.conv = 1;
+    ck_assert_int_eq(catalog_add_workload(&c, &w, &i, NULL), 0);
+    before = c.descriptions;
+    v100.cap_w = 300;
+    ck_assert_int_eq(catalog_set_type(&c, &v100, &i, NULL), 0);
+    ck_assert(i == 0 && c.types[0].cap_w == 300 && c.types[0].idle_w == v100.idle_w);
+    workload_init(&w, "a");
+    w.params = 9;
+    w.task = "new";
+    ck_assert_int_eq(catalog_set_workload(&c, &w, &i, NULL), 0);
+    ck_assert(i == 0 && c.workloads[0].params == 9 && c.workloads[0].conv == 1);
+    ck_assert_str_eq(c.workloads[0].task, "new");
+    ck_assert_uint_eq(c.descriptions, before + 2);
+    check_reload();
+}
+END_TEST
+
+START_TEST(two_catalogs_of_one_store_do_not_wipe_out_what_the_other_learnt)
+{
+    struct catalog other, again;
+    struct gpu_type t = { .name = "v100", .idle_w = 40, .cap_w = NAN };
+    struct workload w;
+    int i;
+
+    add_type("v100", NAN);
+    add_workload("a", NAN);
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+    catalog_init(&other);
+    ck_assert_int_eq(catalog_load(&other, s, NULL), 0);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    add_type("v100", 250);
+    add_workload("a", 7);
+    workload_init(&w, "a");    // 'other' knows nothing of this yet
+    w.conv = 0.5;
+    ck_assert_int_eq(catalog_add_type(&other, &t, &i, NULL), 0);
+    ck_assert_int_eq(catalog_add_workload(&other, &w, &i, NULL), 0);
+    catalog_init(&again);
+    ck_assert_int_eq(catalog_load(&again, s, NULL), 0);
+    ck_assert(again.types[0].cap_w == 250 && again.types[0].idle_w == 40);
+    ck_assert(again.workloads[0].params == 7 && again.workloads[0].conv == 0.5);
+    catalog_release(&again);
+    catalog_release(&other);
+}
+END_TEST
+
+/* Rows that only another program could have written. */
+static const struct {
+    const char *name;
+    double limit_w;
+    const char *workload, *want;
+} odd_rows[] = {
+    { "a limit out of range", 1e6, "a", ":memory:: measurement 1 has a power limit" },
+    { "a negative limit", -1, "a", ":memory:: measurement 1 has a power limit" },
+    { "a name with a newline", 100, "a\nb", ":memory:: workload 1 has no proper name" },
+    { "a name of nothing", 100, "", ":memory:: workload 1 has no proper name" },
+};
+
+START_TEST(odd_rows_of_a_store_are_refused_with_its_path)
+{
+    struct row_gpu_type type = { .name = "v100" };
+    struct row_workload workload = { .name = odd_rows[_i].workload };
+    struct row_measurement m = {
+        .n_gpus = 1, .fits = true, .throughput = 1, .watts = NAN, .limit_w = odd_rows[_i].limit_w
+    };
+    struct catalog again;
+    struct err e = { 0 };
+
+    ck_assert_int_eq(store_put_gpu_type(s, &type, &m.gpu_type, NULL), 0);
+    ck_assert_int_eq(store_put_workload(s, &workload, &m.workload, NULL), 0);
+    ck_assert_int_eq(store_add_measurement(s, &m, NULL), 0);
+    catalog_init(&again);
+    ck_assert_msg(catalog_load(&again, s, &e) == -EINVAL, "%s", odd_rows[_i].name);
+    ck_assert_msg(strstr(e.text, odd_rows[_i].want) == e.text, "%s: %s", odd_rows[_i].name, e.text);
+    catalog_release(&again);
+}
+END_TEST
+
+START_TEST(rows_beyond_one_batch_are_all_loaded)
+{
+    int w = add_workload("a", NAN), t = add_type("v100", 250);
+
+    for (int i = 0; i < 100; i++) {
+        struct cell_key key = {
+            .workload = w, .gpu_type = t, .neighbour = -1, .n_gpus = 1 + i % 37
+        };
+        record(speed(key, 1 + i, NAN));
+    }
+    check_reload();
+}
+END_TEST
+
+/* Every field of a key makes another cell. */
+static const struct cell_key keys[] = {
+    { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = 1 },
+    { .workload = 1, .gpu_type = 0, .neighbour = -1, .n_gpus = 1 },
+    { .workload = 0, .gpu_type = 1, .neighbour = -1, .n_gpus = 1 },
+    { .workload = 0, .gpu_type = 0, .neighbour = 0, .n_gpus = 1 },
+    { .workload = 0, .gpu_type = 0, .neighbour = 1, .n_gpus = 1 },
+    { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = 2 },
+    { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = 2, .is_spread = true },
+    { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = CATALOG_GANG_MAX },
+    { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = 1, .limit_w = 100 },
+    { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = 1, .limit_w = 125 },
+    { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = 2, .limit_w = 125 },
+};
+
+START_TEST(every_field_of_a_key_makes_another_cell)
+{
+    const int n = sizeof(keys) / sizeof(keys[0]);
+    int n_listed = 0;
+
+    add_workload("a", NAN);
+    add_workload("b", NAN);
+    add_type("v100", 250);
+    add_type("k80", 149);
+    for (int i = 0; i < n; i++)
+        ck_assert_ptr_null(catalog_cell(&c, keys[i]));
+    for (int i = 0; i < n; i++)
+        record(speed(keys[i], 1 + i, NAN));
+    ck_assert_int_eq(c.n_cells, n);
+    for (int i = 0; i < n; i++)
+        ck_assert_double_eq_tol(catalog_cell(&c, keys[i])->ln_speed, log(1 + i), 1e-12);
+    for (int i = c.first_cell[0]; i >= 0; i = c.next_cell[i])
+        n_listed++;
+    ck_assert_int_eq(n_listed, n - 1);
+    check_reload();
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    struct measurement m;
+} refused[] = {
+    { "a speed of zero", { .key = { .neighbour = -1, .n_gpus = 1 }, .fits = true, .watts = NAN } },
+    { "an infinite speed",
+      { .key = { .neighbour = -1, .n_gpus = 1 },
+        .fits = true,
+        .throughput = INFINITY,
+        .watts = NAN } },
+    { "negative watts",
+      { .key = { .neighbour = -1, .n_gpus = 1 }, .fits = true, .throughput = NAN, .watts = -1 } },
+    { "no GPU at all",
+      { .key = { .neighbour = -1 }, .fits = true, .throughput = 1, .watts = NAN } },
+    { "a negative limit",
+      { .key = { .neighbour = -1, .n_gpus = 1, .limit_w = -5 },
+        .fits = true,
+        .throughput = 1,
+        .watts = NAN } },
+    { "a speed where it does not fit",
+      { .key = { .neighbour = -1, .n_gpus = 1 }, .throughput = 1, .watts = NAN } },
+};
+
+START_TEST(what_is_no_measurement_is_refused)
+{
+    struct err e = { 0 };
+
+    add_workload("a", NAN);
+    add_type("v100", 250);
+    ck_assert_msg(catalog_record(&c, &refused[_i].m, 0, &e) == -EINVAL, "%s", refused[_i].name);
+    ck_assert_int_eq(c.n_cells, 0);
+    ck_assert_int_eq(c.n_measurements, 0);
+}
+END_TEST
+
+START_TEST(the_summary_counts_unordered_pairs_that_do_not_fit)
+{
+    struct catalog_summary sum;
+    struct measurement unfit = { .key = { .neighbour = 1, .n_gpus = 1 },
+                                 .throughput = NAN,
+                                 .watts = NAN };
+
+    add_workload("a", NAN);
+    add_workload("b", NAN);
+    add_type("v100", 250);
+    add_type("k80", 149);
+    record(unfit);    // a beside b on v100 ...
+    unfit.key.workload = 1;
+    unfit.key.neighbour = 0;
+    record(unfit);    // ... and b beside a: the same pair
+    unfit.key.gpu_type = 1;
+    record(unfit);    // only stated from the larger side
+    unfit.key.neighbour = 1;
+    record(unfit);    // beside itself
+    unfit.key.neighbour = -1;
+    record(unfit);    // alone
+    catalog_summarise(&c, &sum);
+    ck_assert_int_eq(sum.n_unfit_pairs, 3);
+    ck_assert_int_eq(sum.n_unfit_isolated, 1);
+    ck_assert_int_eq(sum.n_pairs, 0);
+    check_reload();
+}
+END_TEST
+
+START_TEST(estimates_are_replaced_and_saved_once)
+{
+    struct stored_estimate est = {
+        .ln_speed = 1, .ln_speed_sd = 0.5f, .ln_watts = NAN, .ln_watts_sd = NAN
+    };
+    uint32_t revision;
+
+    add_workload("a", NAN);
+    add_workload("b", NAN);
+    add_type("v100", 250);
+    ck_assert_ptr_null(catalog_estimate(&c, 0, 0, -1));
+    catalog_put_estimate(&c, 0, 0, -1, &est);
+    revision = c.revision[0];
+    est.ln_speed = 2;
+    catalog_put_estimate(&c, 0, 0, -1, &est);
+    ck_assert_uint_ne(c.revision[0], revision);
+    catalog_put_estimate(&c, 1, 0, 0, &est);
+    ck_assert_int_eq(c.n_estimates, 2);
+    ck_assert(catalog_estimate(&c, 0, 0, -1)->ln_speed == 2);
+    ck_assert_ptr_null(catalog_estimate(&c, 0, 0, 1));
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+    ck_assert_int_eq(catalog_save_estimates(&c, 5, NULL), 0);
+    ck_assert_int_eq(catalog_save_estimates(&c, 6, NULL), 0);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    check_reload();
+}
+END_TEST
+
+START_TEST(a_catalog_without_a_store_keeps_everything_in_memory)
+{
+    struct catalog alone;
+    struct workload w;
+    struct gpu_type t = { .name = "v100" };
+    int wi, ti;
+
+    catalog_init(&alone);
+    workload_init(&w, "a");
+    ck_assert_int_eq(catalog_add_workload(&alone, &w, &wi, NULL), 0);
+    ck_assert_int_eq(catalog_add_type(&alone, &t, &ti, NULL), 0);
+    struct cell_key key = { .workload = wi, .gpu_type = ti, .neighbour = -1, .n_gpus = 1 };
+    struct measurement m = speed(key, 3, NAN);
+    ck_assert_int_eq(catalog_record(&alone, &m, 0, NULL), 0);
+    ck_assert_int_eq(alone.n_cells, 1);
+    ck_assert_int_eq(catalog_save_estimates(&alone, 0, NULL), 0);
+    catalog_release(&alone);
+}
+END_TEST
+
+START_TEST(one_type_more_than_fits_the_key_is_refused)
+{
+    struct gpu_type t = { 0 };
+    struct err e = { 0 };
+    char name[16];
+    int i, rc = 0;
+
+    for (int n = 0; n <= CATALOG_TYPES_MAX && rc == 0; n++) {
+        snprintf(name, sizeof(name), "t%d", n);
+        t.name = name;
+        rc = catalog_add_type(&c, &t, &i, &e);
+    }
+    ck_assert_int_eq(rc, -EOVERFLOW);
+    ck_assert_int_eq(c.n_types, CATALOG_TYPES_MAX);
+}
+END_TEST
+
+START_TEST(an_export_quotes_what_needs_it_and_keeps_every_digit)
+{
+    struct buf out;
+    int w = add_workload("# a, \"b\"", NAN), t = add_type("v100", 250);
+    struct cell_key key = {
+        .workload = w, .gpu_type = t, .neighbour = -1, .n_gpus = 1, .limit_w = 150
+    };
+    struct measurement m = speed(key, 0.1 + 0.2, 0.05);
+
+    m.watts = 100;
+    record(m);
+    buf_init(&out, 10000);
+    ck_assert_int_eq(catalog_export(s, &out, NULL), 0);
+    ck_assert_str_eq(buf_text(&out),
+                     "workload,gpu,neighbour,n_gpus,spread,limit_w,throughput,watts,fits,time,"
+                     "duration_s,noise\n"
+                     "\"# a, \"\"b\"\"\",v100,,1,0,150,0.30000000000000004,100,1,,,0.05\n");
+    buf_release(&out);
+    buf_init(&out, 20);
+    ck_assert_int_eq(catalog_export(s, &out, NULL), -EFBIG);
+    buf_release(&out);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("catalog");
+    TCase *t = tcase_create("catalog");
+
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, unknown_figures_are_filled_in_and_known_ones_stay);
+    tcase_add_test(t, the_mean_is_of_logarithms_and_weighted_by_precision);
+    tcase_add_test(t, measurements_that_contradict_each_other_are_trusted_less);
+    tcase_add_test(t, noise_too_good_to_be_true_counts_as_the_least);
+    tcase_add_test(t, what_is_set_replaces_what_was_known);
+    tcase_add_test(t, two_catalogs_of_one_store_do_not_wipe_out_what_the_other_learnt);
+    tcase_add_loop_test(t, odd_rows_of_a_store_are_refused_with_its_path, 0,
+                        sizeof(odd_rows) / sizeof(odd_rows[0]));
+    tcase_add_test(t, rows_beyond_one_batch_are_all_loaded);
+    tcase_add_test(t, every_field_of_a_key_makes_another_cell);
+    tcase_add_loop_test(t, what_is_no_measurement_is_refused, 0,
+                        sizeof(refused) / sizeof(refused[0]));
+    tcase_add_test(t, the_summary_counts_unordered_pairs_that_do_not_fit);
+    tcase_add_test(t, estimates_are_replaced_and_saved_once);
+    tcase_add_test(t, a_catalog_without_a_store_keeps_everything_in_memory);
+    tcase_add_test(t, one_type_more_than_fits_the_key_is_refused);
+    tcase_add_test(t, an_export_quotes_what_needs_it_and_keeps_every_digit);
+    suite_add_tcase(suite, t);
+    return suite_run(suite);
+}
