@@ -1,0 +1,75 @@
+/* cluster.h - a cluster as a person writes it down (docs/formats/cluster.md).
+ *
+ *     # three generations
+ *     node old-[1-3]   k80:4
+ *     node mid-1       p100:4
+ *     node new-1       v100:2 a100:2
+ *     gputype v100     cap=300          # other figures than the built-in ones
+ *     workload my-net  like=resnet50 params=90e6
+ *     set sleep_after_s 60
+ *
+ * Made by cluster_parse; read by whoever builds the state; lives in the caller's arena.
+ */
+#ifndef CATALOG_CLUSTER_H
+#define CATALOG_CLUSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "catalog/gpu_type.h"
+#include "catalog/workload.h"
+
+struct arena;
+struct catalog;
+struct err;
+struct ledger;
+
+/* Settings that a cluster file may change, with their defaults. */
+struct cluster_settings {
+    double sleep_after_s;    // idle this long, then asleep; 60
+    double wake_s;           // from asleep to ready; 5
+    double move_s;           // a move loses this much running time; 60
+    double restart_s;        // from a start order to the first step; 0
+    double report_s;         // a stable placement is measured after this long; 300
+    double noise;            // sd of ln throughput of one measurement; 0.05
+    double price_w;          // what a GPU-second is worth, in joules; 50
+    double power_cap_w;      // of the whole cluster; 0: none
+    double confidence_z;     // promises hold at estimate minus z standard deviations; 1
+    double decide_s;         // at most one decision in this time; 0: on each event
+    int theta;               // jobs that may share a GPU; 2
+};
+
+struct cluster_node {
+    const char *name;
+    int n_gpus;
+    const int *types;    // (n_gpus) indices into cluster.types
+};
+
+struct cluster {
+    int n_types;
+    struct gpu_type *types;    // those that nodes use, with the file's figures
+    bool *is_described;        // (n_types) by a 'gputype' line; else a built-in type
+    int n_nodes;
+    struct cluster_node *nodes;
+    int n_workloads;
+    struct workload *workloads;    // 'workload' lines
+    bool *says_kind;               // (n_workloads) the line says training or inference
+    int n_gpus;
+    struct cluster_settings settings;
+};
+
+/* Parse 'text'; 'name' is for messages. -EINVAL with line and cure. */
+int cluster_parse(struct arena *a, const char *name, const char *text, size_t len,
+                  struct cluster *out, struct err *e);
+
+/* Read and parse a file. */
+int cluster_read(struct arena *a, const char *path, struct cluster *out, struct err *e);
+
+/* Put its types and workloads into the catalog and its nodes into the ledger, at 'now_s'.
+ * What 'gputype' and 'workload' lines state replaces what the catalog (and its store) knew;
+ * types that nodes merely use only fill in what was unknown.
+ */
+int cluster_install(const struct cluster *cl, struct catalog *c, struct ledger *l, double now_s,
+                    struct err *e);
+
+#endif

@@ -1,0 +1,107 @@
+/* job.h - one request to run a workload, its promise, and where it stands.
+ *
+ * Made from a submission (an event); changed only by events (state.h). Read by
+ * every room to the right, through the snapshot.
+ */
+#ifndef CATALOG_JOB_H
+#define CATALOG_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The life of a job. Each arrow is an event, performed by state_apply.
+ *
+ *             submitted            started               finished
+ *    (nothing) -------> WAITING -------------> RUNNING ------------> FINISHED
+ *                        ^  ^ |   <----------   |   | \
+ *               released |  | |     stopped     '---'  \   failed
+ *                        |  | | (preempted, lost its    '----------> FAILED
+ *                   held v  | |  node, did not fit)
+ *                       HELD  |               started again on other GPUs: a move
+ *                         \   |
+ *                          '--'------- cancelled (from RUNNING too) --> CANCELLED
+ */
+enum job_state {
+    JOB_WAITING,
+    JOB_HELD,
+    JOB_RUNNING,
+    JOB_FINISHED,
+    JOB_FAILED,
+    JOB_CANCELLED,
+};
+
+/* "waiting", "running", ... */
+const char *job_state_name(enum job_state s);
+
+enum job_kind {
+    JOB_TRAINING,     // steps to do
+    JOB_INFERENCE,    // a rate to hold for a time
+};
+
+/* What was asked; never changes after submission. */
+struct job_spec {
+    const char *name;    // the user's word for it, unique among live jobs
+    const char *owner;
+    enum job_kind kind;
+    int workload;    // index in the catalog
+    double submit_s;
+    double steps;              // training: how many
+    double rate;               // inference: steps/s asked of it
+    double duration_s;         // inference: for how long, from its first start
+    double min_throughput;     // the promise, steps/s; 0: none
+    double deadline_s;         // the promise as a time; NaN: none
+    int n_gpus;                // the gang: at least this many, all at once
+    int max_gpus;              // and at most this many
+    int priority;              // higher goes first
+    bool is_exclusive;         // shares its GPU with nobody
+    bool needs_one_node;       // the gang stands on one node
+    uint64_t allowed_types;    // bit per catalog type; 0: any
+};
+
+struct job {
+    struct job_spec spec;
+    enum job_state state;
+    int id;               // index in the state: also the order of submission
+    double steps_done;    // as last heard
+    double heard_s;       // when that was
+    double pace;          // steps/s between the last two reports of this placement; 0: unknown
+    double changed_s;     // of the last change of state
+    double started_s;     // first start; NaN before
+    int n_held;           // GPUs it holds now
+    int *gpus;            // (spec.max_gpus) which ones
+    int limit_w;          // power limit of its placement; 0: default
+    int n_moves;
+    int next_waiting, prev_waiting;    // the queue's links, -1 at its ends
+};
+
+/* Steps still to do at 'now_s', for inference to be served: as last heard, and on from there
+ * at the pace it had.
+ */
+double job_remaining(const struct job *j, double now_s);
+
+/* Seconds until an inference job has served its time; NaN for training. */
+double job_time_left_s(const struct job *j, double now_s);
+
+/* Steps/s that keep the promise from now on: the minimum throughput, the rate, or
+ * what the deadline leaves, whichever is more. 0: no promise. A deadline that has
+ * passed asks for nothing more than the other two.
+ */
+double job_need(const struct job *j, double now_s);
+
+/* Steps/s asked of a server; 0 for training, which goes as fast as it can. */
+static inline double job_serves(const struct job_spec *s)
+{
+    return s->kind == JOB_INFERENCE ? s->rate : 0;
+}
+
+/* May the job run on this GPU type? Types beyond the 64th cannot be named, only be any. */
+static inline bool job_allows(const struct job_spec *s, int type)
+{
+    return !s->allowed_types || (type < 64 && (s->allowed_types >> type & 1));
+}
+
+/* 0 when a submission makes sense; -EINVAL names what does not, and the cure. */
+struct err;
+int job_spec_check(const struct job_spec *s, struct err *e);
+
+#endif
