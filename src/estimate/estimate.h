@@ -1,0 +1,76 @@
+/* estimate.h - how fast and how costly: a table over all cells, kept up to date.
+ *
+ * Made by: estimate_refresh, from the catalog: what 'refine' left there where there is
+ * something, the prior elsewhere. Read by: optimize, and whoever explains a plan.
+ * Lives as long as the run; a refresh touches only rows whose workload has changed.
+ */
+#ifndef ESTIMATE_ESTIMATE_H
+#define ESTIMATE_ESTIMATE_H
+
+#include <stdint.h>
+
+struct catalog;
+struct roofline;
+
+struct cell_estimate {
+    float speed;    // exp of the mean of ln throughput, steps/s
+    float low;      // what is held with the stated confidence: exp(mean - z sd)
+    float sd;       // of ln throughput
+    float unfit;    // chance that it does not fit
+};
+
+struct estimator {
+    const struct catalog *catalog;
+    double z;    // confidence of 'low', in standard deviations
+    int n_workloads, n_types;
+    int n_filled;    // workloads that have rows and columns; fewer after estimate_meet
+    int stride;      // neighbours a row has room for, the lonely one included
+    struct cell_estimate *cells;    // (stride, n_types, stride); see estimate_cell
+    double *alone_w;                // (stride, n_types) watts of the GPU with it alone
+    struct roofline *on;            // (stride, n_types)
+    uint32_t descriptions;          // the catalog's, when the table was last made anew
+    uint32_t *seen;                 // (stride) the catalog's revision a row was made from
+};
+
+void estimator_init(struct estimator *e, const struct catalog *c, double z);
+void estimator_release(struct estimator *e);
+
+/* Get to know workloads and types that are new in the catalog, without estimates of them. */
+void estimate_meet(struct estimator *e);
+
+/* Bring the table up to date with the catalog. */
+void estimate_refresh(struct estimator *e);
+
+/* The cell of 'workload' on 'type' beside 'neighbour' (-1: alone). Borrowed until the
+ * next refresh.
+ */
+static inline const struct cell_estimate *estimate_cell(const struct estimator *e, int workload,
+                                                        int type, int neighbour)
+{
+    return &e->cells[((long)workload * e->n_types + type) * e->stride + neighbour + 1];
+}
+
+/* Speed of 'workload' beside the 'n' others: its cell for one of them; beside several the
+ * slowdowns multiply, in whatever order they stand. 'low' (may be NULL) gets the speed held
+ * with confidence.
+ */
+double estimate_speed(const struct estimator *e, int workload, int type, const int *others, int n,
+                      double *low);
+
+/* The same for a gang of 'n_gpus' whole GPUs of one type. */
+double estimate_gang_speed(const struct estimator *e, int workload, int type, int n_gpus,
+                           int is_spread, double *low);
+
+/* The largest chance, over all of them, that one does not fit beside another; of three and
+ * more, also that their memory does not add up.
+ */
+double estimate_unfit(const struct estimator *e, int type, const int *workloads, int n);
+
+/* Watts of one GPU of 'type' that runs these together. 'n' of 0 is a sleeping GPU. 'rates'
+ * (may be NULL) are what servers are asked for, steps/s: one that could do more draws less; 0:
+ * as fast as it can.
+ */
+double estimate_watts(const struct estimator *e, int type, const int *workloads,
+                      const double *rates, int n);
+
+#endif
