@@ -1,0 +1,180 @@
+/* What a job still needs, and which submissions make sense. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "unit/support.h"
+#include "unit/suite.h"
+
+static const struct {
+    const char *name;
+    double steps, rate, duration_s, min, deadline_s, done, now_s;
+    double want_need, want_remaining;
+} cases[] = {
+    { "no promise needs nothing", 100, 0, 0, 0, NAN, 0, 5, 0, 100 },
+    { "a minimum throughput is the need", 100, 0, 0, 3, NAN, 0, 5, 3, 100 },
+    { "a deadline asks for what remains in the time that remains", 100, 0, 0, 0, 25, 20, 5, 4, 80 },
+    { "the larger of minimum and deadline wins: deadline", 100, 0, 0, 3, 25, 0, 5, 5, 100 },
+    { "the larger of minimum and deadline wins: minimum", 100, 0, 0, 7, 25, 0, 5, 7, 100 },
+    { "a deadline that has passed asks for nothing more", 100, 0, 0, 3, 25, 0, 30, 3, 100 },
+    { "a deadline at this very moment has passed", 100, 0, 0, 3, 25, 0, 25, 3, 100 },
+    { "a passed deadline alone leaves no need", 100, 0, 0, 0, 25, 0, 30, 0, 100 },
+    { "more done than asked leaves nothing", 100, 0, 0, 0, 25, 120, 5, 0, 0 },
+    { "inference needs its rate", 0, 8, 50, 0, NAN, 0, 5, 8, 400 },
+    { "inference with a larger minimum needs that", 0, 8, 50, 9, NAN, 0, 5, 9, 400 },
+    { "inference has rate times duration to serve", 0, 8, 50, 0, NAN, 150, 5, 8, 250 },
+    { "inference behind its deadline must hurry", 0, 8, 50, 0, 15, 100, 5, 30, 300 },
+};
+
+START_TEST(need_and_remaining)
+{
+    struct job j = { .spec = spec_of("j", 0), .steps_done = cases[_i].done };
+    struct job_spec *s = &j.spec;
+
+    s->kind = cases[_i].rate > 0 ? JOB_INFERENCE : JOB_TRAINING;
+    s->steps = cases[_i].steps;
+    s->rate = cases[_i].rate;
+    s->duration_s = cases[_i].duration_s;
+    s->min_throughput = cases[_i].min;
+    s->deadline_s = cases[_i].deadline_s;
+    ck_assert_msg(job_need(&j, cases[_i].now_s) == cases[_i].want_need, "%s: need %g",
+                  cases[_i].name, job_need(&j, cases[_i].now_s));
+    ck_assert_msg(job_remaining(&j, cases[_i].now_s) == cases[_i].want_remaining,
+                  "%s: remaining %g", cases[_i].name, job_remaining(&j, cases[_i].now_s));
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    enum job_state state;
+    double steps_done, heard_s, pace, now_s, want;
+} heard[] = {
+    { "as last heard at that very time", JOB_RUNNING, 40, 10, 2, 10, 60 },
+    { "it went on at its pace since", JOB_RUNNING, 40, 10, 2, 25, 30 },
+    { "and not beyond its end", JOB_RUNNING, 40, 10, 2, 1000, 0 },
+    { "a waiting job stands still", JOB_WAITING, 40, 10, 2, 25, 60 },
+    { "of unknown pace nothing is assumed", JOB_RUNNING, 40, 10, 0, 25, 60 },
+    { "a clock that went back takes nothing back", JOB_RUNNING, 40, 10, 2, 5, 60 },
+};
+
+START_TEST(progress_between_reports)
+{
+    struct job j = { .spec = spec_of("j", 0),
+                     .state = heard[_i].state,
+                     .steps_done = heard[_i].steps_done,
+                     .heard_s = heard[_i].heard_s,
+                     .pace = heard[_i].pace };
+
+    j.spec.steps = 100;
+    ck_assert_msg(job_remaining(&j, heard[_i].now_s) == heard[_i].want, "%s: %g", heard[_i].name,
+                  job_remaining(&j, heard[_i].now_s));
+}
+END_TEST
+
+START_TEST(a_server_serves_its_time_whatever_its_speed)
+{
+    struct job j = { .spec = spec_of("j", 0), .started_s = NAN };
+
+    ck_assert_double_nan(job_time_left_s(&j, 0));
+    j.spec.kind = JOB_INFERENCE;
+    j.spec.duration_s = 50;
+    ck_assert_double_eq(job_time_left_s(&j, 1000), 50);    // it has not begun
+    j.started_s = 100;
+    ck_assert_double_eq(job_time_left_s(&j, 120), 30);
+    ck_assert_double_eq(job_time_left_s(&j, 500), 0);
+}
+END_TEST
+
+static char too_long[202];    // filled with letters in main
+
+#define TRAINING                                                                \
+    {                                                                           \
+        .name = "a", .steps = 10, .deadline_s = NAN, .n_gpus = 1, .max_gpus = 1 \
+    }
+#define WITH(...)                                                                            \
+    {                                                                                        \
+        .name = "a", .steps = 10, .deadline_s = NAN, .n_gpus = 1, .max_gpus = 1, __VA_ARGS__ \
+    }
+#define SERVE(...) WITH(.kind = JOB_INFERENCE, __VA_ARGS__)
+
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+static const struct {
+    const char *name;
+    struct job_spec spec;
+    const char *want;    // a word of the reason; NULL: it is fine
+} specs[] = {
+    { "a plain training job is fine", TRAINING, NULL },
+    { "all promises together are fine", WITH(.min_throughput = 3, .deadline_s = 9), NULL },
+    { "a server that promises more than is asked of it",
+      SERVE(.rate = 1, .duration_s = 1, .min_throughput = 2), "rate" },
+    { "inference with rate and duration is fine", SERVE(.rate = 1, .duration_s = 1), NULL },
+    { "a gang with room to grow is fine", WITH(.n_gpus = 2, .max_gpus = 4096), NULL },
+    { "no name", WITH(.name = NULL), "name" },
+    { "an empty name", WITH(.name = ""), "name" },
+    { "a name that is not UTF-8", WITH(.name = "\xff\xfe"), "name" },
+    { "a name that is too long", WITH(.name = too_long), "name" },
+    { "an owner with a newline", WITH(.owner = "a\nb"), "name" },
+    { "no steps", WITH(.steps = 0), "steps > 0" },
+    { "negative steps", WITH(.steps = -1), "steps > 0" },
+    { "steps that are no number", WITH(.steps = NAN), "steps > 0" },
+    { "endless steps", WITH(.steps = INFINITY), "steps > 0" },
+    { "inference without a rate", SERVE(.duration_s = 1), "rate > 0" },
+    { "inference at an endless rate", SERVE(.rate = INFINITY, .duration_s = 1), "rate > 0" },
+    { "inference without a duration", SERVE(.rate = 1), "duration > 0" },
+    { "inference for ever", SERVE(.rate = 1, .duration_s = INFINITY), "duration > 0" },
+    { "a negative minimum", WITH(.min_throughput = -1), "min throughput" },
+    { "a minimum that is no number", WITH(.min_throughput = NAN), "min throughput" },
+    { "a deadline at the submission", WITH(.submit_s = 5, .deadline_s = 5),
+      "after the submission" },
+    { "a deadline before it", WITH(.submit_s = 5, .deadline_s = 1), "after the submission" },
+    { "a deadline that never comes", WITH(.deadline_s = INFINITY), "finite" },
+    { "a submission at no time", WITH(.submit_s = NAN), "finite" },
+    { "a gang of nobody", WITH(.n_gpus = 0), "1 <= gpus" },
+    { "at most fewer than at least", WITH(.n_gpus = 3, .max_gpus = 2), "got 3 and 2" },
+    { "a gang beyond belief", WITH(.max_gpus = 4097), "4096" },
+    { "a priority too high", WITH(.priority = 1000001), "priority" },
+    { "a priority too low", WITH(.priority = -1000001), "priority" },
+};
+
+START_TEST(a_submission_is_judged)
+{
+    struct err e = { 0 };
+    int rc = job_spec_check(&specs[_i].spec, &e);
+
+    if (!specs[_i].want) {
+        ck_assert_msg(rc == 0, "%s: %s", specs[_i].name, e.text);
+        return;
+    }
+    ck_assert_msg(rc == -EINVAL, "%s: accepted", specs[_i].name);
+    ck_assert_msg(strstr(e.text, specs[_i].want) != NULL, "%s: %s", specs[_i].name, e.text);
+}
+END_TEST
+
+START_TEST(types_beyond_the_64th_can_only_be_any)
+{
+    struct job_spec s = spec_of("a", 0);
+
+    ck_assert(job_allows(&s, 0) && job_allows(&s, 200));
+    s.allowed_types = UINT64_C(1) << 63 | 1;
+    ck_assert(job_allows(&s, 0) && job_allows(&s, 63));
+    ck_assert(!job_allows(&s, 1) && !job_allows(&s, 64) && !job_allows(&s, 200));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("job");
+    TCase *t = tcase_create("job");
+
+    memset(too_long, 'x', sizeof too_long - 1);
+    tcase_add_loop_test(t, need_and_remaining, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(t, a_submission_is_judged, 0, sizeof specs / sizeof *specs);
+    tcase_add_loop_test(t, progress_between_reports, 0, sizeof heard / sizeof *heard);
+    tcase_add_test(t, a_server_serves_its_time_whatever_its_speed);
+    tcase_add_test(t, types_beyond_the_64th_can_only_be_any);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}
