@@ -1,0 +1,24 @@
+/* act.h - a checked plan becomes orders to the executor: only what differs from now.
+ *
+ * Flows in: a plan and the snapshot it was made for. Flows out: orders through the
+ * executor door, nothing else; what comes of them is told by 'monitor'.
+ */
+#ifndef ACT_ACT_H
+#define ACT_ACT_H
+
+struct executor;
+struct plan;
+struct snapshot;
+
+struct act_report {
+    int n_started, n_moved, n_stopped;
+    int n_refused;    // orders the executor did not accept; they wait for the next cycle
+};
+
+/* Stops first, then moves, then starts, so that GPUs are free before they are taken.
+ * An order that is refused is logged and counted, and does not hold up the others.
+ */
+void act_commit(const struct executor *x, const struct snapshot *s, const struct plan *p,
+                struct act_report *out);
+
+#endif

@@ -1,0 +1,33 @@
+/* executor.h - the third door: making a plan happen.
+ *
+ * Sides: the simulator's world (sim), processes of this box (local), Slurm. Orders
+ * are idempotent: asking again for what is already so is 0. An order that returns 0
+ * is accepted, not done; what came of it is told by the sensor door.
+ */
+#ifndef ACT_EXECUTOR_H
+#define ACT_EXECUTOR_H
+
+struct err;
+
+/* A job on its whole gang of GPUs (indices in the state). */
+struct placement {
+    int job;    // id in the state
+    int n_gpus;
+    const int *gpus;
+    int limit_w;    // power limit; 0: the type's default
+};
+
+struct executor {
+    void *self;
+
+    /* Start the whole gang or nothing. -EBUSY, -ENODEV, -ENOMEM: it did not start. */
+    int (*start)(void *self, const struct placement *p, struct err *e);
+
+    /* Ask the job to checkpoint, then stop it; it will wait again. */
+    int (*stop)(void *self, int job, struct err *e);
+
+    /* Checkpoint, stop, start on other GPUs, as one order. */
+    int (*move)(void *self, const struct placement *p, struct err *e);
+};
+
+#endif

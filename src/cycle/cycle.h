@@ -1,0 +1,82 @@
+/* cycle.h - one walk through the rooms, in order; and all that a run consists of.
+ *
+ *     snapshot -> estimate -> optimize -> check -> act -> monitor -> refine
+ *
+ * The daemon and the simulator both call this and differ only in the doors they
+ * put in. Nothing here knows which side of a door it is on.
+ */
+#ifndef CYCLE_CYCLE_H
+#define CYCLE_CYCLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "act/executor.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/stats.h"
+#include "estimate/estimate.h"
+#include "monitor/sensor.h"
+#include "optimize/plan.h"
+#include "optimize/solver.h"
+#include "refine/refine.h"
+
+struct catalog;
+struct err;
+struct ledger;
+
+struct cycle {
+    /* The doors. */
+    struct clock clock;
+    struct solver solver;
+    struct executor executor;
+    struct sensor sensor;
+
+    /* What a run consists of; borrowed. */
+    struct ledger *ledger;
+    struct catalog *catalog;
+
+    struct solve_options options;    // price, cap, levers
+    double confidence_z;             // promises hold at estimate minus z standard deviations
+    int theta;                       // jobs that may share a GPU
+    struct estimator estimator;
+    struct refiner refiner;
+    struct arena arena;    // dies at the end of each cycle
+
+    /* What happened so far, for reports. */
+    unsigned char *why;    // (n_why) by job id: its wait_reason in the last plan it was in
+    bool *is_parked;       // (n_why) by job id: cannot run on the cluster as it is
+    int n_why, cap_why;
+    bool wants_more;        // see cycle_wants_more
+    uint64_t parked_for;    // the cluster and the descriptions that they were parked for
+    long n_decisions;
+    long n_fallbacks;    // the solver failed or its plan did not pass the check
+    long n_moves;
+    struct samples decision_s;    // wall time from snapshot to checked plan
+};
+
+/* 'c' with its doors, ledger, catalog and options set becomes ready to run. */
+void cycle_init(struct cycle *c);
+void cycle_release(struct cycle *c);
+
+/* There are jobs behind those that were just found to be unable to run here: decide again. */
+bool cycle_wants_more(const struct cycle *c);
+
+/* Decide and act: snapshot to act, then listen. 0 or more: observations that came of it;
+ * -Exxx when the store fails. A solver
+ * or executor that fails is not an error of the cycle: the greedy plan stands in, and what
+ * could not be started waits for the next cycle.
+ */
+int cycle_run(struct cycle *c, struct err *e);
+
+/* Why a job waited in the last plan that it was in; WAIT_NOT for one that was placed or has
+ * been in none.
+ */
+enum wait_reason cycle_why(const struct cycle *c, int job);
+
+/* Only the last two rooms: take in what happened since, and learn from it. Returns the
+ * number of observations, or -Exxx.
+ */
+int cycle_listen(struct cycle *c, struct err *e);
+
+#endif

@@ -1,0 +1,52 @@
+/* sensor.h - the fourth door: what really happened.
+ *
+ * Sides: the simulator's world (sim), job reports, NVML, DCGM. A sensor is polled and
+ * hands over what it has seen since, oldest first, each thing once.
+ */
+#ifndef MONITOR_SENSOR_H
+#define MONITOR_SENSOR_H
+
+enum observation_kind {
+    OBS_STARTED,     // job runs on gpus: a start or a move came true
+    OBS_STOPPED,     // job was stopped and has steps_done behind it; it waits again
+    OBS_FINISHED,    // job did what it had to
+    OBS_FAILED,      // job ended by itself, badly; reason
+    OBS_UNFIT,     // job ran out of memory beside the one neighbour told, or alone; it waits again
+    OBS_WINDOW,    // job ran under unchanged conditions from from_s to time_s
+    OBS_NODE_UP,
+    OBS_NODE_DOWN,    // OBS_STOPPED of each job that ran there comes with it
+};
+
+#define OBS_NEIGHBOURS_MAX 3
+
+struct observation {
+    enum observation_kind kind;
+    double time_s;
+    int job;    // id in the state
+    int n_gpus;
+    const int *gpus;    // borrowed until the next poll
+    int limit_w;
+    double steps_done;    // in all, as far as known
+
+    /* OBS_WINDOW (and OBS_UNFIT: neighbours only) */
+    double from_s;
+    double steps;    // done in the window
+    double watts;    // mean draw of its first GPU in the window; NaN: not seen
+    int n_neighbours;
+    int neighbours[OBS_NEIGHBOURS_MAX];    // job ids that shared its GPU throughout
+
+    const char *reason;
+    int node;    // OBS_NODE_*: index in the state
+};
+
+struct sensor {
+    void *self;
+
+    /* The next observation into '*out': 1, or 0 when there is no more. It stays the next one
+     * until 'done' says that what it tells is safe.
+     */
+    int (*next)(void *self, struct observation *out);
+    void (*done)(void *self);
+};
+
+#endif

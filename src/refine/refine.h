@@ -1,0 +1,51 @@
+/* refine.h - each measurement improves all estimates of its workload.
+ *
+ * The place of P2. Standing today, and the floor that a learned one must beat: closed-form
+ * Gaussian conditioning. The surprise (measured minus believed, in logarithms) of every
+ * measured cell corrects every other cell of the workload by their prior covariance: other
+ * GPU types, other neighbours.
+ *
+ * Flows in: measurements from 'monitor'. Flows out: estimates left in the catalog, where
+ * the next cycle's 'estimate' finds them.
+ */
+#ifndef REFINE_REFINE_H
+#define REFINE_REFINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+struct catalog;
+struct err;
+struct estimator;
+struct measurement;
+
+struct refiner {
+    struct catalog *catalog;              // borrowed; measurements and estimates go there
+    const struct estimator *estimator;    // borrowed; what is believed now
+    struct arena arena;                   // scratch of one refinement
+    bool *is_stale;                       // (cap) workloads with news
+    int *stale;                           // (n_stale) which ones
+    int n_stale, cap;
+    uint32_t descriptions;    // the estimator's, when estimates were last all made
+    int n_met;                // workloads that all others know as neighbours
+
+    /* How good the beliefs were, before each measurement was taken in. */
+    long n_measurements;
+    double sum_abs_error;    // of |measured / believed - 1|
+    long n_covered;          // inside the believed 90 % interval
+};
+
+void refiner_init(struct refiner *r, struct catalog *c, const struct estimator *e);
+void refiner_release(struct refiner *r);
+
+/* Take in one measurement: record it in the catalog, note the surprise. */
+int refine_take(struct refiner *r, const struct measurement *m, struct err *e);
+
+/* Correct all estimates of the workloads that have news. Call once after a batch, with the
+ * estimator having met all workloads. Returns how many were corrected.
+ */
+int refine_settle(struct refiner *r, struct err *e);
+
+#endif

@@ -1,0 +1,332 @@
+/* A whole walk with doors of our own: a job from submission to finished, and what happens
+ * when a solver is of no use.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "cycle/cycle.h"
+#include "store/store.h"
+#include "unit/support.h"
+#include "unit/suite.h"
+
+/* A world behind the doors: whatever is ordered happens at once and is seen at the next poll. */
+struct stage {
+    struct observation queue[32];
+    int gpus[32][4];
+    int n, next;
+    bool refuses;
+    struct clock_manual clock;
+};
+
+static struct observation *see(struct stage *s, enum observation_kind kind, int job)
+{
+    ck_assert_int_lt(s->n, 32);
+    s->queue[s->n] =
+        (struct observation){ .kind = kind, .time_s = s->clock.t_s, .job = job, .watts = NAN };
+    return &s->queue[s->n++];
+}
+
+static int stage_start(void *self, const struct placement *p, struct err *e)
+{
+    struct stage *s = self;
+
+    if (s->refuses)
+        return err_set(e, EBUSY, "not today");
+    struct observation *o = see(s, OBS_STARTED, p->job);
+    memcpy(s->gpus[s->n - 1], p->gpus, (size_t)p->n_gpus * sizeof *p->gpus);
+    o->gpus = s->gpus[s->n - 1];
+    o->n_gpus = p->n_gpus;
+    return 0;
+}
+
+static int stage_stop(void *self, int job, struct err *e)
+{
+    (void)e;
+    see(self, OBS_STOPPED, job);
+    return 0;
+}
+
+static int stage_next(void *self, struct observation *out)
+{
+    struct stage *s = self;
+
+    if (s->next == s->n)
+        return s->n = s->next = 0;
+    *out = s->queue[s->next];
+    return 1;
+}
+
+static void stage_done(void *self)
+{
+    struct stage *s = self;
+
+    s->next++;
+}
+
+static void open_cycle(struct cycle *c, struct stage *s, struct world *w)
+{
+    *s = (struct stage){ 0 };
+    *c = (struct cycle){
+        .clock = clock_manual(&s->clock),
+        .solver = solver_greedy,
+        .executor = { .self = s, .start = stage_start, .stop = stage_stop, .move = stage_start },
+        .sensor = { .self = s, .next = stage_next, .done = stage_done },
+        .ledger = &w->ledger,
+        .catalog = &w->catalog,
+        .options = solve_defaults,
+        .confidence_z = 1,
+        .theta = 2,
+    };
+    cycle_init(c);
+    log_set_level(LOG_ERROR);
+}
+
+static void run(struct cycle *c, int want)
+{
+    struct err e = { 0 };
+    int rc = cycle_run(c, &e);
+
+    ck_assert_msg(rc == want, "%d observations: %s", rc, e.text);
+}
+
+static const char small[] = "type v100\ntype k80\nworkload w\nnode n v100 k80\n";
+
+START_TEST(a_job_walks_from_submission_to_finished)
+{
+    struct world w;
+    struct stage s;
+    struct cycle c;
+    struct err e = { 0 };
+
+    world_init(&w, small);
+    open_cycle(&c, &s, &w);
+    run(&c, 0);
+    world_add(&w, "job a w steps=1000\n");
+    s.refuses = true;
+    run(&c, 0);
+    const struct job *a = w.ledger.state.jobs[0];
+    ck_assert_int_eq(a->state, JOB_WAITING);    // refused: it waits for the next cycle
+    s.refuses = false;
+    s.clock.t_s = 5;
+    run(&c, 1);
+    ck_assert_int_eq(a->state, JOB_RUNNING);
+    ck_assert_double_eq(a->started_s, 5);
+    run(&c, 0);    // nothing to change
+    s.clock.t_s = 105;
+    struct observation *o = see(&s, OBS_WINDOW, 0);
+    o->gpus = a->gpus;
+    o->n_gpus = 1;
+    o->from_s = 5;
+    o->steps = o->steps_done = 300;
+    o->watts = 150;
+    ck_assert_int_eq(cycle_listen(&c, &e), 1);
+    ck_assert_double_eq(a->steps_done, 300);
+    ck_assert_int_eq(w.catalog.n_measurements, 1);
+    run(&c, 0);    // the next cycle's estimates have learned from it
+    int type = w.ledger.state.gpus[a->gpus[0]].type;
+    ck_assert_double_eq_tol((double)estimate_cell(&c.estimator, 0, type, -1)->speed, 3, 0.1);
+    o = see(&s, OBS_FINISHED, 0);
+    o->steps_done = 1000;
+    run(&c, 1);
+    ck_assert_int_eq(a->state, JOB_FINISHED);
+    ck_assert_double_eq(a->steps_done, 1000);
+    ck_assert_int_eq(c.n_decisions, 6);
+    ck_assert_int_eq(c.n_fallbacks, 0);
+    ck_assert_int_eq((int)c.decision_s.n, 6);
+    state_assert(&w.ledger.state);
+    cycle_release(&c);
+    world_release(&w);
+}
+END_TEST
+
+/* ---- solvers of no use ---- */
+
+static int solve_fails(const struct solver *self, struct arena *a, const struct snapshot *s,
+                       const struct estimator *est, const struct solve_options *o, struct plan *out,
+                       enum verdict *verdict, struct err *e)
+{
+    (void)self, (void)a, (void)s, (void)est, (void)o, (void)out, (void)verdict;
+    return err_set(e, ETIMEDOUT, "out of time");
+}
+
+static int solve_shrugs(const struct solver *self, struct arena *a, const struct snapshot *s,
+                        const struct estimator *est, const struct solve_options *o,
+                        struct plan *out, enum verdict *verdict, struct err *e)
+{
+    (void)self, (void)a, (void)s, (void)est, (void)o, (void)out, (void)e;
+    *verdict = VERDICT_NONE;
+    return 0;
+}
+
+/* Says optimal and puts everybody on a GPU that is not there. */
+static int solve_lies(const struct solver *self, struct arena *a, const struct snapshot *s,
+                      const struct estimator *est, const struct solve_options *o, struct plan *out,
+                      enum verdict *verdict, struct err *e)
+{
+    static const int nowhere[] = { 77 };
+
+    (void)est, (void)o, (void)e;
+    *out = (struct plan){ .made_by = self->name, .n_jobs = s->n_jobs };
+    out->jobs = ARENA_ARRAY(a, struct plan_job, (size_t)s->n_jobs);
+    for (int j = 0; j < s->n_jobs; j++)
+        out->jobs[j] = (struct plan_job){ .n_gpus = 1, .gpus = nowhere };
+    *verdict = VERDICT_OPTIMAL;
+    return 0;
+}
+
+static const struct solver useless[] = {
+    { .name = "failing", .solve = solve_fails },
+    { .name = "shrugging", .solve = solve_shrugs },
+    { .name = "lying", .solve = solve_lies },
+};
+
+START_TEST(the_greedy_plan_stands_in_for_a_solver_of_no_use)
+{
+    struct world w;
+    struct stage s;
+    struct cycle c;
+
+    world_init(&w, small);
+    world_add(&w, "job a w\njob b w\n");
+    open_cycle(&c, &s, &w);
+    c.solver = useless[_i];
+    run(&c, 2);
+    ck_assert_int_eq(w.ledger.state.n_running, 2);
+    ck_assert_int_eq(c.n_fallbacks, 1);
+    run(&c, 0);
+    ck_assert_int_eq(c.n_fallbacks, 2);
+    ck_assert_int_eq(c.n_decisions, 2);
+    cycle_release(&c);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(news_of_a_job_that_was_cancelled_meanwhile_does_not_end_the_run)
+{
+    struct world w;
+    struct stage s;
+    struct cycle c;
+    struct err e = { 0 };
+
+    world_init(&w, small);
+    world_add(&w, "job a w\njob b w\n");
+    open_cycle(&c, &s, &w);
+    run(&c, 2);
+    world_add(&w, "cancel a\n");
+    see(&s, OBS_STOPPED, world_job(&w, "a"));
+    see(&s, OBS_FINISHED, world_job(&w, "a"));
+    see(&s, OBS_FINISHED, world_job(&w, "b"));
+    ck_assert_msg(cycle_listen(&c, &e) == 3, "%s", e.text);
+    ck_assert_int_eq(w.ledger.state.jobs[0]->state, JOB_CANCELLED);
+    ck_assert_int_eq(w.ledger.state.jobs[1]->state, JOB_FINISHED);
+    cycle_release(&c);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(a_newcomer_s_neighbours_are_estimated_before_it_is_placed)
+{
+    struct world w;
+    struct stage s;
+    struct cycle c;
+
+    world_init(&w, small);
+    world_add(&w, "job a w\n");
+    open_cycle(&c, &s, &w);
+    run(&c, 1);
+    struct observation *o = see(&s, OBS_WINDOW, 0);
+    o->gpus = w.ledger.state.jobs[0]->gpus;
+    o->n_gpus = 1;
+    o->from_s = -100;
+    o->steps = 1e5;
+    run(&c, 1);
+    for (int i = 0; i < 40; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "workload x%d\njob b%d x%d\n", i, i, i);
+        world_add(&w, line);
+    }
+    struct err e = { 0 };
+    ck_assert_msg(cycle_run(&c, &e) >= 1, "%s", e.text);
+    ck_assert_int_eq(c.estimator.n_workloads, 41);
+    int type = w.ledger.state.gpus[w.ledger.state.jobs[0]->gpus[0]].type;
+    double alone = (double)estimate_cell(&c.estimator, 0, type, -1)->speed;
+    ck_assert_double_eq_tol(alone, 1000, 50);
+    ck_assert_double_gt((double)estimate_cell(&c.estimator, 0, type, 40)->speed, alone / 2);
+    cycle_release(&c);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(with_a_store_a_restart_finds_events_and_measurements)
+{
+    struct world w;
+    struct stage s;
+    struct cycle c;
+    struct store *store;
+    struct catalog catalog;
+    struct ledger ledger, again;
+    struct err e = { 0 };
+    struct workload work;
+    struct job_spec spec = spec_of("a", 0);
+    static const int types[] = { 0 };
+    struct event begin[] = {
+        { .kind = EVENT_NODE_ADDED, .node = "n", .gpu_types = types, .n_gpus = 1 },
+        { .kind = EVENT_JOB_SUBMITTED, .spec = &spec },
+    };
+    int index;
+
+    world_init(&w, "");
+    ck_assert_int_eq(store_open(":memory:", STORE_CREATE, &store, &e), 0);
+    catalog_init(&catalog);
+    ck_assert_int_eq(catalog_load(&catalog, store, &e), 0);
+    workload_init(&work, "w");
+    ck_assert_int_eq(store_begin(store, &e), 0);
+    ck_assert_int_eq(catalog_add_type(&catalog, gpu_type_builtin("v100"), &index, &e), 0);
+    ck_assert_int_eq(catalog_add_workload(&catalog, &work, &index, &e), 0);
+    ck_assert_int_eq(store_commit(store, &e), 0);
+    ck_assert_int_eq(ledger_open(&ledger, &catalog, store, &e), 0);
+    ck_assert_int_eq(ledger_append(&ledger, begin, 2, &e), 0);
+    open_cycle(&c, &s, &w);
+    cycle_release(&c);
+    c.ledger = &ledger;
+    c.catalog = &catalog;
+    cycle_init(&c);
+    run(&c, 1);
+    struct observation *o = see(&s, OBS_WINDOW, 0);
+    o->gpus = ledger.state.jobs[0]->gpus;
+    o->n_gpus = 1;
+    o->from_s = -100;
+    o->steps = o->steps_done = 50;
+    run(&c, 1);
+    int64_t n = 0;
+    ck_assert_int_eq(store_count(store, "measurements", &n, &e), 0);
+    ck_assert_int_eq(n, 1);
+    ck_assert_int_eq(ledger_open(&again, &catalog, store, &e), 0);
+    const char *what = state_differs(&ledger.state, &again.state);
+    ck_assert_msg(!what, "a restart changes %s", what);
+    ledger_close(&again);
+    cycle_release(&c);
+    ledger_close(&ledger);
+    catalog_release(&catalog);
+    store_close(store);
+    world_release(&w);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cycle");
+    TCase *t = tcase_create("cycle");
+
+    tcase_add_test(t, a_job_walks_from_submission_to_finished);
+    tcase_add_loop_test(t, the_greedy_plan_stands_in_for_a_solver_of_no_use, 0, 3);
+    tcase_add_test(t, news_of_a_job_that_was_cancelled_meanwhile_does_not_end_the_run);
+    tcase_add_test(t, a_newcomer_s_neighbours_are_estimated_before_it_is_placed);
+    tcase_add_test(t, with_a_store_a_restart_finds_events_and_measurements);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}

@@ -1,0 +1,223 @@
+/* What an observation means: an event, a measurement, both, or neither. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "monitor/monitor.h"
+#include "monitor/sensor.h"
+#include "unit/support.h"
+#include "unit/suite.h"
+
+/* Jobs: 0 trains on GPU 0 beside 1, which serves 10/s; 2 is a gang on GPUs 1 and 2; 3 waits;
+ * 4 was cancelled; 5 is held.
+ */
+static const char busy[] = "type v100\ntype k80\nworkload w\nworkload x\n"
+                           "node n1 v100 k80\nnode n2 k80\nnode n3 k80\nnode n4 k80\n"
+                           "down n3\ndrain n4\n"
+                           "job a w\njob b x rate=10\njob c w gpus=2\njob d x\njob e w\njob f w\n"
+                           "start a 0\nstart b 0\nstart c 1,2\ncancel e\nhold f\n";
+
+static const int gpu0[] = { 0 }, gpu12[] = { 1, 2 };
+
+static const struct {
+    const char *name;
+    struct observation seen;
+    int want_event;    // -1: none
+} events[] = {
+    { "a start", { .kind = OBS_STARTED, .job = 3, .gpus = gpu0, .n_gpus = 1 }, EVENT_JOB_STARTED },
+    { "a move", { .kind = OBS_STARTED, .job = 0, .gpus = gpu0, .n_gpus = 1 }, EVENT_JOB_STARTED },
+    { "a stop", { .kind = OBS_STOPPED, .job = 0 }, EVENT_JOB_STOPPED },
+    { "a finish", { .kind = OBS_FINISHED, .job = 0 }, EVENT_JOB_FINISHED },
+    { "a failure", { .kind = OBS_FAILED, .job = 0, .reason = "bad luck" }, EVENT_JOB_FAILED },
+    { "a node up again", { .kind = OBS_NODE_UP, .node = 2 }, EVENT_NODE_CHANGED },
+    { "a node that was up is no news", { .kind = OBS_NODE_UP, .node = 0 }, -1 },
+    { "a drained node stays drained", { .kind = OBS_NODE_UP, .node = 3 }, -1 },
+    { "a node down", { .kind = OBS_NODE_DOWN, .node = 0 }, EVENT_NODE_CHANGED },
+    { "a stop of a cancelled job is no news", { .kind = OBS_STOPPED, .job = 4 }, -1 },
+    { "a finish of a cancelled job is no news", { .kind = OBS_FINISHED, .job = 4 }, -1 },
+    { "a failure of a waiting job is no news", { .kind = OBS_FAILED, .job = 3 }, -1 },
+    { "a start of a cancelled job is no news",
+      { .kind = OBS_STARTED, .job = 4, .gpus = gpu0, .n_gpus = 1 },
+      -1 },
+};
+
+START_TEST(observations_become_events)
+{
+    struct world w;
+    struct finding f;
+    struct observation seen = events[_i].seen;
+
+    world_init(&w, busy);
+    seen.time_s = 77;
+    seen.steps_done = 5;
+    monitor_read(&seen, &w.ledger.state, &f);
+    ck_assert_msg(f.has_event == (events[_i].want_event >= 0), "%s", events[_i].name);
+    ck_assert(!f.has_measurement);
+    if (f.has_event) {
+        ck_assert_int_eq((int)f.event.kind, events[_i].want_event);
+        ck_assert_double_eq(f.event.time_s, 77);
+        ck_assert_int_eq(f.event.job, seen.job);
+        ck_assert_double_eq(f.event.steps_done, 5);
+        ck_assert_pstr_eq(f.event.reason, seen.reason);
+        world_apply(&w, &f.event);    // and the state takes it
+        state_assert(&w.ledger.state);
+    }
+    if (seen.kind == OBS_NODE_DOWN)
+        ck_assert_int_eq(w.ledger.state.nodes[0].state, NODE_DOWN);
+    world_release(&w);
+}
+END_TEST
+
+#define WINDOW .kind = OBS_WINDOW, .from_s = 100, .time_s = 200, .watts = 180, .limit_w = 0
+#define ON_0 .gpus = gpu0, .n_gpus = 1
+
+static const struct {
+    const char *name;
+    struct observation seen;
+    double want_speed;    // 0: no measurement
+    int want_neighbour;
+    double want_watts;    // 0: not measured
+} windows[] = {
+    { "alone: speed and watts", { WINDOW, .job = 0, ON_0, .steps = 400 }, 4, -1, 180 },
+    { "beside another: speed, and the watts are nobody's own",
+      { WINDOW, .job = 0, ON_0, .steps = 400, .n_neighbours = 1, .neighbours = { 1 } },
+      4,
+      1,
+      0 },
+    { "three on a GPU are no cell",
+      { WINDOW, .job = 0, ON_0, .steps = 400, .n_neighbours = 2, .neighbours = { 1, 3 } },
+      0,
+      0,
+      0 },
+    { "too short a window",
+      { .kind = OBS_WINDOW, .from_s = 100, .time_s = 109.9, .job = 0, ON_0, .steps = 400 },
+      0,
+      0,
+      0 },
+    { "just long enough",
+      { .kind = OBS_WINDOW, .from_s = 100, .time_s = 110, .watts = 1, .job = 0, ON_0, .steps = 5 },
+      0.5,
+      -1,
+      1 },
+    { "a window of no length",
+      { .kind = OBS_WINDOW, .from_s = 100, .time_s = 100, .job = 0, ON_0, .steps = 0 },
+      0,
+      0,
+      0 },
+    { "no steps done", { WINDOW, .job = 0, ON_0, .steps = 0 }, 0, 0, 0 },
+    { "inference that serves all it is asked shows its load",
+      { WINDOW, .job = 1, ON_0, .steps = 1000 },
+      0,
+      0,
+      0 },
+    { "inference just short of its rate still does",
+      { WINDOW, .job = 1, ON_0, .steps = 985 },
+      0,
+      0,
+      0 },
+    { "inference that cannot keep up shows its speed",
+      { WINDOW, .job = 1, ON_0, .steps = 700 },
+      7,
+      -1,
+      180 },
+    { "no GPUs told", { WINDOW, .job = 0, .steps = 400 }, 0, 0, 0 },
+    { "watts not seen",
+      { .kind = OBS_WINDOW,
+        .from_s = 0,
+        .time_s = 100,
+        .watts = NAN,
+        .job = 0,
+        ON_0,
+        .steps = 100 },
+      1,
+      -1,
+      0 },
+    { "a job cancelled meanwhile still measured something",
+      { WINDOW, .job = 4, ON_0, .steps = 400 },
+      4,
+      -1,
+      180 },
+};
+
+START_TEST(steady_windows_become_measurements)
+{
+    struct world w;
+    struct finding f;
+
+    world_init(&w, busy);
+    monitor_read(&windows[_i].seen, &w.ledger.state, &f);
+    const struct measurement *m = &f.measurement;
+    ck_assert_msg(f.has_measurement == (windows[_i].want_speed > 0), "%s", windows[_i].name);
+    ck_assert_int_eq(f.has_event, windows[_i].seen.job != 4);
+    ck_assert_int_eq(f.event.kind, EVENT_JOB_PROGRESSED);
+    if (f.has_measurement) {
+        ck_assert_double_eq(m->throughput, windows[_i].want_speed);
+        ck_assert_int_eq(m->key.neighbour, windows[_i].want_neighbour);
+        ck_assert_int_eq(m->key.n_gpus, 1);
+        ck_assert_int_eq(m->key.gpu_type, world_type(&w, "v100"));
+        ck_assert(m->fits && isnan(m->noise));
+        ck_assert_double_eq(m->duration_s, windows[_i].seen.time_s - windows[_i].seen.from_s);
+        ck_assert_double_eq(isnan(m->watts) ? 0 : m->watts, windows[_i].want_watts);
+        ck_assert_int_eq(catalog_record(&w.catalog, m, 0, NULL), 0);
+    }
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(a_gang_is_a_cell_of_its_own)
+{
+    struct world w;
+    struct finding f;
+    struct observation seen = { WINDOW, .job = 2, .gpus = gpu12, .n_gpus = 2, .steps = 900 };
+
+    world_init(&w, busy);
+    seen.limit_w = 120;
+    monitor_read(&seen, &w.ledger.state, &f);
+    ck_assert(f.has_measurement);
+    ck_assert_int_eq(f.measurement.key.n_gpus, 2);
+    ck_assert(f.measurement.key.is_spread);
+    ck_assert_int_eq(f.measurement.key.gpu_type, world_type(&w, "k80"));
+    ck_assert_int_eq(f.measurement.key.limit_w, 120);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(what_did_not_fit_is_remembered_and_waits_again)
+{
+    struct world w;
+    struct finding f;
+    struct observation seen = {
+        .kind = OBS_UNFIT, .time_s = 9, .job = 0, ON_0, .n_neighbours = 1, .neighbours = { 1 }
+    };
+
+    world_init(&w, busy);
+    monitor_read(&seen, &w.ledger.state, &f);
+    ck_assert(f.has_event && f.has_measurement);
+    ck_assert_int_eq(f.event.kind, EVENT_JOB_STOPPED);
+    ck_assert_str_eq(f.event.reason, "did not fit");
+    ck_assert(!f.measurement.fits && isnan(f.measurement.throughput));
+    ck_assert_int_eq(f.measurement.key.neighbour, world_workload(&w, "x"));
+    ck_assert_int_eq(catalog_record(&w.catalog, &f.measurement, 0, NULL), 0);
+    seen.job = 3;    // it never got as far as running: only the measurement
+    monitor_read(&seen, &w.ledger.state, &f);
+    ck_assert(!f.has_event && f.has_measurement);
+    seen.gpus = NULL;
+    seen.n_gpus = 0;
+    monitor_read(&seen, &w.ledger.state, &f);
+    ck_assert(!f.has_measurement);
+    world_release(&w);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("monitor");
+    TCase *t = tcase_create("monitor");
+
+    tcase_add_loop_test(t, observations_become_events, 0, sizeof events / sizeof *events);
+    tcase_add_loop_test(t, steady_windows_become_measurements, 0, sizeof windows / sizeof *windows);
+    tcase_add_test(t, a_gang_is_a_cell_of_its_own);
+    tcase_add_test(t, what_did_not_fit_is_remembered_and_waits_again);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}

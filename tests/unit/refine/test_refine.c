@@ -1,0 +1,482 @@
+/* One measurement corrects its whole workload, exactly as conditioning says. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "estimate/prior.h"
+#include "estimate/roofline.h"
+#include "refine/refine.h"
+#include "store/store.h"
+#include "unit/support.h"
+#include "unit/suite.h"
+
+static const char three[] =
+    "type v100\ntype k80\ntype a100\n"
+    "workload a params=1e7 flop_per_sample=1e9 bytes_per_sample=1e7 batch=32\n"
+    "workload b params=1e8 flop_per_sample=1e10 bytes_per_sample=1e7 batch=8\n"
+    "workload c\n";
+
+/* What refine.c states: how far the roofline's errors agree between GPU types. */
+#define OTHER_GPU 0.49
+
+struct school {
+    struct world w;
+    struct refiner r;
+};
+
+static void school_open(struct school *s)
+{
+    world_init(&s->w, three);
+    refiner_init(&s->r, &s->w.catalog, &s->w.est);
+}
+
+static void school_close(struct school *s)
+{
+    refiner_release(&s->r);
+    world_release(&s->w);
+}
+
+static struct measurement speed_of(int w, int type, int beside, double speed)
+{
+    return (struct measurement){
+        .key = { .workload = w, .gpu_type = type, .neighbour = beside, .n_gpus = 1 },
+        .fits = true,
+        .throughput = speed,
+        .watts = NAN,
+        .noise = NAN
+    };
+}
+
+static void take(struct school *s, const struct measurement *m)
+{
+    struct err e = { 0 };
+
+    ck_assert_msg(refine_take(&s->r, m, &e) == 0, "%s", e.text);
+}
+
+static void settle(struct school *s)
+{
+    struct err e = { 0 };
+
+    ck_assert_msg(refine_settle(&s->r, &e) >= 0, "%s", e.text);
+    estimate_refresh(&s->w.est);
+}
+
+static double believed(const struct school *s, int w, int type, int beside)
+{
+    return log((double)estimate_cell(&s->w.est, w, type, beside)->speed);
+}
+
+static double sd_of(const struct school *s, int w, int type, int beside)
+{
+    return (double)estimate_cell(&s->w.est, w, type, beside)->sd;
+}
+
+/* What the roofline alone says. */
+static double prior_mean(const struct school *s, int w, int type, int beside, struct prior *out)
+{
+    struct roofline on, other;
+
+    prior_roofline(&s->w.catalog, w, type, &on);
+    if (beside >= 0)
+        prior_roofline(&s->w.catalog, beside, type, &other);
+    prior_of(&on, beside < 0 ? NULL : &other, s->w.catalog.types[type].mem_bytes, out);
+    return out->ln_speed;
+}
+
+START_TEST(a_measured_cell_is_believed_and_the_others_follow)
+{
+    struct school s;
+    struct prior p;
+
+    school_open(&s);
+    double was[3][4], sd[3][4], bystander = believed(&s, 1, 0, 0);
+    for (int t = 0; t < 3; t++)
+        for (int n = -1; n < 3; n++) {
+            was[t][n + 1] = believed(&s, 0, t, n);
+            sd[t][n + 1] = sd_of(&s, 0, t, n);
+        }
+    double truth = prior_mean(&s, 0, 0, -1, &p) + 0.7;
+    struct measurement m = speed_of(0, 0, -1, exp(truth));
+    take(&s, &m);
+    settle(&s);
+    double trust = p.alone_sd * p.alone_sd / (p.alone_sd * p.alone_sd + 0.05 * 0.05 + 0.02 * 0.02);
+    ck_assert_double_eq_tol(believed(&s, 0, 0, -1) - was[0][0], 0.7 * trust, 1e-4);
+    ck_assert_double_eq_tol(believed(&s, 0, 0, -1), truth, 0.02);
+    ck_assert_double_lt(sd_of(&s, 0, 0, -1), 0.06);
+    for (int t = 1; t < 3; t++)    // other types, by the stated correlation (the sds are alike)
+        ck_assert_double_eq_tol(believed(&s, 0, t, -1) - was[t][0], OTHER_GPU * 0.7 * trust, 1e-4);
+    for (int t = 0; t < 3; t++)
+        for (int n = -1; n < 3; n++)
+            ck_assert_double_le(sd_of(&s, 0, t, n), sd[t][n + 1] + 1e-6);
+    for (int n = 0; n < 3; n++)    // beside a neighbour the job's own speed counts in full
+        ck_assert_double_eq_tol(believed(&s, 0, 0, n) - was[0][n + 1], 0.7 * trust, 1e-4);
+    ck_assert_double_eq(believed(&s, 1, 0, 0), bystander);    // and other workloads stay
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(a_neighbour_s_effect_carries_over_to_other_gpus_and_neighbours)
+{
+    struct school s;
+    struct prior p;
+
+    school_open(&s);
+    struct measurement alone = speed_of(0, 0, -1, exp(prior_mean(&s, 0, 0, -1, &p)));
+    take(&s, &alone);
+    settle(&s);
+    double other_gpu = believed(&s, 0, 1, 1), other_neighbour = believed(&s, 0, 0, 2);
+    double lonely = believed(&s, 0, 0, -1);
+    struct measurement m = speed_of(0, 0, 1, exp(prior_mean(&s, 0, 0, 1, &p) - 0.5));
+    take(&s, &m);
+    settle(&s);
+    ck_assert_double_lt(believed(&s, 0, 1, 1), other_gpu - 0.1);
+    ck_assert_double_lt(believed(&s, 0, 0, 2), other_neighbour - 0.1);
+    ck_assert_double_eq_tol(believed(&s, 0, 0, -1), lonely, 0.02);    // known well already
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(certainty_grows_while_measurements_agree)
+{
+    struct school s;
+    struct rng r;
+    double sd[3][4];
+
+    rng_init(&r, 1, "refine");
+    school_open(&s);
+    for (int t = 0; t < 3; t++)
+        for (int n = -1; n < 3; n++)
+            sd[t][n + 1] = sd_of(&s, 0, t, n);
+    for (int i = 0; i < 60; i++) {
+        int type = (int)rng_below(&r, 3), beside = (int)rng_below(&r, 4) - 1;
+        struct measurement m = speed_of(0, type, beside, exp(type - beside));
+        take(&s, &m);
+        settle(&s);
+        for (int t = 0; t < 3; t++)
+            for (int n = -1; n < 3; n++) {
+                ck_assert_double_le(sd_of(&s, 0, t, n), sd[t][n + 1] + 1e-6);
+                sd[t][n + 1] = sd_of(&s, 0, t, n);
+            }
+    }
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(measurements_that_contradict_each_other_give_no_confident_mean)
+{
+    struct school s;
+
+    school_open(&s);
+    struct measurement slow = speed_of(0, 0, -1, 3), fast = speed_of(0, 0, -1, 4e6);
+    take(&s, &slow);
+    settle(&s);
+    double sure = sd_of(&s, 0, 0, -1);
+    take(&s, &fast);
+    settle(&s);
+    ck_assert_double_gt(sd_of(&s, 0, 0, -1), 5 * sure);
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(many_measurements_converge)
+{
+    struct school s;
+    struct rng r;
+    struct prior p;
+
+    rng_init(&r, 2, "refine");
+    school_open(&s);
+    double truth = prior_mean(&s, 1, 2, 0, &p) + 1.2;
+    for (int i = 0; i < 200; i++) {
+        struct measurement m = speed_of(1, 2, 0, exp(truth + 0.05 * rng_normal(&r)));
+        take(&s, &m);
+        settle(&s);
+    }
+    ck_assert_double_eq_tol(believed(&s, 1, 2, 0), truth, 0.05);
+    ck_assert_double_lt(sd_of(&s, 1, 2, 0), 0.04);
+    ck_assert_int_eq(s.r.n_measurements, 200);
+    ck_assert_double_lt(s.r.sum_abs_error / 200, 0.08);
+    ck_assert_int_gt(s.r.n_covered, 150);
+    school_close(&s);
+}
+END_TEST
+
+/* ---- against conditioning written out again ---- */
+
+struct cell_at {
+    int type, beside;
+    double mean, a, b;
+};
+
+static double cov(const struct cell_at *p, const struct cell_at *q)
+{
+    double own = p->a * q->a * (p->type == q->type ? 1.0 : OTHER_GPU), share;
+
+    if (p->beside < 0 || q->beside < 0)
+        return own;
+    if (p->type == q->type)
+        share = p->beside == q->beside ? 1.0 : 0.6;
+    else
+        share = p->beside == q->beside ? 0.5 : 0.3;
+    return own + p->b * q->b * share;
+}
+
+static struct cell_at at(const struct school *s, int w, int type, int beside)
+{
+    struct prior p;
+    double mean = prior_mean(s, w, type, beside, &p);
+
+    return (struct cell_at){ type, beside, mean, p.alone_sd, p.beside_sd };
+}
+
+enum { SEEN_MAX = 12 };
+
+/* Solve k x = b in place, by Gauss-Jordan; k is positive definite. */
+static void solve(int n, double k[SEEN_MAX][SEEN_MAX], double *b)
+{
+    for (int c = 0; c < n; c++)
+        for (int r = 0; r < n; r++) {
+            double f = r == c ? 0 : k[r][c] / k[c][c];
+            for (int j = 0; j < n && f != 0; j++)
+                k[r][j] -= f * k[c][j];
+            b[r] -= f * b[c];
+        }
+    for (int c = 0; c < n; c++)
+        b[c] /= k[c][c];
+}
+
+static void condition(const struct school *s, int w, const struct cell_at *target, double *mean,
+                      double *sd)
+{
+    struct cell_at seen[SEEN_MAX];
+    double k[2][SEEN_MAX][SEEN_MAX], y[SEEN_MAX], z[SEEN_MAX], drop = 0;
+    int n = 0;
+
+    for (int i = 0; i < s->w.catalog.n_cells; i++) {
+        const struct cell *c = &s->w.catalog.cells[i];
+        if (c->key.workload != w || !c->n_speed)
+            continue;
+        seen[n] = at(s, w, c->key.gpu_type, c->key.neighbour);
+        y[n] = c->ln_speed - seen[n].mean;
+        z[n] = cov(target, &seen[n]);
+        k[0][n][n] = cell_variance(c) + 0.02 * 0.02;
+        n++;
+    }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            k[1][i][j] = k[0][i][j] = cov(&seen[i], &seen[j]) + (i == j ? k[0][i][i] : 0);
+    solve(n, k[0], y);
+    *mean = target->mean;
+    for (int i = 0; i < n; i++)
+        *mean += cov(target, &seen[i]) * y[i];
+    solve(n, k[1], z);
+    for (int i = 0; i < n; i++)
+        drop += cov(target, &seen[i]) * z[i];
+    *sd = sqrt(fmax(cov(target, target) - drop, 0));
+}
+
+START_TEST(settling_equals_dense_conditioning)
+{
+    struct rng r;
+
+    rng_init(&r, (uint64_t)_i, "dense");
+    for (int round = 0; round < 20; round++) {
+        struct school s;
+        school_open(&s);
+        for (int i = 1 + (int)rng_below(&r, 12); i > 0; i--) {
+            struct measurement m = speed_of((int)rng_below(&r, 3), (int)rng_below(&r, 3),
+                                            (int)rng_below(&r, 4) - 1, exp(2 * rng_normal(&r)));
+            take(&s, &m);
+            if (rng_below(&r, 3) == 0)
+                settle(&s);    // how often one settles must not matter
+        }
+        settle(&s);
+        for (int w = 0; w < 3; w++)
+            for (int t = 0; t < 3; t++)
+                for (int n = -1; n < 3; n++) {
+                    struct cell_at target = at(&s, w, t, n);
+                    double mean, sd;
+                    condition(&s, w, &target, &mean, &sd);
+                    ck_assert_double_eq_tol(believed(&s, w, t, n), mean, 1e-4);
+                    ck_assert_double_eq_tol(sd_of(&s, w, t, n), sd, 1e-4);
+                }
+        school_close(&s);
+    }
+}
+END_TEST
+
+START_TEST(a_newcomer_is_met_with_what_is_known)
+{
+    struct school s;
+    struct prior p;
+
+    school_open(&s);
+    struct measurement m = speed_of(0, 0, -1, exp(prior_mean(&s, 0, 0, -1, &p) + 0.9));
+    take(&s, &m);
+    settle(&s);
+    world_add(&s.w, "workload d params=1e7 flop_per_sample=1e9 batch=4\n");
+    estimate_refresh(&s.w.est);
+    settle(&s);
+    double raw = prior_mean(&s, 0, 0, 3, &p);
+    ck_assert_double_gt(believed(&s, 0, 0, 3), raw + 0.8);
+    ck_assert_double_lt(sd_of(&s, 0, 0, 3), hypot(p.alone_sd, p.beside_sd) - 0.1);
+    ck_assert_int_eq(refine_settle(&s.r, NULL), 0);    // and only once
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(watts_are_corrected_on_all_types)
+{
+    struct school s;
+    struct roofline on;
+
+    school_open(&s);
+    prior_roofline(&s.w.catalog, 0, 0, &on);
+    double prior = roofline_watts(&on, &s.w.catalog.types[0]);
+    double k80 = s.w.est.alone_w[1];
+    struct measurement m = speed_of(0, 0, -1, 10);
+    m.watts = prior * 1.2;
+    take(&s, &m);
+    settle(&s);
+    double trust = 0.25 * 0.25 / (0.25 * 0.25 + 0.05 * 0.05);
+    ck_assert_double_eq_tol(s.w.est.alone_w[0], prior * pow(1.2, trust), 1e-2);
+    ck_assert_double_eq_tol(s.w.est.alone_w[1], k80 * pow(1.2, 0.5 * trust), 1e-2);
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(gangs_limits_and_misfits_correct_nothing)
+{
+    struct school s;
+
+    school_open(&s);
+    double was = believed(&s, 0, 0, -1);
+    struct measurement m[] = { speed_of(0, 0, -1, 1e-3), speed_of(0, 0, -1, 1e-3),
+                               speed_of(0, 0, -1, NAN) };
+    m[0].key.n_gpus = 4;
+    m[1].key.limit_w = 100;
+    m[2].fits = false;
+    for (int i = 0; i < 3; i++)
+        take(&s, &m[i]);
+    settle(&s);
+    ck_assert_double_eq_tol(believed(&s, 0, 0, -1), was, 1e-5);
+    ck_assert_int_eq(s.r.n_measurements, 0);
+    m[0].throughput = -1;
+    ck_assert_int_eq(refine_take(&s.r, &m[0], NULL), -EINVAL);
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(a_type_that_nobody_described_spoils_no_other)
+{
+    struct school s;
+    struct gpu_type mystery = { .name = "mystery" };
+    struct prior p;
+    int type;
+
+    school_open(&s);
+    ck_assert_int_eq(catalog_add_type(&s.w.catalog, &mystery, &type, NULL), 0);
+    estimate_refresh(&s.w.est);
+    struct measurement m[] = { speed_of(0, type, -1, 25), speed_of(0, 0, -1, 10) };
+    m[0].watts = 120;
+    take(&s, &m[0]);
+    take(&s, &m[1]);
+    settle(&s);
+    ck_assert_double_eq_tol(believed(&s, 0, 0, -1), log(10), 0.05);
+    ck_assert_double_eq_tol(believed(&s, 0, type, -1), log(25), 0.05);
+    for (int t = 0; t < 4; t++)
+        ck_assert(isfinite(s.w.est.alone_w[t]) && s.w.est.alone_w[t] > 0);
+    ck_assert(isfinite(prior_mean(&s, 0, type, -1, &p)));
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(every_measured_cell_is_believed_however_many_there_are)
+{
+    struct school s;
+    struct prior p;
+    char line[64];
+    int n = 0;
+
+    school_open(&s);
+    for (int i = 0; i < 40; i++) {
+        snprintf(line, sizeof line, "workload more%d params=1e7\n", i);
+        world_add(&s.w, line);
+    }
+    estimate_refresh(&s.w.est);
+    for (int t = 0; t < 3; t++)    // as an import does: all at the same time
+        for (int beside = -1; beside < 43; beside++, n++) {
+            double shift = n % 2 ? 0.3 : -0.3;
+            struct measurement m =
+                speed_of(0, t, beside, exp(prior_mean(&s, 0, t, beside, &p) + shift));
+            take(&s, &m);
+        }
+    settle(&s);
+    n = 0;
+    for (int t = 0; t < 3; t++)
+        for (int beside = -1; beside < 43; beside++, n++)
+            ck_assert_msg(fabs(believed(&s, 0, t, beside) - prior_mean(&s, 0, t, beside, &p) -
+                               (n % 2 ? 0.3 : -0.3)) < 0.1,
+                          "type %d beside %d is off by %g", t, beside,
+                          believed(&s, 0, t, beside) - prior_mean(&s, 0, t, beside, &p) -
+                              (n % 2 ? 0.3 : -0.3));
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(with_a_store_a_measurement_is_on_disk)
+{
+    struct catalog c;
+    struct estimator est;
+    struct refiner r;
+    struct store *store;
+    struct workload w;
+    struct err e = { 0 };
+    int index;
+    int64_t n;
+
+    ck_assert_int_eq(store_open(":memory:", STORE_CREATE, &store, &e), 0);
+    catalog_init(&c);
+    ck_assert_int_eq(catalog_load(&c, store, &e), 0);
+    workload_init(&w, "w");
+    ck_assert_int_eq(store_begin(store, &e), 0);
+    ck_assert_int_eq(catalog_add_type(&c, gpu_type_builtin("v100"), &index, &e), 0);
+    ck_assert_int_eq(catalog_add_workload(&c, &w, &index, &e), 0);
+    ck_assert_int_eq(store_commit(store, &e), 0);
+    estimator_init(&est, &c, 1);
+    estimate_refresh(&est);
+    refiner_init(&r, &c, &est);
+    struct measurement m = speed_of(0, 0, -1, 3);
+    ck_assert_msg(refine_take(&r, &m, &e) == 0, "%s", e.text);
+    ck_assert_int_eq(store_count(store, "measurements", &n, &e), 0);
+    ck_assert_int_eq(n, 1);
+    refiner_release(&r);
+    estimator_release(&est);
+    catalog_release(&c);
+    store_close(store);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("refine");
+    TCase *t = tcase_create("refine");
+
+    tcase_add_test(t, a_measured_cell_is_believed_and_the_others_follow);
+    tcase_add_test(t, a_neighbour_s_effect_carries_over_to_other_gpus_and_neighbours);
+    tcase_add_test(t, certainty_grows_while_measurements_agree);
+    tcase_add_test(t, measurements_that_contradict_each_other_give_no_confident_mean);
+    tcase_add_test(t, many_measurements_converge);
+    tcase_add_loop_test(t, settling_equals_dense_conditioning, 0, 4);
+    tcase_add_test(t, a_newcomer_is_met_with_what_is_known);
+    tcase_add_test(t, watts_are_corrected_on_all_types);
+    tcase_add_test(t, gangs_limits_and_misfits_correct_nothing);
+    tcase_add_test(t, a_type_that_nobody_described_spoils_no_other);
+    tcase_add_test(t, every_measured_cell_is_believed_however_many_there_are);
+    tcase_add_test(t, with_a_store_a_measurement_is_on_disk);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}
