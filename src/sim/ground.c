@@ -1,0 +1,197 @@
+#include "sim/ground.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/err.h"
+#include "catalog/cluster.h"
+#include "sim/trace.h"
+#include "store/store.h"
+
+static int add_types(struct catalog *c, const struct cluster *cl, const char *reference,
+                     struct err *e)
+{
+    const struct gpu_type *t;
+    int rc = 0, index, n;
+
+    if (cl == NULL) {
+        t = gpu_type_builtin_all(&n);
+        for (int i = 0; i < n && rc == 0; i++)
+            rc = catalog_add_type(c, &t[i], &index, e);
+        return rc;
+    }
+    for (int i = 0; i < cl->n_types && rc == 0; i++)
+        rc = catalog_add_type(c, &cl->types[i], &index, e);
+    if (rc < 0 || reference == NULL)
+        return rc;
+    for (int i = 0; i < cl->n_types; i++) {
+        if (text_alike(cl->types[i].name, reference) ||
+            (gpu_type_builtin(reference) != NULL &&
+             gpu_type_builtin(cl->types[i].name) == gpu_type_builtin(reference)))
+            return 0;
+    }
+    t = gpu_type_builtin(reference);
+    if (t == NULL)
+        return err_set(e, EINVAL,
+                       "reference GPU type '%s' is neither built in nor in the cluster "
+                       "file: choose one that is",
+                       reference);
+    return catalog_add_type(c, t, &index, e);
+}
+
+/* The cluster file's workload that is called 'model', whatever its batch; NULL: none. */
+static const struct workload *find_model(const struct cluster *cl, const char *model)
+{
+    struct arena scratch;
+    const struct workload *found = NULL;
+
+    arena_init(&scratch);
+    for (int i = 0; cl != NULL && i < cl->n_workloads && found == NULL; i++) {
+        double batch;
+        struct slice name = workload_name_split(cl->workloads[i].name, &batch);
+
+        if (text_alike(arena_strndup(&scratch, name.at, name.len), model))
+            found = &cl->workloads[i];
+    }
+    arena_release(&scratch);
+    return found;
+}
+
+/* The descriptor of 'model' at 'batch' (NaN: its usual one). */
+static int describe(struct arena *a, const struct cluster *cl, const char *model, double batch,
+                    struct workload *out, struct err *e)
+{
+    const struct workload *known = find_model(cl, model);
+
+    if (known == NULL)
+        return workload_builtin(a, model, batch, out, e);
+    *out = *known;
+    if (!isnan(batch))
+        out->batch = batch;
+    return 0;
+}
+
+void ground_name_batches(struct arena *a, struct trace *t, const struct cluster *cl)
+{
+    for (int i = 0; i < t->n_jobs; i++) {
+        struct workload w;
+        double batch;
+
+        workload_name_split(t->jobs[i].workload, &batch);
+        if (isnan(batch) && describe(a, cl, t->jobs[i].workload, NAN, &w, NULL) == 0)
+            t->jobs[i].workload = w.name;
+    }
+}
+
+/* A workload of the trace, under the name the trace has for it. */
+static int add_named(struct catalog *c, const struct cluster *cl, const struct trace *t,
+                     const struct trace_job *j, struct err *e)
+{
+    struct arena scratch;
+    struct workload w;
+    struct slice model;
+    double batch;
+    int index, rc;
+
+    if (catalog_find_workload_alike(c, j->workload) >= 0)
+        return 0;
+    arena_init(&scratch);
+    model = workload_name_split(j->workload, &batch);
+    rc = describe(&scratch, cl, arena_strndup(&scratch, model.at, model.len), batch, &w, e);
+    if (rc == 0) {
+        w.name = j->workload;
+        rc = catalog_add_workload(c, &w, &index, e);
+    } else {
+        rc = err_set(e, EINVAL,
+                     "%s:%d: job %s: workload '%s' is neither measured nor built in ('gogh catalog "
+                     "models') nor described: add a 'workload' line to the cluster file",
+                     t->name, j->line, j->name, j->workload);
+    }
+    arena_release(&scratch);
+    return rc;
+}
+
+static int add_workloads(struct catalog *c, const struct cluster *cl, const struct trace *t,
+                         struct err *e)
+{
+    int rc = 0, index;
+
+    for (int i = 0; cl != NULL && i < cl->n_workloads && rc == 0; i++)
+        rc = catalog_add_workload(c, &cl->workloads[i], &index, e);
+    for (int i = 0; t != NULL && i < t->n_jobs && rc == 0; i++)
+        rc = add_named(c, cl, t, &t->jobs[i], e);
+    return rc;
+}
+
+static int add_builtin_workloads(struct catalog *c, struct err *e)
+{
+    int rc = 0, index, n;
+    const struct workload *all = workload_builtin_all(&n);
+
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = catalog_add_workload(c, &all[i], &index, e);
+    return rc;
+}
+
+/* What the store has not measured is described by the cluster file or built in, and its
+ * speeds are the model's.
+ */
+static int open_store(struct ground *g, const char *path, const struct cluster *cl,
+                      const struct trace *t, struct err *e)
+{
+    int index, rc = store_open(path, STORE_READ, &g->store, e);
+
+    if (rc == 0)
+        rc = catalog_load(&g->catalog, g->store, e);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; cl != NULL && i < cl->n_types && rc == 0; i++) {
+        index = catalog_find_type_alike(&g->catalog, cl->types[i].name);
+        if (index >= 0)
+            rc = catalog_describe_type(&g->catalog, index, &cl->types[i], e);
+    }
+    return rc == 0 ? add_workloads(&g->catalog, cl, t, e) : rc;
+}
+
+int ground_open(struct ground *g, const char *path, const struct cluster *cl, const struct trace *t,
+                struct err *e)
+{
+    *g = (struct ground){ 0 };
+    catalog_init(&g->catalog);
+    int rc = open_store(g, path, cl, t, e);
+    if (rc == 0) {
+        rc = truth_from_catalog(&g->truth, &g->catalog, &g->n_filled, e);
+        if (rc < 0)
+            err_prefix(e, "%s", path);
+    }
+    if (rc < 0)
+        ground_close(g);
+    return rc;
+}
+
+int ground_builtin(struct ground *g, const struct cluster *cl, const struct trace *t,
+                   const char *reference, uint64_t seed, struct err *e)
+{
+    int rc;
+
+    *g = (struct ground){ 0 };
+    catalog_init(&g->catalog);
+    rc = add_types(&g->catalog, cl, reference, e);
+    if (rc == 0)
+        rc = add_workloads(&g->catalog, cl, t, e);
+    if (rc == 0 && t == NULL)
+        rc = add_builtin_workloads(&g->catalog, e);
+    if (rc == 0)
+        rc = truth_analytic(&g->truth, &g->catalog, seed, GROUND_SPREAD, e);
+    if (rc < 0)
+        ground_close(g);
+    return rc;
+}
+
+void ground_close(struct ground *g)
+{
+    truth_release(&g->truth);
+    catalog_release(&g->catalog);
+    store_close(g->store);
+    *g = (struct ground){ 0 };
+}

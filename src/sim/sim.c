@@ -1,0 +1,600 @@
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/stats.h"
+#include "catalog/catalog.h"
+#include "catalog/cluster.h"
+#include "catalog/ledger.h"
+#include "cycle/cycle.h"
+#include "sim/truth.h"
+#include "sim/world.h"
+
+/* A workload of the trace, in both worlds. */
+struct sim_workload {
+    int truth;     // index in the truth
+    int belief;    // index in the policy's catalog; -1 until its first job arrives
+    double reference_speed;
+};
+
+struct sim {
+    struct sim_options options;
+    struct arena arena;
+    struct clock_manual clock;
+    struct catalog belief;    // what the policy knows: never the truth's measurements
+    struct ledger ledger;
+    struct world *world;
+    struct cycle cycle;
+    bool is_ledger_open, is_cycle_ready;
+
+    struct sim_workload *workloads;
+    int *workload_of;     // (n_jobs of the trace) index into 'workloads'
+    uint64_t *allowed;    // (n_jobs) bits of the belief's types
+    int next_arrival;
+
+    uint64_t decided_version;    // of the state, after the last decision
+    double decided_s;            // when that was; -INFINITY: never
+    bool is_over;
+};
+
+/* ---- making ---- */
+
+/* The reference GPU's index in the truth. */
+static int find_reference(const struct sim_options *o, int *out, struct err *e)
+{
+    const char *name = o->reference != NULL ? o->reference : "p100";
+
+    *out = truth_find_type(o->truth, name);
+    if (*out < 0 && o->reference == NULL)
+        *out = 0;
+    if (*out < 0)
+        return err_set(e, EINVAL, "the ground truth has no GPU type '%s': choose another reference",
+                       name);
+    return 0;
+}
+
+static double reference_speed(const struct truth *t, int workload, int reference)
+{
+    double speed = truth_speed(t, workload, reference);
+
+    for (int a = 0; a < t->n_types && speed <= 0; a++)
+        speed = truth_speed(t, workload, a);
+    return speed > 0 ? speed : 1;    // fits nowhere: it will never do a step
+}
+
+/* What the trace's jobs run, looked up once. */
+static int find_workloads(struct sim *s, int reference, struct err *e)
+{
+    const struct trace *t = s->options.trace;
+    struct map seen;
+    int n = 0, rc = 0;
+
+    s->workload_of = ARENA_ARRAY(&s->arena, int, (size_t)t->n_jobs);
+    s->workloads = ARENA_ARRAY(&s->arena, struct sim_workload, (size_t)t->n_jobs);
+    map_init(&seen);
+    for (int i = 0; i < t->n_jobs && rc == 0; i++) {
+        const char *name = t->jobs[i].workload;
+        int known = map_get(&seen, name);
+
+        if (known < 0) {
+            int truth = truth_find_workload(s->options.truth, name);
+
+            if (truth < 0) {
+                rc = err_set(e, EINVAL,
+                             "%s:%d: job %s: the ground truth knows no workload '%s': import "
+                             "measurements of it, or change the trace",
+                             t->name ? t->name : "trace", t->jobs[i].line, t->jobs[i].name, name);
+                break;
+            }
+            s->workloads[n] = (struct sim_workload){
+                .truth = truth,
+                .belief = -1,
+                .reference_speed = reference_speed(s->options.truth, truth, reference),
+            };
+            known = n;
+            map_set(&seen, name, n++);
+        }
+        s->workload_of[i] = known;
+    }
+    map_release(&seen);
+    return rc;
+}
+
+/* "v100,a100" as bits. Types that the cluster lacks are left out; none left is an error. */
+static int allowed_types(struct sim *s, const struct trace_job *j, uint64_t *out, struct err *e)
+{
+    const char *p = j->types;
+
+    *out = 0;
+    while (p != NULL) {
+        size_t len = strcspn(p, ",");
+        int type = catalog_find_type_alike(&s->belief, arena_strndup(&s->arena, p, len));
+
+        if (type >= 0 && type < 64)
+            *out |= (uint64_t)1 << type;
+        p = p[len] == ',' ? p + len + 1 : NULL;
+    }
+    if (j->types != NULL && *out == 0)
+        return err_set(e, EINVAL,
+                       "%s:%d: job %s may only run on '%s', and the cluster has none of these",
+                       s->options.trace->name, j->line, j->name, j->types);
+    return 0;
+}
+
+static int find_allowed(struct sim *s, struct err *e)
+{
+    const struct trace *t = s->options.trace;
+
+    s->allowed = ARENA_ARRAY(&s->arena, uint64_t, (size_t)t->n_jobs);
+    for (int i = 0; i < t->n_jobs; i++) {
+        if (allowed_types(s, &t->jobs[i], &s->allowed[i], e) < 0)
+            return -EINVAL;
+    }
+    return 0;
+}
+
+/* The indices that 'known' has in the belief: its types and workloads are added there. */
+static int adopt_names(struct catalog *to, const struct catalog *known, int *types, int *workloads,
+                       struct err *e)
+{
+    int rc = 0;
+
+    for (int i = 0; i < known->n_types && rc == 0; i++) {
+        types[i] = catalog_find_type_alike(to, known->types[i].name);
+        if (types[i] < 0)
+            rc = catalog_add_type(to, &known->types[i], &types[i], e);
+    }
+    for (int i = 0; i < known->n_workloads && rc == 0; i++)
+        rc = catalog_add_workload(to, &known->workloads[i], &workloads[i], e);
+    return rc;
+}
+
+/* One cell's measurements, as one that weighs as much as all of them. */
+static int adopt_cell(struct catalog *to, const struct cell *c, const int *types,
+                      const int *workloads, struct err *e)
+{
+    struct measurement m = {
+        .key = c->key,
+        .fits = c->n_speed > 0 || c->n_unfit == 0,
+        .throughput = c->n_speed > 0 ? exp(c->ln_speed) : (double)NAN,
+        .watts = c->n_watts > 0 ? exp(c->ln_watts) : (double)NAN,
+        .duration_s = NAN,
+        .noise = c->n_speed > 0 ? sqrt(cell_variance(c)) : (double)NAN,
+    };
+
+    m.key.workload = workloads[c->key.workload];
+    m.key.gpu_type = types[c->key.gpu_type];
+    if (c->key.neighbour >= 0)
+        m.key.neighbour = workloads[c->key.neighbour];
+    return catalog_record(to, &m, 0, e);
+}
+
+/* What the policy may know before it starts. */
+static int adopt(struct sim *s, const struct catalog *known, struct err *e)
+{
+    int *types = ARENA_ARRAY(&s->arena, int, (size_t)known->n_types);
+    int *workloads = ARENA_ARRAY(&s->arena, int, (size_t)known->n_workloads);
+    int rc = catalog_begin(&s->belief, e);
+
+    if (rc < 0)
+        return rc;
+    rc = adopt_names(&s->belief, known, types, workloads, e);
+    for (int i = 0; i < known->n_cells && rc == 0; i++) {
+        if (known->cells[i].n_speed > 0 || known->cells[i].n_unfit > 0 ||
+            known->cells[i].n_watts > 0)
+            rc = adopt_cell(&s->belief, &known->cells[i], types, workloads, e);
+    }
+    return catalog_end(&s->belief, rc, e);
+}
+
+static int make_world(struct sim *s, struct err *e)
+{
+    const struct cluster *cl = s->options.cluster;
+    const struct state *state = &s->ledger.state;
+    const size_t n = (size_t)state->n_gpus;
+    int *types = ARENA_ARRAY(&s->arena, int, n), *nodes = ARENA_ARRAY(&s->arena, int, n);
+    const struct gpu_type **figures = ARENA_ARRAY(&s->arena, const struct gpu_type *, n);
+    int gpu = 0;
+
+    for (int i = 0; i < cl->n_nodes; i++) {
+        for (int k = 0; k < cl->nodes[i].n_gpus; k++, gpu++) {
+            figures[gpu] = &cl->types[cl->nodes[i].types[k]];
+            types[gpu] = truth_find_type(s->options.truth, figures[gpu]->name);
+            nodes[gpu] = i;
+            if (types[gpu] < 0)
+                return err_set(e, EINVAL,
+                               "the ground truth has no GPU type '%s' of the cluster: "
+                               "import measurements of it, or simulate without --truth",
+                               figures[gpu]->name);
+        }
+    }
+    assert(gpu == state->n_gpus);
+    s->world = world_create(&(struct world_setup){
+        .truth = s->options.truth,
+        .settings = &cl->settings,
+        .n_gpus = gpu,
+        .types = types,
+        .figures = figures,
+        .nodes = nodes,
+        .seed = s->options.seed,
+    });
+    return 0;
+}
+
+static int make_cycle(struct sim *s, struct err *e)
+{
+    const struct cluster_settings *set = &s->options.cluster->settings;
+    int rc = solver_by_name(s->options.policy, s->options.seed, &s->cycle.solver, e);
+
+    if (rc < 0)
+        return rc;
+    s->cycle.clock = clock_manual(&s->clock);
+    s->cycle.executor = world_executor(s->world);
+    s->cycle.sensor = world_sensor(s->world);
+    s->cycle.ledger = &s->ledger;
+    s->cycle.catalog = &s->belief;
+    s->cycle.confidence_z = set->confidence_z;
+    s->cycle.theta = set->theta;
+    s->cycle.options = solve_defaults;
+    s->cycle.options.price_w = set->price_w;
+    s->cycle.options.power_cap_w = set->power_cap_w;
+    s->cycle.options.move_s = set->move_s + set->restart_s;
+    cycle_init(&s->cycle);
+    s->is_cycle_ready = true;
+    return 0;
+}
+
+static int build(struct sim *s, struct err *e)
+{
+    const struct sim_options *o = &s->options;
+    int reference, rc = 0;
+
+    if (o->journal != NULL)
+        rc = catalog_load(&s->belief, o->journal, e);
+    if (rc == 0)
+        rc = ledger_open(&s->ledger, &s->belief, o->journal, e);
+    s->is_ledger_open = rc == 0;
+    if (rc == 0 && s->ledger.last_seq > 0)
+        rc = err_set(e, EEXIST, "the journal holds another run already; give a new file");
+    if (rc == 0)
+        rc = cluster_install(o->cluster, &s->belief, &s->ledger, 0, e);
+    if (rc == 0 && o->known != NULL)
+        rc = adopt(s, o->known, e);
+    if (rc == 0)
+        rc = find_reference(o, &reference, e);
+    if (rc == 0)
+        rc = find_workloads(s, reference, e);
+    if (rc == 0)
+        rc = find_allowed(s, e);
+    if (rc == 0)
+        rc = make_world(s, e);
+    if (rc == 0)
+        rc = make_cycle(s, e);
+    s->decided_version = s->ledger.state.version;
+    return rc;
+}
+
+int sim_create(const struct sim_options *o, struct sim **out, struct err *e)
+{
+    struct sim *s = calloc(1, sizeof *s);
+    int rc;
+
+    assert(s != NULL);
+    s->options = *o;
+    s->decided_s = -INFINITY;
+    arena_init(&s->arena);
+    catalog_init(&s->belief);
+    rc = build(s, e);
+    if (rc < 0)
+        sim_destroy(s);
+    else
+        *out = s;
+    return rc;
+}
+
+void sim_destroy(struct sim *s)
+{
+    if (s == NULL)
+        return;
+    if (s->is_cycle_ready)
+        cycle_release(&s->cycle);
+    world_destroy(s->world);
+    if (s->is_ledger_open)
+        ledger_close(&s->ledger);
+    catalog_release(&s->belief);
+    arena_release(&s->arena);
+    free(s);
+}
+
+int sim_save(struct sim *s, struct err *e)
+{
+    int rc = catalog_save_estimates(&s->belief, s->clock.t_s, e);
+
+    return rc == 0 ? ledger_checkpoint(&s->ledger, e) : rc;
+}
+
+/* ---- running ---- */
+
+/* The promised throughput that figures count by; see sim.h. */
+static double promise_of(const struct trace_job *j)
+{
+    double promise = fmax(j->min_throughput, j->is_inference ? j->rate : 0);
+
+    if (!j->is_inference && !isnan(j->deadline_s))
+        promise = fmax(promise, j->steps / j->deadline_s);
+    return promise;
+}
+
+static void submit_to_world(struct sim *s, const struct trace_job *j, const struct sim_workload *w)
+{
+    world_submit(s->world, &(struct world_ask){
+                               .workload = w->truth,
+                               .is_inference = j->is_inference,
+                               .steps = j->steps,
+                               .rate = j->rate,
+                               .duration_s = j->duration_s,
+                               .promise = promise_of(j),
+                               .reference_speed = w->reference_speed,
+                               .max_gpus = j->max_gpus,
+                           });
+}
+
+static int submit_to_state(struct sim *s, int i, int workload, struct err *e)
+{
+    const struct trace_job *j = &s->options.trace->jobs[i];
+    const struct job_spec spec = {
+        .name = j->name,
+        .owner = j->owner != NULL ? j->owner : "trace",
+        .kind = j->is_inference ? JOB_INFERENCE : JOB_TRAINING,
+        .workload = workload,
+        .submit_s = s->clock.t_s,
+        .steps = j->steps,
+        .rate = j->rate,
+        .duration_s = j->duration_s,
+        .min_throughput = j->min_throughput,
+        .deadline_s = s->clock.t_s + j->deadline_s,
+        .n_gpus = j->n_gpus,
+        .max_gpus = j->max_gpus,
+        .priority = j->priority,
+        .is_exclusive = j->is_exclusive,
+        .needs_one_node = j->needs_one_node,
+        .allowed_types = s->allowed[i],
+    };
+    const struct event ev = {
+        .kind = EVENT_JOB_SUBMITTED,
+        .time_s = s->clock.t_s,
+        .job = -1,
+        .spec = &spec,
+    };
+
+    return ledger_append(&s->ledger, &ev, 1, e);
+}
+
+/* Its descriptor becomes known, nothing measured. */
+static int meet_workload(struct sim *s, struct sim_workload *w, struct err *e)
+{
+    const struct workload *described = &s->options.truth->catalog->workloads[w->truth];
+    int rc = catalog_begin(&s->belief, e);
+
+    if (rc == 0)
+        rc = catalog_end(&s->belief, catalog_add_workload(&s->belief, described, &w->belief, e), e);
+    return rc;
+}
+
+static int arrive(struct sim *s, int i, struct err *e)
+{
+    struct sim_workload *w = &s->workloads[s->workload_of[i]];
+    int rc = w->belief < 0 ? meet_workload(s, w, e) : 0;
+
+    if (rc == 0)
+        rc = submit_to_state(s, i, w->belief, e);
+    if (rc == 0)
+        submit_to_world(s, &s->options.trace->jobs[i], w);
+    return rc;
+}
+
+/* When a decision that was put off is due; INFINITY: none was. */
+static double decision_due_s(const struct sim *s)
+{
+    if (cycle_wants_more(&s->cycle))
+        return s->decided_s;
+    if (s->ledger.state.version == s->decided_version)
+        return INFINITY;
+    return s->decided_s + s->options.cluster->settings.decide_s;
+}
+
+static double next_s(struct sim *s)
+{
+    const struct trace *t = s->options.trace;
+    double next = fmin(world_next_s(s->world), fmax(decision_due_s(s), s->clock.t_s));
+
+    if (s->next_arrival < t->n_jobs)
+        next = fmin(next, fmax(t->jobs[s->next_arrival].at_s, s->clock.t_s));
+    return next;
+}
+
+/* Everything of time 't_s': the world, arrivals, what is told, and a decision when due. */
+static int turn(struct sim *s, double t_s, struct err *e)
+{
+    const struct trace *t = s->options.trace;
+    int rc = 0;
+
+    s->clock.t_s = t_s;
+    world_advance(s->world, t_s);
+    while (s->next_arrival < t->n_jobs && t->jobs[s->next_arrival].at_s <= t_s && rc == 0)
+        rc = arrive(s, s->next_arrival++, e);
+    if (rc == 0 && world_has_news(s->world))
+        rc = cycle_listen(&s->cycle, e);
+    if (rc < 0 || decision_due_s(s) > t_s)
+        return rc < 0 ? rc : 0;
+    rc = cycle_run(&s->cycle, e);
+    s->decided_s = t_s;
+    s->decided_version = s->ledger.state.version;
+    return rc < 0 ? rc : 0;
+}
+
+/* Nothing will ever happen again but GPUs falling asleep. */
+static bool is_over(struct sim *s)
+{
+    return s->next_arrival == s->options.trace->n_jobs && world_n_placed(s->world) == 0 &&
+           (world_n_ended(s->world) == s->options.trace->n_jobs || isinf(decision_due_s(s)));
+}
+
+static int stop_at(struct sim *s, double t_s)
+{
+    if (t_s > s->clock.t_s) {
+        s->clock.t_s = t_s;
+        world_advance(s->world, t_s);
+    }
+    s->is_over = s->options.until_s > 0 && t_s >= s->options.until_s;
+    return s->is_over ? 0 : 1;
+}
+
+int sim_advance(struct sim *s, double until_s, struct err *e)
+{
+    const double limit_s = s->options.until_s > 0 ? fmin(until_s, s->options.until_s) : until_s;
+
+    while (!s->is_over) {
+        double t_s = next_s(s);
+        int rc;
+
+        if (t_s > limit_s)
+            return stop_at(s, limit_s);
+        rc = turn(s, t_s, e);
+        if (rc < 0)
+            return rc;
+        s->is_over = is_over(s);
+    }
+    return 0;
+}
+
+/* ---- figures ---- */
+
+struct tally {
+    double promised_s, kept_s, last_end_s;
+    struct samples jct_s;
+};
+
+static void count_job(const struct sim *s, int job, struct sim_result *out, struct tally *t)
+{
+    struct world_fate f;
+    double end_s;
+
+    world_job_fate(s->world, job, &f);
+    end_s = isnan(f.end_s) ? s->clock.t_s : f.end_s;
+    out->work_s += f.work_s;
+    if (f.has_promise) {
+        t->promised_s += end_s - f.submit_s;
+        t->kept_s += f.kept_s;
+    }
+    if (isnan(f.end_s))
+        return;
+    out->n_finished += f.is_finished;
+    out->n_failed += !f.is_finished;
+    t->last_end_s = fmax(t->last_end_s, f.end_s);
+    if (f.is_finished)
+        samples_add(&t->jct_s, f.end_s - f.submit_s);
+}
+
+/* A job that was in no plan yet waits for its turn to be looked at. */
+static enum wait_reason why_waiting(const struct sim *s, int job)
+{
+    enum wait_reason why = cycle_why(&s->cycle, job);
+
+    return why == WAIT_NOT ? WAIT_TURN : why;
+}
+
+static void count_waiting(const struct sim *s, struct sim_result *out)
+{
+    const struct state *state = &s->ledger.state;
+
+    for (int j = state->first_waiting; j >= 0; j = state->jobs[j]->next_waiting)
+        out->n_waiting[why_waiting(s, j)]++;
+}
+
+void sim_result(struct sim *s, struct sim_result *out)
+{
+    const struct trace *trace = s->options.trace;
+    struct tally t = { .last_end_s = NAN };
+    const double nothing = NAN;
+
+    *out = (struct sim_result){
+        .n_jobs = trace->n_jobs,
+        .n_submitted = world_n_jobs(s->world),
+        .energy_j = world_energy_j(s->world),
+        .gpu_s = world_gpu_s(s->world),
+        .n_moves = s->cycle.n_moves,
+        .n_decisions = s->cycle.n_decisions,
+        .n_fallbacks = s->cycle.n_fallbacks,
+        .n_events = world_n_events(s->world),
+        .n_measurements = (long)s->cycle.refiner.n_measurements,
+        .decision_p50_s = samples_quantile(&s->cycle.decision_s, 0.5),
+        .decision_p99_s = samples_quantile(&s->cycle.decision_s, 0.99),
+    };
+    samples_init(&t.jct_s);
+    for (int i = 0; i < out->n_submitted; i++)
+        count_job(s, i, out, &t);
+    count_waiting(s, out);
+    out->promise_attainment = t.promised_s > 0 ? t.kept_s / t.promised_s : nothing;
+    out->mean_jct_s = samples_mean(&t.jct_s);
+    out->p95_jct_s = samples_quantile(&t.jct_s, 0.95);
+    out->makespan_s = trace->n_jobs > 0 ? t.last_end_s - trace->jobs[0].at_s : nothing;
+    out->allocation_efficiency = out->gpu_s > 0 ? out->work_s / out->gpu_s : nothing;
+    samples_release(&t.jct_s);
+}
+
+bool sim_job_fate(const struct sim *s, int i, struct world_fate *out)
+{
+    if (i < 0 || i >= world_n_jobs(s->world))
+        return false;
+    world_job_fate(s->world, i, out);
+    return true;
+}
+
+const char *sim_job_reason(const struct sim *s, int i)
+{
+    struct world_fate fate;
+
+    if (!sim_job_fate(s, i, &fate) || !isnan(fate.end_s))
+        return "";
+    if (s->ledger.state.jobs[i]->state == JOB_RUNNING)
+        return "running";
+    return wait_reason_name(why_waiting(s, i));
+}
+
+double sim_now_s(const struct sim *s)
+{
+    return s->clock.t_s;
+}
+
+double sim_watts(const struct sim *s)
+{
+    return world_watts(s->world);
+}
+
+const struct state *sim_state(const struct sim *s)
+{
+    return &s->ledger.state;
+}
+
+const struct catalog *sim_catalog(const struct sim *s)
+{
+    return &s->belief;
+}
+
+double sim_gpu_watts(const struct sim *s, int gpu)
+{
+    return world_gpu_watts(s->world, gpu);
+}
+
+int sim_gpu_is_asleep(const struct sim *s, int gpu)
+{
+    return world_gpu_is_asleep(s->world, gpu);
+}

@@ -1,0 +1,99 @@
+/* sim.h - a discrete-event simulator behind the four doors.
+ *
+ * The world runs jobs at their true speeds and draws their true watts; the cycle
+ * decides with what it believes. Same inputs and seed, same bytes out, but for the
+ * wall times of decisions.
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "optimize/plan.h"
+#include "sim/trace.h"
+
+struct catalog;
+struct cluster;
+struct err;
+struct sim;
+struct state;
+struct store;
+struct truth;
+
+struct sim_options {
+    const struct cluster *cluster;
+    const struct trace *trace;
+    const struct truth *truth;
+    const char *policy;       // "greedy", "fifo-fastest", ...
+    const char *reference;    // GPU type that work is counted in; NULL: p100 where it is known
+    const struct catalog *known;    // what the policy may know before it starts; NULL: nothing
+    struct store *journal;          // an empty store that keeps every event; NULL: nothing is kept
+    uint64_t seed;
+    double until_s;    // stop the clock here; 0: run until all jobs have ended
+};
+
+/* Figures of a run, from time 0 to the end of the last job, or to now. What there is none
+ * of is NaN.
+ *
+ * - Promised throughput: the largest of a job's minimum, a server's rate, and steps over
+ *   deadline. Promise attainment: over all jobs that have one, the time spent at or above it
+ *   (to one part in 10^9), over the time from submission to the job's end, or to now. Waiting,
+ *   starting and moving count as below.
+ * - Work: steps done (a server's: served) over the workload's true speed alone on one
+ *   reference GPU; where it does not fit there, on the first type of the truth where it does.
+ * - Allocation efficiency: work over GPU-seconds held by anybody; a GPU that two jobs share
+ *   is held once, and one that waits for a job to start is held.
+ * - JCT: from submission to the end, over finished jobs. Makespan: from the first arrival to
+ *   the last end.
+ * - Energy: of all GPUs, also idle and sleeping ones; nothing else of a node.
+ * - Events: arrivals, starts, first steps, reports, ends, stops and sleeps that happened.
+ */
+struct sim_result {
+    int n_waiting[WAIT_REASONS];    // those that wait at the end, by what keeps them
+    int n_jobs;                     // of the trace
+    int n_submitted, n_finished, n_failed;
+    double energy_j;
+    double work_s;                // done, in seconds alone on the reference GPU
+    double promise_attainment;    // 0..1
+    double mean_jct_s, p95_jct_s;
+    double makespan_s;
+    double allocation_efficiency;
+    double gpu_s;    // allocated
+    long n_moves, n_decisions, n_events, n_fallbacks, n_measurements;
+    double decision_p50_s, decision_p99_s;    // wall time
+};
+
+/* Everything that 'o' points at must outlive the simulation. -EINVAL: a type or workload
+ * that the truth does not know, an unknown policy, a job that fits no type of the cluster.
+ */
+int sim_create(const struct sim_options *o, struct sim **out, struct err *e);
+void sim_destroy(struct sim *s);
+
+/* Leave a checkpoint and the policy's estimates in the journal. */
+int sim_save(struct sim *s, struct err *e);
+
+/* Advance to 'until_s' of simulated time, or to the end. Returns 1 while there is more
+ * to come, 0 at the end, -Exxx.
+ */
+int sim_advance(struct sim *s, double until_s, struct err *e);
+
+/* The figures so far. */
+void sim_result(struct sim *s, struct sim_result *out);
+
+/* How job 'i' of the trace has fared; false before it is submitted. */
+struct world_fate;
+bool sim_job_fate(const struct sim *s, int i, struct world_fate *out);
+
+/* "running", or why it waits ("memory", ...); "" for a job that has ended or not arrived. */
+const char *sim_job_reason(const struct sim *s, int i);
+
+/* For live screens: what the world looks like now. Borrowed. */
+double sim_now_s(const struct sim *s);
+double sim_watts(const struct sim *s);
+const struct state *sim_state(const struct sim *s);
+const struct catalog *sim_catalog(const struct sim *s);    // what the policy believes
+double sim_gpu_watts(const struct sim *s, int gpu);
+int sim_gpu_is_asleep(const struct sim *s, int gpu);
+
+#endif

@@ -1,0 +1,54 @@
+/* trace.h - jobs and when they arrive, as a person writes them (docs/formats/trace.md).
+ *
+ *     # one job a line
+ *     job a1 at=0    workload="ResNet-18 (batch size 16)" steps=120000 min=3.5
+ *     job a2 at=60.5 workload=bert-base batch=32 steps=9000 deadline=7200 gpus=2 max_gpus=4
+ *     job s1 at=90   workload=llama-7b batch=8 rate=30 duration=3600 priority=5 owner=ann exclusive
+ *
+ * Made by trace_parse, by the generator and by the importers; read by the simulator;
+ * lives in the caller's arena.
+ */
+#ifndef SIM_TRACE_H
+#define SIM_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct arena;
+struct buf;
+struct err;
+
+struct trace_job {
+    int line;    // of the file it stands in; 0: it was drawn
+    const char *name;
+    const char *owner;       // NULL: none given
+    double at_s;             // arrival, from the trace's beginning
+    const char *workload;    // full name, with its batch
+    bool is_inference;
+    double steps;               // training
+    double rate, duration_s;    // inference
+    double min_throughput;      // 0: none
+    double deadline_s;          // after arrival; NaN: none
+    int n_gpus, max_gpus;
+    int priority;
+    bool is_exclusive, needs_one_node;
+    const char *types;    // "v100,a100": allowed GPU types; NULL: any
+};
+
+struct trace {
+    const char *name;    // of the file, for messages
+    int n_jobs;
+    struct trace_job *jobs;    // by arrival
+};
+
+int trace_parse(struct arena *a, const char *name, const char *text, size_t len, struct trace *out,
+                struct err *e);
+int trace_read(struct arena *a, const char *path, struct trace *out, struct err *e);
+
+/* Put the jobs in order of arrival, equal ones in the order they had. */
+void trace_sort(struct arena *a, struct trace *t);
+
+/* The same text that trace_parse reads: parse(write(t)) gives t. */
+int trace_write(const struct trace *t, struct buf *out);
+
+#endif

@@ -1,0 +1,70 @@
+/* fuzz_trace_import.c - other people's traces survive any bytes; the first byte says whose. */
+#include <assert.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "sim/ground.h"
+#include "sim/trace_generate.h"
+#include "sim/trace_import.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int import(struct arena *a, char whose, struct trace_import *in, struct trace *t,
+                  struct err *e)
+{
+    switch (whose) {
+    case 'p':
+        return trace_import_philly(a, in, t, e);
+    case 'a':
+        return trace_import_alibaba(a, in, t, e);
+    default:
+        return trace_import_gavel(a, in, t, e);
+    }
+}
+
+/* What was imported must be a trace that we read ourselves. */
+static void read_back(struct arena *a, const struct trace *t)
+{
+    struct trace again;
+    struct buf b;
+    struct err e = { 0 };
+
+    buf_init(&b, (size_t)1 << 26);
+    assert(trace_write(t, &b) == 0);
+    assert(trace_parse(a, "again", buf_text(&b), b.len, &again, &e) == 0);
+    assert(again.n_jobs == t->n_jobs);
+    buf_release(&b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct ground ground;
+    static int is_ready;
+    struct trace_import in = { .name = "f", .text = (const char *)data + 1, .len = size - 1 };
+    struct trace_draw draw;
+    struct arena a;
+    struct err e = { 0 };
+    struct trace t;
+    struct buf b;
+
+    if (size == 0)
+        return 0;
+    if (!is_ready)
+        is_ready = ground_builtin(&ground, NULL, NULL, NULL, 1, &e) == 0;
+    arena_init(&a);
+    assert(trace_draw_init(&draw, &a, &ground.truth, NULL, "p100", 1, &e) == 0);
+    in.draw = &draw;
+    if (data[0] == 'n') {
+        buf_init(&b, (size_t)1 << 26);
+        cluster_import_alibaba(&a, "f", in.text, in.len, &b, &e);
+        buf_release(&b);
+    } else if (import(&a, (char)data[0], &in, &t, &e) == 0) {
+        read_back(&a, &t);
+    } else {
+        assert(e.text[0] != '\0');
+    }
+    arena_release(&a);
+    return 0;
+}

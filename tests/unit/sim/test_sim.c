@@ -1,0 +1,279 @@
+/* Whole simulations, from files to figures. */
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "catalog/cluster.h"
+#include "catalog/state.h"
+#include "sim/ground.h"
+#include "sim/sim.h"
+#include "sim/world.h"
+#include "unit/sim/small_truth.h"
+#include "unit/suite.h"
+
+#define TYPES                                           \
+    "gputype slow like=v100 idle=50 sleep=10 cap=300\n" \
+    "gputype fast like=v100 idle=50 sleep=10 cap=300\n"
+
+/* Run to the end, or to 'o->until_s'. */
+static int simulate(const struct sim_options *o, struct sim_result *r, struct err *e)
+{
+    struct sim *s = NULL;
+    int rc = sim_create(o, &s, e);
+
+    if (rc == 0)
+        rc = sim_advance(s, INFINITY, e);
+    if (rc == 0) {
+        sim_result(s, r);
+        state_assert(sim_state(s));
+    }
+    sim_destroy(s);
+    return rc;
+}
+
+static int run(const char *cluster, const char *trace, const char *policy, double until_s,
+               struct sim_result *r, struct err *e)
+{
+    struct small_truth small;
+    struct cluster cl;
+    struct trace t;
+    struct arena a;
+    int rc;
+
+    arena_init(&a);
+    small_truth_init(&small);
+    ck_assert_msg(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, e) == 0, "%s", e->text);
+    ck_assert_msg(trace_parse(&a, "t", trace, strlen(trace), &t, e) == 0, "%s", e->text);
+    rc = simulate(&(struct sim_options){ .cluster = &cl,
+                                         .trace = &t,
+                                         .truth = &small.truth,
+                                         .policy = policy,
+                                         .reference = "slow",
+                                         .seed = 1,
+                                         .until_s = until_s },
+                  r, e);
+    small_truth_release(&small);
+    arena_release(&a);
+    return rc;
+}
+
+#define NEAR(got, want) ck_assert_double_eq_tol((got), (want), 1e-6 * (1 + fabs((double)(want))))
+
+START_TEST(one_job_after_another_by_hand)
+{
+    struct sim_result r;
+    struct err e = { 0 };
+
+    /* The second waits for the first's end at 110, then needs 50 s. */
+    ck_assert_int_eq(run("node a slow:1\n" TYPES,
+                         "job a at=10 workload=big steps=1000 min=5\n"
+                         "job b at=20 workload=small steps=200 min=2\n",
+                         "fifo-first", 0, &r, &e),
+                     0);
+    ck_assert_int_eq(r.n_finished, 2);
+    NEAR(r.energy_j, 10 * 50.0 + 100 * 200.0 + 50 * 100.0);
+    NEAR(r.makespan_s, 150);
+    NEAR(r.mean_jct_s, (100 + 140) / 2.0);
+    NEAR(r.promise_attainment, (100 + 50) / (100 + 140.0));
+    NEAR(r.work_s, 100 + 50);
+    NEAR(r.gpu_s, 150);
+    NEAR(r.allocation_efficiency, 1);
+}
+END_TEST
+
+START_TEST(the_clock_stops_where_it_is_told_to)
+{
+    struct sim_result r;
+    struct err e = { 0 };
+
+    ck_assert_int_eq(run("node a slow:1\n" TYPES, "job a at=10 workload=big steps=1000 min=5\n",
+                         "fifo-first", 60, &r, &e),
+                     0);
+    ck_assert_int_eq(r.n_finished, 0);
+    NEAR(r.energy_j, 10 * 50.0 + 50 * 200.0);
+    NEAR(r.work_s, 50);
+    NEAR(r.promise_attainment, 1);
+    ck_assert(isnan(r.mean_jct_s) && isnan(r.makespan_s));
+}
+END_TEST
+
+START_TEST(a_job_that_can_never_run_does_not_keep_the_clock_going)
+{
+    struct sim_result r;
+    struct err e = { 0 };
+
+    ck_assert_int_eq(run("node a slow:1\n" TYPES,
+                         "job a at=0 workload=big steps=1000\n"
+                         "job b at=0 workload=small steps=100 gpus=2\n",
+                         "fifo-fastest", 0, &r, &e),
+                     0);
+    ck_assert_int_le(r.n_finished, 1);
+}
+END_TEST
+
+START_TEST(decisions_keep_their_distance)
+{
+    struct sim_result r;
+    struct err e = { 0 };
+
+    ck_assert_int_eq(run("node a slow:2\nset decide_s 50\n" TYPES,
+                         "job a at=0 workload=big steps=100\n"
+                         "job b at=10 workload=big steps=100\n",
+                         "fifo-first", 0, &r, &e),
+                     0);
+    NEAR(r.makespan_s, 60);    // the second starts at 50
+}
+END_TEST
+
+static const struct {
+    const char *name, *cluster, *trace, *policy, *want;
+} refused[] = {
+    { "an unknown workload", "node a slow:1\n" TYPES, "job a at=0 workload=x steps=1\n", "greedy",
+      "the ground truth knows no workload 'x'" },
+    { "an unknown type", "node a k80:1\n", "job a at=0 workload=big steps=1\n", "greedy",
+      "the ground truth has no GPU type 'k80'" },
+    { "an unknown policy", "node a slow:1\n" TYPES, "job a at=0 workload=big steps=1\n", "wise",
+      "wise" },
+    { "types that are not there", "node a slow:1\n" TYPES,
+      "job a at=0 workload=big steps=1 types=fast\n", "greedy", "may only run on 'fast'" },
+};
+
+START_TEST(what_cannot_be_simulated_is_refused)
+{
+    struct sim_result r;
+    struct err e = { 0 };
+
+    ck_assert_int_lt(run(refused[_i].cluster, refused[_i].trace, refused[_i].policy, 0, &r, &e), 0);
+    ck_assert_msg(strstr(e.text, refused[_i].want) != NULL, "%s: got %s", refused[_i].name, e.text);
+}
+END_TEST
+
+/* A busy hour of everything at once, under the built-in truth. */
+static void run_busy(const char *policy, struct sim_result *r)
+{
+    static const char cluster[] = "node a-[1-2] k80:2 p100:1\nnode b v100:2\nset report_s 60\n";
+    char trace[20000] = "";
+    struct err e = { 0 };
+    struct ground g;
+    struct cluster cl;
+    struct trace t;
+    struct arena a;
+    size_t len = 0;
+
+    for (int i = 0; i < 60; i++)
+        len +=
+            (size_t)snprintf(trace + len, sizeof trace - len,
+                             i % 7 == 3 ? "job j%d at=%d workload=whisper-small batch=%d rate=0.5 "
+                                          "duration=900\n"
+                                        : "job j%d at=%d workload=resnet50 batch=%d steps=900 "
+                                          "min=0.5\n",
+                             i, i * 60, 4 << (i % 3));
+    arena_init(&a);
+    ck_assert_int_eq(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, &e), 0);
+    ck_assert_msg(trace_parse(&a, "t", trace, len, &t, &e) == 0, "%s", e.text);
+    ck_assert_msg(ground_builtin(&g, &cl, &t, "p100", 1, &e) == 0, "%s", e.text);
+    ck_assert_msg(
+        simulate(
+            &(struct sim_options){
+                .cluster = &cl, .trace = &t, .truth = &g.truth, .policy = policy, .seed = 1 },
+            r, &e) == 0,
+        "%s", e.text);
+    ground_close(&g);
+    arena_release(&a);
+}
+
+static const char *const policies[] = { "greedy", "fifo-fastest", "fifo-random", "fifo-first" };
+
+START_TEST(every_policy_ends_and_repeats_itself)
+{
+    struct sim_result a, b;
+
+    run_busy(policies[_i], &a);
+    run_busy(policies[_i], &b);
+    ck_assert_int_eq(a.n_finished, 60);
+    ck_assert(a.energy_j == b.energy_j && a.mean_jct_s == b.mean_jct_s &&
+              a.promise_attainment == b.promise_attainment && a.n_events == b.n_events &&
+              a.n_decisions == b.n_decisions && a.n_moves == b.n_moves && a.gpu_s == b.gpu_s);
+    ck_assert(a.promise_attainment >= 0 && a.promise_attainment <= 1);
+    ck_assert_int_eq(a.n_fallbacks, 0);
+}
+END_TEST
+
+START_TEST(a_described_workload_may_have_another_batch)
+{
+    static const char cluster[] = "node a v100:1\nworkload mine like=resnet50 params=9e6\n";
+    static const char trace[] = "job a at=0 workload=mine batch=8 steps=10\n"
+                                "job b at=0 workload=mine steps=10\n";
+    struct err e = { 0 };
+    struct ground g;
+    struct cluster cl;
+    struct trace t;
+    struct arena a;
+
+    arena_init(&a);
+    ck_assert_int_eq(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, &e), 0);
+    ck_assert_int_eq(trace_parse(&a, "t", trace, strlen(trace), &t, &e), 0);
+    ck_assert_msg(ground_builtin(&g, &cl, &t, NULL, 1, &e) == 0, "%s", e.text);
+    ck_assert_int_eq(g.truth.n_workloads, 2);
+    ck_assert(g.catalog.workloads[1].batch == 8 && g.catalog.workloads[1].params == 9e6);
+    ground_close(&g);
+    arena_release(&a);
+}
+END_TEST
+
+START_TEST(advancing_in_pieces_changes_nothing)
+{
+    static const char cluster[] = "node a slow:2\nset noise 0\n" TYPES;
+    static const char trace[] = "job a at=0 workload=big steps=1000\n"
+                                "job b at=7 workload=small steps=900\n"
+                                "job c at=9 workload=big steps=2000\n";
+    struct sim_result whole, pieces;
+    struct small_truth small;
+    struct err e = { 0 };
+    struct cluster cl;
+    struct sim *s;
+    struct trace t;
+    struct arena a;
+
+    ck_assert_int_eq(run(cluster, trace, "greedy", 0, &whole, &e), 0);
+    arena_init(&a);
+    small_truth_init(&small);
+    ck_assert_int_eq(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, &e), 0);
+    ck_assert_int_eq(trace_parse(&a, "t", trace, strlen(trace), &t, &e), 0);
+    ck_assert_int_eq(sim_create(&(struct sim_options){ .cluster = &cl,
+                                                       .trace = &t,
+                                                       .truth = &small.truth,
+                                                       .policy = "greedy",
+                                                       .reference = "slow",
+                                                       .seed = 1 },
+                                &s, &e),
+                     0);
+    for (double at_s = 3; sim_advance(s, at_s, &e) > 0; at_s += 3)
+        ck_assert(sim_now_s(s) == at_s);
+    sim_result(s, &pieces);
+    ck_assert(pieces.energy_j == whole.energy_j && pieces.mean_jct_s == whole.mean_jct_s &&
+              pieces.gpu_s == whole.gpu_s && pieces.n_events == whole.n_events);
+    sim_destroy(s);
+    small_truth_release(&small);
+    arena_release(&a);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("sim");
+    TCase *t = tcase_create("sim");
+
+    suite_add_tcase(s, t);
+    tcase_add_test(t, one_job_after_another_by_hand);
+    tcase_add_test(t, the_clock_stops_where_it_is_told_to);
+    tcase_add_test(t, a_job_that_can_never_run_does_not_keep_the_clock_going);
+    tcase_add_test(t, decisions_keep_their_distance);
+    tcase_add_loop_test(t, what_cannot_be_simulated_is_refused, 0,
+                        sizeof refused / sizeof refused[0]);
+    tcase_add_loop_test(t, every_policy_ends_and_repeats_itself, 0, 4);
+    tcase_add_test(t, a_described_workload_may_have_another_batch);
+    tcase_add_test(t, advancing_in_pieces_changes_nothing);
+    return suite_run(s);
+}
