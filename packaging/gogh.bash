@@ -1,0 +1,67 @@
+# Bash completion for gogh. Installed as bash-completion/completions/gogh.
+
+_gogh_words() {
+    local options='--help'
+    case "$1" in
+    import)
+        options+=' --db --json'
+        case "$2" in
+        '' | -*) options+=' gavel zeus csv --workloads' ;;
+        gavel) options+=' --isolated --workloads --watts' ;;
+        csv) options+=' --workloads' ;;
+        esac
+        ;;
+    catalog)
+        options+=' --db --json'
+        case "$2" in
+        '' | -*) options+=' show export gpus models' ;;
+        export) options+=' --out --workloads' ;;
+        esac
+        ;;
+    predict) options+=' --workload --batch --beside --gpu --db --json' ;;
+    trace)
+        options+=' --truth --reference --seed --out --jobs'
+        case "$2" in
+        '' | -*) options+=' generate import' ;;
+        generate) options+=' --cluster --load --rate --inference --gangs' ;;
+        import) options+=' gavel philly alibaba alibaba-nodes --member' ;;
+        esac
+        ;;
+    simulate)
+        options+=' --cluster --trace --truth --policy --seed --known --reference --until'
+        options+=' --jobs-out --journal --no-timing --json'
+        ;;
+    replay) options+=' --db --json' ;;
+    demo) options+=' --jobs --load --seconds --seed --out --plain' ;;
+    bench) options+=' import open events simulate --runs --json' ;;
+    help) options='import catalog predict trace simulate replay demo bench' ;;
+    version) options='' ;;
+    esac
+    echo "$options"
+}
+
+_gogh() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=''
+    local command=${COMP_WORDS[1]} verb=${COMP_WORDS[2]}
+
+    COMPREPLY=()
+    ((COMP_CWORD == 2)) && verb=''
+    case "$before" in
+    --policy) words='greedy fifo-fastest fifo-random fifo-first' ;;
+    --gpu | --reference) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
+    --db | --truth | --known | --cluster | --trace | --out | --jobs-out | --journal | --isolated | --watts) ;;
+    --seed | --jobs | --load | --rate | --until | --seconds | --runs | --batch | --beside | --workload) return ;;
+    --inference | --gangs | --member) return ;;
+    *)
+        if ((COMP_CWORD == 1)); then
+            words='import catalog predict trace simulate replay demo bench help version'
+        else
+            words=$(_gogh_words "$command" "$verb")
+        fi
+        ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+
+# Where none of our words fits, files do.
+complete -o default -F _gogh gogh

@@ -1,0 +1,534 @@
+/* cmd_bench.c - `gogh bench`: how fast, how much memory; ranges, not vibes. */
+#include <errno.h>
+#include <ftw.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "base/stats.h"
+#include "catalog/catalog.h"
+#include "catalog/cluster.h"
+#include "catalog/import.h"
+#include "catalog/ledger.h"
+#include "catalog/snapshot.h"
+#include "cli/cmd.h"
+#include "sim/ground.h"
+#include "sim/sim.h"
+#include "sim/trace_generate.h"
+#include "store/store.h"
+
+static const char help[] =
+    "Measure this build on this machine. Each figure is the median of several runs with the\n"
+    "smallest and the largest beside it, and the limit it should stay within.\n"
+    "\n"
+    "  import     Gavel's 1.2 MB of throughputs into an empty store\n"
+    "  open       a store of 1,000,000 measurements opened, and a snapshot made\n"
+    "  events     the simulator with a trivial policy\n"
+    "  simulate   100,000 jobs on 1,000 GPUs to the end with greedy\n"
+    "\n"
+    "Without names all of them run. 'import' needs measured data: $GOGH_DATA, or\n"
+    "../shared/data beside the source; without it the bench is skipped and says so.\n"
+    "\n"
+    "  --runs N   repetitions (5; 'simulate' runs once unless N is given)\n"
+    "  --json     one JSON object\n"
+    "\n"
+    "Examples:\n"
+    "  gogh bench\n"
+    "  gogh bench events open --runs 9 --json\n";
+
+/* One run of a bench happens in a child process, so that each starts cold and its peak
+ * memory is its own. What it found comes back through a pipe.
+ */
+struct reading {
+    double value;    // in the bench's unit
+    double peak_bytes;
+    double detail[2];    // what else the bench wants to say
+    int rc;
+    struct err err;
+};
+
+typedef int bench_f(const char *scratch, struct reading *out, struct err *e);
+
+struct bench {
+    const char *name, *unit, *what;
+    double limit;
+    bool is_at_least;      // the limit is a floor
+    double bytes_limit;    // 0: none
+    int runs;
+    bench_f *prepare;    // once, in the parent; NULL: nothing; -ENOENT: skip
+    bench_f *run;
+    const char *details[2];
+};
+
+static const char *data_dir(void)
+{
+    const char *dir = getenv("GOGH_DATA");
+
+    return dir ? dir : "../shared/data";
+}
+
+/* ---- import ---- */
+
+static const char *gavel_path(struct arena *a)
+{
+    return arena_printf(a, "%s/gavel/simulation_throughputs.json", data_dir());
+}
+
+static int prepare_import(const char *scratch, struct reading *out, struct err *e)
+{
+    struct arena a;
+
+    (void)scratch;
+    (void)out;
+    arena_init(&a);
+    int missing = access(gavel_path(&a), R_OK) != 0;
+    arena_release(&a);
+    return missing ? err_set(e, ENOENT, "no measured data at %s", data_dir()) : 0;
+}
+
+static int run_import(const char *scratch, struct reading *out, struct err *e)
+{
+    struct arena a;
+    struct store *s = NULL;
+    struct catalog c;
+    struct import_report report;
+
+    arena_init(&a);
+    catalog_init(&c);
+    struct import_gavel in = { .path = gavel_path(&a) };
+    const char *db = arena_printf(&a, "%s/import-%ld.db", scratch, (long)getpid());
+    double began_s = clock_stopwatch_s();
+    int rc = store_open(db, STORE_CREATE, &s, e);
+    if (rc == 0)
+        rc = catalog_load(&c, s, e);
+    if (rc == 0)
+        rc = import_gavel(&c, &in, 0, NULL, &report, e);
+    out->value = clock_stopwatch_s() - began_s;
+    catalog_release(&c);
+    store_close(s);
+    arena_release(&a);
+    return rc;
+}
+
+/* ---- open ---- */
+
+#define OPEN_MEASUREMENTS 1000000
+#define OPEN_WORKLOADS 200
+#define OPEN_NODES 1250
+#define OPEN_DB "open.db"
+
+static int add_names(struct catalog *c, struct err *e)
+{
+    static const char *const types[] = { "k80", "p100", "v100", "t4", "a40", "a100", "l4", "h100" };
+    int index, rc = 0;
+
+    for (size_t t = 0; t < sizeof types / sizeof *types && rc == 0; t++)
+        rc = catalog_add_type(c, gpu_type_builtin(types[t]), &index, e);
+    for (int w = 0; w < OPEN_WORKLOADS && rc == 0; w++) {
+        struct workload load;
+        rc = workload_builtin(&c->arena, "resnet50", w + 1, &load, e);
+        if (rc == 0)
+            rc = catalog_add_workload(c, &load, &index, e);
+    }
+    return rc;
+}
+
+static int add_measurements(struct catalog *c, struct err *e)
+{
+    struct rng rng;
+    int rc = 0;
+
+    rng_init(&rng, 1, "bench-open");
+    for (long i = 0; i < OPEN_MEASUREMENTS && rc == 0; i++) {
+        struct measurement m = {
+            .key = { .workload = (int)rng_below(&rng, OPEN_WORKLOADS),
+                     .gpu_type = (int)rng_below(&rng, 8),
+                     .neighbour = (int)rng_below(&rng, OPEN_WORKLOADS + 1) - 1,
+                     .n_gpus = 1 },
+            .fits = true,
+            .throughput = exp(rng_normal(&rng)),
+            .watts = 100 + 50 * rng_uniform(&rng),
+            .time_s = (double)i,
+            .duration_s = 300,
+            .noise = 0.05,
+        };
+        rc = catalog_record(c, &m, 0, e);
+    }
+    return rc;
+}
+
+static int add_nodes(struct catalog *c, struct store *s, struct err *e)
+{
+    static const int types[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    static struct event events[OPEN_NODES];
+    static char names[OPEN_NODES][16];
+    struct ledger l;
+    int rc = ledger_open(&l, c, s, e);
+
+    if (rc < 0)
+        return rc;
+    for (int n = 0; n < OPEN_NODES; n++) {
+        snprintf(names[n], sizeof names[n], "n%04d", n);
+        events[n] = (struct event){
+            .kind = EVENT_NODE_ADDED, .node = names[n], .gpu_types = types, .n_gpus = 8
+        };
+    }
+    rc = ledger_append(&l, events, OPEN_NODES, e);
+    ledger_close(&l);
+    return rc;
+}
+
+static int prepare_open(const char *scratch, struct reading *out, struct err *e)
+{
+    struct arena a;
+    struct store *s = NULL;
+    struct catalog c;
+
+    (void)out;
+    arena_init(&a);
+    catalog_init(&c);
+    int rc = store_open(arena_printf(&a, "%s/%s", scratch, OPEN_DB), STORE_CREATE, &s, e);
+    if (rc == 0)
+        rc = catalog_load(&c, s, e);
+    if (rc == 0)
+        rc = store_begin(s, e);
+    if (rc == 0)
+        rc = add_names(&c, e);
+    if (rc == 0)
+        rc = add_measurements(&c, e);
+    if (rc == 0)
+        rc = store_commit(s, e);
+    if (rc == 0)
+        rc = add_nodes(&c, s, e);
+    catalog_release(&c);
+    store_close(s);
+    arena_release(&a);
+    return rc;
+}
+
+static int run_open(const char *scratch, struct reading *out, struct err *e)
+{
+    struct arena a;
+    struct store *s = NULL;
+    struct catalog c;
+    struct ledger l;
+    struct snapshot snapshot;
+
+    arena_init(&a);
+    catalog_init(&c);
+    double began_s = clock_stopwatch_s();
+    int rc = store_open(arena_printf(&a, "%s/%s", scratch, OPEN_DB), STORE_READ, &s, e);
+    if (rc == 0)
+        rc = catalog_load(&c, s, e);
+    if (rc == 0)
+        rc = ledger_open(&l, &c, s, e);
+    if (rc == 0) {
+        snapshot_take(&a, &l.state, &c, 0, 2, NULL, 0, &snapshot);
+        out->value = clock_stopwatch_s() - began_s;
+        out->detail[0] = c.n_cells;
+        out->detail[1] = snapshot.n_gpus;
+        ledger_close(&l);
+    }
+    catalog_release(&c);
+    store_close(s);
+    arena_release(&a);
+    return rc;
+}
+
+/* ---- the simulator ---- */
+
+struct rig {
+    struct arena arena;
+    struct cluster cluster;
+    struct ground ground;
+    struct trace trace;
+    struct sim *sim;
+};
+
+static int rig_open(struct rig *r, const char *cluster, const char *policy, int n_jobs, double load,
+                    struct err *e)
+{
+    struct trace_draw draw;
+    struct trace_generate how = { .n_jobs = n_jobs, .load = load, .seed = 1 };
+    int rc = cluster_parse(&r->arena, "bench cluster", cluster, strlen(cluster), &r->cluster, e);
+
+    if (rc == 0)
+        rc = ground_builtin(&r->ground, &r->cluster, NULL, "p100", 1, e);
+    if (rc == 0)
+        rc = trace_draw_init(&draw, &r->arena, &r->ground.truth, &r->cluster, "p100", 1, e);
+    if (rc == 0)
+        rc = trace_generate(&r->arena, &how, &draw, &r->cluster, &r->trace, e);
+    struct sim_options o = { .cluster = &r->cluster,
+                             .trace = &r->trace,
+                             .truth = &r->ground.truth,
+                             .policy = policy,
+                             .seed = 1 };
+    if (rc == 0)
+        rc = sim_create(&o, &r->sim, e);
+    return rc;
+}
+
+static int run_sim(const char *cluster, const char *policy, int n_jobs, double load,
+                   double *seconds, struct sim_result *result, struct err *e)
+{
+    struct rig r = { .sim = NULL };
+
+    arena_init(&r.arena);
+    int rc = rig_open(&r, cluster, policy, n_jobs, load, e);
+    double began_s = clock_stopwatch_s();
+    if (rc == 0)
+        rc = sim_advance(r.sim, INFINITY, e);
+    *seconds = clock_stopwatch_s() - began_s;
+    if (rc == 0)
+        sim_result(r.sim, result);
+    return rc;    // the child ends here; there is nothing to tidy
+}
+
+static int run_events(const char *scratch, struct reading *out, struct err *e)
+{
+    struct sim_result r = { 0 };
+    double seconds;
+
+    (void)scratch;
+    int rc = run_sim("node n[1-16] k80:1 p100:1 v100:1 a100:1\nset decide_s 3600\n"
+                     "set report_s 1e9\n",
+                     "fifo-first", 400000, 0.7, &seconds, &r, e);
+    out->value = (double)r.n_events / seconds;
+    out->detail[0] = (double)r.n_events;
+    out->detail[1] = seconds;
+    return rc;
+}
+
+static int run_simulate(const char *scratch, struct reading *out, struct err *e)
+{
+    struct sim_result r = { 0 };
+
+    (void)scratch;
+    int rc = run_sim("node n[1-250] k80:1 p100:1 v100:1 a100:1\n", "greedy", 100000, 0.7,
+                     &out->value, &r, e);
+    out->detail[0] = (double)r.n_decisions;
+    out->detail[1] = r.decision_p99_s;
+    return rc;
+}
+
+/* ---- running and telling ---- */
+
+static const struct bench benches[] = {
+    { .name = "import",
+      .unit = "s",
+      .what = "Gavel's throughputs into an empty store",
+      .limit = 1,
+      .runs = 5,
+      .prepare = prepare_import,
+      .run = run_import },
+    { .name = "open",
+      .unit = "s",
+      .what = "1,000,000 measurements opened, snapshot made",
+      .limit = 1,
+      .bytes_limit = 500e6,
+      .runs = 5,
+      .prepare = prepare_open,
+      .run = run_open,
+      .details = { "cells", "gpus" } },
+    { .name = "events",
+      .unit = "events/s",
+      .what = "simulator, trivial policy, 64 GPUs",
+      .limit = 1e6,
+      .is_at_least = true,
+      .runs = 5,
+      .run = run_events,
+      .details = { "events", "seconds" } },
+    { .name = "simulate",
+      .unit = "s",
+      .what = "100,000 jobs on 1,000 GPUs, greedy",
+      .limit = 60,
+      .runs = 1,
+      .run = run_simulate,
+      .details = { "decisions", "decision_p99_s" } },
+};
+enum { N_BENCHES = sizeof benches / sizeof *benches };
+
+static void run_child(const struct bench *b, const char *scratch, int to)
+{
+    struct reading r = { 0 };
+    struct rusage use;
+
+    r.rc = b->run(scratch, &r, &r.err);
+    getrusage(RUSAGE_SELF, &use);
+    r.peak_bytes = 1024.0 * (double)use.ru_maxrss;
+    ssize_t n = write(to, &r, sizeof r);
+    _exit(n == (ssize_t)sizeof r ? 0 : 1);
+}
+
+static int run_once(const struct bench *b, const char *scratch, struct reading *out, struct err *e)
+{
+    int ends[2], status = 0;
+
+    if (pipe(ends) < 0)
+        return err_set(e, errno, "pipe: %s", strerror(errno));
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0)
+        return err_set(e, errno, "fork: %s", strerror(errno));
+    if (child == 0)
+        run_child(b, scratch, ends[1]);
+    close(ends[1]);
+    ssize_t n = read(ends[0], out, sizeof *out);
+    close(ends[0]);
+    waitpid(child, &status, 0);
+    if (n != (ssize_t)sizeof *out)
+        return err_set(e, ECHILD, "%s: the run ended with status %d", b->name, status);
+    if (out->rc < 0)
+        *e = out->err;
+    return out->rc;
+}
+
+static bool is_within(const struct bench *b, double median, double peak_bytes)
+{
+    bool is_fast = b->is_at_least ? median >= b->limit : median <= b->limit;
+
+    return is_fast && (b->bytes_limit <= 0 || peak_bytes <= b->bytes_limit);
+}
+
+static json_t *tell(const struct bench *b, struct samples *values, struct samples *peaks,
+                    const struct reading *last, bool is_json)
+{
+    double median = samples_quantile(values, 0.5), peak = samples_quantile(peaks, 1);
+    double low = samples_quantile(values, 0), high = samples_quantile(values, 1);
+    bool ok = is_within(b, median, peak);
+    json_t *o = json_pack("{s:s, s:s, s:f, s:f, s:f, s:i, s:f, s:b, s:f}", "name", b->name, "unit",
+                          b->unit, "median", median, "min", low, "max", high, "runs",
+                          (int)values->n, "limit", b->limit, "within", ok, "peak_bytes", peak);
+
+    for (int i = 0; i < 2; i++)
+        if (b->details[i])
+            json_object_set_new(o, b->details[i], json_real(last->detail[i]));
+    if (!is_json)
+        printf("%-9s %10.4g %-9s (%.4g .. %.4g, %zu runs)  limit %s %g: %-6s  %5.0f MB  %s\n",
+               b->name, median, b->unit, low, high, values->n,
+               b->is_at_least ? ">=" : "<=", b->limit, ok ? "within" : "MISSED", peak / 1e6,
+               b->what);
+    return o;
+}
+
+static int run_bench(const struct bench *b, const char *scratch, int runs, bool is_json,
+                     json_t *list, struct err *e)
+{
+    struct samples values, peaks;
+    struct reading r = { 0 };
+    int rc = b->prepare ? b->prepare(scratch, &r, e) : 0;
+
+    if (rc == -ENOENT) {
+        fprintf(stderr, "gogh bench: %s skipped: %s\n", b->name, e->text);
+        json_array_append_new(list, json_pack("{s:s, s:s}", "name", b->name, "skipped", e->text));
+        return 0;
+    }
+    samples_init(&values);
+    samples_init(&peaks);
+    for (int i = 0; i < (runs ? runs : b->runs) && rc == 0; i++) {
+        rc = run_once(b, scratch, &r, e);
+        if (rc == 0) {
+            samples_add(&values, r.value);
+            samples_add(&peaks, r.peak_bytes);
+        }
+    }
+    if (rc == 0)
+        json_array_append_new(list, tell(b, &values, &peaks, &r, is_json));
+    fflush(stdout);
+    samples_release(&values);
+    samples_release(&peaks);
+    return rc;
+}
+
+static bool is_wanted(const char *name, const char *const *names, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return n == 0;
+}
+
+static const struct bench *find(const char *name)
+{
+    for (int i = 0; i < N_BENCHES; i++)
+        if (strcmp(benches[i].name, name) == 0)
+            return &benches[i];
+    return NULL;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+static int run_all(const char *const *names, int n, int runs, bool is_json, struct err *e)
+{
+    const char *tmp = getenv("TMPDIR");
+    struct arena a;
+    json_t *list = json_array();
+    int rc = 0;
+
+    arena_init(&a);
+    char *scratch = arena_printf(&a, "%s/gogh-bench-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(scratch))
+        rc = err_set(e, errno, "%s: %s", scratch, strerror(errno));
+    for (int i = 0; i < N_BENCHES && rc == 0; i++)
+        if (is_wanted(benches[i].name, names, n))
+            rc = run_bench(&benches[i], scratch, runs, is_json, list, e);
+    nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);    // all in there is ours
+    json_t *out = json_pack("{s:s, s:o}", "version", GOGH_VERSION, "benches", list);
+    if (rc == 0 && is_json) {
+        json_dumpf(out, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+        printf("\n");
+    }
+    json_decref(out);
+    arena_release(&a);
+    return rc;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *names[N_BENCHES];
+    bool is_json = false;
+    long runs = 0;
+    const struct cmd_option options[] = {
+        { .name = "runs", .kind = OPTION_WHOLE, .out = &runs, .low = 1, .high = 1000 },
+        { .name = "json", .kind = OPTION_FLAG, .out = &is_json },
+    };
+    struct err e = { 0 };
+    int n = 0;
+    int status = cmd_parse(&cmd_bench, argc, argv, options, CMD_COUNT(options), names, N_BENCHES);
+
+    if (status != CMD_GO_ON)
+        return status;
+    for (; n < N_BENCHES && names[n]; n++)
+        if (!find(names[n]))
+            return cmd_misuse(&cmd_bench, "no bench '%s': want import, open, events or simulate",
+                              names[n]);
+    if (run_all(names, n, (int)runs, is_json, &e) < 0)
+        return cmd_fail(&e);
+    return cmd_done();
+}
+
+const struct cmd cmd_bench = {
+    .name = "bench",
+    .synopsis = "bench [import|open|events|simulate ...] [--runs N] [--json]",
+    .summary = "measure this build on this machine",
+    .help = help,
+    .run = run,
+};

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Every command explains itself, and misuse is told apart from failure.
+set -euo pipefail
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+expect() { # STATUS ARGUMENTS...
+    local want=$1 got=0
+    shift
+    "$GOGH" "$@" >"$dir/out" 2>"$dir/err" </dev/null || got=$?
+    if [ "$got" -ne "$want" ]; then
+        echo "gogh $*: exit $got, wanted $want"
+        cat "$dir/err"
+        exit 1
+    fi
+}
+
+expect 0 help
+grep -q Examples "$dir/out"
+commands=$(sed -n 's/^  \([a-z]*\)  .*/\1/p' "$dir/out" | grep -v -e '^help$' -e '^version$')
+[ "$(wc -w <<<"$commands")" -ge 8 ]
+for c in $commands; do
+    expect 0 "$c" --help
+    grep -q '^usage: gogh '"$c" "$dir/out"
+    grep -q Examples "$dir/out"
+    expect 0 help "$c"
+    expect 2 "$c" --no-such-option
+    grep -q 'no-such-option' "$dir/err"
+done
+expect 0 version
+grep -q '^gogh [0-9]' "$dir/out"
+
+expect 2
+expect 2 no-such-command
+expect 2 demo --jobs many
+expect 2 demo --load -1
+expect 2 demo left-over
+expect 2 bench no-such-bench
+expect 2 bench --runs 0
+expect 2 replay
+expect 2 predict
+expect 1 replay --db "$dir/absent.db"
+grep -q absent.db "$dir/err"
+
+# A full disk under the output is a failure, not silence.
+if [ -w /dev/full ]; then
+    got=0
+    "$GOGH" help >/dev/full 2>/dev/null || got=$?
+    [ "$got" -eq 1 ]
+fi
