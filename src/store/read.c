@@ -228,25 +228,6 @@ int store_each_node(struct store *s, store_node_f *f, void *self, struct err *e)
     return scan_end(&c, stopped, e);
 }
 
-int store_each_gpu(struct store *s, store_gpu_f *f, void *self, struct err *e)
-{
-    struct scan c;
-    int stopped = 0;
-
-    scan_begin(&c, s, "SELECT id, node, slot, type, body FROM gpus ORDER BY id", 0, "reading GPUs");
-    while (stopped == 0 && scan_next(&c)) {
-        struct row_gpu r = {
-            .id = sqlite3_column_int64(c.q, 0),
-            .node = sqlite3_column_int64(c.q, 1),
-            .slot = sqlite3_column_int(c.q, 2),
-            .type = take_text(c.q, 3),
-            .body = take_text(c.q, 4),
-        };
-        stopped = f(self, &r);
-    }
-    return scan_end(&c, stopped, e);
-}
-
 int store_each_job(struct store *s, store_job_f *f, void *self, struct err *e)
 {
     struct scan c;

@@ -176,7 +176,6 @@ typedef int store_measurement_f(void *self, const struct row_measurement *r);
 typedef int store_estimate_f(void *self, const struct row_estimate *r);
 typedef int store_event_f(void *self, const struct row_event *r);
 typedef int store_node_f(void *self, const struct row_node *r);
-typedef int store_gpu_f(void *self, const struct row_gpu *r);
 typedef int store_job_f(void *self, const struct row_job *r);
 
 int store_each_gpu_type(struct store *s, store_gpu_type_f *f, void *self, struct err *e);
@@ -191,7 +190,6 @@ int store_each_estimate(struct store *s, store_estimate_f *f, void *self, struct
 int store_each_event(struct store *s, int64_t after_seq, store_event_f *f, void *self,
                      struct err *e);
 int store_each_node(struct store *s, store_node_f *f, void *self, struct err *e);
-int store_each_gpu(struct store *s, store_gpu_f *f, void *self, struct err *e);
 int store_each_job(struct store *s, store_job_f *f, void *self, struct err *e);
 int store_checkpoint_seq(struct store *s, int64_t *applied_seq, struct err *e);
 
