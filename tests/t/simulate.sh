@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # `gogh simulate` end to end: keys, repetition, refusals; with Gavel's data where it is there.
 set -euo pipefail
-[[ -n ${GOGH:-} ]] || { echo "no gogh to test"; exit 77; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # `gogh trace` end to end: generated traces repeat and are read again; published ones are read.
 set -euo pipefail
-[[ -n ${GOGH:-} ]] || { echo "no gogh to test"; exit 77; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
