@@ -106,6 +106,8 @@ static int print_json(const struct options *o, const struct sim_result *r)
         number(o->has_no_timing ? none : r->decision_p50_s), "decision_p99_s",
         number(o->has_no_timing ? none : r->decision_p99_s));
 
+    json_object_set_new(j, "prediction_error", number(r->prediction_error));
+    json_object_set_new(j, "coverage90", number(r->coverage90));
     json_t *waiting = json_object();
     for (int why = WAIT_NOT + 1; why < WAIT_REASONS; why++)
         if (r->n_waiting[why] > 0)
@@ -151,6 +153,8 @@ static int print_table(const struct options *o, const struct sim_result *r)
     printf("%-24s %12ld\n", "moves", r->n_moves);
     printf("%-24s %12ld (%ld by the fallback)\n", "decisions", r->n_decisions, r->n_fallbacks);
     printf("%-24s %12ld\n", "measurements", r->n_measurements);
+    print_line("prediction error", 100 * r->prediction_error, "% of the speed, before learning it");
+    print_line("inside 90 % intervals", 100 * r->coverage90, "%");
     printf("%-24s %12ld\n", "events", r->n_events);
     if (!o->has_no_timing) {
         print_line("decision, median", 1e3 * r->decision_p50_s, "ms");

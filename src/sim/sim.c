@@ -535,9 +535,15 @@ void sim_result(struct sim *s, struct sim_result *out)
         .n_fallbacks = s->cycle.n_fallbacks,
         .n_events = world_n_events(s->world),
         .n_measurements = (long)s->cycle.refiner.n_measurements,
+        .prediction_error = NAN,
+        .coverage90 = NAN,
         .decision_p50_s = samples_quantile(&s->cycle.decision_s, 0.5),
         .decision_p99_s = samples_quantile(&s->cycle.decision_s, 0.99),
     };
+    if (out->n_measurements > 0) {
+        out->prediction_error = s->cycle.refiner.sum_abs_error / (double)out->n_measurements;
+        out->coverage90 = (double)s->cycle.refiner.n_covered / (double)out->n_measurements;
+    }
     samples_init(&t.jct_s);
     for (int i = 0; i < out->n_submitted; i++)
         count_job(s, i, out, &t);

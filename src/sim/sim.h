@@ -61,6 +61,8 @@ struct sim_result {
     double allocation_efficiency;
     double gpu_s;    // allocated
     long n_moves, n_decisions, n_events, n_fallbacks, n_measurements;
+    double prediction_error;    // mean |measured / believed - 1| of speeds, before each was learned
+    double coverage90;          // share of them inside the believed 90 % interval
     double decision_p50_s, decision_p99_s;    // wall time
 };
 
