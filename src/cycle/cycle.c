@@ -71,13 +71,15 @@ static bool is_hopeless(enum wait_reason why)
  * another chance when nodes come or go, when a description is filled in, and now and then,
  * since estimates of what fits may have changed.
  */
-#define PARKED_DECISIONS 256
+#define PARKED_SWEEPS 256
 
 static void unpark(struct cycle *c)
 {
-    uint64_t now = c->ledger->state.node_version + c->catalog->descriptions +
-                   (uint64_t)(c->n_decisions / PARKED_DECISIONS);
+    uint64_t now =
+        c->ledger->state.node_version + c->catalog->descriptions + c->n_sweeps / PARKED_SWEEPS;
 
+    if (c->wants_more)    // in the middle of a sweep, which must come to its end
+        return;
     for (int i = 0; i < c->n_why && now != c->parked_for; i++)
         c->is_parked[i] = false;
     c->parked_for = now;
@@ -100,6 +102,7 @@ static void note_reasons(struct cycle *c, const struct snapshot *s, const struct
         n_parked += c->is_parked[id];
     }
     c->wants_more = n_parked > 0 && s->n_behind > 0;
+    c->n_sweeps += !c->wants_more;
 }
 
 bool cycle_wants_more(const struct cycle *c)

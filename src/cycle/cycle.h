@@ -49,6 +49,7 @@ struct cycle {
     int n_why, cap_why;
     bool wants_more;        // see cycle_wants_more
     uint64_t parked_for;    // the cluster and the descriptions that they were parked for
+    uint64_t n_sweeps;      // times that everybody who might run has been looked at
     long n_decisions;
     long n_fallbacks;    // the solver failed or its plan did not pass the check
     long n_moves;
