@@ -10,7 +10,6 @@
 #include "estimate/prior.h"
 #include "estimate/roofline.h"
 #include "nn/gauss.h"
-#include "store/store.h"
 
 /* Measured cells of one workload that correct the others: the lonely ones, then the newest.
  * Beyond this the cube of the factorisation costs more than an old cell tells; a measured
@@ -100,26 +99,13 @@ static bool note_surprise(struct refiner *r, const struct measurement *m)
     return is_news(believed, surprise, noise, catalog_cell(r->catalog, *k));
 }
 
-/* In the catalog and, where it has a store, on disk. */
-static int record(struct catalog *c, const struct measurement *m, struct err *e)
-{
-    int rc = c->store ? store_begin(c->store, e) : 0;
-
-    if (rc == 0)
-        rc = catalog_record(c, m, 0, e);
-    if (!c->store)
-        return rc;
-    if (rc == 0)
-        return store_commit(c->store, e);
-    store_rollback(c->store);
-    return rc;
-}
-
 int refine_take(struct refiner *r, const struct measurement *m, struct err *e)
 {
     bool news = note_surprise(r, m);
-    int rc = record(r->catalog, m, e);
+    int rc = catalog_begin(r->catalog, e);
 
+    if (rc == 0)
+        rc = catalog_end(r->catalog, catalog_record(r->catalog, m, 0, e), e);
     if (rc == 0 && news)
         mark_stale(r, m->key.workload);
     return rc;
