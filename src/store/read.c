@@ -101,34 +101,43 @@ int store_each_workload(struct store *s, store_workload_f *f, void *self, struct
     return scan_end(&c, stopped, e);
 }
 
+/* What a catalog needs of a measurement; the columns that both readers below begin with. */
+#define OBSERVATION                                                               \
+    "SELECT id, workload, gpu_type, neighbour, n_gpus, is_spread, fits, limit_w," \
+    " throughput, watts, time_s, noise"
+
+static struct row_measurement take_observation(sqlite3_stmt *q)
+{
+    return (struct row_measurement){
+        .id = sqlite3_column_int64(q, 0),
+        .workload = sqlite3_column_int64(q, 1),
+        .gpu_type = sqlite3_column_int64(q, 2),
+        .neighbour = sqlite3_column_int64(q, 3),
+        .n_gpus = sqlite3_column_int(q, 4),
+        .is_spread = sqlite3_column_int(q, 5) != 0,
+        .fits = sqlite3_column_int(q, 6) != 0,
+        .limit_w = take_real(q, 7),
+        .throughput = take_real(q, 8),
+        .watts = take_real(q, 9),
+        .time_s = take_real(q, 10),
+        .noise = take_real(q, 11),
+        .duration_s = NAN,
+    };
+}
+
 int store_each_measurement(struct store *s, int64_t after_id, store_measurement_f *f, void *self,
                            struct err *e)
 {
     struct scan c;
     int stopped = 0;
 
-    scan_begin(&c, s,
-               "SELECT id, workload, gpu_type, neighbour, n_gpus, is_spread, fits, limit_w,"
-               " throughput, watts, time_s, duration_s, noise, origin FROM measurements"
-               " WHERE id > ? ORDER BY id",
+    scan_begin(&c, s, OBSERVATION ", duration_s, origin FROM measurements WHERE id > ? ORDER BY id",
                after_id, "reading measurements");
     while (stopped == 0 && scan_next(&c)) {
-        struct row_measurement r = {
-            .id = sqlite3_column_int64(c.q, 0),
-            .workload = sqlite3_column_int64(c.q, 1),
-            .gpu_type = sqlite3_column_int64(c.q, 2),
-            .neighbour = sqlite3_column_int64(c.q, 3),
-            .n_gpus = sqlite3_column_int(c.q, 4),
-            .is_spread = sqlite3_column_int(c.q, 5) != 0,
-            .fits = sqlite3_column_int(c.q, 6) != 0,
-            .limit_w = take_real(c.q, 7),
-            .throughput = take_real(c.q, 8),
-            .watts = take_real(c.q, 9),
-            .time_s = take_real(c.q, 10),
-            .duration_s = take_real(c.q, 11),
-            .noise = take_real(c.q, 12),
-            .origin = sqlite3_column_int64(c.q, 13),
-        };
+        struct row_measurement r = take_observation(c.q);
+
+        r.duration_s = take_real(c.q, 12);
+        r.origin = sqlite3_column_int64(c.q, 13);
         stopped = f(self, &r);
     }
     return scan_end(&c, stopped, e);
@@ -139,26 +148,10 @@ int store_each_observation(struct store *s, store_measurement_f *f, void *self, 
     struct scan c;
     int stopped = 0;
 
-    scan_begin(&c, s,
-               "SELECT id, workload, gpu_type, neighbour, n_gpus, is_spread, fits, limit_w,"
-               " throughput, watts, time_s, noise FROM measurements ORDER BY id",
-               0, "reading measurements");
+    scan_begin(&c, s, OBSERVATION " FROM measurements ORDER BY id", 0, "reading measurements");
     while (stopped == 0 && scan_next(&c)) {
-        struct row_measurement r = {
-            .id = sqlite3_column_int64(c.q, 0),
-            .workload = sqlite3_column_int64(c.q, 1),
-            .gpu_type = sqlite3_column_int64(c.q, 2),
-            .neighbour = sqlite3_column_int64(c.q, 3),
-            .n_gpus = sqlite3_column_int(c.q, 4),
-            .is_spread = sqlite3_column_int(c.q, 5) != 0,
-            .fits = sqlite3_column_int(c.q, 6) != 0,
-            .limit_w = take_real(c.q, 7),
-            .throughput = take_real(c.q, 8),
-            .watts = take_real(c.q, 9),
-            .time_s = take_real(c.q, 10),
-            .duration_s = (double)NAN,
-            .noise = take_real(c.q, 11),
-        };
+        struct row_measurement r = take_observation(c.q);
+
         stopped = f(self, &r);
     }
     return scan_end(&c, stopped, e);
