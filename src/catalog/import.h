@@ -43,8 +43,6 @@ int import_gavel(struct catalog *c, const struct import_gavel *in, double now_s,
  * by batch size and power limit.
  */
 int import_zeus_read(struct draft *d, const char *dir, struct progress *p, struct err *e);
-int import_zeus(struct catalog *c, const char *dir, double now_s, struct progress *p,
-                struct import_report *out, struct err *e);
 
 /* Our own format, docs/formats/measurements.md; also what catalog_export writes.
  * 'workloads' is a descriptor CSV or NULL.

@@ -270,17 +270,3 @@ int import_zeus_read(struct draft *d, const char *dir, struct progress *p, struc
 
     return rc < 0 ? rc : draft_check(d, e);
 }
-
-int import_zeus(struct catalog *c, const char *dir, double now_s, struct progress *p,
-                struct import_report *out, struct err *e)
-{
-    struct draft d;
-    int rc;
-
-    draft_init(&d);
-    rc = import_zeus_read(&d, dir, p, e);
-    if (rc == 0)
-        rc = draft_commit(&d, c, now_s, p, out, e);
-    draft_release(&d);
-    return rc;
-}
