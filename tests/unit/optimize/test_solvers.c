@@ -396,8 +396,7 @@ END_TEST
 /* Joules to finish: each job pays its part of its GPU's watts and price until it is done; a
  * promise not held costs 1 kW for an hour times the part not held; waiting costs more than
  * anything. Greedy decides job by job, so it need not be best: over the 60 clusters below
- * the median gap was 0.1 % and the mean 36 % when this was written; the tail is jobs that
- * shared early and left a later promise the worse place.
+ * the median gap was 0.1 % and the mean 36 % when this was written.
  */
 static double cost_of(const struct world *w, const struct plan *p)
 {
