@@ -1,0 +1,201 @@
+#include "nn/attention.h"
+
+#include <assert.h>
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "nn/activation.h"
+#include "nn/params.h"
+
+void attention_init(struct attention *t, struct params *p, int n_query, int n_token, int n_model,
+                    int n_heads, struct rng *r)
+{
+    assert(n_heads > 0 && n_model > 0 && n_model % n_heads == 0);
+    *t = (struct attention){ .n_heads = n_heads, .n_model = n_model };
+    dense_init(&t->query, p, n_query, n_model, r);
+    dense_init(&t->key_value, p, n_token, 2 * n_model, r);
+    dense_init(&t->out, p, n_model, n_model, r);
+}
+
+/* What lives in scratch. */
+struct parts {
+    float *query, *dquery;            // (n, n_model)
+    float *key_value, *dkey_value;    // (n, len, 2 n_model)
+    float *share, *dshare;            // (n, n_heads, len): how much of a token is taken
+    float *gathered, *dgathered;      // (n, n_model): before the last projection
+    float *dy;                        // (n, n_model): zero for rows without tokens
+};
+
+static struct parts parts_of(const struct attention *t, int n, int len, float *scratch)
+{
+    size_t rows = (size_t)n * (size_t)t->n_model, tokens = rows * 2 * (size_t)len;
+    size_t shares = (size_t)n * (size_t)t->n_heads * (size_t)len;
+    struct parts k = { .query = scratch };
+
+    k.dquery = k.query + rows;
+    k.gathered = k.dquery + rows;
+    k.dgathered = k.gathered + rows;
+    k.dy = k.dgathered + rows;
+    k.key_value = k.dy + rows;
+    k.dkey_value = k.key_value + tokens;
+    k.share = k.dkey_value + tokens;
+    k.dshare = k.share + shares;
+    return k;
+}
+
+size_t attention_scratch(const struct attention *t, int n, int len)
+{
+    size_t per_row = 5 + 4 * (size_t)len;
+
+    return (size_t)n * (per_row * (size_t)t->n_model + 2 * (size_t)t->n_heads * (size_t)len);
+}
+
+static bool row_has_tokens(const bool *is_there, int len)
+{
+    if (is_there == NULL)
+        return len > 0;
+    for (int i = 0; i < len; i++)
+        if (is_there[i])
+            return true;
+    return false;
+}
+
+/* Scores to shares: exponents over their sum. Absent tokens get none. */
+static void softmax(int len, const bool *is_there, float *score)
+{
+    float top = -INFINITY, sum = 0;
+
+    for (int i = 0; i < len; i++)
+        if ((is_there == NULL || is_there[i]) && score[i] > top)
+            top = score[i];
+    for (int i = 0; i < len; i++)
+        score[i] -= top;
+    exp_forward((size_t)len, score, score);
+    for (int i = 0; i < len; i++) {
+        score[i] = is_there == NULL || is_there[i] ? score[i] : 0;
+        sum += score[i];
+    }
+    for (int i = 0; i < len; i++)
+        score[i] /= sum;
+}
+
+/* One head of one row: 'key' points at its first number of the first token's key; the
+ * value stands n_model further, the next token 2 n_model.
+ */
+static void head_forward(const struct attention *t, int len, const bool *is_there,
+                         const float *query, const float *key, float *share, float *gathered)
+{
+    const int width = t->n_model / t->n_heads, next = 2 * t->n_model;
+    const float scale = 1 / sqrtf((float)width);
+
+    for (int i = 0; i < len; i++) {
+        float dot = 0;
+
+        for (int j = 0; j < width; j++)
+            dot += query[j] * key[(size_t)i * (size_t)next + (size_t)j];
+        share[i] = dot * scale;
+    }
+    softmax(len, is_there, share);
+    memset(gathered, 0, (size_t)width * sizeof *gathered);
+    for (int i = 0; i < len; i++) {
+        const float *value = key + (size_t)i * (size_t)next + t->n_model;
+
+        for (int j = 0; j < width; j++)
+            gathered[j] += share[i] * value[j];
+    }
+}
+
+void attention_forward(const struct attention *t, const float *w, int n, int len,
+                       const float *query, const float *tokens, const bool *is_there, float *y,
+                       float *scratch)
+{
+    const struct parts k = parts_of(t, n, len, scratch);
+    const size_t model = (size_t)t->n_model, l = (size_t)len;
+
+    dense_forward(&t->query, w, n, query, k.query);
+    dense_forward(&t->key_value, w, n * len, tokens, k.key_value);
+    memset(k.gathered, 0, (size_t)n * model * sizeof *k.gathered);
+    for (size_t row = 0; row < (size_t)n; row++) {
+        const bool *there = is_there == NULL ? NULL : is_there + row * l;
+
+        if (!row_has_tokens(there, len))
+            continue;
+        for (size_t head = 0; head < (size_t)t->n_heads; head++) {
+            size_t in = head * (model / (size_t)t->n_heads);
+
+            head_forward(
+                t, len, there, k.query + row * model + in, k.key_value + row * l * 2 * model + in,
+                k.share + (row * (size_t)t->n_heads + head) * l, k.gathered + row * model + in);
+        }
+    }
+    dense_forward(&t->out, w, n, k.gathered, y);
+    for (size_t row = 0; row < (size_t)n; row++)
+        if (!row_has_tokens(is_there == NULL ? NULL : is_there + row * l, len))
+            memset(y + row * model, 0, model * sizeof *y);
+}
+
+/* One head of one row, backwards; dquery and dkey (with its value) are overwritten. An
+ * absent token has a share of 0, which makes all its gradients 0.
+ */
+static void head_backward(const struct attention *t, int len, const float *query, const float *key,
+                          const float *share, const float *dgathered, float *dshare, float *dquery,
+                          float *dkey)
+{
+    const int width = t->n_model / t->n_heads;
+    const float scale = 1 / sqrtf((float)width);
+    float mean = 0;
+
+    for (int i = 0; i < len; i++) {
+        const float *value = key + (size_t)i * 2 * (size_t)t->n_model + t->n_model;
+        float *dvalue = dkey + (value - key);
+
+        dshare[i] = 0;
+        for (int j = 0; j < width; j++) {
+            dshare[i] += dgathered[j] * value[j];
+            dvalue[j] = dgathered[j] * share[i];
+        }
+        mean += dshare[i] * share[i];
+    }
+    memset(dquery, 0, (size_t)width * sizeof *dquery);
+    for (int i = 0; i < len; i++) {
+        const size_t at = (size_t)i * 2 * (size_t)t->n_model;
+        const float dscore = share[i] * (dshare[i] - mean) * scale;
+
+        for (int j = 0; j < width; j++) {
+            dquery[j] += dscore * key[at + (size_t)j];
+            dkey[at + (size_t)j] = dscore * query[j];
+        }
+    }
+}
+
+void attention_backward(const struct attention *t, const float *w, int n, int len,
+                        const float *query, const float *tokens, const bool *is_there,
+                        const float *dy, float *dquery, float *dtokens, float *grad, float *scratch)
+{
+    const struct parts k = parts_of(t, n, len, scratch);
+    const size_t model = (size_t)t->n_model, l = (size_t)len;
+
+    memcpy(k.dy, dy, (size_t)n * model * sizeof *dy);
+    for (size_t row = 0; row < (size_t)n; row++)
+        if (!row_has_tokens(is_there == NULL ? NULL : is_there + row * l, len))
+            memset(k.dy + row * model, 0, model * sizeof *dy);
+    dense_backward(&t->out, w, n, k.gathered, k.dy, k.dgathered, grad);
+    memset(k.dquery, 0, (size_t)n * model * sizeof *k.dquery);
+    memset(k.dkey_value, 0, (size_t)n * l * 2 * model * sizeof *k.dkey_value);
+    for (size_t row = 0; row < (size_t)n; row++) {
+        if (!row_has_tokens(is_there == NULL ? NULL : is_there + row * l, len))
+            continue;
+        for (size_t head = 0; head < (size_t)t->n_heads; head++) {
+            size_t in = head * (model / (size_t)t->n_heads);
+            size_t share = (row * (size_t)t->n_heads + head) * l;
+            size_t key = row * l * 2 * model + in;
+
+            head_backward(t, len, k.query + row * model + in, k.key_value + key, k.share + share,
+                          k.dgathered + row * model + in, k.dshare + share,
+                          k.dquery + row * model + in, k.dkey_value + key);
+        }
+    }
+    dense_backward(&t->query, w, n, query, k.dquery, dquery, grad);
+    dense_backward(&t->key_value, w, n * len, tokens, k.dkey_value, dtokens, grad);
+}

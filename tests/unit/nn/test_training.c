@@ -1,0 +1,229 @@
+/* Whole networks: they learn small things, and the same seed learns the same bytes. */
+#include "nn/activation.h"
+#include "nn/adam.h"
+#include "nn/attention.h"
+#include "nn/dense.h"
+#include "nn/gauss.h"
+#include "nn/gru.h"
+#include "nn/loss.h"
+#include "nn/norm.h"
+#include "nn/params.h"
+#include "nn/stop.h"
+#include "unit/nn/reference.h"
+#include "unit/suite.h"
+
+enum { ROWS = 64, LEN = 5, TOKEN = 2, WIDTH = 16, HEADS = 2, EPOCHS = 400 };
+enum kind { FLAT, RECURRENT, ATTENTIVE, N_KINDS };
+
+/* tokens -> one of three bodies -> norm -> silu -> mean and log-sd. */
+struct net {
+    enum kind kind;
+    struct params p;
+    struct dense flat, head;
+    struct gru gru;
+    struct attention attention;
+    struct norm norm;
+};
+
+/* A pass over all rows, kept for the way back. */
+struct pass {
+    float query[ROWS * TOKEN], body[ROWS * WIDTH], normed[ROWS * WIDTH], bent[ROWS * WIDTH];
+    float out[ROWS * 2], dout[ROWS * 2], d[ROWS * WIDTH], d_next[ROWS * WIDTH];
+    float scratch[ROWS * WIDTH * 5 * (LEN + 1) + ROWS * HEADS * LEN * 2];
+};
+
+struct task {
+    float x[ROWS * LEN * TOKEN], target[ROWS];
+    bool there[ROWS * LEN];
+};
+
+static void net_init(struct net *n, enum kind kind, uint64_t seed)
+{
+    struct rng r;
+
+    rng_init(&r, seed, "net");
+    n->kind = kind;
+    params_init(&n->p);
+    if (kind == FLAT)
+        dense_init(&n->flat, &n->p, LEN * TOKEN, WIDTH, &r);
+    else if (kind == RECURRENT)
+        gru_init(&n->gru, &n->p, TOKEN, WIDTH, &r);
+    else
+        attention_init(&n->attention, &n->p, TOKEN, TOKEN, WIDTH, HEADS, &r);
+    norm_init(&n->norm, &n->p, WIDTH);
+    dense_init(&n->head, &n->p, WIDTH, 2, &r);
+}
+
+/* The sum of sines of what the tokens that are there begin with; absent ones are zero. */
+static void task_init(struct task *t, uint64_t seed)
+{
+    struct rng r;
+
+    rng_init(&r, seed, "task");
+    *t = (struct task){ 0 };
+    for (int i = 0; i < ROWS * LEN; i++) {
+        t->there[i] = i % LEN == 0 || rng_uniform(&r) < 0.7;
+        if (!t->there[i])
+            continue;
+        draw_normal(&r, TOKEN, t->x + i * TOKEN);
+        t->target[i / LEN] += sinf(t->x[i * TOKEN]) / LEN;
+    }
+}
+
+static void body_forward(const struct net *n, const float *w, const struct task *t, struct pass *k)
+{
+    if (n->kind == FLAT)
+        dense_forward(&n->flat, w, ROWS, t->x, k->body);
+    else if (n->kind == RECURRENT)
+        gru_forward(&n->gru, w, ROWS, LEN, t->x, t->there, NULL, k->body, k->scratch);
+    else
+        attention_forward(&n->attention, w, ROWS, LEN, k->query, t->x, t->there, k->body,
+                          k->scratch);
+}
+
+static void body_backward(struct net *n, const struct task *t, struct pass *k)
+{
+    if (n->kind == FLAT)
+        dense_backward(&n->flat, n->p.w, ROWS, t->x, k->d, NULL, n->p.grad);
+    else if (n->kind == RECURRENT)
+        gru_backward(&n->gru, n->p.w, ROWS, LEN, t->x, t->there, k->d, NULL, NULL, n->p.grad,
+                     k->scratch);
+    else
+        attention_backward(&n->attention, n->p.w, ROWS, LEN, k->query, t->x, t->there, k->d, NULL,
+                           NULL, n->p.grad, k->scratch);
+}
+
+static double net_forward(const struct net *n, const float *w, const struct task *t, struct pass *k)
+{
+    for (int row = 0; row < ROWS; row++)    // the first token asks
+        memcpy(k->query + row * TOKEN, t->x + row * LEN * TOKEN, TOKEN * sizeof(float));
+    body_forward(n, w, t, k);
+    norm_forward(&n->norm, w, ROWS, k->body, k->normed);
+    silu_forward(ROWS * WIDTH, k->normed, k->bent);
+    dense_forward(&n->head, w, ROWS, k->bent, k->out);
+    return loss_gauss(ROWS, 1, 2, k->out, k->out + 1, t->target, NULL, loss_scale(ROWS, NULL),
+                      k->dout, k->dout + 1);
+}
+
+static void net_backward(struct net *n, const struct task *t, struct pass *k)
+{
+    params_clear(&n->p);
+    dense_backward(&n->head, n->p.w, ROWS, k->bent, k->dout, k->d, n->p.grad);
+    silu_backward(ROWS * WIDTH, k->normed, k->d, k->d_next);
+    norm_backward(&n->norm, n->p.w, ROWS, k->body, k->d_next, k->d, n->p.grad);
+    body_backward(n, t, k);
+}
+
+static double mean_error(const struct pass *k, const struct task *t)
+{
+    double sum = 0;
+
+    for (int row = 0; row < ROWS; row++)
+        sum += fabs((double)k->out[2 * row] - (double)t->target[row]) / ROWS;
+    return sum;
+}
+
+/* Train; returns the loss of the best weights, which the net then has. */
+static double net_train(struct net *n, const struct task *t, struct pass *k)
+{
+    struct adam a;
+    struct stop s;
+
+    adam_init(&a, n->p.n);
+    a.clip = 5;
+    stop_init(&s, n->p.n, EPOCHS);
+    for (int epoch = 0; epoch < EPOCHS; epoch++) {
+        stop_take(&s, net_forward(n, n->p.w, t, k), n->p.w);
+        net_backward(n, t, k);
+        adam_step(&a, &n->p, adam_cosine(epoch, EPOCHS, 10, 0.01, 1e-4));
+    }
+    ck_assert(stop_best(&s, n->p.w));
+    double best = s.best;
+    ck_assert(net_forward(n, n->p.w, t, k) == best);
+    adam_release(&a);
+    stop_release(&s);
+    return best;
+}
+
+START_TEST(a_network_learns_a_small_function)
+{
+    struct pass *k = calloc(1, sizeof *k);
+    struct task t;
+    struct net n;
+
+    nn_init();
+    task_init(&t, 1);
+    net_init(&n, (enum kind)_i, 1);
+    double before = net_forward(&n, n.p.w, &t, k), after = net_train(&n, &t, k);
+    double error = mean_error(k, &t);
+    ck_assert_msg(after < -0.5 && after < before - 1 && error < 0.1,
+                  "kind %d: loss %.3f to %.3f, error %.3f", _i, before, after, error);
+    params_release(&n.p);
+    free(k);
+}
+END_TEST
+
+START_TEST(the_same_seed_learns_the_same_bytes_and_another_seed_others)
+{
+    struct pass *k = calloc(1, sizeof *k);
+    struct task t;
+    struct net n[3];
+
+    nn_init();
+    task_init(&t, 1);
+    for (int i = 0; i < 3; i++) {
+        net_init(&n[i], (enum kind)_i, i == 2 ? 5 : 4);
+        net_train(&n[i], &t, k);
+    }
+    ck_assert_mem_eq(n[0].p.w, n[1].p.w, (size_t)n[0].p.n * sizeof(float));
+    ck_assert_mem_ne(n[0].p.w, n[2].p.w, (size_t)n[0].p.n * sizeof(float));
+    for (int i = 0; i < 3; i++)
+        params_release(&n[i].p);
+    free(k);
+}
+END_TEST
+
+/* All layers in a row: an error in how they are joined shows only here. */
+struct probe {
+    struct net n;
+    struct task t;
+    struct pass k;
+};
+
+static double probe_value(void *self)
+{
+    struct probe *p = self;
+
+    return net_forward(&p->n, p->n.p.w, &p->t, &p->k);
+}
+
+START_TEST(gradients_of_a_whole_network_are_those_of_differences)
+{
+    struct probe *p = calloc(1, sizeof *p);
+    struct rng r;
+
+    nn_init();
+    task_init(&p->t, 2);
+    net_init(&p->n, (enum kind)_i, 2);
+    rng_init(&r, 2, "probe");
+    for (int i = 0; i < p->n.p.n; i++)    // rows that hardly vary make norm steep
+        p->n.p.w[i] += (float)(0.3 * rng_normal(&r));
+    probe_value(p);
+    net_backward(&p->n, &p->t, &p->k);
+    assert_gradient("w", probe_value, p, p->n.p.n, p->n.p.w, p->n.p.grad);
+    params_release(&p->n.p);
+    free(p);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("training");
+    TCase *t = tcase_create("training");
+
+    tcase_add_loop_test(t, a_network_learns_a_small_function, 0, N_KINDS);
+    tcase_add_loop_test(t, the_same_seed_learns_the_same_bytes_and_another_seed_others, 0, N_KINDS);
+    tcase_add_loop_test(t, gradients_of_a_whole_network_are_those_of_differences, 0, N_KINDS);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}
