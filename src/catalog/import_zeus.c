@@ -111,6 +111,18 @@ static int find_samples(const struct csv *c, const char *dataset, double *n_samp
                    c->name, c->line, dataset);
 }
 
+/* The built-in model of this network on this dataset; what the network is usually trained on
+ * where there is no such thing.
+ */
+static bool find_builtin(struct draft *d, const struct row *r, struct workload *out)
+{
+    const char *both = arena_printf(&d->arena, "%s-%s", r->text[NETWORK], r->text[DATASET]);
+    double batch = r->number[BATCH];
+
+    return workload_builtin(&d->arena, both, batch, out, NULL) == 0 ||
+           workload_builtin(&d->arena, r->text[NETWORK], batch, out, NULL) == 0;
+}
+
 /* "resnet50/imagenet/adadelta (batch size 256)": fields of 50 bytes never outgrow a name. */
 static int row_workload(struct draft *d, const struct row *r)
 {
@@ -123,7 +135,7 @@ static int row_workload(struct draft *d, const struct row *r)
 
     if (i < n_before)
         return i;
-    if (workload_builtin(&d->arena, r->text[NETWORK], r->number[BATCH], &found, NULL) == 0)
+    if (find_builtin(d, r, &found))
         d->workloads[i] = found;
     d->workloads[i].name = name;
     d->workloads[i].family = r->text[NETWORK];

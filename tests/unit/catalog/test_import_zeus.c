@@ -49,6 +49,30 @@ START_TEST(an_epoch_becomes_steps_per_second)
 }
 END_TEST
 
+static const struct {
+    const char *name, *network, *dataset, *want;
+} descriptors[] = {
+    { "BERT on tweets is not BERT on SQuAD", "bert_base_uncased", "sentiment140",
+      "bert-base-sentiment" },
+    { "BERT on SQuAD", "bert_base_uncased", "squad", "bert-base" },
+    { "a network that is trained on one dataset only", "resnet50", "imagenet", "resnet50" },
+};
+
+START_TEST(the_dataset_has_a_say_in_the_descriptor)
+{
+    struct workload want;
+    const char *text = arena_printf(&d.arena, "%s%s,%s,32,adamw,250,100,200\n", HEAD,
+                                    descriptors[_i].dataset, descriptors[_i].network);
+
+    ck_assert_int_eq(workload_builtin(&d.arena, descriptors[_i].want, 32, &want, NULL), 0);
+    ck_assert_int_eq(read_text("v100", text, NULL), 0);
+    ck_assert_msg(d.workloads[0].flop_per_sample == want.flop_per_sample &&
+                      d.workloads[0].bytes_per_sample == want.bytes_per_sample,
+                  "%s", descriptors[_i].name);
+    ck_assert_str_eq(d.workloads[0].dataset, descriptors[_i].dataset);
+}
+END_TEST
+
 /* 'limits' of rows in, limits of cells out; 0 is the default. */
 static const struct {
     const char *name, *gpu;
@@ -107,6 +131,8 @@ int main(void)
 
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, an_epoch_becomes_steps_per_second);
+    tcase_add_loop_test(t, the_dataset_has_a_say_in_the_descriptor, 0,
+                        sizeof(descriptors) / sizeof(descriptors[0]));
     tcase_add_loop_test(t, one_limit_counts_as_none, 0, sizeof(limits) / sizeof(limits[0]));
     tcase_add_loop_test(t, malformed_rows_are_refused_with_their_line, 0,
                         sizeof(refusals) / sizeof(refusals[0]));
