@@ -37,6 +37,9 @@ void catalog_release(struct catalog *c)
     free(c->first_cell);
     free(c->next_cell);
     free(c->revision);
+    free(c->column_revision);
+    free(c->type_drift);
+    free(c->workload_drift);
     free(c->estimates);
     free(c->estimate_key);
     free(c->type_row);
@@ -229,9 +232,10 @@ static int append_type(struct catalog *c, const struct gpu_type *t, int64_t row,
     if (i == CATALOG_TYPES_MAX)
         return err_set(e, EOVERFLOW, "'%s' is one GPU type too many: a catalog takes %d", t->name,
                        CATALOG_TYPES_MAX);
-    int cap = c->cap_types;    // both arrays grow by the same steps
-    GROW(c->type_row, i, cap);
+    GROW_BESIDE(c->type_row, i, c->cap_types);    // three arrays that grow by the same steps
+    GROW_BESIDE(c->type_drift, i, c->cap_types);
     GROW(c->types, i, c->cap_types);
+    c->type_drift[i] = (struct drift_watch){ 0 };
     c->types[i] = *t;
     c->types[i].name = keep(c, t->name);
     c->types[i].title = keep(c, t->title);
@@ -328,12 +332,14 @@ static bool fill_workload(struct catalog *c, struct workload *w, const struct wo
     return changed;
 }
 
-/* Four arrays of one length, which grow by the same steps. */
+/* Six arrays of one length, which grow by the same steps. */
 static void grow_workloads(struct catalog *c)
 {
     GROW_BESIDE(c->workload_row, c->n_workloads, c->cap_workloads);
     GROW_BESIDE(c->first_cell, c->n_workloads, c->cap_workloads);
     GROW_BESIDE(c->revision, c->n_workloads, c->cap_workloads);
+    GROW_BESIDE(c->column_revision, c->n_workloads, c->cap_workloads);
+    GROW_BESIDE(c->workload_drift, c->n_workloads, c->cap_workloads);
     GROW(c->workloads, c->n_workloads, c->cap_workloads);
 }
 
@@ -352,7 +358,8 @@ static int append_workload(struct catalog *c, const struct workload *w, int64_t 
     c->workloads[i].dataset = keep(c, w->dataset);
     c->workload_row[i] = row;
     c->first_cell[i] = -1;
-    c->revision[i] = 0;
+    c->revision[i] = c->column_revision[i] = 0;
+    c->workload_drift[i] = (struct drift_watch){ 0 };
     map_set(&c->workload_by_name, c->workloads[i].name, i);
     c->n_workloads++;
     return 0;
@@ -443,34 +450,107 @@ static int cell_intern(struct catalog *c, struct cell_key key, struct cell **out
     return 0;
 }
 
+/* How much more measurements differ than their noise says: Birge's ratio, squared. */
+static double excess_of(const struct cell *c)
+{
+    int n = c->n_speed - c->n_past;
+
+    return n > 1 ? fmax(1, c->speed_scatter / (n - 1)) : 1;
+}
+
 double cell_variance(const struct cell *c)
 {
     assert(c->n_speed > 0);
-    double excess = c->n_speed > 1 ? c->speed_scatter / (c->n_speed - 1) : 1;
-
-    return (excess > 1 ? excess : 1) / c->speed_weight;
+    return excess_of(c) / c->speed_weight + c->n_behind * CATALOG_DRIFT * CATALOG_DRIFT;
 }
 
-static void cell_add(struct cell *cell, const struct measurement *m)
+/* What the mean from before a change still counts for, as a part of one measurement. */
+#define PAST_WEIGHT 0.1
+
+/* The speed has changed for good: what was known of it hardly counts any more. */
+static void cell_restart(struct cell *cell, double weight, double time_s)
 {
+    cell->n_past = cell->n_speed;
+    cell->speed_weight = PAST_WEIGHT * weight;
+    cell->speed_scatter = 0;
+    cell->n_watts = cell->n_watts > 0;
+    cell->n_drifts += cell->n_drifts < UINT16_MAX;
+    cell->drift_s = time_s;
+}
+
+/* Take in a speed; true: it has changed for good. */
+static bool cell_add_speed(struct cell *cell, const struct measurement *m)
+{
+    double noise = m->noise > 0 ? fmax(m->noise, CATALOG_NOISE_MIN) : CATALOG_NOISE;
+    double weight = 1 / (noise * noise);
+    double ln_speed = log(m->throughput), off = ln_speed - cell->ln_speed;
+    bool has_changed = false;
+
+    if (cell->n_speed > 0)
+        has_changed = cusum_add(&cell->drift, cell->n_speed - cell->n_past, excess_of(cell),
+                                off / sqrt(noise * noise + 1 / cell->speed_weight));
+    if (has_changed)
+        cell_restart(cell, weight, m->time_s);
+    cell->n_speed++;
+    cell->n_behind = 0;
+    cell->speed_weight += weight;
+    cell->ln_speed += off * weight / cell->speed_weight;
+    if (!has_changed)
+        cell->speed_scatter += off * weight * (ln_speed - cell->ln_speed);
+    return has_changed;
+}
+
+/* True: its speed has changed for good. */
+static bool cell_add(struct cell *cell, const struct measurement *m)
+{
+    bool has_changed = false;
+
     if (!m->fits)
         cell->n_unfit++;
-    if (!isnan(m->throughput)) {
-        double noise = m->noise > 0 ? fmax(m->noise, CATALOG_NOISE_MIN) : CATALOG_NOISE;
-        double weight = 1 / (noise * noise);
-        double ln_speed = log(m->throughput), off = ln_speed - cell->ln_speed;
-
-        cell->n_speed++;
-        cell->speed_weight += weight;
-        cell->ln_speed += off * weight / cell->speed_weight;
-        cell->speed_scatter += off * weight * (ln_speed - cell->ln_speed);
-    }
+    if (!isnan(m->throughput))
+        has_changed = cell_add_speed(cell, m);
     if (!isnan(m->watts)) {
         cell->n_watts++;
         cell->ln_watts += (log(m->watts) - cell->ln_watts) / cell->n_watts;
     }
     if (m->time_s > cell->last_s)
         cell->last_s = m->time_s;
+    return has_changed;
+}
+
+/* Cells of one type, or of one workload, that have to change before all of it is suspected. Of a
+ * workload they must be on different types, of a type with different workloads: what changed is
+ * what they have in common.
+ */
+enum { TYPE_CELLS = 3, WORKLOAD_CELLS = 2 };
+
+/* Not those that have started again since 'since_s': they are what tells of the change. */
+static void fall_behind(struct catalog *c, struct cell *cell, double since_s)
+{
+    if (cell->n_drifts > 0 && cell->drift_s >= since_s)
+        return;
+    cell->n_behind += cell->n_behind < UINT16_MAX;
+    c->n_drifts++;
+    c->revision[cell->key.workload]++;
+}
+
+/* The speed of 'cell' has changed for good; perhaps its whole type has, or its workload. What
+ * was measured of them before is less sure from now on; what is measured next is as good as ever.
+ */
+static void note_drift(struct catalog *c, const struct cell *cell, double time_s)
+{
+    struct cell_key k = cell->key;
+    struct drift_watch *type = &c->type_drift[k.gpu_type];
+    struct drift_watch *workload = &c->workload_drift[k.workload];
+
+    c->revision[k.workload]++;
+    if (drift_watch_note(type, k.workload, TYPE_CELLS, time_s))
+        for (int i = 0; i < c->n_cells; i++)
+            if (c->cells[i].key.gpu_type == k.gpu_type)
+                fall_behind(c, &c->cells[i], type->since_s);
+    if (drift_watch_note(workload, k.gpu_type, WORKLOAD_CELLS, time_s))
+        for (int i = c->first_cell[k.workload]; i >= 0; i = c->next_cell[i])
+            fall_behind(c, &c->cells[i], workload->since_s);
 }
 
 /* In memory only: what catalog_load does for each row, a million times. */
@@ -485,7 +565,10 @@ static int add_measurement(struct catalog *c, const struct measurement *m, struc
         return rc;
     assert(cell);
     bool had_speed = cell->n_speed, had_unfit = cell->n_unfit;
-    cell_add(cell, m);
+    c->type_drift[m->key.gpu_type].n_seen++;
+    c->workload_drift[m->key.workload].n_seen++;
+    if (cell_add(cell, m))
+        note_drift(c, cell, m->time_s);
     c->revision[m->key.workload] += !had_speed != !cell->n_speed || !had_unfit != !cell->n_unfit;
     c->n_measurements++;
     return 0;
@@ -570,6 +653,12 @@ void catalog_add_estimate(struct catalog *c, int workload, int gpu_type, int nei
     }
     c->estimates[i] = *est;
     c->estimates[i].is_set = true;
+}
+
+void catalog_touch_column(struct catalog *c, int neighbour)
+{
+    assert(neighbour >= 0 && neighbour < c->n_workloads);
+    c->column_revision[neighbour]++;
 }
 
 static int save_estimate(struct catalog *c, int i, double time_s, struct err *e)

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "catalog/drift.h"
 #include "catalog/gpu_type.h"
 #include "catalog/workload.h"
 
@@ -34,18 +35,24 @@ struct cell_key {
 };
 
 /* What the measurements of one cell add up to. Later ones do not wipe out earlier
- * ones: the mean is weighted by 1/noise^2.
+ * ones: the mean is weighted by 1/noise^2. Unless the speed has changed for good
+ * (drift.h): then those from before hardly count any more.
  */
 struct cell {
     struct cell_key key;
     int n_speed;    // measurements of throughput
     int n_unfit;    // times it did not fit
     int n_watts;
+    int n_past;              // those of n_speed from before the last change
     double ln_speed;         // weighted mean of ln steps/s
     double speed_weight;     // sum of 1/noise^2
     double speed_scatter;    // sum of (distance from the mean / noise)^2
     double ln_watts;         // mean
     double last_s;           // time of the newest measurement
+    struct cusum drift;
+    double drift_s;       // when the last change was noticed
+    uint16_t n_drifts;    // how often
+    uint16_t n_behind;    // changes of its whole type or workload since it was measured
 };
 
 /* One observation, as it arrives. */
@@ -61,8 +68,12 @@ struct measurement {
 /* Variance of the cell's ln_speed as a mean (n_speed > 0): 1/weight where measurements
  * differ no more than their noise says, and as much larger as they contradict each other:
  * (1/weight) * max(1, scatter / (n - 1)), the square of what is known as Birge's ratio.
+ * Where its whole GPU type or workload has changed since, CATALOG_DRIFT^2 more for each time.
  */
 double cell_variance(const struct cell *c);
+
+/* By how much a driver update or a new container moves speeds, as a guess (sd of ln speed). */
+#define CATALOG_DRIFT 0.1
 
 /* Assumed noise of a measurement that does not state its own: repeated identical pairs in
  * Gavel's data differ by 2-9 %; we take 5 %.
@@ -93,10 +104,15 @@ struct catalog {
     struct map_u64 cell_by_key;
     struct map_u64 setting_by_key;    // (n_gpus, is_spread, limit_w) to a small integer
     int n_settings;
-    int *first_cell;          // (n_workloads) head of each workload's cells, -1 for none
-    int *next_cell;           // (n_cells) the next cell of the same workload
-    uint32_t *revision;       // (n_workloads) changes with each estimate and first (un)fit
-                              // of a cell: what is derived from a row must be derived again
+    int *first_cell;       // (n_workloads) head of each workload's cells, -1 for none
+    int *next_cell;        // (n_cells) the next cell of the same workload
+    uint32_t *revision;    // (n_workloads) changes with each estimate, first (un)fit and drift
+                           // of a cell: what is derived from a row must be derived again
+    uint32_t *column_revision;    // (n_workloads) the same of the cells of all others beside it,
+                                  // see catalog_touch_column
+    struct drift_watch *type_drift;        // (n_types)
+    struct drift_watch *workload_drift;    // (n_workloads)
+    uint32_t n_drifts;                     // changes when cells fall behind, see n_behind
     uint32_t descriptions;    // changes when a feature or figure is filled in or replaced
     int64_t n_measurements;
 
@@ -176,11 +192,13 @@ const struct stored_estimate *catalog_estimate(const struct catalog *c, int work
 void catalog_put_estimate(struct catalog *c, int workload, int gpu_type, int neighbour,
                           const struct stored_estimate *est);
 
-/* The same for a neighbour that has only just appeared: nobody has derived anything from that
- * cell yet, so the workload's revision stays.
+/* The same without changing the workload's revision: for a neighbour that has only just appeared,
+ * or of which something was learned. Where somebody may have derived anything from these cells,
+ * catalog_touch_column says that all beside 'neighbour' must be derived again.
  */
 void catalog_add_estimate(struct catalog *c, int workload, int gpu_type, int neighbour,
                           const struct stored_estimate *est);
+void catalog_touch_column(struct catalog *c, int neighbour);
 int catalog_save_estimates(struct catalog *c, double time_s, struct err *e);    // one transaction
 
 /* What there is, for `gogh catalog`. */

@@ -35,6 +35,7 @@ enum stmt_id {
     STMT_GET_META,
     STMT_PUT_MODEL,
     STMT_GET_MODEL,
+    STMT_MODEL_TIME,
     STMT_COUNT
 };
 

@@ -173,3 +173,27 @@ int store_get_model(struct store *s, const char *name, void **bytes, size_t *len
     sqlite3_reset(b.q);
     return rc;
 }
+
+int store_model_time(struct store *s, const char *name, double *time_s, struct err *e)
+{
+    struct binder b = { 0 };
+    int rc =
+        store_stmt(s, STMT_MODEL_TIME,
+                   "SELECT time_s FROM models WHERE name = ? ORDER BY id DESC LIMIT 1", &b.q, e);
+
+    *time_s = 0;
+    if (rc < 0)
+        return rc;
+    bind_text(&b, name);
+    rc = b.rc == SQLITE_OK ? sqlite3_step(b.q) : b.rc;
+    if (rc == SQLITE_ROW) {
+        *time_s = sqlite3_column_double(b.q, 0);
+        rc = 0;
+    } else if (rc == SQLITE_DONE) {
+        rc = err_set(e, ENOENT, "%s: no model '%s' yet", s->path, name);
+    } else {
+        rc = store_fail(s, rc, "reading a model", e);
+    }
+    sqlite3_reset(b.q);
+    return rc;
+}

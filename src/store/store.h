@@ -160,6 +160,8 @@ int store_mark_checkpoint(struct store *s, int64_t applied_seq, struct err *e);
 int store_put_model(struct store *s, const char *name, double time_s, const void *bytes, size_t len,
                     struct err *e);
 int store_get_model(struct store *s, const char *name, void **bytes, size_t *len, struct err *e);
+int store_model_time(struct store *s, const char *name, double *time_s,
+                     struct err *e);    // -ENOENT
 
 /* Origins make imports idempotent: a file is known by what it is for ("gavel", ...)
  * and the digest of its content. store_find_origin gives 0 in '*id' when unknown.

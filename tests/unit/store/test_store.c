@@ -505,6 +505,7 @@ START_TEST(the_newest_model_of_a_name_is_found)
     struct store *s = open_store(STORE_CREATE);
     void *bytes;
     size_t len;
+    double time_s;
 
     ck_assert_int_eq(store_get_model(s, "p1", &bytes, &len, NULL), -ENOENT);
     ck_assert_int_eq(store_begin(s, NULL), 0);
@@ -519,6 +520,9 @@ START_TEST(the_newest_model_of_a_name_is_found)
     ck_assert_int_eq(store_get_model(s, "p2", &bytes, &len, NULL), 0);
     ck_assert_uint_eq(len, 0);
     free(bytes);
+    ck_assert_int_eq(store_model_time(s, "p1", &time_s, NULL), 0);
+    ck_assert_double_eq(time_s, 2);
+    ck_assert_int_eq(store_model_time(s, "p3", &time_s, NULL), -ENOENT);
     store_close(s);
 }
 END_TEST
