@@ -1,5 +1,7 @@
 #include "cycle/cycle.h"
 
+#include <math.h>
+
 #include "act/act.h"
 #include "base/err.h"
 #include "base/grow.h"
@@ -10,6 +12,8 @@
 #include "monitor/monitor.h"
 #include "nn/gauss.h"
 #include "optimize/plan.h"
+#include "refine/model.h"
+#include "refine/trainer.h"
 
 void cycle_init(struct cycle *c)
 {
@@ -23,12 +27,77 @@ void cycle_init(struct cycle *c)
 
 void cycle_release(struct cycle *c)
 {
+    trainer_destroy(c->trainer);    // first: its worker may be asking the model
     refiner_release(&c->refiner);
     estimator_release(&c->estimator);
+    model_destroy(c->trained);
     samples_release(&c->decision_s);
     free(c->why);
     free(c->is_parked);
     arena_release(&c->arena);
+}
+
+/* ---- learning anew ---- */
+
+void cycle_use(struct cycle *c, const struct model *m)
+{
+    c->model = m;
+    estimate_use(&c->estimator, m ? m->p1 : NULL);
+    refine_use(&c->refiner, m ? m->p2 : NULL);
+}
+
+void cycle_learn(struct cycle *c, const struct trainer_options *o, double settle_s)
+{
+    trainer_destroy(c->trainer);
+    c->trainer = trainer_create(o, c->model ? c->model->n_measurements : 0);
+    c->settle_s = settle_s;
+}
+
+static void tell_duel(const struct duel *d, double now_s)
+{
+    if (isnan(d->champion) || isnan(d->challenger))
+        log_info("t %.0f s: a new model is in use: it had nobody to beat", now_s);
+    else
+        log_info("t %.0f s: a new model %s: error %.4f against %.4f", now_s,
+                 d->is_won ? "won" : "lost", d->challenger, d->champion);
+}
+
+/* The new model stands in for the old one, or is kept for comparison only. A store that cannot
+ * keep it is no reason to plan with a worse one.
+ */
+static void judge(struct cycle *c, struct model *m, double now_s)
+{
+    struct store *s = c->catalog->store;
+    struct model *loser = m->duel.is_won ? c->trained : m;
+    const char *name = m->duel.is_won ? MODEL_CHAMPION : MODEL_CHALLENGER;
+    struct err e = { 0 };
+
+    tell_duel(&m->duel, now_s);
+    if (s && model_keep(m, s, name, now_s, &e) < 0)
+        log_warn("the new model is not kept, a restart will lose it: %s", e.text);
+    if (m->duel.is_won) {
+        cycle_use(c, m);
+        c->trained = m;
+        c->n_models++;
+    }
+    model_destroy(loser);    // nobody asks it any more
+}
+
+static void learn(struct cycle *c)
+{
+    double now_s = clock_now_s(&c->clock);
+    struct model *m = NULL;
+
+    if (!c->trainer)
+        return;
+    if (isnan(c->settle_s))
+        m = trainer_take(c->trainer);
+    else if (now_s >= c->training_s + c->settle_s)
+        m = trainer_wait(c->trainer);
+    if (m)
+        judge(c, m, now_s);
+    if (trainer_offer(c->trainer, c->catalog, c->model))
+        c->training_s = now_s;
 }
 
 /* Estimates of all workloads, newcomers included: what the others have learned is carried
@@ -121,7 +190,8 @@ int cycle_run(struct cycle *c, struct err *e)
     struct plan plan;
     struct act_report acted = { 0 };
     double began_s = clock_stopwatch_s();
-    int rc;
+
+    learn(c);
 
     /* 1. What exists right now? */
     unpark(c);
@@ -129,7 +199,7 @@ int cycle_run(struct cycle *c, struct err *e)
                   c->is_parked, c->n_why, &s);
 
     /* 2. How well would each job run on each type, alone and beside each neighbour? */
-    rc = estimate_all(c, e);
+    int rc = estimate_all(c, e);
 
     /* 3. Who should run where? 4. And is that so? */
     if (rc == 0)

@@ -24,6 +24,8 @@
 struct catalog;
 struct err;
 struct ledger;
+struct model;
+struct trainer;
 
 struct cycle {
     /* The doors. */
@@ -43,6 +45,16 @@ struct cycle {
     struct refiner refiner;
     struct arena arena;    // dies at the end of each cycle
 
+    /* What was learned, and learning anew. One thread owns all of this, so a swap of models
+     * between two cycles is whole for everybody who asks.
+     */
+    const struct model *model;    // in use; NULL: the roofline and the closed form
+    struct model *trained;        // the same, where it came from the trainer; owned
+    struct trainer *trainer;      // NULL: nothing is learned anew; see cycle_learn
+    double settle_s;              // see cycle_learn
+    double training_s;            // when the last training began
+    long n_models;                // that came from the trainer and won
+
     /* What happened so far, for reports. */
     unsigned char *why;    // (n_why) by job id: its wait_reason in the last plan it was in
     bool *is_parked;       // (n_why) by job id: cannot run on the cluster as it is
@@ -58,7 +70,20 @@ struct cycle {
 
 /* 'c' with its doors, ledger, catalog and options set becomes ready to run. */
 void cycle_init(struct cycle *c);
-void cycle_release(struct cycle *c);
+void cycle_release(struct cycle *c);    // waits for a training that is under way
+
+/* Believe 'm' (NULL: the roofline) from the next cycle on; it must outlive the cycle. */
+void cycle_use(struct cycle *c, const struct model *m);
+
+/* Train anew, on a thread beside, whenever there is enough news. A new model that wins is in use
+ * from the first cycle after it is there (settle_s NaN), or from the first that begins 'settle_s'
+ * after its training did, which then waits for it: so that a run that is driven by events, and
+ * not by seconds, repeats. With a store, winners and losers are kept there; when it
+ * cannot keep one (a full disk), the log says so and the cycle goes on with it. Call cycle_use
+ * first: what the model in use has learned from is no news.
+ */
+struct trainer_options;
+void cycle_learn(struct cycle *c, const struct trainer_options *o, double settle_s);
 
 /* There are jobs behind those that were just found to be unable to run here: decide again. */
 bool cycle_wants_more(const struct cycle *c);

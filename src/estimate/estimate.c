@@ -2,11 +2,13 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "catalog/catalog.h"
 #include "catalog/state.h"
+#include "estimate/p1.h"
 #include "estimate/power.h"
 #include "estimate/prior.h"
 #include "estimate/roofline.h"
@@ -22,6 +24,78 @@ void estimator_release(struct estimator *e)
     free(e->alone_w);
     free(e->on);
     free(e->seen);
+    free(e->column_seen);
+    p1_scene_destroy(e->scene);
+    e->scene = NULL;
+}
+
+void estimate_use(struct estimator *e, const struct p1 *p1)
+{
+    e->p1 = p1;
+    e->stride = 0;    // no catalog fits: the table, and the scene of the last P1, are made anew
+    e->n_workloads = e->n_filled = 0;    // until then there is nobody to ask about
+}
+
+/* ---- before anything was measured ---- */
+
+static void roofline_prior(const struct estimator *e, int w, int type, int neighbour,
+                           struct prior *out)
+{
+    const struct roofline *on = &e->on[w * e->n_types + type];
+    const struct roofline *beside = neighbour < 0 ? NULL : &e->on[neighbour * e->n_types + type];
+
+    prior_of(on, beside, e->catalog->types[type].mem_bytes, out);
+}
+
+/* As many neighbours as P1 is asked about at once. */
+enum { ASKED = 256 };
+
+static void p1_prior(const struct estimator *e, int w, int type, int from, int to,
+                     struct prior *out)
+{
+    struct p1_alone alone = p1_alone(e->scene, w, type);
+    double z = (double)alone.ln_speed_sd, cross = p1_cross(e->scene, alone.regime);
+    float ln_r[ASKED], sd[ASKED];
+
+    for (int at = from; at < to;) {
+        int n = at < 0 ? 1 : to - at < ASKED ? to - at : ASKED;
+        if (at < 0)
+            ln_r[0] = sd[0] = 0;
+        else
+            p1_beside(e->scene, w, type, at, at + n, ln_r, sd);
+        for (int i = 0; i < n; i++)
+            out[at - from + i] = (struct prior){
+                .ln_speed = (double)(alone.ln_speed + ln_r[i]),
+                .alone_sd = z,
+                .beside_sd = (double)sd[i],
+                .sd = sqrt(z * z + (double)(sd[i] * sd[i]) + 2 * cross * z * (double)sd[i]),
+                .unfit = p1_unfit(e->scene, w, type, at + i),
+            };
+        at += n;
+    }
+}
+
+void estimate_prior(const struct estimator *e, int workload, int type, int from, int to,
+                    struct prior *out)
+{
+    if (e->scene)
+        p1_prior(e, workload, type, from, to, out);
+    else
+        for (int n = from; n < to; n++)
+            roofline_prior(e, workload, type, n, &out[n - from]);
+}
+
+double estimate_prior_watts(const struct estimator *e, int workload, int type, double *sd)
+{
+    if (e->scene) {
+        struct p1_alone alone = p1_alone(e->scene, workload, type);
+        if (sd)
+            *sd = (double)alone.ln_watts_sd;
+        return (double)alone.ln_watts;
+    }
+    if (sd)
+        *sd = roofline_watts_sd();
+    return log(roofline_watts(&e->on[workload * e->n_types + type], &e->catalog->types[type]));
 }
 
 /* ---- one cell ---- */
@@ -37,21 +111,19 @@ static double unfit_of(const struct catalog *c, int w, int type, int neighbour, 
     return seen->n_speed ? 0 : 1;
 }
 
-static struct cell_estimate make_cell(const struct estimator *e, int w, int type, int neighbour)
+static struct cell_estimate make_cell(const struct estimator *e, int w, int type, int neighbour,
+                                      const struct prior *prior)
 {
-    const struct roofline *on = &e->on[w * e->n_types + type];
-    const struct roofline *beside = neighbour < 0 ? NULL : &e->on[neighbour * e->n_types + type];
     const struct stored_estimate *kept = catalog_estimate(e->catalog, w, type, neighbour);
-    struct prior prior;
+    double mean = kept ? (double)kept->ln_speed : prior->ln_speed;
+    double sd = kept ? (double)kept->ln_speed_sd : prior->sd;
+    double speed = exp(mean - sd * sd / 2);
 
-    prior_of(on, beside, e->catalog->types[type].mem_bytes, &prior);
-    double ln_speed = kept ? (double)kept->ln_speed : prior.ln_speed;
-    double sd = kept ? (double)kept->ln_speed_sd : hypot(prior.alone_sd, prior.beside_sd);
     return (struct cell_estimate){
-        .speed = (float)exp(ln_speed),
-        .low = (float)exp(ln_speed - e->z * sd),
+        .speed = (float)speed,
+        .low = (float)fmin(exp(mean - e->z * sd), speed),
         .sd = (float)sd,
-        .unfit = (float)unfit_of(e->catalog, w, type, neighbour, prior.unfit),
+        .unfit = (float)unfit_of(e->catalog, w, type, neighbour, prior->unfit),
     };
 }
 
@@ -61,7 +133,7 @@ static double make_watts(const struct estimator *e, int w, int type)
 
     if (kept && !isnan(kept->ln_watts))
         return exp((double)kept->ln_watts);
-    return roofline_watts(&e->on[w * e->n_types + type], &e->catalog->types[type]);
+    return exp(estimate_prior_watts(e, w, type, NULL));
 }
 
 /* ---- the table ---- */
@@ -85,15 +157,24 @@ static void make_room(struct estimator *e, int n_workloads, int n_types)
     e->alone_w = table(rows, sizeof *e->alone_w);
     e->on = table(rows, sizeof *e->on);
     e->seen = table((size_t)e->stride, sizeof *e->seen);
+    e->column_seen = table((size_t)e->stride, sizeof *e->column_seen);
     e->n_types = n_types;
     e->n_workloads = e->n_filled = 0;
+    e->scene = e->p1 ? p1_scene_create(e->p1, n_types) : NULL;
 }
 
 static void fill_cells(struct estimator *e, int w, int from, int to)
 {
-    for (int type = 0; type < e->n_types; type++)
-        for (int n = from; n < to; n++)
-            e->cells[((long)w * e->n_types + type) * e->stride + n + 1] = make_cell(e, w, type, n);
+    for (int type = 0; type < e->n_types; type++) {
+        struct cell_estimate *row = &e->cells[((long)w * e->n_types + type) * e->stride + 1];
+        for (int at = from; at < to; at += ASKED) {
+            struct prior prior[ASKED];
+            int end = at + ASKED < to ? at + ASKED : to;
+            estimate_prior(e, w, type, at, end, prior);
+            for (int n = at; n < end; n++)
+                row[n] = make_cell(e, w, type, n, &prior[n - at]);
+        }
+    }
 }
 
 static void fill_row(struct estimator *e, int w)
@@ -102,6 +183,18 @@ static void fill_row(struct estimator *e, int w)
     for (int type = 0; type < e->n_types; type++)
         e->alone_w[w * e->n_types + type] = make_watts(e, w, type);
     e->seen[w] = e->catalog->revision[w];
+}
+
+static void show_to_p1(struct estimator *e, int w)
+{
+    const struct workload *about = &e->catalog->workloads[w];
+    struct subject who = subject_of(about);
+    struct features *on = table((size_t)e->n_types, sizeof *on);
+
+    for (int type = 0; type < e->n_types; type++)
+        features_of(about, &e->catalog->types[type], &on[type]);
+    p1_scene_add(e->scene, &who, on);
+    free(on);
 }
 
 void estimate_meet(struct estimator *e)
@@ -113,15 +206,29 @@ void estimate_meet(struct estimator *e)
         make_room(e, c->n_workloads, c->n_types);
         e->descriptions = c->descriptions;
     }
-    for (int w = e->n_workloads; w < c->n_workloads; w++)
+    for (; e->n_workloads < c->n_workloads; e->n_workloads++) {
         for (int type = 0; type < e->n_types; type++)
-            prior_roofline(c, w, type, &e->on[w * e->n_types + type]);
-    e->n_workloads = c->n_workloads;
+            prior_roofline(c, e->n_workloads, type, &e->on[e->n_workloads * e->n_types + type]);
+        if (e->scene)
+            show_to_p1(e, e->n_workloads);
+    }
+}
+
+/* Of the rows that stay, cells beside those of which something was learned. */
+static void refill_columns(struct estimator *e)
+{
+    for (int n = 0; n < e->n_workloads; n++) {
+        bool is_old = n < e->n_filled && e->column_seen[n] != e->catalog->column_revision[n];
+        for (int w = 0; w < e->n_filled && is_old; w++)
+            fill_cells(e, w, n, n + 1);
+        e->column_seen[n] = e->catalog->column_revision[n];
+    }
 }
 
 void estimate_refresh(struct estimator *e)
 {
     estimate_meet(e);
+    refill_columns(e);
     for (int w = 0; w < e->n_workloads; w++) {
         if (w >= e->n_filled || e->seen[w] != e->catalog->revision[w])
             fill_row(e, w);
@@ -188,7 +295,8 @@ double estimate_unfit(const struct estimator *e, int type, const int *workloads,
                     fmax(worst, (double)estimate_cell(e, workloads[i], type, workloads[k])->unfit);
     }
     if (n > 2)    // no cell knows of three: memory decides
-        worst = fmax(worst, prior_unfit(bytes, e->catalog->types[type].mem_bytes, n));
+        worst = fmax(worst, e->scene ? p1_unfit_together(e->scene, type, workloads, n)
+                                     : prior_unfit(bytes, e->catalog->types[type].mem_bytes, n));
     return worst;
 }
 

@@ -10,11 +10,17 @@
 #include <stdint.h>
 
 struct catalog;
+struct p1;
+struct p1_scene;
+struct prior;
 struct roofline;
 
+/* With 'mean' and 'sd' those of ln throughput. Energy and completion times are linear in seconds
+ * per step, so the speed that stands for the cell is the one with the expected seconds per step.
+ */
 struct cell_estimate {
-    float speed;    // exp of the mean of ln throughput, steps/s
-    float low;      // what is held with the stated confidence: exp(mean - z sd)
+    float speed;    // 1 / (expected seconds per step): exp(mean - sd^2 / 2), steps/s
+    float low;      // what is held with the stated confidence: exp(mean - z sd), or 'speed'
     float sd;       // of ln throughput
     float unfit;    // chance that it does not fit
 };
@@ -28,12 +34,29 @@ struct estimator {
     struct cell_estimate *cells;    // (stride, n_types, stride); see estimate_cell
     double *alone_w;                // (stride, n_types) watts of the GPU with it alone
     struct roofline *on;            // (stride, n_types)
+    const struct p1 *p1;            // borrowed; NULL: the roofline speaks
+    struct p1_scene *scene;         // all workloads on all types as P1 sees them; NULL without
     uint32_t descriptions;          // the catalog's, when the table was last made anew
     uint32_t *seen;                 // (stride) the catalog's revision a row was made from
+    uint32_t *column_seen;          // (stride) and its column_revision
 };
 
 void estimator_init(struct estimator *e, const struct catalog *c, double z);
 void estimator_release(struct estimator *e);
+
+/* From now on believe 'p1' (NULL: the roofline) where nothing was measured; it must live until
+ * the next call of this or the end. Refresh before asking anything: the table is made anew.
+ */
+void estimate_use(struct estimator *e, const struct p1 *p1);
+
+/* What is believed before anything was measured of 'workload': on 'type' beside the neighbours
+ * from .. to-1, where -1 stands for alone. (to - from) into 'out'.
+ */
+void estimate_prior(const struct estimator *e, int workload, int type, int from, int to,
+                    struct prior *out);
+
+/* ln watts of the GPU with 'workload' alone, before anything was measured; 'sd' may be NULL. */
+double estimate_prior_watts(const struct estimator *e, int workload, int type, double *sd);
 
 /* Get to know workloads and types that are new in the catalog, without estimates of them. */
 void estimate_meet(struct estimator *e);

@@ -40,6 +40,7 @@ void prior_of(const struct roofline *on, const struct roofline *beside, double c
         out->ln_speed += log(roofline_slowdown(on, beside));
         out->beside_sd = roofline_slowdown_sd();
     }
+    out->sd = hypot(out->alone_sd, out->beside_sd);
 }
 
 void prior_roofline(const struct catalog *c, int workload, int gpu_type, struct roofline *out)

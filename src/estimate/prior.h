@@ -13,6 +13,7 @@ struct prior {
     double ln_speed;     // of the throughput, steps/s
     double alone_sd;     // of the part that is the job's own speed
     double beside_sd;    // of the part that is the neighbour's effect; 0 when alone
+    double sd;           // of both together
     double unfit;        // chance that it does not fit
 };
 

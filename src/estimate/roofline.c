@@ -5,11 +5,12 @@
 #include "catalog/gpu_type.h"
 #include "catalog/workload.h"
 
-/* What frameworks reach of the peak rates, fitted as two round numbers to the isolated
- * speeds of Gavel's 26 workloads on three GPU types: the four times summed, bias of the
- * log -0.06, sd 0.52. docs/experiments.md has the command that measures this.
+/* What frameworks commonly reach of the peak rates: round numbers that were not fitted, so that
+ * errors on held-out measurements are honest. On the isolated speeds of Gavel's 26 workloads on
+ * three GPU types the logarithm then has a bias of -0.13 and an sd of 0.52; docs/experiments.md
+ * has the command that measures this.
  */
-#define COMPUTE_REACHED 0.35
+#define COMPUTE_REACHED 0.40
 #define MEMORY_REACHED 0.40
 #define SPEED_SD 0.52
 

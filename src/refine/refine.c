@@ -3,13 +3,13 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "catalog/catalog.h"
 #include "estimate/estimate.h"
 #include "estimate/prior.h"
-#include "estimate/roofline.h"
-#include "nn/gauss.h"
+#include "refine/p2.h"
 
 /* Measured cells of one workload that correct the others: the lonely ones, then the newest.
  * Beyond this the cube of the factorisation costs more than an old cell tells; a measured
@@ -17,26 +17,20 @@
  */
 #define OBSERVED_MAX 48
 
-/* Errors of the roofline on two GPU types correlate .63 (k80, p100), .14 (k80, v100) and .69
- * (p100, v100) on Gavel's workloads; docs/experiments.md has the command. Their mean.
+/* A newcomer's effect on its first neighbours corrects what is believed of its effect on all
+ * others, from P1's beliefs on; after so many it is no newcomer, and the next P1 knows it.
  */
-#define SAME_JOB_OTHER_GPU 0.49
+#define COLUMN_SEEN_MAX 12
 
-/* A neighbour's effect, seen elsewhere: a common part, one of the GPU type, one of the
- * neighbour, and the rest is the cell's own. Together 1.
+/* What a workload does to others, over what P1 believed: a column of all rows. Rows correct their
+ * own beliefs first and then add it, so that a column that changes changes one cell of a row.
  */
-#define BESIDE_COMMON 0.30
-#define BESIDE_SAME_GPU 0.30
-#define BESIDE_SAME_NEIGHBOUR 0.20
-#define BESIDE_OWN 0.20
-
-/* Watts of one job on two GPU types. */
-#define SAME_JOB_OTHER_GPU_WATTS 0.50
-
-/* No measurement is believed better than this: the same pair measured again differs by
- * 2-9 % even when each run is steady.
- */
-#define NOISE_FLOOR 0.02
+struct column {
+    bool is_stale;
+    int n;            // workloads it speaks of; 0: nothing
+    float *shift;     // (n_types, n) of ln r of each beside it
+    float *narrow;    // (n_types, n) what it multiplies the sd of each one's speed there by, <= 1
+};
 
 void refiner_init(struct refiner *r, struct catalog *c, const struct estimator *e)
 {
@@ -44,11 +38,39 @@ void refiner_init(struct refiner *r, struct catalog *c, const struct estimator *
     arena_init(&r->arena);
 }
 
+static void forget_columns(struct refiner *r)
+{
+    for (int w = 0; w < r->n_columns; w++) {
+        free(r->columns[w].shift);
+        free(r->columns[w].narrow);
+        r->columns[w] = (struct column){ .is_stale = true };
+    }
+}
+
 void refiner_release(struct refiner *r)
 {
     arena_release(&r->arena);
     free(r->is_stale);
     free(r->stale);
+    forget_columns(r);
+    free(r->columns);
+}
+
+void refine_use(struct refiner *r, const struct p2 *p2)
+{
+    r->p2 = p2;
+    r->n_met = 0;    // everybody is met again, and corrected
+    forget_columns(r);
+}
+
+static struct column *grown(struct column *old, int *n, int to)
+{
+    struct column *more = realloc(old, (size_t)(to > *n ? to : *n) * sizeof *more);
+
+    assert(more || to <= 0);    // out of memory: stop
+    for (; *n < to; ++*n)
+        more[*n] = (struct column){ .is_stale = true };
+    return more;
 }
 
 static void mark_stale(struct refiner *r, int workload)
@@ -68,6 +90,11 @@ static void mark_stale(struct refiner *r, int workload)
     r->stale[r->n_stale++] = workload;
 }
 
+static bool has_news(const struct refiner *r, int workload)
+{
+    return workload < r->cap && r->is_stale[workload];
+}
+
 /* ---- taking in ---- */
 
 static bool is_plain(const struct cell_key *k)
@@ -75,13 +102,17 @@ static bool is_plain(const struct cell_key *k)
     return k->n_gpus == 1 && k->limit_w == 0;
 }
 
-/* Does this tell anything that is not known well enough already? */
-static bool is_news(const struct cell_estimate *believed, double surprise, double noise,
-                    const struct cell *seen)
+/* Has the cell, as it is since its last change, twice as many measurements as when it was last
+ * looked at? A change is a new first one.
+ */
+static bool has_doubled(const struct cell *c)
 {
-    return !seen || seen->n_speed < 4 || fabs(surprise) > 3 * hypot(noise, (double)believed->sd);
+    int n = c->n_speed - c->n_past;
+
+    return (n & (n - 1)) == 0 || n == 3;
 }
 
+/* True: it is farther from what was believed than chance explains, or there was no belief. */
 static bool note_surprise(struct refiner *r, const struct measurement *m)
 {
     const struct cell_key *k = &m->key;
@@ -91,12 +122,29 @@ static bool note_surprise(struct refiner *r, const struct measurement *m)
         return true;
     const struct cell_estimate *believed =
         estimate_cell(r->estimator, k->workload, k->gpu_type, k->neighbour);
-    double noise = isnan(m->noise) ? CATALOG_NOISE : m->noise;
-    double surprise = log(m->throughput / (double)believed->speed);
+    double noise = isnan(m->noise) ? CATALOG_NOISE : m->noise, sd = (double)believed->sd;
+    double mean = log((double)believed->speed) + sd * sd / 2;
+    double surprise = log(m->throughput) - mean;
     r->n_measurements++;
-    r->sum_abs_error += fabs(expm1(surprise));
+    r->sum_abs_error += fabs(m->throughput / (double)believed->speed - 1);
     r->n_covered += fabs(surprise) <= 1.645 * hypot(noise, (double)believed->sd);
-    return is_news(believed, surprise, noise, catalog_cell(r->catalog, *k));
+    return fabs(surprise) > 3 * hypot(noise, sd);
+}
+
+static void mark_column(struct refiner *r, int neighbour)
+{
+    if (neighbour >= 0 && neighbour < r->n_columns)
+        r->columns[neighbour].is_stale = true;
+}
+
+/* What a neighbour does is seen in the workload's speed beside it, by its speed alone. */
+static void mark_columns(struct refiner *r, const struct cell_key *k)
+{
+    const struct catalog *c = r->catalog;
+
+    mark_column(r, k->neighbour);
+    for (int i = c->first_cell[k->workload]; i >= 0 && k->neighbour < 0; i = c->next_cell[i])
+        mark_column(r, c->cells[i].key.neighbour);
 }
 
 int refine_take(struct refiner *r, const struct measurement *m, struct err *e)
@@ -106,48 +154,15 @@ int refine_take(struct refiner *r, const struct measurement *m, struct err *e)
 
     if (rc == 0)
         rc = catalog_end(r->catalog, catalog_record(r->catalog, m, 0, e), e);
+    news = news || (rc == 0 && has_doubled(catalog_cell(r->catalog, m->key)));
     if (rc == 0 && news)
         mark_stale(r, m->key.workload);
+    if (rc == 0 && news)
+        mark_columns(r, &m->key);
     return rc;
 }
 
 /* ---- correcting ---- */
-
-/* A target or an observed cell, reduced to what the covariance needs. */
-struct place {
-    int type, neighbour;           // neighbour -1: alone
-    double alone_sd, beside_sd;    // of the prior
-};
-
-static double covariance(const struct place *p, const struct place *q)
-{
-    bool same_gpu = p->type == q->type;
-    double own = p->alone_sd * q->alone_sd * (same_gpu ? 1 : SAME_JOB_OTHER_GPU);
-
-    if (p->neighbour < 0 || q->neighbour < 0)
-        return own;
-    bool same_neighbour = p->neighbour == q->neighbour;
-    double shared = BESIDE_COMMON + (same_gpu ? BESIDE_SAME_GPU : 0) +
-                    (same_neighbour ? BESIDE_SAME_NEIGHBOUR : 0) +
-                    (same_gpu && same_neighbour ? BESIDE_OWN : 0);
-    return own + p->beside_sd * q->beside_sd * shared;
-}
-
-static double place_of(const struct refiner *r, int workload, int type, int neighbour,
-                       struct place *out)
-{
-    const struct estimator *e = r->estimator;
-    const struct roofline *on = &e->on[workload * e->n_types + type];
-    const struct roofline *beside = neighbour < 0 ? NULL : &e->on[neighbour * e->n_types + type];
-    struct prior prior;
-
-    prior_of(on, beside, r->catalog->types[type].mem_bytes, &prior);
-    *out = (struct place){ .type = type,
-                           .neighbour = neighbour,
-                           .alone_sd = prior.alone_sd,
-                           .beside_sd = prior.beside_sd };
-    return prior.ln_speed;
-}
 
 static bool tells_more(const struct cell *a, const struct cell *b)
 {
@@ -156,15 +171,34 @@ static bool tells_more(const struct cell *a, const struct cell *b)
     return is_alone != (b->key.neighbour < 0) ? is_alone : a->last_s > b->last_s;
 }
 
+static bool has_watts(const struct cell *c)
+{
+    return c->key.neighbour < 0 && c->n_watts > 0;
+}
+
+/* Was 'workload' measured beside 'neighbour', on any type? */
+static bool has_met(const struct refiner *r, int workload, int neighbour)
+{
+    for (int g = 0; g < r->estimator->n_types; g++) {
+        struct cell_key key = {
+            .workload = workload, .gpu_type = g, .neighbour = neighbour, .n_gpus = 1
+        };
+        const struct cell *seen = catalog_cell(r->catalog, key);
+        if (seen && seen->n_speed)
+            return true;
+    }
+    return false;
+}
+
 /* The cells measured so far; the OBSERVED_MAX that tell most, in that order. */
-static int observed_cells(struct refiner *r, int workload, const struct cell **out)
+static int observed_cells(const struct refiner *r, int workload, const struct cell **out)
 {
     const struct catalog *c = r->catalog;
     int n = 0;
 
     for (int i = c->first_cell[workload]; i >= 0; i = c->next_cell[i]) {
         const struct cell *cell = &c->cells[i];
-        if (!is_plain(&cell->key) || !cell->n_speed)
+        if (!is_plain(&cell->key) || (!cell->n_speed && !has_watts(cell)))
             continue;
         if (n == OBSERVED_MAX && !tells_more(cell, out[n - 1]))
             continue;
@@ -176,226 +210,225 @@ static int observed_cells(struct refiner *r, int workload, const struct cell **o
     return n;
 }
 
-/* Corrected speeds of a workload's cells: all of them, alone first on each type, or only
- * those beside neighbours from 'from' on.
+/* What is believed of one workload beside the neighbours from .. to-1. Others that were measured
+ * beside it stand in front of them: they are evidence.
  */
-struct correction {
-    int from;    // -1: all
-    int n;
-    struct place *at;           // (n)
-    double *mean, *variance;    // (n) of ln speed
-    bool *is_seen;              // (n) took part as evidence
+struct row {
+    int workload, from, to;
+    int n_before;        // neighbours that are evidence only
+    struct beliefs b;    // without partners
+    const struct cell *cells[OBSERVED_MAX];
+    int n_cells;
+    bool has_watts;    // any was measured
 };
 
-/* What was seen: residuals 'y' over the prior, their covariance with noise on the
- * diagonal, and the covariance of each target with each of them.
- */
-struct evidence {
-    int n;
-    double *y, *k_oo, *k_to;
-};
-
-static int n_beside(const struct refiner *r, const struct correction *to)
+/* Where a neighbour stands in the row; -1: nowhere, or alone. */
+static int position(const struct row *row, int neighbour)
 {
-    return r->estimator->n_workloads - to->from;
+    if (neighbour >= row->from && neighbour < row->to)
+        return row->n_before + neighbour - row->from;
+    for (int j = 0; j < row->n_before; j++)
+        if (row->b.neighbour[j] == neighbour)
+            return j;
+    return -1;
 }
 
-/* Where a cell stands among the targets; -1: it is none. */
-static int target_of(const struct refiner *r, const struct correction *to, const struct cell_key *k)
+static void line_up(struct refiner *r, struct row *row)
 {
-    return k->neighbour < to->from ? -1 : k->gpu_type * n_beside(r, to) + k->neighbour - to->from;
+    int before[OBSERVED_MAX] = { 0 }, n = 0;
+
+    for (int i = 0; i < row->n_cells; i++) {
+        int neighbour = row->cells[i]->key.neighbour, j = 0;
+        while (j < n && before[j] != neighbour)
+            j++;
+        if (neighbour >= 0 && (neighbour < row->from || neighbour >= row->to) && j == n)
+            before[n++] = neighbour;
+    }
+    row->n_before = n;
+    beliefs_make(&r->arena, r->estimator->n_types, n + row->to - row->from, false, &row->b);
+    for (int j = 0; j < row->b.n_neighbours; j++)
+        row->b.neighbour[j] = j < n ? before[j] : row->from + j - n;
 }
 
-static int target_places(struct refiner *r, int workload, struct correction *to, double *mean)
+static void believe_roofline(const struct refiner *r, int workload, struct beliefs *b)
+{
+    const struct estimator *e = r->estimator;
+
+    for (int g = 0; g < b->n_types; g++) {
+        struct prior alone, beside;
+        double watts_sd;
+        estimate_prior(e, workload, g, -1, 0, &alone);
+        b->alone[g] = (float)alone.ln_speed;
+        b->alone_sd[g] = (float)alone.alone_sd;
+        b->watts[g] = (float)estimate_prior_watts(e, workload, g, &watts_sd);
+        b->watts_sd[g] = (float)watts_sd;
+        for (int j = 0; j < b->n_neighbours; j++) {
+            int at = g * b->n_neighbours + j;
+            estimate_prior(e, workload, g, b->neighbour[j], b->neighbour[j] + 1, &beside);
+            b->own[at] = (float)(beside.ln_speed - alone.ln_speed);
+            b->own_sd[at] = (float)beside.beside_sd;
+            b->pair_sd[at] = (float)beside.sd;
+        }
+    }
+}
+
+static int look(const struct row *row, struct sighting *seen)
 {
     int n = 0;
 
-    for (int type = 0; type < r->estimator->n_types; type++)
-        for (int beside = to->from; beside < r->estimator->n_workloads; beside++, n++)
-            mean[n] = place_of(r, workload, type, beside, &to->at[n]);
+    for (; n < row->n_cells; n++) {
+        const struct cell *c = row->cells[n];
+        seen[n] = (struct sighting){
+            .type = c->key.gpu_type,
+            .neighbour = position(row, c->key.neighbour),
+            .ln_speed = c->n_speed ? c->ln_speed : (double)NAN,
+            .ln_speed_var = c->n_speed ? cell_variance(c) : 0,
+            .ln_r_partner = (double)NAN,
+            .ln_watts = has_watts(c) ? c->ln_watts : (double)NAN,
+        };
+    }
     return n;
 }
 
-static double noise_variance(const struct cell *c)
-{
-    return cell_variance(c) + NOISE_FLOOR * NOISE_FLOOR;
-}
-
-static void gather(struct refiner *r, int workload, const struct correction *to,
-                   struct evidence *out)
-{
-    const struct cell *cells[OBSERVED_MAX] = { NULL };
-    int n = out->n = observed_cells(r, workload, cells);
-    struct place *seen = ARENA_ARRAY(&r->arena, struct place, (size_t)n);
-
-    out->y = ARENA_ARRAY(&r->arena, double, (size_t)n);
-    out->k_oo = ARENA_ARRAY(&r->arena, double, (size_t)n *(size_t)n);
-    out->k_to = ARENA_ARRAY(&r->arena, double, (size_t)to->n *(size_t)n);
-    for (int i = 0; i < n; i++) {
-        const struct cell_key *k = &cells[i]->key;
-        double prior = place_of(r, workload, k->gpu_type, k->neighbour, &seen[i]);
-        out->y[i] = cells[i]->ln_speed - prior;
-        for (int j = 0; j <= i; j++)
-            out->k_oo[i * n + j] = out->k_oo[j * n + i] = covariance(&seen[i], &seen[j]);
-        out->k_oo[i * n + i] += noise_variance(cells[i]);
-        if (target_of(r, to, k) >= 0)
-            to->is_seen[target_of(r, to, k)] = true;
-        for (int t = 0; t < to->n; t++)
-            out->k_to[t * n + i] = covariance(&to->at[t], &seen[i]);
-    }
-}
-
-/* Measured cells that were too many to take part. */
-static void correct_left_out(struct refiner *r, int workload, struct correction *to)
+/* Measured cells beside neighbours that were too many to take part correct themselves. */
+static void correct_left_out(const struct refiner *r, struct row *row)
 {
     const struct catalog *c = r->catalog;
+    struct beliefs *b = &row->b;
 
-    for (int i = c->first_cell[workload]; i >= 0; i = c->next_cell[i]) {
+    for (int i = c->first_cell[row->workload]; i >= 0; i = c->next_cell[i]) {
         const struct cell *cell = &c->cells[i];
-        int t = target_of(r, to, &cell->key);
-        if (t < 0 || !is_plain(&cell->key) || !cell->n_speed || to->is_seen[t])
+        int at = position(row, cell->key.neighbour), is_left_out = 1;
+        for (int k = 0; k < row->n_cells; k++)
+            is_left_out &= row->cells[k] != cell;
+        if (!is_left_out || at < 0 || !is_plain(&cell->key) || !cell->n_speed)
             continue;
-        double trust = to->variance[t] / (to->variance[t] + noise_variance(cell));
-        to->mean[t] += trust * (cell->ln_speed - to->mean[t]);
-        to->variance[t] *= 1 - trust;
+        at += cell->key.gpu_type * b->n_neighbours;
+        double var = (double)b->pair_sd[at] * (double)b->pair_sd[at];
+        double trust = var / (var + cell_variance(cell) + REFINE_NOISE * REFINE_NOISE);
+        double mean = (double)(b->alone[cell->key.gpu_type] + b->own[at]);
+        b->own[at] += (float)(trust * (cell->ln_speed - mean));
+        b->pair_sd[at] = (float)sqrt(var * (1 - trust));
     }
 }
 
-static int correct_speeds(struct refiner *r, int workload, struct correction *out, struct err *e)
-{
-    struct arena *a = &r->arena;
-    size_t n = (size_t)r->estimator->n_types * (size_t)n_beside(r, out);
-    double *prior = ARENA_ARRAY(a, double, n);
-    double *drop = ARENA_ARRAY(a, double, n);
-    struct evidence seen;
-    int rc = 0;
-
-    out->at = ARENA_ARRAY(a, struct place, n);
-    out->mean = ARENA_ARRAY(a, double, n);
-    out->variance = ARENA_ARRAY(a, double, n);
-    out->is_seen = ARENA_ARRAY(a, bool, n);
-    out->n = target_places(r, workload, out, prior);
-    gather(r, workload, out, &seen);
-    if (seen.n)
-        rc = gauss_condition(a, seen.n, seen.k_oo, seen.y, out->n, seen.k_to, out->mean, drop, e);
-    for (int t = 0; t < out->n; t++) {
-        out->mean[t] += prior[t];
-        out->variance[t] = fmax(covariance(&out->at[t], &out->at[t]) - drop[t], 0);
-    }
-    if (seen.n == OBSERVED_MAX)
-        correct_left_out(r, workload, out);
-    return rc;
-}
-
-/* ln watts of the workload alone on 'type' over the prior, or NaN when not measured. */
-static double watts_residual(const struct refiner *r, int workload, int type, double prior)
-{
-    struct cell_key key = { .workload = workload, .gpu_type = type, .neighbour = -1, .n_gpus = 1 };
-    const struct cell *cell = catalog_cell(r->catalog, key);
-
-    return cell && cell->n_watts ? cell->ln_watts - prior : (double)NAN;
-}
-
-/* Watts alone, one number per type, by the same conditioning. NaN where nothing is known
- * on any type: then the prior stands.
+/* Add what columns say of this row; not where the very pair was measured: that is in the row's own
+ * evidence already.
  */
-static int correct_watts(struct refiner *r, int workload, double *ln_watts, double *sd,
-                         struct err *e)
+static void add_columns(const struct refiner *r, struct row *row)
 {
-    int n_types = r->estimator->n_types, n = 0;
-    double var = roofline_watts_sd() * roofline_watts_sd();
-    double *prior = ARENA_ARRAY(&r->arena, double, (size_t)n_types);
-    double *y = ARENA_ARRAY(&r->arena, double, (size_t)n_types);
-    double *k_oo = ARENA_ARRAY(&r->arena, double, (size_t)(n_types * n_types));
-    double *k_to = ARENA_ARRAY(&r->arena, double, (size_t)(n_types * n_types));
-    double *drop = ARENA_ARRAY(&r->arena, double, (size_t)n_types);
-    int *seen = ARENA_ARRAY(&r->arena, int, (size_t)n_types);
+    struct beliefs *b = &row->b;
 
-    for (int t = 0; t < n_types; t++) {
-        prior[t] =
-            log(roofline_watts(&r->estimator->on[workload * n_types + t], &r->catalog->types[t]));
-        ln_watts[t] = sd[t] = NAN;
-        y[n] = watts_residual(r, workload, t, prior[t]);
-        if (!isnan(y[n]))
-            seen[n++] = t;
+    for (int j = 0; j < b->n_neighbours; j++) {
+        int neighbour = b->neighbour[j];
+        const struct column *c = neighbour < r->n_columns ? &r->columns[neighbour] : NULL;
+        if (!c || row->workload >= c->n || has_met(r, row->workload, neighbour))
+            continue;
+        for (int g = 0; g < b->n_types; g++) {
+            int at = g * b->n_neighbours + j, from = g * c->n + row->workload;
+            b->own[at] = fminf(b->own[at] + c->shift[from], 0);
+            b->pair_sd[at] *= c->narrow[from];
+        }
     }
-    if (n == 0)
-        return 0;
-    for (int i = 0; i < n; i++) {
-        for (int j = 0; j < n; j++)
-            k_oo[i * n + j] =
-                i == j ? var + CATALOG_NOISE * CATALOG_NOISE : var * SAME_JOB_OTHER_GPU_WATTS;
-        for (int t = 0; t < n_types; t++)
-            k_to[t * n + i] = seen[i] == t ? var : var * SAME_JOB_OTHER_GPU_WATTS;
-    }
-    int rc = gauss_condition(&r->arena, n, k_oo, y, n_types, k_to, ln_watts, drop, e);
-    for (int t = 0; t < n_types; t++) {
-        ln_watts[t] += prior[t];
-        sd[t] = sqrt(fmax(var - drop[t], 0));
-    }
+}
+
+static int correct_row(struct refiner *r, int workload, int from, int to, struct row *out,
+                       struct err *e)
+{
+    struct sighting seen[OBSERVED_MAX];
+
+    *out = (struct row){ .workload = workload, .from = from, .to = to };
+    out->n_cells = observed_cells(r, workload, out->cells);
+    line_up(r, out);
+    if (r->estimator->scene)
+        beliefs_from_p1(r->estimator->scene, workload, &out->b);
+    else
+        believe_roofline(r, workload, &out->b);
+    int n = look(out, seen);
+    for (int i = 0; i < n; i++)
+        out->has_watts |= !isnan(seen[i].ln_watts);
+    int rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, r->estimator->scene, n, seen, &out->b, e);
+    if (rc == 0 && n == OBSERVED_MAX)
+        correct_left_out(r, out);
+    if (rc == 0)
+        add_columns(r, out);
     return rc;
+}
+
+/* ---- leaving it in the catalog ---- */
+
+static struct stored_estimate estimate_alone(const struct row *row, int type)
+{
+    const struct beliefs *b = &row->b;
+
+    return (struct stored_estimate){ .is_set = true,
+                                     .ln_speed = b->alone[type],
+                                     .ln_speed_sd = b->alone_sd[type],
+                                     .ln_watts = row->has_watts ? b->watts[type] : NAN,
+                                     .ln_watts_sd = row->has_watts ? b->watts_sd[type] : NAN };
+}
+
+static struct stored_estimate estimate_beside(const struct row *row, int type, int neighbour)
+{
+    const struct beliefs *b = &row->b;
+    int at = type * b->n_neighbours + position(row, neighbour);
+
+    return (struct stored_estimate){ .is_set = true,
+                                     .ln_speed = b->alone[type] + b->own[at],
+                                     .ln_speed_sd = b->pair_sd[at],
+                                     .ln_watts = NAN,
+                                     .ln_watts_sd = NAN };
 }
 
 static int correct(struct refiner *r, int workload, struct err *e)
 {
-    struct correction speeds = { .from = -1 };
-    size_t n_types = (size_t)r->estimator->n_types;
-    double *ln_watts = ARENA_ARRAY(&r->arena, double, n_types);
-    double *watts_sd = ARENA_ARRAY(&r->arena, double, n_types);
-    int rc = correct_speeds(r, workload, &speeds, e);
+    struct row row;
+    int rc = correct_row(r, workload, 0, r->estimator->n_workloads, &row, e);
 
-    if (rc == 0)
-        rc = correct_watts(r, workload, ln_watts, watts_sd, e);
-    for (int t = 0; t < speeds.n && rc == 0; t++) {
-        const struct place *p = &speeds.at[t];
-        bool is_alone = p->neighbour < 0;
-        struct stored_estimate est = {
-            .is_set = true,
-            .ln_speed = (float)speeds.mean[t],
-            .ln_speed_sd = (float)sqrt(speeds.variance[t]),
-            .ln_watts = is_alone ? (float)ln_watts[p->type] : NAN,
-            .ln_watts_sd = is_alone ? (float)watts_sd[p->type] : NAN,
-        };
-        catalog_put_estimate(r->catalog, workload, p->type, p->neighbour, &est);
+    for (int type = 0; type < r->estimator->n_types && rc == 0; type++) {
+        struct stored_estimate est = estimate_alone(&row, type);
+        catalog_put_estimate(r->catalog, workload, type, -1, &est);
+        for (int n = 0; n < r->estimator->n_workloads; n++) {
+            est = estimate_beside(&row, type, n);
+            catalog_put_estimate(r->catalog, workload, type, n, &est);
+        }
     }
     return rc;
 }
 
-/* The workload's cells beside neighbours from 'from' on, which have just appeared: what is
- * known of the workload reaches them too.
+/* The workload's cells beside neighbours from .. to-1, which have just appeared, or of which
+ * something was learned: what is known of the workload reaches them too.
  */
-static int greet(struct refiner *r, int workload, int from, struct err *e)
+static int greet(struct refiner *r, int workload, int from, int to, struct err *e)
 {
-    struct correction speeds = { .from = from };
-    bool is_derived = r->estimator->n_filled > from;    // somebody refreshed before settling
-    int rc = correct_speeds(r, workload, &speeds, e);
+    struct row row;
+    int rc = correct_row(r, workload, from, to, &row, e);
 
-    for (int t = 0; t < speeds.n && rc == 0; t++) {
-        struct stored_estimate est = { .is_set = true,
-                                       .ln_speed = (float)speeds.mean[t],
-                                       .ln_speed_sd = (float)sqrt(speeds.variance[t]),
-                                       .ln_watts = NAN,
-                                       .ln_watts_sd = NAN };
-        const struct place *p = &speeds.at[t];
-        if (is_derived)
-            catalog_put_estimate(r->catalog, workload, p->type, p->neighbour, &est);
-        else
-            catalog_add_estimate(r->catalog, workload, p->type, p->neighbour, &est);
-    }
+    for (int type = 0; type < r->estimator->n_types && rc == 0; type++)
+        for (int n = from; n < to; n++) {
+            struct stored_estimate est = estimate_beside(&row, type, n);
+            catalog_add_estimate(r->catalog, workload, type, n, &est);
+        }
     arena_reset(&r->arena);
     return rc;
 }
 
 /* A workload that has just appeared is a possible neighbour of all others. Those that come
  * with measurements of their own are corrected whole, and so are all when a description
- * changed that priors are made from.
+ * changed that priors are made from, when a type is new, and when a whole type or workload
+ * drifted, so that old measurements count for less.
  */
 static int meet_newcomers(struct refiner *r, struct err *e)
 {
-    bool is_same = r->descriptions == r->estimator->descriptions;
+    bool is_same = r->descriptions == r->estimator->descriptions &&
+                   r->n_types == r->estimator->n_types && r->n_drifts == r->catalog->n_drifts;
     int from = is_same ? r->n_met : 0, rc = 0;
 
+    if (!is_same)
+        forget_columns(r);
     r->descriptions = r->estimator->descriptions;
+    r->n_types = r->estimator->n_types;
+    r->n_drifts = r->catalog->n_drifts;
     r->n_met = r->estimator->n_workloads;
     for (int w = 0; w < r->n_met && from < r->n_met && rc == 0; w++) {
         if (r->catalog->first_cell[w] < 0)
@@ -403,8 +436,174 @@ static int meet_newcomers(struct refiner *r, struct err *e)
         if (w >= from)
             mark_stale(r, w);
         else
-            rc = greet(r, w, from, e);
+            rc = greet(r, w, from, r->n_met, e);
     }
+    for (int w = from; from > 0 && w < r->estimator->n_filled; w++)    // somebody has looked there
+        catalog_touch_column(r->catalog, w);
+    return rc;
+}
+
+/* ---- columns ---- */
+
+/* What was seen of others beside a workload, the newest first. */
+struct column_seen {
+    struct sighting seen[COLUMN_SEEN_MAX];
+    double last_s[COLUMN_SEEN_MAX];
+    int n;
+};
+
+static void look_at(const struct cell *beside, const struct cell *alone, struct column_seen *out)
+{
+    if (out->n == COLUMN_SEEN_MAX && beside->last_s <= out->last_s[out->n - 1])
+        return;
+    int at = out->n < COLUMN_SEEN_MAX ? out->n++ : out->n - 1;
+    for (; at > 0 && beside->last_s > out->last_s[at - 1]; at--) {
+        out->seen[at] = out->seen[at - 1];
+        out->last_s[at] = out->last_s[at - 1];
+    }
+    out->last_s[at] = beside->last_s;
+    out->seen[at] = (struct sighting){
+        .type = beside->key.gpu_type,
+        .neighbour = beside->key.workload,
+        .ln_speed = (double)NAN,
+        .ln_r_partner = beside->ln_speed - alone->ln_speed,
+        .ln_r_partner_var = cell_variance(beside) + cell_variance(alone),
+        .ln_watts = (double)NAN,
+    };
+}
+
+/* Only where the speed alone is known too. */
+static void look_at_column(const struct refiner *r, int workload, struct column_seen *out)
+{
+    out->n = 0;
+    for (int other = 0; other < r->estimator->n_workloads; other++) {
+        for (int g = 0; g < r->estimator->n_types && r->catalog->first_cell[other] >= 0; g++) {
+            struct cell_key key = {
+                .workload = other, .gpu_type = g, .neighbour = workload, .n_gpus = 1
+            };
+            const struct cell *beside = catalog_cell(r->catalog, key);
+            key.neighbour = -1;
+            const struct cell *alone = beside ? catalog_cell(r->catalog, key) : NULL;
+            if (alone && alone->n_speed && beside->n_speed)
+                look_at(beside, alone, out);
+        }
+    }
+}
+
+/* By how much an sd shrinks that is of two parts, where the second was 'before' and is 'after'. */
+static float narrowed(const struct p1_scene *s, int workload, int type, float before, float after)
+{
+    struct p1_alone alone = p1_alone(s, workload, type);
+    float z = alone.ln_speed_sd, cross = 2 * (float)p1_cross(s, alone.regime) * z;
+    float was = z * z + before * before + cross * before,
+          is = z * z + after * after + cross * after;
+
+    return was > 0 ? sqrtf(fminf(fmaxf(is / was, 0.01F), 1)) : 1;
+}
+
+/* A workload's effect on all, from what was seen of it, into an empty column. False: nothing was
+ * seen, P1 knows it already, or (*rc) it failed.
+ */
+static bool learn_column(struct refiner *r, int workload, struct column *c, struct err *e, int *rc)
+{
+    const struct p1_scene *scene = r->estimator->scene;
+    int n_types = r->estimator->n_types, n = r->estimator->n_workloads;
+    size_t size = (size_t)n_types * (size_t)n;
+    struct column_seen of = { 0 };
+    struct beliefs b;
+
+    if (p1_knows(scene, workload))
+        return false;
+    look_at_column(r, workload, &of);
+    if (of.n == 0)
+        return false;
+    beliefs_make(&r->arena, n_types, n, true, &b);
+    beliefs_from_p1(scene, workload, &b);
+    float *ln_r = ARENA_ARRAY(&r->arena, float, size), *sd = ARENA_ARRAY(&r->arena, float, size);
+    memcpy(ln_r, b.partner, size * sizeof *ln_r);
+    memcpy(sd, b.partner_sd, size * sizeof *sd);
+    *rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, scene, of.n, of.seen, &b, e);
+    if (*rc < 0)
+        return false;
+    *c = (struct column){ .n = n,
+                          .shift = calloc(size, sizeof *c->shift),
+                          .narrow = calloc(size, sizeof *c->narrow) };
+    assert(c->shift && c->narrow);
+    for (int i = 0; i < n_types * n; i++) {
+        c->shift[i] = b.partner[i] - ln_r[i];
+        c->narrow[i] = narrowed(scene, i % n, i / n, sd[i], b.partner_sd[i]);
+    }
+    return true;
+}
+
+/* A column before and after: what it says of 'row' on 'type'. */
+static float shift_of(const struct column *c, int row, int type)
+{
+    return row < c->n ? c->shift[type * c->n + row] : 0;
+}
+
+static float narrow_of(const struct column *c, int row, int type)
+{
+    return row < c->n ? c->narrow[type * c->n + row] : 1;
+}
+
+/* What the row believes beside 'workload', with the column's old say replaced by its new one, as
+ * correcting it anew would give. False: the old one was cut off at no slowdown, so that what the
+ * row itself believes is lost.
+ */
+static bool move_cells(struct refiner *r, int row, int workload, const struct column *was,
+                       const struct column *is)
+{
+    for (int g = 0; g < r->estimator->n_types; g++) {
+        const struct stored_estimate *alone = catalog_estimate(r->catalog, row, g, -1);
+        const struct stored_estimate *beside = catalog_estimate(r->catalog, row, g, workload);
+        if (!alone || !beside)
+            return false;
+        struct stored_estimate est = *beside;
+        float ln_r = est.ln_speed - alone->ln_speed, old = shift_of(was, row, g);
+        if (old > 0 && ln_r >= 0)
+            return false;
+        est.ln_speed = alone->ln_speed + fminf(ln_r - old + shift_of(is, row, g), 0);
+        est.ln_speed_sd *= narrow_of(is, row, g) / narrow_of(was, row, g);
+        catalog_add_estimate(r->catalog, row, g, workload, &est);
+    }
+    return true;
+}
+
+/* Bring what others believe of a workload that is new beside them up to date. Rows that have news
+ * of their own are corrected whole soon after; those that have met it know better.
+ */
+static int settle_column(struct refiner *r, int workload, struct err *e)
+{
+    struct column was = r->columns[workload], is;
+    int rc = 0;
+
+    r->columns[workload].is_stale = false;
+    bool is_news = learn_column(r, workload, &is, e, &rc);
+    arena_reset(&r->arena);
+    if (!is_news)
+        return rc;
+    r->columns[workload] = is;
+    for (int row = 0; row < r->estimator->n_workloads && rc == 0; row++)
+        if (r->catalog->first_cell[row] >= 0 && !has_news(r, row) && !has_met(r, row, workload) &&
+            !move_cells(r, row, workload, &was, &is))
+            rc = greet(r, row, workload, workload + 1, e);
+    catalog_touch_column(r->catalog, workload);
+    free(was.shift);
+    free(was.narrow);
+    return rc;
+}
+
+static int settle_columns(struct refiner *r, struct err *e)
+{
+    int n = r->estimator->n_workloads, rc = 0;
+
+    if (!r->estimator->scene)
+        return 0;
+    r->columns = grown(r->columns, &r->n_columns, n);
+    for (int w = 0; w < n && rc == 0; w++)
+        if (r->columns[w].is_stale)
+            rc = settle_column(r, w, e);
     return rc;
 }
 
@@ -412,6 +611,8 @@ int refine_settle(struct refiner *r, struct err *e)
 {
     int rc = meet_newcomers(r, e), n_settled = r->n_stale;
 
+    if (rc == 0)
+        rc = settle_columns(r, e);
     for (int i = 0; i < r->n_stale; i++) {
         assert(r->stale[i] < r->estimator->n_workloads);    // measured, so it was estimated
         r->is_stale[r->stale[i]] = false;

@@ -1,9 +1,8 @@
 /* refine.h - each measurement improves all estimates of its workload.
  *
- * The place of P2. Standing today, and the floor that a learned one must beat: closed-form
- * Gaussian conditioning. The surprise (measured minus believed, in logarithms) of every
- * measured cell corrects every other cell of the workload by their prior covariance: other
- * GPU types, other neighbours.
+ * The surprise (measured minus believed, in logarithms) of every measured cell corrects every
+ * other cell of the workload: other GPU types, other neighbours. What is believed before is P1's,
+ * or the roofline's where there is no model; how a surprise carries over is P2's (p2.h).
  *
  * Flows in: measurements from 'monitor'. Flows out: estimates left in the catalog, where
  * the next cycle's 'estimate' finds them.
@@ -20,15 +19,21 @@ struct catalog;
 struct err;
 struct estimator;
 struct measurement;
+struct p2;
 
 struct refiner {
     struct catalog *catalog;              // borrowed; measurements and estimates go there
     const struct estimator *estimator;    // borrowed; what is believed now
+    const struct p2 *p2;                  // borrowed; NULL: the closed form with defaults
     struct arena arena;                   // scratch of one refinement
     bool *is_stale;                       // (cap) workloads with news
     int *stale;                           // (n_stale) which ones
     int n_stale, cap;
+    struct column *columns;    // (n_columns) by neighbour; see refine.c
+    int n_columns;
     uint32_t descriptions;    // the estimator's, when estimates were last all made
+    int n_types;              // the estimator's then
+    uint32_t n_drifts;        // the catalog's then
     int n_met;                // workloads that all others know as neighbours
 
     /* How good the beliefs were, before each measurement was taken in. */
@@ -39,6 +44,12 @@ struct refiner {
 
 void refiner_init(struct refiner *r, struct catalog *c, const struct estimator *e);
 void refiner_release(struct refiner *r);
+
+/* From now on correct as 'p2' says (NULL: the closed form with defaults); it must live until the
+ * next call of this or the end. All estimates are made anew at the next settling, so call it too
+ * when the estimator gets another P1.
+ */
+void refine_use(struct refiner *r, const struct p2 *p2);
 
 /* Take in one measurement: record it in the catalog, note the surprise. */
 int refine_take(struct refiner *r, const struct measurement *m, struct err *e);

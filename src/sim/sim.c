@@ -14,6 +14,7 @@
 #include "catalog/cluster.h"
 #include "catalog/ledger.h"
 #include "cycle/cycle.h"
+#include "refine/trainer.h"
 #include "sim/truth.h"
 #include "sim/world.h"
 
@@ -228,6 +229,11 @@ static int make_world(struct sim *s, struct err *e)
     return 0;
 }
 
+/* A training is done after this much simulated time, however long it takes: what is decided
+ * meanwhile must not depend on the machine. Some cycles; a training takes seconds.
+ */
+#define SETTLE_S 600
+
 static int make_cycle(struct sim *s, struct err *e)
 {
     const struct cluster_settings *set = &s->options.cluster->settings;
@@ -248,6 +254,13 @@ static int make_cycle(struct sim *s, struct err *e)
     s->cycle.options.move_s = set->move_s + set->restart_s;
     cycle_init(&s->cycle);
     s->is_cycle_ready = true;
+    cycle_use(&s->cycle, s->options.model);
+    if (s->options.is_learning) {
+        struct trainer_options learning = trainer_defaults;
+
+        learning.seed = s->options.seed;
+        cycle_learn(&s->cycle, &learning, SETTLE_S);
+    }
     return 0;
 }
 
@@ -531,6 +544,7 @@ void sim_result(struct sim *s, struct sim_result *out)
         .energy_j = world_energy_j(s->world),
         .gpu_s = world_gpu_s(s->world),
         .n_moves = s->cycle.n_moves,
+        .n_models = s->cycle.n_models,
         .n_decisions = s->cycle.n_decisions,
         .n_fallbacks = s->cycle.n_fallbacks,
         .n_events = world_n_events(s->world),

@@ -16,6 +16,7 @@
 struct catalog;
 struct cluster;
 struct err;
+struct model;
 struct sim;
 struct state;
 struct store;
@@ -30,7 +31,9 @@ struct sim_options {
     const struct catalog *known;    // what the policy may know before it starts; NULL: nothing
     struct store *journal;          // an empty store that keeps every event; NULL: nothing is kept
     uint64_t seed;
-    double until_s;    // stop the clock here; 0: run until all jobs have ended
+    double until_s;               // stop the clock here; 0: run until all jobs have ended
+    const struct model *model;    // what the policy has learned elsewhere; NULL: the roofline
+    bool is_learning;             // and it learns anew from what it measures
 };
 
 /* Figures of a run, from time 0 to the end of the last job, or to now. What there is none
@@ -61,6 +64,7 @@ struct sim_result {
     double allocation_efficiency;
     double gpu_s;    // allocated
     long n_moves, n_decisions, n_events, n_fallbacks, n_measurements;
+    long n_models;              // learned from them that were better than the one before
     double prediction_error;    // mean |measured / believed - 1| of speeds, before each was learned
     double coverage90;          // share of them inside the believed 90 % interval
     double decision_p50_s, decision_p99_s;    // wall time

@@ -3,13 +3,18 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "cycle/cycle.h"
+#include "refine/model.h"
+#include "refine/trainer.h"
 #include "store/store.h"
+#include "unit/refine/small_catalog.h"
 #include "unit/support.h"
 #include "unit/suite.h"
 
@@ -317,6 +322,145 @@ START_TEST(with_a_store_a_restart_finds_events_and_measurements)
 }
 END_TEST
 
+/* A cycle that learns from 'c', which nobody runs jobs on. */
+static void open_learner(struct cycle *c, struct stage *s, struct world *w, double settle_s)
+{
+    static const struct trainer_options quick = {
+        .seed = 1, .n_nets = 1, .growth = 0.25, .n_cells_min = 8, .n_families_min = 3
+    };
+
+    world_init(w, "");
+    small_names(&w->catalog);
+    open_cycle(c, s, w);
+    cycle_learn(c, &quick, settle_s);
+}
+
+START_TEST(a_new_model_is_waited_for_when_its_time_has_come)
+{
+    struct world w;
+    struct stage s;
+    struct cycle c;
+
+    open_learner(&c, &s, &w, 600);
+    run(&c, 0);
+    ck_assert(!trainer_is_busy(c.trainer));    // nothing to learn from yet
+    small_measurements(&w.catalog, 3, 1);
+    s.clock.t_s = 100;
+    run(&c, 0);
+    ck_assert(trainer_is_busy(c.trainer));
+    s.clock.t_s = 699;
+    run(&c, 0);
+    ck_assert(trainer_is_busy(c.trainer) && c.model == NULL);    // however fast it was
+    s.clock.t_s = 700;
+    run(&c, 0);
+    ck_assert(c.model != NULL && c.model == c.trained);
+    ck_assert_int_eq(c.model->n_measurements, w.catalog.n_measurements);
+    ck_assert_int_eq(c.n_models, 1);
+    ck_assert_ptr_eq(c.estimator.p1, c.model->p1);
+    ck_assert_ptr_eq(c.refiner.p2, c.model->p2);
+    cycle_release(&c);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(winners_and_losers_are_kept_and_a_loser_changes_nothing)
+{
+    struct world w;
+    struct stage s;
+    struct cycle c;
+    struct store *store;
+    struct model *m = NULL;
+    int64_t n;
+
+    open_learner(&c, &s, &w, 0);
+    ck_assert_int_eq(store_open(":memory:", STORE_CREATE, &store, NULL), 0);
+    small_measurements(&w.catalog, 3, 1);
+    w.catalog.store = store;
+    run(&c, 0);
+    run(&c, 0);    // waits: its time has come at once
+    ck_assert_int_eq(model_fetch(store, MODEL_CHAMPION, &m, NULL), 0);
+    ck_assert(m->duel.is_won);
+    model_destroy(m);
+    const struct model *champion = c.model;
+    w.catalog.store = NULL;
+    small_measurements(&w.catalog, 4, 2);
+    w.catalog.store = store;
+    run(&c, 0);
+    run(&c, 0);
+    bool has_won = c.model != champion;
+    ck_assert_int_eq(store_count(store, "models", &n, NULL), 0);
+    ck_assert_int_eq(n, 2);
+    ck_assert_int_eq(model_fetch(store, MODEL_CHALLENGER, &m, NULL), has_won ? -ENOENT : 0);
+    ck_assert_int_eq(c.n_models, has_won ? 2 : 1);
+    model_destroy(m);
+    w.catalog.store = NULL;
+    cycle_release(&c);
+    world_release(&w);
+    store_close(store);
+}
+END_TEST
+
+/* As on a full disk: the store refuses every model. */
+static struct store *open_full_store(const char *path)
+{
+    struct store *store;
+    sqlite3 *db;
+
+    ck_assert_int_eq(store_open(path, STORE_CREATE, &store, NULL), 0);
+    store_close(store);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db,
+                                  "CREATE TRIGGER full BEFORE INSERT ON models "
+                                  "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    ck_assert_int_eq(store_open(path, STORE_WRITE, &store, NULL), 0);
+    return store;
+}
+
+START_TEST(a_model_that_cannot_be_kept_is_used_all_the_same)
+{
+    char dir[] = "/tmp/gogh-cycle-XXXXXX", path[64];
+    struct world w;
+    struct stage s;
+    struct cycle c;
+    struct model *m = NULL;
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/full.db", dir);
+    struct store *store = open_full_store(path);
+    open_learner(&c, &s, &w, 0);
+    small_measurements(&w.catalog, 3, 1);
+    w.catalog.store = store;
+    run(&c, 0);
+    run(&c, 0);
+    ck_assert(c.model != NULL && c.model == c.trained);
+    ck_assert_int_eq(model_fetch(store, MODEL_CHAMPION, &m, NULL), -ENOENT);
+    w.catalog.store = NULL;
+    cycle_release(&c);
+    world_release(&w);
+    store_close(store);
+    unlink(path);
+    rmdir(dir);
+}
+END_TEST
+
+START_TEST(a_run_that_ends_in_the_middle_of_a_training_ends_cleanly)
+{
+    struct world w;
+    struct stage s;
+    struct cycle c;
+
+    open_learner(&c, &s, &w, NAN);
+    small_measurements(&w.catalog, 3, 1);
+    run(&c, 0);
+    ck_assert(trainer_is_busy(c.trainer));
+    cycle_release(&c);
+    world_release(&w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cycle");
@@ -327,6 +471,10 @@ int main(void)
     tcase_add_test(t, news_of_a_job_that_was_cancelled_meanwhile_does_not_end_the_run);
     tcase_add_test(t, a_newcomer_s_neighbours_are_estimated_before_it_is_placed);
     tcase_add_test(t, with_a_store_a_restart_finds_events_and_measurements);
+    tcase_add_test(t, a_new_model_is_waited_for_when_its_time_has_come);
+    tcase_add_test(t, winners_and_losers_are_kept_and_a_loser_changes_nothing);
+    tcase_add_test(t, a_model_that_cannot_be_kept_is_used_all_the_same);
+    tcase_add_test(t, a_run_that_ends_in_the_middle_of_a_training_ends_cleanly);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

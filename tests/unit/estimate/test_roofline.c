@@ -38,11 +38,11 @@ static struct workload workload_of(double flop, double bytes, double kernels, do
 
 START_TEST(the_four_times_are_summed)
 {
-    struct workload w = workload_of(3.5e12, 40e9, 1000, 200);
+    struct workload w = workload_of(4e12, 40e9, 1000, 200);
     struct roofline r;
 
     roofline(&w, &plain, &r);
-    ck_assert_double_eq_tol(r.compute_s, 1, 1e-12);    // 3.5e12 / (0.35 * 10e12)
+    ck_assert_double_eq_tol(r.compute_s, 1, 1e-12);    // 4e12 / (0.40 * 10e12)
     ck_assert_double_eq_tol(r.memory_s, 1, 1e-12);     // 40e9 / (0.40 * 100e9)
     ck_assert_double_eq_tol(r.launch_s, 0.01, 1e-12);
     ck_assert_double_eq_tol(r.host_s, 0.2, 1e-12);

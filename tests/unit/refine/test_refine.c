@@ -5,8 +5,10 @@
 
 #include "base/err.h"
 #include "base/rng.h"
+#include "estimate/p1.h"
 #include "estimate/prior.h"
 #include "estimate/roofline.h"
+#include "refine/p2.h"
 #include "refine/refine.h"
 #include "store/store.h"
 #include "unit/support.h"
@@ -18,7 +20,7 @@ static const char three[] =
     "workload b params=1e8 flop_per_sample=1e10 bytes_per_sample=1e7 batch=8\n"
     "workload c\n";
 
-/* What refine.c states: how far the roofline's errors agree between GPU types. */
+/* What p2_relations.c states: how far the roofline's errors agree between GPU types. */
 #define OTHER_GPU 0.49
 
 struct school {
@@ -64,14 +66,17 @@ static void settle(struct school *s)
     estimate_refresh(&s->w.est);
 }
 
-static double believed(const struct school *s, int w, int type, int beside)
-{
-    return log((double)estimate_cell(&s->w.est, w, type, beside)->speed);
-}
-
 static double sd_of(const struct school *s, int w, int type, int beside)
 {
     return (double)estimate_cell(&s->w.est, w, type, beside)->sd;
+}
+
+/* The mean of ln speed. */
+static double believed(const struct school *s, int w, int type, int beside)
+{
+    double sd = sd_of(s, w, type, beside);
+
+    return log((double)estimate_cell(&s->w.est, w, type, beside)->speed) + sd * sd / 2;
 }
 
 /* What the roofline alone says. */
@@ -178,6 +183,25 @@ START_TEST(measurements_that_contradict_each_other_give_no_confident_mean)
     settle(&s);
     ck_assert_double_gt(sd_of(&s, 0, 0, -1), 5 * sure);
     school_close(&s);
+}
+END_TEST
+
+START_TEST(an_interval_is_kept_on_both_sides_of_the_mean)
+{
+    static const struct {
+        double at;    // in standard deviations of a measurement
+        int is_covered;
+    } table[] = { { 1.6, 1 }, { -1.6, 1 }, { 1.7, 0 }, { -1.7, 0 } };
+
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct school s;
+        school_open(&s);
+        double sd = hypot(sd_of(&s, 0, 0, -1), 0.05);
+        struct measurement m = speed_of(0, 0, -1, exp(believed(&s, 0, 0, -1) + table[i].at * sd));
+        take(&s, &m);
+        ck_assert_int_eq(s.r.n_covered, table[i].is_covered);
+        school_close(&s);
+    }
 }
 END_TEST
 
@@ -328,6 +352,265 @@ START_TEST(a_newcomer_is_met_with_what_is_known)
 }
 END_TEST
 
+/* ---- with a model ---- */
+
+/* A P1 that has seen what is in the catalog. */
+static struct p1 *model_of(struct school *s, struct arena *a)
+{
+    static const bool is_held[8];
+    struct view v = { .is_held = is_held };
+    struct p1_options o = { .seed = 1, .n_nets = 1 };
+    struct examples x;
+    struct p1 *p1 = NULL;
+    struct err e = { 0 };
+
+    examples_take(a, &s->w.catalog, EXAMPLES_PAIRS_MAX, 1, &x);
+    ck_assert_msg(p1_train(&x, &v, &o, &p1, &e) == 0, "%s", e.text);
+    return p1;
+}
+
+/* What P2 makes of the sightings of workload 0 says the table. */
+static void assert_refined(const struct school *s, struct arena *a, int n,
+                           const struct sighting *seen)
+{
+    const struct p1_scene *scene = s->w.est.scene;
+    struct beliefs b;
+    struct err e = { 0 };
+
+    beliefs_make(a, s->w.est.n_types, s->w.est.n_workloads, false, &b);
+    beliefs_from_p1(scene, 0, &b);
+    ck_assert_msg(p2_refine(a, NULL, P2_CHAMPION, scene, n, seen, &b, &e) == 0, "%s", e.text);
+    for (int g = 0; g < b.n_types; g++) {
+        ck_assert_double_eq_tol(believed(s, 0, g, -1), (double)b.alone[g], 1e-4);
+        ck_assert_double_eq_tol(sd_of(s, 0, g, -1), (double)b.alone_sd[g], 1e-4);
+        for (int j = 0; j < b.n_neighbours; j++) {
+            int at = g * b.n_neighbours + j;
+            ck_assert_double_eq_tol(believed(s, 0, g, j), (double)(b.alone[g] + b.own[at]), 1e-4);
+            ck_assert_double_eq_tol(sd_of(s, 0, g, j), (double)b.pair_sd[at], 1e-4);
+        }
+    }
+}
+
+START_TEST(with_a_model_its_beliefs_are_corrected)
+{
+    struct school s;
+    struct arena a;
+    struct sighting seen[2] = {
+        { 0, -1, 2.0, 0.05 * 0.05, (double)NAN, 0, (double)NAN },
+        { 1, 1, -0.5, 0.05 * 0.05, (double)NAN, 0, (double)NAN },
+    };
+
+    arena_init(&a);
+    school_open(&s);
+    for (int i = 0; i < 2; i++) {    // still by the roofline
+        struct measurement m = speed_of(0, seen[i].type, seen[i].neighbour, exp(seen[i].ln_speed));
+        take(&s, &m);
+    }
+    settle(&s);
+    struct p1 *p1 = model_of(&s, &a);
+    estimate_use(&s.w.est, p1);
+    refine_use(&s.r, NULL);
+    estimate_refresh(&s.w.est);
+    settle(&s);    // what was believed of measured workloads is made anew
+    assert_refined(&s, &a, 2, seen);
+    world_add(&s.w, "workload d params=1e7 flop_per_sample=1e9 batch=4\n");
+    estimate_refresh(&s.w.est);
+    settle(&s);    // and a newcomer is met as if it had always been there
+    assert_refined(&s, &a, 2, seen);
+    school_close(&s);
+    p1_destroy(p1);
+    arena_release(&a);
+}
+END_TEST
+
+/* Workload c is new to the model. What it does to a says something of what it does to b, which
+ * was measured alone only, and nothing of what a does to b.
+ */
+START_TEST(what_a_newcomer_does_to_one_is_believed_of_others)
+{
+    struct school s;
+    struct arena a;
+    struct measurement alone[] = { speed_of(0, 0, -1, 8), speed_of(1, 0, -1, 3) };
+    struct measurement beside = speed_of(0, 0, 2, 8 * 0.2);    // c slows a down by much
+
+    arena_init(&a);
+    school_open(&s);
+    take(&s, &alone[0]);
+    take(&s, &alone[1]);
+    settle(&s);
+    struct p1 *p1 = model_of(&s, &a);
+    estimate_use(&s.w.est, p1);
+    refine_use(&s.r, NULL);
+    estimate_refresh(&s.w.est);
+    settle(&s);
+    double b_beside_c = believed(&s, 1, 0, 2), b_beside_a = believed(&s, 1, 0, 0);
+    double sd = sd_of(&s, 1, 0, 2), was = believed(&s, 1, 0, -1);
+    take(&s, &beside);
+    settle(&s);
+    ck_assert_double_lt(believed(&s, 1, 0, 2), b_beside_c - 0.05);
+    ck_assert_double_lt(sd_of(&s, 1, 0, 2), sd);
+    ck_assert_double_eq_tol(believed(&s, 1, 0, 0), b_beside_a, 1e-5);
+    ck_assert_double_eq_tol(believed(&s, 1, 0, -1), was, 1e-5);
+    double learned = believed(&s, 1, 0, 2);
+    take(&s, &alone[1]);    // a row with news of its own keeps what the column said
+    settle(&s);
+    ck_assert_double_eq_tol(believed(&s, 1, 0, 2), learned, 0.05);
+    school_close(&s);
+    p1_destroy(p1);
+    arena_release(&a);
+}
+END_TEST
+
+/* ---- what is believed live is what is believed after a restart ---- */
+
+/* A refiner that finds the catalog as it is now, and its measurements, believes the same. */
+static void assert_as_loaded(const struct school *s, const struct p1 *p1, double tolerance)
+{
+    struct school again = { 0 };
+    double mean[8][4][9], sd[8][4][9];
+    int n = s->w.est.n_workloads, n_types = s->w.est.n_types;
+
+    for (int i = 0; i < n * n_types * (n + 1); i++) {
+        int w = i % n, g = i / n % n_types, beside = i / n / n_types - 1;
+        mean[w][g][beside + 1] = believed(s, w, g, beside);
+        sd[w][g][beside + 1] = sd_of(s, w, g, beside);
+    }
+    estimator_init(&again.w.est, s->r.catalog, 1);
+    refiner_init(&again.r, s->r.catalog, &again.w.est);
+    estimate_use(&again.w.est, p1);
+    estimate_meet(&again.w.est);
+    settle(&again);
+    for (int i = 0; i < n * n_types * (n + 1); i++) {
+        int w = i % n, g = i / n % n_types, beside = i / n / n_types - 1;
+        double was = mean[w][g][beside + 1], is = believed(&again, w, g, beside);
+        ck_assert_msg(fabs(was - is) < tolerance &&
+                          fabs(sd[w][g][beside + 1] - sd_of(&again, w, g, beside)) < tolerance,
+                      "%d on %d beside %d: live %g +- %g, loaded %g +- %g", w, g, beside, was,
+                      sd[w][g][beside + 1], is, sd_of(&again, w, g, beside));
+    }
+    refiner_release(&again.r);
+    estimator_release(&again.w.est);
+}
+
+/* All of a type becomes faster or slower; nobody runs the last workload by then. */
+START_TEST(live_equals_loaded_after_a_drift)
+{
+    static const double factors[] = { 1.15, 1.4, 0.7 };
+    struct school s;
+    struct rng chance;
+
+    rng_init(&chance, (uint64_t)_i, "refine");
+    school_open(&s);
+    world_add(&s.w, "workload d params=1e7 flop_per_sample=1e9 batch=4\n");
+    estimate_refresh(&s.w.est);
+    struct measurement once[] = { speed_of(3, 0, -1, 7), speed_of(0, 1, -1, 5) };
+    take(&s, &once[0]);
+    take(&s, &once[1]);
+    for (int round = 0; round < 48; round++) {
+        for (int w = 0; w < 3; w++) {
+            double factor = round < 30 ? 1 : factors[_i];
+            struct measurement m =
+                speed_of(w, 0, -1, 10 * factor * exp(0.03 * rng_normal(&chance)));
+            m.noise = 0.03;
+            m.time_s = round;
+            take(&s, &m);
+        }
+        settle(&s);
+    }
+    ck_assert_int_eq(s.w.catalog.type_drift[0].n_drifts, 1);
+    assert_as_loaded(&s, NULL, 0.012);
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(a_new_type_is_met_with_what_is_known)
+{
+    struct school s;
+    struct arena a;
+    struct measurement m[] = { speed_of(0, 0, -1, 8), speed_of(1, 0, -1, 3) };
+    struct measurement beside = speed_of(0, 0, 2, 4);
+    int type;
+
+    arena_init(&a);
+    school_open(&s);
+    take(&s, &m[0]);
+    take(&s, &m[1]);
+    settle(&s);
+    struct p1 *p1 = model_of(&s, &a);
+    estimate_use(&s.w.est, p1);
+    refine_use(&s.r, NULL);
+    estimate_refresh(&s.w.est);
+    take(&s, &beside);
+    settle(&s);
+    ck_assert_int_eq(catalog_add_type(&s.w.catalog, gpu_type_builtin("p100"), &type, NULL), 0);
+    estimate_meet(&s.w.est);
+    settle(&s);
+    assert_as_loaded(&s, p1, 1e-4);
+    school_close(&s);
+    p1_destroy(p1);
+    arena_release(&a);
+}
+END_TEST
+
+/* What c, new to the model, does to a, then to b; d never meets it. */
+static const double effects[][2] = { { 0.2, 0.3 }, { 0.99, 0.2 }, { 0.99, 0.98 }, { 0.3, 0.9 } };
+
+START_TEST(what_a_newcomer_does_is_what_p2_says_of_partners_live_and_loaded)
+{
+    struct school s;
+    struct arena a;
+    struct beliefs before, after;
+    struct err e = { 0 };
+
+    arena_init(&a);
+    school_open(&s);
+    world_add(&s.w, "workload d params=1e7 flop_per_sample=1e9 batch=4\n");
+    estimate_refresh(&s.w.est);
+    struct measurement alone[] = { speed_of(0, 0, -1, 8), speed_of(1, 0, -1, 3),
+                                   speed_of(3, 0, -1, 5) };
+    for (int i = 0; i < 3; i++)
+        take(&s, &alone[i]);
+    settle(&s);
+    struct p1 *p1 = model_of(&s, &a);
+    estimate_use(&s.w.est, p1);
+    refine_use(&s.r, NULL);
+    estimate_refresh(&s.w.est);
+    settle(&s);
+    double was[3], lonely[3];
+    for (int g = 0; g < 3; g++) {
+        was[g] = believed(&s, 3, g, 2);
+        lonely[g] = believed(&s, 3, g, -1);
+    }
+    struct measurement m = speed_of(0, 0, 2, 8 * effects[_i][0]);
+    take(&s, &m);
+    settle(&s);
+    struct sighting seen = {
+        0, 0, (double)NAN, 0, log(effects[_i][0]), 2 * 0.05 * 0.05, (double)NAN
+    };
+    beliefs_make(&a, 3, 4, true, &before);
+    beliefs_make(&a, 3, 4, true, &after);
+    beliefs_from_p1(s.w.est.scene, 2, &before);
+    beliefs_from_p1(s.w.est.scene, 2, &after);
+    ck_assert_int_eq(p2_refine(&a, NULL, P2_CHAMPION, s.w.est.scene, 1, &seen, &after, &e), 0);
+    for (int g = 0; g < 3; g++) {
+        double shift = (double)(after.partner[g * 4 + 3] - before.partner[g * 4 + 3]);
+        ck_assert_double_eq_tol(believed(&s, 3, g, 2), fmin(was[g] + shift, lonely[g]), 1e-4);
+    }
+    assert_as_loaded(&s, p1, 1e-4);
+    m = speed_of(1, 0, 2, 3 * effects[_i][1]);
+    take(&s, &m);
+    settle(&s);
+    assert_as_loaded(&s, p1, 1e-4);
+    m = speed_of(0, 0, -1, 9);    // what it did to a was something else, then
+    take(&s, &m);
+    settle(&s);
+    assert_as_loaded(&s, p1, 1e-4);
+    school_close(&s);
+    p1_destroy(p1);
+    arena_release(&a);
+}
+END_TEST
+
 START_TEST(watts_are_corrected_on_all_types)
 {
     struct school s;
@@ -469,9 +752,16 @@ int main(void)
     tcase_add_test(t, a_neighbour_s_effect_carries_over_to_other_gpus_and_neighbours);
     tcase_add_test(t, certainty_grows_while_measurements_agree);
     tcase_add_test(t, measurements_that_contradict_each_other_give_no_confident_mean);
+    tcase_add_test(t, an_interval_is_kept_on_both_sides_of_the_mean);
     tcase_add_test(t, many_measurements_converge);
     tcase_add_loop_test(t, settling_equals_dense_conditioning, 0, 4);
     tcase_add_test(t, a_newcomer_is_met_with_what_is_known);
+    tcase_add_test(t, with_a_model_its_beliefs_are_corrected);
+    tcase_add_test(t, what_a_newcomer_does_to_one_is_believed_of_others);
+    tcase_add_loop_test(t, live_equals_loaded_after_a_drift, 0, 3);
+    tcase_add_test(t, a_new_type_is_met_with_what_is_known);
+    tcase_add_loop_test(t, what_a_newcomer_does_is_what_p2_says_of_partners_live_and_loaded, 0,
+                        sizeof(effects) / sizeof(effects[0]));
     tcase_add_test(t, watts_are_corrected_on_all_types);
     tcase_add_test(t, gangs_limits_and_misfits_correct_nothing);
     tcase_add_test(t, a_type_that_nobody_described_spoils_no_other);

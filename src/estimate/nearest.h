@@ -1,0 +1,40 @@
+/* nearest.h - what the most similar remembered workloads say of a newcomer.
+ *
+ * Pure functions over a memory; members of P1, and what the networks start from. A slowdown is a
+ * sum, sqrt(r) = the type's mean + the job's part + the neighbour's part, so that a table over
+ * all pairs costs no more than one over workloads.
+ */
+#ifndef ESTIMATE_NEAREST_H
+#define ESTIMATE_NEAREST_H
+
+#include <stdbool.h>
+
+struct features;
+struct memory;
+struct subject;
+
+/* ln residual of the speed alone, and of watts: the mean over the 'k' nearest of which it is
+ * known, by similarity; where there are none, the mean over all that is known (0: nothing).
+ * With 'no_kin' as if nobody of the family were known. Returns how many were near.
+ */
+int nearest_alone(const struct memory *m, const struct subject *who, const struct features *on,
+                  bool no_kin, int k, float *ln_residual);
+int nearest_watts(const struct memory *m, const struct subject *who, const struct features *on,
+                  bool no_kin, int k, float *ln_residual);
+
+/* Likeness (the sum over those asked) at which half of a deviation from the type's mean is
+ * believed: one workload whose descriptor stands near, without kin, has 0.4. Networks start from
+ * the same belief.
+ */
+#define NEAREST_HALF_BELIEVED 0.15
+
+/* The two parts of sqrt(r), each less the type's mean (memory_mean_s); 0 where nothing is known.
+ * The parts of unlike workloads are shrunk towards 0. With 'include_self' what was seen of the
+ * neighbour itself on this very type stands alone: it is known, and only the job is new.
+ */
+float nearest_as_job(const struct memory *m, const struct subject *who, const struct features *on,
+                     bool no_kin, int k);
+float nearest_as_neighbour(const struct memory *m, const struct subject *who,
+                           const struct features *on, bool no_kin, int k, bool include_self);
+
+#endif

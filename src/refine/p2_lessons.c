@@ -1,0 +1,301 @@
+#include "refine/p2_inner.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/rng.h"
+
+/* ---- who plays a newcomer ---- */
+
+/* Everybody; then those with kin once more, without their family, as strangers. */
+static void fill_scene(struct arena *a, const struct examples *x, const struct p1 *p1,
+                       struct lessons *out)
+{
+    out->scene = p1_scene_create(p1, x->n_types);
+    out->list = ARENA_ARRAY(a, struct lesson, 2 * (size_t)x->n_workloads);
+    for (int w = 0; w < x->n_workloads; w++)
+        p1_scene_add(out->scene, &x->who[w], examples_at(x, w, 0));
+    for (int w = 0; w < x->n_workloads; w++) {
+        enum regime r = p1_alone(out->scene, w, 0).regime;
+        out->list[out->n++] =
+            (struct lesson){ .workload = w, .family = x->family[w], .at = w, .regime = r };
+        if (r != REGIME_KIN)
+            continue;
+        struct subject stranger = { .name = x->who[w].name };
+        int at = p1_scene_add(out->scene, &stranger, examples_at(x, w, 0));
+        out->list[out->n++] = (struct lesson){
+            .workload = w, .family = x->family[w], .at = at, .regime = REGIME_STRANGER
+        };
+    }
+    beliefs_make(a, x->n_types, x->n_workloads, false, &out->everyone);
+    out->everyone.workload = 0;
+    out->n_types = x->n_types;
+}
+
+/* ---- what P1 was wrong in ---- */
+
+static void keep(struct lapse *list, int *n, struct lapse it)
+{
+    if (isfinite(it.error) && isfinite(it.sd) && it.sd > 0)
+        list[(*n)++] = it;
+}
+
+/* Lapses of one lesson in its arrays, which have room for all. */
+static void take_alone(const struct lessons *l, const struct examples *x,
+                       const struct p1_errors *of, struct lesson *it)
+{
+    for (int i = 0; i < x->n_alone; i++) {
+        int type = x->alone[i].gpu_type;
+        if (x->alone[i].workload == it->workload)
+            keep(it->alone, &it->n_alone,
+                 (struct lapse){ type, -1, of->alone[it->regime][i],
+                                 p1_alone(l->scene, it->at, type).ln_speed_sd });
+    }
+    for (int i = 0; i < x->n_watts; i++) {
+        int type = x->watts[i].gpu_type;
+        if (x->watts[i].workload == it->workload)
+            keep(it->watts, &it->n_watts,
+                 (struct lapse){ type, -1, of->watts[it->regime][i],
+                                 p1_alone(l->scene, it->at, type).ln_watts_sd });
+    }
+}
+
+static void take_pairs(const struct lessons *l, const struct examples *x,
+                       const struct p1_errors *of, struct lesson *it)
+{
+    for (int i = 0; i < x->n_pairs; i++) {
+        const struct example *p = &x->pairs[i];
+        float ln_r, sd;
+        if (p->workload == it->workload && isfinite(of->own[it->regime][i])) {
+            p1_beside(l->scene, it->at, p->gpu_type, p->neighbour, p->neighbour + 1, &ln_r, &sd);
+            keep(it->own, &it->n_own,
+                 (struct lapse){ p->gpu_type, p->neighbour, of->own[it->regime][i], sd });
+        }
+        if (p->neighbour == it->workload && isfinite(of->partner[it->regime][i])) {
+            p1_partner(l->scene, it->at, p->gpu_type, p->workload, p->workload + 1, &ln_r, &sd);
+            keep(it->partner, &it->n_partner,
+                 (struct lapse){ p->gpu_type, p->workload, of->partner[it->regime][i], sd });
+        }
+    }
+}
+
+static size_t count(int n, const struct example *x, int workload)
+{
+    size_t found = 0;
+
+    for (int i = 0; i < n; i++)
+        found += x[i].workload == workload;
+    return found;
+}
+
+static void make_room(struct arena *a, const struct examples *x, struct lesson *it)
+{
+    size_t n_partner = 0;
+
+    for (int i = 0; i < x->n_pairs; i++)
+        n_partner += x->pairs[i].neighbour == it->workload;
+    it->alone = ARENA_ARRAY(a, struct lapse, count(x->n_alone, x->alone, it->workload));
+    it->watts = ARENA_ARRAY(a, struct lapse, count(x->n_watts, x->watts, it->workload));
+    it->own = ARENA_ARRAY(a, struct lapse, count(x->n_pairs, x->pairs, it->workload));
+    it->partner = ARENA_ARRAY(a, struct lapse, n_partner);
+}
+
+/* The same as a table, with what is believed: episodes are cut from it. */
+static void make_table(struct arena *a, const struct lessons *l, struct lesson *it)
+{
+    int *column = ARENA_ARRAY(a, int, (size_t)l->everyone.n_neighbours);
+    int n = 0, n_types = l->n_types;
+
+    memset(column, -1, (size_t)l->everyone.n_neighbours * sizeof *column);
+    for (int i = 0; i < it->n_own; i++)
+        if (column[it->own[i].other] < 0)
+            column[it->own[i].other] = n++;
+    beliefs_make(a, n_types, n, false, &it->believed);
+    for (int w = 0; w < l->everyone.n_neighbours; w++)
+        if (column[w] >= 0)
+            it->believed.neighbour[column[w]] = w;
+    beliefs_from_p1(l->scene, it->at, &it->believed);
+    it->alone_error = ARENA_ARRAY(a, float, (size_t)n_types);
+    it->own_error = ARENA_ARRAY(a, float, (size_t)(n_types * n));
+    for (int g = 0; g < n_types; g++)
+        it->alone_error[g] = NAN;
+    for (int c = 0; c < n_types * n; c++)
+        it->own_error[c] = NAN;
+    for (int i = 0; i < it->n_alone; i++)
+        it->alone_error[it->alone[i].type] = it->alone[i].error;
+    for (int i = 0; i < it->n_own; i++)
+        it->own_error[it->own[i].type * n + column[it->own[i].other]] = it->own[i].error;
+}
+
+void lessons_make(struct arena *a, const struct examples *x, const struct p1 *p1,
+                  struct lessons *out)
+{
+    const struct p1_errors *errors = p1_held_out(p1);
+
+    *out = (struct lessons){ 0 };
+    if (!errors || x->n_workloads == 0 || x->n_types == 0)
+        return;
+    fill_scene(a, x, p1, out);
+    for (int i = 0; i < out->n; i++) {
+        struct lesson *it = &out->list[i];
+        make_room(a, x, it);
+        take_alone(out, x, errors, it);
+        take_pairs(out, x, errors, it);
+        make_table(a, out, it);
+    }
+    relations_look(out);
+}
+
+void lessons_release(struct lessons *l)
+{
+    p1_scene_destroy(l->scene);
+}
+
+/* ---- episodes ---- */
+
+/* Neighbours of one episode: enough to tell cells apart, few enough to be quick. */
+#define EPISODE_CELLS 48
+#define EPISODE_NEIGHBOURS 12
+
+/* Share of measurements that see a job alone. */
+#define ALONE_SHARE 0.3
+
+/* Noise of what an episode sees. */
+#define EPISODE_NOISE 0.03
+
+static void shuffle(int n, int *list, struct rng *chance)
+{
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int)rng_below(chance, (uint64_t)i + 1), kept = list[i];
+        list[i] = list[j];
+        list[j] = kept;
+    }
+}
+
+/* Some columns of the lesson's table. */
+static void cut(struct arena *a, const struct lesson *of, struct rng *chance, struct episode *out)
+{
+    const struct beliefs *all = &of->believed;
+    int n_types = all->n_types, m = all->n_neighbours;
+    int most = EPISODE_CELLS / n_types < 6 ? 6 : EPISODE_CELLS / n_types;
+    int *column = ARENA_ARRAY(a, int, (size_t)m);
+
+    most = most > EPISODE_NEIGHBOURS ? EPISODE_NEIGHBOURS : most;
+    int n = m < most ? m : most;
+    for (int j = 0; j < m; j++)
+        column[j] = j;
+    shuffle(m, column, chance);
+    beliefs_make(a, n_types, n, false, &out->b);
+    out->b.workload = all->workload;
+    out->b.regime = of->regime;
+    out->own_error = ARENA_ARRAY(a, float, (size_t)(n_types * n));
+    for (int g = 0; g < n_types; g++) {
+        out->b.alone[g] = all->alone[g];
+        out->b.alone_sd[g] = all->alone_sd[g];
+        for (int j = 0; j < n; j++) {
+            int from = g * m + column[j], to = g * n + j;
+            out->b.neighbour[j] = all->neighbour[column[j]];
+            out->b.own[to] = all->own[from];
+            out->b.own_sd[to] = all->own_sd[from];
+            out->b.pair_sd[to] = all->pair_sd[from];
+            out->own_error[to] = of->own_error[from];
+        }
+    }
+    out->alone_error = ARENA_ARRAY(a, float, (size_t)n_types);
+    memcpy(out->alone_error, of->alone_error, (size_t)n_types * sizeof(float));
+}
+
+/* Targets whose truth is known: types alone, then pairs. */
+static int known_cells(struct arena *a, const struct episode *ep, int **out, int *n_alone)
+{
+    int n_types = ep->b.n_types, n_cells = n_types * ep->b.n_neighbours, n = 0;
+
+    *out = ARENA_ARRAY(a, int, (size_t)(n_types + n_cells));
+    for (int g = 0; g < n_types; g++)
+        if (isfinite(ep->alone_error[g]))
+            (*out)[n++] = g;
+    *n_alone = n;
+    for (int c = 0; c < n_cells; c++)
+        if (isfinite(ep->own_error[c]) && isfinite(ep->alone_error[c / ep->b.n_neighbours]))
+            (*out)[n++] = n_types + c;
+    return n;
+}
+
+static void see(struct episode *ep, int target)
+{
+    const struct beliefs *b = &ep->b;
+    int cell = target - b->n_types, type = cell < 0 ? target : cell / b->n_neighbours;
+    double speed = (double)(b->alone[type] + ep->alone_error[type]);
+
+    if (cell >= 0)
+        speed += (double)(b->own[cell] + ep->own_error[cell]);
+    ep->is_seen[target] = true;
+    ep->seen[ep->n_seen++] = (struct sighting){ .type = type,
+                                                .neighbour = cell < 0 ? -1 : cell % b->n_neighbours,
+                                                .ln_speed = speed,
+                                                .ln_speed_var = EPISODE_NOISE * EPISODE_NOISE,
+                                                .ln_r_partner = NAN,
+                                                .ln_watts = NAN };
+}
+
+bool episode_make(struct arena *a, const struct lesson *of, int n_max, struct rng *chance,
+                  struct episode *out)
+{
+    int *known, n_alone;
+
+    *out = (struct episode){ 0 };
+    cut(a, of, chance, out);
+    int n = known_cells(a, out, &known, &n_alone);
+    out->seen = ARENA_ARRAY(a, struct sighting, (size_t)n_max);
+    out->is_seen = ARENA_ARRAY(a, bool, (size_t)(out->b.n_types * (1 + out->b.n_neighbours)));
+    shuffle(n_alone, known, chance);
+    shuffle(n - n_alone, known + n_alone, chance);
+    for (int i = 0, j = n_alone; out->n_seen < n_max && out->n_seen + 1 < n;) {
+        bool is_alone = i < n_alone && (j == n || rng_uniform(chance) < ALONE_SHARE);
+        see(out, known[is_alone ? i++ : j++]);
+    }
+    return out->n_seen > 0;
+}
+
+static void copy_beliefs(struct arena *a, const struct beliefs *from, struct beliefs *out)
+{
+    size_t n_types = (size_t)from->n_types, n = (size_t)from->n_neighbours;
+
+    beliefs_make(a, from->n_types, from->n_neighbours, false, out);
+    out->workload = from->workload;
+    out->regime = from->regime;
+    memcpy(out->neighbour, from->neighbour, n * sizeof *out->neighbour);
+    memcpy(out->alone, from->alone, n_types * sizeof *out->alone);
+    memcpy(out->alone_sd, from->alone_sd, n_types * sizeof *out->alone_sd);
+    memcpy(out->own, from->own, n_types * n * sizeof *out->own);
+    memcpy(out->own_sd, from->own_sd, n_types * n * sizeof *out->own_sd);
+    memcpy(out->pair_sd, from->pair_sd, n_types * n * sizeof *out->pair_sd);
+}
+
+double episode_error(struct arena *a, const struct p2 *p, enum p2_way way, const struct p1_scene *s,
+                     const struct episode *ep)
+{
+    struct beliefs b;
+    int n_types = ep->b.n_types, n = ep->b.n_neighbours, n_errors = 0;
+    double sum = 0;
+
+    copy_beliefs(a, &ep->b, &b);
+    if (p2_refine(a, p, way, s, ep->n_seen, ep->seen, &b, NULL) < 0)
+        return (double)NAN;
+    for (int g = 0; g < n_types; g++) {
+        double alone = (double)(b.alone[g] - ep->b.alone[g] - ep->alone_error[g]);
+        if (isfinite(alone) && !ep->is_seen[g]) {
+            sum += fabs(alone);
+            n_errors++;
+        }
+        for (int c = g * n; c < (g + 1) * n; c++) {
+            double pair = alone + (double)(b.own[c] - ep->b.own[c] - ep->own_error[c]);
+            if (isfinite(pair) && !ep->is_seen[n_types + c]) {
+                sum += fabs(pair);
+                n_errors++;
+            }
+        }
+    }
+    return sum / n_errors;
+}
