@@ -3,7 +3,7 @@ FUZZ_SECONDS ?= 60
 MESON_TEST = meson test --print-errorlogs
 SANITIZED = -Dbuildtype=debugoptimized -Db_sanitize
 
-.PHONY: all test demo lint memcheck tsan fuzz bench install clean
+.PHONY: all test demo lint memcheck tsan fuzz bench pretrained install clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -25,8 +25,9 @@ memcheck: build-memcheck/build.ninja
 	@$(MESON_TEST) -C build-memcheck --suite unit --timeout-multiplier 10 \
 	    --wrapper 'valgrind -q --error-exitcode=1 --leak-check=full --show-leak-kinds=definite'
 
+# Whatever has threads.
 tsan: build-tsan/build.ninja
-	@$(MESON_TEST) -C build-tsan --suite unit --timeout-multiplier 5
+	@$(MESON_TEST) -C build-tsan --timeout-multiplier 5 refine/trainer cycle/cycle sim/eval
 
 fuzz: build-fuzz/build.ninja
 	@ninja -C build-fuzz
@@ -34,6 +35,11 @@ fuzz: build-fuzz/build.ninja
 
 bench: all
 	@build/gogh bench
+
+# The weights that ship with the program, from measured data; train.sh checks that they are these.
+pretrained: all
+	@tools/pretrain build/gogh data/pretrained.weights
+	@ninja -C build
 
 install: all
 	@meson install -C build --no-rebuild

@@ -14,11 +14,15 @@ _gogh_words() {
     catalog)
         options+=' --db --json'
         case "$2" in
-        '' | -*) options+=' show export gpus models' ;;
+        '' | -*) options+=' show export model gpus models' ;;
         export) options+=' --out --workloads' ;;
         esac
         ;;
-    predict) options+=' --workload --batch --beside --gpu --db --json' ;;
+    predict) options+=' --workload --batch --beside --gpu --db --model --choose --json' ;;
+    train) options+=' --db --out --seed --nets --about --json' ;;
+    eval)
+        options+=' --db --split --measurements --seeds --seed --choose --nets --dump --threads --json'
+        ;;
     trace)
         options+=' --truth --reference --seed --out --jobs'
         case "$2" in
@@ -29,12 +33,12 @@ _gogh_words() {
         ;;
     simulate)
         options+=' --cluster --trace --truth --policy --seed --known --reference --until'
-        options+=' --jobs-out --journal --no-timing --json'
+        options+=' --model --learn --jobs-out --journal --no-timing --json'
         ;;
     replay) options+=' --db --json' ;;
     demo) options+=' --jobs --load --seconds --seed --out --plain' ;;
-    bench) options+=' import open events simulate --runs --json' ;;
-    help) options='import catalog predict trace simulate replay demo bench' ;;
+    bench) options+=' import open events simulate estimate --runs --json' ;;
+    help) options='import catalog predict eval train trace simulate replay demo bench' ;;
     version) options='' ;;
     esac
     echo "$options"
@@ -48,13 +52,19 @@ _gogh() {
     ((COMP_CWORD == 2)) && verb=''
     case "$before" in
     --policy) words='greedy fifo-fastest fifo-random fifo-first' ;;
+    --split) words='job family gpu' ;;
+    --choose)
+        words='active'
+        [ "$command" = eval ] && words='random active'
+        ;;
+    --model) words='site pretrained none' ;;
     --gpu | --reference) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
-    --db | --truth | --known | --cluster | --trace | --out | --jobs-out | --journal | --isolated | --watts) ;;
+    --db | --truth | --known | --cluster | --trace | --out | --jobs-out | --journal | --isolated | --watts | --dump) ;;
     --seed | --jobs | --load | --rate | --until | --seconds | --runs | --batch | --beside | --workload) return ;;
-    --inference | --gangs | --member) return ;;
+    --inference | --gangs | --member | --nets | --about | --measurements | --seeds | --threads) return ;;
     *)
         if ((COMP_CWORD == 1)); then
-            words='import catalog predict trace simulate replay demo bench help version'
+            words='import catalog predict eval train trace simulate replay demo bench help version'
         else
             words=$(_gogh_words "$command" "$verb")
         fi

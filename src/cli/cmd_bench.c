@@ -23,6 +23,7 @@
 #include "catalog/import.h"
 #include "catalog/ledger.h"
 #include "catalog/snapshot.h"
+#include "cli/bench.h"
 #include "cli/cmd.h"
 #include "sim/ground.h"
 #include "sim/sim.h"
@@ -37,29 +38,20 @@ static const char help[] =
     "  open       a store of 1,000,000 measurements opened, and a snapshot made\n"
     "  events     the simulator with a trivial policy\n"
     "  simulate   100,000 jobs on 1,000 GPUs to the end with greedy\n"
+    "  estimate   P1 over all cells of 200 workloads on 8 GPU types; with it run\n"
+    "             'estimate-update', a refinement by P2 of all cells of one workload, and\n"
+    "             'estimate-train', learning from Gavel's measurements\n"
     "\n"
-    "Without names all of them run. 'import' needs measured data: $GOGH_DATA, or\n"
-    "../shared/data beside the source; without it the bench is skipped and says so.\n"
+    "Without names all of them run. 'import' and 'estimate-train' need measured data:\n"
+    "$GOGH_DATA, or ../shared/data beside the source; without it they are skipped and say so.\n"
     "\n"
     "  --runs N   repetitions (5; 'simulate' runs once unless N is given)\n"
     "  --json     one JSON object\n"
     "\n"
     "Examples:\n"
     "  gogh bench\n"
-    "  gogh bench events open --runs 9 --json\n";
-
-/* One run of a bench happens in a child process, so that each starts cold and its peak
- * memory is its own. What it found comes back through a pipe.
- */
-struct reading {
-    double value;    // in the bench's unit
-    double peak_bytes;
-    double detail[2];    // what else the bench wants to say
-    int rc;
-    struct err err;
-};
-
-typedef int bench_f(const char *scratch, struct reading *out, struct err *e);
+    "  gogh bench events open --runs 9 --json\n"
+    "  gogh bench estimate\n";
 
 struct bench {
     const char *name, *unit, *what;
@@ -72,7 +64,7 @@ struct bench {
     const char *details[2];
 };
 
-static const char *data_dir(void)
+const char *bench_data_dir(void)
 {
     const char *dir = getenv("GOGH_DATA");
 
@@ -83,7 +75,7 @@ static const char *data_dir(void)
 
 static const char *gavel_path(struct arena *a)
 {
-    return arena_printf(a, "%s/gavel/simulation_throughputs.json", data_dir());
+    return arena_printf(a, "%s/gavel/simulation_throughputs.json", bench_data_dir());
 }
 
 static int prepare_import(const char *scratch, struct reading *out, struct err *e)
@@ -95,7 +87,7 @@ static int prepare_import(const char *scratch, struct reading *out, struct err *
     arena_init(&a);
     int missing = access(gavel_path(&a), R_OK) != 0;
     arena_release(&a);
-    return missing ? err_set(e, ENOENT, "no measured data at %s", data_dir()) : 0;
+    return missing ? err_set(e, ENOENT, "no measured data at %s", bench_data_dir()) : 0;
 }
 
 static int run_import(const char *scratch, struct reading *out, struct err *e)
@@ -357,6 +349,34 @@ static const struct bench benches[] = {
       .runs = 1,
       .run = run_simulate,
       .details = { "decisions", "decision_p99_s" } },
+    { .name = "estimate",
+      .unit = "cells/s",
+      .what = "P1: 200 workloads x 8 GPU types, all pairs, from descriptors",
+      .limit = 2e6,
+      .is_at_least = true,
+      .bytes_limit = 200e6,
+      .runs = 5,
+      .prepare = bench_estimate_prepare,
+      .run = bench_estimate_cells,
+      .details = { "assembly_s", "seconds" } },
+    { .name = "estimate-update",
+      .unit = "ms",
+      .what = "P2: all cells of a workload of those, by five measurements",
+      .limit = 1,
+      .bytes_limit = 200e6,
+      .runs = 5,
+      .prepare = bench_estimate_prepare,
+      .run = bench_estimate_update,
+      .details = { "closed_form_ms", "network_ms" } },
+    { .name = "estimate-train",
+      .unit = "s",
+      .what = "P1 and P2 learned from Gavel's measurements",
+      .limit = 60,
+      .bytes_limit = 200e6,
+      .runs = 3,
+      .prepare = bench_estimate_data,
+      .run = bench_estimate_train,
+      .details = { "examples", "workloads" } },
 };
 enum { N_BENCHES = sizeof benches / sizeof *benches };
 
@@ -416,7 +436,7 @@ static json_t *tell(const struct bench *b, struct samples *values, struct sample
         if (b->details[i])
             json_object_set_new(o, b->details[i], json_real(last->detail[i]));
     if (!is_json)
-        printf("%-9s %10.4g %-9s (%.4g .. %.4g, %zu runs)  limit %s %g: %-6s  %5.0f MB  %s\n",
+        printf("%-15s %10.4g %-9s (%.4g .. %.4g, %zu runs)  limit %s %g: %-6s  %5.0f MB  %s\n",
                b->name, median, b->unit, low, high, values->n,
                b->is_at_least ? ">=" : "<=", b->limit, ok ? "within" : "MISSED", peak / 1e6,
                b->what);
@@ -452,11 +472,15 @@ static int run_bench(const struct bench *b, const char *scratch, int runs, bool 
     return rc;
 }
 
+/* By its name, or by the word before a dash: "estimate" wants "estimate-train" too. */
 static bool is_wanted(const char *name, const char *const *names, int n)
 {
-    for (int i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
+    for (int i = 0; i < n; i++) {
+        size_t len = strlen(names[i]);
+
+        if (strncmp(names[i], name, len) == 0 && (name[len] == '\0' || name[len] == '-'))
             return true;
+    }
     return n == 0;
 }
 
@@ -518,7 +542,9 @@ static int run(int argc, char **argv)
         return status;
     for (; n < N_BENCHES && names[n]; n++)
         if (!find(names[n]))
-            return cmd_misuse(&cmd_bench, "no bench '%s': want import, open, events or simulate",
+            return cmd_misuse(&cmd_bench,
+                              "no bench '%s': want import, open, events, simulate or "
+                              "estimate",
                               names[n]);
     if (run_all(names, n, (int)runs, is_json, &e) < 0)
         return cmd_fail(&e);
@@ -527,7 +553,7 @@ static int run(int argc, char **argv)
 
 const struct cmd cmd_bench = {
     .name = "bench",
-    .synopsis = "bench [import|open|events|simulate ...] [--runs N] [--json]",
+    .synopsis = "bench [import|open|events|simulate|estimate ...] [--runs N] [--json]",
     .summary = "measure this build on this machine",
     .help = help,
     .run = run,

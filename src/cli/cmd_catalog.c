@@ -1,6 +1,7 @@
 /* cmd_catalog.c - `gogh catalog`: what is known, one workload's cells, export, tables. */
 #include "cli/cmd.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -11,9 +12,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "catalog/catalog.h"
 #include "catalog/export.h"
+#include "cli/learned.h"
+#include "nn/gauss.h"
+#include "refine/model.h"
 #include "store/store.h"
 
 static const char help[] =
@@ -26,6 +31,8 @@ static const char help[] =
     "      --out FILE             into FILE instead of standard output\n"
     "  catalog gpus            the built-in GPU types\n"
     "  catalog models          the built-in models\n"
+    "  catalog model           what was learned: the model in use, how wrong each of its members\n"
+    "                          was on workloads held out, and who challenged it\n"
     "\n"
     "  --db DB   the store (not for gpus and models)\n"
     "  --json    as JSON (not for export)\n"
@@ -34,7 +41,8 @@ static const char help[] =
     "  gogh catalog --db lab.db --json\n"
     "  gogh catalog show 'ResNet-18 (batch size 16)' --db lab.db\n"
     "  gogh catalog export --db lab.db --out lab.csv\n"
-    "  gogh catalog gpus\n";
+    "  gogh catalog gpus\n"
+    "  gogh catalog model --db lab.db\n";
 
 struct options {
     const char *what, *workload;
@@ -69,6 +77,16 @@ static const char *show_number(char *room, size_t size, double x, const char *un
         snprintf(room, size, "%.4g%s%s", x, unit[0] != '\0' ? " " : "", unit);
     else
         snprintf(room, size, "unknown");
+    return room;
+}
+
+static const char *show_date(char *room, size_t size, double time_s)
+{
+    time_t t = (time_t)time_s;
+    struct tm tm;
+
+    if (!gmtime_r(&t, &tm) || strftime(room, size, "%Y-%m-%d %H:%M UTC", &tm) == 0)
+        snprintf(room, size, "%.0f s", time_s);
     return room;
 }
 
@@ -284,7 +302,7 @@ static json_t *cell_json(const struct catalog *c, const struct cell *cell)
     const struct cell_key *k = &cell->key;
 
     return json_pack(
-        "{s:s, s:o, s:i, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:i}", "gpu",
+        "{s:s, s:o, s:i, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:i, s:i, s:o}", "gpu",
         c->types[k->gpu_type].name, "neighbour",
         json_text_or_null(k->neighbour >= 0 ? c->workloads[k->neighbour].name : NULL), "n_gpus",
         k->n_gpus, "spread", k->is_spread, "limit_w",
@@ -295,7 +313,9 @@ static json_t *cell_json(const struct catalog *c, const struct cell *cell)
         "slowdown", json_number_or_null(cell_slowdown(c, cell)), "watts",
         json_number_or_null(cell_watts(cell)), "measurements",
         cell->n_speed + cell->n_unfit > cell->n_watts ? cell->n_speed + cell->n_unfit
-                                                      : cell->n_watts);
+                                                      : cell->n_watts,
+        "drifts", cell->n_drifts, "drift_s",
+        cell->n_drifts > 0 ? json_real(cell->drift_s) : json_null());
 }
 
 static json_t *features_json(const struct workload *w)
@@ -430,6 +450,41 @@ static void show_pairs(const struct catalog *c, int index)
     free(is_neighbour);
 }
 
+/* Where speeds have changed for good: cells, the workload as a whole, GPU types it ran on. */
+static void show_drift(const struct catalog *c, int index)
+{
+    const struct drift_watch *w = &c->workload_drift[index];
+    char date[40];
+
+    for (int i = c->first_cell[index]; i >= 0; i = c->next_cell[i]) {
+        const struct cell *cell = &c->cells[i];
+        int beside = cell->key.neighbour;
+
+        if (cell->n_drifts > 0)
+            printf("\nits speed on %s%s%s changed for good, noticed %s",
+                   c->types[cell->key.gpu_type].name, beside >= 0 ? " beside " : "",
+                   beside >= 0 ? c->workloads[beside].name : "",
+                   show_date(date, sizeof(date), cell->drift_s));
+    }
+    if (w->n_drifts > 0)
+        printf("\nso did the workload as a whole, noticed %s",
+               show_date(date, sizeof(date), w->last_s));
+    for (int t = 0; t < c->n_types; t++)
+        if (c->type_drift[t].n_drifts > 0)
+            printf("\n%s as a whole changed, noticed %s", c->types[t].name,
+                   show_date(date, sizeof(date), c->type_drift[t].last_s));
+    putchar('\n');
+}
+
+static bool has_drift(const struct catalog *c, int index)
+{
+    bool has = c->workload_drift[index].n_drifts > 0;
+
+    for (int i = c->first_cell[index]; i >= 0 && !has; i = c->next_cell[i])
+        has = c->cells[i].n_drifts > 0 || c->type_drift[c->cells[i].key.gpu_type].n_drifts > 0;
+    return has;
+}
+
 static int run_show(const struct catalog *c, const struct options *o)
 {
     int index = catalog_find_workload_alike(c, o->workload);
@@ -441,6 +496,8 @@ static int run_show(const struct catalog *c, const struct options *o)
     show_descriptor(&c->workloads[index]);
     show_alone(c, index);
     show_pairs(c, index);
+    if (has_drift(c, index))
+        show_drift(c, index);
     return cmd_done();
 }
 
@@ -528,19 +585,133 @@ static int run_models(bool is_json)
     return cmd_done();
 }
 
+/* ---- catalog model ---- */
+
+/* The row 'name' of the store, and when it was put there; NULL: there is none. */
+static int fetch(struct store *s, const char *name, struct model **out, double *time_s,
+                 struct err *e)
+{
+    int rc = model_fetch(s, name, out, e);
+
+    if (rc == 0)
+        rc = store_model_time(s, name, time_s, e);
+    return rc == -ENOENT ? 0 : rc;
+}
+
+static json_t *challenge_json(const struct model *m, double time_s)
+{
+    if (!m)
+        return json_null();
+    return json_pack("{s:s, s:f, s:o, s:o, s:b}", "about", m->about, "time_s", time_s, "champion",
+                     json_number_or_null(m->duel.champion), "challenger",
+                     json_number_or_null(m->duel.challenger), "won", m->duel.is_won);
+}
+
+static void show_challenge(const char *what, const struct model *m, double time_s)
+{
+    char date[40];
+    const struct duel *d = &m->duel;
+
+    if (isfinite(d->champion) && isfinite(d->challenger))
+        printf("%s: %s of %s %s: error %.4f against %.4f (%+.1f %%)\n", what, m->about,
+               show_date(date, sizeof(date), time_s), d->is_won ? "won" : "lost", d->challenger,
+               d->champion, 100 * (d->challenger / d->champion - 1));
+    else
+        printf("%s: %s of %s had nobody to beat\n", what, m->about,
+               show_date(date, sizeof(date), time_s));
+}
+
+/* Champion, and the last challenger that lost; either may be NULL. */
+struct ring {
+    struct model *champion, *challenger;
+    double champion_s, challenger_s;
+    bool is_of_site;
+};
+
+static int print_ring_json(const struct ring *r)
+{
+    json_t *j = json_pack(
+        "{s:s, s:o, s:o, s:o, s:o}", "in_use",
+        r->is_of_site ? "site"
+        : r->champion ? "pretrained"
+                      : "none",
+        "trained_s", r->is_of_site ? json_real(r->champion_s) : json_null(), "model",
+        r->champion ? learned_json(r->champion) : json_null(), "won",
+        r->is_of_site ? challenge_json(r->champion, r->champion_s) : json_null(), "challenger",
+        r->challenger ? challenge_json(r->challenger, r->challenger_s) : json_null());
+
+    return print_json(j);
+}
+
+static int print_ring(const struct ring *r)
+{
+    char date[40];
+
+    if (!r->champion) {
+        printf("no model: estimates start at the roofline\n");
+        return cmd_done();
+    }
+    if (r->is_of_site)
+        printf("in use: this site's own, of %s\n", show_date(date, sizeof(date), r->champion_s));
+    else
+        printf("in use: the pretrained one\n");
+    learned_print(r->champion);
+    if (r->is_of_site)
+        show_challenge("champion", r->champion, r->champion_s);
+    if (r->challenger)
+        show_challenge("last challenger", r->challenger, r->challenger_s);
+    return cmd_done();
+}
+
+/* Damaged, or of another version. */
+static bool is_unreadable(int rc)
+{
+    return rc == -EINVAL || rc == -ENOTSUP;
+}
+
+static int run_model(struct store *s, const struct options *o)
+{
+    struct err e = { 0 };
+    struct ring r = { 0 };
+    int status;
+
+    nn_init();
+    int rc = fetch(s, MODEL_CHAMPION, &r.champion, &r.champion_s, &e);
+    if (is_unreadable(rc)) {
+        struct err cause = e;
+        rc = err_set(&e, cause.code, "%s; train anew: gogh train --db %s", cause.text, o->db);
+    }
+    if (rc == 0)
+        rc = fetch(s, MODEL_CHALLENGER, &r.challenger, &r.challenger_s, &e);
+    if (is_unreadable(rc) && r.champion) {
+        log_warn("the last challenger: %s", e.text);
+        rc = 0;
+    }
+    r.is_of_site = r.champion != NULL;
+    if (rc == 0 && r.champion == NULL)
+        rc = learned_open(NULL, NULL, &r.champion, &e);
+    if (rc < 0)
+        status = cmd_fail(&e);
+    else
+        status = o->is_json ? print_ring_json(&r) : print_ring(&r);
+    model_destroy(r.champion);
+    model_destroy(r.challenger);
+    return status;
+}
+
 /* ---- options ---- */
 
 static int check_options(const struct options *o)
 {
-    static const char *const known[] = { "", "show", "export", "gpus", "models" };
+    static const char *const known[] = { "", "show", "export", "model", "gpus", "models" };
     bool is_show = strcmp(o->what, "show") == 0, is_export = strcmp(o->what, "export") == 0;
     size_t i = 0;
 
     while (i < sizeof(known) / sizeof(known[0]) && strcmp(o->what, known[i]) != 0)
         i++;
     if (i == sizeof(known) / sizeof(known[0]))
-        return cmd_misuse(&cmd_catalog, "unknown word '%s': want show, export, gpus or models",
-                          o->what);
+        return cmd_misuse(&cmd_catalog,
+                          "unknown word '%s': want show, export, model, gpus or models", o->what);
     if (is_show && o->workload == NULL)
         return cmd_misuse(&cmd_catalog, "say which workload to show");
     if (!is_show && o->workload != NULL)
@@ -549,7 +720,7 @@ static int check_options(const struct options *o)
         return cmd_misuse(&cmd_catalog, "an export is CSV: leave out --json");
     if (!is_export && (o->out != NULL || o->is_workloads))
         return cmd_misuse(&cmd_catalog, "--out and --workloads are for 'catalog export'");
-    if (i < 3 && o->db == NULL)
+    if (i < 4 && o->db == NULL)
         return cmd_misuse(&cmd_catalog, "say which store to read: --db DB");
     return 0;
 }
@@ -566,6 +737,8 @@ static int run_with_store(const struct options *o)
     catalog_init(&c);
     if (strcmp(o->what, "export") == 0)
         status = run_export(s, o);
+    else if (strcmp(o->what, "model") == 0)
+        status = run_model(s, o);
     else if (catalog_load(&c, s, &e) < 0)
         status = cmd_fail(&e);
     else if (strcmp(o->what, "show") == 0)
@@ -605,7 +778,7 @@ static int run(int argc, char **argv)
 
 const struct cmd cmd_catalog = {
     .name = "catalog",
-    .synopsis = "catalog [show WORKLOAD | export | gpus | models] [--db DB] [options]",
+    .synopsis = "catalog [show WORKLOAD | export | model | gpus | models] [--db DB] [options]",
     .summary = "what is known of workloads on GPU types",
     .help = help,
     .run = run,

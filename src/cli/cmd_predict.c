@@ -4,13 +4,17 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
 #include "cli/cmd.h"
+#include "cli/learned.h"
 #include "estimate/estimate.h"
 #include "nn/gauss.h"
+#include "refine/model.h"
+#include "refine/p2.h"
 #include "refine/refine.h"
 #include "store/store.h"
 
@@ -25,14 +29,24 @@ static const char help[] =
     "  --beside W   share the GPU with this workload\n"
     "  --gpu TYPE   only this GPU type\n"
     "  --db DB      the store\n"
+    "  --model M    what to believe of cells that were not measured: 'site', what the store has\n"
+    "               learned (the default where it has); 'pretrained', what ships with the\n"
+    "               program (the default elsewhere); a file of 'gogh train'; or 'none', the\n"
+    "               roofline\n"
+    "  --choose active\n"
+    "               also say which cell to measure next: the one that teaches most about this\n"
+    "               workload, of all GPU types, alone and beside each workload of the store; of\n"
+    "               those of --gpu and --beside where given. Needs a model\n"
     "  --json       the same as JSON\n"
     "\n"
     "Examples:\n"
     "  gogh predict bert-base --batch 32\n"
-    "  gogh predict \"ResNet-18 (batch size 64)\" --beside A3C --gpu v100 --db lab.db\n";
+    "  gogh predict \"ResNet-18 (batch size 64)\" --beside A3C --gpu v100 --db lab.db\n"
+    "  gogh predict bert-base --model none\n"
+    "  gogh predict bert-base --db lab.db --model site --choose active\n";
 
 struct options {
-    const char *workload, *beside, *gpu, *db;
+    const char *workload, *beside, *gpu, *db, *model, *choose;
     double batch;
     bool is_json;
 };
@@ -95,9 +109,113 @@ static json_t *row(const struct estimator *est, const struct options *o, int w, 
                      number(watts), "unfit", number(unfit));
 }
 
-static void print_rows(const struct estimator *est, const struct options *o, int w, int beside,
-                       int only)
+/* ---- what to measure next ---- */
+
+/* What was asked: indices in the catalog; beside and only may be -1. */
+struct question {
+    int w, beside, only;
+};
+
+/* The cell to measure next. */
+struct choice {
+    int type;         // -1: none is left
+    int neighbour;    // -1: alone
+    double gain;
+};
+
+/* As many measured cells as the refiner takes into account. */
+#define SEEN_MAX 48
+
+/* What was measured of it: alone first, for that tells most. */
+static int look(const struct catalog *c, int w, struct sighting *seen)
 {
+    int n = 0;
+
+    for (int is_alone = 1; is_alone >= 0; is_alone--) {
+        for (int i = c->first_cell[w]; i >= 0 && n < SEEN_MAX; i = c->next_cell[i]) {
+            const struct cell *cell = &c->cells[i];
+            const struct cell_key *k = &cell->key;
+            if (k->n_gpus == 1 && k->limit_w == 0 && cell->n_speed &&
+                (k->neighbour < 0) == is_alone)
+                seen[n++] = (struct sighting){ .type = k->gpu_type,
+                                               .neighbour = k->neighbour,
+                                               .ln_speed = cell->ln_speed,
+                                               .ln_speed_var = cell_variance(cell),
+                                               .ln_r_partner = (double)NAN,
+                                               .ln_watts = (double)NAN };
+        }
+    }
+    return n;
+}
+
+/* Is the cell worth a try: not measured, and likely to fit? */
+static bool is_open(const struct estimator *est, int w, int type, int neighbour)
+{
+    struct cell_key key = { .workload = w, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1 };
+    const struct cell *seen = catalog_cell(est->catalog, key);
+    int both[2] = { w, neighbour };
+
+    return !(seen && (seen->n_speed || seen->n_unfit)) &&
+           estimate_unfit(est, type, both, neighbour < 0 ? 1 : 2) < 0.5;
+}
+
+static int choose(struct arena *a, const struct estimator *est, const struct p2 *p,
+                  const struct question *q, struct choice *out, struct err *e)
+{
+    struct sighting seen[SEEN_MAX];
+    struct beliefs prior;
+    int n_seen = look(est->catalog, q->w, seen), n = 0;
+    int from = q->beside < 0 ? -1 : q->beside, to = q->beside < 0 ? est->n_workloads : from + 1;
+    struct sighting *open =
+        ARENA_ARRAY(a, struct sighting, (size_t)est->n_types * (size_t)(to - from));
+
+    for (int g = 0; g < est->n_types; g++)
+        for (int i = from; i < to && (q->only < 0 || g == q->only); i++)
+            if (is_open(est, q->w, g, i))
+                open[n++] = (struct sighting){ .type = g, .neighbour = i };
+    beliefs_make(a, est->n_types, est->n_workloads, false, &prior);
+    beliefs_from_p1(est->scene, q->w, &prior);
+    *out = (struct choice){ -1, -1, 0 };
+    int best = p2_choose(a, p, est->scene, &prior, n_seen, seen, n, open, &out->gain, e);
+    if (best >= 0) {
+        out->type = open[best].type;
+        out->neighbour = open[best].neighbour;
+    }
+    return best < -1 ? best : 0;
+}
+
+static const char *neighbour_name(const struct estimator *est, const struct choice *c)
+{
+    return c->neighbour < 0 ? NULL : est->catalog->workloads[c->neighbour].name;
+}
+
+static json_t *choice_json(const struct estimator *est, const struct choice *c)
+{
+    if (c->type < 0)
+        return json_null();
+    return json_pack("{s:s, s:s?, s:f}", "gpu", est->catalog->types[c->type].name, "neighbour",
+                     neighbour_name(est, c), "gain", c->gain);
+}
+
+static void print_choice(const struct estimator *est, const struct choice *c)
+{
+    const char *neighbour = neighbour_name(est, c);
+
+    if (c->type < 0)
+        printf("measure next: nothing, everything that may fit was measured\n");
+    else
+        printf("measure next: on %s %s%s; uncertainty falls by %.4f\n",
+               est->catalog->types[c->type].name, neighbour ? "beside " : "alone",
+               neighbour ? neighbour : "", c->gain);
+}
+
+/* ---- output ---- */
+
+/* 'next' may be NULL: nobody asked. */
+static void print_rows(const struct estimator *est, const struct options *o,
+                       const struct question *q, const struct choice *next)
+{
+    int w = q->w, beside = q->beside;
     json_t *rows = json_array();
     const char *name = est->catalog->workloads[w].name;
 
@@ -106,10 +224,14 @@ static void print_rows(const struct estimator *est, const struct options *o, int
                beside < 0 ? "" : est->catalog->workloads[beside].name, "gpu", "steps/s", "low 90 %",
                "high 90 %", "watts", "unfit");
     for (int t = 0; t < est->n_types; t++)
-        if (only < 0 || t == only)
+        if (q->only < 0 || t == q->only)
             json_array_append_new(rows, row(est, o, w, beside, t));
     json_t *out = json_pack("{s:s, s:s?, s:o}", "workload", name, "beside",
                             beside < 0 ? NULL : est->catalog->workloads[beside].name, "rows", rows);
+    if (next && o->is_json)
+        json_object_set_new(out, "choose", choice_json(est, next));
+    else if (next)
+        print_choice(est, next);
     if (o->is_json) {
         json_dumpf(out, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
         printf("\n");
@@ -117,11 +239,10 @@ static void print_rows(const struct estimator *est, const struct options *o, int
     json_decref(out);
 }
 
-/* Everything the catalog knows, as the daemon would use it. */
-static int predict(struct catalog *c, const struct options *o, struct err *e)
+/* Everybody who is asked about; what is built in is put into the catalog first. */
+static int understand(struct catalog *c, const struct options *o, struct question *out,
+                      struct err *e)
 {
-    struct estimator est;
-    struct refiner refiner;
     int w = find_workload(c, o->workload, o->batch, e);
     int beside = o->beside && w >= 0 ? find_workload(c, o->beside, NAN, e) : -1;
     int only = o->gpu ? catalog_find_type_alike(c, o->gpu) : -1;
@@ -137,15 +258,41 @@ static int predict(struct catalog *c, const struct options *o, struct err *e)
                        "lists those",
                        o->gpu);
     }
+    *out = (struct question){ w, beside, only };
+    return 0;
+}
+
+/* Everything the catalog knows, as the daemon would use it. */
+static int predict(struct catalog *c, const struct model *m, const struct options *o, struct err *e)
+{
+    struct estimator est;
+    struct refiner refiner;
+    struct question q = { 0 };
+    struct choice next;
+    struct arena a;
+    int rc = understand(c, o, &q, e);
+
+    if (rc < 0)
+        return rc;
+    if (o->choose && !m)
+        return err_set(e, EINVAL,
+                       "--choose active needs a model: --model pretrained, site, or a file of "
+                       "'gogh train'");
+    arena_init(&a);
     estimator_init(&est, c, 1.0);
     refiner_init(&refiner, c, &est);
+    estimate_use(&est, m ? m->p1 : NULL);
+    refine_use(&refiner, m ? m->p2 : NULL);
     estimate_meet(&est);
-    int rc = refine_settle(&refiner, e);
+    rc = refine_settle(&refiner, e);
     estimate_refresh(&est);
+    if (rc >= 0 && o->choose)
+        rc = choose(&a, &est, m->p2, &q, &next, e);
     if (rc >= 0)
-        print_rows(&est, o, w, beside, only);
+        print_rows(&est, o, &q, o->choose ? &next : NULL);
     refiner_release(&refiner);
     estimator_release(&est);
+    arena_release(&a);
     return rc < 0 ? rc : 0;
 }
 
@@ -153,6 +300,7 @@ static int predict_from(const struct options *o, struct err *e)
 {
     struct catalog c;
     struct store *store = NULL;
+    struct model *m = NULL;
     int rc = 0;
 
     catalog_init(&c);
@@ -164,7 +312,10 @@ static int predict_from(const struct options *o, struct err *e)
     if (rc == 0 && (!store || c.n_types == 0))
         rc = add_types(&c, e);
     if (rc == 0)
-        rc = predict(&c, o, e);
+        rc = learned_open(o->model, store, &m, e);
+    if (rc == 0)
+        rc = predict(&c, m, o, e);
+    model_destroy(m);
     catalog_release(&c);
     store_close(store);
     return rc;
@@ -179,6 +330,8 @@ static int run(int argc, char **argv)
         { .name = "beside", .kind = OPTION_TEXT, .out = &o.beside },
         { .name = "gpu", .kind = OPTION_TEXT, .out = &o.gpu },
         { .name = "db", .kind = OPTION_TEXT, .out = &o.db },
+        { .name = "model", .kind = OPTION_TEXT, .out = &o.model },
+        { .name = "choose", .kind = OPTION_TEXT, .out = &o.choose },
         { .name = "json", .kind = OPTION_FLAG, .out = &o.is_json },
     };
     struct err e = { 0 };
@@ -193,6 +346,10 @@ static int run(int argc, char **argv)
     o.workload = word ? word : o.workload;
     if (!o.workload)
         return cmd_misuse(&cmd_predict, "which workload?");
+    if (o.model && o.model[0] == '\0')
+        return cmd_misuse(&cmd_predict, "--model wants site, pretrained, none or a file");
+    if (o.choose && strcmp(o.choose, "active") != 0)
+        return cmd_misuse(&cmd_predict, "--choose wants active, not '%s'", o.choose);
     nn_init();
     if (predict_from(&o, &e) < 0)
         return cmd_fail(&e);
@@ -201,7 +358,8 @@ static int run(int argc, char **argv)
 
 const struct cmd cmd_predict = {
     .name = "predict",
-    .synopsis = "predict WORKLOAD [--batch N] [--beside W] [--gpu TYPE] [--db DB] [--json]",
+    .synopsis = "predict WORKLOAD [--batch N] [--beside W] [--gpu TYPE] [--db DB] [--model M] "
+                "[--choose active] [--json]",
     .summary = "how fast and how costly a workload would be, with intervals",
     .help = help,
     .run = run,

@@ -18,6 +18,9 @@
 #include "catalog/catalog.h"
 #include "catalog/cluster.h"
 #include "catalog/state.h"
+#include "cli/learned.h"
+#include "nn/gauss.h"
+#include "refine/model.h"
 #include "sim/ground.h"
 #include "sim/sim.h"
 #include "sim/trace.h"
@@ -35,6 +38,11 @@ static const char help[] =
     "  --policy NAME     greedy (the default), fifo-fastest, fifo-random or fifo-first\n"
     "  --seed N          chance: measurement noise, random policies, hidden factors; 1\n"
     "  --known DB        what the policy knows before it starts; without it, nothing\n"
+    "  --model M         what the policy has learned before it starts: 'none' (the default: the\n"
+    "                    roofline), 'pretrained', 'site' (of the store of --known), or a file of\n"
+    "                    'gogh train'. The pretrained one has seen Gavel's measurements: where\n"
+    "                    these are the truth, it knows the answers\n"
+    "  --learn           learn anew from what was measured, as the daemon does\n"
     "  --reference TYPE  the GPU that work is counted in; p100\n"
     "  --until S         stop the clock here instead of at the last job's end\n"
     "  --jobs-out CSV    also write how each job fared\n"
@@ -45,13 +53,15 @@ static const char help[] =
     "Examples:\n"
     "  gogh simulate --cluster docs/examples/small.cluster --trace docs/examples/mixed.trace\n"
     "  gogh simulate --cluster docs/examples/reference.cluster --trace t.trace \\\n"
-    "      --truth gavel.db --policy fifo-fastest --seed 11 --json\n";
+    "      --truth gavel.db --policy fifo-fastest --seed 11 --json\n"
+    "  gogh simulate --cluster docs/examples/small.cluster --trace docs/examples/mixed.trace \\\n"
+    "      --model pretrained --learn\n";
 
 struct options {
-    const char *cluster, *trace, *truth, *policy, *known, *reference, *jobs_out, *journal;
+    const char *cluster, *trace, *truth, *policy, *known, *reference, *jobs_out, *journal, *model;
     long seed;
     double until_s;
-    bool is_json, has_no_timing;
+    bool is_json, has_no_timing, is_learning;
 };
 
 static int parse_options(int argc, char **argv, struct options *o)
@@ -63,6 +73,8 @@ static int parse_options(int argc, char **argv, struct options *o)
         { .name = "policy", .kind = OPTION_TEXT, .out = &o->policy },
         { .name = "seed", .kind = OPTION_WHOLE, .out = &o->seed, .high = CMD_SEED_MAX },
         { .name = "known", .kind = OPTION_TEXT, .out = &o->known },
+        { .name = "model", .kind = OPTION_TEXT, .out = &o->model },
+        { .name = "learn", .kind = OPTION_FLAG, .out = &o->is_learning },
         { .name = "reference", .kind = OPTION_TEXT, .out = &o->reference },
         { .name = "until", .kind = OPTION_NUMBER, .out = &o->until_s, .low = 1e-3, .high = 1e12 },
         { .name = "jobs-out", .kind = OPTION_TEXT, .out = &o->jobs_out },
@@ -71,7 +83,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         { .name = "json", .kind = OPTION_FLAG, .out = &o->is_json },
     };
 
-    *o = (struct options){ .policy = "greedy", .seed = 1 };
+    *o = (struct options){ .policy = "greedy", .seed = 1, .model = "none" };
     int status = cmd_parse(&cmd_simulate, argc, argv, options, CMD_COUNT(options), NULL, 0);
     if (status != CMD_GO_ON)
         return status;
@@ -79,6 +91,8 @@ static int parse_options(int argc, char **argv, struct options *o)
         return cmd_misuse(&cmd_simulate, "say on which cluster: --cluster FILE");
     if (o->trace == NULL)
         return cmd_misuse(&cmd_simulate, "say which jobs: --trace FILE");
+    if (o->model[0] == '\0')
+        return cmd_misuse(&cmd_simulate, "--model wants none, pretrained, site or a file");
     return CMD_GO_ON;
 }
 
@@ -114,6 +128,8 @@ static int print_json(const struct options *o, const struct sim_result *r)
             json_object_set_new(waiting, wait_reason_name((enum wait_reason)why),
                                 json_integer(r->n_waiting[why]));
     json_object_set_new(j, "waiting", waiting);
+    if (o->is_learning)
+        json_object_set_new(j, "models", json_integer(r->n_models));
     json_dumpf(j, stdout, JSON_REAL_PRECISION(15));
     putchar('\n');
     json_decref(j);
@@ -155,6 +171,8 @@ static int print_table(const struct options *o, const struct sim_result *r)
     printf("%-24s %12ld\n", "measurements", r->n_measurements);
     print_line("prediction error", 100 * r->prediction_error, "% of the speed, before learning it");
     print_line("inside 90 % intervals", 100 * r->coverage90, "%");
+    if (o->is_learning)
+        printf("%-24s %12ld that won\n", "models learned", r->n_models);
     printf("%-24s %12ld\n", "events", r->n_events);
     if (!o->has_no_timing) {
         print_line("decision, median", 1e3 * r->decision_p50_s, "ms");
@@ -251,6 +269,19 @@ static int simulate(const struct options *o, const struct sim_options *so, struc
     return o->is_json ? print_json(o, &r) : print_table(o, &r);
 }
 
+/* What it has learned; 'known' (may be NULL) is the store that may have a model of its own. */
+static int with_model(const struct options *o, struct sim_options so, struct store *known,
+                      struct err *e)
+{
+    struct model *m;
+    int rc = learned_open(o->model, known, &m, e);
+
+    so.model = m;
+    int status = rc == 0 ? simulate(o, &so, e) : cmd_fail(e);
+    model_destroy(m);
+    return status;
+}
+
 /* What the policy may know, from another store; then the run. */
 static int with_known(const struct options *o, struct sim_options so, struct err *e)
 {
@@ -259,13 +290,13 @@ static int with_known(const struct options *o, struct sim_options so, struct err
     int status, rc;
 
     if (o->known == NULL)
-        return simulate(o, &so, e);
+        return with_model(o, so, NULL, e);
     catalog_init(&known);
     rc = store_open(o->known, STORE_READ, &store, e);
     if (rc == 0)
         rc = catalog_load(&known, store, e);
     so.known = &known;
-    status = rc == 0 ? simulate(o, &so, e) : cmd_fail(e);
+    status = rc == 0 ? with_model(o, so, store, e) : cmd_fail(e);
     catalog_release(&known);
     store_close(store);
     return status;
@@ -284,6 +315,7 @@ static int run_options(const struct options *o, struct arena *a)
         .reference = o->reference,
         .seed = (uint64_t)o->seed,
         .until_s = o->until_s,
+        .is_learning = o->is_learning,
     };
     int status;
 
@@ -312,6 +344,7 @@ static int run(int argc, char **argv)
 
     if (status != CMD_GO_ON)
         return status;
+    nn_init();
     arena_init(&a);
     status = run_options(&o, &a);
     arena_release(&a);

@@ -36,3 +36,29 @@ grep -q no-such-model "$dir/err"
 status=0
 "$GOGH" predict resnet50 --gpu no-such-gpu 2>"$dir/err" || status=$?
 [ "$status" -eq 1 ]
+
+# What to measure next: what was measured, and what does not fit, is not offered.
+"$GOGH" predict "resnet50 (batch size 64)" --db "$dir/m.db" --model pretrained --choose active \
+    --json >"$dir/choose.json"
+jq -e '.choose | has("neighbour") and .gain > 0 and (.gpu | length) > 0' "$dir/choose.json" >/dev/null
+"$GOGH" predict "resnet50 (batch size 64)" --db "$dir/m.db" --model pretrained --choose active \
+    --gpu p100 --json >"$dir/choose.json"
+jq -e '.choose | .gpu == "p100" and .neighbour == "resnet50 (batch size 64)"' "$dir/choose.json" \
+    >/dev/null
+"$GOGH" predict resnet50 --model pretrained --beside bert-base --choose active >"$dir/out"
+grep -qE '^measure next: on [a-z0-9-]+ beside bert-base .*; uncertainty falls by 0\.[0-9]+$' "$dir/out"
+"$GOGH" predict resnet50 --model pretrained --json >"$dir/plain.json"
+jq -e 'has("choose") | not' "$dir/plain.json" >/dev/null
+
+refuse() { # STATUS TEXT OPTIONS...
+    local want=$1 text=$2 got=0
+    shift 2
+    "$GOGH" predict resnet50 "$@" >"$dir/out" 2>"$dir/err" || got=$?
+    if [ "$got" -ne "$want" ] || ! grep -qF -- "$text" "$dir/err" || [ -s "$dir/out" ]; then
+        echo "gogh predict $*: exit $got, said: $(cat "$dir/err")"
+        exit 1
+    fi
+}
+refuse 1 'needs a model' --choose active --model none
+refuse 2 '--choose wants active' --choose random
+refuse 2 '--model wants' --model ''

@@ -1,0 +1,293 @@
+/* bench_estimate.c - how fast P1 estimates, P2 refines, and both are learned. */
+#include "cli/bench.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/rng.h"
+#include "catalog/catalog.h"
+#include "catalog/import.h"
+#include "estimate/p1.h"
+#include "nn/gauss.h"
+#include "refine/model.h"
+#include "refine/p2.h"
+#include "store/store.h"
+
+enum { N_WORKLOADS = 200, N_TYPES = 8, N_SIGHTINGS = 5, N_UPDATES = 50 };
+
+#define MODEL_FILE "estimate.weights"
+
+/* ---- a synthetic catalog ---- */
+
+static const char *const type_names[N_TYPES] = { "k80", "p100", "v100", "t4",
+                                                 "a40", "a100", "l4",   "h100" };
+
+/* Built-in models at several batch sizes: every one a workload of its own. */
+static int add_names(struct catalog *c, struct err *e)
+{
+    int n_models, index, rc = 0;
+    const struct workload *models = workload_builtin_all(&n_models);
+
+    for (int t = 0; t < N_TYPES && rc == 0; t++)
+        rc = catalog_add_type(c, gpu_type_builtin(type_names[t]), &index, e);
+    for (int w = 0; w < N_WORKLOADS && rc == 0; w++) {
+        struct workload load;
+        int batch = 1 + w / n_models * 8;
+
+        rc = workload_builtin(&c->arena, models[w % n_models].family, batch, &load, e);
+        if (rc == 0)
+            rc = catalog_add_workload(c, &load, &index, e);
+    }
+    return rc;
+}
+
+/* A cell as fast as the roofline says, but for chance. */
+static int record(struct catalog *c, struct rng *rng, int w, int type, int neighbour, struct err *e)
+{
+    struct features f;
+
+    features_of(&c->workloads[w], &c->types[type], &f);
+    double ln_speed = f.ln_roofline + 0.3 * rng_normal(rng);
+    struct measurement m = {
+        .key = { .workload = w, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1 },
+        .fits = true,
+        .throughput = exp(neighbour < 0 ? ln_speed : ln_speed - rng_uniform(rng)),
+        .watts = neighbour < 0 ? exp(f.ln_watts + 0.1 * rng_normal(rng)) : (double)NAN,
+        .duration_s = 300,
+        .noise = 0.05,
+    };
+
+    return catalog_record(c, &m, 0, e);
+}
+
+/* A quarter of the cells alone, and as many pairs as one learns from at once. */
+static int add_measurements(struct catalog *c, struct err *e)
+{
+    struct rng rng;
+    int rc = 0;
+
+    rng_init(&rng, 1, "bench-estimate");
+    for (int w = 0; w < N_WORKLOADS && rc == 0; w++)
+        for (int t = w % 4; t < N_TYPES && rc == 0; t += 4)
+            rc = record(c, &rng, w, t, -1, e);
+    for (int i = 0; i < EXAMPLES_PAIRS_MAX && rc == 0; i++) {
+        int w = (int)rng_below(&rng, N_WORKLOADS);
+
+        rc = record(c, &rng, w, w % 4, (int)rng_below(&rng, N_WORKLOADS), e);
+    }
+    return rc;
+}
+
+static int catalog_make(struct catalog *c, struct err *e)
+{
+    catalog_init(c);
+    return add_names(c, e);
+}
+
+static int learn(struct arena *a, const char *path, struct err *e)
+{
+    struct catalog c;
+    struct examples x;
+    struct model *m = NULL;
+    struct p1_options how = { .seed = 1 };
+    int rc = catalog_make(&c, e);
+
+    if (rc == 0)
+        rc = add_measurements(&c, e);
+    if (rc == 0) {
+        examples_take(a, &c, EXAMPLES_PAIRS_MAX, 1, &x);
+        rc = model_train(&x, NULL, &how, "bench", &m, e);
+    }
+    if (rc == 0)
+        rc = model_write(m, path, e);
+    model_destroy(m);
+    catalog_release(&c);
+    return rc;
+}
+
+int bench_estimate_prepare(const char *scratch, struct reading *out, struct err *e)
+{
+    struct arena a;
+    int rc = 0;
+
+    (void)out;
+    nn_init();
+    arena_init(&a);
+    const char *path = arena_printf(&a, "%s/%s", scratch, MODEL_FILE);
+    if (access(path, R_OK) != 0)    // another bench may have made it
+        rc = learn(&a, path, e);
+    arena_release(&a);
+    return rc;
+}
+
+/* What a run starts from: the names, and the model that was prepared. */
+struct stage {
+    struct arena arena;
+    struct catalog catalog;
+    struct model *model;
+    struct p1_scene *scene;
+};
+
+static int stage_open(struct stage *s, const char *scratch, struct err *e)
+{
+    nn_init();
+    arena_init(&s->arena);
+    int rc = catalog_make(&s->catalog, e);
+    if (rc == 0)
+        rc = model_read(arena_printf(&s->arena, "%s/%s", scratch, MODEL_FILE), &s->model, e);
+    return rc;
+}
+
+/* Everybody on every type, from descriptors to what P1 needs of them. */
+static void stage_fill(struct stage *s)
+{
+    const struct catalog *c = &s->catalog;
+    struct features on[N_TYPES];
+
+    s->scene = p1_scene_create(s->model->p1, N_TYPES);
+    for (int w = 0; w < N_WORKLOADS; w++) {
+        struct subject who = subject_of(&c->workloads[w]);
+
+        for (int t = 0; t < N_TYPES; t++)
+            features_of(&c->workloads[w], &c->types[t], &on[t]);
+        p1_scene_add(s->scene, &who, on);
+    }
+}
+
+/* ---- P1: all cells ---- */
+
+int bench_estimate_cells(const char *scratch, struct reading *out, struct err *e)
+{
+    static float ln_r[N_WORKLOADS], sd[N_WORKLOADS];
+    struct stage s;
+    double sum = 0;
+    int rc = stage_open(&s, scratch, e);
+
+    if (rc < 0)
+        return rc;    // the child ends here; there is nothing to tidy
+    double began_s = clock_stopwatch_s();
+    stage_fill(&s);
+    double filled_s = clock_stopwatch_s();
+    for (int w = 0; w < N_WORKLOADS; w++)
+        for (int t = 0; t < N_TYPES; t++) {
+            sum += (double)p1_alone(s.scene, w, t).ln_speed;
+            p1_beside(s.scene, w, t, 0, N_WORKLOADS, ln_r, sd);
+            sum += (double)ln_r[w];
+        }
+    double seconds = clock_stopwatch_s() - began_s;
+    out->value = (double)N_WORKLOADS * N_TYPES * (N_WORKLOADS + 1) / seconds;
+    out->detail[0] = filled_s - began_s;
+    out->detail[1] = seconds;
+    return isfinite(sum) ? 0 : err_set(e, EDOM, "an estimate that is no number");
+}
+
+/* ---- P2: all cells of one workload ---- */
+
+/* Milliseconds to correct all cells of a workload by the same sightings. */
+static int time_updates(struct stage *s, enum p2_way way, const struct beliefs *before,
+                        const struct sighting *seen, double *ms, struct err *e)
+{
+    double total_s = 0;
+    int rc = 0;
+
+    for (int i = 0; i < N_UPDATES && rc == 0; i++) {
+        struct arena a;
+        struct beliefs b;
+
+        arena_init(&a);
+        beliefs_make(&a, before->n_types, before->n_neighbours, true, &b);
+        beliefs_from_p1(s->scene, 0, &b);
+        double began_s = clock_stopwatch_s();
+        rc = p2_refine(&a, s->model->p2, way, s->scene, N_SIGHTINGS, seen, &b, e);
+        total_s += clock_stopwatch_s() - began_s;
+        arena_release(&a);
+    }
+    *ms = 1e3 * total_s / N_UPDATES;
+    return rc;
+}
+
+int bench_estimate_update(const char *scratch, struct reading *out, struct err *e)
+{
+    struct stage s;
+    struct beliefs before;
+    struct sighting seen[N_SIGHTINGS];
+    int rc = stage_open(&s, scratch, e);
+
+    if (rc < 0)
+        return rc;
+    stage_fill(&s);
+    beliefs_make(&s.arena, N_TYPES, N_WORKLOADS, true, &before);
+    beliefs_from_p1(s.scene, 0, &before);
+    for (int i = 0; i < N_SIGHTINGS; i++)
+        seen[i] = (struct sighting){
+            .type = i % N_TYPES,
+            .neighbour = 10 * i - 1,
+            .ln_speed = (double)before.alone[i % N_TYPES] + 0.1,
+            .ln_speed_var = 0.0025,
+            .ln_r_partner = i > 0 ? -0.2 : (double)NAN,
+            .ln_r_partner_var = 0.0025,
+            .ln_watts = NAN,
+        };
+    rc = time_updates(&s, P2_CHAMPION, &before, seen, &out->value, e);
+    if (rc == 0)
+        rc = time_updates(&s, P2_CLOSED, &before, seen, &out->detail[0], e);
+    if (rc == 0)
+        rc = time_updates(&s, P2_NETWORK, &before, seen, &out->detail[1], e);
+    return rc;
+}
+
+/* ---- learning from Gavel's measurements ---- */
+
+static const char *gavel_path(struct arena *a)
+{
+    return arena_printf(a, "%s/gavel/simulation_throughputs.json", bench_data_dir());
+}
+
+int bench_estimate_data(const char *scratch, struct reading *out, struct err *e)
+{
+    struct arena a;
+
+    (void)scratch;
+    (void)out;
+    arena_init(&a);
+    int missing = access(gavel_path(&a), R_OK) != 0;
+    arena_release(&a);
+    return missing ? err_set(e, ENOENT, "no measured data at %s", bench_data_dir()) : 0;
+}
+
+int bench_estimate_train(const char *scratch, struct reading *out, struct err *e)
+{
+    struct arena a;
+    struct store *s = NULL;
+    struct catalog c;
+    struct import_report report;
+    struct examples x;
+    struct model *m = NULL;
+    struct p1_options how = { .seed = 1 };
+
+    (void)scratch;
+    nn_init();
+    arena_init(&a);
+    catalog_init(&c);
+    struct import_gavel in = { .path = gavel_path(&a) };
+    int rc = store_open(":memory:", STORE_CREATE, &s, e);
+    if (rc == 0)
+        rc = catalog_load(&c, s, e);
+    if (rc == 0)
+        rc = import_gavel(&c, &in, 0, NULL, &report, e);
+    if (rc < 0)
+        return rc;    // the child ends here; there is nothing to tidy
+    double began_s = clock_stopwatch_s();
+    examples_take(&a, &c, EXAMPLES_PAIRS_MAX, 1, &x);
+    rc = model_train(&x, NULL, &how, "bench", &m, e);
+    out->value = clock_stopwatch_s() - began_s;
+    if (rc == 0) {
+        out->detail[0] = m->n_alone + m->n_pairs;
+        out->detail[1] = m->n_workloads;
+    }
+    return rc;
+}

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# `gogh eval`: rows and figures, the dump behind them, repeatable bytes, and what it refuses.
+set -euo pipefail
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# Five workloads of three families on two types; b and c do not fit a K80 together.
+{
+    echo 'workload,gpu,neighbour,throughput,watts,fits'
+    for w in 'a (batch size 8)' 'a (batch size 32)' 'b (batch size 8)' 'b (batch size 64)' c; do
+        for g in k80 v100; do
+            echo "$w,$g"
+        done
+    done | awk -F, '
+        { name[NR] = $1; gpu[NR] = $2 }
+        function speed(i) { return (20 + 7 * i) * (gpu[i] == "v100" ? 3 : 1) }
+        END {
+            for (i = 1; i <= NR; i++) {
+                printf "%s,%s,,%g,%g,\n", name[i], gpu[i], speed(i), 90 + 9 * i
+                for (j = 1; j <= NR; j++) {
+                    if (gpu[i] != gpu[j]) continue
+                    r = 1 - 0.03 * j - 0.02 * ((i + j) % 5)
+                    if (gpu[i] == "k80" && name[i] name[j] ~ /^(b.*c|cb.*)$/)
+                        printf "%s,%s,%s,,,0\n", name[i], gpu[i], name[j]
+                    else
+                        printf "%s,%s,%s,%g,,\n", name[i], gpu[i], name[j], r * speed(i)
+                }
+            }
+        }'
+} >"$dir/m.csv"
+cat >"$dir/w.csv" <<'CSV'
+family,params,flop_per_sample,bytes_per_sample,kernels_per_step
+a,1e6,1e9,1e7,100
+b,5e6,2e9,3e7,200
+c,2e6,5e9,2e7,300
+CSV
+"$GOGH" import csv "$dir/m.csv" --workloads "$dir/w.csv" --db "$dir/m.db" >/dev/null
+
+evaluate() { # NAME OPTIONS...
+    local name=$1
+    shift
+    "$GOGH" eval --db "$dir/m.db" --seeds 2 --nets 3 --dump "$dir/$name.csv" --json "$@" >"$dir/$name.json"
+}
+evaluate family --split family --measurements 0,2 --threads 2
+jq -e '.split == "family" and .folds == 3 and .workloads == 5' "$dir/family.json" >/dev/null
+for method in mean nearest low-rank ridge gp p1-feed-forward p1-recurrent p1-attention p1 gogh; do
+    jq -e --arg m "$method" '[.rows[] | select(.k == 0 and .method == $m)] | length == 1 and
+        (.[0].isolated_mape > 0)' "$dir/family.json" >/dev/null || { echo "no row $method"; exit 1; }
+done
+for method in low-rank 'no update' shift 'closed form' p2 gogh; do
+    jq -e --arg m "$method" '[.rows[] | select(.k == 2 and .method == $m)] | length == 1 and
+        (.[0].pair_mape > 0)' "$dir/family.json" >/dev/null || { echo "no row $method"; exit 1; }
+done
+jq -e '.rows[] | select(.k == 0 and .method == "gogh") |
+    .fit_auc != null and .coverage90 != null and .joules_mape > 0' "$dir/family.json" >/dev/null
+jq -e '[.rows[] | select(.fit_auc != null) | .method] | unique ==
+    (["closed form", "gogh", "no update", "p1", "p2", "shift"])' "$dir/family.json" >/dev/null
+head -1 "$dir/family.csv" | grep -qx 'workload,sequence,k,method,gpu,neighbour,quantity,truth,mean,sd'
+
+# The same bytes again, with other threads.
+evaluate again --split family --measurements 0,2 --threads 1
+cmp "$dir/family.json" "$dir/again.json"
+cmp "$dir/family.csv" "$dir/again.csv"
+
+evaluate gpu --split gpu --measurements 0,1 --choose active
+jq -e '.folds == 2 and .choose == "active"' "$dir/gpu.json" >/dev/null
+
+# Whoever has the dump can recompute the table.
+if command -v python3 >/dev/null; then
+    for name in family gpu; do
+        python3 "$SRC/tools/eval-check" "$dir/$name.csv" "$dir/$name.json"
+    done
+    sed 's/,gogh,\(.*\),isolated,\([0-9]\)/,gogh,\1,isolated,9\2/' "$dir/family.csv" >"$dir/bad.csv"
+    if python3 "$SRC/tools/eval-check" "$dir/bad.csv" "$dir/family.json" >"$dir/out"; then
+        echo "eval-check did not notice a wrong truth"
+        exit 1
+    fi
+    grep -q 'gogh: isolated_mape' "$dir/out"
+else
+    echo "no python3: the dump was not recomputed"
+fi
+
+refuse() { # STATUS TEXT OPTIONS...
+    local want=$1 text=$2 got=0
+    shift 2
+    "$GOGH" eval "$@" >"$dir/out" 2>"$dir/err" || got=$?
+    if [ "$got" -ne "$want" ] || ! grep -qF -- "$text" "$dir/err" || [ -s "$dir/out" ]; then
+        echo "gogh eval $*: exit $got, said: $(cat "$dir/err")"
+        exit 1
+    fi
+}
+refuse 2 '--db' --split job
+refuse 2 'job, family or gpu' --db "$dir/m.db" --split node
+refuse 2 'random or active' --db "$dir/m.db" --choose best
+for list in '' ',' 1,0 1,1 0,x -1 '0,' 101 0.5; do
+    refuse 2 'ascending numbers' --db "$dir/m.db" --measurements "$list"
+done
+for n in 2 9 x; do
+    refuse 2 '--nets' --db "$dir/m.db" --nets "$n"
+done
+refuse 1 "$dir/absent/" --db "$dir/absent.db" --dump "$dir/absent/x.csv"    # before anything else
+refuse 1 'is a directory' --db "$dir/m.db" --dump "$dir"
+refuse 1 absent.db --db "$dir/absent.db"
+printf 'workload,gpu,throughput\na (batch size 8),k80,1\na (batch size 16),k80,2\n' >"$dir/one.csv"
+"$GOGH" import csv "$dir/one.csv" --workloads "$dir/w.csv" --db "$dir/one.db" >/dev/null
+refuse 1 'only one family' --db "$dir/one.db" --split family
+refuse 1 'only one GPU type' --db "$dir/one.db" --split gpu
+printf 'workload,gpu,watts\na (batch size 8),k80,100\n' >"$dir/none.csv"
+"$GOGH" import csv "$dir/none.csv" --workloads "$dir/w.csv" --db "$dir/none.db" >/dev/null
+refuse 1 'no workload was measured alone' --db "$dir/none.db"
