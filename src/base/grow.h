@@ -1,4 +1,4 @@
-/* grow.h - arrays that double: room for one more element, or the process stops. */
+/* grow.h - arrays on the heap, that double where they grow; no memory stops the process. */
 #ifndef BASE_GROW_H
 #define BASE_GROW_H
 
@@ -24,6 +24,15 @@ static inline void *grow(void *array, int n, int *cap, size_t size)
 static inline void *grow_beside(void *array, int n, int cap, size_t size)
 {
     return grow(array, n, &cap, size);
+}
+
+/* Room for 'n' zeroed elements on the heap, or the process stops. Owned. */
+static inline void *heap_array(size_t n, size_t size)
+{
+    void *a = calloc(n ? n : 1, size);
+
+    assert(a);    // out of memory: stop; restart replays the journal
+    return a;
 }
 
 #define GROW(array, n, cap) ((array) = grow((array), (n), &(cap), sizeof *(array)))

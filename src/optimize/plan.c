@@ -8,9 +8,9 @@
 const char *wait_reason_name(enum wait_reason r)
 {
     static const char *const names[] = {
-        [WAIT_NOT] = "placed",    [WAIT_CAPACITY] = "capacity", [WAIT_MEMORY] = "memory",
-        [WAIT_TYPE] = "gpu type", [WAIT_GANG] = "gang size",    [WAIT_POWER] = "power cap",
-        [WAIT_TURN] = "turn",
+        [WAIT_NOT] = "placed",      [WAIT_CAPACITY] = "capacity", [WAIT_MEMORY] = "memory",
+        [WAIT_TYPE] = "gpu type",   [WAIT_GANG] = "gang size",    [WAIT_POWER] = "power cap",
+        [WAIT_PROMISE] = "promise", [WAIT_TURN] = "turn",
     };
     return names[r];
 }

@@ -21,6 +21,7 @@ enum wait_reason {
     WAIT_TYPE,        // no GPU of a type it allows
     WAIT_GANG,        // more GPUs than the cluster (or, where asked, a node) has of any one type
     WAIT_POWER,       // the power cap leaves no room
+    WAIT_PROMISE,     // no place could hold its promise, and a broken one costs more than waiting
     WAIT_TURN,        // the policy goes by order, and others come first
     WAIT_REASONS,
 };

@@ -1,0 +1,510 @@
+/* The judge refuses each kind of wrong answer, by its sentence, and no right one. */
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "optimize/answer.h"
+#include "optimize/problem.h"
+#include "unit/optimize/brute.h"
+#include "unit/optimize/tiny.h"
+#include "unit/suite.h"
+
+/* ---- one answer, right in everything ---- */
+
+enum { SMALL, BIG, N_TYPES };
+enum { LIGHT, HEAVY, N_KINDS };
+enum { ANN, BOB, EVE, GANG, PARTS, STAYS, WAITS, GONE, MOVER, N_JOBS };
+
+#define N_GPUS 8
+#define PLACED(...)                                               \
+    (sizeof((int[]){ __VA_ARGS__ }) / sizeof(int)), (const int[]) \
+    {                                                             \
+        __VA_ARGS__                                               \
+    }
+
+struct court {
+    struct arena arena;
+    struct problem p;
+    struct problem_type types[N_TYPES];
+    struct problem_kind kinds[N_KINDS];
+    struct problem_gpu gpus[N_GPUS];
+    struct problem_job jobs[N_JOBS];
+    float speed[N_TYPES * N_KINDS * (N_KINDS + 1)], low[N_TYPES * N_KINDS * (N_KINDS + 1)];
+    float watts[N_TYPES * N_KINDS];
+    double rack_cap_w[2];
+    struct answer x;
+    struct answer_job to[N_JOBS];
+    unsigned char limit[N_GPUS];
+};
+
+static const double curve_speed[] = { 1, 0.75 }, curve_watts[] = { 20, 100 };
+static const int on_5[] = { 5 }, on_6[] = { 6 };
+
+static const struct problem_type types[N_TYPES] = {
+    { "small", 0, 20, 150, 16, 1, { { 0 } } },
+    { "big", 0, 20, 250, 32, 2, { { 0 }, { 120, 2, curve_speed, curve_watts } } },
+};
+
+static const struct problem_kind kinds[N_KINDS] = {
+    { "light", 4, 10, 0 },
+    { "heavy", 20, 10, 0 },
+};
+
+static const struct problem_gpu gpus[N_GPUS] = {
+    { SMALL, 0, 0, true }, { SMALL, 0, 0, true }, { BIG, 1, 1, true }, { BIG, 1, 1, true },
+    { BIG, 2, 1, true },   { BIG, 3, 1, false },  { BIG, 4, 1, true }, { BIG, 5, 1, true },
+};
+
+static const struct problem_job jobs[N_JOBS] = {
+    [ANN] = { .name = "ann", .kind = LIGHT, .n_min = 1, .n_max = 1, .need = 1, .short_w = 100 },
+    [BOB] = { .name = "bob", .kind = LIGHT, .n_min = 1, .n_max = 1, .need = 3, .short_w = 100 },
+    [EVE] = { .name = "eve", .kind = HEAVY, .n_min = 1, .n_max = 1, .is_exclusive = true },
+    [GANG] = { .name = "gang", .kind = HEAVY, .n_min = 2, .n_max = 2, .needs_one_node = true },
+    [PARTS] = { .name = "parts",
+                .kind = LIGHT,
+                .form = FORM_SPREAD,
+                .n_min = 1,
+                .n_max = 2,
+                .need = 5,
+                .short_w = 100 },
+    [STAYS] = { .name = "stays",
+                .kind = LIGHT,
+                .n_min = 1,
+                .n_max = 1,
+                .is_fixed = true,
+                .n_present = 1,
+                .present = on_5 },
+    [WAITS] = { .name = "waits",
+                .kind = HEAVY,
+                .n_min = 1,
+                .n_max = 1,
+                .wait_w = 40,
+                .allowed_types = 1 << BIG },
+    [GONE] = { .kind = LIGHT, .n_min = 1, .n_max = 1, .n_present = 1, .present = on_6 },
+    [MOVER] = { .name = "mover",
+                .kind = HEAVY,
+                .n_min = 1,
+                .n_max = 1,
+                .wait_w = 30,
+                .move_w = 7,
+                .n_present = 1,
+                .present = on_6 },
+};
+
+static const struct answer_job placed[N_JOBS] = {
+    [ANN] = { PLACED(0), WAIT_NOT, 0, 0, 0 },      [BOB] = { PLACED(0), WAIT_NOT, 0, 0, 0 },
+    [EVE] = { PLACED(4), WAIT_NOT, 0, 0, 0 },      [GANG] = { PLACED(2, 3), WAIT_NOT, 0, 0, 0 },
+    [PARTS] = { PLACED(1, 6), WAIT_NOT, 0, 0, 0 }, [STAYS] = { PLACED(5), WAIT_NOT, 0, 0, 0 },
+    [WAITS] = { .reason = WAIT_CAPACITY },         [MOVER] = { .reason = WAIT_POWER },
+};
+
+/* Light ones slow each other to three quarters; light and heavy must never meet. */
+static void make_cells(struct court *c)
+{
+    for (int t = 0; t < N_TYPES; t++)
+        for (int k = 0; k < N_KINDS; k++) {
+            double alone = t == BIG ? 4 : 2;
+            for (int n = -1; n < N_KINDS; n++) {
+                double slow = n < 0 ? 1 : n == k ? 0.75 : 0;
+                c->speed[problem_cell(&c->p, t, k, n)] = (float)(alone * slow);
+                c->low[problem_cell(&c->p, t, k, n)] = (float)(alone * slow * 0.875);
+            }
+            c->watts[t * N_KINDS + k] = k == HEAVY ? 200 : 80;
+        }
+}
+
+static void court_open(struct court *c)
+{
+    *c = (struct court){ 0 };
+    arena_init(&c->arena);
+    c->p = (struct problem){ .theta = 2,
+                             .watts_margin = 1.25,
+                             .price_w = 1,
+                             .n_racks = 2,
+                             .n_types = N_TYPES,
+                             .n_kinds = N_KINDS,
+                             .n_gpus = N_GPUS,
+                             .n_jobs = N_JOBS,
+                             .types = c->types,
+                             .kinds = c->kinds,
+                             .gpus = c->gpus,
+                             .jobs = c->jobs,
+                             .speed = c->speed,
+                             .low = c->low,
+                             .watts = c->watts };
+    for (int m = 1; m <= GANG_MAX; m++) {
+        c->p.gang_near[m] = m > 1 ? 0.9 * m : 1;
+        c->p.gang_far[m] = m > 1 ? 0.7 * m : 1;
+    }
+    memcpy(c->types, types, sizeof(types));
+    memcpy(c->kinds, kinds, sizeof(kinds));
+    memcpy(c->gpus, gpus, sizeof(gpus));
+    memcpy(c->jobs, jobs, sizeof(jobs));
+    memcpy(c->to, placed, sizeof(placed));
+    make_cells(c);
+    c->x = (struct answer){ .n_jobs = N_JOBS, .n_gpus = N_GPUS, .jobs = c->to, .limit = c->limit };
+    c->limit[4] = 1;
+    answer_price(&c->arena, &c->p, &c->x);
+}
+
+START_TEST(a_right_answer_passes_and_its_numbers_are_known)
+{
+    struct court c;
+    struct err e = { 0 };
+
+    court_open(&c);
+    ck_assert_msg(problem_check(&c.p, &e) == 0, "%s", e.text);
+    ck_assert_msg(answer_check(&c.arena, &c.p, &c.x, &e) == 0, "%s", e.text);
+    ck_assert_int_eq(c.x.n_placed, 6);
+    ck_assert_int_eq(c.x.n_waiting, 2);
+    ck_assert_int_eq(c.x.n_moves, 1);
+    ck_assert_int_eq(c.x.n_short, 1);
+    ck_assert_double_eq_tol(c.to[ANN].low, 2 * 0.75 * 0.875, 1e-12);
+    ck_assert_double_eq_tol(c.to[BOB].short_w, 100 * (1 - 1.3125 / 3), 1e-9);
+    ck_assert_double_eq_tol(c.to[GANG].speed, 4 * 1.8, 1e-12);
+    ck_assert_double_eq_tol(c.to[PARTS].low, (2 + 4) * 0.875, 1e-12);
+    ck_assert_double_eq_tol(c.to[EVE].speed, 4 * (1 - 0.25 * 180 / 230), 1e-12);
+    ck_assert_double_eq(c.x.wait_w, 70);
+    ck_assert_double_eq(c.x.move_w, 7);
+    /* two light ones, half a curve, the gang, and three light ones alone */
+    double watts = 20 + 2 * 60 * 0.75 + (20 + 80 * 180.0 / 230) + 2 * 200 + 3 * 80;
+    double steps = 2 * 1.5 + c.to[EVE].speed + 7.2 + 6 + 4;
+    ck_assert_double_eq_tol(c.x.watts, watts, 1e-9);
+    ck_assert_double_eq_tol(c.x.cost_w, watts + 7 - 10 * steps + 100 * (1 - 1.3125 / 3) + 70 + 7,
+                            1e-9);
+    arena_release(&c.arena);
+}
+END_TEST
+
+/* ---- wrong in one thing ---- */
+
+static void put(struct court *c, int job, int n, const int *on)
+{
+    int *gpus_there = ARENA_ARRAY(&c->arena, int, (size_t)n);
+
+    memcpy(gpus_there, on, (size_t)n * sizeof(int));
+    c->to[job] = (struct answer_job){ .n_gpus = n, .gpus = gpus_there };
+}
+
+static void two_settings(struct court *c)
+{
+    c->limit[2] = 1;
+}
+
+static void nowhere(struct court *c)
+{
+    c->to[ANN].gpus = NULL;
+}
+
+static void below_none(struct court *c)
+{
+    c->to[WAITS].n_gpus = -1;
+}
+
+static void set_and_empty(struct court *c)
+{
+    c->limit[7] = 1;
+}
+
+static void unknown_setting(struct court *c)
+{
+    c->limit[0] = 1;
+}
+
+static void no_reason(struct court *c)
+{
+    c->to[WAITS].reason = WAIT_NOT;
+}
+
+static void odd_reason(struct court *c)
+{
+    c->to[WAITS].reason = WAIT_REASONS;
+}
+
+static void odd_placed(struct court *c)
+{
+    c->to[ANN].reason = WAIT_TURN;
+}
+
+static void runs_waiting(struct court *c)
+{
+    c->to[WAITS].speed = 1;
+}
+
+static void speed_off(struct court *c)
+{
+    c->to[EVE].speed *= 1 + 1e-6;
+}
+
+static void low_off(struct court *c)
+{
+    c->to[GANG].low *= 1 - 1e-6;
+}
+
+static void low_is_none(struct court *c)
+{
+    c->to[GANG].low = (double)NAN;
+}
+
+static void short_off(struct court *c)
+{
+    c->to[BOB].short_w = 0;
+}
+
+static void placed_off(struct court *c)
+{
+    c->x.n_placed++;
+}
+
+static void waiting_off(struct court *c)
+{
+    c->x.n_waiting++;
+}
+
+static void short_count_off(struct court *c)
+{
+    c->x.n_short = 0;
+}
+
+static void moves_off(struct court *c)
+{
+    c->x.n_moves = 0;
+}
+
+static void cost_off(struct court *c)
+{
+    c->x.cost_w -= 0.01;
+}
+
+static void cost_is_none(struct court *c)
+{
+    c->x.cost_w = (double)NAN;
+}
+
+static void watts_off(struct court *c)
+{
+    c->x.watts += 0.01;
+}
+
+static void short_sum_off(struct court *c)
+{
+    c->x.short_w = 0;
+}
+
+static void wait_sum_off(struct court *c)
+{
+    c->x.wait_w = 0;
+}
+
+static void move_sum_off(struct court *c)
+{
+    c->x.move_w = 0;
+}
+
+static void other_jobs(struct court *c)
+{
+    c->x.n_jobs--;
+}
+
+static void other_gpus(struct court *c)
+{
+    c->x.n_gpus--;
+}
+
+static void fixed_waits(struct court *c)
+{
+    c->to[STAYS] = (struct answer_job){ .reason = WAIT_TURN };
+}
+
+static void no_memory(struct court *c)
+{
+    put(c, WAITS, PLACED(7));
+    put(c, MOVER, PLACED(7));
+}
+
+/* All awake draw 160 W, the answer 850; with the margin that is more. */
+static void over_cap(struct court *c)
+{
+    c->p.power_cap_w = 900;
+}
+
+static void over_rack(struct court *c)
+{
+    c->rack_cap_w[1] = 800;
+    c->p.rack_cap_w = c->rack_cap_w;
+}
+
+static const struct {
+    const char *name;
+    void (*spoil)(struct court *c);    // NULL: put 'job' on these GPUs
+    int job, n;
+    const int *on;
+    const char *want;
+} wrongs[] = {
+    { "a GPU that does not exist", NULL, ANN, PLACED(99), "job ann: there is no GPU 99" },
+    { "a GPU below 0", NULL, ANN, PLACED(-1), "job ann: there is no GPU -1" },
+    { "GPUs out of order", NULL, PARTS, PLACED(6, 1),
+      "job parts: GPU 1 after GPU 6, they must rise" },
+    { "a GPU twice", NULL, PARTS, PLACED(6, 6), "job parts: GPU 6 after GPU 6, they must rise" },
+    { "somebody new where nobody may start", NULL, BOB, PLACED(5),
+      "job bob: GPU 5 takes nobody new" },
+    { "a type that is not allowed", NULL, WAITS, PLACED(1),
+      "job waits: does not allow GPU type small" },
+    { "more than theta on a GPU", NULL, PARTS, PLACED(0, 6), "GPU 0: more than 2 jobs" },
+    { "a gang on two types", NULL, GANG, PLACED(1, 2), "job gang: its gang has GPUs of two types" },
+    { "a gang with two settings", two_settings, 0, 0, NULL, "job gang: its gang has two settings" },
+    { "a gang on two nodes", NULL, GANG, PLACED(3, 7),
+      "job gang: its gang must stand on one node" },
+    { "half a gang", NULL, GANG, PLACED(2), "job gang: 1 GPUs where 2 to 2 were asked" },
+    { "more parts than asked", NULL, PARTS, PLACED(1, 6, 7),
+      "job parts: 3 GPUs where 1 to 2 were asked" },
+    { "beside an exclusive job", NULL, BOB, PLACED(4), "job eve is exclusive and shares GPU 4" },
+    { "inside a gang", NULL, BOB, PLACED(3), "job gang: its gang shares GPU 3" },
+    { "a pair that must never be", NULL, WAITS, PLACED(6), "GPU 6: its jobs must not run so" },
+    { "more than the memory holds", no_memory, 0, 0, NULL,
+      "GPU 7: its jobs do not fit its memory" },
+    { "a fixed job moves", NULL, STAYS, PLACED(7), "job stays is fixed and leaves its place" },
+    { "a fixed job waits", fixed_waits, 0, 0, NULL, "job stays is fixed and leaves its place" },
+    { "a job that is gone has a place", NULL, GONE, PLACED(7),
+      "entry 7 has 1 GPUs, and its job is gone" },
+    { "a place without GPUs", nowhere, 0, 0, NULL,
+      "job ann: 1 GPUs, and the answer does not say which" },
+    { "fewer than no GPUs", below_none, 0, 0, NULL, "job waits: -1 GPUs" },
+    { "a setting where nobody is", set_and_empty, 0, 0, NULL,
+      "GPU 7 has a setting, and nobody is on it" },
+    { "a setting the type has not", unknown_setting, 0, 0, NULL,
+      "GPU 0: its type small has no setting 1" },
+    { "no reason to wait", no_reason, 0, 0, NULL,
+      "job waits waits and the answer does not say why" },
+    { "a reason that is none", odd_reason, 0, 0, NULL,
+      "job waits waits and the answer does not say why" },
+    { "placed, with a reason", odd_placed, 0, 0, NULL,
+      "job ann: is placed, and has a reason to wait" },
+    { "speed while waiting", runs_waiting, 0, 0, NULL,
+      "job waits waits; it has no speed and no shortfall" },
+    { "another speed", speed_off, 0, 0, NULL, "job eve: the answer says" },
+    { "another low", low_off, 0, 0, NULL, "job gang: the answer says" },
+    { "a low that is no number", low_is_none, 0, 0, NULL, "job gang: the answer says" },
+    { "a shortfall that is not named", short_off, 0, 0, NULL,
+      "job bob: the answer says it misses 0 W" },
+    { "one placed too many", placed_off, 0, 0, NULL, "the answer counts 7 placed" },
+    { "one waiting too many", waiting_off, 0, 0, NULL, "3 waiting" },
+    { "a shortfall too few", short_count_off, 0, 0, NULL, "0 short" },
+    { "a move too few", moves_off, 0, 0, NULL, "0 moves" },
+    { "another cost", cost_off, 0, 0, NULL, "W for all, it is" },
+    { "a cost that is no number", cost_is_none, 0, 0, NULL, "W for all, it is" },
+    { "other watts", watts_off, 0, 0, NULL, "W for its GPUs, it is" },
+    { "another sum of shortfalls", short_sum_off, 0, 0, NULL, "0 W for its shortfall, it is" },
+    { "another sum of waiting", wait_sum_off, 0, 0, NULL, "0 W for its waiting, it is 70" },
+    { "another sum of moves", move_sum_off, 0, 0, NULL, "0 W for its moves, it is 7" },
+    { "for other jobs", other_jobs, 0, 0, NULL, "the answer is for 8 jobs and 8 GPUs" },
+    { "for other GPUs", other_gpus, 0, 0, NULL, "the answer is for 9 jobs and 7 GPUs" },
+    { "above the cap", over_cap, 0, 0, NULL, "W with margin are above the cap of 900 W" },
+    { "above a rack's cap", over_rack, 0, 0, NULL, "rack 1: " },
+};
+
+START_TEST(an_answer_that_is_wrong_in_one_thing_is_refused)
+{
+    struct court c;
+    struct err e = { 0 };
+
+    court_open(&c);
+    if (wrongs[_i].spoil)
+        wrongs[_i].spoil(&c);
+    else
+        put(&c, wrongs[_i].job, wrongs[_i].n, wrongs[_i].on);
+    int rc = answer_check(&c.arena, &c.p, &c.x, &e);
+    ck_assert_msg(rc < 0, "%s: passes", wrongs[_i].name);
+    ck_assert_msg(strstr(e.text, wrongs[_i].want) != NULL, "%s: %s", wrongs[_i].name, e.text);
+    arena_release(&c.arena);
+}
+END_TEST
+
+/* ---- right, though it looks wrong ---- */
+
+static void stay_as_they_are(struct court *c)
+{
+    for (int j = 0; j < N_JOBS; j++)
+        c->to[j] = (struct answer_job){ .reason = WAIT_POWER };
+    put(c, STAYS, PLACED(5));
+    put(c, MOVER, PLACED(6));
+    c->limit[4] = 0;
+    c->p.power_cap_w = c->rack_cap_w[1] = 1;
+    c->p.rack_cap_w = c->rack_cap_w;
+}
+
+static void wait_all(struct court *c)
+{
+    stay_as_they_are(c);
+    c->jobs[STAYS].is_fixed = false;
+    c->to[STAYS] = c->to[MOVER] = (struct answer_job){ .reason = WAIT_MEMORY };
+}
+
+static void fit_the_cap(struct court *c)
+{
+    double awake_w = c->x.watts + 20;    // one is empty
+
+    c->p.power_cap_w = awake_w * c->p.watts_margin;
+}
+
+static void be_gang_over_nodes(struct court *c)
+{
+    c->jobs[GANG].needs_one_node = false;
+    put(c, GANG, PLACED(3, 7));
+}
+
+static const struct {
+    const char *name;
+    void (*change)(struct court *c);
+} rights[] = {
+    { "what runs may stay, above every cap", stay_as_they_are },
+    { "everybody may wait", wait_all },
+    { "exactly at the cap is under it", fit_the_cap },
+    { "a gang may stand on two nodes where it does not ask for one", be_gang_over_nodes },
+};
+
+START_TEST(an_answer_that_is_right_passes)
+{
+    struct court c;
+    struct err e = { 0 };
+
+    court_open(&c);
+    rights[_i].change(&c);
+    answer_price(&c.arena, &c.p, &c.x);
+    ck_assert_msg(answer_check(&c.arena, &c.p, &c.x, &e) == 0, "%s: %s", rights[_i].name, e.text);
+    arena_release(&c.arena);
+}
+END_TEST
+
+START_TEST(the_answers_of_brute_force_pass)
+{
+    for (int seed = 1; seed <= 500; seed++) {
+        struct arena a;
+        struct problem p;
+        struct answer x;
+        struct err e = { 0 };
+        arena_init(&a);
+        tiny_make(&a, (uint64_t)(_i * 1000 + seed), 2 + _i, 1 + _i, &p);
+        ck_assert_msg(problem_check(&p, &e) == 0, "seed %d: %s", seed, e.text);
+        ck_assert_msg(brute_solve(&a, &p, 20000000L, &x), "seed %d: too large", seed);
+        ck_assert_msg(answer_check(&a, &p, &x, &e) == 0, "seed %d: %s", seed, e.text);
+        arena_release(&a);
+    }
+}
+END_TEST
+
+#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+int main(void)
+{
+    Suite *s = suite_create("answer");
+    TCase *c = tcase_create("judge");
+
+    tcase_add_test(c, a_right_answer_passes_and_its_numbers_are_known);
+    tcase_add_loop_test(c, an_answer_that_is_wrong_in_one_thing_is_refused, 0, COUNT(wrongs));
+    tcase_add_loop_test(c, an_answer_that_is_right_passes, 0, COUNT(rights));
+    tcase_add_loop_test(c, the_answers_of_brute_force_pass, 0, 5);
+    suite_add_tcase(s, c);
+    return suite_run(s);
+}

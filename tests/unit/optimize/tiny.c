@@ -1,0 +1,229 @@
+#include "unit/optimize/tiny.h"
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/rng.h"
+#include "optimize/problem.h"
+
+#define PICK(r, ...)    \
+    (((const double[]){ \
+        __VA_ARGS__ })[rng_below((r), sizeof((const double[]){ __VA_ARGS__ }) / sizeof(double))])
+
+static bool chance(struct rng *r, double p)
+{
+    return rng_uniform(r) < p;
+}
+
+static int between(struct rng *r, int low, int high)
+{
+    return low + (int)rng_below(r, (uint64_t)(high - low + 1));
+}
+
+/* ---- types and kinds ---- */
+
+static void make_curve(struct arena *a, struct rng *r, const struct problem_type *t, int limit,
+                       struct limit_curve *out)
+{
+    int n = between(r, 2, 3);
+    double *speed = ARENA_ARRAY(a, double, (size_t)n), *watts = ARENA_ARRAY(a, double, (size_t)n);
+
+    out->limit_w = 100 + 10 * limit;
+    out->n_points = n;
+    for (int i = 0; i < n; i++) {
+        double w0 = t->idle_w + (t->cap_w - t->idle_w) * i / (n - 1);
+        speed[i] = i == 0 ? 1 : PICK(r, 0.5, 0.75, 0.875, 1);
+        watts[i] = i == 0 ? w0 : w0 * PICK(r, 0.5, 0.625, 0.75);
+    }
+    out->speed = speed;
+    out->watts = watts;
+}
+
+static void make_type(struct arena *a, struct rng *r, struct problem_type *t)
+{
+    t->name = "type";
+    t->sleep_w = PICK(r, 0, 0, 5);
+    t->idle_w = t->sleep_w + PICK(r, 0, 20, 20, 40);
+    t->cap_w = t->idle_w + PICK(r, 100, 150, 200);
+    t->mem_gib = PICK(r, 16, 24, 32);
+    t->n_limits = chance(r, 0.5) ? 1 : between(r, 2, 3);
+    for (int l = 1; l < t->n_limits; l++)
+        make_curve(a, r, t, l, &t->limits[l]);
+}
+
+static void make_cells(struct rng *r, struct problem *p, int type, int kind)
+{
+    double alone = PICK(r, 1, 2, 2, 3, 4), held = PICK(r, 1, 1, 0.75, 0.5);
+    bool is_never = chance(r, 0.05);
+
+    for (int n = -1; n < p->n_kinds; n++) {
+        double slow = n < 0 ? 1 : PICK(r, 1, 1, 0.75, 0.75, 0.75, 0.5, 0.5, 0.25, 0);
+        long cell = problem_cell(p, type, kind, n);
+        p->speed[cell] = is_never ? 0 : (float)(alone * slow);
+        p->low[cell] = (float)((double)p->speed[cell] * held * (n < 0 ? 1 : PICK(r, 1, 0.5)));
+    }
+    p->watts[type * p->n_kinds + kind] = (float)PICK(r, 10, 40, 60, 100, 150, 250);
+}
+
+static void make_tables(struct arena *a, struct rng *r, struct problem *p, bool in_joules)
+{
+    size_t cells = (size_t)(p->n_types * p->n_kinds * (p->n_kinds + 1));
+
+    p->types = ARENA_ARRAY(a, struct problem_type, (size_t)p->n_types);
+    p->kinds = ARENA_ARRAY(a, struct problem_kind, (size_t)p->n_kinds);
+    p->speed = ARENA_ARRAY(a, float, cells);
+    p->low = ARENA_ARRAY(a, float, cells);
+    p->watts = ARENA_ARRAY(a, float, (size_t)(p->n_types * p->n_kinds));
+    for (int k = 0; k < p->n_kinds; k++) {
+        p->kinds[k].name = "kind";
+        p->kinds[k].mem_gib = PICK(r, 2, 4, 4, 6, 10, 20);
+        p->kinds[k].value_j = in_joules ? PICK(r, 0, 20, 50, 100) : 0;
+        p->kinds[k].rate = chance(r, 0.8) ? 0 : PICK(r, 0.5, 1, 2.5);
+    }
+    for (int t = 0; t < p->n_types; t++) {
+        make_type(a, r, &p->types[t]);
+        for (int k = 0; k < p->n_kinds; k++)
+            make_cells(r, p, t, k);
+    }
+}
+
+/* ---- GPUs and jobs ---- */
+
+static void make_gpus(struct arena *a, struct rng *r, struct problem *p)
+{
+    int node = 0, rack = 0, type = 0;
+
+    p->gpus = ARENA_ARRAY(a, struct problem_gpu, (size_t)p->n_gpus);
+    p->n_racks = between(r, 1, 2);
+    for (int g = 0; g < p->n_gpus; g++) {
+        if (g > 0 && chance(r, 0.5)) {
+            node++;
+            rack = between(r, 0, p->n_racks - 1);
+        }
+        if (g == 0 || node != p->gpus[g - 1].node)
+            type = between(r, 0, p->n_types - 1);
+        p->gpus[g] = (struct problem_gpu){ type, node, rack, !chance(r, 0.2) };
+    }
+}
+
+static void make_job(struct arena *a, struct rng *r, const struct problem *p, struct problem_job *j)
+{
+    j->name = chance(r, 0.05) ? NULL : arena_printf(a, "job-%d", (int)(j - p->jobs));
+    j->kind = between(r, 0, p->n_kinds - 1);
+    j->form = chance(r, 0.5) ? FORM_GANG : FORM_SPREAD;
+    j->n_min = j->form == FORM_SPREAD || chance(r, 0.8) ? 1 : between(r, 2, 3);
+    j->n_max = chance(r, 0.5) ? j->n_min : j->n_min + between(r, 1, 2);
+    j->need = PICK(r, 0, 0.5, 0.75, 1, 1.5, 2, 2.5, 3, 4, 6);
+    j->short_w = PICK(r, 0, 50, 200, 500, 1000);
+    j->wait_w = PICK(r, 0, 200, 500, 2000, 2000);
+    j->move_w = PICK(r, 0, 5, 50, 300);
+    j->allowed_types = chance(r, 0.7) ? 0 : 1 + rng_below(r, (UINT64_C(1) << p->n_types) - 1);
+    j->is_exclusive = chance(r, 0.15);
+    j->needs_one_node = j->form == FORM_GANG && chance(r, 0.3);
+}
+
+/* ---- who runs now ---- */
+
+struct seat {
+    int n, limit;
+    int kinds[THETA_MAX];
+    bool is_closed;    // its job shares with nobody
+};
+
+static bool may_join(const struct problem *p, const struct problem_job *j, const struct seat *s,
+                     int gpu, bool is_alone)
+{
+    int kinds[THETA_MAX];
+    struct yield y;
+
+    if (s->n >= p->theta || s->is_closed || (s->n && is_alone) ||
+        !problem_allows(j, p->gpus[gpu].type))
+        return false;
+    for (int i = 0; i < s->n; i++)
+        kinds[i] = s->kinds[i];
+    kinds[s->n] = j->kind;
+    return problem_yield(p, p->gpus[gpu].type, 0, kinds, s->n + 1, &y);
+}
+
+/* On 'n' GPUs from a random one on, where they suit. */
+static void make_present(struct arena *a, struct rng *r, struct problem *p, struct problem_job *j,
+                         struct seat *seats)
+{
+    int want = between(r, j->n_min, j->n_max), n = 0, from = between(r, 0, p->n_gpus - 1);
+    int limit = between(r, 0, 1) ? 0 : between(r, 0, 2);
+    bool is_alone = j->is_exclusive || (j->form == FORM_GANG && want > 1);
+    int *gpus = ARENA_ARRAY(a, int, (size_t)want);
+
+    for (int g = from; g < p->n_gpus && n < want; g++) {
+        const struct problem_gpu *first = &p->gpus[n ? gpus[0] : g], *gpu = &p->gpus[g];
+        bool is_one = j->form == FORM_SPREAD || gpu->type == first->type;
+        bool is_near = !j->needs_one_node || gpu->node == first->node;
+        bool has_limit = limit < p->types[gpu->type].n_limits;
+        bool agrees = seats[g].n == 0 || seats[g].limit == limit;
+        if (is_one && is_near && has_limit && agrees && may_join(p, j, &seats[g], g, is_alone))
+            gpus[n++] = g;
+    }
+    if (n < j->n_min)
+        return;
+    for (int i = 0; i < n; i++) {
+        struct seat *s = &seats[gpus[i]];
+        s->kinds[s->n++] = j->kind;
+        s->limit = limit;
+        s->is_closed |= is_alone;
+    }
+    j->n_present = n;
+    j->present = gpus;
+    j->present_limit = limit;
+    j->is_fixed = chance(r, 0.25);
+}
+
+static void make_jobs(struct arena *a, struct rng *r, struct problem *p)
+{
+    struct seat *seats = ARENA_ARRAY(a, struct seat, (size_t)p->n_gpus);
+
+    p->jobs = ARENA_ARRAY(a, struct problem_job, (size_t)p->n_jobs);
+    for (int j = 0; j < p->n_jobs; j++) {
+        make_job(a, r, p, &p->jobs[j]);
+        if (p->jobs[j].name && p->n_gpus && chance(r, 0.4))
+            make_present(a, r, p, &p->jobs[j], seats);
+    }
+}
+
+static void make_caps(struct arena *a, struct rng *r, struct problem *p)
+{
+    double idle_w = 0;
+    double *racks = ARENA_ARRAY(a, double, (size_t)p->n_racks);
+
+    p->watts_margin = PICK(r, 1, 1, 1.25);
+    for (int g = 0; g < p->n_gpus; g++)
+        idle_w += p->types[p->gpus[g].type].idle_w;
+    if (chance(r, 0.4))
+        p->power_cap_w = (idle_w + PICK(r, 50, 150, 300, 500)) * p->watts_margin;
+    if (!chance(r, 0.3))
+        return;
+    for (int k = 0; k < p->n_racks; k++)
+        racks[k] = PICK(r, 0, 100, 250, 400);
+    p->rack_cap_w = racks;
+}
+
+void tiny_make(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, struct problem *out)
+{
+    struct rng r;
+
+    rng_init(&r, seed, "tiny");
+    *out = (struct problem){ .z = 1 };
+    out->theta = (int)PICK(&r, 1, 2, 2, 3, 3);
+    out->price_w = PICK(&r, 0, 0, 10);
+    out->n_types = (int)PICK(&r, 1, 1, 2, 2, 3);
+    out->n_kinds = between(&r, 1, 4);
+    out->n_jobs = between(&r, jobs_most / 2, jobs_most);
+    out->n_gpus = between(&r, gpus_most / 2, gpus_most);
+    for (int m = 0; m <= GANG_MAX; m++) {
+        out->gang_near[m] = m < 2 ? m : m * 0.875;
+        out->gang_far[m] = m < 2 ? m : m * 0.625;
+    }
+    make_tables(a, &r, out, chance(&r, 0.5));
+    make_gpus(a, &r, out);
+    make_jobs(a, &r, out);
+    make_caps(a, &r, out);
+}

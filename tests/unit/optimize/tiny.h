@@ -1,0 +1,17 @@
+/* tiny.h - small random problems with every feature on, for tests against brute force.
+ *
+ * Numbers come from small sets, so that ties and exact fits occur. The same seed gives the same
+ * problem. Everything lives in the arena.
+ */
+#ifndef TESTS_UNIT_OPTIMIZE_TINY_H
+#define TESTS_UNIT_OPTIMIZE_TINY_H
+
+#include <stdint.h>
+
+struct arena;
+struct problem;
+
+/* At most this many jobs (0..) and GPUs (0..), theta 1 to 3, passing problem_check. */
+void tiny_make(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, struct problem *out);
+
+#endif
