@@ -1,0 +1,72 @@
+/* optimize.h - a problem in, the best answer that the budget allows out, with its bound.
+ *
+ *     problem -> kinds -> class program -> rounding -> search -> (exact) -> judged answer
+ *                              |                                    |
+ *                              '-> prices -> certificate: the bound-'
+ *
+ * Called by: the solver "gogh" (lower.h), `gogh optimize`, problem_make (for what runs
+ * already), and benches. Keeps nothing between
+ * calls. With a budget of nodes, the same problem, seed and budget give the same answer, byte for
+ * byte, on any number of threads; with a budget of seconds they need not.
+ */
+#ifndef OPTIMIZE_OPTIMIZE_H
+#define OPTIMIZE_OPTIMIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct answer;
+struct arena;
+struct clock;
+struct err;
+struct prices;
+struct problem;
+
+enum optimize_method {
+    METHOD_AUTO,     // fast; then exact where the problem is small enough and time is left
+    METHOD_FAST,     // class program, rounding, search
+    METHOD_EXACT,    // as far as proven, whatever the size
+};
+
+struct optimize_options {
+    enum optimize_method method;
+    double time_s;    // at most about this long; 0: as long as the nodes take
+    long nodes;       // search steps; 0: as many as suit the problem's size
+    int threads;      // 1 or 2; 0: 2
+    uint64_t seed;
+    double
+        tolerance;    // kinds whose cells agree within this factor are planned as one; 0: only equal ones
+    const struct clock *clock;    // NULL: the machine's; only for time_s and the report's seconds
+};
+
+/* 'auto', no limit but the nodes, seed 1. */
+extern const struct optimize_options optimize_defaults;
+
+enum optimize_status {
+    STATUS_FEASIBLE,
+    STATUS_OPTIMAL,    // proven: the bound meets the cost within 1e-6 of it
+};
+
+struct optimize_report {
+    const char *method;    // "fast", "exact", "greedy"
+    enum optimize_status status;
+    double cost_w;        // the answer's, with problem_base_w
+    double bound_w;       // no answer costs less; likewise
+    double lp_bound_w;    // the certificate's alone
+    double rounded_w;     // cost before the search
+    double seconds;       // in all
+    double lp_s, round_s, search_s, exact_s, certificate_s;
+    long nodes;               // search steps done
+    int n_clusters;           // kinds the class program saw
+    double cluster_loss_w;    // at most this much of (cost - bound) is due to planning kinds as one
+    int lp_rows, lp_columns, lp_rounds;
+};
+
+/* Plan. 'prices' (may be NULL) gets what the bound was computed from. The answer has been through
+ * answer_check. 0, or -EINVAL when the problem is none (problem_check).
+ */
+int optimize_run(struct arena *a, const struct problem *p, const struct optimize_options *o,
+                 struct answer *out, struct prices *prices, struct optimize_report *report,
+                 struct err *e);
+
+#endif

@@ -1,0 +1,146 @@
+/* The search: never worse than its start, near the optimum, the same on one and two threads. */
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "optimize/answer.h"
+#include "optimize/desk.h"
+#include "optimize/problem.h"
+#include "optimize/problem_make.h"
+#include "optimize/search.h"
+#include "unit/optimize/brute.h"
+#include "unit/optimize/tiny.h"
+#include "unit/suite.h"
+
+#define N_TINY 120
+
+static struct desk *start(const struct problem *p)
+{
+    struct desk *d = desk_create(p);
+
+    desk_lay_present(d);
+    for (int j = 0; j < p->n_jobs; j++)
+        desk_insert(d, j);
+    return d;
+}
+
+/* What the search makes of a problem; checked. */
+static void solve(struct arena *a, const struct problem *p, long nodes, int threads,
+                  struct answer *out)
+{
+    struct search_options o = search_defaults;
+    struct search_report r;
+    struct err e = { 0 };
+    struct desk *d = start(p);
+
+    o.nodes = nodes;
+    o.threads = threads;
+    search_run(d, NULL, &o, &r);
+    ck_assert(r.after_w <= r.before_w + 1e-9 * fabs(r.before_w));
+    desk_answer(d, a, out);
+    ck_assert_msg(answer_check(a, p, out, &e) == 0, "%s", e.text);
+    ck_assert(fabs(out->cost_w - desk_cost(d)) <= 1e-9 * (1 + fabs(out->cost_w)));
+    desk_destroy(d);
+}
+
+START_TEST(tiny_problems_are_solved_as_if_by_brute_force)
+{
+    int n_same = 0, n_sure = 0;
+
+    for (uint64_t seed = 1; seed <= N_TINY; seed++) {
+        struct arena a;
+        struct problem p;
+        struct answer best, x;
+        arena_init(&a);
+        tiny_make(&a, seed, 5, 4, &p);
+        solve(&a, &p, 2000, 1, &x);
+        bool is_sure = brute_solve(&a, &p, 30000, &best);
+        double hair = 1e-9 * (1 + fabs(best.cost_w));
+        ck_assert_msg(!is_sure || x.cost_w >= best.cost_w - hair, "seed %llu: below the optimum",
+                      (unsigned long long)seed);
+        n_sure += is_sure;
+        n_same += is_sure && x.cost_w <= best.cost_w + hair;
+        arena_release(&a);
+    }
+    ck_assert_int_gt(n_sure, N_TINY / 2);
+    ck_assert_msg(n_same >= n_sure * 97 / 100, "only %d of %d", n_same, n_sure);
+}
+END_TEST
+
+static bool same_bytes(const struct answer *x, const struct answer *y)
+{
+    for (int j = 0; j < x->n_jobs; j++)
+        if (x->jobs[j].n_gpus != y->jobs[j].n_gpus ||
+            memcmp(x->jobs[j].gpus, y->jobs[j].gpus, (size_t)x->jobs[j].n_gpus * sizeof(int)) != 0)
+            return false;
+    return memcmp(x->limit, y->limit, (size_t)x->n_gpus) == 0 &&
+           memcmp(&x->cost_w, &y->cost_w, sizeof x->cost_w) == 0;
+}
+
+static const struct {
+    const char *name;
+    int n_jobs, n_gpus, theta;
+    long nodes;
+} sizes[] = {
+    { "chains over the whole", 50, 30, 2, 4000 },
+    { "shards", 700, 500, 2, 6000 },
+    { "shards, combinations of three", 600, 320, 3, 4000 },
+};
+
+START_TEST(threads_make_no_difference)
+{
+    struct make_options o = make_defaults;
+    struct arena a;
+    struct problem p;
+    struct answer x[3];
+
+    arena_init(&a);
+    o.n_jobs = sizes[_i].n_jobs;
+    o.n_gpus = sizes[_i].n_gpus;
+    o.theta = sizes[_i].theta;
+    problem_make(&a, &o, &p);
+    for (int i = 0; i < 3; i++)
+        solve(&a, &p, sizes[_i].nodes, 1 + i % 2, &x[i]);
+    ck_assert_msg(same_bytes(&x[0], &x[1]), "%s: two threads differ", sizes[_i].name);
+    ck_assert_msg(same_bytes(&x[0], &x[2]), "%s: a second run differs", sizes[_i].name);
+    arena_release(&a);
+}
+END_TEST
+
+START_TEST(it_ends_when_its_time_is_over)
+{
+    struct clock_manual m = { .t_s = 10 };
+    struct clock c = clock_manual(&m);
+    struct search_options o = search_defaults;
+    struct search_report r;
+    struct arena a;
+    struct problem p;
+
+    arena_init(&a);
+    problem_make(&a, &make_defaults, &p);
+    struct desk *d = start(&p);
+    o.nodes = 0;
+    o.clock = &c;
+    o.until_s = 9;
+    search_run(d, NULL, &o, &r);
+    ck_assert_int_eq(r.nodes, 0);
+    ck_assert(r.after_w <= r.before_w + 1e-9 * fabs(r.before_w));
+    desk_destroy(d);
+    arena_release(&a);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("search");
+    TCase *t = tcase_create("search");
+
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, tiny_problems_are_solved_as_if_by_brute_force);
+    tcase_add_loop_test(t, threads_make_no_difference, 0, (int)(sizeof sizes / sizeof *sizes));
+    tcase_add_test(t, it_ends_when_its_time_is_over);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}
