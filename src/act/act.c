@@ -8,7 +8,7 @@
 #include "catalog/snapshot.h"
 #include "optimize/plan.h"
 
-enum order { ORDER_NONE, ORDER_STOP, ORDER_MOVE, ORDER_START };
+enum order { ORDER_NONE, ORDER_STOP, ORDER_MOVE, ORDER_LIMIT, ORDER_START };
 
 static bool holds(const struct snap_job *j, int gpu)
 {
@@ -18,10 +18,10 @@ static bool holds(const struct snap_job *j, int gpu)
     return false;
 }
 
-/* The same set of GPUs under the same limit, in whatever order. */
+/* The same set of GPUs, in whatever order. */
 static bool is_same_place(const struct snap_job *j, const struct plan_job *pj)
 {
-    if (j->n_held != pj->n_gpus || j->limit_w != pj->limit_w)
+    if (j->n_held != pj->n_gpus)
         return false;
     for (int i = 0; i < pj->n_gpus; i++)
         if (!holds(j, pj->gpus[i]))
@@ -35,7 +35,9 @@ static enum order order_for(const struct snap_job *j, const struct plan_job *pj)
         return pj->n_gpus ? ORDER_START : ORDER_NONE;
     if (!pj->n_gpus)
         return ORDER_STOP;
-    return is_same_place(j, pj) ? ORDER_NONE : ORDER_MOVE;
+    if (!is_same_place(j, pj))
+        return ORDER_MOVE;
+    return j->limit_w == pj->limit_w ? ORDER_NONE : ORDER_LIMIT;
 }
 
 static int give(const struct executor *x, enum order order, const struct placement *p,
@@ -45,6 +47,7 @@ static int give(const struct executor *x, enum order order, const struct placeme
     case ORDER_STOP:
         return x->stop(x->self, p->job, e);
     case ORDER_MOVE:
+    case ORDER_LIMIT:    // a move to where it is
         return x->move(x->self, p, e);
     case ORDER_START:
         return x->start(x->self, p, e);
@@ -62,6 +65,8 @@ static void count(struct act_report *r, enum order order, int rc)
         r->n_stopped++;
     else if (order == ORDER_MOVE)
         r->n_moved++;
+    else if (order == ORDER_LIMIT)
+        r->n_limited++;
     else
         r->n_started++;
 }

@@ -12,6 +12,7 @@ struct snapshot;
 
 struct act_report {
     int n_started, n_moved, n_stopped;
+    int n_limited;    // stay where they are under another power limit
     int n_refused;    // orders the executor did not accept; they wait for the next cycle
 };
 

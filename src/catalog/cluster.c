@@ -34,7 +34,7 @@ static const struct setting {
     SET(report_s, false, 300, 1, 1e9),     SET(noise, false, 0.05, 0, 1),
     SET(price_w, false, 50, 0, 1e5),       SET(power_cap_w, false, 0, 0, 1e9),
     SET(confidence_z, false, 1, 0, 5),     SET(decide_s, false, 0, 0, 86400),
-    SET(theta, true, 2, 1, THETA_MAX),
+    SET(theta, true, 2, 1, THETA_MAX),     SET(power_limits, true, 0, 0, 1),
 #undef SET
 };
 
@@ -250,7 +250,8 @@ static int parse_set(struct parser *p, struct err *e)
     return err_set(
         e, EINVAL,
         "%s:%d: no setting '%.*s'; there are sleep_after_s, wake_s, move_s, "
-        "restart_s, report_s, noise, price_w, power_cap_w, confidence_z, decide_s, theta",
+        "restart_s, report_s, noise, price_w, power_cap_w, confidence_z, decide_s, theta, "
+        "power_limits",
         HERE(p), (int)(w[1].value.len < 60 ? w[1].value.len : 60), w[1].value.at);
 }
 

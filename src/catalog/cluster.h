@@ -37,6 +37,7 @@ struct cluster_settings {
     double confidence_z;     // promises hold at estimate minus z standard deviations; 1
     double decide_s;         // at most one decision in this time; 0: on each event
     int theta;               // jobs that may share a GPU; 2
+    int power_limits;        // 1: plans may limit the power of GPUs; 0
 };
 
 struct cluster_node {

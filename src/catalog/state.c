@@ -252,12 +252,31 @@ static int gang_check(const struct state *s, const struct job *j, const struct e
     return 0;
 }
 
+/* A start where it runs already: another power limit, and no move. */
+static bool is_relimit(const struct job *j, const struct event *ev)
+{
+    bool is_same =
+        ev->kind == EVENT_JOB_STARTED && j->state == JOB_RUNNING && j->n_held == ev->n_gpus;
+
+    for (int i = 0; i < ev->n_gpus && is_same; i++) {
+        int k = 0;
+        while (k < j->n_held && j->gpus[k] != ev->gpus[i])
+            k++;
+        is_same = k < j->n_held;
+    }
+    return is_same;
+}
+
 static int job_start(struct state *s, struct job *j, const struct event *ev, struct err *e)
 {
     int rc = gang_check(s, j, ev, e);
 
     if (rc < 0)
         return rc;
+    if (is_relimit(j, ev)) {
+        j->limit_w = ev->limit_w;
+        return 0;
+    }
     if (j->state == JOB_RUNNING) {
         gpus_leave(s, j);
         j->n_moves++;
@@ -362,11 +381,12 @@ static int job_apply(struct state *s, const struct event *ev, struct err *e)
         return err_set(e, EINVAL, "%s: job %s is %s", event_kind_name(ev->kind), j->spec.name,
                        job_state_name(j->state));
     enum job_state was = j->state;
+    bool stays = is_relimit(j, ev);
     int rc = job_change(s, j, ev, e);
     if (rc < 0)
         return rc;
     hear(j, ev);
-    if (j->state != was || ev->kind == EVENT_JOB_STARTED)
+    if (j->state != was || (ev->kind == EVENT_JOB_STARTED && !stays))
         j->changed_s = ev->time_s;
     return 0;
 }

@@ -300,6 +300,18 @@ double estimate_unfit(const struct estimator *e, int type, const int *workloads,
     return worst;
 }
 
+double estimate_mem_share(const struct estimator *e, int workload, int type)
+{
+    if (e->scene)
+        return (double)p1_alone(e->scene, workload, type).mem_share;
+    return e->on[workload * e->n_types + type].mem_bytes / e->catalog->types[type].mem_bytes;
+}
+
+double estimate_mem_share_max(const struct estimator *e, double unfit_max)
+{
+    return e->scene ? p1_share_max(e->scene, unfit_max) : prior_share_max(unfit_max);
+}
+
 double estimate_watts(const struct estimator *e, int type, const int *workloads,
                       const double *rates, int n)
 {

@@ -89,6 +89,13 @@ double estimate_gang_speed(const struct estimator *e, int workload, int type, in
  */
 double estimate_unfit(const struct estimator *e, int type, const int *workloads, int n);
 
+/* The part of the memory of a GPU of 'type' that a workload is believed to take; and how much of
+ * it three and more may take together for estimate_unfit to stay at 'unfit_max', as far as memory
+ * goes.
+ */
+double estimate_mem_share(const struct estimator *e, int workload, int type);
+double estimate_mem_share_max(const struct estimator *e, double unfit_max);
+
 /* Watts of one GPU of 'type' that runs these together. 'n' of 0 is a sleeping GPU. 'rates'
  * (may be NULL) are what servers are asked for, steps/s: one that could do more draws less; 0:
  * as fast as it can.

@@ -165,6 +165,11 @@ double fit_unfit(const struct fit *f, double shares)
     return 1 / (1 + exp(-f->steepness * (log(fmax(shares, 1e-6)) - f->doubtful)));
 }
 
+double fit_share_max(const struct fit *f, double unfit_max)
+{
+    return exp(f->doubtful + log(unfit_max / (1 - unfit_max)) / f->steepness);
+}
+
 void fit_save(const struct fit *f, struct weights *to)
 {
     struct arena *a = to->a;

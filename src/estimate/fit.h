@@ -33,6 +33,9 @@ double fit_share(const struct fit *f, const struct subject *who, const struct fe
 /* The chance that jobs with these shares together do not fit. */
 double fit_unfit(const struct fit *f, double shares);
 
+/* The shares at which that chance is 'unfit_max'. */
+double fit_share_max(const struct fit *f, double unfit_max);
+
 void fit_save(const struct fit *f, struct weights *to);
 int fit_load(struct arena *a, const struct weights *from, struct fit *out, struct err *e);
 

@@ -491,6 +491,11 @@ double p1_unfit(const struct p1_scene *s, int workload, int type, int neighbour)
     return p1_unfit_together(s, type, both, neighbour < 0 ? 1 : 2);
 }
 
+double p1_share_max(const struct p1_scene *s, double unfit_max)
+{
+    return fit_share_max(&s->p1->fit, unfit_max);
+}
+
 double p1_like(const struct p1_scene *s, int type, int neighbour, int other)
 {
     if (neighbour == other)

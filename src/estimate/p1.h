@@ -128,6 +128,9 @@ double p1_unfit(const struct p1_scene *s, int workload, int type, int neighbour)
 
 double p1_unfit_together(const struct p1_scene *s, int type, const int *workloads, int n);
 
+/* The sum of shares at which that chance is 'unfit_max'. */
+double p1_share_max(const struct p1_scene *s, double unfit_max);
+
 /* Has the model learned from measurements of the workload? */
 bool p1_knows(const struct p1_scene *s, int workload);
 

@@ -27,6 +27,11 @@ double prior_unfit(double bytes, double capacity_bytes, int n_jobs)
     return chance_at(bytes / capacity_bytes, n_jobs > 1 ? PAIR_DOUBTFUL : ALONE_DOUBTFUL);
 }
 
+double prior_share_max(double unfit_max)
+{
+    return fmax(PAIR_DOUBTFUL + log(unfit_max / (1 - unfit_max)) / DOUBT_STEEPNESS, 0);
+}
+
 void prior_of(const struct roofline *on, const struct roofline *beside, double capacity_bytes,
               struct prior *out)
 {

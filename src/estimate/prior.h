@@ -26,6 +26,9 @@ void prior_of(const struct roofline *on, const struct roofline *beside, double c
 /* The chance that 'n_jobs' that ask for 'bytes' together do not fit. */
 double prior_unfit(double bytes, double capacity_bytes, int n_jobs);
 
+/* The share of the capacity that several jobs may ask for, for that chance to be 'unfit_max'. */
+double prior_share_max(double unfit_max);
+
 /* The rooflines themselves, for a workload and type of the catalog. */
 void prior_roofline(const struct catalog *c, int workload, int gpu_type, struct roofline *out);
 

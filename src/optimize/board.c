@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "catalog/catalog.h"
 #include "estimate/estimate.h"
+#include "estimate/limits.h"
 
 /* ---- lists ---- */
 
@@ -145,17 +146,22 @@ void board_lay(struct board *b, struct arena *a, const struct snapshot *s,
                const struct estimator *est, const struct plan *p)
 {
     start_empty(b, a, s, est);
-    for (int j = 0; j < p->n_jobs; j++)
+    for (int j = 0; j < p->n_jobs; j++) {
         seat(b, j, p->jobs[j].gpus, p->jobs[j].n_gpus);
+        b->jobs[j].limit_w = p->jobs[j].limit_w;
+    }
 }
 
 void board_put(struct board *b, int job, const int *gpus, int n)
 {
+    const struct board_gpu *first = &b->gpus[gpus[0]];
+    int limit_w = first->n_jobs ? b->jobs[first->jobs[0]].limit_w : 0;
+
     for (int i = 0; i < n; i++)
         list_leave(b, gpus[i]);
     seat(b, job, gpus, n);
     b->jobs[job].reason = WAIT_NOT;
-    b->jobs[job].limit_w = 0;
+    b->jobs[job].limit_w = limit_w;
     for (int i = 0; i < n; i++)
         list_join(b, gpus[i]);
 }
@@ -214,6 +220,30 @@ bool board_is_spread(const struct board *b, const int *gpus, int n)
     return false;
 }
 
+/* Watts of a GPU without a limit. */
+static double free_watts(const struct board *b, int gpu, int extra)
+{
+    int workloads[THETA_MAX + 1];
+    double rates[THETA_MAX + 1];
+    int n = combination(b, gpu, extra, -1, workloads, rates);
+
+    return estimate_watts(b->est, b->snapshot->gpus[gpu].type, workloads, rates, n);
+}
+
+static struct limited limited_with(const struct board *b, int gpu, int extra)
+{
+    const struct board_gpu *g = &b->gpus[gpu];
+    int limit_w = g->n_jobs ? b->jobs[g->jobs[0]].limit_w : 0;
+
+    return limits_apply(&b->snapshot->catalog->types[b->snapshot->gpus[gpu].type], limit_w,
+                        free_watts(b, gpu, extra));
+}
+
+double board_pace_with(const struct board *b, int gpu, int extra)
+{
+    return limited_with(b, gpu, extra).speed;
+}
+
 /* A gang goes at the pace of its most disturbed member. */
 static double gang_speed(const struct board *b, int job, double *low)
 {
@@ -228,6 +258,7 @@ static double gang_speed(const struct board *b, int job, double *low)
         double share = n ? estimate_speed(b->est, w, type, others, n, NULL) / alone : 1;
         worst = share < worst ? share : worst;
     }
+    worst *= board_pace_with(b, pj->gpus[0], -1);
     speed = estimate_gang_speed(b->est, w, type, pj->n_gpus,
                                 board_is_spread(b, pj->gpus, pj->n_gpus), low);
     if (low)
@@ -243,8 +274,12 @@ double board_speed_with(const struct board *b, int job, int extra, double *low)
     if (pj->n_gpus > 1)
         return gang_speed(b, job, low);
     int n = combination(b, pj->gpus[0], extra, job, others, NULL);
-    return estimate_speed(b->est, workload_of(b, job), b->snapshot->gpus[pj->gpus[0]].type, others,
-                          n, low);
+    double pace = board_pace_with(b, pj->gpus[0], extra);
+    double speed = estimate_speed(b->est, workload_of(b, job), b->snapshot->gpus[pj->gpus[0]].type,
+                                  others, n, low);
+    if (low)
+        *low *= pace;
+    return speed * pace;
 }
 
 double board_speed(const struct board *b, int job, double *low)
@@ -254,11 +289,7 @@ double board_speed(const struct board *b, int job, double *low)
 
 double board_watts_with(const struct board *b, int gpu, int extra)
 {
-    int workloads[THETA_MAX + 1];
-    double rates[THETA_MAX + 1];
-    int n = combination(b, gpu, extra, -1, workloads, rates);
-
-    return estimate_watts(b->est, b->snapshot->gpus[gpu].type, workloads, rates, n);
+    return limited_with(b, gpu, extra).watts;
 }
 
 double board_watts(const struct board *b, int gpu)

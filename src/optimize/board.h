@@ -44,7 +44,7 @@ void board_init(struct board *b, struct arena *a, const struct snapshot *s,
 void board_lay(struct board *b, struct arena *a, const struct snapshot *s,
                const struct estimator *est, const struct plan *p);
 
-/* Put a job on GPUs, at their default limit; take it off again. 'gpus' must live in the arena. */
+/* Put a job on GPUs, at the limit they have; take it off again. 'gpus' must live in the arena. */
 void board_put(struct board *b, int job, const int *gpus, int n);
 void board_take(struct board *b, int job);
 
@@ -63,6 +63,9 @@ double board_speed(const struct board *b, int job, double *low);
  * one GPU.
  */
 double board_speed_with(const struct board *b, int job, int extra, double *low);
+
+/* The factor by which a GPU's power limit slows everybody on it, 'extra' (-1: nobody) included. */
+double board_pace_with(const struct board *b, int gpu, int extra);
 
 /* Predicted watts of a GPU as it stands, and with one more job. */
 double board_watts(const struct board *b, int gpu);

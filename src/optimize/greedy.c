@@ -107,7 +107,9 @@ static void consider(struct search *s, int job, int gpu, struct offer *best)
 
     for (int i = 0; i < g->n_jobs; i++)
         others[i] = b->snapshot->jobs[g->jobs[i]].workload;
-    double speed = estimate_speed(b->est, j->workload, type, others, g->n_jobs, &low);
+    double pace = board_pace_with(b, gpu, job);
+    double speed = pace * estimate_speed(b->est, j->workload, type, others, g->n_jobs, &low);
+    low *= pace;
     double added_w = board_watts_with(b, gpu, job) - board_watts(b, gpu);
     double time_s = time_left_s(j, speed);
     double price_w = g->n_jobs ? 0 : s->options->price_w;

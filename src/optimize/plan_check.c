@@ -9,6 +9,7 @@
 #include "catalog/catalog.h"
 #include "catalog/snapshot.h"
 #include "estimate/estimate.h"
+#include "estimate/limits.h"
 #include "optimize/solver.h"
 
 /* Predictions in a plan are compared with ours to this relative accuracy. */
@@ -101,9 +102,25 @@ static bool is_same_place(const struct snap_job *j, const struct plan_job *pj)
     return true;
 }
 
-/* Moves only where they are allowed; power limits only as they are, until there are curves to
- * choose others by.
- */
+/* The limit it has already, none, or where that is allowed one that is offered. */
+static bool is_limit(const struct court *c, int job)
+{
+    const struct snap_job *j = &c->snapshot->jobs[job];
+    const struct plan_job *pj = &c->plan->jobs[job];
+    int type = c->snapshot->gpus[pj->gpus[0]].type, offered[LIMITS_OFFERED];
+    int n = limits_offer(&c->snapshot->catalog->types[type], offered);
+
+    for (int i = 0; i < n && c->options->may_limit; i++)
+        if (pj->limit_w == offered[i])
+            return true;
+    if (j->is_running && is_same_place(j, pj))
+        return pj->limit_w == j->limit_w || (pj->limit_w == 0 && c->options->may_limit);
+    const struct seat *seat = &c->seats[pj->gpus[0]];    // a newcomer takes what is there
+    int first = seat->jobs[0] == job && seat->n > 1 ? seat->jobs[1] : seat->jobs[0];
+    return pj->limit_w == 0 || (first != job && pj->limit_w == c->snapshot->jobs[first].limit_w);
+}
+
+/* Moves and other power limits only where they are allowed. */
 static int check_change(struct court *c, int job)
 {
     const struct snap_job *j = &c->snapshot->jobs[job];
@@ -112,7 +129,7 @@ static int check_change(struct court *c, int job)
 
     if (j->is_running && !stays && !c->options->may_move)
         return err_set(c->e, EINVAL, "job %s moves, and moving is off", name_of(c, job));
-    if (pj->limit_w != (stays ? j->limit_w : 0))
+    if (!is_limit(c, job))
         return err_set(c->e, EINVAL, "job %s: a power limit of %d W that nothing supports",
                        name_of(c, job), pj->limit_w);
     return 0;
@@ -142,6 +159,9 @@ static int check_sharing(struct court *c, int gpu)
         const struct snap_job *j = &c->snapshot->jobs[seat->jobs[i]];
         workloads[i] = j->workload;
         is_new |= !is_here_already(j, gpu);
+        if (c->plan->jobs[seat->jobs[i]].limit_w != c->plan->jobs[seat->jobs[0]].limit_w)
+            return err_set(c->e, EINVAL, "job %s: GPU %d has one power limit, not two",
+                           j->spec->name, gpu);
         if (seat->n > 1 && j->spec->is_exclusive)
             return err_set(c->e, EINVAL, "job %s is exclusive and shares GPU %d", j->spec->name,
                            gpu);
@@ -158,8 +178,30 @@ static int check_sharing(struct court *c, int gpu)
     return 0;
 }
 
+static double watts_of(const struct court *c, int gpu, const int *jobs, int n)
+{
+    int workloads[THETA_MAX];
+    double rates[THETA_MAX];
+
+    for (int i = 0; i < n; i++) {
+        workloads[i] = c->snapshot->jobs[jobs[i]].workload;
+        rates[i] = job_serves(c->snapshot->jobs[jobs[i]].spec);
+    }
+    return estimate_watts(c->est, c->snapshot->gpus[gpu].type, workloads, rates, n);
+}
+
+/* A GPU as the plan has it, under its limit. */
+static struct limited limited_of(const struct court *c, int gpu)
+{
+    const struct seat *s = &c->seats[gpu];
+    int limit_w = s->n ? c->plan->jobs[s->jobs[0]].limit_w : 0;
+
+    return limits_apply(&c->snapshot->catalog->types[c->snapshot->gpus[gpu].type], limit_w,
+                        watts_of(c, gpu, s->jobs, s->n));
+}
+
 /* Slowdown-free speed of the whole gang times the worst member's share. */
-static double speed_here(const struct court *c, int job, double *low)
+static double speed_freely(const struct court *c, int job, double *low)
 {
     const struct plan_job *pj = &c->plan->jobs[job];
     int w = c->snapshot->jobs[job].workload, type = c->snapshot->gpus[pj->gpus[0]].type;
@@ -187,6 +229,17 @@ static double speed_here(const struct court *c, int job, double *low)
     return whole * worst;
 }
 
+static double speed_here(const struct court *c, int job, double *low)
+{
+    const struct plan_job *pj = &c->plan->jobs[job];
+    double speed = speed_freely(c, job, low), pace = 1;
+
+    for (int i = 0; i < pj->n_gpus; i++)
+        pace = fmin(pace, limited_of(c, pj->gpus[i]).speed);
+    *low *= pace;
+    return speed * pace;
+}
+
 static int check_promise(struct court *c, int job)
 {
     const struct plan_job *pj = &c->plan->jobs[job];
@@ -203,24 +256,14 @@ static int check_promise(struct court *c, int job)
     return 0;
 }
 
-static double watts_of(const struct court *c, int gpu, const int *jobs, int n)
-{
-    int workloads[THETA_MAX];
-    double rates[THETA_MAX];
-
-    for (int i = 0; i < n; i++) {
-        workloads[i] = c->snapshot->jobs[jobs[i]].workload;
-        rates[i] = job_serves(c->snapshot->jobs[jobs[i]].spec);
-    }
-    return estimate_watts(c->est, c->snapshot->gpus[gpu].type, workloads, rates, n);
-}
-
 /* Under a cap an empty GPU counts as idle: it has to hold before anything falls asleep. */
-static double capped_w(const struct court *c, int gpu, const int *jobs, int n)
+static double capped_w(const struct court *c, int gpu, const int *jobs, int n, int limit_w)
 {
-    double idle_w = c->snapshot->catalog->types[c->snapshot->gpus[gpu].type].idle_w;
+    const struct gpu_type *type = &c->snapshot->catalog->types[c->snapshot->gpus[gpu].type];
 
-    return n ? watts_of(c, gpu, jobs, n) : idle_w > 0 ? idle_w : 0;
+    if (n == 0)
+        return type->idle_w > 0 ? type->idle_w : 0;
+    return limits_apply(type, limit_w, watts_of(c, gpu, jobs, n)).watts;
 }
 
 static int check_power(struct court *c)
@@ -231,9 +274,11 @@ static int check_power(struct court *c)
         return 0;
     for (int g = 0; g < c->snapshot->n_gpus; g++) {
         const struct snap_gpu *now = &c->snapshot->gpus[g];
-        said += watts_of(c, g, c->seats[g].jobs, c->seats[g].n);
-        total += capped_w(c, g, c->seats[g].jobs, c->seats[g].n);
-        present += capped_w(c, g, now->jobs, now->n_jobs);
+        const struct seat *s = &c->seats[g];
+        said += limited_of(c, g).watts;
+        total += capped_w(c, g, s->jobs, s->n, s->n ? c->plan->jobs[s->jobs[0]].limit_w : 0);
+        present += capped_w(c, g, now->jobs, now->n_jobs,
+                            now->n_jobs ? c->snapshot->jobs[now->jobs[0]].limit_w : 0);
     }
     if (!(fabs(said - c->plan->watts) <= SAME * said))
         return err_set(c->e, EINVAL, "the plan says %.6g W, it is %.6g", c->plan->watts, said);

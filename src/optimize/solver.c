@@ -14,8 +14,8 @@ const struct solve_options solve_defaults = { .price_w = 50,
 
 int solver_by_name(const char *name, uint64_t seed, struct solver *out, struct err *e)
 {
-    const struct solver *const all[] = { &solver_greedy, &solver_fifo_fastest, &solver_fifo_random,
-                                         &solver_fifo_first };
+    const struct solver *const all[] = { &solver_gogh, &solver_greedy, &solver_fifo_fastest,
+                                         &solver_fifo_random, &solver_fifo_first };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (strcmp(all[i]->name, name) != 0)
@@ -25,5 +25,6 @@ int solver_by_name(const char *name, uint64_t seed, struct solver *out, struct e
         return 0;
     }
     return err_set(e, ENOENT,
-                   "no policy '%s'; there are greedy, fifo-fastest, fifo-random, fifo-first", name);
+                   "no policy '%s'; there are gogh, greedy, fifo-fastest, fifo-random, fifo-first",
+                   name);
 }

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "catalog/catalog.h"
 #include "estimate/estimate.h"
+#include "estimate/limits.h"
 #include "estimate/prior.h"
 #include "refine/p2.h"
 
@@ -147,8 +148,33 @@ static void mark_columns(struct refiner *r, const struct cell_key *k)
         mark_column(r, c->cells[i].key.neighbour);
 }
 
-int refine_take(struct refiner *r, const struct measurement *m, struct err *e)
+/* What was seen under a power limit, as it would have been without: by its own watts, or beside
+ * a neighbour by those that are believed. The law's error comes on top of the noise.
+ */
+static struct measurement unlimited(const struct refiner *r, const struct measurement *seen)
 {
+    const struct estimator *est = r->estimator;
+    struct measurement m = *seen;
+    int both[] = { m.key.workload, m.key.neighbour }, n = m.key.neighbour < 0 ? 1 : 2;
+    bool is_known = both[0] < est->n_workloads && both[n - 1] < est->n_workloads;
+
+    if (m.key.limit_w <= 0 || !m.fits || isnan(m.throughput) || (isnan(m.watts) && !is_known))
+        return m;
+    const struct gpu_type *type = &r->catalog->types[m.key.gpu_type];
+    double w0 = isnan(m.watts) ? estimate_watts(est, m.key.gpu_type, both, NULL, n)
+                               : limits_undo(type, m.key.limit_w, m.watts);
+    double pace = limits_apply(type, m.key.limit_w, w0).speed;
+    m.throughput /= pace;
+    m.watts = isnan(m.watts) ? m.watts : w0;
+    m.noise = hypot(isnan(m.noise) ? CATALOG_NOISE : m.noise, LIMITS_ERROR * (1 - pace));
+    m.key.limit_w = 0;
+    return m;
+}
+
+int refine_take(struct refiner *r, const struct measurement *seen, struct err *e)
+{
+    struct measurement plain = unlimited(r, seen);
+    const struct measurement *m = &plain;
     bool news = note_surprise(r, m);
     int rc = catalog_begin(r->catalog, e);
 

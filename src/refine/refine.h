@@ -51,8 +51,10 @@ void refiner_release(struct refiner *r);
  */
 void refine_use(struct refiner *r, const struct p2 *p2);
 
-/* Take in one measurement: record it in the catalog, note the surprise. */
-int refine_take(struct refiner *r, const struct measurement *m, struct err *e);
+/* Take in one measurement: record it in the catalog, note the surprise. What was measured under a
+ * power limit counts, and is recorded, as what it says about the type's default.
+ */
+int refine_take(struct refiner *r, const struct measurement *seen, struct err *e);
 
 /* Correct all estimates of the workloads that have news. Call once after a batch, with the
  * estimator having met all workloads. Returns how many were corrected.

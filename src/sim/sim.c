@@ -251,6 +251,7 @@ static int make_cycle(struct sim *s, struct err *e)
     s->cycle.options = solve_defaults;
     s->cycle.options.price_w = set->price_w;
     s->cycle.options.power_cap_w = set->power_cap_w;
+    s->cycle.options.may_limit = set->power_limits != 0;
     s->cycle.options.move_s = set->move_s + set->restart_s;
     cycle_init(&s->cycle);
     s->is_cycle_ready = true;

@@ -26,7 +26,7 @@ struct sim_options {
     const struct cluster *cluster;
     const struct trace *trace;
     const struct truth *truth;
-    const char *policy;       // "greedy", "fifo-fastest", ...
+    const char *policy;       // "gogh", "greedy", ...
     const char *reference;    // GPU type that work is counted in; NULL: p100 where it is known
     const struct catalog *known;    // what the policy may know before it starts; NULL: nothing
     struct store *journal;          // an empty store that keeps every event; NULL: nothing is kept

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "catalog/cluster.h"
 #include "catalog/state.h"
+#include "estimate/limits.h"
 #include "estimate/power.h"
 #include "sim/truth.h"
 
@@ -41,7 +42,8 @@ struct world_job {
     double done;          // steps, up to since_s
     double speed;         // steps/s since then
     double capacity;      // what it could do where it is; more than 'speed' for a server
-    double base_speed;    // the same with nobody beside it
+    double base_speed;    // the same with nobody beside it and no power limit
+    double share;         // of that which it does, but for a limit
     double since_s;
     double window_s;        // conditions are as they are since then
     double window_j;        // its first GPU had used this much then
@@ -124,21 +126,35 @@ static double gpu_energy(const struct world *w, const struct world_gpu *g)
     return g->energy_j + g->watts * (w->now_s - g->since_s);
 }
 
-static void refresh_watts(struct world *w, struct world_gpu *g)
+/* What a GPU with somebody on it draws, and how much slower all go, under the least of their
+ * limits. False: nobody steps there.
+ */
+static bool limited_on(const struct world *w, const struct world_gpu *g, struct limited *out)
 {
     double alone_w[THETA_MAX], share[THETA_MAX];
-    int n = 0;
+    int n = 0, limit_w = 0;
 
     for (int i = 0; i < g->n_jobs; i++) {
         const struct world_job *j = &w->jobs[g->jobs[i]];
 
         if (j->phase != RUNNING)
             continue;
+        if (j->limit_w > 0 && (limit_w == 0 || j->limit_w < limit_w))
+            limit_w = j->limit_w;
         alone_w[n] = truth_watts(w->truth, j->workload, g->type);
-        share[n++] = j->speed / j->base_speed;
+        share[n++] = j->share;
     }
     if (n > 0)
-        set_watts(w, g, power_shared_w(g->figures, alone_w, share, n));
+        *out = limits_apply(g->figures, limit_w, power_shared_w(g->figures, alone_w, share, n));
+    return n > 0;
+}
+
+static void refresh_watts(struct world *w, struct world_gpu *g)
+{
+    struct limited now;
+
+    if (limited_on(w, g, &now))
+        set_watts(w, g, now.watts);
     else
         set_watts(w, g, g->is_asleep ? g->figures->sleep_w : g->figures->idle_w);
 }
@@ -292,13 +308,26 @@ static void open_window(struct world *w, struct world_job *j)
     j->window_j = gpu_energy(w, &w->gpus[j->gpus[0]]);
 }
 
-static void set_speed(struct world *w, struct world_job *j)
+/* What it could do without a limit: that decides what its GPUs would draw. */
+static void set_share(struct world *w, struct world_job *j)
 {
     double r = 1;
 
     for (int i = 0; i < j->n_gpus; i++)
         r = fmin(r, slowdown_on(w, j, &w->gpus[j->gpus[i]]));
     j->capacity = j->base_speed * r;
+    j->share = j->is_inference ? fmin(j->rate / j->base_speed, r) : r;
+}
+
+static void set_speed(struct world *w, struct world_job *j)
+{
+    double pace = 1;
+    struct limited now;
+
+    for (int i = 0; i < j->n_gpus; i++)
+        if (limited_on(w, &w->gpus[j->gpus[i]], &now))
+            pace = fmin(pace, now.speed);
+    j->capacity *= pace;
     j->speed = j->is_inference ? fmin(j->rate, j->capacity) : j->capacity;
 }
 
@@ -306,6 +335,12 @@ static void set_speed(struct world *w, struct world_job *j)
 static void change_end(struct world *w, const int *gpus, int n)
 {
     touch(w, gpus, n);
+    for (int i = 0; i < w->n_touched; i++) {
+        struct world_job *j = &w->jobs[w->touched[i]];
+
+        if (j->phase == RUNNING)
+            set_share(w, j);
+    }
     for (int i = 0; i < w->n_touched; i++) {
         struct world_job *j = &w->jobs[w->touched[i]];
 

@@ -15,7 +15,8 @@
  *   duration_s later. Should that end pass while it is stopped, it ends at its next start.
  * - A GPU draws sleep watts when asleep, idle watts when nobody steps on it, else the
  *   additive model of estimate/power.h with the true watts; a server's part is scaled by
- *   rate over speed.
+ *   rate over speed. Under a power limit (the least of those that step there) it draws less and
+ *   all go slower, as estimate/limits.h has it.
  * - What does not fit is found out when it allocates: UNFIT_S after its start OBS_UNFIT
  *   tells, and it waits again. After UNFIT_MAX of those the job fails.
  */

@@ -88,7 +88,7 @@ static const struct {
       "! c:1: write like=NAME once, right behind the name" },
     { "an unknown setting", "node a v100:1\nset sleep 3\n",
       "! c:2: no setting 'sleep'; there are sleep_after_s, wake_s, move_s, restart_s, report_s, "
-      "noise, price_w, power_cap_w, confidence_z, decide_s, theta" },
+      "noise, price_w, power_cap_w, confidence_z, decide_s, theta, power_limits" },
     { "a setting out of range", "node a v100:1\nset theta 9\n",
       "! c:2: theta wants a whole number from 1 to 4" },
     { "a setting that is not whole", "node a v100:1\nset theta 1.5\n",

@@ -174,6 +174,26 @@ END_TEST
 
 /* ---- moves, times, limits ---- */
 
+START_TEST(another_limit_where_it_runs_is_no_move)
+{
+    struct world w;
+    static const int same[] = { 1, 0 };
+
+    world_init(&w, small);
+    world_add(&w, "job a w gpus=2\nat 5\nstart a 0,1\n");
+    const struct job *a = w.ledger.state.jobs[0];
+    world_apply(
+        &w,
+        &(struct event){
+            .kind = EVENT_JOB_STARTED, .time_s = 20, .gpus = same, .n_gpus = 2, .limit_w = 150 });
+    ck_assert_int_eq(a->limit_w, 150);
+    ck_assert_int_eq(a->n_moves, 0);
+    ck_assert_double_eq(a->changed_s, 5);
+    state_assert(&w.ledger.state);
+    world_release(&w);
+}
+END_TEST
+
 START_TEST(a_move_keeps_the_first_start_and_counts)
 {
     struct world w;
@@ -350,6 +370,7 @@ int main(void)
                         sizeof refused / sizeof *refused);
     tcase_add_test(t, a_name_is_taken_while_its_job_lives_and_free_afterwards);
     tcase_add_test(t, a_fifth_job_does_not_go_on_a_gpu_but_a_resident_may_start_there_again);
+    tcase_add_test(t, another_limit_where_it_runs_is_no_move);
     tcase_add_test(t, a_move_keeps_the_first_start_and_counts);
     tcase_add_loop_test(t, the_queue_is_by_priority_then_age, 0, sizeof queues / sizeof *queues);
     tcase_add_test(t, nodes_go_up_and_down_without_touching_their_jobs);

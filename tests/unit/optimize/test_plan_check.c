@@ -207,6 +207,45 @@ static void over_the_cap_by_exchange(struct court *c)
     c->w.options.power_cap_w = 200;
 }
 
+static void limited(struct court *c, int job, int limit_w)
+{
+    c->w.options.may_limit = true;
+    c->jobs[job].limit_w = limit_w;
+    price(c);
+}
+
+static void limit_offered(struct court *c)
+{
+    double freely = c->jobs[LARGE].speed;
+
+    limited(c, LARGE, 140);
+    ck_assert(c->jobs[LARGE].speed < freely);
+}
+
+static void limit_strange(struct court *c)
+{
+    limited(c, LARGE, 141);
+}
+
+static void limit_forbidden(struct court *c)
+{
+    limited(c, LARGE, 140);
+    c->w.options.may_limit = false;
+}
+
+static void limit_twofold(struct court *c)
+{
+    limited(c, SHARE, 80);    // and PICKY, beside it, has none
+}
+
+static void limit_without_cost(struct court *c)
+{
+    double freely = c->jobs[LARGE].speed;
+
+    limited(c, LARGE, 140);
+    c->jobs[LARGE].speed = freely;
+}
+
 static void too_few_jobs(struct court *c)
 {
     c->plan.n_jobs--;
@@ -256,6 +295,11 @@ static const struct {
     { "a running job may be stopped", stop_what_runs, NULL },
     { "a gang may take up to D", gang_of_three, NULL },
     { "what runs may stay above a lowered cap", stay_above_a_lowered_cap, NULL },
+    { "a limit that is offered passes", limit_offered, NULL },
+    { "one that is not", limit_strange, "job large: a power limit of 141 W" },
+    { "one where limits are off", limit_forbidden, "job large: a power limit of 140 W" },
+    { "two limits on one GPU", limit_twofold, "GPU 4 has one power limit, not two" },
+    { "a limit that costs no speed", limit_without_cost, "job large: the plan says" },
     { "an unknown GPU", unknown_gpu, "job one: there is no GPU 99" },
     { "a GPU below zero", negative_gpu, "job one: there is no GPU -1" },
     { "a drained node", drained, "job picky: the node of GPU 6 takes nothing new" },

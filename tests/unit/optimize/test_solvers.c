@@ -1,4 +1,4 @@
-/* Greedy and first-come: thousands of small clusters, and what must hold on every one. */
+/* Gogh, greedy and first-come: thousands of small clusters, and what must hold on every one. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,10 +6,13 @@
 
 #include "base/err.h"
 #include "base/rng.h"
+#include "estimate/limits.h"
 #include "unit/support.h"
 #include "unit/suite.h"
 
-static const char *const policies[] = { "greedy", "fifo-fastest", "fifo-random", "fifo-first" };
+static const char *const policies[] = { "greedy", "fifo-fastest", "fifo-random", "fifo-first",
+                                        "gogh" };
+enum { GREEDY, FIRST_FIFO, LAST_FIFO = 3, GOGH, N_POLICIES };
 
 /* ---- reasons and choices, by hand ---- */
 
@@ -63,6 +66,26 @@ static const struct {
     { "nothing starts on a drained node", "greedy", "drain n1\njob a w\njob b w exclusive=1\n", 0,
       "a 2, b capacity" },
     { "a gang prefers one node", "greedy", "node n3 v100 v100 v100\njob a w gpus=3\n", 0,
+      "a 3 4 5" },
+    { "gogh takes the cheaper joules", "gogh", "job a w\n", 0, "a 0" },
+    { "gogh lets two share that cost less together", "gogh", "job a w\njob b w\n", 0, "a 0, b 0" },
+    { "and not where that costs more", "gogh", "speed w v100 5 beside=w\njob a w\njob b w\n", 0,
+      "a 0, b 1" },
+    { "nor where one of them minds", "gogh", "job a w exclusive=1\njob b w types=k80\n", 0,
+      "a 0, b 2" },
+    { "gogh makes room for who can run nowhere else", "gogh",
+      "job a w min=2\nstart a 2\nat 600\njob b w types=k80 exclusive=1\n", 0, "a 0, b 2" },
+    { "but not by stopping somebody", "gogh",
+      "job a w types=k80\nstart a 2\nat 6000\njob b w types=k80 exclusive=1\n", 0,
+      "a 2, b capacity" },
+    { "gogh: a type that is not here", "gogh", "job a w types=t4\n", 0, "a gpu type" },
+    { "gogh: a job too large for every GPU", "gogh", "job a huge\n", 0, "a memory" },
+    { "gogh: a gang larger than the cluster", "gogh", "job a w gpus=3\n", 0, "a gang size" },
+    { "gogh: no watts left", "gogh", "job a w\n", 100, "a power cap" },
+    { "gogh: watts for the small one only", "gogh", "job a w\n", 190, "a 2" },
+    { "gogh: nothing starts on a drained node", "gogh",
+      "drain n1\njob a w prio=1\njob b w exclusive=1\n", 0, "a 2, b capacity" },
+    { "gogh: a gang prefers one node", "gogh", "node n3 v100 v100 v100\njob a w gpus=3\n", 0,
       "a 3 4 5" },
 };
 
@@ -138,13 +161,13 @@ START_TEST(solvers_are_found_by_name)
     struct solver s;
     struct err e = { 0 };
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < N_POLICIES; i++) {
         ck_assert_int_eq(solver_by_name(policies[i], 42, &s, &e), 0);
         ck_assert_str_eq(s.name, policies[i]);
         ck_assert_uint_eq(s.seed, 42);
     }
     ck_assert_int_eq(solver_by_name("best", 1, &s, &e), -ENOENT);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < N_POLICIES; i++)
         ck_assert_ptr_nonnull(strstr(e.text, policies[i]));
 }
 END_TEST
@@ -212,7 +235,8 @@ static void carry_out(struct world *w, const struct plan *p)
                                                 .time_s = w->now_s,
                                                 .job = sj->id,
                                                 .gpus = p->jobs[j].gpus,
-                                                .n_gpus = p->jobs[j].n_gpus });
+                                                .n_gpus = p->jobs[j].n_gpus,
+                                                .limit_w = p->jobs[j].limit_w });
         }
 }
 
@@ -235,7 +259,8 @@ static void random_world(struct rng *r, struct world *w)
     for (int i = 0; i < n_before; i++)
         random_job(r, w, i);
     world_look(w);
-    world_solve(w, policies[rng_below(r, 4)], &p);
+    w->options.may_limit = rng_below(r, 2);
+    world_solve(w, policies[rng_below(r, N_POLICIES)], &p);
     carry_out(w, &p);
     w->now_s = rng_below(r, 2) ? 1234.5 : 10;
     for (int i = 0; i < n_new; i++)
@@ -245,6 +270,7 @@ static void random_world(struct rng *r, struct world *w)
     w->options.power_cap_w = rng_below(r, 3) ? 0 : rng_between(r, 50, 1500);
     w->options.may_share = rng_below(r, 4) > 0;
     w->options.may_move = rng_below(r, 4) > 0;
+    w->options.may_limit = rng_below(r, 2);
     world_look(w);
 }
 
@@ -263,6 +289,21 @@ static void same_plan(const struct plan *a, const struct plan *b)
     }
 }
 
+/* How much a GPU's power limit slows who is there. */
+static double pace_now(const struct world *w, const struct snap_gpu *g)
+{
+    int all[THETA_MAX];
+    double rates[THETA_MAX];
+
+    for (int k = 0; k < g->n_jobs; k++) {
+        all[k] = w->snapshot.jobs[g->jobs[k]].workload;
+        rates[k] = job_serves(w->snapshot.jobs[g->jobs[k]].spec);
+    }
+    double w0 = estimate_watts(&w->est, g->type, all, rates, g->n_jobs);
+    int limit_w = w->snapshot.jobs[g->jobs[0]].limit_w;
+    return limits_apply(&w->catalog.types[g->type], limit_w, w0).speed;
+}
+
 /* Does a running job that is not moved hold its promise as things are? */
 static bool holds_now(const struct world *w, int job)
 {
@@ -277,7 +318,7 @@ static bool holds_now(const struct world *w, int job)
             if (g->jobs[k] != job)
                 others[n++] = w->snapshot.jobs[g->jobs[k]].workload;
         estimate_speed(&w->est, j->workload, g->type, others, n, &low);
-        worst = fmin(worst, low);
+        worst = fmin(worst, low * pace_now(w, g));
     }
     return j->n_held == 1 && worst >= j->need;
 }
@@ -286,8 +327,9 @@ static void check_promises(const struct world *w, const struct plan *p)
 {
     for (int j = 0; j < w->snapshot.n_running; j++) {
         const struct snap_job *sj = &w->snapshot.jobs[j];
-        ck_assert_msg(p->jobs[j].n_gpus > 0, "%s was stopped", sj->spec->name);
-        if (holds_now(w, j) && p->jobs[j].gpus[0] == sj->gpus[0])
+        ck_assert_msg(p->jobs[j].n_gpus > 0, "%s was stopped by %s", sj->spec->name, p->made_by);
+        bool may_break = strcmp(p->made_by, policies[GOGH]) == 0;    // where that costs least
+        if (!may_break && holds_now(w, j) && p->jobs[j].gpus[0] == sj->gpus[0])
             ck_assert_msg(!p->jobs[j].is_short, "%s kept its promise until %s came", sj->spec->name,
                           p->made_by);
     }
@@ -355,7 +397,10 @@ static void check_reasons(const struct world *w, const struct plan *p)
         if (must != WAIT_NOT)
             ck_assert_int_eq((int)got, (int)must);
         else
-            ck_assert(got == WAIT_CAPACITY || (got == WAIT_POWER && w->options.power_cap_w > 0));
+            ck_assert_msg(got == WAIT_CAPACITY ||
+                              (got == WAIT_POWER && w->options.power_cap_w > 0) ||
+                              (got == WAIT_PROMISE && w->snapshot.jobs[j].need > 0),
+                          "%s waits for %s", w->snapshot.jobs[j].spec->name, wait_reason_name(got));
     }
 }
 
@@ -367,17 +412,17 @@ START_TEST(every_plan_passes_is_repeatable_and_fair)
     for (int i = 0; i < 250; i++) {
         struct world w;
         random_world(&r, &w);
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < N_POLICIES; k++) {
             struct plan p, again;
             world_solve(&w, policies[k], &p);
             must_pass(&w, &p, policies[k]);
             check_promises(&w, &p);
             check_reasons(&w, &p);
-            if (k == 0 && w.options.power_cap_w == 0)
+            if (k == GREEDY && w.options.power_cap_w == 0)
                 check_nobody_waits_before_an_empty_gpu(&w, &p);
             world_solve(&w, policies[k], &again);
             same_plan(&p, &again);
-            if (k > 0)
+            if (k >= FIRST_FIFO && k <= LAST_FIFO)
                 for (int g = 0; g < w.snapshot.n_gpus; g++) {    // first come never shares
                     int n_new = 0;
                     for (int j = w.snapshot.n_running; j < p.n_jobs; j++)

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/rng.h"
+#include "estimate/limits.h"
 #include "estimate/p1.h"
 #include "estimate/prior.h"
 #include "estimate/roofline.h"
@@ -631,24 +632,44 @@ START_TEST(watts_are_corrected_on_all_types)
 }
 END_TEST
 
-START_TEST(gangs_limits_and_misfits_correct_nothing)
+START_TEST(gangs_and_misfits_correct_nothing)
 {
     struct school s;
 
     school_open(&s);
     double was = believed(&s, 0, 0, -1);
-    struct measurement m[] = { speed_of(0, 0, -1, 1e-3), speed_of(0, 0, -1, 1e-3),
-                               speed_of(0, 0, -1, NAN) };
+    struct measurement m[] = { speed_of(0, 0, -1, 1e-3), speed_of(0, 0, -1, NAN) };
     m[0].key.n_gpus = 4;
-    m[1].key.limit_w = 100;
-    m[2].fits = false;
-    for (int i = 0; i < 3; i++)
+    m[1].fits = false;
+    for (int i = 0; i < 2; i++)
         take(&s, &m[i]);
     settle(&s);
     ck_assert_double_eq_tol(believed(&s, 0, 0, -1), was, 1e-5);
     ck_assert_int_eq(s.r.n_measurements, 0);
     m[0].throughput = -1;
     ck_assert_int_eq(refine_take(&s.r, &m[0], NULL), -EINVAL);
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(what_a_limit_shows_counts_as_without_it)
+{
+    struct school s;
+    struct cell_key key = { .n_gpus = 1, .neighbour = -1 };
+
+    school_open(&s);
+    const struct gpu_type *type = &s.w.catalog.types[0];
+    int limit_w = (int)(type->cap_w / 2);
+    double w0 = 0.8 * type->cap_w;
+    struct limited at = limits_apply(type, limit_w, w0);
+    struct measurement m = speed_of(0, 0, -1, 10 * at.speed);
+    m.watts = at.watts;
+    m.key.limit_w = limit_w;
+    take(&s, &m);
+    const struct cell *seen = catalog_cell(&s.w.catalog, key);
+    ck_assert_double_eq_tol(exp(seen->ln_speed), 10, 1e-3);
+    ck_assert_double_eq_tol(exp(seen->ln_watts), w0, 1e-3 * w0);
+    ck_assert_int_eq(s.r.n_measurements, 1);
     school_close(&s);
 }
 END_TEST
@@ -763,7 +784,8 @@ int main(void)
     tcase_add_loop_test(t, what_a_newcomer_does_is_what_p2_says_of_partners_live_and_loaded, 0,
                         sizeof(effects) / sizeof(effects[0]));
     tcase_add_test(t, watts_are_corrected_on_all_types);
-    tcase_add_test(t, gangs_limits_and_misfits_correct_nothing);
+    tcase_add_test(t, gangs_and_misfits_correct_nothing);
+    tcase_add_test(t, what_a_limit_shows_counts_as_without_it);
     tcase_add_test(t, a_type_that_nobody_described_spoils_no_other);
     tcase_add_test(t, every_measured_cell_is_believed_however_many_there_are);
     tcase_add_test(t, with_a_store_a_measurement_is_on_disk);

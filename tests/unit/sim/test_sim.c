@@ -183,7 +183,8 @@ static void run_busy(const char *policy, struct sim_result *r)
     arena_release(&a);
 }
 
-static const char *const policies[] = { "greedy", "fifo-fastest", "fifo-random", "fifo-first" };
+static const char *const policies[] = { "gogh", "greedy", "fifo-fastest", "fifo-random",
+                                        "fifo-first" };
 
 START_TEST(every_policy_ends_and_repeats_itself)
 {
@@ -272,7 +273,7 @@ int main(void)
     tcase_add_test(t, decisions_keep_their_distance);
     tcase_add_loop_test(t, what_cannot_be_simulated_is_refused, 0,
                         sizeof refused / sizeof refused[0]);
-    tcase_add_loop_test(t, every_policy_ends_and_repeats_itself, 0, 4);
+    tcase_add_loop_test(t, every_policy_ends_and_repeats_itself, 0, 5);
     tcase_add_test(t, a_described_workload_may_have_another_batch);
     tcase_add_test(t, advancing_in_pieces_changes_nothing);
     return suite_run(s);

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "catalog/cluster.h"
 #include "unit/sim/small_truth.h"
+#include "estimate/limits.h"
 #include "sim/world.h"
 #include "unit/suite.h"
 
@@ -370,7 +371,7 @@ START_TEST(orders_that_make_no_sense_are_refused)
 }
 END_TEST
 
-START_TEST(another_limit_in_the_same_place_loses_no_time)
+START_TEST(another_limit_in_the_same_place_loses_no_time_but_pace)
 {
     struct setting s;
     struct observation o;
@@ -385,8 +386,12 @@ START_TEST(another_limit_in_the_same_place_loses_no_time)
     ck_assert_int_eq(s.order.move(s.order.self, &(struct placement){ a, 1, &gpu, 150 }, &e), 0);
     ck_assert_int_eq(count_news(&s, OBS_STARTED, &o), 1);
     ck_assert_int_eq(o.limit_w, 150);
-    world_advance(s.world, 100);
-    NEAR(fate(&s, a).end_s, 100);
+    struct limited now =
+        limits_apply(&s.small.catalog.types[SLOW], 150, truth_watts(&s.small.truth, BIG, SLOW));
+    ck_assert_double_lt(now.speed, 1);
+    NEAR(world_gpu_watts(s.world, 0), now.watts);
+    world_advance(s.world, 1000);
+    NEAR(fate(&s, a).end_s, 40 + 60 / now.speed);
     setting_close(&s);
 }
 END_TEST
@@ -476,7 +481,7 @@ int main(void)
     tcase_add_test(t, windows_cover_the_run_without_gaps);
     tcase_add_test(t, noise_is_of_the_size_it_should_be);
     tcase_add_test(t, orders_that_make_no_sense_are_refused);
-    tcase_add_test(t, another_limit_in_the_same_place_loses_no_time);
+    tcase_add_test(t, another_limit_in_the_same_place_loses_no_time_but_pace);
     tcase_add_test(t, energy_and_steps_are_conserved_whatever_is_ordered);
     tcase_add_test(t, the_same_orders_give_the_same_world);
     return suite_run(s);

@@ -1,0 +1,575 @@
+/* From snapshots to problems and back: what a problem says agrees with the estimates, and what it
+ * cannot say stays as it is.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "optimize/answer.h"
+#include "optimize/lower.h"
+#include "unit/suite.h"
+#include "unit/support.h"
+
+#define CLUSTER                                                                          \
+    "type v100 cap=250 idle=40 sleep=10\ntype k80 cap=149 idle=30 sleep=10\ntype t4\n"   \
+    "workload w params=1e6 bytes_per_sample=1e6 batch=1\n"                               \
+    "workload x params=1e6 bytes_per_sample=1e6 batch=1\n"                               \
+    "workload huge params=1e6 bytes_per_sample=1e6 batch=1\n"                            \
+    "speed w v100 10\nwatts w v100 200\nspeed w k80 4\nwatts w k80 100\n"                \
+    "speed x v100 20\nwatts x v100 100\nspeed x k80 5\nwatts x k80 80\n"                 \
+    "speed huge v100 10\nspeed huge k80 4\npairs 0.6\nunfit huge v100\nunfit huge k80\n" \
+    "unfit x k80 beside=w\n"                                                             \
+    "node n1 v100 k80 v100\nnode n2 k80\n"
+
+static void lower(struct world *w, struct lowered *out)
+{
+    struct err e = { 0 };
+
+    world_look(w);
+    if (lower_problem(&w->arena, &w->snapshot, &w->est, &w->options, out, &e) < 0)
+        ck_abort_msg("%s", e.text);
+}
+
+/* The problem's indices of a type, a GPU and a job of the world. */
+static int type_at(const struct world *w, const struct lowered *l, const char *name)
+{
+    for (int t = 0; t < l->problem.n_types; t++)
+        if (l->type_of[t] == world_type(w, name))
+            return t;
+    return -1;
+}
+
+static const struct problem_job *job_at(const struct world *w, const struct lowered *l,
+                                        const char *name)
+{
+    for (int j = 0; j < w->snapshot.n_jobs; j++)
+        if (strcmp(w->snapshot.jobs[j].spec->name, name) == 0)
+            return &l->problem.jobs[j];
+    ck_abort_msg("no job %s", name);
+}
+
+/* ---- by hand ---- */
+
+static const struct {
+    const char *name, *given;
+    int n_types, n_kinds;
+} sizes[] = {
+    { "types that have no GPU are left out", "job a w\n", 2, 1 },
+    { "jobs of one workload are of one kind", "job a w min=1\njob b w gpus=2\n", 2, 1 },
+    { "and of two, of two", "job a w\njob b x\n", 2, 2 },
+    { "a server is another kind than a trainer", "job a w\njob b w rate=3\n", 2, 2 },
+    { "servers of much the same rate are alike", "job a w rate=3.0\njob b w rate=3.01\n", 2, 1 },
+    { "of another rate, not", "job a w rate=3\njob b w rate=4\n", 2, 2 },
+    { "no jobs, no kinds", "", 2, 0 },
+};
+
+START_TEST(what_occurs_is_in_it)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER);
+    world_add(&w, sizes[_i].given);
+    lower(&w, &l);
+    ck_assert_msg(l.problem.n_types == sizes[_i].n_types && l.problem.n_kinds == sizes[_i].n_kinds,
+                  "%s: %d types, %d kinds", sizes[_i].name, l.problem.n_types, l.problem.n_kinds);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(a_node_s_gpus_of_one_type_stand_together)
+{
+    struct world w;
+    struct lowered l;
+    bool is_there[4] = { false };
+
+    world_init(&w, CLUSTER "node n3 v100\n");
+    lower(&w, &l);
+    for (int g = 0; g < 4; g++) {
+        ck_assert_int_eq(l.problem.gpus[g].node, w.snapshot.gpus[l.gpu_of[g]].node);
+        ck_assert_int_eq(l.type_of[l.problem.gpus[g].type], w.snapshot.gpus[l.gpu_of[g]].type);
+        ck_assert(!is_there[l.gpu_of[g]]);
+        is_there[l.gpu_of[g]] = true;
+    }
+    ck_assert_int_eq(l.problem.gpus[0].type, l.problem.gpus[1].type);
+    ck_assert_int_ne(l.problem.gpus[0].type, l.problem.gpus[2].type);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_has_no_speed)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "job a w\njob b x\njob c huge\n");
+    lower(&w, &l);
+    const struct problem *p = &l.problem;
+    int v100 = type_at(&w, &l, "v100"), k80 = type_at(&w, &l, "k80");
+    int a = job_at(&w, &l, "a")->kind, b = job_at(&w, &l, "b")->kind;
+    int c = job_at(&w, &l, "c")->kind;
+    ck_assert(p->speed[problem_cell(p, k80, a, -1)] > 0);
+    ck_assert(p->speed[problem_cell(p, v100, a, b)] > 0);
+    ck_assert(p->speed[problem_cell(p, k80, a, b)] == 0);    // seen the other way round
+    ck_assert(p->speed[problem_cell(p, k80, b, a)] == 0);
+    ck_assert(p->speed[problem_cell(p, v100, c, -1)] == 0);
+    ck_assert(p->speed[problem_cell(p, v100, a, c)] == 0);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(a_step_is_worth_its_joules_at_the_best_place)
+{
+    struct world w;
+    struct lowered l;
+    struct yield y;
+    double least = INFINITY;
+
+    world_init(&w, CLUSTER "job a w\njob b w rate=3\njob c huge\n");
+    lower(&w, &l);
+    const struct problem *p = &l.problem;
+    int kind = job_at(&w, &l, "a")->kind;
+    for (int t = 0; t < p->n_types; t++) {
+        ck_assert(problem_yield(p, t, 0, &kind, 1, &y));
+        least = fmin(least, y.cost_w);
+    }
+    ck_assert_double_eq_tol(least, 0, 1e-6);
+    ck_assert_double_eq(p->kinds[job_at(&w, &l, "b")->kind].value_j, 0);
+    ck_assert_double_eq(p->kinds[job_at(&w, &l, "c")->kind].value_j, 0);
+    w.options.objective = OBJECTIVE_WATTS;
+    lower(&w, &l);
+    ck_assert_double_eq(l.problem.kinds[kind].value_j, 0);
+    world_release(&w);
+}
+END_TEST
+
+static const struct {
+    const char *name, *given;
+    bool may_move;
+    int fixed, frozen;    // of job a: 1 yes, 0 no
+} running[] = {
+    { "who has just started stays", "job a w\nstart a 0\nat 599\n", true, 1, 0 },
+    { "who has settled may move", "job a w\nstart a 0\nat 600\n", true, 0, 0 },
+    { "unless moving is off", "job a w\nstart a 0\nat 600\n", false, 1, 0 },
+    { "who waits may go anywhere", "job a w\nat 600\n", false, 0, 0 },
+    { "two that may share are part of it", "job a w\njob b w\nstart a 0\nstart b 0\n", true, 1, 0 },
+    { "two that do not fit by now are left as they are",
+      "job a w\njob b x\nstart a 1\nstart b 1\nat 600\n", true, 0, 1 },
+    { "and one that does not", "job a huge\nstart a 0\nat 600\n", true, 0, 1 },
+    { "three where two are allowed are left as they are",
+      "job a w\njob b w\njob c w\nstart a 0\nstart b 0\nstart c 0\nat 600\n", true, 0, 1 },
+    { "so is one that should be alone", "job a w exclusive=1\njob b w\nstart a 0\nstart b 0\n",
+      true, 1, 1 },
+    { "a gang of one type is part of it", "job a w gpus=2\nstart a 0,2\nat 600\n", true, 0, 0 },
+    { "and one of two is not", "job a w gpus=2\nstart a 0,1\nat 600\n", true, 0, 1 },
+    { "nor one that should stand on one node", "job a w gpus=2 one_node=1\nstart a 1,3\nat 600\n",
+      true, 0, 1 },
+    { "nor who shares with a gang", "job a w\njob b w gpus=2\nstart a 0\nstart b 0,2\nat 600\n",
+      true, 0, 1 },
+    { "nor who runs where it may not", "job a w types=k80\nstart a 0\nat 600\n", true, 0, 1 },
+};
+
+START_TEST(who_runs_may_move_or_not)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER);
+    world_add(&w, running[_i].given);
+    w.options.may_move = running[_i].may_move;
+    lower(&w, &l);
+    const struct problem_job *a = job_at(&w, &l, "a");
+    int job = (int)(a - l.problem.jobs);
+    ck_assert_msg(a->is_fixed == running[_i].fixed, "%s", running[_i].name);
+    ck_assert_msg(l.is_frozen[job] == running[_i].frozen, "%s", running[_i].name);
+    world_release(&w);
+}
+END_TEST
+
+/* Jobs of the last case, by hand: their GPUs take nobody, and their neighbours stay too. */
+START_TEST(a_frozen_gpu_takes_nobody)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "job a w\njob b w\njob c w\nstart a 0\nstart b 0\nstart c 2\nat 600\n");
+    w.options.may_share = false;
+    lower(&w, &l);
+    ck_assert_int_eq(l.problem.theta, 1);
+    ck_assert_ptr_null(l.problem.jobs[0].name);
+    ck_assert_ptr_null(l.problem.jobs[1].name);
+    ck_assert_ptr_nonnull(l.problem.jobs[2].name);
+    for (int g = 0; g < 4; g++)
+        ck_assert(l.problem.gpus[g].may_start == (l.gpu_of[g] != 0));
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(weights_follow_priority_and_waiting)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "job a w\nat 1800\njob b w\njob c w prio=2\njob d w gpus=2\n"
+                           "job e w min=1000\njob f w prio=99\njob g w\nstart g 0\n");
+    lower(&w, &l);
+    const struct problem_job *b = job_at(&w, &l, "b");
+    ck_assert_double_eq_tol(job_at(&w, &l, "a")->wait_w, 2 * b->wait_w, 1e-6);
+    ck_assert_double_eq_tol(job_at(&w, &l, "c")->wait_w, 4 * b->wait_w, 1e-6);
+    ck_assert_double_eq_tol(job_at(&w, &l, "c")->short_w, 4 * b->short_w, 1e-6);
+    ck_assert_double_eq_tol(job_at(&w, &l, "d")->wait_w, 2 * b->wait_w, 1e-6);
+    ck_assert_double_eq_tol(job_at(&w, &l, "f")->wait_w, 32 * b->wait_w, 1e-6);
+    /* Waiting is dearer than a promise that cannot be kept anyway. */
+    const struct problem_job *e = job_at(&w, &l, "e");
+    ck_assert_double_gt(e->wait_w, problem_short_w(e, 10));
+    /* And being stopped dearer than all waiting at equal priority. */
+    ck_assert_double_gt(job_at(&w, &l, "g")->wait_w, 100 * b->wait_w);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(a_move_is_dearer_the_less_is_left)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "job a w steps=1e7\njob b w steps=8000\njob c w steps=6600\n"
+                           "job d w steps=1e7 min=1\nstart a 0\nstart b 2\nstart c 1\nstart d 3\n"
+                           "at 600\n");
+    lower(&w, &l);
+    double a = job_at(&w, &l, "a")->move_w, b = job_at(&w, &l, "b")->move_w;
+    ck_assert_double_gt(b, a);
+    ck_assert_double_gt(job_at(&w, &l, "d")->move_w, a * 150 / 250);    // its promise breaks
+    w.options.move_s = 0;
+    lower(&w, &l);
+    ck_assert_double_eq(job_at(&w, &l, "a")->move_w, 0);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(an_answer_becomes_a_plan_in_the_snapshot_s_numbers)
+{
+    struct world w;
+    struct lowered l;
+    struct plan p;
+
+    /* The problem has n1's GPUs as 0 2 1: both v100 first. */
+    world_init(&w, CLUSTER "job a w gpus=2\nstart a 1,3\njob b w\njob c huge\njob d w types=t4\n"
+                           "job e w\n");
+    lower(&w, &l);
+    struct answer_job jobs[] = {
+        { .n_gpus = 2, .gpus = (int[]){ 0, 1 } },
+        { .n_gpus = 1, .gpus = (int[]){ 2 } },
+        { .reason = WAIT_POWER },
+        { .reason = WAIT_POWER },
+        { .reason = WAIT_POWER },
+    };
+    unsigned char limit[4] = { 0 };
+    struct answer x = { .n_jobs = 5, .jobs = jobs, .n_gpus = 4, .limit = limit };
+    raise_plan(&w.arena, &l, &w.snapshot, &w.est, &w.options, &x, "hand", &p);
+    ck_assert_str_eq(p.made_by, "hand");
+    ck_assert_int_eq(p.jobs[0].n_gpus, 2);
+    ck_assert_int_eq(p.jobs[0].gpus[0], 0);
+    ck_assert_int_eq(p.jobs[0].gpus[1], 2);
+    ck_assert_int_eq(p.jobs[1].gpus[0], 1);
+    ck_assert_int_eq((int)p.jobs[2].reason, WAIT_MEMORY);    // whatever the planner says
+    ck_assert_int_eq((int)p.jobs[3].reason, WAIT_TYPE);
+    ck_assert_int_eq((int)p.jobs[4].reason, WAIT_POWER);
+    jobs[0].gpus = (int[]){ 0, 3 };    // half of it stays where it is
+    raise_plan(&w.arena, &l, &w.snapshot, &w.est, &w.options, &x, "hand", &p);
+    ck_assert_int_eq(p.jobs[0].gpus[0], 0);
+    ck_assert_int_eq(p.jobs[0].gpus[1], 3);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(what_nobody_has_tried_is_hoped_for)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "speed w v100 10 sd=0.4\nspeed x v100 20 sd=0.4\njob a w min=3\n"
+                           "job b x min=6\n");    // x holds 5 on k80 and 11.4 (z = 1) on v100
+    lower(&w, &l);
+    const struct problem *p = &l.problem;
+    int v100 = type_at(&w, &l, "v100"), a = job_at(&w, &l, "a")->kind;
+    const struct cell_estimate *c =
+        estimate_cell(&w.est, world_workload(&w, "w"), world_type(&w, "v100"), -1);
+    double speed = (double)p->speed[problem_cell(p, v100, a, -1)];
+    double low = (double)p->low[problem_cell(p, v100, a, -1)], fit = 1 - (double)c->unfit;
+    ck_assert_double_eq_tol(speed, (double)c->speed * fit * exp(0.2), 1e-4 * speed);
+    ck_assert_double_eq_tol(low, (double)c->low * fit, 1e-4 * low);
+    world_add(&w, "job d w min=9\n");    // no type holds that
+    lower(&w, &l);
+    p = &l.problem;
+    speed = (double)p->speed[problem_cell(p, v100, a, -1)];
+    low = (double)p->low[problem_cell(p, v100, a, -1)];
+    ck_assert_double_eq_tol(speed, (double)c->speed * fit * exp(0.6), 1e-4 * speed);
+    ck_assert_double_eq_tol(low, (double)c->low * fit * exp(0.6), 1e-4 * low);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(limits_are_offered_where_they_may_be_used)
+{
+    struct world w;
+    struct lowered l;
+    struct plan p;
+
+    world_init(&w, CLUSTER "job a w\nstart a 0\n");
+    lower(&w, &l);
+    ck_assert_int_eq(l.problem.types[0].n_limits, 1);
+    w.options.may_limit = true;
+    lower(&w, &l);
+    const struct problem_type *v100 = &l.problem.types[type_at(&w, &l, "v100")];
+    ck_assert_int_eq(v100->n_limits, 4);
+    ck_assert_int_eq(v100->limits[1].limit_w, 175);
+    unsigned char limit[4] = { 0, 0, 0, 0 };
+    struct answer_job job = { .n_gpus = 1, .gpus = l.problem.jobs[0].present };
+    struct answer x = { .n_jobs = 1, .jobs = &job, .n_gpus = 4, .limit = limit };
+    limit[job.gpus[0]] = 1;
+    raise_plan(&w.arena, &l, &w.snapshot, &w.est, &w.options, &x, "hand", &p);
+    ck_assert_int_eq(p.jobs[0].limit_w, 175);
+    world_apply(&w, &(struct event){ .kind = EVENT_JOB_STARTED,
+                                     .time_s = 700,
+                                     .gpus = (int[]){ 0 },
+                                     .n_gpus = 1,
+                                     .limit_w = 175 });
+    lower(&w, &l);
+    ck_assert_int_eq(l.problem.jobs[0].present_limit, 1);
+    w.options.may_limit = false;    // and then it is a limit that the problem cannot say
+    lower(&w, &l);
+    ck_assert(l.is_frozen[0]);
+    world_release(&w);
+}
+END_TEST
+
+/* ---- random worlds ---- */
+
+static void random_cells(struct rng *r, struct world *w)
+{
+    static const char *const lines[] = { "type v100", "type k80", "type a100" };
+    char line[200];
+
+    for (int t = 0; t < 3; t++)
+        world_add(w, lines[t]);
+    for (int i = 0; i < 4; i++) {
+        snprintf(line, sizeof line, "workload w%d params=%g bytes_per_sample=%g batch=8\n", i,
+                 exp(rng_between(r, log(1e6), log(2e9))), exp(rng_between(r, log(1e6), log(1e9))));
+        world_add(w, line);
+    }
+    for (int k = 0; k < 20; k++) {
+        struct stored_estimate est = { .is_set = true,
+                                       .ln_speed = (float)rng_between(r, -1, 3),
+                                       .ln_speed_sd = (float)rng_between(r, 0, 0.6),
+                                       .ln_watts = (float)rng_between(r, 4, 5.4) };
+        catalog_put_estimate(&w->catalog, (int)rng_below(r, 4), (int)rng_below(r, 3),
+                             (int)rng_below(r, 5) - 1, &est);
+    }
+}
+
+static void random_job(struct rng *r, struct world *w, int i)
+{
+    char name[16];
+
+    snprintf(name, sizeof name, "j%d", i);
+    struct job_spec s = spec_of(name, (int)rng_below(r, 4));
+    s.min_throughput = rng_below(r, 2) ? exp(rng_between(r, -1, 3)) : 0;
+    s.n_gpus = rng_below(r, 3) ? 1 : 1 + (int)rng_below(r, 3);
+    s.max_gpus = s.n_gpus + (int)rng_below(r, 2);
+    s.is_exclusive = rng_below(r, 5) == 0;
+    s.needs_one_node = rng_below(r, 3) == 0;
+    s.allowed_types = rng_below(r, 3) ? 0 : 1 + rng_below(r, 7);
+    if (rng_below(r, 3) == 0) {
+        s.kind = JOB_INFERENCE;
+        s.rate = exp(rng_between(r, -1, 2));
+        s.min_throughput = fmin(s.min_throughput, s.rate);
+        s.duration_s = 5000;
+    }
+    world_apply(w, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .time_s = w->now_s, .spec = &s });
+}
+
+/* On any GPUs that still take somebody, lawful or not. */
+static void random_start(struct rng *r, struct world *w, int job)
+{
+    const struct state *s = &w->ledger.state;
+    int gpus[4], n = 0, want = s->jobs[job]->spec.n_gpus;
+    int first = (int)rng_below(r, (uint64_t)s->n_gpus);
+
+    for (int i = 0; i < s->n_gpus && n < want; i++) {
+        int g = (first + i) % s->n_gpus;
+        if (s->gpus[g].n_jobs < 3)
+            gpus[n++] = g;
+    }
+    if (n == want)
+        world_apply(w, &(struct event){ .kind = EVENT_JOB_STARTED,
+                                        .time_s = w->now_s,
+                                        .job = job,
+                                        .gpus = gpus,
+                                        .n_gpus = n });
+}
+
+static void random_world(struct rng *r, struct world *w)
+{
+    static const char *const kinds[] = { "v100", "k80", "a100" };
+    char line[100];
+
+    world_init(w, "");
+    random_cells(r, w);
+    w->theta = 1 + (int)rng_below(r, 3);
+    for (int n = 0, n_nodes = 1 + (int)rng_below(r, 3); n < n_nodes; n++) {
+        size_t at = (size_t)snprintf(line, sizeof line, "node n%d", n);
+        for (int g = 1 + (int)rng_below(r, 4); g > 0; g--)
+            at += (size_t)snprintf(line + at, sizeof line - at, " %s", kinds[rng_below(r, 3)]);
+        world_add(w, line);
+    }
+    for (int i = 0, n = (int)rng_below(r, 10); i < n; i++) {
+        random_job(r, w, i);
+        if (rng_below(r, 2))
+            random_start(r, w, i);
+    }
+    w->now_s = rng_below(r, 2) ? 1234.5 : 10;
+    w->options.may_share = rng_below(r, 4) > 0;
+    w->options.may_move = rng_below(r, 4) > 0;
+    w->options.power_cap_w = rng_below(r, 2) ? 0 : rng_between(r, 50, 2500);
+}
+
+/* Everything stays as it is: what a planner may always answer. */
+static void standing(struct world *w, const struct lowered *l, struct answer *x)
+{
+    const struct problem *p = &l->problem;
+
+    *x = (struct answer){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
+    x->jobs = ARENA_ARRAY(&w->arena, struct answer_job, (size_t)p->n_jobs);
+    x->limit = ARENA_ARRAY(&w->arena, unsigned char, (size_t)p->n_gpus);
+    for (int j = 0; j < p->n_jobs; j++) {
+        if (p->jobs[j].name)
+            x->jobs[j] =
+                (struct answer_job){ .n_gpus = p->jobs[j].n_present, .gpus = p->jobs[j].present };
+        x->jobs[j].reason = x->jobs[j].n_gpus ? WAIT_NOT : WAIT_CAPACITY;
+    }
+}
+
+START_TEST(what_stands_may_stay)
+{
+    struct rng r;
+    int n_frozen = 0, n_present = 0;
+
+    rng_init(&r, (uint64_t)_i, "standing");
+    for (int i = 0; i < 200; i++) {
+        struct world w;
+        struct lowered l;
+        struct answer x;
+        struct plan p;
+        struct err e = { 0 };
+        random_world(&r, &w);
+        lower(&w, &l);
+        standing(&w, &l, &x);
+        raise_plan(&w.arena, &l, &w.snapshot, &w.est, &w.options, &x, "nobody", &p);
+        plan_price(&w.arena, &p, &w.snapshot, &w.est);
+        for (int j = 0; j < w.snapshot.n_jobs; j++) {
+            ck_assert_int_eq(p.jobs[j].n_gpus, w.snapshot.jobs[j].n_held);
+            if (p.jobs[j].n_gpus)
+                ck_assert_ptr_eq(p.jobs[j].gpus, w.snapshot.jobs[j].gpus);
+            n_frozen += l.is_frozen[j];
+            n_present += l.problem.jobs[j].name && l.problem.jobs[j].n_present > 0;
+        }
+        /* What was laid out against the rules is not for the judge of plans. */
+        if (n_frozen == 0 && plan_check(&w.arena, &p, &w.snapshot, &w.est, &w.options, &e) < 0)
+            ck_abort_msg("%s", e.text);
+        world_release(&w);
+    }
+    ck_assert_int_gt(n_frozen, 50);
+    ck_assert_int_gt(n_present, 50);
+}
+END_TEST
+
+/* All combinations of up to theta of the jobs, on every type. */
+static void check_combination(const struct world *w, const struct lowered *l, int type,
+                              const int *jobs, int n)
+{
+    const struct snapshot *s = &w->snapshot;
+    const struct problem *p = &l->problem;
+    int kinds[3], workloads[3], t = l->type_of[type];
+    double rates[3], sure = 1;
+    struct yield y;
+
+    for (int i = 0; i < n; i++) {
+        kinds[i] = p->jobs[jobs[i]].kind;
+        workloads[i] = s->jobs[jobs[i]].workload;
+        rates[i] = job_serves(s->jobs[jobs[i]].spec);
+    }
+    double unfit = estimate_unfit(&w->est, t, workloads, n);
+    bool fits = unfit <= (n > 1 ? w->options.unfit_max : w->options.alone_unfit_max);
+    bool may = problem_yield(p, type, 0, kinds, n, &y);
+    ck_assert_msg(fits || !may, "the judge would refuse (%d jobs, %g)", n, unfit);
+    ck_assert_msg(may || !fits || p->theta == 3, "the judge would not refuse");
+    for (int i = 0; i < n && may; i++) {
+        int others[2], k = 0;
+        const struct cell_estimate *alone = estimate_cell(&w->est, workloads[i], t, -1);
+        double low, fit = 1 - (double)alone->unfit;
+        double hope = exp(1.5 * (double)alone->sd);    // at most: CURIOSITY_LOST
+        for (int o = 0; o < n; o++)
+            if (o != i)
+                others[k++] = workloads[o];
+        double speed = estimate_speed(&w->est, workloads[i], t, others, k, &low);
+        ck_assert_double_ge(y.speed[i], speed * fit * (1 - 1e-5));
+        ck_assert_double_le(y.speed[i], speed * fit * hope * (1 + 1e-5));
+        if (n < 3)    // of three, what is hoped of speeds is not hoped of what is held
+            ck_assert_double_ge(y.low[i], low * fit * (1 - 1e-5));
+        ck_assert_double_le(y.low[i], low * fit * hope * (1 + 1e-5));
+        sure = fmin(sure, fit);
+    }
+    double watts = estimate_watts(&w->est, t, workloads, rates, n);
+    if (may)    // never less; more by how rates are rounded up and by doubt
+        ck_assert_msg(y.watts * (1 + 1e-6) >= watts && y.watts < 1.06 * watts / sure, "%g W are %g",
+                      watts, y.watts);
+}
+
+START_TEST(combinations_are_what_the_judge_of_plans_says)
+{
+    struct rng r;
+
+    rng_init(&r, (uint64_t)_i, "combinations");
+    for (int i = 0; i < 50; i++) {
+        struct world w;
+        struct lowered l;
+        random_world(&r, &w);
+        lower(&w, &l);
+        int n = w.snapshot.n_jobs;
+        for (int t = 0; t < l.problem.n_types; t++)
+            for (int a = 0; a < n; a++) {
+                check_combination(&w, &l, t, &a, 1);
+                for (int b = 0; b < n && l.problem.theta > 1; b++) {
+                    check_combination(&w, &l, t, (int[]){ a, b }, 2);
+                    for (int c = 0; c < n && l.problem.theta > 2; c++)
+                        check_combination(&w, &l, t, (int[]){ a, b, c }, 3);
+                }
+            }
+        world_release(&w);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("lower");
+    TCase *t = tcase_create("lower");
+
+    tcase_add_loop_test(t, what_occurs_is_in_it, 0, sizeof sizes / sizeof *sizes);
+    tcase_add_test(t, a_node_s_gpus_of_one_type_stand_together);
+    tcase_add_test(t, what_does_not_fit_has_no_speed);
+    tcase_add_test(t, a_step_is_worth_its_joules_at_the_best_place);
+    tcase_add_loop_test(t, who_runs_may_move_or_not, 0, sizeof running / sizeof *running);
+    tcase_add_test(t, a_frozen_gpu_takes_nobody);
+    tcase_add_test(t, weights_follow_priority_and_waiting);
+    tcase_add_test(t, a_move_is_dearer_the_less_is_left);
+    tcase_add_test(t, an_answer_becomes_a_plan_in_the_snapshot_s_numbers);
+    tcase_add_test(t, what_nobody_has_tried_is_hoped_for);
+    tcase_add_test(t, limits_are_offered_where_they_may_be_used);
+    tcase_add_loop_test(t, what_stands_may_stay, 0, 4);
+    tcase_add_loop_test(t, combinations_are_what_the_judge_of_plans_says, 0, 4);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}
