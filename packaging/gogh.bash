@@ -23,6 +23,10 @@ _gogh_words() {
     eval)
         options+=' --db --split --measurements --seeds --seed --choose --nets --dump --threads --json'
         ;;
+    optimize)
+        options+=' --exact --fast --time --nodes --threads --seed --out --check --json'
+        options+=' --generate --kinds --theta --overload --standing --watts'
+        ;;
     trace)
         options+=' --truth --reference --seed --out --jobs'
         case "$2" in
@@ -37,8 +41,15 @@ _gogh_words() {
         ;;
     replay) options+=' --db --json' ;;
     demo) options+=' --jobs --load --seconds --seed --out --plain' ;;
-    bench) options+=' import open events simulate estimate --runs --json' ;;
-    help) options='import catalog predict eval train trace simulate replay demo bench' ;;
+    bench)
+        options+=' --json'
+        case "$2" in
+        '' | -*) options+=' import open events simulate estimate optimize --runs' ;;
+        optimize) options+=' --rows --seeds' ;;
+        *) options+=' import open events simulate estimate --runs' ;;
+        esac
+        ;;
+    help) options='import catalog predict eval train optimize trace simulate replay demo bench' ;;
     version) options='' ;;
     esac
     echo "$options"
@@ -51,7 +62,7 @@ _gogh() {
     COMPREPLY=()
     ((COMP_CWORD == 2)) && verb=''
     case "$before" in
-    --policy) words='greedy fifo-fastest fifo-random fifo-first' ;;
+    --policy) words='gogh greedy fifo-fastest fifo-random fifo-first' ;;
     --split) words='job family gpu' ;;
     --choose)
         words='active'
@@ -59,12 +70,15 @@ _gogh() {
         ;;
     --model) words='site pretrained none' ;;
     --gpu | --reference) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
-    --db | --truth | --known | --cluster | --trace | --out | --jobs-out | --journal | --isolated | --watts | --dump) ;;
+    --db | --truth | --known | --cluster | --trace | --out | --jobs-out | --journal | --isolated | --dump | --check) ;;
+    --watts) [ "$command" = optimize ] && words=$(_gogh_words optimize) ;;
     --seed | --jobs | --load | --rate | --until | --seconds | --runs | --batch | --beside | --workload) return ;;
     --inference | --gangs | --member | --nets | --about | --measurements | --seeds | --threads) return ;;
+    --rows) words='small30 small100 500 10000 50000 1000kinds three overload events growth references per-gpu gavel pop greedy' ;;
+    --time | --nodes | --kinds | --theta | --overload | --standing | --generate) return ;;
     *)
         if ((COMP_CWORD == 1)); then
-            words='import catalog predict eval train trace simulate replay demo bench help version'
+            words='import catalog predict eval train optimize trace simulate replay demo bench help version'
         else
             words=$(_gogh_words "$command" "$verb")
         fi

@@ -2,6 +2,9 @@
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/err.h"
 
 /* One run of a bench happens in a child process, so that each starts cold and its peak
@@ -23,5 +26,19 @@ const char *bench_data_dir(void);
 /* Estimating, refining and learning: bench_estimate.c. */
 bench_f bench_estimate_prepare, bench_estimate_cells, bench_estimate_update;
 bench_f bench_estimate_data, bench_estimate_train;
+
+/* Do 'f' in a child process: its result, 'size' bytes, comes back into 'out', with the most memory
+ * that it had beyond what it began with. What the parent has made is there for it to read. 0,
+ * -ETIMEDOUT after 'limit_s' (0: none), or what 'f' said. bench_child.c.
+ */
+typedef int bench_child_f(const void *self, void *out, struct err *e);
+int bench_child(bench_child_f *f, const void *self, double limit_s, void *out, size_t size,
+                double *more_bytes, struct err *e);
+
+/* The planner, `gogh bench optimize`: bench_optimize.c. 'names': which parts, with commas between;
+ * NULL: all. 'seeds': instances of each row; 0: as the row says. Prints what it finds.
+ */
+bool bench_optimize_knows(const char *names);
+int bench_optimize(const char *names, int seeds, bool is_json, struct err *e);
 
 #endif

@@ -22,7 +22,7 @@ struct cmd {
 };
 
 extern const struct cmd cmd_import, cmd_catalog, cmd_predict, cmd_trace, cmd_simulate, cmd_replay;
-extern const struct cmd cmd_demo, cmd_bench, cmd_eval, cmd_train;
+extern const struct cmd cmd_demo, cmd_bench, cmd_eval, cmd_train, cmd_optimize;
 
 /* Say "gogh: text" on stderr; gives EXIT_NO. */
 int cmd_fail(const struct err *e);

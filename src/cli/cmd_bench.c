@@ -42,16 +42,24 @@ static const char help[] =
     "             'estimate-update', a refinement by P2 of all cells of one workload, and\n"
     "             'estimate-train', learning from Gavel's measurements\n"
     "\n"
-    "Without names all of them run. 'import' and 'estimate-train' need measured data:\n"
+    "Without names all of these run. 'import' and 'estimate-train' need measured data:\n"
     "$GOGH_DATA, or ../shared/data beside the source; without it they are skipped and say so.\n"
     "\n"
+    "  optimize   the planner: how near the optimum, how fast, in how much memory; alone on the\n"
+    "             line, because it takes up to an hour\n"
+    "\n"
     "  --runs N   repetitions (5; 'simulate' runs once unless N is given)\n"
+    "  --rows R   parts of 'optimize', with commas between: small30, small100, 500, 10000,\n"
+    "             50000, 1000kinds, three, overload; events; growth; references, or single ones:\n"
+    "             per-gpu, gavel, pop, greedy\n"
+    "  --seeds N  instances of each row of 'optimize' (50, 5, 3 or 1)\n"
     "  --json     one JSON object\n"
     "\n"
     "Examples:\n"
     "  gogh bench\n"
     "  gogh bench events open --runs 9 --json\n"
-    "  gogh bench estimate\n";
+    "  gogh bench estimate\n"
+    "  gogh bench optimize --rows small30,500 --seeds 5\n";
 
 struct bench {
     const char *name, *unit, *what;
@@ -525,35 +533,64 @@ static int run_all(const char *const *names, int n, int runs, bool is_json, stru
     return rc;
 }
 
-static int run(int argc, char **argv)
-{
+struct options {
     const char *names[N_BENCHES];
-    bool is_json = false;
-    long runs = 0;
+    const char *rows;
+    long runs, seeds;
+    bool is_json;
+};
+
+static int parse_options(int argc, char **argv, struct options *o)
+{
     const struct cmd_option options[] = {
-        { .name = "runs", .kind = OPTION_WHOLE, .out = &runs, .low = 1, .high = 1000 },
-        { .name = "json", .kind = OPTION_FLAG, .out = &is_json },
+        { .name = "runs", .kind = OPTION_WHOLE, .out = &o->runs, .low = 1, .high = 1000 },
+        { .name = "rows", .kind = OPTION_TEXT, .out = &o->rows },
+        { .name = "seeds", .kind = OPTION_WHOLE, .out = &o->seeds, .low = 1, .high = 10000 },
+        { .name = "json", .kind = OPTION_FLAG, .out = &o->is_json },
     };
-    struct err e = { 0 };
-    int n = 0;
-    int status = cmd_parse(&cmd_bench, argc, argv, options, CMD_COUNT(options), names, N_BENCHES);
+    int status =
+        cmd_parse(&cmd_bench, argc, argv, options, CMD_COUNT(options), o->names, N_BENCHES);
 
     if (status != CMD_GO_ON)
         return status;
-    for (; n < N_BENCHES && names[n]; n++)
-        if (!find(names[n]))
+    bool is_optimize = o->names[0] && strcmp(o->names[0], "optimize") == 0;
+    if (is_optimize && (o->names[1] || o->runs > 0))
+        return cmd_misuse(&cmd_bench, "'optimize' stands alone, with --rows and --seeds");
+    if (!is_optimize && (o->rows || o->seeds > 0))
+        return cmd_misuse(&cmd_bench, "--rows and --seeds are for 'optimize'");
+    if (!bench_optimize_knows(o->rows))
+        return cmd_misuse(&cmd_bench, "'%s' names a row that is none", o->rows);
+    for (int i = 0; i < N_BENCHES && o->names[i] && !is_optimize; i++)
+        if (!find(o->names[i]))
             return cmd_misuse(&cmd_bench,
-                              "no bench '%s': want import, open, events, simulate or "
-                              "estimate",
-                              names[n]);
-    if (run_all(names, n, (int)runs, is_json, &e) < 0)
-        return cmd_fail(&e);
-    return cmd_done();
+                              "no bench '%s': want import, open, events, simulate, estimate or, "
+                              "alone, optimize",
+                              o->names[i]);
+    return CMD_GO_ON;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = { .rows = NULL };
+    struct err e = { 0 };
+    int n = 0, rc = 0;
+    int status = parse_options(argc, argv, &o);
+
+    if (status != CMD_GO_ON)
+        return status;
+    while (n < N_BENCHES && o.names[n])
+        n++;
+    if (n > 0 && strcmp(o.names[0], "optimize") == 0)
+        rc = bench_optimize(o.rows, (int)o.seeds, o.is_json, &e);
+    else
+        rc = run_all(o.names, n, (int)o.runs, o.is_json, &e);
+    return rc < 0 ? cmd_fail(&e) : cmd_done();
 }
 
 const struct cmd cmd_bench = {
     .name = "bench",
-    .synopsis = "bench [import|open|events|simulate|estimate ...] [--runs N] [--json]",
+    .synopsis = "bench [import|open|events|simulate|estimate ...] [--runs N] [--json] | "
+                "bench optimize [--rows NAMES] [--seeds N] [--json]",
     .summary = "measure this build on this machine",
     .help = help,
     .run = run,

@@ -35,7 +35,7 @@ static const char help[] =
     "  --trace FILE      jobs and their arrivals (docs/formats/trace.md)\n"
     "  --truth DB        take the store's measurements as ground truth; without it the\n"
     "                    built-in tables are, off by hidden factors drawn from the seed\n"
-    "  --policy NAME     greedy (the default), fifo-fastest, fifo-random or fifo-first\n"
+    "  --policy NAME     greedy (the default), gogh, fifo-fastest, fifo-random or fifo-first\n"
     "  --seed N          chance: measurement noise, random policies, hidden factors; 1\n"
     "  --known DB        what the policy knows before it starts; without it, nothing\n"
     "  --model M         what the policy has learned before it starts: 'none' (the default: the\n"

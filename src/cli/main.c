@@ -7,7 +7,7 @@
 #include "cli/cmd.h"
 
 static const struct cmd *const commands[] = {
-    &cmd_import, &cmd_catalog,  &cmd_predict, &cmd_eval, &cmd_train,
+    &cmd_import, &cmd_catalog,  &cmd_predict, &cmd_eval, &cmd_train, &cmd_optimize,
     &cmd_trace,  &cmd_simulate, &cmd_replay,  &cmd_demo, &cmd_bench,
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -21,7 +21,7 @@ refused() {
     [[ ! -s $dir/out ]] || no "simulate $* prints nothing when refused"
 }
 
-for policy in greedy fifo-fastest fifo-random fifo-first; do
+for policy in gogh greedy fifo-fastest fifo-random fifo-first; do
     "$GOGH" simulate "${small[@]}" --policy $policy --seed 3 --no-timing --json >"$dir/a"
     "$GOGH" simulate "${small[@]}" --policy $policy --seed 3 --no-timing --json >"$dir/b"
     cmp -s "$dir/a" "$dir/b" || no "$policy gives the same bytes again"
@@ -60,7 +60,7 @@ if [[ -d $data/gavel ]]; then
         --db "$dir/gavel.db" >/dev/null 2>&1
     reference=(--cluster "$SRC/docs/examples/reference.cluster" --truth "$dir/gavel.db")
     "$GOGH" trace generate "${reference[@]}" --jobs 100 --load 0.6 --seed 11 --out "$dir/r.trace"
-    for policy in greedy fifo-fastest; do
+    for policy in gogh greedy fifo-fastest; do
         "$GOGH" simulate "${reference[@]}" --trace "$dir/r.trace" --policy $policy --seed 11 \
             --known "$dir/gavel.db" --no-timing --json >"$dir/a"
         grep -qF '"finished": 100,' "$dir/a" || no "$policy finishes Gavel's jobs: $(cat "$dir/a")"

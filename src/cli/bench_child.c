@@ -1,0 +1,107 @@
+/* bench_child.c - a piece of work in a process of its own, with a deadline. */
+#include "cli/bench.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* What comes through the pipe before the result. */
+struct word {
+    int rc;
+    struct err err;
+    double more_bytes;
+};
+
+/* Memory that this process has now. */
+static double rss_bytes(void)
+{
+    char line[128] = "";
+    FILE *f = fopen("/proc/self/statm", "re");
+    char *at = line;
+
+    if (f) {
+        at = fgets(line, sizeof line, f);
+        fclose(f);
+    }
+    if (!at)
+        return 0;
+    strtol(line, &at, 10);    // all that is mapped; what is in memory comes second
+    return (double)strtol(at, NULL, 10) * (double)sysconf(_SC_PAGESIZE);
+}
+
+static void child_run(bench_child_f *f, const void *self, void *out, size_t size, int to)
+{
+    struct word w = { 0 };
+    struct rusage use;
+    double before = rss_bytes();
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    w.rc = f(self, out, &w.err);
+    getrusage(RUSAGE_SELF, &use);
+    w.more_bytes = fmax(1024.0 * (double)use.ru_maxrss - before, 0);
+    bool is_said =
+        write(to, &w, sizeof w) == (ssize_t)sizeof w && write(to, out, size) == (ssize_t)size;
+    _exit(is_said ? 0 : 1);
+}
+
+/* Fill 'to' before the deadline. 0, -ETIMEDOUT, or -ECHILD when there is no more to come. */
+static int hear(int fd, void *to, size_t n, double until_s)
+{
+    for (char *at = to; n > 0;) {
+        double left_s = until_s - clock_stopwatch_s();
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        int ready = left_s > 0 ? poll(&p, 1, (int)fmin(ceil(left_s * 1e3), 1e9)) : 0;
+
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready == 0 && left_s < 1e6)
+            return -ETIMEDOUT;
+        ssize_t got = read(fd, at, n);
+        if (got <= 0)
+            return -ECHILD;
+        at += got;
+        n -= (size_t)got;
+    }
+    return 0;
+}
+
+int bench_child(bench_child_f *f, const void *self, double limit_s, void *out, size_t size,
+                double *more_bytes, struct err *e)
+{
+    double until_s = limit_s > 0 ? clock_stopwatch_s() + limit_s : (double)INFINITY;
+    struct word w;
+    int ends[2];
+
+    if (pipe(ends) < 0)
+        return err_set(e, errno, "pipe: %s", strerror(errno));
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0)
+        return err_set(e, errno, "fork: %s", strerror(errno));
+    if (child == 0)
+        child_run(f, self, out, size, ends[1]);
+    close(ends[1]);
+    int rc = hear(ends[0], &w, sizeof w, until_s);
+    if (rc == 0)
+        rc = hear(ends[0], out, size, until_s);
+    close(ends[0]);
+    kill(child, SIGKILL);    // it has said all it will; a zombie does not mind
+    waitpid(child, NULL, 0);
+    if (rc == -ETIMEDOUT)
+        return err_set(e, ETIMEDOUT, "not done after %g s", limit_s);
+    if (rc < 0)
+        return err_set(e, ECHILD, "a run ended without a result");
+    *more_bytes = w.more_bytes;
+    *e = w.err;
+    return w.rc;
+}

@@ -1,0 +1,50 @@
+/* bench_optimize.h - what the parts of `gogh bench optimize` share.
+ *
+ * Each part makes its instances from seeds, plans them in child processes, and gives back JSON;
+ * bench_optimize.c prints it, as it is or as tables. Used by bench_optimize.c, bench_events.c and
+ * bench_references.c, and by nobody else.
+ */
+#ifndef CLI_BENCH_OPTIMIZE_H
+#define CLI_BENCH_OPTIMIZE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct err;
+struct optimize_options;
+struct problem;
+
+/* What planning an instance gave. Costs include problem_base_w. */
+struct bench_plan {
+    double cost_w, bound_w;
+    double seconds;
+    bool is_proven;
+    double more_bytes;    // most memory at a time, beyond the instance
+};
+
+/* Plan in a child process, which sees nothing of what was planned before. */
+int bench_plan(const struct problem *p, const struct optimize_options *how, struct bench_plan *out,
+               struct err *e);
+
+/* How far 'cost_w' is above 'than_w', in percent of that. */
+double bench_above(double cost_w, double than_w);
+
+/* JSON of a number; null where there is none (NAN, INFINITY). */
+json_t *bench_number(double x);
+
+/* Tell on stderr how far we are. */
+void bench_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Is 'name' in the list, or is there no list? */
+bool bench_wants(const char *list, const char *name);
+
+/* The standing plan at 10,000 GPUs, event by event: an object. NULL with 'e'. */
+json_t *bench_events(struct err *e);
+
+/* What others do, beside us on the same instances: appended to 'list', one object each. 'rows' as
+ * in bench_optimize; "references" means all of them.
+ */
+extern const char bench_reference_names[];
+int bench_references(const char *rows, json_t *list, struct err *e);
+
+#endif
