@@ -1,0 +1,216 @@
+/* A catalog from its store: rows in, checked as whoever wrote them might have been wrong. */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "catalog/catalog.h"
+#include "catalog/catalog_inner.h"
+#include "store/store.h"
+
+/* Rows are taken in batches: while one waits for its cell to come from memory, which is
+ * most of its time, the next ones wait as well.
+ */
+enum { LOAD_BATCH = 16 };
+
+struct load {
+    struct catalog *c;
+    struct err *e;
+    struct measurement batch[LOAD_BATCH];
+    int64_t row[LOAD_BATCH];    // where each of the batch is in the store
+    int n_batch;
+};
+
+static int check_name(const char *what, int64_t row, const char *name, struct err *e)
+{
+    if (name != NULL && text_is_name(slice_of(name)))
+        return 0;
+    return err_set(e, EINVAL, "%s %" PRId64 " has no proper name; restore a copy", what, row);
+}
+
+static int load_type(void *self, const struct row_gpu_type *r)
+{
+    struct gpu_type t = {
+        .name = r->name,
+        .title = r->title,
+        .source = r->source,
+        .peak_fp32_flops = r->peak_fp32_flops,
+        .peak_fp16_flops = r->peak_fp16_flops,
+        .bandwidth_bytes_s = r->bandwidth_bytes_s,
+        .mem_bytes = r->mem_bytes,
+        .launch_s = r->launch_s,
+        .idle_w = r->idle_w,
+        .sleep_w = r->sleep_w,
+        .cap_w = r->cap_w,
+        .year = r->year,
+    };
+
+    struct load *l = self;
+    int rc = check_name("GPU type", r->id, r->name, l->e);
+
+    return rc < 0 ? rc : catalog_append_type(l->c, &t, r->id, l->e);
+}
+
+static int load_workload(void *self, const struct row_workload *r)
+{
+    struct load *l = self;
+    struct workload w;
+    int rc = check_name("workload", r->id, r->name, l->e);
+
+    if (rc < 0)
+        return rc;
+    workload_init(&w, r->name);
+    w.batch = r->batch;
+    w.is_inference = r->is_inference;
+    w.family = r->family;
+    w.task = r->task;
+    w.dataset = r->dataset;
+    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+        workload_set_number(&w, i, r->number[i]);
+    return catalog_append_workload(l->c, &w, r->id, l->e);
+}
+
+/* The index of row 'id' among 'n' ascending ids, or -1. Ids are given out from 1
+ * without gaps, so the first guess is right in every store that we wrote.
+ */
+static int index_of(const int64_t *ids, int n, int64_t id)
+{
+    int low = 0, high = n - 1;
+
+    if (id >= 1 && id <= n && ids[id - 1] == id)
+        return (int)id - 1;
+    while (low <= high) {
+        int middle = low + (high - low) / 2;
+
+        if (ids[middle] == id)
+            return middle;
+        if (ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle - 1;
+    }
+    return -1;
+}
+
+static int load_batch(struct load *l)
+{
+    struct catalog *c = l->c;
+    uint64_t key[LOAD_BATCH];
+
+    for (int i = 0; i < l->n_batch; i++) {
+        struct cell_key k = l->batch[i].key;
+
+        key[i] = catalog_cell_key(c, k);
+        map_u64_prefetch(&c->cell_by_key, key[i]);
+    }
+    for (int i = 0; i < l->n_batch; i++) {
+        int cell = map_u64_get(&c->cell_by_key, key[i]);
+
+        if (cell < 0)
+            continue;
+        __builtin_prefetch(&c->cells[cell], 1);
+        __builtin_prefetch((char *)(&c->cells[cell] + 1) - 1, 1);    // it may span two lines
+    }
+    for (int i = 0; i < l->n_batch; i++) {
+        if (catalog_add_measurement(c, &l->batch[i], l->e) < 0)
+            return err_prefix(l->e, "measurement %" PRId64, l->row[i]);
+    }
+    l->n_batch = 0;
+    return 0;
+}
+
+static int load_measurement(void *self, const struct row_measurement *r)
+{
+    struct load *l = self;
+    struct catalog *c = l->c;
+    struct measurement *m = &l->batch[l->n_batch];
+
+    *m = (struct measurement){
+        .key = {
+            .workload = index_of(c->workload_row, c->n_workloads, r->workload),
+            .gpu_type = index_of(c->type_row, c->n_types, r->gpu_type),
+            .neighbour = r->neighbour != 0
+                             ? index_of(c->workload_row, c->n_workloads, r->neighbour) : -1,
+            .n_gpus = r->n_gpus,
+            .is_spread = r->is_spread,
+            .limit_w = r->limit_w >= 0 && r->limit_w <= CATALOG_LIMIT_W_MAX ? (int)r->limit_w : 0,
+        },
+        .fits = r->fits,
+        .throughput = r->throughput,
+        .watts = r->watts,
+        .time_s = r->time_s,
+        .duration_s = r->duration_s,
+        .noise = r->noise,
+    };
+    if (m->key.workload < 0 || m->key.gpu_type < 0 || (r->neighbour != 0 && m->key.neighbour < 0))
+        return err_set(l->e, EINVAL,
+                       "measurement %" PRId64 " names a workload or GPU type that is "
+                       "not in the store; restore a copy",
+                       r->id);
+    if (r->limit_w < 0 || r->limit_w > CATALOG_LIMIT_W_MAX)
+        return err_set(l->e, EINVAL,
+                       "measurement %" PRId64 " has a power limit of %g W: want up to %d; "
+                       "restore a copy",
+                       r->id, r->limit_w, CATALOG_LIMIT_W_MAX);
+    l->row[l->n_batch++] = r->id;
+    return l->n_batch == LOAD_BATCH ? load_batch(l) : 0;
+}
+
+static int load_estimate(void *self, const struct row_estimate *r)
+{
+    struct load *l = self;
+    struct catalog *c = l->c;
+    int workload = index_of(c->workload_row, c->n_workloads, r->workload);
+    int type = index_of(c->type_row, c->n_types, r->gpu_type);
+    int neighbour =
+        r->neighbour != 0 ? index_of(c->workload_row, c->n_workloads, r->neighbour) : -1;
+    struct stored_estimate est = {
+        .ln_speed = (float)r->ln_speed,
+        .ln_speed_sd = (float)r->ln_speed_sd,
+        .ln_watts = (float)r->ln_watts,
+        .ln_watts_sd = (float)r->ln_watts_sd,
+    };
+
+    if (workload < 0 || type < 0 || (r->neighbour != 0 && neighbour < 0))
+        return err_set(l->e, EINVAL,
+                       "an estimate names a workload or GPU type that is not in the "
+                       "store; restore a copy");
+    catalog_put_estimate(c, workload, type, neighbour, &est);
+    return 0;
+}
+
+static int load_all(struct load *l, struct store *s)
+{
+    int rc = store_each_gpu_type(s, load_type, l, l->e);
+
+    if (rc == 0)
+        rc = store_each_workload(s, load_workload, l, l->e);
+    if (rc == 0)
+        rc = store_each_observation(s, load_measurement, l, l->e);
+    if (rc == 0)
+        rc = load_batch(l);
+    if (rc == 0)
+        rc = store_each_estimate(s, load_estimate, l, l->e);
+    return rc;
+}
+
+int catalog_load(struct catalog *c, struct store *s, struct err *e)
+{
+    struct err unasked = { 0 };
+    struct load l = { .c = c, .e = e != NULL ? e : &unasked };
+    int rc = store_hold(s, l.e);
+
+    assert(c->store == NULL);
+    if (rc == 0) {
+        rc = load_all(&l, s);
+        store_let_go(s);
+    }
+    if (rc == 0 && store_is_writable(s))
+        c->store = s;
+    if (rc < 0)
+        store_blame(s, l.e);
+    return rc;
+}
