@@ -26,7 +26,9 @@ void progress_step(struct progress *p, double done, double total)
         return;
     p->drawn_s = now_s;
     p->has_drawn = true;
-    if (total > 0 && done > 0 && done <= total)
+    if (total > 0 && done <= 0)
+        fprintf(stderr, "\r\033[K%s   0%%", p->what);
+    else if (total > 0 && done <= total)
         fprintf(stderr, "\r\033[K%s %3.0f%%, %.0f s left", p->what, 100 * done / total,
                 spent_s * (total - done) / done);
     else

@@ -225,6 +225,7 @@ static bool fill_type(struct catalog *c, struct gpu_type *t, const struct gpu_ty
     changed |= fill_figure(&t->idle_w, more->idle_w);
     changed |= fill_figure(&t->sleep_w, more->sleep_w);
     changed |= fill_figure(&t->cap_w, more->cap_w);
+    changed |= fill_figure(&t->limit_low_w, more->limit_low_w);
     if (t->year == 0 && more->year != 0) {
         t->year = more->year;
         changed = true;
@@ -503,6 +504,8 @@ static bool cell_add_speed(struct cell *cell, const struct measurement *m)
     cell->n_behind = 0;
     cell->speed_weight += weight;
     cell->ln_speed += off * weight / cell->speed_weight;
+    cell->ln_pace += (m->ln_pace - cell->ln_pace) * weight / cell->speed_weight;
+    cell->ln_undone += (m->ln_undone - cell->ln_undone) * weight / cell->speed_weight;
     if (!has_changed)
         cell->speed_scatter += off * weight * (ln_speed - cell->ln_speed);
     return has_changed;

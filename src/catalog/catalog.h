@@ -43,12 +43,13 @@ struct cell {
     int n_speed;    // measurements of throughput
     int n_unfit;    // times it did not fit
     int n_watts;
-    int n_past;              // those of n_speed from before the last change
-    double ln_speed;         // weighted mean of ln steps/s
-    double speed_weight;     // sum of 1/noise^2
-    double speed_scatter;    // sum of (distance from the mean / noise)^2
-    double ln_watts;         // mean
-    double last_s;           // time of the newest measurement
+    int n_past;                   // those of n_speed from before the last change
+    double ln_speed;              // weighted mean of ln steps/s
+    double speed_weight;          // sum of 1/noise^2
+    double speed_scatter;         // sum of (distance from the mean / noise)^2
+    double ln_watts;              // mean
+    double ln_pace, ln_undone;    // means as ln_speed: of those of its measurements
+    double last_s;                // time of the newest measurement
     struct cusum drift;
     double drift_s;       // when the last change was noticed
     uint16_t n_drifts;    // how often
@@ -63,6 +64,11 @@ struct measurement {
     double watts;         // NaN: not measured
     double time_s, duration_s;
     double noise;    // sd of ln throughput; NaN: CATALOG_NOISE is assumed
+
+    /* Taken under a power limit and told as without it: the law's ln of the limit's factor, and
+     * what was added to ln throughput for it. 0 and 0: as it was seen.
+     */
+    double ln_pace, ln_undone;
 };
 
 /* Variance of the cell's ln_speed as a mean (n_speed > 0): 1/weight where measurements
@@ -90,6 +96,9 @@ struct stored_estimate {
     bool is_set;
     float ln_speed, ln_speed_sd;
     float ln_watts, ln_watts_sd;
+
+    /* Alone: how it differs from the law of limits (estimate/limits.h); 0: nothing is known. */
+    float ln_loss, ln_draw, loss_sd, loss_at;
 };
 
 struct catalog {

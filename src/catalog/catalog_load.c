@@ -31,8 +31,12 @@ static int check_name(const char *what, int64_t row, const char *name, struct er
     return err_set(e, EINVAL, "%s %" PRId64 " has no proper name; restore a copy", what, row);
 }
 
+/* The lowest power limit is no measurement: the store does not keep it, the cluster file or the
+ * built-in table tell it anew.
+ */
 static int load_type(void *self, const struct row_gpu_type *r)
 {
+    const struct gpu_type *builtin = r->name != NULL ? gpu_type_builtin(r->name) : NULL;
     struct gpu_type t = {
         .name = r->name,
         .title = r->title,
@@ -45,6 +49,7 @@ static int load_type(void *self, const struct row_gpu_type *r)
         .idle_w = r->idle_w,
         .sleep_w = r->sleep_w,
         .cap_w = r->cap_w,
+        .limit_low_w = builtin != NULL ? builtin->limit_low_w : 0,
         .year = r->year,
     };
 

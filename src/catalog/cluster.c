@@ -18,23 +18,41 @@
 #define GPUS_MAX 100000
 #define FILE_MAX ((size_t)64 << 20)
 
+static const char *const power_models[POWER_MODELS + 1] = {
+    [POWER_ADDITIVE] = "additive", [POWER_SATURATING] = "saturating"
+};
+
+const char *power_model_name(enum power_model m)
+{
+    return power_models[m];
+}
+
 /* What 'set' may change: name, place, and the range that makes sense. */
 static const struct setting {
     const char *key;
     size_t offset;
     bool is_int;
     double normal, low, high;
+    const char *const *names;    // the values' names, up to NULL; NULL: a number
 } settings[] = {
-#define SET(field, is_int, normal, low, high)                                       \
-    {                                                                               \
-#field, offsetof(struct cluster_settings, field), is_int, normal, low, high \
+#define SET(field, is_int, normal, low, high)                                             \
+    {                                                                                     \
+#field, offsetof(struct cluster_settings, field), is_int, normal, low, high, NULL \
     }
-    SET(sleep_after_s, false, 60, 0, 1e9), SET(wake_s, false, 5, 0, 3600),
-    SET(move_s, false, 60, 0, 86400),      SET(restart_s, false, 0, 0, 86400),
-    SET(report_s, false, 300, 1, 1e9),     SET(noise, false, 0.05, 0, 1),
-    SET(price_w, false, 50, 0, 1e5),       SET(power_cap_w, false, 0, 0, 1e9),
-    SET(confidence_z, false, 1, 0, 5),     SET(decide_s, false, 0, 0, 86400),
-    SET(theta, true, 2, 1, THETA_MAX),     SET(power_limits, true, 0, 0, 1),
+    SET(sleep_after_s, false, 60, 0, 1e9),
+    SET(wake_s, false, 5, 0, 3600),
+    SET(move_s, false, 60, 0, 86400),
+    SET(restart_s, false, 0, 0, 86400),
+    SET(report_s, false, 300, 1, 1e9),
+    SET(noise, false, 0.05, 0, 1),
+    SET(price_w, false, 50, 0, 1e5),
+    SET(power_cap_w, false, 0, 0, 1e9),
+    SET(confidence_z, false, 1, 0, 5),
+    SET(decide_s, false, 0, 0, 86400),
+    SET(theta, true, 2, 1, THETA_MAX),
+    SET(power_limits, true, 0, 0, 1),
+    { "power_model", offsetof(struct cluster_settings, power_model), true, POWER_ADDITIVE, 0,
+      POWER_MODELS - 1, power_models },
 #undef SET
 };
 
@@ -219,11 +237,30 @@ static int parse_workload(struct parser *p, struct err *e)
     return 0;
 }
 
+/* A setting's value from a word: a number in its range, or the place of its name in the list. */
+static int setting_value(const struct parser *p, const struct setting *s, struct slice word,
+                         double *out, struct err *e)
+{
+    for (int i = 0; s->names != NULL && s->names[i] != NULL; i++) {
+        *out = i;
+        if (slice_is(word, s->names[i]))
+            return 0;
+    }
+    if (s->names != NULL)
+        return err_set(e, EINVAL, "%s:%d: %s wants %s or %s", HERE(p), s->key, s->names[0],
+                       s->names[1]);
+    if (text_to_double(word, out) < 0 || *out < s->low || *out > s->high ||
+        (s->is_int && *out != (int)*out))
+        return err_set(e, EINVAL, "%s:%d: %s wants a %snumber from %g to %g", HERE(p), s->key,
+                       s->is_int ? "whole " : "", s->low, s->high);
+    return 0;
+}
+
 /* set KEY VALUE */
 static int parse_set(struct parser *p, struct err *e)
 {
     const struct word *w = p->words.word;
-    double v;
+    double v = 0;
 
     if (p->words.n != 3 || w[1].key.at != NULL || w[2].key.at != NULL)
         return err_set(e, EINVAL, "%s:%d: want 'set KEY VALUE', e.g. 'set sleep_after_s 60'",
@@ -236,10 +273,8 @@ static int parse_set(struct parser *p, struct err *e)
             continue;
         if (p->is_set[i])
             return err_set(e, EINVAL, "%s:%d: %s is set twice: keep one line", HERE(p), s->key);
-        if (text_to_double(w[2].value, &v) < 0 || v < s->low || v > s->high ||
-            (s->is_int && v != (int)v))
-            return err_set(e, EINVAL, "%s:%d: %s wants a %snumber from %g to %g", HERE(p), s->key,
-                           s->is_int ? "whole " : "", s->low, s->high);
+        if (setting_value(p, s, w[2].value, &v, e) < 0)
+            return -EINVAL;
         p->is_set[i] = true;
         if (s->is_int)
             *(int *)field = (int)v;
@@ -251,7 +286,7 @@ static int parse_set(struct parser *p, struct err *e)
         e, EINVAL,
         "%s:%d: no setting '%.*s'; there are sleep_after_s, wake_s, move_s, "
         "restart_s, report_s, noise, price_w, power_cap_w, confidence_z, decide_s, theta, "
-        "power_limits",
+        "power_limits, power_model",
         HERE(p), (int)(w[1].value.len < 60 ? w[1].value.len : 60), w[1].value.at);
 }
 

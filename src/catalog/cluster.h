@@ -24,6 +24,14 @@ struct catalog;
 struct err;
 struct ledger;
 
+/* What a GPU that several jobs share draws in the simulated world (estimate/power.h). */
+enum power_model {
+    POWER_ADDITIVE,      // the sum of their dynamic parts, up to the cap
+    POWER_SATURATING,    // each takes its part of what the others leave
+    POWER_MODELS,
+};
+const char *power_model_name(enum power_model m);    // "additive", "saturating"
+
 /* Settings that a cluster file may change, with their defaults. */
 struct cluster_settings {
     double sleep_after_s;    // idle this long, then asleep; 60
@@ -38,6 +46,7 @@ struct cluster_settings {
     double decide_s;         // at most one decision in this time; 0: on each event
     int theta;               // jobs that may share a GPU; 2
     int power_limits;        // 1: plans may limit the power of GPUs; 0
+    int power_model;         // enum power_model, by name in the file; POWER_ADDITIVE
 };
 
 struct cluster_node {

@@ -54,6 +54,7 @@ int draft_type(struct draft *d, const char *name)
                                         .idle_w = (double)NAN,
                                         .sleep_w = (double)NAN,
                                         .cap_w = (double)NAN,
+                                        .limit_low_w = (double)NAN,
                                     };
     d->types[i].name = arena_strdup(&d->arena, name);
     map_set(&d->type_by_name, d->types[i].name, i);

@@ -23,6 +23,7 @@ static const struct figure {
     { "idle", "W", offsetof(struct gpu_type, idle_w), 1, 0.1, 1000 },
     { "sleep", "W", offsetof(struct gpu_type, sleep_w), 1, 0, 1000 },
     { "cap", "W", offsetof(struct gpu_type, cap_w), 1, 5, 5000 },
+    { "limit_low", "W", offsetof(struct gpu_type, limit_low_w), 1, 0, 5000 },
 };
 
 enum {
@@ -31,7 +32,7 @@ enum {
     YEAR_HIGH = 2100,
 };
 
-#define KEYS "peak_fp32, peak_fp16, bandwidth, memory, launch, idle, sleep, cap, year"
+#define KEYS "peak_fp32, peak_fp16, bandwidth, memory, launch, idle, sleep, cap, limit_low, year"
 
 static const struct figure *figure_find(struct slice key)
 {

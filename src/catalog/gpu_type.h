@@ -27,6 +27,7 @@ struct gpu_type {
     double idle_w;               // powered, no job
     double sleep_w;              // deepest state that wakes in seconds
     double cap_w;                // default power limit (TDP)
+    double limit_low_w;          // lowest power limit it accepts; 0 or NaN: it has no other
     int year;                    // of introduction
     const char *source;          // where the figures are from
 };
@@ -41,13 +42,13 @@ const struct gpu_type *gpu_type_builtin_all(int *n);
 
 /* Set one figure of 't' by its key as written in configuration files: peak_fp32
  * (TFLOP/s), peak_fp16 (TFLOP/s), bandwidth (GB/s), memory (GiB), launch (us),
- * idle, sleep, cap (W), year. -EINVAL: no such key (the text lists them), not a
+ * idle, sleep, cap, limit_low (W), year. -EINVAL: no such key (the text lists them), not a
  * number, or out of its plausible range (the text gives the range).
  */
 int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struct err *e);
 
 /* 0 when every figure is present and sane (finite, positive, sleep <= idle <= cap; only
- * sleep may be 0); -EINVAL names the figure that is not and how to give it.
+ * sleep and limit_low may be 0); -EINVAL names the figure that is not and how to give it.
  */
 int gpu_type_check(const struct gpu_type *t, struct err *e);
 

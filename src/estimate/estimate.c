@@ -22,6 +22,8 @@ void estimator_release(struct estimator *e)
 {
     free(e->cells);
     free(e->alone_w);
+    free(e->watts_sd);
+    free(e->bend);
     free(e->on);
     free(e->seen);
     free(e->column_seen);
@@ -127,13 +129,30 @@ static struct cell_estimate make_cell(const struct estimator *e, int w, int type
     };
 }
 
-static double make_watts(const struct estimator *e, int w, int type)
+static double make_watts(const struct estimator *e, int w, int type, float *sd)
+{
+    const struct stored_estimate *kept = catalog_estimate(e->catalog, w, type, -1);
+    double prior_sd = NAN;
+
+    if (kept && !isnan(kept->ln_watts)) {
+        *sd = kept->ln_watts_sd;
+        return exp((double)kept->ln_watts);
+    }
+    double watts = exp(estimate_prior_watts(e, w, type, &prior_sd));
+    *sd = (float)prior_sd;
+    return watts;
+}
+
+static struct limit_bend make_bend(const struct estimator *e, int w, int type)
 {
     const struct stored_estimate *kept = catalog_estimate(e->catalog, w, type, -1);
 
-    if (kept && !isnan(kept->ln_watts))
-        return exp((double)kept->ln_watts);
-    return exp(estimate_prior_watts(e, w, type, NULL));
+    if (!kept || !(kept->loss_sd > 0))
+        return limit_law;
+    return (struct limit_bend){ .loss = exp((double)kept->ln_loss),
+                                .draw = exp((double)kept->ln_draw),
+                                .loss_sd = (double)kept->loss_sd,
+                                .at = (double)kept->loss_at };
 }
 
 /* ---- the table ---- */
@@ -155,6 +174,10 @@ static void make_room(struct estimator *e, int n_workloads, int n_types)
     size_t rows = (size_t)e->stride * (size_t)n_types;
     e->cells = table(rows * (size_t)e->stride, sizeof *e->cells);
     e->alone_w = table(rows, sizeof *e->alone_w);
+    e->watts_sd = table(rows, sizeof *e->watts_sd);
+    e->bend = table(rows, sizeof *e->bend);
+    for (size_t i = 0; i < rows; i++)
+        e->bend[i] = limit_law;
     e->on = table(rows, sizeof *e->on);
     e->seen = table((size_t)e->stride, sizeof *e->seen);
     e->column_seen = table((size_t)e->stride, sizeof *e->column_seen);
@@ -180,8 +203,11 @@ static void fill_cells(struct estimator *e, int w, int from, int to)
 static void fill_row(struct estimator *e, int w)
 {
     fill_cells(e, w, -1, e->n_workloads);
-    for (int type = 0; type < e->n_types; type++)
-        e->alone_w[w * e->n_types + type] = make_watts(e, w, type);
+    for (int type = 0; type < e->n_types; type++) {
+        int at = w * e->n_types + type;
+        e->alone_w[at] = make_watts(e, w, type, &e->watts_sd[at]);
+        e->bend[w * e->n_types + type] = make_bend(e, w, type);
+    }
     e->seen[w] = e->catalog->revision[w];
 }
 
@@ -312,16 +338,13 @@ double estimate_mem_share_max(const struct estimator *e, double unfit_max)
     return e->scene ? p1_share_max(e->scene, unfit_max) : prior_share_max(unfit_max);
 }
 
-double estimate_watts(const struct estimator *e, int type, const int *workloads,
-                      const double *rates, int n)
+/* What each of them draws alone, and how fast it runs here relative to that. */
+static void shares_of(const struct estimator *e, int type, const int *workloads,
+                      const double *rates, int n, double *alone_w, double *share)
 {
-    const struct gpu_type *g = &e->catalog->types[type];
-    double alone_w[THETA_MAX], share[THETA_MAX];
     int others[THETA_MAX];
 
     assert(n <= THETA_MAX);
-    if (n == 0)
-        return g->sleep_w > 0 ? g->sleep_w : 0;
     for (int i = 0; i < n; i++) {
         int n_others = 0;
         for (int k = 0; k < n; k++)
@@ -334,5 +357,60 @@ double estimate_watts(const struct estimator *e, int type, const int *workloads,
         alone_w[i] = e->alone_w[workloads[i] * e->n_types + type];
         share[i] = fmin(speed / alone, 1);
     }
+}
+
+static double asleep_w(const struct gpu_type *g)
+{
+    return g->sleep_w > 0 ? g->sleep_w : 0;
+}
+
+double estimate_watts(const struct estimator *e, int type, const int *workloads,
+                      const double *rates, int n)
+{
+    const struct gpu_type *g = &e->catalog->types[type];
+    double alone_w[THETA_MAX], share[THETA_MAX];
+
+    if (n == 0)
+        return asleep_w(g);
+    shares_of(e, type, workloads, rates, n, alone_w, share);
     return power_shared_w(g, alone_w, share, n);
+}
+
+struct limited estimate_limited(const struct estimator *e, int type, const int *workloads,
+                                const double *rates, int n, int limit_w)
+{
+    const struct gpu_type *g = &e->catalog->types[type];
+    double alone_w[THETA_MAX], share[THETA_MAX];
+    struct limit_bend bend[THETA_MAX];
+
+    if (n == 0)
+        return (struct limited){ .watts = asleep_w(g), .speed = 1, .low = 1 };
+    shares_of(e, type, workloads, rates, n, alone_w, share);
+    double w0 = power_shared_w(g, alone_w, share, n);
+    for (int i = 0; i < n; i++) {
+        bend[i] = e->bend[workloads[i] * e->n_types + type];
+        share[i] = power_dynamic_w(g, alone_w[i], share[i]);
+    }
+    struct limit_bend mean = limit_bend_mean(bend, share, n);
+    struct limited out = limits_bent(g, limit_w, w0, mean);
+    double from = fabs(log(limits_apply(g, limit_w, w0).speed) - mean.at);
+    out.low = out.speed * exp(-e->z * mean.loss_sd * from);
+    return out;
+}
+
+/* What is known so well that it may be limited: as after a measurement or two. */
+#define WATTS_SURE_SD 0.12
+#define SPEED_SURE_SD 0.1
+
+int estimate_may_limit(const struct estimator *e, int type, const int *workloads,
+                       const double *rates, int n)
+{
+    for (int i = 0; i < n; i++) {
+        bool serves = rates && rates[i] > 0;
+        double sd = (double)estimate_cell(e, workloads[i], type, -1)->sd;
+        if (!((double)e->watts_sd[workloads[i] * e->n_types + type] <= WATTS_SURE_SD) ||
+            (serves && sd > SPEED_SURE_SD))
+            return 0;
+    }
+    return 1;
 }

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "estimate/limits.h"
+
 struct catalog;
 struct p1;
 struct p1_scene;
@@ -33,6 +35,8 @@ struct estimator {
     int stride;      // neighbours a row has room for, the lonely one included
     struct cell_estimate *cells;    // (stride, n_types, stride); see estimate_cell
     double *alone_w;                // (stride, n_types) watts of the GPU with it alone
+    struct limit_bend *bend;        // (stride, n_types) how it differs from the law of limits
+    float *watts_sd;                // (stride, n_types) of ln alone_w
     struct roofline *on;            // (stride, n_types)
     const struct p1 *p1;            // borrowed; NULL: the roofline speaks
     struct p1_scene *scene;         // all workloads on all types as P1 sees them; NULL without
@@ -102,5 +106,21 @@ double estimate_mem_share_max(const struct estimator *e, double unfit_max);
  */
 double estimate_watts(const struct estimator *e, int type, const int *workloads,
                       const double *rates, int n);
+
+/* The same GPU under a power limit (0: the default): what it draws, and the factors of every job's
+ * speed and 'low' on it. Where something was learned of how these workloads differ from the law,
+ * with that. What limits take is least sure far from where a workload was measured: 'low' is less
+ * than 'speed' by z times that, also without a limit when all measurements were under one.
+ */
+struct limited estimate_limited(const struct estimator *e, int type, const int *workloads,
+                                const double *rates, int n, int limit_w);
+
+/* May plans limit a GPU with these on it? Only where what each of them draws without a limit is
+ * known: under a deep limit everybody draws the limit, and whoever is never seen without one is
+ * taken for what he was made to be. Of servers ('rates', may be NULL, above 0) the speed must be
+ * known too: one that keeps up shows its load and not what it could do.
+ */
+int estimate_may_limit(const struct estimator *e, int type, const int *workloads,
+                       const double *rates, int n);
 
 #endif

@@ -59,8 +59,11 @@ static void read_unfit(const struct observation *seen, const struct state *s, st
     };
     out->has_measurement = cell_of(seen, s, &out->measurement.key);
 
-    /* Memory is a matter of one GPU: what a gang's member learned holds for the job alone. */
+    /* Memory is a matter of one GPU: what a gang's member learned holds for the job alone. And no
+     * power limit makes it larger.
+     */
     out->measurement.key.n_gpus = 1;
+    out->measurement.key.limit_w = 0;
     out->measurement.key.is_spread = false;
 }
 

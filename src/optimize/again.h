@@ -6,6 +6,7 @@
 #ifndef OPTIMIZE_AGAIN_H
 #define OPTIMIZE_AGAIN_H
 
+#include <math.h>
 #include <stdbool.h>
 
 #include "optimize/problem.h"
@@ -23,6 +24,7 @@ enum again_why {
 struct again {
     double watts;
     double speed[THETA_MAX], low[THETA_MAX];
+    double part_w[THETA_MAX];    // of the watts, at the default setting
 };
 
 /* fmin is a call, for the sake of NaN; this is met too often. */
@@ -85,30 +87,71 @@ static inline enum again_why again_run(const struct problem *p, int type, const 
         if (!again_one(p, type, kinds, n, i, alone, r))
             return AGAIN_NEVER;
         double share = again_paced(&p->kinds[kinds[i]], r->speed[i]) / alone;
-        watts += own_w > 0 ? own_w * again_least(share, 1) : 0;
+        r->part_w[i] = own_w > 0 ? own_w * again_least(share, 1) : 0;
+        watts += r->part_w[i];
     }
     r->watts = again_least(watts, t->cap_w);
     return AGAIN_RUNS;
 }
 
-/* The same under another setting: fewer watts, all speeds by a factor. */
-static inline void again_limit(const struct problem_type *t, int limit, int n, struct again *r)
+/* A type's curve: fewer watts; returns the factor of all speeds. */
+static inline double again_curve(const struct problem_type *t, int limit, struct again *r)
 {
     const struct limit_curve *c = &t->limits[limit];
     int last = c->n_points - 2, i = 0;
 
-    if (limit == 0)
-        return;
     double at = (r->watts - t->idle_w) * (c->n_points - 1) / (t->cap_w - t->idle_w);
     while (i < last && at >= i + 1)
         i++;
     double rest = at - i > 0 ? again_least(at - i, 1) : 0;
-    double factor = (1 - rest) * c->speed[i] + rest * c->speed[i + 1];
     r->watts = (1 - rest) * c->watts[i] + rest * c->watts[i + 1];
+    return (1 - rest) * c->speed[i] + rest * c->speed[i + 1];
+}
+
+/* How those on it differ from the curve, each as much as it adds to the watts 'w0'. Returns the
+ * factor of what is held.
+ */
+static inline double again_bend(const struct problem *p, int type, int limit, const int *kinds,
+                                int n, double w0, double *factor, struct again *r)
+{
+    double sum_w = 0, loss = 0, draw = 0, doubt = 0, from = 0, ln = log(*factor);
+
+    for (int i = 0; i < n; i++) {
+        const struct problem_bend *b = &p->bends[type * p->n_kinds + kinds[i]];
+        sum_w += r->part_w[i];
+        loss += r->part_w[i] * (double)b->loss;
+        draw += r->part_w[i] * (double)b->draw;
+        doubt += r->part_w[i] * (double)b->doubt;
+        from += r->part_w[i] * (double)b->at;
+    }
+    if (!(sum_w > 0))
+        return *factor;
+    *factor = exp(loss / sum_w * ln);
+    if (r->watts < w0) {
+        double limit_w = p->types[type].limits[limit].limit_w, idle_w = p->types[type].idle_w;
+        double bent_w = w0 * exp(draw / sum_w * log(r->watts / w0));
+        bent_w = again_least(bent_w, r->watts > limit_w ? r->watts : limit_w);
+        r->watts = bent_w > idle_w ? bent_w : idle_w;
+    }
+    return *factor * exp(-doubt / sum_w * fabs(ln - from / sum_w));
+}
+
+/* The same under another setting: fewer watts, all speeds by a factor. False: not allowed. */
+static inline bool again_limit(const struct problem *p, int type, int limit, const int *kinds,
+                               int n, struct again *r)
+{
+    const struct problem_type *t = &p->types[type];
+    double w0 = r->watts, factor = limit == 0 ? 1 : again_curve(t, limit, r);
+    for (int k = 0; k < n && limit > 0 && p->bends; k++)
+        if (p->bends[type * p->n_kinds + kinds[k]].is_free)
+            return false;
+    double held = p->bends ? again_bend(p, type, limit, kinds, n, w0, &factor, r) : factor;
+
     for (int k = 0; k < n; k++) {
         r->speed[k] *= factor;
-        r->low[k] *= factor;
+        r->low[k] *= held;
     }
+    return true;
 }
 
 #endif

@@ -205,7 +205,8 @@ static int check_running(struct court *c, int gpu)
     if (why != AGAIN_RUNS)
         return err_set(c->e, EINVAL, "GPU %d: its jobs %s", gpu,
                        why == AGAIN_MEMORY ? "do not fit its memory" : "must not run so");
-    again_limit(t, c->x->limit[gpu], seat->n, &r);
+    if (!again_limit(c->p, c->p->gpus[gpu].type, c->x->limit[gpu], kinds, seat->n, &r))
+        return err_set(c->e, EINVAL, "GPU %d: its jobs must not be limited", gpu);
     c->drawn_w[gpu] = r.watts;
     c->sums.watts += r.watts;
     add_cost(&c->sums, r.watts - t->sleep_w + c->p->price_w);
@@ -318,7 +319,8 @@ static double present_w(const struct court *c, int gpu)
         kinds[i] = c->p->jobs[seat->jobs[i]].kind;
     if (again_run(c->p, c->p->gpus[gpu].type, kinds, seat->n, &r) != AGAIN_RUNS)
         return t->idle_w;
-    again_limit(t, c->p->jobs[seat->jobs[0]].present_limit, seat->n, &r);
+    again_limit(c->p, c->p->gpus[gpu].type, c->p->jobs[seat->jobs[0]].present_limit, kinds, seat->n,
+                &r);
     return r.watts;
 }
 

@@ -220,28 +220,14 @@ bool board_is_spread(const struct board *b, const int *gpus, int n)
     return false;
 }
 
-/* Watts of a GPU without a limit. */
-static double free_watts(const struct board *b, int gpu, int extra)
+struct limited board_limited(const struct board *b, int gpu, int extra)
 {
-    int workloads[THETA_MAX + 1];
+    const struct board_gpu *g = &b->gpus[gpu];
+    int workloads[THETA_MAX + 1], limit_w = g->n_jobs ? b->jobs[g->jobs[0]].limit_w : 0;
     double rates[THETA_MAX + 1];
     int n = combination(b, gpu, extra, -1, workloads, rates);
 
-    return estimate_watts(b->est, b->snapshot->gpus[gpu].type, workloads, rates, n);
-}
-
-static struct limited limited_with(const struct board *b, int gpu, int extra)
-{
-    const struct board_gpu *g = &b->gpus[gpu];
-    int limit_w = g->n_jobs ? b->jobs[g->jobs[0]].limit_w : 0;
-
-    return limits_apply(&b->snapshot->catalog->types[b->snapshot->gpus[gpu].type], limit_w,
-                        free_watts(b, gpu, extra));
-}
-
-double board_pace_with(const struct board *b, int gpu, int extra)
-{
-    return limited_with(b, gpu, extra).speed;
+    return estimate_limited(b->est, b->snapshot->gpus[gpu].type, workloads, rates, n, limit_w);
 }
 
 /* A gang goes at the pace of its most disturbed member. */
@@ -258,12 +244,12 @@ static double gang_speed(const struct board *b, int job, double *low)
         double share = n ? estimate_speed(b->est, w, type, others, n, NULL) / alone : 1;
         worst = share < worst ? share : worst;
     }
-    worst *= board_pace_with(b, pj->gpus[0], -1);
+    struct limited pace = board_limited(b, pj->gpus[0], -1);
     speed = estimate_gang_speed(b->est, w, type, pj->n_gpus,
                                 board_is_spread(b, pj->gpus, pj->n_gpus), low);
     if (low)
-        *low *= worst;
-    return speed * worst;
+        *low *= worst * pace.low;
+    return speed * worst * pace.speed;
 }
 
 double board_speed_with(const struct board *b, int job, int extra, double *low)
@@ -274,12 +260,12 @@ double board_speed_with(const struct board *b, int job, int extra, double *low)
     if (pj->n_gpus > 1)
         return gang_speed(b, job, low);
     int n = combination(b, pj->gpus[0], extra, job, others, NULL);
-    double pace = board_pace_with(b, pj->gpus[0], extra);
+    struct limited pace = board_limited(b, pj->gpus[0], extra);
     double speed = estimate_speed(b->est, workload_of(b, job), b->snapshot->gpus[pj->gpus[0]].type,
                                   others, n, low);
     if (low)
-        *low *= pace;
-    return speed * pace;
+        *low *= pace.low;
+    return speed * pace.speed;
 }
 
 double board_speed(const struct board *b, int job, double *low)
@@ -289,7 +275,7 @@ double board_speed(const struct board *b, int job, double *low)
 
 double board_watts_with(const struct board *b, int gpu, int extra)
 {
-    return limited_with(b, gpu, extra).watts;
+    return board_limited(b, gpu, extra).watts;
 }
 
 double board_watts(const struct board *b, int gpu)

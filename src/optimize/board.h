@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "catalog/snapshot.h"
+#include "estimate/limits.h"
 #include "optimize/plan.h"
 
 struct arena;
@@ -64,8 +65,8 @@ double board_speed(const struct board *b, int job, double *low);
  */
 double board_speed_with(const struct board *b, int job, int extra, double *low);
 
-/* The factor by which a GPU's power limit slows everybody on it, 'extra' (-1: nobody) included. */
-double board_pace_with(const struct board *b, int gpu, int extra);
+/* What a GPU's power limit does to it and everybody on it, 'extra' (-1: nobody) included. */
+struct limited board_limited(const struct board *b, int gpu, int extra);
 
 /* Predicted watts of a GPU as it stands, and with one more job. */
 double board_watts(const struct board *b, int gpu);

@@ -147,7 +147,7 @@ static double room_w(struct arena *a, const struct problem *p)
         const struct problem_type *t = &p->types[p->gpus[g].type];
         struct again r = { .watts = t->idle_w };
         if (n[g] && again_run(p, p->gpus[g].type, kinds[g], n[g], &r) == AGAIN_RUNS)
-            again_limit(t, limit[g], n[g], &r);
+            again_limit(p, p->gpus[g].type, limit[g], kinds[g], n[g], &r);
         idle_w += t->idle_w;
         now_w += r.watts;
     }

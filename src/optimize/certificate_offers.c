@@ -164,7 +164,8 @@ static bool offer_shared(const struct market *m, struct stall *s, int type, cons
         return false;
     for (int limit = 0; limit < p->types[type].n_limits; limit++) {
         struct again r = base;
-        again_limit(&p->types[type], limit, n, &r);
+        if (!again_limit(p, type, limit, kinds, n, &r))
+            continue;
         double w = 0;
         for (int i = 0; i < n; i++) {
             const struct problem_kind *k = &p->kinds[kinds[i]];
@@ -206,7 +207,8 @@ static void offer_alone(const struct market *m, struct stall *s, int type, int k
         return;
     for (int limit = 0; limit < p->types[type].n_limits; limit++) {
         struct again r = base;
-        again_limit(&p->types[type], limit, 1, &r);
+        if (!again_limit(p, type, limit, &kind, 1, &r))
+            continue;
         if (m->loners[(long)kind * p->n_types + type])
             earn(s, type,
                  slot_offer(m, s, m->first[kind] + SLOT_ALONE, type, r.low[0]) +
@@ -262,7 +264,8 @@ static double stayers_w(const struct market *m, int type, const int *kinds, int 
     for (int limit = 0; limit < p->types[type].n_limits; limit++) {
         struct again r = base;
         double w = 0;
-        again_limit(&p->types[type], limit, n, &r);
+        if (!again_limit(p, type, limit, kinds, n, &r))
+            continue;
         for (int i = 0; i < n; i++) {
             const struct problem_kind *k = &p->kinds[kinds[i]];
             const struct ladder *l = &m->ladders[m->first[kinds[i]] + size];

@@ -115,7 +115,7 @@ bool combo_make(const struct desk *d, int gpu, const int *jobs, int n, int limit
     for (int l = first; l <= last; l++) {
         struct combo c;
         if (!combo_at(d, gpu, jobs, kinds, rest, n, l, &c))
-            return false;
+            break;
         if ((!found || c.total_w < out->total_w) && desk_has_room(d, gpu, c.watts - was_w)) {
             *out = c;
             found = true;

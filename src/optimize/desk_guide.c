@@ -42,7 +42,7 @@ static double beside_w(struct guiding *b, int type, int kind, int other)
     for (int limit = 0; limit < b->d->problem->types[type].n_limits; limit++) {
         struct yield y;
         if (!tables_yield(b->d, type, limit, (int[]){ kind, other }, 2, &y))
-            return HUGE_VAL;
+            break;
         double w =
             worth_w(b, type, y.cost_w, y.watts) - price_of(b->u, other, SLOT_SHARED, y.low[1]);
         open_offer(b, type, kind, y.low[0], w);

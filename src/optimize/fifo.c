@@ -65,15 +65,6 @@ static bool start_next(struct board *b, int job, liking_f *liking, struct rng *r
     return true;
 }
 
-static double board_total_w(const struct board *b)
-{
-    double w = 0;
-
-    for (int g = 0; g < b->snapshot->n_gpus; g++)
-        w += board_drawn_w(b, g);
-    return w;
-}
-
 /* Start one job, or say why not. */
 static enum wait_reason try_next(struct board *b, int job, const struct solver *self,
                                  const struct solve_options *o, liking_f *liking)
@@ -85,7 +76,7 @@ static enum wait_reason try_next(struct board *b, int job, const struct solver *
              self->name);
     if (!start_next(b, job, liking, &rng, o->alone_unfit_max))
         return place_reason(b, job, o->alone_unfit_max);
-    if (o->power_cap_w <= 0 || board_total_w(b) <= o->power_cap_w)
+    if (o->power_cap_w <= 0 || place_drawn_w(b) <= o->power_cap_w)
         return WAIT_NOT;
     board_take(b, job);
     return WAIT_POWER;
@@ -109,6 +100,7 @@ static int solve(const struct solver *self, struct arena *a, const struct snapsh
         b.jobs[j].reason = why;
         is_blocked |= why == WAIT_CAPACITY || why == WAIT_POWER;
     }
+    place_limits(&b, o);
     board_plan(&b, self->name, out);
     plan_price(a, out, s, est);
     *verdict = VERDICT_FEASIBLE;

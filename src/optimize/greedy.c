@@ -15,9 +15,8 @@
 #include "optimize/plan.h"
 #include "optimize/solver.h"
 
-/* A wholly broken promise costs this many watts over an hour, whatever the job's length, so
- * that long jobs do not drown short ones. More than any one GPU draws: a promise is worth
- * more than the energy of keeping it.
+/* A wholly broken promise costs this many watts, for as long as it is broken and for an hour at
+ * least. More than any one GPU draws: a promise is worth more than the energy of keeping it.
  */
 #define BROKEN_W 1000.0
 #define HORIZON_S 3600.0
@@ -49,10 +48,10 @@ struct search {
     bool hit_cap;     // the last search passed over places for the cap's sake
 };
 
-/* Penalty for holding only 'low' of 'need', in joules. */
-static double broken(double low, double need)
+/* Penalty for holding only 'low' of 'need' for 'time_s', in joules. */
+static double broken(double low, double need, double time_s)
 {
-    return low >= need ? 0 : BROKEN_W * HORIZON_S * (1 - low / need);
+    return low >= need ? 0 : BROKEN_W * fmax(time_s, HORIZON_S) * (1 - low / need);
 }
 
 /* A place where the job may not fit is tried when there is no surer one. */
@@ -91,7 +90,7 @@ static double harm(const struct search *s, int gpu, int job, double time_s)
         double lost_s = together_s * (1 - speed_then / speed);
         if (other->spec->kind == JOB_TRAINING)    // a server takes its time whatever the speed
             joules += lost_s * (board_watts(b, gpu) + s->options->price_w);
-        joules += broken(low_then, other->need) - broken(low, other->need);
+        joules += broken(low_then, other->need, together_s) - broken(low, other->need, together_s);
     }
     return joules;
 }
@@ -107,13 +106,13 @@ static void consider(struct search *s, int job, int gpu, struct offer *best)
 
     for (int i = 0; i < g->n_jobs; i++)
         others[i] = b->snapshot->jobs[g->jobs[i]].workload;
-    double pace = board_pace_with(b, gpu, job);
-    double speed = pace * estimate_speed(b->est, j->workload, type, others, g->n_jobs, &low);
-    low *= pace;
+    struct limited pace = board_limited(b, gpu, job);
+    double speed = pace.speed * estimate_speed(b->est, j->workload, type, others, g->n_jobs, &low);
+    low *= pace.low;
     double added_w = board_watts_with(b, gpu, job) - board_watts(b, gpu);
     double time_s = time_left_s(j, speed);
     double price_w = g->n_jobs ? 0 : s->options->price_w;
-    double cost = (added_w + price_w) * time_s + broken(low, j->need) + doubt(b, j, type);
+    double cost = (added_w + price_w) * time_s + broken(low, j->need, time_s) + doubt(b, j, type);
     if (cost >= best->cost)
         return;
     cost += harm(s, gpu, job, time_s);
@@ -155,8 +154,9 @@ static void consider_gang(struct search *s, int job, int type, int n, struct off
     double speed =
         estimate_gang_speed(b->est, j->workload, type, n, board_is_spread(b, gpus, n), &low);
     double added_w = n * (board_watts_with(b, gpus[0], job) - board_watts(b, gpus[0]));
-    double cost = (added_w + n * s->options->price_w) * time_left_s(j, speed) +
-                  broken(low, j->need) + doubt(b, j, type);
+    double time_s = time_left_s(j, speed);
+    double cost = (added_w + n * s->options->price_w) * time_s + broken(low, j->need, time_s) +
+                  doubt(b, j, type);
     if (cost >= best->cost)
         return;
     double taken_w = n * (board_watts_with(b, gpus[0], job) - board_drawn_w(b, gpus[0]));
@@ -227,6 +227,18 @@ static void place_waiting(struct search *s)
 
 /* ---- running jobs ---- */
 
+/* Newcomers who came to a limited GPU and are left there alone do not keep its limit. */
+static void limit_newcomers(struct board *b, int gpu, int limit_w)
+{
+    const struct board_gpu *g = &b->gpus[gpu];
+
+    for (int i = 0; i < g->n_jobs; i++)
+        if (b->snapshot->jobs[g->jobs[i]].is_running)
+            return;
+    for (int i = 0; i < g->n_jobs; i++)
+        b->jobs[g->jobs[i]].limit_w = limit_w;
+}
+
 /* Offer free GPUs only: sharing is for newcomers. */
 static void reconsider(struct search *s, int job)
 {
@@ -240,6 +252,7 @@ static void reconsider(struct search *s, int job)
     double room_w = s->room_w;
     s->room_w = INFINITY;
     consider(s, job, here[0], &stay);
+    limit_newcomers(b, here[0], 0);
     s->room_w = room_w + before_w - board_drawn_w(b, here[0]);
     for (int type = 0; type < b->n_types; type++) {
         int g = board_free(b, type);
@@ -252,6 +265,7 @@ static void reconsider(struct search *s, int job)
         board_put(b, job, best.gpus, 1);
         s->room_w -= best.taken_w;
     } else {
+        limit_newcomers(b, here[0], limit_w);
         board_put(b, job, here, 1);
         b->jobs[job].limit_w = limit_w;
         s->room_w = room_w;

@@ -3,7 +3,9 @@
  * Called by: the solver "gogh", and whoever wants to see what it was asked. What a problem
  * cannot say stays out of it and as it is: a GPU whose present jobs are not allowed together
  * any more (theta was lowered, sharing was switched off, an estimate says they do not fit) is
- * frozen, with everybody on it. Lives in the arena it was made in.
+ * frozen, with everybody on it. A limit on somebody who must not be limited (any more) is seen as
+ * lifted, as far as a power cap leaves the watts for that; else it is frozen too. Lives in the
+ * arena it was made in.
  */
 #ifndef OPTIMIZE_LOWER_H
 #define OPTIMIZE_LOWER_H
@@ -25,6 +27,11 @@ struct lowered {
     const int *workload_of;    // (n_kinds)
     const bool *is_frozen;     // (n_jobs) it runs and stays, and the problem does not know
 };
+
+/* About so many jobs and GPUs it would have: GPUs that nobody could ask for stay out (but for the
+ * rest of a node; and under a power cap all are in it).
+ */
+long lower_size(const struct snapshot *s);
 
 /* 0, or -EINVAL: not a problem (more than 64 types, say), with what is wrong in 'e'. */
 int lower_problem(struct arena *a, const struct snapshot *s, const struct estimator *est,

@@ -91,7 +91,7 @@ static double excess_w(const struct mending *m, int type, const int *kinds, int 
     for (int limit = 0; limit < t->n_limits; limit++) {
         struct yield y;
         if (!problem_yield(m->p, type, limit, kinds, n, &y))
-            return -INFINITY;
+            break;
         double draw_w = (y.watts - t->idle_w) * m->p->watts_margin;
         double w = -y.cost_w - m->u->type_w[type] - m->u->cap_price * draw_w;
         for (int i = 0; i < n; i++)
@@ -200,7 +200,7 @@ static bool share_among(struct mending *m, struct stairs *stairs, int type, cons
         return false;
     for (int limit = 0; limit < t->n_limits; limit++) {
         if (!problem_yield(m->p, type, limit, kinds, n, &y))
-            return false;
+            return limit > 0;
         double draw_w = (y.watts - t->idle_w) * m->p->watts_margin;
         double w = y.cost_w + m->u->type_w[type] + m->u->cap_price * draw_w;
         for (int i = 0; i < n; i++)

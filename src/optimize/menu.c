@@ -96,13 +96,11 @@ static bool cook(struct kitchen *k, struct dishes *to, int type, const int *clus
         if (!(k->types[clusters[i]] >> type & 1))
             return false;
     }
-    for (int limit = 0; limit < n_limits; limit++) {
-        if (!problem_yield(k->p, type, limit, kinds, n, &y))
-            return false;
+    int limit = 0;
+    for (; limit < n_limits && problem_yield(k->p, type, limit, kinds, n, &y); limit++)
         dish_fill(k, type, limit, 1, clusters, n, &y, &dishes[limit]);
-    }
-    serve(to, dishes, n_limits);
-    return true;
+    serve(to, dishes, limit);
+    return limit > 0;
 }
 
 static void cook_gang(struct kitchen *k, int type, int cluster, int size)

@@ -151,6 +151,7 @@ static void search(struct run *r, struct desk *d, const struct prices *u)
         o.clock = &r->clock;
         o.until_s = r->start_s + fmax(share * r->o->time_s, now_s(r) + SEARCH_LEAST * r->o->time_s);
     }
+    o.chains = r->o->method == METHOD_QUICK ? 1 : 0;
     search_run(d, u, &o, &done);
     r->report->nodes = done.nodes;
     r->report->search_s = clock_stopwatch_s() - t_s;
@@ -191,6 +192,20 @@ static int plan_fast(struct run *r, struct answer *out, struct prices *u, struct
     desk_answer(d, r->arena, out);
     desk_destroy(d);
     r->report->method = "fast";
+    return answer_check(r->arena, r->p, out, e);
+}
+
+/* Search alone, from where everybody stands. */
+static int plan_quick(struct run *r, struct answer *out, struct err *e)
+{
+    struct desk *d = insert_all(r->p);
+
+    r->report->rounded_w = desk_cost(d);
+    search(r, d, NULL);
+    desk_answer(d, r->arena, out);
+    desk_destroy(d);
+    r->report->method = "quick";
+    r->report->lp_bound_w = -INFINITY;
     return answer_check(r->arena, r->p, out, e);
 }
 
@@ -245,7 +260,8 @@ int optimize_run(struct arena *a, const struct problem *p, const struct optimize
     r.start_s = clock_now_s(&r.clock);
     if (r.threads <= 0)
         r.threads = 2;
-    if (plan_fast(&r, out, u, e) < 0) {
+    bool is_quick = o->method == METHOD_QUICK;
+    if ((is_quick ? plan_quick(&r, out, e) : plan_fast(&r, out, u, e)) < 0) {
         log_error("a plan did not pass its check: %s", e->text);
         rc = plan_greedy(&r, out, e);
     }

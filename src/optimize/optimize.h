@@ -4,10 +4,13 @@
  *                              |                                    |
  *                              '-> prices -> certificate: the bound-'
  *
- * Called by: the solver "gogh" (lower.h), `gogh optimize`, problem_make (for what runs
- * already), and benches. Keeps nothing between
- * calls. With a budget of nodes, the same problem, seed and budget give the same answer, byte for
- * byte, on any number of threads; with a budget of seconds they need not.
+ * The quick way leaves out the class program, and with it the bound: search alone, from where
+ * everybody stands.
+ *
+ * Called by: the solver "gogh" (lower.h; quick), `gogh optimize`, problem_make (for what runs
+ * already), and benches. Keeps nothing between calls. With a budget of nodes, the same problem,
+ * seed and budget give the same answer, byte for byte, on any number of threads; with a budget of
+ * seconds they need not.
  */
 #ifndef OPTIMIZE_OPTIMIZE_H
 #define OPTIMIZE_OPTIMIZE_H
@@ -25,6 +28,7 @@ struct problem;
 enum optimize_method {
     METHOD_AUTO,     // fast; then exact where the problem is small enough and time is left
     METHOD_FAST,     // class program, rounding, search
+    METHOD_QUICK,    // search alone, from the present allocation; no bound
     METHOD_EXACT,    // as far as proven, whatever the size
 };
 
@@ -48,10 +52,10 @@ enum optimize_status {
 };
 
 struct optimize_report {
-    const char *method;    // "fast", "exact", "greedy"
+    const char *method;    // "fast", "quick", "exact", "greedy"
     enum optimize_status status;
     double cost_w;        // the answer's, with problem_base_w
-    double bound_w;       // no answer costs less; likewise
+    double bound_w;       // no answer costs less; likewise. -INFINITY: quick, which has none
     double lp_bound_w;    // the certificate's alone
     double rounded_w;     // cost before the search
     double seconds;       // in all

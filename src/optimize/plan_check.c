@@ -178,7 +178,9 @@ static int check_sharing(struct court *c, int gpu)
     return 0;
 }
 
-static double watts_of(const struct court *c, int gpu, const int *jobs, int n)
+/* These jobs on a GPU under a limit. */
+static struct limited limited_to(const struct court *c, int gpu, const int *jobs, int n,
+                                 int limit_w)
 {
     int workloads[THETA_MAX];
     double rates[THETA_MAX];
@@ -187,7 +189,7 @@ static double watts_of(const struct court *c, int gpu, const int *jobs, int n)
         workloads[i] = c->snapshot->jobs[jobs[i]].workload;
         rates[i] = job_serves(c->snapshot->jobs[jobs[i]].spec);
     }
-    return estimate_watts(c->est, c->snapshot->gpus[gpu].type, workloads, rates, n);
+    return estimate_limited(c->est, c->snapshot->gpus[gpu].type, workloads, rates, n, limit_w);
 }
 
 /* A GPU as the plan has it, under its limit. */
@@ -196,8 +198,7 @@ static struct limited limited_of(const struct court *c, int gpu)
     const struct seat *s = &c->seats[gpu];
     int limit_w = s->n ? c->plan->jobs[s->jobs[0]].limit_w : 0;
 
-    return limits_apply(&c->snapshot->catalog->types[c->snapshot->gpus[gpu].type], limit_w,
-                        watts_of(c, gpu, s->jobs, s->n));
+    return limited_to(c, gpu, s->jobs, s->n, limit_w);
 }
 
 /* Slowdown-free speed of the whole gang times the worst member's share. */
@@ -232,11 +233,14 @@ static double speed_freely(const struct court *c, int job, double *low)
 static double speed_here(const struct court *c, int job, double *low)
 {
     const struct plan_job *pj = &c->plan->jobs[job];
-    double speed = speed_freely(c, job, low), pace = 1;
+    double speed = speed_freely(c, job, low), pace = 1, held = 1;
 
-    for (int i = 0; i < pj->n_gpus; i++)
-        pace = fmin(pace, limited_of(c, pj->gpus[i]).speed);
-    *low *= pace;
+    for (int i = 0; i < pj->n_gpus; i++) {
+        struct limited x = limited_of(c, pj->gpus[i]);
+        pace = fmin(pace, x.speed);
+        held = fmin(held, x.low);
+    }
+    *low *= held;
     return speed * pace;
 }
 
@@ -263,7 +267,7 @@ static double capped_w(const struct court *c, int gpu, const int *jobs, int n, i
 
     if (n == 0)
         return type->idle_w > 0 ? type->idle_w : 0;
-    return limits_apply(type, limit_w, watts_of(c, gpu, jobs, n)).watts;
+    return limited_to(c, gpu, jobs, n, limit_w).watts;
 }
 
 static int check_power(struct court *c)

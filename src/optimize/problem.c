@@ -15,17 +15,48 @@ static int curve_at(const struct limit_curve *c, double idle_w, double cap_w, do
     return i;
 }
 
-/* Under a limit: fewer watts; returns the factor of every speed. */
-static double limited(const struct problem_type *t, int limit, double *watts)
+/* What a setting does to a GPU. */
+struct pace {
+    double watts, speed, low;    // drawn; factors of every job's
+};
+
+/* As the type's curve has it. */
+static struct pace limited(const struct problem_type *t, int limit, double w0)
 {
     const struct limit_curve *c = &t->limits[limit];
     double rest;
 
     if (limit == 0)
-        return 1;
-    int i = curve_at(c, t->idle_w, t->cap_w, *watts, &rest);
-    *watts = c->watts[i] + rest * (c->watts[i + 1] - c->watts[i]);
-    return c->speed[i] + rest * (c->speed[i + 1] - c->speed[i]);
+        return (struct pace){ w0, 1, 1 };
+    int i = curve_at(c, t->idle_w, t->cap_w, w0, &rest);
+    double speed = c->speed[i] + rest * (c->speed[i + 1] - c->speed[i]);
+    return (struct pace){ c->watts[i] + rest * (c->watts[i + 1] - c->watts[i]), speed, speed };
+}
+
+/* And as those on it differ from that; 'own_w' is what each of them adds. */
+static void bend(const struct problem *p, int type, int limit, const int *kinds,
+                 const double *own_w, int n, double w0, struct pace *x)
+{
+    const struct problem_type *t = &p->types[type];
+    double loss = 0, draw = 0, doubt = 0, at = 0, all_w = 0;
+
+    for (int i = 0; i < n; i++)
+        all_w += own_w[i];
+    for (int i = 0; i < n && all_w > 0; i++) {
+        const struct problem_bend *b = &p->bends[type * p->n_kinds + kinds[i]];
+        loss += own_w[i] / all_w * (double)b->loss;
+        draw += own_w[i] / all_w * (double)b->draw;
+        doubt += own_w[i] / all_w * (double)b->doubt;
+        at += own_w[i] / all_w * (double)b->at;
+    }
+    if (all_w <= 0)
+        return;
+    double ln = log(x->speed), law_w = x->watts;
+    x->speed = exp(loss * ln);
+    x->low = x->speed * exp(-doubt * fabs(ln - at));
+    if (law_w < w0)
+        x->watts = fmax(fmin(w0 * pow(law_w / w0, draw), fmax(law_w, t->limits[limit].limit_w)),
+                        t->idle_w);
 }
 
 /* Speed and 'low' of the i-th of n kinds beside the others; false: never. */
@@ -59,25 +90,30 @@ bool problem_yield(const struct problem *p, int type, int limit, const int *kind
                    struct yield *out)
 {
     const struct problem_type *t = &p->types[type];
-    double mem_gib = 0, watts = t->idle_w;
+    double mem_gib = 0, watts = t->idle_w, own_w[THETA_MAX];
 
     for (int i = 0; i < n; i++) {
         const struct problem_kind *k = &p->kinds[kinds[i]];
         double alone = (double)p->speed[problem_cell(p, type, kinds[i], -1)];
-        double own_w = (double)p->watts[type * p->n_kinds + kinds[i]] - t->idle_w;
+        double alone_w = (double)p->watts[type * p->n_kinds + kinds[i]] - t->idle_w;
         mem_gib += k->mem_gib;
         if (!(alone > 0) || mem_gib > t->mem_gib || !beside(p, type, kinds, n, i, out))
             return false;
-        watts += fmax(own_w, 0) * fmin(done_a_second(k, out->speed[i]) / alone, 1);
+        if (limit > 0 && p->bends && p->bends[type * p->n_kinds + kinds[i]].is_free)
+            return false;
+        own_w[i] = fmax(alone_w, 0) * fmin(done_a_second(k, out->speed[i]) / alone, 1);
+        watts += own_w[i];
     }
     watts = fmin(watts, t->cap_w);
-    double factor = limited(t, limit, &watts);
-    out->watts = watts;
-    out->cost_w = watts - t->sleep_w + p->price_w;
+    struct pace x = limited(t, limit, watts);
+    if (p->bends)
+        bend(p, type, limit, kinds, own_w, n, watts, &x);
+    out->watts = x.watts;
+    out->cost_w = x.watts - t->sleep_w + p->price_w;
     for (int i = 0; i < n; i++) {
         const struct problem_kind *k = &p->kinds[kinds[i]];
-        out->speed[i] *= factor;
-        out->low[i] *= factor;
+        out->speed[i] *= x.speed;
+        out->low[i] *= x.low;
         out->cost_w -= k->value_j * done_a_second(k, out->speed[i]);
     }
     return true;

@@ -82,6 +82,16 @@ struct problem_job {
     int present_limit;         // the setting they have
 };
 
+/* How a kind on a type differs from its type's curves: under every limit the logarithm of the speed
+ * factor f is 'loss' times as far from 0, that of the watts 'draw' times, and 'low' is less than
+ * that by 'doubt' for each unit that ln f is away from 'at'. Several on one GPU differ by the mean
+ * of theirs, weighted by the watts that each adds.
+ */
+struct problem_bend {
+    float loss, draw, doubt, at;
+    bool is_free;    // must not be limited: never under any setting but the default
+};
+
 struct problem {
     int theta;             // jobs that may share a GPU, at most THETA_MAX
     double z;              // confidence the 'low' tables were made for, for people
@@ -102,8 +112,9 @@ struct problem {
     /* What a kind does on a type, steps/s, beside nobody ([0]) and beside kind n ([1 + n]). The
      * expected speed, and what is held with confidence z. 0 in 'speed': must not run so.
      */
-    float *speed, *low;    // (n_types, n_kinds, 1 + n_kinds)
-    float *watts;          // (n_types, n_kinds) of the GPU with a job of that kind alone
+    float *speed, *low;            // (n_types, n_kinds, 1 + n_kinds)
+    float *watts;                  // (n_types, n_kinds) of the GPU with a job of that kind alone
+    struct problem_bend *bends;    // (n_types, n_kinds); NULL: 1, 1, 0, 0, no. Files have none
 };
 
 static inline long problem_cell(const struct problem *p, int type, int kind, int beside)
@@ -122,9 +133,9 @@ struct yield {
 };
 
 /* 'n' jobs (1..theta) of these kinds on one GPU of 'type' under setting 'limit' (0: default).
- * False when they must not run so: memory, or a cell that says never. Beside several the
- * slowdowns multiply; watts are idle_w and each job's own part in proportion to its pace,
- * at most cap_w.
+ * False when they must not run so: memory, a cell that says never, or a limit on who must not be
+ * limited. Beside several the slowdowns multiply; watts are idle_w and each job's own part in
+ * proportion to its pace, at most cap_w.
  */
 bool problem_yield(const struct problem *p, int type, int limit, const int *kinds, int n,
                    struct yield *out);

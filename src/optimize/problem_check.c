@@ -208,6 +208,22 @@ static int check_cells(const struct problem *p, int type, struct err *e)
     return 0;
 }
 
+/* How kinds differ from the type's curves; files do not say. */
+static int check_bends(const struct problem *p, int type, struct err *e)
+{
+    for (int k = 0; k < p->n_kinds && p->bends != NULL; k++) {
+        const struct problem_bend *b = &p->bends[type * p->n_kinds + k];
+        if (!is_finite_rate(b->loss) || !is_finite_rate(b->draw) || !is_finite_rate(b->doubt) ||
+            !isfinite(b->at))
+            return err_set(e, EINVAL,
+                           "bends of kind %d on type %d: loss %g, draw %g, doubt %g, at %g: want "
+                           "finite numbers, and but for the last 0 or more",
+                           k, type, (double)b->loss, (double)b->draw, (double)b->doubt,
+                           (double)b->at);
+    }
+    return 0;
+}
+
 static int check_tables(const struct problem *p, struct err *e)
 {
     for (int k = 0; k < p->n_kinds; k++) {
@@ -219,6 +235,8 @@ static int check_tables(const struct problem *p, struct err *e)
         int rc = check_type(p, t, e);
         if (rc == 0)
             rc = check_cells(p, t, e);
+        if (rc == 0)
+            rc = check_bends(p, t, e);
         if (rc < 0)
             return rc;
     }
@@ -417,7 +435,8 @@ static int check_seat(const struct problem *p, int gpu, const struct seat *s, st
     }
     if (!problem_yield(p, p->gpus[gpu].type, first->present_limit, kinds, s->n, &y))
         return err_set(e, EINVAL,
-                       "jobs[%d].present: those on GPU %d cannot run so (memory, or a speed of 0)",
+                       "jobs[%d].present: those on GPU %d cannot run so (memory, a speed of 0, or "
+                       "a limit)",
                        s->jobs[0], gpu);
     return 0;
 }

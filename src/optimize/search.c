@@ -251,27 +251,26 @@ static void run_chains(struct desk *d, struct crew *c, double heat_w, struct sea
 {
     struct task tasks[N_CHAINS] = { 0 };
     int *shard_of = heap_array((size_t)d->problem->n_gpus, sizeof *shard_of);
-    int best = -1;
+    int best = 0, n = c->o->chains > 0 && c->o->chains < N_CHAINS ? c->o->chains : N_CHAINS;
 
-    for (int i = 0; i < N_CHAINS; i++) {
+    for (int i = 0; i < n; i++) {
         tasks[i].shard = shard_create(d, shard_of, 1, 0, 0);
-        tasks[i].plan =
-            (struct walk_plan){ .nodes = share(c->o->nodes, N_CHAINS), .heat_w = heat_w };
+        tasks[i].plan = (struct walk_plan){ .nodes = share(c->o->nodes, n), .heat_w = heat_w };
         tasks[i].stream = (uint64_t)i;
     }
     c->tasks = tasks;
-    c->n_tasks = N_CHAINS;
+    c->n_tasks = n;
     if (c->o->clock)
-        c->slice_s = (c->o->until_s - clock_now_s(c->o->clock)) * c->n_threads / N_CHAINS;
+        c->slice_s = (c->o->until_s - clock_now_s(c->o->clock)) * c->n_threads / n;
     run_tasks(c);
-    for (int i = 0; i < N_CHAINS; i++) {
+    for (int i = 0; i < n; i++) {
         r->nodes += tasks[i].nodes;
         r->n_better += tasks[i].n_better;
-        if (best < 0 || tasks[i].shard->desk->cost_w < tasks[best].shard->desk->cost_w)
+        if (tasks[i].shard->desk->cost_w < tasks[best].shard->desk->cost_w)
             best = i;
     }
     shard_apply(d, tasks[best].shard);
-    for (int i = 0; i < N_CHAINS; i++)
+    for (int i = 0; i < n; i++)
         shard_destroy(tasks[i].shard);
     free(shard_of);
     r->n_rounds = 1;

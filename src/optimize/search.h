@@ -29,6 +29,7 @@ struct search_options {
     int threads;                  // 1 or 2
     const struct clock *clock;    // NULL: no end but the nodes
     double until_s;               // on that clock
+    int chains;                   // walks of a small problem, of which the best counts; 0: 4
     double heat;    // how much worse a step may be at first, as a share of what a used GPU
                     // costs; < 0: as suits a start without (or with) prices
 };

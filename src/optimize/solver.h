@@ -29,14 +29,33 @@ struct solve_options {
     double move_s;               // running time that a move loses
     double unfit_max;            // a combination is tried when its chance of not fitting is below
     double alone_unfit_max;      // and a job alone, which has no other way to find out
-    bool may_share, may_move;    // what a plan may use to save energy
-    bool may_limit;              // and power limits (estimate/limits.h)
+
+    /* What a plan may use to save energy. */
+    bool may_share, may_move;
+    bool may_limit;     // power limits (estimate/limits.h)
+    bool may_choose;    // types by what jobs do on them; false: "gogh" takes all types for alike
+    bool may_sleep;     // empty GPUs fall asleep; false: they idle
 };
 
-/* The values of a run that says nothing: joules, 50 W, no cap, 60 s, 0.25 and 0.9, sharing and
- * moving allowed.
+/* The values of a run that says nothing: joules, 50 W, no cap, 60 s, 0.25 and 0.9, everything
+ * allowed but power limits.
  */
 extern const struct solve_options solve_defaults;
+
+/* What can be taken away from a plan, to see what it is worth. */
+enum lever {
+    LEVER_TYPES,
+    LEVER_SHARING,
+    LEVER_MOVING,
+    LEVER_SLEEP,
+    LEVER_LIMITS,
+    LEVER_JOULES,    // least watts now is sought instead
+    LEVERS,
+};
+
+const char *lever_name(enum lever l);    // "types", "sharing", ...
+int lever_by_name(const char *name);     // -1: there is none
+void lever_take(struct solve_options *o, enum lever l);
 
 enum verdict {
     VERDICT_NONE,    // no plan
@@ -53,11 +72,15 @@ struct solver {
                  enum verdict *verdict, struct err *e);
 };
 
-/* "gogh", "greedy", "fifo-fastest", "fifo-random", "fifo-first". -ENOENT lists them. */
+/* "gogh", "watts", "greedy", "gavel", "pack", "eaco", "fifo-promise", "fifo-fastest",
+ * "fifo-random", "fifo-first". -ENOENT lists them.
+ */
 int solver_by_name(const char *name, uint64_t seed, struct solver *out, struct err *e);
 
-/* The planner (optimize.h) on the snapshot as a problem (lower.h). */
-extern const struct solver solver_gogh;
+/* The planner (optimize.h) on the snapshot as a problem (lower.h); and the same with least watts
+ * now for its objective, whatever the options say.
+ */
+extern const struct solver solver_gogh, solver_watts;
 
 /* The standing fallback: always makes a plan, in time linear in jobs and GPUs. */
 extern const struct solver solver_greedy;
@@ -66,5 +89,16 @@ extern const struct solver solver_greedy;
  * fastest free GPU, a random one, or the first.
  */
 extern const struct solver solver_fifo_fastest, solver_fifo_random, solver_fifo_first;
+
+/* First come, first served, on GPUs that keep the promise: alone; alone or beside somebody, where
+ * that costs fewer joules and all promises hold; and beside somebody wherever nobody is slowed
+ * down much.
+ */
+extern const struct solver solver_fifo_promise, solver_pack, solver_eaco;
+
+/* The most throughput of all jobs together, by a linear program over kinds of jobs and GPU types,
+ * shared GPUs included, in leases of six minutes.
+ */
+extern const struct solver solver_gavel;
 
 #endif

@@ -20,7 +20,7 @@
 #define WHOLE_SIZE 256
 
 /* Search steps for each job and GPU; a decision on 36 GPUs takes some milliseconds. */
-#define NODES_EACH 16
+#define NODES_EACH 8
 #define NODES_LEAST 500
 
 /* Which decision is a whole plan follows from the time alone, so that a snapshot repeats its
@@ -28,7 +28,7 @@
  */
 static bool is_whole(const struct snapshot *s)
 {
-    uint64_t every = (uint64_t)(s->n_gpus + s->n_jobs) / WHOLE_SIZE + 1;
+    uint64_t every = (uint64_t)lower_size(s) / WHOLE_SIZE + 1;
 
     return ((uint64_t)fabs(s->now_s * 1000) * UINT64_C(0x9e3779b97f4a7c15) >> 32) % every == 0;
 }
@@ -73,11 +73,11 @@ static int solve(const struct solver *self, struct arena *a, const struct snapsh
         out->made_by = self->name;
         return rc;
     }
-    how.method = METHOD_FAST;
-    how.nodes = NODES_LEAST + NODES_EACH * (s->n_jobs + s->n_gpus);
+    how.method = METHOD_QUICK;
     how.threads = 1;
     how.seed = self->seed;
     int rc = lower_problem(a, s, est, o, &lowered, e);
+    how.nodes = NODES_LEAST + NODES_EACH * lower_size(s);
     if (rc == 0)
         rc = plan(a, &lowered, &how, &answer, &report, e);
     if (rc < 0)

@@ -33,6 +33,14 @@ struct column {
     float *narrow;    // (n_types, n) what it multiplies the sd of each one's speed there by, <= 1
 };
 
+/* The speeds of one workload alone on one type, under all limits: ln speed over the law's ln factor
+ * is a line, and its slope is how much more than the law a limit takes. Sums, each weighted by
+ * 1/noise^2.
+ */
+struct bend_seen {
+    double weight, x, xx, y, xy;
+};
+
 void refiner_init(struct refiner *r, struct catalog *c, const struct estimator *e)
 {
     *r = (struct refiner){ .catalog = c, .estimator = e };
@@ -55,6 +63,7 @@ void refiner_release(struct refiner *r)
     free(r->stale);
     forget_columns(r);
     free(r->columns);
+    free(r->bends);
 }
 
 void refine_use(struct refiner *r, const struct p2 *p2)
@@ -148,8 +157,123 @@ static void mark_columns(struct refiner *r, const struct cell_key *k)
         mark_column(r, c->cells[i].key.neighbour);
 }
 
-/* What was seen under a power limit, as it would have been without: by its own watts, or beside
- * a neighbour by those that are believed. The law's error comes on top of the noise.
+/* ---- what limits do ---- */
+
+/* Room for what was seen of a workload; what is known is forgotten when a type is new. */
+static struct bend_seen *bend_of(struct refiner *r, int workload, int type)
+{
+    int n_types = r->catalog->n_types;
+
+    if (n_types != r->n_bend_types) {
+        r->n_bends = 0;
+        r->n_bend_types = n_types;
+    }
+    if (workload >= r->n_bends) {
+        size_t was = (size_t)r->n_bends * (size_t)n_types, n = ((size_t)workload + 64);
+        r->bends = realloc(r->bends, n * (size_t)n_types * sizeof *r->bends);
+        assert(r->bends);    // out of memory: stop
+        memset(r->bends + was, 0, (n * (size_t)n_types - was) * sizeof *r->bends);
+        r->n_bends = (int)n;
+    }
+    return &r->bends[workload * n_types + type];
+}
+
+static void note_bend(struct refiner *r, const struct measurement *seen, double ln_pace)
+{
+    const struct cell_key *k = &seen->key;
+
+    if (k->neighbour >= 0 || k->n_gpus != 1 || !seen->fits || !(seen->throughput > 0))
+        return;
+    struct bend_seen *b = bend_of(r, k->workload, k->gpu_type);
+    double noise = hypot(isnan(seen->noise) ? CATALOG_NOISE : seen->noise, REFINE_NOISE);
+    double weight = 1 / (noise * noise), y = log(seen->throughput);
+    b->weight += weight;
+    b->x += weight * ln_pace;
+    b->xx += weight * ln_pace * ln_pace;
+    b->y += weight * y;
+    b->xy += weight * ln_pace * y;
+}
+
+/* The slope less 1, and its weight (0: speeds under one limit only, which say nothing). */
+static double slope_of(const struct bend_seen *b, double *weight)
+{
+    double spread = b->weight > 0 ? b->xx - b->x * b->x / b->weight : 0;
+
+    *weight = spread > 1e-6 ? spread : 0;    // below are rounding errors
+    return *weight > 0 ? (b->xy - b->x * b->y / b->weight) / spread - 1 : 0;
+}
+
+/* How a family differs from the law on a type, without 'except': mean and variance. Of the variance
+ * of LIMITS_LOSS_SD a family has this much in common.
+ */
+#define FAMILY_SHARE 0.64
+
+static double family_bend(const struct refiner *r, int except, int type, double *var)
+{
+    const double all = LIMITS_LOSS_SD * LIMITS_LOSS_SD, own = (1 - FAMILY_SHARE) * all;
+    const struct workload *w = r->catalog->workloads;
+    double sum = 0, trust = 1 / (FAMILY_SHARE * all);
+
+    for (int i = 0; i < r->n_bends && i < r->catalog->n_workloads; i++) {
+        double weight;
+        double slope = slope_of(&r->bends[i * r->n_bend_types + type], &weight);
+        if (i == except || weight == 0 || !w[i].family || !w[except].family ||
+            strcmp(w[i].family, w[except].family) != 0)
+            continue;
+        sum += slope / (1 / weight + own);
+        trust += 1 / (1 / weight + own);
+    }
+    *var = 1 / trust;
+    return sum / trust;
+}
+
+/* What a limit is believed to take from a workload, in parts of what the law says. */
+static struct limit_bend loss_of(const struct refiner *r, int workload, int type)
+{
+    const struct bend_seen nothing = { 0 }, *b = &nothing;
+    double var, weight;
+
+    if (type >= r->n_bend_types)
+        return limit_law;
+    if (workload < r->n_bends)
+        b = &r->bends[workload * r->n_bend_types + type];
+    double mean = family_bend(r, workload, type, &var), own = slope_of(b, &weight);
+    var += (1 - FAMILY_SHARE) * LIMITS_LOSS_SD * LIMITS_LOSS_SD;
+    mean += var * weight / (var * weight + 1) * (own - mean);
+    return (struct limit_bend){ .loss = fmin(fmax(1 + mean, 1.0 / 3), 3),
+                                .draw = 1,
+                                .loss_sd = sqrt(var / (var * weight + 1)),
+                                .at = b->weight > 0 ? b->x / b->weight : 0 };
+}
+
+/* Would what was just seen move a speed under a limit by this much, in ln? */
+#define BEND_NEWS 0.02
+
+static bool has_bent(const struct refiner *r, const struct measurement *m)
+{
+    const struct estimator *est = r->estimator;
+    const struct cell_key *k = &m->key;
+
+    if (m->ln_pace == 0 || k->neighbour >= 0 || k->n_gpus != 1 || k->workload >= est->n_workloads)
+        return false;
+    double was = est->bend[k->workload * est->n_types + k->gpu_type].loss;
+    return fabs((loss_of(r, k->workload, k->gpu_type).loss - was) * m->ln_pace) > BEND_NEWS;
+}
+
+/* Under a deep limit everybody draws the limit. Watts tell what would be drawn without it only
+ * where that would show: a tenth more in a fortieth.
+ */
+#define TELLING 0.25
+
+static bool watts_tell(const struct gpu_type *g, int limit_w, double w0, struct limit_bend b)
+{
+    double more = limits_bent(g, limit_w, 1.1 * w0, b).watts / limits_bent(g, limit_w, w0, b).watts;
+
+    return w0 < g->cap_w && log(more) > TELLING * log(1.1);
+}
+
+/* What was seen under a power limit, as it would have been without: by its own watts where they
+ * tell, and otherwise by those that are believed. The law's error comes on top of the noise.
  */
 static struct measurement unlimited(const struct refiner *r, const struct measurement *seen)
 {
@@ -161,9 +285,19 @@ static struct measurement unlimited(const struct refiner *r, const struct measur
     if (m.key.limit_w <= 0 || !m.fits || isnan(m.throughput) || (isnan(m.watts) && !is_known))
         return m;
     const struct gpu_type *type = &r->catalog->types[m.key.gpu_type];
-    double w0 = isnan(m.watts) ? estimate_watts(est, m.key.gpu_type, both, NULL, n)
-                               : limits_undo(type, m.key.limit_w, m.watts);
-    double pace = limits_apply(type, m.key.limit_w, w0).speed;
+    struct limit_bend bend = limit_law;
+    if (is_known && n == 1)
+        bend = est->bend[both[0] * est->n_types + m.key.gpu_type];
+    double w0 = isnan(m.watts) ? (double)NAN : limits_undo_bent(type, m.key.limit_w, m.watts, bend);
+    if (is_known && !(w0 > 0 && watts_tell(type, m.key.limit_w, w0, bend))) {
+        w0 = estimate_watts(est, m.key.gpu_type, both, NULL, n);
+        m.watts = NAN;
+    }
+    double pace = limits_bent(type, m.key.limit_w, w0, bend).speed;
+    if (n == 2)
+        pace = estimate_limited(est, m.key.gpu_type, both, NULL, n, m.key.limit_w).speed;
+    m.ln_pace = log(limits_apply(type, m.key.limit_w, w0).speed);
+    m.ln_undone = -log(pace);
     m.throughput /= pace;
     m.watts = isnan(m.watts) ? m.watts : w0;
     m.noise = hypot(isnan(m.noise) ? CATALOG_NOISE : m.noise, LIMITS_ERROR * (1 - pace));
@@ -178,9 +312,10 @@ int refine_take(struct refiner *r, const struct measurement *seen, struct err *e
     bool news = note_surprise(r, m);
     int rc = catalog_begin(r->catalog, e);
 
+    note_bend(r, seen, m->ln_pace);
     if (rc == 0)
         rc = catalog_end(r->catalog, catalog_record(r->catalog, m, 0, e), e);
-    news = news || (rc == 0 && has_doubled(catalog_cell(r->catalog, m->key)));
+    news = news || has_bent(r, m) || (rc == 0 && has_doubled(catalog_cell(r->catalog, m->key)));
     if (rc == 0 && news)
         mark_stale(r, m->key.workload);
     if (rc == 0 && news)
@@ -298,7 +433,16 @@ static void believe_roofline(const struct refiner *r, int workload, struct belie
     }
 }
 
-static int look(const struct row *row, struct sighting *seen)
+/* What the cell says without limits, with what is known of them today. */
+static double unlimited_speed(const struct refiner *r, const struct cell *c)
+{
+    if (c->key.neighbour >= 0 || c->ln_pace == 0)
+        return c->ln_speed;
+    return c->ln_speed - c->ln_undone -
+           loss_of(r, c->key.workload, c->key.gpu_type).loss * c->ln_pace;
+}
+
+static int look(const struct refiner *r, const struct row *row, struct sighting *seen)
 {
     int n = 0;
 
@@ -307,7 +451,7 @@ static int look(const struct row *row, struct sighting *seen)
         seen[n] = (struct sighting){
             .type = c->key.gpu_type,
             .neighbour = position(row, c->key.neighbour),
-            .ln_speed = c->n_speed ? c->ln_speed : (double)NAN,
+            .ln_speed = c->n_speed ? unlimited_speed(r, c) : (double)NAN,
             .ln_speed_var = c->n_speed ? cell_variance(c) : 0,
             .ln_r_partner = (double)NAN,
             .ln_watts = has_watts(c) ? c->ln_watts : (double)NAN,
@@ -370,7 +514,7 @@ static int correct_row(struct refiner *r, int workload, int from, int to, struct
         beliefs_from_p1(r->estimator->scene, workload, &out->b);
     else
         believe_roofline(r, workload, &out->b);
-    int n = look(out, seen);
+    int n = look(r, out, seen);
     for (int i = 0; i < n; i++)
         out->has_watts |= !isnan(seen[i].ln_watts);
     int rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, r->estimator->scene, n, seen, &out->b, e);
@@ -383,15 +527,20 @@ static int correct_row(struct refiner *r, int workload, int from, int to, struct
 
 /* ---- leaving it in the catalog ---- */
 
-static struct stored_estimate estimate_alone(const struct row *row, int type)
+static struct stored_estimate estimate_alone(const struct refiner *r, const struct row *row,
+                                             int type)
 {
     const struct beliefs *b = &row->b;
+    struct limit_bend bend = loss_of(r, row->workload, type);
 
     return (struct stored_estimate){ .is_set = true,
                                      .ln_speed = b->alone[type],
                                      .ln_speed_sd = b->alone_sd[type],
                                      .ln_watts = row->has_watts ? b->watts[type] : NAN,
-                                     .ln_watts_sd = row->has_watts ? b->watts_sd[type] : NAN };
+                                     .ln_watts_sd = row->has_watts ? b->watts_sd[type] : NAN,
+                                     .ln_loss = (float)log(bend.loss),
+                                     .loss_sd = (float)bend.loss_sd,
+                                     .loss_at = (float)bend.at };
 }
 
 static struct stored_estimate estimate_beside(const struct row *row, int type, int neighbour)
@@ -412,7 +561,7 @@ static int correct(struct refiner *r, int workload, struct err *e)
     int rc = correct_row(r, workload, 0, r->estimator->n_workloads, &row, e);
 
     for (int type = 0; type < r->estimator->n_types && rc == 0; type++) {
-        struct stored_estimate est = estimate_alone(&row, type);
+        struct stored_estimate est = estimate_alone(r, &row, type);
         catalog_put_estimate(r->catalog, workload, type, -1, &est);
         for (int n = 0; n < r->estimator->n_workloads; n++) {
             est = estimate_beside(&row, type, n);
@@ -627,6 +776,7 @@ static int settle_columns(struct refiner *r, struct err *e)
     if (!r->estimator->scene)
         return 0;
     r->columns = grown(r->columns, &r->n_columns, n);
+    assert(n == 0 || r->columns);
     for (int w = 0; w < n && rc == 0; w++)
         if (r->columns[w].is_stale)
             rc = settle_column(r, w, e);
@@ -635,6 +785,8 @@ static int settle_columns(struct refiner *r, struct err *e)
 
 int refine_settle(struct refiner *r, struct err *e)
 {
+    if (r->is_frozen)
+        return 0;
     int rc = meet_newcomers(r, e), n_settled = r->n_stale;
 
     if (rc == 0)

@@ -2,7 +2,8 @@
  *
  * The surprise (measured minus believed, in logarithms) of every measured cell corrects every
  * other cell of the workload: other GPU types, other neighbours. What is believed before is P1's,
- * or the roofline's where there is no model; how a surprise carries over is P2's (p2.h).
+ * or the roofline's where there is no model; how a surprise carries over is P2's (p2.h). What power
+ * limits do to a workload on a type is learned from its speeds alone under different ones.
  *
  * Flows in: measurements from 'monitor'. Flows out: estimates left in the catalog, where
  * the next cycle's 'estimate' finds them.
@@ -25,12 +26,15 @@ struct refiner {
     struct catalog *catalog;              // borrowed; measurements and estimates go there
     const struct estimator *estimator;    // borrowed; what is believed now
     const struct p2 *p2;                  // borrowed; NULL: the closed form with defaults
+    bool is_frozen;                       // what the catalog's estimates say is not corrected
     struct arena arena;                   // scratch of one refinement
     bool *is_stale;                       // (cap) workloads with news
     int *stale;                           // (n_stale) which ones
     int n_stale, cap;
     struct column *columns;    // (n_columns) by neighbour; see refine.c
     int n_columns;
+    struct bend_seen *bends;    // (n_bends, n_bend_types) speeds alone under limits; see refine.c
+    int n_bends, n_bend_types;
     uint32_t descriptions;    // the estimator's, when estimates were last all made
     int n_types;              // the estimator's then
     uint32_t n_drifts;        // the catalog's then

@@ -14,6 +14,7 @@
 #include "catalog/cluster.h"
 #include "catalog/ledger.h"
 #include "cycle/cycle.h"
+#include "estimate/power.h"
 #include "refine/trainer.h"
 #include "sim/truth.h"
 #include "sim/world.h"
@@ -35,7 +36,8 @@ struct sim {
     struct cycle cycle;
     bool is_ledger_open, is_cycle_ready;
 
-    struct sim_workload *workloads;
+    struct sim_workload *workloads;    // (n_workloads)
+    int n_workloads;
     int *workload_of;     // (n_jobs of the trace) index into 'workloads'
     uint64_t *allowed;    // (n_jobs) bits of the belief's types
     int next_arrival;
@@ -105,6 +107,7 @@ static int find_workloads(struct sim *s, int reference, struct err *e)
         s->workload_of[i] = known;
     }
     map_release(&seen);
+    s->n_workloads = n;
     return rc;
 }
 
@@ -195,6 +198,136 @@ static int adopt(struct sim *s, const struct catalog *known, struct err *e)
     return catalog_end(&s->belief, rc, e);
 }
 
+/* ---- knowing the truth ---- */
+
+bool sim_policy_is_oracle(const char *policy)
+{
+    return strcmp(policy, "gogh-oracle") == 0;
+}
+
+/* How surely an oracle knows, as sd of logarithms: far less than any decision could notice. */
+#define ORACLE_SD CATALOG_NOISE_MIN
+
+/* How fast 'w' runs beside 'n', relative to alone: their slowdown, and where both together want
+ * more than the cap, what falling clocks take. 0: they do not fit.
+ */
+static double true_share(const struct sim *s, const struct sim_workload *w, int truth_type,
+                         int type, const struct sim_workload *n)
+{
+    const struct truth *t = s->options.truth;
+    const double share[] = { truth_slowdown(t, w->truth, truth_type, n->truth),
+                             truth_slowdown(t, n->truth, truth_type, w->truth) };
+    const double alone_w[] = { truth_watts(t, w->truth, truth_type),
+                               truth_watts(t, n->truth, truth_type) };
+
+    if (share[0] <= 0 || share[1] <= 0)
+        return 0;
+    return share[0] * power_drawn((enum power_model)s->options.cluster->settings.power_model,
+                                  &s->belief.types[type], alone_w, share, 2)
+                          .speed;
+}
+
+/* What is true of 'w' on a type (indices of truth and belief) beside 'n' (NULL: alone), as a
+ * measurement, which says whether it fits, and as an estimate.
+ */
+static int reveal_cell(struct sim *s, const struct sim_workload *w, int truth_type, int type,
+                       const struct sim_workload *n, struct err *e)
+{
+    const struct truth *t = s->options.truth;
+    double speed = truth_speed(t, w->truth, truth_type) *
+                   (n == NULL ? 1 : true_share(s, w, truth_type, type, n));
+    struct measurement m = {
+        .key = { .workload = w->belief,
+                 .gpu_type = type,
+                 .neighbour = n == NULL ? -1 : n->belief,
+                 .n_gpus = 1 },
+        .fits = speed > 0,
+        .throughput = speed > 0 ? speed : (double)NAN,
+        .watts = NAN,
+        .duration_s = NAN,
+        .noise = ORACLE_SD,
+    };
+    struct stored_estimate is = { .is_set = true,
+                                  .ln_speed = (float)log(speed),
+                                  .ln_speed_sd = (float)ORACLE_SD,
+                                  .ln_watts = NAN,
+                                  .ln_watts_sd = NAN };
+
+    if (m.fits && n == NULL) {
+        m.watts = truth_watts(t, w->truth, truth_type);
+        is.ln_watts = (float)log(m.watts);
+        is.ln_watts_sd = (float)ORACLE_SD;
+        is.ln_loss = (float)log(truth_bend(t, w->truth, truth_type).loss);
+        is.ln_draw = (float)log(truth_bend(t, w->truth, truth_type).draw);
+        is.loss_sd = (float)ORACLE_SD;
+    }
+    if (m.fits)
+        catalog_put_estimate(&s->belief, w->belief, type, m.key.neighbour, &is);
+    return catalog_record(&s->belief, &m, 0, e);
+}
+
+static int reveal_workload(struct sim *s, const struct sim_workload *w, struct err *e)
+{
+    int rc = 0;
+
+    for (int type = 0; type < s->belief.n_types; type++) {
+        int truth_type = truth_find_type(s->options.truth, s->belief.types[type].name);
+
+        if (truth_type < 0)
+            continue;    // of 'known', and not of this cluster
+        if (rc == 0)
+            rc = reveal_cell(s, w, truth_type, type, NULL, e);
+        for (int n = 0; n < s->n_workloads && rc == 0; n++)
+            rc = reveal_cell(s, w, truth_type, type, &s->workloads[n], e);
+    }
+    return rc;
+}
+
+static int reveal_gangs(struct sim *s, struct err *e)
+{
+    const struct catalog *c = s->options.truth->catalog;
+    int *types = ARENA_ARRAY(&s->arena, int, (size_t)c->n_types);
+    int *workloads = ARENA_ARRAY(&s->arena, int, (size_t)c->n_workloads);
+    int rc = 0;
+
+    for (int i = 0; i < c->n_types; i++)
+        types[i] = catalog_find_type_alike(&s->belief, c->types[i].name);
+    for (int i = 0; i < c->n_workloads; i++)
+        workloads[i] = -1;
+    for (int i = 0; i < s->n_workloads; i++)
+        workloads[s->workloads[i].truth] = s->workloads[i].belief;
+    for (int i = 0; i < c->n_cells && rc == 0; i++) {
+        const struct cell_key *k = &c->cells[i].key;
+
+        if (k->n_gpus > 1 && k->neighbour < 0 && k->limit_w == 0 && c->cells[i].n_speed > 0 &&
+            types[k->gpu_type] >= 0 && workloads[k->workload] >= 0)
+            rc = adopt_cell(&s->belief, &c->cells[i], types, workloads, e);
+    }
+    return rc;
+}
+
+/* All workloads of the trace are known at once, and everything about them. */
+static int reveal(struct sim *s, struct err *e)
+{
+    int rc = catalog_begin(&s->belief, e);
+
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < s->n_workloads && rc == 0; i++) {
+        struct sim_workload *w = &s->workloads[i];
+
+        rc = catalog_add_workload(&s->belief, &s->options.truth->catalog->workloads[w->truth],
+                                  &w->belief, e);
+    }
+    for (int i = 0; i < s->n_workloads && rc == 0; i++)
+        rc = reveal_workload(s, &s->workloads[i], e);
+    if (rc == 0)
+        rc = reveal_gangs(s, e);
+    return catalog_end(&s->belief, rc, e);
+}
+
+/* ---- doors ---- */
+
 static int make_world(struct sim *s, struct err *e)
 {
     const struct cluster *cl = s->options.cluster;
@@ -225,6 +358,7 @@ static int make_world(struct sim *s, struct err *e)
         .figures = figures,
         .nodes = nodes,
         .seed = s->options.seed,
+        .is_always_on = (s->options.without & 1U << LEVER_SLEEP) != 0,
     });
     return 0;
 }
@@ -237,7 +371,9 @@ static int make_world(struct sim *s, struct err *e)
 static int make_cycle(struct sim *s, struct err *e)
 {
     const struct cluster_settings *set = &s->options.cluster->settings;
-    int rc = solver_by_name(s->options.policy, s->options.seed, &s->cycle.solver, e);
+    const bool is_oracle = sim_policy_is_oracle(s->options.policy);
+    int rc = solver_by_name(is_oracle ? "gogh" : s->options.policy, s->options.seed,
+                            &s->cycle.solver, e);
 
     if (rc < 0)
         return rc;
@@ -253,10 +389,14 @@ static int make_cycle(struct sim *s, struct err *e)
     s->cycle.options.power_cap_w = set->power_cap_w;
     s->cycle.options.may_limit = set->power_limits != 0;
     s->cycle.options.move_s = set->move_s + set->restart_s;
+    for (int l = 0; l < LEVERS; l++)
+        if (s->options.without & 1U << l)
+            lever_take(&s->cycle.options, (enum lever)l);
     cycle_init(&s->cycle);
+    s->cycle.refiner.is_frozen = is_oracle;
     s->is_cycle_ready = true;
     cycle_use(&s->cycle, s->options.model);
-    if (s->options.is_learning) {
+    if (s->options.is_learning && !is_oracle) {
         struct trainer_options learning = trainer_defaults;
 
         learning.seed = s->options.seed;
@@ -285,6 +425,8 @@ static int build(struct sim *s, struct err *e)
         rc = find_reference(o, &reference, e);
     if (rc == 0)
         rc = find_workloads(s, reference, e);
+    if (rc == 0 && sim_policy_is_oracle(o->policy))
+        rc = reveal(s, e);
     if (rc == 0)
         rc = find_allowed(s, e);
     if (rc == 0)
@@ -583,8 +725,10 @@ const char *sim_job_reason(const struct sim *s, int i)
 {
     struct world_fate fate;
 
-    if (!sim_job_fate(s, i, &fate) || !isnan(fate.end_s))
+    if (!sim_job_fate(s, i, &fate))
         return "";
+    if (!isnan(fate.end_s))
+        return fate.is_finished ? "" : "out of memory";    // nothing else fails in this world
     if (s->ledger.state.jobs[i]->state == JOB_RUNNING)
         return "running";
     return wait_reason_name(why_waiting(s, i));
@@ -618,4 +762,40 @@ double sim_gpu_watts(const struct sim *s, int gpu)
 int sim_gpu_is_asleep(const struct sim *s, int gpu)
 {
     return world_gpu_is_asleep(s->world, gpu);
+}
+
+int sim_n_gpus(const struct sim *s)
+{
+    return s->ledger.state.n_gpus;
+}
+
+double sim_gpu_energy_j(const struct sim *s, int gpu)
+{
+    return world_gpu_energy_j(s->world, gpu);
+}
+
+double sim_gpu_held_s(const struct sim *s, int gpu)
+{
+    return world_gpu_held_s(s->world, gpu);
+}
+
+double sim_energy_j(const struct sim *s)
+{
+    return world_energy_j(s->world);
+}
+
+double sim_work_s(const struct sim *s)
+{
+    return world_work_s(s->world);
+}
+
+double sim_gpu_s(const struct sim *s)
+{
+    return world_gpu_s(s->world);
+}
+
+void sim_learning(const struct sim *s, double *sum_abs_error, long *n)
+{
+    *sum_abs_error = s->cycle.refiner.sum_abs_error;
+    *n = s->cycle.refiner.n_measurements;
 }

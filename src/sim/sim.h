@@ -26,7 +26,7 @@ struct sim_options {
     const struct cluster *cluster;
     const struct trace *trace;
     const struct truth *truth;
-    const char *policy;       // "gogh", "greedy", ...
+    const char *policy;       // "gogh", "gogh-oracle", "greedy", ...
     const char *reference;    // GPU type that work is counted in; NULL: p100 where it is known
     const struct catalog *known;    // what the policy may know before it starts; NULL: nothing
     struct store *journal;          // an empty store that keeps every event; NULL: nothing is kept
@@ -34,7 +34,15 @@ struct sim_options {
     double until_s;               // stop the clock here; 0: run until all jobs have ended
     const struct model *model;    // what the policy has learned elsewhere; NULL: the roofline
     bool is_learning;             // and it learns anew from what it measures
+    unsigned without;             // levers taken away: bits 1 << enum lever (optimize/solver.h)
 };
+
+/* "gogh-oracle" is "gogh" that knows the truth: before the run it believes, of every workload of
+ * the trace on every type, the true speed and watts alone, the true speed beside every other, and
+ * what fits. Measurements, which have noise, do not change its mind. Without LEVER_SLEEP GPUs
+ * of the world never fall asleep.
+ */
+bool sim_policy_is_oracle(const char *policy);
 
 /* Figures of a run, from time 0 to the end of the last job, or to now. What there is none
  * of is NaN.
@@ -91,7 +99,9 @@ void sim_result(struct sim *s, struct sim_result *out);
 struct world_fate;
 bool sim_job_fate(const struct sim *s, int i, struct world_fate *out);
 
-/* "running", or why it waits ("memory", ...); "" for a job that has ended or not arrived. */
+/* "running", or why it waits ("memory", ...) or has failed ("out of memory"); "" for a job that has
+ * finished or not arrived.
+ */
 const char *sim_job_reason(const struct sim *s, int i);
 
 /* For live screens: what the world looks like now. Borrowed. */
@@ -99,7 +109,18 @@ double sim_now_s(const struct sim *s);
 double sim_watts(const struct sim *s);
 const struct state *sim_state(const struct sim *s);
 const struct catalog *sim_catalog(const struct sim *s);    // what the policy believes
+int sim_n_gpus(const struct sim *s);
 double sim_gpu_watts(const struct sim *s, int gpu);
 int sim_gpu_is_asleep(const struct sim *s, int gpu);
+double sim_gpu_energy_j(const struct sim *s, int gpu);    // so far
+double sim_gpu_held_s(const struct sim *s, int gpu);      // so far, by anybody
+
+/* Single figures of sim_result, so far, without going through all jobs. */
+double sim_energy_j(const struct sim *s);
+double sim_work_s(const struct sim *s);
+double sim_gpu_s(const struct sim *s);
+
+/* Sum of |measured / believed - 1| over the '*n' speeds measured so far. */
+void sim_learning(const struct sim *s, double *sum_abs_error, long *n);
 
 #endif

@@ -72,7 +72,12 @@ int trace_draw_init(struct trace_draw *d, struct arena *a, const struct truth *t
 {
     double best = 0;
 
-    *d = (struct trace_draw){ .truth = truth, .fastest = -1 };
+    *d = (struct trace_draw){
+        .truth = truth,
+        .fastest = -1,
+        .promise_low = 0.3,
+        .promise_high = 0.9,
+    };
     if (find_reference(truth, reference, &d->reference, e) < 0 || find_types(d, a, cl, e) < 0)
         return -EINVAL;
     find_workloads(d, a);
@@ -121,7 +126,7 @@ static double next_best(const struct trace_draw *d, int w, int n)
 double draw_promise(struct trace_draw *d, int w, int n)
 {
     /* All three are drawn for every job, so that one job's luck is not another's. */
-    const double part = rng_between(&d->promises, 0.3, 0.9);
+    const double part = rng_between(&d->promises, d->promise_low, d->promise_high);
     const bool is_hard = rng_uniform(&d->promises) < 0.1;
     const double place = rng_between(&d->promises, 0.1, 0.9);
     const double ref = truth_gang_speed(d->truth, w, d->reference, n, 0);
@@ -163,7 +168,7 @@ static double mean_work(const struct trace_generate *o)
     return drawn * ((1 - o->inference) * (1 + 2 * o->gangs) + o->inference * 0.55);
 }
 
-static int most_of_a_type(const struct cluster *cl)
+int trace_gang_max(const struct cluster *cl)
 {
     int most = 0;
 
@@ -210,7 +215,7 @@ int trace_generate(struct arena *a, const struct trace_generate *o, struct trace
     const double capacity = trace_capacity(d, cl);
     const double mean_gap_s =
         o->rate_per_h > 0 ? 3600 / o->rate_per_h : mean_work(o) / (o->load * capacity);
-    const int gang_max = most_of_a_type(cl);
+    const int gang_max = trace_gang_max(cl);
     struct rng arrivals, kinds;
     double at_s = 0;
 

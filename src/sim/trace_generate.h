@@ -32,6 +32,7 @@ struct trace_draw {
     int n_types;
     int *types;     // the truth's indices of the types that promises may be about
     int fastest;    // the fastest of them over all workloads; -1: none
+    double promise_low, promise_high;    // of the speed on the reference; 0.3 and 0.9
     struct rng workloads, promises, work, rates;
 };
 
@@ -45,9 +46,9 @@ int trace_draw_init(struct trace_draw *d, struct arena *a, const struct truth *t
 /* A workload, uniformly. */
 int draw_workload(struct trace_draw *d, int is_inference);
 
-/* A promise in steps/s for a job of 'workload' on 'n_gpus': uniform in 0.3-0.9 of its speed
- * on the reference; for one in ten of those that the fastest type runs more than 5 % faster
- * than the reference, one that only that type keeps.
+/* A promise in steps/s for a job of 'workload' on 'n_gpus': uniform between promise_low and
+ * promise_high of its speed on the reference; for one in ten of those that the fastest type
+ * runs more than 5 % faster than the reference, one that only that type keeps.
  */
 double draw_promise(struct trace_draw *d, int workload, int n_gpus);
 
@@ -64,6 +65,9 @@ struct trace_generate {
  * alone: for each GPU the mean over training workloads of its speed over the reference's.
  */
 double trace_capacity(const struct trace_draw *d, const struct cluster *cl);
+
+/* GPUs of the type that the cluster has most of: the largest gang that can run. */
+int trace_gang_max(const struct cluster *cl);
 
 /* Jobs "j000001", ... by arrival. */
 int trace_generate(struct arena *a, const struct trace_generate *o, struct trace_draw *d,

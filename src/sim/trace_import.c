@@ -39,7 +39,7 @@ static void set_gpus(struct trace_job *j, int n)
     j->n_gpus = j->max_gpus = n;
 }
 
-/* Sort, keep the first ones, let time begin with the first arrival. What is drawn is drawn
+/* Sort, keep the first ones, cut gangs down, let time begin with the first arrival. What is drawn is drawn
  * after this, so that it does not depend on the order of the file's rows.
  */
 static int finish(struct arena *a, struct trace_import *in, struct trace *out, struct err *e)
@@ -52,8 +52,11 @@ static int finish(struct arena *a, struct trace_import *in, struct trace *out, s
     if (in->n_jobs > 0 && out->n_jobs > in->n_jobs)
         out->n_jobs = in->n_jobs;
     first_s = out->jobs[0].at_s;
-    for (int i = 0; i < out->n_jobs; i++)
+    for (int i = 0; i < out->n_jobs; i++) {
         out->jobs[i].at_s -= first_s;
+        if (in->gang_max > 0 && out->jobs[i].n_gpus > in->gang_max)
+            set_gpus(&out->jobs[i], in->gang_max);
+    }
     return 0;
 }
 

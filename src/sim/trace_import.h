@@ -21,6 +21,7 @@ struct trace_import {
     size_t len;
     struct trace_draw *draw;    // for what the file does not say; NULL (Gavel only): nothing
     int n_jobs;                 // take this many, the earliest; 0: all
+    int gang_max;               // larger gangs are cut down to this; 0: none is
     int n_skipped;              // out: rows that ask for no GPU or ran for no time
 };
 

@@ -26,6 +26,7 @@ static void truth_alloc(struct truth *t, const struct catalog *c)
     *t = (struct truth){ .catalog = c, .n_types = c->n_types, .n_workloads = c->n_workloads };
     t->speed = array(cells, sizeof *t->speed);
     t->watts = array(cells, sizeof *t->watts);
+    t->bend = array(cells, sizeof *t->bend);
     t->slowdown = array(cells * (size_t)c->n_workloads, sizeof *t->slowdown);
 }
 
@@ -34,6 +35,7 @@ void truth_release(struct truth *t)
     free(t->speed);
     free(t->watts);
     free(t->slowdown);
+    free(t->bend);
     *t = (struct truth){ 0 };
 }
 
@@ -65,6 +67,46 @@ static int names_check(const struct catalog *c, struct err *e)
         return err_set(e, EINVAL, "ground truth: the catalog has no %s: import measurements first",
                        c->n_types == 0 ? "GPU types" : "workloads");
     return 0;
+}
+
+/* ---- what is hidden ---- */
+
+/* A normal number that belongs to a few names and the seed, whoever else is there. */
+static double hidden(uint64_t seed, const char *what, const char *a, const char *b, const char *c)
+{
+    char purpose[720];
+    struct rng rng;
+
+    snprintf(purpose, sizeof purpose, "%s\x1f%s\x1f%s\x1f%s", what, a, b, c);
+    rng_init(&rng, seed, purpose);
+    return rng_normal(&rng);
+}
+
+/* The logarithm of how far workload 'w' on type 'g' is off the model, for sd 1. */
+static double hidden_pair(uint64_t seed, const char *what, const struct workload *w,
+                          const struct gpu_type *g)
+{
+    const char *family = w->family != NULL ? w->family : w->name;
+
+    return 0.8 * hidden(seed, what, "family", family, g->name) +
+           0.6 * hidden(seed, what, "own", w->name, g->name);
+}
+
+/* How each workload on each type differs from the law of limits; 'scale' of 0: not at all. */
+static void hide_bends(struct truth *t, uint64_t seed, double scale)
+{
+    for (int w = 0; w < t->n_workloads; w++) {
+        const struct workload *work = &t->catalog->workloads[w];
+
+        for (int a = 0; a < t->n_types; a++) {
+            const struct gpu_type *g = &t->catalog->types[a];
+
+            t->bend[w * t->n_types + a] = (struct limit_bend){
+                .loss = exp(scale * LIMITS_LOSS_SD * hidden_pair(seed, "limit loss", work, g)),
+                .draw = exp(scale * LIMITS_DRAW_SD * hidden_pair(seed, "limit draw", work, g)),
+            };
+        }
+    }
 }
 
 /* ---- from measurements ---- */
@@ -178,6 +220,9 @@ static void fill_slowdowns(struct truth *t, const struct roofline *r, int w, int
     }
 }
 
+/* Measured truths are one world, whatever the seed of a run. */
+#define MEASURED_SEED 1
+
 int truth_from_catalog(struct truth *t, const struct catalog *c, int *n_filled, struct err *e)
 {
     struct roofline *r;
@@ -195,33 +240,13 @@ int truth_from_catalog(struct truth *t, const struct catalog *c, int *n_filled, 
             fill_slowdowns(t, r, w, a, n_filled);
     }
     free(r);
+    hide_bends(t, MEASURED_SEED, 1);
     if (rc < 0)
         truth_release(t);
     return rc;
 }
 
 /* ---- from descriptors ---- */
-
-/* A normal number that belongs to a few names and the seed, whoever else is there. */
-static double hidden(uint64_t seed, const char *what, const char *a, const char *b, const char *c)
-{
-    char purpose[720];
-    struct rng rng;
-
-    snprintf(purpose, sizeof purpose, "%s\x1f%s\x1f%s\x1f%s", what, a, b, c);
-    rng_init(&rng, seed, purpose);
-    return rng_normal(&rng);
-}
-
-/* The logarithm of how far workload 'w' on type 'g' is off the model, for sd 1. */
-static double hidden_pair(uint64_t seed, const char *what, const struct workload *w,
-                          const struct gpu_type *g)
-{
-    const char *family = w->family != NULL ? w->family : w->name;
-
-    return 0.8 * hidden(seed, what, "family", family, g->name) +
-           0.6 * hidden(seed, what, "own", w->name, g->name);
-}
 
 static void derive_alone(struct truth *t, const struct roofline *r, int w, int a, uint64_t seed,
                          double spread)
@@ -270,6 +295,7 @@ int truth_analytic(struct truth *t, const struct catalog *c, uint64_t seed, doub
             derive_slowdowns(t, r, w, a, seed, spread);
         }
     }
+    hide_bends(t, seed, spread > 0 ? 1 : 0);
     free(r);
     return 0;
 }

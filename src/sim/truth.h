@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "estimate/limits.h"
+
 struct catalog;
 struct err;
 
@@ -16,13 +18,16 @@ struct err;
 struct truth {
     const struct catalog *catalog;
     int n_types, n_workloads;
-    double *speed;      // (n_workloads, n_types) steps/s alone; 0: does not fit
-    double *watts;      // (n_workloads, n_types) of the GPU with it alone
-    float *slowdown;    // (n_workloads, n_types, n_workloads) r; 0: the pair does not fit
+    double *speed;              // (n_workloads, n_types) steps/s alone; 0: does not fit
+    double *watts;              // (n_workloads, n_types) of the GPU with it alone
+    float *slowdown;            // (n_workloads, n_types, n_workloads) r; 0: the pair does not fit
+    struct limit_bend *bend;    // (n_workloads, n_types) how it differs from the law of limits
 };
 
 /* From measurements. What was not measured is filled from the analytic model, scaled
  * to what was; counted in '*n_filled'. A slowdown measured above 1 (noise) counts as 1.
+ * What power limits do is nobody's measurement here: each workload on each type differs from the
+ * law as much as Zeus's do (LIMITS_LOSS_SD, LIMITS_DRAW_SD), by factors that belong to the names.
  * -EINVAL: a type or workload with no speed at all and no descriptor to derive one from.
  */
 int truth_from_catalog(struct truth *t, const struct catalog *c, int *n_filled, struct err *e);
@@ -30,7 +35,8 @@ int truth_from_catalog(struct truth *t, const struct catalog *c, int *n_filled, 
 /* From descriptors alone. Each workload on each type is off from the analytic model by
  * a log-normal factor drawn from 'seed' (sd 'spread'), so that estimators have something
  * to learn: 0.8 of it is shared by the workload's family on that type, 0.6 is its own.
- * Slowdowns (in their logarithm) and dynamic watts are off by half that much. The factors
+ * Slowdowns (in their logarithm) and dynamic watts are off by half that much. What limits do is
+ * as far from the law as above, drawn from 'seed'; a spread of 0 is the law itself. The factors
  * depend on names and seed only, not on what else is in the catalog.
  */
 int truth_analytic(struct truth *t, const struct catalog *c, uint64_t seed, double spread,
@@ -55,6 +61,11 @@ static inline double truth_speed(const struct truth *t, int workload, int type)
 static inline double truth_watts(const struct truth *t, int workload, int type)
 {
     return t->watts[(long)workload * t->n_types + type];
+}
+
+static inline struct limit_bend truth_bend(const struct truth *t, int workload, int type)
+{
+    return t->bend[(long)workload * t->n_types + type];
 }
 
 /* How fast 'workload' runs beside 'neighbour', relative to alone. */

@@ -65,6 +65,7 @@ struct world_job {
 struct world_gpu {
     double watts, energy_j, since_s;    // energy up to since_s, watts from there on
     double awake_s;                     // ready for work from here on
+    double held_s, held_since_s;        // by somebody: up to held_since_s
     const struct gpu_type *figures;
     int type, node;
     int n_jobs;
@@ -76,6 +77,7 @@ struct world_gpu {
 struct world {
     const struct truth *truth;
     const struct cluster_settings *settings;
+    bool is_always_on;
     double now_s;
     struct world_gpu *gpus;
     int n_gpus;
@@ -90,6 +92,7 @@ struct world {
     double watts_since_s;
     int n_held;    // GPUs with somebody on them
     double held_s, held_since_s;
+    double work_s;    // done by all jobs, each up to its since_s
 
     /* What the sensor has to tell; lists of GPUs by their offset in 'told_gpus'. */
     struct observation *news;
@@ -131,7 +134,8 @@ static double gpu_energy(const struct world *w, const struct world_gpu *g)
  */
 static bool limited_on(const struct world *w, const struct world_gpu *g, struct limited *out)
 {
-    double alone_w[THETA_MAX], share[THETA_MAX];
+    double alone_w[THETA_MAX], share[THETA_MAX], dynamic_w[THETA_MAX];
+    struct limit_bend bend[THETA_MAX];
     int n = 0, limit_w = 0;
 
     for (int i = 0; i < g->n_jobs; i++) {
@@ -142,11 +146,17 @@ static bool limited_on(const struct world *w, const struct world_gpu *g, struct 
         if (j->limit_w > 0 && (limit_w == 0 || j->limit_w < limit_w))
             limit_w = j->limit_w;
         alone_w[n] = truth_watts(w->truth, j->workload, g->type);
+        dynamic_w[n] = power_dynamic_w(g->figures, alone_w[n], j->share);
+        bend[n] = truth_bend(w->truth, j->workload, g->type);
         share[n++] = j->share;
     }
-    if (n > 0)
-        *out = limits_apply(g->figures, limit_w, power_shared_w(g->figures, alone_w, share, n));
-    return n > 0;
+    if (n == 0)
+        return false;
+    struct limited freely =
+        power_drawn((enum power_model)w->settings->power_model, g->figures, alone_w, share, n);
+    *out = limits_bent(g->figures, limit_w, freely.watts, limit_bend_mean(bend, dynamic_w, n));
+    out->speed *= freely.speed;
+    return true;
 }
 
 static void refresh_watts(struct world *w, struct world_gpu *g)
@@ -159,11 +169,15 @@ static void refresh_watts(struct world *w, struct world_gpu *g)
         set_watts(w, g, g->is_asleep ? g->figures->sleep_w : g->figures->idle_w);
 }
 
-static void count_held(struct world *w, int change)
+/* Somebody comes to an empty GPU (1) or the last one leaves it (-1). */
+static void count_held(struct world *w, struct world_gpu *g, int change)
 {
     w->held_s += w->n_held * (w->now_s - w->held_since_s);
     w->held_since_s = w->now_s;
     w->n_held += change;
+    if (change < 0)
+        g->held_s += w->now_s - g->held_since_s;
+    g->held_since_s = w->now_s;
 }
 
 /* ---- telling ---- */
@@ -225,11 +239,12 @@ static void tell_window(struct world *w, int job)
 
 static void settle_job(struct world *w, struct world_job *j)
 {
-    const double dt = w->now_s - j->since_s;
+    const double dt = w->now_s - j->since_s, before = j->done;
 
     j->done += j->speed * dt;
     if (!j->is_inference)
         j->done = fmin(j->done, j->target);
+    w->work_s += (j->done - before) / j->reference_speed;
     if (j->speed >= j->promise * (1 - 1e-9) && j->phase == RUNNING)
         j->kept_s += dt;
     j->since_s = w->now_s;
@@ -364,6 +379,15 @@ static void change_end(struct world *w, const int *gpus, int n)
 
 /* ---- coming and going ---- */
 
+/* An empty GPU falls asleep in a while. */
+static void doze(struct world *w, int gpu)
+{
+    const uint32_t stamp = ++w->gpus[gpu].stamp;
+
+    if (!w->is_always_on)
+        heap_push(&w->heap, w->now_s + w->settings->sleep_after_s, WORLD_SLEEP, gpu, stamp);
+}
+
 static void gpu_leave(struct world *w, int gpu, int job)
 {
     struct world_gpu *g = &w->gpus[gpu];
@@ -375,9 +399,8 @@ static void gpu_leave(struct world *w, int gpu, int job)
     g->n_jobs--;
     if (g->n_jobs > 0)
         return;
-    count_held(w, -1);
-    g->stamp++;
-    heap_push(&w->heap, w->now_s + w->settings->sleep_after_s, WORLD_SLEEP, gpu, g->stamp);
+    count_held(w, g, -1);
+    doze(w, gpu);
 }
 
 /* Take a job off its GPUs and let its neighbours breathe. */
@@ -410,7 +433,7 @@ static void gpu_join(struct world *w, int gpu, int job)
         refresh_watts(w, g);
     }
     if (g->n_jobs == 0)
-        count_held(w, 1);
+        count_held(w, g, 1);
     g->jobs[g->n_jobs++] = job;
 }
 
@@ -543,8 +566,10 @@ static void on_finish(struct world *w, int job)
     struct world_job *j = &w->jobs[job];
 
     settle_job(w, j);
-    if (!j->is_inference)
-        j->done = j->target;    // the last rounding error
+    if (!j->is_inference) {    // the last rounding error
+        w->work_s += (j->target - j->done) / j->reference_speed;
+        j->done = j->target;
+    }
     end_job(w, job, false);
     tell(w, OBS_FINISHED, job);
 }
@@ -763,6 +788,7 @@ struct world *world_create(const struct world_setup *s)
     assert(w != NULL);
     w->truth = s->truth;
     w->settings = s->settings;
+    w->is_always_on = s->is_always_on;
     w->n_gpus = s->n_gpus;
     w->gpus = calloc((size_t)s->n_gpus, sizeof *w->gpus);
     assert(w->gpus != NULL);
@@ -778,7 +804,7 @@ struct world *world_create(const struct world_setup *s)
             .node = s->nodes[i],
         };
         refresh_watts(w, g);
-        heap_push(&w->heap, w->settings->sleep_after_s, WORLD_SLEEP, i, g->stamp);
+        doze(w, i);
     }
     return w;
 }
@@ -859,6 +885,32 @@ double world_energy_j(const struct world *w)
 double world_gpu_s(const struct world *w)
 {
     return w->held_s + w->n_held * (w->now_s - w->held_since_s);
+}
+
+double world_gpu_held_s(const struct world *w, int gpu)
+{
+    const struct world_gpu *g = &w->gpus[gpu];
+
+    return g->held_s + (g->n_jobs > 0 ? w->now_s - g->held_since_s : 0);
+}
+
+/* What a job does between its since_s and now is in no sum yet; only who holds a GPU does. */
+double world_work_s(const struct world *w)
+{
+    double work_s = w->work_s;
+
+    for (int g = 0; g < w->n_gpus; g++) {
+        for (int i = 0; i < w->gpus[g].n_jobs; i++) {
+            const struct world_job *j = &w->jobs[w->gpus[g].jobs[i]];
+            double steps = j->speed * (w->now_s - j->since_s);
+
+            if (!j->is_inference)
+                steps = fmin(steps, j->target - j->done);
+            if (j->gpus[0] == g)    // a gang counts once
+                work_s += steps / j->reference_speed;
+        }
+    }
+    return work_s;
 }
 
 double world_watts(const struct world *w)

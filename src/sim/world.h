@@ -13,10 +13,11 @@
  *   gang at its gang speed times the worst of its GPUs' slowdowns.
  * - A server serves the lesser of its rate and its speed, from its first start until
  *   duration_s later. Should that end pass while it is stopped, it ends at its next start.
- * - A GPU draws sleep watts when asleep, idle watts when nobody steps on it, else the
- *   additive model of estimate/power.h with the true watts; a server's part is scaled by
- *   rate over speed. Under a power limit (the least of those that step there) it draws less and
- *   all go slower, as estimate/limits.h has it.
+ * - A GPU draws sleep watts when asleep, idle watts when nobody steps on it, else what the
+ *   settings' model of estimate/power.h says of the true watts; a server's part is scaled by
+ *   rate over speed. Where a model's clocks fall, all go slower. Under a power limit (the least
+ *   of those that step there) it draws less and all go slower, as estimate/limits.h has it, with
+ *   the truth's differences from the law.
  * - What does not fit is found out when it allocates: UNFIT_S after its start OBS_UNFIT
  *   tells, and it waits again. After UNFIT_MAX of those the job fails.
  */
@@ -48,6 +49,7 @@ struct world_setup {
     const struct gpu_type *const *figures;    // (n_gpus) idle, sleep and cap watts; borrowed
     const int *nodes;                         // (n_gpus)
     uint64_t seed;
+    bool is_always_on;    // empty GPUs idle and never fall asleep
 };
 
 struct world *world_create(const struct world_setup *s);
@@ -86,7 +88,11 @@ int world_n_placed(const struct world *w);     // jobs that hold GPUs
  */
 double world_gpu_energy_j(const struct world *w, int gpu);
 double world_energy_j(const struct world *w);
-double world_gpu_s(const struct world *w);    // GPU-seconds held by somebody
+double world_gpu_s(const struct world *w);                  // GPU-seconds held by somebody
+double world_gpu_held_s(const struct world *w, int gpu);    // of one GPU: these add up to that
+
+/* Work done by all jobs: the sum of their fates' work_s, in time linear in GPUs. */
+double world_work_s(const struct world *w);
 double world_watts(const struct world *w);
 double world_gpu_watts(const struct world *w, int gpu);
 bool world_gpu_is_asleep(const struct world *w, int gpu);

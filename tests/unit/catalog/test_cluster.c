@@ -88,7 +88,10 @@ static const struct {
       "! c:1: write like=NAME once, right behind the name" },
     { "an unknown setting", "node a v100:1\nset sleep 3\n",
       "! c:2: no setting 'sleep'; there are sleep_after_s, wake_s, move_s, restart_s, report_s, "
-      "noise, price_w, power_cap_w, confidence_z, decide_s, theta, power_limits" },
+      "noise, price_w, power_cap_w, confidence_z, decide_s, theta, power_limits, "
+      "power_model" },
+    { "a setting by name that is none of them", "node a v100:1\nset power_model 1\n",
+      "! c:2: power_model wants additive or saturating" },
     { "a setting out of range", "node a v100:1\nset theta 9\n",
       "! c:2: theta wants a whole number from 1 to 4" },
     { "a setting that is not whole", "node a v100:1\nset theta 1.5\n",
@@ -115,7 +118,8 @@ END_TEST
 
 START_TEST(settings_have_defaults_and_can_be_set)
 {
-    static const char text[] = "node a v100:1\nset sleep_after_s 90\nset theta 3\nset noise 0\n";
+    static const char text[] = "node a v100:1\nset sleep_after_s 90\nset theta 3\nset noise 0\n"
+                               "set power_model saturating\n";
     struct cluster c;
     struct arena a;
     struct err e;
@@ -126,7 +130,10 @@ START_TEST(settings_have_defaults_and_can_be_set)
     ck_assert(c.settings.wake_s == 5 && c.settings.move_s == 60 && c.settings.restart_s == 0 &&
               c.settings.report_s == 300 && c.settings.price_w == 50 &&
               c.settings.power_cap_w == 0 && c.settings.confidence_z == 1 &&
-              c.settings.decide_s == 0);
+              c.settings.decide_s == 0 && c.settings.power_limits == 0);
+    ck_assert_int_eq(c.settings.power_model, POWER_SATURATING);
+    ck_assert_int_eq(cluster_parse(&a, "c", "node a v100:1\n", 14, &c, &e), 0);
+    ck_assert_str_eq(power_model_name((enum power_model)c.settings.power_model), "additive");
     arena_release(&a);
 }
 END_TEST

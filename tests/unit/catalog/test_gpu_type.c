@@ -87,6 +87,24 @@ START_TEST(the_types_of_our_studies_idle_and_sleep_as_the_studies_say)
 }
 END_TEST
 
+START_TEST(boards_accept_the_limits_that_zeus_set_and_no_lower_ones)
+{
+    static const struct {
+        const char *name;
+        double low_w;
+    } cases[] = { { "k80", 0 },       { "p100", 125 }, { "v100", 100 },
+                  { "rtx6000", 100 }, { "a40", 100 },  { "h100", 200 } };
+    struct gpu_type t = *gpu_type_builtin("v100");
+
+    for (int i = 0; i < LEN(cases); i++)
+        ck_assert_double_eq(gpu_type_builtin(cases[i].name)->limit_low_w, cases[i].low_w);
+    ck_assert_int_eq(gpu_type_set(&t, slice_of("limit_low"), slice_of("150"), NULL), 0);
+    ck_assert_double_eq(t.limit_low_w, 150);
+    ck_assert_int_eq(gpu_type_set(&t, slice_of("limit_low"), slice_of("0"), NULL), 0);
+    ck_assert_int_eq(gpu_type_check(&t, NULL), 0);
+}
+END_TEST
+
 static const struct {
     const char *said, *want;
 } names[] = {
@@ -170,6 +188,7 @@ static const struct {
     { "bytes are not GiB", "memory", "17179869184", "0.5 to 4096 GiB" },
     { "seconds are not microseconds", "launch", "5e-6", "0.1 to 1000 us" },
     { "watts are not negative", "sleep", "-1", "0 to 1000 W" },
+    { "a limit is in watts", "limit_low", "100W", "limit_low in W" },
     { "no power is no cap", "cap", "0", "5 to 5000 W" },
     { "a year is whole", "year", "2017.5", "2000 to 2100" },
     { "a year is of this age", "year", "17", "2000 to 2100" },
@@ -245,6 +264,7 @@ int main(void)
     tcase_add_test(t, every_builtin_type_is_whole_sourced_and_found_by_its_name);
     tcase_add_loop_test(t, the_promised_types_have_their_figures, 0, LEN(promised));
     tcase_add_test(t, the_types_of_our_studies_idle_and_sleep_as_the_studies_say);
+    tcase_add_test(t, boards_accept_the_limits_that_zeus_set_and_no_lower_ones);
     tcase_add_loop_test(t, people_and_drivers_spell_names_differently, 0, LEN(names));
     tcase_add_test(t, figures_are_set_in_the_units_of_files);
     tcase_add_loop_test(t, a_bad_figure_is_refused_with_its_cure_and_changes_nothing, 0,

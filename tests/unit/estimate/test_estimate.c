@@ -215,6 +215,82 @@ static const struct {
     { "one that does not fit alone fits beside nobody", "", "small", "huge", 0.99, 1 },
 };
 
+START_TEST(a_limit_takes_what_is_known_of_those_who_are_there)
+{
+    struct world w;
+    const int both[] = { 0, 1 };
+
+    world_init(&w, "type v100 cap=250 idle=40 sleep=10\nworkload x\nworkload y\n"
+                   "speed x v100 10\nwatts x v100 200\nspeed y v100 10\nwatts y v100 120\n"
+                   "pairs 0.5\n");
+    const struct gpu_type *g = &w.catalog.types[0];
+    struct limited law = limits_apply(g, 105, 200);
+    struct limited got = estimate_limited(&w.est, 0, both, NULL, 1, 105);
+    ck_assert_double_eq_tol(got.speed, law.speed, 1e-4);
+    ck_assert_double_eq_tol(got.watts, law.watts, 0.01);
+    ck_assert_double_eq_tol(got.low, pow(law.speed, 1 + LIMITS_LOSS_SD), 1e-4);
+
+    /* Who loses twice as much; beside it, by dynamic watts of 80 and 40: 5/3. */
+    struct stored_estimate est = *catalog_estimate(&w.catalog, 0, 0, -1);
+    est.ln_loss = (float)log(2);
+    est.loss_sd = 0.1F;
+    est.loss_at = (float)log(law.speed);
+    catalog_put_estimate(&w.catalog, 0, 0, -1, &est);
+    estimate_refresh(&w.est);
+    got = estimate_limited(&w.est, 0, both, NULL, 1, 105);
+    ck_assert_double_eq_tol(got.speed, law.speed * law.speed, 1e-4);
+    ck_assert_double_eq_tol(got.low, got.speed, 1e-4);    // where it was measured
+    got = estimate_limited(&w.est, 0, both, NULL, 1, 0);
+    ck_assert(got.speed == 1 && fabs(got.low - pow(law.speed, 0.1)) < 1e-4);
+    law = limits_apply(g, 105, 40 + 80 + 40);
+    got = estimate_limited(&w.est, 0, both, NULL, 2, 105);
+    ck_assert_double_eq_tol(got.speed, pow(law.speed, 5.0 / 3), 1e-3);
+    got = estimate_limited(&w.est, 0, both, NULL, 2, 0);
+    ck_assert(got.speed == 1 && fabs(got.watts - 160) < 0.1);
+    got = estimate_limited(&w.est, 0, both, NULL, 0, 105);
+    ck_assert(got.speed == 1 && got.watts == 10);
+    world_release(&w);
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    float sd[2];    // of the watts of x and y
+    float speed_sd;
+    double rate;    // of x; 0: it trains
+    int n, may;
+} limitable[] = {
+    { "one whose watts are known may be limited", { 0.1F, 0.5F }, 0.3F, 0, 1, 1 },
+    { "one whose are not may not", { 0.2F, 0.1F }, 0.3F, 0, 1, 0 },
+    { "nor where anybody's are not", { 0.1F, 0.2F }, 0.3F, 0, 2, 0 },
+    { "two that are known may", { 0.1F, 0.1F }, 0.3F, 0, 2, 1 },
+    { "and so may nobody", { 0.5F, 0.5F }, 0.3F, 0, 0, 1 },
+    { "a server whose speed is not known may not", { 0.1F, 0.5F }, 0.3F, 2, 1, 0 },
+    { "one whose speed is known may", { 0.1F, 0.5F }, 0.05F, 2, 1, 1 },
+};
+
+START_TEST(only_who_is_known_may_be_limited)
+{
+    struct world w;
+    const int both[] = { 0, 1 };
+    const double rates[] = { limitable[_i].rate, 0 };
+
+    world_init(&w, "type v100\nworkload x\nworkload y\n");
+    ck_assert(!estimate_may_limit(&w.est, 0, both, NULL, 1));    // nobody has measured it
+    for (int i = 0; i < 2; i++) {
+        struct stored_estimate est = { .is_set = true,
+                                       .ln_speed_sd = limitable[_i].speed_sd,
+                                       .ln_watts = 5,
+                                       .ln_watts_sd = limitable[_i].sd[i] };
+        catalog_put_estimate(&w.catalog, i, 0, -1, &est);
+    }
+    estimate_refresh(&w.est);
+    ck_assert_msg(estimate_may_limit(&w.est, 0, both, rates, limitable[_i].n) == limitable[_i].may,
+                  "%s", limitable[_i].name);
+    world_release(&w);
+}
+END_TEST
+
 START_TEST(memory_decides_unless_somebody_has_looked)
 {
     struct world w;
@@ -470,6 +546,9 @@ int main(void)
     tcase_add_test(t, slowdowns_multiply_in_whatever_order);
     tcase_add_test(t, gangs_are_measured_or_scaled);
     tcase_add_test(t, watts_of_one_of_two_and_of_nobody);
+    tcase_add_test(t, a_limit_takes_what_is_known_of_those_who_are_there);
+    tcase_add_loop_test(t, only_who_is_known_may_be_limited, 0,
+                        sizeof limitable / sizeof *limitable);
     tcase_add_loop_test(t, memory_decides_unless_somebody_has_looked, 0,
                         sizeof fits / sizeof *fits);
     tcase_add_test(t, what_has_run_fits_even_if_it_once_did_not);

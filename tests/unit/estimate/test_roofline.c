@@ -95,6 +95,40 @@ START_TEST(power_is_shared_additively)
 }
 END_TEST
 
+/* Idle 50 W, cap 250 W: room for 200. Clocks fall by the law at 250 W for what is wanted, over the
+ * law there for 250 W; at 350 W that is 0.876 / 0.979.
+ */
+static const struct {
+    const char *name;
+    double alone_w[2], share[2];
+    int n;
+    struct {
+        double watts, speed;
+    } additive, saturating;
+} drawn[] = {
+    { "nobody", { 0 }, { 0 }, 0, { 50, 1 }, { 50, 1 } },
+    { "one alone: both are the same", { 180 }, { 1 }, 1, { 180, 1 }, { 180, 1 } },
+    { "two of a half: three quarters", { 150, 150 }, { 1, 1 }, 2, { 250, 1 }, { 200, 1 } },
+    { "two that are slowed", { 150, 250 }, { 0.5, 0.5 }, 2, { 200, 1 }, { 175, 1 } },
+    { "clocks fall above the cap", { 200, 200 }, { 1, 1 }, 2, { 250, 0.8948 }, { 237.5, 1 } },
+    { "the whole room is taken", { 250, 250 }, { 1, 0.1 }, 2, { 250, 0.9870 }, { 250, 1 } },
+};
+
+START_TEST(what_is_drawn_together_depends_on_the_model)
+{
+    const double watts[] = { drawn[_i].additive.watts, drawn[_i].saturating.watts };
+    const double speed[] = { drawn[_i].additive.speed, drawn[_i].saturating.speed };
+
+    for (int m = 0; m < POWER_MODELS; m++) {
+        struct limited got = power_drawn((enum power_model)m, &plain, drawn[_i].alone_w,
+                                         drawn[_i].share, drawn[_i].n);
+        ck_assert_msg(fabs(got.watts - watts[m]) < 1e-9 && fabs(got.speed - speed[m]) < 1e-3,
+                      "%s, %s: %g W, %g", drawn[_i].name, power_model_name((enum power_model)m),
+                      got.watts, got.speed);
+    }
+}
+END_TEST
+
 static double maybe(struct rng *r, double low, double high)
 {
     return rng_below(r, 6) ? exp(rng_between(r, log(low), log(high))) : (double)NAN;
@@ -222,6 +256,8 @@ int main(void)
     tcase_add_test(t, the_four_times_are_summed);
     tcase_add_test(t, slowdown_and_watts_by_hand);
     tcase_add_loop_test(t, power_is_shared_additively, 0, sizeof shared / sizeof *shared);
+    tcase_add_loop_test(t, what_is_drawn_together_depends_on_the_model, 0,
+                        sizeof drawn / sizeof *drawn);
     tcase_add_test(t, whatever_the_features_the_estimate_is_sane);
     tcase_add_test(t, each_unknown_feature_makes_the_estimate_less_sure);
     tcase_add_test(t, a_gpu_type_that_nobody_described_still_has_an_estimate);

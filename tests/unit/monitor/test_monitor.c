@@ -191,8 +191,10 @@ START_TEST(what_did_not_fit_is_remembered_and_waits_again)
     };
 
     world_init(&w, busy);
+    seen.limit_w = 175;
     monitor_read(&seen, &w.ledger.state, &f);
     ck_assert(f.has_event && f.has_measurement);
+    ck_assert_int_eq(f.measurement.key.limit_w, 0);    // no limit makes memory larger
     ck_assert_int_eq(f.event.kind, EVENT_JOB_STOPPED);
     ck_assert_str_eq(f.event.reason, "did not fit");
     ck_assert(!f.measurement.fits && isnan(f.measurement.throughput));

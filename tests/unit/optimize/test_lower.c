@@ -82,11 +82,12 @@ START_TEST(a_node_s_gpus_of_one_type_stand_together)
 {
     struct world w;
     struct lowered l;
-    bool is_there[4] = { false };
+    bool is_there[5] = { false };
 
-    world_init(&w, CLUSTER "node n3 v100\n");
+    world_init(&w, CLUSTER "node n3 v100\njob a w max=4\n");
     lower(&w, &l);
-    for (int g = 0; g < 4; g++) {
+    ck_assert_int_eq(l.problem.n_gpus, 5);
+    for (int g = 0; g < 5; g++) {
         ck_assert_int_eq(l.problem.gpus[g].node, w.snapshot.gpus[l.gpu_of[g]].node);
         ck_assert_int_eq(l.type_of[l.problem.gpus[g].type], w.snapshot.gpus[l.gpu_of[g]].type);
         ck_assert(!is_there[l.gpu_of[g]]);
@@ -149,8 +150,8 @@ static const struct {
     bool may_move;
     int fixed, frozen;    // of job a: 1 yes, 0 no
 } running[] = {
-    { "who has just started stays", "job a w\nstart a 0\nat 599\n", true, 1, 0 },
-    { "who has settled may move", "job a w\nstart a 0\nat 600\n", true, 0, 0 },
+    { "who has just started stays", "job a w\nstart a 0\nat 299\n", true, 1, 0 },
+    { "who has settled may move", "job a w\nstart a 0\nat 300\n", true, 0, 0 },
     { "unless moving is off", "job a w\nstart a 0\nat 600\n", false, 1, 0 },
     { "who waits may go anywhere", "job a w\nat 600\n", false, 0, 0 },
     { "two that may share are part of it", "job a w\njob b w\nstart a 0\nstart b 0\n", true, 1, 0 },
@@ -305,8 +306,8 @@ START_TEST(what_nobody_has_tried_is_hoped_for)
     p = &l.problem;
     speed = (double)p->speed[problem_cell(p, v100, a, -1)];
     low = (double)p->low[problem_cell(p, v100, a, -1)];
-    ck_assert_double_eq_tol(speed, (double)c->speed * fit * exp(0.6), 1e-4 * speed);
-    ck_assert_double_eq_tol(low, (double)c->low * fit * exp(0.6), 1e-4 * low);
+    ck_assert_double_eq_tol(speed, (double)c->speed * fit * exp(1.0), 1e-4 * speed);
+    ck_assert_double_eq_tol(low, (double)c->low * fit * exp(1.0), 1e-4 * low);
     world_release(&w);
 }
 END_TEST
@@ -341,6 +342,173 @@ START_TEST(limits_are_offered_where_they_may_be_used)
     w.options.may_limit = false;    // and then it is a limit that the problem cannot say
     lower(&w, &l);
     ck_assert(l.is_frozen[0]);
+    world_release(&w);
+}
+END_TEST
+
+/* ---- GPUs that nobody could ask for ---- */
+
+#define WIDE                                                                                  \
+    "type v100 cap=250 idle=40 sleep=10\ntype k80 cap=149 idle=30 sleep=10\n"                 \
+    "workload w params=1e6 bytes_per_sample=1e6 batch=1\nspeed w v100 10\nwatts w v100 200\n" \
+    "speed w k80 4\nwatts w k80 100\npairs 0.6\n"                                             \
+    "node n1 v100 v100\nnode n2 v100 v100\nnode n3 v100 v100 v100 k80\nnode n4 v100 v100\n"
+/*        0 1               2 3               4 5 6 7                    8 9  */
+
+static const struct {
+    const char *name, *given;
+    double cap_w;
+    const char *want;    // the snapshot's GPUs, of which the problem knows
+} chosen[] = {
+    { "nobody asks for any", "", 0, "" },
+    { "one of each type would do, and nodes come whole", "job a w\n", 0, "4 5 6 7 " },
+    { "for two, the same", "job a w\njob b w\n", 0, "4 5 6 7 " },
+    { "for four, another node", "job a w\njob b w\njob c w\njob d w\n", 0, "0 1 4 5 6 7 " },
+    { "a gang that grows counts by the most it could have", "job a w max=4\n", 0, "0 1 4 5 6 7 " },
+    { "two gangs have two nodes to choose from", "job a w gpus=2 max=2\njob b w max=2\n", 0,
+      "0 1 4 5 6 7 " },
+    { "who runs keeps its own", "job a w\nstart a 9\n", 0, "4 5 6 7 9 " },
+    { "and a gang its node", "job a w max=2\nstart a 9\n", 0, "4 5 6 7 8 9 " },
+    { "a node with more room comes first", "job x w\nstart x 4\njob y w\nstart y 5\n", 0,
+      "0 1 4 5 7 " },
+    { "a drained node is no room", "drain n3\njob a w\n", 0, "0 1 " },
+    { "under a cap all count", "job a w\n", 5000, "0 1 2 3 4 5 6 7 8 9 " },
+};
+
+START_TEST(gpus_that_nobody_could_ask_for_are_left_out)
+{
+    struct world w;
+    struct lowered l;
+    char got[100] = "";
+    size_t at = 0;
+
+    world_init(&w, WIDE);
+    world_add(&w, chosen[_i].given);
+    w.options.power_cap_w = chosen[_i].cap_w;
+    lower(&w, &l);
+    for (int g = 0; g < w.snapshot.n_gpus; g++)
+        for (int i = 0; i < l.problem.n_gpus; i++)
+            if (l.gpu_of[i] == g)
+                at += (size_t)snprintf(got + at, sizeof got - at, "%d ", g);
+    ck_assert_msg(strcmp(got, chosen[_i].want) == 0, "%s: %s", chosen[_i].name, got);
+    world_release(&w);
+}
+END_TEST
+
+/* ---- what may not be used ---- */
+
+START_TEST(types_that_must_not_be_told_apart_are_alike)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "job a w\njob b x\njob c huge\n");
+    w.options.may_choose = false;
+    lower(&w, &l);
+    const struct problem *p = &l.problem;
+    int v100 = type_at(&w, &l, "v100"), k80 = type_at(&w, &l, "k80");
+    int a = job_at(&w, &l, "a")->kind, b = job_at(&w, &l, "b")->kind;
+    int c = job_at(&w, &l, "c")->kind;
+    for (int t = 0; t < 2; t++) {
+        ck_assert_double_eq_tol((double)p->speed[problem_cell(p, t, a, -1)], 7, 0.01);
+        ck_assert_double_eq_tol((double)p->watts[t * p->n_kinds + a], 150, 0.01);
+        ck_assert_double_eq_tol((double)p->watts[t * p->n_kinds + b], 90, 0.01);
+        ck_assert(p->speed[problem_cell(p, t, c, -1)] == 0);
+    }
+    /* Memory is no choice: who does not fit beside whom on one type, does on the other. */
+    ck_assert(p->speed[problem_cell(p, v100, a, b)] > 0);
+    ck_assert(p->speed[problem_cell(p, k80, a, b)] == 0);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(gpus_that_do_not_sleep_idle)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "job a w\n");
+    lower(&w, &l);
+    ck_assert_double_eq(l.problem.types[type_at(&w, &l, "v100")].sleep_w, 10);
+    w.options.may_sleep = false;
+    lower(&w, &l);
+    ck_assert_double_eq(l.problem.types[type_at(&w, &l, "v100")].sleep_w, 40);
+    ck_assert_double_eq(l.problem.types[type_at(&w, &l, "k80")].sleep_w, 30);
+    world_release(&w);
+}
+END_TEST
+
+/* ---- limits ---- */
+
+/* What is known of w on a v100, and then starts job 0 there under a limit. */
+static void start_limited(struct world *w, float watts_sd, int limit_w)
+{
+    struct stored_estimate est = { .is_set = true,
+                                   .ln_speed = (float)log(10),
+                                   .ln_watts = (float)log(200),
+                                   .ln_watts_sd = watts_sd,
+                                   .ln_loss = 0.5F,
+                                   .ln_draw = 0.25F,
+                                   .loss_sd = 0.125F,
+                                   .loss_at = -0.5F };
+
+    catalog_put_estimate(&w->catalog, world_workload(w, "w"), world_type(w, "v100"), -1, &est);
+    world_apply(w, &(struct event){ .kind = EVENT_JOB_STARTED,
+                                    .time_s = w->now_s,
+                                    .gpus = (int[]){ 0 },
+                                    .n_gpus = 1,
+                                    .limit_w = limit_w });
+}
+
+START_TEST(what_is_known_of_limits_is_in_it)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "job a w\n");
+    start_limited(&w, 0.05F, 175);
+    lower(&w, &l);
+    ck_assert_ptr_null(l.problem.bends);    // nobody may limit
+    w.options.may_limit = true;
+    lower(&w, &l);
+    const struct problem_bend *b =
+        &l.problem.bends[type_at(&w, &l, "v100") * l.problem.n_kinds + l.problem.jobs[0].kind];
+    ck_assert_double_eq_tol((double)b->loss, exp(0.5), 1e-6);
+    ck_assert_double_eq_tol((double)b->draw, exp(0.25), 1e-6);
+    ck_assert_double_eq_tol((double)b->doubt, w.est.z * 0.125, 1e-6);
+    ck_assert_double_eq_tol((double)b->at, -0.5, 1e-6);
+    ck_assert(!b->is_free);
+    world_release(&w);
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    float watts_sd;
+    double cap_w;
+    int setting, frozen;
+} lifted[] = {
+    { "a limit on whose watts are known is part of it", 0.05F, 0, 1, 0 },
+    { "one on whose are not is seen as lifted", 0.3F, 0, 0, 0 },
+    { "also where the cap leaves watts for that", 0.3F, 320, 0, 0 },
+    { "where it does not, the job stays as it is", 0.3F, 290, 1, 1 },
+    { "and where it is broken already", 0.3F, 50, 1, 1 },
+};
+
+START_TEST(limits_that_must_not_be_are_lifted)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "job a w\n");
+    start_limited(&w, lifted[_i].watts_sd, 175);
+    w.options.may_limit = true;
+    w.options.power_cap_w = lifted[_i].cap_w;
+    lower(&w, &l);
+    ck_assert_msg(l.problem.jobs[0].present_limit == lifted[_i].setting &&
+                      l.is_frozen[0] == lifted[_i].frozen,
+                  "%s: setting %d, frozen %d", lifted[_i].name, l.problem.jobs[0].present_limit,
+                  l.is_frozen[0]);
     world_release(&w);
 }
 END_TEST
@@ -509,7 +677,8 @@ static void check_combination(const struct world *w, const struct lowered *l, in
         int others[2], k = 0;
         const struct cell_estimate *alone = estimate_cell(&w->est, workloads[i], t, -1);
         double low, fit = 1 - (double)alone->unfit;
-        double hope = exp(1.5 * (double)alone->sd);    // at most: CURIOSITY_LOST
+        double hope =
+            fmax(exp(2.5 * (double)alone->sd), 10);    // at most: CURIOSITY_LOST, HOPE_MOST
         for (int o = 0; o < n; o++)
             if (o != i)
                 others[k++] = workloads[o];
@@ -568,6 +737,12 @@ int main(void)
     tcase_add_test(t, an_answer_becomes_a_plan_in_the_snapshot_s_numbers);
     tcase_add_test(t, what_nobody_has_tried_is_hoped_for);
     tcase_add_test(t, limits_are_offered_where_they_may_be_used);
+    tcase_add_loop_test(t, gpus_that_nobody_could_ask_for_are_left_out, 0,
+                        sizeof chosen / sizeof *chosen);
+    tcase_add_test(t, types_that_must_not_be_told_apart_are_alike);
+    tcase_add_test(t, gpus_that_do_not_sleep_idle);
+    tcase_add_test(t, what_is_known_of_limits_is_in_it);
+    tcase_add_loop_test(t, limits_that_must_not_be_are_lifted, 0, sizeof lifted / sizeof *lifted);
     tcase_add_loop_test(t, what_stands_may_stay, 0, 4);
     tcase_add_loop_test(t, combinations_are_what_the_judge_of_plans_says, 0, 4);
     suite_add_tcase(s, t);

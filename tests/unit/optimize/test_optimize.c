@@ -127,6 +127,44 @@ START_TEST(fast_is_feasible_and_its_bound_holds)
 }
 END_TEST
 
+/* The judge's price of leaving who runs where it is, and all others waiting. */
+static double standing_w(struct trial *t)
+{
+    struct answer x = { .n_jobs = t->p.n_jobs, .n_gpus = t->p.n_gpus };
+    struct err e = { 0 };
+
+    x.jobs = ARENA_ARRAY(&t->arena, struct answer_job, (size_t)t->p.n_jobs);
+    x.limit = ARENA_ARRAY(&t->arena, unsigned char, (size_t)t->p.n_gpus);
+    for (int j = 0; j < t->p.n_jobs; j++) {
+        const struct problem_job *job = &t->p.jobs[j];
+        if (!job->name)
+            continue;
+        x.jobs[j] = (struct answer_job){ .n_gpus = job->n_present, .gpus = job->present };
+        x.jobs[j].reason = job->n_present ? WAIT_NOT : WAIT_CAPACITY;
+        for (int i = 0; i < job->n_present; i++)
+            x.limit[job->present[i]] = (unsigned char)job->present_limit;
+    }
+    answer_price(&t->arena, &t->p, &x);
+    int rc = answer_check(&t->arena, &t->p, &x, &e);
+    ck_assert_msg(rc == 0, "standing, seed %d: %s", t->seed, e.text);
+    return x.cost_w;
+}
+
+START_TEST(quick_is_feasible_and_never_worse_than_what_stands)
+{
+    for (int seed = _i * ROUND; seed < (_i + 1) * ROUND; seed++) {
+        struct trial t;
+        trial_seed(&t, 300000 + seed);
+        trial_run(&t, METHOD_QUICK);
+        double stands_w = standing_w(&t);
+        ck_assert_str_eq(t.report.method, "quick");
+        ck_assert_msg(t.x.cost_w <= stands_w + SAME * scale_of(&t),
+                      "seed %d: %.9g W, and %.9g W where nobody moves", seed, t.x.cost_w, stands_w);
+        arena_release(&t.arena);
+    }
+}
+END_TEST
+
 /* ---- problems made to be unpleasant ---- */
 
 static void nobody_runs(struct problem *p)
@@ -267,6 +305,7 @@ START_TEST(unpleasant_problems_are_solved_like_others)
         unpleasant[_i].spoil(&t.p);
         trial_best(&t);
         trial_run(&t, METHOD_FAST);
+        trial_run(&t, METHOD_QUICK);
         trial_run(&t, METHOD_EXACT);
         expect_optimum(&t);
         arena_release(&t.arena);
@@ -358,7 +397,7 @@ static void expect_same(const struct answer *x, const struct answer *y)
     }
 }
 
-START_TEST(one_thread_and_two_give_the_same_answer)
+static void same_on_one_and_two(int seed, enum optimize_method method)
 {
     struct make_options m = make_defaults;
     struct optimize_options o = optimize_defaults;
@@ -369,10 +408,10 @@ START_TEST(one_thread_and_two_give_the_same_answer)
     struct err e = { 0 };
 
     arena_init(&a);
-    m.seed = o.seed = (uint64_t)_i;
-    m.theta = 2 + _i % 2;
+    m.seed = o.seed = (uint64_t)seed;
+    m.theta = 2 + seed % 2;
     problem_make(&a, &m, &p);
-    o.method = METHOD_FAST;
+    o.method = method;
     o.nodes = 20000;
     for (int i = 0; i < 2; i++) {
         o.threads = 1 + i;
@@ -384,6 +423,12 @@ START_TEST(one_thread_and_two_give_the_same_answer)
     ck_assert(report[0].nodes == report[1].nodes);
     arena_release(&a);
 }
+
+START_TEST(one_thread_and_two_give_the_same_answer)
+{
+    same_on_one_and_two(_i, METHOD_FAST);
+    same_on_one_and_two(_i, METHOD_QUICK);
+}
 END_TEST
 
 int main(void)
@@ -394,6 +439,7 @@ int main(void)
     tcase_add_loop_test(c, exact_is_the_optimum, 0, 20);
     tcase_add_loop_test(c, auto_without_a_budget_is_the_optimum_too, 0, 3);
     tcase_add_loop_test(c, fast_is_feasible_and_its_bound_holds, 0, 20);
+    tcase_add_loop_test(c, quick_is_feasible_and_never_worse_than_what_stands, 0, 5);
     tcase_add_loop_test(odd, unpleasant_problems_are_solved_like_others, 0, COUNT(unpleasant));
     tcase_add_loop_test(odd, what_is_no_number_is_refused, 0, 3);
     tcase_add_loop_test(odd, one_thread_and_two_give_the_same_answer, 1, 5);

@@ -235,7 +235,8 @@ static void limit_forbidden(struct court *c)
 
 static void limit_twofold(struct court *c)
 {
-    limited(c, SHARE, 80);    // and PICKY, beside it, has none
+    put(c, SHARE, 1, 0, 0, 0, 0);
+    limited(c, SHARE, 140);    // and ONE, beside it, has none
 }
 
 static void limit_without_cost(struct court *c)
@@ -298,7 +299,7 @@ static const struct {
     { "a limit that is offered passes", limit_offered, NULL },
     { "one that is not", limit_strange, "job large: a power limit of 141 W" },
     { "one where limits are off", limit_forbidden, "job large: a power limit of 140 W" },
-    { "two limits on one GPU", limit_twofold, "GPU 4 has one power limit, not two" },
+    { "two limits on one GPU", limit_twofold, "GPU 0 has one power limit, not two" },
     { "a limit that costs no speed", limit_without_cost, "job large: the plan says" },
     { "an unknown GPU", unknown_gpu, "job one: there is no GPU 99" },
     { "a GPU below zero", negative_gpu, "job one: there is no GPU -1" },

@@ -22,6 +22,7 @@ struct door {
     struct problem_job jobs[N_JOBS];
     float speed[12], low[12], watts[4];
     double curve_speed[2], curve_watts[2], rack_cap_w[2];
+    struct problem_bend bends[4];
     int present[4][4];
 };
 
@@ -93,6 +94,10 @@ static const struct door good = {
     .watts = { 200, 250, 100, 120 },
     .curve_speed = { 1, 0.8 },
     .curve_watts = { 40, 200 },
+    .bends = { { 1, 1, 0, 0, false },
+               { 0.5F, 1.5F, 0.2F, -0.3F, false },
+               { 0, 0, 0, 0, true },
+               { 2, 1, 1, 1, true } },
     .present = { [PAIR] = { 3 }, [PART] = { 3, 4 }, [GANG] = { 0, 1 }, [ALONE] = { 2 } },
 };
 
@@ -108,6 +113,7 @@ static void door_open(struct door *d)
     d->p.low = d->low;
     d->p.watts = d->watts;
     d->p.rack_cap_w = d->rack_cap_w;
+    d->p.bends = d->bends;
     d->types[0].limits[1].speed = d->curve_speed;
     d->types[0].limits[1].watts = d->curve_watts;
     for (int j = PAIR; j <= ALONE; j++)
@@ -155,6 +161,10 @@ WAY(low_nan, d->low[3] = NAN)
 WAY(low_above, d->low[1] = 6.5F)
 WAY(low_never, d->low[5] = 1)
 WAY(watts_nan, d->watts[3] = NAN)
+WAY(bend_loss, d->bends[3].loss = -0.5F)
+WAY(bend_draw, d->bends[0].draw = NAN)
+WAY(bend_doubt, d->bends[1].doubt = -0.1F)
+WAY(bend_at, d->bends[2].at = -INFINITY)
 WAY(gpu_type, d->gpus[5].type = 2)
 WAY(gpu_node, d->gpus[0].node = -1)
 WAY(gpu_rack, d->gpus[5].rack = 2)
@@ -187,6 +197,7 @@ WAY(present_disagree, (d->jobs[ALONE].is_exclusive = false, d->present[PAIR][0] 
                        d->jobs[ALONE].present_limit = 1))
 WAY(present_memory, d->types[1].mem_gib = 7)
 WAY(present_never, d->speed[7] = d->low[7] = 0)
+WAY(present_free, d->bends[1].is_free = true)
 
 static const struct {
     const char *claim;
@@ -226,6 +237,11 @@ static const struct {
     { "more is held than expected", low_above, "types[0].slowdown[0][0]" },
     { "something is held where nothing runs", low_never, "types[0].slowdown[1][1]" },
     { "watts alone are no number", watts_nan, "types[1].watts[1] is nan" },
+    { "a limit that speeds a kind up", bend_loss, "bends of kind 1 on type 1: loss -0.5" },
+    { "watts under a limit are no number", bend_draw,
+      "bends of kind 0 on type 0: loss 1, draw nan" },
+    { "less than no doubt", bend_doubt, "bends of kind 1 on type 0" },
+    { "measured without end", bend_at, "bends of kind 0 on type 1" },
     { "a GPU of no type", gpu_type, "GPU 5 has type 2" },
     { "a GPU on no node", gpu_node, "GPU 0 has node -1" },
     { "a GPU in no rack", gpu_rack, "GPU 5 has rack 2" },
@@ -257,6 +273,7 @@ static const struct {
     { "two that share and say different settings", present_disagree, "jobs[3].limit_w" },
     { "two that do not fit together", present_memory, "cannot run so" },
     { "two that must never share", present_never, "cannot run so" },
+    { "a limit on who must not be limited", present_free, "cannot run so" },
 };
 
 START_TEST(way)
@@ -288,6 +305,7 @@ WAY(gone, (d->jobs[GONE].kind = 99, d->jobs[GONE].need = NAN))
 WAY(unused_gang, (d->jobs[GANG].form = FORM_SPREAD, d->jobs[GANG].n_min = 1,
                   d->jobs[GANG].needs_one_node = false, d->p.gang_near[2] = NAN))
 WAY(no_racks, (d->p.n_racks = 0, d->p.rack_cap_w = NULL))
+WAY(no_bends, d->p.bends = NULL)
 WAY(nothing, (d->p.n_gpus = 0, d->p.n_jobs = 0))
 WAY(no_kinds, (d->p.n_kinds = 0, d->p.n_jobs = 0))
 
@@ -299,6 +317,7 @@ static const struct {
     { "whatever is said of a job that is gone", gone },
     { "factors of gangs that nobody has", unused_gang },
     { "no racks", no_racks },
+    { "everybody as the curves say", no_bends },
     { "no GPUs and no jobs", nothing },
     { "no kinds", no_kinds },
 };

@@ -87,6 +87,24 @@ static void make_tables(struct arena *a, struct rng *r, struct problem *p, bool 
     }
 }
 
+/* By chance of its own, so that the rest of a seed's problem is the same with and without. */
+static void make_bends(struct arena *a, uint64_t seed, struct problem *p)
+{
+    int n = p->n_types * p->n_kinds;
+    struct rng r;
+
+    rng_init(&r, seed, "tiny bends");
+    if (chance(&r, 0.5))
+        return;
+    p->bends = ARENA_ARRAY(a, struct problem_bend, (size_t)n);
+    for (int i = 0; i < n; i++)
+        p->bends[i] = (struct problem_bend){ .loss = (float)PICK(&r, 0, 0.5, 1, 1, 2),
+                                             .draw = (float)PICK(&r, 0, 0.5, 1, 1, 1.5),
+                                             .doubt = (float)PICK(&r, 0, 0, 0.25, 1),
+                                             .at = (float)PICK(&r, 0, 0, -0.25, 0.125),
+                                             .is_free = chance(&r, 0.15) };
+}
+
 /* ---- GPUs and jobs ---- */
 
 static void make_gpus(struct arena *a, struct rng *r, struct problem *p)
@@ -131,7 +149,7 @@ struct seat {
 };
 
 static bool may_join(const struct problem *p, const struct problem_job *j, const struct seat *s,
-                     int gpu, bool is_alone)
+                     int gpu, int limit, bool is_alone)
 {
     int kinds[THETA_MAX];
     struct yield y;
@@ -142,7 +160,7 @@ static bool may_join(const struct problem *p, const struct problem_job *j, const
     for (int i = 0; i < s->n; i++)
         kinds[i] = s->kinds[i];
     kinds[s->n] = j->kind;
-    return problem_yield(p, p->gpus[gpu].type, 0, kinds, s->n + 1, &y);
+    return problem_yield(p, p->gpus[gpu].type, limit, kinds, s->n + 1, &y);
 }
 
 /* On 'n' GPUs from a random one on, where they suit. */
@@ -160,7 +178,8 @@ static void make_present(struct arena *a, struct rng *r, struct problem *p, stru
         bool is_near = !j->needs_one_node || gpu->node == first->node;
         bool has_limit = limit < p->types[gpu->type].n_limits;
         bool agrees = seats[g].n == 0 || seats[g].limit == limit;
-        if (is_one && is_near && has_limit && agrees && may_join(p, j, &seats[g], g, is_alone))
+        if (is_one && is_near && has_limit && agrees &&
+            may_join(p, j, &seats[g], g, limit, is_alone))
             gpus[n++] = g;
     }
     if (n < j->n_min)
@@ -223,6 +242,7 @@ void tiny_make(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, str
         out->gang_far[m] = m < 2 ? m : m * 0.625;
     }
     make_tables(a, &r, out, chance(&r, 0.5));
+    make_bends(a, seed, out);
     make_gpus(a, &r, out);
     make_jobs(a, &r, out);
     make_caps(a, &r, out);

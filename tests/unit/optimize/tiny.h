@@ -11,7 +11,9 @@
 struct arena;
 struct problem;
 
-/* At most this many jobs (0..) and GPUs (0..), theta 1 to 3, passing problem_check. */
+/* At most this many jobs (0..) and GPUs (0..), theta 1 to 3, in half of them bends, passing
+ * problem_check.
+ */
 void tiny_make(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, struct problem *out);
 
 #endif

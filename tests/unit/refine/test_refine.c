@@ -659,8 +659,8 @@ START_TEST(what_a_limit_shows_counts_as_without_it)
 
     school_open(&s);
     const struct gpu_type *type = &s.w.catalog.types[0];
-    int limit_w = (int)(type->cap_w / 2);
     double w0 = 0.8 * type->cap_w;
+    int limit_w = (int)w0;    // the law takes peaks only, and watts tell
     struct limited at = limits_apply(type, limit_w, w0);
     struct measurement m = speed_of(0, 0, -1, 10 * at.speed);
     m.watts = at.watts;
@@ -669,6 +669,87 @@ START_TEST(what_a_limit_shows_counts_as_without_it)
     const struct cell *seen = catalog_cell(&s.w.catalog, key);
     ck_assert_double_eq_tol(exp(seen->ln_speed), 10, 1e-3);
     ck_assert_double_eq_tol(exp(seen->ln_watts), w0, 1e-3 * w0);
+    ck_assert_int_eq(s.r.n_measurements, 1);
+    school_close(&s);
+}
+END_TEST
+
+/* A speed alone of 10 steps/s and 200 W without a limit, under one of 'limit_w' (0: none), for who
+ * loses 'loss' times what the law says.
+ */
+static struct measurement under(const struct school *s, int limit_w, double loss)
+{
+    const struct gpu_type *type = &s->w.catalog.types[0];
+    struct limited at =
+        limits_bent(type, limit_w, 200, (struct limit_bend){ .loss = loss, .draw = 1 });
+    struct measurement m = speed_of(0, 0, -1, 10 * at.speed);
+
+    m.watts = at.watts;
+    m.key.limit_w = limit_w;
+    return m;
+}
+
+static double pace_at(const struct school *s, int limit_w)
+{
+    return estimate_limited(&s->w.est, 0, (int[]){ 0 }, NULL, 1, limit_w).speed;
+}
+
+START_TEST(what_limits_take_is_learned_from_speeds_under_two_of_them)
+{
+    struct school s;
+    const double law = 0.634;    // of 200 W at 105, cf. test_limits.c
+
+    school_open(&s);
+    for (int i = 0; i < 8; i++) {    // one limit tells nothing of limits
+        struct measurement m = under(&s, i == 0 ? 0 : 105, 1.6);
+        m.noise = i == 0 ? 1 : m.noise;    // but that it draws 200 W
+        take(&s, &m);
+        settle(&s);
+    }
+    ck_assert_double_eq_tol(pace_at(&s, 105), law, 0.03);
+    ck_assert_double_eq_tol(believed(&s, 0, 0, -1) + log(pace_at(&s, 105)),
+                            log(10) + 1.6 * log(law), 0.02);
+    for (int i = 0; i < 8; i++) {
+        struct measurement m = under(&s, 0, 1.6);
+        take(&s, &m);
+        settle(&s);
+    }
+    ck_assert_double_eq_tol(log(pace_at(&s, 105)), 1.58 * log(law), 0.02);
+    ck_assert_double_eq_tol(believed(&s, 0, 0, -1), log(10), 0.02);
+    ck_assert_double_eq_tol(s.w.est.bend[1 * s.w.est.n_types].loss, 1, 1e-6);    // another family
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(under_a_deep_limit_watts_say_nothing_about_other_ones)
+{
+    struct school s;
+    struct cell_key key = { .n_gpus = 1, .neighbour = -1 };
+
+    school_open(&s);
+    struct measurement m = under(&s, 105, 1);
+    m.watts = 105;    // a little more than the law allows to anybody
+    take(&s, &m);
+    const struct cell *seen = catalog_cell(&s.w.catalog, key);
+    ck_assert_int_eq(seen->n_watts, 0);
+    double w0 = estimate_watts(&s.w.est, 0, (int[]){ 0 }, NULL, 1);
+    double pace = limits_apply(&s.w.catalog.types[0], 105, w0).speed;
+    ck_assert_double_eq_tol(exp(seen->ln_speed), m.throughput / pace, 1e-6);
+    school_close(&s);
+}
+END_TEST
+
+START_TEST(who_is_frozen_keeps_its_mind_and_counts_its_errors)
+{
+    struct school s;
+
+    school_open(&s);
+    s.r.is_frozen = true;
+    double was = believed(&s, 0, 0, -1);
+    struct measurement m = speed_of(0, 0, -1, 2 * exp(was));
+    take(&s, &m);
+    settle(&s);
+    ck_assert_double_eq(believed(&s, 0, 0, -1), was);
     ck_assert_int_eq(s.r.n_measurements, 1);
     school_close(&s);
 }
@@ -786,6 +867,9 @@ int main(void)
     tcase_add_test(t, watts_are_corrected_on_all_types);
     tcase_add_test(t, gangs_and_misfits_correct_nothing);
     tcase_add_test(t, what_a_limit_shows_counts_as_without_it);
+    tcase_add_test(t, what_limits_take_is_learned_from_speeds_under_two_of_them);
+    tcase_add_test(t, under_a_deep_limit_watts_say_nothing_about_other_ones);
+    tcase_add_test(t, who_is_frozen_keeps_its_mind_and_counts_its_errors);
     tcase_add_test(t, a_type_that_nobody_described_spoils_no_other);
     tcase_add_test(t, every_measured_cell_is_believed_however_many_there_are);
     tcase_add_test(t, with_a_store_a_measurement_is_on_disk);

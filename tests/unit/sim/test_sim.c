@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "catalog/cluster.h"
 #include "catalog/state.h"
+#include "estimate/estimate.h"
+#include "optimize/solver.h"
 #include "sim/ground.h"
 #include "sim/sim.h"
 #include "sim/world.h"
@@ -32,8 +34,8 @@ static int simulate(const struct sim_options *o, struct sim_result *r, struct er
     return rc;
 }
 
-static int run(const char *cluster, const char *trace, const char *policy, double until_s,
-               struct sim_result *r, struct err *e)
+static int run_without(const char *cluster, const char *trace, const char *policy, double until_s,
+                       unsigned without, struct sim_result *r, struct err *e)
 {
     struct small_truth small;
     struct cluster cl;
@@ -51,11 +53,18 @@ static int run(const char *cluster, const char *trace, const char *policy, doubl
                                          .policy = policy,
                                          .reference = "slow",
                                          .seed = 1,
-                                         .until_s = until_s },
+                                         .until_s = until_s,
+                                         .without = without },
                   r, e);
     small_truth_release(&small);
     arena_release(&a);
     return rc;
+}
+
+static int run(const char *cluster, const char *trace, const char *policy, double until_s,
+               struct sim_result *r, struct err *e)
+{
+    return run_without(cluster, trace, policy, until_s, 0, r, e);
 }
 
 #define NEAR(got, want) ck_assert_double_eq_tol((got), (want), 1e-6 * (1 + fabs((double)(want))))
@@ -183,8 +192,8 @@ static void run_busy(const char *policy, struct sim_result *r)
     arena_release(&a);
 }
 
-static const char *const policies[] = { "gogh", "greedy", "fifo-fastest", "fifo-random",
-                                        "fifo-first" };
+static const char *const policies[] = { "gogh",         "gogh-oracle", "greedy",
+                                        "fifo-fastest", "fifo-random", "fifo-first" };
 
 START_TEST(every_policy_ends_and_repeats_itself)
 {
@@ -261,6 +270,146 @@ START_TEST(advancing_in_pieces_changes_nothing)
 }
 END_TEST
 
+START_TEST(a_run_does_without_the_levers_that_are_taken_away)
+{
+    static const char cluster[] = "node a slow:2\nset noise 0\n" TYPES;
+    static const char trace[] = "job a at=100 workload=small steps=400\n"
+                                "job b at=100 workload=small steps=400\n";
+    struct sim_result all, no_sleep, no_sharing;
+    struct err e = { 0 };
+
+    /* Both begin 5 s late, on GPUs that slept from 60 to 100 s, or at once. */
+    ck_assert_int_eq(run(cluster, trace, "fifo-first", 0, &all, &e), 0);
+    NEAR(all.energy_j, 2 * (60 * 50.0 + 40 * 10 + 5 * 50 + 100 * 100));
+    ck_assert_int_eq(run_without(cluster, trace, "fifo-first", 0, 1U << LEVER_SLEEP, &no_sleep, &e),
+                     0);
+    NEAR(no_sleep.energy_j, 2 * (100 * 50.0 + 100 * 100));
+
+    /* On one GPU, they wait for each other or share it. */
+    ck_assert_int_eq(run("node a slow:1\nset noise 0\n" TYPES, trace, "gogh-oracle", 0, &all, &e),
+                     0);
+    NEAR(all.gpu_s, 5 + 100 / 0.6);
+    ck_assert_int_eq(run_without("node a slow:1\nset noise 0\n" TYPES, trace, "gogh-oracle", 0,
+                                 1U << LEVER_SHARING, &no_sharing, &e),
+                     0);
+    NEAR(no_sharing.gpu_s, 5 + 200);
+}
+END_TEST
+
+/* Every cell of the policy's own estimates against the small truth. */
+static void check_oracle(const struct sim *s, const struct truth *t)
+{
+    struct estimator est;
+
+    estimator_init(&est, sim_catalog(s), 1);
+    estimate_refresh(&est);
+    for (int w = 0; w < est.n_workloads; w++) {
+        int is = truth_find_workload(t, sim_catalog(s)->workloads[w].name);
+
+        for (int i = 0; i < est.n_types * (1 + est.n_workloads); i++) {
+            int a = i % est.n_types, n = i / est.n_types - 1;
+            int beside = n < 0 ? -1 : truth_find_workload(t, sim_catalog(s)->workloads[n].name);
+            const struct cell_estimate *c = estimate_cell(&est, w, a, n);
+            double r = n < 0 ? 1 : truth_slowdown(t, is, a, beside);
+            double speed = truth_speed(t, is, a) * r;
+
+            ck_assert(c->unfit == (speed > 0 ? 0 : 1));
+            if (speed > 0) {
+                ck_assert_double_eq_tol((double)c->speed, speed, 1e-3 * speed);
+                ck_assert_double_eq_tol((double)c->low, speed, 1e-3 * speed);
+                ck_assert_double_eq_tol(est.alone_w[w * est.n_types + a], truth_watts(t, is, a),
+                                        0.1);
+            }
+        }
+    }
+    estimator_release(&est);
+}
+
+START_TEST(an_oracle_knows_everything_and_keeps_to_it)
+{
+    static const char cluster[] = "node a slow:1 fast:1\nset report_s 20\n" TYPES;
+    static const char trace[] = "job a at=0 workload=big steps=1000\n"
+                                "job b at=7 workload=small steps=900\n"
+                                "job c at=9 workload=huge steps=500\n";
+    struct small_truth small;
+    struct err e = { 0 };
+    struct cluster cl;
+    struct sim *s;
+    struct trace t;
+    struct arena a;
+    double sum = 0;
+    long n = 0;
+
+    arena_init(&a);
+    small_truth_init(&small);
+    ck_assert_int_eq(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, &e), 0);
+    cl.settings.noise = _i == 0 ? 0 : 0.05;
+    ck_assert_int_eq(trace_parse(&a, "t", trace, strlen(trace), &t, &e), 0);
+    ck_assert_int_eq(sim_create(&(struct sim_options){ .cluster = &cl,
+                                                       .trace = &t,
+                                                       .truth = &small.truth,
+                                                       .policy = "gogh-oracle",
+                                                       .reference = "slow",
+                                                       .seed = 1 },
+                                &s, &e),
+                     0);
+    check_oracle(s, &small.truth);
+    ck_assert_int_eq(sim_advance(s, INFINITY, &e), 0);
+    check_oracle(s, &small.truth);
+    sim_learning(s, &sum, &n);
+    ck_assert_int_gt(n, 5);
+    ck_assert_double_lt(sum / (double)n, _i == 0 ? 1e-3 : 0.1);
+    sim_destroy(s);
+    small_truth_release(&small);
+    arena_release(&a);
+}
+END_TEST
+
+START_TEST(figures_so_far_are_those_of_the_result)
+{
+    static const char cluster[] = "node a slow:2 fast:1\nset noise 0\n" TYPES;
+    static const char trace[] = "job a at=0 workload=big steps=1000\n"
+                                "job b at=7 workload=small steps=900\n"
+                                "job c at=9 workload=big steps=2000 gpus=1 max_gpus=2\n";
+    struct small_truth small;
+    struct sim_result r;
+    struct err e = { 0 };
+    struct cluster cl;
+    struct sim *s;
+    struct trace t;
+    struct arena a;
+    double energy_j = 0, held_s = 0;
+
+    arena_init(&a);
+    small_truth_init(&small);
+    ck_assert_int_eq(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, &e), 0);
+    ck_assert_msg(trace_parse(&a, "t", trace, strlen(trace), &t, &e) == 0, "%s", e.text);
+    ck_assert_int_eq(sim_create(&(struct sim_options){ .cluster = &cl,
+                                                       .trace = &t,
+                                                       .truth = &small.truth,
+                                                       .policy = "greedy",
+                                                       .reference = "slow",
+                                                       .seed = 1 },
+                                &s, &e),
+                     0);
+    sim_advance(s, 55 + 400 * _i, &e);
+    sim_result(s, &r);
+    NEAR(sim_energy_j(s), r.energy_j);
+    NEAR(sim_work_s(s), r.work_s);
+    NEAR(sim_gpu_s(s), r.gpu_s);
+    for (int i = 0; i < sim_n_gpus(s); i++) {
+        energy_j += sim_gpu_energy_j(s, i);
+        held_s += sim_gpu_held_s(s, i);
+    }
+    NEAR(energy_j, r.energy_j);
+    NEAR(held_s, r.gpu_s);
+    ck_assert_double_gt(r.work_s, 0);
+    sim_destroy(s);
+    small_truth_release(&small);
+    arena_release(&a);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("sim");
@@ -273,8 +422,12 @@ int main(void)
     tcase_add_test(t, decisions_keep_their_distance);
     tcase_add_loop_test(t, what_cannot_be_simulated_is_refused, 0,
                         sizeof refused / sizeof refused[0]);
-    tcase_add_loop_test(t, every_policy_ends_and_repeats_itself, 0, 5);
+    tcase_add_loop_test(t, every_policy_ends_and_repeats_itself, 0,
+                        sizeof policies / sizeof policies[0]);
     tcase_add_test(t, a_described_workload_may_have_another_batch);
     tcase_add_test(t, advancing_in_pieces_changes_nothing);
+    tcase_add_test(t, a_run_does_without_the_levers_that_are_taken_away);
+    tcase_add_loop_test(t, an_oracle_knows_everything_and_keeps_to_it, 0, 2);
+    tcase_add_loop_test(t, figures_so_far_are_those_of_the_result, 0, 2);
     return suite_run(s);
 }

@@ -156,6 +156,38 @@ START_TEST(a_duration_becomes_as_many_steps_as_the_reference_does)
 }
 END_TEST
 
+START_TEST(a_gang_that_is_too_large_is_cut_down_and_keeps_its_length)
+{
+    static const char text[] = "timestamp,duration,num_gpus,gpu_time,cluster\n"
+                               "2017-10-09 07:01:55,1000,64,64000,x\n";
+    struct trace_import in = {
+        .name = "f",
+        .text = text,
+        .len = sizeof text - 1,
+        .gang_max = 2,
+    };
+    struct small_truth small;
+    struct trace_draw draw;
+    struct trace t;
+    struct arena a;
+    struct err e;
+    int w;
+
+    arena_init(&a);
+    small_truth_init(&small);
+    ck_assert_int_eq(trace_draw_init(&draw, &a, &small.truth, NULL, "slow", 1, &e), 0);
+    in.draw = &draw;
+    ck_assert_int_eq(trace_import_philly(&a, &in, &t, &e), 0);
+    ck_assert_int_eq(t.jobs[0].n_gpus, 2);
+    ck_assert_int_eq(t.jobs[0].max_gpus, 2);
+    w = truth_find_workload(&small.truth, t.jobs[0].workload);
+    ck_assert_double_eq(t.jobs[0].steps,
+                        round(1000 * truth_gang_speed(&small.truth, w, SLOW, 2, 0)));
+    small_truth_release(&small);
+    arena_release(&a);
+}
+END_TEST
+
 START_TEST(nodes_become_a_cluster_file)
 {
     struct arena a;
@@ -177,6 +209,7 @@ int main(void)
     suite_add_tcase(s, t);
     tcase_add_loop_test(t, importing, 0, sizeof cases / sizeof cases[0]);
     tcase_add_test(t, a_duration_becomes_as_many_steps_as_the_reference_does);
+    tcase_add_test(t, a_gang_that_is_too_large_is_cut_down_and_keeps_its_length);
     tcase_add_test(t, nodes_become_a_cluster_file);
     return suite_run(s);
 }

@@ -89,6 +89,9 @@ START_TEST(hidden_factors_belong_to_names_and_seed)
     ck_assert(truth_slowdown(&a, SMALL, FAST, SMALL) == truth_slowdown(&b, 0, 0, 0));
     ck_assert(truth_speed(&a, SMALL, FAST) != truth_speed(&other, SMALL, FAST));
     ck_assert(truth_speed(&a, SMALL, FAST) != truth_speed(&a, SMALL, SLOW));
+    ck_assert(truth_bend(&a, SMALL, FAST).loss == truth_bend(&b, 0, 0).loss);
+    ck_assert(truth_bend(&a, SMALL, FAST).draw == truth_bend(&b, 0, 0).draw);
+    ck_assert(truth_bend(&a, SMALL, FAST).loss != truth_bend(&other, SMALL, FAST).loss);
     truth_release(&a);
     truth_release(&b);
     truth_release(&other);
@@ -100,7 +103,7 @@ END_TEST
 START_TEST(hidden_factors_have_the_spread_that_was_asked)
 {
     struct ground g;
-    double squares = 0;
+    double squares = 0, loss = 0, draw = 0;
     struct truth flat;
     struct err e;
     int n = 0;
@@ -108,6 +111,9 @@ START_TEST(hidden_factors_have_the_spread_that_was_asked)
     ck_assert_int_eq(ground_builtin(&g, NULL, NULL, NULL, 3, &e), 0);
     ck_assert_int_eq(truth_analytic(&flat, &g.catalog, 3, 0, &e), 0);
     for (int i = 0; i < g.truth.n_workloads * g.truth.n_types; i++) {
+        ck_assert(flat.bend[i].loss == 1 && flat.bend[i].draw == 1);
+        loss += pow(log(g.truth.bend[i].loss), 2);
+        draw += pow(log(g.truth.bend[i].draw), 2);
         ck_assert((flat.speed[i] > 0) == (g.truth.speed[i] > 0));
         if (flat.speed[i] > 0) {
             squares += pow(log(g.truth.speed[i] / flat.speed[i]), 2);
@@ -116,6 +122,10 @@ START_TEST(hidden_factors_have_the_spread_that_was_asked)
     }
     ck_assert_int_gt(n, 300);
     ck_assert_double_eq_tol(sqrt(squares / n), GROUND_SPREAD, 0.03);
+    ck_assert_double_eq_tol(sqrt(loss / (g.truth.n_workloads * g.truth.n_types)), LIMITS_LOSS_SD,
+                            0.04);
+    ck_assert_double_eq_tol(sqrt(draw / (g.truth.n_workloads * g.truth.n_types)), LIMITS_DRAW_SD,
+                            0.013);
     truth_release(&flat);
     ground_close(&g);
 }

@@ -20,7 +20,7 @@ struct setting {
     struct sensor sensor;
 };
 
-static void setting_open(struct setting *s, double noise)
+static void setting_create(struct setting *s, double noise, bool is_always_on)
 {
     static const int types[] = { SLOW, SLOW, FAST, FAST }, nodes[] = { 0, 0, 1, 1 };
     const struct gpu_type *figures[4];
@@ -42,9 +42,15 @@ static void setting_open(struct setting *s, double noise)
                                                    .types = types,
                                                    .figures = figures,
                                                    .nodes = nodes,
-                                                   .seed = 7 });
+                                                   .seed = 7,
+                                                   .is_always_on = is_always_on });
     s->order = world_executor(s->world);
     s->sensor = world_sensor(s->world);
+}
+
+static void setting_open(struct setting *s, double noise)
+{
+    setting_create(s, noise, false);
 }
 
 static void setting_close(struct setting *s)
@@ -121,11 +127,31 @@ START_TEST(two_jobs_share_a_gpu)
     NEAR(world_gpu_energy_j(s.world, 0),
          20 * 200.0 + 125 * (50 + 150 * 0.5 + 50 * 0.8) + 17.5 * 200);
     NEAR(world_gpu_s(s.world), 162.5);
+    NEAR(world_gpu_held_s(s.world, 0), 162.5);
+    NEAR(world_gpu_held_s(s.world, 1), 0);
+    NEAR(world_work_s(s.world), (1000 + 400) / 10.0);
 
     /* Then idle for a minute, and asleep. */
     world_advance(s.world, 322.5);
     NEAR(world_gpu_energy_j(s.world, 0), 28125 + 60 * 50.0 + 100 * 10.0);
     ck_assert(world_gpu_is_asleep(s.world, 0));
+    setting_close(&s);
+}
+END_TEST
+
+START_TEST(a_world_that_is_always_on_idles)
+{
+    struct setting s;
+    int a;
+
+    setting_create(&s, 0, true);
+    world_advance(s.world, 1000);
+    a = submit(&s, BIG, 1000, 0);
+    ck_assert_int_eq(start(&s, a, 0), 0);
+    world_advance(s.world, 5000);
+    NEAR(fate(&s, a).end_s, 1100);    // nobody had to wake
+    NEAR(world_energy_j(s.world), 4 * 5000 * 50.0 + 100 * 150.0);
+    ck_assert(!world_gpu_is_asleep(s.world, 0) && !world_gpu_is_asleep(s.world, 1));
     setting_close(&s);
 }
 END_TEST
@@ -396,6 +422,56 @@ START_TEST(another_limit_in_the_same_place_loses_no_time_but_pace)
 }
 END_TEST
 
+START_TEST(who_differs_from_the_law_goes_at_another_pace)
+{
+    struct setting s;
+    struct err e;
+    int a, gpu = 0;
+
+    setting_open(&s, 0);
+    s.small.truth.bend[BIG * 2 + SLOW] = (struct limit_bend){ .loss = 2, .draw = 1 };
+    a = submit(&s, BIG, 1000, 0);
+    ck_assert_int_eq(s.order.start(s.order.self, &(struct placement){ a, 1, &gpu, 120 }, &e), 0);
+    world_advance(s.world, 10);
+    struct limited law = limits_apply(&s.small.catalog.types[SLOW], 120, 200);
+    NEAR(fate(&s, a).speed, 10 * law.speed * law.speed);
+    NEAR(world_gpu_watts(s.world, 0), law.watts);
+    setting_close(&s);
+}
+END_TEST
+
+/* Two of a kind that do not slow each other down, 250 W each on a GPU that idles at 50 and stops at
+ * 300: they want 450. By the law, 300 W leave 0.8471 of their speed, and 0.9790 to who wants 300.
+ */
+static const struct {
+    enum power_model model;
+    double watts, pace;
+} together[] = {
+    { POWER_ADDITIVE, 300, 0.8471 / 0.9790 },
+    { POWER_SATURATING, 50 + 250 * (1 - 0.2 * 0.2), 1 },
+};
+
+START_TEST(what_two_draw_and_whether_clocks_fall_depends_on_the_model)
+{
+    struct setting s;
+    int a, b;
+
+    setting_open(&s, 0);
+    s.settings.power_model = together[_i].model;
+    s.small.truth.slowdown[(BIG * 2 + FAST) * 3 + BIG] = 1;
+    a = submit(&s, BIG, 1e6, 0);
+    b = submit(&s, BIG, 1e6, 0);
+    start(&s, a, 2);
+    start(&s, b, 2);
+    world_advance(s.world, 10);
+    NEAR(world_gpu_watts(s.world, 2), together[_i].watts);
+    ck_assert_double_eq_tol(fate(&s, a).speed, 20 * together[_i].pace, 0.01);
+    ck_assert_double_eq_tol(fate(&s, b).speed, 20 * together[_i].pace, 0.01);
+    NEAR(world_gpu_energy_j(s.world, 2), 10 * together[_i].watts);
+    setting_close(&s);
+}
+END_TEST
+
 /* Random orders for a while; a digest of everything the sensor told. */
 static double stir(struct setting *s, struct rng *rng)
 {
@@ -426,14 +502,17 @@ START_TEST(energy_and_steps_are_conserved_whatever_is_ordered)
 {
     struct setting s;
     struct rng rng;
-    double sum = 0;
+    double sum = 0, held_s = 0, work_s = 0;
 
     setting_open(&s, 0.05);
     rng_init(&rng, 3, "orders");
     stir(&s, &rng);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         sum += world_gpu_energy_j(s.world, i);
+        held_s += world_gpu_held_s(s.world, i);
+    }
     NEAR(world_energy_j(s.world), sum);
+    NEAR(world_gpu_s(s.world), held_s);
     ck_assert(sum <= 4 * 300 * world_now_s(s.world) && sum >= 4 * 10 * world_now_s(s.world));
     ck_assert(world_gpu_s(s.world) <= 4 * world_now_s(s.world));
     ck_assert_int_gt(world_n_ended(s.world), 100);
@@ -443,7 +522,9 @@ START_TEST(energy_and_steps_are_conserved_whatever_is_ordered)
 
         ck_assert(f.steps_done <= 3001 && f.steps_done >= 0);
         ck_assert(f.kept_s <= end_s - f.submit_s + 1e-6);
+        work_s += f.work_s;
     }
+    NEAR(world_work_s(s.world), work_s);
     setting_close(&s);
 }
 END_TEST
@@ -471,6 +552,7 @@ int main(void)
 
     suite_add_tcase(s, t);
     tcase_add_test(t, two_jobs_share_a_gpu);
+    tcase_add_test(t, a_world_that_is_always_on_idles);
     tcase_add_test(t, a_sleeping_gpu_wakes_before_it_works);
     tcase_add_test(t, a_move_loses_its_time_and_holds_the_new_gpu);
     tcase_add_test(t, a_stopped_job_goes_on_where_it_was_and_loses_a_move);
@@ -482,6 +564,8 @@ int main(void)
     tcase_add_test(t, noise_is_of_the_size_it_should_be);
     tcase_add_test(t, orders_that_make_no_sense_are_refused);
     tcase_add_test(t, another_limit_in_the_same_place_loses_no_time_but_pace);
+    tcase_add_test(t, who_differs_from_the_law_goes_at_another_pace);
+    tcase_add_loop_test(t, what_two_draw_and_whether_clocks_fall_depends_on_the_model, 0, 2);
     tcase_add_test(t, energy_and_steps_are_conserved_whatever_is_ordered);
     tcase_add_test(t, the_same_orders_give_the_same_world);
     return suite_run(s);
