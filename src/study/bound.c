@@ -1,0 +1,515 @@
+#include "study/bound.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "estimate/limits.h"
+#include "estimate/power.h"
+#include "optimize/lp.h"
+
+/* Jobs of one workload and gang size. */
+struct class
+{
+    int workload, n_gpus;
+    double unit;    // steps of one unit of work
+    int n_jobs;
+    double *promises;    // (n_jobs) steps/s of one of its GPUs, by size; then the levels
+    double *work;        // (n_jobs) units; then of each level
+    int n_levels;        // distinct promises
+    int first_row;       // of level 0, the lowest
+};
+
+/* The GPUs of a type of the cluster. */
+struct kind {
+    const struct gpu_type *figures;
+    int truth, n_gpus;
+    double base_w;    // of one that nobody holds
+    double *speed;    // (n_classes) steps/s of one GPU alone; 0: does not fit
+};
+
+struct program {
+    struct arena arena;
+    const struct scene *scene;
+    const struct truth *truth;
+    bool has_limits, keeps_promises;
+    int reference;
+    int n_classes;
+    struct class *classes;
+    int n_kinds;
+    struct kind *kinds;
+    int n_rows;
+    double period_s, work_s;
+
+    /* The columns: the horizon, what levels pass down, then seconds. */
+    int n_columns, n_entries;
+    double *lower, *upper, *cost, *value;
+    int *start, *index;
+    int *kind_of;    // (n_columns) -1: none
+};
+
+/* ---- classes of jobs ---- */
+
+/* As the simulator has it (sim.h). */
+static double promise_of(const struct trace_job *j)
+{
+    double promise = fmax(j->min_throughput, j->is_inference ? j->rate : 0);
+
+    if (!j->is_inference && !isnan(j->deadline_s))
+        promise = fmax(promise, j->steps / j->deadline_s);
+    return promise;
+}
+
+static double unit_of(const struct program *p, int workload)
+{
+    double speed = truth_speed(p->truth, workload, p->reference);
+
+    for (int t = 0; t < p->truth->n_types && speed <= 0; t++)
+        speed = truth_speed(p->truth, workload, t);
+    return speed;
+}
+
+static struct class *find_class(struct program *p, const struct trace_job *j, struct err *e)
+{
+    const int w = truth_find_workload(p->truth, j->workload);
+    struct class *c = p->classes;
+
+    if (w < 0 || unit_of(p, w) <= 0) {
+        err_set(e, EINVAL, "job %s: workload '%s' runs nowhere", j->name, j->workload);
+        return NULL;
+    }
+    while (c < p->classes + p->n_classes && (c->workload != w || c->n_gpus != j->n_gpus))
+        c++;
+    if (c < p->classes + p->n_classes)
+        return c;
+    p->n_classes++;
+    *c = (struct class){ .workload = w, .n_gpus = j->n_gpus, .unit = unit_of(p, w) };
+    return c;
+}
+
+struct ask {
+    double promise, work;
+};
+
+static int by_promise(const void *a, const void *b)
+{
+    const struct ask *x = a, *y = b;
+
+    return (x->promise > y->promise) - (x->promise < y->promise);
+}
+
+/* Its jobs' work by promise, equal ones together. */
+static void make_levels(struct program *p, struct class *c, struct ask *asks)
+{
+    qsort(asks, (size_t)c->n_jobs, sizeof *asks, by_promise);
+    c->promises = ARENA_ARRAY(&p->arena, double, (size_t)c->n_jobs);
+    c->work = ARENA_ARRAY(&p->arena, double, (size_t)c->n_jobs);
+    for (int i = 0; i < c->n_jobs; i++) {
+        if (c->n_levels == 0 || asks[i].promise > c->promises[c->n_levels - 1])
+            c->promises[c->n_levels++] = asks[i].promise;
+        c->work[c->n_levels - 1] += asks[i].work;
+    }
+}
+
+static int make_classes(struct program *p, struct err *e)
+{
+    const struct trace *t = &p->scene->trace;
+    int *of = ARENA_ARRAY(&p->arena, int, (size_t)t->n_jobs);
+    struct ask *asks = ARENA_ARRAY(&p->arena, struct ask, (size_t)t->n_jobs);
+
+    p->classes = ARENA_ARRAY(&p->arena, struct class, (size_t)t->n_jobs);
+    for (int i = 0; i < t->n_jobs; i++) {
+        struct class *c = find_class(p, &t->jobs[i], e);
+
+        if (c == NULL)
+            return -EINVAL;
+        c->n_jobs++;
+        of[i] = (int)(c - p->classes);
+    }
+    for (int k = 0; k < p->n_classes; k++) {
+        struct class *c = &p->classes[k];
+        int n = 0;
+
+        for (int i = 0; i < t->n_jobs; i++) {
+            const struct trace_job *j = &t->jobs[i];
+
+            if (of[i] != k)
+                continue;
+            asks[n++] = (struct ask){
+                .promise = p->keeps_promises ? promise_of(j) / j->n_gpus : 0,
+                .work = (j->is_inference ? j->rate * j->duration_s : j->steps) / c->unit,
+            };
+            p->work_s += asks[n - 1].work;
+        }
+        make_levels(p, c, asks);
+    }
+    return 0;
+}
+
+/* ---- kinds of GPUs ---- */
+
+/* A GPU's part in the speed of a gang, where that is largest. */
+static double speed_of(const struct truth *t, const struct class *c, int type)
+{
+    return fmax(truth_gang_speed(t, c->workload, type, c->n_gpus, 0),
+                truth_gang_speed(t, c->workload, type, c->n_gpus, 1)) /
+           c->n_gpus;
+}
+
+static int make_kinds(struct program *p, bool has_sleep, struct err *e)
+{
+    const struct cluster *cl = &p->scene->cluster;
+
+    p->n_kinds = cl->n_types;
+    p->kinds = ARENA_ARRAY(&p->arena, struct kind, (size_t)cl->n_types);
+    for (int i = 0; i < cl->n_types; i++) {
+        struct kind *k = &p->kinds[i];
+
+        k->figures = &cl->types[i];
+        k->truth = truth_find_type(p->truth, k->figures->name);
+        if (k->truth < 0)
+            return err_set(e, EINVAL, "the ground truth has no GPU type '%s'", k->figures->name);
+        k->base_w = has_sleep ? k->figures->sleep_w : k->figures->idle_w;
+        k->speed = ARENA_ARRAY(&p->arena, double, (size_t)p->n_classes);
+        for (int c = 0; c < p->n_classes; c++)
+            k->speed[c] = speed_of(p->truth, &p->classes[c], k->truth);
+    }
+    for (int i = 0; i < cl->n_nodes; i++)
+        for (int g = 0; g < cl->nodes[i].n_gpus; g++)
+            p->kinds[cl->nodes[i].types[g]].n_gpus++;
+    return 0;
+}
+
+/* What no place holds is promised no more than the fastest place gives: a GPU alone, unlimited. */
+static int lower_promises(struct program *p, struct err *e)
+{
+    for (int i = 0; i < p->n_classes; i++) {
+        struct class *c = &p->classes[i];
+        double best = 0;
+        int n = 0;
+
+        for (int k = 0; k < p->n_kinds; k++)
+            if (p->kinds[k].n_gpus > 0)
+                best = fmax(best, p->kinds[k].speed[i]);
+        if (best <= 0)
+            return err_set(e, EINVAL, "workload '%s' fits on no GPU of the cluster",
+                           p->truth->catalog->workloads[c->workload].name);
+        while (n < c->n_levels && c->promises[n] <= best)
+            n++;
+        for (int l = n; l < c->n_levels; l++) {
+            double work = c->work[l];
+
+            c->work[l] = 0;
+            c->promises[n] = best;
+            c->work[n] += work;
+        }
+        c->n_levels = n < c->n_levels ? n + 1 : n;
+    }
+    return 0;
+}
+
+/* ---- columns ---- */
+
+static void open_columns(struct program *p)
+{
+    const size_t n = (size_t)p->n_classes;
+    size_t most =
+        1 + (size_t)p->n_rows + (size_t)p->n_kinds * (1 + LIMITS_OFFERED) * (n + n * (n + 1) / 2);
+
+    p->lower = ARENA_ARRAY(&p->arena, double, most);
+    p->upper = ARENA_ARRAY(&p->arena, double, most);
+    p->cost = ARENA_ARRAY(&p->arena, double, most);
+    p->start = ARENA_ARRAY(&p->arena, int, most + 1);
+    p->kind_of = ARENA_ARRAY(&p->arena, int, most);
+    p->index = ARENA_ARRAY(&p->arena, int, 3 * most + (size_t)p->n_kinds);
+    p->value = ARENA_ARRAY(&p->arena, double, 3 * most + (size_t)p->n_kinds);
+}
+
+static void add_entry(struct program *p, int row, double value)
+{
+    p->index[p->n_entries] = row;
+    p->value[p->n_entries++] = value;
+}
+
+static void add_column(struct program *p, double cost, double low, double high, int kind)
+{
+    p->cost[p->n_columns] = cost;
+    p->lower[p->n_columns] = low;
+    p->upper[p->n_columns] = high;
+    p->kind_of[p->n_columns++] = kind;
+    p->start[p->n_columns] = p->n_entries;
+}
+
+/* The highest level that 'speed' holds; -1: not even the lowest. */
+static int level_of(const struct class *c, double speed)
+{
+    int low = 0, high = c->n_levels;
+
+    while (low < high) {
+        int middle = (low + high) / 2;
+
+        if (speed >= c->promises[middle] * (1 - 1e-9))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - 1;
+}
+
+/* What the simulated world lets a GPU draw with 'n' jobs on it, and how much slower they go. */
+static struct limited drawn(const struct program *p, const struct kind *k, const int *workloads,
+                            const double *share, int n, int limit_w)
+{
+    const enum power_model model = (enum power_model)p->scene->cluster.settings.power_model;
+    double alone_w[2], dynamic_w[2];
+    struct limit_bend bend[2];
+    struct limited freely, l;
+
+    for (int i = 0; i < n; i++) {
+        alone_w[i] = truth_watts(p->truth, workloads[i], k->truth);
+        dynamic_w[i] = power_dynamic_w(k->figures, alone_w[i], share[i]);
+        bend[i] = truth_bend(p->truth, workloads[i], k->truth);
+    }
+    freely = power_drawn(model, k->figures, alone_w, share, n);
+    l = limits_bent(k->figures, limit_w, freely.watts, limit_bend_mean(bend, dynamic_w, n));
+    l.speed *= freely.speed;
+    return l;
+}
+
+/* One second of a GPU of kind 'k' with 'n' jobs of classes 'c' on it, under 'limit_w'. What is
+ * too slow for everybody is left out: alone or with somebody else its time is better spent.
+ */
+static void add_place(struct program *p, int kind, const int *c, int n, int limit_w)
+{
+    const struct kind *k = &p->kinds[kind];
+    int workload[2] = { 0 }, row[2];
+    double share[2] = { 0 };
+    struct limited l;
+
+    for (int i = 0; i < n; i++)
+        workload[i] = p->classes[c[i]].workload;
+    for (int i = 0; i < n; i++) {
+        share[i] = n == 1 ? 1 : truth_slowdown(p->truth, workload[i], k->truth, workload[1 - i]);
+        if (k->speed[c[i]] <= 0 || share[i] <= 0)
+            return;
+    }
+    l = drawn(p, k, workload, share, n, limit_w);
+    for (int i = 0; i < n; i++) {
+        row[i] = level_of(&p->classes[c[i]], k->speed[c[i]] * share[i] * l.speed);
+        if (row[i] < 0)
+            return;
+        row[i] += p->classes[c[i]].first_row;
+    }
+    add_entry(p, kind, 1);
+    for (int i = 0; i < n; i++) {
+        double work = k->speed[c[i]] * share[i] * l.speed / p->classes[c[i]].unit;
+
+        if (i == 1 && row[1] == row[0])
+            p->value[p->n_entries - 1] += work;
+        else
+            add_entry(p, row[i], work);
+    }
+    add_column(p, l.watts - k->base_w, 0, INFINITY, kind);
+}
+
+static void add_limit(struct program *p, int kind, int limit_w)
+{
+    for (int a = 0; a < p->n_classes; a++) {
+        add_place(p, kind, &a, 1, limit_w);
+        for (int b = a; p->scene->cluster.settings.theta > 1 && b < p->n_classes; b++)
+            add_place(p, kind, (const int[]){ a, b }, 2, limit_w);
+    }
+}
+
+static void add_places(struct program *p)
+{
+    for (int k = 0; k < p->n_kinds; k++) {
+        int limits[LIMITS_OFFERED];
+        int n = p->has_limits ? limits_offer(p->kinds[k].figures, limits) : 0;
+
+        add_limit(p, k, 0);
+        for (int i = 0; i < n; i++)
+            add_limit(p, k, limits[i]);
+    }
+}
+
+/* What was done at a level above its promise serves the next lower level; at the lowest it is
+ * too much and harms nobody.
+ */
+static void add_passes(struct program *p)
+{
+    for (int i = 0; i < p->n_classes; i++) {
+        const struct class *c = &p->classes[i];
+
+        for (int l = 0; l < c->n_levels; l++) {
+            add_entry(p, c->first_row + l, -1);
+            if (l > 0)
+                add_entry(p, c->first_row + l - 1, 1);
+            add_column(p, 0, 0, INFINITY, -1);
+        }
+    }
+}
+
+/* ---- the program: rates over the arrival period, watts ---- */
+
+static void add_rows(struct program *p, struct lp *lp)
+{
+    double *low = ARENA_ARRAY(&p->arena, double, (size_t)p->n_rows);
+    double *high = ARENA_ARRAY(&p->arena, double, (size_t)p->n_rows);
+    int *start = ARENA_ARRAY(&p->arena, int, (size_t)p->n_rows + 1);
+
+    for (int k = 0; k < p->n_kinds; k++)
+        low[k] = -INFINITY;
+    for (int i = 0; i < p->n_classes; i++) {
+        const struct class *c = &p->classes[i];
+
+        for (int l = 0; l < c->n_levels; l++)
+            low[c->first_row + l] = high[c->first_row + l] = c->work[l] / p->period_s;
+    }
+    lp_add_rows(lp, &(struct lp_lines){ p->n_rows, low, high, NULL, start, p->index, p->value });
+}
+
+/* Minimise the energy with the horizon (column 0) from 'low' to 'high' arrival periods; with
+ * 'is_short' the horizon itself. The values, or NULL: there is no solution.
+ */
+static double *solve(struct program *p, double low, double high, bool is_short)
+{
+    double *cost = ARENA_ARRAY(&p->arena, double, (size_t)p->n_columns);
+    double *values = NULL;
+    struct lp *lp = lp_create();
+
+    p->lower[0] = low;
+    p->upper[0] = high;
+    for (int i = 0; i < p->n_columns; i++)
+        cost[i] = is_short ? i == 0 : p->cost[i];
+    add_rows(p, lp);
+    lp_add_columns(lp, &(struct lp_lines){ p->n_columns, p->lower, p->upper, cost, p->start,
+                                           p->index, p->value });
+    if (lp_solve(lp, LP_PRIMAL)) {
+        values = ARENA_ARRAY(&p->arena, double, (size_t)p->n_columns);
+        for (int i = 0; i < p->n_columns; i++)
+            values[i] = lp_values(lp)[i];
+    }
+    lp_destroy(lp);
+    return values;
+}
+
+static double energy_of(const struct program *p, const double *values)
+{
+    double watts = 0;
+
+    for (int i = 0; i < p->n_columns; i++)
+        watts += p->cost[i] * values[i];
+    return watts * p->period_s;
+}
+
+static void read_out(struct arena *a, const struct program *p, const double *values,
+                     struct bound *out)
+{
+    const size_t n = (size_t)p->truth->n_types;
+
+    *out = (struct bound){
+        .energy_j = energy_of(p, values),
+        .horizon_s = values[0] * p->period_s,
+        .work_s = p->work_s,
+        .type_gpu_s = ARENA_ARRAY(a, double, n),
+        .type_j = ARENA_ARRAY(a, double, n),
+    };
+    for (int k = 0; k < p->n_kinds; k++)
+        out->type_j[p->kinds[k].truth] += p->kinds[k].n_gpus * p->kinds[k].base_w * out->horizon_s;
+    for (int i = 0; i < p->n_columns; i++) {
+        if (p->kind_of[i] < 0)
+            continue;
+        const int type = p->kinds[p->kind_of[i]].truth;
+
+        out->gpu_s += values[i] * p->period_s;
+        out->type_gpu_s[type] += values[i] * p->period_s;
+        out->type_j[type] += p->cost[i] * values[i] * p->period_s;
+    }
+}
+
+/* The least energy at the pace of arrivals, and at whatever pace. Where the pace is more than the
+ * cluster can keep, the horizon is first made as short as can be.
+ */
+static int solve_both(struct arena *a, struct program *p, struct bound *out, struct err *e)
+{
+    double *values = solve(p, 1, 1, false);
+
+    if (values == NULL) {
+        values = solve(p, 1, INFINITY, true);
+        if (values != NULL)
+            values = solve(p, 1, fmax(values[0], 1) * (1 + 1e-7), false);
+    }
+    if (values == NULL)
+        return err_set(e, EDOM, "the linear program of the bound has no solution");
+    read_out(a, p, values, out);
+    values = solve(p, 1, INFINITY, false);
+    if (values == NULL)
+        return err_set(e, EDOM, "the linear program of the bound has no least solution");
+    out->least_j = energy_of(p, values);
+    return 0;
+}
+
+static void make_columns(struct program *p)
+{
+    double base_w = 0;
+
+    p->n_rows = p->n_kinds;
+    for (int i = 0; i < p->n_classes; i++) {
+        p->classes[i].first_row = p->n_rows;
+        p->n_rows += p->classes[i].n_levels;
+    }
+    open_columns(p);
+    for (int k = 0; k < p->n_kinds; k++) {
+        add_entry(p, k, -p->kinds[k].n_gpus);
+        base_w += p->kinds[k].n_gpus * p->kinds[k].base_w;
+    }
+    add_column(p, base_w, 1, 1, -1);
+    add_passes(p);
+    add_places(p);
+}
+
+static int check(const struct program *p, struct err *e)
+{
+    if (p->scene->cluster.settings.theta > 2)
+        return err_set(e, EINVAL,
+                       "the bound knows of two jobs a GPU at most, the cluster lets %d share one",
+                       p->scene->cluster.settings.theta);
+    if (!(p->period_s > 0))
+        return err_set(e, EINVAL, "the bound needs jobs that arrive over some time");
+    return 0;
+}
+
+int bound_solve(struct arena *a, const struct scene *s, bool has_limits, bool has_sleep,
+                bool keeps_promises, struct bound *out, struct err *e)
+{
+    struct program p = {
+        .scene = s,
+        .truth = &s->ground.truth,
+        .has_limits = has_limits,
+        .keeps_promises = keeps_promises,
+        .period_s = s->arrivals_s,
+        .reference = truth_find_type(&s->ground.truth, "p100"),
+    };
+    int rc = check(&p, e);
+
+    if (rc < 0)
+        return rc;
+    if (p.reference < 0)
+        p.reference = 0;
+    arena_init(&p.arena);
+    rc = make_classes(&p, e);
+    if (rc == 0)
+        rc = make_kinds(&p, has_sleep, e);
+    if (rc == 0)
+        rc = lower_promises(&p, e);
+    if (rc == 0) {
+        make_columns(&p);
+        rc = solve_both(a, &p, out, e);
+    }
+    arena_release(&p.arena);
+    return rc;
+}

@@ -1,0 +1,307 @@
+#include "study/jobs.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/rng.h"
+#include "catalog/catalog.h"
+#include "sim/trace_generate.h"
+#include "sim/trace_import.h"
+#include "study/data.h"
+
+/* What all makers of jobs need. */
+struct maker {
+    struct arena *arena;
+    const struct run_key *key;
+    const char *data;
+    const struct cluster *cluster;
+    struct trace_draw draw;
+};
+
+/* ---- load ---- */
+
+static int largest_node(const struct cluster *cl)
+{
+    int n = 0;
+
+    for (int i = 0; i < cl->n_nodes; i++)
+        n = cl->nodes[i].n_gpus > n ? cl->nodes[i].n_gpus : n;
+    return n;
+}
+
+/* On the reference, else on the first type where it fits. */
+static double offered_by(const struct trace_draw *d, int node_max, const struct trace_job *j)
+{
+    const int w = truth_find_workload(d->truth, j->workload);
+    int type = d->reference;
+
+    if (w < 0)
+        return 0;
+    for (int t = 0; t < d->truth->n_types && truth_speed(d->truth, w, type) <= 0; t++)
+        type = t;
+    if (truth_speed(d->truth, w, type) <= 0)
+        return 0;
+    if (j->is_inference)
+        return j->rate * j->duration_s / truth_speed(d->truth, w, type);
+    return j->n_gpus * j->steps /
+           truth_gang_speed(d->truth, w, type, j->n_gpus, j->n_gpus > node_max);
+}
+
+double jobs_offered_s(const struct trace_draw *d, const struct cluster *cl, const struct trace *t)
+{
+    const int node_max = largest_node(cl);
+    double sum = 0;
+
+    for (int i = 0; i < t->n_jobs; i++)
+        sum += offered_by(d, node_max, &t->jobs[i]);
+    return sum;
+}
+
+double jobs_load(const struct trace_draw *d, const struct cluster *cl, const struct trace *t)
+{
+    const double period_s = t->n_jobs > 0 ? t->jobs[t->n_jobs - 1].at_s : 0;
+
+    return jobs_offered_s(d, cl, t) / (trace_capacity(d, cl) * period_s);
+}
+
+/* ---- thinning ---- */
+
+static void keep_some(struct arena *a, double chance, int seed, struct trace *t)
+{
+    struct trace_job *kept = ARENA_ARRAY(a, struct trace_job, (size_t)t->n_jobs);
+    struct rng r;
+    int n = 0;
+
+    rng_init(&r, (uint64_t)seed, "jobs kept");
+    for (int i = 0; i < t->n_jobs; i++)
+        if (rng_uniform(&r) < chance)
+            kept[n++] = t->jobs[i];
+    t->jobs = kept;
+    t->n_jobs = n;
+}
+
+static void keep_in_a_row(int n_jobs, int seed, struct trace *t)
+{
+    struct rng r;
+
+    if (n_jobs <= 0 || t->n_jobs <= n_jobs)
+        return;
+    rng_init(&r, (uint64_t)seed, "jobs in a row");
+    t->jobs += rng_below(&r, (uint64_t)t->n_jobs - (uint64_t)n_jobs + 1);
+    t->n_jobs = n_jobs;
+}
+
+int jobs_thin(struct arena *a, const struct trace_draw *d, const struct cluster *cl, double load,
+              int n_jobs, int seed, struct trace *t, struct err *e)
+{
+    double factor, first_s;
+
+    keep_some(a, load / jobs_load(d, cl, t), seed, t);
+    keep_in_a_row(n_jobs, seed, t);
+    if (t->n_jobs < 2 || !(t->jobs[t->n_jobs - 1].at_s > t->jobs[0].at_s))
+        return err_set(e, EINVAL, "%s: too few jobs are left at load %g: choose a larger one",
+                       t->name != NULL ? t->name : "trace", load);
+    first_s = t->jobs[0].at_s;
+    for (int i = 0; i < t->n_jobs; i++)
+        t->jobs[i].at_s -= first_s;
+    factor = jobs_load(d, cl, t) / load;
+    for (int i = 0; i < t->n_jobs; i++)
+        t->jobs[i].at_s = round(t->jobs[i].at_s * factor * 1000) / 1000;
+    return 0;
+}
+
+/* ---- published traces ---- */
+
+/* Those of Gavel's MSR traces that have more than 500 jobs; each is there for five seeds. */
+static const char *const msr_names[] = { "0e4a51", "103959", "11cb48", "2869ce", "6214e9", "6c71a0",
+                                         "7f04ca", "b436b2", "e13805", "ed69ec", "ee9e8c" };
+enum { MSR_NAMES = 11, MSR_SEEDS = 5 };
+
+static int make_msr(struct maker *m, struct trace *out, struct err *e)
+{
+    struct trace_import in = { .draw = &m->draw, .gang_max = trace_gang_max(m->cluster) };
+    struct rng r;
+    int rc;
+
+    rng_init(&r, (uint64_t)m->key->seed, "msr file");
+    in.name = msr_names[rng_below(&r, MSR_NAMES)];
+    in.name = arena_printf(m->arena, "traces/msr/seed=%d/%s.trace", (int)rng_below(&r, MSR_SEEDS),
+                           in.name);
+    rc = data_read(m->arena, m->data, DATA_GAVEL_TRACES, in.name, &in.text, &in.len, e);
+    return rc < 0 ? rc : trace_import_gavel(m->arena, &in, out, e);
+}
+
+static int make_philly(struct maker *m, struct trace *out, struct err *e)
+{
+    struct trace_import in = {
+        .name = "philly",
+        .draw = &m->draw,
+        .gang_max = trace_gang_max(m->cluster),
+    };
+    int rc = data_read(m->arena, m->data, DATA_PHILLY, NULL, &in.text, &in.len, e);
+
+    return rc < 0 ? rc : trace_import_philly(m->arena, &in, out, e);
+}
+
+static int make_alibaba(struct maker *m, struct trace *out, struct err *e)
+{
+    struct trace_import in = { .name = "openb pods", .draw = &m->draw };
+    int rc = data_read(m->arena, m->data, DATA_OPENB_PODS, NULL, &in.text, &in.len, e);
+
+    return rc < 0 ? rc : trace_import_alibaba(m->arena, &in, out, e);
+}
+
+/* ---- services ---- */
+
+/* What part of the work is served. */
+#define SERVED (1.0 / 3)
+
+#define HOUR_S 3600.0
+
+/* Asked most at 'peak_h' of the day, 'peak' times what one reference GPU serves; least half a
+ * day later, by 'depth' less; a cosine between.
+ */
+struct service {
+    int workload;
+    double peak, depth, peak_h, first_s;
+};
+
+static struct service draw_service(struct trace_draw *d, struct rng *r)
+{
+    return (struct service){
+        .workload = draw_workload(d, 1),
+        .peak = rng_between(r, 0.4, 0.8),
+        .depth = rng_between(r, 0.5, 0.9),
+        .peak_h = rng_between(r, 0, 24),
+        .first_s = round(rng_between(r, 0, HOUR_S)),
+    };
+}
+
+static double mean_rate(const struct service *s)
+{
+    return s->peak * (1 - s->depth / 2);
+}
+
+static double rate_at(const struct service *s, double time_s)
+{
+    const double turn = 2 * M_PI * (time_s / HOUR_S - s->peak_h) / 24;
+
+    return s->peak * (1 - s->depth * (1 - cos(turn)) / 2);
+}
+
+/* As many services as take 'demand' reference GPUs on average over the day, and exactly that. */
+static struct service *draw_services(struct maker *m, double demand, int *n)
+{
+    const int most = 2 + (int)(demand / (0.4 * (1 - 0.9 / 2)));
+    struct service *all = ARENA_ARRAY(m->arena, struct service, (size_t)most);
+    double sum = 0;
+    struct rng r;
+
+    rng_init(&r, (uint64_t)m->key->seed, "services");
+    *n = 0;
+    while (sum < demand) {
+        all[*n] = draw_service(&m->draw, &r);
+        sum += mean_rate(&all[(*n)++]);
+    }
+    for (int i = 0; i < *n; i++)
+        all[i].peak *= demand / sum;
+    return all;
+}
+
+/* One job for each hour, from the service's first one until 'until_s'. */
+static int serve(struct arena *a, const struct trace_draw *d, const struct service *s, int index,
+                 double until_s, struct trace_job *out)
+{
+    const int n = (int)fmax(ceil((until_s - s->first_s) / HOUR_S), 0);
+
+    for (int h = 0; h < n; h++) {
+        const double at_s = s->first_s + h * HOUR_S;
+
+        out[h] = (struct trace_job){
+            .name = arena_printf(a, "s%03d-h%03d", index, h),
+            .owner = arena_printf(a, "service-%03d", index),
+            .at_s = at_s,
+            .workload = d->truth->catalog->workloads[s->workload].name,
+            .is_inference = true,
+            .rate =
+                rate_at(s, at_s + HOUR_S / 2) * truth_speed(d->truth, s->workload, d->reference),
+            .duration_s = HOUR_S,
+            .deadline_s = NAN,
+            .n_gpus = 1,
+            .max_gpus = 1,
+        };
+    }
+    return n;
+}
+
+static int make_served(struct maker *m, struct trace *out, struct err *e)
+{
+    const struct trace_generate how = {
+        .n_jobs = m->key->scenario->n_jobs,
+        .load = m->key->load * (1 - SERVED),
+        .seed = (uint64_t)m->key->seed,
+    };
+    const double demand = m->key->load * SERVED * trace_capacity(&m->draw, m->cluster);
+    struct service *services;
+    struct trace training;
+    double until_s;
+    int n_services;
+
+    if (trace_generate(m->arena, &how, &m->draw, m->cluster, &training, e) < 0)
+        return -EINVAL;
+    until_s = training.jobs[training.n_jobs - 1].at_s;
+    services = draw_services(m, demand, &n_services);
+    *out = (struct trace){
+        .jobs = ARENA_ARRAY(m->arena, struct trace_job,
+                            (size_t)training.n_jobs +
+                                (size_t)n_services * ((size_t)(until_s / HOUR_S) + 1)),
+    };
+    for (int i = 0; i < training.n_jobs; i++)
+        out->jobs[out->n_jobs++] = training.jobs[i];
+    for (int i = 0; i < n_services; i++)
+        out->n_jobs +=
+            serve(m->arena, &m->draw, &services[i], i + 1, until_s, &out->jobs[out->n_jobs]);
+    trace_sort(m->arena, out);
+    return 0;
+}
+
+/* ---- all of them ---- */
+
+static int make_drawn(struct maker *m, struct trace *out, struct err *e)
+{
+    const struct trace_generate how = {
+        .n_jobs = m->key->scenario->n_jobs,
+        .load = m->key->load,
+        .seed = (uint64_t)m->key->seed,
+    };
+
+    return trace_generate(m->arena, &how, &m->draw, m->cluster, out, e);
+}
+
+int jobs_make(struct arena *a, const struct run_key *k, const char *data, const struct cluster *cl,
+              const struct truth *t, struct trace *out, struct err *e)
+{
+    static int (*const makers[])(struct maker *, struct trace *, struct err *) = {
+        [JOBS_DRAWN] = make_drawn,   [JOBS_SERVED] = make_served,   [JOBS_MSR] = make_msr,
+        [JOBS_PHILLY] = make_philly, [JOBS_ALIBABA] = make_alibaba,
+    };
+    const struct scenario *s = k->scenario;
+    struct maker m = { .arena = a, .key = k, .data = data, .cluster = cl };
+    int rc = trace_draw_init(&m.draw, a, t, cl, NULL, (uint64_t)k->seed, e);
+
+    if (rc < 0)
+        return rc;
+    if (s->promise_high > 0) {
+        m.draw.promise_low = s->promise_low;
+        m.draw.promise_high = s->promise_high;
+    }
+    rc = makers[s->jobs](&m, out, e);
+    if (rc < 0)
+        return rc;
+    out->name = s->name;
+    if (s->jobs == JOBS_MSR || s->jobs == JOBS_PHILLY)
+        rc = jobs_thin(a, &m.draw, cl, k->load, s->n_jobs, k->seed, out, e);
+    return rc;
+}

@@ -1,0 +1,375 @@
+#include "study/run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "catalog/state.h"
+#include "nn/gauss.h"
+#include "optimize/solver.h"
+#include "sim/sim.h"
+#include "sim/world.h"
+#include "study/bound.h"
+#include "study/stays.h"
+
+#define SLICES 100              // of the arrival period
+#define SLICES_MAX 400          // with those after it; the last one takes all that is left
+#define WINDOW_FROM 20          // slices before the steady window
+#define AT_ONCE_SLICE_S 3600    // of a trace whose jobs all come at once
+#define LOOK_S 60               // between two looks at who is where
+#define STAYS_S (6 * 3600.0)    // how long that is looked at
+#define STAYS_GPUS_MAX 64       // more lanes are no picture
+#define FIRST_JOBS 100
+
+/* What has added up at some time. */
+struct mark {
+    double time_s, energy_j, work_s, gpu_s, sum_error;
+    long n_measured;
+};
+
+/* A run on its way. */
+struct walk {
+    const struct scene *scene;
+    struct sim *sim;
+    struct run_result *out;
+    struct mark last;    // where the slice began
+    struct stays stays;
+    double look_s;    // when to look next; INFINITY: never
+};
+
+static bool is_bound(const struct run_key *k)
+{
+    return strcmp(k->policy, "bound") == 0;
+}
+
+bool run_keeps_stays(const struct run_key *k, const struct scene *s)
+{
+    return k->seed == k->scenario->first_seed && s->cluster.n_gpus <= STAYS_GPUS_MAX &&
+           !is_bound(k);
+}
+
+/* ---- the walk ---- */
+
+static struct mark mark_now(const struct sim *s)
+{
+    struct mark m = {
+        .time_s = sim_now_s(s),
+        .energy_j = sim_energy_j(s),
+        .work_s = sim_work_s(s),
+        .gpu_s = sim_gpu_s(s),
+    };
+
+    sim_learning(s, &m.sum_error, &m.n_measured);
+    return m;
+}
+
+/* a / b, where there is a b. */
+static double ratio(double a, double b)
+{
+    return b > 0 ? a / b : (double)NAN;
+}
+
+static void close_slice(struct walk *w)
+{
+    struct mark now = mark_now(w->sim);
+    const double took_s = now.time_s - w->last.time_s;
+
+    w->out->slices[w->out->n_slices++] = (struct run_slice){
+        .time_s = now.time_s,
+        .watts = ratio(now.energy_j - w->last.energy_j, took_s),
+        .work_per_s = ratio(now.work_s - w->last.work_s, took_s),
+        .error =
+            ratio(now.sum_error - w->last.sum_error, (double)(now.n_measured - w->last.n_measured)),
+        .measurements = now.n_measured,
+        .attainment = NAN,    // known at the end
+        .waiting = sim_state(w->sim)->n_waiting,
+    };
+    w->last = now;
+}
+
+/* As sim_advance, looking on the way at who is where. */
+static int advance(struct walk *w, double to_s, struct err *e)
+{
+    int rc = 1;
+
+    while (rc > 0 && w->look_s <= to_s) {
+        rc = sim_advance(w->sim, w->look_s, e);
+        if (rc >= 0)
+            stays_look(&w->stays, sim_state(w->sim), sim_now_s(w->sim));
+        w->look_s += LOOK_S;
+        if (w->look_s > w->out->stays_to_s)
+            w->look_s = INFINITY;
+    }
+    return rc > 0 ? sim_advance(w->sim, to_s, e) : rc;
+}
+
+/* Where slice 'i' ends. That of the arrival period's last one is exact. */
+static double slice_end_s(const struct walk *w, int i)
+{
+    const double arrivals_s = w->scene->arrivals_s;
+
+    if (i + 1 == SLICES_MAX)
+        return INFINITY;
+    if (!(arrivals_s > 0))
+        return (i + 1.0) * AT_ONCE_SLICE_S;
+    return i + 1 == SLICES ? arrivals_s : arrivals_s * (i + 1.0) / SLICES;
+}
+
+static void window_figures(struct run_result *out, const struct mark *from, const struct mark *to)
+{
+    out->energy_j_per_work = ratio(to->energy_j - from->energy_j, to->work_s - from->work_s);
+    out->allocation_efficiency = ratio(to->work_s - from->work_s, to->gpu_s - from->gpu_s);
+}
+
+/* From the first arrival to the last end, slice by slice. */
+static int walk_through(struct walk *w, struct err *e)
+{
+    const bool has_window = w->scene->arrivals_s > 0;
+    struct mark from = { 0 }, to = { 0 };
+    int rc = 1;
+
+    for (int i = 0; i < SLICES_MAX && rc > 0; i++) {
+        rc = advance(w, slice_end_s(w, i), e);
+        if (rc < 0)
+            return rc;
+        close_slice(w);
+        if (has_window && i + 1 == WINDOW_FROM)
+            from = w->last;
+        if (i < SLICES || !has_window)
+            to = w->last;
+    }
+    assert(rc == 0);
+    window_figures(w->out, &from, &to);
+    return 0;
+}
+
+/* ---- what came of it ---- */
+
+struct kept {
+    double kept_s, promised_s;
+};
+
+static void kept_add(struct kept *k, const struct world_fate *f, double end_s)
+{
+    k->kept_s += f->kept_s;
+    k->promised_s += end_s - f->submit_s;
+}
+
+/* Jobs come in the order of the trace, so that slices follow each other. */
+static void job_figures(const struct sim *s, struct run_result *out)
+{
+    const double now_s = sim_now_s(s);
+    struct kept first = { 0 }, next = { 0 }, slice = { 0 };
+    struct world_fate f;
+    double queue_s = 0;
+    int at = 0, n = 0;
+
+    for (; sim_job_fate(s, n, &f); n++) {
+        double end_s = isnan(f.end_s) ? now_s : f.end_s;
+
+        queue_s += (isnan(f.first_s) ? end_s : f.first_s) - f.submit_s;
+        while (at + 1 < out->n_slices && f.submit_s > out->slices[at].time_s) {
+            out->slices[at++].attainment = ratio(slice.kept_s, slice.promised_s);
+            slice = (struct kept){ 0 };
+        }
+        if (!f.has_promise)
+            continue;
+        kept_add(n < FIRST_JOBS ? &first : &next, &f, end_s);
+        kept_add(&slice, &f, end_s);
+    }
+    if (out->n_slices > 0)
+        out->slices[at].attainment = ratio(slice.kept_s, slice.promised_s);
+    out->first_100_attainment = ratio(first.kept_s, first.promised_s);
+    out->next_attainment = ratio(next.kept_s, next.promised_s);
+    out->mean_queue_s = ratio(queue_s, n);
+}
+
+static void init_types(struct arena *a, const struct cluster *cl, struct run_result *out)
+{
+    out->n_types = cl->n_types;
+    out->types = ARENA_ARRAY(a, struct run_type, (size_t)cl->n_types);
+    for (int i = 0; i < cl->n_types; i++)
+        out->types[i].name = arena_strdup(a, cl->types[i].name);
+    for (int i = 0; i < cl->n_nodes; i++) {
+        for (int k = 0; k < cl->nodes[i].n_gpus; k++)
+            out->types[cl->nodes[i].types[k]].n_gpus++;
+    }
+}
+
+/* GPUs are numbered node by node, as the cluster has them. */
+static void type_figures(const struct sim *s, const struct cluster *cl, struct run_result *out)
+{
+    int gpu = 0;
+
+    for (int i = 0; i < cl->n_nodes; i++) {
+        for (int k = 0; k < cl->nodes[i].n_gpus; k++) {
+            struct run_type *t = &out->types[cl->nodes[i].types[k]];
+
+            t->gpu_hours += sim_gpu_held_s(s, gpu) / 3600;
+            t->energy_kwh += sim_gpu_energy_j(s, gpu) / 3.6e6;
+            gpu++;
+        }
+    }
+}
+
+static void whole_figures(struct sim *s, struct run_result *out)
+{
+    struct sim_result r;
+
+    sim_result(s, &r);
+    out->energy_kwh = r.energy_j / 3.6e6;
+    out->promise_attainment = r.promise_attainment;
+    out->mean_jct_s = r.mean_jct_s;
+    out->p95_jct_s = r.p95_jct_s;
+    out->makespan_s = r.makespan_s;
+    out->work_s = r.work_s;
+    out->moves = r.n_moves;
+    out->decisions = r.n_decisions;
+    out->fallbacks = r.n_fallbacks;
+    out->measurements = r.n_measurements;
+    out->jobs = r.n_jobs;
+    out->finished = r.n_finished;
+    out->failed = r.n_failed;
+    out->prediction_error = r.prediction_error;
+    out->coverage90 = r.coverage90;
+    out->decision_p50_s = r.decision_p50_s;
+    out->decision_p99_s = r.decision_p99_s;
+}
+
+/* ---- a run ---- */
+
+static void plan_looks(struct walk *w, const struct run_key *k)
+{
+    const double middle_s = w->scene->arrivals_s / 2;
+
+    w->look_s = INFINITY;
+    if (!run_keeps_stays(k, w->scene))
+        return;
+    w->out->stays_from_s = fmax(middle_s - STAYS_S / 2, 0);
+    w->out->stays_to_s = fmin(middle_s + STAYS_S / 2, w->scene->arrivals_s);
+    w->look_s = w->out->stays_from_s;
+}
+
+static unsigned levers_without(const struct run_key *k)
+{
+    int lever = k->without[0] != '\0' ? lever_by_name(k->without) : -1;
+    unsigned without = k->has_sleep ? 0 : 1U << LEVER_SLEEP;
+
+    assert(k->without[0] == '\0' || lever >= 0);
+    return lever >= 0 ? without | 1U << lever : without;
+}
+
+static int simulate(struct arena *a, const struct run_key *k, const struct scene *s,
+                    struct run_result *out, struct err *e)
+{
+    struct walk w = { .scene = s, .out = out };
+    const struct sim_options o = {
+        .cluster = &s->cluster,
+        .trace = &s->trace,
+        .truth = &s->ground.truth,
+        .policy = k->policy,
+        .known = s->known.catalog,
+        .model = s->known.model,
+        .seed = (uint64_t)k->seed,
+        .without = levers_without(k),
+    };
+    int rc = sim_create(&o, &w.sim, e);
+
+    if (rc < 0)
+        return rc;
+    out->slices = ARENA_ARRAY(a, struct run_slice, SLICES_MAX);
+    stays_init(&w.stays);
+    plan_looks(&w, k);
+    rc = walk_through(&w, e);
+    if (rc == 0) {
+        stays_end(&w.stays, out->stays_to_s, a, out);
+        whole_figures(w.sim, out);
+        type_figures(w.sim, &s->cluster, out);
+        job_figures(w.sim, out);
+    }
+    stays_release(&w.stays);
+    sim_destroy(w.sim);
+    return rc;
+}
+
+/* Without a schedule there are no promises, times and slices. */
+static int solve_bound(struct arena *a, const struct run_key *k, const struct scene *s,
+                       struct run_result *out, struct err *e)
+{
+    const double nothing = NAN;
+    struct bound b = { 0 };
+    int rc = bound_solve(a, s, k->has_limits, k->has_sleep, false, &b, e);
+
+    if (rc < 0)
+        return rc;
+    *out = (struct run_result){
+        .energy_j_per_work = ratio(b.energy_j, b.work_s),
+        .allocation_efficiency = ratio(b.work_s, b.gpu_s),
+        .energy_kwh = b.least_j / 3.6e6,
+        .promise_attainment = nothing,
+        .mean_jct_s = nothing,
+        .p95_jct_s = nothing,
+        .mean_queue_s = nothing,
+        .makespan_s = nothing,
+        .work_s = b.work_s,
+        .jobs = s->trace.n_jobs,
+        .prediction_error = nothing,
+        .coverage90 = nothing,
+        .first_100_attainment = nothing,
+        .next_attainment = nothing,
+        .decision_p50_s = nothing,
+        .decision_p99_s = nothing,
+        .n_types = out->n_types,
+        .types = out->types,
+    };
+    for (int i = 0; i < out->n_types; i++) {
+        int type = truth_find_type(&s->ground.truth, out->types[i].name);
+
+        assert(type >= 0);
+        out->types[i].gpu_hours = b.type_gpu_s[type] / 3600;
+        out->types[i].energy_kwh = b.type_j[type] / 3.6e6;
+    }
+    return 0;
+}
+
+int run_do(struct arena *a, const struct run_key *k, const char *data, struct run_result *out,
+           struct err *e)
+{
+    const double began_s = clock_stopwatch_s();
+    struct scene s;
+    struct rusage use;
+
+    nn_init();    // before a model learns
+    int rc = scenario_open(a, k, data, &s, e);
+    if (rc < 0)
+        return rc;
+    *out = (struct run_result){ 0 };
+    init_types(a, &s.cluster, out);
+    rc = is_bound(k) ? solve_bound(a, k, &s, out, e) : simulate(a, k, &s, out, e);
+    scenario_close(&s);
+    out->wall_s = clock_stopwatch_s() - began_s;
+    getrusage(RUSAGE_SELF, &use);
+    out->rss_bytes = 1024.0 * (double)use.ru_maxrss;
+    return rc;
+}
+
+double run_cost(const struct run_key *k)
+{
+    /* Seconds for a thousand jobs of the reference scenario, about; twice that with limits. */
+    static const struct {
+        const char *policy;
+        double s;
+    } planners[] = { { "gogh", 5 }, { "gogh-oracle", 6 }, { "watts", 5 }, { "gavel", 2 } };
+    const double jobs = k->scenario->n_jobs > 0 ? k->scenario->n_jobs : 10000;
+    double s = 0.3;
+
+    for (size_t i = 0; i < sizeof planners / sizeof *planners; i++) {
+        if (strcmp(planners[i].policy, k->policy) == 0)
+            s = planners[i].s * (k->has_limits ? 2 : 1);
+    }
+    return s * jobs / 1000;
+}

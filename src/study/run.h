@@ -1,0 +1,86 @@
+/* run.h - one run of a study: its scene simulated under its policy, and what came of it.
+ *
+ * Called by the pool, in a process of its own; the result is a plain value in the caller's
+ * arena, the same for the same key, data and program but for wall times and 'rss_bytes'.
+ */
+#ifndef STUDY_RUN_H
+#define STUDY_RUN_H
+
+#include <stdbool.h>
+
+#include "study/scenario.h"
+
+struct err;
+
+/* A stretch of the run: a hundredth of the arrival period, or as long a one after it. Everything
+ * but 'time_s' and 'measurements' is of the stretch alone. NaN: nothing to say.
+ */
+struct run_slice {
+    double time_s;        // where it ends
+    double watts;         // mean draw of the cluster
+    double work_per_s;    // mean work done, units a second
+    double error;         // mean |measured / believed - 1| of its measurements
+    long measurements;    // from the beginning of the run to the slice's end
+    double attainment;    // promises kept, over the jobs that arrived in the slice, to their ends
+    int waiting;          // jobs that wait at its end
+};
+
+/* Who was on which GPU, to the minute. */
+struct run_stay {
+    int gpu, job;    // of the cluster, of the trace
+    int limit_w;     // 0: none
+    double from_s, to_s;
+};
+
+struct run_type {
+    const char *name;
+    int n_gpus;
+    double gpu_hours;     // held by somebody
+    double energy_kwh;    // of its GPUs, also idle and asleep
+};
+
+struct run_result {
+    /* Over the steady window: 20 % to 100 % of the arrival period. */
+    double energy_j_per_work;
+    double allocation_efficiency;    // work over GPU-seconds held
+
+    /* To completion. */
+    double energy_kwh;
+    double promise_attainment;    // 0..1; waiting counts as broken
+    double mean_jct_s, p95_jct_s;
+    double mean_queue_s;    // from submission to the first start
+    double makespan_s;
+    double work_s;
+    long moves, decisions, fallbacks, measurements;
+    int jobs, finished, failed;
+    double prediction_error, coverage90;
+    double first_100_attainment, next_attainment;    // jobs 1 to 100; those after them
+    double decision_p50_s, decision_p99_s;           // wall times, as the next
+    double wall_s;
+    double rss_bytes;    // the most memory that the run had
+
+    int n_types;
+    struct run_type *types;    // in the cluster's order
+    int n_slices;
+    struct run_slice *slices;
+
+    /* The middle hours of the arrival period; only where run_keeps_stays. */
+    double stays_from_s, stays_to_s;
+    int n_stays;
+    struct run_stay *stays;    // by GPU, then time
+};
+
+/* Gantt strips are kept of the first seed only, of clusters of at most 64 GPUs. */
+bool run_keeps_stays(const struct run_key *k, const struct scene *s);
+
+/* Simulate, or, for the policy "bound", solve (bound.h, promises aside): then there are energy per
+ * work, the least energy to completion, allocation efficiency and types, and nothing else. 'data'
+ * as for scenario_open.
+ */
+int run_do(struct arena *a, const struct run_key *k, const char *data, struct run_result *out,
+           struct err *e);
+
+/* How long it takes, in some unit; so that the long ones are begun first. */
+double run_cost(const struct run_key *k);
+
+#endif
