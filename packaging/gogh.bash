@@ -37,32 +37,40 @@ _gogh_words() {
         ;;
     simulate)
         options+=' --cluster --trace --truth --policy --seed --known --reference --until'
-        options+=' --model --learn --jobs-out --journal --no-timing --json'
+        options+=' --model --without --learn --jobs-out --journal --no-timing --json'
+        ;;
+    study)
+        options+=' --scenario --seeds --policy --load --jobs-parallel --data --out --report --list --json'
         ;;
     replay) options+=' --db --json' ;;
     demo) options+=' --jobs --load --seconds --seed --out --plain' ;;
     bench)
         options+=' --json'
         case "$2" in
-        '' | -*) options+=' import open events simulate estimate optimize --runs' ;;
+        '' | -*) options+=' import open events simulate estimate study optimize --runs' ;;
         optimize) options+=' --rows --seeds' ;;
-        *) options+=' import open events simulate estimate --runs' ;;
+        *) options+=' import open events simulate estimate study --runs' ;;
         esac
         ;;
-    help) options='import catalog predict eval train optimize trace simulate replay demo bench' ;;
+    help) options='import catalog predict eval train optimize trace simulate study replay demo bench' ;;
     version) options='' ;;
     esac
     echo "$options"
 }
 
 _gogh() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=''
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words='' start=''
     local command=${COMP_WORDS[1]} verb=${COMP_WORDS[2]}
 
     COMPREPLY=()
     ((COMP_CWORD == 2)) && verb=''
     case "$before" in
-    --policy) words='gogh greedy fifo-fastest fifo-random fifo-first' ;;
+    --policy)
+        words='gogh gogh-oracle greedy watts gavel pack eaco fifo-promise fifo-fastest fifo-random fifo-first'
+        [ "$command" = study ] && words+=' bound'
+        ;;
+    --scenario) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
+    --without) words='types sharing moving sleep limits joules' ;;
     --split) words='job family gpu' ;;
     --choose)
         words='active'
@@ -70,21 +78,25 @@ _gogh() {
         ;;
     --model) words='site pretrained none' ;;
     --gpu | --reference) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
-    --db | --truth | --known | --cluster | --trace | --out | --jobs-out | --journal | --isolated | --dump | --check) ;;
+    --db | --truth | --known | --cluster | --trace | --out | --jobs-out | --journal | --isolated | --dump | --check | --data) ;;
     --watts) [ "$command" = optimize ] && words=$(_gogh_words optimize) ;;
     --seed | --jobs | --load | --rate | --until | --seconds | --runs | --batch | --beside | --workload) return ;;
-    --inference | --gangs | --member | --nets | --about | --measurements | --seeds | --threads) return ;;
+    --inference | --gangs | --member | --nets | --about | --measurements | --seeds | --threads | --jobs-parallel) return ;;
     --rows) words='small30 small100 500 10000 50000 1000kinds three overload events growth references per-gpu gavel pop greedy' ;;
     --time | --nodes | --kinds | --theta | --overload | --standing | --generate) return ;;
     *)
         if ((COMP_CWORD == 1)); then
-            words='import catalog predict eval train optimize trace simulate replay demo bench help version'
+            words='import catalog predict eval train optimize trace simulate study replay demo bench help version'
         else
             words=$(_gogh_words "$command" "$verb")
         fi
         ;;
     esac
-    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+    # In a list, what stands before the last comma stays.
+    case "$before" in
+    --policy | --scenario | --without) [[ $word == *,* ]] && start=${word%,*}, ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -P "$start" -W "$words" -- "${word#"$start"}")
 }
 
 # Where none of our words fits, files do.

@@ -27,6 +27,9 @@ const char *bench_data_dir(void);
 bench_f bench_estimate_prepare, bench_estimate_cells, bench_estimate_update;
 bench_f bench_estimate_data, bench_estimate_train;
 
+/* Runs of a study: bench_study.c. */
+bench_f bench_study_data, bench_study_large, bench_alibaba_data, bench_study_alibaba;
+
 /* Do 'f' in a child process: its result, 'size' bytes, comes back into 'out', with the most memory
  * that it had beyond what it began with. What the parent has made is there for it to read. 0,
  * -ETIMEDOUT after 'limit_s' (0: none), or what 'f' said. bench_child.c.

@@ -256,7 +256,9 @@ int bench_estimate_data(const char *scratch, struct reading *out, struct err *e)
     arena_init(&a);
     int missing = access(gavel_path(&a), R_OK) != 0;
     arena_release(&a);
-    return missing ? err_set(e, ENOENT, "no measured data at %s", bench_data_dir()) : 0;
+    return missing ? err_set(e, ENOENT, "no measured data at %s (docs/formats/study.md#data)",
+                             bench_data_dir())
+                   : 0;
 }
 
 int bench_estimate_train(const char *scratch, struct reading *out, struct err *e)

@@ -60,6 +60,24 @@ static int take_number(const struct cmd *c, const struct cmd_option *o, const ch
                       text);
 }
 
+static int take_list(const struct cmd *c, const struct cmd_option *o, const char *text)
+{
+    struct cmd_list *out = o->out;
+
+    for (;;) {
+        size_t len = strcspn(text, ",");
+
+        if (len == 0)
+            return cmd_misuse(c, "--%s wants names with single commas between", o->name);
+        if (out->n == CMD_LIST_MAX)
+            return cmd_misuse(c, "--%s takes at most %d names", o->name, CMD_LIST_MAX);
+        out->words[out->n++] = (struct slice){ .at = text, .len = len };
+        if (text[len] == '\0')
+            return CMD_GO_ON;
+        text += len + 1;
+    }
+}
+
 static int take_option(const struct cmd *c, const struct cmd_option *o, const char *text)
 {
     switch (o->kind) {
@@ -73,6 +91,8 @@ static int take_option(const struct cmd *c, const struct cmd_option *o, const ch
         return take_whole(c, o, text);
     case OPTION_NUMBER:
         return take_number(c, o, text);
+    case OPTION_LIST:
+        return take_list(c, o, text);
     }
     return CMD_GO_ON;
 }

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/text.h"
+
 struct err;
 
 enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_MISUSE = 2, EXIT_NO_DAEMON = 3 };
@@ -22,7 +24,7 @@ struct cmd {
 };
 
 extern const struct cmd cmd_import, cmd_catalog, cmd_predict, cmd_trace, cmd_simulate, cmd_replay;
-extern const struct cmd cmd_demo, cmd_bench, cmd_eval, cmd_train, cmd_optimize;
+extern const struct cmd cmd_demo, cmd_bench, cmd_eval, cmd_train, cmd_optimize, cmd_study;
 
 /* Say "gogh: text" on stderr; gives EXIT_NO. */
 int cmd_fail(const struct err *e);
@@ -30,11 +32,18 @@ int cmd_fail(const struct err *e);
 /* Say what is wrong and how the command is used, on stderr; gives EXIT_MISUSE. */
 int cmd_misuse(const struct cmd *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* What a list holds: words with commas between, from every time that its option was given. */
+#define CMD_LIST_MAX 64
+struct cmd_list {
+    int n;
+    struct slice words[CMD_LIST_MAX];    // never empty
+};
+
 /* One option of a command, and where its value goes. */
 struct cmd_option {
     const char *name;    // without the dashes
-    enum { OPTION_FLAG, OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER } kind;
-    void *out;           // bool *, const char **, long * or double *
+    enum { OPTION_FLAG, OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_LIST } kind;
+    void *out;           // bool *, const char **, long *, double * or struct cmd_list *
     double low, high;    // of OPTION_WHOLE and OPTION_NUMBER
 };
 

@@ -41,9 +41,12 @@ static const char help[] =
     "  estimate   P1 over all cells of 200 workloads on 8 GPU types; with it run\n"
     "             'estimate-update', a refinement by P2 of all cells of one workload, and\n"
     "             'estimate-train', learning from Gavel's measurements\n"
+    "  study      1,000 jobs on 108 GPUs with gogh and power limits; with it runs\n"
+    "             'study-alibaba', all pods of a cluster of 6,212 GPUs\n"
     "\n"
-    "Without names all of these run. 'import' and 'estimate-train' need measured data:\n"
-    "$GOGH_DATA, or ../shared/data beside the source; without it they are skipped and say so.\n"
+    "Without names all of these run. 'import', 'estimate-train' and 'study' need measured data:\n"
+    "the directory $GOGH_DATA, or ../shared/data seen from where you are\n"
+    "(docs/formats/study.md#data); without it they are skipped and say so.\n"
     "\n"
     "  optimize   the planner: how near the optimum, how fast, in how much memory; alone on the\n"
     "             line, because it takes up to an hour\n"
@@ -95,7 +98,9 @@ static int prepare_import(const char *scratch, struct reading *out, struct err *
     arena_init(&a);
     int missing = access(gavel_path(&a), R_OK) != 0;
     arena_release(&a);
-    return missing ? err_set(e, ENOENT, "no measured data at %s", bench_data_dir()) : 0;
+    return missing ? err_set(e, ENOENT, "no measured data at %s (docs/formats/study.md#data)",
+                             bench_data_dir())
+                   : 0;
 }
 
 static int run_import(const char *scratch, struct reading *out, struct err *e)
@@ -385,6 +390,24 @@ static const struct bench benches[] = {
       .prepare = bench_estimate_data,
       .run = bench_estimate_train,
       .details = { "examples", "workloads" } },
+    { .name = "study",
+      .unit = "s",
+      .what = "1,000 jobs on 108 GPUs at load 0.9, gogh with power limits",
+      .limit = 20,
+      .bytes_limit = 1e9,
+      .runs = 3,
+      .prepare = bench_study_data,
+      .run = bench_study_large,
+      .details = { "decisions", "decision_p99_s" } },
+    { .name = "study-alibaba",
+      .unit = "s",
+      .what = "all pods of Alibaba's 6,212 GPUs, gogh",
+      .limit = 600,
+      .bytes_limit = 1e9,
+      .runs = 1,
+      .prepare = bench_alibaba_data,
+      .run = bench_study_alibaba,
+      .details = { "decisions", "decision_p99_s" } },
 };
 enum { N_BENCHES = sizeof benches / sizeof *benches };
 
@@ -562,10 +585,11 @@ static int parse_options(int argc, char **argv, struct options *o)
         return cmd_misuse(&cmd_bench, "'%s' names a row that is none", o->rows);
     for (int i = 0; i < N_BENCHES && o->names[i] && !is_optimize; i++)
         if (!find(o->names[i]))
-            return cmd_misuse(&cmd_bench,
-                              "no bench '%s': want import, open, events, simulate, estimate or, "
-                              "alone, optimize",
-                              o->names[i]);
+            return cmd_misuse(
+                &cmd_bench,
+                "no bench '%s': want import, open, events, simulate, estimate, study or, "
+                "alone, optimize",
+                o->names[i]);
     return CMD_GO_ON;
 }
 
@@ -589,7 +613,7 @@ static int run(int argc, char **argv)
 
 const struct cmd cmd_bench = {
     .name = "bench",
-    .synopsis = "bench [import|open|events|simulate|estimate ...] [--runs N] [--json] | "
+    .synopsis = "bench [import|open|events|simulate|estimate|study ...] [--runs N] [--json] | "
                 "bench optimize [--rows NAMES] [--seeds N] [--json]",
     .summary = "measure this build on this machine",
     .help = help,

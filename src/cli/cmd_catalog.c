@@ -546,12 +546,12 @@ static int run_gpus(bool is_json)
         else
             json_array_append_new(
                 list,
-                json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s}", "name",
-                          t->name, "title", t->title, "year", t->year, "peak_fp32_flops",
+                json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s}",
+                          "name", t->name, "title", t->title, "year", t->year, "peak_fp32_flops",
                           t->peak_fp32_flops, "peak_fp16_flops", t->peak_fp16_flops,
                           "bandwidth_bytes_s", t->bandwidth_bytes_s, "mem_bytes", t->mem_bytes,
                           "launch_s", t->launch_s, "idle_w", t->idle_w, "sleep_w", t->sleep_w,
-                          "cap_w", t->cap_w, "source", t->source));
+                          "cap_w", t->cap_w, "limit_low_w", t->limit_low_w, "source", t->source));
     }
     if (is_json)
         return print_json(list);

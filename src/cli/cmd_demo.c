@@ -112,7 +112,7 @@ static int demo_open(struct demo *d, const struct options *o, struct err *e)
     if (rc == 0)
         rc = make_trace(d, o, e);
     if (rc == 0)
-        rc = make_sim(d, o, "greedy", &d->screen.ours, e);
+        rc = make_sim(d, o, "gogh", &d->screen.ours, e);
     if (rc == 0)
         rc = make_sim(d, o, THEIR_POLICY, &d->screen.theirs, e);
     return rc;
@@ -218,7 +218,7 @@ static int write_summary(const struct demo *d, const char *path, struct err *e)
 {
     double saved = screen_saved(&d->screen);
     json_t *o = json_pack("{s:f, s:o, s:o}", "energy_saved", isnan(saved) ? 0 : saved, "gogh",
-                          result_json(d->screen.ours, "greedy"), "baseline",
+                          result_json(d->screen.ours, "gogh"), "baseline",
                           result_json(d->screen.theirs, THEIR_POLICY));
     char *text = json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
     int rc = file_write(path, text, strlen(text), e);

@@ -20,6 +20,7 @@
 #include "catalog/state.h"
 #include "cli/learned.h"
 #include "nn/gauss.h"
+#include "optimize/solver.h"
 #include "refine/model.h"
 #include "sim/ground.h"
 #include "sim/sim.h"
@@ -35,14 +36,17 @@ static const char help[] =
     "  --trace FILE      jobs and their arrivals (docs/formats/trace.md)\n"
     "  --truth DB        take the store's measurements as ground truth; without it the\n"
     "                    built-in tables are, off by hidden factors drawn from the seed\n"
-    "  --policy NAME     greedy (the default), gogh, fifo-fastest, fifo-random or fifo-first\n"
+    "  --policy NAME     gogh (the default), gogh-oracle (which knows the truth), watts, gavel,\n"
+    "                    pack, eaco, greedy, fifo-promise, fifo-fastest, fifo-random or fifo-first\n"
     "  --seed N          chance: measurement noise, random policies, hidden factors; 1\n"
     "  --known DB        what the policy knows before it starts; without it, nothing\n"
     "  --model M         what the policy has learned before it starts: 'none' (the default: the\n"
     "                    roofline), 'pretrained', 'site' (of the store of --known), or a file of\n"
     "                    'gogh train'. The pretrained one has seen Gavel's measurements: where\n"
     "                    these are the truth, it knows the answers\n"
-    "  --learn           learn anew from what was measured, as the daemon does\n"
+    "  --without LEVERS  take these away from the policy: types, sharing, moving, sleep, limits or\n"
+    "                    joules, several with commas between them; not every policy has each\n"
+    "  --learn           train anew on the way, on what was measured by then\n"
     "  --reference TYPE  the GPU that work is counted in; p100\n"
     "  --until S         stop the clock here instead of at the last job's end\n"
     "  --jobs-out CSV    also write how each job fared\n"
@@ -59,10 +63,85 @@ static const char help[] =
 
 struct options {
     const char *cluster, *trace, *truth, *policy, *known, *reference, *jobs_out, *journal, *model;
+    const char *without;
+    unsigned levers;    // the same as bits
     long seed;
     double until_s;
     bool is_json, has_no_timing, is_learning;
 };
+
+/* "sharing,moving" as bits. */
+static int parse_levers(const char *text, unsigned *out)
+{
+    *out = 0;
+    for (const char *p = text; p != NULL;) {
+        size_t len = strcspn(p, ",");
+        char name[16] = "";
+
+        if (len < sizeof name)
+            memcpy(name, p, len);
+        int lever = lever_by_name(name);
+        if (lever < 0)
+            return cmd_misuse(&cmd_simulate,
+                              "--without %s: want some of types, sharing, moving, sleep, limits, "
+                              "joules, with commas between them",
+                              text);
+        *out |= 1U << lever;
+        p = p[len] == ',' ? p + len + 1 : NULL;
+    }
+    return CMD_GO_ON;
+}
+
+/* Is there such a policy? 'bound' is none, and known from 'gogh study'. */
+static int check_policy(const char *name)
+{
+    struct solver s;
+
+    if (strcmp(name, "bound") == 0)
+        return cmd_misuse(&cmd_simulate, "bound is no policy but the least energy that any could "
+                                         "use: only 'gogh study --policy bound' has it");
+    if (strcmp(name, "gogh-oracle") == 0 || solver_by_name(name, 0, &s, NULL) == 0)
+        return CMD_GO_ON;
+    return cmd_misuse(&cmd_simulate,
+                      "no policy '%s'; there are gogh, gogh-oracle, watts, gavel, pack, eaco, "
+                      "greedy, fifo-promise, fifo-fastest, fifo-random, fifo-first",
+                      name);
+}
+
+/* Does the policy go by this lever? All do by the world's sleep; the fifos by limits besides. */
+static bool has_lever(const char *policy, enum lever l)
+{
+#define L(lever) (1U << LEVER_##lever)
+    static const struct {
+        const char *policy;
+        unsigned levers;
+    } more[] = {
+        { "gogh", L(TYPES) | L(SHARING) | L(MOVING) | L(LIMITS) | L(JOULES) },
+        { "gogh-oracle", L(TYPES) | L(SHARING) | L(MOVING) | L(LIMITS) | L(JOULES) },
+        { "watts", L(TYPES) | L(SHARING) | L(MOVING) | L(LIMITS) },
+        { "gavel", L(SHARING) | L(MOVING) | L(LIMITS) },
+        { "eaco", L(SHARING) | L(MOVING) | L(LIMITS) },
+        { "pack", L(SHARING) | L(LIMITS) },
+        { "greedy", L(SHARING) | L(MOVING) },
+    };
+    unsigned levers = L(LIMITS);
+
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        if (strcmp(more[i].policy, policy) == 0)
+            levers = more[i].levers;
+    }
+    return ((levers | L(SLEEP)) >> l & 1) != 0;
+#undef L
+}
+
+static void warn_of_levers(const struct options *o)
+{
+    for (int l = 0; l < LEVERS; l++) {
+        if ((o->levers >> l & 1) != 0 && !has_lever(o->policy, (enum lever)l))
+            fprintf(stderr, "gogh: %s does not use %s: nothing is taken away\n", o->policy,
+                    lever_name((enum lever)l));
+    }
+}
 
 static int parse_options(int argc, char **argv, struct options *o)
 {
@@ -74,6 +153,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         { .name = "seed", .kind = OPTION_WHOLE, .out = &o->seed, .high = CMD_SEED_MAX },
         { .name = "known", .kind = OPTION_TEXT, .out = &o->known },
         { .name = "model", .kind = OPTION_TEXT, .out = &o->model },
+        { .name = "without", .kind = OPTION_TEXT, .out = &o->without },
         { .name = "learn", .kind = OPTION_FLAG, .out = &o->is_learning },
         { .name = "reference", .kind = OPTION_TEXT, .out = &o->reference },
         { .name = "until", .kind = OPTION_NUMBER, .out = &o->until_s, .low = 1e-3, .high = 1e12 },
@@ -83,7 +163,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         { .name = "json", .kind = OPTION_FLAG, .out = &o->is_json },
     };
 
-    *o = (struct options){ .policy = "greedy", .seed = 1, .model = "none" };
+    *o = (struct options){ .policy = "gogh", .seed = 1, .model = "none" };
     int status = cmd_parse(&cmd_simulate, argc, argv, options, CMD_COUNT(options), NULL, 0);
     if (status != CMD_GO_ON)
         return status;
@@ -93,7 +173,12 @@ static int parse_options(int argc, char **argv, struct options *o)
         return cmd_misuse(&cmd_simulate, "say which jobs: --trace FILE");
     if (o->model[0] == '\0')
         return cmd_misuse(&cmd_simulate, "--model wants none, pretrained, site or a file");
-    return CMD_GO_ON;
+    status = check_policy(o->policy);
+    if (status == CMD_GO_ON)
+        status = parse_levers(o->without, &o->levers);
+    if (status == CMD_GO_ON)
+        warn_of_levers(o);
+    return status;
 }
 
 /* ---- output ---- */
@@ -103,7 +188,8 @@ static json_t *number(double v)
     return isfinite(v) ? json_real(v) : json_null();
 }
 
-static int print_json(const struct options *o, const struct sim_result *r)
+static int print_json(const struct options *o, const struct cluster_settings *set,
+                      const struct sim_result *r)
 {
     const double none = NAN;
     json_t *j = json_pack(
@@ -120,6 +206,10 @@ static int print_json(const struct options *o, const struct sim_result *r)
         number(o->has_no_timing ? none : r->decision_p50_s), "decision_p99_s",
         number(o->has_no_timing ? none : r->decision_p99_s));
 
+    json_object_set_new(j, "power_model",
+                        json_string(power_model_name((enum power_model)set->power_model)));
+    if (o->without != NULL)
+        json_object_set_new(j, "without", json_string(o->without));
     json_object_set_new(j, "prediction_error", number(r->prediction_error));
     json_object_set_new(j, "coverage90", number(r->coverage90));
     json_t *waiting = json_object();
@@ -154,7 +244,8 @@ static void print_waiting(const struct sim_result *r)
 
 static int print_table(const struct options *o, const struct sim_result *r)
 {
-    printf("%-24s %12s (seed %ld)\n", "policy", o->policy, o->seed);
+    printf("%-24s %12s%s%s (seed %ld)\n", "policy", o->policy,
+           o->without != NULL ? " without " : "", o->without != NULL ? o->without : "", o->seed);
     printf("%-24s %12d of %d%s\n", "finished", r->n_finished, r->n_jobs,
            r->n_failed > 0 ? ", some failed" : "");
     print_waiting(r);
@@ -266,7 +357,7 @@ static int simulate(const struct options *o, const struct sim_options *so, struc
     sim_destroy(s);
     if (rc < 0)
         return cmd_fail(e);
-    return o->is_json ? print_json(o, &r) : print_table(o, &r);
+    return o->is_json ? print_json(o, &so->cluster->settings, &r) : print_table(o, &r);
 }
 
 /* What it has learned; 'known' (may be NULL) is the store that may have a model of its own. */
@@ -316,6 +407,7 @@ static int run_options(const struct options *o, struct arena *a)
         .seed = (uint64_t)o->seed,
         .until_s = o->until_s,
         .is_learning = o->is_learning,
+        .without = o->levers,
     };
     int status;
 

@@ -7,8 +7,8 @@
 #include "cli/cmd.h"
 
 static const struct cmd *const commands[] = {
-    &cmd_import, &cmd_catalog,  &cmd_predict, &cmd_eval, &cmd_train, &cmd_optimize,
-    &cmd_trace,  &cmd_simulate, &cmd_replay,  &cmd_demo, &cmd_bench,
+    &cmd_import, &cmd_catalog,  &cmd_predict, &cmd_eval,   &cmd_train, &cmd_optimize,
+    &cmd_trace,  &cmd_simulate, &cmd_study,   &cmd_replay, &cmd_demo,  &cmd_bench,
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -35,7 +35,8 @@ static int help_all(void)
            "  gogh demo\n"
            "  gogh import gavel throughputs.json --db lab.db\n"
            "  gogh simulate --cluster lab.cluster --trace week.trace --truth lab.db "
-           "--policy greedy\n");
+           "--policy greedy\n"
+           "  gogh study --scenario builtin --out study\n");
     return cmd_done();
 }
 

@@ -90,7 +90,7 @@ void screen_draw(const struct screen *s, struct buf *out)
         draw_node(s->ours, n, out);
     buf_printf(out, "\n%-13s %6s %7s %8s %9s %7s %7s %6s %6s\n", "", "W now", "kWh", "J/work",
                "promises", "running", "waiting", "done", "moves");
-    draw_figures("gogh, greedy", s->ours, &us, out);
+    draw_figures("gogh", s->ours, &us, out);
     draw_figures(s->their_name, s->theirs, &them, out);
     buf_printf(out, "\n%ld measurements learned from. ", us.n_measurements);
     if (isnan(saved))

@@ -28,6 +28,10 @@ for c in $commands; do
     expect 2 "$c" --no-such-option
     grep -q 'no-such-option' "$dir/err"
 done
+expect 0 bench --help
+grep -q 'estimate|study' "$dir/out"
+expect 0 simulate --help
+! grep -q daemon "$dir/out" || exit 1
 expect 0 version
 grep -q '^gogh [0-9]' "$dir/out"
 
@@ -42,6 +46,24 @@ expect 2 replay
 expect 2 predict
 expect 1 replay --db "$dir/absent.db"
 grep -q absent.db "$dir/err"
+
+# Completion: levers, and lists after a comma.
+# shellcheck source=packaging/gogh.bash
+. "$SRC/packaging/gogh.bash"
+completes() { # WANT WORDS...: what the last of the words may become
+    local want=$1
+    shift
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+    _gogh
+    if [ "${COMPREPLY[*]}" != "$want" ]; then
+        echo "$*: completes to '${COMPREPLY[*]}', wanted '$want'"
+        exit 1
+    fi
+}
+completes 'types sharing moving sleep limits joules' gogh simulate --without ''
+completes 'sleep,sharing' gogh simulate --without sleep,sh
+completes 'gogh,gavel,watts' gogh study --policy gogh,gavel,w
+completes 'bound' gogh study --policy bo
 
 # A full disk under the output is a failure, not silence.
 if [ -w /dev/full ]; then

@@ -32,19 +32,82 @@ for policy in gogh greedy fifo-fastest fifo-random fifo-first; do
     done
 done
 grep -qF '"decision_p50_s": null' "$dir/a" || no "--no-timing leaves out wall times"
+grep -qF '"power_model": "additive"' "$dir/a" || no "the power model of the world is named"
+
+# Levers and the oracle.
+"$GOGH" simulate "${small[@]}" --policy gogh --seed 3 --no-timing --json >"$dir/a"
+"$GOGH" simulate "${small[@]}" --policy gogh --seed 3 --no-timing --json --without sleep >"$dir/b"
+grep -qF '"without": "sleep"' "$dir/b" || no "what is taken away is named"
+! cmp -s <(grep -o '"energy_kwh": [0-9.]*' "$dir/a") <(grep -o '"energy_kwh": [0-9.]*' "$dir/b") ||
+    no "a cluster that never sleeps uses other joules"
+"$GOGH" simulate "${small[@]}" --policy gogh-oracle --seed 3 --no-timing --json \
+    --without sharing,moving,limits >"$dir/a"
+grep -qF '"moves": 0,' "$dir/a" || no "without moving nobody is moved"
+grep -qE '"prediction_error": 0\.0[0-5]' "$dir/a" || no "an oracle errs by noise: $(cat "$dir/a")"
+refused 2 "--without sleep,wings: want some of" "${small[@]}" --without sleep,wings
+
+# unused POLICY LEVERS: of all levers, the policy is told to have no use for these
+unused() {
+    local said
+    "$GOGH" simulate "${small[@]}" --policy "$1" --seed 3 --without types,sharing,moving,sleep,limits,joules \
+        >"$dir/out" 2>"$dir/err"
+    said=$(sed -n "s/^gogh: $1 does not use \([a-z]*\): nothing is taken away$/\1/p" "$dir/err" | xargs)
+    [[ $said == "$2" ]] || no "$1 does not use '$2' (said '$said')"
+}
+
+unused gogh ''
+unused gogh-oracle ''
+unused watts 'joules'
+unused gavel 'types joules'
+unused eaco 'types joules'
+unused pack 'types moving joules'
+unused greedy 'types limits joules'
+for policy in fifo-promise fifo-fastest fifo-random fifo-first; do
+    unused $policy 'types sharing moving joules'
+done
+"$GOGH" simulate "${small[@]}" --policy gavel --seed 7 --without sharing >"$dir/out" 2>"$dir/err"
+grep -q '^policy  *gavel without sharing (seed 7)$' "$dir/out" || no "the table names the lever"
+[[ ! -s $dir/err ]] || no "a lever that is used needs no word: $(cat "$dir/err")"
+
+# What is said to be unused makes no difference.
+for policy in watts gavel eaco pack greedy fifo-promise fifo-fastest; do
+    "$GOGH" simulate "${small[@]}" --policy $policy --seed 3 --no-timing --json |
+        sed 's/"without": "[^"]*", //' >"$dir/a"
+    levers=types,joules
+    [[ $policy == watts ]] && levers=joules
+    "$GOGH" simulate "${small[@]}" --policy $policy --seed 3 --no-timing --json --without $levers \
+        2>/dev/null | sed 's/"without": "[^"]*", //' >"$dir/b"
+    cmp -s "$dir/a" "$dir/b" || no "$policy is the same without $levers"
+done
 "$GOGH" simulate "${small[@]}" --seed 4 --no-timing --json >"$dir/b"
 "$GOGH" simulate "${small[@]}" --seed 3 --no-timing --json >"$dir/a"
 ! cmp -s "$dir/a" "$dir/b" || no "another seed is another world"
 "$GOGH" simulate "${small[@]}" --jobs-out "$dir/jobs.csv" >"$dir/a"
 grep -q '^promise attainment  *[0-9.]* %$' "$dir/a" || no "the table names promise attainment"
 [[ $(wc -l <"$dir/jobs.csv") == 10 ]] || no "--jobs-out has a line for each job"
+
+# A job that fits nowhere, on more types than anybody tries: it fails, and why is told.
+echo 'workload,gpu,neighbour,throughput,watts,fits' >"$dir/unfit.csv"
+for ((i = 0; i < 40; i++)); do
+    echo "lstm-lm (batch size 20),g$i,,,,0" >>"$dir/unfit.csv"
+    echo "resnet50 (batch size 32),g$i,,10,150,1" >>"$dir/unfit.csv"
+    echo "gputype g$i like=v100" >>"$dir/unfit.cluster"
+    echo "node n-$i g$i:1" >>"$dir/unfit.cluster"
+done
+echo 'job large at=0 workload="lstm-lm (batch size 20)" steps=1000' >"$dir/unfit.trace"
+"$GOGH" import csv "$dir/unfit.csv" --db "$dir/unfit.db" >/dev/null 2>&1
+"$GOGH" simulate --cluster "$dir/unfit.cluster" --trace "$dir/unfit.trace" --truth "$dir/unfit.db" \
+    --jobs-out "$dir/jobs.csv" >"$dir/a"
+grep -q '^"large",.*,out of memory$' "$dir/jobs.csv" ||
+    no "a job that failed has a reason: $(cat "$dir/jobs.csv")"
 "$GOGH" simulate --help | grep -q '^usage: gogh simulate' || no "help says how it is used"
 
 refused 2 "--cluster" --trace x
 refused 2 "--trace" --cluster x
 refused 2 "unknown option" --wrong
 refused 2 "--seed" "${small[@]}" --seed -1
-refused 1 "fifo-first" "${small[@]}" --policy wise
+refused 2 "there are gogh, gogh-oracle, watts" "${small[@]}" --policy wise
+refused 2 "only 'gogh study --policy bound'" "${small[@]}" --policy bound
 refused 1 "nowhere" --cluster "$dir/nowhere" --trace x
 refused 1 "nowhere" "${small[@]}" --truth "$dir/nowhere"
 echo 'node a v100:0' >"$dir/bad.cluster"

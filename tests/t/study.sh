@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# `gogh study` end to end: keys, repetition, going on after kill -9, refusals.
+set -euo pipefail
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failed=0
+small=(--scenario builtin --seeds 1 --policy 'fifo-fastest,gogh' --policy bound)
+
+no() {
+    echo "not so: $1"
+    failed=1
+}
+
+# refused STATUS WORDS ARGUMENT...: ends with STATUS, WORDS on stderr and nothing on stdout
+refused() {
+    local want=$1 words=$2 status=0
+    shift 2
+    "$GOGH" study "$@" >"$dir/out" 2>"$dir/err" || status=$?
+    [[ $status == "$want" ]] || no "study $* ends with $want (was $status)"
+    grep -qF -- "$words" "$dir/err" || no "study $* says '$words' (said: $(cat "$dir/err"))"
+    [[ ! -s $dir/out ]] || no "study $* prints nothing when refused"
+}
+
+"$GOGH" study --list >"$dir/out"
+grep -qE '^reference +360 +0.3,0.6,0.9 +6 +(there|missing) ' "$dir/out" ||
+    no "--list has runs, loads and seeds of the reference scenario"
+grep -qE '^builtin +80 +0.7 +4 +- ' "$dir/out" || no "--list says that builtin needs no data"
+"$GOGH" study --list --data "$dir/nowhere" --scenario msr | grep -q ' missing ' ||
+    no "--list says that data is missing"
+"$GOGH" study --list --scenario builtin learning,large >"$dir/out"
+(($(wc -l <"$dir/out") == 4)) || no "--scenario takes names with blanks and commas: $(cat "$dir/out")"
+"$GOGH" study builtin --out "$dir/x" 2>"$dir/out" && no "a name without --scenario is refused"
+grep -q 'want --scenario builtin' "$dir/out" || no "and told how to be given: $(cat "$dir/out")"
+"$GOGH" study --list --scenario builtin --seeds 5 >"$dir/out"
+grep -qE '^builtin +100 ' "$dir/out" || no "--list counts with --seeds: $(cat "$dir/out")"
+
+# Once in one go.
+"$GOGH" study "${small[@]}" --jobs-parallel 2 --out "$dir/a" >"$dir/out" 2>"$dir/err"
+[[ $(cat "$dir/err") == "6 runs, 2 at a time" ]] || no "it says what it begins: $(cat "$dir/err")"
+grep -q '^gogh  *yes .* %' "$dir/out" || no "the table has a row for gogh with limits"
+grep -qF '6 runs done, 0 found from before, 0 failed' "$dir/out" || no "six runs are done"
+[[ $(jq length "$dir/a/results.json") == 6 ]] || no "results.json has six rows"
+for key in scenario load policy seed sleep power_limit energy_j_per_work energy_kwh \
+    promise_attainment mean_jct_s allocation_efficiency moves; do
+    jq -e "all(has(\"$key\"))" "$dir/a/results.json" >/dev/null || no "every row has $key"
+done
+jq -e 'all((.sleep | type) == "boolean" and (.power_limit | type) == "boolean")' \
+    "$dir/a/results.json" >/dev/null || no "sleep and power_limit are true or false"
+jq -e 'map(select(.policy != "bound")) | all(.finished == 200 and .energy_j_per_work > 0)' \
+    "$dir/a/results.json" >/dev/null || no "every run finishes its jobs"
+jq -e '(map(select(.policy == "bound" and .power_limit)) | .[0].energy_kwh) as $least |
+    map(select(.policy != "bound")) | all(.energy_kwh > $least)' \
+    "$dir/a/results.json" >/dev/null || no "nobody uses less than the bound"
+jq -e 'map(select(.policy == "bound")) | all(.finished == null and .moves == null and .jobs == 200)' \
+    "$dir/a/results.json" >/dev/null || no "a bound counts nothing but its jobs"
+[[ $(jq -r .data "$dir"/a/runs/*.json | sort -u) == none ]] || no "builtin reads no data"
+[[ $(wc -l <"$dir/a/runs.csv") == 7 ]] || no "runs.csv has a line for each run"
+grep -q '<svg' "$dir/a/report.html" || no "the report has charts"
+
+# Again: nothing is left to do.
+"$GOGH" study "${small[@]}" --out "$dir/a" --json >"$dir/out"
+cmp -s "$dir/out" "$dir/a/results.json" || no "--json prints results.json"
+"$GOGH" study "${small[@]}" --out "$dir/a" | grep -qF '0 runs done, 6 found from before' ||
+    no "what is there is not done again"
+mkdir -p "$dir/data/power"
+echo 'gpu,workload,watts' >"$dir/data/power/gavel_watts.csv"
+"$GOGH" study "${small[@]}" --data "$dir/data" --out "$dir/a" | grep -qF '6 found from before' ||
+    no "data that a scenario does not read changes nothing"
+
+# From runs of another build, without running.
+cp -r "$dir/a" "$dir/d"
+sed -i 's/"build":"[^"]*"/"build":"other"/' "$dir"/d/runs/*.json
+rm "$dir/d/results.json" "$dir/d/runs.csv" "$dir/d/report.html"
+"$GOGH" study "${small[@]}" --out "$dir/d" --report >"$dir/out"
+grep -q '^6 of 6 runs; results' "$dir/out" || no "--report says what it found: $(tail -1 "$dir/out")"
+for file in results.json runs.csv report.html; do
+    cmp -s "$dir/a/$file" "$dir/d/$file" || no "--report makes $file of the runs that are there"
+done
+
+# Some are missing, one is garbage.
+rm "$dir"/d/runs/*fifo-fastest-limits*
+echo '{' >"$dir/d/runs/builtin-0.7-gogh-empty-s11.json"
+"$GOGH" study "${small[@]}" --out "$dir/d" --report >"$dir/out" 2>"$dir/err"
+grep -q '^4 of 6 runs; 2 missing' "$dir/out" || no "what is missing is told: $(tail -1 "$dir/out")"
+grep -qF 'builtin-0.7-gogh-empty-s11.json: is no run' "$dir/err" || no "garbage is named"
+"$GOGH" study --out "$dir/d" --report 2>/dev/null | grep -q '^4 of 80 runs; 76 missing' ||
+    no "without names, scenarios that were never studied are not missing"
+
+# Killed in the middle, then gone on with: the same bytes.
+"$GOGH" study "${small[@]}" --jobs-parallel 1 --out "$dir/b" >/dev/null 2>&1 &
+study=$!
+until compgen -G "$dir/b/runs/*.json" >/dev/null || ! kill -0 $study 2>/dev/null; do
+    sleep 0.05
+done
+kill -9 $study || no "there was something to kill"
+wait $study 2>/dev/null || true
+[[ ! -e $dir/b/results.json ]] || no "a study that was killed has no results yet"
+"$GOGH" study "${small[@]}" --out "$dir/b" >"$dir/out" 2>/dev/null
+grep -q '[1-9][0-9]* found from before, 0 failed' "$dir/out" || no "it goes on: $(tail -1 "$dir/out")"
+for file in results.json runs.csv slices.csv types.csv stays.csv report.html; do
+    cmp -s "$dir/a/$file" "$dir/b/$file" || no "$file has the same bytes after kill -9"
+done
+! compgen -G "$dir/b/runs/*.tmp" >/dev/null || no "nothing half-written is left"
+
+# Without data, and without names, what needs none is done and the rest is named.
+"$GOGH" study --data "$dir/nowhere" --policy bound --out "$dir/c" >"$dir/out" 2>"$dir/err"
+[[ $(grep -c . "$dir/err") == 2 ]] || no "what is left out is one line: $(cat "$dir/err")"
+grep -q 'left out for want of data: reference, levers, .*study.md#data)$' "$dir/err" ||
+    no "what is left out is named: $(cat "$dir/err")"
+[[ $(jq -r 'map(.scenario) | unique | join(" ")' "$dir/c/results.json") == builtin ]] ||
+    no "without data, builtin alone is studied"
+
+refused 2 "--out" --scenario builtin
+refused 2 "there are reference" --scenario no-such --out "$dir/x"
+refused 2 "single commas" --scenario builtin, --out "$dir/x"
+refused 2 "policy 'wise'; there are fifo-random, fifo-fastest, " --scenario builtin --policy wise --out "$dir/x"
+refused 2 "load '7'; there are 0.7" --scenario builtin --load 7 --out "$dir/x"
+refused 2 "at one of these loads" --scenario learning,builtin --policy bound --load 0.6 --report \
+    --out "$dir/x"
+refused 1 "no study was run there" --report --out "$dir/x"
+refused 2 "--seeds" --seeds 0 --out "$dir/x"
+refused 1 "none of these runs" --report --scenario reference --load 0.3 --out "$dir/a"
+refused 1 "GOGH_DATA" --scenario reference --data "$dir/nowhere" --out "$dir/x"
+[[ ! -e $dir/x ]] || no "a study that is refused leaves nothing"
+touch "$dir/file"
+refused 1 "wants a directory" "${small[@]}" --out "$dir/file"
+flock "$dir/a/runs/lock" "$GOGH" study "${small[@]}" --out "$dir/a" >/dev/null 2>"$dir/err" &&
+    no "a directory has one study at a time"
+grep -qF 'another study is at work' "$dir/err" || no "who has it is told: $(cat "$dir/err")"
+exit $failed
