@@ -320,14 +320,6 @@ static int list(struct arena *a, const struct options *o)
 
 /* ---- the table ---- */
 
-/* Do two runs differ in nothing but the seed? */
-static bool is_same_kind(const struct run_key *a, const struct run_key *b)
-{
-    return a->scenario == b->scenario && a->load == b->load && strcmp(a->policy, b->policy) == 0 &&
-           a->has_limits == b->has_limits && a->has_sleep == b->has_sleep &&
-           strcmp(a->without, b->without) == 0 && a->knows == b->knows;
-}
-
 static void print_head(const struct run_key *k)
 {
     printf("\n%s", k->scenario->name);
@@ -387,7 +379,7 @@ static void print_table(struct arena *a, const struct book *b)
         const struct run_key *k = &b->rows[i].key;
         int n = 1;
 
-        while (i + n < b->n_rows && is_same_kind(k, &b->rows[i + n].key))
+        while (i + n < b->n_rows && run_is_alike(k, &b->rows[i + n].key))
             n++;
         if (i == 0 || k->scenario != b->rows[i - 1].key.scenario ||
             k->load != b->rows[i - 1].key.load)

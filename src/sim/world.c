@@ -1,4 +1,4 @@
-#include "sim/world.h"
+#include "sim/world_inner.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -6,104 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/grow.h"
-#include "base/heap.h"
-#include "base/rng.h"
 #include "catalog/cluster.h"
-#include "catalog/state.h"
 #include "estimate/limits.h"
 #include "estimate/power.h"
 #include "sim/truth.h"
-
-/* What the heap holds. A job has at most one event that is not stale: its stamp changes
- * whenever its conditions do. So has a GPU.
- */
-enum world_event {
-    WORLD_READY,     // a started job makes its first step
-    WORLD_UNFIT,     // or runs out of memory
-    WORLD_REPORT,    // unchanged conditions have lasted long enough to tell
-    WORLD_FINISH,
-    WORLD_SLEEP,    // an empty GPU
-};
-
-/*           start             ready              finish
- *   ABSENT --------> STARTING --------> RUNNING ---------> ENDED
- *     ^  ^              |  \               |                 ^
- *     |  '-- stop ------'   '-> CHOKING    |                 |
- *     |                         |  |  '----|--- UNFIT_MAX ---'
- *     '------- unfit -----------'  '-------'  (move: back to STARTING)
- */
-enum phase { ABSENT, STARTING, CHOKING, RUNNING, ENDED };
-
-struct world_job {
-    double target;        // steps to do, or seconds to serve
-    double done;          // steps, up to since_s
-    double speed;         // steps/s since then
-    double capacity;      // what it could do where it is; more than 'speed' for a server
-    double base_speed;    // the same with nobody beside it and no power limit
-    double share;         // of that which it does, but for a limit
-    double since_s;
-    double window_s;        // conditions are as they are since then
-    double window_j;        // its first GPU had used this much then
-    double report_gap_s;    // to its next report
-    double rate, promise, reference_speed;
-    double kept_s;
-    double submit_s, first_s, end_s;
-    int *gpus;    // (max_gpus)
-    int n_gpus, max_gpus;
-    int limit_w;
-    int workload;
-    int n_unfit;
-    int choked_by;    // the neighbour it did not fit beside; -1: not even alone
-    uint32_t stamp, mark;
-    enum phase phase;
-    bool is_inference, has_failed;
-};
-
-struct world_gpu {
-    double watts, energy_j, since_s;    // energy up to since_s, watts from there on
-    double awake_s;                     // ready for work from here on
-    double held_s, held_since_s;        // by somebody: up to held_since_s
-    const struct gpu_type *figures;
-    int type, node;
-    int n_jobs;
-    int jobs[THETA_MAX];
-    uint32_t stamp;
-    bool is_asleep;
-};
-
-struct world {
-    const struct truth *truth;
-    const struct cluster_settings *settings;
-    bool is_always_on;
-    double now_s;
-    struct world_gpu *gpus;
-    int n_gpus;
-    struct world_job *jobs;
-    int n_jobs, cap_jobs, n_ended, n_placed;
-    struct arena arena;    // lists of GPUs
-    struct heap heap;
-    struct rng noise;
-    long n_events;
-
-    double watts, energy_j;    // of all GPUs, integrated on its own
-    double watts_since_s;
-    int n_held;    // GPUs with somebody on them
-    double held_s, held_since_s;
-    double work_s;    // done by all jobs, each up to its since_s
-
-    /* What the sensor has to tell; lists of GPUs by their offset in 'told_gpus'. */
-    struct observation *news;
-    int n_news, cap_news, next_news;
-    int *told_gpus;
-    int n_told, cap_told;
-
-    int *touched;    // jobs whose conditions are changing
-    int n_touched, cap_touched;
-    uint32_t mark;
-};
 
 /* ---- power ---- */
 
@@ -122,11 +30,6 @@ static void set_watts(struct world *w, struct world_gpu *g, double watts)
     g->energy_j += g->watts * (w->now_s - g->since_s);
     g->since_s = w->now_s;
     g->watts = watts;
-}
-
-static double gpu_energy(const struct world *w, const struct world_gpu *g)
-{
-    return g->energy_j + g->watts * (w->now_s - g->since_s);
 }
 
 /* What a GPU with somebody on it draws, and how much slower all go, under the least of their
@@ -231,7 +134,7 @@ static void tell_window(struct world *w, int job)
     o->steps = j->speed * duration_s;
     if (w->settings->noise > 0 && j->speed == j->capacity)
         o->steps *= exp(w->settings->noise * rng_normal(&w->noise));
-    o->watts = (gpu_energy(w, &w->gpus[j->gpus[0]]) - j->window_j) / duration_s;
+    o->watts = (world_gpu_energy_j(w, j->gpus[0]) - j->window_j) / duration_s;
     tell_neighbours(w, o);
 }
 
@@ -320,7 +223,7 @@ static void schedule_job(struct world *w, int job)
 static void open_window(struct world *w, struct world_job *j)
 {
     j->window_s = w->now_s;
-    j->window_j = gpu_energy(w, &w->gpus[j->gpus[0]]);
+    j->window_j = world_gpu_energy_j(w, j->gpus[0]);
 }
 
 /* What it could do without a limit: that decides what its GPUs would draw. */
@@ -779,7 +682,7 @@ bool world_has_news(const struct world *w)
     return w->next_news < w->n_news;
 }
 
-/* ---- making and asking ---- */
+/* ---- making ---- */
 
 struct world *world_create(const struct world_setup *s)
 {
@@ -845,108 +748,4 @@ int world_submit(struct world *w, const struct world_ask *ask)
     };
     w->n_events++;
     return w->n_jobs++;
-}
-
-double world_now_s(const struct world *w)
-{
-    return w->now_s;
-}
-
-long world_n_events(const struct world *w)
-{
-    return w->n_events;
-}
-
-int world_n_placed(const struct world *w)
-{
-    return w->n_placed;
-}
-
-int world_n_jobs(const struct world *w)
-{
-    return w->n_jobs;
-}
-
-int world_n_ended(const struct world *w)
-{
-    return w->n_ended;
-}
-
-double world_gpu_energy_j(const struct world *w, int gpu)
-{
-    return gpu_energy(w, &w->gpus[gpu]);
-}
-
-double world_energy_j(const struct world *w)
-{
-    return w->energy_j + w->watts * (w->now_s - w->watts_since_s);
-}
-
-double world_gpu_s(const struct world *w)
-{
-    return w->held_s + w->n_held * (w->now_s - w->held_since_s);
-}
-
-double world_gpu_held_s(const struct world *w, int gpu)
-{
-    const struct world_gpu *g = &w->gpus[gpu];
-
-    return g->held_s + (g->n_jobs > 0 ? w->now_s - g->held_since_s : 0);
-}
-
-/* What a job does between its since_s and now is in no sum yet; only who holds a GPU does. */
-double world_work_s(const struct world *w)
-{
-    double work_s = w->work_s;
-
-    for (int g = 0; g < w->n_gpus; g++) {
-        for (int i = 0; i < w->gpus[g].n_jobs; i++) {
-            const struct world_job *j = &w->jobs[w->gpus[g].jobs[i]];
-            double steps = j->speed * (w->now_s - j->since_s);
-
-            if (!j->is_inference)
-                steps = fmin(steps, j->target - j->done);
-            if (j->gpus[0] == g)    // a gang counts once
-                work_s += steps / j->reference_speed;
-        }
-    }
-    return work_s;
-}
-
-double world_watts(const struct world *w)
-{
-    return w->watts;
-}
-
-double world_gpu_watts(const struct world *w, int gpu)
-{
-    return w->gpus[gpu].watts;
-}
-
-bool world_gpu_is_asleep(const struct world *w, int gpu)
-{
-    return w->gpus[gpu].is_asleep;
-}
-
-void world_job_fate(const struct world *w, int job, struct world_fate *out)
-{
-    const struct world_job *j = &w->jobs[job];
-    const double dt = isnan(j->end_s) ? w->now_s - j->since_s : 0;
-    double done = j->done + j->speed * dt;
-
-    if (!j->is_inference)
-        done = fmin(done, j->target);
-    *out = (struct world_fate){
-        .submit_s = j->submit_s,
-        .first_s = j->first_s,
-        .end_s = j->end_s,
-        .is_finished = j->phase == ENDED && !j->has_failed,
-        .steps_done = done,
-        .speed = j->speed,
-        .kept_s = j->kept_s,
-        .work_s = done / j->reference_speed,
-        .has_promise = j->promise > 0,
-    };
-    if (j->phase == RUNNING && j->speed >= j->promise * (1 - 1e-9))
-        out->kept_s += dt;
 }

@@ -113,14 +113,11 @@ static json_t *figure_json(const struct figure *f, const struct run_key *k,
 
 static json_t *key_json(const struct run_key *k)
 {
-    const char *power_model = k->scenario->power_model;
-
     return json_pack("{s:s, s:o, s:s, s:i, s:b, s:b, s:o, s:s, s:s}", "scenario", k->scenario->name,
                      "load", number(k->load), "policy", k->policy, "seed", k->seed, "sleep",
                      k->has_sleep, "power_limit", k->has_limits, "without",
                      k->without[0] != '\0' ? json_string(k->without) : json_null(), "knows",
-                     knowledge_name(k->knows), "power_model",
-                     power_model != NULL ? power_model : "additive");
+                     knowledge_name(k->knows), "power_model", scenario_power_model(k->scenario));
 }
 
 json_t *book_row_json(const struct run_key *k, const struct run_result *r)

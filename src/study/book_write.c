@@ -49,11 +49,9 @@ static const char key_columns[] =
 
 static void put_key(struct buf *out, const struct run_key *k)
 {
-    const char *power_model = k->scenario->power_model;
-
     buf_printf(out, "%s,%.15g,%s,%d,%d,%d,%s,%s,%s", k->scenario->name, k->load, k->policy, k->seed,
                k->has_sleep, k->has_limits, k->without, knowledge_name(k->knows),
-               power_model != NULL ? power_model : "additive");
+               scenario_power_model(k->scenario));
 }
 
 static void put_figures(const struct book *b, bool is_timing, struct buf *out)

@@ -27,14 +27,6 @@ const char *knowledge_title(enum knowledge k)
 
 /* ---- rows to sheets ---- */
 
-/* The same but for the seed. */
-static bool is_same_lot(const struct run_key *a, const struct run_key *b)
-{
-    return a->scenario == b->scenario && a->load == b->load && strcmp(a->policy, b->policy) == 0 &&
-           a->has_sleep == b->has_sleep && a->has_limits == b->has_limits &&
-           strcmp(a->without, b->without) == 0 && a->knows == b->knows;
-}
-
 static struct sheet *sheet_of(struct report *r, const struct scenario *s)
 {
     for (int i = 0; i < r->n_sheets; i++)
@@ -47,7 +39,7 @@ static struct sheet *sheet_of(struct report *r, const struct scenario *s)
 static struct lot *lot_of(struct sheet *s, const struct run_key *k)
 {
     for (int i = 0; i < s->n_lots; i++)
-        if (is_same_lot(&s->lots[i].key, k))
+        if (run_is_alike(&s->lots[i].key, k))
             return &s->lots[i];
     s->lots[s->n_lots].key = *k;
     return &s->lots[s->n_lots++];

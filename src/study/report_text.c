@@ -7,16 +7,12 @@
 
 /* ---- assumptions ---- */
 
-static const char *power_model(const struct scenario *s)
-{
-    return s->power_model != NULL ? s->power_model : "additive";
-}
-
 /* Does the book show the same under two power models? */
 static bool has_two_models(const struct report *r)
 {
     for (int i = 1; i < r->n_sheets; i++)
-        if (strcmp(power_model(r->sheets[i].scenario), power_model(r->sheets[0].scenario)) != 0)
+        if (strcmp(scenario_power_model(r->sheets[i].scenario),
+                   scenario_power_model(r->sheets[0].scenario)) != 0)
             return true;
     return false;
 }
@@ -144,7 +140,7 @@ void report_scenario_assumptions(struct report *r, const struct sheet *s)
     PUT(r->out, "<p class=\"note\"><b>GPUs:</b> ");
     put_cluster(r, s);
     PUT(r->out, ". <b>Truth:</b> %s. <b>Power model where shared:</b> ", truth_text(sc));
-    plot_escape(r->out, power_model(sc));
+    plot_escape(r->out, scenario_power_model(sc));
     PUT(r->out, ". <b>Jobs:</b> %s; ", jobs_text(sc));
     if (sc->n_jobs > 0)
         PUT(r->out, "%s%s%s; ", sc->jobs == JOBS_DRAWN ? "" : "at most ",

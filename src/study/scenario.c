@@ -479,3 +479,15 @@ void scenario_close(struct scene *s)
     known_release(&s->known);
     ground_close(&s->ground);
 }
+
+bool run_is_alike(const struct run_key *a, const struct run_key *b)
+{
+    return a->scenario == b->scenario && a->load == b->load && strcmp(a->policy, b->policy) == 0 &&
+           a->has_sleep == b->has_sleep && a->has_limits == b->has_limits &&
+           strcmp(a->without, b->without) == 0 && a->knows == b->knows;
+}
+
+const char *scenario_power_model(const struct scenario *s)
+{
+    return s->power_model != NULL ? s->power_model : "additive";
+}

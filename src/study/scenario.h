@@ -64,6 +64,9 @@ struct scenario {
 const struct scenario *scenario_all(int *n);
 const struct scenario *scenario_by_name(const char *name);    // NULL: there is none
 
+/* The world's, by name, whether the table says it or not. */
+const char *scenario_power_model(const struct scenario *s);
+
 /* One run: everything that its figures depend on besides the data. A plain value. */
 struct run_key {
     const struct scenario *scenario;
@@ -74,6 +77,9 @@ struct run_key {
     const char *without;           // the lever taken away (solver.h), "" for none
     enum knowledge knows;
 };
+
+/* Do two runs differ in nothing but the seed? */
+bool run_is_alike(const struct run_key *a, const struct run_key *b);
 
 /* "reference-0.9-gogh-limits-empty-s11": letters, digits, '.', '-'; unique in a study. */
 const char *run_name(struct arena *a, const struct run_key *k);
