@@ -7,6 +7,8 @@
 #ifndef ACT_EXECUTOR_H
 #define ACT_EXECUTOR_H
 
+#include <stdbool.h>
+
 struct err;
 
 /* A job on its whole gang of GPUs (indices in the state). */
@@ -28,6 +30,15 @@ struct executor {
 
     /* Checkpoint, stop, start on other GPUs, as one order. */
     int (*move)(void *self, const struct placement *p, struct err *e);
+
+    /* End the job for good; it will not come back. One that does not run is 0. */
+    int (*cancel)(void *self, int job, struct err *e);
+
+    /* Is an order about this job still being carried out? Is somebody still leaving this GPU, or on
+     * the way to it? Plans leave both alone meanwhile. NULL: orders take no time.
+     */
+    bool (*job_is_busy)(void *self, int job);
+    bool (*gpu_is_busy)(void *self, int gpu);
 };
 
 #endif

@@ -50,17 +50,32 @@ void catalog_release(struct catalog *c)
 
 int catalog_begin(struct catalog *c, struct err *e)
 {
-    return c->store ? store_begin(c->store, e) : 0;
+    if (!c->store)
+        return 0;
+    if (store_is_begun(c->store)) {
+        c->n_joined++;
+        return 0;
+    }
+    int rc = store_begin(c->store, e);
+    if (rc < 0)
+        return rc;
+    rc = catalog_resync(c, e);
+    return rc < 0 ? catalog_end(c, rc, e) : 0;
 }
 
 int catalog_end(struct catalog *c, int rc, struct err *e)
 {
     if (!c->store)
         return rc;
-    if (rc == 0)
+    if (c->n_joined > 0) {
+        c->n_joined--;
+    } else if (rc == 0) {
         rc = store_commit(c->store, e);
-    if (rc < 0)
+    } else {
         store_rollback(c->store);
+    }
+    if (rc < 0)
+        catalog_doubt(c);
     return rc;
 }
 
@@ -415,6 +430,27 @@ int catalog_set_workload(struct catalog *c, const struct workload *w, int *index
     return write_workload(c, *index, w, store_put_workload, e);
 }
 
+/* ---- after a rollback ---- */
+
+void catalog_doubt(struct catalog *c)
+{
+    c->is_doubtful = c->store != NULL;
+}
+
+int catalog_resync(struct catalog *c, struct err *e)
+{
+    int rc = 0;
+
+    if (!c->is_doubtful)
+        return 0;
+    for (int i = 0; i < c->n_types && rc == 0; i++)
+        rc = write_type(c, i, &c->types[i], store_fill_gpu_type, e);
+    for (int i = 0; i < c->n_workloads && rc == 0; i++)
+        rc = write_workload(c, i, &c->workloads[i], store_fill_workload, e);
+    c->is_doubtful = rc < 0;
+    return rc;
+}
+
 /* ---- measurements ---- */
 
 static int check_measurement(const struct measurement *m, struct err *e)
@@ -697,15 +733,12 @@ int catalog_save_estimates(struct catalog *c, double time_s, struct err *e)
 
     if (c->store == NULL)
         return 0;
-    rc = store_begin(c->store, e);
+    rc = catalog_begin(c, e);
     if (rc < 0)
         return rc;
     for (int i = 0; i < c->n_estimates && rc == 0; i++)
         rc = save_estimate(c, i, time_s, e);
-    if (rc == 0)
-        return store_commit(c->store, e);
-    store_rollback(c->store);
-    return rc;
+    return catalog_end(c, rc, e);
 }
 
 /* ---- what there is ---- */

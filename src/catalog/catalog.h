@@ -133,6 +133,8 @@ struct catalog {
 
     struct store *store;                 // NULL: nothing is kept; borrowed
     int64_t *type_row, *workload_row;    // ids in the store
+    bool is_doubtful;                    // they may be wrong, see catalog_doubt
+    int n_joined;                        // catalog_begin within somebody else's transaction
 };
 
 void catalog_init(struct catalog *c);
@@ -152,8 +154,8 @@ int catalog_load(struct catalog *c, struct store *s, struct err *e);
 
 /* Add or find. A type or workload that is already there keeps its index; figures
  * that were unknown are filled in, known ones stay. With a store attached, the
- * caller has opened a transaction; when it is rolled back, memory and store differ
- * and the catalog is only good for catalog_release.
+ * caller has opened a transaction; when it is rolled back, memory and store differ: see
+ * catalog_doubt.
  */
 int catalog_add_type(struct catalog *c, const struct gpu_type *t, int *index, struct err *e);
 int catalog_add_workload(struct catalog *c, const struct workload *w, int *index, struct err *e);
@@ -179,10 +181,21 @@ int catalog_find_workload_alike(const struct catalog *c, const char *name);
 int catalog_describe_type(struct catalog *c, int index, const struct gpu_type *more, struct err *e);
 
 /* A transaction of the attached store around adds and records; nothing without one.
- * catalog_end commits when 'rc' is 0 and rolls back otherwise; gives what came of it.
+ * catalog_end commits when 'rc' is 0 and rolls back otherwise; gives what came of it. Where
+ * a transaction of the store is open already (ledger_begin), they join it and leave both to
+ * whoever opened it.
  */
 int catalog_begin(struct catalog *c, struct err *e);
 int catalog_end(struct catalog *c, int rc, struct err *e);
+
+/* A transaction with writes of the catalog was rolled back: the store may lack types and
+ * workloads that are here, or know them by other ids. From then on catalog_resync, which
+ * catalog_begin and ledger_begin call in the transaction they open, writes all of them that
+ * are missing and learns their ids; until doubted, it does nothing. Estimates are
+ * written by catalog_save_estimates anyway; measurements of that transaction are lost to the store.
+ */
+void catalog_doubt(struct catalog *c);
+int catalog_resync(struct catalog *c, struct err *e);
 
 /* Add one measurement (and its row, with a store attached, in the caller's
  * transaction). 'origin' is the store's id of the import it came from, or 0.

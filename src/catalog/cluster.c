@@ -43,6 +43,7 @@ static const struct setting {
     SET(wake_s, false, 5, 0, 3600),
     SET(move_s, false, 60, 0, 86400),
     SET(restart_s, false, 0, 0, 86400),
+    SET(settle_s, false, 300, 0, 86400),
     SET(report_s, false, 300, 1, 1e9),
     SET(noise, false, 0.05, 0, 1),
     SET(price_w, false, 50, 0, 1e5),
@@ -285,8 +286,8 @@ static int parse_set(struct parser *p, struct err *e)
     return err_set(
         e, EINVAL,
         "%s:%d: no setting '%.*s'; there are sleep_after_s, wake_s, move_s, "
-        "restart_s, report_s, noise, price_w, power_cap_w, confidence_z, decide_s, theta, "
-        "power_limits, power_model",
+        "restart_s, settle_s, report_s, noise, price_w, power_cap_w, confidence_z, decide_s, "
+        "theta, power_limits, power_model",
         HERE(p), (int)(w[1].value.len < 60 ? w[1].value.len : 60), w[1].value.at);
 }
 
@@ -504,10 +505,27 @@ static int install_descriptions(const struct cluster *cl, struct catalog *c, int
     return rc;
 }
 
+/* Is the node there already, with these GPUs? -EINVAL: with others. */
+static int has_node(const struct state *s, const struct cluster_node *n, const int *types,
+                    struct err *e)
+{
+    int known = state_find_node(s, n->name);
+    bool is_same = known >= 0 && s->nodes[known].n_gpus == n->n_gpus;
+
+    for (int g = 0; g < n->n_gpus && is_same; g++)
+        is_same = s->gpus[s->nodes[known].first_gpu + g].type == types[g];
+    if (known >= 0 && !is_same)
+        return err_set(e, EINVAL,
+                       "node %s had other GPUs before; give it another name, or start a new store",
+                       n->name);
+    return known >= 0;
+}
+
 static int install_nodes(const struct cluster *cl, struct arena *a, const int *type_index,
                          struct ledger *l, double now_s, struct err *e)
 {
     struct event *events = ARENA_ARRAY(a, struct event, (size_t)cl->n_nodes);
+    int n_new = 0;
 
     for (int i = 0; i < cl->n_nodes; i++) {
         const struct cluster_node *n = &cl->nodes[i];
@@ -515,15 +533,19 @@ static int install_nodes(const struct cluster *cl, struct arena *a, const int *t
 
         for (int g = 0; g < n->n_gpus; g++)
             types[g] = type_index[n->types[g]];
-        events[i] = (struct event){
+        int is_known = has_node(&l->state, n, types, e);
+        if (is_known < 0)
+            return is_known;
+        events[n_new] = (struct event){
             .kind = EVENT_NODE_ADDED,
             .time_s = now_s,
             .node = n->name,
             .n_gpus = n->n_gpus,
             .gpu_types = types,
         };
+        n_new += !is_known;
     }
-    return ledger_append(l, events, cl->n_nodes, e);
+    return n_new ? ledger_append(l, events, n_new, e) : 0;
 }
 
 int cluster_install(const struct cluster *cl, struct catalog *c, struct ledger *l, double now_s,

@@ -38,6 +38,7 @@ struct cluster_settings {
     double wake_s;           // from asleep to ready; 5
     double move_s;           // a move loses this much running time; 60
     double restart_s;        // from a start order to the first step; 0
+    double settle_s;         // who started less than this ago is not moved; 300
     double report_s;         // a stable placement is measured after this long; 300
     double noise;            // sd of ln throughput of one measurement; 0.05
     double price_w;          // what a GPU-second is worth, in joules; 50
@@ -77,7 +78,8 @@ int cluster_read(struct arena *a, const char *path, struct cluster *out, struct 
 
 /* Put its types and workloads into the catalog and its nodes into the ledger, at 'now_s'.
  * What 'gputype' and 'workload' lines state replaces what the catalog (and its store) knew;
- * types that nodes merely use only fill in what was unknown.
+ * types that nodes merely use only fill in what was unknown. Nodes that are there already stay as
+ * they are; -EINVAL when they had other GPUs.
  */
 int cluster_install(const struct cluster *cl, struct catalog *c, struct ledger *l, double now_s,
                     struct err *e);

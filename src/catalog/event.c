@@ -57,12 +57,44 @@ static json_t *types_to_json(uint64_t allowed, const struct catalog *c)
     return list;
 }
 
-/* Fields that stand at their default are left out. */
+/* A command as an object; NULL: it is none. */
+static json_t *command_load(const char *text)
+{
+    json_t *o = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+
+    if (json_is_object(o))
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static const char *command_dump(struct arena *a, const json_t *o)
+{
+    char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    const char *copy = text ? arena_strdup(a, text) : NULL;
+
+    free(text);
+    return copy;
+}
+
+const char *event_compact(struct arena *a, const char *command)
+{
+    json_t *o = command_load(command);
+    const char *text = o ? command_dump(a, o) : NULL;
+
+    json_decref(o);
+    return text;
+}
+
+/* Fields that stand at their default are left out. NULL: a text is not UTF-8, or the command
+ * is not an object.
+ */
 static json_t *spec_to_json(const struct job_spec *s, const struct catalog *c)
 {
     json_t *o = json_pack("{s:s, s:s, s:f, s:i, s:i}", "name", s->name, "workload",
                           c->workloads[s->workload].name, "submit_s", s->submit_s, "n_gpus",
                           s->n_gpus, "max_gpus", s->max_gpus);
+    int rc = 0;
 
     if (s->owner)
         json_object_set_new(o, "owner", json_string(s->owner));
@@ -83,7 +115,18 @@ static json_t *spec_to_json(const struct job_spec *s, const struct catalog *c)
         json_object_set_new(o, "one_node", json_true());
     if (s->allowed_types)
         json_object_set_new(o, "types", types_to_json(s->allowed_types, c));
-    return o;
+    if (s->is_guess)
+        json_object_set_new(o, "guess", json_true());
+    if (s->key)
+        rc |= json_object_set_new(o, "key", json_string(s->key));
+    if (s->digest)
+        rc |= json_object_set_new(o, "digest", json_string(s->digest));
+    if (s->command)
+        rc |= json_object_set_new(o, "command", command_load(s->command));
+    if (rc == 0)
+        return o;
+    json_decref(o);
+    return NULL;
 }
 
 static json_t *gpus_to_json(const struct event *ev, const struct state *s)
@@ -165,21 +208,24 @@ static int types_from_json(json_t *list, const struct catalog *c, uint64_t *out,
 static int spec_from_json(struct arena *a, json_t *o, const struct catalog *c, struct job_spec *s,
                           struct err *e)
 {
-    const char *name = NULL, *owner = NULL, *workload = NULL;
+    const char *name = NULL, *owner = NULL, *workload = NULL, *key = NULL, *digest = NULL;
     double rate = 0;
-    int exclusive = 0, one_node = 0;
+    int exclusive = 0, one_node = 0, guess = 0;
     json_int_t n_gpus = 0, max_gpus = 0, priority = 0;
-    json_t *types = NULL;
+    json_t *types = NULL, *command = NULL;
 
     *s = (struct job_spec){ .deadline_s = NAN };
     if (json_unpack(o,
-                    "{s:s, s?s, s:s, s:F, s:I, s:I, s?F, s?F, s?F, s?F, s?F, s?I, s?b, s?b, s?o}",
+                    "{s:s, s?s, s:s, s:F, s:I, s:I, s?F, s?F, s?F, s?F, s?F, s?I, s?b, s?b, s?o,"
+                    " s?b, s?s, s?s, s?o}",
                     "name", &name, "owner", &owner, "workload", &workload, "submit_s", &s->submit_s,
                     "n_gpus", &n_gpus, "max_gpus", &max_gpus, "steps", &s->steps, "rate", &rate,
                     "duration_s", &s->duration_s, "min_throughput", &s->min_throughput,
                     "deadline_s", &s->deadline_s, "priority", &priority, "exclusive", &exclusive,
-                    "one_node", &one_node, "types", &types) < 0 ||
-        !is_int(n_gpus) || !is_int(max_gpus) || !is_int(priority))
+                    "one_node", &one_node, "types", &types, "guess", &guess, "key", &key, "digest",
+                    &digest, "command", &command) < 0 ||
+        (command && !json_is_object(command)) || !is_int(n_gpus) || !is_int(max_gpus) ||
+        !is_int(priority))
         return wrong("a field of the submission", e);
     s->n_gpus = (int)n_gpus;
     s->max_gpus = (int)max_gpus;
@@ -190,6 +236,10 @@ static int spec_from_json(struct arena *a, json_t *o, const struct catalog *c, s
     s->kind = rate > 0 ? JOB_INFERENCE : JOB_TRAINING;
     s->is_exclusive = exclusive;
     s->needs_one_node = one_node;
+    s->is_guess = guess;
+    s->key = key ? arena_strdup(a, key) : NULL;
+    s->digest = digest ? arena_strdup(a, digest) : NULL;
+    s->command = command ? command_dump(a, command) : NULL;
     s->workload = catalog_find_workload(c, workload);
     if (s->workload < 0)
         return err_set(e, EINVAL, "no workload %s in the catalog", workload);

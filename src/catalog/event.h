@@ -57,10 +57,16 @@ const char *event_kind_name(enum event_kind k);
 int event_kind_parse(const char *name);
 
 /* The body of the journal's row: a JSON object, names instead of indices, in 'a'.
- * 's' and 'c' give the names. NULL: a text is not UTF-8 or a number not finite.
+ * 's' and 'c' give the names. NULL: a text is not UTF-8, a number not finite, or
+ * a command not a JSON object.
  */
 const char *event_encode(struct arena *a, const struct event *ev, const struct state *s,
                          const struct catalog *c);
+
+/* A command of a job, a JSON object as text, without what means nothing: as it looks when it
+ * has been through a journal. In 'a'; NULL: not an object, or a key twice.
+ */
+const char *event_compact(struct arena *a, const char *command);
 
 /* The reverse. -EINVAL names what is wrong with the row. Workloads and types must
  * be in the catalog already.

@@ -1,4 +1,4 @@
-/* event_json.h - events as Jansson values, for the journal and the checkpoint. */
+/* event_json.h - events as Jansson values, for the journal and the rows of nodes. */
 #ifndef CATALOG_EVENT_JSON_H
 #define CATALOG_EVENT_JSON_H
 

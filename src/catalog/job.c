@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/text.h"
@@ -21,7 +22,11 @@ double job_remaining(const struct job *j, double now_s)
     double asked = s->kind == JOB_TRAINING ? s->steps : s->rate * s->duration_s;
     double since_s = j->state == JOB_RUNNING ? fmax(now_s - j->heard_s, 0) : 0;
 
-    return fmax(asked - j->steps_done - j->pace * since_s, 0);
+    double left = asked - j->steps_done - j->pace * since_s;
+
+    if (!s->is_guess || s->kind != JOB_TRAINING)
+        return fmax(left, 0);
+    return j->state == JOB_FINISHED ? 0 : fmax(left, asked - left);
 }
 
 double job_time_left_s(const struct job *j, double now_s)
@@ -45,6 +50,16 @@ double job_need(const struct job *j, double now_s)
     return need;
 }
 
+/* An owner's name and a key of the user's own, with something between them, fit. */
+enum { TAG_MAX = 512 };
+
+static bool is_tag(const char *text)
+{
+    size_t len = text ? strnlen(text, TAG_MAX + 1) : 1;
+
+    return len >= 1 && len <= TAG_MAX;
+}
+
 int job_spec_check(const struct job_spec *s, struct err *e)
 {
     if (!s->name || !text_is_name(slice_of(s->name)) ||
@@ -65,6 +80,10 @@ int job_spec_check(const struct job_spec *s, struct err *e)
         return err_set(e, EINVAL, "times must be finite; leave the deadline out for none");
     if (!isnan(s->deadline_s) && !(s->deadline_s > s->submit_s))
         return err_set(e, EINVAL, "the deadline must be after the submission");
+    if (s->is_guess && !isnan(s->deadline_s))
+        return err_set(e, EINVAL, "a deadline needs to know how many steps there are: say steps");
+    if (!is_tag(s->key) || !is_tag(s->digest))
+        return err_set(e, EINVAL, "a submission's key and digest have 1 to %d bytes", TAG_MAX);
     if (s->n_gpus < 1 || s->max_gpus < s->n_gpus || s->max_gpus > 4096)
         return err_set(e, EINVAL, "want 1 <= gpus <= max_gpus <= 4096, got %d and %d", s->n_gpus,
                        s->max_gpus);

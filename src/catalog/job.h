@@ -56,6 +56,11 @@ struct job_spec {
     bool is_exclusive;         // shares its GPU with nobody
     bool needs_one_node;       // the gang stands on one node
     uint64_t allowed_types;    // bit per catalog type; 0: any
+    bool is_guess;             // 'steps' is only a guess: nobody said how many
+    const char *command;       // what to run, a JSON object (docs/formats/command.md), made compact
+                               // by the ledger; NULL: nothing
+    const char *key;           // of the submission, so that asking twice submits once; NULL: none
+    const char *digest;        // of what was asked with that key
 };
 
 struct job {
@@ -71,11 +76,13 @@ struct job {
     int *gpus;            // (spec.max_gpus) which ones
     int limit_w;          // power limit of its placement; 0: default
     int n_moves;
+    const char *reason;                // of its last stop or its failure; NULL: none was told
     int next_waiting, prev_waiting;    // the queue's links, -1 at its ends
 };
 
 /* Steps still to do at 'now_s', for inference to be served: as last heard, and on from there
- * at the pace it had.
+ * at the pace it had. Where the number of steps is a guess, a job that is past half of it is
+ * taken to be half done, until it has finished.
  */
 double job_remaining(const struct job *j, double now_s);
 

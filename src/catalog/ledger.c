@@ -1,12 +1,14 @@
 #include "catalog/ledger.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "base/err.h"
-#include "base/log.h"
 #include "catalog/catalog.h"
-#include "catalog/checkpoint.h"
+#include "catalog/rows.h"
 #include "store/store.h"
+
+/* ---- opening ---- */
 
 struct replay {
     struct ledger *ledger;
@@ -26,14 +28,15 @@ static int replay_one(void *self, const struct row_event *row)
     if (rc < 0)
         return err_prefix(r->e, "journal: event %lld", (long long)row->seq);
     l->last_seq = row->seq;
-    l->n_since_checkpoint++;
+    l->is_behind = true;
     arena_reset(&l->scratch);
     return 0;
 }
 
 int ledger_open(struct ledger *l, struct catalog *c, struct store *s, struct err *e)
 {
-    struct replay r = { .ledger = l, .e = e };
+    struct err unasked = { 0 };
+    struct replay r = { .ledger = l, .e = e ? e : &unasked };
     int rc;
 
     *l = (struct ledger){ .catalog = c, .store = s };
@@ -43,9 +46,9 @@ int ledger_open(struct ledger *l, struct catalog *c, struct store *s, struct err
         return 0;
     rc = store_hold(s, e);
     if (rc == 0) {
-        rc = checkpoint_read(l, e);
+        rc = rows_read(l, r.e);
         if (rc == 0)
-            rc = store_each_event(s, l->last_seq, replay_one, &r, e);
+            rc = store_each_event(s, l->last_seq, replay_one, &r, r.e);
         store_let_go(s);
     }
     if (rc == 0)
@@ -57,97 +60,156 @@ int ledger_open(struct ledger *l, struct catalog *c, struct store *s, struct err
 
 void ledger_close(struct ledger *l)
 {
+    ledger_undo(l);
     state_release(&l->state);
     arena_release(&l->scratch);
 }
 
-/* An event must be known to apply before it may be journalled, and journalled before
- * anybody may act on it; so: apply, write, and only then commit.
- */
-static int journal(struct ledger *l, const struct event *ev, struct err *e)
-{
-    const char *body = event_encode(&l->scratch, ev, &l->state, l->catalog);
-    int64_t seq;
+/* ---- groups ---- */
 
-    if (!body)
+int ledger_begin(struct ledger *l, struct err *e)
+{
+    int rc = 0;
+
+    if (l->is_begun)
+        return 0;
+    if (l->store)
+        rc = store_begin(l->store, e);
+    if (rc < 0)
+        return rc;
+    l->is_begun = true;
+    l->begun_seq = l->last_seq;
+    state_mark(&l->state);
+    if (l->store)
+        rc = catalog_resync(l->catalog, e);
+    if (rc == 0 && l->is_behind)
+        rc = rows_write_all(l, e);
+    if (rc < 0)
+        ledger_undo(l);
+    return rc;
+}
+
+/* The event as it goes into the journal: a command as it will be read again. */
+static int prepare(struct ledger *l, struct event *ev, struct job_spec *spec, const char **body,
+                   struct err *e)
+{
+    int rc = state_check(&l->state, ev, e);
+
+    if (rc < 0)
+        return rc;
+    if (ev->kind == EVENT_JOB_SUBMITTED && ev->spec->command) {
+        *spec = *ev->spec;
+        spec->command = event_compact(&l->scratch, spec->command);
+        ev->spec = spec;
+        if (!spec->command)
+            return err_set(e, EINVAL, "job %s: its command is not a JSON object", spec->name);
+    }
+    *body = l->store ? event_encode(&l->scratch, ev, &l->state, l->catalog) : "";
+    if (!*body)
         return err_set(e, EINVAL, "%s: a text is not UTF-8, or a number is not finite",
                        event_kind_name(ev->kind));
+    return 0;
+}
+
+static int journal(struct ledger *l, const struct event *ev, const char *body, struct err *e)
+{
+    int64_t seq = 0;
     int rc = store_append_event(l->store, ev->time_s, event_kind_name(ev->kind), body, &seq, e);
+
     if (rc == 0 && seq != l->last_seq + 1)
         rc = err_set(e, EBUSY, "another process writes this journal; stop one of them");
+    if (rc == 0)
+        rc = rows_write_event(l, ev, e);
     if (rc == 0)
         l->last_seq = seq;
     return rc;
 }
 
-/* Events that were applied and then rolled back are undone by a replay. When even that
- * fails, the ledger takes no more events: better stopped than wrong.
+/* What may be refused is found out before anything is changed; what fails after that is the
+ * store, and takes the whole group with it.
  */
-static int reopen_after(struct ledger *l, int rc)
+int ledger_add(struct ledger *l, const struct event *ev, struct err *e)
 {
-    struct err why = { 0 };
-    struct catalog *c = l->catalog;
-    struct store *s = l->store;
+    struct err unasked = { 0 }, *why = e ? e : &unasked;
+    struct event checked = *ev;
+    struct job_spec spec;
+    const char *body = NULL;
+    int rc = prepare(l, &checked, &spec, &body, why);
 
-    ledger_close(l);
-    if (ledger_open(l, c, s, &why) == 0)
-        return rc;
-    log_error("the journal cannot be read again: %s", why.text);
-    state_init(&l->state);
-    arena_init(&l->scratch);
-    l->is_broken = true;
+    assert(l->is_begun);
+    if (rc == 0) {
+        rc = state_apply(&l->state, &checked, why);
+        assert(rc == 0);
+        if (l->store)
+            rc = journal(l, &checked, body, why);
+        if (rc < 0)
+            ledger_undo(l);
+        if (rc == -EINVAL)
+            rc = err_negative(why->code = EIO);    // a row that the store refuses is no refusal
+    }
+    if (l->scratch.used > 0)
+        arena_reset(&l->scratch);
     return rc;
 }
 
-static int append_stored(struct ledger *l, const struct event *events, int n, struct err *e)
+int ledger_commit(struct ledger *l, struct err *e)
 {
-    int n_applied = 0, rc;
+    bool has_news = l->is_behind || l->last_seq != l->begun_seq;
+    int rc = 0;
 
-    if (l->is_broken)
-        return err_set(e, EIO, "the journal could not be read again after a failure; restart");
-    rc = store_begin(l->store, e);
-    if (rc < 0)
-        return rc;
-    for (int i = 0; i < n && rc == 0; i++) {
-        rc = state_apply(&l->state, &events[i], e);
-        n_applied += rc == 0;
-        if (rc == 0)
-            rc = journal(l, &events[i], e);
-    }
-    arena_reset(&l->scratch);
-    if (rc == 0)
-        rc = store_commit(l->store, e);
-    if (rc == 0) {
-        l->n_since_checkpoint += n;
+    if (!l->is_begun)
         return 0;
+    if (l->store && has_news)
+        rc = store_mark_applied(l->store, l->last_seq, e);
+    if (l->store && rc == 0)
+        rc = store_commit(l->store, e);
+    if (rc < 0) {
+        ledger_undo(l);
+        return rc;
     }
-    store_rollback(l->store);
-    return n_applied ? reopen_after(l, rc) : rc;
+    state_keep(&l->state);
+    l->is_begun = l->is_behind = false;
+    return 0;
+}
+
+void ledger_undo(struct ledger *l)
+{
+    if (!l->is_begun)
+        return;
+    if (l->store) {
+        store_rollback(l->store);
+        catalog_doubt(l->catalog);
+    }
+    state_undo(&l->state);
+    l->last_seq = l->begun_seq;
+    l->is_begun = false;
+}
+
+static int add_all(struct ledger *l, const struct event *events, int n, struct err *e)
+{
+    int rc = 0;
+
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = ledger_add(l, &events[i], e);
+    return rc;
 }
 
 int ledger_append(struct ledger *l, const struct event *events, int n, struct err *e)
 {
     int rc = 0;
 
-    if (l->store)
-        return append_stored(l, events, n, e);
-    for (int i = 0; i < n && rc == 0; i++)
-        rc = state_apply(&l->state, &events[i], e);
-    return rc;
-}
-
-int ledger_checkpoint(struct ledger *l, struct err *e)
-{
-    int rc = store_begin(l->store, e);
-
-    if (rc < 0)
+    if (l->is_begun)
+        return add_all(l, events, n, e);
+    if (!l->store) {
+        for (int i = 0; i < n && rc == 0; i++)
+            rc = state_apply(&l->state, &events[i], e);
         return rc;
-    rc = checkpoint_write(l, e);
+    }
+    rc = ledger_begin(l, e);
     if (rc == 0)
-        rc = store_commit(l->store, e);
-    if (rc < 0)
-        store_rollback(l->store);
-    else
-        l->n_since_checkpoint = 0;
+        rc = add_all(l, events, n, e);
+    if (rc == 0)
+        return ledger_commit(l, e);
+    ledger_undo(l);
     return rc;
 }

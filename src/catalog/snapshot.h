@@ -16,7 +16,7 @@ struct catalog;
 
 struct snap_gpu {
     int type, node;
-    bool may_start;    // its node is up
+    bool may_start;    // its node is up, and nobody is on the way out or in
     int n_jobs;
     int jobs[THETA_MAX];    // indices into snapshot.jobs
 };
@@ -59,8 +59,10 @@ struct snapshot {
 
 /* 'is_parked' (by job id, 'n_parked' long; others are not) marks waiting jobs that cannot run
  * on this cluster as it is: they do not take the place of those behind them. NULL: nobody is.
+ * 'is_busy' (by GPU) marks those that nothing may be started on now. NULL: none is.
  */
 void snapshot_take(struct arena *a, const struct state *s, const struct catalog *c, double now_s,
-                   int theta, const bool *is_parked, int n_parked, struct snapshot *out);
+                   int theta, const bool *is_parked, int n_parked, const bool *is_busy,
+                   struct snapshot *out);
 
 #endif

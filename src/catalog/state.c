@@ -15,6 +15,8 @@ void state_init(struct state *s)
     arena_init(&s->arena);
     map_init(&s->node_by_name);
     map_init(&s->job_by_name);
+    map_init(&s->job_by_key);
+    arena_init(&s->past);
 }
 
 void state_release(struct state *s)
@@ -25,17 +27,33 @@ void state_release(struct state *s)
     free(s->running);
     map_release(&s->node_by_name);
     map_release(&s->job_by_name);
+    map_release(&s->job_by_key);
     arena_release(&s->arena);
+    free(s->changes);
+    arena_release(&s->past);
 }
 
+/* The maps never forget: what they find may be gone (state_undo), or be somebody else by now. */
 int state_find_node(const struct state *s, const char *name)
 {
-    return map_get(&s->node_by_name, name);
+    int n = map_get(&s->node_by_name, name);
+
+    return n >= 0 && n < s->n_nodes && strcmp(s->nodes[n].name, name) == 0 ? n : -1;
 }
 
 int state_find_job(const struct state *s, const char *name)
 {
-    return map_get(&s->job_by_name, name);
+    int j = map_get(&s->job_by_name, name);
+
+    return j >= 0 && j < s->n_jobs && strcmp(s->jobs[j]->spec.name, name) == 0 ? j : -1;
+}
+
+int state_find_key(const struct state *s, const char *key)
+{
+    int j = map_get(&s->job_by_key, key);
+    const char *has = j >= 0 && j < s->n_jobs ? s->jobs[j]->spec.key : NULL;
+
+    return has && strcmp(has, key) == 0 ? j : -1;
 }
 
 int state_find_gpu(const struct state *s, const char *node, int slot)
@@ -164,12 +182,17 @@ static void gpus_take(struct state *s, struct job *j, const struct event *ev)
 
 /* ---- events ---- */
 
-static int node_add(struct state *s, const struct event *ev, struct err *e)
+static int node_add_check(const struct state *s, const struct event *ev, struct err *e)
 {
     if (!text_is_name(slice_of(ev->node)))
         return err_set(e, EINVAL, "names of nodes are 1 to 200 printable bytes of UTF-8");
     if (state_find_node(s, ev->node) >= 0)
         return err_set(e, EINVAL, "node %s is there already", ev->node);
+    return 0;
+}
+
+static void node_add(struct state *s, const struct event *ev)
+{
     GROW(s->nodes, s->n_nodes, s->cap_nodes);
     struct node *n = &s->nodes[s->n_nodes];
     *n = (struct node){ .name = arena_strdup(&s->arena, ev->node),
@@ -182,17 +205,6 @@ static int node_add(struct state *s, const struct event *ev, struct err *e)
             (struct gpu){ .node = s->n_nodes, .slot = i, .type = ev->gpu_types[i] };
     }
     map_set(&s->node_by_name, n->name, s->n_nodes++);
-    return 0;
-}
-
-static int node_change(struct state *s, const struct event *ev, struct err *e)
-{
-    int n = state_find_node(s, ev->node);
-
-    if (n < 0)
-        return err_set(e, EINVAL, "there is no node %s", ev->node);
-    s->nodes[n].state = ev->node_state;
-    return 0;
 }
 
 static bool is_live(const struct job *j)
@@ -206,27 +218,50 @@ static void jobs_grow(struct state *s)
     GROW(s->jobs, s->n_jobs, s->cap_jobs);
 }
 
-static int job_submit(struct state *s, const struct event *ev, struct err *e)
+static int submit_check(const struct state *s, const struct job_spec *spec, struct err *e)
 {
-    int rc = job_spec_check(ev->spec, e);
+    struct err why = { 0 };
 
-    if (rc < 0)
-        return err_prefix(e, "job %s", ev->spec->name ? ev->spec->name : "without a name");
-    int known = state_find_job(s, ev->spec->name);
+    if (job_spec_check(spec, &why) < 0)
+        return err_set(e, EINVAL, "job %s: %s", spec->name ? spec->name : "without a name",
+                       why.text);
+    int known = state_find_job(s, spec->name);
     if (known >= 0 && is_live(s->jobs[known]))
-        return err_set(e, EINVAL, "job %s is there already; choose another name", ev->spec->name);
-    jobs_grow(s);
+        return err_set(e, EINVAL, "job %s is there already; choose another name", spec->name);
+    if (spec->key && state_find_key(s, spec->key) >= 0)
+        return err_set(e, EINVAL, "job %s: another one was submitted with the same key",
+                       spec->name);
+    return 0;
+}
+
+static const char *keep(struct state *s, const char *text)
+{
+    return text ? arena_strdup(&s->arena, text) : NULL;
+}
+
+/* A new job that waits, but not in the queue yet. */
+static struct job *job_make(struct state *s, const struct job_spec *spec)
+{
     struct job *j = ARENA_NEW(&s->arena, struct job);
-    *j = (struct job){ .spec = *ev->spec, .id = s->n_jobs, .state = JOB_WAITING };
-    j->spec.name = arena_strdup(&s->arena, ev->spec->name);
-    j->spec.owner = ev->spec->owner ? arena_strdup(&s->arena, ev->spec->owner) : NULL;
-    j->gpus = ARENA_ARRAY(&s->arena, int, (size_t)ev->spec->max_gpus);
-    j->started_s = NAN;
-    j->changed_s = j->heard_s = ev->time_s;
+
+    jobs_grow(s);
+    *j = (struct job){ .spec = *spec,
+                       .id = s->n_jobs,
+                       .state = JOB_WAITING,
+                       .started_s = NAN,
+                       .next_waiting = -1,
+                       .prev_waiting = -1 };
+    j->spec.name = keep(s, spec->name);
+    j->spec.owner = keep(s, spec->owner);
+    j->spec.command = keep(s, spec->command);
+    j->spec.key = keep(s, spec->key);
+    j->spec.digest = keep(s, spec->digest);
+    j->gpus = ARENA_ARRAY(&s->arena, int, (size_t)spec->max_gpus);
     s->jobs[s->n_jobs++] = j;
     map_set(&s->job_by_name, j->spec.name, j->id);
-    queue_add(s, j);
-    return 0;
+    if (j->spec.key)
+        map_set(&s->job_by_key, j->spec.key, j->id);
+    return j;
 }
 
 /* May 'j' take exactly these GPUs? Its own present ones count as free for it. */
@@ -246,7 +281,7 @@ static int gang_check(const struct state *s, const struct job *j, const struct e
         int others = s->gpus[g].n_jobs;
         for (int k = 0; k < j->n_held; k++)
             others -= j->gpus[k] == g;
-        if (others >= THETA_MAX)
+        if (others >= GPU_JOBS_MAX)
             return err_set(e, EINVAL, "job %s: GPU %d is full", j->spec.name, g);
     }
     return 0;
@@ -267,15 +302,12 @@ static bool is_relimit(const struct job *j, const struct event *ev)
     return is_same;
 }
 
-static int job_start(struct state *s, struct job *j, const struct event *ev, struct err *e)
+/* On GPUs that gang_check has found free for it. */
+static void job_start(struct state *s, struct job *j, const struct event *ev)
 {
-    int rc = gang_check(s, j, ev, e);
-
-    if (rc < 0)
-        return rc;
     if (is_relimit(j, ev)) {
         j->limit_w = ev->limit_w;
-        return 0;
+        return;
     }
     if (j->state == JOB_RUNNING) {
         gpus_leave(s, j);
@@ -288,7 +320,6 @@ static int job_start(struct state *s, struct job *j, const struct event *ev, str
     gpus_take(s, j, ev);
     if (isnan(j->started_s))
         j->started_s = ev->time_s;
-    return 0;
 }
 
 static void job_leave(struct state *s, struct job *j)
@@ -301,12 +332,11 @@ static void job_leave(struct state *s, struct job *j)
     }
 }
 
-static int job_end(struct state *s, struct job *j, enum job_state how)
+static void job_end(struct state *s, struct job *j, enum job_state how)
 {
     job_leave(s, j);
     j->state = how;
     s->n_ended++;
-    return 0;
 }
 
 /* Which states an event may find a job in; anything else is an arrow not drawn. */
@@ -326,40 +356,53 @@ bool state_expects(const struct state *s, enum event_kind kind, int job)
     return job >= 0 && job < s->n_jobs && (allowed_from[kind] & 1u << s->jobs[job]->state);
 }
 
-static int job_change(struct state *s, struct job *j, const struct event *ev, struct err *e)
+static void job_change(struct state *s, struct job *j, const struct event *ev)
 {
     switch (ev->kind) {
     case EVENT_JOB_STARTED:
-        return job_start(s, j, ev, e);
+        job_start(s, j, ev);
+        break;
     case EVENT_JOB_PROGRESSED:
-        return 0;
+        break;
     case EVENT_JOB_STOPPED:
         job_leave(s, j);
         j->state = JOB_WAITING;
         queue_add(s, j);
-        return 0;
+        break;
     case EVENT_JOB_FINISHED:
-        return job_end(s, j, JOB_FINISHED);
+        job_end(s, j, JOB_FINISHED);
+        break;
     case EVENT_JOB_FAILED:
-        return job_end(s, j, JOB_FAILED);
+        job_end(s, j, JOB_FAILED);
+        break;
     case EVENT_JOB_CANCELLED:
-        return job_end(s, j, JOB_CANCELLED);
+        job_end(s, j, JOB_CANCELLED);
+        break;
     case EVENT_JOB_HELD:
         job_leave(s, j);
         j->state = JOB_HELD;
-        return 0;
+        break;
     case EVENT_JOB_RELEASED:
         j->state = JOB_WAITING;
         queue_add(s, j);
-        return 0;
+        break;
     default:
         assert(!"not an event of a job");
-        return 0;
     }
 }
 
-/* How far it is, and how fast it went since the last time it was heard in this place. */
-static void hear(struct job *j, const struct event *ev)
+/* Is it the first count of its run? A start is heard as it changes the job; 0 is no count. */
+static bool is_first_count(const struct job *j, const struct event *ev)
+{
+    return j->state == JOB_RUNNING && j->heard_s == j->changed_s && ev->steps_done > 0 &&
+           (ev->kind == EVENT_JOB_PROGRESSED || ev->kind == EVENT_JOB_STOPPED ||
+            ev->kind == EVENT_JOB_FINISHED);
+}
+
+/* How far it is, and how fast it went since the last time it was heard in this place. The first count of
+ * a run may be less than the last one's: its checkpoint is older.
+ */
+static void hear(struct state *s, struct job *j, const struct event *ev, bool is_first)
 {
     double since_s = ev->time_s - j->heard_s;
     double steps = ev->steps_done - j->steps_done;
@@ -368,79 +411,228 @@ static void hear(struct job *j, const struct event *ev)
         j->pace = 0;
     else if (since_s > 0 && steps >= 0)
         j->pace = steps / since_s;
-    j->steps_done = fmax(j->steps_done, ev->steps_done);
+    j->steps_done = is_first ? ev->steps_done : fmax(j->steps_done, ev->steps_done);
     j->heard_s = ev->time_s;
+    if (ev->kind != EVENT_JOB_PROGRESSED)
+        j->reason = ev->reason ? arena_strdup(&s->arena, ev->reason) : NULL;
 }
 
-static int job_apply(struct state *s, const struct event *ev, struct err *e)
+static int job_check(const struct state *s, const struct event *ev, struct err *e)
 {
     if (ev->job < 0 || ev->job >= s->n_jobs)
         return err_set(e, EINVAL, "%s: there is no job %d", event_kind_name(ev->kind), ev->job);
-    struct job *j = s->jobs[ev->job];
+    const struct job *j = s->jobs[ev->job];
     if (!state_expects(s, ev->kind, ev->job))
         return err_set(e, EINVAL, "%s: job %s is %s", event_kind_name(ev->kind), j->spec.name,
                        job_state_name(j->state));
-    enum job_state was = j->state;
-    bool stays = is_relimit(j, ev);
-    int rc = job_change(s, j, ev, e);
-    if (rc < 0)
-        return rc;
-    hear(j, ev);
-    if (j->state != was || (ev->kind == EVENT_JOB_STARTED && !stays))
-        j->changed_s = ev->time_s;
-    return 0;
+    return ev->kind == EVENT_JOB_STARTED ? gang_check(s, j, ev, e) : 0;
 }
 
-int state_apply(struct state *s, const struct event *ev, struct err *e)
+static void job_apply(struct state *s, const struct event *ev)
 {
-    int rc;
+    struct job *j = s->jobs[ev->job];
+    enum job_state was = j->state;
+    bool stays = is_relimit(j, ev), is_first = is_first_count(j, ev);
 
+    job_change(s, j, ev);
+    hear(s, j, ev, is_first);
+    if (j->state != was || (ev->kind == EVENT_JOB_STARTED && !stays))
+        j->changed_s = ev->time_s;
+}
+
+int state_check(const struct state *s, const struct event *ev, struct err *e)
+{
     if (!isfinite(ev->time_s))
         return err_set(e, EINVAL, "%s: when? its time is not finite", event_kind_name(ev->kind));
     if (ev->kind == EVENT_NODE_ADDED)
-        rc = node_add(s, ev, e);
-    else if (ev->kind == EVENT_NODE_CHANGED)
-        rc = node_change(s, ev, e);
-    else if (ev->kind == EVENT_JOB_SUBMITTED)
-        rc = job_submit(s, ev, e);
-    else
-        rc = job_apply(s, ev, e);
-    if (rc == 0 && ev->kind != EVENT_JOB_PROGRESSED)
-        s->version++;
-    if (rc == 0 && (ev->kind == EVENT_NODE_ADDED || ev->kind == EVENT_NODE_CHANGED))
-        s->node_version++;
-    return rc;
+        return node_add_check(s, ev, e);
+    if (ev->kind == EVENT_JOB_SUBMITTED)
+        return submit_check(s, ev->spec, e);
+    if (ev->kind != EVENT_NODE_CHANGED)
+        return job_check(s, ev, e);
+    return state_find_node(s, ev->node) >= 0 ? 0
+                                             : err_set(e, EINVAL, "there is no node %s", ev->node);
 }
+
+static void remember(struct state *s, const struct event *ev);
+
+int state_apply(struct state *s, const struct event *ev, struct err *e)
+{
+    bool is_of_node = ev->kind == EVENT_NODE_ADDED || ev->kind == EVENT_NODE_CHANGED;
+    int rc = state_check(s, ev, e);
+
+    if (rc < 0)
+        return rc;
+    if (s->is_marked)
+        remember(s, ev);
+    if (ev->kind == EVENT_NODE_ADDED) {
+        node_add(s, ev);
+    } else if (ev->kind == EVENT_NODE_CHANGED) {
+        s->nodes[state_find_node(s, ev->node)].state = ev->node_state;
+    } else if (ev->kind == EVENT_JOB_SUBMITTED) {
+        struct job *j = job_make(s, ev->spec);
+        j->changed_s = j->heard_s = ev->time_s;
+        queue_add(s, j);
+    } else {
+        job_apply(s, ev);
+    }
+    s->version += ev->kind != EVENT_JOB_PROGRESSED;
+    s->node_version += is_of_node;
+    return 0;
+}
+
+/* ---- taking events back ---- */
+
+struct change {
+    enum event_kind kind;
+    int index;       // of the job or node
+    int namesake;    // who had a new job's name before; -1: nobody
+    struct job was;
+    int *gpus;    // (was.n_held) in 'past'
+    enum node_state node_state;
+};
+
+static void remember(struct state *s, const struct event *ev)
+{
+    GROW(s->changes, s->n_changes, s->cap_changes);
+    struct change *c = &s->changes[s->n_changes++];
+
+    *c = (struct change){ .kind = ev->kind, .namesake = -1 };
+    if (ev->kind == EVENT_NODE_CHANGED) {
+        c->index = state_find_node(s, ev->node);
+        c->node_state = s->nodes[c->index].state;
+    } else if (ev->kind == EVENT_JOB_SUBMITTED) {
+        c->index = s->n_jobs;
+        c->namesake = state_find_job(s, ev->spec->name);
+    } else if (ev->kind != EVENT_NODE_ADDED) {
+        c->index = ev->job;
+        c->was = *s->jobs[ev->job];
+        c->gpus = ARENA_ARRAY(&s->past, int, (size_t)c->was.n_held);
+        for (int i = 0; i < c->was.n_held; i++)
+            c->gpus[i] = c->was.gpus[i];
+    }
+}
+
+static void job_unmake(struct state *s, const struct change *c)
+{
+    struct job *j = s->jobs[c->index];
+
+    assert(c->index == s->n_jobs - 1);
+    queue_remove(s, j);
+    if (c->namesake >= 0)
+        map_set(&s->job_by_name, s->jobs[c->namesake]->spec.name, c->namesake);
+    s->n_jobs--;
+}
+
+static void job_put_back(struct state *s, const struct change *c)
+{
+    struct job *j = s->jobs[c->index];
+    struct event start = { .gpus = c->gpus, .n_gpus = c->was.n_held, .limit_w = c->was.limit_w };
+
+    s->n_ended -= !is_live(j);    // what ends was alive before
+    job_leave(s, j);
+    *j = c->was;
+    if (j->state == JOB_RUNNING) {
+        gpus_take(s, j, &start);
+        running_add(s, j);
+    } else if (j->state == JOB_WAITING) {
+        queue_add(s, j);
+    }
+}
+
+static void change_undo(struct state *s, const struct change *c)
+{
+    if (c->kind == EVENT_NODE_ADDED)
+        s->n_gpus -= s->nodes[--s->n_nodes].n_gpus;
+    else if (c->kind == EVENT_NODE_CHANGED)
+        s->nodes[c->index].state = c->node_state;
+    else if (c->kind == EVENT_JOB_SUBMITTED)
+        job_unmake(s, c);
+    else
+        job_put_back(s, c);
+}
+
+void state_mark(struct state *s)
+{
+    state_keep(s);
+    s->is_marked = true;
+}
+
+void state_keep(struct state *s)
+{
+    s->is_marked = false;
+    s->n_changes = 0;
+    arena_reset(&s->past);
+}
+
+void state_undo(struct state *s)
+{
+    assert(s->is_marked);
+    while (s->n_changes > 0)
+        change_undo(s, &s->changes[--s->n_changes]);
+    s->version++;
+    s->node_version++;
+    state_keep(s);
+}
+
+/* ---- from rows ---- */
 
 int state_restore_job(struct state *s, const struct job *as, struct err *e)
 {
-    struct event submit = { .kind = EVENT_JOB_SUBMITTED, .spec = &as->spec };
     struct event start = {
         .kind = EVENT_JOB_STARTED, .gpus = as->gpus, .n_gpus = as->n_held, .limit_w = as->limit_w
     };
+    struct job nowhere = { .spec = as->spec };    // it does not hold its GPUs yet
 
     if (as->id != s->n_jobs)
         return err_set(e, EINVAL, "job %s has id %d where %d is next", as->spec.name, as->id,
                        s->n_jobs);
-    int rc = state_apply(s, &submit, e);
+    int rc = submit_check(s, &as->spec, e);
+    if (rc == 0 && as->state == JOB_RUNNING)
+        rc = gang_check(s, &nowhere, &start, e);
+    else if (rc == 0 && as->n_held > 0)
+        rc = err_set(e, EINVAL, "job %s holds GPUs and does not run", as->spec.name);
     if (rc < 0)
         return rc;
-    struct job *j = s->jobs[as->id];
-    if (as->state == JOB_RUNNING)
-        rc = job_start(s, j, &start, e);
-    else if (as->state != JOB_WAITING)
-        queue_remove(s, j);
-    if (rc < 0)
-        return rc;
+    struct job *j = job_make(s, &as->spec);
     j->state = as->state;
-    s->n_ended += !is_live(j);
     j->steps_done = as->steps_done;
     j->heard_s = as->heard_s;
     j->pace = as->pace;
     j->changed_s = as->changed_s;
     j->started_s = as->started_s;
     j->n_moves = as->n_moves;
+    j->reason = as->reason ? arena_strdup(&s->arena, as->reason) : NULL;
+    s->n_ended += !is_live(j);
+    s->version++;
+    if (j->state == JOB_RUNNING) {
+        gpus_take(s, j, &start);
+        running_add(s, j);
+    }
     return 0;
+}
+
+static int by_turn(const void *a, const void *b)
+{
+    const struct job *const *x = a, *const *y = b;
+
+    return goes_before(*x, *y) ? -1 : goes_before(*y, *x);
+}
+
+/* Sorted once: to put each in its place as it comes would be quadratic. */
+void state_line_up(struct state *s)
+{
+    struct job **waiting = heap_array((size_t)s->n_jobs, sizeof(struct job *));
+    int n = 0;
+
+    assert(s->n_waiting == 0);
+    for (int i = 0; i < s->n_jobs; i++)
+        if (s->jobs[i]->state == JOB_WAITING)
+            waiting[n++] = s->jobs[i];
+    qsort(waiting, (size_t)n, sizeof(struct job *), by_turn);
+    for (int i = 0; i < n; i++)
+        queue_insert_after(s, waiting[i], s->last_waiting);
+    free(waiting);
 }
 
 static int gpu_holds(const struct gpu *g, int job)

@@ -6,6 +6,7 @@
 #ifndef CATALOG_STATE_H
 #define CATALOG_STATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -15,6 +16,9 @@
 struct err;
 
 #define THETA_MAX 4    // jobs that may share a GPU at the very most; the default is 2
+
+#define GPU_JOBS_MAX \
+    (2 * THETA_MAX)    // while jobs change places: one may be there before one leaves
 
 struct node {
     const char *name;
@@ -27,8 +31,10 @@ struct gpu {
     int slot;    // index on its node
     int type;    // index in the catalog
     int n_jobs;
-    int jobs[THETA_MAX];    // who runs on it
+    int jobs[GPU_JOBS_MAX];    // who runs on it
 };
+
+struct change;
 
 struct state {
     struct arena arena;    // names, specs
@@ -43,9 +49,14 @@ struct state {
     int first_waiting, last_waiting;    // the queue: by priority, then id
     int n_waiting;
     int n_ended;    // finished, failed or cancelled
-    struct map node_by_name, job_by_name;
+    struct map node_by_name, job_by_name, job_by_key;
     uint64_t version;    // changes with every event that calls for a decision: all but progress
     uint64_t node_version;    // changes when nodes are added or change
+
+    bool is_marked;            // see state_mark
+    struct change *changes;    // (n_changes) since then
+    int n_changes, cap_changes;
+    struct arena past;    // what they need
 };
 
 void state_init(struct state *s);
@@ -56,18 +67,31 @@ void state_release(struct state *s);
  */
 int state_apply(struct state *s, const struct event *ev, struct err *e);
 
+/* Would it? 0, or why not. */
+int state_check(const struct state *s, const struct event *ev, struct err *e);
+
+/* From a mark on every event is remembered, until state_keep forgets them or state_undo
+ * takes all of them back. Whoever was there before the mark stays where it is in memory; the
+ * versions go on. (What an undone submission took of the arena is not given back.)
+ */
+void state_mark(struct state *s);
+void state_keep(struct state *s);
+void state_undo(struct state *s);
+
 /* Does job.h draw an arrow for this event from where the job stands? False for a job that
  * does not exist; a start may still be refused for its GPUs.
  */
 bool state_expects(const struct state *s, enum event_kind kind, int job);
 
-/* Add a job as it was when a checkpoint saw it ('as' with its id, GPUs and counters).
- * -EINVAL: it does not fit what is there.
+/* Add a job as it was when its row was written ('as' with its id, GPUs and counters), and when
+ * all are there, line up those that wait. -EINVAL: it does not fit what is there.
  */
 int state_restore_job(struct state *s, const struct job *as, struct err *e);
+void state_line_up(struct state *s);
 
 int state_find_node(const struct state *s, const char *name);    // -1: none
 int state_find_job(const struct state *s, const char *name);     // -1: none
+int state_find_key(const struct state *s, const char *key);      // who came with it; -1: none
 int state_find_gpu(const struct state *s, const char *node, int slot);
 
 /* Stop the process when GPUs and jobs disagree about each other. For tests, and after

@@ -689,7 +689,7 @@ static int run_model(struct store *s, const struct options *o)
     }
     r.is_of_site = r.champion != NULL;
     if (rc == 0 && r.champion == NULL)
-        rc = learned_open(NULL, NULL, &r.champion, &e);
+        rc = model_open(NULL, NULL, &r.champion, &e);
     if (rc < 0)
         status = cmd_fail(&e);
     else

@@ -312,7 +312,7 @@ static int predict_from(const struct options *o, struct err *e)
     if (rc == 0 && (!store || c.n_types == 0))
         rc = add_types(&c, e);
     if (rc == 0)
-        rc = learned_open(o->model, store, &m, e);
+        rc = model_open(o->model, store, &m, e);
     if (rc == 0)
         rc = predict(&c, m, o, e);
     model_destroy(m);

@@ -7,8 +7,8 @@
 #include "daemon/recover.h"
 
 static const char help[] =
-    "Rebuild nodes, GPUs and jobs from the checkpoint and the events of a store, check that\n"
-    "they agree with each other, and show them. Nothing in the store is changed.\n"
+    "Rebuild nodes, GPUs and jobs from the rows and the events of a store, check that they\n"
+    "agree with each other, and show them. Nothing in the store is changed.\n"
     "\n"
     "  --db DB      the store\n"
     "  --json       the same as JSON\n"

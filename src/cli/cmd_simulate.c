@@ -365,7 +365,7 @@ static int with_model(const struct options *o, struct sim_options so, struct sto
                       struct err *e)
 {
     struct model *m;
-    int rc = learned_open(o->model, known, &m, e);
+    int rc = model_open(o->model, known, &m, e);
 
     so.model = m;
     int status = rc == 0 ? simulate(o, &so, e) : cmd_fail(e);

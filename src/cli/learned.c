@@ -1,43 +1,12 @@
 #include "cli/learned.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/err.h"
-#include "base/log.h"
 #include "estimate/p1.h"
 #include "refine/model.h"
 #include "refine/p2.h"
-
-static int open_default(struct store *s, struct model **out, struct err *e)
-{
-    int rc = s ? model_fetch(s, MODEL_CHAMPION, out, e) : -ENOENT;
-
-    if (rc == -EINVAL || rc == -ENOTSUP)    // damaged, or of another version: a site goes on
-        log_warn("%s; using the pretrained model until 'gogh train' makes a new one", e->text);
-    if (rc == -ENOENT || rc == -EINVAL || rc == -ENOTSUP)
-        rc = model_pretrained(out, e);
-    return rc == -ENOENT ? 0 : rc;
-}
-
-int learned_open(const char *which, struct store *s, struct model **out, struct err *e)
-{
-    *out = NULL;
-    if (!which)
-        return open_default(s, out, e);
-    if (strcmp(which, "none") == 0)
-        return 0;
-    if (strcmp(which, "pretrained") == 0)
-        return model_pretrained(out, e);
-    if (strcmp(which, "site") != 0)
-        return model_read(which, out, e);
-    if (!s)
-        return err_set(e, ENOENT, "--model site: there is no store that could have one");
-    return model_fetch(s, MODEL_CHAMPION, out, e);
-}
 
 /* ---- as a table ---- */
 

@@ -1,5 +1,8 @@
 #include "cycle/cycle.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 
 #include "act/act.h"
@@ -19,6 +22,7 @@ void cycle_init(struct cycle *c)
 {
     nn_init();
     arena_init(&c->arena);
+    arena_init(&c->unsafe_arena);
     samples_init(&c->decision_s);
     estimator_init(&c->estimator, c->catalog, c->confidence_z);
     refiner_init(&c->refiner, c->catalog, &c->estimator);
@@ -34,6 +38,8 @@ void cycle_release(struct cycle *c)
     samples_release(&c->decision_s);
     free(c->why);
     free(c->is_parked);
+    free(c->unsafe);
+    arena_release(&c->unsafe_arena);
     arena_release(&c->arena);
 }
 
@@ -83,7 +89,7 @@ static void judge(struct cycle *c, struct model *m, double now_s)
     model_destroy(loser);    // nobody asks it any more
 }
 
-static void learn(struct cycle *c)
+void cycle_renew(struct cycle *c)
 {
     double now_s = clock_now_s(&c->clock);
     struct model *m = NULL;
@@ -114,20 +120,25 @@ static int estimate_all(struct cycle *c, struct err *e)
 /* A plan from the solver, or the greedy one, which always exists. Whoever made it, it must
  * be feasible before it touches a machine.
  */
-static int plan_of(struct cycle *c, const struct snapshot *s, struct plan *out, struct err *e)
+int cycle_plan(const struct cycle *c, struct arena *a, const struct solver *solver,
+               const struct snapshot *s, struct plan *out, bool *is_fallback, struct err *why)
 {
     enum verdict verdict = VERDICT_NONE;
-    int rc =
-        c->solver.solve(&c->solver, &c->arena, s, &c->estimator, &c->options, out, &verdict, e);
+    int rc = solver->solve(solver, a, s, &c->estimator, &c->options, out, &verdict, why);
 
     if (rc == 0 && verdict != VERDICT_NONE)
-        rc = plan_check(&c->arena, out, s, &c->estimator, &c->options, e);
-    if (rc == 0 && verdict != VERDICT_NONE)
+        rc = plan_check(a, out, s, &c->estimator, &c->options, why);
+    *is_fallback = rc < 0 || verdict == VERDICT_NONE;
+    if (!*is_fallback)
         return 0;
-    log_warn("%s: %s; using the greedy plan", c->solver.name, rc < 0 ? e->text : "no plan");
-    c->n_fallbacks++;
-    solver_greedy.solve(&solver_greedy, &c->arena, s, &c->estimator, &c->options, out, &verdict, e);
-    return plan_check(&c->arena, out, s, &c->estimator, &c->options, e);
+    if (rc == 0)
+        err_set(why, EAGAIN, "no plan");
+    struct err worse = { 0 };
+    solver_greedy.solve(&solver_greedy, a, s, &c->estimator, &c->options, out, &verdict, &worse);
+    rc = plan_check(a, out, s, &c->estimator, &c->options, &worse);
+    if (rc < 0)
+        *why = worse;
+    return rc;
 }
 
 /* Nothing that happens to other jobs will let it run. */
@@ -184,61 +195,241 @@ enum wait_reason cycle_why(const struct cycle *c, int job)
     return job < c->n_why ? (enum wait_reason)c->why[job] : WAIT_NOT;
 }
 
-int cycle_run(struct cycle *c, struct err *e)
+/* GPUs that orders are still being carried out on; NULL: none are. */
+static const bool *busy_gpus(const struct cycle *c, struct arena *a)
 {
-    struct snapshot s;
-    struct plan plan;
-    struct act_report acted = { 0 };
-    double began_s = clock_stopwatch_s();
+    const struct state *s = &c->ledger->state;
 
-    learn(c);
+    if (!c->executor.gpu_is_busy)
+        return NULL;
+    bool *is_busy = ARENA_ARRAY(a, bool, (size_t)s->n_gpus);
+    for (int g = 0; g < s->n_gpus; g++)
+        is_busy[g] = c->executor.gpu_is_busy(c->executor.self, g);
+    return is_busy;
+}
+
+/* For a moment more jobs may be known on a GPU than can share it: one has come, and of the one
+ * that left it is not told yet.
+ */
+static bool is_between(const struct state *s)
+{
+    for (int g = 0; g < s->n_gpus; g++)
+        if (s->gpus[g].n_jobs > THETA_MAX)
+            return true;
+    return false;
+}
+
+int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct err *e)
+{
+    if (is_between(&c->ledger->state))
+        return err_set(e, EAGAIN, "jobs are changing places");
 
     /* 1. What exists right now? */
     unpark(c);
-    snapshot_take(&c->arena, &c->ledger->state, c->catalog, clock_now_s(&c->clock), c->theta,
-                  c->is_parked, c->n_why, &s);
+    snapshot_take(a, &c->ledger->state, c->catalog, clock_now_s(&c->clock), c->theta, c->is_parked,
+                  c->n_why, busy_gpus(c, a), out);
 
     /* 2. How well would each job run on each type, alone and beside each neighbour? */
-    int rc = estimate_all(c, e);
+    return estimate_all(c, e);
+}
 
-    /* 3. Who should run where? 4. And is that so? */
-    if (rc == 0)
-        rc = plan_of(c, &s, &plan, e);
-    samples_add(&c->decision_s, clock_stopwatch_s() - began_s);
-    c->n_decisions++;
+/* Does the job stand where the snapshot saw it? */
+static bool is_as_seen(const struct state *s, const struct snap_job *seen)
+{
+    const struct job *j = s->jobs[seen->id];
 
-    /* 5. Make it happen. */
-    if (rc == 0) {
-        note_reasons(c, &s, &plan);
-        act_commit(&c->executor, &s, &plan, &acted);
+    if (j->state != (seen->is_running ? JOB_RUNNING : JOB_WAITING) || j->n_held != seen->n_held)
+        return false;
+    for (int i = 0; i < j->n_held; i++)
+        if (j->gpus[i] != seen->gpus[i])
+            return false;
+    return true;
+}
+
+static bool may_go_there(const struct state *s, const struct plan_job *pj)
+{
+    for (int i = 0; i < pj->n_gpus; i++)
+        if (s->nodes[s->gpus[pj->gpus[i]].node].state != NODE_UP)
+            return false;
+    return true;
+}
+
+static bool is_there(const struct snap_job *j, const struct plan_job *pj)
+{
+    bool is_same = j->n_held == pj->n_gpus;
+
+    for (int i = 0; i < pj->n_gpus && is_same; i++)
+        is_same = j->gpus[i] == pj->gpus[i];
+    return is_same;
+}
+
+static bool is_busy(const struct cycle *c, int job)
+{
+    return c->executor.job_is_busy && c->executor.job_is_busy(c->executor.self, job);
+}
+
+/* The plan without orders for those who changed since it was begun, or whose place went away: each
+ * of these is to stay as it is.
+ */
+static struct plan still_valid(const struct cycle *c, struct arena *a, const struct snapshot *s,
+                               const struct plan *p)
+{
+    const struct state *now = &c->ledger->state;
+    struct plan valid = *p;
+
+    valid.jobs = ARENA_ARRAY(a, struct plan_job, (size_t)p->n_jobs);
+    for (int j = 0; j < p->n_jobs; j++) {
+        const struct snap_job *seen = &s->jobs[j];
+        valid.jobs[j] = p->jobs[j];
+        if (is_as_seen(now, seen) && !is_busy(c, seen->id) &&
+            (is_there(seen, &p->jobs[j]) || may_go_there(now, &p->jobs[j])))
+            continue;
+        valid.jobs[j].n_gpus = seen->n_held;
+        valid.jobs[j].gpus = seen->gpus;
+        valid.jobs[j].limit_w = seen->limit_w;
     }
-    c->n_moves += acted.n_moved;
+    return valid;
+}
+
+void cycle_act(struct cycle *c, const struct snapshot *s, const struct plan *p,
+               struct act_report *out)
+{
+    struct plan valid = still_valid(c, &c->arena, s, p);
+
+    note_reasons(c, s, p);
+    act_commit(&c->executor, s, &valid, out);
+    c->n_moves += out->n_moved;
     log_debug("t %.0f s: %d placed, %d waiting, %d short; started %d, moved %d, stopped %d, "
               "refused %d",
-              s.now_s, rc == 0 ? plan.n_placed : 0, rc == 0 ? plan.n_waiting : 0,
-              rc == 0 ? plan.n_short : 0, acted.n_started, acted.n_moved, acted.n_stopped,
-              acted.n_refused);
+              s->now_s, p->n_placed, p->n_waiting, p->n_short, out->n_started, out->n_moved,
+              out->n_stopped, out->n_refused);
+}
+
+int cycle_run(struct cycle *c, struct err *e)
+{
+    double began_s = clock_stopwatch_s();
+    struct snapshot s;
+    struct plan plan;
+    struct act_report acted;
+    bool is_fallback = false;
+    struct err why = { 0 };
+
+    /* 1. and 2. What exists, and how well would it go? */
+    cycle_renew(c);
+    int rc = cycle_look(c, &c->arena, &s, e);
+
+    /* 3. Who should run where? 4. And is that so? */
+    if (rc == 0) {
+        rc = cycle_plan(c, &c->arena, &c->solver, &s, &plan, &is_fallback, &why);
+        if (is_fallback)
+            log_warn("%s: %s; using the greedy plan", c->solver.name, why.text);
+        if (rc < 0)
+            *e = why;
+    }
+    samples_add(&c->decision_s, clock_stopwatch_s() - began_s);
+    c->n_decisions++;
+    c->n_fallbacks += is_fallback;
+
+    /* 5. Make it happen. */
+    if (rc == 0)
+        cycle_act(c, &s, &plan, &acted);
 
     /* 6. and 7. What came of it, and what does that teach? Everything above dies here. */
     arena_reset(&c->arena);
-    return rc < 0 ? rc : cycle_listen(c, e);
+    return rc < 0 ? rc : cycle_listen(c, INT_MAX, e);
 }
 
-int cycle_listen(struct cycle *c, struct err *e)
+/* ---- listening ---- */
+
+/* The next thing to take in: once more what was undone, then what the sensor has. */
+static int next_seen(struct cycle *c, struct observation *out)
+{
+    if (c->next_again == c->n_unsafe)
+        return c->sensor.next(c->sensor.self, out);
+    *out = c->unsafe[c->next_again];
+    return 1;
+}
+
+/* Windows may be lost, starts and ends must not. */
+static void keep_until_safe(struct cycle *c, const struct observation *seen)
+{
+    struct arena *a = &c->unsafe_arena;
+
+    if (seen->kind == OBS_WINDOW)
+        return;
+    GROW(c->unsafe, c->n_unsafe, c->cap_unsafe);
+    struct observation *kept = &c->unsafe[c->n_unsafe++];
+    int *gpus = ARENA_ARRAY(a, int, (size_t)seen->n_gpus);
+    for (int i = 0; i < seen->n_gpus; i++)
+        gpus[i] = seen->gpus[i];
+    *kept = *seen;
+    kept->gpus = gpus;
+    kept->reason = seen->reason ? arena_strdup(a, seen->reason) : NULL;
+    c->next_again = c->n_unsafe;
+}
+
+static void confirm(struct cycle *c, const struct observation *seen)
+{
+    if (c->next_again < c->n_unsafe) {
+        c->next_again++;
+        return;
+    }
+    if (c->append)
+        keep_until_safe(c, seen);
+    c->sensor.done(c->sensor.self);
+}
+
+void cycle_is_safe(struct cycle *c)
+{
+    assert(c->next_again == c->n_unsafe);
+    c->n_unsafe = c->next_again = 0;
+    arena_reset(&c->unsafe_arena);
+}
+
+void cycle_is_undone(struct cycle *c)
+{
+    c->next_again = 0;
+}
+
+static int journal(struct cycle *c, const struct event *ev, struct err *e)
+{
+    int rc = c->append ? c->append(c->owner, ev, e) : ledger_append(c->ledger, ev, 1, e);
+
+    if (rc != -EINVAL)
+        return rc;
+    log_warn("%s; left out", e->text);    // asking again would change nothing
+    return 0;
+}
+
+/* What was measured, and how well it had been foreseen. */
+static int learn_from(struct cycle *c, const struct finding *f, struct err *e)
+{
+    const struct refiner *r = &c->refiner;
+    long n = r->n_measurements, n_covered = r->n_covered;
+    double sum = r->sum_abs_error;
+    int rc = f->has_measurement ? refine_take(&c->refiner, &f->measurement, e) : 0;
+    bool is_foreseen = r->n_measurements > n;
+
+    if (rc == 0 && c->on_finding)
+        c->on_finding(c->owner, f, is_foreseen ? r->sum_abs_error - sum : (double)NAN,
+                      r->n_covered > n_covered);
+    return rc;
+}
+
+int cycle_listen(struct cycle *c, int n_most, struct err *e)
 {
     struct observation seen;
     struct finding found;
     int n = 0, rc = 0;
 
-    while (rc == 0 && c->sensor.next(c->sensor.self, &seen)) {
+    while (rc == 0 && n < n_most && next_seen(c, &seen)) {
         monitor_read(&seen, &c->ledger->state, &found);
         if (found.has_event)
-            rc = ledger_append(c->ledger, &found.event, 1, e);
+            rc = journal(c, &found.event, e);
         if (rc < 0)
             break;    // the sensor keeps it for the next time
-        c->sensor.done(c->sensor.self);
-        if (found.has_measurement)
-            rc = refine_take(&c->refiner, &found.measurement, e);
+        confirm(c, &seen);
+        rc = learn_from(c, &found, e);
         n++;
     }
     return rc < 0 ? rc : n;

@@ -21,11 +21,24 @@
 #include "optimize/solver.h"
 #include "refine/refine.h"
 
+struct act_report;
 struct catalog;
 struct err;
+struct event;
+struct finding;
 struct ledger;
 struct model;
+struct snapshot;
 struct trainer;
+
+/* How an event gets into the journal; -EINVAL: the state refuses it. */
+typedef int cycle_append_f(void *self, const struct event *ev, struct err *e);
+
+/* Told of each finding after it was taken in: 'abs_error' is |measured / believed - 1|, NaN where
+ * there was no speed to foresee.
+ */
+typedef void cycle_finding_f(void *self, const struct finding *f, double abs_error,
+                             bool is_covered);
 
 struct cycle {
     /* The doors. */
@@ -37,6 +50,13 @@ struct cycle {
     /* What a run consists of; borrowed. */
     struct ledger *ledger;
     struct catalog *catalog;
+
+    /* What else happens with events and findings; NULL: ledger_append, and nothing. With an 'append'
+     * of its own the owner says later whether they are safe: see cycle_is_safe.
+     */
+    cycle_append_f *append;
+    cycle_finding_f *on_finding;
+    void *owner;
 
     struct solve_options options;    // price, cap, levers
     double confidence_z;             // promises hold at estimate minus z standard deviations
@@ -54,6 +74,12 @@ struct cycle {
     double settle_s;              // see cycle_learn
     double training_s;            // when the last training began
     long n_models;                // that came from the trainer and won
+
+    /* Observations whose events are not known to be safe, in the order they were taken in. */
+    struct arena unsafe_arena;
+    struct observation *unsafe;    // (n_unsafe)
+    int n_unsafe, cap_unsafe;
+    int next_again;    // those from here on are taken in anew; n_unsafe: none
 
     /* What happened so far, for reports. */
     unsigned char *why;    // (n_why) by job id: its wait_reason in the last plan it was in
@@ -88,6 +114,25 @@ void cycle_learn(struct cycle *c, const struct trainer_options *o, double settle
 /* There are jobs behind those that were just found to be unable to run here: decide again. */
 bool cycle_wants_more(const struct cycle *c);
 
+/* Take over a model that has been trained meanwhile and won, and offer the trainer what is new. Keeps
+ * models in the store: not inside a transaction. cycle_run does this by itself.
+ */
+void cycle_renew(struct cycle *c);
+
+/* A decision in three steps, for those who make plans elsewhere than where they act.
+ *
+ * look: what exists right now and how well each job would run where, into 'a'.
+ * plan: who should run where, checked; touches nothing of the cycle but what the solver needs, so that
+ *       a forked child may do it. '*is_fallback': the greedy plan stands in, and 'why' says why.
+ * act:  make it happen. Jobs that changed since 'look' (ended, were held or cancelled, lost their node)
+ *       or that an order is still being carried out for are left alone; the next decision sees them.
+ */
+int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct err *e);
+int cycle_plan(const struct cycle *c, struct arena *a, const struct solver *solver,
+               const struct snapshot *s, struct plan *out, bool *is_fallback, struct err *why);
+void cycle_act(struct cycle *c, const struct snapshot *s, const struct plan *p,
+               struct act_report *out);
+
 /* Decide and act: snapshot to act, then listen. 0 or more: observations that came of it;
  * -Exxx when the store fails. A solver
  * or executor that fails is not an error of the cycle: the greedy plan stands in, and what
@@ -100,9 +145,15 @@ int cycle_run(struct cycle *c, struct err *e);
  */
 enum wait_reason cycle_why(const struct cycle *c, int job);
 
-/* Only the last two rooms: take in what happened since, and learn from it. Returns the
- * number of observations, or -Exxx.
+/* Only the last two rooms: take in what happened since, at most 'n_most' things, and learn from it.
+ * Returns the number of observations, or -Exxx. What the state refuses is logged and left out.
  */
-int cycle_listen(struct cycle *c, struct err *e);
+int cycle_listen(struct cycle *c, int n_most, struct err *e);
+
+/* With an 'append' of its own: what was taken in so far is on disk; or it was undone, and the next
+ * cycle_listen takes it in again (steps since then were lost, starts and ends were not).
+ */
+void cycle_is_safe(struct cycle *c);
+void cycle_is_undone(struct cycle *c);
 
 #endif

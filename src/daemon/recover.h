@@ -1,4 +1,4 @@
-/* recover.h - restart is replay: a store opened, its catalog and its state back in memory.
+/* recover.h - a restart: a store opened, its catalog and its state back in memory.
  *
  * The first thing a daemon does. Also how `gogh replay` looks at a run that has ended or
  * died. Owns what it opens; nothing in the store is changed by opening it.
@@ -18,7 +18,7 @@ struct recovered {
     struct ledger ledger;
 };
 
-/* Open 'path' and replay it. On an error nothing is left open. */
+/* Open 'path' and read it. On an error nothing is left open. */
 int recover_open(struct recovered *r, const char *path, enum store_mode mode, struct err *e);
 void recover_close(struct recovered *r);
 

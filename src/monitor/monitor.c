@@ -46,7 +46,7 @@ static void read_window(const struct observation *seen, const struct state *s, s
                                .watts = seen->n_neighbours ? (double)NAN : seen->watts,
                                .time_s = seen->time_s,
                                .duration_s = length_s,
-                               .noise = NAN };
+                               .noise = seen->noise > 0 ? seen->noise : (double)NAN };
     out->has_measurement = cell_of(seen, s, &m->key);
 }
 

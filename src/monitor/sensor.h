@@ -11,8 +11,9 @@ enum observation_kind {
     OBS_STOPPED,     // job was stopped and has steps_done behind it; it waits again
     OBS_FINISHED,    // job did what it had to
     OBS_FAILED,      // job ended by itself, badly; reason
-    OBS_UNFIT,     // job ran out of memory beside the one neighbour told, or alone; it waits again
-    OBS_WINDOW,    // job ran under unchanged conditions from from_s to time_s
+    OBS_UNFIT,    // job ran out of memory beside the one neighbour told, or alone; it waits again
+    OBS_WINDOW,    // job ran under unchanged conditions from from_s to time_s; where these are equal,
+                   // it is so far, and how fast it went is not known
     OBS_NODE_UP,
     OBS_NODE_DOWN,    // OBS_STOPPED of each job that ran there comes with it
 };
@@ -28,10 +29,13 @@ struct observation {
     int limit_w;
     double steps_done;    // in all, as far as known
 
-    /* OBS_WINDOW (and OBS_UNFIT: neighbours only) */
+    /* OBS_WINDOW (and OBS_UNFIT: neighbours only). Pauses are left out: the window is as long as
+     * what counts of it.
+     */
     double from_s;
     double steps;    // done in the window
     double watts;    // mean draw of its first GPU in the window; NaN: not seen
+    double noise;    // sd of ln (steps / length) as the window's parts have it; 0 or NaN: not known
     int n_neighbours;
     int neighbours[OBS_NEIGHBOURS_MAX];    // job ids that shared its GPU throughout
 

@@ -29,9 +29,9 @@
 /* Running jobs that are offered another GPU per cycle; all get their turn in time. */
 #define MOVES_CONSIDERED 32
 
-/* A move pays only if it saves this share of what is left, and the job has settled. */
+/* A move pays only if it saves this share of what is left, and the job has settled well. */
 #define MOVE_GAIN 0.10
-#define MOVE_SETTLED_S 600.0
+#define MOVE_SETTLED 2    // times settle_s
 
 struct offer {
     double cost;       // joules and penalties; INFINITY: no offer
@@ -282,11 +282,12 @@ static void improve_running(struct search *s)
         n_free += b->n_free[type];
     if (n == 0 || n_free == 0)
         return;
+    double settled_s = MOVE_SETTLED * s->options->settle_s;
     /* Where to begin follows from the time alone, so that a snapshot repeats its plan. */
     int first = (int)((uint64_t)fabs(b->snapshot->now_s * 1000) % (uint64_t)n);
     for (int i = 0; i < n && i < MOVES_CONSIDERED; i++) {
         int job = (first + i) % n;
-        if (b->jobs[job].n_gpus == 1 && b->snapshot->jobs[job].ran_s >= MOVE_SETTLED_S)
+        if (b->jobs[job].n_gpus == 1 && b->snapshot->jobs[job].ran_s >= settled_s)
             reconsider(s, job);
     }
 }

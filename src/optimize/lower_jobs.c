@@ -42,9 +42,6 @@
 #define MOVE_MOST_S 1800.0
 #define MOVE_SHORT 0.05
 
-/* Who started less than this ago stays: moves shall not chase every event. */
-#define MOVE_SETTLED_S 300.0
-
 /* Watts are kept as float there and double here, and limits as curves. */
 #define WATTS_MARGIN (1 + 1e-6)
 #define LIMITED_MARGIN (1 + 1e-3)
@@ -123,7 +120,7 @@ static void lower_present(struct lowering *l, const struct snap_job *sj, struct 
     j->present = present;
     j->present_limit =
         lower_setting(&l->problem->types[l->problem->gpus[present[0]].type], sj->limit_w);
-    j->is_fixed = !l->options->may_move || sj->ran_s < MOVE_SETTLED_S;
+    j->is_fixed = !l->options->may_move || sj->ran_s < l->options->settle_s;
     j->move_w = move_w(l, sj, j);
 }
 

@@ -7,6 +7,7 @@
 
 const struct solve_options solve_defaults = { .price_w = 50,
                                               .move_s = 60,
+                                              .settle_s = 300,
                                               .unfit_max = 0.25,
                                               .alone_unfit_max = 0.9,
                                               .may_share = true,

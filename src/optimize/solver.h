@@ -27,6 +27,7 @@ struct solve_options {
     double price_w;              // what a GPU-second is worth, in joules
     double power_cap_w;          // of the whole cluster; 0: none
     double move_s;               // running time that a move loses
+    double settle_s;             // who started less than this ago stays where it is
     double unfit_max;            // a combination is tried when its chance of not fitting is below
     double alone_unfit_max;      // and a job alone, which has no other way to find out
 
@@ -37,7 +38,7 @@ struct solve_options {
     bool may_sleep;     // empty GPUs fall asleep; false: they idle
 };
 
-/* The values of a run that says nothing: joules, 50 W, no cap, 60 s, 0.25 and 0.9, everything
+/* The values of a run that says nothing: joules, 50 W, no cap, 60 s, 300 s, 0.25 and 0.9, everything
  * allowed but power limits.
  */
 extern const struct solve_options solve_defaults;
@@ -81,6 +82,13 @@ int solver_by_name(const char *name, uint64_t seed, struct solver *out, struct e
  * now for its objective, whatever the options say.
  */
 extern const struct solver solver_gogh, solver_watts;
+
+/* How far the plan that "gogh" makes of this snapshot may be from the best one: (cost - bound) / |cost|,
+ * with a bound by the class program, which takes longer than the plan. NaN: nothing to plan, or a
+ * cluster too large for whole plans.
+ */
+double solver_gogh_gap(struct arena *a, const struct snapshot *s, const struct estimator *est,
+                       const struct solve_options *o, uint64_t seed);
 
 /* The standing fallback: always makes a plan, in time linear in jobs and GPUs. */
 extern const struct solver solver_greedy;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "catalog/snapshot.h"
 #include "optimize/answer.h"
 #include "optimize/lower.h"
@@ -59,11 +60,22 @@ static int plan(struct arena *a, struct lowered *l, const struct optimize_option
     return rc;
 }
 
+static struct optimize_options quickly(const struct snapshot *s, uint64_t seed)
+{
+    struct optimize_options how = optimize_defaults;
+
+    how.method = METHOD_QUICK;
+    how.threads = 1;
+    how.seed = seed;
+    how.nodes = NODES_LEAST + NODES_EACH * lower_size(s);
+    return how;
+}
+
 static int solve(const struct solver *self, struct arena *a, const struct snapshot *s,
                  const struct estimator *est, const struct solve_options *o, struct plan *out,
                  enum verdict *verdict, struct err *e)
 {
-    struct optimize_options how = optimize_defaults;
+    const struct optimize_options how = quickly(s, self->seed);
     struct optimize_report report = { 0 };
     struct lowered lowered;
     struct answer answer;
@@ -73,11 +85,7 @@ static int solve(const struct solver *self, struct arena *a, const struct snapsh
         out->made_by = self->name;
         return rc;
     }
-    how.method = METHOD_QUICK;
-    how.threads = 1;
-    how.seed = self->seed;
     int rc = lower_problem(a, s, est, o, &lowered, e);
-    how.nodes = NODES_LEAST + NODES_EACH * lower_size(s);
     if (rc == 0)
         rc = plan(a, &lowered, &how, &answer, &report, e);
     if (rc < 0)
@@ -86,6 +94,26 @@ static int solve(const struct solver *self, struct arena *a, const struct snapsh
     plan_price(a, out, s, est);
     *verdict = report.status == STATUS_OPTIMAL ? VERDICT_OPTIMAL : VERDICT_FEASIBLE;
     return 0;
+}
+
+double solver_gogh_gap(struct arena *a, const struct snapshot *s, const struct estimator *est,
+                       const struct solve_options *o, uint64_t seed)
+{
+    struct optimize_options how = quickly(s, seed);
+    struct optimize_report quick, fast;
+    struct lowered lowered;
+    struct answer unused;
+    struct err e;
+
+    if (s->n_jobs == 0 || lower_size(s) > WHOLE_SIZE ||
+        lower_problem(a, s, est, o, &lowered, &e) < 0 ||
+        optimize_run(a, &lowered.problem, &how, &unused, NULL, &quick, &e) < 0)
+        return NAN;
+    how.method = METHOD_FAST;
+    if (optimize_run(a, &lowered.problem, &how, &unused, NULL, &fast, &e) < 0)
+        return NAN;
+    double gap_w = quick.cost_w - fast.bound_w;
+    return gap_w > 0 && quick.cost_w != 0 ? gap_w / fabs(quick.cost_w) : 0;
 }
 
 const struct solver solver_gogh = { .name = "gogh", .solve = solve };

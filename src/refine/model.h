@@ -55,6 +55,12 @@ int model_decode(const void *bytes, size_t len, struct model **out, struct err *
  */
 int model_pretrained(struct model **out, struct err *e);
 
+/* The one that 'which' names: "pretrained", "none" (NULL, the roofline), "site" (of the store
+ * 's', which may be NULL: there is none), or a file. NULL for 'which': the site's where it has
+ * one, else the pretrained one, else none. Yours to destroy.
+ */
+int model_open(const char *which, struct store *s, struct model **out, struct err *e);
+
 int model_read(const char *path, struct model **out, struct err *e);
 int model_write(const struct model *m, const char *path, struct err *e);
 

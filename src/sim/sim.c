@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -386,6 +387,7 @@ static int make_cycle(struct sim *s, struct err *e)
     s->cycle.theta = set->theta;
     s->cycle.options = solve_defaults;
     s->cycle.options.price_w = set->price_w;
+    s->cycle.options.settle_s = set->settle_s;
     s->cycle.options.power_cap_w = set->power_cap_w;
     s->cycle.options.may_limit = set->power_limits != 0;
     s->cycle.options.move_s = set->move_s + set->restart_s;
@@ -471,9 +473,7 @@ void sim_destroy(struct sim *s)
 
 int sim_save(struct sim *s, struct err *e)
 {
-    int rc = catalog_save_estimates(&s->belief, s->clock.t_s, e);
-
-    return rc == 0 ? ledger_checkpoint(&s->ledger, e) : rc;
+    return catalog_save_estimates(&s->belief, s->clock.t_s, e);
 }
 
 /* ---- running ---- */
@@ -587,7 +587,7 @@ static int turn(struct sim *s, double t_s, struct err *e)
     while (s->next_arrival < t->n_jobs && t->jobs[s->next_arrival].at_s <= t_s && rc == 0)
         rc = arrive(s, s->next_arrival++, e);
     if (rc == 0 && world_has_news(s->world))
-        rc = cycle_listen(&s->cycle, e);
+        rc = cycle_listen(&s->cycle, INT_MAX, e);
     if (rc < 0 || decision_due_s(s) > t_s)
         return rc < 0 ? rc : 0;
     rc = cycle_run(&s->cycle, e);

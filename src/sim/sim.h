@@ -84,7 +84,7 @@ struct sim_result {
 int sim_create(const struct sim_options *o, struct sim **out, struct err *e);
 void sim_destroy(struct sim *s);
 
-/* Leave a checkpoint and the policy's estimates in the journal. */
+/* Leave the policy's estimates in the journal. */
 int sim_save(struct sim *s, struct err *e);
 
 /* Advance to 'until_s' of simulated time, or to the end. Returns 1 while there is more

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "catalog/catalog.h"
+#include "estimate/estimate.h"
 #include "estimate/roofline.h"
 
 static void *array(size_t n, size_t size)
@@ -297,6 +298,58 @@ int truth_analytic(struct truth *t, const struct catalog *c, uint64_t seed, doub
     }
     hide_bends(t, seed, spread > 0 ? 1 : 0);
     free(r);
+    return 0;
+}
+
+/* ---- from beliefs ---- */
+
+#define PROBABLE 0.5    // chance from which on something does not fit
+
+static void believe_alone(struct truth *t, const struct estimator *est, int w, int a)
+{
+    const struct cell *cell = cell_of(t->catalog, w, a, -1);
+    const struct cell_estimate *is = estimate_cell(est, w, a, -1);
+    int at = w * t->n_types + a;
+
+    if (cell != NULL && cell->n_speed > 0)
+        t->speed[at] = exp(cell->ln_speed);
+    else
+        t->speed[at] = (double)is->unfit > PROBABLE ? 0 : (double)is->speed;
+    t->watts[at] = cell != NULL && cell->n_watts > 0 ? exp(cell->ln_watts) : est->alone_w[at];
+    t->bend[at] = est->bend[at];
+}
+
+static void believe_pairs(struct truth *t, const struct estimator *est, int w, int a)
+{
+    float *slowdown = &t->slowdown[((long)w * t->n_types + a) * t->n_workloads];
+    double alone = (double)estimate_cell(est, w, a, -1)->speed;
+
+    for (int n = 0; n < t->n_workloads; n++) {
+        const struct cell *cell = cell_of(t->catalog, w, a, n);
+        const struct cell_estimate *is = estimate_cell(est, w, a, n);
+
+        if (cell != NULL && cell->n_speed > 0 && truth_speed(t, w, a) > 0)
+            slowdown[n] = (float)fmin(exp(cell->ln_speed) / truth_speed(t, w, a), 1);
+        else if ((double)is->unfit <= PROBABLE)
+            slowdown[n] = (float)fmin((double)is->speed / alone, 1);
+    }
+}
+
+int truth_from_beliefs(struct truth *t, const struct catalog *c, const struct estimator *est,
+                       struct err *e)
+{
+    int rc = names_check(c, e);
+
+    if (rc < 0)
+        return rc;
+    assert(est->catalog == c && est->n_filled == c->n_workloads && est->n_types == c->n_types);
+    truth_alloc(t, c);
+    for (int w = 0; w < t->n_workloads; w++) {
+        for (int a = 0; a < t->n_types; a++) {
+            believe_alone(t, est, w, a);
+            believe_pairs(t, est, w, a);
+        }
+    }
     return 0;
 }
 

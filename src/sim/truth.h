@@ -1,8 +1,8 @@
 /* truth.h - what is really so in a simulated world.
  *
- * Two makers: a catalog of measurements taken as ground truth, or the built-in tables
- * with a documented analytic interference model (docs/experiments.md). Policies never
- * see this; they see what the world lets happen.
+ * Three makers: a catalog of measurements taken as ground truth, the built-in tables with a
+ * documented analytic interference model (docs/experiments.md), or all that is believed by
+ * now. Policies never see this; they see what the world lets happen.
  */
 #ifndef SIM_TRUTH_H
 #define SIM_TRUTH_H
@@ -13,6 +13,7 @@
 
 struct catalog;
 struct err;
+struct estimator;
 
 /* Workloads and types are indices of 'catalog': the truth's own, not the policy's. */
 struct truth {
@@ -41,6 +42,12 @@ int truth_from_catalog(struct truth *t, const struct catalog *c, int *n_filled, 
  */
 int truth_analytic(struct truth *t, const struct catalog *c, uint64_t seed, double spread,
                    struct err *e);
+
+/* From all that is believed by now: what was measured as it was measured, the estimates elsewhere.
+ * What more probably does not fit than does, does not. 'est' is of 'c' and up to date.
+ */
+int truth_from_beliefs(struct truth *t, const struct catalog *c, const struct estimator *est,
+                       struct err *e);
 
 void truth_release(struct truth *t);
 

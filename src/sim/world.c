@@ -640,6 +640,29 @@ static int order_move(void *self, const struct placement *p, struct err *e)
     return 0;
 }
 
+/* Whoever asked knows: nothing is told. */
+static int order_cancel(void *self, int job, struct err *e)
+{
+    struct world *w = self;
+    struct world_job *j;
+
+    if (job < 0 || job >= w->n_jobs)
+        return err_set(e, ENODEV, "there is no job %d", job);
+    j = &w->jobs[job];
+    if (j->phase == ENDED)
+        return 0;
+    if (is_placed(j)) {
+        end_job(w, job, true);
+    } else {
+        j->phase = ENDED;
+        j->has_failed = true;
+        j->end_s = w->now_s;
+        w->n_ended++;
+    }
+    w->n_events++;
+    return 0;
+}
+
 struct executor world_executor(struct world *w)
 {
     return (struct executor){
@@ -647,6 +670,7 @@ struct executor world_executor(struct world *w)
         .start = order_start,
         .stop = order_stop,
         .move = order_move,
+        .cancel = order_cancel,
     };
 }
 

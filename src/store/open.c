@@ -16,6 +16,54 @@
 
 /* ---- errors ---- */
 
+static int fail_full(const struct store *s, const char *what, struct err *e)
+{
+    return err_set(e, ENOSPC,
+                   "%s: %s: the disk is full; make room and try again, the last "
+                   "transaction was not written",
+                   s->path, what);
+}
+
+static int fail_read_only(const struct store *s, const char *what, const char *why, struct err *e)
+{
+    return err_set(e, EROFS,
+                   "%s: %s: %s; the file was writable and is no more: mount its disk for writing, "
+                   "or put the file back, and try again",
+                   s->path, what, why);
+}
+
+/* SQLite names the operation that failed, the system the reason: an errno, 0 where it is not
+ * known. What is written goes to the log, which remembers why it could not.
+ */
+static int reason_of(struct store *s, int rc)
+{
+    sqlite3_file *log = NULL;
+    int reason = 0;
+
+    if ((rc & 0xff) != SQLITE_IOERR && (rc & 0xff) != SQLITE_CANTOPEN)
+        return 0;
+    if ((rc == SQLITE_IOERR_WRITE || rc == SQLITE_IOERR_FSYNC) &&
+        sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK &&
+        log != NULL && log->pMethods != NULL)
+        log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &reason);
+    return reason != 0 ? reason : sqlite3_system_errno(s->db);
+}
+
+static int fail_io(struct store *s, int rc, const char *what, const char *why, struct err *e)
+{
+    int reason = reason_of(s, rc);
+
+    if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG)
+        return fail_full(s, what, e);
+    if (reason == EROFS)
+        return fail_read_only(s, what, strerror(reason), e);
+    return err_set(e, EIO,
+                   "%s: %s: %s%s%s; check the disk and its file system, then try again or "
+                   "restore a copy",
+                   s->path, what, why, reason != 0 ? ": " : "",
+                   reason != 0 ? strerror(reason) : "");
+}
+
 int store_fail(struct store *s, int rc, const char *what, struct err *e)
 {
     const char *why = sqlite3_errmsg(s->db);
@@ -34,13 +82,14 @@ int store_fail(struct store *s, int rc, const char *what, struct err *e)
         return err_set(e, EBUSY, "%s: %s: another process is writing; try again when it is done",
                        s->path, what);
     case SQLITE_FULL:
-        return err_set(e, ENOSPC,
-                       "%s: %s: the disk is full; make room and try again, the last "
-                       "transaction was not written",
-                       s->path, what);
+        return fail_full(s, what, e);
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
+        if (s->is_writable && (rc & 0xff) == SQLITE_CANTOPEN)
+            return fail_io(s, rc, what, why, e);
+        if (s->is_writable)
+            return fail_read_only(s, what, why, e);
         return err_set(e, EACCES,
                        "%s: %s: %s; the file and its directory must be writable for the "
                        "user who runs this",
@@ -51,10 +100,7 @@ int store_fail(struct store *s, int rc, const char *what, struct err *e)
     case SQLITE_TOOBIG:
         return err_set(e, EFBIG, "%s: %s: a text or blob over SQLite's limit", s->path, what);
     default:
-        return err_set(e, EIO,
-                       "%s: %s: %s; check the disk and its file system, then try again or "
-                       "restore a copy",
-                       s->path, what, why);
+        return fail_io(s, rc, what, why, e);
     }
 }
 
@@ -178,6 +224,11 @@ void store_rollback(struct store *s)
         store_stmt(s, STMT_ROLLBACK, "ROLLBACK", &q, NULL) == 0)
         store_run(s, q, SQLITE_OK, "undoing", NULL);
     s->is_transaction = false;
+}
+
+bool store_is_begun(const struct store *s)
+{
+    return s->is_transaction;
 }
 
 int store_may_write(struct store *s, struct err *e)
@@ -467,6 +518,11 @@ void store_blame(const struct store *s, struct err *e)
 
     if (strncmp(e->text, s->path, len) != 0 || e->text[len] != ':')
         err_prefix(e, "%s", s->path);
+}
+
+void store_set_patience(struct store *s, double wait_s)
+{
+    sqlite3_busy_timeout(s->db, (int)(wait_s * 1e3));
 }
 
 bool store_is_writable(const struct store *s)

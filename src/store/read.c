@@ -221,18 +221,112 @@ int store_each_node(struct store *s, store_node_f *f, void *self, struct err *e)
     return scan_end(&c, stopped, e);
 }
 
+static struct row_job take_job(sqlite3_stmt *q)
+{
+    return (struct row_job){
+        .id = sqlite3_column_int64(q, 0),
+        .name = take_text(q, 1),
+        .owner = take_text(q, 2),
+        .workload = take_text(q, 3),
+        .is_inference = sqlite3_column_int(q, 4) != 0,
+        .submit_s = sqlite3_column_double(q, 5),
+        .steps = sqlite3_column_double(q, 6),
+        .is_guess = sqlite3_column_int(q, 7) != 0,
+        .rate = sqlite3_column_double(q, 8),
+        .duration_s = sqlite3_column_double(q, 9),
+        .min_throughput = sqlite3_column_double(q, 10),
+        .deadline_s = take_real(q, 11),
+        .n_gpus = sqlite3_column_int(q, 12),
+        .max_gpus = sqlite3_column_int(q, 13),
+        .priority = sqlite3_column_int(q, 14),
+        .is_exclusive = sqlite3_column_int(q, 15) != 0,
+        .needs_one_node = sqlite3_column_int(q, 16) != 0,
+        .types = take_text(q, 17),
+        .command = take_text(q, 18),
+        .key = take_text(q, 19),
+        .digest = take_text(q, 20),
+    };
+}
+
+static struct row_job_state take_job_state(sqlite3_stmt *q)
+{
+    return (struct row_job_state){
+        .id = sqlite3_column_int64(q, 0),
+        .state = take_text(q, 1),
+        .steps_done = sqlite3_column_double(q, 2),
+        .heard_s = sqlite3_column_double(q, 3),
+        .pace = sqlite3_column_double(q, 4),
+        .changed_s = sqlite3_column_double(q, 5),
+        .started_s = take_real(q, 6),
+        .n_moves = sqlite3_column_int(q, 7),
+        .limit_w = sqlite3_column_int(q, 8),
+        .gpus = take_text(q, 9),
+        .reason = take_text(q, 10),
+    };
+}
+
+/* Two scans side by side in the order of both tables, where a join would search the second one
+ * for each row of the first.
+ */
 int store_each_job(struct store *s, store_job_f *f, void *self, struct err *e)
+{
+    struct scan c, d;
+    int stopped = 0;
+
+    scan_begin(&c, s,
+               "SELECT id, name, owner, workload, is_inference, submit_s, steps, is_guess, rate,"
+               " duration_s, min_throughput, deadline_s, n_gpus, max_gpus, priority,"
+               " is_exclusive, needs_one_node, types, command, key, digest FROM jobs ORDER BY id",
+               0, "reading jobs");
+    scan_begin(&d, s,
+               "SELECT id, state, steps_done, heard_s, pace, changed_s, started_s, n_moves,"
+               " limit_w, gpus, reason FROM job_states ORDER BY id",
+               0, "reading jobs");
+    while (stopped == 0 && scan_next(&c) && scan_next(&d)) {
+        struct row_job r = take_job(c.q);
+        struct row_job_state at = take_job_state(d.q);
+
+        stopped = r.id == at.id
+                      ? f(self, &r, &at)
+                      : err_set(e, EIO, "%s: where job row %lld stands is missing; restore a copy",
+                                s->path, (long long)r.id);
+    }
+    if (stopped == 0 && c.rc == SQLITE_ROW)
+        stopped = d.rc == SQLITE_DONE
+                      ? err_set(e, EIO, "%s: where the last jobs stand is missing; restore a copy",
+                                s->path)
+                      : store_fail(s, d.rc, d.what, e);
+    sqlite3_finalize(d.q);
+    return scan_end(&c, stopped, e);
+}
+
+int store_each_usage(struct store *s, int64_t from_s, int64_t to_s, store_usage_f *f, void *self,
+                     struct err *e)
 {
     struct scan c;
     int stopped = 0;
 
-    scan_begin(&c, s, "SELECT id, state, owner, body FROM jobs ORDER BY id", 0, "reading jobs");
+    scan_begin(&c, s,
+               "SELECT hour_s, job, gpu_type, active_j, idle_j, gpu_s, steps, promised_s, kept_s,"
+               " n_measured, abs_error, n_covered FROM usage WHERE hour_s >= ?1 AND hour_s < ?2"
+               " ORDER BY hour_s, job, gpu_type",
+               from_s, "reading what was used");
+    if (c.rc == SQLITE_OK)
+        c.rc = sqlite3_bind_int64(c.q, 2, to_s);
     while (stopped == 0 && scan_next(&c)) {
-        struct row_job r = {
-            .id = sqlite3_column_int64(c.q, 0),
-            .state = take_text(c.q, 1),
-            .owner = take_text(c.q, 2),
-            .body = take_text(c.q, 3),
+        struct row_usage r = {
+            .hour_s = sqlite3_column_int64(c.q, 0),
+            .job = sqlite3_column_int64(c.q, 1),
+            .gpu_type = sqlite3_column_int64(c.q, 2),
+            .active_j = sqlite3_column_double(c.q, 3),
+            .idle_j = sqlite3_column_double(c.q, 4),
+            .gpu_s = sqlite3_column_double(c.q, 5),
+            .steps = sqlite3_column_double(c.q, 6),
+            .promised_s = sqlite3_column_double(c.q, 7),
+            .kept_s = sqlite3_column_double(c.q, 8),
+            .n_measured = sqlite3_column_double(c.q, 9),
+            .abs_error = sqlite3_column_double(c.q, 10),
+            .n_covered = sqlite3_column_double(c.q, 11),
         };
         stopped = f(self, &r);
     }
@@ -242,8 +336,8 @@ int store_each_job(struct store *s, store_job_f *f, void *self, struct err *e)
 int store_count(struct store *s, const char *table, int64_t *n, struct err *e)
 {
     static const char *const tables[] = {
-        "gpu_types", "workloads", "origins", "measurements", "estimates", "events",
-        "nodes",     "gpus",      "jobs",    "models",       "meta",
+        "gpu_types", "workloads", "origins",    "measurements", "estimates", "events", "nodes",
+        "gpus",      "jobs",      "job_states", "models",       "meta",      "usage",  "decisions",
     };
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {

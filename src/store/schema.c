@@ -138,5 +138,76 @@ static const char version_1[] =
     ") STRICT;"
     "CREATE INDEX models_by_name ON models (name, id);";
 
-const char *const store_migrations[] = { version_1 };
+/* Jobs come apart into what was asked, which never changes, and where they stand, which an
+ * event rewrites: small rows, so that a thousand reports touch a few pages. The rows of
+ * version 1 are let go of: they follow from the journal, and the next writer makes them anew.
+ */
+static const char version_2[] = "DROP TABLE jobs;"
+                                "DELETE FROM gpus;"
+                                "DELETE FROM nodes;"
+                                "DELETE FROM meta WHERE key = 'applied_seq';"
+
+                                "CREATE TABLE jobs ("
+                                " id INTEGER PRIMARY KEY,"
+                                " name TEXT NOT NULL,"
+                                " owner TEXT,"
+                                " workload TEXT NOT NULL,"
+                                " is_inference INTEGER NOT NULL,"
+                                " submit_s REAL NOT NULL,"
+                                " steps REAL NOT NULL,"
+                                " is_guess INTEGER NOT NULL,"
+                                " rate REAL NOT NULL,"
+                                " duration_s REAL NOT NULL,"
+                                " min_throughput REAL NOT NULL,"
+                                " deadline_s REAL,"
+                                " n_gpus INTEGER NOT NULL,"
+                                " max_gpus INTEGER NOT NULL,"
+                                " priority INTEGER NOT NULL,"
+                                " is_exclusive INTEGER NOT NULL,"
+                                " needs_one_node INTEGER NOT NULL,"
+                                " types TEXT,"
+                                " command TEXT,"
+                                " key TEXT,"
+                                " digest TEXT"
+                                ") STRICT;"
+
+                                "CREATE TABLE job_states ("
+                                " id INTEGER PRIMARY KEY REFERENCES jobs (id),"
+                                " state TEXT NOT NULL,"
+                                " steps_done REAL NOT NULL,"
+                                " heard_s REAL NOT NULL,"
+                                " pace REAL NOT NULL,"
+                                " changed_s REAL NOT NULL,"
+                                " started_s REAL,"
+                                " n_moves INTEGER NOT NULL,"
+                                " limit_w INTEGER NOT NULL,"
+                                " gpus TEXT,"
+                                " reason TEXT"
+                                ") STRICT;"
+
+                                "CREATE TABLE usage ("
+                                " hour_s INTEGER NOT NULL,"
+                                " job INTEGER NOT NULL,"
+                                " gpu_type INTEGER NOT NULL,"
+                                " active_j REAL NOT NULL,"
+                                " idle_j REAL NOT NULL,"
+                                " gpu_s REAL NOT NULL,"
+                                " steps REAL NOT NULL,"
+                                " promised_s REAL NOT NULL,"
+                                " kept_s REAL NOT NULL,"
+                                " n_measured REAL NOT NULL,"
+                                " abs_error REAL NOT NULL,"
+                                " n_covered REAL NOT NULL,"
+                                " PRIMARY KEY (hour_s, job, gpu_type)"
+                                ") STRICT, WITHOUT ROWID;"
+
+                                "CREATE TABLE decisions ("
+                                " id INTEGER PRIMARY KEY,"
+                                " job INTEGER NOT NULL,"
+                                " time_s REAL NOT NULL,"
+                                " body TEXT NOT NULL"
+                                ") STRICT;"
+                                "CREATE INDEX decisions_by_job ON decisions (job, time_s);";
+
+const char *const store_migrations[] = { version_1, version_2 };
 const int store_n_migrations = sizeof(store_migrations) / sizeof(store_migrations[0]);

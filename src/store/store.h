@@ -33,23 +33,31 @@ int store_open(const char *path, enum store_mode mode, struct store **out, struc
 void store_close(struct store *s);    // undoes an open transaction; NULL is fine
 bool store_is_writable(const struct store *s);
 
+/* How long to wait for another process that is writing before -EBUSY: ten seconds unless told
+ * otherwise. A daemon has less patience and tries again.
+ */
+void store_set_patience(struct store *s, double wait_s);
+
 /* Put the store's path in front of an error about what is in it, unless it is one of the
  * store's own, which have it.
  */
 void store_blame(const struct store *s, struct err *e);
 
-/* One transaction at a time. A failed commit undoes it; a failed write leaves the
- * undoing (store_rollback, which does nothing outside a transaction) to the caller.
- */
 /* One view of the file for several reads: what other processes commit in between does not
  * show. Holds may nest; none may be open at store_begin.
  */
 int store_hold(struct store *s, struct err *e);
 void store_let_go(struct store *s);
 
+/* One transaction at a time. A failed commit undoes it; a failed write leaves the
+ * undoing (store_rollback, which does nothing outside a transaction) to the caller.
+ * -ENOSPC, -EROFS, -EIO and -EBUSY come with the file's name and the cure; when the fault is
+ * gone, the next transaction works.
+ */
 int store_begin(struct store *s, struct err *e);
 int store_commit(struct store *s, struct err *e);
 void store_rollback(struct store *s);
+bool store_is_begun(const struct store *s);    // between store_begin and one of the other two
 
 /* ---- rows ----------------------------------------------------------------
  *
@@ -107,8 +115,8 @@ struct row_event {
     const char *body;    // a JSON object
 };
 
-/* Jobs, nodes and gpus as they were after event meta 'applied_seq': a checkpoint of
- * the fold over the journal, so that restart replays only what came after.
+/* Nodes, gpus and jobs as they are after event meta 'applied_seq': the fold over the journal,
+ * written together with its events, so that a restart reads rows and replays nothing.
  */
 struct row_node {
     int64_t id;
@@ -123,11 +131,39 @@ struct row_gpu {
     const char *body;
 };
 
+/* What was asked; never changes. */
 struct row_job {
     int64_t id;
+    const char *name, *owner, *workload;
+    bool is_inference, is_guess, is_exclusive, needs_one_node;
+    double submit_s, steps, rate, duration_s, min_throughput;
+    double deadline_s;    // NaN: none
+    int n_gpus, max_gpus, priority;
+    const char *types;    // names of those allowed, one a line; NULL: any
+    const char *command, *key, *digest;
+};
+
+/* Where it stands. */
+struct row_job_state {
+    int64_t id;
     const char *state;    // "waiting", "running", ...
-    const char *owner;
-    const char *body;
+    double steps_done, heard_s, pace, changed_s;
+    double started_s;    // NaN: not yet
+    int n_moves, limit_w;
+    const char *gpus;      // ids of those it holds, a blank between them; NULL: none
+    const char *reason;    // of its last stop or its failure; NULL: none
+};
+
+/* What a job used on a GPU type within an hour. Numbers are added to what the row has. */
+struct row_usage {
+    int64_t hour_s;      // its beginning, since 1970
+    int64_t job;         // -1: nobody (empty GPUs)
+    int64_t gpu_type;    // 0: none (time spent waiting)
+    double active_j, idle_j;
+    double gpu_s;    // GPU-seconds held; shared ones in parts
+    double steps;
+    double promised_s, kept_s;    // time with a promise, and time in which it was kept
+    double n_measured, abs_error, n_covered;    // speeds measured; |measured / believed - 1|
 };
 
 /* ---- writing ---- insert, or replace what has the same key; '*id' may be NULL.
@@ -145,14 +181,26 @@ int store_put_estimate(struct store *s, const struct row_estimate *r, struct err
 int store_append_event(struct store *s, double time_s, const char *kind, const char *body,
                        int64_t *seq, struct err *e);
 
-/* Replace the checkpoint: clear, then put rows, then mark; all in the caller's
- * transaction. 'applied_seq' is the last event that the rows reflect.
+int store_add_usage(struct store *s, const struct row_usage *r, struct err *e);
+
+/* Why a job was placed, or left waiting, as it was recorded: a JSON object. Of each job the
+ * STORE_DECISIONS_MAX newest stay. store_get_decision: the newest one no later than 'time_s'
+ * (INFINITY: the newest), in 'body', malloc'ed: free it. -ENOENT.
  */
-int store_clear_checkpoint(struct store *s, struct err *e);
+#define STORE_DECISIONS_MAX 16
+int store_put_decision(struct store *s, int64_t job, double time_s, const char *body,
+                       struct err *e);
+int store_get_decision(struct store *s, int64_t job, double time_s, char **body, struct err *e);
+
+/* The rows of the state, in the transaction of the events that changed it. 'applied_seq' is
+ * the last event that they reflect. Clear takes all of them away, to be written anew.
+ */
+int store_clear_state(struct store *s, struct err *e);
 int store_put_node(struct store *s, const struct row_node *r, struct err *e);
 int store_put_gpu(struct store *s, const struct row_gpu *r, struct err *e);
 int store_put_job(struct store *s, const struct row_job *r, struct err *e);
-int store_mark_checkpoint(struct store *s, int64_t applied_seq, struct err *e);
+int store_put_job_state(struct store *s, const struct row_job_state *r, struct err *e);
+int store_mark_applied(struct store *s, int64_t applied_seq, struct err *e);
 
 /* A named blob with a version: model weights. The newest is what store_get_model
  * finds; older ones stay for comparison. 'bytes' from get is malloc'ed: free it.
@@ -178,7 +226,7 @@ typedef int store_measurement_f(void *self, const struct row_measurement *r);
 typedef int store_estimate_f(void *self, const struct row_estimate *r);
 typedef int store_event_f(void *self, const struct row_event *r);
 typedef int store_node_f(void *self, const struct row_node *r);
-typedef int store_job_f(void *self, const struct row_job *r);
+typedef int store_job_f(void *self, const struct row_job *r, const struct row_job_state *at);
 
 int store_each_gpu_type(struct store *s, store_gpu_type_f *f, void *self, struct err *e);
 int store_each_workload(struct store *s, store_workload_f *f, void *self, struct err *e);
@@ -193,7 +241,12 @@ int store_each_event(struct store *s, int64_t after_seq, store_event_f *f, void 
                      struct err *e);
 int store_each_node(struct store *s, store_node_f *f, void *self, struct err *e);
 int store_each_job(struct store *s, store_job_f *f, void *self, struct err *e);
-int store_checkpoint_seq(struct store *s, int64_t *applied_seq, struct err *e);
+
+/* Hours that begin in [from_s, to_s), in their order. */
+typedef int store_usage_f(void *self, const struct row_usage *r);
+int store_each_usage(struct store *s, int64_t from_s, int64_t to_s, store_usage_f *f, void *self,
+                     struct err *e);
+int store_applied_seq(struct store *s, int64_t *applied_seq, struct err *e);
 
 /* How many rows a table has ("measurements", "events", ...): for reports and tests. */
 int store_count(struct store *s, const char *table, int64_t *n, struct err *e);

@@ -68,6 +68,18 @@ static void encode_again(struct arena *a, const struct event *ev, const struct s
     assert(strcmp(body, twice) == 0);
 }
 
+/* Once to be taken back, once for good: both times with the same answer. */
+static int apply_twice(struct state *s, const struct event *ev, struct err *e)
+{
+    state_mark(s);
+    int rc = state_apply(s, ev, e);
+    state_undo(s);
+    state_assert(s);
+    int again = state_apply(s, ev, e);
+    assert(rc == again);
+    return rc;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena a;
@@ -84,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         *body++ = '\0';
     int rc = event_decode(&a, kind, 1, body ? body : "", &s, &catalog, &ev, &e);
     if (rc == 0)
-        rc = state_apply(&s, &ev, &e);
+        rc = apply_twice(&s, &ev, &e);
     if (rc == 0)
         encode_again(&a, &ev, &s);
     else

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An acknowledged event survives kill -9 at any moment; nothing is doubled or torn.
+# An acknowledged group of events survives kill -9 at any moment; nothing is doubled or torn.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -28,12 +28,12 @@ if simulate --journal "$dir/run.db" >/dev/null 2>"$dir/err"; then
 fi
 grep -q 'another run' "$dir/err"
 
-# Stopped half-way: those who run hold GPUs, and the checkpoint agrees with the journal alone.
+# Stopped half-way: those who run hold GPUs, and the rows agree with the journal alone.
 simulate --journal "$dir/half.db" --until 4000 >/dev/null
 "$GOGH" replay --db "$dir/half.db" --json >"$dir/half.json"
 jq -e '.running > 0 and ([.jobs[] | select(.state == "running") | .gpus | length] | min) > 0' \
     "$dir/half.json" >/dev/null
-sqlite3 "$dir/half.db" 'DELETE FROM jobs; DELETE FROM gpus; DELETE FROM nodes;
+sqlite3 "$dir/half.db" 'DELETE FROM job_states; DELETE FROM jobs; DELETE FROM gpus; DELETE FROM nodes;
     DELETE FROM meta WHERE key = "applied_seq"'
 "$GOGH" replay --db "$dir/half.db" --json | cmp - "$dir/half.json"
 

@@ -354,7 +354,7 @@ void world_look(struct world *w)
 {
     arena_reset(&w->arena);
     estimate_refresh(&w->est);
-    snapshot_take(&w->arena, &w->ledger.state, &w->catalog, w->now_s, w->theta, NULL, 0,
+    snapshot_take(&w->arena, &w->ledger.state, &w->catalog, w->now_s, w->theta, NULL, 0, NULL,
                   &w->snapshot);
 }
 
@@ -424,6 +424,10 @@ static const char *spec_differs(const struct job_spec *a, const struct job_spec 
     if (a->is_exclusive != b->is_exclusive || a->needs_one_node != b->needs_one_node ||
         a->allowed_types != b->allowed_types)
         return "a job's conditions";
+    if (a->is_guess != b->is_guess || !same_text(a->command, b->command))
+        return "a job's command, or whether its length is a guess";
+    if (!same_text(a->key, b->key) || !same_text(a->digest, b->digest))
+        return "the key of a submission";
     return NULL;
 }
 
@@ -432,7 +436,7 @@ static const char *job_differs(const struct job *a, const struct job *b)
     if (a->state != b->state || a->id != b->id)
         return "a job's state";
     if (a->steps_done != b->steps_done || !same(a->changed_s, b->changed_s) ||
-        !same(a->started_s, b->started_s))
+        !same(a->started_s, b->started_s) || a->heard_s != b->heard_s || a->pace != b->pace)
         return "a job's progress or times";
     if (a->n_held != b->n_held || a->limit_w != b->limit_w || a->n_moves != b->n_moves)
         return "a job's place";

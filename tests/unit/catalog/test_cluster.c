@@ -87,8 +87,8 @@ static const struct {
     { "like in the wrong place", "gputype x cap=100 like=v100\nnode a x:1\n",
       "! c:1: write like=NAME once, right behind the name" },
     { "an unknown setting", "node a v100:1\nset sleep 3\n",
-      "! c:2: no setting 'sleep'; there are sleep_after_s, wake_s, move_s, restart_s, report_s, "
-      "noise, price_w, power_cap_w, confidence_z, decide_s, theta, power_limits, "
+      "! c:2: no setting 'sleep'; there are sleep_after_s, wake_s, move_s, restart_s, settle_s, "
+      "report_s, noise, price_w, power_cap_w, confidence_z, decide_s, theta, power_limits, "
       "power_model" },
     { "a setting by name that is none of them", "node a v100:1\nset power_model 1\n",
       "! c:2: power_model wants additive or saturating" },
@@ -128,9 +128,10 @@ START_TEST(settings_have_defaults_and_can_be_set)
     ck_assert_int_eq(cluster_parse(&a, "c", text, strlen(text), &c, &e), 0);
     ck_assert(c.settings.sleep_after_s == 90 && c.settings.theta == 3 && c.settings.noise == 0);
     ck_assert(c.settings.wake_s == 5 && c.settings.move_s == 60 && c.settings.restart_s == 0 &&
-              c.settings.report_s == 300 && c.settings.price_w == 50 &&
-              c.settings.power_cap_w == 0 && c.settings.confidence_z == 1 &&
-              c.settings.decide_s == 0 && c.settings.power_limits == 0);
+              c.settings.settle_s == 300 && c.settings.report_s == 300 &&
+              c.settings.price_w == 50 && c.settings.power_cap_w == 0 &&
+              c.settings.confidence_z == 1 && c.settings.decide_s == 0 &&
+              c.settings.power_limits == 0);
     ck_assert_int_eq(c.settings.power_model, POWER_SATURATING);
     ck_assert_int_eq(cluster_parse(&a, "c", "node a v100:1\n", 14, &c, &e), 0);
     ck_assert_str_eq(power_model_name((enum power_model)c.settings.power_model), "additive");

@@ -78,6 +78,10 @@ static void same_spec(const struct job_spec *a, const struct job_spec *b)
     ck_assert_int_eq(a->is_exclusive, b->is_exclusive);
     ck_assert_int_eq(a->needs_one_node, b->needs_one_node);
     ck_assert_uint_eq(a->allowed_types, b->allowed_types);
+    ck_assert_int_eq(a->is_guess, b->is_guess);
+    ck_assert_pstr_eq(a->command, b->command);
+    ck_assert_pstr_eq(a->key, b->key);
+    ck_assert_pstr_eq(a->digest, b->digest);
 }
 
 START_TEST(a_submission_comes_back_field_by_field)
@@ -107,6 +111,10 @@ START_TEST(a_submission_comes_back_field_by_field)
         s.is_exclusive = rng_below(&r, 2);
         s.needs_one_node = rng_below(&r, 2);
         s.allowed_types = rng_below(&r, 4);
+        s.is_guess = rng_below(&r, 2);
+        s.command = rng_below(&r, 2) ? "{\"argv\":[\"a b\",\"\"],\"grace_s\":0.5}" : NULL;
+        s.key = rng_below(&r, 2) ? "ada 7" : NULL;
+        s.digest = s.key ? "00ff" : NULL;
         round_trip(&w, &in, &out, &w.arena);
         same_spec(&s, out.spec);
     }
@@ -161,6 +169,22 @@ START_TEST(kinds_have_names_and_names_have_kinds)
 }
 END_TEST
 
+START_TEST(a_command_becomes_compact_once_and_stays_so)
+{
+    struct arena a;
+
+    arena_init(&a);
+    const char *once = event_compact(&a, " { \"b\" : [ 1 , 0.1 ],\n\"a\": \"x  y\" } ");
+    ck_assert_str_eq(once, "{\"b\":[1,0.10000000000000001],\"a\":\"x  y\"}");
+    ck_assert_str_eq(event_compact(&a, once), once);
+    arena_release(&a);
+}
+END_TEST
+
+static const char *const not_commands[] = {
+    "", "[]", "\"x\"", "{", "{} {}", "{\"a\":1,\"a\":2}", "{\"a\":\"\xff\"}", "{\"a\":NaN}",
+};
+
 START_TEST(what_json_cannot_say_is_not_encoded)
 {
     struct world w;
@@ -170,6 +194,13 @@ START_TEST(what_json_cannot_say_is_not_encoded)
     ck_assert_ptr_null(event_encode(&w.arena, &in, &w.ledger.state, &w.catalog));
     in = (struct event){ .kind = EVENT_JOB_PROGRESSED, .steps_done = NAN };
     ck_assert_ptr_null(event_encode(&w.arena, &in, &w.ledger.state, &w.catalog));
+    for (size_t i = 0; i < sizeof not_commands / sizeof *not_commands; i++) {
+        struct job_spec s = spec_of("x", 0);
+        s.command = not_commands[i];
+        in = (struct event){ .kind = EVENT_JOB_SUBMITTED, .spec = &s };
+        ck_assert_ptr_null(event_encode(&w.arena, &in, &w.ledger.state, &w.catalog));
+        ck_assert_ptr_null(event_compact(&w.arena, not_commands[i]));
+    }
     in = (struct event){ .kind = EVENT_NODE_CHANGED, .node = "\xc3" };
     ck_assert_ptr_null(event_encode(&w.arena, &in, &w.ledger.state, &w.catalog));
     world_release(&w);
@@ -220,6 +251,10 @@ static const struct {
     { "job_submitted", SUBMISSION "\"types\":[\"abacus\"]}", "no GPU type abacus" },
     { "job_submitted", SUBMISSION "\"priority\":9999999999}", "a field of the submission" },
     { "job_submitted", SUBMISSION "\"exclusive\":1}", "a field of the submission" },
+    { "job_submitted", SUBMISSION "\"guess\":7}", "a field of the submission" },
+    { "job_submitted", SUBMISSION "\"key\":7}", "a field of the submission" },
+    { "job_submitted", SUBMISSION "\"command\":\"sh\"}", "a field of the submission" },
+    { "job_submitted", SUBMISSION "\"command\":[]}", "a field of the submission" },
     { "job_submitted",
       "{\"name\":\"x\",\"workload\":\"q\",\"submit_s\":0,\"n_gpus\":1,\"max_gpus\":1}",
       "no workload q in the catalog" },
@@ -250,6 +285,7 @@ int main(void)
     tcase_add_test(t, a_submission_comes_back_field_by_field);
     tcase_add_test(t, events_of_a_job_come_back_field_by_field);
     tcase_add_test(t, kinds_have_names_and_names_have_kinds);
+    tcase_add_test(t, a_command_becomes_compact_once_and_stays_so);
     tcase_add_test(t, what_json_cannot_say_is_not_encoded);
     tcase_add_loop_test(t, garbage_is_refused_with_a_reason, 0, sizeof garbage / sizeof *garbage);
     suite_add_tcase(s, t);

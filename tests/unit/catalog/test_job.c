@@ -73,6 +73,32 @@ START_TEST(progress_between_reports)
 }
 END_TEST
 
+static const struct {
+    const char *name;
+    enum job_state state;
+    double steps_done, want;
+} guesses[] = {
+    { "nothing done leaves all of the guess", JOB_RUNNING, 0, 100 },
+    { "up to half of it the guess counts", JOB_RUNNING, 30, 70 },
+    { "past half of it as much again is to come", JOB_RUNNING, 80, 80 },
+    { "and a job beyond its guess is never nearly done", JOB_WAITING, 5000, 5000 },
+    { "a failed one had as much before it", JOB_FAILED, 5000, 5000 },
+    { "but when it has finished nothing remains", JOB_FINISHED, 80, 0 },
+};
+
+START_TEST(a_guess_of_the_steps_is_no_promise_of_an_end)
+{
+    struct job j = { .spec = spec_of("j", 0),
+                     .state = guesses[_i].state,
+                     .steps_done = guesses[_i].steps_done };
+
+    j.spec.steps = 100;
+    j.spec.is_guess = true;
+    ck_assert_msg(job_remaining(&j, 0) == guesses[_i].want, "%s: %g", guesses[_i].name,
+                  job_remaining(&j, 0));
+}
+END_TEST
+
 START_TEST(a_server_serves_its_time_whatever_its_speed)
 {
     struct job j = { .spec = spec_of("j", 0), .started_s = NAN };
@@ -87,7 +113,7 @@ START_TEST(a_server_serves_its_time_whatever_its_speed)
 }
 END_TEST
 
-static char too_long[202];    // filled with letters in main
+static char too_long[202], endless[514];    // filled with letters in main
 
 #define TRAINING                                                                \
     {                                                                           \
@@ -137,6 +163,12 @@ static const struct {
     { "a gang beyond belief", WITH(.max_gpus = 4097), "4096" },
     { "a priority too high", WITH(.priority = 1000001), "priority" },
     { "a priority too low", WITH(.priority = -1000001), "priority" },
+    { "a guess of the steps is fine", WITH(.is_guess = true), NULL },
+    { "a deadline for who knows how many steps", WITH(.is_guess = true, .deadline_s = 9), "steps" },
+    { "a key and its digest are fine", WITH(.key = "k", .digest = "d"), NULL },
+    { "an empty key", WITH(.key = ""), "key" },
+    { "a key without end", WITH(.key = endless), "key" },
+    { "a digest without end", WITH(.digest = endless), "digest" },
 };
 
 START_TEST(a_submission_is_judged)
@@ -170,9 +202,12 @@ int main(void)
     TCase *t = tcase_create("job");
 
     memset(too_long, 'x', sizeof too_long - 1);
+    memset(endless, 'x', sizeof endless - 1);
     tcase_add_loop_test(t, need_and_remaining, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(t, a_submission_is_judged, 0, sizeof specs / sizeof *specs);
     tcase_add_loop_test(t, progress_between_reports, 0, sizeof heard / sizeof *heard);
+    tcase_add_loop_test(t, a_guess_of_the_steps_is_no_promise_of_an_end, 0,
+                        sizeof guesses / sizeof *guesses);
     tcase_add_test(t, a_server_serves_its_time_whatever_its_speed);
     tcase_add_test(t, types_beyond_the_64th_can_only_be_any);
     suite_add_tcase(s, t);

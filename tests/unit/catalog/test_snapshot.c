@@ -141,7 +141,7 @@ START_TEST(parked_jobs_make_room_for_those_behind_them)
     for (int i = 0; i < N / 2; i++)
         is_parked[i] = i % 3 != 0;
     arena_reset(&w.arena);
-    snapshot_take(&w.arena, &w.ledger.state, &w.catalog, 0, 2, is_parked, N / 2, &w.snapshot);
+    snapshot_take(&w.arena, &w.ledger.state, &w.catalog, 0, 2, is_parked, N / 2, NULL, &w.snapshot);
     ck_assert_int_eq(w.snapshot.n_jobs, SNAPSHOT_WAITING_MAX);
     ck_assert_int_eq(w.snapshot.n_behind, N - SNAPSHOT_WAITING_MAX);
     for (int j = 0, id = -1; j < w.snapshot.n_jobs; j++) {

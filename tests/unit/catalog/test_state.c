@@ -152,7 +152,7 @@ START_TEST(a_name_is_taken_while_its_job_lives_and_free_afterwards)
 }
 END_TEST
 
-START_TEST(a_fifth_job_does_not_go_on_a_gpu_but_a_resident_may_start_there_again)
+START_TEST(a_gpu_is_full_some_time_but_a_resident_may_start_there_again)
 {
     struct world w;
     static const int first[] = { 0 };
@@ -160,9 +160,14 @@ START_TEST(a_fifth_job_does_not_go_on_a_gpu_but_a_resident_may_start_there_again
     struct err e = { 0 };
 
     world_init(&w, small);
-    world_add(&w, "job a w\njob b w\njob c w\njob d w\njob e w\n"
-                  "start a 0\nstart b 0\nstart c 0\nstart d 0\n");
-    ev.job = world_job(&w, "e");
+    for (int i = 0; i <= GPU_JOBS_MAX; i++) {
+        char line[40];
+
+        snprintf(line, sizeof line, "job %c w\n%s %c 0\n", 'a' + i,
+                 i < GPU_JOBS_MAX ? "start" : "#", 'a' + i);
+        world_add(&w, line);
+    }
+    ev.job = GPU_JOBS_MAX;
     ck_assert_int_eq(state_apply(&w.ledger.state, &ev, &e), -EINVAL);
     ck_assert_ptr_nonnull(strstr(e.text, "full"));
     ev.job = world_job(&w, "d");
@@ -251,6 +256,50 @@ static const struct {
       "b a c" },
     { "an empty queue is empty", "job a w\nstart a 0", "" },
 };
+
+static const struct {
+    const char *name;
+    enum event_kind kind;
+    double start_s, steps[2];    // one second after the other; NaN: nothing
+    double want;
+} said[] = {
+    { "the first count of a run is what it is", EVENT_JOB_PROGRESSED, 20, { 60, NAN }, 60 },
+    { "later ones do not fall", EVENT_JOB_PROGRESSED, 20, { 60, 50 }, 60 },
+    { "they rise", EVENT_JOB_PROGRESSED, 20, { 60, 70 }, 70 },
+    { "a run may end with its first", EVENT_JOB_STOPPED, 20, { 60, NAN }, 60 },
+    { "or be done", EVENT_JOB_FINISHED, 20, { 60, NAN }, 60 },
+    { "without a new run they do not fall", EVENT_JOB_PROGRESSED, NAN, { 60, NAN }, 100 },
+};
+
+START_TEST(a_run_may_go_on_from_an_older_checkpoint)
+{
+    struct world w;
+    struct event ev = { .kind = EVENT_JOB_PROGRESSED, .time_s = 10, .steps_done = 100 };
+    const struct job *j;
+
+    world_init(&w, "type v100\nworkload a\nnode n v100 v100\njob a a\nstart a 0\n");
+    j = w.ledger.state.jobs[0];
+    world_apply(&w, &ev);
+    if (!isnan(said[_i].start_s)) {
+        const int gpu = 1;
+        world_apply(&w, &(struct event){ .kind = EVENT_JOB_STARTED,
+                                         .time_s = said[_i].start_s,
+                                         .gpus = &gpu,
+                                         .n_gpus = 1,
+                                         .steps_done = 100 });
+        ck_assert_double_eq(j->steps_done, 100);
+    }
+    ev.kind = said[_i].kind;
+    for (int i = 0; i < 2 && !isnan(said[_i].steps[i]); i++) {
+        ev.time_s = 30 + i;
+        ev.steps_done = said[_i].steps[i];
+        world_apply(&w, &ev);
+    }
+    ck_assert_msg(j->steps_done == said[_i].want, "%s: %g", said[_i].name, j->steps_done);
+    ck_assert_double_ge(j->pace, 0);
+    world_release(&w);
+}
+END_TEST
 
 START_TEST(the_queue_is_by_priority_then_age)
 {
@@ -360,6 +409,79 @@ START_TEST(thousands_of_random_events_leave_a_consistent_state)
 }
 END_TEST
 
+START_TEST(a_key_is_used_once_and_finds_its_job)
+{
+    struct world w;
+    struct job_spec s = spec_of("a", 0);
+    struct event submit = { .kind = EVENT_JOB_SUBMITTED, .spec = &s };
+    struct err e = { 0 };
+
+    world_init(&w, small);
+    ck_assert_int_eq(state_find_key(&w.ledger.state, "k"), -1);
+    s.key = "k";
+    ck_assert_int_eq(state_apply(&w.ledger.state, &submit, &e), 0);
+    ck_assert_int_eq(state_find_key(&w.ledger.state, "k"), 0);
+    world_add(&w, "cancel a");
+    ck_assert_int_eq(state_apply(&w.ledger.state, &submit, &e), -EINVAL);    // even when it is over
+    ck_assert_ptr_nonnull(strstr(e.text, "same key"));
+    s.key = NULL;
+    ck_assert_int_eq(state_apply(&w.ledger.state, &submit, &e), 0);
+    ck_assert_int_eq(state_find_key(&w.ledger.state, "k"), 0);
+    world_release(&w);
+}
+END_TEST
+
+/* The same events in two worlds; in the second nothing is ever taken back. */
+START_TEST(what_is_undone_never_was)
+{
+    struct rng r;
+    struct world w, other;
+    int n_undone = 0;
+
+    rng_init(&r, (uint64_t)_i, "undo");
+    world_init(&w, small);
+    world_init(&other, small);
+    for (int round = 0; round < 400; round++) {
+        bool is_kept = rng_below(&r, 2);
+        uint64_t before = w.ledger.state.version;
+
+        state_mark(&w.ledger.state);
+        for (int k = (int)rng_below(&r, 8); k >= 0; k--) {
+            struct event ev;
+            struct job_spec spec;
+            char name[16], node[16], key[32];
+            int gpus[4];
+            random_event(&r, &w.ledger.state, &ev, &spec, name, gpus);
+            snprintf(node, sizeof node, "m%d", (int)rng_below(&r, 20));
+            snprintf(key, sizeof key, "k%d", (int)rng_below(&r, 200));
+            spec.key = key;
+            if (ev.kind == EVENT_NODE_ADDED)
+                ev.node = node;
+            int rc = state_apply(&w.ledger.state, &ev, NULL);
+            ck_assert_int_eq(is_kept ? state_apply(&other.ledger.state, &ev, NULL) : rc, rc);
+            n_undone += rc == 0 && !is_kept;
+        }
+        if (is_kept)
+            state_keep(&w.ledger.state);
+        else
+            state_undo(&w.ledger.state);
+        ck_assert(is_kept || w.ledger.state.version > before);
+        state_assert(&w.ledger.state);
+        const char *what = state_differs(&w.ledger.state, &other.ledger.state);
+        ck_assert_msg(!what, "round %d changed %s", round, what);
+        for (int k = 0; k < 200; k++) {
+            char key[32];
+            snprintf(key, sizeof key, "k%d", k);
+            ck_assert_int_eq(state_find_key(&w.ledger.state, key),
+                             state_find_key(&other.ledger.state, key));
+        }
+    }
+    ck_assert_int_gt(n_undone, 100);
+    world_release(&w);
+    world_release(&other);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("state");
@@ -369,11 +491,14 @@ int main(void)
     tcase_add_loop_test(t, what_does_not_fit_is_refused_and_nothing_changes, 0,
                         sizeof refused / sizeof *refused);
     tcase_add_test(t, a_name_is_taken_while_its_job_lives_and_free_afterwards);
-    tcase_add_test(t, a_fifth_job_does_not_go_on_a_gpu_but_a_resident_may_start_there_again);
+    tcase_add_test(t, a_gpu_is_full_some_time_but_a_resident_may_start_there_again);
     tcase_add_test(t, another_limit_where_it_runs_is_no_move);
     tcase_add_test(t, a_move_keeps_the_first_start_and_counts);
+    tcase_add_loop_test(t, a_run_may_go_on_from_an_older_checkpoint, 0, sizeof said / sizeof *said);
     tcase_add_loop_test(t, the_queue_is_by_priority_then_age, 0, sizeof queues / sizeof *queues);
     tcase_add_test(t, nodes_go_up_and_down_without_touching_their_jobs);
+    tcase_add_test(t, a_key_is_used_once_and_finds_its_job);
+    tcase_add_loop_test(t, what_is_undone_never_was, 0, 6);
     tcase_add_test(t, thousands_of_random_events_leave_a_consistent_state);
     suite_add_tcase(s, t);
     return suite_run(s);

@@ -2,14 +2,17 @@
  * when a solver is of no use.
  */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "act/act.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "catalog/snapshot.h"
 #include "cycle/cycle.h"
 #include "refine/model.h"
 #include "refine/trainer.h"
@@ -128,7 +131,7 @@ START_TEST(a_job_walks_from_submission_to_finished)
     o->from_s = 5;
     o->steps = o->steps_done = 300;
     o->watts = 150;
-    ck_assert_int_eq(cycle_listen(&c, &e), 1);
+    ck_assert_int_eq(cycle_listen(&c, INT_MAX, &e), 1);
     ck_assert_double_eq(a->steps_done, 300);
     ck_assert_int_eq(w.catalog.n_measurements, 1);
     run(&c, 0);    // the next cycle's estimates have learned from it
@@ -225,9 +228,93 @@ START_TEST(news_of_a_job_that_was_cancelled_meanwhile_does_not_end_the_run)
     see(&s, OBS_STOPPED, world_job(&w, "a"));
     see(&s, OBS_FINISHED, world_job(&w, "a"));
     see(&s, OBS_FINISHED, world_job(&w, "b"));
-    ck_assert_msg(cycle_listen(&c, &e) == 3, "%s", e.text);
+    ck_assert_msg(cycle_listen(&c, INT_MAX, &e) == 3, "%s", e.text);
     ck_assert_int_eq(w.ledger.state.jobs[0]->state, JOB_CANCELLED);
     ck_assert_int_eq(w.ledger.state.jobs[1]->state, JOB_FINISHED);
+    cycle_release(&c);
+    world_release(&w);
+}
+END_TEST
+
+/* ---- plans made elsewhere, and groups that are undone ---- */
+
+START_TEST(a_plan_leaves_alone_who_changed_since_it_was_begun)
+{
+    struct world w;
+    struct stage s;
+    struct cycle c;
+    struct snapshot seen;
+    struct plan plan;
+    struct act_report acted;
+    bool is_fallback;
+    struct err e = { 0 };
+
+    world_init(&w, "type v100\ntype k80\nworkload w\nnode n v100\nnode m k80\n");
+    world_add(&w, "job a w exclusive=1\njob b w exclusive=1\njob c w\n");
+    open_cycle(&c, &s, &w);
+    ck_assert_int_eq(cycle_look(&c, &c.arena, &seen, &e), 0);
+    ck_assert_int_eq(cycle_plan(&c, &c.arena, &c.solver, &seen, &plan, &is_fallback, &e), 0);
+    ck_assert_int_eq(plan.n_placed, 2);
+    world_add(&w, "cancel a\n");
+    world_add(&w, w.ledger.state.gpus[plan.jobs[1].gpus[0]].node == 0 ? "down n\n" : "down m\n");
+    cycle_act(&c, &seen, &plan, &acted);
+    ck_assert_int_eq(acted.n_started, 0);
+    ck_assert_int_eq(acted.n_refused, 0);
+    ck_assert_int_eq(s.n, 0);
+    ck_assert_int_eq(cycle_why(&c, 2), plan.jobs[2].reason);
+    cycle_release(&c);
+    world_release(&w);
+}
+END_TEST
+
+struct group {
+    struct ledger *ledger;
+    int n;
+    bool refuses;
+};
+
+static int group_append(void *self, const struct event *ev, struct err *e)
+{
+    struct group *g = self;
+
+    if (g->refuses)
+        return err_set(e, ENOSPC, "the disk is full");
+    g->n++;
+    return ledger_append(g->ledger, ev, 1, e);
+}
+
+/* What the journal lost is told again, once; the sensor is not asked for it a second time. */
+START_TEST(starts_and_ends_that_were_undone_are_taken_in_again)
+{
+    struct world w;
+    struct stage s;
+    struct cycle c;
+    struct err e = { 0 };
+
+    world_init(&w, small);
+    world_add(&w, "job a w\njob b w\n");
+    open_cycle(&c, &s, &w);
+    struct group g = { .ledger = &w.ledger };
+    c.append = group_append;
+    c.owner = &g;
+    g.refuses = true;
+    ck_assert_int_eq(cycle_run(&c, &e),
+                     -ENOSPC);    // the orders went out, their starts are unheard
+    g.refuses = false;
+    ck_assert_int_eq(cycle_listen(&c, 1, &e), 1);
+    ck_assert_int_eq(cycle_listen(&c, INT_MAX, &e), 1);
+    ck_assert_int_eq(w.ledger.state.n_running, 2);
+
+    /* The commit fails: as if the two starts had never been. */
+    world_add(&w, "stop a\nstop b\n");
+    cycle_is_undone(&c);
+    ck_assert_int_eq(cycle_listen(&c, INT_MAX, &e), 2);
+    ck_assert_int_eq(w.ledger.state.n_running, 2);
+    ck_assert_int_eq(g.n, 4);
+    cycle_is_safe(&c);
+    ck_assert_int_eq(cycle_listen(&c, INT_MAX, &e), 0);
+    ck_assert_int_eq(g.n, 4);
+    state_assert(&w.ledger.state);
     cycle_release(&c);
     world_release(&w);
 }
@@ -469,6 +556,8 @@ int main(void)
     tcase_add_test(t, a_job_walks_from_submission_to_finished);
     tcase_add_loop_test(t, the_greedy_plan_stands_in_for_a_solver_of_no_use, 0, 3);
     tcase_add_test(t, news_of_a_job_that_was_cancelled_meanwhile_does_not_end_the_run);
+    tcase_add_test(t, a_plan_leaves_alone_who_changed_since_it_was_begun);
+    tcase_add_test(t, starts_and_ends_that_were_undone_are_taken_in_again);
     tcase_add_test(t, a_newcomer_s_neighbours_are_estimated_before_it_is_placed);
     tcase_add_test(t, with_a_store_a_restart_finds_events_and_measurements);
     tcase_add_test(t, a_new_model_is_waited_for_when_its_time_has_come);

@@ -1,4 +1,5 @@
 /* The simulated world against times and joules computed by hand. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -220,6 +221,37 @@ START_TEST(a_stopped_job_goes_on_where_it_was_and_loses_a_move)
     start(&s, a, 1);
     world_advance(s.world, 200);
     NEAR(fate(&s, a).end_s, 60 + 60 + 50);
+    setting_close(&s);
+}
+END_TEST
+
+START_TEST(a_cancelled_job_frees_its_gpu_and_does_not_come_back)
+{
+    struct setting s;
+    struct observation o;
+    struct err e;
+    int a, b;
+
+    setting_open(&s, 0);
+    a = submit(&s, BIG, 1000, 0);
+    b = submit(&s, BIG, 1000, 0);
+    start(&s, a, 0);
+    world_advance(s.world, 50);
+    count_news(&s, OBS_STARTED, NULL);
+    for (int i = 0; i < 2; i++) {    // asking twice is asking once
+        ck_assert_int_eq(s.order.cancel(s.order.self, a, &e), 0);
+        ck_assert_int_eq(s.order.cancel(s.order.self, b, &e), 0);
+    }
+    ck_assert_int_eq(s.order.cancel(s.order.self, 7, &e), -ENODEV);
+    world_advance(s.world, 1000);
+    while (hear(&s, &o))
+        ck_assert_int_eq(o.kind, OBS_WINDOW);    // of what it did until then, and no more
+    NEAR(fate(&s, a).end_s, 50);
+    ck_assert(!fate(&s, a).is_finished);
+    ck_assert_int_eq(world_n_ended(s.world), 2);
+    NEAR(world_gpu_held_s(s.world, 0), 50);
+    ck_assert_int_eq(start(&s, a, 1), -EBUSY);
+    ck_assert_int_eq(start(&s, b, 1), -EBUSY);
     setting_close(&s);
 }
 END_TEST
@@ -556,6 +588,7 @@ int main(void)
     tcase_add_test(t, a_sleeping_gpu_wakes_before_it_works);
     tcase_add_test(t, a_move_loses_its_time_and_holds_the_new_gpu);
     tcase_add_test(t, a_stopped_job_goes_on_where_it_was_and_loses_a_move);
+    tcase_add_test(t, a_cancelled_job_frees_its_gpu_and_does_not_come_back);
     tcase_add_test(t, a_server_draws_by_its_load_and_ends_by_the_clock);
     tcase_add_test(t, a_gang_is_as_slow_as_its_worst_gpu);
     tcase_add_test(t, what_does_not_fit_is_told_and_waits_again);

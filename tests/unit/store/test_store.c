@@ -430,7 +430,7 @@ START_TEST(an_origin_is_known_by_kind_and_digest)
 }
 END_TEST
 
-/* ---- journal, checkpoint, models ---- */
+/* ---- journal, state, models ---- */
 
 static int see_event(void *self, const struct row_event *r)
 {
@@ -462,40 +462,184 @@ START_TEST(events_are_numbered_without_gaps)
 }
 END_TEST
 
-static int see_job(void *self, const struct row_job *r)
+static int see_job(void *self, const struct row_job *r, const struct row_job_state *at)
 {
-    ck_assert_str_eq(r->state, "waiting");
+    ck_assert_str_eq(r->name, "j");
     ck_assert_ptr_null(r->owner);
+    ck_assert_ptr_null(r->types);
+    ck_assert_str_eq(r->command, "{}");
+    ck_assert(isnan(r->deadline_s) && r->is_guess && !r->is_inference);
+    ck_assert_double_eq(r->steps, 1.0 / 3);
+    ck_assert_int_eq(r->max_gpus, 4);
+    ck_assert_str_eq(at->state, *(int *)self == 0 ? "running" : "held");
+    ck_assert_double_eq(at->pace, *(int *)self == 0 ? 0.1 : 0);
+    ck_assert(isnan(at->started_s));
+    ck_assert_msg(*(int *)self == 0 ? strcmp(at->gpus, "1 2") == 0 : at->gpus == NULL, "gpus");
     ++*(int *)self;
     return 0;
 }
 
-START_TEST(a_checkpoint_replaces_the_one_before)
+/* Rows of the state with job 1 and 2, of which the first ran somewhere else before. */
+static void put_state(struct store *s)
+{
+    struct row_node node = { .id = 1, .name = "n", .body = "{}" };
+    struct row_gpu gpu = { .id = 1, .node = 1, .type = "v100", .body = "{}" };
+
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    ck_assert_int_eq(store_clear_state(s, NULL), 0);
+    ck_assert_int_eq(store_put_node(s, &node, NULL), 0);
+    ck_assert_int_eq(store_put_gpu(s, &gpu, NULL), 0);
+    for (int id = 1; id <= 2; id++) {
+        struct row_job job = { .id = id,
+                               .name = "j",
+                               .workload = "w",
+                               .steps = 1.0 / 3,
+                               .deadline_s = NAN,
+                               .n_gpus = 1,
+                               .max_gpus = 4,
+                               .is_guess = true,
+                               .command = "{}" };
+        struct row_job_state at = { .id = id, .state = "held", .started_s = NAN };
+
+        ck_assert_int_eq(store_put_job(s, &job, NULL), 0);
+        ck_assert_int_eq(store_put_job_state(s, &at, NULL), 0);
+    }
+    struct row_job_state at = {
+        .id = 1, .state = "running", .pace = 0.1, .started_s = NAN, .gpus = "1 2"
+    };
+    ck_assert_int_eq(store_put_job_state(s, &at, NULL), 0);
+    ck_assert_int_eq(store_mark_applied(s, 10, NULL), 0);
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+}
+
+START_TEST(the_state_is_kept_as_rows_that_can_be_written_anew)
 {
     struct store *s = open_store(STORE_CREATE);
     int64_t seq = -1;
-    int n = 0;
 
-    ck_assert_int_eq(store_checkpoint_seq(s, &seq, NULL), 0);
+    ck_assert_int_eq(store_applied_seq(s, &seq, NULL), 0);
     ck_assert_int_eq(seq, 0);
     for (int round = 1; round <= 2; round++) {
-        struct row_node node = { .id = round, .name = "n", .body = "{}" };
-        struct row_gpu gpu = { .id = round, .node = round, .type = "v100", .body = "{}" };
-        struct row_job job = { .id = round, .state = "waiting", .body = "{}" };
+        int n = 0;
 
-        ck_assert_int_eq(store_begin(s, NULL), 0);
-        ck_assert_int_eq(store_clear_checkpoint(s, NULL), 0);
-        ck_assert_int_eq(store_put_node(s, &node, NULL), 0);
-        ck_assert_int_eq(store_put_gpu(s, &gpu, NULL), 0);
-        ck_assert_int_eq(store_put_job(s, &job, NULL), 0);
-        ck_assert_int_eq(store_mark_checkpoint(s, 10 * round, NULL), 0);
-        ck_assert_int_eq(store_commit(s, NULL), 0);
+        put_state(s);
+        ck_assert_int_eq(store_applied_seq(s, &seq, NULL), 0);
+        ck_assert_int_eq(seq, 10);
+        ck_assert_int_eq(store_each_job(s, see_job, &n, NULL), 0);
+        ck_assert_int_eq(n, 2);
+        ck_assert_int_eq(count(s, "gpus"), 1);
     }
-    ck_assert_int_eq(store_checkpoint_seq(s, &seq, NULL), 0);
-    ck_assert_int_eq(seq, 20);
-    ck_assert_int_eq(store_each_job(s, see_job, &n, NULL), 0);
-    ck_assert_int_eq(n, 1);
-    ck_assert_int_eq(count(s, "gpus"), 1);
+    store_close(s);
+}
+END_TEST
+
+static const char *const tears[] = {
+    "DELETE FROM job_states WHERE id = 1",
+    "DELETE FROM job_states WHERE id = 2",
+    "DELETE FROM job_states",
+};
+
+START_TEST(a_job_that_stands_nowhere_is_damage)
+{
+    struct store *s = open_store(STORE_CREATE);
+    struct err e = { 0 };
+    int n = 0;
+
+    put_state(s);
+    ck_assert_int_eq(sqlite3_exec(s->db, tears[_i], NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(store_each_job(s, see_job, &n, &e), -EIO);
+    ck_assert_ptr_nonnull(strstr(e.text, "missing; restore a copy"));
+    store_close(s);
+}
+END_TEST
+
+/* ---- what was used, and why ---- */
+
+static int see_usage(void *self, const struct row_usage *r)
+{
+    struct row_usage *sum = self;
+
+    ck_assert_int_ge(r->hour_s, sum->hour_s);
+    sum->hour_s = r->hour_s;
+    sum->job += r->job;
+    sum->active_j += r->active_j;
+    sum->n_covered += r->n_covered;
+    sum->gpu_s++;    // rows
+    return 0;
+}
+
+START_TEST(usage_of_the_same_hour_job_and_type_adds_up)
+{
+    static const struct row_usage rows[] = {
+        { .hour_s = 7200, .job = 1, .gpu_type = 1, .active_j = 1, .n_covered = 1 },
+        { .hour_s = 3600, .job = 1, .gpu_type = 1, .active_j = 2 },
+        { .hour_s = 3600, .job = 1, .gpu_type = 1, .active_j = 4, .n_covered = 3 },
+        { .hour_s = 3600, .job = 1, .gpu_type = 0, .active_j = 8 },
+        { .hour_s = 3600, .job = -1, .gpu_type = 1, .active_j = 16 },
+        { .hour_s = 0, .job = 1, .gpu_type = 1, .active_j = 32 },
+    };
+    struct store *s = open_store(STORE_CREATE);
+    struct row_usage sum = { 0 }, all = { 0 };
+
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        ck_assert_int_eq(store_add_usage(s, &rows[i], NULL), 0);
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+    ck_assert_int_eq(store_each_usage(s, 3600, 7200, see_usage, &sum, NULL), 0);
+    ck_assert_double_eq(sum.gpu_s, 3);
+    ck_assert_double_eq(sum.active_j, 2 + 4 + 8 + 16);
+    ck_assert_double_eq(sum.n_covered, 3);
+    ck_assert_int_eq(store_each_usage(s, 0, 1 << 20, see_usage, &all, NULL), 0);
+    ck_assert_double_eq(all.active_j, 63);
+    store_close(s);
+}
+END_TEST
+
+static void decide(struct store *s, int64_t job, double time_s, const char *body)
+{
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    ck_assert_int_eq(store_put_decision(s, job, time_s, body, NULL), 0);
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+}
+
+static void check_decision(struct store *s, int64_t job, double time_s, const char *want)
+{
+    char *body = NULL;
+    struct err e = { 0 };
+    int rc = store_get_decision(s, job, time_s, &body, &e);
+
+    ck_assert_int_eq(rc, want != NULL ? 0 : -ENOENT);
+    ck_assert_msg(want == NULL || strcmp(body, want) == 0, "%s", body);
+    free(body);
+}
+
+START_TEST(the_newest_decisions_of_a_job_are_kept_and_found_by_time)
+{
+    struct store *s = open_store(STORE_CREATE);
+    char body[32];
+
+    check_decision(s, 1, INFINITY, NULL);
+    decide(s, 2, 5, "other");
+    for (int i = 0; i < STORE_DECISIONS_MAX + 3; i++) {
+        snprintf(body, sizeof(body), "{\"n\":%d}", i);
+        decide(s, 1, i, body);
+    }
+    ck_assert_int_eq(count(s, "decisions"), STORE_DECISIONS_MAX + 1);
+    check_decision(s, 1, INFINITY, "{\"n\":18}");
+    check_decision(s, 1, 7.5, "{\"n\":7}");
+    check_decision(s, 1, 3, "{\"n\":3}");
+    check_decision(s, 1, 2.9, NULL);    // forgotten
+    check_decision(s, 2, INFINITY, "other");
+    decide(s, 2, 5, "again");    // at the same moment: the later one
+    check_decision(s, 2, 5, "again");
+    for (int i = 0; i < STORE_DECISIONS_MAX; i++)    // a clock that was set back
+        decide(s, 1, 1, "back");
+    check_decision(s, 1, INFINITY, "back");
+    check_decision(s, 1, 2.9, "back");
+    ck_assert_int_eq(count(s, "decisions"), STORE_DECISIONS_MAX + 2);
+    decide(s, 2, 1, "back");    // others are not forgotten yet, and are of the past all the same
+    check_decision(s, 2, INFINITY, "back");
+    check_decision(s, 2, 9, "back");
     store_close(s);
 }
 END_TEST
@@ -664,7 +808,8 @@ END_TEST
 START_TEST(each_migration_runs_once_and_failures_undo_it)
 {
     static const char *const steps[] = {
-        NULL,    // version 1 is what open made
+        NULL,    // versions 1 and 2 are what open made
+        NULL,
         "CREATE TABLE extra (x INTEGER) STRICT",
         "INSERT INTO extra VALUES (1); CREATE TABLE extra (x)",
     };
@@ -672,10 +817,10 @@ START_TEST(each_migration_runs_once_and_failures_undo_it)
     struct err e = { 0 };
     sqlite3_stmt *q;
 
-    ck_assert_int_eq(store_n_migrations, 1);
-    ck_assert_int_eq(store_migrate(s, steps, 2, &e), 0);
-    ck_assert_int_eq(store_migrate(s, steps, 2, &e), 0);
-    ck_assert_int_lt(store_migrate(s, steps, 3, &e), 0);
+    ck_assert_int_eq(store_n_migrations, 2);
+    ck_assert_int_eq(store_migrate(s, steps, 3, &e), 0);
+    ck_assert_int_eq(store_migrate(s, steps, 3, &e), 0);
+    ck_assert_int_lt(store_migrate(s, steps, 4, &e), 0);
     ck_assert_int_eq(sqlite3_prepare_v2(s->db, "SELECT count(*) FROM extra", -1, &q, NULL), 0);
     ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
     ck_assert_int_eq(sqlite3_column_int(q, 0), 0);
@@ -696,6 +841,39 @@ START_TEST(an_older_store_is_not_read_but_migrated_by_a_writer)
     s = open_store(STORE_WRITE);
     ck_assert_int_eq(count(s, "measurements"), 0);
     store_close(s);
+}
+END_TEST
+
+/* A store as version 1 left it: a node and a job in rows, and the journal that they are from. */
+static void make_version_1(void)
+{
+    run_sql(store_migrations[0]);
+    run_sql("PRAGMA user_version = 1;"
+            "INSERT INTO events (time_s, kind, body) VALUES (1, 'node_added', '{}'),"
+            " (2, 'job_submitted', '{}');"
+            "INSERT INTO nodes (id, name, body) VALUES (1, 'n', '{}');"
+            "INSERT INTO gpus (id, node, slot, type, body) VALUES (1, 1, 0, 'v100', '{}');"
+            "INSERT INTO jobs (id, state, owner, body) VALUES (1, 'waiting', NULL, '{}');"
+            "INSERT INTO meta (key, value) VALUES ('applied_seq', 2)");
+}
+
+START_TEST(the_rows_of_version_1_are_left_for_the_journal_to_make_anew)
+{
+    struct store *s;
+    struct err e = { 0 };
+    int64_t seq = -1;
+
+    make_version_1();
+    ck_assert_int_eq(store_open(path, STORE_READ, &s, &e), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(e.text, "older"));
+    s = open_store(STORE_WRITE);
+    ck_assert_int_eq(count(s, "events"), 2);
+    ck_assert_int_eq(count(s, "nodes") + count(s, "gpus") + count(s, "jobs"), 0);
+    ck_assert_int_eq(store_applied_seq(s, &seq, NULL), 0);
+    ck_assert_int_eq(seq, 0);
+    put_state(s);
+    store_close(s);
+    store_close(open_store(STORE_READ));
 }
 END_TEST
 
@@ -732,7 +910,11 @@ int main(void)
                         sizeof(changes) / sizeof(changes[0]));
     tcase_add_test(t, an_origin_is_known_by_kind_and_digest);
     tcase_add_test(t, events_are_numbered_without_gaps);
-    tcase_add_test(t, a_checkpoint_replaces_the_one_before);
+    tcase_add_test(t, the_state_is_kept_as_rows_that_can_be_written_anew);
+    tcase_add_loop_test(t, a_job_that_stands_nowhere_is_damage, 0,
+                        sizeof(tears) / sizeof(tears[0]));
+    tcase_add_test(t, usage_of_the_same_hour_job_and_type_adds_up);
+    tcase_add_test(t, the_newest_decisions_of_a_job_are_kept_and_found_by_time);
     tcase_add_test(t, the_newest_model_of_a_name_is_found);
     tcase_add_test(t, a_full_disk_is_an_error_and_nothing_is_half_written);
     tcase_add_test(t, a_second_writer_hears_that_the_store_is_busy);
@@ -743,6 +925,7 @@ int main(void)
     tcase_add_test(t, a_store_in_a_read_only_directory_can_be_read);
     tcase_add_test(t, each_migration_runs_once_and_failures_undo_it);
     tcase_add_test(t, an_older_store_is_not_read_but_migrated_by_a_writer);
+    tcase_add_test(t, the_rows_of_version_1_are_left_for_the_journal_to_make_anew);
     tcase_add_test(t, a_store_in_memory_works_and_leaves_nothing);
     suite_add_tcase(suite, t);
     return suite_run(suite);

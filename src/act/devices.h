@@ -1,0 +1,49 @@
+/* devices.h - the GPUs of this box: what they are, what they draw, what may be set.
+ *
+ * NVML and ROCm SMI are opened at run time, by declarations of our own ($GOGH_NVML_LIB and
+ * $GOGH_ROCM_LIB name another library); where there is neither, GPUs are what the
+ * configuration declares, and have nothing to read. Made at start, lives as long as the daemon.
+ * Calls into a driver may hang: those that read or set run on a worker (see watch.h), never on
+ * the loop's thread, except devices_open.
+ */
+#ifndef ACT_DEVICES_H
+#define ACT_DEVICES_H
+
+#include <stdbool.h>
+
+struct devices;
+struct err;
+
+enum device_maker { DEVICE_DECLARED, DEVICE_NVIDIA, DEVICE_AMD };
+
+struct device {
+    enum device_maker maker;
+    int index;            // the driver's
+    const char *uuid;     // "GPU-..."; NULL: declared
+    const char *title;    // as the driver says: "Tesla V100-SXM2-16GB"
+    double mem_bytes;
+    double limit_low_w, limit_w, limit_high_w;    // NaN: unknown, or cannot be set
+};
+
+/* Look for GPUs: 'may_nvidia', 'may_amd'. 0 devices is no error; a library that is there and fails
+ * is one, named, unless neither was asked for by name ('is_asked').
+ */
+int devices_open(bool may_nvidia, bool may_amd, bool is_asked, struct devices **out, struct err *e);
+void devices_close(struct devices *d);    // NULL is fine
+
+int devices_n(const struct devices *d);
+const struct device *devices_get(const struct devices *d, int i);
+
+/* On a worker: present draw in watts, and joules since some beginning where the driver counts
+ * them (NaN: it does not). -EIO, -ENODEV: it fell off the bus.
+ */
+struct device_power {
+    double watts;
+    double joules;
+};
+int devices_power(const struct devices *d, int i, struct device_power *out, struct err *e);
+
+/* On a worker: set a power limit; 0 W: back to the default. -EPERM, -ENOTSUP. */
+int devices_limit(const struct devices *d, int i, int watts, struct err *e);
+
+#endif

@@ -1,0 +1,116 @@
+/* local.h - the executor for one box: jobs are processes of this machine.
+ *
+ * Each run of a job has a directory RUN_DIR/JOB.N (N counts runs from 0) and a keeper, a small
+ * process of its own that starts the command as its owner, waits for it, and writes down how
+ * it ended (docs/formats/run.md). Keepers outlive the daemon: a new one finds them again by their
+ * directories, pid and start time. The directory is made before the process, and a keeper takes
+ * it with a lock, so no run is started twice.
+ *
+ *     start --> WANTED --keeper took it--> RUNNING --ended--> (notice, directory kept for its logs)
+ *                                             |
+ *                              stop, move, cancel: LEAVING, the keeper asks, waits, kills;
+ *                                             |  a move starts run N + 1 elsewhere
+ *                                             v
+ *                                          (notice)
+ *
+ * Sides of doors: the executor's, and half of the sensor's: notices are read by 'monitor/watch'.
+ * Everything here is on the loop's thread and returns at once.
+ */
+#ifndef ACT_LOCAL_H
+#define ACT_LOCAL_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "act/executor.h"
+
+struct catalog;
+struct clock;
+struct devices;
+struct err;
+struct local;
+struct loop;
+struct state;
+
+struct local_setup {
+    struct loop *loop;
+    const struct clock *clock;
+    const struct state *state;        // borrowed: specs, GPUs, names
+    const struct catalog *catalog;    // borrowed: names of types and workloads
+    int node;                         // this box, in the state; others are of no concern
+    const struct devices *devices;    // of its slots in order; declared ones have no device
+    const char *run_dir;
+    const char *keeper;     // the keeper's program
+    const char *reports;    // address that jobs are told to report to (GOGH_REPORTS)
+    double grace_s;         // where a command says nothing else
+    bool uses_mps;
+
+    /* Steps that a job has done, as last heard; NULL: as the state has it. */
+    double (*steps_done)(void *self, int job);
+    void *steps_self;
+};
+
+/* Runs found in the run directory are adopted, and what came of them meanwhile becomes
+ * notices: also of jobs that the state thinks are waiting (started just before the daemon died), or
+ * cancelled (they are ended).
+ */
+int local_create(const struct local_setup *s, struct local **out, struct err *e);
+void local_destroy(struct local *l);    // leaves the jobs running; NULL is fine
+
+struct executor local_executor(struct local *l);
+
+/* From the next stop on; NULL is fine. */
+void local_set_grace(struct local *l, double grace_s);
+
+/* Can this daemon start processes of that user at all? -EPERM says why not, and the cure. */
+int local_may_run_as(uid_t uid, struct err *e);
+
+/* Is a command well formed? (docs/formats/command.md: argv, cwd, env, uid, gid, ...) */
+int local_check_command(const char *json, struct err *e);
+
+/* Orders that are not carried out yet. */
+int local_n_under_way(const struct local *l);
+
+/* The notices that local_done took off are safe by now: their events are on disk. Until then a
+ * restart tells them again.
+ */
+void local_is_safe(struct local *l);
+
+enum notice_kind {
+    NOTICE_STARTED,
+    NOTICE_STOPPED,     // was asked to; or will be tried again: 'reason'
+    NOTICE_FINISHED,    // exit 0, or a server's time is served
+    NOTICE_FAILED,    // 'reason': "exit 3", "signal 11 (Segmentation fault)", "timed out after ..."
+};
+
+struct local_notice {
+    enum notice_kind kind;
+    double time_s;
+    int job;
+    int run;    // N
+    int n_gpus;
+    const int *gpus;    // borrowed until local_done
+    int limit_w;
+    bool is_move;    // NOTICE_STARTED: after a stop that was part of the same order
+    const char *reason;
+};
+
+/* The next notice: 1, or 0. It stays the next one until local_done. */
+int local_next(struct local *l, struct local_notice *out);
+void local_done(struct local *l);
+
+/* Called when there are new notices, to listen soon. */
+void local_on_news(struct local *l, void (*f)(void *self), void *self);
+
+/* The present or last run of a job, for those who show it; false: it never had one. */
+struct local_run {
+    int run;
+    pid_t pid;                // of the command; 0: not running
+    const char *dir;          // with stdout, stderr and status in it
+    const char *out, *err;    // where its output goes
+    const char *secret;       // that its reports carry; 32 hex digits
+    int n_failures;           // runs that ended badly so far
+};
+bool local_find(const struct local *l, int job, struct local_run *out);
+
+#endif

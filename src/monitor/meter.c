@@ -1,0 +1,389 @@
+#include "monitor/meter.h"
+
+#include <assert.h>
+#include <curl/curl.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "act/devices.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/grow.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "catalog/catalog.h"
+#include "catalog/state.h"
+#include "monitor/dcgm.h"
+
+enum { DCGM_GPUS_MAX = 64, DCGM_PAGE_MAX = 4 << 20 };
+#define DCGM_TIMEOUT_MS 2000L
+#define ROUND_MIN_S 1.0
+
+/* One dial. */
+struct dial {
+    double watts;
+    bool is_read;        // and not modelled
+    int n_missed;        // in a row
+    double unread_s;     // last time that it was not read
+    double read_s;       // of the last reading; NaN: none since it is read again
+    double counter_j;    // the driver's, at that time; NaN: it has none
+    double read_j;       // the integral up to there
+};
+
+/* What one round brings; the worker's in between. */
+struct reading {
+    struct meter *meter;    // NULL: it is gone
+    const struct devices *devices;
+    char *url;    // NULL: by devices
+    int n;
+    struct dcgm_gpu *gpus;    // by device, or as the page has them
+    struct err why;
+    double late_s;    // the loop's: when it was begun, or last missed
+};
+
+struct meter {
+    struct meter_setup setup;
+    struct dial *dials;    // (n_dials) by GPU
+    int n_dials, cap_dials;
+    struct reading *under_way;
+    struct loop_timer timer;
+    double round_s;    // when the last one began
+    uint64_t n_failures;
+};
+
+/* ---- the model ---- */
+
+double meter_idle_w(const struct meter *m, int gpu)
+{
+    return m->setup.catalog->types[m->setup.state->gpus[gpu].type].idle_w;
+}
+
+static void dials_reach(struct meter *m)
+{
+    while (m->n_dials < m->setup.state->n_gpus) {
+        GROW(m->dials, m->n_dials, m->cap_dials);
+        m->dials[m->n_dials] = (struct dial){ .watts = meter_idle_w(m, m->n_dials),
+                                              .unread_s = clock_stopwatch_s(),
+                                              .read_s = NAN };
+        m->n_dials++;
+    }
+}
+
+/* A node that is down draws nothing, as far as anybody knows. */
+static double modelled_w(const struct meter *m, int gpu)
+{
+    const struct state *s = m->setup.state;
+
+    if (s->nodes[s->gpus[gpu].node].state == NODE_DOWN)
+        return 0;
+    return m->setup.model_w ? m->setup.model_w(m->setup.model_self, gpu) : meter_idle_w(m, gpu);
+}
+
+static void model_rest(struct meter *m)
+{
+    const double now_s = clock_stopwatch_s();
+
+    dials_reach(m);
+    for (int i = 0; i < m->n_dials; i++) {
+        if (m->dials[i].is_read)
+            continue;
+        m->dials[i].unread_s = now_s;
+        m->dials[i].watts = modelled_w(m, i);
+    }
+}
+
+/* ---- on the worker ---- */
+
+static void read_devices(struct reading *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        struct device_power p;
+        struct err why = { 0 };
+
+        r->gpus[i] = (struct dcgm_gpu){ .index = i, .watts = NAN, .joules = NAN };
+        if (devices_get(r->devices, i)->maker == DEVICE_DECLARED)
+            continue;
+        if (devices_power(r->devices, i, &p, &why) == 0) {
+            r->gpus[i].watts = p.watts;
+            r->gpus[i].joules = p.joules;
+        } else {
+            r->why = why;
+        }
+    }
+}
+
+static size_t on_bytes(char *bytes, size_t size, size_t n, void *self)
+{
+    return buf_append(self, bytes, size * n) == 0 ? size * n : 0;
+}
+
+static CURLcode fetch(const char *url, struct buf *page)
+{
+    CURL *c = curl_easy_init();
+
+    if (!c)
+        return CURLE_OUT_OF_MEMORY;
+    curl_easy_setopt(c, CURLOPT_URL, url);
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);    // other threads have theirs
+    curl_easy_setopt(c, CURLOPT_FAILONERROR, 1L);
+    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, DCGM_TIMEOUT_MS);
+    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_bytes);
+    curl_easy_setopt(c, CURLOPT_WRITEDATA, page);
+    CURLcode rc = curl_easy_perform(c);
+    curl_easy_cleanup(c);
+    return rc;
+}
+
+static void read_page(struct reading *r)
+{
+    struct buf page;
+
+    buf_init(&page, DCGM_PAGE_MAX);
+    CURLcode rc = fetch(r->url, &page);
+    r->n = 0;
+    if (rc == CURLE_OK)
+        r->n = dcgm_parse(buf_text(&page), page.len, r->gpus, DCGM_GPUS_MAX);
+    else
+        err_fill(&r->why, EIO, "%s: %s", r->url, curl_easy_strerror(rc));
+    buf_release(&page);
+}
+
+static void work(void *self)
+{
+    struct reading *r = self;
+
+    if (r->url)
+        read_page(r);
+    else
+        read_devices(r);
+}
+
+/* ---- back on the loop ---- */
+
+static void reading_free(struct reading *r)
+{
+    free(r->gpus);
+    free(r->url);
+    free(r);
+}
+
+static void dial_set(struct dial *d, double now_s, const struct dcgm_gpu *seen)
+{
+    double since_s = now_s - d->read_s, drawn_j = seen->joules - d->counter_j;
+
+    /* Watts of a counter are a mean, those of a glance hold until the next. */
+    double watts = since_s > 0 && drawn_j >= 0 ? drawn_j / since_s : seen->watts;
+    if (since_s > 0)
+        d->read_j += drawn_j >= 0 ? drawn_j : d->watts * since_s;
+    if (!d->is_read)
+        d->unread_s = now_s;
+    d->watts = watts;
+    d->read_s = now_s;
+    d->counter_j = seen->joules;
+    d->is_read = true;
+    d->n_missed = 0;
+}
+
+static void dial_miss(struct meter *m, int gpu, const struct err *why)
+{
+    struct dial *d = &m->dials[gpu];
+
+    m->n_failures++;
+    if (++d->n_missed != METER_MISSES)
+        return;
+    log_warn("power of GPU %d cannot be read (%s); the model stands in", gpu,
+             why->text[0] ? why->text : "no answer");
+    d->is_read = false;
+    d->read_s = NAN;
+}
+
+/* Is it one of this box, which devices and dcgm tell of? */
+static const struct gpu *local_gpu(const struct meter *m, int gpu)
+{
+    const struct gpu *g = &m->setup.state->gpus[gpu];
+
+    return g->node == m->setup.node ? g : NULL;
+}
+
+static const struct device *device_of(const struct meter *m, int slot)
+{
+    const struct devices *d = m->setup.devices;
+
+    return d && slot < devices_n(d) ? devices_get(d, slot) : NULL;
+}
+
+/* What a round says of 'gpu'; NULL: nothing. A page knows GPUs by UUID, or else by the driver's number. */
+static const struct dcgm_gpu *find_seen(const struct meter *m, const struct reading *r, int slot)
+{
+    const struct device *dev = device_of(m, slot);
+    const int index = dev && dev->maker != DEVICE_DECLARED ? dev->index : slot;
+
+    if (!r->url)
+        return slot < r->n ? &r->gpus[slot] : NULL;
+    for (int i = 0; i < r->n; i++) {
+        const struct dcgm_gpu *g = &r->gpus[i];
+        bool knows_both = dev && dev->uuid && g->uuid[0] != '\0';
+
+        if (knows_both ? strcmp(dev->uuid, g->uuid) == 0 : g->index == index)
+            return g;
+    }
+    return NULL;
+}
+
+/* Is there anything to read there at all? */
+static bool is_readable(const struct meter *m, int gpu)
+{
+    const struct gpu *g = local_gpu(m, gpu);
+
+    if (!g || m->setup.power == WATCH_MODEL)
+        return false;
+    const struct device *dev = device_of(m, g->slot);
+    return m->setup.power == WATCH_DCGM || (dev && dev->maker != DEVICE_DECLARED);
+}
+
+static void done(void *self)
+{
+    struct reading *r = self;
+    struct meter *m = r->meter;
+    const double now_s = clock_stopwatch_s();
+
+    if (!m) {
+        reading_free(r);
+        return;
+    }
+    m->under_way = NULL;
+    for (int i = 0; i < m->n_dials; i++) {
+        if (!is_readable(m, i))
+            continue;
+        const struct dcgm_gpu *seen = find_seen(m, r, m->setup.state->gpus[i].slot);
+        if (seen && seen->watts >= 0) {
+            if (m->dials[i].n_missed >= METER_MISSES)
+                log_info("power of GPU %d is read again", i);
+            dial_set(&m->dials[i], now_s, seen);
+        } else {
+            dial_miss(m, i, &r->why);
+        }
+    }
+    reading_free(r);
+    model_rest(m);
+    m->setup.on_round(m->setup.self);
+}
+
+static void begin_reading(struct meter *m)
+{
+    const struct meter_setup *s = &m->setup;
+    struct reading *r = heap_array(1, sizeof *r);
+    const bool is_page = s->power == WATCH_DCGM;
+
+    r->meter = m;
+    r->devices = s->devices;
+    r->n = is_page ? 0 : devices_n(s->devices);
+    r->gpus = heap_array(is_page ? DCGM_GPUS_MAX : (size_t)r->n, sizeof *r->gpus);
+    if (is_page) {
+        r->url = strdup(s->dcgm_url);
+        assert(r->url);
+    }
+    r->late_s = m->round_s;
+    m->under_way = r;
+    loop_work(s->loop, "power", work, done, r);
+}
+
+static void on_timer(void *self)
+{
+    struct meter *m = self;
+    static const struct err hangs = { .code = ETIMEDOUT, .text = "a reading does not end" };
+
+    loop_timer_set(&m->timer, m->setup.power_s);
+    m->round_s = clock_stopwatch_s();
+    dials_reach(m);
+    /* Rounds may come sooner than every power_s; half of it forgives a timer's unevenness. */
+    bool is_late = m->under_way && m->round_s - m->under_way->late_s > 0.5 * m->setup.power_s;
+    if (is_late)
+        m->under_way->late_s = m->round_s;
+    for (int i = 0; i < m->n_dials && is_late; i++) {
+        if (is_readable(m, i))
+            dial_miss(m, i, &hangs);
+    }
+    if (!m->under_way && m->setup.power != WATCH_MODEL)
+        begin_reading(m);
+    model_rest(m);
+    m->setup.on_round(m->setup.self);
+}
+
+/* ---- */
+
+int meter_create(const struct meter_setup *s, struct meter **out, struct err *e)
+{
+    if (s->power == WATCH_DCGM && !s->dcgm_url)
+        return err_set(e, EINVAL, "power by dcgm: the address of the exporter is missing");
+    if (s->power == WATCH_DCGM && curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+        return err_set(e, ENOMEM, "power by dcgm: libcurl does not start");
+    struct meter *m = heap_array(1, sizeof *m);
+    m->setup = *s;
+    if (s->power == WATCH_DEVICES && (!s->devices || devices_n(s->devices) == 0))
+        m->setup.power = WATCH_MODEL;
+    dials_reach(m);
+    loop_timer_init(&m->timer, s->loop, "power", on_timer, m);
+    loop_timer_set(&m->timer, 0);
+    *out = m;
+    return 0;
+}
+
+void meter_destroy(struct meter *m)
+{
+    if (!m)
+        return;
+    loop_timer_clear(&m->timer);
+    if (m->under_way)
+        m->under_way->meter = NULL;
+    free(m->dials);
+    free(m);
+}
+
+void meter_soon(struct meter *m)
+{
+    const double due_s = fmax(m->round_s + ROUND_MIN_S, clock_stopwatch_s());
+
+    if (due_s < m->timer.due_s)
+        loop_timer_set(&m->timer, due_s - clock_stopwatch_s());
+}
+
+double meter_w(const struct meter *m, int gpu)
+{
+    return gpu < m->n_dials ? m->dials[gpu].watts : (double)NAN;
+}
+
+const char *meter_source(const struct meter *m, int gpu)
+{
+    if (gpu >= m->n_dials || !m->dials[gpu].is_read)
+        return "model";
+    if (m->setup.power == WATCH_DCGM)
+        return "dcgm";
+    const struct device *dev = device_of(m, m->setup.state->gpus[gpu].slot);
+    assert(dev);    // it was read
+    return dev->maker == DEVICE_AMD ? "rocm" : "nvml";
+}
+
+double meter_read_j(const struct meter *m, int gpu, double t_s)
+{
+    const struct dial *d = &m->dials[gpu];
+
+    return isnan(d->read_s) ? d->read_j : d->read_j + d->watts * (t_s - d->read_s);
+}
+
+double meter_unread_s(const struct meter *m, int gpu)
+{
+    const struct dial *d = &m->dials[gpu];
+
+    return d->is_read ? d->unread_s : (double)INFINITY;
+}
+
+uint64_t meter_n_failures(const struct meter *m)
+{
+    return m->n_failures;
+}

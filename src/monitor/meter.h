@@ -1,0 +1,54 @@
+/* meter.h - what each GPU draws: read from its driver, from a dcgm-exporter, or modelled.
+ *
+ * Made by 'watch'. Readings happen on a worker, one at a time: a driver that hangs holds nothing but
+ * that worker. A GPU that was not read METER_MISSES times in a row is modelled until it is read
+ * again, and the log says so once. Times are on the stopwatch.
+ */
+#ifndef MONITOR_METER_H
+#define MONITOR_METER_H
+
+#include <stdint.h>
+
+#include "monitor/watch.h"
+
+struct err;
+struct meter;
+
+#define METER_MISSES 3
+
+struct meter_setup {
+    struct loop *loop;
+    const struct state *state;        // borrowed; slots of 'node' are the devices
+    const struct catalog *catalog;    // borrowed: what a type draws when it is idle
+    const struct devices *devices;    // borrowed; NULL: none
+    int node;                         // in the state: this box
+    enum watch_power power;
+    const char *dcgm_url;
+    double power_s;
+    double (*model_w)(void *self, int gpu);    // NULL: as when idle
+    void *model_self;
+
+    /* Called on the loop after every round: watts may have changed. */
+    void (*on_round)(void *self);
+    void *self;
+};
+
+int meter_create(const struct meter_setup *s, struct meter **out, struct err *e);
+void meter_destroy(struct meter *m);    // NULL is fine; a reading under way ends without us
+
+/* Who is where has changed: a round soon, though not more than one a second for that. */
+void meter_soon(struct meter *m);
+
+double meter_w(const struct meter *m, int gpu);
+double meter_idle_w(const struct meter *m, int gpu);
+const char *meter_source(const struct meter *m, int gpu);    // "nvml", "rocm", "dcgm", "model"
+
+/* Joules as they were really read, since some beginning, and when they last were not: their
+ * difference over a time is worth something only where that is before it.
+ */
+double meter_read_j(const struct meter *m, int gpu, double t_s);
+double meter_unread_s(const struct meter *m, int gpu);
+
+uint64_t meter_n_failures(const struct meter *m);
+
+#endif

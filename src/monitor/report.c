@@ -1,0 +1,107 @@
+#include "monitor/report.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* A whole number that ends at a blank; moves '*at' behind the blank. */
+static bool take_whole(const char **at, const char *end, int *out)
+{
+    const char *p = *at;
+    long v = 0;
+
+    while (p < end && *p >= '0' && *p <= '9' && v <= INT_MAX)
+        v = 10 * v + (*p++ - '0');
+    if (p == *at || p == end || *p != ' ' || v > INT_MAX)
+        return false;
+    *out = (int)v;
+    *at = p + 1;
+    return true;
+}
+
+static bool is_hex(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!((s[i] >= '0' && s[i] <= '9') || (s[i] >= 'a' && s[i] <= 'f')))
+            return false;
+    }
+    return true;
+}
+
+static bool take_secret(const char **at, const char *end, const char **out)
+{
+    if (end - *at <= REPORT_SECRET_BYTES || (*at)[REPORT_SECRET_BYTES] != ' ' ||
+        !is_hex(*at, REPORT_SECRET_BYTES))
+        return false;
+    *out = *at;
+    *at += REPORT_SECRET_BYTES + 1;
+    return true;
+}
+
+/* Up to the next blank or the end; moves '*at' behind the blank. */
+static struct slice take_word(const char **at, const char *end)
+{
+    const char *blank = memchr(*at, ' ', (size_t)(end - *at));
+    struct slice word = { *at, (size_t)((blank ? blank : end) - *at) };
+
+    *at = blank ? blank + 1 : end;
+    return word;
+}
+
+/* Nearly all counts are whole and short: fifteen digits are exact in a double. */
+static bool to_steps(struct slice s, double *out)
+{
+    long v = 0;
+    size_t i = 0;
+
+    for (; i < s.len && i < 15 && s.at[i] >= '0' && s.at[i] <= '9'; i++)
+        v = 10 * v + (s.at[i] - '0');
+    if (i > 0 && i == s.len) {
+        *out = (double)v;
+        return true;
+    }
+    return text_to_double(s, out) == 0 && *out >= 0;
+}
+
+static bool take_keys(const char *at, const char *end, struct job_report *out)
+{
+    while (at < end) {
+        struct slice word = take_word(&at, end);
+        const char *equals = memchr(word.at, '=', word.len);
+
+        if (!equals || equals == word.at)
+            return false;
+        if (slice_is(word, "unfit=1"))
+            out->is_unfit = true;
+    }
+    return true;
+}
+
+int job_report_parse(const char *bytes, size_t len, struct job_report *out)
+{
+    static const char form[] = "gogh1 ";
+    const size_t n_form = sizeof form - 1;
+
+    *out = (struct job_report){ 0 };
+    if (len > 0 && len <= REPORT_BYTES_MAX && bytes[len - 1] == '\n')
+        len--;
+    if (len > REPORT_BYTES_MAX || len < n_form || memcmp(bytes, form, n_form) != 0)
+        return -EINVAL;
+    const char *at = bytes + n_form, *end = bytes + len;
+    if (!take_whole(&at, end, &out->job) || !take_whole(&at, end, &out->run) ||
+        !take_secret(&at, end, &out->secret) || !to_steps(take_word(&at, end), &out->steps) ||
+        !take_keys(at, end, out))
+        return -EINVAL;
+    return 0;
+}
+
+bool job_report_is_signed(const struct job_report *r, const char *secret)
+{
+    unsigned char differs = 0;
+
+    for (int i = 0; i < REPORT_SECRET_BYTES; i++)
+        differs |= (unsigned char)(r->secret[i] ^ secret[i]);
+    return differs == 0;
+}

@@ -1,0 +1,414 @@
+#include "monitor/watch.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/grow.h"
+#include "base/log.h"
+#include "monitor/energy.h"
+#include "monitor/inbox.h"
+#include "monitor/meter.h"
+#include "monitor/monitor.h"
+#include "monitor/watch_inner.h"
+
+/* How often it is looked whether a window is due. */
+#define TICK_S 1.0
+
+/* Somebody who was not heard of for this many report_s, since no window came true, is told of. */
+#define PROGRESS_AFTER 1.5
+
+/* The wall clock was set when it leaves the stopwatch by more than this between two looks. */
+#define CLOCK_JUMP_S 1.0
+
+double watch_wall_s(struct watch *w, double at_s)
+{
+    const double ahead_s = clock_now_s(w->setup.clock) - clock_stopwatch_s();
+    const double jump_s = ahead_s - w->ahead_s;
+
+    if (fabs(jump_s) > CLOCK_JUMP_S) {
+        log_warn("the clock was set %s by %.0f s", jump_s > 0 ? "forward" : "back", fabs(jump_s));
+        if (w->setup.energy)
+            energy_shift(w->setup.energy, jump_s);
+    }
+    w->ahead_s = ahead_s;
+    return at_s + ahead_s;
+}
+
+/* ---- what is to be told ---- */
+
+struct news *watch_put(struct watch *w, const struct observation *o)
+{
+    if (w->first_news == w->n_news)
+        w->first_news = w->n_news = 0;
+    GROW(w->news, w->n_news, w->cap_news);
+    w->news[w->n_news] = (struct news){ .seen = *o };
+    return &w->news[w->n_news++];
+}
+
+static void say_news(struct watch *w)
+{
+    if (w->on_news && (w->first_news < w->n_news || w->is_behind))
+        w->on_news(w->news_self);
+}
+
+/* ---- notices of the executor ---- */
+
+static enum observation_kind kind_of(const struct local_notice *n, const struct track *r)
+{
+    static const enum observation_kind kinds[] = { [NOTICE_STARTED] = OBS_STARTED,
+                                                   [NOTICE_STOPPED] = OBS_STOPPED,
+                                                   [NOTICE_FINISHED] = OBS_FINISHED,
+                                                   [NOTICE_FAILED] = OBS_FAILED };
+    const bool is_undone = n->kind == NOTICE_FAILED || n->kind == NOTICE_STOPPED;
+
+    return is_undone && r && r->is_unfit ? OBS_UNFIT : kinds[n->kind];
+}
+
+/* What 'n' means, and how far its job is. */
+static struct observation notice_told(const struct watch *w, const struct local_notice *n)
+{
+    const struct track *r = track_find(w, n->job);
+    struct observation o = { .watts = NAN, .noise = NAN };
+
+    if (r && r->is_unfit)
+        o = r->unfit;
+    o.kind = kind_of(n, r);
+    o.time_s = o.from_s = n->time_s;
+    o.job = n->job;
+    o.n_gpus = n->n_gpus;
+    o.gpus = n->gpus;
+    o.limit_w = n->limit_w;
+    o.reason = n->reason;
+    o.steps_done = r ? r->steps : w->setup.state->jobs[n->job]->steps_done;
+    return o;
+}
+
+/* The executor's next notice: windows that end by it, then the notice itself. False: none. */
+static bool take_notice(struct watch *w)
+{
+    struct local_notice n;
+
+    w->is_behind = local_next(w->setup.local, &n) == 1;
+    if (!w->is_behind)
+        return false;
+    inbox_look(w->inbox);    // what it said at last is told with its end
+    struct observation o = notice_told(w, &n);
+    struct track *r = track_find(w, n.job);
+    if (n.kind == NOTICE_STARTED)
+        track_enter(w, n.job, n.n_gpus, n.gpus, n.limit_w);
+    else if (r)
+        track_leave(w, r);
+    watch_put(w, &o)->is_notice = true;
+    return true;
+}
+
+static void on_notices(void *self)
+{
+    struct watch *w = self;
+
+    w->is_behind = true;
+    say_news(w);
+}
+
+/* ---- the sensor's door ---- */
+
+static int sensor_next(void *self, struct observation *out)
+{
+    struct watch *w = self;
+
+    if (w->first_news == w->n_news && !take_notice(w))
+        return 0;
+    const struct news *n = &w->news[w->first_news];
+    *out = n->seen;
+    if (!n->is_notice)
+        out->gpus = n->gpus;
+    return 1;
+}
+
+static void sensor_done(void *self)
+{
+    struct watch *w = self;
+
+    assert(w->first_news < w->n_news);
+    struct news *n = &w->news[w->first_news++];
+    free(n->gpus);
+    if (!n->is_notice)
+        return;
+    local_done(w->setup.local);
+    meter_soon(w->meter);    // the state knows it by now, and so does the model
+}
+
+struct sensor watch_sensor(struct watch *w)
+{
+    return (struct sensor){ .self = w, .next = sensor_next, .done = sensor_done };
+}
+
+void watch_on_news(struct watch *w, void (*f)(void *self), void *self)
+{
+    w->on_news = f;
+    w->news_self = self;
+}
+
+/* ---- reports ---- */
+
+/* Of a run whose start is a notice that nobody has heard yet? It will say so again. */
+static bool is_early(const struct watch *w, const struct job_report *said)
+{
+    struct local_run found;
+
+    return said->job < w->setup.state->n_jobs && local_find(w->setup.local, said->job, &found) &&
+           found.run == said->run && found.secret && strlen(found.secret) == REPORT_SECRET_BYTES &&
+           job_report_is_signed(said, found.secret);
+}
+
+static void note_unfit(struct watch *w, struct track *r)
+{
+    r->is_unfit = true;
+    r->unfit = (struct observation){ .watts = NAN, .noise = NAN };
+    track_neighbours(w, r, &r->unfit);
+}
+
+static void hear(struct watch *w, struct track *r, const struct job_report *said, double at_s)
+{
+    if (said->is_unfit && !r->is_unfit)
+        note_unfit(w, r);
+    if (r->has_reported && said->steps < r->steps)
+        return;    // overtaken on its way
+    if (said->steps > r->steps && !said->is_unfit)
+        r->is_unfit = false;    // it has got by after all
+    if (said->steps < r->told_steps)
+        r->told_steps = said->steps;    // it went on from an older checkpoint
+    r->has_reported = true;
+    r->steps = said->steps;
+    r->heard_s = at_s;
+    if (!w->is_behind && window_count(&r->window, at_s, said->steps))
+        r->from_j = meter_read_j(w->meter, r->gpus[0], at_s);
+}
+
+static void on_report(void *self, const char *bytes, size_t len, double arrived_s)
+{
+    struct watch *w = self;
+    struct job_report said;
+
+    w->stats.n_reports++;
+    if (job_report_parse(bytes, len, &said) < 0) {
+        w->stats.n_bad++;
+        return;
+    }
+    struct track *r = track_find(w, said.job);
+    if (r && r->n == said.run && r->secret[0] != '\0' && job_report_is_signed(&said, r->secret))
+        hear(w, r, &said, arrived_s);
+    else if (!is_early(w, &said))
+        w->stats.n_bad++;
+}
+
+/* ---- the clock's hand ---- */
+
+/* Jobs that were started together are not told of together: a tenth more or less, by the golden
+ * section of their ids.
+ */
+static double due_after_s(const struct watch *w, int job)
+{
+    const double part = job * 0.6180339887498949;
+
+    return w->setup.report_s * (0.9 + 0.2 * (part - floor(part)));
+}
+
+static void look_at(struct watch *w, struct track *r, double now_s)
+{
+    const double after_s = due_after_s(w, r->job), long_s = window_length_s(&r->window);
+
+    if (long_s >= fmax(after_s, MONITOR_WINDOW_MIN_S) || r->window.n_parts == WINDOW_PARTS_MAX)
+        track_tell(w, r, false);
+    if (r->window.last_steps > r->told_steps && now_s - r->told_s >= PROGRESS_AFTER * after_s)
+        track_tell_progress(w, r);
+}
+
+/* Whoever waits in the state may be about to run there: its start is told a moment later, or once
+ * more after a commit that failed.
+ */
+static bool is_over(const struct watch *w, int job)
+{
+    const enum job_state is = w->setup.state->jobs[job]->state;
+    struct local_run found;
+
+    if (is == JOB_RUNNING || is == JOB_WAITING)
+        return false;
+    return !local_find(w->setup.local, job, &found) || found.pid == 0;
+}
+
+/* Jobs that were cancelled leave without a notice, and when they have really gone. As long as news
+ * wait, the state knows less than we do, not more.
+ */
+static void drop_cancelled(struct watch *w)
+{
+    if (w->is_behind || w->first_news < w->n_news)
+        return;
+    for (int i = w->n_runs - 1; i >= 0; i--) {
+        if (is_over(w, w->runs[i]->job))
+            track_leave(w, w->runs[i]);
+    }
+}
+
+/* Where somebody saves and leaves, the others are neither beside it nor without it: their windows
+ * end, and begin anew when it has gone.
+ */
+static void disturb_busy(struct watch *w)
+{
+    const struct executor x = local_executor(w->setup.local);
+
+    for (int i = 0; i < w->n_seats && x.gpu_is_busy; i++) {
+        if (w->seats[i].n > 0 && x.gpu_is_busy(x.self, i))
+            seat_disturb(w, i);
+    }
+}
+
+static void on_tick(void *self)
+{
+    struct watch *w = self;
+    const double now_s = clock_stopwatch_s();
+
+    loop_timer_set(&w->timer, TICK_S);
+    watch_wall_s(w, now_s);    // was the clock set?
+    drop_cancelled(w);
+    disturb_busy(w);
+    for (int i = 0; i < w->n_runs && !w->is_behind; i++)
+        look_at(w, w->runs[i], now_s);
+    say_news(w);
+}
+
+/* ---- power ---- */
+
+static void on_round(void *self)
+{
+    struct watch *w = self;
+    const double now_s = watch_wall_s(w, clock_stopwatch_s());
+
+    if (!w->setup.energy || !w->meter)
+        return;
+    for (int i = 0; i < w->setup.state->n_gpus; i++) {
+        energy_draw(w->setup.energy, i, now_s, meter_w(w->meter, i), meter_idle_w(w->meter, i));
+        if (i < w->n_seats && w->seats[i].n > 1)
+            seat_share(w, i);
+    }
+}
+
+static int open_meter(struct watch *w, struct err *e)
+{
+    const struct watch_setup *s = &w->setup;
+    const struct meter_setup m = { .loop = s->loop,
+                                   .state = s->state,
+                                   .catalog = s->catalog,
+                                   .devices = s->devices,
+                                   .node = s->node,
+                                   .power = s->power,
+                                   .dcgm_url = s->dcgm_url,
+                                   .power_s = s->power_s,
+                                   .model_w = s->model_w,
+                                   .model_self = s->model_self,
+                                   .on_round = on_round,
+                                   .self = w };
+    return meter_create(&m, &w->meter, e);
+}
+
+/* ---- beginning and end ---- */
+
+/* Who runs already, as the state has it; the executor's notices tell what has changed since. */
+static void adopt(struct watch *w)
+{
+    const struct state *s = w->setup.state;
+
+    for (int i = 0; i < s->n_running; i++) {
+        const struct job *j = s->jobs[s->running[i]];
+        track_enter(w, j->id, j->n_held, j->gpus, j->limit_w);
+    }
+    w->is_behind = true;    // until it has been looked whether there are any
+}
+
+int watch_create(const struct watch_setup *s, struct watch **out, struct err *e)
+{
+    struct watch *w = heap_array(1, sizeof *w);
+
+    w->setup = *s;
+    w->ahead_s = clock_now_s(s->clock) - clock_stopwatch_s();
+    loop_timer_init(&w->timer, s->loop, "watch", on_tick, w);
+    int rc = open_meter(w, e);
+    if (rc == 0)
+        rc = inbox_open(s->loop, s->socket, s->udp, on_report, w, &w->inbox, e);
+    if (rc < 0) {
+        watch_destroy(w);
+        return rc;
+    }
+    adopt(w);
+    local_on_news(s->local, on_notices, w);
+    loop_timer_set(&w->timer, TICK_S);
+    *out = w;
+    return 0;
+}
+
+void watch_destroy(struct watch *w)
+{
+    if (!w)
+        return;
+    loop_timer_clear(&w->timer);
+    inbox_close(w->inbox);
+    meter_destroy(w->meter);
+    for (int i = 0; i < w->n_runs; i++)
+        track_free(w->runs[i]);
+    for (int i = w->first_news; i < w->n_news; i++)
+        free(w->news[i].gpus);
+    free(w->runs);
+    free(w->by_job);
+    free(w->seats);
+    free(w->news);
+    free(w);
+}
+
+/* ---- for those who show it ---- */
+
+bool watch_job(const struct watch *w, int job, struct watch_job *out)
+{
+    const struct track *r = track_find(w, job);
+    const double now_s = clock_stopwatch_s();
+
+    if (!r)
+        return false;
+    *out = (struct watch_job){ .has_reported = r->has_reported,
+                               .steps = r->steps,
+                               .speed = window_speed(&r->window, now_s),
+                               .heard_s = clock_now_s(w->setup.clock) - (now_s - r->heard_s),
+                               .watts = track_watts(w, r) };
+    return true;
+}
+
+double watch_now_s(struct watch *w)
+{
+    return watch_wall_s(w, clock_stopwatch_s());
+}
+
+double watch_gpu_w(const struct watch *w, int gpu)
+{
+    return meter_w(w->meter, gpu);
+}
+
+const char *watch_power_source(const struct watch *w, int gpu)
+{
+    return meter_source(w->meter, gpu);
+}
+
+int watch_udp_port(const struct watch *w)
+{
+    return inbox_udp_port(w->inbox);
+}
+
+struct watch_stats watch_stats(const struct watch *w)
+{
+    struct watch_stats s = w->stats;
+
+    s.n_power_failures = meter_n_failures(w->meter);
+    return s;
+}

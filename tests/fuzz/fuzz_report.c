@@ -1,0 +1,28 @@
+/* fuzz_report.c - datagrams of jobs survive any bytes, and what is taken is of the form. */
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "monitor/report.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char secret[REPORT_SECRET_BYTES + 1] = "0123456789abcdef0123456789abcdef";
+    const char *bytes = (const char *)data;
+    struct job_report r;
+    int rc = job_report_parse(bytes, size, &r);
+
+    assert(rc == 0 || rc == -EINVAL);
+    if (rc < 0)
+        return 0;
+    assert(size <= REPORT_BYTES_MAX && r.job >= 0 && r.run >= 0);
+    assert(isfinite(r.steps) && r.steps >= 0);
+    assert(r.secret >= bytes && r.secret + REPORT_SECRET_BYTES < bytes + size);
+    assert(job_report_is_signed(&r, secret) ==
+           (memcmp(r.secret, secret, REPORT_SECRET_BYTES) == 0));
+    return 0;
+}

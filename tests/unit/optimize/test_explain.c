@@ -1,0 +1,855 @@
+/* Why here and not there: every figure is what pricing the plan with the job there says, and every
+ * verdict is the judge's.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "optimize/explain.h"
+#include "unit/suite.h"
+#include "unit/support.h"
+
+/* As ck_assert_msg; but Check keeps a note of each of those, and there are millions here. */
+#define MUST(condition, ...)           \
+    do {                               \
+        if (!(condition))              \
+            ck_abort_msg(__VA_ARGS__); \
+    } while (0)
+
+/* ---- by hand ---- */
+
+/* By the step and with GPU-seconds at their price, 'w' costs 24 J on a v100 and 35 J on the k80;
+ * beside each other two do 0.6 of that each.
+ */
+#define CLUSTER                                                               \
+    "type v100 cap=250 idle=40 sleep=10\ntype k80 cap=149 idle=30 sleep=10\n" \
+    "workload w params=1e6 bytes_per_sample=1e6 batch=1\n"                    \
+    "workload huge params=1e6 bytes_per_sample=1e6 batch=1\n"                 \
+    "speed w v100 10\nwatts w v100 200\nspeed w k80 4\nwatts w k80 100\n"     \
+    "speed huge v100 10\nwatts huge v100 200\nspeed huge k80 4\n"             \
+    "pairs 0.6\nunfit huge k80\nunfit huge v100 beside=w\nunfit w v100 beside=huge\n"
+
+#define PLACES "node n1 v100 v100\nnode n2 k80\n"
+
+static const struct {
+    const char *name, *policy, *given;
+    const char *off;    // levers: s sharing, m moving
+    double cap_w;
+    const char *want;    // of the job called 'a'
+} cases[] = {
+    { "the cheapest is chosen, and the other costs more", "greedy", PLACES "job a w\n", "", 0,
+      "v100 x2 chosen, k80 x1 costs more" },
+    { "its promise", "greedy", PLACES "job a w min=9\n", "", 0,
+      "v100 x2 chosen, k80 x1 breaks its promise" },
+    { "memory, alone and beside", "greedy", PLACES "job x w\nstart x 0\njob a huge\n", "", 0,
+      "v100 x1 chosen, v100+x x1 does not fit, k80 x1 does not fit" },
+    { "the neighbour's promise", "greedy", PLACES "job x w min=9\nstart x 0\njob a w\n", "", 0,
+      "v100 x1 chosen, v100+x x1 breaks a neighbour's promise, k80 x1 costs more" },
+    { "its own beside somebody", "greedy", PLACES "job x w\nstart x 0\njob a w min=9\n", "", 0,
+      "v100 x1 chosen, v100+x x1 breaks its promise, k80 x1 breaks its promise" },
+    { "equal neighbours are one candidate", "fifo-fastest",
+      PLACES "job x w\nstart x 0\njob y w\nstart y 1\njob a w\n", "", 0,
+      "k80 x1 chosen, v100+x x2 passed over, v100 x0 taken" },
+    { "of which the one is shown that asks for less", "fifo-fastest",
+      PLACES "job x w min=9\nstart x 0\njob y w\nstart y 1\njob a w\n", "", 0,
+      "k80 x1 chosen, v100+y x2 passed over, v100 x0 taken" },
+    { "nobody shares when sharing is off", "greedy", PLACES "job x w\nstart x 0\njob a w\n", "s", 0,
+      "v100 x1 chosen, k80 x1 costs more" },
+    { "a resident that shares with nobody", "greedy",
+      PLACES "job x w exclusive=1\nstart x 0\njob a w\n", "", 0,
+      "v100 x1 chosen, v100+x x1 not shared, k80 x1 costs more" },
+    { "a job that shares with nobody", "greedy", PLACES "job x w\nstart x 0\njob a w exclusive=1\n",
+      "", 0, "v100 x1 chosen, v100+x x1 not shared, k80 x1 costs more" },
+    { "nor does a gang", "greedy", PLACES "job x w gpus=2\nstart x 0,1\njob a w\n", "", 0,
+      "k80 x1 chosen, v100+x x2 not shared, v100 x0 taken" },
+    { "types", "greedy", PLACES "job a w types=k80\n", "", 0,
+      "k80 x1 chosen, v100 x2 not allowed" },
+    { "gang sizes", "greedy", PLACES "job a w gpus=2\n", "", 0,
+      "2 v100 x1 chosen, 2 k80 x0 not allowed" },
+    { "one node", "greedy", "node n1 v100\nnode n2 v100\njob a w gpus=2 one_node=1\n", "", 0,
+      "2 v100 x0 not allowed" },
+    { "a node away", "greedy", PLACES "drain n1\njob a w\n", "", 0,
+      "k80 x1 chosen, v100 x0 node away" },
+    { "a running job that would be better off but for the move", "greedy",
+      PLACES "job a w steps=240\nstart a 2\nat 600\n", "", 0,
+      "k80 x1 chosen, v100 x2 move costs more" },
+    { "and where moving is off", "greedy", PLACES "job a w steps=100000\nstart a 2\nat 600\n", "m",
+      0, "k80 x1 chosen, v100 x2 not allowed" },
+    { "and one that moves", "greedy", PLACES "job a w steps=100000\nstart a 2\nat 600\n", "", 0,
+      "v100 x2 chosen, k80 x1 costs more" },
+    { "no watts left", "greedy", PLACES "job a w\n", "", 190, "k80 x1 chosen, v100 x2 power cap" },
+    { "a job that waits for its turn", "fifo-first",
+      PLACES "job x w\nstart x 0\njob y w gpus=2 prio=1\njob a w\n", "s", 0,
+      "v100 x1 passed over, k80 x1 passed over" },
+    { "as many GPUs as it may have", "greedy", PLACES "job a w max=2\n", "", 0,
+      "v100 x2 chosen, 2 v100 x1 costs more, k80 x1 costs more, 2 k80 x0 not allowed" },
+};
+
+/* "v100+x x2 costs more, ...": type, neighbour, places, verdict, in their order. */
+static void describe(const struct world *w, const struct explanation *x, char *out, size_t size)
+{
+    size_t at = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < x->n_candidates; i++) {
+        const struct candidate *c = &x->candidates[i];
+        at += (size_t)snprintf(out + at, size - at, i ? ", " : "");
+        if (c->n_gpus > 1)
+            at += (size_t)snprintf(out + at, size - at, "%d ", c->n_gpus);
+        at += (size_t)snprintf(out + at, size - at, "%s", w->catalog.types[c->type].name);
+        if (c->neighbour >= 0)
+            at += (size_t)snprintf(out + at, size - at, "+%s",
+                                   w->snapshot.jobs[c->neighbour].spec->name);
+        at += (size_t)snprintf(out + at, size - at, " x%d %s", c->n_places,
+                               candidate_verdict_name(c->verdict));
+    }
+}
+
+static int snapshot_job(const struct world *w, const char *name)
+{
+    for (int j = 0; j < w->snapshot.n_jobs; j++)
+        if (strcmp(w->snapshot.jobs[j].spec->name, name) == 0)
+            return j;
+    ck_abort_msg("no job %s in the snapshot", name);
+}
+
+static void explain(struct world *w, const struct plan *p, const char *name,
+                    struct explanation *out)
+{
+    explain_job(&w->arena, &w->snapshot, &w->est, &w->options, p, snapshot_job(w, name), out);
+}
+
+START_TEST(a_verdict)
+{
+    struct explanation x;
+    struct world w;
+    struct plan p;
+    char got[600];
+
+    world_init(&w, CLUSTER);
+    world_add(&w, cases[_i].given);
+    world_look(&w);
+    w.options.may_share = !strchr(cases[_i].off, 's');
+    w.options.may_move = !strchr(cases[_i].off, 'm');
+    w.options.power_cap_w = cases[_i].cap_w;
+    world_solve(&w, cases[_i].policy, &p);
+    explain(&w, &p, "a", &x);
+    describe(&w, &x, got, sizeof got);
+    ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: %s", cases[_i].name, got);
+    world_release(&w);
+}
+END_TEST
+
+#define NEAR(got, want) ck_assert_double_eq_tol((got), (want), 1e-6 * (1 + fabs((double)(want))))
+
+START_TEST(the_figures_of_a_pair_by_hand)
+{
+    struct explanation x;
+    struct world w;
+    struct plan p;
+
+    /* 'x' has 600 steps to go: 60 s alone, and 100 s at 6 steps/s; 'a' has 300, done in 50. */
+    world_init(&w, CLUSTER PLACES "job x w steps=600 min=5\nstart x 0\njob a w steps=300 min=3\n");
+    world_look(&w);
+    world_solve(&w, "greedy", &p);
+    explain(&w, &p, "a", &x);
+    const struct candidate *c = &x.candidates[0];
+    ck_assert_int_eq(c->verdict, CANDIDATE_CHOSEN);
+    ck_assert_int_eq(c->neighbour, snapshot_job(&w, "x"));
+    NEAR(c->speed, 6);
+    NEAR(c->margin, 6.0 / 3 - 1);
+    NEAR(c->watts, 40 + 2 * 0.6 * 160);
+    NEAR(c->added_w, 40 + 2 * 0.6 * 160 - 200);
+    NEAR(c->joules, 50 * c->added_w + 50 * 0.4 * (200 - 10));
+    NEAR(c->cost_j, c->joules + 50 * 0.4 * 50);
+    NEAR(c->neighbour_speed, 0.6);
+    ck_assert(c->neighbour_keeps);
+    ck_assert(isnan(x.may_start_s) && x.waits_for == -1 && x.reason == WAIT_NOT);
+    NEAR(x.candidates[1].joules, 30 * (200 - 10.0));
+    NEAR(x.candidates[1].cost_j, 30 * (200 - 10 + 50.0));
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(low_and_high_hold_with_the_stated_confidence)
+{
+    struct explanation x;
+    struct world w;
+    struct plan p;
+
+    world_init(&w, CLUSTER PLACES "speed w v100 10 sd=0.3\njob a w types=v100\n");
+    world_look(&w);
+    world_solve(&w, "fifo-first", &p);
+    explain(&w, &p, "a", &x);
+    const struct stored_estimate *e = catalog_estimate(&w.catalog, world_workload(&w, "w"), 0, -1);
+    double mean = (double)e->ln_speed, sd = (double)e->ln_speed_sd;
+    ck_assert_double_eq_tol(x.candidates[0].low, exp(mean - sd), 1e-5);
+    ck_assert_double_eq_tol(x.candidates[0].high, exp(mean + sd), 1e-5);
+    ck_assert_double_eq_tol(x.candidates[0].speed, exp(mean - sd * sd / 2), 1e-5);
+    world_release(&w);
+}
+END_TEST
+
+/* ---- when ---- */
+
+static const struct {
+    const char *name, *given;
+    double at_s;    // NaN: unknown
+    const char *whom;
+} starts[] = {
+    { "the first that ends makes room",
+      PLACES
+      "job x w steps=1000\nstart x 0\njob y w steps=600\nstart y 1\njob z w steps=800\nstart z 2\n"
+      "job a w\n",
+      60, "y" },
+    { "where it may run",
+      PLACES
+      "job x w steps=1000\nstart x 0\njob y w steps=600\nstart y 1\njob z w steps=800\nstart z 2\n"
+      "job a w types=k80\n",
+      200, "z" },
+    { "a gang needs as many",
+      PLACES "job x w steps=1000\nstart x 0\njob y w steps=600\nstart y 1\njob a w gpus=2\n", 100,
+      "x" },
+    { "less those that are free", PLACES "job x w steps=1000\nstart x 0\njob a w gpus=2\n", 100,
+      "x" },
+    { "on one node where asked",
+      "node n1 v100 v100\nnode n2 v100 v100\njob x w steps=10\nstart x 0\njob y w steps=1000\n"
+      "start y 1\njob z w steps=600\nstart z 2\njob v w steps=700\nstart v 3\n"
+      "job a w gpus=2 one_node=1\n",
+      70, "v" },
+    { "a server's end is its time",
+      PLACES "job x w rate=1 duration=500\nstart x 0\njob y w steps=1000000\nstart y 1\n"
+             "job z w steps=1000000\nstart z 2\nat 100\njob a w\n",
+      500, "x" },
+    { "of two that share the last to end, where one of them minds",
+      "node n1 v100\n"
+      "job x w steps=600\nstart x 0\njob y w steps=1200 min=5.9\nstart y 0\njob a w exclusive=1\n",
+      200, "y" },
+    { "or the first, where nobody does",
+      "node n1 v100\n"
+      "job x w steps=600\nstart x 0\njob y w steps=1200 min=5.9\nstart y 0\njob a w\n",
+      100, "x" },
+    { "but not where it would not hold its promise beside who stays",
+      "node n1 v100\n"
+      "job x w steps=600\nstart x 0\njob y w steps=1200 min=5.9\nstart y 0\njob a w min=9\n",
+      200, "y" },
+    { "never on a node that is away",
+      PLACES
+      "job x w steps=1000\nstart x 0\njob y w steps=600\nstart y 1\njob z w steps=800\nstart z 2\n"
+      "drain n1\njob a w\n",
+      200, "z" },
+    { "nor where it does not fit", "node n2 k80\njob x w\nstart x 0\njob a huge\n", NAN, NULL },
+    { "nor for a gang that is too large", PLACES "job x w\nstart x 0\njob a w gpus=3\n", NAN,
+      NULL },
+    { "nor when something else is in the way", PLACES "job a w gpus=2\n", NAN, NULL },
+};
+
+/* A plan in which everybody stays and 'a' waits. */
+static void let_wait(struct world *w, struct plan *p)
+{
+    *p = (struct plan){ .made_by = "test", .n_jobs = w->snapshot.n_jobs };
+    p->jobs = ARENA_ARRAY(&w->arena, struct plan_job, (size_t)p->n_jobs);
+    for (int j = 0; j < p->n_jobs; j++) {
+        const struct snap_job *sj = &w->snapshot.jobs[j];
+        p->jobs[j] = (struct plan_job){ .n_gpus = sj->n_held,
+                                        .gpus = sj->gpus,
+                                        .limit_w = sj->limit_w,
+                                        .reason = sj->n_held ? WAIT_NOT : WAIT_CAPACITY };
+    }
+    plan_price(&w->arena, p, &w->snapshot, &w->est);
+}
+
+START_TEST(a_start_is_expected)
+{
+    struct explanation x;
+    struct world w;
+    struct plan p;
+
+    world_init(&w, CLUSTER);
+    world_add(&w, starts[_i].given);
+    world_look(&w);
+    let_wait(&w, &p);
+    explain(&w, &p, "a", &x);
+    if (!starts[_i].whom) {
+        ck_assert_msg(isnan(x.may_start_s) && x.waits_for == -1, "%s: %g", starts[_i].name,
+                      x.may_start_s);
+    } else {
+        ck_assert_msg(fabs(x.may_start_s - starts[_i].at_s) < 1e-3, "%s: %g", starts[_i].name,
+                      x.may_start_s);
+        ck_assert_str_eq(w.snapshot.jobs[x.waits_for].spec->name, starts[_i].whom);
+    }
+    world_release(&w);
+}
+END_TEST
+
+/* ---- the best of its kind ---- */
+
+START_TEST(a_gang_is_offered_the_tightest_node)
+{
+    struct explanation x;
+    struct world w;
+    struct plan p;
+
+    world_init(&w, CLUSTER "node n1 v100 v100 v100\nnode n2 v100 v100\njob a w gpus=2\n");
+    world_look(&w);
+    let_wait(&w, &p);
+    explain(&w, &p, "a", &x);
+    ck_assert_int_eq(x.candidates[0].gpu, 3);
+    ck_assert_int_eq(x.candidates[0].n_places, 2);    // one on each node
+    world_release(&w);
+}
+END_TEST
+
+/* The limit that a place is weighed with is the one that policies would set there. */
+START_TEST(a_place_is_offered_under_the_limit_it_would_get)
+{
+    int last = -1, n_limits = 0;
+
+    for (int need = 0; need <= 12; need++) {
+        struct explanation x;
+        struct world w;
+        struct plan set, p;
+        char job[64];
+
+        world_init(&w, CLUSTER "node n1 v100\n");
+        snprintf(job, sizeof job, "job a w min=%d\n", need);
+        world_add(&w, job);
+        world_look(&w);
+        w.options.may_limit = true;
+        world_solve(&w, "fifo-promise", &set);
+        let_wait(&w, &p);
+        explain(&w, &p, "a", &x);
+        ck_assert_int_eq(x.candidates[0].limit_w, set.jobs[0].limit_w);
+        ck_assert_double_eq_tol(x.candidates[0].speed, set.jobs[0].speed, 1e-9);
+        n_limits += set.jobs[0].limit_w != last;
+        last = set.jobs[0].limit_w;
+        world_release(&w);
+    }
+    ck_assert_int_ge(n_limits, 2);
+}
+END_TEST
+
+/* ---- against the plan itself ---- */
+
+static const char *const policies[] = { "greedy", "fifo-fastest", "pack", "eaco", "gogh" };
+
+enum { N_TYPES = 3, N_WORKLOADS = 4, N_POLICIES = sizeof policies / sizeof *policies };
+
+static void random_catalog(struct rng *r, struct world *w)
+{
+    char line[200];
+
+    world_add(w, "type v100\ntype k80\ntype a100\n");
+    for (int i = 0; i < N_WORKLOADS; i++) {
+        snprintf(line, sizeof line, "workload w%d params=%g bytes_per_sample=%g batch=8\n", i,
+                 exp(rng_between(r, log(1e6), log(2e9))), exp(rng_between(r, log(1e6), log(1e9))));
+        world_add(w, line);
+    }
+    for (int k = 0; k < 30; k++) {
+        struct stored_estimate est = { .is_set = true,
+                                       .ln_speed = (float)rng_between(r, -1, 3),
+                                       .ln_speed_sd = (float)rng_between(r, 0, 0.6),
+                                       .ln_watts = (float)rng_between(r, 4, 5.4),
+                                       .ln_watts_sd = 0.05F };
+        catalog_put_estimate(&w->catalog, (int)rng_below(r, N_WORKLOADS),
+                             (int)rng_below(r, N_TYPES), (int)rng_below(r, N_WORKLOADS + 1) - 1,
+                             &est);
+    }
+}
+
+static void random_job(struct rng *r, struct world *w, int i)
+{
+    char name[16];
+
+    snprintf(name, sizeof name, "j%d", i);
+    struct job_spec s = spec_of(name, (int)rng_below(r, N_WORKLOADS));
+    s.submit_s = w->now_s;
+    s.steps = exp(rng_between(r, 2, 12));
+    s.min_throughput = rng_below(r, 2) ? exp(rng_between(r, -1, 2)) : 0;
+    s.n_gpus = rng_below(r, 4) ? 1 : 1 + (int)rng_below(r, 3);
+    s.max_gpus = s.n_gpus + (int)rng_below(r, 3) * (int)rng_below(r, 2);
+    s.is_exclusive = rng_below(r, 6) == 0;
+    s.needs_one_node = rng_below(r, 2);
+    s.allowed_types = rng_below(r, 3) ? 0 : 1 + rng_below(r, 7);
+    if (rng_below(r, 4) == 0) {
+        s.kind = JOB_INFERENCE;
+        s.rate = exp(rng_between(r, -1, 2));
+        s.min_throughput = fmin(s.min_throughput, s.rate);
+        s.duration_s = 5000;
+    }
+    world_apply(w, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .time_s = w->now_s, .spec = &s });
+}
+
+static void start_all(struct world *w, const struct plan *p)
+{
+    for (int j = 0; j < p->n_jobs; j++)
+        if (p->jobs[j].n_gpus)
+            world_apply(w, &(struct event){ .kind = EVENT_JOB_STARTED,
+                                            .time_s = w->now_s,
+                                            .job = w->snapshot.jobs[j].id,
+                                            .gpus = p->jobs[j].gpus,
+                                            .n_gpus = p->jobs[j].n_gpus,
+                                            .limit_w = p->jobs[j].limit_w });
+}
+
+static void random_world(struct rng *r, struct world *w, struct plan *p)
+{
+    static const char *const kinds[] = { "v100", "k80", "a100" };
+    char line[100];
+
+    world_init(w, "");
+    random_catalog(r, w);
+    w->theta = 1 + (int)rng_below(r, 3);
+    for (int n = 0, n_nodes = 1 + (int)rng_below(r, 3); n < n_nodes; n++) {
+        size_t at = (size_t)snprintf(line, sizeof line, "node n%d", n);
+        for (int g = 1 + (int)rng_below(r, 4); g > 0; g--)
+            at += (size_t)snprintf(line + at, sizeof line - at, " %s", kinds[rng_below(r, 3)]);
+        world_add(w, line);
+    }
+    int n_before = (int)rng_below(r, 7), n_new = 1 + (int)rng_below(r, 6);
+    for (int i = 0; i < n_before; i++)
+        random_job(r, w, i);
+    w->options.may_limit = rng_below(r, 2);
+    world_look(w);
+    world_solve(w, policies[rng_below(r, N_POLICIES)], p);
+    start_all(w, p);
+    w->now_s = rng_below(r, 2) ? 1234.5 : 10;
+    for (int i = 0; i < n_new; i++)
+        random_job(r, w, 100 + i);
+    if (rng_below(r, 4) == 0)
+        world_add(w, "drain n0\n");
+    w->options.power_cap_w = rng_below(r, 3) ? 0 : rng_between(r, 50, 1500);
+    w->options.may_share = rng_below(r, 4) > 0;
+    w->options.may_move = rng_below(r, 4) > 0;
+    world_look(w);
+    world_solve(w, policies[rng_below(r, N_POLICIES)], p);
+}
+
+/* The plan with the job on these GPUs instead; n of 0: nowhere. Priced. */
+static struct plan plan_with(struct world *w, const struct plan *p, int job, const int *gpus, int n,
+                             int limit_w)
+{
+    struct plan q = *p;
+
+    q.jobs = ARENA_ARRAY(&w->arena, struct plan_job, (size_t)p->n_jobs);
+    memcpy(q.jobs, p->jobs, (size_t)p->n_jobs * sizeof *q.jobs);
+    q.jobs[job] = (struct plan_job){
+        .n_gpus = n, .gpus = gpus, .limit_w = limit_w, .reason = n ? WAIT_NOT : WAIT_CAPACITY
+    };
+    plan_price(&w->arena, &q, &w->snapshot, &w->est);
+    return q;
+}
+
+static bool is_on(const struct plan_job *pj, int gpu)
+{
+    for (int i = 0; i < pj->n_gpus; i++)
+        if (pj->gpus[i] == gpu)
+            return true;
+    return false;
+}
+
+static int n_on(const struct plan *p, int gpu)
+{
+    int n = 0;
+
+    for (int j = 0; j < p->n_jobs; j++)
+        n += is_on(&p->jobs[j], gpu);
+    return n;
+}
+
+/* GPUs for the candidate in a plan without the job: those of the plan, the one it names, or a gang
+ * of free ones, on its GPU's node where they are enough. False: it names none.
+ */
+static bool gpus_for(struct world *w, const struct plan *p, const struct plan *without, int job,
+                     const struct candidate *c, int *out)
+{
+    const struct snapshot *s = &w->snapshot;
+    int n = 0, n_near = 0;
+
+    if (c->gpu < 0)
+        return false;
+    if (c->verdict == CANDIDATE_CHOSEN) {
+        memcpy(out, p->jobs[job].gpus, (size_t)c->n_gpus * sizeof *out);
+        return true;
+    }
+    if (c->n_gpus == 1) {
+        out[0] = c->gpu;
+        return true;
+    }
+    for (int g = 0; g < s->n_gpus; g++)
+        n_near += s->gpus[g].type == c->type && s->gpus[g].may_start && !n_on(without, g) &&
+                  s->gpus[g].node == s->gpus[c->gpu].node;
+    for (int g = 0; g < s->n_gpus && n < c->n_gpus; g++)
+        if (s->gpus[g].type == c->type && s->gpus[g].may_start && !n_on(without, g) &&
+            (n_near < c->n_gpus || s->gpus[g].node == s->gpus[c->gpu].node))
+            out[n++] = g;
+    MUST(n == c->n_gpus, "the gang of %d is not there", c->n_gpus);
+    return true;
+}
+
+#define SAME(got, want, what)                                   \
+    MUST(fabs((got) - (want)) <= 1e-9 * (1 + fabs(want)),       \
+         "seed %d, job %d, %s: %s %.12g, not %.12g", seed, job, \
+         candidate_verdict_name(c->verdict), what, got, (double)(want))
+
+static double time_of(const struct snap_job *j, double speed)
+{
+    return j->spec->kind == JOB_INFERENCE ? j->time_left_s : j->remaining / speed;
+}
+
+/* What the others there have left, and what that costs. */
+static void check_neighbours(struct world *w, const struct plan *without, const struct plan *with,
+                             int seed, int job, const struct candidate *c, double before_w)
+{
+    const struct snap_job *mine = &w->snapshot.jobs[job];
+    double least = INFINITY, time_s = time_of(mine, c->speed), lost_s = 0;
+    bool keeps = true, breaks = false;
+    double rest_w = w->catalog.types[c->type].sleep_w;
+
+    for (int j = 0; j < with->n_jobs; j++) {
+        const struct snap_job *other = &w->snapshot.jobs[j];
+        if (j == job || !is_on(&with->jobs[j], c->gpu))
+            continue;
+        double share = with->jobs[j].speed / without->jobs[j].speed;
+        least = fmin(least, share);
+        keeps &= !with->jobs[j].is_short;
+        breaks |= with->jobs[j].is_short && !without->jobs[j].is_short;
+        if (other->spec->kind == JOB_TRAINING)
+            lost_s += fmin(time_s, time_of(other, with->jobs[j].speed)) * (1 - share);
+    }
+    MUST(isinf(least) == (c->neighbour < 0), "seed %d: neighbour", seed);
+    if (isinf(least)) {
+        SAME(c->joules, c->added_w * time_s, "joules");
+        SAME(c->cost_j, c->joules + c->n_gpus * time_s * w->options.price_w, "cost");
+        return;
+    }
+    SAME(c->neighbour_speed, least, "neighbour's speed");
+    MUST(c->neighbour_keeps == keeps, "seed %d, job %d: neighbour keeps", seed, job);
+    MUST(c->verdict != CANDIDATE_BREAKS_NEIGHBOUR || breaks, "seed %d: breaks nobody", seed);
+    SAME(c->joules, c->added_w * time_s + lost_s * (before_w - rest_w), "joules");
+    SAME(c->cost_j, c->joules + lost_s * w->options.price_w, "cost");
+}
+
+static bool is_usable(const struct candidate *c)
+{
+    return c->verdict == CANDIDATE_CHOSEN || c->verdict == CANDIDATE_COSTS_MORE ||
+           c->verdict == CANDIDATE_MOVE_COSTS || c->verdict == CANDIDATE_PASSED_OVER;
+}
+
+static bool beside_gang(const struct plan *with, int job, int gpu)
+{
+    for (int j = 0; j < with->n_jobs; j++)
+        if (j != job && is_on(&with->jobs[j], gpu) && with->jobs[j].n_gpus > 1)
+            return true;
+    return false;
+}
+
+/* The judge takes the plan with the job there where the verdict says that it would do, and refuses
+ * it where the verdict says that it cannot be.
+ */
+static void check_verdict(struct world *w, const struct plan *without, const struct plan *with,
+                          int seed, int job, const struct candidate *c)
+{
+    struct solve_options moving = w->options;
+    struct err e = { 0 };
+    bool is_home = plan_job_stays(&with->jobs[job], &w->snapshot.jobs[job]);
+
+    moving.may_move = true;
+    if (plan_check(&w->arena, without, &w->snapshot, &w->est, &moving, &e) < 0)
+        return;    // nothing to do with this job
+    int rc = plan_check(&w->arena, with, &w->snapshot, &w->est,
+                        c->verdict == CANDIDATE_NOT_ALLOWED ? &w->options : &moving, &e);
+    bool keeps = !with->jobs[job].is_short;
+    if (is_usable(c))
+        MUST(rc == 0 && (keeps || c->verdict == CANDIDATE_CHOSEN), "seed %d, job %d, %s: %s", seed,
+             job, candidate_verdict_name(c->verdict), e.text);
+    if (c->verdict == CANDIDATE_BREAKS_PROMISE)
+        MUST(!keeps, "seed %d, job %d: keeps its promise", seed, job);
+    if (c->verdict == CANDIDATE_UNFIT || c->verdict == CANDIDATE_NODE_AWAY ||
+        c->verdict == CANDIDATE_NOT_ALLOWED ||
+        (c->verdict == CANDIDATE_EXCLUSIVE && !beside_gang(with, job, c->gpu)))
+        MUST(rc < 0 || is_home, "seed %d, job %d: '%s' and the judge takes it", seed, job,
+             candidate_verdict_name(c->verdict));
+}
+
+static void check_candidate(struct world *w, const struct plan *p, const struct plan *without,
+                            int seed, int job, const struct candidate *c)
+{
+    int *gpus = ARENA_ARRAY(&w->arena, int, (size_t)c->n_gpus);
+    double before_w = 0;
+
+    if (!gpus_for(w, p, without, job, c, gpus))
+        return;
+    struct plan with = plan_with(w, without, job, gpus, c->n_gpus, c->limit_w);
+    SAME(c->speed, with.jobs[job].speed, "speed");
+    SAME(c->low, with.jobs[job].low, "low");
+    MUST(c->high >= c->speed && c->speed >= c->low, "seed %d: an interval around its speed", seed);
+    SAME(c->added_w, with.watts - without->watts, "added watts");
+    for (int i = 0; i < c->n_gpus; i++) {    // what these GPUs draw: alone in an empty cluster
+        struct plan rest = *without;
+        rest.jobs = ARENA_ARRAY(&w->arena, struct plan_job, (size_t)p->n_jobs);
+        for (int j = 0; j < p->n_jobs; j++)
+            if (is_on(&without->jobs[j], gpus[i]))
+                rest.jobs[j] = without->jobs[j];
+        plan_price(&w->arena, &rest, &w->snapshot, &w->est);
+        double all_w = rest.watts;
+        for (int g = 0; g < w->snapshot.n_gpus; g++)
+            if (g != gpus[i] && n_on(&rest, g) == 0)
+                all_w -= w->catalog.types[w->snapshot.gpus[g].type].sleep_w;
+        before_w += all_w;
+        if (beside_gang(without, job, gpus[i]))
+            before_w = NAN;    // its other GPUs are in this too
+    }
+    if (!isnan(before_w))
+        SAME(c->watts, c->added_w + before_w, "watts");
+    if (!isnan(before_w))
+        check_neighbours(w, without, &with, seed, job, c, before_w);
+    check_verdict(w, without, &with, seed, job, c);
+}
+
+/* One that is full is as if nobody else were there. */
+static void check_full(struct world *w, const struct plan *p, int seed, int job,
+                       const struct candidate *c)
+{
+    const struct snapshot *s = &w->snapshot;
+    struct plan nobody = *p;
+    int *gpus = ARENA_ARRAY(&w->arena, int, (size_t)s->n_gpus), n = 0;
+
+    for (int g = 0; g < s->n_gpus && n < c->n_gpus; g++) {
+        if (n > 0 && s->gpus[g].node != s->gpus[gpus[0]].node && n < c->n_gpus)
+            n = 0;    // a gang on one node, where that is possible
+        if (s->gpus[g].type == c->type)
+            gpus[n++] = g;
+    }
+    for (int g = 0; g < s->n_gpus && n < c->n_gpus; g++)
+        if (s->gpus[g].type == c->type && (n == 0 || g < gpus[0]))
+            gpus[n++] = g;
+    if (n < c->n_gpus)
+        return;
+    nobody.jobs = ARENA_ARRAY(&w->arena, struct plan_job, (size_t)p->n_jobs);
+    struct plan with = plan_with(w, &nobody, job, gpus, c->n_gpus, c->limit_w);
+    SAME(c->speed, with.jobs[job].speed, "speed");
+    SAME(c->low, with.jobs[job].low, "low");
+    for (int g = 0; g < s->n_gpus; g++)
+        if (!is_on(&with.jobs[job], g))
+            with.watts -= w->catalog.types[s->gpus[g].type].sleep_w;
+    SAME(c->watts, with.watts, "watts");
+}
+
+/* Every GPU with room for one is in some candidate, once. */
+static void check_complete(const struct world *w, const struct plan *without, int seed,
+                           const struct explanation *x, const struct plan_job *pj)
+{
+    const struct snapshot *s = &w->snapshot;
+    int n_here = 0, n_told = 0;
+    bool may_share = w->options.may_share && s->theta > 1;
+
+    for (int g = 0; g < s->n_gpus; g++) {
+        int n = n_on(without, g);
+        bool is_mine = is_on(pj, g);
+        n_here += n == 0 ? s->gpus[g].may_start || is_mine : (may_share && n < s->theta) || is_mine;
+    }
+    for (int i = 0; i < x->n_candidates; i++)
+        n_told += x->candidates[i].n_gpus == 1 ? x->candidates[i].n_places : 0;
+    /* One that stays where it could not go any more (the node drained, sharing turned off) stands
+     * for others of its kind too.
+     */
+    bool is_odd = pj->n_gpus && (!s->gpus[pj->gpus[0]].may_start ||
+                                 (!may_share && n_on(without, pj->gpus[0]) > 0));
+    MUST(n_told == n_here || is_odd, "seed %d: %d GPUs told of %d", seed, n_told, n_here);
+}
+
+static void check_order(const struct explanation *x, const struct plan_job *pj, int seed)
+{
+    for (int i = 0; i < x->n_candidates; i++) {
+        const struct candidate *c = &x->candidates[i];
+        MUST((c->verdict == CANDIDATE_CHOSEN) == (i == 0 && pj->n_gpus > 0),
+             "seed %d: the chosen one is first", seed);
+        MUST(i < 2 || c[-1].verdict == CANDIDATE_CHOSEN || !(c->cost_j < c[-1].cost_j),
+             "seed %d: by cost", seed);
+    }
+    MUST(x->n_left_out == 0, "seed %d: none is left out", seed);
+}
+
+enum { N_WORLDS = 1500, N_SHARDS = 4 };
+
+START_TEST(every_figure_is_the_plans_and_every_verdict_the_judges)
+{
+    int n_seen[CANDIDATE_VERDICTS] = { 0 };
+
+    for (int seed = _i; seed < N_WORLDS; seed += N_SHARDS) {
+        struct explanation x;
+        struct world w;
+        struct plan p;
+        struct rng r;
+        rng_init(&r, (uint64_t)seed, "explain");
+        random_world(&r, &w, &p);
+        for (int job = 0; job < p.n_jobs; job++) {
+            explain_job(&w.arena, &w.snapshot, &w.est, &w.options, &p, job, &x);
+            struct plan without = plan_with(&w, &p, job, NULL, 0, 0);
+            for (int i = 0; i < x.n_candidates; i++) {
+                check_candidate(&w, &p, &without, seed, job, &x.candidates[i]);
+                if (x.candidates[i].verdict == CANDIDATE_FULL)
+                    check_full(&w, &p, seed, job, &x.candidates[i]);
+                n_seen[x.candidates[i].verdict]++;
+            }
+            check_order(&x, &p.jobs[job], seed);
+            if (w.snapshot.jobs[job].spec->max_gpus == 1)
+                check_complete(&w, &without, seed, &x, &p.jobs[job]);
+        }
+        world_release(&w);
+    }
+    for (int v = 0; v < CANDIDATE_VERDICTS; v++)
+        ck_assert_msg(n_seen[v] > 0, "never '%s'",
+                      candidate_verdict_name((enum candidate_verdict)v));
+}
+END_TEST
+
+/* ---- many GPUs ---- */
+
+/* 'n_kinds' workloads on n GPUs, each alone on its GPU, and one job that waits. */
+static void crowd(struct world *w, int n, int n_kinds, struct plan *p)
+{
+    char line[4096];
+
+    world_init(w, "type v100\ntype k80\nworkload w batch=1\n");
+    for (int i = 0; i < n_kinds; i++) {
+        snprintf(line, sizeof line, "workload k%d params=%d bytes_per_sample=1e6 batch=1\n", i,
+                 1000000 + i);
+        world_add(w, line);
+    }
+    for (int g = 0; g < n; g += 8) {
+        snprintf(line, sizeof line, "node n%d v100 v100 v100 v100 k80 k80 k80 k80\n", g / 8);
+        world_add(w, line);
+    }
+    for (int g = 0; g < n; g++) {
+        snprintf(line, sizeof line, "job j%d k%d\nstart j%d %d\n", g, g % n_kinds, g, g);
+        world_add(w, line);
+    }
+    world_add(w, "job a w\n");
+    world_look(w);
+    let_wait(w, p);
+}
+
+START_TEST(the_best_are_kept_and_the_others_counted)
+{
+    struct explanation x;
+    struct world w;
+    struct plan p;
+
+    crowd(&w, 160, 80, &p);
+    explain(&w, &p, "a", &x);
+    ck_assert_int_eq(x.n_candidates, CANDIDATES_MAX);
+    ck_assert_int_eq(x.n_candidates + x.n_left_out, 80 + 2);    // and alone on each type
+    for (int i = 0; i < x.n_candidates; i++)
+        ck_assert_int_eq(x.candidates[i].n_places, 2);
+    world_release(&w);
+}
+END_TEST
+
+/* ---- JSON ---- */
+
+START_TEST(an_explanation_and_a_plan_say_names)
+{
+    struct explanation x;
+    struct world w;
+    struct plan p;
+    json_t *o, *c;
+
+    world_init(&w, CLUSTER PLACES "job x w steps=600 min=5\nstart x 0\nat 7\njob a w min=3\n");
+    world_look(&w);
+    world_solve(&w, "greedy", &p);
+    explain(&w, &p, "a", &x);
+    o = explain_json(&x, &w.snapshot, &w.est, &p);
+    ck_assert_int_eq(json_integer_value(json_object_get(o, "job")), 1);
+    ck_assert_str_eq(json_string_value(json_object_get(o, "name")), "a");
+    ck_assert_str_eq(json_string_value(json_object_get(o, "state")), "running");
+    ck_assert_str_eq(json_string_value(json_object_get(o, "made_by")), "greedy");
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(o, "gpus"), 0)), "n1/0");
+    ck_assert(json_is_null(json_object_get(o, "reason")));
+    ck_assert(json_is_null(json_object_get(o, "may_start_s")));
+    ck_assert_double_eq(json_real_value(json_object_get(o, "time_s")), 7);
+    ck_assert_double_eq(json_real_value(json_object_get(o, "need")), 3);
+    c = json_array_get(json_object_get(o, "candidates"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(c, "type")), "v100");
+    ck_assert_str_eq(json_string_value(json_object_get(c, "gpu")), "n1/0");
+    ck_assert_str_eq(json_string_value(json_object_get(c, "beside")), "x");
+    ck_assert_str_eq(json_string_value(json_object_get(c, "verdict")), "chosen");
+    ck_assert(json_is_true(json_object_get(c, "neighbour_keeps")));
+    c = json_array_get(json_object_get(o, "candidates"), 1);
+    ck_assert(json_is_null(json_object_get(c, "beside")));
+    ck_assert(json_is_null(json_object_get(c, "neighbour_keeps")));
+    c = json_array_get(json_object_get(o, "candidates"), 2);
+    ck_assert_str_eq(json_string_value(json_object_get(c, "gpu")), "n2/0");
+    json_decref(o);
+
+    o = plan_json(&p, &w.snapshot, &w.est);
+    ck_assert_int_eq(json_integer_value(json_object_get(o, "placed")), 2);
+    c = json_array_get(json_object_get(o, "jobs"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(c, "does")), "stay");
+    c = json_array_get(json_object_get(o, "jobs"), 1);
+    ck_assert_str_eq(json_string_value(json_object_get(c, "does")), "start");
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(c, "gpus"), 0)), "n1/0");
+    json_decref(o);
+    world_release(&w);
+}
+END_TEST
+
+static const struct {
+    const char *want;
+    int n_gpus, first, limit_w;    // n_gpus of 0: it gets no place
+    bool is_running;
+} deeds[] = {
+    { "start", 1, 0, 0, false }, { "wait", 0, 0, 0, false },   { "stay", 1, 0, 0, true },
+    { "move", 1, 1, 0, true },   { "limit", 1, 0, 120, true }, { "stop", 0, 0, 0, true },
+    { "move", 2, 0, 0, true },
+};
+
+START_TEST(what_a_job_does)
+{
+    struct world w;
+    struct plan p;
+    const int gpus[] = { deeds[_i].first, deeds[_i].first + 1 };
+    int n = deeds[_i].n_gpus;
+
+    world_init(&w, CLUSTER PLACES "job a w max=2\n");
+    if (deeds[_i].is_running)
+        world_add(&w, "start a 0\n");
+    world_look(&w);
+    let_wait(&w, &p);
+    p.jobs[0] = (struct plan_job){ .n_gpus = n,
+                                   .gpus = gpus,
+                                   .limit_w = deeds[_i].limit_w,
+                                   .reason = n ? WAIT_NOT : WAIT_CAPACITY };
+    plan_price(&w.arena, &p, &w.snapshot, &w.est);
+    json_t *o = plan_json(&p, &w.snapshot, &w.est);
+    json_t *job = json_array_get(json_object_get(o, "jobs"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(job, "does")), deeds[_i].want);
+    json_decref(o);
+    world_release(&w);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("explain");
+    TCase *t = tcase_create("explain");
+
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, a_verdict, 0, sizeof cases / sizeof *cases);
+    tcase_add_test(t, the_figures_of_a_pair_by_hand);
+    tcase_add_test(t, low_and_high_hold_with_the_stated_confidence);
+    tcase_add_loop_test(t, a_start_is_expected, 0, sizeof starts / sizeof *starts);
+    tcase_add_test(t, a_gang_is_offered_the_tightest_node);
+    tcase_add_test(t, a_place_is_offered_under_the_limit_it_would_get);
+    tcase_add_loop_test(t, every_figure_is_the_plans_and_every_verdict_the_judges, 0, N_SHARDS);
+    tcase_add_test(t, the_best_are_kept_and_the_others_counted);
+    tcase_add_test(t, an_explanation_and_a_plan_say_names);
+    tcase_add_loop_test(t, what_a_job_does, 0, sizeof deeds / sizeof *deeds);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}
