@@ -1,8 +1,55 @@
 # Bash completion for gogh. Installed as bash-completion/completions/gogh.
 
+# Live jobs and nodes, where a daemon is there to ask.
+_gogh_jobs() {
+    gogh jobs --json 2>/dev/null | grep -o '"id": *[0-9]*' | grep -o '[0-9]*' | tr '\n' ' '
+}
+_gogh_nodes() {
+    gogh nodes 2>/dev/null | sed -n '2,/^$/s/ .*//p' | tr '\n' ' '
+}
+
 _gogh_words() {
     local options='--help'
     case "$1" in
+    submit | jobs | show | logs | explain | cancel | hold | release | nodes | top | plan | report | shadow)
+        options+=' --json --socket --url --cacert'
+        ;;
+    esac
+    case "$1" in
+    submit)
+        options+=' --workload --batch --new-workload --descriptor --name --kind --steps --rate --duration'
+        options+=' --min-throughput --deadline --gpus --max-gpus --types --exclusive --one-node --priority'
+        options+=' --env --cwd --stdout --stderr --timeout --retries --checkpoint-signal --grace --hold'
+        options+=' --owner --key --wait --'
+        ;;
+    jobs) options+=' --state --owner --mine --all' ;;
+    show | cancel | hold | release) options+=" $(_gogh_jobs)" ;;
+    logs) options+=" --err --path $(_gogh_jobs)" ;;
+    explain) options+=" --at $(_gogh_jobs)" ;;
+    nodes)
+        case "$2" in
+        '' | -*) options+=' drain resume' ;;
+        drain | resume) options+=" $(_gogh_nodes)" ;;
+        esac
+        ;;
+    top) options+=' --every --once' ;;
+    report) options+=' --from --to --by --csv --html' ;;
+    shadow) options+=' --from --to' ;;
+    config)
+        case "$2" in
+        '' | -*) options+=' check show template --json' ;;
+        show) options+=' --json' ;;
+        esac
+        ;;
+    token)
+        options+=' --tokens'
+        case "$2" in
+        '' | -*) options+=' new list revoke --scope --owner --json' ;;
+        new) options+=' --scope --owner' ;;
+        list) options+=' --json' ;;
+        esac
+        ;;
+    tick) options+=' --unfit' ;;
     import)
         options+=' --db --json'
         case "$2" in
@@ -47,12 +94,13 @@ _gogh_words() {
     bench)
         options+=' --json'
         case "$2" in
-        '' | -*) options+=' import open events simulate estimate study optimize --runs' ;;
+        '' | -*) options+=' import open events simulate estimate study optimize serve --runs' ;;
         optimize) options+=' --rows --seeds' ;;
+        serve) options+=' --rows --runs --scale' ;;
         *) options+=' import open events simulate estimate study --runs' ;;
         esac
         ;;
-    help) options='import catalog predict eval train optimize trace simulate study replay demo bench' ;;
+    help) options='submit jobs show logs explain cancel hold release nodes top plan report shadow config token tick import catalog predict eval train optimize trace simulate study replay demo bench' ;;
     version) options='' ;;
     esac
     echo "$options"
@@ -69,6 +117,17 @@ _gogh() {
         words='gogh gogh-oracle greedy watts gavel pack eaco fifo-promise fifo-fastest fifo-random fifo-first'
         [ "$command" = study ] && words+=' bound'
         ;;
+    --state) words='waiting held running finished failed cancelled' ;;
+    --scope) words='read submit operate admin' ;;
+    --by) words='owner workload gpu_type' ;;
+    --kind) words='training inference' ;;
+    --checkpoint-signal) words='TERM USR1 none' ;;
+    --owner) words=$(compgen -u) ;;
+    --env) words=$(compgen -e) ;;
+    --types) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
+    --descriptor | --tokens | --cwd | --stdout | --stderr | --socket | --cacert | --html) ;;
+    --name | --steps | --duration | --min-throughput | --deadline | --gpus | --max-gpus | --priority) return ;;
+    --timeout | --retries | --grace | --key | --url | --at | --every | --from | --to) return ;;
     --scenario) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
     --without) words='types sharing moving sleep limits joules' ;;
     --split) words='job family gpu' ;;
@@ -86,7 +145,7 @@ _gogh() {
     --time | --nodes | --kinds | --theta | --overload | --standing | --generate) return ;;
     *)
         if ((COMP_CWORD == 1)); then
-            words='import catalog predict eval train optimize trace simulate study replay demo bench help version'
+            words='submit jobs show logs explain cancel hold release nodes top plan report shadow config token tick import catalog predict eval train optimize trace simulate study replay demo bench help version'
         else
             words=$(_gogh_words "$command" "$verb")
         fi
@@ -94,7 +153,7 @@ _gogh() {
     esac
     # In a list, what stands before the last comma stays.
     case "$before" in
-    --policy | --scenario | --without) [[ $word == *,* ]] && start=${word%,*}, ;;
+    --policy | --scenario | --without | --types) [[ $word == *,* ]] && start=${word%,*}, ;;
     esac
     mapfile -t COMPREPLY < <(compgen -P "$start" -W "$words" -- "${word#"$start"}")
 }

@@ -44,4 +44,11 @@ int bench_child(bench_child_f *f, const void *self, double limit_s, void *out, s
 bool bench_optimize_knows(const char *names);
 int bench_optimize(const char *names, int seeds, bool is_json, struct err *e);
 
+/* The daemon, `gogh bench serve`: bench_serve.c. 'names' as above; 'runs': repetitions, 0: as each
+ * part has them; 'scale': sizes are divided by it, and limits mean nothing then. Prints what it
+ * finds.
+ */
+bool bench_serve_knows(const char *names);
+int bench_serve(const char *names, int runs, int scale, bool is_json, struct err *e);
+
 #endif

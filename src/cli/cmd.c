@@ -78,6 +78,16 @@ static int take_list(const struct cmd *c, const struct cmd_option *o, const char
     }
 }
 
+static int take_each(const struct cmd *c, const struct cmd_option *o, const char *text)
+{
+    struct cmd_list *out = o->out;
+
+    if (out->n == CMD_LIST_MAX)
+        return cmd_misuse(c, "--%s can be given %d times", o->name, CMD_LIST_MAX);
+    out->words[out->n++] = slice_of(text);
+    return CMD_GO_ON;
+}
+
 static int take_option(const struct cmd *c, const struct cmd_option *o, const char *text)
 {
     switch (o->kind) {
@@ -93,6 +103,8 @@ static int take_option(const struct cmd *c, const struct cmd_option *o, const ch
         return take_number(c, o, text);
     case OPTION_LIST:
         return take_list(c, o, text);
+    case OPTION_EACH:
+        return take_each(c, o, text);
     }
     return CMD_GO_ON;
 }
@@ -115,7 +127,7 @@ static void fill_longs(struct option *longs, const struct cmd_option *options, i
 int cmd_parse(const struct cmd *c, int argc, char **argv, const struct cmd_option *options,
               int n_options, const char **words, int max_words)
 {
-    struct option longs[32];
+    struct option longs[48];
     int answer, status = CMD_GO_ON;
 
     assert(n_options + 2 <= CMD_COUNT(longs));

@@ -26,13 +26,22 @@ struct cmd {
 extern const struct cmd cmd_import, cmd_catalog, cmd_predict, cmd_trace, cmd_simulate, cmd_replay;
 extern const struct cmd cmd_demo, cmd_bench, cmd_eval, cmd_train, cmd_optimize, cmd_study;
 
+/* Those that ask a daemon, but for config and token. */
+extern const struct cmd cmd_submit, cmd_jobs, cmd_show, cmd_logs, cmd_cancel, cmd_hold, cmd_release;
+extern const struct cmd cmd_nodes, cmd_top, cmd_plan, cmd_explain, cmd_report, cmd_shadow;
+extern const struct cmd cmd_config, cmd_token;
+
+extern const struct cmd cmd_tick;    // inside a job
+
 /* Say "gogh: text" on stderr; gives EXIT_NO. */
 int cmd_fail(const struct err *e);
 
 /* Say what is wrong and how the command is used, on stderr; gives EXIT_MISUSE. */
 int cmd_misuse(const struct cmd *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What a list holds: words with commas between, from every time that its option was given. */
+/* What a list holds, from every time that its option was given: words with commas between
+ * (OPTION_LIST), or whole texts (OPTION_EACH).
+ */
 #define CMD_LIST_MAX 64
 struct cmd_list {
     int n;
@@ -42,7 +51,7 @@ struct cmd_list {
 /* One option of a command, and where its value goes. */
 struct cmd_option {
     const char *name;    // without the dashes
-    enum { OPTION_FLAG, OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_LIST } kind;
+    enum { OPTION_FLAG, OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_LIST, OPTION_EACH } kind;
     void *out;           // bool *, const char **, long *, double * or struct cmd_list *
     double low, high;    // of OPTION_WHOLE and OPTION_NUMBER
 };

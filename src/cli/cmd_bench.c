@@ -50,19 +50,25 @@ static const char help[] =
     "\n"
     "  optimize   the planner: how near the optimum, how fast, in how much memory; alone on the\n"
     "             line, because it takes up to an hour\n"
+    "  serve      the daemon: submits, listing, reports, restart and memory of real goghd\n"
+    "             processes ($GOGHD, or beside gogh), and Slurm where it answers; alone, too\n"
     "\n"
     "  --runs N   repetitions (5; 'simulate' runs once unless N is given)\n"
     "  --rows R   parts of 'optimize', with commas between: small30, small100, 500, 10000,\n"
     "             50000, 1000kinds, three, overload; events; growth; references, or single ones:\n"
-    "             per-gpu, gavel, pop, greedy\n"
+    "             per-gpu, gavel, pop, greedy. Parts of 'serve': submit, list, reports,\n"
+    "             restart, memory, slurm\n"
     "  --seeds N  instances of each row of 'optimize' (50, 5, 3 or 1)\n"
+    "  --scale N  'serve' with the Nth part of everything, to see that it works; limits are of\n"
+    "             the whole\n"
     "  --json     one JSON object\n"
     "\n"
     "Examples:\n"
     "  gogh bench\n"
     "  gogh bench events open --runs 9 --json\n"
     "  gogh bench estimate\n"
-    "  gogh bench optimize --rows small30,500 --seeds 5\n";
+    "  gogh bench optimize --rows small30,500 --seeds 5\n"
+    "  gogh bench serve --rows submit,restart\n";
 
 struct bench {
     const char *name, *unit, *what;
@@ -559,9 +565,26 @@ static int run_all(const char *const *names, int n, int runs, bool is_json, stru
 struct options {
     const char *names[N_BENCHES];
     const char *rows;
-    long runs, seeds;
+    long runs, seeds, scale;
     bool is_json;
 };
+
+static bool is_alone(const struct options *o, const char *name)
+{
+    return o->names[0] && strcmp(o->names[0], name) == 0;
+}
+
+static int check_names(const struct options *o)
+{
+    for (int i = 0; i < N_BENCHES && o->names[i]; i++)
+        if (!find(o->names[i]))
+            return cmd_misuse(
+                &cmd_bench,
+                "no bench '%s': want import, open, events, simulate, estimate, study or, "
+                "alone, optimize or serve",
+                o->names[i]);
+    return CMD_GO_ON;
+}
 
 static int parse_options(int argc, char **argv, struct options *o)
 {
@@ -569,6 +592,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         { .name = "runs", .kind = OPTION_WHOLE, .out = &o->runs, .low = 1, .high = 1000 },
         { .name = "rows", .kind = OPTION_TEXT, .out = &o->rows },
         { .name = "seeds", .kind = OPTION_WHOLE, .out = &o->seeds, .low = 1, .high = 10000 },
+        { .name = "scale", .kind = OPTION_WHOLE, .out = &o->scale, .low = 1, .high = 10000 },
         { .name = "json", .kind = OPTION_FLAG, .out = &o->is_json },
     };
     int status =
@@ -576,21 +600,20 @@ static int parse_options(int argc, char **argv, struct options *o)
 
     if (status != CMD_GO_ON)
         return status;
-    bool is_optimize = o->names[0] && strcmp(o->names[0], "optimize") == 0;
-    if (is_optimize && (o->names[1] || o->runs > 0))
-        return cmd_misuse(&cmd_bench, "'optimize' stands alone, with --rows and --seeds");
-    if (!is_optimize && (o->rows || o->seeds > 0))
-        return cmd_misuse(&cmd_bench, "--rows and --seeds are for 'optimize'");
-    if (!bench_optimize_knows(o->rows))
+    const bool is_optimize = is_alone(o, "optimize"), is_serve = is_alone(o, "serve");
+    if ((is_optimize || is_serve) && o->names[1])
+        return cmd_misuse(&cmd_bench, "'%s' stands alone", o->names[0]);
+    if (is_optimize && o->runs > 0)
+        return cmd_misuse(&cmd_bench, "'optimize' has --rows and --seeds, not --runs");
+    if (o->seeds > 0 && !is_optimize)
+        return cmd_misuse(&cmd_bench, "--seeds is for 'optimize'");
+    if (o->scale > 0 && !is_serve)
+        return cmd_misuse(&cmd_bench, "--scale is for 'serve'");
+    if (o->rows && !is_optimize && !is_serve)
+        return cmd_misuse(&cmd_bench, "--rows is for 'optimize' and 'serve'");
+    if (is_serve ? !bench_serve_knows(o->rows) : !bench_optimize_knows(o->rows))
         return cmd_misuse(&cmd_bench, "'%s' names a row that is none", o->rows);
-    for (int i = 0; i < N_BENCHES && o->names[i] && !is_optimize; i++)
-        if (!find(o->names[i]))
-            return cmd_misuse(
-                &cmd_bench,
-                "no bench '%s': want import, open, events, simulate, estimate, study or, "
-                "alone, optimize",
-                o->names[i]);
-    return CMD_GO_ON;
+    return is_optimize || is_serve ? CMD_GO_ON : check_names(o);
 }
 
 static int run(int argc, char **argv)
@@ -604,8 +627,10 @@ static int run(int argc, char **argv)
         return status;
     while (n < N_BENCHES && o.names[n])
         n++;
-    if (n > 0 && strcmp(o.names[0], "optimize") == 0)
+    if (is_alone(&o, "optimize"))
         rc = bench_optimize(o.rows, (int)o.seeds, o.is_json, &e);
+    else if (is_alone(&o, "serve"))
+        rc = bench_serve(o.rows, (int)o.runs, (int)o.scale, o.is_json, &e);
     else
         rc = run_all(o.names, n, (int)o.runs, o.is_json, &e);
     return rc < 0 ? cmd_fail(&e) : cmd_done();
@@ -614,7 +639,8 @@ static int run(int argc, char **argv)
 const struct cmd cmd_bench = {
     .name = "bench",
     .synopsis = "bench [import|open|events|simulate|estimate|study ...] [--runs N] [--json] | "
-                "bench optimize [--rows NAMES] [--seeds N] [--json]",
+                "bench optimize [--rows NAMES] [--seeds N] [--json] | "
+                "bench serve [--rows NAMES] [--runs N] [--scale N] [--json]",
     .summary = "measure this build on this machine",
     .help = help,
     .run = run,

@@ -7,8 +7,10 @@
 #include "cli/cmd.h"
 
 static const struct cmd *const commands[] = {
-    &cmd_import, &cmd_catalog,  &cmd_predict, &cmd_eval,   &cmd_train, &cmd_optimize,
-    &cmd_trace,  &cmd_simulate, &cmd_study,   &cmd_replay, &cmd_demo,  &cmd_bench,
+    &cmd_submit,   &cmd_jobs,  &cmd_show,     &cmd_logs,    &cmd_explain, &cmd_cancel, &cmd_hold,
+    &cmd_release,  &cmd_nodes, &cmd_top,      &cmd_plan,    &cmd_report,  &cmd_shadow, &cmd_config,
+    &cmd_token,    &cmd_tick,  &cmd_import,   &cmd_catalog, &cmd_predict, &cmd_eval,   &cmd_train,
+    &cmd_optimize, &cmd_trace, &cmd_simulate, &cmd_study,   &cmd_replay,  &cmd_demo,   &cmd_bench,
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -30,9 +32,11 @@ static int help_all(void)
     printf("  %-10s %s\n  %-10s %s\n", "help", "this list, or all about one command", "version",
            "which version this is");
     printf("\nEach command explains itself: gogh COMMAND --help\n"
-           "Exit status: 0 done, 1 the answer is no, 2 misuse.\n\n"
+           "Exit status: 0 done, 1 the answer is no, 2 misuse, 3 the daemon is not there.\n\n"
            "Examples:\n"
            "  gogh demo\n"
+           "  gogh submit --workload resnet50 --batch 64 --steps 20000 --deadline 18:00 -- "
+           "python3 train.py\n"
            "  gogh import gavel throughputs.json --db lab.db\n"
            "  gogh simulate --cluster lab.cluster --trace week.trace --truth lab.db "
            "--policy greedy\n"

@@ -1,0 +1,289 @@
+"""Tell GOGH how far a job is. Python's standard library only; does nothing outside GOGH.
+
+    import gogh
+
+    with gogh.track() as t:
+        for batch in loader:
+            train(batch)
+            t.step()
+
+Sends at most about one datagram a second and one at the end, never waits and never raises: what is
+lost, the next one says again. Counts go on from what the job had done before it was moved or
+restarted. For training loops that are not one's own: torch_hook, KerasCallback, TrainerCallback.
+"""
+
+import atexit
+import math
+import os
+import signal
+import socket
+import threading
+import time
+
+__all__ = [
+    "track", "Tracker", "inside", "restarts", "steps_done", "torch_hook", "KerasCallback",
+    "TrainerCallback", "catch_checkpoint_signals", "checkpoint_requested",
+]
+
+EVERY_S = 1.0  # between two datagrams
+AGAIN_S = 0.1  # when one could not be sent
+
+
+def inside():
+    """Are we inside a job of GOGH?"""
+    return all(os.environ.get(k) for k in ("GOGH_REPORTS", "GOGH_JOB", "GOGH_RUN", "GOGH_SECRET"))
+
+
+def _number(name):
+    try:
+        v = float(os.environ.get(name, ""))
+    except ValueError:
+        return 0.0
+    return v if math.isfinite(v) and v >= 0 else 0.0
+
+
+def restarts():
+    """How often this job was started before."""
+    return int(_number("GOGH_RESTART"))
+
+
+def steps_done():
+    """Steps that the job had done before this run, as far as GOGH has heard."""
+    v = _number("GOGH_STEPS_DONE")
+    return int(v) if v == int(v) else v
+
+
+def _address(text):
+    """(family, address) of "unix:/path" or "udp:HOST:PORT"."""
+    kind, _, rest = text.partition(":")
+    if kind == "unix":
+        return socket.AF_UNIX, rest
+    if kind != "udp":
+        raise ValueError(text)
+    host, _, port = rest.rpartition(":")
+    found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
+    return found[0], found[4]
+
+
+class Tracker:
+    """A count of steps, and the datagrams that tell it. Made by track(); any thread may use it."""
+
+    def __init__(self, start=None, every_s=EVERY_S):
+        self._lock = threading.Lock()
+        self._every_s = every_s
+        self._total = steps_done() if start is None else start
+        self._counted = False
+        self._sent = None
+        self._next_s = 0.0
+        self._unfit = False
+        self._socket = None
+        self._pid = os.getpid()
+        try:
+            self._open()
+        except (OSError, ValueError):
+            self._socket = None
+        atexit.register(self.close)
+        os.register_at_fork(after_in_child=self._relock)
+
+    def _relock(self):
+        self._lock = threading.Lock()  # whoever held it is not here
+
+    def _open(self):
+        if not inside():
+            return
+        family, self._to = _address(os.environ["GOGH_REPORTS"])
+        self._head = "gogh1 %s %s %s" % tuple(
+            os.environ[k] for k in ("GOGH_JOB", "GOGH_RUN", "GOGH_SECRET"))
+        self._socket = socket.socket(family, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+
+    @property
+    def total(self):
+        """Steps done since the job's first start."""
+        return self._total
+
+    def step(self, n=1):
+        """n more steps are done."""
+        with self._lock:
+            self._count(self._total + n)
+
+    def steps(self, total):
+        """total steps are done, counted since the job's first start.
+
+        It never falls, but for the first one, which says where the checkpoint was.
+        """
+        with self._lock:
+            self._count(total)
+
+    def unfit(self):
+        """The GPU's memory does not suffice: say so, then end with an error. GOGH starts the job elsewhere."""
+        with self._lock:
+            self._unfit = True
+            self._send()
+
+    def flush(self):
+        """The last count, now, where it was not told yet."""
+        with self._lock:
+            self._flush()
+
+    def _flush(self):
+        # A forked worker (of a data loader, say) knows less than its parent, and keeps silent. So does
+        # whoever counted nothing and would only repeat what GOGH knows.
+        knows_more = self._counted or not self._total
+        if os.getpid() == self._pid and knows_more and self._is_news():
+            self._send()
+
+    def close(self):
+        """The last count, and the end."""
+        with self._lock:
+            self._flush()
+            if self._socket is not None:
+                self._socket.close()
+            self._socket = None
+        atexit.unregister(self.close)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if error is not None and is_out_of_memory(error):
+            self.unfit()
+        self.close()
+        return False
+
+    def _count(self, total):
+        try:
+            is_count = math.isfinite(total) and total >= 0
+        except TypeError:
+            return
+        if is_count and (total > self._total or not self._counted):
+            self._total = total
+            self._counted = True
+        if self._is_news() and time.monotonic() >= self._next_s:
+            self._send()
+
+    def _is_news(self):
+        return self._socket is not None and (self._sent is None or self._total > self._sent)
+
+    def _send(self):
+        if self._socket is None:
+            return
+        text = "%s %.15g%s" % (self._head, self._total, " unfit=1" if self._unfit else "")
+        try:
+            self._socket.sendto(text.encode("ascii"), self._to)
+        except (OSError, ValueError):  # full, or the daemon is away: the next one says it again
+            self._next_s = time.monotonic() + AGAIN_S
+            return
+        self._next_s = time.monotonic() + self._every_s
+        self._sent = self._total
+
+
+def is_out_of_memory(error):
+    """Is it the error that a framework raises when a GPU's memory does not suffice?"""
+    names = {c.__name__ for c in type(error).__mro__}
+    return bool(names & {"OutOfMemoryError", "ResourceExhaustedError"}) or (
+        isinstance(error, RuntimeError) and "out of memory" in str(error))
+
+
+def track(start=None, every_s=EVERY_S):
+    """A Tracker. Counts from 'start', or from what the job had done before this run.
+
+    As a context ("with gogh.track() as t:") it also tells GOGH when the block ends because
+    the GPU's memory does not suffice.
+    """
+    return Tracker(start, every_s)
+
+
+# ---- frameworks: nothing of them is imported before it is asked for ----
+
+def torch_hook(tracker=None, n=1):
+    """For PyTorch 2: optimizer.register_step_post_hook(gogh.torch_hook()) counts every step."""
+    t = tracker if tracker is not None else track()
+
+    def hook(*args, **kwargs):
+        t.step(n)
+
+    hook.tracker = t
+    return hook
+
+
+def _keras_callback():
+    try:
+        from keras.callbacks import Callback
+    except ImportError:
+        from tensorflow.keras.callbacks import Callback
+
+    class KerasCallback(Callback):
+        """model.fit(..., callbacks=[gogh.KerasCallback()]) counts every batch."""
+
+        def __init__(self, tracker=None):
+            super().__init__()
+            self.tracker = tracker if tracker is not None else track()
+
+        def on_train_batch_end(self, batch, logs=None):
+            self.tracker.step()
+
+        def on_train_end(self, logs=None):
+            self.tracker.flush()  # there may be another fit()
+
+    return KerasCallback
+
+
+def _trainer_callback():
+    from transformers import TrainerCallback as Base
+
+    class TrainerCallback(Base):
+        """Trainer(..., callbacks=[gogh.TrainerCallback()]) tells the trainer's global step."""
+
+        def __init__(self, tracker=None):
+            super().__init__()
+            self.tracker = tracker if tracker is not None else track()
+
+        def _is_told_here(self, state):
+            return getattr(state, "is_world_process_zero", True)
+
+        def on_step_end(self, args, state, control, **kwargs):
+            if self._is_told_here(state):
+                self.tracker.steps(state.global_step)
+            if checkpoint_requested():
+                control.should_save = True
+                control.should_training_stop = True
+            return control
+
+        def on_train_end(self, args, state, control, **kwargs):
+            if self._is_told_here(state):
+                self.tracker.steps(state.global_step)
+                self.tracker.flush()
+            return control
+
+    return TrainerCallback
+
+
+_lazy = {"KerasCallback": _keras_callback, "TrainerCallback": _trainer_callback}
+
+
+def __getattr__(name):  # PEP 562: made when first asked for
+    if name not in _lazy:
+        raise AttributeError("module 'gogh' has no attribute %r" % name)
+    globals()[name] = made = _lazy[name]()
+    return made
+
+
+# ---- moves ----
+
+_requested = False
+
+
+def catch_checkpoint_signals(signals=(signal.SIGUSR1, signal.SIGTERM)):
+    """From the main thread: take note when GOGH asks to save and end, instead of dying of it."""
+    def note(number, frame):  # may come in the middle of anything: no lock, nothing but a flag
+        global _requested
+        _requested = True
+
+    for s in signals:
+        signal.signal(s, note)
+
+
+def checkpoint_requested():
+    """Has GOGH asked to save and end (after catch_checkpoint_signals)?"""
+    return _requested

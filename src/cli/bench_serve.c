@@ -1,0 +1,343 @@
+/* bench_serve.c - `gogh bench serve`: real daemons under load, and what becomes of them. */
+#include "cli/bench.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/stats.h"
+#include "cli/bench_optimize.h"
+#include "cli/bench_serve.h"
+
+#define STALLS_SHOWN 8    // lines of a daemon's log, per part
+
+/* ---- figures ---- */
+
+static bool is_within(const struct serve_figure *f, double median)
+{
+    return f->is_at_least ? median >= f->limit : median <= f->limit;
+}
+
+void serve_tell(struct serve_bench *b, const struct serve_figure *f, struct samples *values)
+{
+    const double median = samples_quantile(values, 0.5);
+    const double low = samples_quantile(values, 0), high = samples_quantile(values, 1);
+    const bool has_limit = !isnan(f->limit);
+    json_t *o =
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:i, s:o}", "name", f->name, "unit", f->unit, "median",
+                  bench_number(median), "min", bench_number(low), "max", bench_number(high), "runs",
+                  (int)values->n, "limit", bench_number(f->limit));
+    char limit[64] = "";
+
+    json_object_set_new(o, "within", has_limit ? json_boolean(is_within(f, median)) : json_null());
+    json_array_append_new(b->figures, o);
+    if (has_limit)
+        snprintf(limit, sizeof limit, "limit %s %g: %s", f->is_at_least ? ">=" : "<=", f->limit,
+                 is_within(f, median) ? "within" : "MISSED");
+    if (!b->is_json)
+        printf("%-15s %9.4g %-9s (%.4g .. %.4g, %zu runs)  %-24s  %s\n", f->name, median, f->unit,
+               low, high, values->n, limit, f->what);
+    fflush(stdout);
+}
+
+void serve_tell_one(struct serve_bench *b, const struct serve_figure *f, double value)
+{
+    struct samples one;
+
+    samples_init(&one);
+    samples_add(&one, value);
+    serve_tell(b, f, &one);
+    samples_release(&one);
+}
+
+void serve_remark(const struct serve_bench *b, const char *format, ...)
+{
+    va_list args;
+
+    if (b->is_json)
+        return;
+    va_start(args, format);
+    printf("  ");
+    vprintf(format, args);
+    printf("\n");
+    va_end(args);
+}
+
+/* The daemon names who held its loop. */
+static void remark_stalls(const struct serve_bench *b, struct serve_rig *r)
+{
+    int n = 0;
+
+    for (const char *at = strstr(rig_log(r), "the loop was held"); at && n < STALLS_SHOWN; n++) {
+        const char *end = strchrnul(at, '\n');
+        serve_remark(b, "  %.*s", (int)(end - at), at);
+        at = strstr(end, "the loop was held");
+    }
+}
+
+int serve_note_loop(struct serve_bench *b, struct serve_rig *r, const char *part, struct err *e)
+{
+    int rc = rig_look(r, e);
+    const double n = rig_metric(r, "gogh_loop_stalls_total");
+    const double ms = 1e3 * rig_metric(r, "gogh_loop_turn_longest_seconds");
+
+    b->n_stalls += n;
+    b->longest_ms = fmax(b->longest_ms, ms);
+    json_array_append_new(b->stalls,
+                          json_pack("{s:s, s:o, s:o}", "part", part, "stalls", bench_number(n),
+                                    "longest_turn_ms", bench_number(ms)));
+    serve_remark(b, "%s: %g turns held the loop for more than 100 ms; the longest took %.1f ms",
+                 part, n, ms);
+    remark_stalls(b, r);
+    return rc;
+}
+
+int serve_scaled(const struct serve_bench *b, int n)
+{
+    return n / b->scale > 3 ? n / b->scale : 3;
+}
+
+int serve_runs(const struct serve_bench *b, int otherwise)
+{
+    return b->runs ? b->runs : otherwise;
+}
+
+/* ---- the list ---- */
+
+#define LISTED_JOBS 10000
+#define LISTS 20    // in a run
+
+static int list_run(struct serve_rig *r, struct samples *p50_ms, size_t *n_bytes, struct err *e)
+{
+    struct samples ms;
+    int rc = 0;
+
+    samples_init(&ms);
+    for (int i = 0; i < LISTS && rc == 0; i++) {
+        rc = conn_ask(&r->conn, "GET", "/v1/jobs?limit=10000", NULL, e);
+        samples_add(&ms, 1e3 * (r->conn.answered_s - r->conn.asked_s));
+    }
+    *n_bytes = r->conn.in.len - r->conn.n_head;
+    if (rc == 0)
+        samples_add(p50_ms, samples_quantile(&ms, 0.5));
+    samples_release(&ms);
+    return rc;
+}
+
+/* A quarter of them runs: those have most to tell. */
+static int part_list(struct serve_bench *b, struct err *e)
+{
+    const int n = serve_scaled(b, LISTED_JOBS);
+    const struct serve_content content = { .n_gpus = serve_scaled(b, 2500),
+                                           .n_running = n / 4,
+                                           .n_held = n - n / 4 };
+    struct samples ms;
+    struct serve_rig r;
+    size_t n_bytes = 0;
+    int rc = rig_make(&r, b->scratch, "list", &content, "", e);
+
+    samples_init(&ms);
+    if (rc == 0)
+        rc = rig_start(&r, e);
+    if (rc == 0)
+        rc = rig_await(&r, "gogh_decisions_total", 1, 60, e);
+    for (int i = 0; i < serve_runs(b, 5) && rc == 0; i++)
+        rc = list_run(&r, &ms, &n_bytes, e);
+    if (rc == 0) {
+        serve_tell(b,
+                   &(struct serve_figure){ "list", "ms", 50, false,
+                                           "GET /v1/jobs of 10,000 jobs, question to last byte" },
+                   &ms);
+        serve_remark(b, "%.1f MB each; a quarter of the jobs run", (double)n_bytes / 1e6);
+        rc = serve_note_loop(b, &r, "list", e);
+    }
+    rig_release(&r);
+    samples_release(&ms);
+    return rc;
+}
+
+/* ---- restart ---- */
+
+static int time_restarts(struct serve_bench *b, const struct serve_content *c, const char *name,
+                         struct samples *seconds, struct err *e)
+{
+    struct serve_rig r;
+    int rc = rig_make(&r, b->scratch, name, c, "", e);
+
+    for (int i = 0; i < serve_runs(b, 5) && rc == 0; i++) {
+        rc = rig_start(&r, e);
+        if (rc == 0) {
+            samples_add(seconds, r.ready_s);
+            if (i == 0)
+                rc = serve_note_loop(b, &r, name, e);
+            rig_stop(&r);
+        }
+    }
+    rig_release(&r);
+    return rc;
+}
+
+static int part_restart(struct serve_bench *b, struct err *e)
+{
+    const struct serve_content ended = { .n_gpus = 100,
+                                         .n_ended = serve_scaled(b, 90000),
+                                         .n_waiting = serve_scaled(b, 10000),
+                                         .is_drained = true };
+    const struct serve_content running = { .n_gpus = serve_scaled(b, 10000),
+                                           .n_running = serve_scaled(b, 10000) };
+    struct samples seconds, adopting;
+
+    samples_init(&seconds);
+    samples_init(&adopting);
+    int rc = time_restarts(b, &ended, "restart", &seconds, e);
+    if (rc == 0) {
+        serve_tell(
+            b,
+            &(struct serve_figure){ "restart", "s", 2, false,
+                                    "100,000 jobs in the store, 90,000 of them ended, to ready" },
+            &seconds);
+        rc = time_restarts(b, &running, "adopt", &adopting, e);
+    }
+    if (rc == 0)
+        serve_tell(b,
+                   &(struct serve_figure){ "restart-adopt", "s", NAN, false,
+                                           "10,000 jobs that run, found again, to ready" },
+                   &adopting);
+    samples_release(&seconds);
+    samples_release(&adopting);
+    return rc;
+}
+
+/* ---- memory ---- */
+
+static int part_memory(struct serve_bench *b, struct err *e)
+{
+    const int n = serve_scaled(b, 10000);
+    const struct serve_content content = { .n_gpus = n, .n_running = n, .n_waiting = n };
+    struct reporters p = { .fd = -1 };
+    struct serve_rig r;
+    int rc = rig_make(&r, b->scratch, "memory", &content, "", e);
+
+    if (rc == 0)
+        rc = rig_start(&r, e);
+    if (rc == 0)
+        rc = rig_await(&r, "gogh_decisions_total", 1, 60, e);
+    if (rc == 0)
+        rc = reporters_open(&p, &r, e);
+    if (rc == 0)
+        rc = reporters_run(&p, 1, 3, e);
+    if (rc == 0)
+        rc = conn_ask(&r.conn, "GET", "/v1/jobs?limit=10000", NULL, e);
+    if (rc == 0) {
+        serve_tell_one(
+            b,
+            &(struct serve_figure){ "memory", "MB", 300, false,
+                                    "10,000 GPUs, 20,000 jobs, half of them run and report" },
+            rig_memory(&r, "VmRSS") / 1e6);
+        serve_tell_one(
+            b, &(struct serve_figure){ "memory-peak", "MB", NAN, false, "the most at a time" },
+            rig_memory(&r, "VmHWM") / 1e6);
+        rc = serve_note_loop(b, &r, "memory", e);
+    }
+    reporters_close(&p);
+    rig_release(&r);
+    return rc;
+}
+
+/* ---- the whole ---- */
+
+static const struct part {
+    const char *name;
+    int (*run)(struct serve_bench *b, struct err *e);
+} parts[] = {
+    { "submit", serve_submit },  { "list", part_list },     { "reports", serve_reports },
+    { "restart", part_restart }, { "memory", part_memory }, { "slurm", serve_slurm },
+};
+enum { N_PARTS = sizeof parts / sizeof *parts };
+
+static bool is_part(const char *name, size_t len)
+{
+    for (int i = 0; i < N_PARTS; i++)
+        if (strlen(parts[i].name) == len && strncmp(parts[i].name, name, len) == 0)
+            return true;
+    return false;
+}
+
+bool bench_serve_knows(const char *names)
+{
+    bool is_known = true;
+
+    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        is_known = is_known && is_part(at, strcspn(at, ","));
+    return is_known;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+static int run_parts(struct serve_bench *b, const char *names, struct err *e)
+{
+    int rc = 0;
+
+    for (int i = 0; i < N_PARTS && rc == 0; i++)
+        if (bench_wants(names, parts[i].name)) {
+            rc = parts[i].run(b, e);
+            if (rc < 0)
+                rc = err_prefix(e, "%s", parts[i].name);
+        }
+    if (rc == 0 && json_array_size(b->stalls) > 0) {
+        serve_tell_one(
+            b, &(struct serve_figure){ "stalls", "turns", 0, false, "of more than 100 ms, in all" },
+            b->n_stalls);
+        serve_tell_one(b, &(struct serve_figure){ "longest-turn", "ms", 100, false, "of the loop" },
+                       b->longest_ms);
+    }
+    return rc;
+}
+
+static int run_in(struct serve_bench *b, const char *names, struct err *e)
+{
+    b->figures = json_array();
+    b->stalls = json_array();
+    int rc = run_parts(b, names, e);
+    json_t *o = json_pack("{s:s, s:i, s:o, s:o}", "version", GOGH_VERSION, "scale", b->scale,
+                          "figures", b->figures, "loops", b->stalls);
+    if (b->reports)
+        json_object_set_new(o, "reports", b->reports);
+    if (b->has_no_slurm)
+        json_object_set_new(o, "left_out", json_pack("[s]", "slurm"));
+    if (rc == 0 && b->is_json) {
+        json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+        printf("\n");
+    }
+    json_decref(o);
+    return rc;
+}
+
+int bench_serve(const char *names, int runs, int scale, bool is_json, struct err *e)
+{
+    struct serve_bench b = { .scale = scale > 0 ? scale : 1, .runs = runs, .is_json = is_json };
+    const char *tmp = getenv("TMPDIR");
+    char scratch[4096];
+
+    snprintf(scratch, sizeof scratch, "%s/gogh-bench-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(scratch))
+        return err_set(e, errno, "%s: %s", scratch, strerror(errno));
+    b.scratch = scratch;
+    int rc = run_in(&b, names, e);
+    nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);    // all in there is ours
+    return rc;
+}

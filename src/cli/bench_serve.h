@@ -1,0 +1,173 @@
+/* bench_serve.h - what the files behind `gogh bench serve` share.
+ *
+ * A *rig* is a scratch directory with a store, runs and a configuration, and a real goghd on
+ * it. Made by a part of the bench, which asks it questions over its socket (bench_serve_http.c),
+ * and ended by it, daemon and all. Used by the files bench_serve*.c and by nobody else.
+ */
+#ifndef CLI_BENCH_SERVE_H
+#define CLI_BENCH_SERVE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+struct err;
+struct samples;
+
+/* ---- bench_serve_http.c: one connection that is kept, one question at a time ---- */
+
+struct serve_conn {
+    int fd;
+    struct buf in;        // the answer as far as it has come
+    size_t n_head;        // bytes up to its body; 0: not all there
+    size_t n_all;         // of the whole answer
+    int status;           // of HTTP
+    double asked_s;       // on the stopwatch: when the question went out
+    double answered_s;    // and when the last byte was there
+};
+
+int conn_open(const char *socket, struct serve_conn *c, struct err *e);
+void conn_close(struct serve_conn *c);
+
+/* Send a question; 'body' is JSON or NULL. The socket's buffer takes it at once. */
+int conn_send(struct serve_conn *c, const char *method, const char *path, const char *body,
+              struct err *e);
+
+/* Read what is there: 1 when the answer is whole, 0 when more must come, -Exxx. */
+int conn_read(struct serve_conn *c, struct err *e);
+
+/* Both, and wait for the answer, ten seconds at most. Anything but 200 or 201 is -EREMOTEIO. */
+int conn_ask(struct serve_conn *c, const char *method, const char *path, const char *body,
+             struct err *e);
+const char *conn_body(const struct serve_conn *c);
+
+/* ---- bench_serve_store.c: what the daemon finds ---- */
+
+#define SERVE_SECRET_SIZE 33
+
+/* How much of everything. Each running job has a GPU of its own. */
+struct serve_content {
+    int n_gpus;    // at least 3
+    int n_running, n_waiting, n_held, n_ended;
+    bool is_drained;    // the box is: nothing starts
+};
+
+/* The line of a configuration that declares those GPUs. */
+const char *serve_node(struct arena *a, const struct serve_content *c);
+
+/* Write the store, and for each running job its run, kept by the process 'keeper'. Jobs are
+ * numbered: first those that have ended, then those that run, wait and are held.
+ */
+int serve_fill(const char *dir, const struct serve_content *c, pid_t keeper, struct err *e);
+
+/* What reports of a job's run carry. */
+void serve_secret(int job, char out[SERVE_SECRET_SIZE]);
+
+/* ---- bench_serve_daemon.c: the rig ---- */
+
+struct serve_rig {
+    struct arena arena;
+    struct serve_content content;
+    const char *dir, *config, *socket, *reports;
+    pid_t daemon;      // 0: none runs
+    pid_t stand_in;    // keeps every run, is every job, ignores everything; 0: none
+    double ready_s;    // from exec to /readyz
+    struct serve_conn conn;
+};
+
+/* Make the directory 'name' in 'scratch' and what is in it. 'settings' are more lines of the
+ * configuration.
+ */
+int rig_make(struct serve_rig *r, const char *scratch, const char *name,
+             const struct serve_content *c, const char *settings, struct err *e);
+void rig_release(struct serve_rig *r);    // ends what runs; the directory stays
+
+/* Start the daemon and wait until it is ready, 60 s at most; end it. */
+int rig_start(struct serve_rig *r, struct err *e);
+void rig_stop(struct serve_rig *r);
+
+/* Ask for /metrics, and find a number there; NaN: there is none of that name. */
+int rig_look(struct serve_rig *r, struct err *e);
+double rig_metric(const struct serve_rig *r, const char *name);
+
+/* What the daemon has logged, in the rig's arena. */
+const char *rig_log(struct serve_rig *r);
+
+/* Look until a metric has reached a value. -ETIMEDOUT. */
+int rig_await(struct serve_rig *r, const char *name, double value, double limit_s, struct err *e);
+
+/* Seconds of CPU that the daemon has used, and its children that have ended. */
+struct serve_cpu {
+    double self_s, children_s;
+};
+struct serve_cpu rig_cpu(const struct serve_rig *r);
+
+/* "VmRSS" or "VmHWM" of the daemon, in bytes. */
+double rig_memory(const struct serve_rig *r, const char *key);
+
+/* Run a program to its end, its output up to 'size' bytes into 'out' (NULL: nowhere), and give how
+ * long it took. -ETIMEDOUT: it was killed; -EREMOTEIO: it did not exit with 0; -ENOENT.
+ */
+int serve_run(char *const *argv, char *const *env, double limit_s, char *out, size_t size,
+              double *took_s, struct err *e);
+
+/* ---- bench_serve.c: what came of it ---- */
+
+struct serve_figure {
+    const char *name, *unit;
+    double limit;        // NaN: none
+    bool is_at_least;    // the limit is a floor
+    const char *what;
+};
+
+/* The bench as it goes. */
+struct serve_bench {
+    const char *scratch;
+    int scale;    // sizes are divided by this
+    int runs;     // 0: as each part thinks best
+    bool is_json;
+    json_t *figures, *stalls;
+    json_t *reports;    // what became of them; NULL: not run
+    bool has_no_slurm;
+    double n_stalls, longest_ms;    // of all daemons
+};
+
+/* The median of 'values' (or the one value) with the smallest and the largest, beside the limit. */
+void serve_tell(struct serve_bench *b, const struct serve_figure *f, struct samples *values);
+void serve_tell_one(struct serve_bench *b, const struct serve_figure *f, double value);
+
+/* What else a part has to say, a line of its own. */
+void serve_remark(const struct serve_bench *b, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* How the loop did, of a daemon that is about to be stopped. */
+int serve_note_loop(struct serve_bench *b, struct serve_rig *r, const char *part, struct err *e);
+
+int serve_scaled(const struct serve_bench *b, int n);
+int serve_runs(const struct serve_bench *b, int otherwise);
+
+/* ---- parts in files of their own ---- */
+
+int serve_submit(struct serve_bench *b, struct err *e);     // bench_serve_submit.c
+int serve_reports(struct serve_bench *b, struct err *e);    // bench_serve_reports.c
+int serve_slurm(struct serve_bench *b, struct err *e);      // bench_serve_slurm.c
+
+/* Jobs that report: each once a second, at its own moment in it. */
+struct reporters {
+    int fd;
+    int first, n;    // jobs
+    double *at_s;    // (n) the moment, rising
+    long n_sent, n_late, n_full;
+};
+int reporters_open(struct reporters *p, const struct serve_rig *r, struct err *e);
+void reporters_close(struct reporters *p);
+
+/* All of them, from 'second' on for 'n_seconds', in real time. */
+int reporters_run(struct reporters *p, int second, int n_seconds, struct err *e);
+
+#endif

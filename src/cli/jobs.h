@@ -1,0 +1,21 @@
+/* jobs.h - lists of jobs, for `gogh jobs` and `gogh top`. cmd_jobs.c has them. */
+#ifndef CLI_JOBS_H
+#define CLI_JOBS_H
+
+#include <jansson.h>
+
+struct arena;
+struct buf;
+struct client;
+struct err;
+
+/* Jobs of 'path' ("/v1/jobs?owner=x") that run, wait or are held, into the list. */
+int jobs_live(struct client *c, const char *path, json_t *into, struct err *e);
+
+/* A row a job. */
+void jobs_table(struct arena *a, const json_t *jobs, double now_s, struct buf *out);
+
+/* The GPUs it runs on, or why it does not. */
+const char *jobs_gpus(struct arena *a, const json_t *job);
+
+#endif

@@ -1,0 +1,178 @@
+#include "cli/table.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "cli/when.h"
+
+/* ---- tables ---- */
+
+void table_init(struct table *t, struct arena *a, const char *headings)
+{
+    *t = (struct table){ .arena = a };
+    for (const char *p = headings;; p++) {
+        size_t len = strcspn(p, "|");
+        bool is_right = *p == '>';
+
+        assert(t->n_columns < TABLE_COLUMNS_MAX);
+        t->is_right[t->n_columns++] = is_right;
+        table_put(t, arena_strndup(a, p + is_right, len - is_right));
+        p += len;
+        if (*p == '\0')
+            return;
+    }
+}
+
+void table_put(struct table *t, const char *cell)
+{
+    if (t->n_cells == t->cap) {
+        int cap = t->cap > 0 ? 2 * t->cap : 64;
+        const char **more = ARENA_ARRAY(t->arena, const char *, (size_t)cap);
+
+        if (t->n_cells > 0)
+            memcpy(more, t->cells, (size_t)t->n_cells * sizeof *more);
+        t->cells = more;
+        t->cap = cap;
+    }
+    t->cells[t->n_cells++] = cell;
+}
+
+/* Characters, as far as each takes one place. */
+static int width_of(const char *text)
+{
+    int n = 0;
+
+    for (; *text != '\0'; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+static void put_cell(struct buf *out, const char *cell, int width, bool is_right, bool is_last)
+{
+    int pad = width - width_of(cell);
+
+    if (is_right)
+        buf_printf(out, "%*s%s", pad, "", cell);
+    else if (is_last)
+        buf_puts(out, cell);
+    else
+        buf_printf(out, "%s%*s", cell, pad, "");
+    buf_puts(out, is_last ? "\n" : "  ");
+}
+
+void table_print(const struct table *t, struct buf *out)
+{
+    int widths[TABLE_COLUMNS_MAX] = { 0 };
+
+    assert(t->n_cells % t->n_columns == 0);
+    for (int i = 0; i < t->n_cells; i++) {
+        int w = width_of(t->cells[i]), c = i % t->n_columns;
+
+        widths[c] = w > widths[c] ? w : widths[c];
+    }
+    for (int i = 0; i < t->n_cells; i++) {
+        int c = i % t->n_columns;
+
+        put_cell(out, t->cells[i], widths[c], t->is_right[c], c == t->n_columns - 1);
+    }
+}
+
+void table_show(struct buf *b)
+{
+    fwrite(buf_text(b), 1, b->len, stdout);
+    buf_release(b);
+}
+
+/* ---- cells ---- */
+
+double json_number_of(const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(o, key);
+
+    return json_is_number(v) ? json_number_value(v) : (double)NAN;
+}
+
+const char *json_text_of(const json_t *o, const char *key)
+{
+    return json_string_value(json_object_get(o, key));
+}
+
+const char *cell_clean(struct arena *a, const char *text)
+{
+    char *copy = text != NULL ? arena_strdup(a, text) : NULL;
+
+    for (char *p = copy; p != NULL && *p != '\0'; p++) {
+        bool is_c1 = (unsigned char)p[0] == 0xc2 && (unsigned char)p[1] < 0xa0;    // U+0080..9f
+
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
+        else if (is_c1 && p[1] != '\0')
+            p[0] = p[1] = '?';
+    }
+    return copy == NULL || *copy == '\0' ? "-" : copy;
+}
+
+const char *cell_text(struct arena *a, const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(o, key);
+
+    if (json_is_integer(v))
+        return arena_printf(a, "%lld", (long long)json_integer_value(v));
+    if (json_is_boolean(v))
+        return json_is_true(v) ? "yes" : "no";
+    return json_is_real(v) ? cell_value(a, json_real_value(v))
+                           : cell_clean(a, json_string_value(v));
+}
+
+const char *cell_list(struct arena *a, const json_t *o, const char *key)
+{
+    const json_t *list = json_object_get(o, key);
+    const char *text = NULL;
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *one = cell_clean(a, json_string_value(json_array_get(list, i)));
+
+        text = text != NULL ? arena_printf(a, "%s,%s", text, one) : one;
+    }
+    return text != NULL ? text : "-";
+}
+
+const char *cell_value(struct arena *a, double v)
+{
+    double size = fabs(v);
+    int decimals = size >= 99.95 || size == 0 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
+
+    if (!isfinite(v))
+        return "-";
+    if (size != 0 && size < 0.01)
+        return arena_printf(a, "%.2g", v);
+    return size >= 1e9 ? arena_printf(a, "%.3g", v) : arena_printf(a, "%.*f", decimals, v);
+}
+
+const char *cell_number(struct arena *a, const json_t *o, const char *key)
+{
+    return cell_value(a, json_number_of(o, key));
+}
+
+const char *cell_scaled(struct arena *a, const json_t *o, const char *key, double by)
+{
+    double v = json_number_of(o, key) * by;
+
+    return v != 0 && fabs(v) < 0.01 ? arena_printf(a, "%.4f", v) : cell_value(a, v);
+}
+
+const char *cell_percent(struct arena *a, const json_t *o, const char *key)
+{
+    double v = json_number_of(o, key);
+
+    return isfinite(v) ? arena_printf(a, "%.1f", 100 * v) : "-";
+}
+
+const char *cell_since(struct arena *a, const json_t *o, const char *key, double now_s)
+{
+    return when_text(a, now_s - json_number_of(o, key));
+}

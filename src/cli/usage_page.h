@@ -1,0 +1,16 @@
+/* usage_page.h - `gogh report --html`: what the daemon reports as one page that needs nothing else.
+ *
+ * Made from the answer of GET /v1/report; tables and charts (study/plot.h), no scripts.
+ */
+#ifndef CLI_USAGE_PAGE_H
+#define CLI_USAGE_PAGE_H
+
+#include <jansson.h>
+
+struct arena;
+struct buf;
+
+/* 'out' must have room: some 2 kB a row and 100 bytes an hour. */
+void usage_page(struct arena *a, const json_t *report, struct buf *out);
+
+#endif

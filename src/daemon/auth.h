@@ -1,0 +1,79 @@
+/* auth.h - who is asking, and what they may do.
+ *
+ * On the Unix socket the kernel says who the peer is. Over TCP a bearer token does; tokens are
+ * kept as SHA-256 digests in a file of lines 'NAME SCOPE OWNER DIGEST' (docs/formats/tokens.md).
+ * Made by: auth_open, from the configuration; read anew on SIGHUP.
+ */
+#ifndef DAEMON_AUTH_H
+#define DAEMON_AUTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct arena;
+struct auth;
+struct config;
+struct err;
+
+/* Each may do all that those before it may. */
+enum scope {
+    SCOPE_NONE,    // what needs no name: /healthz, /readyz, /openapi.json
+    SCOPE_READ,
+    SCOPE_SUBMIT,     // and cancel, hold and release one's own
+    SCOPE_OPERATE,    // everybody's jobs; drain nodes
+    SCOPE_ADMIN,
+};
+const char *scope_name(enum scope s);    // "none", "read", ...
+int scope_by_name(const char *name);     // -1: there is none
+
+struct caller {
+    enum scope scope;
+    const char *owner;    // account that jobs of theirs belong to; NULL: nobody
+    uid_t uid;            // of that account; (uid_t)-1: it has none here
+    gid_t gid;
+    const char *token;    // the token's name; NULL: came by the socket
+};
+
+/* Keeps nothing of 'c'. Refuses a tokens file that others may read or somebody else owns. */
+int auth_open(const struct config *c, struct auth **out, struct err *e);
+void auth_close(struct auth *a);    // NULL is fine
+
+/* The peer of a Unix socket: the daemon's own user and root are admins, users and groups that
+ * the configuration names get what it says (a line about the user counts before those about groups,
+ * of which the highest does), everybody else its 'socket_scope'. An account without a name is
+ * "uid:1234". What the system says of an account is remembered for AUTH_FRESH_S, since asking may
+ * be slow where a directory service answers; while it does not, what it said before goes on
+ * to count, and -EAGAIN comes where it never said anything. Texts go into 'arena'.
+ */
+#define AUTH_FRESH_S 600.0
+int auth_peer(const struct auth *a, struct arena *arena, int fd, struct caller *out, struct err *e);
+
+/* The holder of a token ("Bearer ..." without the word); compared in constant time. -EACCES. */
+int auth_token(const struct auth *a, struct arena *arena, const char *token, struct caller *out,
+               struct err *e);
+
+/* One line of the tokens file. */
+struct auth_row {
+    const char *name;
+    enum scope scope;
+    const char *owner;
+    const char *digest;    // 64 hex digits
+};
+
+#define AUTH_TOKENS_MAX (1L << 20)    // bytes of the file: some 9,000 tokens
+
+/* Lines of a tokens file, into 'arena'; 'file' is for messages. -EINVAL with line and cure. */
+int auth_parse(struct arena *arena, const char *file, const char *text, size_t len,
+               struct auth_row **out, int *n, struct err *e);
+
+/* The line of a row, with its newline. */
+const char *auth_line(struct arena *arena, const struct auth_row *r);
+
+/* A new token (printable, 256 bits) and the line for the tokens file, both into 'arena'.
+ * -EINVAL: not a name, or a scope that a token cannot have.
+ */
+int auth_make_token(struct arena *arena, const char *name, enum scope scope, const char *owner,
+                    const char **token, const char **line, struct err *e);
+
+#endif

@@ -1,0 +1,48 @@
+/* metrics.h - counts that only ever grow, and /metrics as Prometheus wants it.
+ *
+ * Counted where things happen; printed by metrics_print together with what can be asked of
+ * the parts at that moment. Names begin with gogh_, units are base units, counts end in _total.
+ */
+#ifndef DAEMON_METRICS_H
+#define DAEMON_METRICS_H
+
+#include <stdint.h>
+
+struct buf;
+struct service;
+
+enum { METRIC_BUCKETS = 12 };
+
+/* A histogram with fixed limits; the last bucket has no end. */
+struct histogram {
+    const double *limits;               // (METRIC_BUCKETS - 1), rising
+    uint64_t counts[METRIC_BUCKETS];    // each observation once
+    double sum;
+};
+void histogram_init(struct histogram *h, const double *limits);
+void histogram_add(struct histogram *h, double v);
+extern const double histogram_seconds[METRIC_BUCKETS - 1];    // .001 .. 30
+
+struct metrics {
+    uint64_t n_decisions, n_fallbacks, n_solver_deaths;
+    uint64_t n_moves, n_starts, n_stops, n_refused;
+    uint64_t n_commits, n_commit_failures;
+    uint64_t n_reports, n_reports_bad;    // datagrams
+    uint64_t n_measurements;
+    uint64_t n_covered;      // inside the believed 90 % interval
+    double sum_abs_error;    // of |measured / believed - 1|
+    double solver_gap;       // of the last decision; NaN: none
+    struct histogram decision_s, commit_s;
+};
+
+void metrics_init(struct metrics *m);
+
+/* The version of this program: "0.1.0". */
+extern const char gogh_version[];
+
+/* The whole page. Joules per GPU, owner and (where configured) job; jobs by state; loop stalls;
+ * prediction error and coverage; build info; the process's own CPU, memory and descriptors.
+ */
+void metrics_print(const struct service *s, struct buf *out);
+
+#endif

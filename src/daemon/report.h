@@ -1,0 +1,68 @@
+/* report.h - joules, promises and errors of a period, by owner, workload or GPU type.
+ *
+ * Read from the store's usage rows, which the daemon writes now and then: what happened since the
+ * last time is not in them yet. Reading may take long and is done on a worker with a connection
+ * of its own; names come from the state and are put in on the loop's thread.
+ */
+#ifndef DAEMON_REPORT_H
+#define DAEMON_REPORT_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/map.h"
+
+struct catalog;
+struct err;
+struct row_usage;
+struct state;
+
+enum usage_by { BY_OWNER, BY_WORKLOAD, BY_GPU_TYPE, USAGE_BYS };
+extern const char *const usage_by_names[USAGE_BYS + 1];    // "owner", ..., NULL
+int usage_by_name(const char *name);                       // -1: there is none
+
+/* What rows add up to; fields as in struct row_usage. */
+struct usage_sum {
+    double active_j, idle_j;
+    double gpu_s;
+    double steps;
+    double promised_s, kept_s;
+    double n_measured, abs_error, n_covered;
+};
+
+struct usage_part {
+    int64_t job, gpu_type;    // as in the store
+    struct usage_sum sum;
+};
+
+struct usage_hour {
+    int64_t hour_s;
+    struct usage_sum sum;
+};
+
+/* A period's rows, added up. Owns heap. */
+struct usage {
+    struct usage_part *parts;    // (n_parts) one for each job and type
+    int n_parts, cap_parts;
+    struct map_u64 part_by_key;
+    struct usage_hour *hours;    // (n_hours) rising
+    int n_hours, cap_hours;
+    struct usage_sum total;
+};
+
+void usage_init(struct usage *u);
+void usage_release(struct usage *u);
+void usage_add(struct usage *u, const struct row_usage *r);    // hours in rising order
+
+/* All hours that begin in [from_s, to_s), the one that 'from_s' is in included, of the store at
+ * 'path', which is opened and closed here.
+ */
+int usage_read(struct usage *u, const char *path, double from_s, double to_s, struct err *e);
+
+double usage_joules(const struct usage_sum *s);
+
+/* "total", "rows" (most joules first; they add up to the total) and "hours", as docs/api.md has them. */
+json_t *usage_json(const struct usage *u, enum usage_by by, const struct state *s,
+                   const struct catalog *c);
+
+#endif
