@@ -3,7 +3,7 @@ FUZZ_SECONDS ?= 60
 MESON_TEST = meson test --print-errorlogs
 SANITIZED = -Dbuildtype=debugoptimized -Db_sanitize
 
-.PHONY: all test demo lint memcheck tsan fuzz bench pretrained install clean
+.PHONY: all test demo lint memcheck tsan fuzz bench pretrained install deb clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -43,6 +43,10 @@ pretrained: all
 
 install: all
 	@meson install -C build --no-rebuild
+
+# Of what is committed, in build/deb.
+deb:
+	@packaging/build-deb
 
 clean:
 	@rm -rf build build-*
