@@ -21,7 +21,7 @@
 #define FLUSH_S 1.0    // a report is at most this far behind
 
 /* Jobs that are run through once more, the newest of a period; of a report with more nothing is told.
- * 2,000 jobs take some 10 s under the policy 'gogh' on one core.
+ * (`gogh bench study`: 1,000 jobs on 108 GPUs take 12 s under 'gogh'.)
  */
 enum { HINDSIGHT_JOBS = 2000 };
 #define HINDSIGHT_LIMIT_S 120.0

@@ -18,7 +18,7 @@
 #include "cycle/cycle.h"
 #include "daemon/service_inner.h"
 
-/* A child's whole answer: a plan of 20,000 jobs and 512 explanations is some 3 MB. */
+/* A child's whole answer: a plan of 20,000 jobs, and explanations up to their own cap, are far less. */
 #define ANSWER_MAX (64u << 20)
 
 enum { CHILDREN_MAX = 4 };    // one decision, and what people ask for meanwhile

@@ -21,7 +21,7 @@
  */
 #define EXPLAIN_BYTES (2u << 20)
 
-/* A bound takes ten times as long as a plan: it is asked for once in so many decisions. */
+/* A bound takes longer than a plan: it is asked for once in so many decisions. */
 #define GAP_EVERY 16
 #define GAP_LIMIT_S 30
 
@@ -35,11 +35,7 @@
 
 static bool is_placed_as_before(const struct snap_job *j, const struct plan_job *pj)
 {
-    bool is_same = j->is_running && j->n_held == pj->n_gpus && j->limit_w == pj->limit_w;
-
-    for (int i = 0; i < pj->n_gpus && is_same; i++)
-        is_same = j->gpus[i] == pj->gpus[i];
-    return is_same;
+    return j->is_running && plan_job_stays(pj, j) && j->limit_w == pj->limit_w;
 }
 
 static bool is_worth_telling(const struct service *s, const struct decision *d, int j)
