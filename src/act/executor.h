@@ -39,6 +39,11 @@ struct executor {
      */
     bool (*job_is_busy)(void *self, int job);
     bool (*gpu_is_busy)(void *self, int gpu);
+
+    /* Seconds until a job that is placed there could begin, since the GPU sleeps; 0: it is awake.
+     * NULL: all are.
+     */
+    double (*gpu_wake_s)(void *self, int gpu);
 };
 
 #endif

@@ -221,6 +221,7 @@ static int write_type(struct catalog *c, int i, const struct gpu_type *t, write_
         .sleep_w = t->sleep_w,
         .cap_w = t->cap_w,
         .year = t->year,
+        .share_max = t->share_max,
     };
 
     return c->store != NULL ? f(c->store, &r, &c->type_row[i], e) : 0;
@@ -243,6 +244,10 @@ static bool fill_type(struct catalog *c, struct gpu_type *t, const struct gpu_ty
     changed |= fill_figure(&t->limit_low_w, more->limit_low_w);
     if (t->year == 0 && more->year != 0) {
         t->year = more->year;
+        changed = true;
+    }
+    if (t->share_max == 0 && more->share_max != 0) {
+        t->share_max = more->share_max;
         changed = true;
     }
     return changed;

@@ -51,6 +51,7 @@ static int load_type(void *self, const struct row_gpu_type *r)
         .cap_w = r->cap_w,
         .limit_low_w = builtin != NULL ? builtin->limit_low_w : 0,
         .year = r->year,
+        .share_max = r->share_max == 1 ? 1 : 0,
     };
 
     struct load *l = self;

@@ -111,8 +111,10 @@ static json_t *spec_to_json(const struct job_spec *s, const struct catalog *c)
         json_object_set_new(o, "priority", json_integer(s->priority));
     if (s->is_exclusive)
         json_object_set_new(o, "exclusive", json_true());
-    if (s->needs_one_node)
+    if (s->n_nodes == 1)
         json_object_set_new(o, "one_node", json_true());
+    if (s->n_nodes > 1)
+        json_object_set_new(o, "n_nodes", json_integer(s->n_nodes));
     if (s->allowed_types)
         json_object_set_new(o, "types", types_to_json(s->allowed_types, c));
     if (s->is_guess)
@@ -211,21 +213,21 @@ static int spec_from_json(struct arena *a, json_t *o, const struct catalog *c, s
     const char *name = NULL, *owner = NULL, *workload = NULL, *key = NULL, *digest = NULL;
     double rate = 0;
     int exclusive = 0, one_node = 0, guess = 0;
-    json_int_t n_gpus = 0, max_gpus = 0, priority = 0;
+    json_int_t n_gpus = 0, max_gpus = 0, n_nodes = 0, priority = 0;
     json_t *types = NULL, *command = NULL;
 
     *s = (struct job_spec){ .deadline_s = NAN };
     if (json_unpack(o,
                     "{s:s, s?s, s:s, s:F, s:I, s:I, s?F, s?F, s?F, s?F, s?F, s?I, s?b, s?b, s?o,"
-                    " s?b, s?s, s?s, s?o}",
+                    " s?b, s?s, s?s, s?o, s?I}",
                     "name", &name, "owner", &owner, "workload", &workload, "submit_s", &s->submit_s,
                     "n_gpus", &n_gpus, "max_gpus", &max_gpus, "steps", &s->steps, "rate", &rate,
                     "duration_s", &s->duration_s, "min_throughput", &s->min_throughput,
                     "deadline_s", &s->deadline_s, "priority", &priority, "exclusive", &exclusive,
                     "one_node", &one_node, "types", &types, "guess", &guess, "key", &key, "digest",
-                    &digest, "command", &command) < 0 ||
+                    &digest, "command", &command, "n_nodes", &n_nodes) < 0 ||
         (command && !json_is_object(command)) || !is_int(n_gpus) || !is_int(max_gpus) ||
-        !is_int(priority))
+        !is_int(priority) || !is_int(n_nodes))
         return wrong("a field of the submission", e);
     s->n_gpus = (int)n_gpus;
     s->max_gpus = (int)max_gpus;
@@ -235,7 +237,7 @@ static int spec_from_json(struct arena *a, json_t *o, const struct catalog *c, s
     s->rate = rate;
     s->kind = rate > 0 ? JOB_INFERENCE : JOB_TRAINING;
     s->is_exclusive = exclusive;
-    s->needs_one_node = one_node;
+    s->n_nodes = one_node ? 1 : (int)n_nodes;
     s->is_guess = guess;
     s->key = key ? arena_strdup(a, key) : NULL;
     s->digest = digest ? arena_strdup(a, digest) : NULL;

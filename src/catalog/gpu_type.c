@@ -32,7 +32,9 @@ enum {
     YEAR_HIGH = 2100,
 };
 
-#define KEYS "peak_fp32, peak_fp16, bandwidth, memory, launch, idle, sleep, cap, limit_low, year"
+#define KEYS                                                                               \
+    "peak_fp32, peak_fp16, bandwidth, memory, launch, idle, sleep, cap, limit_low, year, " \
+    "share_max"
 
 static const struct figure *figure_find(struct slice key)
 {
@@ -60,6 +62,18 @@ static int set_year(struct gpu_type *t, struct slice value, struct err *e)
     return 0;
 }
 
+static int set_share_max(struct gpu_type *t, struct slice value, struct err *e)
+{
+    long n;
+
+    if (text_to_long(value, 0, 1, &n) < 0)
+        return err_set(e, EINVAL,
+                       "share_max=%.*s: want 1 (nobody shares such a GPU) or 0 (as theta says)",
+                       shown(value), value.at);
+    t->share_max = (int)n;
+    return 0;
+}
+
 int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struct err *e)
 {
     const struct figure *f = figure_find(key);
@@ -67,6 +81,8 @@ int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struc
 
     if (slice_is(key, "year"))
         return set_year(t, value, e);
+    if (slice_is(key, "share_max"))
+        return set_share_max(t, value, e);
     if (!f)
         return err_set(e, EINVAL, "no such GPU figure '%.*s': use one of " KEYS, shown(key),
                        key.at);

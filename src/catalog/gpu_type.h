@@ -30,6 +30,7 @@ struct gpu_type {
     double limit_low_w;          // lowest power limit it accepts; 0 or NaN: it has no other
     int year;                    // of introduction
     const char *source;          // where the figures are from
+    int share_max;               // 1: nobody shares one; 0: as the cluster's theta says
 };
 
 /* The built-in type called 'name' or one of its aliases ("v100" is "v100-16"), by
@@ -42,10 +43,16 @@ const struct gpu_type *gpu_type_builtin_all(int *n);
 
 /* Set one figure of 't' by its key as written in configuration files: peak_fp32
  * (TFLOP/s), peak_fp16 (TFLOP/s), bandwidth (GB/s), memory (GiB), launch (us),
- * idle, sleep, cap, limit_low (W), year. -EINVAL: no such key (the text lists them), not a
+ * idle, sleep, cap, limit_low (W), year, share_max. -EINVAL: no such key (the text lists them), not a
  * number, or out of its plausible range (the text gives the range).
  */
 int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struct err *e);
+
+/* Jobs that may share a GPU of this type where the cluster lets 'theta' share. */
+static inline int gpu_type_theta(const struct gpu_type *t, int theta)
+{
+    return t->share_max > 0 && t->share_max < theta ? t->share_max : theta;
+}
 
 /* 0 when every figure is present and sane (finite, positive, sleep <= idle <= cap; only
  * sleep and limit_low may be 0); -EINVAL names the figure that is not and how to give it.

@@ -37,110 +37,137 @@ static const struct gpu_type types[] = {
       "NVIDIA Tesla K80 board specification BD-07317 (8.74 TFLOP/s boosted, 480 GB/s, 24 GB for "
       "two dies; boost of 875 MHz and not the base of 562 MHz with 2.8 TFLOP/s a die, because "
       "autoboost is on as delivered and one busy die has the power for it); FP16 at the FP32 "
-      "rate; idle, sleep, cap: assumed" },
+      "rate; idle, sleep, cap: assumed",
+      0 },
     { "p4", "NVIDIA Tesla P4", 5.5 * T, 5.5 * T, 192 * GB, 8 * GIB, 10 * US, 8, 3, 75, 60, 2016,
       "NVIDIA Tesla P4 datasheet (5.5 TFLOP/s, 192 GB/s, 8 GB, 75 W); FP16 at the FP32 rate; "
-      "idle: estimate, 11 % of cap" },
+      "idle: estimate, 11 % of cap",
+      0 },
     { "p40", "NVIDIA Tesla P40", 11.76 * T, 11.76 * T, 346 * GB, 24 * GIB, 10 * US, 20, 7, 250, 125,
       2016,
       "NVIDIA Tesla P40 datasheet (12 TFLOP/s, exactly 3,840 cores x 2 x 1.531 GHz; 346 GB/s, "
       "24 GB, 250 W); FP16 at the FP32 rate; idle: estimate, between owners' readings of 10 W "
-      "with empty memory and 45 W with a model loaded" },
+      "with empty memory and 45 W with a model loaded",
+      0 },
     { "p100", "NVIDIA Tesla P100 PCIe 16 GB", 9.3 * T, 18.7 * T, 732 * GB, 16 * GIB, 10 * US, 30,
       10, 250, 125, 2016,
       "NVIDIA Tesla P100 PCIe datasheet (9.3 and 18.7 TFLOP/s, 732 GB/s, 16 GB, 250 W); idle, "
-      "sleep, cap: assumed" },
+      "sleep, cap: assumed",
+      0 },
     { "p100-sxm2", "NVIDIA Tesla P100 SXM2 16 GB", 10.6 * T, 21.2 * T, 732 * GB, 16 * GIB, 10 * US,
       30, 10, 300, 150, 2016,
       "NVIDIA Tesla P100 whitepaper WP-08019 (10.6 and 21.2 TFLOP/s, 732 GB/s, 16 GB, 300 W); "
-      "idle, sleep: as p100" },
+      "idle, sleep: as p100",
+      0 },
     { "v100-16", "NVIDIA Tesla V100 PCIe 16 GB", 14 * T, 112 * T, 900 * GB, 16 * GIB, 6 * US, 40,
       10, 250, 100, 2017,
       "NVIDIA Tesla V100 datasheet, PCIe column (14 and 112 TFLOP/s, 900 GB/s, 16 GB, 250 W); "
-      "idle, sleep, cap: assumed" },
+      "idle, sleep, cap: assumed",
+      0 },
     { "v100-sxm2-16", "NVIDIA Tesla V100 SXM2 16 GB", 15.7 * T, 125 * T, 900 * GB, 16 * GIB, 6 * US,
       40, 10, 300, 150, 2017,
       "NVIDIA Tesla V100 datasheet, SXM2 column (15.7 and 125 TFLOP/s, 900 GB/s, 16 GB, 300 W); "
-      "idle, sleep: as v100-16" },
+      "idle, sleep: as v100-16",
+      0 },
     { "v100-32", "NVIDIA Tesla V100 PCIe 32 GB", 14 * T, 112 * T, 900 * GB, 32 * GIB, 6 * US, 40,
       10, 250, 100, 2018,
       "NVIDIA Tesla V100 datasheet, PCIe column (14 and 112 TFLOP/s, 900 GB/s, 32 GB, 250 W); "
-      "idle, sleep, cap: assumed" },
+      "idle, sleep, cap: assumed",
+      0 },
     { "v100-sxm2-32", "NVIDIA Tesla V100 SXM2 32 GB", 15.7 * T, 125 * T, 900 * GB, 32 * GIB, 6 * US,
       40, 10, 300, 150, 2018,
       "NVIDIA Tesla V100 datasheet, SXM2 column (15.7 and 125 TFLOP/s, 900 GB/s, 32 GB, 300 W); "
-      "idle, sleep: as v100-16" },
+      "idle, sleep: as v100-16",
+      0 },
     { "t4", "NVIDIA T4", 8.1 * T, 65 * T, 320 * GB, 16 * GIB, 6 * US, 10, 3, 70, 60, 2018,
       "NVIDIA T4 datasheet and product brief (8.1 and 65 TFLOP/s, 320 GB/s, 16 GB, 70 W); idle: "
-      "estimate, 14 % of cap" },
+      "estimate, 14 % of cap",
+      0 },
     { "rtx2080ti", "NVIDIA GeForce RTX 2080 Ti", 13.4 * T, 53.8 * T, 616 * GB, 11 * GIB, 6 * US, 25,
       8, 250, 100, 2018,
       "NVIDIA Turing whitepaper WP-09183, reference board (13.4 TFLOP/s; 53.8 with FP32 "
-      "accumulation, half of the FP16 one; 616 GB/s, 11 GB, 250 W); idle: estimate, 10 % of cap" },
+      "accumulation, half of the FP16 one; 616 GB/s, 11 GB, 250 W); idle: estimate, 10 % of cap",
+      0 },
     { "rtx6000", "NVIDIA Quadro RTX 6000 (Turing)", 16.3 * T, 130.5 * T, 672 * GB, 24 * GIB, 6 * US,
       50, 17, 260, 100, 2018,
       "NVIDIA Turing whitepaper WP-09183 and Quadro RTX 6000 datasheet (16.3 and 130.5 TFLOP/s, "
-      "672 GB/s, 24 GB; graphics power 260 W, the default limit); idle: Zeus" },
+      "672 GB/s, 24 GB; graphics power 260 W, the default limit); idle: Zeus",
+      0 },
     { "a40", "NVIDIA A40", 37.4 * T, 149.7 * T, 696 * GB, 48 * GIB, 4 * US, 72, 24, 300, 100, 2020,
-      "NVIDIA A40 datasheet (37.4 and 149.7 TFLOP/s, 696 GB/s, 48 GB, 300 W); idle: Zeus" },
+      "NVIDIA A40 datasheet (37.4 and 149.7 TFLOP/s, 696 GB/s, 48 GB, 300 W); idle: Zeus", 0 },
     { "rtx3090", "NVIDIA GeForce RTX 3090", 35.6 * T, 71.2 * T, 936 * GB, 24 * GIB, 4 * US, 30, 10,
       350, 100, 2020,
       "NVIDIA Ampere GA102 whitepaper (35.6 TFLOP/s; 71.2 with FP32 accumulation, half of the "
-      "FP16 one; 936 GB/s, 24 GB, 350 W); idle: estimate, 9 % of cap" },
+      "FP16 one; 936 GB/s, 24 GB, 350 W); idle: estimate, 9 % of cap",
+      0 },
     { "a100-40", "NVIDIA A100 SXM4 40 GB", 19.5 * T, 312 * T, 1555 * GB, 40 * GIB, 4 * US, 50, 17,
       400, 100, 2020,
       "NVIDIA A100 datasheet, SXM4 40 GB (19.5 and 312 TFLOP/s, 1,555 GB/s, 400 W); idle: "
-      "estimate, 12 % of cap" },
+      "estimate, 12 % of cap",
+      0 },
     { "a100-40-pcie", "NVIDIA A100 PCIe 40 GB", 19.5 * T, 312 * T, 1555 * GB, 40 * GIB, 4 * US, 35,
       12, 250, 150, 2020,
       "NVIDIA A100 datasheet, PCIe 40 GB (19.5 and 312 TFLOP/s, 1,555 GB/s, 250 W); idle: "
-      "estimate, 14 % of cap" },
+      "estimate, 14 % of cap",
+      0 },
     { "a100-80", "NVIDIA A100 SXM4 80 GB", 19.5 * T, 312 * T, 2039 * GB, 80 * GIB, 4 * US, 55, 18,
       400, 100, 2020,
       "NVIDIA A100 datasheet, SXM4 80 GB (19.5 and 312 TFLOP/s, 2,039 GB/s, 400 W); idle: "
-      "estimate, 14 % of cap" },
+      "estimate, 14 % of cap",
+      0 },
     { "mi100", "AMD Instinct MI100", 23.1 * T, 184.6 * T, 1229 * GB, 32 * GIB, 8 * US, 36, 12, 300,
       0, 2020,
       "AMD Instinct MI100 brochure and CDNA whitepaper (23.1 TFLOP/s vector, 184.6 FP16 matrix, "
-      "1,228.8 GB/s, 32 GB, 300 W); idle: estimate, 12 % of cap" },
+      "1,228.8 GB/s, 32 GB, 300 W); idle: estimate, 12 % of cap",
+      0 },
     { "a10", "NVIDIA A10", 31.2 * T, 125 * T, 600 * GB, 24 * GIB, 4 * US, 18, 6, 150, 100, 2021,
       "NVIDIA A10 datasheet (31.2 and 125 TFLOP/s, 600 GB/s, 24 GB, 150 W); idle: estimate, 12 % "
-      "of cap" },
+      "of cap",
+      0 },
     { "a100-80-pcie", "NVIDIA A100 PCIe 80 GB", 19.5 * T, 312 * T, 1935 * GB, 80 * GIB, 4 * US, 42,
       14, 300, 150, 2021,
       "NVIDIA A100 datasheet, PCIe 80 GB (19.5 and 312 TFLOP/s, 1,935 GB/s, 300 W); idle: "
-      "estimate, 14 % of cap" },
+      "estimate, 14 % of cap",
+      0 },
     { "mi250x", "AMD Instinct MI250X, one of two dies", 23.9 * T, 191.5 * T, 1638 * GB, 64 * GIB,
       6 * US, 45, 15, 250, 0, 2021,
       "AMD Instinct MI200 series datasheet (47.9 TFLOP/s vector, 383 FP16 matrix, 3,276.8 GB/s, "
-      "128 GB, 500 W for two dies, halved); idle: estimate, 18 % of cap" },
+      "128 GB, 500 W for two dies, halved); idle: estimate, 18 % of cap",
+      0 },
     { "h100", "NVIDIA H100 SXM5 80 GB", 66.9 * T, 989.4 * T, 3350 * GB, 80 * GIB, 4 * US, 70, 23,
       700, 200, 2022,
       "NVIDIA H100 whitepaper and datasheet, SXM5 (66.9 and 989.4 TFLOP/s, 3.35 TB/s, 80 GB, "
-      "700 W); idle: estimate, 10 % of cap" },
+      "700 W); idle: estimate, 10 % of cap",
+      0 },
     { "h100-pcie", "NVIDIA H100 PCIe 80 GB", 51.2 * T, 756 * T, 2039 * GB, 80 * GIB, 4 * US, 48, 16,
       350, 200, 2022,
       "NVIDIA H100 whitepaper, PCIe (51.2 and 756 TFLOP/s, 2,039 GB/s, 80 GB, 350 W); idle: "
-      "estimate, 14 % of cap" },
+      "estimate, 14 % of cap",
+      0 },
     { "l4", "NVIDIA L4", 30.3 * T, 121 * T, 300 * GB, 24 * GIB, 4 * US, 12, 4, 72, 40, 2023,
       "NVIDIA L4 datasheet (30.3 TFLOP/s; 242 FP16 with sparsity, halved; 300 GB/s, 24 GB, "
-      "72 W); idle: estimate, 17 % of cap" },
+      "72 W); idle: estimate, 17 % of cap",
+      0 },
     { "l40s", "NVIDIA L40S", 91.6 * T, 362 * T, 864 * GB, 48 * GIB, 4 * US, 36, 12, 350, 100, 2023,
       "NVIDIA L40S datasheet (91.6 and 362.05 TFLOP/s, 864 GB/s, 48 GB, 350 W); idle: estimate, "
-      "10 % of cap" },
+      "10 % of cap",
+      0 },
     { "h200", "NVIDIA H200 SXM 141 GB", 66.9 * T, 989.4 * T, 4800 * GB, 141 * GIB, 4 * US, 75, 25,
       700, 200, 2023,
       "NVIDIA H200 datasheet, SXM (67 TFLOP/s; 1,979 FP16 with sparsity, halved; 4.8 TB/s, "
-      "141 GB, 700 W); idle: estimate, 11 % of cap" },
+      "141 GB, 700 W); idle: estimate, 11 % of cap",
+      0 },
     { "mi300x", "AMD Instinct MI300X", 163.4 * T, 1307.4 * T, 5300 * GB, 192 * GIB, 6 * US, 140, 47,
       750, 0, 2023,
       "AMD Instinct MI300X datasheet (163.4 TFLOP/s vector, 1,307.4 FP16 matrix, 5.3 TB/s, "
-      "192 GB, 750 W); idle: estimate, 19 % of cap" },
+      "192 GB, 750 W); idle: estimate, 19 % of cap",
+      0 },
     { "b200", "NVIDIA B200 SXM 180 GB", 80 * T, 2250 * T, 8000 * GB, 180 * GIB, 4 * US, 140, 47,
       1000, 200, 2024,
       "NVIDIA Blackwell architecture technical brief, HGX B200 (80 TFLOP/s; 2,250 FP16 dense; "
       "8 TB/s, 1,000 W) and DGX B200 datasheet (1,440 GB for eight); idle: estimate, 14 % of "
-      "cap" },
+      "cap",
+      0 },
 };
 
 /* What NVML, ROCm SMI, traces and people call them. Compared by text_alike, so case and

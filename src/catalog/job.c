@@ -87,6 +87,15 @@ int job_spec_check(const struct job_spec *s, struct err *e)
     if (s->n_gpus < 1 || s->max_gpus < s->n_gpus || s->max_gpus > 4096)
         return err_set(e, EINVAL, "want 1 <= gpus <= max_gpus <= 4096, got %d and %d", s->n_gpus,
                        s->max_gpus);
+    if (s->n_nodes < 0 || s->n_gpus % (s->n_nodes > 0 ? s->n_nodes : 1) != 0)
+        return err_set(e, EINVAL,
+                       "%d GPUs cannot stand on %d nodes in equal parts: ask for a multiple of the "
+                       "nodes",
+                       s->n_gpus, s->n_nodes);
+    if (s->n_nodes > 1 && s->max_gpus != s->n_gpus)
+        return err_set(e, EINVAL,
+                       "a gang over %d nodes cannot grow: leave max_gpus out, or the nodes",
+                       s->n_nodes);
     if (s->priority < -1000000 || s->priority > 1000000)
         return err_set(e, EINVAL, "priority must be within -1000000..1000000");
     return 0;

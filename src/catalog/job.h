@@ -30,6 +30,9 @@ enum job_state {
     JOB_CANCELLED,
 };
 
+/* The reason of a stop that is half of a move: where that takes a while, the job waits meanwhile. */
+#define JOB_MOVING "is being moved"
+
 /* "waiting", "running", ... */
 const char *job_state_name(enum job_state s);
 
@@ -54,7 +57,7 @@ struct job_spec {
     int max_gpus;              // and at most this many
     int priority;              // higher goes first
     bool is_exclusive;         // shares its GPU with nobody
-    bool needs_one_node;       // the gang stands on one node
+    int n_nodes;               // the gang stands on so many nodes, in equal parts; 0: wherever
     uint64_t allowed_types;    // bit per catalog type; 0: any
     bool is_guess;             // 'steps' is only a guess: nobody said how many
     const char *command;       // what to run, a JSON object (docs/formats/command.md), made compact

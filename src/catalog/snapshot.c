@@ -38,20 +38,22 @@ static int front_of_queue(const struct state *s, const bool *is_parked, int n_pa
     return n;
 }
 
-static void copy_gpus(const struct state *s, const bool *is_busy, struct snap_gpu *gpus)
+static void copy_gpus(const struct state *s, const bool *is_busy, const double *wake_s,
+                      struct snap_gpu *gpus)
 {
     for (int g = 0; g < s->n_gpus; g++) {
         const struct gpu *from = &s->gpus[g];
         gpus[g] = (struct snap_gpu){ .type = from->type,
                                      .node = from->node,
                                      .may_start = s->nodes[from->node].state == NODE_UP &&
-                                                  !(is_busy && is_busy[g]) };
+                                                  !(is_busy && is_busy[g]),
+                                     .wake_s = wake_s && wake_s[g] > 0 ? wake_s[g] : 0 };
     }
 }
 
 void snapshot_take(struct arena *a, const struct state *s, const struct catalog *c, double now_s,
                    int theta, const bool *is_parked, int n_parked, const bool *is_busy,
-                   struct snapshot *out)
+                   const double *wake_s, struct snapshot *out)
 {
     int waiting[SNAPSHOT_WAITING_MAX];
     int n_waiting = front_of_queue(s, is_parked, is_parked ? n_parked : 0, waiting);
@@ -62,7 +64,7 @@ void snapshot_take(struct arena *a, const struct state *s, const struct catalog 
     assert(theta >= 1 && theta <= THETA_MAX);
     for (int i = 0; i < s->n_nodes; i++)
         nodes[i] = s->nodes[i];
-    copy_gpus(s, is_busy, gpus);
+    copy_gpus(s, is_busy, wake_s, gpus);
     for (int i = 0; i < s->n_running; i++)
         copy_job(a, s->jobs[s->running[i]], now_s, &jobs[i]);
     for (int i = 0; i < n_waiting; i++)

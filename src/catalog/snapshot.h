@@ -17,6 +17,7 @@ struct catalog;
 struct snap_gpu {
     int type, node;
     bool may_start;    // its node is up, and nobody is on the way out or in
+    double wake_s;     // it sleeps: who comes begins so much later; 0: it is awake
     int n_jobs;
     int jobs[THETA_MAX];    // indices into snapshot.jobs
 };
@@ -60,9 +61,10 @@ struct snapshot {
 /* 'is_parked' (by job id, 'n_parked' long; others are not) marks waiting jobs that cannot run
  * on this cluster as it is: they do not take the place of those behind them. NULL: nobody is.
  * 'is_busy' (by GPU) marks those that nothing may be started on now. NULL: none is.
+ * 'wake_s' (by GPU) is how long each takes to wake; 0: it is awake. NULL: all are.
  */
 void snapshot_take(struct arena *a, const struct state *s, const struct catalog *c, double now_s,
                    int theta, const bool *is_parked, int n_parked, const bool *is_busy,
-                   struct snapshot *out);
+                   const double *wake_s, struct snapshot *out);
 
 #endif

@@ -313,6 +313,7 @@ static void job_start(struct state *s, struct job *j, const struct event *ev)
         gpus_leave(s, j);
         j->n_moves++;
     } else {
+        j->n_moves += j->reason && strcmp(j->reason, JOB_MOVING) == 0;
         queue_remove(s, j);
         running_add(s, j);
         j->state = JOB_RUNNING;

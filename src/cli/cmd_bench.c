@@ -246,7 +246,7 @@ static int run_open(const char *scratch, struct reading *out, struct err *e)
     if (rc == 0)
         rc = ledger_open(&l, &c, s, e);
     if (rc == 0) {
-        snapshot_take(&a, &l.state, &c, 0, 2, NULL, 0, NULL, &snapshot);
+        snapshot_take(&a, &l.state, &c, 0, 2, NULL, 0, NULL, NULL, &snapshot);
         out->value = clock_stopwatch_s() - began_s;
         out->detail[0] = c.n_cells;
         out->detail[1] = snapshot.n_gpus;

@@ -208,6 +208,38 @@ static const bool *busy_gpus(const struct cycle *c, struct arena *a)
     return is_busy;
 }
 
+/* How long each GPU takes to wake; NULL: all are awake. */
+static const double *sleeping_gpus(const struct cycle *c, struct arena *a)
+{
+    const struct state *s = &c->ledger->state;
+
+    if (!c->executor.gpu_wake_s)
+        return NULL;
+    double *wake_s = ARENA_ARRAY(a, double, (size_t)s->n_gpus);
+    for (int g = 0; g < s->n_gpus; g++)
+        wake_s[g] = c->executor.gpu_wake_s(c->executor.self, g);
+    return wake_s;
+}
+
+/* Waiting jobs that are not to be planned for (by job id, '*n' long): those that cannot run here, and
+ * those that are on their way to a place already.
+ */
+static const bool *not_now(const struct cycle *c, struct arena *a, int *n)
+{
+    const struct state *s = &c->ledger->state;
+
+    *n = c->n_why;
+    if (!c->executor.job_is_busy)
+        return c->is_parked;
+    bool *is_out = ARENA_ARRAY(a, bool, (size_t)s->n_jobs);
+    for (int i = 0; i < c->n_why; i++)
+        is_out[i] = c->is_parked[i];
+    for (int i = s->first_waiting; i >= 0; i = s->jobs[i]->next_waiting)
+        is_out[i] = is_out[i] || c->executor.job_is_busy(c->executor.self, i);
+    *n = s->n_jobs;
+    return is_out;
+}
+
 /* For a moment more jobs may be known on a GPU than can share it: one has come, and of the one
  * that left it is not told yet.
  */
@@ -226,8 +258,10 @@ int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct er
 
     /* 1. What exists right now? */
     unpark(c);
-    snapshot_take(a, &c->ledger->state, c->catalog, clock_now_s(&c->clock), c->theta, c->is_parked,
-                  c->n_why, busy_gpus(c, a), out);
+    int n_out;
+    const bool *is_out = not_now(c, a, &n_out);
+    snapshot_take(a, &c->ledger->state, c->catalog, clock_now_s(&c->clock), c->theta, is_out, n_out,
+                  busy_gpus(c, a), sleeping_gpus(c, a), out);
 
     /* 2. How well would each job run on each type, alone and beside each neighbour? */
     return estimate_all(c, e);

@@ -129,7 +129,7 @@ static void put_asked(struct api_text *t, const struct service *s, const struct 
     api_put_whole(t, "max_gpus", p->max_gpus);
     api_put_whole(t, "priority", p->priority);
     api_put_flag(t, "exclusive", p->is_exclusive);
-    api_put_flag(t, "one_node", p->needs_one_node);
+    api_put_flag(t, "one_node", p->n_nodes == 1);
     api_put_open(t, "types", '[');
     for (int i = 0; p->allowed_types && i < c->n_types && i < 64; i++)
         if (p->allowed_types >> i & 1)

@@ -213,7 +213,7 @@ static int read_promise(struct submit_reading *r, struct err *e)
     p->max_gpus = (int)reading_number(r, "max_gpus", p->n_gpus);
     p->priority = (int)reading_number(r, "priority", 0);
     p->is_exclusive = reading_flag(r, "exclusive");
-    p->needs_one_node = reading_flag(r, "one_node");
+    p->n_nodes = reading_flag(r, "one_node");
     p->min_throughput = reading_number(r, "min_throughput", 0);
     if (read_types(r, e) < 0)
         return -EINVAL;

@@ -94,6 +94,8 @@ static void price_job(const struct problem *p, struct answer *x, int job)
         x->n_moves++;
         x->move_w += j->move_w;
     }
+    for (int i = 0; i < to->n_gpus && (j->n_present == 0 || is_moved(j, to)); i++)
+        x->move_w += problem_wake_w(p, j, to->gpus[i]);
 }
 
 void answer_price(struct arena *a, const struct problem *p, struct answer *out)

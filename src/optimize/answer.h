@@ -29,7 +29,8 @@ struct answer {
     double cost_w;              // the objective, as problem.h has it
     double watts;               // of all GPUs, empty ones asleep
     int n_placed, n_waiting, n_short, n_moves;
-    double short_w, wait_w, move_w;    // parts of cost_w
+    double short_w, wait_w;    // parts of cost_w
+    double move_w;             // and another: moves, and what is woken
 };
 
 /* Fill in what follows from who is where ('gpus', 'n_gpus', 'limit' and 'reason' are given):

@@ -84,7 +84,20 @@ static int check_gpu(struct court *c, int job, int i)
     return 0;
 }
 
-/* More than one GPU of a gang: one type, one setting, one node where asked. */
+/* On as many nodes as asked, as many GPUs on each. */
+static bool stands_as_asked(const struct court *c, const struct answer_job *to, int n_nodes)
+{
+    for (int i = 0; i < to->n_gpus && n_nodes > 0; i++) {
+        int n_here = 0;
+        for (int k = 0; k < to->n_gpus; k++)
+            n_here += c->p->gpus[to->gpus[k]].node == c->p->gpus[to->gpus[i]].node;
+        if (n_here * n_nodes != to->n_gpus)
+            return false;
+    }
+    return true;
+}
+
+/* More than one GPU of a gang: one type, one setting, as many nodes as asked. */
 static int check_gang(const struct court *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
@@ -97,10 +110,13 @@ static int check_gang(const struct court *c, int job)
             return err_set(c->e, EINVAL, "job %s: its gang has GPUs of two types", j->name);
         if (c->x->limit[to->gpus[i]] != c->x->limit[to->gpus[0]])
             return err_set(c->e, EINVAL, "job %s: its gang has two settings", j->name);
-        if (j->needs_one_node && g->node != first->node)
-            return err_set(c->e, EINVAL, "job %s: its gang must stand on one node", j->name);
     }
-    return 0;
+    if (stands_as_asked(c, to, j->n_nodes))
+        return 0;
+    if (j->n_nodes == 1)
+        return err_set(c->e, EINVAL, "job %s: its gang must stand on one node", j->name);
+    return err_set(c->e, EINVAL, "job %s: its gang must stand on %d nodes in equal parts", j->name,
+                   j->n_nodes);
 }
 
 static bool stays(const struct problem_job *j, const struct answer_job *to)
@@ -299,6 +315,13 @@ static int check_job(struct court *c, int job)
         c->sums.n_moves++;
         c->sums.move_w += j->move_w;
         add_cost(&c->sums, j->move_w);
+    }
+    for (int i = 0; i < to->n_gpus && !stays(j, to); i++) {
+        double wake_s = c->p->gpus[to->gpus[i]].wake_s;
+        double idle_w = c->p->types[c->p->gpus[to->gpus[i]].type].idle_w;
+        double w = wake_s * (j->late_w + j->wake_rate * (idle_w + c->p->price_w));
+        c->sums.move_w += w;
+        add_cost(&c->sums, w);
     }
     return to->n_gpus ? check_promise(c, job) : 0;
 }

@@ -9,6 +9,14 @@
 #include "estimate/estimate.h"
 #include "estimate/limits.h"
 
+/* Jobs that may share this GPU. */
+static int board_theta(const struct board *b, int gpu)
+{
+    const struct snapshot *s = b->snapshot;
+
+    return gpu_type_theta(&s->catalog->types[s->gpus[gpu].type], s->theta);
+}
+
 /* ---- lists ---- */
 
 /* Nobody there insists on being alone or holds several GPUs. */
@@ -25,7 +33,7 @@ static int list_of(const struct board *b, int gpu)
     const struct board_gpu *g = &b->gpus[gpu];
     const struct snap_gpu *s = &b->snapshot->gpus[gpu];
 
-    if (!b->lists || !s->may_start || g->n_jobs >= b->snapshot->theta)
+    if (!b->lists || !s->may_start || g->n_jobs >= board_theta(b, gpu))
         return -1;
     if (g->n_jobs == 0)
         return s->type;
@@ -41,8 +49,11 @@ static void list_leave(struct board *b, int gpu)
 
     if (g->list < 0)
         return;
-    if (g->list < b->n_types)
+    if (g->list < b->n_types) {
         b->n_free[g->list]--;
+        if (g->next < 0)
+            b->tails[g->list] = g->prev;
+    }
     if (g->prev < 0)
         b->lists[g->list] = g->next;
     else
@@ -52,6 +63,20 @@ static void list_leave(struct board *b, int gpu)
     g->list = -1;
 }
 
+/* At the end of its list of free ones. */
+static void list_append(struct board *b, int gpu)
+{
+    struct board_gpu *g = &b->gpus[gpu];
+
+    g->next = -1;
+    g->prev = b->tails[g->list];
+    if (g->prev >= 0)
+        b->gpus[g->prev].next = gpu;
+    else
+        b->lists[g->list] = gpu;
+    b->tails[g->list] = gpu;
+}
+
 static void list_join(struct board *b, int gpu)
 {
     struct board_gpu *g = &b->gpus[gpu];
@@ -59,8 +84,15 @@ static void list_join(struct board *b, int gpu)
     g->list = list_of(b, gpu);
     if (g->list < 0)
         return;
-    if (g->list < b->n_types)
+    if (g->list < b->n_types) {
         b->n_free[g->list]++;
+        if (b->snapshot->gpus[gpu].wake_s > 0) {
+            list_append(b, gpu);
+            return;
+        }
+        if (b->lists[g->list] < 0)
+            b->tails[g->list] = gpu;
+    }
     g->prev = -1;
     g->next = b->lists[g->list];
     if (g->next >= 0)
@@ -135,11 +167,18 @@ void board_init(struct board *b, struct arena *a, const struct snapshot *s,
     b->no_node = ARENA_ARRAY(a, int, (size_t)b->n_types);
     for (int type = 0; type < b->n_types; type++)
         b->no_node[type] = INT_MAX;
+    b->tails = ARENA_ARRAY(a, int, (size_t)b->n_types);
+    for (int type = 0; type < b->n_types; type++)
+        b->tails[type] = -1;
     b->lists = ARENA_ARRAY(a, int, (size_t)n_lists);
     for (int i = 0; i < n_lists; i++)
         b->lists[i] = -1;
     for (int g = s->n_gpus - 1; g >= 0; g--)    // backwards: the lowest index ends up first
-        list_join(b, g);
+        if (!(s->gpus[g].wake_s > 0))
+            list_join(b, g);
+    for (int g = 0; g < s->n_gpus; g++)
+        if (s->gpus[g].wake_s > 0)
+            list_join(b, g);
 }
 
 void board_lay(struct board *b, struct arena *a, const struct snapshot *s,
@@ -208,6 +247,23 @@ static int combination(const struct board *b, int gpu, int extra, int except, in
         if (rates)
             rates[n] = job_serves(b->snapshot->jobs[job].spec);
         workloads[n++] = workload_of(b, job);
+    }
+    return n;
+}
+
+int board_seats(const struct board *b, const struct job_spec *spec, int type)
+{
+    const struct snapshot *s = b->snapshot;
+    int n = 0, here = 0;
+
+    if (spec->n_nodes < 2)
+        return spec->n_nodes == 1 ? b->n_node[type] : b->n_all[type];
+    for (int g = 0; g < s->n_gpus; g++) {
+        if (g > 0 && s->gpus[g].node != s->gpus[g - 1].node)
+            here = 0;
+        here += s->gpus[g].type == type;
+        if (s->gpus[g].type == type && here == spec->n_gpus / spec->n_nodes)
+            n += here;
     }
     return n;
 }
@@ -295,7 +351,8 @@ bool board_fits(const struct board *b, int gpu, int extra, double unfit_max)
     int workloads[THETA_MAX + 1];
     int n = combination(b, gpu, extra, -1, workloads, NULL);
 
-    return estimate_unfit(b->est, b->snapshot->gpus[gpu].type, workloads, n) <= unfit_max;
+    return (n == 1 || n <= board_theta(b, gpu)) &&
+           estimate_unfit(b->est, b->snapshot->gpus[gpu].type, workloads, n) <= unfit_max;
 }
 
 void board_plan(const struct board *b, const char *made_by, struct plan *out)

@@ -1,7 +1,8 @@
 /* board.h - the table a solver moves jobs around on: who would be where.
  *
  * Scratch of one solve, in the cycle arena. Begins as the present allocation; becomes a
- * plan with board_plan. Free GPUs are on a list per type, lowest index first, and half-full
+ * plan with board_plan. Free GPUs are on a list per type, lowest index first and those that sleep
+ * last, and half-full
  * ones on a list per type and workload of their newest resident, so that looking for a place
  * does not mean looking at every GPU.
  */
@@ -32,6 +33,7 @@ struct board {
     struct plan_job *jobs;     // (snapshot.n_jobs) where each one is
     int n_types, n_workloads;
     int *lists;             // heads: (n_types) free, then (n_types, n_workloads) half-full
+    int *tails;             // (n_types) ends of the free ones
     int *n_free;            // (n_types)
     int *no_node;           // (n_types) no node has this many free ones; INT_MAX: not known
     int *n_all, *n_node;    // (n_types) GPUs there are: in all, and on the node with most
@@ -75,11 +77,22 @@ double board_watts_with(const struct board *b, int gpu, int extra);
 /* The same for a power cap, which must hold before empty GPUs have fallen asleep. */
 double board_drawn_w(const struct board *b, int gpu);
 
-/* True when all jobs of GPU 'gpu' would probably fit with 'extra'. */
+/* True when all jobs of GPU 'gpu' would probably fit with 'extra', and so many may share it. */
 bool board_fits(const struct board *b, int gpu, int extra, double unfit_max);
 
 /* True when the job's GPUs stand on more than one node. */
 bool board_is_spread(const struct board *b, const int *gpus, int n);
+
+/* GPUs of a type that a gang could stand on, whoever is on them now: all there are, or as many as
+ * one node or (in equal parts) several have, where it asks for that.
+ */
+int board_seats(const struct board *b, const struct job_spec *spec, int type);
+
+/* Could 'n' GPUs of the type only stand on several nodes, for such a gang? */
+static inline bool board_is_far(const struct board *b, const struct job_spec *spec, int type, int n)
+{
+    return spec->n_nodes > 1 || n > b->n_node[type];
+}
 
 /* The plan that the board shows; unpriced. 'made_by' is borrowed. */
 void board_plan(const struct board *b, const char *made_by, struct plan *out);

@@ -211,7 +211,7 @@ static uint64_t types_with(const struct market *m, const struct problem_job *j, 
     uint64_t types = 0;
 
     for (int t = 0; t < m->p->n_types; t++) {
-        int n = j->needs_one_node ? m->n_on_node[t] : m->n_usable[t];
+        int n = j->n_nodes == 1 ? m->n_on_node[t] : m->n_usable[t];
         types |= n >= size ? UINT64_C(1) << t : 0;
     }
     return types;

@@ -175,6 +175,9 @@ static void job_refresh(struct desk *d, int job, bool has_moved)
         j->fee_w = j->n_gpus ? 0 : p->wait_w;
         if (p->n_present > 0 && !is_home(d, job))
             j->fee_w += p->move_w;
+        if (d->has_sleepers && !is_home(d, job))
+            for (int i = 0; i < j->n_gpus; i++)
+                j->fee_w += problem_wake_w(d->problem, p, d->seats[j->first + i]);
     }
     d->cost_w += j->short_w + j->fee_w - was_w;
 }
@@ -274,7 +277,7 @@ static bool gang_may_stand(const struct desk *d, int job, const int *gpus, int n
             !may_use(d, job, gpus[i]))
             return false;
     return limit < d->problem->types[type].n_limits &&
-           (!d->problem->jobs[job].needs_one_node || desk_are_near(d, gpus, n));
+           problem_stands(d->problem, gpus, n, d->problem->jobs[job].n_nodes);
 }
 
 /* ---- gangs ---- */
@@ -833,6 +836,7 @@ struct desk *desk_create_with(const struct problem *p, const struct desk_tables 
     d->gpus = heap_array((size_t)p->n_gpus, sizeof *d->gpus);
     d->jobs = heap_array((size_t)p->n_jobs, sizeof *d->jobs);
     d->cap_jobs = p->n_jobs;
+    d->has_sleepers = problem_sleeps(p);
     d->journal = heap_array(1, sizeof *d->journal);
     seats_make(d);
     fees_make(d);

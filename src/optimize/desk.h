@@ -53,6 +53,7 @@ struct desk {
     struct desk_job *jobs;    // (cap_jobs)
     int *seats;               // (cap_seats)
     int cap_jobs, n_seats, cap_seats;
+    bool has_sleepers;            // some GPU sleeps
     double cost_w;                // of everything
     bool has_caps, is_forcing;    // is_forcing: caps do not matter just now
     double room_w;                // watts that the cluster's cap leaves; INFINITY without

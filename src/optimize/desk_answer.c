@@ -11,25 +11,44 @@
 /* What there is, whoever is on it: GPUs of each type, and the most of one node. */
 struct stock {
     int *n_all, *n_node;    // (n_types)
+    int *n_here;            // (n_gpus) of each group, where it begins
 };
 
 static void stock_count(struct arena *a, const struct desk *d, struct stock *out)
 {
     const struct problem *p = d->problem;
-    int here = 0;
+    int here = 0, first = 0;
 
+    out->n_here = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
     out->n_all = ARENA_ARRAY(a, int, (size_t)p->n_types);
     out->n_node = ARENA_ARRAY(a, int, (size_t)p->n_types);
     for (int g = 0; g < p->n_gpus; g++) {
         int type = p->gpus[g].type;
-        if (g == 0 || d->lists->group_of[g] != d->lists->group_of[g - 1])
+        if (g == 0 || d->lists->group_of[g] != d->lists->group_of[g - 1]) {
             here = 0;
+            first = g;
+        }
         if (!p->gpus[g].may_start && d->gpus[g].n_jobs == 0)
             continue;
         out->n_all[type]++;
-        if (++here > out->n_node[type])
+        out->n_here[first] = ++here;
+        if (here > out->n_node[type])
             out->n_node[type] = here;
     }
+}
+
+/* GPUs of a type that a gang like this could stand on. */
+static int stock_for(const struct desk *d, const struct stock *s, const struct problem_job *j,
+                     int type)
+{
+    int n = 0;
+
+    if (j->n_nodes < 2)
+        return j->n_nodes == 1 ? s->n_node[type] : s->n_all[type];
+    for (int g = 0; g < d->problem->n_gpus; g++)
+        if (d->problem->gpus[g].type == type && s->n_here[g] >= j->n_min / j->n_nodes)
+            n += j->n_min / j->n_nodes;
+    return n;
 }
 
 /* The most that a job can hold on a type with as many GPUs as it may have; 0: nothing. */
@@ -41,7 +60,9 @@ static double most_low(const struct desk *d, const struct problem_job *j, int ty
         return low * j->n_max;
     double best = 0;
     for (int m = j->n_min; m <= j->n_max && m <= n; m++)
-        best = fmax(best, low * (m == 1 ? 1 : d->problem->gang_near[m]));
+        best = fmax(best, low * (m == 1           ? 1
+                                 : j->n_nodes > 1 ? d->problem->gang_far[m]
+                                                  : d->problem->gang_near[m]));
     return best;
 }
 
@@ -70,8 +91,8 @@ static enum wait_reason why(struct desk *d, const struct stock *s, int job)
     bool has_type = false, has_memory = false, has_size = false, has_promise = false;
 
     for (int type = 0; type < d->problem->n_types; type++) {
-        int n = j->needs_one_node ? s->n_node[type] : s->n_all[type];
-        if (!problem_allows(j, type) || n == 0)
+        int n = stock_for(d, s, j, type);
+        if (!problem_allows(j, type) || s->n_all[type] == 0)
             continue;
         has_type = true;
         if (!(tables_alone(d->tables, type, j->kind, 0)->cost_w < HUGE_VAL))

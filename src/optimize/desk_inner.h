@@ -105,17 +105,18 @@ bool desk_are_near(const struct desk *d, const int *gpus, int n);
 #define FREE_MAX GANG_MAX
 
 struct group {    // GPUs of one node and type: neighbours in the problem
-    int type, n_free;
-    int prev, next;    // groups of this type with as many free GPUs
+    int shelf;    // its type if they are awake, and n_types more if they sleep
+    int n_free;
+    int prev, next;    // groups of this shelf with as many free GPUs
 };
 
 struct desk_lists {
     int n_groups;
     int *group_of;           // (n_gpus)
     struct group *groups;    // (n_groups)
-    int *by_free;            // (n_types, FREE_MAX + 1) groups with so many free GPUs (or more)
-    uint64_t *has_free;      // (n_types) bit n - 1: some group has n free GPUs
-    int *n_free;             // (n_types) GPUs
+    int *by_free;            // (2 n_types, FREE_MAX + 1) groups with so many free GPUs (or more)
+    uint64_t *has_free;      // (2 n_types) bit n - 1: some group has n free GPUs
+    int *n_free;             // (2 n_types) GPUs
     int n_levels;            // theta - 1
     int *heads;              // (n_groups) free GPUs; then (n_levels, n_types, n_kinds, NEED_STEPS)
     uint16_t *masks;         // (n_levels, n_types, n_kinds) which of these lists are not empty
@@ -133,13 +134,29 @@ static inline long lists_row(const struct desk *d, int level, int type, int kind
     return ((long)level * d->problem->n_types + type) * d->problem->n_kinds + kind;
 }
 
-/* A free GPU of the type, in the group with the fewest of them but at least 'n'; -1: none. */
+/* A free GPU of the type, in the group with the fewest of them but at least 'n', of those that are
+ * awake if there is one; -1: none.
+ */
 int lists_free(const struct desk *d, int type, int n);
 
-/* Collect 'n' free GPUs of a type: on one node if there is one, or (unless 'is_near') on
- * several. False: there are not so many.
+/* Free GPUs of the type, awake or not; are there any? */
+static inline int lists_n_free(const struct desk *d, int type)
+{
+    return d->lists->n_free[type] + d->lists->n_free[d->problem->n_types + type];
+}
+
+static inline bool lists_has_free(const struct desk *d, int type)
+{
+    return d->lists->has_free[type] || d->lists->has_free[d->problem->n_types + type];
+}
+
+/* Collect 'n' free GPUs of a type: with 'n_nodes', on so many nodes in equal parts; without (0), on
+ * one node if there is one, or on several. False: there are not so many.
  */
-bool lists_gang(const struct desk *d, int type, int n, bool is_near, int *gpus);
+bool lists_gang(const struct desk *d, int type, int n, int n_nodes, int *gpus);
+
+/* Collect 'n' free GPUs of a type on as few nodes as may be, but awake ones first. */
+bool lists_far(const struct desk *d, int type, int n, int *gpus);
 
 /* ---- journal ---- */
 

@@ -34,6 +34,14 @@ static double guided_w(const struct seek *s, int gpu, const struct combo *c)
            guide_dues_w(d, gpu);
 }
 
+static bool is_present(const struct problem_job *j, int gpu)
+{
+    for (int i = 0; i < j->n_present; i++)
+        if (j->present[i] == gpu)
+            return true;
+    return false;
+}
+
 static void try_gpu(struct seek *s, int gpu)
 {
     struct combo c;
@@ -48,6 +56,8 @@ static void try_gpu(struct seek *s, int gpu)
         return;
     double w = s->d->guide ? guided_w(s, gpu, &c) : c.total_w - desk_gpu_total(s->d, gpu);
     w -= s->base_w;
+    if (s->d->has_sleepers && !is_present(&s->d->problem->jobs[s->job], gpu))
+        w += problem_wake_w(s->d->problem, &s->d->problem->jobs[s->job], gpu);
     if (w < s->best_w) {
         s->best_w = w;
         s->gpu = gpu;
@@ -64,12 +74,13 @@ static void try_free(struct seek *s, int type)
         try_gpu(s, gpu);
     if (gpu < 0 || !s->d->rack_room_w)
         return;
-    for (uint64_t left = l->has_free[type]; left; left &= left - 1) {
-        int group = l->by_free[type * (FREE_MAX + 1) + __builtin_ctzll(left) + 1];
-        for (int i = 0; i < LIST_TRIES && group >= 0; i++, group = l->groups[group].next)
-            if (l->heads[group] != gpu)
-                try_gpu(s, l->heads[group]);
-    }
+    for (int shelf = type; shelf < 2 * s->d->problem->n_types; shelf += s->d->problem->n_types)
+        for (uint64_t left = l->has_free[shelf]; left; left &= left - 1) {
+            int group = l->by_free[shelf * (FREE_MAX + 1) + __builtin_ctzll(left) + 1];
+            for (int i = 0; i < LIST_TRIES && group >= 0; i++, group = l->groups[group].next)
+                if (l->heads[group] != gpu)
+                    try_gpu(s, l->heads[group]);
+        }
 }
 
 /* GPUs where a kind is the newest resident: first those whose resident needs much and yet
@@ -131,7 +142,7 @@ static void seek_part(struct seek *s)
 
     s->gpu = -1;
     for (; b->type >= 0 && (double)b->least_w - s->base_w < s->best_w; b++) {
-        if (b->row < 0 ? !d->lists->has_free[b->type] : !d->lists->masks[b->row] || j->is_exclusive)
+        if (b->row < 0 ? !lists_has_free(d, b->type) : !d->lists->masks[b->row] || j->is_exclusive)
             continue;
         double more_w = fmax(miss - (double)b->low, 0) * short_w;
         if ((double)b->least_w + more_w - s->base_w >= s->best_w || !problem_allows(j, b->type) ||
@@ -153,27 +164,59 @@ static void seek_part(struct seek *s)
 
 struct gang_choice {
     int type, limit, n;
+    bool is_far;    // by choice: others on one node would have to be woken
     double w;
 };
+
+/* What a gang pays for waking these GPUs. */
+static double gang_wake_w(const struct desk *d, int job, const int *gpus, int n)
+{
+    double w = 0;
+
+    for (int i = 0; i < n; i++)
+        w += problem_wake_w(d->problem, &d->problem->jobs[job], gpus[i]);
+    return w;
+}
+
+/* Under each setting, where waking its GPUs costs 'wake_w'. */
+static void try_gang_at(const struct desk *d, int job, const struct gang_choice *at, bool is_near,
+                        double wake_w, struct gang_choice *best)
+{
+    const struct problem_job *j = &d->problem->jobs[job];
+
+    for (int limit = 0; limit < d->problem->types[at->type].n_limits; limit++) {
+        struct yield y;
+        if (!desk_gang_yield(d, job, at->type, limit, at->n, is_near, &y))
+            return;
+        double idle_w = at->n * d->problem->types[at->type].idle_w;
+        double w = y.cost_w + problem_short_w(j, y.low[0]) + wake_w;
+        if (d->guide)
+            w += at->n * d->guide->type_w[at->type] + d->guide->cap_price * (y.watts - idle_w);
+        if (w < best->w && y.watts - idle_w <= d->room_w)
+            *best = (struct gang_choice){ at->type, limit, at->n, at->is_far, w };
+    }
+}
 
 static void try_gang(const struct desk *d, int job, int type, int n, struct gang_choice *best)
 {
     const struct problem_job *j = &d->problem->jobs[job];
-    bool is_near = lists_free(d, type, n) >= 0;
+    bool is_near = j->n_nodes < 2 && lists_free(d, type, n) >= 0;
+    struct gang_choice at = { .type = type, .n = n };
+    int gpus[GANG_MAX];
+    double wake_w = 0;
 
-    if (!is_near && (j->needs_one_node || d->lists->n_free[type] < n))
+    if (!is_near && (j->n_nodes == 1 || lists_n_free(d, type) < n))
         return;
-    for (int limit = 0; limit < d->problem->types[type].n_limits; limit++) {
-        struct yield y;
-        if (!desk_gang_yield(d, job, type, limit, n, is_near, &y))
+    if (d->has_sleepers || j->n_nodes > 1) {
+        if (!lists_gang(d, type, n, j->n_nodes, gpus))
             return;
-        double idle_w = n * d->problem->types[type].idle_w;
-        double w = y.cost_w + problem_short_w(j, y.low[0]);
-        if (d->guide)
-            w += n * d->guide->type_w[type] + d->guide->cap_price * (y.watts - idle_w);
-        if (w < best->w && y.watts - idle_w <= d->room_w)
-            *best = (struct gang_choice){ type, limit, n, w };
+        wake_w = gang_wake_w(d, job, gpus, n);
     }
+    try_gang_at(d, job, &at, is_near, wake_w, best);
+    if (!is_near || !(wake_w > 0) || j->n_nodes != 0 || !lists_far(d, type, n, gpus))
+        return;
+    at.is_far = true;
+    try_gang_at(d, job, &at, desk_are_near(d, gpus, n), gang_wake_w(d, job, gpus, n), best);
 }
 
 static struct gang_choice seek_gang(const struct desk *d, int job, double less_than_w)
@@ -224,7 +267,9 @@ static bool insert_gang(struct desk *d, int job)
         seek_part(&s);
     if (j->n_max > 1) {
         struct gang_choice c = seek_gang(d, job, s.best_w);
-        if (c.n > 0 && lists_gang(d, c.type, c.n, j->needs_one_node, gpus) &&
+        if (c.n > 0 &&
+            (c.is_far ? lists_far(d, c.type, c.n, gpus)
+                      : lists_gang(d, c.type, c.n, j->n_nodes, gpus)) &&
             desk_put(d, job, gpus, c.n, c.limit))
             return true;
     }

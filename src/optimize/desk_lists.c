@@ -13,7 +13,7 @@ static int *free_head(const struct desk_lists *l, const struct group *g)
 {
     int n = g->n_free < FREE_MAX ? g->n_free : FREE_MAX;
 
-    return &l->by_free[g->type * (FREE_MAX + 1) + n];
+    return &l->by_free[g->shelf * (FREE_MAX + 1) + n];
 }
 
 static void group_leave(struct desk_lists *l, int group)
@@ -28,7 +28,7 @@ static void group_leave(struct desk_lists *l, int group)
     if (g->next >= 0)
         l->groups[g->next].prev = g->prev;
     if (*head < 0 && g->n_free > 0)
-        l->has_free[g->type] &=
+        l->has_free[g->shelf] &=
             ~((uint64_t)1 << ((g->n_free < FREE_MAX ? g->n_free : FREE_MAX) - 1));
 }
 
@@ -43,14 +43,14 @@ static void group_join(struct desk_lists *l, int group)
         l->groups[g->next].prev = group;
     *head = group;
     if (g->n_free > 0)
-        l->has_free[g->type] |= (uint64_t)1 << ((g->n_free < FREE_MAX ? g->n_free : FREE_MAX) - 1);
+        l->has_free[g->shelf] |= (uint64_t)1 << ((g->n_free < FREE_MAX ? g->n_free : FREE_MAX) - 1);
 }
 
 static void group_count(struct desk_lists *l, int group, int more)
 {
     group_leave(l, group);
     l->groups[group].n_free += more;
-    l->n_free[l->groups[group].type] += more;
+    l->n_free[l->groups[group].shelf] += more;
     group_join(l, group);
 }
 
@@ -61,14 +61,14 @@ static void make_groups(struct desk_lists *l, const struct problem *p)
     for (int g = 0; g < p->n_gpus; g++) {
         const struct problem_gpu *gpu = &p->gpus[g];
         if (g == 0 || gpu[-1].node != gpu->node || gpu[-1].type != gpu->type)
-            l->groups[l->n_groups++].type = gpu->type;
+            l->groups[l->n_groups++].shelf = gpu->type + (gpu->wake_s > 0 ? p->n_types : 0);
         l->group_of[g] = l->n_groups - 1;
     }
-    l->by_free = heap_array((size_t)p->n_types * (FREE_MAX + 1), sizeof *l->by_free);
-    for (int i = 0; i < p->n_types * (FREE_MAX + 1); i++)
+    l->by_free = heap_array(2 * (size_t)p->n_types * (FREE_MAX + 1), sizeof *l->by_free);
+    for (int i = 0; i < 2 * p->n_types * (FREE_MAX + 1); i++)
         l->by_free[i] = -1;
-    l->has_free = heap_array((size_t)p->n_types, sizeof *l->has_free);
-    l->n_free = heap_array((size_t)p->n_types, sizeof *l->n_free);
+    l->has_free = heap_array(2 * (size_t)p->n_types, sizeof *l->has_free);
+    l->n_free = heap_array(2 * (size_t)p->n_types, sizeof *l->n_free);
     for (int i = l->n_groups; i-- > 0;)
         group_join(l, i);
 }
@@ -187,31 +187,55 @@ void lists_leave(struct desk *d, int gpu)
 int lists_free(const struct desk *d, int type, int n)
 {
     const struct desk_lists *l = d->lists;
-    uint64_t fit = l->has_free[type] & ~(uint64_t)0 << (n - 1);
 
-    if (!fit)
-        return -1;
-    int group = l->by_free[type * (FREE_MAX + 1) + __builtin_ctzll(fit) + 1];
-    return l->heads[group];
+    for (int shelf = type; shelf < 2 * d->problem->n_types; shelf += d->problem->n_types) {
+        uint64_t fit = l->has_free[shelf] & ~(uint64_t)0 << (n - 1);
+        if (fit)
+            return l->heads[l->by_free[shelf * (FREE_MAX + 1) + __builtin_ctzll(fit) + 1]];
+    }
+    return -1;
 }
 
-bool lists_gang(const struct desk *d, int type, int n, bool is_near, int *gpus)
+/* 'n_here' of each of 'n_nodes' groups, awake ones and those with the fewest to spare first. */
+static bool lists_even(const struct desk *d, int type, int n_here, int n_nodes, int *gpus)
 {
     const struct desk_lists *l = d->lists;
-    int near = lists_free(d, type, n), got = 0;
+    int got = 0, n = n_here * n_nodes;
 
-    if (near >= 0) {
-        for (int g = near; got < n; g = d->gpus[g].next)
-            gpus[got++] = g;
-        return true;
-    }
-    if (is_near || l->n_free[type] < n)
+    for (int shelf = type; shelf < 2 * d->problem->n_types; shelf += d->problem->n_types)
+        for (int free = n_here; free <= FREE_MAX && got < n; free++)
+            for (int i = l->by_free[shelf * (FREE_MAX + 1) + free]; i >= 0 && got < n;
+                 i = l->groups[i].next)
+                for (int g = l->heads[i], k = 0; k < n_here; g = d->gpus[g].next, k++)
+                    gpus[got++] = g;
+    return got == n;
+}
+
+bool lists_far(const struct desk *d, int type, int n, int *gpus)
+{
+    const struct desk_lists *l = d->lists;
+    int got = 0;
+
+    if (lists_n_free(d, type) < n)
         return false;
-    for (int free = FREE_MAX; free > 0 && got < n; free--)    // on as few nodes as may be
-        for (int i = l->by_free[type * (FREE_MAX + 1) + free]; i >= 0 && got < n;
-             i = l->groups[i].next)
-            for (int g = l->heads[i]; g >= 0 && got < n; g = d->gpus[g].next)
-                gpus[got++] = g;
+    for (int shelf = type; shelf < 2 * d->problem->n_types; shelf += d->problem->n_types)
+        for (int free = FREE_MAX; free > 0 && got < n; free--)    // on as few nodes as may be
+            for (int i = l->by_free[shelf * (FREE_MAX + 1) + free]; i >= 0 && got < n;
+                 i = l->groups[i].next)
+                for (int g = l->heads[i]; g >= 0 && got < n; g = d->gpus[g].next)
+                    gpus[got++] = g;
     assert(got == n);
+    return true;
+}
+
+bool lists_gang(const struct desk *d, int type, int n, int n_nodes, int *gpus)
+{
+    if (n_nodes > 1)
+        return lists_even(d, type, n / n_nodes, n_nodes, gpus);
+    int near = lists_free(d, type, n), got = 0;
+    if (near < 0)
+        return n_nodes == 0 && lists_far(d, type, n, gpus);
+    for (int g = near; got < n; g = d->gpus[g].next)
+        gpus[got++] = g;
     return true;
 }

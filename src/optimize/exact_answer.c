@@ -46,9 +46,11 @@ static struct seat_item item_there(const struct exact *x, const struct answer *f
 
     if (exact_is_spread(j)) {
         int part = index_of(j->present, j->n_present, gpu);
+        *cost_w += is_stay ? 0 : problem_wake_w(x->p, j, gpu);
         return (struct seat_item){ is_stay ? x->stay_first[job] + part : x->family_of[job], job,
                                    low };
     }
+    *cost_w += is_stay ? 0 : problem_wake_w(x->p, j, gpu);
     if (!is_stay && x->p->gpus[gpu].may_start && x->family_of[job] >= 0 && low >= j->need)
         return (struct seat_item){ x->family_of[job], -1, low };
     *cost_w += problem_short_w(j, low) + (is_stay ? 0 : exact_move_w(j));
@@ -110,6 +112,28 @@ static void share_add(struct column *c, int place)
         memmove(&c->shares[i + 1], &c->shares[i], (size_t)(c->n_shares - i) * sizeof c->shares[0]);
         c->shares[i].place = place;
         c->shares[i].n = 0;
+        c->shares[i].node = -1;
+        c->n_shares++;
+    }
+    c->shares[i].n++;
+}
+
+/* The same for a gang over several nodes: by nodes, in their order. */
+static void room_add(struct column *c, const struct exact *x, int node)
+{
+    int i = 0;
+
+    while (i < c->n_shares && c->shares[i].node < node)
+        i++;
+    if (i == c->n_shares || c->shares[i].node != node) {
+        if (c->n_shares == SHARE_MAX) {
+            c->n = 0;    // cannot be said
+            return;
+        }
+        memmove(&c->shares[i + 1], &c->shares[i], (size_t)(c->n_shares - i) * sizeof c->shares[0]);
+        c->shares[i].place = x->nodes[node].place;
+        c->shares[i].n = 0;
+        c->shares[i].node = node;
         c->n_shares++;
     }
     c->shares[i].n++;
@@ -131,15 +155,20 @@ static struct column gang_there(const struct exact *x, const struct answer *from
     assert(may_run);
     c.cost_w = y.cost_w + problem_short_w(j, y.low[0]) + (c.is_stay ? 0 : exact_move_w(j));
     c.over_w = (y.watts - c.n * p->types[type].idle_w) * p->watts_margin;
+    for (int i = 0; i < to->n_gpus && !c.is_stay; i++)
+        c.cost_w += problem_wake_w(p, j, to->gpus[i]);
     for (int i = 0; i < to->n_gpus; i++) {
         int held = index_of(j->present, j->n_present, to->gpus[i]);
         if (c.is_stay || !p->gpus[to->gpus[i]].may_start)
             c.held |= 1ULL << held;
-        else
+        else if (j->n_nodes < 2)
             share_add(&c, x->group_of[to->gpus[i]]);
     }
-    bool minds = j->needs_one_node || p->gang_near[c.n] != p->gang_far[c.n];
-    for (int i = 0; i < to->n_gpus && minds && c.n_shares && is_near(p, to); i++)
+    bool minds = j->n_nodes == 1 || p->gang_near[c.n] != p->gang_far[c.n];
+    for (int i = 0; i < to->n_gpus && j->n_nodes > 1; i++)
+        if (!c.is_stay && p->gpus[to->gpus[i]].may_start)
+            room_add(&c, x, node_index(x, to->gpus[i]));
+    for (int i = 0; i < to->n_gpus && minds && j->n_nodes < 2 && c.n_shares && is_near(p, to); i++)
         if (p->gpus[to->gpus[i]].may_start)
             c.node = node_index(x, to->gpus[i]);
     return c;
@@ -329,15 +358,17 @@ static bool lay_gang_gpu(struct laying *l, const struct column *c, int gpu)
 static bool lay_gang(struct laying *l, const struct column *c)
 {
     const struct problem_job *j = &l->x->p->jobs[c->job];
-    int node = c->node >= 0 ? l->x->nodes[c->node].node : -1;
 
     for (int i = 0; i < j->n_present; i++)
         if ((c->held >> i & 1) && !lay_gang_gpu(l, c, j->present[i]))
             return false;
-    for (int i = 0; i < c->n_shares; i++)
+    for (int i = 0; i < c->n_shares; i++) {
+        int at = c->node >= 0 ? c->node : c->shares[i].node;
+        int node = at >= 0 ? l->x->nodes[at].node : -1;
         for (int k = 0; k < c->shares[i].n; k++)
             if (!lay_gang_gpu(l, c, lay_find(l, c->shares[i].place, node)))
                 return false;
+    }
     return true;
 }
 
@@ -347,7 +378,7 @@ static int turn_of(const struct exact *x, const struct column *c)
     if (c->form == COLUMN_SEATS)
         return x->places[c->place].gpu >= 0 ? 0 : 3;
     if (c->form == COLUMN_GANG)
-        return c->is_stay ? 0 : c->node >= 0 ? 1 : 2;
+        return c->is_stay ? 0 : c->node >= 0 || (c->n_shares && c->shares[0].node >= 0) ? 1 : 2;
     return -1;
 }
 

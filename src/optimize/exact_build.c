@@ -52,10 +52,12 @@ static int group_find(struct exact *x, int gpu)
     int rack = x->has_racks ? g->rack : -1;
 
     for (int i = 0; i < x->n_places; i++)
-        if (x->places[i].type == g->type && x->places[i].rack == rack)
+        if (x->places[i].type == g->type && x->places[i].rack == rack &&
+            !(x->places[i].wake_s < g->wake_s || x->places[i].wake_s > g->wake_s))
             return i;
-    return place_add(x,
-                     (struct place){ .type = g->type, .rack = rack, .gpu = -1, .may_start = true });
+    return place_add(
+        x, (struct place){
+               .type = g->type, .rack = rack, .gpu = -1, .may_start = true, .wake_s = g->wake_s });
 }
 
 static void build_groups(struct exact *x)
@@ -73,10 +75,10 @@ static void build_groups(struct exact *x)
     }
 }
 
-/* A gang that is better off, or must be, on one node: then nodes have rows. */
+/* A gang that is better off, or must be, on one node or so many: then nodes have rows. */
 static bool minds_nodes(const struct problem *p, const struct problem_job *j)
 {
-    bool minds = j->needs_one_node;
+    bool minds = j->n_nodes > 0;
 
     if (!j->name || j->form != FORM_GANG || j->is_fixed)
         return false;
@@ -130,6 +132,7 @@ static void build_place_of(struct exact *x, int gpu)
         .gpu = gpu,
         .n = 1,
         .may_start = g->may_start,
+        .wake_s = g->wake_s,
     };
 
     if (x->place_of[gpu] >= 0)
@@ -292,6 +295,12 @@ static int family_add(struct exact *x, struct family f)
     return x->n_families++;
 }
 
+/* Does waking cost a job what it costs the family's members? */
+static bool wakes_alike(const struct exact *x, const struct family *f, const struct problem_job *j)
+{
+    return !x->has_sleepers || (f->wake_rate == j->wake_rate && f->late_w == j->late_w);
+}
+
 /* The single jobs of one kind that allow the same types. */
 static void build_single(struct exact *x, int job)
 {
@@ -299,11 +308,14 @@ static void build_single(struct exact *x, int job)
 
     for (int f = 0; f < x->n_families && x->family_of[job] < 0; f++)
         if (x->families[f].job < 0 && x->families[f].kind == j->kind &&
-            x->families[f].allowed == j->allowed_types)
+            x->families[f].allowed == j->allowed_types && wakes_alike(x, &x->families[f], j))
             x->family_of[job] = f;
     if (x->family_of[job] < 0)
-        x->family_of[job] = family_add(
-            x, (struct family){ .kind = j->kind, .allowed = j->allowed_types, .job = -1 });
+        x->family_of[job] = family_add(x, (struct family){ .kind = j->kind,
+                                                           .allowed = j->allowed_types,
+                                                           .job = -1,
+                                                           .wake_rate = j->wake_rate,
+                                                           .late_w = j->late_w });
     x->families[x->family_of[job]].n_members++;
 }
 
@@ -383,6 +395,8 @@ static void build_spread_family(struct exact *x, const bool *shares, int job, in
                                    .is_alone = j->is_exclusive,
                                    .job = job,
                                    .n_members = 1,
+                                   .wake_rate = gpu < 0 ? j->wake_rate : 0,
+                                   .late_w = gpu < 0 ? j->late_w : 0,
                                });
 
     level_put(x, &x->families[family], 0, row_add(x, 0, 0));
@@ -488,6 +502,8 @@ static struct item item_of_family(const struct exact *x, int family)
         .kind = f->kind,
         .allowed = f->allowed,
         .is_alone = f->is_alone,
+        .wake_rate = f->wake_rate,
+        .late_w = f->late_w,
     };
 }
 
@@ -503,6 +519,8 @@ static struct item item_of_job(const struct exact *x, int job, bool is_short, do
         .is_alone = j->is_exclusive,
         .is_short = is_short,
         .move_w = move_w,
+        .wake_rate = j->wake_rate,
+        .late_w = j->late_w,
     };
 }
 
@@ -557,7 +575,9 @@ static void build_own(struct exact *x, int job)
             if (!place->may_start && x->family_of[job] >= 0)
                 own_add(place, item_of_family(x, x->family_of[job]));
         } else if (exact_is_single(j) && j->n_present == 1) {
-            own_add(place, item_of_job(x, job, false, 0));
+            struct item stays = item_of_job(x, job, false, 0);
+            stays.wake_rate = stays.late_w = 0;
+            own_add(place, stays);
         } else if (exact_is_single(j) && !place->may_start && !j->is_fixed) {
             own_add(place, item_of_job(x, job, false, j->move_w));
         }
@@ -566,7 +586,9 @@ static void build_own(struct exact *x, int job)
 
 void exact_build(struct arena *a, const struct problem *p, bool has_racks, struct exact *x)
 {
-    *x = (struct exact){ .p = p, .arena = a, .has_racks = has_racks };
+    *x = (struct exact){
+        .p = p, .arena = a, .has_racks = has_racks, .has_sleepers = problem_sleeps(p)
+    };
     x->cover = ARENA_ARRAY(a, int, (size_t)p->n_jobs);
     x->family_of = ARENA_ARRAY(a, int, (size_t)p->n_jobs);
     x->stay_first = ARENA_ARRAY(a, int, (size_t)p->n_jobs);

@@ -148,7 +148,8 @@ static void seats_show(struct seating *s, const struct yield *y, int n, double r
     c->over_w = over_w(s->x, s->place->type, 1, y->watts);
     for (int i = 0; i < n; i++) {
         c->items[i] = (struct seat_item){ s->chosen[i].family, s->chosen[i].job, y->low[i] };
-        c->cost_w += item_cost_w(s->x, &s->chosen[i], y->low[i]);
+        c->cost_w += item_cost_w(s->x, &s->chosen[i], y->low[i]) +
+                     exact_wake_w(s->x, &s->chosen[i], s->place);
     }
     if (s->w->is_best_only) {
         s->best_w = reduced_w;
@@ -171,7 +172,8 @@ static void seats_fill(struct seating *s, const struct yield *y, int i, int n, i
     if (i == s->n_own || s->kinds[i] != s->kinds[i - 1])
         from = x->first_item[s->kinds[i]];
     for (int k = from; k < x->first_item[s->kinds[i] + 1]; k++) {
-        double worth = item_worth(x, &x->items[k], y->low[i]);
+        double worth =
+            item_worth(x, &x->items[k], y->low[i]) - exact_wake_w(x, &x->items[k], s->place);
         double most_w = s->w->is_best_only ? fmin(s->w->most_w, s->best_w) : s->w->most_w;
         if (reduced_w - worth - best[i + 1] > most_w || !may_sit(s, &x->items[k], i, n))
             continue;
@@ -198,7 +200,8 @@ static void seats_of_kinds(struct seating *s, const struct yield *y, int n)
         y->cost_w + s->price + s->watt_price * over_w(s->x, s->place->type, 1, y->watts);
 
     for (int i = 0; i < s->n_own; i++)
-        reduced_w -= item_worth(s->x, &s->chosen[i], y->low[i]);
+        reduced_w -= item_worth(s->x, &s->chosen[i], y->low[i]) -
+                     exact_wake_w(s->x, &s->chosen[i], s->place);
     for (int i = n - 1; i >= s->n_own; i--)
         best[i] = best[i + 1] + kind_worth(s->x, s->kinds[i], y->low[i]);
     if (isinf(reduced_w) || isinf(best[s->n_own]) ||
@@ -282,6 +285,7 @@ struct mustering {
     struct column column;
     double reduced_w;     // but for what its places cost
     double gpu_over_w;    // of one GPU
+    double base_w;        // cost but for what is woken
     int type;
     double least_w;    // of this job
     long n_seen;
@@ -292,8 +296,31 @@ struct mustering {
 /* Ways to take a gang's GPUs from places; more than this, and nothing is proven. */
 #define MUSTER_MOST 1000000
 
+/* What the gang pays for waking its GPUs. */
+static double gang_wake_w(const struct mustering *s)
+{
+    const struct exact *x = s->x;
+    const struct column *c = &s->column;
+    const struct problem_job *j = &x->p->jobs[c->job];
+    struct item item = { .wake_rate = j->wake_rate, .late_w = j->late_w };
+    double w = 0;
+
+    if (!x->has_sleepers || c->is_stay)
+        return 0;
+    for (int i = 0; i < j->n_present; i++)
+        if (c->held >> i & 1)
+            w += problem_wake_w(x->p, j, j->present[i]);
+    for (int i = 0; i < c->n_shares; i++)
+        w += c->shares[i].n * exact_wake_w(x, &item, &x->places[c->shares[i].place]);
+    return w;
+}
+
 static void gang_show(struct mustering *s, double reduced_w)
 {
+    double wake_w = gang_wake_w(s);
+
+    s->column.cost_w = s->base_w + wake_w;
+    reduced_w += wake_w;
     s->least_w = fmin(s->least_w, reduced_w);
     if (reduced_w > s->w->most_w || (s->w->is_best_only && reduced_w >= s->best_w))
         return;
@@ -328,6 +355,7 @@ static void gang_share(struct mustering *s, int from, int n, double reduced_w)
         for (int m = 1; m <= n && m <= place->n; m++) {
             c->shares[at].place = i;
             c->shares[at].n = m;
+            c->shares[at].node = -1;
             gang_share(s, i + 1, n - m, reduced_w + m * price);
         }
         c->n_shares--;
@@ -380,12 +408,81 @@ static void gang_near(struct mustering *s, double held_price)
         c->n_shares = 1;
         c->shares[0].place = room->place;
         c->shares[0].n = rest;
+        c->shares[0].node = -1;
         double price =
             place_price(x, place) - x->dual[room->row] + watt_price(x, place->rack) * s->gpu_over_w;
         gang_show(s, s->reduced_w + held_price + rest * price);
     }
     c->node = -1;
     c->n_shares = 0;
+}
+
+/* How many of its GPUs by name stand on a node. */
+static int n_held_on(const struct mustering *s, int node)
+{
+    const struct problem_job *j = &s->x->p->jobs[s->column.job];
+    int n = 0;
+
+    for (int i = 0; i < j->n_present; i++)
+        n += (s->column.held >> i & 1) && s->x->p->gpus[j->present[i]].node == node;
+    return n;
+}
+
+/* Over several nodes in equal parts: 'n_nodes' more from the rooms from 'from' on. The nodes where
+ * it holds GPUs by name must be among them; 'left' of these are not yet.
+ */
+static void gang_even(struct mustering *s, int from, int n_nodes, int left, double reduced_w)
+{
+    struct exact *x = s->x;
+    struct column *c = &s->column;
+    int n_here = c->n / x->p->jobs[c->job].n_nodes;
+
+    if (++s->n_seen > MUSTER_MOST)
+        x->is_cut_short = true;
+    if (n_nodes == 0 && left == 0)
+        gang_show(s, reduced_w);
+    for (int i = from; i < x->n_nodes && n_nodes > 0 && !x->is_cut_short; i++) {
+        const struct node_room *room = &x->nodes[i];
+        const struct place *place = &x->places[room->place];
+        int n_held = n_held_on(s, room->node), rest = n_here - n_held;
+        if (room->type != s->type || rest <= 0 || room->n < rest)
+            continue;
+        if (c->n_shares == SHARE_MAX) {
+            x->is_cut_short = true;
+            return;
+        }
+        int at = c->n_shares++;
+        c->shares[at].place = room->place;
+        c->shares[at].n = rest;
+        c->shares[at].node = i;
+        double price =
+            place_price(x, place) - x->dual[room->row] + watt_price(x, place->rack) * s->gpu_over_w;
+        gang_even(s, i + 1, n_nodes - 1, left - n_held, reduced_w + rest * price);
+        c->n_shares--;
+    }
+}
+
+/* All of its nodes; those that it holds whole by name are taken already. */
+static void gang_evenly(struct mustering *s, double reduced_w)
+{
+    const struct problem_job *j = &s->x->p->jobs[s->column.job];
+    int n_here = s->column.n / j->n_nodes, n_nodes = j->n_nodes, left = 0;
+
+    for (int i = 0; i < j->n_present; i++) {
+        if (!(s->column.held >> i & 1))
+            continue;
+        int n = n_held_on(s, s->x->p->gpus[j->present[i]].node);
+        bool is_first = true;
+        for (int k = 0; k < i; k++)
+            is_first &= !(s->column.held >> k & 1) ||
+                        s->x->p->gpus[j->present[k]].node != s->x->p->gpus[j->present[i]].node;
+        if (n > n_here)
+            return;
+        left += n < n_here;
+        n_nodes -= n == n_here && is_first;
+    }
+    if (n_nodes >= 0)
+        gang_even(s, 0, n_nodes, left, reduced_w);
 }
 
 /* What the gang costs so; its places come on top. */
@@ -398,7 +495,7 @@ static bool gang_begin(struct mustering *s, bool is_near, double move_w)
 
     if (!problem_gang_yield(x->p, s->type, c->limit, j->kind, c->n, is_near, &y))
         return false;
-    c->cost_w = y.cost_w + problem_short_w(j, y.low[0]) + move_w;
+    c->cost_w = s->base_w = y.cost_w + problem_short_w(j, y.low[0]) + move_w;
     c->over_w = over_w(x, s->type, c->n, y.watts);
     s->gpu_over_w = c->over_w / c->n;
     s->reduced_w = c->cost_w - x->dual[x->cover[c->job]];
@@ -411,7 +508,8 @@ static void gang_anywhere(struct mustering *s)
     const struct exact *x = s->x;
     struct column *c = &s->column;
     const struct problem_job *j = &x->p->jobs[c->job];
-    bool minds = j->needs_one_node || x->p->gang_near[c->n] != x->p->gang_far[c->n];
+    bool minds =
+        j->n_nodes == 1 || (j->n_nodes == 0 && x->p->gang_near[c->n] != x->p->gang_far[c->n]);
     double held_price;
 
     c->is_stay = false;
@@ -419,8 +517,9 @@ static void gang_anywhere(struct mustering *s)
         return;
     if (minds && gang_begin(s, true, exact_move_w(j)) && gang_held_price(s, &held_price))
         gang_near(s, held_price);
-    if (!j->needs_one_node && gang_begin(s, false, exact_move_w(j)) &&
-        gang_held_price(s, &held_price))
+    if (j->n_nodes > 1 && gang_begin(s, false, exact_move_w(j)) && gang_held_price(s, &held_price))
+        gang_evenly(s, s->reduced_w + held_price);
+    if (j->n_nodes == 0 && gang_begin(s, false, exact_move_w(j)) && gang_held_price(s, &held_price))
         gang_share(s, 0, c->n - __builtin_popcountll(c->held), s->reduced_w + held_price);
 }
 
@@ -588,8 +687,9 @@ static void gang_entries(const struct exact *x, const struct column *c, struct e
     for (int i = 0; i < c->n_shares; i++) {
         int n = c->shares[i].n;
         entry_place(x, &x->places[c->shares[i].place], n, n * gpu_over_w, out);
-        if (c->node >= 0)
-            entry_add(out, x->nodes[c->node].row, n);
+        int node = c->node >= 0 ? c->node : c->shares[i].node;
+        if (node >= 0)
+            entry_add(out, x->nodes[node].row, n);
     }
 }
 
@@ -677,7 +777,8 @@ static bool is_same_gang(const struct column *a, const struct column *b)
     if (a->node != b->node || a->held != b->held || a->n_shares != b->n_shares)
         return false;
     for (int i = 0; i < a->n_shares; i++)
-        if (a->shares[i].place != b->shares[i].place || a->shares[i].n != b->shares[i].n)
+        if (a->shares[i].place != b->shares[i].place || a->shares[i].n != b->shares[i].n ||
+            a->shares[i].node != b->shares[i].node)
             return false;
     return true;
 }

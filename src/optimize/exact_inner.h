@@ -2,10 +2,10 @@
  *
  * Made by exact_build, once or twice for each exact_run; lives in its arena.
  *
- * A *place* is a set of GPUs that are alike (of one type; of one rack, where racks' caps are
- * modelled), or one GPU somebody is on now. A *family* offers slots and wants them filled: the
- * single jobs of one kind, where a slot that holds a throughput serves any job that needs no
- * more; or the parts of one spread job, wherever they are; or its part on a GPU where it runs now,
+ * A *place* is a set of GPUs that are alike (of one type; as long to wake; of one rack, where caps
+ * of racks are modelled), or one GPU somebody is on now. A *family* offers slots and wants them
+ * filled: the single jobs of one kind, where a slot that holds a throughput serves any job that needs
+ * no more; or the parts of one spread job, wherever they are; or its part on a GPU where it runs now,
  * for as long as it stays on all of them. An *item* is who sits in a column: a slot of a family,
  * or one job by itself (it stays where it is, it is exclusive, or it falls short here).
  *
@@ -45,7 +45,8 @@ struct family {
     int *row;         // (n_levels)
     double *worth;    // (n_levels) of a slot that holds level[i], at the present duals
     int n_lows;
-    double *low;    // (n_lows) of a spread job: all that its slots may hold, ascending
+    double *low;                 // (n_lows) of a spread job: all that its slots may hold, ascending
+    double wake_rate, late_w;    // of all its members, where GPUs sleep
 };
 
 struct item {
@@ -56,6 +57,7 @@ struct item {
     bool is_alone;
     bool is_short;    // only where the promise is missed: elsewhere the family's slot will do
     double move_w;
+    double wake_rate, late_w;    // as its job's; 0 for who stays
 };
 
 struct place {
@@ -63,6 +65,7 @@ struct place {
     int gpu;           // -1: any of them
     int n;             // GPUs
     bool may_start;
+    double wake_s;
     int n_rows, row[PLACE_ROWS];    // that a column here counts in
     int n_own;
     struct item own[2 * THETA_MAX];    // who may stay; in a column here at least one of them does
@@ -103,6 +106,7 @@ struct column {
     int n_shares;                         // GANG: its other GPUs
     struct {
         int place, n;
+        int node;    // index into nodes, of a gang over several; -1: anywhere
     } shares[SHARE_MAX];
     bool is_stay;          // GANG, PATTERN, LOOSE, SHORT: it stays where it is
     const double *lows;    // PATTERN: (n) what each part wants, falling; staying: by GPU
@@ -111,7 +115,8 @@ struct column {
 struct exact {
     const struct problem *p;
     struct arena *arena;
-    bool has_racks;     // racks' caps are modelled
+    bool has_racks;    // racks' caps are modelled
+    bool has_sleepers;
     int *cover;         // (n_jobs) row, -1: gone
     int *family_of;     // (n_jobs) of a single or spread job, -1: none
     int *stay_first;    // (n_jobs) the first of a spread job's families for staying, -1: none
@@ -168,6 +173,15 @@ static inline double exact_move_w(const struct problem_job *j)
 static inline int pattern_family(const struct exact *x, const struct column *c, int part)
 {
     return c->is_stay ? x->stay_first[c->job] + part : x->family_of[c->job];
+}
+
+/* What an item pays for waking a GPU of a place. */
+static inline double exact_wake_w(const struct exact *x, const struct item *item,
+                                  const struct place *place)
+{
+    double idle_w = x->p->types[place->type].idle_w;
+
+    return place->wake_s * (item->wake_rate * (idle_w + x->p->price_w) + item->late_w);
 }
 
 /* A row for the slots of a spread job's family that hold 'low' or more; false: it has one. */

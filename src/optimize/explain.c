@@ -91,6 +91,7 @@ struct room {
     int n_free, n_near;      // free ones, and how many gangs of these fit on one node each
     int first, near_free;    // of the tightest such node: its first free one (-1: none), how many
     int first_far;           // the first free one of all
+    double wake_s, far_s;    // until the GPUs of that node, or those from that one on, are awake
 };
 
 static struct room room_for(const struct explain_asking *q, int type, int n)
@@ -108,25 +109,54 @@ static struct room room_for(const struct explain_asking *q, int type, int n)
         m.n_most = r->n_all > m.n_most ? r->n_all : m.n_most;
         m.n_up_most = r->n_up > m.n_up_most ? r->n_up : m.n_up_most;
         m.first_far = m.first_far < 0 ? r->first : m.first_far;
-        if (r->n_free >= n && (m.first < 0 || r->n_free < m.near_free)) {
+        m.far_s = r->n_free ? fmax(m.far_s, r->wake_s) : m.far_s;
+        if (r->n_free >= n && (m.first < 0 || r->wake_s < m.wake_s ||
+                               (!(r->wake_s > m.wake_s) && r->n_free < m.near_free))) {
             m.first = r->first;
             m.near_free = r->n_free;
+            m.wake_s = r->wake_s;
         }
     }
     return m;
 }
 
+/* The same over several nodes in equal parts: of each node, what the gang could have there. */
+static struct room room_evenly(const struct explain_asking *q, int type, int n)
+{
+    int n_here = n / q->j->spec->n_nodes;
+    struct room m = { .first = -1, .first_far = -1 };
+
+    for (int i = 0; i < q->n_runs; i++) {
+        const struct explain_run *r = &q->runs[i];
+        if (r->type != type)
+            continue;
+        m.n_all += r->n_all >= n_here ? n_here : 0;
+        m.n_up += r->n_up >= n_here ? n_here : 0;
+        m.n_free += r->n_free >= n_here ? n_here : 0;
+        m.n_most = r->n_all > m.n_most ? r->n_all : m.n_most;
+        m.far_s = r->n_free >= n_here ? fmax(m.far_s, r->wake_s) : m.far_s;
+        if (r->n_free >= n_here && m.first_far < 0)
+            m.first_far = r->first;
+    }
+    return m;
+}
+
+static struct room room_of(const struct explain_asking *q, int type, int n)
+{
+    return q->j->spec->n_nodes > 1 ? room_evenly(q, type, n) : room_for(q, type, n);
+}
+
 /* Whole GPUs of a type; where all are taken, as if they were free. */
 static void offer_alone(struct explain_asking *q, int type, int n)
 {
-    struct room m = room_for(q, type, n);
-    bool one_node = n == 1 || q->j->spec->needs_one_node;
+    struct room m = room_of(q, type, n);
+    bool one_node = n == 1 || q->j->spec->n_nodes == 1;
     bool is_far = m.n_near == 0 && !one_node && m.n_free >= n;
     bool is_free = m.n_near > 0 || is_far;
     enum candidate_verdict barrier = CANDIDATE_CHOSEN;
     struct candidate *c = &q->list[q->n_list];
 
-    if (m.n_all == 0)
+    if (m.n_most == 0)
         return;
     if ((one_node ? m.n_most : m.n_all) < n)
         barrier = CANDIDATE_NOT_ALLOWED;
@@ -141,7 +171,8 @@ static void offer_alone(struct explain_asking *q, int type, int n)
         c->n_places = m.n_free / n;
         c->gpu = m.first_far;
     }
-    explain_best_alone(q, c, is_far || (!is_free && m.n_most < n));
+    c->wake_s = is_far ? m.far_s : is_free ? m.wake_s : 0;
+    explain_best_alone(q, c, is_far || q->j->spec->n_nodes > 1 || (!is_free && m.n_most < n));
     double idle = n * fmax(q->snapshot->catalog->types[type].idle_w, 0);
     c->verdict = judge(q, c, barrier, c->watts - idle, chosen_of(q));
     q->n_list++;
@@ -155,6 +186,7 @@ static void offer_beside(struct explain_asking *q, const struct explain_kind *k)
     *c = (struct candidate){
         .type = k->type, .n_gpus = 1, .n_places = k->n_gpus, .gpu = k->gpu, .neighbour = -1
     };
+    c->wake_s = q->snapshot->gpus[k->gpu].wake_s;
     if (q->j->spec->is_exclusive || !k->may_join)
         barrier = CANDIDATE_EXCLUSIVE;
     else if (!k->may_start)
@@ -170,7 +202,7 @@ static int offer_chosen(struct explain_asking *q)
     const struct plan_job *pj = q->placed;
     struct candidate *c = &q->list[q->n_list++];
     int type = q->snapshot->gpus[pj->gpus[0]].type, kind = -1;
-    struct room m = room_for(q, type, pj->n_gpus);
+    struct room m = room_of(q, type, pj->n_gpus);
 
     for (int i = 0; i < q->n_kinds && kind < 0; i++)
         kind = explain_is_chosen(q, q->kinds[i].gpu) ? i : -1;
@@ -180,6 +212,8 @@ static int offer_chosen(struct explain_asking *q)
                              .n_places = n_alike > 1 ? n_alike : 1,
                              .gpu = pj->gpus[0],
                              .neighbour = -1 };
+    for (int i = 0; i < pj->n_gpus && !plan_job_stays(pj, q->j); i++)
+        c->wake_s = fmax(c->wake_s, q->snapshot->gpus[pj->gpus[i]].wake_s);
     explain_there(q, c, pj->gpus, pj->limit_w);
     c->verdict = CANDIDATE_CHOSEN;
     return kind;

@@ -53,6 +53,8 @@ struct candidate {
     double joules;    // until its work is done: added draw and what the neighbour loses; NaN
     double cost_j;    // the same with GPU-seconds at their price, as plans weigh it; NaN
     double margin;    // low / need - 1; NaN: it has no promise
+    double
+        wake_s;    // its GPUs sleep, and are awake in so many seconds: counted in the two above; 0
     double neighbour_speed;    // what is left to the neighbour, as a part of what it has now; NaN
     bool neighbour_keeps;      // its promise
     enum candidate_verdict verdict;

@@ -111,7 +111,9 @@ static void settle(const struct explain_asking *q, struct candidate *c, int n_ne
     double time_s = explain_time_s(q->j, c->speed), price_w = q->options->price_w;
 
     c->joules = c->speed > 0 ? c->added_w * time_s + lost_j : (double)NAN;
-    c->cost_j = c->joules + price_w * (n_new * time_s + lost_s);
+    double wake_s = c->n_gpus * c->wake_s;
+    c->joules += wake_s * fmax(q->snapshot->catalog->types[c->type].idle_w, 0);
+    c->cost_j = c->joules + price_w * (n_new * time_s + lost_s + wake_s);
     c->margin = q->j->need > 0 ? c->low / q->j->need - 1 : (double)NAN;
 }
 

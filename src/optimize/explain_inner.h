@@ -30,6 +30,7 @@ struct explain_run {
     int type, node;
     int n_all, n_up, n_free;    // n_free: empty, and their node is up
     int first;                  // free one; -1: none
+    double wake_s;              // of the free one that wakes last
 };
 
 struct explain_asking {

@@ -91,6 +91,8 @@ static json_t *candidate_json(const struct candidate *c, const struct snapshot *
     put(o, "joules", number(c->joules));
     put(o, "cost_j", number(c->cost_j));
     put(o, "margin", number(c->margin));
+    if (c->wake_s > 0)
+        put(o, "wake_s", number(c->wake_s));
     put(o, "neighbour_speed", number(c->neighbour_speed));
     put(o, "neighbour_keeps", is_shared ? json_boolean(c->neighbour_keeps) : json_null());
     put(o, "verdict", json_string(candidate_verdict_name(c->verdict)));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "catalog/catalog.h"
 #include "optimize/explain_inner.h"
 
 /* GPUs of a type on a node, in one pass: a node's GPUs stand together. */
@@ -27,6 +28,7 @@ void explain_find_runs(struct explain_asking *q)
         if (!gpu->may_start || q->board.gpus[g].n_jobs)
             continue;
         r->n_free++;
+        r->wake_s = fmax(r->wake_s, gpu->wake_s);
         r->first = r->first < 0 ? g : r->first;
     }
 }
@@ -113,7 +115,8 @@ void explain_find_kinds(struct explain_asking *q)
     q->kinds = ARENA_ARRAY(q->arena, struct explain_kind, (size_t)n);
     for (int g = 0; g < s->n_gpus; g++) {
         int n_jobs = q->board.gpus[g].n_jobs;
-        if (n_jobs == 0 || (n_jobs >= s->theta && !explain_is_chosen(q, g)))
+        int most = gpu_type_theta(&s->catalog->types[s->gpus[g].type], s->theta);
+        if (n_jobs == 0 || (n_jobs >= most && !explain_is_chosen(q, g)))
             continue;
         struct explain_kind k = kind_of(q, g);
         count_kind(q, &k, slots, size - 1);

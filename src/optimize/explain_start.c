@@ -81,7 +81,7 @@ static struct end room_on_type(struct explain_asking *q, const struct plan *p, i
     ends.list = ARENA_ARRAY(q->arena, struct end, (size_t)spec->n_gpus);
     for (int g = 0; g < s->n_gpus; g++) {
         bool is_new_node = g > 0 && s->gpus[g].node != s->gpus[g - 1].node;
-        if (is_new_node && spec->needs_one_node)
+        if (is_new_node && spec->n_nodes == 1)
             ends.n = 0;
         if (s->gpus[g].type != type || !s->gpus[g].may_start)
             continue;
@@ -94,6 +94,28 @@ static struct end room_on_type(struct explain_asking *q, const struct plan *p, i
     return best;
 }
 
+/* The same over several nodes in equal parts: the end that makes room on the last of them. */
+static struct end room_on_nodes(struct explain_asking *q, const struct plan *p, int type)
+{
+    const struct snapshot *s = q->snapshot;
+    int n_nodes = q->j->spec->n_nodes, n_here = q->j->spec->n_gpus / n_nodes;
+    struct ends nodes = { .k = n_nodes }, ends = { .k = n_here };
+
+    nodes.list = ARENA_ARRAY(q->arena, struct end, (size_t)n_nodes);
+    ends.list = ARENA_ARRAY(q->arena, struct end, (size_t)n_here);
+    for (int g = 0; g < s->n_gpus; g++) {
+        if (s->gpus[g].type == type && s->gpus[g].may_start)
+            end_told(&ends, room_on(q, p, g, INFINITY));
+        if (g + 1 < s->n_gpus && s->gpus[g + 1].node == s->gpus[g].node)
+            continue;
+        if (ends.n == n_here)
+            end_told(&nodes, ends.list[n_here - 1]);
+        ends.n = 0;
+    }
+    return nodes.n == n_nodes ? nodes.list[n_nodes - 1]
+                              : (struct end){ .at_s = INFINITY, .job = -1 };
+}
+
 void explain_find_start(struct explain_asking *q, const struct plan *p, struct explanation *out)
 {
     struct end best = { .at_s = INFINITY, .job = -1 };
@@ -102,7 +124,8 @@ void explain_find_start(struct explain_asking *q, const struct plan *p, struct e
         double unfit = (double)estimate_cell(q->est, q->j->workload, type, -1)->unfit;
         if (!job_allows(q->j->spec, type) || unfit > q->options->alone_unfit_max)
             continue;
-        struct end e = room_on_type(q, p, type);
+        struct end e =
+            q->j->spec->n_nodes > 1 ? room_on_nodes(q, p, type) : room_on_type(q, p, type);
         best = e.at_s < best.at_s ? e : best;
     }
     if (best.job < 0)    // no such place, or it is there already and something else is in the way

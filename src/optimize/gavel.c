@@ -90,12 +90,12 @@ static int gang_type(const struct gavel *g, const struct board *b, int job, int 
     double most = 0;
 
     for (int type = 0; type < b->n_types; type++) {
-        int seats = j->spec->needs_one_node ? b->n_node[type] : b->n_all[type];
-        if (seats < n || g->is_saved[type] ||
+        if (board_seats(b, j->spec, type) < n || g->is_saved[type] ||
             !place_suits(b, job, type, g->options->alone_unfit_max) ||
             (gpus && !place_gang(b, job, type, n, gpus)))
             continue;
-        double speed = estimate_gang_speed(b->est, j->workload, type, n, n > b->n_node[type], NULL);
+        double speed = estimate_gang_speed(b->est, j->workload, type, n,
+                                           board_is_far(b, j->spec, type, n), NULL);
         if (speed > most) {
             most = speed;
             best = type;

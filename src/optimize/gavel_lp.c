@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "catalog/job.h"
+#include "catalog/catalog.h"
 #include "estimate/estimate.h"
 #include "optimize/gavel_inner.h"
 #include "optimize/lp.h"
@@ -58,7 +59,8 @@ static bool may_pair(const struct gavel_program *p, int type, int a, int b)
 {
     int both[2] = { p->kinds[a].workload, p->kinds[b].workload };
 
-    return p->may_share && !p->kinds[a].is_exclusive && !p->kinds[b].is_exclusive &&
+    return p->may_share && gpu_type_theta(&p->est->catalog->types[type], 2) == 2 &&
+           !p->kinds[a].is_exclusive && !p->kinds[b].is_exclusive &&
            (a != b || p->kinds[a].n_jobs > 1) &&
            estimate_unfit(p->est, type, both, 2) <= p->options->unfit_max;
 }

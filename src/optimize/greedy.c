@@ -95,6 +95,22 @@ static double harm(const struct search *s, int gpu, int job, double time_s)
     return joules;
 }
 
+static bool is_held(const struct snap_job *j, int gpu)
+{
+    for (int i = 0; i < j->n_held; i++)
+        if (j->gpus[i] == gpu)
+            return true;
+    return false;
+}
+
+/* What it costs to wait until these GPUs are awake: a promise is broken meanwhile. */
+static double waking(const struct search *s, const struct snap_job *j, const int *gpus, int n)
+{
+    double wake_s = place_wake_s(s->board, gpus, n);
+
+    return place_wake_j(s->board, s->options, gpus, n) + (j->need > 0 ? BROKEN_W * wake_s : 0);
+}
+
 /* One GPU, free or half-full. */
 static void consider(struct search *s, int job, int gpu, struct offer *best)
 {
@@ -115,7 +131,7 @@ static void consider(struct search *s, int job, int gpu, struct offer *best)
     double cost = (added_w + price_w) * time_s + broken(low, j->need, time_s) + doubt(b, j, type);
     if (cost >= best->cost)
         return;
-    cost += harm(s, gpu, job, time_s);
+    cost += harm(s, gpu, job, time_s) + (is_held(j, gpu) ? 0 : waking(s, j, &gpu, 1));
     if (cost >= best->cost)
         return;
     double taken_w = board_watts_with(b, gpu, job) - board_drawn_w(b, gpu);
@@ -157,6 +173,7 @@ static void consider_gang(struct search *s, int job, int type, int n, struct off
     double time_s = time_left_s(j, speed);
     double cost = (added_w + n * s->options->price_w) * time_s + broken(low, j->need, time_s) +
                   doubt(b, j, type);
+    cost += waking(s, j, gpus, n);
     if (cost >= best->cost)
         return;
     double taken_w = n * (board_watts_with(b, gpus[0], job) - board_drawn_w(b, gpus[0]));

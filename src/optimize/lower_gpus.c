@@ -122,13 +122,14 @@ long lower_size(const struct snapshot *s)
     return s->n_jobs + (most < s->n_gpus ? most : s->n_gpus);
 }
 
-/* Jobs that could stand on several GPUs of one node. */
+/* Nodes that jobs which could stand on several GPUs of one could ask for. */
 static long gangs_wanted(const struct snapshot *s)
 {
     long n = 0;
 
     for (int j = 0; j < s->n_jobs; j++)
-        n += s->jobs[j].spec->max_gpus > 1;
+        n +=
+            s->jobs[j].spec->n_nodes > 1 ? s->jobs[j].spec->n_nodes : s->jobs[j].spec->max_gpus > 1;
     return n;
 }
 
@@ -137,6 +138,7 @@ struct shelf {
     int type, node, first;    // and the snapshot's first GPU of the node
     int n_empty;
     bool has_gang;    // somebody there could grow
+    bool sleeps;
 };
 
 /* A row for every (node, type); returns how many there are. */
@@ -156,6 +158,7 @@ static int find_shelves(const struct lowering *l, struct shelf *out)
             *here = (struct shelf){ .type = from->type, .node = from->node, .first = first };
         }
         here->n_empty += from->n_jobs == 0 && from->may_start;
+        here->sleeps |= from->wake_s > 0;
         for (int i = 0; i < from->n_jobs; i++)
             here->has_gang |= s->jobs[from->jobs[i]].spec->max_gpus > 1;
     }
@@ -173,14 +176,15 @@ static int by_room(const void *a, const void *b)
 }
 
 /* Of a type's empty GPUs not many more than all jobs together could ask for are worth a look: by
- * whole nodes, those with most room first, and one for every gang, so that each finds as good a
- * place as among all.
+ * whole nodes, those with most room first, and all that gangs stand on, so that each finds as good a
+ * place as among all; and as many again of those that sleep.
  */
 static void choose_empty(const struct lowering *l, bool *is_in)
 {
     const struct snapshot *s = l->snapshot;
-    long *gpus = ARENA_ARRAY(l->arena, long, (size_t)l->est->n_types);
-    long *nodes = ARENA_ARRAY(l->arena, long, (size_t)l->est->n_types);
+    int n_types = l->est->n_types;
+    long *gpus = ARENA_ARRAY(l->arena, long, 2 * (size_t)n_types);    // awake, and asleep
+    long *nodes = ARENA_ARRAY(l->arena, long, 2 * (size_t)n_types);
     long wanted = gpus_wanted(s), gangs = gangs_wanted(s);
     struct shelf *shelves = ARENA_ARRAY(l->arena, struct shelf, (size_t)s->n_gpus);
     int n = find_shelves(l, shelves);
@@ -189,12 +193,13 @@ static void choose_empty(const struct lowering *l, bool *is_in)
         qsort(shelves, (size_t)n, sizeof *shelves, by_room);
     for (int i = 0; i < n; i++) {
         const struct shelf *x = &shelves[i];
-        if (gpus[x->type] >= wanted && nodes[x->type] >= gangs && !x->has_gang)
+        int at = x->type + (x->sleeps ? n_types : 0);
+        if (gpus[at] >= wanted && nodes[at] >= gangs && !x->has_gang)
             continue;
         for (int g = x->first; g < s->n_gpus && s->gpus[g].node == x->node; g++)
             is_in[g] |= s->gpus[g].type == x->type && s->gpus[g].may_start;
-        gpus[x->type] += x->n_empty;
-        nodes[x->type] += !x->has_gang;
+        gpus[at] += x->n_empty;
+        nodes[at] += !x->has_gang;
     }
 }
 
@@ -209,6 +214,17 @@ static const bool *choose_gpus(const struct lowering *l)
     if (l->options->power_cap_w <= 0)
         choose_empty(l, is_in);
     return is_in;
+}
+
+/* Until the first of a node's GPUs of this type is awake: then the node is. */
+static double node_wake_s(const struct snapshot *s, int first, int end, int type)
+{
+    double wake_s = HUGE_VAL;
+
+    for (int g = first; g < end; g++)
+        if (s->gpus[g].type == type)
+            wake_s = fmin(wake_s, s->gpus[g].wake_s);
+    return wake_s;
 }
 
 /* By node, and there by type: a node of the snapshot may have them in any order. */
@@ -232,10 +248,20 @@ void lower_gpus(struct lowering *l)
                     continue;
                 l->gpu_at[g] = n;
                 l->gpu_of[n] = g;
-                p->gpus[n++] = (struct problem_gpu){ .type = t,
-                                                     .node = from->node,
-                                                     .may_start = from->may_start };
+                p->gpus[n++] = (struct problem_gpu){
+                    .type = t,
+                    .node = from->node,
+                    .may_start = from->may_start,
+                    .wake_s = node_wake_s(s, first, end, from->type),
+                };
             }
     }
     p->n_gpus = n;
+    for (int g = 0; g < n; g++) {
+        if (!(p->gpus[g].wake_s > 0))
+            continue;
+        if (!l->wake_s)
+            l->wake_s = ARENA_ARRAY(l->arena, double, (size_t)p->n_types);
+        l->wake_s[p->gpus[g].type] = fmax(l->wake_s[p->gpus[g].type], p->gpus[g].wake_s);
+    }
 }

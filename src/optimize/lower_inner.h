@@ -26,8 +26,9 @@ struct lowering {
     int *gpu_of, *gpu_at;          // problem to snapshot, and back
     int *workload_of, *kind_at;    // kind to workload; snapshot's job to kind
     double *missed;                // (n_kinds) steps/s needed that no type holds; 0: none
-    bool *is_frozen;               // (n_jobs)
-    struct board now;              // the present allocation, with limits that are lifted gone
+    double *wake_s;      // (n_types) the longest that a GPU takes to wake; NULL: all are awake
+    bool *is_frozen;     // (n_jobs)
+    struct board now;    // the present allocation, with limits that are lifted gone
 };
 
 /* ---- lower_gpus.c ---- */

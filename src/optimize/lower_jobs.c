@@ -42,6 +42,13 @@
 #define MOVE_MOST_S 1800.0
 #define MOVE_SHORT 0.05
 
+/* What waking costs is paid back in the time that the job has left, however short: nobody wakes a
+ * node for a minute's work that another could do. But it keeps nobody waiting for ever: of what
+ * waiting costs, at most so much for waking all that a job starts on.
+ */
+#define WAKE_LEAST_S 10.0
+#define WAKE_MOST 0.5
+
 /* Watts are kept as float there and double here, and limits as curves. */
 #define WATTS_MARGIN (1 + 1e-6)
 #define LIMITED_MARGIN (1 + 1e-3)
@@ -102,6 +109,42 @@ static double move_w(const struct lowering *l, const struct snap_job *sj,
     return joules / fmin(fmax(left_s, MOVE_LEAST_S), MOVE_MOST_S);
 }
 
+/* As long as it would take at its best, but not longer than a move has to be paid back in. */
+static double pay_s(const struct lowering *l, const struct snap_job *sj,
+                    const struct problem_job *j)
+{
+    const struct problem *p = l->problem;
+    double speed = 0;
+
+    for (int t = 0; t < p->n_types; t++)
+        if (problem_allows(j, t))
+            speed = fmax(speed, (double)p->speed[problem_cell(p, t, j->kind, -1)]);
+    speed *= j->n_min <= j->n_max ? (j->n_nodes > 1 ? p->gang_far : p->gang_near)[j->n_min] : 1;
+    double left_s = sj->spec->kind == JOB_INFERENCE ? sj->time_left_s
+                    : speed > 0                     ? sj->remaining / speed
+                                                    : MOVE_MOST_S;
+    return fmin(fmax(left_s, WAKE_LEAST_S), MOVE_MOST_S);
+}
+
+/* Waking counts like a move: joules, and a promise that is not kept meanwhile. */
+static void lower_wake(struct lowering *l, const struct snap_job *sj, struct problem_job *j)
+{
+    const struct problem *p = l->problem;
+    double most_w = 0;
+
+    if (!l->wake_s)
+        return;
+    j->wake_rate = 1 / pay_s(l, sj, j);
+    j->late_w = j->need > 0 ? MOVE_SHORT * j->short_w * j->wake_rate / j->n_min : 0;
+    for (int t = 0; t < p->n_types; t++)
+        most_w = fmax(most_w, j->n_min * l->wake_s[t] *
+                                  (j->wake_rate * (p->types[t].idle_w + p->price_w) + j->late_w));
+    if (most_w > WAKE_MOST * j->wait_w) {
+        j->wake_rate *= WAKE_MOST * j->wait_w / most_w;
+        j->late_w *= WAKE_MOST * j->wait_w / most_w;
+    }
+}
+
 int lower_by_number(const void *a, const void *b)
 {
     const int *x = a, *y = b;
@@ -142,12 +185,13 @@ void lower_job(struct lowering *l, int job)
         .short_w = SHORT_W * weight,
         .allowed_types = allowed_of(l, spec),
         .is_exclusive = spec->is_exclusive,
-        .needs_one_node = spec->needs_one_node,
+        .n_nodes = spec->n_nodes,
     };
     double wait_w = fmin(WAIT_W * (1 + age) * weight * spec->n_gpus, WAIT_MOST_W);
     j->wait_w = sj->is_running ? STOP_W : wait_w + j->short_w * out_of_reach(l->problem, j);
     if (sj->is_running)
         lower_present(l, sj, j);
+    lower_wake(l, sj, j);
 }
 
 /* ---- what the problem cannot say ---- */
@@ -190,10 +234,10 @@ static bool is_orderly(const struct lowering *l, int job)
         return false;
     for (int i = 1; i < j->n_present; i++) {
         const struct problem_gpu *g = &gpus[j->present[i]], *first = &gpus[j->present[0]];
-        if (g->type != first->type || (j->needs_one_node && g->node != first->node))
+        if (g->type != first->type)
             return false;
     }
-    return true;
+    return problem_stands(l->problem, j->present, j->n_present, j->n_nodes);
 }
 
 /* Freeze a job, with whoever is on its GPUs, and so on. */

@@ -134,13 +134,14 @@ static void lower_row(struct lowering *l, int type, int kind)
     int w = l->workload_of[kind], t = l->type_of[type];
     float fit = 1 - estimate_cell(l->est, w, t, -1)->unfit, more = hope(l, type, kind);
     float more_held = l->missed[kind] > 0 ? more : 1;
+    int most = gpu_type_theta(&l->snapshot->catalog->types[t], p->theta);
     bool is_out = is_unfit(l, type, kind, -1);
 
     p->watts[type * p->n_kinds + kind] = (float)l->est->alone_w[w * l->est->n_types + t];
     for (int n = -1; n < p->n_kinds && !is_out; n++) {
         const struct cell_estimate *c = estimate_cell(l->est, w, t, n < 0 ? -1 : l->workload_of[n]);
         long at = problem_cell(p, type, kind, n);
-        if (n >= 0 && (p->theta == 1 || is_unfit(l, type, kind, n)))
+        if (n >= 0 && (most == 1 || is_unfit(l, type, kind, n)))
             continue;    // stays 0: never
         p->speed[at] = c->speed * fit * more;
         p->low[at] = fminf(c->low * fit * more_held, p->speed[at]);

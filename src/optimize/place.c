@@ -21,16 +21,35 @@ bool place_suits(const struct board *b, int job, int type, double unfit_max)
            (double)estimate_cell(b->est, j->workload, type, -1)->unfit <= unfit_max;
 }
 
-/* The node with the fewest free GPUs of 'type' that still has 'n'; -1 for none. */
-static int tightest_node(const struct board *b, int type, int n)
+/* What each node has of a type. */
+struct nodes {
+    int *n_free;
+    double *wake_s;    // of the last of these to wake
+};
+
+static struct nodes nodes_count(const struct board *b, int type)
 {
-    int *n_free = ARENA_ARRAY(b->arena, int, (size_t)b->snapshot->n_nodes);
+    size_t n_nodes = (size_t)b->snapshot->n_nodes;
+    struct nodes x = { ARENA_ARRAY(b->arena, int, n_nodes),
+                       ARENA_ARRAY(b->arena, double, n_nodes) };
+
+    for (int g = board_free(b, type); g >= 0; g = b->gpus[g].next) {
+        const struct snap_gpu *gpu = &b->snapshot->gpus[g];
+        x.n_free[gpu->node]++;
+        x.wake_s[gpu->node] = fmax(x.wake_s[gpu->node], gpu->wake_s);
+    }
+    return x;
+}
+
+/* The node with the fewest free GPUs that still has 'n', of those that wake first; -1 for none. */
+static int tightest_node(const struct board *b, const struct nodes *x, int n)
+{
     int best = -1;
 
-    for (int g = board_free(b, type); g >= 0; g = b->gpus[g].next)
-        n_free[b->snapshot->gpus[g].node]++;
     for (int i = 0; i < b->snapshot->n_nodes; i++)
-        if (n_free[i] >= n && (best < 0 || n_free[i] < n_free[best]))
+        if (x->n_free[i] >= n &&
+            (best < 0 || x->wake_s[i] < x->wake_s[best] ||
+             (!(x->wake_s[i] > x->wake_s[best]) && x->n_free[i] < x->n_free[best])))
             best = i;
     return best;
 }
@@ -40,10 +59,31 @@ static int node_for(const struct board *b, int type, int n)
 {
     if (n > b->n_node[type] || n >= b->no_node[type])
         return -1;
-    int node = tightest_node(b, type, n);
+    struct nodes x = nodes_count(b, type);
+    int node = tightest_node(b, &x, n);
     if (node < 0)
         b->no_node[type] = n;
     return node;
+}
+
+/* 'n_here' free GPUs on each of 'n_nodes' nodes, those with the fewest to spare first. */
+static bool place_evenly(const struct board *b, int type, int n_here, int n_nodes, int *out)
+{
+    struct nodes x = nodes_count(b, type);
+    int found = 0;
+
+    for (int k = 0; k < n_nodes; k++) {
+        int best = tightest_node(b, &x, n_here);
+        if (best < 0)
+            return false;
+        x.n_free[best] = 0;
+        for (int g = board_free(b, type), n = 0; n < n_here; g = b->gpus[g].next)
+            if (b->snapshot->gpus[g].node == best) {
+                out[found++] = g;
+                n++;
+            }
+    }
+    return true;
 }
 
 bool place_gang(const struct board *b, int job, int type, int n, int *out)
@@ -52,13 +92,37 @@ bool place_gang(const struct board *b, int job, int type, int n, int *out)
 
     if (b->n_free[type] < n)
         return false;
+    int n_nodes = b->snapshot->jobs[job].spec->n_nodes;
+    if (n_nodes > 1)
+        return place_evenly(b, type, n / n_nodes, n_nodes, out);
     node = n > 1 ? node_for(b, type, n) : -1;
-    if (n > 1 && node < 0 && b->snapshot->jobs[job].spec->needs_one_node)
+    if (n > 1 && node < 0 && n_nodes == 1)
         return false;
     for (int g = board_free(b, type); g >= 0 && found < n; g = b->gpus[g].next)
         if (node < 0 || b->snapshot->gpus[g].node == node)
             out[found++] = g;
     return found == n;
+}
+
+double place_wake_s(const struct board *b, const int *gpus, int n)
+{
+    double wake_s = 0;
+
+    for (int i = 0; i < n; i++)
+        wake_s = fmax(wake_s, b->snapshot->gpus[gpus[i]].wake_s);
+    return wake_s;
+}
+
+double place_wake_j(const struct board *b, const struct solve_options *o, const int *gpus, int n)
+{
+    const struct snapshot *s = b->snapshot;
+    double joules = 0;
+
+    for (int i = 0; i < n; i++) {
+        const struct snap_gpu *g = &s->gpus[gpus[i]];
+        joules += g->wake_s * (fmax(s->catalog->types[g->type].idle_w, 0) + o->price_w);
+    }
+    return joules;
 }
 
 enum wait_reason place_reason(const struct board *b, int job, double unfit_max)
@@ -67,10 +131,9 @@ enum wait_reason place_reason(const struct board *b, int job, double unfit_max)
     enum wait_reason why = WAIT_TYPE;
 
     for (int type = 0; type < b->n_types; type++) {
-        int seats = spec->needs_one_node ? b->n_node[type] : b->n_all[type];
         if (!job_allows(spec, type) || b->n_all[type] == 0)
             continue;
-        if (seats < spec->n_gpus) {
+        if (board_seats(b, spec, type) < spec->n_gpus) {
             why = why == WAIT_TYPE ? WAIT_GANG : why;
             continue;
         }
@@ -289,6 +352,14 @@ static double time_left_s(const struct snap_job *j, double speed)
     return j->remaining / fmax(speed, 1e-12);
 }
 
+/* Does a job that begins so much later, and then holds 'low', still meet its deadline? */
+static bool is_in_time(const struct board *b, const struct snap_job *j, double low, double wake_s)
+{
+    double left_s = j->spec->deadline_s - b->snapshot->now_s;    // NaN: there is none
+
+    return !(wake_s > 0) || !(left_s > 0) || low * (left_s - wake_s) >= j->remaining;
+}
+
 struct place_offer place_weigh(const struct board *b, const struct solve_options *o, int job,
                                int gpu)
 {
@@ -305,6 +376,9 @@ struct place_offer place_weigh(const struct board *b, const struct solve_options
 
     for (int i = 0; i < c.n; i++)
         offer.share = fmin(offer.share, c.share[i]);
+    offer.joules += place_wake_j(b, o, &gpu, 1);
+    offer.keeps =
+        offer.keeps && is_in_time(b, c.jobs[last], c.low[last] * at.low, place_wake_s(b, &gpu, 1));
     for (int i = 0; i < last; i++) {
         double before = board_speed(b, b->gpus[gpu].jobs[i], NULL);
         double together_s = fmin(time_s, time_left_s(c.jobs[i], c.speed[i] * at.speed));
@@ -327,8 +401,10 @@ struct place_offer place_weigh_gang(const struct board *b, const struct solve_op
     struct limited at = company_limited(&c, limit_w);
     double time_s = time_left_s(j, c.speed[0] * at.speed);
     return (struct place_offer){
-        .joules = n * (at.watts - rest_w(c.type, o) + o->price_w) * time_s,
+        .joules =
+            n * (at.watts - rest_w(c.type, o) + o->price_w) * time_s + place_wake_j(b, o, gpus, n),
         .share = 1,
-        .keeps = holds_at(&c, limit_w),
+        .keeps =
+            holds_at(&c, limit_w) && is_in_time(b, j, c.low[0] * at.low, place_wake_s(b, gpus, n)),
     };
 }

@@ -16,10 +16,17 @@ struct solve_options;
 bool place_suits(const struct board *b, int job, int type, double unfit_max);
 
 /* Free GPUs of 'type' for a gang of 'n', into 'out': on one node where possible (the node
- * with the fewest to spare), else, unless the job asks for one node, the first ones.
+ * with the fewest to spare, and an awake one before that), else, unless the job asks for one node, the first ones; on several
+ * nodes in equal parts where it asks for that.
  * Returns whether they were found.
  */
 bool place_gang(const struct board *b, int job, int type, int n, int *out);
+
+/* Seconds until the last of these GPUs is awake: how much later a job that comes there begins. */
+double place_wake_s(const struct board *b, const int *gpus, int n);
+
+/* What is spent on these GPUs until they are awake, at their price. */
+double place_wake_j(const struct board *b, const struct solve_options *o, const int *gpus, int n);
 
 /* Why a job for which no place was found has to wait. */
 enum wait_reason place_reason(const struct board *b, int job, double unfit_max);

@@ -54,7 +54,7 @@ void plan_price(struct arena *a, struct plan *p, const struct snapshot *s,
 /* Is the plan feasible, and does it say the truth about its promises? Looks at the plan,
  * the snapshot and the estimates only, with none of the solvers' code: every job once;
  * GPUs that exist and may start something (or already run it); at most theta jobs a GPU
- * and exclusive ones alone; memory; gangs whole, of one type, on one node where asked;
+ * and exclusive ones alone; memory; gangs whole, of one type, on as many nodes as asked;
  * at most max_gpus; allowed types; the power cap; each promise held or its shortfall named;
  * speeds and counts as they follow from who is where (under a power cap, watts too).
  * 0, or -EINVAL naming the first thing that is wrong.

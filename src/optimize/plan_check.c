@@ -42,6 +42,16 @@ static bool is_here_already(const struct snap_job *j, int gpu)
     return false;
 }
 
+static bool is_same_place(const struct snap_job *j, const struct plan_job *pj)
+{
+    if (j->n_held != pj->n_gpus)
+        return false;
+    for (int i = 0; i < pj->n_gpus; i++)
+        if (!is_here_already(j, pj->gpus[i]))
+            return false;
+    return true;
+}
+
 /* One GPU of one job: does it exist, may it be used, is there room? */
 static int check_gpu(struct court *c, int job, int gpu)
 {
@@ -54,7 +64,7 @@ static int check_gpu(struct court *c, int job, int gpu)
     if (!g->may_start && !is_here_already(j, gpu))
         return err_set(c->e, EINVAL, "job %s: the node of GPU %d takes nothing new",
                        name_of(c, job), gpu);
-    if (!job_allows(j->spec, g->type))
+    if (!job_allows(j->spec, g->type) && !is_here_already(j, gpu))
         return err_set(c->e, EINVAL, "job %s: does not allow GPU type %s", name_of(c, job),
                        c->snapshot->catalog->types[g->type].name);
     for (int i = 0; i < seat->n; i++)
@@ -66,40 +76,56 @@ static int check_gpu(struct court *c, int job, int gpu)
     return 0;
 }
 
-/* The gang: whole, of one type, on one node where asked, at most D. */
-static int check_gang(struct court *c, int job)
+/* On as many nodes as asked, as many GPUs on each. */
+static bool stands_as_asked(const struct court *c, const struct plan_job *pj, int n_nodes)
 {
-    const struct plan_job *pj = &c->plan->jobs[job];
-    const struct job_spec *spec = c->snapshot->jobs[job].spec;
+    const struct snap_gpu *gpus = c->snapshot->gpus;
 
-    if (!pj->gpus)
-        return err_set(c->e, EINVAL, "job %s: %d GPUs, and the plan does not say which", spec->name,
-                       pj->n_gpus);
+    for (int i = 0; i < pj->n_gpus && n_nodes > 0; i++) {
+        int n_here = 0;
+        for (int k = 0; k < pj->n_gpus; k++)
+            n_here += gpus[pj->gpus[k]].node == gpus[pj->gpus[i]].node;
+        if (n_here * n_nodes != pj->n_gpus)
+            return false;
+    }
+    return true;
+}
+
+/* Its shape: as many as asked, of one type, on as many nodes as asked. */
+static int check_shape(const struct court *c, const struct plan_job *pj,
+                       const struct job_spec *spec)
+{
+    const struct snap_gpu *gpus = c->snapshot->gpus;
+
     if (pj->n_gpus < spec->n_gpus || pj->n_gpus > spec->max_gpus)
         return err_set(c->e, EINVAL, "job %s: %d GPUs where %d to %d were asked", spec->name,
                        pj->n_gpus, spec->n_gpus, spec->max_gpus);
+    for (int i = 1; i < pj->n_gpus; i++)
+        if (gpus[pj->gpus[i]].type != gpus[pj->gpus[0]].type)
+            return err_set(c->e, EINVAL, "job %s: GPUs of two types", spec->name);
+    if (stands_as_asked(c, pj, spec->n_nodes))
+        return 0;
+    if (spec->n_nodes == 1)
+        return err_set(c->e, EINVAL, "job %s: its gang must stand on one node", spec->name);
+    return err_set(c->e, EINVAL, "job %s: its gang must stand on %d nodes in equal parts",
+                   spec->name, spec->n_nodes);
+}
+
+/* The gang, whole. Who stays where it runs is there, whatever it allows: somebody else's doing. */
+static int check_gang(struct court *c, int job)
+{
+    const struct plan_job *pj = &c->plan->jobs[job];
+    const struct snap_job *seen = &c->snapshot->jobs[job];
+
+    if (!pj->gpus)
+        return err_set(c->e, EINVAL, "job %s: %d GPUs, and the plan does not say which",
+                       seen->spec->name, pj->n_gpus);
     for (int i = 0; i < pj->n_gpus; i++) {
         int rc = check_gpu(c, job, pj->gpus[i]);
         if (rc < 0)
             return rc;
-        const struct snap_gpu *first = &c->snapshot->gpus[pj->gpus[0]];
-        const struct snap_gpu *g = &c->snapshot->gpus[pj->gpus[i]];
-        if (g->type != first->type)
-            return err_set(c->e, EINVAL, "job %s: GPUs of two types", spec->name);
-        if (spec->needs_one_node && g->node != first->node)
-            return err_set(c->e, EINVAL, "job %s: its gang must stand on one node", spec->name);
     }
-    return 0;
-}
-
-static bool is_same_place(const struct snap_job *j, const struct plan_job *pj)
-{
-    if (j->n_held != pj->n_gpus)
-        return false;
-    for (int i = 0; i < pj->n_gpus; i++)
-        if (!is_here_already(j, pj->gpus[i]))
-            return false;
-    return true;
+    return seen->is_running && is_same_place(seen, pj) ? 0 : check_shape(c, pj, seen->spec);
 }
 
 /* The limit it has already, none, or where that is allowed one that is offered. */
@@ -145,29 +171,35 @@ static int check_waiting(struct court *c, int job)
 }
 
 /* Those who share: at most theta, nobody exclusive, and all of them probably fit. Where
- * nobody is new there is nothing to say: what runs already has shown that it fits, and
- * may be more than a theta that was lowered since.
+ * nobody is new there is nothing to say: what runs already has shown that it fits, may be more than a
+ * theta that was lowered since, and may stand beside one who is on the way out.
  */
 static int check_sharing(struct court *c, int gpu)
 {
     const struct seat *seat = &c->seats[gpu];
     int type = c->snapshot->gpus[gpu].type;
     int workloads[THETA_MAX];
+    const struct snap_job *lonely = NULL;
     bool is_new = false;
 
     for (int i = 0; i < seat->n; i++) {
         const struct snap_job *j = &c->snapshot->jobs[seat->jobs[i]];
         workloads[i] = j->workload;
+        lonely = j->spec->is_exclusive ? j : lonely;
         is_new |= !is_here_already(j, gpu);
         if (c->plan->jobs[seat->jobs[i]].limit_w != c->plan->jobs[seat->jobs[0]].limit_w)
             return err_set(c->e, EINVAL, "job %s: GPU %d has one power limit, not two",
                            j->spec->name, gpu);
-        if (seat->n > 1 && j->spec->is_exclusive)
-            return err_set(c->e, EINVAL, "job %s is exclusive and shares GPU %d", j->spec->name,
-                           gpu);
     }
+    if (is_new && seat->n > 1 && lonely)
+        return err_set(c->e, EINVAL, "job %s is exclusive and shares GPU %d", lonely->spec->name,
+                       gpu);
     if (is_new && seat->n > c->snapshot->theta)
         return err_set(c->e, EINVAL, "GPU %d: more than %d jobs", gpu, c->snapshot->theta);
+    int share_max = c->snapshot->catalog->types[type].share_max;
+    if (is_new && share_max > 0 && seat->n > share_max)
+        return err_set(c->e, EINVAL, "GPU %d is shared, and its type %s is not", gpu,
+                       c->snapshot->catalog->types[type].name);
     double unfit = estimate_unfit(c->est, type, workloads, seat->n);
     double most = seat->n > 1 ? c->options->unfit_max : c->options->alone_unfit_max;
     if (is_new && seat->n > 1 && !c->options->may_share)

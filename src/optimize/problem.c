@@ -135,6 +135,26 @@ bool problem_gang_yield(const struct problem *p, int type, int limit, int kind, 
     return true;
 }
 
+bool problem_sleeps(const struct problem *p)
+{
+    for (int g = 0; g < p->n_gpus; g++)
+        if (p->gpus[g].wake_s > 0)
+            return true;
+    return false;
+}
+
+bool problem_stands(const struct problem *p, const int *gpus, int n, int n_nodes)
+{
+    for (int i = 0; i < n && n_nodes > 0; i++) {
+        int n_here = 0;
+        for (int k = 0; k < n; k++)
+            n_here += p->gpus[gpus[k]].node == p->gpus[gpus[i]].node;
+        if (n_here * n_nodes != n)
+            return false;
+    }
+    return true;
+}
+
 double problem_best_joules(const struct problem *p, int kind)
 {
     double best = INFINITY;

@@ -11,7 +11,8 @@
  * where value_j is what a step of the job's kind is worth: 0 when watts are minimised, and the
  * joules that the step would take at the kind's best place when joules to finish are: what
  * is done now need not be done later. To this come, for each job, 'move_w' when it runs and its
- * set of GPUs changes, its shortfall, and 'wait_w' when it gets no place.
+ * set of GPUs changes, its shortfall, and 'wait_w' when it gets no place. A job that starts or moves
+ * pays for each GPU of its new place that sleeps: wake_s * (wake_rate * (idle_w + price_w) + late_w).
  */
 #ifndef OPTIMIZE_PROBLEM_H
 #define OPTIMIZE_PROBLEM_H
@@ -57,6 +58,8 @@ struct problem_gpu {
     int type;
     int node, rack;    // racks are numbered from 0; GPUs of a node stand in one rack
     bool may_start;    // false: who is there may stay, nobody may come
+    double
+        wake_s;    // it sleeps, and takes so long to wake; 0: awake. On a node a type's are alike
 };
 
 enum job_form {
@@ -73,9 +76,11 @@ struct problem_job {
     double short_w;            // a wholly missed promise costs this; a part, in proportion
     double wait_w;             // no place at all
     double move_w;             // it runs, and its set of GPUs changes (or it loses its place)
+    double wake_rate;          // a joule spent on waking a GPU for it costs so many watts
+    double late_w;             // each second that one of its GPUs takes to wake costs these
     uint64_t allowed_types;    // bit per type; 0: any
     bool is_exclusive;         // shares its GPU with nobody
-    bool needs_one_node;       // a gang: all its GPUs on one node
+    int n_nodes;               // a gang: on so many nodes, in equal parts; 0: wherever
     bool is_fixed;             // it runs, and stays exactly where it is
     int n_present;             // GPUs it holds now
     const int *present;        // (n_present) ascending
@@ -150,10 +155,26 @@ static inline double problem_short_w(const struct problem_job *j, double low)
     return low >= j->need ? 0 : j->short_w * (1 - low / j->need);
 }
 
+/* What a job that comes to a GPU pays for waking it, in watts. */
+static inline double problem_wake_w(const struct problem *p, const struct problem_job *j, int gpu)
+{
+    const struct problem_gpu *g = &p->gpus[gpu];
+
+    return g->wake_s > 0
+               ? g->wake_s * (j->wake_rate * (p->types[g->type].idle_w + p->price_w) + j->late_w)
+               : 0;
+}
+
+/* Does any GPU sleep? */
+bool problem_sleeps(const struct problem *p);
+
 static inline bool problem_allows(const struct problem_job *j, int type)
 {
     return j->allowed_types == 0 || (j->allowed_types >> type & 1);
 }
+
+/* Do these GPUs of a gang stand on 'n_nodes' nodes, as many on each? 0: it does not matter. */
+bool problem_stands(const struct problem *p, const int *gpus, int n, int n_nodes);
 
 /* What the promised work is worth: the sum over jobs of value_j * need. A constant that planners
  * ignore, and that is added to costs and bounds where they are shown: so that joules to finish

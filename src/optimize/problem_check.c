@@ -255,6 +255,8 @@ static int check_gpu(const struct problem *p, int gpu, struct err *e)
                        p->n_types);
     if (g->node < 0)
         return err_set(e, EINVAL, "GPU %d has node %d: nodes are numbered from 0", gpu, g->node);
+    if (!(g->wake_s >= 0 && g->wake_s <= 1e9))
+        return err_set(e, EINVAL, "GPU %d has wake_s %g: want 0 (awake) to 1e9 s", gpu, g->wake_s);
     if (g->rack < 0 || (has_racks && g->rack >= p->n_racks))
         return err_set(e, EINVAL, "GPU %d has rack %d: there are %d racks", gpu, g->rack,
                        p->n_racks);
@@ -294,9 +296,13 @@ static int check_nodes(const struct problem *p, struct err *e)
 
     map_u64_init(&racks);
     map_u64_init(&rows);
-    for (int i = 0; i < p->n_gpus && rc == 0; i++)
+    for (int i = 0; i < p->n_gpus && rc == 0; i++) {
         if (i == 0 || !continues_row(&p->gpus[i]))
             rc = check_row(p, i, &racks, &rows, e);
+        else if (p->gpus[i].wake_s != p->gpus[i - 1].wake_s)
+            rc = err_set(e, EINVAL, "GPU %d: those of one type on node %d wake together", i,
+                         p->gpus[i].node);
+    }
     map_u64_release(&racks);
     map_u64_release(&rows);
     return rc;
@@ -324,8 +330,13 @@ static int check_form(const struct problem_job *j, int job, struct err *e)
     if (j->form == FORM_SPREAD && j->n_min != 1)
         return err_set(e, EINVAL, "jobs[%d].n_min is %d: a spread job has 1 to n_max parts", job,
                        j->n_min);
-    if (j->form == FORM_SPREAD && j->needs_one_node)
-        return err_set(e, EINVAL, "jobs[%d].one_node: only for gangs", job);
+    if (j->form == FORM_SPREAD && j->n_nodes != 0)
+        return err_set(e, EINVAL, "jobs[%d].%s: only for gangs", job,
+                       j->n_nodes == 1 ? "one_node" : "n_nodes");
+    if (j->n_nodes < 0 || (j->n_nodes > 1 && (j->n_min != j->n_max || j->n_min % j->n_nodes != 0)))
+        return err_set(e, EINVAL,
+                       "jobs[%d].n_nodes is %d: want n_min = n_max, and a multiple of the nodes",
+                       job, j->n_nodes);
     return 0;
 }
 
@@ -333,10 +344,8 @@ static int check_job(const struct problem *p, int job, struct err *e)
 {
     const struct problem_job *j = &p->jobs[job];
     const struct number numbers[] = {
-        { "need", j->need },
-        { "short_w", j->short_w },
-        { "wait_w", j->wait_w },
-        { "move_w", j->move_w },
+        { "need", j->need },     { "short_w", j->short_w },     { "wait_w", j->wait_w },
+        { "move_w", j->move_w }, { "wake_rate", j->wake_rate }, { "late_w", j->late_w },
     };
 
     if (j->kind < 0 || j->kind >= p->n_kinds)
@@ -388,9 +397,13 @@ static int check_present_gang(const struct problem *p, int job, struct err *e)
         const struct problem_gpu *g = &p->gpus[j->present[i]];
         if (g->type != first->type)
             return err_set(e, EINVAL, "jobs[%d].present: a gang runs on GPUs of one type", job);
-        if (j->needs_one_node && g->node != first->node)
+        if (j->n_nodes == 1 && g->node != first->node)
             return err_set(e, EINVAL, "jobs[%d].present: it asks for one node, and is on two", job);
     }
+    if (j->n_nodes > 1 && !problem_stands(p, j->present, j->n_present, j->n_nodes))
+        return err_set(e, EINVAL,
+                       "jobs[%d].present: it asks for %d nodes in equal parts, and is on others",
+                       job, j->n_nodes);
     return 0;
 }
 

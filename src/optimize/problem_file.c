@@ -388,13 +388,16 @@ static int read_objective(struct reading *r)
 
 /* Some GPUs of one type on one node. */
 struct group {
+    double wake_s;
     int type, count, node, rack;
     json_t *drained;    // NULL, true, or a list of places in the group
 };
 
 static int read_group(struct reading *r, const struct doc_at *at, int next_node, struct group *out)
 {
-    static const char *const known[] = { "type", "count", "node", "rack", "drained", NULL };
+    static const char *const known[] = {
+        "type", "count", "node", "rack", "drained", "wake_s", NULL
+    };
     int rc = doc_keys(&r->f, at, known);
 
     *out = (struct group){ .count = 1, .node = next_node };
@@ -410,6 +413,8 @@ static int read_group(struct reading *r, const struct doc_at *at, int next_node,
         rc = doc_whole(&r->f, at, "node", 0, GPUS_MAX, &out->node);
     if (rc == 0)
         rc = doc_whole(&r->f, at, "rack", 0, GPUS_MAX, &out->rack);
+    if (rc == 0)
+        rc = doc_number(&r->f, at, "wake_s", &out->wake_s);
     out->drained = json_object_get(at->object, "drained");
     if (rc == 0 && out->drained && !json_is_boolean(out->drained) && !json_is_array(out->drained))
         rc = doc_wrong(&r->f, at, "drained", "want true, or a list of which of its GPUs");
@@ -423,7 +428,8 @@ static int place_group(struct reading *r, const struct doc_at *at, const struct 
     json_t *v;
 
     for (int k = 0; k < g->count; k++)
-        gpus[k] = (struct problem_gpu){ g->type, g->node, g->rack, !json_is_true(g->drained) };
+        gpus[k] =
+            (struct problem_gpu){ g->type, g->node, g->rack, !json_is_true(g->drained), g->wake_s };
     json_array_foreach(g->drained, i, v)
     {
         if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) >= g->count)
@@ -483,7 +489,8 @@ static int read_counts(struct reading *r)
     p->gpus = ARENA_ARRAY(r->f.arena, struct problem_gpu, (size_t)total);
     for (int t = 0; t < p->n_types; t++) {
         for (int i = 0; i < counts[t]; i++)
-            p->gpus[p->n_gpus++] = (struct problem_gpu){ t, node + i / NODE_SIZE, 0, true };
+            p->gpus[p->n_gpus++] =
+                (struct problem_gpu){ .type = t, .node = node + i / NODE_SIZE, .may_start = true };
         node += (counts[t] + NODE_SIZE - 1) / NODE_SIZE;
     }
     note_rack(p, total > 0 ? 0 : -1);
@@ -531,7 +538,11 @@ static int read_rates(struct reading *r, const struct doc_at *at, struct problem
         rc = doc_number(&r->f, at, "short_w", &j->short_w);
     if (rc == 0)
         rc = doc_number(&r->f, at, "wait_w", &j->wait_w);
-    return rc < 0 ? rc : doc_number(&r->f, at, "move_w", &j->move_w);
+    if (rc == 0)
+        rc = doc_number(&r->f, at, "move_w", &j->move_w);
+    if (rc == 0)
+        rc = doc_number(&r->f, at, "wake_rate", &j->wake_rate);
+    return rc < 0 ? rc : doc_number(&r->f, at, "late_w", &j->late_w);
 }
 
 static int read_allowed(struct reading *r, const struct doc_at *at, struct problem_job *j)
@@ -595,12 +606,25 @@ static int read_present(struct reading *r, const struct doc_at *at, struct probl
     return 0;
 }
 
+/* "one_node" is the older word for "n_nodes": 1. */
+static int read_nodes(struct reading *r, const struct doc_at *at, struct problem_job *j)
+{
+    bool is_one = false;
+    int rc = doc_flag(&r->f, at, "one_node", &is_one);
+
+    j->n_nodes = is_one;
+    if (rc == 0 && is_one && json_object_get(at->object, "n_nodes"))
+        return doc_wrong(&r->f, at, "n_nodes", "only without \"one_node\"");
+    return rc < 0 ? rc : doc_whole(&r->f, at, "n_nodes", 0, GANG_MAX, &j->n_nodes);
+}
+
 static int read_job(struct reading *r, const struct doc_at *at, struct map *names,
                     struct problem_job *j)
 {
     static const char *const known[] = {
-        "name",   "kind",  "form",      "n_min",    "n_max", "need",    "short_w", "wait_w",
-        "move_w", "types", "exclusive", "one_node", "fixed", "present", "limit_w", NULL,
+        "name",    "kind",    "form",      "n_min",     "n_max",    "need",    "short_w",
+        "wait_w",  "move_w",  "types",     "exclusive", "one_node", "n_nodes", "fixed",
+        "present", "limit_w", "wake_rate", "late_w",    NULL,
     };
     int rc = doc_keys(&r->f, at, known);
 
@@ -623,7 +647,7 @@ static int read_job(struct reading *r, const struct doc_at *at, struct map *name
     if (rc == 0)
         rc = doc_flag(&r->f, at, "exclusive", &j->is_exclusive);
     if (rc == 0)
-        rc = doc_flag(&r->f, at, "one_node", &j->needs_one_node);
+        rc = read_nodes(r, at, j);
     if (rc == 0)
         rc = doc_flag(&r->f, at, "fixed", &j->is_fixed);
     return rc < 0 ? rc : read_present(r, at, j);

@@ -248,7 +248,8 @@ static void make_gpus(struct maker *m)
                 in_rack = 0;
             }
             for (int k = 0; k < n; k++)
-                p->gpus[i++] = (struct problem_gpu){ t, node, rack, rng_uniform(&m->gpus) >= 0.02 };
+                p->gpus[i++] =
+                    (struct problem_gpu){ t, node, rack, rng_uniform(&m->gpus) >= 0.02, 0 };
             in_rack += n;
             left -= n;
         }
@@ -311,7 +312,7 @@ static void make_form(struct maker *m, struct problem_job *j)
         return;
     }
     j->n_min = rng_uniform(&m->jobs) < 0.4 ? most : 1;
-    j->needs_one_node = rng_uniform(&m->jobs) < 1. / 3;
+    j->n_nodes = rng_uniform(&m->jobs) < 1. / 3;
 }
 
 /* Any of some types, at least one of which the kind fits; 0: it fits none of them. */

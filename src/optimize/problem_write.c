@@ -301,6 +301,8 @@ static int put_group(struct writing *w, int from)
     put_pair(w, "count", n);
     put_pair(w, "node", g->node);
     put_pair(w, "rack", g->rack);
+    if (g->wake_s > 0)
+        put_pair(w, "wake_s", g->wake_s);
     for (int i = 0; i < n; i++)
         if (!g[i].may_start) {
             put(w, n_drained++ == 0 ? ", \"drained\": [" : ", ");
@@ -362,9 +364,15 @@ static void put_job(struct writing *w, int job)
     put_pair(w, "wait_w", j->wait_w);
     if (j->move_w > 0)
         put_pair(w, "move_w", j->move_w);
+    if (j->wake_rate > 0)
+        put_pair(w, "wake_rate", j->wake_rate);
+    if (j->late_w > 0)
+        put_pair(w, "late_w", j->late_w);
     put_allowed(w, j);
     put(w, j->is_exclusive ? ", \"exclusive\": true" : "");
-    put(w, j->needs_one_node ? ", \"one_node\": true" : "");
+    put(w, j->n_nodes == 1 ? ", \"one_node\": true" : "");
+    if (j->n_nodes > 1)
+        put_pair(w, "n_nodes", j->n_nodes);
     put(w, j->is_fixed ? ", \"fixed\": true" : "");
     put_present(w, j);
     put(w, "}");

@@ -72,7 +72,7 @@ static int n_that_keep(const struct board *b, int job, int type, int n_usable, d
     double low;
 
     for (int n = j->spec->n_gpus; n <= j->spec->max_gpus && n <= n_usable; n *= 2) {
-        estimate_gang_speed(b->est, j->workload, type, n, n > b->n_node[type], &low);
+        estimate_gang_speed(b->est, j->workload, type, n, board_is_far(b, j->spec, type, n), &low);
         if (low * more >= j->need)
             return n;
     }
@@ -83,9 +83,8 @@ static bool is_possible(const struct queue *q, int job, int type, double unfit_m
 {
     const struct board *b = &q->board;
     const struct job_spec *spec = b->snapshot->jobs[job].spec;
-    int seats = spec->needs_one_node ? b->n_node[type] : b->n_all[type];
 
-    return q->n_usable[type] >= spec->n_gpus && seats >= spec->n_gpus &&
+    return q->n_usable[type] >= spec->n_gpus && board_seats(b, spec, type) >= spec->n_gpus &&
            place_suits(b, job, type, unfit_max);
 }
 

@@ -87,11 +87,18 @@ static void take_gpus(struct rounding *r, const int *gpus, int n)
         r->is_taken[gpus[i]] = true;
 }
 
-/* Free GPUs of a type, of one node where that may be had; those where nobody stands
- * now before others.
- */
+/* A GPU that may be had: of the type, free, with no more than so many there now. */
+static bool is_fit(const struct rounding *r, int gpu, int type, int most_here, bool may_wake)
+{
+    const struct problem_gpu *g = &r->p->gpus[gpu];
+
+    return g->type == type && g->may_start && !r->is_taken[gpu] && r->n_here[gpu] <= most_here &&
+           (may_wake || !(g->wake_s > 0));
+}
+
+/* Such GPUs, of one node if asked. */
 static bool find_gpus(const struct rounding *r, int type, int n_wanted, bool one_node,
-                      int most_here, int *out)
+                      int most_here, bool may_wake, int *out)
 {
     int n = 0;
 
@@ -99,24 +106,55 @@ static bool find_gpus(const struct rounding *r, int type, int n_wanted, bool one
         const struct problem_gpu *gpu = &r->p->gpus[g];
         if (n && one_node && gpu->node != r->p->gpus[out[0]].node)
             n = 0;
-        if (gpu->type == type && gpu->may_start && !r->is_taken[g] && r->n_here[g] <= most_here)
+        if (is_fit(r, g, type, most_here, may_wake))
             out[n++] = g;
     }
     return n == n_wanted;
 }
 
+/* The same on several nodes, as many on each: 'n_here' of every node that has them. */
+static bool find_even(const struct rounding *r, int type, int n_here, int n_nodes, int most_here,
+                      bool may_wake, int *out)
+{
+    int n = 0, from = 0;    // of this node since 'from'
+
+    for (int g = 0; g < r->p->n_gpus && n < n_here * n_nodes; g++) {
+        const struct problem_gpu *gpu = &r->p->gpus[g];
+        if (n > from && gpu->node != r->p->gpus[out[from]].node)
+            n = from;
+        if (from > 0 && gpu->node == r->p->gpus[out[from - 1]].node)
+            continue;
+        if (is_fit(r, g, type, most_here, may_wake))
+            out[n++] = g;
+        from = n - from == n_here ? n : from;
+    }
+    return n == n_here * n_nodes;
+}
+
+static bool place_solo_so(struct rounding *r, int job, const struct dish *d, int n, int most_here,
+                          bool is_far, bool may_wake)
+{
+    int gpus[GANG_MAX], n_nodes = r->p->jobs[job].n_nodes;
+    bool found = n_nodes > 1
+                     ? find_even(r, d->type, n / n_nodes, n_nodes, most_here, may_wake, gpus)
+                     : find_gpus(r, d->type, n, !is_far, most_here, may_wake, gpus);
+
+    if (!found || !desk_put(r->desk, job, gpus, n, d->limit))
+        return false;
+    take_gpus(r, gpus, n);
+    return true;
+}
+
+/* On GPUs where nobody stands now before others, on one node where that may be had, and awake. */
 static bool place_solo(struct rounding *r, int job, const struct dish *d, int n)
 {
-    int gpus[GANG_MAX];
-    int n_ways = r->p->jobs[job].needs_one_node ? 1 : 2;    // near, and far
+    int n_ways = r->p->jobs[job].n_nodes == 0 ? 2 : 1;    // near, and far
 
     for (int most_here = 0; most_here <= THETA_MAX; most_here += THETA_MAX)
         for (int far = 0; far < n_ways; far++)
-            if (find_gpus(r, d->type, n, !far, most_here, gpus) &&
-                desk_put(r->desk, job, gpus, n, d->limit)) {
-                take_gpus(r, gpus, n);
-                return true;
-            }
+            for (int wakes = 0; wakes < (r->desk->has_sleepers ? 2 : 1); wakes++)
+                if (place_solo_so(r, job, d, n, most_here, far, wakes))
+                    return true;
     return false;
 }
 
@@ -272,20 +310,21 @@ static void give_orders(struct rounding *r)
             if (o >= 0)
                 give_order(r, g, o);
         }
-    for (int most_here = 0; most_here <= THETA_MAX; most_here += THETA_MAX) {
-        memset(next, 0, (size_t)r->p->n_types * sizeof *next);
-        for (int g = 0; g < r->p->n_gpus; g++) {
-            int type = r->p->gpus[g].type;
-            if (!is_open(r, g) || !r->p->gpus[g].may_start || r->n_here[g] > most_here)
-                continue;
-            int *o = &next[type];
-            while (*o < r->n_orders &&
-                   (r->orders[*o].left == 0 || r->orders[*o].dish->type != type))
-                ++*o;
-            if (*o < r->n_orders)
-                give_order(r, g, *o);
+    for (int most_here = 0; most_here <= THETA_MAX; most_here += THETA_MAX)
+        for (int wakes = 0; wakes < (r->desk->has_sleepers ? 2 : 1); wakes++) {
+            memset(next, 0, (size_t)r->p->n_types * sizeof *next);
+            for (int g = 0; g < r->p->n_gpus; g++) {
+                int type = r->p->gpus[g].type;
+                if (r->gpu_order[g] >= 0 || !is_fit(r, g, type, most_here, wakes))
+                    continue;
+                int *o = &next[type];
+                while (*o < r->n_orders &&
+                       (r->orders[*o].left == 0 || r->orders[*o].dish->type != type))
+                    ++*o;
+                if (*o < r->n_orders)
+                    give_order(r, g, *o);
+            }
         }
-    }
 }
 
 /* ---- slots to jobs ---- */

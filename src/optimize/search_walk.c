@@ -368,6 +368,23 @@ static bool clear_gang(struct walk *w, struct ruin *r, int gpu, int n, int *gpus
     return got == n;
 }
 
+/* The same on several nodes, as many GPUs on each: from the node of 'gpu' on, round about. */
+static bool clear_evenly(struct walk *w, struct ruin *r, int gpu, int n, int n_nodes, int *gpus)
+{
+    const struct problem *p = w->d->problem;
+    int n_here = n / n_nodes, got = 0, last = -1;
+
+    for (int i = 0; i < p->n_gpus && got < n; i++) {
+        int g = (gpu + i) % p->n_gpus, group = w->d->lists->group_of[g];
+        if (p->gpus[g].type != p->gpus[gpu].type || group == last ||
+            (got > 0 && group == w->d->lists->group_of[gpus[0]]))
+            continue;
+        last = group;
+        got += clear_gang(w, r, g, n_here, gpus + got) ? n_here : 0;
+    }
+    return got == n;
+}
+
 /* One job gets GPUs that others must leave; then everybody else is inserted again. */
 static bool evict(struct walk *w, struct ruin *r)
 {
@@ -390,7 +407,9 @@ static bool evict(struct walk *w, struct ruin *r)
         n = j->n_min + below(w, j->n_max - j->n_min + 1);
     if (n == 1 && d->gpus[gpu].n_jobs > 1 && below(w, 2))
         ruin_job(w, r, d->gpus[gpu].jobs[below(w, d->gpus[gpu].n_jobs)]);    // one makes room
-    else if (n > 1 ? !clear_gang(w, r, gpu, n, gpus) : !clear_gpu(w, r, gpu))
+    else if (j->n_nodes > 1 ? !clear_evenly(w, r, gpu, n, j->n_nodes, gpus)
+             : n > 1        ? !clear_gang(w, r, gpu, n, gpus)
+                            : !clear_gpu(w, r, gpu))
         return false;
     if (n == 1)
         gpus[0] = gpu;

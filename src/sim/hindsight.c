@@ -140,7 +140,7 @@ static bool repeat(struct arena *a, const struct job *j, const struct catalog *c
         .max_gpus = spec->max_gpus,
         .priority = spec->priority,
         .is_exclusive = spec->is_exclusive,
-        .needs_one_node = spec->needs_one_node,
+        .n_nodes = spec->n_nodes,
         .types = types_of(a, spec, c, cl, &is_none),
     };
     return (is_inference ? serves_s > 0 : steps > 0) && !is_none;

@@ -520,7 +520,7 @@ static int submit_to_state(struct sim *s, int i, int workload, struct err *e)
         .max_gpus = j->max_gpus,
         .priority = j->priority,
         .is_exclusive = j->is_exclusive,
-        .needs_one_node = j->needs_one_node,
+        .n_nodes = j->n_nodes,
         .allowed_types = s->allowed[i],
     };
     const struct event ev = {

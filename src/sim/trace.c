@@ -39,6 +39,7 @@ static const struct key {
     KEY("deadline", NUMBER, deadline_s, 1e-3, 1e12),
     KEY("gpus", WHOLE, n_gpus, 1, GPUS_MAX),
     KEY("max_gpus", WHOLE, max_gpus, 1, GPUS_MAX),
+    KEY("nodes", WHOLE, n_nodes, 1, GPUS_MAX),
     KEY("priority", WHOLE, priority, -1000000, 1000000),
     KEY("owner", NAME_TEXT, owner, 0, 0),
     KEY("types", NAME_TEXT, types, 0, 0),
@@ -98,7 +99,7 @@ static int take_pair(struct parser *p, struct trace_job *j, const struct word *w
     if (i == N_KEYS && !slice_is(w->key, "batch"))
         return err_set(e, EINVAL,
                        "%s:%d: no key '%.*s'; there are at, workload, batch, steps, rate, "
-                       "duration, min, deadline, gpus, max_gpus, priority, owner, types",
+                       "duration, min, deadline, gpus, max_gpus, nodes, priority, owner, types",
                        HERE(p), SHOWN(w->key));
     if (p->is_seen[i])
         return err_set(e, EINVAL, "%s:%d: '%.*s=' is there twice: keep one", HERE(p),
@@ -155,6 +156,14 @@ static int finish_job(struct parser *p, struct trace_job *j, struct err *e)
     if (j->max_gpus < j->n_gpus)
         return err_set(e, EINVAL, "%s:%d: job '%s' has max_gpus=%d below gpus=%d", HERE(p), j->name,
                        j->max_gpus, j->n_gpus);
+    if (j->n_nodes > 0 && j->n_gpus % j->n_nodes != 0)
+        return err_set(e, EINVAL,
+                       "%s:%d: job '%s' has gpus=%d, which nodes=%d cannot have in equal parts",
+                       HERE(p), j->name, j->n_gpus, j->n_nodes);
+    if (j->n_nodes > 1 && j->max_gpus > j->n_gpus)
+        return err_set(e, EINVAL,
+                       "%s:%d: job '%s' has nodes=%d and cannot grow: leave max_gpus= out", HERE(p),
+                       j->name, j->n_nodes);
     if (p->is_seen[KEY_BATCH]) {
         workload_name_split(j->workload, &inner);
         if (!isnan(inner))
@@ -176,6 +185,7 @@ static int finish_job(struct parser *p, struct trace_job *j, struct err *e)
 static int parse_job(struct parser *p, struct trace_job *j, struct err *e)
 {
     const struct word *w = p->words.word;
+    bool is_one_node = false;
 
     *j = (struct trace_job){ .deadline_s = NAN, .n_gpus = 1 };
     memset(p->is_seen, 0, sizeof p->is_seen);
@@ -195,13 +205,17 @@ static int parse_job(struct parser *p, struct trace_job *j, struct err *e)
         } else if (slice_is(w[i].value, "exclusive")) {
             j->is_exclusive = true;
         } else if (slice_is(w[i].value, "one_node")) {
-            j->needs_one_node = true;
+            is_one_node = true;
         } else {
             return err_set(e, EINVAL,
                            "%s:%d: '%.*s' is neither key=value nor exclusive nor one_node", HERE(p),
                            SHOWN(w[i].value));
         }
     }
+    if (is_one_node && j->n_nodes > 1)
+        return err_set(e, EINVAL, "%s:%d: job '%s' says one_node and nodes=%d: keep one", HERE(p),
+                       j->name, j->n_nodes);
+    j->n_nodes = is_one_node ? 1 : j->n_nodes;
     return finish_job(p, j, e);
 }
 
@@ -339,8 +353,10 @@ static int write_wishes(const struct trace_job *j, struct buf *out)
         rc = put_text(out, "types", j->types);
     if (rc == 0 && j->is_exclusive)
         rc = buf_puts(out, " exclusive");
-    if (rc == 0 && j->needs_one_node)
+    if (rc == 0 && j->n_nodes == 1)
         rc = buf_puts(out, " one_node");
+    if (rc == 0 && j->n_nodes > 1)
+        rc = buf_printf(out, " nodes=%d", j->n_nodes);
     return rc;
 }
 

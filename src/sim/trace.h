@@ -31,7 +31,8 @@ struct trace_job {
     double deadline_s;          // after arrival; NaN: none
     int n_gpus, max_gpus;
     int priority;
-    bool is_exclusive, needs_one_node;
+    bool is_exclusive;
+    int n_nodes;          // as in catalog/job.h
     const char *types;    // "v100,a100": allowed GPU types; NULL: any
 };
 

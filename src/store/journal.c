@@ -87,7 +87,7 @@ int store_put_job(struct store *s, const struct row_job *r, struct err *e)
     static const char sql[] =
         "INSERT INTO jobs (id, name, owner, workload, is_inference, submit_s, steps, is_guess,"
         " rate, duration_s, min_throughput, deadline_s, n_gpus, max_gpus, priority,"
-        " is_exclusive, needs_one_node, types, command, key, digest)"
+        " is_exclusive, n_nodes, types, command, key, digest)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     struct binder b = { 0 };
     int rc = store_may_write(s, e);
@@ -112,7 +112,7 @@ int store_put_job(struct store *s, const struct row_job *r, struct err *e)
     bind_int(&b, r->max_gpus);
     bind_int(&b, r->priority);
     bind_int(&b, r->is_exclusive);
-    bind_int(&b, r->needs_one_node);
+    bind_int(&b, r->n_nodes);
     bind_text(&b, r->types);
     bind_text(&b, r->command);
     bind_text(&b, r->key);
@@ -260,4 +260,21 @@ int store_model_time(struct store *s, const char *name, double *time_s, struct e
     }
     sqlite3_reset(b.q);
     return rc;
+}
+
+int store_number(struct store *s, const char *key, int64_t otherwise, int64_t *out, struct err *e)
+{
+    struct binder b = { 0 };
+    int rc = store_may_write(s, e);
+
+    if (rc == 0)
+        rc = store_stmt(s, STMT_KEEP_META,
+                        "INSERT INTO meta (key, value) VALUES (?1, ?2)"
+                        " ON CONFLICT (key) DO UPDATE SET value = value RETURNING value",
+                        &b.q, e);
+    if (rc < 0)
+        return rc;
+    bind_text(&b, key);
+    bind_int(&b, otherwise);
+    return store_run_id(s, b.q, b.rc, "keeping a number", out, e);
 }

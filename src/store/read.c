@@ -50,7 +50,7 @@ int store_each_gpu_type(struct store *s, store_gpu_type_f *f, void *self, struct
 
     scan_begin(&c, s,
                "SELECT id, name, title, source, peak_fp32_flops, peak_fp16_flops,"
-               " bandwidth_bytes_s, mem_bytes, launch_s, idle_w, sleep_w, cap_w, year"
+               " bandwidth_bytes_s, mem_bytes, launch_s, idle_w, sleep_w, cap_w, year, share_max"
                " FROM gpu_types ORDER BY id",
                0, "reading GPU types");
     while (stopped == 0 && scan_next(&c)) {
@@ -68,6 +68,7 @@ int store_each_gpu_type(struct store *s, store_gpu_type_f *f, void *self, struct
             .sleep_w = take_real(c.q, 10),
             .cap_w = take_real(c.q, 11),
             .year = sqlite3_column_int(c.q, 12),
+            .share_max = sqlite3_column_int(c.q, 13),
         };
         stopped = f(self, &r);
     }
@@ -240,7 +241,7 @@ static struct row_job take_job(sqlite3_stmt *q)
         .max_gpus = sqlite3_column_int(q, 13),
         .priority = sqlite3_column_int(q, 14),
         .is_exclusive = sqlite3_column_int(q, 15) != 0,
-        .needs_one_node = sqlite3_column_int(q, 16) != 0,
+        .n_nodes = sqlite3_column_int(q, 16),
         .types = take_text(q, 17),
         .command = take_text(q, 18),
         .key = take_text(q, 19),
@@ -276,7 +277,7 @@ int store_each_job(struct store *s, store_job_f *f, void *self, struct err *e)
     scan_begin(&c, s,
                "SELECT id, name, owner, workload, is_inference, submit_s, steps, is_guess, rate,"
                " duration_s, min_throughput, deadline_s, n_gpus, max_gpus, priority,"
-               " is_exclusive, needs_one_node, types, command, key, digest FROM jobs ORDER BY id",
+               " is_exclusive, n_nodes, types, command, key, digest FROM jobs ORDER BY id",
                0, "reading jobs");
     scan_begin(&d, s,
                "SELECT id, state, steps_done, heard_s, pace, changed_s, started_s, n_moves,"

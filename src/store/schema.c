@@ -209,5 +209,12 @@ static const char version_2[] = "DROP TABLE jobs;"
                                 ") STRICT;"
                                 "CREATE INDEX decisions_by_job ON decisions (job, time_s);";
 
-const char *const store_migrations[] = { version_1, version_2 };
+/* A gang may ask for several nodes, where it could ask for one; on GPUs of some types nobody may
+ * share.
+ */
+static const char version_3[] =
+    "ALTER TABLE jobs RENAME COLUMN needs_one_node TO n_nodes;"
+    "ALTER TABLE gpu_types ADD COLUMN share_max INTEGER NOT NULL DEFAULT 0;";
+
+const char *const store_migrations[] = { version_1, version_2, version_3 };
 const int store_n_migrations = sizeof(store_migrations) / sizeof(store_migrations[0]);

@@ -73,6 +73,7 @@ struct row_gpu_type {
     double peak_fp32_flops, peak_fp16_flops, bandwidth_bytes_s, mem_bytes, launch_s;
     double idle_w, sleep_w, cap_w;
     int year;
+    int share_max;    // jobs that may share one; 0: nothing is said
 };
 
 struct row_workload {
@@ -135,10 +136,10 @@ struct row_gpu {
 struct row_job {
     int64_t id;
     const char *name, *owner, *workload;
-    bool is_inference, is_guess, is_exclusive, needs_one_node;
+    bool is_inference, is_guess, is_exclusive;
     double submit_s, steps, rate, duration_s, min_throughput;
     double deadline_s;    // NaN: none
-    int n_gpus, max_gpus, priority;
+    int n_gpus, max_gpus, n_nodes, priority;
     const char *types;    // names of those allowed, one a line; NULL: any
     const char *command, *key, *digest;
 };
@@ -247,6 +248,9 @@ typedef int store_usage_f(void *self, const struct row_usage *r);
 int store_each_usage(struct store *s, int64_t from_s, int64_t to_s, store_usage_f *f, void *self,
                      struct err *e);
 int store_applied_seq(struct store *s, int64_t *applied_seq, struct err *e);
+
+/* A number that this store has for good: 'otherwise' the first time it is asked for. */
+int store_number(struct store *s, const char *key, int64_t otherwise, int64_t *out, struct err *e);
 
 /* How many rows a table has ("measurements", "events", ...): for reports and tests. */
 int store_count(struct store *s, const char *table, int64_t *n, struct err *e);

@@ -9,8 +9,9 @@
  */
 #define INSERT_GPU_TYPE                                                             \
     "INSERT INTO gpu_types (name, title, source, peak_fp32_flops, peak_fp16_flops," \
-    " bandwidth_bytes_s, mem_bytes, launch_s, idle_w, sleep_w, cap_w, year)"        \
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
+    " bandwidth_bytes_s, mem_bytes, launch_s, idle_w, sleep_w, cap_w, year,"        \
+    " share_max)"                                                                   \
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
 
 static int write_gpu_type(struct store *s, enum stmt_id which, const char *sql,
                           const struct row_gpu_type *r, int64_t *id, struct err *e)
@@ -34,6 +35,7 @@ static int write_gpu_type(struct store *s, enum stmt_id which, const char *sql,
     bind_real(&b, r->sleep_w);
     bind_real(&b, r->cap_w);
     bind_int(&b, r->year);
+    bind_int(&b, r->share_max);
     return store_run_id(s, b.q, b.rc, "writing a GPU type", id, e);
 }
 
@@ -50,7 +52,8 @@ int store_put_gpu_type(struct store *s, const struct row_gpu_type *r, int64_t *i
         " idle_w = coalesce(excluded.idle_w, idle_w),"
         " sleep_w = coalesce(excluded.sleep_w, sleep_w),"
         " cap_w = coalesce(excluded.cap_w, cap_w),"
-        " year = iif(excluded.year = 0, year, excluded.year) RETURNING id";
+        " year = iif(excluded.year = 0, year, excluded.year),"
+        " share_max = excluded.share_max RETURNING id";
 
     return write_gpu_type(s, STMT_PUT_GPU_TYPE, sql, r, id, e);
 }
@@ -72,7 +75,8 @@ int store_fill_gpu_type(struct store *s, const struct row_gpu_type *r, int64_t *
         " idle_w = coalesce(nullif(idle_w, 0), excluded.idle_w, idle_w),"
         " sleep_w = coalesce(nullif(sleep_w, 0), excluded.sleep_w, sleep_w),"
         " cap_w = coalesce(nullif(cap_w, 0), excluded.cap_w, cap_w),"
-        " year = iif(year = 0, excluded.year, year) RETURNING id";
+        " year = iif(year = 0, excluded.year, year),"
+        " share_max = iif(share_max = 0, excluded.share_max, share_max) RETURNING id";
 
     return write_gpu_type(s, STMT_FILL_GPU_TYPE, sql, r, id, e);
 }

@@ -59,7 +59,7 @@ class Problem:
             for k in range(g.get("count", 1)):
                 is_drained = drained is True or (drained is not False and k in drained)
                 self.gpus.append((self.type_of(g["type"]), g.get("node", ("own", i)),
-                                  g.get("rack", 0), is_drained))
+                                  g.get("rack", 0), is_drained, g.get("wake_s", 0)))
         self.jobs = [self.read_job(j) for j in doc["jobs"] if j is not None]
         for i, k in enumerate(self.kinds):
             if "value_j" not in k:
@@ -90,8 +90,10 @@ class Problem:
                     n_max=j.get("n_max", n_min), need=j.get("need", 0),
                     short_w=j.get("short_w", 1000), wait_w=j.get("wait_w", 1000),
                     move_w=j.get("move_w", 0) if j.get("present") else 0,
+                    wake_rate=j.get("wake_rate", 0), late_w=j.get("late_w", 0),
                     types=[self.type_of(t) for t in j["types"]] if "types" in j else None,
-                    alone=j.get("exclusive", False), one_node=j.get("one_node", False),
+                    alone=j.get("exclusive", False),
+                    n_nodes=1 if j.get("one_node", False) else j.get("n_nodes", 0),
                     present=j.get("present", []), limit_w=j.get("limit_w", 0),
                     fixed=j.get("fixed", False))
 
@@ -183,8 +185,20 @@ class Program:
         return out.fun
 
 
+def wake_w(p, j, g):
+    """What a job pays for waking a GPU that it comes to."""
+    idle_w = p.types[p.gpus[g][0]]["idle_w"]
+    return p.gpus[g][4] * (j["wake_rate"] * (idle_w + p.price_w) + j["late_w"])
+
+
+def stands(p, on, n_nodes):
+    """Are these GPUs on so many nodes, as many on each? 0: wherever."""
+    nodes = [p.gpus[g][1] for g in on]
+    return n_nodes == 0 or all(nodes.count(n) * n_nodes == len(nodes) for n in nodes)
+
+
 def may_be_on(p, j, g):
-    t, _, _, drained = p.gpus[g]
+    t, _, _, drained, _ = p.gpus[g]
     if j["types"] is not None and t not in j["types"]:
         return False
     if j["fixed"] and g not in j["present"]:
@@ -202,7 +216,7 @@ def write(p):
     over = [[] for _ in range(m)]          # (column, watts above idle)
     sharers = [i for i, j in enumerate(p.jobs) if j["spread"] or j["n_min"] <= 1]
 
-    for g, (t, _, _, _) in enumerate(p.gpus):
+    for g, (t, _, _, _, wake_s) in enumerate(p.gpus):
         ty = p.types[t]
         for limit in range(len(ty["limits"])):
             for size in range(1, p.theta + 1):
@@ -219,8 +233,14 @@ def write(p):
                     cost = watts - ty["sleep_w"] + p.price_w
                     for j, s, l in zip(js, speeds, lows):
                         cost -= p.kinds[j["kind"]]["value_j"] * p.done(j["kind"], s)
+                        if j["spread"] and g not in j["present"]:
+                            cost += wake_w(p, j, g)
+                        elif j["spread"] and wake_s > 0:
+                            raise ValueError("a spread job on GPUs that sleep is not written")
                         if not j["spread"]:
-                            cost += p.missed_w(j, l) + (0 if j["present"] == [g] else j["move_w"])
+                            cost += p.missed_w(j, l)
+                            if j["present"] != [g]:
+                                cost += j["move_w"] + wake_w(p, j, g)
                     x = prog.column(cost)
                     on_gpu[g].append((x, 1))
                     over[g].append((x, watts - ty["idle_w"]))
@@ -238,7 +258,7 @@ def write(p):
             for on in itertools.combinations(gpus, size):
                 types = {p.gpus[g][0] for g in on}
                 is_near = len({p.gpus[g][1] for g in on}) == 1
-                if len(types) > 1 or size < j["n_min"] or (j["one_node"] and not is_near):
+                if len(types) > 1 or size < j["n_min"] or not stands(p, on, j["n_nodes"]):
                     continue
                 if j["fixed"] and list(on) != j["present"]:
                     continue
@@ -251,7 +271,8 @@ def write(p):
                     cost = size * (r[0] - p.types[t]["sleep_w"] + p.price_w)
                     cost -= p.kinds[j["kind"]]["value_j"] * p.done(j["kind"], f * r[1][0])
                     cost += p.missed_w(j, f * r[2][0])
-                    cost += 0 if list(on) == j["present"] else j["move_w"]
+                    if list(on) != j["present"]:
+                        cost += j["move_w"] + sum(wake_w(p, j, g) for g in on)
                     x = prog.column(cost)
                     once[i].append((x, 1))
                     for g in on:
@@ -293,7 +314,7 @@ def add_job_rows(p, prog, once, parts, held):
 
 def add_caps(p, prog, over):
     now = []
-    for g, (t, _, _, _) in enumerate(p.gpus):
+    for g, (t, *_) in enumerate(p.gpus):
         js = [j for j in p.jobs if g in j["present"]]
         limit = p.limit_index(t, js[0]["limit_w"]) if js else 0
         r = p.run(t, limit, [j["kind"] for j in js]) if js else None

@@ -215,7 +215,7 @@ static uint64_t types_of(const struct world *w, const char *names)
 }
 
 /* job NAME WORKLOAD [steps= rate= duration= min= deadline= gpus= max= prio= owner=
- * exclusive=1 one_node=1 types=a,b]
+ * exclusive=1 one_node=1 nodes=2 types=a,b]
  */
 static void job_line(struct world *w, const struct line *l)
 {
@@ -234,7 +234,7 @@ static void job_line(struct world *w, const struct line *l)
     s.max_gpus = (int)value_or(l, "max", s.n_gpus);
     s.priority = (int)value_or(l, "prio", 0);
     s.is_exclusive = value_or(l, "exclusive", 0) > 0;
-    s.needs_one_node = value_or(l, "one_node", 0) > 0;
+    s.n_nodes = value_or(l, "one_node", 0) > 0 ? 1 : (int)value_or(l, "nodes", 0);
     s.allowed_types = types ? types_of(w, types) : 0;
     world_apply(w, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .time_s = w->now_s, .spec = &s });
 }
@@ -283,6 +283,18 @@ static bool change_line(struct world *w, const struct line *l)
     return false;
 }
 
+static bool wake_line(struct world *w, const struct line *l)
+{
+    const struct state *s = &w->ledger.state;
+
+    if (strcmp(l->word[0], "wake") != 0)
+        return false;
+    for (int g = 0; g < s->n_gpus; g++)
+        if (strcmp(s->nodes[s->gpus[g].node].name, l->word[1]) == 0)
+            w->wake_s[g] = number(l->word[2]);
+    return true;
+}
+
 /* ---- worlds ---- */
 
 static void world_line(struct world *w, const struct line *l)
@@ -307,7 +319,7 @@ static void world_line(struct world *w, const struct line *l)
         }
     if (strcmp(l->word[0], "at") == 0)
         w->now_s = number(l->word[1]);
-    else if (!change_line(w, l))
+    else if (!wake_line(w, l) && !change_line(w, l))
         ck_abort_msg("not a line of a world: %s", l->text);
 }
 
@@ -355,7 +367,7 @@ void world_look(struct world *w)
     arena_reset(&w->arena);
     estimate_refresh(&w->est);
     snapshot_take(&w->arena, &w->ledger.state, &w->catalog, w->now_s, w->theta, NULL, 0, NULL,
-                  &w->snapshot);
+                  w->ledger.state.n_gpus <= WORLD_GPUS ? w->wake_s : NULL, &w->snapshot);
 }
 
 void world_solve(struct world *w, const char *name, struct plan *out)
@@ -421,7 +433,7 @@ static const char *spec_differs(const struct job_spec *a, const struct job_spec 
         return "a job's promise";
     if (a->n_gpus != b->n_gpus || a->max_gpus != b->max_gpus || a->priority != b->priority)
         return "a job's gang or priority";
-    if (a->is_exclusive != b->is_exclusive || a->needs_one_node != b->needs_one_node ||
+    if (a->is_exclusive != b->is_exclusive || a->n_nodes != b->n_nodes ||
         a->allowed_types != b->allowed_types)
         return "a job's conditions";
     if (a->is_guess != b->is_guess || !same_text(a->command, b->command))

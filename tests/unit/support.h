@@ -16,6 +16,7 @@
  *     start a 0,1                     on these GPUs (indices in the state)
  *     stop a / hold a / release a / finish a / fail a / cancel a
  *     up n1 / drain n1 / down n1
+ *     wake n1 60                      its GPUs sleep, and take so many seconds to wake
  *     at 60                           the time from here on
  */
 #ifndef TESTS_UNIT_SUPPORT_H
@@ -29,6 +30,8 @@
 #include "optimize/plan.h"
 #include "optimize/solver.h"
 
+#define WORLD_GPUS 1024    // of which some may sleep
+
 struct world {
     struct catalog catalog;
     struct ledger ledger;
@@ -38,6 +41,7 @@ struct world {
     struct solve_options options;
     int theta;    // 2
     double now_s;
+    double wake_s[WORLD_GPUS];    // by GPU
 };
 
 /* Read 'text'; the ledger has no store. */

@@ -142,7 +142,8 @@ END_TEST
 START_TEST(figures_are_overridden_and_the_rest_kept)
 {
     static const char text[] = "gputype v100 cap=300\ngputype fast like=v100 idle=20\n"
-                               "node a v100:1 fast:1\n"
+                               "gputype v100-whole like=v100 share_max=1\n"
+                               "node a v100:1 fast:1 v100-whole:1\n"
                                "workload \"net (batch size 8)\" like=resnet50 params=9e6\n";
     const struct gpu_type *v100 = gpu_type_builtin("v100");
     struct cluster c;
@@ -153,6 +154,8 @@ START_TEST(figures_are_overridden_and_the_rest_kept)
     ck_assert_int_eq(cluster_parse(&a, "c", text, strlen(text), &c, &e), 0);
     ck_assert(c.types[0].cap_w == 300 && c.types[0].mem_bytes == v100->mem_bytes);
     ck_assert(c.types[1].cap_w == 300 && c.types[1].idle_w == 20);
+    ck_assert(c.types[0].share_max == 0 && c.types[1].share_max == 0);
+    ck_assert(c.types[2].share_max == 1 && c.types[2].cap_w == 300);
     ck_assert_int_eq(c.n_workloads, 1);
     ck_assert(c.workloads[0].params == 9e6 && c.workloads[0].batch == 8 &&
               c.workloads[0].flop_per_sample > 0);
@@ -189,7 +192,7 @@ END_TEST
 START_TEST(written_lines_replace_what_the_store_knows_and_used_types_only_fill)
 {
     static const char text[] = "node a v100:1 k80:1\n"
-                               "gputype v100 idle=200\n"
+                               "gputype v100 idle=200 share_max=1\n"
                                "workload net params=9e6\n";
     struct gpu_type k80 = { .name = "k80", .idle_w = 77 }, v100 = *gpu_type_builtin("v100");
     struct catalog catalog, again;
@@ -223,6 +226,7 @@ START_TEST(written_lines_replace_what_the_store_knows_and_used_types_only_fill)
     for (const struct catalog *x = &catalog; x != NULL; x = x == &catalog ? &again : NULL) {
         ck_assert_double_eq(x->types[0].idle_w, 200);
         ck_assert_double_eq(x->types[1].idle_w, 77);
+        ck_assert(x->types[0].share_max == 1 && x->types[1].share_max == 0);
         ck_assert(x->types[1].cap_w > 0);
         ck_assert(x->workloads[0].params == 9e6 && x->workloads[0].conv == 1);
         ck_assert(x->workloads[0].is_inference);

@@ -76,7 +76,7 @@ static void same_spec(const struct job_spec *a, const struct job_spec *b)
     ck_assert_int_eq(a->max_gpus, b->max_gpus);
     ck_assert_int_eq(a->priority, b->priority);
     ck_assert_int_eq(a->is_exclusive, b->is_exclusive);
-    ck_assert_int_eq(a->needs_one_node, b->needs_one_node);
+    ck_assert_int_eq(a->n_nodes, b->n_nodes);
     ck_assert_uint_eq(a->allowed_types, b->allowed_types);
     ck_assert_int_eq(a->is_guess, b->is_guess);
     ck_assert_pstr_eq(a->command, b->command);
@@ -109,7 +109,7 @@ START_TEST(a_submission_comes_back_field_by_field)
         s.max_gpus = s.n_gpus + (int)rng_below(&r, 8);
         s.priority = (int)rng_below(&r, 11) - 5;
         s.is_exclusive = rng_below(&r, 2);
-        s.needs_one_node = rng_below(&r, 2);
+        s.n_nodes = (int)rng_below(&r, 4);
         s.allowed_types = rng_below(&r, 4);
         s.is_guess = rng_below(&r, 2);
         s.command = rng_below(&r, 2) ? "{\"argv\":[\"a b\",\"\"],\"grace_s\":0.5}" : NULL;

@@ -189,6 +189,8 @@ static const struct {
     { "seconds are not microseconds", "launch", "5e-6", "0.1 to 1000 us" },
     { "watts are not negative", "sleep", "-1", "0 to 1000 W" },
     { "a limit is in watts", "limit_low", "100W", "limit_low in W" },
+    { "a type is shared as others are or not at all", "share_max", "2", "want 1 (nobody" },
+    { "sharing is a number", "share_max", "no", "want 1 (nobody" },
     { "no power is no cap", "cap", "0", "5 to 5000 W" },
     { "a year is whole", "year", "2017.5", "2000 to 2100" },
     { "a year is of this age", "year", "17", "2000 to 2100" },

@@ -95,7 +95,9 @@ static void draw_spec(struct rng *r, struct draw *d)
     d->spec.max_gpus = d->spec.n_gpus + 1;
     d->spec.priority = (int)rng_below(r, 3) - 1;
     d->spec.is_exclusive = rng_below(r, 2);
-    d->spec.needs_one_node = rng_below(r, 2);
+    d->spec.n_nodes = (int)rng_below(r, 3);
+    if (d->spec.n_nodes == 2)
+        d->spec.n_gpus = d->spec.max_gpus = 2;
     d->spec.allowed_types = rng_below(r, 4);
     d->spec.is_guess = isnan(d->spec.deadline_s) && rng_below(r, 2);
     d->spec.command = rng_below(r, 2) ? "{ \"argv\": [\"true\"], \"grace_s\": 0.1 }" : NULL;

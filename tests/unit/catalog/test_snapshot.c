@@ -141,13 +141,32 @@ START_TEST(parked_jobs_make_room_for_those_behind_them)
     for (int i = 0; i < N / 2; i++)
         is_parked[i] = i % 3 != 0;
     arena_reset(&w.arena);
-    snapshot_take(&w.arena, &w.ledger.state, &w.catalog, 0, 2, is_parked, N / 2, NULL, &w.snapshot);
+    snapshot_take(&w.arena, &w.ledger.state, &w.catalog, 0, 2, is_parked, N / 2, NULL, NULL,
+                  &w.snapshot);
     ck_assert_int_eq(w.snapshot.n_jobs, SNAPSHOT_WAITING_MAX);
     ck_assert_int_eq(w.snapshot.n_behind, N - SNAPSHOT_WAITING_MAX);
     for (int j = 0, id = -1; j < w.snapshot.n_jobs; j++) {
         for (id++; id < N / 2 && is_parked[id];)
             id++;
         ck_assert_int_eq(w.snapshot.jobs[j].id, id);
+    }
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(what_sleeps_is_told_by_gpu_and_without_that_all_are_awake)
+{
+    static const double wake_s[] = { 60, 0, -1, (double)NAN, 0, 0, 0, 0 };
+    struct world w;
+
+    world_init(&w, small);
+    ck_assert_int_le(w.snapshot.n_gpus, 8);
+    for (int with = 0; with < 2; with++) {
+        arena_reset(&w.arena);
+        snapshot_take(&w.arena, &w.ledger.state, &w.catalog, 0, 2, NULL, 0, NULL,
+                      with ? wake_s : NULL, &w.snapshot);
+        for (int g = 0; g < w.snapshot.n_gpus; g++)
+            ck_assert_double_eq(w.snapshot.gpus[g].wake_s, with && g == 0 ? 60 : 0);
     }
     world_release(&w);
 }
@@ -174,6 +193,7 @@ int main(void)
     tcase_add_test(t, nothing_that_happens_later_shows);
     tcase_add_test(t, an_endless_queue_is_cut_and_the_rest_counted);
     tcase_add_test(t, parked_jobs_make_room_for_those_behind_them);
+    tcase_add_test(t, what_sleeps_is_told_by_gpu_and_without_that_all_are_awake);
     tcase_add_test(t, an_empty_world_has_an_empty_snapshot);
     suite_add_tcase(s, t);
     return suite_run(s);

@@ -103,6 +103,33 @@ static void run(struct cycle *c, int want)
 
 static const char small[] = "type v100\ntype k80\nworkload w\nnode n v100 k80\n";
 
+static double stage_wake_s(void *self, int gpu)
+{
+    (void)self;
+    return gpu == 1 ? 45 : 0;
+}
+
+START_TEST(what_sleeps_is_asked_at_the_door)
+{
+    struct snapshot seen;
+    struct world w;
+    struct stage s;
+    struct cycle c;
+    struct err e = { 0 };
+
+    world_init(&w, small);
+    open_cycle(&c, &s, &w);
+    for (int asks = 0; asks < 2; asks++) {
+        c.executor.gpu_wake_s = asks ? stage_wake_s : NULL;
+        ck_assert_int_eq(cycle_look(&c, &w.arena, &seen, &e), 0);
+        ck_assert_double_eq(seen.gpus[0].wake_s, 0);
+        ck_assert_double_eq(seen.gpus[1].wake_s, asks ? 45 : 0);
+    }
+    cycle_release(&c);
+    world_release(&w);
+}
+END_TEST
+
 START_TEST(a_job_walks_from_submission_to_finished)
 {
     struct world w;
@@ -553,6 +580,7 @@ int main(void)
     Suite *s = suite_create("cycle");
     TCase *t = tcase_create("cycle");
 
+    tcase_add_test(t, what_sleeps_is_asked_at_the_door);
     tcase_add_test(t, a_job_walks_from_submission_to_finished);
     tcase_add_loop_test(t, the_greedy_plan_stands_in_for_a_solver_of_no_use, 0, 3);
     tcase_add_test(t, news_of_a_job_that_was_cancelled_meanwhile_does_not_end_the_run);

@@ -125,7 +125,7 @@ static const char *told(const struct submit *s)
     if (p->allowed_types)
         buf_printf(&b, " types=%llx", (unsigned long long)p->allowed_types);
     buf_printf(&b, "%s%s%s", p->is_exclusive ? " exclusive" : "",
-               p->needs_one_node ? " one_node" : "", s->is_held ? " held" : "");
+               p->n_nodes == 1 ? " one_node" : "", s->is_held ? " held" : "");
     const char *text = arena_strdup(&arena, buf_text(&b));
     buf_release(&b);
     return text;

@@ -313,7 +313,7 @@ static bool are_alike(const struct brute *b, int g, int h)
     const struct problem_gpu *x = &b->p->gpus[g], *y = &b->p->gpus[h];
 
     if (x->type != y->type || x->node != y->node || x->rack != y->rack ||
-        x->may_start != y->may_start || b->who[g] != b->who[h])
+        x->may_start != y->may_start || b->who[g] != b->who[h] || x->wake_s != y->wake_s)
         return false;
     for (int j = 0; j < b->p->n_jobs; j++)
         if ((b->present[j] >> g & 1) != (b->present[j] >> h & 1))
@@ -333,6 +333,16 @@ static bool may_join(const struct brute *b, int job, int gpu, bool is_alone)
     return b->outlooks[g->type][b->set[gpu] + set_one[j->kind]].may_be;
 }
 
+/* Does the gang have its equal part of the nodes where this GPU stands? */
+static bool has_part(const struct brute *b, unsigned place, int gpu, int n_nodes)
+{
+    int n_here = 0;
+
+    for (int g = 0; g < b->p->n_gpus; g++)
+        n_here += (place >> g & 1) && b->p->gpus[g].node == b->p->gpus[gpu].node;
+    return n_nodes == 0 || n_here * n_nodes == __builtin_popcount(place);
+}
+
 /* May the job take this set of GPUs, and is it the first of those like it? */
 static bool may_take(const struct brute *b, int job, unsigned place)
 {
@@ -350,14 +360,21 @@ static bool may_take(const struct brute *b, int job, unsigned place)
             continue;
         if (!may_join(b, job, g, is_alone))
             return false;
-        if (j->form == FORM_GANG &&
-            (gpu->type != one->type || (j->needs_one_node && gpu->node != one->node)))
+        if (j->form == FORM_GANG && (gpu->type != one->type || !has_part(b, place, g, j->n_nodes)))
             return false;
         for (int h = 0; h < g; h++)
             if (!(place >> h & 1) && are_alike(b, g, h))
                 return false;
     }
     return true;
+}
+
+static double wake_w(const struct brute *b, const struct problem_job *j, int gpu)
+{
+    const struct problem_gpu *g = &b->p->gpus[gpu];
+
+    return g->wake_s * j->late_w +
+           g->wake_s * (b->p->types[g->type].idle_w + b->p->price_w) * j->wake_rate;
 }
 
 static void take(struct brute *b, int job, unsigned place, int sign)
@@ -376,6 +393,9 @@ static void take(struct brute *b, int job, unsigned place, int sign)
     }
     b->sunk_w += place ? 0 : sign * j->wait_w;
     b->sunk_w += j->n_present && place != b->present[job] ? sign * j->move_w : 0;
+    for (int g = 0; g < b->p->n_gpus; g++)
+        if ((place >> g & 1) && place != b->present[job])
+            b->sunk_w += sign * wake_w(b, j, g);
 }
 
 /* No answer that goes on from here, with order[at..] open, costs less. */

@@ -52,15 +52,16 @@ static const struct problem_kind kinds[N_KINDS] = {
 };
 
 static const struct problem_gpu gpus[N_GPUS] = {
-    { SMALL, 0, 0, true }, { SMALL, 0, 0, true }, { BIG, 1, 1, true }, { BIG, 1, 1, true },
-    { BIG, 2, 1, true },   { BIG, 3, 1, false },  { BIG, 4, 1, true }, { BIG, 5, 1, true },
+    { SMALL, 0, 0, true, 0 }, { SMALL, 0, 0, true, 0 }, { BIG, 1, 1, true, 0 },
+    { BIG, 1, 1, true, 0 },   { BIG, 2, 1, true, 0 },   { BIG, 3, 1, false, 0 },
+    { BIG, 4, 1, true, 0 },   { BIG, 5, 1, true, 0 },
 };
 
 static const struct problem_job jobs[N_JOBS] = {
     [ANN] = { .name = "ann", .kind = LIGHT, .n_min = 1, .n_max = 1, .need = 1, .short_w = 100 },
     [BOB] = { .name = "bob", .kind = LIGHT, .n_min = 1, .n_max = 1, .need = 3, .short_w = 100 },
     [EVE] = { .name = "eve", .kind = HEAVY, .n_min = 1, .n_max = 1, .is_exclusive = true },
-    [GANG] = { .name = "gang", .kind = HEAVY, .n_min = 2, .n_max = 2, .needs_one_node = true },
+    [GANG] = { .name = "gang", .kind = HEAVY, .n_min = 2, .n_max = 2, .n_nodes = 1 },
     [PARTS] = { .name = "parts",
                 .kind = LIGHT,
                 .form = FORM_SPREAD,
@@ -190,6 +191,11 @@ static void put(struct court *c, int job, int n, const int *on)
 static void two_settings(struct court *c)
 {
     c->limit[2] = 1;
+}
+
+static void asks_for_two_nodes(struct court *c)
+{
+    c->jobs[GANG].n_nodes = 2;
 }
 
 static void nowhere(struct court *c)
@@ -356,6 +362,8 @@ static const struct {
     { "a gang with two settings", two_settings, 0, 0, NULL, "job gang: its gang has two settings" },
     { "a gang on two nodes", NULL, GANG, PLACED(3, 7),
       "job gang: its gang must stand on one node" },
+    { "a gang on one node that asks for two", asks_for_two_nodes, 0, 0, NULL,
+      "job gang: its gang must stand on 2 nodes in equal parts" },
     { "half a gang", NULL, GANG, PLACED(2), "job gang: 1 GPUs where 2 to 2 were asked" },
     { "more parts than asked", NULL, PARTS, PLACED(1, 6, 7),
       "job parts: 3 GPUs where 1 to 2 were asked" },
@@ -450,8 +458,14 @@ static void fit_the_cap(struct court *c)
 
 static void be_gang_over_nodes(struct court *c)
 {
-    c->jobs[GANG].needs_one_node = false;
+    c->jobs[GANG].n_nodes = 0;
     put(c, GANG, PLACED(3, 7));
+}
+
+static void be_gang_over_two(struct court *c)
+{
+    be_gang_over_nodes(c);
+    c->jobs[GANG].n_nodes = 2;
 }
 
 static const struct {
@@ -462,6 +476,7 @@ static const struct {
     { "everybody may wait", wait_all },
     { "exactly at the cap is under it", fit_the_cap },
     { "a gang may stand on two nodes where it does not ask for one", be_gang_over_nodes },
+    { "and where it asks for two", be_gang_over_two },
 };
 
 START_TEST(an_answer_that_is_right_passes)

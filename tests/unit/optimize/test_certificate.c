@@ -263,7 +263,7 @@ START_TEST(a_gang_may_grow_from_a_gpu_that_takes_nobody_new)
     float speed[] = { 2, 2 }, low[] = { 2, 2 }, watts[] = { 100 };
     struct problem_type type = { "type", 0, 0, 200, 16, 1, { { 0 } } };
     struct problem_kind kind = { "kind", 1, 0, 0 };
-    struct problem_gpu gpus[] = { { 0, 0, 0, false }, { 0, 0, 0, true } };
+    struct problem_gpu gpus[] = { { 0, 0, 0, false, 0 }, { 0, 0, 0, true, 0 } };
     struct problem_job job = { .name = "job",
                                .n_min = 1,
                                .n_max = 2,

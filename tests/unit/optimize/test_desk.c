@@ -269,13 +269,48 @@ static void two_types(struct arena *a, struct problem *p)
     p->kinds[0] = (struct problem_kind){ "k", 8, 0, 0 };
     p->gpus = ARENA_ARRAY(a, struct problem_gpu, 4);
     for (int g = 0; g < 4; g++)
-        p->gpus[g] = (struct problem_gpu){ g / 2, g / 2, 0, true };
+        p->gpus[g] = (struct problem_gpu){ g / 2, g / 2, 0, true, 0 };
     p->jobs = ARENA_ARRAY(a, struct problem_job, 2);
     for (int j = 0; j < 2; j++)
         p->jobs[j] = (struct problem_job){
             .name = "j", .n_min = 1, .n_max = 1, .need = 4, .short_w = 1000, .wait_w = 1000
         };
 }
+
+/* On the big type 195 W, on the small one 95 W; which sleeps, and for how long, decides. */
+static const struct {
+    const char *name;
+    double wake_s[2];    // by type
+    int n_min, n_nodes, gpu;
+} wakings[] = {
+    { "the cheaper GPU", { 0, 0 }, 1, 0, 2 },
+    { "even if it sleeps, where that costs less than the other", { 0, 90 }, 1, 0, 2 },
+    { "the other, where it costs more", { 0, 110 }, 1, 0, 0 },
+    { "a gang likewise", { 0, 90 }, 2, 0, 2 },
+    { "or not", { 0, 110 }, 2, 1, 0 },
+};
+
+START_TEST(an_insertion_counts_what_it_wakes)
+{
+    struct arena a;
+    struct problem p;
+
+    arena_init(&a);
+    two_types(&a, &p);
+    for (int g = 0; g < p.n_gpus; g++)
+        p.gpus[g].wake_s = wakings[_i].wake_s[p.gpus[g].type];
+    p.jobs[0].n_min = p.jobs[0].n_max = wakings[_i].n_min;
+    p.jobs[0].n_nodes = wakings[_i].n_nodes;
+    p.jobs[0].wake_rate = 1. / 40;    // of 20 W
+    p.jobs[0].late_w = 0.5;
+    struct desk *d = desk_create(&p);
+    ck_assert(desk_insert(d, 0));
+    ck_assert_msg(p.gpus[desk_gpus(d, 0)[0]].type == p.gpus[wakings[_i].gpu].type, "%s: GPU %d",
+                  wakings[_i].name, desk_gpus(d, 0)[0]);
+    desk_destroy(d);
+    arena_release(&a);
+}
+END_TEST
 
 static void has_place(struct problem *p)
 {
@@ -349,6 +384,7 @@ int main(void)
     tcase_add_test(t, it_allows_exactly_what_the_judge_allows);
     tcase_add_test(t, its_cost_is_the_judges_after_any_change);
     tcase_add_test(t, inserting_everybody_beats_letting_everybody_wait);
+    tcase_add_loop_test(t, an_insertion_counts_what_it_wakes, 0, sizeof wakings / sizeof *wakings);
     tcase_add_loop_test(t, who_waits_is_told_why, 0, (int)(sizeof reasons / sizeof *reasons));
     suite_add_tcase(s, t);
     return suite_run(s);

@@ -72,6 +72,18 @@ static const struct {
       "2 v100 x1 chosen, 2 k80 x0 not allowed" },
     { "one node", "greedy", "node n1 v100\nnode n2 v100\njob a w gpus=2 one_node=1\n", "", 0,
       "2 v100 x0 not allowed" },
+    { "several nodes", "greedy",
+      "node n1 v100 v100\nnode n2 v100\nnode n3 v100\nnode n4 k80\njob a w gpus=2 nodes=2\n", "", 0,
+      "2 v100 x1 chosen, 2 k80 x0 not allowed" },
+    { "or too few of them", "greedy", PLACES "job a w gpus=2 nodes=2\n", "", 0,
+      "2 v100 x0 not allowed, 2 k80 x0 not allowed" },
+    { "or with too little on each", "greedy",
+      "node n1 v100 v100\nnode n2 v100\nnode n3 v100\njob a w gpus=4 nodes=2\n", "", 0,
+      "4 v100 x0 not allowed" },
+    { "nobody beside who is on a type that nobody shares", "greedy",
+      "type whole=v100 share_max=1\nspeed w whole 10\nwatts w whole 200\nnode n1 whole whole\n"
+      "job x w\nstart x 0\njob a w\n",
+      "", 0, "whole x1 chosen" },
     { "a node away", "greedy", PLACES "drain n1\njob a w\n", "", 0,
       "k80 x1 chosen, v100 x0 node away" },
     { "a running job that would be better off but for the move", "greedy",
@@ -221,6 +233,11 @@ static const struct {
       "start y 1\njob z w steps=600\nstart z 2\njob v w steps=700\nstart v 3\n"
       "job a w gpus=2 one_node=1\n",
       70, "v" },
+    { "on several nodes as many on each where asked",
+      "node n1 v100 v100\nnode n2 v100 v100\njob x w steps=10\nstart x 0\njob y w steps=300\n"
+      "start y 1\njob z w steps=600\nstart z 2\njob v w steps=700\nstart v 3\n"
+      "job a w gpus=2 nodes=2\n",
+      60, "z" },
     { "a server's end is its time",
       PLACES "job x w rate=1 duration=500\nstart x 0\njob y w steps=1000000\nstart y 1\n"
              "job z w steps=1000000\nstart z 2\nat 100\njob a w\n",
@@ -282,6 +299,52 @@ START_TEST(a_start_is_expected)
                       x.may_start_s);
         ck_assert_str_eq(w.snapshot.jobs[x.waits_for].spec->name, starts[_i].whom);
     }
+    world_release(&w);
+}
+END_TEST
+
+/* ---- what sleeps ---- */
+
+static const struct candidate *candidate_of(const struct world *w, const struct explanation *x,
+                                            const char *type)
+{
+    for (int i = 0; i < x->n_candidates; i++)
+        if (strcmp(w->catalog.types[x->candidates[i].type].name, type) == 0)
+            return &x->candidates[i];
+    ck_abort_msg("no candidate on %s", type);
+}
+
+START_TEST(it_is_told_what_sleeps_and_what_that_costs)
+{
+    struct explanation awake, asleep;
+    struct world w;
+    struct plan p;
+
+    world_init(&w, CLUSTER);
+    world_add(&w, "node n1 v100\nnode n2 k80\njob a w steps=240\n");
+    world_look(&w);
+    let_wait(&w, &p);
+    explain(&w, &p, "a", &awake);
+    const struct candidate *was = candidate_of(&w, &awake, "v100");
+    ck_assert_double_eq(was->wake_s, 0);
+    double joules = was->joules, cost_j = was->cost_j;
+    world_add(&w, "wake n1 60\n");
+    world_look(&w);
+    let_wait(&w, &p);
+    explain(&w, &p, "a", &asleep);
+    const struct candidate *is = candidate_of(&w, &asleep, "v100");
+    ck_assert_double_eq(is->wake_s, 60);
+    ck_assert_double_eq_tol(is->joules - joules, 60 * 40, 1e-6);
+    ck_assert_double_eq_tol(is->cost_j - cost_j, 60 * (40 + w.options.price_w), 1e-6);
+    ck_assert_double_eq(candidate_of(&w, &asleep, "k80")->wake_s, 0);
+    json_t *o = explain_json(&asleep, &w.snapshot, &w.est, &p), *c;
+    size_t i;
+    json_array_foreach(json_object_get(o, "candidates"), i, c)
+    {
+        bool sleeps = strcmp(json_string_value(json_object_get(c, "type")), "v100") == 0;
+        ck_assert(sleeps == (json_number_value(json_object_get(c, "wake_s")) == 60));
+    }
+    json_decref(o);
     world_release(&w);
 }
 END_TEST
@@ -373,7 +436,7 @@ static void random_job(struct rng *r, struct world *w, int i)
     s.n_gpus = rng_below(r, 4) ? 1 : 1 + (int)rng_below(r, 3);
     s.max_gpus = s.n_gpus + (int)rng_below(r, 3) * (int)rng_below(r, 2);
     s.is_exclusive = rng_below(r, 6) == 0;
-    s.needs_one_node = rng_below(r, 2);
+    s.n_nodes = rng_below(r, 2);
     s.allowed_types = rng_below(r, 3) ? 0 : 1 + rng_below(r, 7);
     if (rng_below(r, 4) == 0) {
         s.kind = JOB_INFERENCE;
@@ -844,6 +907,7 @@ int main(void)
     tcase_add_test(t, the_figures_of_a_pair_by_hand);
     tcase_add_test(t, low_and_high_hold_with_the_stated_confidence);
     tcase_add_loop_test(t, a_start_is_expected, 0, sizeof starts / sizeof *starts);
+    tcase_add_test(t, it_is_told_what_sleeps_and_what_that_costs);
     tcase_add_test(t, a_gang_is_offered_the_tightest_node);
     tcase_add_test(t, a_place_is_offered_under_the_limit_it_would_get);
     tcase_add_loop_test(t, every_figure_is_the_plans_and_every_verdict_the_judges, 0, N_SHARDS);

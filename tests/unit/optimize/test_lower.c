@@ -166,6 +166,10 @@ static const struct {
     { "and one of two is not", "job a w gpus=2\nstart a 0,1\nat 600\n", true, 0, 1 },
     { "nor one that should stand on one node", "job a w gpus=2 one_node=1\nstart a 1,3\nat 600\n",
       true, 0, 1 },
+    { "a gang over nodes as asked is", "job a w gpus=2 nodes=2\nstart a 1,3\nat 600\n", true, 0,
+      0 },
+    { "and one that stands on one of them is not", "job a w gpus=2 nodes=2\nstart a 0,2\nat 600\n",
+      true, 0, 1 },
     { "nor who shares with a gang", "job a w\njob b w gpus=2\nstart a 0\nstart b 0,2\nat 600\n",
       true, 0, 1 },
     { "nor who runs where it may not", "job a w types=k80\nstart a 0\nat 600\n", true, 0, 1 },
@@ -203,6 +207,63 @@ START_TEST(a_frozen_gpu_takes_nobody)
     ck_assert_ptr_nonnull(l.problem.jobs[2].name);
     for (int g = 0; g < 4; g++)
         ck_assert(l.problem.gpus[g].may_start == (l.gpu_of[g] != 0));
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(nobody_shares_what_nobody_may)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "type whole=v100 share_max=1\nspeed w whole 10\nwatts w whole 200\n"
+                           "node n9 whole\njob a w\njob b w\njob c w\n");
+    lower(&w, &l);
+    const struct problem *p = &l.problem;
+    int both[] = { job_at(&w, &l, "a")->kind, job_at(&w, &l, "b")->kind }, n_shared = 0;
+    for (int t = 0; t < p->n_types; t++) {
+        struct yield y;
+        bool is_whole = strcmp(p->types[t].name, "whole") == 0;
+        ck_assert(!is_whole || problem_yield(p, t, 0, both, 1, &y));
+        ck_assert(!is_whole || !problem_yield(p, t, 0, both, 2, &y));
+        n_shared += problem_yield(p, t, 0, both, 2, &y);
+    }
+    ck_assert_int_gt(n_shared, 0);
+    world_add(&w, "start a 4\nstart b 4\nat 600\n");    // as it was before the type said so
+    ck_assert_int_eq(w.ledger.state.gpus[4].type, world_type(&w, "whole"));
+    lower(&w, &l);
+    ck_assert(l.is_frozen[0] && l.is_frozen[1] && !l.is_frozen[2]);
+    world_release(&w);
+}
+END_TEST
+
+/* A minute at 40 W and a price of 50 W, for a job that has 100 s left: 5,400 J, or 54 W. */
+START_TEST(waking_is_paid_back_in_the_time_that_is_left)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, "type v100 cap=250 idle=40 sleep=10\n"
+                   "workload w params=1e6 bytes_per_sample=1e6 batch=1\n"
+                   "speed w v100 10\nwatts w v100 200\n"
+                   "node n1 v100\nnode n2 v100 v100\njob a w steps=1000\njob b w steps=1e9\n"
+                   "job c w steps=1000 min=1\njob d w steps=1000 prio=-9\n");
+    lower(&w, &l);
+    ck_assert(!problem_sleeps(&l.problem));
+    ck_assert_double_eq(l.problem.jobs[0].wake_rate, 0);
+    world_add(&w, "wake n1 60\n");
+    world_look(&w);
+    lower(&w, &l);
+    const struct problem *p = &l.problem;
+    double a_w = problem_wake_w(p, job_at(&w, &l, "a"), 0);
+    double left_s = 1000 / (double)p->speed[problem_cell(p, 0, p->jobs[0].kind, -1)];
+    ck_assert(p->gpus[0].wake_s == 60 && p->gpus[1].wake_s == 0 && p->gpus[2].wake_s == 0);
+    ck_assert_double_eq_tol(a_w, 5400 / left_s, 1e-6);
+    ck_assert_double_eq(problem_wake_w(p, job_at(&w, &l, "a"), 1), 0);
+    ck_assert_double_eq_tol(problem_wake_w(p, job_at(&w, &l, "b"), 0), 5400 / 1800., 1e-6);
+    ck_assert_double_gt(problem_wake_w(p, job_at(&w, &l, "c"), 0), a_w);    // it has a promise
+    ck_assert_double_le(problem_wake_w(p, job_at(&w, &l, "d"), 0),
+                        0.5 * job_at(&w, &l, "d")->wait_w * (1 + 1e-12));
     world_release(&w);
 }
 END_TEST
@@ -547,7 +608,7 @@ static void random_job(struct rng *r, struct world *w, int i)
     s.n_gpus = rng_below(r, 3) ? 1 : 1 + (int)rng_below(r, 3);
     s.max_gpus = s.n_gpus + (int)rng_below(r, 2);
     s.is_exclusive = rng_below(r, 5) == 0;
-    s.needs_one_node = rng_below(r, 3) == 0;
+    s.n_nodes = rng_below(r, 3) == 0;
     s.allowed_types = rng_below(r, 3) ? 0 : 1 + rng_below(r, 7);
     if (rng_below(r, 3) == 0) {
         s.kind = JOB_INFERENCE;
@@ -732,6 +793,8 @@ int main(void)
     tcase_add_test(t, a_step_is_worth_its_joules_at_the_best_place);
     tcase_add_loop_test(t, who_runs_may_move_or_not, 0, sizeof running / sizeof *running);
     tcase_add_test(t, a_frozen_gpu_takes_nobody);
+    tcase_add_test(t, nobody_shares_what_nobody_may);
+    tcase_add_test(t, waking_is_paid_back_in_the_time_that_is_left);
     tcase_add_test(t, weights_follow_priority_and_waiting);
     tcase_add_test(t, a_move_is_dearer_the_less_is_left);
     tcase_add_test(t, an_answer_becomes_a_plan_in_the_snapshot_s_numbers);

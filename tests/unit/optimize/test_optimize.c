@@ -195,9 +195,10 @@ static void one_per_type(struct problem *p)
     for (int j = 0; j < p->n_jobs; j++) {
         p->jobs[j].allowed_types = UINT64_C(1) << (j % p->n_types);
         p->jobs[j].n_min = p->jobs[j].n_max = 1;
+        p->jobs[j].n_nodes = 0;
     }
     for (int g = 0; g < p->n_gpus; g++)
-        p->gpus[g] = (struct problem_gpu){ g % p->n_types, g, 0, g < p->n_types };
+        p->gpus[g] = (struct problem_gpu){ g % p->n_types, g, 0, g < p->n_types, 0 };
 }
 
 static void nothing_fits(struct problem *p)

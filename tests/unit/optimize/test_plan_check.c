@@ -385,6 +385,84 @@ START_TEST(pricing_by_hand)
 }
 END_TEST
 
+/* ---- nodes, and types that nobody shares ---- */
+
+#define NODES                                                                                 \
+    "type v100 cap=250 idle=40 sleep=10\ntype whole=v100 share_max=1\n"                       \
+    "workload w params=1e6 bytes_per_sample=1e6 batch=1\nspeed w v100 10\nspeed w whole 10\n" \
+    "pairs 0.8\nnode n1 v100 v100 v100\nnode n2 v100 v100\nnode n3 v100\nnode n4 whole\n"
+
+static const struct {
+    const char *name, *given;
+    int a[5], b[5];      // GPUs of jobs a and b; -1 ends a list
+    const char *want;    // a part of what is wrong; NULL: nothing is
+} stands[] = {
+    { "two on each of two nodes", "job a w gpus=4 nodes=2\n", { 0, 2, 3, 4, -1 }, { -1 }, NULL },
+    { "one on each of three", "job a w gpus=3 nodes=3\n", { 1, 4, 5, -1 }, { -1 }, NULL },
+    { "three and one",
+      "job a w gpus=4 nodes=2\n",
+      { 0, 1, 2, 3, -1 },
+      { -1 },
+      "job a: its gang must stand on 2 nodes in equal parts" },
+    { "all on one",
+      "job a w gpus=3 nodes=3\n",
+      { 0, 1, 2, -1 },
+      { -1 },
+      "job a: its gang must stand on 3 nodes in equal parts" },
+    { "on three nodes, and two were asked",
+      "job a w gpus=4 nodes=2\n",
+      { 0, 1, 3, 5, -1 },
+      { -1 },
+      "job a: its gang must stand on 2 nodes in equal parts" },
+    { "on two, and one was asked",
+      "job a w gpus=2 one_node=1\n",
+      { 0, 3, -1 },
+      { -1 },
+      "job a: its gang must stand on one node" },
+    { "two may share a v100", "job a w\njob b w\n", { 0, -1 }, { 0, -1 }, NULL },
+    { "but not one that nobody shares",
+      "job a w\njob b w\n",
+      { 6, -1 },
+      { 6, -1 },
+      "GPU 6 is shared, and its type whole is not" },
+    { "nor may one come to who is there",
+      "job a w\nstart a 6\njob b w\n",
+      { 6, -1 },
+      { 6, -1 },
+      "GPU 6 is shared, and its type whole is not" },
+    { "who are there already may stay",
+      "job a w\njob b w\nstart a 6\nstart b 6\n",
+      { 6, -1 },
+      { 6, -1 },
+      NULL },
+};
+
+START_TEST(a_gang_stands_as_asked_and_nobody_shares_what_nobody_may)
+{
+    const int *lists[] = { stands[_i].a, stands[_i].b };
+    struct plan_job jobs[2] = { { 0 } };
+    struct plan p = { .made_by = "test", .jobs = jobs };
+    struct err e = { 0 };
+    struct world w;
+
+    world_init(&w, NODES);
+    world_add(&w, stands[_i].given);
+    world_look(&w);
+    p.n_jobs = w.snapshot.n_jobs;
+    for (int j = 0; j < p.n_jobs; j++) {
+        jobs[j].gpus = lists[j];
+        while (lists[j][jobs[j].n_gpus] >= 0)
+            jobs[j].n_gpus++;
+    }
+    plan_price(&w.arena, &p, &w.snapshot, &w.est);
+    int rc = plan_check(&w.arena, &p, &w.snapshot, &w.est, &w.options, &e);
+    ck_assert_msg((rc == 0) == !stands[_i].want, "%s: %s", stands[_i].name, e.text);
+    if (stands[_i].want)
+        ck_assert_msg(strstr(e.text, stands[_i].want), "%s: %s", stands[_i].name, e.text);
+    world_release(&w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("plan_check");
@@ -393,6 +471,8 @@ int main(void)
     tcase_add_loop_test(t, a_plan_is_judged, 0, sizeof cases / sizeof *cases);
     tcase_add_test(t, a_theta_that_was_lowered_stops_nobody);
     tcase_add_test(t, pricing_by_hand);
+    tcase_add_loop_test(t, a_gang_stands_as_asked_and_nobody_shares_what_nobody_may, 0,
+                        sizeof stands / sizeof *stands);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

@@ -117,6 +117,56 @@ static const struct {
       "", "x 2, a capacity" },
 };
 
+/* ---- what all of them keep to ---- */
+
+#define WHOLE "type whole=v100 share_max=1\nspeed w whole 10\nwatts w whole 200\npairs 0.9\n"
+#define TWO "node n1 v100 v100 v100\nnode n2 v100 v100\nnode n3 v100\n"
+
+static const struct {
+    const char *name, *given, *want;
+} rules[] = {
+    { "a gang over two nodes has as many on each, on those with fewest to spare",
+      TWO "job a w gpus=4 nodes=2\n", "a 0 1 3 4" },
+    { "and where one node has them all too",
+      "node n1 v100 v100\nnode n2 v100\njob a w gpus=2 nodes=2\n", "a 0 2" },
+    { "over three", TWO "job a w gpus=3 nodes=3\n", "a 0 3 5" },
+    { "where too few nodes have as many it will never run", TWO "job a w gpus=6 nodes=2\n",
+      "a gang size" },
+    { "where they have but somebody is there it waits",
+      "node n1 v100 v100\nnode n2 v100\njob x w exclusive=1\nstart x 2\njob a w gpus=2 nodes=2\n",
+      "x 2, a capacity" },
+    { "nobody shares a GPU of a type that nobody shares",
+      WHOLE "node n1 whole\njob x w\nstart x 0\njob a w\n", "x 0, a capacity" },
+    { "what is awake comes first", "node n1 v100 v100\nnode n2 v100\nwake n1 60\njob a w\n",
+      "a 2" },
+    { "and what sleeps is woken where nothing else is left",
+      "node n1 v100\nnode n2 v100\nwake n1 60\njob x w exclusive=1\nstart x 1\njob a w\n",
+      "x 1, a 0" },
+    { "a gang goes to the node that is awake",
+      "node n1 v100 v100\nnode n2 v100 v100 v100\nwake n1 60\njob a w gpus=2\n", "a 2 3" },
+    { "and over those that are",
+      "node n1 v100\nnode n2 v100\nnode n3 v100\nwake n2 60\njob a w gpus=2 nodes=2\n", "a 0 2" },
+};
+
+/* Waking n1 takes 60 s at 40 W and a GPU-second's price of 50 W: 5,400 J. A step of 'w' takes 11 J
+ * less there than on the k80, which is awake: 491 steps pay for it.
+ */
+#define ASLEEP "node n1 v100\nnode n2 k80\nwake n1 60\n"
+
+static const struct {
+    const char *name, *given, *want;
+} wakings[] = {
+    { "a short job does not wake a node", ASLEEP "job a w steps=240\n", "a 1" },
+    { "a long one does", ASLEEP "job a w steps=100000\n", "a 0" },
+    { "a short one does when it may not go elsewhere", ASLEEP "job a w steps=240 types=v100\n",
+      "a 0" },
+    { "or when nothing else is left", ASLEEP "job x w exclusive=1\nstart x 1\njob a w steps=240\n",
+      "x 1, a 0" },
+    { "or when only that keeps its promise", ASLEEP "job a w steps=240 min=9\n", "a 0" },
+    { "without a need to wake it would go there", "node n1 v100\nnode n2 k80\njob a w steps=240\n",
+      "a 0" },
+};
+
 static void describe(const struct world *w, const struct plan *p, char *out, size_t size)
 {
     size_t at = 0;
@@ -156,6 +206,102 @@ START_TEST(a_choice)
     must_pass(&w, &p, cases[_i].name);
     describe(&w, &p, got, sizeof got);
     ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: %s", cases[_i].name, got);
+    world_release(&w);
+}
+END_TEST
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* A set of GPUs is the same in any order. */
+static void sort_gpus(struct world *w, struct plan *p)
+{
+    for (int j = 0; j < p->n_jobs; j++) {
+        size_t n = (size_t)p->jobs[j].n_gpus;
+        int *gpus = ARENA_ARRAY(&w->arena, int, n);
+        for (size_t i = 0; i < n; i++)
+            gpus[i] = p->jobs[j].gpus[i];
+        qsort(gpus, n, sizeof *gpus, by_number);
+        p->jobs[j].gpus = gpus;
+    }
+}
+
+START_TEST(all_policies_keep_to_it)
+{
+    static const char *const policies[] = { "fifo-first",   "fifo-fastest", "fifo-random",
+                                            "fifo-promise", "pack",         "eaco",
+                                            "gavel",        "greedy",       "gogh" };
+
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        struct world w;
+        struct plan p;
+        char got[400];
+
+        world_init(&w, CLUSTER);
+        world_add(&w, rules[_i].given);
+        world_look(&w);
+        world_solve(&w, policies[i], &p);
+        must_pass(&w, &p, rules[_i].name);
+        sort_gpus(&w, &p);
+        describe(&w, &p, got, sizeof got);
+        ck_assert_msg(strcmp(got, rules[_i].want) == 0, "%s, %s: %s", policies[i], rules[_i].name,
+                      got);
+        world_release(&w);
+    }
+}
+END_TEST
+
+/* Those that weigh joules. */
+START_TEST(waking_is_weighed)
+{
+    static const char *const policies[] = { "fifo-promise", "pack", "eaco", "greedy", "gogh" };
+
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        struct world w;
+        struct plan p;
+        char got[400];
+
+        world_init(&w, CLUSTER);
+        world_add(&w, wakings[_i].given);
+        world_look(&w);
+        world_solve(&w, policies[i], &p);
+        must_pass(&w, &p, wakings[_i].name);
+        describe(&w, &p, got, sizeof got);
+        ck_assert_msg(strcmp(got, wakings[_i].want) == 0, "%s, %s: %s", policies[i],
+                      wakings[_i].name, got);
+        world_release(&w);
+    }
+}
+END_TEST
+
+/* 2,400 steps at 10 a second take 240 s, and on n1 begin a minute later. */
+static const struct {
+    const char *job;
+    bool keeps_awake, keeps_asleep;
+} deadlines[] = {
+    { "job a w steps=2400\n", true, true },
+    { "job a w steps=2400 deadline=310\n", true, true },
+    { "job a w steps=2400 deadline=290\n", true, false },
+    { "job a w steps=2400 deadline=230\n", false, false },
+};
+
+START_TEST(a_deadline_counts_from_now_and_not_from_waking)
+{
+    struct world w;
+    struct board b;
+    int gpus[] = { 0, 1 };
+
+    world_init(&w, CLUSTER "node n1 v100 v100\nnode n2 v100 v100\nwake n1 60\n");
+    world_add(&w, deadlines[_i].job);
+    world_look(&w);
+    board_init(&b, &w.arena, &w.snapshot, &w.est);
+    ck_assert(place_weigh(&b, &w.options, 0, 2).keeps == deadlines[_i].keeps_awake);
+    ck_assert(place_weigh(&b, &w.options, 0, 0).keeps == deadlines[_i].keeps_asleep);
+    double asleep_j = place_weigh_gang(&b, &w.options, 0, gpus, 2).joules;
+    double awake_j = place_weigh_gang(&b, &w.options, 0, (int[]){ 2, 3 }, 2).joules;
+    ck_assert_double_eq_tol(asleep_j - awake_j, 2 * 60 * (40 + w.options.price_w), 1e-6);
     world_release(&w);
 }
 END_TEST
@@ -374,6 +520,10 @@ int main(void)
     TCase *t = tcase_create("policies");
 
     tcase_add_loop_test(t, a_choice, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(t, all_policies_keep_to_it, 0, sizeof rules / sizeof *rules);
+    tcase_add_loop_test(t, waking_is_weighed, 0, sizeof wakings / sizeof *wakings);
+    tcase_add_loop_test(t, a_deadline_counts_from_now_and_not_from_waking, 0,
+                        sizeof deadlines / sizeof *deadlines);
     tcase_add_loop_test(t, the_limit_is_the_cheapest_that_keeps_the_promise, 0, N_BASELINES);
     tcase_add_test(t, a_limit_that_breaks_a_promise_is_lifted_and_a_better_one_is_set);
     tcase_add_test(t, the_program_is_solved_to_its_optimum_and_no_whole_placement_does_more);

@@ -77,7 +77,7 @@ static const struct door good = {
                          .kind = 1,
                          .n_min = 2,
                          .n_max = 2,
-                         .needs_one_node = true,
+                         .n_nodes = 1,
                          .n_present = 2,
                          .present_limit = 1 },
               [ALONE] = { .name = "alone",
@@ -178,7 +178,17 @@ WAY(job_move, d->jobs[WAITS].move_w = INFINITY)
 WAY(job_sizes, d->jobs[WAITS].n_min = 2)
 WAY(job_large, d->jobs[WAITS].n_max = GANG_MAX + 1)
 WAY(job_spread_min, (d->jobs[PART].n_min = 2))
-WAY(job_spread_node, d->jobs[PART].needs_one_node = true)
+WAY(job_spread_node, d->jobs[PART].n_nodes = 1)
+WAY(job_spread_nodes, d->jobs[PART].n_nodes = 2)
+WAY(job_nodes_grow,
+    (d->jobs[WAITS].n_nodes = 2, d->jobs[WAITS].n_min = 2, d->jobs[WAITS].n_max = 4))
+WAY(job_nodes_odd, (d->jobs[WAITS].n_nodes = 2, d->jobs[WAITS].n_min = 3, d->jobs[WAITS].n_max = 3))
+WAY(job_nodes_none, d->jobs[WAITS].n_nodes = -1)
+WAY(job_wake, d->jobs[WAITS].wake_rate = -1)
+WAY(job_late, d->jobs[WAITS].late_w = NAN)
+WAY(gpu_wake, d->gpus[5].wake_s = -1)
+WAY(node_half_asleep, d->gpus[1].wake_s = 60)
+WAY(present_even, (d->jobs[GANG].n_nodes = 2, d->jobs[GANG].n_max = d->jobs[GANG].n_min))
 WAY(job_types, d->jobs[WAITS].allowed_types = 4)
 WAY(job_fixed, d->jobs[WAITS].is_fixed = true)
 WAY(present_many, d->jobs[PAIR].n_present = 2)
@@ -256,6 +266,15 @@ static const struct {
     { "a gang larger than there is room for", job_large, "jobs[4]: want 1 <= n_min <= n_max" },
     { "a spread job with a least number", job_spread_min, "jobs[1].n_min is 2" },
     { "a spread job on one node", job_spread_node, "jobs[1].one_node" },
+    { "a spread job over nodes", job_spread_nodes, "jobs[1].n_nodes: only for gangs" },
+    { "a gang over nodes that may grow", job_nodes_grow, "jobs[4].n_nodes is 2: want n_min" },
+    { "one that its nodes cannot share evenly", job_nodes_odd, "jobs[4].n_nodes is 2: want n_min" },
+    { "fewer nodes than none", job_nodes_none, "jobs[4].n_nodes is -1" },
+    { "joules that come back", job_wake, "jobs[4].wake_rate is -1" },
+    { "lateness that is no number", job_late, "jobs[4].late_w is nan" },
+    { "a GPU that is awake before now", gpu_wake, "GPU 5 has wake_s -1" },
+    { "a node that sleeps by half", node_half_asleep, "GPU 1: those of one type on node 0 wake" },
+    { "a gang on one node that asks for two", present_even, "jobs[2].present: it asks for 2" },
     { "a job that wants a type there is not", job_types, "jobs[4].types" },
     { "a job that stays where it is not", job_fixed, "jobs[4].fixed" },
     { "a job that runs on more than it may", present_many, "jobs[0].present: 2 GPUs" },
@@ -303,7 +322,7 @@ WAY(extreme, (d->speed[0] = 1e6F, d->low[0] = 1e-6F, d->watts[0] = 1e-6F, d->typ
               d->jobs[WAITS].need = 1e-300, d->jobs[WAITS].short_w = 1e300))
 WAY(gone, (d->jobs[GONE].kind = 99, d->jobs[GONE].need = NAN))
 WAY(unused_gang, (d->jobs[GANG].form = FORM_SPREAD, d->jobs[GANG].n_min = 1,
-                  d->jobs[GANG].needs_one_node = false, d->p.gang_near[2] = NAN))
+                  d->jobs[GANG].n_nodes = 0, d->p.gang_near[2] = NAN))
 WAY(no_racks, (d->p.n_racks = 0, d->p.rack_cap_w = NULL))
 WAY(no_bends, d->p.bends = NULL)
 WAY(nothing, (d->p.n_gpus = 0, d->p.n_jobs = 0))

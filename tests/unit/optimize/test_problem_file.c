@@ -64,7 +64,8 @@ static void same_jobs(const struct problem *p, const struct problem *q)
         ck_assert(a->need == b->need && a->short_w == b->short_w);
         ck_assert(a->wait_w == b->wait_w && a->move_w == b->move_w);
         ck_assert(a->allowed_types == b->allowed_types && a->is_exclusive == b->is_exclusive);
-        ck_assert(a->needs_one_node == b->needs_one_node && a->is_fixed == b->is_fixed);
+        ck_assert(a->n_nodes == b->n_nodes && a->is_fixed == b->is_fixed);
+        ck_assert(a->wake_rate == b->wake_rate && a->late_w == b->late_w);
         ck_assert(a->n_present == b->n_present && a->present_limit == b->present_limit);
         for (int g = 0; g < a->n_present; g++)
             ck_assert_int_eq(a->present[g], b->present[g]);
@@ -85,7 +86,7 @@ static void same_frame(const struct problem *p, const struct problem *q)
     for (int g = 0; g < p->n_gpus; g++) {
         const struct problem_gpu *a = &p->gpus[g], *b = &q->gpus[g];
         ck_assert(a->type == b->type && a->node == b->node && a->rack == b->rack);
-        ck_assert(a->may_start == b->may_start);
+        ck_assert(a->may_start == b->may_start && a->wake_s == b->wake_s);
     }
 }
 
@@ -119,6 +120,32 @@ START_TEST(what_is_made_written_and_read_is_the_same)
     o.n_jobs = 14 * _i;
     o.n_gpus = 10 * _i;
     problem_make(&a, &o, &p);
+    there_and_back(&a, &p);
+    arena_release(&a);
+}
+END_TEST
+
+START_TEST(gangs_over_nodes_and_gpus_that_sleep_are_kept)
+{
+    struct make_options o = make_defaults;
+    struct problem p;
+    struct arena a;
+
+    arena_init(&a);
+    o.n_jobs = 20;
+    o.n_gpus = 40;
+    problem_make(&a, &o, &p);
+    for (int g = 0; g < p.n_gpus; g++)
+        p.gpus[g].wake_s = p.gpus[g].node % 3 ? p.gpus[g].node + 1. / 3 : 0;
+    for (int j = 0; j < p.n_jobs; j++) {
+        struct problem_job *job = &p.jobs[j];
+        job->wake_rate = j / 3.;
+        job->late_w = j / 7.;
+        if (job->form != FORM_GANG || job->n_present > 0)
+            continue;
+        job->n_nodes = 2 + j % 2;
+        job->n_min = job->n_max = 2 * job->n_nodes;
+    }
     there_and_back(&a, &p);
     arena_release(&a);
 }
@@ -503,6 +530,7 @@ int main(void)
     TCase *t = tcase_create("all");
 
     tcase_add_loop_test(t, what_is_made_written_and_read_is_the_same, 0, 8);
+    tcase_add_test(t, gangs_over_nodes_and_gpus_that_sleep_are_kept);
     tcase_add_test(t, numbers_with_all_their_digits_survive);
     tcase_add_test(t, what_a_file_cannot_say_is_refused);
     tcase_add_test(t, what_is_left_out_has_a_default);

@@ -114,7 +114,7 @@ static void count_jobs(const struct problem *p, struct census *c)
         c->n_spread += j->form == FORM_SPREAD;
         c->n_exclusive += j->is_exclusive;
         c->n_picky += j->allowed_types != 0;
-        c->n_one_node += j->needs_one_node;
+        c->n_one_node += j->n_nodes == 1;
         c->n_limited += j->present_limit > 0;
     }
     for (int g = 0; g < p->n_gpus; g++)

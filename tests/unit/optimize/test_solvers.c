@@ -291,6 +291,22 @@ START_TEST(levers_are_found_by_name_and_take_one_thing_each)
 }
 END_TEST
 
+/* Whoever started them there: on a type that is not allowed, and as a gang over two types. */
+START_TEST(who_runs_where_it_should_not_stops_nobodys_plan)
+{
+    struct world w;
+    struct plan p;
+
+    world_init(&w, CLUSTER "node n3 v100\njob picky w types=k80\njob mixed w gpus=2\n"
+                           "start picky 0\nstart mixed 1,2\njob new w\nat 900\n");
+    world_look(&w);
+    world_solve(&w, policies[_i], &p);
+    must_pass(&w, &p, policies[_i]);
+    ck_assert_int_gt(p.jobs[2].n_gpus, 0);
+    world_release(&w);
+}
+END_TEST
+
 START_TEST(solvers_are_found_by_name)
 {
     struct solver s;
@@ -371,7 +387,11 @@ static void random_job(struct rng *r, struct world *w, int i)
     s.max_gpus = s.n_gpus + (int)rng_below(r, 3) * (int)rng_below(r, 2);
     s.priority = (int)rng_below(r, 3);
     s.is_exclusive = rng_below(r, 5) == 0;
-    s.needs_one_node = rng_below(r, 2);
+    s.n_nodes = (int)rng_below(r, 2);
+    if (s.n_gpus % 2 == 0 && rng_below(r, 3) == 0) {
+        s.n_nodes = 2;
+        s.max_gpus = s.n_gpus;
+    }
     s.allowed_types = rng_below(r, 3) ? 0 : 1 + rng_below(r, 7);
     if (rng_below(r, 4) == 0) {
         s.kind = JOB_INFERENCE;
@@ -398,6 +418,18 @@ static void carry_out(struct world *w, const struct plan *p)
                                                 .n_gpus = p->jobs[j].n_gpus,
                                                 .limit_w = p->jobs[j].limit_w });
         }
+}
+
+/* Nodes that sleep, and a type that nobody shares (any more). */
+static void random_rest(struct rng *r, struct world *w)
+{
+    const struct state *s = &w->ledger.state;
+
+    for (int g = 0; g < s->n_gpus; g++)
+        w->wake_s[g] = g > 0 && s->gpus[g].node == s->gpus[g - 1].node ? w->wake_s[g - 1]
+                       : rng_below(r, 3) == 0                          ? rng_between(r, 1, 600)
+                                                                       : 0;
+    w->catalog.types[rng_below(r, N_TYPES)].share_max = rng_below(r, 3) == 0;
 }
 
 static void random_world(struct rng *r, struct world *w)
@@ -434,6 +466,7 @@ static void random_world(struct rng *r, struct world *w)
     w->options.may_share = rng_below(r, 4) > 0;
     w->options.may_move = rng_below(r, 4) > 0;
     w->options.may_limit = rng_below(r, 2);
+    random_rest(r, w);
     world_look(w);
 }
 
@@ -540,15 +573,18 @@ static enum wait_reason reason_of(const struct world *w, int job)
     enum wait_reason worst = WAIT_TYPE;
 
     for (int t = 0; t < N_TYPES; t++) {
-        int on_node[8] = { 0 }, most = 0, all = 0;
+        int on_node[8] = { 0 }, all = 0;
         for (int g = 0; g < s->n_gpus; g++)
             if (s->gpus[g].type == t) {
                 all++;
-                most = (int)fmax(most, ++on_node[s->gpus[g].node]);
+                on_node[s->gpus[g].node]++;
             }
         if (!job_allows(spec, t) || all == 0)
             continue;
-        if ((spec->needs_one_node ? most : all) < spec->n_gpus) {
+        int n_with = 0;    // nodes that have a gang's part
+        for (int n = 0; n < 8 && spec->n_nodes > 0; n++)
+            n_with += on_node[n] >= spec->n_gpus / spec->n_nodes;
+        if (all < spec->n_gpus || n_with < spec->n_nodes) {
             worst = worst == WAIT_TYPE ? WAIT_GANG : worst;
             continue;
         }
@@ -714,6 +750,7 @@ int main(void)
     tcase_add_test(t, a_long_server_goes_where_its_rate_is_held);
     tcase_add_test(t, levers_are_found_by_name_and_take_one_thing_each);
     tcase_add_test(t, solvers_are_found_by_name);
+    tcase_add_loop_test(t, who_runs_where_it_should_not_stops_nobodys_plan, 0, N_POLICIES);
     tcase_add_loop_test(t, every_plan_passes_is_repeatable_and_fair, 0, 40);
     tcase_add_test(t, greedy_is_never_better_than_all_possibilities_and_seldom_much_worse);
     suite_add_tcase(s, t);

@@ -120,7 +120,7 @@ static void make_gpus(struct arena *a, struct rng *r, struct problem *p)
         }
         if (g == 0 || node != p->gpus[g - 1].node)
             type = between(r, 0, p->n_types - 1);
-        p->gpus[g] = (struct problem_gpu){ type, node, rack, !chance(r, 0.2) };
+        p->gpus[g] = (struct problem_gpu){ type, node, rack, !chance(r, 0.2), 0 };
     }
 }
 
@@ -137,7 +137,37 @@ static void make_job(struct arena *a, struct rng *r, const struct problem *p, st
     j->move_w = PICK(r, 0, 5, 50, 300);
     j->allowed_types = chance(r, 0.7) ? 0 : 1 + rng_below(r, (UINT64_C(1) << p->n_types) - 1);
     j->is_exclusive = chance(r, 0.15);
-    j->needs_one_node = j->form == FORM_GANG && chance(r, 0.3);
+    j->n_nodes = j->form == FORM_GANG && chance(r, 0.3);
+}
+
+/* Gangs over two nodes, by chance of their own as well. */
+static void make_nodes(uint64_t seed, int job, struct problem_job *j)
+{
+    struct rng r;
+
+    rng_init(&r, seed * 64 + (uint64_t)job, "tiny nodes");
+    if (j->form != FORM_GANG || seed % 4 != 3 || chance(&r, 0.4))
+        return;
+    j->n_nodes = 2;
+    j->n_min = j->n_max = chance(&r, 0.7) ? 2 : 4;
+}
+
+/* Nodes that sleep, and what waking them is to the jobs; by chance of its own as well. */
+static void make_sleepers(uint64_t seed, struct problem *p)
+{
+    struct rng r;
+
+    rng_init(&r, seed, "tiny sleepers");
+    if (seed % 3 != 1)
+        return;
+    for (int g = 0; g < p->n_gpus; g++)
+        p->gpus[g].wake_s = g > 0 && p->gpus[g].node == p->gpus[g - 1].node
+                                ? p->gpus[g - 1].wake_s
+                                : PICK(&r, 0, 0, 10, 60);
+    for (int j = 0; j < p->n_jobs; j++) {
+        p->jobs[j].wake_rate = PICK(&r, 0, 0.001, 0.01, 0.01);
+        p->jobs[j].late_w = PICK(&r, 0, 0, 0.5, 2);
+    }
 }
 
 /* ---- who runs now ---- */
@@ -175,14 +205,18 @@ static void make_present(struct arena *a, struct rng *r, struct problem *p, stru
     for (int g = from; g < p->n_gpus && n < want; g++) {
         const struct problem_gpu *first = &p->gpus[n ? gpus[0] : g], *gpu = &p->gpus[g];
         bool is_one = j->form == FORM_SPREAD || gpu->type == first->type;
-        bool is_near = !j->needs_one_node || gpu->node == first->node;
+        int n_here = 0;
+        for (int i = 0; i < n; i++)
+            n_here += p->gpus[gpus[i]].node == gpu->node;
+        bool is_near = j->n_nodes == 0 ||
+                       (j->n_nodes == 1 ? gpu->node == first->node : n_here < want / j->n_nodes);
         bool has_limit = limit < p->types[gpu->type].n_limits;
         bool agrees = seats[g].n == 0 || seats[g].limit == limit;
         if (is_one && is_near && has_limit && agrees &&
             may_join(p, j, &seats[g], g, limit, is_alone))
             gpus[n++] = g;
     }
-    if (n < j->n_min)
+    if (n < j->n_min || !problem_stands(p, gpus, n, j->n_nodes))
         return;
     for (int i = 0; i < n; i++) {
         struct seat *s = &seats[gpus[i]];
@@ -196,13 +230,14 @@ static void make_present(struct arena *a, struct rng *r, struct problem *p, stru
     j->is_fixed = chance(r, 0.25);
 }
 
-static void make_jobs(struct arena *a, struct rng *r, struct problem *p)
+static void make_jobs(struct arena *a, uint64_t seed, struct rng *r, struct problem *p)
 {
     struct seat *seats = ARENA_ARRAY(a, struct seat, (size_t)p->n_gpus);
 
     p->jobs = ARENA_ARRAY(a, struct problem_job, (size_t)p->n_jobs);
     for (int j = 0; j < p->n_jobs; j++) {
         make_job(a, r, p, &p->jobs[j]);
+        make_nodes(seed, j, &p->jobs[j]);
         if (p->jobs[j].name && p->n_gpus && chance(r, 0.4))
             make_present(a, r, p, &p->jobs[j], seats);
     }
@@ -244,6 +279,7 @@ void tiny_make(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, str
     make_tables(a, &r, out, chance(&r, 0.5));
     make_bends(a, seed, out);
     make_gpus(a, &r, out);
-    make_jobs(a, &r, out);
+    make_jobs(a, seed, &r, out);
     make_caps(a, &r, out);
+    make_sleepers(seed, out);
 }

@@ -164,7 +164,7 @@ static void oracle_make(const struct stage *s, struct oracle *o)
 /* Condition on one noisy sum after the other: no inverse is needed. */
 static void oracle_see(struct oracle *o, int type, int beside, double value, double noise)
 {
-    double with[NUMBERS], var = noise, believed = 0;
+    double with[NUMBERS] = { 0 }, var = noise, believed = 0;
     int parts[2] = { type, beside < 0 ? -1 : TYPES + type * OTHERS + beside };
 
     for (int i = 0; i < o->n; i++)

@@ -442,6 +442,24 @@ static int see_event(void *self, const struct row_event *r)
     return 0;
 }
 
+START_TEST(a_number_of_its_own_stays)
+{
+    struct store *s = open_store(STORE_CREATE);
+    struct err e = { 0 };
+    int64_t n = 0;
+
+    ck_assert_int_eq(store_begin(s, &e), 0);
+    ck_assert_int_eq(store_number(s, "site", -42, &n, &e), 0);
+    ck_assert_int_eq(n, -42);
+    ck_assert_int_eq(store_number(s, "site", 7, &n, &e), 0);
+    ck_assert_int_eq(n, -42);
+    ck_assert_int_eq(store_number(s, "other", 7, &n, &e), 0);
+    ck_assert_int_eq(n, 7);
+    ck_assert_int_eq(store_commit(s, &e), 0);
+    store_close(s);
+}
+END_TEST
+
 START_TEST(events_are_numbered_without_gaps)
 {
     struct store *s = open_store(STORE_CREATE);
@@ -808,7 +826,8 @@ END_TEST
 START_TEST(each_migration_runs_once_and_failures_undo_it)
 {
     static const char *const steps[] = {
-        NULL,    // versions 1 and 2 are what open made
+        NULL,    // versions 1 to 3 are what open made
+        NULL,
         NULL,
         "CREATE TABLE extra (x INTEGER) STRICT",
         "INSERT INTO extra VALUES (1); CREATE TABLE extra (x)",
@@ -817,10 +836,10 @@ START_TEST(each_migration_runs_once_and_failures_undo_it)
     struct err e = { 0 };
     sqlite3_stmt *q;
 
-    ck_assert_int_eq(store_n_migrations, 2);
-    ck_assert_int_eq(store_migrate(s, steps, 3, &e), 0);
-    ck_assert_int_eq(store_migrate(s, steps, 3, &e), 0);
-    ck_assert_int_lt(store_migrate(s, steps, 4, &e), 0);
+    ck_assert_int_eq(store_n_migrations, 3);
+    ck_assert_int_eq(store_migrate(s, steps, 4, &e), 0);
+    ck_assert_int_eq(store_migrate(s, steps, 4, &e), 0);
+    ck_assert_int_lt(store_migrate(s, steps, 5, &e), 0);
     ck_assert_int_eq(sqlite3_prepare_v2(s->db, "SELECT count(*) FROM extra", -1, &q, NULL), 0);
     ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
     ck_assert_int_eq(sqlite3_column_int(q, 0), 0);
@@ -877,6 +896,73 @@ START_TEST(the_rows_of_version_1_are_left_for_the_journal_to_make_anew)
 }
 END_TEST
 
+/* A store as version 2 left it: a type, and jobs that ask for one node or for none. */
+static void make_version_2(void)
+{
+    run_sql(store_migrations[0]);
+    run_sql(store_migrations[1]);
+    run_sql("PRAGMA user_version = 2;"
+            "INSERT INTO gpu_types (name, cap_w, year) VALUES ('v100', 250, 2017);"
+            "INSERT INTO jobs (id, name, workload, is_inference, submit_s, steps, is_guess, rate,"
+            " duration_s, min_throughput, n_gpus, max_gpus, priority, is_exclusive, needs_one_node)"
+            " VALUES (1, 'a', 'w', 0, 0, 1, 0, 0, 0, 0, 2, 4, 0, 0, 1),"
+            " (2, 'b', 'w', 0, 0, 1, 0, 0, 0, 0, 2, 4, 0, 0, 0);"
+            "INSERT INTO job_states (id, state, steps_done, heard_s, pace, changed_s, n_moves,"
+            " limit_w) VALUES (1, 'waiting', 0, 0, 0, 0, 0, 0), (2, 'waiting', 0, 0, 0, 0, 0, 0);"
+            "INSERT INTO meta (key, value) VALUES ('applied_seq', 2)");
+}
+
+static int note_nodes(void *self, const struct row_job *r, const struct row_job_state *at)
+{
+    int *n_nodes = self;
+
+    ck_assert_int_eq(r->id, at->id);
+    n_nodes[r->id] = r->n_nodes;
+    return 0;
+}
+
+START_TEST(the_rows_of_version_2_stay_and_mean_what_they_meant)
+{
+    struct row_gpu_type t = { 0 };
+    struct err e = { 0 };
+    int64_t seq = -1;
+    int n_nodes[3] = { -1, -1, -1 };
+
+    make_version_2();
+    struct store *s = open_store(STORE_WRITE);
+    ck_assert_int_eq(store_each_job(s, note_nodes, n_nodes, &e), 0);
+    ck_assert_int_eq(n_nodes[1], 1);
+    ck_assert_int_eq(n_nodes[2], 0);
+    ck_assert_int_eq(store_each_gpu_type(s, note_type, &t, &e), 0);
+    ck_assert(t.cap_w == 250 && t.share_max == 0);
+    ck_assert_int_eq(store_applied_seq(s, &seq, NULL), 0);
+    ck_assert_int_eq(seq, 2);
+    store_close(s);
+}
+END_TEST
+
+START_TEST(whether_a_type_may_be_shared_is_filled_in_once_and_put_as_it_is_said)
+{
+    static const struct {
+        int share_max;
+        bool puts;
+        int want;
+    } steps[] = { { 0, false, 0 }, { 1, false, 1 }, { 0, false, 1 },
+                  { 0, true, 0 },  { 1, true, 1 },  { 0, false, 1 } };
+    struct store *s = open_store(STORE_CREATE);
+
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct row_gpu_type r = { .name = "v100", .share_max = steps[i].share_max }, t = { 0 };
+        ck_assert_int_eq(
+            (steps[i].puts ? store_put_gpu_type : store_fill_gpu_type)(s, &r, NULL, NULL), 0);
+        ck_assert_int_eq(store_each_gpu_type(s, note_type, &t, NULL), 0);
+        ck_assert_int_eq(t.share_max, steps[i].want);
+    }
+    store_close(s);
+}
+END_TEST
+
 START_TEST(a_store_in_memory_works_and_leaves_nothing)
 {
     struct store *s;
@@ -909,6 +995,7 @@ int main(void)
     tcase_add_loop_test(t, measurements_and_events_cannot_be_changed, 0,
                         sizeof(changes) / sizeof(changes[0]));
     tcase_add_test(t, an_origin_is_known_by_kind_and_digest);
+    tcase_add_test(t, a_number_of_its_own_stays);
     tcase_add_test(t, events_are_numbered_without_gaps);
     tcase_add_test(t, the_state_is_kept_as_rows_that_can_be_written_anew);
     tcase_add_loop_test(t, a_job_that_stands_nowhere_is_damage, 0,
@@ -926,6 +1013,8 @@ int main(void)
     tcase_add_test(t, each_migration_runs_once_and_failures_undo_it);
     tcase_add_test(t, an_older_store_is_not_read_but_migrated_by_a_writer);
     tcase_add_test(t, the_rows_of_version_1_are_left_for_the_journal_to_make_anew);
+    tcase_add_test(t, the_rows_of_version_2_stay_and_mean_what_they_meant);
+    tcase_add_test(t, whether_a_type_may_be_shared_is_filled_in_once_and_put_as_it_is_said);
     tcase_add_test(t, a_store_in_memory_works_and_leaves_nothing);
     suite_add_tcase(suite, t);
     return suite_run(suite);
