@@ -3,7 +3,7 @@ FUZZ_SECONDS ?= 60
 MESON_TEST = meson test --print-errorlogs
 SANITIZED = -Dbuildtype=debugoptimized -Db_sanitize
 
-.PHONY: all test demo lint memcheck tsan fuzz bench pretrained install deb clean
+.PHONY: all test test-slurm demo demo-slurm lint memcheck tsan fuzz bench bench-slurm pretrained install deb clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -13,10 +13,22 @@ demo:
 	@$(MAKE) --no-print-directory all
 	@build/gogh demo --out build/demo-summary.json
 
+# A real Slurm cluster on this machine, steered.
+demo-slurm:
+	@tools/install-deps test
+	@$(MAKE) --no-print-directory all
+	@tools/demo-slurm build
+
 test:
 	@tools/install-deps test
 	@$(MAKE) --no-print-directory build-test/build.ninja
 	@$(MESON_TEST) -C build-test
+
+# Faults and lives of real Slurm clusters, one after the other: a quarter of an hour.
+test-slurm:
+	@tools/install-deps test
+	@$(MAKE) --no-print-directory build-test/build.ninja
+	@$(MESON_TEST) -C build-test --suite slurm-long
 
 lint: build/build.ninja
 	@tools/lint
@@ -35,6 +47,11 @@ fuzz: build-fuzz/build.ninja
 
 bench: all
 	@build/gogh bench
+
+# A real Slurm of 100 nodes and 400 jobs, three times a quarter of an hour: leave the machine alone.
+bench-slurm: all
+	@SRC=$(CURDIR) GOGH=$(CURDIR)/build/gogh GOGHD=$(CURDIR)/build/goghd \
+	    GOGH_SLURM_DRIVER=$(CURDIR)/build/gogh-slurm-driver python3 -B tests/bench/slurm.py
 
 # The weights that ship with the program, from measured data; train.sh checks that they are these.
 pretrained: all

@@ -100,14 +100,31 @@ static inline int gogh_to_host(struct gogh *g, const char *address)
     return 0;
 }
 
+/* Who this is: "gogh1 JOB RUN SECRET"; 0 when it can be told. What a job under Slurm is given at its
+ * submission lacks its number in GOGH or the run: Slurm's own stand in.
+ */
+static inline int gogh_say_who(struct gogh *g)
+{
+    const char *job = getenv("GOGH_JOB"), *run = getenv("GOGH_RUN");
+    const char *secret = getenv("GOGH_SECRET"), *id = getenv("SLURM_JOB_ID");
+    const char *restarts = getenv("SLURM_RESTART_COUNT");
+    int n;
+
+    if (!secret || (!job && !id) || (!run && !id))
+        return -1;
+    n = snprintf(g->head, sizeof g->head, "gogh1 %s%s %s %s", job ? "" : "s", job ? job : id,
+                 run        ? run
+                 : restarts ? restarts
+                            : "0",
+                 secret);
+    return n > 0 && (size_t)n < sizeof g->head ? 0 : -1;
+}
+
 /* Begin; where there is no GOGH around, everything below does nothing. */
 static inline struct gogh gogh_open(void)
 {
-    const char *address = getenv("GOGH_REPORTS"), *job = getenv("GOGH_JOB");
-    const char *run = getenv("GOGH_RUN"), *secret = getenv("GOGH_SECRET");
-    const char *done = getenv("GOGH_STEPS_DONE");
+    const char *address = getenv("GOGH_REPORTS"), *done = getenv("GOGH_STEPS_DONE");
     struct gogh g;
-    int n;
 
     memset(&g, 0, sizeof g);
     g.fd = -1;
@@ -115,10 +132,7 @@ static inline struct gogh gogh_open(void)
     g.steps = done ? strtod(done, NULL) : 0;
     if (!(g.steps >= 0))
         g.steps = 0;
-    if (!address || !job || !run || !secret)
-        return g;
-    n = snprintf(g.head, sizeof g.head, "gogh1 %s %s %s", job, run, secret);
-    if (n < 0 || (size_t)n >= sizeof g.head)
+    if (!address || gogh_say_who(&g) != 0)
         return g;
     if (gogh_to_path(&g, address) == 0 || gogh_to_host(&g, address) == 0)
         g.fd = socket(g.to.ss_family, GOGH_SOCKET, 0);

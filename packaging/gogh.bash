@@ -18,7 +18,7 @@ _gogh_words() {
     case "$1" in
     submit)
         options+=' --workload --batch --new-workload --descriptor --name --kind --steps --rate --duration'
-        options+=' --min-throughput --deadline --gpus --max-gpus --types --exclusive --one-node --priority'
+        options+=' --min-throughput --deadline --gpus --max-gpus --types --exclusive --one-node --nodes --priority'
         options+=' --env --cwd --stdout --stderr --timeout --retries --checkpoint-signal --grace --hold'
         options+=' --owner --key --wait --'
         ;;
@@ -89,7 +89,11 @@ _gogh_words() {
     study)
         options+=' --scenario --seeds --policy --load --jobs-parallel --data --out --report --list --json'
         ;;
-    replay) options+=' --db --json' ;;
+    advise)
+        options+=' --sacct --cluster --partition --workload --truth --seed --seeds --tolerance --from --to'
+        options+=' --days --shards --keep-types --site-sleeps --no-levers --price --co2 --json'
+        ;;
+    replay) options+=' --db --record --truth --tolerance --json' ;;
     demo) options+=' --jobs --load --seconds --seed --out --plain' ;;
     bench)
         options+=' --json'
@@ -100,7 +104,7 @@ _gogh_words() {
         *) options+=' import open events simulate estimate study --runs' ;;
         esac
         ;;
-    help) options='submit jobs show logs explain cancel hold release nodes top plan report shadow config token tick import catalog predict eval train optimize trace simulate study replay demo bench' ;;
+    help) options='submit jobs show logs explain cancel hold release nodes top plan report shadow config token tick import catalog predict eval train optimize trace simulate study advise replay demo bench' ;;
     version) options='' ;;
     esac
     echo "$options"
@@ -137,15 +141,16 @@ _gogh() {
         ;;
     --model) words='site pretrained none' ;;
     --gpu | --reference) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
-    --db | --truth | --known | --cluster | --trace | --out | --jobs-out | --journal | --isolated | --dump | --check | --data) ;;
+    --db | --truth | --known | --cluster | --trace | --sacct | --out | --jobs-out | --journal | --isolated | --dump | --check | --data) ;;
     --watts) [ "$command" = optimize ] && words=$(_gogh_words optimize) ;;
     --seed | --jobs | --load | --rate | --until | --seconds | --runs | --batch | --beside | --workload) return ;;
     --inference | --gangs | --member | --nets | --about | --measurements | --seeds | --threads | --jobs-parallel) return ;;
     --rows) words='small30 small100 500 10000 50000 1000kinds three overload events growth references per-gpu gavel pop greedy' ;;
+    --partition | --tolerance | --days | --shards | --price | --co2) return ;;
     --time | --nodes | --kinds | --theta | --overload | --standing | --generate) return ;;
     *)
         if ((COMP_CWORD == 1)); then
-            words='submit jobs show logs explain cancel hold release nodes top plan report shadow config token tick import catalog predict eval train optimize trace simulate study replay demo bench help version'
+            words='submit jobs show logs explain cancel hold release nodes top plan report shadow config token tick import catalog predict eval train optimize trace simulate study advise replay demo bench help version'
         else
             words=$(_gogh_words "$command" "$verb")
         fi

@@ -29,9 +29,19 @@ EVERY_S = 1.0  # between two datagrams
 AGAIN_S = 0.1  # when one could not be sent
 
 
+def _who():
+    """(job, run, secret) as reports name them, or None. What a job under Slurm is given at its
+    submission lacks its number in GOGH or the run: Slurm's own stand in."""
+    slurm = os.environ.get("SLURM_JOB_ID")
+    job = os.environ.get("GOGH_JOB") or (slurm and "s" + slurm)
+    run = os.environ.get("GOGH_RUN") or (slurm and os.environ.get("SLURM_RESTART_COUNT", "0"))
+    secret = os.environ.get("GOGH_SECRET")
+    return (job, run, secret) if job and run and secret else None
+
+
 def inside():
     """Are we inside a job of GOGH?"""
-    return all(os.environ.get(k) for k in ("GOGH_REPORTS", "GOGH_JOB", "GOGH_RUN", "GOGH_SECRET"))
+    return bool(os.environ.get("GOGH_REPORTS")) and _who() is not None
 
 
 def _number(name):
@@ -44,7 +54,7 @@ def _number(name):
 
 def restarts():
     """How often this job was started before."""
-    return int(_number("GOGH_RESTART"))
+    return int(_number("GOGH_RESTART") or _number("SLURM_RESTART_COUNT"))
 
 
 def steps_done():
@@ -92,8 +102,7 @@ class Tracker:
         if not inside():
             return
         family, self._to = _address(os.environ["GOGH_REPORTS"])
-        self._head = "gogh1 %s %s %s" % tuple(
-            os.environ[k] for k in ("GOGH_JOB", "GOGH_RUN", "GOGH_SECRET"))
+        self._head = "gogh1 %s %s %s" % _who()
         self._socket = socket.socket(family, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
 

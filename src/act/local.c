@@ -213,7 +213,7 @@ static void notice_drop(struct local *l)
         l->first_notice = l->n_notices = 0;
 }
 
-static bool is_end(const struct local_notice *n)
+static bool is_end(const struct run_notice *n)
 {
     return n->kind == NOTICE_FINISHED || n->kind == NOTICE_FAILED;
 }
@@ -221,7 +221,7 @@ static bool is_end(const struct local_notice *n)
 /* Held or cancelled since it was ordered to start: then it is not to run, and nobody hears of it.
  * That it has ended for good is heard when a held one is placed again.
  */
-static bool is_unwanted(struct local *l, const struct local_notice *n)
+static bool is_unwanted(struct local *l, const struct run_notice *n)
 {
     const bool is_held = l->state->jobs[n->job]->state == JOB_HELD;
     struct run *r = run_find(l, n->job);
@@ -241,7 +241,7 @@ static bool is_unwanted(struct local *l, const struct local_notice *n)
 
 static void take_off(struct local *l)
 {
-    const struct local_notice n = l->notices[l->first_notice].told;
+    const struct run_notice n = l->notices[l->first_notice].told;
     const struct run *r = run_find(l, n.job);
 
     if (n.kind != NOTICE_STARTED && !(r && r->is_unheard))
@@ -249,8 +249,10 @@ static void take_off(struct local *l)
     notice_drop(l);
 }
 
-int local_next(struct local *l, struct local_notice *out)
+static int next_notice(void *self, struct run_notice *out)
 {
+    struct local *l = self;
+
     while (l->first_notice < l->n_notices) {
         *out = l->notices[l->first_notice].told;
         if (!is_unwanted(l, out))
@@ -260,8 +262,10 @@ int local_next(struct local *l, struct local_notice *out)
     return 0;
 }
 
-void local_done(struct local *l)
+static void notice_done(void *self)
 {
+    struct local *l = self;
+
     assert(l->first_notice < l->n_notices);
     take_off(l);
 }
@@ -278,10 +282,12 @@ void local_is_safe(struct local *l)
     l->n_heard = 0;
 }
 
-void local_on_news(struct local *l, void (*f)(void *self), void *self)
+static void on_news(void *self, void (*f)(void *to), void *to)
 {
+    struct local *l = self;
+
     l->on_news = f;
-    l->news_self = self;
+    l->news_self = to;
     if (l->first_notice < l->n_notices)
         loop_timer_set(&l->news, 0);
 }
@@ -461,18 +467,31 @@ int local_check_command(const char *json, struct err *e)
     return rc;
 }
 
-bool local_find(const struct local *l, int job, struct local_run *out)
+static bool find_run(void *self, int job, struct run_info *out)
 {
-    const struct run *r = job < 0 ? NULL : run_find(l, job);
+    const struct run *r = job < 0 ? NULL : run_find(self, job);
 
     if (!r || r->number < 0)
         return false;
-    *out = (struct local_run){ .run = r->number,
-                               .pid = r->pid,
-                               .dir = r->dir,
-                               .out = r->out,
-                               .err = r->err,
-                               .secret = r->secret,
-                               .n_failures = r->n_failures };
+    *out = (struct run_info){ .run = r->number,
+                              .is_there = r->pid != 0,
+                              .pid = r->pid,
+                              .dir = r->dir,
+                              .out = r->out,
+                              .err = r->err,
+                              .secret = r->secret,
+                              .n_failures = r->n_failures };
     return true;
+}
+
+struct runs local_runs(struct local *l)
+{
+    return (struct runs){
+        .self = l,
+        .executor = local_executor(l),
+        .next = next_notice,
+        .done = notice_done,
+        .on_news = on_news,
+        .find = find_run,
+    };
 }

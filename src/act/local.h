@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "act/executor.h"
+#include "act/runs.h"
 
 struct catalog;
 struct clock;
@@ -71,46 +71,11 @@ int local_check_command(const char *json, struct err *e);
 /* Orders that are not carried out yet. */
 int local_n_under_way(const struct local *l);
 
-/* The notices that local_done took off are safe by now: their events are on disk. Until then a
+/* The notices that 'done' took off are safe by now: their events are on disk. Until then a
  * restart tells them again.
  */
 void local_is_safe(struct local *l);
 
-enum notice_kind {
-    NOTICE_STARTED,
-    NOTICE_STOPPED,     // was asked to; or will be tried again: 'reason'
-    NOTICE_FINISHED,    // exit 0, or a server's time is served
-    NOTICE_FAILED,    // 'reason': "exit 3", "signal 11 (Segmentation fault)", "timed out after ..."
-};
-
-struct local_notice {
-    enum notice_kind kind;
-    double time_s;
-    int job;
-    int run;    // N
-    int n_gpus;
-    const int *gpus;    // borrowed until local_done
-    int limit_w;
-    bool is_move;    // NOTICE_STARTED: after a stop that was part of the same order
-    const char *reason;
-};
-
-/* The next notice: 1, or 0. It stays the next one until local_done. */
-int local_next(struct local *l, struct local_notice *out);
-void local_done(struct local *l);
-
-/* Called when there are new notices, to listen soon. */
-void local_on_news(struct local *l, void (*f)(void *self), void *self);
-
-/* The present or last run of a job, for those who show it; false: it never had one. */
-struct local_run {
-    int run;
-    pid_t pid;                // of the command; 0: not running
-    const char *dir;          // with stdout, stderr and status in it
-    const char *out, *err;    // where its output goes
-    const char *secret;       // that its reports carry; 32 hex digits
-    int n_failures;           // runs that ended badly so far
-};
-bool local_find(const struct local *l, int job, struct local_run *out);
+struct runs local_runs(struct local *l);
 
 #endif

@@ -74,7 +74,7 @@ struct run {
 };
 
 struct notice {
-    struct local_notice told;
+    struct run_notice told;
     int *gpus;
     char *reason;
 };

@@ -143,7 +143,7 @@ void notice_push(struct local *l, const struct run *r, enum notice_kind kind, do
     n = &l->notices[l->n_notices++];
     place_set(&at, r->at.gpus, r->at.n_gpus, r->at.limit_w);
     *n = (struct notice){ .gpus = at.gpus, .reason = reason ? strdup(reason) : NULL };
-    n->told = (struct local_notice){
+    n->told = (struct run_notice){
         .kind = kind,
         .time_s = time_s > 0 ? fmin(time_s, now_s) : now_s,
         .job = r->job,

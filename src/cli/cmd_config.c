@@ -87,7 +87,8 @@ static int run(int argc, char **argv)
         return status;
     bool is_check = words[0] != NULL && strcmp(words[0], "check") == 0;
     if (words[0] != NULL && words[1] == NULL && strcmp(words[0], "template") == 0) {
-        fputs(config_template, stdout);
+        for (int i = 0; config_template[i]; i++)
+            fputs(config_template[i], stdout);
         return cmd_done();
     }
     if (words[0] == NULL || (!is_check && strcmp(words[0], "show") != 0))

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "cli/client.h"
 #include "cli/cmd.h"
+#include "cli/jobs.h"
 #include "cli/table.h"
 #include "cli/when.h"
 
@@ -30,6 +31,7 @@ static void put_row(struct table *t, const json_t *c)
     double low = json_number_of(c, "low"), high = json_number_of(c, "high");
     double margin = json_number_of(c, "margin"), left = json_number_of(c, "neighbour_speed");
     double unfit = json_number_of(c, "unfit"), limit_w = json_number_of(c, "limit_w");
+    double wake_s = json_number_of(c, "wake_s");    // NaN: awake
     const json_t *keeps = json_object_get(c, "neighbour_keeps");
 
     table_put(t, arena_printf(a, "%s x %s%s", cell_text(a, c, "n_gpus"), cell_text(a, c, "type"),
@@ -48,7 +50,9 @@ static void put_row(struct table *t, const json_t *c)
                                                json_is_false(keeps) ? " (breaks)" : "")
                                 : "-");
     table_put(t, isfinite(unfit) ? arena_printf(a, "%.0f", 100 * unfit) : "-");
-    table_put(t, cell_text(a, c, "verdict"));
+    table_put(t, wake_s > 0 ? arena_printf(a, "%s (asleep: wakes in %.0f s)",
+                                           cell_text(a, c, "verdict"), wake_s)
+                            : cell_text(a, c, "verdict"));
 }
 
 static void put_candidates(struct arena *a, const json_t *x, struct buf *out)
@@ -76,13 +80,16 @@ static void put_candidates(struct arena *a, const json_t *x, struct buf *out)
                   "memory.\n");
 }
 
-static void put_wait(struct arena *a, const json_t *x, double now_s, struct buf *out)
+static void put_wait(struct arena *a, const json_t *x, const json_t *job, double now_s,
+                     struct buf *out)
 {
     double may_s = json_number_of(x, "may_start_s");
     const char *behind = json_text_of(x, "waits_for");
 
     buf_printf(out, "It waits: %s.\n", cell_text(a, x, "reason"));
-    if (isfinite(may_s))
+    if (jobs_beyond(a, job) != NULL)
+        buf_printf(out, "It cannot run here as the cluster is: %s.\n", jobs_beyond(a, job));
+    else if (isfinite(may_s))
         buf_printf(out, "It may start at about %s (in %s)%s%s%s.\n", when_clock(a, may_s, now_s),
                    when_text(a, fmax(0, may_s - now_s)), behind != NULL ? ", when job '" : "",
                    behind != NULL ? cell_clean(a, behind) : "", behind != NULL ? "' ends" : "");
@@ -90,8 +97,25 @@ static void put_wait(struct arena *a, const json_t *x, double now_s, struct buf 
         buf_puts(out, "When it may start is not known.\n");
 }
 
-static void print_page(struct arena *a, const json_t *x, bool has_ended)
+/* A decision that placed it, and what has become of it: plans may come to nothing, or be others' by now. */
+static void put_placed(struct arena *a, const json_t *x, const json_t *job, struct buf *out)
 {
+    const char *was = cell_list(a, x, "gpus"), *is = cell_list(a, job, "gpus");
+    const char *state = cell_text(a, job, "state");
+
+    if (strcmp(state, "running") == 0 && strcmp(was, is) == 0)
+        buf_printf(out, "It runs on %s.\n", was);
+    else if (strcmp(state, "running") == 0)
+        buf_printf(out, "It was to run on %s; it runs on %s.\n", was, is);
+    else if (strcmp(state, "waiting") == 0 || strcmp(state, "held") == 0)
+        buf_printf(out, "It is to run on %s; it is %s still.\n", was, state);
+    else
+        buf_printf(out, "It was placed on %s.\n", was);
+}
+
+static void print_page(struct arena *a, const json_t *x, const json_t *job)
+{
+    const bool has_ended = isfinite(json_number_of(job, "ended_s"));
     double now_s = when_now(), need = json_number_of(x, "need");
     const char *state = json_text_of(x, "state");
     struct buf out;
@@ -101,12 +125,11 @@ static void print_page(struct arena *a, const json_t *x, bool has_ended)
                cell_text(a, x, "name"), when_clock(a, json_number_of(x, "time_s"), now_s),
                cell_text(a, x, "made_by"));
     if (state != NULL && strcmp(state, "running") == 0)
-        buf_printf(&out, "It %s on %s.\n", has_ended ? "was placed" : "runs",
-                   cell_list(a, x, "gpus"));
+        put_placed(a, x, job, &out);
     else if (has_ended)
         buf_printf(&out, "It waited: %s.\n", cell_text(a, x, "reason"));
     else
-        put_wait(a, x, now_s, &out);
+        put_wait(a, x, job, now_s, &out);
     if (need > 0)
         buf_printf(&out, "Its promise needs %s steps/s from now on.\n", cell_value(a, need));
     else
@@ -136,7 +159,7 @@ static int explain(struct client *c, const char *id, const char *at, bool is_jso
         return cmd_done();
     }
     path = arena_printf(a, "/v1/jobs/%s", client_escape(c, id));
-    print_page(a, x, client_get(c, path, &job, e) == 0 && isfinite(json_number_of(job, "ended_s")));
+    print_page(a, x, client_get(c, path, &job, e) == 0 ? job : NULL);
     return cmd_done();
 }
 

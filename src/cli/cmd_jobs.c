@@ -127,10 +127,28 @@ static int recent(struct client *c, const char *path, json_t *into, struct err *
     return rc;
 }
 
+const char *jobs_beyond(struct arena *a, const json_t *job)
+{
+    const char *reason = json_text_of(job, "reason");
+    const double n = json_number_of(job, "n_gpus"), on = json_number_of(job, "nodes");
+
+    if (reason == NULL || strcmp(reason, "gang size") != 0 || !(n > 0))
+        return NULL;
+    if (!(on > 0))
+        return arena_printf(a, "there are not %.0f GPUs of one type that it may use", n);
+    if (on == 1)
+        return arena_printf(a, "no node has %.0f GPUs of one type that it may use", n);
+    return arena_printf(a, "there are not %.0f nodes with %.0f GPUs of one type that it may use",
+                        on, ceil(n / on));
+}
+
 const char *jobs_gpus(struct arena *a, const json_t *job)
 {
-    return json_array_size(json_object_get(job, "gpus")) > 0 ? cell_list(a, job, "gpus")
-                                                             : cell_text(a, job, "reason");
+    const char *beyond = jobs_beyond(a, job);
+
+    if (json_array_size(json_object_get(job, "gpus")) > 0)
+        return cell_list(a, job, "gpus");
+    return beyond != NULL ? arena_printf(a, "gang size: %s", beyond) : cell_text(a, job, "reason");
 }
 
 static void put_row(struct table *t, const json_t *job, double now_s)
@@ -256,8 +274,26 @@ static int run_jobs(int argc, char **argv)
 
 static void say(const char *what, const char *value)
 {
-    if (strcmp(value, "-") != 0)
+    if (value && strcmp(value, "-") != 0)    // NULL: nothing is known
         printf("  %-13s %s\n", what, value);
+}
+
+/* ", on 2 nodes", where that was asked for. */
+static const char *nodes_text(struct arena *a, const json_t *j)
+{
+    const double n = json_number_of(j, "nodes");
+
+    if (!(n > 0))
+        return "";
+    return n == 1 ? ", on one node" : arena_printf(a, ", on %.0f nodes", n);
+}
+
+/* Steps are counted: "10 of 100", not "10.0". */
+static const char *count_text(struct arena *a, const json_t *j, const char *key)
+{
+    const double n = json_number_of(j, key);
+
+    return n == floor(n) && n < 1e15 ? arena_printf(a, "%.0f", n) : cell_number(a, j, key);
 }
 
 static void say_asked(struct arena *a, const json_t *j, double now_s)
@@ -269,12 +305,12 @@ static void say_asked(struct arena *a, const json_t *j, double now_s)
     say("GPUs",
         arena_printf(a, "%s to %s%s%s", cell_text(a, j, "n_gpus"), cell_text(a, j, "max_gpus"),
                      json_is_true(json_object_get(j, "exclusive")) ? ", exclusive" : "",
-                     json_is_true(json_object_get(j, "one_node")) ? ", on one node" : ""));
+                     nodes_text(a, j)));
     say("types", cell_list(a, j, "types"));
     say("priority", cell_text(a, j, "priority"));
     if (isfinite(json_number_of(j, "steps")))
-        say("steps", arena_printf(a, "%s of %s", cell_number(a, j, "steps_done"),
-                                  cell_number(a, j, "steps")));
+        say("steps",
+            arena_printf(a, "%s of %s", count_text(a, j, "steps_done"), count_text(a, j, "steps")));
     if (json_number_of(j, "rate") > 0)
         say("asked rate", arena_printf(a, "%s steps/s", cell_number(a, j, "rate")));
     if (json_number_of(j, "min_throughput") > 0)
@@ -329,8 +365,12 @@ static void say_command(struct arena *a, const json_t *j)
     say("command", words != NULL ? words : "-");
     say("in", cell_text(a, command, "cwd"));
     say("run", cell_text(a, j, "run"));
-    say("pid", cell_text(a, j, "pid"));
-    say("directory", cell_text(a, j, "dir"));
+    if (isfinite(json_number_of(j, "slurm_id")))
+        say("Slurm job", cell_text(a, j, "slurm_id"));
+    else
+        say("pid", cell_text(a, j, "pid"));
+    if (json_object_get(j, "dir") && !json_is_null(json_object_get(j, "dir")))
+        say("directory", cell_text(a, j, "dir"));
     say("output", cell_text(a, j, "stdout"));
     say("errors", cell_text(a, j, "stderr"));
 }
@@ -341,7 +381,7 @@ static void print_job(struct arena *a, const json_t *j)
 
     printf("job %s (%s) of %s: %s\n", cell_text(a, j, "id"), cell_text(a, j, "name"),
            cell_text(a, j, "owner"), cell_text(a, j, "state"));
-    say("because", cell_text(a, j, "reason"));
+    say("because", jobs_beyond(a, j) != NULL ? jobs_beyond(a, j) : cell_text(a, j, "reason"));
     say_asked(a, j, now_s);
     say_running(a, j);
     say_times(a, j, now_s);

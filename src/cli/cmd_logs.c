@@ -1,17 +1,20 @@
 /* cmd_logs.c - `gogh logs`: what a job has printed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "cli/client.h"
 #include "cli/cmd.h"
+#include "cli/table.h"
 
 static const char help[] =
     "Print what a job's present or last run wrote, on the box that it runs on.\n"
     "\n"
-    "  --err            its standard error instead of its standard output\n"
+    "  --err            its standard error instead of its standard output; under Slurm both are\n"
+    "                   in one file, unless sbatch was given -e, which is not known here\n"
     "  --path           only say where the file is\n" CLIENT_HELP "\n"
     "Runs before it have files of their own: the directories beside, JOB.0, JOB.1, and so on.\n"
     "\n"
@@ -49,6 +52,12 @@ static int show(struct client *c, const char *id, bool wants_err, bool wants_pat
                    &e) < 0)
         return client_fail(&e);
     const char *path = json_string_value(json_object_get(job, wants_err ? "stderr" : "stdout"));
+    if (!path && wants_err && isfinite(json_number_of(job, "slurm_id"))) {
+        path = json_text_of(job, "stdout");
+        if (path && !wants_path)
+            fprintf(stderr, "gogh: Slurm has both in one file, unless sbatch was given -e: %s\n",
+                    path);
+    }
     if (!path) {
         err_set(&e, ENOENT, "job %s has not run yet", id);
         return cmd_fail(&e);

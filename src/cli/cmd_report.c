@@ -18,7 +18,9 @@
 
 static const char help[] =
     "What a period cost: energy, kept promises and prediction errors, by owner, workload or GPU\n"
-    "type. Rows add up to the total.\n"
+    "type. Rows add up to the total. KEPT: of the time for which jobs with a promise ran, the part\n"
+    "in which they were as fast as it needs; '-' where nobody promised, or none reported a step.\n"
+    "ERROR, COVERED: how far predictions were off, and how many were inside their interval.\n"
     "\n" PERIOD_HELP "  --by G           owner (the default), workload or gpu_type\n"
     "  --csv            as comma-separated values\n"
     "  --html FILE      as a page with charts that needs nothing else\n" CLIENT_HELP "\n"
@@ -46,7 +48,7 @@ static void put_row(struct table *t, const json_t *r, const char *name)
     table_put(t, cell_scaled(a, r, "idle_j", 1 / KWH_J));
     table_put(t, cell_scaled(a, r, "gpu_s", 1 / 3600.0));
     table_put(t, cell_number(a, r, "steps"));
-    table_put(t, cell_percent(a, r, "kept"));
+    table_put(t, usage_kept(a, r));
     table_put(t, cell_text(a, r, "measured"));
     table_put(t, cell_percent(a, r, "error"));
     table_put(t, cell_percent(a, r, "coverage"));
@@ -62,13 +64,12 @@ static const char *heading(const char *by)
 static void print_text(struct arena *a, const json_t *r)
 {
     const json_t *rows = json_object_get(r, "rows"), *saved = json_object_get(r, "saved");
-    double now_s = when_now();
     struct table t;
     struct buf out;
 
     buf_init(&out, (size_t)1 << 28);
-    buf_printf(&out, "from %s to %s\n\n", when_clock(a, json_number_of(r, "from_s"), now_s),
-               when_clock(a, json_number_of(r, "to_s"), now_s));
+    buf_printf(&out, "from %s to %s\n\n", when_clock(a, json_number_of(r, "from_s"), NAN),
+               when_clock(a, json_number_of(r, "to_s"), NAN));
     table_init(&t, a,
                arena_printf(a,
                             "%s|>JOBS|>KWH|>WORKING|>IDLE|>GPU HOURS|>STEPS|>KEPT %%|"

@@ -49,13 +49,13 @@ void shadow_put(struct arena *a, const json_t *s, struct buf *out)
 
 static void print_page(struct arena *a, const json_t *s)
 {
-    double now_s = when_now();
     struct buf out;
 
     buf_init(&out, (size_t)1 << 20);
-    buf_printf(&out, "%s jobs from %s to %s, simulated\n\n", cell_text(a, s, "jobs"),
-               when_clock(a, json_number_of(s, "from_s"), now_s),
-               when_clock(a, json_number_of(s, "to_s"), now_s));
+    buf_printf(&out, "%s job%s from %s to %s, simulated\n\n", cell_text(a, s, "jobs"),
+               json_number_of(s, "jobs") == 1 ? "" : "s",
+               when_clock(a, json_number_of(s, "from_s"), NAN),
+               when_clock(a, json_number_of(s, "to_s"), NAN));
     shadow_put(a, s, &out);
     table_show(&out);
 }

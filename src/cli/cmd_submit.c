@@ -41,6 +41,7 @@ static const char help[] =
     "  --types A,B      only on these GPU types\n"
     "  --exclusive      no neighbour on its GPUs\n"
     "  --one-node       all on one node\n"
+    "  --nodes N        on so many nodes, as many GPUs on each\n"
     "  --priority N     higher goes first (0)\n"
     "\n"
     "How it runs:\n"
@@ -68,7 +69,7 @@ static const char help[] =
 struct options {
     const char *workload, *descriptor, *name, *kind, *duration, *deadline, *owner, *cwd, *out, *err,
         *timeout, *signal, *grace, *key;
-    long batch, gpus, max_gpus, priority, retries;
+    long batch, gpus, max_gpus, nodes, priority, retries;
     double steps, rate, min_throughput;
     bool is_exclusive, is_one_node, is_held, waits, is_new;
     struct cmd_list types, env;
@@ -235,6 +236,7 @@ static void put_place(json_t *body, const struct options *o)
     put_whole(body, "priority", o->priority);
     put_flag(body, "exclusive", o->is_exclusive);
     put_flag(body, "one_node", o->is_one_node);
+    put_whole(body, "nodes", o->nodes);
     put_flag(body, "hold", o->is_held);
 }
 
@@ -358,14 +360,37 @@ static int tell_end(const struct options *o, struct client *c, const char *path,
 
 /* ---- the command ---- */
 
+/* The daemon names fields of its API; here they are options. */
+static void put_in_options(struct arena *a, struct err *e)
+{
+    static const char *const words[][2] = {
+        { "\"new_workload\": true", "--new-workload" },
+        { "'grace_s'", "--grace" },
+        { "min_throughput", "--min-throughput" },
+        { "duration_s", "--duration" },
+    };
+    const char *text = arena_strdup(a, e->text);
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *at = strstr(text, words[i][0]);
+
+        if (at != NULL)
+            text = arena_printf(a, "%.*s%s%s", (int)(at - text), text, words[i][1],
+                                at + strlen(words[i][0]));
+    }
+    snprintf(e->text, sizeof e->text, "%s", text);
+}
+
 static int submit(const struct options *o, struct client *c, const json_t *body, struct err *e)
 {
     struct arena *a = client_arena(c);
     const char *key = o->key != NULL ? o->key : client_key(c);
     json_t *job;
 
-    if (client_post(c, "/v1/jobs", body, key, &job, e) < 0)
+    if (client_post(c, "/v1/jobs", body, key, &job, e) < 0) {
+        put_in_options(a, e);
         return client_fail(e);
+    }
     if (o->where.is_json && !o->waits)
         printf("%s\n", client_text(c));
     else if (!o->where.is_json)
@@ -419,6 +444,7 @@ static int run(int argc, char **argv)
     struct options o = { .batch = NO_NUMBER,
                          .gpus = NO_NUMBER,
                          .max_gpus = NO_NUMBER,
+                         .nodes = NO_NUMBER,
                          .priority = NO_NUMBER,
                          .retries = NO_NUMBER,
                          .steps = NAN,
@@ -441,6 +467,7 @@ static int run(int argc, char **argv)
         { .name = "priority", .kind = OPTION_WHOLE, .out = &o.priority, .low = -1e6, .high = 1e6 },
         { .name = "exclusive", .kind = OPTION_FLAG, .out = &o.is_exclusive },
         { .name = "one-node", .kind = OPTION_FLAG, .out = &o.is_one_node },
+        { .name = "nodes", .kind = OPTION_WHOLE, .out = &o.nodes, .low = 1, .high = 4096 },
         { .name = "types", .kind = OPTION_LIST, .out = &o.types },
         { .name = "owner", .kind = OPTION_TEXT, .out = &o.owner },
         { .name = "env", .kind = OPTION_EACH, .out = &o.env },

@@ -15,6 +15,11 @@ int jobs_live(struct client *c, const char *path, json_t *into, struct err *e);
 /* A row a job. */
 void jobs_table(struct arena *a, const json_t *jobs, double now_s, struct buf *out);
 
+/* What a job cannot have as the cluster is: "no node has 8 GPUs of one type that it may use"; NULL where it waits for
+ * something else.
+ */
+const char *jobs_beyond(struct arena *a, const json_t *job);
+
 /* The GPUs it runs on, or why it does not. */
 const char *jobs_gpus(struct arena *a, const json_t *job);
 

@@ -7,10 +7,11 @@
 #include "cli/cmd.h"
 
 static const struct cmd *const commands[] = {
-    &cmd_submit,   &cmd_jobs,  &cmd_show,     &cmd_logs,    &cmd_explain, &cmd_cancel, &cmd_hold,
-    &cmd_release,  &cmd_nodes, &cmd_top,      &cmd_plan,    &cmd_report,  &cmd_shadow, &cmd_config,
-    &cmd_token,    &cmd_tick,  &cmd_import,   &cmd_catalog, &cmd_predict, &cmd_eval,   &cmd_train,
-    &cmd_optimize, &cmd_trace, &cmd_simulate, &cmd_study,   &cmd_replay,  &cmd_demo,   &cmd_bench,
+    &cmd_submit,  &cmd_jobs,    &cmd_show,   &cmd_logs,     &cmd_explain, &cmd_cancel,
+    &cmd_hold,    &cmd_release, &cmd_nodes,  &cmd_top,      &cmd_plan,    &cmd_report,
+    &cmd_shadow,  &cmd_config,  &cmd_token,  &cmd_tick,     &cmd_import,  &cmd_catalog,
+    &cmd_predict, &cmd_eval,    &cmd_train,  &cmd_optimize, &cmd_trace,   &cmd_simulate,
+    &cmd_study,   &cmd_advise,  &cmd_replay, &cmd_demo,     &cmd_bench,
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

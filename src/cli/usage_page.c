@@ -41,6 +41,13 @@ static void put_head(struct buf *out, const char *from, const char *to)
 
 /* ---- the table ---- */
 
+const char *usage_kept(struct arena *a, const json_t *row)
+{
+    const bool is_told = json_number_of(row, "steps") > 0 || json_number_of(row, "measured") > 0;
+
+    return is_told ? cell_percent(a, row, "kept") : "-";
+}
+
 static void put_td(struct buf *out, const char *cell)
 {
     PUT(out, "<td>%s</td>", strcmp(cell, "-") == 0 ? "–" : cell);
@@ -58,7 +65,7 @@ static void put_row(struct arena *a, const json_t *r, const char *name, const ch
     put_td(out, cell_scaled(a, r, "idle_j", 1 / KWH_J));
     put_td(out, cell_scaled(a, r, "gpu_s", 1 / 3600.0));
     put_td(out, cell_number(a, r, "steps"));
-    put_td(out, cell_percent(a, r, "kept"));
+    put_td(out, usage_kept(a, r));
     put_td(out, cell_text(a, r, "measured"));
     put_td(out, cell_percent(a, r, "error"));
     put_td(out, cell_percent(a, r, "coverage"));

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "act/slurm.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -13,6 +14,7 @@
 #include "daemon/route.h"
 #include "daemon/service.h"
 #include "monitor/energy.h"
+#include "monitor/slurm.h"
 #include "monitor/watch.h"
 
 /* ---- status ---- */
@@ -57,6 +59,29 @@ static void put_work(struct api_text *t, const struct service *s)
     api_put_flag(t, "store_ok", !s->broken);
 }
 
+static void put_slurm(struct api_text *t, const struct service *s)
+{
+    if (!s->slurm) {
+        api_put_null(t, "slurm");
+        return;
+    }
+    const struct slurm_stats is = slurm_stats(s->slurm);
+    api_put_open(t, "slurm", '{');
+    api_put_flag(t, "up", is.is_up);
+    api_put_text(t, "trouble", is.text);
+    api_put_text(t, "version", is.version);
+    api_put_text(t, "partition", s->config.slurm_partition);
+    api_put_time(t, "seen_s", is.view_s);
+    api_put_whole(t, "calls", (long long)is.n_calls);
+    api_put_whole(t, "late", (long long)is.n_late);
+    api_put_whole(t, "drivers", (long long)is.n_drivers);
+    api_put_whole(t, "resubmits", (long long)is.n_resubmits);
+    api_put_whole(t, "strays", (long long)is.n_strays);
+    api_put_whole(t, "foreign", slurm_watch_n_foreign(s->slurm_watch));
+    api_put_whole(t, "under_way", is.n_under_way);
+    api_put_close(t, '}');
+}
+
 void api_status(struct request *r)
 {
     const struct service *s = api_service(r);
@@ -78,6 +103,7 @@ void api_status(struct request *r)
     api_put_number(&t, "watts", all_watts(s));
     api_put_number(&t, "joules", s->energy ? energy_total_j(s->energy) : (double)NAN);
     put_work(&t, s);
+    put_slurm(&t, s);
     api_put_close(&t, '}');
     api_reply(r, 200, &t);
 }

@@ -1,5 +1,6 @@
 /* api_jobs.c - jobs: list, submit, show, cancel, hold, release. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <pwd.h>
 #include <string.h>
@@ -111,26 +112,16 @@ static int find_account(const char *name, uid_t *uid, gid_t *gid, struct err *e)
     return 0;
 }
 
-static int journal(struct service *s, struct submit *want, int *id, struct err *e)
+/* In shadow mode Slurm's jobs are looked at and nothing else; true: that is said. */
+static bool only_watches(struct request *r)
 {
-    const struct state *st = &s->base.ledger.state;
-    int rc = 0;
+    const struct service *s = api_service(r);
 
-    if (want->is_new_workload)
-        rc = service_add_workload(s, &want->workload, &want->spec.workload, e);
-    if (rc < 0)
-        return rc;
-    struct event ev = { .kind = EVENT_JOB_SUBMITTED,
-                        .time_s = want->spec.submit_s,
-                        .spec = &want->spec };
-    rc = service_append(s, &ev, e);
-    if (rc < 0)
-        return rc;
-    *id = st->n_jobs - 1;
-    if (!want->is_held)
-        return 0;
-    ev = (struct event){ .kind = EVENT_JOB_HELD, .time_s = want->spec.submit_s, .job = *id };
-    return service_append(s, &ev, e);
+    if (!s->slurm || !s->config.is_shadow)
+        return false;
+    reply_error(r, 409,
+                "GOGH only watches this Slurm cluster (mode shadow); use Slurm's own commands");
+    return true;
 }
 
 void api_submit_job(struct request *r)
@@ -140,11 +131,15 @@ void api_submit_job(struct request *r)
                                   .state = state_of(r),
                                   .estimator = &s->cycle.estimator,
                                   .now_s = api_now_s(r),
+                                  .wants_even = s->slurm != NULL,
                                   .may_run_as = local_may_run_as,
                                   .account = find_account };
     struct submit want;
     struct err e = { 0 };
     int id = -1;
+
+    if (only_watches(r))
+        return;
     int rc = submit_read(&r->arena, &scene, &r->caller, r->body, r->key, &want, &e);
 
     if (rc == -ENOTUNIQ) {
@@ -156,7 +151,7 @@ void api_submit_job(struct request *r)
         return;
     }
     if (rc == 0)
-        rc = journal(s, &want, &id, &e);
+        rc = service_submit(s, &want, &id, &e);
     if (rc < 0) {
         reply_err(r, &e);
         return;
@@ -170,7 +165,7 @@ void api_submit_job(struct request *r)
 /* The job, where the caller may change it and job.h draws the arrow; NULL: the answer is given. */
 static const struct job *job_to_change(struct request *r, enum event_kind kind, const char *what)
 {
-    const struct job *j = api_find_job(r, "id");
+    const struct job *j = only_watches(r) ? NULL : api_find_job(r, "id");
 
     if (!j)
         return NULL;
@@ -255,6 +250,17 @@ void api_reply(struct request *r, int status, struct api_text *t)
     api_text_init(t);    // the answer has the text now
 }
 
+/* "s17" is the job that Slurm calls 17. */
+static int find_slurm_job(const struct service *s, const char *asked)
+{
+    long number;
+
+    if (asked[0] != 's' || !s->runs.find_slurm ||
+        text_to_long(slice_of(asked + 1), 1, INT_MAX, &number) < 0)
+        return -1;
+    return s->runs.find_slurm(s->runs.self, number);
+}
+
 const struct job *api_find_job(struct request *r, const char *name)
 {
     const struct state *st = state_of(r);
@@ -262,6 +268,8 @@ const struct job *api_find_job(struct request *r, const char *name)
     long id = -1;
 
     if (text_to_long(slice_of(asked), 0, st->n_jobs - 1, &id) < 0)
+        id = find_slurm_job(api_service(r), asked);
+    if (id < 0)
         id = state_find_job(st, asked);
     if (id < 0) {
         reply_error(r, 404, "there is no job '%.100s'; 'gogh jobs' lists them", asked);

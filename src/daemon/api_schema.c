@@ -144,6 +144,8 @@ static const struct field submit[] = {
     FIELD("priority", FIELD_WHOLE, "higher goes first; 0", .low = -1000000, .high = 1000000),
     FIELD("exclusive", FIELD_FLAG, "shares its GPUs with nobody", MAY),
     FIELD("one_node", FIELD_FLAG, "the gang stands on one node", MAY),
+    FIELD("nodes", FIELD_WHOLE, "the gang stands on so many nodes, as many GPUs on each", .low = 1,
+          .high = 4096),
     FIELD("types", FIELD_TEXTS, "GPU types it may use; any", .low = 0, .high = 64),
     FIELD("hold", FIELD_FLAG, "do not start it until it is released", MAY),
     FIELD("owner", FIELD_TEXT, "for whom, with the scope operate", NAME_MAX_BYTES),
@@ -199,6 +201,7 @@ SCHEMA(schema_observations, "Observations", observations);
         FIELD("priority", FIELD_WHOLE, "higher goes first", MUST),                               \
         FIELD("exclusive", FIELD_FLAG, "shares its GPUs with nobody", MUST),                     \
         FIELD("one_node", FIELD_FLAG, "the gang stands on one node", MUST),                      \
+        FIELD("nodes", FIELD_WHOLE, "on so many nodes, as many GPUs on each", NONE),             \
         FIELD("types", FIELD_TEXTS, "GPU types it may use; empty: any", MUST),                   \
         FIELD("steps", FIELD_NUMBER, "to do", NONE),                                             \
         FIELD("rate", FIELD_NUMBER, "steps/s asked of it", NONE),                                \
@@ -254,6 +257,7 @@ static const struct field job_whole[] = {
     FIELD("command", FIELD_OBJECT, "as submitted", NONE, .of = &schema_command),
     FIELD("run", FIELD_WHOLE, "its present or last run, counted from 0", NONE),
     FIELD("pid", FIELD_WHOLE, "of its process", NONE),
+    FIELD("slurm_id", FIELD_WHOLE, "the Slurm job that it is", NONE),
     FIELD("dir", FIELD_TEXT, "the run's directory", NONE),
     FIELD("stdout", FIELD_TEXT, "where its output goes", NONE),
     FIELD("stderr", FIELD_TEXT, "where its errors go", NONE),
@@ -277,6 +281,7 @@ static const struct field candidate[] = {
     FIELD("beside_id", FIELD_WHOLE, "its id", NONE),
     FIELD("limit_w", FIELD_WHOLE, "under this power limit; 0: the default", MUST),
     FIELD("places", FIELD_WHOLE, "how many like this there are", MUST),
+    FIELD("wake_s", FIELD_NUMBER, "seconds until these GPUs are awake", MAY),
     FIELD("speed", FIELD_NUMBER, "steps/s", NONE),
     FIELD("low", FIELD_NUMBER, "its lower end", NONE),
     FIELD("high", FIELD_NUMBER, "its upper end", NONE),
@@ -518,6 +523,22 @@ static const struct field job_counts[] = { COUNT("waiting"),  COUNT("held"),   C
                                            COUNT("finished"), COUNT("failed"), COUNT("cancelled") };
 static SCHEMA(schema_job_counts, "JobCounts", job_counts);
 
+static const struct field slurm[] = {
+    FIELD("up", FIELD_FLAG, "it answers", MUST),
+    FIELD("trouble", FIELD_TEXT, "why it does not", NONE),
+    FIELD("version", FIELD_TEXT, "Slurm's", NONE),
+    FIELD("partition", FIELD_TEXT, "that GOGH steers", MUST),
+    FIELD("seen_s", FIELD_NUMBER, "time of the last look at it", NONE),
+    FIELD("calls", FIELD_WHOLE, "of its commands so far", MUST),
+    FIELD("late", FIELD_WHOLE, "of these that had to be killed", MUST),
+    FIELD("drivers", FIELD_WHOLE, "driver processes started so far", MUST),
+    FIELD("resubmits", FIELD_WHOLE, "jobs that Slurm had lost", MUST),
+    FIELD("strays", FIELD_WHOLE, "jobs with a token of ours that are not ours", MUST),
+    FIELD("foreign", FIELD_WHOLE, "jobs of the partition that another store's GOGH has", MUST),
+    FIELD("under_way", FIELD_WHOLE, "orders that are not carried out yet", MUST),
+};
+static SCHEMA(schema_slurm, "Slurm", slurm);
+
 static const struct field status[] = {
     FIELD("version", FIELD_TEXT, "of the daemon", MUST),
     FIELD("pid", FIELD_WHOLE, "of its process", MUST),
@@ -542,6 +563,7 @@ static const struct field status[] = {
     FIELD("acting_w", FIELD_NUMBER, "shadow mode: predicted draw as it runs", NONE),
     FIELD("shadow_w", FIELD_NUMBER, "shadow mode: predicted draw of our plan", NONE),
     FIELD("store_ok", FIELD_FLAG, "the store takes what is written", MUST),
+    FIELD("slurm", FIELD_OBJECT, "where Slurm runs the jobs", NONE, .of = &schema_slurm),
 };
 SCHEMA(schema_status, "Status", status);
 

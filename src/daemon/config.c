@@ -21,6 +21,7 @@
 
 static const char *const yes_no[] = { "no", "yes", NULL };
 static const char *const modes[] = { "active", "shadow", NULL };
+static const char *const executor_words[] = { "local", "slurm", NULL };
 static const char *const gpus_words[] = { "auto", "nvml", "rocm", "declared", NULL };
 static const char *const power_words[] = { "auto", "nvml", "rocm", "dcgm", "model", NULL };
 static const char *const log_words[] = { "error", "warn", "info", "debug", NULL };
@@ -42,6 +43,15 @@ const struct setting config_settings[] = {
     { "model", SETTING_TEXT, AT(model) },
     { "learn", SETTING_FLAG, AT(is_learning), .words = yes_no },
     { "seed", SETTING_WHOLE, AT(seed), 0, 1e15 },
+    { "executor", SETTING_CHOICE, AT(executor), .words = executor_words },
+    { "slurm_partition", SETTING_TEXT, AT(slurm_partition) },
+    { "slurm_conf", SETTING_PATH, AT(slurm_conf) },
+    { "slurm_commands", SETTING_PATH, AT(slurm_commands) },
+    { "slurm_poll_s", SETTING_NUMBER, AT(slurm_poll_s), 0.5, 600 },
+    { "slurm_patience_s", SETTING_NUMBER, AT(slurm_patience_s), 5, 86400 },
+    { "slurm_rate", SETTING_NUMBER, AT(slurm_rate), 0.5, 1000 },
+    { "slurm_sleep", SETTING_FLAG, AT(slurm_sleep), .words = yes_no },
+    { "record", SETTING_PATH, AT(record) },
     { "gpus", SETTING_CHOICE, AT(gpus), .words = gpus_words },
     { "power", SETTING_OWN, AT(power), .words = power_words },
     { "power_s", SETTING_NUMBER, AT(power_s), 0.1, 3600 },
@@ -60,14 +70,48 @@ const struct setting config_settings[] = {
 const int config_n_settings = sizeof config_settings / sizeof *config_settings;
 
 /* The settings in their order, then what may be there many times. */
-const char *const config_words[] = {
-    "store",       "run_dir",    "socket",   "listen",        "tokens",   "reports",
-    "reports_udp", "mode",       "policy",   "shadow_policy", "model",    "learn",
-    "seed",        "gpus",       "power",    "power_s",       "mps",      "grace_s",
-    "warmup_s",    "solve_s",    "decide_s", "timeout_s",     "body_max", "connections_max",
-    "rate_max",    "job_labels", "log",      "allow",         "node",     "gputype",
-    "workload",    "set",        NULL
-};
+const char *const config_words[] = { "store",
+                                     "run_dir",
+                                     "socket",
+                                     "listen",
+                                     "tokens",
+                                     "reports",
+                                     "reports_udp",
+                                     "mode",
+                                     "policy",
+                                     "shadow_policy",
+                                     "model",
+                                     "learn",
+                                     "seed",
+                                     "executor",
+                                     "slurm_partition",
+                                     "slurm_conf",
+                                     "slurm_commands",
+                                     "slurm_poll_s",
+                                     "slurm_patience_s",
+                                     "slurm_rate",
+                                     "slurm_sleep",
+                                     "record",
+                                     "gpus",
+                                     "power",
+                                     "power_s",
+                                     "mps",
+                                     "grace_s",
+                                     "warmup_s",
+                                     "solve_s",
+                                     "decide_s",
+                                     "timeout_s",
+                                     "body_max",
+                                     "connections_max",
+                                     "rate_max",
+                                     "job_labels",
+                                     "log",
+                                     "allow",
+                                     "node",
+                                     "gputype",
+                                     "workload",
+                                     "set",
+                                     NULL };
 
 struct reader {
     struct words words;
@@ -111,6 +155,10 @@ void config_defaults(struct config *c)
         .shadow_policy = "fifo-fastest",
         .is_learning = true,
         .seed = 1,
+        .slurm_partition = "gogh",
+        .slurm_poll_s = 2,
+        .slurm_patience_s = 60,
+        .slurm_rate = 4,
         .uses_mps = false,
         .power_s = 5,
         .grace_s = 30,

@@ -32,6 +32,7 @@ struct err;
 #define CONFIG_SOCKET "/run/gogh/gogh.sock"    // also where `gogh` looks; $GOGH_SOCKET overrides
 
 enum config_gpus { GPUS_AUTO, GPUS_NVML, GPUS_ROCM, GPUS_DECLARED };
+enum config_executor { EXECUTOR_LOCAL, EXECUTOR_SLURM };
 enum config_power { POWER_AUTO, POWER_NVML, POWER_ROCM, POWER_DCGM, POWER_MODEL };
 
 /* 'allow user=NAME SCOPE' or 'allow group=NAME SCOPE': what peers of the socket may do. */
@@ -65,6 +66,16 @@ struct config {
     const char *model;            // as --model; NULL: the site's, else the pretrained one
     bool is_learning;             // train anew when there is enough news
     long seed;
+
+    enum config_executor executor;
+    const char *slurm_partition;    // GOGH's: "gogh"
+    const char *slurm_conf;         // SLURM_CONF; NULL: Slurm's own default
+    const char *slurm_commands;     // directory of sbatch and the others; NULL: by PATH
+    double slurm_poll_s;            // between two looks at Slurm; 2
+    double slurm_patience_s;        // a placed job that Slurm does not start is taken back; 60
+    double slurm_rate;              // calls a second to slurmctld, on average; 4
+    bool slurm_sleep;               // send empty nodes to sleep (after sleep_after_s)
+    const char *record;             // what happens is written there for 'gogh replay'; NULL: no
 
     enum config_gpus gpus;
     enum config_power power;
@@ -124,7 +135,9 @@ int config_probe(const struct config *c, struct buf *out);
  */
 int config_may_reload(const struct config *was, const struct config *now, struct err *e);
 
-/* The file that ships: every setting with its default and what it means, commented out. */
-extern const char config_template[];
+/* The file that ships, in parts up to NULL: every setting with its default and what it means,
+ * commented out.
+ */
+extern const char *const config_template[];
 
 #endif

@@ -221,6 +221,91 @@ static void probe_model(struct probe *p)
             strerror(errno));
 }
 
+/* ---- Slurm ---- */
+
+/* Where the driver looks for commands where nobody says (act/slurm_task.c). */
+#define COMMANDS_PATH "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/slurm/bin"
+
+static bool is_in(const char *name, const char *path)
+{
+    char file[512];
+
+    while (*path) {
+        const size_t len = strcspn(path, ":");
+
+        snprintf(file, sizeof file, "%.*s/%s", (int)len, path, name);
+        if (access(file, X_OK) == 0)
+            return true;
+        path += len + (path[len] == ':');
+    }
+    return false;
+}
+
+/* Those of another Slurm than the others would not do, so a directory that is named has all. */
+static void probe_commands(struct probe *p)
+{
+    static const char *const names[] = { "sbatch", "scancel", "scontrol", "sinfo", "squeue" };
+    const char *dir = p->config->slurm_commands;
+    char missing[64] = "";
+    struct stat st;
+
+    if (dir != NULL && (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))) {
+        bad(p, "slurm_commands", "slurm_commands: the directory '%s' is not there", dir);
+        return;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const size_t used = strlen(missing);
+
+        if (!is_in(names[i], dir != NULL ? dir : COMMANDS_PATH))
+            snprintf(missing + used, sizeof missing - used, "%s%s", used > 0 ? ", " : "", names[i]);
+    }
+    if (missing[0] != '\0')
+        bad(p, "slurm_commands",
+            "slurm_commands: there is no %s in '%s'; name the directory that has Slurm's commands",
+            missing, dir != NULL ? dir : COMMANDS_PATH);
+}
+
+/* It is an argument of commands, and one name of a list there. */
+static bool is_partition(const char *name)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
+    return name[0] != '\0' && name[0] != '-' && strspn(name, letters) == strlen(name);
+}
+
+static void probe_slurm_reports(struct probe *p)
+{
+    const char *udp = p->config->reports_udp;
+
+    if (udp == NULL)
+        note(p, config_line(p->config, "executor"),
+             "executor: jobs on other nodes cannot report to a socket of this host; say "
+             "'reports_udp HOST:PORT' with a name that they know");
+    else if (strncmp(udp, "127.", 4) == 0 || strncmp(udp, "localhost:", 10) == 0 ||
+             strncmp(udp, "[::1]", 5) == 0)
+        note(p, config_line(p->config, "reports_udp"),
+             "reports_udp: %s means themselves to jobs on other nodes; say a name of this host "
+             "that they know",
+             udp);
+}
+
+static void probe_slurm(struct probe *p)
+{
+    const struct config *c = p->config;
+
+    probe_commands(p);
+    if (c->slurm_conf != NULL && access(c->slurm_conf, R_OK) < 0)
+        bad(p, "slurm_conf", "slurm_conf: '%s': %s; name Slurm's slurm.conf", c->slurm_conf,
+            strerror(errno));
+    if (!is_partition(c->slurm_partition))
+        bad(p, "slurm_partition",
+            "slurm_partition: '%s' is no name of a partition; want one, of letters, digits, '_', "
+            "'.' and '-'",
+            c->slurm_partition);
+    probe_slurm_reports(p);
+}
+
 /* ---- names ---- */
 
 static void probe_policy(struct probe *p, const char *setting, const char *policy)
@@ -260,7 +345,9 @@ int config_probe(const struct config *c, struct buf *out)
     probe_policy(&p, "shadow_policy", c->shadow_policy);
     probe_model(&p);
     probe_allow(&p);
-    if (c->cluster.n_nodes > 1)
+    if (c->executor == EXECUTOR_SLURM)
+        probe_slurm(&p);
+    if (c->cluster.n_nodes > 1 && c->executor == EXECUTOR_LOCAL)
         bad(&p, "gpus", "node: %d nodes: processes are started on this box alone; declare one",
             c->cluster.n_nodes);
     if (c->gpus == GPUS_DECLARED && c->cluster.n_nodes == 0)

@@ -3,7 +3,7 @@
  */
 #include "daemon/config.h"
 
-const char config_template[] =
+const char *const config_template[] = {
     "# gogh.conf - how goghd runs; see gogh.conf(5). 'gogh config check' looks it over.\n"
     "# Lines below show the defaults, or an example where there is none. Remove a '#' to set one.\n"
     "# 'systemctl reload goghd' takes over what is marked (reload), the rest needs a restart.\n"
@@ -41,6 +41,27 @@ const char config_template[] =
     "#connections_max 512\n"
     "#rate_max 2000\n"
     "\n"
+    "# ---- who runs the jobs ----\n"
+    "\n"
+    "# local: processes of this machine. slurm: a Slurm cluster, which GOGH steers by its commands\n"
+    "# (docs/slurm.md). Jobs of 'slurm_partition' are GOGH's to place, all others are left alone.\n"
+    "#executor local\n"
+    "#slurm_partition gogh\n"
+    "\n"
+    "# Where Slurm's configuration and commands are, when not where Slurm looks for them.\n"
+    "#slurm_conf /etc/slurm/slurm.conf\n"
+    "#slurm_commands /usr/bin\n"
+    "\n"
+    "# How often Slurm is looked at; how long a placed job may wait for Slurm to start it before it\n"
+    "# is taken back (seconds); and calls to slurmctld in a second, on average.\n"
+    "#slurm_poll_s 2\n"
+    "#slurm_patience_s 60\n"
+    "#slurm_rate 4\n"
+    "\n"
+    "# Send nodes that have been empty for 'set sleep_after_s' to sleep. Wants Slurm's SuspendProgram\n"
+    "# and ResumeProgram; 'set wake_s' is how long a node takes to come back.\n"
+    "#slurm_sleep no\n"
+    "\n"
     "# ---- what is here ----\n"
     "\n"
     "# How GPUs are found: nvml, rocm, auto (either, whichever answers; else what is declared) or\n"
@@ -61,7 +82,7 @@ const char config_template[] =
     "# Start CUDA MPS, where it is installed, for jobs of the daemon's own user that share a GPU. It\n"
     "# serves one user at a time: others' jobs do without.\n"
     "#mps no\n"
-    "\n"
+    "\n",
     "# ---- what it does ----\n"
     "\n"
     "# active: place jobs by 'policy'. shadow: place them by 'shadow_policy', which is what the site\n"
@@ -107,6 +128,9 @@ const char config_template[] =
     "# How much is told on standard error: error, warn, info or debug. (reload)\n"
     "#log info\n"
     "\n"
+    "# Everything that happens, for 'gogh replay --record': decisions and what they were made from.\n"
+    "#record /var/lib/gogh/record.jsonl\n"
+    "\n"
     "# ---- what plans reckon with ----\n"
     "\n"
     "# Settings of the cluster, as in a cluster file. 'report_s' is how long a placement that does\n"
@@ -119,4 +143,7 @@ const char config_template[] =
     "#set power_cap_w 0\n"
     "#set power_limits 0\n"
     "#set confidence_z 1\n"
-    "#set sleep_after_s 60\n";
+    "#set sleep_after_s 60\n"
+    "#set wake_s 5\n",
+    NULL,
+};

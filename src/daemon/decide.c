@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "cycle/cycle.h"
+#include "daemon/record.h"
 #include "daemon/service_inner.h"
 
 /* A child's whole answer: a plan of 20,000 jobs, and explanations up to their own cap, are far less. */
@@ -475,6 +476,7 @@ int decider_ask(struct decider *d, const char *policy, decide_tell_f *tell, deci
         child_free(c);
         return rc;
     }
+    record_look(s->record, &c->solver, &c->decision.snapshot);
     return launch(c, e);
 }
 

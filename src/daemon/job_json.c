@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "act/local.h"
+#include "act/runs.h"
 #include "catalog/job.h"
 #include "daemon/api_text.h"
 #include "daemon/service.h"
@@ -130,6 +130,7 @@ static void put_asked(struct api_text *t, const struct service *s, const struct 
     api_put_whole(t, "priority", p->priority);
     api_put_flag(t, "exclusive", p->is_exclusive);
     api_put_flag(t, "one_node", p->n_nodes == 1);
+    api_put_number(t, "nodes", p->n_nodes > 0 ? p->n_nodes : (double)NAN);
     api_put_open(t, "types", '[');
     for (int i = 0; p->allowed_types && i < c->n_types && i < 64; i++)
         if (p->allowed_types >> i & 1)
@@ -196,7 +197,7 @@ static const char *reason_of(const struct service *s, const struct job *j)
 
 static void put_life(struct api_text *t, const struct service *s, const struct job *j, double now_s)
 {
-    struct local_run run;
+    struct run_info run;
 
     api_put_time(t, "submit_s", j->spec.submit_s);
     api_put_time(t, "started_s", j->started_s);
@@ -204,8 +205,7 @@ static void put_life(struct api_text *t, const struct service *s, const struct j
     api_put_time(t, "changed_s", j->changed_s);
     api_put_time(t, "waited_s", waited_s(j, now_s));
     api_put_whole(t, "moves", j->n_moves);
-    api_put_whole(t, "failures",
-                  s->local && local_find(s->local, j->id, &run) ? run.n_failures : 0);
+    api_put_whole(t, "failures", service_find_run(s, j->id, &run) ? run.n_failures : 0);
 }
 
 static void put_common(struct api_text *t, const struct service *s, const struct job *j,
@@ -293,11 +293,13 @@ static void put_command(struct api_text *t, const char *command)
 
 static void put_run(struct api_text *t, const struct service *s, const struct job *j)
 {
-    struct local_run run = { .run = -1 };
-    bool is_there = s->local && local_find(s->local, j->id, &run);
+    struct run_info run = { .run = -1 };
+    bool is_there = service_find_run(s, j->id, &run);
 
     api_put_number(t, "run", is_there ? run.run : (double)NAN);
     api_put_number(t, "pid", is_there && run.pid > 0 ? run.pid : (double)NAN);
+    api_put_number(t, "slurm_id",
+                   is_there && run.slurm_id > 0 ? (double)run.slurm_id : (double)NAN);
     api_put_text(t, "dir", is_there ? run.dir : NULL);
     api_put_text(t, "stdout", is_there ? run.out : NULL);
     api_put_text(t, "stderr", is_there ? run.err : NULL);

@@ -17,9 +17,9 @@
 static const char help[] =
     "usage: goghd [--config FILE] [--check]\n"
     "\n"
-    "The daemon of GOGH: takes in jobs with promises, places them on the GPUs of this box so that\n"
-    "the least energy is used and promises hold, starts and watches them, and learns. It stays in\n"
-    "the foreground and logs to stderr.\n"
+    "The daemon of GOGH: takes in jobs with promises, places them on the GPUs of this box, or of a\n"
+    "Slurm partition ('executor slurm'), so that the least energy is used and promises hold, starts\n"
+    "and watches them, and learns. It stays in the foreground and logs to stderr.\n"
     "\n"
     "  --config FILE   the configuration; " CONFIG_PATH "\n"
     "  --check         say what is wrong with the configuration, and end\n"
@@ -93,30 +93,37 @@ static int check(const struct config *c)
     return n ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* The keeper's program: as told, beside this one, or where it is installed. */
-static const char *find_keeper(char *room, size_t size)
+#define PATH_SIZE 4096
+
+/* A program of ours: as told, beside this one, or where it is installed. */
+static const char *find_program(const char *name, const char *variable, char room[PATH_SIZE])
 {
-    const char *told = getenv("GOGH_KEEPER");
-    ssize_t n = readlink("/proc/self/exe", room, size - sizeof "gogh-keeper");
+    const char *told = getenv(variable);
+    ssize_t n = readlink("/proc/self/exe", room, PATH_SIZE - 1);
 
     if (told)
         return told;
-    if (n > 0) {
-        room[n] = '\0';
-        char *name = strrchr(room, '/') + 1;
-        snprintf(name, sizeof "gogh-keeper", "gogh-keeper");
+    room[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(room, '/');
+    if (slash) {
+        snprintf(slash + 1, (size_t)(room + PATH_SIZE - slash - 1), "%s", name);
         if (access(room, X_OK) == 0)
             return room;
     }
-    return GOGH_LIBEXEC "/gogh-keeper";
+    snprintf(room, PATH_SIZE, "%s/%s", GOGH_LIBEXEC, name);
+    return room;
 }
 
 static int serve(const struct config *c)
 {
     static struct service s;
-    char keeper[4096];
+    char keeper[PATH_SIZE], driver[PATH_SIZE];
+    const struct programs programs = {
+        .keeper = find_program("gogh-keeper", "GOGH_KEEPER", keeper),
+        .slurm_driver = find_program("gogh-slurm-driver", "GOGH_SLURM_DRIVER", driver),
+    };
     struct err e = { 0 };
-    int rc = service_open(&s, c, find_keeper(keeper, sizeof keeper), &e);
+    int rc = service_open(&s, c, &programs, &e);
 
     if (rc < 0)
         return fail(&e);

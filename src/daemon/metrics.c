@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "act/slurm.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/file.h"
@@ -394,6 +395,22 @@ static void print_process(const struct service *s, struct buf *out)
            s->began_s);
 }
 
+static void print_slurm(const struct service *s, struct buf *out)
+{
+    if (!s->slurm)
+        return;
+    const struct slurm_stats is = slurm_stats(s->slurm);
+    single(out, "gogh_slurm_up", "gauge", "1 while Slurm answers.", is.is_up);
+    count(out, "gogh_slurm_calls_total", "Calls of Slurm's commands.", is.n_calls);
+    count(out, "gogh_slurm_late_total", "Calls that had to be killed.", is.n_late);
+    count(out, "gogh_slurm_drivers_total", "Driver processes started.", is.n_drivers);
+    count(out, "gogh_slurm_views_total", "Complete looks at Slurm.", is.n_views);
+    count(out, "gogh_slurm_resubmits_total", "Jobs submitted again, since Slurm had lost them.",
+          is.n_resubmits);
+    single(out, "gogh_slurm_orders_under_way", "gauge", "Orders that are not carried out yet.",
+           is.n_under_way);
+}
+
 void metrics_print(const struct service *s, struct buf *out)
 {
     print_build(s, out);
@@ -403,6 +420,7 @@ void metrics_print(const struct service *s, struct buf *out)
     print_decisions(&s->metrics, out);
     print_predictions(&s->metrics, out);
     print_watch(s, out);
+    print_slurm(s, out);
     print_loop(s, out);
     print_http(s, out);
     print_process(s, out);

@@ -16,6 +16,7 @@
 
 #include "act/devices.h"
 #include "act/local.h"
+#include "act/slurm.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "catalog/snapshot.h"
@@ -23,6 +24,7 @@
 #include "daemon/decide.h"
 #include "daemon/feed.h"
 #include "daemon/http.h"
+#include "daemon/record.h"
 #include "daemon/route.h"
 #include "daemon/service_inner.h"
 #include "monitor/energy.h"
@@ -45,6 +47,13 @@
 
 /* ---- what a GPU draws by the model ---- */
 
+static bool gpu_is_asleep(const struct service *s, int gpu)
+{
+    const struct executor *x = &s->cycle.executor;
+
+    return x->gpu_wake_s && x->gpu_wake_s(x->self, gpu) > 0;
+}
+
 static double model_w(void *self, int gpu)
 {
     const struct service *s = self;
@@ -61,6 +70,8 @@ static double model_w(void *self, int gpu)
         workloads[i] = spec->workload;
         rates[i] = job_serves(spec);
     }
+    if (n == 0 && gpu_is_asleep(s, gpu))
+        return s->base.catalog.types[g->type].sleep_w;
     if (n == 0 || s->cycle.estimator.n_types <= g->type)
         return s->base.catalog.types[g->type].idle_w;
     int limit_w = st->jobs[g->jobs[0]]->limit_w;
@@ -182,9 +193,10 @@ static int believe(struct service *s, struct err *e)
 /* Plans with limits that nobody can set would be refused again and again. */
 static bool may_limit(const struct service *s)
 {
-    bool is_able = devices_n(s->devices) > 0;
+    const int n = s->devices ? devices_n(s->devices) : 0;
+    bool is_able = n > 0;
 
-    for (int i = 0; i < devices_n(s->devices); i++)
+    for (int i = 0; i < n; i++)
         is_able = is_able && isfinite(devices_get(s->devices, i)->limit_low_w);
     if (s->config.cluster.settings.power_limits && !is_able)
         log_warn("set power_limits: these GPUs take no power limits; plans do without");
@@ -202,10 +214,13 @@ static void use_settings(struct service *s)
     if (solver_by_name(s->config.policy, (uint64_t)s->config.seed, &s->cycle.solver, &e) < 0)
         log_error("%s", e.text);    // it was there when the configuration was checked
     local_set_grace(s->local, s->config.grace_s);
+    if (s->slurm)
+        slurm_set_grace(s->slurm, s->config.grace_s);
     o->price_w = set->price_w;
     o->settle_s = set->settle_s;
     o->power_cap_w = set->power_cap_w;
     o->may_limit = may_limit(s);
+    o->may_sleep = s->config.executor == EXECUTOR_LOCAL || s->config.slurm_sleep;
     o->move_s = set->move_s + set->restart_s;
 }
 
@@ -220,7 +235,21 @@ static double steps_heard(void *self, int job)
     return s->base.ledger.state.jobs[job]->steps_done;
 }
 
-static int open_executor(struct service *s, struct err *e)
+const char *service_reports(struct service *s)
+{
+    const struct config *c = &s->config;
+
+    if (c->reports && (c->executor == EXECUTOR_LOCAL || !c->reports_udp))
+        return arena_printf(&s->arena, "unix:%s", c->reports);
+    return arena_printf(&s->arena, "udp:%s", c->reports_udp);
+}
+
+bool service_find_run(const struct service *s, int job, struct run_info *out)
+{
+    return s->runs.find && s->runs.find(s->runs.self, job, out);
+}
+
+static int open_local(struct service *s, struct err *e)
 {
     struct local_setup setup = {
         .loop = s->loop,
@@ -230,9 +259,8 @@ static int open_executor(struct service *s, struct err *e)
         .node = s->inner->node,
         .devices = s->devices,
         .run_dir = s->config.run_dir,
-        .keeper = s->keeper,
-        .reports = s->config.reports ? arena_printf(&s->arena, "unix:%s", s->config.reports)
-                                     : arena_printf(&s->arena, "udp:%s", s->config.reports_udp),
+        .keeper = s->programs.keeper,
+        .reports = service_reports(s),
         .grace_s = s->config.grace_s,
         .uses_mps = s->config.uses_mps,
         .steps_done = steps_heard,
@@ -240,8 +268,10 @@ static int open_executor(struct service *s, struct err *e)
     };
     int rc = local_create(&setup, &s->local, e);
 
-    if (rc == 0)
-        s->cycle.executor = local_executor(s->local);
+    if (rc < 0)
+        return rc;
+    s->cycle.executor = record_executor(s->record, local_executor(s->local));
+    s->runs = local_runs(s->local);
     return rc;
 }
 
@@ -253,7 +283,7 @@ static enum watch_power power_source(const struct service *s)
     case POWER_MODEL:
         return WATCH_MODEL;
     default:
-        return devices_n(s->devices) > 0 ? WATCH_DEVICES : WATCH_MODEL;
+        return s->devices && devices_n(s->devices) > 0 ? WATCH_DEVICES : WATCH_MODEL;
     }
 }
 
@@ -265,7 +295,7 @@ static int open_sensor(struct service *s, struct err *e)
         .clock = &s->clock,
         .state = &s->base.ledger.state,
         .catalog = &s->base.catalog,
-        .local = s->local,
+        .runs = s->runs,
         .node = s->inner->node,
         .devices = s->devices,
         .energy = s->energy,
@@ -291,10 +321,13 @@ static int open_sensor(struct service *s, struct err *e)
 
 static int open_doors(struct service *s, struct err *e)
 {
-    int rc = open_executor(s, e);
+    const bool has_slurm = s->config.executor == EXECUTOR_SLURM;
+    int rc = has_slurm ? service_slurm_open(s, e) : open_local(s, e);
 
     if (rc == 0)
         rc = open_sensor(s, e);
+    if (rc == 0 && has_slurm)
+        service_slurm_watch(s);
     if (rc == 0)
         rc = auth_open(&s->config, &s->auth, e);
     if (rc == 0)
@@ -447,12 +480,15 @@ static int open_parts(struct service *s, struct err *e)
     use_settings(s);
     open_timers(s);
     rc = believe(s, e);
+    if (rc == 0)
+        rc = record_open(s->config.record, &s->config, &s->cycle, s->config.slurm_sleep, &s->record,
+                         e);
     return rc < 0 ? rc : open_doors(s, e);
 }
 
-int service_open(struct service *s, const struct config *c, const char *keeper, struct err *e)
+int service_open(struct service *s, const struct config *c, const struct programs *p, struct err *e)
 {
-    *s = (struct service){ .clock = clock_real(), .config = *c, .keeper = keeper };
+    *s = (struct service){ .clock = clock_real(), .config = *c, .programs = *p };
     s->inner = calloc(1, sizeof *s->inner);
     if (!s->inner)
         abort();
@@ -520,6 +556,8 @@ void service_close(struct service *s)
     bool is_training = s->has_cycle && s->cycle.trainer && trainer_is_busy(s->cycle.trainer);
     if (s->loop && (!loop_settle_within(s->loop, SETTLE_S) || is_training))
         end_without_them();
+    service_slurm_close(s);
+    record_close(s->record);
     watch_destroy(s->watch);
     local_destroy(s->local);
     if (s->has_cycle)
@@ -535,6 +573,8 @@ void service_close(struct service *s)
             close(s->inner->locks[i]);
     free(s->inner->why_told);
     free(s->inner->cancelled);
+    free(s->inner->submitted);
+    free(s->inner->held);
     free(s->inner->done);
     free(s->inner);
     arena_release(&s->arena);

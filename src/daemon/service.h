@@ -4,7 +4,7 @@
  *                                             |               |
  *     decide (a child process) <--- cycle <---+--- wakes -----'
  *           |                         ^
- *           '------ plan -----> act --+--> local (processes) --> watch --> cycle_listen
+ *           '------ plan -----> act --+--> local (processes), or Slurm --> watch --> cycle_listen
  *
  * One thread owns all of it. Made by service_open; one to a process.
  */
@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "act/runs.h"
 #include "base/clock.h"
 #include "base/loop.h"
 #include "cycle/cycle.h"
@@ -30,9 +31,18 @@ struct feed;
 struct http;
 struct local;
 struct model;
+struct record;
 struct request;
+struct slurm;
+struct slurm_watch;
 struct watch;
 struct workload;
+
+/* What the daemon starts, besides children of its own; paths, borrowed. */
+struct programs {
+    const char *keeper;          // keeps a run of a job (act/local.h)
+    const char *slurm_driver;    // runs Slurm's commands (act/slurm.h)
+};
 
 struct service {
     struct loop *loop;
@@ -40,18 +50,22 @@ struct service {
     struct arena arena;           // of what lives as long as the process
     struct arena arena_config;    // of the configuration, once it was read again
     struct config config;
-    const char *keeper;       // program
+    struct programs programs;
     struct recovered base;    // store, catalog, ledger
     struct cycle cycle;
     struct model *model;    // in use at start
     struct devices *devices;
-    struct local *local;    // the executor
-    struct watch *watch;    // the sensor
+    struct runs runs;                   // of the executor, which is one of these two
+    struct local *local;                // NULL: Slurm runs the jobs
+    struct slurm *slurm;                // NULL: this box does
+    struct slurm_watch *slurm_watch;    // its nodes and users' jobs
+    struct watch *watch;                // the sensor
     struct energy *energy;
     struct auth *auth;
     struct http *http;
     struct feed *feed;    // server-sent events
     struct decider *decider;
+    struct record *record;    // what happens is written down; NULL: it is not
     struct metrics metrics;
     bool is_ready;    // journal read, runs adopted, listening
     bool is_stopping;
@@ -66,8 +80,8 @@ struct service {
     struct service_inner *inner;
 };
 
-/* 'keeper' is the program that keeps a run of a job (act/local.h); both borrowed. */
-int service_open(struct service *s, const struct config *c, const char *keeper, struct err *e);
+int service_open(struct service *s, const struct config *c, const struct programs *p,
+                 struct err *e);
 int service_run(struct service *s, struct err *e);    // until a signal, or service_stop
 void service_stop(struct service *s);
 void service_close(struct service *s);
@@ -81,12 +95,19 @@ int service_append(struct service *s, const struct event *ev, struct err *e);
 /* The catalog's index of a workload, added in this turn's transaction where it is new. */
 int service_add_workload(struct service *s, const struct workload *w, int *index, struct err *e);
 
+/* A submission that was read becomes a job, in this turn's transaction. */
+struct submit;
+int service_submit(struct service *s, struct submit *want, int *job, struct err *e);
+
 /* Take in measurements that somebody posted, as refine_take does, in this turn's transaction. */
 struct measurement;
 int service_measure(struct service *s, const struct measurement *m, struct err *e);
 
 /* End a job for good, as its owner or an operator asked: the event, and the order. */
 int service_cancel(struct service *s, int job, struct err *e);
+
+/* The present or last run of a job; false: none, or nobody runs anything yet. */
+bool service_find_run(const struct service *s, int job, struct run_info *out);
 
 /* Write down what was used up to now, so that a report has it. */
 void service_flush(struct service *s);

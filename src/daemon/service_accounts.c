@@ -8,6 +8,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "daemon/job_json.h"
+#include "daemon/record.h"
 #include "daemon/service_inner.h"
 #include "monitor/energy.h"
 #include "monitor/watch.h"
@@ -65,6 +66,7 @@ void service_flush(struct service *s)
         return;
     s->flushed_s = clock_now_s(&s->clock);
     int rc = energy_take(s->energy, watch_now_s(s->watch), put_usage, &f);
+    record_energy(s->record, s->flushed_s, s->energy);
     if (rc < 0)
         service_undo(s, &f.err);
     else

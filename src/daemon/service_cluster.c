@@ -25,9 +25,11 @@ static const struct gpu_type *type_named(const char *name, const struct cluster 
 /* The type that a driver's title means: that of the longest run of its words that names one, those
  * further in front first ("NVIDIA Tesla V100-SXM2-16GB" is "v100").
  */
-static const struct gpu_type *type_of(const char *title, const struct cluster *declared,
-                                      bool *is_described)
+const struct gpu_type *service_type_of(const struct service *s, const char *title,
+                                       bool *is_described)
 {
+    const struct cluster *declared = &s->config.cluster;
+
     for (const char *from = title; *from; from += strcspn(from, " "), from += strspn(from, " ")) {
         for (size_t len = strlen(from); len > 0; len--) {
             char name[200];
@@ -85,7 +87,7 @@ static int found_cluster(struct service *s, struct cluster *out, struct err *e)
     for (int i = 0; i < n; i++) {
         bool is_described;
         const char *title = devices_get(s->devices, i)->title;
-        const struct gpu_type *t = type_of(title, &s->config.cluster, &is_described);
+        const struct gpu_type *t = service_type_of(s, title, &is_described);
         if (!t)
             return err_set(e, EINVAL,
                            "GPU %d is a '%s', which is no type known here; describe it by a "
@@ -129,11 +131,26 @@ static int update_nodes(struct service *s, const struct cluster *cl, struct err 
     return rc;
 }
 
+/* What the configuration says of types and workloads; nodes come with the first view. */
+static int install_described(struct service *s, struct err *e)
+{
+    struct cluster cl = s->config.cluster;
+
+    if (cl.n_nodes > 0)
+        log_warn("%s: 'node' lines say nothing where Slurm does: left out", s->config.path);
+    cl.n_nodes = 0;
+    s->inner->node = -1;
+    return cluster_install(&cl, &s->base.catalog, &s->base.ledger, clock_now_s(&s->clock), e);
+}
+
 int service_find_gpus(struct service *s, struct err *e)
 {
     const struct config *c = &s->config;
     struct cluster cl = c->cluster;
     bool is_asked = c->gpus == GPUS_NVML || c->gpus == GPUS_ROCM;
+
+    if (c->executor == EXECUTOR_SLURM)
+        return install_described(s, e);
     int rc = devices_open(c->gpus == GPUS_AUTO || c->gpus == GPUS_NVML,
                           c->gpus == GPUS_AUTO || c->gpus == GPUS_ROCM, is_asked, &s->devices, e);
 

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/decide.h"
+#include "daemon/record.h"
 #include "daemon/service_inner.h"
 #include "monitor/watch.h"
 #include "optimize/explain.h"
@@ -31,6 +32,12 @@
 /* Without any news, think again after this long: time alone changes what deadlines need. */
 #define THINK_AGAIN_S 60
 
+/* Slurm places, and we look on: our own plans are made, told and not acted on. */
+static bool only_watches(const struct service *s)
+{
+    return s->slurm && s->config.is_shadow;
+}
+
 /* ---- in the child: why ---- */
 
 static bool is_placed_as_before(const struct snap_job *j, const struct plan_job *pj)
@@ -38,11 +45,21 @@ static bool is_placed_as_before(const struct snap_job *j, const struct plan_job 
     return j->is_running && plan_job_stays(pj, j) && j->limit_w == pj->limit_w;
 }
 
+/* An earlier plan is being carried out for it, and this one will not be. */
+static bool is_under_way(const struct service *s, int job)
+{
+    const struct executor *x = &s->cycle.executor;
+
+    return x->job_is_busy && x->job_is_busy(x->self, job);
+}
+
 static bool is_worth_telling(const struct service *s, const struct decision *d, int j)
 {
     const struct snap_job *seen = &d->snapshot.jobs[j];
     const struct plan_job *pj = &d->plan.jobs[j];
 
+    if (is_under_way(s, seen->id))
+        return false;
     if (pj->n_gpus)
         return !is_placed_as_before(seen, pj);
     return seen->is_running || seen->id >= s->inner->n_why_told ||
@@ -106,7 +123,9 @@ static json_t *tell_why(void *self, struct service *s, const struct decision *d)
         arena_reset(&a);
     }
     arena_release(&a);
-    return s->config.is_shadow ? json_pack("{s:f}", "our_w", our_watts(s, d)) : NULL;
+    if (!s->config.is_shadow)
+        return NULL;
+    return json_pack("{s:f}", "our_w", only_watches(s) ? d->plan.watts : our_watts(s, d));
 }
 
 /* ---- in the parent ---- */
@@ -146,6 +165,15 @@ static void record(struct service *s, const struct decision *d)
         service_undo(s, &e);
 }
 
+static double drawn_w(const struct service *s)
+{
+    double watts = 0;
+
+    for (int g = 0; g < s->base.ledger.state.n_gpus; g++)
+        watts += watch_gpu_w(s->watch, g);
+    return watts;
+}
+
 static void count(struct service *s, const struct decision *d, const struct act_report *r)
 {
     struct metrics *m = &s->metrics;
@@ -160,7 +188,7 @@ static void count(struct service *s, const struct decision *d, const struct act_
     histogram_add(&m->decision_s, d->seconds);
     s->last_decision_s = d->time_s;
     if (json_is_real(ours)) {
-        s->acting_w = d->plan.watts;
+        s->acting_w = only_watches(s) ? drawn_w(s) : d->plan.watts;
         s->shadow_w = json_real_value(ours);
     }
 }
@@ -217,7 +245,7 @@ static void spare_the_ending(const struct service *s, struct decision *d)
 
 static void carry_out(struct service *s, struct decision *d)
 {
-    struct act_report acted;
+    struct act_report acted = { 0 };
 
     if (d->is_fallback)
         log_warn("%s: %s; using the greedy plan", s->cycle.solver.name, d->why);
@@ -225,8 +253,10 @@ static void carry_out(struct service *s, struct decision *d)
     service_commit(s);
     if (s->broken)
         return;
+    record_plan(s->record, d, !only_watches(s));
     spare_the_ending(s, d);
-    cycle_act(&s->cycle, &d->snapshot, &d->plan, &acted);
+    if (!only_watches(s))
+        cycle_act(&s->cycle, &d->snapshot, &d->plan, &acted);
     arena_reset(&s->cycle.arena);
     count(s, d, &acted);
     ask_for_gap(s);
@@ -248,6 +278,7 @@ static void on_decided(void *self, struct decision *d, const struct err *failed)
         log_error("no decision: %s; %s", failed->text,
                   in->use_greedy ? "trying again" : "the greedy policy stands in");
         in->use_greedy = true;
+        record_cut(s->record, failed->text);
         s->metrics.n_solver_deaths++;
         service_wake(s);
         return;
@@ -265,7 +296,7 @@ static const char *acting_policy(const struct service *s)
 {
     if (s->inner->use_greedy)
         return "greedy";
-    return s->config.is_shadow ? s->config.shadow_policy : NULL;
+    return s->config.is_shadow && !only_watches(s) ? s->config.shadow_policy : NULL;
 }
 
 static void on_decide(void *self)

@@ -10,13 +10,13 @@
 #include "daemon/service.h"
 
 struct done_steps {
-    int job;
+    int job, gpu_type;
     double time_s, steps;
 };
 
 struct service_inner {
     struct err broken;    // what service.broken points at
-    int node;             // this box, in the state
+    int node;             // this box, in the state; -1: GPUs are Slurm's
     int locks[2];         // descriptors that keep a second daemon out; -1: none
 
     /* Listening and committing. */
@@ -25,6 +25,10 @@ struct service_inner {
     int n_cancelled, cap_cancelled;
     struct done_steps *done;    // (n_done) to be booked then
     int n_done, cap_done;
+    int *submitted;    // (n_submitted) jobs that the executor is to hear of then,
+    int n_submitted, cap_submitted;
+    int *held;    // (n_held) and those that are held
+    int n_held, cap_held;
     uint64_t generation;        // changes when the state was made anew after a failed commit
     struct loop_timer retry;    // the store failed: try again
 
@@ -38,6 +42,13 @@ struct service_inner {
     unsigned char *why_told;    // (n_why_told) by job: the reason last explained, and 1; 0: none
     int n_why_told;
     uint64_t why_told_of;    // generation they are of
+
+    /* Slurm. */
+    struct newcomers *newcomers;    // nodes on their way into the state
+    struct intake *intake;
+    char site[17];    // of this store's tokens
+    unsigned char site_key[16];
+    char secret[RUN_SECRET_BYTES + 1];    // last told
 
     /* Now and then. */
     struct loop_timer flush;    // usage to the store
@@ -63,6 +74,19 @@ void service_turn_end(void *self);
 
 /* Nodes and GPUs: what the configuration declares or the drivers show. */
 int service_find_gpus(struct service *s, struct err *e);
+
+/* The type that a title or gres type means: as configured, or built in; NULL: none. */
+const struct gpu_type *service_type_of(const struct service *s, const char *title,
+                                       bool *is_described);
+
+/* Where jobs are told to report to. */
+const char *service_reports(struct service *s);
+
+/* Slurm: the executor; what watches nodes, once there is a sensor; what users did; the end. */
+int service_slurm_open(struct service *s, struct err *e);
+void service_slurm_watch(struct service *s);
+void service_slurm_listen(struct service *s);
+void service_slurm_close(struct service *s);
 
 /* Decide when it is time and nothing is under way. */
 void service_decide_open(struct service *s);

@@ -12,14 +12,18 @@
 #include <string.h>
 
 #include "act/local.h"
+#include "act/slurm.h"
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/log.h"
 #include "daemon/feed.h"
 #include "daemon/http.h"
+#include "daemon/record.h"
 #include "daemon/service_inner.h"
+#include "daemon/submit.h"
 #include "monitor/energy.h"
 #include "monitor/monitor.h"
+#include "monitor/slurm.h"
 
 /* Observations taken in per turn, so that a flood of them does not hold the loop: an event costs 6 to
  * 15 us to journal (catalog/ledger), a measurement more.
@@ -53,10 +57,13 @@ void service_undo(struct service *s, const struct err *e)
     in->broken = *e;
     s->broken = &in->broken;
     in->generation++;
-    in->n_cancelled = in->n_done = 0;
+    in->n_cancelled = in->n_done = in->n_submitted = in->n_held = 0;
     s->is_turn_open = false;
     s->metrics.n_commit_failures++;
     cycle_is_undone(&s->cycle);
+    if (s->slurm_watch)
+        slurm_watch_undone(s->slurm_watch);
+    record_undo(s->record);
     in->has_news = true;
     if (s->http)
         http_flush(s->http, e);
@@ -75,12 +82,25 @@ static void order_cancels(struct service *s)
     in->n_cancelled = 0;
 }
 
+/* Slurm is to have the jobs that GOGH has. */
+static void tell_slurm(struct service *s)
+{
+    struct service_inner *in = s->inner;
+
+    for (int i = 0; i < in->n_submitted && s->slurm; i++)
+        slurm_job_is_new(s->slurm, in->submitted[i]);
+    for (int i = 0; i < in->n_held && s->slurm; i++)
+        slurm_job_is_held(s->slurm, in->held[i]);
+    in->n_submitted = in->n_held = 0;
+}
+
 static void book_steps(struct service *s)
 {
     struct service_inner *in = s->inner;
 
     for (int i = 0; i < in->n_done; i++)
-        energy_steps(s->energy, in->done[i].job, in->done[i].time_s, in->done[i].steps);
+        energy_steps(s->energy, in->done[i].job, in->done[i].gpu_type, in->done[i].time_s,
+                     in->done[i].steps);
     in->n_done = 0;
 }
 
@@ -94,8 +114,14 @@ static void turn_is_safe(struct service *s)
     s->is_turn_open = false;
     s->metrics.n_commits++;
     cycle_is_safe(&s->cycle);
+    record_commit(s->record);
     if (s->local)
         local_is_safe(s->local);
+    if (s->slurm_watch)
+        slurm_watch_safe(s->slurm_watch);
+    if (s->slurm)
+        slurm_is_safe(s->slurm);
+    tell_slurm(s);
     order_cancels(s);
     book_steps(s);
     if (s->http)
@@ -142,12 +168,16 @@ static void note_steps(struct service *s, const struct event *ev)
 
     if (!state_expects(st, ev->kind, ev->job) || ev->kind == EVENT_JOB_STARTED)
         return;
-    double steps = ev->steps_done - st->jobs[ev->job]->steps_done;
+    const struct job *j = st->jobs[ev->job];
+    double steps = ev->steps_done - j->steps_done;
     if (!(steps > 0))
         return;
     GROW(in->done, in->n_done, in->cap_done);
     in->done[in->n_done++] =
-        (struct done_steps){ .job = ev->job, .time_s = ev->time_s, .steps = steps };
+        (struct done_steps){ .job = ev->job,
+                             .gpu_type = j->n_held ? st->gpus[j->gpus[0]].type : -1,
+                             .time_s = ev->time_s,
+                             .steps = steps };
 }
 
 /* One line for whoever reads the log, of everything that happens to jobs and nodes. */
@@ -174,6 +204,22 @@ static void tell_log(const struct service *s, const struct event *ev)
              ev->reason ? ": " : "", ev->reason ? ev->reason : "");
 }
 
+/* Who else has to hear of it, once it is safe. */
+static void note_for_slurm(struct service *s, const struct event *ev)
+{
+    struct service_inner *in = s->inner;
+
+    if (!s->slurm)
+        return;
+    if (ev->kind == EVENT_JOB_SUBMITTED) {
+        GROW(in->submitted, in->n_submitted, in->cap_submitted);
+        in->submitted[in->n_submitted++] = s->base.ledger.state.n_jobs - 1;
+    } else if (ev->kind == EVENT_JOB_HELD) {
+        GROW(in->held, in->n_held, in->cap_held);
+        in->held[in->n_held++] = ev->job;
+    }
+}
+
 int service_append(struct service *s, const struct event *ev, struct err *e)
 {
     int rc = service_begin(s, e);
@@ -182,8 +228,11 @@ int service_append(struct service *s, const struct event *ev, struct err *e)
         return turn_result(s, rc, e);
     note_steps(s, ev);
     rc = ledger_add(&s->base.ledger, ev, e);
-    if (rc == 0)
+    if (rc == 0) {
+        record_event(s->record, ev);
         tell_log(s, ev);
+        note_for_slurm(s, ev);
+    }
     if (rc == 0 && ev->kind != EVENT_JOB_PROGRESSED)
         service_wake(s);
     return turn_result(s, rc, e);
@@ -195,9 +244,32 @@ int service_add_workload(struct service *s, const struct workload *w, int *index
 
     if (rc == 0)
         rc = catalog_add_workload(&s->base.catalog, w, index, e);
-    if (rc == 0)
+    if (rc == 0) {
+        record_workload(s->record, w);
         service_wake(s);
+    }
     return turn_result(s, rc, e);
+}
+
+int service_submit(struct service *s, struct submit *want, int *job, struct err *e)
+{
+    int rc = 0;
+
+    if (want->is_new_workload)
+        rc = service_add_workload(s, &want->workload, &want->spec.workload, e);
+    if (rc < 0)
+        return rc;
+    struct event ev = { .kind = EVENT_JOB_SUBMITTED,
+                        .time_s = want->spec.submit_s,
+                        .spec = &want->spec };
+    rc = service_append(s, &ev, e);
+    if (rc < 0)
+        return rc;
+    *job = s->base.ledger.state.n_jobs - 1;
+    if (!want->is_held)
+        return 0;
+    ev = (struct event){ .kind = EVENT_JOB_HELD, .time_s = want->spec.submit_s, .job = *job };
+    return service_append(s, &ev, e);
 }
 
 int service_measure(struct service *s, const struct measurement *m, struct err *e)
@@ -206,6 +278,8 @@ int service_measure(struct service *s, const struct measurement *m, struct err *
 
     if (rc == 0)
         rc = refine_take(&s->cycle.refiner, m, e);
+    if (rc == 0)
+        record_measure(s->record, m);
     if (rc == 0)
         service_wake(s);
     return turn_result(s, rc, e);
@@ -239,6 +313,8 @@ static void on_finding(void *self, const struct finding *f, double abs_error, bo
 {
     struct service *s = self;
 
+    if (f->has_measurement)
+        record_measure(s->record, &f->measurement);
     if (isnan(abs_error))
         return;
     s->metrics.n_measurements++;
@@ -306,6 +382,7 @@ void service_turn_end(void *self)
 {
     struct service *s = self;
 
+    service_slurm_listen(s);
     listen_to_sensor(s);
     service_commit(s);
     if (s->inner->has_news && !s->broken)

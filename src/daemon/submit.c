@@ -183,6 +183,26 @@ static int read_deadline(struct submit_reading *r, struct err *e)
     return 0;
 }
 
+int submit_find_whole(struct arena *a, const struct catalog *c, const char *type)
+{
+    const struct gpu_type *builtin = gpu_type_builtin(type);
+    int found = catalog_find_type_alike(c, arena_printf(a, "%s-whole", type));
+
+    if (found < 0 && builtin)
+        found = catalog_find_type_alike(c, arena_printf(a, "%s-whole", builtin->name));
+    return found;
+}
+
+static int allow_type(struct submit_reading *r, const char *name, int type, struct err *e)
+{
+    if (type >= 64)
+        return err_set(e, EINVAL, "types: '%.60s' is beyond the 64 that can be named", name);
+    if (type >= 0)
+        r->out->spec.allowed_types |= UINT64_C(1) << type;
+    return 0;
+}
+
+/* Who asks for a v100 means those that are only had whole, too. */
 static int read_types(struct submit_reading *r, struct err *e)
 {
     const struct catalog *c = r->scene->catalog;
@@ -192,15 +212,77 @@ static int read_types(struct submit_reading *r, struct err *e)
     json_array_foreach(list, i, one)
     {
         const char *name = json_string_value(one);
-        int t = catalog_find_type_alike(c, name);
-        if (t < 0)
+        int t = catalog_find_type_alike(c, name), whole = submit_find_whole(r->arena, c, name);
+        if (t < 0 && whole < 0)
             return err_set(e, EINVAL,
                            "types: there is no GPU type '%.60s' here; 'gogh nodes' lists them",
                            name);
-        if (t >= 64)
-            return err_set(e, EINVAL, "types: '%.60s' is beyond the 64 that can be named", name);
-        r->out->spec.allowed_types |= UINT64_C(1) << t;
+        if (allow_type(r, name, t, e) < 0 || allow_type(r, name, whole, e) < 0)
+            return -EINVAL;
     }
+    return 0;
+}
+
+/* Nodes that have 'each' GPUs of 'type'; also those that are down? */
+static int n_nodes_with(const struct state *s, int type, int each, bool may_be_down)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->n_nodes; i++) {
+        const struct node *at = &s->nodes[i];
+        int n_alike = 0;
+
+        for (int k = 0; k < at->n_gpus; k++)
+            n_alike += s->gpus[at->first_gpu + k].type == type;
+        n += n_alike >= each && (may_be_down || at->state != NODE_DOWN);
+    }
+    return n;
+}
+
+/* Can its gang, which is of one type, stand on 'n' nodes in equal parts? */
+static bool fits_nodes(const struct submit_scene *sc, const struct job_spec *p, int n,
+                       bool may_be_down)
+{
+    for (int t = 0; t < sc->catalog->n_types && p->n_gpus % n == 0; t++)
+        if (job_allows(p, t) && n_nodes_with(sc->state, t, p->n_gpus / n, may_be_down) >= n)
+            return true;
+    return false;
+}
+
+/* The fewest such nodes; 0: none will do. */
+static int fewest_nodes(const struct submit_scene *sc, const struct job_spec *p, bool may_be_down)
+{
+    for (int n = 1; n <= p->n_gpus; n++)
+        if (fits_nodes(sc, p, n, may_be_down))
+            return n;
+    return 0;
+}
+
+/* Where none can as it is, as if all nodes were up; where none could, each GPU has its own. */
+static int nodes_for(const struct submit_scene *sc, const struct job_spec *p)
+{
+    int n = fewest_nodes(sc, p, false);
+
+    if (n == 0)
+        n = fewest_nodes(sc, p, true);
+    return n > 0 ? n : p->n_gpus;
+}
+
+static int read_nodes(struct submit_reading *r, struct err *e)
+{
+    const bool is_one = reading_flag(r, "one_node");
+    const int n = (int)reading_number(r, "nodes", 0);
+    struct job_spec *p = &r->out->spec;
+
+    if (is_one && n > 1)
+        return err_set(e, EINVAL, "one_node, and nodes: %d: keep one of the two", n);
+    p->n_nodes = is_one ? 1 : n;
+    if (r->scene->wants_even && p->max_gpus > p->n_gpus)
+        return err_set(e, EINVAL,
+                       "max_gpus: a job under Slurm keeps the %d GPUs it asks for; leave it out",
+                       p->n_gpus);
+    if (p->n_nodes == 0 && p->n_gpus > 1 && r->scene->wants_even)
+        p->n_nodes = nodes_for(r->scene, p);
     return 0;
 }
 
@@ -213,9 +295,8 @@ static int read_promise(struct submit_reading *r, struct err *e)
     p->max_gpus = (int)reading_number(r, "max_gpus", p->n_gpus);
     p->priority = (int)reading_number(r, "priority", 0);
     p->is_exclusive = reading_flag(r, "exclusive");
-    p->n_nodes = reading_flag(r, "one_node");
     p->min_throughput = reading_number(r, "min_throughput", 0);
-    if (read_types(r, e) < 0)
+    if (read_types(r, e) < 0 || read_nodes(r, e) < 0)
         return -EINVAL;
     p->steps = reading_number(r, "steps", NAN);
     p->is_guess = p->kind == JOB_TRAINING && isnan(p->steps);

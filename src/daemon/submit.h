@@ -28,6 +28,11 @@ struct submit_scene {
     const struct estimator *estimator;    // for a first guess of steps; NULL: there is none
     double now_s;
 
+    /* A gang has as many GPUs on each of its nodes, as Slurm wants it: where a submission says nothing of
+     * nodes, the fewest that can have it are chosen.
+     */
+    bool wants_even;
+
     /* Can processes of that user be started here? NULL: of everybody. */
     int (*may_run_as)(uid_t uid, struct err *e);
 
@@ -56,6 +61,9 @@ struct submit {
  */
 int submit_read(struct arena *a, const struct submit_scene *scene, const struct caller *caller,
                 json_t *body, const char *key, struct submit *out, struct err *e);
+
+/* Where GPUs are only had whole, their type is called so ("v100-16-whole" of "v100"); -1: none is. */
+int submit_find_whole(struct arena *a, const struct catalog *c, const char *type);
 
 /* A workload from an object of features by name, with 'name' and 'batch'. */
 int submit_describe(struct arena *a, json_t *descriptor, struct workload *out, struct err *e);

@@ -69,6 +69,8 @@ static bool take_labels(struct slice *line, struct dcgm_gpu *out)
             out->index = (int)index;
         else if (slice_is(key, "UUID") && value.len < sizeof out->uuid)
             memcpy(out->uuid, value.at, value.len);
+        else if (slice_is(key, "Hostname") && value.len < sizeof out->host)
+            memcpy(out->host, value.at, value.len);
     }
     if (line->len == 0)
         return false;
@@ -89,10 +91,17 @@ static bool read_line(struct slice line, struct sample *out)
            (out->of.index >= 0 || out->of.uuid[0] != '\0');
 }
 
+/* Not every line tells the host. */
+static bool is_one_host(const char *a, const char *b)
+{
+    return !*a || !*b || strcmp(a, b) == 0;
+}
+
 static struct dcgm_gpu *find(struct dcgm_gpu *gpus, int n, const struct dcgm_gpu *like)
 {
     for (int i = 0; i < n; i++) {
-        if (gpus[i].index == like->index && strcmp(gpus[i].uuid, like->uuid) == 0)
+        if (gpus[i].index == like->index && strcmp(gpus[i].uuid, like->uuid) == 0 &&
+            is_one_host(gpus[i].host, like->host))
             return &gpus[i];
     }
     return NULL;

@@ -13,11 +13,13 @@
 #include <stddef.h>
 
 #define DCGM_UUID_BYTES 64
+#define DCGM_HOST_BYTES 128
 
 struct dcgm_gpu {
     int index;                     // the driver's, label "gpu"; -1: not told
     char uuid[DCGM_UUID_BYTES];    // "": not told, or too long to be one
     double watts, joules;          // NaN: not told
+    char host[DCGM_HOST_BYTES];    // label "Hostname", likewise
 };
 
 /* At most 'max' GPUs into 'out', in the order in which they are met; how many. Lines that are

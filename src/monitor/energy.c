@@ -256,9 +256,9 @@ void energy_surprise(struct energy *e, int job, int gpu_type, double now_s, doub
     r->n_covered += is_covered;
 }
 
-void energy_steps(struct energy *e, int job, double now_s, double steps)
+void energy_steps(struct energy *e, int job, int gpu_type, double now_s, double steps)
 {
-    row_at(e, hour_of(now_s), job, type_of_job(e, job))->steps += steps;
+    row_at(e, hour_of(now_s), job, gpu_type)->steps += steps;
 }
 
 int energy_take(struct energy *e, double now_s, int (*f)(void *self, const struct row_usage *r),

@@ -53,8 +53,8 @@ void energy_promise(struct energy *e, int job, double from_s, double to_s, bool 
 void energy_surprise(struct energy *e, int job, int gpu_type, double now_s, double abs_error,
                      bool is_covered);
 
-/* And steps done. */
-void energy_steps(struct energy *e, int job, double now_s, double steps);
+/* And steps done, on GPUs of which type (-1: not known). */
+void energy_steps(struct energy *e, int job, int gpu_type, double now_s, double steps);
 
 /* Book everything up to 'now_s', and hand over all rows since the last time: 'f' is called
  * for each. 0 or what 'f' gave; then nothing was forgotten, and the next time brings it again.

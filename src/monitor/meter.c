@@ -19,7 +19,7 @@
 #include "catalog/state.h"
 #include "monitor/dcgm.h"
 
-enum { DCGM_GPUS_MAX = 64, DCGM_PAGE_MAX = 4 << 20 };
+enum { DCGM_GPUS_MAX = 4096, DCGM_PAGE_MAX = 16 << 20, DCGM_AT_ONCE = 32 };
 #define DCGM_TIMEOUT_MS 2000L
 #define ROUND_MIN_S 1.0
 
@@ -34,11 +34,19 @@ struct dial {
     double read_j;       // the integral up to there
 };
 
+/* A page of an exporter. */
+struct page {
+    char *url;
+    char host[DCGM_HOST_BYTES];    // the node it is of; "": it says so itself
+    struct buf text;
+};
+
 /* What one round brings; the worker's in between. */
 struct reading {
     struct meter *meter;    // NULL: it is gone
     const struct devices *devices;
-    char *url;    // NULL: by devices
+    struct page *pages;    // (n_pages) none: by devices
+    int n_pages;
     int n;
     struct dcgm_gpu *gpus;    // by device, or as the page has them
     struct err why;
@@ -121,45 +129,81 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *self)
     return buf_append(self, bytes, size * n) == 0 ? size * n : 0;
 }
 
-static CURLcode fetch(const char *url, struct buf *page)
+static CURL *page_ask(struct page *p)
 {
     CURL *c = curl_easy_init();
 
     if (!c)
-        return CURLE_OUT_OF_MEMORY;
-    curl_easy_setopt(c, CURLOPT_URL, url);
+        return NULL;
+    curl_easy_setopt(c, CURLOPT_URL, p->url);
     curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);    // other threads have theirs
     curl_easy_setopt(c, CURLOPT_FAILONERROR, 1L);
     curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, DCGM_TIMEOUT_MS);
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_bytes);
-    curl_easy_setopt(c, CURLOPT_WRITEDATA, page);
-    CURLcode rc = curl_easy_perform(c);
-    curl_easy_cleanup(c);
-    return rc;
+    curl_easy_setopt(c, CURLOPT_WRITEDATA, &p->text);
+    curl_easy_setopt(c, CURLOPT_PRIVATE, p);
+    return c;
 }
 
-static void read_page(struct reading *r)
+/* What the page has of its GPUs, behind those of other pages. */
+static void page_read(struct reading *r, const struct page *p)
 {
-    struct buf page;
+    const int n = dcgm_parse(buf_text(&p->text), p->text.len, r->gpus + r->n, DCGM_GPUS_MAX - r->n);
 
-    buf_init(&page, DCGM_PAGE_MAX);
-    CURLcode rc = fetch(r->url, &page);
-    r->n = 0;
-    if (rc == CURLE_OK)
-        r->n = dcgm_parse(buf_text(&page), page.len, r->gpus, DCGM_GPUS_MAX);
+    for (int i = 0; i < n && p->host[0]; i++)
+        memcpy(r->gpus[r->n + i].host, p->host, sizeof p->host);
+    r->n += n;
+}
+
+static void page_done(struct reading *r, const CURLMsg *told)
+{
+    struct page *p = NULL;
+
+    curl_easy_getinfo(told->easy_handle, CURLINFO_PRIVATE, &p);
+    if (told->data.result == CURLE_OK)
+        page_read(r, p);
     else
-        err_fill(&r->why, EIO, "%s: %s", r->url, curl_easy_strerror(rc));
-    buf_release(&page);
+        err_fill(&r->why, EIO, "%s: %s", p->url, curl_easy_strerror(told->data.result));
+}
+
+/* All pages side by side: one that hangs holds up nobody's but its own. */
+static void read_pages(struct reading *r)
+{
+    CURLM *all = curl_multi_init();
+    int n_left = 0, n_told;
+
+    curl_multi_setopt(all, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)DCGM_AT_ONCE);
+    for (int i = 0; i < r->n_pages; i++) {
+        buf_init(&r->pages[i].text, DCGM_PAGE_MAX);
+        CURL *c = page_ask(&r->pages[i]);
+        if (c)
+            curl_multi_add_handle(all, c);
+    }
+    do {
+        if (curl_multi_perform(all, &n_left) == CURLM_OK && n_left > 0)
+            curl_multi_poll(all, NULL, 0, 100, NULL);
+        for (CURLMsg *m; (m = curl_multi_info_read(all, &n_told)) != NULL;) {
+            CURL *c = m->easy_handle;
+            if (m->msg != CURLMSG_DONE)
+                continue;
+            page_done(r, m);
+            curl_multi_remove_handle(all, c);
+            curl_easy_cleanup(c);
+        }
+    } while (n_left > 0);
+    curl_multi_cleanup(all);
+    for (int i = 0; i < r->n_pages; i++)
+        buf_release(&r->pages[i].text);
 }
 
 static void work(void *self)
 {
     struct reading *r = self;
 
-    if (r->url)
-        read_page(r);
-    else
+    if (r->n_pages > 0)
+        read_pages(r);
+    else if (r->devices)
         read_devices(r);
 }
 
@@ -167,8 +211,10 @@ static void work(void *self)
 
 static void reading_free(struct reading *r)
 {
+    for (int i = 0; i < r->n_pages; i++)
+        free(r->pages[i].url);
+    free(r->pages);
     free(r->gpus);
-    free(r->url);
     free(r);
 }
 
@@ -202,11 +248,14 @@ static void dial_miss(struct meter *m, int gpu, const struct err *why)
     d->read_s = NAN;
 }
 
-/* Is it one of this box, which devices and dcgm tell of? */
-static const struct gpu *local_gpu(const struct meter *m, int gpu)
+/* Can it be read, from here or through its node's exporter? */
+static const struct gpu *within_reach(const struct meter *m, int gpu)
 {
-    const struct gpu *g = &m->setup.state->gpus[gpu];
+    const struct state *s = m->setup.state;
+    const struct gpu *g = &s->gpus[gpu];
 
+    if (m->setup.node < 0)
+        return s->nodes[g->node].state != NODE_DOWN && m->setup.power == WATCH_DCGM ? g : NULL;
     return g->node == m->setup.node ? g : NULL;
 }
 
@@ -217,28 +266,45 @@ static const struct device *device_of(const struct meter *m, int slot)
     return d && slot < devices_n(d) ? devices_get(d, slot) : NULL;
 }
 
-/* What a round says of 'gpu'; NULL: nothing. A page knows GPUs by UUID, or else by the driver's number. */
-static const struct dcgm_gpu *find_seen(const struct meter *m, const struct reading *r, int slot)
+/* Is that host the node? Exporters may tell more of its name than Slurm. */
+static bool is_host(const char *host, const char *node)
 {
-    const struct device *dev = device_of(m, slot);
-    const int index = dev && dev->maker != DEVICE_DECLARED ? dev->index : slot;
+    const size_t n = strlen(node);
 
-    if (!r->url)
+    return strncmp(host, node, n) == 0 && (host[n] == '\0' || host[n] == '.');
+}
+
+/* A page knows GPUs by UUID, or else by the driver's number. */
+static bool is_seen(const struct meter *m, const struct dcgm_gpu *seen, int gpu)
+{
+    const struct gpu *g = &m->setup.state->gpus[gpu];
+    const struct device *dev = device_of(m, g->slot);
+    const int index = dev && dev->maker != DEVICE_DECLARED ? dev->index : g->slot;
+
+    if (m->setup.node < 0)
+        return seen->index == g->slot && is_host(seen->host, m->setup.state->nodes[g->node].name);
+    if (dev && dev->uuid && seen->uuid[0] != '\0')
+        return strcmp(dev->uuid, seen->uuid) == 0;
+    return seen->index == index;
+}
+
+/* What a round says of 'gpu'; NULL: nothing. */
+static const struct dcgm_gpu *find_seen(const struct meter *m, const struct reading *r, int gpu)
+{
+    const int slot = m->setup.state->gpus[gpu].slot;
+
+    if (r->n_pages == 0)
         return slot < r->n ? &r->gpus[slot] : NULL;
-    for (int i = 0; i < r->n; i++) {
-        const struct dcgm_gpu *g = &r->gpus[i];
-        bool knows_both = dev && dev->uuid && g->uuid[0] != '\0';
-
-        if (knows_both ? strcmp(dev->uuid, g->uuid) == 0 : g->index == index)
-            return g;
-    }
+    for (int i = 0; i < r->n; i++)
+        if (is_seen(m, &r->gpus[i], gpu))
+            return &r->gpus[i];
     return NULL;
 }
 
 /* Is there anything to read there at all? */
 static bool is_readable(const struct meter *m, int gpu)
 {
-    const struct gpu *g = local_gpu(m, gpu);
+    const struct gpu *g = within_reach(m, gpu);
 
     if (!g || m->setup.power == WATCH_MODEL)
         return false;
@@ -260,7 +326,7 @@ static void done(void *self)
     for (int i = 0; i < m->n_dials; i++) {
         if (!is_readable(m, i))
             continue;
-        const struct dcgm_gpu *seen = find_seen(m, r, m->setup.state->gpus[i].slot);
+        const struct dcgm_gpu *seen = find_seen(m, r, i);
         if (seen && seen->watts >= 0) {
             if (m->dials[i].n_missed >= METER_MISSES)
                 log_info("power of GPU %d is read again", i);
@@ -274,6 +340,43 @@ static void done(void *self)
     m->setup.on_round(m->setup.self);
 }
 
+/* The address of a node's exporter: "%h" is its name. */
+static char *url_of(const char *pattern, const char *node)
+{
+    const char *at = strstr(pattern, "%h");
+    const size_t size = strlen(pattern) + strlen(node) + 1;
+    char *url = heap_array(size, 1);
+
+    if (at)
+        snprintf(url, size, "%.*s%s%s", (int)(at - pattern), pattern, node, at + 2);
+    else
+        memcpy(url, pattern, strlen(pattern) + 1);
+    return url;
+}
+
+static void add_page(struct reading *r, const char *pattern, const char *node)
+{
+    struct page *p = &r->pages[r->n_pages++];
+
+    p->url = url_of(pattern, node);
+    if (strlen(node) < sizeof p->host)
+        memcpy(p->host, node, strlen(node) + 1);
+}
+
+static void list_pages(const struct meter *m, struct reading *r)
+{
+    const struct state *s = m->setup.state;
+    const char *url = m->setup.dcgm_url;
+    const bool is_each = m->setup.node < 0 && strstr(url, "%h");
+
+    r->pages = heap_array(is_each ? (size_t)s->n_nodes : 1, sizeof *r->pages);
+    if (!is_each)
+        add_page(r, url, "");
+    for (int i = 0; i < s->n_nodes && is_each; i++)
+        if (s->nodes[i].state != NODE_DOWN)
+            add_page(r, url, s->nodes[i].name);
+}
+
 static void begin_reading(struct meter *m)
 {
     const struct meter_setup *s = &m->setup;
@@ -281,13 +384,11 @@ static void begin_reading(struct meter *m)
     const bool is_page = s->power == WATCH_DCGM;
 
     r->meter = m;
-    r->devices = s->devices;
+    r->devices = is_page ? NULL : s->devices;
     r->n = is_page ? 0 : devices_n(s->devices);
     r->gpus = heap_array(is_page ? DCGM_GPUS_MAX : (size_t)r->n, sizeof *r->gpus);
-    if (is_page) {
-        r->url = strdup(s->dcgm_url);
-        assert(r->url);
-    }
+    if (is_page)
+        list_pages(m, r);
     r->late_s = m->round_s;
     m->under_way = r;
     loop_work(s->loop, "power", work, done, r);

@@ -1,5 +1,8 @@
 /* meter.h - what each GPU draws: read from its driver, from a dcgm-exporter, or modelled.
  *
+ * A box has one exporter; of a cluster each node has its own (the address has "%h" for its name), or one page
+ * tells of all nodes by its label "Hostname".
+ *
  * Made by 'watch'. Readings happen on a worker, one at a time: a driver that hangs holds nothing but
  * that worker. A GPU that was not read METER_MISSES times in a row is modelled until it is read
  * again, and the log says so once. Times are on the stopwatch.
@@ -21,9 +24,9 @@ struct meter_setup {
     const struct state *state;        // borrowed; slots of 'node' are the devices
     const struct catalog *catalog;    // borrowed: what a type draws when it is idle
     const struct devices *devices;    // borrowed; NULL: none
-    int node;                         // in the state: this box
+    int node;                         // in the state: this box; -1: GPUs are on others
     enum watch_power power;
-    const char *dcgm_url;
+    const char *dcgm_url;    // may have "%h"
     double power_s;
     double (*model_w)(void *self, int gpu);    // NULL: as when idle
     void *model_self;

@@ -67,6 +67,22 @@ static void read_unfit(const struct observation *seen, const struct state *s, st
     out->measurement.key.is_spread = false;
 }
 
+static void read_node(const struct observation *seen, const struct state *s, struct finding *out)
+{
+    static const enum node_state states[] = {
+        [OBS_NODE_UP] = NODE_UP, [OBS_NODE_DOWN] = NODE_DOWN, [OBS_NODE_DRAINED] = NODE_DRAINED
+    };
+    const struct node *n = &s->nodes[seen->node];
+
+    out->event.kind = EVENT_NODE_CHANGED;
+    out->event.node = n->name;
+    out->event.node_state = states[seen->kind];
+    out->has_event = n->state != states[seen->kind];
+    /* An administrator's drain outlasts what a sensor sees of the node's health. */
+    if (seen->kind == OBS_NODE_UP && n->state == NODE_DRAINED)
+        out->has_event = seen->ends_drain;
+}
+
 void monitor_read(const struct observation *seen, const struct state *s, struct finding *out)
 {
     *out = (struct finding){ .has_event = true };
@@ -98,11 +114,8 @@ void monitor_read(const struct observation *seen, const struct state *s, struct 
         break;
     case OBS_NODE_UP:
     case OBS_NODE_DOWN:
-        out->event.kind = EVENT_NODE_CHANGED;
-        out->event.node = s->nodes[seen->node].name;
-        out->event.node_state = seen->kind == OBS_NODE_UP ? NODE_UP : NODE_DOWN;
-        /* An administrator's drain outlasts what a sensor sees of the node's health. */
-        out->has_event = seen->kind == OBS_NODE_DOWN || s->nodes[seen->node].state == NODE_DOWN;
+    case OBS_NODE_DRAINED:
+        read_node(seen, s, out);
         return;
     }
     out->has_event = state_expects(s, out->event.kind, seen->job);

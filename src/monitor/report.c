@@ -21,6 +21,21 @@ static bool take_whole(const char **at, const char *end, int *out)
     return true;
 }
 
+/* A job's number, or "s" and the number of a Slurm job. */
+static bool take_job(const char **at, const char *end, struct job_report *out)
+{
+    int slurm_id;
+
+    if (*at == end || **at != 's')
+        return take_whole(at, end, &out->job);
+    out->job = -1;
+    ++*at;
+    if (!take_whole(at, end, &slurm_id) || slurm_id == 0)
+        return false;
+    out->slurm_id = slurm_id;
+    return true;
+}
+
 static bool is_hex(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -90,7 +105,7 @@ int job_report_parse(const char *bytes, size_t len, struct job_report *out)
     if (len > REPORT_BYTES_MAX || len < n_form || memcmp(bytes, form, n_form) != 0)
         return -EINVAL;
     const char *at = bytes + n_form, *end = bytes + len;
-    if (!take_whole(&at, end, &out->job) || !take_whole(&at, end, &out->run) ||
+    if (!take_job(&at, end, out) || !take_whole(&at, end, &out->run) ||
         !take_secret(&at, end, &out->secret) || !to_steps(take_word(&at, end), &out->steps) ||
         !take_keys(at, end, out))
         return -EINVAL;

@@ -13,7 +13,9 @@
 #define REPORT_SECRET_BYTES 32    // hex digits
 
 struct job_report {
-    int job, run;
+    int job;          // -1: it says which Slurm job it is instead
+    long slurm_id;    // 0: it does not
+    int run;
     const char *secret;    // (REPORT_SECRET_BYTES), not terminated
     double steps;          // cumulative; finite, not negative
     bool is_unfit;         // ran out of GPU memory

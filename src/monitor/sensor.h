@@ -6,6 +6,8 @@
 #ifndef MONITOR_SENSOR_H
 #define MONITOR_SENSOR_H
 
+#include <stdbool.h>
+
 enum observation_kind {
     OBS_STARTED,     // job runs on gpus: a start or a move came true
     OBS_STOPPED,     // job was stopped and has steps_done behind it; it waits again
@@ -15,7 +17,8 @@ enum observation_kind {
     OBS_WINDOW,    // job ran under unchanged conditions from from_s to time_s; where these are equal,
                    // it is so far, and how fast it went is not known
     OBS_NODE_UP,
-    OBS_NODE_DOWN,    // OBS_STOPPED of each job that ran there comes with it
+    OBS_NODE_DOWN,       // OBS_STOPPED of each job that ran there comes with it
+    OBS_NODE_DRAINED,    // what runs there goes on, nothing new starts: somebody outside wants it so
 };
 
 #define OBS_NEIGHBOURS_MAX 3
@@ -40,7 +43,8 @@ struct observation {
     int neighbours[OBS_NEIGHBOURS_MAX];    // job ids that shared its GPU throughout
 
     const char *reason;
-    int node;    // OBS_NODE_*: index in the state
+    int node;           // OBS_NODE_*: index in the state
+    bool ends_drain;    // OBS_NODE_UP: also of a drained node, since whoever drained it is done
 };
 
 struct sensor {

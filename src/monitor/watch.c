@@ -55,9 +55,15 @@ static void say_news(struct watch *w)
         w->on_news(w->news_self);
 }
 
+void watch_tell(struct watch *w, const struct observation *o)
+{
+    watch_put(w, o);
+    say_news(w);
+}
+
 /* ---- notices of the executor ---- */
 
-static enum observation_kind kind_of(const struct local_notice *n, const struct track *r)
+static enum observation_kind kind_of(const struct run_notice *n, const struct track *r)
 {
     static const enum observation_kind kinds[] = { [NOTICE_STARTED] = OBS_STARTED,
                                                    [NOTICE_STOPPED] = OBS_STOPPED,
@@ -69,7 +75,7 @@ static enum observation_kind kind_of(const struct local_notice *n, const struct 
 }
 
 /* What 'n' means, and how far its job is. */
-static struct observation notice_told(const struct watch *w, const struct local_notice *n)
+static struct observation notice_told(const struct watch *w, const struct run_notice *n)
 {
     const struct track *r = track_find(w, n->job);
     struct observation o = { .watts = NAN, .noise = NAN };
@@ -90,9 +96,9 @@ static struct observation notice_told(const struct watch *w, const struct local_
 /* The executor's next notice: windows that end by it, then the notice itself. False: none. */
 static bool take_notice(struct watch *w)
 {
-    struct local_notice n;
+    struct run_notice n;
 
-    w->is_behind = local_next(w->setup.local, &n) == 1;
+    w->is_behind = w->setup.runs.next(w->setup.runs.self, &n) == 1;
     if (!w->is_behind)
         return false;
     inbox_look(w->inbox);    // what it said at last is told with its end
@@ -138,7 +144,7 @@ static void sensor_done(void *self)
     free(n->gpus);
     if (!n->is_notice)
         return;
-    local_done(w->setup.local);
+    w->setup.runs.done(w->setup.runs.self);
     meter_soon(w->meter);    // the state knows it by now, and so does the model
 }
 
@@ -158,11 +164,11 @@ void watch_on_news(struct watch *w, void (*f)(void *self), void *self)
 /* Of a run whose start is a notice that nobody has heard yet? It will say so again. */
 static bool is_early(const struct watch *w, const struct job_report *said)
 {
-    struct local_run found;
+    struct run_info found;
 
-    return said->job < w->setup.state->n_jobs && local_find(w->setup.local, said->job, &found) &&
-           found.run == said->run && found.secret && strlen(found.secret) == REPORT_SECRET_BYTES &&
-           job_report_is_signed(said, found.secret);
+    return said->job >= 0 && said->job < w->setup.state->n_jobs &&
+           track_run(w, said->job, &found) && found.run == said->run && found.secret &&
+           strlen(found.secret) == REPORT_SECRET_BYTES && job_report_is_signed(said, found.secret);
 }
 
 static void note_unfit(struct watch *w, struct track *r)
@@ -199,7 +205,9 @@ static void on_report(void *self, const char *bytes, size_t len, double arrived_
         w->stats.n_bad++;
         return;
     }
-    struct track *r = track_find(w, said.job);
+    if (said.job < 0 && w->setup.runs.find_slurm)
+        said.job = w->setup.runs.find_slurm(w->setup.runs.self, said.slurm_id);
+    struct track *r = said.job < 0 ? NULL : track_find(w, said.job);
     if (r && r->n == said.run && r->secret[0] != '\0' && job_report_is_signed(&said, r->secret))
         hear(w, r, &said, arrived_s);
     else if (!is_early(w, &said))
@@ -234,11 +242,11 @@ static void look_at(struct watch *w, struct track *r, double now_s)
 static bool is_over(const struct watch *w, int job)
 {
     const enum job_state is = w->setup.state->jobs[job]->state;
-    struct local_run found;
+    struct run_info found;
 
     if (is == JOB_RUNNING || is == JOB_WAITING)
         return false;
-    return !local_find(w->setup.local, job, &found) || found.pid == 0;
+    return !track_run(w, job, &found) || !found.is_there;
 }
 
 /* Jobs that were cancelled leave without a notice, and when they have really gone. As long as news
@@ -259,7 +267,7 @@ static void drop_cancelled(struct watch *w)
  */
 static void disturb_busy(struct watch *w)
 {
-    const struct executor x = local_executor(w->setup.local);
+    const struct executor x = w->setup.runs.executor;
 
     for (int i = 0; i < w->n_seats && x.gpu_is_busy; i++) {
         if (w->seats[i].n > 0 && x.gpu_is_busy(x.self, i))
@@ -344,7 +352,7 @@ int watch_create(const struct watch_setup *s, struct watch **out, struct err *e)
         return rc;
     }
     adopt(w);
-    local_on_news(s->local, on_notices, w);
+    s->runs.on_news(s->runs.self, on_notices, w);
     loop_timer_set(&w->timer, TICK_S);
     *out = w;
     return 0;

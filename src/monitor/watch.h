@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "act/runs.h"
 #include "monitor/sensor.h"
 
 struct catalog;
@@ -22,7 +23,6 @@ struct clock;
 struct devices;
 struct energy;
 struct err;
-struct local;
 struct loop;
 struct state;
 struct watch;
@@ -34,8 +34,8 @@ struct watch_setup {
     const struct clock *clock;
     const struct state *state;        // borrowed
     const struct catalog *catalog;    // borrowed: what a type draws when it is idle
-    struct local *local;              // borrowed: its notices are ours to tell
-    int node;                         // this box, in the state
+    struct runs runs;                 // of the executor: its notices are ours to tell
+    int node;                         // this box, in the state; -1: GPUs are on others
     struct devices *devices;          // borrowed
     struct energy *energy;            // borrowed: told of watts and shares as they change
     const char *socket;               // Unix datagram socket, made here; NULL: none
@@ -57,6 +57,9 @@ int watch_create(const struct watch_setup *s, struct watch **out, struct err *e)
 void watch_destroy(struct watch *w);    // NULL is fine
 
 struct sensor watch_sensor(struct watch *w);
+
+/* Tell this, too, after what is to be told already: of nodes, by somebody who watches them. */
+void watch_tell(struct watch *w, const struct observation *o);
 
 /* Called when there is something to hear. */
 void watch_on_news(struct watch *w, void (*f)(void *self), void *self);

@@ -2,7 +2,7 @@
 #ifndef MONITOR_WATCH_INNER_H
 #define MONITOR_WATCH_INNER_H
 
-#include "act/local.h"
+#include "act/runs.h"
 #include "base/loop.h"
 #include "catalog/state.h"
 #include "monitor/report.h"
@@ -65,6 +65,9 @@ struct watch {
 /* ---- watch_runs.c: who runs where, and the windows that end with a change of that ---- */
 
 struct track *track_find(const struct watch *w, int job);    // NULL: does not run
+
+/* Its present or last run, as the executor has it; false: none. */
+bool track_run(const struct watch *w, int job, struct run_info *out);
 
 /* A job is on GPUs from now on: a start, a move, another limit. Windows there end. */
 struct track *track_enter(struct watch *w, int job, int n_gpus, const int *gpus, int limit_w);

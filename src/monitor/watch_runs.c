@@ -281,8 +281,13 @@ static struct track *run_add(struct watch *w, int job)
     return r;
 }
 
+bool track_run(const struct watch *w, int job, struct run_info *out)
+{
+    return w->setup.runs.find(w->setup.runs.self, job, out);
+}
+
 /* A new run of it: what an older one said is over. */
-static void run_begin(struct watch *w, struct track *r, const struct local_run *found)
+static void run_begin(struct watch *w, struct track *r, const struct run_info *found)
 {
     r->n = found->run;
     r->secret[0] = '\0';
@@ -297,7 +302,7 @@ static void run_begin(struct watch *w, struct track *r, const struct local_run *
 
 struct track *track_enter(struct watch *w, int job, int n_gpus, const int *gpus, int limit_w)
 {
-    struct local_run found = { .run = -1 };
+    struct run_info found = { .run = -1 };
     struct track *r = track_find(w, job);
 
     if (r)
@@ -307,7 +312,7 @@ struct track *track_enter(struct watch *w, int job, int n_gpus, const int *gpus,
     const bool is_first = !r->gpus;
     const int n_before = r->n_gpus;
     int *before = r->gpus;
-    local_find(w->setup.local, job, &found);
+    track_run(w, job, &found);
     take_seats(w, r, n_gpus, gpus);
     r->limit_w = limit_w;
     if (is_first || found.run != r->n)

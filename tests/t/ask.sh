@@ -86,12 +86,18 @@ waiting=$(job 8 train-b waiting '"gpus": [], "gpu_type": null, "speed": null, "p
     "watts": null, "joules": 0, "started_s": null, "ended_s": null, "reason": "all GPUs are taken"')
 fresh=$(job 5 just-done finished "\"gpus\": [], \"joules\": 36000, \"started_s\": $((now - 4000)),
     \"ended_s\": $((now - 60)), \"reason\": null")
+placed=$(job 10 placed held "\"gpus\": [], \"started_s\": null, \"ended_s\": null, \"reason\": \"held\",
+    \"slurm_id\": 20, \"stdout\": \"$dir/slurm-20.out\", \"stderr\": null")
+echo 'both of them' >"$dir/slurm-20.out"
+large=$(job 11 large waiting '"gpus": [], "started_s": null, "ended_s": null, "reason": "gang size", "nodes": 2' |
+    sed 's/"n_gpus": 1/"n_gpus": 16/')
 old=$(job 4 long-done failed "\"gpus\": [], \"joules\": 36000, \"started_s\": $((now - 9000)),
     \"ended_s\": $((now - 8000)), \"reason\": \"exit status 1\"")
 row='"jobs": 2, "joules": 7200000, "active_j": 5400000, "idle_j": 1800000, "gpu_s": 7200, "steps": 1500,
      "promised_s": 100, "kept_s": 99, "kept": 0.99, "measured": 12, "error": 0.083, "coverage": 0.9'
 none='"jobs": 0, "joules": 3600000, "active_j": 0, "idle_j": 3600000, "gpu_s": 0, "steps": 0, "promised_s": 0,
       "kept_s": 0, "kept": null, "measured": 0, "error": null, "coverage": null'
+mute=${none/'"kept": null'/'"kept": 0'}
 saved='{"from_s": 1, "to_s": 2, "jobs": 9, "measured_j": 3600000, "saved": 0.25, "runs": [
     {"policy": "gogh", "finished": 9, "energy_j": 3600000, "work_s": 100, "joules_per_work": 75.5,
      "promise_attainment": 0.995, "mean_jct_s": 3725},
@@ -106,6 +112,9 @@ cat >"$dir/answers" <<JSON
  "GET /v1/jobs?limit=1000&after=5": [200, {"jobs": [$running, $waiting], "total": 4, "next": null}],
  "GET /v1/jobs?owner=b%26b&state=held&limit=1000": [200, {"jobs": [], "total": 0, "next": null}],
  "GET /v1/jobs/7": [200, $running],
+ "GET /v1/jobs/10": [200, $placed],
+ "GET /v1/jobs/11": [200, $large],
+ "GET /v1/jobs?state=failed&limit=1000": [200, {"jobs": [$large], "total": 1, "next": null}],
  "GET /v1/jobs/5": [[200, $running], [200, $fresh], [503, {"error": {"message": "stopping"}}], [200, $old]],
  "GET /v1/jobs/4": [200, $old],
  "GET /v1/jobs/x%2Fy": [404, {"error": {"code": "not_found", "message": "there is no job 'x/y'; 'gogh jobs' lists them"}}],
@@ -141,11 +150,17 @@ cat >"$dir/answers" <<JSON
     {"type": "k80", "n_gpus": 1, "gpu": null, "beside": null, "places": 0, "speed": 0.9, "low": null, "high": null,
      "unfit": null, "watts": null, "added_w": null, "joules": null, "margin": null, "neighbour_speed": null,
      "neighbour_keeps": null, "verdict": "full"}]}],
+ "GET /v1/jobs/10/explain": [200, {"job": 10, "name": "placed", "time_s": $now, "made_by": "gogh",
+    "state": "running", "gpus": ["box/1"], "reason": null, "may_start_s": null, "waits_for": null, "need": 0,
+    "candidates": []}],
+ "GET /v1/jobs/11/explain": [200, {"job": 11, "name": "large", "time_s": $now, "made_by": "gogh",
+    "state": "waiting", "gpus": [], "reason": "gang size", "may_start_s": null, "waits_for": null, "need": 0,
+    "candidates": []}],
  "GET /v1/jobs/7/explain": [200, {"job": 7, "name": "train-a", "time_s": $now, "made_by": "gogh",
     "state": "running", "gpus": ["box/0"], "reason": null, "may_start_s": null, "waits_for": null, "need": 0,
     "candidates": []}],
  "GET /v1/report": [200, {"from_s": 1790000000, "to_s": 1790086400, "by": "owner", "total": {"name": "total", $row},
-    "rows": [{"name": "ann <& \"co\", x", $row}, {"name": "(nobody)", $none}],
+    "rows": [{"name": "ann <& \"co\", x", $row}, {"name": "(nobody)", $none}, {"name": "mute", $mute}],
     "hours": [{"hour_s": 1790000000, "joules": 3600000, "kept": 1, "error": 0.2},
               {"hour_s": 1790003600, "joules": 7200000, "kept": 0.98, "error": null},
               {"hour_s": 1790007200, "joules": 1800000, "kept": null, "error": 0.1}], "saved": $saved}],
@@ -263,12 +278,25 @@ says '^1 x k80 +- +- +0\.900 +- +- +- +- +- +- +- +full$' 'and one with few'
 says 'and 3 more' 'and how many are left out'
 expect 0 explain 7
 says 'It runs on box/0\.' 'explain of a job that runs'
+expect 0 explain 10
+says 'It is to run on box/1; it is held still\.' 'explain of one that was placed and does not'
+expect 0 explain 11
+says 'It cannot run here as the cluster is: there are not 2 nodes with 8 GPUs of one type' 'explain of one that cannot'
+expect 0 show 11
+says 'because +there are not 2 nodes with 8 GPUs' 'and show'
+expect 0 jobs --state failed
+says 'gang size: there are not 2 nodes with 8 GPUs of one type that it may use$' 'and the list'
+expect 0 logs 10 --err
+says '^both of them$' 'under Slurm the output has both'
+complains "both in one file, unless sbatch was given -e: $dir/slurm-20.out" 'and that is said'
 
 # ---- sums ----
 : >"$dir/requests"
 expect 0 report --from 2026-09-21 --to '2026-09-22 12:00' --by owner
 asked '.[0].path == "/v1/report?by=owner&from=1789948800.000&to=1790078400.000"' 'a period is asked for'
 says '^OWNER +JOBS +KWH +WORKING' 'a report has headings'
+says '^from 2026-09-21 [0-9:]+ to 2026-09-22 [0-9:]+$' 'and both dates'
+says '^mute +0 +1\.00 +0 +1\.00 +0 +0 +- +0 ' 'what nobody reported may be kept or not'
 says '^total +2 +2\.00 +1\.50 +0\.500 +2\.00 +1500 +99\.0 +12 +8\.3 +90\.0$' 'and a total'
 says 'gogh takes 25\.0 % less energy per unit of work than fifo-fastest' 'and what was saved'
 expect 0 report --csv
@@ -299,10 +327,27 @@ c.feed(open(sys.argv[1]).read())
 assert not c.open, c.open
 PY
 expect 0 report --json
-jq -e '.rows | length == 2' "$dir/out" >/dev/null || no 'report as JSON'
+jq -e '.rows | length == 3' "$dir/out" >/dev/null || no 'report as JSON'
 expect 0 shadow
 says '^fifo-fastest +9 +2\.00 +101 +90\.0 +1 min 40 s$' 'shadow has a row a policy'
 says 'Really used: 1\.00 kWh' 'and what was really used'
+
+# ---- a refusal is in the words of the command ----
+echo '{"POST /v1/jobs": [400, {"error": {"code": "bad", "message": "say so by \"new_workload\": true"}}]}' >"$dir/answers"
+(
+    export GOGH_SOCKET=$dir/other.sock
+    mkfifo "$dir/fifo2"
+    python3 "$SRC/tests/helpers/answers.py" "$GOGH_SOCKET" "$dir/answers" "$dir/requests" <"$dir/fifo2" 9>&- &
+    exec 8>"$dir/fifo2"
+    for ((i = 0; i < 200; i++)); do
+        [[ -S $GOGH_SOCKET ]] && break
+        sleep 0.05
+    done
+    "$GOGH" submit --workload resnet51 -- true 2>"$dir/err" && echo passed >>"$dir/err"
+    exec 8>&-
+    wait
+) || true
+[[ $(cat "$dir/err") == 'gogh: say so by --new-workload' ]] || no "a field of the API is said as an option: $(cat "$dir/err")"
 
 # ---- top ----
 expect 0 top --once

@@ -6,7 +6,7 @@ trap 'rm -rf "$dir"' EXIT
 failed=0
 me="gogh1 7 2 55555555555555555555555555555555"
 command -v python3 >/dev/null || { echo "no python3: skipped"; exit 77; }
-unset GOGH_JOB GOGH_RUN GOGH_SECRET GOGH_REPORTS GOGH_STEPS_DONE
+unset GOGH_JOB GOGH_RUN GOGH_SECRET GOGH_REPORTS GOGH_STEPS_DONE SLURM_JOB_ID SLURM_RESTART_COUNT
 
 inbox() { # unix|udp|closed COMMAND...: run it, and what came
     python3 "$SRC/tests/helpers/inbox.py" "$@"
@@ -36,6 +36,10 @@ same_client() { # BINARY: what it does, in whatever language it was compiled
     same "$1 is not disturbed by a daemon that is away" "$(inbox closed "$1" 9)" "inside 9"
     same "$1 out of memory" "$(inbox unix "$1" unfit || echo "exit $?")" \
         "$me 0 unfit=1"$'\n'"exit 1"
+    same "$1 under Slurm" "$(SLURM_JOB_ID=9 inbox unix "$1" 5 | tail -n 1)" \
+        "${me/7 2/s9 0} 5"
+    same "$1 under Slurm, again" "$(SLURM_JOB_ID=9 SLURM_RESTART_COUNT=3 inbox unix "$1" 5 |
+        tail -n 1)" "${me/7 2/s9 3} 5"
     same "$1 outside GOGH" "$("$1" 8)" "outside 8"
     same "$1 with an address that is none" \
         "$(GOGH_REPORTS=x GOGH_JOB=1 GOGH_RUN=0 GOGH_SECRET=a "$1" 8)" "outside 8"

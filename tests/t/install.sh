@@ -29,13 +29,15 @@ config=$(option sysconfdir)
 config=$dir/root$config/gogh/gogh.conf
 for file in "$at/bin/gogh" "$at/sbin/goghd" "$dir/root$libexec/gogh-keeper" "$at/include/gogh.h" \
     "$at/share/man/man1/gogh.1" "$at/share/man/man5/gogh.conf.5" "$at/share/man/man8/goghd.8" \
+    "$at/share/man/man8/gogh-slurm-setup.8" "$at/share/gogh/slurm/job_submit.lua" "$at/share/doc/gogh/slurm.md" \
+    "$at/share/doc/gogh/advise.md" "$at/share/doc/gogh/reporting.md" \
     "$at/share/bash-completion/completions/gogh" "$at/lib/sysusers.d/gogh.conf" \
     "$at/share/doc/gogh/api.md" "$at/share/doc/gogh/formats/gogh.conf.md" \
     "$at/share/doc/gogh/examples/box.conf" "$config"; do
     [ -s "$file" ] || complain "not installed: ${file#"$dir/root"}"
 done
 [ -n "$(find "$at/lib" -path '*/dist-packages/gogh.py')" ] || complain "the Python module is not installed"
-for file in bin/gogh sbin/goghd; do
+for file in bin/gogh sbin/goghd sbin/gogh-slurm-setup; do
     [ -x "$at/$file" ] || complain "$file cannot be run"
 done
 
@@ -45,7 +47,7 @@ grep -qx "ExecStart=$prefix/sbin/goghd" "$unit" || complain "the unit starts som
 grep -q "^u $(sed -n 's/^User=//p' "$unit") " "$at/lib/sysusers.d/gogh.conf" ||
     complain "the unit's user is not the one that is made"
 ! grep -q '@[a-z]*@' "$unit" || complain "the unit has names that were not replaced"
-grep -aqF "$libexec/gogh-keeper" "$at/sbin/goghd" || complain "goghd does not look for its keeper in $libexec"
+grep -aqF "$libexec" "$at/sbin/goghd" || complain "goghd does not look for its programs in $libexec"
 
 # An administrator's configuration stays.
 "$GOGH" config template | cmp - "$config" || complain "gogh.conf is another"

@@ -52,9 +52,16 @@ struct stage {
     double until_s;
 };
 
+static inline bool stage_find(struct stage *s, int job, struct run_info *out)
+{
+    const struct runs r = local_runs(s->local);
+
+    return r.find(r.self, job, out);
+}
+
 /* ---- hearing ---- */
 
-static inline void note(struct stage *s, const struct local_notice *n)
+static inline void note(struct stage *s, const struct run_notice *n)
 {
     static const char *const kinds[] = { "started", "stopped", "finished", "failed" };
     const size_t size = sizeof s->heard;
@@ -72,7 +79,7 @@ static inline void note(struct stage *s, const struct local_notice *n)
     snprintf(s->heard + at, size - at, "\n");
 }
 
-static inline void apply(struct stage *s, const struct local_notice *n)
+static inline void apply(struct stage *s, const struct run_notice *n)
 {
     static const enum event_kind kinds[] = { EVENT_JOB_STARTED, EVENT_JOB_STOPPED,
                                              EVENT_JOB_FINISHED, EVENT_JOB_FAILED };
@@ -90,13 +97,14 @@ static inline void apply(struct stage *s, const struct local_notice *n)
 static inline void stage_hear(void *self)
 {
     struct stage *s = self;
-    struct local_notice n;
+    const struct runs r = local_runs(s->local);
+    struct run_notice n;
 
-    while (!s->is_deaf && local_next(s->local, &n)) {
+    while (!s->is_deaf && r.next(r.self, &n)) {
         note(s, &n);
         if (!s->is_lossy)
             apply(s, &n);
-        local_done(s->local);
+        r.done(r.self);
     }
     if (!s->is_lossy && !s->is_unsafe)
         local_is_safe(s->local);
@@ -209,7 +217,8 @@ static inline void stage_wake(struct stage *s)
 
     ck_assert_msg(rc == 0, "%s", e.text);
     s->x = local_executor(s->local);
-    local_on_news(s->local, stage_hear, s);
+    const struct runs r = local_runs(s->local);
+    r.on_news(r.self, stage_hear, s);
 }
 
 static inline void stage_sleep(struct stage *s)

@@ -85,7 +85,7 @@ END_TEST
 START_TEST(failures_are_counted_over_restarts_until_no_try_is_left)
 {
     struct stage s;
-    struct local_run run;
+    struct run_info run;
 
     stage_open(&s);
     set_script(&s, 0, "echo $GOGH_RESTART; exit 3", ",\"retries\":2,\"stdout\":\"%n.%j.log\"");
@@ -101,7 +101,7 @@ START_TEST(failures_are_counted_over_restarts_until_no_try_is_left)
     until_heard(&s, "try 3 of 3");
     stage_sleep(&s);
     stage_wake(&s);
-    ck_assert(local_find(s.local, 0, &run) && run.run == 1 && run.n_failures == 2);
+    ck_assert(stage_find(&s, 0, &run) && run.run == 1 && run.n_failures == 2);
     start(&s, 0, 2);
     until_heard(&s, "failed 0.2: exit 3\n");
     ck_assert_str_eq(content(&s, "a.0.log"), "0\n1\n2\n");
@@ -114,7 +114,7 @@ END_TEST
 START_TEST(arguments_arrive_as_they_are)
 {
     struct stage s;
-    struct local_run run;
+    struct run_info run;
 
     stage_open(&s);
     set_argv(&s, 0,
@@ -122,7 +122,7 @@ START_TEST(arguments_arrive_as_they_are)
              "");
     start(&s, 0, 0);
     until_heard(&s, "finished");
-    ck_assert(local_find(s.local, 0, &run));
+    ck_assert(stage_find(&s, 0, &run));
     ck_assert_str_eq(content(&s, run.out), "<a b><$(id)><'\"><><*><\xc3\xa9\n\\;>");
     ck_assert_str_eq(content(&s, run.err), "");
     ck_assert_int_eq(run.pid, 0);
@@ -157,7 +157,7 @@ static void names_of(const char *text, char *out, size_t size)
 START_TEST(the_environment_is_what_was_given_and_what_gogh_sets)
 {
     struct stage s;
-    struct local_run run;
+    struct run_info run;
     char names[2000];
 
     setenv("LEAKED", "1", 1);
@@ -165,7 +165,7 @@ START_TEST(the_environment_is_what_was_given_and_what_gogh_sets)
     set_argv(&s, 2, "[\"env\"]", "");
     start(&s, 2, 1);
     until_heard(&s, "finished");
-    ck_assert(local_find(s.local, 2, &run));
+    ck_assert(stage_find(&s, 2, &run));
     names_of(content(&s, run.out), names, sizeof names);
     ck_assert_str_eq(names,
                      "CUDA_VISIBLE_DEVICES GOGH_BATCH GOGH_DIR GOGH_GPUS GOGH_GPU_TYPE GOGH_JOB "
@@ -187,7 +187,7 @@ END_TEST
 START_TEST(a_command_has_no_descriptors_of_ours_and_leads_its_group)
 {
     struct stage s;
-    struct local_run run;
+    struct run_info run;
     int leak;
 
     stage_open(&s);
@@ -197,7 +197,7 @@ START_TEST(a_command_has_no_descriptors_of_ours_and_leads_its_group)
                "ls /proc/self/fd | wc -l; cut -d' ' -f1,5 /proc/$$/stat; ls -l /proc/$$/fd/0", "");
     start(&s, 0, 0);
     until_heard(&s, "finished");
-    ck_assert(local_find(s.local, 0, &run));
+    ck_assert(stage_find(&s, 0, &run));
     int n = 0, pid = 0, group = 0;
     ck_assert_int_eq(sscanf(content(&s, run.out), "%d %d %d", &n, &pid, &group), 3);
     ck_assert_int_eq(n, 4);    // and the directory that ls reads
@@ -212,7 +212,7 @@ START_TEST(a_job_of_another_user_has_that_users_rights_and_no_more)
 {
     const struct passwd *nobody = getpwnam("nobody");
     char want[4000], more[400];
-    struct local_run run;
+    struct run_info run;
     struct stage s;
     gid_t groups[100];
     int n = 100;
@@ -237,7 +237,7 @@ START_TEST(a_job_of_another_user_has_that_users_rights_and_no_more)
     s.w.ledger.state.jobs[0]->spec.command = want;
     start(&s, 0, 0);
     until_heard(&s, "finished");
-    ck_assert(local_find(s.local, 0, &run));
+    ck_assert(stage_find(&s, 0, &run));
     free(c);
     ck_assert_int_ge(getgrouplist("nobody", nobody->pw_gid, groups, &n), 1);
     char expect[2000];
@@ -500,16 +500,16 @@ static void run_a(struct stage *s, const char *more)
 START_TEST(a_job_that_runs_is_found_again_and_only_its_end_is_news)
 {
     struct stage s;
-    struct local_run before, after;
+    struct run_info before, after;
 
     run_a(&s, "");
-    ck_assert(local_find(s.local, 0, &before) && before.pid > 0);
+    ck_assert(stage_find(&s, 0, &before) && before.pid > 0);
     const pid_t pid = before.pid;
     char secret[40];
     snprintf(secret, sizeof secret, "%s", before.secret);
     stage_sleep(&s);
     stage_wake(&s);
-    ck_assert(local_find(s.local, 0, &after));
+    ck_assert(stage_find(&s, 0, &after));
     ck_assert_int_eq(after.pid, pid);
     ck_assert_str_eq(after.secret, secret);
     ck_assert_int_eq(local_n_under_way(s.local), 0);
@@ -577,10 +577,10 @@ static pid_t keeper_pid(struct stage *s)
 START_TEST(a_killed_keeper_takes_its_command_along)
 {
     struct stage s;
-    struct local_run run;
+    struct run_info run;
 
     run_a(&s, _i & 1 ? ",\"retries\":1" : "");
-    ck_assert(local_find(s.local, 0, &run));
+    ck_assert(stage_find(&s, 0, &run));
     const pid_t pid = run.pid;
     if (_i & 2)
         stage_sleep(&s);
@@ -735,7 +735,7 @@ END_TEST
 START_TEST(a_run_of_another_boot_is_stopped_and_is_no_failure)
 {
     struct stage s;
-    struct local_run run;
+    struct run_info run;
 
     run_a(&s, "");
     stage_sleep(&s);
@@ -749,7 +749,7 @@ START_TEST(a_run_of_another_boot_is_stopped_and_is_no_failure)
     fclose(f);
     stage_wake(&s);
     until_heard(&s, "stopped 0.0: the machine was restarted\n");
-    ck_assert(local_find(s.local, 0, &run));
+    ck_assert(stage_find(&s, 0, &run));
     ck_assert_int_eq(run.n_failures, 0);
     stage_close(&s);
 }
@@ -785,7 +785,7 @@ static const struct {
 START_TEST(an_end_that_the_disk_has_is_not_told_again_though_it_bears_no_mark)
 {
     struct stage s;
-    struct local_run run;
+    struct run_info run;
     char heard[sizeof s.heard];
 
     stage_open(&s);
@@ -798,7 +798,7 @@ START_TEST(an_end_that_the_disk_has_is_not_told_again_though_it_bears_no_mark)
     stage_wake(&s);
     stage_hear(&s);
     ck_assert_msg(strcmp(s.heard, heard) == 0, "%s: %s", known[_i].name, s.heard);
-    ck_assert(local_find(s.local, 0, &run));
+    ck_assert(stage_find(&s, 0, &run));
     ck_assert_int_eq(run.n_failures, _i > 0);
     s.is_unsafe = false;
     stage_close(&s);
@@ -823,14 +823,14 @@ static void disguise(struct stage *s, int pid)
 START_TEST(a_keeper_that_cannot_be_seen_lives_as_long_as_it_has_its_lock)
 {
     struct stage s;
-    struct local_run run;
+    struct run_info run;
 
     run_a(&s, "");
     const pid_t pid = keeper_pid(&s);
     stage_sleep(&s);
     disguise(&s, _i ? (int)pid : 999999999);
     stage_wake(&s);
-    ck_assert(local_find(s.local, 0, &run) && run.pid > 0);
+    ck_assert(stage_find(&s, 0, &run) && run.pid > 0);
     ck_assert_int_eq(local_n_under_way(s.local), 0);
     ck_assert_ptr_null(strstr(status_of(&s), "ended"));
     touch(&s, "go");
@@ -874,11 +874,11 @@ END_TEST
 START_TEST(what_ended_before_it_was_asked_to_ended_by_itself)
 {
     struct stage s;
-    struct local_run run;
+    struct run_info run;
 
     run_a(&s, "");
     const pid_t keeper = keeper_pid(&s);
-    ck_assert(local_find(s.local, 0, &run));
+    ck_assert(stage_find(&s, 0, &run));
     ck_assert_int_eq(kill(keeper, SIGSTOP), 0);
     touch(&s, "go");
     for (struct proc p = { 0 }; proc_read(run.pid, &p) == 0 && p.state != 'Z';)
@@ -961,7 +961,7 @@ START_TEST(failures_are_counted_though_the_last_folder_is_empty)
 {
     char path[400];
     struct stage s;
-    struct local_run run;
+    struct run_info run;
 
     stage_open(&s);
     set_script(&s, 0, "exit 3", ",\"retries\":2");
@@ -972,7 +972,7 @@ START_TEST(failures_are_counted_though_the_last_folder_is_empty)
     ck_assert_int_eq(mkdir(path, 0711), 0);
     stage_wake(&s);
     ck_assert_int_ne(access(path, F_OK), 0);
-    ck_assert(local_find(s.local, 0, &run) && run.run == 0 && run.n_failures == 1);
+    ck_assert(stage_find(&s, 0, &run) && run.run == 0 && run.n_failures == 1);
     stage_close(&s);
 }
 END_TEST

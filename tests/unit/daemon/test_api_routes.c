@@ -74,7 +74,7 @@ _Noreturn static void run_daemon(const struct config *c, int told)
     static struct service s;
     struct err e = { 0 };
 
-    if (service_open(&s, c, "/bin/false", &e) < 0) {
+    if (service_open(&s, c, &(struct programs){ .keeper = "/bin/false" }, &e) < 0) {
         fprintf(stderr, "the daemon does not start: %s\n", e.text);
         _exit(1);
     }

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "daemon/auth.h"
+#include "daemon/config_inner.h"
 #include "unit/suite.h"
 #include "unit/support.h"
 
@@ -240,10 +241,19 @@ END_TEST
 
 /* ---- the template ---- */
 
+static char *whole_template(void)
+{
+    const char *whole = "";
+
+    for (int i = 0; config_template[i]; i++)
+        whole = arena_printf(&arena, "%s%s", whole, config_template[i]);
+    return arena_strdup(&arena, whole);
+}
+
 /* Settings of the template with their '#' taken away. */
 static char *uncommented(void)
 {
-    char *text = arena_strdup(&arena, config_template);
+    char *text = whole_template();
 
     for (char *p = text; p != NULL && *p != '\0'; p = strchr(p, '\n')) {
         p += *p == '\n';
@@ -256,19 +266,33 @@ static char *uncommented(void)
 START_TEST(the_template_is_the_defaults_and_has_every_setting)
 {
     const char *text = uncommented();
-    struct config c = good(text), empty = good(config_template), d;
+    struct config c = good(text), empty = good(whole_template()), d;
 
     config_defaults(&d);
     ck_assert_str_eq(printed(&empty), printed(&d));
     for (int i = 0; config_words[i] != NULL; i++) {
         const char *line = arena_printf(&arena, "\n#%s ", config_words[i]);
 
-        ck_assert_msg(strstr(config_template, line) != NULL, "no '%s'", config_words[i]);
+        ck_assert_msg(strstr(whole_template(), line) != NULL, "no '%s'", config_words[i]);
     }
     c.listen = c.cert = c.key = c.tokens = c.reports_udp = c.model = NULL;    // examples
+    c.slurm_conf = c.slurm_commands = c.record = NULL;
     c.n_allow = 0;
     c.cluster.n_nodes = c.cluster.n_types = c.cluster.n_workloads = 0;
     ck_assert_str_eq(printed(&c), printed(&d));
+}
+END_TEST
+
+START_TEST(the_words_are_the_settings_and_what_may_be_there_many_times)
+{
+    static const char *const many[] = { "allow", "node", "gputype", "workload", "set" };
+    int n = 0;
+
+    for (; n < config_n_settings; n++)
+        ck_assert_str_eq(config_words[n], config_settings[n].name);
+    for (int i = 0; i < 5; i++)
+        ck_assert_str_eq(config_words[n++], many[i]);
+    ck_assert_ptr_null(config_words[n]);
 }
 END_TEST
 
@@ -340,6 +364,8 @@ static const char *placed(const char *text)
     return arena_printf(&arena, "%s%s", out, text);
 }
 
+#define SLURM "executor slurm\nslurm_commands %d/bin\n"
+
 static const struct {
     const char *name, *more;
     int n_bad;
@@ -364,9 +390,34 @@ static const struct {
     { "no such model", "model %d/none\n", 1, "gogh train" },
     { "nobody of that name", "allow user=no-such-user-here read\n", 0, "there is no user" },
     { "nothing declared", "gpus declared\n", 1, "gpus: none is declared" },
+    { "all is well with Slurm", SLURM "slurm_conf %d/file\nreports_udp head:7118\n", 0, "" },
+    { "no directory of Slurm's commands", "executor slurm\nslurm_commands %d/none\n", 1,
+      "the directory '" },
+    { "not all of Slurm's commands", "executor slurm\nslurm_commands %d\nreports_udp h:1\n", 1,
+      "there is no sbatch, scancel, scontrol, sinfo, squeue in '" },
+    { "no slurm.conf", SLURM "slurm_conf %d/none\nreports_udp h:1\n", 1, "slurm_conf: '" },
+    { "a partition that is an option", SLURM "slurm_partition -x\nreports_udp h:1\n", 1,
+      "'-x' is no name of a partition" },
+    { "two partitions", SLURM "slurm_partition a,b\nreports_udp h:1\n", 1,
+      "'a,b' is no name of a partition" },
+    { "jobs on other nodes that are told a socket", SLURM, 0, "reports_udp HOST:PORT" },
+    { "jobs on other nodes that are told to talk to themselves",
+      SLURM "reports_udp 127.0.0.1:7118\n", 0, "reports_udp: 127.0.0.1:7118" },
     { "two things at once, the worse one first",
       "allow group=no-such-group-here read\npolicy best\n", 1, "policy: " },
 };
+
+static void put_commands(void)
+{
+    static const char *const names[] = { "bin/sbatch", "bin/scancel", "bin/scontrol", "bin/sinfo",
+                                         "bin/squeue" };
+
+    ck_assert_int_eq(mkdir(placed("%d/bin"), 0755), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        put_file(names[i], "");
+        ck_assert_int_eq(chmod(arena_printf(&arena, "%s/%s", dir, names[i]), 0755), 0);
+    }
+}
 
 START_TEST(the_machine_is_looked_at)
 {
@@ -376,6 +427,7 @@ START_TEST(the_machine_is_looked_at)
 
     put_file("file", "words\n");
     put_file("private", "words\n");
+    put_commands();
     ck_assert_int_eq(chmod(placed("%d/private"), 0600), 0);
     put_file("cert", "-----BEGIN CERTIFICATE-----\n");
     put_file("key", "-----BEGIN PRIVATE KEY-----\n");
@@ -433,6 +485,7 @@ int main(void)
     tcase_add_loop_test(text, a_wrong_line_is_named_with_its_cure, 0,
                         (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(text, the_template_is_the_defaults_and_has_every_setting);
+    tcase_add_test(text, the_words_are_the_settings_and_what_may_be_there_many_times);
     tcase_add_loop_test(text, a_reload_takes_what_can_change, 0,
                         (int)(sizeof reloads / sizeof *reloads));
     tcase_add_checked_fixture(machine, make_dir, remove_dir);

@@ -33,7 +33,8 @@ static void setup(void)
                         "node box k80:1 v100:1\n",
                         dir, dir, dir, dir);
     ck_assert_msg(config_parse(&arena, "test", text, strlen(text), &c, &e) == 0, "%s", e.text);
-    ck_assert_msg(service_open(&s, &c, "/bin/true", &e) == 0, "%s", e.text);
+    ck_assert_msg(service_open(&s, &c, &(struct programs){ .keeper = "/bin/true" }, &e) == 0, "%s",
+                  e.text);
 }
 
 static void teardown(void)

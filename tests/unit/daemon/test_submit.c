@@ -126,6 +126,8 @@ static const char *told(const struct submit *s)
         buf_printf(&b, " types=%llx", (unsigned long long)p->allowed_types);
     buf_printf(&b, "%s%s%s", p->is_exclusive ? " exclusive" : "",
                p->n_nodes == 1 ? " one_node" : "", s->is_held ? " held" : "");
+    if (p->n_nodes > 1)
+        buf_printf(&b, " nodes=%d", p->n_nodes);
     const char *text = arena_strdup(&arena, buf_text(&b));
     buf_release(&b);
     return text;
@@ -185,6 +187,8 @@ static const struct {
     { "a gang",
       "{\"workload\":\"plain\",\"steps\":5,\"gpus\":2,\"max_gpus\":4,\"one_node\":true," RUN "}",
       "ada/job-2 training plain steps=5 gpus=2..4 one_node" },
+    { "a gang over nodes", "{\"workload\":\"plain\",\"steps\":5,\"gpus\":4,\"nodes\":2," RUN "}",
+      "ada/job-2 training plain steps=5 gpus=4..4 nodes=2" },
     { "all the rest",
       "{\"name\":\"n\",\"workload\":\"plain\",\"steps\":5,\"priority\":-3,\"exclusive\":true,"
       "\"types\":[\"Tesla K80\"],\"hold\":true," RUN "}",
@@ -462,6 +466,44 @@ START_TEST(the_same_key_gives_the_same_job)
 }
 END_TEST
 
+/* Besides the small world: a node of 2 v100, two of 4, one of 8 that is down, and two k80. */
+static const struct {
+    const char *name;
+    int gpus;
+    const char *type;    // NULL: any
+    int want;
+} even[] = {
+    { "one GPU needs no node of its own", 1, NULL, 0 },
+    { "a node that has as many", 4, NULL, 1 },
+    { "where only one that is down has", 7, NULL, 1 },
+    { "not on a v100 and two k80", 3, "k80", 3 },
+    { "in equal parts on two", 8, "v100", 2 },
+    { "of its types", 2, "k80", 2 },
+    { "nobody could have it", 11, NULL, 11 },
+};
+
+START_TEST(where_gangs_are_even_the_fewest_nodes_are_chosen)
+{
+    struct submit_scene s = scene();
+    struct submit out;
+
+    world_add(&world, "node even-1 v100 v100\nnode even-2 v100 v100 v100 v100\n"
+                      "node even-3 v100 v100 v100 v100 v100 v100 v100 v100\n"
+                      "node even-4 k80\nnode even-5 k80\n"
+                      "node even-6 v100 v100 v100 v100\ndown even-3\n");
+    s.wants_even = true;
+    json_t *body =
+        json_pack("{s:s, s:i, s:[s]}", "workload", "plain", "gpus", even[_i].gpus, "argv", "run");
+    if (even[_i].type)
+        json_object_set_new(body, "types", json_pack("[s]", even[_i].type));
+    ck_assert_int_eq(submit_read(&arena, &s, &ada, body, NULL, &out, &err), 0);
+    ck_assert_msg(out.spec.n_nodes == even[_i].want, "%s: %d", even[_i].name, out.spec.n_nodes);
+    json_object_set_new(body, "max_gpus", json_integer(even[_i].gpus + 1));
+    ck_assert_int_eq(submit_read(&arena, &s, &ada, body, NULL, &out, &err), -EINVAL);
+    json_decref(body);
+}
+END_TEST
+
 START_TEST(a_made_up_name_is_free)
 {
     struct submit s;
@@ -491,6 +533,8 @@ int main(void)
     tcase_add_test(t, nobody_and_who_has_no_account_submit_nothing);
     tcase_add_test(t, what_the_daemon_cannot_start_is_forbidden);
     tcase_add_test(t, the_same_key_gives_the_same_job);
+    tcase_add_loop_test(t, where_gangs_are_even_the_fewest_nodes_are_chosen, 0,
+                        sizeof even / sizeof *even);
     tcase_add_test(t, a_made_up_name_is_free);
     suite_add_tcase(s, t);
     return suite_run(s);

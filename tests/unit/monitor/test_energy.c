@@ -143,11 +143,11 @@ START_TEST(what_could_not_be_written_comes_again)
 
     world_init(&w, box);
     struct energy *e = energy_create(&w.ledger.state, &w.catalog);
-    energy_steps(e, A, 10, 500);
-    energy_steps(e, A, 20, 100);
+    energy_steps(e, A, 0, 10, 500);
+    energy_steps(e, A, 0, 20, 100);
     energy_surprise(e, A, 0, 20, .125, true);
     energy_surprise(e, A, 0, 21, .25, false);
-    energy_steps(e, C, 20, 7);
+    energy_steps(e, C, 1, 20, 7);
     ck_assert_int_eq(energy_take(e, 30, take, &t), -5);
     t = take_all(e, 40);
     ck_assert_double_eq(t.sum[A + 1].steps, 600);
@@ -155,7 +155,7 @@ START_TEST(what_could_not_be_written_comes_again)
     ck_assert_double_eq(t.sum[A + 1].abs_error, .375);
     ck_assert_double_eq(t.sum[A + 1].n_covered, 1);
     ck_assert_double_eq(t.sum[C + 1].steps, 7);
-    energy_steps(e, C, 45, 1);
+    energy_steps(e, C, 1, 45, 1);
     energy_take_back(e);    // the commit failed
     energy_take_back(e);
     t = take_all(e, 50);

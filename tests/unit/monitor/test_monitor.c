@@ -32,6 +32,12 @@ static const struct {
     { "a node up again", { .kind = OBS_NODE_UP, .node = 2 }, EVENT_NODE_CHANGED },
     { "a node that was up is no news", { .kind = OBS_NODE_UP, .node = 0 }, -1 },
     { "a drained node stays drained", { .kind = OBS_NODE_UP, .node = 3 }, -1 },
+    { "a drain that its sensor told ends with it",
+      { .kind = OBS_NODE_UP, .node = 3, .ends_drain = true },
+      EVENT_NODE_CHANGED },
+    { "a node drained", { .kind = OBS_NODE_DRAINED, .node = 0 }, EVENT_NODE_CHANGED },
+    { "a node that was drained is no news", { .kind = OBS_NODE_DRAINED, .node = 3 }, -1 },
+    { "a node that was down is no news", { .kind = OBS_NODE_DOWN, .node = 2 }, -1 },
     { "a node down", { .kind = OBS_NODE_DOWN, .node = 0 }, EVENT_NODE_CHANGED },
     { "a stop of a cancelled job is no news", { .kind = OBS_STOPPED, .job = 4 }, -1 },
     { "a finish of a cancelled job is no news", { .kind = OBS_FINISHED, .job = 4 }, -1 },
@@ -63,7 +69,7 @@ START_TEST(observations_become_events)
         state_assert(&w.ledger.state);
     }
     if (seen.kind == OBS_NODE_DOWN)
-        ck_assert_int_eq(w.ledger.state.nodes[0].state, NODE_DOWN);
+        ck_assert_int_eq(w.ledger.state.nodes[seen.node].state, NODE_DOWN);
     world_release(&w);
 }
 END_TEST

@@ -28,6 +28,12 @@ static const struct {
       "gogh1 1 0 " SECRET " 3 loss=0.3 unfit=1 x=",
       0,
       { .job = 1, .steps = 3, .is_unfit = true } },
+    { "a job of Slurm's",
+      "gogh1 s123 1 " SECRET " 9",
+      0,
+      { .job = -1, .slurm_id = 123, .run = 1, .steps = 9 } },
+    { "Slurm has no job 0", "gogh1 s0 0 " SECRET " 9", -EINVAL, { 0 } },
+    { "Slurm's numbers have digits", "gogh1 s 0 " SECRET " 9", -EINVAL, { 0 } },
     { "the largest job", "gogh1 2147483647 0 " SECRET " 1", 0, { .job = 2147483647, .steps = 1 } },
     { "a larger one", "gogh1 2147483648 0 " SECRET " 1", -EINVAL, { 0 } },
     { "nothing", "", -EINVAL, { 0 } },
@@ -61,6 +67,7 @@ START_TEST(datagrams_are_taken_apart)
     if (cases[_i].want_rc == 0) {
         const struct job_report *want = &cases[_i].want;
         ck_assert_int_eq(r.job, want->job);
+        ck_assert_int_eq(r.slurm_id, want->slurm_id);
         ck_assert_int_eq(r.run, want->run);
         ck_assert_double_eq(r.steps, want->steps);
         ck_assert_int_eq(r.is_unfit, want->is_unfit);

@@ -1,6 +1,6 @@
 /* The sensor of a real box, with time, the executor and the devices in the test's hands.
  *
- * The test defines the functions of base/clock.c, act/local.c and act/devices.c that are asked for,
+ * The test defines the functions of base/clock.c and act/devices.c that are asked for,
  * so the linker leaves the library's own out. Datagrams and the loop are real.
  */
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "act/devices.h"
-#include "act/local.h"
+#include "act/runs.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/loop.h"
@@ -52,8 +52,8 @@ struct clock clock_manual(struct clock_manual *m)
 
 /* ---- the executor's notices ---- */
 
-struct local {
-    struct local_notice notices[64];
+struct fake {
+    struct run_notice notices[64];
     int first, n;
     int run[8];         // by job; -1: never had one
     bool is_gone[8];    // by job
@@ -62,7 +62,7 @@ struct local {
     void *self;
 };
 
-static struct local executor;
+static struct fake executor;
 
 static const char *secret_of(int job)
 {
@@ -72,45 +72,57 @@ static const char *secret_of(int job)
     return secret;
 }
 
-int local_next(struct local *l, struct local_notice *out)
+static int next_notice(void *self, struct run_notice *out)
 {
+    const struct fake *l = self;
+
     if (l->first == l->n)
         return 0;
     *out = l->notices[l->first];
     return 1;
 }
 
-void local_done(struct local *l)
+static void notice_done(void *self)
 {
+    struct fake *l = self;
+
     ck_assert_int_lt(l->first, l->n);
     l->first++;
 }
 
-void local_on_news(struct local *l, void (*f)(void *self), void *self)
+static void on_news(void *self, void (*f)(void *to), void *to)
 {
+    struct fake *l = self;
+
     l->on_news = f;
-    l->self = self;
+    l->self = to;
 }
 
-bool local_find(const struct local *l, int job, struct local_run *out)
+static bool find_run(void *self, int job, struct run_info *out)
 {
+    const struct fake *l = self;
+
     if (l->run[job] < 0)
         return false;
-    *out = (struct local_run){ .run = l->run[job],
-                               .pid = l->is_gone[job] ? 0 : 1,
-                               .secret = secret_of(job) };
+    *out = (struct run_info){ .run = l->run[job],
+                              .is_there = !l->is_gone[job],
+                              .secret = secret_of(job) };
     return true;
 }
 
 static bool gpu_is_busy(void *self, int gpu)
 {
-    return ((struct local *)self)->is_busy[gpu];
+    return ((struct fake *)self)->is_busy[gpu];
 }
 
-struct executor local_executor(struct local *l)
-{
-    return (struct executor){ .self = l, .gpu_is_busy = gpu_is_busy };
-}
+static const struct runs fake_runs = {
+    .self = &executor,
+    .executor = { .self = &executor, .gpu_is_busy = gpu_is_busy },
+    .next = next_notice,
+    .done = notice_done,
+    .on_news = on_news,
+    .find = find_run,
+};
 
 /* ---- devices ---- */
 
@@ -205,7 +217,7 @@ static struct watch_setup setup_of(struct box *b)
                                  .clock = &b->clock,
                                  .state = &b->world.ledger.state,
                                  .catalog = &b->world.catalog,
-                                 .local = &executor,
+                                 .runs = fake_runs,
                                  .devices = (struct devices *)devices,
                                  .energy = b->energy,
                                  .socket = b->path,
@@ -221,7 +233,7 @@ static void box_begin(struct box *b, const char *more)
     *b = (struct box){ .clock = clock_real() };
     stopwatch_s = 1000;
     wall_s = 1e6;
-    executor = (struct local){ .run = { -1, -1, -1 } };
+    executor = (struct fake){ .run = { -1, -1, -1 } };
     for (int i = 0; i < DEVICES; i++) {
         device_w[i] = 200;
         device_j[i] = NAN;
@@ -320,7 +332,7 @@ static void pass(struct box *b, int n)
     }
 }
 
-static void notice_put(const struct local_notice *n)
+static void notice_put(const struct run_notice *n)
 {
     executor.notices[executor.n] = *n;
     executor.notices[executor.n++].time_s = wall_s;
@@ -334,7 +346,7 @@ static void start(struct box *b, int job, int gpu, double rate)
 {
     executor.run[job]++;
     b->rate[job] = rate;
-    notice_put(&(struct local_notice){
+    notice_put(&(struct run_notice){
         .kind = NOTICE_STARTED, .job = job, .n_gpus = 1 + (job == C), .gpus = gpu_sets[gpu] });
     listen_all(b);
 }
@@ -343,11 +355,11 @@ static void end(struct box *b, int job, enum notice_kind kind, const char *reaso
 {
     b->rate[job] = 0;
     const struct job *j = b->world.ledger.state.jobs[job];
-    notice_put(&(struct local_notice){ .kind = kind,
-                                       .job = job,
-                                       .n_gpus = j->n_held,
-                                       .gpus = gpu_sets[j->gpus[0]],
-                                       .reason = reason });
+    notice_put(&(struct run_notice){ .kind = kind,
+                                     .job = job,
+                                     .n_gpus = j->n_held,
+                                     .gpus = gpu_sets[j->gpus[0]],
+                                     .reason = reason });
     listen_all(b);
 }
 
@@ -514,8 +526,8 @@ START_TEST(what_is_not_listened_to_does_not_spoil_a_window)
     start(&b, A, 0, 5);
     pass(&b, 30);
     executor.run[B]++;
-    notice_put(&(struct local_notice){
-        .kind = NOTICE_STARTED, .job = B, .n_gpus = 1, .gpus = gpu_sets[0] });
+    notice_put(
+        &(struct run_notice){ .kind = NOTICE_STARTED, .job = B, .n_gpus = 1, .gpus = gpu_sets[0] });
     for (int i = 0; i < 20; i++) {    // nobody listens, and A is slower beside B
         stopwatch_s++;
         wall_s++;
@@ -539,7 +551,7 @@ START_TEST(news_stay_until_they_are_safe)
     struct sensor s = watch_sensor(b.watch);
     ck_assert_int_eq(s.next(s.self, &once), 0);
     executor.run[A]++;
-    notice_put(&(struct local_notice){
+    notice_put(&(struct run_notice){
         .kind = NOTICE_STARTED, .job = A, .n_gpus = 1, .gpus = gpu_sets[1], .limit_w = 150 });
     ck_assert_int_eq(s.next(s.self, &once), 1);
     ck_assert_int_eq(s.next(s.self, &twice), 1);
@@ -677,7 +689,7 @@ START_TEST(jobs_that_change_places_may_be_many_for_a_moment)
     box_watch(&b, &s);
     const int who[] = { A, B, 3, 4, 5 };
     for (int i = 0; i < 5; i++) {
-        notice_put(&(struct local_notice){
+        notice_put(&(struct run_notice){
             .kind = NOTICE_STARTED, .job = who[i], .n_gpus = 1, .gpus = gpu_sets[0] });
     }
     listen_all(&b);
@@ -1004,6 +1016,14 @@ static const char dcgm_page[] = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n
                                 "DCGM_FI_DEV_POWER_USAGE{gpu=\"9\",UUID=\"GPU-b\"} 44\n"
                                 "DCGM_FI_DEV_POWER_USAGE{gpu=\"2\",UUID=\"GPU-c\"} 33\n";
 
+static const char cluster_page[] =
+    "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n"
+    "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\",Hostname=\"n1.example.org\"} 61.5\n"
+    "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\",Hostname=\"n10\"} 1\n"
+    "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\",Hostname=\"n2\"} 44\n";
+
+static const char *served;    // page
+
 /* Answers until it is told to stop by the listening socket's end. */
 static void *serve_dcgm(void *self)
 {
@@ -1013,25 +1033,78 @@ static void *serve_dcgm(void *self)
         char asked[1024];
 
         if (read(fd, asked, sizeof asked) > 0)
-            ck_assert_int_gt(write(fd, dcgm_page, sizeof dcgm_page - 1), 0);
+            ck_assert_int_gt(write(fd, served, strlen(served)), 0);
         close(fd);
     }
     return NULL;
 }
 
-START_TEST(a_dcgm_exporter_is_asked)
+struct exporter {
+    pthread_t thread;
+    int fd, port;
+};
+
+static void exporter_open(struct exporter *x, const char *page)
 {
-    struct box b;
-    pthread_t server;
-    char url[64];
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t n = sizeof at;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, n), 0);
-    ck_assert(listen(fd, 8) == 0 && getsockname(fd, (struct sockaddr *)&at, &n) == 0);
-    pthread_create(&server, NULL, serve_dcgm, &fd);
-    snprintf(url, sizeof url, "http://127.0.0.1:%d/metrics", ntohs(at.sin_port));
+    served = page;
+    x->fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(x->fd, (struct sockaddr *)&at, n), 0);
+    ck_assert(listen(x->fd, 8) == 0 && getsockname(x->fd, (struct sockaddr *)&at, &n) == 0);
+    x->port = ntohs(at.sin_port);
+    pthread_create(&x->thread, NULL, serve_dcgm, &x->fd);
+}
+
+static void exporter_close(struct exporter *x)
+{
+    shutdown(x->fd, SHUT_RDWR);
+    close(x->fd);
+    pthread_join(x->thread, NULL);
+}
+
+static const struct {
+    const char *name, *page, *path;
+    double want_n1_w, want_n2_w;
+} clusters[] = {
+    { "one page for all nodes", cluster_page, "metrics", 61.5, 44 },
+    { "a page for each node, which does not say whose it is",
+      "HTTP/1.0 200 OK\r\n\r\nDCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 7\n", "%h", 7, 7 },
+};
+
+START_TEST(gpus_of_a_cluster_are_known_by_their_nodes)
+{
+    struct exporter x;
+    struct box b;
+    char url[64];
+
+    exporter_open(&x, clusters[_i].page);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/%s", x.port, clusters[_i].path);
+    box_begin(&b, "node n2 v100\n");
+    struct watch_setup s = setup_of(&b);
+    s.node = -1;
+    s.devices = NULL;
+    s.power = WATCH_DCGM;
+    s.dcgm_url = url;
+    box_watch(&b, &s);
+    pass(&b, 6);
+    ck_assert_double_eq(watch_gpu_w(b.watch, 0), clusters[_i].want_n1_w);
+    ck_assert_double_eq(watch_gpu_w(b.watch, 3), clusters[_i].want_n2_w);
+    ck_assert_str_eq(watch_power_source(b.watch, 1), "model");    // nobody tells of it
+    exporter_close(&x);
+    box_close(&b);
+}
+END_TEST
+
+START_TEST(a_dcgm_exporter_is_asked)
+{
+    struct exporter x;
+    struct box b;
+    char url[64];
+
+    exporter_open(&x, dcgm_page);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/metrics", x.port);
     box_begin(&b, "");
     struct watch_setup s = setup_of(&b);
     s.power = WATCH_DCGM;
@@ -1042,9 +1115,7 @@ START_TEST(a_dcgm_exporter_is_asked)
     ck_assert_double_eq(watch_gpu_w(b.watch, 0), 61.5);    // by UUID
     ck_assert_double_eq(watch_gpu_w(b.watch, 1), 44);
     ck_assert_double_eq(watch_gpu_w(b.watch, 2), 33);    // by number
-    shutdown(fd, SHUT_RDWR);
-    close(fd);
-    pthread_join(server, NULL);
+    exporter_close(&x);
     pass(&b, 21);
     ck_assert_str_eq(watch_power_source(b.watch, 0), "model");
     s.dcgm_url = NULL;
@@ -1121,6 +1192,8 @@ int main(void)
     tcase_add_test(t, the_model_stands_in_for_a_device_that_fails);
     tcase_add_test(t, a_driver_that_hangs_holds_nobody);
     tcase_add_test(t, a_dcgm_exporter_is_asked);
+    tcase_add_loop_test(t, gpus_of_a_cluster_are_known_by_their_nodes, 0,
+                        sizeof clusters / sizeof *clusters);
     tcase_add_test(t, a_shared_gpu_is_paid_for_by_work);
     tcase_add_test(t, a_gang_names_who_is_on_any_of_its_gpus);
     suite_add_tcase(s, t);

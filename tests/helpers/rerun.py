@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""A run of real programs, recorded; then the same in the simulator.
+
+The day of serve.py, with a meter: a page as dcgm-exporter's has each GPU's watts and joules, which
+follow a table by GPU type and who is there. What the daemon decided is decided again, plan by plan,
+and what the simulator draws for the same orders is what the meters have read.
+"""
+import fcntl
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+from daemon import Box, check, run
+from serve import JOBS, TYPES, WORKLOADS, await_ends, factor, speed_of, submit_all, write_table
+
+LOADS = dict(zip(sorted(WORKLOADS), (0.30, 0.42, 0.36, 0.45, 0.25, 0.40, 0.20, 0.38, 0.33)))
+
+
+def gogh(*words, status=0):
+    done = subprocess.run([os.environ["GOGH"]] + list(words), text=True, capture_output=True,
+                          timeout=120)
+    check(done.returncode == status, "gogh", words, "ended with %d, not %d:" %
+          (done.returncode, status), done.stdout[-2000:], done.stderr[-2000:])
+    return done.stdout
+
+
+class Meter:
+    """Watts of the box's GPUs, read twenty times a second, as joules since it began."""
+
+    def __init__(self, box, figures):
+        self.box = box
+        self.figures = figures  # by type: idle and cap
+        self.rates = {i: job[4]["rate"] for i, job in enumerate(JOBS) if "rate" in job[4]}
+        self.joules = [0.0] * 6
+        self.watts = [self.figures[self.type_of(g)][0] for g in range(6)]
+        self.is_over = False
+        self.lock = threading.Lock()
+        self.thread = threading.Thread(target=self.integrate)
+        meter = self
+
+        class Page(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = meter.page().encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *words):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+        self.serving = threading.Thread(target=self.server.serve_forever)
+
+    def __enter__(self):
+        self.thread.start()
+        self.serving.start()
+        return self
+
+    def __exit__(self, *unused):
+        self.is_over = True
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+        self.serving.join()
+
+    def url(self):
+        return "http://127.0.0.1:%d/metrics" % self.server.server_address[1]
+
+    @staticmethod
+    def type_of(gpu):
+        return TYPES[gpu // 2]
+
+    def alone_w(self, gpu_type, workload):
+        idle, cap = self.figures[gpu_type]
+        return idle + LOADS[workload] * (cap - idle)
+
+    def living(self):
+        """(slot, job, workload) of all who hold their place locked, as workers see each other."""
+        for name in os.listdir(self.box.path("work")):
+            slot, at, job = name.partition("@")
+            if not at:
+                continue
+            try:
+                with open(self.box.path("work/" + name), "r") as f:
+                    try:
+                        fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        workload = f.read()
+                        if workload in WORKLOADS:
+                            yield int(slot), int(job), workload
+            except FileNotFoundError:
+                pass
+
+    def now_w(self):
+        there = [[] for _ in range(6)]
+        for slot, job, workload in self.living():
+            there[slot].append((job, workload))
+        watts = []
+        for gpu, who in enumerate(there):
+            idle, cap = self.figures[self.type_of(gpu)]
+            total = idle
+            for job, workload in who:
+                share = 1
+                for other, beside in who:
+                    if other != job:
+                        share *= factor(workload, beside)
+                if job in self.rates:
+                    share = min(share, self.rates[job] / speed_of(workload, self.type_of(gpu)))
+                total += share * (self.alone_w(self.type_of(gpu), workload) - idle)
+            watts.append(min(total, cap))
+        return watts
+
+    def integrate(self):
+        at_s = time.monotonic()
+        while not self.is_over:
+            time.sleep(0.05)
+            watts, now_s = self.now_w(), time.monotonic()
+            with self.lock:
+                self.watts = watts
+                self.joules = [j + w * (now_s - at_s) for j, w in zip(self.joules, watts)]
+            at_s = now_s
+
+    def page(self):
+        with self.lock:
+            lines = ['DCGM_FI_DEV_POWER_USAGE{gpu="%d"} %.3f' % (g, w)
+                     for g, w in enumerate(self.watts)]
+            lines += ['DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu="%d"} %.3f' % (g, 1000 * j)
+                      for g, j in enumerate(self.joules)]
+        return "\n".join(lines) + "\n"
+
+
+def write_truth(box, meter, names):
+    """The table, as measurements: 'names' has the catalog's name of each of its rows."""
+    rows = ["workload,gpu,neighbour,n_gpus,throughput,watts,noise"]
+    for gpu in TYPES:
+        for one, name in names.items():
+            alone = (speed_of(one, gpu), meter.alone_w(gpu, one))
+            rows.append('"%s",%s,,1,%.9g,%.9g,0.0001' % (name, gpu, *alone))
+            rows.append('"%s",%s,,2,%.9g,,0.0001' % (name, gpu, speed_of(one, gpu, n_gpus=2)))
+            for other, beside in names.items():
+                rows.append('"%s",%s,"%s",1,%.9g,,0.0001' % (name, gpu, beside,
+                                                             speed_of(one, gpu, other)))
+    with open(box.path("truth.csv"), "w") as f:
+        f.write("\n".join(rows) + "\n")
+    gogh("import", "csv", box.path("truth.csv"), "--db", box.path("truth.db"))
+
+
+def replay(box, *more, status=0):
+    said = json.loads(gogh("replay", "--record", box.path("record"), "--json", *more,
+                           status=status))
+    print("replay %s: %d decisions, %d the same; %.1f and %.1f kJ, %+.2f %%; jobs took %+.1f %%" %
+          (" ".join(w for w in more if w.startswith("--")), said["decisions"], said["same"],
+           said["energy_cluster_j"] / 1e3, said["energy_sim_j"] / 1e3, 100 * said["difference"],
+           100 * said["jct_off"]))
+    return said
+
+
+def check_same(box):
+    said = replay(box, "--truth", box.path("truth.db"))
+    check(said["parts"] == 2, "the daemon was started twice, and recorded", said["parts"], "times")
+    check(said["decisions"] >= 20 and said["same"] == said["decisions"], "plans differ:",
+          said["differs"])
+    check(said["watts_off"] < 1e-9, "plans draw otherwise than then:", said["watts_off"])
+    check(abs(said["difference"]) <= 0.05, "joules differ:", json.dumps(said))
+    check(said["finished_sim"] == said["finished"] > 0, "jobs do not end:", json.dumps(said))
+
+
+def check_otherwise(box):
+    """A record that says something else than happened is found out."""
+    with open(box.path("record")) as f:
+        lines = [json.loads(line) for line in f]
+    plan = next(p for p in lines if p["what"] == "plan" and len(p["run"]) > 1 and
+                p["run"][0][2:] != p["run"][1][2:])
+    plan["run"][0][2:], plan["run"][1][2:] = plan["run"][1][2:], plan["run"][0][2:]
+    with open(box.path("record"), "w") as f:
+        f.writelines(json.dumps(line) + "\n" for line in lines)
+    said = replay(box, "--truth", box.path("truth.db"), status=1)
+    check(said["same"] < said["decisions"] and "GPU" in said["differs"], "no difference found:",
+          said["differs"])
+
+
+def main():
+    known = json.loads(gogh("catalog", "gpus", "--json"))
+    figures = {t: next((k["idle_w"], k["cap_w"]) for k in known if k["name"].startswith(t))
+               for t in TYPES}
+    with Box("k80:2 p100:2 v100:2") as box, Meter(box, figures) as meter:
+        box.lines = ["warmup_s 1", "power_s 1", "decide_s 0.5", "set report_s 10", "set move_s 0.5",
+                     "set restart_s 0.2", "set settle_s 12", "power dcgm=" + meter.url(),
+                     "record " + box.path("record")]
+        write_table(box)
+        box.start()
+        ids = submit_all(box)
+        box.stop()
+        box.start()
+        jobs = await_ends(box)
+        bad = [j["name"] for j in jobs.values() if j["state"] != "finished"]
+        check(not bad, "these did not finish:", bad)
+        box.cli("plan")
+        box.finish()
+        write_truth(box, meter, {row: jobs[i]["workload"] for i, row in ids.items()})
+        check_same(box)
+        replay(box, "--tolerance", "1")
+        check_otherwise(box)
+
+
+if __name__ == "__main__":
+    sys.exit(run(main, 280))
