@@ -23,7 +23,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -213,26 +212,6 @@ static void prepare(struct keeper *k)
 
 /* ---- becoming the owner ---- */
 
-static bool has_capabilities(void)
-{
-    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct data[2] = { { 0 } };
-
-    if (syscall(SYS_capget, &head, data) != 0)
-        return true;
-    return data[0].effective || data[0].permitted || data[1].effective || data[1].permitted;
-}
-
-/* Capabilities outlive a change between two users who are not root, and pass on by the ambient set. */
-static int drop_capabilities(void)
-{
-    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct data[2] = { { 0 } };
-
-    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    return syscall(SYS_capset, &head, data) == 0 && !has_capabilities() ? 0 : -EPERM;
-}
-
 static int become_owner(const struct keeper *k)
 {
     const uid_t uid = (uid_t)k->order.command.uid;
@@ -250,7 +229,7 @@ static int become_owner(const struct keeper *k)
         return -EPERM;
     if (uid == 0)
         return 0;
-    if (drop_capabilities() < 0 || setuid(0) == 0)
+    if (proc_drop_capabilities() < 0 || setuid(0) == 0)
         return -EPERM;
     return 0;
 }

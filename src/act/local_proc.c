@@ -10,8 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <linux/capability.h>
 
 #include "base/text.h"
 
@@ -155,4 +159,23 @@ int proc_kill_left(pid_t leader, uint64_t start, uid_t uid, const char *entry)
     }
     closedir(d);
     return n;
+}
+
+static bool has_capabilities(void)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[2] = { { 0 } };
+
+    if (syscall(SYS_capget, &head, data) != 0)
+        return true;
+    return data[0].effective || data[0].permitted || data[1].effective || data[1].permitted;
+}
+
+int proc_drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[2] = { { 0 } };
+
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    return syscall(SYS_capset, &head, data) == 0 && !has_capabilities() ? 0 : -EPERM;
 }

@@ -30,6 +30,11 @@ bool proc_is_alive(pid_t pid, uint64_t start);    // a zombie is not
 int proc_open(pid_t pid, uint64_t start);
 int proc_signal(pid_t pid, uint64_t start, int signo);
 
+/* Of the calling process. Capabilities outlive a change between two users who are not root, and pass
+ * on by the ambient set: whoever becomes another user drops them. 0, or -EPERM: some are left.
+ */
+int proc_drop_capabilities(void);
+
 /* Kill what a leader, who is gone, has left: every process of his session, and those of 'uid' whose
  * environment has this 'entry' ("NAME=value"). How many there still were.
  */

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,10 +14,10 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "act/local_proc.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/grow.h"
@@ -47,25 +46,6 @@ struct call {
 
 /* ---- in the child ---- */
 
-static bool has_capabilities(void)
-{
-    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct data[2] = { { 0 } };
-
-    if (syscall(SYS_capget, &head, data) != 0)
-        return true;
-    return data[0].effective || data[0].permitted || data[1].effective || data[1].permitted;
-}
-
-static int drop_capabilities(void)
-{
-    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct data[2] = { { 0 } };
-
-    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    return syscall(SYS_capset, &head, data) == 0 && !has_capabilities() ? 0 : -EPERM;
-}
-
 /* A user that the machine does not know has no groups but his own. */
 static int take_groups(const struct passwd *user, uid_t uid, gid_t gid)
 {
@@ -90,7 +70,7 @@ static int become(const struct passwd *user, uid_t uid, gid_t gid)
         return -EPERM;
     if (uid == 0)
         return 0;
-    return drop_capabilities() < 0 || setuid(0) == 0 ? -EPERM : 0;
+    return proc_drop_capabilities() < 0 || setuid(0) == 0 ? -EPERM : 0;
 }
 
 static _Noreturn void give_up(int report, const char *what, const char *name, int error)
