@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "catalog/snapshot.h"
-#include "optimize/plan.h"
+#include "optimize/model/plan.h"
 
 enum order { ORDER_NONE, ORDER_STOP, ORDER_MOVE, ORDER_LIMIT, ORDER_START };
 

@@ -11,12 +11,12 @@
 #include "base/rng.h"
 #include "base/stats.h"
 #include "cli/bench.h"
-#include "optimize/answer.h"
+#include "optimize/model/answer.h"
 #include "optimize/optimize.h"
-#include "optimize/planner.h"
-#include "optimize/prices.h"
-#include "optimize/problem.h"
-#include "optimize/problem_make.h"
+#include "optimize/search/planner.h"
+#include "optimize/prices/prices.h"
+#include "optimize/model/problem.h"
+#include "optimize/files/problem_make.h"
 
 enum {
     N_GPUS = 10000,

@@ -14,10 +14,10 @@
 #include "base/err.h"
 #include "base/stats.h"
 #include "cli/bench.h"
-#include "optimize/answer.h"
+#include "optimize/model/answer.h"
 #include "optimize/optimize.h"
-#include "optimize/problem.h"
-#include "optimize/problem_make.h"
+#include "optimize/model/problem.h"
+#include "optimize/files/problem_make.h"
 
 #define N_TYPES 6
 #define EXACT_S 30.0    // for the optimum of a small instance

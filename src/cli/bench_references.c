@@ -13,13 +13,13 @@
 #include "base/grow.h"
 #include "base/rng.h"
 #include "cli/bench.h"
-#include "optimize/answer.h"
-#include "optimize/desk.h"
-#include "optimize/lp.h"
-#include "optimize/mip.h"
+#include "optimize/model/answer.h"
+#include "optimize/search/desk.h"
+#include "optimize/prices/lp.h"
+#include "optimize/exact/mip.h"
 #include "optimize/optimize.h"
-#include "optimize/problem.h"
-#include "optimize/problem_make.h"
+#include "optimize/model/problem.h"
+#include "optimize/files/problem_make.h"
 
 #define INTEGER_S 20.0    // for CBC on the per-GPU program
 #define GAVEL_S 60.0      // for Clp on Gavel's; beyond, it is not tried larger

@@ -12,7 +12,7 @@
 #include "cli/advise.h"
 #include "cli/table.h"
 #include "nn/gauss.h"
-#include "optimize/solver.h"
+#include "optimize/policy/solver.h"
 #include "sim/ground.h"
 
 static const char help[] =

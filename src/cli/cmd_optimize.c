@@ -15,12 +15,12 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "optimize/answer.h"
-#include "optimize/answer_file.h"
+#include "optimize/model/answer.h"
+#include "optimize/files/answer_file.h"
 #include "optimize/optimize.h"
-#include "optimize/problem.h"
-#include "optimize/problem_file.h"
-#include "optimize/problem_make.h"
+#include "optimize/model/problem.h"
+#include "optimize/files/problem_file.h"
+#include "optimize/files/problem_make.h"
 
 static const char help[] =
     "Plan one problem (docs/formats/problem.md): which jobs run on which GPUs, under which power\n"

@@ -20,7 +20,7 @@
 #include "catalog/state.h"
 #include "cli/learned.h"
 #include "nn/gauss.h"
-#include "optimize/solver.h"
+#include "optimize/policy/solver.h"
 #include "refine/model.h"
 #include "sim/ground.h"
 #include "sim/sim.h"

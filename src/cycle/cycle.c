@@ -14,7 +14,7 @@
 #include "catalog/snapshot.h"
 #include "monitor/monitor.h"
 #include "nn/gauss.h"
-#include "optimize/plan.h"
+#include "optimize/model/plan.h"
 #include "refine/model.h"
 #include "refine/trainer.h"
 

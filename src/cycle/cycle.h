@@ -17,8 +17,8 @@
 #include "base/stats.h"
 #include "estimate/estimate.h"
 #include "monitor/sensor.h"
-#include "optimize/plan.h"
-#include "optimize/solver.h"
+#include "optimize/model/plan.h"
+#include "optimize/policy/solver.h"
 #include "refine/refine.h"
 
 struct act_report;

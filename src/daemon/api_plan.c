@@ -9,7 +9,7 @@
 #include "daemon/api.h"
 #include "daemon/decide.h"
 #include "daemon/service.h"
-#include "optimize/explain.h"
+#include "optimize/explain/explain.h"
 
 /* As it was recorded with the decision; nothing is computed here. */
 void api_explain_job(struct request *r)

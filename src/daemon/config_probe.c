@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "daemon/auth.h"
 #include "daemon/config.h"
-#include "optimize/solver.h"
+#include "optimize/policy/solver.h"
 
 #define PEM_MAX ((size_t)1 << 20)
 

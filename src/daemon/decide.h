@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "catalog/snapshot.h"
-#include "optimize/plan.h"
+#include "optimize/model/plan.h"
 
 struct buf;
 struct decider;

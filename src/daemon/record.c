@@ -22,7 +22,7 @@
 #include "daemon/config.h"
 #include "daemon/decide.h"
 #include "monitor/energy.h"
-#include "optimize/plan.h"
+#include "optimize/model/plan.h"
 #include "refine/model.h"
 #include "store/copy.h"
 #include "store/store.h"

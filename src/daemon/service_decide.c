@@ -14,7 +14,7 @@
 #include "daemon/record.h"
 #include "daemon/service_inner.h"
 #include "monitor/watch.h"
-#include "optimize/explain.h"
+#include "optimize/explain/explain.h"
 
 /* Bytes of explanations recorded per decision; who is left out has its turn with the next ones. A
  * box starts a handful of jobs at a time, and one takes 3 kB, or 30 where there are many kinds of

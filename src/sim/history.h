@@ -111,7 +111,7 @@ struct history_figures {
 void history_play(struct arena *a, struct history *h, const struct truth *t, double tolerance,
                   bool is_asleep, struct history_figures *out);
 
-/* The same jobs under 'gogh' without some levers (optimize/solver.h). 'on_step' hears how many jobs have
+/* The same jobs under 'gogh' without some levers (optimize/policy/solver.h). 'on_step' hears how many jobs have
  * ended, now and then; NULL: nobody does.
  */
 struct history_try {

@@ -8,7 +8,7 @@
 #include "base/stats.h"
 #include "catalog/cluster.h"
 #include "catalog/state.h"
-#include "optimize/solver.h"
+#include "optimize/policy/solver.h"
 #include "sim/history_inner.h"
 #include "sim/sacct.h"
 #include "sim/sim.h"

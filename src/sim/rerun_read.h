@@ -13,8 +13,8 @@
 
 #include "catalog/catalog.h"
 #include "catalog/cluster.h"
-#include "optimize/plan.h"
-#include "optimize/solver.h"
+#include "optimize/model/plan.h"
+#include "optimize/policy/solver.h"
 
 struct arena;
 struct err;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "optimize/plan.h"
+#include "optimize/model/plan.h"
 #include "sim/trace.h"
 
 struct catalog;
@@ -34,7 +34,7 @@ struct sim_options {
     double until_s;               // stop the clock here; 0: run until all jobs have ended
     const struct model *model;    // what the policy has learned elsewhere; NULL: the roofline
     bool is_learning;             // and it learns anew from what it measures
-    unsigned without;             // levers taken away: bits 1 << enum lever (optimize/solver.h)
+    unsigned without;             // levers taken away: bits 1 << enum lever (optimize/policy/solver.h)
 };
 
 /* "gogh-oracle" is "gogh" that knows the truth: before the run it believes, of every workload of

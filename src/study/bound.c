@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "estimate/limits.h"
 #include "estimate/power.h"
-#include "optimize/lp.h"
+#include "optimize/prices/lp.h"
 
 /* Jobs of one workload and gang size. */
 struct class

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "optimize/solver.h"
+#include "optimize/policy/solver.h"
 
 /* ---- assumptions ---- */
 

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "catalog/state.h"
 #include "nn/gauss.h"
-#include "optimize/solver.h"
+#include "optimize/policy/solver.h"
 #include "sim/sim.h"
 #include "sim/world.h"
 #include "study/bound.h"

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "optimize/solver.h"
+#include "optimize/policy/solver.h"
 #include "sim/trace_import.h"
 #include "study/data.h"
 #include "study/jobs.h"

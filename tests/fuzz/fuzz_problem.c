@@ -10,10 +10,10 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "optimize/answer.h"
-#include "optimize/answer_file.h"
-#include "optimize/problem.h"
-#include "optimize/problem_file.h"
+#include "optimize/model/answer.h"
+#include "optimize/files/answer_file.h"
+#include "optimize/model/problem.h"
+#include "optimize/files/problem_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

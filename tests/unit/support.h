@@ -27,8 +27,8 @@
 #include "catalog/ledger.h"
 #include "catalog/snapshot.h"
 #include "estimate/estimate.h"
-#include "optimize/plan.h"
-#include "optimize/solver.h"
+#include "optimize/model/plan.h"
+#include "optimize/policy/solver.h"
 
 #define WORLD_GPUS 1024    // of which some may sleep
 

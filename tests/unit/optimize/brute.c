@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "optimize/answer.h"
-#include "optimize/problem.h"
+#include "optimize/model/answer.h"
+#include "optimize/model/problem.h"
 
 /* Multisets of kinds as one number: how many of each, in base THETA_MAX + 1. */
 #define SETS 625

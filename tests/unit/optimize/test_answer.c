@@ -4,8 +4,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "optimize/answer.h"
-#include "optimize/problem.h"
+#include "optimize/model/answer.h"
+#include "optimize/model/problem.h"
 #include "unit/optimize/brute.h"
 #include "unit/optimize/tiny.h"
 #include "unit/suite.h"

@@ -2,12 +2,12 @@
 #include <math.h>
 
 #include "base/arena.h"
-#include "optimize/answer.h"
-#include "optimize/classes.h"
-#include "optimize/mend.h"
-#include "optimize/prices.h"
-#include "optimize/problem.h"
-#include "optimize/problem_make.h"
+#include "optimize/model/answer.h"
+#include "optimize/prices/classes.h"
+#include "optimize/prices/mend.h"
+#include "optimize/prices/prices.h"
+#include "optimize/model/problem.h"
+#include "optimize/files/problem_make.h"
 #include "unit/optimize/brute.h"
 #include "unit/optimize/tiny.h"
 #include "unit/suite.h"

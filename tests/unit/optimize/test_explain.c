@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/rng.h"
-#include "optimize/explain.h"
+#include "optimize/explain/explain.h"
 #include "unit/suite.h"
 #include "unit/support.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/err.h"
 #include "base/rng.h"
-#include "optimize/answer.h"
-#include "optimize/lower.h"
+#include "optimize/model/answer.h"
+#include "optimize/model/lower.h"
 #include "unit/suite.h"
 #include "unit/support.h"
 

@@ -1,7 +1,7 @@
 /* The linear program grows and shrinks, and is right after each change. */
 #include <math.h>
 
-#include "optimize/lp.h"
+#include "optimize/prices/lp.h"
 #include "unit/suite.h"
 
 /* Two foods, x and y, at 3 and 2: x + y >= 4, x >= 1. */

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/rng.h"
-#include "optimize/mip.h"
+#include "optimize/exact/mip.h"
 #include "unit/suite.h"
 
 #define ITEMS_MAX 50

@@ -5,10 +5,10 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "optimize/answer.h"
+#include "optimize/model/answer.h"
 #include "optimize/optimize.h"
-#include "optimize/problem.h"
-#include "optimize/problem_make.h"
+#include "optimize/model/problem.h"
+#include "optimize/files/problem_make.h"
 #include "unit/optimize/brute.h"
 #include "unit/optimize/tiny.h"
 #include "unit/suite.h"

@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "estimate/limits.h"
-#include "optimize/gavel_inner.h"
-#include "optimize/place.h"
+#include "optimize/policy/gavel_inner.h"
+#include "optimize/policy/place.h"
 #include "unit/suite.h"
 #include "unit/support.h"
 

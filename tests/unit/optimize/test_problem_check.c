@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "optimize/problem.h"
+#include "optimize/model/problem.h"
 #include "unit/suite.h"
 
 /* Two types (fast with a power limit, slow), two kinds, six GPUs: node 0 has fast 0 1, node 1 fast

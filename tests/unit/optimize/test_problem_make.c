@@ -5,9 +5,9 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "optimize/problem.h"
-#include "optimize/problem_file.h"
-#include "optimize/problem_make.h"
+#include "optimize/model/problem.h"
+#include "optimize/files/problem_file.h"
+#include "optimize/files/problem_make.h"
 #include "unit/suite.h"
 
 static const struct {

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
-#include "optimize/problem.h"
+#include "optimize/model/problem.h"
 
 #define PICK(r, ...)    \
     (((const double[]){ \

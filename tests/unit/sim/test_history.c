@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "catalog/cluster.h"
-#include "optimize/solver.h"
+#include "optimize/policy/solver.h"
 #include "sim/history.h"
 #include "sim/sacct.h"
 #include "unit/sim/small_truth.h"

@@ -7,7 +7,7 @@
 #include "catalog/cluster.h"
 #include "catalog/state.h"
 #include "estimate/estimate.h"
-#include "optimize/solver.h"
+#include "optimize/policy/solver.h"
 #include "sim/ground.h"
 #include "sim/sim.h"
 #include "sim/world.h"

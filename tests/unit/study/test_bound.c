@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/rng.h"
 #include "estimate/limits.h"
-#include "optimize/lp.h"
+#include "optimize/prices/lp.h"
 #include "sim/sim.h"
 #include "study/bound.h"
 #include "unit/sim/small_truth.h"

@@ -1,0 +1,135 @@
+/* When a job that waits may start: the first end that makes room for it. */
+#include <math.h>
+
+#include "base/arena.h"
+#include "optimize/explain/explain_inner.h"
+
+struct end {
+    double at_s;
+    int job;    // -1: it is free already
+};
+
+/* The first 'k' ends, ascending, of all that were told. */
+struct ends {
+    int k, n;
+    struct end *list;
+};
+
+static void end_told(struct ends *x, struct end e)
+{
+    if (x->n == x->k && !(e.at_s < x->list[x->k - 1].at_s))
+        return;
+    int i = x->n < x->k ? x->n++ : x->k - 1;
+    for (; i > 0 && x->list[i - 1].at_s > e.at_s; i--)
+        x->list[i] = x->list[i - 1];
+    x->list[i] = e;
+}
+
+static struct end end_of(const struct explain_asking *q, const struct plan *p, int job)
+{
+    double left_s = explain_time_s(&q->snapshot->jobs[job], p->jobs[job].speed);
+
+    return (struct end){ .at_s = q->snapshot->now_s + left_s, .job = job };
+}
+
+/* Would the job do on a GPU once 'leaving' has gone, with those that stay? */
+static bool would_do(struct explain_asking *q, int gpu, int leaving)
+{
+    struct board_gpu *g = &q->board.gpus[gpu], was = *g;
+    struct candidate c = { .type = q->snapshot->gpus[gpu].type, .n_gpus = 1, .neighbour = -1 };
+    bool may_join = true;
+
+    g->n_jobs = 0;
+    for (int i = 0; i < was.n_jobs; i++)
+        if (was.jobs[i] != leaving) {
+            g->jobs[g->n_jobs++] = was.jobs[i];
+            may_join &= !q->snapshot->jobs[was.jobs[i]].spec->is_exclusive &&
+                        q->board.jobs[was.jobs[i]].n_gpus < 2;
+        }
+    explain_there(q, &c, &gpu, g->n_jobs ? q->board.jobs[g->jobs[0]].limit_w : 0);
+    *g = was;
+    return may_join && c.unfit <= q->options->unfit_max && c.low >= q->j->need && c.neighbour_keeps;
+}
+
+/* When a GPU has room for the job: empty, or sooner where it would do beside those who stay. */
+static struct end room_on(struct explain_asking *q, const struct plan *p, int gpu, double before_s)
+{
+    const struct board_gpu *g = &q->board.gpus[gpu];
+    const struct job_spec *spec = q->j->spec;
+    bool may_share = q->options->may_share && spec->n_gpus == 1 && !spec->is_exclusive;
+    struct end first = { .at_s = INFINITY, .job = -1 };
+    struct end last = { .at_s = q->snapshot->now_s, .job = -1 };
+
+    for (int i = 0; i < g->n_jobs; i++) {
+        struct end e = end_of(q, p, g->jobs[i]);
+        first = e.at_s < first.at_s ? e : first;
+        last = last.job < 0 || e.at_s > last.at_s ? e : last;
+    }
+    if (may_share && g->n_jobs > 1 && first.at_s < before_s && would_do(q, gpu, first.job))
+        return first;
+    return last;
+}
+
+/* The earliest end that makes room for the job on this type; of a gang, on one node where asked. */
+static struct end room_on_type(struct explain_asking *q, const struct plan *p, int type)
+{
+    const struct snapshot *s = q->snapshot;
+    const struct job_spec *spec = q->j->spec;
+    struct end best = { .at_s = INFINITY, .job = -1 };
+    struct ends ends = { .k = spec->n_gpus };
+
+    ends.list = ARENA_ARRAY(q->arena, struct end, (size_t)spec->n_gpus);
+    for (int g = 0; g < s->n_gpus; g++) {
+        bool is_new_node = g > 0 && s->gpus[g].node != s->gpus[g - 1].node;
+        if (is_new_node && spec->n_nodes == 1)
+            ends.n = 0;
+        if (s->gpus[g].type != type || !s->gpus[g].may_start)
+            continue;
+        if (q->board.gpus[g].n_jobs == 0 && spec->n_gpus == 1)
+            continue;    // it is free, and that did not help
+        end_told(&ends, room_on(q, p, g, best.at_s));
+        if (ends.n == ends.k && ends.list[ends.k - 1].at_s < best.at_s)
+            best = ends.list[ends.k - 1];
+    }
+    return best;
+}
+
+/* The same over several nodes in equal parts: the end that makes room on the last of them. */
+static struct end room_on_nodes(struct explain_asking *q, const struct plan *p, int type)
+{
+    const struct snapshot *s = q->snapshot;
+    int n_nodes = q->j->spec->n_nodes, n_here = q->j->spec->n_gpus / n_nodes;
+    struct ends nodes = { .k = n_nodes }, ends = { .k = n_here };
+
+    nodes.list = ARENA_ARRAY(q->arena, struct end, (size_t)n_nodes);
+    ends.list = ARENA_ARRAY(q->arena, struct end, (size_t)n_here);
+    for (int g = 0; g < s->n_gpus; g++) {
+        if (s->gpus[g].type == type && s->gpus[g].may_start)
+            end_told(&ends, room_on(q, p, g, INFINITY));
+        if (g + 1 < s->n_gpus && s->gpus[g + 1].node == s->gpus[g].node)
+            continue;
+        if (ends.n == n_here)
+            end_told(&nodes, ends.list[n_here - 1]);
+        ends.n = 0;
+    }
+    return nodes.n == n_nodes ? nodes.list[n_nodes - 1]
+                              : (struct end){ .at_s = INFINITY, .job = -1 };
+}
+
+void explain_find_start(struct explain_asking *q, const struct plan *p, struct explanation *out)
+{
+    struct end best = { .at_s = INFINITY, .job = -1 };
+
+    for (int type = 0; type < q->est->n_types; type++) {
+        double unfit = (double)estimate_cell(q->est, q->j->workload, type, -1)->unfit;
+        if (!job_allows(q->j->spec, type) || unfit > q->options->alone_unfit_max)
+            continue;
+        struct end e =
+            q->j->spec->n_nodes > 1 ? room_on_nodes(q, p, type) : room_on_type(q, p, type);
+        best = e.at_s < best.at_s ? e : best;
+    }
+    if (best.job < 0)    // no such place, or it is there already and something else is in the way
+        return;
+    out->may_start_s = best.at_s;
+    out->waits_for = best.job;
+}

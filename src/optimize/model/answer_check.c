@@ -1,0 +1,462 @@
+/* The judge of every answer. Uses no planner's code: it lays the answer out again for itself
+ * and does the arithmetic of problem.h from the raw tables.
+ */
+#include "optimize/model/answer.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "optimize/model/again.h"
+#include "optimize/model/problem.h"
+
+struct seat {
+    int n;
+    int jobs[THETA_MAX];
+};
+
+/* What a job gets, as the judge has it. */
+struct got {
+    double speed, low;
+};
+
+/* The totals, as the judge has them. */
+struct sums {
+    double cost_w, watts, short_w, wait_w, move_w;
+    double scale_w;    // of the numbers that were added up: what rounding is measured by
+    int n_placed, n_waiting, n_short, n_moves;
+};
+
+struct court {
+    const struct problem *p;
+    const struct answer *x;
+    struct seat *seats;      // (n_gpus) who is on each GPU
+    struct seat *present;    // (n_gpus) who is there now
+    struct got *got;         // (n_jobs)
+    double *drawn_w;         // (n_gpus) awake, used or not
+    struct sums sums;
+    struct err *e;
+};
+
+static bool is_same(double said, double is, double scale)
+{
+    return fabs(said - is) <= AGAIN_SAME * scale;
+}
+
+/* ---- each job's place ---- */
+
+static const char *name_of(const struct court *c, int job)
+{
+    return c->p->jobs[job].name;
+}
+
+static bool is_among(const int *gpus, int n, int gpu)
+{
+    for (int i = 0; i < n; i++)
+        if (gpus[i] == gpu)
+            return true;
+    return false;
+}
+
+/* One GPU of one job: does it exist, may it be used, is there room? */
+static int check_gpu(struct court *c, int job, int i)
+{
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct answer_job *to = &c->x->jobs[job];
+    int gpu = to->gpus[i];
+
+    if (gpu < 0 || gpu >= c->p->n_gpus)
+        return err_set(c->e, EINVAL, "job %s: there is no GPU %d", j->name, gpu);
+    if (i > 0 && gpu <= to->gpus[i - 1])
+        return err_set(c->e, EINVAL, "job %s: GPU %d after GPU %d, they must rise", j->name, gpu,
+                       to->gpus[i - 1]);
+    const struct problem_gpu *g = &c->p->gpus[gpu];
+    if (!g->may_start && !is_among(j->present, j->n_present, gpu))
+        return err_set(c->e, EINVAL, "job %s: GPU %d takes nobody new", j->name, gpu);
+    if (j->allowed_types != 0 && !(j->allowed_types >> g->type & 1))
+        return err_set(c->e, EINVAL, "job %s: does not allow GPU type %s", j->name,
+                       c->p->types[g->type].name);
+    struct seat *seat = &c->seats[gpu];
+    if (seat->n >= c->p->theta)
+        return err_set(c->e, EINVAL, "GPU %d: more than %d jobs", gpu, c->p->theta);
+    seat->jobs[seat->n++] = job;
+    return 0;
+}
+
+/* On as many nodes as asked, as many GPUs on each. */
+static bool stands_as_asked(const struct court *c, const struct answer_job *to, int n_nodes)
+{
+    for (int i = 0; i < to->n_gpus && n_nodes > 0; i++) {
+        int n_here = 0;
+        for (int k = 0; k < to->n_gpus; k++)
+            n_here += c->p->gpus[to->gpus[k]].node == c->p->gpus[to->gpus[i]].node;
+        if (n_here * n_nodes != to->n_gpus)
+            return false;
+    }
+    return true;
+}
+
+/* More than one GPU of a gang: one type, one setting, as many nodes as asked. */
+static int check_gang(const struct court *c, int job)
+{
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct answer_job *to = &c->x->jobs[job];
+    const struct problem_gpu *first = &c->p->gpus[to->gpus[0]];
+
+    for (int i = 1; i < to->n_gpus; i++) {
+        const struct problem_gpu *g = &c->p->gpus[to->gpus[i]];
+        if (g->type != first->type)
+            return err_set(c->e, EINVAL, "job %s: its gang has GPUs of two types", j->name);
+        if (c->x->limit[to->gpus[i]] != c->x->limit[to->gpus[0]])
+            return err_set(c->e, EINVAL, "job %s: its gang has two settings", j->name);
+    }
+    if (stands_as_asked(c, to, j->n_nodes))
+        return 0;
+    if (j->n_nodes == 1)
+        return err_set(c->e, EINVAL, "job %s: its gang must stand on one node", j->name);
+    return err_set(c->e, EINVAL, "job %s: its gang must stand on %d nodes in equal parts", j->name,
+                   j->n_nodes);
+}
+
+static bool stays(const struct problem_job *j, const struct answer_job *to)
+{
+    if (j->n_present != to->n_gpus || (to->n_gpus > 0 && !to->gpus))
+        return false;
+    for (int i = 0; i < to->n_gpus; i++)
+        if (j->present[i] != to->gpus[i])
+            return false;
+    return true;
+}
+
+static int check_placed(struct court *c, int job)
+{
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct answer_job *to = &c->x->jobs[job];
+    int least = j->form == FORM_GANG ? j->n_min : 1, rc = 0;
+
+    if (!to->gpus)
+        return err_set(c->e, EINVAL, "job %s: %d GPUs, and the answer does not say which", j->name,
+                       to->n_gpus);
+    if (to->n_gpus < least || to->n_gpus > j->n_max)
+        return err_set(c->e, EINVAL, "job %s: %d GPUs where %d to %d were asked", j->name,
+                       to->n_gpus, least, j->n_max);
+    if (to->reason != WAIT_NOT)
+        return err_set(c->e, EINVAL, "job %s: is placed, and has a reason to wait", j->name);
+    for (int i = 0; i < to->n_gpus && rc == 0; i++)
+        rc = check_gpu(c, job, i);
+    return rc == 0 && j->form == FORM_GANG ? check_gang(c, job) : rc;
+}
+
+static int check_waiting(const struct court *c, int job)
+{
+    const struct answer_job *to = &c->x->jobs[job];
+
+    if (to->n_gpus < 0)
+        return err_set(c->e, EINVAL, "job %s: %d GPUs", name_of(c, job), to->n_gpus);
+    if ((int)to->reason <= WAIT_NOT || to->reason >= WAIT_REASONS)
+        return err_set(c->e, EINVAL, "job %s waits and the answer does not say why",
+                       name_of(c, job));
+    if (to->speed != 0 || to->low != 0 || to->short_w != 0)
+        return err_set(c->e, EINVAL, "job %s waits; it has no speed and no shortfall",
+                       name_of(c, job));
+    return 0;
+}
+
+static int check_place(struct court *c, int job)
+{
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct answer_job *to = &c->x->jobs[job];
+
+    if (!j->name && to->n_gpus != 0)
+        return err_set(c->e, EINVAL, "entry %d has %d GPUs, and its job is gone", job, to->n_gpus);
+    if (!j->name)
+        return 0;
+    if (j->is_fixed && !stays(j, to))
+        return err_set(c->e, EINVAL, "job %s is fixed and leaves its place", j->name);
+    return to->n_gpus > 0 ? check_placed(c, job) : check_waiting(c, job);
+}
+
+/* ---- each GPU ---- */
+
+static bool stands_in_gang(const struct court *c, int job)
+{
+    return c->p->jobs[job].form == FORM_GANG && c->x->jobs[job].n_gpus > 1;
+}
+
+static int check_sharing(const struct court *c, int gpu)
+{
+    const struct seat *seat = &c->seats[gpu];
+
+    for (int i = 0; i < seat->n && seat->n > 1; i++) {
+        if (c->p->jobs[seat->jobs[i]].is_exclusive)
+            return err_set(c->e, EINVAL, "job %s is exclusive and shares GPU %d",
+                           name_of(c, seat->jobs[i]), gpu);
+        if (stands_in_gang(c, seat->jobs[i]))
+            return err_set(c->e, EINVAL, "job %s: its gang shares GPU %d",
+                           name_of(c, seat->jobs[i]), gpu);
+    }
+    return 0;
+}
+
+static void add_cost(struct sums *s, double w)
+{
+    s->cost_w += w;
+    s->scale_w += fabs(w);
+}
+
+/* Those on one GPU: may they run so, what do they draw, what does each get? A gang's value
+ * depends on all of its GPUs and is added with the job.
+ */
+static int check_running(struct court *c, int gpu)
+{
+    const struct problem_type *t = &c->p->types[c->p->gpus[gpu].type];
+    const struct seat *seat = &c->seats[gpu];
+    int kinds[THETA_MAX];
+    struct again r;
+
+    for (int i = 0; i < seat->n; i++)
+        kinds[i] = c->p->jobs[seat->jobs[i]].kind;
+    enum again_why why = again_run(c->p, c->p->gpus[gpu].type, kinds, seat->n, &r);
+    if (why != AGAIN_RUNS)
+        return err_set(c->e, EINVAL, "GPU %d: its jobs %s", gpu,
+                       why == AGAIN_MEMORY ? "do not fit its memory" : "must not run so");
+    if (!again_limit(c->p, c->p->gpus[gpu].type, c->x->limit[gpu], kinds, seat->n, &r))
+        return err_set(c->e, EINVAL, "GPU %d: its jobs must not be limited", gpu);
+    c->drawn_w[gpu] = r.watts;
+    c->sums.watts += r.watts;
+    add_cost(&c->sums, r.watts - t->sleep_w + c->p->price_w);
+    for (int i = 0; i < seat->n; i++) {
+        const struct problem_kind *k = &c->p->kinds[kinds[i]];
+        c->got[seat->jobs[i]].speed += r.speed[i];
+        c->got[seat->jobs[i]].low += r.low[i];
+        if (!stands_in_gang(c, seat->jobs[i]))
+            add_cost(&c->sums, -k->value_j * again_paced(k, r.speed[i]));
+    }
+    return 0;
+}
+
+static int check_one_gpu(struct court *c, int gpu)
+{
+    const struct problem_type *t = &c->p->types[c->p->gpus[gpu].type];
+
+    if (c->seats[gpu].n == 0) {
+        c->drawn_w[gpu] = t->idle_w;
+        c->sums.watts += t->sleep_w;
+        return c->x->limit[gpu] == 0
+                   ? 0
+                   : err_set(c->e, EINVAL, "GPU %d has a setting, and nobody is on it", gpu);
+    }
+    if (c->x->limit[gpu] >= t->n_limits)
+        return err_set(c->e, EINVAL, "GPU %d: its type %s has no setting %d", gpu, t->name,
+                       c->x->limit[gpu]);
+    int rc = check_sharing(c, gpu);
+    return rc == 0 ? check_running(c, gpu) : rc;
+}
+
+/* ---- what each job gets ---- */
+
+/* All members of a gang run alike, so its speed is the sum over them, brought down to what the
+ * size leaves.
+ */
+static void gather_gang(struct court *c, int job)
+{
+    const struct answer_job *to = &c->x->jobs[job];
+    const struct problem_kind *k = &c->p->kinds[c->p->jobs[job].kind];
+    bool is_near = true;
+
+    for (int i = 1; i < to->n_gpus; i++)
+        is_near &= c->p->gpus[to->gpus[i]].node == c->p->gpus[to->gpus[0]].node;
+    double factor = (is_near ? c->p->gang_near : c->p->gang_far)[to->n_gpus] / to->n_gpus;
+    c->got[job].speed *= factor;
+    c->got[job].low *= factor;
+    add_cost(&c->sums, -k->value_j * again_paced(k, c->got[job].speed));
+}
+
+/* What it says of a placed job. 'low' may differ from ours in its last digits; whether that is
+ * a shortfall goes by what is said.
+ */
+static int check_promise(struct court *c, int job)
+{
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct answer_job *to = &c->x->jobs[job];
+
+    if (stands_in_gang(c, job))
+        gather_gang(c, job);
+    const struct got *got = &c->got[job];
+    if (!is_same(to->speed, got->speed, got->speed) || !is_same(to->low, got->low, got->low))
+        return err_set(c->e, EINVAL,
+                       "job %s: the answer says %.9g (%.9g) steps/s, it is %.9g (%.9g)", j->name,
+                       to->speed, to->low, got->speed, got->low);
+    double short_w = to->low < j->need ? j->short_w * (1 - to->low / j->need) : 0;
+    if (!is_same(to->short_w, short_w, j->short_w))
+        return err_set(c->e, EINVAL, "job %s: the answer says it misses %.9g W, it is %.9g",
+                       j->name, to->short_w, short_w);
+    c->sums.n_placed++;
+    c->sums.n_short += to->low < j->need;
+    c->sums.short_w += short_w;
+    add_cost(&c->sums, short_w);
+    return 0;
+}
+
+static int check_job(struct court *c, int job)
+{
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct answer_job *to = &c->x->jobs[job];
+
+    if (!j->name)
+        return 0;
+    if (to->n_gpus == 0) {
+        c->sums.n_waiting++;
+        c->sums.wait_w += j->wait_w;
+        add_cost(&c->sums, j->wait_w);
+    }
+    if (j->n_present > 0 && !stays(j, to)) {
+        c->sums.n_moves++;
+        c->sums.move_w += j->move_w;
+        add_cost(&c->sums, j->move_w);
+    }
+    for (int i = 0; i < to->n_gpus && !stays(j, to); i++) {
+        double wake_s = c->p->gpus[to->gpus[i]].wake_s;
+        double idle_w = c->p->types[c->p->gpus[to->gpus[i]].type].idle_w;
+        double w = wake_s * (j->late_w + j->wake_rate * (idle_w + c->p->price_w));
+        c->sums.move_w += w;
+        add_cost(&c->sums, w);
+    }
+    return to->n_gpus ? check_promise(c, job) : 0;
+}
+
+/* ---- caps ---- */
+
+/* What a GPU draws now; who is gone draws nothing. */
+static double present_w(const struct court *c, int gpu)
+{
+    const struct seat *seat = &c->present[gpu];
+    const struct problem_type *t = &c->p->types[c->p->gpus[gpu].type];
+    int kinds[THETA_MAX];
+    struct again r;
+
+    if (seat->n == 0)
+        return t->idle_w;
+    for (int i = 0; i < seat->n; i++)
+        kinds[i] = c->p->jobs[seat->jobs[i]].kind;
+    if (again_run(c->p, c->p->gpus[gpu].type, kinds, seat->n, &r) != AGAIN_RUNS)
+        return t->idle_w;
+    again_limit(c->p, c->p->gpus[gpu].type, c->p->jobs[seat->jobs[0]].present_limit, kinds, seat->n,
+                &r);
+    return r.watts;
+}
+
+static void lay_out_present(struct arena *a, struct court *c)
+{
+    c->present = ARENA_ARRAY(a, struct seat, (size_t)c->p->n_gpus);
+    for (int j = 0; j < c->p->n_jobs; j++) {
+        const struct problem_job *job = &c->p->jobs[j];
+        for (int i = 0; job->name && i < job->n_present; i++) {
+            struct seat *seat = &c->present[job->present[i]];
+            if (seat->n < THETA_MAX)
+                seat->jobs[seat->n++] = j;
+        }
+    }
+}
+
+/* What runs already may stand above a cap that was lowered; nothing may be added. */
+static int check_cap(const struct court *c, const char *what, int index, double cap_w,
+                     double drawn_w, double now_w)
+{
+    double margin = c->p->watts_margin, most_w = fmax(cap_w, now_w * margin);
+
+    if (cap_w <= 0 || drawn_w * margin <= most_w * (1 + AGAIN_SAME))
+        return 0;
+    return err_set(c->e, EINVAL, "%s %d: %.6g W with margin are above the cap of %.6g W", what,
+                   index, drawn_w * margin, most_w);
+}
+
+static int check_power(struct arena *a, struct court *c)
+{
+    const struct problem *p = c->p;
+    double drawn_w = 0, now_w = 0;
+    double *rack_w = ARENA_ARRAY(a, double, (size_t)p->n_racks);
+    double *rack_now_w = ARENA_ARRAY(a, double, (size_t)p->n_racks);
+
+    if (p->power_cap_w <= 0 && !p->rack_cap_w)
+        return 0;
+    lay_out_present(a, c);
+    for (int g = 0; g < p->n_gpus; g++) {
+        double w = present_w(c, g);
+        drawn_w += c->drawn_w[g];
+        now_w += w;
+        if (!p->rack_cap_w)
+            continue;
+        rack_w[p->gpus[g].rack] += c->drawn_w[g];
+        rack_now_w[p->gpus[g].rack] += w;
+    }
+    int rc = check_cap(c, "cluster", 0, p->power_cap_w, drawn_w, now_w);
+    for (int r = 0; r < p->n_racks && p->rack_cap_w && rc == 0; r++)
+        rc = check_cap(c, "rack", r, p->rack_cap_w[r], rack_w[r], rack_now_w[r]);
+    return rc;
+}
+
+/* ---- the whole ---- */
+
+static int check_counts(const struct court *c)
+{
+    const struct answer *x = c->x;
+    const struct sums *s = &c->sums;
+
+    if (x->n_placed == s->n_placed && x->n_waiting == s->n_waiting && x->n_short == s->n_short &&
+        x->n_moves == s->n_moves)
+        return 0;
+    return err_set(c->e, EINVAL,
+                   "the answer counts %d placed, %d waiting, %d short, %d moves; it is %d, %d, "
+                   "%d, %d",
+                   x->n_placed, x->n_waiting, x->n_short, x->n_moves, s->n_placed, s->n_waiting,
+                   s->n_short, s->n_moves);
+}
+
+static int check_sums(const struct court *c)
+{
+    const struct answer *x = c->x;
+    const struct sums *s = &c->sums;
+    const struct {
+        const char *what;
+        double said, is, scale;
+    } rows[] = {
+        { "its shortfall", x->short_w, s->short_w, s->scale_w },
+        { "its waiting", x->wait_w, s->wait_w, s->wait_w },
+        { "its moves", x->move_w, s->move_w, s->move_w },
+        { "its GPUs", x->watts, s->watts, s->watts },
+        { "all", x->cost_w, s->cost_w, s->scale_w },
+    };
+
+    for (int i = 0; i < (int)(sizeof(rows) / sizeof(rows[0])); i++)
+        if (!is_same(rows[i].said, rows[i].is, rows[i].scale))
+            return err_set(c->e, EINVAL, "the answer says %.9g W for %s, it is %.9g", rows[i].said,
+                           rows[i].what, rows[i].is);
+    return 0;
+}
+
+int answer_check(struct arena *a, const struct problem *p, const struct answer *x, struct err *e)
+{
+    struct court c = { .p = p, .x = x, .e = e };
+    int rc = 0;
+
+    if (x->n_jobs != p->n_jobs || x->n_gpus != p->n_gpus)
+        return err_set(e, EINVAL,
+                       "the answer is for %d jobs and %d GPUs, the problem has %d and %d",
+                       x->n_jobs, x->n_gpus, p->n_jobs, p->n_gpus);
+    c.seats = ARENA_ARRAY(a, struct seat, (size_t)p->n_gpus);
+    c.got = ARENA_ARRAY(a, struct got, (size_t)p->n_jobs);
+    c.drawn_w = ARENA_ARRAY(a, double, (size_t)p->n_gpus);
+    for (int j = 0; j < p->n_jobs && rc == 0; j++)
+        rc = check_place(&c, j);
+    for (int g = 0; g < p->n_gpus && rc == 0; g++)
+        rc = check_one_gpu(&c, g);
+    for (int j = 0; j < p->n_jobs && rc == 0; j++)
+        rc = check_job(&c, j);
+    if (rc == 0)
+        rc = check_power(a, &c);
+    if (rc == 0)
+        rc = check_counts(&c);
+    return rc == 0 ? check_sums(&c) : rc;
+}

@@ -1,0 +1,45 @@
+/* lower.h - from a snapshot and its estimates to a problem, and from its answer to a plan.
+ *
+ * Called by: the solver "gogh", and whoever wants to see what it was asked. What a problem
+ * cannot say stays out of it and as it is: a GPU whose present jobs are not allowed together
+ * any more (theta was lowered, sharing was switched off, an estimate says they do not fit) is
+ * frozen, with everybody on it. A limit on somebody who must not be limited (any more) is seen as
+ * lifted, as far as a power cap leaves the watts for that; else it is frozen too. Lives in the
+ * arena it was made in.
+ */
+#ifndef OPTIMIZE_MODEL_LOWER_H
+#define OPTIMIZE_MODEL_LOWER_H
+
+#include "optimize/model/problem.h"
+
+struct answer;
+struct arena;
+struct err;
+struct estimator;
+struct plan;
+struct snapshot;
+struct solve_options;
+
+struct lowered {
+    struct problem problem;    // its jobs are the snapshot's, in the same order; frozen ones gone
+    const int *gpu_of;         // (n_gpus) the snapshot's index of each of the problem's GPUs
+    const int *type_of;        // (n_types) the catalog's index of each of its types
+    const int *workload_of;    // (n_kinds)
+    const bool *is_frozen;     // (n_jobs) it runs and stays, and the problem does not know
+};
+
+/* About so many jobs and GPUs it would have: GPUs that nobody could ask for stay out (but for the
+ * rest of a node; and under a power cap all are in it).
+ */
+long lower_size(const struct snapshot *s);
+
+/* 0, or -EINVAL: not a problem (more than 64 types, say), with what is wrong in 'e'. */
+int lower_problem(struct arena *a, const struct snapshot *s, const struct estimator *est,
+                  const struct solve_options *o, struct lowered *out, struct err *e);
+
+/* The plan that an answer means, unpriced; 'made_by' is borrowed. */
+void raise_plan(struct arena *a, const struct lowered *l, const struct snapshot *s,
+                const struct estimator *est, const struct solve_options *o, const struct answer *x,
+                const char *made_by, struct plan *out);
+
+#endif

@@ -1,0 +1,263 @@
+/* Kinds of work: what they do on every type, alone and beside each other. */
+#include <math.h>
+
+#include "base/arena.h"
+#include "catalog/catalog.h"
+#include "estimate/limits.h"
+#include "estimate/roofline.h"
+#include "optimize/model/lower_inner.h"
+
+/* So many standard deviations of a speed that nobody has measured yet are counted on: who never
+ * tries a type never learns that it is the better one, and whole families stay where their first
+ * job happened to go. More where no type is believed to hold what the kind's jobs need: there is
+ * nothing to lose, and what is held is hoped for too. What a plan says of its promises is said
+ * without.
+ */
+#define CURIOSITY 0.5
+#define CURIOSITY_LOST 2.5
+
+/* And a type where such a kind has never run alone is hoped to hold what is needed, up to this
+ * factor: what was learned elsewhere may not be so here, however sure it seems.
+ */
+#define HOPE_MOST 10.0
+
+/* Rates of servers that differ by less than this factor are one: upwards, so that no cap
+ * is broken by it.
+ */
+#define RATE_STEP 1.05
+
+/* The rate that stands for this one. */
+static double rate_of(const struct job_spec *spec)
+{
+    double rate = job_serves(spec);
+
+    return rate > 0 ? exp(ceil(log(rate) / log(RATE_STEP)) * log(RATE_STEP)) : 0;
+}
+
+/* A kind for every (workload, rate) that some job has. */
+void lower_kinds(struct lowering *l)
+{
+    const struct snapshot *s = l->snapshot;
+    struct problem *p = l->problem;
+    int *first = ARENA_ARRAY(l->arena, int, (size_t)l->est->n_workloads);
+    int *next = ARENA_ARRAY(l->arena, int, (size_t)s->n_jobs);
+
+    p->kinds = ARENA_ARRAY(l->arena, struct problem_kind, (size_t)s->n_jobs);
+    l->workload_of = ARENA_ARRAY(l->arena, int, (size_t)s->n_jobs);
+    l->kind_at = ARENA_ARRAY(l->arena, int, (size_t)s->n_jobs);
+    for (int w = 0; w < l->est->n_workloads; w++)
+        first[w] = -1;
+    for (int j = 0; j < s->n_jobs; j++) {
+        int w = s->jobs[j].workload, k = first[w];
+        double rate = rate_of(s->jobs[j].spec);
+        while (k >= 0 && p->kinds[k].rate != rate)
+            k = next[k];
+        if (k < 0) {
+            k = p->n_kinds++;
+            next[k] = first[w];
+            first[w] = k;
+            l->workload_of[k] = w;
+            p->kinds[k] =
+                (struct problem_kind){ .name = s->catalog->workloads[w].name, .rate = rate };
+        }
+        l->kind_at[j] = k;
+    }
+}
+
+/* The largest chance that one of them does not fit, as estimate_unfit has it for two. */
+static bool is_unfit(const struct lowering *l, int type, int kind, int beside)
+{
+    int both[] = { l->workload_of[kind], beside < 0 ? -1 : l->workload_of[beside] };
+    int n = beside < 0 ? 1 : 2;
+    double most = n > 1 ? l->options->unfit_max : l->options->alone_unfit_max;
+
+    return estimate_unfit(l->est, l->type_of[type], both, n) > most;
+}
+
+/* How much more than what is believed of a kind on a type is counted on. Not of servers: their
+ * watts go by what they could do.
+ */
+static float hope(const struct lowering *l, int type, int kind)
+{
+    int w = l->workload_of[kind], t = l->type_of[type];
+    const struct cell_estimate *c = estimate_cell(l->est, w, t, -1);
+
+    if (l->problem->kinds[kind].rate > 0)
+        return 1;
+    if (!(l->missed[kind] > 0))
+        return (float)exp(CURIOSITY * (double)c->sd);
+    const struct cell_key alone = { .workload = w, .gpu_type = t, .neighbour = -1, .n_gpus = 1 };
+    const struct cell *seen = catalog_cell(l->snapshot->catalog, alone);
+    double more = exp(CURIOSITY_LOST * (double)c->sd);
+    if (!seen || seen->n_speed == 0)
+        more = fmax(more, fmin(l->missed[kind] / (double)c->low, HOPE_MOST));
+    return (float)more;
+}
+
+/* What a type holds at best of a kind, by what is believed. */
+static double held_most(const struct lowering *l, int kind)
+{
+    double most = 0;
+
+    for (int t = 0; t < l->problem->n_types; t++) {
+        const struct cell_estimate *c =
+            estimate_cell(l->est, l->workload_of[kind], l->type_of[t], -1);
+        most = fmax(most, (double)(c->low * (1 - c->unfit)));
+    }
+    return most;
+}
+
+/* What jobs of each kind need of one GPU that no type is believed to hold. */
+static void find_missed(struct lowering *l)
+{
+    const struct snapshot *s = l->snapshot;
+    int n = l->problem->n_kinds;
+    double *most = ARENA_ARRAY(l->arena, double, (size_t)n);
+
+    l->missed = ARENA_ARRAY(l->arena, double, (size_t)n);
+    for (int k = 0; k < n; k++)
+        most[k] = held_most(l, k);
+    for (int j = 0; j < s->n_jobs; j++) {
+        int k = l->kind_at[j];
+        double need = s->jobs[j].need / roofline_gang(s->jobs[j].spec->max_gpus, 0);
+        if (need > most[k])
+            l->missed[k] = fmax(l->missed[k], need);
+    }
+}
+
+/* One row of cells. A place where a job may not fit even alone is worth less by the chance that it
+ * does not. The same factors beside others as alone, so that paces stay what they are.
+ */
+static void lower_row(struct lowering *l, int type, int kind)
+{
+    struct problem *p = l->problem;
+    int w = l->workload_of[kind], t = l->type_of[type];
+    float fit = 1 - estimate_cell(l->est, w, t, -1)->unfit, more = hope(l, type, kind);
+    float more_held = l->missed[kind] > 0 ? more : 1;
+    int most = gpu_type_theta(&l->snapshot->catalog->types[t], p->theta);
+    bool is_out = is_unfit(l, type, kind, -1);
+
+    p->watts[type * p->n_kinds + kind] = (float)l->est->alone_w[w * l->est->n_types + t];
+    for (int n = -1; n < p->n_kinds && !is_out; n++) {
+        const struct cell_estimate *c = estimate_cell(l->est, w, t, n < 0 ? -1 : l->workload_of[n]);
+        long at = problem_cell(p, type, kind, n);
+        if (n >= 0 && (most == 1 || is_unfit(l, type, kind, n)))
+            continue;    // stays 0: never
+        p->speed[at] = c->speed * fit * more;
+        p->low[at] = fminf(c->low * fit * more_held, p->speed[at]);
+    }
+}
+
+/* The mean over types, of those that are not 0, stands for each of them. */
+static void make_alike(float *cells, int n_types, long step)
+{
+    float sum = 0;
+    int n = 0;
+
+    for (int t = 0; t < n_types; t++) {
+        sum += cells[t * step];
+        n += cells[t * step] > 0;
+    }
+    for (int t = 0; t < n_types; t++)
+        if (cells[t * step] > 0)
+            cells[t * step] = sum / (float)n;
+}
+
+/* Types that must not be told apart: jobs do on each what they do on average. */
+static void make_types_alike(struct problem *p)
+{
+    long step = (long)p->n_kinds * (p->n_kinds + 1);
+
+    for (long i = 0; i < step; i++) {
+        make_alike(p->speed + i, p->n_types, step);
+        make_alike(p->low + i, p->n_types, step);
+    }
+    for (int k = 0; k < p->n_kinds; k++)
+        make_alike(p->watts + k, p->n_types, p->n_kinds);
+}
+
+/* How limits work on each kind, as far as that is known. */
+void lower_bends(struct lowering *l)
+{
+    struct problem *p = l->problem;
+
+    if (!l->options->may_limit)
+        return;
+    p->bends = ARENA_ARRAY(l->arena, struct problem_bend, (size_t)p->n_types * (size_t)p->n_kinds);
+    for (int t = 0; t < p->n_types; t++)
+        for (int k = 0; k < p->n_kinds; k++) {
+            const struct limit_bend *b =
+                &l->est->bend[l->workload_of[k] * l->est->n_types + l->type_of[t]];
+            p->bends[t * p->n_kinds + k] =
+                (struct problem_bend){ .loss = (float)b->loss,
+                                       .draw = (float)b->draw,
+                                       .doubt = (float)(l->est->z * b->loss_sd),
+                                       .at = (float)b->at,
+                                       .is_free = !estimate_may_limit(l->est, l->type_of[t],
+                                                                      &l->workload_of[k],
+                                                                      &p->kinds[k].rate, 1) };
+        }
+}
+
+void lower_cells(struct lowering *l)
+{
+    struct problem *p = l->problem;
+    size_t rows = (size_t)p->n_types * (size_t)p->n_kinds;
+
+    p->speed = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
+    p->low = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
+    p->watts = ARENA_ARRAY(l->arena, float, rows);
+    find_missed(l);
+    for (int t = 0; t < p->n_types; t++)
+        for (int k = 0; k < p->n_kinds; k++)
+            lower_row(l, t, k);
+    if (!l->options->may_choose)
+        make_types_alike(p);
+}
+
+/* Cells know of pairs, and say who fits beside whom. For three and more memory has to add up, and
+ * then, by the problem's rule, for fewer too: what two have been seen to do in spite of it is
+ * given up. A kind that is too large for every type alone still has the largest.
+ */
+void lower_memory(struct lowering *l)
+{
+    struct problem *p = l->problem;
+    double share = estimate_mem_share_max(l->est, l->options->unfit_max), most_gib = 0;
+
+    if (p->theta < 3)
+        return;
+    for (int t = 0; t < p->n_types; t++) {
+        p->types[t].mem_gib *= fmin(share, 1e6) * (1 - 1e-6);
+        most_gib = fmax(most_gib, p->types[t].mem_gib);
+    }
+    for (int k = 0; k < p->n_kinds; k++) {
+        for (int t = 0; t < p->n_types; t++) {
+            double gib = l->snapshot->catalog->types[l->type_of[t]].mem_bytes / 0x1p30;
+            gib *= estimate_mem_share(l->est, l->workload_of[k], l->type_of[t]);
+            p->kinds[k].mem_gib = fmax(p->kinds[k].mem_gib, gib);
+        }
+        p->kinds[k].mem_gib = fmin(p->kinds[k].mem_gib, most_gib);
+    }
+}
+
+/* What a step is worth: the joules it takes at its best place. A server's is worth nothing: it
+ * takes its time whatever the speed.
+ */
+void lower_values(struct lowering *l)
+{
+    struct problem *p = l->problem;
+
+    for (int k = 0; k < p->n_kinds; k++) {
+        double joules = problem_best_joules(p, k);
+        bool counts = l->options->objective == OBJECTIVE_JOULES && p->kinds[k].rate == 0;
+        p->kinds[k].value_j = counts && isfinite(joules) ? joules : 0;
+    }
+}
+
+void lower_gangs(struct problem *p)
+{
+    for (int n = 1; n <= GANG_MAX; n++) {
+        p->gang_near[n] = roofline_gang(n, 0);
+        p->gang_far[n] = roofline_gang(n, 1);
+    }
+}

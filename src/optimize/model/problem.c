@@ -1,0 +1,181 @@
+#include "optimize/model/problem.h"
+
+#include <math.h>
+
+/* ---- what a combination does ---- */
+
+/* Where 'w0' falls among the points of a curve, and how far it is to the next. */
+static int curve_at(const struct limit_curve *c, double idle_w, double cap_w, double w0,
+                    double *rest)
+{
+    double at = (w0 - idle_w) / (cap_w - idle_w) * (c->n_points - 1);
+    int i = at <= 0 ? 0 : at >= c->n_points - 1 ? c->n_points - 2 : (int)at;
+
+    *rest = fmin(fmax(at - i, 0), 1);
+    return i;
+}
+
+/* What a setting does to a GPU. */
+struct pace {
+    double watts, speed, low;    // drawn; factors of every job's
+};
+
+/* As the type's curve has it. */
+static struct pace limited(const struct problem_type *t, int limit, double w0)
+{
+    const struct limit_curve *c = &t->limits[limit];
+    double rest;
+
+    if (limit == 0)
+        return (struct pace){ w0, 1, 1 };
+    int i = curve_at(c, t->idle_w, t->cap_w, w0, &rest);
+    double speed = c->speed[i] + rest * (c->speed[i + 1] - c->speed[i]);
+    return (struct pace){ c->watts[i] + rest * (c->watts[i + 1] - c->watts[i]), speed, speed };
+}
+
+/* And as those on it differ from that; 'own_w' is what each of them adds. */
+static void bend(const struct problem *p, int type, int limit, const int *kinds,
+                 const double *own_w, int n, double w0, struct pace *x)
+{
+    const struct problem_type *t = &p->types[type];
+    double loss = 0, draw = 0, doubt = 0, at = 0, all_w = 0;
+
+    for (int i = 0; i < n; i++)
+        all_w += own_w[i];
+    for (int i = 0; i < n && all_w > 0; i++) {
+        const struct problem_bend *b = &p->bends[type * p->n_kinds + kinds[i]];
+        loss += own_w[i] / all_w * (double)b->loss;
+        draw += own_w[i] / all_w * (double)b->draw;
+        doubt += own_w[i] / all_w * (double)b->doubt;
+        at += own_w[i] / all_w * (double)b->at;
+    }
+    if (all_w <= 0)
+        return;
+    double ln = log(x->speed), law_w = x->watts;
+    x->speed = exp(loss * ln);
+    x->low = x->speed * exp(-doubt * fabs(ln - at));
+    if (law_w < w0)
+        x->watts = fmax(fmin(w0 * pow(law_w / w0, draw), fmax(law_w, t->limits[limit].limit_w)),
+                        t->idle_w);
+}
+
+/* Speed and 'low' of the i-th of n kinds beside the others; false: never. */
+static bool beside(const struct problem *p, int type, const int *kinds, int n, int i,
+                   struct yield *out)
+{
+    double alone = (double)p->speed[problem_cell(p, type, kinds[i], -1)];
+    long one = problem_cell(p, type, kinds[i], n == 2 ? kinds[1 - i] : -1);
+    double speed = (double)p->speed[one], low = n > 2 ? speed : (double)p->low[one];
+
+    for (int k = 0; k < n && n > 2; k++) {
+        if (k == i)
+            continue;
+        long cell = problem_cell(p, type, kinds[i], kinds[k]);
+        if (!((double)p->speed[cell] > 0))
+            return false;
+        speed *= fmin((double)p->speed[cell] / alone, 1);
+        low *= fmin((double)p->low[cell] / alone, 1);
+    }
+    out->speed[i] = speed;
+    out->low[i] = low;
+    return speed > 0;
+}
+
+static double done_a_second(const struct problem_kind *k, double speed)
+{
+    return k->rate > 0 ? fmin(speed, k->rate) : speed;
+}
+
+bool problem_yield(const struct problem *p, int type, int limit, const int *kinds, int n,
+                   struct yield *out)
+{
+    const struct problem_type *t = &p->types[type];
+    double mem_gib = 0, watts = t->idle_w, own_w[THETA_MAX];
+
+    for (int i = 0; i < n; i++) {
+        const struct problem_kind *k = &p->kinds[kinds[i]];
+        double alone = (double)p->speed[problem_cell(p, type, kinds[i], -1)];
+        double alone_w = (double)p->watts[type * p->n_kinds + kinds[i]] - t->idle_w;
+        mem_gib += k->mem_gib;
+        if (!(alone > 0) || mem_gib > t->mem_gib || !beside(p, type, kinds, n, i, out))
+            return false;
+        if (limit > 0 && p->bends && p->bends[type * p->n_kinds + kinds[i]].is_free)
+            return false;
+        own_w[i] = fmax(alone_w, 0) * fmin(done_a_second(k, out->speed[i]) / alone, 1);
+        watts += own_w[i];
+    }
+    watts = fmin(watts, t->cap_w);
+    struct pace x = limited(t, limit, watts);
+    if (p->bends)
+        bend(p, type, limit, kinds, own_w, n, watts, &x);
+    out->watts = x.watts;
+    out->cost_w = x.watts - t->sleep_w + p->price_w;
+    for (int i = 0; i < n; i++) {
+        const struct problem_kind *k = &p->kinds[kinds[i]];
+        out->speed[i] *= x.speed;
+        out->low[i] *= x.low;
+        out->cost_w -= k->value_j * done_a_second(k, out->speed[i]);
+    }
+    return true;
+}
+
+bool problem_gang_yield(const struct problem *p, int type, int limit, int kind, int m, bool is_near,
+                        struct yield *out)
+{
+    const struct problem_kind *k = &p->kinds[kind];
+    double factor = is_near ? p->gang_near[m] : p->gang_far[m];
+
+    if (!problem_yield(p, type, limit, &kind, 1, out))
+        return false;
+    out->watts *= m;
+    out->speed[0] *= factor;
+    out->low[0] *= factor;
+    out->cost_w = out->watts + m * (p->price_w - p->types[type].sleep_w) -
+                  k->value_j * done_a_second(k, out->speed[0]);
+    return true;
+}
+
+bool problem_sleeps(const struct problem *p)
+{
+    for (int g = 0; g < p->n_gpus; g++)
+        if (p->gpus[g].wake_s > 0)
+            return true;
+    return false;
+}
+
+bool problem_stands(const struct problem *p, const int *gpus, int n, int n_nodes)
+{
+    for (int i = 0; i < n && n_nodes > 0; i++) {
+        int n_here = 0;
+        for (int k = 0; k < n; k++)
+            n_here += p->gpus[gpus[k]].node == p->gpus[gpus[i]].node;
+        if (n_here * n_nodes != n)
+            return false;
+    }
+    return true;
+}
+
+double problem_best_joules(const struct problem *p, int kind)
+{
+    double best = INFINITY;
+
+    for (int type = 0; type < p->n_types; type++)
+        for (int limit = 0; limit < p->types[type].n_limits; limit++) {
+            struct yield y;
+            if (!problem_yield(p, type, limit, &kind, 1, &y))
+                continue;
+            double cost_w = y.watts - p->types[type].sleep_w + p->price_w;
+            best = fmin(best, cost_w / done_a_second(&p->kinds[kind], y.speed[0]));
+        }
+    return best;
+}
+
+double problem_base_w(const struct problem *p)
+{
+    double sum_w = 0;
+
+    for (int i = 0; i < p->n_jobs; i++)
+        if (p->jobs[i].name)
+            sum_w += p->kinds[p->jobs[i].kind].value_j * p->jobs[i].need;
+    return sum_w;
+}

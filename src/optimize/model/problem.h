@@ -1,0 +1,196 @@
+/* problem.h - what is to be planned, as numbers: GPUs, kinds of work, jobs, and their promises.
+ *
+ * Made by: problem_read (a file), problem_make (a generator) or lower (a snapshot and its
+ * estimates). Read by: every planner, the judge and the certificate. A plain value without
+ * names of machines or users beyond what an answer has to say; never changed while it is planned.
+ *
+ * Costs are rates, in watts. A GPU that runs a combination c of jobs under power limit l costs
+ *
+ *     watts(c, l) - sleep_w + price_w - sum over its jobs of value_j * speed(job, c, l)
+ *
+ * where value_j is what a step of the job's kind is worth: 0 when watts are minimised, and the
+ * joules that the step would take at the kind's best place when joules to finish are: what
+ * is done now need not be done later. To this come, for each job, 'move_w' when it runs and its
+ * set of GPUs changes, its shortfall, and 'wait_w' when it gets no place. A job that starts or moves
+ * pays for each GPU of its new place that sleeps: wake_s * (wake_rate * (idle_w + price_w) + late_w).
+ */
+#ifndef OPTIMIZE_MODEL_PROBLEM_H
+#define OPTIMIZE_MODEL_PROBLEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "catalog/state.h"    // THETA_MAX
+
+struct err;
+
+#define LIMITS_MAX 4    // settings of a GPU: its default, and this many less one power limits
+#define GANG_MAX 64
+
+/* What a power limit does to a GPU that would draw w0 watts: points at equal distances from
+ * the type's idle_w to its cap_w, straight lines between them.
+ */
+struct limit_curve {
+    int limit_w;
+    int n_points;           // at least 2
+    const double *speed;    // (n_points) factor of every job's speed, 0 < f <= 1
+    const double *watts;    // (n_points) drawn instead of w0
+};
+
+struct problem_type {
+    const char *name;
+    double sleep_w, idle_w;    // with nobody on it: asleep; awake
+    double cap_w;              // never draws more
+    double mem_gib;
+    int n_limits;                             // settings: 1 is the default alone
+    struct limit_curve limits[LIMITS_MAX];    // [0] is the default: limit_w 0, no points
+};
+
+/* Jobs of one kind are alike in all but their promises and where they may run. */
+struct problem_kind {
+    const char *name;
+    double mem_gib;
+    double value_j;    // what a step is worth
+    double rate;       // it does no more steps/s than this, and draws accordingly; 0: no such limit
+};
+
+struct problem_gpu {
+    int type;
+    int node, rack;    // racks are numbered from 0; GPUs of a node stand in one rack
+    bool may_start;    // false: who is there may stay, nobody may come
+    double
+        wake_s;    // it sleeps, and takes so long to wake; 0: awake. On a node a type's are alike
+};
+
+enum job_form {
+    FORM_GANG,      // on n_min..n_max GPUs of one type; on more than one: whole, and each alone
+    FORM_SPREAD,    // up to n_max parts on any GPUs, shared or not; speeds add up; n_min is 1
+};
+
+struct problem_job {
+    const char *name;    // NULL: it is gone; nobody plans for it
+    int kind;
+    enum job_form form;
+    int n_min, n_max;
+    double need;               // steps/s that must be held ('low'); 0: no promise
+    double short_w;            // a wholly missed promise costs this; a part, in proportion
+    double wait_w;             // no place at all
+    double move_w;             // it runs, and its set of GPUs changes (or it loses its place)
+    double wake_rate;          // a joule spent on waking a GPU for it costs so many watts
+    double late_w;             // each second that one of its GPUs takes to wake costs these
+    uint64_t allowed_types;    // bit per type; 0: any
+    bool is_exclusive;         // shares its GPU with nobody
+    int n_nodes;               // a gang: on so many nodes, in equal parts; 0: wherever
+    bool is_fixed;             // it runs, and stays exactly where it is
+    int n_present;             // GPUs it holds now
+    const int *present;        // (n_present) ascending
+    int present_limit;         // the setting they have
+};
+
+/* How a kind on a type differs from its type's curves: under every limit the logarithm of the speed
+ * factor f is 'loss' times as far from 0, that of the watts 'draw' times, and 'low' is less than
+ * that by 'doubt' for each unit that ln f is away from 'at'. Several on one GPU differ by the mean
+ * of theirs, weighted by the watts that each adds.
+ */
+struct problem_bend {
+    float loss, draw, doubt, at;
+    bool is_free;    // must not be limited: never under any setting but the default
+};
+
+struct problem {
+    int theta;             // jobs that may share a GPU, at most THETA_MAX
+    double z;              // confidence the 'low' tables were made for, for people
+    double price_w;        // of a GPU in use
+    double power_cap_w;    // all GPUs together, empty ones awake; 0: none
+    int n_racks;
+    const double *rack_cap_w;    // (n_racks) the same for each rack, 0: none; NULL: no rack has one
+    double watts_margin;         // caps hold for watts times this, >= 1
+    double gang_near[GANG_MAX + 1];    // speed of n GPUs on one node, one GPU's being 1
+    double gang_far[GANG_MAX + 1];     // and over several nodes; not above gang_near
+
+    int n_types, n_kinds, n_gpus, n_jobs;
+    struct problem_type *types;
+    struct problem_kind *kinds;
+    struct problem_gpu *gpus;    // a node's GPUs of one type stand together
+    struct problem_job *jobs;
+
+    /* What a kind does on a type, steps/s, beside nobody ([0]) and beside kind n ([1 + n]). The
+     * expected speed, and what is held with confidence z. 0 in 'speed': must not run so.
+     */
+    float *speed, *low;            // (n_types, n_kinds, 1 + n_kinds)
+    float *watts;                  // (n_types, n_kinds) of the GPU with a job of that kind alone
+    struct problem_bend *bends;    // (n_types, n_kinds); NULL: 1, 1, 0, 0, no. Files have none
+};
+
+static inline long problem_cell(const struct problem *p, int type, int kind, int beside)
+{
+    return ((long)type * p->n_kinds + kind) * (p->n_kinds + 1) + beside + 1;
+}
+
+/* What a combination does on a GPU: the only arithmetic planners share, and which the judge and
+ * the certificate do again for themselves.
+ */
+struct yield {
+    double watts;               // of the GPU
+    double cost_w;              // watts - sleep_w + price_w - value of its jobs' steps
+    double speed[THETA_MAX];    // of each job, in the order given
+    double low[THETA_MAX];
+};
+
+/* 'n' jobs (1..theta) of these kinds on one GPU of 'type' under setting 'limit' (0: default).
+ * False when they must not run so: memory, a cell that says never, or a limit on who must not be
+ * limited. Beside several the slowdowns multiply; watts are idle_w and each job's own part in
+ * proportion to its pace, at most cap_w.
+ */
+bool problem_yield(const struct problem *p, int type, int limit, const int *kinds, int n,
+                   struct yield *out);
+
+/* The same for a whole gang of m > 1 GPUs, each alone: cost_w and watts of all of them. */
+bool problem_gang_yield(const struct problem *p, int type, int limit, int kind, int m, bool is_near,
+                        struct yield *out);
+
+/* What a placed job that holds 'low' misses, in watts. */
+static inline double problem_short_w(const struct problem_job *j, double low)
+{
+    return low >= j->need ? 0 : j->short_w * (1 - low / j->need);
+}
+
+/* What a job that comes to a GPU pays for waking it, in watts. */
+static inline double problem_wake_w(const struct problem *p, const struct problem_job *j, int gpu)
+{
+    const struct problem_gpu *g = &p->gpus[gpu];
+
+    return g->wake_s > 0
+               ? g->wake_s * (j->wake_rate * (p->types[g->type].idle_w + p->price_w) + j->late_w)
+               : 0;
+}
+
+/* Does any GPU sleep? */
+bool problem_sleeps(const struct problem *p);
+
+static inline bool problem_allows(const struct problem_job *j, int type)
+{
+    return j->allowed_types == 0 || (j->allowed_types >> type & 1);
+}
+
+/* Do these GPUs of a gang stand on 'n_nodes' nodes, as many on each? 0: it does not matter. */
+bool problem_stands(const struct problem *p, const int *gpus, int n, int n_nodes);
+
+/* What the promised work is worth: the sum over jobs of value_j * need. A constant that planners
+ * ignore, and that is added to costs and bounds where they are shown: so that joules to finish
+ * are compared with all joules, and not with what is left after subtracting the value of work.
+ */
+double problem_base_w(const struct problem *p);
+
+/* Is it a problem at all? Finite numbers, indices in range, sizes, present places that hold
+ * together (no more than theta on a GPU, exclusive ones alone). 0, or -EINVAL naming the
+ * first thing that is wrong. Whoever makes a problem calls this before anyone plans it.
+ */
+int problem_check(const struct problem *p, struct err *e);
+
+/* The value of a kind's step for joules to finish: (watts - sleep_w + price_w) / speed at the
+ * type, alone and under the setting, where that is least. INFINITY when it runs nowhere.
+ */
+double problem_best_joules(const struct problem *p, int kind);
+
+#endif

@@ -1,0 +1,83 @@
+#include "optimize/prices/lp.h"
+
+#include <coin/Clp_C_Interface.h>
+#include <stdlib.h>
+
+struct lp {
+    Clp_Simplex *model;
+};
+
+struct lp *lp_create(void)
+{
+    struct lp *lp = malloc(sizeof *lp);
+
+    if (!lp)
+        abort();
+    lp->model = Clp_newModel();
+    Clp_setLogLevel(lp->model, 0);
+    Clp_scaling(lp->model, 0);              // coefficients are small integers as they stand
+    Clp_setPerturbation(lp->model, 100);    // none: restarts are many and short
+    return lp;
+}
+
+void lp_destroy(struct lp *lp)
+{
+    if (!lp)
+        return;
+    Clp_deleteModel(lp->model);
+    free(lp);
+}
+
+void lp_add_rows(struct lp *lp, const struct lp_lines *rows)
+{
+    if (rows->n)
+        Clp_addRows(lp->model, rows->n, rows->lower, rows->upper, rows->start, rows->index,
+                    rows->value);
+}
+
+void lp_add_columns(struct lp *lp, const struct lp_lines *columns)
+{
+    if (columns->n)
+        Clp_addColumns(lp->model, columns->n, columns->lower, columns->upper, columns->cost,
+                       columns->start, columns->index, columns->value);
+}
+
+void lp_drop_columns(struct lp *lp, int n, const int *which)
+{
+    if (n)
+        Clp_deleteColumns(lp->model, n, which);
+}
+
+int lp_n_rows(const struct lp *lp)
+{
+    return Clp_numberRows(lp->model);
+}
+
+int lp_n_columns(const struct lp *lp)
+{
+    return Clp_numberColumns(lp->model);
+}
+
+bool lp_solve(struct lp *lp, enum lp_way way)
+{
+    if (way == LP_PRIMAL)
+        Clp_primal(lp->model, 0);
+    else
+        Clp_dual(lp->model, 0);
+    return Clp_status(lp->model) == 0;
+}
+
+double lp_cost(const struct lp *lp)
+{
+    return Clp_objectiveValue(lp->model);
+}
+
+const double *lp_values(const struct lp *lp)
+{
+    return Clp_primalColumnSolution(lp->model);
+}
+
+const double *lp_duals(const struct lp *lp)
+{
+    return Clp_dualRowSolution(lp->model);
+}

@@ -1,0 +1,44 @@
+/* lp.h - a linear program that grows: minimise cost, rows and columns added as they are needed.
+ *
+ * The only place that knows Clp. One program per thread; nothing is shared between programs.
+ * Solving again after an addition starts from where the last solution stood.
+ */
+#ifndef OPTIMIZE_PRICES_LP_H
+#define OPTIMIZE_PRICES_LP_H
+
+#include <stdbool.h>
+
+struct lp;
+
+/* Rows or columns to add, sparse: entries start[i] .. start[i + 1] - 1 belong to the i-th. */
+struct lp_lines {
+    int n;
+    const double *lower, *upper;    // (n) of the row's sum, or of the column's value
+    const double *cost;             // (n) columns only
+    const int *start;               // (n + 1)
+    const int *index;               // which columns, or which rows
+    const double *value;
+};
+
+struct lp *lp_create(void);
+void lp_destroy(struct lp *lp);
+
+void lp_add_rows(struct lp *lp, const struct lp_lines *rows);
+void lp_add_columns(struct lp *lp, const struct lp_lines *columns);
+
+/* Those that follow move up. */
+void lp_drop_columns(struct lp *lp, int n, const int *which);
+
+int lp_n_rows(const struct lp *lp);
+int lp_n_columns(const struct lp *lp);
+
+enum lp_way { LP_PRIMAL, LP_DUAL };
+
+/* Solve to the optimum; false when that was not reached (then nothing below may be read). */
+bool lp_solve(struct lp *lp, enum lp_way way);
+
+double lp_cost(const struct lp *lp);
+const double *lp_values(const struct lp *lp);    // (n_columns) borrowed until the next addition
+const double *lp_duals(const struct lp *lp);     // (n_rows) likewise
+
+#endif

@@ -1,0 +1,886 @@
+#include "optimize/search/desk_inner.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* Caps are this much higher than they are, so that sums in another order do not make a
+ * difference: a tenth of what the judge grants.
+ */
+#define CAP_HAIR 1e-10
+
+static void *longer(void *a, size_t n, size_t size)
+{
+    a = realloc(a, (n ? n : 1) * size);
+    assert(a);
+    return a;
+}
+
+/* ---- watts and caps ---- */
+
+static double draw_w(const struct desk *d, int gpu)
+{
+    const struct desk_gpu *g = &d->gpus[gpu];
+
+    return g->n_jobs > 0 ? g->watts : d->problem->types[d->problem->gpus[gpu].type].idle_w;
+}
+
+bool desk_has_room(const struct desk *d, int gpu, double more_w)
+{
+    if (!d->has_caps || more_w <= 0 || d->is_forcing)
+        return true;
+    return more_w <= d->room_w &&
+           (!d->rack_room_w || more_w <= d->rack_room_w[d->problem->gpus[gpu].rack]);
+}
+
+/* The same for several GPUs at once. */
+static bool have_room(const struct desk *d, const int *gpus, const double *more_w, int n)
+{
+    double all_w = 0;
+
+    if (!d->has_caps || d->is_forcing)
+        return true;
+    for (int i = 0; i < n; i++) {
+        double rack_w = 0;
+        all_w += more_w[i];
+        for (int k = 0; d->rack_room_w && k < n; k++)
+            if (d->problem->gpus[gpus[k]].rack == d->problem->gpus[gpus[i]].rack)
+                rack_w += more_w[k];
+        if (rack_w > 0 && rack_w > d->rack_room_w[d->problem->gpus[gpus[i]].rack])
+            return false;
+    }
+    return all_w <= 0 || all_w <= d->room_w;
+}
+
+static void draw_more(struct desk *d, int gpu, double more_w)
+{
+    d->room_w -= more_w;
+    if (!d->rack_room_w)
+        return;
+    int rack = d->problem->gpus[gpu].rack;
+    journal_room(d, rack);
+    d->rack_room_w[rack] -= more_w;
+}
+
+/* ---- combinations ---- */
+
+/* What a job holds elsewhere than on this GPU. */
+static double rest_low(const struct desk *d, int job, int gpu)
+{
+    const struct desk_job *j = &d->jobs[job];
+    const struct desk_gpu *g = &d->gpus[gpu];
+
+    if (j->n_gpus == 0 || (j->n_gpus == 1 && d->seats[j->first] == gpu))
+        return j->away_low;
+    for (int i = 0; i < g->n_jobs; i++)
+        if (g->jobs[i] == job)
+            return j->low - g->low[i];
+    return j->low;
+}
+
+static bool combo_at(const struct desk *d, int gpu, const int *jobs, const int *kinds,
+                     const double *rest, int n, int limit, struct combo *out)
+{
+    struct yield y;
+
+    if (!tables_yield(d, d->problem->gpus[gpu].type, limit, kinds, n, &y))
+        return false;
+    out->limit = limit;
+    out->cost_w = y.cost_w;
+    out->watts = y.watts;
+    out->total_w = y.cost_w;
+    for (int i = 0; i < n; i++) {
+        out->low[i] = y.low[i];
+        out->total_w += problem_short_w(&d->problem->jobs[jobs[i]], rest[i] + y.low[i]);
+    }
+    return true;
+}
+
+bool combo_make(const struct desk *d, int gpu, const int *jobs, int n, int limit, struct combo *out)
+{
+    int first = limit < 0 ? 0 : limit;
+    int last = limit < 0 ? d->problem->types[d->problem->gpus[gpu].type].n_limits - 1 : limit;
+    double was_w = draw_w(d, gpu);
+    int kinds[THETA_MAX];
+    double rest[THETA_MAX];
+    bool found = false;
+
+    for (int i = 0; i < n; i++) {
+        kinds[i] = d->problem->jobs[jobs[i]].kind;
+        rest[i] = rest_low(d, jobs[i], gpu);
+    }
+    for (int l = first; l <= last; l++) {
+        struct combo c;
+        if (!combo_at(d, gpu, jobs, kinds, rest, n, l, &c))
+            break;
+        if ((!found || c.total_w < out->total_w) && desk_has_room(d, gpu, c.watts - was_w)) {
+            *out = c;
+            found = true;
+        }
+    }
+    return found;
+}
+
+double desk_gpu_total(const struct desk *d, int gpu)
+{
+    const struct desk_gpu *g = &d->gpus[gpu];
+    double w = g->cost_w;
+
+    for (int i = 0; i < g->n_jobs; i++)
+        w += d->jobs[g->jobs[i]].short_w;
+    return w;
+}
+
+/* ---- a job's own part ---- */
+
+static bool is_home(const struct desk *d, int job)
+{
+    const struct problem_job *p = &d->problem->jobs[job];
+    const struct desk_job *j = &d->jobs[job];
+
+    if (j->is_away || j->n_gpus != p->n_present)
+        return false;
+    for (int i = 0; i < j->n_gpus; i++) {
+        int k = 0;
+        while (k < p->n_present && p->present[k] != d->seats[j->first + i])
+            k++;
+        if (k == p->n_present)
+            return false;
+    }
+    return true;
+}
+
+/* A job's low and what it costs, after its GPUs or their combinations changed. */
+static void job_refresh(struct desk *d, int job, bool has_moved)
+{
+    const struct problem_job *p = &d->problem->jobs[job];
+    struct desk_job *j = &d->jobs[job];
+    double was_w = j->short_w + j->fee_w;
+
+    j->low = j->away_low;
+    for (int i = 0; i < j->n_gpus; i++) {
+        const struct desk_gpu *g = &d->gpus[d->seats[j->first + i]];
+        int slot = 0;
+        while (g->jobs[slot] != job)
+            slot++;
+        j->low += g->low[slot];
+        if (g->is_whole)
+            break;
+    }
+    j->short_w = j->n_gpus ? problem_short_w(p, j->low) : 0;
+    if (has_moved) {
+        j->fee_w = j->n_gpus ? 0 : p->wait_w;
+        if (p->n_present > 0 && !is_home(d, job))
+            j->fee_w += p->move_w;
+        if (d->has_sleepers && !is_home(d, job))
+            for (int i = 0; i < j->n_gpus; i++)
+                j->fee_w += problem_wake_w(d->problem, p, d->seats[j->first + i]);
+    }
+    d->cost_w += j->short_w + j->fee_w - was_w;
+}
+
+/* Give a GPU its jobs and what they do there; seats of newcomers are already written, seats
+ * of who left already cleared. 'cost_w' and 'watts' are this GPU's.
+ */
+static void gpu_become(struct desk *d, int gpu, const int *jobs, int n, const struct combo *c,
+                       bool is_whole)
+{
+    struct desk_gpu *g = &d->gpus[gpu];
+    double was_w = draw_w(d, gpu);
+
+    lists_leave(d, gpu);
+    d->cost_w += (n ? c->cost_w : 0) - g->cost_w;
+    g->n_jobs = (unsigned char)n;
+    g->is_whole = is_whole;
+    g->limit = n ? (unsigned char)c->limit : 0;
+    g->cost_w = n ? c->cost_w : 0;
+    g->watts = n ? c->watts : 0;
+    for (int i = 0; i < n; i++) {
+        g->jobs[i] = jobs[i];
+        g->low[i] = c->low[i];
+    }
+    if (d->has_caps)
+        draw_more(d, gpu, draw_w(d, gpu) - was_w);
+}
+
+/* After gpu_become on all GPUs of a change. */
+static void gpu_settle(struct desk *d, int gpu, int except)
+{
+    struct desk_gpu *g = &d->gpus[gpu];
+
+    for (int i = 0; i < g->n_jobs; i++)
+        if (g->jobs[i] != except) {
+            journal_job(d, g->jobs[i]);
+            job_refresh(d, g->jobs[i], false);
+        }
+    lists_join(d, gpu);
+}
+
+/* ---- may it be there? ---- */
+
+static bool is_present(const struct problem_job *j, int gpu)
+{
+    for (int i = 0; i < j->n_present; i++)
+        if (j->present[i] == gpu)
+            return true;
+    return false;
+}
+
+static bool may_use(const struct desk *d, int job, int gpu)
+{
+    const struct problem_job *j = &d->problem->jobs[job];
+    const struct problem_gpu *g = &d->problem->gpus[gpu];
+
+    return problem_allows(j, g->type) && (g->may_start || is_present(j, gpu));
+}
+
+bool desk_may_join(const struct desk *d, int job, int gpu)
+{
+    const struct desk_gpu *g = &d->gpus[gpu];
+
+    if (g->n_jobs >= d->problem->theta || g->is_whole || !may_use(d, job, gpu))
+        return false;
+    if (g->n_jobs > 0 && d->problem->jobs[job].is_exclusive)
+        return false;
+    for (int i = 0; i < g->n_jobs; i++)
+        if (g->jobs[i] == job || d->problem->jobs[g->jobs[i]].is_exclusive)
+            return false;
+    return true;
+}
+
+bool desk_are_near(const struct desk *d, const int *gpus, int n)
+{
+    for (int i = 1; i < n; i++)
+        if (d->problem->gpus[gpus[i]].node != d->problem->gpus[gpus[0]].node)
+            return false;
+    return true;
+}
+
+static bool are_distinct(const int *gpus, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i; k++)
+            if (gpus[i] == gpus[k])
+                return false;
+    return true;
+}
+
+static bool gang_may_stand(const struct desk *d, int job, const int *gpus, int n, int limit)
+{
+    int type = d->problem->gpus[gpus[0]].type;
+
+    for (int i = 0; i < n; i++)
+        if (d->gpus[gpus[i]].n_jobs > 0 || d->problem->gpus[gpus[i]].type != type ||
+            !may_use(d, job, gpus[i]))
+            return false;
+    return limit < d->problem->types[type].n_limits &&
+           problem_stands(d->problem, gpus, n, d->problem->jobs[job].n_nodes);
+}
+
+/* ---- gangs ---- */
+
+bool desk_gang_yield(const struct desk *d, int job, int type, int limit, int m, bool is_near,
+                     struct yield *out)
+{
+    const struct problem *p = d->problem;
+    const struct problem_kind *k = &p->kinds[p->jobs[job].kind];
+    const struct alone_cell *c = tables_alone(d->tables, type, p->jobs[job].kind, limit);
+    double factor = is_near ? p->gang_near[m] : p->gang_far[m];
+
+    if (!(c->cost_w < HUGE_VAL))
+        return false;
+    out->watts = c->watts * m;
+    out->speed[0] = c->speed * factor;
+    out->low[0] = c->low * factor;
+    double done = k->rate > 0 ? fmin(out->speed[0], k->rate) : out->speed[0];
+    out->cost_w = out->watts + m * (p->price_w - p->types[type].sleep_w) - k->value_j * done;
+    return true;
+}
+
+/* The best setting for a gang on these GPUs: each GPU's share in 'out', but 'low' of all. */
+static bool gang_make(const struct desk *d, int job, const int *gpus, int n, int limit,
+                      struct combo *out)
+{
+    int type = d->problem->gpus[gpus[0]].type;
+    int first = limit < 0 ? 0 : limit;
+    int last = limit < 0 ? d->problem->types[type].n_limits - 1 : limit;
+    bool is_near = desk_are_near(d, gpus, n), found = false;
+    double more_w[GANG_MAX];
+
+    for (int l = first; l <= last; l++) {
+        struct yield y;
+        if (!desk_gang_yield(d, job, type, l, n, is_near, &y))
+            return false;
+        double total_w = y.cost_w + problem_short_w(&d->problem->jobs[job], y.low[0]);
+        for (int i = 0; i < n; i++)
+            more_w[i] = y.watts / n - draw_w(d, gpus[i]);
+        if ((found && total_w >= out->total_w) || !have_room(d, gpus, more_w, n))
+            continue;
+        *out = (struct combo){ .limit = l,
+                               .cost_w = y.cost_w / n,
+                               .watts = y.watts / n,
+                               .low = { y.low[0] },
+                               .total_w = total_w };
+        found = true;
+    }
+    return found;
+}
+
+/* ---- putting ---- */
+
+static void seat_set(struct desk *d, int job, const int *gpus, int n)
+{
+    struct desk_job *j = &d->jobs[job];
+
+    assert(n <= j->room);
+    j->n_gpus = n;
+    memcpy(d->seats + j->first, gpus, (size_t)n * sizeof *gpus);
+}
+
+static void gang_put(struct desk *d, int job, const int *gpus, int n, const struct combo *c)
+{
+    journal_job(d, job);
+    seat_set(d, job, gpus, n);
+    for (int i = 0; i < n; i++) {
+        journal_gpu(d, gpus[i]);
+        gpu_become(d, gpus[i], &job, 1, c, true);
+        lists_join(d, gpus[i]);
+    }
+    job_refresh(d, job, true);
+}
+
+/* The jobs of a GPU with one more. */
+static int with(const struct desk *d, int gpu, int job, int *jobs)
+{
+    const struct desk_gpu *g = &d->gpus[gpu];
+
+    memcpy(jobs, g->jobs, g->n_jobs * sizeof *jobs);
+    jobs[g->n_jobs] = job;
+    return g->n_jobs + 1;
+}
+
+static int without(const struct desk *d, int gpu, int job, int *jobs)
+{
+    const struct desk_gpu *g = &d->gpus[gpu];
+    int n = 0;
+
+    for (int i = 0; i < g->n_jobs; i++)
+        if (g->jobs[i] != job)
+            jobs[n++] = g->jobs[i];
+    return n;
+}
+
+static void part_put(struct desk *d, int job, int gpu, const struct combo *c)
+{
+    int jobs[THETA_MAX];
+    int n = with(d, gpu, job, jobs);
+
+    journal_gpu(d, gpu);
+    journal_job(d, job);
+    d->seats[d->jobs[job].first + d->jobs[job].n_gpus++] = gpu;
+    gpu_become(d, gpu, jobs, n, c, false);
+    job_refresh(d, job, true);
+    gpu_settle(d, gpu, job);
+}
+
+/* Combinations for a job's parts on these GPUs; false: it may not be. */
+static bool parts_make(struct desk *d, int job, const int *gpus, int n, int limit,
+                       struct combo *out)
+{
+    double more_w[GANG_MAX], was = d->jobs[job].low;
+    int n_was = d->jobs[job].n_gpus;
+    bool may = true;
+
+    for (int i = 0; may && i < n; i++) {
+        int jobs[THETA_MAX];
+        may = desk_may_join(d, job, gpus[i]) &&
+              limit < d->problem->types[d->problem->gpus[gpus[i]].type].n_limits &&
+              combo_make(d, gpus[i], jobs, with(d, gpus[i], job, jobs), limit, &out[i]);
+        if (!may)
+            break;
+        more_w[i] = out[i].watts - draw_w(d, gpus[i]);
+        d->jobs[job].low += out[i].low[d->gpus[gpus[i]].n_jobs];    // the next part counts on it
+        d->jobs[job].n_gpus = n > 1 ? 2 : 1;
+    }
+    d->jobs[job].low = was;
+    d->jobs[job].n_gpus = n_was;
+    return may && (n == 1 || have_room(d, gpus, more_w, n));
+}
+
+static bool has_form(const struct desk *d, int job, const int *gpus, int n)
+{
+    const struct problem_job *j = &d->problem->jobs[job];
+
+    return j->name && d->jobs[job].n_gpus == 0 && n >= 1 && n <= GANG_MAX && n >= j->n_min &&
+           n <= j->n_max && n <= d->jobs[job].room && are_distinct(gpus, n);
+}
+
+bool desk_may(struct desk *d, int job, const int *gpus, int n, int limit)
+{
+    struct combo c[GANG_MAX];
+
+    if (!has_form(d, job, gpus, n))
+        return false;
+    if (d->problem->jobs[job].form == FORM_GANG && n > 1)
+        return gang_may_stand(d, job, gpus, n, limit) && gang_make(d, job, gpus, n, limit, c);
+    return parts_make(d, job, gpus, n, limit, c);
+}
+
+bool desk_put(struct desk *d, int job, const int *gpus, int n, int limit)
+{
+    struct combo c[GANG_MAX];
+
+    if (!has_form(d, job, gpus, n))
+        return false;
+    if (d->problem->jobs[job].form == FORM_GANG && n > 1) {
+        if (!gang_may_stand(d, job, gpus, n, limit) || !gang_make(d, job, gpus, n, limit, c))
+            return false;
+        gang_put(d, job, gpus, n, c);
+        return true;
+    }
+    if (!parts_make(d, job, gpus, n, limit, c))
+        return false;
+    for (int i = 0; i < n; i++)
+        part_put(d, job, gpus[i], &c[i]);
+    return true;
+}
+
+bool desk_add_part(struct desk *d, int job, int gpu)
+{
+    const struct problem_job *j = &d->problem->jobs[job];
+    struct combo c;
+
+    if (!j->name || j->is_fixed || d->jobs[job].n_gpus >= j->n_max ||
+        (j->form == FORM_GANG && (d->jobs[job].n_gpus > 0 || j->n_min > 1)))
+        return false;
+    int jobs[THETA_MAX];
+    if (!desk_may_join(d, job, gpu) || !combo_make(d, gpu, jobs, with(d, gpu, job, jobs), -1, &c))
+        return false;
+    part_put(d, job, gpu, &c);
+    return true;
+}
+
+void desk_force(struct desk *d, int job, const int *gpus, int n, int limit)
+{
+    const struct problem_job *j = &d->problem->jobs[job];
+    struct combo c = { .limit = limit };
+    struct yield y;
+
+    if (j->form == FORM_GANG && n > 1) {
+        bool may = desk_gang_yield(d, job, d->problem->gpus[gpus[0]].type, limit, n,
+                                   desk_are_near(d, gpus, n), &y);
+        assert(may);
+        c.cost_w = y.cost_w / n;
+        c.watts = y.watts / n;
+        c.low[0] = y.low[0];
+        gang_put(d, job, gpus, n, &c);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        int jobs[THETA_MAX], kinds[THETA_MAX];
+        assert(d->gpus[gpus[i]].n_jobs < d->problem->theta);
+        int n_jobs = with(d, gpus[i], job, jobs);
+        for (int k = 0; k < n_jobs; k++)
+            kinds[k] = d->problem->jobs[jobs[k]].kind;
+        bool may = tables_yield(d, d->problem->gpus[gpus[i]].type, limit, kinds, n_jobs, &y);
+        assert(may);
+        c.cost_w = y.cost_w;
+        c.watts = y.watts;
+        memcpy(c.low, y.low, sizeof c.low);
+        part_put(d, job, gpus[i], &c);
+    }
+}
+
+/* ---- taking ---- */
+
+static bool gang_take(struct desk *d, int job)
+{
+    struct desk_job *j = &d->jobs[job];
+    double more_w[GANG_MAX];
+    int n = j->n_gpus;
+
+    for (int i = 0; i < n; i++) {
+        int gpu = d->seats[j->first + i];
+        more_w[i] = d->problem->types[d->problem->gpus[gpu].type].idle_w - d->gpus[gpu].watts;
+    }
+    if (!have_room(d, d->seats + j->first, more_w, n))
+        return false;
+    journal_job(d, job);
+    j->n_gpus = 0;
+    for (int i = 0; i < n; i++) {
+        int gpu = d->seats[j->first + i];
+        journal_gpu(d, gpu);
+        gpu_become(d, gpu, NULL, 0, NULL, false);
+        lists_join(d, gpu);
+    }
+    job_refresh(d, job, true);
+    return true;
+}
+
+/* What stays on a GPU when a job leaves it; more_w: of what it draws. When estimates have changed,
+ * those who stay may be unable to run: by force the job leaves all the same, and they hold nothing
+ * until they are taken away, too.
+ */
+static bool leave_make(const struct desk *d, int job, int gpu, struct combo *out, double *more_w)
+{
+    int jobs[THETA_MAX];
+    int n = without(d, gpu, job, jobs);
+
+    if (n == 0) {
+        *more_w = d->problem->types[d->problem->gpus[gpu].type].idle_w - d->gpus[gpu].watts;
+        return desk_has_room(d, gpu, *more_w);
+    }
+    if (!combo_make(d, gpu, jobs, n, -1, out)) {
+        if (!d->is_forcing)
+            return false;
+        *out = (struct combo){ .limit = d->gpus[gpu].limit, .watts = d->gpus[gpu].watts };
+    }
+    *more_w = out->watts - d->gpus[gpu].watts;
+    return true;
+}
+
+/* 'at': which of the job's seats. */
+static void part_take(struct desk *d, int job, int at, const struct combo *c)
+{
+    struct desk_job *j = &d->jobs[job];
+    int gpu = d->seats[j->first + at], jobs[THETA_MAX];
+    int n = without(d, gpu, job, jobs);
+
+    journal_gpu(d, gpu);
+    journal_job(d, job);
+    d->seats[j->first + at] = d->seats[j->first + --j->n_gpus];
+    gpu_become(d, gpu, jobs, n, c, false);
+    gpu_settle(d, gpu, -1);
+}
+
+bool desk_take(struct desk *d, int job)
+{
+    struct desk_job *j = &d->jobs[job];
+    struct combo c[GANG_MAX];
+    double more_w[GANG_MAX];
+
+    assert(j->n_gpus > 0 && !d->problem->jobs[job].is_fixed);
+    if (d->gpus[d->seats[j->first]].is_whole)
+        return gang_take(d, job);
+    for (int i = 0; i < j->n_gpus; i++)
+        if (!leave_make(d, job, d->seats[j->first + i], &c[i], &more_w[i]))
+            return false;
+    if (j->n_gpus > 1 && !have_room(d, d->seats + j->first, more_w, j->n_gpus))
+        return false;
+    for (int i = j->n_gpus; i-- > 0;)
+        part_take(d, job, i, &c[i]);
+    job_refresh(d, job, true);
+    return true;
+}
+
+bool desk_drop_part(struct desk *d, int job, int gpu)
+{
+    struct desk_job *j = &d->jobs[job];
+    struct combo c;
+    double more_w;
+    int at = 0;
+
+    while (at < j->n_gpus && d->seats[j->first + at] != gpu)
+        at++;
+    if (at == j->n_gpus || j->n_gpus < 2 || d->gpus[gpu].is_whole ||
+        d->problem->jobs[job].is_fixed || !leave_make(d, job, gpu, &c, &more_w))
+        return false;
+    part_take(d, job, at, &c);
+    job_refresh(d, job, true);
+    return true;
+}
+
+void desk_force_away(struct desk *d, int job)
+{
+    d->is_forcing = true;
+    bool done = desk_take(d, job);
+    d->is_forcing = false;
+    assert(done);
+}
+
+/* ---- settings ---- */
+
+static bool gang_relimit(struct desk *d, int job, int limit)
+{
+    const int *gpus = desk_gpus(d, job);
+    int n = d->jobs[job].n_gpus, was = d->gpus[gpus[0]].limit;
+    struct combo c;
+
+    if (limit == was || !gang_make(d, job, gpus, n, limit, &c) || c.limit == was)
+        return limit == was;
+    journal_job(d, job);
+    for (int i = 0; i < n; i++) {
+        journal_gpu(d, gpus[i]);
+        gpu_become(d, gpus[i], &job, 1, &c, true);
+    }
+    job_refresh(d, job, false);
+    return true;
+}
+
+static bool give_limit(struct desk *d, int gpu, int limit)
+{
+    struct desk_gpu *g = &d->gpus[gpu];
+    int jobs[THETA_MAX], n = g->n_jobs;
+    struct combo c;
+
+    if (g->is_whole)
+        return gang_relimit(d, g->jobs[0], limit);
+    if (n == 0)
+        return limit == 0;
+    memcpy(jobs, g->jobs, sizeof jobs);
+    if (limit == g->limit || !combo_make(d, gpu, jobs, n, limit, &c) || c.limit == g->limit)
+        return limit == g->limit;
+    journal_gpu(d, gpu);
+    gpu_become(d, gpu, jobs, n, &c, false);
+    gpu_settle(d, gpu, -1);
+    return true;
+}
+
+bool desk_set_limit(struct desk *d, int gpu, int limit)
+{
+    assert(limit >= 0);
+    return limit < d->problem->types[d->problem->gpus[gpu].type].n_limits &&
+           give_limit(d, gpu, limit);
+}
+
+void desk_force_limit(struct desk *d, int gpu, int limit)
+{
+    d->is_forcing = true;
+    bool done = desk_set_limit(d, gpu, limit);
+    d->is_forcing = false;
+    assert(done);
+}
+
+bool desk_relimit(struct desk *d, int gpu)
+{
+    return give_limit(d, gpu, -1);
+}
+
+/* ---- coming and going ---- */
+
+void desk_reserve(struct desk *d, int n_jobs, int n_seats)
+{
+    if (n_jobs > d->cap_jobs) {
+        d->jobs = longer(d->jobs, (size_t)n_jobs, sizeof *d->jobs);
+        memset(d->jobs + d->cap_jobs, 0, (size_t)(n_jobs - d->cap_jobs) * sizeof *d->jobs);
+        d->cap_jobs = n_jobs;
+    }
+    if (n_seats > d->cap_seats) {
+        d->seats = longer(d->seats, (size_t)n_seats, sizeof *d->seats);
+        d->cap_seats = n_seats;
+    }
+}
+
+void desk_grow(struct desk *d, int job, int room)
+{
+    desk_reserve(d, job < d->cap_jobs ? 0 : 2 * job + 16,
+                 d->n_seats + room <= d->cap_seats ? 0 : 2 * d->n_seats + room);
+    d->jobs[job] = (struct desk_job){ .first = d->n_seats, .room = room };
+    d->n_seats += room;
+}
+
+void desk_admit(struct desk *d, int job)
+{
+    struct desk_job *j = &d->jobs[job];
+
+    assert(j->n_gpus == 0);
+    *j = (struct desk_job){ .first = j->first, .room = j->room, .epoch = j->epoch };
+    desk_refresh_fee(d, job);
+}
+
+void desk_dismiss(struct desk *d, int job)
+{
+    assert(d->jobs[job].n_gpus == 0);
+    d->cost_w -= d->jobs[job].fee_w;
+    d->jobs[job].fee_w = 0;
+}
+
+void desk_refresh_fee(struct desk *d, int job)
+{
+    job_refresh(d, job, true);
+}
+
+bool desk_is_home(const struct desk *d, int job)
+{
+    return is_home(d, job);
+}
+
+bool desk_reprice(struct desk *d, int job)
+{
+    struct desk_job *j = &d->jobs[job];
+    int gpu = d->seats[j->first], n = j->n_gpus;
+    struct combo c;
+
+    d->is_forcing = true;
+    bool may = true;
+    if (d->gpus[gpu].is_whole) {
+        may = gang_make(d, job, d->seats + j->first, n, -1, &c);
+        for (int i = 0; may && i < n; i++)
+            gpu_become(d, d->seats[j->first + i], &job, 1, &c, true);
+        if (may)
+            job_refresh(d, job, false);
+    }
+    for (int i = 0; i < n && !d->gpus[gpu].is_whole; i++) {
+        struct desk_gpu *g = &d->gpus[d->seats[j->first + i]];
+        int jobs[THETA_MAX], n_jobs = g->n_jobs;
+        memcpy(jobs, g->jobs, sizeof jobs);
+        if (!combo_make(d, d->seats[j->first + i], jobs, n_jobs, -1, &c)) {
+            may = false;
+            continue;
+        }
+        gpu_become(d, d->seats[j->first + i], jobs, n_jobs, &c, false);
+        gpu_settle(d, d->seats[j->first + i], -1);
+    }
+    d->is_forcing = false;
+    return may;
+}
+
+/* ---- making ---- */
+
+static void seats_make(struct desk *d)
+{
+    const struct problem *p = d->problem;
+
+    for (int j = 0; j < p->n_jobs; j++) {
+        int room =
+            p->jobs[j].n_max > p->jobs[j].n_present ? p->jobs[j].n_max : p->jobs[j].n_present;
+        d->jobs[j].first = d->n_seats;
+        d->jobs[j].room = room;
+        d->n_seats += room;
+    }
+    d->cap_seats = d->n_seats;
+    d->seats = heap_array((size_t)d->cap_seats, sizeof *d->seats);
+}
+
+static void fees_make(struct desk *d)
+{
+    for (int j = 0; j < d->problem->n_jobs; j++) {
+        const struct problem_job *p = &d->problem->jobs[j];
+        if (!p->name)
+            continue;
+        d->jobs[j].fee_w = p->wait_w + (p->n_present > 0 ? p->move_w : 0);
+        d->cost_w += d->jobs[j].fee_w;
+    }
+}
+
+/* What the caps leave above everybody asleep, but awake as far as caps are concerned. */
+static void rooms_make(struct desk *d)
+{
+    const struct problem *p = d->problem;
+    bool has_racks = false;
+
+    for (int r = 0; p->rack_cap_w && r < p->n_racks; r++)
+        has_racks |= p->rack_cap_w[r] > 0;
+    d->room_w = HUGE_VAL;
+    d->has_caps = has_racks || p->power_cap_w > 0;
+    if (has_racks)
+        d->rack_room_w = heap_array((size_t)p->n_racks, sizeof *d->rack_room_w);
+    if (!d->has_caps)
+        return;
+    double idle_w = 0;
+    for (int g = 0; g < p->n_gpus; g++) {
+        idle_w += p->types[p->gpus[g].type].idle_w;
+        if (has_racks)
+            d->rack_room_w[p->gpus[g].rack] -= p->types[p->gpus[g].type].idle_w;
+    }
+    d->room_w = (p->power_cap_w > 0 ? p->power_cap_w / p->watts_margin : HUGE_VAL) - idle_w;
+    for (int r = 0; has_racks && r < p->n_racks; r++)
+        d->rack_room_w[r] += p->rack_cap_w[r] > 0 ? p->rack_cap_w[r] / p->watts_margin : HUGE_VAL;
+}
+
+static void rooms_add_hair(struct desk *d)
+{
+    const struct problem *p = d->problem;
+
+    d->room_w += CAP_HAIR * p->power_cap_w;
+    for (int r = 0; d->rack_room_w && r < p->n_racks; r++)
+        d->rack_room_w[r] += CAP_HAIR * p->rack_cap_w[r];
+}
+
+static void lay(struct desk *d, bool only_fixed)
+{
+    const struct problem *p = d->problem;
+
+    for (int j = 0; j < p->n_jobs; j++) {
+        const struct problem_job *pj = &p->jobs[j];
+        if (pj->name && pj->n_present > 0 && d->jobs[j].n_gpus == 0 &&
+            (pj->is_fixed || !only_fixed))
+            desk_force(d, j, pj->present, pj->n_present, pj->present_limit);
+    }
+}
+
+/* The present allocation is always allowed: where it draws more than a cap, that is the cap. */
+static void rooms_admit_present(struct desk *d)
+{
+    const struct problem *p = d->problem;
+    struct desk *now = desk_create_with(p, d->tables);
+
+    lay(now, false);
+    if (now->room_w < 0)
+        d->room_w -= now->room_w;
+    for (int r = 0; d->rack_room_w && r < p->n_racks; r++)
+        if (now->rack_room_w[r] < 0)
+            d->rack_room_w[r] -= now->rack_room_w[r];
+    desk_destroy(now);
+}
+
+struct desk *desk_create_with(const struct problem *p, const struct desk_tables *tables)
+{
+    struct desk *d = heap_array(1, sizeof *d);
+
+    d->problem = p;
+    d->tables = tables;
+    d->gpus = heap_array((size_t)p->n_gpus, sizeof *d->gpus);
+    d->jobs = heap_array((size_t)p->n_jobs, sizeof *d->jobs);
+    d->cap_jobs = p->n_jobs;
+    d->has_sleepers = problem_sleeps(p);
+    d->journal = heap_array(1, sizeof *d->journal);
+    seats_make(d);
+    fees_make(d);
+    rooms_make(d);
+    d->lists = lists_create(d);
+    for (int g = p->n_gpus; g-- > 0;)
+        lists_join(d, g);
+    return d;
+}
+
+struct desk *desk_create(const struct problem *p)
+{
+    struct desk_tables *tables = tables_create(p);
+    struct desk *d = desk_create_with(p, tables);
+
+    d->owns_tables = true;
+    if (d->has_caps) {
+        rooms_admit_present(d);
+        rooms_add_hair(d);
+    }
+    lay(d, true);
+    return d;
+}
+
+void desk_lay_present(struct desk *d)
+{
+    lay(d, false);
+}
+
+void desk_destroy(struct desk *d)
+{
+    if (!d)
+        return;
+    if (d->owns_tables)
+        tables_destroy((struct desk_tables *)(uintptr_t)d->tables);
+    lists_destroy(d->lists);
+    free(d->journal->gpus);
+    free(d->journal->jobs);
+    free(d->journal->rooms);
+    free(d->journal->seats);
+    free(d->journal);
+    free(d->gpus);
+    free(d->jobs);
+    free(d->seats);
+    free(d->rack_room_w);
+    free(d);
+}

@@ -1,0 +1,138 @@
+/* desk.h - where planners push jobs around: an answer in the making, its cost known at all times.
+ *
+ * Made by: desk_create, from a problem; begins empty. Read and changed by: rounding, the search,
+ * the standing planner. Every change is a few table lookups; the cost is exact after each (up to
+ * rounding of sums). Owned; lives as long as its planner. The problem is borrowed.
+ *
+ * A desk never leaves the feasible: what would break a rule is refused and nothing is changed.
+ * Fixed jobs are in their place from the beginning and are never taken from it.
+ */
+#ifndef OPTIMIZE_SEARCH_DESK_H
+#define OPTIMIZE_SEARCH_DESK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "optimize/model/problem.h"
+
+struct answer;
+struct arena;
+struct desk_guide;
+struct desk_journal;
+struct desk_lists;
+struct desk_tables;
+struct prices;
+
+struct desk_gpu {
+    int jobs[THETA_MAX];
+    double low[THETA_MAX];    // what each of them holds here; of a gang: the whole
+    double cost_w;            // as problem_yield has it; a gang's in equal parts; 0 when empty
+    double watts;             // 0 when empty
+    int list, prev, next;     // desk_lists.c
+    uint32_t epoch;           // of its last entry in the journal
+    unsigned char n_jobs;
+    unsigned char limit;    // its setting
+    bool is_whole;          // belongs to a gang of several GPUs
+};
+
+struct desk_job {
+    int n_gpus;         // 0: it waits
+    int first, room;    // its GPUs are seats[first..], unordered; at most 'room'
+    uint32_t epoch;
+    double low;         // held in all
+    double short_w;     // what it misses
+    double fee_w;       // for waiting and moving
+    double away_low;    // part of 'low' that is held elsewhere than on this desk, and constant
+    bool is_away;       // its present GPUs are not all on this desk: no place here is its old one
+};
+
+struct desk {
+    const struct problem *problem;
+    const struct desk_tables *tables;
+    struct desk_gpu *gpus;    // (n_gpus)
+    struct desk_job *jobs;    // (cap_jobs)
+    int *seats;               // (cap_seats)
+    int cap_jobs, n_seats, cap_seats;
+    bool has_sleepers;            // some GPU sleeps
+    double cost_w;                // of everything
+    bool has_caps, is_forcing;    // is_forcing: caps do not matter just now
+    double room_w;                // watts that the cluster's cap leaves; INFINITY without
+    double *rack_room_w;          // (n_racks) the same for each rack; NULL when no rack has a cap
+    uint32_t blink;     // an insertion overlooks a berth with chance blink / 2^32; 0 at first
+    uint64_t chance;    // for that: any number but 0
+    const struct desk_guide *guide;    // insertions go by this while it is there; NULL: by cost
+    const double
+        *dues_w;    // (n_jobs) with a guide: what each job should cost (certificate_shares)
+    bool owns_tables;
+    struct desk_lists *lists;
+    struct desk_journal *journal;
+};
+
+/* Empty: all jobs wait, all GPUs sleep; fixed jobs are in their place. */
+struct desk *desk_create(const struct problem *p);
+void desk_destroy(struct desk *d);
+
+/* Everybody where he stands now; who waits, waits. The desk must be as desk_create left it. */
+void desk_lay_present(struct desk *d);
+
+/* Would desk_put do it? */
+bool desk_may(struct desk *d, int job, const int *gpus, int n, int limit);
+
+/* Place a waiting job on these GPUs, all at once, under setting 'limit' (which those beside it get
+ * too), or under the cheapest one if that is -1. False: refused, nothing changed.
+ */
+bool desk_put(struct desk *d, int job, const int *gpus, int n, int limit);
+
+/* Let a job wait; GPUs it shared get their best setting. False: refused, since those it
+ * leaves behind would draw more than a cap allows. Never for a waiting or a fixed job.
+ */
+bool desk_take(struct desk *d, int job);
+
+/* One part of a spread job more or less. A job's last part is dropped by desk_take only. */
+bool desk_add_part(struct desk *d, int job, int gpu);
+bool desk_drop_part(struct desk *d, int job, int gpu);
+
+/* The cheapest place now, nobody else moved; false: none that beats waiting. */
+bool desk_insert(struct desk *d, int job);
+
+/* Parts for a spread job, one by one, as long as each makes everything cheaper. */
+void desk_extend(struct desk *d, int job);
+
+/* Give a GPU (and its gang) another setting; false: refused. desk_relimit chooses the best one
+ * and returns whether it changed anything.
+ */
+bool desk_set_limit(struct desk *d, int gpu, int limit);
+bool desk_relimit(struct desk *d, int gpu);
+
+static inline const int *desk_gpus(const struct desk *d, int job)
+{
+    return d->seats + d->jobs[job].first;
+}
+
+/* What a job itself costs: shortfall, waiting, moving. */
+static inline double desk_own_w(const struct desk *d, int job)
+{
+    return d->jobs[job].short_w + d->jobs[job].fee_w;
+}
+
+static inline double desk_cost(const struct desk *d)
+{
+    return d->cost_w;
+}
+
+/* What was done since the mark can be undone, exactly, or kept. Marks do not nest. */
+void desk_mark(struct desk *d);
+void desk_undo(struct desk *d);
+void desk_keep(struct desk *d);
+
+/* What prices say about places, for desks over the same types and kinds. 'type_w' (n_types) is
+ * borrowed.
+ */
+struct desk_guide *desk_guide_create(const struct desk *d, const struct prices *u,
+                                     const double *type_w);
+void desk_guide_destroy(struct desk_guide *g);
+
+/* Who is where and why the others wait; answer_price has filled in the rest. */
+void desk_answer(struct desk *d, struct arena *a, struct answer *out);
+
+#endif

@@ -1,0 +1,147 @@
+#include "optimize/search/desk_inner.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "optimize/model/answer.h"
+
+/* ---- why a job waits ---- */
+
+/* What there is, whoever is on it: GPUs of each type, and the most of one node. */
+struct stock {
+    int *n_all, *n_node;    // (n_types)
+    int *n_here;            // (n_gpus) of each group, where it begins
+};
+
+static void stock_count(struct arena *a, const struct desk *d, struct stock *out)
+{
+    const struct problem *p = d->problem;
+    int here = 0, first = 0;
+
+    out->n_here = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
+    out->n_all = ARENA_ARRAY(a, int, (size_t)p->n_types);
+    out->n_node = ARENA_ARRAY(a, int, (size_t)p->n_types);
+    for (int g = 0; g < p->n_gpus; g++) {
+        int type = p->gpus[g].type;
+        if (g == 0 || d->lists->group_of[g] != d->lists->group_of[g - 1]) {
+            here = 0;
+            first = g;
+        }
+        if (!p->gpus[g].may_start && d->gpus[g].n_jobs == 0)
+            continue;
+        out->n_all[type]++;
+        out->n_here[first] = ++here;
+        if (here > out->n_node[type])
+            out->n_node[type] = here;
+    }
+}
+
+/* GPUs of a type that a gang like this could stand on. */
+static int stock_for(const struct desk *d, const struct stock *s, const struct problem_job *j,
+                     int type)
+{
+    int n = 0;
+
+    if (j->n_nodes < 2)
+        return j->n_nodes == 1 ? s->n_node[type] : s->n_all[type];
+    for (int g = 0; g < d->problem->n_gpus; g++)
+        if (d->problem->gpus[g].type == type && s->n_here[g] >= j->n_min / j->n_nodes)
+            n += j->n_min / j->n_nodes;
+    return n;
+}
+
+/* The most that a job can hold on a type with as many GPUs as it may have; 0: nothing. */
+static double most_low(const struct desk *d, const struct problem_job *j, int type, int n)
+{
+    double low = tables_alone(d->tables, type, j->kind, 0)->low;
+
+    if (j->form == FORM_SPREAD)
+        return low * j->n_max;
+    double best = 0;
+    for (int m = j->n_min; m <= j->n_max && m <= n; m++)
+        best = fmax(best, low * (m == 1           ? 1
+                                 : j->n_nodes > 1 ? d->problem->gang_far[m]
+                                                  : d->problem->gang_near[m]));
+    return best;
+}
+
+static bool blocked_by_power(struct desk *d, int job)
+{
+    double room_w = d->room_w, *racks = d->rack_room_w;
+    bool has_caps = d->has_caps;
+
+    if (!has_caps)
+        return false;
+    d->has_caps = false;
+    d->rack_room_w = NULL;
+    d->room_w = HUGE_VAL;
+    desk_mark(d);
+    bool fits = desk_insert(d, job);
+    desk_undo(d);
+    d->has_caps = true;
+    d->rack_room_w = racks;
+    d->room_w = room_w;
+    return fits;
+}
+
+static enum wait_reason why(struct desk *d, const struct stock *s, int job)
+{
+    const struct problem_job *j = &d->problem->jobs[job];
+    bool has_type = false, has_memory = false, has_size = false, has_promise = false;
+
+    for (int type = 0; type < d->problem->n_types; type++) {
+        int n = stock_for(d, s, j, type);
+        if (!problem_allows(j, type) || s->n_all[type] == 0)
+            continue;
+        has_type = true;
+        if (!(tables_alone(d->tables, type, j->kind, 0)->cost_w < HUGE_VAL))
+            continue;
+        has_memory = true;
+        if (n < j->n_min)
+            continue;
+        has_size = true;
+        has_promise |= most_low(d, j, type, n) >= j->need;
+    }
+    if (!has_type)
+        return WAIT_TYPE;
+    if (!has_memory)
+        return WAIT_MEMORY;
+    if (!has_size)
+        return WAIT_GANG;
+    if (!has_promise)
+        return WAIT_PROMISE;
+    return blocked_by_power(d, job) ? WAIT_POWER : WAIT_CAPACITY;
+}
+
+/* ---- the answer ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+void desk_answer(struct desk *d, struct arena *a, struct answer *out)
+{
+    const struct problem *p = d->problem;
+    struct stock s;
+
+    stock_count(a, d, &s);
+    *out = (struct answer){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
+    out->jobs = ARENA_ARRAY(a, struct answer_job, (size_t)p->n_jobs);
+    out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
+    for (int j = 0; j < p->n_jobs; j++) {
+        int n = d->jobs[j].n_gpus;
+        int *gpus = ARENA_ARRAY(a, int, (size_t)n);
+        for (int i = 0; i < n; i++)
+            gpus[i] = d->seats[d->jobs[j].first + i];
+        qsort(gpus, (size_t)n, sizeof *gpus, by_number);
+        out->jobs[j].n_gpus = n;
+        out->jobs[j].gpus = gpus;
+        if (n == 0 && p->jobs[j].name)
+            out->jobs[j].reason = why(d, &s, j);
+    }
+    for (int g = 0; g < p->n_gpus; g++)
+        out->limit[g] = d->gpus[g].limit;
+    answer_price(a, p, out);
+}

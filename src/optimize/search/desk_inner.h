@@ -1,0 +1,226 @@
+/* desk_inner.h - what the files of the desk share and nobody else reads.
+ *
+ * Tables: what combinations do, computed once from a problem; never changed afterwards, so desks
+ * over the same types and kinds (the search's shards) share them. Lists: GPUs by who could come
+ * there. Journal: what to restore.
+ */
+#ifndef OPTIMIZE_SEARCH_DESK_INNER_H
+#define OPTIMIZE_SEARCH_DESK_INNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "optimize/search/desk.h"
+
+/* ---- tables ---- */
+
+struct alone_cell {
+    double cost_w, watts;    // cost_w is INFINITY where it must not run
+    double speed, low;
+};
+
+struct pair_cell {
+    double cost_w, watts;
+    double low, other_low;    // of the first kind, and of the second
+};
+
+/* A place to look at: an empty GPU of a type, or one where a kind is alone. */
+struct berth {
+    float least_w;    // no insertion there adds less than this (shortfalls healed aside)
+    float low;        // what the newcomer holds there, at most
+    short type;
+    short beside;    // -1: empty
+    int row;         // of the lists of such GPUs (lists_row of level 0)
+    short kept;      // how much of its speed the resident keeps, in steps of 1/NEED_STEPS
+};
+
+#define NEED_STEPS 16    // lists of GPUs are by how much of its speed alone the resident needs
+
+struct desk_tables {
+    int n_types, n_kinds, n_limits;    // n_limits: the most that any type has
+    struct alone_cell *alone;          // (n_types, n_kinds, n_limits)
+    struct pair_cell *pairs;           // (n_types, n_kinds, n_kinds, n_limits); NULL: too many
+    int n_berths;                      // of each kind, at most
+    struct berth *berths;    // (n_kinds, n_berths) least first; 'least_w' INFINITY: the end
+};
+
+struct desk_tables *tables_create(const struct problem *p);
+void tables_destroy(struct desk_tables *t);
+
+static inline const struct alone_cell *tables_alone(const struct desk_tables *t, int type, int kind,
+                                                    int limit)
+{
+    return &t->alone[((long)type * t->n_kinds + kind) * t->n_limits + limit];
+}
+
+/* A combination of n kinds; false: must not run so. */
+bool tables_yield(const struct desk *d, int type, int limit, const int *kinds, int n,
+                  struct yield *out);
+
+/* ---- a guide (desk_guide.c) ---- */
+
+struct desk_guide {
+    const double *type_w;    // (n_types) worth of a GPU; borrowed
+    double cap_price;        // of a watt, margin included
+    int n_kinds;
+    float *open_w;    // (n_types, n_kinds, NEED_STEPS + 1) see guide_open_w
+    struct berth
+        *berths;    // (n_kinds, n_berths) as in the tables, by what they cost at these prices
+};
+
+double guide_open_w(const struct desk *d, int type, int kind, double need);
+double guide_dues_w(const struct desk *d, int gpu);
+
+/* ---- a GPU's combination, with what it costs the jobs ---- */
+
+struct combo {
+    int limit;
+    double cost_w, watts;
+    double low[THETA_MAX];
+    double total_w;    // cost_w and the shortfalls of the jobs
+};
+
+/* 'n' jobs on 'gpu' under 'limit', or the best setting if -1. False: must not run so, or a cap
+ * forbids it.
+ */
+bool combo_make(const struct desk *d, int gpu, const int *jobs, int n, int limit,
+                struct combo *out);
+
+/* What the GPU and its jobs' shortfalls cost as it is, comparable with total_w. */
+double desk_gpu_total(const struct desk *d, int gpu);
+
+/* May 'job' come to 'gpu' as a part among those there, as far as the jobs themselves go? */
+bool desk_may_join(const struct desk *d, int job, int gpu);
+
+/* Some watts more (or less) on a GPU: do the caps allow it? */
+bool desk_has_room(const struct desk *d, int gpu, double more_w);
+
+/* What a gang does: whether near, cost and watts of all GPUs. */
+bool desk_gang_yield(const struct desk *d, int job, int type, int limit, int m, bool is_near,
+                     struct yield *out);
+bool desk_are_near(const struct desk *d, const int *gpus, int n);
+
+/* ---- lists ---- */
+
+#define FREE_MAX GANG_MAX
+
+struct group {    // GPUs of one node and type: neighbours in the problem
+    int shelf;    // its type if they are awake, and n_types more if they sleep
+    int n_free;
+    int prev, next;    // groups of this shelf with as many free GPUs
+};
+
+struct desk_lists {
+    int n_groups;
+    int *group_of;           // (n_gpus)
+    struct group *groups;    // (n_groups)
+    int *by_free;            // (2 n_types, FREE_MAX + 1) groups with so many free GPUs (or more)
+    uint64_t *has_free;      // (2 n_types) bit n - 1: some group has n free GPUs
+    int *n_free;             // (2 n_types) GPUs
+    int n_levels;            // theta - 1
+    int *heads;              // (n_groups) free GPUs; then (n_levels, n_types, n_kinds, NEED_STEPS)
+    uint16_t *masks;         // (n_levels, n_types, n_kinds) which of these lists are not empty
+};
+
+struct desk_lists *lists_create(const struct desk *d);
+void lists_destroy(struct desk_lists *l);
+
+/* Put a GPU on the list where it belongs, after it was changed; take it off before. */
+void lists_join(struct desk *d, int gpu);
+void lists_leave(struct desk *d, int gpu);
+
+static inline long lists_row(const struct desk *d, int level, int type, int kind)
+{
+    return ((long)level * d->problem->n_types + type) * d->problem->n_kinds + kind;
+}
+
+/* A free GPU of the type, in the group with the fewest of them but at least 'n', of those that are
+ * awake if there is one; -1: none.
+ */
+int lists_free(const struct desk *d, int type, int n);
+
+/* Free GPUs of the type, awake or not; are there any? */
+static inline int lists_n_free(const struct desk *d, int type)
+{
+    return d->lists->n_free[type] + d->lists->n_free[d->problem->n_types + type];
+}
+
+static inline bool lists_has_free(const struct desk *d, int type)
+{
+    return d->lists->has_free[type] || d->lists->has_free[d->problem->n_types + type];
+}
+
+/* Collect 'n' free GPUs of a type: with 'n_nodes', on so many nodes in equal parts; without (0), on
+ * one node if there is one, or on several. False: there are not so many.
+ */
+bool lists_gang(const struct desk *d, int type, int n, int n_nodes, int *gpus);
+
+/* Collect 'n' free GPUs of a type on as few nodes as may be, but awake ones first. */
+bool lists_far(const struct desk *d, int type, int n, int *gpus);
+
+/* ---- journal ---- */
+
+struct saved_gpu {
+    int gpu;
+    struct desk_gpu was;
+};
+
+struct saved_job {
+    int job, seats;    // seats: where its GPUs are in the journal
+    struct desk_job was;
+};
+
+struct saved_room {
+    int rack;
+    double was;
+};
+
+struct desk_journal {
+    bool is_open;
+    uint32_t epoch;
+    double cost_w, room_w;
+    struct saved_gpu *gpus;
+    struct saved_job *jobs;
+    struct saved_room *rooms;
+    int *seats;
+    int n_gpus, n_jobs, n_rooms, n_seats;
+    int cap_gpus, cap_jobs, cap_rooms, cap_seats;
+};
+
+void journal_gpu(struct desk *d, int gpu);
+void journal_job(struct desk *d, int job);
+void journal_room(struct desk *d, int rack);
+
+/* ---- jobs that come and go (the standing planner) ---- */
+
+/* Room for so many jobs and seats in all. */
+void desk_reserve(struct desk *d, int n_jobs, int n_seats);
+
+/* Room for a job with number 'job' (the next one) on up to 'room' GPUs. */
+void desk_grow(struct desk *d, int job, int room);
+
+/* A job has come and waits; a waiting job is gone: before its name is taken from it. */
+void desk_admit(struct desk *d, int job);
+void desk_dismiss(struct desk *d, int job);
+
+/* A job's present place has changed: what does it pay for moving? Is it there? */
+void desk_refresh_fee(struct desk *d, int job);
+bool desk_is_home(const struct desk *d, int job);
+
+/* Tables have changed: price a job's GPUs again, caps or not. False: it must not be there. */
+bool desk_reprice(struct desk *d, int job);
+void tables_update(struct desk_tables *t, const struct problem *p, int kind);
+
+/* ---- shards ---- */
+
+/* An empty desk over a problem with the same types and kinds, sharing 'tables'. */
+struct desk *desk_create_with(const struct problem *p, const struct desk_tables *tables);
+
+/* Put a job where the caller knows that it may be, under a setting it may have; take it away;
+ * give a GPU a setting. Whatever the caps say.
+ */
+void desk_force(struct desk *d, int job, const int *gpus, int n, int limit);
+void desk_force_away(struct desk *d, int job);
+void desk_force_limit(struct desk *d, int gpu, int limit);
+
+#endif

@@ -1,0 +1,241 @@
+#include "optimize/search/desk_inner.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* ---- groups, by how many free GPUs they have ---- */
+
+static int *free_head(const struct desk_lists *l, const struct group *g)
+{
+    int n = g->n_free < FREE_MAX ? g->n_free : FREE_MAX;
+
+    return &l->by_free[g->shelf * (FREE_MAX + 1) + n];
+}
+
+static void group_leave(struct desk_lists *l, int group)
+{
+    struct group *g = &l->groups[group];
+    int *head = free_head(l, g);
+
+    if (g->prev < 0)
+        *head = g->next;
+    else
+        l->groups[g->prev].next = g->next;
+    if (g->next >= 0)
+        l->groups[g->next].prev = g->prev;
+    if (*head < 0 && g->n_free > 0)
+        l->has_free[g->shelf] &=
+            ~((uint64_t)1 << ((g->n_free < FREE_MAX ? g->n_free : FREE_MAX) - 1));
+}
+
+static void group_join(struct desk_lists *l, int group)
+{
+    struct group *g = &l->groups[group];
+    int *head = free_head(l, g);
+
+    g->prev = -1;
+    g->next = *head;
+    if (g->next >= 0)
+        l->groups[g->next].prev = group;
+    *head = group;
+    if (g->n_free > 0)
+        l->has_free[g->shelf] |= (uint64_t)1 << ((g->n_free < FREE_MAX ? g->n_free : FREE_MAX) - 1);
+}
+
+static void group_count(struct desk_lists *l, int group, int more)
+{
+    group_leave(l, group);
+    l->groups[group].n_free += more;
+    l->n_free[l->groups[group].shelf] += more;
+    group_join(l, group);
+}
+
+static void make_groups(struct desk_lists *l, const struct problem *p)
+{
+    l->group_of = heap_array((size_t)p->n_gpus, sizeof *l->group_of);
+    l->groups = heap_array((size_t)p->n_gpus, sizeof *l->groups);
+    for (int g = 0; g < p->n_gpus; g++) {
+        const struct problem_gpu *gpu = &p->gpus[g];
+        if (g == 0 || gpu[-1].node != gpu->node || gpu[-1].type != gpu->type)
+            l->groups[l->n_groups++].shelf = gpu->type + (gpu->wake_s > 0 ? p->n_types : 0);
+        l->group_of[g] = l->n_groups - 1;
+    }
+    l->by_free = heap_array(2 * (size_t)p->n_types * (FREE_MAX + 1), sizeof *l->by_free);
+    for (int i = 0; i < 2 * p->n_types * (FREE_MAX + 1); i++)
+        l->by_free[i] = -1;
+    l->has_free = heap_array(2 * (size_t)p->n_types, sizeof *l->has_free);
+    l->n_free = heap_array(2 * (size_t)p->n_types, sizeof *l->n_free);
+    for (int i = l->n_groups; i-- > 0;)
+        group_join(l, i);
+}
+
+/* ---- GPUs, by who is there ---- */
+
+static long n_rows(const struct desk *d)
+{
+    return (long)(d->problem->theta - 1) * d->problem->n_types * d->problem->n_kinds;
+}
+
+struct desk_lists *lists_create(const struct desk *d)
+{
+    const struct problem *p = d->problem;
+    struct desk_lists *l = heap_array(1, sizeof *l);
+
+    make_groups(l, p);
+    l->n_levels = p->theta - 1;
+    long n_heads = l->n_groups + n_rows(d) * NEED_STEPS;
+    l->heads = heap_array((size_t)n_heads, sizeof *l->heads);
+    for (long i = 0; i < n_heads; i++)
+        l->heads[i] = -1;
+    l->masks = heap_array((size_t)n_rows(d), sizeof *l->masks);
+    return l;
+}
+
+void lists_destroy(struct desk_lists *l)
+{
+    if (!l)
+        return;
+    free(l->group_of);
+    free(l->groups);
+    free(l->by_free);
+    free(l->has_free);
+    free(l->n_free);
+    free(l->heads);
+    free(l->masks);
+    free(l);
+}
+
+/* How much of its speed alone a resident needs from this GPU, in steps of 1/NEED_STEPS. */
+static int need_step(const struct desk *d, int gpu, int slot)
+{
+    const struct desk_gpu *g = &d->gpus[gpu];
+    int job = g->jobs[slot];
+    const struct problem_job *j = &d->problem->jobs[job];
+    double rest = j->need - (d->jobs[job].low - g->low[slot]);
+    double alone = tables_alone(d->tables, d->problem->gpus[gpu].type, j->kind, 0)->low;
+
+    if (!(rest > 0) || !(alone > 0))
+        return 0;
+    double step = rest / alone * NEED_STEPS;
+    return step < NEED_STEPS - 1 ? (int)step : NEED_STEPS - 1;
+}
+
+static bool is_shared(const struct desk *d, const struct desk_gpu *g)
+{
+    if (g->is_whole || g->n_jobs >= d->problem->theta)
+        return false;
+    for (int i = 0; i < g->n_jobs; i++)
+        if (d->problem->jobs[g->jobs[i]].is_exclusive)
+            return false;
+    return true;
+}
+
+void lists_join(struct desk *d, int gpu)
+{
+    struct desk_lists *l = d->lists;
+    struct desk_gpu *g = &d->gpus[gpu];
+    const struct problem_gpu *pg = &d->problem->gpus[gpu];
+
+    g->list = -1;
+    if (!pg->may_start || !is_shared(d, g))
+        return;
+    if (g->n_jobs == 0) {
+        g->list = l->group_of[gpu];
+        group_count(l, g->list, 1);
+    } else {
+        long row =
+            lists_row(d, g->n_jobs - 1, pg->type, d->problem->jobs[g->jobs[g->n_jobs - 1]].kind);
+        int step = need_step(d, gpu, g->n_jobs - 1);
+        g->list = (int)(l->n_groups + row * NEED_STEPS + step);
+        l->masks[row] |= (uint16_t)(1u << step);
+    }
+    g->prev = -1;
+    g->next = l->heads[g->list];
+    if (g->next >= 0)
+        d->gpus[g->next].prev = gpu;
+    l->heads[g->list] = gpu;
+}
+
+void lists_leave(struct desk *d, int gpu)
+{
+    struct desk_lists *l = d->lists;
+    struct desk_gpu *g = &d->gpus[gpu];
+
+    if (g->list < 0)
+        return;
+    if (g->prev < 0)
+        l->heads[g->list] = g->next;
+    else
+        d->gpus[g->prev].next = g->next;
+    if (g->next >= 0)
+        d->gpus[g->next].prev = g->prev;
+    if (g->list < l->n_groups) {
+        group_count(l, g->list, -1);
+    } else if (l->heads[g->list] < 0) {
+        int at = g->list - l->n_groups;
+        l->masks[at / NEED_STEPS] &= (uint16_t) ~(1u << at % NEED_STEPS);
+    }
+    g->list = -1;
+}
+
+/* ---- looking ---- */
+
+int lists_free(const struct desk *d, int type, int n)
+{
+    const struct desk_lists *l = d->lists;
+
+    for (int shelf = type; shelf < 2 * d->problem->n_types; shelf += d->problem->n_types) {
+        uint64_t fit = l->has_free[shelf] & ~(uint64_t)0 << (n - 1);
+        if (fit)
+            return l->heads[l->by_free[shelf * (FREE_MAX + 1) + __builtin_ctzll(fit) + 1]];
+    }
+    return -1;
+}
+
+/* 'n_here' of each of 'n_nodes' groups, awake ones and those with the fewest to spare first. */
+static bool lists_even(const struct desk *d, int type, int n_here, int n_nodes, int *gpus)
+{
+    const struct desk_lists *l = d->lists;
+    int got = 0, n = n_here * n_nodes;
+
+    for (int shelf = type; shelf < 2 * d->problem->n_types; shelf += d->problem->n_types)
+        for (int free = n_here; free <= FREE_MAX && got < n; free++)
+            for (int i = l->by_free[shelf * (FREE_MAX + 1) + free]; i >= 0 && got < n;
+                 i = l->groups[i].next)
+                for (int g = l->heads[i], k = 0; k < n_here; g = d->gpus[g].next, k++)
+                    gpus[got++] = g;
+    return got == n;
+}
+
+bool lists_far(const struct desk *d, int type, int n, int *gpus)
+{
+    const struct desk_lists *l = d->lists;
+    int got = 0;
+
+    if (lists_n_free(d, type) < n)
+        return false;
+    for (int shelf = type; shelf < 2 * d->problem->n_types; shelf += d->problem->n_types)
+        for (int free = FREE_MAX; free > 0 && got < n; free--)    // on as few nodes as may be
+            for (int i = l->by_free[shelf * (FREE_MAX + 1) + free]; i >= 0 && got < n;
+                 i = l->groups[i].next)
+                for (int g = l->heads[i]; g >= 0 && got < n; g = d->gpus[g].next)
+                    gpus[got++] = g;
+    assert(got == n);
+    return true;
+}
+
+bool lists_gang(const struct desk *d, int type, int n, int n_nodes, int *gpus)
+{
+    if (n_nodes > 1)
+        return lists_even(d, type, n / n_nodes, n_nodes, gpus);
+    int near = lists_free(d, type, n), got = 0;
+    if (near < 0)
+        return n_nodes == 0 && lists_far(d, type, n, gpus);
+    for (int g = near; got < n; g = d->gpus[g].next)
+        gpus[got++] = g;
+    return true;
+}

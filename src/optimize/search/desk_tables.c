@@ -1,0 +1,238 @@
+#include "optimize/search/desk_inner.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+/* Pairs are tabled up to this many entries (32 bytes each): 50 kinds on 6 types with 3 settings
+ * are 45,000. Beyond, a pair is computed when it is needed, which takes about 40 ns.
+ */
+#define PAIRS_MAX 500000
+
+/* Berths kept for each kind where there are many kinds. Only the cheapest are ever looked at:
+ * an insertion stops where the least possible cost exceeds the best found.
+ */
+#define BERTHS_MAX 512
+
+/* ---- yields ---- */
+
+static void fill_alone_of(struct desk_tables *t, const struct problem *p, int type, int kind)
+{
+    for (int limit = 0; limit < t->n_limits; limit++) {
+        struct yield y;
+        struct alone_cell *c = &t->alone[((long)type * t->n_kinds + kind) * t->n_limits + limit];
+        if (limit < p->types[type].n_limits && problem_yield(p, type, limit, &kind, 1, &y))
+            *c = (struct alone_cell){ y.cost_w, y.watts, y.speed[0], y.low[0] };
+        else
+            *c = (struct alone_cell){ .cost_w = HUGE_VAL };
+    }
+}
+
+static void fill_alone(struct desk_tables *t, const struct problem *p)
+{
+    t->alone =
+        heap_array((size_t)t->n_types * (size_t)t->n_kinds * (size_t)t->n_limits, sizeof *t->alone);
+    for (int type = 0; type < t->n_types; type++)
+        for (int kind = 0; kind < t->n_kinds; kind++)
+            fill_alone_of(t, p, type, kind);
+}
+
+static long pair_at(const struct desk_tables *t, int type, int kind, int other)
+{
+    return (((long)type * t->n_kinds + kind) * t->n_kinds + other) * t->n_limits;
+}
+
+static void fill_pair(struct desk_tables *t, const struct problem *p, int type, int kind, int other)
+{
+    struct pair_cell *c = &t->pairs[pair_at(t, type, kind, other)];
+    struct pair_cell *mirror = &t->pairs[pair_at(t, type, other, kind)];
+
+    for (int limit = 0; limit < t->n_limits; limit++) {
+        struct yield y;
+        c[limit].cost_w = mirror[limit].cost_w = HUGE_VAL;
+        if (limit >= p->types[type].n_limits ||
+            !problem_yield(p, type, limit, (int[]){ kind, other }, 2, &y))
+            continue;
+        c[limit] = (struct pair_cell){ y.cost_w, y.watts, y.low[0], y.low[1] };
+        mirror[limit] = (struct pair_cell){ y.cost_w, y.watts, y.low[1], y.low[0] };
+    }
+}
+
+static void fill_pairs(struct desk_tables *t, const struct problem *p)
+{
+    long n = pair_at(t, t->n_types, 0, 0);
+
+    if (p->theta < 2 || n > PAIRS_MAX)
+        return;
+    t->pairs = heap_array((size_t)n, sizeof *t->pairs);
+    for (int type = 0; type < t->n_types; type++)
+        for (int kind = 0; kind < t->n_kinds; kind++)
+            for (int other = 0; other <= kind; other++)
+                fill_pair(t, p, type, kind, other);
+}
+
+bool tables_yield(const struct desk *d, int type, int limit, const int *kinds, int n,
+                  struct yield *out)
+{
+    const struct desk_tables *t = d->tables;
+
+    if (n == 1) {
+        const struct alone_cell *c = tables_alone(t, type, kinds[0], limit);
+        out->watts = c->watts;
+        out->cost_w = c->cost_w;
+        out->speed[0] = c->speed;
+        out->low[0] = c->low;
+        return c->cost_w < HUGE_VAL;
+    }
+    if (n > 2 || !t->pairs)
+        return problem_yield(d->problem, type, limit, kinds, n, out);
+    const struct pair_cell *c = &t->pairs[pair_at(t, type, kinds[0], kinds[1]) + limit];
+    out->watts = c->watts;
+    out->cost_w = c->cost_w;
+    out->low[0] = c->low;
+    out->low[1] = c->other_low;
+    return c->cost_w < HUGE_VAL;
+}
+
+/* ---- berths ---- */
+
+/* Cost alone under the setting where it is least (sign 1) or greatest (-1). */
+static double alone_w(const struct desk_tables *t, int type, int kind, int sign)
+{
+    double best = HUGE_VAL;
+
+    for (int limit = 0; limit < t->n_limits; limit++) {
+        double w = tables_alone(t, type, kind, limit)->cost_w;
+        if (w < HUGE_VAL)
+            best = fmin(best, sign * w);
+    }
+    return sign * best;
+}
+
+static double pair_w(const struct desk_tables *t, const struct problem *p, int type, int kind,
+                     int other)
+{
+    double best = HUGE_VAL;
+
+    for (int limit = 0; limit < p->types[type].n_limits; limit++) {
+        struct yield y;
+        if (t->pairs)
+            best = fmin(best, t->pairs[pair_at(t, type, kind, other) + limit].cost_w);
+        else if (problem_yield(p, type, limit, (int[]){ kind, other }, 2, &y))
+            best = fmin(best, y.cost_w);
+    }
+    return best;
+}
+
+static int by_least(const void *a, const void *b)
+{
+    const struct berth *x = a, *y = b;
+
+    if (x->least_w != y->least_w)
+        return x->least_w < y->least_w ? -1 : 1;
+    return x->type != y->type ? x->type - y->type : x->beside - y->beside;
+}
+
+/* How much of its speed a resident keeps beside a newcomer. */
+static short kept_step(const struct problem *p, int type, int resident, int kind)
+{
+    double beside = (double)p->low[problem_cell(p, type, resident, kind)];
+    double alone = (double)p->low[problem_cell(p, type, resident, -1)];
+    double step = alone > 0 ? beside / alone * NEED_STEPS : 0;
+
+    return step < NEED_STEPS - 1 ? (short)step : NEED_STEPS - 1;
+}
+
+static int list_berths(struct desk_tables *t, const struct problem *p, int kind,
+                       const double *most_w, struct berth *out)
+{
+    int n = 0;
+
+    for (int type = 0; type < t->n_types; type++) {
+        double w = alone_w(t, type, kind, 1);
+        if (!(w < HUGE_VAL))
+            continue;
+        out[n++] =
+            (struct berth){ (float)w, p->low[problem_cell(p, type, kind, -1)], (short)type, -1, -1,
+                            0 };
+        for (int other = 0; other < t->n_kinds && p->theta > 1; other++) {
+            w = pair_w(t, p, type, kind, other) - most_w[type * t->n_kinds + other];
+            if (w < HUGE_VAL)
+                out[n++] = (struct berth){ (float)w,
+                                           p->low[problem_cell(p, type, kind, other)],
+                                           (short)type,
+                                           (short)other,
+                                           type * t->n_kinds + other,
+                                           kept_step(p, type, other, kind) };
+        }
+    }
+    qsort(out, (size_t)n, sizeof *out, by_least);
+    return n;
+}
+
+/* Of one kind, or (-1) of all. */
+static void fill_berths(struct desk_tables *t, const struct problem *p, int only)
+{
+    int all = t->n_types * (1 + (p->theta > 1 ? t->n_kinds : 0));
+    struct berth *scratch = heap_array((size_t)all, sizeof *scratch);
+    double *most_w = heap_array((size_t)t->n_types * (size_t)t->n_kinds, sizeof *most_w);
+
+    for (int i = 0; i < t->n_types * t->n_kinds; i++)
+        most_w[i] = alone_w(t, i / t->n_kinds, i % t->n_kinds, 1);
+    for (int kind = only < 0 ? 0 : only; kind < (only < 0 ? t->n_kinds : only + 1); kind++) {
+        struct berth *row = t->berths + (long)kind * t->n_berths;
+        int n = list_berths(t, p, kind, most_w, scratch);
+        for (int i = 0; i < t->n_berths; i++)
+            row[i] = i < n && i < t->n_berths - 1
+                         ? scratch[i]
+                         : (struct berth){ (float)HUGE_VAL, 0, -1, -1, -1, 0 };
+    }
+    free(scratch);
+    free(most_w);
+}
+
+/* With many kinds only the kind's own berths are listed anew; among the others' its change
+ * shows when the next full plan is made.
+ */
+#define KINDS_LISTED_ANEW 200
+
+void tables_update(struct desk_tables *t, const struct problem *p, int kind)
+{
+    for (int type = 0; type < t->n_types; type++) {
+        fill_alone_of(t, p, type, kind);
+        for (int other = 0; other < t->n_kinds && t->pairs; other++)
+            fill_pair(t, p, type, kind, other);
+    }
+    fill_berths(t, p, t->n_kinds <= KINDS_LISTED_ANEW ? -1 : kind);
+}
+
+struct desk_tables *tables_create(const struct problem *p)
+{
+    struct desk_tables *t = heap_array(1, sizeof *t);
+
+    t->n_types = p->n_types;
+    t->n_kinds = p->n_kinds;
+    t->n_limits = 1;
+    for (int type = 0; type < p->n_types; type++)
+        if (p->types[type].n_limits > t->n_limits)
+            t->n_limits = p->types[type].n_limits;
+    fill_alone(t, p);
+    fill_pairs(t, p);
+    int all = t->n_types * (1 + (p->theta > 1 ? t->n_kinds : 0));
+    t->n_berths = (all < BERTHS_MAX ? all : BERTHS_MAX) + 1;
+    t->berths = heap_array((size_t)t->n_kinds * (size_t)t->n_berths, sizeof *t->berths);
+    fill_berths(t, p, -1);
+    return t;
+}
+
+void tables_destroy(struct desk_tables *t)
+{
+    if (!t)
+        return;
+    free(t->alone);
+    free(t->pairs);
+    free(t->berths);
+    free(t);
+}

@@ -1,0 +1,407 @@
+#include "optimize/search/search.h"
+
+#include <assert.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/grow.h"
+#include "optimize/prices/prices.h"
+#include "optimize/search/search_inner.h"
+
+/* Up to so many GPUs a problem is walked as a whole, several times. */
+#define WHOLE_MAX 300
+#define N_CHAINS 4
+
+#define SHARD_GPUS 2500    // about, in a shard
+#define N_SHARDS_MAX 16
+#define N_ROUNDS 6
+
+/* Of large problems two rounds in three are spent on GPUs that lose more than this, up to so
+ * many in a shard.
+ */
+#define BAD_W 1.0
+#define WORST_MAX 600
+
+const struct search_options search_defaults = {
+    .seed = 1, .nodes = 100000, .threads = 1, .heat = -1
+};
+
+/* ---- walks at the same time ---- */
+
+struct task {
+    struct shard *shard;
+    struct walk_plan plan;
+    uint64_t stream;
+    long nodes, n_better;
+};
+
+struct crew {
+    const struct search_options *o;
+    const struct prices *u;
+    const double *type_w, *job_w;    // by the whole problem's numbers
+    struct desk_guide *guide;
+    struct task *tasks;
+    int n_tasks, n_threads;
+    double slice_s;    // of each walk, where time is limited
+    atomic_int next;
+};
+
+static void run_task(struct crew *c, struct task *t)
+{
+    struct shard *s = t->shard;
+    double *job_w = NULL;
+
+    if (c->u) {
+        job_w = heap_array((size_t)s->problem.n_jobs, sizeof *job_w);
+        for (int j = 0; j < s->problem.n_jobs; j++)
+            job_w[j] = c->job_w[s->job_of[j]];
+    }
+    if (c->o->clock) {
+        t->plan.clock = c->o->clock;
+        t->plan.from_s = clock_now_s(c->o->clock);
+        t->plan.until_s = fmin(t->plan.from_s + c->slice_s, c->o->until_s);
+    }
+    struct walk *w = walk_create(s->desk, c->u, c->type_w, job_w, c->o->seed, t->stream);
+    w->guide = c->guide;
+    walk_run(w, &t->plan);
+    t->nodes = w->nodes;
+    t->n_better = w->n_better;
+    walk_destroy(w);
+    free(job_w);
+}
+
+static void *work(void *crew)
+{
+    struct crew *c = crew;
+
+    for (int i; (i = atomic_fetch_add(&c->next, 1)) < c->n_tasks;)
+        run_task(c, &c->tasks[i]);
+    return NULL;
+}
+
+static void run_tasks(struct crew *c)
+{
+    pthread_t other;
+    bool has_other = c->n_threads > 1 && pthread_create(&other, NULL, work, c) == 0;
+
+    work(c);
+    if (has_other)
+        pthread_join(other, NULL);
+}
+
+/* ---- cutting ---- */
+
+struct units {    // GPUs of a node stay together
+    int n;
+    int *of_gpu;
+    int *first, *gpus;    // (n + 1), (n_gpus)
+};
+
+static void units_make(const struct problem *p, struct units *u)
+{
+    int n_nodes = 0;
+
+    for (int g = 0; g < p->n_gpus; g++)
+        n_nodes = p->gpus[g].node >= n_nodes ? p->gpus[g].node + 1 : n_nodes;
+    u->n = n_nodes;
+    u->of_gpu = heap_array((size_t)p->n_gpus, sizeof *u->of_gpu);
+    u->gpus = heap_array((size_t)p->n_gpus, sizeof *u->gpus);
+    u->first = heap_array((size_t)n_nodes + 2, sizeof *u->first);
+    for (int g = 0; g < p->n_gpus; g++) {
+        u->of_gpu[g] = p->gpus[g].node;
+        u->first[p->gpus[g].node + 2]++;
+    }
+    for (int i = 1; i <= n_nodes; i++)
+        u->first[i + 1] += u->first[i];
+    for (int g = 0; g < p->n_gpus; g++)
+        u->gpus[u->first[u->of_gpu[g] + 1]++] = g;
+}
+
+static void units_release(struct units *u)
+{
+    free(u->of_gpu);
+    free(u->gpus);
+    free(u->first);
+}
+
+/* Put the neighbours of a unit, by jobs that stand on both, at the end of the queue. */
+static void queue_kin(const struct desk *d, const struct units *u, int unit, bool *is_seen,
+                      int *queue, int *n)
+{
+    for (int i = u->first[unit]; i < u->first[unit + 1]; i++) {
+        const struct desk_gpu *g = &d->gpus[u->gpus[i]];
+        for (int k = 0; k < g->n_jobs; k++) {
+            int job = g->jobs[k];
+            for (int m = 0; d->jobs[job].n_gpus > 1 && m < d->jobs[job].n_gpus; m++) {
+                int other = u->of_gpu[desk_gpus(d, job)[m]];
+                if (!is_seen[other])
+                    queue[(*n)++] = other;
+                is_seen[other] = true;
+            }
+        }
+    }
+}
+
+/* Cut nodes into shards of about the same size, so that few jobs stand in several. */
+static void cut(const struct desk *d, const struct units *u, struct rng *rng, int n_shards,
+                int *shard_of)
+{
+    int *order = heap_array((size_t)u->n, sizeof *order),
+        *queue = heap_array((size_t)u->n, sizeof *queue);
+    bool *is_seen = heap_array((size_t)u->n, sizeof *is_seen);
+    int n = 0, head = 0, done = 0;
+
+    for (int i = 0; i < u->n; i++) {
+        int k = (int)rng_below(rng, (uint64_t)i + 1);
+        order[i] = order[k];
+        order[k] = i;
+    }
+    for (int next = 0; done < d->problem->n_gpus;) {
+        if (head == n) {
+            while (is_seen[order[next]])
+                next++;
+            is_seen[order[next]] = true;
+            queue[n++] = order[next];
+        }
+        int unit = queue[head++];
+        for (int i = u->first[unit]; i < u->first[unit + 1]; i++, done++)
+            shard_of[u->gpus[i]] = (int)((long)done * n_shards / d->problem->n_gpus);
+        queue_kin(d, u, unit, is_seen, queue, &n);
+    }
+    /* A node may have been cut in two at a border: it goes with its first GPU. */
+    for (int g = 0; g < d->problem->n_gpus; g++)
+        shard_of[g] = shard_of[u->gpus[u->first[u->of_gpu[g]]]];
+    free(order);
+    free(queue);
+    free(is_seen);
+}
+
+/* ---- where most is lost ---- */
+
+struct loss {
+    double w;
+    int gpu;
+};
+
+static int by_loss(const void *a, const void *b)
+{
+    const struct loss *x = a, *y = b;
+
+    if (x->w != y->w)
+        return x->w > y->w ? -1 : 1;
+    return x->gpu - y->gpu;
+}
+
+/* A GPU goes into a shard, and with it those on which its jobs stand too. */
+static int take_along(const struct desk *d, int gpu, int shard, int *shard_of)
+{
+    int n = shard_of[gpu] < 0;
+
+    shard_of[gpu] = shard_of[gpu] < 0 ? shard : shard_of[gpu];
+    for (int i = 0; i < d->gpus[gpu].n_jobs; i++) {
+        int job = d->gpus[gpu].jobs[i];
+        for (int k = 0; k < d->jobs[job].n_gpus; k++) {
+            int other = desk_gpus(d, job)[k];
+            n += shard_of[other] < 0;
+            shard_of[other] = shard_of[other] < 0 ? shard : shard_of[other];
+        }
+    }
+    return n;
+}
+
+/* Shards of the GPUs that lose most, and of some that do not and have room to give; the others
+ * (-1) are left alone.
+ */
+static void cut_worst(struct desk *d, const struct crew *c, struct rng *rng, int n_shards,
+                      int *shard_of)
+{
+    int n_gpus = d->problem->n_gpus, n = 0, n_bad = 0;
+    struct loss *losses = heap_array((size_t)n_gpus, sizeof *losses);
+    struct walk *w = walk_create(d, c->u, c->type_w, c->job_w, 0, 0);
+
+    for (int g = 0; g < n_gpus; g++) {
+        losses[g] = (struct loss){ walk_loss(w, g), g };
+        n_bad += losses[g].w > BAD_W;
+        shard_of[g] = -1;
+    }
+    walk_destroy(w);
+    qsort(losses, (size_t)n_gpus, sizeof *losses, by_loss);
+    int most = n_shards * WORST_MAX;
+    n_bad = n_bad < most ? n_bad : most;
+    for (int i = 0; i < n_bad && n < most; i++)
+        n += take_along(d, losses[i].gpu, (int)rng_below(rng, (uint64_t)n_shards), shard_of);
+    for (int i = 0, fill = n / 2 + 50; i < fill; i++)
+        take_along(d, (int)rng_below(rng, (uint64_t)n_gpus),
+                   (int)rng_below(rng, (uint64_t)n_shards), shard_of);
+    free(losses);
+}
+
+static long share(long nodes, int n)
+{
+    return (nodes + n - 1) / n;
+}
+
+/* ---- small: several walks, the best counts ---- */
+
+static void run_chains(struct desk *d, struct crew *c, double heat_w, struct search_report *r)
+{
+    struct task tasks[N_CHAINS] = { 0 };
+    int *shard_of = heap_array((size_t)d->problem->n_gpus, sizeof *shard_of);
+    int best = 0, n = c->o->chains > 0 && c->o->chains < N_CHAINS ? c->o->chains : N_CHAINS;
+
+    for (int i = 0; i < n; i++) {
+        tasks[i].shard = shard_create(d, shard_of, 1, 0, 0);
+        tasks[i].plan = (struct walk_plan){ .nodes = share(c->o->nodes, n), .heat_w = heat_w };
+        tasks[i].stream = (uint64_t)i;
+    }
+    c->tasks = tasks;
+    c->n_tasks = n;
+    if (c->o->clock)
+        c->slice_s = (c->o->until_s - clock_now_s(c->o->clock)) * c->n_threads / n;
+    run_tasks(c);
+    for (int i = 0; i < n; i++) {
+        r->nodes += tasks[i].nodes;
+        r->n_better += tasks[i].n_better;
+        if (tasks[i].shard->desk->cost_w < tasks[best].shard->desk->cost_w)
+            best = i;
+    }
+    shard_apply(d, tasks[best].shard);
+    for (int i = 0; i < n; i++)
+        shard_destroy(tasks[i].shard);
+    free(shard_of);
+    r->n_rounds = 1;
+    r->n_shards = 1;
+}
+
+/* ---- large: shards, cut anew each round ---- */
+
+static void run_round(struct desk *d, struct crew *c, const struct units *u, struct rng *rng,
+                      int n_shards, bool is_worst, double heat_w, double cool_w,
+                      struct search_report *r)
+{
+    struct task tasks[N_SHARDS_MAX] = { 0 };
+    int *shard_of = heap_array((size_t)d->problem->n_gpus, sizeof *shard_of);
+    uint64_t turn = rng_u64(rng) >> 8;
+
+    if (is_worst)
+        cut_worst(d, c, rng, n_shards, shard_of);
+    else
+        cut(d, u, rng, n_shards, shard_of);
+    for (int i = 0; i < n_shards; i++) {
+        tasks[i].shard = shard_create(d, shard_of, n_shards, i, turn);
+        tasks[i].plan = (struct walk_plan){ .nodes = share(c->o->nodes, N_ROUNDS * n_shards),
+                                            .heat_w = heat_w,
+                                            .cool_w = cool_w };
+        tasks[i].stream = rng_u64(rng);
+    }
+    c->tasks = tasks;
+    c->n_tasks = n_shards;
+    atomic_store(&c->next, 0);
+    run_tasks(c);
+    for (int i = 0; i < n_shards; i++) {
+        shard_apply(d, tasks[i].shard);
+        r->nodes += tasks[i].nodes;
+        r->n_better += tasks[i].n_better;
+        shard_destroy(tasks[i].shard);
+    }
+    free(shard_of);
+}
+
+static void run_shards(struct desk *d, struct crew *c, double heat_w, struct search_report *r)
+{
+    const struct problem *p = d->problem;
+    int n_shards = p->n_gpus / SHARD_GPUS;
+    struct units units;
+    struct rng rng;
+
+    n_shards = n_shards < 2 ? 2 : n_shards > N_SHARDS_MAX ? N_SHARDS_MAX : n_shards;
+    rng_init(&rng, c->o->seed, "shards");
+    units_make(p, &units);
+    for (int round = 0; round < N_ROUNDS; round++) {
+        double from_w = heat_w * pow(0.3, round), to_w = from_w * 0.3;
+        bool is_worst = c->u && round % 3 > 0;
+        int n_cut = is_worst ? 2 : n_shards;
+        if (c->o->clock) {
+            double left_s = c->o->until_s - clock_now_s(c->o->clock);
+            if (left_s <= 0)
+                break;
+            c->slice_s = left_s / (N_ROUNDS - round) * c->n_threads / n_cut;
+        }
+        run_round(d, c, &units, &rng, n_cut, is_worst, from_w, round < N_ROUNDS - 1 ? to_w : 0, r);
+        r->n_rounds++;
+    }
+    r->n_shards = n_shards;
+    units_release(&units);
+}
+
+/* ---- all ---- */
+
+static double typical_w(const struct desk *d)
+{
+    double sum = 0;
+    int n = 1;
+
+    for (int g = 0; g < d->problem->n_gpus; g++)
+        if (d->gpus[g].n_jobs > 0) {
+            sum += d->gpus[g].watts;
+            n++;
+        }
+    return sum / n;
+}
+
+/* A step takes about 2 us on a small problem. */
+#define STEPS_A_SECOND 450000.0
+
+/* A walk with time to spare begins hot. Measured against the best of all heats: eight problems of
+ * 50 jobs and 30 GPUs with 16,000 steps a GPU end 0.001 % above it with heat 0.1 and 0.25 % with
+ * 0.01; four of 140 jobs and 100 GPUs with 4,000 steps a GPU 0.17 % and 0.04 %.
+ */
+static double heat_for(const struct desk *d, const struct prices *u, const struct search_options *o)
+{
+    double nodes = (double)o->nodes;
+
+    if (o->clock) {
+        double most = (o->until_s - clock_now_s(o->clock)) * STEPS_A_SECOND * o->threads;
+        nodes = o->nodes > 0 ? fmin(nodes, most) : most;
+    }
+    double each = nodes / (d->problem->n_gpus + 1), hot = u ? 12000 : 4000;
+    double mild = each < 300 ? 0 : u ? 0.005 : 0.02;    // with little time, downhill at once
+    return each >= hot ? 0.1 : each <= hot / 2 ? mild : mild * pow(0.1 / mild, 2 * each / hot - 1);
+}
+
+void search_run(struct desk *d, const struct prices *u, const struct search_options *o,
+                struct search_report *report)
+{
+    struct search_report r = { .before_w = d->cost_w };
+    struct crew c = { .o = o, .u = u, .n_threads = o->threads > 1 ? 2 : 1 };
+    double heat = o->heat >= 0 ? o->heat : heat_for(d, u, o);
+    struct arena a;
+
+    assert(o->nodes > 0 || o->clock);
+    arena_init(&a);
+    if (u) {
+        double *type_w = ARENA_ARRAY(&a, double, (size_t)d->problem->n_types);
+        double *job_w = ARENA_ARRAY(&a, double, (size_t)d->problem->n_jobs);
+        certificate_shares(&a, d->problem, u, c.n_threads, type_w, job_w);
+        c.type_w = type_w;
+        c.job_w = job_w;
+        if (d->tables->pairs)
+            c.guide = desk_guide_create(d, u, type_w);
+    }
+    if (d->problem->n_gpus > 0 && d->problem->n_jobs > 0) {
+        if (d->problem->n_gpus <= WHOLE_MAX)
+            run_chains(d, &c, heat * typical_w(d), &r);
+        else
+            run_shards(d, &c, heat * typical_w(d), &r);
+    }
+    desk_guide_destroy(c.guide);
+    d->dues_w = NULL;
+    arena_release(&a);
+    r.after_w = d->cost_w;
+    if (report)
+        *report = r;
+}

@@ -1,0 +1,52 @@
+/* search.h - make a desk's answer cheaper: ruin some of it, build it up again, keep what is better.
+ *
+ * A step is a ruin: it takes the jobs of a few related GPUs away and inserts them again in another
+ * order. Or it swaps two jobs; evicts those on some GPUs for one job; displaces along a chain, each
+ * job taking the slot of a humbler one; or attracts to a GPU with room the job that gains most by
+ * it. It is kept when the cost falls, and early on sometimes when it rises a little. Where the
+ * price of slots is known, steps begin where most is lost: a GPU's reduced cost and its jobs'
+ * slack add up to the gap between the cost and the bound.
+ *
+ * Small problems are walked several times from the same start, and the best walk counts. Large
+ * ones are cut into shards that do not see each other, and cut differently after a while; with
+ * prices, two rounds of three walk only two shards of the GPUs that lose most. Both ways
+ * depend on the problem's size and the seed only; threads decide who walks where. So the same
+ * desk, seed and number of nodes give the same answer on any number of threads.
+ */
+#ifndef OPTIMIZE_SEARCH_SEARCH_H
+#define OPTIMIZE_SEARCH_SEARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct clock;
+struct desk;
+struct prices;
+
+struct search_options {
+    uint64_t seed;
+    long nodes;                   // steps in all; 0: until 'until_s'
+    int threads;                  // 1 or 2
+    const struct clock *clock;    // NULL: no end but the nodes
+    double until_s;               // on that clock
+    int chains;                   // walks of a small problem, of which the best counts; 0: 4
+    double heat;    // how much worse a step may be at first, as a share of what a used GPU
+                    // costs; < 0: as suits a start without (or with) prices
+};
+
+extern const struct search_options search_defaults;
+
+struct search_report {
+    long nodes;       // steps done
+    long n_better;    // of those that made the best cheaper
+    double before_w, after_w;
+    int n_rounds, n_shards;
+};
+
+/* Improve 'd'. 'u' (may be NULL) are the prices; 'report' may be NULL. Never ends with a higher
+ * cost than it began with.
+ */
+void search_run(struct desk *d, const struct prices *u, const struct search_options *o,
+                struct search_report *report);
+
+#endif
