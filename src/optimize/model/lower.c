@@ -1,7 +1,6 @@
 #include "optimize/model/lower.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -40,7 +39,6 @@ int lower_problem(struct arena *a, const struct snapshot *s, const struct estima
         lower_job(&l, j);
     lower_misfits(&l);
     lower_power(&l);
-    out->gpu_of = l.gpu_of;
     out->type_of = l.type_of;
     out->workload_of = l.workload_of;
     out->is_frozen = l.is_frozen;
@@ -50,20 +48,14 @@ int lower_problem(struct arena *a, const struct snapshot *s, const struct estima
 /* ---- up ---- */
 
 /* As the job holds them now where nothing changes. */
-static const int *raise_gpus(struct arena *a, const struct lowered *l, const struct snap_job *sj,
-                             const struct problem_job *j, const struct answer_job *x)
+static const int *raise_gpus(const struct snap_job *sj, const struct problem_job *j,
+                             const struct answer_job *x)
 {
-    int *gpus = ARENA_ARRAY(a, int, (size_t)x->n_gpus);
     bool is_same = x->n_gpus == j->n_present;
 
-    for (int i = 0; i < x->n_gpus; i++) {
-        gpus[i] = l->gpu_of[x->gpus[i]];
-        is_same = is_same && x->gpus[i] == j->present[i];
-    }
-    if (is_same)
-        return sj->gpus;
-    qsort(gpus, (size_t)x->n_gpus, sizeof *gpus, lower_by_number);
-    return gpus;
+    for (int i = 0; i < x->n_gpus && is_same; i++)
+        is_same = x->gpus[i] == j->present[i];
+    return is_same ? sj->gpus : x->gpus;
 }
 
 /* The cluster knows best why; but what was in the way of a place that is there, only the planner. */
@@ -93,7 +85,7 @@ void raise_plan(struct arena *a, const struct lowered *l, const struct snapshot 
                 (struct plan_job){ .n_gpus = sj->n_held, .gpus = sj->gpus, .limit_w = sj->limit_w };
         } else if (xj->n_gpus > 0) {
             pj->n_gpus = xj->n_gpus;
-            pj->gpus = raise_gpus(a, l, sj, &l->problem.jobs[j], xj);
+            pj->gpus = raise_gpus(sj, &l->problem.jobs[j], xj);
             int type = l->problem.gpus[xj->gpus[0]].type;
             pj->limit_w = l->problem.types[type].limits[x->limit[xj->gpus[0]]].limit_w;
         } else {

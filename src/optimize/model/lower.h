@@ -21,17 +21,11 @@ struct snapshot;
 struct solve_options;
 
 struct lowered {
-    struct problem problem;    // its jobs are the snapshot's, in the same order; frozen ones gone
-    const int *gpu_of;         // (n_gpus) the snapshot's index of each of the problem's GPUs
+    struct problem problem;    // GPUs and jobs in the snapshot's order; frozen jobs are gone
     const int *type_of;        // (n_types) the catalog's index of each of its types
     const int *workload_of;    // (n_kinds)
     const bool *is_frozen;     // (n_jobs) it runs and stays, and the problem does not know
 };
-
-/* About so many jobs and GPUs it would have: GPUs that nobody could ask for stay out (but for the
- * rest of a node; and under a power cap all are in it).
- */
-long lower_size(const struct snapshot *s);
 
 /* 0, or -EINVAL: not a problem (more than 64 types, say), with what is wrong in 'e'. */
 int lower_problem(struct arena *a, const struct snapshot *s, const struct estimator *est,

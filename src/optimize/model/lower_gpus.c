@@ -1,7 +1,6 @@
-/* Types with their limits, and the GPUs that are worth a look. */
+/* Types with their limits, and GPUs. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -105,117 +104,6 @@ int lower_setting(const struct problem_type *t, int limit_w)
     return -1;
 }
 
-/* GPUs that all jobs together could ask for. */
-static long gpus_wanted(const struct snapshot *s)
-{
-    long n = 0;
-
-    for (int j = 0; j < s->n_jobs; j++)
-        n += s->jobs[j].spec->max_gpus;
-    return n;
-}
-
-long lower_size(const struct snapshot *s)
-{
-    long wanted = gpus_wanted(s), most = (wanted + 1) * s->catalog->n_types;
-
-    return s->n_jobs + (most < s->n_gpus ? most : s->n_gpus);
-}
-
-/* Nodes that jobs which could stand on several GPUs of one could ask for. */
-static long gangs_wanted(const struct snapshot *s)
-{
-    long n = 0;
-
-    for (int j = 0; j < s->n_jobs; j++)
-        n +=
-            s->jobs[j].spec->n_nodes > 1 ? s->jobs[j].spec->n_nodes : s->jobs[j].spec->max_gpus > 1;
-    return n;
-}
-
-/* GPUs of one type on one node that are empty and may be used. */
-struct shelf {
-    int type, node, first;    // and the snapshot's first GPU of the node
-    int n_empty;
-    bool has_gang;    // somebody there could grow
-    bool sleeps;
-};
-
-/* A row for every (node, type); returns how many there are. */
-static int find_shelves(const struct lowering *l, struct shelf *out)
-{
-    const struct snapshot *s = l->snapshot;
-    int n = 0, *at = ARENA_ARRAY(l->arena, int, (size_t)l->est->n_types);
-
-    for (int g = 0, first = 0; g < s->n_gpus; g++) {
-        const struct snap_gpu *from = &s->gpus[g];
-        if (from->node != s->gpus[first].node)
-            first = g;
-        struct shelf *here = &out[at[from->type]];
-        if (n == 0 || here->first != first || here->type != from->type) {
-            at[from->type] = n;
-            here = &out[n++];
-            *here = (struct shelf){ .type = from->type, .node = from->node, .first = first };
-        }
-        here->n_empty += from->n_jobs == 0 && from->may_start;
-        here->sleeps |= from->wake_s > 0;
-        for (int i = 0; i < from->n_jobs; i++)
-            here->has_gang |= s->jobs[from->jobs[i]].spec->max_gpus > 1;
-    }
-    return n;
-}
-
-static int by_room(const void *a, const void *b)
-{
-    const struct shelf *x = a, *y = b;
-
-    if (x->has_gang != y->has_gang)
-        return x->has_gang ? -1 : 1;
-    return x->n_empty != y->n_empty ? (x->n_empty < y->n_empty) - (x->n_empty > y->n_empty)
-                                    : (x->first > y->first) - (x->first < y->first);
-}
-
-/* Of a type's empty GPUs not many more than all jobs together could ask for are worth a look: by
- * whole nodes, those with most room first, and all that gangs stand on, so that each finds as good a
- * place as among all; and as many again of those that sleep.
- */
-static void choose_empty(const struct lowering *l, bool *is_in)
-{
-    const struct snapshot *s = l->snapshot;
-    int n_types = l->est->n_types;
-    long *gpus = ARENA_ARRAY(l->arena, long, 2 * (size_t)n_types);    // awake, and asleep
-    long *nodes = ARENA_ARRAY(l->arena, long, 2 * (size_t)n_types);
-    long wanted = gpus_wanted(s), gangs = gangs_wanted(s);
-    struct shelf *shelves = ARENA_ARRAY(l->arena, struct shelf, (size_t)s->n_gpus);
-    int n = find_shelves(l, shelves);
-
-    if (n > 0)
-        qsort(shelves, (size_t)n, sizeof *shelves, by_room);
-    for (int i = 0; i < n; i++) {
-        const struct shelf *x = &shelves[i];
-        int at = x->type + (x->sleeps ? n_types : 0);
-        if (gpus[at] >= wanted && nodes[at] >= gangs && !x->has_gang)
-            continue;
-        for (int g = x->first; g < s->n_gpus && s->gpus[g].node == x->node; g++)
-            is_in[g] |= s->gpus[g].type == x->type && s->gpus[g].may_start;
-        gpus[at] += x->n_empty;
-        nodes[at] += !x->has_gang;
-    }
-}
-
-/* Those in use, and such empty ones as matter. A power cap counts all. */
-static const bool *choose_gpus(const struct lowering *l)
-{
-    const struct snapshot *s = l->snapshot;
-    bool *is_in = ARENA_ARRAY(l->arena, bool, (size_t)s->n_gpus);
-
-    for (int g = 0; g < s->n_gpus; g++)
-        is_in[g] = s->gpus[g].n_jobs > 0 || l->options->power_cap_w > 0;
-    if (l->options->power_cap_w <= 0)
-        choose_empty(l, is_in);
-    return is_in;
-}
-
 /* Until the first of a node's GPUs of this type is awake: then the node is. */
 static double node_wake_s(const struct snapshot *s, int first, int end, int type)
 {
@@ -227,41 +115,32 @@ static double node_wake_s(const struct snapshot *s, int first, int end, int type
     return wake_s;
 }
 
-/* By node, and there by type: a node of the snapshot may have them in any order. */
+static void lower_gpu(struct lowering *l, int gpu, double wake_s)
+{
+    const struct snap_gpu *from = &l->snapshot->gpus[gpu];
+    int type = l->type_at[from->type];
+
+    l->problem->gpus[gpu] = (struct problem_gpu){
+        .type = type, .node = from->node, .may_start = from->may_start, .wake_s = wake_s
+    };
+    if (!(wake_s > 0))
+        return;
+    if (!l->wake_s)
+        l->wake_s = ARENA_ARRAY(l->arena, double, (size_t)l->problem->n_types);
+    l->wake_s[type] = fmax(l->wake_s[type], wake_s);
+}
+
+/* All of them, in the snapshot's order; there a node's stand together. */
 void lower_gpus(struct lowering *l)
 {
     const struct snapshot *s = l->snapshot;
-    struct problem *p = l->problem;
-    const bool *is_in = choose_gpus(l);
-    int n = 0;
 
-    p->gpus = ARENA_ARRAY(l->arena, struct problem_gpu, (size_t)s->n_gpus);
-    l->gpu_of = ARENA_ARRAY(l->arena, int, (size_t)s->n_gpus);
-    l->gpu_at = ARENA_ARRAY(l->arena, int, (size_t)s->n_gpus);
+    l->problem->n_gpus = s->n_gpus;
+    l->problem->gpus = ARENA_ARRAY(l->arena, struct problem_gpu, (size_t)s->n_gpus);
     for (int first = 0, end; first < s->n_gpus; first = end) {
         for (end = first; end < s->n_gpus && s->gpus[end].node == s->gpus[first].node;)
             end++;
-        for (int t = 0; t < p->n_types; t++)
-            for (int g = first; g < end; g++) {
-                const struct snap_gpu *from = &s->gpus[g];
-                if (!is_in[g] || l->type_at[from->type] != t)
-                    continue;
-                l->gpu_at[g] = n;
-                l->gpu_of[n] = g;
-                p->gpus[n++] = (struct problem_gpu){
-                    .type = t,
-                    .node = from->node,
-                    .may_start = from->may_start,
-                    .wake_s = node_wake_s(s, first, end, from->type),
-                };
-            }
-    }
-    p->n_gpus = n;
-    for (int g = 0; g < n; g++) {
-        if (!(p->gpus[g].wake_s > 0))
-            continue;
-        if (!l->wake_s)
-            l->wake_s = ARENA_ARRAY(l->arena, double, (size_t)p->n_types);
-        l->wake_s[p->gpus[g].type] = fmax(l->wake_s[p->gpus[g].type], p->gpus[g].wake_s);
+        for (int g = first; g < end; g++)
+            lower_gpu(l, g, node_wake_s(s, first, end, s->gpus[g].type));
     }
 }

@@ -23,7 +23,6 @@ struct lowering {
     const struct solve_options *options;
     struct problem *problem;
     int *type_of, *type_at;        // problem to catalog, and back (-1: no such GPU)
-    int *gpu_of, *gpu_at;          // problem to snapshot, and back
     int *workload_of, *kind_at;    // kind to workload; snapshot's job to kind
     double *missed;                // (n_kinds) steps/s needed that no type holds; 0: none
     double *wake_s;      // (n_types) the longest that a GPU takes to wake; NULL: all are awake
@@ -55,7 +54,5 @@ void lower_gangs(struct problem *p);
 void lower_job(struct lowering *l, int job);
 void lower_misfits(struct lowering *l);    // what the problem cannot say is frozen
 void lower_power(struct lowering *l);      // caps, and limits that must be lifted
-
-int lower_by_number(const void *a, const void *b);    // for qsort
 
 #endif

@@ -145,7 +145,7 @@ static void lower_wake(struct lowering *l, const struct snap_job *sj, struct pro
     }
 }
 
-int lower_by_number(const void *a, const void *b)
+static int by_number(const void *a, const void *b)
 {
     const int *x = a, *y = b;
 
@@ -157,8 +157,8 @@ static void lower_present(struct lowering *l, const struct snap_job *sj, struct 
     int *present = ARENA_ARRAY(l->arena, int, (size_t)sj->n_held);
 
     for (int i = 0; i < sj->n_held; i++)
-        present[i] = l->gpu_at[sj->gpus[i]];
-    qsort(present, (size_t)sj->n_held, sizeof *present, lower_by_number);
+        present[i] = sj->gpus[i];
+    qsort(present, (size_t)sj->n_held, sizeof *present, by_number);
     j->n_present = sj->n_held;
     j->present = present;
     j->present_limit =
@@ -251,7 +251,7 @@ static void freeze(struct lowering *l, int job)
     l->problem->jobs[job].name = NULL;
     for (int i = 0; i < sj->n_held; i++) {
         const struct snap_gpu *g = &l->snapshot->gpus[sj->gpus[i]];
-        l->problem->gpus[l->gpu_at[sj->gpus[i]]].may_start = false;
+        l->problem->gpus[sj->gpus[i]].may_start = false;
         for (int k = 0; k < g->n_jobs; k++)
             freeze(l, g->jobs[k]);
     }

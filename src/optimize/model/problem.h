@@ -111,7 +111,7 @@ struct problem {
     int n_types, n_kinds, n_gpus, n_jobs;
     struct problem_type *types;
     struct problem_kind *kinds;
-    struct problem_gpu *gpus;    // a node's GPUs of one type stand together
+    struct problem_gpu *gpus;
     struct problem_job *jobs;
 
     /* What a kind does on a type, steps/s, beside nobody ([0]) and beside kind n ([1 + n]). The

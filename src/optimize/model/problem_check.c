@@ -263,48 +263,38 @@ static int check_gpu(const struct problem *p, int gpu, struct err *e)
     return 0;
 }
 
-/* A row of GPUs of one type on one node begins at 'gpu': was there one before, or another rack? */
-static int check_row(const struct problem *p, int gpu, struct map_u64 *racks, struct map_u64 *rows,
-                     struct err *e)
+/* A node stands in one rack, and its GPUs of a type wake together. */
+static int check_node(const struct problem *p, int gpu, struct map_u64 *nodes,
+                      struct map_u64 *types, struct err *e)
 {
     const struct problem_gpu *g = &p->gpus[gpu];
-    uint64_t node = (uint64_t)g->node, row = node << 8 | (uint64_t)g->type;
-    int rack = map_u64_get(racks, node);
+    uint64_t node = (uint64_t)g->node, type = node << 8 | (uint64_t)g->type;
+    int of_node = map_u64_get(nodes, node), of_type = map_u64_get(types, type);
 
-    if (rack >= 0 && rack != g->rack)
-        return err_set(e, EINVAL, "GPU %d: node %d stands in racks %d and %d", gpu, g->node, rack,
-                       g->rack);
-    if (map_u64_get(rows, row) >= 0)
-        return err_set(e, EINVAL,
-                       "GPU %d: list the GPUs of one type on node %d one after the other", gpu,
+    if (of_node >= 0 && p->gpus[of_node].rack != g->rack)
+        return err_set(e, EINVAL, "GPU %d: node %d stands in racks %d and %d", gpu, g->node,
+                       p->gpus[of_node].rack, g->rack);
+    if (of_type >= 0 && p->gpus[of_type].wake_s != g->wake_s)
+        return err_set(e, EINVAL, "GPU %d: those of one type on node %d wake together", gpu,
                        g->node);
-    map_u64_set(racks, node, g->rack);
-    map_u64_set(rows, row, gpu);
+    if (of_node < 0)
+        map_u64_set(nodes, node, gpu);
+    if (of_type < 0)
+        map_u64_set(types, type, gpu);
     return 0;
 }
 
-static bool continues_row(const struct problem_gpu *g)
-{
-    return g[0].node == g[-1].node && g[0].type == g[-1].type && g[0].rack == g[-1].rack;
-}
-
-/* A node stands in one rack, and its GPUs of a type beside each other. */
 static int check_nodes(const struct problem *p, struct err *e)
 {
-    struct map_u64 racks, rows;
+    struct map_u64 nodes, types;
     int rc = 0;
 
-    map_u64_init(&racks);
-    map_u64_init(&rows);
-    for (int i = 0; i < p->n_gpus && rc == 0; i++) {
-        if (i == 0 || !continues_row(&p->gpus[i]))
-            rc = check_row(p, i, &racks, &rows, e);
-        else if (p->gpus[i].wake_s != p->gpus[i - 1].wake_s)
-            rc = err_set(e, EINVAL, "GPU %d: those of one type on node %d wake together", i,
-                         p->gpus[i].node);
-    }
-    map_u64_release(&racks);
-    map_u64_release(&rows);
+    map_u64_init(&nodes);
+    map_u64_init(&types);
+    for (int g = 0; g < p->n_gpus && rc == 0; g++)
+        rc = check_node(p, g, &nodes, &types, e);
+    map_u64_release(&nodes);
+    map_u64_release(&types);
     return rc;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "catalog/catalog.h"
 #include "catalog/snapshot.h"
 #include "optimize/model/answer.h"
 #include "optimize/model/lower.h"
@@ -24,12 +25,23 @@
 #define NODES_EACH 8
 #define NODES_LEAST 500
 
+/* About so many jobs and GPUs that they could ask for matter. */
+static long size_of(const struct snapshot *s)
+{
+    long wanted = 1;
+
+    for (int j = 0; j < s->n_jobs; j++)
+        wanted += s->jobs[j].spec->max_gpus;
+    wanted *= s->catalog->n_types;
+    return s->n_jobs + (wanted < s->n_gpus ? wanted : s->n_gpus);
+}
+
 /* Which decision is a whole plan follows from the time alone, so that a snapshot repeats its
  * plan; by a hash of it, as times are often round.
  */
 static bool is_whole(const struct snapshot *s)
 {
-    uint64_t every = (uint64_t)lower_size(s) / WHOLE_SIZE + 1;
+    uint64_t every = (uint64_t)size_of(s) / WHOLE_SIZE + 1;
 
     return ((uint64_t)fabs(s->now_s * 1000) * UINT64_C(0x9e3779b97f4a7c15) >> 32) % every == 0;
 }
@@ -67,7 +79,7 @@ static struct optimize_options quickly(const struct snapshot *s, uint64_t seed)
     how.method = METHOD_QUICK;
     how.threads = 1;
     how.seed = seed;
-    how.nodes = NODES_LEAST + NODES_EACH * lower_size(s);
+    how.nodes = NODES_LEAST + NODES_EACH * size_of(s);
     return how;
 }
 
@@ -105,7 +117,7 @@ double solver_gogh_gap(struct arena *a, const struct snapshot *s, const struct e
     struct answer unused;
     struct err e;
 
-    if (s->n_jobs == 0 || lower_size(s) > WHOLE_SIZE ||
+    if (s->n_jobs == 0 || size_of(s) > WHOLE_SIZE ||
         lower_problem(a, s, est, o, &lowered, &e) < 0 ||
         optimize_run(a, &lowered.problem, &how, &unused, NULL, &quick, &e) < 0)
         return NAN;

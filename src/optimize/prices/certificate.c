@@ -21,6 +21,7 @@
 #include <pthread.h>
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "optimize/model/again.h"
 #include "optimize/prices/certificate_inner.h"
 #include "optimize/prices/prices.h"
@@ -90,28 +91,33 @@ static void count_jobs(struct arena *a, struct market *m)
             m->by_kind[m->kind_from[p->jobs[j].kind + 1]++] = j;
 }
 
-/* GPUs that may start something or have somebody on them; a node's of one type stand together. */
+/* GPUs that may start something or have somebody on them: in all, and the most of one node. */
 static void count_gpus(struct arena *a, struct market *m)
 {
     const struct problem *p = m->p;
     bool *is_held = ARENA_ARRAY(a, bool, (size_t)p->n_gpus);
-    int run = 0;
+    int *here = ARENA_ARRAY(a, int, (size_t)p->n_gpus);    // by node and type
+    struct map_u64 groups;
 
+    map_u64_init(&groups);
     m->n_usable = ARENA_ARRAY(a, int, (size_t)p->n_types);
     m->n_on_node = ARENA_ARRAY(a, int, (size_t)p->n_types);
     for (int j = 0; j < p->n_jobs; j++)
         for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++)
             is_held[p->jobs[j].present[i]] = true;
     for (int g = 0; g < p->n_gpus; g++) {
-        const struct problem_gpu *gpu = &p->gpus[g], *last = g ? gpu - 1 : NULL;
-        if (!last || last->node != gpu->node || last->type != gpu->type)
-            run = 0;
+        const struct problem_gpu *gpu = &p->gpus[g];
+        uint64_t key = (uint64_t)gpu->node << 8 | (uint64_t)gpu->type;
         if (!gpu->may_start && !is_held[g])
             continue;
+        int at = map_u64_get(&groups, key);
+        if (at < 0)
+            map_u64_set(&groups, key, at = g);
         m->n_usable[gpu->type]++;
-        if (++run > m->n_on_node[gpu->type])
-            m->n_on_node[gpu->type] = run;
+        if (++here[at] > m->n_on_node[gpu->type])
+            m->n_on_node[gpu->type] = here[at];
     }
+    map_u64_release(&groups);
 }
 
 /* ---- the bound ---- */

@@ -8,30 +8,24 @@
 
 /* ---- why a job waits ---- */
 
-/* What there is, whoever is on it: GPUs of each type, and the most of one node. */
+/* What there is, whoever is on it, drained or not: GPUs of each type, and the most of one node. A
+ * job that only a drained node could take waits for capacity: nodes come back.
+ */
 struct stock {
     int *n_all, *n_node;    // (n_types)
-    int *n_here;            // (n_gpus) of each group, where it begins
+    int *n_here;            // (n_groups) of one node and type
 };
 
 static void stock_count(struct arena *a, const struct desk *d, struct stock *out)
 {
     const struct problem *p = d->problem;
-    int here = 0, first = 0;
 
-    out->n_here = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
+    out->n_here = ARENA_ARRAY(a, int, (size_t)d->lists->n_groups);
     out->n_all = ARENA_ARRAY(a, int, (size_t)p->n_types);
     out->n_node = ARENA_ARRAY(a, int, (size_t)p->n_types);
     for (int g = 0; g < p->n_gpus; g++) {
-        int type = p->gpus[g].type;
-        if (g == 0 || d->lists->group_of[g] != d->lists->group_of[g - 1]) {
-            here = 0;
-            first = g;
-        }
-        if (!p->gpus[g].may_start && d->gpus[g].n_jobs == 0)
-            continue;
+        int type = p->gpus[g].type, here = ++out->n_here[d->lists->group_of[g]];
         out->n_all[type]++;
-        out->n_here[first] = ++here;
         if (here > out->n_node[type])
             out->n_node[type] = here;
     }
@@ -45,8 +39,9 @@ static int stock_for(const struct desk *d, const struct stock *s, const struct p
 
     if (j->n_nodes < 2)
         return j->n_nodes == 1 ? s->n_node[type] : s->n_all[type];
-    for (int g = 0; g < d->problem->n_gpus; g++)
-        if (d->problem->gpus[g].type == type && s->n_here[g] >= j->n_min / j->n_nodes)
+    for (int i = 0; i < d->lists->n_groups; i++)
+        if (d->lists->groups[i].shelf % d->problem->n_types == type &&
+            s->n_here[i] >= j->n_min / j->n_nodes)
             n += j->n_min / j->n_nodes;
     return n;
 }

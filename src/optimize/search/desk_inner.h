@@ -104,8 +104,9 @@ bool desk_are_near(const struct desk *d, const int *gpus, int n);
 
 #define FREE_MAX GANG_MAX
 
-struct group {    // GPUs of one node and type: neighbours in the problem
-    int shelf;    // its type if they are awake, and n_types more if they sleep
+struct group {       // GPUs of one node and type
+    int shelf;       // its type if they are awake, and n_types more if they sleep
+    int first, n;    // in 'members'
     int n_free;
     int prev, next;    // groups of this shelf with as many free GPUs
 };
@@ -114,6 +115,7 @@ struct desk_lists {
     int n_groups;
     int *group_of;           // (n_gpus)
     struct group *groups;    // (n_groups)
+    int *members;            // (n_gpus) of one group after the other
     int *by_free;            // (2 n_types, FREE_MAX + 1) groups with so many free GPUs (or more)
     uint64_t *has_free;      // (2 n_types) bit n - 1: some group has n free GPUs
     int *n_free;             // (2 n_types) GPUs

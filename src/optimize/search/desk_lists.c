@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/map.h"
 
 /* ---- groups, by how many free GPUs they have ---- */
 
@@ -54,16 +55,44 @@ static void group_count(struct desk_lists *l, int group, int more)
     group_join(l, group);
 }
 
+/* One for each node and type, in the order in which they first appear. */
+static void find_groups(struct desk_lists *l, const struct problem *p)
+{
+    struct map_u64 known;
+
+    map_u64_init(&known);
+    for (int g = 0; g < p->n_gpus; g++) {
+        const struct problem_gpu *gpu = &p->gpus[g];
+        uint64_t key = (uint64_t)gpu->node << 8 | (uint64_t)gpu->type;
+        int group = map_u64_get(&known, key);
+        if (group < 0) {
+            group = l->n_groups++;
+            l->groups[group].shelf = gpu->type + (gpu->wake_s > 0 ? p->n_types : 0);
+            map_u64_set(&known, key, group);
+        }
+        l->group_of[g] = group;
+        l->groups[group].n++;
+    }
+    map_u64_release(&known);
+}
+
+static void list_members(struct desk_lists *l, const struct problem *p)
+{
+    l->members = heap_array((size_t)p->n_gpus, sizeof *l->members);
+    for (int i = 1; i < l->n_groups; i++)
+        l->groups[i].first = l->groups[i - 1].first + l->groups[i - 1].n;
+    for (int g = 0; g < p->n_gpus; g++)
+        l->members[l->groups[l->group_of[g]].first++] = g;
+    for (int i = 0; i < l->n_groups; i++)
+        l->groups[i].first -= l->groups[i].n;
+}
+
 static void make_groups(struct desk_lists *l, const struct problem *p)
 {
     l->group_of = heap_array((size_t)p->n_gpus, sizeof *l->group_of);
     l->groups = heap_array((size_t)p->n_gpus, sizeof *l->groups);
-    for (int g = 0; g < p->n_gpus; g++) {
-        const struct problem_gpu *gpu = &p->gpus[g];
-        if (g == 0 || gpu[-1].node != gpu->node || gpu[-1].type != gpu->type)
-            l->groups[l->n_groups++].shelf = gpu->type + (gpu->wake_s > 0 ? p->n_types : 0);
-        l->group_of[g] = l->n_groups - 1;
-    }
+    find_groups(l, p);
+    list_members(l, p);
     l->by_free = heap_array(2 * (size_t)p->n_types * (FREE_MAX + 1), sizeof *l->by_free);
     for (int i = 0; i < 2 * p->n_types * (FREE_MAX + 1); i++)
         l->by_free[i] = -1;
@@ -101,6 +130,7 @@ void lists_destroy(struct desk_lists *l)
         return;
     free(l->group_of);
     free(l->groups);
+    free(l->members);
     free(l->by_free);
     free(l->has_free);
     free(l->n_free);

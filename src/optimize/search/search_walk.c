@@ -351,36 +351,34 @@ static bool clear_gpu(struct walk *w, struct ruin *r, int gpu)
 }
 
 /* Clear 'n' GPUs of the same node and type, from 'gpu' on. */
-static bool clear_gang(struct walk *w, struct ruin *r, int gpu, int n, int *gpus)
+static bool clear_gang(struct walk *w, struct ruin *r, int group, int n, int *gpus)
 {
     const struct desk *d = w->d;
-    const int *group_of = d->lists->group_of;
-    int got = 0, first = gpu;
+    const struct group *of = &d->lists->groups[group];
+    const int *all = d->lists->members + of->first;
+    int got = 0;
 
-    while (first > 0 && group_of[first - 1] == group_of[gpu])
-        first--;
-    for (int g = first; g < d->problem->n_gpus && group_of[g] == group_of[gpu] && got < n; g++)
-        if (d->gpus[g].n_jobs == 0 && d->problem->gpus[g].may_start)    // what is free comes first
-            gpus[got++] = g;
-    for (int g = first; g < d->problem->n_gpus && group_of[g] == group_of[gpu] && got < n; g++)
-        if (d->gpus[g].n_jobs > 0 && d->problem->gpus[g].may_start && clear_gpu(w, r, g))
-            gpus[got++] = g;
+    for (int i = 0; i < of->n && got < n; i++)
+        if (d->gpus[all[i]].n_jobs == 0 && d->problem->gpus[all[i]].may_start)
+            gpus[got++] = all[i];    // what is free comes first
+    for (int i = 0; i < of->n && got < n; i++)
+        if (d->gpus[all[i]].n_jobs > 0 && d->problem->gpus[all[i]].may_start &&
+            clear_gpu(w, r, all[i]))
+            gpus[got++] = all[i];
     return got == n;
 }
 
 /* The same on several nodes, as many GPUs on each: from the node of 'gpu' on, round about. */
 static bool clear_evenly(struct walk *w, struct ruin *r, int gpu, int n, int n_nodes, int *gpus)
 {
-    const struct problem *p = w->d->problem;
-    int n_here = n / n_nodes, got = 0, last = -1;
+    const struct desk_lists *l = w->d->lists;
+    const struct problem_gpu *all = w->d->problem->gpus;
+    int n_here = n / n_nodes, got = 0, first = l->group_of[gpu];
 
-    for (int i = 0; i < p->n_gpus && got < n; i++) {
-        int g = (gpu + i) % p->n_gpus, group = w->d->lists->group_of[g];
-        if (p->gpus[g].type != p->gpus[gpu].type || group == last ||
-            (got > 0 && group == w->d->lists->group_of[gpus[0]]))
-            continue;
-        last = group;
-        got += clear_gang(w, r, g, n_here, gpus + got) ? n_here : 0;
+    for (int i = 0; i < l->n_groups && got < n; i++) {
+        int group = (first + i) % l->n_groups;
+        if (all[l->members[l->groups[group].first]].type == all[gpu].type)
+            got += clear_gang(w, r, group, n_here, gpus + got) ? n_here : 0;
     }
     return got == n;
 }
@@ -408,7 +406,7 @@ static bool evict(struct walk *w, struct ruin *r)
     if (n == 1 && d->gpus[gpu].n_jobs > 1 && below(w, 2))
         ruin_job(w, r, d->gpus[gpu].jobs[below(w, d->gpus[gpu].n_jobs)]);    // one makes room
     else if (j->n_nodes > 1 ? !clear_evenly(w, r, gpu, n, j->n_nodes, gpus)
-             : n > 1        ? !clear_gang(w, r, gpu, n, gpus)
+             : n > 1        ? !clear_gang(w, r, d->lists->group_of[gpu], n, gpus)
                             : !clear_gpu(w, r, gpu))
         return false;
     if (n == 1)

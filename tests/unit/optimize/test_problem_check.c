@@ -169,7 +169,6 @@ WAY(gpu_type, d->gpus[5].type = 2)
 WAY(gpu_node, d->gpus[0].node = -1)
 WAY(gpu_rack, d->gpus[5].rack = 2)
 WAY(node_two_racks, d->gpus[1].rack = 1)
-WAY(node_apart, (d->gpus[5].node = 1, d->gpus[5].rack = 0))
 WAY(job_kind, d->jobs[WAITS].kind = 2)
 WAY(job_form, d->jobs[WAITS].form = (enum job_form)7)
 WAY(job_promise, d->jobs[WAITS].need = NAN)
@@ -256,7 +255,6 @@ static const struct {
     { "a GPU on no node", gpu_node, "GPU 0 has node -1" },
     { "a GPU in no rack", gpu_rack, "GPU 5 has rack 2" },
     { "a node in two racks", node_two_racks, "node 0 stands in racks 0 and 1" },
-    { "a node's GPUs of one type apart", node_apart, "GPU 5: list the GPUs of one type on node 1" },
     { "a job of no kind", job_kind, "jobs[4].kind is 2" },
     { "a job of no form", job_form, "jobs[4].form" },
     { "a promise that is no number", job_promise, "jobs[4].need is nan" },
@@ -328,6 +326,8 @@ WAY(no_bends, d->p.bends = NULL)
 WAY(nothing, (d->p.n_gpus = 0, d->p.n_jobs = 0))
 WAY(no_kinds, (d->p.n_kinds = 0, d->p.n_jobs = 0))
 
+WAY(node_apart, (d->gpus[5].node = 1, d->gpus[5].rack = 0))
+
 static const struct {
     const char *claim;
     void (*make)(struct door *d);
@@ -339,6 +339,7 @@ static const struct {
     { "everybody as the curves say", no_bends },
     { "no GPUs and no jobs", nothing },
     { "no kinds", no_kinds },
+    { "a node's GPUs of one type apart", node_apart },
 };
 
 START_TEST(fine_too)

@@ -120,7 +120,25 @@ static void make_gpus(struct arena *a, struct rng *r, struct problem *p)
         }
         if (g == 0 || node != p->gpus[g - 1].node)
             type = between(r, 0, p->n_types - 1);
-        p->gpus[g] = (struct problem_gpu){ type, node, rack, !chance(r, 0.2), 0 };
+        p->gpus[g] = (struct problem_gpu){
+            .type = type, .node = node, .rack = rack, .may_start = !chance(r, 0.2)
+        };
+    }
+}
+
+/* Nodes with several types, listed in any order; by chance of its own. */
+static void mix_gpus(uint64_t seed, struct problem *p)
+{
+    struct rng r;
+
+    rng_init(&r, seed, "tiny mix");
+    for (int g = p->n_gpus - 1; g > 0 && seed % 4 == 2; g--) {
+        int other = between(&r, 0, g);
+        struct problem_gpu was = p->gpus[g];
+        p->gpus[g] = p->gpus[other];
+        p->gpus[other] = was;
+        if (chance(&r, 0.3))
+            p->gpus[g].type = between(&r, 0, p->n_types - 1);
     }
 }
 
@@ -160,10 +178,12 @@ static void make_sleepers(uint64_t seed, struct problem *p)
     rng_init(&r, seed, "tiny sleepers");
     if (seed % 3 != 1)
         return;
-    for (int g = 0; g < p->n_gpus; g++)
-        p->gpus[g].wake_s = g > 0 && p->gpus[g].node == p->gpus[g - 1].node
-                                ? p->gpus[g - 1].wake_s
-                                : PICK(&r, 0, 0, 10, 60);
+    for (int g = 0; g < p->n_gpus; g++) {
+        int first = 0;
+        while (p->gpus[first].node != p->gpus[g].node)
+            first++;
+        p->gpus[g].wake_s = first < g ? p->gpus[first].wake_s : PICK(&r, 0, 0, 10, 60);
+    }
     for (int j = 0; j < p->n_jobs; j++) {
         p->jobs[j].wake_rate = PICK(&r, 0, 0.001, 0.01, 0.01);
         p->jobs[j].late_w = PICK(&r, 0, 0, 0.5, 2);
@@ -279,6 +299,7 @@ void tiny_make(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, str
     make_tables(a, &r, out, chance(&r, 0.5));
     make_bends(a, seed, out);
     make_gpus(a, &r, out);
+    mix_gpus(seed, out);
     make_jobs(a, seed, &r, out);
     make_caps(a, &r, out);
     make_sleepers(seed, out);
