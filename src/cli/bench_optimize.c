@@ -15,6 +15,7 @@
 #include "base/stats.h"
 #include "cli/bench.h"
 #include "optimize/model/answer.h"
+#include "optimize/exact/exact.h"
 #include "optimize/optimize.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_make.h"
@@ -159,6 +160,7 @@ static int reference_w(const struct row *r, const struct problem *p, const struc
     *is_proven = ours->is_proven;
     if (!r->is_exact)
         return 0;
+    how.exact = exact_run;
     how.method = METHOD_EXACT;
     how.time_s = EXACT_S;
     int rc = bench_plan(p, &how, &exact, e);
@@ -186,6 +188,7 @@ static int row_plan(const struct row *r, const struct problem *p, double budget_
 {
     struct optimize_options how = optimize_defaults;
 
+    how.exact = exact_run;
     how.method = r->is_exact ? METHOD_AUTO : METHOD_FAST;
     how.time_s = BUDGET_SHARE * budget_s;
     return bench_plan(p, &how, out, e);

@@ -17,6 +17,7 @@
 #include "optimize/search/desk.h"
 #include "optimize/prices/lp.h"
 #include "optimize/exact/mip.h"
+#include "optimize/exact/exact.h"
 #include "optimize/optimize.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_make.h"
@@ -333,6 +334,7 @@ static int solve_pop(const struct problem *p, double time_s, struct other *out, 
     arena_init(&a);
     cut(&a, p, parts);
     *out = (struct other){ .note = "8 parts, one after the other" };
+    how.exact = exact_run;
     how.method = METHOD_FAST;
     how.time_s = time_s / N_PARTS;
     for (int i = 0; i < N_PARTS && rc == 0; i++) {
@@ -390,6 +392,7 @@ static int plan_ours(const struct problem *p, enum optimize_method method, doubl
 {
     struct optimize_options how = optimize_defaults;
 
+    how.exact = exact_run;
     how.method = method;
     how.time_s = time_s;
     return bench_plan(p, &how, out, e);

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "optimize/model/answer.h"
 #include "optimize/files/answer_file.h"
+#include "optimize/exact/exact.h"
 #include "optimize/optimize.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_file.h"
@@ -402,6 +403,7 @@ static int plan(const struct options *o, struct arena *a, const struct problem *
     struct err e = { 0 };
     struct answer x;
 
+    how.exact = exact_run;
     how.method = o->is_exact ? METHOD_EXACT : o->is_fast ? METHOD_FAST : METHOD_AUTO;
     how.time_s = o->time_s;
     how.nodes = o->nodes;

@@ -128,6 +128,8 @@ static void solve_classes(struct run *r, struct classes *c, struct prices *u)
 
 static bool wants_exact(const struct run *r)
 {
+    if (!r->o->exact)
+        return false;
     if (r->o->method != METHOD_AUTO)
         return r->o->method == METHOD_EXACT;
     return r->p->n_jobs <= EXACT_JOBS_MOST && r->o->nodes == 0 &&
@@ -233,7 +235,8 @@ static void plan_exact(struct run *r, const struct prices *u, struct answer *out
 
     if (r->o->time_s > 0)
         o.time_s = fmax(r->o->time_s - now_s(r), 0.05);
-    if (exact_run(r->arena, r->p, u, bound_w, &start, &o, out, &bound_w, &is_proven, &ignored) < 0)
+    if (r->o->exact(r->arena, r->p, u, bound_w, &start, &o, out, &bound_w, &is_proven, &ignored) <
+        0)
         log_warn("no exact search: %s", ignored.text);
     else
         r->report->method = "exact";

@@ -22,8 +22,15 @@ struct answer;
 struct arena;
 struct clock;
 struct err;
+struct exact_options;
 struct prices;
 struct problem;
+
+/* Goes on from an answer until it is proven or time is up, as exact_run (exact.h) does. */
+typedef int optimize_exact_f(struct arena *a, const struct problem *p, const struct prices *u,
+                             double bound_w, const struct answer *start,
+                             const struct exact_options *o, struct answer *out, double *bound_w_out,
+                             bool *is_proven, struct err *e);
 
 enum optimize_method {
     METHOD_AUTO,     // fast; then exact where the problem is small enough and time is left
@@ -40,6 +47,7 @@ struct optimize_options {
     uint64_t seed;
     double
         tolerance;    // kinds whose cells agree within this factor are planned as one; 0: only equal ones
+    optimize_exact_f *exact;      // NULL: nothing is proven; a daemon has none, and so no CBC
     const struct clock *clock;    // NULL: the machine's; only for time_s and the report's seconds
 };
 

@@ -96,4 +96,7 @@ for size in '0 0 1 1' '5 0 2 1' '0 5 2 1' '1 1 1 1'; do
     "$GOGH" optimize --generate $size | "$GOGH" optimize - --json >"$dir/json" ||
         no "$size can be planned"
 done
+
+# The integer solver is for those who ask for a proof, not for the daemon.
+! ldd "$GOGHD" | grep -qi cbc || no "goghd does without CBC"
 exit "$failed"

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "optimize/model/answer.h"
+#include "optimize/exact/exact.h"
 #include "optimize/optimize.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_make.h"
@@ -58,6 +59,7 @@ static void trial_run(struct trial *t, enum optimize_method method)
     struct err e = { 0 };
 
     o.method = method;
+    o.exact = exact_run;
     o.time_s = method == METHOD_EXACT ? 20 : 0;
     o.nodes = method == METHOD_AUTO ? 0 : 2000;
     int rc = optimize_run(&t->arena, &t->p, &o, &t->x, NULL, &t->report, &e);
@@ -413,6 +415,7 @@ static void same_on_one_and_two(int seed, enum optimize_method method)
     m.theta = 2 + seed % 2;
     problem_make(&a, &m, &p);
     o.method = method;
+    o.exact = exact_run;
     o.nodes = 20000;
     for (int i = 0; i < 2; i++) {
         o.threads = 1 + i;
