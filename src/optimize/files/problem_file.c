@@ -428,8 +428,11 @@ static int place_group(struct reading *r, const struct doc_at *at, const struct 
     json_t *v;
 
     for (int k = 0; k < g->count; k++)
-        gpus[k] =
-            (struct problem_gpu){ g->type, g->node, g->rack, !json_is_true(g->drained), g->wake_s };
+        gpus[k] = (struct problem_gpu){ .type = g->type,
+                                        .node = g->node,
+                                        .rack = g->rack,
+                                        .may_start = !json_is_true(g->drained),
+                                        .wake_s = g->wake_s };
     json_array_foreach(g->drained, i, v)
     {
         if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) >= g->count)

@@ -248,8 +248,10 @@ static void make_gpus(struct maker *m)
                 in_rack = 0;
             }
             for (int k = 0; k < n; k++)
-                p->gpus[i++] =
-                    (struct problem_gpu){ t, node, rack, rng_uniform(&m->gpus) >= 0.02, 0 };
+                p->gpus[i++] = (struct problem_gpu){ .type = t,
+                                                     .node = node,
+                                                     .rack = rack,
+                                                     .may_start = rng_uniform(&m->gpus) >= 0.02 };
             in_rack += n;
             left -= n;
         }

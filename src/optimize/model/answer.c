@@ -40,26 +40,42 @@ static struct seat *seat_all(struct arena *a, const struct problem *p, const str
     return seats;
 }
 
-static void price_gpu(const struct problem *p, struct answer *x, const struct seat *s, int gpu)
+/* Its factors in the tables. */
+static struct problem_hope hope_of(const struct problem *p, int type, int kind)
 {
-    int kinds[THETA_MAX];
+    return p->hopes ? p->hopes[type * p->n_kinds + kind] : (struct problem_hope){ 1, 1 };
+}
+
+/* What a job gets, on one GPU or a whole gang: counted on, and believed. */
+static void add_speed(const struct problem *p, struct answer *x, int job, int type, double speed,
+                      double low, double *counted)
+{
+    struct problem_hope hope = hope_of(p, type, p->jobs[job].kind);
+
+    x->jobs[job].speed += speed / (double)hope.speed;
+    x->jobs[job].low += low / (double)hope.low;
+    counted[job] += low;
+}
+
+static void price_gpu(const struct problem *p, struct answer *x, const struct seat *s, int gpu,
+                      double *counted)
+{
+    int kinds[THETA_MAX], type = p->gpus[gpu].type;
     struct yield y;
 
     for (int i = 0; i < s->n; i++)
         kinds[i] = p->jobs[s->jobs[i]].kind;
-    if (!problem_yield(p, p->gpus[gpu].type, x->limit[gpu], kinds, s->n, &y))
+    if (!problem_yield(p, type, x->limit[gpu], kinds, s->n, &y))
         return;    // they must not run so: the judge will say it
-    x->watts += y.watts - p->types[p->gpus[gpu].type].sleep_w;
+    x->watts += y.watts - p->types[type].sleep_w;
     x->cost_w += y.cost_w;
-    for (int i = 0; i < s->n; i++) {
-        x->jobs[s->jobs[i]].speed += y.speed[i];
-        x->jobs[s->jobs[i]].low += y.low[i];
-    }
+    for (int i = 0; i < s->n; i++)
+        add_speed(p, x, s->jobs[i], type, y.speed[i], y.low[i], counted);
 }
 
-static void price_gang(const struct problem *p, struct answer *x, int job)
+static void price_gang(const struct problem *p, struct answer *x, int job, double *counted)
 {
-    struct answer_job *to = &x->jobs[job];
+    const struct answer_job *to = &x->jobs[job];
     const struct problem_gpu *first = &p->gpus[to->gpus[0]];
     bool is_near = true;
     struct yield y;
@@ -71,20 +87,21 @@ static void price_gang(const struct problem *p, struct answer *x, int job)
         return;
     x->watts += y.watts - to->n_gpus * p->types[first->type].sleep_w;
     x->cost_w += y.cost_w;
-    to->speed = y.speed[0];
-    to->low = y.low[0];
+    add_speed(p, x, job, first->type, y.speed[0], y.low[0], counted);
 }
 
-/* Its shortfall, waiting and moving; its speed is known by now. */
-static void price_job(const struct problem *p, struct answer *x, int job)
+/* Its shortfall, waiting and moving; its speed is known by now, and what is counted on of it. */
+static void price_job(const struct problem *p, struct answer *x, int job, double counted)
 {
     const struct problem_job *j = &p->jobs[job];
     struct answer_job *to = &x->jobs[job];
 
     if (to->n_gpus) {
+        int first = to->gpus[0];
         x->n_placed++;
-        x->n_short += to->low < j->need;
-        to->short_w = problem_short_w(j, to->low);
+        to->limit_w = p->types[p->gpus[first].type].limits[x->limit[first]].limit_w;
+        to->is_short = to->low < j->need;
+        to->short_w = problem_short_w(j, counted);
         x->short_w += to->short_w;
     } else {
         x->n_waiting++;
@@ -98,24 +115,55 @@ static void price_job(const struct problem *p, struct answer *x, int job)
         x->move_w += problem_wake_w(p, j, to->gpus[i]);
 }
 
+/* Nobody plans for it: it stays, or cannot run, or is gone. */
+static void price_unplanned(const struct problem_job *j, struct answer *x, struct answer_job *to)
+{
+    *to = (struct answer_job){ .reason = j->cannot };
+    x->n_waiting += j->cannot != WAIT_NOT;
+    if (!j->frozen)
+        return;
+    *to = (struct answer_job){ .n_gpus = j->n_present,
+                               .gpus = j->present,
+                               .limit_w = j->frozen->limit_w,
+                               .speed = j->frozen->speed,
+                               .low = j->frozen->low,
+                               .is_short = j->frozen->low < j->need };
+    x->n_placed++;
+}
+
+static void start_over(const struct problem *p, struct answer *x)
+{
+    x->n_placed = x->n_waiting = x->n_short = x->n_moves = 0;
+    x->cost_w = x->watts = x->short_w = x->wait_w = x->move_w = 0;
+    for (int j = 0; j < p->n_jobs; j++) {
+        struct answer_job *to = &x->jobs[j];
+        if (!p->jobs[j].name)
+            to->n_gpus = 0;
+        *to = (struct answer_job){ .n_gpus = to->n_gpus, .gpus = to->gpus, .reason = to->reason };
+    }
+}
+
 void answer_price(struct arena *a, const struct problem *p, struct answer *out)
 {
+    start_over(p, out);
     struct seat *seats = seat_all(a, p, out);
+    double *counted = ARENA_ARRAY(a, double, (size_t)p->n_jobs);    // of 'low'
 
-    out->n_placed = out->n_waiting = out->n_short = out->n_moves = 0;
-    out->cost_w = out->watts = out->short_w = out->wait_w = out->move_w = 0;
-    for (int j = 0; j < p->n_jobs; j++) {
-        out->jobs[j].speed = out->jobs[j].low = out->jobs[j].short_w = 0;
-        if (is_gang(&p->jobs[j], &out->jobs[j]))
-            price_gang(p, out, j);
-    }
-    for (int g = 0; g < p->n_gpus; g++) {
-        out->watts += p->types[p->gpus[g].type].sleep_w;
-        if (seats[g].n)
-            price_gpu(p, out, &seats[g], g);
-    }
     for (int j = 0; j < p->n_jobs; j++)
+        if (is_gang(&p->jobs[j], &out->jobs[j]))
+            price_gang(p, out, j, counted);
+    for (int g = 0; g < p->n_gpus; g++) {
+        double sleep_w = p->types[p->gpus[g].type].sleep_w;
+        out->watts += p->gpus[g].held_w > 0 ? p->gpus[g].held_w : sleep_w;
+        if (seats[g].n)
+            price_gpu(p, out, &seats[g], g, counted);
+    }
+    for (int j = 0; j < p->n_jobs; j++) {
         if (p->jobs[j].name)
-            price_job(p, out, j);
+            price_job(p, out, j, counted[j]);
+        else
+            price_unplanned(&p->jobs[j], out, &out->jobs[j]);
+        out->n_short += out->jobs[j].is_short;
+    }
     out->cost_w += out->short_w + out->wait_w + out->move_w;
 }

@@ -17,12 +17,15 @@ struct problem;
 struct answer_job {
     int n_gpus;                 // 0: it waits
     const int *gpus;            // (n_gpus) ascending
+    int limit_w;                // of its GPUs (of the first, where it has parts); 0: the default
     enum wait_reason reason;    // WAIT_NOT when placed
-    double speed, low;          // what it gets
-    double short_w;             // what it misses, in watts; 0: its promise holds
+    double speed, low;          // what it gets, by what is believed: without hopes
+    bool is_short;              // 'low' is below its need
+    double short_w;             // what it misses in watts, by what was counted on
 };
 
 struct answer {
+    const char *made_by;    // the policy's name
     int n_jobs, n_gpus;
     struct answer_job *jobs;    // (n_jobs)
     unsigned char *limit;       // (n_gpus) the setting of each GPU; 0 where nobody is
@@ -33,8 +36,9 @@ struct answer {
     double move_w;             // and another: moves, and what is woken
 };
 
-/* Fill in what follows from who is where ('gpus', 'n_gpus', 'limit' and 'reason' are given):
- * speeds, shortfalls, counts, costs.
+/* Fill in what follows from who is where ('gpus', 'n_gpus', 'limit' and 'reason' of those with a
+ * name are given): where frozen jobs are, why others cannot run, limits in watts, speeds,
+ * shortfalls, counts, costs.
  */
 void answer_price(struct arena *a, const struct problem *p, struct answer *out);
 

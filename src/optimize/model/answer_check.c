@@ -18,7 +18,9 @@ struct seat {
 
 /* What a job gets, as the judge has it. */
 struct got {
-    double speed, low;
+    double speed, low;    // believed
+    double counted;       // of 'low', hopes included: promises are priced by this
+    double paced;         // of the speed, hopes included
 };
 
 /* The totals, as the judge has them. */
@@ -157,9 +159,31 @@ static int check_waiting(const struct court *c, int job)
     if ((int)to->reason <= WAIT_NOT || to->reason >= WAIT_REASONS)
         return err_set(c->e, EINVAL, "job %s waits and the answer does not say why",
                        name_of(c, job));
-    if (to->speed != 0 || to->low != 0 || to->short_w != 0)
+    if (to->speed != 0 || to->low != 0 || to->short_w != 0 || to->is_short)
         return err_set(c->e, EINVAL, "job %s waits; it has no speed and no shortfall",
                        name_of(c, job));
+    return 0;
+}
+
+/* One that nobody plans for: it stays as it is, or waits for the reason given. */
+static int check_unplanned(struct court *c, int job)
+{
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct answer_job *to = &c->x->jobs[job];
+    const struct problem_frozen *f = j->frozen;
+
+    if (!f && to->n_gpus != 0)
+        return err_set(c->e, EINVAL, "entry %d has %d GPUs, and its job is gone", job, to->n_gpus);
+    if (!f && to->reason != j->cannot)
+        return err_set(c->e, EINVAL, "entry %d waits for another reason than that it cannot run",
+                       job);
+    if (f && (!stays(j, to) || to->limit_w != f->limit_w || to->reason != WAIT_NOT))
+        return err_set(c->e, EINVAL, "entry %d is frozen and does not stay as it is", job);
+    if (f && (to->speed != f->speed || to->low != f->low || to->is_short != (f->low < j->need)))
+        return err_set(c->e, EINVAL, "entry %d is frozen, and its speed is another", job);
+    c->sums.n_placed += f != NULL;
+    c->sums.n_waiting += j->cannot != WAIT_NOT;
+    c->sums.n_short += to->is_short;
     return 0;
 }
 
@@ -168,10 +192,8 @@ static int check_place(struct court *c, int job)
     const struct problem_job *j = &c->p->jobs[job];
     const struct answer_job *to = &c->x->jobs[job];
 
-    if (!j->name && to->n_gpus != 0)
-        return err_set(c->e, EINVAL, "entry %d has %d GPUs, and its job is gone", job, to->n_gpus);
     if (!j->name)
-        return 0;
+        return check_unplanned(c, job);
     if (j->is_fixed && !stays(j, to))
         return err_set(c->e, EINVAL, "job %s is fixed and leaves its place", j->name);
     return to->n_gpus > 0 ? check_placed(c, job) : check_waiting(c, job);
@@ -205,31 +227,44 @@ static void add_cost(struct sums *s, double w)
     s->scale_w += fabs(w);
 }
 
+/* What a job gets from one GPU more: as it was counted on, and without hopes. */
+static void add_got(struct court *c, int job, int type, double speed, double low)
+{
+    struct got *got = &c->got[job];
+    const struct problem_hope *h =
+        c->p->hopes ? &c->p->hopes[type * c->p->n_kinds + c->p->jobs[job].kind] : NULL;
+
+    got->paced += speed;
+    got->counted += low;
+    got->speed += h ? speed / (double)h->speed : speed;
+    got->low += h ? low / (double)h->low : low;
+}
+
 /* Those on one GPU: may they run so, what do they draw, what does each get? A gang's value
  * depends on all of its GPUs and is added with the job.
  */
 static int check_running(struct court *c, int gpu)
 {
-    const struct problem_type *t = &c->p->types[c->p->gpus[gpu].type];
+    int type = c->p->gpus[gpu].type;
+    const struct problem_type *t = &c->p->types[type];
     const struct seat *seat = &c->seats[gpu];
     int kinds[THETA_MAX];
     struct again r;
 
     for (int i = 0; i < seat->n; i++)
         kinds[i] = c->p->jobs[seat->jobs[i]].kind;
-    enum again_why why = again_run(c->p, c->p->gpus[gpu].type, kinds, seat->n, &r);
+    enum again_why why = again_run(c->p, type, kinds, seat->n, &r);
     if (why != AGAIN_RUNS)
         return err_set(c->e, EINVAL, "GPU %d: its jobs %s", gpu,
                        why == AGAIN_MEMORY ? "do not fit its memory" : "must not run so");
-    if (!again_limit(c->p, c->p->gpus[gpu].type, c->x->limit[gpu], kinds, seat->n, &r))
+    if (!again_limit(c->p, type, c->x->limit[gpu], kinds, seat->n, &r))
         return err_set(c->e, EINVAL, "GPU %d: its jobs must not be limited", gpu);
     c->drawn_w[gpu] = r.watts;
     c->sums.watts += r.watts;
     add_cost(&c->sums, r.watts - t->sleep_w + c->p->price_w);
     for (int i = 0; i < seat->n; i++) {
         const struct problem_kind *k = &c->p->kinds[kinds[i]];
-        c->got[seat->jobs[i]].speed += r.speed[i];
-        c->got[seat->jobs[i]].low += r.low[i];
+        add_got(c, seat->jobs[i], type, r.speed[i], r.low[i]);
         if (!stands_in_gang(c, seat->jobs[i]))
             add_cost(&c->sums, -k->value_j * again_paced(k, r.speed[i]));
     }
@@ -242,7 +277,7 @@ static int check_one_gpu(struct court *c, int gpu)
 
     if (c->seats[gpu].n == 0) {
         c->drawn_w[gpu] = t->idle_w;
-        c->sums.watts += t->sleep_w;
+        c->sums.watts += c->p->gpus[gpu].held_w > 0 ? c->p->gpus[gpu].held_w : t->sleep_w;
         return c->x->limit[gpu] == 0
                    ? 0
                    : err_set(c->e, EINVAL, "GPU %d has a setting, and nobody is on it", gpu);
@@ -270,11 +305,12 @@ static void gather_gang(struct court *c, int job)
     double factor = (is_near ? c->p->gang_near : c->p->gang_far)[to->n_gpus] / to->n_gpus;
     c->got[job].speed *= factor;
     c->got[job].low *= factor;
-    add_cost(&c->sums, -k->value_j * again_paced(k, c->got[job].speed));
+    c->got[job].counted *= factor;
+    add_cost(&c->sums, -k->value_j * again_paced(k, factor * c->got[job].paced));
 }
 
 /* What it says of a placed job. 'low' may differ from ours in its last digits; whether that is
- * a shortfall goes by what is said.
+ * a shortfall goes by what is said, what it costs by what was counted on.
  */
 static int check_promise(struct court *c, int job)
 {
@@ -288,12 +324,21 @@ static int check_promise(struct court *c, int job)
         return err_set(c->e, EINVAL,
                        "job %s: the answer says %.9g (%.9g) steps/s, it is %.9g (%.9g)", j->name,
                        to->speed, to->low, got->speed, got->low);
-    double short_w = to->low < j->need ? j->short_w * (1 - to->low / j->need) : 0;
+    if (to->is_short != (to->low < j->need))
+        return err_set(c->e, EINVAL, "job %s: needs %.9g steps/s, %.9g is held, and that is %s",
+                       j->name, j->need, to->low,
+                       to->is_short ? "no shortfall" : "a shortfall the answer does not name");
+    double short_w = got->counted < j->need ? j->short_w * (1 - got->counted / j->need) : 0;
     if (!is_same(to->short_w, short_w, j->short_w))
         return err_set(c->e, EINVAL, "job %s: the answer says it misses %.9g W, it is %.9g",
                        j->name, to->short_w, short_w);
+    const struct problem_gpu *first = &c->p->gpus[to->gpus[0]];
+    if (to->limit_w != c->p->types[first->type].limits[c->x->limit[to->gpus[0]]].limit_w)
+        return err_set(c->e, EINVAL,
+                       "job %s: the answer says a limit of %d W, and its GPU has another", j->name,
+                       to->limit_w);
     c->sums.n_placed++;
-    c->sums.n_short += to->low < j->need;
+    c->sums.n_short += to->is_short;
     c->sums.short_w += short_w;
     add_cost(&c->sums, short_w);
     return 0;

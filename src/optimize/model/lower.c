@@ -34,14 +34,12 @@ int lower_problem(struct arena *a, const struct snapshot *s, const struct estima
     lower_values(&l);
     lower_gangs(p);
     p->jobs = ARENA_ARRAY(a, struct problem_job, (size_t)s->n_jobs);
-    l.is_frozen = ARENA_ARRAY(a, bool, (size_t)s->n_jobs);
     for (int j = 0; j < s->n_jobs; j++)
         lower_job(&l, j);
     lower_misfits(&l);
     lower_power(&l);
     out->type_of = l.type_of;
     out->workload_of = l.workload_of;
-    out->is_frozen = l.is_frozen;
     return problem_check(p, e);
 }
 
@@ -80,7 +78,7 @@ void raise_plan(struct arena *a, const struct lowered *l, const struct snapshot 
         const struct snap_job *sj = &s->jobs[j];
         const struct answer_job *xj = &x->jobs[j];
         struct plan_job *pj = &out->jobs[j];
-        if (l->is_frozen[j]) {
+        if (l->problem.jobs[j].frozen) {
             *pj =
                 (struct plan_job){ .n_gpus = sj->n_held, .gpus = sj->gpus, .limit_w = sj->limit_w };
         } else if (xj->n_gpus > 0) {

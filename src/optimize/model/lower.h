@@ -1,9 +1,8 @@
 /* lower.h - from a snapshot and its estimates to a problem, and from its answer to a plan.
  *
- * Called by: the solver "gogh", and whoever wants to see what it was asked. What a problem
- * cannot say stays out of it and as it is: a GPU whose present jobs are not allowed together
- * any more (theta was lowered, sharing was switched off, an estimate says they do not fit) is
- * frozen, with everybody on it. A limit on somebody who must not be limited (any more) is seen as
+ * Called by: the cycle, and whoever wants to see what was asked. What is not allowed (any more) and
+ * is so all the same (theta was lowered, sharing was switched off, an estimate says that those on a
+ * GPU do not fit) is frozen: it stays as it is, with everybody on those GPUs. A limit on somebody who must not be limited (any more) is seen as
  * lifted, as far as a power cap leaves the watts for that; else it is frozen too. Lives in the
  * arena it was made in.
  */
@@ -24,7 +23,6 @@ struct lowered {
     struct problem problem;    // GPUs and jobs in the snapshot's order; frozen jobs are gone
     const int *type_of;        // (n_types) the catalog's index of each of its types
     const int *workload_of;    // (n_kinds)
-    const bool *is_frozen;     // (n_jobs) it runs and stays, and the problem does not know
 };
 
 /* 0, or -EINVAL: not a problem (more than 64 types, say), with what is wrong in 'e'. */

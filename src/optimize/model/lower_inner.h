@@ -1,7 +1,8 @@
 /* lower_inner.h - what the parts of lower.c share: a problem in the making.
  *
  * lower_gpus.c makes types and GPUs, lower_kinds.c what kinds of work do on them, lower_jobs.c the
- * jobs and what is left as it is; lower.c calls them in this order. Scratch of one lowering.
+ * jobs, lower_frozen.c what is left as it is; lower.c calls them in this order. Scratch of one
+ * lowering.
  */
 #ifndef OPTIMIZE_MODEL_LOWER_INNER_H
 #define OPTIMIZE_MODEL_LOWER_INNER_H
@@ -10,7 +11,6 @@
 
 #include "catalog/snapshot.h"
 #include "estimate/estimate.h"
-#include "optimize/policy/board.h"
 #include "optimize/model/lower.h"
 #include "optimize/policy/solver.h"
 
@@ -25,9 +25,7 @@ struct lowering {
     int *type_of, *type_at;        // problem to catalog, and back (-1: no such GPU)
     int *workload_of, *kind_at;    // kind to workload; snapshot's job to kind
     double *missed;                // (n_kinds) steps/s needed that no type holds; 0: none
-    double *wake_s;      // (n_types) the longest that a GPU takes to wake; NULL: all are awake
-    bool *is_frozen;     // (n_jobs)
-    struct board now;    // the present allocation, with limits that are lifted gone
+    double *wake_s;    // (n_types) the longest that a GPU takes to wake; NULL: all are awake
 };
 
 /* ---- lower_gpus.c ---- */
@@ -52,6 +50,9 @@ void lower_gangs(struct problem *p);
 /* ---- lower_jobs.c ---- */
 
 void lower_job(struct lowering *l, int job);
+
+/* ---- lower_frozen.c ---- */
+
 void lower_misfits(struct lowering *l);    // what the problem cannot say is frozen
 void lower_power(struct lowering *l);      // caps, and limits that must be lifted
 

@@ -1,10 +1,8 @@
-/* Jobs: what they need, what waiting, moving and breaking a promise cost; and what stays as it is. */
+/* Jobs: what they need, and what waiting, moving and breaking a promise cost. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "catalog/catalog.h"
-#include "estimate/limits.h"
 #include "optimize/model/lower_inner.h"
 #include "optimize/model/problem.h"
 
@@ -48,10 +46,6 @@
  */
 #define WAKE_LEAST_S 10.0
 #define WAKE_MOST 0.5
-
-/* Watts are kept as float there and double here, and limits as curves. */
-#define WATTS_MARGIN (1 + 1e-6)
-#define LIMITED_MARGIN (1 + 1e-3)
 
 /* ---- jobs ---- */
 
@@ -192,176 +186,4 @@ void lower_job(struct lowering *l, int job)
     if (sj->is_running)
         lower_present(l, sj, j);
     lower_wake(l, sj, j);
-}
-
-/* ---- what the problem cannot say ---- */
-
-/* None of its types is here, or the gang is beyond what is planned. */
-static bool is_sayable(const struct problem_job *j, const struct job_spec *spec)
-{
-    return j->n_min <= j->n_max && (j->allowed_types || !spec->allowed_types);
-}
-
-/* Are those on this GPU allowed to be there together, by the problem's rules? */
-static bool is_lawful(const struct lowering *l, int gpu)
-{
-    const struct problem *p = l->problem;
-    const struct snap_gpu *g = &l->snapshot->gpus[gpu];
-    int type = l->type_at[g->type], kinds[THETA_MAX];
-    struct yield y;
-
-    if (g->n_jobs > p->theta)
-        return false;
-    for (int i = 0; i < g->n_jobs; i++) {
-        const struct problem_job *j = &p->jobs[g->jobs[i]];
-        bool is_lonely = j->is_exclusive || j->n_present > 1;
-        kinds[i] = j->kind;
-        if (!problem_allows(j, type) || (is_lonely && g->n_jobs > 1) ||
-            j->present_limit != p->jobs[g->jobs[0]].present_limit)
-            return false;
-    }
-    return g->n_jobs == 0 || problem_yield(p, type, 0, kinds, g->n_jobs, &y);
-}
-
-/* Is the running job as its own rules want it? */
-static bool is_orderly(const struct lowering *l, int job)
-{
-    const struct problem_job *j = &l->problem->jobs[job];
-    const struct problem_gpu *gpus = l->problem->gpus;
-
-    if (!is_sayable(j, l->snapshot->jobs[job].spec) || j->present_limit < 0 ||
-        j->n_present < j->n_min || j->n_present > j->n_max)
-        return false;
-    for (int i = 1; i < j->n_present; i++) {
-        const struct problem_gpu *g = &gpus[j->present[i]], *first = &gpus[j->present[0]];
-        if (g->type != first->type)
-            return false;
-    }
-    return problem_stands(l->problem, j->present, j->n_present, j->n_nodes);
-}
-
-/* Freeze a job, with whoever is on its GPUs, and so on. */
-static void freeze(struct lowering *l, int job)
-{
-    const struct snap_job *sj = &l->snapshot->jobs[job];
-
-    if (l->is_frozen[job])
-        return;
-    l->is_frozen[job] = true;
-    l->problem->jobs[job].name = NULL;
-    for (int i = 0; i < sj->n_held; i++) {
-        const struct snap_gpu *g = &l->snapshot->gpus[sj->gpus[i]];
-        l->problem->gpus[sj->gpus[i]].may_start = false;
-        for (int k = 0; k < g->n_jobs; k++)
-            freeze(l, g->jobs[k]);
-    }
-}
-
-void lower_misfits(struct lowering *l)
-{
-    const struct snapshot *s = l->snapshot;
-
-    for (int j = 0; j < s->n_running; j++)
-        if (!is_orderly(l, j))
-            freeze(l, j);
-    for (int g = 0; g < s->n_gpus; g++)
-        if (!is_lawful(l, g))
-            freeze(l, s->gpus[g].jobs[0]);
-    for (int j = s->n_running; j < s->n_jobs; j++)
-        if (!is_sayable(&l->problem->jobs[j], s->jobs[j].spec))
-            l->problem->jobs[j].name = NULL;
-}
-
-/* ---- power ---- */
-
-/* What a GPU draws now, as the judge of plans counts it. */
-static double drawn_w(const struct lowering *l, int gpu)
-{
-    return board_drawn_w(&l->now, gpu) *
-           (l->snapshot->gpus[gpu].n_jobs ? l->problem->watts_margin : 1);
-}
-
-static double all_drawn_w(const struct lowering *l)
-{
-    double sum_w = 0;
-
-    for (int g = 0; g < l->snapshot->n_gpus; g++)
-        sum_w += drawn_w(l, g);
-    return sum_w;
-}
-
-/* Is somebody there under a limit that must not be limited any more? */
-static bool is_wrongly_limited(const struct lowering *l, int gpu)
-{
-    const struct problem *p = l->problem;
-    const struct snap_gpu *g = &l->snapshot->gpus[gpu];
-    bool is_wrong = false;
-
-    for (int i = 0; i < g->n_jobs && p->bends; i++) {
-        const struct problem_job *j = &p->jobs[g->jobs[i]];
-        is_wrong |= !l->is_frozen[g->jobs[i]] && j->present_limit > 0 &&
-                    p->bends[l->type_at[g->type] * p->n_kinds + j->kind].is_free;
-    }
-    return is_wrong;
-}
-
-/* Everybody on a GPU gets this setting, of so many watts; returns by how much more that draws. */
-static double set_limits(struct lowering *l, int gpu, int setting, int limit_w)
-{
-    const struct snap_gpu *g = &l->snapshot->gpus[gpu];
-    double before_w = drawn_w(l, gpu);
-
-    for (int i = 0; i < g->n_jobs; i++) {
-        l->problem->jobs[g->jobs[i]].present_limit = setting;
-        l->now.jobs[g->jobs[i]].limit_w = limit_w;
-    }
-    return (drawn_w(l, gpu) - before_w) * l->snapshot->jobs[g->jobs[0]].n_held;
-}
-
-/* Who must not be limited any more is seen as if it were not: the plan then lifts the limit. Where
- * the watts for that are not left, those there stay as they are. All on a GPU have one limit, and
- * gangs share with nobody: others are frozen by now.
- */
-static void lift_limits(struct lowering *l)
-{
-    const struct snapshot *s = l->snapshot;
-    double cap_w = l->options->power_cap_w;
-    double room_w = cap_w > 0 ? cap_w - all_drawn_w(l) : HUGE_VAL;
-
-    for (int g = 0; g < s->n_gpus; g++) {
-        if (!is_wrongly_limited(l, g))
-            continue;
-        const struct snap_job *first = &s->jobs[s->gpus[g].jobs[0]];
-        int setting = l->problem->jobs[s->gpus[g].jobs[0]].present_limit;
-        double more_w = set_limits(l, g, 0, 0);
-        room_w -= more_w;
-        if (more_w <= 0 || room_w >= 0)
-            continue;
-        room_w -= set_limits(l, g, setting, first->limit_w);
-        freeze(l, s->gpus[g].jobs[0]);
-    }
-}
-
-/* The cap, less what frozen GPUs draw above the idle watts that the problem sees there. Where the
- * present allocation is above it already, nobody moves: what that adds and saves is
- * not the same to the last digit here and for the judge.
- */
-void lower_power(struct lowering *l)
-{
-    const struct snapshot *s = l->snapshot;
-    struct problem *p = l->problem;
-    double cap_w = l->options->power_cap_w, frozen_w = 0;
-
-    p->watts_margin = l->options->may_limit ? LIMITED_MARGIN : WATTS_MARGIN;
-    board_init(&l->now, l->arena, s, l->est);
-    lift_limits(l);
-    if (cap_w <= 0)
-        return;
-    for (int g = 0; g < s->n_gpus; g++)
-        if (s->gpus[g].n_jobs && l->is_frozen[s->gpus[g].jobs[0]])
-            frozen_w += drawn_w(l, g) - p->types[l->type_at[s->gpus[g].type]].idle_w;
-    p->power_cap_w = fmax(cap_w - frozen_w, 1e-3);    // 0 would be no cap
-    bool is_above = all_drawn_w(l) > cap_w;
-    for (int j = 0; j < s->n_running; j++)
-        p->jobs[j].is_fixed |= is_above;
 }

@@ -1,8 +1,9 @@
 /* problem.h - what is to be planned, as numbers: GPUs, kinds of work, jobs, and their promises.
  *
  * Made by: problem_read (a file), problem_make (a generator) or lower (a snapshot and its
- * estimates). Read by: every planner, the judge and the certificate. A plain value without
- * names of machines or users beyond what an answer has to say; never changed while it is planned.
+ * estimates). Read by: every planner, the judge, the certificate, and explanations. A plain value
+ * without names of machines or users beyond what an answer has to say; never changed while it is
+ * planned.
  *
  * Costs are rates, in watts. A GPU that runs a combination c of jobs under power limit l costs
  *
@@ -20,7 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "catalog/state.h"    // THETA_MAX
+#include "catalog/state.h"          // THETA_MAX
+#include "optimize/model/plan.h"    // enum wait_reason
 
 struct err;
 
@@ -60,6 +62,7 @@ struct problem_gpu {
     bool may_start;    // false: who is there may stay, nobody may come
     double
         wake_s;    // it sleeps, and takes so long to wake; 0: awake. On a node a type's are alike
+    double held_w;    // frozen jobs draw this here; 0: there are none. Caps count it as idle
 };
 
 enum job_form {
@@ -67,8 +70,18 @@ enum job_form {
     FORM_SPREAD,    // up to n_max parts on any GPUs, shared or not; speeds add up; n_min is 1
 };
 
+/* A job that runs as the rules do not allow (any more): it stays exactly where it is, and nobody may
+ * come to its GPUs.
+ */
+struct problem_frozen {
+    double speed, low;    // what it gets
+    int limit_w;          // of its GPUs; 0: the default
+};
+
 struct problem_job {
-    const char *name;    // NULL: it is gone; nobody plans for it
+    const char *name;    // NULL: nobody plans for it: it is frozen, cannot run here, or is gone
+    const struct problem_frozen *frozen;    // NULL: it is not
+    enum wait_reason cannot;                // it waits without a name: why; else WAIT_NOT
     int kind;
     enum job_form form;
     int n_min, n_max;
@@ -97,11 +110,16 @@ struct problem_bend {
     bool is_free;    // must not be limited: never under any setting but the default
 };
 
+/* What is counted on beyond belief, as factors: so that what nobody has tried is tried once. */
+struct problem_hope {
+    float speed, low;
+};
+
 struct problem {
     int theta;             // jobs that may share a GPU, at most THETA_MAX
     double z;              // confidence the 'low' tables were made for, for people
     double price_w;        // of a GPU in use
-    double power_cap_w;    // all GPUs together, empty ones awake; 0: none
+    double power_cap_w;    // all GPUs together, empty ones (and frozen ones) awake; 0: none
     int n_racks;
     const double *rack_cap_w;    // (n_racks) the same for each rack, 0: none; NULL: no rack has one
     double watts_margin;         // caps hold for watts times this, >= 1
@@ -120,6 +138,7 @@ struct problem {
     float *speed, *low;            // (n_types, n_kinds, 1 + n_kinds)
     float *watts;                  // (n_types, n_kinds) of the GPU with a job of that kind alone
     struct problem_bend *bends;    // (n_types, n_kinds); NULL: 1, 1, 0, 0, no. Files have none
+    struct problem_hope *hopes;    // (n_types, n_kinds) in 'speed' and 'low'; NULL: 1, 1. Likewise
 };
 
 static inline long problem_cell(const struct problem *p, int type, int kind, int beside)

@@ -444,21 +444,42 @@ static int check_seat(const struct problem *p, int gpu, const struct seat *s, st
     return 0;
 }
 
+/* A frozen job keeps its GPUs, and nobody may come there. */
+static int check_frozen(const struct problem *p, int job, bool *is_held, struct err *e)
+{
+    const struct problem_job *j = &p->jobs[job];
+
+    if (j->name != NULL || j->n_present == 0 || j->kind < 0 || j->kind >= p->n_kinds)
+        return err_set(e, EINVAL, "jobs[%d] is frozen: want no name, GPUs and a kind", job);
+    for (int i = 0; i < j->n_present; i++) {
+        int gpu = j->present[i];
+        if (gpu < 0 || gpu >= p->n_gpus || p->gpus[gpu].may_start || !(p->gpus[gpu].held_w > 0))
+            return err_set(e, EINVAL, "jobs[%d] is frozen, and GPU %d is not held for it", job,
+                           gpu);
+        is_held[gpu] = true;
+    }
+    return 0;
+}
+
 static int check_jobs(struct arena *a, const struct problem *p, struct err *e)
 {
     struct seat *seats = ARENA_ARRAY(a, struct seat, (size_t)p->n_gpus);
+    bool *is_held = ARENA_ARRAY(a, bool, (size_t)p->n_gpus);
 
     for (int j = 0; j < p->n_jobs; j++) {
-        if (p->jobs[j].name == NULL)
-            continue;
-        int rc = check_job(p, j, e);
-        if (rc == 0)
+        int rc = p->jobs[j].frozen ? check_frozen(p, j, is_held, e) : 0;
+        if (rc == 0 && p->jobs[j].name)
+            rc = check_job(p, j, e);
+        if (rc == 0 && p->jobs[j].name)
             rc = check_present(p, j, seats, e);
         if (rc < 0)
             return rc;
     }
     for (int g = 0; g < p->n_gpus; g++) {
         int rc = seats[g].n > 0 ? check_seat(p, g, &seats[g], e) : 0;
+        if (rc == 0 && seats[g].n > 0 && is_held[g])
+            rc = err_set(e, EINVAL, "GPU %d is held for a frozen job, and jobs[%d] is there", g,
+                         seats[g].jobs[0]);
         if (rc < 0)
             return rc;
     }

@@ -22,6 +22,13 @@ enum { ANN, BOB, EVE, GANG, PARTS, STAYS, WAITS, GONE, MOVER, N_JOBS };
     {                                                             \
         __VA_ARGS__                                               \
     }
+#define ON(...)                                                                       \
+    {                                                                                 \
+        .n_gpus = sizeof((int[]){ __VA_ARGS__ }) / sizeof(int), .gpus = (const int[]) \
+        {                                                                             \
+            __VA_ARGS__                                                               \
+        }                                                                             \
+    }
 
 struct court {
     struct arena arena;
@@ -51,10 +58,13 @@ static const struct problem_kind kinds[N_KINDS] = {
     { "heavy", 20, 10, 0 },
 };
 
+#define GPU(t, n, r, may)                                 \
+    {                                                     \
+        .type = t, .node = n, .rack = r, .may_start = may \
+    }
 static const struct problem_gpu gpus[N_GPUS] = {
-    { SMALL, 0, 0, true, 0 }, { SMALL, 0, 0, true, 0 }, { BIG, 1, 1, true, 0 },
-    { BIG, 1, 1, true, 0 },   { BIG, 2, 1, true, 0 },   { BIG, 3, 1, false, 0 },
-    { BIG, 4, 1, true, 0 },   { BIG, 5, 1, true, 0 },
+    GPU(SMALL, 0, 0, true), GPU(SMALL, 0, 0, true), GPU(BIG, 1, 1, true), GPU(BIG, 1, 1, true),
+    GPU(BIG, 2, 1, true),   GPU(BIG, 3, 1, false),  GPU(BIG, 4, 1, true), GPU(BIG, 5, 1, true),
 };
 
 static const struct problem_job jobs[N_JOBS] = {
@@ -94,10 +104,14 @@ static const struct problem_job jobs[N_JOBS] = {
 };
 
 static const struct answer_job placed[N_JOBS] = {
-    [ANN] = { PLACED(0), WAIT_NOT, 0, 0, 0 },      [BOB] = { PLACED(0), WAIT_NOT, 0, 0, 0 },
-    [EVE] = { PLACED(4), WAIT_NOT, 0, 0, 0 },      [GANG] = { PLACED(2, 3), WAIT_NOT, 0, 0, 0 },
-    [PARTS] = { PLACED(1, 6), WAIT_NOT, 0, 0, 0 }, [STAYS] = { PLACED(5), WAIT_NOT, 0, 0, 0 },
-    [WAITS] = { .reason = WAIT_CAPACITY },         [MOVER] = { .reason = WAIT_POWER },
+    [ANN] = ON(0),
+    [BOB] = ON(0),
+    [EVE] = ON(4),
+    [GANG] = ON(2, 3),
+    [PARTS] = ON(1, 6),
+    [STAYS] = ON(5),
+    [WAITS] = { .reason = WAIT_CAPACITY },
+    [MOVER] = { .reason = WAIT_POWER },
 };
 
 /* Light ones slow each other to three quarters; light and heavy must never meet. */
@@ -492,6 +506,113 @@ START_TEST(an_answer_that_is_right_passes)
 }
 END_TEST
 
+/* ---- what nobody plans for, and hopes ---- */
+
+static const int on_7[] = { 7 };
+static const struct problem_frozen frozen = { .speed = 3, .low = 2, .limit_w = 99 };
+
+/* GONE runs on GPU 7 as it must not, and needs more than it gets; WAITS is of a type that is not there. */
+static void freeze(struct court *c)
+{
+    c->gpus[7].may_start = false;
+    c->gpus[7].held_w = 130;
+    c->jobs[GONE].present = on_7;
+    c->jobs[GONE].frozen = &frozen;
+    c->jobs[GONE].need = 2.5;
+    c->jobs[WAITS].name = NULL;
+    c->jobs[WAITS].cannot = WAIT_TYPE;
+    answer_price(&c->arena, &c->p, &c->x);
+}
+
+static void leave_frozen(struct court *c)
+{
+    c->to[GONE].gpus = on_6;
+}
+
+static void slow_frozen(struct court *c)
+{
+    c->to[GONE].speed = 4;
+}
+
+static void limit_frozen(struct court *c)
+{
+    c->to[GONE].limit_w = 0;
+}
+
+static void hide_shortfall(struct court *c)
+{
+    c->to[GONE].is_short = false;
+}
+
+static void another_reason(struct court *c)
+{
+    c->to[WAITS].reason = WAIT_MEMORY;
+}
+
+static void asleep(struct court *c)
+{
+    c->x.watts -= 130;
+}
+
+static const struct {
+    const char *name;
+    void (*change)(struct court *c);
+    const char *want;
+} thaws[] = {
+    { "it stays", NULL, NULL },
+    { "it leaves", leave_frozen, "entry 7 is frozen and does not stay" },
+    { "it has another speed", slow_frozen, "entry 7 is frozen, and its speed" },
+    { "it has another limit", limit_frozen, "entry 7 is frozen and does not stay" },
+    { "its shortfall is not named", hide_shortfall, "entry 7 is frozen, and its speed" },
+    { "its GPU draws nothing", asleep, "for its GPUs" },
+    { "who cannot run waits for another reason", another_reason, "entry 6 waits for another" },
+};
+
+START_TEST(what_nobody_plans_for_is_told_as_it_is)
+{
+    struct court c;
+    struct err e = { 0 };
+
+    court_open(&c);
+    double watts = c.x.watts;
+    freeze(&c);
+    ck_assert_msg(problem_check(&c.p, &e) == 0, "%s", e.text);
+    ck_assert(c.to[GONE].gpus[0] == 7 && c.to[GONE].is_short && c.x.n_placed == 7);
+    ck_assert_int_eq(c.to[WAITS].reason, WAIT_TYPE);
+    ck_assert_double_eq_tol(c.x.watts, watts + 130, 1e-9);
+    if (thaws[_i].change)
+        thaws[_i].change(&c);
+    int rc = answer_check(&c.arena, &c.p, &c.x, &e);
+    ck_assert_msg((rc == 0) == !thaws[_i].want, "%s: %s", thaws[_i].name, e.text);
+    if (thaws[_i].want)
+        ck_assert_msg(strstr(e.text, thaws[_i].want), "%s: %s", thaws[_i].name, e.text);
+    arena_release(&c.arena);
+}
+END_TEST
+
+/* Half of what is counted on is hope: the promise is paid as if it held, and said not to. */
+START_TEST(what_is_hoped_for_is_not_said)
+{
+    struct problem_hope hopes[N_TYPES * N_KINDS];
+    struct court c;
+    struct err e = { 0 };
+
+    court_open(&c);
+    double cost_w = c.x.cost_w;
+    for (int i = 0; i < N_TYPES * N_KINDS; i++)
+        hopes[i] = (struct problem_hope){ 1.5F, 2 };
+    c.p.hopes = hopes;
+    answer_price(&c.arena, &c.p, &c.x);
+    ck_assert_msg(answer_check(&c.arena, &c.p, &c.x, &e) == 0, "%s", e.text);
+    ck_assert_double_eq(c.x.cost_w, cost_w);
+    ck_assert_double_eq_tol(c.to[ANN].low, 2 * 0.75 * 0.875 / 2, 1e-12);
+    ck_assert_double_eq_tol(c.to[ANN].speed, 2 * 0.75 / 1.5, 1e-12);
+    ck_assert(c.to[ANN].is_short && c.to[ANN].short_w == 0);
+    ck_assert_double_eq_tol(c.to[GANG].speed, 4 * 1.8 / 1.5, 1e-12);
+    arena_release(&c.arena);
+}
+END_TEST
+
 START_TEST(the_answers_of_brute_force_pass)
 {
     for (int seed = 1; seed <= 500; seed++) {
@@ -519,6 +640,8 @@ int main(void)
     tcase_add_test(c, a_right_answer_passes_and_its_numbers_are_known);
     tcase_add_loop_test(c, an_answer_that_is_wrong_in_one_thing_is_refused, 0, COUNT(wrongs));
     tcase_add_loop_test(c, an_answer_that_is_right_passes, 0, COUNT(rights));
+    tcase_add_loop_test(c, what_nobody_plans_for_is_told_as_it_is, 0, COUNT(thaws));
+    tcase_add_test(c, what_is_hoped_for_is_not_said);
     tcase_add_loop_test(c, the_answers_of_brute_force_pass, 0, 5);
     suite_add_tcase(s, c);
     return suite_run(s);

@@ -269,7 +269,7 @@ static void two_types(struct arena *a, struct problem *p)
     p->kinds[0] = (struct problem_kind){ "k", 8, 0, 0 };
     p->gpus = ARENA_ARRAY(a, struct problem_gpu, 4);
     for (int g = 0; g < 4; g++)
-        p->gpus[g] = (struct problem_gpu){ g / 2, g / 2, 0, true, 0 };
+        p->gpus[g] = (struct problem_gpu){ .type = g / 2, .node = g / 2, .may_start = true };
     p->jobs = ARENA_ARRAY(a, struct problem_job, 2);
     for (int j = 0; j < 2; j++)
         p->jobs[j] = (struct problem_job){

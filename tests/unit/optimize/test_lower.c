@@ -181,9 +181,8 @@ START_TEST(who_runs_may_move_or_not)
     w.options.may_move = running[_i].may_move;
     lower(&w, &l);
     const struct problem_job *a = job_at(&w, &l, "a");
-    int job = (int)(a - l.problem.jobs);
     ck_assert_msg(a->is_fixed == running[_i].fixed, "%s", running[_i].name);
-    ck_assert_msg(l.is_frozen[job] == running[_i].frozen, "%s", running[_i].name);
+    ck_assert_msg((a->frozen != NULL) == running[_i].frozen, "%s", running[_i].name);
     world_release(&w);
 }
 END_TEST
@@ -228,7 +227,7 @@ START_TEST(nobody_shares_what_nobody_may)
     world_add(&w, "start a 4\nstart b 4\nat 600\n");    // as it was before the type said so
     ck_assert_int_eq(w.ledger.state.gpus[4].type, world_type(&w, "whole"));
     lower(&w, &l);
-    ck_assert(l.is_frozen[0] && l.is_frozen[1] && !l.is_frozen[2]);
+    ck_assert(l.problem.jobs[0].frozen && l.problem.jobs[1].frozen && !l.problem.jobs[2].frozen);
     world_release(&w);
 }
 END_TEST
@@ -397,7 +396,7 @@ START_TEST(limits_are_offered_where_they_may_be_used)
     ck_assert_int_eq(l.problem.jobs[0].present_limit, 1);
     w.options.may_limit = false;    // and then it is a limit that the problem cannot say
     lower(&w, &l);
-    ck_assert(l.is_frozen[0]);
+    ck_assert_ptr_nonnull(l.problem.jobs[0].frozen);
     world_release(&w);
 }
 END_TEST
@@ -513,9 +512,8 @@ START_TEST(limits_that_must_not_be_are_lifted)
     w.options.power_cap_w = lifted[_i].cap_w;
     lower(&w, &l);
     ck_assert_msg(l.problem.jobs[0].present_limit == lifted[_i].setting &&
-                      l.is_frozen[0] == lifted[_i].frozen,
-                  "%s: setting %d, frozen %d", lifted[_i].name, l.problem.jobs[0].present_limit,
-                  l.is_frozen[0]);
+                      (l.problem.jobs[0].frozen != NULL) == lifted[_i].frozen,
+                  "%s: setting %d", lifted[_i].name, l.problem.jobs[0].present_limit);
     world_release(&w);
 }
 END_TEST
@@ -647,7 +645,7 @@ START_TEST(what_stands_may_stay)
             ck_assert_int_eq(p.jobs[j].n_gpus, w.snapshot.jobs[j].n_held);
             if (p.jobs[j].n_gpus)
                 ck_assert_ptr_eq(p.jobs[j].gpus, w.snapshot.jobs[j].gpus);
-            n_frozen += l.is_frozen[j];
+            n_frozen += l.problem.jobs[j].frozen != NULL;
             n_present += l.problem.jobs[j].name && l.problem.jobs[j].n_present > 0;
         }
         /* What was laid out against the rules is not for the judge of plans. */

@@ -200,7 +200,8 @@ static void one_per_type(struct problem *p)
         p->jobs[j].n_nodes = 0;
     }
     for (int g = 0; g < p->n_gpus; g++)
-        p->gpus[g] = (struct problem_gpu){ g % p->n_types, g, 0, g < p->n_types, 0 };
+        p->gpus[g] =
+            (struct problem_gpu){ .type = g % p->n_types, .node = g, .may_start = g < p->n_types };
 }
 
 static void nothing_fits(struct problem *p)
