@@ -124,7 +124,7 @@ int cycle_plan(const struct cycle *c, struct arena *a, const struct solver *solv
                const struct snapshot *s, struct plan *out, bool *is_fallback, struct err *why)
 {
     enum verdict verdict = VERDICT_NONE;
-    int rc = solver->solve(solver, a, s, &c->estimator, &c->options, out, &verdict, why);
+    int rc = solver_plan(solver, a, s, &c->estimator, &c->options, out, &verdict, why);
 
     if (rc == 0 && verdict != VERDICT_NONE)
         rc = plan_check(a, out, s, &c->estimator, &c->options, why);
@@ -134,8 +134,9 @@ int cycle_plan(const struct cycle *c, struct arena *a, const struct solver *solv
     if (rc == 0)
         err_set(why, EAGAIN, "no plan");
     struct err worse = { 0 };
-    solver_greedy.solve(&solver_greedy, a, s, &c->estimator, &c->options, out, &verdict, &worse);
-    rc = plan_check(a, out, s, &c->estimator, &c->options, &worse);
+    rc = solver_plan(&solver_greedy, a, s, &c->estimator, &c->options, out, &verdict, &worse);
+    if (rc == 0)
+        rc = plan_check(a, out, s, &c->estimator, &c->options, &worse);
     if (rc < 0)
         *why = worse;
     return rc;

@@ -224,7 +224,7 @@ static void ask_for_gap(struct service *s)
     struct err e;
 
     if (is_due && s->base.ledger.state.n_running > 0 && decider_n_busy(s->decider) == 1 &&
-        s->cycle.solver.solve == solver_gogh.solve)
+        s->cycle.solver.solve == solver_gogh.solve && !s->cycle.solver.is_for_watts)
         decider_work(s->decider, GAP_LIMIT_S, find_gap, on_gap, s, &e);
 }
 

@@ -377,8 +377,8 @@ void world_solve(struct world *w, const char *name, struct plan *out)
     enum verdict verdict = VERDICT_NONE;
 
     must(solver_by_name(name, 1, &solver, &e), &e, name);
-    must(solver.solve(&solver, &w->arena, &w->snapshot, &w->est, &w->options, out, &verdict, &e),
-         &e, name);
+    must(solver_plan(&solver, &w->arena, &w->snapshot, &w->est, &w->options, out, &verdict, &e), &e,
+         name);
     ck_assert_int_ne(verdict, VERDICT_NONE);
 }
 

@@ -1,6 +1,7 @@
 #include "optimize/model/lower.h"
 
 #include <errno.h>
+#include <math.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -21,7 +22,8 @@ int lower_problem(struct arena *a, const struct snapshot *s, const struct estima
                            .z = est->z,
                            .price_w = o->objective == OBJECTIVE_JOULES ? o->price_w : 0,
                            .n_jobs = s->n_jobs,
-                           .n_racks = 1 };
+                           .n_racks = 1,
+                           .turn = (uint64_t)fabs(s->now_s * 1000) };
     if (lower_types(&l, e) < 0)
         return -EINVAL;
     lower_gpus(&l);
@@ -62,7 +64,9 @@ static enum wait_reason raise_reason(const struct board *b, int job, const struc
 {
     enum wait_reason why = place_reason(b, job, o->alone_unfit_max);
 
-    return why == WAIT_CAPACITY && (said == WAIT_POWER || said == WAIT_PROMISE) ? said : why;
+    bool is_known = said == WAIT_POWER || said == WAIT_PROMISE || said == WAIT_TURN;
+
+    return why == WAIT_CAPACITY && is_known ? said : why;
 }
 
 void raise_plan(struct arena *a, const struct lowered *l, const struct snapshot *s,

@@ -180,6 +180,7 @@ void lower_job(struct lowering *l, int job)
         .allowed_types = allowed_of(l, spec),
         .is_exclusive = spec->is_exclusive,
         .n_nodes = spec->n_nodes,
+        .since_s = sj->is_running ? sj->ran_s : sj->waited_s,
     };
     double wait_w = fmin(WAIT_W * (1 + age) * weight * spec->n_gpus, WAIT_MOST_W);
     j->wait_w = sj->is_running ? STOP_W : wait_w + j->short_w * out_of_reach(l->problem, j);

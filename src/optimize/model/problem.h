@@ -98,6 +98,7 @@ struct problem_job {
     int n_present;             // GPUs it holds now
     const int *present;        // (n_present) ascending
     int present_limit;         // the setting they have
+    double since_s;            // it has run there, or else waited, for so long; files say nothing
 };
 
 /* How a kind on a type differs from its type's curves: under every limit the logarithm of the speed
@@ -125,6 +126,9 @@ struct problem {
     double watts_margin;         // caps hold for watts times this, >= 1
     double gang_near[GANG_MAX + 1];    // speed of n GPUs on one node, one GPU's being 1
     double gang_far[GANG_MAX + 1];     // and over several nodes; not above gang_near
+
+    uint64_t
+        turn;    // differs from decision to decision: where those begin who look at some jobs only
 
     int n_types, n_kinds, n_gpus, n_jobs;
     struct problem_type *types;

@@ -107,4 +107,4 @@ static int solve(const struct solver *self, struct arena *a, const struct snapsh
     return 0;
 }
 
-const struct solver solver_eaco = { .name = "eaco", .solve = solve };
+const struct solver solver_eaco = { .name = "eaco", .plan = solve };

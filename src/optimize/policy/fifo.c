@@ -112,8 +112,8 @@ static const struct taste fastest = { like_fastest }, by_chance = { like_random 
 
 const struct solver solver_fifo_fastest = { .name = "fifo-fastest",
                                             .how = &fastest,
-                                            .solve = solve };
+                                            .plan = solve };
 const struct solver solver_fifo_random = { .name = "fifo-random",
                                            .how = &by_chance,
-                                           .solve = solve };
-const struct solver solver_fifo_first = { .name = "fifo-first", .how = &in_order, .solve = solve };
+                                           .plan = solve };
+const struct solver solver_fifo_first = { .name = "fifo-first", .how = &in_order, .plan = solve };

@@ -341,4 +341,4 @@ static int solve(const struct solver *self, struct arena *a, const struct snapsh
     return 0;
 }
 
-const struct solver solver_gavel = { .name = "gavel", .solve = solve };
+const struct solver solver_gavel = { .name = "gavel", .plan = solve };

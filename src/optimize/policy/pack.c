@@ -21,5 +21,5 @@ static int solve(const struct solver *self, struct arena *a, const struct snapsh
 
 static const struct sharing never = { .is_allowed = false }, where_it_pays = { .is_allowed = true };
 
-const struct solver solver_fifo_promise = { .name = "fifo-promise", .how = &never, .solve = solve };
-const struct solver solver_pack = { .name = "pack", .how = &where_it_pays, .solve = solve };
+const struct solver solver_fifo_promise = { .name = "fifo-promise", .how = &never, .plan = solve };
+const struct solver solver_pack = { .name = "pack", .how = &where_it_pays, .plan = solve };

@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "optimize/model/answer.h"
+#include "optimize/model/lower.h"
+#include "optimize/model/plan.h"
 
 const struct solve_options solve_defaults = { .price_w = 50,
                                               .move_s = 60,
@@ -44,18 +47,30 @@ void lever_take(struct solve_options *o, enum lever l)
         o->objective = OBJECTIVE_WATTS;
 }
 
-/* The planner, for the paper's objective. */
-static int solve_watts(const struct solver *self, struct arena *a, const struct snapshot *s,
-                       const struct estimator *est, const struct solve_options *o, struct plan *out,
-                       enum verdict *verdict, struct err *e)
+int solver_plan(const struct solver *self, struct arena *a, const struct snapshot *s,
+                const struct estimator *est, const struct solve_options *o, struct plan *out,
+                enum verdict *verdict, struct err *e)
 {
-    struct solve_options least = *o;
+    struct solve_options mine = *o;
+    struct lowered lowered;
+    struct answer answer;
 
-    least.objective = OBJECTIVE_WATTS;
-    return solver_gogh.solve(self, a, s, est, &least, out, verdict, e);
+    *verdict = VERDICT_NONE;
+    if (self->plan)
+        return self->plan(self, a, s, est, o, out, verdict, e);
+    if (self->is_for_watts)
+        mine.objective = OBJECTIVE_WATTS;
+    int rc = lower_problem(a, s, est, &mine, &lowered, e);
+    if (rc == 0)
+        rc = self->solve(self, a, &lowered.problem, &answer, verdict, e);
+    if (rc == 0 && *verdict != VERDICT_NONE)
+        rc = answer_check(a, &lowered.problem, &answer, e);
+    if (rc < 0 || *verdict == VERDICT_NONE)
+        return rc;
+    raise_plan(a, &lowered, s, est, &mine, &answer, self->name, out);
+    plan_price(a, out, s, est);
+    return 0;
 }
-
-const struct solver solver_watts = { .name = "watts", .solve = solve_watts };
 
 int solver_by_name(const char *name, uint64_t seed, struct solver *out, struct err *e)
 {

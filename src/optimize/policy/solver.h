@@ -1,8 +1,9 @@
 /* solver.h - the second door: who makes plans.
  *
- * Whether a call worked (the return value) and what the solver concluded (the verdict)
- * are two different answers. Solvers keep no state between calls that changes a plan: the
- * same snapshot, options and seed give the same plan.
+ * A policy sees a problem (model/problem.h) and gives an answer; a snapshot becomes the one and
+ * the other a plan in solver_plan. Whether a call worked (the return value) and what the solver
+ * concluded (the verdict) are two different answers. Solvers keep no state between calls that
+ * changes an answer: the same problem and seed give the same answer.
  */
 #ifndef OPTIMIZE_POLICY_SOLVER_H
 #define OPTIMIZE_POLICY_SOLVER_H
@@ -10,10 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct answer;
 struct arena;
 struct err;
 struct estimator;
 struct plan;
+struct problem;
 struct snapshot;
 
 /* What a plan shall use least of. */
@@ -67,20 +70,31 @@ enum verdict {
 struct solver {
     const char *name;
     uint64_t seed;
-    const void *how;    // the solver's own; lives as long as the process
-    int (*solve)(const struct solver *self, struct arena *a, const struct snapshot *s,
-                 const struct estimator *est, const struct solve_options *o, struct plan *out,
-                 enum verdict *verdict, struct err *e);
+    const void *how;      // the solver's own; lives as long as the process
+    bool is_for_watts;    // its problem asks for least watts now, whatever the options say
+    int (*solve)(const struct solver *self, struct arena *a, const struct problem *p,
+                 struct answer *out, enum verdict *verdict, struct err *e);
+
+    /* Instead of 'solve': from a snapshot, past the problem. */
+    int (*plan)(const struct solver *self, struct arena *a, const struct snapshot *s,
+                const struct estimator *est, const struct solve_options *o, struct plan *out,
+                enum verdict *verdict, struct err *e);
 };
+
+/* Lower the snapshot, solve, and raise the answer to a priced plan, in 'a'. What 'solve' returns,
+ * or -EINVAL: the snapshot is no problem (lower.h), or the answer did not pass answer_check. No plan
+ * was made when the verdict is none.
+ */
+int solver_plan(const struct solver *self, struct arena *a, const struct snapshot *s,
+                const struct estimator *est, const struct solve_options *o, struct plan *out,
+                enum verdict *verdict, struct err *e);
 
 /* "gogh", "watts", "greedy", "gavel", "pack", "eaco", "fifo-promise", "fifo-fastest",
  * "fifo-random", "fifo-first". -ENOENT lists them.
  */
 int solver_by_name(const char *name, uint64_t seed, struct solver *out, struct err *e);
 
-/* The planner (optimize.h) on the snapshot as a problem (lower.h); and the same with least watts
- * now for its objective, whatever the options say.
- */
+/* The planner (optimize.h); and the same with least watts now for its objective. */
 extern const struct solver solver_gogh, solver_watts;
 
 /* How far the plan that "gogh" makes of this snapshot may be from the best one: (cost - bound) / |cost|,

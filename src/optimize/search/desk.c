@@ -99,6 +99,20 @@ static bool combo_at(const struct desk *d, int gpu, const int *jobs, const int *
     return true;
 }
 
+/* Is a promise broken that holds now or, since a setting alone breaks it, in 'plain'? */
+static bool breaks(const struct desk *d, const int *jobs, const double *rest, int n,
+                   const struct combo *plain, const struct combo *c)
+{
+    for (int i = 0; i < n; i++) {
+        const struct desk_job *j = &d->jobs[jobs[i]];
+        double need = d->problem->jobs[jobs[i]].need;
+        bool is_kept = (j->n_gpus > 0 && j->low >= need) || rest[i] + plain->low[i] >= need;
+        if (is_kept && rest[i] + c->low[i] < need)
+            return true;
+    }
+    return false;
+}
+
 bool combo_make(const struct desk *d, int gpu, const int *jobs, int n, int limit, struct combo *out)
 {
     int first = limit < 0 ? 0 : limit;
@@ -106,16 +120,21 @@ bool combo_make(const struct desk *d, int gpu, const int *jobs, int n, int limit
     double was_w = draw_w(d, gpu);
     int kinds[THETA_MAX];
     double rest[THETA_MAX];
+    struct combo plain;
     bool found = false;
 
     for (int i = 0; i < n; i++) {
         kinds[i] = d->problem->jobs[jobs[i]].kind;
         rest[i] = rest_low(d, jobs[i], gpu);
     }
+    if (d->is_keeping && !combo_at(d, gpu, jobs, kinds, rest, n, 0, &plain))
+        return false;
     for (int l = first; l <= last; l++) {
         struct combo c;
         if (!combo_at(d, gpu, jobs, kinds, rest, n, l, &c))
             break;
+        if (d->is_keeping && breaks(d, jobs, rest, n, &plain, &c))
+            continue;
         if ((!found || c.total_w < out->total_w) && desk_has_room(d, gpu, c.watts - was_w)) {
             *out = c;
             found = true;
@@ -308,12 +327,16 @@ static bool gang_make(const struct desk *d, int job, const int *gpus, int n, int
     int first = limit < 0 ? 0 : limit;
     int last = limit < 0 ? d->problem->types[type].n_limits - 1 : limit;
     bool is_near = desk_are_near(d, gpus, n), found = false;
-    double more_w[GANG_MAX];
+    double more_w[GANG_MAX], need = d->problem->jobs[job].need;
+    struct yield plain, y;
 
+    if (!desk_gang_yield(d, job, type, 0, n, is_near, &plain))
+        return false;
     for (int l = first; l <= last; l++) {
-        struct yield y;
         if (!desk_gang_yield(d, job, type, l, n, is_near, &y))
             return false;
+        if (d->is_keeping && plain.low[0] >= need && y.low[0] < need)
+            continue;
         double total_w = y.cost_w + problem_short_w(&d->problem->jobs[job], y.low[0]);
         for (int i = 0; i < n; i++)
             more_w[i] = y.watts / n - draw_w(d, gpus[i]);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "optimize/model/plan.h"    // enum wait_reason
 #include "optimize/model/problem.h"
 
 struct answer;
@@ -56,10 +57,12 @@ struct desk {
     bool has_sleepers;            // some GPU sleeps
     double cost_w;                // of everything
     bool has_caps, is_forcing;    // is_forcing: caps do not matter just now
-    double room_w;                // watts that the cluster's cap leaves; INFINITY without
-    double *rack_room_w;          // (n_racks) the same for each rack; NULL when no rack has a cap
-    uint32_t blink;     // an insertion overlooks a berth with chance blink / 2^32; 0 at first
-    uint64_t chance;    // for that: any number but 0
+    bool
+        is_keeping;    // no promise that is kept is broken by who comes, none that would hold by a limit
+    double room_w;          // watts that the cluster's cap leaves; INFINITY without
+    double *rack_room_w;    // (n_racks) the same for each rack; NULL when no rack has a cap
+    uint32_t blink;         // an insertion overlooks a berth with chance blink / 2^32; 0 at first
+    uint64_t chance;        // for that: any number but 0
     const struct desk_guide *guide;    // insertions go by this while it is there; NULL: by cost
     const double
         *dues_w;    // (n_jobs) with a guide: what each job should cost (certificate_shares)
@@ -131,6 +134,34 @@ void desk_keep(struct desk *d);
 struct desk_guide *desk_guide_create(const struct desk *d, const struct prices *u,
                                      const double *type_w);
 void desk_guide_destroy(struct desk_guide *g);
+
+/* ---- looking around ---- */
+
+/* Free GPUs of a type for 'n' parts of the job: for a gang as its nodes have to be, on one node
+ * where that is left open; awake ones first. False: there are not so many.
+ */
+bool desk_free(const struct desk *d, int job, int type, int n, int *gpus);
+
+/* Up to 'most' GPUs of a type with room for one more beside the newest there, who is of 'kind': of
+ * those who need least. Returns how many.
+ */
+int desk_beside(const struct desk *d, int type, int kind, int most, int *gpus);
+
+/* What there is, whoever is on it, drained or not: GPUs of each type, and the most of one node. A job
+ * that only a drained node could take waits for capacity: nodes come back.
+ */
+struct desk_stock {
+    int *n_all, *n_node;    // (n_types)
+    int *n_here;            // (n_groups) of one node and type
+};
+
+void desk_count(const struct desk *d, struct arena *a, struct desk_stock *out);
+
+/* GPUs of a type that the job could stand on, if nobody else did. */
+int desk_stock_for(const struct desk *d, const struct desk_stock *s, int job, int type);
+
+/* Why the job could not even run if nobody else did: type, memory or gang; WAIT_NOT: it could. */
+enum wait_reason desk_never(const struct desk *d, const struct desk_stock *s, int job);
 
 /* Who is where and why the others wait; answer_price has filled in the rest. */
 void desk_answer(struct desk *d, struct arena *a, struct answer *out);

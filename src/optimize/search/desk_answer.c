@@ -8,15 +8,7 @@
 
 /* ---- why a job waits ---- */
 
-/* What there is, whoever is on it, drained or not: GPUs of each type, and the most of one node. A
- * job that only a drained node could take waits for capacity: nodes come back.
- */
-struct stock {
-    int *n_all, *n_node;    // (n_types)
-    int *n_here;            // (n_groups) of one node and type
-};
-
-static void stock_count(struct arena *a, const struct desk *d, struct stock *out)
+void desk_count(const struct desk *d, struct arena *a, struct desk_stock *out)
 {
     const struct problem *p = d->problem;
 
@@ -31,10 +23,9 @@ static void stock_count(struct arena *a, const struct desk *d, struct stock *out
     }
 }
 
-/* GPUs of a type that a gang like this could stand on. */
-static int stock_for(const struct desk *d, const struct stock *s, const struct problem_job *j,
-                     int type)
+int desk_stock_for(const struct desk *d, const struct desk_stock *s, int job, int type)
 {
+    const struct problem_job *j = &d->problem->jobs[job];
     int n = 0;
 
     if (j->n_nodes < 2)
@@ -80,30 +71,41 @@ static bool blocked_by_power(struct desk *d, int job)
     return fits;
 }
 
-static enum wait_reason why(struct desk *d, const struct stock *s, int job)
+/* Could the job run on the type alone? */
+static bool runs_on(const struct desk *d, const struct desk_stock *s, const struct problem_job *j,
+                    int type)
+{
+    return problem_allows(j, type) && s->n_all[type] > 0 &&
+           tables_alone(d->tables, type, j->kind, 0)->cost_w < HUGE_VAL;
+}
+
+enum wait_reason desk_never(const struct desk *d, const struct desk_stock *s, int job)
 {
     const struct problem_job *j = &d->problem->jobs[job];
-    bool has_type = false, has_memory = false, has_size = false, has_promise = false;
+    bool has_type = false, has_memory = false;
 
     for (int type = 0; type < d->problem->n_types; type++) {
-        int n = stock_for(d, s, j, type);
-        if (!problem_allows(j, type) || s->n_all[type] == 0)
-            continue;
-        has_type = true;
-        if (!(tables_alone(d->tables, type, j->kind, 0)->cost_w < HUGE_VAL))
+        has_type |= problem_allows(j, type) && s->n_all[type] > 0;
+        if (!runs_on(d, s, j, type))
             continue;
         has_memory = true;
-        if (n < j->n_min)
-            continue;
-        has_size = true;
-        has_promise |= most_low(d, j, type, n) >= j->need;
+        if (desk_stock_for(d, s, job, type) >= j->n_min)
+            return WAIT_NOT;
     }
-    if (!has_type)
-        return WAIT_TYPE;
-    if (!has_memory)
-        return WAIT_MEMORY;
-    if (!has_size)
-        return WAIT_GANG;
+    return !has_type ? WAIT_TYPE : !has_memory ? WAIT_MEMORY : WAIT_GANG;
+}
+
+static enum wait_reason why(struct desk *d, const struct desk_stock *s, int job)
+{
+    const struct problem_job *j = &d->problem->jobs[job];
+    enum wait_reason never = desk_never(d, s, job);
+    bool has_promise = false;
+
+    if (never != WAIT_NOT)
+        return never;
+    for (int type = 0; type < d->problem->n_types; type++)
+        if (runs_on(d, s, j, type))
+            has_promise |= most_low(d, j, type, desk_stock_for(d, s, job, type)) >= j->need;
     if (!has_promise)
         return WAIT_PROMISE;
     return blocked_by_power(d, job) ? WAIT_POWER : WAIT_CAPACITY;
@@ -119,9 +121,9 @@ static int by_number(const void *a, const void *b)
 void desk_answer(struct desk *d, struct arena *a, struct answer *out)
 {
     const struct problem *p = d->problem;
-    struct stock s;
+    struct desk_stock s;
 
-    stock_count(a, d, &s);
+    desk_count(d, a, &s);
     *out = (struct answer){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
     out->jobs = ARENA_ARRAY(a, struct answer_job, (size_t)p->n_jobs);
     out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);

@@ -270,7 +270,7 @@ static bool insert_gang(struct desk *d, int job)
         if (c.n > 0 &&
             (c.is_far ? lists_far(d, c.type, c.n, gpus)
                       : lists_gang(d, c.type, c.n, j->n_nodes, gpus)) &&
-            desk_put(d, job, gpus, c.n, c.limit))
+            desk_put(d, job, gpus, c.n, d->is_keeping ? -1 : c.limit))
             return true;
     }
     return s.gpu >= 0 && desk_add_part(d, job, s.gpu);

@@ -258,6 +258,27 @@ bool lists_far(const struct desk *d, int type, int n, int *gpus)
     return true;
 }
 
+bool desk_free(const struct desk *d, int job, int type, int n, int *gpus)
+{
+    return lists_gang(d, type, n, n > 1 ? d->problem->jobs[job].n_nodes : 0, gpus);
+}
+
+int desk_beside(const struct desk *d, int type, int kind, int most, int *gpus)
+{
+    const struct desk_lists *l = d->lists;
+    int n = 0;
+
+    for (int level = 0; level < l->n_levels; level++) {
+        long row = lists_row(d, level, type, kind);
+        for (unsigned left = l->masks[row]; left && n < most; left &= left - 1) {
+            int g = l->heads[l->n_groups + row * NEED_STEPS + __builtin_ctz(left)];
+            for (; g >= 0 && n < most; g = d->gpus[g].next)
+                gpus[n++] = g;
+        }
+    }
+    return n;
+}
+
 bool lists_gang(const struct desk *d, int type, int n, int n_nodes, int *gpus)
 {
     if (n_nodes > 1)

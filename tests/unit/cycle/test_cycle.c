@@ -14,6 +14,8 @@
 #include "base/log.h"
 #include "catalog/snapshot.h"
 #include "cycle/cycle.h"
+#include "optimize/model/answer.h"
+#include "optimize/model/problem.h"
 #include "refine/model.h"
 #include "refine/trainer.h"
 #include "store/store.h"
@@ -180,35 +182,33 @@ END_TEST
 
 /* ---- solvers of no use ---- */
 
-static int solve_fails(const struct solver *self, struct arena *a, const struct snapshot *s,
-                       const struct estimator *est, const struct solve_options *o, struct plan *out,
-                       enum verdict *verdict, struct err *e)
+static int solve_fails(const struct solver *self, struct arena *a, const struct problem *p,
+                       struct answer *out, enum verdict *verdict, struct err *e)
 {
-    (void)self, (void)a, (void)s, (void)est, (void)o, (void)out, (void)verdict;
+    (void)self, (void)a, (void)p, (void)out, (void)verdict;
     return err_set(e, ETIMEDOUT, "out of time");
 }
 
-static int solve_shrugs(const struct solver *self, struct arena *a, const struct snapshot *s,
-                        const struct estimator *est, const struct solve_options *o,
-                        struct plan *out, enum verdict *verdict, struct err *e)
+static int solve_shrugs(const struct solver *self, struct arena *a, const struct problem *p,
+                        struct answer *out, enum verdict *verdict, struct err *e)
 {
-    (void)self, (void)a, (void)s, (void)est, (void)o, (void)out, (void)e;
+    (void)self, (void)a, (void)p, (void)out, (void)e;
     *verdict = VERDICT_NONE;
     return 0;
 }
 
 /* Says optimal and puts everybody on a GPU that is not there. */
-static int solve_lies(const struct solver *self, struct arena *a, const struct snapshot *s,
-                      const struct estimator *est, const struct solve_options *o, struct plan *out,
-                      enum verdict *verdict, struct err *e)
+static int solve_lies(const struct solver *self, struct arena *a, const struct problem *p,
+                      struct answer *out, enum verdict *verdict, struct err *e)
 {
     static const int nowhere[] = { 77 };
 
-    (void)est, (void)o, (void)e;
-    *out = (struct plan){ .made_by = self->name, .n_jobs = s->n_jobs };
-    out->jobs = ARENA_ARRAY(a, struct plan_job, (size_t)s->n_jobs);
-    for (int j = 0; j < s->n_jobs; j++)
-        out->jobs[j] = (struct plan_job){ .n_gpus = 1, .gpus = nowhere };
+    (void)self, (void)e;
+    *out = (struct answer){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
+    out->jobs = ARENA_ARRAY(a, struct answer_job, (size_t)p->n_jobs);
+    out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
+    for (int j = 0; j < p->n_jobs; j++)
+        out->jobs[j] = (struct answer_job){ .n_gpus = 1, .gpus = nowhere };
     *verdict = VERDICT_OPTIMAL;
     return 0;
 }

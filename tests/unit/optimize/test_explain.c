@@ -87,7 +87,7 @@ static const struct {
     { "a node away", "greedy", PLACES "drain n1\njob a w\n", "", 0,
       "k80 x1 chosen, v100 x0 node away" },
     { "a running job that would be better off but for the move", "greedy",
-      PLACES "job a w steps=240\nstart a 2\nat 600\n", "", 0,
+      PLACES "speed w k80 5\njob a w steps=240\nstart a 2\nat 600\n", "", 0,
       "k80 x1 chosen, v100 x2 move costs more" },
     { "and where moving is off", "greedy", PLACES "job a w steps=100000\nstart a 2\nat 600\n", "m",
       0, "k80 x1 chosen, v100 x2 not allowed" },

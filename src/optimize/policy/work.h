@@ -1,0 +1,55 @@
+/* work.h - what the policies that place job by job share: a desk as things are, what a place would
+ * be for a job, and the answer that came of it.
+ *
+ * Made by: each solve of such a policy, with work_begin; ended with work_end, which frees the desk.
+ * On the desk no promise that is kept is broken by who comes, and no limit breaks one that would
+ * hold without it (desk.is_keeping).
+ */
+#ifndef OPTIMIZE_POLICY_WORK_H
+#define OPTIMIZE_POLICY_WORK_H
+
+#include <stdbool.h>
+
+#include "optimize/search/desk.h"
+
+struct answer;
+struct arena;
+
+struct work {
+    struct arena *arena;
+    const struct problem *problem;
+    struct desk *desk;
+    struct desk_stock stock;
+    enum wait_reason
+        *why;    // (n_jobs) what the policy knows better than the desk; WAIT_NOT: nothing
+};
+
+/* Everybody who runs is where it is. */
+void work_begin(struct work *w, struct arena *a, const struct problem *p);
+
+/* Is the job one that waited and has no place yet? */
+bool work_is_waiting(const struct work *w, int job);
+
+/* What would come of putting a job there. */
+struct offer {
+    double cost_w;    // added to the desk's cost, if waiting cost nothing
+    double speed;     // of the job
+    double share;     // the least part of its speed alone that somebody there is left with
+    bool keeps;       // every promise there, its own included
+};
+
+/* A job that waits, or one that may be moved, on these GPUs under the best setting; the desk is as
+ * it was. False: it may not be there.
+ */
+bool work_weigh(struct work *w, int job, const int *gpus, int n, struct offer *out);
+
+/* Do so. */
+bool work_put(struct work *w, int job, const int *gpus, int n);
+
+/* What those on a GPU do; limits are disregarded where 'is_free'. False: nobody is there. */
+bool work_yield(const struct work *w, int gpu, bool is_free, struct yield *out);
+
+/* Settle power limits, and answer. */
+void work_end(struct work *w, struct answer *out);
+
+#endif
