@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "act/executor.h"
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "catalog/snapshot.h"
@@ -40,6 +41,11 @@ static enum order order_for(const struct snap_job *j, const struct plan_job *pj)
     return j->limit_w == pj->limit_w ? ORDER_NONE : ORDER_LIMIT;
 }
 
+bool act_changes(const struct snap_job *j, const struct plan_job *pj)
+{
+    return order_for(j, pj) != ORDER_NONE;
+}
+
 static int give(const struct executor *x, enum order order, const struct placement *p,
                 struct err *e)
 {
@@ -71,26 +77,120 @@ static void count(struct act_report *r, enum order order, int rc)
         r->n_started++;
 }
 
-static void act_on(const struct executor *x, const struct snap_job *j, const struct plan_job *pj,
-                   enum order order, struct act_report *out)
+struct acting {
+    const struct executor *executor;
+    const struct snapshot *snapshot;
+    const struct plan *plan;
+    bool *is_asked, *is_told;    // (n_jobs) its order was given; and accepted
+    struct act_report *report;
+};
+
+/* Of a limit alone: the GPUs in the order in which the job has them. */
+static void act_on(struct acting *x, int job, enum order order)
 {
-    struct placement place = {
-        .job = j->id, .n_gpus = pj->n_gpus, .gpus = pj->gpus, .limit_w = pj->limit_w
-    };
+    const struct snap_job *j = &x->snapshot->jobs[job];
+    const struct plan_job *pj = &x->plan->jobs[job];
+    struct placement place = { .job = j->id,
+                               .n_gpus = pj->n_gpus,
+                               .gpus = order == ORDER_LIMIT ? j->gpus : pj->gpus,
+                               .limit_w = pj->limit_w };
     struct err e = { 0 };
-    int rc = give(x, order, &place, &e);
+    int rc = give(x->executor, order, &place, &e);
 
     if (rc < 0)
         log_warn("job %s: %s; trying again next time", j->spec->name, e.text);
-    count(out, order, rc);
+    x->is_asked[job] = true;
+    x->is_told[job] = rc == 0;
+    count(x->report, order, rc);
+}
+
+static bool goes_there(const struct plan_job *pj, int gpu)
+{
+    for (int i = 0; i < pj->n_gpus; i++)
+        if (pj->gpus[i] == gpu)
+            return true;
+    return false;
+}
+
+/* Is somebody where the job shall be who is to leave, and has not been told so? With 'is_refused':
+ * was asked, in vain.
+ */
+static bool is_held_up(const struct acting *x, int job, bool is_refused)
+{
+    const struct plan_job *pj = &x->plan->jobs[job];
+
+    for (int i = 0; i < pj->n_gpus; i++) {
+        const struct snap_gpu *g = &x->snapshot->gpus[pj->gpus[i]];
+        for (int k = 0; k < g->n_jobs; k++) {
+            int other = g->jobs[k];
+            if (other != job && !x->is_told[other] && (!is_refused || x->is_asked[other]) &&
+                !goes_there(&x->plan->jobs[other], pj->gpus[i]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* It is left alone, so nobody can come to where it is. */
+static void pass_over(struct acting *x, int job)
+{
+    x->is_asked[job] = true;
+    x->report->n_refused++;
+}
+
+static bool is_due(const struct acting *x, int job, enum order order)
+{
+    return !x->is_asked[job] && order_for(&x->snapshot->jobs[job], &x->plan->jobs[job]) == order;
+}
+
+/* Whose way is free goes first; of a ring of moves any one. */
+static void move_all(struct acting *x)
+{
+    int waiting;
+
+    do {
+        bool is_stuck = true;
+        waiting = -1;
+        for (int j = 0; j < x->snapshot->n_running; j++) {
+            if (!is_due(x, j, ORDER_MOVE))
+                continue;
+            if (is_held_up(x, j, true))
+                pass_over(x, j);
+            else if (!is_held_up(x, j, false))
+                act_on(x, j, ORDER_MOVE);
+            is_stuck &= !x->is_asked[j];
+            waiting = x->is_asked[j] ? waiting : j;
+        }
+        if (waiting >= 0 && is_stuck)
+            act_on(x, waiting, ORDER_MOVE);
+    } while (waiting >= 0);
+}
+
+static void do_all(struct acting *x, enum order order)
+{
+    for (int j = 0; j < x->snapshot->n_jobs; j++) {
+        if (!is_due(x, j, order))
+            continue;
+        if (order == ORDER_START && is_held_up(x, j, false))
+            pass_over(x, j);
+        else
+            act_on(x, j, order);
+    }
 }
 
 void act_commit(const struct executor *x, const struct snapshot *s, const struct plan *p,
                 struct act_report *out)
 {
+    struct arena a;
+    struct acting acting = { .executor = x, .snapshot = s, .plan = p, .report = out };
+
     *out = (struct act_report){ 0 };
-    for (enum order now = ORDER_STOP; now <= ORDER_START; now++)
-        for (int j = 0; j < s->n_jobs; j++)
-            if (order_for(&s->jobs[j], &p->jobs[j]) == now)
-                act_on(x, &s->jobs[j], &p->jobs[j], now, out);
+    arena_init(&a);
+    acting.is_asked = ARENA_ARRAY(&a, bool, (size_t)s->n_jobs);
+    acting.is_told = ARENA_ARRAY(&a, bool, (size_t)s->n_jobs);
+    do_all(&acting, ORDER_STOP);
+    move_all(&acting);
+    do_all(&acting, ORDER_LIMIT);
+    do_all(&acting, ORDER_START);
+    arena_release(&a);
 }

@@ -6,8 +6,12 @@
 #ifndef ACT_ACT_H
 #define ACT_ACT_H
 
+#include <stdbool.h>
+
 struct executor;
 struct plan;
+struct plan_job;
+struct snap_job;
 struct snapshot;
 
 struct act_report {
@@ -16,10 +20,14 @@ struct act_report {
     int n_refused;    // orders the executor did not accept; they wait for the next cycle
 };
 
-/* Stops first, then moves, then starts, so that GPUs are free before they are taken.
- * An order that is refused is logged and counted, and does not hold up the others.
+/* Stops first, then moves, then starts, so that GPUs are free before they are taken. An order that is
+ * refused is logged and counted. It holds up nobody but those who would come to GPUs that the job
+ * should have left: these are not asked for, and counted as refused.
  */
 void act_commit(const struct executor *x, const struct snapshot *s, const struct plan *p,
                 struct act_report *out);
+
+/* Would an order be given about the job? */
+bool act_changes(const struct snap_job *j, const struct plan_job *pj);
 
 #endif

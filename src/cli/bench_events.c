@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "base/stats.h"
 #include "cli/bench.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/optimize.h"
 #include "optimize/search/planner.h"
 #include "optimize/prices/prices.h"
@@ -52,7 +52,7 @@ struct stage {
 };
 
 /* A plan from scratch, and its prices. 'nodes' of search: 0 as suits the size, 1 for the prices. */
-static int plan_full(struct arena *a, const struct problem *p, long nodes, struct answer *x,
+static int plan_full(struct arena *a, const struct problem *p, long nodes, struct plan *x,
                      struct prices *u, struct optimize_report *report, struct err *e)
 {
     struct optimize_options how = optimize_defaults;
@@ -67,15 +67,15 @@ static int look(struct stage *s, double *gap, struct err *e)
 {
     const struct problem *now = planner_problem(s->planner);
     struct optimize_report report;
-    struct answer fresh, ours;
+    struct plan fresh, ours;
     struct prices u;
     struct arena a;
 
     arena_init(&a);
     int rc = plan_full(&a, now, 1, &fresh, &u, &report, e);
-    planner_answer(s->planner, &a, &ours);
+    planner_plan(s->planner, &a, &ours);
     if (rc == 0)
-        rc = answer_check(&a, now, &ours, e);
+        rc = plan_check(&a, now, &ours, e);
     *gap = bench_above(ours.cost_w - ours.move_w + problem_base_w(now), report.bound_w);
     arena_release(&a);
     return rc;
@@ -86,7 +86,7 @@ static int reprice(struct stage *s, struct err *e)
 {
     double began_s = clock_stopwatch_s();
     struct optimize_report report;
-    struct answer ignored;
+    struct plan ignored;
     struct prices u;
     struct arena a;
 
@@ -122,7 +122,7 @@ static double time_certificate(const struct problem *p, const struct prices *u)
 static int stage_open(struct stage *s, struct run_found *out, struct err *e)
 {
     struct optimize_report report;
-    struct answer x;
+    struct plan x;
     struct prices u;
 
     arena_init(&s->arena);

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/stats.h"
 #include "cli/bench.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/exact/exact.h"
 #include "optimize/optimize.h"
 #include "optimize/model/problem.h"
@@ -72,7 +72,7 @@ static int plan(const void *self, void *to, struct err *e)
     const struct plan_task *task = self;
     struct bench_plan *out = to;
     struct optimize_report report = { 0 };
-    struct answer x;
+    struct plan x;
     struct arena a;
 
     arena_init(&a);

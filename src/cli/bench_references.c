@@ -13,7 +13,7 @@
 #include "base/grow.h"
 #include "base/rng.h"
 #include "cli/bench.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/search/desk.h"
 #include "optimize/prices/lp.h"
 #include "optimize/exact/mip.h"
@@ -352,7 +352,7 @@ static int solve_greedy(const void *self, void *to, struct err *e)
 {
     const struct problem *p = self;
     struct other *out = to;
-    struct answer x;
+    struct plan x;
     struct arena a;
 
     arena_init(&a);
@@ -362,9 +362,9 @@ static int solve_greedy(const void *self, void *to, struct err *e)
     for (int j = 0; j < p->n_jobs; j++)
         desk_insert(d, j);
     double seconds = clock_stopwatch_s() - began_s;
-    desk_answer(d, &a, &x);
+    desk_plan(d, &a, &x);
     *out = (struct other){ .objective_w = x.cost_w + problem_base_w(p), .seconds = seconds };
-    return answer_check(&a, p, &x, e);
+    return plan_check(&a, p, &x, e);
 }
 
 /* ---- beside ours ---- */

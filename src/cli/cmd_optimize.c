@@ -15,8 +15,8 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "optimize/model/answer.h"
-#include "optimize/files/answer_file.h"
+#include "optimize/model/plan.h"
+#include "optimize/files/plan_file.h"
 #include "optimize/exact/exact.h"
 #include "optimize/optimize.h"
 #include "optimize/model/problem.h"
@@ -190,7 +190,7 @@ static int generate(const struct options *o, struct arena *a)
 /* An answer and what is known of it. 'report' is NULL for somebody else's. */
 struct result {
     const struct problem *p;
-    const struct answer *x;
+    const struct plan *x;
     const struct optimize_report *report;
     double cost_w;     // with problem_base_w, as everywhere that costs are shown
     double bound_w;    // likewise; NAN: not known
@@ -211,7 +211,7 @@ static double gap_percent(const struct result *r)
 static void count(struct arena *a, struct result *r)
 {
     const struct problem *p = r->p;
-    const struct answer *x = r->x;
+    const struct plan *x = r->x;
     bool *is_used = ARENA_ARRAY(a, bool, (size_t)p->n_gpus);
 
     for (int j = 0; j < p->n_jobs; j++) {
@@ -244,7 +244,7 @@ static json_int_t rss_bytes(void)
 /* What both a plan of ours and somebody else's have. */
 static void add_result(json_t *j, const struct result *r)
 {
-    const struct answer *x = r->x;
+    const struct plan *x = r->x;
 
     json_object_set_new(j, "objective", json_real(r->cost_w));
     json_object_set_new(j, "bound", number_or_null(r->bound_w));
@@ -312,7 +312,7 @@ static void print_short(const struct result *r)
         return;
     printf("%d fall short of their promise:", r->x->n_short);
     for (int j = 0; j < r->p->n_jobs && shown < NAMES_SHOWN; j++) {
-        const struct answer_job *to = &r->x->jobs[j];
+        const struct plan_job *to = &r->x->jobs[j];
         double need = r->p->jobs[j].need;
         if (r->p->jobs[j].name && to->n_gpus > 0 && to->low < need)
             printf("%s %s by %.2g %%", shown++ > 0 ? "," : "", r->p->jobs[j].name,
@@ -341,7 +341,7 @@ static void print_waiting(const struct result *r)
 
 static void print_cost(const struct result *r)
 {
-    const struct answer *x = r->x;
+    const struct plan *x = r->x;
 
     printf("placed %d of %d jobs on %d of %d GPUs, which together draw %.1f W\n", x->n_placed,
            r->n_jobs, r->n_used, r->p->n_gpus, x->watts);
@@ -378,7 +378,7 @@ static int print_result(const struct result *r, const struct options *o)
 
 static int write_plan(const struct options *o, const struct result *r, struct err *e)
 {
-    const struct answer_claims c = {
+    const struct plan_claims c = {
         .made_by = "gogh " GOGH_VERSION,
         .status = status_name(r->report),
         .objective_w = r->cost_w,
@@ -389,7 +389,7 @@ static int write_plan(const struct options *o, const struct result *r, struct er
     if (!o->out)
         return 0;
     buf_init(&b, PROBLEM_BYTES_MAX);
-    int rc = answer_write(r->p, r->x, &c, &b, e);
+    int rc = plan_write(r->p, r->x, &c, &b, e);
     if (rc == 0)
         rc = file_write(o->out, buf_text(&b), b.len, e);
     buf_release(&b);
@@ -401,7 +401,7 @@ static int plan(const struct options *o, struct arena *a, const struct problem *
     struct optimize_options how = optimize_defaults;
     struct optimize_report report = { 0 };
     struct err e = { 0 };
-    struct answer x;
+    struct plan x;
 
     how.exact = exact_run;
     how.method = o->is_exact ? METHOD_EXACT : o->is_fast ? METHOD_FAST : METHOD_AUTO;
@@ -426,7 +426,7 @@ static int plan(const struct options *o, struct arena *a, const struct problem *
 /* ---- judging ---- */
 
 /* Does the plan say the truth about its cost, and nothing impossible about its bound? */
-static int check_claims(const char *file, const struct result *r, const struct answer_claims *c,
+static int check_claims(const char *file, const struct result *r, const struct plan_claims *c,
                         struct err *e)
 {
     double much = 1e-6 * fmax(fabs(r->cost_w), 1);
@@ -442,13 +442,13 @@ static int check_claims(const char *file, const struct result *r, const struct a
 
 static int judge(const struct options *o, struct arena *a, const struct problem *p)
 {
-    struct answer_claims c;
+    struct plan_claims c;
     struct err e = { 0 };
-    struct answer x;
+    struct plan x;
 
-    if (answer_read(a, p, o->check, &x, &c, &e) < 0)
+    if (plan_read(a, p, o->check, &x, &c, &e) < 0)
         return cmd_fail(&e);
-    if (answer_check(a, p, &x, &e) < 0) {
+    if (plan_check(a, p, &x, &e) < 0) {
         err_prefix(&e, "%s", o->check);
         return cmd_fail(&e);
     }

@@ -1,4 +1,4 @@
-#include "cycle/cycle.h"
+#include "cycle/cycle_inner.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include "catalog/snapshot.h"
 #include "monitor/monitor.h"
 #include "nn/gauss.h"
+#include "optimize/model/lower.h"
 #include "optimize/model/plan.h"
 #include "refine/model.h"
 #include "refine/trainer.h"
@@ -121,22 +122,19 @@ static int estimate_all(struct cycle *c, struct err *e)
  * be feasible before it touches a machine.
  */
 int cycle_plan(const struct cycle *c, struct arena *a, const struct solver *solver,
-               const struct snapshot *s, struct plan *out, bool *is_fallback, struct err *why)
+               const struct snapshot *s, struct lowered *asked, struct plan *out, bool *is_fallback,
+               struct err *why)
 {
-    enum verdict verdict = VERDICT_NONE;
-    int rc = solver_plan(solver, a, s, &c->estimator, &c->options, out, &verdict, why);
+    struct err worse = { 0 };
+    int rc = solver_lower(solver, a, s, &c->estimator, &c->options, asked, why);
 
-    if (rc == 0 && verdict != VERDICT_NONE)
-        rc = plan_check(a, out, s, &c->estimator, &c->options, why);
-    *is_fallback = rc < 0 || verdict == VERDICT_NONE;
+    *is_fallback = false;
+    if (rc < 0)
+        return rc;
+    *is_fallback = solver_plan(solver, a, asked, out, why) < 0;
     if (!*is_fallback)
         return 0;
-    if (rc == 0)
-        err_set(why, EAGAIN, "no plan");
-    struct err worse = { 0 };
-    rc = solver_plan(&solver_greedy, a, s, &c->estimator, &c->options, out, &verdict, &worse);
-    if (rc == 0)
-        rc = plan_check(a, out, s, &c->estimator, &c->options, &worse);
+    rc = solver_plan(&solver_greedy, a, asked, out, &worse);
     if (rc < 0)
         *why = worse;
     return rc;
@@ -166,7 +164,7 @@ static void unpark(struct cycle *c)
     c->parked_for = now;
 }
 
-static void note_reasons(struct cycle *c, const struct snapshot *s, const struct plan *p)
+void cycle_note_reasons(struct cycle *c, const struct snapshot *s, const struct plan *p)
 {
     int n_parked = 0;
 
@@ -268,82 +266,11 @@ int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct er
     return estimate_all(c, e);
 }
 
-/* Does the job stand where the snapshot saw it? */
-static bool is_as_seen(const struct state *s, const struct snap_job *seen)
-{
-    const struct job *j = s->jobs[seen->id];
-
-    if (j->state != (seen->is_running ? JOB_RUNNING : JOB_WAITING) || j->n_held != seen->n_held)
-        return false;
-    for (int i = 0; i < j->n_held; i++)
-        if (j->gpus[i] != seen->gpus[i])
-            return false;
-    return true;
-}
-
-static bool may_go_there(const struct state *s, const struct plan_job *pj)
-{
-    for (int i = 0; i < pj->n_gpus; i++)
-        if (s->nodes[s->gpus[pj->gpus[i]].node].state != NODE_UP)
-            return false;
-    return true;
-}
-
-static bool is_there(const struct snap_job *j, const struct plan_job *pj)
-{
-    bool is_same = j->n_held == pj->n_gpus;
-
-    for (int i = 0; i < pj->n_gpus && is_same; i++)
-        is_same = j->gpus[i] == pj->gpus[i];
-    return is_same;
-}
-
-static bool is_busy(const struct cycle *c, int job)
-{
-    return c->executor.job_is_busy && c->executor.job_is_busy(c->executor.self, job);
-}
-
-/* The plan without orders for those who changed since it was begun, or whose place went away: each
- * of these is to stay as it is.
- */
-static struct plan still_valid(const struct cycle *c, struct arena *a, const struct snapshot *s,
-                               const struct plan *p)
-{
-    const struct state *now = &c->ledger->state;
-    struct plan valid = *p;
-
-    valid.jobs = ARENA_ARRAY(a, struct plan_job, (size_t)p->n_jobs);
-    for (int j = 0; j < p->n_jobs; j++) {
-        const struct snap_job *seen = &s->jobs[j];
-        valid.jobs[j] = p->jobs[j];
-        if (is_as_seen(now, seen) && !is_busy(c, seen->id) &&
-            (is_there(seen, &p->jobs[j]) || may_go_there(now, &p->jobs[j])))
-            continue;
-        valid.jobs[j].n_gpus = seen->n_held;
-        valid.jobs[j].gpus = seen->gpus;
-        valid.jobs[j].limit_w = seen->limit_w;
-    }
-    return valid;
-}
-
-void cycle_act(struct cycle *c, const struct snapshot *s, const struct plan *p,
-               struct act_report *out)
-{
-    struct plan valid = still_valid(c, &c->arena, s, p);
-
-    note_reasons(c, s, p);
-    act_commit(&c->executor, s, &valid, out);
-    c->n_moves += out->n_moved;
-    log_debug("t %.0f s: %d placed, %d waiting, %d short; started %d, moved %d, stopped %d, "
-              "refused %d",
-              s->now_s, p->n_placed, p->n_waiting, p->n_short, out->n_started, out->n_moved,
-              out->n_stopped, out->n_refused);
-}
-
 int cycle_run(struct cycle *c, struct err *e)
 {
     double began_s = clock_stopwatch_s();
     struct snapshot s;
+    struct lowered asked;
     struct plan plan;
     struct act_report acted;
     bool is_fallback = false;
@@ -355,7 +282,7 @@ int cycle_run(struct cycle *c, struct err *e)
 
     /* 3. Who should run where? 4. And is that so? */
     if (rc == 0) {
-        rc = cycle_plan(c, &c->arena, &c->solver, &s, &plan, &is_fallback, &why);
+        rc = cycle_plan(c, &c->arena, &c->solver, &s, &asked, &plan, &is_fallback, &why);
         if (is_fallback)
             log_warn("%s: %s; using the greedy plan", c->solver.name, why.text);
         if (rc < 0)

@@ -27,6 +27,7 @@ struct err;
 struct event;
 struct finding;
 struct ledger;
+struct lowered;
 struct model;
 struct snapshot;
 struct trainer;
@@ -39,6 +40,9 @@ typedef int cycle_append_f(void *self, const struct event *ev, struct err *e);
  */
 typedef void cycle_finding_f(void *self, const struct finding *f, double abs_error,
                              bool is_covered);
+
+/* Is the job about to end, and not to be touched any more? */
+typedef bool cycle_is_ending_f(void *self, int job);
 
 struct cycle {
     /* The doors. */
@@ -56,6 +60,7 @@ struct cycle {
      */
     cycle_append_f *append;
     cycle_finding_f *on_finding;
+    cycle_is_ending_f *is_ending;
     void *owner;
 
     struct solve_options options;    // price, cap, levers
@@ -122,14 +127,18 @@ void cycle_renew(struct cycle *c);
 /* A decision in three steps, for those who make plans elsewhere than where they act.
  *
  * look: what exists right now and how well each job would run where, into 'a'.
- * plan: who should run where, checked; touches nothing of the cycle but what the solver needs, so that
- *       a forked child may do it. '*is_fallback': the greedy plan stands in, and 'why' says why.
- * act:  make it happen. Jobs that changed since 'look' (ended, were held or cancelled, lost their node)
- *       or that an order is still being carried out for are left alone; the next decision sees them.
+ * plan: who should run where, judged; touches nothing of the cycle but what the solver needs, so that
+ *       a forked child may do it. 'asked' is the problem that was solved. '*is_fallback': the greedy
+ *       plan stands in, and 'why' says why.
+ * act:  make it happen. Where something has changed since 'look' (a job ended, was held or cancelled, a
+ *       node went away, an order is under way), the plan is repaired first: those jobs are left as they
+ *       are, with whoever cannot have its place beside them; and judged again, as things are now. What
+ *       is left out the next decision sees.
  */
 int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct err *e);
 int cycle_plan(const struct cycle *c, struct arena *a, const struct solver *solver,
-               const struct snapshot *s, struct plan *out, bool *is_fallback, struct err *why);
+               const struct snapshot *s, struct lowered *asked, struct plan *out, bool *is_fallback,
+               struct err *why);
 void cycle_act(struct cycle *c, const struct snapshot *s, const struct plan *p,
                struct act_report *out);
 

@@ -208,8 +208,8 @@ static void decide_there(const struct child *c, int pipe)
     struct decision d = c->decision;
     struct head h = { 0 };
     struct err why = { 0 };
-    int rc =
-        cycle_plan(&s->cycle, &d.arena, &c->solver, &d.snapshot, &d.plan, &d.is_fallback, &why);
+    int rc = cycle_plan(&s->cycle, &d.arena, &c->solver, &d.snapshot, &d.asked, &d.plan,
+                        &d.is_fallback, &why);
 
     d.why = why.text;
     h.failed = rc < 0 ? -rc : 0;

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "catalog/snapshot.h"
+#include "optimize/model/lower.h"
 #include "optimize/model/plan.h"
 
 struct buf;
@@ -26,6 +27,7 @@ struct decision {
     struct arena arena;
     double time_s;    // of the snapshot
     struct snapshot snapshot;
+    struct lowered asked;    // the problem, in the child; here there is none
     struct plan plan;
     bool is_fallback;    // greedy stands in for the policy
     const char *why;     // for a fallback

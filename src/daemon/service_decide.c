@@ -70,12 +70,14 @@ static bool is_worth_telling(const struct service *s, const struct decision *d, 
 static double our_watts(const struct service *s, const struct decision *d)
 {
     struct arena a;
+    struct lowered asked;
     struct plan ours;
     bool is_fallback;
     struct err e = { 0 };
 
     arena_init(&a);
-    int rc = cycle_plan(&s->cycle, &a, &s->cycle.solver, &d->snapshot, &ours, &is_fallback, &e);
+    int rc =
+        cycle_plan(&s->cycle, &a, &s->cycle.solver, &d->snapshot, &asked, &ours, &is_fallback, &e);
     double watts = rc == 0 ? ours.watts : (double)NAN;
     arena_release(&a);
     return watts;
@@ -229,18 +231,14 @@ static void ask_for_gap(struct service *s)
 }
 
 /* Who has done all his steps is about to end: a stop now would make him do some of them again. */
-static void spare_the_ending(const struct service *s, struct decision *d)
+static bool is_ending(void *self, int job)
 {
-    for (int j = 0; j < d->snapshot.n_running; j++) {
-        const struct snap_job *seen = &d->snapshot.jobs[j];
-        struct watch_job w;
-        if (seen->spec->kind != JOB_TRAINING || seen->spec->is_guess ||
-            !watch_job(s->watch, seen->id, &w) || !(w.steps >= seen->spec->steps))
-            continue;
-        d->plan.jobs[j].n_gpus = seen->n_held;
-        d->plan.jobs[j].gpus = seen->gpus;
-        d->plan.jobs[j].limit_w = seen->limit_w;
-    }
+    const struct service *s = self;
+    const struct job_spec *spec = &s->base.ledger.state.jobs[job]->spec;
+    struct watch_job w;
+
+    return spec->kind == JOB_TRAINING && !spec->is_guess && watch_job(s->watch, job, &w) &&
+           w.steps >= spec->steps;
 }
 
 static void carry_out(struct service *s, struct decision *d)
@@ -254,7 +252,6 @@ static void carry_out(struct service *s, struct decision *d)
     if (s->broken)
         return;
     record_plan(s->record, d, !only_watches(s));
-    spare_the_ending(s, d);
     if (!only_watches(s))
         cycle_act(&s->cycle, &d->snapshot, &d->plan, &acted);
     arena_reset(&s->cycle.arena);
@@ -338,4 +335,5 @@ void service_decide_open(struct service *s)
 {
     s->inner->decided_s = -(double)INFINITY;
     loop_timer_init(&s->inner->decide, s->loop, "decision", on_decide, s);
+    s->cycle.is_ending = is_ending;
 }

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/prices/classes.h"
 #include "optimize/search/desk.h"
 #include "optimize/exact/exact.h"
@@ -179,7 +179,7 @@ static struct desk *cheaper(struct desk *a, struct desk *b)
 }
 
 /* Class program, rounding, search: an answer that has passed the judge. */
-static int plan_fast(struct run *r, struct answer *out, struct prices *u, struct err *e)
+static int plan_fast(struct run *r, struct plan *out, struct prices *u, struct err *e)
 {
     struct classes c;
 
@@ -191,44 +191,44 @@ static int plan_fast(struct run *r, struct answer *out, struct prices *u, struct
     r->report->rounded_w = desk_cost(d);
     r->report->round_s = clock_stopwatch_s() - t_s;
     search(r, d, u);
-    desk_answer(d, r->arena, out);
+    desk_plan(d, r->arena, out);
     desk_destroy(d);
     r->report->method = "fast";
-    return answer_check(r->arena, r->p, out, e);
+    return plan_check(r->arena, r->p, out, e);
 }
 
 /* Search alone, from where everybody stands. */
-static int plan_quick(struct run *r, struct answer *out, struct err *e)
+static int plan_quick(struct run *r, struct plan *out, struct err *e)
 {
     struct desk *d = insert_all(r->p);
 
     r->report->rounded_w = desk_cost(d);
     search(r, d, NULL);
-    desk_answer(d, r->arena, out);
+    desk_plan(d, r->arena, out);
     desk_destroy(d);
     r->report->method = "quick";
     r->report->lp_bound_w = -INFINITY;
-    return answer_check(r->arena, r->p, out, e);
+    return plan_check(r->arena, r->p, out, e);
 }
 
 /* What always exists. */
-static int plan_greedy(struct run *r, struct answer *out, struct err *e)
+static int plan_greedy(struct run *r, struct plan *out, struct err *e)
 {
     struct desk *d = insert_all(r->p);
 
-    desk_answer(d, r->arena, out);
+    desk_plan(d, r->arena, out);
     desk_destroy(d);
     r->report->method = "greedy";
-    return answer_check(r->arena, r->p, out, e);
+    return plan_check(r->arena, r->p, out, e);
 }
 
 /* Go on from 'out' until it is proven or time is up. A child that cannot be had changes
  * nothing.
  */
-static void plan_exact(struct run *r, const struct prices *u, struct answer *out)
+static void plan_exact(struct run *r, const struct prices *u, struct plan *out)
 {
     struct exact_options o = { .time_s = r->o->method == METHOD_EXACT ? EXACT_S : EXACT_AUTO_S };
-    struct answer start = *out;
+    struct plan start = *out;
     double t_s = clock_stopwatch_s(), bound_w = r->report->bound_w;
     bool is_proven = false;
     struct err ignored = { 0 };
@@ -246,7 +246,7 @@ static void plan_exact(struct run *r, const struct prices *u, struct answer *out
 }
 
 int optimize_run(struct arena *a, const struct problem *p, const struct optimize_options *o,
-                 struct answer *out, struct prices *prices, struct optimize_report *report,
+                 struct plan *out, struct prices *prices, struct optimize_report *report,
                  struct err *e)
 {
     struct prices own = { 0 };

@@ -18,18 +18,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct answer;
 struct arena;
 struct clock;
 struct err;
 struct exact_options;
+struct plan;
 struct prices;
 struct problem;
 
 /* Goes on from an answer until it is proven or time is up, as exact_run (exact.h) does. */
 typedef int optimize_exact_f(struct arena *a, const struct problem *p, const struct prices *u,
-                             double bound_w, const struct answer *start,
-                             const struct exact_options *o, struct answer *out, double *bound_w_out,
+                             double bound_w, const struct plan *start,
+                             const struct exact_options *o, struct plan *out, double *bound_w_out,
                              bool *is_proven, struct err *e);
 
 enum optimize_method {
@@ -75,10 +75,10 @@ struct optimize_report {
 };
 
 /* Plan. 'prices' (may be NULL) gets what the bound was computed from. The answer has been through
- * answer_check. 0, or -EINVAL when the problem is none (problem_check).
+ * plan_check. 0, or -EINVAL when the problem is none (problem_check).
  */
 int optimize_run(struct arena *a, const struct problem *p, const struct optimize_options *o,
-                 struct answer *out, struct prices *prices, struct optimize_report *report,
+                 struct plan *out, struct prices *prices, struct optimize_report *report,
                  struct err *e);
 
 #endif

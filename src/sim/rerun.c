@@ -13,6 +13,7 @@
 #include "base/grow.h"
 #include "catalog/event.h"
 #include "catalog/snapshot.h"
+#include "optimize/model/lower.h"
 #include "refine/model.h"
 #include "sim/ground.h"
 #include "sim/rerun_inner.h"
@@ -28,6 +29,7 @@ struct looked {
     double look_s;
     struct arena arena;
     struct snapshot snapshot;
+    struct lowered asked;
     struct plan plan;
     bool is_fallback;
     struct err failed;    // code 0: it did not
@@ -268,8 +270,8 @@ static int look(struct walk *w, const struct rerun_entry *at, struct err *e)
         rc = cycle_look(&p->cycle, &l->arena, &l->snapshot, e);
     if (rc < 0 || !at->look->has_plan)
         return rc;
-    if (cycle_plan(&p->cycle, &l->arena, &solver, &l->snapshot, &l->plan, &l->is_fallback,
-                   &l->failed) == 0)
+    if (cycle_plan(&p->cycle, &l->arena, &solver, &l->snapshot, &l->asked, &l->plan,
+                   &l->is_fallback, &l->failed) == 0)
         l->failed.code = 0;    // it may say why greedy stood in
     return 0;
 }

@@ -10,8 +10,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "optimize/model/answer.h"
-#include "optimize/files/answer_file.h"
+#include "optimize/model/plan.h"
+#include "optimize/files/plan_file.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_file.h"
 
@@ -52,17 +52,17 @@ static const char small[] =
 
 static void as_plan(struct arena *a, const uint8_t *data, size_t size)
 {
-    struct answer_claims c;
+    struct plan_claims c;
     struct err e = { 0 };
     struct problem p;
-    struct answer x;
+    struct plan x;
 
     if (problem_parse(a, "small", small, sizeof small - 1, &p, &e) < 0)
         abort();
-    if (answer_parse(a, &p, "f", (const char *)data, size, &x, &c, &e) < 0)
+    if (plan_parse(a, &p, "f", (const char *)data, size, &x, &c, &e) < 0)
         assert(e.text[0] != '\0');
     else
-        (void)answer_check(a, &p, &x, &e);
+        (void)plan_check(a, &p, &x, &e);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -372,14 +372,13 @@ void world_look(struct world *w)
 
 void world_solve(struct world *w, const char *name, struct plan *out)
 {
-    struct err e = { 0 };
     struct solver solver;
-    enum verdict verdict = VERDICT_NONE;
+    struct err e = { 0 };
 
     must(solver_by_name(name, 1, &solver, &e), &e, name);
-    must(solver_plan(&solver, &w->arena, &w->snapshot, &w->est, &w->options, out, &verdict, &e), &e,
+    must(solver_lower(&solver, &w->arena, &w->snapshot, &w->est, &w->options, &w->asked, &e), &e,
          name);
-    ck_assert_int_ne(verdict, VERDICT_NONE);
+    must(solver_plan(&solver, &w->arena, &w->asked, out, &e), &e, name);
 }
 
 /* ---- files ---- */

@@ -27,6 +27,7 @@
 #include "catalog/ledger.h"
 #include "catalog/snapshot.h"
 #include "estimate/estimate.h"
+#include "optimize/model/lower.h"
 #include "optimize/model/plan.h"
 #include "optimize/policy/solver.h"
 
@@ -38,6 +39,7 @@ struct world {
     struct estimator est;    // with z = 1
     struct arena arena;      // snapshot and plan
     struct snapshot snapshot;
+    struct lowered asked;    // by world_solve
     struct solve_options options;
     int theta;    // 2
     double now_s;
@@ -54,7 +56,7 @@ void world_add(struct world *w, const char *text);
 /* Forget the last snapshot and plan, refresh the estimates, take a snapshot. */
 void world_look(struct world *w);
 
-/* The plan of the solver called 'name' for the last snapshot. */
+/* The plan of the solver called 'name' for the last snapshot; it has been judged. */
 void world_solve(struct world *w, const char *name, struct plan *out);
 
 /* Indices by name; the test fails where there is none. */

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/grow.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/exact/exact_inner.h"
 #include "optimize/exact/mip.h"
 
@@ -31,12 +31,12 @@
 struct run {
     struct exact x;
     double until_s;
-    const struct answer *start;
-    struct answer *out;    // the best so far
-    double lp_w;           // the relaxation's bound
-    double bound_w;        // the best so far
-    double done_w;         // columns within this have been searched to the end
-    bool needs_racks;      // an optimum without racks' caps broke one
+    const struct plan *start;
+    struct plan *out;    // the best so far
+    double lp_w;         // the relaxation's bound
+    double bound_w;      // the best so far
+    double done_w;       // columns within this have been searched to the end
+    bool needs_racks;    // an optimum without racks' caps broke one
     struct pool pool;
     struct arena *arena;
 };
@@ -120,7 +120,7 @@ static void gather(struct run *r, double most_w)
     gather_lows(x, pool);
     sort_lows(x);
     exact_patterns(x, &w);
-    exact_from_answer(x, r->out, &begin);
+    exact_from_plan(x, r->out, &begin);
     for (int i = 0; i < begin.n; i++)
         begin_with(r, &begin.columns[i]);
     pool->is_full |= x->is_cut_short;
@@ -191,12 +191,12 @@ static void mip_release(struct mip *m)
 static bool adopt(struct run *r, const double *value)
 {
     const struct problem *p = r->x.p;
-    struct answer *found = ARENA_NEW(r->x.arena, struct answer);
+    struct plan *found = ARENA_NEW(r->x.arena, struct plan);
 
-    if (!exact_to_answer(&r->x, &r->pool, value, r->start, found))
+    if (!exact_to_plan(&r->x, &r->pool, value, r->start, found))
         return false;
-    answer_price(r->x.arena, p, found);
-    if (answer_check(r->x.arena, p, found, NULL) < 0)
+    plan_price(r->x.arena, p, found);
+    if (plan_check(r->x.arena, p, found, NULL) < 0)
         return false;
     if (found->cost_w < r->out->cost_w)
         r->out = found;
@@ -204,7 +204,7 @@ static bool adopt(struct run *r, const double *value)
 }
 
 /* Watts that are added up: what rounding is measured by. */
-static double scale_of(const struct answer *x)
+static double scale_of(const struct plan *x)
 {
     return fmax(fabs(x->cost_w) + x->watts + x->short_w + x->wait_w + x->move_w, 1);
 }
@@ -296,10 +296,10 @@ static int run_with(struct run *r, bool has_racks, const struct prices *u, struc
 
 /* ---- the whole ---- */
 
-static void answer_copy(struct arena *a, const struct answer *from, struct answer *to)
+static void answer_copy(struct arena *a, const struct plan *from, struct plan *to)
 {
     size_t n_jobs = (size_t)from->n_jobs, n_gpus = (size_t)from->n_gpus;
-    struct answer_job *jobs = ARENA_ARRAY(a, struct answer_job, n_jobs);
+    struct plan_job *jobs = ARENA_ARRAY(a, struct plan_job, n_jobs);
     unsigned char *limit = ARENA_ARRAY(a, unsigned char, n_gpus);
 
     for (size_t j = 0; j < n_jobs; j++) {
@@ -318,11 +318,11 @@ static void answer_copy(struct arena *a, const struct answer *from, struct answe
 }
 
 int exact_run(struct arena *a, const struct problem *p, const struct prices *u, double bound_w,
-              const struct answer *start, const struct exact_options *o, struct answer *out,
+              const struct plan *start, const struct exact_options *o, struct plan *out,
               double *bound_w_out, bool *is_proven, struct err *e)
 {
     struct arena scratch;
-    struct answer best = *start;
+    struct plan best = *start;
     struct run r = {
         .arena = &scratch,
         .start = start,

@@ -17,9 +17,9 @@
 
 #include <stdbool.h>
 
-struct answer;
 struct arena;
 struct err;
+struct plan;
 struct prices;
 struct problem;
 
@@ -28,15 +28,15 @@ struct exact_options {
     int columns_most;    // the integer program has no more than this; 0: as many as are sensible
 };
 
-/* Look for an answer that is cheaper than 'start', which must have passed answer_check. 'u' (may
+/* Look for an answer that is cheaper than 'start', which must have passed plan_check. 'u' (may
  * be NULL) are prices to begin with, 'bound_w' a bound that is known already, -INFINITY without;
  * one above the start's cost is false, and forgotten. 'out' is 'start' or a cheaper answer that
- * has passed answer_check; '*bound_w_out' holds for every answer; '*is_proven': 'out' is the
+ * has passed plan_check; '*bound_w_out' holds for every answer; '*is_proven': 'out' is the
  * optimum, up to 1e-6 of it. 0, or -errno when there can be no child process; 'out' is 'start'
  * then, and the bound still holds.
  */
 int exact_run(struct arena *a, const struct problem *p, const struct prices *u, double bound_w,
-              const struct answer *start, const struct exact_options *o, struct answer *out,
+              const struct plan *start, const struct exact_options *o, struct plan *out,
               double *bound_w_out, bool *is_proven, struct err *e);
 
 #endif

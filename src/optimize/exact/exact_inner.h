@@ -26,8 +26,8 @@
 
 #include "optimize/model/problem.h"
 
-struct answer;
 struct arena;
+struct plan;
 struct prices;
 
 #define PLACE_ROWS 3
@@ -248,21 +248,21 @@ struct pool {
 void pool_add(struct pool *pool, const struct column *c, double reduced_w);
 int pool_find(const struct pool *pool, const struct column *c);    // -1: not there
 
-/* ---- answers: exact_answer.c ---- */
+/* ---- answers: exact_plan.c ---- */
 
 /* The columns that an answer uses. */
-void exact_from_answer(struct exact *x, const struct answer *from, struct pool *pool);
+void exact_from_plan(struct exact *x, const struct plan *from, struct pool *pool);
 
 /* The answer of a whole number of each column; false when they do not make one. */
-bool exact_to_answer(struct exact *x, const struct pool *pool, const double *value,
-                     const struct answer *start, struct answer *out);
+bool exact_to_plan(struct exact *x, const struct pool *pool, const double *value,
+                   const struct plan *start, struct plan *out);
 
 /* ---- linear program: exact_lp.c ---- */
 
 /* Column generation, beginning with what 'start' uses and what 'u' (may be NULL) says, until no
  * column is missing or time is up. The duals stay in 'x'. Returns the bound.
  */
-double exact_relax(struct exact *x, const struct prices *u, const struct answer *start,
+double exact_relax(struct exact *x, const struct prices *u, const struct plan *start,
                    double until_s);
 
 #endif

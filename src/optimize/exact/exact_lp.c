@@ -279,14 +279,14 @@ static void begin_at(struct master *m, const struct prices *u)
     master_adopt(m);
 }
 
-double exact_relax(struct exact *x, const struct prices *u, const struct answer *start,
+double exact_relax(struct exact *x, const struct prices *u, const struct plan *start,
                    double until_s)
 {
     struct master m = { .x = x, .lp = lp_create() };
     struct column_wish every = { HUGE_VAL, false, begin_with, &m };
 
     m.pool.arena = m.round.arena = x->arena;
-    exact_from_answer(x, start, &m.pool);
+    exact_from_plan(x, start, &m.pool);
     exact_choices(x, &every);
     for (int i = 0; i < m.pool.n; i++)
         if (m.pool.columns[i].form == COLUMN_PATTERN)

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/rng.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/optimize.h"
 #include "optimize/model/problem.h"
 
@@ -400,7 +400,7 @@ static void make_jobs(struct maker *m)
 /* Take over where the plan has a job. One whose parts stand under different settings counts as
  * new, so that each GPU has one setting.
  */
-static void settle(struct problem_job *j, const struct answer_job *at, const unsigned char *limit)
+static void settle(struct problem_job *j, const struct plan_job *at, const unsigned char *limit)
 {
     for (int i = 1; i < at->n_gpus; i++)
         if (limit[at->gpus[i]] != limit[at->gpus[0]])
@@ -418,7 +418,7 @@ static void stand(struct arena *a, struct problem *p, int n_planned, int n_stand
     struct problem then = *p;
     struct optimize_options o = optimize_defaults;
     struct optimize_report report;
-    struct answer x;
+    struct plan x;
     struct err e = { 0 };
 
     then.n_jobs = n_planned;

@@ -1,6 +1,6 @@
 /* again.h - the arithmetic of problem.h, done again from the raw tables.
  *
- * For the judge (answer_check.c) and the certificate only: they share nothing with those whom
+ * For the judge (plan_check.c) and the certificate only: they share nothing with those whom
  * they check, so problem_yield is not called here and this is not called elsewhere.
  */
 #ifndef OPTIMIZE_MODEL_AGAIN_H

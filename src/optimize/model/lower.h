@@ -1,4 +1,4 @@
-/* lower.h - from a snapshot and its estimates to a problem, and from its answer to a plan.
+/* lower.h - from a snapshot and its estimates to a problem.
  *
  * Called by: the cycle, and whoever wants to see what was asked. What is not allowed (any more) and
  * is so all the same (theta was lowered, sharing was switched off, an estimate says that those on a
@@ -11,15 +11,16 @@
 
 #include "optimize/model/problem.h"
 
-struct answer;
 struct arena;
 struct err;
 struct estimator;
-struct plan;
 struct snapshot;
 struct solve_options;
 
 struct lowered {
+    const struct snapshot *snapshot;    // what it was made of
+    const struct estimator *est;
+    const struct solve_options *options;
     struct problem problem;    // GPUs and jobs in the snapshot's order; frozen jobs are gone
     const int *type_of;        // (n_types) the catalog's index of each of its types
     const int *workload_of;    // (n_kinds)
@@ -28,10 +29,5 @@ struct lowered {
 /* 0, or -EINVAL: not a problem (more than 64 types, say), with what is wrong in 'e'. */
 int lower_problem(struct arena *a, const struct snapshot *s, const struct estimator *est,
                   const struct solve_options *o, struct lowered *out, struct err *e);
-
-/* The plan that an answer means, unpriced; 'made_by' is borrowed. */
-void raise_plan(struct arena *a, const struct lowered *l, const struct snapshot *s,
-                const struct estimator *est, const struct solve_options *o, const struct answer *x,
-                const char *made_by, struct plan *out);
 
 #endif

@@ -133,19 +133,19 @@ static void lower_row(struct lowering *l, int type, int kind)
     struct problem *p = l->problem;
     int w = l->workload_of[kind], t = l->type_of[type];
     float fit = 1 - estimate_cell(l->est, w, t, -1)->unfit, more = counted_on(l, type, kind);
-    struct problem_hope hope = { more, l->missed[kind] > 0 ? more : 1 };
+    struct problem_trust trust = { fit * more, fit * (l->missed[kind] > 0 ? more : 1) };
     int most = gpu_type_theta(&l->snapshot->catalog->types[t], p->theta);
     bool is_out = is_unfit(l, type, kind, -1);
 
-    p->hopes[type * p->n_kinds + kind] = hope;
+    p->trust[type * p->n_kinds + kind] = trust;
     p->watts[type * p->n_kinds + kind] = (float)l->est->alone_w[w * l->est->n_types + t];
     for (int n = -1; n < p->n_kinds && !is_out; n++) {
         const struct cell_estimate *c = estimate_cell(l->est, w, t, n < 0 ? -1 : l->workload_of[n]);
         long at = problem_cell(p, type, kind, n);
         if (n >= 0 && (most == 1 || is_unfit(l, type, kind, n)))
             continue;    // stays 0: never
-        p->speed[at] = c->speed * fit * hope.speed;
-        p->low[at] = fminf(c->low * fit * hope.low, p->speed[at]);
+        p->speed[at] = c->speed * trust.speed;
+        p->low[at] = fminf(c->low * trust.low, p->speed[at]);
     }
 }
 
@@ -164,14 +164,14 @@ static void make_alike(float *cells, int n_types, long step)
             cells[t * step] = sum / (float)n;
 }
 
-/* Types that must not be told apart: jobs do on each what they do on average, and what is hoped of
- * one of them is not told apart from what is believed.
+/* Types that must not be told apart: jobs do on each what they do on average, and what is counted
+ * on is what is believed.
  */
 static void make_types_alike(struct problem *p)
 {
     long step = (long)p->n_kinds * (p->n_kinds + 1);
 
-    p->hopes = NULL;
+    p->trust = NULL;
     for (long i = 0; i < step; i++) {
         make_alike(p->speed + i, p->n_types, step);
         make_alike(p->low + i, p->n_types, step);
@@ -211,7 +211,7 @@ void lower_cells(struct lowering *l)
     p->speed = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
     p->low = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
     p->watts = ARENA_ARRAY(l->arena, float, rows);
-    p->hopes = ARENA_ARRAY(l->arena, struct problem_hope, rows);
+    p->trust = ARENA_ARRAY(l->arena, struct problem_trust, rows);
     find_missed(l);
     for (int t = 0; t < p->n_types; t++)
         for (int k = 0; k < p->n_kinds; k++)

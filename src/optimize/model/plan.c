@@ -1,9 +1,11 @@
+/* What follows from who is where: the planners' side. The judge is plan_check.c. */
 #include "optimize/model/plan.h"
 
+#include <assert.h>
+#include <string.h>
+
 #include "base/arena.h"
-#include "catalog/snapshot.h"
-#include "estimate/estimate.h"
-#include "optimize/policy/board.h"
+#include "optimize/model/problem.h"
 
 const char *wait_reason_name(enum wait_reason r)
 {
@@ -15,31 +17,163 @@ const char *wait_reason_name(enum wait_reason r)
     return names[r];
 }
 
-static void price_job(struct plan *p, const struct board *b, int job)
-{
-    struct plan_job *pj = &p->jobs[job];
+struct seat {
+    int n;
+    int jobs[THETA_MAX];
+};
 
-    if (pj->n_gpus == 0) {
-        p->n_waiting++;
-        return;
-    }
-    double need = b->snapshot->jobs[job].need;
-    pj->speed = board_speed(b, job, &pj->low);
-    pj->is_short = pj->low < need;
-    p->n_placed++;
-    p->n_short += pj->is_short;
+/* On several GPUs at once: priced as one, not part by part. */
+static bool is_gang(const struct problem_job *j, const struct plan_job *to)
+{
+    return j->form == FORM_GANG && to->n_gpus > 1;
 }
 
-void plan_price(struct arena *a, struct plan *p, const struct snapshot *s,
-                const struct estimator *est)
+static bool is_moved(const struct problem_job *j, const struct plan_job *to)
 {
-    struct board b;
+    if (j->n_present == 0)
+        return false;
+    return j->n_present != to->n_gpus ||
+           memcmp(j->present, to->gpus, (size_t)to->n_gpus * sizeof(int)) != 0;
+}
 
-    board_lay(&b, a, s, est, p);
-    p->n_placed = p->n_waiting = p->n_short = 0;
-    p->watts = 0;
+/* Who is on each GPU, gangs aside. */
+static struct seat *seat_all(struct arena *a, const struct problem *p, const struct plan *x)
+{
+    struct seat *seats = ARENA_ARRAY(a, struct seat, (size_t)p->n_gpus);
+
     for (int j = 0; j < p->n_jobs; j++)
-        price_job(p, &b, j);
-    for (int g = 0; g < s->n_gpus; g++)
-        p->watts += board_watts(&b, g);
+        for (int i = 0; i < x->jobs[j].n_gpus && !is_gang(&p->jobs[j], &x->jobs[j]); i++) {
+            struct seat *s = &seats[x->jobs[j].gpus[i]];
+            assert(s->n < THETA_MAX);
+            s->jobs[s->n++] = j;
+        }
+    return seats;
+}
+
+/* Its factors in the tables. */
+static struct problem_trust trust_in(const struct problem *p, int type, int kind)
+{
+    return p->trust ? p->trust[type * p->n_kinds + kind] : (struct problem_trust){ 1, 1 };
+}
+
+/* What a job gets, on one GPU or a whole gang: counted on, and believed. */
+static void add_speed(const struct problem *p, struct plan *x, int job, int type, double speed,
+                      double low, double *counted)
+{
+    struct problem_trust trust = trust_in(p, type, p->jobs[job].kind);
+
+    x->jobs[job].speed += speed / (double)trust.speed;
+    x->jobs[job].low += low / (double)trust.low;
+    counted[job] += low;
+}
+
+static void price_gpu(const struct problem *p, struct plan *x, const struct seat *s, int gpu,
+                      double *counted)
+{
+    int kinds[THETA_MAX], type = p->gpus[gpu].type;
+    struct yield y;
+
+    for (int i = 0; i < s->n; i++)
+        kinds[i] = p->jobs[s->jobs[i]].kind;
+    if (!problem_yield(p, type, x->limit[gpu], kinds, s->n, &y))
+        return;    // they must not run so: the judge will say it
+    x->watts += y.watts - p->types[type].sleep_w;
+    x->cost_w += y.cost_w;
+    for (int i = 0; i < s->n; i++)
+        add_speed(p, x, s->jobs[i], type, y.speed[i], y.low[i], counted);
+}
+
+static void price_gang(const struct problem *p, struct plan *x, int job, double *counted)
+{
+    const struct plan_job *to = &x->jobs[job];
+    const struct problem_gpu *first = &p->gpus[to->gpus[0]];
+    bool is_near = true;
+    struct yield y;
+
+    for (int i = 1; i < to->n_gpus; i++)
+        is_near &= p->gpus[to->gpus[i]].node == first->node;
+    if (!problem_gang_yield(p, first->type, x->limit[to->gpus[0]], p->jobs[job].kind, to->n_gpus,
+                            is_near, &y))
+        return;
+    x->watts += y.watts - to->n_gpus * p->types[first->type].sleep_w;
+    x->cost_w += y.cost_w;
+    add_speed(p, x, job, first->type, y.speed[0], y.low[0], counted);
+}
+
+/* Its shortfall, waiting and moving; its speed is known by now, and what is counted on of it. */
+static void price_job(const struct problem *p, struct plan *x, int job, double counted)
+{
+    const struct problem_job *j = &p->jobs[job];
+    struct plan_job *to = &x->jobs[job];
+
+    if (to->n_gpus) {
+        int first = to->gpus[0];
+        x->n_placed++;
+        to->limit_w = p->types[p->gpus[first].type].limits[x->limit[first]].limit_w;
+        to->is_short = to->low < j->need * (1 - PROBLEM_SHORT);
+        to->short_w = problem_short_w(j, counted);
+        x->short_w += to->short_w;
+    } else {
+        x->n_waiting++;
+        x->wait_w += j->wait_w;
+    }
+    if (is_moved(j, to)) {
+        x->n_moves++;
+        x->move_w += j->move_w;
+    }
+    for (int i = 0; i < to->n_gpus && (j->n_present == 0 || is_moved(j, to)); i++)
+        x->move_w += problem_wake_w(p, j, to->gpus[i]);
+}
+
+/* Nobody plans for it: it stays, or cannot run, or is gone. */
+static void price_unplanned(const struct problem_job *j, struct plan *x, struct plan_job *to)
+{
+    *to = (struct plan_job){ .reason = j->cannot };
+    x->n_waiting += j->cannot != WAIT_NOT;
+    if (!j->frozen)
+        return;
+    *to = (struct plan_job){ .n_gpus = j->n_present,
+                             .gpus = j->present,
+                             .limit_w = j->frozen->limit_w,
+                             .speed = j->frozen->speed,
+                             .low = j->frozen->low,
+                             .is_short = j->frozen->low < j->need * (1 - PROBLEM_SHORT) };
+    x->n_placed++;
+}
+
+static void start_over(const struct problem *p, struct plan *x)
+{
+    x->n_placed = x->n_waiting = x->n_short = x->n_moves = 0;
+    x->cost_w = x->watts = x->short_w = x->wait_w = x->move_w = 0;
+    for (int j = 0; j < p->n_jobs; j++) {
+        struct plan_job *to = &x->jobs[j];
+        if (!p->jobs[j].name)
+            to->n_gpus = 0;
+        *to = (struct plan_job){ .n_gpus = to->n_gpus, .gpus = to->gpus, .reason = to->reason };
+    }
+}
+
+void plan_price(struct arena *a, const struct problem *p, struct plan *out)
+{
+    start_over(p, out);
+    struct seat *seats = seat_all(a, p, out);
+    double *counted = ARENA_ARRAY(a, double, (size_t)p->n_jobs);    // of 'low'
+
+    for (int j = 0; j < p->n_jobs; j++)
+        if (is_gang(&p->jobs[j], &out->jobs[j]))
+            price_gang(p, out, j, counted);
+    for (int g = 0; g < p->n_gpus; g++) {
+        double sleep_w = p->types[p->gpus[g].type].sleep_w;
+        out->watts += p->gpus[g].held_w > 0 ? p->gpus[g].held_w : sleep_w;
+        if (seats[g].n)
+            price_gpu(p, out, &seats[g], g, counted);
+    }
+    for (int j = 0; j < p->n_jobs; j++) {
+        if (p->jobs[j].name)
+            price_job(p, out, j, counted[j]);
+        else
+            price_unplanned(&p->jobs[j], out, &out->jobs[j]);
+        out->n_short += out->jobs[j].is_short;
+    }
+    out->cost_w += out->short_w + out->wait_w + out->move_w;
 }

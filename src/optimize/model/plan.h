@@ -1,7 +1,9 @@
-/* plan.h - what every job shall do next: a value. Making one touches nothing.
+/* plan.h - who shall be where next, what it costs, and what each gets: a value. Making one touches
+ * nothing.
  *
- * Made by: a solver. Judged by: plan_check, whoever made it. Read by: act, and whoever
- * explains. Lives in the cycle arena beside the snapshot it was made for.
+ * Made by: a policy, for a problem (problem.h); its jobs and GPUs are the problem's, and those of the
+ * snapshot that was lowered to it. Judged by: plan_check, whoever made it. Read by: act, and
+ * whoever explains. Plain data in the arena it was made in.
  */
 #ifndef OPTIMIZE_MODEL_PLAN_H
 #define OPTIMIZE_MODEL_PLAN_H
@@ -10,9 +12,7 @@
 
 struct arena;
 struct err;
-struct estimator;
-struct snapshot;
-struct solve_options;
+struct problem;
 
 enum wait_reason {
     WAIT_NOT,         // it is placed
@@ -28,38 +28,41 @@ enum wait_reason {
 
 const char *wait_reason_name(enum wait_reason r);
 
-/* One entry for each job of the snapshot, in its order. */
 struct plan_job {
-    int n_gpus;         // 0: it waits
-    const int *gpus;    // indices into snapshot.gpus
-    int limit_w;        // 0: the type's default
-    enum wait_reason reason;
-    double speed;     // predicted, steps/s; 0 when waiting
-    double low;       // held with the stated confidence
-    bool is_short;    // named shortfall: 'low' is below the job's need
+    int n_gpus;                 // 0: it waits
+    const int *gpus;            // (n_gpus) ascending
+    int limit_w;                // of its GPUs (of the first, where it has parts); 0: the default
+    enum wait_reason reason;    // WAIT_NOT when placed
+    double speed, low;          // what it gets, by what is believed (problem.trust)
+    bool is_short;              // 'low' is below its need (PROBLEM_SHORT)
+    double short_w;             // what it misses in watts, by what was counted on
 };
 
 struct plan {
-    const char *made_by;    // the solver's name
-    int n_jobs;
+    const char *made_by;    // the policy's name
+    int n_jobs, n_gpus;
     struct plan_job *jobs;    // (n_jobs)
-    int n_placed, n_waiting, n_short;
-    double watts;    // predicted draw of all GPUs, empty ones asleep
+    unsigned char *limit;     // (n_gpus) the setting of each GPU; 0 where nobody is
+    double cost_w;            // the objective, as problem.h has it
+    double watts;             // of all GPUs, empty ones asleep
+    int n_placed, n_waiting, n_short, n_moves;
+    double short_w, wait_w;    // parts of cost_w
+    double move_w;             // and another: moves, and what is woken
 };
 
-/* Fill in what follows from who is where: speeds, shortfalls, counts, watts. */
-void plan_price(struct arena *a, struct plan *p, const struct snapshot *s,
-                const struct estimator *est);
-
-/* Is the plan feasible, and does it say the truth about its promises? Looks at the plan,
- * the snapshot and the estimates only, with none of the solvers' code: every job once;
- * GPUs that exist and may start something (or already run it); at most theta jobs a GPU
- * and exclusive ones alone; memory; gangs whole, of one type, on as many nodes as asked;
- * at most max_gpus; allowed types; the power cap; each promise held or its shortfall named;
- * speeds and counts as they follow from who is where (under a power cap, watts too).
- * 0, or -EINVAL naming the first thing that is wrong.
+/* Fill in what follows from who is where ('gpus', 'n_gpus', 'limit' and 'reason' of those with a
+ * name are given): where frozen jobs are, why others cannot run, limits in watts, speeds,
+ * shortfalls, counts, costs.
  */
-int plan_check(struct arena *a, const struct plan *p, const struct snapshot *s,
-               const struct estimator *est, const struct solve_options *o, struct err *e);
+void plan_price(struct arena *a, const struct problem *p, struct plan *out);
+
+/* Is the plan feasible, and does it say the truth? Does the arithmetic of problem.h again
+ * from the raw tables, with none of the planners' code: every job once; GPUs that exist and may
+ * start something (or already run it); at most theta jobs a GPU and exclusive ones alone; memory;
+ * gangs whole, of one type, on as many nodes as asked; allowed types; fixed and frozen jobs where
+ * they are; power caps; each shortfall named; speeds, costs and counts as they follow from who is
+ * where. 0, or -EINVAL naming the first thing that is wrong. Who is not placed must have a reason.
+ */
+int plan_check(struct arena *a, const struct problem *p, const struct plan *x, struct err *e);
 
 #endif

@@ -1,4 +1,6 @@
-/* The judge of every plan. Uses no solver's code: it lays the plan out again for itself. */
+/* The judge of every answer. Uses no planner's code: it lays the plan out again for itself
+ * and does the arithmetic of problem.h from the raw tables.
+ */
 #include "optimize/model/plan.h"
 
 #include <errno.h>
@@ -6,364 +8,502 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "catalog/catalog.h"
-#include "catalog/snapshot.h"
-#include "estimate/estimate.h"
-#include "estimate/limits.h"
-#include "optimize/policy/solver.h"
-
-/* Predictions in a plan are compared with ours to this relative accuracy. */
-#define SAME 1e-9
+#include "optimize/model/again.h"
+#include "optimize/model/problem.h"
 
 struct seat {
     int n;
     int jobs[THETA_MAX];
 };
 
+/* What a job gets, as the judge has it. */
+struct got {
+    double speed, low;    // believed
+    double counted;       // of 'low', with trust: promises are priced by this
+    double paced;         // of the speed, with trust
+};
+
+/* The totals, as the judge has them. */
+struct sums {
+    double cost_w, watts, short_w, wait_w, move_w;
+    double scale_w;    // of the numbers that were added up: what rounding is measured by
+    int n_placed, n_waiting, n_short, n_moves;
+};
+
 struct court {
-    const struct plan *plan;
-    const struct snapshot *snapshot;
-    const struct estimator *est;
-    const struct solve_options *options;
-    struct seat *seats;    // (n_gpus) who is on each GPU
+    const struct problem *p;
+    const struct plan *x;
+    struct seat *seats;      // (n_gpus) who is on each GPU
+    struct seat *present;    // (n_gpus) who is there now
+    struct got *got;         // (n_jobs)
+    double *drawn_w;         // (n_gpus) awake, used or not
+    struct sums sums;
     struct err *e;
 };
 
-static const char *name_of(const struct court *c, int job)
+static bool is_same(double said, double is, double scale)
 {
-    return c->snapshot->jobs[job].spec->name;
+    return fabs(said - is) <= AGAIN_SAME * scale;
 }
 
-static bool is_here_already(const struct snap_job *j, int gpu)
+static bool falls_short(const struct problem_job *j, double low)
 {
-    for (int i = 0; i < j->n_held; i++)
-        if (j->gpus[i] == gpu)
+    return low < j->need * (1 - PROBLEM_SHORT);
+}
+
+/* ---- each job's place ---- */
+
+static const char *name_of(const struct court *c, int job)
+{
+    return c->p->jobs[job].name;
+}
+
+static bool is_among(const int *gpus, int n, int gpu)
+{
+    for (int i = 0; i < n; i++)
+        if (gpus[i] == gpu)
             return true;
     return false;
 }
 
-static bool is_same_place(const struct snap_job *j, const struct plan_job *pj)
-{
-    if (j->n_held != pj->n_gpus)
-        return false;
-    for (int i = 0; i < pj->n_gpus; i++)
-        if (!is_here_already(j, pj->gpus[i]))
-            return false;
-    return true;
-}
-
 /* One GPU of one job: does it exist, may it be used, is there room? */
-static int check_gpu(struct court *c, int job, int gpu)
+static int check_gpu(struct court *c, int job, int i)
 {
-    const struct snap_job *j = &c->snapshot->jobs[job];
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct plan_job *to = &c->x->jobs[job];
+    int gpu = to->gpus[i];
 
-    if (gpu < 0 || gpu >= c->snapshot->n_gpus)
-        return err_set(c->e, EINVAL, "job %s: there is no GPU %d", name_of(c, job), gpu);
-    const struct snap_gpu *g = &c->snapshot->gpus[gpu];
+    if (gpu < 0 || gpu >= c->p->n_gpus)
+        return err_set(c->e, EINVAL, "job %s: there is no GPU %d", j->name, gpu);
+    if (i > 0 && gpu <= to->gpus[i - 1])
+        return err_set(c->e, EINVAL, "job %s: GPU %d after GPU %d, they must rise", j->name, gpu,
+                       to->gpus[i - 1]);
+    const struct problem_gpu *g = &c->p->gpus[gpu];
+    if (!g->may_start && !is_among(j->present, j->n_present, gpu))
+        return err_set(c->e, EINVAL, "job %s: GPU %d takes nobody new", j->name, gpu);
+    if (j->allowed_types != 0 && !(j->allowed_types >> g->type & 1))
+        return err_set(c->e, EINVAL, "job %s: does not allow GPU type %s", j->name,
+                       c->p->types[g->type].name);
     struct seat *seat = &c->seats[gpu];
-    if (!g->may_start && !is_here_already(j, gpu))
-        return err_set(c->e, EINVAL, "job %s: the node of GPU %d takes nothing new",
-                       name_of(c, job), gpu);
-    if (!job_allows(j->spec, g->type) && !is_here_already(j, gpu))
-        return err_set(c->e, EINVAL, "job %s: does not allow GPU type %s", name_of(c, job),
-                       c->snapshot->catalog->types[g->type].name);
-    for (int i = 0; i < seat->n; i++)
-        if (seat->jobs[i] == job)
-            return err_set(c->e, EINVAL, "job %s: GPU %d twice", name_of(c, job), gpu);
-    if (seat->n >= THETA_MAX)
-        return err_set(c->e, EINVAL, "GPU %d: more than %d jobs", gpu, THETA_MAX);
+    if (seat->n >= c->p->theta)
+        return err_set(c->e, EINVAL, "GPU %d: more than %d jobs", gpu, c->p->theta);
     seat->jobs[seat->n++] = job;
     return 0;
 }
 
 /* On as many nodes as asked, as many GPUs on each. */
-static bool stands_as_asked(const struct court *c, const struct plan_job *pj, int n_nodes)
+static bool stands_as_asked(const struct court *c, const struct plan_job *to, int n_nodes)
 {
-    const struct snap_gpu *gpus = c->snapshot->gpus;
-
-    for (int i = 0; i < pj->n_gpus && n_nodes > 0; i++) {
+    for (int i = 0; i < to->n_gpus && n_nodes > 0; i++) {
         int n_here = 0;
-        for (int k = 0; k < pj->n_gpus; k++)
-            n_here += gpus[pj->gpus[k]].node == gpus[pj->gpus[i]].node;
-        if (n_here * n_nodes != pj->n_gpus)
+        for (int k = 0; k < to->n_gpus; k++)
+            n_here += c->p->gpus[to->gpus[k]].node == c->p->gpus[to->gpus[i]].node;
+        if (n_here * n_nodes != to->n_gpus)
             return false;
     }
     return true;
 }
 
-/* Its shape: as many as asked, of one type, on as many nodes as asked. */
-static int check_shape(const struct court *c, const struct plan_job *pj,
-                       const struct job_spec *spec)
+/* More than one GPU of a gang: one type, one setting, as many nodes as asked. */
+static int check_gang(const struct court *c, int job)
 {
-    const struct snap_gpu *gpus = c->snapshot->gpus;
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct plan_job *to = &c->x->jobs[job];
+    const struct problem_gpu *first = &c->p->gpus[to->gpus[0]];
 
-    if (pj->n_gpus < spec->n_gpus || pj->n_gpus > spec->max_gpus)
-        return err_set(c->e, EINVAL, "job %s: %d GPUs where %d to %d were asked", spec->name,
-                       pj->n_gpus, spec->n_gpus, spec->max_gpus);
-    for (int i = 1; i < pj->n_gpus; i++)
-        if (gpus[pj->gpus[i]].type != gpus[pj->gpus[0]].type)
-            return err_set(c->e, EINVAL, "job %s: GPUs of two types", spec->name);
-    if (stands_as_asked(c, pj, spec->n_nodes))
-        return 0;
-    if (spec->n_nodes == 1)
-        return err_set(c->e, EINVAL, "job %s: its gang must stand on one node", spec->name);
-    return err_set(c->e, EINVAL, "job %s: its gang must stand on %d nodes in equal parts",
-                   spec->name, spec->n_nodes);
-}
-
-/* The gang, whole. Who stays where it runs is there, whatever it allows: somebody else's doing. */
-static int check_gang(struct court *c, int job)
-{
-    const struct plan_job *pj = &c->plan->jobs[job];
-    const struct snap_job *seen = &c->snapshot->jobs[job];
-
-    if (!pj->gpus)
-        return err_set(c->e, EINVAL, "job %s: %d GPUs, and the plan does not say which",
-                       seen->spec->name, pj->n_gpus);
-    for (int i = 0; i < pj->n_gpus; i++) {
-        int rc = check_gpu(c, job, pj->gpus[i]);
-        if (rc < 0)
-            return rc;
+    for (int i = 1; i < to->n_gpus; i++) {
+        const struct problem_gpu *g = &c->p->gpus[to->gpus[i]];
+        if (g->type != first->type)
+            return err_set(c->e, EINVAL, "job %s: its gang has GPUs of two types", j->name);
+        if (c->x->limit[to->gpus[i]] != c->x->limit[to->gpus[0]])
+            return err_set(c->e, EINVAL, "job %s: its gang has two settings", j->name);
     }
-    return seen->is_running && is_same_place(seen, pj) ? 0 : check_shape(c, pj, seen->spec);
+    if (stands_as_asked(c, to, j->n_nodes))
+        return 0;
+    if (j->n_nodes == 1)
+        return err_set(c->e, EINVAL, "job %s: its gang must stand on one node", j->name);
+    return err_set(c->e, EINVAL, "job %s: its gang must stand on %d nodes in equal parts", j->name,
+                   j->n_nodes);
 }
 
-/* The limit it has already, none, or where that is allowed one that is offered. */
-static bool is_limit(const struct court *c, int job)
+static bool stays(const struct problem_job *j, const struct plan_job *to)
 {
-    const struct snap_job *j = &c->snapshot->jobs[job];
-    const struct plan_job *pj = &c->plan->jobs[job];
-    int type = c->snapshot->gpus[pj->gpus[0]].type, offered[LIMITS_OFFERED];
-    int n = limits_offer(&c->snapshot->catalog->types[type], offered);
-
-    for (int i = 0; i < n && c->options->may_limit; i++)
-        if (pj->limit_w == offered[i])
-            return true;
-    if (j->is_running && is_same_place(j, pj))
-        return pj->limit_w == j->limit_w || (pj->limit_w == 0 && c->options->may_limit);
-    const struct seat *seat = &c->seats[pj->gpus[0]];    // a newcomer takes what is there
-    int first = seat->jobs[0] == job && seat->n > 1 ? seat->jobs[1] : seat->jobs[0];
-    return pj->limit_w == 0 || (first != job && pj->limit_w == c->snapshot->jobs[first].limit_w);
+    if (j->n_present != to->n_gpus || (to->n_gpus > 0 && !to->gpus))
+        return false;
+    for (int i = 0; i < to->n_gpus; i++)
+        if (j->present[i] != to->gpus[i])
+            return false;
+    return true;
 }
 
-/* Moves and other power limits only where they are allowed. */
-static int check_change(struct court *c, int job)
+static int check_placed(struct court *c, int job)
 {
-    const struct snap_job *j = &c->snapshot->jobs[job];
-    const struct plan_job *pj = &c->plan->jobs[job];
-    bool stays = j->is_running && is_same_place(j, pj);
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct plan_job *to = &c->x->jobs[job];
+    int least = j->form == FORM_GANG ? j->n_min : 1, rc = 0;
 
-    if (j->is_running && !stays && !c->options->may_move)
-        return err_set(c->e, EINVAL, "job %s moves, and moving is off", name_of(c, job));
-    if (!is_limit(c, job))
-        return err_set(c->e, EINVAL, "job %s: a power limit of %d W that nothing supports",
-                       name_of(c, job), pj->limit_w);
-    return 0;
+    if (!to->gpus)
+        return err_set(c->e, EINVAL, "job %s: %d GPUs, and the plan does not say which", j->name,
+                       to->n_gpus);
+    if (to->n_gpus < least || to->n_gpus > j->n_max)
+        return err_set(c->e, EINVAL, "job %s: %d GPUs where %d to %d were asked", j->name,
+                       to->n_gpus, least, j->n_max);
+    if (to->reason != WAIT_NOT)
+        return err_set(c->e, EINVAL, "job %s: is placed, and has a reason to wait", j->name);
+    for (int i = 0; i < to->n_gpus && rc == 0; i++)
+        rc = check_gpu(c, job, i);
+    return rc == 0 && j->form == FORM_GANG ? check_gang(c, job) : rc;
 }
 
-static int check_waiting(struct court *c, int job)
+static int check_waiting(const struct court *c, int job)
 {
-    if (c->plan->jobs[job].is_short)
-        return err_set(c->e, EINVAL, "job %s waits; its shortfall is its reason", name_of(c, job));
-    if (c->plan->jobs[job].reason == WAIT_NOT)
+    const struct plan_job *to = &c->x->jobs[job];
+
+    if (to->n_gpus < 0)
+        return err_set(c->e, EINVAL, "job %s: %d GPUs", name_of(c, job), to->n_gpus);
+    if ((int)to->reason <= WAIT_NOT || to->reason >= WAIT_REASONS)
         return err_set(c->e, EINVAL, "job %s waits and the plan does not say why", name_of(c, job));
+    if (to->speed != 0 || to->low != 0 || to->short_w != 0 || to->is_short)
+        return err_set(c->e, EINVAL, "job %s waits; it has no speed and no shortfall",
+                       name_of(c, job));
     return 0;
 }
 
-/* Those who share: at most theta, nobody exclusive, and all of them probably fit. Where
- * nobody is new there is nothing to say: what runs already has shown that it fits, may be more than a
- * theta that was lowered since, and may stand beside one who is on the way out.
- */
-static int check_sharing(struct court *c, int gpu)
+/* One that nobody plans for: it stays as it is, or waits for the reason given. */
+static int check_unplanned(struct court *c, int job)
+{
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct plan_job *to = &c->x->jobs[job];
+    const struct problem_frozen *f = j->frozen;
+
+    if (!f && to->n_gpus != 0)
+        return err_set(c->e, EINVAL, "entry %d has %d GPUs, and its job is gone", job, to->n_gpus);
+    if (!f && to->reason != j->cannot)
+        return err_set(c->e, EINVAL, "entry %d waits for another reason than that it cannot run",
+                       job);
+    if (f && (!stays(j, to) || to->limit_w != f->limit_w || to->reason != WAIT_NOT))
+        return err_set(c->e, EINVAL, "entry %d is frozen and does not stay as it is", job);
+    if (f && (to->speed != f->speed || to->low != f->low || to->is_short != falls_short(j, f->low)))
+        return err_set(c->e, EINVAL, "entry %d is frozen, and its speed is another", job);
+    c->sums.n_placed += f != NULL;
+    c->sums.n_waiting += j->cannot != WAIT_NOT;
+    c->sums.n_short += to->is_short;
+    return 0;
+}
+
+static int check_place(struct court *c, int job)
+{
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct plan_job *to = &c->x->jobs[job];
+
+    if (!j->name)
+        return check_unplanned(c, job);
+    if (j->is_fixed && !stays(j, to))
+        return err_set(c->e, EINVAL, "job %s is fixed and leaves its place", j->name);
+    return to->n_gpus > 0 ? check_placed(c, job) : check_waiting(c, job);
+}
+
+/* ---- each GPU ---- */
+
+static bool stands_in_gang(const struct court *c, int job)
+{
+    return c->p->jobs[job].form == FORM_GANG && c->x->jobs[job].n_gpus > 1;
+}
+
+static int check_sharing(const struct court *c, int gpu)
 {
     const struct seat *seat = &c->seats[gpu];
-    int type = c->snapshot->gpus[gpu].type;
-    int workloads[THETA_MAX];
-    const struct snap_job *lonely = NULL;
-    bool is_new = false;
 
-    for (int i = 0; i < seat->n; i++) {
-        const struct snap_job *j = &c->snapshot->jobs[seat->jobs[i]];
-        workloads[i] = j->workload;
-        lonely = j->spec->is_exclusive ? j : lonely;
-        is_new |= !is_here_already(j, gpu);
-        if (c->plan->jobs[seat->jobs[i]].limit_w != c->plan->jobs[seat->jobs[0]].limit_w)
-            return err_set(c->e, EINVAL, "job %s: GPU %d has one power limit, not two",
-                           j->spec->name, gpu);
+    for (int i = 0; i < seat->n && seat->n > 1; i++) {
+        if (c->p->jobs[seat->jobs[i]].is_exclusive)
+            return err_set(c->e, EINVAL, "job %s is exclusive and shares GPU %d",
+                           name_of(c, seat->jobs[i]), gpu);
+        if (stands_in_gang(c, seat->jobs[i]))
+            return err_set(c->e, EINVAL, "job %s: its gang shares GPU %d",
+                           name_of(c, seat->jobs[i]), gpu);
     }
-    if (is_new && seat->n > 1 && lonely)
-        return err_set(c->e, EINVAL, "job %s is exclusive and shares GPU %d", lonely->spec->name,
-                       gpu);
-    if (is_new && seat->n > c->snapshot->theta)
-        return err_set(c->e, EINVAL, "GPU %d: more than %d jobs", gpu, c->snapshot->theta);
-    int share_max = c->snapshot->catalog->types[type].share_max;
-    if (is_new && share_max > 0 && seat->n > share_max)
-        return err_set(c->e, EINVAL, "GPU %d is shared, and its type %s is not", gpu,
-                       c->snapshot->catalog->types[type].name);
-    double unfit = estimate_unfit(c->est, type, workloads, seat->n);
-    double most = seat->n > 1 ? c->options->unfit_max : c->options->alone_unfit_max;
-    if (is_new && seat->n > 1 && !c->options->may_share)
-        return err_set(c->e, EINVAL, "GPU %d is shared, and sharing is off", gpu);
-    if (is_new && unfit > most)
-        return err_set(c->e, EINVAL, "GPU %d: its jobs do not fit its memory (chance %.2f)", gpu,
-                       unfit);
     return 0;
 }
 
-/* These jobs on a GPU under a limit. */
-static struct limited limited_to(const struct court *c, int gpu, const int *jobs, int n,
-                                 int limit_w)
+static void add_cost(struct sums *s, double w)
 {
-    int workloads[THETA_MAX];
-    double rates[THETA_MAX];
+    s->cost_w += w;
+    s->scale_w += fabs(w);
+}
 
-    for (int i = 0; i < n; i++) {
-        workloads[i] = c->snapshot->jobs[jobs[i]].workload;
-        rates[i] = job_serves(c->snapshot->jobs[jobs[i]].spec);
+/* What a job gets from one GPU more: as it was counted on, and as it is believed. */
+static void add_got(struct court *c, int job, int type, double speed, double low)
+{
+    struct got *got = &c->got[job];
+    const struct problem_trust *h =
+        c->p->trust ? &c->p->trust[type * c->p->n_kinds + c->p->jobs[job].kind] : NULL;
+
+    got->paced += speed;
+    got->counted += low;
+    got->speed += h ? speed / (double)h->speed : speed;
+    got->low += h ? low / (double)h->low : low;
+}
+
+/* Those on one GPU: may they run so, what do they draw, what does each get? A gang's value
+ * depends on all of its GPUs and is added with the job.
+ */
+static int check_running(struct court *c, int gpu)
+{
+    int type = c->p->gpus[gpu].type;
+    const struct problem_type *t = &c->p->types[type];
+    const struct seat *seat = &c->seats[gpu];
+    int kinds[THETA_MAX];
+    struct again r;
+
+    for (int i = 0; i < seat->n; i++)
+        kinds[i] = c->p->jobs[seat->jobs[i]].kind;
+    enum again_why why = again_run(c->p, type, kinds, seat->n, &r);
+    if (why != AGAIN_RUNS)
+        return err_set(c->e, EINVAL, "GPU %d: its jobs %s", gpu,
+                       why == AGAIN_MEMORY ? "do not fit its memory" : "must not run so");
+    if (!again_limit(c->p, type, c->x->limit[gpu], kinds, seat->n, &r))
+        return err_set(c->e, EINVAL, "GPU %d: its jobs must not be limited", gpu);
+    c->drawn_w[gpu] = r.watts;
+    c->sums.watts += r.watts;
+    add_cost(&c->sums, r.watts - t->sleep_w + c->p->price_w);
+    for (int i = 0; i < seat->n; i++) {
+        const struct problem_kind *k = &c->p->kinds[kinds[i]];
+        add_got(c, seat->jobs[i], type, r.speed[i], r.low[i]);
+        if (!stands_in_gang(c, seat->jobs[i]))
+            add_cost(&c->sums, -k->value_j * again_paced(k, r.speed[i]));
     }
-    return estimate_limited(c->est, c->snapshot->gpus[gpu].type, workloads, rates, n, limit_w);
+    return 0;
 }
 
-/* A GPU as the plan has it, under its limit. */
-static struct limited limited_of(const struct court *c, int gpu)
+static int check_one_gpu(struct court *c, int gpu)
 {
-    const struct seat *s = &c->seats[gpu];
-    int limit_w = s->n ? c->plan->jobs[s->jobs[0]].limit_w : 0;
+    const struct problem_type *t = &c->p->types[c->p->gpus[gpu].type];
 
-    return limited_to(c, gpu, s->jobs, s->n, limit_w);
-}
-
-/* Slowdown-free speed of the whole gang times the worst member's share. */
-static double speed_freely(const struct court *c, int job, double *low)
-{
-    const struct plan_job *pj = &c->plan->jobs[job];
-    int w = c->snapshot->jobs[job].workload, type = c->snapshot->gpus[pj->gpus[0]].type;
-    double alone = (double)estimate_cell(c->est, w, type, -1)->speed;
-    double worst = 1;
-    bool is_spread = false;
-
-    for (int i = 0; i < pj->n_gpus; i++) {
-        const struct seat *seat = &c->seats[pj->gpus[i]];
-        int others[THETA_MAX], n = 0;
-        double held;
-        for (int k = 0; k < seat->n; k++)
-            if (seat->jobs[k] != job)
-                others[n++] = c->snapshot->jobs[seat->jobs[k]].workload;
-        is_spread |= c->snapshot->gpus[pj->gpus[i]].node != c->snapshot->gpus[pj->gpus[0]].node;
-        double speed = estimate_speed(c->est, w, type, others, n, &held);
-        if (pj->n_gpus == 1) {
-            *low = held;
-            return speed;
-        }
-        worst = fmin(worst, n ? speed / alone : 1);
+    if (c->seats[gpu].n == 0) {
+        c->drawn_w[gpu] = t->idle_w;
+        c->sums.watts += c->p->gpus[gpu].held_w > 0 ? c->p->gpus[gpu].held_w : t->sleep_w;
+        return c->x->limit[gpu] == 0
+                   ? 0
+                   : err_set(c->e, EINVAL, "GPU %d has a setting, and nobody is on it", gpu);
     }
-    double whole = estimate_gang_speed(c->est, w, type, pj->n_gpus, is_spread, low);
-    *low *= worst;
-    return whole * worst;
+    if (c->x->limit[gpu] >= t->n_limits)
+        return err_set(c->e, EINVAL, "GPU %d: its type %s has no setting %d", gpu, t->name,
+                       c->x->limit[gpu]);
+    int rc = check_sharing(c, gpu);
+    return rc == 0 ? check_running(c, gpu) : rc;
 }
 
-static double speed_here(const struct court *c, int job, double *low)
+/* ---- what each job gets ---- */
+
+/* All members of a gang run alike, so its speed is the sum over them, brought down to what the
+ * size leaves.
+ */
+static void gather_gang(struct court *c, int job)
 {
-    const struct plan_job *pj = &c->plan->jobs[job];
-    double speed = speed_freely(c, job, low), pace = 1, held = 1;
+    const struct plan_job *to = &c->x->jobs[job];
+    const struct problem_kind *k = &c->p->kinds[c->p->jobs[job].kind];
+    bool is_near = true;
 
-    for (int i = 0; i < pj->n_gpus; i++) {
-        struct limited x = limited_of(c, pj->gpus[i]);
-        pace = fmin(pace, x.speed);
-        held = fmin(held, x.low);
-    }
-    *low *= held;
-    return speed * pace;
+    for (int i = 1; i < to->n_gpus; i++)
+        is_near &= c->p->gpus[to->gpus[i]].node == c->p->gpus[to->gpus[0]].node;
+    double factor = (is_near ? c->p->gang_near : c->p->gang_far)[to->n_gpus] / to->n_gpus;
+    c->got[job].speed *= factor;
+    c->got[job].low *= factor;
+    c->got[job].counted *= factor;
+    add_cost(&c->sums, -k->value_j * again_paced(k, factor * c->got[job].paced));
 }
 
+/* What it says of a placed job. 'low' may differ from ours in its last digits; whether that is
+ * a shortfall goes by what is said, what it costs by what was counted on.
+ */
 static int check_promise(struct court *c, int job)
 {
-    const struct plan_job *pj = &c->plan->jobs[job];
-    double need = c->snapshot->jobs[job].need, low;
-    double speed = speed_here(c, job, &low);
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct plan_job *to = &c->x->jobs[job];
 
-    if (!(fabs(speed - pj->speed) <= SAME * speed && fabs(low - pj->low) <= SAME * low))
-        return err_set(c->e, EINVAL, "job %s: the plan says %.6g (%.6g) steps/s, it is %.6g (%.6g)",
-                       name_of(c, job), pj->speed, pj->low, speed, low);
-    if (pj->is_short != (low < need))
-        return err_set(c->e, EINVAL, "job %s: needs %.6g steps/s, %.6g is held, and that is %s",
-                       name_of(c, job), need, low,
-                       pj->is_short ? "no shortfall" : "a shortfall the plan does not name");
+    if (stands_in_gang(c, job))
+        gather_gang(c, job);
+    const struct got *got = &c->got[job];
+    if (!is_same(to->speed, got->speed, got->speed) || !is_same(to->low, got->low, got->low))
+        return err_set(c->e, EINVAL, "job %s: the plan says %.9g (%.9g) steps/s, it is %.9g (%.9g)",
+                       j->name, to->speed, to->low, got->speed, got->low);
+    if (to->is_short != falls_short(j, to->low))
+        return err_set(c->e, EINVAL, "job %s: needs %.9g steps/s, %.9g is held, and that is %s",
+                       j->name, j->need, to->low,
+                       to->is_short ? "no shortfall" : "a shortfall the plan does not name");
+    double short_w = got->counted < j->need ? j->short_w * (1 - got->counted / j->need) : 0;
+    if (!is_same(to->short_w, short_w, j->short_w))
+        return err_set(c->e, EINVAL, "job %s: the plan says it misses %.9g W, it is %.9g", j->name,
+                       to->short_w, short_w);
+    const struct problem_gpu *first = &c->p->gpus[to->gpus[0]];
+    if (to->limit_w != c->p->types[first->type].limits[c->x->limit[to->gpus[0]]].limit_w)
+        return err_set(c->e, EINVAL,
+                       "job %s: the plan says a limit of %d W, and its GPU has another", j->name,
+                       to->limit_w);
+    c->sums.n_placed++;
+    c->sums.n_short += to->is_short;
+    c->sums.short_w += short_w;
+    add_cost(&c->sums, short_w);
     return 0;
 }
 
-/* Under a cap an empty GPU counts as idle: it has to hold before anything falls asleep. */
-static double capped_w(const struct court *c, int gpu, const int *jobs, int n, int limit_w)
+static int check_job(struct court *c, int job)
 {
-    const struct gpu_type *type = &c->snapshot->catalog->types[c->snapshot->gpus[gpu].type];
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct plan_job *to = &c->x->jobs[job];
 
-    if (n == 0)
-        return type->idle_w > 0 ? type->idle_w : 0;
-    return limited_to(c, gpu, jobs, n, limit_w).watts;
-}
-
-static int check_power(struct court *c)
-{
-    double said = 0, total = 0, present = 0, cap = c->options->power_cap_w;
-
-    if (cap <= 0)
+    if (!j->name)
         return 0;
-    for (int g = 0; g < c->snapshot->n_gpus; g++) {
-        const struct snap_gpu *now = &c->snapshot->gpus[g];
-        const struct seat *s = &c->seats[g];
-        said += limited_of(c, g).watts;
-        total += capped_w(c, g, s->jobs, s->n, s->n ? c->plan->jobs[s->jobs[0]].limit_w : 0);
-        present += capped_w(c, g, now->jobs, now->n_jobs,
-                            now->n_jobs ? c->snapshot->jobs[now->jobs[0]].limit_w : 0);
+    if (to->n_gpus == 0) {
+        c->sums.n_waiting++;
+        c->sums.wait_w += j->wait_w;
+        add_cost(&c->sums, j->wait_w);
     }
-    if (!(fabs(said - c->plan->watts) <= SAME * said))
-        return err_set(c->e, EINVAL, "the plan says %.6g W, it is %.6g", c->plan->watts, said);
-    /* What runs already may stand above a cap that was lowered; nothing may be added. */
-    if (total > fmax(cap, present) * (1 + SAME))
-        return err_set(c->e, EINVAL, "%.0f W are above the cap of %.0f W", total, cap);
-    return 0;
+    if (j->n_present > 0 && !stays(j, to)) {
+        c->sums.n_moves++;
+        c->sums.move_w += j->move_w;
+        add_cost(&c->sums, j->move_w);
+    }
+    for (int i = 0; i < to->n_gpus && !stays(j, to); i++) {
+        double wake_s = c->p->gpus[to->gpus[i]].wake_s;
+        double idle_w = c->p->types[c->p->gpus[to->gpus[i]].type].idle_w;
+        double w = wake_s * (j->late_w + j->wake_rate * (idle_w + c->p->price_w));
+        c->sums.move_w += w;
+        add_cost(&c->sums, w);
+    }
+    return to->n_gpus ? check_promise(c, job) : 0;
 }
+
+/* ---- caps ---- */
+
+/* What a GPU draws now; who is gone draws nothing. */
+static double present_w(const struct court *c, int gpu)
+{
+    const struct seat *seat = &c->present[gpu];
+    const struct problem_type *t = &c->p->types[c->p->gpus[gpu].type];
+    int kinds[THETA_MAX];
+    struct again r;
+
+    if (seat->n == 0)
+        return t->idle_w;
+    for (int i = 0; i < seat->n; i++)
+        kinds[i] = c->p->jobs[seat->jobs[i]].kind;
+    if (again_run(c->p, c->p->gpus[gpu].type, kinds, seat->n, &r) != AGAIN_RUNS)
+        return t->idle_w;
+    again_limit(c->p, c->p->gpus[gpu].type, c->p->jobs[seat->jobs[0]].present_limit, kinds, seat->n,
+                &r);
+    return r.watts;
+}
+
+static void lay_out_present(struct arena *a, struct court *c)
+{
+    c->present = ARENA_ARRAY(a, struct seat, (size_t)c->p->n_gpus);
+    for (int j = 0; j < c->p->n_jobs; j++) {
+        const struct problem_job *job = &c->p->jobs[j];
+        for (int i = 0; job->name && i < job->n_present; i++) {
+            struct seat *seat = &c->present[job->present[i]];
+            if (seat->n < THETA_MAX)
+                seat->jobs[seat->n++] = j;
+        }
+    }
+}
+
+/* What runs already may stand above a cap that was lowered; nothing may be added. */
+static int check_cap(const struct court *c, const char *what, int index, double cap_w,
+                     double drawn_w, double now_w)
+{
+    double margin = c->p->watts_margin, most_w = fmax(cap_w, now_w * margin);
+
+    if (cap_w <= 0 || drawn_w * margin <= most_w * (1 + AGAIN_SAME))
+        return 0;
+    return err_set(c->e, EINVAL, "%s %d: %.6g W with margin are above the cap of %.6g W", what,
+                   index, drawn_w * margin, most_w);
+}
+
+static int check_power(struct arena *a, struct court *c)
+{
+    const struct problem *p = c->p;
+    double drawn_w = 0, now_w = 0;
+    double *rack_w = ARENA_ARRAY(a, double, (size_t)p->n_racks);
+    double *rack_now_w = ARENA_ARRAY(a, double, (size_t)p->n_racks);
+
+    if (p->power_cap_w <= 0 && !p->rack_cap_w)
+        return 0;
+    lay_out_present(a, c);
+    for (int g = 0; g < p->n_gpus; g++) {
+        double w = present_w(c, g);
+        drawn_w += c->drawn_w[g];
+        now_w += w;
+        if (!p->rack_cap_w)
+            continue;
+        rack_w[p->gpus[g].rack] += c->drawn_w[g];
+        rack_now_w[p->gpus[g].rack] += w;
+    }
+    int rc = check_cap(c, "cluster", 0, p->power_cap_w, drawn_w, now_w);
+    for (int r = 0; r < p->n_racks && p->rack_cap_w && rc == 0; r++)
+        rc = check_cap(c, "rack", r, p->rack_cap_w[r], rack_w[r], rack_now_w[r]);
+    return rc;
+}
+
+/* ---- the whole ---- */
 
 static int check_counts(const struct court *c)
 {
-    const struct plan *p = c->plan;
-    int n_placed = 0, n_short = 0;
+    const struct plan *x = c->x;
+    const struct sums *s = &c->sums;
 
-    for (int j = 0; j < p->n_jobs; j++) {
-        n_placed += p->jobs[j].n_gpus > 0;
-        n_short += p->jobs[j].is_short;
-    }
-    if (p->n_placed != n_placed || p->n_waiting != p->n_jobs - n_placed || p->n_short != n_short)
-        return err_set(c->e, EINVAL,
-                       "the plan counts %d placed, %d waiting, %d short; it is %d, "
-                       "%d, %d",
-                       p->n_placed, p->n_waiting, p->n_short, n_placed, p->n_jobs - n_placed,
-                       n_short);
+    if (x->n_placed == s->n_placed && x->n_waiting == s->n_waiting && x->n_short == s->n_short &&
+        x->n_moves == s->n_moves)
+        return 0;
+    return err_set(c->e, EINVAL,
+                   "the plan counts %d placed, %d waiting, %d short, %d moves; it is %d, %d, "
+                   "%d, %d",
+                   x->n_placed, x->n_waiting, x->n_short, x->n_moves, s->n_placed, s->n_waiting,
+                   s->n_short, s->n_moves);
+}
+
+static int check_sums(const struct court *c)
+{
+    const struct plan *x = c->x;
+    const struct sums *s = &c->sums;
+    const struct {
+        const char *what;
+        double said, is, scale;
+    } rows[] = {
+        { "its shortfall", x->short_w, s->short_w, s->scale_w },
+        { "its waiting", x->wait_w, s->wait_w, s->wait_w },
+        { "its moves", x->move_w, s->move_w, s->move_w },
+        { "its GPUs", x->watts, s->watts, s->watts },
+        { "all", x->cost_w, s->cost_w, s->scale_w },
+    };
+
+    for (int i = 0; i < (int)(sizeof(rows) / sizeof(rows[0])); i++)
+        if (!is_same(rows[i].said, rows[i].is, rows[i].scale))
+            return err_set(c->e, EINVAL, "the plan says %.9g W for %s, it is %.9g", rows[i].said,
+                           rows[i].what, rows[i].is);
     return 0;
 }
 
-int plan_check(struct arena *a, const struct plan *p, const struct snapshot *s,
-               const struct estimator *est, const struct solve_options *o, struct err *e)
+int plan_check(struct arena *a, const struct problem *p, const struct plan *x, struct err *e)
 {
-    struct court c = { .plan = p, .snapshot = s, .est = est, .options = o, .e = e };
+    struct court c = { .p = p, .x = x, .e = e };
     int rc = 0;
 
-    if (p->n_jobs != s->n_jobs)
-        return err_set(e, EINVAL, "the plan is for %d jobs, the snapshot has %d", p->n_jobs,
-                       s->n_jobs);
-    c.seats = ARENA_ARRAY(a, struct seat, (size_t)s->n_gpus);
-    for (int j = 0; j < s->n_jobs && rc == 0; j++)
-        rc = p->jobs[j].n_gpus ? check_gang(&c, j) : check_waiting(&c, j);
-    for (int j = 0; j < s->n_jobs && rc == 0; j++)
-        if (p->jobs[j].n_gpus)
-            rc = check_change(&c, j);
-    for (int g = 0; g < s->n_gpus && rc == 0; g++)
-        if (c.seats[g].n)
-            rc = check_sharing(&c, g);
-    for (int j = 0; j < s->n_jobs && rc == 0; j++)
-        if (p->jobs[j].n_gpus)
-            rc = check_promise(&c, j);
+    if (x->n_jobs != p->n_jobs || x->n_gpus != p->n_gpus)
+        return err_set(e, EINVAL, "the plan is for %d jobs and %d GPUs, the problem has %d and %d",
+                       x->n_jobs, x->n_gpus, p->n_jobs, p->n_gpus);
+    c.seats = ARENA_ARRAY(a, struct seat, (size_t)p->n_gpus);
+    c.got = ARENA_ARRAY(a, struct got, (size_t)p->n_jobs);
+    c.drawn_w = ARENA_ARRAY(a, double, (size_t)p->n_gpus);
+    for (int j = 0; j < p->n_jobs && rc == 0; j++)
+        rc = check_place(&c, j);
+    for (int g = 0; g < p->n_gpus && rc == 0; g++)
+        rc = check_one_gpu(&c, g);
+    for (int j = 0; j < p->n_jobs && rc == 0; j++)
+        rc = check_job(&c, j);
     if (rc == 0)
-        rc = check_power(&c);
-    return rc == 0 ? check_counts(&c) : rc;
+        rc = check_power(a, &c);
+    if (rc == 0)
+        rc = check_counts(&c);
+    return rc == 0 ? check_sums(&c) : rc;
 }

@@ -111,10 +111,15 @@ struct problem_bend {
     bool is_free;    // must not be limited: never under any setting but the default
 };
 
-/* What is counted on beyond belief, as factors: so that what nobody has tried is tried once. */
-struct problem_hope {
+/* What is counted on, as factors of what is believed: more of what nobody has tried, so that it is
+ * tried once; less where it may not fit.
+ */
+struct problem_trust {
     float speed, low;
 };
+
+/* 'low' that is below the need by a smaller part than this is no shortfall: tables are float. */
+#define PROBLEM_SHORT 1e-6
 
 struct problem {
     int theta;             // jobs that may share a GPU, at most THETA_MAX
@@ -139,10 +144,10 @@ struct problem {
     /* What a kind does on a type, steps/s, beside nobody ([0]) and beside kind n ([1 + n]). The
      * expected speed, and what is held with confidence z. 0 in 'speed': must not run so.
      */
-    float *speed, *low;            // (n_types, n_kinds, 1 + n_kinds)
-    float *watts;                  // (n_types, n_kinds) of the GPU with a job of that kind alone
-    struct problem_bend *bends;    // (n_types, n_kinds); NULL: 1, 1, 0, 0, no. Files have none
-    struct problem_hope *hopes;    // (n_types, n_kinds) in 'speed' and 'low'; NULL: 1, 1. Likewise
+    float *speed, *low;             // (n_types, n_kinds, 1 + n_kinds)
+    float *watts;                   // (n_types, n_kinds) of the GPU with a job of that kind alone
+    struct problem_bend *bends;     // (n_types, n_kinds); NULL: 1, 1, 0, 0, no. Files have none
+    struct problem_trust *trust;    // (n_types, n_kinds) in 'speed', 'low'; NULL: 1, 1. Likewise
 };
 
 static inline long problem_cell(const struct problem *p, int type, int kind, int beside)

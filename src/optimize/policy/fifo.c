@@ -102,7 +102,6 @@ static int solve(const struct solver *self, struct arena *a, const struct snapsh
     }
     place_limits(&b, o);
     board_plan(&b, self->name, out);
-    plan_price(a, out, s, est);
     *verdict = VERDICT_FEASIBLE;
     return 0;
 }

@@ -336,7 +336,6 @@ static int solve(const struct solver *self, struct arena *a, const struct snapsh
     give_reasons(best);
     place_limits(&best->board, o);
     board_plan(&best->board, self->name, out);
-    plan_price(a, out, s, est);
     *verdict = VERDICT_FEASIBLE;
     return 0;
 }

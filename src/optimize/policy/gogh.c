@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "catalog/snapshot.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/model/lower.h"
 #include "optimize/optimize.h"
 #include "optimize/model/problem.h"
@@ -40,7 +40,7 @@ static bool is_whole(const struct problem *p)
 }
 
 /* Was somebody who runs left without a place? */
-static bool stops_somebody(const struct problem *p, const struct answer *x)
+static bool stops_somebody(const struct problem *p, const struct plan *x)
 {
     for (int j = 0; j < p->n_jobs; j++)
         if (p->jobs[j].name && p->jobs[j].n_present > 0 && x->jobs[j].n_gpus == 0)
@@ -52,7 +52,7 @@ static bool stops_somebody(const struct problem *p, const struct answer *x)
  * those that run stay where they are, and the others are planned around them.
  */
 static int plan(struct arena *a, const struct problem *p, const struct optimize_options *how,
-                struct answer *out, struct optimize_report *report, struct err *e)
+                struct plan *out, struct optimize_report *report, struct err *e)
 {
     struct problem held = *p;
     int rc = optimize_run(a, p, how, out, NULL, report, e);
@@ -81,7 +81,7 @@ static struct optimize_options quickly(const struct problem *p, uint64_t seed)
 }
 
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
-                 struct answer *out, enum verdict *verdict, struct err *e)
+                 struct plan *out, enum verdict *verdict, struct err *e)
 {
     const struct optimize_options how = quickly(p, self->seed);
     struct optimize_report report = { 0 };
@@ -99,7 +99,7 @@ double solver_gogh_gap(struct arena *a, const struct snapshot *s, const struct e
 {
     struct optimize_report quick, fast;
     struct lowered lowered;
-    struct answer unused;
+    struct plan unused;
     struct err e;
 
     if (s->n_jobs == 0 || lower_problem(a, s, est, o, &lowered, &e) < 0 ||

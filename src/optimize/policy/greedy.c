@@ -43,7 +43,7 @@ static void improve_running(struct work *w)
 }
 
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
-                 struct answer *out, enum verdict *verdict, struct err *e)
+                 struct plan *out, enum verdict *verdict, struct err *e)
 {
     struct work w;
 

@@ -278,5 +278,4 @@ void queue_plan(struct queue *q, const char *made_by, struct plan *out)
 {
     place_limits(&q->board, q->options);
     board_plan(&q->board, made_by, out);
-    plan_price(q->board.arena, out, q->board.snapshot, q->board.est);
 }

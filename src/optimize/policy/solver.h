@@ -1,9 +1,8 @@
 /* solver.h - the second door: who makes plans.
  *
- * A policy sees a problem (model/problem.h) and gives an answer; a snapshot becomes the one and
- * the other a plan in solver_plan. Whether a call worked (the return value) and what the solver
- * concluded (the verdict) are two different answers. Solvers keep no state between calls that
- * changes an answer: the same problem and seed give the same answer.
+ * A policy sees a problem (model/problem.h) and makes a plan (model/plan.h). Whether a call worked
+ * (the return value) and what the solver concluded (the verdict) are two different answers. Solvers
+ * keep no state between calls that changes a plan: the same problem and seed give the same plan.
  */
 #ifndef OPTIMIZE_POLICY_SOLVER_H
 #define OPTIMIZE_POLICY_SOLVER_H
@@ -11,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct answer;
 struct arena;
 struct err;
 struct estimator;
+struct lowered;
 struct plan;
 struct problem;
 struct snapshot;
@@ -73,7 +72,7 @@ struct solver {
     const void *how;      // the solver's own; lives as long as the process
     bool is_for_watts;    // its problem asks for least watts now, whatever the options say
     int (*solve)(const struct solver *self, struct arena *a, const struct problem *p,
-                 struct answer *out, enum verdict *verdict, struct err *e);
+                 struct plan *out, enum verdict *verdict, struct err *e);
 
     /* Instead of 'solve': from a snapshot, past the problem. */
     int (*plan)(const struct solver *self, struct arena *a, const struct snapshot *s,
@@ -81,13 +80,16 @@ struct solver {
                 enum verdict *verdict, struct err *e);
 };
 
-/* Lower the snapshot, solve, and raise the answer to a priced plan, in 'a'. What 'solve' returns,
- * or -EINVAL: the snapshot is no problem (lower.h), or the answer did not pass answer_check. No plan
- * was made when the verdict is none.
+/* The snapshot as a problem, with the objective that the policy has. As lower_problem. */
+int solver_lower(const struct solver *self, struct arena *a, const struct snapshot *s,
+                 const struct estimator *est, const struct solve_options *o, struct lowered *out,
+                 struct err *e);
+
+/* Solve it, into 'a', and have the plan judged. 0; what 'solve' returns; -EAGAIN: it made none; or
+ * -EINVAL: its plan did not pass plan_check.
  */
-int solver_plan(const struct solver *self, struct arena *a, const struct snapshot *s,
-                const struct estimator *est, const struct solve_options *o, struct plan *out,
-                enum verdict *verdict, struct err *e);
+int solver_plan(const struct solver *self, struct arena *a, const struct lowered *asked,
+                struct plan *out, struct err *e);
 
 /* "gogh", "watts", "greedy", "gavel", "pack", "eaco", "fifo-promise", "fifo-fastest",
  * "fifo-random", "fifo-first". -ENOENT lists them.

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/arena.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 
 /* A limit is changed under residents that stay when that saves this part of what the GPU draws;
  * estimates move with every measurement, and limits shall not flutter with them.
@@ -104,12 +104,12 @@ static void settle_limit(struct desk *d, int gpu)
         desk_undo(d);
 }
 
-void work_end(struct work *w, struct answer *out)
+void work_end(struct work *w, struct plan *out)
 {
     for (int g = 0; g < w->problem->n_gpus; g++)
         if (w->desk->gpus[g].n_jobs > 0)
             settle_limit(w->desk, g);
-    desk_answer(w->desk, w->arena, out);
+    desk_plan(w->desk, w->arena, out);
     for (int j = 0; j < w->problem->n_jobs; j++)
         if (out->jobs[j].n_gpus == 0 && w->why[j] != WAIT_NOT)
             out->jobs[j].reason = w->why[j];

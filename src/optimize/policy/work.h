@@ -12,8 +12,8 @@
 
 #include "optimize/search/desk.h"
 
-struct answer;
 struct arena;
+struct plan;
 
 struct work {
     struct arena *arena;
@@ -50,6 +50,6 @@ bool work_put(struct work *w, int job, const int *gpus, int n);
 bool work_yield(const struct work *w, int gpu, bool is_free, struct yield *out);
 
 /* Settle power limits, and answer. */
-void work_end(struct work *w, struct answer *out);
+void work_end(struct work *w, struct plan *out);
 
 #endif

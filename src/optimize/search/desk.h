@@ -16,12 +16,12 @@
 #include "optimize/model/plan.h"    // enum wait_reason
 #include "optimize/model/problem.h"
 
-struct answer;
 struct arena;
 struct desk_guide;
 struct desk_journal;
 struct desk_lists;
 struct desk_tables;
+struct plan;
 struct prices;
 
 struct desk_gpu {
@@ -163,7 +163,7 @@ int desk_stock_for(const struct desk *d, const struct desk_stock *s, int job, in
 /* Why the job could not even run if nobody else did: type, memory or gang; WAIT_NOT: it could. */
 enum wait_reason desk_never(const struct desk *d, const struct desk_stock *s, int job);
 
-/* Who is where and why the others wait; answer_price has filled in the rest. */
-void desk_answer(struct desk *d, struct arena *a, struct answer *out);
+/* Who is where and why the others wait; plan_price has filled in the rest. */
+void desk_plan(struct desk *d, struct arena *a, struct plan *out);
 
 #endif

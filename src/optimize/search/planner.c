@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/grow.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/search/desk_inner.h"
 #include "optimize/prices/prices.h"
 #include "optimize/search/search_inner.h"
@@ -468,10 +468,10 @@ static int root_of(struct pieces *s, int gpu)
     return gpu;
 }
 
-static bool stands_so(const struct planner *pl, const struct answer *x, int job)
+static bool stands_so(const struct planner *pl, const struct plan *x, int job)
 {
     const struct desk_job *j = &pl->desk->jobs[job];
-    const struct answer_job *want = &x->jobs[job];
+    const struct plan_job *want = &x->jobs[job];
 
     if (j->n_gpus != want->n_gpus)
         return false;
@@ -485,7 +485,7 @@ static bool stands_so(const struct planner *pl, const struct answer *x, int job)
     return true;
 }
 
-static int gpu_of(const struct planner *pl, const struct answer *x, int job)
+static int gpu_of(const struct planner *pl, const struct plan *x, int job)
 {
     return x->jobs[job].n_gpus ? x->jobs[job].gpus[0] : desk_gpus(pl->desk, job)[0];
 }
@@ -497,7 +497,7 @@ static void join(struct pieces *s, int *first, int gpu)
     s->up[root_of(s, gpu)] = root_of(s, *first);
 }
 
-static void find_pieces(const struct planner *pl, const struct answer *x, struct pieces *s)
+static void find_pieces(const struct planner *pl, const struct plan *x, struct pieces *s)
 {
     s->up = heap_array((size_t)pl->problem.n_gpus, sizeof *s->up);
     s->order = heap_array((size_t)pl->problem.n_jobs, sizeof *s->order);
@@ -518,7 +518,7 @@ static void find_pieces(const struct planner *pl, const struct answer *x, struct
 /* Do what the answer wants of these jobs, or where that cannot be, what is cheapest; false: they
  * cannot even be taken away.
  */
-static bool do_piece(struct planner *pl, const struct answer *x, const int *jobs, int n)
+static bool do_piece(struct planner *pl, const struct plan *x, const int *jobs, int n)
 {
     struct desk *d = pl->desk;
 
@@ -526,7 +526,7 @@ static bool do_piece(struct planner *pl, const struct answer *x, const int *jobs
         if (d->jobs[jobs[i]].n_gpus > 0 && !desk_take(d, jobs[i]))
             return false;
     for (int i = 0; i < n; i++) {
-        const struct answer_job *want = &x->jobs[jobs[i]];
+        const struct plan_job *want = &x->jobs[jobs[i]];
         if (want->n_gpus > 0)
             desk_put(d, jobs[i], want->gpus, want->n_gpus, -1);
     }
@@ -539,7 +539,7 @@ static bool do_piece(struct planner *pl, const struct answer *x, const int *jobs
     return true;
 }
 
-static void try_piece(struct planner *pl, const struct answer *x, const int *jobs, int n)
+static void try_piece(struct planner *pl, const struct plan *x, const int *jobs, int n)
 {
     double before_w = pl->desk->cost_w;
 
@@ -566,7 +566,7 @@ static int by_piece(const void *a, const void *b)
     return x->piece != y->piece ? x->piece - y->piece : x->job - y->job;
 }
 
-int planner_full(struct planner *pl, const struct answer *x)
+int planner_full(struct planner *pl, const struct plan *x)
 {
     struct pieces s = { 0 };
 
@@ -589,9 +589,9 @@ int planner_full(struct planner *pl, const struct answer *x)
     return settle_touched(pl);
 }
 
-void planner_answer(struct planner *pl, struct arena *a, struct answer *out)
+void planner_plan(struct planner *pl, struct arena *a, struct plan *out)
 {
-    desk_answer(pl->desk, a, out);
+    desk_plan(pl->desk, a, out);
 }
 
 /* ---- making ---- */
@@ -615,7 +615,7 @@ static void own_problem(struct planner *pl, const struct problem *p)
     }
 }
 
-static void lay_answer(struct planner *pl, const struct answer *x)
+static void lay_answer(struct planner *pl, const struct plan *x)
 {
     struct desk *d = pl->desk;
 
@@ -627,7 +627,7 @@ static void lay_answer(struct planner *pl, const struct answer *x)
             desk_force_limit(d, g, x->limit[g]);
 }
 
-struct planner *planner_create(const struct problem *p, const struct answer *x, uint64_t seed)
+struct planner *planner_create(const struct problem *p, const struct plan *x, uint64_t seed)
 {
     struct planner *pl = heap_array(1, sizeof *pl);
 

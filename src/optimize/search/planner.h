@@ -15,16 +15,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct answer;
 struct arena;
 struct desk;
+struct plan;
 struct planner;
 struct prices;
 struct problem;
 struct problem_job;
 
 /* Begin with 'x' (NULL: with the present places, the others inserted); no prices yet. */
-struct planner *planner_create(const struct problem *p, const struct answer *x, uint64_t seed);
+struct planner *planner_create(const struct problem *p, const struct plan *x, uint64_t seed);
 void planner_destroy(struct planner *pl);
 
 /* The problem as it is now: gone jobs have no name; everybody's present place is where he
@@ -71,9 +71,9 @@ bool planner_wants_prices(const struct planner *pl);
 /* From an answer to planner_problem, adopt what pays for its moves, piece by piece; returns how
  * many jobs that ran have changed their place.
  */
-int planner_full(struct planner *pl, const struct answer *x);
+int planner_full(struct planner *pl, const struct plan *x);
 
 /* The plan, with reasons and figures; its moves and their cost are 0. */
-void planner_answer(struct planner *pl, struct arena *a, struct answer *out);
+void planner_plan(struct planner *pl, struct arena *a, struct plan *out);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "catalog/snapshot.h"
 #include "cycle/cycle.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
 #include "refine/model.h"
 #include "refine/trainer.h"
@@ -183,14 +183,14 @@ END_TEST
 /* ---- solvers of no use ---- */
 
 static int solve_fails(const struct solver *self, struct arena *a, const struct problem *p,
-                       struct answer *out, enum verdict *verdict, struct err *e)
+                       struct plan *out, enum verdict *verdict, struct err *e)
 {
     (void)self, (void)a, (void)p, (void)out, (void)verdict;
     return err_set(e, ETIMEDOUT, "out of time");
 }
 
 static int solve_shrugs(const struct solver *self, struct arena *a, const struct problem *p,
-                        struct answer *out, enum verdict *verdict, struct err *e)
+                        struct plan *out, enum verdict *verdict, struct err *e)
 {
     (void)self, (void)a, (void)p, (void)out, (void)e;
     *verdict = VERDICT_NONE;
@@ -199,16 +199,16 @@ static int solve_shrugs(const struct solver *self, struct arena *a, const struct
 
 /* Says optimal and puts everybody on a GPU that is not there. */
 static int solve_lies(const struct solver *self, struct arena *a, const struct problem *p,
-                      struct answer *out, enum verdict *verdict, struct err *e)
+                      struct plan *out, enum verdict *verdict, struct err *e)
 {
     static const int nowhere[] = { 77 };
 
     (void)self, (void)e;
-    *out = (struct answer){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
-    out->jobs = ARENA_ARRAY(a, struct answer_job, (size_t)p->n_jobs);
+    *out = (struct plan){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
+    out->jobs = ARENA_ARRAY(a, struct plan_job, (size_t)p->n_jobs);
     out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
     for (int j = 0; j < p->n_jobs; j++)
-        out->jobs[j] = (struct answer_job){ .n_gpus = 1, .gpus = nowhere };
+        out->jobs[j] = (struct plan_job){ .n_gpus = 1, .gpus = nowhere };
     *verdict = VERDICT_OPTIMAL;
     return 0;
 }
@@ -271,6 +271,7 @@ START_TEST(a_plan_leaves_alone_who_changed_since_it_was_begun)
     struct stage s;
     struct cycle c;
     struct snapshot seen;
+    struct lowered asked;
     struct plan plan;
     struct act_report acted;
     bool is_fallback;
@@ -280,7 +281,8 @@ START_TEST(a_plan_leaves_alone_who_changed_since_it_was_begun)
     world_add(&w, "job a w exclusive=1\njob b w exclusive=1\njob c w\n");
     open_cycle(&c, &s, &w);
     ck_assert_int_eq(cycle_look(&c, &c.arena, &seen, &e), 0);
-    ck_assert_int_eq(cycle_plan(&c, &c.arena, &c.solver, &seen, &plan, &is_fallback, &e), 0);
+    ck_assert_int_eq(cycle_plan(&c, &c.arena, &c.solver, &seen, &asked, &plan, &is_fallback, &e),
+                     0);
     ck_assert_int_eq(plan.n_placed, 2);
     world_add(&w, "cancel a\n");
     world_add(&w, w.ledger.state.gpus[plan.jobs[1].gpus[0]].node == 0 ? "down n\n" : "down m\n");

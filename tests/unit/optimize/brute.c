@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
 
 /* Multisets of kinds as one number: how many of each, in base THETA_MAX + 1. */
@@ -461,24 +461,24 @@ static void try_places(struct brute *b, int at)
 
 /* ---- the answer ---- */
 
-static void answer_make(struct arena *a, const struct brute *b, struct answer *out)
+static void answer_make(struct arena *a, const struct brute *b, struct plan *out)
 {
     const struct problem *p = b->p;
 
-    *out = (struct answer){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
-    out->jobs = ARENA_ARRAY(a, struct answer_job, (size_t)p->n_jobs);
+    *out = (struct plan){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
+    out->jobs = ARENA_ARRAY(a, struct plan_job, (size_t)p->n_jobs);
     out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
     memcpy(out->limit, b->best_limit, (size_t)p->n_gpus);
     for (int j = 0; j < p->n_jobs; j++) {
         int *gpus = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
-        struct answer_job *to = &out->jobs[j];
+        struct plan_job *to = &out->jobs[j];
         to->gpus = gpus;
         for (int g = 0; g < p->n_gpus; g++)
             if (b->best_place[j] >> g & 1)
                 gpus[to->n_gpus++] = g;
         to->reason = to->n_gpus || !p->jobs[j].name ? WAIT_NOT : WAIT_CAPACITY;
     }
-    answer_price(a, p, out);
+    plan_price(a, p, out);
 }
 
 static void brute_init(struct arena *a, const struct problem *p, long nodes, struct brute *b)
@@ -497,7 +497,7 @@ static void brute_init(struct arena *a, const struct problem *p, long nodes, str
     caps_make(a, b);
 }
 
-bool brute_solve(struct arena *a, const struct problem *p, long nodes, struct answer *out)
+bool brute_solve(struct arena *a, const struct problem *p, long nodes, struct plan *out)
 {
     struct brute b;
 

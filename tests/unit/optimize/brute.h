@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-struct answer;
 struct arena;
+struct plan;
 struct problem;
 
 #define BRUTE_JOBS 8
@@ -19,6 +19,6 @@ struct problem;
 /* The best answer, priced, every waiting job for WAIT_CAPACITY. False: more than 'nodes' steps
  * would be needed; 'out' is then the best so far.
  */
-bool brute_solve(struct arena *a, const struct problem *p, long nodes, struct answer *out);
+bool brute_solve(struct arena *a, const struct problem *p, long nodes, struct plan *out);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/rng.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/prices/prices.h"
 #include "optimize/model/problem.h"
 #include "unit/optimize/brute.h"
@@ -85,7 +85,7 @@ static double check_seed(uint64_t seed, int jobs, int gpus)
 {
     struct arena a;
     struct problem p;
-    struct answer best;
+    struct plan best;
     struct prices u;
     struct err e = { 0 };
     struct rng r;
@@ -95,7 +95,7 @@ static double check_seed(uint64_t seed, int jobs, int gpus)
     tiny_make(&a, seed, jobs, gpus, &p);
     ck_assert_msg(problem_check(&p, &e) == 0, "seed %d: %s", (int)seed, e.text);
     ck_assert_msg(brute_solve(&a, &p, NODES, &best), "seed %d: too large", (int)seed);
-    ck_assert_msg(answer_check(&a, &p, &best, &e) == 0, "seed %d: %s", (int)seed, e.text);
+    ck_assert_msg(plan_check(&a, &p, &best, &e) == 0, "seed %d: %s", (int)seed, e.text);
     rng_init(&r, seed, "prices");
     for (int i = 0; i < 3; i++) {
         random_prices(&a, &r, &p, &u);
@@ -263,7 +263,7 @@ START_TEST(a_gang_may_grow_from_a_gpu_that_takes_nobody_new)
     float speed[] = { 2, 2 }, low[] = { 2, 2 }, watts[] = { 100 };
     struct problem_type type = { "type", 0, 0, 200, 16, 1, { { 0 } } };
     struct problem_kind kind = { "kind", 1, 0, 0 };
-    struct problem_gpu gpus[] = { { 0, 0, 0, false, 0 }, { 0, 0, 0, true, 0 } };
+    struct problem_gpu gpus[] = { { .may_start = false }, { .may_start = true } };
     struct problem_job job = { .name = "job",
                                .n_min = 1,
                                .n_max = 2,

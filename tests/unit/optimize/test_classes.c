@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/arena.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/prices/classes.h"
 #include "optimize/prices/mend.h"
 #include "optimize/prices/prices.h"
@@ -53,7 +53,7 @@ START_TEST(prices_of_tiny_problems_are_never_above_the_optimum)
         struct problem p;
         struct classes c;
         struct prices u, anew;
-        struct answer best;
+        struct plan best;
         tiny_make(&a, seed, 4, 4, &p);
         ck_assert(brute_solve(&a, &p, 50000000, &best));
         double optimum_w = best.cost_w;

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/rng.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/search/desk.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_make.h"
@@ -20,12 +20,12 @@ static int below(struct rng *r, int n)
 static void must_be_true(struct desk *d, uint64_t seed)
 {
     struct arena a;
-    struct answer x;
+    struct plan x;
     struct err e = { 0 };
 
     arena_init(&a);
-    desk_answer(d, &a, &x);
-    ck_assert_msg(answer_check(&a, d->problem, &x, &e) == 0, "seed %llu: %s",
+    desk_plan(d, &a, &x);
+    ck_assert_msg(plan_check(&a, d->problem, &x, &e) == 0, "seed %llu: %s",
                   (unsigned long long)seed, e.text);
     ck_assert_msg(fabs(x.cost_w - desk_cost(d)) <= 1e-9 * (1 + fabs(x.cost_w)),
                   "seed %llu: %.12g W, but the desk says %.12g W", (unsigned long long)seed,
@@ -67,19 +67,19 @@ static int by_number(const void *a, const void *b)
 static bool judge_allows(struct desk *d, int job, const int *gpus, int n, int limit)
 {
     struct arena a;
-    struct answer x;
+    struct plan x;
     struct err e = { 0 };
     int sorted[GANG_MAX];
 
     arena_init(&a);
-    desk_answer(d, &a, &x);
+    desk_plan(d, &a, &x);
     memcpy(sorted, gpus, (size_t)n * sizeof *sorted);
     qsort(sorted, (size_t)n, sizeof *sorted, by_number);
     for (int i = 0; i < n; i++)
         x.limit[gpus[i]] = (unsigned char)limit;
-    x.jobs[job] = (struct answer_job){ .n_gpus = n, .gpus = sorted };
-    answer_price(&a, d->problem, &x);
-    bool allowed = answer_check(&a, d->problem, &x, &e) == 0;
+    x.jobs[job] = (struct plan_job){ .n_gpus = n, .gpus = sorted };
+    plan_price(&a, d->problem, &x);
+    bool allowed = plan_check(&a, d->problem, &x, &e) == 0;
     arena_release(&a);
     return allowed;
 }
@@ -360,14 +360,14 @@ START_TEST(who_waits_is_told_why)
 {
     struct arena a;
     struct problem p;
-    struct answer x;
+    struct plan x;
 
     arena_init(&a);
     two_types(&a, &p);
     reasons[_i].given(&p);
     struct desk *d = desk_create(&p);
     desk_insert(d, 0);
-    desk_answer(d, &a, &x);
+    desk_plan(d, &a, &x);
     ck_assert_msg(x.jobs[0].reason == reasons[_i].want, "%s: got '%s'", reasons[_i].name,
                   wait_reason_name(x.jobs[0].reason));
     desk_destroy(d);

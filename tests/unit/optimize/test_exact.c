@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/exact/exact.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_make.h"
@@ -17,10 +17,10 @@
 #define BRUTE_NODES 20000000
 
 /* Everybody where he is now; the others wait. */
-static void present_answer(struct arena *a, const struct problem *p, struct answer *out)
+static void present_answer(struct arena *a, const struct problem *p, struct plan *out)
 {
-    *out = (struct answer){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
-    out->jobs = ARENA_ARRAY(a, struct answer_job, (size_t)p->n_jobs);
+    *out = (struct plan){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
+    out->jobs = ARENA_ARRAY(a, struct plan_job, (size_t)p->n_jobs);
     out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
     for (int j = 0; j < p->n_jobs; j++) {
         const struct problem_job *job = &p->jobs[j];
@@ -32,17 +32,17 @@ static void present_answer(struct arena *a, const struct problem *p, struct answ
         for (int i = 0; i < job->n_present; i++)
             out->limit[job->present[i]] = (unsigned char)job->present_limit;
     }
-    answer_price(a, p, out);
+    plan_price(a, p, out);
 }
 
 struct outcome {
-    struct answer start, out;
+    struct plan start, out;
     double bound_w;
     bool is_proven;
 };
 
 static void run(struct arena *a, const struct problem *p, double bound_w, double time_s,
-                const struct answer *start, struct outcome *r)
+                const struct plan *start, struct outcome *r)
 {
     struct exact_options o = { .time_s = time_s };
     struct err e = { 0 };
@@ -51,10 +51,10 @@ static void run(struct arena *a, const struct problem *p, double bound_w, double
         r->start = *start;
     else
         present_answer(a, p, &r->start);
-    ck_assert_msg(answer_check(a, p, &r->start, &e) == 0, "start: %s", e.text);
+    ck_assert_msg(plan_check(a, p, &r->start, &e) == 0, "start: %s", e.text);
     ck_assert_int_eq(
         exact_run(a, p, NULL, bound_w, &r->start, &o, &r->out, &r->bound_w, &r->is_proven, &e), 0);
-    ck_assert_msg(answer_check(a, p, &r->out, &e) == 0, "%s", e.text);
+    ck_assert_msg(plan_check(a, p, &r->out, &e) == 0, "%s", e.text);
     ck_assert_double_le(r->out.cost_w, r->start.cost_w);
     ck_assert_double_le(r->bound_w, r->out.cost_w);
 }
@@ -68,7 +68,7 @@ static void compare(uint64_t seed)
 {
     struct arena a;
     struct problem p;
-    struct answer best;
+    struct plan best;
     struct outcome r;
 
     arena_init(&a);
@@ -140,7 +140,7 @@ START_TEST(a_bound_that_meets_the_start_is_proof_enough)
 {
     struct arena a;
     struct problem p;
-    struct answer start;
+    struct plan start;
     struct outcome r;
 
     arena_init(&a);

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/exact/exact.h"
 #include "optimize/optimize.h"
 #include "optimize/model/problem.h"
@@ -24,7 +24,7 @@
 struct trial {
     struct arena arena;
     struct problem p;
-    struct answer best, x;
+    struct plan best, x;
     struct optimize_report report;
     const char *what;
     int seed;
@@ -64,7 +64,7 @@ static void trial_run(struct trial *t, enum optimize_method method)
     o.nodes = method == METHOD_AUTO ? 0 : 2000;
     int rc = optimize_run(&t->arena, &t->p, &o, &t->x, NULL, &t->report, &e);
     ck_assert_msg(rc == 0, "%s, seed %d: %s", t->what, t->seed, e.text);
-    rc = answer_check(&t->arena, &t->p, &t->x, &e);
+    rc = plan_check(&t->arena, &t->p, &t->x, &e);
     ck_assert_msg(rc == 0, "%s, seed %d: %s", t->what, t->seed, e.text);
     double base_w = problem_base_w(&t->p), best_w = t->best.cost_w;
     ck_assert_msg(t->x.cost_w >= best_w - SAME * scale_of(t),
@@ -132,22 +132,22 @@ END_TEST
 /* The judge's price of leaving who runs where it is, and all others waiting. */
 static double standing_w(struct trial *t)
 {
-    struct answer x = { .n_jobs = t->p.n_jobs, .n_gpus = t->p.n_gpus };
+    struct plan x = { .n_jobs = t->p.n_jobs, .n_gpus = t->p.n_gpus };
     struct err e = { 0 };
 
-    x.jobs = ARENA_ARRAY(&t->arena, struct answer_job, (size_t)t->p.n_jobs);
+    x.jobs = ARENA_ARRAY(&t->arena, struct plan_job, (size_t)t->p.n_jobs);
     x.limit = ARENA_ARRAY(&t->arena, unsigned char, (size_t)t->p.n_gpus);
     for (int j = 0; j < t->p.n_jobs; j++) {
         const struct problem_job *job = &t->p.jobs[j];
         if (!job->name)
             continue;
-        x.jobs[j] = (struct answer_job){ .n_gpus = job->n_present, .gpus = job->present };
+        x.jobs[j] = (struct plan_job){ .n_gpus = job->n_present, .gpus = job->present };
         x.jobs[j].reason = job->n_present ? WAIT_NOT : WAIT_CAPACITY;
         for (int i = 0; i < job->n_present; i++)
             x.limit[job->present[i]] = (unsigned char)job->present_limit;
     }
-    answer_price(&t->arena, &t->p, &x);
-    int rc = answer_check(&t->arena, &t->p, &x, &e);
+    plan_price(&t->arena, &t->p, &x);
+    int rc = plan_check(&t->arena, &t->p, &x, &e);
     ck_assert_msg(rc == 0, "standing, seed %d: %s", t->seed, e.text);
     return x.cost_w;
 }
@@ -353,7 +353,7 @@ static double *field_of(struct problem *p, int i)
 static void expect_refused(struct problem *p, const char *what, int i)
 {
     struct arena a;
-    struct answer x;
+    struct plan x;
     struct optimize_report report;
     struct err e = { 0 };
 
@@ -388,7 +388,7 @@ END_TEST
 
 /* ---- the same on one thread and on two ---- */
 
-static void expect_same(const struct answer *x, const struct answer *y)
+static void expect_same(const struct plan *x, const struct plan *y)
 {
     ck_assert_int_eq(x->n_jobs, y->n_jobs);
     ck_assert(memcmp(x->limit, y->limit, (size_t)x->n_gpus) == 0);
@@ -406,7 +406,7 @@ static void same_on_one_and_two(int seed, enum optimize_method method)
     struct make_options m = make_defaults;
     struct optimize_options o = optimize_defaults;
     struct optimize_report report[2];
-    struct answer x[2];
+    struct plan x[2];
     struct problem p;
     struct arena a;
     struct err e = { 0 };

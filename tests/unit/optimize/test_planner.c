@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/rng.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/search/desk.h"
 #include "optimize/optimize.h"
 #include "optimize/search/planner.h"
@@ -49,12 +49,12 @@ static void scene_close(struct scene *s)
 static void must_stand(struct scene *s, const char *after)
 {
     struct arena a;
-    struct answer x;
+    struct plan x;
     struct err e = { 0 };
 
     arena_init(&a);
-    planner_answer(s->planner, &a, &x);
-    ck_assert_msg(answer_check(&a, planner_problem(s->planner), &x, &e) == 0, "after %s: %s", after,
+    planner_plan(s->planner, &a, &x);
+    ck_assert_msg(plan_check(&a, planner_problem(s->planner), &x, &e) == 0, "after %s: %s", after,
                   e.text);
     ck_assert_msg(fabs(x.cost_w - desk_cost(planner_desk(s->planner))) <
                       1e-6 * (1 + fabs(x.cost_w)),
@@ -130,11 +130,11 @@ START_TEST(an_arrival_moves_nobody)
     scene_open(&s, 4, 2);
     for (int i = 0; i < 40; i++) {
         struct arena a;
-        struct answer before, after;
+        struct plan before, after;
         arena_init(&a);
-        planner_answer(s.planner, &a, &before);
+        planner_plan(s.planner, &a, &before);
         arrive(&s);
-        planner_answer(s.planner, &a, &after);
+        planner_plan(s.planner, &a, &after);
         for (int j = 0; j < before.n_jobs; j++) {
             if (before.jobs[j].n_gpus == 0)
                 continue;
@@ -178,7 +178,7 @@ START_TEST(prices_and_full_plans_are_adopted_when_they_pay)
     struct optimize_options o = optimize_defaults;
     struct optimize_report r;
     struct prices u;
-    struct answer x;
+    struct plan x;
     struct err e = { 0 };
 
     scene_open(&s, 6, 2);

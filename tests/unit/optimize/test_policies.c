@@ -187,7 +187,7 @@ static void must_pass(struct world *w, const struct plan *p, const char *name)
 {
     struct err e = { 0 };
 
-    if (plan_check(&w->arena, p, &w->snapshot, &w->est, &w->options, &e) < 0)
+    if (plan_check(&w->arena, &w->asked.problem, p, &e) < 0)
         ck_abort_msg("%s: %s", name, e.text);
 }
 

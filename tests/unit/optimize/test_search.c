@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/search/desk.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_make.h"
@@ -28,7 +28,7 @@ static struct desk *start(const struct problem *p)
 
 /* What the search makes of a problem; checked. */
 static void solve(struct arena *a, const struct problem *p, long nodes, int threads,
-                  struct answer *out)
+                  struct plan *out)
 {
     struct search_options o = search_defaults;
     struct search_report r;
@@ -39,8 +39,8 @@ static void solve(struct arena *a, const struct problem *p, long nodes, int thre
     o.threads = threads;
     search_run(d, NULL, &o, &r);
     ck_assert(r.after_w <= r.before_w + 1e-9 * fabs(r.before_w));
-    desk_answer(d, a, out);
-    ck_assert_msg(answer_check(a, p, out, &e) == 0, "%s", e.text);
+    desk_plan(d, a, out);
+    ck_assert_msg(plan_check(a, p, out, &e) == 0, "%s", e.text);
     ck_assert(fabs(out->cost_w - desk_cost(d)) <= 1e-9 * (1 + fabs(out->cost_w)));
     desk_destroy(d);
 }
@@ -52,7 +52,7 @@ START_TEST(tiny_problems_are_solved_as_if_by_brute_force)
     for (uint64_t seed = 1; seed <= N_TINY; seed++) {
         struct arena a;
         struct problem p;
-        struct answer best, x;
+        struct plan best, x;
         arena_init(&a);
         tiny_make(&a, seed, 5, 4, &p);
         solve(&a, &p, 2000, 1, &x);
@@ -69,7 +69,7 @@ START_TEST(tiny_problems_are_solved_as_if_by_brute_force)
 }
 END_TEST
 
-static bool same_bytes(const struct answer *x, const struct answer *y)
+static bool same_bytes(const struct plan *x, const struct plan *y)
 {
     for (int j = 0; j < x->n_jobs; j++)
         if (x->jobs[j].n_gpus != y->jobs[j].n_gpus ||
@@ -94,7 +94,7 @@ START_TEST(threads_make_no_difference)
     struct make_options o = make_defaults;
     struct arena a;
     struct problem p;
-    struct answer x[3];
+    struct plan x[3];
 
     arena_init(&a);
     o.n_jobs = sizes[_i].n_jobs;

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "estimate/limits.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
 #include "unit/optimize/brute.h"
 #include "unit/optimize/tiny.h"
@@ -136,7 +136,7 @@ static void must_pass(struct world *w, const struct plan *p, const char *name)
 {
     struct err e = { 0 };
 
-    if (plan_check(&w->arena, p, &w->snapshot, &w->est, &w->options, &e) < 0)
+    if (plan_check(&w->arena, &w->asked.problem, p, &e) < 0)
         ck_abort_msg("%s: %s", name, e.text);
 }
 
@@ -567,7 +567,7 @@ END_TEST
 /* ---- problems of their own ---- */
 
 static int solve_problem(const char *name, struct arena *a, const struct problem *p,
-                         struct answer *out, struct err *e)
+                         struct plan *out, struct err *e)
 {
     enum verdict verdict = VERDICT_NONE;
     struct solver solver;
@@ -577,33 +577,33 @@ static int solve_problem(const char *name, struct arena *a, const struct problem
         return 0;
     if (rc == 0)
         rc = solver.solve(&solver, a, p, out, &verdict, e);
-    return rc < 0 ? rc : answer_check(a, p, out, e);
+    return rc < 0 ? rc : plan_check(a, p, out, e);
 }
 
 /* The answer that leaves everything as it is. */
-static void answer_now(struct arena *a, const struct problem *p, struct answer *out)
+static void answer_now(struct arena *a, const struct problem *p, struct plan *out)
 {
-    *out = (struct answer){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
-    out->jobs = ARENA_ARRAY(a, struct answer_job, (size_t)p->n_jobs);
+    *out = (struct plan){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
+    out->jobs = ARENA_ARRAY(a, struct plan_job, (size_t)p->n_jobs);
     out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
     for (int j = 0; j < p->n_jobs; j++) {
         const struct problem_job *pj = &p->jobs[j];
-        out->jobs[j] = (struct answer_job){ .n_gpus = pj->n_present, .gpus = pj->present };
+        out->jobs[j] = (struct plan_job){ .n_gpus = pj->n_present, .gpus = pj->present };
         for (int i = 0; i < pj->n_present; i++)
             out->limit[pj->present[i]] = (unsigned char)pj->present_limit;
     }
-    answer_price(a, p, out);
+    plan_price(a, p, out);
 }
 
-static bool is_where_it_was(const struct problem_job *pj, const struct answer_job *x)
+static bool is_where_it_was(const struct problem_job *pj, const struct plan_job *x)
 {
     return x->n_gpus == pj->n_present &&
            memcmp(x->gpus, pj->present, (size_t)x->n_gpus * sizeof *x->gpus) == 0;
 }
 
 /* A job for one GPU that kept its promise where it is, keeps it. */
-static void check_promises(const struct problem *p, const struct answer *now,
-                           const struct answer *x, const char *policy, int seed)
+static void check_promises(const struct problem *p, const struct plan *now, const struct plan *x,
+                           const char *policy, int seed)
 {
     for (int j = 0; j < p->n_jobs; j++) {
         const struct problem_job *pj = &p->jobs[j];
@@ -619,7 +619,7 @@ START_TEST(every_answer_passes_and_breaks_no_promise)
     for (uint64_t seed = 1 + 50 * (uint64_t)_i; seed <= 50 + 50 * (uint64_t)_i; seed++) {
         struct arena a;
         struct problem p;
-        struct answer now;
+        struct plan now;
         arena_init(&a);
         tiny_make(&a, seed, 8, 6, &p);
         p.theta += p.theta == 3 && seed % 2;    // tiny ones have 3 at most
@@ -627,7 +627,7 @@ START_TEST(every_answer_passes_and_breaks_no_promise)
             p.jobs[j].since_s = (double)(seed % 3) * 400;
         answer_now(&a, &p, &now);
         for (int k = 0; k < N_POLICIES; k++) {
-            struct answer x;
+            struct plan x;
             struct err e = { 0 };
             MUST(solve_problem(policies[k], &a, &p, &x, &e) == 0, "seed %d, %s: %s", (int)seed,
                  policies[k], e.text);
@@ -647,7 +647,7 @@ START_TEST(greedy_is_never_better_than_all_possibilities_and_seldom_much_worse)
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct arena a;
         struct problem p;
-        struct answer got, best;
+        struct plan got, best;
         struct err e = { 0 };
         arena_init(&a);
         tiny_make(&a, seed, 4, 4, &p);

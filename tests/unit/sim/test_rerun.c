@@ -253,8 +253,8 @@ static void decide(struct run *r)
     arena_init(&d.arena);
     OK(cycle_look(&r->cycle, &d.arena, &d.snapshot, &e));
     record_look(r->record, &r->cycle.solver, &d.snapshot);
-    OK(cycle_plan(&r->cycle, &d.arena, &r->cycle.solver, &d.snapshot, &d.plan, &d.is_fallback,
-                  &why));
+    OK(cycle_plan(&r->cycle, &d.arena, &r->cycle.solver, &d.snapshot, &d.asked, &d.plan,
+                  &d.is_fallback, &why));
     record_plan(r->record, &d, true);
     cycle_act(&r->cycle, &d.snapshot, &d.plan, &acted);
     arena_reset(&r->cycle.arena);

@@ -1,4 +1,4 @@
-#include "optimize/files/answer_file.h"
+#include "optimize/files/plan_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/words.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/doc.h"
 
@@ -20,14 +20,14 @@
 /* ---- writing ---- */
 
 /* The watts by which a GPU's setting is known. */
-static int limit_w(const struct problem *p, const struct answer *x, int gpu)
+static int limit_w(const struct problem *p, const struct plan *x, int gpu)
 {
     return p->types[p->gpus[gpu].type].limits[x->limit[gpu]].limit_w;
 }
 
 /* One number for all GPUs of the job, or one for each; nothing where all have the default. */
-static int put_limits(struct buf *out, const struct problem *p, const struct answer *x,
-                      const struct answer_job *j)
+static int put_limits(struct buf *out, const struct problem *p, const struct plan *x,
+                      const struct plan_job *j)
 {
     bool is_same = true, is_default = true;
     int rc;
@@ -53,9 +53,9 @@ static int put_pair(struct buf *out, const char *key, double x)
     return rc < 0 ? rc : words_put_number(out, x);
 }
 
-static int put_placed(struct buf *out, const struct problem *p, const struct answer *x, int job)
+static int put_placed(struct buf *out, const struct problem *p, const struct plan *x, int job)
 {
-    const struct answer_job *j = &x->jobs[job];
+    const struct plan_job *j = &x->jobs[job];
     double need = p->jobs[job].need;
     int rc = buf_puts(out, ", \"gpus\": ");
 
@@ -69,14 +69,14 @@ static int put_placed(struct buf *out, const struct problem *p, const struct ans
         rc = put_pair(out, "speed", j->speed);
     if (rc == 0)
         rc = put_pair(out, "low", j->low);
-    if (rc == 0 && j->low < need)
+    if (rc == 0 && j->is_short)
         rc = put_pair(out, "shortfall", 1 - j->low / need);
     return rc;
 }
 
-static int put_job(struct buf *out, const struct problem *p, const struct answer *x, int job)
+static int put_job(struct buf *out, const struct problem *p, const struct plan *x, int job)
 {
-    const struct answer_job *j = &x->jobs[job];
+    const struct plan_job *j = &x->jobs[job];
     int rc = buf_puts(out, "  {\"job\": ");
 
     if (rc == 0)
@@ -88,8 +88,8 @@ static int put_job(struct buf *out, const struct problem *p, const struct answer
     return rc < 0 ? rc : buf_puts(out, "}");
 }
 
-static int put_claims(struct buf *out, const struct problem *p, const struct answer *x,
-                      const struct answer_claims *c)
+static int put_claims(struct buf *out, const struct problem *p, const struct plan *x,
+                      const struct plan_claims *c)
 {
     int rc = buf_puts(out, "{\"version\": 1, \"made_by\": ");
 
@@ -104,8 +104,8 @@ static int put_claims(struct buf *out, const struct problem *p, const struct ans
     return rc < 0 ? rc : put_pair(out, "watts", x->watts);
 }
 
-int answer_write(const struct problem *p, const struct answer *x, const struct answer_claims *c,
-                 struct buf *out, struct err *e)
+int plan_write(const struct problem *p, const struct plan *x, const struct plan_claims *c,
+               struct buf *out, struct err *e)
 {
     int rc = put_claims(out, p, x, c), n = 0;
 
@@ -128,7 +128,7 @@ int answer_write(const struct problem *p, const struct answer *x, const struct a
 struct reading {
     struct doc f;
     const struct problem *p;
-    struct answer *x;
+    struct plan *x;
     struct map names;
     int *setter;    // (n_gpus) which job named the GPU's setting, plus 1
     int *n_on;      // (n_gpus) jobs so far
@@ -168,7 +168,7 @@ static int take_gpu(struct reading *r, const struct doc_at *at, int job, int gpu
 
 static int read_gpus(struct reading *r, const struct doc_at *at, int job, json_t *list)
 {
-    struct answer_job *j = &r->x->jobs[job];
+    struct plan_job *j = &r->x->jobs[job];
     json_t *limits = json_object_get(at->object, "limit_w"), *v;
     int *gpus = ARENA_ARRAY(r->f.arena, int, json_array_size(list));
     size_t i;
@@ -199,7 +199,7 @@ static int read_gpus(struct reading *r, const struct doc_at *at, int job, json_t
     return 0;
 }
 
-static int read_reason(struct reading *r, const struct doc_at *at, struct answer_job *j)
+static int read_reason(struct reading *r, const struct doc_at *at, struct plan_job *j)
 {
     json_t *v = json_object_get(at->object, "waits");
     const char *word = json_is_string(v) ? json_string_value(v) : "";
@@ -238,13 +238,13 @@ static int read_job(struct reading *r, const struct doc_at *at, bool *is_known)
     return read_gpus(r, at, job, list);
 }
 
-static int read_claims(struct reading *r, const struct doc_at *top, struct answer_claims *c)
+static int read_claims(struct reading *r, const struct doc_at *top, struct plan_claims *c)
 {
     static const char *const known[] = { "version", "made_by", "status", "objective",
                                          "bound",   "watts",   "jobs",   NULL };
     int version = 1, rc = doc_keys(&r->f, top, known);
 
-    *c = (struct answer_claims){ .objective_w = NAN, .bound_w = NAN };
+    *c = (struct plan_claims){ .objective_w = NAN, .bound_w = NAN };
     if (rc == 0)
         rc = doc_whole(&r->f, top, "version", 1, 1, &version);
     if (rc == 0 && json_object_get(top->object, "made_by") != NULL)
@@ -278,8 +278,8 @@ static int read_jobs(struct reading *r, const struct doc_at *top)
     return rc;
 }
 
-int answer_parse(struct arena *a, const struct problem *p, const char *name, const char *text,
-                 size_t len, struct answer *out, struct answer_claims *c, struct err *e)
+int plan_parse(struct arena *a, const struct problem *p, const char *name, const char *text,
+               size_t len, struct plan *out, struct plan_claims *c, struct err *e)
 {
     struct reading r = { .f = { a, name, e }, .p = p, .x = out };
     json_t *root = doc_open(&r.f, text, len);
@@ -287,8 +287,8 @@ int answer_parse(struct arena *a, const struct problem *p, const char *name, con
     if (root == NULL)
         return -EINVAL;
     const struct doc_at top = { root, NULL, -1 };
-    *out = (struct answer){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
-    out->jobs = ARENA_ARRAY(a, struct answer_job, (size_t)p->n_jobs);
+    *out = (struct plan){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
+    out->jobs = ARENA_ARRAY(a, struct plan_job, (size_t)p->n_jobs);
     out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
     r.setter = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
     r.n_on = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
@@ -297,14 +297,14 @@ int answer_parse(struct arena *a, const struct problem *p, const char *name, con
     if (rc == 0)
         rc = read_jobs(&r, &top);
     if (rc == 0)
-        answer_price(a, p, out);
+        plan_price(a, p, out);
     map_release(&r.names);
     json_decref(root);
     return rc;
 }
 
-int answer_read(struct arena *a, const struct problem *p, const char *path, struct answer *out,
-                struct answer_claims *c, struct err *e)
+int plan_read(struct arena *a, const struct problem *p, const char *path, struct plan *out,
+              struct plan_claims *c, struct err *e)
 {
     struct arena scratch;
     const char *text;
@@ -313,7 +313,7 @@ int answer_read(struct arena *a, const struct problem *p, const char *path, stru
     arena_init(&scratch);
     int rc = file_read(&scratch, path, NULL, PLAN_BYTES_MAX, &text, &len, e);
     if (rc == 0)
-        rc = answer_parse(a, p, path, text, len, out, c, e);
+        rc = plan_parse(a, p, path, text, len, out, c, e);
     arena_release(&scratch);
     return rc;
 }

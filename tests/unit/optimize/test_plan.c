@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
 #include "unit/optimize/brute.h"
 #include "unit/optimize/tiny.h"
@@ -40,8 +40,8 @@ struct court {
     float speed[N_TYPES * N_KINDS * (N_KINDS + 1)], low[N_TYPES * N_KINDS * (N_KINDS + 1)];
     float watts[N_TYPES * N_KINDS];
     double rack_cap_w[2];
-    struct answer x;
-    struct answer_job to[N_JOBS];
+    struct plan x;
+    struct plan_job to[N_JOBS];
     unsigned char limit[N_GPUS];
 };
 
@@ -103,7 +103,7 @@ static const struct problem_job jobs[N_JOBS] = {
                 .present = on_6 },
 };
 
-static const struct answer_job placed[N_JOBS] = {
+static const struct plan_job placed[N_JOBS] = {
     [ANN] = ON(0),
     [BOB] = ON(0),
     [EVE] = ON(4),
@@ -158,9 +158,9 @@ static void court_open(struct court *c)
     memcpy(c->jobs, jobs, sizeof(jobs));
     memcpy(c->to, placed, sizeof(placed));
     make_cells(c);
-    c->x = (struct answer){ .n_jobs = N_JOBS, .n_gpus = N_GPUS, .jobs = c->to, .limit = c->limit };
+    c->x = (struct plan){ .n_jobs = N_JOBS, .n_gpus = N_GPUS, .jobs = c->to, .limit = c->limit };
     c->limit[4] = 1;
-    answer_price(&c->arena, &c->p, &c->x);
+    plan_price(&c->arena, &c->p, &c->x);
 }
 
 START_TEST(a_right_answer_passes_and_its_numbers_are_known)
@@ -170,7 +170,7 @@ START_TEST(a_right_answer_passes_and_its_numbers_are_known)
 
     court_open(&c);
     ck_assert_msg(problem_check(&c.p, &e) == 0, "%s", e.text);
-    ck_assert_msg(answer_check(&c.arena, &c.p, &c.x, &e) == 0, "%s", e.text);
+    ck_assert_msg(plan_check(&c.arena, &c.p, &c.x, &e) == 0, "%s", e.text);
     ck_assert_int_eq(c.x.n_placed, 6);
     ck_assert_int_eq(c.x.n_waiting, 2);
     ck_assert_int_eq(c.x.n_moves, 1);
@@ -199,7 +199,7 @@ static void put(struct court *c, int job, int n, const int *on)
     int *gpus_there = ARENA_ARRAY(&c->arena, int, (size_t)n);
 
     memcpy(gpus_there, on, (size_t)n * sizeof(int));
-    c->to[job] = (struct answer_job){ .n_gpus = n, .gpus = gpus_there };
+    c->to[job] = (struct plan_job){ .n_gpus = n, .gpus = gpus_there };
 }
 
 static void two_settings(struct court *c)
@@ -334,7 +334,7 @@ static void other_gpus(struct court *c)
 
 static void fixed_waits(struct court *c)
 {
-    c->to[STAYS] = (struct answer_job){ .reason = WAIT_TURN };
+    c->to[STAYS] = (struct plan_job){ .reason = WAIT_TURN };
 }
 
 static void no_memory(struct court *c)
@@ -343,7 +343,7 @@ static void no_memory(struct court *c)
     put(c, MOVER, PLACED(7));
 }
 
-/* All awake draw 160 W, the answer 850; with the margin that is more. */
+/* All awake draw 160 W, the plan 850; with the margin that is more. */
 static void over_cap(struct court *c)
 {
     c->p.power_cap_w = 900;
@@ -391,26 +391,25 @@ static const struct {
     { "a job that is gone has a place", NULL, GONE, PLACED(7),
       "entry 7 has 1 GPUs, and its job is gone" },
     { "a place without GPUs", nowhere, 0, 0, NULL,
-      "job ann: 1 GPUs, and the answer does not say which" },
+      "job ann: 1 GPUs, and the plan does not say which" },
     { "fewer than no GPUs", below_none, 0, 0, NULL, "job waits: -1 GPUs" },
     { "a setting where nobody is", set_and_empty, 0, 0, NULL,
       "GPU 7 has a setting, and nobody is on it" },
     { "a setting the type has not", unknown_setting, 0, 0, NULL,
       "GPU 0: its type small has no setting 1" },
-    { "no reason to wait", no_reason, 0, 0, NULL,
-      "job waits waits and the answer does not say why" },
+    { "no reason to wait", no_reason, 0, 0, NULL, "job waits waits and the plan does not say why" },
     { "a reason that is none", odd_reason, 0, 0, NULL,
-      "job waits waits and the answer does not say why" },
+      "job waits waits and the plan does not say why" },
     { "placed, with a reason", odd_placed, 0, 0, NULL,
       "job ann: is placed, and has a reason to wait" },
     { "speed while waiting", runs_waiting, 0, 0, NULL,
       "job waits waits; it has no speed and no shortfall" },
-    { "another speed", speed_off, 0, 0, NULL, "job eve: the answer says" },
-    { "another low", low_off, 0, 0, NULL, "job gang: the answer says" },
-    { "a low that is no number", low_is_none, 0, 0, NULL, "job gang: the answer says" },
+    { "another speed", speed_off, 0, 0, NULL, "job eve: the plan says" },
+    { "another low", low_off, 0, 0, NULL, "job gang: the plan says" },
+    { "a low that is no number", low_is_none, 0, 0, NULL, "job gang: the plan says" },
     { "a shortfall that is not named", short_off, 0, 0, NULL,
-      "job bob: the answer says it misses 0 W" },
-    { "one placed too many", placed_off, 0, 0, NULL, "the answer counts 7 placed" },
+      "job bob: the plan says it misses 0 W" },
+    { "one placed too many", placed_off, 0, 0, NULL, "the plan counts 7 placed" },
     { "one waiting too many", waiting_off, 0, 0, NULL, "3 waiting" },
     { "a shortfall too few", short_count_off, 0, 0, NULL, "0 short" },
     { "a move too few", moves_off, 0, 0, NULL, "0 moves" },
@@ -420,8 +419,8 @@ static const struct {
     { "another sum of shortfalls", short_sum_off, 0, 0, NULL, "0 W for its shortfall, it is" },
     { "another sum of waiting", wait_sum_off, 0, 0, NULL, "0 W for its waiting, it is 70" },
     { "another sum of moves", move_sum_off, 0, 0, NULL, "0 W for its moves, it is 7" },
-    { "for other jobs", other_jobs, 0, 0, NULL, "the answer is for 8 jobs and 8 GPUs" },
-    { "for other GPUs", other_gpus, 0, 0, NULL, "the answer is for 9 jobs and 7 GPUs" },
+    { "for other jobs", other_jobs, 0, 0, NULL, "the plan is for 8 jobs and 8 GPUs" },
+    { "for other GPUs", other_gpus, 0, 0, NULL, "the plan is for 9 jobs and 7 GPUs" },
     { "above the cap", over_cap, 0, 0, NULL, "W with margin are above the cap of 900 W" },
     { "above a rack's cap", over_rack, 0, 0, NULL, "rack 1: " },
 };
@@ -436,7 +435,7 @@ START_TEST(an_answer_that_is_wrong_in_one_thing_is_refused)
         wrongs[_i].spoil(&c);
     else
         put(&c, wrongs[_i].job, wrongs[_i].n, wrongs[_i].on);
-    int rc = answer_check(&c.arena, &c.p, &c.x, &e);
+    int rc = plan_check(&c.arena, &c.p, &c.x, &e);
     ck_assert_msg(rc < 0, "%s: passes", wrongs[_i].name);
     ck_assert_msg(strstr(e.text, wrongs[_i].want) != NULL, "%s: %s", wrongs[_i].name, e.text);
     arena_release(&c.arena);
@@ -448,7 +447,7 @@ END_TEST
 static void stay_as_they_are(struct court *c)
 {
     for (int j = 0; j < N_JOBS; j++)
-        c->to[j] = (struct answer_job){ .reason = WAIT_POWER };
+        c->to[j] = (struct plan_job){ .reason = WAIT_POWER };
     put(c, STAYS, PLACED(5));
     put(c, MOVER, PLACED(6));
     c->limit[4] = 0;
@@ -460,7 +459,7 @@ static void wait_all(struct court *c)
 {
     stay_as_they_are(c);
     c->jobs[STAYS].is_fixed = false;
-    c->to[STAYS] = c->to[MOVER] = (struct answer_job){ .reason = WAIT_MEMORY };
+    c->to[STAYS] = c->to[MOVER] = (struct plan_job){ .reason = WAIT_MEMORY };
 }
 
 static void fit_the_cap(struct court *c)
@@ -500,13 +499,13 @@ START_TEST(an_answer_that_is_right_passes)
 
     court_open(&c);
     rights[_i].change(&c);
-    answer_price(&c.arena, &c.p, &c.x);
-    ck_assert_msg(answer_check(&c.arena, &c.p, &c.x, &e) == 0, "%s: %s", rights[_i].name, e.text);
+    plan_price(&c.arena, &c.p, &c.x);
+    ck_assert_msg(plan_check(&c.arena, &c.p, &c.x, &e) == 0, "%s: %s", rights[_i].name, e.text);
     arena_release(&c.arena);
 }
 END_TEST
 
-/* ---- what nobody plans for, and hopes ---- */
+/* ---- what nobody plans for, and what is counted on ---- */
 
 static const int on_7[] = { 7 };
 static const struct problem_frozen frozen = { .speed = 3, .low = 2, .limit_w = 99 };
@@ -521,7 +520,7 @@ static void freeze(struct court *c)
     c->jobs[GONE].need = 2.5;
     c->jobs[WAITS].name = NULL;
     c->jobs[WAITS].cannot = WAIT_TYPE;
-    answer_price(&c->arena, &c->p, &c->x);
+    plan_price(&c->arena, &c->p, &c->x);
 }
 
 static void leave_frozen(struct court *c)
@@ -582,7 +581,7 @@ START_TEST(what_nobody_plans_for_is_told_as_it_is)
     ck_assert_double_eq_tol(c.x.watts, watts + 130, 1e-9);
     if (thaws[_i].change)
         thaws[_i].change(&c);
-    int rc = answer_check(&c.arena, &c.p, &c.x, &e);
+    int rc = plan_check(&c.arena, &c.p, &c.x, &e);
     ck_assert_msg((rc == 0) == !thaws[_i].want, "%s: %s", thaws[_i].name, e.text);
     if (thaws[_i].want)
         ck_assert_msg(strstr(e.text, thaws[_i].want), "%s: %s", thaws[_i].name, e.text);
@@ -590,20 +589,20 @@ START_TEST(what_nobody_plans_for_is_told_as_it_is)
 }
 END_TEST
 
-/* Half of what is counted on is hope: the promise is paid as if it held, and said not to. */
+/* Half of what is counted on is believed: the promise is paid as if it held, and said not to. */
 START_TEST(what_is_hoped_for_is_not_said)
 {
-    struct problem_hope hopes[N_TYPES * N_KINDS];
+    struct problem_trust trust[N_TYPES * N_KINDS];
     struct court c;
     struct err e = { 0 };
 
     court_open(&c);
     double cost_w = c.x.cost_w;
     for (int i = 0; i < N_TYPES * N_KINDS; i++)
-        hopes[i] = (struct problem_hope){ 1.5F, 2 };
-    c.p.hopes = hopes;
-    answer_price(&c.arena, &c.p, &c.x);
-    ck_assert_msg(answer_check(&c.arena, &c.p, &c.x, &e) == 0, "%s", e.text);
+        trust[i] = (struct problem_trust){ 1.5F, 2 };
+    c.p.trust = trust;
+    plan_price(&c.arena, &c.p, &c.x);
+    ck_assert_msg(plan_check(&c.arena, &c.p, &c.x, &e) == 0, "%s", e.text);
     ck_assert_double_eq(c.x.cost_w, cost_w);
     ck_assert_double_eq_tol(c.to[ANN].low, 2 * 0.75 * 0.875 / 2, 1e-12);
     ck_assert_double_eq_tol(c.to[ANN].speed, 2 * 0.75 / 1.5, 1e-12);
@@ -618,13 +617,13 @@ START_TEST(the_answers_of_brute_force_pass)
     for (int seed = 1; seed <= 500; seed++) {
         struct arena a;
         struct problem p;
-        struct answer x;
+        struct plan x;
         struct err e = { 0 };
         arena_init(&a);
         tiny_make(&a, (uint64_t)(_i * 1000 + seed), 2 + _i, 1 + _i, &p);
         ck_assert_msg(problem_check(&p, &e) == 0, "seed %d: %s", seed, e.text);
         ck_assert_msg(brute_solve(&a, &p, 20000000L, &x), "seed %d: too large", seed);
-        ck_assert_msg(answer_check(&a, &p, &x, &e) == 0, "seed %d: %s", seed, e.text);
+        ck_assert_msg(plan_check(&a, &p, &x, &e) == 0, "seed %d: %s", seed, e.text);
         arena_release(&a);
     }
 }

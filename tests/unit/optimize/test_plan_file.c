@@ -6,8 +6,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "optimize/model/answer.h"
-#include "optimize/files/answer_file.h"
+#include "optimize/model/plan.h"
+#include "optimize/files/plan_file.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_file.h"
 #include "unit/suite.h"
@@ -41,14 +41,14 @@ static const char good[] =
 
 START_TEST(a_plan_is_read_and_priced)
 {
-    struct answer_claims c;
+    struct plan_claims c;
     struct err e = { 0 };
     struct problem p;
-    struct answer x;
+    struct plan x;
     struct arena a;
 
     open_problem(&a, &p);
-    ck_assert_msg(answer_parse(&a, &p, "f", good, strlen(good), &x, &c, &e) == 0, "%s", e.text);
+    ck_assert_msg(plan_parse(&a, &p, "f", good, strlen(good), &x, &c, &e) == 0, "%s", e.text);
     ck_assert_str_eq(c.made_by, "hand");
     ck_assert(c.objective_w == 5 && c.bound_w == 4 && c.status == NULL);
     ck_assert(x.jobs[3].n_gpus == 2 && x.jobs[3].gpus[0] == 0 && x.jobs[3].gpus[1] == 3);
@@ -56,37 +56,37 @@ START_TEST(a_plan_is_read_and_priced)
     ck_assert(fabs(x.jobs[0].low - 4.8) < 1e-9 && fabs(x.jobs[3].low - 14.8) < 1e-9);
     ck_assert(fabs(x.jobs[0].short_w - 400) < 1e-3 && x.jobs[1].reason == WAIT_CAPACITY);
     ck_assert(x.n_placed == 3 && x.n_waiting == 1 && x.n_moves == 1 && x.n_short == 1);
-    ck_assert_msg(answer_check(&a, &p, &x, &e) == 0, "%s", e.text);
+    ck_assert_msg(plan_check(&a, &p, &x, &e) == 0, "%s", e.text);
     arena_release(&a);
 }
 END_TEST
 
 START_TEST(what_is_written_is_read_as_the_same)
 {
-    struct answer_claims c, d;
+    struct plan_claims c, d;
     struct err e = { 0 };
     struct problem p;
-    struct answer x, y;
+    struct plan x, y;
     struct arena a;
     struct buf one, two;
 
     open_problem(&a, &p);
     buf_init(&one, 1 << 20);
     buf_init(&two, 1 << 20);
-    ck_assert_int_eq(answer_parse(&a, &p, "f", good, strlen(good), &x, &c, &e), 0);
+    ck_assert_int_eq(plan_parse(&a, &p, "f", good, strlen(good), &x, &c, &e), 0);
     c.status = "feasible";
-    ck_assert_int_eq(answer_write(&p, &x, &c, &one, &e), 0);
-    ck_assert_msg(answer_parse(&a, &p, "g", one.data, one.len, &y, &d, &e) == 0, "%s", e.text);
+    ck_assert_int_eq(plan_write(&p, &x, &c, &one, &e), 0);
+    ck_assert_msg(plan_parse(&a, &p, "g", one.data, one.len, &y, &d, &e) == 0, "%s", e.text);
     ck_assert(d.objective_w == x.cost_w + problem_base_w(&p) && d.bound_w == 4 &&
               y.cost_w == x.cost_w);
     ck_assert_str_eq(d.status, "feasible");
     ck_assert_mem_eq(x.limit, y.limit, 4);
-    ck_assert_int_eq(answer_write(&p, &y, &d, &two, &e), 0);
+    ck_assert_int_eq(plan_write(&p, &y, &d, &two, &e), 0);
     ck_assert_str_eq(buf_text(&one), buf_text(&two));
     ck_assert(strstr(buf_text(&one), "\"shortfall\": 0.") != NULL);
     buf_release(&two);
     buf_init(&two, 100);
-    ck_assert_int_eq(answer_write(&p, &y, &d, &two, &e), -ENOSPC);
+    ck_assert_int_eq(plan_write(&p, &y, &d, &two, &e), -ENOSPC);
     buf_release(&one);
     buf_release(&two);
     arena_release(&a);
@@ -134,15 +134,15 @@ static const struct {
 
 START_TEST(a_bad_plan_is_refused_with_its_place)
 {
-    struct answer_claims c;
+    struct plan_claims c;
     struct err e = { 0 };
     struct problem p;
-    struct answer x;
+    struct plan x;
     struct arena a;
 
     open_problem(&a, &p);
     const char *text = arena_printf(&a, "{\"jobs\": [%s]}", refusals[_i].jobs);
-    ck_assert_msg(answer_parse(&a, &p, "f", text, strlen(text), &x, &c, &e) == -EINVAL, "%s",
+    ck_assert_msg(plan_parse(&a, &p, "f", text, strlen(text), &x, &c, &e) == -EINVAL, "%s",
                   refusals[_i].claim);
     ck_assert_msg(strstr(e.text, refusals[_i].says), "%s: %s", refusals[_i].claim, e.text);
     arena_release(&a);
@@ -151,7 +151,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("answer_file");
+    Suite *s = suite_create("plan_file");
     TCase *t = tcase_create("all");
 
     tcase_add_test(t, a_plan_is_read_and_priced);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 
 /* ---- why a job waits ---- */
 
@@ -118,14 +118,14 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-void desk_answer(struct desk *d, struct arena *a, struct answer *out)
+void desk_plan(struct desk *d, struct arena *a, struct plan *out)
 {
     const struct problem *p = d->problem;
     struct desk_stock s;
 
     desk_count(d, a, &s);
-    *out = (struct answer){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
-    out->jobs = ARENA_ARRAY(a, struct answer_job, (size_t)p->n_jobs);
+    *out = (struct plan){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
+    out->jobs = ARENA_ARRAY(a, struct plan_job, (size_t)p->n_jobs);
     out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
     for (int j = 0; j < p->n_jobs; j++) {
         int n = d->jobs[j].n_gpus;
@@ -140,5 +140,5 @@ void desk_answer(struct desk *d, struct arena *a, struct answer *out)
     }
     for (int g = 0; g < p->n_gpus; g++)
         out->limit[g] = d->gpus[g].limit;
-    answer_price(a, p, out);
+    plan_price(a, p, out);
 }

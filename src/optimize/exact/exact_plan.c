@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/grow.h"
-#include "optimize/model/answer.h"
+#include "optimize/model/plan.h"
 
 /* ---- an answer's columns ---- */
 
@@ -17,7 +17,7 @@ struct guests {
     int jobs[THETA_MAX];
 };
 
-static bool stays(const struct problem_job *j, const struct answer_job *to)
+static bool stays(const struct problem_job *j, const struct plan_job *to)
 {
     return to->n_gpus > 0 && j->n_present == to->n_gpus &&
            memcmp(j->present, to->gpus, (size_t)to->n_gpus * sizeof(int)) == 0;
@@ -38,8 +38,8 @@ static void use(struct pool *pool, const struct column *c)
 }
 
 /* Who a job is in the column of one of its GPUs. */
-static struct seat_item item_there(const struct exact *x, const struct answer *from, int job,
-                                   int gpu, double low, double *cost_w)
+static struct seat_item item_there(const struct exact *x, const struct plan *from, int job, int gpu,
+                                   double low, double *cost_w)
 {
     const struct problem_job *j = &x->p->jobs[job];
     bool is_stay = stays(j, &from->jobs[job]);
@@ -57,7 +57,7 @@ static struct seat_item item_there(const struct exact *x, const struct answer *f
     return (struct seat_item){ -1, job, low };
 }
 
-static struct column seats_there(const struct exact *x, const struct answer *from, int gpu,
+static struct column seats_there(const struct exact *x, const struct plan *from, int gpu,
                                  const struct guests *guests)
 {
     const struct problem *p = x->p;
@@ -82,7 +82,7 @@ static struct column seats_there(const struct exact *x, const struct answer *fro
     return c;
 }
 
-static bool is_near(const struct problem *p, const struct answer_job *to)
+static bool is_near(const struct problem *p, const struct plan_job *to)
 {
     for (int i = 1; i < to->n_gpus; i++)
         if (p->gpus[to->gpus[i]].node != p->gpus[to->gpus[0]].node)
@@ -139,11 +139,11 @@ static void room_add(struct column *c, const struct exact *x, int node)
     c->shares[i].n++;
 }
 
-static struct column gang_there(const struct exact *x, const struct answer *from, int job)
+static struct column gang_there(const struct exact *x, const struct plan *from, int job)
 {
     const struct problem *p = x->p;
     const struct problem_job *j = &p->jobs[job];
-    const struct answer_job *to = &from->jobs[job];
+    const struct plan_job *to = &from->jobs[job];
     int type = p->gpus[to->gpus[0]].type;
     struct column c = { .form = COLUMN_GANG, .job = job, .place = -1, .node = -1 };
     struct yield y;
@@ -182,7 +182,7 @@ static int falling(const void *a, const void *b)
 }
 
 /* What a spread job's parts hold: 'part_low' by GPU of the answer. */
-static struct column pattern_there(const struct exact *x, const struct answer *from, int job,
+static struct column pattern_there(const struct exact *x, const struct plan *from, int job,
                                    double *part_low)
 {
     const struct problem_job *j = &x->p->jobs[job];
@@ -207,7 +207,7 @@ static struct column pattern_there(const struct exact *x, const struct answer *f
 }
 
 /* The rows of a job that is by itself in none of the seats. */
-static void use_choice(const struct exact *x, const struct answer *from, int job, struct pool *pool)
+static void use_choice(const struct exact *x, const struct plan *from, int job, struct pool *pool)
 {
     const struct problem_job *j = &x->p->jobs[job];
     struct column c = { .form = COLUMN_WAIT, .job = job, .place = -1, .node = -1 };
@@ -220,13 +220,13 @@ static void use_choice(const struct exact *x, const struct answer *from, int job
     use(pool, &c);
 }
 
-static bool is_gang(const struct problem_job *j, const struct answer_job *to)
+static bool is_gang(const struct problem_job *j, const struct plan_job *to)
 {
     return j->form == FORM_GANG && to->n_gpus > 1;
 }
 
 /* Seats of all GPUs; marks who is there by himself, and keeps what each part holds. */
-static void use_seats(struct exact *x, const struct answer *from, struct pool *pool, bool *is_done,
+static void use_seats(struct exact *x, const struct plan *from, struct pool *pool, bool *is_done,
                       double **part_low)
 {
     const struct problem *p = x->p;
@@ -253,7 +253,7 @@ static void use_seats(struct exact *x, const struct answer *from, struct pool *p
     }
 }
 
-void exact_from_answer(struct exact *x, const struct answer *from, struct pool *pool)
+void exact_from_plan(struct exact *x, const struct plan *from, struct pool *pool)
 {
     const struct problem *p = x->p;
     bool *is_done = ARENA_ARRAY(x->arena, bool, (size_t)p->n_jobs);
@@ -289,7 +289,7 @@ struct slot {
 
 struct laying {
     struct exact *x;
-    struct answer *out;
+    struct plan *out;
     bool *is_used;          // (n_gpus)
     double *rack_room_w;    // (n_racks) with margin; NULL: no matter
     struct slot **slots;    // (n_families)
@@ -482,15 +482,15 @@ static int int_order(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-static void lay_answer(struct laying *l, const struct answer *start)
+static void lay_answer(struct laying *l, const struct plan *start)
 {
     const struct problem *p = l->x->p;
 
     for (int j = 0; j < p->n_jobs; j++) {
-        struct answer_job *to = &l->out->jobs[j];
+        struct plan_job *to = &l->out->jobs[j];
         int n = l->n_gpus[j];
         int *gpus = ARENA_ARRAY(l->x->arena, int, (size_t)n);
-        *to = (struct answer_job){ .n_gpus = n, .gpus = gpus, .reason = WAIT_NOT };
+        *to = (struct plan_job){ .n_gpus = n, .gpus = gpus, .reason = WAIT_NOT };
         if (n) {
             memcpy(gpus, l->gpus[j], (size_t)n * sizeof *gpus);
             qsort(gpus, (size_t)n, sizeof *gpus, int_order);
@@ -500,14 +500,14 @@ static void lay_answer(struct laying *l, const struct answer *start)
     }
 }
 
-static void laying_init(struct laying *l, struct exact *x, struct answer *out)
+static void laying_init(struct laying *l, struct exact *x, struct plan *out)
 {
     const struct problem *p = x->p;
     struct arena *a = x->arena;
     size_t n_families = (size_t)x->n_families, n_jobs = (size_t)p->n_jobs;
 
-    *out = (struct answer){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
-    out->jobs = ARENA_ARRAY(a, struct answer_job, n_jobs);
+    *out = (struct plan){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
+    out->jobs = ARENA_ARRAY(a, struct plan_job, n_jobs);
     out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
     *l = (struct laying){ .x = x, .out = out };
     l->is_used = ARENA_ARRAY(a, bool, (size_t)p->n_gpus);
@@ -535,8 +535,8 @@ static void laying_release(struct laying *l)
         free(l->gpus[j]);
 }
 
-bool exact_to_answer(struct exact *x, const struct pool *pool, const double *value,
-                     const struct answer *start, struct answer *out)
+bool exact_to_plan(struct exact *x, const struct pool *pool, const double *value,
+                   const struct plan *start, struct plan *out)
 {
     struct laying l;
 

@@ -1,0 +1,106 @@
+#include "optimize/search/repair.h"
+
+#include "base/arena.h"
+#include "optimize/model/plan.h"
+#include "optimize/model/problem.h"
+#include "optimize/search/desk.h"
+
+struct repair {
+    const struct problem *p;
+    struct desk *desk;
+    struct plan_job *wanted;    // (n_jobs)
+    bool *changes;              // (n_jobs) it is to get, change or lose its place
+};
+
+static int setting_of(const struct problem *p, int gpu, int limit_w)
+{
+    const struct problem_type *t = &p->types[p->gpus[gpu].type];
+    int setting = t->n_limits - 1;
+
+    while (setting >= 0 && t->limits[setting].limit_w != limit_w)
+        setting--;
+    return setting;
+}
+
+/* The same GPUs, in whatever order. */
+static bool stays(const struct problem_job *j, const struct plan_job *to)
+{
+    int n_same = 0;
+
+    for (int i = 0; i < to->n_gpus; i++)
+        for (int k = 0; k < j->n_present; k++)
+            n_same += to->gpus[i] == j->present[k];
+    return to->n_gpus == j->n_present && n_same == j->n_present;
+}
+
+static void leave_as_it_is(struct repair *r, int job)
+{
+    const struct problem_job *j = &r->p->jobs[job];
+    struct plan_job *to = &r->wanted[job];
+
+    r->changes[job] = false;
+    *to = (struct plan_job){ .n_gpus = j->n_present, .gpus = j->present };
+    if (j->n_present > 0)
+        to->limit_w = r->p->types[r->p->gpus[j->present[0]].type].limits[j->present_limit].limit_w;
+}
+
+/* From where everybody is to where they are wanted; false: one who runs cannot have its place, and
+ * stays: then its GPUs are taken, and all begin anew.
+ */
+static bool move_all(struct repair *r)
+{
+    const struct problem *p = r->p;
+
+    for (int j = 0; j < p->n_jobs; j++)
+        if (r->changes[j] && p->jobs[j].n_present > 0 && !desk_take(r->desk, j)) {
+            leave_as_it_is(r, j);
+            return false;
+        }
+    for (int j = 0; j < p->n_jobs; j++) {
+        const struct plan_job *to = &r->wanted[j];
+        if (!r->changes[j] || to->n_gpus == 0 ||
+            desk_put(r->desk, j, to->gpus, to->n_gpus, setting_of(p, to->gpus[0], to->limit_w)))
+            continue;
+        leave_as_it_is(r, j);
+        if (p->jobs[j].n_present > 0)
+            return false;
+    }
+    return true;
+}
+
+/* Where all on a GPU want the same limit it has that, if the caps allow it. */
+static void set_limits(struct repair *r)
+{
+    for (int g = 0; g < r->p->n_gpus; g++) {
+        const struct desk_gpu *at = &r->desk->gpus[g];
+        bool agree = at->n_jobs > 0;
+        for (int i = 1; i < at->n_jobs; i++)
+            agree &= r->wanted[at->jobs[i]].limit_w == r->wanted[at->jobs[0]].limit_w;
+        int setting = agree ? setting_of(r->p, g, r->wanted[at->jobs[0]].limit_w) : -1;
+        if (setting >= 0 && setting != at->limit)
+            desk_set_limit(r->desk, g, setting);
+    }
+}
+
+void plan_repair(struct arena *a, const struct problem *p, struct plan_job *wanted,
+                 struct plan *out)
+{
+    struct repair r = { .p = p, .wanted = wanted };
+
+    r.changes = ARENA_ARRAY(a, bool, (size_t)p->n_jobs);
+    for (int j = 0; j < p->n_jobs; j++) {
+        const struct problem_job *job = &p->jobs[j];
+        r.changes[j] = job->name && !job->is_fixed && !stays(job, &wanted[j]);
+        if (job->name && job->is_fixed && !stays(job, &wanted[j]))
+            leave_as_it_is(&r, j);
+    }
+    for (bool is_done = false; !is_done;) {
+        desk_destroy(r.desk);
+        r.desk = desk_create(p);
+        desk_lay_present(r.desk);
+        is_done = move_all(&r);
+    }
+    set_limits(&r);
+    desk_plan(r.desk, a, out);
+    desk_destroy(r.desk);
+}
