@@ -14,8 +14,6 @@ int lower_problem(struct arena *a, const struct snapshot *s, const struct estima
     struct lowering l = { .arena = a, .snapshot = s, .est = est, .options = o, .problem = p };
 
     out->snapshot = s;
-    out->est = est;
-    out->options = o;
     *p = (struct problem){ .theta = o->may_share ? s->theta : 1,
                            .z = est->z,
                            .price_w = o->objective == OBJECTIVE_JOULES ? o->price_w : 0,

@@ -19,8 +19,6 @@ struct solve_options;
 
 struct lowered {
     const struct snapshot *snapshot;    // what it was made of
-    const struct estimator *est;
-    const struct solve_options *options;
     struct problem problem;    // GPUs and jobs in the snapshot's order; frozen jobs are gone
     const int *type_of;        // (n_types) the catalog's index of each of its types
     const int *workload_of;    // (n_kinds)

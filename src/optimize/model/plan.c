@@ -50,17 +50,11 @@ static struct seat *seat_all(struct arena *a, const struct problem *p, const str
     return seats;
 }
 
-/* Its factors in the tables. */
-static struct problem_trust trust_in(const struct problem *p, int type, int kind)
-{
-    return p->trust ? p->trust[type * p->n_kinds + kind] : (struct problem_trust){ 1, 1 };
-}
-
 /* What a job gets, on one GPU or a whole gang: counted on, and believed. */
 static void add_speed(const struct problem *p, struct plan *x, int job, int type, double speed,
                       double low, double *counted)
 {
-    struct problem_trust trust = trust_in(p, type, p->jobs[job].kind);
+    struct problem_trust trust = problem_trust(p, type, p->jobs[job].kind);
 
     x->jobs[job].speed += speed / (double)trust.speed;
     x->jobs[job].low += low / (double)trust.low;

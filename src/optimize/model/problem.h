@@ -155,6 +155,12 @@ static inline long problem_cell(const struct problem *p, int type, int kind, int
     return ((long)type * p->n_kinds + kind) * (p->n_kinds + 1) + beside + 1;
 }
 
+/* What is counted on of a kind on a type, against what is believed. */
+static inline struct problem_trust problem_trust(const struct problem *p, int type, int kind)
+{
+    return p->trust ? p->trust[type * p->n_kinds + kind] : (struct problem_trust){ 1, 1 };
+}
+
 /* What a combination does on a GPU: the only arithmetic planners share, and which the judge and
  * the certificate do again for themselves.
  */

@@ -1,43 +1,33 @@
 #include <math.h>
 
 #include "base/arena.h"
-#include "catalog/job.h"
-#include "catalog/catalog.h"
-#include "estimate/estimate.h"
 #include "optimize/policy/gavel_inner.h"
 #include "optimize/prices/lp.h"
-#include "optimize/policy/solver.h"
 
-/* What was not measured yet is taken for as fast as it may well be, so many standard deviations up,
- * so that it gets tried: else one wrong belief keeps a kind of jobs on a slow type for ever. Gavel
- * profiles what it does not know; this does it at work.
- */
-#define HOPE_SD 1.0
-
-double gavel_value(const struct gavel_program *p, int k, int type, int beside)
+/* Normalised throughput of a job of class 'c' that goes at 'speed'. */
+static double throughput(const struct gavel_program *p, int c, double speed)
 {
-    const struct gavel_kind *kind = &p->kinds[k];
-    int neighbour = beside < 0 ? -1 : p->kinds[beside].workload;
-    const struct cell_estimate *cell = estimate_cell(p->est, kind->workload, type, neighbour);
-    double speed = (double)cell->speed * exp(HOPE_SD * (double)cell->sd);
+    const struct gavel_class *class = &p->classes[c];
+    double rate = p->problem->kinds[class->kind].rate;
 
-    if (kind->rate > 0)
-        speed = fmin(speed, kind->rate);
-    return kind->weight * speed / kind->norm;
+    return class->weight * (rate > 0 ? fmin(speed, rate) : speed) / class->norm;
 }
 
-double gavel_value_of(const struct gavel_program *p, int type, int a, int b)
+double gavel_value(const struct gavel_program *p, int type, int a, int b)
 {
-    if (b < 0)
-        return gavel_value(p, a, type, -1);
-    return gavel_value(p, a, type, b) + gavel_value(p, b, type, a);
+    int kinds[2] = { p->classes[a].kind, b < 0 ? -1 : p->classes[b].kind };
+    struct yield y;
+
+    if (!problem_yield(p->problem, type, 0, kinds, b < 0 ? 1 : 2, &y))
+        return 0;
+    return throughput(p, a, y.speed[0]) + (b < 0 ? 0 : throughput(p, b, y.speed[1]));
 }
 
 /* ---- columns ---- */
 
 static int *column_at(const struct gavel_program *p, int type, int a, int b)
 {
-    return &p->column_of[(type * p->n_kinds + a) * (p->n_kinds + 1) + b + 1];
+    return &p->column_of[(type * p->n_classes + a) * (p->n_classes + 1) + b + 1];
 }
 
 int gavel_column_at(const struct gavel_program *p, int type, int a, int b)
@@ -45,24 +35,22 @@ int gavel_column_at(const struct gavel_program *p, int type, int a, int b)
     return b >= 0 && b < a ? *column_at(p, type, b, a) : *column_at(p, type, a, b);
 }
 
-static bool is_allowed(const struct gavel_program *p, int type, int k)
+/* What a job of the class does on a type alone; 0: it may not be there. */
+static double alone_speed(const struct gavel_program *p, int type, int c)
 {
-    const struct gavel_kind *kind = &p->kinds[k];
-    struct job_spec spec = { .allowed_types = kind->allowed_types };
+    const struct problem_job job = { .allowed_types = p->classes[c].allowed_types };
+    struct yield y;
 
-    return job_allows(&spec, type) &&
-           (double)estimate_cell(p->est, kind->workload, type, -1)->unfit <=
-               p->options->alone_unfit_max;
+    return problem_allows(&job, type) &&
+                   problem_yield(p->problem, type, 0, &p->classes[c].kind, 1, &y)
+               ? y.speed[0]
+               : 0;
 }
 
 static bool may_pair(const struct gavel_program *p, int type, int a, int b)
 {
-    int both[2] = { p->kinds[a].workload, p->kinds[b].workload };
-
-    return p->may_share && gpu_type_theta(&p->est->catalog->types[type], 2) == 2 &&
-           !p->kinds[a].is_exclusive && !p->kinds[b].is_exclusive &&
-           (a != b || p->kinds[a].n_jobs > 1) &&
-           estimate_unfit(p->est, type, both, 2) <= p->options->unfit_max;
+    return p->problem->theta > 1 && alone_speed(p, type, b) > 0 && !p->classes[a].is_exclusive &&
+           !p->classes[b].is_exclusive && (a != b || p->classes[a].n_jobs > 1);
 }
 
 static void add_column(struct gavel_program *p, int type, int a, int b, double value)
@@ -77,29 +65,27 @@ static void add_column(struct gavel_program *p, int type, int a, int b, double v
  */
 static void add_columns_with(struct gavel_program *p, int type, int a)
 {
-    double alone = gavel_value(p, a, type, -1);
+    double alone = gavel_value(p, type, a, -1);
 
     add_column(p, type, a, -1, alone);
-    for (int b = a; b < p->n_kinds; b++) {
-        if (!is_allowed(p, type, b) || !may_pair(p, type, a, b))
-            continue;
-        double value = gavel_value_of(p, type, a, b);
-        if (value > fmax(alone, gavel_value(p, b, type, -1)))
+    for (int b = a; b < p->n_classes; b++) {
+        double value = may_pair(p, type, a, b) ? gavel_value(p, type, a, b) : 0;
+        if (value > alone && value > gavel_value(p, type, b, -1))
             add_column(p, type, a, b, value);
     }
 }
 
 static void find_columns(struct gavel_program *p)
 {
-    size_t n = (size_t)p->n_types * (size_t)p->n_kinds * (size_t)(p->n_kinds + 1);
+    size_t n = (size_t)p->problem->n_types * (size_t)p->n_classes * (size_t)(p->n_classes + 1);
 
     p->column_of = ARENA_ARRAY(p->arena, int, n);
     p->columns = ARENA_ARRAY(p->arena, struct gavel_column, n);
     for (size_t i = 0; i < n; i++)
         p->column_of[i] = -1;
-    for (int type = 0; type < p->n_types; type++)
-        for (int a = 0; a < p->n_kinds && p->n_gpus[type] > 0; a++)
-            if (is_allowed(p, type, a))
+    for (int type = 0; type < p->problem->n_types; type++)
+        for (int a = 0; a < p->n_classes && p->n_gpus[type] > 0; a++)
+            if (alone_speed(p, type, a) > 0)
                 add_columns_with(p, type, a);
 }
 
@@ -108,30 +94,29 @@ static void find_columns(struct gavel_program *p)
 /* The throughput of an equal share: as much time on every GPU as there are of each type. */
 static void normalise(struct gavel_program *p)
 {
-    for (int k = 0; k < p->n_kinds; k++) {
-        struct gavel_kind *kind = &p->kinds[k];
-        double sum = 0, n = 0;
-        for (int type = 0; type < p->n_types; type++) {
-            if (!is_allowed(p, type, k))
-                continue;
-            sum += p->n_gpus[type] * (double)estimate_cell(p->est, kind->workload, type, -1)->speed;
-            n += p->n_gpus[type];
+    for (int c = 0; c < p->n_classes; c++) {
+        double rate = p->problem->kinds[p->classes[c].kind].rate, sum = 0, n = 0;
+        for (int type = 0; type < p->problem->n_types; type++) {
+            double speed = alone_speed(p, type, c);
+            sum += p->n_gpus[type] * speed;
+            n += speed > 0 ? p->n_gpus[type] : 0;
         }
-        kind->norm = kind->rate > 0 ? kind->rate : n > 0 && sum > 0 ? sum / n : 1;
+        p->classes[c].norm = rate > 0 ? rate : sum > 0 ? sum / n : 1;
     }
 }
 
-/* Rows: the GPUs of each type, then the jobs of each kind; none may be used more than once. */
+/* Rows: the GPUs of each type, then the jobs of each class; none may be used more than once. */
 static void add_rows(const struct gavel_program *p, struct lp *lp)
 {
-    int n = p->n_types + p->n_kinds;
+    int n = p->problem->n_types + p->n_classes;
     double *lower = ARENA_ARRAY(p->arena, double, (size_t)n);
     double *upper = ARENA_ARRAY(p->arena, double, (size_t)n);
     int *start = ARENA_ARRAY(p->arena, int, (size_t)n + 1);
 
     for (int i = 0; i < n; i++) {
         lower[i] = -INFINITY;
-        upper[i] = i < p->n_types ? p->n_gpus[i] : p->kinds[i - p->n_types].n_jobs;
+        upper[i] =
+            i < p->problem->n_types ? p->n_gpus[i] : p->classes[i - p->problem->n_types].n_jobs;
     }
     lp_add_rows(lp, &(struct lp_lines){ .n = n,
                                         .lower = lower,
@@ -155,10 +140,10 @@ static void add_columns(const struct gavel_program *p, struct lp *lp)
         cost[i] = -c->value;
         index[at] = c->type;
         value[at++] = 1;
-        index[at] = p->n_types + c->a;
+        index[at] = p->problem->n_types + c->a;
         value[at++] = c->a == c->b ? 2 : 1;
         if (c->b >= 0 && c->b != c->a) {
-            index[at] = p->n_types + c->b;
+            index[at] = p->problem->n_types + c->b;
             value[at++] = 1;
         }
         start[i + 1] = at;
@@ -179,18 +164,18 @@ static void read_optimum(struct gavel_program *p, const struct lp *lp)
     p->total = -lp_cost(lp);
     for (int i = 0; i < p->n_columns; i++)
         p->columns[i].n = n[i];
-    for (int type = 0; type < p->n_types; type++)
+    for (int type = 0; type < p->problem->n_types; type++)
         p->gpu_price[type] = fmax(-price[type], 0);
-    for (int k = 0; k < p->n_kinds; k++)
-        p->job_price[k] = fmax(-price[p->n_types + k], 0);
+    for (int c = 0; c < p->n_classes; c++)
+        p->job_price[c] = fmax(-price[p->problem->n_types + c], 0);
 }
 
 bool gavel_program_solve(struct gavel_program *p)
 {
     normalise(p);
     find_columns(p);
-    p->gpu_price = ARENA_ARRAY(p->arena, double, (size_t)p->n_types);
-    p->job_price = ARENA_ARRAY(p->arena, double, (size_t)p->n_kinds);
+    p->gpu_price = ARENA_ARRAY(p->arena, double, (size_t)p->problem->n_types);
+    p->job_price = ARENA_ARRAY(p->arena, double, (size_t)p->n_classes);
     if (p->n_columns == 0)
         return true;
     struct lp *lp = lp_create();

@@ -1,17 +1,16 @@
-#include "optimize/policy/promise.h"
-
+/* In order, to GPUs that keep promises: "fifo-promise", "pack" and "eaco".
+ *
+ * Every job wants the types that keep its promise; where none does, those where it is fastest. Who
+ * finds nothing free waits for these types, and nobody behind it may take a free GPU of them; of
+ * other types, or beside others, they may.
+ */
 #include <math.h>
 
 #include "base/arena.h"
-#include "catalog/snapshot.h"
-#include "estimate/estimate.h"
-#include "optimize/policy/place.h"
-#include "optimize/model/plan.h"
 #include "optimize/policy/solver.h"
+#include "optimize/policy/work.h"
 
-/* Half-full GPUs of one kind that are looked at: they differ only in their residents'
- * promises and remaining work.
- */
+/* GPUs of one kind with room that are looked at: they differ only in their residents' promises. */
 #define TRIES_PER_KIND 4
 
 /* Where no type keeps the promise, those are wanted that do at least this part of the most. Waiting
@@ -20,212 +19,196 @@
  */
 #define FASTEST_PART 0.7
 
+/* Those who share keep this part of their speed alone for "eaco": below it they had better take
+ * turns. Over the reference traces 0.4 was as good, and from 0.6 on ever fewer pairs were believed
+ * possible.
+ */
+#define SHARE_MIN 0.5
+
+/* How a policy shares GPUs. */
+struct sharing {
+    bool is_allowed;
+    bool is_preferred;    // to a free GPU; else the one that costs less is taken
+    double share_min;     // everybody there keeps this part of the speed alone
+    bool parts;           // a pair that turns out otherwise
+};
+
+struct queue {
+    struct work work;
+    const struct sharing *sharing;
+    int *n_wanted;         // (n_types) what the job at hand would take there; 0: not that type
+    bool *is_awaited;      // (n_types) somebody further in front waits for a GPU of it
+    double *no_company;    // (n_kinds) with this need, sharing was sought in vain
+    bool is_out_of_watts;
+};
+
 /* Where a job could go; n_gpus 0: nowhere. */
-struct seat {
-    double cost;    // joules, or where no type keeps the promise: the slower the more
+struct choice {
+    double cost;    // in watts, or where no type keeps the promise: the slower the more
     int n_gpus;
-    const int *gpus;
+    int gpus[GANG_MAX];
 };
 
 static void forget_company(struct queue *q)
 {
-    for (int w = 0; w < q->board.n_workloads; w++)
-        q->no_company[w] = INFINITY;
+    for (int k = 0; k < q->work.problem->n_kinds; k++)
+        q->no_company[k] = INFINITY;
 }
 
-void queue_init(struct queue *q, struct arena *a, const struct snapshot *s,
-                const struct estimator *est, const struct solve_options *o,
-                const struct sharing *sharing)
+static void queue_begin(struct queue *q, struct arena *a, const struct problem *p,
+                        const struct sharing *sharing)
 {
-    struct board *b = &q->board;
-
-    *q = (struct queue){ .options = o, .sharing = sharing };
-    board_init(b, a, s, est);
-    q->n_usable = ARENA_ARRAY(a, int, (size_t)b->n_types);
-    q->n_wanted = ARENA_ARRAY(a, int, (size_t)b->n_types);
-    q->is_awaited = ARENA_ARRAY(a, bool, (size_t)b->n_types);
-    q->no_company = ARENA_ARRAY(a, double, (size_t)b->n_workloads);
-    for (int g = 0; g < s->n_gpus; g++)
-        q->n_usable[s->gpus[g].type] += s->gpus[g].may_start;
+    *q = (struct queue){ .sharing = sharing };
+    work_begin(&q->work, a, p);
+    q->n_wanted = ARENA_ARRAY(a, int, (size_t)p->n_types);
+    q->is_awaited = ARENA_ARRAY(a, bool, (size_t)p->n_types);
+    q->no_company = ARENA_ARRAY(a, double, (size_t)p->n_kinds);
     forget_company(q);
 }
 
 /* ---- what a job wants ---- */
 
-/* As "gogh" does, so many standard deviations of a speed are hoped for: so that types get tried;
- * more where no type is believed to keep the promise.
- */
-#define HOPE_SD 0.5
-#define HOPE_LOST_SD 2.5
-
-static double hope(const struct board *b, int job, int type, double n_sd)
+/* What a job does on a type alone on one GPU, where there are enough for it. */
+static bool is_possible(const struct queue *q, int job, int type, struct yield *alone)
 {
-    int w = b->snapshot->jobs[job].workload;
+    const struct work *w = &q->work;
 
-    return exp(n_sd * (double)estimate_cell(b->est, w, type, -1)->sd);
+    return work_suits(w, job, type, alone) &&
+           desk_stock_for(w->desk, &w->stock, job, type) >= w->problem->jobs[job].n_min;
 }
 
-/* The fewest GPUs, in doublings, with which 'type' keeps the promise; 0: it does not. */
-static int n_that_keep(const struct board *b, int job, int type, int n_usable, double more)
+/* The fewest GPUs, in doublings, with which 'type' keeps the promise, by what is believed or what
+ * is hoped; 0: it does not.
+ */
+static int n_that_keep(const struct queue *q, int job, int type, bool is_hoping)
 {
-    const struct snap_job *j = &b->snapshot->jobs[job];
-    double low;
+    const struct problem *p = q->work.problem;
+    const struct problem_job *j = &p->jobs[job];
+    const struct desk_stock *s = &q->work.stock;
+    struct yield alone;
 
-    for (int n = j->spec->n_gpus; n <= j->spec->max_gpus && n <= n_usable; n *= 2) {
-        estimate_gang_speed(b->est, j->workload, type, n, board_is_far(b, j->spec, type, n), &low);
-        if (low * more >= j->need)
+    if (!is_possible(q, job, type, &alone))
+        return 0;
+    double low = alone.low[0] / (is_hoping ? 1 : (double)problem_trust(p, type, j->kind).low);
+    for (int n = j->n_min; n <= j->n_max && n <= s->n_all[type]; n *= 2) {
+        bool is_far = j->n_nodes > 1 || n > s->n_node[type];
+        if (low * (is_far ? p->gang_far : p->gang_near)[n] >= j->need)
             return n;
     }
     return 0;
 }
 
-static bool is_possible(const struct queue *q, int job, int type, double unfit_max)
-{
-    const struct board *b = &q->board;
-    const struct job_spec *spec = b->snapshot->jobs[job].spec;
-
-    return q->n_usable[type] >= spec->n_gpus && board_seats(b, spec, type) >= spec->n_gpus &&
-           place_suits(b, job, type, unfit_max);
-}
-
-/* A type where it may not fit is tried when there is no surer one. */
-static double unfit_max_for(const struct queue *q, int job)
-{
-    for (int type = 0; type < q->board.n_types; type++)
-        if (is_possible(q, job, type, q->options->unfit_max))
-            return q->options->unfit_max;
-    return q->options->alone_unfit_max;
-}
-
 /* The types that come nearest. */
-static void want_fastest(struct queue *q, int job, double unfit_max)
+static void want_fastest(struct queue *q, int job)
 {
-    const struct board *b = &q->board;
-    const struct snap_job *j = &b->snapshot->jobs[job];
+    const struct problem *p = q->work.problem;
+    struct yield alone;
     double most = 0;
 
-    for (int type = 0; type < b->n_types; type++)
-        if (is_possible(q, job, type, unfit_max))
-            most = fmax(most, (double)estimate_cell(b->est, j->workload, type, -1)->speed);
-    for (int type = 0; type < b->n_types; type++) {
-        double speed = (double)estimate_cell(b->est, j->workload, type, -1)->speed;
-        if (is_possible(q, job, type, unfit_max) && speed >= FASTEST_PART * most)
-            q->n_wanted[type] = j->spec->n_gpus;
-    }
+    for (int type = 0; type < p->n_types; type++)
+        if (is_possible(q, job, type, &alone))
+            most = fmax(most, alone.speed[0]);
+    for (int type = 0; type < p->n_types; type++)
+        if (is_possible(q, job, type, &alone) && alone.speed[0] >= FASTEST_PART * most)
+            q->n_wanted[type] = p->jobs[job].n_min;
 }
 
-/* The types that keep the promise, so many standard deviations hoped for; false: none does. */
-static bool want_keepers(struct queue *q, int job, double unfit_max, double n_sd)
+/* The types that keep the promise; false: none does. */
+static bool want_keepers(struct queue *q, int job, bool is_hoping)
 {
-    const struct board *b = &q->board;
     bool is_kept = false;
 
-    for (int type = 0; type < b->n_types; type++) {
-        q->n_wanted[type] = 0;
-        if (is_possible(q, job, type, unfit_max))
-            q->n_wanted[type] =
-                n_that_keep(b, job, type, q->n_usable[type], hope(b, job, type, n_sd));
+    for (int type = 0; type < q->work.problem->n_types; type++) {
+        q->n_wanted[type] = n_that_keep(q, job, type, is_hoping);
         is_kept |= q->n_wanted[type] > 0;
     }
     return is_kept;
 }
 
-bool queue_want(struct queue *q, int job)
+/* Which types does a job want, and how many GPUs there? Into n_wanted. False when none of them is
+ * believed to keep its promise.
+ */
+static bool want(struct queue *q, int job)
 {
-    double unfit_max = unfit_max_for(q, job);
-
-    if (want_keepers(q, job, unfit_max, 0))
+    if (want_keepers(q, job, false))
         return true;
-    if (!want_keepers(q, job, unfit_max, HOPE_LOST_SD))
-        want_fastest(q, job, unfit_max);
+    if (!want_keepers(q, job, true))
+        want_fastest(q, job);
     return false;
 }
 
 /* ---- where it could go ---- */
 
-/* Free GPUs of a type that it wants. */
-static void consider_free(struct queue *q, int job, int type, bool is_kept, struct seat *best)
+static void take_if_less(struct choice *best, double cost, const int *gpus, int n)
 {
-    const struct board *b = &q->board;
-    int n = q->n_wanted[type];
-
-    if (n == 0 || q->is_awaited[type] || b->n_free[type] < n)
+    if (best->n_gpus > 0 && cost >= best->cost)
         return;
-    int *gpus = ARENA_ARRAY(b->arena, int, (size_t)n);
-    if (!place_gang(b, job, type, n, gpus))
-        return;
-    struct place_offer offer = n > 1 ? place_weigh_gang(b, q->options, job, gpus, n)
-                                     : place_weigh(b, q->options, job, gpus[0]);
-    double speed = (double)estimate_cell(b->est, b->snapshot->jobs[job].workload, type, -1)->speed;
-    double cost = is_kept ? offer.joules / hope(b, job, type, HOPE_SD)
-                          : -speed * hope(b, job, type, HOPE_LOST_SD);
-    if (best->n_gpus == 0 || cost < best->cost)
-        *best = (struct seat){ .cost = cost, .n_gpus = n, .gpus = gpus };
+    best->cost = cost;
+    best->n_gpus = n;
+    for (int i = 0; i < n; i++)
+        best->gpus[i] = gpus[i];
 }
 
-int queue_free_gpu(struct queue *q, int job)
+/* Free GPUs of a type that it wants; they are refused only for want of watts. */
+static void consider_free(struct queue *q, int job, int type, bool is_kept, struct choice *best)
 {
-    struct seat best = { 0 };
+    int n = q->n_wanted[type], gpus[GANG_MAX];
+    struct offer offer;
+    struct yield alone;
 
-    for (int type = 0; type < q->board.n_types; type++)
-        if (q->n_wanted[type] == 1)
-            consider_free(q, job, type, true, &best);
-    return best.n_gpus ? best.gpus[0] : -1;
+    if (n == 0 || q->is_awaited[type] || !desk_free(q->work.desk, job, type, n, gpus) ||
+        !work_suits(&q->work, job, type, &alone))
+        return;
+    if (work_weigh(&q->work, job, gpus, n, &offer))
+        take_if_less(best, is_kept ? offer.cost_w : -alone.speed[0], gpus, n);
+    else
+        q->is_out_of_watts = true;
 }
 
 /* Beside somebody, where everybody's promise holds. */
-static void consider_company(struct queue *q, int job, int gpu, struct seat *best)
+static void consider_company(struct queue *q, int job, int gpu, struct choice *best)
 {
-    const struct board *b = &q->board;
+    struct offer offer;
 
-    if (!board_fits(b, gpu, job, q->options->unfit_max))
-        return;
-    struct place_offer offer = place_weigh(b, q->options, job, gpu);
-    if (!offer.keeps || offer.share < q->sharing->share_min ||
-        (best->n_gpus && offer.joules >= best->cost))
-        return;
-    int *mine = ARENA_NEW(b->arena, int);
-    *mine = gpu;
-    *best = (struct seat){ .cost = offer.joules, .n_gpus = 1, .gpus = mine };
+    if (work_weigh(&q->work, job, &gpu, 1, &offer) && offer.keeps &&
+        offer.share >= q->sharing->share_min)
+        take_if_less(best, offer.cost_w, &gpu, 1);
 }
 
-/* What one sought in vain, others of its workload that need as much need not seek, until somebody
+/* What one sought in vain, others of its kind that need as much need not seek, until somebody
  * goes to a free GPU, where there is room then.
  */
-static struct seat seek_company(struct queue *q, int job)
+static void seek_company(struct queue *q, int job, struct choice *best)
 {
-    const struct board *b = &q->board;
-    const struct snap_job *j = &b->snapshot->jobs[job];
-    struct seat best = { 0 };
+    const struct problem *p = q->work.problem;
+    const struct problem_job *j = &p->jobs[job];
+    int gpus[TRIES_PER_KIND];
+    struct yield alone;
 
-    if (j->need >= q->no_company[j->workload])
-        return best;
-    for (int type = 0; type < b->n_types; type++) {
-        if (!place_suits(b, job, type, q->options->unfit_max))
-            continue;
-        for (int w = 0; w < b->n_workloads; w++) {
-            int g = board_half(b, type, w);
-            for (int tries = 0; g >= 0 && tries < TRIES_PER_KIND; tries++, g = b->gpus[g].next)
-                consider_company(q, job, g, &best);
+    if (j->need >= q->no_company[j->kind])
+        return;
+    for (int type = 0; type < p->n_types; type++)
+        for (int k = 0; k < p->n_kinds && work_suits(&q->work, job, type, &alone); k++) {
+            int n = desk_beside(q->work.desk, type, k, TRIES_PER_KIND, gpus);
+            for (int i = 0; i < n; i++)
+                consider_company(q, job, gpus[i], best);
         }
-    }
-    if (best.n_gpus == 0 && !j->spec->allowed_types)
-        q->no_company[j->workload] = j->need;
-    return best;
+    if (best->n_gpus == 0 && !j->allowed_types)
+        q->no_company[j->kind] = j->need;
 }
 
-static struct seat seek(struct queue *q, int job, bool is_kept)
+static void seek(struct queue *q, int job, bool is_kept, struct choice *best)
 {
-    const struct job_spec *spec = q->board.snapshot->jobs[job].spec;
-    bool shares =
-        q->sharing->is_allowed && q->options->may_share && !spec->is_exclusive && spec->n_gpus == 1;
-    struct seat best = shares ? seek_company(q, job) : (struct seat){ 0 };
+    const struct problem_job *j = &q->work.problem->jobs[job];
 
-    if (best.n_gpus && q->sharing->is_preferred)
-        return best;
-    for (int type = 0; type < q->board.n_types; type++)
-        consider_free(q, job, type, is_kept, &best);
-    return best;
+    best->n_gpus = 0;
+    if (q->sharing->is_allowed && !j->is_exclusive && j->n_min == 1)
+        seek_company(q, job, best);
+    if (best->n_gpus && q->sharing->is_preferred)
+        return;
+    for (int type = 0; type < q->work.problem->n_types; type++)
+        consider_free(q, job, type, is_kept, best);
+    q->is_out_of_watts &= best->n_gpus == 0;
 }
 
 /* ---- the queue ---- */
@@ -233,49 +216,107 @@ static struct seat seek(struct queue *q, int job, bool is_kept)
 /* Why nothing was found; and from now on it waits for the types that it wants. */
 static enum wait_reason await(struct queue *q, int job)
 {
-    const struct board *b = &q->board;
-    enum wait_reason why = place_reason(b, job, q->options->alone_unfit_max);
+    const struct work *w = &q->work;
     bool is_second = false, is_choosy = false;
+    struct yield alone;
 
-    for (int type = 0; type < b->n_types; type++) {
+    if (q->is_out_of_watts)
+        return WAIT_POWER;
+    for (int type = 0; type < w->problem->n_types; type++) {
         is_second |= q->n_wanted[type] > 0 && q->is_awaited[type];
-        is_choosy |= q->n_wanted[type] == 0 && b->n_free[type] > 0 &&
-                     is_possible(q, job, type, q->options->unfit_max);
+        is_choosy |= q->n_wanted[type] == 0 && desk_n_free(w->desk, type) > 0 &&
+                     is_possible(q, job, type, &alone);
         q->is_awaited[type] |= q->n_wanted[type] > 0;
     }
-    if (why != WAIT_CAPACITY)
-        return why;
-    return is_second ? WAIT_TURN : is_choosy ? WAIT_PROMISE : WAIT_CAPACITY;
+    return desk_never(w->desk, &w->stock, job) ? WAIT_NOT
+           : is_second                         ? WAIT_TURN
+           : is_choosy                         ? WAIT_PROMISE
+                                               : WAIT_CAPACITY;
 }
 
 static enum wait_reason serve(struct queue *q, int job)
 {
-    struct board *b = &q->board;
-    bool is_kept = queue_want(q, job);
-    struct seat seat = seek(q, job, is_kept);
+    struct choice to;
 
-    if (seat.n_gpus == 0)
+    seek(q, job, want(q, job), &to);
+    if (to.n_gpus == 0)
         return await(q, job);
-    if (b->gpus[seat.gpus[0]].n_jobs == 0)
+    if (q->work.desk->gpus[to.gpus[0]].n_jobs == 0)
         forget_company(q);
-    board_put(b, job, seat.gpus, seat.n_gpus);
-    if (q->options->power_cap_w <= 0 || place_drawn_w(b) <= q->options->power_cap_w)
-        return WAIT_NOT;
-    board_take(b, job);
-    q->is_out_of_watts = true;
-    return WAIT_POWER;
+    work_put(&q->work, job, to.gpus, to.n_gpus);
+    return WAIT_NOT;
 }
 
-void queue_serve(struct queue *q)
+/* ---- parting ---- */
+
+/* Does somebody who shares go slower than was bargained for? */
+static bool is_mistake(const struct queue *q, int gpu)
 {
-    const struct snapshot *s = q->board.snapshot;
-
-    for (int j = s->n_running; j < s->n_jobs; j++)
-        q->board.jobs[j].reason = q->is_out_of_watts ? WAIT_TURN : serve(q, j);
+    return q->work.desk->gpus[gpu].n_jobs > 1 &&
+           (work_least_share(&q->work, gpu) < q->sharing->share_min ||
+            work_n_short(&q->work, gpu) > 0);
 }
 
-void queue_plan(struct queue *q, const char *made_by, struct plan *out)
+/* The last one of those who ran on the GPU already; -1: it may not be moved, or a newcomer is
+ * there.
+ */
+static int latest(const struct queue *q, int gpu)
 {
-    place_limits(&q->board, q->options);
-    board_plan(&q->board, made_by, out);
+    const struct desk_gpu *g = &q->work.desk->gpus[gpu];
+    const struct problem_job *jobs = q->work.problem->jobs;
+    int last = -1;
+
+    for (int i = 0; i < g->n_jobs; i++) {
+        int job = g->jobs[i];
+        if (jobs[job].n_present != 1 || jobs[job].present[0] != gpu)
+            return -1;
+        if (last < 0 || jobs[job].since_s < jobs[last].since_s)
+            last = job;
+    }
+    return last >= 0 && !jobs[last].is_fixed ? last : -1;
 }
+
+/* The latest goes to a free GPU that keeps its promise, unless that takes the watts, or, by odd
+ * estimates, somebody's promise who stays.
+ */
+static void part(struct queue *q, int gpu)
+{
+    int job = latest(q, gpu);
+    struct choice to = { .n_gpus = 0 };
+
+    if (job < 0 || !want(q, job))
+        return;
+    for (int type = 0; type < q->work.problem->n_types; type++)
+        if (q->n_wanted[type] == 1)
+            consider_free(q, job, type, true, &to);
+    if (to.n_gpus)
+        work_put(&q->work, job, to.gpus, 1);
+}
+
+static int solve(const struct solver *self, struct arena *a, const struct problem *p,
+                 struct plan *out, enum verdict *verdict, struct err *e)
+{
+    struct queue q;
+
+    (void)e;
+    queue_begin(&q, a, p, self->how);
+    for (int j = 0; j < p->n_jobs; j++)
+        if (work_is_waiting(&q.work, j))
+            q.work.why[j] = q.is_out_of_watts ? WAIT_TURN : serve(&q, j);
+    for (int g = 0; g < p->n_gpus && q.sharing->parts; g++)
+        if (is_mistake(&q, g))
+            part(&q, g);
+    work_end(&q.work, out);
+    *verdict = VERDICT_FEASIBLE;
+    return 0;
+}
+
+static const struct sharing never = { .is_allowed = false }, where_it_pays = { .is_allowed = true },
+                            consolidating = { .is_allowed = true,
+                                              .is_preferred = true,
+                                              .share_min = SHARE_MIN,
+                                              .parts = true };
+
+const struct solver solver_fifo_promise = { .name = "fifo-promise", .how = &never, .solve = solve };
+const struct solver solver_pack = { .name = "pack", .how = &where_it_pays, .solve = solve };
+const struct solver solver_eaco = { .name = "eaco", .how = &consolidating, .solve = solve };

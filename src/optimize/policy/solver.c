@@ -1,14 +1,12 @@
 #include "optimize/policy/solver.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "optimize/model/plan.h"
 #include "optimize/model/lower.h"
-#include "optimize/model/lower_inner.h"
 
 const struct solve_options solve_defaults = { .price_w = 50,
                                               .move_s = 60,
@@ -53,53 +51,19 @@ int solver_lower(const struct solver *self, struct arena *a, const struct snapsh
                  const struct estimator *est, const struct solve_options *o, struct lowered *out,
                  struct err *e)
 {
-    struct solve_options *mine = ARENA_ARRAY(a, struct solve_options, 1);
+    struct solve_options mine = *o;
 
-    *mine = *o;
     if (self->is_for_watts)
-        mine->objective = OBJECTIVE_WATTS;
-    return lower_problem(a, s, est, mine, out, e);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const int *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-/* A plan that was made past the problem, as one for the problem. */
-static void settle(struct arena *a, const struct problem *p, struct plan *x)
-{
-    x->n_gpus = p->n_gpus;
-    x->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
-    for (int j = 0; j < x->n_jobs; j++) {
-        struct plan_job *to = &x->jobs[j];
-        int *gpus = ARENA_ARRAY(a, int, (size_t)to->n_gpus);
-        for (int i = 0; i < to->n_gpus; i++) {
-            int setting = lower_setting(&p->types[p->gpus[to->gpus[i]].type], to->limit_w);
-            gpus[i] = to->gpus[i];
-            x->limit[gpus[i]] = (unsigned char)(setting > 0 && p->jobs[j].name ? setting : 0);
-        }
-        qsort(gpus, (size_t)to->n_gpus, sizeof *gpus, by_number);
-        to->gpus = gpus;
-    }
-    plan_price(a, p, x);
+        mine.objective = OBJECTIVE_WATTS;
+    return lower_problem(a, s, est, &mine, out, e);
 }
 
 int solver_plan(const struct solver *self, struct arena *a, const struct lowered *asked,
                 struct plan *out, struct err *e)
 {
     enum verdict verdict = VERDICT_NONE;
-    int rc;
+    int rc = self->solve(self, a, &asked->problem, out, &verdict, e);
 
-    if (self->plan) {
-        rc = self->plan(self, a, asked->snapshot, asked->est, asked->options, out, &verdict, e);
-        if (rc == 0 && verdict != VERDICT_NONE)
-            settle(a, &asked->problem, out);
-    } else {
-        rc = self->solve(self, a, &asked->problem, out, &verdict, e);
-    }
     out->made_by = self->name;
     if (rc == 0 && verdict == VERDICT_NONE)
         return err_set(e, EAGAIN, "no plan");

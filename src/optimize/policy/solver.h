@@ -73,11 +73,6 @@ struct solver {
     bool is_for_watts;    // its problem asks for least watts now, whatever the options say
     int (*solve)(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, enum verdict *verdict, struct err *e);
-
-    /* Instead of 'solve': from a snapshot, past the problem. */
-    int (*plan)(const struct solver *self, struct arena *a, const struct snapshot *s,
-                const struct estimator *est, const struct solve_options *o, struct plan *out,
-                enum verdict *verdict, struct err *e);
 };
 
 /* The snapshot as a problem, with the objective that the policy has. As lower_problem. */

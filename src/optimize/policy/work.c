@@ -26,15 +26,11 @@ bool work_is_waiting(const struct work *w, int job)
     return j->name && j->n_present == 0 && w->desk->jobs[job].n_gpus == 0;
 }
 
-bool work_yield(const struct work *w, int gpu, bool is_free, struct yield *out)
+bool work_suits(const struct work *w, int job, int type, struct yield *alone)
 {
-    const struct desk_gpu *g = &w->desk->gpus[gpu];
-    int kinds[THETA_MAX], type = w->problem->gpus[gpu].type;
+    const struct problem_job *j = &w->problem->jobs[job];
 
-    for (int i = 0; i < g->n_jobs; i++)
-        kinds[i] = w->problem->jobs[g->jobs[i]].kind;
-    return g->n_jobs > 0 &&
-           problem_yield(w->problem, type, is_free ? 0 : g->limit, kinds, g->n_jobs, out);
+    return problem_allows(j, type) && problem_yield(w->problem, type, 0, &j->kind, 1, alone);
 }
 
 bool work_put(struct work *w, int job, const int *gpus, int n)
@@ -44,35 +40,35 @@ bool work_put(struct work *w, int job, const int *gpus, int n)
     return desk_put(w->desk, job, gpus, n, -1);
 }
 
-static int n_short_on(const struct desk *d, int gpu)
+int work_n_short(const struct work *w, int gpu)
 {
+    const struct desk *d = w->desk;
     const struct desk_gpu *g = &d->gpus[gpu];
     int n = 0;
 
-    for (int i = 0; i < g->n_jobs; i++)
-        n += d->jobs[g->jobs[i]].low < d->problem->jobs[g->jobs[i]].need;
+    for (int i = 0; i < g->n_jobs; i++) {
+        const struct problem_job *j = &d->problem->jobs[g->jobs[i]];
+        struct problem_trust hope = problem_trust(d->problem, d->problem->gpus[gpu].type, j->kind);
+        n += d->jobs[g->jobs[i]].low / (double)hope.low < j->need;
+    }
     return n;
 }
 
-/* A job stands on these GPUs: what is that like? A gang has them to itself. */
-static void look(const struct work *w, int job, const int *gpus, int n, struct offer *out)
+double work_least_share(const struct work *w, int gpu)
 {
-    const struct desk_gpu *g = &w->desk->gpus[gpus[0]];
+    const struct desk_gpu *g = &w->desk->gpus[gpu];
     const struct problem *p = w->problem;
-    struct yield free, y;
+    int kinds[THETA_MAX], type = p->gpus[gpu].type;
+    double least = INFINITY;
+    struct yield y;
 
-    work_yield(w, gpus[0], true, &free);
-    work_yield(w, gpus[0], false, &y);
-    *out = (struct offer){ .share = INFINITY, .keeps = n_short_on(w->desk, gpus[0]) == 0 };
-    for (int i = 0; i < g->n_jobs; i++) {
-        int kind = p->jobs[g->jobs[i]].kind;
-        double alone = (double)p->speed[problem_cell(p, p->gpus[gpus[0]].type, kind, -1)];
-        out->share = fmin(out->share, free.speed[i] / alone);
-        if (g->jobs[i] == job)
-            out->speed = y.speed[i] * (!g->is_whole                    ? 1
-                                       : problem_stands(p, gpus, n, 1) ? p->gang_near[n]
-                                                                       : p->gang_far[n]);
-    }
+    for (int i = 0; i < g->n_jobs; i++)
+        kinds[i] = p->jobs[g->jobs[i]].kind;
+    if (g->n_jobs == 0 || !problem_yield(p, type, 0, kinds, g->n_jobs, &y))
+        return least;
+    for (int i = 0; i < g->n_jobs; i++)
+        least = fmin(least, y.speed[i] / (double)p->speed[problem_cell(p, type, kinds[i], -1)]);
+    return least;
 }
 
 bool work_weigh(struct work *w, int job, const int *gpus, int n, struct offer *out)
@@ -82,23 +78,26 @@ bool work_weigh(struct work *w, int job, const int *gpus, int n, struct offer *o
 
     desk_mark(w->desk);
     bool may = work_put(w, job, gpus, n);
-    if (may) {
-        look(w, job, gpus, n, out);
-        out->cost_w = desk_cost(w->desk) - before_w + (waits ? w->problem->jobs[job].wait_w : 0);
-    }
+    if (may)
+        *out = (struct offer){
+            .cost_w = desk_cost(w->desk) - before_w + (waits ? w->problem->jobs[job].wait_w : 0),
+            .share = work_least_share(w, gpus[0]),
+            .keeps = work_n_short(w, gpus[0]) == 0,
+        };
     desk_undo(w->desk);
     return may;
 }
 
 /* Where residents have changed the best setting was taken with that. */
-static void settle_limit(struct desk *d, int gpu)
+static void settle_limit(struct work *w, int gpu)
 {
+    struct desk *d = w->desk;
     double before_w = desk_cost(d), watts = d->gpus[gpu].watts;
-    int n_short = n_short_on(d, gpu);
+    int n_short = work_n_short(w, gpu);
 
     desk_mark(d);
     if (desk_relimit(d, gpu) &&
-        (n_short_on(d, gpu) < n_short || desk_cost(d) < before_w - RELIMIT_GAIN * watts))
+        (work_n_short(w, gpu) < n_short || desk_cost(d) < before_w - RELIMIT_GAIN * watts))
         desk_keep(d);
     else
         desk_undo(d);
@@ -108,7 +107,7 @@ void work_end(struct work *w, struct plan *out)
 {
     for (int g = 0; g < w->problem->n_gpus; g++)
         if (w->desk->gpus[g].n_jobs > 0)
-            settle_limit(w->desk, g);
+            settle_limit(w, g);
     desk_plan(w->desk, w->arena, out);
     for (int j = 0; j < w->problem->n_jobs; j++)
         if (out->jobs[j].n_gpus == 0 && w->why[j] != WAIT_NOT)

@@ -12,8 +12,8 @@
 
 #include "optimize/search/desk.h"
 
-struct arena;
 struct plan;
+struct arena;
 
 struct work {
     struct arena *arena;
@@ -30,11 +30,13 @@ void work_begin(struct work *w, struct arena *a, const struct problem *p);
 /* Is the job one that waited and has no place yet? */
 bool work_is_waiting(const struct work *w, int job);
 
+/* May the job run on a type alone, and how would it? There may be no such GPU. */
+bool work_suits(const struct work *w, int job, int type, struct yield *alone);
+
 /* What would come of putting a job there. */
 struct offer {
     double cost_w;    // added to the desk's cost, if waiting cost nothing
-    double speed;     // of the job
-    double share;     // the least part of its speed alone that somebody there is left with
+    double share;     // work_least_share there
     bool keeps;       // every promise there, its own included
 };
 
@@ -46,8 +48,11 @@ bool work_weigh(struct work *w, int job, const int *gpus, int n, struct offer *o
 /* Do so. */
 bool work_put(struct work *w, int job, const int *gpus, int n);
 
-/* What those on a GPU do; limits are disregarded where 'is_free'. False: nobody is there. */
-bool work_yield(const struct work *w, int gpu, bool is_free, struct yield *out);
+/* Of those on a GPU: how many miss their promise, and the least part of its speed alone that one of
+ * them has, whatever the GPU's limit; INFINITY: nobody is there.
+ */
+int work_n_short(const struct work *w, int gpu);
+double work_least_share(const struct work *w, int gpu);
 
 /* Settle power limits, and answer. */
 void work_end(struct work *w, struct plan *out);

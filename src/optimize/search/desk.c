@@ -334,7 +334,7 @@ static bool gang_make(const struct desk *d, int job, const int *gpus, int n, int
         return false;
     for (int l = first; l <= last; l++) {
         if (!desk_gang_yield(d, job, type, l, n, is_near, &y))
-            return false;
+            break;
         if (d->is_keeping && plain.low[0] >= need && y.low[0] < need)
             continue;
         double total_w = y.cost_w + problem_short_w(&d->problem->jobs[job], y.low[0]);

@@ -142,6 +142,9 @@ void desk_guide_destroy(struct desk_guide *g);
  */
 bool desk_free(const struct desk *d, int job, int type, int n, int *gpus);
 
+/* Free GPUs of a type, awake or not. */
+int desk_n_free(const struct desk *d, int type);
+
 /* Up to 'most' GPUs of a type with room for one more beside the newest there, who is of 'kind': of
  * those who need least. Returns how many.
  */

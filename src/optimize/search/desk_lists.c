@@ -263,6 +263,11 @@ bool desk_free(const struct desk *d, int job, int type, int n, int *gpus)
     return lists_gang(d, type, n, n > 1 ? d->problem->jobs[job].n_nodes : 0, gpus);
 }
 
+int desk_n_free(const struct desk *d, int type)
+{
+    return lists_n_free(d, type);
+}
+
 int desk_beside(const struct desk *d, int type, int kind, int most, int *gpus)
 {
     const struct desk_lists *l = d->lists;

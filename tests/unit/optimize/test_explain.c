@@ -372,7 +372,7 @@ START_TEST(a_place_is_offered_under_the_limit_it_would_get)
 {
     int last = -1, n_limits = 0;
 
-    for (int need = 0; need <= 12; need++) {
+    for (int need = 0; need <= 9; need++) {
         struct explanation x;
         struct world w;
         struct plan set, p;

@@ -573,8 +573,6 @@ static int solve_problem(const char *name, struct arena *a, const struct problem
     struct solver solver;
     int rc = solver_by_name(name, 1, &solver, e);
 
-    if (!solver.solve)
-        return 0;
     if (rc == 0)
         rc = solver.solve(&solver, a, p, out, &verdict, e);
     return rc < 0 ? rc : plan_check(a, p, out, e);
@@ -602,8 +600,8 @@ static bool is_where_it_was(const struct problem_job *pj, const struct plan_job 
 }
 
 /* A job for one GPU that kept its promise where it is, keeps it. */
-static void check_promises(const struct problem *p, const struct plan *now, const struct plan *x,
-                           const char *policy, int seed)
+static void check_promises(const struct problem *p, const struct plan *now,
+                           const struct plan *x, const char *policy, int seed)
 {
     for (int j = 0; j < p->n_jobs; j++) {
         const struct problem_job *pj = &p->jobs[j];
@@ -631,7 +629,7 @@ START_TEST(every_answer_passes_and_breaks_no_promise)
             struct err e = { 0 };
             MUST(solve_problem(policies[k], &a, &p, &x, &e) == 0, "seed %d, %s: %s", (int)seed,
                  policies[k], e.text);
-            if (k == GREEDY)
+            if (k != GAVEL && k != GOGH)
                 check_promises(&p, &now, &x, policies[k], (int)seed);
         }
         arena_release(&a);
