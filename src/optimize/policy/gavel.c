@@ -7,6 +7,7 @@
  * with waiting: a solver keeps no accounts between two decisions.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "optimize/model/plan.h"
@@ -66,22 +67,34 @@ static void place_gangs(struct work *w, bool *is_saved)
 
 /* ---- classes ---- */
 
-/* The class of a job, found or made; -1: there are enough. 'first' and 'next' chain the classes of a
- * kind, off by one.
- */
-static int class_for(struct gavel_program *p, const struct problem_job *j, int *first, int *next)
+/* The first kind of the same workload, of those that serve or those that train. */
+static int first_of_workload(const struct problem *p, int kind)
 {
-    for (int c = first[j->kind]; c > 0; c = next[c - 1])
+    int k = 0;
+
+    while (strcmp(p->kinds[k].name, p->kinds[kind].name) != 0 ||
+           (p->kinds[k].rate > 0) != (p->kinds[kind].rate > 0))
+        k++;
+    return k;
+}
+
+/* The class of a job of a kind, found or made; -1: there are enough. 'first' and 'next' chain the
+ * classes of a kind, off by one.
+ */
+static int class_for(struct gavel_program *p, const struct problem_job *j, int kind, int *first,
+                     int *next)
+{
+    for (int c = first[kind]; c > 0; c = next[c - 1])
         if (p->classes[c - 1].allowed_types == j->allowed_types &&
             p->classes[c - 1].is_exclusive == j->is_exclusive)
             return c - 1;
     if (p->n_classes == CLASSES_MAX)
         return -1;
-    p->classes[p->n_classes] = (struct gavel_class){ .kind = j->kind,
+    p->classes[p->n_classes] = (struct gavel_class){ .kind = kind,
                                                      .allowed_types = j->allowed_types,
                                                      .is_exclusive = j->is_exclusive };
-    next[p->n_classes] = first[j->kind];
-    first[j->kind] = ++p->n_classes;
+    next[p->n_classes] = first[kind];
+    first[kind] = ++p->n_classes;
     return p->n_classes - 1;
 }
 
@@ -91,13 +104,16 @@ static void find_classes(struct gavel *g)
     const struct problem *p = g->work.problem;
     int *first = ARENA_ARRAY(g->work.arena, int, (size_t)p->n_kinds);
     int *next = ARENA_ARRAY(g->work.arena, int, CLASSES_MAX);
+    int *kind_of = ARENA_ARRAY(g->work.arena, int, (size_t)p->n_kinds);
 
+    for (int k = 0; k < p->n_kinds; k++)
+        kind_of[k] = first_of_workload(p, k);
     g->program.classes = ARENA_ARRAY(g->work.arena, struct gavel_class, CLASSES_MAX);
     g->class_of = ARENA_ARRAY(g->work.arena, int, (size_t)p->n_jobs);
     for (int i = 0; i < p->n_jobs; i++) {
         const struct problem_job *j = &p->jobs[i];
         bool is_in = j->name && (j->n_present ? j->n_present == 1 : j->n_min == 1);
-        g->class_of[i] = is_in ? class_for(&g->program, j, first, next) : -1;
+        g->class_of[i] = is_in ? class_for(&g->program, j, kind_of[j->kind], first, next) : -1;
     }
 }
 
@@ -139,10 +155,13 @@ static void weigh_classes(struct gavel *g)
         if (g->class_of[i] < 0)
             continue;
         p->classes[g->class_of[i]].n_jobs++;
+        p->classes[g->class_of[i]].rate += p->problem->kinds[j->kind].rate;
         p->classes[g->class_of[i]].weight += j->n_present ? 0 : j->since_s / WAITED_S;
     }
-    for (int c = 0; c < p->n_classes; c++)
+    for (int c = 0; c < p->n_classes; c++) {
+        p->classes[c].rate /= fmax(p->classes[c].n_jobs, 1);
         p->classes[c].weight = 1 + p->classes[c].weight / fmax(p->classes[c].n_jobs, 1);
+    }
 }
 
 /* ---- the program ---- */

@@ -14,9 +14,10 @@
 
 /* Jobs between which the program makes no difference. */
 struct gavel_class {
-    int kind;
+    int kind;                  // the first of its workload; they may differ in the rates they serve
     uint64_t allowed_types;    // as in a problem_job
     bool is_exclusive;
+    double rate;    // asked of its servers, in the mean; 0: it trains
     int n_jobs;
     double weight;    // what its throughput counts; it grows with waiting
     double norm;      // steps/s that count as 1: its throughput with an equal share of all GPUs

@@ -4,13 +4,21 @@
 #include "optimize/policy/gavel_inner.h"
 #include "optimize/prices/lp.h"
 
-/* Normalised throughput of a job of class 'c' that goes at 'speed'. */
-static double throughput(const struct gavel_program *p, int c, double speed)
+/* Normalised throughput of a job of class 'c' that would go at 'speed' and hold 'low' on a type. What
+ * was not measured yet is taken for as fast as it may well be, one standard deviation up, so that it
+ * gets tried: else one wrong belief keeps a class on a slow type for ever. Gavel profiles what it
+ * does not know; this does it at work.
+ */
+static double throughput(const struct gavel_program *p, int c, int type, double speed, double low)
 {
     const struct gavel_class *class = &p->classes[c];
-    double rate = p->problem->kinds[class->kind].rate;
+    struct problem_trust hope = problem_trust(p->problem, type, class->kind);
+    double believed = speed / (double)hope.speed, held = low / (double)hope.low;
 
-    return class->weight * (rate > 0 ? fmin(speed, rate) : speed) / class->norm;
+    speed = held > 0 && p->problem->z > 0 ? believed * pow(believed / held, 1 / p->problem->z)
+                                          : believed;
+
+    return class->weight * (class->rate > 0 ? fmin(speed, class->rate) : speed) / class->norm;
 }
 
 double gavel_value(const struct gavel_program *p, int type, int a, int b)
@@ -20,7 +28,8 @@ double gavel_value(const struct gavel_program *p, int type, int a, int b)
 
     if (!problem_yield(p->problem, type, 0, kinds, b < 0 ? 1 : 2, &y))
         return 0;
-    return throughput(p, a, y.speed[0]) + (b < 0 ? 0 : throughput(p, b, y.speed[1]));
+    return throughput(p, a, type, y.speed[0], y.low[0]) +
+           (b < 0 ? 0 : throughput(p, b, type, y.speed[1], y.low[1]));
 }
 
 /* ---- columns ---- */
@@ -35,16 +44,16 @@ int gavel_column_at(const struct gavel_program *p, int type, int a, int b)
     return b >= 0 && b < a ? *column_at(p, type, b, a) : *column_at(p, type, a, b);
 }
 
-/* What a job of the class does on a type alone; 0: it may not be there. */
+/* What a job of the class is believed to do on a type alone; 0: it may not be there. */
 static double alone_speed(const struct gavel_program *p, int type, int c)
 {
     const struct problem_job job = { .allowed_types = p->classes[c].allowed_types };
+    int kind = p->classes[c].kind;
     struct yield y;
 
-    return problem_allows(&job, type) &&
-                   problem_yield(p->problem, type, 0, &p->classes[c].kind, 1, &y)
-               ? y.speed[0]
-               : 0;
+    if (!problem_allows(&job, type) || !problem_yield(p->problem, type, 0, &kind, 1, &y))
+        return 0;
+    return y.speed[0] / (double)problem_trust(p->problem, type, kind).speed;
 }
 
 static bool may_pair(const struct gavel_program *p, int type, int a, int b)
@@ -95,7 +104,7 @@ static void find_columns(struct gavel_program *p)
 static void normalise(struct gavel_program *p)
 {
     for (int c = 0; c < p->n_classes; c++) {
-        double rate = p->problem->kinds[p->classes[c].kind].rate, sum = 0, n = 0;
+        double rate = p->classes[c].rate, sum = 0, n = 0;
         for (int type = 0; type < p->problem->n_types; type++) {
             double speed = alone_speed(p, type, c);
             sum += p->n_gpus[type] * speed;
