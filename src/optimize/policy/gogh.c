@@ -115,5 +115,7 @@ double solver_gogh_gap(struct arena *a, const struct snapshot *s, const struct e
     return gap_w > 0 && quick.cost_w != 0 ? gap_w / fabs(quick.cost_w) : 0;
 }
 
-const struct solver solver_gogh = { .name = "gogh", .solve = solve };
-const struct solver solver_watts = { .name = "watts", .is_for_watts = true, .solve = solve };
+const struct solver solver_gogh = { .name = "gogh", .has_levers = true, .solve = solve };
+const struct solver solver_watts = {
+    .name = "watts", .is_for_watts = true, .has_levers = true, .solve = solve
+};

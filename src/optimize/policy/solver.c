@@ -53,6 +53,10 @@ int solver_lower(const struct solver *self, struct arena *a, const struct snapsh
 {
     struct solve_options mine = *o;
 
+    if (!self->has_levers) {
+        mine.may_choose = true;
+        mine.objective = OBJECTIVE_JOULES;
+    }
     if (self->is_for_watts)
         mine.objective = OBJECTIVE_WATTS;
     return lower_problem(a, s, est, &mine, out, e);

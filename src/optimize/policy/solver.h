@@ -71,6 +71,7 @@ struct solver {
     uint64_t seed;
     const void *how;      // the solver's own; lives as long as the process
     bool is_for_watts;    // its problem asks for least watts now, whatever the options say
+    bool has_levers;      // may_choose and the objective are for it; others want joules, by type
     int (*solve)(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, enum verdict *verdict, struct err *e);
 };

@@ -82,17 +82,19 @@ static bool runs_on(const struct desk *d, const struct desk_stock *s, const stru
 enum wait_reason desk_never(const struct desk *d, const struct desk_stock *s, int job)
 {
     const struct problem_job *j = &d->problem->jobs[job];
-    bool has_type = false, has_memory = false;
+    enum wait_reason never = WAIT_TYPE;
 
     for (int type = 0; type < d->problem->n_types; type++) {
-        has_type |= problem_allows(j, type) && s->n_all[type] > 0;
-        if (!runs_on(d, s, j, type))
+        if (!problem_allows(j, type) || s->n_all[type] == 0)
             continue;
-        has_memory = true;
-        if (desk_stock_for(d, s, job, type) >= j->n_min)
+        if (desk_stock_for(d, s, job, type) < j->n_min)
+            never = never == WAIT_TYPE ? WAIT_GANG : never;
+        else if (runs_on(d, s, j, type))
             return WAIT_NOT;
+        else
+            never = WAIT_MEMORY;
     }
-    return !has_type ? WAIT_TYPE : !has_memory ? WAIT_MEMORY : WAIT_GANG;
+    return never;
 }
 
 static enum wait_reason why(struct desk *d, const struct desk_stock *s, int job)

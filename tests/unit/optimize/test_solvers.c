@@ -485,6 +485,18 @@ static void check_nobody_is_stopped(const struct world *w, const struct plan *p)
              w->snapshot.jobs[j].spec->name, p->made_by);
 }
 
+/* By the problem's own rule: of three and more memory has to add up, and then of one too. */
+static bool fits_alone(const struct world *w, int job, int type)
+{
+    const struct problem *p = &w->asked.problem;
+    struct yield y;
+
+    for (int t = 0; t < p->n_types; t++)
+        if (w->asked.type_of[t] == type)
+            return problem_yield(p, t, 0, &p->jobs[job].kind, 1, &y);
+    return false;
+}
+
 /* The reason that follows from the cluster alone, if there is one. */
 static enum wait_reason reason_of(const struct world *w, int job)
 {
@@ -508,9 +520,7 @@ static enum wait_reason reason_of(const struct world *w, int job)
             worst = worst == WAIT_TYPE ? WAIT_GANG : worst;
             continue;
         }
-        bool fits = (double)estimate_cell(&w->est, s->jobs[job].workload, t, -1)->unfit <=
-                    w->options.alone_unfit_max;
-        if (fits)
+        if (fits_alone(w, job, t))
             return WAIT_NOT;
         worst = WAIT_MEMORY;
     }
@@ -600,8 +610,8 @@ static bool is_where_it_was(const struct problem_job *pj, const struct plan_job 
 }
 
 /* A job for one GPU that kept its promise where it is, keeps it. */
-static void check_promises(const struct problem *p, const struct plan *now,
-                           const struct plan *x, const char *policy, int seed)
+static void check_promises(const struct problem *p, const struct plan *now, const struct plan *x,
+                           const char *policy, int seed)
 {
     for (int j = 0; j < p->n_jobs; j++) {
         const struct problem_job *pj = &p->jobs[j];
