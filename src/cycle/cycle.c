@@ -194,16 +194,26 @@ enum wait_reason cycle_why(const struct cycle *c, int job)
     return job < c->n_why ? (enum wait_reason)c->why[job] : WAIT_NOT;
 }
 
-/* GPUs that orders are still being carried out on; NULL: none are. */
-static const bool *busy_gpus(const struct cycle *c, struct arena *a)
+bool cycle_leaves_alone(const struct cycle *c, int job)
+{
+    const struct executor *x = &c->executor;
+
+    return (x->job_is_busy && x->job_is_busy(x->self, job)) ||
+           (c->is_ending && c->is_ending(c->owner, job));
+}
+
+const bool *cycle_busy_gpus(const struct cycle *c, struct arena *a)
 {
     const struct state *s = &c->ledger->state;
-
-    if (!c->executor.gpu_is_busy)
-        return NULL;
     bool *is_busy = ARENA_ARRAY(a, bool, (size_t)s->n_gpus);
-    for (int g = 0; g < s->n_gpus; g++)
+
+    for (int g = 0; g < s->n_gpus && c->executor.gpu_is_busy; g++)
         is_busy[g] = c->executor.gpu_is_busy(c->executor.self, g);
+    for (int i = 0; i < s->n_running; i++) {
+        const struct job *j = s->jobs[s->running[i]];
+        for (int k = 0; k < j->n_held && cycle_leaves_alone(c, j->id); k++)
+            is_busy[j->gpus[k]] = true;
+    }
     return is_busy;
 }
 
@@ -260,7 +270,7 @@ int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct er
     int n_out;
     const bool *is_out = not_now(c, a, &n_out);
     snapshot_take(a, &c->ledger->state, c->catalog, clock_now_s(&c->clock), c->theta, is_out, n_out,
-                  busy_gpus(c, a), sleeping_gpus(c, a), out);
+                  cycle_busy_gpus(c, a), sleeping_gpus(c, a), out);
 
     /* 2. How well would each job run on each type, alone and beside each neighbour? */
     return estimate_all(c, e);

@@ -1,6 +1,8 @@
 /* From a plan to orders, as things are by now. */
 #include "cycle/cycle_inner.h"
 
+#include <errno.h>
+
 #include "act/act.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -25,40 +27,34 @@ static bool is_as_seen(const struct state *s, const struct snap_job *seen)
     return true;
 }
 
-/* An order about it is being carried out, or it ends by itself. */
-static bool is_untouchable(const struct cycle *c, int job)
+/* Would an order be given about somebody who is to be left alone? */
+static bool touches_untouchable(const struct cycle *c, const struct snapshot *s,
+                                const struct plan *p)
 {
-    const struct executor *x = &c->executor;
-
-    return (x->job_is_busy && x->job_is_busy(x->self, job)) ||
-           (c->is_ending && c->is_ending(c->owner, job));
-}
-
-static bool gpu_is_as_seen(const struct cycle *c, const struct snap_gpu *seen, int gpu)
-{
-    const struct state *s = &c->ledger->state;
-    const struct executor *x = &c->executor;
-    bool may_start = s->nodes[s->gpus[gpu].node].state == NODE_UP &&
-                     !(x->gpu_is_busy && x->gpu_is_busy(x->self, gpu));
-
-    return s->gpus[gpu].n_jobs == seen->n_jobs && may_start == seen->may_start;
+    for (int j = 0; j < s->n_jobs; j++)
+        if (act_changes(&s->jobs[j], &p->jobs[j]) && cycle_leaves_alone(c, s->jobs[j].id))
+            return true;
+    return false;
 }
 
 /* Are all GPUs as they were, and all jobs, and may those be touched that the plan changes? */
-static bool still_holds(const struct cycle *c, const struct snapshot *s, const struct plan *p)
+static bool still_holds(const struct cycle *c, struct arena *a, const struct snapshot *s,
+                        const struct plan *p)
 {
     const struct state *now = &c->ledger->state;
+    const bool *is_busy = cycle_busy_gpus(c, a);
 
     if (now->n_gpus != s->n_gpus)
         return false;
-    for (int g = 0; g < s->n_gpus; g++)
-        if (!gpu_is_as_seen(c, &s->gpus[g], g))
+    for (int g = 0; g < s->n_gpus; g++) {
+        bool may_start = now->nodes[now->gpus[g].node].state == NODE_UP && !is_busy[g];
+        if (now->gpus[g].n_jobs != s->gpus[g].n_jobs || may_start != s->gpus[g].may_start)
             return false;
+    }
     for (int j = 0; j < s->n_jobs; j++)
-        if (!is_as_seen(now, &s->jobs[j]) ||
-            (act_changes(&s->jobs[j], &p->jobs[j]) && is_untouchable(c, s->jobs[j].id)))
+        if (!is_as_seen(now, &s->jobs[j]))
             return false;
-    return true;
+    return !touches_untouchable(c, s, p);
 }
 
 /* ---- a plan for what is now ---- */
@@ -66,7 +62,7 @@ static bool still_holds(const struct cycle *c, const struct snapshot *s, const s
 /* What the plan wants of each job that is there now; who changed is to stay as it is. */
 static struct plan_job *wanted_now(const struct cycle *c, struct arena *a,
                                    const struct snapshot *then, const struct plan *p,
-                                   const struct snapshot *now)
+                                   const struct snapshot *now, bool *is_left)
 {
     const struct state *s = &c->ledger->state;
     int *at = ARENA_ARRAY(a, int, (size_t)s->n_jobs);    // by id: 1 + its number then
@@ -80,7 +76,8 @@ static struct plan_job *wanted_now(const struct cycle *c, struct arena *a,
         wanted[j] = (struct plan_job){ .n_gpus = here->n_held,
                                        .gpus = here->gpus,
                                        .limit_w = here->limit_w };
-        if (was >= 0 && is_as_seen(s, &then->jobs[was]) && !is_untouchable(c, here->id))
+        is_left[j] = cycle_leaves_alone(c, here->id);
+        if (was >= 0 && is_as_seen(s, &then->jobs[was]) && !is_left[j])
             wanted[j] = p->jobs[was];
     }
     return wanted;
@@ -98,8 +95,11 @@ static int renew(struct cycle *c, const struct snapshot *then, const struct plan
         rc = lower_problem(a, now, &c->estimator, &c->options, &asked, e);
     if (rc < 0)
         return rc;
-    plan_repair(a, &asked.problem, wanted_now(c, a, then, p, now), out);
+    bool *is_left = ARENA_ARRAY(a, bool, (size_t)now->n_jobs);
+    plan_repair(a, &asked.problem, wanted_now(c, a, then, p, now, is_left), is_left, out);
     out->made_by = p->made_by;
+    if (touches_untouchable(c, now, out))
+        return err_set(e, EAGAIN, "a power limit would change under an order that is under way");
     return plan_check(a, &asked.problem, out, e);
 }
 
@@ -109,7 +109,7 @@ void cycle_act(struct cycle *c, const struct snapshot *s, const struct plan *p,
     struct snapshot now = *s;
     struct plan renewed = *p;
     struct err e = { 0 };
-    int rc = still_holds(c, s, p) ? 0 : renew(c, s, p, &now, &renewed, &e);
+    int rc = still_holds(c, &c->arena, s, p) ? 0 : renew(c, s, p, &now, &renewed, &e);
 
     *out = (struct act_report){ 0 };
     cycle_note_reasons(c, s, p);

@@ -7,4 +7,12 @@
 /* Remember why each job of a plan waits, and who cannot run here at all. */
 void cycle_note_reasons(struct cycle *c, const struct snapshot *s, const struct plan *p);
 
+/* Is an order about the job being carried out, or is it about to end by itself? */
+bool cycle_leaves_alone(const struct cycle *c, int job);
+
+/* GPUs (by number) that orders are being carried out on, or whose jobs are left alone: nobody comes
+ * there meanwhile. In 'a'.
+ */
+const bool *cycle_busy_gpus(const struct cycle *c, struct arena *a);
+
 #endif

@@ -9,6 +9,7 @@ struct repair {
     const struct problem *p;
     struct desk *desk;
     struct plan_job *wanted;    // (n_jobs)
+    const bool *is_left;        // (n_jobs)
     bool *changes;              // (n_jobs) it is to get, change or lose its place
 };
 
@@ -68,24 +69,35 @@ static bool move_all(struct repair *r)
     return true;
 }
 
-/* Where all on a GPU want the same limit it has that, if the caps allow it. */
+/* The limit that all on a GPU want, or one who is left alone; -1: they want different ones. */
+static int wanted_setting(const struct repair *r, int gpu)
+{
+    const struct desk_gpu *at = &r->desk->gpus[gpu];
+    bool agree = at->n_jobs > 0;
+
+    for (int i = 0; i < at->n_jobs; i++) {
+        if (r->is_left[at->jobs[i]])
+            return setting_of(r->p, gpu, r->wanted[at->jobs[i]].limit_w);
+        agree &= r->wanted[at->jobs[i]].limit_w == r->wanted[at->jobs[0]].limit_w;
+    }
+    return agree ? setting_of(r->p, gpu, r->wanted[at->jobs[0]].limit_w) : -1;
+}
+
+/* As far as the caps allow it. */
 static void set_limits(struct repair *r)
 {
     for (int g = 0; g < r->p->n_gpus; g++) {
         const struct desk_gpu *at = &r->desk->gpus[g];
-        bool agree = at->n_jobs > 0;
-        for (int i = 1; i < at->n_jobs; i++)
-            agree &= r->wanted[at->jobs[i]].limit_w == r->wanted[at->jobs[0]].limit_w;
-        int setting = agree ? setting_of(r->p, g, r->wanted[at->jobs[0]].limit_w) : -1;
+        int setting = wanted_setting(r, g);
         if (setting >= 0 && setting != at->limit)
             desk_set_limit(r->desk, g, setting);
     }
 }
 
 void plan_repair(struct arena *a, const struct problem *p, struct plan_job *wanted,
-                 struct plan *out)
+                 const bool *is_left, struct plan *out)
 {
-    struct repair r = { .p = p, .wanted = wanted };
+    struct repair r = { .p = p, .wanted = wanted, .is_left = is_left };
 
     r.changes = ARENA_ARRAY(a, bool, (size_t)p->n_jobs);
     for (int j = 0; j < p->n_jobs; j++) {
