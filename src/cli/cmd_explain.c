@@ -30,7 +30,7 @@ static void put_row(struct table *t, const json_t *c)
     struct arena *a = t->arena;
     double low = json_number_of(c, "low"), high = json_number_of(c, "high");
     double margin = json_number_of(c, "margin"), left = json_number_of(c, "neighbour_speed");
-    double unfit = json_number_of(c, "unfit"), limit_w = json_number_of(c, "limit_w");
+    double limit_w = json_number_of(c, "limit_w"), counted = json_number_of(c, "counted_on");
     double wake_s = json_number_of(c, "wake_s");    // NaN: awake
     const json_t *keeps = json_object_get(c, "neighbour_keeps");
 
@@ -46,13 +46,16 @@ static void put_row(struct table *t, const json_t *c)
     table_put(t, cell_number(a, c, "watts"));
     table_put(t, cell_number(a, c, "added_w"));
     table_put(t, cell_scaled(a, c, "joules", 1 / KWH_J));
+    table_put(t, cell_number(a, c, "cost_w"));
     table_put(t, isfinite(left) ? arena_printf(a, "%+.0f%s", 100 * (left - 1),
                                                json_is_false(keeps) ? " (breaks)" : "")
                                 : "-");
-    table_put(t, isfinite(unfit) ? arena_printf(a, "%.0f", 100 * unfit) : "-");
-    table_put(t, wake_s > 0 ? arena_printf(a, "%s (asleep: wakes in %.0f s)",
-                                           cell_text(a, c, "verdict"), wake_s)
-                            : cell_text(a, c, "verdict"));
+    const char *verdict = cell_text(a, c, "verdict");
+    if (counted >= 1.005)
+        verdict =
+            arena_printf(a, "%s (untried: counted on %.0f %% more)", verdict, 100 * (counted - 1));
+    table_put(t, wake_s > 0 ? arena_printf(a, "%s (asleep: wakes in %.0f s)", verdict, wake_s)
+                            : verdict);
 }
 
 static void put_candidates(struct arena *a, const json_t *x, struct buf *out)
@@ -67,7 +70,7 @@ static void put_candidates(struct arena *a, const json_t *x, struct buf *out)
     }
     table_init(&t, a,
                "PLACE|E.G.|BESIDE|>STEPS/S|INTERVAL|>MARGIN %|>WATTS|>ADDED W|>KWH|"
-               ">NEIGHBOUR %|>UNFIT %|VERDICT");
+               ">COST W|>NEIGHBOUR %|VERDICT");
     for (size_t i = 0; i < json_array_size(list); i++)
         put_row(&t, json_array_get(list, i));
     buf_puts(out, "\n");
@@ -75,9 +78,10 @@ static void put_candidates(struct arena *a, const json_t *x, struct buf *out)
     if (left_out > 0)
         buf_printf(out, "and %.0f more, which are worse\n", left_out);
     buf_puts(out, "\nMARGIN: the interval's lower end above what the promise needs. ADDED W, KWH: "
-                  "what this job\nadds there, and until its work is done. NEIGHBOUR: how the "
-                  "neighbour's speed changes.\nUNFIT: the chance that it does not fit into "
-                  "memory.\n");
+                  "what this job\nadds there, and until its work is done. COST W: what plans "
+                  "weigh: that and the GPU's price,\nbroken promises, moves, what neighbours "
+                  "lose, less what its work is worth. NEIGHBOUR: how\nthe neighbour's speed "
+                  "changes.\n");
 }
 
 static void put_wait(struct arena *a, const json_t *x, const json_t *job, double now_s,

@@ -34,8 +34,8 @@ void api_explain_job(struct request *r)
 /* In the child. */
 static json_t *tell_plan(void *self, struct service *s, const struct decision *d)
 {
-    (void)self;
-    return plan_json(&d->plan, &d->snapshot, &s->cycle.estimator);
+    (void)self, (void)s;
+    return plan_json(&d->plan, &d->asked);
 }
 
 static void on_plan(void *self, struct decision *d, const struct err *failed)

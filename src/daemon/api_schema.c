@@ -273,6 +273,17 @@ static const struct field jobs[] = {
 };
 SCHEMA(schema_jobs, "Jobs", jobs);
 
+static const struct field cost_parts[] = {
+    FIELD("draw_w", FIELD_NUMBER, "more watts of the GPUs", MUST),
+    FIELD("price_w", FIELD_NUMBER, "price of GPUs that nobody else uses", MUST),
+    FIELD("work_w", FIELD_NUMBER, "what its steps are worth: below 0", MUST),
+    FIELD("short_w", FIELD_NUMBER, "its promise", MUST),
+    FIELD("neighbour_w", FIELD_NUMBER, "what neighbours lose", MUST),
+    FIELD("move_w", FIELD_NUMBER, "the move", MUST),
+    FIELD("wake_w", FIELD_NUMBER, "waking GPUs", MUST),
+};
+static SCHEMA(schema_cost_parts, "CostParts", cost_parts);
+
 static const struct field candidate[] = {
     FIELD("type", FIELD_TEXT, "GPU type", MUST),
     FIELD("n_gpus", FIELD_WHOLE, "so many of them", MUST),
@@ -285,11 +296,13 @@ static const struct field candidate[] = {
     FIELD("speed", FIELD_NUMBER, "steps/s", NONE),
     FIELD("low", FIELD_NUMBER, "its lower end", NONE),
     FIELD("high", FIELD_NUMBER, "its upper end", NONE),
-    FIELD("unfit", FIELD_NUMBER, "chance that it does not fit", NONE),
     FIELD("watts", FIELD_NUMBER, "the GPUs' draw", NONE),
     FIELD("added_w", FIELD_NUMBER, "of these by this job", NONE),
     FIELD("joules", FIELD_NUMBER, "until its work is done", NONE),
-    FIELD("cost_j", FIELD_NUMBER, "with GPU-seconds at their price, as plans weigh it", NONE),
+    FIELD("cost_w", FIELD_NUMBER, "what the plan costs more with the job there", NONE),
+    FIELD("parts", FIELD_OBJECT, "of that, in watts", NONE, .of = &schema_cost_parts),
+    FIELD("counted_on", FIELD_NUMBER, "factor of the speed that was counted on", MAY),
+    FIELD("hope_w", FIELD_NUMBER, "what it would cost more if only belief counted", MAY),
     FIELD("margin", FIELD_NUMBER, "low / need - 1", NONE),
     FIELD("neighbour_speed", FIELD_NUMBER, "what is left to the neighbour, as a part", NONE),
     FIELD("neighbour_keeps", FIELD_FLAG, "its promise", NONE),
@@ -305,6 +318,7 @@ static const struct field explain[] = {
     FIELD("state", FIELD_TEXT, "running or waiting, by that decision", MUST),
     FIELD("gpus", FIELD_TEXTS, "where", MUST),
     FIELD("reason", FIELD_TEXT, "why it waits", NONE),
+    FIELD("wait_w", FIELD_NUMBER, "what waiting costs", NONE),
     FIELD("may_start_s", FIELD_NUMBER, "time when a place is expected to be free", NONE),
     FIELD("waits_for", FIELD_TEXT, "the job whose end that is", NONE),
     FIELD("waits_for_id", FIELD_WHOLE, "its id", NONE),

@@ -90,13 +90,13 @@ struct told {
     size_t len;    // with its NUL
 };
 
-static void explain_one(const struct service *s, const struct decision *d, struct arena *a, int j)
+static void explain_one(const struct decision *d, struct arena *a, int j)
 {
     struct told head = { .job = d->snapshot.jobs[j].id, .reason = (int)d->plan.jobs[j].reason };
     struct explanation x;
 
-    explain_job(a, &d->snapshot, &s->cycle.estimator, &s->cycle.options, &d->plan, j, &x);
-    json_t *one = explain_json(&x, &d->snapshot, &s->cycle.estimator, &d->plan);
+    explain_job(a, &d->asked, &d->plan, j, &x);
+    json_t *one = explain_json(&x, &d->asked, &d->plan);
     char *body = json_dumps(one, JSON_COMPACT | JSON_REAL_PRECISION(15));
     if (body) {
         head.len = strlen(body) + 1;
@@ -121,7 +121,7 @@ static json_t *tell_why(void *self, struct service *s, const struct decision *d)
 
         if (waits != (i >= n) || !is_worth_telling(s, d, j))
             continue;
-        explain_one(s, d, &a, j);
+        explain_one(d, &a, j);
         arena_reset(&a);
     }
     arena_release(&a);

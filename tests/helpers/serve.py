@@ -183,10 +183,10 @@ def check_moves(box, jobs):
     for j in moved:
         candidates = box.get("/v1/jobs/%d/explain" % j["id"])["candidates"]
         before = type_of([r for r in starts if r["job"] == j["id"]][-2]["slots"])
-        there = [c["joules"] for c in candidates if c["type"] == before and c["joules"] is not None]
+        there = [c["cost_w"] for c in candidates if c["type"] == before and c["cost_w"] is not None]
         for c in candidates:
-            if c["verdict"] == "chosen" and there and c["joules"] < min(there):
-                paid.append((j["name"], before, min(there), c["type"], c["joules"]))
+            if c["verdict"] == "chosen" and there and c["cost_w"] < min(there):
+                paid.append((j["name"], before, min(there), c["type"], c["cost_w"]))
     print("moves: %d, of %d jobs, %d of them at its last to where it costs less itself" %
           (status["moves"], len(moved), len(paid)))
     check(status["moves"] >= len(moved) > 0, "nobody was moved:", status)

@@ -145,10 +145,10 @@ cat >"$dir/answers" <<JSON
     "state": "waiting", "gpus": [], "reason": "all GPUs are taken", "may_start_s": $((now + 1200)),
     "waits_for": "train-a", "need": 2.5, "left_out": 3, "candidates": [
     {"type": "v100", "n_gpus": 1, "gpu": "box/1", "beside": "train-a", "places": 1, "speed": 2.1, "low": 1.9,
-     "high": 2.3, "unfit": 0.02, "watts": 230, "added_w": 48.5, "joules": 360000, "margin": -0.24,
+     "high": 2.3, "counted_on": 1.12, "hope_w": 3, "watts": 230, "added_w": 48.5, "joules": 360000, "cost_w": 77, "margin": -0.24,
      "neighbour_speed": 0.85, "neighbour_keeps": false, "verdict": "breaks its promise"},
     {"type": "k80", "n_gpus": 1, "gpu": null, "beside": null, "places": 0, "speed": 0.9, "low": null, "high": null,
-     "unfit": null, "watts": null, "added_w": null, "joules": null, "margin": null, "neighbour_speed": null,
+     "watts": null, "added_w": null, "joules": null, "cost_w": null, "margin": null, "neighbour_speed": null,
      "neighbour_keeps": null, "verdict": "full"}]}],
  "GET /v1/jobs/10/explain": [200, {"job": 10, "name": "placed", "time_s": $now, "made_by": "gogh",
     "state": "running", "gpus": ["box/1"], "reason": null, "may_start_s": null, "waits_for": null, "need": 0,
@@ -272,7 +272,7 @@ expect 0 explain 8 --at -2h
 asked ".[0].path | startswith(\"/v1/jobs/8/explain?at=\")" 'a decision of the past is asked for'
 says 'It waits: all GPUs are taken\.' 'explain says why'
 says 'in (20 min 00|19 min [0-9]+) s\), when job .train-a. ends' 'and until when'
-says '^1 x v100 +box/1 +train-a +2\.10 +1\.90 to 2\.30 +-24 +230 +48\.5 +0\.100 +-15 \(breaks\) +2 +breaks its promise$' \
+says '^1 x v100 +box/1 +train-a +2\.10 +1\.90 to 2\.30 +-24 +230 +48\.5 +0\.100 +77\.0 +-15 \(breaks\) +breaks its promise \(untried: counted on 12 % more\)$' \
     'a candidate with all its figures'
 says '^1 x k80 +- +- +0\.900 +- +- +- +- +- +- +- +full$' 'and one with few'
 says 'and 3 more' 'and how many are left out'

@@ -7,20 +7,25 @@
 #include "base/arena.h"
 #include "optimize/explain/explain_inner.h"
 
+/* Costs that differ by less are the same, as a part of the larger. */
+#define SAME 1e-9
+
 const char *candidate_verdict_name(enum candidate_verdict v)
 {
     static const char *const names[] = {
         [CANDIDATE_CHOSEN] = "chosen",
         [CANDIDATE_COSTS_MORE] = "costs more",
         [CANDIDATE_BREAKS_PROMISE] = "breaks its promise",
-        [CANDIDATE_BREAKS_NEIGHBOUR] = "breaks a neighbour's promise",
+        [CANDIDATE_BREAKS_NEIGHBOUR] = "a neighbour loses more",
+        [CANDIDATE_MOVE_COSTS] = "move costs more",
+        [CANDIDATE_TRIED_LESS] = "less to find out",
         [CANDIDATE_UNFIT] = "does not fit",
         [CANDIDATE_FULL] = "taken",
         [CANDIDATE_EXCLUSIVE] = "not shared",
         [CANDIDATE_NOT_ALLOWED] = "not allowed",
         [CANDIDATE_NODE_AWAY] = "node away",
-        [CANDIDATE_MOVE_COSTS] = "move costs more",
         [CANDIDATE_POWER_CAP] = "power cap",
+        [CANDIDATE_FIXED] = "not moved now",
         [CANDIDATE_PASSED_OVER] = "passed over",
     };
     return names[v];
@@ -36,185 +41,164 @@ bool plan_job_stays(const struct plan_job *pj, const struct snap_job *j)
     return j->is_running && pj->n_gpus == j->n_held && n_same == j->n_held;
 }
 
-/* ---- candidates ---- */
+/* ---- verdicts ---- */
 
-/* What a candidate that could be taken is worth beside the chosen one (NULL: it waits). */
-static enum candidate_verdict weigh(const struct explain_asking *q, const struct candidate *c,
-                                    const struct candidate *chosen)
+static bool is_less(double a, double b)
 {
-    if (!chosen)
-        return CANDIDATE_PASSED_OVER;
-    if (!(c->cost_j < chosen->cost_j))
-        return CANDIDATE_COSTS_MORE;
-    bool stays = plan_job_stays(q->placed, q->j);
-    if (stays && !q->options->may_move)
-        return CANDIDATE_NOT_ALLOWED;
-    double move_j = q->options->move_s * (c->added_w + c->n_gpus * q->options->price_w);
-    return stays && c->cost_j + move_j >= chosen->cost_j ? CANDIDATE_MOVE_COSTS
-                                                         : CANDIDATE_PASSED_OVER;
+    return a < b - SAME * fmax(fabs(a), fabs(b));
+}
+
+/* A place that could be had, against the chosen one or waiting: the first part that makes out half of
+ * what it costs more is what speaks against it.
+ */
+static enum candidate_verdict weigh(const struct explain_asking *q, const struct candidate *c)
+{
+    const struct candidate_cost *w = &c->cost, *best = &q->least;
+    double half_w = (w->cost_w - best->cost_w) / 2;
+
+    if (is_less(w->cost_w, best->cost_w))
+        return q->j->is_fixed ? CANDIDATE_FIXED : CANDIDATE_PASSED_OVER;
+    if (w->short_w > best->short_w && w->short_w - best->short_w >= half_w)
+        return CANDIDATE_BREAKS_PROMISE;
+    if (w->neighbour_w > best->neighbour_w && w->neighbour_w - best->neighbour_w >= half_w)
+        return CANDIDATE_BREAKS_NEIGHBOUR;
+    if (w->move_w + w->wake_w > best->move_w + best->wake_w &&
+        w->move_w + w->wake_w - best->move_w - best->wake_w >= half_w)
+        return CANDIDATE_MOVE_COSTS;
+    if (is_less(w->cost_w + w->hope_w, best->cost_w + best->hope_w))
+        return CANDIDATE_TRIED_LESS;
+    return CANDIDATE_COSTS_MORE;
 }
 
 /* What speaks against it, the most lasting first; 'barrier' (CHOSEN: none) keeps it from being taken
  * whatever it is worth.
  */
 static enum candidate_verdict judge(const struct explain_asking *q, const struct candidate *c,
-                                    enum candidate_verdict barrier, double taken_w,
-                                    const struct candidate *chosen)
+                                    enum candidate_verdict barrier, bool may_run, bool has_room)
 {
-    bool is_shared = c->neighbour >= 0;
-    double unfit_max = is_shared ? q->options->unfit_max : q->options->alone_unfit_max;
-
-    if (!job_allows(q->j->spec, c->type) || barrier == CANDIDATE_NOT_ALLOWED)
+    if (!problem_allows(q->j, c->type) || q->j->cannot != WAIT_NOT ||
+        barrier == CANDIDATE_NOT_ALLOWED)
         return CANDIDATE_NOT_ALLOWED;
-    if (c->unfit > unfit_max)
+    if (barrier == CANDIDATE_EXCLUSIVE)
+        return barrier;
+    if (!may_run)
         return CANDIDATE_UNFIT;
     if (barrier != CANDIDATE_CHOSEN)
         return barrier;
-    if (c->low < q->j->need)
-        return CANDIDATE_BREAKS_PROMISE;
-    if (c->verdict == CANDIDATE_BREAKS_NEIGHBOUR)
-        return CANDIDATE_BREAKS_NEIGHBOUR;
-    if (taken_w > q->room_w)
-        return CANDIDATE_POWER_CAP;
-    return weigh(q, c, chosen);
+    return has_room ? weigh(q, c) : CANDIDATE_POWER_CAP;
 }
 
-static const struct candidate *chosen_of(const struct explain_asking *q)
+/* ---- candidates ---- */
+
+static double wait_w(const struct problem_job *j)
 {
-    return q->placed->n_gpus ? &q->list[0] : NULL;
+    return j->wait_w + (j->n_present ? j->move_w : 0);
 }
 
-/* Free GPUs of a type for a gang of n. */
-struct room {
-    int n_all, n_most;       // GPUs of the type: in all, and on the node that has most
-    int n_up, n_up_most;     // the same of nodes that are up
-    int n_free, n_near;      // free ones, and how many gangs of these fit on one node each
-    int first, near_free;    // of the tightest such node: its first free one (-1: none), how many
-    int first_far;           // the first free one of all
-    double wake_s, far_s;    // until the GPUs of that node, or those from that one on, are awake
+/* GPUs of a type that a gang of n could stand on: there are, and are up; in all, or as nodes allow. */
+struct stock {
+    int n_all, n_up, n_free;
 };
 
-static struct room room_for(const struct explain_asking *q, int type, int n)
+/* Of a node's GPUs: whole gangs where it has to be one node, one part of a gang over several. */
+static int usable(int n, int n_nodes, int n_here)
 {
-    struct room m = { .first = -1, .first_far = -1 };
+    if (n_nodes == 0)
+        return n;
+    return n_nodes == 1 ? n / n_here * n_here : n >= n_here ? n_here : 0;
+}
+
+static struct stock stock_of(const struct explain_asking *q, int type, int n)
+{
+    int n_nodes = n > 1 ? q->j->n_nodes : 0, n_here = n_nodes > 0 ? n / n_nodes : 1;
+    struct stock s = { 0 };
 
     for (int i = 0; i < q->n_runs; i++) {
         const struct explain_run *r = &q->runs[i];
         if (r->type != type)
             continue;
-        m.n_all += r->n_all;
-        m.n_up += r->n_up;
-        m.n_free += r->n_free;
-        m.n_near += r->n_free / n;
-        m.n_most = r->n_all > m.n_most ? r->n_all : m.n_most;
-        m.n_up_most = r->n_up > m.n_up_most ? r->n_up : m.n_up_most;
-        m.first_far = m.first_far < 0 ? r->first : m.first_far;
-        m.far_s = r->n_free ? fmax(m.far_s, r->wake_s) : m.far_s;
-        if (r->n_free >= n && (m.first < 0 || r->wake_s < m.wake_s ||
-                               (!(r->wake_s > m.wake_s) && r->n_free < m.near_free))) {
-            m.first = r->first;
-            m.near_free = r->n_free;
-            m.wake_s = r->wake_s;
-        }
+        s.n_all += usable(r->n_all, n_nodes, n_here);
+        s.n_up += usable(r->n_up, n_nodes, n_here);
+        s.n_free += usable(r->n_free, n_nodes, n_here);
     }
-    return m;
-}
-
-/* The same over several nodes in equal parts: of each node, what the gang could have there. */
-static struct room room_evenly(const struct explain_asking *q, int type, int n)
-{
-    int n_here = n / q->j->spec->n_nodes;
-    struct room m = { .first = -1, .first_far = -1 };
-
-    for (int i = 0; i < q->n_runs; i++) {
-        const struct explain_run *r = &q->runs[i];
-        if (r->type != type)
-            continue;
-        m.n_all += r->n_all >= n_here ? n_here : 0;
-        m.n_up += r->n_up >= n_here ? n_here : 0;
-        m.n_free += r->n_free >= n_here ? n_here : 0;
-        m.n_most = r->n_all > m.n_most ? r->n_all : m.n_most;
-        m.far_s = r->n_free >= n_here ? fmax(m.far_s, r->wake_s) : m.far_s;
-        if (r->n_free >= n_here && m.first_far < 0)
-            m.first_far = r->first;
-    }
-    return m;
-}
-
-static struct room room_of(const struct explain_asking *q, int type, int n)
-{
-    return q->j->spec->n_nodes > 1 ? room_evenly(q, type, n) : room_for(q, type, n);
+    return s;
 }
 
 /* Whole GPUs of a type; where all are taken, as if they were free. */
 static void offer_alone(struct explain_asking *q, int type, int n)
 {
-    struct room m = room_of(q, type, n);
-    bool one_node = n == 1 || q->j->spec->n_nodes == 1;
-    bool is_far = m.n_near == 0 && !one_node && m.n_free >= n;
-    bool is_free = m.n_near > 0 || is_far;
+    struct stock s = stock_of(q, type, n);
+    int gpus[GANG_MAX];
+    bool is_free = n <= GANG_MAX && explain_find_free(q, type, n, gpus), has_room = true;
     enum candidate_verdict barrier = CANDIDATE_CHOSEN;
-    struct candidate *c = &q->list[q->n_list];
+    struct candidate *c = &q->list[q->n_list++];
 
-    if (m.n_most == 0)
-        return;
-    if ((one_node ? m.n_most : m.n_all) < n)
+    if (s.n_all < n)
         barrier = CANDIDATE_NOT_ALLOWED;
-    else if ((one_node ? m.n_up_most : m.n_up) < n)
+    else if (s.n_up < n)
         barrier = CANDIDATE_NODE_AWAY;
     else if (!is_free)
         barrier = CANDIDATE_FULL;
-    *c = (struct candidate){
-        .type = type, .n_gpus = n, .n_places = m.n_near, .gpu = m.first, .neighbour = -1
-    };
-    if (is_far) {
-        c->n_places = m.n_free / n;
-        c->gpu = m.first_far;
-    }
-    c->wake_s = is_far ? m.far_s : is_free ? m.wake_s : 0;
-    explain_best_alone(q, c, is_far || q->j->spec->n_nodes > 1 || (!is_free && m.n_most < n));
-    double idle = n * fmax(q->snapshot->catalog->types[type].idle_w, 0);
-    c->verdict = judge(q, c, barrier, c->watts - idle, chosen_of(q));
-    q->n_list++;
+    *c = (struct candidate){ .type = type,
+                             .n_gpus = n,
+                             .n_places = is_free ? s.n_free / n : 0,
+                             .gpu = is_free ? gpus[0] : -1,
+                             .neighbour = -1 };
+    bool may_run = explain_there(q, c, is_free ? gpus : NULL, EXPLAIN_BEST, &has_room);
+    if (!may_run)
+        explain_nowhere(c);
+    c->verdict = judge(q, c, barrier, may_run, has_room);
 }
 
 static void offer_beside(struct explain_asking *q, const struct explain_kind *k)
 {
-    struct candidate *c = &q->list[q->n_list];
+    struct candidate *c = &q->list[q->n_list++];
     enum candidate_verdict barrier = CANDIDATE_CHOSEN;
+    bool has_room = true;
 
     *c = (struct candidate){
         .type = k->type, .n_gpus = 1, .n_places = k->n_gpus, .gpu = k->gpu, .neighbour = -1
     };
-    c->wake_s = q->snapshot->gpus[k->gpu].wake_s;
-    if (q->j->spec->is_exclusive || !k->may_join)
+    if (q->j->is_exclusive || !k->may_join)
         barrier = CANDIDATE_EXCLUSIVE;
     else if (!k->may_start)
         barrier = CANDIDATE_NODE_AWAY;
-    explain_there(q, c, &k->gpu, k->limit_w);
-    c->verdict = judge(q, c, barrier, c->added_w, chosen_of(q));
-    q->n_list++;
+    bool may_run =
+        barrier != CANDIDATE_EXCLUSIVE && explain_there(q, c, &k->gpu, EXPLAIN_BEST, &has_room);
+    if (!may_run)
+        explain_nowhere(c);
+    if (c->neighbour < 0)
+        c->neighbour = q->gpus[k->gpu].jobs[0];
+    c->verdict = judge(q, c, barrier, may_run, has_room);
 }
 
-/* The place that the plan gives it; returns its kind, -1: it is alone there. */
+/* The place that the plan gives it, under the setting that the plan gives it; returns its kind, -1: it
+ * is alone there.
+ */
 static int offer_chosen(struct explain_asking *q)
 {
     const struct plan_job *pj = q->placed;
     struct candidate *c = &q->list[q->n_list++];
-    int type = q->snapshot->gpus[pj->gpus[0]].type, kind = -1;
-    struct room m = room_of(q, type, pj->n_gpus);
+    int type = q->p->gpus[pj->gpus[0]].type, kind = -1;
+    struct stock s = stock_of(q, type, pj->n_gpus);
+    bool unused;
 
     for (int i = 0; i < q->n_kinds && kind < 0; i++)
         kind = explain_is_chosen(q, q->kinds[i].gpu) ? i : -1;
-    int n_alike = kind >= 0 ? q->kinds[kind].n_gpus : m.n_near ? m.n_near : m.n_free / pj->n_gpus;
+    int n_alike = kind >= 0 ? q->kinds[kind].n_gpus : s.n_free / pj->n_gpus;
     *c = (struct candidate){ .type = type,
                              .n_gpus = pj->n_gpus,
                              .n_places = n_alike > 1 ? n_alike : 1,
                              .gpu = pj->gpus[0],
                              .neighbour = -1 };
-    for (int i = 0; i < pj->n_gpus && !plan_job_stays(pj, q->j); i++)
-        c->wake_s = fmax(c->wake_s, q->snapshot->gpus[pj->gpus[i]].wake_s);
-    explain_there(q, c, pj->gpus, pj->limit_w);
+    if (!q->j->frozen)
+        explain_there(q, c, pj->gpus, q->plan->limit[pj->gpus[0]], &unused);
+    if (q->j->frozen) {
+        explain_nowhere(c);
+        c->limit_w = pj->limit_w;
+        c->speed = pj->speed;
+        c->low = pj->low;
+    }
     c->verdict = CANDIDATE_CHOSEN;
     return kind;
 }
@@ -222,27 +206,25 @@ static int offer_chosen(struct explain_asking *q)
 /* Alone on one GPU or more, in doublings, on each type; beside whoever has room. */
 static void offer_all(struct explain_asking *q)
 {
-    const struct job_spec *spec = q->j->spec;
-    bool may_share = q->options->may_share && q->snapshot->theta > 1 && spec->n_gpus == 1;
     int n_sizes = 1, kind = -1;
 
-    for (int n = spec->n_gpus; n <= spec->max_gpus / 2; n *= 2)
+    for (int n = q->j->n_min; n <= q->j->n_max / 2; n *= 2)
         n_sizes++;
-    q->list = ARENA_ARRAY(q->arena, struct candidate,
-                          (size_t)(1 + q->est->n_types * n_sizes + q->n_kinds));
-    if (q->placed->n_gpus)
+    q->list =
+        ARENA_ARRAY(q->arena, struct candidate, (size_t)(1 + q->p->n_types * n_sizes + q->n_kinds));
+    q->least = (struct candidate_cost){ .cost_w = wait_w(q->j) };
+    if (q->placed->n_gpus) {
         kind = offer_chosen(q);
-    const struct candidate *chosen = chosen_of(q);
-    for (int type = 0; type < q->est->n_types; type++) {
-        int n = spec->n_gpus;
-        for (int i = 0; i < n_sizes; i++) {
-            bool is_there = chosen && kind < 0 && chosen->type == type && chosen->n_gpus == n;
+        q->least = q->list[0].cost;
+    }
+    for (int type = 0; type < q->p->n_types && !q->j->frozen; type++)
+        for (int i = 0, n = q->j->n_min; i < n_sizes; i++, n *= 2) {
+            bool is_there =
+                q->placed->n_gpus && kind < 0 && q->list[0].type == type && q->list[0].n_gpus == n;
             if (!is_there)
                 offer_alone(q, type, n);
-            n *= 2;
         }
-    }
-    for (int i = 0; i < q->n_kinds && may_share; i++)
+    for (int i = 0; i < q->n_kinds && q->j->n_min == 1 && !q->j->frozen; i++)
         if (i != kind)
             offer_beside(q, &q->kinds[i]);
 }
@@ -254,12 +236,15 @@ static int rank_of(const struct candidate *c)
     switch (c->verdict) {
     case CANDIDATE_CHOSEN:
         return 0;
-    case CANDIDATE_COSTS_MORE:
-    case CANDIDATE_MOVE_COSTS:
-    case CANDIDATE_PASSED_OVER:
-        return 1;
-    default:
+    case CANDIDATE_UNFIT:
+    case CANDIDATE_FULL:
+    case CANDIDATE_EXCLUSIVE:
+    case CANDIDATE_NOT_ALLOWED:
+    case CANDIDATE_NODE_AWAY:
+    case CANDIDATE_POWER_CAP:
         return 2;
+    default:
+        return 1;
     }
 }
 
@@ -267,12 +252,13 @@ static int rank_of(const struct candidate *c)
 static int by_cost(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
+    double x_w = x->cost.cost_w, y_w = y->cost.cost_w;
     int chosen = (y->verdict == CANDIDATE_CHOSEN) - (x->verdict == CANDIDATE_CHOSEN);
 
-    if (chosen || isnan(x->cost_j) != isnan(y->cost_j))
-        return chosen ? chosen : isnan(x->cost_j) - isnan(y->cost_j);
-    if (x->cost_j < y->cost_j || x->cost_j > y->cost_j)
-        return x->cost_j < y->cost_j ? -1 : 1;
+    if (chosen || isnan(x_w) != isnan(y_w))
+        return chosen ? chosen : isnan(x_w) - isnan(y_w);
+    if (x_w < y_w || x_w > y_w)
+        return x_w < y_w ? -1 : 1;
     if (x->type != y->type)
         return x->type - y->type;
     return x->n_gpus != y->n_gpus ? x->n_gpus - y->n_gpus : x->gpu - y->gpu;
@@ -301,29 +287,33 @@ static void keep_best(struct arena *a, struct explain_asking *q, struct explanat
     out->n_left_out = q->n_list - (int)n;
 }
 
-void explain_job(struct arena *a, const struct snapshot *s, const struct estimator *est,
-                 const struct solve_options *o, const struct plan *p, int job,
+void explain_job(struct arena *a, const struct lowered *asked, const struct plan *p, int job,
                  struct explanation *out)
 {
     struct arena scratch;    // of the size of the cluster: given back at once
     struct explain_asking q = { .arena = &scratch,
-                                .snapshot = s,
-                                .est = est,
-                                .options = o,
+                                .asked = asked,
+                                .p = &asked->problem,
+                                .plan = p,
                                 .placed = &p->jobs[job],
                                 .job = job,
-                                .j = &s->jobs[job] };
+                                .j = &asked->problem.jobs[job],
+                                .sj = &asked->snapshot->jobs[job] };
 
-    *out = (struct explanation){
-        .job = job, .reason = p->jobs[job].reason, .may_start_s = NAN, .waits_for = -1
-    };
+    *out = (struct explanation){ .job = job,
+                                 .reason = p->jobs[job].reason,
+                                 .wait_w = NAN,
+                                 .may_start_s = NAN,
+                                 .waits_for = -1 };
+    if (q.j->name)
+        out->wait_w = wait_w(q.j);
     arena_init(&scratch);
-    explain_lay(&q, p);
+    explain_lay(&q);
     explain_find_runs(&q);
     explain_find_kinds(&q);
     offer_all(&q);
     keep_best(a, &q, out);
     if (p->jobs[job].n_gpus == 0 && out->reason != WAIT_PROMISE)
-        explain_find_start(&q, p, out);
+        explain_find_start(&q, out);
     arena_release(&scratch);
 }

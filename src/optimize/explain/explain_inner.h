@@ -1,26 +1,30 @@
 /* explain_inner.h - what the parts of explain.c share: one job, and the plan without it.
  *
- * explain_figures.c lays the plan out and says how the job would go somewhere, explain_places.c
- * finds the places, explain_start.c the time; explain.c puts them together. Scratch of one
- * explanation.
+ * explain_places.c lays the plan out and finds the places, explain_figures.c says how the job
+ * would go somewhere and what that costs, explain_start.c the time; explain.c puts them together.
+ * Scratch of one explanation.
  */
 #ifndef OPTIMIZE_EXPLAIN_EXPLAIN_INNER_H
 #define OPTIMIZE_EXPLAIN_EXPLAIN_INNER_H
 
 #include <stdbool.h>
 
-#include "catalog/catalog.h"
 #include "catalog/snapshot.h"
-#include "estimate/estimate.h"
-#include "optimize/policy/board.h"
 #include "optimize/explain/explain.h"
-#include "optimize/policy/solver.h"
+#include "optimize/model/lower.h"
+#include "optimize/model/problem.h"
+
+/* Who is on a GPU without the job, under which setting. */
+struct explain_gpu {
+    int n_jobs, jobs[THETA_MAX];
+    int limit;
+};
 
 /* GPUs that several may share and that are alike: what a candidate stands for. */
 struct explain_kind {
-    int type, limit_w, n_jobs;
+    int type, limit, n_jobs;
     bool may_start, may_join;
-    int workloads[THETA_MAX];    // ascending; up to here it is the key
+    int kinds[THETA_MAX];    // ascending; up to here it is the key
     int gpu, n_gpus;
     double need;    // the most that somebody on 'gpu' asks for
 };
@@ -28,21 +32,24 @@ struct explain_kind {
 /* The GPUs of one type on one node, as the plan without the job leaves them. */
 struct explain_run {
     int type, node;
-    int n_all, n_up, n_free;    // n_free: empty, and their node is up
-    int first;                  // free one; -1: none
-    double wake_s;              // of the free one that wakes last
+    int n_all, n_up, n_free;    // n_free: empty, and somebody may come
+    int first;                  // GPU of the node
+    bool sleeps;
 };
 
 struct explain_asking {
     struct arena *arena;
-    const struct snapshot *snapshot;
-    const struct estimator *est;
-    const struct solve_options *options;
+    const struct lowered *asked;
+    const struct problem *p;
+    const struct plan *plan;
     const struct plan_job *placed;    // where the plan has the job
     int job;
-    const struct snap_job *j;
-    struct board board;    // the plan without the job
-    double room_w;         // what the power cap leaves without it; INFINITY: there is none
+    const struct problem_job *j;
+    const struct snap_job *sj;
+    struct explain_gpu *gpus;    // (n_gpus)
+    double room_w;               // what the power cap leaves without it; INFINITY: there is none
+    struct candidate_cost
+        least;    // of the chosen place, or of waiting: what others are measured by
     struct explain_run *runs;
     int n_runs;
     struct explain_kind *kinds;
@@ -51,33 +58,44 @@ struct explain_asking {
     int n_list;
 };
 
-/* ---- explain_figures.c ---- */
-
-/* Lay out the plan, and take the job off. */
-void explain_lay(struct explain_asking *q, const struct plan *p);
-
-/* How long a job would take; a server takes its time whatever the speed. */
-double explain_time_s(const struct snap_job *j, double speed);
-
-/* Fill in the figures of a candidate, whose type and n_gpus are set and whose neighbour is -1. Alone
- * on whole GPUs: under the limit of those offered with the least cost.
- */
-void explain_best_alone(const struct explain_asking *q, struct candidate *c, bool is_spread);
-
-/* On these very GPUs, whoever is there. Leaves BREAKS_NEIGHBOUR as its verdict where that is so. */
-void explain_there(struct explain_asking *q, struct candidate *c, const int *gpus, int limit_w);
-
 /* ---- explain_places.c ---- */
 
+void explain_lay(struct explain_asking *q);    // the plan, and the job off it
 void explain_find_runs(struct explain_asking *q);
 void explain_find_kinds(struct explain_asking *q);    // GPUs with somebody on them, and room
 
 /* The plan has the job on this one GPU, which then stands for its kind. */
 bool explain_is_chosen(const struct explain_asking *q, int gpu);
 
+/* Free GPUs for a gang of n: on one node where that is possible or asked, in equal parts where it asks
+ * for nodes; awake ones first. False: there are none now.
+ */
+bool explain_find_free(const struct explain_asking *q, int type, int n, int *gpus);
+
+/* ---- explain_figures.c ---- */
+
+/* Under this setting, or under the cheapest that the power cap allows. */
+#define EXPLAIN_BEST (-1)
+
+/* How long a job would take; a server takes its time whatever the speed. */
+double explain_time_s(const struct snap_job *j, double speed);
+
+/* The cheapest setting for those on a GPU. */
+int explain_best_limit(const struct explain_asking *q, int gpu);
+
+/* Fill in the figures of a candidate, whose type and n_gpus are set and whose neighbour is -1, on these
+ * very GPUs (NULL: as if there were some that are free). False: it must not run so. '*has_room':
+ * the power cap allows it.
+ */
+bool explain_there(const struct explain_asking *q, struct candidate *c, const int *gpus, int limit,
+                   bool *has_room);
+
+/* No figures: it cannot run there. */
+void explain_nowhere(struct candidate *c);
+
 /* ---- explain_start.c ---- */
 
 /* When a job that waits may start, and whose end that is. */
-void explain_find_start(struct explain_asking *q, const struct plan *p, struct explanation *out);
+void explain_find_start(struct explain_asking *q, struct explanation *out);
 
 #endif

@@ -5,8 +5,9 @@
 
 #include "catalog/catalog.h"
 #include "catalog/snapshot.h"
-#include "estimate/estimate.h"
 #include "optimize/explain/explain.h"
+#include "optimize/model/lower.h"
+#include "optimize/model/problem.h"
 
 /* A value that must not be lost: out of memory stops the process. */
 static void put(json_t *o, const char *key, json_t *value)
@@ -70,12 +71,27 @@ static json_t *reason_of(const struct plan_job *pj)
 
 /* ---- an explanation ---- */
 
-static json_t *candidate_json(const struct candidate *c, const struct snapshot *s)
+static json_t *cost_json(const struct candidate_cost *w)
 {
     json_t *o = json_object();
-    bool is_shared = c->neighbour >= 0;
 
-    put(o, "type", type_name(s, c->type));
+    put(o, "draw_w", number(w->draw_w));
+    put(o, "price_w", number(w->price_w));
+    put(o, "work_w", number(w->work_w));
+    put(o, "short_w", number(w->short_w));
+    put(o, "neighbour_w", number(w->neighbour_w));
+    put(o, "move_w", number(w->move_w));
+    put(o, "wake_w", number(w->wake_w));
+    return o;
+}
+
+static json_t *candidate_json(const struct candidate *c, const struct lowered *asked)
+{
+    const struct snapshot *s = asked->snapshot;
+    json_t *o = json_object();
+    bool is_shared = c->neighbour >= 0, is_known = isfinite(c->cost.cost_w);
+
+    put(o, "type", text(asked->problem.types[c->type].name));
     put(o, "n_gpus", json_integer(c->n_gpus));
     put(o, "gpu", gpu_name(s, c->gpu));
     put(o, "beside", job_name(s, c->neighbour));
@@ -85,11 +101,15 @@ static json_t *candidate_json(const struct candidate *c, const struct snapshot *
     put(o, "speed", number(c->speed));
     put(o, "low", number(c->low));
     put(o, "high", number(c->high));
-    put(o, "unfit", number(c->unfit));
     put(o, "watts", number(c->watts));
-    put(o, "added_w", number(c->added_w));
+    put(o, "added_w", is_known ? number(c->cost.draw_w) : json_null());
     put(o, "joules", number(c->joules));
-    put(o, "cost_j", number(c->cost_j));
+    put(o, "cost_w", number(c->cost.cost_w));
+    put(o, "parts", is_known ? cost_json(&c->cost) : json_null());
+    if (is_known && (c->cost.hope_w < 0 || c->cost.hope_w > 0)) {
+        put(o, "counted_on", number(c->counted));
+        put(o, "hope_w", number(c->cost.hope_w));
+    }
     put(o, "margin", number(c->margin));
     if (c->wake_s > 0)
         put(o, "wake_s", number(c->wake_s));
@@ -99,14 +119,14 @@ static json_t *candidate_json(const struct candidate *c, const struct snapshot *
     return o;
 }
 
-json_t *explain_json(const struct explanation *x, const struct snapshot *s,
-                     const struct estimator *est, const struct plan *p)
+json_t *explain_json(const struct explanation *x, const struct lowered *asked, const struct plan *p)
 {
+    const struct snapshot *s = asked->snapshot;
     const struct plan_job *pj = &p->jobs[x->job];
     json_t *o = json_object(), *list = json_array();
 
     for (int i = 0; i < x->n_candidates; i++)
-        json_array_append_new(list, candidate_json(&x->candidates[i], s));
+        json_array_append_new(list, candidate_json(&x->candidates[i], asked));
     put(o, "job", job_id(s, x->job));
     put(o, "name", job_name(s, x->job));
     put(o, "time_s", number(s->now_s));
@@ -114,11 +134,12 @@ json_t *explain_json(const struct explanation *x, const struct snapshot *s,
     put(o, "state", json_string(pj->n_gpus ? "running" : "waiting"));
     put(o, "gpus", gpu_names(s, pj->gpus, pj->n_gpus));
     put(o, "reason", reason_of(pj));
+    put(o, "wait_w", number(x->wait_w));
     put(o, "may_start_s", number(x->may_start_s));
     put(o, "waits_for", job_name(s, x->waits_for));
     put(o, "waits_for_id", job_id(s, x->waits_for));
     put(o, "need", number(s->jobs[x->job].need));
-    put(o, "z", number(est->z));
+    put(o, "z", number(asked->problem.z));
     put(o, "candidates", list);
     put(o, "left_out", json_integer(x->n_left_out));
     return o;
@@ -159,8 +180,9 @@ static json_t *plan_job_json(const struct plan *p, const struct snapshot *s, int
     return o;
 }
 
-json_t *plan_json(const struct plan *p, const struct snapshot *s, const struct estimator *est)
+json_t *plan_json(const struct plan *p, const struct lowered *asked)
 {
+    const struct snapshot *s = asked->snapshot;
     json_t *o = json_object(), *jobs = json_array();
 
     for (int j = 0; j < p->n_jobs; j++)
@@ -172,7 +194,7 @@ json_t *plan_json(const struct plan *p, const struct snapshot *s, const struct e
     put(o, "waiting", json_integer(p->n_waiting));
     put(o, "behind", json_integer(s->n_behind));
     put(o, "short", json_integer(p->n_short));
-    put(o, "z", number(est->z));
+    put(o, "z", number(asked->problem.z));
     put(o, "jobs", jobs);
     return o;
 }

@@ -25,43 +25,43 @@ static void end_told(struct ends *x, struct end e)
     x->list[i] = e;
 }
 
-static struct end end_of(const struct explain_asking *q, const struct plan *p, int job)
+static struct end end_of(const struct explain_asking *q, int job)
 {
-    double left_s = explain_time_s(&q->snapshot->jobs[job], p->jobs[job].speed);
+    const struct snapshot *s = q->asked->snapshot;
+    double left_s = explain_time_s(&s->jobs[job], q->plan->jobs[job].speed);
 
-    return (struct end){ .at_s = q->snapshot->now_s + left_s, .job = job };
+    return (struct end){ .at_s = s->now_s + left_s, .job = job };
 }
 
 /* Would the job do on a GPU once 'leaving' has gone, with those that stay? */
 static bool would_do(struct explain_asking *q, int gpu, int leaving)
 {
-    struct board_gpu *g = &q->board.gpus[gpu], was = *g;
-    struct candidate c = { .type = q->snapshot->gpus[gpu].type, .n_gpus = 1, .neighbour = -1 };
-    bool may_join = true;
+    struct explain_gpu *g = &q->gpus[gpu], was = *g;
+    struct candidate c = { .type = q->p->gpus[gpu].type, .n_gpus = 1, .neighbour = -1 };
+    bool may_join = true, has_room;
 
     g->n_jobs = 0;
     for (int i = 0; i < was.n_jobs; i++)
         if (was.jobs[i] != leaving) {
             g->jobs[g->n_jobs++] = was.jobs[i];
-            may_join &= !q->snapshot->jobs[was.jobs[i]].spec->is_exclusive &&
-                        q->board.jobs[was.jobs[i]].n_gpus < 2;
+            may_join &=
+                !q->p->jobs[was.jobs[i]].is_exclusive && q->plan->jobs[was.jobs[i]].n_gpus < 2;
         }
-    explain_there(q, &c, &gpu, g->n_jobs ? q->board.jobs[g->jobs[0]].limit_w : 0);
+    bool may_run = explain_there(q, &c, &gpu, EXPLAIN_BEST, &has_room);
     *g = was;
-    return may_join && c.unfit <= q->options->unfit_max && c.low >= q->j->need && c.neighbour_keeps;
+    return may_join && may_run && !(c.margin < 0) && c.neighbour_keeps;
 }
 
 /* When a GPU has room for the job: empty, or sooner where it would do beside those who stay. */
-static struct end room_on(struct explain_asking *q, const struct plan *p, int gpu, double before_s)
+static struct end room_on(struct explain_asking *q, int gpu, double before_s)
 {
-    const struct board_gpu *g = &q->board.gpus[gpu];
-    const struct job_spec *spec = q->j->spec;
-    bool may_share = q->options->may_share && spec->n_gpus == 1 && !spec->is_exclusive;
+    const struct explain_gpu *g = &q->gpus[gpu];
+    bool may_share = q->p->theta > 1 && q->j->n_min == 1 && !q->j->is_exclusive;
     struct end first = { .at_s = INFINITY, .job = -1 };
-    struct end last = { .at_s = q->snapshot->now_s, .job = -1 };
+    struct end last = { .at_s = q->asked->snapshot->now_s, .job = -1 };
 
     for (int i = 0; i < g->n_jobs; i++) {
-        struct end e = end_of(q, p, g->jobs[i]);
+        struct end e = end_of(q, g->jobs[i]);
         first = e.at_s < first.at_s ? e : first;
         last = last.job < 0 || e.at_s > last.at_s ? e : last;
     }
@@ -71,23 +71,22 @@ static struct end room_on(struct explain_asking *q, const struct plan *p, int gp
 }
 
 /* The earliest end that makes room for the job on this type; of a gang, on one node where asked. */
-static struct end room_on_type(struct explain_asking *q, const struct plan *p, int type)
+static struct end room_on_type(struct explain_asking *q, int type)
 {
-    const struct snapshot *s = q->snapshot;
-    const struct job_spec *spec = q->j->spec;
+    const struct problem *p = q->p;
     struct end best = { .at_s = INFINITY, .job = -1 };
-    struct ends ends = { .k = spec->n_gpus };
+    struct ends ends = { .k = q->j->n_min };
 
-    ends.list = ARENA_ARRAY(q->arena, struct end, (size_t)spec->n_gpus);
-    for (int g = 0; g < s->n_gpus; g++) {
-        bool is_new_node = g > 0 && s->gpus[g].node != s->gpus[g - 1].node;
-        if (is_new_node && spec->n_nodes == 1)
+    ends.list = ARENA_ARRAY(q->arena, struct end, (size_t)q->j->n_min);
+    for (int g = 0; g < p->n_gpus; g++) {
+        bool is_new_node = g > 0 && p->gpus[g].node != p->gpus[g - 1].node;
+        if (is_new_node && q->j->n_nodes == 1)
             ends.n = 0;
-        if (s->gpus[g].type != type || !s->gpus[g].may_start)
+        if (p->gpus[g].type != type || !p->gpus[g].may_start)
             continue;
-        if (q->board.gpus[g].n_jobs == 0 && spec->n_gpus == 1)
+        if (q->gpus[g].n_jobs == 0 && q->j->n_min == 1)
             continue;    // it is free, and that did not help
-        end_told(&ends, room_on(q, p, g, best.at_s));
+        end_told(&ends, room_on(q, g, best.at_s));
         if (ends.n == ends.k && ends.list[ends.k - 1].at_s < best.at_s)
             best = ends.list[ends.k - 1];
     }
@@ -95,18 +94,18 @@ static struct end room_on_type(struct explain_asking *q, const struct plan *p, i
 }
 
 /* The same over several nodes in equal parts: the end that makes room on the last of them. */
-static struct end room_on_nodes(struct explain_asking *q, const struct plan *p, int type)
+static struct end room_on_nodes(struct explain_asking *q, int type)
 {
-    const struct snapshot *s = q->snapshot;
-    int n_nodes = q->j->spec->n_nodes, n_here = q->j->spec->n_gpus / n_nodes;
+    const struct problem *p = q->p;
+    int n_nodes = q->j->n_nodes, n_here = q->j->n_min / n_nodes;
     struct ends nodes = { .k = n_nodes }, ends = { .k = n_here };
 
     nodes.list = ARENA_ARRAY(q->arena, struct end, (size_t)n_nodes);
     ends.list = ARENA_ARRAY(q->arena, struct end, (size_t)n_here);
-    for (int g = 0; g < s->n_gpus; g++) {
-        if (s->gpus[g].type == type && s->gpus[g].may_start)
-            end_told(&ends, room_on(q, p, g, INFINITY));
-        if (g + 1 < s->n_gpus && s->gpus[g + 1].node == s->gpus[g].node)
+    for (int g = 0; g < p->n_gpus; g++) {
+        if (p->gpus[g].type == type && p->gpus[g].may_start)
+            end_told(&ends, room_on(q, g, INFINITY));
+        if (g + 1 < p->n_gpus && p->gpus[g + 1].node == p->gpus[g].node)
             continue;
         if (ends.n == n_here)
             end_told(&nodes, ends.list[n_here - 1]);
@@ -116,16 +115,15 @@ static struct end room_on_nodes(struct explain_asking *q, const struct plan *p, 
                               : (struct end){ .at_s = INFINITY, .job = -1 };
 }
 
-void explain_find_start(struct explain_asking *q, const struct plan *p, struct explanation *out)
+void explain_find_start(struct explain_asking *q, struct explanation *out)
 {
     struct end best = { .at_s = INFINITY, .job = -1 };
 
-    for (int type = 0; type < q->est->n_types; type++) {
-        double unfit = (double)estimate_cell(q->est, q->j->workload, type, -1)->unfit;
-        if (!job_allows(q->j->spec, type) || unfit > q->options->alone_unfit_max)
+    for (int type = 0; type < q->p->n_types && q->j->name; type++) {
+        struct yield y;
+        if (!problem_allows(q->j, type) || !problem_yield(q->p, type, 0, &q->j->kind, 1, &y))
             continue;
-        struct end e =
-            q->j->spec->n_nodes > 1 ? room_on_nodes(q, p, type) : room_on_type(q, p, type);
+        struct end e = q->j->n_nodes > 1 ? room_on_nodes(q, type) : room_on_type(q, type);
         best = e.at_s < best.at_s ? e : best;
     }
     if (best.job < 0)    // no such place, or it is there already and something else is in the way

@@ -145,7 +145,7 @@ static void lower_row(struct lowering *l, int type, int kind)
         if (n >= 0 && (most == 1 || is_unfit(l, type, kind, n)))
             continue;    // stays 0: never
         p->speed[at] = c->speed * trust.speed;
-        p->low[at] = fminf(c->low * trust.low, p->speed[at]);
+        p->low[at] = fminf(fminf(c->low, c->speed) * trust.low, p->speed[at]);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "optimize/model/plan.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -57,7 +58,7 @@ static void add_speed(const struct problem *p, struct plan *x, int job, int type
     struct problem_trust trust = problem_trust(p, type, p->jobs[job].kind);
 
     x->jobs[job].speed += speed / (double)trust.speed;
-    x->jobs[job].low += low / (double)trust.low;
+    x->jobs[job].low += fmin(low / (double)trust.low, speed / (double)trust.speed);
     counted[job] += low;
 }
 

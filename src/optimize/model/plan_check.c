@@ -235,13 +235,16 @@ static void add_cost(struct sums *s, double w)
 static void add_got(struct court *c, int job, int type, double speed, double low)
 {
     struct got *got = &c->got[job];
-    const struct problem_trust *h =
-        c->p->trust ? &c->p->trust[type * c->p->n_kinds + c->p->jobs[job].kind] : NULL;
 
     got->paced += speed;
     got->counted += low;
-    got->speed += h ? speed / (double)h->speed : speed;
-    got->low += h ? low / (double)h->low : low;
+    if (c->p->trust) {
+        const struct problem_trust *t = &c->p->trust[type * c->p->n_kinds + c->p->jobs[job].kind];
+        speed /= (double)t->speed;
+        low = again_least(low / (double)t->low, speed);
+    }
+    got->speed += speed;
+    got->low += low;
 }
 
 /* Those on one GPU: may they run so, what do they draw, what does each get? A gang's value
