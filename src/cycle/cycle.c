@@ -303,6 +303,8 @@ int cycle_run(struct cycle *c, struct err *e)
     c->n_fallbacks += is_fallback;
 
     /* 5. Make it happen. */
+    if (rc == 0 && c->on_plan)
+        c->on_plan(c->owner, &asked, &plan);
     if (rc == 0)
         cycle_act(c, &s, &plan, &acted);
 

@@ -41,6 +41,9 @@ typedef int cycle_append_f(void *self, const struct event *ev, struct err *e);
 typedef void cycle_finding_f(void *self, const struct finding *f, double abs_error,
                              bool is_covered);
 
+/* Told of each plan of cycle_run that passed its judge, before it is acted on. */
+typedef void cycle_plan_f(void *self, const struct lowered *asked, const struct plan *p);
+
 /* Is the job about to end, and not to be touched any more? */
 typedef bool cycle_is_ending_f(void *self, int job);
 
@@ -60,6 +63,7 @@ struct cycle {
      */
     cycle_append_f *append;
     cycle_finding_f *on_finding;
+    cycle_plan_f *on_plan;
     cycle_is_ending_f *is_ending;
     void *owner;
 

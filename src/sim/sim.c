@@ -383,6 +383,8 @@ static int make_cycle(struct sim *s, struct err *e)
     s->cycle.sensor = world_sensor(s->world);
     s->cycle.ledger = &s->ledger;
     s->cycle.catalog = &s->belief;
+    s->cycle.on_plan = s->options.on_plan;
+    s->cycle.owner = s->options.owner;
     s->cycle.confidence_z = set->confidence_z;
     s->cycle.theta = set->theta;
     s->cycle.options = solve_defaults;

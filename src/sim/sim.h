@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cycle/cycle.h"
 #include "optimize/model/plan.h"
 #include "sim/trace.h"
 
@@ -34,7 +35,9 @@ struct sim_options {
     double until_s;               // stop the clock here; 0: run until all jobs have ended
     const struct model *model;    // what the policy has learned elsewhere; NULL: the roofline
     bool is_learning;             // and it learns anew from what it measures
-    unsigned without;             // levers taken away: bits 1 << enum lever (optimize/policy/solver.h)
+    cycle_plan_f *on_plan;        // told of each decision's plan before it acts; NULL: nobody is
+    void *owner;                  // of that
+    unsigned without;    // levers taken away: bits 1 << enum lever (optimize/policy/solver.h)
 };
 
 /* "gogh-oracle" is "gogh" that knows the truth: before the run it believes, of every workload of
