@@ -179,7 +179,8 @@ static void fill_neighbours(const struct explain_asking *q, struct candidate *c,
     for (int i = 0; i < g->n_jobs; i++) {
         const struct problem_job *other = &q->p->jobs[g->jobs[i]];
         double share = t->with.speed[i] / t->without.speed[i];
-        double low = t->with.low[i] / (double)problem_trust(q->p, c->type, other->kind).low;
+        double low =
+            t->with.low[i] / (double)problem_trust(q->p, c->type, other->kind, g->n_jobs + 1).low;
         if (c->neighbour < 0 || share < c->neighbour_speed) {
             c->neighbour = g->jobs[i];
             c->neighbour_speed = share;
@@ -198,7 +199,8 @@ bool explain_there(const struct explain_asking *q, struct candidate *c, const in
                    bool *has_room)
 {
     const struct problem *p = q->p;
-    struct problem_trust trust = problem_trust(p, c->type, q->j->kind);
+    int n = c->n_gpus == 1 && gpus ? q->gpus[gpus[0]].n_jobs + 1 : 1;
+    struct problem_trust trust = problem_trust(p, c->type, q->j->kind, n);
     int setting = 0;
     struct trial t;
 

@@ -133,7 +133,7 @@ static void lower_row(struct lowering *l, int type, int kind)
     struct problem *p = l->problem;
     int w = l->workload_of[kind], t = l->type_of[type];
     float fit = 1 - estimate_cell(l->est, w, t, -1)->unfit, more = counted_on(l, type, kind);
-    struct problem_trust trust = { fit * more, fit * (l->missed[kind] > 0 ? more : 1) };
+    struct problem_trust trust = { fit * more, fit * (l->missed[kind] > 0 ? more : 1), fit };
     int most = gpu_type_theta(&l->snapshot->catalog->types[t], p->theta);
     bool is_out = is_unfit(l, type, kind, -1);
 
@@ -145,7 +145,8 @@ static void lower_row(struct lowering *l, int type, int kind)
         if (n >= 0 && (most == 1 || is_unfit(l, type, kind, n)))
             continue;    // stays 0: never
         p->speed[at] = c->speed * trust.speed;
-        p->low[at] = fminf(fminf(c->low, c->speed) * trust.low, p->speed[at]);
+        p->low[at] =
+            fminf(fminf(c->low, c->speed) * (n < 0 ? trust.low : trust.beside), p->speed[at]);
     }
 }
 

@@ -52,10 +52,10 @@ static struct seat *seat_all(struct arena *a, const struct problem *p, const str
 }
 
 /* What a job gets, on one GPU or a whole gang: counted on, and believed. */
-static void add_speed(const struct problem *p, struct plan *x, int job, int type, double speed,
-                      double low, double *counted)
+static void add_speed(const struct problem *p, struct plan *x, int job, int type, int n,
+                      double speed, double low, double *counted)
 {
-    struct problem_trust trust = problem_trust(p, type, p->jobs[job].kind);
+    struct problem_trust trust = problem_trust(p, type, p->jobs[job].kind, n);
 
     x->jobs[job].speed += speed / (double)trust.speed;
     x->jobs[job].low += fmin(low / (double)trust.low, speed / (double)trust.speed);
@@ -75,7 +75,7 @@ static void price_gpu(const struct problem *p, struct plan *x, const struct seat
     x->watts += y.watts - p->types[type].sleep_w;
     x->cost_w += y.cost_w;
     for (int i = 0; i < s->n; i++)
-        add_speed(p, x, s->jobs[i], type, y.speed[i], y.low[i], counted);
+        add_speed(p, x, s->jobs[i], type, s->n, y.speed[i], y.low[i], counted);
 }
 
 static void price_gang(const struct problem *p, struct plan *x, int job, double *counted)
@@ -92,7 +92,7 @@ static void price_gang(const struct problem *p, struct plan *x, int job, double 
         return;
     x->watts += y.watts - to->n_gpus * p->types[first->type].sleep_w;
     x->cost_w += y.cost_w;
-    add_speed(p, x, job, first->type, y.speed[0], y.low[0], counted);
+    add_speed(p, x, job, first->type, 1, y.speed[0], y.low[0], counted);
 }
 
 /* Its shortfall, waiting and moving; its speed is known by now, and what is counted on of it. */

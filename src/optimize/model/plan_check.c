@@ -232,16 +232,17 @@ static void add_cost(struct sums *s, double w)
 }
 
 /* What a job gets from one GPU more: as it was counted on, and as it is believed. */
-static void add_got(struct court *c, int job, int type, double speed, double low)
+static void add_got(struct court *c, int job, int gpu, double speed, double low)
 {
     struct got *got = &c->got[job];
 
     got->paced += speed;
     got->counted += low;
     if (c->p->trust) {
-        const struct problem_trust *t = &c->p->trust[type * c->p->n_kinds + c->p->jobs[job].kind];
+        const struct problem_trust *t =
+            &c->p->trust[c->p->gpus[gpu].type * c->p->n_kinds + c->p->jobs[job].kind];
         speed /= (double)t->speed;
-        low = again_least(low / (double)t->low, speed);
+        low = again_least(low / (double)(c->seats[gpu].n > 1 ? t->beside : t->low), speed);
     }
     got->speed += speed;
     got->low += low;
@@ -271,7 +272,7 @@ static int check_running(struct court *c, int gpu)
     add_cost(&c->sums, r.watts - t->sleep_w + c->p->price_w);
     for (int i = 0; i < seat->n; i++) {
         const struct problem_kind *k = &c->p->kinds[kinds[i]];
-        add_got(c, seat->jobs[i], type, r.speed[i], r.low[i]);
+        add_got(c, seat->jobs[i], gpu, r.speed[i], r.low[i]);
         if (!stands_in_gang(c, seat->jobs[i]))
             add_cost(&c->sums, -k->value_j * again_paced(k, r.speed[i]));
     }

@@ -112,10 +112,12 @@ struct problem_bend {
 };
 
 /* What is counted on, as factors of what is believed: more of what nobody has tried, so that it is
- * tried once; less where it may not fit.
+ * tried once; less where it may not fit. That a promise will hold after all is hoped alone only: who
+ * counts on it beside others too shares a GPU at a promise's cost.
  */
 struct problem_trust {
-    float speed, low;
+    float speed, low;    // 'low' alone
+    float beside;        // and beside others
 };
 
 /* 'low' that is below the need by a smaller part than this is no shortfall: tables are float. */
@@ -155,10 +157,14 @@ static inline long problem_cell(const struct problem *p, int type, int kind, int
     return ((long)type * p->n_kinds + kind) * (p->n_kinds + 1) + beside + 1;
 }
 
-/* What is counted on of a kind on a type, against what is believed. */
-static inline struct problem_trust problem_trust(const struct problem *p, int type, int kind)
+/* What is counted on of a kind on a type with 'n' on the GPU, against what is believed. */
+static inline struct problem_trust problem_trust(const struct problem *p, int type, int kind, int n)
 {
-    return p->trust ? p->trust[type * p->n_kinds + kind] : (struct problem_trust){ 1, 1 };
+    struct problem_trust t =
+        p->trust ? p->trust[type * p->n_kinds + kind] : (struct problem_trust){ 1, 1, 1 };
+
+    t.low = n > 1 ? t.beside : t.low;
+    return t;
 }
 
 /* What a combination does on a GPU: the only arithmetic planners share, and which the judge and

@@ -46,7 +46,7 @@ static enum wait_reason start(struct work *w, int job, liking_f *liking, uint64_
     for (int type = 0; type < w->problem->n_types; type++) {
         if (!work_suits(w, job, type, &alone) || !desk_free(w->desk, job, type, j->n_min, gpus))
             continue;
-        double hope = (double)problem_trust(w->problem, type, j->kind).speed;
+        double hope = (double)problem_trust(w->problem, type, j->kind, 1).speed;
         double like = liking(w, gpus, alone.speed[0] / hope, &rng);
         if (like > best) {
             best = like;

@@ -9,10 +9,11 @@
  * gets tried: else one wrong belief keeps a class on a slow type for ever. Gavel profiles what it
  * does not know; this does it at work.
  */
-static double throughput(const struct gavel_program *p, int c, int type, double speed, double low)
+static double throughput(const struct gavel_program *p, int c, int type, int n, double speed,
+                         double low)
 {
     const struct gavel_class *class = &p->classes[c];
-    struct problem_trust hope = problem_trust(p->problem, type, class->kind);
+    struct problem_trust hope = problem_trust(p->problem, type, class->kind, n);
     double believed = speed / (double)hope.speed, held = low / (double)hope.low;
 
     speed = held > 0 && p->problem->z > 0 ? believed * pow(believed / held, 1 / p->problem->z)
@@ -24,12 +25,13 @@ static double throughput(const struct gavel_program *p, int c, int type, double 
 double gavel_value(const struct gavel_program *p, int type, int a, int b)
 {
     int kinds[2] = { p->classes[a].kind, b < 0 ? -1 : p->classes[b].kind };
+    int n = b < 0 ? 1 : 2;
     struct yield y;
 
-    if (!problem_yield(p->problem, type, 0, kinds, b < 0 ? 1 : 2, &y))
+    if (!problem_yield(p->problem, type, 0, kinds, n, &y))
         return 0;
-    return throughput(p, a, type, y.speed[0], y.low[0]) +
-           (b < 0 ? 0 : throughput(p, b, type, y.speed[1], y.low[1]));
+    return throughput(p, a, type, n, y.speed[0], y.low[0]) +
+           (b < 0 ? 0 : throughput(p, b, type, n, y.speed[1], y.low[1]));
 }
 
 /* ---- columns ---- */
@@ -53,7 +55,7 @@ static double alone_speed(const struct gavel_program *p, int type, int c)
 
     if (!problem_allows(&job, type) || !problem_yield(p->problem, type, 0, &kind, 1, &y))
         return 0;
-    return y.speed[0] / (double)problem_trust(p->problem, type, kind).speed;
+    return y.speed[0] / (double)problem_trust(p->problem, type, kind, 1).speed;
 }
 
 static bool may_pair(const struct gavel_program *p, int type, int a, int b)

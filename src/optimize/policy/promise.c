@@ -89,7 +89,7 @@ static int n_that_keep(const struct queue *q, int job, int type, bool is_hoping)
 
     if (!is_possible(q, job, type, &alone))
         return 0;
-    double low = alone.low[0] / (is_hoping ? 1 : (double)problem_trust(p, type, j->kind).low);
+    double low = alone.low[0] / (is_hoping ? 1 : (double)problem_trust(p, type, j->kind, 1).low);
     for (int n = j->n_min; n <= j->n_max && n <= s->n_all[type]; n *= 2) {
         bool is_far = j->n_nodes > 1 || n > s->n_node[type];
         if (low * (is_far ? p->gang_far : p->gang_near)[n] >= j->need)

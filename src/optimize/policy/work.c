@@ -48,7 +48,8 @@ int work_n_short(const struct work *w, int gpu)
 
     for (int i = 0; i < g->n_jobs; i++) {
         const struct problem_job *j = &d->problem->jobs[g->jobs[i]];
-        struct problem_trust hope = problem_trust(d->problem, d->problem->gpus[gpu].type, j->kind);
+        struct problem_trust hope =
+            problem_trust(d->problem, d->problem->gpus[gpu].type, j->kind, g->n_jobs);
         n += d->jobs[g->jobs[i]].low / (double)hope.low < j->need;
     }
     return n;

@@ -364,6 +364,10 @@ START_TEST(what_nobody_has_tried_is_hoped_for)
     low = (double)p->low[problem_cell(p, v100, a, -1)];
     ck_assert_double_eq_tol(speed, (double)c->speed * fit * exp(1.0), 1e-4 * speed);
     ck_assert_double_eq_tol(low, (double)c->low * fit * exp(1.0), 1e-4 * low);
+    c = estimate_cell(&w.est, world_workload(&w, "w"), world_type(&w, "v100"),
+                      world_workload(&w, "w"));    // but not beside anybody
+    low = (double)p->low[problem_cell(p, v100, a, a)];
+    ck_assert_double_eq_tol(low, (double)c->low * fit, 1e-4 * low);
     world_release(&w);
 }
 END_TEST

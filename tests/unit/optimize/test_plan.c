@@ -599,7 +599,7 @@ START_TEST(what_is_hoped_for_is_not_said)
     court_open(&c);
     double cost_w = c.x.cost_w;
     for (int i = 0; i < N_TYPES * N_KINDS; i++)
-        trust[i] = (struct problem_trust){ 1.5F, 2 };
+        trust[i] = (struct problem_trust){ 1.5F, 2, 2 };
     c.p.trust = trust;
     plan_price(&c.arena, &c.p, &c.x);
     ck_assert_msg(plan_check(&c.arena, &c.p, &c.x, &e) == 0, "%s", e.text);
