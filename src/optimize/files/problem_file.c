@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/doc.h"
+#include "optimize/files/problem_split.h"
 
 #define CELLS_MAX (1L << 29)    // types * kinds^2: 2 GiB of speeds, and as much of 'low'
 #define GPUS_MAX 2000000
@@ -23,6 +24,7 @@ struct reading {
     struct problem *p;
     struct doc_at top;
     struct map types, kinds;    // by name
+    const int *kind_of;         // which of the file's each kind was made of; NULL: they are these
 };
 
 /* ---- lists ---- */
@@ -136,7 +138,7 @@ static int read_racks(struct reading *r)
 
 static int read_kind(struct reading *r, const struct doc_at *at, struct problem_kind *k)
 {
-    static const char *const known[] = { "name", "mem_gib", "value_j", "rate", NULL };
+    static const char *const known[] = { "name", "mem_gib", "value_j", "rate", "time_w", NULL };
     int rc = doc_keys(&r->f, at, known);
 
     if (rc == 0)
@@ -147,7 +149,9 @@ static int read_kind(struct reading *r, const struct doc_at *at, struct problem_
         rc = doc_number(&r->f, at, "mem_gib", &k->mem_gib);
     if (rc == 0)
         rc = doc_number(&r->f, at, "value_j", &k->value_j);
-    return rc < 0 ? rc : doc_number(&r->f, at, "rate", &k->rate);
+    if (rc == 0)
+        rc = doc_number(&r->f, at, "rate", &k->rate);
+    return rc < 0 ? rc : doc_number(&r->f, at, "time_w", &k->time_w);
 }
 
 static int read_kinds(struct reading *r)
@@ -362,26 +366,6 @@ static int read_types(struct reading *r)
             rc = read_tables(r, &at, rows);
     }
     return rc;
-}
-
-/* What a step is worth, where the file does not say. */
-static int read_objective(struct reading *r)
-{
-    json_t *v = json_object_get(r->top.object, "objective");
-    const char *word = v == NULL ? "joules" : json_is_string(v) ? json_string_value(v) : "?";
-    json_t *list = json_object_get(r->top.object, "kinds");
-
-    if (strcmp(word, "watts") == 0)
-        return 0;
-    if (strcmp(word, "joules") != 0)
-        return doc_wrong(&r->f, &r->top, "objective", "want \"joules\" or \"watts\"");
-    for (int k = 0; k < r->p->n_kinds; k++) {
-        if (json_object_get(json_array_get(list, (size_t)k), "value_j") != NULL)
-            continue;
-        double value_j = problem_best_joules(r->p, k);
-        r->p->kinds[k].value_j = isfinite(value_j) ? value_j : 0;
-    }
-    return 0;
 }
 
 /* ---- GPUs ---- */
@@ -627,7 +611,7 @@ static int read_job(struct reading *r, const struct doc_at *at, struct map *name
     static const char *const known[] = {
         "name",    "kind",    "form",      "n_min",     "n_max",    "need",    "short_w",
         "wait_w",  "move_w",  "types",     "exclusive", "one_node", "n_nodes", "fixed",
-        "present", "limit_w", "wake_rate", "late_w",    NULL,
+        "present", "limit_w", "wake_rate", "late_w",    "time_w",   NULL,
     };
     int rc = doc_keys(&r->f, at, known);
 
@@ -676,6 +660,57 @@ static int read_jobs(struct reading *r)
     return rc;
 }
 
+/* ---- what a step is worth ---- */
+
+/* Jobs that say what their time is worth. */
+static int read_times(struct reading *r)
+{
+    struct problem *p = r->p;
+    json_t *list = json_object_get(r->top.object, "jobs");
+    double *time_w = ARENA_ARRAY(r->f.arena, double, (size_t)p->n_jobs);
+    bool is_said = false;
+    int rc = 0;
+
+    for (int j = 0; j < p->n_jobs && rc == 0; j++) {
+        const struct doc_at at = { json_array_get(list, (size_t)j), "jobs", j };
+        time_w[j] = NAN;
+        if (json_object_get(at.object, "time_w") == NULL)
+            continue;
+        is_said = true;
+        rc = doc_number(&r->f, &at, "time_w", &time_w[j]);
+        if (rc == 0 && !(time_w[j] >= 0 && time_w[j] <= 1e12))
+            rc = doc_wrong(&r->f, &at, "time_w", "%g: want 0 to 1e12 W", time_w[j]);
+    }
+    if (rc < 0 || !is_said)
+        return rc;
+    r->kind_of = problem_split(r->f.arena, p, time_w, CELLS_MAX);
+    if (!r->kind_of)
+        return doc_wrong(&r->f, &r->top, "jobs",
+                         "too many different \"time_w\" for the kinds there are: use fewer");
+    return 0;
+}
+
+/* Where the file does not say it. */
+static int read_objective(struct reading *r)
+{
+    json_t *v = json_object_get(r->top.object, "objective");
+    const char *word = v == NULL ? "joules" : json_is_string(v) ? json_string_value(v) : "?";
+    json_t *list = json_object_get(r->top.object, "kinds");
+
+    if (strcmp(word, "watts") == 0)
+        return 0;
+    if (strcmp(word, "joules") != 0)
+        return doc_wrong(&r->f, &r->top, "objective", "want \"joules\" or \"watts\"");
+    for (int k = 0; k < r->p->n_kinds; k++) {
+        int in_file = r->kind_of ? r->kind_of[k] : k;
+        if (json_object_get(json_array_get(list, (size_t)in_file), "value_j") != NULL)
+            continue;
+        double value_j = problem_best_joules(r->p, k);
+        r->p->kinds[k].value_j = isfinite(value_j) ? value_j : 0;
+    }
+    return 0;
+}
+
 /* ---- the whole ---- */
 
 /* Problem_check's sentences begin with the place; the file's name comes before. */
@@ -701,11 +736,13 @@ static int read_all(struct reading *r)
     if (rc == 0)
         rc = check(r);    // before anybody reckons with the tables
     if (rc == 0)
-        rc = read_objective(r);
-    if (rc == 0)
         rc = read_gpus(r);
     if (rc == 0)
         rc = read_jobs(r);
+    if (rc == 0)
+        rc = read_times(r);
+    if (rc == 0)
+        rc = read_objective(r);
     return rc < 0 ? rc : check(r);
 }
 

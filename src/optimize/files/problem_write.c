@@ -284,6 +284,8 @@ static void put_kind(struct writing *w, int kind, bool in_watts)
         put_pair(w, "value_j", k->value_j);
     if (k->rate > 0)
         put_pair(w, "rate", k->rate);
+    if (k->time_w > 0)
+        put_pair(w, "time_w", k->time_w);
     put(w, "}");
 }
 

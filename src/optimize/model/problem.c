@@ -164,7 +164,7 @@ double problem_best_joules(const struct problem *p, int kind)
             struct yield y;
             if (!problem_yield(p, type, limit, &kind, 1, &y))
                 continue;
-            double cost_w = y.watts - p->types[type].sleep_w + p->price_w;
+            double cost_w = y.watts - p->types[type].sleep_w + p->price_w + p->kinds[kind].time_w;
             best = fmin(best, cost_w / done_a_second(&p->kinds[kind], y.speed[0]));
         }
     return best;

@@ -10,8 +10,8 @@
  *     watts(c, l) - sleep_w + price_w - sum over its jobs of value_j * speed(job, c, l)
  *
  * where value_j is what a step of the job's kind is worth: 0 when watts are minimised, and the
- * joules that the step would take at the kind's best place when joules to finish are: what
- * is done now need not be done later. To this come, for each job, 'move_w' when it runs and its
+ * joules that the step would take at the kind's best place, with the price of its time, when joules
+ * to finish are: what is done now need not be done later. To this come, for each job, 'move_w' when it runs and its
  * set of GPUs changes, its shortfall, and 'wait_w' when it gets no place. A job that starts or moves
  * pays for each GPU of its new place that sleeps: wake_s * (wake_rate * (idle_w + price_w) + late_w).
  */
@@ -48,12 +48,15 @@ struct problem_type {
     struct limit_curve limits[LIMITS_MAX];    // [0] is the default: limit_w 0, no points
 };
 
-/* Jobs of one kind are alike in all but their promises and where they may run. */
+/* Jobs of one kind are alike in all but their promises and where they may run: also in what their
+ * time is worth, so that what a step is worth is the kind's.
+ */
 struct problem_kind {
     const char *name;
     double mem_gib;
     double value_j;    // what a step is worth
     double rate;       // it does no more steps/s than this, and draws accordingly; 0: no such limit
+    double time_w;     // the price of such a job's time, in 'value_j'; 0: nobody is in a hurry
 };
 
 struct problem_gpu {
@@ -228,7 +231,7 @@ double problem_base_w(const struct problem *p);
  */
 int problem_check(const struct problem *p, struct err *e);
 
-/* The value of a kind's step for joules to finish: (watts - sleep_w + price_w) / speed at the
+/* The value of a kind's step for joules to finish: (watts - sleep_w + price_w + time_w) / speed at the
  * type, alone and under the setting, where that is least. INFINITY when it runs nowhere.
  */
 double problem_best_joules(const struct problem *p, int kind);

@@ -153,6 +153,7 @@ static int check_kind(const struct problem *p, int kind, struct err *e)
         { "mem_gib", k->mem_gib },
         { "value_j", k->value_j },
         { "rate", k->rate },
+        { "time_w", k->time_w },
     };
 
     return check_numbers("kinds", kind, numbers, COUNT(numbers), e);

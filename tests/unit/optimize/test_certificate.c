@@ -262,7 +262,7 @@ START_TEST(a_gang_may_grow_from_a_gpu_that_takes_nobody_new)
     int first[] = { 0, 1 };
     float speed[] = { 2, 2 }, low[] = { 2, 2 }, watts[] = { 100 };
     struct problem_type type = { "type", 0, 0, 200, 16, 1, { { 0 } } };
-    struct problem_kind kind = { "kind", 1, 0, 0 };
+    struct problem_kind kind = { .name = "kind", .mem_gib = 1 };
     struct problem_gpu gpus[] = { { .may_start = false }, { .may_start = true } };
     struct problem_job job = { .name = "job",
                                .n_min = 1,

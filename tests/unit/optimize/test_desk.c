@@ -266,7 +266,7 @@ static void two_types(struct arena *a, struct problem *p)
     p->types[0] = (struct problem_type){ "big", 5, 20, 300, 40, 1, { { 0 } } };
     p->types[1] = (struct problem_type){ "small", 5, 20, 200, 10, 1, { { 0 } } };
     p->kinds = ARENA_ARRAY(a, struct problem_kind, 1);
-    p->kinds[0] = (struct problem_kind){ "k", 8, 0, 0 };
+    p->kinds[0] = (struct problem_kind){ .name = "k", .mem_gib = 8 };
     p->gpus = ARENA_ARRAY(a, struct problem_gpu, 4);
     for (int g = 0; g < 4; g++)
         p->gpus[g] = (struct problem_gpu){ .type = g / 2, .node = g / 2, .may_start = true };

@@ -54,8 +54,8 @@ static const struct problem_type types[N_TYPES] = {
 };
 
 static const struct problem_kind kinds[N_KINDS] = {
-    { "light", 4, 10, 0 },
-    { "heavy", 20, 10, 0 },
+    { "light", 4, 10, 0, 0 },
+    { "heavy", 20, 10, 0, 0 },
 };
 
 #define GPU(t, n, r, may)                                 \

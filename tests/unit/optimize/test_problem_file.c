@@ -241,6 +241,33 @@ START_TEST(what_is_left_out_has_a_default)
 }
 END_TEST
 
+/* 100 W and 4 steps/s alone: a step takes 25 J, and 30 where the job's second costs 20 W. */
+START_TEST(a_job_s_time_may_have_a_price)
+{
+    static const char text[] =
+        "{\"kinds\": [{\"name\": \"k\"}, {\"name\": \"v\", \"value_j\": 7}],"
+        " \"types\": [{\"name\": \"t\", \"cap_w\": 200, \"mem_gib\": 8, \"speed\": [4, 2],"
+        " \"watts\": [100, 90], \"slowdown\": 0.5}], \"gpus\": [{\"type\": \"t\"}], \"jobs\": ["
+        " {\"name\": \"a\", \"kind\": \"k\"}, {\"name\": \"b\", \"kind\": \"k\", \"time_w\": 20},"
+        " {\"name\": \"c\", \"kind\": \"v\", \"time_w\": 20}, {\"name\": \"d\", \"kind\": \"k\", \"time_w\": 20},"
+        " {\"name\": \"e\", \"kind\": \"k\", \"time_w\": 0}]}";
+    struct err e = { 0 };
+    struct problem p;
+    struct arena a;
+
+    arena_init(&a);
+    ck_assert_msg(problem_parse(&a, "f", text, strlen(text), &p, &e) == 0, "%s", e.text);
+    ck_assert_int_eq(p.n_kinds, 4);
+    ck_assert(p.jobs[0].kind == 0 && p.jobs[4].kind == 0 && p.jobs[1].kind == p.jobs[3].kind);
+    ck_assert_double_eq(p.kinds[0].value_j, 25);
+    ck_assert_double_eq(p.kinds[p.jobs[1].kind].value_j, 30);
+    ck_assert_double_eq(p.kinds[p.jobs[2].kind].value_j, 7);    // the file says so
+    ck_assert_double_eq((double)p.speed[problem_cell(&p, 0, p.jobs[2].kind, p.jobs[1].kind)], 1);
+    there_and_back(&a, &p);
+    arena_release(&a);
+}
+END_TEST
+
 START_TEST(a_file_that_is_not_there_is_named)
 {
     char *dir = scratch_make(), path[200];
@@ -534,6 +561,7 @@ int main(void)
     tcase_add_test(t, numbers_with_all_their_digits_survive);
     tcase_add_test(t, what_a_file_cannot_say_is_refused);
     tcase_add_test(t, what_is_left_out_has_a_default);
+    tcase_add_test(t, a_job_s_time_may_have_a_price);
     tcase_add_test(t, a_file_that_is_not_there_is_named);
     tcase_add_loop_test(t, a_bad_file_is_refused_with_its_place, 0,
                         sizeof refusals / sizeof *refusals);
