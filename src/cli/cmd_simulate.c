@@ -122,7 +122,7 @@ static bool has_lever(const char *policy, enum lever l)
         { "gavel", L(SHARING) | L(MOVING) | L(LIMITS) },
         { "eaco", L(SHARING) | L(MOVING) | L(LIMITS) },
         { "pack", L(SHARING) | L(LIMITS) },
-        { "greedy", L(SHARING) | L(MOVING) },
+        { "greedy", L(SHARING) | L(MOVING) | L(LIMITS) },
     };
     unsigned levers = L(LIMITS);
 

@@ -61,7 +61,7 @@ unused watts 'joules'
 unused gavel 'types joules'
 unused eaco 'types joules'
 unused pack 'types moving joules'
-unused greedy 'types limits joules'
+unused greedy 'types joules'
 for policy in fifo-promise fifo-fastest fifo-random fifo-first; do
     unused $policy 'types sharing moving joules'
 done

@@ -1,10 +1,10 @@
 /* The most throughput of all jobs together, after Gavel (Narayanan et al., OSDI 2020): a linear
- * program says how many GPUs of each type should run what, alone or two together; its optimum is
- * rounded to whole placements.  There, placements are leases of a round of six minutes. Here a job
- * is not moved or stopped before it has had one; newcomers do not wait for the next round but
- * start as soon as there is room. Where the program agrees with what is, or nearly so, nobody
- * moves. Its priorities, what a job was allotted over what it received, become a weight that grows
- * with waiting: a solver keeps no accounts between two decisions.
+ * program says how many GPUs of each type should run what, alone or two together, and placements
+ * come near its optimum. There, placements are leases of a round of six minutes. Here a job is not
+ * moved or stopped before it has had one; newcomers do not wait for the next round but start as soon
+ * as there is room. Where the program agrees with what is, or nearly so, nobody moves. Its
+ * priorities, what a job was allotted over what it received, become a weight that grows with
+ * waiting: a solver keeps no accounts between two decisions.
  */
 #include <math.h>
 #include <string.h>
@@ -20,12 +20,12 @@
 /* Classes of jobs in the program; jobs of further ones stay where they are, or take what is left. */
 #define CLASSES_MAX 96
 
-/* ---- gangs ---- */
+/* ---- who is not in the program ---- */
 
-/* The type where the gang is fastest among those not saved with room now ('gpus' not NULL: these),
- * or with GPUs enough at all; -1: none.
+/* The type where the job is fastest among those not saved with room now ('gpus' not NULL: these), or
+ * with GPUs enough at all; -1: none.
  */
-static int gang_type(const struct work *w, const bool *is_saved, int job, int *gpus)
+static int fastest_type(const struct work *w, const bool *is_saved, int job, int *gpus)
 {
     const struct problem_job *j = &w->problem->jobs[job];
     struct yield alone;
@@ -50,19 +50,34 @@ static int gang_type(const struct work *w, const bool *is_saved, int job, int *g
     return best;
 }
 
+static bool place_fastest(struct work *w, const bool *is_saved, int job)
+{
+    int gpus[GANG_MAX];
+
+    return fastest_type(w, is_saved, job, gpus) >= 0 &&
+           desk_put(w->desk, job, gpus, w->problem->jobs[job].n_min, -1);
+}
+
 /* Gangs take free GPUs before anybody else; one that finds too few has those of one type saved. */
 static void place_gangs(struct work *w, bool *is_saved)
 {
     for (int j = 0; j < w->problem->n_jobs; j++) {
-        int gpus[GANG_MAX], n = w->problem->jobs[j].n_min;
-        if (!work_is_waiting(w, j) || n == 1)
+        if (!work_is_waiting(w, j) || w->problem->jobs[j].n_min == 1 ||
+            place_fastest(w, is_saved, j))
             continue;
-        if (gang_type(w, is_saved, j, gpus) >= 0 && desk_put(w->desk, j, gpus, n, -1))
-            continue;
-        int type = gang_type(w, is_saved, j, NULL);
+        int type = fastest_type(w, is_saved, j, NULL);
         if (type >= 0)
             is_saved[type] = true;
     }
+}
+
+/* Newcomers that the program knows nothing of: the fastest of what is left. */
+static void place_strangers(struct gavel *g, const bool *is_saved)
+{
+    for (int j = 0; j < g->work.problem->n_jobs; j++)
+        if (work_is_waiting(&g->work, j) && g->class_of[j] < 0 &&
+            g->work.problem->jobs[j].n_min == 1)
+            place_fastest(&g->work, is_saved, j);
 }
 
 /* ---- classes ---- */
@@ -164,103 +179,21 @@ static void weigh_classes(struct gavel *g)
     }
 }
 
-/* ---- the program ---- */
+/* ---- the plan ---- */
 
-/* Whole numbers: what is whole already, then the larger parts first. */
-struct rounding {
-    const struct gavel_program *program;
-    int *targets, *gpus, *jobs;    // and what is left of GPUs and jobs
-};
-
-static void take_column(struct rounding *r, int column, int n)
-{
-    const struct gavel_column *c = &r->program->columns[column];
-
-    r->targets[column] += n;
-    r->gpus[c->type] -= n;
-    r->jobs[c->a] -= n;
-    if (c->b >= 0)
-        r->jobs[c->b] -= n;
-}
-
-/* The column with the largest part left that there is room for; -1: none. */
-static int largest_part(const struct rounding *r)
-{
-    double most = 1e-6;
-    int best = -1;
-
-    for (int i = 0; i < r->program->n_columns; i++) {
-        const struct gavel_column *c = &r->program->columns[i];
-        double part = c->n - r->targets[i];
-        if (part > most && r->gpus[c->type] > 0 && r->jobs[c->a] > (c->a == c->b) &&
-            (c->b < 0 || r->jobs[c->b] > 0)) {
-            most = part;
-            best = i;
-        }
-    }
-    return best;
-}
-
-static void round_targets(struct gavel *g)
-{
-    const struct gavel_program *p = &g->program;
-    struct arena *a = g->work.arena;
-    struct rounding r = { .program = p,
-                          .targets = ARENA_ARRAY(a, int, (size_t)p->n_columns),
-                          .gpus = ARENA_ARRAY(a, int, (size_t)p->problem->n_types),
-                          .jobs = ARENA_ARRAY(a, int, (size_t)p->n_classes) };
-
-    for (int type = 0; type < p->problem->n_types; type++)
-        r.gpus[type] = p->n_gpus[type];
-    for (int c = 0; c < p->n_classes; c++)
-        r.jobs[c] = p->classes[c].n_jobs;
-    for (int i = 0; i < p->n_columns; i++)
-        take_column(&r, i, (int)floor(p->columns[i].n + 1e-6));
-    for (int i = largest_part(&r); i >= 0; i = largest_part(&r))
-        take_column(&r, i, 1);
-    g->targets = r.targets;
-}
-
-/* ---- the answer ---- */
-
-/* The draft that does most. Under a power cap nobody moves. */
+/* Whoever is not where the program wants it moves, if that does more, moves paid for. Under a power
+ * cap nobody does.
+ */
 static void draft_best(struct gavel *g)
 {
-    enum gavel_moves best = GAVEL_STAY;
-    double most = -INFINITY;
+    double value[2];
 
-    for (enum gavel_moves m = GAVEL_STAY; m <= GAVEL_ALL && !g->work.desk->has_caps; m++) {
+    for (int may_move = 0; may_move < 2; may_move++) {
         desk_mark(g->work.desk);
-        double value = gavel_draft(g, m);
+        value[may_move] = gavel_draft(g, may_move);
         desk_undo(g->work.desk);
-        if (value > most) {
-            most = value;
-            best = m;
-        }
     }
-    gavel_draft(g, best);
-}
-
-/* Newcomers that the program knows nothing of: the fastest of what is left. */
-static void place_strangers(struct gavel *g, const bool *is_saved)
-{
-    struct work *w = &g->work;
-
-    for (int j = 0; j < w->problem->n_jobs; j++) {
-        int gpu = -1, best = -1;
-        double most = 0;
-        struct yield alone;
-        if (!work_is_waiting(w, j) || g->class_of[j] >= 0 || w->problem->jobs[j].n_min > 1)
-            continue;
-        for (int type = 0; type < w->problem->n_types; type++)
-            if (!is_saved[type] && work_suits(w, j, type, &alone) && alone.speed[0] > most &&
-                desk_free(w->desk, j, type, 1, &gpu)) {
-                most = alone.speed[0];
-                best = gpu;
-            }
-        if (best >= 0)
-            desk_put(w->desk, j, &best, 1, -1);
-    }
+    gavel_draft(g, value[1] > value[0] && !g->work.desk->has_caps);
 }
 
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
@@ -277,7 +210,6 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     leave_out(&g, is_saved);
     weigh_classes(&g);
     gavel_program_solve(&g.program);
-    round_targets(&g);
     draft_best(&g);
     place_strangers(&g, is_saved);
     g.work.desk->is_keeping = true;    // but limits are not to break them

@@ -18,16 +18,14 @@
 /* GPUs of one kind that are looked at for room beside somebody. */
 #define TRIES_PER_KIND 2
 
-/* One way to come near the targets. */
+/* One way to come near the optimum. */
 struct draft {
     const struct gavel *gavel;
     const struct problem *problem;
     struct desk *desk;
-    int *left;             // (n_columns) of the targets
-    bool *is_settled;      // (n_gpus) does what the program wants
-    int *first, *next;     // (n_classes), (n_jobs) jobs without a place, by class
-    int *free, *n_free;    // (n_gpus), (n_types) those to fill, the best last; see free_gpu
-    int *free_at;          // (n_types) where a type's begin
+    int *left;           // (n_columns) GPUs that should still do this: what is whole of the optimum
+    bool *is_settled;    // (n_gpus) does what the program wants
+    int *first, *next;    // (n_classes), (n_jobs) jobs without a place, by class
 };
 
 /* ---- where the program is right already ---- */
@@ -68,22 +66,17 @@ static void settle(struct draft *d)
     }
 }
 
-/* Everybody there has had a lease; and by the program's prices, the GPU and its residents would do
- * more elsewhere, their moves paid for.
- */
-static bool is_loose(const struct draft *d, int gpu, enum gavel_moves moves)
+/* Everybody there has had a lease, and the program does not want them so. */
+static bool is_loose(const struct draft *d, int gpu)
 {
     const struct desk_gpu *g = &d->desk->gpus[gpu];
-    double value = value_at(d, gpu);
-    double gain = d->gavel->program.gpu_price[d->problem->gpus[gpu].type] - value;
 
     for (int i = 0; i < g->n_jobs; i++) {
         const struct problem_job *j = &d->problem->jobs[g->jobs[i]];
         if (j->is_fixed || j->since_s < LEASE_S)
             return false;
-        gain += d->gavel->program.job_price[class_at(d, gpu, i)];
     }
-    return g->n_jobs > 0 && (moves == GAVEL_ALL || gain > value * MOVE_LOSS);
+    return !d->gavel->is_out[gpu] && !d->is_settled[gpu];
 }
 
 static void put_back(struct draft *d, int job)
@@ -94,22 +87,16 @@ static void put_back(struct draft *d, int job)
     d->first[c] = job;
 }
 
-/* Take up whoever should be elsewhere. Returns how many they are. */
-static int loosen(struct draft *d, enum gavel_moves moves)
+/* Take up whoever should be elsewhere. */
+static void loosen(struct draft *d)
 {
-    int n = 0;
-
-    for (int i = 0; i < d->problem->n_gpus; i++) {
-        if (d->gavel->is_out[i] || d->is_settled[i] || !is_loose(d, i, moves))
-            continue;
-        for (int job; d->desk->gpus[i].n_jobs > 0; n++) {
-            job = d->desk->gpus[i].jobs[0];
+    for (int i = 0; i < d->problem->n_gpus; i++)
+        while (d->desk->gpus[i].n_jobs > 0 && is_loose(d, i)) {
+            int job = d->desk->gpus[i].jobs[0];
             if (!desk_take(d->desk, job))
                 break;
             put_back(d, job);
         }
-    }
-    return n;
 }
 
 /* A job of class 'c' for a GPU of 'type' beside class 'beside' (-1: alone): the first whose promise
@@ -144,66 +131,14 @@ static bool put(struct draft *d, int job, int gpu)
     return false;
 }
 
-/* Somebody to go beside those that are alone, where the program wants a pair. */
-static void join(struct draft *d)
+/* ---- columns ---- */
+
+/* A free GPU of a type that nobody has saved; -1: there is none. */
+static int free_gpu(const struct draft *d, int job, int type)
 {
-    const struct gavel_program *p = &d->gavel->program;
+    int gpu;
 
-    for (int i = 0; i < d->problem->n_gpus; i++) {
-        int type = d->problem->gpus[i].type;
-        if (d->gavel->is_out[i] || d->is_settled[i] || d->desk->gpus[i].n_jobs != 1)
-            continue;
-        int a = class_at(d, i, 0);
-        for (int b = 0; b < p->n_classes && !d->is_settled[i]; b++) {
-            int c = gavel_column_at(p, type, a, b);
-            if (c < 0 || d->left[c] == 0 || !put(d, pick(d, b, type, a), i))
-                continue;
-            d->left[c]--;
-            d->is_settled[i] = true;
-        }
-    }
-}
-
-/* ---- free GPUs ---- */
-
-/* What comes first is used last: homes of those that ran, then who sleeps, then the others, from the
- * last one on.
- */
-static int free_rank(const struct draft *d, const bool *is_home, int gpu)
-{
-    if (d->gavel->is_out[gpu] || d->desk->gpus[gpu].n_jobs > 0)
-        return -1;
-    return is_home[gpu] ? 0 : d->problem->gpus[gpu].wake_s > 0 ? 1 : 2;
-}
-
-static void list_free(struct draft *d)
-{
-    const struct problem *p = d->problem;
-    bool *is_home = ARENA_ARRAY(d->gavel->work.arena, bool, (size_t)p->n_gpus);
-    int at = 0;
-
-    for (int j = 0; j < p->n_jobs; j++)
-        for (int i = 0; i < p->jobs[j].n_present; i++)
-            is_home[p->jobs[j].present[i]] = true;
-    for (int type = 0; type < p->n_types; type++) {
-        d->free_at[type] = at;
-        for (int rank = 0; rank < 3; rank++)
-            for (int g = p->n_gpus; g-- > 0;)
-                if (p->gpus[g].type == type && free_rank(d, is_home, g) == rank)
-                    d->free[at++] = g;
-        d->n_free[type] = at - d->free_at[type];
-    }
-}
-
-/* A free GPU, rather one that is awake and nobody's home; -1: there is none. */
-static int free_gpu(struct draft *d, int type)
-{
-    for (; d->n_free[type] > 0; d->n_free[type]--) {
-        int gpu = d->free[d->free_at[type] + d->n_free[type] - 1];
-        if (d->desk->gpus[gpu].n_jobs == 0)
-            return gpu;
-    }
-    return -1;
+    return desk_free(d->desk, job, type, 1, &gpu) && !d->gavel->is_out[gpu] ? gpu : -1;
 }
 
 /* Where a running job was, if nobody is there now and it is of this type; -1: no. */
@@ -217,8 +152,6 @@ static int home_of(const struct draft *d, int job, int type)
     return j->present[0];
 }
 
-/* ---- columns ---- */
-
 /* Put one GPU to what a column says. False when jobs, GPUs or watts have run out. */
 static bool open_column(struct draft *d, const struct gavel_column *c)
 {
@@ -230,7 +163,7 @@ static bool open_column(struct draft *d, const struct gavel_column *c)
         if (gpu < 0)
             gpu = home_of(d, b, c->type);
         if (gpu < 0)
-            gpu = free_gpu(d, c->type);
+            gpu = free_gpu(d, a, c->type);
     }
     bool is_put = put(d, a, gpu);
     put(d, b, is_put ? gpu : -1);
@@ -282,7 +215,7 @@ static int best_spot(struct draft *d, int job)
     if (j->n_present > 0)
         consider(d, job, j->present[0], &best);
     for (int type = 0; type < p->n_types; type++) {
-        int gpu = problem_allows(j, type) ? free_gpu(d, type) : -1, some[TRIES_PER_KIND];
+        int gpu = problem_allows(j, type) ? free_gpu(d, job, type) : -1, some[TRIES_PER_KIND];
         if (gpu >= 0)
             consider(d, job, gpu, &best);
         for (int k = 0; k < p->n_kinds && problem_allows(j, type) && !j->is_exclusive; k++) {
@@ -294,7 +227,7 @@ static int best_spot(struct draft *d, int job)
     return best.gpu;
 }
 
-/* Those that the rounding has forgotten: who ran, then who waits, each where it adds most. */
+/* What is not whole: who ran, then who waits, each where it adds most. */
 static void place_rest(struct draft *d)
 {
     const struct gavel *g = d->gavel;
@@ -344,12 +277,9 @@ static void draft_begin(struct draft *d, struct gavel *g)
                          .left = ARENA_ARRAY(a, int, (size_t)g->program.n_columns),
                          .is_settled = ARENA_ARRAY(a, bool, (size_t)p->n_gpus),
                          .first = ARENA_ARRAY(a, int, (size_t)g->program.n_classes),
-                         .next = ARENA_ARRAY(a, int, (size_t)p->n_jobs),
-                         .free = ARENA_ARRAY(a, int, (size_t)p->n_gpus),
-                         .n_free = ARENA_ARRAY(a, int, (size_t)p->n_types),
-                         .free_at = ARENA_ARRAY(a, int, (size_t)p->n_types) };
+                         .next = ARENA_ARRAY(a, int, (size_t)p->n_jobs) };
     for (int i = 0; i < g->program.n_columns; i++)
-        d->left[i] = g->targets[i];
+        d->left[i] = (int)(g->program.columns[i].n + 1e-6);
     for (int c = 0; c < g->program.n_classes; c++)
         d->first[c] = -1;
     for (int j = p->n_jobs - 1; j >= 0; j--)
@@ -357,16 +287,14 @@ static void draft_begin(struct draft *d, struct gavel *g)
             put_back(d, j);
 }
 
-double gavel_draft(struct gavel *g, enum gavel_moves moves)
+double gavel_draft(struct gavel *g, bool may_move)
 {
     struct draft d;
 
     draft_begin(&d, g);
     settle(&d);
-    if (moves != GAVEL_STAY && loosen(&d, moves) == 0)
-        return -INFINITY;
-    list_free(&d);
-    join(&d);
+    if (may_move)
+        loosen(&d);
     open_columns(&d);
     place_rest(&d);
     return worth(&d);

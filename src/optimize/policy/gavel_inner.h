@@ -1,5 +1,5 @@
 /* gavel_inner.h - inside the policy "gavel": the linear program (gavel_lp.c), made from a problem
- * (gavel.c), and the drafts of an answer that come near its optimum (gavel_draft.c).
+ * (gavel.c), and the drafts of a plan that come near its optimum (gavel_draft.c).
  *
  * The program says how many GPUs of each type should run what, by classes of jobs, for the most
  * throughput of all jobs together. Everything lives in the arena of one solve.
@@ -39,7 +39,6 @@ struct gavel_program {
     struct gavel_column *columns;
     int *column_of;       // (n_types, n_classes, n_classes + 1) see gavel_column_at
     double *gpu_price;    // (n_types) what another GPU would add
-    double *job_price;    // (n_classes) what another job would add
     double total;
 };
 
@@ -50,7 +49,7 @@ double gavel_value(const struct gavel_program *p, int type, int a, int b);
 int gavel_column_at(const struct gavel_program *p, int type, int a, int b);
 
 /* With everything up to 'classes' set (weights, counts): find the columns and solve. False when
- * there was no optimum; then nothing is wanted and prices are 0.
+ * there was no optimum; then nothing is wanted and GPUs are worth nothing.
  */
 bool gavel_program_solve(struct gavel_program *p);
 
@@ -59,17 +58,11 @@ struct gavel {
     struct gavel_program program;
     int *class_of;    // (n_jobs) -1: not in the program
     bool *is_out;     // (n_gpus) not for the program to fill
-    int *targets;     // (n_columns) whole GPUs that should do this
 };
 
-/* Who may be taken up: nobody; those that would do enough elsewhere by the program's prices; or all
- * that are not where the program wants them, since prices miss it when two had better swap.
+/* On the desk: what the program makes of it, newcomers placed, and those who have had their lease
+ * where they may move. Returns its value, as far as it was reached, moves paid for.
  */
-enum gavel_moves { GAVEL_STAY, GAVEL_PRICED, GAVEL_ALL };
-
-/* On the desk: what the program makes of it, newcomers placed, and those that may be moved. Returns
- * its value, as far as it was reached, moves paid for; -INFINITY: nobody would be moved.
- */
-double gavel_draft(struct gavel *g, enum gavel_moves moves);
+double gavel_draft(struct gavel *g, bool may_move);
 
 #endif

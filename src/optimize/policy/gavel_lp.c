@@ -177,8 +177,6 @@ static void read_optimum(struct gavel_program *p, const struct lp *lp)
         p->columns[i].n = n[i];
     for (int type = 0; type < p->problem->n_types; type++)
         p->gpu_price[type] = fmax(-price[type], 0);
-    for (int c = 0; c < p->n_classes; c++)
-        p->job_price[c] = fmax(-price[p->problem->n_types + c], 0);
 }
 
 bool gavel_program_solve(struct gavel_program *p)
@@ -186,7 +184,6 @@ bool gavel_program_solve(struct gavel_program *p)
     normalise(p);
     find_columns(p);
     p->gpu_price = ARENA_ARRAY(p->arena, double, (size_t)p->problem->n_types);
-    p->job_price = ARENA_ARRAY(p->arena, double, (size_t)p->n_classes);
     if (p->n_columns == 0)
         return true;
     struct lp *lp = lp_create();

@@ -30,7 +30,7 @@ static long size_of(const struct problem *p)
 }
 
 /* Which decision is a whole plan follows from its turn alone, so that a problem repeats its
- * answer; by a hash of it, as times are often round.
+ * plan; by a hash of it, as times are often round.
  */
 static bool is_whole(const struct problem *p)
 {

@@ -111,8 +111,7 @@ extern const struct solver solver_greedy;
 extern const struct solver solver_fifo_fastest, solver_fifo_random, solver_fifo_first;
 
 /* First come, first served, on GPUs that keep the promise: alone; alone or beside somebody, where
- * that costs fewer joules and all promises hold; and beside somebody wherever nobody is slowed
- * down much.
+ * that costs less and all promises hold; and beside somebody wherever nobody is slowed down much.
  */
 extern const struct solver solver_fifo_promise, solver_pack, solver_eaco;
 

@@ -1,5 +1,5 @@
 /* work.h - what the policies that place job by job share: a desk as things are, what a place would
- * be for a job, and the answer that came of it.
+ * be for a job, and the plan that came of it.
  *
  * Made by: each solve of such a policy, with work_begin; ended with work_end, which frees the desk.
  * On the desk no promise that is kept is broken by who comes, and no limit breaks one that would
@@ -45,7 +45,7 @@ struct offer {
  */
 bool work_weigh(struct work *w, int job, const int *gpus, int n, struct offer *out);
 
-/* Do so. */
+/* Do so, where that was found to be possible. */
 bool work_put(struct work *w, int job, const int *gpus, int n);
 
 /* Of those on a GPU: how many miss their promise, and the least part of its speed alone that one of
@@ -54,7 +54,7 @@ bool work_put(struct work *w, int job, const int *gpus, int n);
 int work_n_short(const struct work *w, int gpu);
 double work_least_share(const struct work *w, int gpu);
 
-/* Settle power limits, and answer. */
+/* Settle power limits, and say who is where. */
 void work_end(struct work *w, struct plan *out);
 
 #endif
