@@ -296,6 +296,63 @@ START_TEST(a_plan_leaves_alone_who_changed_since_it_was_begun)
 }
 END_TEST
 
+/* Says optimal: 'a' moves to the second GPU, and 'b' gets the first. */
+static int solve_shifts(const struct solver *self, struct arena *a, const struct problem *p,
+                        struct plan *out, enum verdict *verdict, struct err *e)
+{
+    static const int first[] = { 0 }, second[] = { 1 };
+
+    (void)self, (void)e;
+    *out = (struct plan){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
+    out->jobs = ARENA_ARRAY(a, struct plan_job, (size_t)p->n_jobs);
+    out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
+    out->jobs[0] = (struct plan_job){ .n_gpus = 1, .gpus = second };
+    out->jobs[1] = (struct plan_job){ .n_gpus = 1, .gpus = first };
+    plan_price(a, p, out);
+    *verdict = VERDICT_OPTIMAL;
+    return 0;
+}
+
+static const struct {
+    const char *name, *meanwhile;
+    int n_moved, n_started;
+} shifts[] = {
+    { "nothing happens, and both go", "", 1, 1 },
+    { "the GPU to move to goes away: one stays, and the other does not come", "down m\n", 0, 0 },
+    { "who should move has ended: the other may come", "finish a\n", 0, 1 },
+    { "who should come is cancelled: the move is made", "cancel b\n", 1, 0 },
+};
+
+START_TEST(who_stays_keeps_others_away)
+{
+    static const struct solver shifting = { .name = "shifting", .solve = solve_shifts };
+    struct world w;
+    struct stage s;
+    struct cycle c;
+    struct snapshot seen;
+    struct lowered asked;
+    struct plan plan;
+    struct act_report acted;
+    bool is_fallback;
+    struct err e = { 0 };
+
+    world_init(&w, "type v100\nworkload w\nnode n v100\nnode m v100\n"
+                   "job a w exclusive=1\njob b w exclusive=1\nstart a 0\n");
+    open_cycle(&c, &s, &w);
+    s.clock.t_s = 1000;
+    ck_assert_int_eq(cycle_look(&c, &c.arena, &seen, &e), 0);
+    ck_assert_int_eq(cycle_plan(&c, &c.arena, &shifting, &seen, &asked, &plan, &is_fallback, &e),
+                     0);
+    ck_assert_msg(!is_fallback, "%s", e.text);
+    world_add(&w, shifts[_i].meanwhile);
+    cycle_act(&c, &seen, &plan, &acted);
+    ck_assert_msg(acted.n_moved == shifts[_i].n_moved && acted.n_started == shifts[_i].n_started,
+                  "%s: %d moved, %d started", shifts[_i].name, acted.n_moved, acted.n_started);
+    cycle_release(&c);
+    world_release(&w);
+}
+END_TEST
+
 struct group {
     struct ledger *ledger;
     int n;
@@ -587,6 +644,7 @@ int main(void)
     tcase_add_loop_test(t, the_greedy_plan_stands_in_for_a_solver_of_no_use, 0, 3);
     tcase_add_test(t, news_of_a_job_that_was_cancelled_meanwhile_does_not_end_the_run);
     tcase_add_test(t, a_plan_leaves_alone_who_changed_since_it_was_begun);
+    tcase_add_loop_test(t, who_stays_keeps_others_away, 0, sizeof shifts / sizeof *shifts);
     tcase_add_test(t, starts_and_ends_that_were_undone_are_taken_in_again);
     tcase_add_test(t, a_newcomer_s_neighbours_are_estimated_before_it_is_placed);
     tcase_add_test(t, with_a_store_a_restart_finds_events_and_measurements);

@@ -167,6 +167,11 @@ WAY(bend_doubt, d->bends[1].doubt = -0.1F)
 WAY(bend_at, d->bends[2].at = -INFINITY)
 WAY(gpu_type, d->gpus[5].type = 2)
 WAY(gpu_node, d->gpus[0].node = -1)
+static const struct problem_frozen cold = { .speed = 1, .low = 1 };
+
+WAY(frozen_named, d->jobs[WAITS].frozen = &cold)
+WAY(frozen_free,
+    (d->jobs[GANG].name = NULL, d->jobs[GANG].frozen = &cold))    // and others may come there
 WAY(gpu_rack, d->gpus[5].rack = 2)
 WAY(node_two_racks, d->gpus[1].rack = 1)
 WAY(job_kind, d->jobs[WAITS].kind = 2)
@@ -254,6 +259,8 @@ static const struct {
     { "a GPU of no type", gpu_type, "GPU 5 has type 2" },
     { "a GPU on no node", gpu_node, "GPU 0 has node -1" },
     { "a GPU in no rack", gpu_rack, "GPU 5 has rack 2" },
+    { "a frozen job that is planned for", frozen_named, "is frozen: want no name" },
+    { "a frozen job whose GPUs are not held", frozen_free, "is frozen, and GPU 0 is not held" },
     { "a node in two racks", node_two_racks, "node 0 stands in racks 0 and 1" },
     { "a job of no kind", job_kind, "jobs[4].kind is 2" },
     { "a job of no form", job_form, "jobs[4].form" },
@@ -326,6 +333,9 @@ WAY(no_bends, d->p.bends = NULL)
 WAY(nothing, (d->p.n_gpus = 0, d->p.n_jobs = 0))
 WAY(no_kinds, (d->p.n_kinds = 0, d->p.n_jobs = 0))
 
+WAY(frozen_held,
+    (d->jobs[GANG].name = NULL, d->jobs[GANG].frozen = &cold, d->gpus[0].may_start = false,
+     d->gpus[1].may_start = false, d->gpus[0].held_w = d->gpus[1].held_w = 100))
 WAY(node_apart, (d->gpus[5].node = 1, d->gpus[5].rack = 0))
 
 static const struct {
@@ -340,6 +350,7 @@ static const struct {
     { "no GPUs and no jobs", nothing },
     { "no kinds", no_kinds },
     { "a node's GPUs of one type apart", node_apart },
+    { "a job that stays as the rules do not allow", frozen_held },
 };
 
 START_TEST(fine_too)
