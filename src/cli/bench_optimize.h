@@ -1,7 +1,7 @@
 /* bench_optimize.h - what the parts of `gogh bench optimize` share.
  *
  * Each part makes its instances from seeds, plans them in child processes, and gives back JSON;
- * bench_optimize.c prints it, as it is or as tables. Used by bench_optimize.c, bench_events.c and
+ * bench_optimize.c prints it, as it is or as tables. Used by bench_optimize.c and
  * bench_references.c, and by nobody else.
  */
 #ifndef CLI_BENCH_OPTIMIZE_H
@@ -37,9 +37,6 @@ void bench_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Is 'name' in the list, or is there no list? */
 bool bench_wants(const char *list, const char *name);
-
-/* The standing plan at 10,000 GPUs, event by event: an object. NULL with 'e'. */
-json_t *bench_events(struct err *e);
 
 /* What others do, beside us on the same instances: appended to 'list', one object each. 'rows' as
  * in bench_optimize; "references" means all of them.

@@ -55,7 +55,7 @@ static const char help[] =
     "\n"
     "  --runs N   repetitions (5; 'simulate' runs once unless N is given)\n"
     "  --rows R   parts of 'optimize', with commas between: small30, small100, 500, 10000,\n"
-    "             50000, 1000kinds, three, overload; events; growth; references, or single ones:\n"
+    "             50000, 1000kinds, three, overload; growth; references, or single ones:\n"
     "             per-gpu, gavel, pop, greedy. Parts of 'serve': submit, list, reports,\n"
     "             restart, memory, slurm\n"
     "  --seeds N  instances of each row of 'optimize' (50, 5, 3 or 1)\n"
