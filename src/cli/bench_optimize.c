@@ -76,7 +76,7 @@ static int plan(const void *self, void *to, struct err *e)
     struct arena a;
 
     arena_init(&a);
-    int rc = optimize_run(&a, task->p, task->how, &x, NULL, &report, e);
+    int rc = optimize_run(&a, task->p, task->how, &x, &report, e);
     *out = (struct bench_plan){ .cost_w = report.cost_w,
                                 .bound_w = report.bound_w,
                                 .seconds = report.seconds,

@@ -274,20 +274,13 @@ static void add_report(json_t *j, const struct result *of, uint64_t seed)
         const char *key;
         double value;
     } reals[] = {
-        { "seconds", r->seconds },
-        { "lp_bound", r->lp_bound_w },
-        { "lp_s", r->lp_s },
-        { "round_s", r->round_s },
-        { "search_s", r->search_s },
-        { "exact_s", r->exact_s },
-        { "certificate_s", r->certificate_s },
-        { "cluster_loss_w", r->cluster_loss_w },
+        { "seconds", r->seconds }, { "lp_bound", r->lp_bound_w }, { "lp_s", r->lp_s },
+        { "round_s", r->round_s }, { "search_s", r->search_s },   { "exact_s", r->exact_s },
     };
 
     for (int i = 0; i < CMD_COUNT(reals); i++)
         json_object_set_new(j, reals[i].key, number_or_null(reals[i].value));
     json_object_set_new(j, "nodes", json_integer(r->nodes));
-    json_object_set_new(j, "clusters", json_integer(r->n_clusters));
     json_object_set_new(j, "lp_rows", json_integer(r->lp_rows));
     json_object_set_new(j, "lp_columns", json_integer(r->lp_columns));
     json_object_set_new(j, "lp_rounds", json_integer(r->lp_rounds));
@@ -409,7 +402,7 @@ static int plan(const struct options *o, struct arena *a, const struct problem *
     how.nodes = o->nodes;
     how.threads = (int)o->threads;
     how.seed = o->seed >= 0 ? (uint64_t)o->seed : how.seed;
-    if (optimize_run(a, p, &how, &x, NULL, &report, &e) < 0)
+    if (optimize_run(a, p, &how, &x, &report, &e) < 0)
         return cmd_fail(&e);
     struct result r = { .p = p, .x = &x, .report = &report, .bound_w = report.bound_w };
     count(a, &r);

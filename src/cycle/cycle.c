@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <string.h>
 
 #include "act/act.h"
 #include "base/err.h"
@@ -16,6 +17,7 @@
 #include "nn/gauss.h"
 #include "optimize/model/lower.h"
 #include "optimize/model/plan.h"
+#include "optimize/prices/kept.h"
 #include "refine/model.h"
 #include "refine/trainer.h"
 
@@ -28,6 +30,7 @@ void cycle_init(struct cycle *c)
     estimator_init(&c->estimator, c->catalog, c->confidence_z);
     refiner_init(&c->refiner, c->catalog, &c->estimator);
     c->n_decisions = c->n_fallbacks = c->n_moves = 0;
+    c->kept = kept_create();
 }
 
 void cycle_release(struct cycle *c)
@@ -37,6 +40,7 @@ void cycle_release(struct cycle *c)
     estimator_release(&c->estimator);
     model_destroy(c->trained);
     samples_release(&c->decision_s);
+    kept_destroy(c->kept);
     free(c->why);
     free(c->is_parked);
     free(c->unsafe);
@@ -125,13 +129,16 @@ int cycle_plan(const struct cycle *c, struct arena *a, const struct solver *solv
                const struct snapshot *s, struct lowered *asked, struct plan *out, bool *is_fallback,
                struct err *why)
 {
+    struct solver mine = *solver;
     struct err worse = { 0 };
     int rc = solver_lower(solver, a, s, &c->estimator, &c->options, asked, why);
 
     *is_fallback = false;
     if (rc < 0)
         return rc;
-    *is_fallback = solver_plan(solver, a, asked, out, why) < 0;
+    mine.kept =
+        strcmp(solver->name, c->solver.name) == 0 ? c->kept : NULL;    // of that policy only
+    *is_fallback = solver_plan(&mine, a, asked, out, why) < 0;
     if (!*is_fallback)
         return 0;
     rc = solver_plan(&solver_greedy, a, asked, out, &worse);
@@ -230,8 +237,8 @@ static const double *sleeping_gpus(const struct cycle *c, struct arena *a)
     return wake_s;
 }
 
-/* Waiting jobs that are not to be planned for (by job id, '*n' long): those that cannot run here, and
- * those that are on their way to a place already.
+/* Waiting jobs that are not to be planned for (by job id, '*n' long): those that cannot run here,
+ * and those that are on their way to a place already.
  */
 static const bool *not_now(const struct cycle *c, struct arena *a, int *n)
 {

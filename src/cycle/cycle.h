@@ -26,6 +26,7 @@ struct catalog;
 struct err;
 struct event;
 struct finding;
+struct kept_prices;
 struct ledger;
 struct lowered;
 struct model;
@@ -58,8 +59,8 @@ struct cycle {
     struct ledger *ledger;
     struct catalog *catalog;
 
-    /* What else happens with events and findings; NULL: ledger_append, and nothing. With an 'append'
-     * of its own the owner says later whether they are safe: see cycle_is_safe.
+    /* What else happens with events and findings; NULL: ledger_append, and nothing. With an
+     * 'append' of its own the owner says later whether they are safe: see cycle_is_safe.
      */
     cycle_append_f *append;
     cycle_finding_f *on_finding;
@@ -68,6 +69,7 @@ struct cycle {
     void *owner;
 
     struct solve_options options;    // price, cap, levers
+    struct kept_prices *kept;        // the solver's, from decision to decision; owned
     double confidence_z;             // promises hold at estimate minus z standard deviations
     int theta;                       // jobs that may share a GPU
     struct estimator estimator;
@@ -123,18 +125,19 @@ void cycle_learn(struct cycle *c, const struct trainer_options *o, double settle
 /* There are jobs behind those that were just found to be unable to run here: decide again. */
 bool cycle_wants_more(const struct cycle *c);
 
-/* Take over a model that has been trained meanwhile and won, and offer the trainer what is new. Keeps
- * models in the store: not inside a transaction. cycle_run does this by itself.
+/* Take over a model that has been trained meanwhile and won, and offer the trainer what is new.
+ * Keeps models in the store: not inside a transaction. cycle_run does this by itself.
  */
 void cycle_renew(struct cycle *c);
 
 /* A decision in three steps, for those who make plans elsewhere than where they act.
  *
- * look: what exists right now and how well each job would run where, into 'a'.
- * plan: who should run where, judged; touches nothing of the cycle but what the solver needs, so that
+ * look: what exists right now and how well each job would run where, into 'a'. plan: who should run
+ * where, judged; changes nothing of the cycle but the kept prices, so that
  *       a forked child may do it. 'asked' is the problem that was solved. '*is_fallback': the greedy
  *       plan stands in, and 'why' says why.
- * act:  make it happen. Where something has changed since 'look' (a job ended, was held or cancelled, a
+ * act:  make it happen. Where something has changed since 'look' (a job ended, was held or
+ * cancelled, a
  *       node went away, an order is under way), the plan is repaired first: those jobs are left as they
  *       are, with whoever cannot have its place beside them; and judged again, as things are now. What
  *       is left out the next decision sees.

@@ -18,8 +18,11 @@
 #include "cycle/cycle.h"
 #include "daemon/record.h"
 #include "daemon/service_inner.h"
+#include "optimize/prices/kept.h"
 
-/* A child's whole answer: a plan of 20,000 jobs, and explanations up to their own cap, are far less. */
+/* A child's whole answer: a plan of 20,000 jobs, and explanations up to their own cap, are far
+ * less.
+ */
 #define ANSWER_MAX (64u << 20)
 
 enum { CHILDREN_MAX = 4 };    // one decision, and what people ask for meanwhile
@@ -163,16 +166,16 @@ static void write_all(int fd, const void *bytes, size_t n)
 }
 
 /* What comes first in an answer; then, of a decision, the jobs of the plan (struct plan_job, each
- * with its GPUs behind it); then raw bytes; then JSON. Parent and child are the same program: structs as they are.
+ * with its GPUs behind it) and the kept prices; then raw bytes; then JSON. Parent and child are the
+ * same program: structs as they are.
  */
 struct head {
     int failed;    // errno, and 'text' says why; else 0
     char text[512];
     bool is_fallback;
-    int n_placed, n_waiting, n_short, n_jobs;
-    double watts;
+    struct plan plan;    // its figures; what it points at comes behind
     char made_by[32];
-    size_t n_raw, n_json;
+    size_t n_kept, n_raw, n_json;
 };
 
 static void put_jobs(struct buf *out, const struct plan *p)
@@ -183,18 +186,24 @@ static void put_jobs(struct buf *out, const struct plan *p)
     }
 }
 
-_Noreturn static void answer(int pipe, struct head *h, const struct decision *d, json_t *said)
+_Noreturn static void answer(const struct child *c, int pipe, struct head *h,
+                             const struct decision *d, json_t *said)
 {
-    struct buf out;
+    struct buf out, kept;
     char *text =
         said ? json_dumps(said, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
 
     buf_init(&out, ANSWER_MAX);
+    buf_init(&kept, ANSWER_MAX);
+    if (d)
+        kept_write(c->decider->service->cycle.kept, &kept);
     h->n_json = text ? strlen(text) : 0;
     h->n_raw = d ? d->raw->len : 0;
+    h->n_kept = kept.len;
     buf_append(&out, h, sizeof *h);
     if (d) {
         put_jobs(&out, &d->plan);
+        buf_append(&out, buf_text(&kept), kept.len);
         buf_append(&out, buf_text(d->raw), d->raw->len);
     }
     buf_append(&out, text, h->n_json);
@@ -216,14 +225,10 @@ static void decide_there(const struct child *c, int pipe)
     h.is_fallback = d.is_fallback;
     snprintf(h.text, sizeof h.text, "%s", d.is_fallback || rc < 0 ? why.text : "");
     if (rc < 0)
-        answer(pipe, &h, NULL, NULL);
-    h.n_jobs = d.plan.n_jobs;
-    h.n_placed = d.plan.n_placed;
-    h.n_waiting = d.plan.n_waiting;
-    h.n_short = d.plan.n_short;
-    h.watts = d.plan.watts;
+        answer(c, pipe, &h, NULL, NULL);
+    h.plan = d.plan;
     snprintf(h.made_by, sizeof h.made_by, "%s", d.plan.made_by ? d.plan.made_by : "");
-    answer(pipe, &h, &d, c->tell ? c->tell(c->self, s, &d) : NULL);
+    answer(c, pipe, &h, &d, c->tell ? c->tell(c->self, s, &d) : NULL);
 }
 
 static void work_there(const struct child *c, int pipe)
@@ -236,7 +241,7 @@ static void work_there(const struct child *c, int pipe)
         h.failed = e.code ? e.code : EIO;
         snprintf(h.text, sizeof h.text, "%s", e.text);
     }
-    answer(pipe, &h, NULL, result);
+    answer(c, pipe, &h, NULL, result);
 }
 
 /* ---- in the parent, when it is over ---- */
@@ -269,12 +274,10 @@ static bool read_jobs(struct decision *d, int n_jobs, const char **at, const cha
 
 static void read_head(struct decision *d, const struct head *h)
 {
-    d->plan = (struct plan){ .made_by = arena_strdup(&d->arena, h->made_by),
-                             .n_jobs = h->n_jobs,
-                             .n_placed = h->n_placed,
-                             .n_waiting = h->n_waiting,
-                             .n_short = h->n_short,
-                             .watts = h->watts };
+    d->plan = h->plan;
+    d->plan.made_by = arena_strdup(&d->arena, h->made_by);
+    d->plan.jobs = NULL;
+    d->plan.limit = NULL;    // the jobs say it
     d->is_fallback = h->is_fallback;
     d->why = arena_strdup(&d->arena, h->text);
 }
@@ -288,8 +291,11 @@ static bool read_answer(struct child *c, struct head *h)
         return false;
     if (c->decided && !h->failed) {
         read_head(&c->decision, h);
-        if (!read_jobs(&c->decision, h->n_jobs, &at, end) || (size_t)(end - at) < h->n_raw)
+        if (!read_jobs(&c->decision, h->plan.n_jobs, &at, end) ||
+            (size_t)(end - at) < h->n_kept + h->n_raw ||
+            !kept_read(c->decider->service->cycle.kept, at, h->n_kept))
             return false;
+        at += h->n_kept;
         buf_append(&c->raw, at, h->n_raw);
         at += h->n_raw;
     }

@@ -43,7 +43,7 @@ void histogram_add(struct histogram *h, double v)
 
 void metrics_init(struct metrics *m)
 {
-    *m = (struct metrics){ .solver_gap = NAN };
+    *m = (struct metrics){ .gap_w = NAN };
     histogram_init(&m->decision_s, histogram_seconds);
     histogram_init(&m->commit_s, histogram_seconds);
 }
@@ -251,6 +251,23 @@ static void count(struct buf *out, const char *name, const char *help, uint64_t 
     single(out, name, "counter", help, (double)v);
 }
 
+static double part_of(double w, double all_w)
+{
+    return all_w != 0 ? w / fabs(all_w) : 0;
+}
+
+static void print_gap(const struct metrics *m, struct buf *out)
+{
+    if (isnan(m->gap_w))
+        return;
+    single(out, "gogh_solver_gap_watts", "gauge", "How far the last plan may be from the best one.",
+           m->gap_w);
+    single(out, "gogh_solver_gap_ratio", "gauge", "The same, as a part of all that it costs.",
+           part_of(m->gap_w, m->gap_cost_w + m->gap_base_w));
+    single(out, "gogh_solver_gap_varying_ratio", "gauge",
+           "The same, as a part of what plans can change.", part_of(m->gap_w, m->gap_cost_w));
+}
+
 static void print_decisions(const struct metrics *m, struct buf *out)
 {
     count(out, "gogh_decisions_total", "Plans made and carried out.", m->n_decisions);
@@ -258,9 +275,7 @@ static void print_decisions(const struct metrics *m, struct buf *out)
           m->n_fallbacks);
     count(out, "gogh_solver_deaths_total", "Solvers that died or took too long.",
           m->n_solver_deaths);
-    if (!isnan(m->solver_gap))
-        single(out, "gogh_solver_gap_ratio", "gauge",
-               "How far a plan may be from the best, as last looked at.", m->solver_gap);
+    print_gap(m, out);
     histogram_print(out, "gogh_solver_seconds", "From the snapshot to the checked plan.",
                     &m->decision_s);
     count(out, "gogh_job_starts_total", "Orders to start a job.", m->n_starts);

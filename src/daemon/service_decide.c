@@ -22,10 +22,6 @@
  */
 #define EXPLAIN_BYTES (2u << 20)
 
-/* A bound takes longer than a plan: it is asked for once in so many decisions. */
-#define GAP_EVERY 16
-#define GAP_LIMIT_S 30
-
 /* Orders that were refused are given again after this long, unless there is news before. */
 #define REFUSED_S 10
 
@@ -188,46 +184,16 @@ static void count(struct service *s, const struct decision *d, const struct act_
     m->n_stops += (uint64_t)r->n_stopped;
     m->n_refused += (uint64_t)r->n_refused;
     histogram_add(&m->decision_s, d->seconds);
+    if (!isnan(plan_gap_w(&d->plan))) {
+        m->gap_w = plan_gap_w(&d->plan);
+        m->gap_cost_w = d->plan.cost_w;
+        m->gap_base_w = d->plan.base_w;
+    }
     s->last_decision_s = d->time_s;
     if (json_is_real(ours)) {
         s->acting_w = only_watches(s) ? drawn_w(s) : d->plan.watts;
         s->shadow_w = json_real_value(ours);
     }
-}
-
-/* How good our plans are: in a child of its own, now and then, since a bound takes longer than a plan. */
-static json_t *find_gap(void *self, struct service *s, struct err *e)
-{
-    struct arena a;
-    struct snapshot now;
-    double gap = NAN;
-
-    (void)self;
-    arena_init(&a);
-    if (cycle_look(&s->cycle, &a, &now, e) == 0)
-        gap =
-            solver_gogh_gap(&a, &now, &s->cycle.estimator, &s->cycle.options, s->cycle.solver.seed);
-    arena_release(&a);
-    return isnan(gap) ? json_null() : json_real(gap);
-}
-
-static void on_gap(void *self, json_t *result, const struct err *failed)
-{
-    struct service *s = self;
-
-    (void)failed;    // it was not needed
-    if (json_is_real(result))
-        s->metrics.solver_gap = json_real_value(result);
-}
-
-static void ask_for_gap(struct service *s)
-{
-    bool is_due = isnan(s->metrics.solver_gap) || s->metrics.n_decisions % GAP_EVERY == 0;
-    struct err e;
-
-    if (is_due && s->base.ledger.state.n_running > 0 && decider_n_busy(s->decider) == 1 &&
-        s->cycle.solver.solve == solver_gogh.solve && !s->cycle.solver.is_for_watts)
-        decider_work(s->decider, GAP_LIMIT_S, find_gap, on_gap, s, &e);
 }
 
 /* Who has done all his steps is about to end: a stop now would make him do some of them again. */
@@ -256,7 +222,6 @@ static void carry_out(struct service *s, struct decision *d)
         cycle_act(&s->cycle, &d->snapshot, &d->plan, &acted);
     arena_reset(&s->cycle.arena);
     count(s, d, &acted);
-    ask_for_gap(s);
     if (cycle_wants_more(&s->cycle))
         service_wake(s);
     else if (acted.n_refused)

@@ -7,24 +7,17 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "optimize/model/plan.h"
-#include "optimize/prices/classes.h"
-#include "optimize/search/desk.h"
 #include "optimize/exact/exact.h"
-#include "optimize/prices/mend.h"
-#include "optimize/prices/prices.h"
+#include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
+#include "optimize/prices/columns.h"
+#include "optimize/prices/kept.h"
+#include "optimize/prices/master.h"
+#include "optimize/prices/prices.h"
+#include "optimize/search/desk.h"
+#include "optimize/search/exchange.h"
 #include "optimize/search/round.h"
 #include "optimize/search/search.h"
-
-/* Clusters of kinds that the class program takes; beyond, kinds that are alike come together. */
-#define CLUSTERS_MOST 160
-
-/* Cells of a cluster that differ by this factor less one make its prices rough. */
-#define MEND_FROM 1e-6
-
-/* Needs within this factor of each other are planned as one by the class program. */
-#define ALIKE 0.97
 
 /* Problems that are solved to proven optimality when there is time. */
 #define EXACT_JOBS_MOST 150
@@ -33,17 +26,22 @@
 #define EXACT_S 300.0
 #define EXACT_AUTO_S 10.0    // where nobody asked for it
 
-/* The class program ends when it has taken this many times all time, and the search begins whatever
- * the time is: a plan that is only rounded is worth little.
+/* Parts of the time: until the ascent ends, until the class program does; and of what search and
+ * exact search have together.
  */
-#define CLASSES_SHARE 3
-#define SEARCH_LEAST 0.25
-
-/* Of the time that search and exact search have together. */
+#define ASCENT_SHARE 0.35
+#define PRICES_SHARE 0.8
 #define SEARCH_SHARE 0.4
 
 /* A bound this close to the cost, as a share of it, is a proof. */
 #define PROVEN 1e-6
+
+/* Kept prices serve for so many decisions at most, and while the gap is no larger than this part of
+ * the cost, or than so many times what it was when they were found.
+ */
+#define KEPT_AGE_MOST 256
+#define KEPT_GAP 0.006
+#define KEPT_GAP_GROWS 2.0
 
 const struct optimize_options optimize_defaults = { .method = METHOD_AUTO, .seed = 1 };
 
@@ -55,7 +53,6 @@ struct run {
     struct clock clock;
     double start_s;
     int threads;
-    bool is_clustered;    // kinds that differ were planned as one
 };
 
 static double now_s(const struct run *r)
@@ -69,69 +66,31 @@ static long suitable_nodes(const struct problem *p)
     return 60000 + 12L * p->n_jobs;
 }
 
-/* The class program saw less than there is: clusters for kinds, or pairs where three may share. */
-static bool is_rough(const struct run *r, const struct classes *c)
+static struct prices *find_prices(struct run *r)
 {
-    return c->kinds.spread > MEND_FROM || r->p->theta > DISH_MAX;
-}
-
-static void keep_better(struct run *r, struct prices *u, const struct prices *other)
-{
-    double w = certificate_bound(r->arena, r->p, other, r->threads, NULL);
-
-    if (w <= r->report->lp_bound_w)
-        return;
-    r->report->lp_bound_w = w;
-    *u = *other;
-}
-
-/* Prices that hold for single kinds and all combinations: new ones, with GPUs worth less and less;
- * whatever proves most.
- */
-static void mend(struct run *r, struct prices *u)
-{
-    static const double shares[] = { 1, 0.5, 0.2, 0 };
-    struct prices first = *u;
-
-    for (int i = 0; i < 4 && (r->o->time_s <= 0 || now_s(r) < r->o->time_s); i++) {
-        struct prices anew;
-        prices_share(r->arena, r->p, &first, shares[i], &anew);
-        prices_mend(r->arena, r->p, &anew, 1);
-        keep_better(r, u, &anew);
-    }
-}
-
-static void solve_classes(struct run *r, struct classes *c, struct prices *u)
-{
-    struct classes_options o = { .tolerance = r->o->tolerance,
-                                 .clusters_most = CLUSTERS_MOST,
-                                 .alike = ALIKE };
-    if (r->o->time_s > 0) {
-        o.clock = &r->clock;
-        o.until_s = r->start_s + CLASSES_SHARE * r->o->time_s;
-    }
+    struct prices_options o = { .wants_vertex = true, .threads = r->threads };
     double t_s = clock_stopwatch_s();
 
-    classes_solve(r->arena, r->p, &o, c, u);
+    if (r->o->time_s > 0) {
+        o.clock = &r->clock;
+        o.ascent_until_s = r->start_s + ASCENT_SHARE * r->o->time_s;
+        o.until_s = r->start_s + PRICES_SHARE * r->o->time_s;
+    }
+    struct prices *u = prices_find(r->p, &o);
+    r->report->lp_bound_w = u->bound_w;
     r->report->lp_s = clock_stopwatch_s() - t_s;
-    r->report->lp_rows = c->n_rows;
-    r->report->lp_columns = c->n_columns;
-    r->report->lp_rounds = c->n_rounds;
-    r->report->n_clusters = c->kinds.n;
-    r->is_clustered = c->kinds.spread > 0;
-    t_s = clock_stopwatch_s();
-    r->report->lp_bound_w = certificate_bound(r->arena, r->p, u, r->threads, NULL);
-    r->report->certificate_s = clock_stopwatch_s() - t_s;
-    if (is_rough(r, c))
-        mend(r, u);
+    if (u->master) {
+        r->report->lp_rows = u->master->n_rows;
+        r->report->lp_columns = u->master->n_columns;
+        r->report->lp_rounds = u->master->n_rounds;
+    }
+    return u;
 }
 
 static bool wants_exact(const struct run *r)
 {
-    if (!r->o->exact)
-        return false;
-    if (r->o->method != METHOD_AUTO)
-        return r->o->method == METHOD_EXACT;
+    if (!r->o->exact || r->o->method != METHOD_AUTO)
+        return r->o->exact && r->o->method == METHOD_EXACT;
     return r->p->n_jobs <= EXACT_JOBS_MOST && r->o->nodes == 0 &&
            (r->o->time_s <= 0 || now_s(r) < r->o->time_s);
 }
@@ -145,13 +104,13 @@ static void search(struct run *r, struct desk *d, const struct prices *u)
     o.seed = r->o->seed;
     o.threads = r->threads;
     bool is_timed = r->o->time_s > 0, is_proof_likely = r->p->n_jobs <= EXACT_JOBS_MOST;
-    o.nodes = r->o->nodes;
+    o.nodes = r->o->method == METHOD_STANDING ? suitable_nodes(r->p) : r->o->nodes;
     if (o.nodes <= 0 && (!is_timed || (r->o->method == METHOD_EXACT && is_proof_likely)))
         o.nodes = suitable_nodes(r->p);
     if (is_timed) {
         double share = wants_exact(r) ? SEARCH_SHARE : 1;
         o.clock = &r->clock;
-        o.until_s = r->start_s + fmax(share * r->o->time_s, now_s(r) + SEARCH_LEAST * r->o->time_s);
+        o.until_s = r->start_s + share * r->o->time_s;
     }
     o.chains = r->o->method == METHOD_QUICK ? 1 : 0;
     search_run(d, u, &o, &done);
@@ -160,13 +119,18 @@ static void search(struct run *r, struct desk *d, const struct prices *u)
 }
 
 /* Everybody where he is, newcomers one by one where they cost least. */
-static struct desk *insert_all(const struct problem *p)
+static struct desk *insert_all(const struct problem *p, const struct prices *u,
+                               const struct desk_guide *guide)
 {
     struct desk *d = desk_create(p);
 
     desk_lay_present(d);
+    d->guide = guide;
+    d->dues_w = u ? u->job_w : NULL;
     for (int j = 0; j < p->n_jobs; j++)
         desk_insert(d, j);
+    d->guide = NULL;
+    d->dues_w = NULL;
     return d;
 }
 
@@ -178,29 +142,86 @@ static struct desk *cheaper(struct desk *a, struct desk *b)
     return is_a ? a : b;
 }
 
-/* Class program, rounding, search: an answer that has passed the judge. */
-static int plan_fast(struct run *r, struct plan *out, struct prices *u, struct err *e)
+/* The best of rounding (or, without a vertex, of inserting by prices) and of leaving everybody where
+ * he is.
+ */
+static struct desk *begin(struct run *r, const struct prices *u)
 {
-    struct classes c;
-
-    solve_classes(r, &c, u);
     double t_s = clock_stopwatch_s();
-    struct desk *d = desk_create(r->p);
-    round_classes(r->arena, &c, u, d);
-    d = cheaper(d, insert_all(r->p));    // never worse than leaving everybody where he is
+    struct desk *standing = insert_all(r->p, NULL, NULL), *d;
+    struct desk_guide *guide = desk_guide_create(standing, u);
+
+    if (u->master) {
+        d = desk_create(r->p);
+        round_vertex(u, guide, d);
+    } else {
+        d = insert_all(r->p, u, guide);
+    }
+    desk_guide_destroy(guide);
+    d = cheaper(d, standing);
     r->report->rounded_w = desk_cost(d);
     r->report->round_s = clock_stopwatch_s() - t_s;
+    return d;
+}
+
+/* Prices, rounding, search: an answer that has passed the judge. */
+static int plan_fast(struct run *r, struct plan *out, struct prices *u, struct err *e)
+{
+    struct desk *d = begin(r, u);
+
+    exchange_homes(d);
     search(r, d, u);
+    exchange_homes(d);
     desk_plan(d, r->arena, out);
     desk_destroy(d);
     r->report->method = "fast";
     return plan_check(r->arena, r->p, out, e);
 }
 
+static double gap_of(const struct run *r, const struct plan *x, double bound_w)
+{
+    double all_w = fabs(x->cost_w + problem_base_w(r->p));
+
+    return all_w > 0 ? fmax(x->cost_w - bound_w, 0) / all_w : 0;
+}
+
+/* Do the kept prices still serve? */
+static bool may_stand(const struct run *r)
+{
+    const struct kept_prices *k = r->o->kept;
+
+    return r->o->method == METHOD_STANDING && k && !isnan(kept_gap(k)) &&
+           kept_age(k) < KEPT_AGE_MOST;
+}
+
+/* Newcomers by kept prices, then a few steps around them. */
+static int plan_standing(struct run *r, struct plan *out, struct err *e)
+{
+    struct prices_options o = { .kept = r->o->kept, .threads = r->threads };
+    struct prices *u = prices_find(r->p, &o);
+    struct desk *d = desk_create(r->p);
+    struct desk_guide *guide = desk_guide_create(d, u);
+
+    desk_destroy(d);
+    d = insert_all(r->p, u, guide);
+    desk_guide_destroy(guide);
+    r->report->rounded_w = desk_cost(d);
+    search_around(d, u, r->o->seed, (int)r->o->nodes);
+    exchange_homes(d);
+    desk_plan(d, r->arena, out);
+    desk_destroy(d);
+    r->report->method = "standing";
+    r->report->lp_bound_w = u->bound_w;
+    kept_count(r->o->kept,
+               gap_of(r, out, u->bound_w) > fmax(KEPT_GAP, KEPT_GAP_GROWS * kept_gap(r->o->kept)));
+    prices_destroy(u);
+    return plan_check(r->arena, r->p, out, e);
+}
+
 /* Search alone, from where everybody stands. */
 static int plan_quick(struct run *r, struct plan *out, struct err *e)
 {
-    struct desk *d = insert_all(r->p);
+    struct desk *d = insert_all(r->p, NULL, NULL);
 
     r->report->rounded_w = desk_cost(d);
     search(r, d, NULL);
@@ -214,7 +235,7 @@ static int plan_quick(struct run *r, struct plan *out, struct err *e)
 /* What always exists. */
 static int plan_greedy(struct run *r, struct plan *out, struct err *e)
 {
-    struct desk *d = insert_all(r->p);
+    struct desk *d = insert_all(r->p, NULL, NULL);
 
     desk_plan(d, r->arena, out);
     desk_destroy(d);
@@ -245,13 +266,31 @@ static void plan_exact(struct run *r, const struct prices *u, struct plan *out)
     r->report->exact_s = clock_stopwatch_s() - t_s;
 }
 
-int optimize_run(struct arena *a, const struct problem *p, const struct optimize_options *o,
-                 struct plan *out, struct prices *prices, struct optimize_report *report,
-                 struct err *e)
+static int make_plan(struct run *r, struct plan *out, struct err *e)
 {
-    struct prices own = { 0 };
+    bool stands = may_stand(r);
+    struct prices *u = stands || r->o->method == METHOD_QUICK ? NULL : find_prices(r);
+    int rc = u        ? plan_fast(r, out, u, e)
+             : stands ? plan_standing(r, out, e)
+                      : plan_quick(r, out, e);
+
+    if (rc == 0 && u && r->o->kept)
+        kept_take(r->o->kept, u, gap_of(r, out, u->bound_w));
+    if (rc < 0) {
+        log_error("a plan did not pass its check: %s", e->text);
+        rc = plan_greedy(r, out, e);
+    }
+    r->report->bound_w = r->report->lp_bound_w;
+    if (rc == 0 && wants_exact(r))
+        plan_exact(r, u, out);
+    prices_destroy(u);
+    return rc;
+}
+
+int optimize_run(struct arena *a, const struct problem *p, const struct optimize_options *o,
+                 struct plan *out, struct optimize_report *report, struct err *e)
+{
     struct run r = { .arena = a, .p = p, .o = o, .report = report, .threads = o->threads };
-    struct prices *u = prices ? prices : &own;
     double t_s = clock_stopwatch_s();
 
     int rc = problem_check(p, e);
@@ -263,21 +302,13 @@ int optimize_run(struct arena *a, const struct problem *p, const struct optimize
     r.start_s = clock_now_s(&r.clock);
     if (r.threads <= 0)
         r.threads = 2;
-    bool is_quick = o->method == METHOD_QUICK;
-    if ((is_quick ? plan_quick(&r, out, e) : plan_fast(&r, out, u, e)) < 0) {
-        log_error("a plan did not pass its check: %s", e->text);
-        rc = plan_greedy(&r, out, e);
-    }
-    report->bound_w = report->lp_bound_w;
-    if (rc == 0 && wants_exact(&r))
-        plan_exact(&r, u, out);
+    rc = make_plan(&r, out, e);
     double gap_w = out->cost_w - report->bound_w, same_w = PROVEN * fabs(out->cost_w + base_w);
     if (gap_w < -same_w)
         log_error("a bound of %g W is above the cost of %g W", report->bound_w, out->cost_w);
     else if (gap_w <= same_w)
         report->status = STATUS_OPTIMAL;
-    if (r.is_clustered)
-        report->cluster_loss_w = fmax(gap_w, 0);
+    out->bound_w = report->bound_w;
     report->cost_w = out->cost_w + base_w;
     report->bound_w += base_w;
     report->lp_bound_w += base_w;

@@ -1,8 +1,8 @@
 /* optimize.h - a problem in, the best answer that the budget allows out, with its bound.
  *
- *     problem -> kinds -> class program -> rounding -> search -> (exact) -> judged answer
- *                              |                                    |
- *                              '-> prices -> certificate: the bound-'
+ *     problem -> prices -> class program -> rounding -> search -> (exact) -> judged answer
+ *                  |                                                  |
+ *                  '-> certificate: the bound ------------------------'
  *
  * The quick way leaves out the class program, and with it the bound: search alone, from where
  * everybody stands.
@@ -22,6 +22,7 @@ struct arena;
 struct clock;
 struct err;
 struct exact_options;
+struct kept_prices;
 struct plan;
 struct prices;
 struct problem;
@@ -33,10 +34,11 @@ typedef int optimize_exact_f(struct arena *a, const struct problem *p, const str
                              bool *is_proven, struct err *e);
 
 enum optimize_method {
-    METHOD_AUTO,     // fast; then exact where the problem is small enough and time is left
-    METHOD_FAST,     // class program, rounding, search
-    METHOD_QUICK,    // search alone, from the present allocation; no bound
-    METHOD_EXACT,    // as far as proven, whatever the size
+    METHOD_AUTO,        // fast; then exact where the problem is small enough and time is left
+    METHOD_FAST,        // class program, rounding, search
+    METHOD_QUICK,       // search alone, from the present allocation; no bound
+    METHOD_STANDING,    // from the present allocation, by kept prices or as FAST
+    METHOD_EXACT,       // as far as proven, whatever the size
 };
 
 struct optimize_options {
@@ -45,8 +47,7 @@ struct optimize_options {
     long nodes;       // search steps; 0: as many as suit the problem's size
     int threads;      // 1 or 2; 0: 2
     uint64_t seed;
-    double
-        tolerance;    // kinds whose cells agree within this factor are planned as one; 0: only equal ones
+    struct kept_prices *kept;     // STANDING: from earlier problems, for the next; else NULL
     optimize_exact_f *exact;      // NULL: nothing is proven; a daemon has none, and so no CBC
     const struct clock *clock;    // NULL: the machine's; only for time_s and the report's seconds
 };
@@ -67,18 +68,15 @@ struct optimize_report {
     double lp_bound_w;    // the certificate's alone
     double rounded_w;     // cost before the search
     double seconds;       // in all
-    double lp_s, round_s, search_s, exact_s, certificate_s;
-    long nodes;               // search steps done
-    int n_clusters;           // kinds the class program saw
-    double cluster_loss_w;    // at most this much of (cost - bound) is due to planning kinds as one
+    double lp_s, round_s, search_s, exact_s;
+    long nodes;    // search steps done
     int lp_rows, lp_columns, lp_rounds;
 };
 
-/* Plan. 'prices' (may be NULL) gets what the bound was computed from. The answer has been through
+/* Plan. The answer has been through
  * plan_check. 0, or -EINVAL when the problem is none (problem_check).
  */
 int optimize_run(struct arena *a, const struct problem *p, const struct optimize_options *o,
-                 struct plan *out, struct prices *prices, struct optimize_report *report,
-                 struct err *e);
+                 struct plan *out, struct optimize_report *report, struct err *e);
 
 #endif

@@ -270,6 +270,7 @@ static int look(struct walk *w, const struct rerun_entry *at, struct err *e)
         rc = cycle_look(&p->cycle, &l->arena, &l->snapshot, e);
     if (rc < 0 || !at->look->has_plan)
         return rc;
+    p->cycle.solver = solver;    // its prices are kept from look to look, as they were
     if (cycle_plan(&p->cycle, &l->arena, &solver, &l->snapshot, &l->asked, &l->plan,
                    &l->is_fallback, &l->failed) == 0)
         l->failed.code = 0;    // it may say why greedy stood in

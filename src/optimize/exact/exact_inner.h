@@ -4,10 +4,10 @@
  *
  * A *place* is a set of GPUs that are alike (of one type; as long to wake; of one rack, where caps
  * of racks are modelled), or one GPU somebody is on now. A *family* offers slots and wants them
- * filled: the single jobs of one kind, where a slot that holds a throughput serves any job that needs
- * no more; or the parts of one spread job, wherever they are; or its part on a GPU where it runs now,
- * for as long as it stays on all of them. An *item* is who sits in a column: a slot of a family,
- * or one job by itself (it stays where it is, it is exclusive, or it falls short here).
+ * filled: the single jobs of one kind, where a slot that holds a throughput serves any job that
+ * needs no more; or the parts of one spread job, wherever they are; or its part on a GPU where it
+ * runs now, for as long as it stays on all of them. An *item* is who sits in a column: a slot of a
+ * family, or one job by itself (it stays where it is, it is exclusive, or it falls short here).
  *
  * Rows:   each job once                                          = 1
  *         GPUs of a place                                        <= how many there are

@@ -18,7 +18,7 @@
 #define ROUND_GROUP 80
 #define ROUND_GPU 4
 
-struct master {
+struct relaxation {
     struct exact *x;
     struct lp *lp;
     struct pool pool;     // columns of the program, in its order
@@ -81,7 +81,7 @@ static void lines_release(struct lines *l)
 }
 
 /* Rows that the program does not have yet, with the columns it has. */
-static void master_add_rows(struct master *m)
+static void relaxation_add_rows(struct relaxation *m)
 {
     struct exact *x = m->x;
     int first = lp_n_rows(m->lp), n = x->n_rows - first;
@@ -105,7 +105,7 @@ static void master_add_rows(struct master *m)
 }
 
 /* Columns of the pool that the program does not have yet. */
-static void master_add_columns(struct master *m)
+static void relaxation_add_columns(struct relaxation *m)
 {
     int first = lp_n_columns(m->lp);
     struct lines l;
@@ -167,7 +167,7 @@ static int least_first(const void *a, const void *b)
 }
 
 /* The worst of what is missing, some on every place. */
-static void master_adopt(struct master *m)
+static void relaxation_adopt(struct relaxation *m)
 {
     struct exact *x = m->x;
     int *n_taken = ARENA_ARRAY(x->arena, int, (size_t)x->n_places);
@@ -187,7 +187,7 @@ static void master_adopt(struct master *m)
     }
 }
 
-static double master_price(struct master *m)
+static double relaxation_price(struct relaxation *m)
 {
     struct column_wish w = { -MISSING_W, true, found, &m->round };
     struct exact *x = m->x;
@@ -201,7 +201,7 @@ static double master_price(struct master *m)
     return bound_w - MISSING_W * (x->p->n_gpus + 2 * x->p->n_jobs);
 }
 
-static void keep_duals(struct master *m)
+static void keep_duals(struct relaxation *m)
 {
     m->n_best = m->x->n_rows;
     m->best_dual = realloc(m->best_dual, ((size_t)m->n_best + 1) * sizeof(double));
@@ -211,7 +211,7 @@ static void keep_duals(struct master *m)
 }
 
 /* Rows that came later are worth nothing at the best duals. */
-static void restore_duals(struct master *m)
+static void restore_duals(struct relaxation *m)
 {
     double *dual = ARENA_ARRAY(m->x->arena, double, (size_t)m->x->n_rows);
 
@@ -220,7 +220,7 @@ static void restore_duals(struct master *m)
     exact_take_duals(m->x, dual);
 }
 
-static double master_run(struct master *m, double until_s)
+static double relaxation_run(struct relaxation *m, double until_s)
 {
     double bound_w = -INFINITY;
 
@@ -229,60 +229,59 @@ static double master_run(struct master *m, double until_s)
         if (!lp_solve(m->lp, LP_PRIMAL))
             break;
         exact_take_duals(m->x, lp_duals(m->lp));
-        double w = master_price(m);
+        double w = relaxation_price(m);
         if (w > bound_w && !m->x->is_cut_short) {
             bound_w = w;
             keep_duals(m);
         }
         if (m->round.n == 0)
             break;
-        master_adopt(m);
+        relaxation_adopt(m);
         if (m->x->n_rows > n_rows)
-            master_add_rows(m);
-        master_add_columns(m);
+            relaxation_add_rows(m);
+        relaxation_add_columns(m);
     }
     return bound_w;
 }
 
 static void begin_with(void *self, const struct column *c, double reduced_w)
 {
-    struct master *m = self;
+    struct relaxation *m = self;
 
     if (pool_find(&m->pool, c) < 0)
         pool_add(&m->pool, c, reduced_w);
 }
 
 /* Prices of kinds and types as duals: what they call missing is a good beginning. */
-static void begin_at(struct master *m, const struct prices *u)
+static void begin_at(struct relaxation *m, const struct prices *u)
 {
     struct exact *x = m->x;
     double *dual = ARENA_ARRAY(x->arena, double, (size_t)x->n_rows);
 
     for (int j = 0; j < x->p->n_jobs; j++)
         if (x->cover[j] >= 0)
-            dual[x->cover[j]] = certificate_job_w(x->p, u, j);
-    for (int i = 0; i < x->n_places && u->type_w; i++)
+            dual[x->cover[j]] = u->job_w[j];
+    for (int i = 0; i < x->n_places; i++)
         if (x->places[i].gpu < 0)
-            dual[x->places[i].row[0]] = -u->type_w[x->places[i].type];
+            dual[x->places[i].row[0]] = -u->u.type_w[x->places[i].type];
     for (int i = 0; i < x->n_families; i++) {
         const struct family *f = &x->families[i];
-        int size = f->is_alone ? SLOT_ALONE : SLOT_SHARED;
         double below = 0;
         for (int k = 0; k < f->n_levels; k++) {
-            double price = price_of(u, f->kind, size, f->level[k]);
+            double price = prices_slot_w(u, f->kind, f->level[k]);
             dual[f->row[k]] = price - below;
             below = price;
         }
     }
     exact_take_duals(x, dual);
-    master_price(m);
-    master_adopt(m);
+    relaxation_price(m);
+    relaxation_adopt(m);
 }
 
 double exact_relax(struct exact *x, const struct prices *u, const struct plan *start,
                    double until_s)
 {
-    struct master m = { .x = x, .lp = lp_create() };
+    struct relaxation m = { .x = x, .lp = lp_create() };
     struct column_wish every = { HUGE_VAL, false, begin_with, &m };
 
     m.pool.arena = m.round.arena = x->arena;
@@ -293,9 +292,9 @@ double exact_relax(struct exact *x, const struct prices *u, const struct plan *s
             refine_pattern(x, &m.pool.columns[i]);
     if (u)
         begin_at(&m, u);
-    master_add_rows(&m);
-    master_add_columns(&m);
-    double bound_w = master_run(&m, until_s);
+    relaxation_add_rows(&m);
+    relaxation_add_columns(&m);
+    double bound_w = relaxation_run(&m, until_s);
     restore_duals(&m);
     lp_destroy(m.lp);
     free(m.pool.columns);

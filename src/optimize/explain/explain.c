@@ -48,8 +48,8 @@ static bool is_less(double a, double b)
     return a < b - SAME * fmax(fabs(a), fabs(b));
 }
 
-/* A place that could be had, against the chosen one or waiting: the first part that makes out half of
- * what it costs more is what speaks against it.
+/* A place that could be had, against the chosen one or waiting: the first part that makes out half
+ * of what it costs more is what speaks against it.
  */
 static enum candidate_verdict weigh(const struct explain_asking *q, const struct candidate *c)
 {
@@ -70,8 +70,8 @@ static enum candidate_verdict weigh(const struct explain_asking *q, const struct
     return CANDIDATE_COSTS_MORE;
 }
 
-/* What speaks against it, the most lasting first; 'barrier' (CHOSEN: none) keeps it from being taken
- * whatever it is worth.
+/* What speaks against it, the most lasting first; 'barrier' (CHOSEN: none) keeps it from being
+ * taken whatever it is worth.
  */
 static enum candidate_verdict judge(const struct explain_asking *q, const struct candidate *c,
                                     enum candidate_verdict barrier, bool may_run, bool has_room)
@@ -95,7 +95,8 @@ static double wait_w(const struct problem_job *j)
     return j->wait_w + (j->n_present ? j->move_w : 0);
 }
 
-/* GPUs of a type that a gang of n could stand on: there are, and are up; in all, or as nodes allow. */
+/* GPUs of a type that a gang of n could stand on: there are, and are up; in all, or as nodes allow.
+ */
 struct stock {
     int n_all, n_up, n_free;
 };
@@ -172,8 +173,8 @@ static void offer_beside(struct explain_asking *q, const struct explain_kind *k)
     c->verdict = judge(q, c, barrier, may_run, has_room);
 }
 
-/* The place that the plan gives it, under the setting that the plan gives it; returns its kind, -1: it
- * is alone there.
+/* The place that the plan gives it, under the setting that the plan gives it; returns its kind, -1:
+ * it is alone there.
  */
 static int offer_chosen(struct explain_asking *q)
 {

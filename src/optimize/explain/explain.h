@@ -49,10 +49,10 @@ struct candidate_cost {
     double hope_w;    // not one of them: so much more it would cost if only belief counted
 };
 
-/* A kind of place: so many GPUs of a type, empty or beside one resident job. A GPU that several share
- * stands for all of its type with the same kinds on it, under the same power limit; what is
- * said of the neighbour is of the one that loses most there. Of GPUs that are alike the one is shown
- * whose residents ask for least.
+/* A kind of place: so many GPUs of a type, empty or beside one resident job. A GPU that several
+ * share stands for all of its type with the same kinds on it, under the same power limit; what is
+ * said of the neighbour is of the one that loses most there. Of GPUs that are alike the one is
+ * shown whose residents ask for least.
  */
 struct candidate {
     int type;    // of the problem
@@ -87,8 +87,8 @@ struct explanation {
     int waits_for;         // snapshot job whose end that is; -1: none
 };
 
-/* Candidates of one job, given the plan (judged): what is taken is what the plan takes. Every cost is
- * what plan_price would say of the plan with the job there instead. Linear in GPUs.
+/* Candidates of one job, given the plan (judged): what is taken is what the plan takes. Every cost
+ * is what plan_price would say of the plan with the job there instead. Linear in GPUs.
  */
 void explain_job(struct arena *a, const struct lowered *asked, const struct plan *p, int job,
                  struct explanation *out);
@@ -101,8 +101,8 @@ json_t *explain_json(const struct explanation *x, const struct lowered *asked,
                      const struct plan *p);
 
 /* The whole plan, for `gogh plan`: each job with what would happen to it (start, stay, move, stop,
- * wait, limit), predicted speed, watts, shortfalls; totals. How long it took ("seconds") and whether
- * it is the fallback ("fallback") is not the plan's to know: whoever made it adds them.
+ * wait, limit), predicted speed, watts, shortfalls; totals. How long it took ("seconds") and
+ * whether it is the fallback ("fallback") is not the plan's to know: whoever made it adds them.
  */
 json_t *plan_json(const struct plan *p, const struct lowered *asked);
 

@@ -1,4 +1,5 @@
-/* How a job would go somewhere, and what that costs: by the functions that plans are priced with. */
+/* How a job would go somewhere, and what that costs: by the functions that plans are priced with.
+ */
 #include <math.h>
 
 #include "optimize/explain/explain_inner.h"

@@ -67,8 +67,8 @@ void explain_find_kinds(struct explain_asking *q);    // GPUs with somebody on t
 /* The plan has the job on this one GPU, which then stands for its kind. */
 bool explain_is_chosen(const struct explain_asking *q, int gpu);
 
-/* Free GPUs for a gang of n: on one node where that is possible or asked, in equal parts where it asks
- * for nodes; awake ones first. False: there are none now.
+/* Free GPUs for a gang of n: on one node where that is possible or asked, in equal parts where it
+ * asks for nodes; awake ones first. False: there are none now.
  */
 bool explain_find_free(const struct explain_asking *q, int type, int n, int *gpus);
 
@@ -83,9 +83,9 @@ double explain_time_s(const struct snap_job *j, double speed);
 /* The cheapest setting for those on a GPU. */
 int explain_best_limit(const struct explain_asking *q, int gpu);
 
-/* Fill in the figures of a candidate, whose type and n_gpus are set and whose neighbour is -1, on these
- * very GPUs (NULL: as if there were some that are free). False: it must not run so. '*has_room':
- * the power cap allows it.
+/* Fill in the figures of a candidate, whose type and n_gpus are set and whose neighbour is -1, on
+ * these very GPUs (NULL: as if there were some that are free). False: it must not run so.
+ * '*has_room': the power cap allows it.
  */
 bool explain_there(const struct explain_asking *q, struct candidate *c, const int *gpus, int limit,
                    bool *has_room);

@@ -424,7 +424,7 @@ static void stand(struct arena *a, struct problem *p, int n_planned, int n_stand
     then.n_jobs = n_planned;
     o.method = METHOD_FAST;
     o.nodes = 1000 + n_planned;
-    if (n_standing == 0 || optimize_run(a, &then, &o, &x, NULL, &report, &e) < 0)
+    if (n_standing == 0 || optimize_run(a, &then, &o, &x, &report, &e) < 0)
         return;
     for (int i = 0; i < n_planned; i++)
         if ((long)(i + 1) * n_standing / n_planned > (long)i * n_standing / n_planned)

@@ -2,9 +2,9 @@
  *
  * Called by: the cycle, and whoever wants to see what was asked. What is not allowed (any more) and
  * is so all the same (theta was lowered, sharing was switched off, an estimate says that those on a
- * GPU do not fit) is frozen: it stays as it is, with everybody on those GPUs. A limit on somebody who must not be limited (any more) is seen as
- * lifted, as far as a power cap leaves the watts for that; else it is frozen too. Lives in the
- * arena it was made in.
+ * GPU do not fit) is frozen: it stays as it is, with everybody on those GPUs. A limit on somebody
+ * who must not be limited (any more) is seen as lifted, as far as a power cap leaves the watts for
+ * that; else it is frozen too. Lives in the arena it was made in.
  */
 #ifndef OPTIMIZE_MODEL_LOWER_H
 #define OPTIMIZE_MODEL_LOWER_H

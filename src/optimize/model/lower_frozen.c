@@ -1,5 +1,5 @@
-/* What the rules of a problem do not allow and is so all the same: frozen jobs, those that cannot run
- * here, limits that must be lifted; and the power that is left for the others.
+/* What the rules of a problem do not allow and is so all the same: frozen jobs, those that cannot
+ * run here, limits that must be lifted; and the power that is left for the others.
  */
 #include <math.h>
 

@@ -171,4 +171,6 @@ void plan_price(struct arena *a, const struct problem *p, struct plan *out)
         out->n_short += out->jobs[j].is_short;
     }
     out->cost_w += out->short_w + out->wait_w + out->move_w;
+    out->bound_w = -INFINITY;
+    out->base_w = problem_base_w(p);
 }

@@ -1,13 +1,14 @@
 /* plan.h - who shall be where next, what it costs, and what each gets: a value. Making one touches
  * nothing.
  *
- * Made by: a policy, for a problem (problem.h); its jobs and GPUs are the problem's, and those of the
- * snapshot that was lowered to it. Judged by: plan_check, whoever made it. Read by: act, and
+ * Made by: a policy, for a problem (problem.h); its jobs and GPUs are the problem's, and those of
+ * the snapshot that was lowered to it. Judged by: plan_check, whoever made it. Read by: act, and
  * whoever explains. Plain data in the arena it was made in.
  */
 #ifndef OPTIMIZE_MODEL_PLAN_H
 #define OPTIMIZE_MODEL_PLAN_H
 
+#include <math.h>
 #include <stdbool.h>
 
 struct arena;
@@ -48,7 +49,15 @@ struct plan {
     int n_placed, n_waiting, n_short, n_moves;
     double short_w, wait_w;    // parts of cost_w
     double move_w;             // and another: moves, and what is woken
+    double bound_w;            // no plan costs less; -INFINITY: nobody has looked
+    double base_w;             // what the promised work is worth (problem_base_w)
 };
+
+/* How far the plan may be from the best one, in watts; NaN: nobody has looked. */
+static inline double plan_gap_w(const struct plan *x)
+{
+    return isinf(x->bound_w) ? (double)NAN : fmax(x->cost_w - x->bound_w, 0);
+}
 
 /* Fill in what follows from who is where ('gpus', 'n_gpus', 'limit' and 'reason' of those with a
  * name are given): where frozen jobs are, why others cannot run, limits in watts, speeds,

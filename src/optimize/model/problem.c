@@ -86,18 +86,39 @@ static double done_a_second(const struct problem_kind *k, double speed)
     return k->rate > 0 ? fmin(speed, k->rate) : speed;
 }
 
+/* Do they fit together? Added up from the smallest on, whatever their order: the same jobs always fit
+ * or never do.
+ */
+static bool fits(const struct problem *p, int type, const int *kinds, int n)
+{
+    double gib[THETA_MAX], sum_gib = 0;
+
+    for (int i = 0; i < n; i++) {
+        double own = p->kinds[kinds[i]].mem_gib;
+        int at = i;
+        for (; at > 0 && gib[at - 1] > own; at--)
+            gib[at] = gib[at - 1];
+        gib[at] = own;
+    }
+    for (int i = 0; i < n; i++)
+        sum_gib += gib[i];
+    return sum_gib <= p->types[type].mem_gib;
+}
+
 bool problem_yield(const struct problem *p, int type, int limit, const int *kinds, int n,
                    struct yield *out)
 {
     const struct problem_type *t = &p->types[type];
-    double mem_gib = 0, watts = t->idle_w, own_w[THETA_MAX];
+    double watts = t->idle_w, own_w[THETA_MAX];
+
+    if (!fits(p, type, kinds, n))
+        return false;
 
     for (int i = 0; i < n; i++) {
         const struct problem_kind *k = &p->kinds[kinds[i]];
         double alone = (double)p->speed[problem_cell(p, type, kinds[i], -1)];
         double alone_w = (double)p->watts[type * p->n_kinds + kinds[i]] - t->idle_w;
-        mem_gib += k->mem_gib;
-        if (!(alone > 0) || mem_gib > t->mem_gib || !beside(p, type, kinds, n, i, out))
+        if (!(alone > 0) || !beside(p, type, kinds, n, i, out))
             return false;
         if (limit > 0 && p->bends && p->bends[type * p->n_kinds + kinds[i]].is_free)
             return false;

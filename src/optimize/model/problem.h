@@ -11,9 +11,10 @@
  *
  * where value_j is what a step of the job's kind is worth: 0 when watts are minimised, and the
  * joules that the step would take at the kind's best place, with the price of its time, when joules
- * to finish are: what is done now need not be done later. To this come, for each job, 'move_w' when it runs and its
- * set of GPUs changes, its shortfall, and 'wait_w' when it gets no place. A job that starts or moves
- * pays for each GPU of its new place that sleeps: wake_s * (wake_rate * (idle_w + price_w) + late_w).
+ * to finish are: what is done now need not be done later. To this come, for each job, 'move_w' when
+ * it runs and its set of GPUs changes, its shortfall, and 'wait_w' when it gets no place. A job
+ * that starts or moves pays for each GPU of its new place that sleeps: wake_s * (wake_rate *
+ * (idle_w + price_w) + late_w).
  */
 #ifndef OPTIMIZE_MODEL_PROBLEM_H
 #define OPTIMIZE_MODEL_PROBLEM_H
@@ -73,8 +74,8 @@ enum job_form {
     FORM_SPREAD,    // up to n_max parts on any GPUs, shared or not; speeds add up; n_min is 1
 };
 
-/* A job that runs as the rules do not allow (any more): it stays exactly where it is, and nobody may
- * come to its GPUs.
+/* A job that runs as the rules do not allow (any more): it stays exactly where it is, and nobody
+ * may come to its GPUs.
  */
 struct problem_frozen {
     double speed, low;    // what it gets
@@ -115,8 +116,8 @@ struct problem_bend {
 };
 
 /* What is counted on, as factors of what is believed: more of what nobody has tried, so that it is
- * tried once; less where it may not fit. That a promise will hold after all is hoped alone only: who
- * counts on it beside others too shares a GPU at a promise's cost.
+ * tried once; less where it may not fit. That a promise will hold after all is hoped alone only:
+ * who counts on it beside others too shares a GPU at a promise's cost.
  */
 struct problem_trust {
     float speed, low;    // 'low' alone
@@ -231,8 +232,8 @@ double problem_base_w(const struct problem *p);
  */
 int problem_check(const struct problem *p, struct err *e);
 
-/* The value of a kind's step for joules to finish: (watts - sleep_w + price_w + time_w) / speed at the
- * type, alone and under the setting, where that is least. INFINITY when it runs nowhere.
+/* The value of a kind's step for joules to finish: (watts - sleep_w + price_w + time_w) / speed at
+ * the type, alone and under the setting, where that is least. INFINITY when it runs nowhere.
  */
 double problem_best_joules(const struct problem *p, int kind);
 

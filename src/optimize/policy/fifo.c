@@ -5,8 +5,8 @@
 #include "optimize/policy/solver.h"
 #include "optimize/policy/work.h"
 
-/* How much a policy likes these free GPUs of a type for a job, alone on each of which it is believed
- * to do 'speed'. Equal likings go to the type that comes first.
+/* How much a policy likes these free GPUs of a type for a job, alone on each of which it is
+ * believed to do 'speed'. Equal likings go to the type that comes first.
  */
 typedef double liking_f(const struct work *w, const int *gpus, double speed, struct rng *rng);
 

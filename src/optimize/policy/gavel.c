@@ -1,8 +1,8 @@
 /* The most throughput of all jobs together, after Gavel (Narayanan et al., OSDI 2020): a linear
  * program says how many GPUs of each type should run what, alone or two together, and placements
  * come near its optimum. There, placements are leases of a round of six minutes. Here a job is not
- * moved or stopped before it has had one; newcomers do not wait for the next round but start as soon
- * as there is room. Where the program agrees with what is, or nearly so, nobody moves. Its
+ * moved or stopped before it has had one; newcomers do not wait for the next round but start as
+ * soon as there is room. Where the program agrees with what is, or nearly so, nobody moves. Its
  * priorities, what a job was allotted over what it received, become a weight that grows with
  * waiting: a solver keeps no accounts between two decisions.
  */
@@ -17,13 +17,14 @@
 /* When its jobs have waited this long in the mean, the throughput of a class counts twice. */
 #define WAITED_S 3600.0
 
-/* Classes of jobs in the program; jobs of further ones stay where they are, or take what is left. */
+/* Classes of jobs in the program; jobs of further ones stay where they are, or take what is left.
+ */
 #define CLASSES_MAX 96
 
 /* ---- who is not in the program ---- */
 
-/* The type where the job is fastest among those not saved with room now ('gpus' not NULL: these), or
- * with GPUs enough at all; -1: none.
+/* The type where the job is fastest among those not saved with room now ('gpus' not NULL: these),
+ * or with GPUs enough at all; -1: none.
  */
 static int fastest_type(const struct work *w, const bool *is_saved, int job, int *gpus)
 {

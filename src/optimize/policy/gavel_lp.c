@@ -4,10 +4,10 @@
 #include "optimize/policy/gavel_inner.h"
 #include "optimize/prices/lp.h"
 
-/* Normalised throughput of a job of class 'c' that would go at 'speed' and hold 'low' on a type. What
- * was not measured yet is taken for as fast as it may well be, one standard deviation up, so that it
- * gets tried: else one wrong belief keeps a class on a slow type for ever. Gavel profiles what it
- * does not know; this does it at work.
+/* Normalised throughput of a job of class 'c' that would go at 'speed' and hold 'low' on a type.
+ * What was not measured yet is taken for as fast as it may well be, one standard deviation up, so
+ * that it gets tried: else one wrong belief keeps a class on a slow type for ever. Gavel profiles
+ * what it does not know; this does it at work.
  */
 static double throughput(const struct gavel_program *p, int c, int type, int n, double speed,
                          double low)

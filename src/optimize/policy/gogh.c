@@ -1,7 +1,10 @@
 /* The planner behind the solver's door.
  *
- * A small cluster is planned as a whole each time. On a large one a whole plan is worth its time
- * only now and then; in between, newcomers go where greedy puts them.
+ * A small cluster is planned as a whole each time, from nothing but the problem. On a large one the
+ * prices of the last whole plan are kept: newcomers go where these say, a few steps of search
+ * improve what is around them, and every plan still has its bound; when that says that the prices
+ * no longer serve, the next decision is a whole plan again. Without a place to keep prices, whole
+ * plans are made now and then, by search alone.
  */
 #include <math.h>
 #include <stdint.h>
@@ -23,6 +26,7 @@
 /* Search steps for each job and GPU; a decision on 36 GPUs takes some milliseconds. */
 #define NODES_EACH 8
 #define NODES_LEAST 500
+#define NODES_STANDING 2000    // around what has changed
 
 static long size_of(const struct problem *p)
 {
@@ -55,7 +59,7 @@ static int plan(struct arena *a, const struct problem *p, const struct optimize_
                 struct plan *out, struct optimize_report *report, struct err *e)
 {
     struct problem held = *p;
-    int rc = optimize_run(a, p, how, out, NULL, report, e);
+    int rc = optimize_run(a, p, how, out, report, e);
 
     if (rc < 0 || !stops_somebody(p, out))
         return rc;
@@ -64,55 +68,37 @@ static int plan(struct arena *a, const struct problem *p, const struct optimize_
         held.jobs[j] = p->jobs[j];
         held.jobs[j].is_fixed = p->jobs[j].n_present > 0;
     }
-    rc = optimize_run(a, &held, how, out, NULL, report, e);
+    rc = optimize_run(a, &held, how, out, report, e);
     report->status = STATUS_FEASIBLE;
     return rc;
 }
 
-static struct optimize_options quickly(const struct problem *p, uint64_t seed)
+static struct optimize_options options_for(const struct solver *self, const struct problem *p)
 {
     struct optimize_options how = optimize_defaults;
+    bool is_small = size_of(p) <= WHOLE_SIZE;
 
-    how.method = METHOD_QUICK;
+    how.method = is_small ? METHOD_FAST : self->kept ? METHOD_STANDING : METHOD_QUICK;
+    how.kept = is_small ? NULL : self->kept;
     how.threads = 1;
-    how.seed = seed;
-    how.nodes = NODES_LEAST + NODES_EACH * size_of(p);
+    how.seed = self->seed;
+    how.nodes =
+        how.method == METHOD_STANDING ? NODES_STANDING : NODES_LEAST + NODES_EACH * size_of(p);
     return how;
 }
 
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, enum verdict *verdict, struct err *e)
 {
-    const struct optimize_options how = quickly(p, self->seed);
+    const struct optimize_options how = options_for(self, p);
     struct optimize_report report = { 0 };
 
-    if (!is_whole(p))
+    if (!self->kept && !is_whole(p))
         return solver_greedy.solve(&solver_greedy, a, p, out, verdict, e);
     int rc = plan(a, p, &how, out, &report, e);
     if (rc == 0)
         *verdict = report.status == STATUS_OPTIMAL ? VERDICT_OPTIMAL : VERDICT_FEASIBLE;
     return rc;
-}
-
-double solver_gogh_gap(struct arena *a, const struct snapshot *s, const struct estimator *est,
-                       const struct solve_options *o, uint64_t seed)
-{
-    struct optimize_report quick, fast;
-    struct lowered lowered;
-    struct plan unused;
-    struct err e;
-
-    if (s->n_jobs == 0 || lower_problem(a, s, est, o, &lowered, &e) < 0 ||
-        size_of(&lowered.problem) > WHOLE_SIZE)
-        return NAN;
-    struct optimize_options how = quickly(&lowered.problem, seed);
-    if (optimize_run(a, &lowered.problem, &how, &unused, NULL, &quick, &e) < 0)
-        return NAN;
-    how.method = METHOD_FAST;
-    if (optimize_run(a, &lowered.problem, &how, &unused, NULL, &fast, &e) < 0)
-        return NAN;
-    double gap_w = quick.cost_w - fast.bound_w;
-    return gap_w > 0 && quick.cost_w != 0 ? gap_w / fabs(quick.cost_w) : 0;
 }
 
 const struct solver solver_gogh = { .name = "gogh", .has_levers = true, .solve = solve };

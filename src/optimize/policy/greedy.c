@@ -1,6 +1,6 @@
 /* The standing fallback: each waiting job, in order, takes the place that costs least, and waits
- * where that costs less. Nobody's kept promise is broken to let another in. Afterwards some of those
- * that run are offered another place, moving included.
+ * where that costs less. Nobody's kept promise is broken to let another in. Afterwards some of
+ * those that run are offered another place, moving included.
  */
 #include "optimize/policy/solver.h"
 #include "optimize/policy/work.h"

@@ -236,7 +236,7 @@ static enum wait_reason await(struct queue *q, int job)
 
 static enum wait_reason serve(struct queue *q, int job)
 {
-    struct choice to;
+    struct choice to = { 0 };
 
     seek(q, job, want(q, job), &to);
     if (to.n_gpus == 0)

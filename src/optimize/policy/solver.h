@@ -1,8 +1,8 @@
 /* solver.h - the second door: who makes plans.
  *
  * A policy sees a problem (model/problem.h) and makes a plan (model/plan.h). Whether a call worked
- * (the return value) and what the solver concluded (the verdict) are two different answers. Solvers
- * keep no state between calls that changes a plan: the same problem and seed give the same plan.
+ * (the return value) and what the solver concluded (the verdict) are two different answers. The
+ * same problem, seed and kept prices give the same plan; only large clusters use kept prices.
  */
 #ifndef OPTIMIZE_POLICY_SOLVER_H
 #define OPTIMIZE_POLICY_SOLVER_H
@@ -13,6 +13,7 @@
 struct arena;
 struct err;
 struct estimator;
+struct kept_prices;
 struct lowered;
 struct plan;
 struct problem;
@@ -40,8 +41,8 @@ struct solve_options {
     bool may_sleep;     // empty GPUs fall asleep; false: they idle
 };
 
-/* The values of a run that says nothing: joules, 50 W, no cap, 60 s, 300 s, 0.25 and 0.9, everything
- * allowed but power limits.
+/* The values of a run that says nothing: joules, 50 W, no cap, 60 s, 300 s, 0.25 and 0.9,
+ * everything allowed but power limits.
  */
 extern const struct solve_options solve_defaults;
 
@@ -69,9 +70,10 @@ enum verdict {
 struct solver {
     const char *name;
     uint64_t seed;
-    const void *how;      // the solver's own; lives as long as the process
-    bool is_for_watts;    // its problem asks for least watts now, whatever the options say
-    bool has_levers;      // may_choose and the objective are for it; others want joules, by type
+    const void *how;             // the solver's own; lives as long as the process
+    struct kept_prices *kept;    // between decisions, for "gogh" and "watts"; NULL: nothing is kept
+    bool is_for_watts;           // its problem asks for least watts now, whatever the options say
+    bool has_levers;    // may_choose and the objective are for it; others want joules, by type
     int (*solve)(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, enum verdict *verdict, struct err *e);
 };
@@ -94,13 +96,6 @@ int solver_by_name(const char *name, uint64_t seed, struct solver *out, struct e
 
 /* The planner (optimize.h); and the same with least watts now for its objective. */
 extern const struct solver solver_gogh, solver_watts;
-
-/* How far the plan that "gogh" makes of this snapshot may be from the best one: (cost - bound) / |cost|,
- * with a bound by the class program, which takes longer than the plan. NaN: nothing to plan, or a
- * cluster too large for whole plans.
- */
-double solver_gogh_gap(struct arena *a, const struct snapshot *s, const struct estimator *est,
-                       const struct solve_options *o, uint64_t seed);
 
 /* The standing fallback: always makes a plan, in time linear in jobs and GPUs. */
 extern const struct solver solver_greedy;

@@ -1,269 +1,333 @@
-/* The certificate: a lower bound from prices and raw tables, whoever made the prices.
- *
- * Why it holds. Let every slot have a price. In any answer a placed job pays the prices of its
- * slots and the GPUs under them earn the same amount, so
- *
- *     cost = sum over jobs (what it pays + shortfall, or waiting; + moving)
- *          - sum over GPUs (what it earns - what it costs)
- *
- * and with cap_price >= 0 the room that is left under the cap may be subtracted too. Each
- * job pays at least what its cheapest choice does, each GPU earns at most what its best combination
- * does. Left out, which can only make the bound lower: nodes (a gang counts as near where any
- * node is large enough), racks, that parts of a spread job stand on different GPUs, how often a
- * slot can be had. Kept: which slots exist for a job at all, by types and by who could be beside
- * it; that a running job moves at a price and a fixed one does not.
- *
- * Prices form ladders: steps upward. Of all slots at one step a job prefers the one that holds
- * most, so one pass over everything that GPUs could do leaves, for each step and type, the 'top':
- * the most that a slot at this price holds. Jobs then look at tops only.
- */
+#include "optimize/prices/certificate.h"
+
 #include <math.h>
-#include <pthread.h>
+#include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/map.h"
-#include "optimize/model/again.h"
-#include "optimize/prices/certificate_inner.h"
-#include "optimize/prices/prices.h"
-#include "optimize/model/problem.h"
+#include "base/grow.h"
+#include "optimize/prices/choices.h"
+#include "optimize/prices/columns.h"
+#include "optimize/prices/dual.h"
+#include "optimize/prices/in_two.h"
 
-/* ---- who could be where ---- */
+/* Sums in another order differ by less than this part of their terms. */
+#define SAME 1e-9
 
-static uint64_t all_types(const struct problem *p)
+struct market {
+    const struct columns *c;
+    struct dual *u;
+    double *with_w;    // (n_types, n_bins) the most a GPU earns with a slot in this bin
+    const struct choice *choices;    // of all jobs
+    int *first_company;              // (n_gpus)
+};
+
+/* ---- what a GPU of a type earns ---- */
+
+static void price_type(const struct market *m, int type)
 {
-    return p->n_types >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << p->n_types) - 1;
-}
+    const struct columns *c = m->c;
+    const struct patterns *x = &c->patterns[type];
+    const double *slot_w = m->u->slot_w;
+    double *with_w = m->with_w + (long)type * c->n_bins, most = 0;
 
-uint64_t certificate_types(const struct problem *p, const struct problem_job *j)
-{
-    return j->allowed_types ? j->allowed_types & all_types(p) : all_types(p);
-}
-
-static bool may_stand_on_one(const struct problem_job *j)
-{
-    return j->form == FORM_SPREAD || j->n_min <= 1 || j->n_present == 1;
-}
-
-static void count_job(struct market *m, const struct problem_job *j)
-{
-    uint64_t types = certificate_types(m->p, j);
-
-    for (int t = 0; t < m->p->n_types && may_stand_on_one(j); t++) {
-        long at = (long)j->kind * m->p->n_types + t;
-        if (!(types >> t & 1))
-            continue;
-        if (j->is_exclusive)
-            m->loners[at] = 1;
-        else
-            m->sharers[at] += m->sharers[at] < THETA_MAX;
-    }
-    if (j->form == FORM_SPREAD)
-        return;
-    if (j->n_max > 1 || j->n_present > 1)
-        m->gang_types[j->kind] |= types;
-    for (int size = j->n_min > 2 ? j->n_min : 2; size <= j->n_max; size++)
-        m->sizes[j->kind] |= UINT64_C(1) << (size - 1);
-    if (j->n_present > 1)
-        m->sizes[j->kind] |= UINT64_C(1) << (j->n_present - 1);
-}
-
-/* Live jobs, kind by kind. */
-static void count_jobs(struct arena *a, struct market *m)
-{
-    const struct problem *p = m->p;
-    size_t cells = (size_t)p->n_kinds * (size_t)p->n_types;
-
-    m->sharers = ARENA_ARRAY(a, unsigned char, cells);
-    m->loners = ARENA_ARRAY(a, unsigned char, cells);
-    m->sizes = ARENA_ARRAY(a, uint64_t, (size_t)p->n_kinds);
-    m->gang_types = ARENA_ARRAY(a, uint64_t, (size_t)p->n_kinds);
-    m->by_kind = ARENA_ARRAY(a, int, (size_t)p->n_jobs);
-    m->kind_from = ARENA_ARRAY(a, int, (size_t)p->n_kinds + 2);
-    for (int j = 0; j < p->n_jobs; j++)
-        if (p->jobs[j].name) {
-            count_job(m, &p->jobs[j]);
-            m->kind_from[p->jobs[j].kind + 2]++;
+    for (int b = 0; b < c->n_bins; b++)
+        with_w[b] = -HUGE_VAL;
+    for (long i = 0; i < x->n; i++) {
+        const int *bin = x->bin + i * x->theta;
+        double w = -x->cost_w[i];
+        for (int s = 0; s < x->theta; s++)
+            w += slot_w[bin[s]];
+        if (x->draw_w)
+            w -= m->u->cap_price * (double)x->draw_w[i];
+        most = w > most ? w : most;
+        for (int s = 0; s < x->theta && bin[s]; s++) {
+            double *with = &with_w[bin[s]];
+            *with = w > *with ? w : *with;
         }
-    for (int k = 0; k < p->n_kinds; k++)
-        m->kind_from[k + 2] += m->kind_from[k + 1];
-    for (int j = 0; j < p->n_jobs; j++)
-        if (p->jobs[j].name)
-            m->by_kind[m->kind_from[p->jobs[j].kind + 1]++] = j;
+    }
+    m->u->type_w[type] = most;
 }
 
-/* GPUs that may start something or have somebody on them: in all, and the most of one node. */
-static void count_gpus(struct arena *a, struct market *m)
+static void price_types(void *self, int part, int n_parts)
 {
-    const struct problem *p = m->p;
-    bool *is_held = ARENA_ARRAY(a, bool, (size_t)p->n_gpus);
-    int *here = ARENA_ARRAY(a, int, (size_t)p->n_gpus);    // by node and type
-    struct map_u64 groups;
+    const struct market *m = self;
 
-    map_u64_init(&groups);
-    m->n_usable = ARENA_ARRAY(a, int, (size_t)p->n_types);
-    m->n_on_node = ARENA_ARRAY(a, int, (size_t)p->n_types);
-    for (int j = 0; j < p->n_jobs; j++)
-        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++)
-            is_held[p->jobs[j].present[i]] = true;
-    for (int g = 0; g < p->n_gpus; g++) {
-        const struct problem_gpu *gpu = &p->gpus[g];
-        uint64_t key = (uint64_t)gpu->node << 8 | (uint64_t)gpu->type;
-        if (!gpu->may_start && !is_held[g])
-            continue;
-        int at = map_u64_get(&groups, key);
-        if (at < 0)
-            map_u64_set(&groups, key, at = g);
-        m->n_usable[gpu->type]++;
-        if (++here[at] > m->n_on_node[gpu->type])
-            m->n_on_node[gpu->type] = here[at];
+    for (int t = part; t < m->c->p->n_types; t += n_parts)
+        price_type(m, t);
+}
+
+/* Combinations too many to list (c->theta is less than the problem's): none of n jobs brings more
+ * than n / 2 times what the best pair does, and a GPU costs at least what it draws idle or under
+ * its lowest limit.
+ */
+static double crowd_w(const struct market *m, int type)
+{
+    const struct columns *c = m->c;
+    const struct problem *p = c->p;
+    const struct problem_type *t = &p->types[type];
+    double pair_w = 0, least_w = t->idle_w;
+
+    for (int a = 0; a < c->n_classes; a++)
+        for (int b = a; b < c->n_classes; b++) {
+            int kinds[] = { c->classes[a].kind, c->classes[b].kind };
+            struct yield y;
+            if (!problem_yield(p, type, 0, kinds, 2, &y))
+                continue;
+            double w = y.watts - t->sleep_w + p->price_w - y.cost_w;    // what the work is worth
+            for (int i = 0; i < 2; i++) {
+                const struct job_class *k = &c->classes[i ? b : a];
+                w += m->u->slot_w[k->first_bin + columns_bin(k, y.low[i])];
+            }
+            pair_w = fmax(pair_w, w);
+        }
+    for (int l = 1; l < t->n_limits; l++)
+        for (int i = 0; i < t->limits[l].n_points; i++)
+            least_w = fmin(least_w, t->limits[l].watts[i]);
+    double draw_w = (least_w - t->idle_w) * p->watts_margin;
+    return 0.5 * p->theta * pair_w - (least_w - t->sleep_w + p->price_w) - m->u->cap_price * draw_w;
+}
+
+/* ---- what one GPU earns ---- */
+
+/* What it saves to keep a job in a slot of this bin on a GPU where it stands: its choice is not
+ * paid, but the slot and what it misses there are. Never more than its move, and nothing where the
+ * slot is worth more to others. A gang that stays has a way of its own.
+ */
+static double stay_w(const struct market *m, int job, int bin, double low)
+{
+    const struct problem_job *j = &m->c->p->jobs[job];
+
+    if (j->form == FORM_GANG && j->n_present > 1)
+        return 0;
+    if (j->n_present > 1)
+        return j->move_w / j->n_present;    // one part of several
+    return fmax(m->choices[job].cost_w - m->u->slot_w[bin] - problem_short_w(j, low), 0);
+}
+
+/* 'n' jobs of the GPU together, the first n_fixed of them fixed: the most under any setting,
+ * without what fixed ones' slots are worth but with their shortfall. -HUGE_VAL: they must not.
+ */
+static double together_w(const struct market *m, int gpu, const int *jobs, int n, int n_fixed)
+{
+    const struct columns *c = m->c;
+    const struct problem *p = c->p;
+    int type = p->gpus[gpu].type, kinds[THETA_MAX];
+    double best = -HUGE_VAL;
+
+    for (int i = 0; i < n; i++)
+        kinds[i] = p->jobs[jobs[i]].kind;
+    for (int limit = 0; limit < p->types[type].n_limits; limit++) {
+        struct yield y;
+        if (!problem_yield(p, type, limit, kinds, n, &y))
+            break;
+        double w =
+            -y.cost_w - m->u->cap_price * (y.watts - p->types[type].idle_w) * p->watts_margin;
+        for (int i = 0; i < n; i++) {
+            const struct problem_job *j = &p->jobs[jobs[i]];
+            const struct job_class *k = i < n_fixed ? NULL : &c->classes[c->class_of[jobs[i]]];
+            int bin = k ? k->first_bin + columns_bin(k, y.low[i]) : 0;
+            if (k)
+                w += m->u->slot_w[bin] + stay_w(m, jobs[i], bin, y.low[i]);
+            else if (j->n_present == 1)
+                w -= problem_short_w(j, y.low[i]);
+        }
+        best = fmax(best, w);
     }
-    map_u64_release(&groups);
+    return best;
+}
+
+/* Residents of a GPU: fixed ones first, then those that have a class. Gangs count as nobody. */
+static int residents(const struct columns *c, int gpu, int *jobs, int *n_fixed)
+{
+    const int *all = &c->residents[gpu * THETA_MAX];
+    int n = 0;
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < THETA_MAX && all[i] >= 0; i++)
+            if (pass == 0 ? c->p->jobs[all[i]].is_fixed : c->class_of[all[i]] >= 0)
+                jobs[n++] = all[i];
+        if (pass == 0)
+            *n_fixed = n;
+    }
+    return n;
+}
+
+/* The most over those who may stay: all fixed ones, and some of the others. */
+static double stayers_w(const struct market *m, int gpu, const int *jobs, int n, int n_fixed)
+{
+    int n_free = n - n_fixed;
+    double best = n_fixed ? -HUGE_VAL : 0;
+
+    for (int mask = n_fixed ? 0 : 1; mask < 1 << n_free; mask++) {
+        int some[THETA_MAX], k = n_fixed;
+        for (int i = 0; i < n_fixed; i++)
+            some[i] = jobs[i];
+        for (int i = 0; i < n_free; i++)
+            if (mask >> i & 1)
+                some[k++] = jobs[n_fixed + i];
+        best = fmax(best, together_w(m, gpu, some, k, n_fixed));
+    }
+    return best;
+}
+
+/* A GPU held by a fixed gang earns nothing, and costs what the gang costs: in equal parts. */
+static bool is_fixed_gang(const struct problem_job *j)
+{
+    return j->is_fixed && j->form == FORM_GANG && j->n_present > 1;
+}
+
+static double gang_w(const struct market *m, const struct problem_job *j)
+{
+    const struct problem *p = m->c->p;
+    int type = p->gpus[j->present[0]].type;
+    bool is_near = true;
+    double best = HUGE_VAL;
+
+    for (int i = 0; i < j->n_present; i++)
+        is_near = is_near && p->gpus[j->present[i]].node == p->gpus[j->present[0]].node;
+    for (int limit = 0; limit < p->types[type].n_limits; limit++) {
+        struct yield y;
+        if (!problem_gang_yield(p, type, limit, j->kind, j->n_present, is_near, &y))
+            break;
+        double draw_w = (y.watts - j->n_present * p->types[type].idle_w) * p->watts_margin;
+        best = fmin(best, y.cost_w + problem_short_w(j, y.low[0]) + m->u->cap_price * draw_w);
+    }
+    return -best / j->n_present;
+}
+
+/* A GPU with fixed jobs on it: they stay, alone or with whoever brings most. */
+static double held_w(const struct market *m, int gpu)
+{
+    const struct columns *c = m->c;
+    int jobs[THETA_MAX] = { 0 }, n_fixed, n = residents(c, gpu, jobs, &n_fixed);
+    const struct problem_job *first = &c->p->jobs[jobs[0]];
+
+    if (is_fixed_gang(first))
+        return gang_w(m, first);
+    double best = stayers_w(m, gpu, jobs, n, n_fixed);
+    if (!c->p->gpus[gpu].may_start || first->is_exclusive || n_fixed >= c->p->theta)
+        return best;
+    for (int i = m->first_company[gpu]; i < c->n_company && c->company[i].gpu == gpu; i++) {
+        const struct company *x = &c->company[i];
+        double saved_w = 0;
+        for (int r = n_fixed; r < n; r++)
+            if (c->class_of[jobs[r]] == c->class_of_bin[x->bin])
+                saved_w = fmax(saved_w, c->p->jobs[jobs[r]].move_w);
+        best = fmax(best, m->u->slot_w[x->bin] - x->cost_w - m->u->cap_price * (double)x->draw_w +
+                              saved_w);
+    }
+    if (n_fixed + 2 > c->p->theta)
+        return best;
+    /* More company: no more than the best pattern with somebody like the first brings, whose slot
+     * is worth at least its class's lowest price; those who stay save their moves.
+     */
+    double crowd = m->u->type_w[c->p->gpus[gpu].type];
+    for (int i = n_fixed; i < n; i++)
+        crowd += c->p->jobs[jobs[i]].move_w;
+    for (int i = 0; i < n_fixed; i++)
+        crowd -= m->u->slot_w[c->classes[c->like[jobs[i]]].first_bin];
+    return fmax(best, crowd);
+}
+
+/* The most that a GPU earns with this job where it stands, whoever is beside it. */
+static double with_one_w(const struct market *m, int type, int job)
+{
+    const struct columns *c = m->c;
+    const struct job_class *k = &c->classes[c->class_of[job]];
+    const double *with_w = m->with_w + (long)type * c->n_bins;
+    double enough_w = m->u->type_w[type] - c->p->jobs[job].move_w, best = -HUGE_VAL;
+
+    for (int b = 0; b < k->n_bins; b++) {
+        int bin = k->first_bin + b;
+        if (with_w[bin] > enough_w)
+            best = fmax(best, with_w[bin] + stay_w(m, job, bin, k->top[b]));
+    }
+    return fmax(best, m->u->type_w[type]);
+}
+
+/* A GPU that takes anybody: the best of its type, or one with some of those who stand there. */
+static double open_w(const struct market *m, int gpu)
+{
+    const struct columns *c = m->c;
+    int type = c->p->gpus[gpu].type, jobs[THETA_MAX], n_fixed;
+    int n = residents(c, gpu, jobs, &n_fixed);
+    double best = m->u->type_w[type], one_w[THETA_MAX];
+
+    for (int i = 0; i < n; i++) {
+        one_w[i] = c->theta < c->p->theta ? best + c->p->jobs[jobs[i]].move_w
+                                          : with_one_w(m, type, jobs[i]);
+        best = fmax(best, one_w[i]);
+    }
+    for (int mask = 1; mask < 1 << n; mask++) {
+        double most = HUGE_VAL, saved_w = 0;
+        int some[THETA_MAX], k = 0;
+        for (int i = 0; i < n; i++)
+            if (mask >> i & 1) {
+                some[k++] = jobs[i];
+                most = fmin(most, one_w[i] - c->p->jobs[jobs[i]].move_w);
+                saved_w += c->p->jobs[jobs[i]].move_w;
+            }
+        if (k < 2)
+            continue;
+        if (k == c->p->theta)
+            best = fmax(best, together_w(m, gpu, some, k, 0));
+        else if (most > -HUGE_VAL)
+            best = fmax(best, most + saved_w + 0);
+    }
+    return best;
+}
+
+static double gpu_w(const struct market *m, int gpu)
+{
+    const struct columns *c = m->c;
+    int jobs[THETA_MAX], n_fixed;
+
+    if (c->is_held[gpu])
+        return held_w(m, gpu);
+    if (c->p->gpus[gpu].may_start)
+        return open_w(m, gpu);
+    return stayers_w(m, gpu, jobs, residents(c, gpu, jobs, &n_fixed), 0);
 }
 
 /* ---- the bound ---- */
 
-static void market_open(struct arena *a, const struct problem *p, const struct prices *u,
-                        int threads, struct market *m)
+static void market_open(struct arena *a, const struct columns *c, struct dual *u, int threads,
+                        struct market *m)
 {
-    *m = (struct market){ .p = p, .u = u, .threads = threads > 1 ? 2 : 1 };
-    m->together = offer_together(p);
-    if (p->power_cap_w > 0 && u->cap_price > 0)
-        m->cap_price = least(u->cap_price, PRICE_MOST) * p->watts_margin;
-    count_jobs(a, m);
-    count_gpus(a, m);
-    ladders_make(a, m);
+    *m = (struct market){ .c = c, .u = u };
+    m->with_w = ARENA_ARRAY(a, double, (size_t)c->p->n_types *(size_t)c->n_bins);
+    m->first_company = ARENA_ARRAY(a, int, (size_t)c->p->n_gpus);
+    for (int i = c->n_company - 1; i >= 0; i--)
+        m->first_company[c->company[i].gpu] = i;
+    in_two(threads, price_types, m);
+    for (int t = 0; t < c->p->n_types && c->theta < c->p->theta; t++)
+        if (c->n_open[t] > 0)
+            u->type_w[t] = fmax(u->type_w[t], crowd_w(m, t));
 }
 
-/* Watts of cap above all GPUs awake; the present allocation may stand above it. */
-static double room_w(struct arena *a, const struct problem *p)
+double certificate_bound(struct arena *arenas, const struct columns *c, struct dual *u, int threads,
+                         struct choice *choices)
 {
-    int *n = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
-    int(*kinds)[THETA_MAX] = arena_array(a, (size_t)p->n_gpus, sizeof(*kinds));
-    int *limit = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
-    double idle_w = 0, now_w = 0;
-
-    for (int j = 0; j < p->n_jobs; j++)
-        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
-            int g = p->jobs[j].present[i];
-            if (n[g] < THETA_MAX)
-                kinds[g][n[g]++] = p->jobs[j].kind;
-            limit[g] = p->jobs[j].present_limit;
-        }
-    for (int g = 0; g < p->n_gpus; g++) {
-        const struct problem_type *t = &p->types[p->gpus[g].type];
-        struct again r = { .watts = t->idle_w };
-        if (n[g] && again_run(p, p->gpus[g].type, kinds[g], n[g], &r) == AGAIN_RUNS)
-            again_limit(p, p->gpus[g].type, limit[g], kinds[g], n[g], &r);
-        idle_w += t->idle_w;
-        now_w += r.watts;
-    }
-    return most(p->power_cap_w / p->watts_margin, now_w) - idle_w;
-}
-
-/* Who is on a GPU; 'is_gang': one of several, or may become one. */
-struct tenants {
-    int n, kinds[THETA_MAX];
-    bool is_gang, is_exclusive;
-};
-
-/* A GPU that takes nobody new earns what those on it can bring, which may be less than what the
- * best could: the difference, over all such GPUs. One of a gang's counts like any other.
- */
-static double drained_w(struct arena *a, const struct market *m)
-{
-    const struct problem *p = m->p;
-    struct tenants *on = ARENA_ARRAY(a, struct tenants, (size_t)p->n_gpus);
-    double sum_w = 0;
-
-    for (int i = 0; i < p->n_jobs; i++) {
-        const struct problem_job *j = &p->jobs[i];
-        for (int k = 0; j->name && k < j->n_present; k++) {
-            struct tenants *t = &on[j->present[k]];
-            if (t->n < THETA_MAX)
-                t->kinds[t->n++] = j->kind;
-            t->is_gang |= j->form == FORM_GANG && (j->n_present > 1 || j->n_max > 1);
-            t->is_exclusive |= j->is_exclusive;
-        }
-    }
-    for (int g = 0; g < p->n_gpus; g++) {
-        int type = p->gpus[g].type;
-        if (p->gpus[g].may_start || on[g].n == 0 || on[g].is_gang)
-            continue;
-        double own_w = offer_drained(m, type, on[g].kinds, on[g].n, on[g].is_exclusive);
-        sum_w += most(m->stalls[0].earn_w[type] - own_w, 0);
-    }
-    return sum_w;
-}
-
-/* Do all units with as many hands as there are threads. */
-static void all_hands(struct market *m, int n_units, void *(*work)(void *))
-{
-    struct hand hands[2] = { { m, 0 }, { m, 1 } };
-    pthread_t helper;
-
-    m->n_units = n_units;
-    m->next = 0;
-    bool is_helped = m->threads > 1 && pthread_create(&helper, NULL, work, &hands[1]) == 0;
-    work(&hands[0]);
-    if (is_helped)
-        pthread_join(helper, NULL);
-}
-
-double certificate_bound(struct arena *a, const struct problem *p, const struct prices *u,
-                         int threads, double *type_w)
-{
-    double *job_w = ARENA_ARRAY(a, double, (size_t)p->n_jobs);
-
-    return certificate_shares(a, p, u, threads, type_w, job_w);
-}
-
-double certificate_shares(struct arena *a, const struct problem *p, const struct prices *u,
-                          int threads, double *type_w, double *job_w)
-{
-    struct market m;
+    const struct problem *p = c->p;
     double bound_w = 0, scale_w = 0;
+    struct market m;
 
-    market_open(a, p, u, threads, &m);
-    m.job_w = job_w;
-    for (int j = 0; j < p->n_jobs; j++)
-        job_w[j] = 0;
-    all_hands(&m, offer_n_units(p), offer_units);
-    offer_end(&m);
-    all_hands(&m, p->n_kinds, price_units);
+    market_open(&arenas[0], c, u, threads, &m);
+    choices_make(arenas, c, u, false, threads, choices);
+    m.choices = choices;
     for (int j = 0; j < p->n_jobs; j++) {
-        bound_w += m.job_w[j];
-        scale_w += fabs(m.job_w[j]);
+        bound_w += choices[j].cost_w;
+        scale_w += fabs(choices[j].cost_w);
     }
-    for (int t = 0; t < p->n_types; t++) {
-        double w = m.n_usable[t] * m.stalls[0].earn_w[t];
-        bound_w -= w;
-        scale_w += w;
-        if (type_w)
-            type_w[t] = m.stalls[0].earn_w[t];
-    }
-    bound_w += drained_w(a, &m);
-    if (m.cap_price > 0) {
-        double w = m.cap_price * room_w(a, p);
+    for (int g = 0; g < p->n_gpus; g++) {
+        double w = gpu_w(&m, g);
         bound_w -= w;
         scale_w += fabs(w);
     }
-    return bound_w - AGAIN_SAME * scale_w;
-}
-
-double certificate_job_w(const struct problem *p, const struct prices *u, int job)
-{
-    const struct problem_job *j = &p->jobs[job];
-    struct market m;
-    struct arena a;
-
-    if (!j->name)
-        return 0;
-    arena_init(&a);
-    market_open(&a, p, u, 1, &m);
-    for (int t = 0; t < p->n_types; t++)
-        if (m.n_usable[t])
-            offer_kind(&m, t, j->kind);
-    double w = price_one(&m, j);
-    arena_release(&a);
-    return w;
+    if (u->cap_price > 0) {
+        double w = u->cap_price * c->room_w * p->watts_margin;
+        bound_w -= w;
+        scale_w += fabs(w);
+    }
+    return bound_w - SAME * scale_w;
 }

@@ -1,11 +1,22 @@
 #include "optimize/prices/lp.h"
 
 #include <coin/Clp_C_Interface.h>
+#include <math.h>
 #include <stdlib.h>
+
+#include "base/grow.h"
 
 struct lp {
     Clp_Simplex *model;
 };
+
+/* Clp aborts on costs of 1e25. What costs or saves more than this does so beyond all else. */
+#define COST_MOST 1e20
+
+static double within(double cost)
+{
+    return fmax(fmin(cost, COST_MOST), -COST_MOST);
+}
 
 struct lp *lp_create(void)
 {
@@ -37,15 +48,19 @@ void lp_add_rows(struct lp *lp, const struct lp_lines *rows)
 
 void lp_add_columns(struct lp *lp, const struct lp_lines *columns)
 {
+    double *cost = heap_array((size_t)columns->n, sizeof *cost);
+
+    for (int i = 0; i < columns->n; i++)
+        cost[i] = within(columns->cost[i]);
     if (columns->n)
-        Clp_addColumns(lp->model, columns->n, columns->lower, columns->upper, columns->cost,
-                       columns->start, columns->index, columns->value);
+        Clp_addColumns(lp->model, columns->n, columns->lower, columns->upper, cost, columns->start,
+                       columns->index, columns->value);
+    free(cost);
 }
 
-void lp_drop_columns(struct lp *lp, int n, const int *which)
+void lp_set_cost(struct lp *lp, int column, double cost)
 {
-    if (n)
-        Clp_deleteColumns(lp->model, n, which);
+    Clp_objective(lp->model)[column] = within(cost);
 }
 
 int lp_n_rows(const struct lp *lp)
@@ -56,6 +71,11 @@ int lp_n_rows(const struct lp *lp)
 int lp_n_columns(const struct lp *lp)
 {
     return Clp_numberColumns(lp->model);
+}
+
+void lp_limit(struct lp *lp, double seconds)
+{
+    Clp_setMaximumSeconds(lp->model, seconds);
 }
 
 bool lp_solve(struct lp *lp, enum lp_way way)

@@ -26,11 +26,14 @@ void lp_destroy(struct lp *lp);
 void lp_add_rows(struct lp *lp, const struct lp_lines *rows);
 void lp_add_columns(struct lp *lp, const struct lp_lines *columns);
 
-/* Those that follow move up. */
-void lp_drop_columns(struct lp *lp, int n, const int *which);
+/* A column's cost from now on. */
+void lp_set_cost(struct lp *lp, int column, double cost);
 
 int lp_n_rows(const struct lp *lp);
 int lp_n_columns(const struct lp *lp);
+
+/* A solution takes no longer than about this many seconds from now on. */
+void lp_limit(struct lp *lp, double seconds);
 
 enum lp_way { LP_PRIMAL, LP_DUAL };
 

@@ -1,34 +1,142 @@
 #include "optimize/prices/prices.h"
 
-#include "optimize/model/again.h"
+#include <math.h>
 
-/* The last step that a slot holding 'low' reaches; -1: none. A hair below counts as reached:
- * steps stand where slots are, and whoever made them may have rounded otherwise.
+#include "base/clock.h"
+#include "base/grow.h"
+#include "optimize/prices/ascent.h"
+#include "optimize/prices/certificate.h"
+#include "optimize/prices/choices.h"
+#include "optimize/prices/columns.h"
+#include "optimize/prices/kept.h"
+#include "optimize/prices/master.h"
+
+#define BINS_COARSE 32
+#define BINS_MEDIUM 128
+#define BINS_FINE 512
+
+/* Temperatures of the ascent on more bins, from prices that are good already. */
+#define TAU_AGAIN_FROM 0.001
+#define TAU_AGAIN_TO 0.0001
+#define TAU_FINE_FROM 0.0005
+
+#define ROUNDS_MOST 12
+
+/* Patterns beyond which the class program is not worth its time: with a thousand kinds hardly two
+ * jobs of a pattern are alike, and a vertex rounds to nothing.
  */
-static int step_of(const struct slot_class *c, double low)
-{
-    double reach = low * (1 + AGAIN_SAME);
-    int first = 0, n = c->n_steps;
+#define VERTEX_PATTERNS_MOST 1000000
 
-    while (n > 0) {
-        int half = n / 2;
-        if (c->from[first + half] <= reach) {
-            first += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
-    return first - 1;
+/* Ascend on a finer grid, which takes over from the last one; unless that lost nothing. */
+static void refine(struct prices *u, int bins_most, const struct ascent_options *o)
+{
+    if (u->columns->is_whole || (o->clock && clock_now_s(o->clock) >= o->until_s))
+        return;
+    struct columns *last = u->columns;
+    struct dual now;
+    u->columns = columns_make(last->p, bins_most, o->threads);
+    dual_init(&u->arena, u->columns, &now);
+    dual_convert(last, &u->u, u->columns, &now);
+    u->u = now;
+    columns_destroy(last);
+    ascent_run(u->columns, o, &u->u);
 }
 
-double price_of(const struct prices *u, int kind, int size, double low)
+static void find_usual_classes(struct prices *u)
 {
-    for (int i = u->first[kind]; i < u->first[kind + 1]; i++)
-        if (u->classes[i].size == size) {
-            int step = step_of(&u->classes[i], low);
-            double first = u->classes[i].n_steps ? u->classes[i].price[0] : 0;
-            return step >= 0 ? u->classes[i].price[step] : first < 0 ? first : 0;
-        }
-    return 0;
+    const struct columns *c = u->columns;
+
+    u->class_of_kind = ARENA_ARRAY(&u->arena, int, (size_t)c->p->n_kinds);
+    for (int k = 0; k < c->p->n_kinds; k++)
+        u->class_of_kind[k] = -1;
+    for (int k = 0; k < c->n_classes; k++) {
+        int *usual = &u->class_of_kind[c->classes[k].kind];
+        if (*usual < 0 || c->classes[k].n_jobs > c->classes[*usual].n_jobs)
+            *usual = k;
+    }
+}
+
+static void certify(struct prices *u, int threads)
+{
+    const struct problem *p = u->columns->p;
+    struct choice *choices = ARENA_ARRAY(&u->arena, struct choice, (size_t)p->n_jobs);
+    struct arena scratch[2];
+
+    arena_init(&scratch[0]);
+    arena_init(&scratch[1]);
+    u->bound_w = certificate_bound(scratch, u->columns, &u->u, threads, choices);
+    u->job_w = ARENA_ARRAY(&u->arena, double, (size_t)p->n_jobs);
+    for (int j = 0; j < p->n_jobs; j++)
+        u->job_w[j] = choices[j].cost_w;
+    arena_release(&scratch[0]);
+    arena_release(&scratch[1]);
+}
+
+/* From a guess, on ever more bins. */
+static void ascend(struct prices *u, const struct problem *p, const struct prices_options *o)
+{
+    struct ascent_options ascent = { .threads = o->threads,
+                                     .clock = o->clock,
+                                     .until_s = o->ascent_until_s };
+
+    u->columns = columns_make(p, BINS_COARSE, o->threads);
+    dual_init(&u->arena, u->columns, &u->u);
+    dual_guess(u->columns, &u->u);
+    ascent_run(u->columns, &ascent, &u->u);
+    ascent.tau_from = TAU_AGAIN_FROM;
+    ascent.tau_to = TAU_AGAIN_TO;
+    refine(u, BINS_MEDIUM, &ascent);
+    ascent.tau_from = TAU_FINE_FROM;
+    refine(u, BINS_FINE, &ascent);
+}
+
+/* As they were kept; false: nothing that fits was. */
+static bool recall(struct prices *u, const struct problem *p, const struct prices_options *o)
+{
+    if (!o->kept || isnan(kept_gap(o->kept)))
+        return false;
+    u->columns = columns_make(p, BINS_FINE, o->threads);
+    dual_init(&u->arena, u->columns, &u->u);
+    if (kept_give(o->kept, u->columns, &u->u))
+        return true;
+    columns_destroy(u->columns);
+    return false;
+}
+
+struct prices *prices_find(const struct problem *p, const struct prices_options *o)
+{
+    struct prices *u = heap_array(1, sizeof *u);
+
+    arena_init(&u->arena);
+    bool is_kept = recall(u, p, o);
+    if (!is_kept)
+        ascend(u, p, o);
+    if (!is_kept && o->wants_vertex && columns_n_patterns(u->columns) <= VERTEX_PATTERNS_MOST) {
+        struct master_options master = { .threads = o->threads,
+                                         .rounds_most = ROUNDS_MOST,
+                                         .clock = o->clock,
+                                         .until_s = o->until_s };
+        u->master = master_solve(u->columns, &master, &u->u);
+    }
+    find_usual_classes(u);
+    certify(u, o->threads);
+    return u;
+}
+
+void prices_destroy(struct prices *u)
+{
+    if (!u)
+        return;
+    master_destroy(u->master);
+    columns_destroy(u->columns);
+    arena_release(&u->arena);
+    free(u);
+}
+
+double prices_slot_w(const struct prices *u, int kind, double low)
+{
+    if (u->class_of_kind[kind] < 0)
+        return 0;
+    const struct job_class *k = &u->columns->classes[u->class_of_kind[kind]];
+    return u->u.slot_w[k->first_bin + columns_bin(k, low)];
 }

@@ -12,13 +12,6 @@
  */
 #define CAP_HAIR 1e-10
 
-static void *longer(void *a, size_t n, size_t size)
-{
-    a = realloc(a, (n ? n : 1) * size);
-    assert(a);
-    return a;
-}
-
 /* ---- watts and caps ---- */
 
 static double draw_w(const struct desk *d, int gpu)
@@ -599,23 +592,6 @@ bool desk_take(struct desk *d, int job)
     return true;
 }
 
-bool desk_drop_part(struct desk *d, int job, int gpu)
-{
-    struct desk_job *j = &d->jobs[job];
-    struct combo c;
-    double more_w;
-    int at = 0;
-
-    while (at < j->n_gpus && d->seats[j->first + at] != gpu)
-        at++;
-    if (at == j->n_gpus || j->n_gpus < 2 || d->gpus[gpu].is_whole ||
-        d->problem->jobs[job].is_fixed || !leave_make(d, job, gpu, &c, &more_w))
-        return false;
-    part_take(d, job, at, &c);
-    job_refresh(d, job, true);
-    return true;
-}
-
 void desk_force_away(struct desk *d, int job)
 {
     d->is_forcing = true;
@@ -682,85 +658,6 @@ bool desk_relimit(struct desk *d, int gpu)
     return give_limit(d, gpu, -1);
 }
 
-/* ---- coming and going ---- */
-
-void desk_reserve(struct desk *d, int n_jobs, int n_seats)
-{
-    if (n_jobs > d->cap_jobs) {
-        d->jobs = longer(d->jobs, (size_t)n_jobs, sizeof *d->jobs);
-        memset(d->jobs + d->cap_jobs, 0, (size_t)(n_jobs - d->cap_jobs) * sizeof *d->jobs);
-        d->cap_jobs = n_jobs;
-    }
-    if (n_seats > d->cap_seats) {
-        d->seats = longer(d->seats, (size_t)n_seats, sizeof *d->seats);
-        d->cap_seats = n_seats;
-    }
-}
-
-void desk_grow(struct desk *d, int job, int room)
-{
-    desk_reserve(d, job < d->cap_jobs ? 0 : 2 * job + 16,
-                 d->n_seats + room <= d->cap_seats ? 0 : 2 * d->n_seats + room);
-    d->jobs[job] = (struct desk_job){ .first = d->n_seats, .room = room };
-    d->n_seats += room;
-}
-
-void desk_admit(struct desk *d, int job)
-{
-    struct desk_job *j = &d->jobs[job];
-
-    assert(j->n_gpus == 0);
-    *j = (struct desk_job){ .first = j->first, .room = j->room, .epoch = j->epoch };
-    desk_refresh_fee(d, job);
-}
-
-void desk_dismiss(struct desk *d, int job)
-{
-    assert(d->jobs[job].n_gpus == 0);
-    d->cost_w -= d->jobs[job].fee_w;
-    d->jobs[job].fee_w = 0;
-}
-
-void desk_refresh_fee(struct desk *d, int job)
-{
-    job_refresh(d, job, true);
-}
-
-bool desk_is_home(const struct desk *d, int job)
-{
-    return is_home(d, job);
-}
-
-bool desk_reprice(struct desk *d, int job)
-{
-    struct desk_job *j = &d->jobs[job];
-    int gpu = d->seats[j->first], n = j->n_gpus;
-    struct combo c;
-
-    d->is_forcing = true;
-    bool may = true;
-    if (d->gpus[gpu].is_whole) {
-        may = gang_make(d, job, d->seats + j->first, n, -1, &c);
-        for (int i = 0; may && i < n; i++)
-            gpu_become(d, d->seats[j->first + i], &job, 1, &c, true);
-        if (may)
-            job_refresh(d, job, false);
-    }
-    for (int i = 0; i < n && !d->gpus[gpu].is_whole; i++) {
-        struct desk_gpu *g = &d->gpus[d->seats[j->first + i]];
-        int jobs[THETA_MAX], n_jobs = g->n_jobs;
-        memcpy(jobs, g->jobs, sizeof jobs);
-        if (!combo_make(d, d->seats[j->first + i], jobs, n_jobs, -1, &c)) {
-            may = false;
-            continue;
-        }
-        gpu_become(d, d->seats[j->first + i], jobs, n_jobs, &c, false);
-        gpu_settle(d, d->seats[j->first + i], -1);
-    }
-    d->is_forcing = false;
-    return may;
-}
-
 /* ---- making ---- */
 
 static void seats_make(struct desk *d)
@@ -774,8 +671,7 @@ static void seats_make(struct desk *d)
         d->jobs[j].room = room;
         d->n_seats += room;
     }
-    d->cap_seats = d->n_seats;
-    d->seats = heap_array((size_t)d->cap_seats, sizeof *d->seats);
+    d->seats = heap_array((size_t)d->n_seats, sizeof *d->seats);
 }
 
 static void fees_make(struct desk *d)
@@ -858,7 +754,6 @@ struct desk *desk_create_with(const struct problem *p, const struct desk_tables 
     d->tables = tables;
     d->gpus = heap_array((size_t)p->n_gpus, sizeof *d->gpus);
     d->jobs = heap_array((size_t)p->n_jobs, sizeof *d->jobs);
-    d->cap_jobs = p->n_jobs;
     d->has_sleepers = problem_sleeps(p);
     d->journal = heap_array(1, sizeof *d->journal);
     seats_make(d);

@@ -51,21 +51,20 @@ struct desk {
     const struct problem *problem;
     const struct desk_tables *tables;
     struct desk_gpu *gpus;    // (n_gpus)
-    struct desk_job *jobs;    // (cap_jobs)
-    int *seats;               // (cap_seats)
-    int cap_jobs, n_seats, cap_seats;
+    struct desk_job *jobs;    // (n_jobs)
+    int *seats;               // (n_seats)
+    int n_seats;
     bool has_sleepers;            // some GPU sleeps
     double cost_w;                // of everything
     bool has_caps, is_forcing;    // is_forcing: caps do not matter just now
-    bool
-        is_keeping;    // no promise that is kept is broken by who comes, none that would hold by a limit
+    /* No promise that is kept is broken by who comes, none that would hold by a limit. */
+    bool is_keeping;
     double room_w;          // watts that the cluster's cap leaves; INFINITY without
     double *rack_room_w;    // (n_racks) the same for each rack; NULL when no rack has a cap
     uint32_t blink;         // an insertion overlooks a berth with chance blink / 2^32; 0 at first
     uint64_t chance;        // for that: any number but 0
     const struct desk_guide *guide;    // insertions go by this while it is there; NULL: by cost
-    const double
-        *dues_w;    // (n_jobs) with a guide: what each job should cost (certificate_shares)
+    const double *dues_w;    // (n_jobs) with a guide: what each job should cost (prices.job_w)
     bool owns_tables;
     struct desk_lists *lists;
     struct desk_journal *journal;
@@ -93,7 +92,6 @@ bool desk_take(struct desk *d, int job);
 
 /* One part of a spread job more or less. A job's last part is dropped by desk_take only. */
 bool desk_add_part(struct desk *d, int job, int gpu);
-bool desk_drop_part(struct desk *d, int job, int gpu);
 
 /* The cheapest place now, nobody else moved; false: none that beats waiting. */
 bool desk_insert(struct desk *d, int job);
@@ -128,11 +126,9 @@ void desk_mark(struct desk *d);
 void desk_undo(struct desk *d);
 void desk_keep(struct desk *d);
 
-/* What prices say about places, for desks over the same types and kinds. 'type_w' (n_types) is
- * borrowed.
+/* What prices say about places, for desks over the same types and kinds. The prices are borrowed.
  */
-struct desk_guide *desk_guide_create(const struct desk *d, const struct prices *u,
-                                     const double *type_w);
+struct desk_guide *desk_guide_create(const struct desk *d, const struct prices *u);
 void desk_guide_destroy(struct desk_guide *g);
 
 /* ---- looking around ---- */
@@ -150,8 +146,8 @@ int desk_n_free(const struct desk *d, int type);
  */
 int desk_beside(const struct desk *d, int type, int kind, int most, int *gpus);
 
-/* What there is, whoever is on it, drained or not: GPUs of each type, and the most of one node. A job
- * that only a drained node could take waits for capacity: nodes come back.
+/* What there is, whoever is on it, drained or not: GPUs of each type, and the most of one node. A
+ * job that only a drained node could take waits for capacity: nodes come back.
  */
 struct desk_stock {
     int *n_all, *n_node;    // (n_types)

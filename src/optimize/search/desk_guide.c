@@ -22,7 +22,7 @@ static double worth_w(const struct guiding *b, int type, double cost_w, double w
     const struct problem *p = b->d->problem;
     double draw_w = (watts - p->types[type].idle_w) * p->watts_margin;
 
-    return cost_w + b->g->type_w[type] + b->u->cap_price * draw_w;
+    return cost_w + b->g->type_w[type] + b->u->u.cap_price * draw_w;
 }
 
 static void open_offer(struct guiding *b, int type, int kind, double low, double w)
@@ -43,8 +43,7 @@ static double beside_w(struct guiding *b, int type, int kind, int other)
         struct yield y;
         if (!tables_yield(b->d, type, limit, (int[]){ kind, other }, 2, &y))
             break;
-        double w =
-            worth_w(b, type, y.cost_w, y.watts) - price_of(b->u, other, SLOT_SHARED, y.low[1]);
+        double w = worth_w(b, type, y.cost_w, y.watts) - prices_slot_w(b->u, other, y.low[1]);
         open_offer(b, type, kind, y.low[0], w);
         least = fmin(least, w);
     }
@@ -85,16 +84,15 @@ static void guide_kind(struct guiding *b, int kind)
     row[n] = (struct berth){ (float)HUGE_VAL, 0, -1, -1, -1, 0 };
 }
 
-struct desk_guide *desk_guide_create(const struct desk *d, const struct prices *u,
-                                     const double *type_w)
+struct desk_guide *desk_guide_create(const struct desk *d, const struct prices *u)
 {
     const struct desk_tables *t = d->tables;
     struct desk_guide *g = heap_array(1, sizeof *g);
     struct guiding b = { g, d, u };
     long n_open = (long)t->n_types * t->n_kinds * (NEED_STEPS + 1);
 
-    g->type_w = type_w;
-    g->cap_price = u->cap_price * d->problem->watts_margin;
+    g->type_w = u->u.type_w;
+    g->cap_price = u->u.cap_price * d->problem->watts_margin;
     g->n_kinds = t->n_kinds;
     g->open_w = heap_array((size_t)n_open, sizeof *g->open_w);
     for (long i = 0; i < n_open; i++)

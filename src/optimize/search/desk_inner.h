@@ -193,26 +193,6 @@ void journal_gpu(struct desk *d, int gpu);
 void journal_job(struct desk *d, int job);
 void journal_room(struct desk *d, int rack);
 
-/* ---- jobs that come and go (the standing planner) ---- */
-
-/* Room for so many jobs and seats in all. */
-void desk_reserve(struct desk *d, int n_jobs, int n_seats);
-
-/* Room for a job with number 'job' (the next one) on up to 'room' GPUs. */
-void desk_grow(struct desk *d, int job, int room);
-
-/* A job has come and waits; a waiting job is gone: before its name is taken from it. */
-void desk_admit(struct desk *d, int job);
-void desk_dismiss(struct desk *d, int job);
-
-/* A job's present place has changed: what does it pay for moving? Is it there? */
-void desk_refresh_fee(struct desk *d, int job);
-bool desk_is_home(const struct desk *d, int job);
-
-/* Tables have changed: price a job's GPUs again, caps or not. False: it must not be there. */
-bool desk_reprice(struct desk *d, int job);
-void tables_update(struct desk_tables *t, const struct problem *p, int kind);
-
 /* ---- shards ---- */
 
 /* An empty desk over a problem with the same types and kinds, sharing 'tables'. */

@@ -172,8 +172,20 @@ static int list_berths(struct desk_tables *t, const struct problem *p, int kind,
     return n;
 }
 
-/* Of one kind, or (-1) of all. */
-static void fill_berths(struct desk_tables *t, const struct problem *p, int only)
+/* The cheapest there is room for, and every empty GPU's. */
+static void keep_berths(const struct desk_tables *t, const struct berth *all, int n,
+                        struct berth *row)
+{
+    int n_shared = 0, n_kept = 0, most = t->n_berths - 1 - t->n_types;
+
+    for (int i = 0; i < n; i++)
+        if (all[i].beside < 0 || n_shared++ < most)
+            row[n_kept++] = all[i];
+    for (; n_kept < t->n_berths; n_kept++)
+        row[n_kept] = (struct berth){ (float)HUGE_VAL, 0, -1, -1, -1, 0 };
+}
+
+static void fill_berths(struct desk_tables *t, const struct problem *p)
 {
     int all = t->n_types * (1 + (p->theta > 1 ? t->n_kinds : 0));
     struct berth *scratch = heap_array((size_t)all, sizeof *scratch);
@@ -181,31 +193,12 @@ static void fill_berths(struct desk_tables *t, const struct problem *p, int only
 
     for (int i = 0; i < t->n_types * t->n_kinds; i++)
         most_w[i] = alone_w(t, i / t->n_kinds, i % t->n_kinds, 1);
-    for (int kind = only < 0 ? 0 : only; kind < (only < 0 ? t->n_kinds : only + 1); kind++) {
-        struct berth *row = t->berths + (long)kind * t->n_berths;
+    for (int kind = 0; kind < t->n_kinds; kind++) {
         int n = list_berths(t, p, kind, most_w, scratch);
-        for (int i = 0; i < t->n_berths; i++)
-            row[i] = i < n && i < t->n_berths - 1
-                         ? scratch[i]
-                         : (struct berth){ (float)HUGE_VAL, 0, -1, -1, -1, 0 };
+        keep_berths(t, scratch, n, t->berths + (long)kind * t->n_berths);
     }
     free(scratch);
     free(most_w);
-}
-
-/* With many kinds only the kind's own berths are listed anew; among the others' its change
- * shows when the next full plan is made.
- */
-#define KINDS_LISTED_ANEW 200
-
-void tables_update(struct desk_tables *t, const struct problem *p, int kind)
-{
-    for (int type = 0; type < t->n_types; type++) {
-        fill_alone_of(t, p, type, kind);
-        for (int other = 0; other < t->n_kinds && t->pairs; other++)
-            fill_pair(t, p, type, kind, other);
-    }
-    fill_berths(t, p, t->n_kinds <= KINDS_LISTED_ANEW ? -1 : kind);
 }
 
 struct desk_tables *tables_create(const struct problem *p)
@@ -223,7 +216,7 @@ struct desk_tables *tables_create(const struct problem *p)
     int all = t->n_types * (1 + (p->theta > 1 ? t->n_kinds : 0));
     t->n_berths = (all < BERTHS_MAX ? all : BERTHS_MAX) + 1;
     t->berths = heap_array((size_t)t->n_kinds * (size_t)t->n_berths, sizeof *t->berths);
-    fill_berths(t, p, -1);
+    fill_berths(t, p);
     return t;
 }
 

@@ -13,9 +13,9 @@ struct plan;
 struct plan_job;
 struct problem;
 
-/* 'wanted' (n_jobs) are the places (n_gpus, gpus, limit_w) that the problem's jobs should have; it is
- * changed where a job does not get its place. Those of 'is_left' (n_jobs) want what they have, their
- * power limit too. The plan is in 'a'; the judge has not seen it.
+/* 'wanted' (n_jobs) are the places (n_gpus, gpus, limit_w) that the problem's jobs should have; it
+ * is changed where a job does not get its place. Those of 'is_left' (n_jobs) want what they have,
+ * their power limit too. The plan is in 'a'; the judge has not seen it.
  */
 void plan_repair(struct arena *a, const struct problem *p, struct plan_job *wanted,
                  const bool *is_left, struct plan *out);

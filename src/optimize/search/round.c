@@ -1,565 +1,606 @@
 #include "optimize/search/round.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
-#include "optimize/prices/classes.h"
-#include "optimize/search/desk.h"
+#include "base/grow.h"
+#include "optimize/prices/columns.h"
+#include "optimize/prices/master.h"
 #include "optimize/prices/prices.h"
+#include "optimize/search/desk_inner.h"
 
-/* Slots that are looked at to find one on a type the job allows. */
-#define LOOKS 32
+#define KEPT_FROM 0.5         // of a whole content in the program, to stay
+#define ROUND_UP_FROM 0.05    // of a pattern, where GPUs are left
+#define TRIES 24              // instances looked at for a GPU's residents
 
-/* A dish, and how many GPUs are still to do it. */
-struct order {
-    const struct dish *dish;
-    int left;
-    int next[DISH_MAX];    // the next order with this cluster on this type; -1: none
+/* A pattern on one GPU. */
+struct instance {
+    int type, limit, gpu;    // gpu -1: not yet
+    int n;
+    int class[THETA_MAX];
+    double low[THETA_MAX];
+    int job[THETA_MAX];    // -1: free
 };
 
-struct slot {
-    double low;
-    int gpu, order;
-};
-
-struct wanted {
-    double level;
+/* What a job wants of one slot. */
+struct want {
+    double need;
     int job;
 };
 
 struct rounding {
-    struct arena *arena;
+    struct arena arena;
     const struct problem *p;
-    const struct classes *c;
+    const struct columns *c;
+    const struct master *m;
     const struct prices *u;
-    struct desk *desk;
-    const struct way **way;    // (n_jobs) how each is to be served; NULL: gone, or fixed
-    int n_orders;
-    struct order *orders;
-    int *with;         // (n_types, n_clusters) the first order with it; -1: none
-    int *gpu_order;    // (n_gpus) what it is to do; -1: nothing so far
-    bool *is_taken;    // (n_gpus) by a gang or a loner
-    int *n_here;       // (n_gpus) who stands there now, of those that take slots
-    int (*here)[THETA_MAX];
-    int n_left;
-    int *left;    // (n_jobs) who found no place
+    struct desk *d;
+    struct instance *instances;
+    int n_instances, cap_instances;
+    int *of, *first_of;            // instances by (type, class): first_of (n_types * n_classes + 1)
+    int *slack;                    // (n_bins) slots less jobs from this bin up, in its class
+    int *way_of;                   // (n_jobs) column of its group's choice; -1: none
+    int *parts;                    // (n_jobs) GPUs so far of one that takes several slots
+    int (*part_gpus)[GANG_MAX];    // (n_spread) NULL rows for others: by part_row
+    int *part_row;                 // (n_jobs) -1: takes one slot
+    bool *is_wanting;              // (n_jobs) single and without a place
+    bool *is_taken;                // (n_gpus) by an instance
 };
 
-/* ---- ways ---- */
+/* ---- what stays whole ---- */
 
-/* The most demanding of a group take the first of its other ways. */
+static void keep_contents(struct rounding *r)
+{
+    for (int i = 0; i < r->m->n_columns; i++) {
+        const struct master_column *x = &r->m->columns[i];
+        if (x->kind != COLUMN_KEPT || x->x < KEPT_FROM)
+            continue;
+        int gpu = (int)x->which;
+        const int *on = &r->c->residents[gpu * THETA_MAX];
+        for (int k = 0; k < THETA_MAX && on[k] >= 0; k++)
+            if (desk_put(r->d, on[k], &gpu, 1, -1))
+                r->is_wanting[on[k]] = false;
+    }
+}
+
+/* ---- groups ---- */
+
+static int by_part_x(const void *a, const void *b, void *self)
+{
+    const struct master_column *all = self;
+    const struct master_column *x = &all[*(const int *)a], *y = &all[*(const int *)b];
+    double fx = x->x - floor(x->x + 1e-6), fy = y->x - floor(y->x + 1e-6);
+
+    if (fx != fy)
+        return fx < fy ? 1 : -1;
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Whole numbers of each of a group's columns, that add up to its jobs: 'order' has 'n' columns, the
+ * most fractional first.
+ */
+static void apportion(const struct rounding *r, int group, int *order, int n, int *counts)
+{
+    int left = r->m->groups[group].n_jobs;
+
+    qsort_r(order, (size_t)n, sizeof *order, by_part_x, r->m->columns);
+    for (int i = 0; i < n; i++) {
+        counts[i] = (int)floor(r->m->columns[order[i]].x + 1e-6);
+        counts[i] = counts[i] < left ? counts[i] : left;
+        left -= counts[i];
+    }
+    for (int i = 0; left > 0; i = (i + 1) % n, left--)
+        counts[i]++;
+}
+
+/* The jobs of a group get its columns, the neediest the one that serves most. */
+static void choose_for_group(struct rounding *r, int group, int *order, int n)
+{
+    const struct job_group *g = &r->m->groups[group];
+    int *counts = ARENA_ARRAY(&r->arena, int, (size_t)n), at = 0;
+
+    if (n == 0)
+        return;
+    apportion(r, group, order, n, counts);
+    for (int i = g->n_jobs - 1; i >= 0; i--) {
+        while (counts[at] == 0)
+            at++;
+        r->way_of[r->m->group_jobs[g->first + i]] = order[at];
+        counts[at]--;
+    }
+}
+
 static void choose_ways(struct rounding *r)
 {
-    const struct demand *d = &r->c->demand;
-    int *next = ARENA_ARRAY(r->arena, int, (size_t)d->n_groups);
+    int *n = ARENA_ARRAY(&r->arena, int, (size_t)r->m->n_groups + 2), total = 0;
 
-    r->way = ARENA_ARRAY(r->arena, const struct way *, (size_t)r->p->n_jobs);
-    for (int i = 0; i < d->n_groups; i++)
-        for (int k = 0; k < d->groups[i].n; k++)
-            r->way[d->jobs[d->groups[i].first + k]] = &d->groups[i].base;
-    for (int i = 0; i < r->c->n_ways; i++) {
-        const struct class_way *w = &r->c->ways[i];
-        const struct group *g = &d->groups[w->group];
-        for (int k = (int)(w->count + 0.5); k > 0 && next[w->group] < g->n; k--)
-            r->way[d->jobs[g->first + next[w->group]++]] = &w->way;
+    for (int i = 0; i < r->m->n_columns; i++)
+        if (r->m->columns[i].group >= 0 && r->m->columns[i].x > 1e-6)
+            n[r->m->columns[i].group + 2]++, total++;
+    for (int g = 0; g < r->m->n_groups; g++)
+        n[g + 2] += n[g + 1];
+    int *order = ARENA_ARRAY(&r->arena, int, (size_t)total);
+    for (int i = 0; i < r->m->n_columns; i++)
+        if (r->m->columns[i].group >= 0 && r->m->columns[i].x > 1e-6)
+            order[n[r->m->columns[i].group + 1]++] = i;
+    for (int g = 0; g < r->m->n_groups; g++)
+        choose_for_group(r, g, order + n[g], n[g + 1] - n[g]);
+}
+
+/* What a way costs at the prices. */
+static double way_w(const struct rounding *r, const struct way *w)
+{
+    return w->cost_w + (w->m - w->n_drained) * r->u->u.type_w[w->type] +
+           r->u->u.cap_price * (double)w->draw_w;
+}
+
+static bool stays_home(struct rounding *r, int job)
+{
+    double home_w = HUGE_VAL, best = HUGE_VAL;
+
+    for (int i = r->c->first_way[job]; i < r->c->first_way[job + 1]; i++) {
+        double w = way_w(r, &r->c->ways[i]);
+        if (r->c->ways[i].is_home)
+            home_w = fmin(home_w, w);
+        best = fmin(best, w);
     }
-    for (int j = 0; j < r->p->n_jobs; j++)
-        if (r->desk->jobs[j].n_gpus)
-            r->way[j] = NULL;    // fixed, and there already
+    return home_w <= best &&
+           desk_put(r->d, job, r->p->jobs[job].present, r->p->jobs[job].n_present, -1);
 }
 
-/* ---- those that share with nobody ---- */
-
-static bool stays(struct rounding *r, int job, const struct dish *d, int n)
+/* Gangs, those that stay first. Who finds no GPUs is left for later. */
+static void place_gangs(struct rounding *r)
 {
-    const struct problem_job *j = &r->p->jobs[job];
-
-    if (j->n_present != n || r->p->gpus[j->present[0]].type != d->type)
-        return false;
-    return desk_put(r->desk, job, j->present, j->n_present, d->limit);
+    for (int pass = 0; pass < 2; pass++)
+        for (int j = 0; j < r->p->n_jobs; j++) {
+            int gpus[GANG_MAX];
+            if (r->way_of[j] < 0 || r->m->columns[r->way_of[j]].kind != COLUMN_WAY ||
+                r->d->jobs[j].n_gpus > 0)
+                continue;
+            const struct way *w = &r->c->ways[r->m->columns[r->way_of[j]].which];
+            if (pass == 0)
+                stays_home(r, j);
+            else if (lists_gang(r->d, w->type, w->m, r->p->jobs[j].n_nodes, gpus))
+                desk_put(r->d, j, gpus, w->m, -1);
+        }
 }
 
-static void take_gpus(struct rounding *r, const int *gpus, int n)
+/* ---- instances ---- */
+
+static struct instance *instance_new(struct rounding *r, int type, int limit, int gpu)
 {
-    for (int i = 0; i < n; i++)
-        r->is_taken[gpus[i]] = true;
+    GROW(r->instances, r->n_instances, r->cap_instances);
+    struct instance *x = &r->instances[r->n_instances++];
+    *x = (struct instance){ .type = type, .limit = limit, .gpu = gpu };
+    return x;
 }
 
-/* A GPU that may be had: of the type, free, with no more than so many there now. */
-static bool is_fit(const struct rounding *r, int gpu, int type, int most_here, bool may_wake)
+static void instance_add(struct instance *x, int class, double low)
 {
-    const struct problem_gpu *g = &r->p->gpus[gpu];
-
-    return g->type == type && g->may_start && !r->is_taken[gpu] && r->n_here[gpu] <= most_here &&
-           (may_wake || !(g->wake_s > 0));
+    x->class[x->n] = class;
+    x->low[x->n] = low;
+    x->job[x->n++] = -1;
 }
 
-/* Such GPUs, of one node if asked. */
-static bool find_gpus(const struct rounding *r, int type, int n_wanted, bool one_node,
-                      int most_here, bool may_wake, int *out)
+static void add_pattern(struct rounding *r, const struct master_column *col)
 {
-    int n = 0;
+    const struct patterns *all = &r->c->patterns[col->type];
+    int limit = all->limit[col->which], kinds[THETA_MAX], classes[THETA_MAX];
+    struct yield y;
 
-    for (int g = 0; g < r->p->n_gpus && n < n_wanted; g++) {
-        const struct problem_gpu *gpu = &r->p->gpus[g];
-        if (n && one_node && gpu->node != r->p->gpus[out[0]].node)
-            n = 0;
-        if (is_fit(r, g, type, most_here, may_wake))
-            out[n++] = g;
+    for (int i = 0; i < col->n_slots; i++) {
+        classes[i] = r->c->class_of_bin[col->bins[i]];
+        kinds[i] = r->c->classes[classes[i]].kind;
     }
-    return n == n_wanted;
+    bool may = problem_yield(r->p, col->type, limit, kinds, col->n_slots, &y);
+    assert(may);
+    struct instance *x = instance_new(r, col->type, limit, -1);
+    for (int i = 0; i < col->n_slots; i++)
+        instance_add(x, classes[i], y.low[i]);
 }
 
-/* The same on several nodes, as many on each: 'n_here' of every node that has them. */
-static bool find_even(const struct rounding *r, int type, int n_here, int n_nodes, int most_here,
-                      bool may_wake, int *out)
+/* Whole numbers of every pattern; then, while GPUs of its type are left, one more of those that
+ * lack least.
+ */
+static void make_patterns(struct rounding *r)
 {
-    int n = 0, from = 0;    // of this node since 'from'
+    int *order = ARENA_ARRAY(&r->arena, int, (size_t)r->m->n_columns), n = 0;
+    int *left = ARENA_ARRAY(&r->arena, int, (size_t)r->p->n_types);
 
-    for (int g = 0; g < r->p->n_gpus && n < n_here * n_nodes; g++) {
-        const struct problem_gpu *gpu = &r->p->gpus[g];
-        if (n > from && gpu->node != r->p->gpus[out[from]].node)
-            n = from;
-        if (from > 0 && gpu->node == r->p->gpus[out[from - 1]].node)
+    for (int t = 0; t < r->p->n_types; t++)
+        left[t] = lists_n_free(r->d, t);
+    for (int i = 0; i < r->m->n_columns; i++) {
+        const struct master_column *x = &r->m->columns[i];
+        if (x->kind != COLUMN_PATTERN || x->x < 1e-6)
             continue;
-        if (is_fit(r, g, type, most_here, may_wake))
-            out[n++] = g;
-        from = n - from == n_here ? n : from;
+        order[n++] = i;
+        for (int k = (int)floor(x->x + 1e-6); k > 0 && left[x->type] > 0; k--, left[x->type]--)
+            add_pattern(r, x);
     }
-    return n == n_here * n_nodes;
+    qsort_r(order, (size_t)n, sizeof *order, by_part_x, r->m->columns);
+    for (int i = 0; i < n; i++) {
+        const struct master_column *x = &r->m->columns[order[i]];
+        if (x->x - floor(x->x + 1e-6) < ROUND_UP_FROM || left[x->type] == 0)
+            continue;
+        add_pattern(r, x);
+        left[x->type]--;
+    }
 }
 
-static bool place_solo_so(struct rounding *r, int job, const struct dish *d, int n, int most_here,
-                          bool is_far, bool may_wake)
+/* Places beside fixed jobs. */
+static void make_company(struct rounding *r)
 {
-    int gpus[GANG_MAX], n_nodes = r->p->jobs[job].n_nodes;
-    bool found = n_nodes > 1
-                     ? find_even(r, d->type, n / n_nodes, n_nodes, most_here, may_wake, gpus)
-                     : find_gpus(r, d->type, n, !is_far, most_here, may_wake, gpus);
+    for (int i = 0; i < r->m->n_columns; i++) {
+        const struct master_column *x = &r->m->columns[i];
+        if (x->kind != COLUMN_COMPANY || x->x <= KEPT_FROM)
+            continue;
+        const struct company *with = &r->c->company[x->which];
+        const struct job_class *k = &r->c->classes[r->c->class_of_bin[with->bin]];
+        r->is_taken[with->gpu] = true;
+        instance_add(instance_new(r, r->p->gpus[with->gpu].type, with->limit, with->gpu),
+                     r->c->class_of_bin[with->bin], k->edge[with->bin - k->first_bin]);
+    }
+}
 
-    if (!found || !desk_put(r->desk, job, gpus, n, d->limit))
+static void list_instances(struct rounding *r)
+{
+    int n = r->p->n_types * r->c->n_classes;
+
+    r->first_of = ARENA_ARRAY(&r->arena, int, (size_t)n + 2);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < r->n_instances; i++) {
+            const struct instance *x = &r->instances[i];
+            for (int s = 0; s < x->n; s++) {
+                int at = x->type * r->c->n_classes + x->class[s];
+                if (s > 0 && x->class[s] == x->class[s - 1])
+                    continue;
+                if (pass == 0)
+                    r->first_of[at + 2]++;
+                else
+                    r->of[r->first_of[at + 1]++] = i;
+            }
+        }
+        for (int k = 0; k < n && pass == 0; k++)
+            r->first_of[k + 2] += r->first_of[k + 1];
+        if (pass == 0)
+            r->of = ARENA_ARRAY(&r->arena, int, (size_t)r->first_of[n + 1]);
+    }
+}
+
+/* ---- slots and who needs them ---- */
+
+static int bin_of(const struct rounding *r, int class, double low)
+{
+    return r->c->classes[class].first_bin + columns_bin(&r->c->classes[class], low);
+}
+
+/* What a job wants of each of its slots; returns how many. */
+static int wants_of(const struct rounding *r, int job, double *levels)
+{
+    if (r->is_wanting[job]) {
+        levels[0] = r->p->jobs[job].need;
+        return 1;
+    }
+    if (r->part_row[job] < 0 || r->d->jobs[job].n_gpus > 0)
+        return 0;
+    const struct master_column *x = &r->m->columns[r->way_of[job]];
+    for (int i = 0; i < x->n_slots; i++) {
+        const struct job_class *k = &r->c->classes[r->c->class_of[job]];
+        levels[i] = k->edge[x->bins[i] - k->first_bin];
+    }
+    return x->n_slots;
+}
+
+static void count_slack(struct rounding *r)
+{
+    double levels[GANG_MAX];
+
+    for (int i = 0; i < r->n_instances; i++)
+        for (int s = 0; s < r->instances[i].n; s++)
+            r->slack[bin_of(r, r->instances[i].class[s], r -> instances[i].low[s])]++;
+    for (int j = 0; j < r->p->n_jobs; j++)
+        for (int i = wants_of(r, j, levels); i-- > 0;)
+            r->slack[bin_of(r, r->c->class_of[j], levels[i])]--;
+    for (int k = 0; k < r->c->n_classes; k++) {
+        int *slack = r->slack + r->c->classes[k].first_bin;
+        for (int b = r->c->classes[k].n_bins - 2; b >= 0; b--)
+            slack[b] += slack[b + 1];
+    }
+}
+
+/* May a job that needs less take this slot, and the others still be served? */
+static bool may_take(const struct rounding *r, int job, double low)
+{
+    int class = r->c->class_of[job], need = bin_of(r, class, r->p->jobs[job].need);
+
+    if (low < r->p->jobs[job].need)
         return false;
-    take_gpus(r, gpus, n);
+    for (int b = bin_of(r, class, low); b > need; b--)
+        if (r->slack[b] < 1)
+            return false;
     return true;
 }
 
-/* On GPUs where nobody stands now before others, on one node where that may be had, and awake. */
-static bool place_solo(struct rounding *r, int job, const struct dish *d, int n)
+static void take_slot(struct rounding *r, int job, struct instance *x, int s)
 {
-    int n_ways = r->p->jobs[job].n_nodes == 0 ? 2 : 1;    // near, and far
+    int class = x->class[s], need = bin_of(r, class, r->p->jobs[job].need);
 
-    for (int most_here = 0; most_here <= THETA_MAX; most_here += THETA_MAX)
-        for (int far = 0; far < n_ways; far++)
-            for (int wakes = 0; wakes < (r->desk->has_sleepers ? 2 : 1); wakes++)
-                if (place_solo_so(r, job, d, n, most_here, far, wakes))
-                    return true;
-    return false;
+    for (int b = bin_of(r, class, x->low[s]); b > need; b--)
+        r->slack[b]--;
+    x->job[s] = job;
+    r->is_wanting[job] = false;
 }
 
-static void place_solos(struct rounding *r)
+/* ---- instances to GPUs where their jobs stand ---- */
+
+/* Residents of a GPU who could stay in an instance: 'slot_of' says where. Returns how many. */
+static int fit(const struct rounding *r, const struct instance *x, const int *jobs, int n,
+               int *slot_of)
 {
-    for (int is_new = 0; is_new < 2; is_new++)
-        for (int j = 0; j < r->p->n_jobs; j++) {
-            const struct way *w = r->way[j];
-            if (!w || w->solo < 0 || r->desk->jobs[j].n_gpus)
+    bool is_used[THETA_MAX] = { false };
+    int n_fit = 0;
+
+    for (int i = 0; i < n; i++) {
+        slot_of[i] = -1;
+        for (int s = 0; s < x->n && slot_of[i] < 0; s++)
+            if (!is_used[s] && x->class[s] == r->c->class_of[jobs[i]] &&
+                may_take(r, jobs[i], x->low[s]))
+                slot_of[i] = s;
+        if (slot_of[i] >= 0)
+            is_used[slot_of[i]] = true, n_fit++;
+    }
+    return n_fit;
+}
+
+/* The instance in which most of a GPU's residents could stay, at least 'n_least'. */
+static void match_gpu(struct rounding *r, int gpu, int n_least)
+{
+    const int *on = &r->c->residents[gpu * THETA_MAX];
+    int type = r->p->gpus[gpu].type, jobs[THETA_MAX], n = 0, slot_of[THETA_MAX];
+
+    for (int i = 0; i < THETA_MAX && on[i] >= 0; i++)
+        if (r->is_wanting[on[i]])
+            jobs[n++] = on[i];
+    if (n < n_least)
+        return;
+    for (int i = 0; i < n; i++) {
+        int at = type * r->c->n_classes + r->c->class_of[jobs[i]];
+        for (int k = r->first_of[at], tries = 0; k < r->first_of[at + 1] && tries < TRIES; k++) {
+            struct instance *x = &r->instances[r->of[k]];
+            if (x->gpu >= 0)
                 continue;
-            const struct dish *d = &r->c->menu.solos[w->solo];
-            int n = w->n_solo * d->n_gpus;
-            if (!is_new && stays(r, j, d, n))
-                take_gpus(r, r->p->jobs[j].present, n);
-            else if (is_new && !place_solo(r, j, d, n))
-                r->left[r->n_left++] = j;
-        }
-}
-
-/* ---- orders ---- */
-
-struct part {
-    int dish;
-    double rest;
-};
-
-static int by_rest(const void *x, const void *y)
-{
-    const struct part *a = x, *b = y;
-
-    if (a->rest != b->rest)
-        return a->rest > b->rest ? -1 : 1;
-    return a->dish - b->dish;
-}
-
-/* Whole numbers of each dish: rounded down, then up where the fraction is largest and GPUs are
- * left.
- */
-static void make_orders(struct rounding *r, int *n_free)
-{
-    const struct classes *c = r->c;
-    struct part *parts = ARENA_ARRAY(r->arena, struct part, (size_t)c->n_dishes);
-
-    r->orders = ARENA_ARRAY(r->arena, struct order, (size_t)c->n_dishes);
-    r->n_orders = c->n_dishes;
-    for (int i = 0; i < c->n_dishes; i++) {
-        const struct class_dish *d = &c->dishes[i];
-        int whole = (int)(d->count + 1e-6);
-        r->orders[i] = (struct order){ .dish = d->dish, .left = whole };
-        n_free[d->dish->type] -= whole;
-        parts[i] = (struct part){ i, d->count - whole };
-    }
-    qsort(parts, (size_t)c->n_dishes, sizeof *parts, by_rest);
-    for (int i = 0; i < c->n_dishes && parts[i].rest >= 0.5; i++) {
-        struct order *o = &r->orders[parts[i].dish];
-        if (n_free[o->dish->type] > 0) {
-            n_free[o->dish->type]--;
-            o->left++;
+            tries++;
+            if (fit(r, x, jobs, n, slot_of) < n_least)
+                continue;
+            x->gpu = gpu;
+            r->is_taken[gpu] = true;
+            for (int q = 0; q < n; q++)
+                if (slot_of[q] >= 0)
+                    take_slot(r, jobs[q], x, slot_of[q]);
+            return;
         }
     }
-}
-
-static void link_orders(struct rounding *r)
-{
-    int n_clusters = r->c->kinds.n;
-    size_t n = (size_t)r->p->n_types * (size_t)n_clusters;
-
-    r->with = ARENA_ARRAY(r->arena, int, n);
-    memset(r->with, -1, n * sizeof *r->with);
-    for (int i = 0; i < r->n_orders; i++)
-        for (int s = 0; s < r->orders[i].dish->n_slots; s++) {
-            int *head =
-                &r->with[r->orders[i].dish->type * n_clusters + r->orders[i].dish->cluster[s]];
-            bool is_twice = s && r->orders[i].dish->cluster[s] == r->orders[i].dish->cluster[s - 1];
-            r->orders[i].next[s] = is_twice ? -1 : *head;
-            if (!is_twice)
-                *head = i;
-        }
-}
-
-static int order_next(const struct rounding *r, int order, int cluster)
-{
-    const struct dish *d = r->orders[order].dish;
-
-    for (int s = 0; s < d->n_slots; s++)
-        if (d->cluster[s] == cluster)
-            return r->orders[order].next[s];
-    return -1;
-}
-
-static int cluster_of(const struct rounding *r, int job)
-{
-    return r->c->kinds.of[r->p->jobs[job].kind];
-}
-
-/* How many of those who stand on the GPU the dish has slots for. */
-static int n_kept(const struct rounding *r, int gpu, const struct dish *d)
-{
-    bool is_used[DISH_MAX] = { false };
-    int n = 0;
-
-    for (int i = 0; i < r->n_here[gpu]; i++)
-        for (int s = 0; s < d->n_slots; s++)
-            if (!is_used[s] && d->cluster[s] == cluster_of(r, r->here[gpu][i])) {
-                is_used[s] = true;
-                n++;
-                break;
-            }
-    return n;
-}
-
-/* The order that lets at least 'least' of a GPU's jobs stay and asks for fewest new ones. */
-static int best_order(const struct rounding *r, int gpu, int least)
-{
-    int best = -1, best_new = INT32_MAX;
-
-    for (int i = 0; i < r->n_here[gpu]; i++) {
-        int cluster = cluster_of(r, r->here[gpu][i]);
-        int o = r->with[r->p->gpus[gpu].type * r->c->kinds.n + cluster];
-        for (; o >= 0; o = order_next(r, o, cluster)) {
-            const struct dish *d = r->orders[o].dish;
-            int kept = r->orders[o].left > 0 ? n_kept(r, gpu, d) : 0;
-            if (kept >= least && d->n_slots - kept < best_new) {
-                best = o;
-                best_new = d->n_slots - kept;
-            }
-        }
-    }
-    return best;
-}
-
-static void give_order(struct rounding *r, int gpu, int order)
-{
-    r->gpu_order[gpu] = order;
-    r->orders[order].left--;
 }
 
 static bool is_open(const struct rounding *r, int gpu)
 {
-    return !r->is_taken[gpu] && r->gpu_order[gpu] < 0;
+    return r->d->gpus[gpu].n_jobs == 0 && r->p->gpus[gpu].may_start && !r->is_taken[gpu];
 }
 
-/* First where everybody stays, then where somebody does, then anywhere. */
-static void give_orders(struct rounding *r)
+static void match_gpus(struct rounding *r)
 {
-    int *next = ARENA_ARRAY(r->arena, int, (size_t)r->p->n_types);
+    int *next = ARENA_ARRAY(&r->arena, int, (size_t)r->p->n_types);
 
-    for (int least = DISH_MAX; least >= 1; least--)
-        for (int g = 0; g < r->p->n_gpus; g++) {
-            if (!is_open(r, g) || r->n_here[g] < least)
-                continue;
-            int o = best_order(r, g, least);
-            if (o >= 0)
-                give_order(r, g, o);
-        }
-    for (int most_here = 0; most_here <= THETA_MAX; most_here += THETA_MAX)
-        for (int wakes = 0; wakes < (r->desk->has_sleepers ? 2 : 1); wakes++) {
-            memset(next, 0, (size_t)r->p->n_types * sizeof *next);
-            for (int g = 0; g < r->p->n_gpus; g++) {
-                int type = r->p->gpus[g].type;
-                if (r->gpu_order[g] >= 0 || !is_fit(r, g, type, most_here, wakes))
-                    continue;
-                int *o = &next[type];
-                while (*o < r->n_orders &&
-                       (r->orders[*o].left == 0 || r->orders[*o].dish->type != type))
-                    ++*o;
-                if (*o < r->n_orders)
-                    give_order(r, g, *o);
-            }
-        }
+    for (int n = r->p->theta; n > 0; n--)
+        for (int g = 0; g < r->p->n_gpus; g++)
+            if (is_open(r, g))
+                match_gpu(r, g, n);
+    for (int i = 0; i < r->n_instances; i++) {    // the others to GPUs of their type, in order
+        struct instance *x = &r->instances[i];
+        int *g = &next[x->type];
+        while (x->gpu < 0 && *g < r->p->n_gpus &&
+               (r->p->gpus[*g].type != x->type || !is_open(r, *g)))
+            ++*g;
+        if (x->gpu < 0 && *g < r->p->n_gpus)
+            r->is_taken[x->gpu = *g] = true;
+    }
 }
 
-/* ---- slots to jobs ---- */
+/* ---- jobs to slots ---- */
 
-static int by_low(const void *x, const void *y)
+struct open_slot {
+    double low;
+    int instance, slot;
+};
+
+static int by_low(const void *a, const void *b)
 {
-    const struct slot *a = x, *b = y;
+    const struct open_slot *x = a, *y = b;
 
-    if (a->low != b->low)
-        return a->low > b->low ? -1 : 1;
-    return a->gpu - b->gpu;
+    if (x->low != y->low)
+        return x->low < y->low ? -1 : 1;
+    return x->instance != y->instance ? x->instance - y->instance : x->slot - y->slot;
 }
 
-static int by_level(const void *x, const void *y)
+static int by_need(const void *a, const void *b)
 {
-    const struct wanted *a = x, *b = y;
+    const struct want *x = a, *y = b;
 
-    if (a->level != b->level)
-        return a->level > b->level ? -1 : 1;
-    return a->job - b->job;
+    if (x->need != y->need)
+        return x->need < y->need ? -1 : 1;
+    return x->job - y->job;
 }
 
-static bool seat(struct rounding *r, int job, const struct slot *s)
+/* A job that takes several slots has each of its GPUs once. */
+static bool has_part(const struct rounding *r, int job, int gpu)
 {
-    int limit = r->orders[s->order].dish->limit;
-
-    if (r->desk->jobs[job].n_gpus == 0)
-        return desk_put(r->desk, job, &s->gpu, 1, limit);
-    return desk_add_part(r->desk, job, s->gpu);
-}
-
-/* Staying is worth a move, and costs what the slot is worth beyond what the job needs. */
-static bool pays_to_stay(const struct rounding *r, const struct wanted *w, const struct slot *s)
-{
-    const struct problem_job *j = &r->p->jobs[w->job];
-    double scale = r->c->kinds.scale[j->kind];
-
-    return s->low >= w->level &&
-           price_of(r->u, j->kind, SLOT_SHARED, s->low * scale) <=
-               price_of(r->u, j->kind, SLOT_SHARED, w->level * scale) + j->move_w;
-}
-
-static bool is_here(const struct rounding *r, int job, int gpu)
-{
-    for (int i = 0; i < r->n_here[gpu]; i++)
-        if (r->here[gpu][i] == job)
+    for (int i = 0; r->part_row[job] >= 0 && i < r->parts[job]; i++)
+        if (r->part_gpus[r->part_row[job]][i] == gpu)
             return true;
     return false;
 }
 
-struct hall {
-    int n_slots, n_wanted;
-    struct slot *slots;
-    struct wanted *wanted;
-};
-
-static int by_gpu(const void *x, const void *y)
+static void give(struct rounding *r, int job, struct instance *x, int slot)
 {
-    const struct slot *a = x, *b = y;
-
-    return a->gpu != b->gpu ? a->gpu - b->gpu : by_low(x, y);
+    x->job[slot] = job;
+    if (r->part_row[job] >= 0)
+        r->part_gpus[r->part_row[job]][r->parts[job]++] = x->gpu;
+    else
+        r->is_wanting[job] = false;
 }
 
-/* The first slot on 'gpu' or a later one. */
-static int first_on(const struct hall *h, int gpu)
+/* Slots from the least on: each to the one that needs most of those it can hold. */
+static void fill_class(struct rounding *r, struct open_slot *slots, int n_slots, struct want *wants,
+                       int n_wants)
 {
-    int from = 0, to = h->n_slots;
+    int *below = heap_array((size_t)n_wants + 1, sizeof *below), at = 0, last = -1;
 
-    while (from < to) {
-        int mid = (from + to) / 2;
-        if (h->slots[mid].gpu < gpu)
-            from = mid + 1;
-        else
-            to = mid;
-    }
-    return from;
-}
-
-#define TAKEN (-1.0)    // 'low' of a slot that somebody has
-
-static bool seat_where_it_is(struct rounding *r, struct hall *h, const struct wanted *w)
-{
-    const struct problem_job *j = &r->p->jobs[w->job];
-
-    for (int p = 0; p < j->n_present; p++) {
-        int gpu = j->present[p];
-        if (r->gpu_order[gpu] < 0 || !is_here(r, w->job, gpu))
+    qsort(slots, (size_t)n_slots, sizeof *slots, by_low);
+    qsort(wants, (size_t)n_wants, sizeof *wants, by_need);
+    for (int i = 0; i < n_slots; i++) {
+        struct instance *x = &r->instances[slots[i].instance];
+        for (; at < n_wants && wants[at].need <= slots[i].low; at++) {
+            below[at] = last;
+            last = at;
+        }
+        int pick = last, above = -1;
+        while (pick >= 0 && has_part(r, wants[pick].job, x->gpu))
+            above = pick, pick = below[pick];
+        if (pick < 0)
             continue;
-        for (int s = first_on(h, gpu); s < h->n_slots && h->slots[s].gpu == gpu; s++)
-            if (h->slots[s].low >= 0 && pays_to_stay(r, w, &h->slots[s]) &&
-                seat(r, w->job, &h->slots[s])) {
-                h->slots[s].low = TAKEN;
-                return true;
-            }
+        give(r, wants[pick].job, x, slots[i].slot);
+        *(above < 0 ? &last : &below[above]) = below[pick];
     }
-    return false;
+    free(below);
 }
 
-/* Those who may stay where they are do. */
-static void seat_those_here(struct rounding *r, struct hall *h)
+static void fill_slots(struct rounding *r)
 {
-    int n = 0, n_free = 0;
+    int n_wants = 0, n_slots = 0;
+    double levels[GANG_MAX];
 
-    qsort(h->slots, (size_t)h->n_slots, sizeof *h->slots, by_gpu);
-    for (int i = 0; i < h->n_wanted; i++)
-        if (!seat_where_it_is(r, h, &h->wanted[i]))
-            h->wanted[n++] = h->wanted[i];
-    h->n_wanted = n;
-    for (int s = 0; s < h->n_slots; s++)
-        if (h->slots[s].low >= 0)
-            h->slots[n_free++] = h->slots[s];
-    h->n_slots = n_free;
-}
-
-/* The slot that holds least of those that hold enough: slots come onto the pile as the level
- * falls, and the last that came lies on top.
- */
-static void seat_others(struct rounding *r, struct hall *h)
-{
-    struct slot *pile = ARENA_ARRAY(r->arena, struct slot, (size_t)h->n_slots);
-    int n = 0, next = 0;
-
-    qsort(h->slots, (size_t)h->n_slots, sizeof *h->slots, by_low);
-    qsort(h->wanted, (size_t)h->n_wanted, sizeof *h->wanted, by_level);
-    for (int i = 0; i < h->n_wanted; i++) {
-        const struct wanted *w = &h->wanted[i];
-        bool is_seated = false;
-        while (next < h->n_slots && h->slots[next].low >= w->level)
-            pile[n++] = h->slots[next++];
-        for (int k = n - 1; k >= 0 && k >= n - LOOKS && !is_seated; k--)
-            if (problem_allows(&r->p->jobs[w->job], r->p->gpus[pile[k].gpu].type) &&
-                seat(r, w->job, &pile[k])) {
-                memmove(pile + k, pile + k + 1, (size_t)(n - k - 1) * sizeof *pile);
-                n--;
-                is_seated = true;
-            }
-        if (!is_seated)
-            r->left[r->n_left++] = w->job;
-    }
-}
-
-static double level_of(const struct rounding *r, int job, const struct way *w, int slot)
-{
-    double need = r->p->jobs[job].need / r->c->kinds.scale[r->p->jobs[job].kind];
-
-    return w->n_slots == 1 && w->cost_w <= 0 ? need : w->level[slot];
-}
-
-static struct hall *make_halls(struct rounding *r)
-{
-    int n = r->c->kinds.n;
-    struct hall *halls = ARENA_ARRAY(r->arena, struct hall, (size_t)n);
-
+    for (int i = 0; i < r->n_instances; i++)
+        n_slots += r->instances[i].n;
+    for (int j = 0; j < r->p->n_jobs; j++)
+        n_wants += wants_of(r, j, levels);
+    struct open_slot *slots = ARENA_ARRAY(&r->arena, struct open_slot, (size_t)n_slots);
+    struct want *wants = ARENA_ARRAY(&r->arena, struct want, (size_t)n_wants);
+    int *slots_at = ARENA_ARRAY(&r->arena, int, (size_t)r->c->n_classes + 2);
     for (int pass = 0; pass < 2; pass++) {
-        for (int g = 0; g < r->p->n_gpus; g++) {
-            const struct dish *d = r->gpu_order[g] >= 0 ? r->orders[r->gpu_order[g]].dish : NULL;
-            for (int s = 0; d && s < d->n_slots; s++) {
-                struct hall *h = &halls[d->cluster[s]];
-                if (pass == 1)
-                    h->slots[h->n_slots] = (struct slot){ d->low[s], g, r->gpu_order[g] };
-                h->n_slots++;
-            }
+        for (int i = 0; i < r->n_instances; i++) {
+            const struct instance *x = &r->instances[i];
+            for (int s = 0; s < x->n && x->gpu >= 0; s++)
+                if (x->job[s] < 0 && pass == 0)
+                    slots_at[x->class[s] + 2]++;
+                else if (x->job[s] < 0)
+                    slots[slots_at[x->class[s] + 1]++] = (struct open_slot){ x->low[s], i, s };
         }
-        for (int j = 0; j < r->p->n_jobs; j++) {
-            const struct way *w = r->way[j];
-            for (int s = 0; w && s < w->n_slots; s++) {
-                struct hall *h = &halls[cluster_of(r, j)];
-                if (pass == 1)
-                    h->wanted[h->n_wanted] = (struct wanted){ level_of(r, j, w, s), j };
-                h->n_wanted++;
-            }
-        }
-        for (int c = 0; c < n && pass == 0; c++) {
-            struct hall *h = &halls[c];
-            *h = (struct hall){ .slots = ARENA_ARRAY(r->arena, struct slot, (size_t)h->n_slots),
-                                .wanted =
-                                    ARENA_ARRAY(r->arena, struct wanted, (size_t)h->n_wanted) };
-        }
+        for (int k = 0; k < r->c->n_classes && pass == 0; k++)
+            slots_at[k + 2] += slots_at[k + 1];
     }
-    return halls;
+    for (int k = 0; k < r->c->n_classes; k++) {
+        int n = 0;
+        for (int i = r->c->first_job[k]; i < r->c->first_job[k + 1]; i++)
+            for (int q = wants_of(r, r->c->jobs[i], levels); q-- > 0;)
+                wants[n++] = (struct want){ levels[q], r->c->jobs[i] };
+        fill_class(r, slots + slots_at[k], slots_at[k + 1] - slots_at[k], wants, n);
+    }
 }
 
-/* ---- the whole ---- */
+/* ---- onto the desk ---- */
 
-/* Who stands where now, of those that are to take slots. */
-static void look_around(struct rounding *r)
+static void place_instances(struct rounding *r)
+{
+    for (int i = 0; i < r->n_instances; i++) {
+        const struct instance *x = &r->instances[i];
+        for (int s = 0; s < x->n; s++)
+            if (x->job[s] >= 0 && r->part_row[x->job[s]] < 0)
+                desk_put(r->d, x->job[s], &x->gpu, 1, -1);
+    }
+    for (int j = 0; j < r->p->n_jobs; j++)
+        if (r->part_row[j] >= 0 && r->parts[j] > 0 && r->d->jobs[j].n_gpus == 0)
+            desk_put(r->d, j, r->part_gpus[r->part_row[j]], r->parts[j], -1);
+}
+
+static double hardness(const struct rounding *r, int job)
+{
+    const struct problem_job *j = &r->p->jobs[job];
+
+    return r->u->job_w[job] + 1e3 * (j->n_min - 1);
+}
+
+static int by_hardness(const void *a, const void *b, void *self)
+{
+    double x = hardness(self, *(const int *)a), y = hardness(self, *(const int *)b);
+
+    return x != y ? (x < y ? 1 : -1) : *(const int *)a - *(const int *)b;
+}
+
+/* Who has no place, the hardest first. */
+static void insert_rest(struct rounding *r, const struct desk_guide *guide)
+{
+    int *left = ARENA_ARRAY(&r->arena, int, (size_t)r->p->n_jobs), n = 0;
+
+    for (int j = 0; j < r->p->n_jobs; j++)
+        if (r->p->jobs[j].name && r->d->jobs[j].n_gpus == 0)
+            left[n++] = j;
+    qsort_r(left, (size_t)n, sizeof *left, by_hardness, r);
+    r->d->guide = guide;
+    r->d->dues_w = r->u->job_w;
+    for (int i = 0; i < n; i++)
+        desk_insert(r->d, left[i]);
+    r->d->guide = NULL;
+    r->d->dues_w = NULL;
+    for (int j = 0; j < r->p->n_jobs; j++)
+        if (r->p->jobs[j].name && r->p->jobs[j].form == FORM_SPREAD && r->d->jobs[j].short_w > 0)
+            desk_extend(r->d, j);
+    for (int g = 0; g < r->p->n_gpus; g++)
+        if (r->d->gpus[g].n_jobs > 0)
+            desk_relimit(r->d, g);
+}
+
+static void rounding_init(struct rounding *r)
 {
     const struct problem *p = r->p;
+    int n_rows = 0;
 
-    r->gpu_order = ARENA_ARRAY(r->arena, int, (size_t)p->n_gpus);
-    memset(r->gpu_order, -1, (size_t)p->n_gpus * sizeof *r->gpu_order);
-    r->is_taken = ARENA_ARRAY(r->arena, bool, (size_t)p->n_gpus);
-    r->n_here = ARENA_ARRAY(r->arena, int, (size_t)p->n_gpus);
-    r->here = arena_array(r->arena, (size_t)p->n_gpus, sizeof *r->here);
-    r->left = ARENA_ARRAY(r->arena, int, (size_t)p->n_jobs *WAY_SLOTS);
-    for (int j = 0; j < p->n_jobs; j++)
-        for (int i = 0; r->way[j] && r->way[j]->n_slots && i < p->jobs[j].n_present; i++) {
-            int g = p->jobs[j].present[i];
-            r->here[g][r->n_here[g]++] = j;
-        }
-    for (int g = 0; g < p->n_gpus; g++)
-        r->is_taken[g] = r->desk->gpus[g].n_jobs > 0;    // fixed ones
-}
-
-static int *count_free(const struct rounding *r)
-{
-    int *n = ARENA_ARRAY(r->arena, int, (size_t)r->p->n_types);
-
-    for (int g = 0; g < r->p->n_gpus; g++)
-        n[r->p->gpus[g].type] += !r->is_taken[g] && (r->p->gpus[g].may_start || r->n_here[g]);
-    return n;
-}
-
-void round_classes(struct arena *a, const struct classes *c, const struct prices *u, struct desk *d)
-{
-    struct rounding r = { .arena = a, .p = d->problem, .c = c, .u = u, .desk = d };
-
-    choose_ways(&r);
-    look_around(&r);
-    place_solos(&r);
-    make_orders(&r, count_free(&r));
-    link_orders(&r);
-    give_orders(&r);
-    struct hall *halls = make_halls(&r);
-    for (int i = 0; i < c->kinds.n; i++) {
-        seat_those_here(&r, &halls[i]);
-        seat_others(&r, &halls[i]);
+    arena_init(&r->arena);
+    r->slack = ARENA_ARRAY(&r->arena, int, (size_t)r->c->n_bins);
+    r->way_of = ARENA_ARRAY(&r->arena, int, (size_t)p->n_jobs);
+    r->parts = ARENA_ARRAY(&r->arena, int, (size_t)p->n_jobs);
+    r->part_row = ARENA_ARRAY(&r->arena, int, (size_t)p->n_jobs);
+    r->is_wanting = ARENA_ARRAY(&r->arena, bool, (size_t)p->n_jobs);
+    r->is_taken = ARENA_ARRAY(&r->arena, bool, (size_t)p->n_gpus);
+    for (int j = 0; j < p->n_jobs; j++) {
+        r->way_of[j] = -1;
+        r->is_wanting[j] = r->c->class_of[j] >= 0 && r->m->group_of[j] < 0;
     }
-    for (int i = 0; i < r.n_left; i++)
-        if (d->jobs[r.left[i]].n_gpus == 0)
-            desk_insert(d, r.left[i]);
-    for (int j = 0; j < r.p->n_jobs; j++)
-        if (r.way[j] && d->jobs[j].short_w > 0 && r.p->jobs[j].form == FORM_SPREAD)
-            desk_extend(d, j);
-    for (int j = 0; j < r.p->n_jobs; j++)
-        if (r.way[j] && d->jobs[j].n_gpus == 0)
-            desk_insert(d, j);
+    choose_ways(r);
+    for (int j = 0; j < p->n_jobs; j++) {
+        bool is_several = r->way_of[j] >= 0 && r->m->columns[r->way_of[j]].kind == COLUMN_SLOTS;
+        r->part_row[j] = is_several ? n_rows++ : -1;
+    }
+    r->part_gpus = arena_array(&r->arena, (size_t)n_rows, sizeof *r->part_gpus);
+}
+
+void round_vertex(const struct prices *u, const struct desk_guide *guide, struct desk *d)
+{
+    struct rounding r = { .p = d->problem, .c = u->columns, .m = u->master, .u = u, .d = d };
+
+    rounding_init(&r);
+    keep_contents(&r);
+    place_gangs(&r);
+    make_patterns(&r);
+    make_company(&r);
+    list_instances(&r);
+    count_slack(&r);
+    match_gpus(&r);
+    fill_slots(&r);
+    place_instances(&r);
+    insert_rest(&r, guide);
+    free(r.instances);
+    arena_release(&r.arena);
 }

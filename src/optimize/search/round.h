@@ -1,21 +1,21 @@
-/* round.h - from how many GPUs should do what, to who does it where.
+/* round.h - from how many GPUs should run which pattern, to who runs where.
  *
- * Takes the class program's counts, in whole numbers where they are nearly that, to single
- * GPUs and single jobs: gangs first, then GPUs that may keep who is there, then the others; a
- * job gets the slot that holds least among those that hold enough. Whoever is left is inserted
- * where it is cheapest. The result is a feasible desk, close to the program's cost; the search makes it
- * closer.
+ * Takes the vertex of the class program to single GPUs and jobs: whole contents that stay where
+ * they stand; gangs; patterns in whole numbers, each on a GPU where some of its jobs stand already
+ * if there is one; then jobs to slots, the one that needs most of those that a slot holds. A job is
+ * kept only where those who need more still find slots (Hall's condition, counted by bins). Who is
+ * left is inserted by prices. The result is feasible, close to the program's cost; the search makes
+ * it closer.
+ *
+ * Called by: the planner. 'd' is as desk_create left it, and prices have a vertex.
  */
 #ifndef OPTIMIZE_SEARCH_ROUND_H
 #define OPTIMIZE_SEARCH_ROUND_H
 
-struct arena;
-struct classes;
 struct desk;
+struct desk_guide;
 struct prices;
 
-/* 'd' is as desk_create left it. Scratch in 'a'. */
-void round_classes(struct arena *a, const struct classes *c, const struct prices *u,
-                   struct desk *d);
+void round_vertex(const struct prices *u, const struct desk_guide *guide, struct desk *d);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/grow.h"
 #include "optimize/prices/prices.h"
@@ -42,7 +41,6 @@ struct task {
 struct crew {
     const struct search_options *o;
     const struct prices *u;
-    const double *type_w, *job_w;    // by the whole problem's numbers
     struct desk_guide *guide;
     struct task *tasks;
     int n_tasks, n_threads;
@@ -58,14 +56,14 @@ static void run_task(struct crew *c, struct task *t)
     if (c->u) {
         job_w = heap_array((size_t)s->problem.n_jobs, sizeof *job_w);
         for (int j = 0; j < s->problem.n_jobs; j++)
-            job_w[j] = c->job_w[s->job_of[j]];
+            job_w[j] = c->u->job_w[s->job_of[j]];
     }
     if (c->o->clock) {
         t->plan.clock = c->o->clock;
         t->plan.from_s = clock_now_s(c->o->clock);
         t->plan.until_s = fmin(t->plan.from_s + c->slice_s, c->o->until_s);
     }
-    struct walk *w = walk_create(s->desk, c->u, c->type_w, job_w, c->o->seed, t->stream);
+    struct walk *w = walk_create(s->desk, c->u, job_w, c->o->seed, t->stream);
     w->guide = c->guide;
     walk_run(w, &t->plan);
     t->nodes = w->nodes;
@@ -221,7 +219,7 @@ static void cut_worst(struct desk *d, const struct crew *c, struct rng *rng, int
 {
     int n_gpus = d->problem->n_gpus, n = 0, n_bad = 0;
     struct loss *losses = heap_array((size_t)n_gpus, sizeof *losses);
-    struct walk *w = walk_create(d, c->u, c->type_w, c->job_w, 0, 0);
+    struct walk *w = walk_create(d, c->u, c->u->job_w, 0, 0);
 
     for (int g = 0; g < n_gpus; g++) {
         losses[g] = (struct loss){ walk_loss(w, g), g };
@@ -379,19 +377,10 @@ void search_run(struct desk *d, const struct prices *u, const struct search_opti
     struct search_report r = { .before_w = d->cost_w };
     struct crew c = { .o = o, .u = u, .n_threads = o->threads > 1 ? 2 : 1 };
     double heat = o->heat >= 0 ? o->heat : heat_for(d, u, o);
-    struct arena a;
 
     assert(o->nodes > 0 || o->clock);
-    arena_init(&a);
-    if (u) {
-        double *type_w = ARENA_ARRAY(&a, double, (size_t)d->problem->n_types);
-        double *job_w = ARENA_ARRAY(&a, double, (size_t)d->problem->n_jobs);
-        certificate_shares(&a, d->problem, u, c.n_threads, type_w, job_w);
-        c.type_w = type_w;
-        c.job_w = job_w;
-        if (d->tables->pairs)
-            c.guide = desk_guide_create(d, u, type_w);
-    }
+    if (u && d->tables->pairs)
+        c.guide = desk_guide_create(d, u);
     if (d->problem->n_gpus > 0 && d->problem->n_jobs > 0) {
         if (d->problem->n_gpus <= WHOLE_MAX)
             run_chains(d, &c, heat * typical_w(d), &r);
@@ -400,8 +389,24 @@ void search_run(struct desk *d, const struct prices *u, const struct search_opti
     }
     desk_guide_destroy(c.guide);
     d->dues_w = NULL;
-    arena_release(&a);
     r.after_w = d->cost_w;
     if (report)
         *report = r;
+}
+
+void search_around(struct desk *d, const struct prices *u, uint64_t seed, int nodes)
+{
+    const struct problem *p = d->problem;
+    struct walk *w = walk_create(d, u, u->job_w, seed, 0);
+    struct desk_guide *guide = d->tables->pairs ? desk_guide_create(d, u) : NULL;
+
+    w->guide = guide;
+    for (int j = 0; j < p->n_jobs; j++)
+        if (p->jobs[j].name && p->jobs[j].n_present == 0 && d->jobs[j].n_gpus > 0)
+            walk_notice(w, desk_gpus(d, j)[0]);
+    if (p->n_gpus > 0 && p->n_jobs > 0)
+        walk_slice(w, nodes);
+    walk_destroy(w);
+    desk_guide_destroy(guide);
+    d->dues_w = NULL;
 }

@@ -49,4 +49,9 @@ struct search_report {
 void search_run(struct desk *d, const struct prices *u, const struct search_options *o,
                 struct search_report *report);
 
+/* The same with few steps on a plan that stands and is good: downhill, beginning where somebody is
+ * new and where most is lost. What it takes depends little on the problem's size.
+ */
+void search_around(struct desk *d, const struct prices *u, uint64_t seed, int nodes);
+
 #endif

@@ -26,20 +26,16 @@ struct kin {
 struct walk {
     struct desk *d;
     struct rng rng;
-    const struct prices *u;    // NULL: none
-    const double *type_w;      // (n_types) what a GPU can earn at these prices
-    const double *job_w;       // (n_jobs) each job's part of the bound
-    struct kin *kin;           // (n_kinds) jobs that may be moved
-    int *kin_at;               // (cap_jobs) where a job is among its kin; -1: not there
-    double *hardness;          // (cap_jobs) who is inserted first
-    int cap_jobs;
-    int *recent, n_recent;                   // (RECENT_MAX) GPUs where something has just happened
-    double loss_w;                           // all inefficiencies when they were last summed up
-    void (*on_keep)(void *self, int job);    // a job's place may have changed for good; may be NULL
-    void *on_keep_self;
+    const struct prices *u;       // NULL: none
+    const double *job_w;          // (n_jobs) each job's part of the bound
+    struct kin *kin;              // (n_kinds) jobs that may be moved
+    int *kin_at;                  // (n_jobs) where a job is among its kin; -1: not there
+    double *hardness;             // (n_jobs) who is inserted first
+    int *recent, n_recent;        // (RECENT_MAX) GPUs where something has just happened
+    double loss_w;                // all inefficiencies when they were last summed up
     double *sums;                 // (n_gpus) inefficiencies summed up; where steps begin
-    int *troubled, n_troubled;    // (cap_jobs) who may be waiting or missing its promise
-    bool *is_listed;              // (cap_jobs) is among them
+    int *troubled, n_troubled;    // (n_jobs) who may be waiting or missing its promise
+    bool *is_listed;              // (n_jobs) is among them
     long nodes, n_better;
     double heat_w;    // now
     double best_w;
@@ -57,26 +53,16 @@ struct walk_plan {
     double heat_w, cool_w;    // at the beginning, and at the end; cool_w 0: the last part is cold
 };
 
-/* 'u', 'type_w' and 'job_w' may be NULL; 'job_w' is by the desk's numbers. */
-struct walk *walk_create(struct desk *d, const struct prices *u, const double *type_w,
-                         const double *job_w, uint64_t seed, uint64_t stream);
+/* 'u' and 'job_w' may be NULL; 'job_w' is by the desk's numbers. */
+struct walk *walk_create(struct desk *d, const struct prices *u, const double *job_w, uint64_t seed,
+                         uint64_t stream);
 void walk_destroy(struct walk *w);
-
-/* A job has come to the desk, or is about to leave it. */
-void walk_admit(struct walk *w, int job);
-void walk_dismiss(struct walk *w, int job);
-
-/* A job of the desk may wait or miss its promise that did not before. */
-void walk_note(struct walk *w, int job);
 
 /* Something has happened on a GPU; steps begin there for a while. */
 void walk_notice(struct walk *w, int gpu);
 
 /* Take steps that make the desk cheaper, beginning where something happened or much is lost. */
 void walk_slice(struct walk *w, int nodes);
-
-/* See again where how much is lost; walk_slice goes by what was seen last. */
-void walk_look(struct walk *w);
 
 /* Take steps, then put the best that was met on the desk. */
 void walk_run(struct walk *w, const struct walk_plan *plan);

@@ -35,41 +35,6 @@ static int below(struct walk *w, int n)
 
 /* ---- where it is worth while ---- */
 
-static int slot_size(const struct desk *d, int job)
-{
-    int n = d->jobs[job].n_gpus;
-
-    if (d->problem->jobs[job].form == FORM_GANG && n > 1)
-        return n;
-    return d->problem->jobs[job].is_exclusive ? SLOT_ALONE : SLOT_SHARED;
-}
-
-/* What a job pays for its slots, itself included, above its part of the bound. */
-static double slack_w(const struct walk *w, int job, double slots_w)
-{
-    return slots_w + desk_own_w(w->d, job) - w->job_w[job];
-}
-
-/* The prices of a job's slots on all its GPUs. */
-static double slots_w(const struct walk *w, int job)
-{
-    const struct desk *d = w->d;
-    const struct desk_job *j = &d->jobs[job];
-    int kind = d->problem->jobs[job].kind, size = slot_size(d, job);
-    double sum = 0;
-
-    if (size > 1)
-        return price_of(w->u, kind, size, j->low);
-    for (int i = 0; i < j->n_gpus; i++) {
-        const struct desk_gpu *g = &d->gpus[d->seats[j->first + i]];
-        int slot = 0;
-        while (g->jobs[slot] != job)
-            slot++;
-        sum += price_of(w->u, kind, size, g->low[slot]);
-    }
-    return sum;
-}
-
 double walk_loss(const struct walk *w, int gpu)
 {
     const struct desk *d = w->d;
@@ -78,16 +43,16 @@ double walk_loss(const struct walk *w, int gpu)
 
     if (!w->u)
         return g->cost_w + 1;
-    double loss = w->type_w[type];
+    double loss = w->u->u.type_w[type];
     if (g->n_jobs == 0)
         return d->problem->gpus[gpu].may_start ? loss : 0;
     double draw_w = g->watts - d->problem->types[type].idle_w;
-    loss += g->cost_w + w->u->cap_price * d->problem->watts_margin * draw_w;
+    loss += g->cost_w + w->u->u.cap_price * d->problem->watts_margin * draw_w;
     for (int i = 0; i < g->n_jobs; i++) {
-        int job = g->jobs[i], n = d->jobs[job].n_gpus, size = slot_size(d, job);
-        double all_w = slots_w(w, job);
-        loss += slack_w(w, job, all_w) / n;
-        loss -= size > 1 ? all_w / n : price_of(w->u, d->problem->jobs[job].kind, size, g->low[i]);
+        int job = g->jobs[i];
+        if (d->problem->jobs[job].is_fixed)
+            return 0;
+        loss += (desk_own_w(d, job) - w->job_w[job]) / d->jobs[job].n_gpus;
     }
     return loss;
 }
@@ -237,7 +202,7 @@ static int recent_gpu(struct walk *w)
 
 static void ruin(struct walk *w, struct ruin *r)
 {
-    int n_gpus = 1 + below(w, w->on_keep ? 3 : RUIN_GPUS_MAX);
+    int n_gpus = 1 + below(w, RUIN_GPUS_MAX);
     int gpu = w->u || below(w, 4) == 0 ? lossy_gpu(w) : random_gpu(w);
 
     if (w->n_recent > 0 && below(w, 16) == 0)
@@ -583,10 +548,6 @@ static void restore_best(struct walk *w)
 static void accept(struct walk *w, double change_w)
 {
     desk_keep(w->d);
-    for (int i = 0; w->on_keep && i < w->d->journal->n_jobs; i++)
-        w->on_keep(w->on_keep_self, w->d->journal->jobs[i].job);
-    for (int i = 0; w->on_keep && i < w->d->journal->n_gpus; i++)
-        walk_notice(w, w->d->journal->gpus[i].gpu);
     for (int i = 0; i < w->d->journal->n_jobs; i++)
         note_trouble(w, w->d->journal->jobs[i].job);
     if (w->d->cost_w < w->best_w - 1e-9 * fabs(w->best_w)) {
@@ -685,16 +646,6 @@ void walk_notice(struct walk *w, int gpu)
     w->recent[w->n_recent < RECENT_MAX ? w->n_recent++ : below(w, RECENT_MAX)] = gpu;
 }
 
-void walk_note(struct walk *w, int job)
-{
-    note_trouble(w, job);
-}
-
-void walk_look(struct walk *w)
-{
-    sum_losses(w);
-}
-
 void walk_slice(struct walk *w, int nodes)
 {
     w->heat_w = 0;
@@ -728,30 +679,10 @@ static bool may_move(const struct desk *d, int job)
     return d->problem->jobs[job].name && !d->problem->jobs[job].is_fixed;
 }
 
-/* Room for all of the desk's jobs. */
-static void grow_walk(struct walk *w)
-{
-    int cap = w->d->cap_jobs;
-
-    if (cap <= w->cap_jobs)
-        return;
-    w->kin_at = realloc(w->kin_at, (size_t)cap * sizeof *w->kin_at);
-    w->hardness = realloc(w->hardness, (size_t)cap * sizeof *w->hardness);
-    w->troubled = realloc(w->troubled, (size_t)cap * sizeof *w->troubled);
-    w->is_listed = realloc(w->is_listed, (size_t)cap * sizeof *w->is_listed);
-    assert(w->kin_at && w->hardness && w->troubled && w->is_listed);
-    for (int j = w->cap_jobs; j < cap; j++) {
-        w->kin_at[j] = -1;
-        w->is_listed[j] = false;
-    }
-    w->cap_jobs = cap;
-}
-
-void walk_admit(struct walk *w, int job)
+static void admit(struct walk *w, int job)
 {
     struct kin *k = &w->kin[w->d->problem->jobs[job].kind];
 
-    grow_walk(w);
     if (!may_move(w->d, job))
         return;
     GROW(k->jobs, k->n, k->cap);
@@ -761,26 +692,13 @@ void walk_admit(struct walk *w, int job)
     note_trouble(w, job);
 }
 
-void walk_dismiss(struct walk *w, int job)
-{
-    struct kin *k = &w->kin[w->d->problem->jobs[job].kind];
-    int at = w->kin_at[job];
-
-    if (at < 0)
-        return;
-    k->jobs[at] = k->jobs[--k->n];
-    w->kin_at[k->jobs[at]] = at;
-    w->kin_at[job] = -1;
-}
-
-struct walk *walk_create(struct desk *d, const struct prices *u, const double *type_w,
-                         const double *job_w, uint64_t seed, uint64_t stream)
+struct walk *walk_create(struct desk *d, const struct prices *u, const double *job_w, uint64_t seed,
+                         uint64_t stream)
 {
     struct walk *w = heap_array(1, sizeof *w);
 
     w->d = d;
     w->u = u;
-    w->type_w = type_w;
     w->job_w = job_w;
     d->dues_w = job_w;
     rng_init(&w->rng, seed ^ stream * 0x9e3779b97f4a7c15u, "search");
@@ -788,8 +706,14 @@ struct walk *walk_create(struct desk *d, const struct prices *u, const double *t
     w->sums = heap_array((size_t)d->problem->n_gpus, sizeof *w->sums);
     w->recent = heap_array(RECENT_MAX, sizeof *w->recent);
     w->kin = heap_array((size_t)d->problem->n_kinds, sizeof *w->kin);
+    w->kin_at = heap_array((size_t)d->problem->n_jobs, sizeof *w->kin_at);
+    w->hardness = heap_array((size_t)d->problem->n_jobs, sizeof *w->hardness);
+    w->troubled = heap_array((size_t)d->problem->n_jobs, sizeof *w->troubled);
+    w->is_listed = heap_array((size_t)d->problem->n_jobs, sizeof *w->is_listed);
     for (int j = 0; j < d->problem->n_jobs; j++)
-        walk_admit(w, j);
+        w->kin_at[j] = -1;
+    for (int j = 0; j < d->problem->n_jobs; j++)
+        admit(w, j);
     return w;
 }
 

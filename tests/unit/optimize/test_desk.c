@@ -159,9 +159,7 @@ static void push(struct desk *d, struct rng *r)
     default:
         if (p->jobs[job].form == FORM_SPREAD && is_placed && below(r, 2))
             desk_add_part(d, job, below(r, p->n_gpus));
-        else if (is_placed)
-            desk_drop_part(d, job, desk_gpus(d, job)[0]);
-        else
+        else if (!is_placed)
             desk_put(d, job, gpus, some_gpus(r, p, 2, gpus), -1);
     }
 }

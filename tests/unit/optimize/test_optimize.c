@@ -62,7 +62,7 @@ static void trial_run(struct trial *t, enum optimize_method method)
     o.exact = exact_run;
     o.time_s = method == METHOD_EXACT ? 20 : 0;
     o.nodes = method == METHOD_AUTO ? 0 : 2000;
-    int rc = optimize_run(&t->arena, &t->p, &o, &t->x, NULL, &t->report, &e);
+    int rc = optimize_run(&t->arena, &t->p, &o, &t->x, &t->report, &e);
     ck_assert_msg(rc == 0, "%s, seed %d: %s", t->what, t->seed, e.text);
     rc = plan_check(&t->arena, &t->p, &t->x, &e);
     ck_assert_msg(rc == 0, "%s, seed %d: %s", t->what, t->seed, e.text);
@@ -358,7 +358,7 @@ static void expect_refused(struct problem *p, const char *what, int i)
     struct err e = { 0 };
 
     arena_init(&a);
-    int rc = optimize_run(&a, p, &optimize_defaults, &x, NULL, &report, &e);
+    int rc = optimize_run(&a, p, &optimize_defaults, &x, &report, &e);
     ck_assert_msg(rc == -EINVAL && e.text[0], "%s %d: %d %s", what, i, rc, e.text);
     arena_release(&a);
 }
@@ -420,7 +420,7 @@ static void same_on_one_and_two(int seed, enum optimize_method method)
     o.nodes = 20000;
     for (int i = 0; i < 2; i++) {
         o.threads = 1 + i;
-        int rc = optimize_run(&a, &p, &o, &x[i], NULL, &report[i], &e);
+        int rc = optimize_run(&a, &p, &o, &x[i], &report[i], &e);
         ck_assert_msg(rc == 0, "%s", e.text);
     }
     expect_same(&x[0], &x[1]);

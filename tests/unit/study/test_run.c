@@ -230,6 +230,7 @@ START_TEST(a_lever_that_is_taken_away_is_not_used)
     struct arena a;
 
     arena_init(&a);
+    k.load = 2;    // so that somebody has to share
     ck_assert_msg(run_do(&a, &k, NULL, &with, &e) == 0, "%s", e.text);
     k.without = "sharing";
     ck_assert_msg(run_do(&a, &k, NULL, &without, &e) == 0, "%s", e.text);

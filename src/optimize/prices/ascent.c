@@ -1,0 +1,354 @@
+#include "optimize/prices/ascent.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/grow.h"
+#include "optimize/prices/certificate.h"
+#include "optimize/prices/choices.h"
+#include "optimize/prices/columns.h"
+#include "optimize/prices/dual.h"
+#include "optimize/prices/in_two.h"
+
+/* Temperatures as parts of what a GPU costs (its cap and price, on average). */
+#define TAU_FROM 0.05
+#define TAU_TO 0.001
+#define TAU_FALLS 0.65
+#define STEPS_EACH 40         // at one temperature
+#define CHOICES_EVERY 5       // steps between two looks at what jobs choose
+#define CHOICES_WEIGHT 0.4    // of the newest look in the demand
+
+#define PATTERNS_FOR_TWO 4000    // with fewer, starting a thread takes longer than it saves
+#define NEAR_TAUS 14             // patterns within so many temperatures of the best take part
+#define SUPPLY_KEPT 0.7          // of the running mean of supply, which scales steps
+#define INERTIA 0.3              // slots that every bin is taken to have besides, in that scale
+
+/* Patterns of one type that take part. */
+struct active {
+    long n, cap;
+    long *which;
+    float *value;    // scratch
+};
+
+struct ascent {
+    const struct columns *c;
+    const struct ascent_options *o;
+    struct arena arenas[2];
+    struct dual *u;
+    int threads;              // 1 where two are not worth their starting
+    struct active *active;    // (n_types)
+    double *risen_from;       // (n_bins) prices for which 'active' was made
+    double *last, *ahead;     // (n_bins) prices of the step before, and with momentum
+    double *demand, *supply, *mean, *weight;
+    double *part_supply[2];
+    double *gang_gpus;    // (n_types) GPUs that gangs choose
+    double *soft_w;       // (n_types)
+    double tau, near_w;
+    struct choice *choices;
+};
+
+/* ---- who takes part ---- */
+
+static double value_of(const struct patterns *x, long i, const double *slot_w, double cap_price)
+{
+    double w = -x->cost_w[i];
+
+    for (int s = 0; s < x->theta; s++)
+        w += slot_w[x->bin[i * x->theta + s]];
+    return x->draw_w ? w - cap_price * (double)x->draw_w[i] : w;
+}
+
+static void renew_type(struct ascent *a, int type)
+{
+    const struct patterns *x = &a->c->patterns[type];
+    struct active *to = &a->active[type];
+    double most = 0;
+
+    if (to->cap < x->n) {
+        to->cap = x->n;
+        to->which = realloc(to->which, (size_t)to->cap * sizeof *to->which);
+        to->value = realloc(to->value, (size_t)to->cap * sizeof *to->value);
+        assert(to->which && to->value);
+    }
+    for (long i = 0; i < x->n; i++) {
+        to->value[i] = (float)value_of(x, i, a->u->slot_w, a->u->cap_price);
+        most = (double)to->value[i] > most ? (double)to->value[i] : most;
+    }
+    to->n = 0;
+    for (long i = 0; i < x->n; i++)
+        if ((double)to->value[i] > most - a->near_w)
+            to->which[to->n++] = i;
+}
+
+static void renew_part(void *self, int part, int n_parts)
+{
+    struct ascent *a = self;
+
+    for (int t = part; t < a->c->p->n_types; t += n_parts)
+        renew_type(a, t);
+}
+
+/* Prices have risen so much that others may be the best by now. */
+static bool is_stale(const struct ascent *a)
+{
+    double most = 0;
+
+    for (int b = 1; b < a->c->n_bins; b++) {
+        double by = a->u->slot_w[b] - a->risen_from[b];
+        most = by > most ? by : most;
+    }
+    return most * a->c->theta > 0.5 * a->near_w;
+}
+
+static void renew(struct ascent *a)
+{
+    a->near_w = NEAR_TAUS * a->tau;
+    in_two(a->threads, renew_part, a);
+    memcpy(a->risen_from, a->u->slot_w, (size_t)a->c->n_bins * sizeof *a->risen_from);
+}
+
+/* ---- supply ---- */
+
+/* exp for x <= 0, to a few parts in a million. */
+static inline float quick_exp(float x)
+{
+    float y = x * 1.442695041f;
+    union {
+        int32_t i;
+        float f;
+    } two;
+
+    if (x < -80)
+        return 0;
+    int whole = (int)(y - 0.5f);
+    float f = y - (float)whole;
+    two.i = (whole + 127) * (1 << 23);
+    return two.f * (1 + f * (0.69314718f +
+                             f * (0.24022651f +
+                                  f * (0.05550411f + f * (0.00961813f + f * 0.0013333558f)))));
+}
+
+/* The GPUs of a type choose among its active patterns and sleep, the better the likelier. */
+static void supply_type(struct ascent *a, int type, double *supply)
+{
+    const struct patterns *x = &a->c->patterns[type];
+    struct active *act = &a->active[type];
+    double most = 0;
+
+    for (long q = 0; q < act->n; q++) {
+        act->value[q] = (float)value_of(x, act->which[q], a->ahead, a->u->cap_price);
+        most = (double)act->value[q] > most ? (double)act->value[q] : most;
+    }
+    double sum = exp(-most / a->tau);
+    for (long q = 0; q < act->n; q++) {
+        act->value[q] = quick_exp(fminf(0, (act->value[q] - (float)most) / (float)a->tau));
+        sum += (double)act->value[q];
+    }
+    a->soft_w[type] = most + a->tau * log(sum);
+    double n_gpus = fmax(a->c->n_open[type] - a->gang_gpus[type], 0) / sum;
+    for (long q = 0; q < act->n; q++) {
+        if (act->value[q] < 1e-7f)
+            continue;
+        double n = n_gpus * (double)act->value[q];
+        for (int s = 0; s < x->theta; s++)
+            supply[x->bin[act->which[q] * x->theta + s]] += n;
+    }
+}
+
+static void supply_part(void *self, int part, int n_parts)
+{
+    struct ascent *a = self;
+
+    memset(a->part_supply[part], 0, (size_t)a->c->n_bins * sizeof *a->supply);
+    for (int t = part; t < a->c->p->n_types; t += n_parts)
+        supply_type(a, t, a->part_supply[part]);
+}
+
+static void make_supply(struct ascent *a)
+{
+    in_two(a->threads, supply_part, a);
+    for (int b = 0; b < a->c->n_bins; b++)
+        a->supply[b] = a->part_supply[0][b] + a->part_supply[1][b];
+}
+
+/* ---- demand ---- */
+
+static void make_demand(struct ascent *a, double weight)
+{
+    const struct columns *c = a->c;
+    double *gang = a->gang_gpus;
+
+    arena_reset(&a->arenas[0]);
+    arena_reset(&a->arenas[1]);
+    choices_make(a->arenas, c, a->u, true, a->threads, a->choices);
+    for (int b = 0; b < c->n_bins; b++)
+        a->demand[b] *= 1 - weight;
+    for (int t = 0; t < c->p->n_types; t++)
+        gang[t] *= 1 - weight;
+    for (int j = 0; j < c->p->n_jobs; j++) {
+        const struct choice *x = &a->choices[j];
+        for (int i = 0; i < x->n_slots; i++)
+            a->demand[x->bins[i]] += weight;
+        if (x->way < 0)
+            continue;
+        gang[c->ways[x->way].type] += weight * c->ways[x->way].m;
+    }
+}
+
+/* ---- a step ---- */
+
+/* fmax is a call, for the sake of NaN; nothing here is one. */
+static inline double larger(double x, double y)
+{
+    return x > y ? x : y;
+}
+
+/* Neighbouring bins of one price. */
+struct pool {
+    double weight, sum;
+    int n;
+};
+
+/* The nearest prices that never fall, each weighted by 'weight': neighbours out of order share one.
+ */
+static void project(double *price, const double *weight, int n, struct pool *pools)
+{
+    int n_pools = 0, at = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct pool now = { weight[i], price[i] * weight[i], 1 };
+        while (n_pools > 0 &&
+               pools[n_pools - 1].sum * now.weight >= now.sum * pools[n_pools - 1].weight) {
+            now.weight += pools[n_pools - 1].weight;
+            now.sum += pools[n_pools - 1].sum;
+            now.n += pools[--n_pools].n;
+        }
+        pools[n_pools++] = now;
+    }
+    for (int i = 0; i < n_pools; i++)
+        for (int k = 0; k < pools[i].n; k++)
+            price[at++] = pools[i].sum / pools[i].weight;
+}
+
+/* Along the gradient, scaled by how many slots a bin has; no step longer than tau. Returns whether
+ * momentum still points uphill.
+ */
+static bool step_slots(struct ascent *a, struct pool *pools)
+{
+    const struct columns *c = a->c;
+    double uphill = 0;
+
+    for (int b = 1; b < c->n_bins; b++) {
+        a->mean[b] = SUPPLY_KEPT * a->mean[b] + (1 - SUPPLY_KEPT) * a->supply[b];
+        double slots = larger(a->demand[b], larger(a->mean[b], 0.5 * a->supply[b])) + INERTIA;
+        double by = a->tau * (a->demand[b] - a->supply[b]) / (c->theta * slots);
+        a->weight[b] = slots;
+        a->ahead[b] += by > a->tau ? a->tau : by < -a->tau ? -a->tau : by;
+    }
+    for (int k = 0; k < c->n_classes; k++)
+        project(a->ahead + c->classes[k].first_bin, a->weight + c->classes[k].first_bin,
+                c->classes[k].n_bins, pools);
+    for (int b = 1; b < c->n_bins; b++)
+        uphill += (a->demand[b] - a->supply[b]) * (a->ahead[b] - a->u->slot_w[b]);
+    double *was = a->last;
+    a->last = a->u->slot_w;
+    a->u->slot_w = a->ahead;
+    a->ahead = was;
+    return uphill >= 0;
+}
+
+/* Some steps at one temperature. */
+static void ascend(struct ascent *a, struct pool *pools)
+{
+    int n = a->c->n_bins, k = 0;
+
+    for (int i = 0; i < STEPS_EACH; i++) {
+        if (i == 0 || is_stale(a))
+            renew(a);
+        if (i % CHOICES_EVERY == 0) {
+            memcpy(a->u->type_w, a->soft_w, (size_t)a->c->p->n_types * sizeof *a->soft_w);
+            make_demand(a, CHOICES_WEIGHT);
+        }
+        double momentum = (double)k / (k + 3);
+        k++;
+        for (int b = 1; b < n; b++)
+            a->ahead[b] = a->u->slot_w[b] + momentum * (a->u->slot_w[b] - a->last[b]);
+        a->ahead[0] = 0;
+        make_supply(a);
+        if (!step_slots(a, pools))
+            k = 0;
+    }
+}
+
+/* ---- all ---- */
+
+static void ascent_init(struct ascent *a, const struct columns *c, const struct ascent_options *o,
+                        struct dual *u)
+{
+    size_t n = (size_t)c->n_bins, n_types = (size_t)c->p->n_types;
+    double **rows[] = { &a->risen_from, &a->last,           &a->ahead,
+                        &a->demand,     &a->supply,         &a->mean,
+                        &a->weight,     &a->part_supply[0], &a->part_supply[1] };
+
+    *a = (struct ascent){ .c = c, .o = o, .u = u };
+    a->threads = columns_n_patterns(c) > PATTERNS_FOR_TWO ? o->threads : 1;
+    arena_init(&a->arenas[0]);
+    arena_init(&a->arenas[1]);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        *rows[i] = heap_array(n, sizeof(double));
+    a->active = heap_array(n_types, sizeof *a->active);
+    a->gang_gpus = heap_array(n_types, sizeof *a->gang_gpus);
+    a->soft_w = heap_array(n_types, sizeof *a->soft_w);
+    a->choices = heap_array((size_t)c->p->n_jobs, sizeof *a->choices);
+    memcpy(a->last, u->slot_w, n * sizeof *a->last);
+}
+
+static void ascent_release(struct ascent *a)
+{
+    void *rows[] = { a->mean,   a->weight,  a->risen_from,     a->last,
+                     a->ahead,  a->demand,  a->supply,         a->gang_gpus,
+                     a->soft_w, a->choices, a->part_supply[0], a->part_supply[1] };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        free(rows[i]);
+    for (int t = 0; t < a->c->p->n_types; t++) {
+        free(a->active[t].which);
+        free(a->active[t].value);
+    }
+    free(a->active);
+    arena_release(&a->arenas[0]);
+    arena_release(&a->arenas[1]);
+}
+
+void ascent_run(const struct columns *c, const struct ascent_options *o, struct dual *u)
+{
+    size_t n = (size_t)c->n_bins;
+    struct pool *pools = heap_array(n, sizeof *pools);
+    struct dual now = *u;
+    struct ascent a;
+
+    now.slot_w = heap_array(n, sizeof *now.slot_w);    // steps exchange it with others of theirs
+    memcpy(now.slot_w, u->slot_w, n * sizeof *now.slot_w);
+    ascent_init(&a, c, o, &now);
+    double before_w = certificate_bound(a.arenas, c, u, a.threads, a.choices);
+    memcpy(a.soft_w, u->type_w, (size_t)c->p->n_types * sizeof *a.soft_w);
+    make_demand(&a, 1);
+    double to = (o->tau_to > 0 ? o->tau_to : TAU_TO) * c->unit_w;
+    a.tau = (o->tau_from > 0 ? o->tau_from : TAU_FROM) * c->unit_w;
+    while (a.tau >= to && (!o->clock || clock_now_s(o->clock) < o->until_s)) {
+        ascend(&a, pools);
+        a.tau *= TAU_FALLS;
+    }
+    now.type_w = a.soft_w;
+    if (certificate_bound(a.arenas, c, &now, a.threads, a.choices) > before_w) {
+        memcpy(u->slot_w, now.slot_w, n * sizeof *u->slot_w);
+        u->cap_price = now.cap_price;
+    }
+    free(now.slot_w);
+    ascent_release(&a);
+    free(pools);
+}

@@ -1,0 +1,361 @@
+#include "optimize/prices/choices.h"
+
+#include <math.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "optimize/prices/columns.h"
+#include "optimize/prices/dual.h"
+#include "optimize/prices/in_two.h"
+
+/* Sums of slots are kept this fine; and roughly, with fronts thinned out. */
+#define CELLS 2048
+#define CELLS_ROUGH 192
+#define FRONT_ROUGH 48
+#define FRONT_FINE 256
+
+#define FRONTS_MOST 8    // numbers of parts remembered for one class
+
+/* Slots, or sums of slots, that are worth a look: each holds more than the one before and costs
+ * more.
+ */
+struct front {
+    int n;
+    double *low, *price;
+    int *a, *b;    // what it is the sum of: in 'of_a' and 'of_b'; a bin where they are NULL
+    const struct front *of_a, *of_b;    // b -1: nothing
+};
+
+/* What jobs of one class with up to 'parts' slots choose from: one of 'big' and one, or nothing, of
+ * 'small'.
+ */
+struct menu {
+    int parts;
+    struct front big, small;
+    double *best;    // (small.n) scratch
+    int *best_at;
+};
+
+struct chooser {
+    struct arena *results, *scratch;    // 'scratch' is reset with every class
+    const struct columns *c;
+    const struct dual *u;
+    bool is_rough;
+    double cell_low[CELLS], cell_price[CELLS];
+    int cell_a[CELLS], cell_b[CELLS];
+    struct front one;
+    int n_menus;
+    struct menu menus[FRONTS_MOST];
+};
+
+/* ---- fronts ---- */
+
+static struct front front_new(struct arena *a, int n)
+{
+    size_t room = (size_t)n;
+
+    return (struct front){ .low = ARENA_ARRAY(a, double, room),
+                           .price = ARENA_ARRAY(a, double, room),
+                           .a = ARENA_ARRAY(a, int, room),
+                           .b = ARENA_ARRAY(a, int, room) };
+}
+
+static void front_add(struct front *f, double low, double price, int a, int b)
+{
+    f->low[f->n] = low;
+    f->price[f->n] = price;
+    f->a[f->n] = a;
+    f->b[f->n++] = b;
+}
+
+/* One slot of the class: of bins that cost the same the one that holds most. */
+static struct front front_slots(struct chooser *x, const struct job_class *k)
+{
+    struct front f = front_new(x->scratch, k->n_bins);
+
+    for (int b = 0; b < k->n_bins; b++) {
+        double price = x->u->slot_w[k->first_bin + b];
+        double low = k->top[b];
+        if (low < 0)
+            continue;
+        if (f.n && f.price[f.n - 1] >= price)
+            f.n--;
+        front_add(&f, low, price, k->first_bin + b, -1);
+    }
+    return f;
+}
+
+/* Fewer of them: of neighbours the least price and the most throughput count. */
+static struct front front_thin(struct chooser *x, const struct front *f)
+{
+    int most = x->is_rough ? FRONT_ROUGH : FRONT_FINE;
+
+    if (f->n <= most)
+        return *f;
+    struct front to = front_new(x->scratch, most);
+    to.of_a = f->of_a;
+    to.of_b = f->of_b;
+    for (int i = 0; i < most; i++) {
+        int from = (int)((long)i * f->n / most), last = (int)((long)(i + 1) * f->n / most) - 1;
+        front_add(&to, f->low[last], f->price[x->is_rough ? last : from], f->a[last], f->b[last]);
+    }
+    return to;
+}
+
+static struct front front_or_nothing(struct chooser *x, const struct front *f)
+{
+    struct front to = front_new(x->scratch, f->n + 1);
+
+    to.of_a = f;
+    if (f->n == 0 || f->price[0] > 0)    // else nothing would hold less and cost more
+        front_add(&to, 0, 0, -1, -1);
+    for (int i = 0; i < f->n; i++)
+        front_add(&to, f->low[i], f->price[i], i, -1);
+    return to;
+}
+
+/* One of 'a' and one of 'b'. Sums are kept by cells of low: within a cell the least price and the
+ * most throughput count, which is optimistic by no more than the cell is wide.
+ */
+static struct front front_join(struct chooser *x, const struct front *a, const struct front *b)
+{
+    int n_cells = x->is_rough ? CELLS_ROUGH : CELLS, n = 0;
+    double all = a->n ? a->low[a->n - 1] + b->low[b->n - 1] : 0, best = HUGE_VAL;
+    double scale = all > 0 ? (n_cells - 1) / all : 0;
+
+    for (int i = 0; i < n_cells; i++) {
+        x->cell_price[i] = HUGE_VAL;
+        x->cell_low[i] = 0;
+    }
+    for (int i = 0; i < a->n; i++)
+        for (int k = 0; k < b->n; k++) {
+            double low = a->low[i] + b->low[k], price = a->price[i] + b->price[k];
+            int cell = (int)(low * scale);
+            if (low > x->cell_low[cell])
+                x->cell_low[cell] = low;
+            if (price >= x->cell_price[cell])
+                continue;
+            x->cell_price[cell] = price;
+            x->cell_a[cell] = i;
+            x->cell_b[cell] = k;
+        }
+    for (int i = n_cells - 1; i >= 0; i--) {    // from the most: who is cheaper than all above?
+        bool is_cheaper = x->cell_price[i] < best;
+        best = is_cheaper ? x->cell_price[i] : best;
+        x->cell_price[i] = is_cheaper ? best : HUGE_VAL;
+        n += is_cheaper;
+    }
+    struct front to = front_new(x->scratch, n);
+    to.of_a = a;
+    to.of_b = b;
+    for (int i = 0; i < n_cells; i++)
+        if (x->cell_price[i] < HUGE_VAL)
+            front_add(&to, x->cell_low[i], x->cell_price[i], x->cell_a[i], x->cell_b[i]);
+    return to;
+}
+
+static const struct front *front_keep(struct chooser *x, struct front f)
+{
+    struct front *kept = ARENA_NEW(x->scratch, struct front);
+
+    *kept = f;
+    return kept;
+}
+
+/* At least one and at most n slots. */
+static struct front front_parts(struct chooser *x, int n)
+{
+    if (n <= 1)
+        return x->one;
+    struct front whole = front_parts(x, (n + 1) / 2);
+    const struct front *big = front_keep(x, front_thin(x, &whole)), *small = big;
+    if (n % 2) {
+        whole = front_parts(x, n / 2);
+        small = front_keep(x, front_thin(x, &whole));
+    }
+    return front_join(x, big, front_keep(x, front_or_nothing(x, small)));
+}
+
+/* The bins behind an entry, appended to 'bins'. */
+static int front_bins(const struct front *f, int at, int *bins)
+{
+    if (at < 0)
+        return 0;
+    if (!f->of_a) {
+        *bins = f->a[at];
+        return 1;
+    }
+    int n = front_bins(f->of_a, f->a[at], bins);
+    return f->of_b ? n + front_bins(f->of_b, f->b[at], bins + n) : n;
+}
+
+static struct menu *menu_of(struct chooser *x, int parts)
+{
+    for (int i = 0; i < x->n_menus; i++)
+        if (x->menus[i].parts == parts)
+            return &x->menus[i];
+    struct menu *m = &x->menus[x->n_menus < FRONTS_MOST ? x->n_menus++ : FRONTS_MOST - 1];
+    const struct front *half = front_keep(x, front_parts(x, parts / 2));
+    m->parts = parts;
+    m->big = front_parts(x, (parts + 1) / 2);
+    m->small = front_or_nothing(x, half);
+    m->best = ARENA_ARRAY(x->scratch, double, (size_t)m->small.n);
+    m->best_at = ARENA_ARRAY(x->scratch, int, (size_t)m->small.n);
+    return m;
+}
+
+/* ---- one job ---- */
+
+/* One slot. Returns its index in the front, -1: none is cheaper than '*best'. */
+static int choose_one(const struct front *f, double need, double short_w, double *best)
+{
+    int enough = 0, n = f->n, at = -1;    // the first that holds enough
+
+    while (n > 0) {
+        int half = n / 2;
+        bool is_less = f->low[enough + half] < need;
+        enough += is_less ? half + 1 : 0;
+        n = is_less ? n - half - 1 : half;
+    }
+    if (enough < f->n && f->price[enough] < *best) {
+        *best = f->price[enough];
+        at = enough;
+    }
+    for (int i = enough - 1; i >= 0; i--) {
+        double missed_w = short_w * (1 - f->low[i] / need);
+        if (f->price[i] + missed_w < *best) {
+            *best = f->price[i] + missed_w;
+            at = i;
+        }
+        if (missed_w + f->price[0] >= *best)
+            break;    // below they miss more, and none is cheaper than the first
+    }
+    return at;
+}
+
+/* One of 'big' and one of 'small': as the first holds more the second may hold less; below the
+ * need, shortfall is linear and each one's part of it its own.
+ */
+static bool choose_two(struct menu *m, double need, double short_w, double *best, int at[2])
+{
+    const struct front *a = &m->big, *b = &m->small;
+    double slope = need > 0 ? short_w / need : 0;
+    double all_w = short_w * (1 - 1e-14);    // rounding must not raise what is left of it
+    int enough = b->n;                       // the first of 'b' that holds enough with a's i-th
+    bool found = false;
+
+    for (int k = 0; k < b->n; k++) {
+        double w = b->price[k] - slope * b->low[k];
+        bool is_less = k == 0 || w < m->best[k - 1];
+        m->best[k] = is_less ? w : m->best[k - 1];
+        m->best_at[k] = is_less ? k : m->best_at[k - 1];
+    }
+    for (int i = 0; i < a->n; i++) {
+        while (enough > 0 && a->low[i] + b->low[enough - 1] >= need)
+            enough--;
+        if (enough < b->n && a->price[i] + b->price[enough] < *best) {
+            *best = a->price[i] + b->price[enough];
+            at[0] = i, at[1] = enough, found = true;
+        }
+        double w =
+            enough > 0 ? a->price[i] + all_w - slope * a->low[i] + m->best[enough - 1] : HUGE_VAL;
+        if (w < *best) {
+            *best = w;
+            at[0] = i, at[1] = m->best_at[enough - 1], found = true;
+        }
+    }
+    return found;
+}
+
+static void choose_slots(struct chooser *x, const struct problem_job *j, double fee_w,
+                         struct choice *out)
+{
+    int parts = j->form == FORM_SPREAD ? j->n_max : 1, at[2];
+    double best = out->cost_w - fee_w;
+
+    if (parts == 1) {
+        at[0] = choose_one(&x->one, j->need, j->short_w, &best);
+        if (at[0] < 0 || !x->one.a)
+            return;
+        int *bin = ARENA_NEW(x->results, int);
+        *bin = x->one.a[at[0]];
+        *out = (struct choice){ best + fee_w, -1, 1, bin };
+        return;
+    }
+    struct menu *m = menu_of(x, parts);
+    if (!choose_two(m, j->need, j->short_w, &best, at))
+        return;
+    int *bins = ARENA_ARRAY(x->results, int, (size_t)parts);
+    int n = front_bins(&m->big, at[0], bins);
+    n += front_bins(&m->small, at[1], bins + n);
+    *out = (struct choice){ best + fee_w, -1, n, bins };
+}
+
+static void choose_way(const struct chooser *x, int job, struct choice *out)
+{
+    const struct columns *c = x->c;
+
+    for (int w = c->first_way[job]; w < c->first_way[job + 1]; w++) {
+        const struct way *way = &c->ways[w];
+        double cost_w = way->cost_w + (way->m - way->n_drained) * x->u->type_w[way->type] +
+                        x->u->cap_price * (double)way->draw_w;
+        if (cost_w < out->cost_w)
+            *out = (struct choice){ cost_w, w, 0, NULL };
+    }
+}
+
+static void choose(struct chooser *x, int job, struct choice *out)
+{
+    const struct problem_job *j = &x->c->p->jobs[job];
+    double fee_w = j->n_present > 0 ? j->move_w : 0;
+
+    *out = (struct choice){ j->wait_w + fee_w, -1, 0, NULL };
+    if (x->c->class_of[job] >= 0)
+        choose_slots(x, j, fee_w, out);
+    choose_way(x, job, out);
+}
+
+/* ---- all ---- */
+
+struct choosing {
+    struct arena *arenas;
+    const struct columns *c;
+    const struct dual *u;
+    bool is_rough;
+    struct choice *out;
+};
+
+/* Classes in turn, their jobs as listed by class; then those without one. */
+static void choose_part(void *self, int part, int n_parts)
+{
+    const struct choosing *all = self;
+    const struct columns *c = all->c;
+    struct arena scratch;
+    struct chooser *x = ARENA_NEW(&all->arenas[part], struct chooser);
+
+    arena_init(&scratch);
+    *x = (struct chooser){ .results = &all->arenas[part],
+                           .scratch = &scratch,
+                           .c = c,
+                           .u = all->u,
+                           .is_rough = all->is_rough };
+    for (int k = part; k <= c->n_classes; k += n_parts) {
+        x->n_menus = 0;
+        arena_reset(&scratch);
+        if (k < c->n_classes)
+            x->one = front_slots(x, &c->classes[k]);
+        for (int i = c->first_job[k]; i < c->first_job[k + 1]; i++)
+            choose(x, c->jobs[i], &all->out[c->jobs[i]]);
+    }
+    arena_release(&scratch);
+}
+
+void choices_make(struct arena *arenas, const struct columns *c, const struct dual *u,
+                  bool is_rough, int threads, struct choice *out)
+{
+    struct choosing all = { arenas, c, u, is_rough, out };
+
+    for (int j = 0; j < c->p->n_jobs; j++)
+        out[j] = (struct choice){ .way = -1 };
+    in_two(threads, choose_part, &all);
+}

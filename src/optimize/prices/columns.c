@@ -1,0 +1,721 @@
+#include "optimize/prices/columns.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "optimize/prices/in_two.h"
+
+/* Levels of slots that differ by less are one edge, for jobs that add up several slots. */
+#define LEVEL_STEP 1.001
+
+/* Patterns that are listed, at 25 bytes each (more with caps); beyond, combinations of fewer jobs
+ * are.
+ */
+#define PATTERNS_MOST 8e6
+
+/* Those who take slots add levels as edges while there are fewer pairs than this. */
+#define LEVELS_PAIRS_MOST 200000
+
+/* ---- classes ---- */
+
+/* Types on which a job of the kind runs alone. */
+static uint64_t types_of(const struct columns *c, const struct problem_job *j)
+{
+    uint64_t types = 0;
+    struct yield y;
+
+    for (int t = 0; t < c->p->n_types; t++)
+        if (problem_allows(j, t) && problem_yield(c->p, t, 0, &j->kind, 1, &y))
+            types |= UINT64_C(1) << t;
+    return types;
+}
+
+/* The class of a job, known or new; classes of a kind hang on a list. */
+static int class_for(struct columns *c, const struct problem_job *j, uint64_t types, int *first,
+                     int *next, int *cap)
+{
+    int k = first[j->kind];
+
+    while (k >= 0 &&
+           (c->classes[k].types != types || c->classes[k].is_exclusive != j->is_exclusive))
+        k = next[k];
+    if (k >= 0)
+        return k;
+    c->classes = grow(c->classes, c->n_classes, cap, sizeof *c->classes);
+    k = c->n_classes++;
+    c->classes[k] =
+        (struct job_class){ .kind = j->kind, .types = types, .is_exclusive = j->is_exclusive };
+    next[k] = first[j->kind];
+    return first[j->kind] = k;
+}
+
+static void make_classes(struct columns *c)
+{
+    const struct problem *p = c->p;
+    int *first = heap_array((size_t)p->n_kinds, sizeof *first);
+    int *next = heap_array((size_t)p->n_jobs, sizeof *next);
+    int cap = 0;
+
+    for (int k = 0; k < p->n_kinds; k++)
+        first[k] = -1;
+    c->class_of = ARENA_ARRAY(&c->arena, int, (size_t)p->n_jobs);
+    c->like = ARENA_ARRAY(&c->arena, int, (size_t)p->n_jobs);
+    for (int i = 0; i < p->n_jobs; i++) {
+        const struct problem_job *j = &p->jobs[i];
+        c->class_of[i] = -1;
+        if (!j->name || !job_takes_slots(j) || (j->is_fixed && p->theta < 3))
+            continue;
+        uint64_t types = types_of(c, j);
+        if (!types)
+            continue;
+        int k = class_for(c, j, types, first, next, &cap);
+        c->classes[k].n_jobs++;
+        *(j->is_fixed ? &c->like[i] : &c->class_of[i]) = k;
+    }
+    free(first);
+    free(next);
+}
+
+/* Jobs by class; those that may move without one come last. */
+static void list_jobs(struct columns *c)
+{
+    int n = c->p->n_jobs;
+
+    c->jobs = ARENA_ARRAY(&c->arena, int, (size_t)n);
+    c->first_job = ARENA_ARRAY(&c->arena, int, (size_t)c->n_classes + 3) + 1;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int j = 0; j < n; j++) {
+            int k = c->class_of[j] < 0 ? c->n_classes : c->class_of[j];
+            if (!c->p->jobs[j].name || c->p->jobs[j].is_fixed)
+                continue;
+            if (pass == 0)
+                c->first_job[k + 1]++;
+            else
+                c->jobs[c->first_job[k]++] = j;
+        }
+        for (int k = 0; k <= c->n_classes && pass == 0; k++)
+            c->first_job[k + 1] += c->first_job[k];
+    }
+    c->first_job--;
+}
+
+/* ---- all combinations of classes on a type ---- */
+
+struct combination {
+    int n, classes[THETA_MAX];
+    int limit;
+    struct yield y;
+};
+
+typedef void visit_f(void *self, int type, const struct combination *x);
+
+static int copies(const struct combination *x, int class)
+{
+    int n = 0;
+
+    for (int i = 0; i < x->n; i++)
+        n += x->classes[i] == class;
+    return n;
+}
+
+/* Visit 'x' under every setting; false: it must not run. */
+static bool visit_settings(const struct columns *c, int type, struct combination *x, visit_f *visit,
+                           void *self)
+{
+    int kinds[THETA_MAX];
+    bool runs = false;
+
+    for (int i = 0; i < x->n; i++)
+        kinds[i] = c->classes[x->classes[i]].kind;
+    for (x->limit = 0; x->limit < c->p->types[type].n_limits; x->limit++) {
+        if (!problem_yield(c->p, type, x->limit, kinds, x->n, &x->y))
+            break;
+        runs = true;
+        visit(self, type, x);
+    }
+    return runs;
+}
+
+/* 'x' and one more, of a class not before the last. */
+static void visit_larger(const struct columns *c, int type, const struct combination *x, int most,
+                         visit_f *visit, void *self)
+{
+    for (int k = x->n ? x->classes[x->n - 1] : 0; k < c->n_classes; k++) {
+        const struct job_class *class = &c->classes[k];
+        struct combination more = *x;
+        if (!(class->types >> type & 1) || (x->n > 0 && class->is_exclusive) ||
+            copies(x, k) >= class->n_jobs)
+            continue;
+        more.classes[more.n++] = k;
+        if (visit_settings(c, type, &more, visit, self) && more.n < most && !class->is_exclusive)
+            visit_larger(c, type, &more, most, visit, self);
+    }
+}
+
+static void visit_all(const struct columns *c, int type, int most, visit_f *visit, void *self)
+{
+    struct combination none = { 0 };
+
+    visit_larger(c, type, &none, most, visit, self);
+}
+
+/* ---- bins ---- */
+
+struct edges {
+    int n, cap;
+    double *at;
+    bool wants_levels;    // some job adds up several slots
+    bool is_thin;         // some were left out
+};
+
+static void edge_add(struct edges *e, double at)
+{
+    GROW(e->at, e->n, e->cap);
+    e->at[e->n++] = at;
+}
+
+static void add_level(void *self, int type, const struct combination *x)
+{
+    struct edges *edges = self;
+
+    (void)type;
+    for (int i = 0; i < x->n; i++)
+        if (edges[x->classes[i]].wants_levels)
+            edge_add(&edges[x->classes[i]], x->y.low[i]);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* The needs of a class's jobs, or what a part of a spread one has to hold where all are alike. */
+static void add_needs(const struct columns *c, struct edges *edges)
+{
+    for (int i = 0; i < c->p->n_jobs; i++) {
+        const struct problem_job *j = &c->p->jobs[i];
+        if (c->class_of[i] < 0)
+            continue;
+        struct edges *e = &edges[c->class_of[i]];
+        int parts = j->form == FORM_SPREAD ? j->n_max : 1;
+        e->wants_levels |= parts > 1;
+        for (int q = 1; q <= parts && j->need > 0; q++)
+            edge_add(e, j->need / q);
+    }
+}
+
+/* Sorted, each once, not too many; the first is 0. */
+static int thin_out(struct edges *e, int most)
+{
+    int n = 0;
+
+    edge_add(e, 0);
+    qsort(e->at, (size_t)e->n, sizeof *e->at, by_value);
+    for (int i = 0; i < e->n; i++)
+        if (n == 0 || e->at[i] > e->at[n - 1] * (e->wants_levels ? LEVEL_STEP : 1))
+            e->at[n++] = e->at[i];
+    if (n <= most)
+        return n;
+    e->is_thin = true;
+    for (int i = 0; i < most; i++)
+        e->at[i] = e->at[(long)i * n / most];
+    return most;
+}
+
+static void make_bins(struct columns *c)
+{
+    struct edges *edges = heap_array((size_t)c->n_classes, sizeof *edges);
+    double pairs = 0.5 * c->n_classes * c->n_classes * c->p->n_types;
+
+    add_needs(c, edges);
+    for (int t = 0; t < c->p->n_types && pairs < LEVELS_PAIRS_MOST; t++)
+        visit_all(c, t, c->theta < 2 ? c->theta : 2, add_level, edges);
+    c->n_bins = 1;
+    c->is_whole = true;
+    for (int k = 0; k < c->n_classes; k++) {
+        struct job_class *class = &c->classes[k];
+        class->n_bins = thin_out(&edges[k], c->bins_most);
+        c->is_whole = c->is_whole && !edges[k].is_thin;
+        class->first_bin = c->n_bins;
+        double *at = ARENA_ARRAY(&c->arena, double, (size_t) class->n_bins);
+        memcpy(at, edges[k].at, (size_t) class->n_bins * sizeof *at);
+        class->edge = at;
+        class->top = ARENA_ARRAY(&c->arena, double, (size_t) class->n_bins);
+        for (int b = 0; b < class->n_bins; b++)
+            class->top[b] = -1;
+        c->n_bins += class->n_bins;
+        free(edges[k].at);
+    }
+    free(edges);
+    c->class_of_bin = ARENA_ARRAY(&c->arena, int, (size_t)c->n_bins);
+    for (int k = 0; k < c->n_classes; k++)
+        for (int b = 0; b < c->classes[k].n_bins; b++)
+            c->class_of_bin[c->classes[k].first_bin + b] = k;
+}
+
+long columns_n_patterns(const struct columns *c)
+{
+    long n = 0;
+
+    for (int t = 0; t < c->p->n_types; t++)
+        n += c->patterns[t].n;
+    return n;
+}
+
+int columns_bin(const struct job_class *k, double low)
+{
+    int from = 0, n = k->n_bins;    // the first above 'low' is among from .. from + n
+
+    while (n > 0) {
+        int half = n / 2;
+        bool is_below = k->edge[from + half] <= low;
+        from += is_below ? half + 1 : 0;
+        n = is_below ? n - half - 1 : half;
+    }
+    return from > 0 ? from - 1 : 0;
+}
+
+int columns_bin_for(const struct job_class *k, double need)
+{
+    int b = columns_bin(k, need);
+
+    while (b < k->n_bins && k->top[b] < need)
+        b++;
+    return b;
+}
+
+/* ---- patterns ---- */
+
+struct listing {
+    struct columns *c;
+    int next_type;
+    double **tops;    // (n_types) of all bins
+};
+
+struct one_type {
+    struct columns *c;
+    struct patterns *to;
+    double *top;    // (n_bins)
+};
+
+static void patterns_grow(struct patterns *to, bool has_cap)
+{
+    if (to->n < to->cap)
+        return;
+    to->cap = to->cap ? 2 * to->cap : 1024;
+    size_t n = (size_t)to->cap;
+    to->bin = realloc(to->bin, n * (size_t)to->theta * sizeof *to->bin);
+    to->cost_w = realloc(to->cost_w, n * sizeof *to->cost_w);
+    to->limit = realloc(to->limit, n);
+    if (has_cap)
+        to->draw_w = realloc(to->draw_w, n * sizeof *to->draw_w);
+    assert(to->bin && to->cost_w && to->limit);
+}
+
+static void add_pattern(void *self, int type, const struct combination *x)
+{
+    struct one_type *one = self;
+    const struct columns *c = one->c;
+    struct patterns *to = one->to;
+
+    patterns_grow(to, c->room_w < HUGE_VAL);
+    int *bin = to->bin + to->n * to->theta;
+    for (int i = 0; i < to->theta; i++) {
+        bin[i] = 0;
+        if (i >= x->n)
+            continue;
+        const struct job_class *k = &c->classes[x->classes[i]];
+        bin[i] = k->first_bin + columns_bin(k, x->y.low[i]);
+        one->top[bin[i]] = fmax(one->top[bin[i]], x->y.low[i]);
+    }
+    to->cost_w[to->n] = x->y.cost_w;
+    to->limit[to->n] = (unsigned char)x->limit;
+    if (to->draw_w)
+        to->draw_w[to->n] = (float)((x->y.watts - c->p->types[type].idle_w) * c->p->watts_margin);
+    to->n++;
+}
+
+static void list_types(void *self, int part, int n_parts)
+{
+    struct listing *l = self;
+
+    for (int t = part; t < l->c->p->n_types; t += n_parts) {
+        struct one_type one = { l->c, &l->c->patterns[t], l->tops[t] };
+        one.to->theta = l->c->theta;
+        if (l->c->n_usable[t] > 0)
+            visit_all(l->c, t, l->c->theta, add_pattern, &one);
+    }
+}
+
+static void make_patterns(struct columns *c, int threads)
+{
+    int n_types = c->p->n_types;
+    struct listing l = { .c = c };
+
+    c->patterns = ARENA_ARRAY(&c->arena, struct patterns, (size_t)n_types);
+    l.tops = heap_array((size_t)n_types, sizeof *l.tops);
+    for (int t = 0; t < n_types; t++) {
+        l.tops[t] = heap_array((size_t)c->n_bins, sizeof **l.tops);
+        for (int b = 0; b < c->n_bins; b++)
+            l.tops[t][b] = -1;
+    }
+    in_two(threads, list_types, &l);
+    for (int t = 0; t < n_types; t++) {
+        for (int b = 1; b < c->n_bins; b++) {
+            struct job_class *k = &c->classes[c->class_of_bin[b]];
+            k->top[b - k->first_bin] = fmax(k->top[b - k->first_bin], l.tops[t][b]);
+        }
+        free(l.tops[t]);
+    }
+    free(l.tops);
+}
+
+/* Combinations of n of the classes on all types under all settings, roughly. */
+static double about_patterns(const struct columns *c, int n)
+{
+    double all = 0, of_size = 1;
+
+    for (int i = 1; i <= n; i++) {
+        of_size *= (double)(c->n_classes + i - 1) / i;
+        all += of_size;
+    }
+    int n_settings = 0;
+    for (int t = 0; t < c->p->n_types; t++)
+        n_settings += c->p->types[t].n_limits;
+    return all * n_settings;
+}
+
+/* ---- GPUs and gangs ---- */
+
+static void make_gpus(struct columns *c)
+{
+    const struct problem *p = c->p;
+
+    c->residents = ARENA_ARRAY(&c->arena, int, (size_t)p->n_gpus *THETA_MAX);
+    c->is_held = ARENA_ARRAY(&c->arena, bool, (size_t)p->n_gpus);
+    c->n_open = ARENA_ARRAY(&c->arena, int, (size_t)p->n_types);
+    c->n_usable = ARENA_ARRAY(&c->arena, int, (size_t)p->n_types);
+    for (int i = 0; i < p->n_gpus * THETA_MAX; i++)
+        c->residents[i] = -1;
+    for (int j = 0; j < p->n_jobs; j++)
+        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
+            int g = p->jobs[j].present[i], at = g * THETA_MAX;
+            while (c->residents[at] >= 0)
+                at++;
+            c->residents[at] = j;
+            c->is_held[g] |= p->jobs[j].is_fixed;
+        }
+    for (int g = 0; g < p->n_gpus; g++) {
+        int type = p->gpus[g].type;
+        c->n_open[type] += p->gpus[g].may_start && !c->is_held[g];
+        c->n_usable[type] += p->gpus[g].may_start || c->residents[g * THETA_MAX] >= 0;
+    }
+}
+
+/* Watts of cap above all GPUs awake; the present allocation may stand above it. */
+static double room_w(const struct columns *c)
+{
+    const struct problem *p = c->p;
+    double idle_w = 0, now_w = 0;
+
+    for (int g = 0; g < p->n_gpus; g++) {
+        int kinds[THETA_MAX], n = 0, limit = 0;
+        struct yield y = { .watts = p->types[p->gpus[g].type].idle_w };
+        idle_w += y.watts;
+        for (; n < THETA_MAX && c->residents[g * THETA_MAX + n] >= 0; n++) {
+            const struct problem_job *j = &p->jobs[c->residents[g * THETA_MAX + n]];
+            kinds[n] = j->kind;
+            limit = j->present_limit;
+        }
+        if (n > 0)
+            problem_yield(p, p->gpus[g].type, limit, kinds, n, &y);
+        now_w += y.watts;
+    }
+    return fmax(p->power_cap_w / p->watts_margin, now_w) - idle_w;
+}
+
+/* The most GPUs of each type on one node that jobs could have. */
+static int *most_on_node(struct columns *c)
+{
+    const struct problem *p = c->p;
+    int *most = ARENA_ARRAY(&c->arena, int, (size_t)p->n_types), n_nodes = 0;
+
+    for (int g = 0; g < p->n_gpus; g++)
+        n_nodes = p->gpus[g].node >= n_nodes ? p->gpus[g].node + 1 : n_nodes;
+    int *n = heap_array((size_t)n_nodes * (size_t)p->n_types, sizeof *n);
+    for (int g = 0; g < p->n_gpus; g++) {
+        int type = p->gpus[g].type, *here = &n[(long)p->gpus[g].node * p->n_types + type];
+        if (!p->gpus[g].may_start && c->residents[g * THETA_MAX] < 0)
+            continue;
+        ++*here;
+        most[type] = *here > most[type] ? *here : most[type];
+    }
+    free(n);
+    return most;
+}
+
+struct ways {
+    struct columns *c;
+    int n, cap;
+    const int *on_node;
+};
+
+/* A gang of m on a type under each setting. */
+static void add_ways(struct ways *w, const struct problem_job *j, int type, int m, bool is_near,
+                     bool is_home, int n_drained)
+{
+    const struct problem *p = w->c->p;
+
+    for (int limit = 0; limit < p->types[type].n_limits; limit++) {
+        struct yield y;
+        if (!problem_gang_yield(p, type, limit, j->kind, m, is_near, &y))
+            break;
+        double fee_w = !is_home && j->n_present > 0 ? j->move_w : 0;
+        double draw_w = (y.watts - m * p->types[type].idle_w) * p->watts_margin;
+        GROW(w->c->ways, w->n, w->cap);
+        w->c->ways[w->n++] = (struct way){ y.cost_w + problem_short_w(j, y.low[0]) + fee_w,
+                                           (float)draw_w,
+                                           (short)type,
+                                           (short)m,
+                                           (unsigned char)limit,
+                                           is_home,
+                                           n_drained };
+    }
+}
+
+static void add_home(struct ways *w, const struct problem_job *j)
+{
+    const struct problem *p = w->c->p;
+    int n_drained = 0;
+    bool is_near = true;
+
+    for (int i = 0; i < j->n_present; i++) {
+        const struct problem_gpu *g = &p->gpus[j->present[i]];
+        n_drained += !g->may_start;
+        is_near = is_near && g->node == p->gpus[j->present[0]].node;
+    }
+    add_ways(w, j, p->gpus[j->present[0]].type, j->n_present, is_near, true, n_drained);
+}
+
+/* GPUs of a type on which the job stands and nobody else may come: it pays for none of them. */
+static int own_drained(const struct problem *p, const struct problem_job *j, int type)
+{
+    int n = 0;
+
+    for (int i = 0; i < j->n_present; i++)
+        n += p->gpus[j->present[i]].type == type && !p->gpus[j->present[i]].may_start;
+    return n;
+}
+
+static void add_ways_on(struct ways *w, const struct problem_job *j, int type)
+{
+    const struct columns *c = w->c;
+    int n_own = own_drained(c->p, j, type);
+
+    for (int m = j->n_min > 2 ? j->n_min : 2; m <= j->n_max; m++) {
+        bool is_near = j->n_nodes <= 1 && w->on_node[type] >= m;
+        if (c->n_open[type] + n_own >= m && (is_near || j->n_nodes != 1))
+            add_ways(w, j, type, m, is_near, false, n_own < m ? n_own : m);
+    }
+}
+
+static void make_ways(struct columns *c)
+{
+    const struct problem *p = c->p;
+    struct ways w = { .c = c, .on_node = most_on_node(c) };
+
+    c->first_way = ARENA_ARRAY(&c->arena, int, (size_t)p->n_jobs + 1);
+    for (int i = 0; i < p->n_jobs; i++) {
+        const struct problem_job *j = &p->jobs[i];
+        c->first_way[i] = w.n;
+        if (!j->name || j->is_fixed || j->form == FORM_SPREAD)
+            continue;
+        if (j->n_present > 1)
+            add_home(&w, j);
+        for (int t = 0; t < p->n_types; t++)
+            if (problem_allows(j, t))
+                add_ways_on(&w, j, t);
+    }
+    c->first_way[p->n_jobs] = w.n;
+}
+
+/* ---- slots beside those who stay ---- */
+
+static void raise_top(struct columns *c, int class, double low)
+{
+    struct job_class *k = &c->classes[class];
+    double *top = &k->top[columns_bin(k, low)];
+
+    *top = fmax(*top, low);
+}
+
+/* What some of a GPU's residents would hold there together. */
+static void add_stayers(struct columns *c, int gpu, const int *jobs, int n)
+{
+    const struct problem *p = c->p;
+    int type = p->gpus[gpu].type, kinds[THETA_MAX];
+    struct yield y;
+
+    for (int i = 0; i < n; i++)
+        kinds[i] = p->jobs[jobs[i]].kind;
+    for (int limit = 0; limit < p->types[type].n_limits && n > 0; limit++) {
+        if (!problem_yield(p, type, limit, kinds, n, &y))
+            break;
+        for (int i = 0; i < n; i++)
+            if (c->class_of[jobs[i]] >= 0)
+                raise_top(c, c->class_of[jobs[i]], y.low[i]);
+    }
+}
+
+/* On GPUs that take nobody, or where fixed jobs stand, there may be slots that no pattern has. */
+static void make_stayers(struct columns *c)
+{
+    for (int g = 0; g < c->p->n_gpus; g++) {
+        const int *on = &c->residents[g * THETA_MAX];
+        int n = 0;
+        while (n < THETA_MAX && on[n] >= 0 && (c->is_held[g] || !c->p->gpus[g].may_start))
+            n++;
+        for (int mask = 1; mask < 1 << n; mask++) {
+            int some[THETA_MAX], k = 0;
+            for (int i = 0; i < n; i++)
+                if (mask >> i & 1)
+                    some[k++] = on[i];
+            add_stayers(c, g, some, k);
+        }
+    }
+}
+
+/* ---- company for fixed jobs ---- */
+
+/* What a GPU costs with these jobs, under its best setting. */
+static double fixed_w(const struct problem *p, int gpu, const int *fixed, int n)
+{
+    int kinds[THETA_MAX];
+    double best = HUGE_VAL;
+
+    for (int i = 0; i < n; i++)
+        kinds[i] = p->jobs[fixed[i]].kind;
+    for (int limit = 0; limit < p->types[p->gpus[gpu].type].n_limits; limit++) {
+        struct yield y;
+        if (!problem_yield(p, p->gpus[gpu].type, limit, kinds, n, &y))
+            break;
+        for (int i = 0; i < n; i++)
+            if (p->jobs[fixed[i]].n_present == 1)
+                y.cost_w += problem_short_w(&p->jobs[fixed[i]], y.low[i]);
+        best = fmin(best, y.cost_w);
+    }
+    return best;
+}
+
+/* Every class that may join those who must stay on a GPU, under every setting. */
+static void add_company(struct columns *c, int gpu, const int *fixed, int n_fixed, int *cap)
+{
+    const struct problem *p = c->p;
+    int type = p->gpus[gpu].type, kinds[THETA_MAX];
+
+    for (int i = 0; i < n_fixed; i++)
+        kinds[i] = p->jobs[fixed[i]].kind;
+    for (int k = 0; k < c->n_classes; k++) {
+        const struct job_class *class = &c->classes[k];
+        if (!(class->types >> type & 1) || class->is_exclusive)
+            continue;
+        kinds[n_fixed] = class->kind;
+        for (int limit = 0; limit < p->types[type].n_limits; limit++) {
+            struct yield y;
+            if (!problem_yield(p, type, limit, kinds, n_fixed + 1, &y))
+                break;
+            double draw_w = (y.watts - p->types[type].idle_w) * p->watts_margin;
+            for (int i = 0; i < n_fixed; i++)
+                if (p->jobs[fixed[i]].n_present == 1)
+                    y.cost_w += problem_short_w(&p->jobs[fixed[i]], y.low[i]);
+            raise_top(c, k, y.low[n_fixed]);
+            GROW(c->company, c->n_company, *cap);
+            c->company[c->n_company++] =
+                (struct company){ gpu, class->first_bin + columns_bin(class, y.low[n_fixed]),
+                                  y.cost_w, (float)draw_w, (unsigned char)limit };
+        }
+    }
+}
+
+static void make_company(struct columns *c)
+{
+    const struct problem *p = c->p;
+    int cap = 0;
+
+    c->held_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_gpus);
+    for (int g = 0; g < p->n_gpus; g++) {
+        const int *on = &c->residents[g * THETA_MAX];
+        int fixed[THETA_MAX], n = 0;
+        bool has_room = p->gpus[g].may_start;
+        for (int i = 0; i < THETA_MAX && on[i] >= 0 && c->is_held[g]; i++) {
+            const struct problem_job *j = &p->jobs[on[i]];
+            if (!j->is_fixed)
+                continue;
+            has_room =
+                has_room && !j->is_exclusive && (j->form == FORM_SPREAD || j->n_present == 1);
+            fixed[n++] = on[i];
+        }
+        if (n == 0 || n >= p->theta || !has_room)
+            continue;
+        c->held_w[g] = fixed_w(p, g, fixed, n);
+        add_company(c, g, fixed, n, &cap);
+    }
+}
+
+/* ---- all ---- */
+
+static double unit_w(const struct columns *c)
+{
+    double sum_w = 0;
+    long n = 0;
+
+    for (int t = 0; t < c->p->n_types; t++) {
+        sum_w += c->n_open[t] * (c->p->types[t].cap_w + c->p->price_w);
+        n += c->n_open[t];
+    }
+    return n > 0 && sum_w > 0 ? sum_w / (double)n : 1;
+}
+
+struct columns *columns_make(const struct problem *p, int bins_most, int threads)
+{
+    struct columns *c = heap_array(1, sizeof *c);
+
+    c->p = p;
+    c->bins_most = bins_most;
+    arena_init(&c->arena);
+    make_gpus(c);
+    c->room_w = p->power_cap_w > 0 ? room_w(c) : HUGE_VAL;
+    c->unit_w = unit_w(c);
+    make_classes(c);
+    list_jobs(c);
+    c->theta = p->theta;
+    while (c->theta > 2 && about_patterns(c, c->theta) > PATTERNS_MOST)
+        c->theta--;
+    make_bins(c);
+    make_patterns(c, threads);
+    make_ways(c);
+    make_stayers(c);
+    make_company(c);
+    return c;
+}
+
+void columns_destroy(struct columns *c)
+{
+    if (!c)
+        return;
+    for (int t = 0; t < c->p->n_types; t++) {
+        free(c->patterns[t].bin);
+        free(c->patterns[t].cost_w);
+        free(c->patterns[t].draw_w);
+        free(c->patterns[t].limit);
+    }
+    free(c->classes);
+    free(c->ways);
+    free(c->company);
+    arena_release(&c->arena);
+    free(c);
+}

@@ -1,0 +1,111 @@
+/* columns.h - what a problem's GPUs could run and its jobs could take, by classes.
+ *
+ * Jobs of one class are alike in all but their promises: the same kind, the same types that they
+ * may use, exclusive or not. A *slot* is a place for one job of a class on one GPU; what it holds
+ * ('low') falls into one of the class's *bins*, whose edges are the needs of its jobs, so that
+ * within a bin a job minds only the price. A *pattern* is a combination of classes on one GPU under
+ * one power limit: a column of the class program. A *way* is a gang of several GPUs.
+ *
+ * Made by: columns_make, once for a problem. Read by: the certificate, the ascent, the master
+ * program, rounding and the search. Owned; the problem is borrowed. Everything depends on kinds,
+ * types and needs, and little on the number of GPUs.
+ */
+#ifndef OPTIMIZE_PRICES_COLUMNS_H
+#define OPTIMIZE_PRICES_COLUMNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "optimize/model/problem.h"
+
+struct job_class {
+    int kind;
+    uint64_t types;    // bit per type that its jobs may and can use
+    bool is_exclusive;
+    int n_jobs;            // that may move; fixed ones are not counted
+    int first_bin;         // its bins are first_bin .. first_bin + n_bins - 1
+    int n_bins;            // at least 1
+    const double *edge;    // (n_bins) ascending, edge[0] = 0: a slot's bin is the last not above it
+    double *top;           // (n_bins) the most that a slot of this bin holds; -1: there is none
+};
+
+/* All patterns of one GPU type. */
+struct patterns {
+    long n, cap;
+    int theta;               // the stride of 'bin'
+    int *bin;                // (n, theta) of each slot; 0: none
+    double *cost_w;          // (n)
+    float *draw_w;           // (n) watts above idle, margin included; NULL: no cap minds
+    unsigned char *limit;    // (n)
+};
+
+/* A gang of 'm' GPUs of one type. */
+struct way {
+    double cost_w;    // of all its GPUs, shortfall and moving included
+    float draw_w;     // above idle, margin included
+    short type, m;
+    unsigned char limit;
+    bool is_home;     // it stays where it stands
+    int n_drained;    // of these GPUs so many take nobody else
+};
+
+/* A job of some class beside the fixed ones of a GPU. */
+struct company {
+    int gpu, bin;
+    double cost_w;    // of the GPU and what its fixed jobs miss
+    float draw_w;     // above idle, margin included
+    unsigned char limit;
+};
+
+struct columns {
+    const struct problem *p;
+    struct arena arena;
+    int bins_most;
+    bool is_whole;    // no class wanted more bins
+    int theta;        // jobs of a pattern; less than the problem's where there would be too many
+    int n_classes;
+    struct job_class *classes;
+    int *class_of;     // (n_jobs) -1: no single GPU suits it, or it is fixed
+    int *like;         // (n_jobs) the class that a fixed job would be of; set where three may share
+    int *jobs;         // by class; then those that may move and have none
+    int *first_job;    // (n_classes + 2)
+    int n_bins;        // of all classes, and one more: bin 0 is no slot
+    int *class_of_bin;
+    struct patterns *patterns;    // (n_types)
+    struct way *ways;
+    int *first_way;             // (n_jobs + 1)
+    int *n_open;                // (n_types) GPUs that take anybody
+    int *n_usable;              // (n_types) GPUs that take anybody or have somebody
+    int *residents;             // (n_gpus, THETA_MAX) jobs that stand there now; -1: nobody
+    bool *is_held;              // (n_gpus) by a fixed job
+    struct company *company;    // by GPU
+    int n_company;
+    double *held_w;    // (n_gpus) what fixed jobs cost there by themselves, where company may come
+    double unit_w;     // what a GPU costs at most, on average: what small and large are measured by
+    double room_w;     // watts of the cap above all GPUs awake, without the margin; HUGE_VAL
+};
+
+/* At most 'bins_most' bins a class: needs beyond are thinned out evenly. 'threads' 1 or 2; the
+ * result is the same.
+ */
+struct columns *columns_make(const struct problem *p, int bins_most, int threads);
+
+void columns_destroy(struct columns *c);
+
+/* Of all types. */
+long columns_n_patterns(const struct columns *c);
+
+/* The bin of class 'k' into which a slot that holds 'low' falls. */
+int columns_bin(const struct job_class *k, double low);
+
+/* The first of its bins in which some slot holds 'need'; n_bins: none does. */
+int columns_bin_for(const struct job_class *k, double need);
+
+/* May a job take part of a GPU, alone or with others? */
+static inline bool job_takes_slots(const struct problem_job *j)
+{
+    return j->form == FORM_SPREAD || j->n_min <= 1;
+}
+
+#endif

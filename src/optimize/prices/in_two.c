@@ -1,0 +1,31 @@
+#include "optimize/prices/in_two.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct second {
+    part_f *work;
+    void *self;
+};
+
+static void *run_second(void *arg)
+{
+    struct second *s = arg;
+
+    s->work(s->self, 1, 2);
+    return NULL;
+}
+
+void in_two(int threads, part_f *work, void *self)
+{
+    struct second s = { work, self };
+    pthread_t other;
+    bool has_other = threads > 1 && pthread_create(&other, NULL, run_second, &s) == 0;
+
+    work(self, 0, 2);
+    if (has_other)
+        pthread_join(other, NULL);
+    else
+        run_second(&s);
+}

@@ -1,0 +1,187 @@
+#include "optimize/prices/kept.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/grow.h"
+#include "optimize/prices/columns.h"
+#include "optimize/prices/prices.h"
+
+struct kept_class {
+    uint64_t kind;    // a hash of what the kind is
+    uint64_t types;
+    int is_exclusive;
+    int first, n;    // its steps
+};
+
+struct kept_step {
+    double from, price;
+};
+
+/* What is written as it is. */
+struct kept_head {
+    int n_types, n_classes, n_steps, age;
+    double cap_price, gap;
+};
+
+struct kept_prices {
+    struct kept_head head;
+    struct kept_class *classes;    // (head.n_classes)
+    struct kept_step *steps;       // (head.n_steps)
+};
+
+struct kept_prices *kept_create(void)
+{
+    struct kept_prices *k = heap_array(1, sizeof *k);
+
+    k->head.gap = NAN;
+    return k;
+}
+
+void kept_destroy(struct kept_prices *k)
+{
+    if (!k)
+        return;
+    free(k->classes);
+    free(k->steps);
+    free(k);
+}
+
+static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+{
+    const unsigned char *at = bytes;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ at[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static uint64_t hash_kind(const struct problem_kind *k)
+{
+    uint64_t h = hash(UINT64_C(0xcbf29ce484222325), k->name, strlen(k->name));
+
+    h = hash(h, &k->rate, sizeof k->rate);
+    return hash(h, &k->time_w, sizeof k->time_w);
+}
+
+/* Steps of a class where its price changes. */
+static void take_class(struct kept_prices *k, const struct columns *c, const struct dual *u,
+                       int class)
+{
+    const struct job_class *from = &c->classes[class];
+    struct kept_class *to = &k->classes[class];
+
+    *to = (struct kept_class){ .kind = hash_kind(&c->p->kinds[from->kind]),
+                               .types = from->types,
+                               .is_exclusive = from->is_exclusive,
+                               .first = k->head.n_steps };
+    for (int b = 0; b < from->n_bins; b++) {
+        double price = u->slot_w[from->first_bin + b];
+        if (to->n > 0 && k->steps[k->head.n_steps - 1].price == price)
+            continue;
+        k->steps[k->head.n_steps++] = (struct kept_step){ from->edge[b], price };
+        to->n++;
+    }
+}
+
+void kept_take(struct kept_prices *k, const struct prices *u, double gap)
+{
+    const struct columns *c = u->columns;
+
+    k->head = (struct kept_head){
+        .n_types = c->p->n_types, .n_classes = c->n_classes, .cap_price = u->u.cap_price, .gap = gap
+    };
+    free(k->classes);
+    free(k->steps);
+    k->classes = heap_array((size_t)c->n_classes, sizeof *k->classes);
+    k->steps = heap_array((size_t)c->n_bins, sizeof *k->steps);
+    for (int class = 0; class < c->n_classes; class ++)
+        take_class(k, c, &u->u, class);
+}
+
+/* The class with these types, or another one of the kind; NULL: none is known. */
+static const struct kept_class *find(const struct kept_prices *k, const struct columns *c,
+                                     int class)
+{
+    const struct job_class *want = &c->classes[class];
+    uint64_t kind = hash_kind(&c->p->kinds[want->kind]);
+    const struct kept_class *like = NULL;
+
+    for (int i = 0; i < k->head.n_classes; i++) {
+        const struct kept_class *x = &k->classes[i];
+        if (x->kind != kind || x->is_exclusive != want->is_exclusive)
+            continue;
+        if (x->types == want->types)
+            return x;
+        like = like ? like : x;
+    }
+    return like;
+}
+
+bool kept_give(const struct kept_prices *k, const struct columns *c, struct dual *u)
+{
+    dual_guess(c, u);
+    if (isnan(k->head.gap) || k->head.n_types != c->p->n_types)
+        return false;
+    for (int class = 0; class < c->n_classes; class ++) {
+        const struct job_class *to = &c->classes[class];
+        const struct kept_class *from = find(k, c, class);
+        for (int b = 0, s = 0; from && from->n > 0 && b < to->n_bins; b++) {
+            while (s + 1 < from->n && k->steps[from->first + s + 1].from <= to->edge[b])
+                s++;
+            u->slot_w[to->first_bin + b] = k->steps[from->first + s].price;
+        }
+    }
+    u->cap_price = c->room_w < HUGE_VAL ? k->head.cap_price : 0;
+    return true;
+}
+
+double kept_gap(const struct kept_prices *k)
+{
+    return k->head.gap;
+}
+
+int kept_age(const struct kept_prices *k)
+{
+    return k->head.age;
+}
+
+void kept_count(struct kept_prices *k, bool is_last)
+{
+    k->head.age = is_last || k->head.age == INT_MAX ? INT_MAX : k->head.age + 1;
+}
+
+/* ---- bytes ---- */
+
+void kept_write(const struct kept_prices *k, struct buf *out)
+{
+    buf_append(out, &k->head, sizeof k->head);
+    buf_append(out, k->classes, (size_t)k->head.n_classes * sizeof *k->classes);
+    buf_append(out, k->steps, (size_t)k->head.n_steps * sizeof *k->steps);
+}
+
+bool kept_read(struct kept_prices *k, const void *bytes, size_t n)
+{
+    struct kept_head head;
+
+    if (n < sizeof head)
+        return false;
+    memcpy(&head, bytes, sizeof head);
+    if (head.n_classes < 0 || head.n_steps < 0)
+        return false;
+    size_t n_classes = (size_t)head.n_classes * sizeof *k->classes;
+    size_t n_steps = (size_t)head.n_steps * sizeof *k->steps;
+    if (n != sizeof head + n_classes + n_steps)
+        return false;
+    k->head = head;
+    free(k->classes);
+    free(k->steps);
+    k->classes = heap_array((size_t)head.n_classes, sizeof *k->classes);
+    k->steps = heap_array((size_t)head.n_steps, sizeof *k->steps);
+    memcpy(k->classes, (const char *)bytes + sizeof head, n_classes);
+    memcpy(k->steps, (const char *)bytes + sizeof head + n_classes, n_steps);
+    return true;
+}

@@ -1,0 +1,164 @@
+#include "optimize/prices/master.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/grow.h"
+#include "optimize/prices/certificate.h"
+#include "optimize/prices/master_inner.h"
+
+/* Patterns within this of the best of their type come in at first, as a part of what a GPU costs,
+ * at most so many of a type; later those that are better than it, the best first.
+ */
+#define NEAR_FIRST 0.008
+#define MOST_FIRST 4000
+#define MOST_LATER 400
+#define BETTER 1e-4
+
+/* The program is done when it lacks no pattern and no more rows than this. */
+#define ROWS_ENOUGH 8
+
+/* Prices of the program's solution. */
+static void take_prices(struct master_inner *in)
+{
+    const struct columns *c = in->m.c;
+    const double *d = lp_duals(in->lp), *x = lp_values(in->lp);
+
+    for (int t = 0; t < c->p->n_types; t++)
+        in->now.type_w[t] = fmax(-d[t], 0);
+    in->now.cap_price = in->cap_row >= 0 ? fmax(-d[in->cap_row], 0) : 0;
+    for (int k = 0; k < c->n_classes; k++) {
+        double price = 0;
+        for (int b = 0, r = 0; b < c->classes[k].n_bins; b++) {
+            for (; r < in->rows[k].n && in->rows[k].bin[r] <= b; r++)
+                price += r ? fmax(d[in->rows[k].row[r]], 0) : d[in->rows[k].row[r]];
+            in->now.slot_w[c->classes[k].first_bin + b] = price;
+        }
+    }
+    for (int i = 0; i < in->m.n_columns; i++)
+        in->m.columns[i].x = x[i];
+}
+
+/* The bound of the present prices; the best are kept. Choices are made on the way. */
+static double certify(struct master_inner *in)
+{
+    const struct columns *c = in->m.c;
+
+    arena_reset(&in->scratch[0]);
+    arena_reset(&in->scratch[1]);
+    double w = certificate_bound(in->scratch, c, &in->now, in->o->threads, in->choices);
+    if (w > in->m.bound_w) {
+        in->m.bound_w = w;
+        dual_copy(c, &in->now, in->best);
+    }
+    return w;
+}
+
+/* The program of the first round: near the prices to begin with. */
+static void begin(struct master_inner *in)
+{
+    const struct columns *c = in->m.c;
+
+    certify(in);
+    master_first_rows(in);
+    for (int t = 0; t < c->p->n_types; t++)
+        if (c->n_open[t] > 0)
+            master_add_near(in, t, in->now.type_w[t] - NEAR_FIRST * in->m.c->unit_w, MOST_FIRST);
+    master_add_kept(in);
+    master_add_company(in);
+    master_add_choices(in);
+    master_add_waits(in);
+    master_add_shorts(in);
+    for (int k = 0; k < c->n_classes; k++)
+        for (int r = 0; r < in->rows[k].n; r++)
+            master_add_slack(in, k, in->rows[k].bin[r]);
+    master_flush(in);
+}
+
+/* One solution, and what it lacks. False: it was not reached, or lacks nothing. */
+static bool improve(struct master_inner *in)
+{
+    const struct columns *c = in->m.c;
+    double type_w[64];
+    int n_near = 0;
+
+    if (in->o->clock)
+        lp_limit(in->lp, fmax(in->o->until_s - clock_now_s(in->o->clock), 0.01));
+    if (!lp_solve(in->lp, in->m.n_rounds == 0 ? LP_DUAL : LP_PRIMAL))
+        return false;
+    in->m.n_rounds++;
+    take_prices(in);
+    memcpy(type_w, in->now.type_w, (size_t)c->p->n_types * sizeof *type_w);
+    certify(in);
+    for (int t = 0; t < c->p->n_types; t++)
+        n_near += master_add_near(in, t, type_w[t] + BETTER * in->m.c->unit_w, MOST_LATER);
+    master_add_company(in);
+    master_add_choices(in);
+    master_add_shorts(in);
+    master_flush(in);
+    int n_slack = master_loosen(in), n_rows = master_lacking_rows(in);
+    return n_near > 0 || n_rows > ROWS_ENOUGH || n_slack > 0;
+}
+
+static bool is_late(const struct master_inner *in)
+{
+    return in->o->clock && clock_now_s(in->o->clock) >= in->o->until_s;
+}
+
+struct master *master_solve(const struct columns *c, const struct master_options *o, struct dual *u)
+{
+    struct master_inner *in = heap_array(1, sizeof *in);
+
+    in->m = (struct master){ .c = c, .bound_w = -HUGE_VAL, .inner = in };
+    in->o = o;
+    arena_init(&in->arena);
+    arena_init(&in->scratch[0]);
+    arena_init(&in->scratch[1]);
+    in->best = u;
+    in->lp = lp_create();
+    in->rows = ARENA_ARRAY(&in->arena, struct class_rows, (size_t)c->n_classes);
+    in->is_in = ARENA_ARRAY(&in->arena, bool *, (size_t)c->p->n_types);
+    for (int t = 0; t < c->p->n_types; t++)
+        in->is_in[t] = ARENA_ARRAY(&in->arena, bool, (size_t)c->patterns[t].n);
+    in->is_short_in = ARENA_ARRAY(&in->arena, bool, (size_t)c->p->n_jobs);
+    in->choices = ARENA_ARRAY(&in->arena, struct choice, (size_t)c->p->n_jobs);
+    in->is_company_in = ARENA_ARRAY(&in->arena, bool, (size_t)c->n_company);
+    in->held_row = ARENA_ARRAY(&in->arena, int, (size_t)c->p->n_gpus);
+    dual_init(&in->arena, c, &in->now);
+    dual_copy(c, u, &in->now);
+    master_groups(in);
+    master_demand(in);
+    begin(in);
+    while (in->m.n_rounds < o->rounds_most && !is_late(in) && improve(in))
+        continue;
+    in->m.n_rows = in->n_rows;
+    if (in->m.n_rounds > 0)
+        return &in->m;
+    master_destroy(&in->m);
+    return NULL;
+}
+
+void master_destroy(struct master *m)
+{
+    struct master_inner *in = m ? m->inner : NULL;
+
+    if (!in)
+        return;
+    lp_destroy(in->lp);
+    for (int k = 0; k < m->c->n_classes; k++) {
+        free(in->rows[k].bin);
+        free(in->rows[k].row);
+    }
+    free(m->columns);
+    free(in->batch.index);
+    free(in->batch.start);
+    free(in->batch.value);
+    free(in->batch.upper);
+    free(in->batch.cost);
+    arena_release(&in->arena);
+    arena_release(&in->scratch[0]);
+    arena_release(&in->scratch[1]);
+    free(in);
+}
