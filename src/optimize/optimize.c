@@ -118,19 +118,23 @@ static void search(struct run *r, struct desk *d, const struct prices *u)
     r->report->search_s = clock_stopwatch_s() - t_s;
 }
 
-/* Everybody where he is, newcomers one by one where they cost least. */
-static struct desk *insert_all(const struct problem *p, const struct prices *u,
-                               const struct desk_guide *guide)
+/* Everybody where he is, newcomers one by one where they cost least: now, or by prices. */
+static void insert_all(struct desk *d, const struct prices *u, const struct desk_guide *guide)
 {
-    struct desk *d = desk_create(p);
-
     desk_lay_present(d);
     d->guide = guide;
     d->dues_w = u ? u->job_w : NULL;
-    for (int j = 0; j < p->n_jobs; j++)
+    for (int j = 0; j < d->problem->n_jobs; j++)
         desk_insert(d, j);
     d->guide = NULL;
     d->dues_w = NULL;
+}
+
+static struct desk *standing_desk(const struct problem *p)
+{
+    struct desk *d = desk_create(p);
+
+    insert_all(d, NULL, NULL);
     return d;
 }
 
@@ -148,15 +152,13 @@ static struct desk *cheaper(struct desk *a, struct desk *b)
 static struct desk *begin(struct run *r, const struct prices *u)
 {
     double t_s = clock_stopwatch_s();
-    struct desk *standing = insert_all(r->p, NULL, NULL), *d;
+    struct desk *standing = standing_desk(r->p), *d = desk_create(r->p);
     struct desk_guide *guide = desk_guide_create(standing, u);
 
-    if (u->master) {
-        d = desk_create(r->p);
+    if (u->master)
         round_vertex(u, guide, d);
-    } else {
-        d = insert_all(r->p, u, guide);
-    }
+    else
+        insert_all(d, u, guide);
     desk_guide_destroy(guide);
     d = cheaper(d, standing);
     r->report->rounded_w = desk_cost(d);
@@ -202,8 +204,7 @@ static int plan_standing(struct run *r, struct plan *out, struct err *e)
     struct desk *d = desk_create(r->p);
     struct desk_guide *guide = desk_guide_create(d, u);
 
-    desk_destroy(d);
-    d = insert_all(r->p, u, guide);
+    insert_all(d, u, guide);
     desk_guide_destroy(guide);
     r->report->rounded_w = desk_cost(d);
     search_around(d, u, r->o->seed, (int)r->o->nodes);
@@ -221,7 +222,7 @@ static int plan_standing(struct run *r, struct plan *out, struct err *e)
 /* Search alone, from where everybody stands. */
 static int plan_quick(struct run *r, struct plan *out, struct err *e)
 {
-    struct desk *d = insert_all(r->p, NULL, NULL);
+    struct desk *d = standing_desk(r->p);
 
     r->report->rounded_w = desk_cost(d);
     search(r, d, NULL);
@@ -235,7 +236,7 @@ static int plan_quick(struct run *r, struct plan *out, struct err *e)
 /* What always exists. */
 static int plan_greedy(struct run *r, struct plan *out, struct err *e)
 {
-    struct desk *d = insert_all(r->p, NULL, NULL);
+    struct desk *d = standing_desk(r->p);
 
     desk_plan(d, r->arena, out);
     desk_destroy(d);
