@@ -19,7 +19,7 @@ _gogh_words() {
     submit)
         options+=' --workload --batch --new-workload --descriptor --name --kind --steps --rate --duration'
         options+=' --min-throughput --deadline --gpus --max-gpus --types --exclusive --one-node --nodes --priority'
-        options+=' --env --cwd --stdout --stderr --timeout --retries --checkpoint-signal --grace --hold'
+        options+=' --env --cwd --stdout --stderr --timeout --retries --cpus --mem-mib --checkpoint-signal --grace --hold'
         options+=' --owner --key --wait --'
         ;;
     jobs) options+=' --state --owner --mine --all' ;;
@@ -131,7 +131,7 @@ _gogh() {
     --types) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
     --descriptor | --tokens | --cwd | --stdout | --stderr | --socket | --cacert | --html) ;;
     --name | --steps | --duration | --min-throughput | --deadline | --gpus | --max-gpus | --priority) return ;;
-    --timeout | --retries | --grace | --key | --url | --at | --every | --from | --to) return ;;
+    --timeout | --retries | --cpus | --mem-mib | --grace | --key | --url | --at | --every | --from | --to) return ;;
     --scenario) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
     --without) words='types sharing moving sleep limits joules' ;;
     --split) words='job family gpu' ;;

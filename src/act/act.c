@@ -1,5 +1,6 @@
 #include "act/act.h"
 
+#include <errno.h>
 #include <stdbool.h>
 
 #include "act/executor.h"
@@ -8,6 +9,7 @@
 #include "base/log.h"
 #include "catalog/snapshot.h"
 #include "optimize/model/plan.h"
+#include "optimize/search/assignment.h"
 
 enum order { ORDER_NONE, ORDER_STOP, ORDER_MOVE, ORDER_LIMIT, ORDER_START };
 
@@ -82,8 +84,15 @@ struct acting {
     const struct snapshot *snapshot;
     const struct plan *plan;
     bool *is_asked, *is_told;    // (n_jobs) its order was given; and accepted
+    bool *is_impossible;         // (n_jobs)
     struct act_report *report;
 };
+
+/* Would the same order be refused again? */
+static bool is_for_good(int rc)
+{
+    return rc == -ENODEV || rc == -EINVAL || rc == -ENOTSUP;
+}
 
 /* Of a limit alone: the GPUs in the order in which the job has them. */
 static void act_on(struct acting *x, int job, enum order order)
@@ -97,7 +106,11 @@ static void act_on(struct acting *x, int job, enum order order)
     struct err e = { 0 };
     int rc = give(x->executor, order, &place, &e);
 
-    if (rc < 0)
+    x->is_impossible[job] = order != ORDER_STOP && is_for_good(rc);
+    if (x->is_impossible[job])
+        log_warn("job %s: %s; no rule of the executor's said so, which is a bug. Not there again",
+                 j->spec->name, e.text);
+    else if (rc < 0)
         log_warn("job %s: %s; trying again next time", j->spec->name, e.text);
     x->is_asked[job] = true;
     x->is_told[job] = rc == 0;
@@ -178,19 +191,105 @@ static void do_all(struct acting *x, enum order order)
     }
 }
 
+/* ---- with something in common ---- */
+
+/* Those who stay on a GPU that somebody leaves do so under the limit it has. */
+static bool leave(struct assignment *d, int job)
+{
+    int gpus[GANG_MAX], limits[GANG_MAX], n = d->jobs[job].n_gpus;
+
+    for (int i = 0; i < n; i++) {
+        gpus[i] = assignment_gpus(d, job)[i];
+        limits[i] = d->gpus[gpus[i]].limit;
+    }
+    if (!assignment_take(d, job))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (d->gpus[gpus[i]].n_jobs > 0 && !assignment_set_limit(d, gpus[i], limits[i]))
+            return false;
+    return true;
+}
+
+/* The number of the power limit that a plan gives a job's GPUs: plans of a child say watts only. */
+static int setting_of(const struct assignment *d, const struct plan_job *pj)
+{
+    int setting = 0;
+
+    if (pj->n_gpus == 0)
+        return 0;
+    const struct problem_type *t = &d->problem->types[d->problem->gpus[pj->gpus[0]].type];
+    for (int l = 1; l < t->n_limits; l++)
+        setting = t->limits[l].limit_w == pj->limit_w ? l : setting;
+    return setting;
+}
+
+/* Is what the order leads to allowed, after all that were accepted? Then it is so assigned. */
+static bool leads_well(const struct acting *x, struct assignment *d, int job, enum order order)
+{
+    const struct plan_job *pj = &x->plan->jobs[job];
+    int setting = setting_of(d, pj);
+
+    if (order == ORDER_LIMIT)
+        return assignment_set_limit(d, pj->gpus[0], setting);
+    return (order == ORDER_START || leave(d, job)) &&
+           (order == ORDER_STOP || assignment_put(d, job, pj->gpus, pj->n_gpus, setting));
+}
+
+/* Each order that can be given now; is there one? */
+static bool give_some(struct acting *x, struct assignment *d, enum order order)
+{
+    bool is_any = false;
+
+    for (int j = 0; j < x->snapshot->n_jobs; j++) {
+        if (!is_due(x, j, order))
+            continue;
+        assignment_mark(d);
+        bool may = leads_well(x, d, j, order);
+        if (may)
+            act_on(x, j, order);
+        is_any |= may;
+        if (x->is_told[j])
+            assignment_keep(d);
+        else
+            assignment_undo(d);
+    }
+    return is_any;
+}
+
+static void walk(struct acting *x, struct assignment *d)
+{
+    bool is_any = true;
+
+    while (is_any) {
+        is_any = give_some(x, d, ORDER_STOP);
+        is_any |= give_some(x, d, ORDER_LIMIT);
+        is_any |= give_some(x, d, ORDER_MOVE);
+        is_any |= give_some(x, d, ORDER_START);
+    }
+    for (int j = 0; j < x->snapshot->n_jobs; j++)
+        if (!is_due(x, j, ORDER_NONE) && !x->is_asked[j])
+            pass_over(x, j);
+}
+
 void act_commit(const struct executor *x, const struct snapshot *s, const struct plan *p,
-                struct act_report *out)
+                struct assignment *allowed, bool *is_impossible, struct act_report *out)
 {
     struct arena a;
-    struct acting acting = { .executor = x, .snapshot = s, .plan = p, .report = out };
+    struct acting acting = {
+        .executor = x, .snapshot = s, .plan = p, .is_impossible = is_impossible, .report = out
+    };
 
     *out = (struct act_report){ 0 };
     arena_init(&a);
     acting.is_asked = ARENA_ARRAY(&a, bool, (size_t)s->n_jobs);
     acting.is_told = ARENA_ARRAY(&a, bool, (size_t)s->n_jobs);
-    do_all(&acting, ORDER_STOP);
-    move_all(&acting);
-    do_all(&acting, ORDER_LIMIT);
-    do_all(&acting, ORDER_START);
+    if (allowed) {
+        walk(&acting, allowed);
+    } else {
+        do_all(&acting, ORDER_STOP);
+        move_all(&acting);
+        do_all(&acting, ORDER_LIMIT);
+        do_all(&acting, ORDER_START);
+    }
     arena_release(&a);
 }

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+struct arena;
+struct engine_rules;
 struct err;
 
 /* A job on its whole gang of GPUs (indices in the state). */
@@ -22,7 +24,9 @@ struct placement {
 struct executor {
     void *self;
 
-    /* Start the whole gang or nothing. -EBUSY, -ENODEV, -ENOMEM: it did not start. */
+    /* Start the whole gang or nothing. -ENODEV, -EINVAL, -ENOTSUP: this cannot be realised at all,
+     * which 'rules' should have said; another error: not now.
+     */
     int (*start)(void *self, const struct placement *p, struct err *e);
 
     /* Ask the job to checkpoint, then stop it; it will wait again. */
@@ -44,6 +48,12 @@ struct executor {
      * NULL: all are.
      */
     double (*gpu_wake_s)(void *self, int gpu);
+
+    /* What cannot be done with these jobs (ids in the state), in 'a' (catalog/engine.h). False:
+     * every place can be had. NULL: always.
+     */
+    bool (*rules)(void *self, struct arena *a, const int *jobs, int n_jobs,
+                  struct engine_rules *out);
 };
 
 #endif

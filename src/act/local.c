@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +13,14 @@
 
 #include "act/devices.h"
 #include "act/local_inner.h"
+#include "act/local_order.h"
 #include "act/local_proc.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
+#include "catalog/engine.h"
 #include "catalog/state.h"
 
 /* ---- orders ---- */
@@ -182,6 +185,58 @@ static bool gpu_is_busy(void *self, int gpu)
     return l->busy[gpu];
 }
 
+/* This box has what it has; nothing runs elsewhere. Is there an elsewhere? */
+static bool find_budgets(const struct local *l, struct engine_node *nodes, unsigned char *barred)
+{
+    bool has_others = false;
+
+    for (int n = 0; n < l->state->n_nodes; n++) {
+        nodes[n] = (struct engine_node){ LONG_MAX, LONG_MAX };
+        barred[n] = n == l->node ? ENGINE_CAN : ENGINE_NODE;
+        has_others |= n != l->node && l->state->nodes[n].state == NODE_UP;
+    }
+    if (l->node >= 0)
+        nodes[l->node] =
+            (struct engine_node){ sysconf(_SC_NPROCESSORS_ONLN),
+                                  sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024) };
+    return has_others;
+}
+
+static bool find_unlimited(const struct local *l, bool *unlimited)
+{
+    bool is_any = false;
+
+    for (int g = 0; g < l->state->n_gpus; g++) {
+        const struct gpu *gpu = &l->state->gpus[g];
+
+        unlimited[g] = gpu->node == l->node && gpu->slot < l->n_slots && l->cannot_limit[gpu->slot];
+        is_any |= unlimited[g];
+    }
+    return is_any;
+}
+
+static bool rules(void *self, struct arena *a, const int *jobs, int n_jobs,
+                  struct engine_rules *out)
+{
+    const struct local *l = self;
+    const size_t n_nodes = (size_t)l->state->n_nodes;
+    struct engine_job *needs = ARENA_ARRAY(a, struct engine_job, (size_t)n_jobs);
+    struct engine_node *nodes = ARENA_ARRAY(a, struct engine_node, n_nodes);
+    unsigned char *barred = ARENA_ARRAY(a, unsigned char, n_nodes);
+    bool *unlimited = ARENA_ARRAY(a, bool, (size_t)l->state->n_gpus);
+    bool has_needs = false, has_others = find_budgets(l, nodes, barred);
+
+    for (int i = 0; i < n_jobs; i++) {
+        needs[i] = command_needs(a, l->state->jobs[jobs[i]]->spec.command);
+        needs[i].barred = has_others ? barred : NULL;
+        has_needs |= needs[i].cpus > 0 || needs[i].mem_mib > 0;
+    }
+    *out = (struct engine_rules){ .nodes = has_needs ? nodes : NULL, .jobs = needs };
+    if (find_unlimited(l, unlimited))
+        out->unlimited = unlimited;
+    return has_needs || has_others || out->unlimited;
+}
+
 struct executor local_executor(struct local *l)
 {
     return (struct executor){
@@ -192,6 +247,7 @@ struct executor local_executor(struct local *l)
         .cancel = order_cancel,
         .job_is_busy = job_is_busy,
         .gpu_is_busy = gpu_is_busy,
+        .rules = rules,
     };
 }
 

@@ -147,6 +147,10 @@ static int read_numbers(const json_t *o, struct command *c, struct err *e)
         rc = read_seconds(o, "timeout_s", &c->timeout_s, e);
     if (rc == 0)
         rc = read_seconds(o, "grace_s", &c->grace_s, e);
+    if (rc == 0)
+        rc = read_long(o, "cpus", 0, COMMAND_CPUS_MAX, &c->cpus, e);
+    if (rc == 0)
+        rc = read_long(o, "mem_mib", 0, COMMAND_MIB_MAX, &c->mem_mib, e);
     return rc;
 }
 
@@ -177,9 +181,9 @@ static int read_command(struct arena *a, json_t *o, struct command *c, struct er
 static int check_keys(json_t *o, bool is_order, struct err *e)
 {
     static const char *const keys[] = {
-        "argv",   "cwd",    "env",       "uid",     "gid",
-        "stdout", "stderr", "timeout_s", "retries", "checkpoint_signal",
-        "grace_s"
+        "argv",    "cwd",    "env",       "uid",     "gid",
+        "stdout",  "stderr", "timeout_s", "retries", "checkpoint_signal",
+        "grace_s", "cpus",   "mem_mib"
     };
     const size_t n = sizeof keys / sizeof *keys;
     const char *key;
@@ -194,7 +198,8 @@ static int check_keys(json_t *o, bool is_order, struct err *e)
         if (!is_known)
             return err_set(e, EINVAL,
                            "command: no key is called '%.60s'; there are argv, cwd, env, "
-                           "stdout, stderr, timeout_s, retries, checkpoint_signal and grace_s",
+                           "stdout, stderr, timeout_s, retries, checkpoint_signal, grace_s, cpus "
+                           "and mem_mib",
                            key);
     }
     return 0;
@@ -233,6 +238,16 @@ int command_parse(struct arena *a, const char *json, struct command *out, struct
         rc = want(e, "grace_s", "a number of seconds, 0 to 3600");
     json_decref(o);
     return rc;
+}
+
+struct engine_job command_needs(struct arena *scratch, const char *json)
+{
+    struct command c;
+
+    if (!json || (!strstr(json, "\"cpus\"") && !strstr(json, "\"mem_mib\"")) ||
+        command_parse(scratch, json, &c, NULL) < 0)
+        return (struct engine_job){ 0 };
+    return (struct engine_job){ .cpus = (int)c.cpus, .mem_mib = (int)c.mem_mib };
 }
 
 static int read_gpus(struct arena *a, const json_t *o, struct order *out, struct err *e)

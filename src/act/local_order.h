@@ -11,11 +11,17 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "catalog/engine.h"
+
 struct arena;
 struct err;
 
 /* Larger ones would not pass execve(2), which takes 2 MB of arguments and environment. */
 #define ORDER_BYTES_MAX ((size_t)4 << 20)
+
+/* More than any node has. */
+#define COMMAND_CPUS_MAX 100000
+#define COMMAND_MIB_MAX (1 << 30)
 
 struct command {
     char **argv;    // (n_argv) and NULL
@@ -29,6 +35,7 @@ struct command {
     long retries;
     int checkpoint_signal;    // 0: killed at once
     double grace_s;           // NaN: not said
+    long cpus, mem_mib;       // of its node, for each GPU; 0: not said
 };
 
 struct order {
@@ -46,6 +53,9 @@ struct order {
 
 /* -EINVAL names the key and what is wanted. */
 int command_parse(struct arena *a, const char *json, struct command *out, struct err *e);
+
+/* What a command says of 'cpus' and 'mem_mib', quickly where it says nothing; NULL has none. */
+struct engine_job command_needs(struct arena *scratch, const char *json);
 
 const char *order_encode(struct arena *a, const struct order *o);
 int order_decode(struct arena *a, const char *text, size_t len, struct order *out, struct err *e);

@@ -252,7 +252,8 @@ struct executor slurm_executor(struct slurm *x)
                               .cancel = order_cancel,
                               .job_is_busy = job_is_busy,
                               .gpu_is_busy = gpu_is_busy,
-                              .gpu_wake_s = gpu_wake_s };
+                              .gpu_wake_s = gpu_wake_s,
+                              .rules = slurm_rules };
 }
 
 struct runs slurm_runs(struct slurm *x)

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/loop.h"
 #include "base/map.h"
+#include "base/text.h"
 
 /* A ward is a job in our charge: what Slurm has of it, and what it is to have. Its life is drawn in
  * slurm.h; LEAVING ends as HELD (a stop, a move) or ENDED (a cancel, a server that has served).
@@ -127,6 +128,7 @@ struct ward {
 enum batch { BATCH_HOLD, BATCH_REQUEUE, BATCH_SIGNAL, BATCH_CANCEL, BATCH_DEVICES, BATCHES };
 
 struct buf;
+struct engine_rules;
 struct errand;
 struct wire_message;
 
@@ -333,9 +335,11 @@ bool gres_is_same(const char *a, const char *b);
 const char *place_token(struct slurm *x, int job);
 const char *place_note(struct slurm *x, const struct ward *w, const struct spot *s, int asked_run);
 bool place_is_on(struct slurm *x, const struct spot *s, const char *nodes);    // exactly on these
-bool place_find(struct slurm *x, struct ward *w, struct spot *out);            // where its run is
-void place_heard(struct slurm *x, const struct wire_message *m);               // a 'device' line
-bool gres_names(const char *gres, const struct slurm_slot *slot);    // by the slot's own type
+struct slice next_name(const char **at);    // of "a,b,c", moving behind it; empty at the end
+int place_node(const struct slurm *x, struct slice name);              // in the state; -1: none
+bool place_find(struct slurm *x, struct ward *w, struct spot *out);    // where its run is
+void place_heard(struct slurm *x, const struct wire_message *m);       // a 'device' line
+bool gres_names(const char *gres, const struct slurm_slot *slot);      // by the slot's own type
 
 /* slurm_nodes.c: what nodes allow. */
 void nodes_learn(struct slurm *x);                  // from a new view
@@ -350,7 +354,12 @@ bool nodes_are_settling(struct slurm *x);                      // nothing is sta
 void nodes_shut(struct slurm *x, const struct spot *s, double for_s);
 void nodes_wake(struct slurm *x);
 void nodes_sleep(struct slurm *x);
+bool nodes_is_ours(struct slurm *x, const struct ward *w, const struct slurm_job *j);
 void nodes_release(struct slurm *x);
+
+/* slurm_rules.c: what Slurm would not do. */
+bool slurm_rules(void *self, struct arena *a, const int *jobs, int n_jobs,
+                 struct engine_rules *out);
 
 /* slurm_tell.c: notices and deeds. */
 bool told_running(const struct slurm *x, const struct ward *w);

@@ -111,9 +111,12 @@ static void take_other(struct slurm *x, const struct wire_message *m)
     const char *nodes = wire_get(m, "nodes"), *gres = wire_get(m, "gres");
 
     GROW(x->others, x->n_others, x->cap_others);
-    x->others[x->n_others++] = (struct slurm_other){ .id = wire_get_long(m, "id", 0),
-                                                     .nodes = arena_strdup(a, nodes ? nodes : ""),
-                                                     .gres = arena_strdup(a, gres ? gres : "") };
+    x->others[x->n_others++] =
+        (struct slurm_other){ .id = wire_get_long(m, "id", 0),
+                              .nodes = arena_strdup(a, nodes ? nodes : ""),
+                              .gres = arena_strdup(a, gres ? gres : ""),
+                              .cpus = (int)wire_get_long(m, "cpus", 0),
+                              .mem_mib = (int)wire_get_long(m, "mem_mib", 0) };
 }
 
 static void on_job_line(void *self, uint64_t seq, const struct wire_message *m)

@@ -99,23 +99,15 @@ static void mark_node(struct slurm *x, const struct node *n, const char *gres)
 /* A job that is not ours is there: on the GPUs that its gres names, else on any. */
 static void mark_foreign(struct slurm *x, const char *nodes, const char *gres)
 {
-    const struct state *st = x->setup.state;
+    for (struct slice name = next_name(&nodes); name.len && *gres; name = next_name(&nodes)) {
+        const int node = place_node(x, name);
 
-    while (*nodes && *gres) {
-        const size_t len = strcspn(nodes, ",");
-        char name[300];
-        int node;
-
-        snprintf(name, sizeof name, "%.*s", (int)len, nodes);
-        node = state_find_node(st, name);
         if (node >= 0)
-            mark_node(x, &st->nodes[node], gres);
-        nodes += len;
-        nodes += *nodes == ',';
+            mark_node(x, &x->setup.state->nodes[node], gres);
     }
 }
 
-static bool is_ours_there(struct slurm *x, const struct ward *w, const struct slurm_job *j)
+bool nodes_is_ours(struct slurm *x, const struct ward *w, const struct slurm_job *j)
 {
     return w && w->now == j &&
            (w->phase == WARD_WANTED || w->phase == WARD_RUNNING || w->phase == WARD_LEAVING) &&
@@ -128,7 +120,7 @@ static void mark_jobs(struct slurm *x)
         const struct slurm_job *j = &x->view.jobs[i];
 
         if (j->state != SLURM_PENDING && !slurm_has_ended(j->state) &&
-            !is_ours_there(x, x->ward_of ? x->ward_of[i] : NULL, j))
+            !nodes_is_ours(x, x->ward_of ? x->ward_of[i] : NULL, j))
             mark_foreign(x, j->nodes, j->gres);
     }
     for (int i = 0; i < x->view.n_others; i++)

@@ -4,7 +4,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "act/slurm_hosts.h"
@@ -161,6 +163,10 @@ enum job_field {
     JOB_START,
     JOB_END,
     JOB_EXIT,
+    JOB_CPUS,
+    JOB_MEMORY,
+    JOB_FEATURES,
+    JOB_LIMIT,
     JOB_NAME,
     JOB_COMMENT,
     JOB_ADMIN,
@@ -191,6 +197,10 @@ static const char *const job_names[JOB_FIELDS] = {
     [JOB_START] = "StartTime",
     [JOB_END] = "EndTime",
     [JOB_EXIT] = "exit_code",
+    [JOB_CPUS] = "NumCPUs",
+    [JOB_MEMORY] = "MinMemory",
+    [JOB_FEATURES] = "Feature",
+    [JOB_LIMIT] = "TimeLimit",
     [JOB_NAME] = "Name",
     [JOB_COMMENT] = "Comment",
     [JOB_ADMIN] = "admin_comment",
@@ -420,6 +430,60 @@ struct job_lists {
     const char *share;    // a node's
 };
 
+/* "100M", "1.50G", a node's; "100Mc", a CPU's. 0: not said, or not understood. */
+static long mib_of(const char *text, long cpus)
+{
+    char *end;
+    double size = strtod(text, &end);
+    const char *const units = "KMGTP", *unit = *end ? strchr(units, *end) : NULL;
+
+    if (end == text || !(size > 0) || size > 1e9 || (*end && !unit))
+        return 0;
+    for (const char *at = units + 1; unit && at < unit; at++)
+        size *= 1024;
+    size = *end == 'K' ? size / 1024 : size;
+    return (long)ceil(*end && end[1] == 'c' ? size * (double)cpus : size);
+}
+
+/* "1-02:00:00", "30:00"; 0: there is none ("UNLIMITED", "infinite"). */
+static long seconds_of(const char *text)
+{
+    long days = 0, parts[3] = { 0 };
+    const char *dash = strchr(text, '-');
+    int n = 0;
+
+    if (dash && text_to_long((struct slice){ text, (size_t)(dash - text) }, 0, 1000000, &days) < 0)
+        return 0;
+    for (const char *at = dash ? dash + 1 : text; n < 3; n++) {
+        const size_t len = strcspn(at, ":");
+
+        if (text_to_long((struct slice){ at, len }, 0, 1000000, &parts[n]) < 0)
+            return 0;
+        at += len;
+        if (*at++ != ':')
+            break;
+    }
+    const bool has_hours = n == 2 || dash;
+    return 86400 * days +
+           (has_hours ? 3600 * parts[0] + 60 * parts[1] + parts[2] : 60 * parts[0] + parts[1]);
+}
+
+static void put_unless_0(struct buf *out, const char *key, long value)
+{
+    if (value > 0)
+        wire_put_long(out, key, value);
+}
+
+/* What it takes of nodes, and asks of them. */
+static void put_needs(struct buf *out, const char *const *f)
+{
+    const long n_nodes = number_or(f[JOB_N_NODES], 1), cpus = number_or(f[JOB_CPUS], 0);
+    const long on_node = n_nodes > 0 ? (cpus + n_nodes - 1) / n_nodes : cpus;
+
+    put_unless_0(out, "cpus", on_node);
+    put_unless_0(out, "mem_mib", mib_of(f[JOB_MEMORY], on_node));
+}
+
 static void put_job(struct arena *a, struct buf *out, uint64_t seq, const char *const *f,
                     const struct job_lists *x)
 {
@@ -442,6 +506,9 @@ static void put_job(struct arena *a, struct buf *out, uint64_t seq, const char *
     wire_put(out, "command", present(f[JOB_COMMAND]));
     wire_put(out, "cwd", present(f[JOB_CWD]));
     wire_put(out, "out", present(f[JOB_OUT]));
+    put_needs(out, f);
+    wire_put(out, "features", present(f[JOB_FEATURES]));
+    put_unless_0(out, "limit_s", seconds_of(f[JOB_LIMIT]));
     wire_end(out);
 }
 
@@ -454,6 +521,7 @@ static void put_other(struct arena *a, struct buf *out, uint64_t seq, const char
     put_id(a, out, f);
     wire_put(out, "nodes", x->nodes);
     wire_put(out, "gres", x->gres);
+    put_needs(out, f);
     wire_end(out);
 }
 
@@ -594,13 +662,22 @@ void output_owners(char *text, size_t len, const char *mark, struct owners *owne
 
 /* ---- nodes ---- */
 
-enum node_field { NODE_NAME, NODE_STATE, NODE_GRES, NODE_REASON, NODE_FIELDS };
+enum node_field {
+    NODE_NAME,
+    NODE_STATE,
+    NODE_GRES,
+    NODE_CPUS,
+    NODE_MEMORY,
+    NODE_FEATURES,
+    NODE_LIMIT,
+    NODE_REASON,
+    NODE_FIELDS,
+};
 
 static const char *const node_names[NODE_FIELDS] = {
-    [NODE_NAME] = "NodeList",
-    [NODE_STATE] = "StateComplete",
-    [NODE_GRES] = "Gres",
-    [NODE_REASON] = "Reason",
+    [NODE_NAME] = "NodeList", [NODE_STATE] = "StateComplete", [NODE_GRES] = "Gres",
+    [NODE_CPUS] = "CPUs",     [NODE_MEMORY] = "Memory",       [NODE_FEATURES] = "Features",
+    [NODE_LIMIT] = "Time",    [NODE_REASON] = "Reason",
 };
 
 const char *output_nodes_format(struct arena *a, const char *mark)
@@ -711,6 +788,10 @@ static void put_node(struct arena *a, struct buf *out, uint64_t seq, const char 
     wire_put(out, "state", state ? state : "drain");
     wire_put(out, "gres", gres ? node_gres(a, gres) : NULL);
     wire_put(out, "reason", reason);
+    put_unless_0(out, "cpus", number_or(f[NODE_CPUS], 0));
+    put_unless_0(out, "mem_mib", number_or(f[NODE_MEMORY], 0));
+    wire_put(out, "features", present(f[NODE_FEATURES]));
+    put_unless_0(out, "limit_s", seconds_of(f[NODE_LIMIT]));
     wire_end(out);
 }
 

@@ -104,8 +104,7 @@ const char *place_nodes(struct slurm *x, const struct spot *s, int *n_nodes)
     return list;
 }
 
-/* The next name of "a,b,c", which moves behind it; empty at the end. */
-static struct slice next_name(const char **at)
+struct slice next_name(const char **at)
 {
     const struct slice name = { *at, strcspn(*at, ",") };
 
@@ -114,7 +113,7 @@ static struct slice next_name(const char **at)
     return name;
 }
 
-static int find_node(const struct slurm *x, struct slice name)
+int place_node(const struct slurm *x, struct slice name)
 {
     char copy[300];
 
@@ -131,7 +130,7 @@ bool place_is_on(struct slurm *x, const struct spot *s, const char *nodes)
     for (int i = 0; i < s->n_gpus; i++)
         n_nodes += is_first(x, s, i);
     for (struct slice name = next_name(&nodes); name.len; name = next_name(&nodes)) {
-        const int node = find_node(x, name);
+        const int node = place_node(x, name);
         bool is_ours = false;
 
         for (int i = 0; i < s->n_gpus && node >= 0; i++)
@@ -402,7 +401,7 @@ static bool find_by_note(struct slurm *x, const struct slurm_job *j, struct spot
     for (struct slice one = next_name(&at); one.len && is_good; one = next_name(&at)) {
         const char *bar = memrchr(one.at, '/', one.len);
         const size_t len = bar ? (size_t)(bar - one.at) : 0;
-        const int node = find_node(x, (struct slice){ one.at, len });
+        const int node = place_node(x, (struct slice){ one.at, len });
         long slot = -1;
 
         is_good = bar && node >= 0 &&
@@ -422,7 +421,7 @@ static bool find_by_name(struct slurm *x, const struct slurm_job *j, struct spot
     if (!*j->gres)
         return false;
     for (struct slice name = next_name(&nodes); name.len; name = next_name(&nodes)) {
-        const int node = find_node(x, name), before = out->n_gpus;
+        const int node = place_node(x, name), before = out->n_gpus;
         const struct node *n = node < 0 ? NULL : &x->setup.state->nodes[node];
 
         for (int g = 0; n && g < n->n_gpus; g++) {
@@ -469,7 +468,7 @@ bool place_find(struct slurm *x, struct ward *w, struct spot *out)
 bool place_guess(struct slurm *x, const char *nodes, struct spot *out)
 {
     const struct slice name = next_name(&nodes);
-    const int node = name.len && !*nodes ? find_node(x, name) : -1;
+    const int node = name.len && !*nodes ? place_node(x, name) : -1;
 
     if (node < 0 || x->setup.state->nodes[node].n_gpus == 0)
         return false;

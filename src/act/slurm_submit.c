@@ -193,8 +193,13 @@ void submit_put(struct slurm *x, const struct ward *w, struct buf *b)
     wire_put(b, "err", file_of(&x->scratch, c.err, j));
     wire_put(b, "comment", arena_printf(&x->scratch, "gogh: token=%s", place_token(x, w->job)));
     put_env(x, j, &c, b);
+    const long n_here = j->spec.n_gpus / (j->spec.n_nodes > 1 ? j->spec.n_nodes : 1);
     if (j->spec.n_nodes > 0)
         wire_put_long(b, "nodes", j->spec.n_nodes);
+    if (c.cpus > 0)
+        wire_put_long(b, "cpus", c.cpus * n_here);
+    if (c.mem_mib > 0)
+        wire_put_long(b, "mem_mib", c.mem_mib * n_here);
     if (c.timeout_s > 0)
         wire_put_long(b, "minutes", (long)ceil(c.timeout_s / 60));
 }

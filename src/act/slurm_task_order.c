@@ -401,6 +401,8 @@ void task_order_submit(struct task *t, struct call_order *o)
     add_option(t, &w, "error", "err");
     add_option(t, &w, "nodes", "nodes");
     add_option(t, &w, "time", "minutes");
+    add_option(t, &w, "cpus-per-task", "cpus");
+    add_option(t, &w, "mem", "mem_mib");
     add(&w, arena_printf(&t->arena, "--comment=%s", submit_comment(t)));
     task_order(t, &w, NULL, o);
     o->as_user = o->has_login = true;

@@ -102,6 +102,9 @@ static int read_numbers(const struct wire_message *m, struct slurm_job *out, str
     out->submit_s = wire_get_double(m, "submit_s");
     out->start_s = wire_get_double(m, "start_s");
     out->end_s = wire_get_double(m, "end_s");
+    out->cpus = (int)wire_get_long(m, "cpus", 0);
+    out->mem_mib = (int)wire_get_long(m, "mem_mib", 0);
+    out->limit_s = wire_get_long(m, "limit_s", 0);
     return 0;
 }
 
@@ -130,6 +133,7 @@ int slurm_job_read(struct arena *a, const struct wire_message *m, struct slurm_j
     out->command = text_of(a, m, "command");
     out->cwd = text_of(a, m, "cwd");
     out->out = text_of(a, m, "out");
+    out->features = text_of(a, m, "features");
     return 0;
 }
 
@@ -178,6 +182,10 @@ int slurm_node_read(struct arena *a, const struct wire_message *m, struct slurm_
 
     *out = (struct slurm_node){ .name = text_of(a, m, "name"), .gres = text_of(a, m, "gres") };
     out->reason = text_of(a, m, "reason");
+    out->features = text_of(a, m, "features");
+    out->cpus = (int)wire_get_long(m, "cpus", 0);
+    out->mem_mib = (int)wire_get_long(m, "mem_mib", 0);
+    out->limit_s = wire_get_long(m, "limit_s", 0);
     if (!*out->name)
         return err_set(e, EINVAL, "node: 'name' is missing");
     if (!at || !*at)

@@ -43,12 +43,16 @@ struct slurm_job {
     int exit_code, signal;
     const char *name, *comment, *admin;
     const char *command, *cwd, *out;
+    int cpus, mem_mib;       // of each of its nodes; 0: not said
+    const char *features;    // that its nodes must have, as "a&b"; "": none
+    long limit_s;            // it may run so long; 0: for ever
 };
 
 /* A job of another partition that holds GPUs. */
 struct slurm_other {
     long id;
     const char *nodes, *gres;
+    int cpus, mem_mib;    // of each of them
 };
 
 enum slurm_node_flag {
@@ -66,6 +70,9 @@ struct slurm_node {
     unsigned flags;
     const char *gres;    // as configured
     const char *reason;
+    int cpus, mem_mib;       // it has; 0: not said
+    const char *features;    // "a,b"
+    long limit_s;            // the partition's, for jobs there; 0: none
 };
 
 struct slurm_view {

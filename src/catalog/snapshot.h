@@ -13,6 +13,7 @@
 
 struct arena;
 struct catalog;
+struct engine_rules;
 
 struct snap_gpu {
     int type, node;
@@ -49,6 +50,7 @@ struct snapshot {
     int n_behind;    // waiting jobs that did not get in this time
     const struct node *nodes;
     int n_nodes;
+    const struct engine_rules *engine;    // of its jobs, in order; NULL: every place can be had
 };
 
 /* Waiting jobs handed to the solver per cycle; the rest wait their turn. A cluster starts

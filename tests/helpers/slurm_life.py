@@ -258,8 +258,31 @@ def other_partition(s):
     step("a job of another partition was left alone, and its GPU to it")
 
 
+def node_cpus(s):
+    """Nodes have four CPUs: who needs more than is left of them is not placed there, and told so."""
+    s.submit_worker("c0", "w", steps=100000, types="v100", cpus=3, user=s.users[0], **LM)
+    s.sbatch_worker("c1", "w", steps=100000, promise=PROMISE + " types=v100", user=s.users[-1],
+                    options=["--cpus-per-task=3"])
+    until("two run", lambda: len(s.placed()) == 2, 40)
+    check(set(s.placed().values()) == {"v100-0", "v100-1"}, "they are on", s.placed())
+    s.submit_worker("c2", "w", steps=100000, types="v100", cpus=2, user=s.users[0], **LM)
+
+    def verdicts():
+        job = next((j for j in s.jobs() if j["name"] == "c2"), None)
+        answer = job and s.ask("GET", "/v1/jobs/%s/explain" % job["id"])
+        return {c["verdict"] for c in answer.body["candidates"]} if answer and answer.status == 200 \
+            else ()
+    until("the rule is named", lambda: "engine: node CPUs" in verdicts(), 30)
+    check(len(s.placed()) == 2, "it was placed:", s.placed())
+    end(s, "c0")
+    until("it has come", lambda: "c2" in s.placed(), 40)
+    check(s.metric("gogh_orders_refused_total") == 0, "an order was refused")
+    end(s, "c1", "c2")
+    step("CPUs of nodes are not given twice")
+
+
 STEPS = (array, server, gang_of_nodes, cancelled, held_by_gogh, held_by_slurm, wrong_promises,
-         drained, other_partition)
+         drained, other_partition, node_cpus)
 
 
 def life(names=()):
@@ -393,7 +416,8 @@ def power():
 
 
 CASES = {f.__name__: f for f in (life, device, whole, shadow, power)}
-FEW = (("life", ("array", "server", "held_by_slurm", "wrong_promises")),)
+FEW = (("life", ("array", "server", "held_by_slurm", "wrong_promises",
+                 "node_cpus")),)
 
 
 def main():

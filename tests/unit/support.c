@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <ftw.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,6 +284,48 @@ static bool change_line(struct world *w, const struct line *l)
     return false;
 }
 
+static void have_rules(struct world *w)
+{
+    for (int i = 0; i < WORLD_RULED && !w->has_rules; i++) {
+        w->room[i] = (struct engine_node){ LONG_MAX, LONG_MAX };
+        w->needs[i] = (struct engine_job){ .barred = w->barred[i] };
+    }
+    w->has_rules = true;
+}
+
+static bool rule_line(struct world *w, const struct line *l)
+{
+    int node = state_find_node(&w->ledger.state, l->word[strcmp(l->word[0], "bar") == 0 ? 2 : 1]);
+    int job = state_find_job(&w->ledger.state, l->word[1]);
+
+    if (strcmp(l->word[0], "room") != 0 && strcmp(l->word[0], "needs") != 0 &&
+        strcmp(l->word[0], "bar") != 0)
+        return false;
+    have_rules(w);
+    if (strcmp(l->word[0], "room") == 0)
+        w->room[node] = (struct engine_node){ (long)number(l->word[2]), (long)number(l->word[3]) };
+    else if (strcmp(l->word[0], "bar") == 0)
+        w->barred[job][node] = ENGINE_FEATURE;
+    else {
+        w->needs[job].cpus = (int)number(l->word[2]);
+        w->needs[job].mem_mib = (int)number(l->word[3]);
+    }
+    return true;
+}
+
+/* By the jobs of the snapshot. */
+static const struct engine_rules *rules_of(struct world *w)
+{
+    struct engine_rules *rules = ARENA_ARRAY(&w->arena, struct engine_rules, 1);
+    struct engine_job *jobs = ARENA_ARRAY(&w->arena, struct engine_job, (size_t)w->snapshot.n_jobs);
+
+    for (int j = 0; j < w->snapshot.n_jobs; j++)
+        if (w->snapshot.jobs[j].id < WORLD_RULED)
+            jobs[j] = w->needs[w->snapshot.jobs[j].id];
+    *rules = (struct engine_rules){ .nodes = w->room, .jobs = jobs };
+    return rules;
+}
+
 static bool wake_line(struct world *w, const struct line *l)
 {
     const struct state *s = &w->ledger.state;
@@ -319,7 +362,7 @@ static void world_line(struct world *w, const struct line *l)
         }
     if (strcmp(l->word[0], "at") == 0)
         w->now_s = number(l->word[1]);
-    else if (!wake_line(w, l) && !change_line(w, l))
+    else if (!wake_line(w, l) && !rule_line(w, l) && !change_line(w, l))
         ck_abort_msg("not a line of a world: %s", l->text);
 }
 
@@ -368,6 +411,7 @@ void world_look(struct world *w)
     estimate_refresh(&w->est);
     snapshot_take(&w->arena, &w->ledger.state, &w->catalog, w->now_s, w->theta, NULL, 0, NULL,
                   w->ledger.state.n_gpus <= WORLD_GPUS ? w->wake_s : NULL, &w->snapshot);
+    w->snapshot.engine = w->has_rules ? rules_of(w) : NULL;
 }
 
 void world_solve(struct world *w, const char *name, struct plan *out)

@@ -17,6 +17,9 @@
  *     stop a / hold a / release a / finish a / fail a / cancel a
  *     up n1 / drain n1 / down n1
  *     wake n1 60                      its GPUs sleep, and take so many seconds to wake
+ *     room n1 4 1000                  what jobs may use of it: CPUs, MiB
+ *     needs a 2 100                   for each of its GPUs, of the node: CPUs, MiB
+ *     bar a n1                        for want of a feature
  *     at 60                           the time from here on
  */
 #ifndef TESTS_UNIT_SUPPORT_H
@@ -24,6 +27,7 @@
 
 #include "base/arena.h"
 #include "catalog/catalog.h"
+#include "catalog/engine.h"
 #include "catalog/ledger.h"
 #include "catalog/snapshot.h"
 #include "estimate/estimate.h"
@@ -32,6 +36,7 @@
 #include "optimize/policy/solver.h"
 
 #define WORLD_GPUS 1024    // of which some may sleep
+#define WORLD_RULED 16     // jobs and nodes that an engine may have rules for: the first ones
 
 struct world {
     struct catalog catalog;
@@ -44,6 +49,10 @@ struct world {
     int theta;    // 2
     double now_s;
     double wake_s[WORLD_GPUS];    // by GPU
+    bool has_rules;
+    struct engine_node room[WORLD_RULED];    // by node
+    struct engine_job needs[WORLD_RULED];    // by id
+    unsigned char barred[WORLD_RULED][WORLD_RULED];
 };
 
 /* Read 'text'; the ledger has no store. */

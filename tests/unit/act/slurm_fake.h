@@ -24,7 +24,14 @@
 
 enum { FAKE_JOBS = 400, FAKE_NODES = 16 };
 
+/* What nodes have, and jobs ask of them; 0 and "": nothing is said. */
+struct fake_needs {
+    int cpus, mem_mib, limit_s;
+    char features[40];
+};
+
 struct fake_job {
+    struct fake_needs needs;
     bool is_there;
     long id, array, task;
     unsigned uid;
@@ -37,6 +44,7 @@ struct fake_job {
 };
 
 struct fake_node {
+    struct fake_needs has;
     char name[20], state[60], gres[100];
     int n_shards;
 };
@@ -245,6 +253,18 @@ static inline void fake_settle(struct fake *f)
 
 /* ---- requests ---- */
 
+static inline void fake_put_needs(struct buf *b, const struct fake_needs *n)
+{
+    if (n->cpus)
+        wire_put_long(b, "cpus", n->cpus);
+    if (n->mem_mib)
+        wire_put_long(b, "mem_mib", n->mem_mib);
+    if (*n->features)
+        wire_put(b, "features", n->features);
+    if (n->limit_s)
+        wire_put_long(b, "limit_s", n->limit_s);
+}
+
 static inline void fake_job_line(struct fake *f, uint64_t seq, const struct fake_job *j)
 {
     struct buf *b = &f->out;
@@ -278,6 +298,7 @@ static inline void fake_job_line(struct fake *f, uint64_t seq, const struct fake
     wire_put(b, "comment", j->comment);
     wire_put(b, "admin", j->admin);
     wire_put(b, "out", "/home/u/slurm-1.out");
+    fake_put_needs(b, &j->needs);
     wire_end(b);
 }
 
@@ -292,6 +313,7 @@ static inline void fake_jobs(struct fake *f, uint64_t seq)
         wire_put_long(&f->out, "id", 99);
         wire_put(&f->out, "nodes", f->other_nodes);
         wire_put(&f->out, "gres", f->other_gres);
+        wire_put_long(&f->out, "cpus", 1);
         wire_end(&f->out);
     }
     if (f->is_cut) {
@@ -312,6 +334,7 @@ static inline void fake_node_lines(struct fake *f, uint64_t seq)
         wire_put(&f->out, "name", d->name);
         wire_put(&f->out, "state", is_used ? "mixed" : d->state);
         wire_put(&f->out, "gres", d->gres);
+        fake_put_needs(&f->out, &d->has);
         wire_end(&f->out);
     }
 }

@@ -14,6 +14,7 @@
 struct notebook {
     char text[500];
     int refuses;    // job id whose orders are refused, -1: none
+    int errnum;     // with this; 0: EBUSY
 };
 
 static int note(struct notebook *n, const char *what, int job, const struct placement *p,
@@ -22,7 +23,7 @@ static int note(struct notebook *n, const char *what, int job, const struct plac
     size_t at = strlen(n->text);
 
     if (job == n->refuses)
-        return err_set(e, EBUSY, "not now");
+        return err_set(e, n->errnum ? n->errnum : EBUSY, "not now");
     at += (size_t)snprintf(n->text + at, sizeof n->text - at, "%s%s %d", at ? ", " : "", what, job);
     for (int i = 0; p && i < p->n_gpus; i++)
         at += (size_t)snprintf(n->text + at, sizeof n->text - at, "%s %d", i ? "" : " on",
@@ -158,6 +159,7 @@ START_TEST(exactly_the_differences_become_orders)
         .self = &book, .start = note_start, .stop = note_stop, .move = note_move
     };
     struct act_report got;
+    bool is_impossible[5] = { false };
 
     log_set_level(LOG_ERROR);
     world_init(&w, "type v100\nworkload w\nnode n v100 v100 v100 v100 v100\n"
@@ -166,9 +168,44 @@ START_TEST(exactly_the_differences_become_orders)
     for (int j = 0; j < 5; j++)
         lay(&w, cases[_i].place[w.snapshot.jobs[j].id], &jobs[j]);
     jobs[0].limit_w = cases[_i].limit_w;
-    act_commit(&x, &w.snapshot, &plan, &got);
+    act_commit(&x, &w.snapshot, &plan, NULL, is_impossible, &got);
     ck_assert_msg(strcmp(book.text, cases[_i].want) == 0, "%s: %s", cases[_i].name, book.text);
     ck_assert_mem_eq(&got, &cases[_i].report, sizeof got);
+    for (int j = 0; j < 5; j++)
+        ck_assert(!is_impossible[j]);    // it said that it was busy
+    world_release(&w);
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    int errnum;
+    bool want;
+} refusals[] = {
+    { "what is busy may be had later", EBUSY, false },
+    { "so may what does not answer", EAGAIN, false },
+    { "a disk that is full may be emptied", ENOSPC, false },
+    { "a place that there is not will not be there", ENODEV, true },
+    { "nor will an order that makes no sense", EINVAL, true },
+    { "nor a limit that cannot be set", ENOTSUP, true },
+};
+
+START_TEST(a_place_that_cannot_be_had_is_told)
+{
+    struct world w;
+    struct plan_job jobs[1];
+    struct plan plan = { .n_jobs = 1, .jobs = jobs };
+    struct notebook book = { .refuses = 0, .errnum = refusals[_i].errnum };
+    struct executor x = { .self = &book, .start = note_start };
+    struct act_report got;
+    bool is_impossible[1] = { false };
+
+    log_set_level(LOG_ERROR);
+    world_init(&w, "type v100\nworkload w\nnode n v100\njob a w\n");
+    lay(&w, "0", &jobs[0]);
+    act_commit(&x, &w.snapshot, &plan, NULL, is_impossible, &got);
+    ck_assert_int_eq(got.n_refused, 1);
+    ck_assert_msg(is_impossible[0] == refusals[_i].want, "%s", refusals[_i].name);
     world_release(&w);
 }
 END_TEST
@@ -179,6 +216,8 @@ int main(void)
     TCase *t = tcase_create("act");
 
     tcase_add_loop_test(t, exactly_the_differences_become_orders, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(t, a_place_that_cannot_be_had_is_told, 0,
+                        (int)(sizeof refusals / sizeof *refusals));
     suite_add_tcase(s, t);
     return suite_run(s);
 }

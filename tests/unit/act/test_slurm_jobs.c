@@ -1,6 +1,10 @@
 /* Jobs as Slurm has them, and what becomes of orders: scripts and the transcripts they must give. */
 #include "unit/act/slurm_stage.h"
 
+#include <limits.h>
+
+#include "catalog/engine.h"
+
 /* Four nodes of one GPU, and one of two with a gres type for each. */
 #define WORLD                                                                                 \
     "type v100\nworkload w batch=8\nnode n0 v100\nnode n1 v100\nnode n2 v100\nnode n3 v100\n" \
@@ -307,6 +311,60 @@ static bool do_fault(struct slurm_stage *s, const struct step *t)
     return true;
 }
 
+/* "has NODE CPUS MIB FEATURES SECONDS", "asks JOB ...": '-' and 0 say nothing. */
+static void set_needs(struct fake_needs *out, const struct step *t)
+{
+    *out = (struct fake_needs){ .cpus = (int)strtol(t->word[2], NULL, 10),
+                                .mem_mib = (int)strtol(t->word[3], NULL, 10),
+                                .limit_s = (int)strtol(t->word[5], NULL, 10) };
+    if (strcmp(t->word[4], "-") != 0)
+        fake_set(out->features, sizeof out->features, t->word[4]);
+}
+
+/* What cannot be done with a job: "a: 2 CPUs, 50 MiB; n0 has 4, 1000; n1 feature; bound; device 2". */
+static void tell_rules(struct slurm_stage *s, const char *name)
+{
+    const struct state *st = &s->w.ledger.state;
+    const int job = job_of(s, name);
+    struct engine_rules r = { 0 };
+
+    if (!s->exec.rules(s->exec.self, &s->arena, &job, 1, &r)) {
+        fake_note(&s->fake, "no rules\n");
+        return;
+    }
+    fake_note(&s->fake, "%s: %d CPUs, %d MiB", name, r.jobs[0].cpus, r.jobs[0].mem_mib);
+    for (int n = 0; n < st->n_nodes; n++)
+        if (r.nodes[n].cpus < LONG_MAX)
+            fake_note(&s->fake, "; %s has %ld, %ld", st->nodes[n].name, r.nodes[n].cpus,
+                      r.nodes[n].mem_mib);
+    for (int n = 0; n < st->n_nodes && r.jobs[0].barred; n++)
+        if (r.jobs[0].barred[n])
+            fake_note(&s->fake, "; %s %s", st->nodes[n].name,
+                      engine_rule_name((enum engine_rule)r.jobs[0].barred[n]));
+    fake_note(&s->fake, r.jobs[0].is_bound ? "; bound" : "");
+    if (r.jobs[0].device)
+        fake_note(&s->fake, "; device %d of", r.jobs[0].device);
+    for (int g = 0; g < st->n_gpus && r.jobs[0].device; g++)
+        fake_note(&s->fake, " %d", r.devices[g]);
+    fake_note(&s->fake, "\n");
+}
+
+static bool do_rules(struct slurm_stage *s, const struct step *t)
+{
+    if (strcmp(t->word[0], "has") == 0) {
+        for (int i = 0; i < s->fake.n_nodes; i++)
+            if (strcmp(s->fake.nodes[i].name, t->word[1]) == 0)
+                set_needs(&s->fake.nodes[i].has, t);
+    } else if (strcmp(t->word[0], "asks") == 0) {
+        set_needs(&slurm_job_of(s, t->word[1])->needs, t);
+    } else if (strcmp(t->word[0], "rules") == 0) {
+        tell_rules(s, t->word[1]);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static bool do_look(struct slurm_stage *s, const struct step *t)
 {
     if (strcmp(t->word[0], "jump") == 0) {    // the wall clock alone
@@ -348,7 +406,8 @@ static void run(struct slurm_stage *s, const char *script)
         while ((word = strsep(&one, " \n")) != NULL)
             if (*word && t.n < 6)
                 snprintf(t.word[t.n++], sizeof t.word[0], "%s", word);
-        if (t.n > 0 && !do_order(s, &t) && !do_slurm(s, &t) && !do_fault(s, &t) && !do_look(s, &t))
+        if (t.n > 0 && !do_order(s, &t) && !do_slurm(s, &t) && !do_fault(s, &t) &&
+            !do_look(s, &t) && !do_rules(s, &t))
             ck_abort_msg("no step: %s", t.word[0]);
     }
     free(copy);
@@ -1027,16 +1086,60 @@ static const struct {
         { "a job without a command is not submitted", "bare a; look; look", "" },
     };
 
-START_TEST(what_is_asked_and_told)
+/* What Slurm would not do. Nodes are looked at with every third view. */
+#define LOOKS "look; look; look; look; look; look; "
+
+static const struct {
+    const char *name, *script, *want;
+} rules[] = {
+    { "what nodes have and a job asks of them is told",
+      "has n0 4 1000 big,new 0; has n1 8 2000 - 0; new a; " LOOKS "asks a 2 300 big&new 0; "
+      "look; look; clear; rules a",
+      "a: 2 CPUs, 300 MiB; n0 has 4, 1000; n1 has 8, 2000; n1 feature; n2 feature; n3 feature; "
+      "n4 feature\n" },
+    { "for each GPU of a gang; what is more than a list of names is left to Slurm",
+      "new a gpus=2; look; look; asks a 3 300 big|new 0; look; look; clear; rules a",
+      "a: 2 CPUs, 150 MiB\n" },
+    { "what a stranger holds is not to be had",
+      "has n0 4 1000 - 0; other n0 gpu:1; new a; " LOOKS "clear; rules a",
+      "a: 0 CPUs, 0 MiB; n0 has 3, 1000\n" },
+    { "what one of ours holds is",
+      "has n0 4 1000 - 0; new a; " LOOKS "asks a 2 0 - 0; start a 0; look; look; clear; rules a",
+      "a: 2 CPUs, 0 MiB; n0 has 4, 1000\n" },
+    { "a job that may run for longer than the partition lets any",
+      "has n1 8 2000 - 3600; new a; " LOOKS "asks a 0 0 - 3601; look; look; clear; rules a; "
+      "asks a 0 0 - 3600; look; rules a",
+      "a: 0 CPUs, 0 MiB; n1 has 8, 2000; n1 time limit\n"
+      "a: 0 CPUs, 0 MiB; n1 has 8, 2000\n" },
+    { "an old Slurm gives a user's job its typed device, and no other",
+      "typed no; hello; sbatch u; look; look; start u 5; look; look; clear; rules u; "
+      "requeued u admin; look; look; rules u",
+      "u: 0 CPUs, 0 MiB; bound; device 3 of 1 1 1 1 2 3\n"
+      "> stopped u.0: it was put back into Slurm's queue\n"
+      "u: 0 CPUs, 0 MiB; device 3 of 1 1 1 1 2 3\n" },
+    { "who only watches refuses nothing", "shadow; new a; look; clear; rules a", "no rules\n" },
+};
+
+static void must_say(const char *name, const char *script, const char *want)
 {
     struct slurm_stage s;
 
     open_stage(&s);
-    run(&s, cases[_i].script);
-    ck_assert_msg(strcmp(s.fake.asked, cases[_i].want) == 0, "%s:\n%s", cases[_i].name,
-                  s.fake.asked);
+    run(&s, script);
+    ck_assert_msg(strcmp(s.fake.asked, want) == 0, "%s:\n%s", name, s.fake.asked);
     state_assert(&s.w.ledger.state);
     stage_close(&s);
+}
+
+START_TEST(what_is_asked_and_told)
+{
+    must_say(cases[_i].name, cases[_i].script, cases[_i].want);
+}
+END_TEST
+
+START_TEST(what_slurm_would_not_do)
+{
+    must_say(rules[_i].name, rules[_i].script, rules[_i].want);
 }
 END_TEST
 
@@ -1047,6 +1150,7 @@ int main(void)
 
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, what_is_asked_and_told, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_loop_test(t, what_slurm_would_not_do, 0, (int)(sizeof rules / sizeof *rules));
     suite_add_tcase(s, t);
     return suite_run(s);
 }

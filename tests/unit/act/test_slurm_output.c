@@ -48,7 +48,7 @@ static const struct {
       "pin=v100-0\tgres=shard:1\tn_nodes=1\trun=0\tsubmit_s=1" },
     { "with its token and place", "22.05/squeue.txt",
       "\tcomment=gogh: token=0123456789abcdef-1\tadmin=gogh1 token=0123456789abcdef-1 at=v100-0/0 "
-      "limit=0\tcwd=/home/ann\tout=/dev/null\n" },
+      "limit=0\tcwd=/home/ann\tout=/dev/null\tcpus=1\n" },
     { "held by its user", "22.05/squeue.txt",
       "7 job\tid=2\tuid=65534\tpartition=gogh\tstate=PENDING"
       "\treason=JobHeldUser\theld=user\tn_nodes=1" },
@@ -67,7 +67,7 @@ static const struct {
     { "several nodes are spelled out", "22.05/squeue.txt",
       "\tnodes=k80-0,v100-1\tpin=k80-0,v100-1" },
     { "a stranger who holds a GPU", "22.05/squeue.txt",
-      "7 other\tid=9\tnodes=k80-1\tgres=gpu:1\n" },
+      "7 other\tid=9\tnodes=k80-1\tgres=gpu:1\tcpus=1\n" },
     { "but not one who holds none", "22.05/squeue.txt", "-\tid=10\t" },
     { "24.11: typed shards on two nodes", "24.11/squeue.txt",
       "7 job\tid=101\tuid=1001\tpartition=gogh\tstate=RUNNING\treason=None\theld=no\tnodes=gpu01,"
@@ -81,7 +81,7 @@ static const struct {
     { "24.11: a task that has the array's number", "24.11/squeue.txt",
       "7 job\tid=107_5\tarray=107" },
     { "24.11: a stranger's GPUs for a whole job", "24.11/squeue.txt",
-      "7 other\tid=109\tnodes=gpu05,gpu06\tgres=gpu:4\n" },
+      "7 other\tid=109\tnodes=gpu05,gpu06\tgres=gpu:4\tcpus=1\n" },
     { "24.11: GPUs for a whole job are parted among its nodes", "24.11/squeue.txt",
       "7 job\tid=120\tuid=1001\tpartition=gogh\tstate=PENDING\treason=JobHeldUser\theld=user"
       "\tgres=gpu:a100:2\tn_nodes=2\t" },
@@ -100,10 +100,10 @@ static const struct {
       "7 job\tid=112\tuid=1001\tpartition=gogh\tstate="
       "CONFIGURING\t" },
     { "a node in use", "22.05/sinfo-busy.txt",
-      "7 node\tname=k80-1\tstate=mixed\tgres=gpu:k80:1,shard:k80:2\n" },
+      "7 node\tname=k80-1\tstate=mixed\tgres=gpu:k80:1,shard:k80:2\tcpus=4\tmem_mib=1000\n" },
     { "a drained one, for a reason of two lines", "22.05/sinfo-drain.txt",
       "7 node\tname=k80-0\tstate=idle,drain\tgres=gpu:k80:1,shard:k80:2\treason=fan of psu 2%0Ais "
-      "loud\n" },
+      "loud\tcpus=4\tmem_mib=1000\n" },
     { "one that is down", "22.05/sinfo-drain.txt", "7 node\tname=v100-1\tstate=down\tgres=" },
     { "one that goes to sleep", "22.05/sinfo-typed.txt",
       "7 node\tname=v100-0\tstate=idle,powering_down\tgres=gpu:v100_0:1,gpu:v100_1:1," },
@@ -115,7 +115,7 @@ static const struct {
     { "24.11: planned for a job is idle", "24.11/sinfo.txt", "=gpu08\tstate=idle\t" },
     { "24.11: maintained", "24.11/sinfo.txt", "=gpu09\tstate=idle,maint,reserved\t" },
     { "24.11: misconfigured", "24.11/sinfo.txt", "=gpu13\tstate=down,invalid\t" },
-    { "24.11: without GPUs", "24.11/sinfo.txt", "7 node\tname=cpu1\tstate=idle\n" },
+    { "24.11: without GPUs", "24.11/sinfo.txt", "7 node\tname=cpu1\tstate=idle\tcpus=4\t" },
 };
 
 START_TEST(a_listing_becomes_lines)
@@ -219,8 +219,9 @@ END_TEST
 /* A record that breaks off, and whose successor begins in the midst of it. */
 START_TEST(a_line_that_breaks_off_does_not_take_the_next_with_it)
 {
-    char text[] = FIELD("a") "{" FIELD("idle") ";" FIELD("gp") "\n" FIELD("b") "{" FIELD(
-        "idle+powered_down+down") ";" FIELD("(null)") ";" FIELD("none") "}\n" FIELD("c") "{";
+    char text[] =
+        FIELD("a") "{" FIELD("idle") ";" FIELD("gp") "\n" FIELD("b") "{" FIELD("idle+powered_down+down") ";" FIELD("(null)") ";" FIELD(
+            "0") ";" FIELD("0") ";" FIELD("(null)") ";" FIELD("infinite") ";" FIELD("none") "}\n" FIELD("c") "{";
     struct output_bad bad;
     struct wire_message m;
     struct arena a;
@@ -267,11 +268,12 @@ END_TEST
 #define NEXT END ";"
 
 /* A record of squeue's: what matters here, and "(null)" for the rest. */
-#define JOB(id, array, task, uid, partition, state, reason, nodes, comment, admin)         \
-    id END "{" array NEXT task NEXT uid NEXT partition NEXT state NEXT reason NEXT         \
-           "0" NEXT nodes NEXT "(null)" NEXT "gres:gpu:1" NEXT "(null)" NEXT "(null)" NEXT \
-           "(null)" NEXT "1" NEXT "0" NEXT "5" NEXT "6" NEXT "7" NEXT "0" NEXT             \
-           "name" NEXT comment NEXT admin NEXT "/bin/x" NEXT "/" NEXT "/dev/null" END "}\n"
+#define JOB(id, array, task, uid, partition, state, reason, nodes, comment, admin)           \
+    id END "{" array NEXT task NEXT uid NEXT partition NEXT state NEXT reason NEXT           \
+           "0" NEXT nodes NEXT "(null)" NEXT "gres:gpu:1" NEXT "(null)" NEXT "(null)" NEXT   \
+           "(null)" NEXT "1" NEXT "0" NEXT "5" NEXT "6" NEXT "7" NEXT "0" NEXT "4" NEXT      \
+           "1.5G" NEXT "big&fast" NEXT "1-02:00:00" NEXT "name" NEXT comment NEXT admin NEXT \
+           "/bin/x" NEXT "/" NEXT "/dev/null" END "}\n"
 #define TOKEN "0123456789abcdef-17"
 
 static const struct {
@@ -292,7 +294,9 @@ static const struct {
       "7 job\tid=1\tuid=5\tpartition=gogh\tstate=COMPLETED\treason=JobHeldUser\theld=no", 0, NULL },
     { "a job of ours in another partition is a job, and holds what it holds",
       JOB("1", "1", "N/A", "5", "debug", "RUNNING", "None", "a", "gogh: token=" TOKEN, ""),
-      "7 job\tid=1\tuid=5\tpartition=debug\t*\n7 other\tid=1\tnodes=a\tgres=gpu:1\n", 0, NULL },
+      "7 job\tid=1\tuid=5\tpartition=debug\t*\n7 other\tid=1\tnodes=a\tgres=gpu:1\tcpus=4\tmem_mib="
+      "1536\n",
+      0, NULL },
     { "so is one that waits, by its admin comment",
       JOB("1", "1", "N/A", "5", "debug", "PENDING", "None", "", "x",
           "gogh1 token=" TOKEN " at=a/0"),
@@ -322,6 +326,44 @@ static const struct {
     { "without a number nobody is named",
       JOB("x", "1", "N/A", "5", "gogh", "RUNNING", "None", "", "", ""), "", 1, NULL },
 };
+
+/* What squeue calls its memory and its time. */
+static const struct {
+    const char *cpus, *memory, *limit, *want;
+} needs[] = {
+    { "4", "0", "UNLIMITED", "cpus=4" },
+    { "4", "100M", "30:00", "cpus=4\tmem_mib=100\tlimit_s=1800" },
+    { "4", "50Mc", "1:00:30", "cpus=4\tmem_mib=200\tlimit_s=3630" },
+    { "4", "2G", "2-00:00:00", "cpus=4\tmem_mib=2048\tlimit_s=172800" },
+    { "4", "512K", "Partition_Limit", "cpus=4\tmem_mib=1" },
+    { "N/A", "much", "2-", "" },
+};
+
+START_TEST(what_a_job_takes_of_nodes_is_told)
+{
+    struct output_bad bad;
+    struct wire_message m;
+    struct arena a;
+    struct buf out;
+    char *text;
+
+    arena_init(&a);
+    buf_init(&out, 1 << 20);
+    m = request(&a, "7 jobs\tpartition=gogh");
+    text = arena_printf(&a,
+                        "1" END "{1" NEXT "N/A" NEXT "5" NEXT "gogh" NEXT "PENDING" NEXT "None" NEXT
+                        "0" NEXT NEXT NEXT NEXT NEXT NEXT NEXT "1" NEXT "0" NEXT "5" NEXT "6" NEXT
+                        "7" NEXT "0" NEXT "%s" NEXT "%s" NEXT NEXT "%s" NEXT
+                        "n" NEXT NEXT NEXT NEXT NEXT "/o" END "}\n",
+                        needs[_i].cpus, needs[_i].memory, needs[_i].limit);
+    bad = output_jobs(&a, text, strlen(text), MARK, &m, NULL, &out);
+    ck_assert_int_eq(bad.n, 0);
+    ck_assert_str_eq(strstr(buf_text(&out), "\tout=/o") + strlen("\tout=/o"),
+                     arena_printf(&a, "%s%s\n", *needs[_i].want ? "\t" : "", needs[_i].want));
+    buf_release(&out);
+    arena_release(&a);
+}
+END_TEST
 
 /* 'want' at the beginning of 'text'; a '*' is the rest of a line. */
 static bool begins(const char *text, const char *want)
@@ -363,14 +405,17 @@ START_TEST(a_job_is_told_of_as_it_is)
 }
 END_TEST
 
+#define WHAT_IT_HAS "8" NEXT "2000" NEXT "big,new" NEXT "2:00:00"
+#define HAS "\tcpus=8\tmem_mib=2000\tfeatures=big,new\tlimit_s=7200\n"
+
 START_TEST(a_node_that_is_not_understood_is_left_alone_and_not_left_out)
 {
     char text[] = "a" END "{"
-                  "future" NEXT "(null)" NEXT "none" END "}\n"
+                  "future" NEXT "(null)" NEXT WHAT_IT_HAS NEXT "none" END "}\n"
                   "b" END "{"
-                  "blocked" NEXT "gpu:1" NEXT "none" END "}\n"
+                  "blocked" NEXT "gpu:1" NEXT WHAT_IT_HAS NEXT "none" END "}\n"
                   "c d" END "{"
-                  "idle" NEXT "gpu:1" NEXT "none" END "}\n";
+                  "idle" NEXT "gpu:1" NEXT WHAT_IT_HAS NEXT "none" END "}\n";
     struct output_bad bad;
     struct wire_message m;
     struct arena a;
@@ -380,9 +425,9 @@ START_TEST(a_node_that_is_not_understood_is_left_alone_and_not_left_out)
     buf_init(&out, 1 << 20);
     m = request(&a, "7 nodes");
     bad = output_nodes(&a, text, sizeof text - 1, MARK, &m, &out);
-    ck_assert_str_eq(buf_text(&out), "7 node\tname=a\tstate=down\n"
-                                     "7 node\tname=b\tstate=drain\tgres=gpu:1\t"
-                                     "reason=its state 'blocked' is not known\n");
+    ck_assert_str_eq(buf_text(&out),
+                     "7 node\tname=a\tstate=down" HAS "7 node\tname=b\tstate=drain\tgres=gpu:1\t"
+                     "reason=its state 'blocked' is not known" HAS);
     ck_assert(bad.n == 1 && bad.n_names == 1 && strcmp(bad.names[0], "c d") == 0);
     buf_release(&out);
     arena_release(&a);
@@ -713,6 +758,8 @@ int main(void)
     tcase_add_test(t, a_line_that_breaks_off_does_not_take_the_next_with_it);
     tcase_add_test(t, a_listing_with_another_mark_has_nothing_in_it);
     tcase_add_loop_test(t, a_job_is_told_of_as_it_is, 0, (int)(sizeof made_up / sizeof *made_up));
+    tcase_add_loop_test(t, what_a_job_takes_of_nodes_is_told, 0,
+                        (int)(sizeof needs / sizeof *needs));
     tcase_add_test(t, a_node_that_is_not_understood_is_left_alone_and_not_left_out);
     tcase_add_test(t, owners_are_listed_alone_too);
     tcase_add_loop_test(t, nobody_chooses_which_gpu_he_is_seen_on, 0,
