@@ -6,6 +6,7 @@
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -67,11 +68,16 @@ static void model_set(Cbc_Model *model, const struct mip_options *o, bool is_pla
     Cbc_setLogLevel(model, 0);
     if (!o->is_as_shipped)
         Cbc_setParameter(model, "preprocess", "off");
-    if (is_plain) {
+    if (is_plain || o->is_proof)
         Cbc_setParameter(model, "heur", "off");
+    if (is_plain)
         Cbc_setParameter(model, "cuts", "off");
-    }
     Cbc_setParameter(model, "increment", "1e-7");
+    if (o->most) {
+        char most[32];
+        snprintf(most, sizeof most, "%.15g", *o->most);
+        Cbc_setParameter(model, "cutoff", most);
+    }
     Cbc_setParameter(model, "timeMode", "elapsed");
     Cbc_setAllowableGap(model, 0);
     Cbc_setAllowableFractionGap(model, 0);
@@ -165,11 +171,11 @@ static void parent_hear(struct arena *a, const struct mip *m, int fd, double unt
 
 /* One child, from beginning to end. */
 static int solve_once(struct arena *a, const struct mip *m, const struct mip_options *o,
-                      bool is_plain, struct mip_result *out, struct err *e)
+                      bool is_plain, struct mip_result *out, bool *has_failed, struct err *e)
 {
     double until_s = clock_stopwatch_s() + o->time_s;
     pid_t parent = getpid();
-    int fds[2];
+    int fds[2], status = 0;
 
     if (pipe2(fds, O_CLOEXEC) < 0)
         return err_set(e, errno, "cannot make a pipe to CBC: %s", strerror(errno));
@@ -186,8 +192,10 @@ static int solve_once(struct arena *a, const struct mip *m, const struct mip_opt
     parent_hear(a, m, fds[0], until_s, out);
     close(fds[0]);
     kill(child, SIGKILL);    // has said all it will; a zombie does not mind
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
+    *has_failed = out->status == MIP_NONE &&
+                  (o->is_proof || (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL));
     return 0;
 }
 
@@ -195,14 +203,16 @@ int mip_solve(struct arena *a, const struct mip *m, const struct mip_options *o,
               struct mip_result *out, struct err *e)
 {
     double began_s = clock_stopwatch_s();
+    bool has_failed = true;
     int rc = 0;
 
     *out = (struct mip_result){ .objective = INFINITY, .bound = -INFINITY };
-    for (int i = 0; i < 2 && rc == 0 && out->status == MIP_NONE; i++) {
+    for (int i = 0; i < 2 && rc == 0 && has_failed; i++) {
         struct mip_options left = *o;
         left.time_s -= clock_stopwatch_s() - began_s;
+        has_failed = false;
         if (left.time_s > 0)
-            rc = solve_once(a, m, &left, i == 1, out, e);    // a second time if it crashed
+            rc = solve_once(a, m, &left, i == 1, out, &has_failed, e);
     }
     out->seconds = clock_stopwatch_s() - began_s;
     return rc;

@@ -31,6 +31,8 @@ struct mip {
 
 struct mip_options {
     double time_s;         // the child is dead after this many seconds
+    const double *most;    // points that cost more are of no use; NULL: all are
+    bool is_proof;         // it has a point that costs no more: rather prove than find
     bool is_as_shipped;    // with the preprocessing that errs: for comparisons
 };
 

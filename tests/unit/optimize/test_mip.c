@@ -67,7 +67,7 @@ static void dense_knapsack(struct dense *d, int n_rows, int n_items, uint64_t se
 }
 
 /* Halve five sums at once, as nearly as possible, by choosing among forty numbers of each: what
- * Cornuejols and Dawande (1998) call market split. Search trees learn nothing from its bound.
+ * Cornuejols and Dawande (1998) call lagrangian split. Search trees learn nothing from its bound.
  */
 static void dense_market(struct dense *d, uint64_t seed)
 {
@@ -75,7 +75,7 @@ static void dense_market(struct dense *d, uint64_t seed)
     struct rng rng;
 
     *d = (struct dense){ 0 };
-    rng_init(&rng, seed, "market");
+    rng_init(&rng, seed, "lagrangian");
     dense_shape(d, SUMS, NUMBERS + 2 * SUMS);
     for (int r = 0; r < SUMS; r++) {
         double sum = 0;
@@ -163,6 +163,28 @@ START_TEST(finds_what_trying_everything_finds)
         ck_assert_double_eq_tol(r.objective, cost_of(&d.m, r.x), 1e-6);
         ck_assert_double_eq_tol(r.bound, r.objective, 1e-3);
     }
+    arena_release(&a);
+}
+END_TEST
+
+START_TEST(looks_at_nothing_that_costs_more_than_asked_for)
+{
+    struct dense d;
+    struct arena a;
+    struct mip_result r;
+    struct err e = { 0 };
+
+    arena_init(&a);
+    dense_knapsack(&d, 3, 12, 1);
+    double best = cheapest(&d.m), most = best - 1;
+    struct mip_options o = { .time_s = 60, .most = &most };
+    ck_assert_int_eq(mip_solve(&a, &d.m, &o, &r, &e), 0);
+    ck_assert_int_eq(r.status, MIP_NONE);
+    most = best + 1e-3;
+    o.is_proof = true;
+    ck_assert_int_eq(mip_solve(&a, &d.m, &o, &r, &e), 0);
+    ck_assert_int_eq(r.status, MIP_OPTIMAL);
+    ck_assert_double_eq_tol(r.objective, best, 1e-6);
     arena_release(&a);
 }
 END_TEST
@@ -283,6 +305,7 @@ int main(void)
     TCase *t = tcase_create("mip");
 
     tcase_add_test(t, finds_what_trying_everything_finds);
+    tcase_add_test(t, looks_at_nothing_that_costs_more_than_asked_for);
     tcase_add_test(t, minds_equalities_and_what_need_not_be_whole);
     tcase_add_test(t, never_claims_that_there_is_no_answer);
     tcase_add_test(t, is_over_when_its_time_is);

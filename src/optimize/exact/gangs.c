@@ -1,0 +1,167 @@
+/* Columns of the exact program for gangs: how many GPUs, and where from. */
+#include "optimize/exact/program.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+
+/* Where its GPUs may come from. Those of one node are neighbours in the list. */
+struct mustering {
+    struct program *x;
+    struct wish *w;
+    struct column column;
+    int type;
+    int n_sources, *sources;    // places
+    double *price_w;            // (n_sources) of a GPU there, waking included
+    double least_price_w;
+    int part;          // GPUs on each node; 0: as it comes
+    double least_w;    // reduced cost met
+};
+
+static void gang_show(struct mustering *s, double reduced_w)
+{
+    s->least_w = fmin(s->least_w, reduced_w);
+    s->column.reduced_w = reduced_w;
+    if (reduced_w <= s->w->most_w)
+        s->w->show(s->w, &s->column);
+}
+
+/* 'left' more GPUs from sources from 'from' on; 'here' are taken on 'node'. */
+static void gang_take(struct mustering *s, int from, int left, int here, int node, double reduced_w)
+{
+    struct program *x = s->x;
+    struct column *c = &s->column;
+
+    if (left == 0)
+        gang_show(s, reduced_w);
+    if (left == 0 || reduced_w + left * s->least_price_w > s->w->most_w)
+        return;
+    x->is_cut_short |= clock_stopwatch_s() > x->until_s || c->n_shares == SHARE_MAX;
+    for (int i = from; i < s->n_sources && !x->is_cut_short; i++) {
+        const struct place *place = &x->places[s->sources[i]];
+        int n_there = place->node == node ? here : 0, most = s->part ? s->part - n_there : left;
+        if (s->part && place->node != node && here > 0 && here < s->part)
+            return;    // nodes get equal parts
+        for (int m = 1; m <= most && m <= left && m <= place->n; m++) {
+            double wake_w = m * program_wake_w(x, place, c->job);
+            c->shares[c->n_shares].place = s->sources[i];
+            c->shares[c->n_shares++].n = m;
+            c->cost_w += wake_w;
+            gang_take(s, i + 1, left - m, n_there + m, place->node, reduced_w + m * s->price_w[i]);
+            c->cost_w -= wake_w;
+            c->n_shares--;
+        }
+    }
+}
+
+/* What a gang of this size costs so; its places come on top. False: it must not run so. */
+static bool gang_begin(struct mustering *s, bool is_near, double *reduced_w)
+{
+    const struct program *x = s->x;
+    struct column *c = &s->column;
+    const struct problem_job *j = &x->p->jobs[c->job];
+    struct yield y;
+
+    if (!problem_gang_yield(x->p, s->type, c->limit, j->kind, c->n, is_near, &y))
+        return false;
+    c->cost_w = y.cost_w + problem_short_w(j, y.low[0]) + (c->stays ? 0 : moving_w(j));
+    c->over_w = (y.watts / c->n - x->p->types[s->type].idle_w) * x->p->watts_margin;
+    *reduced_w = c->cost_w - x->dual[x->cover[c->job]];
+    return true;
+}
+
+static double gpu_w(const struct mustering *s, const struct place *place)
+{
+    return program_gpu_price(s->x, place) + program_watt_price(s->x, place) * s->column.over_w;
+}
+
+static void source_add(struct mustering *s, int at)
+{
+    const struct place *place = &s->x->places[at];
+    int i = s->n_sources++;
+
+    for (; i > 0 && s->x->places[s->sources[i - 1]].node > place->node; i--) {
+        s->sources[i] = s->sources[i - 1];
+        s->price_w[i] = s->price_w[i - 1];
+    }
+    s->sources[i] = at;
+    s->price_w[i] = gpu_w(s, place) + program_wake_w(s->x, place, s->column.job);
+    s->least_price_w = fmin(s->least_price_w, s->price_w[i]);
+}
+
+/* Any GPUs of the type, or equal parts of rooms; and those it holds that take nobody new. */
+static void gang_go(struct mustering *s, bool is_near, int n_nodes)
+{
+    const struct program *x = s->x;
+    const struct problem_job *j = &x->p->jobs[s->column.job];
+    double reduced_w;
+
+    s->column.stays = false;
+    if (!gang_begin(s, is_near, &reduced_w))
+        return;
+    s->part = n_nodes ? s->column.n / n_nodes : 0;
+    s->n_sources = 0;
+    s->least_price_w = HUGE_VAL;
+    for (int i = 0; i < x->n_places; i++) {
+        const struct place *place = &x->places[i];
+        if (place->type == s->type && place->gpu < 0 && (place->node >= 0) == (n_nodes > 0))
+            source_add(s, i);
+    }
+    for (int i = 0; i < j->n_present; i++)
+        if (x->p->gpus[j->present[i]].type == s->type && !x->p->gpus[j->present[i]].may_start)
+            source_add(s, x->place_of[j->present[i]]);
+    gang_take(s, 0, s->column.n, 0, -1, reduced_w);
+}
+
+static void gang_stay(struct mustering *s)
+{
+    const struct problem *p = s->x->p;
+    const struct problem_job *j = &p->jobs[s->column.job];
+    bool is_near = true;
+    double reduced_w;
+
+    if (j->n_present < 2 || p->gpus[j->present[0]].type != s->type)
+        return;
+    for (int i = 1; i < j->n_present; i++)
+        is_near &= p->gpus[j->present[i]].node == p->gpus[j->present[0]].node;
+    s->column.n = j->n_present;
+    s->column.stays = true;
+    if (!gang_begin(s, is_near, &reduced_w))
+        return;
+    for (int i = 0; i < j->n_present; i++)
+        reduced_w += gpu_w(s, &s->x->places[s->x->place_of[j->present[i]]]);
+    gang_show(s, reduced_w);
+}
+
+/* One type, one setting: it stays, or takes any size. */
+static void gang_on(struct mustering *s)
+{
+    const struct problem *p = s->x->p;
+    const struct problem_job *j = &p->jobs[s->column.job];
+
+    gang_stay(s);
+    for (int n = j->n_min > 2 ? j->n_min : 2; n <= j->n_max && !j->is_fixed; n++) {
+        s->column.n = n;
+        if (j->n_nodes == 1 || (j->n_nodes == 0 && p->gang_near[n] != p->gang_far[n]))
+            gang_go(s, true, 1);
+        if (j->n_nodes != 1)
+            gang_go(s, false, j->n_nodes);
+    }
+}
+
+double program_gang(struct program *x, int job, struct wish *w)
+{
+    const struct problem_job *j = &x->p->jobs[job];
+    struct mustering s = { .x = x, .w = w, .sources = x->sources, .price_w = x->source_w };
+
+    if (!j->name || j->form != FORM_GANG || j->n_max < 2)
+        return 0;
+    for (s.type = 0; s.type < x->p->n_types; s.type++)
+        for (int limit = 0; limit < x->p->types[s.type].n_limits; limit++) {
+            if (!problem_allows(j, s.type))
+                continue;
+            s.column = (struct column){ .form = COLUMN_GANG, .job = job, .limit = limit };
+            gang_on(&s);
+        }
+    return s.least_w;
+}

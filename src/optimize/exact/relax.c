@@ -1,0 +1,254 @@
+/* The linear relaxation of the exact program, by column generation: its duals and its bound. */
+#include "optimize/exact/program.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "optimize/exact/mip.h"
+#include "optimize/prices/lp.h"
+
+/* A column is missing when its reduced cost is below minus this, watts. */
+#define MISSING_W 1e-6
+
+/* Missing columns taken in one round: on a place of many GPUs; on one GPU, or of a gang. */
+#define ROUND_GROUP 80
+#define ROUND_ONE 4
+
+/* Who is fixed does not wait: it would cost so many times all watts. */
+#define FIXED_TIMES 10
+
+/* Columns count as used from here on, and a row is worth adding when it lacks this much. */
+#define USED 1e-6
+#define LACK_LEAST 0.01
+
+/* Units that are tried: what a part holds, by 1 .. this. */
+#define UNIT_PARTS 6
+
+struct relaxation {
+    struct program *x;
+    struct lp *lp;
+    struct pool pool;     // columns of the program, in its order
+    int n_choices;        // the first of them, which are there from the start
+    double *best_dual;    // (n_rows) those of the best bound
+};
+
+static void add_rows(struct relaxation *m)
+{
+    const struct program *x = m->x;
+    int *start = ARENA_ARRAY(x->arena, int, (size_t)x->n_rows + 1);
+    struct lp_lines rows = { x->n_rows, x->row_low, x->row_high, NULL, start, NULL, NULL };
+
+    lp_add_rows(m->lp, &rows);
+}
+
+/* Columns of the pool that the program does not have yet. */
+static void add_columns(struct relaxation *m)
+{
+    struct mip a;
+
+    program_matrix(m->x, &m->pool, lp_n_columns(m->lp), &a);
+    double *lower = ARENA_ARRAY(m->x->arena, double, (size_t)a.n_columns);
+    double *upper = ARENA_ARRAY(m->x->arena, double, (size_t)a.n_columns);
+    for (int i = 0; i < a.n_columns; i++)
+        upper[i] = INFINITY;    // rows say it
+    struct lp_lines columns = { a.n_columns, lower, upper, a.cost, a.start, a.row, a.value };
+    lp_add_columns(m->lp, &columns);
+}
+
+static int least_first(const void *a, const void *b)
+{
+    const struct column *l = a, *r = b;
+
+    return (l->reduced_w > r->reduced_w) - (l->reduced_w < r->reduced_w);
+}
+
+/* Of those shown since w->first only the best remain. */
+static void crop(struct wish *w)
+{
+    int n = w->pool->n - w->first;
+
+    if (n <= w->best)
+        return;
+    struct column *columns = w->pool->columns + w->first;
+    qsort(columns, (size_t)n, sizeof *columns, least_first);
+    w->pool->n = w->first + w->best;
+    w->most_w = columns[w->best - 1].reduced_w;
+}
+
+static void keep_best(struct wish *w, const struct column *c)
+{
+    pool_add(w->pool, c);
+    if (w->pool->n - w->first >= 8 * w->best)
+        crop(w);
+}
+
+static struct wish wish_best(struct relaxation *m, int best)
+{
+    return (struct wish){ -MISSING_W, keep_best, &m->pool, m->pool.n, best };
+}
+
+/* What choices' reduced costs take off the bound; 0 at an optimum. */
+static double price_choices(const struct relaxation *m)
+{
+    double sum = 0;
+
+    for (int i = 0; i < m->n_choices; i++) {
+        double reduced_w = m->pool.columns[i].cost_w;
+        struct entries e;
+        program_entries(m->x, &m->pool.columns[i], &e);
+        for (int k = 0; k < e.n; k++)
+            reduced_w -= m->x->dual[e.row[k]] * e.value[k];
+        sum += fmin(reduced_w, 0);
+    }
+    return sum;
+}
+
+/* Add what is missing at the present duals; returns the bound that these give. */
+static double price(struct relaxation *m)
+{
+    struct program *x = m->x;
+    double bound_w = program_dual_w(x) + price_choices(m);
+
+    for (int i = 0; i < x->n_places; i++) {
+        struct wish w = wish_best(m, x->places[i].gpu < 0 ? ROUND_GROUP : ROUND_ONE);
+        bound_w += x->places[i].n * program_seats(x, i, &w);
+        crop(&w);
+    }
+    for (int j = 0; j < x->p->n_jobs; j++) {
+        struct wish w = wish_best(m, ROUND_ONE);
+        bound_w += program_gang(x, j, &w);
+        crop(&w);
+    }
+    return bound_w - MISSING_W * (x->p->n_gpus + 2 * x->p->n_jobs);
+}
+
+/* What waiting costs as duals: the columns that are missing then are a beginning. */
+static void begin(struct relaxation *m)
+{
+    struct program *x = m->x;
+    double *dual = ARENA_ARRAY(x->arena, double, (size_t)x->n_rows);
+
+    for (int i = 0; i < x->p->n_jobs; i++) {
+        const struct problem_job *j = &x->p->jobs[i];
+        if (!j->name)
+            continue;
+        dual[x->cover[i]] = j->wait_w + moving_w(j);
+        if (x->family_of[i] >= 0)
+            dual[x->families[x->family_of[i]].row[0]] = dual[x->cover[i]];
+        if (x->parts[i] >= 0)
+            dual[x->parts[i]] = dual[x->cover[i]] / j->n_max;
+    }
+    program_take_duals(x, dual);
+    price(m);
+}
+
+/* ---- rounding what spread jobs hold ---- */
+
+/* By how much the solution lacks what a row for the job's promise asks for. */
+static double lack_of(const struct relaxation *m, int job, const struct held *h)
+{
+    const double *value = lp_values(m->lp), need = m->x->p->jobs[job].need;
+    double lack = 0;
+
+    for (int i = 0; i < lp_n_columns(m->lp); i++) {
+        const struct column *c = &m->pool.columns[i];
+        if (value[i] < USED)
+            continue;
+        for (int k = 0; c->form == COLUMN_SEATS && k < c->n; k++)
+            if (c->items[k].job == job)    // never a family's
+                lack -= value[i] * held_of(h, c->low[k], need);
+        if (c->job == job && c->form == COLUMN_PARTS)
+            lack += value[i] * h->all;
+        if (c->job == job && c->form == COLUMN_SHORT)
+            lack -= value[i] * h->missed;
+    }
+    return lack;
+}
+
+/* The unit that the solution lacks most by, of those that its parts hold, and of parts of these. */
+static bool round_job(struct relaxation *m, int job)
+{
+    const double *value = lp_values(m->lp), need = m->x->p->jobs[job].need;
+    struct held best = { 0 };
+    double most = LACK_LEAST;
+
+    for (int i = 0; i < lp_n_columns(m->lp); i++) {
+        const struct column *c = &m->pool.columns[i];
+        for (int k = 0; c->form == COLUMN_SEATS && value[i] > USED && k < c->n; k++)
+            for (int part = 1; c->items[k].job == job && part <= UNIT_PARTS; part++) {
+                struct held h;
+                if (c->low[k] >= need || !held_make(c->low[k] / need / part, &h))
+                    continue;
+                double lack = lack_of(m, job, &h);
+                if (lack > most) {
+                    most = lack;
+                    best = h;
+                }
+            }
+    }
+    if (best.unit > 0)
+        program_hold(m->x, job, best);
+    return best.unit > 0;
+}
+
+/* Rows that cut the solution off; then all columns again. False: there are none. */
+static bool round_all(struct relaxation *m)
+{
+    bool is_any = false;
+
+    for (int j = 0; j < m->x->p->n_jobs; j++)
+        if (m->x->helds[j].n > 0 && m->x->helds[j].n < HELD_MOST)
+            is_any |= round_job(m, j);
+    if (!is_any)
+        return false;
+    lp_destroy(m->lp);
+    m->lp = lp_create();
+    add_rows(m);
+    return true;
+}
+
+/* ---- the whole ---- */
+
+/* Go round until no column is missing. */
+static bool generate(struct relaxation *m, double *bound_w)
+{
+    struct program *x = m->x;
+
+    while (!x->is_cut_short) {
+        int n = m->pool.n;
+        add_columns(m);
+        lp_limit(m->lp, fmax(x->until_s - clock_stopwatch_s(), 0.001));
+        if (!lp_solve(m->lp, LP_PRIMAL))
+            return false;
+        program_take_duals(x, lp_duals(m->lp));
+        double w = price(m);
+        if (w > *bound_w && !x->is_cut_short) {
+            *bound_w = w;
+            memcpy(m->best_dual, x->dual, (size_t)x->n_rows * sizeof(double));
+        }
+        if (m->pool.n == n)
+            return true;
+    }
+    return false;
+}
+
+double program_relax(struct program *x, double scale_w)
+{
+    struct relaxation m = { .x = x, .lp = lp_create() };
+    double bound_w = -INFINITY;
+
+    m.best_dual = ARENA_ARRAY(x->arena, double, (size_t)x->cap_rows);
+    program_choices(x, FIXED_TIMES * scale_w, &m.pool);
+    m.n_choices = m.pool.n;
+    begin(&m);
+    add_rows(&m);
+    while (generate(&m, &bound_w) && round_all(&m))
+        continue;
+    program_take_duals(x, m.best_dual);
+    lp_destroy(m.lp);
+    free(m.pool.columns);
+    return bound_w;
+}

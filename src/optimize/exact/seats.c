@@ -1,0 +1,174 @@
+/* Columns of the exact program on one GPU: who shares it, and under which setting. */
+#include "optimize/exact/program.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+
+struct seating {
+    struct program *x;
+    struct wish *w;
+    const struct place *place;
+    struct column column;
+    int kinds[THETA_MAX];
+    int n_own;    // of those chosen; the others come
+    double gpu_price, watt_price;
+    double least_w;    // reduced cost met at this place
+};
+
+static bool has_job(const struct column *c, int n, int job)
+{
+    for (int i = 0; i < n; i++)
+        if (c->items[i].family < 0 && c->items[i].job == job)
+            return true;
+    return false;
+}
+
+/* May the item be the i-th, of n? No job is there twice. */
+static bool may_sit(const struct seating *s, const struct item *item, int i, int n)
+{
+    const struct problem_job *j = &s->x->p->jobs[item->job];
+    int same = 0;
+
+    if ((j->is_exclusive && n > 1) || !problem_allows(j, s->place->type))
+        return false;
+    if (item->family < 0)
+        return !has_job(&s->column, i, item->job);
+    for (int k = 0; k < i; k++)
+        same += s->column.items[k].family == item->family;
+    return same < s->x->families[item->family].n;
+}
+
+static bool is_alone(const struct seating *s, int i)
+{
+    return s->x->p->jobs[s->column.items[i].job].is_exclusive;
+}
+
+static void seats_show(struct seating *s, const struct yield *y, int n, double reduced_w)
+{
+    struct column *c = &s->column;
+
+    s->least_w = fmin(s->least_w, reduced_w);
+    c->n = n;
+    c->reduced_w = reduced_w;
+    c->cost_w = y->cost_w;
+    c->over_w = (y->watts - s->x->p->types[s->place->type].idle_w) * s->x->p->watts_margin;
+    for (int i = 0; i < n; i++) {
+        c->low[i] = y->low[i];
+        c->cost_w += program_item_w(s->x, s->place, &c->items[i], y->low[i]);
+    }
+    s->w->show(s->w, c);
+}
+
+/* Fill the seats from the i-th on; best[i] is the most that those from i on can bring. */
+static void seats_fill(struct seating *s, const struct yield *y, int i, int n, int from,
+                       double reduced_w, const double *best)
+{
+    const struct program *x = s->x;
+
+    if (i == n) {
+        seats_show(s, y, n, reduced_w);
+        return;
+    }
+    if (i == s->n_own || s->kinds[i] != s->kinds[i - 1])
+        from = x->first_item[s->kinds[i]];
+    for (int k = from; k < x->first_item[s->kinds[i] + 1]; k++) {
+        double rest_w = reduced_w - program_worth(x, s->place, &x->items[k], y->low[i]);
+        if (rest_w - best[i + 1] > s->w->most_w || !may_sit(s, &x->items[k], i, n))
+            continue;
+        s->column.items[i] = x->items[k];
+        seats_fill(s, y, i + 1, n, k, rest_w, best);
+    }
+}
+
+/* The most that anybody of the kind can bring. */
+static double kind_worth(const struct seating *s, int kind, double low)
+{
+    const struct program *x = s->x;
+    double most = -HUGE_VAL;
+
+    for (int k = x->first_item[kind]; k < x->first_item[kind + 1]; k++)
+        most = fmax(most, program_worth(x, s->place, &x->items[k], low));
+    return most;
+}
+
+/* These kinds, whoever they are. */
+static void seats_of_kinds(struct seating *s, const struct yield *y, int n)
+{
+    double best[THETA_MAX + 1] = { 0 };
+    double over_w = (y->watts - s->x->p->types[s->place->type].idle_w) * s->x->p->watts_margin;
+    double reduced_w = y->cost_w + s->gpu_price + s->watt_price * over_w;
+
+    for (int i = 0; i < s->n_own; i++)
+        reduced_w -= program_worth(s->x, s->place, &s->column.items[i], y->low[i]);
+    for (int i = n - 1; i >= s->n_own; i--)
+        best[i] = best[i + 1] + kind_worth(s, s->kinds[i], y->low[i]);
+    if (reduced_w - best[s->n_own] <= s->w->most_w)
+        seats_fill(s, y, s->n_own, n, 0, reduced_w, best);
+}
+
+/* With n kinds so far, and any more from 'from' on. What must not run together must not do so with
+ * another beside it.
+ */
+static void seats_with(struct seating *s, int n, int from)
+{
+    struct program *x = s->x;
+    struct yield y;
+
+    if (n > 0 && !problem_yield(x->p, s->place->type, s->column.limit, s->kinds, n, &y))
+        return;
+    if (n > 0)
+        seats_of_kinds(s, &y, n);
+    if (n >= x->p->theta || !s->place->may_start || (s->n_own && is_alone(s, 0)))
+        return;
+    x->is_cut_short |= clock_stopwatch_s() > x->until_s;
+    for (int k = from; k < x->p->n_kinds && !x->is_cut_short; k++) {
+        if (x->first_item[k] == x->first_item[k + 1])
+            continue;
+        s->kinds[n] = k;
+        seats_with(s, n + 1, k);
+    }
+}
+
+/* Every set of those who may be here only because they are now, from the i-th on; then whoever may
+ * come.
+ */
+static void seats_own(struct seating *s, int i, int n)
+{
+    const struct place *place = s->place;
+
+    if (i == place->n_own) {
+        s->n_own = n;
+        if (n > 0)
+            seats_with(s, n, 0);
+        return;
+    }
+    const struct problem_job *j = &s->x->p->jobs[place->own[i].job];
+    seats_own(s, i + 1, n);
+    if (n >= s->x->p->theta || has_job(&s->column, n, place->own[i].job) ||
+        (n > 0 && (j->is_exclusive || is_alone(s, 0))))
+        return;
+    s->column.items[n] = place->own[i];
+    s->kinds[n] = j->kind;
+    seats_own(s, i + 1, n + 1);
+}
+
+double program_seats(struct program *x, int place, struct wish *w)
+{
+    struct seating s = { .x = x, .w = w, .place = &x->places[place] };
+
+    if (s.place->gpu < 0 && s.place->node >= 0)
+        return 0;    // of a room, only gangs
+    s.gpu_price = program_gpu_price(x, s.place);
+    s.watt_price = program_watt_price(x, s.place);
+    s.column = (struct column){ .form = COLUMN_SEATS, .job = -1, .place = place };
+    for (int limit = 0; limit < x->p->types[s.place->type].n_limits; limit++) {
+        s.column.limit = limit;
+        s.n_own = 0;
+        if (s.place->gpu < 0)
+            seats_with(&s, 0, 0);
+        else
+            seats_own(&s, 0, 0);
+    }
+    return s.least_w;
+}
