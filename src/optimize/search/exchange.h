@@ -9,9 +9,9 @@
 #ifndef OPTIMIZE_SEARCH_EXCHANGE_H
 #define OPTIMIZE_SEARCH_EXCHANGE_H
 
-struct desk;
+struct assignment;
 
 /* Returns the watts saved. */
-double exchange_homes(struct desk *d);
+double exchange_homes(struct assignment *d);
 
 #endif

@@ -3,11 +3,11 @@
 #include "base/arena.h"
 #include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
-#include "optimize/search/desk.h"
+#include "optimize/search/assignment.h"
 
 struct repair {
     const struct problem *p;
-    struct desk *desk;
+    struct assignment *assignment;
     struct plan_job *wanted;    // (n_jobs)
     const bool *is_left;        // (n_jobs)
     bool *changes;              // (n_jobs) it is to get, change or lose its place
@@ -53,14 +53,15 @@ static bool move_all(struct repair *r)
     const struct problem *p = r->p;
 
     for (int j = 0; j < p->n_jobs; j++)
-        if (r->changes[j] && p->jobs[j].n_present > 0 && !desk_take(r->desk, j)) {
+        if (r->changes[j] && p->jobs[j].n_present > 0 && !assignment_take(r->assignment, j)) {
             leave_as_it_is(r, j);
             return false;
         }
     for (int j = 0; j < p->n_jobs; j++) {
         const struct plan_job *to = &r->wanted[j];
         if (!r->changes[j] || to->n_gpus == 0 ||
-            desk_put(r->desk, j, to->gpus, to->n_gpus, setting_of(p, to->gpus[0], to->limit_w)))
+            assignment_put(r->assignment, j, to->gpus, to->n_gpus,
+                           setting_of(p, to->gpus[0], to->limit_w)))
             continue;
         leave_as_it_is(r, j);
         if (p->jobs[j].n_present > 0)
@@ -72,7 +73,7 @@ static bool move_all(struct repair *r)
 /* The limit that all on a GPU want, or one who is left alone; -1: they want different ones. */
 static int wanted_setting(const struct repair *r, int gpu)
 {
-    const struct desk_gpu *at = &r->desk->gpus[gpu];
+    const struct assignment_gpu *at = &r->assignment->gpus[gpu];
     bool agree = at->n_jobs > 0;
 
     for (int i = 0; i < at->n_jobs; i++) {
@@ -87,10 +88,10 @@ static int wanted_setting(const struct repair *r, int gpu)
 static void set_limits(struct repair *r)
 {
     for (int g = 0; g < r->p->n_gpus; g++) {
-        const struct desk_gpu *at = &r->desk->gpus[g];
+        const struct assignment_gpu *at = &r->assignment->gpus[g];
         int setting = wanted_setting(r, g);
         if (setting >= 0 && setting != at->limit)
-            desk_set_limit(r->desk, g, setting);
+            assignment_set_limit(r->assignment, g, setting);
     }
 }
 
@@ -107,12 +108,12 @@ void plan_repair(struct arena *a, const struct problem *p, struct plan_job *want
             leave_as_it_is(&r, j);
     }
     for (bool is_done = false; !is_done;) {
-        desk_destroy(r.desk);
-        r.desk = desk_create(p);
-        desk_lay_present(r.desk);
+        assignment_destroy(r.assignment);
+        r.assignment = assignment_create(p);
+        assignment_lay_present(r.assignment);
         is_done = move_all(&r);
     }
     set_limits(&r);
-    desk_plan(r.desk, a, out);
-    desk_destroy(r.desk);
+    assignment_plan(r.assignment, a, out);
+    assignment_destroy(r.assignment);
 }

@@ -10,11 +10,10 @@
 #include "optimize/prices/columns.h"
 #include "optimize/prices/master.h"
 #include "optimize/prices/prices.h"
-#include "optimize/search/desk_inner.h"
+#include "optimize/search/assignment_inner.h"
 
-#define KEPT_FROM 0.5         // of a whole content in the program, to stay
-#define ROUND_UP_FROM 0.05    // of a pattern, where GPUs are left
-#define TRIES 24              // instances looked at for a GPU's residents
+#define KEPT_FROM 0.5    // of a whole content in the program, to stay
+#define TRIES 24         // instances looked at for a GPU's residents
 
 /* A pattern on one GPU. */
 struct instance {
@@ -37,7 +36,7 @@ struct rounding {
     const struct columns *c;
     const struct master *m;
     const struct prices *u;
-    struct desk *d;
+    struct assignment *d;
     struct instance *instances;
     int n_instances, cap_instances;
     int *of, *first_of;            // instances by (type, class): first_of (n_types * n_classes + 1)
@@ -61,7 +60,7 @@ static void keep_contents(struct rounding *r)
         int gpu = (int)x->which;
         const int *on = &r->c->residents[gpu * THETA_MAX];
         for (int k = 0; k < THETA_MAX && on[k] >= 0; k++)
-            if (desk_put(r->d, on[k], &gpu, 1, -1))
+            if (assignment_put(r->d, on[k], &gpu, 1, -1))
                 r->is_wanting[on[k]] = false;
     }
 }
@@ -148,7 +147,7 @@ static bool stays_home(struct rounding *r, int job)
         best = fmin(best, w);
     }
     return home_w <= best &&
-           desk_put(r->d, job, r->p->jobs[job].present, r->p->jobs[job].n_present, -1);
+           assignment_put(r->d, job, r->p->jobs[job].present, r->p->jobs[job].n_present, -1);
 }
 
 /* Gangs, those that stay first. Who finds no GPUs is left for later. */
@@ -163,8 +162,8 @@ static void place_gangs(struct rounding *r)
             const struct way *w = &r->c->ways[r->m->columns[r->way_of[j]].which];
             if (pass == 0)
                 stays_home(r, j);
-            else if (lists_gang(r->d, w->type, w->m, r->p->jobs[j].n_nodes, gpus))
-                desk_put(r->d, j, gpus, w->m, -1);
+            else if (lists_gang(r->d, j, w->type, w->m, gpus))
+                assignment_put(r->d, j, gpus, w->m, -1);
         }
 }
 
@@ -191,42 +190,31 @@ static void add_pattern(struct rounding *r, const struct master_column *col)
     int limit = all->limit[col->which], kinds[THETA_MAX], classes[THETA_MAX];
     struct yield y;
 
-    for (int i = 0; i < col->n_slots; i++) {
-        classes[i] = r->c->class_of_bin[col->bins[i]];
+    for (int i = 0; i < col->n_gives; i++) {
+        classes[i] = r->c->class_of_bin[col->gives[i]];
         kinds[i] = r->c->classes[classes[i]].kind;
     }
-    bool may = problem_yield(r->p, col->type, limit, kinds, col->n_slots, &y);
+    bool may = problem_yield(r->p, col->type, limit, kinds, col->n_gives, &y);
     assert(may);
     struct instance *x = instance_new(r, col->type, limit, -1);
-    for (int i = 0; i < col->n_slots; i++)
+    for (int i = 0; i < col->n_gives; i++)
         instance_add(x, classes[i], y.low[i]);
 }
 
-/* Whole numbers of every pattern; then, while GPUs of its type are left, one more of those that
- * lack least.
+/* Whole numbers of every pattern. What is left of the GPUs is for those who are left of the jobs.
  */
 static void make_patterns(struct rounding *r)
 {
-    int *order = ARENA_ARRAY(&r->arena, int, (size_t)r->m->n_columns), n = 0;
     int *left = ARENA_ARRAY(&r->arena, int, (size_t)r->p->n_types);
 
     for (int t = 0; t < r->p->n_types; t++)
         left[t] = lists_n_free(r->d, t);
     for (int i = 0; i < r->m->n_columns; i++) {
         const struct master_column *x = &r->m->columns[i];
-        if (x->kind != COLUMN_PATTERN || x->x < 1e-6)
+        if (x->kind != COLUMN_PATTERN)
             continue;
-        order[n++] = i;
         for (int k = (int)floor(x->x + 1e-6); k > 0 && left[x->type] > 0; k--, left[x->type]--)
             add_pattern(r, x);
-    }
-    qsort_r(order, (size_t)n, sizeof *order, by_part_x, r->m->columns);
-    for (int i = 0; i < n; i++) {
-        const struct master_column *x = &r->m->columns[order[i]];
-        if (x->x - floor(x->x + 1e-6) < ROUND_UP_FROM || left[x->type] == 0)
-            continue;
-        add_pattern(r, x);
-        left[x->type]--;
     }
 }
 
@@ -287,11 +275,11 @@ static int wants_of(const struct rounding *r, int job, double *levels)
     if (r->part_row[job] < 0 || r->d->jobs[job].n_gpus > 0)
         return 0;
     const struct master_column *x = &r->m->columns[r->way_of[job]];
-    for (int i = 0; i < x->n_slots; i++) {
+    for (int i = 0; i < x->n_takes; i++) {
         const struct job_class *k = &r->c->classes[r->c->class_of[job]];
-        levels[i] = k->edge[x->bins[i] - k->first_bin];
+        levels[i] = k->edge[x->takes[i] - k->first_bin];
     }
-    return x->n_slots;
+    return x->n_takes;
 }
 
 static void count_slack(struct rounding *r)
@@ -510,7 +498,7 @@ static void fill_slots(struct rounding *r)
     }
 }
 
-/* ---- onto the desk ---- */
+/* ---- onto the assignment ---- */
 
 static void place_instances(struct rounding *r)
 {
@@ -518,11 +506,11 @@ static void place_instances(struct rounding *r)
         const struct instance *x = &r->instances[i];
         for (int s = 0; s < x->n; s++)
             if (x->job[s] >= 0 && r->part_row[x->job[s]] < 0)
-                desk_put(r->d, x->job[s], &x->gpu, 1, -1);
+                assignment_put(r->d, x->job[s], &x->gpu, 1, -1);
     }
     for (int j = 0; j < r->p->n_jobs; j++)
         if (r->part_row[j] >= 0 && r->parts[j] > 0 && r->d->jobs[j].n_gpus == 0)
-            desk_put(r->d, j, r->part_gpus[r->part_row[j]], r->parts[j], -1);
+            assignment_put(r->d, j, r->part_gpus[r->part_row[j]], r->parts[j], -1);
 }
 
 static double hardness(const struct rounding *r, int job)
@@ -540,7 +528,7 @@ static int by_hardness(const void *a, const void *b, void *self)
 }
 
 /* Who has no place, the hardest first. */
-static void insert_rest(struct rounding *r, const struct desk_guide *guide)
+static void insert_rest(struct rounding *r, const struct reduced_costs *reduced)
 {
     int *left = ARENA_ARRAY(&r->arena, int, (size_t)r->p->n_jobs), n = 0;
 
@@ -548,18 +536,18 @@ static void insert_rest(struct rounding *r, const struct desk_guide *guide)
         if (r->p->jobs[j].name && r->d->jobs[j].n_gpus == 0)
             left[n++] = j;
     qsort_r(left, (size_t)n, sizeof *left, by_hardness, r);
-    r->d->guide = guide;
-    r->d->dues_w = r->u->job_w;
+    r->d->reduced = reduced;
+    r->d->job_price_w = r->u->job_w;
     for (int i = 0; i < n; i++)
-        desk_insert(r->d, left[i]);
-    r->d->guide = NULL;
-    r->d->dues_w = NULL;
+        assignment_insert(r->d, left[i]);
+    r->d->reduced = NULL;
+    r->d->job_price_w = NULL;
     for (int j = 0; j < r->p->n_jobs; j++)
         if (r->p->jobs[j].name && r->p->jobs[j].form == FORM_SPREAD && r->d->jobs[j].short_w > 0)
-            desk_extend(r->d, j);
+            assignment_extend(r->d, j);
     for (int g = 0; g < r->p->n_gpus; g++)
         if (r->d->gpus[g].n_jobs > 0)
-            desk_relimit(r->d, g);
+            assignment_relimit(r->d, g);
 }
 
 static void rounding_init(struct rounding *r)
@@ -586,7 +574,7 @@ static void rounding_init(struct rounding *r)
     r->part_gpus = arena_array(&r->arena, (size_t)n_rows, sizeof *r->part_gpus);
 }
 
-void round_vertex(const struct prices *u, const struct desk_guide *guide, struct desk *d)
+void round_vertex(const struct prices *u, const struct reduced_costs *reduced, struct assignment *d)
 {
     struct rounding r = { .p = d->problem, .c = u->columns, .m = u->master, .u = u, .d = d };
 
@@ -600,7 +588,7 @@ void round_vertex(const struct prices *u, const struct desk_guide *guide, struct
     match_gpus(&r);
     fill_slots(&r);
     place_instances(&r);
-    insert_rest(&r, guide);
+    insert_rest(&r, reduced);
     free(r.instances);
     arena_release(&r.arena);
 }

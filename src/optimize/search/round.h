@@ -7,15 +7,16 @@
  * left is inserted by prices. The result is feasible, close to the program's cost; the search makes
  * it closer.
  *
- * Called by: the planner. 'd' is as desk_create left it, and prices have a vertex.
+ * Called by: the planner. 'd' is as assignment_create left it, and prices have a vertex.
  */
 #ifndef OPTIMIZE_SEARCH_ROUND_H
 #define OPTIMIZE_SEARCH_ROUND_H
 
-struct desk;
-struct desk_guide;
+struct assignment;
+struct reduced_costs;
 struct prices;
 
-void round_vertex(const struct prices *u, const struct desk_guide *guide, struct desk *d);
+void round_vertex(const struct prices *u, const struct reduced_costs *reduced,
+                  struct assignment *d);
 
 #endif

@@ -17,7 +17,7 @@
 
 #define SHARD_GPUS 2500    // about, in a shard
 #define N_SHARDS_MAX 16
-#define N_ROUNDS 6
+#define N_ROUNDS 12
 
 /* Of large problems two rounds in three are spent on GPUs that lose more than this, up to so
  * many in a shard.
@@ -38,17 +38,17 @@ struct task {
     long nodes, n_better;
 };
 
-struct crew {
+struct workers {
     const struct search_options *o;
     const struct prices *u;
-    struct desk_guide *guide;
+    struct reduced_costs *reduced;
     struct task *tasks;
     int n_tasks, n_threads;
     double slice_s;    // of each walk, where time is limited
     atomic_int next;
 };
 
-static void run_task(struct crew *c, struct task *t)
+static void run_task(struct workers *c, struct task *t)
 {
     struct shard *s = t->shard;
     double *job_w = NULL;
@@ -63,8 +63,8 @@ static void run_task(struct crew *c, struct task *t)
         t->plan.from_s = clock_now_s(c->o->clock);
         t->plan.until_s = fmin(t->plan.from_s + c->slice_s, c->o->until_s);
     }
-    struct walk *w = walk_create(s->desk, c->u, job_w, c->o->seed, t->stream);
-    w->guide = c->guide;
+    struct walk *w = walk_create(s->assignment, c->u, job_w, c->o->seed, t->stream);
+    w->reduced = c->reduced;
     walk_run(w, &t->plan);
     t->nodes = w->nodes;
     t->n_better = w->n_better;
@@ -72,16 +72,16 @@ static void run_task(struct crew *c, struct task *t)
     free(job_w);
 }
 
-static void *work(void *crew)
+static void *work(void *workers)
 {
-    struct crew *c = crew;
+    struct workers *c = workers;
 
     for (int i; (i = atomic_fetch_add(&c->next, 1)) < c->n_tasks;)
         run_task(c, &c->tasks[i]);
     return NULL;
 }
 
-static void run_tasks(struct crew *c)
+static void run_tasks(struct workers *c)
 {
     pthread_t other;
     bool has_other = c->n_threads > 1 && pthread_create(&other, NULL, work, c) == 0;
@@ -127,15 +127,15 @@ static void units_release(struct units *u)
 }
 
 /* Put the neighbours of a unit, by jobs that stand on both, at the end of the queue. */
-static void queue_kin(const struct desk *d, const struct units *u, int unit, bool *is_seen,
+static void queue_kin(const struct assignment *d, const struct units *u, int unit, bool *is_seen,
                       int *queue, int *n)
 {
     for (int i = u->first[unit]; i < u->first[unit + 1]; i++) {
-        const struct desk_gpu *g = &d->gpus[u->gpus[i]];
+        const struct assignment_gpu *g = &d->gpus[u->gpus[i]];
         for (int k = 0; k < g->n_jobs; k++) {
             int job = g->jobs[k];
             for (int m = 0; d->jobs[job].n_gpus > 1 && m < d->jobs[job].n_gpus; m++) {
-                int other = u->of_gpu[desk_gpus(d, job)[m]];
+                int other = u->of_gpu[assignment_gpus(d, job)[m]];
                 if (!is_seen[other])
                     queue[(*n)++] = other;
                 is_seen[other] = true;
@@ -145,7 +145,7 @@ static void queue_kin(const struct desk *d, const struct units *u, int unit, boo
 }
 
 /* Cut nodes into shards of about the same size, so that few jobs stand in several. */
-static void cut(const struct desk *d, const struct units *u, struct rng *rng, int n_shards,
+static void cut(const struct assignment *d, const struct units *u, struct rng *rng, int n_shards,
                 int *shard_of)
 {
     int *order = heap_array((size_t)u->n, sizeof *order),
@@ -195,7 +195,7 @@ static int by_loss(const void *a, const void *b)
 }
 
 /* A GPU goes into a shard, and with it those on which its jobs stand too. */
-static int take_along(const struct desk *d, int gpu, int shard, int *shard_of)
+static int take_along(const struct assignment *d, int gpu, int shard, int *shard_of)
 {
     int n = shard_of[gpu] < 0;
 
@@ -203,7 +203,7 @@ static int take_along(const struct desk *d, int gpu, int shard, int *shard_of)
     for (int i = 0; i < d->gpus[gpu].n_jobs; i++) {
         int job = d->gpus[gpu].jobs[i];
         for (int k = 0; k < d->jobs[job].n_gpus; k++) {
-            int other = desk_gpus(d, job)[k];
+            int other = assignment_gpus(d, job)[k];
             n += shard_of[other] < 0;
             shard_of[other] = shard_of[other] < 0 ? shard : shard_of[other];
         }
@@ -214,7 +214,7 @@ static int take_along(const struct desk *d, int gpu, int shard, int *shard_of)
 /* Shards of the GPUs that lose most, and of some that do not and have room to give; the others
  * (-1) are left alone.
  */
-static void cut_worst(struct desk *d, const struct crew *c, struct rng *rng, int n_shards,
+static void cut_worst(struct assignment *d, const struct workers *c, struct rng *rng, int n_shards,
                       int *shard_of)
 {
     int n_gpus = d->problem->n_gpus, n = 0, n_bad = 0;
@@ -245,11 +245,13 @@ static long share(long nodes, int n)
 
 /* ---- small: several walks, the best counts ---- */
 
-static void run_chains(struct desk *d, struct crew *c, double heat_w, struct search_report *r)
+static void run_chains(struct assignment *d, struct workers *c, double heat_w,
+                       struct search_report *r)
 {
     struct task tasks[N_CHAINS] = { 0 };
     int *shard_of = heap_array((size_t)d->problem->n_gpus, sizeof *shard_of);
-    int best = 0, n = c->o->chains > 0 && c->o->chains < N_CHAINS ? c->o->chains : N_CHAINS;
+    const int n = N_CHAINS;
+    int best = 0;
 
     for (int i = 0; i < n; i++) {
         tasks[i].shard = shard_create(d, shard_of, 1, 0, 0);
@@ -264,7 +266,7 @@ static void run_chains(struct desk *d, struct crew *c, double heat_w, struct sea
     for (int i = 0; i < n; i++) {
         r->nodes += tasks[i].nodes;
         r->n_better += tasks[i].n_better;
-        if (tasks[i].shard->desk->cost_w < tasks[best].shard->desk->cost_w)
+        if (tasks[i].shard->assignment->cost_w < tasks[best].shard->assignment->cost_w)
             best = i;
     }
     shard_apply(d, tasks[best].shard);
@@ -277,8 +279,8 @@ static void run_chains(struct desk *d, struct crew *c, double heat_w, struct sea
 
 /* ---- large: shards, cut anew each round ---- */
 
-static void run_round(struct desk *d, struct crew *c, const struct units *u, struct rng *rng,
-                      int n_shards, bool is_worst, double heat_w, double cool_w,
+static void run_round(struct assignment *d, struct workers *c, const struct units *u,
+                      struct rng *rng, int n_shards, bool is_worst, double heat_w, double cool_w,
                       struct search_report *r)
 {
     struct task tasks[N_SHARDS_MAX] = { 0 };
@@ -309,7 +311,8 @@ static void run_round(struct desk *d, struct crew *c, const struct units *u, str
     free(shard_of);
 }
 
-static void run_shards(struct desk *d, struct crew *c, double heat_w, struct search_report *r)
+static void run_shards(struct assignment *d, struct workers *c, double heat_w,
+                       struct search_report *r)
 {
     const struct problem *p = d->problem;
     int n_shards = p->n_gpus / SHARD_GPUS;
@@ -338,7 +341,7 @@ static void run_shards(struct desk *d, struct crew *c, double heat_w, struct sea
 
 /* ---- all ---- */
 
-static double typical_w(const struct desk *d)
+static double typical_w(const struct assignment *d)
 {
     double sum = 0;
     int n = 1;
@@ -358,7 +361,8 @@ static double typical_w(const struct desk *d)
  * 50 jobs and 30 GPUs with 16,000 steps a GPU end 0.001 % above it with heat 0.1 and 0.25 % with
  * 0.01; four of 140 jobs and 100 GPUs with 4,000 steps a GPU 0.17 % and 0.04 %.
  */
-static double heat_for(const struct desk *d, const struct prices *u, const struct search_options *o)
+static double heat_for(const struct assignment *d, const struct prices *u,
+                       const struct search_options *o)
 {
     double nodes = (double)o->nodes;
 
@@ -371,42 +375,41 @@ static double heat_for(const struct desk *d, const struct prices *u, const struc
     return each >= hot ? 0.1 : each <= hot / 2 ? mild : mild * pow(0.1 / mild, 2 * each / hot - 1);
 }
 
-void search_run(struct desk *d, const struct prices *u, const struct search_options *o,
+void search_run(struct assignment *d, const struct prices *u, const struct search_options *o,
                 struct search_report *report)
 {
     struct search_report r = { .before_w = d->cost_w };
-    struct crew c = { .o = o, .u = u, .n_threads = o->threads > 1 ? 2 : 1 };
+    struct workers c = { .o = o, .u = u, .n_threads = o->threads > 1 ? 2 : 1 };
     double heat = o->heat >= 0 ? o->heat : heat_for(d, u, o);
 
     assert(o->nodes > 0 || o->clock);
     if (u && d->tables->pairs)
-        c.guide = desk_guide_create(d, u);
+        c.reduced = reduced_costs_create(d, u);
     if (d->problem->n_gpus > 0 && d->problem->n_jobs > 0) {
         if (d->problem->n_gpus <= WHOLE_MAX)
             run_chains(d, &c, heat * typical_w(d), &r);
         else
             run_shards(d, &c, heat * typical_w(d), &r);
     }
-    desk_guide_destroy(c.guide);
-    d->dues_w = NULL;
+    reduced_costs_destroy(c.reduced);
+    d->job_price_w = NULL;
     r.after_w = d->cost_w;
     if (report)
         *report = r;
 }
 
-void search_around(struct desk *d, const struct prices *u, uint64_t seed, int nodes)
+void search_around(struct assignment *d, const struct prices *u,
+                   const struct reduced_costs *reduced, uint64_t seed, int nodes)
 {
     const struct problem *p = d->problem;
     struct walk *w = walk_create(d, u, u->job_w, seed, 0);
-    struct desk_guide *guide = d->tables->pairs ? desk_guide_create(d, u) : NULL;
 
-    w->guide = guide;
+    w->reduced = d->tables->pairs ? reduced : NULL;
     for (int j = 0; j < p->n_jobs; j++)
         if (p->jobs[j].name && p->jobs[j].n_present == 0 && d->jobs[j].n_gpus > 0)
-            walk_notice(w, desk_gpus(d, j)[0]);
+            walk_notice(w, assignment_gpus(d, j)[0]);
     if (p->n_gpus > 0 && p->n_jobs > 0)
         walk_slice(w, nodes);
     walk_destroy(w);
-    desk_guide_destroy(guide);
-    d->dues_w = NULL;
+    d->job_price_w = NULL;
 }

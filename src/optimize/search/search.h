@@ -1,4 +1,5 @@
-/* search.h - make a desk's answer cheaper: ruin some of it, build it up again, keep what is better.
+/* search.h - make an assignment's answer cheaper: ruin some of it, build it up again, keep what is
+ * better.
  *
  * A step is a ruin: it takes the jobs of a few related GPUs away and inserts them again in another
  * order. Or it swaps two jobs; evicts those on some GPUs for one job; displaces along a chain, each
@@ -11,7 +12,7 @@
  * ones are cut into shards that do not see each other, and cut differently after a while; with
  * prices, two rounds of three walk only two shards of the GPUs that lose most. Both ways
  * depend on the problem's size and the seed only; threads decide who walks where. So the same
- * desk, seed and number of nodes give the same answer on any number of threads.
+ * assignment, seed and number of nodes give the same answer on any number of threads.
  */
 #ifndef OPTIMIZE_SEARCH_SEARCH_H
 #define OPTIMIZE_SEARCH_SEARCH_H
@@ -20,7 +21,8 @@
 #include <stdint.h>
 
 struct clock;
-struct desk;
+struct assignment;
+struct reduced_costs;
 struct prices;
 
 struct search_options {
@@ -29,7 +31,6 @@ struct search_options {
     int threads;                  // 1 or 2
     const struct clock *clock;    // NULL: no end but the nodes
     double until_s;               // on that clock
-    int chains;                   // walks of a small problem, of which the best counts; 0: 4
     double heat;    // how much worse a step may be at first, as a share of what a used GPU
                     // costs; < 0: as suits a start without (or with) prices
 };
@@ -46,12 +47,14 @@ struct search_report {
 /* Improve 'd'. 'u' (may be NULL) are the prices; 'report' may be NULL. Never ends with a higher
  * cost than it began with.
  */
-void search_run(struct desk *d, const struct prices *u, const struct search_options *o,
+void search_run(struct assignment *d, const struct prices *u, const struct search_options *o,
                 struct search_report *report);
 
 /* The same with few steps on a plan that stands and is good: downhill, beginning where somebody is
- * new and where most is lost. What it takes depends little on the problem's size.
+ * new and where most is lost. What it takes depends little on the problem's size. 'reduced' is what
+ * 'u' says of this assignment's places.
  */
-void search_around(struct desk *d, const struct prices *u, uint64_t seed, int nodes);
+void search_around(struct assignment *d, const struct prices *u,
+                   const struct reduced_costs *reduced, uint64_t seed, int nodes);
 
 #endif

@@ -1,6 +1,7 @@
 /* search_inner.h - what the files of the search share and nobody else reads.
  *
- * A walk is a series of steps on one desk. A shard is part of a problem with a desk of its own.
+ * A walk is a series of steps on one assignment. A shard is part of a problem with an assignment of
+ * its own.
  */
 #ifndef OPTIMIZE_SEARCH_SEARCH_INNER_H
 #define OPTIMIZE_SEARCH_SEARCH_INNER_H
@@ -9,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/rng.h"
-#include "optimize/search/desk_inner.h"
+#include "optimize/search/assignment_inner.h"
 
 struct clock;
 struct prices;
@@ -18,18 +19,18 @@ struct prices;
 
 #define RECENT_MAX 64
 
-struct kin {
+struct related {
     int *jobs;
     int n, cap;
 };
 
 struct walk {
-    struct desk *d;
+    struct assignment *d;
     struct rng rng;
     const struct prices *u;       // NULL: none
     const double *job_w;          // (n_jobs) each job's part of the bound
-    struct kin *kin;              // (n_kinds) jobs that may be moved
-    int *kin_at;                  // (n_jobs) where a job is among its kin; -1: not there
+    struct related *related;      // (n_kinds) jobs that may be moved
+    int *related_at;              // (n_jobs) where a job is among its related; -1: not there
     double *hardness;             // (n_jobs) who is inserted first
     int *recent, n_recent;        // (RECENT_MAX) GPUs where something has just happened
     double loss_w;                // all inefficiencies when they were last summed up
@@ -39,11 +40,11 @@ struct walk {
     long nodes, n_better;
     double heat_w;    // now
     double best_w;
-    bool is_best;                      // the desk is the best so far
-    int *best_seats;                   // (n_seats) and which it was
-    int *best_n;                       // (n_jobs)
-    unsigned char *best_limit;         // (n_gpus)
-    const struct desk_guide *guide;    // NULL without prices
+    bool is_best;                           // the assignment is the best so far
+    int *best_seats;                        // (n_job_gpus) and which it was
+    int *best_n;                            // (n_jobs)
+    unsigned char *best_limit;              // (n_gpus)
+    const struct reduced_costs *reduced;    // NULL without prices
 };
 
 struct walk_plan {
@@ -53,18 +54,19 @@ struct walk_plan {
     double heat_w, cool_w;    // at the beginning, and at the end; cool_w 0: the last part is cold
 };
 
-/* 'u' and 'job_w' may be NULL; 'job_w' is by the desk's numbers. */
-struct walk *walk_create(struct desk *d, const struct prices *u, const double *job_w, uint64_t seed,
-                         uint64_t stream);
+/* 'u' and 'job_w' may be NULL; 'job_w' is by the assignment's numbers. */
+struct walk *walk_create(struct assignment *d, const struct prices *u, const double *job_w,
+                         uint64_t seed, uint64_t stream);
 void walk_destroy(struct walk *w);
 
 /* Something has happened on a GPU; steps begin there for a while. */
 void walk_notice(struct walk *w, int gpu);
 
-/* Take steps that make the desk cheaper, beginning where something happened or much is lost. */
+/* Take steps that make the assignment cheaper, beginning where something happened or much is lost.
+ */
 void walk_slice(struct walk *w, int nodes);
 
-/* Take steps, then put the best that was met on the desk. */
+/* Take steps, then put the best that was met on the assignment. */
 void walk_run(struct walk *w, const struct walk_plan *plan);
 
 /* How much of the gap to the bound a GPU and its jobs make up. */
@@ -74,20 +76,20 @@ double walk_loss(const struct walk *w, int gpu);
 
 struct shard {
     struct problem problem;
-    struct desk *desk;
+    struct assignment *assignment;
     int *gpu_of;    // (problem.n_gpus) its number in the whole
     int *job_of;    // (problem.n_jobs)
     int *present;
 };
 
-/* Part of a desk: GPUs with 'shard_of' == 'index', and the waiting jobs whose turn it is. What caps
- * leave is divided by GPUs. GPUs with jobs that reach into other shards stay out.
+/* Part of an assignment: GPUs with 'shard_of' == 'index', and the waiting jobs whose turn it is.
+ * What caps leave is divided by GPUs. GPUs with jobs that reach into other shards stay out.
  */
-struct shard *shard_create(const struct desk *whole, const int *shard_of, int n_shards, int index,
-                           uint64_t turn);
+struct shard *shard_create(const struct assignment *whole, const int *shard_of, int n_shards,
+                           int index, uint64_t turn);
 void shard_destroy(struct shard *s);
 
 /* Make the whole as the shard is. */
-void shard_apply(struct desk *whole, const struct shard *s);
+void shard_apply(struct assignment *whole, const struct shard *s);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* Everything a shard is made from. */
 struct cut {
-    const struct desk *whole;
+    const struct assignment *whole;
     const int *shard_of;
     int n_shards, index;
     uint64_t turn;
@@ -19,7 +19,7 @@ struct cut {
 
 static bool crosses(const struct cut *c, int job)
 {
-    const int *gpus = desk_gpus(c->whole, job);
+    const int *gpus = assignment_gpus(c->whole, job);
 
     for (int i = 1; i < c->whole->jobs[job].n_gpus; i++)
         if (c->shard_of[gpus[i]] != c->shard_of[gpus[0]])
@@ -29,7 +29,7 @@ static bool crosses(const struct cut *c, int job)
 
 static bool gpu_belongs(const struct cut *c, int gpu)
 {
-    const struct desk_gpu *g = &c->whole->gpus[gpu];
+    const struct assignment_gpu *g = &c->whole->gpus[gpu];
 
     if (c->shard_of[gpu] != c->index)
         return false;
@@ -71,13 +71,13 @@ static int n_here(const struct cut *c, const int *gpus, int n)
 
 static bool job_belongs(const struct cut *c, int job)
 {
-    const struct desk_job *j = &c->whole->jobs[job];
+    const struct assignment_job *j = &c->whole->jobs[job];
 
     if (!c->whole->problem->jobs[job].name)
         return false;
     if (j->n_gpus == 0)
         return ((uint64_t)job + c->turn) % (uint64_t)c->n_shards == (uint64_t)c->index;
-    return n_here(c, desk_gpus(c->whole, job), j->n_gpus) > 0;
+    return n_here(c, assignment_gpus(c->whole, job), j->n_gpus) > 0;
 }
 
 /* Its present GPUs as the shard has them; 'room' has space for them. */
@@ -122,14 +122,14 @@ static void take_jobs(struct shard *s, const struct cut *c)
 /* A job as it stands; what it has elsewhere is held there, and then it does not move here. */
 static void lay_job(struct shard *s, const struct cut *c, int job)
 {
-    const struct desk *whole = c->whole;
+    const struct assignment *whole = c->whole;
     int global = s->job_of[job], n = 0, gpus[GANG_MAX];
-    const struct desk_job *j = &whole->jobs[global];
-    struct desk_job *mine = &s->desk->jobs[job];
+    const struct assignment_job *j = &whole->jobs[global];
+    struct assignment_job *mine = &s->assignment->jobs[job];
 
     mine->is_away = s->problem.jobs[job].n_present < whole->problem->jobs[global].n_present;
     for (int i = 0; i < j->n_gpus; i++) {
-        int gpu = whole->seats[j->first + i];
+        int gpu = whole->job_gpus[j->first + i];
         if (c->local[gpu] >= 0) {
             gpus[n++] = c->local[gpu];
             continue;
@@ -141,13 +141,13 @@ static void lay_job(struct shard *s, const struct cut *c, int job)
         s->problem.jobs[job].is_fixed = true;
     }
     if (n > 0)
-        desk_force(s->desk, job, gpus, n, 0);
+        assignment_force(s->assignment, job, gpus, n, 0);
 }
 
 /* What the caps leave is divided, by GPUs, among those that are in any shard. */
 static void share_rooms(struct shard *s, const struct cut *c)
 {
-    const struct desk *whole = c->whole;
+    const struct assignment *whole = c->whole;
     const struct problem *p = whole->problem;
 
     if (!whole->has_caps || s->problem.n_gpus == 0)
@@ -155,7 +155,7 @@ static void share_rooms(struct shard *s, const struct cut *c)
     int n = 0;
     for (int g = 0; g < p->n_gpus; g++)
         n += c->shard_of[g] >= 0;
-    s->desk->room_w = whole->room_w * s->problem.n_gpus / n;
+    s->assignment->room_w = whole->room_w * s->problem.n_gpus / n;
     if (!whole->rack_room_w)
         return;
     int *all = heap_array((size_t)p->n_racks, sizeof *all),
@@ -165,13 +165,38 @@ static void share_rooms(struct shard *s, const struct cut *c)
         mine[p->gpus[g].rack] += c->local[g] >= 0;
     }
     for (int r = 0; r < p->n_racks; r++)
-        s->desk->rack_room_w[r] = mine[r] ? whole->rack_room_w[r] * mine[r] / all[r] : 0;
+        s->assignment->rack_room_w[r] = mine[r] ? whole->rack_room_w[r] * mine[r] / all[r] : 0;
     free(all);
     free(mine);
 }
 
-struct shard *shard_create(const struct desk *whole, const int *shard_of, int n_shards, int index,
-                           uint64_t turn)
+/* What nodes have left likewise, where a node is in several. */
+static void share_nodes(struct shard *s, const struct cut *c)
+{
+    const struct assignment *whole = c->whole;
+    const struct problem *p = whole->problem;
+
+    if (!whole->node_room)
+        return;
+    int *all = heap_array((size_t)p->n_nodes, sizeof *all);
+    int *mine = heap_array((size_t)p->n_nodes, sizeof *mine);
+    for (int g = 0; g < p->n_gpus; g++) {
+        all[p->gpus[g].node] += c->shard_of[g] >= 0;
+        mine[p->gpus[g].node] += c->local[g] >= 0;
+    }
+    for (int n = 0; n < p->n_nodes; n++) {
+        const struct engine_node *left = &whole->node_room[n];
+        bool is_whole = mine[n] == all[n];
+        s->assignment->node_room[n].cpus = is_whole ? left->cpus : left->cpus / all[n] * mine[n];
+        s->assignment->node_room[n].mem_mib =
+            is_whole ? left->mem_mib : left->mem_mib / all[n] * mine[n];
+    }
+    free(all);
+    free(mine);
+}
+
+struct shard *shard_create(const struct assignment *whole, const int *shard_of, int n_shards,
+                           int index, uint64_t turn)
 {
     struct cut c = { whole, shard_of, n_shards, index, turn, NULL };
     struct shard *s = heap_array(1, sizeof *s);
@@ -180,13 +205,14 @@ struct shard *shard_create(const struct desk *whole, const int *shard_of, int n_
     s->problem.n_gpus = s->problem.n_jobs = 0;
     take_gpus(s, &c);
     take_jobs(s, &c);
-    s->desk = desk_create_with(&s->problem, whole->tables);
+    s->assignment = assignment_create_with(&s->problem, whole->tables);
     for (int j = 0; j < s->problem.n_jobs; j++)
         lay_job(s, &c, j);
     for (int g = 0; g < s->problem.n_gpus; g++)
-        if (s->desk->gpus[g].n_jobs > 0)
-            desk_force_limit(s->desk, g, whole->gpus[s->gpu_of[g]].limit);
+        if (s->assignment->gpus[g].n_jobs > 0)
+            assignment_force_limit(s->assignment, g, whole->gpus[s->gpu_of[g]].limit);
     share_rooms(s, &c);
+    share_nodes(s, &c);
     free(c.local);
     return s;
 }
@@ -195,7 +221,7 @@ void shard_destroy(struct shard *s)
 {
     if (!s)
         return;
-    desk_destroy(s->desk);
+    assignment_destroy(s->assignment);
     free(s->problem.gpus);
     free(s->problem.jobs);
     free(s->present);
@@ -206,36 +232,38 @@ void shard_destroy(struct shard *s)
 
 /* ---- bringing it home ---- */
 
-static bool sits_the_same(const struct desk *whole, const struct shard *s, int job)
+static bool sits_the_same(const struct assignment *whole, const struct shard *s, int job)
 {
-    const struct desk_job *theirs = &whole->jobs[s->job_of[job]], *mine = &s->desk->jobs[job];
+    const struct assignment_job *theirs = &whole->jobs[s->job_of[job]],
+                                *mine = &s->assignment->jobs[job];
 
     if (theirs->n_gpus != mine->n_gpus)
         return false;
     for (int i = 0; i < mine->n_gpus; i++)
-        if (whole->seats[theirs->first + i] != s->gpu_of[s->desk->seats[mine->first + i]])
+        if (whole->job_gpus[theirs->first + i] !=
+            s->gpu_of[s->assignment->job_gpus[mine->first + i]])
             return false;
     return true;
 }
 
-void shard_apply(struct desk *whole, const struct shard *s)
+void shard_apply(struct assignment *whole, const struct shard *s)
 {
     bool *moved = heap_array((size_t)s->problem.n_jobs, sizeof *moved);
 
     for (int j = 0; j < s->problem.n_jobs; j++) {
         moved[j] = !s->problem.jobs[j].is_fixed && !sits_the_same(whole, s, j);
         if (moved[j] && whole->jobs[s->job_of[j]].n_gpus > 0)
-            desk_force_away(whole, s->job_of[j]);
+            assignment_force_away(whole, s->job_of[j]);
     }
     for (int j = 0; j < s->problem.n_jobs; j++) {
-        int gpus[GANG_MAX], n = s->desk->jobs[j].n_gpus;
+        int gpus[GANG_MAX], n = s->assignment->jobs[j].n_gpus;
         for (int i = 0; moved[j] && i < n; i++)
-            gpus[i] = s->gpu_of[desk_gpus(s->desk, j)[i]];
+            gpus[i] = s->gpu_of[assignment_gpus(s->assignment, j)[i]];
         if (moved[j] && n > 0)
-            desk_force(whole, s->job_of[j], gpus, n, 0);
+            assignment_force(whole, s->job_of[j], gpus, n, 0);
     }
     for (int g = 0; g < s->problem.n_gpus; g++)
-        if (s->desk->gpus[g].n_jobs > 0)
-            desk_force_limit(whole, s->gpu_of[g], s->desk->gpus[g].limit);
+        if (s->assignment->gpus[g].n_jobs > 0)
+            assignment_force_limit(whole, s->gpu_of[g], s->assignment->gpus[g].limit);
     free(moved);
 }

@@ -18,10 +18,10 @@
 #define DISPLACE_OF_1024 64    // a job takes the slot of one of its kind that needs less
 #define ATTRACT_OF_1024 32     // a GPU with room gets a job that does better there
 
-/* Of 8 times that jobs are inserted, so many go by the guide. */
-#define GUIDED_OF_8 7
+/* Of 8 times that jobs are inserted, so many go by reduced costs. */
+#define REDUCED_OF_8 7
 
-/* An insertion overlooks a berth with this chance. */
+/* An insertion overlooks a position with this chance. */
 #define BLINK 0.02
 
 /* The last part of a walk that ends cold accepts nothing worse; what is left of the heat then. */
@@ -37,8 +37,8 @@ static int below(struct walk *w, int n)
 
 double walk_loss(const struct walk *w, int gpu)
 {
-    const struct desk *d = w->d;
-    const struct desk_gpu *g = &d->gpus[gpu];
+    const struct assignment *d = w->d;
+    const struct assignment_gpu *g = &d->gpus[gpu];
     int type = d->problem->gpus[gpu].type;
 
     if (!w->u)
@@ -52,7 +52,7 @@ double walk_loss(const struct walk *w, int gpu)
         int job = g->jobs[i];
         if (d->problem->jobs[job].is_fixed)
             return 0;
-        loss += (desk_own_w(d, job) - w->job_w[job]) / d->jobs[job].n_gpus;
+        loss += (assignment_own_w(d, job) - w->job_w[job]) / d->jobs[job].n_gpus;
     }
     return loss;
 }
@@ -108,7 +108,7 @@ static bool ruin_job(struct walk *w, struct ruin *r, int job)
 {
     if (r->n == RUIN_JOBS_MAX || w->d->problem->jobs[job].is_fixed || w->d->jobs[job].n_gpus == 0)
         return false;
-    if (!desk_take(w->d, job))
+    if (!assignment_take(w->d, job))
         return false;
     r->jobs[r->n++] = job;
     return true;
@@ -122,7 +122,7 @@ static void ruin_gpu(struct walk *w, struct ruin *r, int gpu)
     for (int i = n; i-- > 0;)
         ruin_job(w, r, jobs[i]);
     if (w->d->gpus[gpu].n_jobs > 0)
-        desk_relimit(w->d, gpu);    // who stays there may do so under a better setting
+        assignment_relimit(w->d, gpu);    // who stays there may do so under a better setting
 }
 
 static int random_gpu(struct walk *w)
@@ -140,20 +140,20 @@ static int random_gpu(struct walk *w)
 /* A GPU of a job of the same kind; -1: none. */
 static int kin_gpu(struct walk *w, int job)
 {
-    const struct kin *all = &w->kin[w->d->problem->jobs[job].kind];
+    const struct related *all = &w->related[w->d->problem->jobs[job].kind];
 
     if (all->n == 0)
         return -1;
-    int kin = all->jobs[below(w, all->n)];
-    int n_gpus = w->d->jobs[kin].n_gpus;
-    return n_gpus ? desk_gpus(w->d, kin)[below(w, n_gpus)] : -1;
+    int related = all->jobs[below(w, all->n)];
+    int n_gpus = w->d->jobs[related].n_gpus;
+    return n_gpus ? assignment_gpus(w->d, related)[below(w, n_gpus)] : -1;
 }
 
 static bool is_troubled(const struct walk *w, int job)
 {
-    const struct desk_job *j = &w->d->jobs[job];
+    const struct assignment_job *j = &w->d->jobs[job];
 
-    return w->kin_at[job] >= 0 && (j->n_gpus == 0 || j->short_w > 0);
+    return w->related_at[job] >= 0 && (j->n_gpus == 0 || j->short_w > 0);
 }
 
 /* Remember who waits or misses its promise. */
@@ -250,10 +250,10 @@ static void recreate(struct walk *w, struct ruin *r)
     int how = below(w, 8);
     if (how < 4)
         sort_by(r, w->hardness, how < 3 ? 1 : -1);
-    w->d->guide = below(w, 8) < GUIDED_OF_8 ? w->guide : NULL;
+    w->d->reduced = below(w, 8) < REDUCED_OF_8 ? w->reduced : NULL;
     for (int i = 0; i < r->n; i++)
-        desk_insert(w->d, r->jobs[i]);
-    w->d->guide = NULL;
+        assignment_insert(w->d, r->jobs[i]);
+    w->d->reduced = NULL;
 }
 
 /* ---- swap ---- */
@@ -261,7 +261,7 @@ static void recreate(struct walk *w, struct ruin *r)
 /* Two jobs change places. False: they cannot. */
 static bool swap(struct walk *w)
 {
-    struct desk *d = w->d;
+    struct assignment *d = w->d;
     int a_gpu = below(w, 2) ? lossy_gpu(w) : random_gpu(w);
     int a_seats[GANG_MAX], b_seats[GANG_MAX];
 
@@ -275,10 +275,10 @@ static bool swap(struct walk *w)
     if (a == b || d->problem->jobs[a].is_fixed || d->problem->jobs[b].is_fixed)
         return false;
     int na = d->jobs[a].n_gpus, nb = d->jobs[b].n_gpus;
-    memcpy(a_seats, desk_gpus(d, a), (size_t)na * sizeof *a_seats);
-    memcpy(b_seats, desk_gpus(d, b), (size_t)nb * sizeof *b_seats);
-    return desk_take(d, a) && desk_take(d, b) && desk_put(d, a, b_seats, nb, -1) &&
-           desk_put(d, b, a_seats, na, -1);
+    memcpy(a_seats, assignment_gpus(d, a), (size_t)na * sizeof *a_seats);
+    memcpy(b_seats, assignment_gpus(d, b), (size_t)nb * sizeof *b_seats);
+    return assignment_take(d, a) && assignment_take(d, b) &&
+           assignment_put(d, a, b_seats, nb, -1) && assignment_put(d, b, a_seats, na, -1);
 }
 
 /* ---- evict ---- */
@@ -288,14 +288,14 @@ static bool swap(struct walk *w)
  */
 static int needy_job(struct walk *w)
 {
-    const struct desk *d = w->d;
+    const struct assignment *d = w->d;
     int job = -1;
 
     if (below(w, 4) > 0 && (job = troubled_job(w)) >= 0)
         return job;
     for (int tries = 0; tries < 4; tries++) {
         int gpu = w->n_recent > 0 && tries < 2 ? recent_gpu(w) : lossy_gpu(w);
-        const struct desk_gpu *g = &d->gpus[gpu];
+        const struct assignment_gpu *g = &d->gpus[gpu];
         if (g->n_jobs == 0)
             continue;
         int one = g->jobs[below(w, g->n_jobs)];
@@ -318,7 +318,7 @@ static bool clear_gpu(struct walk *w, struct ruin *r, int gpu)
 /* Clear 'n' GPUs of the same node and type, from 'gpu' on. */
 static bool clear_gang(struct walk *w, struct ruin *r, int group, int n, int *gpus)
 {
-    const struct desk *d = w->d;
+    const struct assignment *d = w->d;
     const struct group *of = &d->lists->groups[group];
     const int *all = d->lists->members + of->first;
     int got = 0;
@@ -336,7 +336,7 @@ static bool clear_gang(struct walk *w, struct ruin *r, int group, int n, int *gp
 /* The same on several nodes, as many GPUs on each: from the node of 'gpu' on, round about. */
 static bool clear_evenly(struct walk *w, struct ruin *r, int gpu, int n, int n_nodes, int *gpus)
 {
-    const struct desk_lists *l = w->d->lists;
+    const struct assignment_lists *l = w->d->lists;
     const struct problem_gpu *all = w->d->problem->gpus;
     int n_here = n / n_nodes, got = 0, first = l->group_of[gpu];
 
@@ -351,7 +351,7 @@ static bool clear_evenly(struct walk *w, struct ruin *r, int gpu, int n, int n_n
 /* One job gets GPUs that others must leave; then everybody else is inserted again. */
 static bool evict(struct walk *w, struct ruin *r)
 {
-    struct desk *d = w->d;
+    struct assignment *d = w->d;
     int job = needy_job(w), gpu = random_gpu(w), gpus[GANG_MAX], n = 1;
 
     if (job < 0)
@@ -364,7 +364,7 @@ static bool evict(struct walk *w, struct ruin *r)
             break;
         gpu = random_gpu(w);
     }
-    if (d->jobs[job].n_gpus > 0 && !desk_take(d, job))
+    if (d->jobs[job].n_gpus > 0 && !assignment_take(d, job))
         return false;
     if (j->form == FORM_GANG)
         n = j->n_min + below(w, j->n_max - j->n_min + 1);
@@ -376,10 +376,10 @@ static bool evict(struct walk *w, struct ruin *r)
         return false;
     if (n == 1)
         gpus[0] = gpu;
-    if (!desk_put(d, job, gpus, n, -1))
+    if (!assignment_put(d, job, gpus, n, -1))
         return false;
     if (j->form == FORM_SPREAD)
-        desk_extend(d, job);
+        assignment_extend(d, job);
     recreate(w, r);
     return true;
 }
@@ -389,28 +389,28 @@ static bool evict(struct walk *w, struct ruin *r)
 #define KIN_TRIES 12
 
 /* A job on one GPU that may change with others of its kind. */
-static bool is_single(const struct desk *d, int job)
+static bool is_single(const struct assignment *d, int job)
 {
-    return d->jobs[job].n_gpus == 1 && !d->gpus[desk_gpus(d, job)[0]].is_whole;
+    return d->jobs[job].n_gpus == 1 && !d->gpus[assignment_gpus(d, job)[0]].is_whole;
 }
 
 /* One of the same kind, that needs less and holds enough for 'job'; -1: none met. */
 static int humbler_kin(struct walk *w, int job)
 {
-    const struct desk *d = w->d;
+    const struct assignment *d = w->d;
     const struct problem_job *j = &d->problem->jobs[job];
-    const struct kin *all = &w->kin[j->kind];
+    const struct related *all = &w->related[j->kind];
     int best = -1;
 
     for (int i = 0; i < KIN_TRIES && all->n > 0; i++) {
-        int kin = all->jobs[below(w, all->n)];
-        const struct problem_job *k = &d->problem->jobs[kin];
-        if (kin == job || !is_single(d, kin) || k->need >= j->need || d->jobs[kin].low < j->need ||
-            k->is_exclusive != j->is_exclusive ||
-            !problem_allows(j, d->problem->gpus[desk_gpus(d, kin)[0]].type))
+        int related = all->jobs[below(w, all->n)];
+        const struct problem_job *k = &d->problem->jobs[related];
+        if (related == job || !is_single(d, related) || k->need >= j->need ||
+            d->jobs[related].low < j->need || k->is_exclusive != j->is_exclusive ||
+            !problem_allows(j, d->problem->gpus[assignment_gpus(d, related)[0]].type))
             continue;
         if (best < 0 || k->need < d->problem->jobs[best].need)
-            best = kin;
+            best = related;
     }
     return best;
 }
@@ -420,21 +420,21 @@ static int humbler_kin(struct walk *w, int job)
  */
 static bool displace(struct walk *w, struct ruin *r)
 {
-    struct desk *d = w->d;
+    struct assignment *d = w->d;
     int job = needy_job(w);
 
     if (job < 0 || d->problem->jobs[job].n_min > 1)
         return false;
-    if (d->jobs[job].n_gpus > 0 && !desk_take(d, job))
+    if (d->jobs[job].n_gpus > 0 && !assignment_take(d, job))
         return false;
     for (int depth = 1 + below(w, 3); depth-- > 0;) {
-        int kin = humbler_kin(w, job);
-        if (kin < 0)
+        int related = humbler_kin(w, job);
+        if (related < 0)
             break;
-        int gpu = desk_gpus(d, kin)[0];
-        if (!desk_take(d, kin) || !desk_put(d, job, &gpu, 1, -1))
+        int gpu = assignment_gpus(d, related)[0];
+        if (!assignment_take(d, related) || !assignment_put(d, job, &gpu, 1, -1))
             return false;
-        job = kin;
+        job = related;
     }
     r->jobs[r->n++] = job;
     recreate(w, r);
@@ -448,18 +448,18 @@ static bool displace(struct walk *w, struct ruin *r)
 /* What it would save to have a job on a GPU instead of where it is; less than 0: nothing. */
 static double attraction_w(const struct walk *w, int job, int gpu)
 {
-    const struct desk *d = w->d;
-    int from = desk_gpus(d, job)[0], jobs[THETA_MAX], n = 0;
+    const struct assignment *d = w->d;
+    int from = assignment_gpus(d, job)[0], jobs[THETA_MAX], n = 0;
     struct combo c, rest = { 0 };
 
-    if (from == gpu || !desk_may_join(d, job, gpu))
+    if (from == gpu || !assignment_may_join(d, job, gpu))
         return -1;
     for (int i = 0; i < d->gpus[from].n_jobs; i++)
         if (d->gpus[from].jobs[i] != job)
             jobs[n++] = d->gpus[from].jobs[i];
     if (n > 0 && !combo_make(d, from, jobs, n, -1, &rest))
         return -1;
-    double save_w = desk_gpu_total(d, from) - rest.total_w + desk_gpu_total(d, gpu);
+    double save_w = assignment_gpu_total(d, from) - rest.total_w + assignment_gpu_total(d, gpu);
     n = d->gpus[gpu].n_jobs;
     memcpy(jobs, d->gpus[gpu].jobs, sizeof jobs);
     jobs[n++] = job;
@@ -469,7 +469,7 @@ static double attraction_w(const struct walk *w, int job, int gpu)
 /* The best of some jobs comes to a GPU that has room; those it leaves are inserted again. */
 static bool attract(struct walk *w, struct ruin *r)
 {
-    struct desk *d = w->d;
+    struct assignment *d = w->d;
     int gpu = w->n_recent > 0 && below(w, 2) ? recent_gpu(w) : lossy_gpu(w), best = -1,
         mates[THETA_MAX];
     double best_w = -HUGE_VAL;
@@ -491,9 +491,9 @@ static bool attract(struct walk *w, struct ruin *r)
     }
     if (best < 0)
         return false;
-    int from = desk_gpus(d, best)[0], n = d->gpus[from].n_jobs;
+    int from = assignment_gpus(d, best)[0], n = d->gpus[from].n_jobs;
     memcpy(mates, d->gpus[from].jobs, sizeof mates);
-    if (!desk_take(d, best) || !desk_put(d, best, &gpu, 1, -1))
+    if (!assignment_take(d, best) || !assignment_put(d, best, &gpu, 1, -1))
         return false;
     for (int i = 0; i < n && below(w, 2); i++)
         if (mates[i] != best)
@@ -506,10 +506,10 @@ static bool attract(struct walk *w, struct ruin *r)
 
 static void save_best(struct walk *w)
 {
-    const struct desk *d = w->d;
+    const struct assignment *d = w->d;
 
     if (!w->best_n) {
-        w->best_seats = heap_array((size_t)d->n_seats, sizeof *w->best_seats);
+        w->best_seats = heap_array((size_t)d->n_job_gpus, sizeof *w->best_seats);
         w->best_n = heap_array((size_t)d->problem->n_jobs, sizeof *w->best_n);
         w->best_limit = heap_array((size_t)d->problem->n_gpus, sizeof *w->best_limit);
     }
@@ -517,37 +517,38 @@ static void save_best(struct walk *w)
         w->best_n[j] = d->jobs[j].n_gpus;
     for (int g = 0; g < d->problem->n_gpus; g++)
         w->best_limit[g] = d->gpus[g].limit;
-    memcpy(w->best_seats, d->seats, (size_t)d->n_seats * sizeof *w->best_seats);
+    memcpy(w->best_seats, d->job_gpus, (size_t)d->n_job_gpus * sizeof *w->best_seats);
 }
 
 static bool sits_as_best(const struct walk *w, int job)
 {
-    const struct desk_job *j = &w->d->jobs[job];
+    const struct assignment_job *j = &w->d->jobs[job];
 
-    return j->n_gpus == w->best_n[job] && memcmp(w->d->seats + j->first, w->best_seats + j->first,
-                                                 (size_t)j->n_gpus * sizeof *w->best_seats) == 0;
+    return j->n_gpus == w->best_n[job] &&
+           memcmp(w->d->job_gpus + j->first, w->best_seats + j->first,
+                  (size_t)j->n_gpus * sizeof *w->best_seats) == 0;
 }
 
 static void restore_best(struct walk *w)
 {
-    struct desk *d = w->d;
+    struct assignment *d = w->d;
 
     for (int j = 0; j < d->problem->n_jobs; j++)
         if (d->jobs[j].n_gpus > 0 && !sits_as_best(w, j))
-            desk_force_away(d, j);
+            assignment_force_away(d, j);
     for (int j = 0; j < d->problem->n_jobs; j++)
         if (w->best_n[j] > 0 && d->jobs[j].n_gpus == 0)
-            desk_force(d, j, w->best_seats + d->jobs[j].first, w->best_n[j], 0);
+            assignment_force(d, j, w->best_seats + d->jobs[j].first, w->best_n[j], 0);
     for (int g = 0; g < d->problem->n_gpus; g++)
         if (d->gpus[g].n_jobs > 0)
-            desk_force_limit(d, g, w->best_limit[g]);
+            assignment_force_limit(d, g, w->best_limit[g]);
 }
 
 /* ---- walking ---- */
 
 static void accept(struct walk *w, double change_w)
 {
-    desk_keep(w->d);
+    assignment_keep(w->d);
     for (int i = 0; i < w->d->journal->n_jobs; i++)
         note_trouble(w, w->d->journal->jobs[i].job);
     if (w->d->cost_w < w->best_w - 1e-9 * fabs(w->best_w)) {
@@ -561,13 +562,13 @@ static void accept(struct walk *w, double change_w)
 
 static void step(struct walk *w)
 {
-    struct desk *d = w->d;
+    struct assignment *d = w->d;
     struct ruin r = { 0 };
     double before_w = d->cost_w;
     int how = below(w, 1024);
     bool done = true;
 
-    desk_mark(d);
+    assignment_mark(d);
     if ((how -= SWAP_OF_1024) < 0) {
         done = swap(w);
     } else if ((how -= EVICT_OF_1024) < 0) {
@@ -583,11 +584,11 @@ static void step(struct walk *w)
     double change_w = d->cost_w - before_w;
     double most_w = w->heat_w > 0 ? -w->heat_w * log(1 - rng_uniform(&w->rng)) : 0;
     if (!done || change_w > most_w) {
-        desk_undo(d);
+        assignment_undo(d);
         return;
     }
     if (change_w > 0 && w->is_best) {    // the best is about to be left: remember it
-        desk_undo(d);
+        assignment_undo(d);
         save_best(w);
         w->is_best = false;
         return;
@@ -619,7 +620,7 @@ static double heat_at(const struct walk_plan *plan, double done)
 
 void walk_run(struct walk *w, const struct walk_plan *plan)
 {
-    struct desk *d = w->d;
+    struct assignment *d = w->d;
     double done;
 
     if (d->problem->n_gpus == 0 || d->problem->n_jobs == 0)
@@ -663,7 +664,7 @@ void walk_slice(struct walk *w, int nodes)
 /* ---- making ---- */
 
 /* Who asks for much of what its kind can do at best, and whoever must be whole, goes first. */
-static double hardness_of(const struct desk *d, int job)
+static double hardness_of(const struct assignment *d, int job)
 {
     const struct problem_job *j = &d->problem->jobs[job];
     double most = 0;
@@ -674,44 +675,44 @@ static double hardness_of(const struct desk *d, int job)
     return (most > 0 ? j->need / most : 0) + (j->form == FORM_GANG ? j->n_min - 1 : 0);
 }
 
-static bool may_move(const struct desk *d, int job)
+static bool may_move(const struct assignment *d, int job)
 {
     return d->problem->jobs[job].name && !d->problem->jobs[job].is_fixed;
 }
 
 static void admit(struct walk *w, int job)
 {
-    struct kin *k = &w->kin[w->d->problem->jobs[job].kind];
+    struct related *k = &w->related[w->d->problem->jobs[job].kind];
 
     if (!may_move(w->d, job))
         return;
     GROW(k->jobs, k->n, k->cap);
-    w->kin_at[job] = k->n;
+    w->related_at[job] = k->n;
     k->jobs[k->n++] = job;
     w->hardness[job] = hardness_of(w->d, job);
     note_trouble(w, job);
 }
 
-struct walk *walk_create(struct desk *d, const struct prices *u, const double *job_w, uint64_t seed,
-                         uint64_t stream)
+struct walk *walk_create(struct assignment *d, const struct prices *u, const double *job_w,
+                         uint64_t seed, uint64_t stream)
 {
     struct walk *w = heap_array(1, sizeof *w);
 
     w->d = d;
     w->u = u;
     w->job_w = job_w;
-    d->dues_w = job_w;
+    d->job_price_w = job_w;
     rng_init(&w->rng, seed ^ stream * 0x9e3779b97f4a7c15u, "search");
     d->chance = rng_u64(&w->rng) | 1;
     w->sums = heap_array((size_t)d->problem->n_gpus, sizeof *w->sums);
     w->recent = heap_array(RECENT_MAX, sizeof *w->recent);
-    w->kin = heap_array((size_t)d->problem->n_kinds, sizeof *w->kin);
-    w->kin_at = heap_array((size_t)d->problem->n_jobs, sizeof *w->kin_at);
+    w->related = heap_array((size_t)d->problem->n_kinds, sizeof *w->related);
+    w->related_at = heap_array((size_t)d->problem->n_jobs, sizeof *w->related_at);
     w->hardness = heap_array((size_t)d->problem->n_jobs, sizeof *w->hardness);
     w->troubled = heap_array((size_t)d->problem->n_jobs, sizeof *w->troubled);
     w->is_listed = heap_array((size_t)d->problem->n_jobs, sizeof *w->is_listed);
     for (int j = 0; j < d->problem->n_jobs; j++)
-        w->kin_at[j] = -1;
+        w->related_at[j] = -1;
     for (int j = 0; j < d->problem->n_jobs; j++)
         admit(w, j);
     return w;
@@ -722,9 +723,9 @@ void walk_destroy(struct walk *w)
     if (!w)
         return;
     for (int k = 0; k < w->d->problem->n_kinds; k++)
-        free(w->kin[k].jobs);
-    free(w->kin);
-    free(w->kin_at);
+        free(w->related[k].jobs);
+    free(w->related);
+    free(w->related_at);
     free(w->recent);
     free(w->hardness);
     free(w->sums);

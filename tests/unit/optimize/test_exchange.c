@@ -7,7 +7,7 @@
 #include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
 #include "optimize/prices/prices.h"
-#include "optimize/search/desk.h"
+#include "optimize/search/assignment.h"
 #include "optimize/search/exchange.h"
 #include "optimize/search/round.h"
 #include "unit/optimize/tiny.h"
@@ -48,16 +48,16 @@ START_TEST(a_cycle_of_moves_is_undone)
 
     arena_init(&a);
     make_four(&a, &p);
-    struct desk *d = desk_create(&p);
+    struct assignment *d = assignment_create(&p);
     for (int j = 0; j < 4; j++)
-        ck_assert(desk_put(d, j, stands_on[(j + 1) % 4], 1, -1));
-    double before_w = desk_cost(d);
+        ck_assert(assignment_put(d, j, stands_on[(j + 1) % 4], 1, -1));
+    double before_w = assignment_cost(d);
     ck_assert_double_eq_tol(exchange_homes(d), 1 + 2 + 3 + 4, 1e-9);
-    ck_assert_double_eq_tol(desk_cost(d), before_w - 10, 1e-9);
+    ck_assert_double_eq_tol(assignment_cost(d), before_w - 10, 1e-9);
     for (int j = 0; j < 4; j++)
-        ck_assert_int_eq(desk_gpus(d, j)[0], j);
+        ck_assert_int_eq(assignment_gpus(d, j)[0], j);
     ck_assert_double_eq(exchange_homes(d), 0);
-    desk_destroy(d);
+    assignment_destroy(d);
     arena_release(&a);
 }
 END_TEST
@@ -74,19 +74,21 @@ START_TEST(rounding_and_exchange_make_plans_that_hold)
     for (int seed = 1; seed <= 100; seed++) {
         arena_reset(&a);
         tiny_make(&a, (uint64_t)(_i * 1000 + seed), 8, 6, &p);
+        if (seed % 2)
+            tiny_rules(&a, (uint64_t)seed, &p);
         struct prices_options o = { .wants_vertex = true, .threads = 1 };
         struct prices *u = prices_find(&p, &o);
-        struct desk *d = desk_create(&p);
+        struct assignment *d = assignment_create(&p);
         if (u->master) {
-            struct desk_guide *guide = desk_guide_create(d, u);
-            round_vertex(u, guide, d);
-            desk_guide_destroy(guide);
+            struct reduced_costs *reduced = reduced_costs_create(d, u);
+            round_vertex(u, reduced, d);
+            reduced_costs_destroy(reduced);
         }
         ck_assert_double_ge(exchange_homes(d), 0);
-        desk_plan(d, &a, &x);
+        assignment_plan(d, &a, &x);
         ck_assert_msg(plan_check(&a, &p, &x, &e) == 0, "seed %d: %s", seed, e.text);
         ck_assert(x.cost_w >= u->bound_w - 1e-9 * fabs(u->bound_w));
-        desk_destroy(d);
+        assignment_destroy(d);
         prices_destroy(u);
     }
     arena_release(&a);

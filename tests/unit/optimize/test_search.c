@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "optimize/model/plan.h"
-#include "optimize/search/desk.h"
+#include "optimize/search/assignment.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_make.h"
 #include "optimize/search/search.h"
@@ -16,13 +16,13 @@
 
 #define N_TINY 120
 
-static struct desk *start(const struct problem *p)
+static struct assignment *start(const struct problem *p)
 {
-    struct desk *d = desk_create(p);
+    struct assignment *d = assignment_create(p);
 
-    desk_lay_present(d);
+    assignment_lay_present(d);
     for (int j = 0; j < p->n_jobs; j++)
-        desk_insert(d, j);
+        assignment_insert(d, j);
     return d;
 }
 
@@ -33,16 +33,16 @@ static void solve(struct arena *a, const struct problem *p, long nodes, int thre
     struct search_options o = search_defaults;
     struct search_report r;
     struct err e = { 0 };
-    struct desk *d = start(p);
+    struct assignment *d = start(p);
 
     o.nodes = nodes;
     o.threads = threads;
     search_run(d, NULL, &o, &r);
     ck_assert(r.after_w <= r.before_w + 1e-9 * fabs(r.before_w));
-    desk_plan(d, a, out);
+    assignment_plan(d, a, out);
     ck_assert_msg(plan_check(a, p, out, &e) == 0, "%s", e.text);
-    ck_assert(fabs(out->cost_w - desk_cost(d)) <= 1e-9 * (1 + fabs(out->cost_w)));
-    desk_destroy(d);
+    ck_assert(fabs(out->cost_w - assignment_cost(d)) <= 1e-9 * (1 + fabs(out->cost_w)));
+    assignment_destroy(d);
 }
 
 START_TEST(tiny_problems_are_solved_as_if_by_brute_force)
@@ -55,6 +55,8 @@ START_TEST(tiny_problems_are_solved_as_if_by_brute_force)
         struct plan best, x;
         arena_init(&a);
         tiny_make(&a, seed, 5, 4, &p);
+        if (seed % 2)
+            tiny_rules(&a, seed, &p);
         solve(&a, &p, 2000, 1, &x);
         bool is_sure = brute_solve(&a, &p, 30000, &best);
         double hair = 1e-9 * (1 + fabs(best.cost_w));
@@ -83,10 +85,12 @@ static const struct {
     const char *name;
     int n_jobs, n_gpus, theta;
     long nodes;
+    bool has_rules;
 } sizes[] = {
-    { "chains over the whole", 50, 30, 2, 4000 },
-    { "shards", 700, 500, 2, 6000 },
-    { "shards, combinations of three", 600, 320, 3, 4000 },
+    { "chains over the whole", 50, 30, 2, 4000, false },
+    { "shards", 700, 500, 2, 6000, false },
+    { "shards, combinations of three", 600, 320, 3, 4000, false },
+    { "shards, an engine's rules", 700, 500, 2, 6000, true },
 };
 
 START_TEST(threads_make_no_difference)
@@ -101,6 +105,9 @@ START_TEST(threads_make_no_difference)
     o.n_gpus = sizes[_i].n_gpus;
     o.theta = sizes[_i].theta;
     problem_make(&a, &o, &p);
+    if (sizes[_i].has_rules)
+        tiny_rules(&a, 2, &p);
+    ck_assert(!sizes[_i].has_rules || p.nodes);
     for (int i = 0; i < 3; i++)
         solve(&a, &p, sizes[_i].nodes, 1 + i % 2, &x[i]);
     ck_assert_msg(same_bytes(&x[0], &x[1]), "%s: two threads differ", sizes[_i].name);
@@ -120,14 +127,14 @@ START_TEST(it_ends_when_its_time_is_over)
 
     arena_init(&a);
     problem_make(&a, &make_defaults, &p);
-    struct desk *d = start(&p);
+    struct assignment *d = start(&p);
     o.nodes = 0;
     o.clock = &c;
     o.until_s = 9;
     search_run(d, NULL, &o, &r);
     ck_assert_int_eq(r.nodes, 0);
     ck_assert(r.after_w <= r.before_w + 1e-9 * fabs(r.before_w));
-    desk_destroy(d);
+    assignment_destroy(d);
     arena_release(&a);
 }
 END_TEST

@@ -1,4 +1,4 @@
-#include "optimize/search/desk_inner.h"
+#include "optimize/search/assignment_inner.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 /* ---- why a job waits ---- */
 
-void desk_count(const struct desk *d, struct arena *a, struct desk_stock *out)
+void assignment_count(const struct assignment *d, struct arena *a, struct assignment_capacity *out)
 {
     const struct problem *p = d->problem;
 
@@ -23,22 +23,33 @@ void desk_count(const struct desk *d, struct arena *a, struct desk_stock *out)
     }
 }
 
-int desk_stock_for(const struct desk *d, const struct desk_stock *s, int job, int type)
+/* The same, engine or not. */
+static int stock_for(const struct assignment *d, const struct assignment_capacity *s, int job,
+                     int type, bool has_rules)
 {
     const struct problem_job *j = &d->problem->jobs[job];
-    int n = 0;
+    int sum = 0, most = 0, part = j->n_nodes > 0 ? j->n_min / j->n_nodes : 0;
 
-    if (j->n_nodes < 2)
+    if (j->n_nodes < 2 && !has_rules)
         return j->n_nodes == 1 ? s->n_node[type] : s->n_all[type];
-    for (int i = 0; i < d->lists->n_groups; i++)
-        if (d->lists->groups[i].shelf % d->problem->n_types == type &&
-            s->n_here[i] >= j->n_min / j->n_nodes)
-            n += j->n_min / j->n_nodes;
-    return n;
+    for (int i = 0; i < d->lists->n_groups; i++) {
+        if (d->lists->groups[i].bucket % d->problem->n_types != type)
+            continue;
+        int n = has_rules ? rules_stock(d, job, i, s->n_here[i]) : s->n_here[i];
+        most = n > most ? n : most;
+        sum += j->n_nodes < 2 ? n : n >= part ? part : 0;
+    }
+    return j->n_nodes == 1 ? most : sum;
+}
+
+int assignment_capacity_for(const struct assignment *d, const struct assignment_capacity *s,
+                            int job, int type)
+{
+    return stock_for(d, s, job, type, d->has_rules);
 }
 
 /* The most that a job can hold on a type with as many GPUs as it may have; 0: nothing. */
-static double most_low(const struct desk *d, const struct problem_job *j, int type, int n)
+static double most_low(const struct assignment *d, const struct problem_job *j, int type, int n)
 {
     double low = tables_alone(d->tables, type, j->kind, 0)->low;
 
@@ -52,7 +63,7 @@ static double most_low(const struct desk *d, const struct problem_job *j, int ty
     return best;
 }
 
-static bool blocked_by_power(struct desk *d, int job)
+static bool blocked_by_power(struct assignment *d, int job)
 {
     double room_w = d->room_w, *racks = d->rack_room_w;
     bool has_caps = d->has_caps;
@@ -62,9 +73,9 @@ static bool blocked_by_power(struct desk *d, int job)
     d->has_caps = false;
     d->rack_room_w = NULL;
     d->room_w = HUGE_VAL;
-    desk_mark(d);
-    bool fits = desk_insert(d, job);
-    desk_undo(d);
+    assignment_mark(d);
+    bool fits = assignment_insert(d, job);
+    assignment_undo(d);
     d->has_caps = true;
     d->rack_room_w = racks;
     d->room_w = room_w;
@@ -72,14 +83,15 @@ static bool blocked_by_power(struct desk *d, int job)
 }
 
 /* Could the job run on the type alone? */
-static bool runs_on(const struct desk *d, const struct desk_stock *s, const struct problem_job *j,
-                    int type)
+static bool runs_on(const struct assignment *d, const struct assignment_capacity *s,
+                    const struct problem_job *j, int type)
 {
     return problem_allows(j, type) && s->n_all[type] > 0 &&
            tables_alone(d->tables, type, j->kind, 0)->cost_w < HUGE_VAL;
 }
 
-enum wait_reason desk_never(const struct desk *d, const struct desk_stock *s, int job)
+enum wait_reason assignment_never(const struct assignment *d, const struct assignment_capacity *s,
+                                  int job)
 {
     const struct problem_job *j = &d->problem->jobs[job];
     enum wait_reason never = WAIT_TYPE;
@@ -87,8 +99,10 @@ enum wait_reason desk_never(const struct desk *d, const struct desk_stock *s, in
     for (int type = 0; type < d->problem->n_types; type++) {
         if (!problem_allows(j, type) || s->n_all[type] == 0)
             continue;
-        if (desk_stock_for(d, s, job, type) < j->n_min)
-            never = never == WAIT_TYPE ? WAIT_GANG : never;
+        if (assignment_capacity_for(d, s, job, type) < j->n_min)
+            never = stock_for(d, s, job, type, false) >= j->n_min ? WAIT_ENGINE
+                    : never == WAIT_TYPE                          ? WAIT_GANG
+                                                                  : never;
         else if (runs_on(d, s, j, type))
             return WAIT_NOT;
         else
@@ -97,17 +111,18 @@ enum wait_reason desk_never(const struct desk *d, const struct desk_stock *s, in
     return never;
 }
 
-static enum wait_reason why(struct desk *d, const struct desk_stock *s, int job)
+static enum wait_reason why(struct assignment *d, const struct assignment_capacity *s, int job)
 {
     const struct problem_job *j = &d->problem->jobs[job];
-    enum wait_reason never = desk_never(d, s, job);
+    enum wait_reason never = assignment_never(d, s, job);
     bool has_promise = false;
 
     if (never != WAIT_NOT)
         return never;
     for (int type = 0; type < d->problem->n_types; type++)
         if (runs_on(d, s, j, type))
-            has_promise |= most_low(d, j, type, desk_stock_for(d, s, job, type)) >= j->need;
+            has_promise |=
+                most_low(d, j, type, assignment_capacity_for(d, s, job, type)) >= j->need;
     if (!has_promise)
         return WAIT_PROMISE;
     return blocked_by_power(d, job) ? WAIT_POWER : WAIT_CAPACITY;
@@ -120,12 +135,12 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-void desk_plan(struct desk *d, struct arena *a, struct plan *out)
+void assignment_plan(struct assignment *d, struct arena *a, struct plan *out)
 {
     const struct problem *p = d->problem;
-    struct desk_stock s;
+    struct assignment_capacity s;
 
-    desk_count(d, a, &s);
+    assignment_count(d, a, &s);
     *out = (struct plan){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
     out->jobs = ARENA_ARRAY(a, struct plan_job, (size_t)p->n_jobs);
     out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
@@ -133,7 +148,7 @@ void desk_plan(struct desk *d, struct arena *a, struct plan *out)
         int n = d->jobs[j].n_gpus;
         int *gpus = ARENA_ARRAY(a, int, (size_t)n);
         for (int i = 0; i < n; i++)
-            gpus[i] = d->seats[d->jobs[j].first + i];
+            gpus[i] = d->job_gpus[d->jobs[j].first + i];
         qsort(gpus, (size_t)n, sizeof *gpus, by_number);
         out->jobs[j].n_gpus = n;
         out->jobs[j].gpus = gpus;

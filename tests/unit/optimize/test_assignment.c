@@ -1,4 +1,5 @@
-/* The desk: what it allows is what the judge allows, and its cost is the judge's at all times. */
+/* The assignment: what it allows is what the judge allows, and its cost is the judge's at all
+ * times. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +7,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "optimize/model/plan.h"
-#include "optimize/search/desk.h"
+#include "optimize/search/assignment.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_make.h"
 #include "unit/optimize/tiny.h"
@@ -17,24 +18,24 @@ static int below(struct rng *r, int n)
     return (int)rng_below(r, (uint64_t)n);
 }
 
-static void must_be_true(struct desk *d, uint64_t seed)
+static void must_be_true(struct assignment *d, uint64_t seed)
 {
     struct arena a;
     struct plan x;
     struct err e = { 0 };
 
     arena_init(&a);
-    desk_plan(d, &a, &x);
+    assignment_plan(d, &a, &x);
     ck_assert_msg(plan_check(&a, d->problem, &x, &e) == 0, "seed %llu: %s",
                   (unsigned long long)seed, e.text);
-    ck_assert_msg(fabs(x.cost_w - desk_cost(d)) <= 1e-9 * (1 + fabs(x.cost_w)),
-                  "seed %llu: %.12g W, but the desk says %.12g W", (unsigned long long)seed,
-                  x.cost_w, desk_cost(d));
+    ck_assert_msg(fabs(x.cost_w - assignment_cost(d)) <= 1e-9 * (1 + fabs(x.cost_w)),
+                  "seed %llu: %.12g W, but the assignment says %.12g W", (unsigned long long)seed,
+                  x.cost_w, assignment_cost(d));
     arena_release(&a);
 }
 
-/* Caps may be below what all GPUs draw awake; then an empty desk is no answer. */
-static bool may_be_empty(const struct desk *d)
+/* Caps may be below what all GPUs draw awake; then an empty assignment is no answer. */
+static bool may_be_empty(const struct assignment *d)
 {
     bool may = !(d->room_w < 0);
 
@@ -63,8 +64,8 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* What the judge says of the desk's answer with one more job placed. */
-static bool judge_allows(struct desk *d, int job, const int *gpus, int n, int limit)
+/* What the judge says of the assignment's answer with one more job placed. */
+static bool judge_allows(struct assignment *d, int job, const int *gpus, int n, int limit)
 {
     struct arena a;
     struct plan x;
@@ -72,7 +73,7 @@ static bool judge_allows(struct desk *d, int job, const int *gpus, int n, int li
     int sorted[GANG_MAX];
 
     arena_init(&a);
-    desk_plan(d, &a, &x);
+    assignment_plan(d, &a, &x);
     memcpy(sorted, gpus, (size_t)n * sizeof *sorted);
     qsort(sorted, (size_t)n, sizeof *sorted, by_number);
     for (int i = 0; i < n; i++)
@@ -92,7 +93,7 @@ static bool has_limit(const struct problem *p, const int *gpus, int n, int limit
     return true;
 }
 
-static int waiting_job(struct rng *r, const struct desk *d)
+static int waiting_job(struct rng *r, const struct assignment *d)
 {
     int job = below(r, d->problem->n_jobs);
 
@@ -109,23 +110,25 @@ START_TEST(it_allows_exactly_what_the_judge_allows)
         struct rng r;
         arena_init(&a);
         tiny_make(&a, seed, 6, 5, &p);
-        rng_init(&r, seed, "desk");
-        struct desk *d = desk_create(&p);
+        if (seed % 2)
+            tiny_rules(&a, seed, &p);
+        rng_init(&r, seed, "assignment");
+        struct assignment *d = assignment_create(&p);
         for (int i = 0; i < 40 && p.n_jobs > 0 && p.n_gpus > 0 && may_be_empty(d); i++) {
             int gpus[GANG_MAX], job = waiting_job(&r, d), limit = below(&r, LIMITS_MAX);
             int n = some_gpus(&r, &p, 3, gpus);
             if (job < 0 || !has_limit(&p, gpus, n, limit))
                 continue;
-            bool may = desk_may(d, job, gpus, n, limit),
+            bool may = assignment_may(d, job, gpus, n, limit),
                  should = judge_allows(d, job, gpus, n, limit);
-            ck_assert_msg(may == should, "seed %llu, step %d: desk says %d, judge %d",
+            ck_assert_msg(may == should, "seed %llu, step %d: assignment says %d, judge %d",
                           (unsigned long long)seed, i, may, should);
-            ck_assert_int_eq(desk_put(d, job, gpus, n, limit), may);
+            ck_assert_int_eq(assignment_put(d, job, gpus, n, limit), may);
             must_be_true(d, seed);
             n_yes += may;
             n_no += !may;
         }
-        desk_destroy(d);
+        assignment_destroy(d);
         arena_release(&a);
     }
     ck_assert_int_gt(n_yes, 300);
@@ -134,7 +137,7 @@ START_TEST(it_allows_exactly_what_the_judge_allows)
 END_TEST
 
 /* One change of any sort; most are refused now and then. */
-static void push(struct desk *d, struct rng *r)
+static void push(struct assignment *d, struct rng *r)
 {
     const struct problem *p = d->problem;
     int job = below(r, p->n_jobs), gpus[GANG_MAX];
@@ -144,53 +147,53 @@ static void push(struct desk *d, struct rng *r)
     case 0:
     case 1:
         if (is_placed && !p->jobs[job].is_fixed)
-            desk_take(d, job);
+            assignment_take(d, job);
         break;
     case 2:
     case 3:
-        desk_insert(d, job);
+        assignment_insert(d, job);
         break;
     case 4:
-        desk_set_limit(d, below(r, p->n_gpus), below(r, LIMITS_MAX));
+        assignment_set_limit(d, below(r, p->n_gpus), below(r, LIMITS_MAX));
         break;
     case 5:
-        desk_relimit(d, below(r, p->n_gpus));
+        assignment_relimit(d, below(r, p->n_gpus));
         break;
     default:
         if (p->jobs[job].form == FORM_SPREAD && is_placed && below(r, 2))
-            desk_add_part(d, job, below(r, p->n_gpus));
+            assignment_add_part(d, job, below(r, p->n_gpus));
         else if (!is_placed)
-            desk_put(d, job, gpus, some_gpus(r, p, 2, gpus), -1);
+            assignment_put(d, job, gpus, some_gpus(r, p, 2, gpus), -1);
     }
 }
 
 static void push_around(const struct problem *p, uint64_t seed, int n_pushes, int check_every)
 {
     struct rng r;
-    struct desk *d = desk_create(p);
+    struct assignment *d = assignment_create(p);
 
     rng_init(&r, seed, "push");
     if (!may_be_empty(d) || below(&r, 2))
-        desk_lay_present(d);
+        assignment_lay_present(d);
     must_be_true(d, seed);
     for (int i = 0; i < n_pushes && p->n_jobs > 0 && p->n_gpus > 0; i++) {
-        double before_w = desk_cost(d);
+        double before_w = assignment_cost(d);
         bool is_marked = below(&r, 2);
         if (is_marked)
-            desk_mark(d);
+            assignment_mark(d);
         for (int k = 0; k < 4; k++)
             push(d, &r);
         if (is_marked && below(&r, 2)) {
-            desk_undo(d);
-            ck_assert(desk_cost(d) == before_w);
+            assignment_undo(d);
+            ck_assert(assignment_cost(d) == before_w);
         } else if (is_marked) {
-            desk_keep(d);
+            assignment_keep(d);
         }
         if (i % check_every == 0)
             must_be_true(d, seed);
     }
     must_be_true(d, seed);
-    desk_destroy(d);
+    assignment_destroy(d);
 }
 
 START_TEST(its_cost_is_the_judges_after_any_change)
@@ -200,6 +203,8 @@ START_TEST(its_cost_is_the_judges_after_any_change)
         struct problem p;
         arena_init(&a);
         tiny_make(&a, seed, 6, 5, &p);
+        if (seed % 2)
+            tiny_rules(&a, seed, &p);
         push_around(&p, seed, 30, 1);
         arena_release(&a);
     }
@@ -224,19 +229,21 @@ START_TEST(inserting_everybody_beats_letting_everybody_wait)
         struct problem p;
         arena_init(&a);
         tiny_make(&a, seed, 6, 5, &p);
-        struct desk *d = desk_create(&p);
+        if (seed % 2)
+            tiny_rules(&a, seed, &p);
+        struct assignment *d = assignment_create(&p);
         if (!may_be_empty(d))
-            desk_lay_present(d);
+            assignment_lay_present(d);
         for (int j = 0; j < p.n_jobs; j++) {
-            double before_w = desk_cost(d);
-            bool placed = desk_insert(d, j);
-            double change_w = desk_cost(d) - before_w, hair = 1e-9 * (1 + fabs(before_w));
+            double before_w = assignment_cost(d);
+            bool placed = assignment_insert(d, j);
+            double change_w = assignment_cost(d) - before_w, hair = 1e-9 * (1 + fabs(before_w));
             ck_assert_msg(placed ? change_w < hair : fabs(change_w) < hair,
                           "seed %llu, job %d: placed %d, %.12g W more", (unsigned long long)seed, j,
                           placed, change_w);
         }
         must_be_true(d, seed);
-        desk_destroy(d);
+        assignment_destroy(d);
         arena_release(&a);
     }
 }
@@ -301,11 +308,11 @@ START_TEST(an_insertion_counts_what_it_wakes)
     p.jobs[0].n_nodes = wakings[_i].n_nodes;
     p.jobs[0].wake_rate = 1. / 40;    // of 20 W
     p.jobs[0].late_w = 0.5;
-    struct desk *d = desk_create(&p);
-    ck_assert(desk_insert(d, 0));
-    ck_assert_msg(p.gpus[desk_gpus(d, 0)[0]].type == p.gpus[wakings[_i].gpu].type, "%s: GPU %d",
-                  wakings[_i].name, desk_gpus(d, 0)[0]);
-    desk_destroy(d);
+    struct assignment *d = assignment_create(&p);
+    ck_assert(assignment_insert(d, 0));
+    ck_assert_msg(p.gpus[assignment_gpus(d, 0)[0]].type == p.gpus[wakings[_i].gpu].type,
+                  "%s: GPU %d", wakings[_i].name, assignment_gpus(d, 0)[0]);
+    assignment_destroy(d);
     arena_release(&a);
 }
 END_TEST
@@ -363,20 +370,20 @@ START_TEST(who_waits_is_told_why)
     arena_init(&a);
     two_types(&a, &p);
     reasons[_i].given(&p);
-    struct desk *d = desk_create(&p);
-    desk_insert(d, 0);
-    desk_plan(d, &a, &x);
+    struct assignment *d = assignment_create(&p);
+    assignment_insert(d, 0);
+    assignment_plan(d, &a, &x);
     ck_assert_msg(x.jobs[0].reason == reasons[_i].want, "%s: got '%s'", reasons[_i].name,
                   wait_reason_name(x.jobs[0].reason));
-    desk_destroy(d);
+    assignment_destroy(d);
     arena_release(&a);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("desk");
-    TCase *t = tcase_create("desk");
+    Suite *s = suite_create("assignment");
+    TCase *t = tcase_create("assignment");
 
     tcase_set_timeout(t, 120);
     tcase_add_test(t, it_allows_exactly_what_the_judge_allows);

@@ -1,4 +1,4 @@
-#include "optimize/search/desk_inner.h"
+#include "optimize/search/assignment_inner.h"
 
 #include <assert.h>
 #include <math.h>
@@ -11,14 +11,17 @@
  */
 #define PAIRS_MAX 500000
 
-/* Berths kept for each kind where there are many kinds. Only the cheapest are ever looked at:
+/* Triples are tabled where there are no more than so many entries for a job. */
+#define TRIPLES_OF_JOB 40
+
+/* Positions kept for each kind where there are many kinds. Only the cheapest are ever looked at:
  * an insertion stops where the least possible cost exceeds the best found.
  */
-#define BERTHS_MAX 512
+#define POSITIONS_MAX 512
 
 /* ---- yields ---- */
 
-static void fill_alone_of(struct desk_tables *t, const struct problem *p, int type, int kind)
+static void fill_alone_of(struct assignment_tables *t, const struct problem *p, int type, int kind)
 {
     for (int limit = 0; limit < t->n_limits; limit++) {
         struct yield y;
@@ -30,7 +33,7 @@ static void fill_alone_of(struct desk_tables *t, const struct problem *p, int ty
     }
 }
 
-static void fill_alone(struct desk_tables *t, const struct problem *p)
+static void fill_alone(struct assignment_tables *t, const struct problem *p)
 {
     t->alone =
         heap_array((size_t)t->n_types * (size_t)t->n_kinds * (size_t)t->n_limits, sizeof *t->alone);
@@ -39,12 +42,13 @@ static void fill_alone(struct desk_tables *t, const struct problem *p)
             fill_alone_of(t, p, type, kind);
 }
 
-static long pair_at(const struct desk_tables *t, int type, int kind, int other)
+static long pair_at(const struct assignment_tables *t, int type, int kind, int other)
 {
     return (((long)type * t->n_kinds + kind) * t->n_kinds + other) * t->n_limits;
 }
 
-static void fill_pair(struct desk_tables *t, const struct problem *p, int type, int kind, int other)
+static void fill_pair(struct assignment_tables *t, const struct problem *p, int type, int kind,
+                      int other)
 {
     struct pair_cell *c = &t->pairs[pair_at(t, type, kind, other)];
     struct pair_cell *mirror = &t->pairs[pair_at(t, type, other, kind)];
@@ -60,7 +64,7 @@ static void fill_pair(struct desk_tables *t, const struct problem *p, int type, 
     }
 }
 
-static void fill_pairs(struct desk_tables *t, const struct problem *p)
+static void fill_pairs(struct assignment_tables *t, const struct problem *p)
 {
     long n = pair_at(t, t->n_types, 0, 0);
 
@@ -73,10 +77,69 @@ static void fill_pairs(struct desk_tables *t, const struct problem *p)
                 fill_pair(t, p, type, kind, other);
 }
 
-bool tables_yield(const struct desk *d, int type, int limit, const int *kinds, int n,
+/* ---- three together ---- */
+
+/* Where kinds a <= b <= c are. */
+static long triple_at(const struct assignment_tables *t, int type, const int *kinds)
+{
+    long a = kinds[0], b = kinds[1], c = kinds[2], n = t->n_kinds;
+
+    return (type * (n * (n + 1) * (n + 2) / 6) + c * (c + 1) * (c + 2) / 6 + b * (b + 1) / 2 + a) *
+           t->n_limits;
+}
+
+static void fill_triple(struct assignment_tables *t, const struct problem *p, int type,
+                        const int *kinds)
+{
+    struct triple_cell *cell = &t->triples[triple_at(t, type, kinds)];
+
+    for (int limit = 0; limit < t->n_limits; limit++) {
+        struct yield y;
+        cell[limit].cost_w = HUGE_VAL;
+        if (limit < p->types[type].n_limits && problem_yield(p, type, limit, kinds, 3, &y))
+            cell[limit] =
+                (struct triple_cell){ y.cost_w, y.watts, { y.low[0], y.low[1], y.low[2] } };
+    }
+}
+
+static void fill_triples(struct assignment_tables *t, const struct problem *p)
+{
+    double n = t->n_kinds, all = t->n_types * n * (n + 1) * (n + 2) / 6 * t->n_limits;
+
+    if (p->theta < 3 || all > TRIPLES_OF_JOB * (double)p->n_jobs)
+        return;
+    t->triples = heap_array((size_t)all, sizeof *t->triples);
+    for (int type = 0; type < t->n_types; type++)
+        for (int c = 0; c < t->n_kinds; c++)
+            for (int b = 0; b <= c; b++)
+                for (int a = 0; a <= b; a++)
+                    fill_triple(t, p, type, (int[]){ a, b, c });
+}
+
+static bool triple_yield(const struct assignment_tables *t, int type, int limit, const int *kinds,
+                         struct yield *out)
+{
+    int order[] = { 0, 1, 2 };
+
+    for (int i = 1; i < 3; i++)
+        for (int k = i; k > 0 && kinds[order[k - 1]] > kinds[order[k]]; k--) {
+            int was = order[k];
+            order[k] = order[k - 1];
+            order[k - 1] = was;
+        }
+    int sorted[] = { kinds[order[0]], kinds[order[1]], kinds[order[2]] };
+    const struct triple_cell *c = &t->triples[triple_at(t, type, sorted) + limit];
+    out->watts = c->watts;
+    out->cost_w = c->cost_w;
+    for (int i = 0; i < 3; i++)
+        out->low[order[i]] = c->low[i];
+    return c->cost_w < HUGE_VAL;
+}
+
+bool tables_yield(const struct assignment *d, int type, int limit, const int *kinds, int n,
                   struct yield *out)
 {
-    const struct desk_tables *t = d->tables;
+    const struct assignment_tables *t = d->tables;
 
     if (n == 1) {
         const struct alone_cell *c = tables_alone(t, type, kinds[0], limit);
@@ -86,6 +149,8 @@ bool tables_yield(const struct desk *d, int type, int limit, const int *kinds, i
         out->low[0] = c->low;
         return c->cost_w < HUGE_VAL;
     }
+    if (n == 3 && t->triples)
+        return triple_yield(t, type, limit, kinds, out);
     if (n > 2 || !t->pairs)
         return problem_yield(d->problem, type, limit, kinds, n, out);
     const struct pair_cell *c = &t->pairs[pair_at(t, type, kinds[0], kinds[1]) + limit];
@@ -96,10 +161,10 @@ bool tables_yield(const struct desk *d, int type, int limit, const int *kinds, i
     return c->cost_w < HUGE_VAL;
 }
 
-/* ---- berths ---- */
+/* ---- positions ---- */
 
 /* Cost alone under the setting where it is least (sign 1) or greatest (-1). */
-static double alone_w(const struct desk_tables *t, int type, int kind, int sign)
+static double alone_w(const struct assignment_tables *t, int type, int kind, int sign)
 {
     double best = HUGE_VAL;
 
@@ -111,12 +176,16 @@ static double alone_w(const struct desk_tables *t, int type, int kind, int sign)
     return sign * best;
 }
 
-static double pair_w(const struct desk_tables *t, const struct problem *p, int type, int kind,
+/* The least cost of a pair; without a table of pairs under the default setting only, which is near
+ * enough to know whom to look at.
+ */
+static double pair_w(const struct assignment_tables *t, const struct problem *p, int type, int kind,
                      int other)
 {
+    int n_limits = t->pairs ? p->types[type].n_limits : 1;
     double best = HUGE_VAL;
 
-    for (int limit = 0; limit < p->types[type].n_limits; limit++) {
+    for (int limit = 0; limit < n_limits; limit++) {
         struct yield y;
         if (t->pairs)
             best = fmin(best, t->pairs[pair_at(t, type, kind, other) + limit].cost_w);
@@ -128,7 +197,7 @@ static double pair_w(const struct desk_tables *t, const struct problem *p, int t
 
 static int by_least(const void *a, const void *b)
 {
-    const struct berth *x = a, *y = b;
+    const struct position *x = a, *y = b;
 
     if (x->least_w != y->least_w)
         return x->least_w < y->least_w ? -1 : 1;
@@ -145,8 +214,8 @@ static short kept_step(const struct problem *p, int type, int resident, int kind
     return step < NEED_STEPS - 1 ? (short)step : NEED_STEPS - 1;
 }
 
-static int list_berths(struct desk_tables *t, const struct problem *p, int kind,
-                       const double *most_w, struct berth *out)
+static int list_positions(struct assignment_tables *t, const struct problem *p, int kind,
+                          const double *most_w, struct position *out)
 {
     int n = 0;
 
@@ -154,18 +223,18 @@ static int list_berths(struct desk_tables *t, const struct problem *p, int kind,
         double w = alone_w(t, type, kind, 1);
         if (!(w < HUGE_VAL))
             continue;
-        out[n++] =
-            (struct berth){ (float)w, p->low[problem_cell(p, type, kind, -1)], (short)type, -1, -1,
-                            0 };
+        out[n++] = (struct position){ (float)w,    p->low[problem_cell(p, type, kind, -1)],
+                                      (short)type, -1,
+                                      -1,          0 };
         for (int other = 0; other < t->n_kinds && p->theta > 1; other++) {
             w = pair_w(t, p, type, kind, other) - most_w[type * t->n_kinds + other];
             if (w < HUGE_VAL)
-                out[n++] = (struct berth){ (float)w,
-                                           p->low[problem_cell(p, type, kind, other)],
-                                           (short)type,
-                                           (short)other,
-                                           type * t->n_kinds + other,
-                                           kept_step(p, type, other, kind) };
+                out[n++] = (struct position){ (float)w,
+                                              p->low[problem_cell(p, type, kind, other)],
+                                              (short)type,
+                                              (short)other,
+                                              type * t->n_kinds + other,
+                                              kept_step(p, type, other, kind) };
         }
     }
     qsort(out, (size_t)n, sizeof *out, by_least);
@@ -173,37 +242,37 @@ static int list_berths(struct desk_tables *t, const struct problem *p, int kind,
 }
 
 /* The cheapest there is room for, and every empty GPU's. */
-static void keep_berths(const struct desk_tables *t, const struct berth *all, int n,
-                        struct berth *row)
+static void keep_positions(const struct assignment_tables *t, const struct position *all, int n,
+                           struct position *row)
 {
-    int n_shared = 0, n_kept = 0, most = t->n_berths - 1 - t->n_types;
+    int n_shared = 0, n_kept = 0, most = t->n_positions - 1 - t->n_types;
 
     for (int i = 0; i < n; i++)
         if (all[i].beside < 0 || n_shared++ < most)
             row[n_kept++] = all[i];
-    for (; n_kept < t->n_berths; n_kept++)
-        row[n_kept] = (struct berth){ (float)HUGE_VAL, 0, -1, -1, -1, 0 };
+    for (; n_kept < t->n_positions; n_kept++)
+        row[n_kept] = (struct position){ (float)HUGE_VAL, 0, -1, -1, -1, 0 };
 }
 
-static void fill_berths(struct desk_tables *t, const struct problem *p)
+static void fill_positions(struct assignment_tables *t, const struct problem *p)
 {
     int all = t->n_types * (1 + (p->theta > 1 ? t->n_kinds : 0));
-    struct berth *scratch = heap_array((size_t)all, sizeof *scratch);
+    struct position *scratch = heap_array((size_t)all, sizeof *scratch);
     double *most_w = heap_array((size_t)t->n_types * (size_t)t->n_kinds, sizeof *most_w);
 
     for (int i = 0; i < t->n_types * t->n_kinds; i++)
         most_w[i] = alone_w(t, i / t->n_kinds, i % t->n_kinds, 1);
     for (int kind = 0; kind < t->n_kinds; kind++) {
-        int n = list_berths(t, p, kind, most_w, scratch);
-        keep_berths(t, scratch, n, t->berths + (long)kind * t->n_berths);
+        int n = list_positions(t, p, kind, most_w, scratch);
+        keep_positions(t, scratch, n, t->positions + (long)kind * t->n_positions);
     }
     free(scratch);
     free(most_w);
 }
 
-struct desk_tables *tables_create(const struct problem *p)
+struct assignment_tables *tables_create(const struct problem *p)
 {
-    struct desk_tables *t = heap_array(1, sizeof *t);
+    struct assignment_tables *t = heap_array(1, sizeof *t);
 
     t->n_types = p->n_types;
     t->n_kinds = p->n_kinds;
@@ -213,19 +282,21 @@ struct desk_tables *tables_create(const struct problem *p)
             t->n_limits = p->types[type].n_limits;
     fill_alone(t, p);
     fill_pairs(t, p);
+    fill_triples(t, p);
     int all = t->n_types * (1 + (p->theta > 1 ? t->n_kinds : 0));
-    t->n_berths = (all < BERTHS_MAX ? all : BERTHS_MAX) + 1;
-    t->berths = heap_array((size_t)t->n_kinds * (size_t)t->n_berths, sizeof *t->berths);
-    fill_berths(t, p);
+    t->n_positions = (all < POSITIONS_MAX ? all : POSITIONS_MAX) + 1;
+    t->positions = heap_array((size_t)t->n_kinds * (size_t)t->n_positions, sizeof *t->positions);
+    fill_positions(t, p);
     return t;
 }
 
-void tables_destroy(struct desk_tables *t)
+void tables_destroy(struct assignment_tables *t)
 {
     if (!t)
         return;
     free(t->alone);
     free(t->pairs);
-    free(t->berths);
+    free(t->triples);
+    free(t->positions);
     free(t);
 }

@@ -1,4 +1,4 @@
-/* A guide: where jobs should go at given prices, for insertions that look further than the next
+/* A reduced: where jobs should go at given prices, for insertions that look further than the next
  * watt. A place costs its GPU's worth and what stands there, less what the others there should
  * pay; on an empty GPU, less what the best company could pay that may still come.
  */
@@ -6,18 +6,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "optimize/search/desk_inner.h"
+#include "optimize/search/assignment_inner.h"
 #include "base/grow.h"
 #include "optimize/prices/prices.h"
 
-struct guiding {
-    struct desk_guide *g;
-    const struct desk *d;
+struct reducing {
+    struct reduced_costs *g;
+    const struct assignment *d;
     const struct prices *u;
 };
 
 /* What the GPU costs with its worth and watts. */
-static double worth_w(const struct guiding *b, int type, double cost_w, double watts)
+static double worth_w(const struct reducing *b, int type, double cost_w, double watts)
 {
     const struct problem *p = b->d->problem;
     double draw_w = (watts - p->types[type].idle_w) * p->watts_margin;
@@ -25,7 +25,7 @@ static double worth_w(const struct guiding *b, int type, double cost_w, double w
     return cost_w + b->g->type_w[type] + b->u->u.cap_price * draw_w;
 }
 
-static void open_offer(struct guiding *b, int type, int kind, double low, double w)
+static void open_offer(struct reducing *b, int type, int kind, double low, double w)
 {
     double alone = tables_alone(b->d->tables, type, kind, 0)->low;
     float *open = b->g->open_w + ((long)type * b->d->tables->n_kinds + kind) * (NEED_STEPS + 1);
@@ -35,7 +35,7 @@ static void open_offer(struct guiding *b, int type, int kind, double low, double
 }
 
 /* The least that a newcomer of 'kind' costs beside 'other', who pays for what he gets. */
-static double beside_w(struct guiding *b, int type, int kind, int other)
+static double beside_w(struct reducing *b, int type, int kind, int other)
 {
     double least = HUGE_VAL;
 
@@ -52,21 +52,21 @@ static double beside_w(struct guiding *b, int type, int kind, int other)
 
 static int by_least(const void *a, const void *b)
 {
-    const struct berth *x = a, *y = b;
+    const struct position *x = a, *y = b;
 
     if (x->least_w != y->least_w)
         return x->least_w < y->least_w ? -1 : 1;
     return x->type != y->type ? x->type - y->type : x->beside - y->beside;
 }
 
-static void guide_kind(struct guiding *b, int kind)
+static void reduced_kind(struct reducing *b, int kind)
 {
-    const struct desk_tables *t = b->d->tables;
-    struct berth *row = b->g->berths + (long)kind * t->n_berths;
+    const struct assignment_tables *t = b->d->tables;
+    struct position *row = b->g->positions + (long)kind * t->n_positions;
     int n = 0;
 
-    for (; n < t->n_berths && t->berths[(long)kind * t->n_berths + n].type >= 0; n++) {
-        row[n] = t->berths[(long)kind * t->n_berths + n];
+    for (; n < t->n_positions && t->positions[(long)kind * t->n_positions + n].type >= 0; n++) {
+        row[n] = t->positions[(long)kind * t->n_positions + n];
         if (row[n].beside >= 0)
             row[n].least_w = (float)beside_w(b, row[n].type, kind, row[n].beside);
     }
@@ -81,14 +81,14 @@ static void guide_kind(struct guiding *b, int kind)
         row[i].least_w = b->g->open_w[((long)type * t->n_kinds + kind) * (NEED_STEPS + 1)];
     }
     qsort(row, (size_t)n, sizeof *row, by_least);
-    row[n] = (struct berth){ (float)HUGE_VAL, 0, -1, -1, -1, 0 };
+    row[n] = (struct position){ (float)HUGE_VAL, 0, -1, -1, -1, 0 };
 }
 
-struct desk_guide *desk_guide_create(const struct desk *d, const struct prices *u)
+struct reduced_costs *reduced_costs_create(const struct assignment *d, const struct prices *u)
 {
-    const struct desk_tables *t = d->tables;
-    struct desk_guide *g = heap_array(1, sizeof *g);
-    struct guiding b = { g, d, u };
+    const struct assignment_tables *t = d->tables;
+    struct reduced_costs *g = heap_array(1, sizeof *g);
+    struct reducing b = { g, d, u };
     long n_open = (long)t->n_types * t->n_kinds * (NEED_STEPS + 1);
 
     g->type_w = u->u.type_w;
@@ -97,39 +97,40 @@ struct desk_guide *desk_guide_create(const struct desk *d, const struct prices *
     g->open_w = heap_array((size_t)n_open, sizeof *g->open_w);
     for (long i = 0; i < n_open; i++)
         g->open_w[i] = (float)HUGE_VAL;
-    g->berths = heap_array((size_t)t->n_kinds * (size_t)(t->n_berths + 1), sizeof *g->berths);
+    g->positions =
+        heap_array((size_t)t->n_kinds * (size_t)(t->n_positions + 1), sizeof *g->positions);
     for (int kind = 0; kind < t->n_kinds; kind++)
-        guide_kind(&b, kind);
+        reduced_kind(&b, kind);
     return g;
 }
 
-void desk_guide_destroy(struct desk_guide *g)
+void reduced_costs_destroy(struct reduced_costs *g)
 {
     if (!g)
         return;
     free(g->open_w);
-    free(g->berths);
+    free(g->positions);
     free(g);
 }
 
 /* What coming to an empty GPU costs in the long run, for a job that needs 'low' of it. */
-double guide_open_w(const struct desk *d, int type, int kind, double need)
+double reduced_open_w(const struct assignment *d, int type, int kind, double need)
 {
     double alone = tables_alone(d->tables, type, kind, 0)->low;
     double step = alone > 0 ? ceil(need / alone * NEED_STEPS) : 0;
     const float *open =
-        d->guide->open_w + ((long)type * d->guide->n_kinds + kind) * (NEED_STEPS + 1);
+        d->reduced->open_w + ((long)type * d->reduced->n_kinds + kind) * (NEED_STEPS + 1);
 
     return (double)open[(int)fmin(fmax(step, 0), NEED_STEPS)];
 }
 
 /* What those on a GPU should pay for being there. */
-double guide_dues_w(const struct desk *d, int gpu)
+double reduced_prices_w(const struct assignment *d, int gpu)
 {
-    const struct desk_gpu *g = &d->gpus[gpu];
+    const struct assignment_gpu *g = &d->gpus[gpu];
     double w = 0;
 
     for (int i = 0; i < g->n_jobs; i++)
-        w += d->dues_w[g->jobs[i]] / d->jobs[g->jobs[i]].n_gpus;
+        w += d->job_price_w[g->jobs[i]] / d->jobs[g->jobs[i]].n_gpus;
     return w;
 }

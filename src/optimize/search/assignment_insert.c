@@ -1,4 +1,4 @@
-#include "optimize/search/desk_inner.h"
+#include "optimize/search/assignment_inner.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,28 +10,28 @@
 #define LIST_TRIES 3
 
 struct seek {
-    struct desk *d;
+    struct assignment *d;
     int job;
     double base_w;    // what the job misses already, being placed in part
     double best_w;    // added by the best part found; at first, what it must be less than
     int gpu;          // -1: none
 };
 
-/* What coming to a GPU costs by the guide: its worth and all that is on it, less what the others
- * there should pay.
+/* What coming to a GPU costs by reduced costs: its worth and all that is on it, less what the
+ * others there should pay.
  */
-static double guided_w(const struct seek *s, int gpu, const struct combo *c)
+static double reduced_w(const struct seek *s, int gpu, const struct combo *c)
 {
-    const struct desk *d = s->d;
+    const struct assignment *d = s->d;
     int type = d->problem->gpus[gpu].type;
     const struct problem_job *j = &d->problem->jobs[s->job];
 
     if (d->gpus[gpu].n_jobs == 0 && !j->is_exclusive)
-        return guide_open_w(d, type, j->kind, j->need - d->jobs[s->job].low) + c->total_w -
+        return reduced_open_w(d, type, j->kind, j->need - d->jobs[s->job].low) + c->total_w -
                c->cost_w;
     double draw_w = c->watts - d->problem->types[type].idle_w;
-    return c->total_w + d->guide->type_w[type] + d->guide->cap_price * draw_w -
-           guide_dues_w(d, gpu);
+    return c->total_w + d->reduced->type_w[type] + d->reduced->cap_price * draw_w -
+           reduced_prices_w(d, gpu);
 }
 
 static bool is_present(const struct problem_job *j, int gpu)
@@ -46,15 +46,15 @@ static void try_gpu(struct seek *s, int gpu)
 {
     struct combo c;
     int jobs[THETA_MAX];
-    const struct desk_gpu *g = &s->d->gpus[gpu];
+    const struct assignment_gpu *g = &s->d->gpus[gpu];
 
-    if (!desk_may_join(s->d, s->job, gpu))
+    if (!assignment_may_join(s->d, s->job, gpu))
         return;
     memcpy(jobs, g->jobs, g->n_jobs * sizeof *jobs);
     jobs[g->n_jobs] = s->job;
     if (!combo_make(s->d, gpu, jobs, g->n_jobs + 1, -1, &c))
         return;
-    double w = s->d->guide ? guided_w(s, gpu, &c) : c.total_w - desk_gpu_total(s->d, gpu);
+    double w = s->d->reduced ? reduced_w(s, gpu, &c) : c.total_w - assignment_gpu_total(s->d, gpu);
     w -= s->base_w;
     if (s->d->has_sleepers && !is_present(&s->d->problem->jobs[s->job], gpu))
         w += problem_wake_w(s->d->problem, &s->d->problem->jobs[s->job], gpu);
@@ -67,16 +67,16 @@ static void try_gpu(struct seek *s, int gpu)
 /* A free GPU of a type: in the fullest group; under rack caps elsewhere too. */
 static void try_free(struct seek *s, int type)
 {
-    const struct desk_lists *l = s->d->lists;
+    const struct assignment_lists *l = s->d->lists;
     int gpu = lists_free(s->d, type, 1);
 
     if (gpu >= 0)
         try_gpu(s, gpu);
-    if (gpu < 0 || !s->d->rack_room_w)
+    if (gpu < 0 || (!s->d->rack_room_w && !s->d->has_rules))
         return;
-    for (int shelf = type; shelf < 2 * s->d->problem->n_types; shelf += s->d->problem->n_types)
-        for (uint64_t left = l->has_free[shelf]; left; left &= left - 1) {
-            int group = l->by_free[shelf * (FREE_MAX + 1) + __builtin_ctzll(left) + 1];
+    for (int bucket = type; bucket < 2 * s->d->problem->n_types; bucket += s->d->problem->n_types)
+        for (uint64_t left = l->has_free[bucket]; left; left &= left - 1) {
+            int group = l->by_free[bucket * (FREE_MAX + 1) + __builtin_ctzll(left) + 1];
             for (int i = 0; i < LIST_TRIES && group >= 0; i++, group = l->groups[group].next)
                 if (l->heads[group] != gpu)
                     try_gpu(s, l->heads[group]);
@@ -86,9 +86,9 @@ static void try_free(struct seek *s, int type)
 /* GPUs where a kind is the newest resident: first those whose resident needs much and yet
  * keeps its promise, then one that may or may not, and if there are none, the least needy.
  */
-static void try_list(struct seek *s, const struct berth *b, long row)
+static void try_list(struct seek *s, const struct position *b, long row)
 {
-    const struct desk_lists *l = s->d->lists;
+    const struct assignment_lists *l = s->d->lists;
     const int *heads = l->heads + l->n_groups + row * NEED_STEPS;
     unsigned mask = l->masks[row], safe = mask & ((1u << b->kept) - 1);
 
@@ -103,8 +103,8 @@ static void try_list(struct seek *s, const struct berth *b, long row)
 
 static void try_crowded(struct seek *s, int kind)
 {
-    const struct desk *d = s->d;
-    const struct berth *b = d->tables->berths + (long)kind * d->tables->n_berths;
+    const struct assignment *d = s->d;
+    const struct position *b = d->tables->positions + (long)kind * d->tables->n_positions;
     int n = 0;
 
     for (; b->type >= 0 && n < CROWDED_MAX; b++) {
@@ -120,8 +120,8 @@ static void try_crowded(struct seek *s, int kind)
     }
 }
 
-/* Overlooking a berth now and then makes the same jobs come out in other places. */
-static bool blinks(struct desk *d)
+/* Overlooking a position now and then makes the same jobs come out in other places. */
+static bool blinks(struct assignment *d)
 {
     if (d->blink == 0)
         return false;
@@ -134,10 +134,10 @@ static bool blinks(struct desk *d)
 /* The cheapest GPU for one part of the job, if it adds less than best_w. */
 static void seek_part(struct seek *s)
 {
-    const struct desk *d = s->d;
+    const struct assignment *d = s->d;
     const struct problem_job *j = &d->problem->jobs[s->job];
-    const struct berth *berths = d->guide ? d->guide->berths : d->tables->berths;
-    const struct berth *b = berths + (long)j->kind * d->tables->n_berths;
+    const struct position *positions = d->reduced ? d->reduced->positions : d->tables->positions;
+    const struct position *b = positions + (long)j->kind * d->tables->n_positions;
     double miss = j->need - d->jobs[s->job].low, short_w = j->need > 0 ? j->short_w / j->need : 0;
 
     s->gpu = -1;
@@ -158,6 +158,9 @@ static void seek_part(struct seek *s)
     for (int i = 0; i < j->n_present; i++)
         if (!d->problem->gpus[j->present[i]].may_start)    // on no list, but it may stay
             try_gpu(s, j->present[i]);
+    if (s->gpu < 0 && d->has_rules && d->jobs[s->job].n_gpus == 0)
+        for (int g = 0; g < d->problem->n_gpus; g++)
+            try_gpu(s, g);    // the few that the engine can give it may be far down the lists
 }
 
 /* ---- gangs ---- */
@@ -169,7 +172,7 @@ struct gang_choice {
 };
 
 /* What a gang pays for waking these GPUs. */
-static double gang_wake_w(const struct desk *d, int job, const int *gpus, int n)
+static double gang_wake_w(const struct assignment *d, int job, const int *gpus, int n)
 {
     double w = 0;
 
@@ -179,47 +182,49 @@ static double gang_wake_w(const struct desk *d, int job, const int *gpus, int n)
 }
 
 /* Under each setting, where waking its GPUs costs 'wake_w'. */
-static void try_gang_at(const struct desk *d, int job, const struct gang_choice *at, bool is_near,
-                        double wake_w, struct gang_choice *best)
+static void try_gang_at(const struct assignment *d, int job, const struct gang_choice *at,
+                        bool is_near, double wake_w, struct gang_choice *best)
 {
     const struct problem_job *j = &d->problem->jobs[job];
 
     for (int limit = 0; limit < d->problem->types[at->type].n_limits; limit++) {
         struct yield y;
-        if (!desk_gang_yield(d, job, at->type, limit, at->n, is_near, &y))
+        if (!assignment_gang_yield(d, job, at->type, limit, at->n, is_near, &y))
             return;
         double idle_w = at->n * d->problem->types[at->type].idle_w;
         double w = y.cost_w + problem_short_w(j, y.low[0]) + wake_w;
-        if (d->guide)
-            w += at->n * d->guide->type_w[at->type] + d->guide->cap_price * (y.watts - idle_w);
+        if (d->reduced)
+            w += at->n * d->reduced->type_w[at->type] + d->reduced->cap_price * (y.watts - idle_w);
         if (w < best->w && y.watts - idle_w <= d->room_w)
             *best = (struct gang_choice){ at->type, limit, at->n, at->is_far, w };
     }
 }
 
-static void try_gang(const struct desk *d, int job, int type, int n, struct gang_choice *best)
+static void try_gang(const struct assignment *d, int job, int type, int n, struct gang_choice *best)
 {
     const struct problem_job *j = &d->problem->jobs[job];
-    bool is_near = j->n_nodes < 2 && lists_free(d, type, n) >= 0;
+    bool is_near = j->n_nodes < 2 && !d->has_rules && lists_free(d, type, n) >= 0;
     struct gang_choice at = { .type = type, .n = n };
     int gpus[GANG_MAX];
     double wake_w = 0;
 
-    if (!is_near && (j->n_nodes == 1 || lists_n_free(d, type) < n))
+    if (!is_near && ((j->n_nodes == 1 && !d->has_rules) || lists_n_free(d, type) < n))
         return;
-    if (d->has_sleepers || j->n_nodes > 1) {
-        if (!lists_gang(d, type, n, j->n_nodes, gpus))
+    if (d->has_sleepers || j->n_nodes > 1 || d->has_rules) {
+        if (!lists_gang(d, job, type, n, gpus))
             return;
         wake_w = gang_wake_w(d, job, gpus, n);
+        is_near = assignment_are_near(d, gpus, n);
     }
     try_gang_at(d, job, &at, is_near, wake_w, best);
-    if (!is_near || !(wake_w > 0) || j->n_nodes != 0 || !lists_far(d, type, n, gpus))
+    if (!is_near || !(wake_w > 0) || j->n_nodes != 0 || d->has_rules ||
+        !lists_far(d, type, n, gpus))
         return;
     at.is_far = true;
-    try_gang_at(d, job, &at, desk_are_near(d, gpus, n), gang_wake_w(d, job, gpus, n), best);
+    try_gang_at(d, job, &at, assignment_are_near(d, gpus, n), gang_wake_w(d, job, gpus, n), best);
 }
 
-static struct gang_choice seek_gang(const struct desk *d, int job, double less_than_w)
+static struct gang_choice seek_gang(const struct assignment *d, int job, double less_than_w)
 {
     const struct problem_job *j = &d->problem->jobs[job];
     struct gang_choice best = { .w = less_than_w };
@@ -232,7 +237,7 @@ static struct gang_choice seek_gang(const struct desk *d, int job, double less_t
 
 /* ---- a whole job ---- */
 
-void desk_extend(struct desk *d, int job)
+void assignment_extend(struct assignment *d, int job)
 {
     struct seek s = { .d = d, .job = job };
 
@@ -240,24 +245,24 @@ void desk_extend(struct desk *d, int job)
         s.base_w = d->jobs[job].short_w;
         s.best_w = i == 0 ? d->problem->jobs[job].wait_w : 0;
         seek_part(&s);
-        if (s.gpu < 0 || !desk_add_part(d, job, s.gpu))
+        if (s.gpu < 0 || !assignment_add_part(d, job, s.gpu))
             break;
     }
     for (int i = 0; d->jobs[job].n_gpus > 1 && i < d->jobs[job].n_gpus; i++)
-        desk_relimit(d, desk_gpus(d, job)[i]);    // now that the others help
+        assignment_relimit(d, assignment_gpus(d, job)[i]);    // now that the others help
 }
 
-static bool insert_spread(struct desk *d, int job)
+static bool insert_spread(struct assignment *d, int job)
 {
     double before_w = d->cost_w;
 
-    desk_extend(d, job);
+    assignment_extend(d, job);
     if (d->jobs[job].n_gpus == 0)
         return false;
-    return d->cost_w < before_w || !desk_take(d, job);
+    return d->cost_w < before_w || !assignment_take(d, job);
 }
 
-static bool insert_gang(struct desk *d, int job)
+static bool insert_gang(struct assignment *d, int job)
 {
     const struct problem_job *j = &d->problem->jobs[job];
     struct seek s = { .d = d, .job = job, .best_w = j->wait_w, .gpu = -1 };
@@ -268,21 +273,20 @@ static bool insert_gang(struct desk *d, int job)
     if (j->n_max > 1) {
         struct gang_choice c = seek_gang(d, job, s.best_w);
         if (c.n > 0 &&
-            (c.is_far ? lists_far(d, c.type, c.n, gpus)
-                      : lists_gang(d, c.type, c.n, j->n_nodes, gpus)) &&
-            desk_put(d, job, gpus, c.n, d->is_keeping ? -1 : c.limit))
+            (c.is_far ? lists_far(d, c.type, c.n, gpus) : lists_gang(d, job, c.type, c.n, gpus)) &&
+            assignment_put(d, job, gpus, c.n, d->is_keeping ? -1 : c.limit))
             return true;
     }
-    return s.gpu >= 0 && desk_add_part(d, job, s.gpu);
+    return s.gpu >= 0 && assignment_add_part(d, job, s.gpu);
 }
 
-static bool insert_anywhere(struct desk *d, int job)
+static bool insert_anywhere(struct assignment *d, int job)
 {
     return d->problem->jobs[job].form == FORM_SPREAD ? insert_spread(d, job) : insert_gang(d, job);
 }
 
 /* A job with one GPU that runs now: its old place saves the move. */
-static bool insert_single(struct desk *d, int job)
+static bool insert_single(struct assignment *d, int job)
 {
     const struct problem_job *j = &d->problem->jobs[job];
     struct seek s = { .d = d, .job = job, .best_w = j->wait_w };
@@ -292,10 +296,10 @@ static bool insert_single(struct desk *d, int job)
         s.best_w += j->move_w;
         try_gpu(&s, j->present[0]);
     }
-    return s.gpu >= 0 && desk_add_part(d, job, s.gpu);
+    return s.gpu >= 0 && assignment_add_part(d, job, s.gpu);
 }
 
-bool desk_insert(struct desk *d, int job)
+bool assignment_insert(struct assignment *d, int job)
 {
     const struct problem_job *j = &d->problem->jobs[job];
 
@@ -305,16 +309,16 @@ bool desk_insert(struct desk *d, int job)
         return insert_single(d, job);
     double before_w = d->cost_w;
     if (j->n_present == 0 || d->jobs[job].is_away ||
-        !desk_put(d, job, j->present, j->n_present, -1))
+        !assignment_put(d, job, j->present, j->n_present, -1))
         return insert_anywhere(d, job);
     double home_w = d->cost_w;
-    if (!desk_take(d, job))
+    if (!assignment_take(d, job))
         return true;
     if (insert_anywhere(d, job) && d->cost_w <= home_w)
         return true;
     if (home_w >= before_w)
         return d->jobs[job].n_gpus > 0;
-    if (d->jobs[job].n_gpus > 0 && !desk_take(d, job))
+    if (d->jobs[job].n_gpus > 0 && !assignment_take(d, job))
         return true;
-    return desk_put(d, job, j->present, j->n_present, -1);
+    return assignment_put(d, job, j->present, j->n_present, -1);
 }

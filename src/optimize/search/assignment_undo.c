@@ -1,30 +1,30 @@
-#include "optimize/search/desk_inner.h"
+#include "optimize/search/assignment_inner.h"
 
 #include <assert.h>
 
 #include "base/grow.h"
 
-void desk_mark(struct desk *d)
+void assignment_mark(struct assignment *d)
 {
-    struct desk_journal *n = d->journal;
+    struct assignment_undo_log *n = d->journal;
 
     assert(!n->is_open);
     n->is_open = true;
     n->epoch++;
     n->cost_w = d->cost_w;
     n->room_w = d->room_w;
-    n->n_gpus = n->n_jobs = n->n_rooms = n->n_seats = 0;
+    n->n_gpus = n->n_jobs = n->n_rooms = n->n_job_gpus = 0;
 }
 
-void desk_keep(struct desk *d)
+void assignment_keep(struct assignment *d)
 {
     assert(d->journal->is_open);
     d->journal->is_open = false;
 }
 
-void journal_gpu(struct desk *d, int gpu)
+void journal_gpu(struct assignment *d, int gpu)
 {
-    struct desk_journal *n = d->journal;
+    struct assignment_undo_log *n = d->journal;
 
     if (!n->is_open || d->gpus[gpu].epoch == n->epoch)
         return;
@@ -33,25 +33,25 @@ void journal_gpu(struct desk *d, int gpu)
     n->gpus[n->n_gpus++] = (struct saved_gpu){ gpu, d->gpus[gpu] };
 }
 
-void journal_job(struct desk *d, int job)
+void journal_job(struct assignment *d, int job)
 {
-    struct desk_journal *n = d->journal;
-    const struct desk_job *j = &d->jobs[job];
+    struct assignment_undo_log *n = d->journal;
+    const struct assignment_job *j = &d->jobs[job];
 
     if (!n->is_open || j->epoch == n->epoch)
         return;
     d->jobs[job].epoch = n->epoch;
     GROW(n->jobs, n->n_jobs, n->cap_jobs);
-    n->jobs[n->n_jobs++] = (struct saved_job){ job, n->n_seats, *j };
+    n->jobs[n->n_jobs++] = (struct saved_job){ job, n->n_job_gpus, *j };
     for (int i = 0; i < j->n_gpus; i++) {
-        GROW(n->seats, n->n_seats, n->cap_seats);
-        n->seats[n->n_seats++] = d->seats[j->first + i];
+        GROW(n->job_gpus, n->n_job_gpus, n->cap_seats);
+        n->job_gpus[n->n_job_gpus++] = d->job_gpus[j->first + i];
     }
 }
 
-void journal_room(struct desk *d, int rack)
+void journal_room(struct assignment *d, int rack)
 {
-    struct desk_journal *n = d->journal;
+    struct assignment_undo_log *n = d->journal;
 
     if (!n->is_open)
         return;
@@ -59,22 +59,26 @@ void journal_room(struct desk *d, int rack)
     n->rooms[n->n_rooms++] = (struct saved_room){ rack, d->rack_room_w[rack] };
 }
 
-void desk_undo(struct desk *d)
+void assignment_undo(struct assignment *d)
 {
-    struct desk_journal *n = d->journal;
+    struct assignment_undo_log *n = d->journal;
 
     assert(n->is_open);
     n->is_open = false;
-    for (int i = 0; i < n->n_gpus; i++)
+    for (int i = 0; i < n->n_gpus; i++) {
         lists_leave(d, n->gpus[i].gpu);
+        nodes_use(d, n->gpus[i].gpu, 1);
+    }
     for (int i = 0; i < n->n_jobs; i++) {
         const struct saved_job *s = &n->jobs[i];
         d->jobs[s->job] = s->was;
         for (int k = 0; k < s->was.n_gpus; k++)
-            d->seats[s->was.first + k] = n->seats[s->seats + k];
+            d->job_gpus[s->was.first + k] = n->job_gpus[s->job_gpus + k];
     }
-    for (int i = 0; i < n->n_gpus; i++)
+    for (int i = 0; i < n->n_gpus; i++) {
         d->gpus[n->gpus[i].gpu] = n->gpus[i].was;
+        nodes_use(d, n->gpus[i].gpu, -1);
+    }
     for (int i = n->n_gpus; i-- > 0;)
         lists_join(d, n->gpus[i].gpu);
     for (int i = n->n_rooms; i-- > 0;)

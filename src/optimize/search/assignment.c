@@ -1,4 +1,4 @@
-#include "optimize/search/desk_inner.h"
+#include "optimize/search/assignment_inner.h"
 
 #include <assert.h>
 #include <math.h>
@@ -14,14 +14,14 @@
 
 /* ---- watts and caps ---- */
 
-static double draw_w(const struct desk *d, int gpu)
+static double draw_w(const struct assignment *d, int gpu)
 {
-    const struct desk_gpu *g = &d->gpus[gpu];
+    const struct assignment_gpu *g = &d->gpus[gpu];
 
     return g->n_jobs > 0 ? g->watts : d->problem->types[d->problem->gpus[gpu].type].idle_w;
 }
 
-bool desk_has_room(const struct desk *d, int gpu, double more_w)
+bool assignment_has_room(const struct assignment *d, int gpu, double more_w)
 {
     if (!d->has_caps || more_w <= 0 || d->is_forcing)
         return true;
@@ -30,7 +30,7 @@ bool desk_has_room(const struct desk *d, int gpu, double more_w)
 }
 
 /* The same for several GPUs at once. */
-static bool have_room(const struct desk *d, const int *gpus, const double *more_w, int n)
+static bool have_room(const struct assignment *d, const int *gpus, const double *more_w, int n)
 {
     double all_w = 0;
 
@@ -48,7 +48,7 @@ static bool have_room(const struct desk *d, const int *gpus, const double *more_
     return all_w <= 0 || all_w <= d->room_w;
 }
 
-static void draw_more(struct desk *d, int gpu, double more_w)
+static void draw_more(struct assignment *d, int gpu, double more_w)
 {
     d->room_w -= more_w;
     if (!d->rack_room_w)
@@ -58,15 +58,44 @@ static void draw_more(struct desk *d, int gpu, double more_w)
     d->rack_room_w[rack] -= more_w;
 }
 
+/* ---- nodes ---- */
+
+void nodes_use(struct assignment *d, int gpu, int sign)
+{
+    const struct assignment_gpu *g = &d->gpus[gpu];
+
+    if (!d->node_room)
+        return;
+    struct engine_node *room = &d->node_room[d->problem->gpus[gpu].node];
+    for (int i = 0; i < g->n_jobs; i++) {
+        const struct engine_job *j = &d->problem->jobs[g->jobs[i]].engine;
+        room->cpus += sign * j->cpus;
+        room->mem_mib += sign * j->mem_mib;
+    }
+}
+
+/* Has the node of the last of these GPUs room for all of them that are there? */
+static bool node_has_room(const struct assignment *d, int job, const int *gpus, int n)
+{
+    int node = d->problem->gpus[gpus[n - 1]].node, n_here = 0;
+    enum engine_rule ignored;
+
+    if (!d->node_room)
+        return true;
+    for (int i = 0; i < n; i++)
+        n_here += d->problem->gpus[gpus[i]].node == node;
+    return problem_node_fits(&d->node_room[node], &d->problem->jobs[job], &ignored) >= n_here;
+}
+
 /* ---- combinations ---- */
 
 /* What a job holds elsewhere than on this GPU. */
-static double rest_low(const struct desk *d, int job, int gpu)
+static double rest_low(const struct assignment *d, int job, int gpu)
 {
-    const struct desk_job *j = &d->jobs[job];
-    const struct desk_gpu *g = &d->gpus[gpu];
+    const struct assignment_job *j = &d->jobs[job];
+    const struct assignment_gpu *g = &d->gpus[gpu];
 
-    if (j->n_gpus == 0 || (j->n_gpus == 1 && d->seats[j->first] == gpu))
+    if (j->n_gpus == 0 || (j->n_gpus == 1 && d->job_gpus[j->first] == gpu))
         return j->away_low;
     for (int i = 0; i < g->n_jobs; i++)
         if (g->jobs[i] == job)
@@ -74,7 +103,7 @@ static double rest_low(const struct desk *d, int job, int gpu)
     return j->low;
 }
 
-static bool combo_at(const struct desk *d, int gpu, const int *jobs, const int *kinds,
+static bool combo_at(const struct assignment *d, int gpu, const int *jobs, const int *kinds,
                      const double *rest, int n, int limit, struct combo *out)
 {
     struct yield y;
@@ -93,11 +122,11 @@ static bool combo_at(const struct desk *d, int gpu, const int *jobs, const int *
 }
 
 /* Is a promise broken that holds now or, since a setting alone breaks it, in 'plain'? */
-static bool breaks(const struct desk *d, const int *jobs, const double *rest, int n,
+static bool breaks(const struct assignment *d, const int *jobs, const double *rest, int n,
                    const struct combo *plain, const struct combo *c)
 {
     for (int i = 0; i < n; i++) {
-        const struct desk_job *j = &d->jobs[jobs[i]];
+        const struct assignment_job *j = &d->jobs[jobs[i]];
         double need = d->problem->jobs[jobs[i]].need;
         bool is_kept = (j->n_gpus > 0 && j->low >= need) || rest[i] + plain->low[i] >= need;
         if (is_kept && rest[i] + c->low[i] < need)
@@ -106,7 +135,8 @@ static bool breaks(const struct desk *d, const int *jobs, const double *rest, in
     return false;
 }
 
-bool combo_make(const struct desk *d, int gpu, const int *jobs, int n, int limit, struct combo *out)
+bool combo_make(const struct assignment *d, int gpu, const int *jobs, int n, int limit,
+                struct combo *out)
 {
     int first = limit < 0 ? 0 : limit;
     int last = limit < 0 ? d->problem->types[d->problem->gpus[gpu].type].n_limits - 1 : limit;
@@ -128,7 +158,7 @@ bool combo_make(const struct desk *d, int gpu, const int *jobs, int n, int limit
             break;
         if (d->is_keeping && breaks(d, jobs, rest, n, &plain, &c))
             continue;
-        if ((!found || c.total_w < out->total_w) && desk_has_room(d, gpu, c.watts - was_w)) {
+        if ((!found || c.total_w < out->total_w) && assignment_has_room(d, gpu, c.watts - was_w)) {
             *out = c;
             found = true;
         }
@@ -136,9 +166,9 @@ bool combo_make(const struct desk *d, int gpu, const int *jobs, int n, int limit
     return found;
 }
 
-double desk_gpu_total(const struct desk *d, int gpu)
+double assignment_gpu_total(const struct assignment *d, int gpu)
 {
-    const struct desk_gpu *g = &d->gpus[gpu];
+    const struct assignment_gpu *g = &d->gpus[gpu];
     double w = g->cost_w;
 
     for (int i = 0; i < g->n_jobs; i++)
@@ -148,16 +178,16 @@ double desk_gpu_total(const struct desk *d, int gpu)
 
 /* ---- a job's own part ---- */
 
-static bool is_home(const struct desk *d, int job)
+static bool is_home(const struct assignment *d, int job)
 {
     const struct problem_job *p = &d->problem->jobs[job];
-    const struct desk_job *j = &d->jobs[job];
+    const struct assignment_job *j = &d->jobs[job];
 
     if (j->is_away || j->n_gpus != p->n_present)
         return false;
     for (int i = 0; i < j->n_gpus; i++) {
         int k = 0;
-        while (k < p->n_present && p->present[k] != d->seats[j->first + i])
+        while (k < p->n_present && p->present[k] != d->job_gpus[j->first + i])
             k++;
         if (k == p->n_present)
             return false;
@@ -166,15 +196,15 @@ static bool is_home(const struct desk *d, int job)
 }
 
 /* A job's low and what it costs, after its GPUs or their combinations changed. */
-static void job_refresh(struct desk *d, int job, bool has_moved)
+static void job_refresh(struct assignment *d, int job, bool has_moved)
 {
     const struct problem_job *p = &d->problem->jobs[job];
-    struct desk_job *j = &d->jobs[job];
+    struct assignment_job *j = &d->jobs[job];
     double was_w = j->short_w + j->fee_w;
 
     j->low = j->away_low;
     for (int i = 0; i < j->n_gpus; i++) {
-        const struct desk_gpu *g = &d->gpus[d->seats[j->first + i]];
+        const struct assignment_gpu *g = &d->gpus[d->job_gpus[j->first + i]];
         int slot = 0;
         while (g->jobs[slot] != job)
             slot++;
@@ -189,21 +219,22 @@ static void job_refresh(struct desk *d, int job, bool has_moved)
             j->fee_w += p->move_w;
         if (d->has_sleepers && !is_home(d, job))
             for (int i = 0; i < j->n_gpus; i++)
-                j->fee_w += problem_wake_w(d->problem, p, d->seats[j->first + i]);
+                j->fee_w += problem_wake_w(d->problem, p, d->job_gpus[j->first + i]);
     }
     d->cost_w += j->short_w + j->fee_w - was_w;
 }
 
-/* Give a GPU its jobs and what they do there; seats of newcomers are already written, seats
+/* Give a GPU its jobs and what they do there; job_gpus of newcomers are already written, job_gpus
  * of who left already cleared. 'cost_w' and 'watts' are this GPU's.
  */
-static void gpu_become(struct desk *d, int gpu, const int *jobs, int n, const struct combo *c,
+static void gpu_become(struct assignment *d, int gpu, const int *jobs, int n, const struct combo *c,
                        bool is_whole)
 {
-    struct desk_gpu *g = &d->gpus[gpu];
+    struct assignment_gpu *g = &d->gpus[gpu];
     double was_w = draw_w(d, gpu);
 
     lists_leave(d, gpu);
+    nodes_use(d, gpu, 1);
     d->cost_w += (n ? c->cost_w : 0) - g->cost_w;
     g->n_jobs = (unsigned char)n;
     g->is_whole = is_whole;
@@ -214,14 +245,15 @@ static void gpu_become(struct desk *d, int gpu, const int *jobs, int n, const st
         g->jobs[i] = jobs[i];
         g->low[i] = c->low[i];
     }
+    nodes_use(d, gpu, -1);
     if (d->has_caps)
         draw_more(d, gpu, draw_w(d, gpu) - was_w);
 }
 
 /* After gpu_become on all GPUs of a change. */
-static void gpu_settle(struct desk *d, int gpu, int except)
+static void gpu_settle(struct assignment *d, int gpu, int except)
 {
-    struct desk_gpu *g = &d->gpus[gpu];
+    struct assignment_gpu *g = &d->gpus[gpu];
 
     for (int i = 0; i < g->n_jobs; i++)
         if (g->jobs[i] != except) {
@@ -241,19 +273,31 @@ static bool is_present(const struct problem_job *j, int gpu)
     return false;
 }
 
-static bool may_use(const struct desk *d, int job, int gpu)
+static bool is_all_present(const struct assignment *d, int job, const int *gpus, int n)
+{
+    const struct problem_job *j = &d->problem->jobs[job];
+
+    for (int i = 0; i < n; i++)
+        if (!is_present(j, gpus[i]))
+            return false;
+    return n == j->n_present;
+}
+
+static bool may_use(const struct assignment *d, int job, int gpu)
 {
     const struct problem_job *j = &d->problem->jobs[job];
     const struct problem_gpu *g = &d->problem->gpus[gpu];
 
-    return problem_allows(j, g->type) && (g->may_start || is_present(j, gpu));
+    return problem_allows(j, g->type) &&
+           ((g->may_start && problem_bars(d->problem, j, gpu) == ENGINE_CAN) || is_present(j, gpu));
 }
 
-bool desk_may_join(const struct desk *d, int job, int gpu)
+bool assignment_may_join(const struct assignment *d, int job, int gpu)
 {
-    const struct desk_gpu *g = &d->gpus[gpu];
+    const struct assignment_gpu *g = &d->gpus[gpu];
 
-    if (g->n_jobs >= d->problem->theta || g->is_whole || !may_use(d, job, gpu))
+    if (g->n_jobs >= d->problem->theta || g->is_whole || !may_use(d, job, gpu) ||
+        !node_has_room(d, job, &gpu, 1))
         return false;
     if (g->n_jobs > 0 && d->problem->jobs[job].is_exclusive)
         return false;
@@ -263,7 +307,7 @@ bool desk_may_join(const struct desk *d, int job, int gpu)
     return true;
 }
 
-bool desk_are_near(const struct desk *d, const int *gpus, int n)
+bool assignment_are_near(const struct assignment *d, const int *gpus, int n)
 {
     for (int i = 1; i < n; i++)
         if (d->problem->gpus[gpus[i]].node != d->problem->gpus[gpus[0]].node)
@@ -280,22 +324,24 @@ static bool are_distinct(const int *gpus, int n)
     return true;
 }
 
-static bool gang_may_stand(const struct desk *d, int job, const int *gpus, int n, int limit)
+static bool gang_may_stand(const struct assignment *d, int job, const int *gpus, int n, int limit)
 {
     int type = d->problem->gpus[gpus[0]].type;
 
     for (int i = 0; i < n; i++)
         if (d->gpus[gpus[i]].n_jobs > 0 || d->problem->gpus[gpus[i]].type != type ||
-            !may_use(d, job, gpus[i]))
+            !may_use(d, job, gpus[i]) || !node_has_room(d, job, gpus, i + 1))
             return false;
+    if (!problem_devices_match(d->problem, gpus, n) && !is_all_present(d, job, gpus, n))
+        return false;
     return limit < d->problem->types[type].n_limits &&
            problem_stands(d->problem, gpus, n, d->problem->jobs[job].n_nodes);
 }
 
 /* ---- gangs ---- */
 
-bool desk_gang_yield(const struct desk *d, int job, int type, int limit, int m, bool is_near,
-                     struct yield *out)
+bool assignment_gang_yield(const struct assignment *d, int job, int type, int limit, int m,
+                           bool is_near, struct yield *out)
 {
     const struct problem *p = d->problem;
     const struct problem_kind *k = &p->kinds[p->jobs[job].kind];
@@ -313,20 +359,20 @@ bool desk_gang_yield(const struct desk *d, int job, int type, int limit, int m, 
 }
 
 /* The best setting for a gang on these GPUs: each GPU's share in 'out', but 'low' of all. */
-static bool gang_make(const struct desk *d, int job, const int *gpus, int n, int limit,
+static bool gang_make(const struct assignment *d, int job, const int *gpus, int n, int limit,
                       struct combo *out)
 {
     int type = d->problem->gpus[gpus[0]].type;
     int first = limit < 0 ? 0 : limit;
     int last = limit < 0 ? d->problem->types[type].n_limits - 1 : limit;
-    bool is_near = desk_are_near(d, gpus, n), found = false;
+    bool is_near = assignment_are_near(d, gpus, n), found = false;
     double more_w[GANG_MAX], need = d->problem->jobs[job].need;
     struct yield plain, y;
 
-    if (!desk_gang_yield(d, job, type, 0, n, is_near, &plain))
+    if (!assignment_gang_yield(d, job, type, 0, n, is_near, &plain))
         return false;
     for (int l = first; l <= last; l++) {
-        if (!desk_gang_yield(d, job, type, l, n, is_near, &y))
+        if (!assignment_gang_yield(d, job, type, l, n, is_near, &y))
             break;
         if (d->is_keeping && plain.low[0] >= need && y.low[0] < need)
             continue;
@@ -347,16 +393,16 @@ static bool gang_make(const struct desk *d, int job, const int *gpus, int n, int
 
 /* ---- putting ---- */
 
-static void seat_set(struct desk *d, int job, const int *gpus, int n)
+static void seat_set(struct assignment *d, int job, const int *gpus, int n)
 {
-    struct desk_job *j = &d->jobs[job];
+    struct assignment_job *j = &d->jobs[job];
 
     assert(n <= j->room);
     j->n_gpus = n;
-    memcpy(d->seats + j->first, gpus, (size_t)n * sizeof *gpus);
+    memcpy(d->job_gpus + j->first, gpus, (size_t)n * sizeof *gpus);
 }
 
-static void gang_put(struct desk *d, int job, const int *gpus, int n, const struct combo *c)
+static void gang_put(struct assignment *d, int job, const int *gpus, int n, const struct combo *c)
 {
     journal_job(d, job);
     seat_set(d, job, gpus, n);
@@ -369,18 +415,18 @@ static void gang_put(struct desk *d, int job, const int *gpus, int n, const stru
 }
 
 /* The jobs of a GPU with one more. */
-static int with(const struct desk *d, int gpu, int job, int *jobs)
+static int with(const struct assignment *d, int gpu, int job, int *jobs)
 {
-    const struct desk_gpu *g = &d->gpus[gpu];
+    const struct assignment_gpu *g = &d->gpus[gpu];
 
     memcpy(jobs, g->jobs, g->n_jobs * sizeof *jobs);
     jobs[g->n_jobs] = job;
     return g->n_jobs + 1;
 }
 
-static int without(const struct desk *d, int gpu, int job, int *jobs)
+static int without(const struct assignment *d, int gpu, int job, int *jobs)
 {
-    const struct desk_gpu *g = &d->gpus[gpu];
+    const struct assignment_gpu *g = &d->gpus[gpu];
     int n = 0;
 
     for (int i = 0; i < g->n_jobs; i++)
@@ -389,21 +435,21 @@ static int without(const struct desk *d, int gpu, int job, int *jobs)
     return n;
 }
 
-static void part_put(struct desk *d, int job, int gpu, const struct combo *c)
+static void part_put(struct assignment *d, int job, int gpu, const struct combo *c)
 {
     int jobs[THETA_MAX];
     int n = with(d, gpu, job, jobs);
 
     journal_gpu(d, gpu);
     journal_job(d, job);
-    d->seats[d->jobs[job].first + d->jobs[job].n_gpus++] = gpu;
+    d->job_gpus[d->jobs[job].first + d->jobs[job].n_gpus++] = gpu;
     gpu_become(d, gpu, jobs, n, c, false);
     job_refresh(d, job, true);
     gpu_settle(d, gpu, job);
 }
 
 /* Combinations for a job's parts on these GPUs; false: it may not be. */
-static bool parts_make(struct desk *d, int job, const int *gpus, int n, int limit,
+static bool parts_make(struct assignment *d, int job, const int *gpus, int n, int limit,
                        struct combo *out)
 {
     double more_w[GANG_MAX], was = d->jobs[job].low;
@@ -412,7 +458,7 @@ static bool parts_make(struct desk *d, int job, const int *gpus, int n, int limi
 
     for (int i = 0; may && i < n; i++) {
         int jobs[THETA_MAX];
-        may = desk_may_join(d, job, gpus[i]) &&
+        may = assignment_may_join(d, job, gpus[i]) && node_has_room(d, job, gpus, i + 1) &&
               limit < d->problem->types[d->problem->gpus[gpus[i]].type].n_limits &&
               combo_make(d, gpus[i], jobs, with(d, gpus[i], job, jobs), limit, &out[i]);
         if (!may)
@@ -426,7 +472,7 @@ static bool parts_make(struct desk *d, int job, const int *gpus, int n, int limi
     return may && (n == 1 || have_room(d, gpus, more_w, n));
 }
 
-static bool has_form(const struct desk *d, int job, const int *gpus, int n)
+static bool has_form(const struct assignment *d, int job, const int *gpus, int n)
 {
     const struct problem_job *j = &d->problem->jobs[job];
 
@@ -434,7 +480,7 @@ static bool has_form(const struct desk *d, int job, const int *gpus, int n)
            n <= j->n_max && n <= d->jobs[job].room && are_distinct(gpus, n);
 }
 
-bool desk_may(struct desk *d, int job, const int *gpus, int n, int limit)
+bool assignment_may(struct assignment *d, int job, const int *gpus, int n, int limit)
 {
     struct combo c[GANG_MAX];
 
@@ -445,7 +491,7 @@ bool desk_may(struct desk *d, int job, const int *gpus, int n, int limit)
     return parts_make(d, job, gpus, n, limit, c);
 }
 
-bool desk_put(struct desk *d, int job, const int *gpus, int n, int limit)
+bool assignment_put(struct assignment *d, int job, const int *gpus, int n, int limit)
 {
     struct combo c[GANG_MAX];
 
@@ -464,7 +510,7 @@ bool desk_put(struct desk *d, int job, const int *gpus, int n, int limit)
     return true;
 }
 
-bool desk_add_part(struct desk *d, int job, int gpu)
+bool assignment_add_part(struct assignment *d, int job, int gpu)
 {
     const struct problem_job *j = &d->problem->jobs[job];
     struct combo c;
@@ -473,21 +519,22 @@ bool desk_add_part(struct desk *d, int job, int gpu)
         (j->form == FORM_GANG && (d->jobs[job].n_gpus > 0 || j->n_min > 1)))
         return false;
     int jobs[THETA_MAX];
-    if (!desk_may_join(d, job, gpu) || !combo_make(d, gpu, jobs, with(d, gpu, job, jobs), -1, &c))
+    if (!assignment_may_join(d, job, gpu) ||
+        !combo_make(d, gpu, jobs, with(d, gpu, job, jobs), -1, &c))
         return false;
     part_put(d, job, gpu, &c);
     return true;
 }
 
-void desk_force(struct desk *d, int job, const int *gpus, int n, int limit)
+void assignment_force(struct assignment *d, int job, const int *gpus, int n, int limit)
 {
     const struct problem_job *j = &d->problem->jobs[job];
     struct combo c = { .limit = limit };
     struct yield y;
 
     if (j->form == FORM_GANG && n > 1) {
-        bool may = desk_gang_yield(d, job, d->problem->gpus[gpus[0]].type, limit, n,
-                                   desk_are_near(d, gpus, n), &y);
+        bool may = assignment_gang_yield(d, job, d->problem->gpus[gpus[0]].type, limit, n,
+                                         assignment_are_near(d, gpus, n), &y);
         assert(may);
         c.cost_w = y.cost_w / n;
         c.watts = y.watts / n;
@@ -512,22 +559,22 @@ void desk_force(struct desk *d, int job, const int *gpus, int n, int limit)
 
 /* ---- taking ---- */
 
-static bool gang_take(struct desk *d, int job)
+static bool gang_take(struct assignment *d, int job)
 {
-    struct desk_job *j = &d->jobs[job];
+    struct assignment_job *j = &d->jobs[job];
     double more_w[GANG_MAX];
     int n = j->n_gpus;
 
     for (int i = 0; i < n; i++) {
-        int gpu = d->seats[j->first + i];
+        int gpu = d->job_gpus[j->first + i];
         more_w[i] = d->problem->types[d->problem->gpus[gpu].type].idle_w - d->gpus[gpu].watts;
     }
-    if (!have_room(d, d->seats + j->first, more_w, n))
+    if (!have_room(d, d->job_gpus + j->first, more_w, n))
         return false;
     journal_job(d, job);
     j->n_gpus = 0;
     for (int i = 0; i < n; i++) {
-        int gpu = d->seats[j->first + i];
+        int gpu = d->job_gpus[j->first + i];
         journal_gpu(d, gpu);
         gpu_become(d, gpu, NULL, 0, NULL, false);
         lists_join(d, gpu);
@@ -540,14 +587,15 @@ static bool gang_take(struct desk *d, int job)
  * those who stay may be unable to run: by force the job leaves all the same, and they hold nothing
  * until they are taken away, too.
  */
-static bool leave_make(const struct desk *d, int job, int gpu, struct combo *out, double *more_w)
+static bool leave_make(const struct assignment *d, int job, int gpu, struct combo *out,
+                       double *more_w)
 {
     int jobs[THETA_MAX];
     int n = without(d, gpu, job, jobs);
 
     if (n == 0) {
         *more_w = d->problem->types[d->problem->gpus[gpu].type].idle_w - d->gpus[gpu].watts;
-        return desk_has_room(d, gpu, *more_w);
+        return assignment_has_room(d, gpu, *more_w);
     }
     if (!combo_make(d, gpu, jobs, n, -1, out)) {
         if (!d->is_forcing)
@@ -558,33 +606,33 @@ static bool leave_make(const struct desk *d, int job, int gpu, struct combo *out
     return true;
 }
 
-/* 'at': which of the job's seats. */
-static void part_take(struct desk *d, int job, int at, const struct combo *c)
+/* 'at': which of the job's job_gpus. */
+static void part_take(struct assignment *d, int job, int at, const struct combo *c)
 {
-    struct desk_job *j = &d->jobs[job];
-    int gpu = d->seats[j->first + at], jobs[THETA_MAX];
+    struct assignment_job *j = &d->jobs[job];
+    int gpu = d->job_gpus[j->first + at], jobs[THETA_MAX];
     int n = without(d, gpu, job, jobs);
 
     journal_gpu(d, gpu);
     journal_job(d, job);
-    d->seats[j->first + at] = d->seats[j->first + --j->n_gpus];
+    d->job_gpus[j->first + at] = d->job_gpus[j->first + --j->n_gpus];
     gpu_become(d, gpu, jobs, n, c, false);
     gpu_settle(d, gpu, -1);
 }
 
-bool desk_take(struct desk *d, int job)
+bool assignment_take(struct assignment *d, int job)
 {
-    struct desk_job *j = &d->jobs[job];
+    struct assignment_job *j = &d->jobs[job];
     struct combo c[GANG_MAX];
     double more_w[GANG_MAX];
 
     assert(j->n_gpus > 0 && !d->problem->jobs[job].is_fixed);
-    if (d->gpus[d->seats[j->first]].is_whole)
+    if (d->gpus[d->job_gpus[j->first]].is_whole)
         return gang_take(d, job);
     for (int i = 0; i < j->n_gpus; i++)
-        if (!leave_make(d, job, d->seats[j->first + i], &c[i], &more_w[i]))
+        if (!leave_make(d, job, d->job_gpus[j->first + i], &c[i], &more_w[i]))
             return false;
-    if (j->n_gpus > 1 && !have_room(d, d->seats + j->first, more_w, j->n_gpus))
+    if (j->n_gpus > 1 && !have_room(d, d->job_gpus + j->first, more_w, j->n_gpus))
         return false;
     for (int i = j->n_gpus; i-- > 0;)
         part_take(d, job, i, &c[i]);
@@ -592,19 +640,19 @@ bool desk_take(struct desk *d, int job)
     return true;
 }
 
-void desk_force_away(struct desk *d, int job)
+void assignment_force_away(struct assignment *d, int job)
 {
     d->is_forcing = true;
-    bool done = desk_take(d, job);
+    bool done = assignment_take(d, job);
     d->is_forcing = false;
     assert(done);
 }
 
 /* ---- settings ---- */
 
-static bool gang_relimit(struct desk *d, int job, int limit)
+static bool gang_relimit(struct assignment *d, int job, int limit)
 {
-    const int *gpus = desk_gpus(d, job);
+    const int *gpus = assignment_gpus(d, job);
     int n = d->jobs[job].n_gpus, was = d->gpus[gpus[0]].limit;
     struct combo c;
 
@@ -619,9 +667,9 @@ static bool gang_relimit(struct desk *d, int job, int limit)
     return true;
 }
 
-static bool give_limit(struct desk *d, int gpu, int limit)
+static bool give_limit(struct assignment *d, int gpu, int limit)
 {
-    struct desk_gpu *g = &d->gpus[gpu];
+    struct assignment_gpu *g = &d->gpus[gpu];
     int jobs[THETA_MAX], n = g->n_jobs;
     struct combo c;
 
@@ -638,43 +686,43 @@ static bool give_limit(struct desk *d, int gpu, int limit)
     return true;
 }
 
-bool desk_set_limit(struct desk *d, int gpu, int limit)
+bool assignment_set_limit(struct assignment *d, int gpu, int limit)
 {
     assert(limit >= 0);
     return limit < d->problem->types[d->problem->gpus[gpu].type].n_limits &&
            give_limit(d, gpu, limit);
 }
 
-void desk_force_limit(struct desk *d, int gpu, int limit)
+void assignment_force_limit(struct assignment *d, int gpu, int limit)
 {
     d->is_forcing = true;
-    bool done = desk_set_limit(d, gpu, limit);
+    bool done = assignment_set_limit(d, gpu, limit);
     d->is_forcing = false;
     assert(done);
 }
 
-bool desk_relimit(struct desk *d, int gpu)
+bool assignment_relimit(struct assignment *d, int gpu)
 {
     return give_limit(d, gpu, -1);
 }
 
 /* ---- making ---- */
 
-static void seats_make(struct desk *d)
+static void seats_make(struct assignment *d)
 {
     const struct problem *p = d->problem;
 
     for (int j = 0; j < p->n_jobs; j++) {
         int room =
             p->jobs[j].n_max > p->jobs[j].n_present ? p->jobs[j].n_max : p->jobs[j].n_present;
-        d->jobs[j].first = d->n_seats;
+        d->jobs[j].first = d->n_job_gpus;
         d->jobs[j].room = room;
-        d->n_seats += room;
+        d->n_job_gpus += room;
     }
-    d->seats = heap_array((size_t)d->n_seats, sizeof *d->seats);
+    d->job_gpus = heap_array((size_t)d->n_job_gpus, sizeof *d->job_gpus);
 }
 
-static void fees_make(struct desk *d)
+static void fees_make(struct assignment *d)
 {
     for (int j = 0; j < d->problem->n_jobs; j++) {
         const struct problem_job *p = &d->problem->jobs[j];
@@ -686,7 +734,7 @@ static void fees_make(struct desk *d)
 }
 
 /* What the caps leave above everybody asleep, but awake as far as caps are concerned. */
-static void rooms_make(struct desk *d)
+static void rooms_make(struct assignment *d)
 {
     const struct problem *p = d->problem;
     bool has_racks = false;
@@ -710,7 +758,31 @@ static void rooms_make(struct desk *d)
         d->rack_room_w[r] += p->rack_cap_w[r] > 0 ? p->rack_cap_w[r] / p->watts_margin : HUGE_VAL;
 }
 
-static void rooms_add_hair(struct desk *d)
+/* What nodes have for all jobs together; where those that run use more, that is what they have. */
+static void nodes_make(struct assignment *d)
+{
+    const struct problem *p = d->problem;
+    size_t n = (size_t)p->n_nodes;
+
+    if (!p->nodes)
+        return;
+    struct engine_node *used = heap_array(n, sizeof *used);
+    d->node_room = heap_array(n, sizeof *d->node_room);
+    for (int j = 0; j < p->n_jobs; j++)
+        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
+            struct engine_node *of = &used[p->gpus[p->jobs[j].present[i]].node];
+            of->cpus += p->jobs[j].engine.cpus;
+            of->mem_mib += p->jobs[j].engine.mem_mib;
+        }
+    for (int i = 0; i < p->n_nodes; i++) {
+        const struct engine_node *has = &p->nodes[i], *now = &used[i];
+        d->node_room[i].cpus = has->cpus > now->cpus ? has->cpus : now->cpus;
+        d->node_room[i].mem_mib = has->mem_mib > now->mem_mib ? has->mem_mib : now->mem_mib;
+    }
+    free(used);
+}
+
+static void rooms_add_hair(struct assignment *d)
 {
     const struct problem *p = d->problem;
 
@@ -719,7 +791,7 @@ static void rooms_add_hair(struct desk *d)
         d->rack_room_w[r] += CAP_HAIR * p->rack_cap_w[r];
 }
 
-static void lay(struct desk *d, bool only_fixed)
+static void lay(struct assignment *d, bool only_fixed)
 {
     const struct problem *p = d->problem;
 
@@ -727,15 +799,15 @@ static void lay(struct desk *d, bool only_fixed)
         const struct problem_job *pj = &p->jobs[j];
         if (pj->name && pj->n_present > 0 && d->jobs[j].n_gpus == 0 &&
             (pj->is_fixed || !only_fixed))
-            desk_force(d, j, pj->present, pj->n_present, pj->present_limit);
+            assignment_force(d, j, pj->present, pj->n_present, pj->present_limit);
     }
 }
 
 /* The present allocation is always allowed: where it draws more than a cap, that is the cap. */
-static void rooms_admit_present(struct desk *d)
+static void rooms_admit_present(struct assignment *d)
 {
     const struct problem *p = d->problem;
-    struct desk *now = desk_create_with(p, d->tables);
+    struct assignment *now = assignment_create_with(p, d->tables);
 
     lay(now, false);
     if (now->room_w < 0)
@@ -743,12 +815,13 @@ static void rooms_admit_present(struct desk *d)
     for (int r = 0; d->rack_room_w && r < p->n_racks; r++)
         if (now->rack_room_w[r] < 0)
             d->rack_room_w[r] -= now->rack_room_w[r];
-    desk_destroy(now);
+    assignment_destroy(now);
 }
 
-struct desk *desk_create_with(const struct problem *p, const struct desk_tables *tables)
+struct assignment *assignment_create_with(const struct problem *p,
+                                          const struct assignment_tables *tables)
 {
-    struct desk *d = heap_array(1, sizeof *d);
+    struct assignment *d = heap_array(1, sizeof *d);
 
     d->problem = p;
     d->tables = tables;
@@ -759,18 +832,19 @@ struct desk *desk_create_with(const struct problem *p, const struct desk_tables 
     seats_make(d);
     fees_make(d);
     rooms_make(d);
+    nodes_make(d);
+    d->has_rules = problem_has_rules(p);
     d->lists = lists_create(d);
     for (int g = p->n_gpus; g-- > 0;)
         lists_join(d, g);
     return d;
 }
 
-struct desk *desk_create(const struct problem *p)
+/* Fixed jobs in their place, and caps as they count. */
+static struct assignment *begin(const struct problem *p, const struct assignment_tables *tables)
 {
-    struct desk_tables *tables = tables_create(p);
-    struct desk *d = desk_create_with(p, tables);
+    struct assignment *d = assignment_create_with(p, tables);
 
-    d->owns_tables = true;
     if (d->has_caps) {
         rooms_admit_present(d);
         rooms_add_hair(d);
@@ -779,26 +853,40 @@ struct desk *desk_create(const struct problem *p)
     return d;
 }
 
-void desk_lay_present(struct desk *d)
+struct assignment *assignment_create(const struct problem *p)
+{
+    struct assignment *d = begin(p, tables_create(p));
+
+    d->owns_tables = true;
+    return d;
+}
+
+struct assignment *assignment_like(const struct assignment *d)
+{
+    return begin(d->problem, d->tables);
+}
+
+void assignment_lay_present(struct assignment *d)
 {
     lay(d, false);
 }
 
-void desk_destroy(struct desk *d)
+void assignment_destroy(struct assignment *d)
 {
     if (!d)
         return;
     if (d->owns_tables)
-        tables_destroy((struct desk_tables *)(uintptr_t)d->tables);
+        tables_destroy((struct assignment_tables *)(uintptr_t)d->tables);
     lists_destroy(d->lists);
     free(d->journal->gpus);
     free(d->journal->jobs);
     free(d->journal->rooms);
-    free(d->journal->seats);
+    free(d->journal->job_gpus);
     free(d->journal);
     free(d->gpus);
     free(d->jobs);
-    free(d->seats);
+    free(d->job_gpus);
     free(d->rack_room_w);
+    free(d->node_room);
     free(d);
 }

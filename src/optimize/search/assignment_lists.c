@@ -1,4 +1,4 @@
-#include "optimize/search/desk_inner.h"
+#include "optimize/search/assignment_inner.h"
 
 #include <assert.h>
 #include <math.h>
@@ -10,14 +10,14 @@
 
 /* ---- groups, by how many free GPUs they have ---- */
 
-static int *free_head(const struct desk_lists *l, const struct group *g)
+static int *free_head(const struct assignment_lists *l, const struct group *g)
 {
     int n = g->n_free < FREE_MAX ? g->n_free : FREE_MAX;
 
-    return &l->by_free[g->shelf * (FREE_MAX + 1) + n];
+    return &l->by_free[g->bucket * (FREE_MAX + 1) + n];
 }
 
-static void group_leave(struct desk_lists *l, int group)
+static void group_leave(struct assignment_lists *l, int group)
 {
     struct group *g = &l->groups[group];
     int *head = free_head(l, g);
@@ -29,11 +29,11 @@ static void group_leave(struct desk_lists *l, int group)
     if (g->next >= 0)
         l->groups[g->next].prev = g->prev;
     if (*head < 0 && g->n_free > 0)
-        l->has_free[g->shelf] &=
+        l->has_free[g->bucket] &=
             ~((uint64_t)1 << ((g->n_free < FREE_MAX ? g->n_free : FREE_MAX) - 1));
 }
 
-static void group_join(struct desk_lists *l, int group)
+static void group_join(struct assignment_lists *l, int group)
 {
     struct group *g = &l->groups[group];
     int *head = free_head(l, g);
@@ -44,19 +44,20 @@ static void group_join(struct desk_lists *l, int group)
         l->groups[g->next].prev = group;
     *head = group;
     if (g->n_free > 0)
-        l->has_free[g->shelf] |= (uint64_t)1 << ((g->n_free < FREE_MAX ? g->n_free : FREE_MAX) - 1);
+        l->has_free[g->bucket] |= (uint64_t)1
+                                  << ((g->n_free < FREE_MAX ? g->n_free : FREE_MAX) - 1);
 }
 
-static void group_count(struct desk_lists *l, int group, int more)
+static void group_count(struct assignment_lists *l, int group, int more)
 {
     group_leave(l, group);
     l->groups[group].n_free += more;
-    l->n_free[l->groups[group].shelf] += more;
+    l->n_free[l->groups[group].bucket] += more;
     group_join(l, group);
 }
 
 /* One for each node and type, in the order in which they first appear. */
-static void find_groups(struct desk_lists *l, const struct problem *p)
+static void find_groups(struct assignment_lists *l, const struct problem *p)
 {
     struct map_u64 known;
 
@@ -67,7 +68,7 @@ static void find_groups(struct desk_lists *l, const struct problem *p)
         int group = map_u64_get(&known, key);
         if (group < 0) {
             group = l->n_groups++;
-            l->groups[group].shelf = gpu->type + (gpu->wake_s > 0 ? p->n_types : 0);
+            l->groups[group].bucket = gpu->type + (gpu->wake_s > 0 ? p->n_types : 0);
             map_u64_set(&known, key, group);
         }
         l->group_of[g] = group;
@@ -76,7 +77,7 @@ static void find_groups(struct desk_lists *l, const struct problem *p)
     map_u64_release(&known);
 }
 
-static void list_members(struct desk_lists *l, const struct problem *p)
+static void list_members(struct assignment_lists *l, const struct problem *p)
 {
     l->members = heap_array((size_t)p->n_gpus, sizeof *l->members);
     for (int i = 1; i < l->n_groups; i++)
@@ -87,7 +88,7 @@ static void list_members(struct desk_lists *l, const struct problem *p)
         l->groups[i].first -= l->groups[i].n;
 }
 
-static void make_groups(struct desk_lists *l, const struct problem *p)
+static void make_groups(struct assignment_lists *l, const struct problem *p)
 {
     l->group_of = heap_array((size_t)p->n_gpus, sizeof *l->group_of);
     l->groups = heap_array((size_t)p->n_gpus, sizeof *l->groups);
@@ -104,15 +105,15 @@ static void make_groups(struct desk_lists *l, const struct problem *p)
 
 /* ---- GPUs, by who is there ---- */
 
-static long n_rows(const struct desk *d)
+static long n_rows(const struct assignment *d)
 {
     return (long)(d->problem->theta - 1) * d->problem->n_types * d->problem->n_kinds;
 }
 
-struct desk_lists *lists_create(const struct desk *d)
+struct assignment_lists *lists_create(const struct assignment *d)
 {
     const struct problem *p = d->problem;
-    struct desk_lists *l = heap_array(1, sizeof *l);
+    struct assignment_lists *l = heap_array(1, sizeof *l);
 
     make_groups(l, p);
     l->n_levels = p->theta - 1;
@@ -124,7 +125,7 @@ struct desk_lists *lists_create(const struct desk *d)
     return l;
 }
 
-void lists_destroy(struct desk_lists *l)
+void lists_destroy(struct assignment_lists *l)
 {
     if (!l)
         return;
@@ -140,9 +141,9 @@ void lists_destroy(struct desk_lists *l)
 }
 
 /* How much of its speed alone a resident needs from this GPU, in steps of 1/NEED_STEPS. */
-static int need_step(const struct desk *d, int gpu, int slot)
+static int need_step(const struct assignment *d, int gpu, int slot)
 {
-    const struct desk_gpu *g = &d->gpus[gpu];
+    const struct assignment_gpu *g = &d->gpus[gpu];
     int job = g->jobs[slot];
     const struct problem_job *j = &d->problem->jobs[job];
     double rest = j->need - (d->jobs[job].low - g->low[slot]);
@@ -154,7 +155,7 @@ static int need_step(const struct desk *d, int gpu, int slot)
     return step < NEED_STEPS - 1 ? (int)step : NEED_STEPS - 1;
 }
 
-static bool is_shared(const struct desk *d, const struct desk_gpu *g)
+static bool is_shared(const struct assignment *d, const struct assignment_gpu *g)
 {
     if (g->is_whole || g->n_jobs >= d->problem->theta)
         return false;
@@ -164,10 +165,10 @@ static bool is_shared(const struct desk *d, const struct desk_gpu *g)
     return true;
 }
 
-void lists_join(struct desk *d, int gpu)
+void lists_join(struct assignment *d, int gpu)
 {
-    struct desk_lists *l = d->lists;
-    struct desk_gpu *g = &d->gpus[gpu];
+    struct assignment_lists *l = d->lists;
+    struct assignment_gpu *g = &d->gpus[gpu];
     const struct problem_gpu *pg = &d->problem->gpus[gpu];
 
     g->list = -1;
@@ -190,10 +191,10 @@ void lists_join(struct desk *d, int gpu)
     l->heads[g->list] = gpu;
 }
 
-void lists_leave(struct desk *d, int gpu)
+void lists_leave(struct assignment *d, int gpu)
 {
-    struct desk_lists *l = d->lists;
-    struct desk_gpu *g = &d->gpus[gpu];
+    struct assignment_lists *l = d->lists;
+    struct assignment_gpu *g = &d->gpus[gpu];
 
     if (g->list < 0)
         return;
@@ -214,43 +215,43 @@ void lists_leave(struct desk *d, int gpu)
 
 /* ---- looking ---- */
 
-int lists_free(const struct desk *d, int type, int n)
+int lists_free(const struct assignment *d, int type, int n)
 {
-    const struct desk_lists *l = d->lists;
+    const struct assignment_lists *l = d->lists;
 
-    for (int shelf = type; shelf < 2 * d->problem->n_types; shelf += d->problem->n_types) {
-        uint64_t fit = l->has_free[shelf] & ~(uint64_t)0 << (n - 1);
+    for (int bucket = type; bucket < 2 * d->problem->n_types; bucket += d->problem->n_types) {
+        uint64_t fit = l->has_free[bucket] & ~(uint64_t)0 << (n - 1);
         if (fit)
-            return l->heads[l->by_free[shelf * (FREE_MAX + 1) + __builtin_ctzll(fit) + 1]];
+            return l->heads[l->by_free[bucket * (FREE_MAX + 1) + __builtin_ctzll(fit) + 1]];
     }
     return -1;
 }
 
 /* 'n_here' of each of 'n_nodes' groups, awake ones and those with the fewest to spare first. */
-static bool lists_even(const struct desk *d, int type, int n_here, int n_nodes, int *gpus)
+static bool lists_even(const struct assignment *d, int type, int n_here, int n_nodes, int *gpus)
 {
-    const struct desk_lists *l = d->lists;
+    const struct assignment_lists *l = d->lists;
     int got = 0, n = n_here * n_nodes;
 
-    for (int shelf = type; shelf < 2 * d->problem->n_types; shelf += d->problem->n_types)
+    for (int bucket = type; bucket < 2 * d->problem->n_types; bucket += d->problem->n_types)
         for (int free = n_here; free <= FREE_MAX && got < n; free++)
-            for (int i = l->by_free[shelf * (FREE_MAX + 1) + free]; i >= 0 && got < n;
+            for (int i = l->by_free[bucket * (FREE_MAX + 1) + free]; i >= 0 && got < n;
                  i = l->groups[i].next)
                 for (int g = l->heads[i], k = 0; k < n_here; g = d->gpus[g].next, k++)
                     gpus[got++] = g;
     return got == n;
 }
 
-bool lists_far(const struct desk *d, int type, int n, int *gpus)
+bool lists_far(const struct assignment *d, int type, int n, int *gpus)
 {
-    const struct desk_lists *l = d->lists;
+    const struct assignment_lists *l = d->lists;
     int got = 0;
 
     if (lists_n_free(d, type) < n)
         return false;
-    for (int shelf = type; shelf < 2 * d->problem->n_types; shelf += d->problem->n_types)
+    for (int bucket = type; bucket < 2 * d->problem->n_types; bucket += d->problem->n_types)
         for (int free = FREE_MAX; free > 0 && got < n; free--)    // on as few nodes as may be
-            for (int i = l->by_free[shelf * (FREE_MAX + 1) + free]; i >= 0 && got < n;
+            for (int i = l->by_free[bucket * (FREE_MAX + 1) + free]; i >= 0 && got < n;
                  i = l->groups[i].next)
                 for (int g = l->heads[i]; g >= 0 && got < n; g = d->gpus[g].next)
                     gpus[got++] = g;
@@ -258,19 +259,19 @@ bool lists_far(const struct desk *d, int type, int n, int *gpus)
     return true;
 }
 
-bool desk_free(const struct desk *d, int job, int type, int n, int *gpus)
+bool assignment_free(const struct assignment *d, int job, int type, int n, int *gpus)
 {
-    return lists_gang(d, type, n, n > 1 ? d->problem->jobs[job].n_nodes : 0, gpus);
+    return lists_gang(d, job, type, n, gpus);
 }
 
-int desk_n_free(const struct desk *d, int type)
+int assignment_n_free(const struct assignment *d, int type)
 {
     return lists_n_free(d, type);
 }
 
-int desk_beside(const struct desk *d, int type, int kind, int most, int *gpus)
+int assignment_beside(const struct assignment *d, int type, int kind, int most, int *gpus)
 {
-    const struct desk_lists *l = d->lists;
+    const struct assignment_lists *l = d->lists;
     int n = 0;
 
     for (int level = 0; level < l->n_levels; level++) {
@@ -284,8 +285,12 @@ int desk_beside(const struct desk *d, int type, int kind, int most, int *gpus)
     return n;
 }
 
-bool lists_gang(const struct desk *d, int type, int n, int n_nodes, int *gpus)
+bool lists_gang(const struct assignment *d, int job, int type, int n, int *gpus)
 {
+    int n_nodes = n > 1 ? d->problem->jobs[job].n_nodes : 0;
+
+    if (d->has_rules)
+        return rules_gang(d, job, type, n, gpus);
     if (n_nodes > 1)
         return lists_even(d, type, n / n_nodes, n_nodes, gpus);
     int near = lists_free(d, type, n), got = 0;
