@@ -8,24 +8,27 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/grow.h"
-#include "optimize/prices/certificate.h"
 #include "optimize/prices/choices.h"
 #include "optimize/prices/columns.h"
 #include "optimize/prices/dual.h"
-#include "optimize/prices/in_two.h"
+#include "optimize/prices/fork_join.h"
 
 /* Temperatures as parts of what a GPU costs (its cap and price, on average). */
-#define TAU_FROM 0.05
+#define TAU_FROM 0.5
 #define TAU_TO 0.001
-#define TAU_FALLS 0.65
-#define STEPS_EACH 40         // at one temperature
+#define TAU_FALLS 0.5
+#define STEPS_FIRST 40        // at one temperature, from a guess
+#define STEPS_AGAIN 20        // and from prices that are good already
+#define STEPS_LEAST 6         // where time is short
 #define CHOICES_EVERY 5       // steps between two looks at what jobs choose
 #define CHOICES_WEIGHT 0.4    // of the newest look in the demand
 
-#define PATTERNS_FOR_TWO 4000    // with fewer, starting a thread takes longer than it saves
-#define NEAR_TAUS 14             // patterns within so many temperatures of the best take part
-#define SUPPLY_KEPT 0.7          // of the running mean of supply, which scales steps
-#define INERTIA 0.3              // slots that every bin is taken to have besides, in that scale
+#define PATTERNS_FOR_TWO 150000    // with fewer, waking a thread takes longer than it saves
+#define NEAR_TAUS 14               // patterns within so many temperatures of the best take part
+#define ACTIVE_MOST 60000          // and about so many of a type, the best ones
+#define NEAR_STEPS 512
+#define SUPPLY_KEPT 0.7    // of the running mean of supply, which scales steps
+#define INERTIA 0.3        // slots that every bin is taken to have besides, in that scale
 
 /* Patterns of one type that take part. */
 struct active {
@@ -62,6 +65,26 @@ static double value_of(const struct patterns *x, long i, const double *slot_w, d
     return x->draw_w ? w - cap_price * (double)x->draw_w[i] : w;
 }
 
+/* How far from the best value a pattern may be: as far as counts, or as leaves about ACTIVE_MOST.
+ */
+static double near_for(const struct ascent *a, const float *value, long n, double most)
+{
+    long count[NEAR_STEPS] = { 0 }, sum = 0;
+    double scale = NEAR_STEPS / a->near_w;
+    int step = 0;
+
+    if (n <= ACTIVE_MOST)
+        return a->near_w;
+    for (long i = 0; i < n; i++) {
+        double at = (most - (double)value[i]) * scale;
+        if (at < NEAR_STEPS)
+            count[(int)at]++;
+    }
+    while (step < NEAR_STEPS && (sum += count[step]) <= ACTIVE_MOST)
+        step++;
+    return fmax(step, 1) / scale;
+}
+
 static void renew_type(struct ascent *a, int type)
 {
     const struct patterns *x = &a->c->patterns[type];
@@ -78,9 +101,10 @@ static void renew_type(struct ascent *a, int type)
         to->value[i] = (float)value_of(x, i, a->u->slot_w, a->u->cap_price);
         most = (double)to->value[i] > most ? (double)to->value[i] : most;
     }
+    double from = most - near_for(a, to->value, x->n, most);
     to->n = 0;
     for (long i = 0; i < x->n; i++)
-        if ((double)to->value[i] > most - a->near_w)
+        if ((double)to->value[i] > from)
             to->which[to->n++] = i;
 }
 
@@ -88,8 +112,9 @@ static void renew_part(void *self, int part, int n_parts)
 {
     struct ascent *a = self;
 
-    for (int t = part; t < a->c->p->n_types; t += n_parts)
-        renew_type(a, t);
+    for (int t = 0; t < a->c->p->n_types; t++)
+        if (a->c->part_of[t] % n_parts == part)
+            renew_type(a, t);
 }
 
 /* Prices have risen so much that others may be the best by now. */
@@ -107,7 +132,7 @@ static bool is_stale(const struct ascent *a)
 static void renew(struct ascent *a)
 {
     a->near_w = NEAR_TAUS * a->tau;
-    in_two(a->threads, renew_part, a);
+    fork_join(a->threads, renew_part, a);
     memcpy(a->risen_from, a->u->slot_w, (size_t)a->c->n_bins * sizeof *a->risen_from);
 }
 
@@ -164,13 +189,14 @@ static void supply_part(void *self, int part, int n_parts)
     struct ascent *a = self;
 
     memset(a->part_supply[part], 0, (size_t)a->c->n_bins * sizeof *a->supply);
-    for (int t = part; t < a->c->p->n_types; t += n_parts)
-        supply_type(a, t, a->part_supply[part]);
+    for (int t = 0; t < a->c->p->n_types; t++)
+        if (a->c->part_of[t] % n_parts == part)
+            supply_type(a, t, a->part_supply[part]);
 }
 
 static void make_supply(struct ascent *a)
 {
-    in_two(a->threads, supply_part, a);
+    fork_join(a->threads, supply_part, a);
     for (int b = 0; b < a->c->n_bins; b++)
         a->supply[b] = a->part_supply[0][b] + a->part_supply[1][b];
 }
@@ -262,11 +288,11 @@ static bool step_slots(struct ascent *a, struct pool *pools)
 }
 
 /* Some steps at one temperature. */
-static void ascend(struct ascent *a, struct pool *pools)
+static void ascend(struct ascent *a, struct pool *pools, int n_steps)
 {
     int n = a->c->n_bins, k = 0;
 
-    for (int i = 0; i < STEPS_EACH; i++) {
+    for (int i = 0; i < n_steps; i++) {
         if (i == 0 || is_stale(a))
             renew(a);
         if (i % CHOICES_EVERY == 0) {
@@ -282,6 +308,20 @@ static void ascend(struct ascent *a, struct pool *pools)
         if (!step_slots(a, pools))
             k = 0;
     }
+}
+
+/* Steps at the next temperature, of those until 'to': fewer than suits where time is short, since
+ * prices are of no use before they have cooled.
+ */
+static int steps_for(const struct ascent *a, double to, double step_s)
+{
+    int n = a->o->tau_from > 0 ? STEPS_AGAIN : STEPS_FIRST;
+
+    if (!a->o->clock || step_s <= 0)
+        return n;
+    double n_left = 1 + floor(log(to / a->tau) / log(TAU_FALLS));
+    double most = (a->o->until_s - clock_now_s(a->o->clock)) / (n_left * step_s);
+    return most < n ? (int)fmax(most, STEPS_LEAST) : n;
 }
 
 /* ---- all ---- */
@@ -334,20 +374,21 @@ void ascent_run(const struct columns *c, const struct ascent_options *o, struct 
     now.slot_w = heap_array(n, sizeof *now.slot_w);    // steps exchange it with others of theirs
     memcpy(now.slot_w, u->slot_w, n * sizeof *now.slot_w);
     ascent_init(&a, c, o, &now);
-    double before_w = certificate_bound(a.arenas, c, u, a.threads, a.choices);
     memcpy(a.soft_w, u->type_w, (size_t)c->p->n_types * sizeof *a.soft_w);
     make_demand(&a, 1);
     double to = (o->tau_to > 0 ? o->tau_to : TAU_TO) * c->unit_w;
     a.tau = (o->tau_from > 0 ? o->tau_from : TAU_FROM) * c->unit_w;
-    while (a.tau >= to && (!o->clock || clock_now_s(o->clock) < o->until_s)) {
-        ascend(&a, pools);
+    double step_s = 0;
+    bool is_first = o->tau_from <= 0;
+    while (a.tau >= to && (is_first || !o->clock || clock_now_s(o->clock) < o->until_s)) {
+        double began_s = clock_stopwatch_s();
+        int n_steps = steps_for(&a, to, step_s);
+        ascend(&a, pools, n_steps);
+        step_s = (clock_stopwatch_s() - began_s) / n_steps;
         a.tau *= TAU_FALLS;
     }
-    now.type_w = a.soft_w;
-    if (certificate_bound(a.arenas, c, &now, a.threads, a.choices) > before_w) {
-        memcpy(u->slot_w, now.slot_w, n * sizeof *u->slot_w);
-        u->cap_price = now.cap_price;
-    }
+    memcpy(u->slot_w, now.slot_w, n * sizeof *u->slot_w);
+    memcpy(u->type_w, a.soft_w, (size_t)c->p->n_types * sizeof *u->type_w);
     free(now.slot_w);
     ascent_release(&a);
     free(pools);

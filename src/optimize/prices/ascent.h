@@ -26,7 +26,7 @@ struct ascent_options {
     double until_s;
 };
 
-/* Improve 'u', or leave it as it is where its bound is better. Its type_w is not kept up. */
+/* Improve 'u'. From a guess (no tau_from) it goes to its end, if with fewer steps. */
 void ascent_run(const struct columns *c, const struct ascent_options *o, struct dual *u);
 
 #endif

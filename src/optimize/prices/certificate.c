@@ -8,22 +8,25 @@
 #include "optimize/prices/choices.h"
 #include "optimize/prices/columns.h"
 #include "optimize/prices/dual.h"
-#include "optimize/prices/in_two.h"
+#include "optimize/prices/fork_join.h"
 
 /* Sums in another order differ by less than this part of their terms. */
 #define SAME 1e-9
+#define SAME_FLOAT 1e-6    // where one of them is a float
 
-struct market {
+struct lagrangian {
     const struct columns *c;
     struct dual *u;
-    double *with_w;    // (n_types, n_bins) the most a GPU earns with a slot in this bin
+    double *with_w;       // (n_types, n_bins) the most a GPU earns with a slot in this bin
+    double *for_two_w;    // (n_types, n_classes) and the most with a job of this class that pays
+                          // nothing and two or more beside it; NULL: no three may share
     const struct choice *choices;    // of all jobs
     int *first_company;              // (n_gpus)
 };
 
 /* ---- what a GPU of a type earns ---- */
 
-static void price_type(const struct market *m, int type)
+static void price_type(const struct lagrangian *m, int type)
 {
     const struct columns *c = m->c;
     const struct patterns *x = &c->patterns[type];
@@ -44,47 +47,49 @@ static void price_type(const struct market *m, int type)
             double *with = &with_w[bin[s]];
             *with = w > *with ? w : *with;
         }
+        for (int s = 0; x->theta > 2 && bin[2] && s < x->theta && bin[s]; s++) {
+            double *two = &m->for_two_w[(long)type * c->n_classes + c->class_of_bin[bin[s]]];
+            *two = fmax(*two, w - slot_w[bin[s]]);
+        }
     }
     m->u->type_w[type] = most;
 }
 
 static void price_types(void *self, int part, int n_parts)
 {
-    const struct market *m = self;
+    const struct lagrangian *m = self;
 
-    for (int t = part; t < m->c->p->n_types; t += n_parts)
-        price_type(m, t);
+    for (int t = 0; t < m->c->p->n_types; t++)
+        if (m->c->part_of[t] % n_parts == part)
+            price_type(m, t);
 }
 
-/* Combinations too many to list (c->theta is less than the problem's): none of n jobs brings more
- * than n / 2 times what the best pair does, and a GPU costs at least what it draws idle or under
- * its lowest limit.
+/* Combinations too many to list, of n jobs where those of m are: each job earns no more among more
+ * others, so all together earn no more than n / m times the most that m do, the GPU's own cost
+ * apart; and that is at least what it draws idle or under its lowest limit.
  */
-static double crowd_w(const struct market *m, int type)
+static double crowd_w(const struct lagrangian *m, int type)
 {
     const struct columns *c = m->c;
     const struct problem *p = c->p;
     const struct problem_type *t = &p->types[type];
-    double pair_w = 0, least_w = t->idle_w;
+    const struct patterns *x = &c->patterns[type];
+    double most = 0, least_w = t->idle_w;
 
-    for (int a = 0; a < c->n_classes; a++)
-        for (int b = a; b < c->n_classes; b++) {
-            int kinds[] = { c->classes[a].kind, c->classes[b].kind };
-            struct yield y;
-            if (!problem_yield(p, type, 0, kinds, 2, &y))
-                continue;
-            double w = y.watts - t->sleep_w + p->price_w - y.cost_w;    // what the work is worth
-            for (int i = 0; i < 2; i++) {
-                const struct job_class *k = &c->classes[i ? b : a];
-                w += m->u->slot_w[k->first_bin + columns_bin(k, y.low[i])];
-            }
-            pair_w = fmax(pair_w, w);
-        }
+    for (long i = 0; i < x->n; i++) {
+        const int *bin = x->bin + i * x->theta;
+        double w = (double)x->gpu_w[i] * (1 + SAME_FLOAT) - x->cost_w[i];
+        for (int s = 0; s < x->theta; s++)
+            w += m->u->slot_w[bin[s]];
+        if (bin[x->theta - 1])
+            most = fmax(most, w);
+    }
     for (int l = 1; l < t->n_limits; l++)
         for (int i = 0; i < t->limits[l].n_points; i++)
             least_w = fmin(least_w, t->limits[l].watts[i]);
     double draw_w = (least_w - t->idle_w) * p->watts_margin;
-    return 0.5 * p->theta * pair_w - (least_w - t->sleep_w + p->price_w) - m->u->cap_price * draw_w;
+    return (double)p->theta / c->theta * most - (least_w - t->sleep_w + p->price_w) -
+           m->u->cap_price * draw_w;
 }
 
 /* ---- what one GPU earns ---- */
@@ -93,7 +98,7 @@ static double crowd_w(const struct market *m, int type)
  * paid, but the slot and what it misses there are. Never more than its move, and nothing where the
  * slot is worth more to others. A gang that stays has a way of its own.
  */
-static double stay_w(const struct market *m, int job, int bin, double low)
+static double stay_w(const struct lagrangian *m, int job, int bin, double low)
 {
     const struct problem_job *j = &m->c->p->jobs[job];
 
@@ -107,7 +112,7 @@ static double stay_w(const struct market *m, int job, int bin, double low)
 /* 'n' jobs of the GPU together, the first n_fixed of them fixed: the most under any setting,
  * without what fixed ones' slots are worth but with their shortfall. -HUGE_VAL: they must not.
  */
-static double together_w(const struct market *m, int gpu, const int *jobs, int n, int n_fixed)
+static double together_w(const struct lagrangian *m, int gpu, const int *jobs, int n, int n_fixed)
 {
     const struct columns *c = m->c;
     const struct problem *p = c->p;
@@ -153,7 +158,7 @@ static int residents(const struct columns *c, int gpu, int *jobs, int *n_fixed)
 }
 
 /* The most over those who may stay: all fixed ones, and some of the others. */
-static double stayers_w(const struct market *m, int gpu, const int *jobs, int n, int n_fixed)
+static double stayers_w(const struct lagrangian *m, int gpu, const int *jobs, int n, int n_fixed)
 {
     int n_free = n - n_fixed;
     double best = n_fixed ? -HUGE_VAL : 0;
@@ -176,7 +181,7 @@ static bool is_fixed_gang(const struct problem_job *j)
     return j->is_fixed && j->form == FORM_GANG && j->n_present > 1;
 }
 
-static double gang_w(const struct market *m, const struct problem_job *j)
+static double gang_w(const struct lagrangian *m, const struct problem_job *j)
 {
     const struct problem *p = m->c->p;
     int type = p->gpus[j->present[0]].type;
@@ -195,8 +200,32 @@ static double gang_w(const struct market *m, const struct problem_job *j)
     return -best / j->n_present;
 }
 
+/* Two or more beside fixed jobs: no more than the best pattern with somebody like one of those
+ * brings, less what the others' slots are worth at least; those who stay save their moves.
+ */
+static double crowd_beside_w(const struct lagrangian *m, int gpu, const int *jobs, int n,
+                             int n_fixed)
+{
+    const struct columns *c = m->c;
+    int type = c->p->gpus[gpu].type;
+    double most = HUGE_VAL, paid_w = 0, saved_w = 0;
+
+    for (int i = 0; i < n_fixed; i++)
+        paid_w += m->u->slot_w[c->classes[c->like[jobs[i]]].first_bin];
+    for (int i = 0; i < n_fixed; i++) {
+        int like = c->like[jobs[i]];
+        double least_w = m->u->slot_w[c->classes[like].first_bin];
+        double w = c->theta < c->p->theta ? m->u->type_w[type] - least_w
+                                          : m->for_two_w[(long)type * c->n_classes + like];
+        most = fmin(most, w - (paid_w - least_w));
+    }
+    for (int i = n_fixed; i < n; i++)
+        saved_w += c->p->jobs[jobs[i]].move_w;
+    return most + saved_w;
+}
+
 /* A GPU with fixed jobs on it: they stay, alone or with whoever brings most. */
-static double held_w(const struct market *m, int gpu)
+static double held_w(const struct lagrangian *m, int gpu)
 {
     const struct columns *c = m->c;
     int jobs[THETA_MAX] = { 0 }, n_fixed, n = residents(c, gpu, jobs, &n_fixed);
@@ -216,21 +245,11 @@ static double held_w(const struct market *m, int gpu)
         best = fmax(best, m->u->slot_w[x->bin] - x->cost_w - m->u->cap_price * (double)x->draw_w +
                               saved_w);
     }
-    if (n_fixed + 2 > c->p->theta)
-        return best;
-    /* More company: no more than the best pattern with somebody like the first brings, whose slot
-     * is worth at least its class's lowest price; those who stay save their moves.
-     */
-    double crowd = m->u->type_w[c->p->gpus[gpu].type];
-    for (int i = n_fixed; i < n; i++)
-        crowd += c->p->jobs[jobs[i]].move_w;
-    for (int i = 0; i < n_fixed; i++)
-        crowd -= m->u->slot_w[c->classes[c->like[jobs[i]]].first_bin];
-    return fmax(best, crowd);
+    return n_fixed + 2 > c->p->theta ? best : fmax(best, crowd_beside_w(m, gpu, jobs, n, n_fixed));
 }
 
 /* The most that a GPU earns with this job where it stands, whoever is beside it. */
-static double with_one_w(const struct market *m, int type, int job)
+static double with_one_w(const struct lagrangian *m, int type, int job)
 {
     const struct columns *c = m->c;
     const struct job_class *k = &c->classes[c->class_of[job]];
@@ -246,7 +265,7 @@ static double with_one_w(const struct market *m, int type, int job)
 }
 
 /* A GPU that takes anybody: the best of its type, or one with some of those who stand there. */
-static double open_w(const struct market *m, int gpu)
+static double open_w(const struct lagrangian *m, int gpu)
 {
     const struct columns *c = m->c;
     int type = c->p->gpus[gpu].type, jobs[THETA_MAX], n_fixed;
@@ -277,7 +296,7 @@ static double open_w(const struct market *m, int gpu)
     return best;
 }
 
-static double gpu_w(const struct market *m, int gpu)
+static double gpu_w(const struct lagrangian *m, int gpu)
 {
     const struct columns *c = m->c;
     int jobs[THETA_MAX], n_fixed;
@@ -291,15 +310,21 @@ static double gpu_w(const struct market *m, int gpu)
 
 /* ---- the bound ---- */
 
-static void market_open(struct arena *a, const struct columns *c, struct dual *u, int threads,
-                        struct market *m)
+static void lagrangian_open(struct arena *a, const struct columns *c, struct dual *u, int threads,
+                            struct lagrangian *m)
 {
-    *m = (struct market){ .c = c, .u = u };
+    int n_types = c->p->n_types;
+
+    *m = (struct lagrangian){ .c = c, .u = u };
     m->with_w = ARENA_ARRAY(a, double, (size_t)c->p->n_types *(size_t)c->n_bins);
+    m->for_two_w =
+        c->theta > 2 ? ARENA_ARRAY(a, double, (size_t)n_types *(size_t)c->n_classes) : NULL;
+    for (int i = 0; m->for_two_w && i < n_types * c->n_classes; i++)
+        m->for_two_w[i] = -HUGE_VAL;
     m->first_company = ARENA_ARRAY(a, int, (size_t)c->p->n_gpus);
     for (int i = c->n_company - 1; i >= 0; i--)
         m->first_company[c->company[i].gpu] = i;
-    in_two(threads, price_types, m);
+    fork_join(threads, price_types, m);
     for (int t = 0; t < c->p->n_types && c->theta < c->p->theta; t++)
         if (c->n_open[t] > 0)
             u->type_w[t] = fmax(u->type_w[t], crowd_w(m, t));
@@ -310,9 +335,9 @@ double certificate_bound(struct arena *arenas, const struct columns *c, struct d
 {
     const struct problem *p = c->p;
     double bound_w = 0, scale_w = 0;
-    struct market m;
+    struct lagrangian m;
 
-    market_open(&arenas[0], c, u, threads, &m);
+    lagrangian_open(&arenas[0], c, u, threads, &m);
     choices_make(arenas, c, u, false, threads, choices);
     m.choices = choices;
     for (int j = 0; j < p->n_jobs; j++) {

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "optimize/prices/columns.h"
 #include "optimize/prices/dual.h"
-#include "optimize/prices/in_two.h"
+#include "optimize/prices/fork_join.h"
 
 /* Sums of slots are kept this fine; and roughly, with fronts thinned out. */
 #define CELLS 2048
@@ -29,7 +29,7 @@ struct front {
 /* What jobs of one class with up to 'parts' slots choose from: one of 'big' and one, or nothing, of
  * 'small'.
  */
-struct menu {
+struct choice_set {
     int parts;
     struct front big, small;
     double *best;    // (small.n) scratch
@@ -44,8 +44,10 @@ struct chooser {
     double cell_low[CELLS], cell_price[CELLS];
     int cell_a[CELLS], cell_b[CELLS];
     struct front one;
-    int n_menus;
-    struct menu menus[FRONTS_MOST];
+    int n_below, n_hull,
+        *hull;    // slots of 'one' below the need of the last job; those on the hull
+    int n_choice_sets;
+    struct choice_set choice_sets[FRONTS_MOST];
 };
 
 /* ---- fronts ---- */
@@ -189,12 +191,13 @@ static int front_bins(const struct front *f, int at, int *bins)
     return f->of_b ? n + front_bins(f->of_b, f->b[at], bins + n) : n;
 }
 
-static struct menu *menu_of(struct chooser *x, int parts)
+static struct choice_set *choice_set_of(struct chooser *x, int parts)
 {
-    for (int i = 0; i < x->n_menus; i++)
-        if (x->menus[i].parts == parts)
-            return &x->menus[i];
-    struct menu *m = &x->menus[x->n_menus < FRONTS_MOST ? x->n_menus++ : FRONTS_MOST - 1];
+    for (int i = 0; i < x->n_choice_sets; i++)
+        if (x->choice_sets[i].parts == parts)
+            return &x->choice_sets[i];
+    struct choice_set *m =
+        &x->choice_sets[x->n_choice_sets < FRONTS_MOST ? x->n_choice_sets++ : FRONTS_MOST - 1];
     const struct front *half = front_keep(x, front_parts(x, parts / 2));
     m->parts = parts;
     m->big = front_parts(x, (parts + 1) / 2);
@@ -206,29 +209,59 @@ static struct menu *menu_of(struct chooser *x, int parts)
 
 /* ---- one job ---- */
 
-/* One slot. Returns its index in the front, -1: none is cheaper than '*best'. */
-static int choose_one(const struct front *f, double need, double short_w, double *best)
+/* The slot before last on the hull is never the best of three. */
+static bool is_above(const struct front *f, int a, int b, int c)
 {
-    int enough = 0, n = f->n, at = -1;    // the first that holds enough
+    return (f->price[b] - f->price[a]) * (f->low[c] - f->low[a]) >=
+           (f->price[c] - f->price[a]) * (f->low[b] - f->low[a]);
+}
+
+/* Slots that hold less than 'need' too: on the hull are those that some shortfall is worth. */
+static void raise_need(struct chooser *x, double need)
+{
+    const struct front *f = &x->one;
+
+    for (; x->n_below < f->n && f->low[x->n_below] < need; x->n_below++) {
+        while (x->n_hull > 1 &&
+               is_above(f, x->hull[x->n_hull - 2], x->hull[x->n_hull - 1], x->n_below))
+            x->n_hull--;
+        x->hull[x->n_hull++] = x->n_below;
+    }
+}
+
+/* Of the slots that hold too little, the one where price and shortfall are least; -1: none. */
+static int best_below(const struct chooser *x, double short_w, double need)
+{
+    const struct front *f = &x->one;
+    int from = 0, n = x->n_hull - 1;    // steps of the hull, the flattest first
 
     while (n > 0) {
-        int half = n / 2;
-        bool is_less = f->low[enough + half] < need;
-        enough += is_less ? half + 1 : 0;
-        n = is_less ? n - half - 1 : half;
+        int half = n / 2, a = x->hull[from + half], b = x->hull[from + half + 1];
+        bool pays = (f->price[b] - f->price[a]) * need < short_w * (f->low[b] - f->low[a]);
+        from += pays ? half + 1 : 0;
+        n = pays ? n - half - 1 : half;
     }
-    if (enough < f->n && f->price[enough] < *best) {
-        *best = f->price[enough];
-        at = enough;
+    return x->n_hull > 0 ? x->hull[from] : -1;
+}
+
+/* One slot. Returns its index in the front, -1: none is cheaper than '*best'. Jobs come by rising
+ * need.
+ */
+static int choose_one(struct chooser *x, const struct chooser_job *j, double *best)
+{
+    const struct front *f = &x->one;
+    int at = -1;
+
+    raise_need(x, j->need);
+    if (x->n_below < f->n && f->price[x->n_below] < *best) {
+        at = x->n_below;
+        *best = f->price[at];
     }
-    for (int i = enough - 1; i >= 0; i--) {
-        double missed_w = short_w * (1 - f->low[i] / need);
-        if (f->price[i] + missed_w < *best) {
-            *best = f->price[i] + missed_w;
-            at = i;
-        }
-        if (missed_w + f->price[0] >= *best)
-            break;    // below they miss more, and none is cheaper than the first
+    int below = best_below(x, j->short_w, j->need);
+    double w = below < 0 ? HUGE_VAL : f->price[below] + j->short_w * (1 - f->low[below] / j->need);
+    if (w < *best) {
+        *best = w;
+        at = below;
     }
     return at;
 }
@@ -236,7 +269,7 @@ static int choose_one(const struct front *f, double need, double short_w, double
 /* One of 'big' and one of 'small': as the first holds more the second may hold less; below the
  * need, shortfall is linear and each one's part of it its own.
  */
-static bool choose_two(struct menu *m, double need, double short_w, double *best, int at[2])
+static bool choose_two(struct choice_set *m, double need, double short_w, double *best, int at[2])
 {
     const struct front *a = &m->big, *b = &m->small;
     double slope = need > 0 ? short_w / need : 0;
@@ -263,56 +296,50 @@ static bool choose_two(struct menu *m, double need, double short_w, double *best
             *best = w;
             at[0] = i, at[1] = m->best_at[enough - 1], found = true;
         }
+        if (enough == 0)
+            break;    // beyond, the first holds more and costs more for nothing
     }
     return found;
 }
 
-static void choose_slots(struct chooser *x, const struct problem_job *j, double fee_w,
-                         struct choice *out)
+static void choose_slots(struct chooser *x, const struct chooser_job *j, struct choice *out)
 {
-    int parts = j->form == FORM_SPREAD ? j->n_max : 1, at[2];
-    double best = out->cost_w - fee_w;
+    int at[2] = { -1, -1 };
+    double best = out->cost_w - j->fee_w;
 
-    if (parts == 1) {
-        at[0] = choose_one(&x->one, j->need, j->short_w, &best);
-        if (at[0] < 0 || !x->one.a)
+    if (j->parts == 1) {
+        at[0] = choose_one(x, j, &best);
+        if (at[0] < 0)
             return;
-        int *bin = ARENA_NEW(x->results, int);
-        *bin = x->one.a[at[0]];
-        *out = (struct choice){ best + fee_w, -1, 1, bin };
+        *out = (struct choice){ best + j->fee_w, -1, 1, x->one.a[at[0]], &out->one };
         return;
     }
-    struct menu *m = menu_of(x, parts);
+    struct choice_set *m = choice_set_of(x, j->parts);
     if (!choose_two(m, j->need, j->short_w, &best, at))
         return;
-    int *bins = ARENA_ARRAY(x->results, int, (size_t)parts);
+    int *bins = ARENA_ARRAY(x->results, int, (size_t)j->parts);
     int n = front_bins(&m->big, at[0], bins);
     n += front_bins(&m->small, at[1], bins + n);
-    *out = (struct choice){ best + fee_w, -1, n, bins };
+    *out = (struct choice){ best + j->fee_w, -1, n, -1, bins };
 }
 
-static void choose_way(const struct chooser *x, int job, struct choice *out)
+static void choose_way(const struct chooser *x, const struct chooser_job *j, struct choice *out)
 {
-    const struct columns *c = x->c;
-
-    for (int w = c->first_way[job]; w < c->first_way[job + 1]; w++) {
-        const struct way *way = &c->ways[w];
+    for (int w = j->first_way; w < j->first_way + j->n_ways; w++) {
+        const struct way *way = &x->c->ways[w];
         double cost_w = way->cost_w + (way->m - way->n_drained) * x->u->type_w[way->type] +
                         x->u->cap_price * (double)way->draw_w;
         if (cost_w < out->cost_w)
-            *out = (struct choice){ cost_w, w, 0, NULL };
+            *out = (struct choice){ cost_w, w, 0, -1, NULL };
     }
 }
 
-static void choose(struct chooser *x, int job, struct choice *out)
+static void choose(struct chooser *x, const struct chooser_job *j, struct choice *out)
 {
-    const struct problem_job *j = &x->c->p->jobs[job];
-    double fee_w = j->n_present > 0 ? j->move_w : 0;
-
-    *out = (struct choice){ j->wait_w + fee_w, -1, 0, NULL };
-    if (x->c->class_of[job] >= 0)
-        choose_slots(x, j, fee_w, out);
-    choose_way(x, job, out);
+    *out = (struct choice){ j->wait_w, -1, 0, -1, NULL };
+    if (j->parts > 0)
+        choose_slots(x, j, out);
+    choose_way(x, j, out);
 }
 
 /* ---- all ---- */
@@ -340,12 +367,15 @@ static void choose_part(void *self, int part, int n_parts)
                            .u = all->u,
                            .is_rough = all->is_rough };
     for (int k = part; k <= c->n_classes; k += n_parts) {
-        x->n_menus = 0;
+        x->n_choice_sets = 0;
         arena_reset(&scratch);
-        if (k < c->n_classes)
+        x->n_below = x->n_hull = 0;
+        if (k < c->n_classes) {
             x->one = front_slots(x, &c->classes[k]);
+            x->hull = ARENA_ARRAY(&scratch, int, (size_t)x->one.n);
+        }
         for (int i = c->first_job[k]; i < c->first_job[k + 1]; i++)
-            choose(x, c->jobs[i], &all->out[c->jobs[i]]);
+            choose(x, &c->choosers[i], &all->out[c->jobs[i]]);
     }
     arena_release(&scratch);
 }
@@ -357,5 +387,5 @@ void choices_make(struct arena *arenas, const struct columns *c, const struct du
 
     for (int j = 0; j < c->p->n_jobs; j++)
         out[j] = (struct choice){ .way = -1 };
-    in_two(threads, choose_part, &all);
+    fork_join(threads, choose_part, &all);
 }

@@ -21,7 +21,8 @@ struct choice {
     double cost_w;
     int way;            // index of columns.ways; -1: none
     int n_slots;        // 0 and no way: it waits
-    const int *bins;    // (n_slots) of all classes' bins
+    int one;            // its only slot's bin
+    const int *bins;    // (n_slots) of all classes' bins; may be 'one'
 };
 
 /* Choices of all jobs into 'out' (n_jobs), which costs nothing for fixed ones and those that are

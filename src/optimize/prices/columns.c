@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "optimize/prices/in_two.h"
+#include "optimize/prices/fork_join.h"
 
 /* Levels of slots that differ by less are one edge, for jobs that add up several slots. */
 #define LEVEL_STEP 1.001
@@ -78,7 +78,16 @@ static void make_classes(struct columns *c)
     free(next);
 }
 
-/* Jobs by class; those that may move without one come last. */
+static int by_need(const void *a, const void *b, void *self)
+{
+    const struct columns *c = self;
+    int i = *(const int *)a, k = *(const int *)b;
+    double x = c->p->jobs[i].need, y = c->p->jobs[k].need;
+
+    return x != y ? (x < y ? -1 : 1) : i - k;
+}
+
+/* Jobs by class and rising need; those that may move without one come last. */
 static void list_jobs(struct columns *c)
 {
     int n = c->p->n_jobs;
@@ -99,6 +108,9 @@ static void list_jobs(struct columns *c)
             c->first_job[k + 1] += c->first_job[k];
     }
     c->first_job--;
+    for (int k = 0; k < c->n_classes; k++)
+        qsort_r(c->jobs + c->first_job[k], (size_t)(c->first_job[k + 1] - c->first_job[k]),
+                sizeof *c->jobs, by_need, c);
 }
 
 /* ---- all combinations of classes on a type ---- */
@@ -167,7 +179,6 @@ struct edges {
     int n, cap;
     double *at;
     bool wants_levels;    // some job adds up several slots
-    bool is_thin;         // some were left out
 };
 
 static void edge_add(struct edges *e, double at)
@@ -220,13 +231,20 @@ static int thin_out(struct edges *e, int most)
             e->at[n++] = e->at[i];
     if (n <= most)
         return n;
-    e->is_thin = true;
     for (int i = 0; i < most; i++)
         e->at[i] = e->at[(long)i * n / most];
     return most;
 }
 
-static void make_bins(struct columns *c)
+static void name_bins(struct columns *c)
+{
+    c->class_of_bin = ARENA_ARRAY(&c->arena, int, (size_t)c->n_bins);
+    for (int k = 0; k < c->n_classes; k++)
+        for (int b = 0; b < c->classes[k].n_bins; b++)
+            c->class_of_bin[c->classes[k].first_bin + b] = k;
+}
+
+static void make_bins(struct columns *c, int bins_most)
 {
     struct edges *edges = heap_array((size_t)c->n_classes, sizeof *edges);
     double pairs = 0.5 * c->n_classes * c->n_classes * c->p->n_types;
@@ -235,11 +253,9 @@ static void make_bins(struct columns *c)
     for (int t = 0; t < c->p->n_types && pairs < LEVELS_PAIRS_MOST; t++)
         visit_all(c, t, c->theta < 2 ? c->theta : 2, add_level, edges);
     c->n_bins = 1;
-    c->is_whole = true;
     for (int k = 0; k < c->n_classes; k++) {
         struct job_class *class = &c->classes[k];
-        class->n_bins = thin_out(&edges[k], c->bins_most);
-        c->is_whole = c->is_whole && !edges[k].is_thin;
+        class->n_bins = thin_out(&edges[k], bins_most);
         class->first_bin = c->n_bins;
         double *at = ARENA_ARRAY(&c->arena, double, (size_t) class->n_bins);
         memcpy(at, edges[k].at, (size_t) class->n_bins * sizeof *at);
@@ -251,10 +267,7 @@ static void make_bins(struct columns *c)
         free(edges[k].at);
     }
     free(edges);
-    c->class_of_bin = ARENA_ARRAY(&c->arena, int, (size_t)c->n_bins);
-    for (int k = 0; k < c->n_classes; k++)
-        for (int b = 0; b < c->classes[k].n_bins; b++)
-            c->class_of_bin[c->classes[k].first_bin + b] = k;
+    name_bins(c);
 }
 
 long columns_n_patterns(const struct columns *c)
@@ -302,7 +315,7 @@ struct one_type {
     double *top;    // (n_bins)
 };
 
-static void patterns_grow(struct patterns *to, bool has_cap)
+static void patterns_grow(struct patterns *to, bool has_cap, bool has_gpu)
 {
     if (to->n < to->cap)
         return;
@@ -313,6 +326,8 @@ static void patterns_grow(struct patterns *to, bool has_cap)
     to->limit = realloc(to->limit, n);
     if (has_cap)
         to->draw_w = realloc(to->draw_w, n * sizeof *to->draw_w);
+    if (has_gpu)
+        to->gpu_w = realloc(to->gpu_w, n * sizeof *to->gpu_w);
     assert(to->bin && to->cost_w && to->limit);
 }
 
@@ -322,7 +337,9 @@ static void add_pattern(void *self, int type, const struct combination *x)
     const struct columns *c = one->c;
     struct patterns *to = one->to;
 
-    patterns_grow(to, c->room_w < HUGE_VAL);
+    const struct problem_type *t = &c->p->types[type];
+
+    patterns_grow(to, c->room_w < HUGE_VAL, c->theta < c->p->theta);
     int *bin = to->bin + to->n * to->theta;
     for (int i = 0; i < to->theta; i++) {
         bin[i] = 0;
@@ -335,7 +352,9 @@ static void add_pattern(void *self, int type, const struct combination *x)
     to->cost_w[to->n] = x->y.cost_w;
     to->limit[to->n] = (unsigned char)x->limit;
     if (to->draw_w)
-        to->draw_w[to->n] = (float)((x->y.watts - c->p->types[type].idle_w) * c->p->watts_margin);
+        to->draw_w[to->n] = (float)((x->y.watts - t->idle_w) * c->p->watts_margin);
+    if (to->gpu_w)
+        to->gpu_w[to->n] = (float)(x->y.watts - t->sleep_w + c->p->price_w);
     to->n++;
 }
 
@@ -363,7 +382,7 @@ static void make_patterns(struct columns *c, int threads)
         for (int b = 0; b < c->n_bins; b++)
             l.tops[t][b] = -1;
     }
-    in_two(threads, list_types, &l);
+    fork_join(threads, list_types, &l);
     for (int t = 0; t < n_types; t++) {
         for (int b = 1; b < c->n_bins; b++) {
             struct job_class *k = &c->classes[c->class_of_bin[b]];
@@ -372,6 +391,26 @@ static void make_patterns(struct columns *c, int threads)
         free(l.tops[t]);
     }
     free(l.tops);
+}
+
+/* Types to two threads, so that both have about as many patterns. */
+static void divide_types(struct columns *c)
+{
+    long load[2] = { 0 };
+    int n = c->p->n_types;
+
+    c->part_of = ARENA_ARRAY(&c->arena, unsigned char, (size_t)n);
+    bool *is_given = heap_array((size_t)n, sizeof *is_given);
+    for (int i = 0; i < n; i++) {
+        int most = -1;
+        for (int t = 0; t < n; t++)
+            if (!is_given[t] && (most < 0 || c->patterns[t].n > c->patterns[most].n))
+                most = t;
+        is_given[most] = true;
+        c->part_of[most] = load[1] < load[0];
+        load[c->part_of[most]] += c->patterns[most].n;
+    }
+    free(is_given);
 }
 
 /* Combinations of n of the classes on all types under all settings, roughly. */
@@ -543,6 +582,26 @@ static void make_ways(struct columns *c)
     c->first_way[p->n_jobs] = w.n;
 }
 
+static void make_choosers(struct columns *c)
+{
+    int n = c->first_job[c->n_classes + 1];
+
+    c->choosers = ARENA_ARRAY(&c->arena, struct chooser_job, (size_t)n);
+    for (int i = 0; i < n; i++) {
+        int job = c->jobs[i];
+        const struct problem_job *j = &c->p->jobs[job];
+        double fee_w = j->n_present > 0 ? j->move_w : 0;
+        int parts = c->class_of[job] < 0 ? 0 : j->form == FORM_SPREAD ? j->n_max : 1;
+        c->choosers[i] = (struct chooser_job){ j->need,
+                                               j->short_w,
+                                               j->wait_w + fee_w,
+                                               fee_w,
+                                               parts,
+                                               c->first_way[job],
+                                               c->first_way[job + 1] - c->first_way[job] };
+    }
+}
+
 /* ---- slots beside those who stay ---- */
 
 static void raise_top(struct columns *c, int class, double low)
@@ -685,7 +744,6 @@ struct columns *columns_make(const struct problem *p, int bins_most, int threads
     struct columns *c = heap_array(1, sizeof *c);
 
     c->p = p;
-    c->bins_most = bins_most;
     arena_init(&c->arena);
     make_gpus(c);
     c->room_w = p->power_cap_w > 0 ? room_w(c) : HUGE_VAL;
@@ -695,11 +753,70 @@ struct columns *columns_make(const struct problem *p, int bins_most, int threads
     c->theta = p->theta;
     while (c->theta > 2 && about_patterns(c, c->theta) > PATTERNS_MOST)
         c->theta--;
-    make_bins(c);
+    make_bins(c, bins_most);
     make_patterns(c, threads);
+    divide_types(c);
     make_ways(c);
+    make_choosers(c);
     make_stayers(c);
     make_company(c);
+    return c;
+}
+
+/* ---- on fewer bins ---- */
+
+/* Some of a class's bins, and where the others are among them: 'to' is by bins of the finer one. */
+static void coarse_class(struct columns *c, struct job_class *k, int bins_most, int *to)
+{
+    struct job_class fine = *k;
+    double *edge, *top;
+
+    k->n_bins = fine.n_bins < bins_most ? fine.n_bins : bins_most;
+    k->first_bin = c->n_bins;
+    k->edge = edge = ARENA_ARRAY(&c->arena, double, (size_t)k->n_bins);
+    k->top = top = ARENA_ARRAY(&c->arena, double, (size_t)k->n_bins);
+    for (int b = 0; b < k->n_bins; b++) {
+        int from = (int)((long)b * fine.n_bins / k->n_bins);
+        int end = (int)((long)(b + 1) * fine.n_bins / k->n_bins);
+        edge[b] = fine.edge[from];
+        top[b] = -1;
+        for (int i = from; i < end; i++) {
+            to[fine.first_bin + i] = k->first_bin + b;
+            top[b] = fmax(top[b], fine.top[i]);
+        }
+    }
+    c->n_bins += k->n_bins;
+}
+
+struct columns *columns_coarse(const struct columns *fine, int bins_most)
+{
+    struct columns *c = heap_array(1, sizeof *c);
+    int *to = heap_array((size_t)fine->n_bins, sizeof *to);
+
+    *c = *fine;
+    arena_init(&c->arena);
+    c->is_coarse = true;
+    c->n_bins = 1;
+    c->classes = heap_array((size_t)c->n_classes, sizeof *c->classes);
+    for (int k = 0; k < c->n_classes; k++) {
+        c->classes[k] = fine->classes[k];
+        coarse_class(c, &c->classes[k], bins_most, to);
+    }
+    name_bins(c);
+    c->patterns = ARENA_ARRAY(&c->arena, struct patterns, (size_t)c->p->n_types);
+    for (int t = 0; t < c->p->n_types; t++) {
+        struct patterns *x = &c->patterns[t];
+        *x = fine->patterns[t];
+        x->bin = heap_array((size_t)(x->n * x->theta), sizeof *x->bin);
+        for (long i = 0; i < x->n * x->theta; i++)
+            x->bin[i] = to[fine->patterns[t].bin[i]];
+    }
+    c->company = heap_array((size_t)c->n_company, sizeof *c->company);
+    for (int i = 0; i < c->n_company; i++) {
+        c->company[i] = fine->company[i];
+        c->company[i].bin = to[fine->company[i].bin];
+    }
+    free(to);
     return c;
 }
 
@@ -709,12 +826,16 @@ void columns_destroy(struct columns *c)
         return;
     for (int t = 0; t < c->p->n_types; t++) {
         free(c->patterns[t].bin);
+        if (c->is_coarse)
+            continue;
         free(c->patterns[t].cost_w);
         free(c->patterns[t].draw_w);
+        free(c->patterns[t].gpu_w);
         free(c->patterns[t].limit);
     }
+    if (!c->is_coarse)
+        free(c->ways);
     free(c->classes);
-    free(c->ways);
     free(c->company);
     arena_release(&c->arena);
     free(c);

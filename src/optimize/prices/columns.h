@@ -37,6 +37,7 @@ struct patterns {
     int *bin;                // (n, theta) of each slot; 0: none
     double *cost_w;          // (n)
     float *draw_w;           // (n) watts above idle, margin included; NULL: no cap minds
+    float *gpu_w;            // (n) cost_w but for the work; NULL: no larger ones are left out
     unsigned char *limit;    // (n)
 };
 
@@ -50,6 +51,14 @@ struct way {
     int n_drained;    // of these GPUs so many take nobody else
 };
 
+/* What counts of a job when it chooses, near each other for those of a class. */
+struct chooser_job {
+    double need, short_w;
+    double wait_w, fee_w;    // to wait, its move included; to move
+    int parts;               // slots that it may take; 0: none
+    int first_way, n_ways;
+};
+
 /* A job of some class beside the fixed ones of a GPU. */
 struct company {
     int gpu, bin;
@@ -61,18 +70,19 @@ struct company {
 struct columns {
     const struct problem *p;
     struct arena arena;
-    int bins_most;
-    bool is_whole;    // no class wanted more bins
-    int theta;        // jobs of a pattern; less than the problem's where there would be too many
+    bool is_coarse;    // has fewer bins than another, from which it borrows
+    int theta;         // jobs of a pattern; less than the problem's where there would be too many
     int n_classes;
     struct job_class *classes;
     int *class_of;     // (n_jobs) -1: no single GPU suits it, or it is fixed
     int *like;         // (n_jobs) the class that a fixed job would be of; set where three may share
-    int *jobs;         // by class; then those that may move and have none
+    int *jobs;         // by class and rising need; then those that may move and have none
     int *first_job;    // (n_classes + 2)
-    int n_bins;        // of all classes, and one more: bin 0 is no slot
+    struct chooser_job *choosers;    // as 'jobs'
+    int n_bins;                      // of all classes, and one more: bin 0 is no slot
     int *class_of_bin;
     struct patterns *patterns;    // (n_types)
+    unsigned char *part_of;       // (n_types) which of two threads looks at its patterns
     struct way *ways;
     int *first_way;             // (n_jobs + 1)
     int *n_open;                // (n_types) GPUs that take anybody
@@ -90,6 +100,9 @@ struct columns {
  * result is the same.
  */
 struct columns *columns_make(const struct problem *p, int bins_most, int threads);
+
+/* The same with fewer bins, for prices that are rough still. Borrows from 'fine'. */
+struct columns *columns_coarse(const struct columns *fine, int bins_most);
 
 void columns_destroy(struct columns *c);
 

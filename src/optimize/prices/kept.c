@@ -10,6 +10,14 @@
 #include "optimize/prices/columns.h"
 #include "optimize/prices/prices.h"
 
+/* Prices serve for so many decisions at most; where the gap is more than this part of the cost for
+ * fewer, and no longer than it is less than so many times the least that it has been with them.
+ */
+#define AGE_MOST 256
+#define AGE_POOR 32
+#define GAP_MOST 0.006
+#define GAP_GROWS 2.0
+
 struct kept_class {
     uint64_t kind;    // a hash of what the kind is
     uint64_t types;
@@ -23,8 +31,8 @@ struct kept_step {
 
 /* What is written as it is. */
 struct kept_head {
-    int n_types, n_classes, n_steps, age;
-    double cap_price, gap;
+    int n_types, n_classes, n_steps, age;    // n_classes 0: nothing is kept
+    double cap_price, gap;                   // the least so far
 };
 
 struct kept_prices {
@@ -35,10 +43,7 @@ struct kept_prices {
 
 struct kept_prices *kept_create(void)
 {
-    struct kept_prices *k = heap_array(1, sizeof *k);
-
-    k->head.gap = NAN;
-    return k;
+    return heap_array(1, sizeof(struct kept_prices));
 }
 
 void kept_destroy(struct kept_prices *k)
@@ -67,7 +72,9 @@ static uint64_t hash_kind(const struct problem_kind *k)
     return hash(h, &k->time_w, sizeof k->time_w);
 }
 
-/* Steps of a class where its price changes. */
+/* Steps of a class where its price changes. A bin without slots has any price; it is kept as a part
+ * of the next one that has some, for in the next problem, with other edges, it may have some too.
+ */
 static void take_class(struct kept_prices *k, const struct columns *c, const struct dual *u,
                        int class)
 {
@@ -78,8 +85,10 @@ static void take_class(struct kept_prices *k, const struct columns *c, const str
                                .types = from->types,
                                .is_exclusive = from->is_exclusive,
                                .first = k->head.n_steps };
-    for (int b = 0; b < from->n_bins; b++) {
-        double price = u->slot_w[from->first_bin + b];
+    for (int b = 0, at = 0; b < from->n_bins; b++) {
+        for (at = at < b ? b : at; at + 1 < from->n_bins && from->top[at] < 0;)
+            at++;
+        double price = u->slot_w[from->first_bin + at];
         if (to->n > 0 && k->steps[k->head.n_steps - 1].price == price)
             continue;
         k->steps[k->head.n_steps++] = (struct kept_step){ from->edge[b], price };
@@ -87,19 +96,29 @@ static void take_class(struct kept_prices *k, const struct columns *c, const str
     }
 }
 
-void kept_take(struct kept_prices *k, const struct prices *u, double gap)
+void kept_take(struct kept_prices *k, const struct prices *u)
 {
     const struct columns *c = u->columns;
 
-    k->head = (struct kept_head){
-        .n_types = c->p->n_types, .n_classes = c->n_classes, .cap_price = u->u.cap_price, .gap = gap
-    };
+    k->head = (struct kept_head){ .n_types = c->p->n_types,
+                                  .n_classes = c->n_classes,
+                                  .cap_price = u->u.cap_price,
+                                  .gap = INFINITY };
     free(k->classes);
     free(k->steps);
     k->classes = heap_array((size_t)c->n_classes, sizeof *k->classes);
     k->steps = heap_array((size_t)c->n_bins, sizeof *k->steps);
     for (int class = 0; class < c->n_classes; class ++)
         take_class(k, c, &u->u, class);
+}
+
+void kept_find(struct kept_prices *k, const struct problem *p)
+{
+    struct prices_options o = { .wants_vertex = true, .threads = 1 };
+    struct prices *u = prices_find(p, &o);
+
+    kept_take(k, u);
+    prices_destroy(u);
 }
 
 /* The class with these types, or another one of the kind; NULL: none is known. */
@@ -124,7 +143,7 @@ static const struct kept_class *find(const struct kept_prices *k, const struct c
 bool kept_give(const struct kept_prices *k, const struct columns *c, struct dual *u)
 {
     dual_guess(c, u);
-    if (isnan(k->head.gap) || k->head.n_types != c->p->n_types)
+    if (kept_is_empty(k) || k->head.n_types != c->p->n_types)
         return false;
     for (int class = 0; class < c->n_classes; class ++) {
         const struct job_class *to = &c->classes[class];
@@ -139,19 +158,19 @@ bool kept_give(const struct kept_prices *k, const struct columns *c, struct dual
     return true;
 }
 
-double kept_gap(const struct kept_prices *k)
+bool kept_is_empty(const struct kept_prices *k)
 {
-    return k->head.gap;
+    return k->head.n_classes == 0;
 }
 
-int kept_age(const struct kept_prices *k)
+bool kept_count(struct kept_prices *k, double gap)
 {
-    return k->head.age;
-}
+    struct kept_head *h = &k->head;
 
-void kept_count(struct kept_prices *k, bool is_last)
-{
-    k->head.age = is_last || k->head.age == INT_MAX ? INT_MAX : k->head.age + 1;
+    h->age += h->age < INT_MAX;
+    h->gap = fmin(h->gap, gap);
+    bool is_poor = gap > GAP_MOST && (h->age >= AGE_POOR || gap > GAP_GROWS * h->gap);
+    return !kept_is_empty(k) && (is_poor || h->age >= AGE_MOST);
 }
 
 /* ---- bytes ---- */

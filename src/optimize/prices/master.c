@@ -12,13 +12,13 @@
 /* Patterns within this of the best of their type come in at first, as a part of what a GPU costs,
  * at most so many of a type; later those that are better than it, the best first.
  */
-#define NEAR_FIRST 0.008
+#define NEAR_FIRST 0.004
 #define MOST_FIRST 4000
 #define MOST_LATER 400
 #define BETTER 1e-4
 
-/* The program is done when it lacks no pattern and no more rows than this. */
-#define ROWS_ENOUGH 8
+/* The program is done when it lacks no more than one column, and one row, in so many. */
+#define NEW_ENOUGH 200
 
 /* Prices of the program's solution. */
 static void take_prices(struct master_inner *in)
@@ -62,6 +62,7 @@ static void begin(struct master_inner *in)
     const struct columns *c = in->m.c;
 
     certify(in);
+    master_demand(in);
     master_first_rows(in);
     for (int t = 0; t < c->p->n_types; t++)
         if (c->n_open[t] > 0)
@@ -69,8 +70,8 @@ static void begin(struct master_inner *in)
     master_add_kept(in);
     master_add_company(in);
     master_add_choices(in);
-    master_add_waits(in);
     master_add_shorts(in);
+    master_add_type_slack(in);
     for (int k = 0; k < c->n_classes; k++)
         for (int r = 0; r < in->rows[k].n; r++)
             master_add_slack(in, k, in->rows[k].bin[r]);
@@ -82,7 +83,7 @@ static bool improve(struct master_inner *in)
 {
     const struct columns *c = in->m.c;
     double type_w[64];
-    int n_near = 0;
+    int n_before = in->m.n_columns;
 
     if (in->o->clock)
         lp_limit(in->lp, fmax(in->o->until_s - clock_now_s(in->o->clock), 0.01));
@@ -93,13 +94,17 @@ static bool improve(struct master_inner *in)
     memcpy(type_w, in->now.type_w, (size_t)c->p->n_types * sizeof *type_w);
     certify(in);
     for (int t = 0; t < c->p->n_types; t++)
-        n_near += master_add_near(in, t, type_w[t] + BETTER * in->m.c->unit_w, MOST_LATER);
+        master_add_near(in, t, type_w[t] + BETTER * in->m.c->unit_w, MOST_LATER);
+    int n_rows = master_group_rows(in);
     master_add_company(in);
     master_add_choices(in);
     master_add_shorts(in);
     master_flush(in);
-    int n_slack = master_loosen(in), n_rows = master_lacking_rows(in);
-    return n_near > 0 || n_rows > ROWS_ENOUGH || n_slack > 0;
+    int n_new = in->m.n_columns - n_before, n_slack = master_loosen(in);
+    n_rows += master_lacking_rows(in);
+    in->m.is_done =
+        n_new <= n_before / NEW_ENOUGH && n_rows <= in->n_rows / NEW_ENOUGH && n_slack == 0;
+    return !in->m.is_done;
 }
 
 static bool is_late(const struct master_inner *in)
@@ -129,7 +134,9 @@ struct master *master_solve(const struct columns *c, const struct master_options
     dual_init(&in->arena, c, &in->now);
     dual_copy(c, u, &in->now);
     master_groups(in);
-    master_demand(in);
+    in->demand = ARENA_ARRAY(&in->arena, double, (size_t)c->n_bins);
+    in->base_gpus = ARENA_ARRAY(&in->arena, double, (size_t)c->p->n_types);
+    in->base_w = ARENA_ARRAY(&in->arena, double, (size_t)in->m.n_groups);
     begin(in);
     while (in->m.n_rounds < o->rounds_most && !is_late(in) && improve(in))
         continue;

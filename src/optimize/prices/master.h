@@ -3,13 +3,14 @@
  *     minimise   cost of patterns, ways, shortfalls, waiting, less what staying saves
  *     for each type         GPUs used                                   <= GPUs there are
  *     for each class, bin   slots in this bin or above                  >= jobs that need as much
- *     for each group        ways chosen                                  = its jobs
+ *     for each group        other ways than its first                   <= its jobs
  *     under a cap           watts drawn above idle                      <= room
  *
- * Jobs that take one slot are rows (eligibility is nested, so counts from each bin upwards are all
- * that matters); jobs that take several are groups of alike ones, whose ways and sums of slots are
- * columns. Patterns come in when they are near the best at the prices of the round before; rows
- * where the solution lacks slots.
+ * Eligibility is nested, so counts from each bin upwards are all that matters of jobs that take one
+ * slot. Jobs that may take several, or several GPUs, are groups of alike ones: what they choose at
+ * the first prices is in the right-hand sides, and a column exchanges it for something else. Rows
+ * come in where the solution breaks them, patterns when they are near the best at the prices of the
+ * round before.
  *
  * Made by: master_solve, from prices to begin with. Read by: rounding (the vertex it ends at says
  * how many of what), and whoever wants its prices: the best ones by their certificate. Owned.
@@ -39,9 +40,10 @@ struct master_column {
     int type;          // -1: none
     long which;        // pattern; GPU that is kept; company; way
     int group, job;    // -1: none
-    int n_slots;
-    const int *bins;        // (n_slots) given (patterns) or taken (groups)
-    double cost_w, most;    // upper bound of x
+    int n_gives, n_takes;
+    const int *gives, *takes;    // bins of slots that it brings (a pattern's, or those left for
+                                 // others), and that it needs
+    double cost_w, most;         // upper bound of x
     double x;
     int next;    // of the same group; -1: none
 };
@@ -49,7 +51,9 @@ struct master_column {
 /* Jobs that are alike but for a few percent of their needs, and take several slots or GPUs. */
 struct job_group {
     int n_jobs, first;    // jobs are group_jobs[first ..], by rising need
-    int row, last_column;
+    int base;             // the column that is in the right-hand sides: x is what is left of it
+    int row;              // -1: none yet
+    int last_column;
 };
 
 struct master {
@@ -61,6 +65,7 @@ struct master {
     int *group_of;    // (n_jobs) -1: a row's
     double bound_w;
     int n_rows, n_rounds;
+    bool is_done;    // it lacks nothing
     struct master_inner *inner;
 };
 

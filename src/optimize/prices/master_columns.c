@@ -46,30 +46,37 @@ static void slot_entries(struct master_inner *in, int bin, double value)
         entry(in, r->row[i], value);
 }
 
-/* Begin a column; entries follow, then column_end. */
-static void column_begin(struct master_inner *in, const struct master_column *x)
+/* What a column uses of a row besides slots; row -1: of none. */
+struct use {
+    int row;
+    double value;
+};
+
+/* A column: its slots, what else it uses, and its group. Entries that add up to 0 go. */
+static void column_add(struct master_inner *in, const struct master_column *x,
+                       const struct use *uses, int n_uses)
 {
     struct master *m = &in->m;
     struct batch *b = &in->batch;
+    int n = b->n_entries;
 
     GROW_BESIDE(b->start, b->n + 1, b->cap);
     GROW_BESIDE(b->upper, b->n + 1, b->cap);
     GROW(b->cost, b->n + 1, b->cap);
     GROW(m->columns, m->n_columns, in->cap_columns);
     m->columns[m->n_columns++] = *x;
-    b->start[b->n] = b->n_entries;
+    b->start[b->n] = n;
     b->upper[b->n] = x->most;
     b->cost[b->n] = x->cost_w;
-    if (x->group >= 0)
+    if (x->group >= 0 && m->groups[x->group].row >= 0)
         entry(in, m->groups[x->group].row, 1);
-}
-
-/* Entries that have become 0 go. */
-static void column_end(struct master_inner *in)
-{
-    struct batch *b = &in->batch;
-    int n = b->start[b->n];
-
+    for (int i = 0; i < n_uses; i++)
+        if (uses[i].row >= 0)
+            entry(in, uses[i].row, uses[i].value);
+    for (int i = 0; i < x->n_gives; i++)
+        slot_entries(in, x->gives[i], 1);
+    for (int i = 0; i < x->n_takes; i++)
+        slot_entries(in, x->takes[i], -1);
     for (int i = n; i < b->n_entries; i++)
         if (b->value[i] != 0) {
             b->index[n] = b->index[i];
@@ -93,87 +100,127 @@ void master_flush(struct master_inner *in)
 static void add_pattern(struct master_inner *in, int type, long i)
 {
     const struct patterns *x = &in->m.c->patterns[type];
-    const int *bins = x->bin + i * x->theta;
-    int n = 0;
+    struct master_column new = { .kind = COLUMN_PATTERN,
+                                 .type = type,
+                                 .which = i,
+                                 .group = -1,
+                                 .job = -1,
+                                 .gives = x->bin + i * x->theta,
+                                 .cost_w = x->cost_w[i],
+                                 .most = HUGE_VAL };
 
-    while (n < x->theta && bins[n])
-        n++;
+    while (new.n_gives < x->theta &&new.gives[new.n_gives])
+        new.n_gives++;
     in->is_in[type][i] = true;
-    column_begin(in, &(struct master_column){ COLUMN_PATTERN, type, i, -1, -1, n, bins,
-                                              x->cost_w[i], HUGE_VAL, 0, -1 });
-    entry(in, type, 1);
-    for (int s = 0; s < n; s++)
-        slot_entries(in, bins[s], 1);
-    if (in->cap_row >= 0 && x->draw_w)
-        entry(in, in->cap_row, (double)x->draw_w[i]);
-    column_end(in);
+    struct use uses[] = { { type, 1 },
+                          { x->draw_w ? in->cap_row : -1, x->draw_w ? (double)x->draw_w[i] : 0 } };
+    column_add(in, &new, uses, 2);
 }
 
-/* What a group could do, in words of the program. */
+/* ---- groups ---- */
+
+/* What a group could do. */
 static struct master_column choice_column(struct master_inner *in, int group,
                                           const struct choice *x)
 {
     const struct columns *c = in->m.c;
-    const struct problem_job *j = &c->p->jobs[master_speaker(&in->m, group)];
-    struct master_column wait = { COLUMN_WAIT, -1,        -1,       group, -1, 0,
-                                  NULL,        j->wait_w, HUGE_VAL, 0,     -1 };
-
-    if (x->way >= 0)
-        return (struct master_column){ COLUMN_WAY, c->ways[x->way].type,   x->way,   group, -1, 0,
-                                       NULL,       c->ways[x->way].cost_w, HUGE_VAL, 0,     -1 };
-    if (x->n_slots == 0)
-        return wait;
-    int *bins = ARENA_ARRAY(&in->arena, int, (size_t)x->n_slots);
+    const struct problem_job *j = &c->p->jobs[master_representative(&in->m, group)];
+    struct master_column new = {
+        .kind = COLUMN_WAIT, .type = -1, .which = -1, .group = group, .job = -1, .cost_w = j->wait_w
+    };
     double low = 0;
-    for (int i = 0; i < x->n_slots; i++) {
-        const struct job_class *k = &c->classes[c->class_of_bin[x->bins[i]]];
-        bins[i] = x->bins[i];
-        low += k->top[bins[i] - k->first_bin];
+
+    if (x->way >= 0) {
+        new.kind = COLUMN_WAY;
+        new.type = c->ways[x->way].type;
+        new.which = x->way;
+        new.cost_w = c->ways[x->way].cost_w;
+    } else if (x->n_slots > 0) {
+        int *bins = ARENA_ARRAY(&in->arena, int, (size_t)x->n_slots);
+        for (int i = 0; i < x->n_slots; i++) {
+            const struct job_class *k = &c->classes[c->class_of_bin[x->bins[i]]];
+            bins[i] = x->bins[i];
+            low += k->top[bins[i] - k->first_bin];
+        }
+        new.kind = COLUMN_SLOTS;
+        new.takes = bins;
+        new.n_takes = x->n_slots;
+        new.cost_w = problem_short_w(j, low);
     }
-    return (struct master_column){ COLUMN_SLOTS, -1,         -1,   group,
-                                   -1,           x->n_slots, bins, problem_short_w(j, low),
-                                   HUGE_VAL,     0,          -1 };
+    return new;
 }
 
 static bool is_same(const struct master_column *x, const struct master_column *y)
 {
-    return x->kind == y->kind && x->which == y->which && x->n_slots == y->n_slots &&
-           (x->n_slots == 0 || !memcmp(x->bins, y->bins, (size_t)x->n_slots * sizeof *x->bins));
+    return x->kind == y->kind && x->which == y->which && x->n_takes == y->n_takes &&
+           (x->n_takes == 0 || !memcmp(x->takes, y->takes, (size_t)x->n_takes * sizeof *x->takes));
 }
 
-/* A group's columns hang on a list, the newest first. */
+/* GPUs and watts that a column's gangs use, so many times. */
+static int way_uses(const struct master_inner *in, const struct master_column *x, double n,
+                    struct use uses[2])
+{
+    if (x->kind != COLUMN_WAY)
+        return 0;
+    const struct way *w = &in->m.c->ways[x->which];
+    uses[0] = (struct use){ x->type, n * (w->m - w->n_drained) };
+    uses[1] = (struct use){ in->cap_row, n * (double)w->draw_w };
+    return 2;
+}
+
+/* The first of a group: it is in the right-hand sides. */
+static void add_base(struct master_inner *in, struct job_group *g, struct master_column *new)
+{
+    struct use uses[2] = { 0 };
+
+    if (way_uses(in, new, g->n_jobs, uses)) {
+        in->base_gpus[new->type] += uses[0].value;
+        in->base_draw_w += uses[1].value;
+    }
+    g->base = in->m.n_columns;
+    in->base_w[new->group] = new->cost_w;
+    new->cost_w = 0;
+    column_add(in, new, NULL, 0);
+}
+
+/* A group's columns hang on a list, the newest first. All but the base exchange it for something
+ * else.
+ */
 static void add_choice(struct master_inner *in, int group, const struct choice *x)
 {
-    const struct columns *c = in->m.c;
     struct job_group *g = &in->m.groups[group];
     struct master_column new = choice_column(in, group, x);
+    struct use uses[4];
 
     for (int i = g->last_column; i >= 0; i = in->m.columns[i].next)
         if (is_same(&in->m.columns[i], &new))
             return;
     new.next = g->last_column;
     g->last_column = in->m.n_columns;
-    column_begin(in, &new);
-    if (new.kind == COLUMN_WAY) {
-        entry(in, new.type, c->ways[new.which].m - c->ways[new.which].n_drained);
-        if (in->cap_row >= 0)
-            entry(in, in->cap_row, (double)c->ways[new.which].draw_w);
+    if (g->base < 0) {
+        add_base(in, g, &new);
+        return;
     }
-    for (int i = 0; i < new.n_slots; i++)
-        slot_entries(in, new.bins[i], -1);
-    column_end(in);
+    const struct master_column *base = &in->m.columns[g->base];
+    int n = way_uses(in, &new, 1, uses);
+    n += way_uses(in, base, -1, uses + n);
+    new.gives = base->takes;
+    new.n_gives = base->n_takes;
+    new.cost_w -= in->base_w[group];
+    new.most = g->n_jobs;
+    column_add(in, &new, uses, n);
 }
 
 void master_add_choices(struct master_inner *in)
 {
-    for (int g = 0; g < in->m.n_groups; g++)
-        add_choice(in, g, &in->choices[master_speaker(&in->m, g)]);
-}
-
-void master_add_waits(struct master_inner *in)
-{
-    for (int g = 0; g < in->m.n_groups; g++)
-        add_choice(in, g, &(struct choice){ .way = -1 });
+    for (int g = 0; g < in->m.n_groups; g++) {
+        const struct choice *x = &in->choices[master_representative(&in->m, g)];
+        double wait_w = in->m.c->p->jobs[master_representative(&in->m, g)].wait_w;
+        bool has_base = in->m.groups[g].base >= 0;
+        add_choice(in, g, x);
+        if (has_base && wait_w < x->cost_w + SHORT_NEAR * in->m.c->unit_w)
+            add_choice(in, g, &(struct choice){ .way = -1 });
+    }
 }
 
 /* ---- GPUs as they stand ---- */
@@ -212,14 +259,16 @@ static void add_kept(struct master_inner *in, int gpu)
         return;
     int *kept = ARENA_ARRAY(&in->arena, int, (size_t)n);
     memcpy(kept, bins, (size_t)n * sizeof *kept);
-    column_begin(in, &(struct master_column){ COLUMN_KEPT, type, gpu, -1, -1, n, kept,
-                                              best - saved_w, 1, 0, -1 });
-    entry(in, type, 1);
-    for (int i = 0; i < n; i++)
-        slot_entries(in, bins[i], 1);
-    if (in->cap_row >= 0)
-        entry(in, in->cap_row, draw_w);
-    column_end(in);
+    struct master_column new = { .kind = COLUMN_KEPT,
+                                 .type = type,
+                                 .which = gpu,
+                                 .group = -1,
+                                 .job = -1,
+                                 .n_gives = n,
+                                 .gives = kept,
+                                 .cost_w = best - saved_w,
+                                 .most = 1 };
+    column_add(in, &new, (struct use[]){ { type, 1 }, { in->cap_row, draw_w } }, 2);
 }
 
 void master_add_kept(struct master_inner *in)
@@ -246,40 +295,43 @@ void master_add_company(struct master_inner *in)
             if (in->is_company_in[k] || w < best - COMPANY_NEAR * in->m.c->unit_w)
                 continue;
             in->is_company_in[k] = true;
-            column_begin(in, &(struct master_column){ COLUMN_COMPANY, -1, k, -1, -1, 1,
-                                                      &c->company[k].bin,
-                                                      x->cost_w - c->held_w[x->gpu], 1, 0, -1 });
-            entry(in, in->held_row[x->gpu], 1);
-            slot_entries(in, x->bin, 1);
-            if (in->cap_row >= 0)
-                entry(in, in->cap_row, (double)x->draw_w);
-            column_end(in);
+            struct master_column new = { .kind = COLUMN_COMPANY,
+                                         .type = -1,
+                                         .which = k,
+                                         .group = -1,
+                                         .job = -1,
+                                         .n_gives = 1,
+                                         .gives = &x->bin,
+                                         .cost_w = x->cost_w - c->held_w[x->gpu],
+                                         .most = 1 };
+            struct use uses[] = { { in->held_row[x->gpu], 1 }, { in->cap_row, (double)x->draw_w } };
+            column_add(in, &new, uses, 2);
         }
     }
 }
 
 /* ---- single jobs that may wait or fall short ---- */
 
-static void add_wait(struct master_inner *in, int job, int bin)
+/* A job takes a slot of 'lower' (-1: none, it waits) and leaves its own to others. */
+static void add_short(struct master_inner *in, int job, int lower, double cost_w)
 {
-    const struct problem_job *j = &in->m.c->p->jobs[job];
+    int *bins = ARENA_ARRAY(&in->arena, int, 2);
 
-    column_begin(
-        in, &(struct master_column){ COLUMN_WAIT, -1, -1, -1, job, 0, NULL, j->wait_w, 1, 0, -1 });
-    slot_entries(in, bin, 1);
-    column_end(in);
-}
-
-static void add_short(struct master_inner *in, int job, int bin, int lower_bin, double short_w)
-{
-    int *bins = ARENA_NEW(&in->arena, int);
-
-    *bins = lower_bin;
-    column_begin(
-        in, &(struct master_column){ COLUMN_SHORT, -1, -1, -1, job, 1, bins, short_w, 1, 0, -1 });
-    slot_entries(in, bin, 1);
-    slot_entries(in, lower_bin, -1);
-    column_end(in);
+    bins[0] = master_bin(in, job);
+    bins[1] = lower;
+    column_add(in,
+               &(struct master_column){ .kind = lower < 0 ? COLUMN_WAIT : COLUMN_SHORT,
+                                        .type = -1,
+                                        .which = -1,
+                                        .group = -1,
+                                        .job = job,
+                                        .n_gives = 1,
+                                        .gives = bins,
+                                        .n_takes = lower >= 0,
+                                        .takes = bins + 1,
+                                        .cost_w = cost_w,
+                                        .most = 1 },
+               NULL, 0);
 }
 
 /* Columns for a job where its promise costs nearly as much as missing it. */
@@ -302,12 +354,19 @@ static void consider_short(struct master_inner *in, int job)
             break;
     }
     double near_w = fmin(pays_w, best) + SHORT_NEAR * in->m.c->unit_w;
-    int bin = master_bin(in, job);
     if (at >= 0 && best < near_w && best < pays_w + SHORT_NEAR * in->m.c->unit_w)
-        add_short(in, job, bin, k->first_bin + at, best - price[at]);
+        add_short(in, job, k->first_bin + at, best - price[at]);
     if (j->wait_w < near_w || (at < 0 && b >= k->n_bins))
-        add_wait(in, job, bin);
+        add_short(in, job, -1, j->wait_w);
     in->is_short_in[job] = (at >= 0 && best < near_w) || j->wait_w < near_w || b >= k->n_bins;
+}
+
+/* At the present prices, waiting or missing its promise is what a job chooses. */
+static bool would_miss(const struct master_inner *in, int job)
+{
+    const struct choice *x = &in->choices[job];
+
+    return x->n_slots == 0 || x->bins[0] < master_bin(in, job);
 }
 
 void master_add_shorts(struct master_inner *in)
@@ -316,8 +375,24 @@ void master_add_shorts(struct master_inner *in)
 
     for (int k = 0; k < c->n_classes; k++)
         for (int i = c->first_job[k]; i < c->first_job[k + 1]; i++)
-            if (in->m.group_of[c->jobs[i]] < 0 && !in->is_short_in[c->jobs[i]])
+            if (in->m.group_of[c->jobs[i]] < 0 && !in->is_short_in[c->jobs[i]] &&
+                (in->m.n_rounds == 0 || would_miss(in, c->jobs[i])))
                 consider_short(in, c->jobs[i]);
+}
+
+/* ---- slack ---- */
+
+static void add_slack(struct master_inner *in, int row, double value, double cost_w)
+{
+    struct master_column new = { .kind = COLUMN_SLACK,
+                                 .type = -1,
+                                 .which = row,
+                                 .group = -1,
+                                 .job = -1,
+                                 .cost_w = cost_w,
+                                 .most = HUGE_VAL };
+
+    column_add(in, &new, &(struct use){ row, value }, 1);
 }
 
 /* Slack keeps the program feasible, and its prices near those of the best bound: what lacks in a
@@ -334,21 +409,21 @@ void master_add_slack(struct master_inner *in, int k, int b)
         row++;
     double price = in->best->slot_w[bin], box_w = BOX * in->m.c->unit_w;
     double before = row > 0 ? in->best->slot_w[bin - b + r->bin[row] - 1] : 0;
-    struct master_column lack = { COLUMN_SLACK, -1, r->row[row], -1,
-                                  -1,           0,  NULL,        fmax(price - before, 0) + box_w,
-                                  HUGE_VAL,     0,  -1 };
-
-    if (row == 0)
-        lack.cost_w = price + box_w;
-    column_begin(in, &lack);
-    entry(in, r->row[row], 1);
-    column_end(in);
-    if (row > 0)
+    if (row > 0) {
+        add_slack(in, r->row[row], 1, fmax(price - before, 0) + box_w);
         return;
-    lack.cost_w = box_w - price;
-    column_begin(in, &lack);
-    entry(in, r->row[row], -1);
-    column_end(in);
+    }
+    add_slack(in, r->row[row], 1, price + box_w);
+    add_slack(in, r->row[row], -1, box_w - price);
+}
+
+/* GPUs and watts beyond those there are. */
+void master_add_type_slack(struct master_inner *in)
+{
+    for (int t = 0; t < in->m.c->p->n_types; t++)
+        add_slack(in, t, -1, in->best->type_w[t] + BOX * in->m.c->unit_w);
+    if (in->cap_row >= 0)
+        add_slack(in, in->cap_row, -1, in->best->cap_price + 1);
 }
 
 /* Returns how many slacks are in use. */

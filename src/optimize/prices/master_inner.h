@@ -15,7 +15,7 @@
 
 struct class_rows {
     int n, cap;
-    int *bin, *row;    // (n) ascending bins of the class; row -1: not written yet
+    int *bin, *row;    // (n) ascending bins of the class
 };
 
 /* Columns that wait to be added together. */
@@ -37,31 +37,39 @@ struct master_inner {
     struct class_rows *rows;    // (n_classes)
     int n_rows, cap_row;        // cap_row -1: none
     int *held_row;              // (n_gpus) where company may come
-    double *demand;             // (n_bins) single jobs that need this bin or a higher one
-    bool **is_in;               // (n_types) patterns in the program
-    bool *is_company_in;        // (n_company)
-    bool *is_short_in;          // (n_jobs) may wait or fall short in the program
-    struct dual *best, now;     // best: the caller's
-    struct choice *choices;     // at the present prices
+    double *demand;             // (n_bins) slots needed in this bin or a higher one
+    double *base_gpus;          // (n_types) of groups as they first choose
+    double base_draw_w;
+    double *base_w;            // (n_groups) what a job of the group costs as it first chooses
+    bool **is_in;              // (n_types) patterns in the program
+    bool *is_company_in;       // (n_company)
+    bool *is_short_in;         // (n_jobs) may wait or fall short in the program
+    struct dual *best, now;    // best: the caller's
+    struct choice *choices;    // at the present prices
     struct batch batch;
 };
 
 /* ---- master_rows.c ---- */
 
 void master_groups(struct master_inner *in);
+
+/* What single jobs need and groups choose first, the right-hand sides. */
 void master_demand(struct master_inner *in);
 
-/* Rows of types, of the cap, of groups, of held GPUs, and of classes where prices rise. */
+/* Rows of types, of the cap, of held GPUs, and of classes where prices rise. */
 void master_first_rows(struct master_inner *in);
 
 /* Rows where the solution has fewer slots than jobs need; returns how many. */
 int master_lacking_rows(struct master_inner *in);
 
+/* Rows of groups that exchange more than they have; returns how many. Sets x of the bases. */
+int master_group_rows(struct master_inner *in);
+
 /* The bin that a single job needs; the last one where none holds as much. */
 int master_bin(const struct master_inner *in, int job);
 
 /* The job with the median need speaks for its group. */
-static inline int master_speaker(const struct master *m, int group)
+static inline int master_representative(const struct master *m, int group)
 {
     return m->group_jobs[m->groups[group].first + m->groups[group].n_jobs / 2];
 }
@@ -75,10 +83,10 @@ int master_add_near(struct master_inner *in, int type, double from_w, int most);
 
 void master_add_kept(struct master_inner *in);       // GPUs as they stand
 void master_add_company(struct master_inner *in);    // of fixed jobs, near the best
-void master_add_choices(struct master_inner *in);    // of all groups
-void master_add_waits(struct master_inner *in);      // of all groups
+void master_add_choices(struct master_inner *in);    // of all groups, and their waiting
 void master_add_shorts(struct master_inner *in);     // of single jobs, near the best
 void master_add_slack(struct master_inner *in, int k, int b);
+void master_add_type_slack(struct master_inner *in);
 
 /* Where slack is used it becomes dearer; returns in how many columns. */
 int master_loosen(struct master_inner *in);

@@ -46,7 +46,6 @@ static int by_group(const void *a, const void *b, void *self)
         (d = x->n_max - y->n_max) || (d = x->n_nodes - y->n_nodes) ||
         (d = x->is_exclusive - y->is_exclusive) ||
         (d = compare((double)x->allowed_types, (double)y->allowed_types)) ||
-        (d = compare(x->short_w, y->short_w)) ||
         (d = compare(need_step(x->need), need_step(y->need))))
         return d;
     return 0;
@@ -78,7 +77,8 @@ void master_groups(struct master_inner *in)
     m->groups = ARENA_ARRAY(&in->arena, struct job_group, (size_t)n);
     for (int i = 0; i < n; i++) {
         if (i == 0 || by_group(&m->group_jobs[i - 1], &m->group_jobs[i], (void *)c) != 0)
-            m->groups[m->n_groups++] = (struct job_group){ .first = i, .last_column = -1 };
+            m->groups[m->n_groups++] =
+                (struct job_group){ .first = i, .base = -1, .row = -1, .last_column = -1 };
         m->groups[m->n_groups - 1].n_jobs++;
         m->group_of[m->group_jobs[i]] = m->n_groups - 1;
     }
@@ -98,7 +98,12 @@ void master_demand(struct master_inner *in)
 {
     const struct columns *c = in->m.c;
 
-    in->demand = ARENA_ARRAY(&in->arena, double, (size_t)c->n_bins);
+    master_add_choices(in);    // the first ones are the bases
+    for (int i = 0; i < in->m.n_columns; i++) {
+        const struct master_column *x = &in->m.columns[i];
+        for (int s = 0; s < x->n_takes; s++)
+            in->demand[x->takes[s]] += in->m.groups[x->group].n_jobs;
+    }
     for (int j = 0; j < c->p->n_jobs; j++)
         if (c->class_of[j] >= 0 && in->m.group_of[j] < 0)
             in->demand[master_bin(in, j)]++;
@@ -152,18 +157,16 @@ static void class_rows(struct master_inner *in, int k, struct new_rows *to)
 void master_first_rows(struct master_inner *in)
 {
     const struct columns *c = in->m.c;
-    struct master *m = &in->m;
-    size_t most = (size_t)c->p->n_types + 1 + (size_t)m->n_groups + (size_t)c->n_bins;
+    size_t most = (size_t)c->p->n_types + 1 + (size_t)c->n_bins;
     most += (size_t)c->p->n_gpus;
     struct new_rows to = { 0, heap_array(most, sizeof(double)), heap_array(most, sizeof(double)) };
     int *start = heap_array(most + 1, sizeof *start);
 
     for (int t = 0; t < c->p->n_types; t++)
-        row_add(&to, -HUGE_VAL, c->n_open[t]);
-    in->cap_row =
-        c->room_w < HUGE_VAL ? row_add(&to, -HUGE_VAL, c->room_w * c->p->watts_margin) : -1;
-    for (int g = 0; g < m->n_groups; g++)
-        m->groups[g].row = row_add(&to, m->groups[g].n_jobs, m->groups[g].n_jobs);
+        row_add(&to, -HUGE_VAL, c->n_open[t] - in->base_gpus[t]);
+    in->cap_row = c->room_w < HUGE_VAL
+                      ? row_add(&to, -HUGE_VAL, c->room_w * c->p->watts_margin - in->base_draw_w)
+                      : -1;
     for (int i = 0; i < c->n_company; i++)
         if (i == 0 || c->company[i].gpu != c->company[i - 1].gpu)
             in->held_row[c->company[i].gpu] = row_add(&to, -HUGE_VAL, 1);
@@ -178,18 +181,19 @@ void master_first_rows(struct master_inner *in)
 
 /* ---- rows that lack ---- */
 
-/* Slots of the solution by bin, less what groups and those who fall short take. */
+/* Slots of the solution by bin, less what columns take. */
 static void count_slots(const struct master_inner *in, double *slots)
 {
     const struct columns *c = in->m.c;
 
     for (int i = 0; i < in->m.n_columns; i++) {
         const struct master_column *x = &in->m.columns[i];
-        double sign = x->group >= 0 || x->job >= 0 ? -1 : 1;
-        for (int s = 0; s < x->n_slots; s++)
-            slots[x->bins[s]] += sign * x->x;
-        if (x->job >= 0)
-            slots[master_bin(in, x->job)] += x->x;
+        if (x->most == 0)
+            continue;    // a base
+        for (int s = 0; s < x->n_gives; s++)
+            slots[x->gives[s]] += x->x;
+        for (int s = 0; s < x->n_takes; s++)
+            slots[x->takes[s]] -= x->x;
     }
     for (int k = 0; k < c->n_classes; k++)
         for (int b = c->classes[k].n_bins - 2; b >= 0; b--)
@@ -221,60 +225,153 @@ static int most_lacking(const struct master_inner *in, int k, const double *slot
     return at;
 }
 
-/* What a column gives to the row of a bin. */
-static double given(const struct master_inner *in, const struct master_column *x, int class,
-                    int bin)
-{
-    const struct columns *c = in->m.c;
-    double sign = x->group >= 0 || x->job >= 0 ? -1 : 1, v = 0;
+/* Entries of new rows, as they are met column by column. */
+struct entries {
+    int n, cap;
+    int *row, *column;
+    double *value;
+};
 
-    for (int s = 0; s < x->n_slots; s++)
-        v += c->class_of_bin[x->bins[s]] == class && x->bins[s] >= bin ? sign : 0;
-    if (x->job >= 0 && c->class_of[x->job] == class)
-        v += master_bin(in, x->job) >= bin;
-    return v;
+/* One slot more or less of a column, for all rows from 'first' on that it counts in. */
+static void slot_entries(const struct master_inner *in, int column, int bin, double value,
+                         int first, struct entries *to)
+{
+    int k = in->m.c->class_of_bin[bin];
+    const struct class_rows *r = &in->rows[k];
+
+    for (int i = 0; i < r->n && in->m.c->classes[k].first_bin + r->bin[i] <= bin; i++) {
+        int at = to->n - 1;
+        if (r->row[i] < first)
+            continue;
+        while (at >= 0 && to->column[at] == column && to->row[at] != r->row[i])
+            at--;
+        if (at >= 0 && to->column[at] == column) {
+            to->value[at] += value;
+            continue;
+        }
+        GROW_BESIDE(to->row, to->n, to->cap);
+        GROW_BESIDE(to->column, to->n, to->cap);
+        GROW(to->value, to->n, to->cap);
+        to->row[to->n] = r->row[i];
+        to->column[to->n] = column;
+        to->value[to->n++] = value;
+    }
 }
 
-static void write_row(struct master_inner *in, int k, int r)
+static void meet_columns(const struct master_inner *in, int first, struct entries *to)
 {
-    int bin = in->m.c->classes[k].first_bin + in->rows[k].bin[r], n = 0;
-    int *index = heap_array((size_t)in->m.n_columns, sizeof *index);
-    double *value = heap_array((size_t)in->m.n_columns, sizeof *value);
-
     for (int i = 0; i < in->m.n_columns; i++) {
-        double v = given(in, &in->m.columns[i], k, bin);
-        if (v == 0)
-            continue;
-        index[n] = i;
-        value[n++] = v;
+        const struct master_column *x = &in->m.columns[i];
+        if (x->most == 0)
+            continue;    // a base
+        for (int s = 0; s < x->n_gives; s++)
+            slot_entries(in, i, x->gives[s], 1, first, to);
+        for (int s = 0; s < x->n_takes; s++)
+            slot_entries(in, i, x->takes[s], -1, first, to);
     }
-    lp_add_rows(in->lp, &(struct lp_lines){ 1, &in->demand[bin], (double[]){ HUGE_VAL }, NULL,
-                                            (int[]){ 0, n }, index, value });
-    in->rows[k].row[r] = in->n_rows++;
-    free(index);
-    free(value);
+}
+
+/* Rows from 'first' on, with at least so much each, to the program. */
+static void write_rows(struct master_inner *in, int first, const double *lower)
+{
+    int n = in->n_rows - first;
+    struct entries e = { 0 };
+
+    meet_columns(in, first, &e);
+    double *upper = heap_array((size_t)n, sizeof *upper);
+    double *value = heap_array((size_t)e.n, sizeof *value);
+    int *index = heap_array((size_t)e.n, sizeof *index);
+    int *start = heap_array((size_t)n + 2, sizeof *start);
+    for (int r = 0; r < n; r++)
+        upper[r] = HUGE_VAL;
+    for (int i = 0; i < e.n; i++)
+        start[e.row[i] - first + 2]++;
+    for (int r = 0; r < n; r++)
+        start[r + 2] += start[r + 1];
+    for (int i = 0; i < e.n; i++) {
+        int at = start[e.row[i] - first + 1]++;
+        index[at] = e.column[i];
+        value[at] = e.value[i];
+    }
+    lp_add_rows(in->lp, &(struct lp_lines){ n, lower, upper, NULL, start, index, value });
+    void *done[] = { e.row, e.column, e.value, upper, value, index, start };
+    for (size_t i = 0; i < sizeof done / sizeof *done; i++)
+        free(done[i]);
 }
 
 int master_lacking_rows(struct master_inner *in)
 {
     const struct columns *c = in->m.c;
     double *slots = heap_array((size_t)c->n_bins, sizeof *slots);
-    int n = 0;
+    double *lower = heap_array((size_t)c->n_classes * ROWS_LATER, sizeof *lower);
+    int first = in->n_rows;
 
     count_slots(in, slots);
     for (int k = 0; k < c->n_classes; k++) {
         int far = c->classes[k].n_bins / 40 > 2 ? c->classes[k].n_bins / 40 : 2, at;
         for (int i = 0; i < ROWS_LATER && (at = most_lacking(in, k, slots, i ? far : 1)) >= 0;
-             i++, n++)
-            rows_insert(&in->rows[k], at, -1);
+             i++) {
+            lower[in->n_rows - first] = in->demand[c->classes[k].first_bin + at];
+            rows_insert(&in->rows[k], at, in->n_rows++);
+        }
     }
+    write_rows(in, first, lower);
     for (int k = 0; k < c->n_classes; k++)
         for (int r = 0; r < in->rows[k].n; r++)
-            if (in->rows[k].row[r] < 0) {
-                write_row(in, k, r);
+            if (in->rows[k].row[r] >= first)
                 master_add_slack(in, k, in->rows[k].bin[r]);
-            }
     master_flush(in);
     free(slots);
-    return n;
+    free(lower);
+    return in->n_rows - first;
+}
+
+/* ---- groups that exchange too much ---- */
+
+/* Rows of groups from 'first' on. */
+static void write_group_rows(struct master_inner *in, int first)
+{
+    int n = in->n_rows - first, at = 0, most = in->m.n_columns;
+    int *start = heap_array((size_t)n + 1, sizeof *start);
+    int *index = heap_array((size_t)most, sizeof *index);
+    double *value = heap_array((size_t)most, sizeof *value);
+    double *lower = heap_array((size_t)n, sizeof *lower),
+           *upper = heap_array((size_t)n, sizeof *upper);
+
+    for (int k = 0; k < in->m.n_groups; k++) {
+        const struct job_group *g = &in->m.groups[k];
+        if (g->row < first)
+            continue;
+        for (int i = g->last_column; i >= 0; i = in->m.columns[i].next)
+            if (i != g->base) {
+                index[at] = i;
+                value[at++] = 1;
+            }
+        start[g->row - first + 1] = at;
+        lower[g->row - first] = -HUGE_VAL;
+        upper[g->row - first] = g->n_jobs;
+    }
+    lp_add_rows(in->lp, &(struct lp_lines){ n, lower, upper, NULL, start, index, value });
+    free(start);
+    free(index);
+    free(value);
+    free(lower);
+    free(upper);
+}
+
+int master_group_rows(struct master_inner *in)
+{
+    int first = in->n_rows;
+
+    for (int k = 0; k < in->m.n_groups; k++) {
+        struct job_group *g = &in->m.groups[k];
+        double others = 0;
+        for (int i = g->last_column; i >= 0; i = in->m.columns[i].next)
+            others += i != g->base ? in->m.columns[i].x : 0;
+        in->m.columns[g->base].x = fmax(g->n_jobs - others, 0);
+        if (others > g->n_jobs + 1e-6 && g->row < 0)
+            g->row = in->n_rows++;
+    }
+    write_group_rows(in, first);
+    return in->n_rows - first;
 }

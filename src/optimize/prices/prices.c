@@ -27,19 +27,20 @@
  */
 #define VERTEX_PATTERNS_MOST 1000000
 
-/* Ascend on a finer grid, which takes over from the last one; unless that lost nothing. */
-static void refine(struct prices *u, int bins_most, const struct ascent_options *o)
+/* From prices on bins of 'from', or a guess, to prices on those of 'c', if those are more. */
+static void ascend_on(struct prices *u, const struct columns *from, const struct columns *c,
+                      const struct ascent_options *o)
 {
-    if (u->columns->is_whole || (o->clock && clock_now_s(o->clock) >= o->until_s))
-        return;
-    struct columns *last = u->columns;
     struct dual now;
-    u->columns = columns_make(last->p, bins_most, o->threads);
-    dual_init(&u->arena, u->columns, &now);
-    dual_convert(last, &u->u, u->columns, &now);
+
+    dual_init(&u->arena, c, &now);
+    if (from)
+        dual_convert(from, &u->u, c, &now);
+    else
+        dual_guess(c, &now);
     u->u = now;
-    columns_destroy(last);
-    ascent_run(u->columns, o, &u->u);
+    if (!from || c->n_bins > from->n_bins)
+        ascent_run(c, o, &u->u);
 }
 
 static void find_usual_classes(struct prices *u)
@@ -79,21 +80,24 @@ static void ascend(struct prices *u, const struct problem *p, const struct price
                                      .clock = o->clock,
                                      .until_s = o->ascent_until_s };
 
-    u->columns = columns_make(p, BINS_COARSE, o->threads);
-    dual_init(&u->arena, u->columns, &u->u);
-    dual_guess(u->columns, &u->u);
-    ascent_run(u->columns, &ascent, &u->u);
+    u->columns = columns_make(p, BINS_FINE, o->threads);
+    struct columns *coarse = columns_coarse(u->columns, BINS_COARSE);
+    struct columns *medium = columns_coarse(u->columns, BINS_MEDIUM);
+    ascend_on(u, NULL, coarse, &ascent);
+    ascent.until_s = o->refine_until_s;
     ascent.tau_from = TAU_AGAIN_FROM;
     ascent.tau_to = TAU_AGAIN_TO;
-    refine(u, BINS_MEDIUM, &ascent);
+    ascend_on(u, coarse, medium, &ascent);
     ascent.tau_from = TAU_FINE_FROM;
-    refine(u, BINS_FINE, &ascent);
+    ascend_on(u, medium, u->columns, &ascent);
+    columns_destroy(coarse);
+    columns_destroy(medium);
 }
 
 /* As they were kept; false: nothing that fits was. */
 static bool recall(struct prices *u, const struct problem *p, const struct prices_options *o)
 {
-    if (!o->kept || isnan(kept_gap(o->kept)))
+    if (!o->kept || kept_is_empty(o->kept))
         return false;
     u->columns = columns_make(p, BINS_FINE, o->threads);
     dual_init(&u->arena, u->columns, &u->u);

@@ -37,7 +37,7 @@ struct prices_options {
     bool wants_vertex;                 // the class program too
     int threads;
     const struct clock *clock;    // NULL: no end but what suits
-    double ascent_until_s, until_s;
+    double ascent_until_s, refine_until_s, until_s;
 };
 
 struct prices *prices_find(const struct problem *p, const struct prices_options *o);

@@ -1,4 +1,4 @@
-#include "optimize/prices/in_two.h"
+#include "optimize/prices/fork_join.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@ static void *run_second(void *arg)
     return NULL;
 }
 
-void in_two(int threads, part_f *work, void *self)
+void fork_join(int threads, part_f *work, void *self)
 {
     struct second s = { work, self };
     pthread_t other;
