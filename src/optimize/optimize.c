@@ -7,41 +7,48 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "optimize/exact/exact.h"
 #include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
 #include "optimize/prices/columns.h"
 #include "optimize/prices/kept.h"
 #include "optimize/prices/master.h"
 #include "optimize/prices/prices.h"
-#include "optimize/search/desk.h"
+#include "optimize/search/assignment.h"
 #include "optimize/search/exchange.h"
 #include "optimize/search/round.h"
 #include "optimize/search/search.h"
+#include "optimize/search/tight.h"
 
 /* Problems that are solved to proven optimality when there is time. */
 #define EXACT_JOBS_MOST 150
+
+/* Less time for each pair of jobs, in seconds, and search makes more of it: 50 jobs want 0.4 s, 140
+ * want 3.
+ */
+#define EXACT_PAIR_S 1.6e-4
 
 /* An exact search that was given no time ends after this long. */
 #define EXACT_S 300.0
 #define EXACT_AUTO_S 10.0    // where nobody asked for it
 
-/* Parts of the time: until the ascent ends, until the class program does; and of what search and
- * exact search have together.
+/* Parts of the time: until the first ascent must end, until those on more bins must, until the
+ * class program must; and of what search and exact search have together.
  */
-#define ASCENT_SHARE 0.35
+#define ASCENT_SHARE 0.45
+#define REFINE_SHARE 0.30
 #define PRICES_SHARE 0.8
-#define SEARCH_SHARE 0.4
+#define SEARCH_SHARE 0.6
+#define PROOF_SEARCH_SHARE 0.1    // where a proof was asked for, and is likely
+
+/* Patterns are listed if that takes no more than this part of the time, at so long each. */
+#define LISTING_SHARE 0.25
+#define PATTERN_S 3e-7
+
+/* A job goes elsewhere for more than this. */
+#define SETTLED_W 1e-6
 
 /* A bound this close to the cost, as a share of it, is a proof. */
 #define PROVEN 1e-6
-
-/* Kept prices serve for so many decisions at most, and while the gap is no larger than this part of
- * the cost, or than so many times what it was when they were found.
- */
-#define KEPT_AGE_MOST 256
-#define KEPT_GAP 0.006
-#define KEPT_GAP_GROWS 2.0
 
 const struct optimize_options optimize_defaults = { .method = METHOD_AUTO, .seed = 1 };
 
@@ -53,6 +60,7 @@ struct run {
     struct clock clock;
     double start_s;
     int threads;
+    struct assignment *spare;    // an assignment that is not the best, or NULL
 };
 
 static double now_s(const struct run *r)
@@ -74,6 +82,7 @@ static struct prices *find_prices(struct run *r)
     if (r->o->time_s > 0) {
         o.clock = &r->clock;
         o.ascent_until_s = r->start_s + ASCENT_SHARE * r->o->time_s;
+        o.refine_until_s = r->start_s + REFINE_SHARE * r->o->time_s;
         o.until_s = r->start_s + PRICES_SHARE * r->o->time_s;
     }
     struct prices *u = prices_find(r->p, &o);
@@ -89,13 +98,24 @@ static struct prices *find_prices(struct run *r)
 
 static bool wants_exact(const struct run *r)
 {
-    if (!r->o->exact || r->o->method != METHOD_AUTO)
-        return r->o->exact && r->o->method == METHOD_EXACT;
+    if (!r->o->exact || problem_has_rules(r->p))    // columns know nothing of nodes
+        return false;
+    if (r->o->method != METHOD_AUTO)
+        return r->o->method == METHOD_EXACT;
+    double least_s = EXACT_PAIR_S * r->p->n_jobs * r->p->n_jobs;
     return r->p->n_jobs <= EXACT_JOBS_MOST && r->o->nodes == 0 &&
-           (r->o->time_s <= 0 || now_s(r) < r->o->time_s);
+           (r->o->time_s <= 0 || (r->o->time_s >= least_s && now_s(r) < r->o->time_s));
 }
 
-static void search(struct run *r, struct desk *d, const struct prices *u)
+static double search_share(const struct run *r)
+{
+    if (!wants_exact(r))
+        return 1;
+    return r->o->method == METHOD_EXACT && r->p->n_jobs <= EXACT_JOBS_MOST ? PROOF_SEARCH_SHARE
+                                                                           : SEARCH_SHARE;
+}
+
+static void search(struct run *r, struct assignment *d, const struct prices *u)
 {
     struct search_options o = search_defaults;
     struct search_report done;
@@ -103,143 +123,159 @@ static void search(struct run *r, struct desk *d, const struct prices *u)
 
     o.seed = r->o->seed;
     o.threads = r->threads;
-    bool is_timed = r->o->time_s > 0, is_proof_likely = r->p->n_jobs <= EXACT_JOBS_MOST;
+    bool is_timed = r->o->time_s > 0;
     o.nodes = r->o->method == METHOD_STANDING ? suitable_nodes(r->p) : r->o->nodes;
-    if (o.nodes <= 0 && (!is_timed || (r->o->method == METHOD_EXACT && is_proof_likely)))
+    if (o.nodes <= 0 && !is_timed)
         o.nodes = suitable_nodes(r->p);
     if (is_timed) {
-        double share = wants_exact(r) ? SEARCH_SHARE : 1;
         o.clock = &r->clock;
-        o.until_s = r->start_s + share * r->o->time_s;
+        o.until_s = r->start_s + search_share(r) * r->o->time_s;
     }
-    o.chains = r->o->method == METHOD_QUICK ? 1 : 0;
     search_run(d, u, &o, &done);
     r->report->nodes = done.nodes;
     r->report->search_s = clock_stopwatch_s() - t_s;
 }
 
 /* Everybody where he is, newcomers one by one where they cost least: now, or by prices. */
-static void insert_all(struct desk *d, const struct prices *u, const struct desk_guide *guide)
+static void insert_all(struct assignment *d, const struct prices *u,
+                       const struct reduced_costs *reduced)
 {
-    desk_lay_present(d);
-    d->guide = guide;
-    d->dues_w = u ? u->job_w : NULL;
+    assignment_lay_present(d);
+    d->reduced = reduced;
+    d->job_price_w = reduced ? u->job_w : NULL;
     for (int j = 0; j < d->problem->n_jobs; j++)
-        desk_insert(d, j);
-    d->guide = NULL;
-    d->dues_w = NULL;
+        assignment_insert(d, j);
+    d->reduced = NULL;
+    d->job_price_w = NULL;
 }
 
-static struct desk *standing_desk(const struct problem *p)
+static struct assignment *standing_assignment(const struct problem *p)
 {
-    struct desk *d = desk_create(p);
+    struct assignment *d = assignment_create(p);
 
     insert_all(d, NULL, NULL);
     return d;
 }
 
-static struct desk *cheaper(struct desk *a, struct desk *b)
-{
-    bool is_a = desk_cost(a) <= desk_cost(b);
-
-    desk_destroy(is_a ? b : a);
-    return is_a ? a : b;
-}
-
-/* The best of rounding (or, without a vertex, of inserting by prices) and of leaving everybody where
- * he is.
- */
-static struct desk *begin(struct run *r, const struct prices *u)
+/* A rounded vertex, or the tightest patterns; both where the vertex was not reached. */
+static struct assignment *begin(struct run *r, const struct prices *u)
 {
     double t_s = clock_stopwatch_s();
-    struct desk *standing = standing_desk(r->p), *d = desk_create(r->p);
-    struct desk_guide *guide = desk_guide_create(standing, u);
+    struct assignment *d = assignment_create(r->p);
+    struct reduced_costs *reduced = reduced_costs_create(d, u);
 
     if (u->master)
-        round_vertex(u, guide, d);
+        round_vertex(u, reduced, d);
     else
-        insert_all(d, u, guide);
-    desk_guide_destroy(guide);
-    d = cheaper(d, standing);
-    r->report->rounded_w = desk_cost(d);
+        tight_place(u, reduced, d);
+    if (u->master && !u->master->is_done) {
+        struct assignment *other = assignment_like(d);
+        tight_place(u, reduced, other);
+        bool is_better = assignment_cost(other) < assignment_cost(d);
+        r->spare = is_better ? d : other;    // one of them owns the tables of both
+        d = is_better ? other : d;
+    }
+    reduced_costs_destroy(reduced);
+    r->report->rounded_w = assignment_cost(d);
     r->report->round_s = clock_stopwatch_s() - t_s;
     return d;
+}
+
+/* Each job once more where it costs least: chance may have passed somebody over. */
+static void settle_each(struct assignment *d)
+{
+    const struct problem *p = d->problem;
+
+    for (int j = 0; j < p->n_jobs; j++) {
+        double before_w = assignment_cost(d);
+        if (!p->jobs[j].name || p->jobs[j].is_fixed)
+            continue;
+        assignment_mark(d);
+        bool is_out = d->jobs[j].n_gpus == 0 || assignment_take(d, j);
+        if (is_out && assignment_insert(d, j) && assignment_cost(d) < before_w - SETTLED_W)
+            assignment_keep(d);
+        else
+            assignment_undo(d);
+    }
 }
 
 /* Prices, rounding, search: an answer that has passed the judge. */
 static int plan_fast(struct run *r, struct plan *out, struct prices *u, struct err *e)
 {
-    struct desk *d = begin(r, u);
+    struct assignment *d = begin(r, u);
 
     exchange_homes(d);
     search(r, d, u);
     exchange_homes(d);
-    desk_plan(d, r->arena, out);
-    desk_destroy(d);
+    settle_each(d);
+    assignment_plan(d, r->arena, out);
+    assignment_destroy(d);
+    assignment_destroy(r->spare);
     r->report->method = "fast";
     return plan_check(r->arena, r->p, out, e);
 }
 
-static double gap_of(const struct run *r, const struct plan *x, double bound_w)
+/* Is there time to list all patterns, and to use them? */
+static bool has_time(const struct run *r)
 {
-    double all_w = fabs(x->cost_w + problem_base_w(r->p));
+    double n_settings = 0, k = r->p->n_kinds;
 
-    return all_w > 0 ? fmax(x->cost_w - bound_w, 0) / all_w : 0;
+    for (int t = 0; t < r->p->n_types; t++)
+        n_settings += r->p->types[t].n_limits;
+    double n = r->p->theta < 2 ? k : k * k / 2 + (r->p->theta > 2 ? k * k * k / 6 : 0);
+    return r->o->time_s <= 0 || n * n_settings * PATTERN_S < LISTING_SHARE * r->o->time_s;
 }
 
-/* Do the kept prices still serve? */
+/* Search alone, from where everybody stands: without prices, and without a bound. */
+static int plan_hurried(struct run *r, struct plan *out, struct err *e)
+{
+    struct assignment *d = standing_assignment(r->p);
+
+    r->report->rounded_w = assignment_cost(d);
+    search(r, d, NULL);
+    assignment_plan(d, r->arena, out);
+    assignment_destroy(d);
+    r->report->method = "hurried";
+    r->report->lp_bound_w = -INFINITY;
+    return plan_check(r->arena, r->p, out, e);
+}
+
 static bool may_stand(const struct run *r)
 {
-    const struct kept_prices *k = r->o->kept;
-
-    return r->o->method == METHOD_STANDING && k && !isnan(kept_gap(k)) &&
-           kept_age(k) < KEPT_AGE_MOST;
+    return r->o->method == METHOD_STANDING && r->o->kept && !kept_is_empty(r->o->kept);
 }
 
-/* Newcomers by kept prices, then a few steps around them. */
+/* Newcomers by kept prices, then a few steps around them, or a search as long as there is time. */
 static int plan_standing(struct run *r, struct plan *out, struct err *e)
 {
     struct prices_options o = { .kept = r->o->kept, .threads = r->threads };
     struct prices *u = prices_find(r->p, &o);
-    struct desk *d = desk_create(r->p);
-    struct desk_guide *guide = desk_guide_create(d, u);
+    struct assignment *d = assignment_create(r->p);
+    struct reduced_costs *reduced = reduced_costs_create(d, u);
 
-    insert_all(d, u, guide);
-    desk_guide_destroy(guide);
-    r->report->rounded_w = desk_cost(d);
-    search_around(d, u, r->o->seed, (int)r->o->nodes);
+    insert_all(d, u, reduced);
+    r->report->rounded_w = assignment_cost(d);
+    if (r->o->time_s > 0)
+        search(r, d, u);
+    else
+        search_around(d, u, reduced, r->o->seed, (int)r->o->nodes);
+    reduced_costs_destroy(reduced);
     exchange_homes(d);
-    desk_plan(d, r->arena, out);
-    desk_destroy(d);
+    assignment_plan(d, r->arena, out);
+    assignment_destroy(d);
     r->report->method = "standing";
     r->report->lp_bound_w = u->bound_w;
-    kept_count(r->o->kept,
-               gap_of(r, out, u->bound_w) > fmax(KEPT_GAP, KEPT_GAP_GROWS * kept_gap(r->o->kept)));
     prices_destroy(u);
-    return plan_check(r->arena, r->p, out, e);
-}
-
-/* Search alone, from where everybody stands. */
-static int plan_quick(struct run *r, struct plan *out, struct err *e)
-{
-    struct desk *d = standing_desk(r->p);
-
-    r->report->rounded_w = desk_cost(d);
-    search(r, d, NULL);
-    desk_plan(d, r->arena, out);
-    desk_destroy(d);
-    r->report->method = "quick";
-    r->report->lp_bound_w = -INFINITY;
     return plan_check(r->arena, r->p, out, e);
 }
 
 /* What always exists. */
 static int plan_greedy(struct run *r, struct plan *out, struct err *e)
 {
-    struct desk *d = standing_desk(r->p);
+    struct assignment *d = standing_assignment(r->p);
 
-    desk_plan(d, r->arena, out);
-    desk_destroy(d);
+    assignment_plan(d, r->arena, out);
+    assignment_destroy(d);
     r->report->method = "greedy";
     return plan_check(r->arena, r->p, out, e);
 }
@@ -247,17 +283,17 @@ static int plan_greedy(struct run *r, struct plan *out, struct err *e)
 /* Go on from 'out' until it is proven or time is up. A child that cannot be had changes
  * nothing.
  */
-static void plan_exact(struct run *r, const struct prices *u, struct plan *out)
+static void plan_exact(struct run *r, struct plan *out)
 {
-    struct exact_options o = { .time_s = r->o->method == METHOD_EXACT ? EXACT_S : EXACT_AUTO_S };
+    double time_s = r->o->method == METHOD_EXACT ? EXACT_S : EXACT_AUTO_S;
     struct plan start = *out;
     double t_s = clock_stopwatch_s(), bound_w = r->report->bound_w;
     bool is_proven = false;
     struct err ignored = { 0 };
 
     if (r->o->time_s > 0)
-        o.time_s = fmax(r->o->time_s - now_s(r), 0.05);
-    if (r->o->exact(r->arena, r->p, u, bound_w, &start, &o, out, &bound_w, &is_proven, &ignored) <
+        time_s = fmax(r->o->time_s - now_s(r), 0.05);
+    if (r->o->exact(r->arena, r->p, bound_w, &start, time_s, out, &bound_w, &is_proven, &ignored) <
         0)
         log_warn("no exact search: %s", ignored.text);
     else
@@ -270,20 +306,20 @@ static void plan_exact(struct run *r, const struct prices *u, struct plan *out)
 static int make_plan(struct run *r, struct plan *out, struct err *e)
 {
     bool stands = may_stand(r);
-    struct prices *u = stands || r->o->method == METHOD_QUICK ? NULL : find_prices(r);
+    struct prices *u = stands || !has_time(r) ? NULL : find_prices(r);
     int rc = u        ? plan_fast(r, out, u, e)
              : stands ? plan_standing(r, out, e)
-                      : plan_quick(r, out, e);
+                      : plan_hurried(r, out, e);
 
     if (rc == 0 && u && r->o->kept)
-        kept_take(r->o->kept, u, gap_of(r, out, u->bound_w));
+        kept_take(r->o->kept, u);
     if (rc < 0) {
         log_error("a plan did not pass its check: %s", e->text);
         rc = plan_greedy(r, out, e);
     }
     r->report->bound_w = r->report->lp_bound_w;
-    if (rc == 0 && wants_exact(r))
-        plan_exact(r, u, out);
+    if (rc == 0 && u && wants_exact(r))
+        plan_exact(r, out);
     prices_destroy(u);
     return rc;
 }

@@ -4,10 +4,7 @@
  *                  |                                                  |
  *                  '-> certificate: the bound ------------------------'
  *
- * The quick way leaves out the class program, and with it the bound: search alone, from where
- * everybody stands.
- *
- * Called by: the solver "gogh" (lower.h; quick), `gogh optimize`, problem_make (for what runs
+ * Called by: the solver "gogh", `gogh optimize`, problem_make (for what runs
  * already), and benches. Keeps nothing between calls. With a budget of nodes, the same problem,
  * seed and budget give the same answer, byte for byte, on any number of threads; with a budget of
  * seconds they need not.
@@ -21,23 +18,20 @@
 struct arena;
 struct clock;
 struct err;
-struct exact_options;
 struct kept_prices;
 struct plan;
 struct prices;
 struct problem;
 
 /* Goes on from an answer until it is proven or time is up, as exact_run (exact.h) does. */
-typedef int optimize_exact_f(struct arena *a, const struct problem *p, const struct prices *u,
-                             double bound_w, const struct plan *start,
-                             const struct exact_options *o, struct plan *out, double *bound_w_out,
-                             bool *is_proven, struct err *e);
+typedef int optimize_exact_f(struct arena *a, const struct problem *p, double bound_w,
+                             const struct plan *start, double time_s, struct plan *out,
+                             double *bound_w_out, bool *is_proven, struct err *e);
 
 enum optimize_method {
     METHOD_AUTO,        // fast; then exact where the problem is small enough and time is left
     METHOD_FAST,        // class program, rounding, search
-    METHOD_QUICK,       // search alone, from the present allocation; no bound
-    METHOD_STANDING,    // from the present allocation, by kept prices or as FAST
+    METHOD_STANDING,    // from the present allocation, by kept prices; as FAST where none are kept
     METHOD_EXACT,       // as far as proven, whatever the size
 };
 
@@ -47,7 +41,7 @@ struct optimize_options {
     long nodes;       // search steps; 0: as many as suit the problem's size
     int threads;      // 1 or 2; 0: 2
     uint64_t seed;
-    struct kept_prices *kept;     // STANDING: from earlier problems, for the next; else NULL
+    struct kept_prices *kept;     // STANDING: filled by the first plan, read by the next; else NULL
     optimize_exact_f *exact;      // NULL: nothing is proven; a daemon has none, and so no CBC
     const struct clock *clock;    // NULL: the machine's; only for time_s and the report's seconds
 };
@@ -61,10 +55,10 @@ enum optimize_status {
 };
 
 struct optimize_report {
-    const char *method;    // "fast", "quick", "exact", "greedy"
+    const char *method;    // "fast", "standing", "exact", "greedy"
     enum optimize_status status;
     double cost_w;        // the answer's, with problem_base_w
-    double bound_w;       // no answer costs less; likewise. -INFINITY: quick, which has none
+    double bound_w;       // no answer costs less; likewise
     double lp_bound_w;    // the certificate's alone
     double rounded_w;     // cost before the search
     double seconds;       // in all

@@ -24,6 +24,7 @@ const char *candidate_verdict_name(enum candidate_verdict v)
         [CANDIDATE_EXCLUSIVE] = "not shared",
         [CANDIDATE_NOT_ALLOWED] = "not allowed",
         [CANDIDATE_NODE_AWAY] = "node away",
+        [CANDIDATE_ENGINE] = "engine",
         [CANDIDATE_POWER_CAP] = "power cap",
         [CANDIDATE_FIXED] = "not moved now",
         [CANDIDATE_PASSED_OVER] = "passed over",
@@ -54,20 +55,22 @@ static bool is_less(double a, double b)
 static enum candidate_verdict weigh(const struct explain_asking *q, const struct candidate *c)
 {
     const struct candidate_cost *w = &c->cost, *best = &q->least;
-    double half_w = (w->cost_w - best->cost_w) / 2;
+    const struct {
+        enum candidate_verdict verdict;
+        double more_w;
+    } parts[] = {
+        { CANDIDATE_BREAKS_PROMISE, w->short_w - best->short_w },
+        { CANDIDATE_BREAKS_NEIGHBOUR, w->neighbour_w - best->neighbour_w },
+        { CANDIDATE_MOVE_COSTS, w->move_w + w->wake_w - best->move_w - best->wake_w },
+    };
 
     if (is_less(w->cost_w, best->cost_w))
         return q->j->is_fixed ? CANDIDATE_FIXED : CANDIDATE_PASSED_OVER;
-    if (w->short_w > best->short_w && w->short_w - best->short_w >= half_w)
-        return CANDIDATE_BREAKS_PROMISE;
-    if (w->neighbour_w > best->neighbour_w && w->neighbour_w - best->neighbour_w >= half_w)
-        return CANDIDATE_BREAKS_NEIGHBOUR;
-    if (w->move_w + w->wake_w > best->move_w + best->wake_w &&
-        w->move_w + w->wake_w - best->move_w - best->wake_w >= half_w)
-        return CANDIDATE_MOVE_COSTS;
-    if (is_less(w->cost_w + w->hope_w, best->cost_w + best->hope_w))
-        return CANDIDATE_TRIED_LESS;
-    return CANDIDATE_COSTS_MORE;
+    for (int i = 0; i < 3; i++)
+        if (parts[i].more_w > 0 && parts[i].more_w >= (w->cost_w - best->cost_w) / 2)
+            return parts[i].verdict;
+    return is_less(w->cost_w + w->hope_w, best->cost_w + best->hope_w) ? CANDIDATE_TRIED_LESS
+                                                                       : CANDIDATE_COSTS_MORE;
 }
 
 /* What speaks against it, the most lasting first; 'barrier' (CHOSEN: none) keeps it from being
@@ -125,129 +128,101 @@ static struct stock stock_of(const struct explain_asking *q, int type, int n)
     return s;
 }
 
+/* A candidate on these GPUs (NULL: as if there were some that are free). */
+static void offer(struct explain_asking *q, int type, int n_gpus, int n_places, const int *gpus,
+                  enum candidate_verdict barrier, enum engine_rule rule)
+{
+    struct candidate c = {
+        .type = type, .n_gpus = n_gpus, .n_places = n_places, .neighbour = -1, .rule = rule
+    };
+    bool has_room = true, may_run = barrier != CANDIDATE_EXCLUSIVE &&
+                                    explain_there(q, &c, gpus, EXPLAIN_BEST, &has_room);
+
+    if (!may_run)
+        explain_nowhere(&c);
+    c.gpu = gpus ? gpus[0] : -1;
+    if (c.neighbour < 0 && gpus && q->gpus[c.gpu].n_jobs > 0)
+        c.neighbour = q->gpus[c.gpu].jobs[0];
+    c.verdict = judge(q, &c, barrier, may_run, has_room);
+    q->list[q->n_list++] = c;
+}
+
 /* Whole GPUs of a type; where all are taken, as if they were free. */
 static void offer_alone(struct explain_asking *q, int type, int n)
 {
     struct stock s = stock_of(q, type, n);
     int gpus[GANG_MAX];
-    bool is_free = n <= GANG_MAX && explain_find_free(q, type, n, gpus), has_room = true;
-    enum candidate_verdict barrier = CANDIDATE_CHOSEN;
-    struct candidate *c = &q->list[q->n_list++];
+    bool is_free = n <= GANG_MAX && explain_find_free(q, type, n, gpus);
 
-    if (s.n_all < n)
-        barrier = CANDIDATE_NOT_ALLOWED;
-    else if (s.n_up < n)
-        barrier = CANDIDATE_NODE_AWAY;
-    else if (!is_free)
-        barrier = CANDIDATE_FULL;
-    *c = (struct candidate){ .type = type,
-                             .n_gpus = n,
-                             .n_places = is_free ? s.n_free / n : 0,
-                             .gpu = is_free ? gpus[0] : -1,
-                             .neighbour = -1 };
-    bool may_run = explain_there(q, c, is_free ? gpus : NULL, EXPLAIN_BEST, &has_room);
-    if (!may_run)
-        explain_nowhere(c);
-    c->verdict = judge(q, c, barrier, may_run, has_room);
+    offer(q, type, n, is_free ? s.n_free / n : 0, is_free ? gpus : NULL,
+          s.n_all < n                    ? CANDIDATE_NOT_ALLOWED
+          : s.n_up < n                   ? CANDIDATE_NODE_AWAY
+          : is_free                      ? CANDIDATE_CHOSEN
+          : q->ruled[type] != ENGINE_CAN ? CANDIDATE_ENGINE
+                                         : CANDIDATE_FULL,
+          q->ruled[type]);
 }
 
 static void offer_beside(struct explain_asking *q, const struct explain_kind *k)
 {
-    struct candidate *c = &q->list[q->n_list++];
-    enum candidate_verdict barrier = CANDIDATE_CHOSEN;
-    bool has_room = true;
-
-    *c = (struct candidate){
-        .type = k->type, .n_gpus = 1, .n_places = k->n_gpus, .gpu = k->gpu, .neighbour = -1
-    };
-    if (q->j->is_exclusive || !k->may_join)
-        barrier = CANDIDATE_EXCLUSIVE;
-    else if (!k->may_start)
-        barrier = CANDIDATE_NODE_AWAY;
-    bool may_run =
-        barrier != CANDIDATE_EXCLUSIVE && explain_there(q, c, &k->gpu, EXPLAIN_BEST, &has_room);
-    if (!may_run)
-        explain_nowhere(c);
-    if (c->neighbour < 0)
-        c->neighbour = q->gpus[k->gpu].jobs[0];
-    c->verdict = judge(q, c, barrier, may_run, has_room);
+    offer(q, q->p->gpus[k->gpu].type, 1, k->n_gpus, &k->gpu,
+          q->j->is_exclusive || !k->may_join ? CANDIDATE_EXCLUSIVE
+          : !k->may_start                    ? CANDIDATE_NODE_AWAY
+          : k->rule != ENGINE_CAN            ? CANDIDATE_ENGINE
+                                             : CANDIDATE_CHOSEN,
+          k->rule);
 }
 
-/* The place that the plan gives it, under the setting that the plan gives it; returns its kind, -1:
- * it is alone there.
- */
-static int offer_chosen(struct explain_asking *q)
+/* The place that the plan gives it, under the setting that the plan gives it. */
+static void offer_chosen(struct explain_asking *q)
 {
     const struct plan_job *pj = q->placed;
-    struct candidate *c = &q->list[q->n_list++];
-    int type = q->p->gpus[pj->gpus[0]].type, kind = -1;
-    struct stock s = stock_of(q, type, pj->n_gpus);
+    int type = q->p->gpus[pj->gpus[0]].type;
+    int n_alike = q->chosen >= 0 ? q->kinds[q->chosen].n_gpus
+                                 : stock_of(q, type, pj->n_gpus).n_free / pj->n_gpus;
+    struct candidate c = { .type = type, .n_gpus = pj->n_gpus, .neighbour = -1 };
     bool unused;
 
-    for (int i = 0; i < q->n_kinds && kind < 0; i++)
-        kind = explain_is_chosen(q, q->kinds[i].gpu) ? i : -1;
-    int n_alike = kind >= 0 ? q->kinds[kind].n_gpus : s.n_free / pj->n_gpus;
-    *c = (struct candidate){ .type = type,
-                             .n_gpus = pj->n_gpus,
-                             .n_places = n_alike > 1 ? n_alike : 1,
-                             .gpu = pj->gpus[0],
-                             .neighbour = -1 };
-    if (!q->j->frozen)
-        explain_there(q, c, pj->gpus, q->plan->limit[pj->gpus[0]], &unused);
     if (q->j->frozen) {
-        explain_nowhere(c);
-        c->limit_w = pj->limit_w;
-        c->speed = pj->speed;
-        c->low = pj->low;
+        explain_nowhere(&c);
+        c.limit_w = pj->limit_w;
+        c.speed = pj->speed;
+        c.low = pj->low;
+    } else {
+        explain_there(q, &c, pj->gpus, q->plan->limit[pj->gpus[0]], &unused);
     }
-    c->verdict = CANDIDATE_CHOSEN;
-    return kind;
+    c.n_places = n_alike > 1 ? n_alike : 1;
+    c.gpu = pj->gpus[0];
+    c.verdict = CANDIDATE_CHOSEN;
+    q->least = c.cost;
+    q->list[q->n_list++] = c;
 }
 
 /* Alone on one GPU or more, in doublings, on each type; beside whoever has room. */
 static void offer_all(struct explain_asking *q)
 {
-    int n_sizes = 1, kind = -1;
+    int n_sizes = 1;
 
     for (int n = q->j->n_min; n <= q->j->n_max / 2; n *= 2)
         n_sizes++;
     q->list =
         ARENA_ARRAY(q->arena, struct candidate, (size_t)(1 + q->p->n_types * n_sizes + q->n_kinds));
     q->least = (struct candidate_cost){ .cost_w = wait_w(q->j) };
-    if (q->placed->n_gpus) {
-        kind = offer_chosen(q);
-        q->least = q->list[0].cost;
-    }
+    if (q->placed->n_gpus)
+        offer_chosen(q);
     for (int type = 0; type < q->p->n_types && !q->j->frozen; type++)
         for (int i = 0, n = q->j->n_min; i < n_sizes; i++, n *= 2) {
-            bool is_there =
-                q->placed->n_gpus && kind < 0 && q->list[0].type == type && q->list[0].n_gpus == n;
+            bool is_there = q->placed->n_gpus && q->chosen < 0 && q->list[0].type == type &&
+                            q->list[0].n_gpus == n;
             if (!is_there)
                 offer_alone(q, type, n);
         }
     for (int i = 0; i < q->n_kinds && q->j->n_min == 1 && !q->j->frozen; i++)
-        if (i != kind)
+        if (i != q->chosen)
             offer_beside(q, &q->kinds[i]);
 }
 
 /* ---- order ---- */
-
-static int rank_of(const struct candidate *c)
-{
-    switch (c->verdict) {
-    case CANDIDATE_CHOSEN:
-        return 0;
-    case CANDIDATE_UNFIT:
-    case CANDIDATE_FULL:
-    case CANDIDATE_EXCLUSIVE:
-    case CANDIDATE_NOT_ALLOWED:
-    case CANDIDATE_NODE_AWAY:
-    case CANDIDATE_POWER_CAP:
-        return 2;
-    default:
-        return 1;
-    }
-}
 
 /* By cost, unknown ones last; equal ones in an order that repeats. */
 static int by_cost(const void *a, const void *b)
@@ -265,9 +240,15 @@ static int by_cost(const void *a, const void *b)
     return x->n_gpus != y->n_gpus ? x->n_gpus - y->n_gpus : x->gpu - y->gpu;
 }
 
+/* It cannot be had at all. */
+static bool is_barred(const struct candidate *c)
+{
+    return c->verdict >= CANDIDATE_UNFIT && c->verdict <= CANDIDATE_POWER_CAP;
+}
+
 static int by_use(const void *a, const void *b)
 {
-    int d = rank_of(a) - rank_of(b);
+    int d = is_barred(a) - is_barred(b);
 
     return d ? d : by_cost(a, b);
 }

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "catalog/engine.h"
 #include "optimize/model/plan.h"
 
 struct arena;
@@ -28,6 +29,7 @@ enum candidate_verdict {
     CANDIDATE_EXCLUSIVE,           // it, or who is there, shares with nobody
     CANDIDATE_NOT_ALLOWED,         // types, gang size, nodes
     CANDIDATE_NODE_AWAY,           // drained or down, or an order is under way there
+    CANDIDATE_ENGINE,              // the engine cannot realise it: 'rule' says why
     CANDIDATE_POWER_CAP,           // the cluster's power cap leaves no room for it
     CANDIDATE_FIXED,               // it costs less, and the job is not moved (yet)
     CANDIDATE_PASSED_OVER,         // it costs less, and the policy did not take it
@@ -71,6 +73,7 @@ struct candidate {
     double neighbour_speed;    // what is left to the neighbour, as a part of what it has now; NaN
     bool neighbour_keeps;      // all promises of neighbours hold
     enum candidate_verdict verdict;
+    enum engine_rule rule;    // of CANDIDATE_ENGINE
 };
 
 /* More than anybody reads; a cluster has a few types, and a place beside each workload on each. */

@@ -15,14 +15,10 @@ double explain_time_s(const struct snap_job *j, double speed)
 static double total_w(const struct problem *p, int type, int limit, const int *jobs, int n,
                       struct yield *y)
 {
-    int kinds[THETA_MAX];
-
     *y = (struct yield){ 0 };
-    for (int i = 0; i < n; i++)
-        kinds[i] = p->jobs[jobs[i]].kind;
     if (n == 0)
         return 0;
-    if (!problem_yield(p, type, limit, kinds, n, y))
+    if (!problem_yield_of(p, type, limit, jobs, n, y))
         return INFINITY;
     double w = y->cost_w;
     for (int i = 0; i < n; i++)
@@ -49,6 +45,7 @@ int explain_best_limit(const struct explain_asking *q, int gpu)
 
 /* The job somewhere, under one setting. */
 struct trial {
+    int n_on;                      // others on the GPU
     double total_w;                // of the GPUs with all on them
     double before_w;               // and without it
     double drawn_w;                // more than a cap counts without it
@@ -57,47 +54,29 @@ struct trial {
     struct yield with, without;    // on one GPU: those there, the job last; and those there
 };
 
-static bool try_one(const struct explain_asking *q, int type, const struct explain_gpu *g,
-                    int limit, struct trial *t)
+/* Alone on GPUs of the type, or with those on one of them ('g'). */
+static bool try_limit(const struct explain_asking *q, const struct candidate *c,
+                      const struct explain_gpu *g, bool is_near, int limit, struct trial *t)
 {
-    const struct problem_type *pt = &q->p->types[type];
-    int jobs[THETA_MAX], n = g ? g->n_jobs : 0;
+    const struct problem_type *type = &q->p->types[c->type];
+    int jobs[THETA_MAX] = { 0 }, n_on = g ? g->n_jobs : 0;
 
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n_on; i++)
         jobs[i] = g->jobs[i];
-    jobs[n] = q->job;
-    t->total_w = total_w(q->p, type, limit, jobs, n + 1, &t->with);
-    t->before_w = total_w(q->p, type, n ? g->limit : 0, jobs, n, &t->without);
-    t->drawn_w = t->with.watts - (n ? t->without.watts : pt->idle_w);
-    t->watts_then = n ? t->without.watts : pt->sleep_w;
-    t->speed = t->with.speed[n];
-    t->low = t->with.low[n];
-    return isfinite(t->total_w) && isfinite(t->before_w);
-}
-
-static bool try_gang(const struct explain_asking *q, int type, int n, bool is_near, int limit,
-                     struct trial *t)
-{
-    const struct problem_type *pt = &q->p->types[type];
-
-    t->without = (struct yield){ 0 };
-    if (!problem_gang_yield(q->p, type, limit, q->j->kind, n, is_near, &t->with))
+    jobs[n_on] = q->job;
+    *t = (struct trial){ .n_on = n_on };
+    if (c->n_gpus == 1)
+        t->total_w = total_w(q->p, c->type, limit, jobs, n_on + 1, &t->with);
+    else if (problem_gang_yield(q->p, c->type, limit, q->j->kind, c->n_gpus, is_near, &t->with))
+        t->total_w = t->with.cost_w + problem_short_w(q->j, t->with.low[0]);
+    else
         return false;
-    t->total_w = t->with.cost_w + problem_short_w(q->j, t->with.low[0]);
-    t->before_w = 0;
-    t->drawn_w = t->with.watts - n * pt->idle_w;
-    t->watts_then = n * pt->sleep_w;
-    t->speed = t->with.speed[0];
-    t->low = t->with.low[0];
-    return true;
-}
-
-static bool are_near(const struct problem *p, const int *gpus, int n)
-{
-    for (int i = 1; i < n; i++)
-        if (p->gpus[gpus[i]].node != p->gpus[gpus[0]].node)
-            return false;
-    return true;
+    t->before_w = total_w(q->p, c->type, n_on ? g->limit : 0, jobs, n_on, &t->without);
+    t->drawn_w = t->with.watts - (n_on ? t->without.watts : c->n_gpus * type->idle_w);
+    t->watts_then = n_on ? t->without.watts : c->n_gpus * type->sleep_w;
+    t->speed = t->with.speed[n_on];
+    t->low = t->with.low[n_on];
+    return isfinite(t->total_w) && isfinite(t->before_w);
 }
 
 /* Under this setting, or under the cheapest one that there is room for (else, the cheapest). */
@@ -105,13 +84,14 @@ static bool try_limits(const struct explain_asking *q, const struct candidate *c
                        int limit, struct trial *best, int *best_limit, bool *has_room)
 {
     int last = limit < 0 ? q->p->types[c->type].n_limits - 1 : limit;
-    bool is_near = gpus ? are_near(q->p, gpus, c->n_gpus) : q->j->n_nodes < 2, found = false;
+    bool is_near = gpus ? problem_stands(q->p, gpus, c->n_gpus, 1) : q->j->n_nodes < 2;
+    const struct explain_gpu *g = gpus && c->n_gpus == 1 ? &q->gpus[gpus[0]] : NULL;
+    bool found = false;
     struct trial t;
 
     *has_room = false;
     for (int l = limit < 0 ? 0 : limit; l <= last; l++) {
-        if (c->n_gpus > 1 ? !try_gang(q, c->type, c->n_gpus, is_near, l, &t)
-                          : !try_one(q, c->type, gpus ? &q->gpus[gpus[0]] : NULL, l, &t))
+        if (!try_limit(q, c, g, is_near, l, &t))
             continue;
         bool fits = t.drawn_w * q->p->watts_margin <= q->room_w;
         if (found && (fits < *has_room || (fits == *has_room && t.total_w >= best->total_w)))
@@ -154,10 +134,9 @@ static void fill_cost(const struct explain_asking *q, struct candidate *c, const
 {
     const struct problem_kind *k = &q->p->kinds[q->j->kind];
     struct candidate_cost *w = &c->cost;
-    bool is_new = c->n_gpus > 1 || !gpus || q->gpus[gpus[0]].n_jobs == 0;
 
     *w = (struct candidate_cost){ .draw_w = t->with.watts - t->watts_then,
-                                  .price_w = is_new ? c->n_gpus * q->p->price_w : 0,
+                                  .price_w = t->n_on ? 0 : c->n_gpus * q->p->price_w,
                                   .work_w = -k->value_j * done(k, t->speed),
                                   .short_w = problem_short_w(q->j, t->low),
                                   .hope_w = hope_of(q, t, trust) };
@@ -167,7 +146,7 @@ static void fill_cost(const struct explain_asking *q, struct candidate *c, const
             w->wake_w += problem_wake_w(q->p, q->j, gpus[i]);
     }
     double own_w = w->draw_w + w->price_w + w->work_w + w->short_w;
-    w->neighbour_w = is_new ? 0 : t->total_w - t->before_w - own_w;
+    w->neighbour_w = t->n_on == 0 ? 0 : t->total_w - t->before_w - own_w;
     w->cost_w = own_w + w->neighbour_w + w->move_w + w->wake_w;
 }
 
@@ -203,7 +182,7 @@ bool explain_there(const struct explain_asking *q, struct candidate *c, const in
     int n = c->n_gpus == 1 && gpus ? q->gpus[gpus[0]].n_jobs + 1 : 1;
     struct problem_trust trust = problem_trust(p, c->type, q->j->kind, n);
     int setting = 0;
-    struct trial t;
+    struct trial t = { 0 };
 
     c->neighbour_speed = NAN;
     c->neighbour_keeps = true;

@@ -22,11 +22,10 @@ struct explain_gpu {
 
 /* GPUs that several may share and that are alike: what a candidate stands for. */
 struct explain_kind {
-    int type, limit, n_jobs;
     bool may_start, may_join;
-    int kinds[THETA_MAX];    // ascending; up to here it is the key
-    int gpu, n_gpus;
-    double need;    // the most that somebody on 'gpu' asks for
+    enum engine_rule rule;    // that keeps the job from it
+    int gpu, n_gpus;          // one of them, and how many
+    double need;              // the most that somebody on 'gpu' asks for
 };
 
 /* The GPUs of one type on one node, as the plan without the job leaves them. */
@@ -47,6 +46,8 @@ struct explain_asking {
     const struct problem_job *j;
     const struct snap_job *sj;
     struct explain_gpu *gpus;    // (n_gpus)
+    struct engine_node *left;    // (n_nodes) what the others leave of each; NULL: nobody counts
+    enum engine_rule *ruled;     // (n_types) a rule that keeps the job from free GPUs of the type
     double room_w;               // what the power cap leaves without it; INFINITY: there is none
     struct candidate_cost
         least;    // of the chosen place, or of waiting: what others are measured by
@@ -54,6 +55,7 @@ struct explain_asking {
     int n_runs;
     struct explain_kind *kinds;
     int n_kinds;
+    int chosen;    // of these; the plan's GPU stands for it. -1: the job is alone, or waits
     struct candidate *list;
     int n_list;
 };
@@ -63,9 +65,6 @@ struct explain_asking {
 void explain_lay(struct explain_asking *q);    // the plan, and the job off it
 void explain_find_runs(struct explain_asking *q);
 void explain_find_kinds(struct explain_asking *q);    // GPUs with somebody on them, and room
-
-/* The plan has the job on this one GPU, which then stands for its kind. */
-bool explain_is_chosen(const struct explain_asking *q, int gpu);
 
 /* Free GPUs for a gang of n: on one node where that is possible or asked, in equal parts where it
  * asks for nodes; awake ones first. False: there are none now.

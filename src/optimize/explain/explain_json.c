@@ -115,8 +115,20 @@ static json_t *candidate_json(const struct candidate *c, const struct lowered *a
         put(o, "wake_s", number(c->wake_s));
     put(o, "neighbour_speed", number(c->neighbour_speed));
     put(o, "neighbour_keeps", is_shared ? json_boolean(c->neighbour_keeps) : json_null());
-    put(o, "verdict", json_string(candidate_verdict_name(c->verdict)));
+    put(o, "verdict",
+        c->verdict == CANDIDATE_ENGINE ? json_sprintf("engine: %s", engine_rule_name(c->rule))
+                                       : json_string(candidate_verdict_name(c->verdict)));
     return o;
+}
+
+/* How far its plan may be from the best one. */
+static void put_gap(json_t *o, const struct plan *p)
+{
+    struct plan_gap gap = plan_gap(p);
+
+    put(o, "gap_w", number(gap.watts));
+    put(o, "gap_ratio", number(gap.ratio));
+    put(o, "gap_varying_ratio", number(gap.varying_ratio));
 }
 
 json_t *explain_json(const struct explanation *x, const struct lowered *asked, const struct plan *p)
@@ -131,6 +143,7 @@ json_t *explain_json(const struct explanation *x, const struct lowered *asked, c
     put(o, "name", job_name(s, x->job));
     put(o, "time_s", number(s->now_s));
     put(o, "made_by", text(p->made_by));
+    put_gap(o, p);
     put(o, "state", json_string(pj->n_gpus ? "running" : "waiting"));
     put(o, "gpus", gpu_names(s, pj->gpus, pj->n_gpus));
     put(o, "reason", reason_of(pj));
@@ -190,6 +203,7 @@ json_t *plan_json(const struct plan *p, const struct lowered *asked)
     put(o, "time_s", number(s->now_s));
     put(o, "made_by", text(p->made_by));
     put(o, "watts", number(p->watts));
+    put_gap(o, p);
     put(o, "placed", json_integer(p->n_placed));
     put(o, "waiting", json_integer(p->n_waiting));
     put(o, "behind", json_integer(s->n_behind));

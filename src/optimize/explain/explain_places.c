@@ -1,11 +1,17 @@
 /* Which places there are: GPUs by type and node, and shared ones by who is on them. */
+#include <assert.h>
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "catalog/catalog.h"
 #include "optimize/explain/explain_inner.h"
+
+/* Of a kind of work in the key of a GPU: three of them, its type, setting and two flags are 64.
+ * Whose tables have more kinds does not fit in memory.
+ */
+#define KIND_BITS 18
 
 /* ---- the plan without the job ---- */
 
@@ -13,19 +19,66 @@
 static double drawn_w(const struct explain_asking *q, int gpu)
 {
     const struct explain_gpu *g = &q->gpus[gpu];
-    int kinds[THETA_MAX];
+    int type = q->p->gpus[gpu].type;
     struct yield y;
+    bool is_idle = g->n_jobs == 0 || q->p->gpus[gpu].held_w > 0 ||
+                   !problem_yield_of(q->p, type, g->limit, g->jobs, g->n_jobs, &y);
 
-    for (int i = 0; i < g->n_jobs; i++)
-        kinds[i] = q->p->jobs[g->jobs[i]].kind;
-    if (g->n_jobs == 0 || q->p->gpus[gpu].held_w > 0 ||
-        !problem_yield(q->p, q->p->gpus[gpu].type, g->limit, kinds, g->n_jobs, &y))
-        return q->p->types[q->p->gpus[gpu].type].idle_w;
-    return y.watts;
+    return is_idle ? q->p->types[type].idle_w : y.watts;
+}
+
+static void use_nodes(const struct problem *p, int job, const int *gpus, int n, long sign,
+                      struct engine_node *left)
+{
+    for (int i = 0; i < n && p->jobs[job].name; i++) {
+        left[p->gpus[gpus[i]].node].cpus += sign * p->jobs[job].engine.cpus;
+        left[p->gpus[gpus[i]].node].mem_mib += sign * p->jobs[job].engine.mem_mib;
+    }
+}
+
+/* What the others leave of nodes; where those that run use more than there is, they have that. */
+static void lay_nodes(struct explain_asking *q)
+{
+    const struct problem *p = q->p;
+
+    q->ruled = ARENA_ARRAY(q->arena, enum engine_rule, (size_t)p->n_types);
+    if (!p->nodes)
+        return;
+    q->left = ARENA_ARRAY(q->arena, struct engine_node, (size_t)p->n_nodes);
+    for (int j = 0; j < p->n_jobs; j++)
+        use_nodes(p, j, p->jobs[j].present, p->jobs[j].n_present, 1, q->left);
+    for (int n = 0; n < p->n_nodes; n++) {
+        q->left[n].cpus = q->left[n].cpus > p->nodes[n].cpus ? q->left[n].cpus : p->nodes[n].cpus;
+        q->left[n].mem_mib =
+            q->left[n].mem_mib > p->nodes[n].mem_mib ? q->left[n].mem_mib : p->nodes[n].mem_mib;
+    }
+    for (int j = 0; j < p->n_jobs; j++)
+        if (j != q->job)
+            use_nodes(p, j, q->plan->jobs[j].gpus, q->plan->jobs[j].n_gpus, -1, q->left);
+}
+
+/* The rule that keeps the job from a GPU, where it is not already. */
+static enum engine_rule rule_at(const struct explain_asking *q, int gpu)
+{
+    enum engine_rule why = problem_bars(q->p, q->j, gpu), short_of;
+
+    for (int i = 0; i < q->j->n_present; i++)
+        if (q->j->present[i] == gpu)
+            return ENGINE_CAN;
+    if (why == ENGINE_CAN && q->left &&
+        problem_node_fits(&q->left[q->p->gpus[gpu].node], q->j, &short_of) < 1)
+        why = short_of;
+    return why;
+}
+
+static bool is_free(const struct explain_asking *q, int gpu)
+{
+    return q->p->gpus[gpu].may_start && q->gpus[gpu].n_jobs == 0;
 }
 
 void explain_lay(struct explain_asking *q)
 {
+    lay_nodes(q);
     q->gpus = ARENA_ARRAY(q->arena, struct explain_gpu, (size_t)q->p->n_gpus);
     for (int g = 0; g < q->p->n_gpus; g++)
         q->gpus[g].limit = q->plan->limit[g];
@@ -62,7 +115,16 @@ void explain_find_runs(struct explain_asking *q)
         }
         q->runs[i].n_all++;
         q->runs[i].n_up += gpu->may_start;
-        q->runs[i].n_free += gpu->may_start && q->gpus[g].n_jobs == 0;
+        enum engine_rule rule = is_free(q, g) ? rule_at(q, g) : ENGINE_CAN;
+        q->ruled[gpu->type] = rule != ENGINE_CAN ? rule : q->ruled[gpu->type];
+        q->runs[i].n_free += is_free(q, g) && rule == ENGINE_CAN;
+    }
+    for (int i = 0; i < q->n_runs && q->left; i++) {
+        struct explain_run *r = &q->runs[i];
+        enum engine_rule why;
+        int fits = problem_node_fits(&q->left[r->node], q->j, &why);
+        q->ruled[r->type] = fits < r->n_free ? why : q->ruled[r->type];
+        r->n_free = fits < r->n_free ? fits : r->n_free;
     }
 }
 
@@ -71,8 +133,9 @@ static int take_free(const struct explain_asking *q, const struct explain_run *r
 {
     int got = 0;
 
+    n = n < r->n_free ? n : r->n_free;
     for (int g = r->first; g < q->p->n_gpus && got < n && q->p->gpus[g].node == r->node; g++)
-        if (q->p->gpus[g].type == r->type && q->p->gpus[g].may_start && q->gpus[g].n_jobs == 0)
+        if (q->p->gpus[g].type == r->type && is_free(q, g) && rule_at(q, g) == ENGINE_CAN)
             gpus[got++] = g;
     return got;
 }
@@ -106,13 +169,6 @@ static bool spread(const struct explain_asking *q, int type, int n, int n_here, 
     return got == n;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const int *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 bool explain_find_free(const struct explain_asking *q, int type, int n, int *gpus)
 {
     int n_nodes = n > 1 ? q->j->n_nodes : 1;
@@ -122,77 +178,65 @@ bool explain_find_free(const struct explain_asking *q, int type, int n, int *gpu
         return take_free(q, near, n, gpus) == n;
     if (n_nodes == 1 || !spread(q, type, n, n_nodes > 1 ? n / n_nodes : 0, gpus))
         return false;
-    qsort(gpus, (size_t)n, sizeof *gpus, by_number);
+    plan_sort_gpus(gpus, n);
     return true;
 }
 
 /* ---- shared ones ---- */
 
-/* A GPU with room for one more, as a kind of its own. */
-static struct explain_kind kind_of(const struct explain_asking *q, int gpu)
+/* A GPU with room for one more, as a kind of its own, and what those have in common that are of it:
+ * type, setting, who may come, and the kinds of work in rising order.
+ */
+static struct explain_kind kind_of(const struct explain_asking *q, int gpu, uint64_t *key)
 {
     const struct explain_gpu *g = &q->gpus[gpu];
-    struct explain_kind k = { .type = q->p->gpus[gpu].type,
-                              .limit = g->limit,
-                              .n_jobs = g->n_jobs,
-                              .may_start = q->p->gpus[gpu].may_start,
+    struct explain_kind k = { .may_start = q->p->gpus[gpu].may_start,
                               .may_join = true,
-                              .gpu = gpu,
-                              .n_gpus = 1 };
+                              .rule = rule_at(q, gpu) };
+    uint64_t sorted[THETA_MAX] = { 0 };
 
+    k.gpu = gpu;
+    k.n_gpus = 1;
     for (int i = 0; i < g->n_jobs; i++) {
         const struct problem_job *j = &q->p->jobs[g->jobs[i]];
-        int at_i = i;
-        for (; at_i > 0 && k.kinds[at_i - 1] > j->kind; at_i--)
-            k.kinds[at_i] = k.kinds[at_i - 1];
-        k.kinds[at_i] = j->kind;
+        int at = i;
+        for (; at > 0 && sorted[at - 1] > (uint64_t)j->kind; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = (uint64_t)j->kind;
         k.may_join &= !j->is_exclusive && q->plan->jobs[g->jobs[i]].n_gpus < 2;
         k.need = fmax(k.need, j->need);
     }
+    *key = (uint64_t)(q->p->gpus[gpu].type * LIMITS_MAX + g->limit) << 2 | k.may_start << 1 |
+           k.may_join;
+    for (int i = 0; i < THETA_MAX - 1; i++)
+        *key = *key << KIND_BITS | (i < g->n_jobs ? sorted[i] + 1 : 0);
+    if (k.rule != ENGINE_CAN)    // where nobody may come it tells no third one apart
+        *key = *key >> KIND_BITS << KIND_BITS | ((1u << KIND_BITS) - k.rule);
     return k;
 }
 
-static bool is_alike(const struct explain_kind *a, const struct explain_kind *b)
-{
-    return a->type == b->type && a->limit == b->limit && a->n_jobs == b->n_jobs &&
-           a->may_start == b->may_start && a->may_join == b->may_join &&
-           memcmp(a->kinds, b->kinds, sizeof a->kinds) == 0;
-}
-
-static uint32_t hash_of(const struct explain_kind *k)
-{
-    uint32_t h = (uint32_t)k->type * 31U + (uint32_t)k->limit * 2U + k->may_start;
-
-    h = h * 2U + k->may_join;
-    for (int i = 0; i < k->n_jobs; i++)
-        h = (h ^ (uint32_t)k->kinds[i]) * 0x9E3779B1U;
-    return h ^ h >> 15;
-}
-
-bool explain_is_chosen(const struct explain_asking *q, int gpu)
+static bool is_chosen(const struct explain_asking *q, int gpu)
 {
     return q->placed->n_gpus == 1 && q->placed->gpus[0] == gpu;
 }
 
-static void count_kind(struct explain_asking *q, const struct explain_kind *k, int *slots,
-                       uint32_t mask)
+static void count_kind(struct explain_asking *q, struct map_u64 *kinds, int gpu)
 {
-    uint32_t at = hash_of(k) & mask;
+    uint64_t key;
+    struct explain_kind k = kind_of(q, gpu, &key);
+    int at = map_u64_get(kinds, key);
 
-    while (slots[at] && !is_alike(&q->kinds[slots[at] - 1], k))
-        at = (at + 1) & mask;
-    if (!slots[at]) {
-        q->kinds[q->n_kinds++] = *k;
-        slots[at] = q->n_kinds;
-        return;
+    if (at < 0) {
+        at = q->n_kinds++;
+        map_u64_set(kinds, key, at);
+        q->kinds[at] = (struct explain_kind){ .need = INFINITY };
     }
-    struct explain_kind *known = &q->kinds[slots[at] - 1];
-    known->n_gpus++;
-    if (explain_is_chosen(q, k->gpu) ||
-        (k->need < known->need && !explain_is_chosen(q, known->gpu))) {
-        known->gpu = k->gpu;
-        known->need = k->need;
-    }
+    k.n_gpus += q->kinds[at].n_gpus;
+    if (is_chosen(q, gpu))
+        q->chosen = at;
+    if (is_chosen(q, gpu) || (k.need < q->kinds[at].need && q->chosen != at))
+        q->kinds[at] = k;
+    q->kinds[at].n_gpus = k.n_gpus;
 }
 
 /* Jobs that may share a GPU of this type. */
@@ -205,20 +249,16 @@ static int theta_of(const struct explain_asking *q, int type)
 
 void explain_find_kinds(struct explain_asking *q)
 {
-    int n = 0;
-    uint32_t size = 16;
+    struct map_u64 kinds;
 
-    for (int g = 0; g < q->p->n_gpus; g++)
-        n += q->gpus[g].n_jobs > 0;
-    while (size < 2 * (uint32_t)n)
-        size *= 2;
-    int *slots = ARENA_ARRAY(q->arena, int, size);
-    q->kinds = ARENA_ARRAY(q->arena, struct explain_kind, (size_t)n);
+    assert(q->p->n_kinds < 1 << KIND_BITS);
+    map_u64_init(&kinds);
+    q->chosen = -1;
+    q->kinds = ARENA_ARRAY(q->arena, struct explain_kind, (size_t)q->p->n_gpus);
     for (int g = 0; g < q->p->n_gpus; g++) {
         int n_jobs = q->gpus[g].n_jobs, most = theta_of(q, q->p->gpus[g].type);
-        if (n_jobs == 0 || q->p->gpus[g].held_w > 0 || (n_jobs >= most && !explain_is_chosen(q, g)))
-            continue;
-        struct explain_kind k = kind_of(q, g);
-        count_kind(q, &k, slots, size - 1);
+        if (n_jobs > 0 && q->p->gpus[g].held_w <= 0 && (n_jobs < most || is_chosen(q, g)))
+            count_kind(q, &kinds, g);
     }
+    map_u64_release(&kinds);
 }

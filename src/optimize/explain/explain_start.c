@@ -70,49 +70,30 @@ static struct end room_on(struct explain_asking *q, int gpu, double before_s)
     return last;
 }
 
-/* The earliest end that makes room for the job on this type; of a gang, on one node where asked. */
+/* The end that makes room for the job on this type: of a gang over nodes on the last of them, each
+ * with its part; where it does not ask for nodes, all are as one.
+ */
 static struct end room_on_type(struct explain_asking *q, int type)
 {
-    const struct problem *p = q->p;
-    struct end best = { .at_s = INFINITY, .job = -1 };
-    struct ends ends = { .k = q->j->n_min };
+    const struct problem_gpu *gpus = q->p->gpus;
+    int n_gpus = q->p->n_gpus, n_nodes = q->j->n_nodes > 0 ? q->j->n_nodes : 1;
+    int n_here = q->j->n_min / n_nodes;
+    struct ends nodes = { .k = n_nodes,
+                          .list = ARENA_ARRAY(q->arena, struct end, (size_t)n_nodes) };
+    struct ends ends = { .k = n_here, .list = ARENA_ARRAY(q->arena, struct end, (size_t)n_here) };
 
-    ends.list = ARENA_ARRAY(q->arena, struct end, (size_t)q->j->n_min);
-    for (int g = 0; g < p->n_gpus; g++) {
-        bool is_new_node = g > 0 && p->gpus[g].node != p->gpus[g - 1].node;
-        if (is_new_node && q->j->n_nodes == 1)
-            ends.n = 0;
-        if (p->gpus[g].type != type || !p->gpus[g].may_start)
-            continue;
-        if (q->gpus[g].n_jobs == 0 && q->j->n_min == 1)
-            continue;    // it is free, and that did not help
-        end_told(&ends, room_on(q, g, best.at_s));
-        if (ends.n == ends.k && ends.list[ends.k - 1].at_s < best.at_s)
-            best = ends.list[ends.k - 1];
-    }
-    return best;
-}
-
-/* The same over several nodes in equal parts: the end that makes room on the last of them. */
-static struct end room_on_nodes(struct explain_asking *q, int type)
-{
-    const struct problem *p = q->p;
-    int n_nodes = q->j->n_nodes, n_here = q->j->n_min / n_nodes;
-    struct ends nodes = { .k = n_nodes }, ends = { .k = n_here };
-
-    nodes.list = ARENA_ARRAY(q->arena, struct end, (size_t)n_nodes);
-    ends.list = ARENA_ARRAY(q->arena, struct end, (size_t)n_here);
-    for (int g = 0; g < p->n_gpus; g++) {
-        if (p->gpus[g].type == type && p->gpus[g].may_start)
-            end_told(&ends, room_on(q, g, INFINITY));
-        if (g + 1 < p->n_gpus && p->gpus[g + 1].node == p->gpus[g].node)
+    for (int g = 0; g < n_gpus; g++) {
+        bool is_no_help = q->gpus[g].n_jobs == 0 && q->j->n_min == 1;    // it is free already
+        double before_s = n_here == 1 && ends.n == 1 ? ends.list[0].at_s : (double)INFINITY;
+        if (gpus[g].type == type && gpus[g].may_start && !is_no_help)
+            end_told(&ends, room_on(q, g, before_s));
+        if (g + 1 < n_gpus && (q->j->n_nodes == 0 || gpus[g + 1].node == gpus[g].node))
             continue;
         if (ends.n == n_here)
             end_told(&nodes, ends.list[n_here - 1]);
         ends.n = 0;
     }
-    return nodes.n == n_nodes ? nodes.list[n_nodes - 1]
-                              : (struct end){ .at_s = INFINITY, .job = -1 };
+    return nodes.n == n_nodes ? nodes.list[n_nodes - 1] : (struct end){ INFINITY, -1 };
 }
 
 void explain_find_start(struct explain_asking *q, struct explanation *out)
@@ -123,7 +104,7 @@ void explain_find_start(struct explain_asking *q, struct explanation *out)
         struct yield y;
         if (!problem_allows(q->j, type) || !problem_yield(q->p, type, 0, &q->j->kind, 1, &y))
             continue;
-        struct end e = q->j->n_nodes > 1 ? room_on_nodes(q, type) : room_on_type(q, type);
+        struct end e = room_on_type(q, type);
         best = e.at_s < best.at_s ? e : best;
     }
     if (best.job < 0)    // no such place, or it is there already and something else is in the way

@@ -1,7 +1,7 @@
 #include "optimize/files/problem_file.h"
 
-#include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,6 @@
 #include "base/map.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/doc.h"
-#include "optimize/files/problem_split.h"
 
 #define CELLS_MAX (1L << 29)    // types * kinds^2: 2 GiB of speeds, and as much of 'low'
 #define GPUS_MAX 2000000
@@ -20,749 +19,651 @@
 #define NODE_SIZE 8          // where a type only has a count
 
 struct reading {
-    struct doc f;
-    struct problem *p;
+    struct doc doc;
     struct doc_at top;
-    struct map types, kinds;    // by name
-    const int *kind_of;         // which of the file's each kind was made of; NULL: they are these
+    struct problem *p;
+    struct map types, kinds, jobs;    // by name
+    int n_listed;                     // kinds of the file; those behind them are made of them
+    int *of, *next;    // (n_kinds) which one, and the next one made of it; -1: the last
 };
 
-/* ---- lists ---- */
-
-/* The list at a key of the top with at most 'max' objects; absent is empty. */
-static int top_list(struct reading *r, const char *key, int max, json_t **list, int *n)
-{
-    int rc = doc_list(&r->f, &r->top, key, list);
-
-    if (rc < 0)
-        return rc;
-    if (json_array_size(*list) > (size_t)max)
-        return doc_wrong(&r->f, &r->top, key, "%zu are too many; at most %d",
-                         json_array_size(*list), max);
-    *n = (int)json_array_size(*list);
-    return 0;
-}
+/* ---- names ---- */
 
 /* A type or kind by its name or its number. */
-static int look_up(struct reading *r, const struct doc_at *at, const char *key, json_t *v,
-                   const struct map *names, int n, int *out)
+static bool look_up(const struct doc_at *at, const char *key, json_t *v, const struct map *names,
+                    int n, int *out)
 {
+    if (v == NULL)
+        return doc_wrong(at, NULL, "has no \"%s\"; give it one", key);
     if (json_is_string(v)) {
         *out = map_get(names, json_string_value(v));
-        if (*out < 0)
-            return doc_wrong(&r->f, at, key, "nothing is called %s", doc_looks(&r->f, v));
-        return 0;
+        return *out >= 0 || doc_wrong(at, key, "nothing is called %s", doc_looks(at, v));
     }
-    if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) >= n)
-        return doc_wrong(&r->f, at, key, "want a name, or a number below %d, not %s", n,
-                         doc_looks(&r->f, v));
-    *out = (int)json_integer_value(v);
-    return 0;
+    json_int_t i = json_is_integer(v) ? json_integer_value(v) : -1;
+    *out = (int)i;
+    return (i >= 0 && i < n) ||
+           doc_wrong(at, key, "want a name, or a number below %d, not %s", n, doc_looks(at, v));
 }
 
-/* Note a name that must be new. */
-static int new_name(struct reading *r, const struct doc_at *at, struct map *names, const char *name)
+/* An entry with a name that must be new. */
+static bool read_name(const struct doc_at *at, const char *const *known, struct map *names,
+                      const char **name)
 {
-    if (map_get(names, name) >= 0)
-        return doc_wrong(&r->f, at, "name", "'%.80s' is there twice; rename one", name);
-    map_set(names, name, at->index);
-    return 0;
+    if (!doc_keys(at, known) || !doc_name(at, "name", name))
+        return false;
+    if (map_get(names, *name) >= 0)
+        return doc_wrong(at, "name", "'%.80s' is there twice; rename one", *name);
+    map_set(names, *name, at->index);
+    return true;
+}
+
+static struct doc_at entry(const struct reading *r, const char *name, json_t *list, int i)
+{
+    return (struct doc_at){ &r->doc, json_array_get(list, (size_t)i), name, i };
 }
 
 /* ---- the frame ---- */
 
-static int read_frame(struct reading *r)
+static bool read_frame(struct reading *r)
 {
     static const char *const known[] = {
-        "version",      "theta",     "z",     "price_w",   "power_cap_w",
-        "watts_margin", "objective", "racks", "gang_near", "gang_far",
-        "types",        "kinds",     "gpus",  "jobs",      NULL,
+        "version",   "theta", "z",         "price_w",  "power_cap_w", "watts_margin",
+        "objective", "racks", "gang_near", "gang_far", "types",       "kinds",
+        "gpus",      "jobs",  "nodes",     NULL,
     };
-    struct problem *p = r->p;
-    int version = 1, rc = doc_keys(&r->f, &r->top, known);
+    int version;
 
-    if (rc == 0)
-        rc = doc_whole(&r->f, &r->top, "version", 1, 1, &version);
-    if (rc == 0)
-        rc = doc_whole(&r->f, &r->top, "theta", 1, THETA_MAX, &p->theta);
-    if (rc == 0)
-        rc = doc_number(&r->f, &r->top, "z", &p->z);
-    if (rc == 0)
-        rc = doc_number(&r->f, &r->top, "price_w", &p->price_w);
-    if (rc == 0)
-        rc = doc_number(&r->f, &r->top, "power_cap_w", &p->power_cap_w);
-    return rc < 0 ? rc : doc_number(&r->f, &r->top, "watts_margin", &p->watts_margin);
+    r->p->theta = 2;
+    return doc_keys(&r->top, known) && doc_whole(&r->top, "version", 1, 1, &version) &&
+           doc_whole(&r->top, "theta", 1, THETA_MAX, &r->p->theta) &&
+           doc_fields(&r->top, problem_fields, r->p);
 }
 
 /* Factors for gangs of 1, 2, ... GPUs; beyond the list a gang gains nothing more. */
-static int read_factors(struct reading *r, const char *key, double *out)
+static bool read_factors(struct reading *r, const char *key, double *out)
 {
     json_t *list;
-    int rc = doc_list(&r->f, &r->top, key, &list), n = (int)json_array_size(list);
+    int n;
 
-    if (rc < 0)
-        return rc;
-    if (json_array_size(list) > GANG_MAX)
-        return doc_wrong(&r->f, &r->top, key, "at most %d factors", GANG_MAX);
-    if (list != NULL)
-        rc = doc_row(&r->f, &r->top, key, list, out + 1, n);
+    if (!doc_list(&r->top, key, GANG_MAX, &list, &n) ||
+        (list && !doc_row(&r->top, key, list, out + 1, n)))
+        return false;
     for (int m = n + 1; m <= GANG_MAX; m++)
         out[m] = n > 0 ? out[n] : m;
-    return rc;
+    return true;
 }
 
-static int read_gang_factors(struct reading *r)
+static bool read_gang_factors(struct reading *r)
 {
-    bool has_far = json_object_get(r->top.object, "gang_far") != NULL;
-    int rc = read_factors(r, "gang_near", r->p->gang_near);
-
-    if (rc < 0 || has_far)
-        return rc < 0 ? rc : read_factors(r, "gang_far", r->p->gang_far);
+    if (!read_factors(r, "gang_near", r->p->gang_near))
+        return false;
+    if (json_object_get(r->top.object, "gang_far"))
+        return read_factors(r, "gang_far", r->p->gang_far);
     memcpy(r->p->gang_far, r->p->gang_near, sizeof r->p->gang_far);
-    return 0;
-}
-
-static int read_racks(struct reading *r)
-{
-    json_t *list;
-    int rc = top_list(r, "racks", GPUS_MAX, &list, &r->p->n_racks);
-
-    if (rc < 0 || list == NULL)
-        return rc;
-    double *cap_w = ARENA_ARRAY(r->f.arena, double, (size_t)r->p->n_racks);
-    r->p->rack_cap_w = cap_w;
-    return doc_row(&r->f, &r->top, "racks", list, cap_w, r->p->n_racks);
+    return true;
 }
 
 /* ---- kinds ---- */
 
-static int read_kind(struct reading *r, const struct doc_at *at, struct problem_kind *k)
+/* The kind like 'kind' at this price of time; made where there is none. */
+static int kind_at(struct reading *r, int kind, double time_w)
 {
-    static const char *const known[] = { "name", "mem_gib", "value_j", "rate", "time_w", NULL };
-    int rc = doc_keys(&r->f, at, known);
+    struct problem_kind *kinds = r->p->kinds;
+    int k = kind, last = kind;
 
-    if (rc == 0)
-        rc = doc_name(&r->f, at, "name", &k->name);
-    if (rc == 0)
-        rc = new_name(r, at, &r->kinds, k->name);
-    if (rc == 0)
-        rc = doc_number(&r->f, at, "mem_gib", &k->mem_gib);
-    if (rc == 0)
-        rc = doc_number(&r->f, at, "value_j", &k->value_j);
-    if (rc == 0)
-        rc = doc_number(&r->f, at, "rate", &k->rate);
-    return rc < 0 ? rc : doc_number(&r->f, at, "time_w", &k->time_w);
+    for (; k >= 0; k = r->next[k]) {
+        if (kinds[k].time_w == time_w)
+            return k;
+        last = k;
+    }
+    k = r->p->n_kinds++;
+    kinds[k] = kinds[kind];
+    kinds[k].time_w = time_w;
+    kinds[k].name = arena_printf(r->doc.arena, "%s at %.15g W", kinds[kind].name, time_w);
+    r->of[k] = kind;
+    r->next[k] = -1;
+    r->next[last] = k;
+    return k;
 }
 
-static int read_kinds(struct reading *r)
+/* A job's kind: what a step is worth is the kind's, so a price of its own makes one of its own. */
+static bool read_job_kind(struct reading *r, const struct doc_at *at, int *out)
 {
-    json_t *list;
-    int n = 0, rc = top_list(r, "kinds", LIST_MAX, &list, &n);
+    json_t *kind = json_object_get(at->object, "kind");
+    double time_w = NAN;
 
-    if (rc < 0)
-        return rc;
-    r->p->kinds = ARENA_ARRAY(r->f.arena, struct problem_kind, (size_t)n);
-    r->p->n_kinds = n;
-    for (int i = 0; i < n && rc == 0; i++) {
-        const struct doc_at at = { json_array_get(list, (size_t)i), "kinds", i };
-        rc = read_kind(r, &at, &r->p->kinds[i]);
+    if (!look_up(at, "kind", kind, &r->kinds, r->n_listed, out) ||
+        !doc_number(at, "time_w", &time_w))
+        return false;
+    if (isnan(time_w))
+        return true;
+    *out = kind_at(r, *out, time_w);
+    return (time_w >= 0 && time_w <= 1e12) ||
+           doc_wrong(at, "time_w", "%g: want 0 to 1e12 W", time_w);
+}
+
+static bool read_kind(struct reading *r, const struct doc_at *at)
+{
+    static const char *const known[] = { "name", "mem_gib", "value_j", "rate", "time_w", NULL };
+    struct problem_kind *k = &r->p->kinds[at->index];
+
+    r->of[at->index] = at->index;
+    r->next[at->index] = -1;
+    return read_name(at, known, &r->kinds, &k->name) && doc_fields(at, problem_kind_fields, k);
+}
+
+static bool read_kinds(struct reading *r)
+{
+    json_t *list, *jobs, *v;
+    int n_jobs, unused;
+    size_t most, i;
+
+    if (!doc_list(&r->top, "kinds", LIST_MAX, &list, &r->n_listed) ||
+        !doc_list(&r->top, "jobs", LIST_MAX, &jobs, &n_jobs))
+        return false;
+    most = (size_t)r->n_listed;
+    json_array_foreach(jobs, i, v) most += json_object_get(v, "time_w") != NULL;
+    r->p->kinds = ARENA_ARRAY(r->doc.arena, struct problem_kind, most);
+    r->of = ARENA_ARRAY(r->doc.arena, int, most);
+    r->next = ARENA_ARRAY(r->doc.arena, int, most);
+    r->p->n_kinds = r->n_listed;
+    for (int k = 0; k < r->n_listed; k++) {
+        const struct doc_at at = entry(r, "kinds", list, k);
+        if (!read_kind(r, &at))
+            return false;
     }
-    return rc;
+    for (int j = 0; j < n_jobs; j++) {
+        const struct doc_at at = entry(r, "jobs", jobs, j);
+        if (json_object_get(at.object, "time_w") && !read_job_kind(r, &at, &unused))
+            return false;
+    }
+    return true;
 }
 
 /* ---- types ---- */
 
-static int read_limit(struct reading *r, const struct doc_at *type, int i, json_t *o,
-                      struct limit_curve *out)
+static bool read_limit(const struct doc_at *at, struct limit_curve *out)
 {
     static const char *const known[] = { "limit_w", "speed", "watts", NULL };
-    char list[40];
-    const struct doc_at at = { o, list, i };
 
-    snprintf(list, sizeof list, "types[%d].limits", type->index);
-    int rc = doc_keys(&r->f, &at, known);
-    if (rc == 0)
-        rc = doc_whole(&r->f, &at, "limit_w", 1, 1000000, &out->limit_w);
-    if (rc < 0)
-        return rc;
-    json_t *watts = json_object_get(o, "watts"), *speed = json_object_get(o, "speed");
+    if (!doc_keys(at, known) || !doc_whole(at, "limit_w", 1, 1000000, &out->limit_w))
+        return false;
+    json_t *watts = json_object_get(at->object, "watts");
+    json_t *speed = json_object_get(at->object, "speed");
     size_t n = json_array_size(watts);
     if (out->limit_w == 0 || n < 2 || n > 10000 || speed == NULL)
-        return doc_wrong(&r->f, &at, NULL,
+        return doc_wrong(at, NULL,
                          "want limit_w, and speed and watts with as many points, at least 2");
-    double *at_speed = ARENA_ARRAY(r->f.arena, double, n);
-    double *at_watts = ARENA_ARRAY(r->f.arena, double, n);
-    out->n_points = (int)n;
-    out->speed = at_speed;
-    out->watts = at_watts;
-    rc = doc_row(&r->f, &at, "watts", watts, at_watts, (int)n);
-    return rc < 0 ? rc : doc_row(&r->f, &at, "speed", speed, at_speed, (int)n);
+    double *at_speed = ARENA_ARRAY(at->doc->arena, double, n);
+    double *at_watts = ARENA_ARRAY(at->doc->arena, double, n);
+    *out = (struct limit_curve){ out->limit_w, (int)n, at_speed, at_watts };
+    return doc_row(at, "watts", watts, at_watts, (int)n) &&
+           doc_row(at, "speed", speed, at_speed, (int)n);
 }
 
-static int read_limits(struct reading *r, const struct doc_at *at, struct problem_type *t)
+static bool read_limits(struct reading *r, const struct doc_at *at, struct problem_type *t)
 {
     json_t *list;
-    int rc = doc_list(&r->f, at, "limits", &list);
+    char name[40];
 
-    if (rc < 0)
-        return rc;
-    if (json_array_size(list) > LIMITS_MAX - 1)
-        return doc_wrong(&r->f, at, "limits", "at most %d power limits", LIMITS_MAX - 1);
-    t->n_limits = 1 + (int)json_array_size(list);
-    for (int i = 1; i < t->n_limits && rc == 0; i++)
-        rc = read_limit(r, at, i - 1, json_array_get(list, (size_t)(i - 1)), &t->limits[i]);
-    return rc;
+    snprintf(name, sizeof name, "types[%d].limits", at->index);
+    if (!doc_list(at, "limits", LIMITS_MAX - 1, &list, &t->n_limits))
+        return false;
+    t->n_limits++;
+    for (int i = 1; i < t->n_limits; i++) {
+        const struct doc_at limit = entry(r, name, list, i - 1);
+        if (!read_limit(&limit, &t->limits[i]))
+            return false;
+    }
+    return true;
 }
 
-static int read_type(struct reading *r, const struct doc_at *at, struct problem_type *t)
+static bool read_type(struct reading *r, const struct doc_at *at)
 {
     static const char *const known[] = {
         "name", "sleep_w", "idle_w",   "cap_w",     "mem_gib", "limits", "speed",
         "sd",   "watts",   "slowdown", "shared_sd", "count",   NULL,
     };
-    int rc = doc_keys(&r->f, at, known);
+    struct problem_type *t = &r->p->types[at->index];
 
-    if (rc == 0)
-        rc = doc_name(&r->f, at, "name", &t->name);
-    if (rc == 0)
-        rc = new_name(r, at, &r->types, t->name);
-    if (rc == 0)
-        rc = doc_number(&r->f, at, "sleep_w", &t->sleep_w);
-    t->idle_w = t->sleep_w;
-    if (rc == 0)
-        rc = doc_number(&r->f, at, "idle_w", &t->idle_w);
-    t->cap_w = t->mem_gib = -1;
-    if (rc == 0)
-        rc = doc_number(&r->f, at, "cap_w", &t->cap_w);
-    if (rc == 0)
-        rc = doc_number(&r->f, at, "mem_gib", &t->mem_gib);
-    if (rc == 0 && (t->cap_w < 0 || t->mem_gib < 0))
-        rc = doc_wrong(&r->f, at, NULL, "want cap_w and mem_gib, 0 or more");
-    return rc < 0 ? rc : read_limits(r, at, t);
+    if (!read_name(at, known, &r->types, &t->name) || !doc_fields(at, problem_type_fields, t))
+        return false;
+    if (!json_object_get(at->object, "idle_w"))
+        t->idle_w = t->sleep_w;
+    return read_limits(r, at, t);
 }
 
 /* ---- cells ---- */
 
-/* A table of the form: absent ('absent' throughout), one number, or an entry for each kind, which
- * is a number again or a row.
+/* A kind's row of a table: one number for the table or the row, or one for each kind; 'absent'
+ * throughout where the table is not there.
  */
-struct table {
-    const char *key;
-    json_t *value;
-    bool is_const;    // the last row asked for has one value
-};
-
-static int table_row(struct reading *r, const struct doc_at *at, struct table *t, int kind,
-                     double absent, double *row)
+static bool table_row(struct reading *r, const struct doc_at *at, const char *key, int kind,
+                      double absent, double *row)
 {
-    json_t *v = json_is_array(t->value) ? json_array_get(t->value, (size_t)kind) : t->value;
+    json_t *table = json_object_get(at->object, key), *v = table;
     char what[60];
 
-    t->is_const = v == NULL || json_is_number(v);
-    if (t->is_const) {
-        double x = v == NULL ? absent : json_number_value(v);
-        for (int n = 0; n < r->p->n_kinds; n++)
-            row[n] = x;
-        return 0;
+    if (table != NULL && !json_is_number(table)) {
+        if (json_array_size(table) != (size_t)r->n_listed)
+            return doc_wrong(at, key, "want a number, or a list of %d: one for each kind",
+                             r->n_listed);
+        v = json_array_get(table, (size_t)kind);
     }
-    snprintf(what, sizeof what, "%s[%d]", t->key, kind);
-    return doc_row(&r->f, at, what, v, row, r->p->n_kinds);
+    snprintf(what, sizeof what, "%s[%d]", key, kind);
+    if (v != NULL && !json_is_number(v))
+        return doc_row(at, what, v, row, r->n_listed);
+    for (int n = 0; n < r->n_listed; n++)
+        row[n] = v == NULL ? absent : json_number_value(v);
+    return true;
 }
 
-static int check_table(struct reading *r, const struct doc_at *at, const struct table *t)
-{
-    if (t->value == NULL || json_is_number(t->value))
-        return 0;
-    if (!json_is_array(t->value) || json_array_size(t->value) != (size_t)r->p->n_kinds)
-        return doc_wrong(&r->f, at, t->key, "want a number, or a list of %d: one for each kind",
-                         r->p->n_kinds);
-    return 0;
-}
-
-/* What is held with the file's confidence of a speed of which this is the deviation. */
-static double held(const struct problem *p, double sd)
-{
-    return exp(-p->z * fmax(sd, 0));
-}
-
-/* One kind on one type: alone, and beside each other. */
-static int read_cells(struct reading *r, const struct doc_at *at, int kind, double alone, double sd,
-                      struct table *slowdown, struct table *shared_sd, double *rows)
+/* One kind on one type: alone, and beside each other; 'rows' is scratch for two of them. */
+static bool read_cells(struct reading *r, const struct doc_at *at, int kind, double alone,
+                       double sd, double *rows)
 {
     struct problem *p = r->p;
-    double *factor = rows, *deviation = rows + p->n_kinds;
+    double *factor = rows, *deviation = rows + r->n_listed;
     float *speed = &p->speed[problem_cell(p, at->index, kind, -1)];
     float *low = &p->low[problem_cell(p, at->index, kind, -1)];
-    int rc = table_row(r, at, slowdown, kind, 0, factor);
 
-    if (rc == 0)
-        rc = table_row(r, at, shared_sd, kind, sd, deviation);
-    if (rc < 0)
-        return rc;
+    if (!(sd >= 0))
+        return doc_wrong(at, "sd", "%g for kind %d: want 0 or more", sd, kind);
+    if (!table_row(r, at, "slowdown", kind, 0, factor) ||
+        !table_row(r, at, "shared_sd", kind, sd, deviation))
+        return false;
     speed[0] = (float)alone;
-    low[0] = (float)((double)speed[0] * held(p, sd));
-    double all = p->n_kinds > 0 ? held(p, deviation[0]) : 1;
+    low[0] = (float)((double)speed[0] * exp(-p->z * sd));
     for (int n = 0; n < p->n_kinds; n++) {
-        double part = shared_sd->is_const ? all : held(p, deviation[n]);
-        if (!(deviation[n] >= 0))
-            return doc_wrong(&r->f, at, "shared_sd", "%g for kind %d: want 0 or more", deviation[n],
-                             kind);
-        speed[n + 1] = (float)((double)speed[0] * factor[n]);
-        low[n + 1] = (float)((double)speed[n + 1] * part);
+        double d = deviation[r->of[n]];
+        if (!(d >= 0))
+            return doc_wrong(at, "shared_sd", "%g for kind %d: want 0 or more", d, kind);
+        speed[n + 1] = (float)((double)speed[0] * factor[r->of[n]]);
+        low[n + 1] = (float)((double)speed[n + 1] * exp(-p->z * d));
     }
-    return 0;
+    return true;
 }
 
-static int read_tables(struct reading *r, const struct doc_at *at, double *rows)
+/* Kinds that were made of others are as these are. */
+static void copy_cells(struct reading *r, int type)
 {
     struct problem *p = r->p;
-    int n = p->n_kinds;
-    double *alone = rows + 2 * n, *sd = rows + 3 * n, *watts = rows + 4 * n;
-    struct table slowdown = { "slowdown", json_object_get(at->object, "slowdown"), false };
-    struct table shared_sd = { "shared_sd", json_object_get(at->object, "shared_sd"), false };
-    json_t *deviation = json_object_get(at->object, "sd");
-    int rc = doc_row(&r->f, at, "speed", json_object_get(at->object, "speed"), alone, n);
+    size_t bytes = (size_t)(p->n_kinds + 1) * sizeof(float);
 
-    if (rc == 0)
-        rc = doc_row(&r->f, at, "watts", json_object_get(at->object, "watts"), watts, n);
+    for (int k = r->n_listed; k < p->n_kinds; k++) {
+        long to = problem_cell(p, type, k, -1), from = problem_cell(p, type, r->of[k], -1);
+        memcpy(&p->speed[to], &p->speed[from], bytes);
+        memcpy(&p->low[to], &p->low[from], bytes);
+        p->watts[type * p->n_kinds + k] = p->watts[type * p->n_kinds + r->of[k]];
+    }
+}
+
+/* The tables of a type; 'rows' is scratch for five rows. */
+static bool read_tables(struct reading *r, const struct doc_at *at, double *rows)
+{
+    int n = r->n_listed;
+    double *alone = rows + 2 * n, *sd = rows + 3 * n, *watts = rows + 4 * n;
+    json_t *deviation = json_object_get(at->object, "sd");
+
+    if (!doc_row(at, "speed", json_object_get(at->object, "speed"), alone, n) ||
+        !doc_row(at, "watts", json_object_get(at->object, "watts"), watts, n))
+        return false;
     for (int k = 0; k < n; k++)
         sd[k] = json_number_value(deviation);
-    if (rc == 0 && deviation != NULL && !json_is_number(deviation))
-        rc = doc_row(&r->f, at, "sd", deviation, sd, n);
-    if (rc == 0)
-        rc = check_table(r, at, &slowdown);
-    if (rc == 0)
-        rc = check_table(r, at, &shared_sd);
-    for (int k = 0; k < n && rc == 0; k++) {
-        p->watts[at->index * n + k] = (float)watts[k];
-        rc = sd[k] >= 0 ? read_cells(r, at, k, alone[k], sd[k], &slowdown, &shared_sd, rows)
-                        : doc_wrong(&r->f, at, "sd", "%g for kind %d: want 0 or more", sd[k], k);
+    if (deviation && !json_is_number(deviation) && !doc_row(at, "sd", deviation, sd, n))
+        return false;
+    for (int k = 0; k < n; k++) {
+        r->p->watts[at->index * r->p->n_kinds + k] = (float)watts[k];
+        if (!read_cells(r, at, k, alone[k], sd[k], rows))
+            return false;
     }
-    return rc;
+    copy_cells(r, at->index);
+    return true;
 }
 
-static int read_types(struct reading *r)
+static bool read_types(struct reading *r)
 {
     struct problem *p = r->p;
+    struct arena *a = r->doc.arena;
     json_t *list;
-    int n = 0, rc = top_list(r, "types", 64, &list, &n);
 
-    if (rc < 0)
-        return rc;
-    size_t cells = (size_t)n * (size_t)p->n_kinds;
-    if ((double)cells * (p->n_kinds + 1) > (double)CELLS_MAX)
-        return doc_wrong(&r->f, &r->top, "kinds", "%d kinds on %d types are too many", p->n_kinds,
-                         n);
-    p->types = ARENA_ARRAY(r->f.arena, struct problem_type, (size_t)n);
-    p->watts = ARENA_ARRAY(r->f.arena, float, cells);
-    p->speed = ARENA_ARRAY(r->f.arena, float, cells *(size_t)(p->n_kinds + 1));
-    p->low = ARENA_ARRAY(r->f.arena, float, cells *(size_t)(p->n_kinds + 1));
-    double *rows = ARENA_ARRAY(r->f.arena, double, 5 * (size_t)p->n_kinds);
-    p->n_types = n;
-    for (int i = 0; i < n && rc == 0; i++) {
-        const struct doc_at at = { json_array_get(list, (size_t)i), "types", i };
-        rc = read_type(r, &at, &p->types[i]);
-        if (rc == 0)
-            rc = read_tables(r, &at, rows);
+    if (!doc_list(&r->top, "types", 64, &list, &p->n_types))
+        return false;
+    size_t cells = (size_t)p->n_types * (size_t)p->n_kinds, width = (size_t)p->n_kinds + 1;
+    if ((double)cells * (double)width > (double)CELLS_MAX)
+        return doc_wrong(&r->top, "kinds", "%d kinds on %d types are too many%s", p->n_kinds,
+                         p->n_types,
+                         p->n_kinds > r->n_listed ? ": use fewer different \"time_w\"" : "");
+    p->types = ARENA_ARRAY(a, struct problem_type, (size_t)p->n_types);
+    p->watts = ARENA_ARRAY(a, float, cells);
+    p->speed = ARENA_ARRAY(a, float, cells *width);
+    p->low = ARENA_ARRAY(a, float, cells *width);
+    double *rows = ARENA_ARRAY(a, double, 5 * (size_t)r->n_listed);
+    for (int i = 0; i < p->n_types; i++) {
+        const struct doc_at at = entry(r, "types", list, i);
+        if (!read_type(r, &at) || !read_tables(r, &at, rows))
+            return false;
     }
-    return rc;
+    return true;
 }
 
 /* ---- GPUs ---- */
 
+/* Some GPUs that are alike, behind those that are there; there must be memory for them. */
+static struct problem_gpu *add_gpus(struct problem *p, struct problem_gpu gpu, int count)
+{
+    struct problem_gpu *first = p->gpus + p->n_gpus;
+
+    for (int i = 0; i < count; i++)
+        first[i] = gpu;
+    p->n_gpus += count;
+    p->n_racks = gpu.rack < p->n_racks ? p->n_racks : gpu.rack + 1;
+    return first;
+}
+
 /* Some GPUs of one type on one node. */
-struct group {
-    double wake_s;
-    int type, count, node, rack;
-    json_t *drained;    // NULL, true, or a list of places in the group
-};
-
-static int read_group(struct reading *r, const struct doc_at *at, int next_node, struct group *out)
+static bool read_group(struct reading *r, const struct doc_at *at, int count, int *next_node)
 {
-    static const char *const known[] = {
-        "type", "count", "node", "rack", "drained", "wake_s", NULL
-    };
-    int rc = doc_keys(&r->f, at, known);
-
-    *out = (struct group){ .count = 1, .node = next_node };
-    if (rc < 0)
-        return rc;
-    json_t *type = json_object_get(at->object, "type");
-    if (type == NULL)
-        return doc_wrong(&r->f, at, NULL, "has no \"type\"; give it one");
-    rc = look_up(r, at, "type", type, &r->types, r->p->n_types, &out->type);
-    if (rc == 0)
-        rc = doc_whole(&r->f, at, "count", 0, GPUS_MAX, &out->count);
-    if (rc == 0)
-        rc = doc_whole(&r->f, at, "node", 0, GPUS_MAX, &out->node);
-    if (rc == 0)
-        rc = doc_whole(&r->f, at, "rack", 0, GPUS_MAX, &out->rack);
-    if (rc == 0)
-        rc = doc_number(&r->f, at, "wake_s", &out->wake_s);
-    out->drained = json_object_get(at->object, "drained");
-    if (rc == 0 && out->drained && !json_is_boolean(out->drained) && !json_is_array(out->drained))
-        rc = doc_wrong(&r->f, at, "drained", "want true, or a list of which of its GPUs");
-    return rc;
-}
-
-static int place_group(struct reading *r, const struct doc_at *at, const struct group *g,
-                       struct problem_gpu *gpus)
-{
+    static const char *const known[] = { "type",    "count",  "node",   "rack",
+                                         "drained", "wake_s", "device", NULL };
+    struct problem_gpu gpu = { .node = *next_node };
+    json_t *type = json_object_get(at->object, "type"), *v;
+    json_t *drained = json_object_get(at->object, "drained");
+    int which;
     size_t i;
-    json_t *v;
 
-    for (int k = 0; k < g->count; k++)
-        gpus[k] = (struct problem_gpu){ .type = g->type,
-                                        .node = g->node,
-                                        .rack = g->rack,
-                                        .may_start = !json_is_true(g->drained),
-                                        .wake_s = g->wake_s };
-    json_array_foreach(g->drained, i, v)
+    if (!doc_keys(at, known) || !look_up(at, "type", type, &r->types, r->p->n_types, &gpu.type) ||
+        !doc_whole(at, "node", 0, GPUS_MAX, &gpu.node) ||
+        !doc_whole(at, "rack", 0, GPUS_MAX, &gpu.rack) || !doc_number(at, "wake_s", &gpu.wake_s) ||
+        !doc_whole(at, "device", 0, GPUS_MAX, &gpu.device))
+        return false;
+    if (drained && !json_is_boolean(drained) && !json_is_array(drained))
+        return doc_wrong(at, "drained", "want true, or a list of which of its GPUs");
+    gpu.may_start = !json_is_true(drained);
+    struct problem_gpu *gpus = add_gpus(r->p, gpu, count);
+    json_array_foreach(drained, i, v)
     {
-        if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) >= g->count)
-            return doc_wrong(&r->f, at, "drained", "%s is none of the group's %d GPUs, from 0",
-                             doc_looks(&r->f, v), g->count);
-        gpus[json_integer_value(v)].may_start = false;
+        if (!doc_index(at, "drained", v, "the group's", count, "GPUs", &which))
+            return false;
+        gpus[which].may_start = false;
     }
-    return 0;
+    *next_node = gpu.node < *next_node ? *next_node : gpu.node + 1;
+    return true;
 }
 
-static void note_rack(struct problem *p, int rack)
+/* The "count" of each entry, and memory for so many GPUs. */
+static bool read_counts(struct reading *r, const char *name, json_t *list, int n, int absent,
+                        int *counts)
 {
-    if (rack < p->n_racks)
-        return;
-    p->n_racks = rack + 1;
+    int total = 0;
+
+    for (int i = 0; i < n; i++) {
+        const struct doc_at at = entry(r, name, list, i);
+        counts[i] = absent;
+        if (!doc_whole(&at, "count", 0, GPUS_MAX, &counts[i]))
+            return false;
+        if (counts[i] > GPUS_MAX - total)
+            return doc_wrong(&at, "count", "more than %d GPUs in all", GPUS_MAX);
+        total += counts[i];
+    }
+    r->p->gpus = ARENA_ARRAY(r->doc.arena, struct problem_gpu, (size_t)total);
+    return true;
 }
 
-static int read_groups(struct reading *r, json_t *list)
+/* Without a list of GPUs there are as many as the types say, on nodes of NODE_SIZE, in one rack. */
+static bool read_gpus(struct reading *r)
 {
-    struct problem *p = r->p;
-    int n = (int)json_array_size(list), total = 0, next_node = 0, rc = 0;
-    struct group *groups = ARENA_ARRAY(r->f.arena, struct group, (size_t)n);
-
-    for (int i = 0; i < n && rc == 0; i++) {
-        const struct doc_at at = { json_array_get(list, (size_t)i), "gpus", i };
-        rc = read_group(r, &at, next_node, &groups[i]);
-        if (rc == 0 && groups[i].count > GPUS_MAX - total)
-            rc = doc_wrong(&r->f, &at, "count", "more than %d GPUs in all", GPUS_MAX);
-        total += rc == 0 ? groups[i].count : 0;
-        if (groups[i].node >= next_node)
-            next_node = groups[i].node + 1;
-        note_rack(p, groups[i].rack);
-    }
-    p->gpus = ARENA_ARRAY(r->f.arena, struct problem_gpu, (size_t)total);
-    for (int i = 0; i < n && rc == 0; i++) {
-        const struct doc_at at = { json_array_get(list, (size_t)i), "gpus", i };
-        rc = place_group(r, &at, &groups[i], p->gpus + p->n_gpus);
-        p->n_gpus += groups[i].count;
-    }
-    return rc;
-}
-
-/* No list of GPUs: as many as the types say, on nodes of NODE_SIZE, in one rack. */
-static int read_counts(struct reading *r)
-{
-    struct problem *p = r->p;
-    json_t *list = json_object_get(r->top.object, "types");
-    int counts[64] = { 0 }, total = 0, node = 0;
-
-    for (int t = 0; t < p->n_types; t++) {
-        const struct doc_at at = { json_array_get(list, (size_t)t), "types", t };
-        int rc = doc_whole(&r->f, &at, "count", 0, GPUS_MAX / 64, &counts[t]);
-        if (rc < 0)
-            return rc;
-        total += counts[t];
-    }
-    p->gpus = ARENA_ARRAY(r->f.arena, struct problem_gpu, (size_t)total);
-    for (int t = 0; t < p->n_types; t++) {
-        for (int i = 0; i < counts[t]; i++)
-            p->gpus[p->n_gpus++] =
-                (struct problem_gpu){ .type = t, .node = node + i / NODE_SIZE, .may_start = true };
-        node += (counts[t] + NODE_SIZE - 1) / NODE_SIZE;
-    }
-    note_rack(p, total > 0 ? 0 : -1);
-    return 0;
-}
-
-static int read_gpus(struct reading *r)
-{
-    struct problem *p = r->p;
-    int n, n_capped = p->n_racks;
     json_t *list;
-    int rc = top_list(r, "gpus", GPUS_MAX, &list, &n);
+    int n, node = 0;
 
-    if (rc == 0)
-        rc = list != NULL ? read_groups(r, list) : read_counts(r);
-    if (rc < 0 || p->rack_cap_w == NULL || p->n_racks == n_capped)
-        return rc;
-    double *cap_w = ARENA_ARRAY(r->f.arena, double, (size_t)p->n_racks);
-    memcpy(cap_w, p->rack_cap_w, (size_t)n_capped * sizeof *cap_w);
-    p->rack_cap_w = cap_w;
-    return 0;
+    if (!doc_list(&r->top, "gpus", GPUS_MAX, &list, &n))
+        return false;
+    json_t *types = json_object_get(r->top.object, "types");
+    int n_types = r->p->n_types, *counts = ARENA_ARRAY(r->doc.arena, int, (size_t)(n + n_types));
+    if (list ? !read_counts(r, "gpus", list, n, 1, counts)
+             : !read_counts(r, "types", types, n_types, 0, counts))
+        return false;
+    for (int i = 0; i < n; i++) {
+        const struct doc_at at = entry(r, "gpus", list, i);
+        if (!read_group(r, &at, counts[i], &node))
+            return false;
+    }
+    for (int t = 0; t < n_types && !list; t++)
+        for (int left = counts[t]; left > 0; left -= NODE_SIZE, node++)
+            add_gpus(r->p, (struct problem_gpu){ .type = t, .node = node, .may_start = true },
+                     left < NODE_SIZE ? left : NODE_SIZE);
+    return true;
+}
+
+static bool read_racks(struct reading *r)
+{
+    json_t *list;
+    int n;
+
+    if (!doc_list(&r->top, "racks", GPUS_MAX, &list, &n) || !list)
+        return !list;
+    r->p->n_racks = n > r->p->n_racks ? n : r->p->n_racks;
+    double *cap_w = ARENA_ARRAY(r->doc.arena, double, (size_t)r->p->n_racks);
+    r->p->rack_cap_w = cap_w;
+    return doc_row(&r->top, "racks", list, cap_w, n);
+}
+
+/* What jobs may use of each node together. */
+static bool read_nodes(struct reading *r)
+{
+    static const char *const known[] = { "cpus", "mem_mib", NULL };
+    struct problem *p = r->p;
+    json_t *list;
+    int n;
+
+    if (!doc_list(&r->top, "nodes", GPUS_MAX, &list, &n))
+        return false;
+    for (int g = 0; g < p->n_gpus; g++)
+        p->n_nodes = p->gpus[g].node >= p->n_nodes ? p->gpus[g].node + 1 : p->n_nodes;
+    p->n_nodes = n > p->n_nodes ? n : p->n_nodes;
+    if (!list || p->n_nodes == 0)
+        return true;
+    struct engine_node *nodes = ARENA_ARRAY(r->doc.arena, struct engine_node, (size_t)p->n_nodes);
+    for (int i = 0; i < p->n_nodes; i++) {
+        const struct doc_at at = entry(r, "nodes", list, i);
+        int cpus = -1, mem_mib = -1;
+        if (i < n && !(doc_keys(&at, known) && doc_whole(&at, "cpus", 0, INT_MAX, &cpus) &&
+                       doc_whole(&at, "mem_mib", 0, INT_MAX, &mem_mib)))
+            return false;
+        nodes[i] =
+            (struct engine_node){ cpus < 0 ? LONG_MAX : cpus, mem_mib < 0 ? LONG_MAX : mem_mib };
+    }
+    p->nodes = nodes;
+    return true;
 }
 
 /* ---- jobs ---- */
 
-static int read_form(struct reading *r, const struct doc_at *at, struct problem_job *j)
+/* "one_node" is the older word for "n_nodes": 1. */
+static bool read_form(const struct doc_at *at, struct problem_job *j)
 {
-    json_t *v = json_object_get(at->object, "form");
-    const char *word = v == NULL ? "gang" : json_is_string(v) ? json_string_value(v) : "?";
+    bool is_spread, is_one = false;
 
-    if (strcmp(word, "gang") != 0 && strcmp(word, "spread") != 0)
-        return doc_wrong(&r->f, at, "form", "want \"gang\" or \"spread\"");
-    j->form = strcmp(word, "gang") == 0 ? FORM_GANG : FORM_SPREAD;
     j->n_min = 1;
-    int rc = doc_whole(&r->f, at, "n_min", 1, GANG_MAX, &j->n_min);
+    if (!doc_either(at, "form", "gang", "spread", &is_spread) ||
+        !doc_whole(at, "n_min", 1, GANG_MAX, &j->n_min) || !doc_flag(at, "one_node", &is_one))
+        return false;
+    j->form = is_spread ? FORM_SPREAD : FORM_GANG;
     j->n_max = j->n_min;
-    return rc < 0 ? rc : doc_whole(&r->f, at, "n_max", 1, GANG_MAX, &j->n_max);
+    j->n_nodes = is_one;
+    if (is_one && json_object_get(at->object, "n_nodes"))
+        return doc_wrong(at, "n_nodes", "only without \"one_node\"");
+    return doc_whole(at, "n_max", 1, GANG_MAX, &j->n_max) &&
+           doc_whole(at, "n_nodes", 0, GANG_MAX, &j->n_nodes);
 }
 
-static int read_rates(struct reading *r, const struct doc_at *at, struct problem_job *j)
-{
-    j->short_w = j->wait_w = 1000;
-    int rc = doc_number(&r->f, at, "need", &j->need);
-    if (rc == 0)
-        rc = doc_number(&r->f, at, "short_w", &j->short_w);
-    if (rc == 0)
-        rc = doc_number(&r->f, at, "wait_w", &j->wait_w);
-    if (rc == 0)
-        rc = doc_number(&r->f, at, "move_w", &j->move_w);
-    if (rc == 0)
-        rc = doc_number(&r->f, at, "wake_rate", &j->wake_rate);
-    return rc < 0 ? rc : doc_number(&r->f, at, "late_w", &j->late_w);
-}
-
-static int read_allowed(struct reading *r, const struct doc_at *at, struct problem_job *j)
+static bool read_allowed(struct reading *r, const struct doc_at *at, struct problem_job *j)
 {
     json_t *list, *v;
     size_t i;
-    int type = 0, rc = doc_list(&r->f, at, "types", &list);
+    int n, type;
 
-    if (rc < 0)
-        return rc;
-    if (list != NULL && json_array_size(list) == 0)
-        return doc_wrong(&r->f, at, "types", "an empty list allows none; leave it out for any");
+    if (!doc_list(at, "types", LIST_MAX, &list, &n))
+        return false;
+    if (list != NULL && n == 0)
+        return doc_wrong(at, "types", "an empty list allows none; leave it out for any");
     json_array_foreach(list, i, v)
     {
-        rc = look_up(r, at, "types", v, &r->types, r->p->n_types, &type);
-        if (rc < 0)
-            return rc;
+        if (!look_up(at, "types", v, &r->types, r->p->n_types, &type) || type < 0)
+            return false;
         j->allowed_types |= UINT64_C(1) << type;
     }
-    return 0;
+    return true;
 }
 
-/* The setting that a type calls by these watts, or -1. */
-static int limit_index(const struct problem_type *t, int limit_w)
+static bool read_limit_w(const struct problem *p, const struct doc_at *at, struct problem_job *j)
 {
-    for (int l = 0; l < t->n_limits; l++)
-        if (t->limits[l].limit_w == limit_w)
-            return l;
-    return -1;
+    int limit_w = 0, l = 0;
+
+    if (!doc_whole(at, "limit_w", 0, 1000000, &limit_w))
+        return false;
+    if (limit_w == 0 || j->n_present == 0)
+        return limit_w == 0 || doc_wrong(at, "limit_w", "only with \"present\"");
+    const struct problem_type *t = &p->types[p->gpus[j->present[0]].type];
+    while (l < t->n_limits && t->limits[l].limit_w != limit_w)
+        l++;
+    j->present_limit = l;
+    return l < t->n_limits || doc_wrong(at, "limit_w", "its GPUs have no limit of %d W", limit_w);
 }
 
-static int read_present(struct reading *r, const struct doc_at *at, struct problem_job *j)
+static bool read_present(struct reading *r, const struct doc_at *at, struct problem_job *j)
 {
     json_t *list, *v;
     size_t i;
-    int limit_w = 0, rc = doc_list(&r->f, at, "present", &list);
 
-    if (rc == 0)
-        rc = doc_whole(&r->f, at, "limit_w", 0, 1000000, &limit_w);
-    if (rc < 0)
-        return rc;
-    if (json_array_size(list) > GANG_MAX)
-        return doc_wrong(&r->f, at, "present", "at most %d GPUs", GANG_MAX);
-    int *present = ARENA_ARRAY(r->f.arena, int, json_array_size(list));
+    if (!doc_list(at, "present", GANG_MAX, &list, &j->n_present))
+        return false;
+    int *present = ARENA_ARRAY(r->doc.arena, int, (size_t)j->n_present);
+    j->present = present;
     json_array_foreach(list, i, v)
     {
-        if (!json_is_integer(v) || json_integer_value(v) < 0 ||
-            json_integer_value(v) >= r->p->n_gpus)
-            return doc_wrong(&r->f, at, "present", "%s is none of the %d GPUs, from 0",
-                             doc_looks(&r->f, v), r->p->n_gpus);
-        present[i] = (int)json_integer_value(v);
+        if (!doc_index(at, "present", v, "the", r->p->n_gpus, "GPUs", &present[i]))
+            return false;
     }
-    j->n_present = (int)json_array_size(list);
-    j->present = present;
-    if (limit_w > 0 && j->n_present == 0)
-        return doc_wrong(&r->f, at, "limit_w", "only with \"present\"");
-    if (limit_w > 0)
-        j->present_limit = limit_index(&r->p->types[r->p->gpus[present[0]].type], limit_w);
-    if (j->present_limit < 0)
-        return doc_wrong(&r->f, at, "limit_w", "its GPUs have no limit of %d W", limit_w);
-    return 0;
+    return read_limit_w(r->p, at, j);
 }
 
-/* "one_node" is the older word for "n_nodes": 1. */
-static int read_nodes(struct reading *r, const struct doc_at *at, struct problem_job *j)
+/* Nodes that the job is kept from: {"feature": [0, 3]}. */
+static bool read_bars(struct reading *r, const struct doc_at *at, struct problem_job *j)
 {
-    bool is_one = false;
-    int rc = doc_flag(&r->f, at, "one_node", &is_one);
+    json_t *rules = json_object_get(at->object, "barred"), *list, *v;
+    const char *name;
+    int node;
+    size_t i;
 
-    j->n_nodes = is_one;
-    if (rc == 0 && is_one && json_object_get(at->object, "n_nodes"))
-        return doc_wrong(&r->f, at, "n_nodes", "only without \"one_node\"");
-    return rc < 0 ? rc : doc_whole(&r->f, at, "n_nodes", 0, GANG_MAX, &j->n_nodes);
+    if (!rules)
+        return true;
+    unsigned char *barred = ARENA_ARRAY(r->doc.arena, unsigned char, (size_t)r->p->n_nodes);
+    if (!json_is_object(rules))
+        return doc_wrong(at, "barred", "want lists of nodes by rule: {\"feature\": [3]}");
+    json_object_foreach(rules, name, list)
+    {
+        int rule = engine_rule_find(name);
+        if (rule < 0 || !json_is_array(list))
+            return doc_wrong(at, "barred", "'%.40s': want a rule's name and a list", name);
+        json_array_foreach(list, i, v)
+        {
+            if (!doc_index(at, "barred", v, "the", r->p->n_nodes, "nodes", &node))
+                return false;
+            barred[node] = (unsigned char)rule;
+        }
+    }
+    j->engine.barred = barred;
+    return true;
 }
 
-static int read_job(struct reading *r, const struct doc_at *at, struct map *names,
-                    struct problem_job *j)
+static bool read_job(struct reading *r, const struct doc_at *at, struct problem_job *j)
 {
     static const char *const known[] = {
-        "name",    "kind",    "form",      "n_min",     "n_max",    "need",    "short_w",
-        "wait_w",  "move_w",  "types",     "exclusive", "one_node", "n_nodes", "fixed",
-        "present", "limit_w", "wake_rate", "late_w",    "time_w",   NULL,
+        "name",      "kind",   "form",      "n_min",    "n_max",   "need",   "short_w", "wait_w",
+        "move_w",    "types",  "exclusive", "one_node", "n_nodes", "fixed",  "present", "limit_w",
+        "wake_rate", "late_w", "time_w",    "cpus",     "mem_mib", "device", "barred",  NULL,
     };
-    int rc = doc_keys(&r->f, at, known);
 
-    if (rc == 0)
-        rc = doc_name(&r->f, at, "name", &j->name);
-    if (rc == 0)
-        rc = new_name(r, at, names, j->name);
-    if (rc < 0)
-        return rc;
-    json_t *kind = json_object_get(at->object, "kind");
-    if (kind == NULL)
-        return doc_wrong(&r->f, at, NULL, "has no \"kind\"; give it one");
-    rc = look_up(r, at, "kind", kind, &r->kinds, r->p->n_kinds, &j->kind);
-    if (rc == 0)
-        rc = read_form(r, at, j);
-    if (rc == 0)
-        rc = read_rates(r, at, j);
-    if (rc == 0)
-        rc = read_allowed(r, at, j);
-    if (rc == 0)
-        rc = doc_flag(&r->f, at, "exclusive", &j->is_exclusive);
-    if (rc == 0)
-        rc = read_nodes(r, at, j);
-    if (rc == 0)
-        rc = doc_flag(&r->f, at, "fixed", &j->is_fixed);
-    return rc < 0 ? rc : read_present(r, at, j);
+    return read_name(at, known, &r->jobs, &j->name) && read_job_kind(r, at, &j->kind) &&
+           read_form(at, j) && doc_fields(at, problem_job_fields, j) && read_allowed(r, at, j) &&
+           doc_flag(at, "exclusive", &j->is_exclusive) && doc_flag(at, "fixed", &j->is_fixed) &&
+           doc_whole(at, "cpus", 0, INT_MAX, &j->engine.cpus) &&
+           doc_whole(at, "mem_mib", 0, INT_MAX, &j->engine.mem_mib) &&
+           doc_whole(at, "device", 0, GPUS_MAX, &j->engine.device) && read_bars(r, at, j) &&
+           read_present(r, at, j);
 }
 
-static int read_jobs(struct reading *r)
+static bool read_jobs(struct reading *r)
 {
-    struct map names;
     json_t *list;
-    int n = 0, rc = top_list(r, "jobs", LIST_MAX, &list, &n);
 
-    if (rc < 0)
-        return rc;
-    r->p->jobs = ARENA_ARRAY(r->f.arena, struct problem_job, (size_t)n);
-    r->p->n_jobs = n;
-    map_init(&names);
-    for (int i = 0; i < n && rc == 0; i++) {
-        const struct doc_at at = { json_array_get(list, (size_t)i), "jobs", i };
-        if (!json_is_null(at.object))
-            rc = read_job(r, &at, &names, &r->p->jobs[i]);
+    if (!doc_list(&r->top, "jobs", LIST_MAX, &list, &r->p->n_jobs))
+        return false;
+    r->p->jobs = ARENA_ARRAY(r->doc.arena, struct problem_job, (size_t)r->p->n_jobs);
+    for (int i = 0; i < r->p->n_jobs; i++) {
+        const struct doc_at at = entry(r, "jobs", list, i);
+        if (!json_is_null(at.object) && !read_job(r, &at, &r->p->jobs[i]))
+            return false;
     }
-    map_release(&names);
-    return rc;
-}
-
-/* ---- what a step is worth ---- */
-
-/* Jobs that say what their time is worth. */
-static int read_times(struct reading *r)
-{
-    struct problem *p = r->p;
-    json_t *list = json_object_get(r->top.object, "jobs");
-    double *time_w = ARENA_ARRAY(r->f.arena, double, (size_t)p->n_jobs);
-    bool is_said = false;
-    int rc = 0;
-
-    for (int j = 0; j < p->n_jobs && rc == 0; j++) {
-        const struct doc_at at = { json_array_get(list, (size_t)j), "jobs", j };
-        time_w[j] = NAN;
-        if (json_object_get(at.object, "time_w") == NULL)
-            continue;
-        is_said = true;
-        rc = doc_number(&r->f, &at, "time_w", &time_w[j]);
-        if (rc == 0 && !(time_w[j] >= 0 && time_w[j] <= 1e12))
-            rc = doc_wrong(&r->f, &at, "time_w", "%g: want 0 to 1e12 W", time_w[j]);
-    }
-    if (rc < 0 || !is_said)
-        return rc;
-    r->kind_of = problem_split(r->f.arena, p, time_w, CELLS_MAX);
-    if (!r->kind_of)
-        return doc_wrong(&r->f, &r->top, "jobs",
-                         "too many different \"time_w\" for the kinds there are: use fewer");
-    return 0;
-}
-
-/* Where the file does not say it. */
-static int read_objective(struct reading *r)
-{
-    json_t *v = json_object_get(r->top.object, "objective");
-    const char *word = v == NULL ? "joules" : json_is_string(v) ? json_string_value(v) : "?";
-    json_t *list = json_object_get(r->top.object, "kinds");
-
-    if (strcmp(word, "watts") == 0)
-        return 0;
-    if (strcmp(word, "joules") != 0)
-        return doc_wrong(&r->f, &r->top, "objective", "want \"joules\" or \"watts\"");
-    for (int k = 0; k < r->p->n_kinds; k++) {
-        int in_file = r->kind_of ? r->kind_of[k] : k;
-        if (json_object_get(json_array_get(list, (size_t)in_file), "value_j") != NULL)
-            continue;
-        double value_j = problem_best_joules(r->p, k);
-        r->p->kinds[k].value_j = isfinite(value_j) ? value_j : 0;
-    }
-    return 0;
+    return true;
 }
 
 /* ---- the whole ---- */
 
-/* Problem_check's sentences begin with the place; the file's name comes before. */
-static int check(struct reading *r)
+/* What a step is worth, where the file does not say it. */
+static bool read_objective(struct reading *r)
 {
-    int rc = problem_check(r->p, r->f.e);
+    json_t *list = json_object_get(r->top.object, "kinds");
+    bool is_watts;
 
-    return rc < 0 && r->f.e != NULL ? err_prefix(r->f.e, "%s", r->f.name) : rc;
+    if (!doc_either(&r->top, "objective", "joules", "watts", &is_watts))
+        return false;
+    for (int k = 0; k < r->p->n_kinds && !is_watts; k++)
+        if (!json_object_get(json_array_get(list, (size_t)r->of[k]), "value_j")) {
+            double value_j = problem_best_joules(r->p, k);
+            r->p->kinds[k].value_j = isfinite(value_j) ? value_j : 0;
+        }
+    return true;
 }
 
-static int read_all(struct reading *r)
+/* Problem_check's sentences begin with the place; the file's name comes before. */
+static bool check(struct reading *r)
 {
-    int rc = read_frame(r);
+    int rc = problem_check(r->p, r->doc.e);
 
-    if (rc == 0)
-        rc = read_gang_factors(r);
-    if (rc == 0)
-        rc = read_racks(r);
-    if (rc == 0)
-        rc = read_kinds(r);
-    if (rc == 0)
-        rc = read_types(r);
-    if (rc == 0)
-        rc = check(r);    // before anybody reckons with the tables
-    if (rc == 0)
-        rc = read_gpus(r);
-    if (rc == 0)
-        rc = read_jobs(r);
-    if (rc == 0)
-        rc = read_times(r);
-    if (rc == 0)
-        rc = read_objective(r);
-    return rc < 0 ? rc : check(r);
+    if (rc < 0 && r->doc.e != NULL)
+        err_prefix(r->doc.e, "%s", r->doc.name);
+    return rc == 0;
+}
+
+/* The tables are checked before anybody reckons with them. */
+static bool read_all(struct reading *r)
+{
+    return read_frame(r) && read_gang_factors(r) && read_kinds(r) && read_types(r) && check(r) &&
+           read_gpus(r) && read_racks(r) && read_nodes(r) && read_jobs(r) && read_objective(r) &&
+           check(r);
 }
 
 int problem_parse(struct arena *a, const char *name, const char *text, size_t len,
                   struct problem *out, struct err *e)
 {
-    struct reading r = { .f = { a, name, e }, .p = out };
-    json_t *root = doc_open(&r.f, text, len);
+    struct reading r = { .doc = { a, name, e }, .p = out };
+    json_t *root = doc_open(&r.doc, text, len);
 
     if (root == NULL)
         return -EINVAL;
-    r.top = (struct doc_at){ root, NULL, -1 };
-    *out = (struct problem){ .theta = 2, .z = 1, .watts_margin = 1 };
+    r.top = (struct doc_at){ &r.doc, root, NULL, -1 };
+    *out = (struct problem){ 0 };
     map_init(&r.types);
     map_init(&r.kinds);
-    int rc = read_all(&r);
+    map_init(&r.jobs);
+    bool is_read = read_all(&r);
     map_release(&r.types);
     map_release(&r.kinds);
+    map_release(&r.jobs);
     json_decref(root);
-    return rc;
+    return is_read ? 0 : -EINVAL;
 }
 
 int problem_read(struct arena *a, const char *path, struct problem *out, struct err *e)

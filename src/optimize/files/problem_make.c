@@ -204,9 +204,8 @@ static void make_kinds(struct maker *m)
             make_row(m, t, k);
     for (int k = 0; k < p->n_kinds; k++) {
         make_rate(m, k);
-        p->kinds[k].value_j = m->o->joules ? problem_best_joules(p, k) : 0;
-        if (!isfinite(p->kinds[k].value_j))
-            p->kinds[k].value_j = 0;
+        double value_j = m->o->joules ? problem_best_joules(p, k) : 0;
+        p->kinds[k].value_j = isfinite(value_j) ? value_j : 0;
     }
 }
 
@@ -240,20 +239,17 @@ static void make_gpus(struct maker *m)
 
     make_counts(m, counts);
     for (int t = 0; t < p->n_types; t++)
-        for (int left = counts[t]; left > 0; node++) {
-            int n = rng_below(&m->gpus, 2) == 0 ? 4 : NODE_MAX;
+        for (int left = counts[t], n; left > 0; left -= n, node++) {
+            n = rng_below(&m->gpus, 2) == 0 ? 4 : NODE_MAX;
             n = n < left ? n : left;
-            if (in_rack > 0 && in_rack + n > RACK_GPUS) {
-                rack++;
-                in_rack = 0;
-            }
+            bool is_full = in_rack > 0 && in_rack + n > RACK_GPUS;
+            rack += is_full;
+            in_rack = is_full ? n : in_rack + n;
             for (int k = 0; k < n; k++)
                 p->gpus[i++] = (struct problem_gpu){ .type = t,
                                                      .node = node,
                                                      .rack = rack,
                                                      .may_start = rng_uniform(&m->gpus) >= 0.02 };
-            in_rack += n;
-            left -= n;
         }
     p->n_racks = p->n_gpus > 0 ? rack + 1 : 0;
     double *cap_w = ARENA_ARRAY(m->a, double, (size_t)p->n_racks);
@@ -285,15 +281,8 @@ static void make_job_kinds(struct maker *m)
         upto[k] = (k > 0 ? upto[k - 1] : 0) + 1 / sqrt(k + 1);
     for (int j = 0; j < p->n_jobs; j++) {
         double x = rng_uniform(&m->jobs) * upto[n - 1];
-        int low = 0, high = n - 1;
-        while (low < high) {
-            int mid = (low + high) / 2;
-            if (upto[mid] > x)
-                high = mid;
-            else
-                low = mid + 1;
-        }
-        p->jobs[j].kind = low;
+        while (p->jobs[j].kind < n - 1 && upto[p->jobs[j].kind] <= x)
+            p->jobs[j].kind++;
     }
     for (int u = 0; u < unique; u++)
         p->jobs[(long)p->n_jobs * (2 * u + 1) / (2 * unique)].kind = n + u;
@@ -304,17 +293,15 @@ static void make_form(struct maker *m, struct problem_job *j)
     double chance = rng_uniform(&m->jobs);
     int most = chance < 0.75 ? 1 : chance < 0.90 ? 2 : 4;
 
-    j->n_min = j->n_max = 1;
+    j->n_min = 1;
     j->is_exclusive = rng_uniform(&m->jobs) < 0.04;
-    if (most == 1)
-        return;
     j->n_max = most;
-    if (rng_uniform(&m->jobs) < 2. / 3) {
+    if (most > 1 && rng_uniform(&m->jobs) < 2. / 3) {
         j->form = FORM_SPREAD;
-        return;
+    } else if (most > 1) {
+        j->n_min = rng_uniform(&m->jobs) < 0.4 ? most : 1;
+        j->n_nodes = rng_uniform(&m->jobs) < 1. / 3;
     }
-    j->n_min = rng_uniform(&m->jobs) < 0.4 ? most : 1;
-    j->n_nodes = rng_uniform(&m->jobs) < 1. / 3;
 }
 
 /* Any of some types, at least one of which the kind fits; 0: it fits none of them. */
@@ -431,40 +418,29 @@ static void stand(struct arena *a, struct problem *p, int n_planned, int n_stand
             settle(&p->jobs[i], &x.jobs[i], x.limit);
 }
 
-/* ---- the cap ---- */
-
-/* What the GPUs draw now above all idle. */
-static double standing_w(struct arena *a, const struct problem *p)
+/* The cap: all idle, and so much room above that for what the GPUs draw now. */
+static void make_cap(struct maker *m)
 {
-    int(*kinds)[THETA_MAX] = arena_array(a, (size_t)p->n_gpus, sizeof(*kinds));
-    int *n = ARENA_ARRAY(a, int, (size_t)p->n_gpus),
-        *limit = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
-    double sum = 0;
+    struct problem *p = m->p;
+    int(*jobs)[THETA_MAX] = arena_array(m->a, (size_t)p->n_gpus, sizeof(*jobs));
+    int *n = ARENA_ARRAY(m->a, int, (size_t)p->n_gpus);
+    int *limit = ARENA_ARRAY(m->a, int, (size_t)p->n_gpus);
+    double idle_w = 0, more_w = 0, room = p->n_gpus < 100 ? CAP_ROOM_FEW : CAP_ROOM;
 
     for (int j = 0; j < p->n_jobs; j++)
         for (int i = 0; i < p->jobs[j].n_present; i++) {
             int g = p->jobs[j].present[i];
-            kinds[g][n[g]++] = p->jobs[j].kind;
+            jobs[g][n[g]++] = j;
             limit[g] = p->jobs[j].present_limit;
         }
     for (int g = 0; g < p->n_gpus; g++) {
         struct yield y;
-        if (n[g] > 0 && problem_yield(p, p->gpus[g].type, limit[g], kinds[g], n[g], &y))
-            sum += y.watts - p->types[p->gpus[g].type].idle_w;
+        double own_w = p->types[p->gpus[g].type].idle_w;
+        idle_w += own_w;
+        if (n[g] > 0 && problem_yield_of(p, p->gpus[g].type, limit[g], jobs[g], n[g], &y))
+            more_w += y.watts - own_w;
     }
-    return sum;
-}
-
-static void make_cap(struct maker *m, int n_standing)
-{
-    struct problem *p = m->p;
-    double idle_w = 0, more_w = standing_w(m->a, p);
-
-    for (int g = 0; g < p->n_gpus; g++)
-        idle_w += p->types[p->gpus[g].type].idle_w;
-    double room = p->n_gpus < 100 ? CAP_ROOM_FEW : CAP_ROOM;
-    if (n_standing > 0 && p->n_gpus > 0)
-        p->power_cap_w = round(p->watts_margin * (idle_w + room * more_w));
+    p->power_cap_w = round(p->watts_margin * (idle_w + room * more_w));
 }
 
 /* One running job in a hundred must stay. */
@@ -494,11 +470,6 @@ static void make_tables(struct maker *m)
     m->heavy = ARENA_ARRAY(m->a, double, (size_t)p->n_kinds);
 }
 
-static int suitable_kinds(int n_jobs)
-{
-    return n_jobs / 5 < 8 ? 8 : n_jobs / 5 > 50 ? 50 : n_jobs / 5;
-}
-
 void problem_make(struct arena *a, const struct make_options *o, struct problem *out)
 {
     struct maker m = { .a = a, .o = o, .p = out };
@@ -512,11 +483,17 @@ void problem_make(struct arena *a, const struct make_options *o, struct problem 
     rng_init(&m.cells, o->seed, "problem cells");
     rng_init(&m.jobs, o->seed, "problem jobs");
     rng_init(&m.gpus, o->seed, "problem gpus");
-    *out = (struct problem){ .theta = o->theta, .z = 1, .price_w = 50, .watts_margin = 1.03 };
-    out->n_types = o->n_types;
-    out->n_kinds = o->n_kinds > 0 ? o->n_kinds : suitable_kinds(o->n_jobs);
-    out->n_gpus = o->n_gpus;
-    out->n_jobs = o->n_jobs;
+    *out = (struct problem){ .theta = o->theta,
+                             .z = 1,
+                             .price_w = 50,
+                             .watts_margin = 1.03,
+                             .n_types = o->n_types,
+                             .n_kinds = o->n_kinds,
+                             .n_gpus = o->n_gpus,
+                             .n_jobs = o->n_jobs };
+    int fifth = o->n_jobs / 5;
+    if (o->n_kinds == 0)
+        out->n_kinds = (int)clip(fifth, 8, 50);
     make_tables(&m);
     make_gangs(out);
     for (int t = 0; t < out->n_types; t++)
@@ -526,5 +503,6 @@ void problem_make(struct arena *a, const struct make_options *o, struct problem 
     make_jobs(&m);
     stand(a, out, n_planned, n_standing);
     make_fixed(&m);
-    make_cap(&m, n_standing);
+    if (n_standing > 0)
+        make_cap(&m);
 }

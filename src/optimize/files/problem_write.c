@@ -1,124 +1,68 @@
 /* problem_write.c - a problem as JSON: each number in as few digits as read back to the same. */
 #include <errno.h>
-#include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/words.h"
 #include "optimize/files/doc.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_file.h"
 
 struct writing {
     const struct problem *p;
-    struct buf *out;
-    int rc;    // the first failure; all further writing is idle
+    struct doc_out *o;
     struct err *e;
 };
 
-/* ---- pieces ---- */
-
-static void put(struct writing *w, const char *text)
+static void put_name(struct writing *w, const char *before, const char *s)
 {
-    if (w->rc == 0)
-        w->rc = buf_puts(w->out, text);
-}
-
-static void put_number(struct writing *w, double x)
-{
-    if (w->rc == 0)
-        w->rc = words_put_number(w->out, x);
-}
-
-static void put_int(struct writing *w, long x)
-{
-    if (w->rc == 0)
-        w->rc = buf_printf(w->out, "%ld", x);
-}
-
-static void put_text(struct writing *w, const char *s)
-{
-    if (w->rc == 0)
-        w->rc = s != NULL ? doc_put_text(w->out, s)
-                          : err_set(w->e, EINVAL, "a type or kind has no name; give it one");
-}
-
-/* ', "key": ' and a number. */
-static void put_key(struct writing *w, const char *key)
-{
-    put(w, ", \"");
-    put(w, key);
-    put(w, "\": ");
-}
-
-static void put_pair(struct writing *w, const char *key, double x)
-{
-    put_key(w, key);
-    put_number(w, x);
-}
-
-static void put_numbers(struct writing *w, const char *key, const double *x, int n)
-{
-    put_key(w, key);
-    put(w, "[");
-    for (int i = 0; i < n; i++) {
-        put(w, i > 0 ? ", " : "");
-        put_number(w, x[i]);
-    }
-    put(w, "]");
-}
-
-/* A float in as few digits as read back to the same float. */
-static void put_float(struct writing *w, float x)
-{
-    char text[40];
-
-    for (int digits = 6; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)x);
-        if (strtof(text, NULL) == x)
-            break;
-    }
-    put(w, text);
-}
-
-static void put_floats(struct writing *w, const char *key, const float *x, long stride, int n)
-{
-    put(w, ",\n   \"");
-    put(w, key);
-    put(w, "\": [");
-    for (int i = 0; i < n; i++) {
-        put(w, i > 0 ? ", " : "");
-        put_float(w, x[i * stride]);
-    }
-    put(w, "]");
+    doc_put(w->o, "%s", before);
+    if (w->o->rc == 0 && s == NULL)
+        w->o->rc = err_set(w->e, EINVAL, "a type or kind has no name; give it one");
+    if (w->o->rc == 0)
+        doc_put_text(w->o, s);
 }
 
 /* ---- cells ---- */
 
-/* The factor of fewest decimals by which 'alone' becomes 'speed'. */
-static void put_factor(struct writing *w, double alone, float speed)
+/* Floats, each in as few digits as read back to the same float. */
+static void put_floats(struct writing *w, const char *key, const float *x, long stride, int n)
 {
-    double r = alone > 0 ? (double)speed / alone : 0, one = 1000;
     char text[40];
 
-    long v = r < 1000 ? lround(r * one) : -1;
-    if (v >= 0 && (float)(alone * ((double)v / one)) == speed) {
-        int n =
-            snprintf(text, sizeof text, v % 1000 != 0 ? "%ld.%03ld" : "%ld", v / 1000, v % 1000);
-        while (v % 1000 != 0 && text[n - 1] == '0')
-            text[--n] = '\0';
-        put(w, text);
+    doc_put(w->o, ",\n   \"%s\": [", key);
+    for (int i = 0; i < n; i++) {
+        int digits = 6;
+        do
+            snprintf(text, sizeof text, "%.*g", digits, (double)x[i * stride]);
+        while (strtof(text, NULL) != x[i * stride] && ++digits <= 9);
+        doc_put(w->o, i > 0 ? ", %s" : "%s", text);
+    }
+    doc_put(w->o, "]");
+}
+
+/* The factor of fewest decimals by which 'alone' becomes 'speed'; there are millions of them. */
+static void put_factor(struct writing *w, double alone, float speed)
+{
+    double r = alone > 0 ? (double)speed / alone : 0;
+    long v = r < 1000 ? lround(r * 1000) : -1;
+    char text[40];
+    int digits = 4;
+
+    if (v >= 0 && (float)(alone * ((double)v / 1000)) == speed) {
+        int n = snprintf(text, sizeof text, "%ld.%03ld", v / 1000, v % 1000);
+        while (text[n - 1] == '0')
+            n--;
+        doc_put(w->o, "%.*s", text[n - 1] == '.' ? n - 1 : n, text);
         return;
     }
-    for (int digits = 4; digits <= 17; digits++) {
+    do
         snprintf(text, sizeof text, "%.*g", digits, r);
-        if ((float)(alone * strtod(text, NULL)) == speed)
-            break;
-    }
-    put(w, text);
+    while ((float)(alone * strtod(text, NULL)) != speed && ++digits <= 17);
+    doc_put(w->o, "%s", text);
 }
 
 /* Does this deviation make every 'low' of 'n' cells of their speeds? */
@@ -136,6 +80,7 @@ static bool makes(const struct problem *p, double sd, const float *speed, const 
 static bool find_sd(const struct problem *p, const float *speed, const float *low, int n,
                     double *sd)
 {
+    double one = 100;
     int i = 0;
 
     while (i < n && !(speed[i] > 0))
@@ -146,7 +91,6 @@ static bool find_sd(const struct problem *p, const float *speed, const float *lo
     if (!(p->z > 0))
         return false;
     double exact = low[i] > 0 ? log((double)speed[i] / (double)low[i]) / p->z : 1000 / p->z;
-    double one = 100;
     for (int decimals = 2; decimals <= 10; decimals++) {
         *sd = round(exact * one) / one;
         if (makes(p, *sd, speed, low, n))
@@ -157,29 +101,19 @@ static bool find_sd(const struct problem *p, const float *speed, const float *lo
     return makes(p, exact, speed, low, n);
 }
 
-static void cannot_say(struct writing *w, int type, int kind)
+/* The deviation of one cell. */
+static void put_sd(struct writing *w, int type, int kind, int beside)
 {
-    if (w->rc == 0)
-        w->rc = err_set(w->e, EINVAL,
-                        "types[%d]: what kind %d holds does not follow from its speed at z = %g; "
-                        "give the problem the z that 'low' was made for",
-                        type, kind, w->p->z);
-}
+    long cell = problem_cell(w->p, type, kind, beside);
+    double sd;
 
-static void put_sd_alone(struct writing *w, int type)
-{
-    const struct problem *p = w->p;
-
-    put(w, ",\n   \"sd\": [");
-    for (int k = 0; k < p->n_kinds; k++) {
-        long cell = problem_cell(p, type, k, -1);
-        double sd;
-        if (!find_sd(p, &p->speed[cell], &p->low[cell], 1, &sd))
-            cannot_say(w, type, k);
-        put(w, k > 0 ? ", " : "");
-        put_number(w, sd);
-    }
-    put(w, "]");
+    if (!find_sd(w->p, &w->p->speed[cell], &w->p->low[cell], 1, &sd) && w->o->rc == 0)
+        w->o->rc =
+            err_set(w->e, EINVAL,
+                    "types[%d]: what kind %d holds does not follow from its speed at z = %g; "
+                    "give the problem the z that 'low' was made for",
+                    type, kind, w->p->z);
+    doc_put_number(w->o, sd);
 }
 
 /* One number where that says it all, else the row as a text. */
@@ -190,30 +124,25 @@ static void put_sd_row(struct writing *w, int type, int kind)
     double sd;
 
     if (find_sd(p, &p->speed[cell], &p->low[cell], p->n_kinds, &sd)) {
-        put_number(w, sd);
+        doc_put_number(w->o, sd);
         return;
     }
-    put(w, "\"");
     for (int n = 0; n < p->n_kinds; n++) {
-        if (!find_sd(p, &p->speed[cell + n], &p->low[cell + n], 1, &sd))
-            cannot_say(w, type, kind);
-        put(w, n > 0 ? " " : "");
-        put_number(w, sd);
+        doc_put(w->o, n > 0 ? " " : "\"");
+        put_sd(w, type, kind, n);
     }
-    put(w, "\"");
+    doc_put(w->o, "\"");
 }
 
 static void put_slowdown_row(struct writing *w, int type, int kind)
 {
-    const struct problem *p = w->p;
-    const float *row = &p->speed[problem_cell(p, type, kind, -1)];
+    const float *row = &w->p->speed[problem_cell(w->p, type, kind, -1)];
 
-    put(w, "\"");
-    for (int n = 0; n < p->n_kinds; n++) {
-        put(w, n > 0 ? " " : "");
+    for (int n = 0; n < w->p->n_kinds; n++) {
+        doc_put(w->o, n > 0 ? " " : "\"");
         put_factor(w, (double)row[0], row[n + 1]);
     }
-    put(w, "\"");
+    doc_put(w->o, "\"");
 }
 
 static void put_cells(struct writing *w, int type)
@@ -221,19 +150,21 @@ static void put_cells(struct writing *w, int type)
     const struct problem *p = w->p;
 
     put_floats(w, "speed", &p->speed[problem_cell(p, type, 0, -1)], p->n_kinds + 1, p->n_kinds);
-    put_sd_alone(w, type);
-    put_floats(w, "watts", &p->watts[type * p->n_kinds], 1, p->n_kinds);
-    put(w, ",\n   \"slowdown\": [");
     for (int k = 0; k < p->n_kinds; k++) {
-        put(w, k > 0 ? ",\n    " : "\n    ");
+        doc_put(w->o, k > 0 ? ", " : ",\n   \"sd\": [");
+        put_sd(w, type, k, -1);
+    }
+    doc_put(w->o, "]");
+    put_floats(w, "watts", &p->watts[type * p->n_kinds], 1, p->n_kinds);
+    for (int k = 0; k < p->n_kinds; k++) {
+        doc_put(w->o, k > 0 ? ",\n    " : ",\n   \"slowdown\": [\n    ");
         put_slowdown_row(w, type, k);
     }
-    put(w, "],\n   \"shared_sd\": [");
     for (int k = 0; k < p->n_kinds; k++) {
-        put(w, k > 0 ? ", " : "");
+        doc_put(w->o, k > 0 ? ", " : "],\n   \"shared_sd\": [");
         put_sd_row(w, type, k);
     }
-    put(w, "]");
+    doc_put(w->o, "]");
 }
 
 /* ---- the lists ---- */
@@ -242,25 +173,22 @@ static void put_type(struct writing *w, int type)
 {
     const struct problem_type *t = &w->p->types[type];
 
-    put(w, "  {\"name\": ");
-    put_text(w, t->name);
-    put_pair(w, "sleep_w", t->sleep_w);
-    put_pair(w, "idle_w", t->idle_w);
-    put_pair(w, "cap_w", t->cap_w);
-    put_pair(w, "mem_gib", t->mem_gib);
+    put_name(w, "  {\"name\": ", t->name);
+    doc_put_fields(w->o, problem_type_fields, t);
     for (int l = 1; l < t->n_limits; l++) {
         const struct limit_curve *c = &t->limits[l];
-        put(w, l == 1 ? ",\n   \"limits\": [{\"limit_w\": " : "},\n    {\"limit_w\": ");
-        put_int(w, c->limit_w);
-        put_numbers(w, "speed", c->speed, c->n_points);
-        put_numbers(w, "watts", c->watts, c->n_points);
+        doc_put(w->o, "%s{\"limit_w\": %d", l == 1 ? ",\n   \"limits\": [" : "},\n    ",
+                c->limit_w);
+        doc_put_numbers(w->o, "speed", c->speed, c->n_points);
+        doc_put_numbers(w->o, "watts", c->watts, c->n_points);
     }
-    put(w, t->n_limits > 1 ? "}]" : "");
+    if (t->n_limits > 1)
+        doc_put(w->o, "}]");
     if (w->p->n_kinds > 0)
         put_cells(w, type);
     else
-        put(w, ", \"speed\": [], \"watts\": []");
-    put(w, "}");
+        doc_put(w->o, ", \"speed\": [], \"watts\": []");
+    doc_put(w->o, "}");
 }
 
 /* Are all steps worth nothing, as where watts are minimised? */
@@ -272,45 +200,38 @@ static bool is_watts(const struct problem *p)
     return true;
 }
 
-static void put_kind(struct writing *w, int kind, bool in_watts)
+static void put_kind(struct writing *w, int kind)
 {
     const struct problem_kind *k = &w->p->kinds[kind];
     double best = problem_best_joules(w->p, kind), value_j = isfinite(best) ? best : 0;
 
-    put(w, "  {\"name\": ");
-    put_text(w, k->name);
-    put_pair(w, "mem_gib", k->mem_gib);
-    if (!in_watts && k->value_j != value_j)
-        put_pair(w, "value_j", k->value_j);
-    if (k->rate > 0)
-        put_pair(w, "rate", k->rate);
-    if (k->time_w > 0)
-        put_pair(w, "time_w", k->time_w);
-    put(w, "}");
+    put_name(w, "  {\"name\": ", k->name);
+    doc_put_pair(w->o, "mem_gib", k->mem_gib);
+    if (k->value_j != value_j && !is_watts(w->p))
+        doc_put_pair(w->o, "value_j", k->value_j);
+    doc_put_fields(w->o, problem_kind_fields + 2, k);    // those behind value_j
+    doc_put(w->o, "}");
 }
 
-/* The GPUs from 'from' that one entry describes. */
+/* The GPUs from 'from' that one entry describes; returns those behind. */
 static int put_group(struct writing *w, int from)
 {
     const struct problem_gpu *gpus = w->p->gpus, *g = &gpus[from];
     int n = 1, n_drained = 0;
 
-    while (from + n < w->p->n_gpus && gpus[from + n].type == g->type &&
-           gpus[from + n].node == g->node && gpus[from + n].rack == g->rack)
+    while (from + n < w->p->n_gpus && g[n].type == g->type && g[n].node == g->node &&
+           g[n].rack == g->rack && g[n].device == g->device)
         n++;
-    put(w, "  {\"type\": ");
-    put_text(w, w->p->types[g->type].name);
-    put_pair(w, "count", n);
-    put_pair(w, "node", g->node);
-    put_pair(w, "rack", g->rack);
+    put_name(w, "  {\"type\": ", w->p->types[g->type].name);
+    doc_put(w->o, ", \"count\": %d, \"node\": %d, \"rack\": %d", n, g->node, g->rack);
     if (g->wake_s > 0)
-        put_pair(w, "wake_s", g->wake_s);
+        doc_put_pair(w->o, "wake_s", g->wake_s);
+    if (g->device > 0)
+        doc_put(w->o, ", \"device\": %d", g->device);
     for (int i = 0; i < n; i++)
-        if (!g[i].may_start) {
-            put(w, n_drained++ == 0 ? ", \"drained\": [" : ", ");
-            put_int(w, i);
-        }
-    put(w, n_drained > 0 ? "]}" : "}");
+        if (!g[i].may_start)
+            doc_put(w->o, n_drained++ == 0 ? ", \"drained\": [%d" : ", %d", i);
+    doc_put(w->o, n_drained > 0 ? "]}" : "}");
     return from + n;
 }
 
@@ -318,12 +239,42 @@ static void put_allowed(struct writing *w, const struct problem_job *j)
 {
     int n = 0;
 
-    for (int t = 0; t < w->p->n_types && j->allowed_types != 0; t++)
-        if (problem_allows(j, t)) {
-            put(w, n++ == 0 ? ", \"types\": [" : ", ");
-            put_text(w, w->p->types[t].name);
+    if (j->allowed_types == 0)
+        return;
+    for (int t = 0; t < w->p->n_types; t++)
+        if (problem_allows(j, t))
+            put_name(w, n++ == 0 ? ", \"types\": [" : ", ", w->p->types[t].name);
+    doc_put(w->o, "]");
+}
+
+static void put_bars(struct writing *w, const unsigned char *barred)
+{
+    int n_rules = 0;
+
+    for (int rule = ENGINE_CAN + 1; rule < ENGINE_RULES; rule++)
+        for (int node = 0, n = 0; node < w->p->n_nodes; node++) {
+            if (barred[node] != rule)
+                continue;
+            if (n++ == 0)
+                doc_put(w->o, "%s\"%s\": [%d", n_rules++ == 0 ? ", \"barred\": {" : "], ",
+                        engine_rule_name((enum engine_rule)rule), node);
+            else
+                doc_put(w->o, ", %d", node);
         }
-    put(w, n > 0 ? "]" : "");
+    if (n_rules > 0)
+        doc_put(w->o, "]}");
+}
+
+static void put_engine(struct writing *w, const struct engine_job *j)
+{
+    if (j->cpus > 0)
+        doc_put(w->o, ", \"cpus\": %d", j->cpus);
+    if (j->mem_mib > 0)
+        doc_put(w->o, ", \"mem_mib\": %d", j->mem_mib);
+    if (j->device > 0)
+        doc_put(w->o, ", \"device\": %d", j->device);
+    if (j->barred)
+        put_bars(w, j->barred);
 }
 
 static void put_present(struct writing *w, const struct problem_job *j)
@@ -332,15 +283,10 @@ static void put_present(struct writing *w, const struct problem_job *j)
 
     if (j->n_present == 0)
         return;
-    put_key(w, "present");
-    for (int i = 0; i < j->n_present; i++) {
-        put(w, i == 0 ? "[" : ", ");
-        put_int(w, j->present[i]);
-    }
-    put(w, "]");
+    doc_put_ints(w->o, "present", j->present, j->n_present);
     if (j->present_limit > 0)
-        put_pair(w, "limit_w",
-                 p->types[p->gpus[j->present[0]].type].limits[j->present_limit].limit_w);
+        doc_put(w->o, ", \"limit_w\": %d",
+                p->types[p->gpus[j->present[0]].type].limits[j->present_limit].limit_w);
 }
 
 static void put_job(struct writing *w, int job)
@@ -348,85 +294,89 @@ static void put_job(struct writing *w, int job)
     const struct problem_job *j = &w->p->jobs[job];
 
     if (j->name == NULL) {
-        put(w, "  null");
+        doc_put(w->o, "  null");
         return;
     }
-    put(w, "  {\"name\": ");
-    put_text(w, j->name);
-    put_key(w, "kind");
-    put_text(w, w->p->kinds[j->kind].name);
-    put(w, j->form == FORM_SPREAD ? ", \"form\": \"spread\"" : "");
+    put_name(w, "  {\"name\": ", j->name);
+    put_name(w, ", \"kind\": ", w->p->kinds[j->kind].name);
+    if (j->form == FORM_SPREAD)
+        doc_put(w->o, ", \"form\": \"spread\"");
     if (j->n_min != 1)
-        put_pair(w, "n_min", j->n_min);
+        doc_put(w->o, ", \"n_min\": %d", j->n_min);
     if (j->n_max != j->n_min)
-        put_pair(w, "n_max", j->n_max);
-    if (j->need > 0)
-        put_pair(w, "need", j->need);
-    put_pair(w, "short_w", j->short_w);
-    put_pair(w, "wait_w", j->wait_w);
-    if (j->move_w > 0)
-        put_pair(w, "move_w", j->move_w);
-    if (j->wake_rate > 0)
-        put_pair(w, "wake_rate", j->wake_rate);
-    if (j->late_w > 0)
-        put_pair(w, "late_w", j->late_w);
+        doc_put(w->o, ", \"n_max\": %d", j->n_max);
+    doc_put_fields(w->o, problem_job_fields, j);
     put_allowed(w, j);
-    put(w, j->is_exclusive ? ", \"exclusive\": true" : "");
-    put(w, j->n_nodes == 1 ? ", \"one_node\": true" : "");
+    doc_put(w->o, "%s%s", j->is_exclusive ? ", \"exclusive\": true" : "",
+            j->n_nodes == 1 ? ", \"one_node\": true" : "");
     if (j->n_nodes > 1)
-        put_pair(w, "n_nodes", j->n_nodes);
-    put(w, j->is_fixed ? ", \"fixed\": true" : "");
+        doc_put(w->o, ", \"n_nodes\": %d", j->n_nodes);
+    doc_put(w->o, "%s", j->is_fixed ? ", \"fixed\": true" : "");
+    put_engine(w, &j->engine);
     put_present(w, j);
-    put(w, "}");
+    doc_put(w->o, "}");
+}
+
+static void put_nodes(struct writing *w)
+{
+    for (int n = 0; n < w->p->n_nodes; n++) {
+        const struct engine_node *has = &w->p->nodes[n];
+        doc_put(w->o, "%s{", n > 0 ? ", " : ",\n \"nodes\": [");
+        if (has->cpus <= INT_MAX)
+            doc_put(w->o, "\"cpus\": %ld", has->cpus);
+        if (has->mem_mib <= INT_MAX)
+            doc_put(w->o, "%s\"mem_mib\": %ld", has->cpus <= INT_MAX ? ", " : "", has->mem_mib);
+        doc_put(w->o, "}");
+    }
+    doc_put(w->o, "]");
 }
 
 /* ---- the whole ---- */
 
-static void put_frame(struct writing *w, bool in_watts)
+static void put_frame(struct writing *w)
 {
     const struct problem *p = w->p;
 
-    put(w, "{\"version\": 1, \"theta\": ");
-    put_int(w, p->theta);
-    put_pair(w, "z", p->z);
-    put(w, in_watts ? ", \"objective\": \"watts\"" : ", \"objective\": \"joules\"");
-    put_pair(w, "price_w", p->price_w);
-    put_pair(w, "power_cap_w", p->power_cap_w);
-    put_pair(w, "watts_margin", p->watts_margin);
-    put_numbers(w, "gang_near", p->gang_near + 1, GANG_MAX);
-    put_numbers(w, "gang_far", p->gang_far + 1, GANG_MAX);
+    doc_put(w->o, "{\"version\": 1, \"theta\": %d", p->theta);
+    doc_put_pair(w->o, "z", p->z);
+    doc_put(w->o, ", \"objective\": \"%s\"", is_watts(p) ? "watts" : "joules");
+    doc_put_fields(w->o, problem_fields + 1, p);    // those behind z
+    doc_put_numbers(w->o, "gang_near", p->gang_near + 1, GANG_MAX);
+    doc_put_numbers(w->o, "gang_far", p->gang_far + 1, GANG_MAX);
     if (p->rack_cap_w != NULL)
-        put_numbers(w, "racks", p->rack_cap_w, p->n_racks);
+        doc_put_numbers(w->o, "racks", p->rack_cap_w, p->n_racks);
+}
+
+static void put_list(struct writing *w, const char *key, int n,
+                     void put_entry(struct writing *w, int i))
+{
+    doc_put(w->o, ",\n \"%s\": [", key);
+    for (int i = 0; i < n && w->o->rc == 0; i++) {
+        doc_put(w->o, i > 0 ? ",\n" : "\n");
+        put_entry(w, i);
+    }
+    doc_put(w->o, "]");
 }
 
 int problem_write(const struct problem *p, struct buf *out, struct err *e)
 {
-    struct writing w = { .p = p, .out = out, .e = e };
-    bool in_watts = is_watts(p);
+    struct doc_out o = { .buf = out };
+    struct writing w = { .p = p, .o = &o, .e = e };
 
-    put_frame(&w, in_watts);
-    put(&w, ",\n \"kinds\": [");
-    for (int k = 0; k < p->n_kinds && w.rc == 0; k++) {
-        put(&w, k > 0 ? ",\n" : "\n");
-        put_kind(&w, k, in_watts);
-    }
-    put(&w, "],\n \"types\": [");
-    for (int t = 0; t < p->n_types && w.rc == 0; t++) {
-        put(&w, t > 0 ? ",\n" : "\n");
-        put_type(&w, t);
-    }
-    put(&w, "],\n \"gpus\": [");
-    for (int g = 0; g < p->n_gpus && w.rc == 0;) {
-        put(&w, g > 0 ? ",\n" : "\n");
+    put_frame(&w);
+    put_list(&w, "kinds", p->n_kinds, put_kind);
+    put_list(&w, "types", p->n_types, put_type);
+    doc_put(&o, ",\n \"gpus\": [");
+    for (int g = 0; g < p->n_gpus && o.rc == 0;) {
+        doc_put(&o, g > 0 ? ",\n" : "\n");
         g = put_group(&w, g);
     }
-    put(&w, "],\n \"jobs\": [");
-    for (int j = 0; j < p->n_jobs && w.rc == 0; j++) {
-        put(&w, j > 0 ? ",\n" : "\n");
-        put_job(&w, j);
-    }
-    put(&w, "]}\n");
-    if (w.rc == -ENOSPC)
+    doc_put(&o, "]");
+    if (p->nodes)
+        put_nodes(&w);
+    put_list(&w, "jobs", p->n_jobs, put_job);
+    doc_put(&o, "}\n");
+    if (o.rc == -ENOSPC)
         return err_set(e, ENOSPC, "the problem takes more than %zu bytes", out->max);
-    return w.rc;
+    return o.rc;
 }

@@ -34,7 +34,9 @@ int lower_problem(struct arena *a, const struct snapshot *s, const struct estima
     p->jobs = ARENA_ARRAY(a, struct problem_job, (size_t)s->n_jobs);
     for (int j = 0; j < s->n_jobs; j++)
         lower_job(&l, j);
+    lower_engine(&l);
     lower_misfits(&l);
+    lower_nodes(&l);
     lower_power(&l);
     out->type_of = l.type_of;
     out->workload_of = l.workload_of;

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
+#include "catalog/engine.h"
 #include "estimate/limits.h"
 #include "optimize/model/lower_inner.h"
 
@@ -83,6 +84,15 @@ static void lower_curve(struct lowering *l, int type, int limit_w)
     };
 }
 
+/* Settings are a type's: where one of its GPUs takes none, none of them has any. */
+static bool takes_limits(const struct snapshot *s, int type)
+{
+    for (int g = 0; g < s->n_gpus && s->engine && s->engine->unlimited; g++)
+        if (s->gpus[g].type == type && s->engine->unlimited[g])
+            return false;
+    return true;
+}
+
 void lower_limits(struct lowering *l)
 {
     const struct snapshot *s = l->snapshot;
@@ -91,7 +101,7 @@ void lower_limits(struct lowering *l)
     for (int t = 0; t < p->n_types; t++) {
         int offered[LIMITS_OFFERED];
         int n = limits_offer(&s->catalog->types[l->type_of[t]], offered);
-        for (int i = 0; i < n && l->options->may_limit; i++)
+        for (int i = 0; i < n && l->options->may_limit && takes_limits(s, l->type_of[t]); i++)
             lower_curve(l, t, offered[i]);
     }
 }

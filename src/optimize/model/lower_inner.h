@@ -1,7 +1,7 @@
 /* lower_inner.h - what the parts of lower.c share: a problem in the making.
  *
  * lower_gpus.c makes types and GPUs, lower_kinds.c what kinds of work do on them, lower_jobs.c the
- * jobs, lower_frozen.c what is left as it is; lower.c calls them in this order. Scratch of one
+ * jobs, lower_engine.c what the engine cannot do with them, lower_frozen.c what is left as it is; lower.c calls them in this order. Scratch of one
  * lowering.
  */
 #ifndef OPTIMIZE_MODEL_LOWER_INNER_H
@@ -50,6 +50,11 @@ void lower_gangs(struct problem *p);
 /* ---- lower_jobs.c ---- */
 
 void lower_job(struct lowering *l, int job);
+
+/* ---- lower_engine.c ---- */
+
+void lower_engine(struct lowering *l);    // after the jobs
+void lower_nodes(struct lowering *l);     // after the misfits: what frozen jobs leave of nodes
 
 /* ---- lower_frozen.c ---- */
 

@@ -57,6 +57,7 @@ void lower_kinds(struct lowering *l)
             next[k] = first[w];
             first[w] = k;
             l->workload_of[k] = w;
+            /* No price of time: priority and deadline are in what waiting and promises cost. */
             p->kinds[k] =
                 (struct problem_kind){ .name = s->catalog->workloads[w].name, .rate = rate };
         }

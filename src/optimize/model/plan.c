@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -13,12 +14,37 @@ const char *wait_reason_name(enum wait_reason r)
     static const char *const names[] = {
         [WAIT_NOT] = "placed",      [WAIT_CAPACITY] = "capacity", [WAIT_MEMORY] = "memory",
         [WAIT_TYPE] = "gpu type",   [WAIT_GANG] = "gang size",    [WAIT_POWER] = "power cap",
-        [WAIT_PROMISE] = "promise", [WAIT_TURN] = "turn",
+        [WAIT_PROMISE] = "promise", [WAIT_TURN] = "turn",         [WAIT_ENGINE] = "engine",
     };
     return names[r];
 }
 
-struct seat {
+static double part_of(double w, double all_w)
+{
+    return all_w != 0 ? w / fabs(all_w) : 0;
+}
+
+struct plan_gap plan_gap(const struct plan *x)
+{
+    double w = isinf(x->bound_w) ? (double)NAN : fmax(x->cost_w - x->bound_w, 0);
+
+    if (isnan(w))
+        return (struct plan_gap){ NAN, NAN, NAN };
+    return (struct plan_gap){ w, part_of(w, x->cost_w + x->base_w),
+                              part_of(w, fmax(x->varying_w, w)) };
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+void plan_sort_gpus(int *gpus, int n)
+{
+    qsort(gpus, (size_t)n, sizeof *gpus, by_number);
+}
+
+struct residents {
     int n;
     int jobs[THETA_MAX];
 };
@@ -38,17 +64,18 @@ static bool is_moved(const struct problem_job *j, const struct plan_job *to)
 }
 
 /* Who is on each GPU, gangs aside. */
-static struct seat *seat_all(struct arena *a, const struct problem *p, const struct plan *x)
+static struct residents *residents_of(struct arena *a, const struct problem *p,
+                                      const struct plan *x)
 {
-    struct seat *seats = ARENA_ARRAY(a, struct seat, (size_t)p->n_gpus);
+    struct residents *residents = ARENA_ARRAY(a, struct residents, (size_t)p->n_gpus);
 
     for (int j = 0; j < p->n_jobs; j++)
         for (int i = 0; i < x->jobs[j].n_gpus && !is_gang(&p->jobs[j], &x->jobs[j]); i++) {
-            struct seat *s = &seats[x->jobs[j].gpus[i]];
+            struct residents *s = &residents[x->jobs[j].gpus[i]];
             assert(s->n < THETA_MAX);
             s->jobs[s->n++] = j;
         }
-    return seats;
+    return residents;
 }
 
 /* What a job gets, on one GPU or a whole gang: counted on, and believed. */
@@ -62,18 +89,17 @@ static void add_speed(const struct problem *p, struct plan *x, int job, int type
     counted[job] += low;
 }
 
-static void price_gpu(const struct problem *p, struct plan *x, const struct seat *s, int gpu,
+static void price_gpu(const struct problem *p, struct plan *x, const struct residents *s, int gpu,
                       double *counted)
 {
-    int kinds[THETA_MAX], type = p->gpus[gpu].type;
+    int type = p->gpus[gpu].type;
     struct yield y;
 
-    for (int i = 0; i < s->n; i++)
-        kinds[i] = p->jobs[s->jobs[i]].kind;
-    if (!problem_yield(p, type, x->limit[gpu], kinds, s->n, &y))
+    if (!problem_yield_of(p, type, x->limit[gpu], s->jobs, s->n, &y))
         return;    // they must not run so: the judge will say it
     x->watts += y.watts - p->types[type].sleep_w;
     x->cost_w += y.cost_w;
+    x->varying_w += fabs(y.cost_w);
     for (int i = 0; i < s->n; i++)
         add_speed(p, x, s->jobs[i], type, s->n, y.speed[i], y.low[i], counted);
 }
@@ -92,6 +118,7 @@ static void price_gang(const struct problem *p, struct plan *x, int job, double 
         return;
     x->watts += y.watts - to->n_gpus * p->types[first->type].sleep_w;
     x->cost_w += y.cost_w;
+    x->varying_w += fabs(y.cost_w);
     add_speed(p, x, job, first->type, 1, y.speed[0], y.low[0], counted);
 }
 
@@ -139,7 +166,7 @@ static void price_unplanned(const struct problem_job *j, struct plan *x, struct 
 static void start_over(const struct problem *p, struct plan *x)
 {
     x->n_placed = x->n_waiting = x->n_short = x->n_moves = 0;
-    x->cost_w = x->watts = x->short_w = x->wait_w = x->move_w = 0;
+    x->cost_w = x->watts = x->short_w = x->wait_w = x->move_w = x->varying_w = 0;
     for (int j = 0; j < p->n_jobs; j++) {
         struct plan_job *to = &x->jobs[j];
         if (!p->jobs[j].name)
@@ -151,7 +178,7 @@ static void start_over(const struct problem *p, struct plan *x)
 void plan_price(struct arena *a, const struct problem *p, struct plan *out)
 {
     start_over(p, out);
-    struct seat *seats = seat_all(a, p, out);
+    struct residents *residents = residents_of(a, p, out);
     double *counted = ARENA_ARRAY(a, double, (size_t)p->n_jobs);    // of 'low'
 
     for (int j = 0; j < p->n_jobs; j++)
@@ -160,8 +187,8 @@ void plan_price(struct arena *a, const struct problem *p, struct plan *out)
     for (int g = 0; g < p->n_gpus; g++) {
         double sleep_w = p->types[p->gpus[g].type].sleep_w;
         out->watts += p->gpus[g].held_w > 0 ? p->gpus[g].held_w : sleep_w;
-        if (seats[g].n)
-            price_gpu(p, out, &seats[g], g, counted);
+        if (residents[g].n)
+            price_gpu(p, out, &residents[g], g, counted);
     }
     for (int j = 0; j < p->n_jobs; j++) {
         if (p->jobs[j].name)
@@ -171,6 +198,7 @@ void plan_price(struct arena *a, const struct problem *p, struct plan *out)
         out->n_short += out->jobs[j].is_short;
     }
     out->cost_w += out->short_w + out->wait_w + out->move_w;
+    out->varying_w += out->short_w + out->wait_w + out->move_w;
     out->bound_w = -INFINITY;
     out->base_w = problem_base_w(p);
 }

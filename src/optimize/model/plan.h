@@ -24,6 +24,7 @@ enum wait_reason {
     WAIT_POWER,       // the power cap leaves no room
     WAIT_PROMISE,     // no place could hold its promise, and a broken one costs more than waiting
     WAIT_TURN,        // the policy goes by order, and others come first
+    WAIT_ENGINE,      // the engine could realise no place, whoever else runs (engine.h)
     WAIT_REASONS,
 };
 
@@ -51,13 +52,20 @@ struct plan {
     double move_w;             // and another: moves, and what is woken
     double bound_w;            // no plan costs less; -INFINITY: nobody has looked
     double base_w;             // what the promised work is worth (problem_base_w)
+    double varying_w;    // what plans can change: cost_w with no GPU's gain set off against others
 };
 
-/* How far the plan may be from the best one, in watts; NaN: nobody has looked. */
-static inline double plan_gap_w(const struct plan *x)
-{
-    return isinf(x->bound_w) ? (double)NAN : fmax(x->cost_w - x->bound_w, 0);
-}
+/* How far a plan may be from the best one: in watts, as a part of all that it costs (with base_w),
+ * and of what plans can change (varying_w; at most all of it). All NaN: nobody has looked.
+ */
+struct plan_gap {
+    double watts, ratio, varying_ratio;
+};
+
+struct plan_gap plan_gap(const struct plan *x);
+
+/* A job's GPUs, in rising order. */
+void plan_sort_gpus(int *gpus, int n);
 
 /* Fill in what follows from who is where ('gpus', 'n_gpus', 'limit' and 'reason' of those with a
  * name are given): where frozen jobs are, why others cannot run, limits in watts, speeds,
@@ -68,7 +76,8 @@ void plan_price(struct arena *a, const struct problem *p, struct plan *out);
 /* Is the plan feasible, and does it say the truth? Does the arithmetic of problem.h again
  * from the raw tables, with none of the planners' code: every job once; GPUs that exist and may
  * start something (or already run it); at most theta jobs a GPU and exclusive ones alone; memory;
- * gangs whole, of one type, on as many nodes as asked; allowed types; fixed and frozen jobs where
+ * gangs whole, of one type, on as many nodes as asked; allowed types; what the engine cannot do, CPUs
+ * and memory of nodes among it; fixed and frozen jobs where
  * they are; power caps; each shortfall named; speeds, costs and counts as they follow from who is
  * where. 0, or -EINVAL naming the first thing that is wrong. Who is not placed must have a reason.
  */

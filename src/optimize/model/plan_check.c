@@ -11,7 +11,7 @@
 #include "optimize/model/again.h"
 #include "optimize/model/problem.h"
 
-struct seat {
+struct residents {
     int n;
     int jobs[THETA_MAX];
 };
@@ -30,13 +30,13 @@ struct sums {
     int n_placed, n_waiting, n_short, n_moves;
 };
 
-struct court {
+struct checking {
     const struct problem *p;
     const struct plan *x;
-    struct seat *seats;      // (n_gpus) who is on each GPU
-    struct seat *present;    // (n_gpus) who is there now
-    struct got *got;         // (n_jobs)
-    double *drawn_w;         // (n_gpus) awake, used or not
+    struct residents *seats;      // (n_gpus) who is on each GPU
+    struct residents *present;    // (n_gpus) who is there now
+    struct got *got;              // (n_jobs)
+    double *drawn_w;              // (n_gpus) awake, used or not
     struct sums sums;
     struct err *e;
 };
@@ -53,7 +53,7 @@ static bool falls_short(const struct problem_job *j, double low)
 
 /* ---- each job's place ---- */
 
-static const char *name_of(const struct court *c, int job)
+static const char *name_of(const struct checking *c, int job)
 {
     return c->p->jobs[job].name;
 }
@@ -66,8 +66,18 @@ static bool is_among(const int *gpus, int n, int gpu)
     return false;
 }
 
+/* The rule that keeps the job from a GPU, others on the node aside. */
+static enum engine_rule barring(const struct checking *c, const struct problem_job *j,
+                                const struct problem_gpu *g)
+{
+    if (j->engine.device != 0 && g->device != j->engine.device)
+        return ENGINE_PINNING;
+    return j->engine.barred && g->node < c->p->n_nodes ? (enum engine_rule)j->engine.barred[g->node]
+                                                       : ENGINE_CAN;
+}
+
 /* One GPU of one job: does it exist, may it be used, is there room? */
-static int check_gpu(struct court *c, int job, int i)
+static int check_gpu(struct checking *c, int job, int i)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -84,7 +94,11 @@ static int check_gpu(struct court *c, int job, int i)
     if (j->allowed_types != 0 && !(j->allowed_types >> g->type & 1))
         return err_set(c->e, EINVAL, "job %s: does not allow GPU type %s", j->name,
                        c->p->types[g->type].name);
-    struct seat *seat = &c->seats[gpu];
+    enum engine_rule rule = barring(c, j, g);
+    if (rule != ENGINE_CAN && !is_among(j->present, j->n_present, gpu))
+        return err_set(c->e, EINVAL, "job %s: its engine cannot give it GPU %d (%s)", j->name, gpu,
+                       engine_rule_name(rule));
+    struct residents *seat = &c->seats[gpu];
     if (seat->n >= c->p->theta)
         return err_set(c->e, EINVAL, "GPU %d: more than %d jobs", gpu, c->p->theta);
     seat->jobs[seat->n++] = job;
@@ -92,7 +106,7 @@ static int check_gpu(struct court *c, int job, int i)
 }
 
 /* On as many nodes as asked, as many GPUs on each. */
-static bool stands_as_asked(const struct court *c, const struct plan_job *to, int n_nodes)
+static bool stands_as_asked(const struct checking *c, const struct plan_job *to, int n_nodes)
 {
     for (int i = 0; i < to->n_gpus && n_nodes > 0; i++) {
         int n_here = 0;
@@ -102,28 +116,6 @@ static bool stands_as_asked(const struct court *c, const struct plan_job *to, in
             return false;
     }
     return true;
-}
-
-/* More than one GPU of a gang: one type, one setting, as many nodes as asked. */
-static int check_gang(const struct court *c, int job)
-{
-    const struct problem_job *j = &c->p->jobs[job];
-    const struct plan_job *to = &c->x->jobs[job];
-    const struct problem_gpu *first = &c->p->gpus[to->gpus[0]];
-
-    for (int i = 1; i < to->n_gpus; i++) {
-        const struct problem_gpu *g = &c->p->gpus[to->gpus[i]];
-        if (g->type != first->type)
-            return err_set(c->e, EINVAL, "job %s: its gang has GPUs of two types", j->name);
-        if (c->x->limit[to->gpus[i]] != c->x->limit[to->gpus[0]])
-            return err_set(c->e, EINVAL, "job %s: its gang has two settings", j->name);
-    }
-    if (stands_as_asked(c, to, j->n_nodes))
-        return 0;
-    if (j->n_nodes == 1)
-        return err_set(c->e, EINVAL, "job %s: its gang must stand on one node", j->name);
-    return err_set(c->e, EINVAL, "job %s: its gang must stand on %d nodes in equal parts", j->name,
-                   j->n_nodes);
 }
 
 static bool stays(const struct problem_job *j, const struct plan_job *to)
@@ -136,7 +128,55 @@ static bool stays(const struct problem_job *j, const struct plan_job *to)
     return true;
 }
 
-static int check_placed(struct court *c, int job)
+/* GPUs of the gang that are on this node, and the sum of what stands for their devices. */
+static uint64_t devices_on(const struct checking *c, const struct plan_job *to, int node)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < to->n_gpus; i++) {
+        const struct problem_gpu *g = &c->p->gpus[to->gpus[i]];
+        uint64_t x = (uint64_t)g->device * 0x9E3779B97F4A7C15U;
+        sum += g->node == node ? (x ^ x >> 31) * 0xBF58476D1CE4E5B9U : 0;
+    }
+    return sum;
+}
+
+/* Does each node give the same devices? */
+static bool has_same_devices(const struct checking *c, const struct plan_job *to)
+{
+    for (int i = 1; i < to->n_gpus; i++)
+        if (devices_on(c, to, c->p->gpus[to->gpus[i]].node) !=
+            devices_on(c, to, c->p->gpus[to->gpus[0]].node))
+            return false;
+    return true;
+}
+
+/* More than one GPU of a gang: one type, one setting, as many nodes as asked. */
+static int check_gang(const struct checking *c, int job)
+{
+    const struct problem_job *j = &c->p->jobs[job];
+    const struct plan_job *to = &c->x->jobs[job];
+    const struct problem_gpu *first = &c->p->gpus[to->gpus[0]];
+
+    for (int i = 1; i < to->n_gpus; i++) {
+        const struct problem_gpu *g = &c->p->gpus[to->gpus[i]];
+        if (g->type != first->type)
+            return err_set(c->e, EINVAL, "job %s: its gang has GPUs of two types", j->name);
+        if (c->x->limit[to->gpus[i]] != c->x->limit[to->gpus[0]])
+            return err_set(c->e, EINVAL, "job %s: its gang has two settings", j->name);
+    }
+    if (!has_same_devices(c, to) && !stays(j, to))
+        return err_set(c->e, EINVAL, "job %s: its engine gives the same of each node (%s)", j->name,
+                       engine_rule_name(ENGINE_DEVICES));
+    if (stands_as_asked(c, to, j->n_nodes))
+        return 0;
+    if (j->n_nodes == 1)
+        return err_set(c->e, EINVAL, "job %s: its gang must stand on one node", j->name);
+    return err_set(c->e, EINVAL, "job %s: its gang must stand on %d nodes in equal parts", j->name,
+                   j->n_nodes);
+}
+
+static int check_placed(struct checking *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -155,7 +195,7 @@ static int check_placed(struct court *c, int job)
     return rc == 0 && j->form == FORM_GANG ? check_gang(c, job) : rc;
 }
 
-static int check_waiting(const struct court *c, int job)
+static int check_waiting(const struct checking *c, int job)
 {
     const struct plan_job *to = &c->x->jobs[job];
 
@@ -170,7 +210,7 @@ static int check_waiting(const struct court *c, int job)
 }
 
 /* One that nobody plans for: it stays as it is, or waits for the reason given. */
-static int check_unplanned(struct court *c, int job)
+static int check_unplanned(struct checking *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -191,7 +231,7 @@ static int check_unplanned(struct court *c, int job)
     return 0;
 }
 
-static int check_place(struct court *c, int job)
+static int check_place(struct checking *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -205,14 +245,14 @@ static int check_place(struct court *c, int job)
 
 /* ---- each GPU ---- */
 
-static bool stands_in_gang(const struct court *c, int job)
+static bool stands_in_gang(const struct checking *c, int job)
 {
     return c->p->jobs[job].form == FORM_GANG && c->x->jobs[job].n_gpus > 1;
 }
 
-static int check_sharing(const struct court *c, int gpu)
+static int check_sharing(const struct checking *c, int gpu)
 {
-    const struct seat *seat = &c->seats[gpu];
+    const struct residents *seat = &c->seats[gpu];
 
     for (int i = 0; i < seat->n && seat->n > 1; i++) {
         if (c->p->jobs[seat->jobs[i]].is_exclusive)
@@ -232,7 +272,7 @@ static void add_cost(struct sums *s, double w)
 }
 
 /* What a job gets from one GPU more: as it was counted on, and as it is believed. */
-static void add_got(struct court *c, int job, int gpu, double speed, double low)
+static void add_got(struct checking *c, int job, int gpu, double speed, double low)
 {
     struct got *got = &c->got[job];
 
@@ -251,11 +291,11 @@ static void add_got(struct court *c, int job, int gpu, double speed, double low)
 /* Those on one GPU: may they run so, what do they draw, what does each get? A gang's value
  * depends on all of its GPUs and is added with the job.
  */
-static int check_running(struct court *c, int gpu)
+static int check_running(struct checking *c, int gpu)
 {
     int type = c->p->gpus[gpu].type;
     const struct problem_type *t = &c->p->types[type];
-    const struct seat *seat = &c->seats[gpu];
+    const struct residents *seat = &c->seats[gpu];
     int kinds[THETA_MAX];
     struct again r;
 
@@ -279,7 +319,7 @@ static int check_running(struct court *c, int gpu)
     return 0;
 }
 
-static int check_one_gpu(struct court *c, int gpu)
+static int check_one_gpu(struct checking *c, int gpu)
 {
     const struct problem_type *t = &c->p->types[c->p->gpus[gpu].type];
 
@@ -302,7 +342,7 @@ static int check_one_gpu(struct court *c, int gpu)
 /* All members of a gang run alike, so its speed is the sum over them, brought down to what the
  * size leaves.
  */
-static void gather_gang(struct court *c, int job)
+static void gather_gang(struct checking *c, int job)
 {
     const struct plan_job *to = &c->x->jobs[job];
     const struct problem_kind *k = &c->p->kinds[c->p->jobs[job].kind];
@@ -320,7 +360,7 @@ static void gather_gang(struct court *c, int job)
 /* What it says of a placed job. 'low' may differ from ours in its last digits; whether that is
  * a shortfall goes by what is said, what it costs by what was counted on.
  */
-static int check_promise(struct court *c, int job)
+static int check_promise(struct checking *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -351,7 +391,7 @@ static int check_promise(struct court *c, int job)
     return 0;
 }
 
-static int check_job(struct court *c, int job)
+static int check_job(struct checking *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -381,9 +421,9 @@ static int check_job(struct court *c, int job)
 /* ---- caps ---- */
 
 /* What a GPU draws now; who is gone draws nothing. */
-static double present_w(const struct court *c, int gpu)
+static double present_w(const struct checking *c, int gpu)
 {
-    const struct seat *seat = &c->present[gpu];
+    const struct residents *seat = &c->present[gpu];
     const struct problem_type *t = &c->p->types[c->p->gpus[gpu].type];
     int kinds[THETA_MAX];
     struct again r;
@@ -399,13 +439,13 @@ static double present_w(const struct court *c, int gpu)
     return r.watts;
 }
 
-static void lay_out_present(struct arena *a, struct court *c)
+static void lay_out_present(struct arena *a, struct checking *c)
 {
-    c->present = ARENA_ARRAY(a, struct seat, (size_t)c->p->n_gpus);
+    c->present = ARENA_ARRAY(a, struct residents, (size_t)c->p->n_gpus);
     for (int j = 0; j < c->p->n_jobs; j++) {
         const struct problem_job *job = &c->p->jobs[j];
         for (int i = 0; job->name && i < job->n_present; i++) {
-            struct seat *seat = &c->present[job->present[i]];
+            struct residents *seat = &c->present[job->present[i]];
             if (seat->n < THETA_MAX)
                 seat->jobs[seat->n++] = j;
         }
@@ -413,7 +453,7 @@ static void lay_out_present(struct arena *a, struct court *c)
 }
 
 /* What runs already may stand above a cap that was lowered; nothing may be added. */
-static int check_cap(const struct court *c, const char *what, int index, double cap_w,
+static int check_cap(const struct checking *c, const char *what, int index, double cap_w,
                      double drawn_w, double now_w)
 {
     double margin = c->p->watts_margin, most_w = fmax(cap_w, now_w * margin);
@@ -424,7 +464,7 @@ static int check_cap(const struct court *c, const char *what, int index, double 
                    index, drawn_w * margin, most_w);
 }
 
-static int check_power(struct arena *a, struct court *c)
+static int check_power(struct arena *a, struct checking *c)
 {
     const struct problem *p = c->p;
     double drawn_w = 0, now_w = 0;
@@ -449,9 +489,47 @@ static int check_power(struct arena *a, struct court *c)
     return rc;
 }
 
+/* ---- nodes ---- */
+
+static void add_use(const struct checking *c, int job, const int *gpus, int n,
+                    struct engine_node *used)
+{
+    const struct engine_job *of = &c->p->jobs[job].engine;
+
+    for (int i = 0; i < n; i++) {
+        used[c->p->gpus[gpus[i]].node].cpus += of->cpus;
+        used[c->p->gpus[gpus[i]].node].mem_mib += of->mem_mib;
+    }
+}
+
+/* As with caps: what runs already may stay. */
+static int check_nodes(struct arena *a, const struct checking *c)
+{
+    const struct problem *p = c->p;
+    struct engine_node *used = ARENA_ARRAY(a, struct engine_node, (size_t)p->n_nodes);
+    struct engine_node *now = ARENA_ARRAY(a, struct engine_node, (size_t)p->n_nodes);
+
+    if (!p->nodes)
+        return 0;
+    for (int j = 0; j < p->n_jobs; j++)
+        if (p->jobs[j].name) {
+            add_use(c, j, c->x->jobs[j].gpus, c->x->jobs[j].n_gpus, used);
+            add_use(c, j, p->jobs[j].present, p->jobs[j].n_present, now);
+        }
+    for (int n = 0; n < p->n_nodes; n++) {
+        if (used[n].cpus > p->nodes[n].cpus && used[n].cpus > now[n].cpus)
+            return err_set(c->e, EINVAL, "node %d: its jobs take %ld CPUs, and it has %ld (%s)", n,
+                           used[n].cpus, p->nodes[n].cpus, engine_rule_name(ENGINE_CPUS));
+        if (used[n].mem_mib > p->nodes[n].mem_mib && used[n].mem_mib > now[n].mem_mib)
+            return err_set(c->e, EINVAL, "node %d: its jobs take %ld MiB, and it has %ld (%s)", n,
+                           used[n].mem_mib, p->nodes[n].mem_mib, engine_rule_name(ENGINE_MEMORY));
+    }
+    return 0;
+}
+
 /* ---- the whole ---- */
 
-static int check_counts(const struct court *c)
+static int check_counts(const struct checking *c)
 {
     const struct plan *x = c->x;
     const struct sums *s = &c->sums;
@@ -466,7 +544,7 @@ static int check_counts(const struct court *c)
                    s->n_short, s->n_moves);
 }
 
-static int check_sums(const struct court *c)
+static int check_sums(const struct checking *c)
 {
     const struct plan *x = c->x;
     const struct sums *s = &c->sums;
@@ -490,13 +568,13 @@ static int check_sums(const struct court *c)
 
 int plan_check(struct arena *a, const struct problem *p, const struct plan *x, struct err *e)
 {
-    struct court c = { .p = p, .x = x, .e = e };
+    struct checking c = { .p = p, .x = x, .e = e };
     int rc = 0;
 
     if (x->n_jobs != p->n_jobs || x->n_gpus != p->n_gpus)
         return err_set(e, EINVAL, "the plan is for %d jobs and %d GPUs, the problem has %d and %d",
                        x->n_jobs, x->n_gpus, p->n_jobs, p->n_gpus);
-    c.seats = ARENA_ARRAY(a, struct seat, (size_t)p->n_gpus);
+    c.seats = ARENA_ARRAY(a, struct residents, (size_t)p->n_gpus);
     c.got = ARENA_ARRAY(a, struct got, (size_t)p->n_jobs);
     c.drawn_w = ARENA_ARRAY(a, double, (size_t)p->n_gpus);
     for (int j = 0; j < p->n_jobs && rc == 0; j++)
@@ -505,6 +583,8 @@ int plan_check(struct arena *a, const struct problem *p, const struct plan *x, s
         rc = check_one_gpu(&c, g);
     for (int j = 0; j < p->n_jobs && rc == 0; j++)
         rc = check_job(&c, j);
+    if (rc == 0)
+        rc = check_nodes(a, &c);
     if (rc == 0)
         rc = check_power(a, &c);
     if (rc == 0)

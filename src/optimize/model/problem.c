@@ -1,5 +1,6 @@
 #include "optimize/model/problem.h"
 
+#include <limits.h>
 #include <math.h>
 
 /* ---- what a combination does ---- */
@@ -86,8 +87,8 @@ static double done_a_second(const struct problem_kind *k, double speed)
     return k->rate > 0 ? fmin(speed, k->rate) : speed;
 }
 
-/* Do they fit together? Added up from the smallest on, whatever their order: the same jobs always fit
- * or never do.
+/* Do they fit together? Added up from the smallest on, whatever their order: the same jobs always
+ * fit or never do.
  */
 static bool fits(const struct problem *p, int type, const int *kinds, int n)
 {
@@ -140,6 +141,16 @@ bool problem_yield(const struct problem *p, int type, int limit, const int *kind
     return true;
 }
 
+bool problem_yield_of(const struct problem *p, int type, int limit, const int *jobs, int n,
+                      struct yield *out)
+{
+    int kinds[THETA_MAX];
+
+    for (int i = 0; i < n; i++)
+        kinds[i] = p->jobs[jobs[i]].kind;
+    return problem_yield(p, type, limit, kinds, n, out);
+}
+
 bool problem_gang_yield(const struct problem *p, int type, int limit, int kind, int m, bool is_near,
                         struct yield *out)
 {
@@ -174,6 +185,50 @@ bool problem_stands(const struct problem *p, const int *gpus, int n, int n_nodes
             return false;
     }
     return true;
+}
+
+int problem_node_fits(const struct engine_node *left, const struct problem_job *j,
+                      enum engine_rule *why)
+{
+    long by_cpus = j->engine.cpus > 0 ? left->cpus / j->engine.cpus : INT_MAX;
+    long by_memory = j->engine.mem_mib > 0 ? left->mem_mib / j->engine.mem_mib : INT_MAX;
+    long least = by_cpus <= by_memory ? by_cpus : by_memory;
+
+    *why = by_cpus <= by_memory ? ENGINE_CPUS : ENGINE_MEMORY;
+    return least < INT_MAX ? (int)least : INT_MAX;
+}
+
+/* How many of a gang's GPUs are this device of that node. */
+static int n_alike(const struct problem *p, const int *gpus, int n, int device, int node)
+{
+    int found = 0;
+
+    for (int i = 0; i < n; i++)
+        found += p->gpus[gpus[i]].device == device && p->gpus[gpus[i]].node == node;
+    return found;
+}
+
+bool problem_devices_match(const struct problem *p, const int *gpus, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const struct problem_gpu *g = &p->gpus[gpus[i]];
+        int n_here = g->device ? n_alike(p, gpus, n, g->device, g->node) : 0;
+        for (int k = 0; k < n && g->device; k++)
+            if (n_alike(p, gpus, n, g->device, p->gpus[gpus[k]].node) != n_here)
+                return false;
+    }
+    return true;
+}
+
+bool problem_has_rules(const struct problem *p)
+{
+    bool has = p->nodes != NULL;
+
+    for (int g = 0; g < p->n_gpus && !has; g++)
+        has = p->gpus[g].device != 0;
+    for (int j = 0; j < p->n_jobs && !has; j++)
+        has = p->jobs[j].engine.barred != NULL;
+    return has;
 }
 
 double problem_best_joules(const struct problem *p, int kind)

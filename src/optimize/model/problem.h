@@ -20,8 +20,10 @@
 #define OPTIMIZE_MODEL_PROBLEM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "catalog/engine.h"
 #include "catalog/state.h"          // THETA_MAX
 #include "optimize/model/plan.h"    // enum wait_reason
 
@@ -67,6 +69,7 @@ struct problem_gpu {
     double
         wake_s;    // it sleeps, and takes so long to wake; 0: awake. On a node a type's are alike
     double held_w;    // frozen jobs draw this here; 0: there are none. Caps count it as idle
+    int device;       // a gang over several nodes has the same ones of each; 0: no matter
 };
 
 enum job_form {
@@ -103,6 +106,8 @@ struct problem_job {
     const int *present;        // (n_present) ascending
     int present_limit;         // the setting they have
     double since_s;            // it has run there, or else waited, for so long; files say nothing
+
+    struct engine_job engine;    // what the engine cannot do with it; barred: (n_nodes)
 };
 
 /* How a kind on a type differs from its type's curves: under every limit the logarithm of the speed
@@ -142,6 +147,8 @@ struct problem {
         turn;    // differs from decision to decision: where those begin who look at some jobs only
 
     int n_types, n_kinds, n_gpus, n_jobs;
+    int n_nodes;                        // that 'nodes' and bars are of; 0: there are none
+    const struct engine_node *nodes;    // (n_nodes) what jobs may use together; NULL: no matter
     struct problem_type *types;
     struct problem_kind *kinds;
     struct problem_gpu *gpus;
@@ -155,6 +162,18 @@ struct problem {
     struct problem_bend *bends;     // (n_types, n_kinds); NULL: 1, 1, 0, 0, no. Files have none
     struct problem_trust *trust;    // (n_types, n_kinds) in 'speed', 'low'; NULL: 1, 1. Likewise
 };
+
+/* A plain number of one of these structs, as files name it. It is finite, and at least 'least'. */
+struct problem_field {
+    const char *key;    // NULL ends a list
+    size_t at;          // the double in its struct
+    double least;
+    double absent;    // what a file means that does not say it; NaN: it has to
+    bool is_brief;    // files leave it out where it is 0
+};
+
+extern const struct problem_field problem_fields[], problem_type_fields[], problem_kind_fields[],
+    problem_job_fields[];
 
 static inline long problem_cell(const struct problem *p, int type, int kind, int beside)
 {
@@ -189,11 +208,17 @@ struct yield {
 bool problem_yield(const struct problem *p, int type, int limit, const int *kinds, int n,
                    struct yield *out);
 
+/* The same of these jobs. */
+bool problem_yield_of(const struct problem *p, int type, int limit, const int *jobs, int n,
+                      struct yield *out);
+
 /* The same for a whole gang of m > 1 GPUs, each alone: cost_w and watts of all of them. */
 bool problem_gang_yield(const struct problem *p, int type, int limit, int kind, int m, bool is_near,
                         struct yield *out);
 
-/* What a placed job that holds 'low' misses, in watts. */
+/* What a placed job misses, in watts: a function of its cells' mean and doubt, of which 'low' is made
+ * (the mean less z standard deviations). All who plan price promises by this, and the judge again.
+ */
 static inline double problem_short_w(const struct problem_job *j, double low)
 {
     return low >= j->need ? 0 : j->short_w * (1 - low / j->need);
@@ -216,6 +241,29 @@ static inline bool problem_allows(const struct problem_job *j, int type)
 {
     return j->allowed_types == 0 || (j->allowed_types >> type & 1);
 }
+
+/* Why the engine cannot give the job this GPU, whoever else is on its node; one that it has now it
+ * can always keep.
+ */
+static inline enum engine_rule problem_bars(const struct problem *p, const struct problem_job *j,
+                                            int gpu)
+{
+    const struct problem_gpu *g = &p->gpus[gpu];
+
+    if (j->engine.barred && j->engine.barred[g->node])
+        return (enum engine_rule)j->engine.barred[g->node];
+    return j->engine.device && j->engine.device != g->device ? ENGINE_PINNING : ENGINE_CAN;
+}
+
+/* On how many GPUs of a node with so much left the job could be, and what keeps it from more. */
+int problem_node_fits(const struct engine_node *left, const struct problem_job *j,
+                      enum engine_rule *why);
+
+/* Does a gang get the same devices of each of its nodes? */
+bool problem_devices_match(const struct problem *p, const int *gpus, int n);
+
+/* Is there anything that the engine cannot do? */
+bool problem_has_rules(const struct problem *p);
 
 /* Do these GPUs of a gang stand on 'n_nodes' nodes, as many on each? 0: it does not matter. */
 bool problem_stands(const struct problem *p, const int *gpus, int n, int n_nodes);

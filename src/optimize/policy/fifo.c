@@ -5,36 +5,24 @@
 #include "optimize/policy/solver.h"
 #include "optimize/policy/work.h"
 
-/* How much a policy likes these free GPUs of a type for a job, alone on each of which it is
- * believed to do 'speed'. Equal likings go to the type that comes first.
+enum order { FASTEST, BY_CHANCE, FIRST };
+
+/* How much a policy likes free GPUs of a type, of which this is the first and alone on each of
+ * which a job is believed to do 'speed'. Equal likings go to the type that comes first.
  */
-typedef double liking_f(const struct work *w, const int *gpus, double speed, struct rng *rng);
-
-struct taste {
-    liking_f *liking;
-};
-
-static double like_fastest(const struct work *w, const int *gpus, double speed, struct rng *rng)
+static double liking(const struct work *w, enum order order, int gpu, double speed, struct rng *rng)
 {
-    (void)w, (void)gpus, (void)rng;
-    return speed;
-}
-
-/* By chance, each free GPU equally likely: the largest of n uniform numbers is u^(1/n). */
-static double like_random(const struct work *w, const int *gpus, double speed, struct rng *rng)
-{
-    (void)speed;
-    return pow(rng_uniform(rng), 1.0 / desk_n_free(w->desk, w->problem->gpus[gpus[0]].type));
-}
-
-static double like_first(const struct work *w, const int *gpus, double speed, struct rng *rng)
-{
-    (void)w, (void)speed, (void)rng;
-    return 1.0 / (1 + gpus[0]);
+    if (order == FIRST)
+        return 1.0 / (1 + gpu);
+    if (order == FASTEST)
+        return speed;
+    /* Each free GPU equally likely: the largest of n uniform numbers is u^(1/n). */
+    return pow(rng_uniform(rng),
+               1.0 / assignment_n_free(w->assignment, w->problem->gpus[gpu].type));
 }
 
 /* On the type that it likes best among those with room, or why not. */
-static enum wait_reason start(struct work *w, int job, liking_f *liking, uint64_t seed)
+static enum wait_reason start(struct work *w, int job, enum order order, uint64_t seed)
 {
     const struct problem_job *j = &w->problem->jobs[job];
     int best_type = -1, gpus[GANG_MAX];
@@ -44,19 +32,20 @@ static enum wait_reason start(struct work *w, int job, liking_f *liking, uint64_
 
     rng_init(&rng, seed, j->name);
     for (int type = 0; type < w->problem->n_types; type++) {
-        if (!work_suits(w, job, type, &alone) || !desk_free(w->desk, job, type, j->n_min, gpus))
+        if (!work_suits(w, job, type, &alone) ||
+            !assignment_free(w->assignment, job, type, j->n_min, gpus))
             continue;
         double hope = (double)problem_trust(w->problem, type, j->kind, 1).speed;
-        double like = liking(w, gpus, alone.speed[0] / hope, &rng);
+        double like = liking(w, order, gpus[0], alone.speed[0] / hope, &rng);
         if (like > best) {
             best = like;
             best_type = type;
         }
     }
     if (best_type < 0)
-        return desk_never(w->desk, &w->stock, job) ? WAIT_NOT : WAIT_CAPACITY;
-    desk_free(w->desk, job, best_type, j->n_min, gpus);
-    return desk_put(w->desk, job, gpus, j->n_min, -1) ? WAIT_NOT : WAIT_POWER;
+        return assignment_never(w->assignment, &w->capacity, job) ? WAIT_NOT : WAIT_CAPACITY;
+    assignment_free(w->assignment, job, best_type, j->n_min, gpus);
+    return assignment_put(w->assignment, job, gpus, j->n_min, -1) ? WAIT_NOT : WAIT_POWER;
 }
 
 /* In strict order: whoever cannot start for want of a GPU or of watts holds up those
@@ -65,7 +54,7 @@ static enum wait_reason start(struct work *w, int job, liking_f *liking, uint64_
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, enum verdict *verdict, struct err *e)
 {
-    const struct taste *taste = self->how;
+    const enum order *order = self->how;
     bool is_blocked = false;
     struct work w;
 
@@ -74,7 +63,7 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     for (int j = 0; j < p->n_jobs; j++) {
         if (!work_is_waiting(&w, j))
             continue;
-        w.why[j] = is_blocked ? WAIT_TURN : start(&w, j, taste->liking, self->seed);
+        w.why[j] = is_blocked ? WAIT_TURN : start(&w, j, *order, self->seed);
         is_blocked |= w.why[j] != WAIT_NOT;
     }
     work_end(&w, out);
@@ -82,8 +71,7 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     return 0;
 }
 
-static const struct taste fastest = { like_fastest }, by_chance = { like_random },
-                          in_order = { like_first };
+static const enum order fastest = FASTEST, by_chance = BY_CHANCE, in_order = FIRST;
 
 const struct solver solver_fifo_fastest = { .name = "fifo-fastest",
                                             .how = &fastest,

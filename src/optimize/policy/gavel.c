@@ -34,11 +34,11 @@ static int fastest_type(const struct work *w, const bool *is_saved, int job, int
     int best = -1;
 
     for (int type = 0; type < w->problem->n_types; type++) {
-        if (desk_stock_for(w->desk, &w->stock, job, type) < j->n_min || is_saved[type] ||
-            !work_suits(w, job, type, &alone) ||
-            (gpus && !desk_free(w->desk, job, type, j->n_min, gpus)))
+        if (assignment_capacity_for(w->assignment, &w->capacity, job, type) < j->n_min ||
+            is_saved[type] || !work_suits(w, job, type, &alone) ||
+            (gpus && !assignment_free(w->assignment, job, type, j->n_min, gpus)))
             continue;
-        bool is_far = j->n_nodes > 1 || j->n_min > w->stock.n_node[type];
+        bool is_far = j->n_nodes > 1 || j->n_min > w->capacity.n_node[type];
         double speed =
             alone.speed[0] * (is_far ? w->problem->gang_far : w->problem->gang_near)[j->n_min];
         if (speed > most) {
@@ -47,7 +47,7 @@ static int fastest_type(const struct work *w, const bool *is_saved, int job, int
         }
     }
     if (gpus && best >= 0)
-        desk_free(w->desk, job, best, j->n_min, gpus);
+        assignment_free(w->assignment, job, best, j->n_min, gpus);
     return best;
 }
 
@@ -56,7 +56,7 @@ static bool place_fastest(struct work *w, const bool *is_saved, int job)
     int gpus[GANG_MAX];
 
     return fastest_type(w, is_saved, job, gpus) >= 0 &&
-           desk_put(w->desk, job, gpus, w->problem->jobs[job].n_min, -1);
+           assignment_put(w->assignment, job, gpus, w->problem->jobs[job].n_min, -1);
 }
 
 /* Gangs take free GPUs before anybody else; one that finds too few has those of one type saved. */
@@ -94,42 +94,38 @@ static int first_of_workload(const struct problem *p, int kind)
     return k;
 }
 
-/* The class of a job of a kind, found or made; -1: there are enough. 'first' and 'next' chain the
- * classes of a kind, off by one.
- */
-static int class_for(struct gavel_program *p, const struct problem_job *j, int kind, int *first,
-                     int *next)
+/* The class of a job of a kind, found or made; -1: there are enough. */
+static int class_for(struct gavel *g, const struct problem_job *j, int kind)
 {
-    for (int c = first[kind]; c > 0; c = next[c - 1])
-        if (p->classes[c - 1].allowed_types == j->allowed_types &&
-            p->classes[c - 1].is_exclusive == j->is_exclusive)
-            return c - 1;
-    if (p->n_classes == CLASSES_MAX)
+    int c = 0;
+
+    while (c < g->n_classes &&
+           (g->classes[c].kind != kind || g->classes[c].allowed_types != j->allowed_types ||
+            g->classes[c].is_exclusive != j->is_exclusive))
+        c++;
+    if (c == CLASSES_MAX)
         return -1;
-    p->classes[p->n_classes] = (struct gavel_class){ .kind = kind,
-                                                     .allowed_types = j->allowed_types,
-                                                     .is_exclusive = j->is_exclusive };
-    next[p->n_classes] = first[kind];
-    first[kind] = ++p->n_classes;
-    return p->n_classes - 1;
+    if (c == g->n_classes)
+        g->classes[g->n_classes++] = (struct gavel_class){ .kind = kind,
+                                                           .allowed_types = j->allowed_types,
+                                                           .is_exclusive = j->is_exclusive };
+    return c;
 }
 
 /* Of jobs that have one GPU, or want one. */
 static void find_classes(struct gavel *g)
 {
     const struct problem *p = g->work.problem;
-    int *first = ARENA_ARRAY(g->work.arena, int, (size_t)p->n_kinds);
-    int *next = ARENA_ARRAY(g->work.arena, int, CLASSES_MAX);
     int *kind_of = ARENA_ARRAY(g->work.arena, int, (size_t)p->n_kinds);
 
     for (int k = 0; k < p->n_kinds; k++)
         kind_of[k] = first_of_workload(p, k);
-    g->program.classes = ARENA_ARRAY(g->work.arena, struct gavel_class, CLASSES_MAX);
+    g->classes = ARENA_ARRAY(g->work.arena, struct gavel_class, CLASSES_MAX);
     g->class_of = ARENA_ARRAY(g->work.arena, int, (size_t)p->n_jobs);
     for (int i = 0; i < p->n_jobs; i++) {
         const struct problem_job *j = &p->jobs[i];
         bool is_in = j->name && (j->n_present ? j->n_present == 1 : j->n_min == 1);
-        g->class_of[i] = is_in ? class_for(&g->program, j, kind_of[j->kind], first, next) : -1;
+        g->class_of[i] = is_in ? class_for(g, j, kind_of[j->kind]) : -1;
     }
 }
 
@@ -139,7 +135,7 @@ static void find_classes(struct gavel *g)
 static bool is_beyond(const struct gavel *g, int gpu, const bool *is_saved)
 {
     const struct problem_gpu *pg = &g->work.problem->gpus[gpu];
-    const struct desk_gpu *dg = &g->work.desk->gpus[gpu];
+    const struct assignment_gpu *dg = &g->work.assignment->gpus[gpu];
 
     for (int i = 0; i < dg->n_jobs; i++)
         if (g->class_of[dg->jobs[i]] < 0)
@@ -152,11 +148,11 @@ static void leave_out(struct gavel *g, const bool *is_saved)
     const struct problem *p = g->work.problem;
 
     g->is_out = ARENA_ARRAY(g->work.arena, bool, (size_t)p->n_gpus);
-    g->program.n_gpus = ARENA_ARRAY(g->work.arena, int, (size_t)p->n_types);
+    g->n_gpus = ARENA_ARRAY(g->work.arena, int, (size_t)p->n_types);
     for (int i = 0; i < p->n_gpus; i++) {
-        const struct desk_gpu *dg = &g->work.desk->gpus[i];
+        const struct assignment_gpu *dg = &g->work.assignment->gpus[i];
         g->is_out[i] = is_beyond(g, i, is_saved);
-        g->program.n_gpus[p->gpus[i].type] += !g->is_out[i];
+        g->n_gpus[p->gpus[i].type] += !g->is_out[i];
         for (int k = 0; k < dg->n_jobs && g->is_out[i]; k++)
             g->class_of[dg->jobs[k]] = -1;
     }
@@ -164,19 +160,20 @@ static void leave_out(struct gavel *g, const bool *is_saved)
 
 static void weigh_classes(struct gavel *g)
 {
-    struct gavel_program *p = &g->program;
+    const struct problem *p = g->work.problem;
 
-    for (int i = 0; i < p->problem->n_jobs; i++) {
-        const struct problem_job *j = &p->problem->jobs[i];
+    for (int i = 0; i < p->n_jobs; i++) {
+        const struct problem_job *j = &p->jobs[i];
         if (g->class_of[i] < 0)
             continue;
-        p->classes[g->class_of[i]].n_jobs++;
-        p->classes[g->class_of[i]].rate += p->problem->kinds[j->kind].rate;
-        p->classes[g->class_of[i]].weight += j->n_present ? 0 : j->since_s / WAITED_S;
+        struct gavel_class *c = &g->classes[g->class_of[i]];
+        c->n_jobs++;
+        c->rate += p->kinds[j->kind].rate;
+        c->weight += j->n_present ? 0 : j->since_s / WAITED_S;
     }
-    for (int c = 0; c < p->n_classes; c++) {
-        p->classes[c].rate /= fmax(p->classes[c].n_jobs, 1);
-        p->classes[c].weight = 1 + p->classes[c].weight / fmax(p->classes[c].n_jobs, 1);
+    for (struct gavel_class *c = g->classes; c < g->classes + g->n_classes; c++) {
+        c->rate /= fmax(c->n_jobs, 1);
+        c->weight = 1 + c->weight / fmax(c->n_jobs, 1);
     }
 }
 
@@ -190,30 +187,30 @@ static void draft_best(struct gavel *g)
     double value[2];
 
     for (int may_move = 0; may_move < 2; may_move++) {
-        desk_mark(g->work.desk);
+        assignment_mark(g->work.assignment);
         value[may_move] = gavel_draft(g, may_move);
-        desk_undo(g->work.desk);
+        assignment_undo(g->work.assignment);
     }
-    gavel_draft(g, value[1] > value[0] && !g->work.desk->has_caps);
+    gavel_draft(g, value[1] > value[0] && !g->work.assignment->has_caps);
 }
 
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, enum verdict *verdict, struct err *e)
 {
-    struct gavel g = { .program = { .arena = a, .problem = p } };
+    struct gavel g = { 0 };
     bool *is_saved = ARENA_ARRAY(a, bool, (size_t)p->n_types);
 
     (void)self, (void)e;
     work_begin(&g.work, a, p);
-    g.work.desk->is_keeping = false;    // promises do not enter
+    g.work.assignment->is_keeping = false;    // promises do not enter
     place_gangs(&g.work, is_saved);
     find_classes(&g);
     leave_out(&g, is_saved);
     weigh_classes(&g);
-    gavel_program_solve(&g.program);
+    gavel_solve(&g);
     draft_best(&g);
     place_strangers(&g, is_saved);
-    g.work.desk->is_keeping = true;    // but limits are not to break them
+    g.work.assignment->is_keeping = true;    // but limits are not to break them
     for (int j = 0; j < p->n_jobs; j++)
         g.work.why[j] = p->jobs[j].n_present > 0 ? WAIT_TURN : WAIT_NOT;
     work_end(&g.work, out);

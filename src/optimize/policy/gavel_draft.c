@@ -21,8 +21,8 @@
 /* One way to come near the optimum. */
 struct draft {
     const struct gavel *gavel;
-    const struct problem *problem;
-    struct desk *desk;
+    const struct problem *problem;    // the gavel's, as is the assignment
+    struct assignment *assignment;
     int *left;           // (n_columns) GPUs that should still do this: what is whole of the optimum
     bool *is_settled;    // (n_gpus) does what the program wants
     int *first, *next;    // (n_classes), (n_jobs) jobs without a place, by class
@@ -32,33 +32,31 @@ struct draft {
 
 static int class_at(const struct draft *d, int gpu, int i)
 {
-    return d->gavel->class_of[d->desk->gpus[gpu].jobs[i]];
+    return d->gavel->class_of[d->assignment->gpus[gpu].jobs[i]];
 }
 
-static int column_at(const struct draft *d, int gpu)
+static int second_at(const struct draft *d, int gpu)
 {
-    return gavel_column_at(&d->gavel->program, d->problem->gpus[gpu].type, class_at(d, gpu, 0),
-                           d->desk->gpus[gpu].n_jobs > 1 ? class_at(d, gpu, 1) : -1);
+    return d->assignment->gpus[gpu].n_jobs > 1 ? class_at(d, gpu, 1) : -1;
 }
 
 /* The value of a GPU as it stands. */
 static double value_at(const struct draft *d, int gpu)
 {
-    const struct desk_gpu *g = &d->desk->gpus[gpu];
-
-    if (g->n_jobs == 0)
+    if (d->assignment->gpus[gpu].n_jobs == 0)
         return 0;
-    return gavel_value(&d->gavel->program, d->problem->gpus[gpu].type, class_at(d, gpu, 0),
-                       g->n_jobs > 1 ? class_at(d, gpu, 1) : -1);
+    return gavel_value(d->gavel, d->problem->gpus[gpu].type, class_at(d, gpu, 0),
+                       second_at(d, gpu));
 }
 
 /* Those that already do what the program wants. */
 static void settle(struct draft *d)
 {
     for (int i = 0; i < d->problem->n_gpus; i++) {
-        if (d->gavel->is_out[i] || d->desk->gpus[i].n_jobs == 0)
+        if (d->gavel->is_out[i] || d->assignment->gpus[i].n_jobs == 0)
             continue;
-        int c = column_at(d, i);
+        int c = *gavel_column_at(d->gavel, d->problem->gpus[i].type, class_at(d, i, 0),
+                                 second_at(d, i));
         if (c >= 0 && d->left[c] > 0) {
             d->left[c]--;
             d->is_settled[i] = true;
@@ -69,7 +67,7 @@ static void settle(struct draft *d)
 /* Everybody there has had a lease, and the program does not want them so. */
 static bool is_loose(const struct draft *d, int gpu)
 {
-    const struct desk_gpu *g = &d->desk->gpus[gpu];
+    const struct assignment_gpu *g = &d->assignment->gpus[gpu];
 
     for (int i = 0; i < g->n_jobs; i++) {
         const struct problem_job *j = &d->problem->jobs[g->jobs[i]];
@@ -91,9 +89,9 @@ static void put_back(struct draft *d, int job)
 static void loosen(struct draft *d)
 {
     for (int i = 0; i < d->problem->n_gpus; i++)
-        while (d->desk->gpus[i].n_jobs > 0 && is_loose(d, i)) {
-            int job = d->desk->gpus[i].jobs[0];
-            if (!desk_take(d->desk, job))
+        while (d->assignment->gpus[i].n_jobs > 0 && is_loose(d, i)) {
+            int job = d->assignment->gpus[i].jobs[0];
+            if (!assignment_take(d->assignment, job))
                 break;
             put_back(d, job);
         }
@@ -104,7 +102,7 @@ static void loosen(struct draft *d)
  */
 static int pick(struct draft *d, int c, int type, int beside)
 {
-    const struct gavel_class *classes = d->gavel->program.classes;
+    const struct gavel_class *classes = d->gavel->classes;
     const struct problem *p = d->problem;
     int neighbour = beside < 0 ? -1 : classes[beside].kind, *link = &d->first[c];
     double low = (double)p->low[problem_cell(p, type, classes[c].kind, neighbour)];
@@ -125,7 +123,7 @@ static bool put(struct draft *d, int job, int gpu)
 {
     if (job < 0)
         return false;
-    if (gpu >= 0 && desk_put(d->desk, job, &gpu, 1, -1))
+    if (gpu >= 0 && assignment_put(d->assignment, job, &gpu, 1, -1))
         return true;
     put_back(d, job);
     return false;
@@ -138,7 +136,7 @@ static int free_gpu(const struct draft *d, int job, int type)
 {
     int gpu;
 
-    return desk_free(d->desk, job, type, 1, &gpu) && !d->gavel->is_out[gpu] ? gpu : -1;
+    return assignment_free(d->assignment, job, type, 1, &gpu) && !d->gavel->is_out[gpu] ? gpu : -1;
 }
 
 /* Where a running job was, if nobody is there now and it is of this type; -1: no. */
@@ -146,7 +144,7 @@ static int home_of(const struct draft *d, int job, int type)
 {
     const struct problem_job *j = job < 0 ? NULL : &d->problem->jobs[job];
 
-    if (!j || j->n_present == 0 || d->desk->gpus[j->present[0]].n_jobs > 0 ||
+    if (!j || j->n_present == 0 || d->assignment->gpus[j->present[0]].n_jobs > 0 ||
         d->problem->gpus[j->present[0]].type != type)
         return -1;
     return j->present[0];
@@ -172,10 +170,8 @@ static bool open_column(struct draft *d, const struct gavel_column *c)
 
 static void open_columns(struct draft *d)
 {
-    const struct gavel_program *p = &d->gavel->program;
-
-    for (int i = 0; i < p->n_columns; i++)
-        while (d->left[i] > 0 && open_column(d, &p->columns[i]))
+    for (int i = 0; i < d->gavel->n_columns; i++)
+        while (d->left[i] > 0 && open_column(d, &d->gavel->columns[i]))
             d->left[i]--;
 }
 
@@ -188,12 +184,12 @@ struct spot {
 
 static void consider(const struct draft *d, int job, int gpu, struct spot *best)
 {
-    const struct gavel_program *p = &d->gavel->program;
-    const struct desk_gpu *g = &d->desk->gpus[gpu];
+    const struct gavel *p = d->gavel;
+    const struct assignment_gpu *g = &d->assignment->gpus[gpu];
     const struct problem_job *j = &d->problem->jobs[job];
     int type = d->problem->gpus[gpu].type, c = d->gavel->class_of[job];
 
-    if (d->gavel->is_out[gpu] || g->n_jobs > 1 || !desk_may(d->desk, job, &gpu, 1, -1))
+    if (d->gavel->is_out[gpu] || g->n_jobs > 1 || !assignment_may(d->assignment, job, &gpu, 1, -1))
         return;
     double score = gavel_value(p, type, c, g->n_jobs ? class_at(d, gpu, 0) : -1) - value_at(d, gpu);
     if (g->n_jobs && score <= 0)
@@ -219,7 +215,7 @@ static int best_spot(struct draft *d, int job)
         if (gpu >= 0)
             consider(d, job, gpu, &best);
         for (int k = 0; k < p->n_kinds && problem_allows(j, type) && !j->is_exclusive; k++) {
-            int n = desk_beside(d->desk, type, k, TRIES_PER_KIND, some);
+            int n = assignment_beside(d->assignment, type, k, TRIES_PER_KIND, some);
             for (int i = 0; i < n; i++)
                 consider(d, job, some[i], &best);
         }
@@ -231,16 +227,16 @@ static int best_spot(struct draft *d, int job)
 static void place_rest(struct draft *d)
 {
     const struct gavel *g = d->gavel;
-    bool *is_hopeless = ARENA_ARRAY(g->work.arena, bool, (size_t)g->program.n_classes);
+    bool *is_hopeless = ARENA_ARRAY(g->work.arena, bool, (size_t)g->n_classes);
 
     for (int ran = 1; ran >= 0; ran--)
         for (int j = 0; j < d->problem->n_jobs; j++) {
             int c = g->class_of[j];
-            if (d->desk->jobs[j].n_gpus > 0 || c < 0 ||
+            if (d->assignment->jobs[j].n_gpus > 0 || c < 0 ||
                 (d->problem->jobs[j].n_present > 0) != ran || is_hopeless[c])
                 continue;
             int gpu = best_spot(d, j);
-            if (gpu < 0 || !desk_put(d->desk, j, &gpu, 1, -1))
+            if (gpu < 0 || !assignment_put(d->assignment, j, &gpu, 1, -1))
                 is_hopeless[c] = !ran;
         }
 }
@@ -256,38 +252,37 @@ static double worth(const struct draft *d)
             value += value_at(d, i);
     for (int j = 0; j < d->problem->n_jobs; j++) {
         const struct problem_job *pj = &d->problem->jobs[j];
-        if (g->class_of[j] < 0 || pj->n_present == 0 || d->desk->jobs[j].n_gpus == 0)
+        if (g->class_of[j] < 0 || pj->n_present == 0 || d->assignment->jobs[j].n_gpus == 0)
             continue;
-        int gpu = desk_gpus(d->desk, j)[0];
+        int gpu = assignment_gpus(d->assignment, j)[0];
         if (gpu != pj->present[0])
-            value -= MOVE_LOSS *
-                     gavel_value(&g->program, d->problem->gpus[gpu].type, g->class_of[j], -1);
+            value -= MOVE_LOSS * gavel_value(g, d->problem->gpus[gpu].type, g->class_of[j], -1);
     }
     return value;
 }
 
-static void draft_begin(struct draft *d, struct gavel *g)
+static void draft_begin(struct draft *d, const struct gavel *g)
 {
     const struct problem *p = g->work.problem;
     struct arena *a = g->work.arena;
 
     *d = (struct draft){ .gavel = g,
                          .problem = p,
-                         .desk = g->work.desk,
-                         .left = ARENA_ARRAY(a, int, (size_t)g->program.n_columns),
+                         .assignment = g->work.assignment,
+                         .left = ARENA_ARRAY(a, int, (size_t)g->n_columns),
                          .is_settled = ARENA_ARRAY(a, bool, (size_t)p->n_gpus),
-                         .first = ARENA_ARRAY(a, int, (size_t)g->program.n_classes),
+                         .first = ARENA_ARRAY(a, int, (size_t)g->n_classes),
                          .next = ARENA_ARRAY(a, int, (size_t)p->n_jobs) };
-    for (int i = 0; i < g->program.n_columns; i++)
-        d->left[i] = (int)(g->program.columns[i].n + 1e-6);
-    for (int c = 0; c < g->program.n_classes; c++)
+    for (int i = 0; i < g->n_columns; i++)
+        d->left[i] = (int)(g->columns[i].n + 1e-6);
+    for (int c = 0; c < g->n_classes; c++)
         d->first[c] = -1;
     for (int j = p->n_jobs - 1; j >= 0; j--)
-        if (g->class_of[j] >= 0 && d->desk->jobs[j].n_gpus == 0)
+        if (g->class_of[j] >= 0 && d->assignment->jobs[j].n_gpus == 0)
             put_back(d, j);
 }
 
-double gavel_draft(struct gavel *g, bool may_move)
+double gavel_draft(const struct gavel *g, bool may_move)
 {
     struct draft d;
 

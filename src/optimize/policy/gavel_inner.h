@@ -1,8 +1,8 @@
-/* gavel_inner.h - inside the policy "gavel": the linear program (gavel_lp.c), made from a problem
- * (gavel.c), and the drafts of a plan that come near its optimum (gavel_draft.c).
+/* gavel_inner.h - inside the policy "gavel": classes of jobs (gavel.c), the linear program over
+ * them (gavel_lp.c), and the drafts of a plan that come near its optimum (gavel_draft.c).
  *
- * The program says how many GPUs of each type should run what, by classes of jobs, for the most
- * throughput of all jobs together. Everything lives in the arena of one solve.
+ * The program says how many GPUs of each type should run what, for the most throughput of all jobs
+ * together. Everything lives in the arena of one solve.
  */
 #ifndef OPTIMIZE_POLICY_GAVEL_INNER_H
 #define OPTIMIZE_POLICY_GAVEL_INNER_H
@@ -30,39 +30,35 @@ struct gavel_column {
     double n;          // how many of them, in the optimum
 };
 
-struct gavel_program {
-    struct arena *arena;
-    const struct problem *problem;
+struct gavel {
+    struct work work;    // as things are, and gangs that wait where they fit
     int n_classes, n_columns;
-    int *n_gpus;    // (n_types) that the program may fill
     struct gavel_class *classes;
     struct gavel_column *columns;
     int *column_of;       // (n_types, n_classes, n_classes + 1) see gavel_column_at
+    int *n_gpus;          // (n_types) that the program may fill
     double *gpu_price;    // (n_types) what another GPU would add
-    double total;
+    int *class_of;        // (n_jobs) -1: not in the program
+    bool *is_out;         // (n_gpus) not for the program to fill
 };
 
 /* The value of a GPU with classes 'a' and 'b' (-1: alone); 0: they must not run so. */
-double gavel_value(const struct gavel_program *p, int type, int a, int b);
+double gavel_value(const struct gavel *g, int type, int a, int b);
 
 /* The index of a column, in whatever order its classes are given; -1: not one that is worth it. */
-int gavel_column_at(const struct gavel_program *p, int type, int a, int b);
+static inline int *gavel_column_at(const struct gavel *g, int type, int a, int b)
+{
+    return &g->column_of[(type * g->n_classes + a) * (g->n_classes + 1) + b + 1];
+}
 
-/* With everything up to 'classes' set (weights, counts): find the columns and solve. False when
- * there was no optimum; then nothing is wanted and GPUs are worth nothing.
+/* With classes and GPUs known: find the columns and solve. Where there is no optimum nothing is
+ * wanted, and GPUs are worth nothing.
  */
-bool gavel_program_solve(struct gavel_program *p);
+void gavel_solve(struct gavel *g);
 
-struct gavel {
-    struct work work;    // as things are, and gangs that wait where they fit
-    struct gavel_program program;
-    int *class_of;    // (n_jobs) -1: not in the program
-    bool *is_out;     // (n_gpus) not for the program to fill
-};
-
-/* On the desk: what the program makes of it, newcomers placed, and those who have had their lease
- * where they may move. Returns its value, as far as it was reached, moves paid for.
+/* On the assignment: what the program makes of it, newcomers placed, and those who have had their
+ * lease where they may move. Returns its value, as far as it was reached, moves paid for.
  */
-double gavel_draft(struct gavel *g, bool may_move);
+double gavel_draft(const struct gavel *g, bool may_move);
 
 #endif

@@ -9,125 +9,118 @@
  * that it gets tried: else one wrong belief keeps a class on a slow type for ever. Gavel profiles
  * what it does not know; this does it at work.
  */
-static double throughput(const struct gavel_program *p, int c, int type, int n, double speed,
-                         double low)
+static double throughput(const struct gavel *g, int c, int type, int n, double speed, double low)
 {
-    const struct gavel_class *class = &p->classes[c];
-    struct problem_trust hope = problem_trust(p->problem, type, class->kind, n);
+    const struct gavel_class *class = &g->classes[c];
+    struct problem_trust hope = problem_trust(g->work.problem, type, class->kind, n);
     double believed = speed / (double)hope.speed, held = low / (double)hope.low;
 
-    speed = held > 0 && p->problem->z > 0 ? believed * pow(believed / held, 1 / p->problem->z)
-                                          : believed;
+    speed = held > 0 && g->work.problem->z > 0
+                ? believed * pow(believed / held, 1 / g->work.problem->z)
+                : believed;
 
     return class->weight * (class->rate > 0 ? fmin(speed, class->rate) : speed) / class->norm;
 }
 
-double gavel_value(const struct gavel_program *p, int type, int a, int b)
+double gavel_value(const struct gavel *g, int type, int a, int b)
 {
-    int kinds[2] = { p->classes[a].kind, b < 0 ? -1 : p->classes[b].kind };
+    int kinds[2] = { g->classes[a].kind, b < 0 ? -1 : g->classes[b].kind };
     int n = b < 0 ? 1 : 2;
     struct yield y;
 
-    if (!problem_yield(p->problem, type, 0, kinds, n, &y))
+    if (!problem_yield(g->work.problem, type, 0, kinds, n, &y))
         return 0;
-    return throughput(p, a, type, n, y.speed[0], y.low[0]) +
-           (b < 0 ? 0 : throughput(p, b, type, n, y.speed[1], y.low[1]));
+    return throughput(g, a, type, n, y.speed[0], y.low[0]) +
+           (b < 0 ? 0 : throughput(g, b, type, n, y.speed[1], y.low[1]));
 }
 
 /* ---- columns ---- */
 
-static int *column_at(const struct gavel_program *p, int type, int a, int b)
-{
-    return &p->column_of[(type * p->n_classes + a) * (p->n_classes + 1) + b + 1];
-}
-
-int gavel_column_at(const struct gavel_program *p, int type, int a, int b)
-{
-    return b >= 0 && b < a ? *column_at(p, type, b, a) : *column_at(p, type, a, b);
-}
-
 /* What a job of the class is believed to do on a type alone; 0: it may not be there. */
-static double alone_speed(const struct gavel_program *p, int type, int c)
+static double alone_speed(const struct gavel *g, int type, int c)
 {
-    const struct problem_job job = { .allowed_types = p->classes[c].allowed_types };
-    int kind = p->classes[c].kind;
+    const struct problem_job job = { .allowed_types = g->classes[c].allowed_types };
+    int kind = g->classes[c].kind;
     struct yield y;
 
-    if (!problem_allows(&job, type) || !problem_yield(p->problem, type, 0, &kind, 1, &y))
+    if (!problem_allows(&job, type) || !problem_yield(g->work.problem, type, 0, &kind, 1, &y))
         return 0;
-    return y.speed[0] / (double)problem_trust(p->problem, type, kind, 1).speed;
+    return y.speed[0] / (double)problem_trust(g->work.problem, type, kind, 1).speed;
 }
 
-static bool may_pair(const struct gavel_program *p, int type, int a, int b)
+static bool may_pair(const struct gavel *g, int type, int a, int b)
 {
-    return p->problem->theta > 1 && alone_speed(p, type, b) > 0 && !p->classes[a].is_exclusive &&
-           !p->classes[b].is_exclusive && (a != b || p->classes[a].n_jobs > 1);
+    return g->work.problem->theta > 1 && alone_speed(g, type, b) > 0 &&
+           !g->classes[a].is_exclusive && !g->classes[b].is_exclusive &&
+           (a != b || g->classes[a].n_jobs > 1);
 }
 
-static void add_column(struct gavel_program *p, int type, int a, int b, double value)
+static void add_column(struct gavel *g, int type, int a, int b, double value)
 {
-    *column_at(p, type, a, b) = p->n_columns;
-    p->columns[p->n_columns++] =
+    *gavel_column_at(g, type, a, b) = g->n_columns;
+    if (b >= 0)
+        *gavel_column_at(g, type, b, a) = g->n_columns;
+    g->columns[g->n_columns++] =
         (struct gavel_column){ .type = type, .a = a, .b = b, .value = value };
 }
 
 /* A pair that does no more than one of the two alone is in no optimum that is not also one
  * without it.
  */
-static void add_columns_with(struct gavel_program *p, int type, int a)
+static void add_columns_with(struct gavel *g, int type, int a)
 {
-    double alone = gavel_value(p, type, a, -1);
+    double alone = gavel_value(g, type, a, -1);
 
-    add_column(p, type, a, -1, alone);
-    for (int b = a; b < p->n_classes; b++) {
-        double value = may_pair(p, type, a, b) ? gavel_value(p, type, a, b) : 0;
-        if (value > alone && value > gavel_value(p, type, b, -1))
-            add_column(p, type, a, b, value);
+    add_column(g, type, a, -1, alone);
+    for (int b = a; b < g->n_classes; b++) {
+        double value = may_pair(g, type, a, b) ? gavel_value(g, type, a, b) : 0;
+        if (value > alone && value > gavel_value(g, type, b, -1))
+            add_column(g, type, a, b, value);
     }
 }
 
-static void find_columns(struct gavel_program *p)
+static void find_columns(struct gavel *g)
 {
-    size_t n = (size_t)p->problem->n_types * (size_t)p->n_classes * (size_t)(p->n_classes + 1);
+    size_t n = (size_t)g->work.problem->n_types * (size_t)g->n_classes * (size_t)(g->n_classes + 1);
 
-    p->column_of = ARENA_ARRAY(p->arena, int, n);
-    p->columns = ARENA_ARRAY(p->arena, struct gavel_column, n);
+    g->column_of = ARENA_ARRAY(g->work.arena, int, n);
+    g->columns = ARENA_ARRAY(g->work.arena, struct gavel_column, n);
     for (size_t i = 0; i < n; i++)
-        p->column_of[i] = -1;
-    for (int type = 0; type < p->problem->n_types; type++)
-        for (int a = 0; a < p->n_classes && p->n_gpus[type] > 0; a++)
-            if (alone_speed(p, type, a) > 0)
-                add_columns_with(p, type, a);
+        g->column_of[i] = -1;
+    for (int type = 0; type < g->work.problem->n_types; type++)
+        for (int a = 0; a < g->n_classes && g->n_gpus[type] > 0; a++)
+            if (alone_speed(g, type, a) > 0)
+                add_columns_with(g, type, a);
 }
 
 /* ---- the program ---- */
 
 /* The throughput of an equal share: as much time on every GPU as there are of each type. */
-static void normalise(struct gavel_program *p)
+static void normalise(struct gavel *g)
 {
-    for (int c = 0; c < p->n_classes; c++) {
-        double rate = p->classes[c].rate, sum = 0, n = 0;
-        for (int type = 0; type < p->problem->n_types; type++) {
-            double speed = alone_speed(p, type, c);
-            sum += p->n_gpus[type] * speed;
-            n += speed > 0 ? p->n_gpus[type] : 0;
+    for (int c = 0; c < g->n_classes; c++) {
+        double rate = g->classes[c].rate, sum = 0, n = 0;
+        for (int type = 0; type < g->work.problem->n_types; type++) {
+            double speed = alone_speed(g, type, c);
+            sum += g->n_gpus[type] * speed;
+            n += speed > 0 ? g->n_gpus[type] : 0;
         }
-        p->classes[c].norm = rate > 0 ? rate : sum > 0 ? sum / n : 1;
+        g->classes[c].norm = rate > 0 ? rate : sum > 0 ? sum / n : 1;
     }
 }
 
 /* Rows: the GPUs of each type, then the jobs of each class; none may be used more than once. */
-static void add_rows(const struct gavel_program *p, struct lp *lp)
+static void add_rows(const struct gavel *g, struct lp *lp)
 {
-    int n = p->problem->n_types + p->n_classes;
-    double *lower = ARENA_ARRAY(p->arena, double, (size_t)n);
-    double *upper = ARENA_ARRAY(p->arena, double, (size_t)n);
-    int *start = ARENA_ARRAY(p->arena, int, (size_t)n + 1);
+    int n = g->work.problem->n_types + g->n_classes;
+    double *lower = ARENA_ARRAY(g->work.arena, double, (size_t)n);
+    double *upper = ARENA_ARRAY(g->work.arena, double, (size_t)n);
+    int *start = ARENA_ARRAY(g->work.arena, int, (size_t)n + 1);
 
     for (int i = 0; i < n; i++) {
         lower[i] = -INFINITY;
-        upper[i] =
-            i < p->problem->n_types ? p->n_gpus[i] : p->classes[i - p->problem->n_types].n_jobs;
+        upper[i] = i < g->work.problem->n_types ? g->n_gpus[i]
+                                                : g->classes[i - g->work.problem->n_types].n_jobs;
     }
     lp_add_rows(lp, &(struct lp_lines){ .n = n,
                                         .lower = lower,
@@ -137,29 +130,32 @@ static void add_rows(const struct gavel_program *p, struct lp *lp)
                                         .value = lower });
 }
 
-static void add_columns(const struct gavel_program *p, struct lp *lp)
+static void add_columns(const struct gavel *g, struct lp *lp)
 {
-    size_t n = (size_t)p->n_columns;
-    double *lower = ARENA_ARRAY(p->arena, double, n), *upper = ARENA_ARRAY(p->arena, double, n);
-    double *cost = ARENA_ARRAY(p->arena, double, n), *value = ARENA_ARRAY(p->arena, double, 3 * n);
-    int *start = ARENA_ARRAY(p->arena, int, n + 1), *index = ARENA_ARRAY(p->arena, int, 3 * n);
+    size_t n = (size_t)g->n_columns;
+    double *lower = ARENA_ARRAY(g->work.arena, double, n),
+           *upper = ARENA_ARRAY(g->work.arena, double, n);
+    double *cost = ARENA_ARRAY(g->work.arena, double, n),
+           *value = ARENA_ARRAY(g->work.arena, double, 3 * n);
+    int *start = ARENA_ARRAY(g->work.arena, int, n + 1),
+        *index = ARENA_ARRAY(g->work.arena, int, 3 * n);
     int at = 0;
 
-    for (int i = 0; i < p->n_columns; i++) {
-        const struct gavel_column *c = &p->columns[i];
+    for (int i = 0; i < g->n_columns; i++) {
+        const struct gavel_column *c = &g->columns[i];
         upper[i] = INFINITY;
         cost[i] = -c->value;
         index[at] = c->type;
         value[at++] = 1;
-        index[at] = p->problem->n_types + c->a;
+        index[at] = g->work.problem->n_types + c->a;
         value[at++] = c->a == c->b ? 2 : 1;
         if (c->b >= 0 && c->b != c->a) {
-            index[at] = p->problem->n_types + c->b;
+            index[at] = g->work.problem->n_types + c->b;
             value[at++] = 1;
         }
         start[i + 1] = at;
     }
-    lp_add_columns(lp, &(struct lp_lines){ .n = p->n_columns,
+    lp_add_columns(lp, &(struct lp_lines){ .n = g->n_columns,
                                            .lower = lower,
                                            .upper = upper,
                                            .cost = cost,
@@ -168,30 +164,22 @@ static void add_columns(const struct gavel_program *p, struct lp *lp)
                                            .value = value });
 }
 
-static void read_optimum(struct gavel_program *p, const struct lp *lp)
+void gavel_solve(struct gavel *g)
 {
-    const double *n = lp_values(lp), *price = lp_duals(lp);
+    int n_types = g->work.problem->n_types;
 
-    p->total = -lp_cost(lp);
-    for (int i = 0; i < p->n_columns; i++)
-        p->columns[i].n = n[i];
-    for (int type = 0; type < p->problem->n_types; type++)
-        p->gpu_price[type] = fmax(-price[type], 0);
-}
-
-bool gavel_program_solve(struct gavel_program *p)
-{
-    normalise(p);
-    find_columns(p);
-    p->gpu_price = ARENA_ARRAY(p->arena, double, (size_t)p->problem->n_types);
-    if (p->n_columns == 0)
-        return true;
+    normalise(g);
+    find_columns(g);
+    g->gpu_price = ARENA_ARRAY(g->work.arena, double, (size_t)n_types);
+    if (g->n_columns == 0)
+        return;
     struct lp *lp = lp_create();
-    add_rows(p, lp);
-    add_columns(p, lp);
+    add_rows(g, lp);
+    add_columns(g, lp);
     bool is_solved = lp_solve(lp, LP_PRIMAL);
-    if (is_solved)
-        read_optimum(p, lp);
+    for (int i = 0; i < g->n_columns && is_solved; i++)
+        g->columns[i].n = lp_values(lp)[i];
+    for (int type = 0; type < n_types && is_solved; type++)
+        g->gpu_price[type] = fmax(-lp_duals(lp)[type], 0);
     lp_destroy(lp);
-    return is_solved;
 }

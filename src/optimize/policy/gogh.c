@@ -2,13 +2,10 @@
  *
  * A small cluster is planned as a whole each time, from nothing but the problem. On a large one the
  * prices of the last whole plan are kept: newcomers go where these say, a few steps of search
- * improve what is around them, and every plan still has its bound; when that says that the prices
- * no longer serve, the next decision is a whole plan again. Without a place to keep prices, whole
- * plans are made now and then, by search alone.
+ * improve what is around them, and every plan still has its bound, which says when the prices serve
+ * no longer (kept_count); whoever keeps them finds them anew then. Without a place to keep prices
+ * every plan is a whole one.
  */
-#include <math.h>
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/err.h"
 #include "catalog/snapshot.h"
@@ -18,29 +15,17 @@
 #include "optimize/model/problem.h"
 #include "optimize/policy/solver.h"
 
-/* Up to this many jobs and GPUs together every decision is a whole plan; beyond, every n-th is,
- * with n growing so that the time for whole plans stays a fixed part.
- */
+/* Up to this many jobs and GPUs together every decision is a whole plan. */
 #define WHOLE_SIZE 256
 
 /* Search steps for each job and GPU; a decision on 36 GPUs takes some milliseconds. */
 #define NODES_EACH 8
 #define NODES_LEAST 500
-#define NODES_STANDING 2000    // around what has changed
+#define NODES_STANDING 5000    // around what has changed
 
 static long size_of(const struct problem *p)
 {
     return (long)p->n_jobs + p->n_gpus;
-}
-
-/* Which decision is a whole plan follows from its turn alone, so that a problem repeats its
- * plan; by a hash of it, as times are often round.
- */
-static bool is_whole(const struct problem *p)
-{
-    uint64_t every = (uint64_t)size_of(p) / WHOLE_SIZE + 1;
-
-    return (p->turn * UINT64_C(0x9e3779b97f4a7c15) >> 32) % every == 0;
 }
 
 /* Was somebody who runs left without a place? */
@@ -68,7 +53,9 @@ static int plan(struct arena *a, const struct problem *p, const struct optimize_
         held.jobs[j] = p->jobs[j];
         held.jobs[j].is_fixed = p->jobs[j].n_present > 0;
     }
+    double bound_w = out->bound_w;    // of all plans, not only of those in which nobody moves
     rc = optimize_run(a, &held, how, out, report, e);
+    out->bound_w = bound_w;
     report->status = STATUS_FEASIBLE;
     return rc;
 }
@@ -78,12 +65,11 @@ static struct optimize_options options_for(const struct solver *self, const stru
     struct optimize_options how = optimize_defaults;
     bool is_small = size_of(p) <= WHOLE_SIZE;
 
-    how.method = is_small ? METHOD_FAST : self->kept ? METHOD_STANDING : METHOD_QUICK;
+    how.method = is_small ? METHOD_FAST : METHOD_STANDING;
     how.kept = is_small ? NULL : self->kept;
     how.threads = 1;
     how.seed = self->seed;
-    how.nodes =
-        how.method == METHOD_STANDING ? NODES_STANDING : NODES_LEAST + NODES_EACH * size_of(p);
+    how.nodes = is_small ? NODES_LEAST + NODES_EACH * size_of(p) : NODES_STANDING;
     return how;
 }
 
@@ -93,8 +79,6 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     const struct optimize_options how = options_for(self, p);
     struct optimize_report report = { 0 };
 
-    if (!self->kept && !is_whole(p))
-        return solver_greedy.solve(&solver_greedy, a, p, out, verdict, e);
     int rc = plan(a, p, &how, out, &report, e);
     if (rc == 0)
         *verdict = report.status == STATUS_OPTIMAL ? VERDICT_OPTIMAL : VERDICT_FEASIBLE;

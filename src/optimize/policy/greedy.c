@@ -19,15 +19,16 @@ static bool may_move(const struct work *w, int job)
     return j->name && j->n_present > 0 && !j->is_fixed && j->since_s >= SETTLED_S;
 }
 
-static void reconsider(struct desk *d, int job)
+static void reconsider(struct assignment *d, int job)
 {
-    double before_w = desk_cost(d), watts = d->gpus[desk_gpus(d, job)[0]].watts;
+    double before_w = assignment_cost(d), watts = d->gpus[assignment_gpus(d, job)[0]].watts;
 
-    desk_mark(d);
-    if (desk_take(d, job) && desk_insert(d, job) && desk_cost(d) < before_w - MOVE_GAIN * watts)
-        desk_keep(d);
+    assignment_mark(d);
+    if (assignment_take(d, job) && assignment_insert(d, job) &&
+        assignment_cost(d) < before_w - MOVE_GAIN * watts)
+        assignment_keep(d);
     else
-        desk_undo(d);
+        assignment_undo(d);
 }
 
 static void improve_running(struct work *w)
@@ -37,7 +38,7 @@ static void improve_running(struct work *w)
 
     for (int i = 0; i < n && tries > 0; i++)
         if (may_move(w, (first + i) % n)) {
-            reconsider(w->desk, (first + i) % n);
+            reconsider(w->assignment, (first + i) % n);
             tries--;
         }
 }
@@ -51,7 +52,7 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     work_begin(&w, a, p);
     for (int j = 0; j < p->n_jobs; j++)
         if (work_is_waiting(&w, j))
-            desk_insert(w.desk, j);
+            assignment_insert(w.assignment, j);
     improve_running(&w);
     work_end(&w, out);
     *verdict = VERDICT_FEASIBLE;

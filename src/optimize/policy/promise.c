@@ -5,6 +5,7 @@
  * other types, or beside others, they may.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "optimize/policy/solver.h"
@@ -55,17 +56,6 @@ static void forget_company(struct queue *q)
         q->no_company[k] = INFINITY;
 }
 
-static void queue_begin(struct queue *q, struct arena *a, const struct problem *p,
-                        const struct sharing *sharing)
-{
-    *q = (struct queue){ .sharing = sharing };
-    work_begin(&q->work, a, p);
-    q->n_wanted = ARENA_ARRAY(a, int, (size_t)p->n_types);
-    q->is_awaited = ARENA_ARRAY(a, bool, (size_t)p->n_types);
-    q->no_company = ARENA_ARRAY(a, double, (size_t)p->n_kinds);
-    forget_company(q);
-}
-
 /* ---- what a job wants ---- */
 
 /* What a job does on a type alone on one GPU, where there are enough for it. */
@@ -74,7 +64,8 @@ static bool is_possible(const struct queue *q, int job, int type, struct yield *
     const struct work *w = &q->work;
 
     return work_suits(w, job, type, alone) &&
-           desk_stock_for(w->desk, &w->stock, job, type) >= w->problem->jobs[job].n_min;
+           assignment_capacity_for(w->assignment, &w->capacity, job, type) >=
+               w->problem->jobs[job].n_min;
 }
 
 /* The fewest GPUs, in doublings, with which 'type' keeps the promise, by what is believed or what
@@ -84,7 +75,7 @@ static int n_that_keep(const struct queue *q, int job, int type, bool is_hoping)
 {
     const struct problem *p = q->work.problem;
     const struct problem_job *j = &p->jobs[job];
-    const struct desk_stock *s = &q->work.stock;
+    const struct assignment_capacity *s = &q->work.capacity;
     struct yield alone;
 
     if (!is_possible(q, job, type, &alone))
@@ -143,10 +134,8 @@ static void take_if_less(struct choice *best, double cost, const int *gpus, int 
 {
     if (best->n_gpus > 0 && cost >= best->cost)
         return;
-    best->cost = cost;
-    best->n_gpus = n;
-    for (int i = 0; i < n; i++)
-        best->gpus[i] = gpus[i];
+    *best = (struct choice){ .cost = cost, .n_gpus = n };
+    memcpy(best->gpus, gpus, (size_t)n * sizeof *gpus);
 }
 
 /* Free GPUs of a type that it wants; they are refused only for want of watts. */
@@ -156,7 +145,7 @@ static void consider_free(struct queue *q, int job, int type, bool is_kept, stru
     struct offer offer;
     struct yield alone;
 
-    if (n == 0 || q->is_awaited[type] || !desk_free(q->work.desk, job, type, n, gpus) ||
+    if (n == 0 || q->is_awaited[type] || !assignment_free(q->work.assignment, job, type, n, gpus) ||
         !work_suits(&q->work, job, type, &alone))
         return;
     if (work_weigh(&q->work, job, gpus, n, &offer))
@@ -189,11 +178,11 @@ static void seek_company(struct queue *q, int job, struct choice *best)
         return;
     for (int type = 0; type < p->n_types; type++)
         for (int k = 0; k < p->n_kinds && work_suits(&q->work, job, type, &alone); k++) {
-            int n = desk_beside(q->work.desk, type, k, TRIES_PER_KIND, gpus);
+            int n = assignment_beside(q->work.assignment, type, k, TRIES_PER_KIND, gpus);
             for (int i = 0; i < n; i++)
                 consider_company(q, job, gpus[i], best);
         }
-    if (best->n_gpus == 0 && !j->allowed_types)
+    if (best->n_gpus == 0 && !j->allowed_types && !q->work.assignment->has_rules)
         q->no_company[j->kind] = j->need;
 }
 
@@ -201,7 +190,6 @@ static void seek(struct queue *q, int job, bool is_kept, struct choice *best)
 {
     const struct problem_job *j = &q->work.problem->jobs[job];
 
-    best->n_gpus = 0;
     if (q->sharing->is_allowed && !j->is_exclusive && j->n_min == 1)
         seek_company(q, job, best);
     if (best->n_gpus && q->sharing->is_preferred)
@@ -224,14 +212,14 @@ static enum wait_reason await(struct queue *q, int job)
         return WAIT_POWER;
     for (int type = 0; type < w->problem->n_types; type++) {
         is_second |= q->n_wanted[type] > 0 && q->is_awaited[type];
-        is_choosy |= q->n_wanted[type] == 0 && desk_n_free(w->desk, type) > 0 &&
+        is_choosy |= q->n_wanted[type] == 0 && assignment_n_free(w->assignment, type) > 0 &&
                      is_possible(q, job, type, &alone);
         q->is_awaited[type] |= q->n_wanted[type] > 0;
     }
-    return desk_never(w->desk, &w->stock, job) ? WAIT_NOT
-           : is_second                         ? WAIT_TURN
-           : is_choosy                         ? WAIT_PROMISE
-                                               : WAIT_CAPACITY;
+    return assignment_never(w->assignment, &w->capacity, job) ? WAIT_NOT
+           : is_second                                        ? WAIT_TURN
+           : is_choosy                                        ? WAIT_PROMISE
+                                                              : WAIT_CAPACITY;
 }
 
 static enum wait_reason serve(struct queue *q, int job)
@@ -241,7 +229,7 @@ static enum wait_reason serve(struct queue *q, int job)
     seek(q, job, want(q, job), &to);
     if (to.n_gpus == 0)
         return await(q, job);
-    if (q->work.desk->gpus[to.gpus[0]].n_jobs == 0)
+    if (q->work.assignment->gpus[to.gpus[0]].n_jobs == 0)
         forget_company(q);
     work_put(&q->work, job, to.gpus, to.n_gpus);
     return WAIT_NOT;
@@ -252,7 +240,7 @@ static enum wait_reason serve(struct queue *q, int job)
 /* Does somebody who shares go slower than was bargained for? */
 static bool is_mistake(const struct queue *q, int gpu)
 {
-    return q->work.desk->gpus[gpu].n_jobs > 1 &&
+    return q->work.assignment->gpus[gpu].n_jobs > 1 &&
            (work_least_share(&q->work, gpu) < q->sharing->share_min ||
             work_n_short(&q->work, gpu) > 0);
 }
@@ -262,7 +250,7 @@ static bool is_mistake(const struct queue *q, int gpu)
  */
 static int latest(const struct queue *q, int gpu)
 {
-    const struct desk_gpu *g = &q->work.desk->gpus[gpu];
+    const struct assignment_gpu *g = &q->work.assignment->gpus[gpu];
     const struct problem_job *jobs = q->work.problem->jobs;
     int last = -1;
 
@@ -282,7 +270,7 @@ static int latest(const struct queue *q, int gpu)
 static void part(struct queue *q, int gpu)
 {
     int job = latest(q, gpu);
-    struct choice to = { .n_gpus = 0 };
+    struct choice to = { 0 };
 
     if (job < 0 || !want(q, job))
         return;
@@ -296,10 +284,14 @@ static void part(struct queue *q, int gpu)
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, enum verdict *verdict, struct err *e)
 {
-    struct queue q;
+    struct queue q = { .sharing = self->how,
+                       .n_wanted = ARENA_ARRAY(a, int, (size_t)p->n_types),
+                       .is_awaited = ARENA_ARRAY(a, bool, (size_t)p->n_types),
+                       .no_company = ARENA_ARRAY(a, double, (size_t)p->n_kinds) };
 
     (void)e;
-    queue_begin(&q, a, p, self->how);
+    work_begin(&q.work, a, p);
+    forget_company(&q);
     for (int j = 0; j < p->n_jobs; j++)
         if (work_is_waiting(&q.work, j))
             q.work.why[j] = q.is_out_of_watts ? WAIT_TURN : serve(&q, j);

@@ -47,13 +47,21 @@ void lever_take(struct solve_options *o, enum lever l)
         o->objective = OBJECTIVE_WATTS;
 }
 
+/* What a move saves is an estimate, and the planner takes the most hopeful of thousands of them: to
+ * it a move costs so many times the running time that it loses. Greedy has a margin of its own.
+ * Measured in docs/experiments.md, "Moves".
+ */
+#define MOVE_TIMES 3.0
+
 int solver_lower(const struct solver *self, struct arena *a, const struct snapshot *s,
                  const struct estimator *est, const struct solve_options *o, struct lowered *out,
                  struct err *e)
 {
     struct solve_options mine = *o;
 
-    if (!self->has_levers) {
+    if (self->has_levers) {
+        mine.move_s *= MOVE_TIMES;
+    } else {
         mine.may_choose = true;
         mine.objective = OBJECTIVE_JOULES;
     }

@@ -1,16 +1,16 @@
-/* work.h - what the policies that place job by job share: a desk as things are, what a place would
- * be for a job, and the plan that came of it.
+/* work.h - what the policies that place job by job share: an assignment as things are, what a place
+ * would be for a job, and the plan that came of it.
  *
- * Made by: each solve of such a policy, with work_begin; ended with work_end, which frees the desk.
- * On the desk no promise that is kept is broken by who comes, and no limit breaks one that would
- * hold without it (desk.is_keeping).
+ * Made by: each solve of such a policy, with work_begin; ended with work_end, which frees the
+ * assignment. On the assignment no promise that is kept is broken by who comes, and no limit breaks
+ * one that would hold without it (assignment.is_keeping).
  */
 #ifndef OPTIMIZE_POLICY_WORK_H
 #define OPTIMIZE_POLICY_WORK_H
 
 #include <stdbool.h>
 
-#include "optimize/search/desk.h"
+#include "optimize/search/assignment.h"
 
 struct plan;
 struct arena;
@@ -18,10 +18,10 @@ struct arena;
 struct work {
     struct arena *arena;
     const struct problem *problem;
-    struct desk *desk;
-    struct desk_stock stock;
+    struct assignment *assignment;
+    struct assignment_capacity capacity;
     enum wait_reason
-        *why;    // (n_jobs) what the policy knows better than the desk; WAIT_NOT: nothing
+        *why;    // (n_jobs) what the policy knows better than the assignment; WAIT_NOT: nothing
 };
 
 /* Everybody who runs is where it is. */
@@ -35,13 +35,13 @@ bool work_suits(const struct work *w, int job, int type, struct yield *alone);
 
 /* What would come of putting a job there. */
 struct offer {
-    double cost_w;    // added to the desk's cost, if waiting cost nothing
+    double cost_w;    // added to the assignment's cost, if waiting cost nothing
     double share;     // work_least_share there
     bool keeps;       // every promise there, its own included
 };
 
-/* A job that waits, or one that may be moved, on these GPUs under the best setting; the desk is as
- * it was. False: it may not be there.
+/* A job that waits, or one that may be moved, on these GPUs under the best setting; the assignment
+ * is as it was. False: it may not be there.
  */
 bool work_weigh(struct work *w, int job, const int *gpus, int n, struct offer *out);
 

@@ -182,6 +182,34 @@ static bool is_under_caps(const struct brute *b)
 /* ---- settings: everybody has a place ---- */
 
 /* The best that a gang can still come to: its place is known, its setting is not. */
+/* What jobs use of this GPU's node is there, or is used already. */
+static bool node_has_room(const struct brute *b, int gpu)
+{
+    const struct problem *p = b->p;
+    struct engine_node used = { 0 }, now = { 0 };
+
+    for (int j = 0; j < p->n_jobs; j++)
+        for (int g = 0; g < p->n_gpus && p->jobs[j].name; g++) {
+            bool is_here = p->gpus[g].node == p->gpus[gpu].node;
+            int n = is_here && (b->place[j] >> g & 1), n_now = is_here && (b->present[j] >> g & 1);
+            used.cpus += n * p->jobs[j].engine.cpus;
+            used.mem_mib += n * p->jobs[j].engine.mem_mib;
+            now.cpus += n_now * p->jobs[j].engine.cpus;
+            now.mem_mib += n_now * p->jobs[j].engine.mem_mib;
+        }
+    const struct engine_node *has = &p->nodes[p->gpus[gpu].node];
+    return (used.cpus <= has->cpus || used.cpus <= now.cpus) &&
+           (used.mem_mib <= has->mem_mib || used.mem_mib <= now.mem_mib);
+}
+
+static bool has_node_room(const struct brute *b)
+{
+    for (int g = 0; g < b->p->n_gpus && b->p->nodes; g++)
+        if (!node_has_room(b, g))
+            return false;
+    return true;
+}
+
 static double gang_least_w(const struct brute *b, int job)
 {
     const struct problem *p = b->p;
@@ -285,7 +313,7 @@ static void try_settings(struct brute *b, int gpu, double cost_w, const double *
         return;
     if (gpu == b->p->n_gpus) {
         double all_w = cost_w + shortfalls(b, low);
-        if (all_w < b->best_w && is_under_caps(b))
+        if (all_w < b->best_w && is_under_caps(b) && has_node_room(b))
             keep_best(b, all_w);
         return;
     }
@@ -312,7 +340,7 @@ static bool are_alike(const struct brute *b, int g, int h)
 {
     const struct problem_gpu *x = &b->p->gpus[g], *y = &b->p->gpus[h];
 
-    if (x->type != y->type || x->node != y->node || x->rack != y->rack ||
+    if (x->type != y->type || x->node != y->node || x->rack != y->rack || x->device != y->device ||
         x->may_start != y->may_start || b->who[g] != b->who[h] || x->wake_s != y->wake_s)
         return false;
     for (int j = 0; j < b->p->n_jobs; j++)
@@ -326,7 +354,11 @@ static bool may_join(const struct brute *b, int job, int gpu, bool is_alone)
     const struct problem_job *j = &b->p->jobs[job];
     const struct problem_gpu *g = &b->p->gpus[gpu];
 
-    if (!problem_allows(j, g->type) || (!g->may_start && !(b->present[job] >> gpu & 1)))
+    bool is_barred = (j->engine.barred && j->engine.barred[g->node] != ENGINE_CAN) ||
+                     (j->engine.device && j->engine.device != g->device);
+
+    if (!problem_allows(j, g->type) ||
+        ((!g->may_start || is_barred) && !(b->present[job] >> gpu & 1)))
         return false;
     if (b->is_closed[gpu] || b->n_on[gpu] >= b->p->theta || (is_alone && b->n_on[gpu]))
         return false;
@@ -341,6 +373,22 @@ static bool has_part(const struct brute *b, unsigned place, int gpu, int n_nodes
     for (int g = 0; g < b->p->n_gpus; g++)
         n_here += (place >> g & 1) && b->p->gpus[g].node == b->p->gpus[gpu].node;
     return n_nodes == 0 || n_here * n_nodes == __builtin_popcount(place);
+}
+
+/* As many of this GPU's device on each of the gang's nodes? */
+static bool is_same_everywhere(const struct brute *b, unsigned place, int gpu)
+{
+    const struct problem_gpu *gpus = b->p->gpus;
+    int n_here[BRUTE_GPUS] = { 0 }, device = gpus[gpu].device;
+
+    for (int g = 0; g < b->p->n_gpus; g++)
+        for (int h = 0; h < b->p->n_gpus; h++)
+            n_here[g] += (place >> g & 1) && (place >> h & 1) && gpus[h].node == gpus[g].node &&
+                         gpus[h].device == device;
+    for (int g = 0; g < b->p->n_gpus && device; g++)
+        if ((place >> g & 1) && n_here[g] != n_here[gpu])
+            return false;
+    return true;
 }
 
 /* May the job take this set of GPUs, and is it the first of those like it? */
@@ -361,6 +409,8 @@ static bool may_take(const struct brute *b, int job, unsigned place)
         if (!may_join(b, job, g, is_alone))
             return false;
         if (j->form == FORM_GANG && (gpu->type != one->type || !has_part(b, place, g, j->n_nodes)))
+            return false;
+        if (j->form == FORM_GANG && place != b->present[job] && !is_same_everywhere(b, place, g))
             return false;
         for (int h = 0; h < g; h++)
             if (!(place >> h & 1) && are_alike(b, g, h))

@@ -43,6 +43,16 @@ static const struct {
 } cases[] = {
     { "the cheapest is chosen, and the other costs more", "greedy", PLACES "job a w\n", "", 0,
       "v100 x2 chosen, k80 x1 costs more" },
+    { "a node's CPUs", "greedy",
+      PLACES "job x w\nneeds x 2 0\nstart x 0\njob a w\nneeds a 2 0\nroom n1 3 9\n", "", 0,
+      "k80 x1 chosen, v100+x x1 engine: node CPUs, v100 x0 engine: node CPUs" },
+    { "a node's memory", "greedy",
+      PLACES "job x w exclusive=1\nneeds x 0 5\nstart x 0\njob a w\nneeds a 0 5\nroom n1 9 9\n", "",
+      0, "k80 x1 chosen, v100 x0 engine: node memory, v100+x x1 not shared" },
+    { "a feature that a node has not", "greedy", PLACES "job a w\nbar a n2\n", "", 0,
+      "v100 x2 chosen, k80 x0 engine: feature" },
+    { "what it has it keeps", "greedy", PLACES "job a w\nneeds a 2 0\nroom n1 1 0\nstart a 0\n", "",
+      0, "v100 x1 chosen, k80 x1 move costs more" },
     { "its promise", "greedy", PLACES "job a w min=9\n", "", 0,
       "v100 x2 chosen, k80 x1 breaks its promise" },
     { "memory, alone and beside", "greedy", PLACES "job x w\nstart x 0\njob a huge\n", "", 0,
@@ -118,6 +128,8 @@ static void describe(const struct world *w, const struct explanation *x, char *o
                                    w->snapshot.jobs[c->neighbour].spec->name);
         at += (size_t)snprintf(out + at, size - at, " x%d %s", c->n_places,
                                candidate_verdict_name(c->verdict));
+        if (c->verdict == CANDIDATE_ENGINE)
+            at += (size_t)snprintf(out + at, size - at, ": %s", engine_rule_name(c->rule));
     }
 }
 
@@ -464,6 +476,27 @@ static void start_all(struct world *w, const struct plan *p)
                                             .limit_w = p->jobs[j].limit_w });
 }
 
+/* An engine's, for jobs of one GPU; what runs may break them. */
+static void random_rules(struct rng *r, struct world *w)
+{
+    const struct state *s = &w->ledger.state;
+    char line[100];
+
+    for (int n = 0; n < s->n_nodes; n++) {
+        snprintf(line, sizeof line, "room n%d %d 1000\n", n, (int)rng_below(r, 4));
+        world_add(w, line);
+    }
+    for (int j = 0; j < s->n_jobs && j < WORLD_RULED; j++) {
+        if (s->jobs[j]->spec.max_gpus > 1)
+            continue;
+        snprintf(line, sizeof line, "needs %s %d 1\n", s->jobs[j]->spec.name, (int)rng_below(r, 3));
+        world_add(w, line);
+        snprintf(line, sizeof line, "bar %s n0\n", s->jobs[j]->spec.name);
+        if (rng_below(r, 3) == 0)
+            world_add(w, line);
+    }
+}
+
 static void random_world(struct rng *r, struct world *w, struct plan *p)
 {
     static const char *const kinds[] = { "v100", "k80", "a100" };
@@ -490,6 +523,8 @@ static void random_world(struct rng *r, struct world *w, struct plan *p)
         random_job(r, w, 100 + i);
     if (rng_below(r, 4) == 0)
         world_add(w, "drain n0\n");
+    if (rng_below(r, 3) == 0)
+        random_rules(r, w);
     w->options.power_cap_w = rng_below(r, 3) ? 0 : rng_between(r, 50, 1500);
     w->options.may_share = rng_below(r, 4) > 0;
     w->options.may_move = rng_below(r, 4) > 0;
@@ -604,6 +639,7 @@ static bool could_be_had(const struct candidate *c)
     case CANDIDATE_EXCLUSIVE:
     case CANDIDATE_NOT_ALLOWED:
     case CANDIDATE_NODE_AWAY:
+    case CANDIDATE_ENGINE:
     case CANDIDATE_POWER_CAP:
         return false;
     default:
@@ -631,7 +667,8 @@ static void check_verdict(struct world *w, const struct plan *without, const str
         MUST(rc == 0, "seed %d, job %d, %s: %s", seed, job, candidate_verdict_name(c->verdict),
              e.text);
     if (c->verdict == CANDIDATE_UNFIT || c->verdict == CANDIDATE_NODE_AWAY ||
-        c->verdict == CANDIDATE_NOT_ALLOWED || c->verdict == CANDIDATE_EXCLUSIVE)
+        c->verdict == CANDIDATE_NOT_ALLOWED || c->verdict == CANDIDATE_EXCLUSIVE ||
+        c->verdict == CANDIDATE_ENGINE)
         MUST(rc < 0 || is_home, "seed %d, job %d: '%s' and the judge takes it", seed, job,
              candidate_verdict_name(c->verdict));
 }

@@ -1,6 +1,7 @@
 /* From snapshots to problems: what a problem says agrees with the estimates, and what its rules do not
  * allow stays as it is.
  */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -91,6 +92,39 @@ START_TEST(gpus_are_the_snapshot_s_in_its_order)
         ck_assert_int_eq(l.type_of[l.problem.gpus[g].type], w.snapshot.gpus[g].type);
         ck_assert(l.problem.gpus[g].may_start == (g != 3));
     }
+    world_release(&w);
+}
+END_TEST
+
+/* Frozen jobs keep what they use, and the others have the rest. */
+START_TEST(what_the_engine_cannot_do_is_in_it)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "room n1 8 100\njob x w types=k80\njob y w\njob a w\nneeds x 3 30\n"
+                           "needs y 2 20\nneeds a 1 10\nbar a n2\nstart x 0\nstart y 1\n");
+    lower(&w, &l);
+    ck_assert(job_at(&w, &l, "x")->frozen != NULL);    // it is on a type that it does not allow
+    ck_assert_int_eq(l.problem.nodes[0].cpus, 5);
+    ck_assert_int_eq(l.problem.nodes[0].mem_mib, 70);
+    ck_assert(l.problem.nodes[1].cpus == LONG_MAX);
+    ck_assert_int_eq(job_at(&w, &l, "y")->engine.cpus, 2);
+    ck_assert_int_eq(job_at(&w, &l, "a")->engine.mem_mib, 10);
+    ck_assert_int_eq(job_at(&w, &l, "a")->engine.barred[1], ENGINE_FEATURE);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(who_is_bound_by_the_engine_stays)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "job a w\nstart a 0\nneeds a 0 0\nat 1e6\n");
+    w.needs[0].is_bound = true;
+    lower(&w, &l);
+    ck_assert(job_at(&w, &l, "a")->is_fixed);
     world_release(&w);
 }
 END_TEST
@@ -301,6 +335,24 @@ START_TEST(a_move_is_dearer_the_less_is_left)
     w.options.move_s = 0;
     lower(&w, &l);
     ck_assert_double_eq(job_at(&w, &l, "a")->move_w, 0);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(a_move_costs_the_planner_three_times_what_it_costs_greedy)
+{
+    struct world w;
+    struct lowered ours, theirs;
+    struct err e = { 0 };
+
+    world_init(&w, CLUSTER "job a w steps=1e7\nstart a 0\nat 600\n");
+    world_look(&w);
+    ck_assert_int_eq(
+        solver_lower(&solver_gogh, &w.arena, &w.snapshot, &w.est, &w.options, &ours, &e), 0);
+    ck_assert_int_eq(
+        solver_lower(&solver_greedy, &w.arena, &w.snapshot, &w.est, &w.options, &theirs, &e), 0);
+    ck_assert_double_gt(theirs.problem.jobs[0].move_w, 0);
+    ck_assert_double_eq_tol(ours.problem.jobs[0].move_w, 3 * theirs.problem.jobs[0].move_w, 1e-9);
     world_release(&w);
 }
 END_TEST
@@ -732,6 +784,8 @@ int main(void)
 
     tcase_add_loop_test(t, what_occurs_is_in_it, 0, sizeof sizes / sizeof *sizes);
     tcase_add_test(t, gpus_are_the_snapshot_s_in_its_order);
+    tcase_add_test(t, what_the_engine_cannot_do_is_in_it);
+    tcase_add_test(t, who_is_bound_by_the_engine_stays);
     tcase_add_test(t, what_does_not_fit_has_no_speed);
     tcase_add_test(t, a_step_is_worth_its_joules_at_the_best_place);
     tcase_add_loop_test(t, who_runs_may_move_or_not, 0, sizeof running / sizeof *running);
@@ -740,6 +794,7 @@ int main(void)
     tcase_add_test(t, waking_is_paid_back_in_the_time_that_is_left);
     tcase_add_test(t, weights_follow_priority_and_waiting);
     tcase_add_test(t, a_move_is_dearer_the_less_is_left);
+    tcase_add_test(t, a_move_costs_the_planner_three_times_what_it_costs_greedy);
     tcase_add_test(t, who_cannot_run_here_is_told_why);
     tcase_add_test(t, frozen_jobs_have_the_speed_and_watts_they_have);
     tcase_add_test(t, what_nobody_has_tried_is_hoped_for);

@@ -30,7 +30,7 @@ enum { ANN, BOB, EVE, GANG, PARTS, STAYS, WAITS, GONE, MOVER, N_JOBS };
         }                                                                             \
     }
 
-struct court {
+struct checking {
     struct arena arena;
     struct problem p;
     struct problem_type types[N_TYPES];
@@ -115,7 +115,7 @@ static const struct plan_job placed[N_JOBS] = {
 };
 
 /* Light ones slow each other to three quarters; light and heavy must never meet. */
-static void make_cells(struct court *c)
+static void make_cells(struct checking *c)
 {
     for (int t = 0; t < N_TYPES; t++)
         for (int k = 0; k < N_KINDS; k++) {
@@ -129,9 +129,9 @@ static void make_cells(struct court *c)
         }
 }
 
-static void court_open(struct court *c)
+static void court_open(struct checking *c)
 {
-    *c = (struct court){ 0 };
+    *c = (struct checking){ 0 };
     arena_init(&c->arena);
     c->p = (struct problem){ .theta = 2,
                              .watts_margin = 1.25,
@@ -165,7 +165,7 @@ static void court_open(struct court *c)
 
 START_TEST(a_right_answer_passes_and_its_numbers_are_known)
 {
-    struct court c;
+    struct checking c;
     struct err e = { 0 };
 
     court_open(&c);
@@ -192,9 +192,57 @@ START_TEST(a_right_answer_passes_and_its_numbers_are_known)
 }
 END_TEST
 
+/* ---- how far from the best ---- */
+
+static const struct {
+    const char *name;
+    double cost_w, bound_w, base_w, varying_w;
+    struct plan_gap want;
+} gaps[] = {
+    { "a gap of watts, of all, and of what varies", 20, 10, 80, 40, { 10, 0.1, 0.25 } },
+    { "gains and losses that cancel are no nothing", 0, -10, 100, 50, { 10, 0.1, 0.2 } },
+    { "nothing varies, but all of it might", 0, -10, 100, 1e-9, { 10, 0.1, 1 } },
+    { "a bound above the cost is rounding", 20, 20.0001, 80, 40, { 0, 0, 0 } },
+    { "an empty cluster has none", 0, 0, 0, 0, { 0, 0, 0 } },
+    { "nobody has looked", 20, -INFINITY, 80, 40, { NAN, NAN, NAN } },
+};
+
+static bool is_same(double a, double b)
+{
+    return fabs(a - b) < 1e-12 || (isnan(a) && isnan(b));
+}
+
+START_TEST(a_plan_knows_its_gap)
+{
+    struct plan x = { .cost_w = gaps[_i].cost_w,
+                      .bound_w = gaps[_i].bound_w,
+                      .base_w = gaps[_i].base_w,
+                      .varying_w = gaps[_i].varying_w };
+    struct plan_gap got = plan_gap(&x), want = gaps[_i].want;
+
+    ck_assert_msg(is_same(got.watts, want.watts) && is_same(got.ratio, want.ratio) &&
+                      is_same(got.varying_ratio, want.varying_ratio),
+                  "%s: %g W, %g, %g", gaps[_i].name, got.watts, got.ratio, got.varying_ratio);
+}
+END_TEST
+
+START_TEST(what_varies_is_not_set_off)
+{
+    struct checking c;
+
+    court_open(&c);
+    double fees_w = c.x.short_w + c.x.wait_w + c.x.move_w;
+    ck_assert_double_ge(c.x.varying_w, fabs(c.x.cost_w - fees_w) + fees_w - 1e-9);
+    double once_w = c.x.varying_w;
+    plan_price(&c.arena, &c.p, &c.x);
+    ck_assert_double_eq(c.x.varying_w, once_w);
+    arena_release(&c.arena);
+}
+END_TEST
+
 /* ---- wrong in one thing ---- */
 
-static void put(struct court *c, int job, int n, const int *on)
+static void put(struct checking *c, int job, int n, const int *on)
 {
     int *gpus_there = ARENA_ARRAY(&c->arena, int, (size_t)n);
 
@@ -202,162 +250,209 @@ static void put(struct court *c, int job, int n, const int *on)
     c->to[job] = (struct plan_job){ .n_gpus = n, .gpus = gpus_there };
 }
 
-static void two_settings(struct court *c)
+static void two_settings(struct checking *c)
 {
     c->limit[2] = 1;
 }
 
-static void asks_for_two_nodes(struct court *c)
+static void asks_for_two_nodes(struct checking *c)
 {
     c->jobs[GANG].n_nodes = 2;
 }
 
-static void nowhere(struct court *c)
+static void nowhere(struct checking *c)
 {
     c->to[ANN].gpus = NULL;
 }
 
-static void below_none(struct court *c)
+static void below_none(struct checking *c)
 {
     c->to[WAITS].n_gpus = -1;
 }
 
-static void set_and_empty(struct court *c)
+static void set_and_empty(struct checking *c)
 {
     c->limit[7] = 1;
 }
 
-static void unknown_setting(struct court *c)
+static void unknown_setting(struct checking *c)
 {
     c->limit[0] = 1;
 }
 
-static void no_reason(struct court *c)
+static void no_reason(struct checking *c)
 {
     c->to[WAITS].reason = WAIT_NOT;
 }
 
-static void odd_reason(struct court *c)
+static void odd_reason(struct checking *c)
 {
     c->to[WAITS].reason = WAIT_REASONS;
 }
 
-static void odd_placed(struct court *c)
+static void odd_placed(struct checking *c)
 {
     c->to[ANN].reason = WAIT_TURN;
 }
 
-static void runs_waiting(struct court *c)
+static void runs_waiting(struct checking *c)
 {
     c->to[WAITS].speed = 1;
 }
 
-static void speed_off(struct court *c)
+static void speed_off(struct checking *c)
 {
     c->to[EVE].speed *= 1 + 1e-6;
 }
 
-static void low_off(struct court *c)
+static void low_off(struct checking *c)
 {
     c->to[GANG].low *= 1 - 1e-6;
 }
 
-static void low_is_none(struct court *c)
+static void low_is_none(struct checking *c)
 {
     c->to[GANG].low = (double)NAN;
 }
 
-static void short_off(struct court *c)
+static void short_off(struct checking *c)
 {
     c->to[BOB].short_w = 0;
 }
 
-static void placed_off(struct court *c)
+static void placed_off(struct checking *c)
 {
     c->x.n_placed++;
 }
 
-static void waiting_off(struct court *c)
+static void waiting_off(struct checking *c)
 {
     c->x.n_waiting++;
 }
 
-static void short_count_off(struct court *c)
+static void short_count_off(struct checking *c)
 {
     c->x.n_short = 0;
 }
 
-static void moves_off(struct court *c)
+static void moves_off(struct checking *c)
 {
     c->x.n_moves = 0;
 }
 
-static void cost_off(struct court *c)
+static void cost_off(struct checking *c)
 {
     c->x.cost_w -= 0.01;
 }
 
-static void cost_is_none(struct court *c)
+static void cost_is_none(struct checking *c)
 {
     c->x.cost_w = (double)NAN;
 }
 
-static void watts_off(struct court *c)
+static void watts_off(struct checking *c)
 {
     c->x.watts += 0.01;
 }
 
-static void short_sum_off(struct court *c)
+static void short_sum_off(struct checking *c)
 {
     c->x.short_w = 0;
 }
 
-static void wait_sum_off(struct court *c)
+static void wait_sum_off(struct checking *c)
 {
     c->x.wait_w = 0;
 }
 
-static void move_sum_off(struct court *c)
+static void move_sum_off(struct checking *c)
 {
     c->x.move_w = 0;
 }
 
-static void other_jobs(struct court *c)
+static void other_jobs(struct checking *c)
 {
     c->x.n_jobs--;
 }
 
-static void other_gpus(struct court *c)
+static void other_gpus(struct checking *c)
 {
     c->x.n_gpus--;
 }
 
-static void fixed_waits(struct court *c)
+static void fixed_waits(struct checking *c)
 {
     c->to[STAYS] = (struct plan_job){ .reason = WAIT_TURN };
 }
 
-static void no_memory(struct court *c)
+static void no_memory(struct checking *c)
 {
     put(c, WAITS, PLACED(7));
     put(c, MOVER, PLACED(7));
 }
 
 /* All awake draw 160 W, the plan 850; with the margin that is more. */
-static void over_cap(struct court *c)
+static void over_cap(struct checking *c)
 {
     c->p.power_cap_w = 900;
 }
 
-static void over_rack(struct court *c)
+static void over_rack(struct checking *c)
 {
     c->rack_cap_w[1] = 800;
     c->p.rack_cap_w = c->rack_cap_w;
 }
 
+/* Node 0 has two CPUs and 100 MiB, which those on it use up. */
+static void count_nodes(struct checking *c)
+{
+    static const struct engine_node nodes[] = { { 2, 100 }, { 9, 900 }, { 9, 900 },
+                                                { 9, 900 }, { 0, 0 },   { 9, 900 } };
+
+    c->p.n_nodes = 6;
+    c->p.nodes = nodes;
+    c->jobs[ANN].engine = c->jobs[BOB].engine = (struct engine_job){ .cpus = 1, .mem_mib = 50 };
+    c->jobs[STAYS].engine = (struct engine_job){ .cpus = 9, .mem_mib = 900 };
+}
+
+static void too_few_cpus(struct checking *c)
+{
+    count_nodes(c);
+    c->jobs[PARTS].engine.cpus = 1;
+}
+
+static void too_little_memory(struct checking *c)
+{
+    count_nodes(c);
+    c->jobs[PARTS].engine.mem_mib = 1;
+}
+
+static void barred_from_node(struct checking *c)
+{
+    static const unsigned char barred[] = { ENGINE_CAN, ENGINE_CAN,  ENGINE_FEATURE,
+                                            ENGINE_CAN, ENGINE_TIME, ENGINE_CAN };
+
+    c->p.n_nodes = 6;
+    c->jobs[EVE].engine.barred = c->jobs[MOVER].engine.barred = barred;
+}
+
+static void other_device(struct checking *c)
+{
+    c->gpus[0].device = 1;
+    c->jobs[BOB].engine.device = 2;
+}
+
+static void uneven_devices(struct checking *c)
+{
+    c->jobs[GANG].n_nodes = 2;
+    put(c, GANG, PLACED(3, 7));
+    c->gpus[3].device = 1;
+    c->gpus[7].device = 2;
+}
+
 static const struct {
     const char *name;
-    void (*spoil)(struct court *c);    // NULL: put 'job' on these GPUs
+    void (*spoil)(struct checking *c);    // NULL: put 'job' on these GPUs
     int job, n;
     const int *on;
     const char *want;
@@ -423,11 +518,21 @@ static const struct {
     { "for other GPUs", other_gpus, 0, 0, NULL, "the plan is for 9 jobs and 7 GPUs" },
     { "above the cap", over_cap, 0, 0, NULL, "W with margin are above the cap of 900 W" },
     { "above a rack's cap", over_rack, 0, 0, NULL, "rack 1: " },
+    { "more CPUs than the node has", too_few_cpus, 0, 0, NULL,
+      "node 0: its jobs take 3 CPUs, and it has 2 (node CPUs)" },
+    { "more memory than the node has", too_little_memory, 0, 0, NULL,
+      "node 0: its jobs take 101 MiB, and it has 100 (node memory)" },
+    { "on a node that its engine keeps it from", barred_from_node, 0, 0, NULL,
+      "job eve: its engine cannot give it GPU 4 (feature)" },
+    { "another device than it can have", other_device, 0, 0, NULL,
+      "job bob: its engine cannot give it GPU 0 (pinning)" },
+    { "another device of one node than of the other", uneven_devices, 0, 0, NULL,
+      "job gang: its engine gives the same of each node (same devices)" },
 };
 
 START_TEST(an_answer_that_is_wrong_in_one_thing_is_refused)
 {
-    struct court c;
+    struct checking c;
     struct err e = { 0 };
 
     court_open(&c);
@@ -444,7 +549,7 @@ END_TEST
 
 /* ---- right, though it looks wrong ---- */
 
-static void stay_as_they_are(struct court *c)
+static void stay_as_they_are(struct checking *c)
 {
     for (int j = 0; j < N_JOBS; j++)
         c->to[j] = (struct plan_job){ .reason = WAIT_POWER };
@@ -455,36 +560,56 @@ static void stay_as_they_are(struct court *c)
     c->p.rack_cap_w = c->rack_cap_w;
 }
 
-static void wait_all(struct court *c)
+static void wait_all(struct checking *c)
 {
     stay_as_they_are(c);
     c->jobs[STAYS].is_fixed = false;
     c->to[STAYS] = c->to[MOVER] = (struct plan_job){ .reason = WAIT_MEMORY };
 }
 
-static void fit_the_cap(struct court *c)
+static void fit_the_cap(struct checking *c)
 {
     double awake_w = c->x.watts + 20;    // one is empty
 
     c->p.power_cap_w = awake_w * c->p.watts_margin;
 }
 
-static void be_gang_over_nodes(struct court *c)
+static void be_gang_over_nodes(struct checking *c)
 {
     c->jobs[GANG].n_nodes = 0;
     put(c, GANG, PLACED(3, 7));
 }
 
-static void be_gang_over_two(struct court *c)
+static void be_gang_over_two(struct checking *c)
 {
     be_gang_over_nodes(c);
     c->jobs[GANG].n_nodes = 2;
 }
 
+static void stay_where_no_room_is(struct checking *c)
+{
+    count_nodes(c);
+    barred_from_node(c);
+    c->jobs[MOVER].engine.cpus = 3;
+    put(c, EVE, PLACED(7));
+    put(c, PARTS, PLACED(1));
+    put(c, MOVER, PLACED(6));
+    c->limit[4] = 0;
+}
+
+static void same_devices(struct checking *c)
+{
+    uneven_devices(c);
+    c->gpus[7].device = 1;
+}
+
 static const struct {
     const char *name;
-    void (*change)(struct court *c);
+    void (*change)(struct checking *c);
 } rights[] = {
+    { "what a node has may be used up", count_nodes },
+    { "who runs may stay on a node that has too little, or is barred", stay_where_no_room_is },
+    { "a gang may have the same devices of two nodes", same_devices },
     { "what runs may stay, above every cap", stay_as_they_are },
     { "everybody may wait", wait_all },
     { "exactly at the cap is under it", fit_the_cap },
@@ -494,7 +619,7 @@ static const struct {
 
 START_TEST(an_answer_that_is_right_passes)
 {
-    struct court c;
+    struct checking c;
     struct err e = { 0 };
 
     court_open(&c);
@@ -510,8 +635,9 @@ END_TEST
 static const int on_7[] = { 7 };
 static const struct problem_frozen frozen = { .speed = 3, .low = 2, .limit_w = 99 };
 
-/* GONE runs on GPU 7 as it must not, and needs more than it gets; WAITS is of a type that is not there. */
-static void freeze(struct court *c)
+/* GONE runs on GPU 7 as it must not, and needs more than it gets; WAITS is of a type that is not
+ * there. */
+static void freeze(struct checking *c)
 {
     c->gpus[7].may_start = false;
     c->gpus[7].held_w = 130;
@@ -523,39 +649,39 @@ static void freeze(struct court *c)
     plan_price(&c->arena, &c->p, &c->x);
 }
 
-static void leave_frozen(struct court *c)
+static void leave_frozen(struct checking *c)
 {
     c->to[GONE].gpus = on_6;
 }
 
-static void slow_frozen(struct court *c)
+static void slow_frozen(struct checking *c)
 {
     c->to[GONE].speed = 4;
 }
 
-static void limit_frozen(struct court *c)
+static void limit_frozen(struct checking *c)
 {
     c->to[GONE].limit_w = 0;
 }
 
-static void hide_shortfall(struct court *c)
+static void hide_shortfall(struct checking *c)
 {
     c->to[GONE].is_short = false;
 }
 
-static void another_reason(struct court *c)
+static void another_reason(struct checking *c)
 {
     c->to[WAITS].reason = WAIT_MEMORY;
 }
 
-static void asleep(struct court *c)
+static void asleep(struct checking *c)
 {
     c->x.watts -= 130;
 }
 
 static const struct {
     const char *name;
-    void (*change)(struct court *c);
+    void (*change)(struct checking *c);
     const char *want;
 } thaws[] = {
     { "it stays", NULL, NULL },
@@ -569,7 +695,7 @@ static const struct {
 
 START_TEST(what_nobody_plans_for_is_told_as_it_is)
 {
-    struct court c;
+    struct checking c;
     struct err e = { 0 };
 
     court_open(&c);
@@ -593,7 +719,7 @@ END_TEST
 START_TEST(what_is_hoped_for_is_not_said)
 {
     struct problem_trust trust[N_TYPES * N_KINDS];
-    struct court c;
+    struct checking c;
     struct err e = { 0 };
 
     court_open(&c);
@@ -621,6 +747,8 @@ START_TEST(the_answers_of_brute_force_pass)
         struct err e = { 0 };
         arena_init(&a);
         tiny_make(&a, (uint64_t)(_i * 1000 + seed), 2 + _i, 1 + _i, &p);
+        if (seed % 2)
+            tiny_rules(&a, (uint64_t)seed, &p);
         ck_assert_msg(problem_check(&p, &e) == 0, "seed %d: %s", seed, e.text);
         ck_assert_msg(brute_solve(&a, &p, 20000000L, &x), "seed %d: too large", seed);
         ck_assert_msg(plan_check(&a, &p, &x, &e) == 0, "seed %d: %s", seed, e.text);
@@ -637,6 +765,8 @@ int main(void)
     TCase *c = tcase_create("judge");
 
     tcase_add_test(c, a_right_answer_passes_and_its_numbers_are_known);
+    tcase_add_loop_test(c, a_plan_knows_its_gap, 0, COUNT(gaps));
+    tcase_add_test(c, what_varies_is_not_set_off);
     tcase_add_loop_test(c, an_answer_that_is_wrong_in_one_thing_is_refused, 0, COUNT(wrongs));
     tcase_add_loop_test(c, an_answer_that_is_right_passes, 0, COUNT(rights));
     tcase_add_loop_test(c, what_nobody_plans_for_is_told_as_it_is, 0, COUNT(thaws));

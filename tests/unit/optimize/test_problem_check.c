@@ -167,6 +167,15 @@ WAY(bend_doubt, d->bends[1].doubt = -0.1F)
 WAY(bend_at, d->bends[2].at = -INFINITY)
 WAY(gpu_type, d->gpus[5].type = 2)
 WAY(gpu_node, d->gpus[0].node = -1)
+
+static const struct engine_node too_few[] = { { -1, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 } };
+static const unsigned char no_rule[] = { 0, ENGINE_RULES, 0, 0 };
+
+WAY(gpu_beyond, d->p.n_nodes = 1)
+WAY(node_cpus, (d->p.n_nodes = 4, d->p.nodes = too_few))
+WAY(node_none, d->p.nodes = too_few)
+WAY(job_cpus, d->jobs[WAITS].engine.cpus = -1)
+WAY(job_barred, (d->p.n_nodes = 4, d->jobs[WAITS].engine.barred = no_rule))
 static const struct problem_frozen cold = { .speed = 1, .low = 1 };
 
 WAY(frozen_named, d->jobs[WAITS].frozen = &cold)
@@ -258,6 +267,11 @@ static const struct {
     { "measured without end", bend_at, "bends of kind 0 on type 1" },
     { "a GPU of no type", gpu_type, "GPU 5 has type 2" },
     { "a GPU on no node", gpu_node, "GPU 0 has node -1" },
+    { "a GPU beyond the nodes", gpu_beyond, "has node 1: there are 1 nodes" },
+    { "a node with less than no CPUs", node_cpus, "nodes[0]: want no negative" },
+    { "nodes that are not", node_none, "nodes: there is none" },
+    { "a job that brings CPUs", job_cpus, "jobs[4].cpus is -1" },
+    { "a job that is barred for no reason", job_barred, "jobs[4].barred: node 1 by no rule" },
     { "a GPU in no rack", gpu_rack, "GPU 5 has rack 2" },
     { "a frozen job that is planned for", frozen_named, "is frozen: want no name" },
     { "a frozen job whose GPUs are not held", frozen_free, "is frozen, and GPU 0 is not held" },

@@ -11,6 +11,7 @@
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_file.h"
 #include "optimize/files/problem_make.h"
+#include "unit/optimize/tiny.h"
 #include "unit/suite.h"
 #include "unit/support.h"
 
@@ -50,6 +51,14 @@ static void same_types(const struct problem *p, const struct problem *q)
     }
 }
 
+static void same_engine(const struct problem *p, const struct engine_job *a,
+                        const struct engine_job *b)
+{
+    ck_assert(a->cpus == b->cpus && a->mem_mib == b->mem_mib && a->device == b->device);
+    for (int n = 0; n < p->n_nodes; n++)
+        ck_assert_int_eq(a->barred ? a->barred[n] : 0, b->barred ? b->barred[n] : 0);
+}
+
 static void same_jobs(const struct problem *p, const struct problem *q)
 {
     ck_assert_int_eq(p->n_jobs, q->n_jobs);
@@ -66,6 +75,7 @@ static void same_jobs(const struct problem *p, const struct problem *q)
         ck_assert(a->allowed_types == b->allowed_types && a->is_exclusive == b->is_exclusive);
         ck_assert(a->n_nodes == b->n_nodes && a->is_fixed == b->is_fixed);
         ck_assert(a->wake_rate == b->wake_rate && a->late_w == b->late_w);
+        same_engine(p, &a->engine, &b->engine);
         ck_assert(a->n_present == b->n_present && a->present_limit == b->present_limit);
         for (int g = 0; g < a->n_present; g++)
             ck_assert_int_eq(a->present[g], b->present[g]);
@@ -87,7 +97,12 @@ static void same_frame(const struct problem *p, const struct problem *q)
         const struct problem_gpu *a = &p->gpus[g], *b = &q->gpus[g];
         ck_assert(a->type == b->type && a->node == b->node && a->rack == b->rack);
         ck_assert(a->may_start == b->may_start && a->wake_s == b->wake_s);
+        ck_assert(a->device == b->device);
     }
+    ck_assert(!p->nodes == !q->nodes);
+    for (int n = 0; n < p->n_nodes && p->nodes; n++)
+        ck_assert(p->nodes[n].cpus == q->nodes[n].cpus &&
+                  p->nodes[n].mem_mib == q->nodes[n].mem_mib);
 }
 
 static void there_and_back(struct arena *a, const struct problem *p)
@@ -146,6 +161,22 @@ START_TEST(gangs_over_nodes_and_gpus_that_sleep_are_kept)
         job->n_nodes = 2 + j % 2;
         job->n_min = job->n_max = 2 * job->n_nodes;
     }
+    there_and_back(&a, &p);
+    arena_release(&a);
+}
+END_TEST
+
+START_TEST(what_an_engine_cannot_do_is_kept)
+{
+    struct make_options o = make_defaults;
+    struct problem p;
+    struct arena a;
+
+    arena_init(&a);
+    o.n_jobs = 30;
+    o.n_gpus = 40;
+    problem_make(&a, &o, &p);
+    tiny_rules(&a, (uint64_t)_i, &p);
     there_and_back(&a, &p);
     arena_release(&a);
 }
@@ -338,7 +369,7 @@ static const struct {
     { "a name of blanks", { .kind = "\"name\": \" \"" }, "f: kinds[0].name: a name has 1 to 200" },
     { "a type without a cap",
       { .type = "\"name\": \"v\", \"mem_gib\": 1" },
-      "f: types[0]: want cap_w" },
+      "f: types[0]: has no \"cap_w\"" },
     { "a type without speeds",
       { .type = TYPE "\"watts\": [1]" },
       "f: types[0].speed: want 1 numbers, as a list" },
@@ -384,7 +415,7 @@ static const struct {
       "f: types[0].shared_sd: -1" },
     { "too many limits",
       { .type = TYPE CELLS ", \"limits\": [{},{},{},{}]" },
-      "f: types[0].limits: at most 3" },
+      "f: types[0].limits: 4 are too many; at most 3" },
     { "a limit without points",
       { .type = TYPE CELLS ", \"limits\": [{\"limit_w\": 100}]" },
       "f: types[0].limits[0]: want limit_w" },
@@ -423,6 +454,15 @@ static const struct {
     { "a job of an unknown kind",
       { .job = "\"name\": \"x\", \"kind\": \"q\"" },
       "f: jobs[0].kind: nothing is called \"q\"" },
+    { "a rule nobody knows",
+      { .job = JOB "\"barred\": {\"whim\": [0]}" },
+      "f: jobs[0].barred: 'whim': want a rule's name" },
+    { "bars that are a list", { .job = JOB "\"barred\": [0]" }, "f: jobs[0].barred: want lists" },
+    { "a node that is not there",
+      { .job = JOB "\"barred\": {\"feature\": [1]}" },
+      "f: jobs[0].barred: 1 is none of the 1 nodes" },
+    { "less than no CPUs", { .job = JOB "\"cpus\": -1" }, "f: jobs[0].cpus: want a whole number" },
+    { "half a CPU", { .top = "\"nodes\": [{\"cpus\": 0.5}]" }, "f: nodes[0].cpus: want a whole" },
     { "a form nobody knows", { .job = JOB "\"form\": \"blob\"" }, "f: jobs[0].form: want" },
     { "a promise that is a text",
       { .job = JOB "\"need\": \"fast\"" },
@@ -508,13 +548,13 @@ START_TEST(lists_have_an_end)
         const char *after, *says;
     } lists[] = {
         { "{\"types\": [", 65, true, "]}", "f: types: 65 are too many; at most 64" },
-        { "{\"gang_near\": [", 65, false, "]}", "f: gang_near: at most 64 factors" },
+        { "{\"gang_near\": [", 65, false, "]}", "f: gang_near: 65 are too many; at most 64" },
         { "{\"types\": [0, 0, 0, 0, 0, 0, 0, 0], \"kinds\": [", 8200, true, "]}",
           "f: kinds: 8200 kinds on 8 types are too many" },
         { "{\"types\": [{\"name\": \"v\", \"cap_w\": 1, \"mem_gib\": 1, \"speed\": [1], "
           "\"watts\": [1], \"count\": 99}], \"kinds\": [{\"name\": \"a\"}], "
           "\"jobs\": [{\"name\": \"x\", \"kind\": 0, \"present\": [",
-          65, false, "]}]}", "f: jobs[0].present: at most 64 GPUs" },
+          65, false, "]}]}", "f: jobs[0].present: 65 are too many; at most 64" },
     };
 
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
@@ -558,6 +598,7 @@ int main(void)
 
     tcase_add_loop_test(t, what_is_made_written_and_read_is_the_same, 0, 8);
     tcase_add_test(t, gangs_over_nodes_and_gpus_that_sleep_are_kept);
+    tcase_add_loop_test(t, what_an_engine_cannot_do_is_kept, 0, 20);
     tcase_add_test(t, numbers_with_all_their_digits_survive);
     tcase_add_test(t, what_a_file_cannot_say_is_refused);
     tcase_add_test(t, what_is_left_out_has_a_default);

@@ -630,6 +630,8 @@ START_TEST(every_answer_passes_and_breaks_no_promise)
         struct plan now;
         arena_init(&a);
         tiny_make(&a, seed, 8, 6, &p);
+        if (seed % 3 == 0)
+            tiny_rules(&a, seed, &p);
         p.theta += p.theta == 3 && seed % 2;    // tiny ones have 3 at most
         for (int j = 0; j < p.n_jobs; j++)
             p.jobs[j].since_s = (double)(seed % 3) * 400;

@@ -1,5 +1,6 @@
 #include "unit/optimize/tiny.h"
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "base/arena.h"
@@ -303,4 +304,38 @@ void tiny_make(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, str
     make_jobs(a, seed, &r, out);
     make_caps(a, &r, out);
     make_sleepers(seed, out);
+}
+
+static const unsigned char *make_bars(struct arena *a, struct rng *r, int n_nodes)
+{
+    unsigned char *barred = ARENA_ARRAY(a, unsigned char, (size_t)n_nodes);
+
+    for (int n = 0; n < n_nodes; n++)
+        barred[n] = chance(r, 0.4) ? ENGINE_FEATURE : ENGINE_CAN;
+    return barred;
+}
+
+void tiny_rules(struct arena *a, uint64_t seed, struct problem *p)
+{
+    bool has_devices;
+    struct rng r;
+
+    rng_init(&r, seed, "rules");
+    for (int g = 0; g < p->n_gpus; g++)
+        p->n_nodes = p->gpus[g].node >= p->n_nodes ? p->gpus[g].node + 1 : p->n_nodes;
+    struct engine_node *nodes = ARENA_ARRAY(a, struct engine_node, (size_t)p->n_nodes);
+    for (int n = 0; n < p->n_nodes; n++)
+        nodes[n] = (struct engine_node){ chance(&r, 0.2) ? LONG_MAX : between(&r, 0, 4),
+                                         (long)PICK(&r, 100, 300, 1000) };
+    p->nodes = p->n_nodes > 0 && chance(&r, 0.7) ? nodes : NULL;
+    has_devices = chance(&r, 0.5);
+    for (int g = 0; g < p->n_gpus && has_devices; g++)
+        p->gpus[g].device = (int)PICK(&r, 0, 1, 2);
+    for (int j = 0; j < p->n_jobs; j++)
+        p->jobs[j].engine = (struct engine_job){
+            .cpus = (int)PICK(&r, 0, 1, 1, 2),
+            .mem_mib = (int)PICK(&r, 0, 100, 200),
+            .device = has_devices && chance(&r, 0.2) ? between(&r, 1, 2) : 0,
+            .barred = chance(&r, 0.3) ? make_bars(a, &r, p->n_nodes) : NULL,
+        };
 }

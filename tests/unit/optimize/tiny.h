@@ -16,4 +16,9 @@ struct problem;
  */
 void tiny_make(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, struct problem *out);
 
+/* The same with rules of an engine: nodes with few CPUs and little memory, nodes that some jobs are
+ * kept from, devices that have names.
+ */
+void tiny_rules(struct arena *a, uint64_t seed, struct problem *p);
+
 #endif
