@@ -11,6 +11,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
+#include "catalog/engine.h"
 #include "catalog/ledger.h"
 #include "catalog/snapshot.h"
 #include "monitor/monitor.h"
@@ -27,6 +28,10 @@ void cycle_init(struct cycle *c)
     arena_init(&c->arena);
     arena_init(&c->unsafe_arena);
     samples_init(&c->decision_s);
+    samples_init(&c->repricing_s);
+    samples_init(&c->gap_w);
+    samples_init(&c->gap_ratio);
+    samples_init(&c->gap_varying_ratio);
     estimator_init(&c->estimator, c->catalog, c->confidence_z);
     refiner_init(&c->refiner, c->catalog, &c->estimator);
     c->n_decisions = c->n_fallbacks = c->n_moves = 0;
@@ -40,10 +45,15 @@ void cycle_release(struct cycle *c)
     estimator_release(&c->estimator);
     model_destroy(c->trained);
     samples_release(&c->decision_s);
+    samples_release(&c->repricing_s);
+    samples_release(&c->gap_w);
+    samples_release(&c->gap_ratio);
+    samples_release(&c->gap_varying_ratio);
     kept_destroy(c->kept);
     free(c->why);
     free(c->is_parked);
     free(c->unsafe);
+    free(c->refusals);
     arena_release(&c->unsafe_arena);
     arena_release(&c->arena);
 }
@@ -147,22 +157,33 @@ int cycle_plan(const struct cycle *c, struct arena *a, const struct solver *solv
     return rc;
 }
 
+int cycle_price(const struct cycle *c, struct arena *a, const struct snapshot *s,
+                struct kept_prices *out, struct err *e)
+{
+    struct lowered asked;
+    int rc = solver_lower(&c->solver, a, s, &c->estimator, &c->options, &asked, e);
+
+    if (rc == 0)
+        kept_find(out, &asked.problem);
+    return rc;
+}
+
 /* Nothing that happens to other jobs will let it run. */
 static bool is_hopeless(enum wait_reason why)
 {
-    return why == WAIT_MEMORY || why == WAIT_TYPE || why == WAIT_GANG;
+    return why == WAIT_MEMORY || why == WAIT_TYPE || why == WAIT_GANG || why == WAIT_ENGINE;
 }
 
 /* Jobs that cannot run here step aside, so that those behind them are looked at; they get
- * another chance when nodes come or go, when a description is filled in, and now and then,
+ * another chance when nodes come or go, or have more left for them, when a description is filled in, and now and then,
  * since estimates of what fits may have changed.
  */
 #define PARKED_SWEEPS 256
 
 static void unpark(struct cycle *c)
 {
-    uint64_t now =
-        c->ledger->state.node_version + c->catalog->descriptions + c->n_sweeps / PARKED_SWEEPS;
+    uint64_t now = c->ledger->state.node_version + c->catalog->descriptions +
+                   c->n_sweeps / PARKED_SWEEPS + c->budgets;
 
     if (c->wants_more)    // in the middle of a sweep, which must come to its end
         return;
@@ -267,6 +288,16 @@ static bool is_between(const struct state *s)
     return false;
 }
 
+static uint64_t sum_of_budgets(const struct snapshot *s)
+{
+    uint64_t sum = 0;
+
+    for (int n = 0; n < s->n_nodes && s->engine && s->engine->nodes; n++)
+        sum = (sum ^ (uint64_t)s->engine->nodes[n].cpus) * 0x9E3779B97F4A7C15U +
+              (uint64_t)s->engine->nodes[n].mem_mib;
+    return sum;
+}
+
 int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct err *e)
 {
     if (is_between(&c->ledger->state))
@@ -278,9 +309,30 @@ int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct er
     const bool *is_out = not_now(c, a, &n_out);
     snapshot_take(a, &c->ledger->state, c->catalog, clock_now_s(&c->clock), c->theta, is_out, n_out,
                   cycle_busy_gpus(c, a), sleeping_gpus(c, a), out);
+    out->engine = cycle_rules(c, a, out);
+    c->budgets = sum_of_budgets(out);
 
     /* 2. How well would each job run on each type, alone and beside each neighbour? */
     return estimate_all(c, e);
+}
+
+/* How good is the plan? Prices that it shows to be out of date are found anew, for the next ones. */
+static void look_at_gap(struct cycle *c, const struct snapshot *s, const struct plan *p)
+{
+    struct plan_gap gap = plan_gap(p);
+    double began_s = clock_stopwatch_s();
+    struct err e = { 0 };
+
+    if (!isnan(gap.watts)) {
+        samples_add(&c->gap_w, gap.watts);
+        samples_add(&c->gap_ratio, gap.ratio);
+        samples_add(&c->gap_varying_ratio, gap.varying_ratio);
+    }
+    if (!kept_count(c->kept, gap.ratio))
+        return;
+    if (cycle_price(c, &c->arena, s, c->kept, &e) < 0)
+        log_warn("the prices stay as they are: %s", e.text);
+    samples_add(&c->repricing_s, clock_stopwatch_s() - began_s);
 }
 
 int cycle_run(struct cycle *c, struct err *e)
@@ -312,8 +364,10 @@ int cycle_run(struct cycle *c, struct err *e)
     /* 5. Make it happen. */
     if (rc == 0 && c->on_plan)
         c->on_plan(c->owner, &asked, &plan);
-    if (rc == 0)
+    if (rc == 0) {
+        look_at_gap(c, &s, &plan);
         cycle_act(c, &s, &plan, &acted);
+    }
 
     /* 6. and 7. What came of it, and what does that teach? Everything above dies here. */
     arena_reset(&c->arena);

@@ -92,17 +92,28 @@ struct cycle {
     int n_unsafe, cap_unsafe;
     int next_again;    // those from here on are taken in anew; n_unsafe: none
 
+    /* Where the executor could not put jobs although its rules allowed it, the newest last. */
+    struct cycle_refusal {
+        int job, node;
+        uint64_t cluster;    // node_version then: with other nodes it may be another matter
+        uint64_t sweep;      // n_sweeps then
+    } * refusals;
+    int n_refusals, cap_refusals;
+
     /* What happened so far, for reports. */
     unsigned char *why;    // (n_why) by job id: its wait_reason in the last plan it was in
     bool *is_parked;       // (n_why) by job id: cannot run on the cluster as it is
     int n_why, cap_why;
     bool wants_more;        // see cycle_wants_more
     uint64_t parked_for;    // the cluster and the descriptions that they were parked for
+    uint64_t budgets;       // of the executor's nodes, at the last look: stands for all of them
     uint64_t n_sweeps;      // times that everybody who might run has been looked at
     long n_decisions;
     long n_fallbacks;    // the solver failed or its plan did not pass the check
     long n_moves;
-    struct samples decision_s;    // wall time from snapshot to checked plan
+    struct samples decision_s;     // wall time from snapshot to checked plan
+    struct samples repricing_s;    // and of finding prices anew, between decisions
+    struct samples gap_w, gap_ratio, gap_varying_ratio;    // struct plan_gap, of plans that know it
 };
 
 /* 'c' with its doors, ledger, catalog and options set becomes ready to run. */
@@ -136,6 +147,8 @@ void cycle_renew(struct cycle *c);
  * where, judged; changes nothing of the cycle but the kept prices, so that
  *       a forked child may do it. 'asked' is the problem that was solved. '*is_fallback': the greedy
  *       plan stands in, and 'why' says why.
+ * price: find the prices of what was looked at, for kept_count has said that the kept ones serve no
+ *       longer; changes nothing but 'out', so that a child may do this beside decisions.
  * act:  make it happen. Where something has changed since 'look' (a job ended, was held or
  * cancelled, a
  *       node went away, an order is under way), the plan is repaired first: those jobs are left as they
@@ -146,11 +159,13 @@ int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct er
 int cycle_plan(const struct cycle *c, struct arena *a, const struct solver *solver,
                const struct snapshot *s, struct lowered *asked, struct plan *out, bool *is_fallback,
                struct err *why);
+int cycle_price(const struct cycle *c, struct arena *a, const struct snapshot *s,
+                struct kept_prices *out, struct err *e);
 void cycle_act(struct cycle *c, const struct snapshot *s, const struct plan *p,
                struct act_report *out);
 
-/* Decide and act: snapshot to act, then listen. 0 or more: observations that came of it;
- * -Exxx when the store fails. A solver
+/* Decide and act: snapshot to act, then listen, and find prices anew where that is due. 0 or more:
+ * observations that came of it; -Exxx when the store fails. A solver
  * or executor that fails is not an error of the cycle: the greedy plan stands in, and what
  * could not be started waits for the next cycle.
  */

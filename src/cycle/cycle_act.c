@@ -6,10 +6,12 @@
 #include "act/act.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "catalog/engine.h"
 #include "catalog/ledger.h"
 #include "catalog/snapshot.h"
 #include "optimize/model/lower.h"
 #include "optimize/model/plan.h"
+#include "optimize/search/assignment.h"
 #include "optimize/search/repair.h"
 
 /* ---- has anything changed since it was looked at? ---- */
@@ -54,7 +56,8 @@ static bool still_holds(const struct cycle *c, struct arena *a, const struct sna
     for (int j = 0; j < s->n_jobs; j++)
         if (!is_as_seen(now, &s->jobs[j]))
             return false;
-    return !touches_untouchable(c, s, p);
+    return engine_rules_same(s->engine, cycle_rules(c, a, s), s->n_nodes, s->n_gpus, s->n_jobs) &&
+           !touches_untouchable(c, s, p);
 }
 
 /* ---- a plan for what is now ---- */
@@ -103,6 +106,46 @@ static int renew(struct cycle *c, const struct snapshot *then, const struct plan
     return plan_check(a, &asked.problem, out, e);
 }
 
+static int n_changes(const struct snapshot *s, const struct plan *p)
+{
+    int n = 0;
+
+    for (int j = 0; j < s->n_jobs; j++)
+        n += act_changes(&s->jobs[j], &p->jobs[j]);
+    return n;
+}
+
+/* Several orders about jobs that have watts or nodes in common: the present allocation, by which
+ * they go one by one. NULL: there are none such.
+ */
+static struct assignment *common_assignment(struct cycle *c, const struct snapshot *s,
+                                            const struct plan *p)
+{
+    struct lowered *asked = ARENA_NEW(&c->arena, struct lowered);    // the assignment borrows it
+    struct err e = { 0 };
+
+    if ((c->options.power_cap_w <= 0 && !(s->engine && s->engine->nodes)) || n_changes(s, p) < 2)
+        return NULL;
+    if (lower_problem(&c->arena, s, &c->estimator, &c->options, asked, &e) < 0)
+        return NULL;    // then there would be no plan
+    struct assignment *d = assignment_create(&asked->problem);
+    assignment_lay_present(d);
+    return d;
+}
+
+static void commit(struct cycle *c, const struct snapshot *s, const struct plan *p,
+                   struct act_report *out)
+{
+    bool *is_impossible = ARENA_ARRAY(&c->arena, bool, (size_t)s->n_jobs);
+    struct assignment *assignment = common_assignment(c, s, p);
+
+    act_commit(&c->executor, s, p, assignment, is_impossible, out);
+    assignment_destroy(assignment);
+    for (int j = 0; j < s->n_jobs; j++)
+        if (is_impossible[j])
+            cycle_note_refusal(c, s->jobs[j].id, p->jobs[j].gpus, p->jobs[j].n_gpus);
+}
+
 void cycle_act(struct cycle *c, const struct snapshot *s, const struct plan *p,
                struct act_report *out)
 {
@@ -114,7 +157,7 @@ void cycle_act(struct cycle *c, const struct snapshot *s, const struct plan *p,
     *out = (struct act_report){ 0 };
     cycle_note_reasons(c, s, p);
     if (rc == 0)
-        act_commit(&c->executor, &now, &renewed, out);
+        commit(c, &now, &renewed, out);
     else
         log_warn("nothing is ordered this time: %s", e.text);
     c->n_moves += out->n_moved;

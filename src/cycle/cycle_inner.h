@@ -15,4 +15,13 @@ bool cycle_leaves_alone(const struct cycle *c, int job);
  */
 const bool *cycle_busy_gpus(const struct cycle *c, struct arena *a);
 
+/* What the executor cannot do with the jobs of a snapshot, and where it has refused them; in 'a'.
+ * NULL: everything can be realised.
+ */
+const struct engine_rules *cycle_rules(const struct cycle *c, struct arena *a,
+                                       const struct snapshot *s);
+
+/* The executor could not put a job on these GPUs: not there again for a while. */
+void cycle_note_refusal(struct cycle *c, int job, const int *gpus, int n_gpus);
+
 #endif

@@ -49,6 +49,9 @@ static void put_work(struct api_text *t, const struct service *s)
 
     api_put_whole(t, "decisions", (long long)m->n_decisions);
     api_put_whole(t, "fallbacks", (long long)m->n_fallbacks);
+    api_put_number(t, "gap_w", m->gap.watts);
+    api_put_number(t, "gap_ratio", m->gap.ratio);
+    api_put_number(t, "gap_varying_ratio", m->gap.varying_ratio);
     api_put_whole(t, "moves", (long long)m->n_moves);
     api_put_time(t, "last_decision_s", s->last_decision_s);
     api_put_whole(t, "measurements", (long long)m->n_measurements);

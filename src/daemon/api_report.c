@@ -95,12 +95,13 @@ static void begin_report(struct asked *q, const struct service *s)
     json_object_set_new(q->report, "by", json_string(usage_by_names[q->by]));
 }
 
-static json_t *work(void *self, struct service *s, struct err *e)
+static json_t *work(void *self, struct service *s, struct buf *raw, struct err *e)
 {
     struct asked *q = self;
     struct err none = { 0 };
     json_t *saved;
 
+    (void)raw;
     if (q->is_shadow)
         return look_back(q, s, e);
     begin_report(q, s);
@@ -111,10 +112,11 @@ static json_t *work(void *self, struct service *s, struct err *e)
 
 /* ---- on the loop's thread ---- */
 
-static void on_worked(void *self, json_t *result, const struct err *failed)
+static void on_worked(void *self, json_t *result, const struct buf *raw, const struct err *failed)
 {
     struct asked *q = self;
 
+    (void)raw;
     if (result) {
         reply_json(q->request, 200, json_incref(result));
     } else if (q->is_shadow) {
@@ -160,7 +162,7 @@ static void on_read(void *self)
         reply_error(q->request, 429, "%s", e.text);
         asked_free(q);
     } else if (rc < 0) {
-        on_worked(q, NULL, &e);
+        on_worked(q, NULL, NULL, &e);
     }
 }
 

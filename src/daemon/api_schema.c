@@ -160,6 +160,10 @@ static const struct field submit[] = {
           .high = 1000000),
     FIELD("checkpoint_signal", FIELD_TEXT, "how a move is announced; TERM", .words = signals),
     FIELD("grace_s", FIELD_NUMBER, "seconds it may take to save", .low = 0, .high = 86400),
+    FIELD("cpus", FIELD_WHOLE, "CPUs of its node that it takes for each GPU; 0", .low = 0,
+          .high = 100000),
+    FIELD("mem_mib", FIELD_WHOLE, "MiB of its node's memory, likewise; 0", .low = 0,
+          .high = 1 << 30),
 };
 SCHEMA(schema_submit, "Submission", submit);
 
@@ -249,6 +253,8 @@ static const struct field command[] = {
     FIELD("retries", FIELD_WHOLE, "how often a bad end is tried again", MAY),
     FIELD("checkpoint_signal", FIELD_TEXT, "how a move is announced", .words = signals),
     FIELD("grace_s", FIELD_NUMBER, "seconds it may take to save", MAY),
+    FIELD("cpus", FIELD_WHOLE, "CPUs of its node that it takes for each GPU", MAY),
+    FIELD("mem_mib", FIELD_WHOLE, "MiB of its node's memory, likewise", MAY),
 };
 static SCHEMA(schema_command, "Command", command);
 
@@ -315,6 +321,10 @@ static const struct field explain[] = {
     FIELD("name", FIELD_TEXT, "its name", MUST),
     FIELD("time_s", FIELD_NUMBER, "of the decision", MUST),
     FIELD("made_by", FIELD_TEXT, "the policy", MUST),
+    FIELD("gap_w", FIELD_NUMBER, "watts that its plan is at most from the best; null: not known",
+          NONE),
+    FIELD("gap_ratio", FIELD_NUMBER, "the same, of all that it costs", NONE),
+    FIELD("gap_varying_ratio", FIELD_NUMBER, "the same, of what plans can change", NONE),
     FIELD("state", FIELD_TEXT, "running or waiting, by that decision", MUST),
     FIELD("gpus", FIELD_TEXTS, "where", MUST),
     FIELD("reason", FIELD_TEXT, "why it waits", NONE),
@@ -354,6 +364,10 @@ static const struct field plan[] = {
     FIELD("fallback", FIELD_FLAG, "the greedy plan stands in", MUST),
     FIELD("why", FIELD_TEXT, "for the fallback", NONE),
     FIELD("watts", FIELD_NUMBER, "predicted draw of all GPUs", MUST),
+    FIELD("gap_w", FIELD_NUMBER,
+          "watts that it is at most from the best; null: the policy gives no bound", NONE),
+    FIELD("gap_ratio", FIELD_NUMBER, "the same, of all that it costs", NONE),
+    FIELD("gap_varying_ratio", FIELD_NUMBER, "the same, of what plans can change", NONE),
     FIELD("placed", FIELD_WHOLE, "jobs", MUST),
     FIELD("waiting", FIELD_WHOLE, "jobs", MUST),
     FIELD("behind", FIELD_WHOLE, "jobs too far back in the queue to be looked at", MUST),
@@ -569,6 +583,10 @@ static const struct field status[] = {
     FIELD("joules", FIELD_NUMBER, "since it began", NONE),
     FIELD("decisions", FIELD_WHOLE, "since it began", MUST),
     FIELD("fallbacks", FIELD_WHOLE, "decisions by the greedy plan", MUST),
+    FIELD("gap_w", FIELD_NUMBER, "watts that the last plan with a bound is at most from the best",
+          NONE),
+    FIELD("gap_ratio", FIELD_NUMBER, "the same, of all that it costs", NONE),
+    FIELD("gap_varying_ratio", FIELD_NUMBER, "the same, of what plans can change", NONE),
     FIELD("moves", FIELD_WHOLE, "since it began", MUST),
     FIELD("last_decision_s", FIELD_NUMBER, "time", NONE),
     FIELD("measurements", FIELD_WHOLE, "since it began", MUST),

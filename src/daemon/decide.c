@@ -25,7 +25,7 @@
  */
 #define ANSWER_MAX (64u << 20)
 
-enum { CHILDREN_MAX = 4 };    // one decision, and what people ask for meanwhile
+enum { CHILDREN_MAX = 5 };    // one decision, prices beside, and what people ask for meanwhile
 
 struct child {
     struct child *next;
@@ -40,6 +40,7 @@ struct child {
     /* Either a decision ... */
     struct decision decision;
     struct solver solver;
+    bool wants_prices;    // none were kept when it began
     decide_tell_f *tell;
     decide_done_f *decided;
     /* ... or some other work. */
@@ -102,7 +103,7 @@ static void tell_owner(struct child *c, const struct err *failed)
     if (c->decided)
         c->decided(c->self, failed ? NULL : &c->decision, failed);
     else
-        c->worked(c->self, failed ? NULL : c->decision.said, failed);
+        c->worked(c->self, failed ? NULL : c->decision.said, &c->raw, failed);
 }
 
 void decider_destroy(struct decider *d)
@@ -166,8 +167,8 @@ static void write_all(int fd, const void *bytes, size_t n)
 }
 
 /* What comes first in an answer; then, of a decision, the jobs of the plan (struct plan_job, each
- * with its GPUs behind it) and the kept prices; then raw bytes; then JSON. Parent and child are the
- * same program: structs as they are.
+ * with its GPUs behind it) and the prices that it was the first to find; then raw bytes; then JSON.
+ * Parent and child are the same program: structs as they are.
  */
 struct head {
     int failed;    // errno, and 'text' says why; else 0
@@ -195,17 +196,16 @@ _Noreturn static void answer(const struct child *c, int pipe, struct head *h,
 
     buf_init(&out, ANSWER_MAX);
     buf_init(&kept, ANSWER_MAX);
-    if (d)
+    if (d && c->wants_prices)
         kept_write(c->decider->service->cycle.kept, &kept);
     h->n_json = text ? strlen(text) : 0;
-    h->n_raw = d ? d->raw->len : 0;
+    h->n_raw = c->raw.len;
     h->n_kept = kept.len;
     buf_append(&out, h, sizeof *h);
-    if (d) {
+    if (d)
         put_jobs(&out, &d->plan);
-        buf_append(&out, buf_text(&kept), kept.len);
-        buf_append(&out, buf_text(d->raw), d->raw->len);
-    }
+    buf_append(&out, buf_text(&kept), kept.len);
+    buf_append(&out, buf_text(&c->raw), c->raw.len);
     buf_append(&out, text, h->n_json);
     write_all(pipe, out.data, out.len);
     _exit(0);
@@ -231,11 +231,11 @@ static void decide_there(const struct child *c, int pipe)
     answer(c, pipe, &h, &d, c->tell ? c->tell(c->self, s, &d) : NULL);
 }
 
-static void work_there(const struct child *c, int pipe)
+static void work_there(struct child *c, int pipe)
 {
     struct head h = { 0 };
     struct err e = { 0 };
-    json_t *result = c->work(c->self, c->decider->service, &e);
+    json_t *result = c->work(c->self, c->decider->service, &c->raw, &e);
 
     if (!result) {
         h.failed = e.code ? e.code : EIO;
@@ -282,6 +282,12 @@ static void read_head(struct decision *d, const struct head *h)
     d->why = arena_strdup(&d->arena, h->text);
 }
 
+/* Prices that a decision has found are kept, unless others were there first. */
+static bool read_prices(struct kept_prices *k, const char *bytes, size_t n)
+{
+    return n == 0 || !kept_is_empty(k) || kept_read(k, bytes, n);
+}
+
 /* The answer's parts; false: it is cut off, so the child died in the middle of it. */
 static bool read_answer(struct child *c, struct head *h)
 {
@@ -291,16 +297,15 @@ static bool read_answer(struct child *c, struct head *h)
         return false;
     if (c->decided && !h->failed) {
         read_head(&c->decision, h);
-        if (!read_jobs(&c->decision, h->plan.n_jobs, &at, end) ||
-            (size_t)(end - at) < h->n_kept + h->n_raw ||
-            !kept_read(c->decider->service->cycle.kept, at, h->n_kept))
+        if (!read_jobs(&c->decision, h->plan.n_jobs, &at, end))
             return false;
-        at += h->n_kept;
-        buf_append(&c->raw, at, h->n_raw);
-        at += h->n_raw;
     }
-    if (h->n_json != (size_t)(end - at))
+    if (h->n_kept + h->n_raw + h->n_json != (size_t)(end - at) ||
+        !read_prices(c->decider->service->cycle.kept, at, h->n_kept))
         return false;
+    at += h->n_kept;
+    buf_append(&c->raw, at, h->n_raw);
+    at += h->n_raw;
     if (h->n_json)
         c->decision.said = json_loadb(at, h->n_json, JSON_DECODE_ANY, NULL);
     return !h->n_json || c->decision.said;
@@ -474,6 +479,7 @@ int decider_ask(struct decider *d, const char *policy, decide_tell_f *tell, deci
     if (!c)
         return -EAGAIN;
     c->solver = solver;
+    c->wants_prices = kept_is_empty(s->cycle.kept);
     c->tell = tell;
     c->decided = done;
     rc = cycle_look(&s->cycle, &c->decision.arena, &c->decision.snapshot, e);

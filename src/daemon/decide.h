@@ -48,9 +48,12 @@ typedef void decide_done_f(void *self, struct decision *d, const struct err *fai
 int decider_ask(struct decider *d, const char *policy, decide_tell_f *tell, decide_done_f *done,
                 void *self, struct err *e);
 
-/* Any longer computation on a frozen copy: 'work' runs in a child, its JSON comes back. */
-typedef json_t *decide_work_f(void *self, struct service *s, struct err *e);
-typedef void decide_worked_f(void *self, json_t *result, const struct err *failed);
+/* Any longer computation on a frozen copy: 'work' runs in a child, its JSON comes back, and what it
+ * has appended to 'raw'.
+ */
+typedef json_t *decide_work_f(void *self, struct service *s, struct buf *raw, struct err *e);
+typedef void decide_worked_f(void *self, json_t *result, const struct buf *raw,
+                             const struct err *failed);
 int decider_work(struct decider *d, double limit_s, decide_work_f *work, decide_worked_f *done,
                  void *self, struct err *e);
 

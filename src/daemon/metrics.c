@@ -43,8 +43,9 @@ void histogram_add(struct histogram *h, double v)
 
 void metrics_init(struct metrics *m)
 {
-    *m = (struct metrics){ .gap_w = NAN };
+    *m = (struct metrics){ .gap = { NAN, NAN, NAN } };
     histogram_init(&m->decision_s, histogram_seconds);
+    histogram_init(&m->repricing_s, histogram_seconds);
     histogram_init(&m->commit_s, histogram_seconds);
 }
 
@@ -251,21 +252,16 @@ static void count(struct buf *out, const char *name, const char *help, uint64_t 
     single(out, name, "counter", help, (double)v);
 }
 
-static double part_of(double w, double all_w)
-{
-    return all_w != 0 ? w / fabs(all_w) : 0;
-}
-
 static void print_gap(const struct metrics *m, struct buf *out)
 {
-    if (isnan(m->gap_w))
+    if (isnan(m->gap.watts))
         return;
     single(out, "gogh_solver_gap_watts", "gauge", "How far the last plan may be from the best one.",
-           m->gap_w);
+           m->gap.watts);
     single(out, "gogh_solver_gap_ratio", "gauge", "The same, as a part of all that it costs.",
-           part_of(m->gap_w, m->gap_cost_w + m->gap_base_w));
+           m->gap.ratio);
     single(out, "gogh_solver_gap_varying_ratio", "gauge",
-           "The same, as a part of what plans can change.", part_of(m->gap_w, m->gap_cost_w));
+           "The same, as a part of what plans can change.", m->gap.varying_ratio);
 }
 
 static void print_decisions(const struct metrics *m, struct buf *out)
@@ -278,6 +274,8 @@ static void print_decisions(const struct metrics *m, struct buf *out)
     print_gap(m, out);
     histogram_print(out, "gogh_solver_seconds", "From the snapshot to the checked plan.",
                     &m->decision_s);
+    histogram_print(out, "gogh_repricing_seconds", "Finding prices anew, beside decisions.",
+                    &m->repricing_s);
     count(out, "gogh_job_starts_total", "Orders to start a job.", m->n_starts);
     count(out, "gogh_job_moves_total", "Orders to move a job.", m->n_moves);
     count(out, "gogh_job_stops_total", "Orders to stop a job.", m->n_stops);

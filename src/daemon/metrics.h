@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "optimize/model/plan.h"
+
 struct buf;
 struct service;
 
@@ -29,11 +31,10 @@ struct metrics {
     uint64_t n_commits, n_commit_failures;
     uint64_t n_reports, n_reports_bad;    // datagrams
     uint64_t n_measurements;
-    uint64_t n_covered;               // inside the believed 90 % interval
-    double sum_abs_error;             // of |measured / believed - 1|
-    double gap_w;                     // of the last plan that knows it; NaN: none yet
-    double gap_cost_w, gap_base_w;    // and what it is a part of (struct plan)
-    struct histogram decision_s, commit_s;
+    uint64_t n_covered;      // inside the believed 90 % interval
+    double sum_abs_error;    // of |measured / believed - 1|
+    struct plan_gap gap;     // of the last plan that knows it; NaN: none yet
+    struct histogram decision_s, repricing_s, commit_s;
 };
 
 void metrics_init(struct metrics *m);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/ledger.h"
+#include "catalog/engine.h"
 #include "catalog/snapshot.h"
 #include "cycle/cycle.h"
 #include "daemon/config.h"
@@ -501,6 +503,58 @@ static void put_under_way(struct record *r)
     buf_puts(&r->line, "]");
 }
 
+static void put_list(struct buf *b, const char *key, const int *list, int n)
+{
+    buf_printf(b, ",\"%s\":[", key);
+    for (int i = 0; i < n; i++)
+        buf_printf(b, "%s%d", i ? "," : "", list[i]);
+    buf_puts(b, "]");
+}
+
+static int counted(long has)
+{
+    return has < INT_MAX ? (int)has : INT_MAX;
+}
+
+/* Its numbers, and where it is kept from nodes, the rule for each of them. */
+static void put_ruled(struct buf *b, const struct snapshot *s, int job)
+{
+    const struct engine_job *j = &s->engine->jobs[job];
+
+    buf_printf(b, "[%d,%d,%d,%d,%d", s->jobs[job].id, j->cpus, j->mem_mib, j->device, j->is_bound);
+    for (int n = 0; n < s->n_nodes && j->barred; n++)
+        buf_printf(b, ",%d", j->barred[n]);
+    buf_puts(b, "]");
+}
+
+/* What the executor cannot do. */
+static void put_engine(struct record *r, const struct snapshot *s)
+{
+    const struct engine_rules *x = s->engine;
+    struct buf *b = &r->line;
+    int *list;
+
+    if (!x)
+        return;
+    arena_reset(&r->scratch);
+    list = ARENA_ARRAY(&r->scratch, int, (size_t)(2 * s->n_nodes + s->n_gpus));
+    for (int n = 0; n < s->n_nodes && x->nodes; n++) {
+        list[2 * n] = counted(x->nodes[n].cpus);
+        list[2 * n + 1] = counted(x->nodes[n].mem_mib);
+    }
+    put_list(b, "nodes", list, x->nodes ? 2 * s->n_nodes : 0);
+    put_list(b, "devices", x->devices, x->devices ? s->n_gpus : 0);
+    for (int g = 0; g < s->n_gpus && x->unlimited; g++)
+        list[g] = x->unlimited[g];
+    put_list(b, "unlimited", list, x->unlimited ? s->n_gpus : 0);
+    buf_puts(b, ",\"ruled\":[");
+    for (int j = 0; j < s->n_jobs; j++) {
+        buf_puts(b, j ? "," : "");
+        put_ruled(b, s, j);
+    }
+    buf_puts(b, "]");
+}
+
 void record_look(struct record *r, const struct solver *solver, const struct snapshot *s)
 {
     if (!r)
@@ -512,6 +566,7 @@ void record_look(struct record *r, const struct solver *solver, const struct sna
     put_busy(&r->line, s);
     put_asleep(&r->line, s);
     put_under_way(r);
+    put_engine(r, s);
     put_options(r);
     end_line(r, false);
 }
@@ -550,21 +605,34 @@ static void put_waiting(struct buf *b, const struct snapshot *s, const struct pl
     buf_puts(b, "]");
 }
 
-void record_plan(struct record *r, const struct decision *d, bool is_acted)
+void record_plan(struct record *r, const struct decision *d, bool is_acted, bool is_repriced)
 {
     if (!r)
         return;
     struct buf *b = &r->line;
+    struct plan_gap gap = plan_gap(&d->plan);
 
     begin_line(r, "plan", now_s(r));
     put_number(b, "look_s", d->time_s);
     put_text(b, "by", d->plan.made_by);
     put_flag(b, "fallback", d->is_fallback);
     put_flag(b, "acted", is_acted);
+    put_flag(b, "repriced", is_repriced);
     put_number(b, "watts", d->plan.watts);
+    put_number(b, "gap_w", gap.watts);
+    put_number(b, "gap_ratio", gap.ratio);
+    put_number(b, "gap_varying_ratio", gap.varying_ratio);
     put_number(b, "took_s", d->seconds);
     put_placed(b, &d->snapshot, &d->plan);
     put_waiting(b, &d->snapshot, &d->plan);
+    end_line(r, false);
+}
+
+void record_prices(struct record *r)
+{
+    if (!r)
+        return;
+    begin_line(r, "prices", now_s(r));
     end_line(r, false);
 }
 
@@ -663,6 +731,14 @@ static double gpu_wake_s(void *self, int gpu)
     return r->inner.gpu_wake_s ? r->inner.gpu_wake_s(r->inner.self, gpu) : 0;
 }
 
+static bool rules(void *self, struct arena *a, const int *jobs, int n_jobs,
+                  struct engine_rules *out)
+{
+    const struct record *r = self;
+
+    return r->inner.rules && r->inner.rules(r->inner.self, a, jobs, n_jobs, out);
+}
+
 struct executor record_executor(struct record *r, struct executor inner)
 {
     if (!r)
@@ -677,5 +753,6 @@ struct executor record_executor(struct record *r, struct executor inner)
         .job_is_busy = job_is_busy,
         .gpu_is_busy = gpu_is_busy,
         .gpu_wake_s = gpu_wake_s,
+        .rules = rules,
     };
 }

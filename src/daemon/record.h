@@ -66,8 +66,11 @@ void record_installed(struct record *r, const struct cluster *cl, int64_t after_
  */
 void record_look(struct record *r, const struct solver *solver, const struct snapshot *s);
 
-/* What came of it, as the solver made it. 'is_acted': it is about to be carried out (cycle_act). */
-void record_plan(struct record *r, const struct decision *d, bool is_acted);
+/* What came of it, as the solver made it. 'is_acted': it is about to be carried out (cycle_act);
+ * 'is_repriced': prices of the same look are being found beside. record_prices: these are in use.
+ */
+void record_plan(struct record *r, const struct decision *d, bool is_acted, bool is_repriced);
+void record_prices(struct record *r);
 
 /* Nothing came of it: it took too long, or the child died. */
 void record_cut(struct record *r, const char *why);

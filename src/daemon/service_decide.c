@@ -15,6 +15,7 @@
 #include "daemon/service_inner.h"
 #include "monitor/watch.h"
 #include "optimize/explain/explain.h"
+#include "optimize/prices/kept.h"
 
 /* Bytes of explanations recorded per decision; who is left out has its turn with the next ones. A
  * box starts a handful of jobs at a time, and one takes 3 kB, or 30 where there are many kinds of
@@ -27,6 +28,9 @@
 
 /* Without any news, think again after this long: time alone changes what deadlines need. */
 #define THINK_AGAIN_S 60
+
+/* Prices of 10,000 GPUs take a second or two. */
+#define PRICING_S 60
 
 /* Slurm places, and we look on: our own plans are made, told and not acted on. */
 static bool only_watches(const struct service *s)
@@ -126,7 +130,52 @@ static json_t *tell_why(void *self, struct service *s, const struct decision *d)
     return json_pack("{s:f}", "our_w", only_watches(s) ? d->plan.watts : our_watts(s, d));
 }
 
+/* ---- in another child: prices ---- */
+
+static json_t *find_prices(void *self, struct service *s, struct buf *raw, struct err *e)
+{
+    struct kept_prices *found = kept_create();
+    struct arena a;
+
+    (void)self;
+    arena_init(&a);
+    int rc = cycle_price(&s->cycle, &a, s->inner->priced, found, e);
+    if (rc == 0)
+        kept_write(found, raw);
+    arena_release(&a);
+    kept_destroy(found);
+    return rc < 0 ? NULL : json_null();
+}
+
 /* ---- in the parent ---- */
+
+static void on_priced(void *self, json_t *result, const struct buf *raw, const struct err *failed)
+{
+    struct service *s = self;
+
+    s->inner->is_pricing = false;
+    if (result && kept_read(s->cycle.kept, buf_text(raw), raw->len)) {
+        histogram_add(&s->metrics.repricing_s, clock_stopwatch_s() - s->inner->pricing_s);
+        record_prices(s->record);
+    } else if (!s->is_stopping) {
+        log_warn("the prices stay as they are: %s", failed ? failed->text : "they are cut off");
+    }
+}
+
+bool service_reprice(struct service *s, const struct decision *d)
+{
+    struct service_inner *in = s->inner;
+    struct err e = { 0 };
+
+    if (!kept_count(s->cycle.kept, plan_gap(&d->plan).ratio) || in->is_pricing)
+        return false;
+    in->priced = &d->snapshot;
+    in->pricing_s = clock_stopwatch_s();
+    in->is_pricing = decider_work(s->decider, PRICING_S, find_prices, on_priced, s, &e) == 0;
+    if (!in->is_pricing)
+        log_debug("prices are not found anew now: %s", e.text);
+    return in->is_pricing;
+}
 
 /* Remember what was explained, so that it is not again. */
 static void note_told(struct service_inner *in, int n_jobs, const struct told *t)
@@ -176,6 +225,7 @@ static void count(struct service *s, const struct decision *d, const struct act_
 {
     struct metrics *m = &s->metrics;
     json_t *ours = json_object_get(d->said, "our_w");
+    struct plan_gap gap = plan_gap(&d->plan);
 
     m->n_decisions++;
     m->n_fallbacks += d->is_fallback;
@@ -184,11 +234,8 @@ static void count(struct service *s, const struct decision *d, const struct act_
     m->n_stops += (uint64_t)r->n_stopped;
     m->n_refused += (uint64_t)r->n_refused;
     histogram_add(&m->decision_s, d->seconds);
-    if (!isnan(plan_gap_w(&d->plan))) {
-        m->gap_w = plan_gap_w(&d->plan);
-        m->gap_cost_w = d->plan.cost_w;
-        m->gap_base_w = d->plan.base_w;
-    }
+    if (!isnan(gap.watts))
+        m->gap = gap;
     s->last_decision_s = d->time_s;
     if (json_is_real(ours)) {
         s->acting_w = only_watches(s) ? drawn_w(s) : d->plan.watts;
@@ -217,7 +264,7 @@ static void carry_out(struct service *s, struct decision *d)
     service_commit(s);
     if (s->broken)
         return;
-    record_plan(s->record, d, !only_watches(s));
+    record_plan(s->record, d, !only_watches(s), service_reprice(s, d));
     if (!only_watches(s))
         cycle_act(&s->cycle, &d->snapshot, &d->plan, &acted);
     arena_reset(&s->cycle.arena);

@@ -41,7 +41,10 @@ struct service_inner {
     uint64_t asked_of;          // generation the decision under way was begun in
     unsigned char *why_told;    // (n_why_told) by job: the reason last explained, and 1; 0: none
     int n_why_told;
-    uint64_t why_told_of;    // generation they are of
+    uint64_t why_told_of;             // generation they are of
+    bool is_pricing;                  // prices are being found anew, in a child
+    double pricing_s;                 // on the stopwatch, since when
+    const struct snapshot *priced;    // of this, until the child is there
 
     /* Slurm. */
     struct newcomers *newcomers;    // nodes on their way into the state
@@ -71,6 +74,12 @@ void service_hear(struct service *s);
 void service_on_news(void *self);
 void service_turn_open(struct service *s);
 void service_turn_end(void *self);
+
+/* After a decision: where its gap says that the kept prices serve no longer, find them anew beside the
+ * next ones. True: that has begun.
+ */
+struct decision;
+bool service_reprice(struct service *s, const struct decision *d);
 
 /* Nodes and GPUs: what the configuration declares or the drivers show. */
 int service_find_gpus(struct service *s, struct err *e);

@@ -372,8 +372,8 @@ static int check_paths(const struct submit_reading *r, struct err *e)
 
 static int read_command(struct submit_reading *r, struct err *e)
 {
-    static const char *const keys[] = { "argv",   "cwd",       "env",     "stdout",
-                                        "stderr", "timeout_s", "retries", "grace_s" };
+    static const char *const keys[] = { "argv",      "cwd",     "env",     "stdout", "stderr",
+                                        "timeout_s", "retries", "grace_s", "cpus",   "mem_mib" };
     json_t *argv = json_object_get(r->body, "argv");
 
     if (json_array_size(argv) == 0)

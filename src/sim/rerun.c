@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,11 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/grow.h"
+#include "catalog/engine.h"
 #include "catalog/event.h"
 #include "catalog/snapshot.h"
 #include "optimize/model/lower.h"
+#include "optimize/prices/kept.h"
 #include "refine/model.h"
 #include "sim/ground.h"
 #include "sim/rerun_inner.h"
@@ -40,6 +43,7 @@ struct walk {
     struct looked *first;
     struct model **models;    // (n_models) that came into use on the way
     int n_models, cap_models;
+    struct kept_prices *priced;    // that were being found beside; NULL: none
     struct arena scratch;
 };
 
@@ -91,6 +95,57 @@ static double was_asleep_s(void *self, int gpu)
     return 0;
 }
 
+/* As recorded of one job; nothing where the record has none of it. */
+static struct engine_job rules_of(struct rerun_part *p, struct arena *a, int job)
+{
+    const struct rerun_look *l = p->looking;
+    const int n_nodes = p->ledger.state.n_nodes;
+    unsigned char *barred = ARENA_ARRAY(a, unsigned char, (size_t)n_nodes);
+
+    for (int i = 0; i < l->n_ruled; i++) {
+        const int *at = l->ruled[i].at;
+
+        if (at[0] != job)
+            continue;
+        for (int n = 0; n < n_nodes && n + 5 < l->ruled[i].n; n++)
+            barred[n] = at[n + 5] < ENGINE_RULES ? (unsigned char)at[n + 5] : ENGINE_REFUSED;
+        return (struct engine_job){ .cpus = at[1],
+                                    .mem_mib = at[2],
+                                    .device = at[3],
+                                    .is_bound = at[4],
+                                    .barred = l->ruled[i].n > 5 ? barred : NULL };
+    }
+    return (struct engine_job){ 0 };
+}
+
+static bool was_ruled(void *self, struct arena *a, const int *jobs, int n_jobs,
+                      struct engine_rules *out)
+{
+    struct rerun_part *p = self;
+    const struct rerun_look *l = p->looking;
+    const struct state *s = &p->ledger.state;
+    struct engine_job *ruled = ARENA_ARRAY(a, struct engine_job, (size_t)n_jobs);
+    struct engine_node *nodes = ARENA_ARRAY(a, struct engine_node, (size_t)s->n_nodes);
+    bool *unlimited = ARENA_ARRAY(a, bool, (size_t)s->n_gpus);
+
+    if (!l || !l->has_rules)
+        return false;
+    for (int i = 0; i < n_jobs; i++)
+        ruled[i] = rules_of(p, a, jobs[i]);
+    for (int n = 0; 2 * n + 1 < l->n_nodes && n < s->n_nodes; n++)
+        nodes[n] = (struct engine_node){
+            l->nodes[2 * n] < INT_MAX ? l->nodes[2 * n] : LONG_MAX,
+            l->nodes[2 * n + 1] < INT_MAX ? l->nodes[2 * n + 1] : LONG_MAX,
+        };
+    for (int g = 0; g < l->n_unlimited && g < s->n_gpus; g++)
+        unlimited[g] = l->unlimited[g];
+    *out = (struct engine_rules){ .nodes = l->n_nodes ? nodes : NULL,
+                                  .devices = l->n_devices == s->n_gpus ? l->devices : NULL,
+                                  .unlimited = l->n_unlimited ? unlimited : NULL,
+                                  .jobs = ruled };
+    return true;
+}
+
 /* What came of orders is in the record; which GPUs were busy or asleep, and which jobs on
  * their way, at a look, too. */
 static struct executor recorded_executor(struct rerun_part *p)
@@ -104,6 +159,7 @@ static struct executor recorded_executor(struct rerun_part *p)
         .job_is_busy = was_under_way,
         .gpu_is_busy = was_busy,
         .gpu_wake_s = was_asleep_s,
+        .rules = was_ruled,
     };
 }
 
@@ -403,6 +459,10 @@ static int judge(struct walk *w, const struct rerun_entry *at, struct err *e)
     if (!differs && at->plan->watts > 0)
         r->watts_off = fmax(r->watts_off, fabs(l->plan.watts / at->plan->watts - 1));
     int rc = is_there(p, at->plan) ? 0 : err_set(e, EINVAL, "a GPU that is not there");
+    if (rc == 0 && at->plan->is_repriced) {
+        w->priced = w->priced ? w->priced : kept_create();
+        rc = cycle_price(&p->cycle, &l->arena, &l->snapshot, w->priced, e);
+    }
     if (rc == 0 && at->plan->is_acted) {
         if (differs)
             follow(l, at->plan);
@@ -411,6 +471,17 @@ static int judge(struct walk *w, const struct rerun_entry *at, struct err *e)
     }
     looked_free(l);
     return rc;
+}
+
+/* Those that were found beside are in use from here on. */
+static int take_prices(struct walk *w, struct err *e)
+{
+    if (!w->priced)
+        return err_set(e, EINVAL, "prices: nobody was finding any");
+    kept_destroy(w->part->cycle.kept);
+    w->part->cycle.kept = w->priced;
+    w->priced = NULL;
+    return 0;
 }
 
 static int step(struct walk *w, const struct rerun_entry *at, struct err *e)
@@ -434,6 +505,8 @@ static int step(struct walk *w, const struct rerun_entry *at, struct err *e)
         return look(w, at, e);
     case RERUN_PLAN:
         return judge(w, at, e);
+    case RERUN_PRICES:
+        return take_prices(w, e);
     case RERUN_CUT:
         w->part->result->n_cut++;
         return 0;
@@ -463,6 +536,7 @@ static void walk_end(struct walk *w)
     for (int i = 0; i < w->n_models; i++)
         model_destroy(w->models[i]);
     free(w->models);
+    kept_destroy(w->priced);
     arena_release(&w->scratch);
 }
 

@@ -20,6 +20,7 @@ static const char *const whats[RERUN_WHATS] = {
     [RERUN_MODEL] = "model",
     [RERUN_LOOK] = "look",
     [RERUN_PLAN] = "plan",
+    [RERUN_PRICES] = "prices",
     [RERUN_CUT] = "cut",
     [RERUN_START] = "start",
     [RERUN_MOVE] = "move",
@@ -265,6 +266,28 @@ static void read_asleep(struct reader *r, struct rerun_look *l)
     l->wake_s = wake_s;
 }
 
+static void read_rules(struct reader *r, struct rerun_look *l)
+{
+    json_t *list = json_object_get(r->o, "ruled");
+    const size_t n = json_array_size(list);
+    struct rerun_list *ruled = ARENA_ARRAY(r->arena, struct rerun_list, n);
+
+    l->has_rules = list != NULL;
+    if (!list)
+        return;
+    l->nodes = wholes_from(r, json_object_get(r->o, "nodes"), 0, "nodes", &l->n_nodes);
+    l->devices = wholes_from(r, json_object_get(r->o, "devices"), 0, "devices", &l->n_devices);
+    l->unlimited =
+        wholes_from(r, json_object_get(r->o, "unlimited"), 0, "unlimited", &l->n_unlimited);
+    for (size_t i = 0; i < n; i++) {
+        ruled[i].at = wholes_from(r, json_array_get(list, i), 0, "ruled", &ruled[i].n);
+        if (ruled[i].n < 5)
+            blame(r, "ruled");
+    }
+    l->n_ruled = (int)n;
+    l->ruled = ruled;
+}
+
 static void read_look(struct reader *r, struct rerun_entry *out)
 {
     struct rerun_look *l = ARENA_NEW(r->arena, struct rerun_look);
@@ -279,6 +302,7 @@ static void read_look(struct reader *r, struct rerun_entry *out)
     l->under_way =
         wholes_from(r, json_object_get(r->o, "under_way"), 0, "under_way", &l->n_under_way);
     read_asleep(r, l);
+    read_rules(r, l);
     l->has_options = options != NULL;
     if (options)
         read_options(r, options, &l->options);
@@ -328,6 +352,7 @@ static void read_plan(struct reader *r, struct rerun_entry *out)
     p->watts = known(r, r->o, "watts");
     p->is_fallback = flag(r, r->o, "fallback");
     p->is_acted = flag(r, r->o, "acted");
+    p->is_repriced = json_is_true(json_object_get(r->o, "repriced"));
     out->plan = p;
 }
 

@@ -28,6 +28,7 @@ enum rerun_what {
     RERUN_MODEL,
     RERUN_LOOK,
     RERUN_PLAN,
+    RERUN_PRICES,
     RERUN_CUT,
     RERUN_START,
     RERUN_MOVE,
@@ -68,8 +69,15 @@ struct rerun_look {
     int n_asleep;
     const int *asleep;       // (n_asleep) GPUs that sleep
     const double *wake_s;    // (n_asleep) and how long each takes to wake
-    bool has_options;        // else they are as before
-    bool has_plan;           // a plan came of it that was carried out
+    bool has_rules;          // of the executor, as docs/formats/record.md has them
+    int n_nodes, n_devices, n_unlimited, n_ruled;
+    const int *nodes, *devices, *unlimited;
+    const struct rerun_list {
+        int n;
+        const int *at;
+    } * ruled;
+    bool has_options;    // else they are as before
+    bool has_plan;       // a plan came of it that was carried out
     struct solve_options options;
 };
 
@@ -83,6 +91,7 @@ struct rerun_plan {
     double look_s;    // of the look that it is of
     double watts;
     bool is_fallback, is_acted;
+    bool is_repriced;                    // prices of its look were being found beside
     int n, n_run;                        // the first n_run are placed, the others wait
     const struct rerun_place *places;    // both in the order of the snapshot that was
 };

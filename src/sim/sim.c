@@ -677,6 +677,20 @@ static void count_waiting(const struct sim *s, struct sim_result *out)
         out->n_waiting[why_waiting(s, j)]++;
 }
 
+static struct plan_gap gap_at(struct cycle *c, double q)
+{
+    return (struct plan_gap){ .watts = samples_quantile(&c->gap_w, q),
+                              .ratio = samples_quantile(&c->gap_ratio, q),
+                              .varying_ratio = samples_quantile(&c->gap_varying_ratio, q) };
+}
+
+static struct plan_gap gap_mean(const struct cycle *c)
+{
+    return (struct plan_gap){ .watts = samples_mean(&c->gap_w),
+                              .ratio = samples_mean(&c->gap_ratio),
+                              .varying_ratio = samples_mean(&c->gap_varying_ratio) };
+}
+
 void sim_result(struct sim *s, struct sim_result *out)
 {
     const struct trace *trace = s->options.trace;
@@ -698,7 +712,12 @@ void sim_result(struct sim *s, struct sim_result *out)
         .coverage90 = NAN,
         .decision_p50_s = samples_quantile(&s->cycle.decision_s, 0.5),
         .decision_p99_s = samples_quantile(&s->cycle.decision_s, 0.99),
+        .n_repricings = (long)s->cycle.repricing_s.n,
+        .gap_mean = gap_mean(&s->cycle),
+        .gap_worst = gap_at(&s->cycle, 1),
     };
+    if (out->n_repricings > 0)
+        out->repricing_s = samples_mean(&s->cycle.repricing_s) * (double)out->n_repricings;
     if (out->n_measurements > 0) {
         out->prediction_error = s->cycle.refiner.sum_abs_error / (double)out->n_measurements;
         out->coverage90 = (double)s->cycle.refiner.n_covered / (double)out->n_measurements;

@@ -79,6 +79,12 @@ struct sim_result {
     double prediction_error;    // mean |measured / believed - 1| of speeds, before each was learned
     double coverage90;          // share of them inside the believed 90 % interval
     double decision_p50_s, decision_p99_s;    // wall time
+    long n_repricings;                        // prices found anew, between decisions
+    double repricing_s;                       // wall time of all of them
+    /* How far plans may be from the best ones, over those that know it; NaN: the policy gives no
+     * bound.
+     */
+    struct plan_gap gap_mean, gap_worst;
 };
 
 /* Everything that 'o' points at must outlive the simulation. -EINVAL: a type or workload

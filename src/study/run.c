@@ -230,6 +230,13 @@ static void whole_figures(struct sim *s, struct run_result *out)
     out->moves = r.n_moves;
     out->decisions = r.n_decisions;
     out->fallbacks = r.n_fallbacks;
+    out->repricings = r.n_repricings;
+    out->gap_mean_w = r.gap_mean.watts;
+    out->gap_worst_w = r.gap_worst.watts;
+    out->gap_mean_ratio = r.gap_mean.ratio;
+    out->gap_worst_ratio = r.gap_worst.ratio;
+    out->gap_mean_varying_ratio = r.gap_mean.varying_ratio;
+    out->gap_worst_varying_ratio = r.gap_worst.varying_ratio;
     out->measurements = r.n_measurements;
     out->jobs = r.n_jobs;
     out->finished = r.n_finished;
@@ -238,6 +245,7 @@ static void whole_figures(struct sim *s, struct run_result *out)
     out->coverage90 = r.coverage90;
     out->decision_p50_s = r.decision_p50_s;
     out->decision_p99_s = r.decision_p99_s;
+    out->repricing_s = r.repricing_s;
 }
 
 /* ---- a run ---- */
@@ -317,12 +325,19 @@ static int solve_bound(struct arena *a, const struct run_key *k, const struct sc
         .makespan_s = nothing,
         .work_s = b.work_s,
         .jobs = s->trace.n_jobs,
+        .gap_mean_w = nothing,
+        .gap_worst_w = nothing,
+        .gap_mean_ratio = nothing,
+        .gap_worst_ratio = nothing,
+        .gap_mean_varying_ratio = nothing,
+        .gap_worst_varying_ratio = nothing,
         .prediction_error = nothing,
         .coverage90 = nothing,
         .first_100_attainment = nothing,
         .next_attainment = nothing,
         .decision_p50_s = nothing,
         .decision_p99_s = nothing,
+        .repricing_s = nothing,
         .n_types = out->n_types,
         .types = out->types,
     };

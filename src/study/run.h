@@ -51,11 +51,15 @@ struct run_result {
     double mean_queue_s;    // from submission to the first start
     double makespan_s;
     double work_s;
-    long moves, decisions, fallbacks, measurements;
+    long moves, decisions, fallbacks, repricings, measurements;
     int jobs, finished, failed;
+    double gap_mean_w, gap_worst_w;    // as sim_result has them; NaN: the policy gives no bound
+    double gap_mean_ratio, gap_worst_ratio;
+    double gap_mean_varying_ratio, gap_worst_varying_ratio;
     double prediction_error, coverage90;
     double first_100_attainment, next_attainment;    // jobs 1 to 100; those after them
-    double decision_p50_s, decision_p99_s;           // wall times, as the next
+    double decision_p50_s, decision_p99_s;           // wall times, as the next two
+    double repricing_s;                              // of all repricings
     double wall_s;
     double rss_bytes;    // the most memory that the run had
 

@@ -1,5 +1,6 @@
 /* Whatever happens between a look and the orders that follow from it: no order breaks a rule. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "catalog/engine.h"
 #include "catalog/snapshot.h"
 #include "cycle/cycle.h"
 #include "estimate/limits.h"
@@ -14,7 +16,7 @@
 #include "unit/suite.h"
 #include "unit/support.h"
 
-enum { GPUS_MOST = 16, JOBS_MOST = 1000, ORDERS_MOST = 64 };
+enum { NODES = 4, GPUS_MOST = 16, JOBS_MOST = 1000, ORDERS_MOST = 64 };
 
 /* 'large' fits beside nobody and on no k80. */
 static const char cluster[] =
@@ -43,9 +45,17 @@ struct scene {
     int n_orders;
     bool job_is_busy[JOBS_MOST], gpu_is_busy[GPUS_MOST];
     int n_changes, n_given;
+    bool has_rules;
+    struct engine_node nodes[NODES];
+    unsigned char barred[NODES];    // for every fourth job
 };
 
 /* ---- the doors ---- */
+
+static int cpus_of(int job)
+{
+    return job % 3;
+}
 
 static void write_down(struct scene *s, int job, int n, const int *gpus, int limit_w)
 {
@@ -86,6 +96,24 @@ static bool job_is_busy(void *self, int job)
 static bool gpu_is_busy(void *self, int gpu)
 {
     return ((struct scene *)self)->gpu_is_busy[gpu];
+}
+
+/* Nodes have few CPUs, and keep some jobs away; both change. */
+static bool rules(void *self, struct arena *a, const int *jobs, int n_jobs,
+                  struct engine_rules *out)
+{
+    struct scene *s = self;
+    struct engine_job *of = ARENA_ARRAY(a, struct engine_job, (size_t)n_jobs);
+    struct engine_node *nodes = ARENA_ARRAY(a, struct engine_node, NODES);
+    unsigned char *barred = ARENA_ARRAY(a, unsigned char, NODES);
+
+    memcpy(nodes, s->nodes, sizeof s->nodes);
+    memcpy(barred, s->barred, sizeof s->barred);
+    for (int i = 0; i < n_jobs; i++)
+        of[i] = (struct engine_job){ .cpus = cpus_of(jobs[i]),
+                                     .barred = jobs[i] % 4 == 0 ? barred : NULL };
+    *out = (struct engine_rules){ .nodes = nodes, .jobs = of };
+    return s->has_rules;
 }
 
 static int nothing_seen(void *self, struct observation *out)
@@ -177,6 +205,8 @@ static void change_orders(struct scene *s)
     if (now->n_jobs)
         s->job_is_busy[below(s, now->n_jobs)] ^= true;
     s->gpu_is_busy[below(s, now->n_gpus)] ^= true;
+    s->barred[below(s, NODES)] ^= ENGINE_FEATURE;
+    s->nodes[below(s, NODES)].cpus = below(s, 6);
     s->n_changes++;
 }
 
@@ -266,6 +296,18 @@ static double drawn_w(const struct scene *s, const struct outcome *o)
     return sum_w;
 }
 
+/* CPUs that jobs use of a node. */
+static int used_cpus(const struct scene *s, const struct outcome *o, int node)
+{
+    const struct state *now = &s->w.ledger.state;
+    int sum = 0;
+
+    for (int g = 0; g < now->n_gpus; g++)
+        for (int i = 0; i < o->n[g] && now->gpus[g].node == node; i++)
+            sum += cpus_of(o->jobs[g][i]);
+    return sum;
+}
+
 #define MUST(claim, ...)                                                \
     do {                                                                \
         if (!(claim))                                                   \
@@ -312,6 +354,8 @@ static void check_order(const struct scene *s, const struct order *o)
         return;
     MUST(o->n_gpus >= j->spec.n_gpus && o->n_gpus <= j->spec.max_gpus, "%s", at, j->spec.name);
     for (int i = 0; i < o->n_gpus; i++) {
+        bool is_barred = s->has_rules && o->job % 4 == 0 && s->barred[now->gpus[o->gpus[i]].node];
+        MUST(!is_barred || is_among(j->gpus, j->n_held, o->gpus[i]), "%s", at, j->spec.name);
         MUST(job_allows(&j->spec, now->gpus[o->gpus[i]].type), "%s", at, j->spec.name);
         MUST(now->gpus[o->gpus[i]].type == now->gpus[o->gpus[0]].type, "%s", at, j->spec.name);
         n_nodes += n_here[now->gpus[o->gpus[i]].node]++ == 0;
@@ -321,10 +365,7 @@ static void check_order(const struct scene *s, const struct order *o)
     MUST(j->spec.n_nodes == 0 || n_nodes == j->spec.n_nodes, "%s", at, j->spec.name);
 }
 
-/* An order that was refused may have been the one that saved the watts: then the cap is the next
- * decision's matter.
- */
-static void check_all(const struct scene *s, bool is_refused)
+static void check_all(const struct scene *s)
 {
     struct outcome before, after;
     double cap_w = s->cycle.options.power_cap_w;
@@ -336,9 +377,14 @@ static void check_all(const struct scene *s, bool is_refused)
     for (int g = 0; g < s->w.ledger.state.n_gpus; g++)
         if (after.is_new[g])
             check_gpu(s, &after, g);
+    for (int n = 0; n < NODES && s->has_rules; n++) {
+        int was = used_cpus(s, &before, n), is = used_cpus(s, &after, n);
+        MUST(is <= s->nodes[n].cpus || is <= was, "node %d: %d CPUs, then %d", s->n_changes, n, was,
+             is);
+    }
     double was_w = drawn_w(s, &before), is_w = drawn_w(s, &after);
-    MUST(cap_w <= 0 || is_refused || is_w <= fmax(cap_w, was_w) * (1 + 1e-6),
-         "%g W, then %g, cap %g", s->n_changes, was_w, is_w, cap_w);
+    MUST(cap_w <= 0 || is_w <= fmax(cap_w, was_w) * (1 + 1e-6), "%g W, then %g, cap %g",
+         s->n_changes, was_w, is_w, cap_w);
 }
 
 /* ---- the walk ---- */
@@ -358,7 +404,8 @@ static void scene_open(struct scene *s, uint64_t seed)
                                              .stop = stop,
                                              .move = place,
                                              .job_is_busy = job_is_busy,
-                                             .gpu_is_busy = gpu_is_busy },
+                                             .gpu_is_busy = gpu_is_busy,
+                                             .rules = rules },
                                .sensor = { .next = nothing_seen },
                                .ledger = &s->w.ledger,
                                .catalog = &s->w.catalog,
@@ -366,6 +413,9 @@ static void scene_open(struct scene *s, uint64_t seed)
                                .confidence_z = 1,
                                .theta = 2 };
     s->cycle.options.may_limit = seed % 2;
+    s->has_rules = seed % 5 < 2;
+    for (int n = 0; n < NODES; n++)
+        s->nodes[n] = (struct engine_node){ below(s, 6), LONG_MAX };
     ck_assert_int_eq(solver_by_name(policies[seed % 3], seed, &s->cycle.solver, &e), 0);
     cycle_init(&s->cycle);
     for (int i = 0; i < 12; i++)
@@ -414,7 +464,7 @@ static void decide(struct scene *s, int n_between)
         s->clock.t_s += 30;
         s->n_orders = 0;
         cycle_act(&s->cycle, &seen, &plan, &acted);
-        check_all(s, acted.n_refused > 0);
+        check_all(s);
         s->n_given += s->n_orders;
         come_true(s);
     }

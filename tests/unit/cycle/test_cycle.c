@@ -12,6 +12,7 @@
 #include "act/act.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "catalog/engine.h"
 #include "catalog/snapshot.h"
 #include "cycle/cycle.h"
 #include "optimize/model/plan.h"
@@ -29,6 +30,7 @@ struct stage {
     int gpus[32][4];
     int n, next;
     bool refuses;
+    int n_starts;    // that start_but_on_0 was asked for
     struct clock_manual clock;
 };
 
@@ -127,6 +129,84 @@ START_TEST(what_sleeps_is_asked_at_the_door)
         ck_assert_double_eq(seen.gpus[0].wake_s, 0);
         ck_assert_double_eq(seen.gpus[1].wake_s, asks ? 45 : 0);
     }
+    cycle_release(&c);
+    world_release(&w);
+}
+END_TEST
+
+/* ---- what the executor cannot do ---- */
+
+static const char two_nodes[] = "type v100\nworkload w\nnode n0 v100\nnode n1 v100\n";
+
+/* Of node 0 nobody may use anything; job 0 may not go to node 1, job 1 takes a CPU. */
+static bool stage_rules(void *self, struct arena *a, const int *jobs, int n_jobs,
+                        struct engine_rules *out)
+{
+    static const struct engine_node nodes[] = { { 0, LONG_MAX }, { LONG_MAX, LONG_MAX } };
+    static const unsigned char barred[] = { ENGINE_CAN, ENGINE_FEATURE };
+    struct engine_job *of = ARENA_ARRAY(a, struct engine_job, (size_t)n_jobs);
+
+    (void)self;
+    for (int i = 0; i < n_jobs; i++)
+        of[i] = jobs[i] == 0 ? (struct engine_job){ .barred = barred }
+                             : (struct engine_job){ .cpus = 1 };
+    *out = (struct engine_rules){ .nodes = nodes, .jobs = of };
+    return true;
+}
+
+START_TEST(what_the_executor_cannot_do_is_not_planned)
+{
+    struct world w;
+    struct stage s;
+    struct cycle c;
+
+    world_init(&w, two_nodes);
+    world_add(&w, "job a w exclusive=1\njob b w exclusive=1\njob c w exclusive=1\n");
+    open_cycle(&c, &s, &w);
+    c.executor.rules = stage_rules;
+    run(&c, 2);
+    ck_assert_int_eq(w.ledger.state.jobs[0]->gpus[0], 0);
+    ck_assert_int_eq(w.ledger.state.jobs[1]->gpus[0], 1);
+    ck_assert_int_eq(cycle_why(&c, 2), WAIT_CAPACITY);
+    cycle_release(&c);
+    world_release(&w);
+}
+END_TEST
+
+/* Nothing starts on GPU 0, and no rule says so. */
+static int start_but_on_0(void *self, const struct placement *p, struct err *e)
+{
+    struct stage *s = self;
+
+    s->n_starts++;
+    if (p->gpus[0] == 0)
+        return err_set(e, ENODEV, "not there");
+    return stage_start(self, p, e);
+}
+
+START_TEST(what_was_refused_for_good_is_not_tried_again)
+{
+    struct world w;
+    struct stage s;
+    struct cycle c;
+
+    world_init(&w, two_nodes);
+    world_add(&w, "job a w exclusive=1\n");
+    open_cycle(&c, &s, &w);
+    c.executor.start = start_but_on_0;
+    run(&c, 0);
+    run(&c, 1);
+    ck_assert_int_eq(s.n_starts, 2);
+    ck_assert_int_eq(w.ledger.state.jobs[0]->gpus[0], 1);
+    world_add(&w, "job b w exclusive=1\n");
+    for (int i = 0; i < 5; i++)
+        run(&c, 0);
+    ck_assert_int_eq(s.n_starts, 3);
+    ck_assert_int_eq(cycle_why(&c, 1), WAIT_CAPACITY);    // the other node would do
+    world_add(&w, "node n2 v100\n");
+    run(&c, 0);
+    ck_assert_int_eq(s.n_starts, 4);    // nodes have changed: it is tried once more
+    run(&c, 1);
     cycle_release(&c);
     world_release(&w);
 }
@@ -640,6 +720,8 @@ int main(void)
     TCase *t = tcase_create("cycle");
 
     tcase_add_test(t, what_sleeps_is_asked_at_the_door);
+    tcase_add_test(t, what_the_executor_cannot_do_is_not_planned);
+    tcase_add_test(t, what_was_refused_for_good_is_not_tried_again);
     tcase_add_test(t, a_job_walks_from_submission_to_finished);
     tcase_add_loop_test(t, the_greedy_plan_stands_in_for_a_solver_of_no_use, 0, 3);
     tcase_add_test(t, news_of_a_job_that_was_cancelled_meanwhile_does_not_end_the_run);

@@ -248,6 +248,12 @@ START_TEST(jobs_joules_and_the_build_are_told)
     has("gogh_gpu_energy_joules_total{gpu=\"box/0\",type=\"v100\"} 1000\n");
     has("gogh_owner_energy_joules_total{owner=\"ada\"} 1000\n");
     ck_assert_ptr_null(strstr(print(), "gogh_solver_gap_ratio"));    // not known yet
+    service.metrics.gap = (struct plan_gap){ 12, 0.5, 0.25 };
+    has("gogh_solver_gap_watts 12\n");
+    has("gogh_solver_gap_ratio 0.5\n");
+    has("gogh_solver_gap_varying_ratio 0.25\n");
+    histogram_add(&service.metrics.repricing_s, 2);
+    has("gogh_repricing_seconds_count 1\n");
     has("process_start_time_seconds 50\n");
 }
 END_TEST

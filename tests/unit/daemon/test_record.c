@@ -1,6 +1,7 @@
 /* What is written down of a run, when, and for whose eyes. */
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "catalog/catalog.h"
 #include "catalog/cluster.h"
+#include "catalog/engine.h"
 #include "catalog/ledger.h"
 #include "cycle/cycle.h"
 #include "daemon/config.h"
@@ -317,6 +319,45 @@ START_TEST(a_look_tells_of_busy_and_sleeping_gpus_and_of_options_that_changed)
 }
 END_TEST
 
+START_TEST(a_look_tells_what_the_executor_cannot_do)
+{
+    static const struct engine_node nodes[] = { { 4, LONG_MAX } };
+    static const unsigned char barred[] = { ENGINE_FEATURE };
+    static const struct engine_job of[] = { { .cpus = 2, .barred = barred }, { .is_bound = true } };
+    static const bool unlimited[] = { true };
+    const struct engine_rules rules = { .nodes = nodes, .unlimited = unlimited, .jobs = of };
+    const struct snap_job jobs[] = { { .id = 7 }, { .id = 9 } };
+    const struct snap_gpu gpus[] = { { .node = 0, .may_start = true } };
+    struct snapshot s = { .now_s = 103,
+                          .n_gpus = 1,
+                          .gpus = gpus,
+                          .n_nodes = 1,
+                          .n_jobs = 2,
+                          .jobs = jobs,
+                          .engine = &rules };
+    struct desk d;
+
+    desk_open(&d);
+    s.nodes = d.ledger.state.nodes;
+    record_look(d.record, &solver_greedy, &s);
+    json_t *o = last_line(&d);
+    char *ruled = json_dumps(json_object_get(o, "ruled"), JSON_COMPACT);
+    char *has = json_dumps(json_object_get(o, "nodes"), JSON_COMPACT);
+    ck_assert_str_eq(ruled, "[[7,2,0,0,0,4],[9,0,0,0,1]]");
+    ck_assert_str_eq(has, "[4,2147483647]");
+    ck_assert(json_integer_value(json_array_get(json_object_get(o, "unlimited"), 0)) == 1);
+    free(ruled);
+    free(has);
+    json_decref(o);
+    s.engine = NULL;
+    record_look(d.record, &solver_greedy, &s);
+    o = last_line(&d);
+    ck_assert_ptr_null(json_object_get(o, "ruled"));
+    json_decref(o);
+    desk_close(&d);
+}
+END_TEST
+
 START_TEST(a_second_start_appends_and_copies_anew)
 {
     struct desk d;
@@ -348,7 +389,8 @@ START_TEST(nothing_is_recorded_where_nobody_asks)
     record_measure(NULL, NULL);
     record_event(NULL, NULL);
     record_look(NULL, NULL, NULL);
-    record_plan(NULL, NULL, true);
+    record_plan(NULL, NULL, true, false);
+    record_prices(NULL);
     record_cut(NULL, "");
     record_energy(NULL, 0, NULL);
     record_close(NULL);
@@ -369,6 +411,7 @@ int main(void)
     tcase_add_test(c, numbers_come_back_as_they_were);
     tcase_add_test(c, orders_are_written_down_once_they_are_accepted);
     tcase_add_test(c, a_look_tells_of_busy_and_sleeping_gpus_and_of_options_that_changed);
+    tcase_add_test(c, a_look_tells_what_the_executor_cannot_do);
     tcase_add_test(c, a_second_start_appends_and_copies_anew);
     tcase_add_test(c, nothing_is_recorded_where_nobody_asks);
     suite_add_tcase(s, c);

@@ -52,9 +52,11 @@ static void look_at(void *self, const struct lowered *asked, const struct plan *
 }
 
 /* Jobs for the mixed cluster, by chance, run by 'policy' until there were enough decisions. */
-static void run(const char *policy, struct tally *t)
+static void run(const char *policy, uint64_t seed, struct tally *t)
 {
-    const struct trace_generate jobs = { .n_jobs = 300, .load = 0.8, .inference = 0.2, .seed = 3 };
+    const struct trace_generate jobs = {
+        .n_jobs = 300, .load = 0.8, .inference = 0.2, .seed = seed
+    };
     struct trace_draw draw;
     struct cluster cl;
     struct ground g;
@@ -66,7 +68,7 @@ static void run(const char *policy, struct tally *t)
     arena_init(&a);
     ck_assert_int_eq(cluster_parse(&a, "c", mixed, strlen(mixed), &cl, &e), 0);
     ck_assert_int_eq(ground_builtin(&g, &cl, NULL, NULL, 1, &e), 0);
-    ck_assert_int_eq(trace_draw_init(&draw, &a, &g.truth, &cl, NULL, 3, &e), 0);
+    ck_assert_int_eq(trace_draw_init(&draw, &a, &g.truth, &cl, NULL, seed, &e), 0);
     ck_assert_int_eq(trace_generate(&a, &jobs, &draw, &cl, &tr, &e), 0);
     *t = (struct tally){ 0 };
     const struct sim_options o = { .cluster = &cl,
@@ -88,7 +90,7 @@ START_TEST(nothing_that_costs_less_goes_without_a_reason)
 {
     struct tally t;
 
-    run("gogh", &t);
+    run("gogh", (uint64_t)_i, &t);
     ck_assert_int_ge(t.n_decisions, DECISIONS);
     ck_assert_msg(t.n_passed_over == 0, "%d of %d jobs passed over a place that costs %g W less",
                   t.n_passed_over, t.n_jobs, t.worst);
@@ -104,7 +106,7 @@ int main(void)
     Suite *s = suite_create("explained");
     TCase *c = tcase_create("explained");
 
-    tcase_add_test(c, nothing_that_costs_less_goes_without_a_reason);
+    tcase_add_loop_test(c, nothing_that_costs_less_goes_without_a_reason, 3, 6);
     suite_add_tcase(s, c);
     return suite_run(s);
 }

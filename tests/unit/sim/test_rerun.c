@@ -1,4 +1,5 @@
 /* A run is recorded and gone through again: the same plans and joules; and records that lie. */
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "daemon/record.h"
 #include "monitor/energy.h"
 #include "monitor/monitor.h"
+#include "optimize/prices/kept.h"
 #include "refine/model.h"
 #include "sim/ground.h"
 #include "sim/rerun.h"
@@ -24,9 +26,16 @@
 #include "store/store.h"
 #include "unit/suite.h"
 
-static const char cluster_text[] = "node a k80:2\nnode b v100:2\n"
-                                   "set move_s 5\nset restart_s 1\nset report_s 20\n"
-                                   "set settle_s 30\nset noise 0.03\nset sleep_after_s 1e9\n";
+#define SETTINGS                                       \
+    "set move_s 5\nset restart_s 1\nset report_s 20\n" \
+    "set settle_s 30\nset noise 0.03\nset sleep_after_s 1e9\n"
+
+/* The second is large enough for prices to be kept. */
+static const char *const clusters[] = {
+    "node a k80:2\nnode b v100:2\n" SETTINGS,
+    "node a-[1-19] k80:8\nnode b-[1-19] v100:8\n" SETTINGS,
+};
+#define GPUS_MAX 304
 
 /* A daemon whose box is the simulated world. */
 struct run {
@@ -44,8 +53,10 @@ struct run {
     struct world *world;
     struct record *record;
     struct energy *energy;
-    struct model *model;    // that came into use on the way
+    struct model *model;           // that came into use on the way
+    struct kept_prices *priced;    // that were found beside, and are not in use yet
     int n_undone;
+    int n_decided;
 };
 
 static struct err e;
@@ -151,17 +162,18 @@ static void on_finding(void *self, const struct finding *f, double abs_error, bo
 static void make_world(struct run *r)
 {
     const struct state *s = &r->ledger.state;
-    static int types[4], nodes[4];
-    static const struct gpu_type *figures[4];
+    static int types[GPUS_MAX], nodes[GPUS_MAX];
+    static const struct gpu_type *figures[GPUS_MAX];
 
-    for (int g = 0; g < 4; g++) {
-        figures[g] = &r->cluster.types[r->cluster.nodes[g / 2].types[g % 2]];
+    for (int g = 0; g < s->n_gpus; g++) {
+        figures[g] = &r->cluster.types[s->gpus[g].type];
+        ck_assert_str_eq(figures[g]->name, r->catalog.types[s->gpus[g].type].name);
         types[g] = truth_find_type(&r->ground.truth, figures[g]->name);
         nodes[g] = s->gpus[g].node;
     }
     r->world = world_create(&(struct world_setup){ .truth = &r->ground.truth,
                                                    .settings = &r->cluster.settings,
-                                                   .n_gpus = 4,
+                                                   .n_gpus = s->n_gpus,
                                                    .types = types,
                                                    .figures = figures,
                                                    .nodes = nodes,
@@ -194,7 +206,7 @@ static void open_cycle(struct run *r)
     c->sensor = world_sensor(r->world);
 }
 
-static void run_open(struct run *r)
+static void run_open(struct run *r, const char *cluster_text)
 {
     *r = (struct run){ 0 };
     arena_init(&r->arena);
@@ -213,6 +225,7 @@ static void run_open(struct run *r)
     OK(ledger_open(&r->ledger, &r->catalog, r->store, &e));
     OK(cluster_install(&r->cluster, &r->catalog, &r->ledger, 0, &e));
     make_world(r);
+    r->priced = kept_create();
     open_cycle(r);
     r->energy = energy_create(&r->ledger.state, &r->catalog);
 }
@@ -244,6 +257,20 @@ static void submit(struct run *r, const char *workload, double steps)
                                                 .max_gpus = spec.max_gpus });
 }
 
+/* Prices of the third decision come into use after the fifth. */
+static void price_beside(struct run *r, struct decision *d)
+{
+    record_plan(r->record, d, true, r->n_decided == 3);
+    if (r->n_decided == 3)
+        OK(cycle_price(&r->cycle, &d->arena, &d->snapshot, r->priced, &e));
+    if (r->n_decided++ != 5)
+        return;
+    kept_destroy(r->cycle.kept);
+    r->cycle.kept = r->priced;
+    r->priced = NULL;
+    record_prices(r->record);
+}
+
 static void decide(struct run *r)
 {
     struct decision d = { .time_s = r->clock.t_s };
@@ -255,7 +282,7 @@ static void decide(struct run *r)
     record_look(r->record, &r->cycle.solver, &d.snapshot);
     OK(cycle_plan(&r->cycle, &d.arena, &r->cycle.solver, &d.snapshot, &d.asked, &d.plan,
                   &d.is_fallback, &why));
-    record_plan(r->record, &d, true);
+    price_beside(r, &d);
     cycle_act(&r->cycle, &d.snapshot, &d.plan, &acted);
     arena_reset(&r->cycle.arena);
     arena_release(&d.arena);
@@ -317,7 +344,7 @@ static void run_all(struct run *r)
 /* Joules as the world has them, as if they had been drawn evenly. */
 static void account(struct run *r)
 {
-    for (int g = 0; g < 4; g++) {
+    for (int g = 0; g < r->ledger.state.n_gpus; g++) {
         energy_draw(r->energy, g, 0, world_gpu_energy_j(r->world, g) / r->clock.t_s, 0);
         energy_draw(r->energy, g, r->clock.t_s, 0, 0);
     }
@@ -330,6 +357,7 @@ static void run_stop(struct run *r)
     energy_destroy(r->energy);
     cycle_release(&r->cycle);
     model_destroy(r->model);
+    kept_destroy(r->priced);
     world_destroy(r->world);
     ledger_close(&r->ledger);
     catalog_release(&r->catalog);
@@ -352,12 +380,26 @@ static void again(struct run *r, const char *truth, struct rerun_result *out)
     OK(rerun(&r->arena, &o, out, &e));
 }
 
+/* What becomes of the text of a record when something in it is another. */
+static void change(struct run *r, const char *from, const char *to)
+{
+    const char *text;
+    size_t len;
+
+    OK(file_read(&r->arena, r->record_path, NULL, 1 << 24, &text, &len, &e));
+    const char *at = strstr(text, from);
+    ck_assert_msg(at != NULL, "no '%s' in the record", from);
+    const char *now =
+        arena_printf(&r->arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    OK(file_write(r->record_path, now, strlen(now), &e));
+}
+
 START_TEST(the_same_plans_come_out_and_the_same_joules)
 {
     struct run r;
     struct rerun_result got;
 
-    run_open(&r);
+    run_open(&r, clusters[_i]);
     run_all(&r);
     account(&r);
     run_stop(&r);
@@ -373,35 +415,25 @@ START_TEST(the_same_plans_come_out_and_the_same_joules)
     ck_assert_double_eq_tol(got.jct_off, 0, 1e-9);
     ck_assert_double_eq_tol(got.difference, 0, 1e-9);
     ck_assert_int_eq(got.n_types, 2);
-    ck_assert_int_eq(got.types[1].n_gpus, 2);
+    ck_assert_int_eq(got.types[1].n_gpus, _i ? 152 : 2);
     ck_assert_double_eq_tol(got.types[0].sim_j + got.types[1].sim_j, got.sim_j, 1e-6);
     again(&r, NULL, &got);    // in a world of beliefs
     ck_assert_int_eq(got.n_same, got.n_decisions);
     ck_assert_double_gt(got.sim_j, 0);
+    change(&r, "\"repriced\":true", "\"repriced\":false");
+    ck_assert_int_eq(rerun(&r.arena, &(struct rerun_options){ .record = r.record_path }, &got, &e),
+                     -EINVAL);
+    ck_assert_ptr_nonnull(strstr(e.text, "nobody was finding any"));
     run_close(&r);
 }
 END_TEST
-
-/* What becomes of the text of a record when something in it is another. */
-static void change(struct run *r, const char *from, const char *to)
-{
-    const char *text;
-    size_t len;
-
-    OK(file_read(&r->arena, r->record_path, NULL, 1 << 24, &text, &len, &e));
-    const char *at = strstr(text, from);
-    ck_assert_msg(at != NULL, "no '%s' in the record", from);
-    const char *now =
-        arena_printf(&r->arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    OK(file_write(r->record_path, now, strlen(now), &e));
-}
 
 START_TEST(a_plan_that_was_another_is_found_and_followed)
 {
     struct run r;
     struct rerun_result got;
 
-    run_open(&r);
+    run_open(&r, clusters[0]);
     submit(&r, "left", 100);
     commit(&r);
     turn(&r, 1);
@@ -427,7 +459,7 @@ START_TEST(a_second_start_of_the_daemon_is_a_second_part)
     struct run r;
     struct rerun_result got;
 
-    run_open(&r);
+    run_open(&r, clusters[0]);
     submit(&r, "left", 1000);
     commit(&r);
     turn(&r, 1);
@@ -540,7 +572,7 @@ START_TEST(what_is_missing_is_named)
     struct rerun_result got;
     struct rerun_options o;
 
-    run_open(&r);
+    run_open(&r, clusters[0]);
     submit(&r, "left", 10);
     commit(&r);
     run_stop(&r);
@@ -560,7 +592,7 @@ int main(void)
     Suite *s = suite_create("rerun");
     TCase *c = tcase_create("rerun");
 
-    tcase_add_test(c, the_same_plans_come_out_and_the_same_joules);
+    tcase_add_loop_test(c, the_same_plans_come_out_and_the_same_joules, 0, 2);
     tcase_add_test(c, a_plan_that_was_another_is_found_and_followed);
     tcase_add_test(c, a_second_start_of_the_daemon_is_a_second_part);
     tcase_add_loop_test(c, a_record_is_read_or_what_is_wrong_is_said, 0,

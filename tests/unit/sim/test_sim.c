@@ -159,9 +159,9 @@ START_TEST(what_cannot_be_simulated_is_refused)
 END_TEST
 
 /* A busy hour of everything at once, under the built-in truth. */
-static void run_busy(const char *policy, struct sim_result *r)
+static void run_jobs(const char *cluster, const struct sim_options *how, struct sim_result *r)
 {
-    static const char cluster[] = "node a-[1-2] k80:2 p100:1\nnode b v100:2\nset report_s 60\n";
+    struct sim_options o = *how;
     char trace[20000] = "";
     struct err e = { 0 };
     struct ground g;
@@ -182,14 +182,18 @@ static void run_busy(const char *policy, struct sim_result *r)
     ck_assert_int_eq(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, &e), 0);
     ck_assert_msg(trace_parse(&a, "t", trace, len, &t, &e) == 0, "%s", e.text);
     ck_assert_msg(ground_builtin(&g, &cl, &t, "p100", 1, &e) == 0, "%s", e.text);
-    ck_assert_msg(
-        simulate(
-            &(struct sim_options){
-                .cluster = &cl, .trace = &t, .truth = &g.truth, .policy = policy, .seed = 1 },
-            r, &e) == 0,
-        "%s", e.text);
+    o.cluster = &cl;
+    o.trace = &t;
+    o.truth = &g.truth;
+    ck_assert_msg(simulate(&o, r, &e) == 0, "%s", e.text);
     ground_close(&g);
     arena_release(&a);
+}
+
+static void run_busy(const char *policy, struct sim_result *r)
+{
+    run_jobs("node a-[1-2] k80:2 p100:1\nnode b v100:2\nset report_s 60\n",
+             &(struct sim_options){ .policy = policy, .seed = 1 }, r);
 }
 
 static const char *const policies[] = { "gogh",         "gogh-oracle", "greedy",
@@ -207,6 +211,46 @@ START_TEST(every_policy_ends_and_repeats_itself)
               a.n_decisions == b.n_decisions && a.n_moves == b.n_moves && a.gpu_s == b.gpu_s);
     ck_assert(a.promise_attainment >= 0 && a.promise_attainment <= 1);
     ck_assert_int_eq(a.n_fallbacks, 0);
+}
+END_TEST
+
+/* ---- how good plans are ---- */
+
+static const struct {
+    const char *policy, *cluster;
+    bool has_bound;
+} sizes[] = {
+    { "gogh", "node a v100:2 k80:2\n", true },
+    { "gogh", "node a-[1-20] v100:8\nnode b-[1-20] k80:8\n", true },    // prices are kept
+    { "watts", "node a-[1-20] v100:8\nnode b-[1-20] k80:8\n", true },
+    { "gogh-oracle", "node a v100:2 k80:2\n", true },
+    { "greedy", "node a v100:2 k80:2\n", false },
+};
+
+static void count_known(void *self, const struct lowered *asked, const struct plan *p)
+{
+    struct plan_gap gap = plan_gap(p);
+    long *n_known = self;
+
+    (void)asked;
+    *n_known += gap.watts >= 0 && gap.ratio >= 0 && gap.varying_ratio >= 0 && isfinite(gap.watts) &&
+                isfinite(gap.ratio) && isfinite(gap.varying_ratio);
+}
+
+START_TEST(every_plan_of_gogh_knows_its_gap_at_every_size)
+{
+    struct sim_options o = { .policy = sizes[_i].policy, .seed = 1, .on_plan = count_known };
+    long n_known = 0;
+    struct sim_result r;
+
+    o.owner = &n_known;
+    run_jobs(sizes[_i].cluster, &o, &r);
+    ck_assert_int_gt(r.n_decisions, 60);
+    ck_assert_int_eq(n_known, sizes[_i].has_bound ? r.n_decisions : 0);
+    ck_assert_int_eq(isfinite(r.gap_mean.watts) && isfinite(r.gap_worst.varying_ratio),
+                     sizes[_i].has_bound);
+    ck_assert_int_eq(isnan(r.gap_mean.watts), !sizes[_i].has_bound);
+    ck_assert(!(r.gap_worst.ratio < r.gap_mean.ratio));
 }
 END_TEST
 
@@ -424,6 +468,8 @@ int main(void)
                         sizeof refused / sizeof refused[0]);
     tcase_add_loop_test(t, every_policy_ends_and_repeats_itself, 0,
                         sizeof policies / sizeof policies[0]);
+    tcase_add_loop_test(t, every_plan_of_gogh_knows_its_gap_at_every_size, 0,
+                        (int)(sizeof sizes / sizeof *sizes));
     tcase_add_test(t, a_described_workload_may_have_another_batch);
     tcase_add_test(t, advancing_in_pieces_changes_nothing);
     tcase_add_test(t, a_run_does_without_the_levers_that_are_taken_away);

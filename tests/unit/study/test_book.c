@@ -488,8 +488,8 @@ END_TEST
 
 START_TEST(a_bound_counts_its_jobs_and_nothing_else)
 {
-    static const char *const counts[] = { "finished",  "failed",    "moves",
-                                          "decisions", "fallbacks", "measurements" };
+    static const char *const counts[] = { "finished",  "failed",     "moves",       "decisions",
+                                          "fallbacks", "repricings", "measurements" };
     struct run_key k = key_of("bound", 11);
     struct run_result r = result_of(1), got;
     struct fixture f;

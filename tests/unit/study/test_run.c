@@ -86,6 +86,10 @@ START_TEST(looking_at_a_run_does_not_change_it)
     ck_assert(f.got.moves == want.n_moves && f.got.decisions == want.n_decisions);
     ck_assert(f.got.measurements == want.n_measurements && f.got.makespan_s == want.makespan_s);
     ck_assert(f.got.jobs == 120 && f.got.finished == 120);
+    bool has_bound = strcmp(policies[_i], "gogh") == 0;
+    ck_assert_int_eq(f.got.gap_mean_w == want.gap_mean.watts, has_bound);
+    ck_assert_int_eq(f.got.gap_worst_ratio == want.gap_worst.ratio, has_bound);
+    ck_assert_int_eq(isnan(f.got.gap_worst_varying_ratio), !has_bound);
     fixture_release(&f);
 }
 END_TEST
