@@ -38,11 +38,16 @@ typedef int bench_child_f(const void *self, void *out, struct err *e);
 int bench_child(bench_child_f *f, const void *self, double limit_s, void *out, size_t size,
                 double *more_bytes, struct err *e);
 
-/* The planner, `gogh bench optimize`: bench_optimize.c. 'names': which parts, with commas between;
- * NULL: all. 'seeds': instances of each row; 0: as the row says. Prints what it finds.
- */
+/* The planner, `gogh bench optimize`: bench_optimize.c. Prints what it finds. */
+struct bench_options {
+    const char *names;    // which parts, with commas between; NULL: all
+    int seeds;            // instances of each row; 0: as the row says
+    int scale;            // the rows' sizes are divided by it, and goals mean nothing beyond 1
+    bool is_proving;      // smaller rows are compared with what the exact method finds, too
+};
+
 bool bench_optimize_knows(const char *names);
-int bench_optimize(const char *names, int seeds, bool is_json, struct err *e);
+int bench_optimize(const struct bench_options *how, bool is_json, struct err *e);
 
 /* The daemon, `gogh bench serve`: bench_serve.c. 'names' as above; 'runs': repetitions, 0: as each
  * part has them; 'scale': sizes are divided by it, and limits mean nothing then. Prints what it

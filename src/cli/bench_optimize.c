@@ -14,14 +14,17 @@
 #include "base/err.h"
 #include "base/stats.h"
 #include "cli/bench.h"
+#include "cli/bench_changes.h"
 #include "optimize/model/plan.h"
 #include "optimize/exact/exact.h"
 #include "optimize/optimize.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_make.h"
+#include "optimize/prices/kept.h"
 
 #define N_TYPES 6
-#define EXACT_S 60.0    // for the optimum of a small instance
+#define EXACT_S 60.0       // for the optimum of a small instance
+#define PROVE_JOBS 1000    // up to this many the exact method finds better bounds
 
 /* Of a row's budget the planner is told this share, so that judge and all end within it. */
 #define BUDGET_SHARE 0.96
@@ -105,21 +108,25 @@ struct row {
     double overload;    // 0: as generated
     int seeds;
     bool is_exact;                      // compared with the optimum, not with the best bound
+    bool is_changed;                    // a whole plan stands, 1 % of its jobs changed; prices kept
     double budget_s;                    // 0: the nodes that suit its size
     double must, must_worst, must_s;    // percent, percent, seconds; 0: nothing said
     double aim, aim_worst, aim_s;
+    bool wants_proof;    // the bound to compare with is the exact method's
 };
 
-/* name, jobs, GPUs, kinds, theta, overload, seeds, exact?, budget; must: mean, worst, seconds; aim */
+/* name, jobs, GPUs, kinds, theta, overload, seeds, exact?, changed?, budget; must: mean, worst, seconds;
+ * aim; to be proven? */
 static const struct row rows[] = {
-    { "small30", 50, 30, 0, 2, 0, 30, true, 0.5, 0.2, 1, 0.5, 0.05, 0.5, 0.5 },
-    { "small100", 140, 100, 0, 2, 0, 30, true, 0.5, 0.2, 1, 0.5, 0.05, 0.5, 0.5 },
-    { "500", 700, 500, 0, 2, 0, 13, false, 0.5, 0.4, 0, 0.5, 0.15, 0, 0.5 },
-    { "10000", 14000, 10000, 50, 2, 0, 13, false, 1.5, 0.3, 0, 1.5, 0.1, 0, 0.5 },
-    { "50000", 70000, 50000, 50, 2, 0, 3, false, 8, 0.4, 0, 8, 0.1, 0, 2 },
-    { "1000kinds", 14000, 10000, 1000, 2, 0, 3, false, 10, 8, 0, 10, 1, 0, 5 },
-    { "three", 20000, 10000, 50, 3, 0, 3, false, 5, 6, 0, 5, 1, 0, 2 },
-    { "overload", 20000, 10000, 50, 2, 0, 3, false, 3, 0.8, 0, 3, 0.3, 0, 1 },
+    { "small30", 50, 30, 0, 2, 0, 30, true, false, 0.5, 0.2, 1, 0.5, 0.05, 0.5, 0.5, false },
+    { "small100", 140, 100, 0, 2, 0, 30, true, false, 0.5, 0.2, 1, 0.5, 0.05, 0.5, 0.5, false },
+    { "500", 700, 500, 0, 2, 0, 13, false, false, 0.5, 0.4, 0, 0.5, 0.15, 0, 0.5, false },
+    { "10000", 14000, 10000, 50, 2, 0, 13, false, false, 1.5, 0.3, 0, 1.5, 0.1, 0, 0.5, false },
+    { "changed", 14000, 10000, 50, 2, 0, 13, false, true, 0.2, 0.35, 0, 0.2, 0.15, 0, 0.1, false },
+    { "50000", 70000, 50000, 50, 2, 0, 3, false, false, 8, 0.4, 0, 8, 0.1, 0, 2, false },
+    { "1000kinds", 14000, 10000, 1000, 2, 0, 3, false, false, 10, 8, 0, 10, 1, 0, 5, false },
+    { "three", 20000, 10000, 50, 3, 0, 3, false, false, 5, 6, 0, 5, 1, 0, 2, false },
+    { "overload", 20000, 10000, 50, 2, 0, 3, false, false, 3, 0.8, 0, 3, 0.3, 0, 1, false },
 };
 
 static const int growth[] = { 1000, 2500, 5000, 10000, 25000, 50000 };
@@ -149,28 +156,56 @@ static void tally_release(struct tally *t)
     samples_release(&t->aim_seconds);
 }
 
-/* What to compare with: the optimum as far as it is proven, otherwise the best of all bounds: ours, that of
- * the exact search, or of a plan without a limit.
+/* What to compare with: the optimum as far as it is proven, otherwise the best of all bounds, of which
+ * ours are looked at later: that of the exact search, or of a plan without a limit.
  */
-static int reference_w(const struct row *r, const struct problem *p, const struct bench_plan *ours,
-                       double *out, bool *is_proven, struct err *e)
+static int reference_w(const struct row *r, const struct problem *p, double *out, bool *is_proven,
+                       struct err *e)
 {
     struct optimize_options how = optimize_defaults;
     struct bench_plan best;
+    bool is_exact = r->is_exact || r->wants_proof;
 
     how.exact = exact_run;
-    how.method = r->is_exact ? METHOD_EXACT : METHOD_FAST;
-    how.time_s = r->is_exact ? EXACT_S : 0;
-    how.nodes = r->is_exact ? 0 : 1;
+    how.method = is_exact ? METHOD_EXACT : METHOD_FAST;
+    how.time_s = is_exact ? EXACT_S : 0;
+    how.nodes = is_exact ? 0 : 1;
     int rc = bench_plan(p, &how, &best, e);
-    *is_proven = rc == 0 && (ours->is_proven || best.is_proven);
-    *out = rc == 0 && best.is_proven ? best.cost_w : fmax(best.bound_w, ours->bound_w);
+    *is_proven = rc == 0 && best.is_proven;
+    *out = *is_proven ? best.cost_w : best.bound_w;
     return rc;
 }
 
-static void row_make(struct arena *a, const struct row *r, uint64_t seed, struct problem *out)
+/* An instance; and, where its row says so, the prices of what it was before it changed. */
+struct instance {
+    struct changes c;
+    struct kept_prices *kept;
+};
+
+/* Half of the changed jobs end, as many arrive. */
+static int row_change(struct instance *in, int n, struct err *e)
+{
+    struct optimize_options how = optimize_defaults;
+    struct optimize_report report;
+    struct plan x;
+
+    how.method = METHOD_FAST;
+    how.kept = in->kept = kept_create();
+    int rc = optimize_run(changes_arena(&in->c), &in->c.p, &how, &x, &report, e);
+    if (rc < 0)
+        return rc;
+    changes_settle(&in->c, &x);
+    for (int i = 0; i < n; i++)
+        changes_end(&in->c);
+    for (int i = 0; i < n; i++)
+        changes_arrive(&in->c);
+    return 0;
+}
+
+static int row_make(const struct row *r, uint64_t seed, struct instance *out, struct err *e)
 {
     struct make_options o = make_defaults;
+    int n_changed = r->is_changed ? (r->n_jobs + 199) / 200 : 0;
 
     o.n_jobs = r->n_jobs;
     o.n_gpus = r->n_gpus;
@@ -179,41 +214,51 @@ static void row_make(struct arena *a, const struct row *r, uint64_t seed, struct
     o.theta = r->theta;
     o.seed = seed;
     o.overload = r->overload > 0 ? r->overload : 1;
-    problem_make(a, &o, out);
+    changes_init(&out->c, &o, n_changed);
+    out->kept = NULL;
+    return n_changed > 0 ? row_change(out, n_changed, e) : 0;
 }
 
-static int row_plan(const struct row *r, const struct problem *p, double budget_s,
+static void instance_release(struct instance *in)
+{
+    changes_release(&in->c);
+    kept_destroy(in->kept);
+}
+
+static int row_plan(const struct row *r, const struct instance *in, double budget_s,
                     struct bench_plan *out, struct err *e)
 {
     struct optimize_options how = optimize_defaults;
 
     how.exact = exact_run;
-    how.method = r->is_exact ? METHOD_AUTO : METHOD_FAST;
+    how.method = r->is_exact ? METHOD_AUTO : in->kept ? METHOD_STANDING : METHOD_FAST;
+    how.kept = in->kept;
     how.time_s = BUDGET_SHARE * budget_s;
-    return bench_plan(p, &how, out, e);
+    return bench_plan(&in->c.p, &how, out, e);
 }
 
-static int row_seed(const struct row *r, const struct problem *p, struct tally *t, struct err *e)
+static int row_seed(const struct row *r, const struct instance *in, struct tally *t, struct err *e)
 {
     struct bench_plan ours, aim;
     double than_w = NAN;
     bool is_proven = false;
 
-    int rc = row_plan(r, p, r->budget_s, &ours, e);
+    int rc = row_plan(r, in, r->budget_s, &ours, e);
     if (rc == 0)
-        rc = reference_w(r, p, &ours, &than_w, &is_proven, e);
+        rc = reference_w(r, &in->c.p, &than_w, &is_proven, e);
     if (rc < 0)
         return rc;
     aim = ours;
-    if (r->aim_s < r->budget_s && (rc = row_plan(r, p, r->aim_s, &aim, e)) < 0)
+    if (r->aim_s < r->budget_s && (rc = row_plan(r, in, r->aim_s, &aim, e)) < 0)
         return rc;
+    than_w = fmax(than_w, fmax(ours.bound_w, aim.bound_w));
     samples_add(&t->gaps, bench_above(ours.cost_w, than_w));
     samples_add(&t->seconds, ours.seconds);
     samples_add(&t->aim_gaps, bench_above(aim.cost_w, than_w));
     samples_add(&t->aim_seconds, aim.seconds);
     t->more_bytes = fmax(t->more_bytes, ours.more_bytes);
-    t->n_kinds = p->n_kinds;
-    t->n_proven += is_proven;
+    t->n_kinds = in->c.p.n_kinds;
+    t->n_proven += is_proven || ours.is_proven;
     return 0;
 }
 
@@ -250,11 +295,11 @@ static void add_goals(json_t *o, const struct row *r, struct tally *t)
     json_object_set_new(o, "aim_met", json_boolean(aim));
 }
 
-static json_t *row_json(const struct row *r, int seeds, struct tally *t)
+static json_t *row_json(const struct row *r, struct tally *t)
 {
     json_t *o =
         json_pack("{s:s, s:i, s:i, s:i, s:i, s:i}", "name", r->name, "jobs", r->n_jobs, "gpus",
-                  r->n_gpus, "kinds", t->n_kinds, "theta", r->theta, "seeds", seeds);
+                  r->n_gpus, "kinds", t->n_kinds, "theta", r->theta, "seeds", r->seeds);
 
     json_object_set_new(o, "against", json_string(r->is_exact ? "optimum" : "bound"));
     json_object_set_new(o, "proven", json_integer(t->n_proven));
@@ -269,36 +314,44 @@ static json_t *row_json(const struct row *r, int seeds, struct tally *t)
     return o;
 }
 
-static int run_row(const struct row *r, int seeds, json_t *list, struct err *e)
+static int run_row(const struct row *r, json_t *list, struct err *e)
 {
+    struct instance in;
     struct tally t;
-    struct arena a;
-    struct problem p;
     int rc = 0;
 
-    seeds = seeds > 0 ? seeds : r->seeds;
     tally_init(&t);
-    for (int s = 1; s <= seeds && rc == 0; s++) {
+    for (int s = 1; s <= r->seeds && rc == 0; s++) {
         bench_tell("%s: %d jobs on %d GPUs, seed %d of %d", r->name, r->n_jobs, r->n_gpus, s,
-                   seeds);
-        arena_init(&a);
-        row_make(&a, r, (uint64_t)s, &p);
-        rc = row_seed(r, &p, &t, e);
-        arena_release(&a);
+                   r->seeds);
+        rc = row_make(r, (uint64_t)s, &in, e);
+        if (rc == 0)
+            rc = row_seed(r, &in, &t, e);
+        instance_release(&in);
     }
     if (rc == 0)
-        json_array_append_new(list, row_json(r, seeds, &t));
+        json_array_append_new(list, row_json(r, &t));
     tally_release(&t);
     return rc;
 }
 
-static int run_growth(int seeds, json_t *list, struct err *e)
+static struct row row_for(struct row r, const struct bench_options *o)
+{
+    r.n_jobs /= o->scale;
+    r.n_gpus /= o->scale;
+    r.seeds = o->seeds > 0 ? o->seeds : r.seeds;
+    r.wants_proof = o->is_proving && r.n_jobs <= PROVE_JOBS;
+    return r;
+}
+
+static int run_growth(const struct bench_options *o, json_t *list, struct err *e)
 {
     int rc = 0;
 
     for (size_t i = 0; i < sizeof growth / sizeof *growth && rc == 0; i++) {
         struct row r = { "growth", growth[i] * 7 / 5, growth[i], 50, 2, .seeds = 1 };
-        rc = run_row(&r, seeds, list, e);
+        r = row_for(r, o);
+        rc = run_row(&r, list, e);
     }
     return rc;
 }
@@ -386,10 +439,45 @@ static const struct column reference_columns[] = {
     { "note", "note", 4, 0, 0 },
 };
 
+static const struct column event_columns[] = {
+    { "name", "name", 9, 0, 0 },
+    { "events", "events", 6, 0, 0 },
+    { "gap_mean_percent", "gap %", 7, 1, 3 },
+    { "gap_worst_percent", "worst", 7, 1, 3 },
+    { "must_percent", "must", 5, 1, 1 },
+    { "aim_percent", "aim", 5, 1, 1 },
+    { "seconds_p99", "p99 ms", 7, 1e3, 0 },
+    { "must_s", "must", 5, 1e3, 0 },
+    { "arrival_p99_us", "arrival us", 10, 1, 0 },
+    { "must_arrival_us", "must", 5, 1, 0 },
+    { "aim_arrival_us", "aim", 5, 1, 0 },
+    { "moves_per_event", "moves", 6, 1, 1 },
+    { "must_moves", "must", 5, 1, 0 },
+    { "pricings", "pricings", 8, 0, 0 },
+};
+
+/* Those rows that have events, alone. */
+static void print_events(const json_t *rows_of)
+{
+    json_t *some = json_array(), *row;
+    size_t i;
+
+    json_array_foreach(rows_of, i, row)
+    {
+        if (json_object_get(row, "events"))
+            json_array_append(some, row);
+    }
+    print_table(
+        "events (against a bound found from nothing every 250; decisions; one arrival's place)",
+        some, event_columns, sizeof event_columns / sizeof *event_columns);
+    json_decref(some);
+}
+
 static void print_all(const json_t *o)
 {
     print_table("rows (gap against the optimum or the bound; MB beyond the input)",
                 json_object_get(o, "rows"), row_columns, sizeof row_columns / sizeof *row_columns);
+    print_events(json_object_get(o, "rows"));
     print_table("growth", json_object_get(o, "growth"), row_columns, N_GROWTH_COLUMNS);
     print_table("references (the same instance planned by others, and by us)",
                 json_object_get(o, "references"), reference_columns,
@@ -403,7 +491,7 @@ static bool is_part(const char *name)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(name, rows[i].name) == 0)
             return true;
-    return bench_wants("growth", name) || bench_wants(bench_reference_names, name);
+    return bench_wants("events,growth", name) || bench_wants(bench_reference_names, name);
 }
 
 bool bench_optimize_knows(const char *names)
@@ -418,28 +506,32 @@ bool bench_optimize_knows(const char *names)
     return is_known;
 }
 
-static int run_parts(const char *names, int seeds, json_t *o, struct err *e)
+static int run_parts(const struct bench_options *how, json_t *o, struct err *e)
 {
     json_t *list = json_array(), *grown = json_array(), *references = json_array();
     int rc = 0;
 
     json_object_set_new(o, "rows", list);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && rc == 0; i++)
-        if (bench_wants(names, rows[i].name))
-            rc = run_row(&rows[i], seeds, list, e);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && rc == 0; i++) {
+        const struct row r = row_for(rows[i], how);
+        if (bench_wants(how->names, r.name))
+            rc = run_row(&r, list, e);
+    }
+    if (rc == 0 && bench_wants(how->names, "events"))
+        rc = bench_events(how->seeds > 0 ? how->seeds : 1, how->scale, list, e);
     json_object_set_new(o, "growth", grown);
-    if (rc == 0 && bench_wants(names, "growth"))
-        rc = run_growth(seeds, grown, e);
+    if (rc == 0 && bench_wants(how->names, "growth"))
+        rc = run_growth(how, grown, e);
     json_object_set_new(o, "references", references);
     if (rc == 0)
-        rc = bench_references(names, references, e);
+        rc = bench_references(how->names, references, e);
     return rc;
 }
 
-int bench_optimize(const char *names, int seeds, bool is_json, struct err *e)
+int bench_optimize(const struct bench_options *how, bool is_json, struct err *e)
 {
     json_t *o = json_pack("{s:s}", "version", GOGH_VERSION);
-    int rc = run_parts(names, seeds, o, e);
+    int rc = run_parts(how, o, e);
 
     if (rc == 0 && is_json) {
         json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));

@@ -1,8 +1,8 @@
 /* bench_optimize.h - what the parts of `gogh bench optimize` share.
  *
  * Each part makes its instances from seeds, plans them in child processes, and gives back JSON;
- * bench_optimize.c prints it, as it is or as tables. Used by bench_optimize.c and
- * bench_references.c, and by nobody else.
+ * bench_optimize.c prints it, as it is or as tables. Used by bench_optimize.c,
+ * bench_events.c and bench_references.c, and by nobody else.
  */
 #ifndef CLI_BENCH_OPTIMIZE_H
 #define CLI_BENCH_OPTIMIZE_H
@@ -37,6 +37,11 @@ void bench_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Is 'name' in the list, or is there no list? */
 bool bench_wants(const char *list, const char *name);
+
+/* Decisions one after the other while the cluster changes: one object, appended to 'list'. 'scale':
+ * sizes are divided by it.
+ */
+int bench_events(int seeds, int scale, json_t *list, struct err *e);
 
 /* What others do, beside us on the same instances: appended to 'list', one object each. 'rows' as
  * in bench_optimize; "references" means all of them.

@@ -14,7 +14,7 @@
 #include "base/rng.h"
 #include "cli/bench.h"
 #include "optimize/model/plan.h"
-#include "optimize/search/desk.h"
+#include "optimize/search/assignment.h"
 #include "optimize/prices/lp.h"
 #include "optimize/exact/mip.h"
 #include "optimize/exact/exact.h"
@@ -357,12 +357,12 @@ static int solve_greedy(const void *self, void *to, struct err *e)
 
     arena_init(&a);
     double began_s = clock_stopwatch_s();
-    struct desk *d = desk_create(p);
-    desk_lay_present(d);
+    struct assignment *d = assignment_create(p);
+    assignment_lay_present(d);
     for (int j = 0; j < p->n_jobs; j++)
-        desk_insert(d, j);
+        assignment_insert(d, j);
     double seconds = clock_stopwatch_s() - began_s;
-    desk_plan(d, &a, &x);
+    assignment_plan(d, &a, &x);
     *out = (struct other){ .objective_w = x.cost_w + problem_base_w(p), .seconds = seconds };
     return plan_check(&a, p, &x, e);
 }

@@ -55,12 +55,14 @@ static const char help[] =
     "\n"
     "  --runs N   repetitions (5; 'simulate' runs once unless N is given)\n"
     "  --rows R   parts of 'optimize', with commas between: small30, small100, 500, 10000,\n"
-    "             50000, 1000kinds, three, overload; growth; references, or single ones:\n"
-    "             per-gpu, gavel, pop, greedy. Parts of 'serve': submit, list, reports,\n"
-    "             restart, memory, slurm\n"
-    "  --seeds N  instances of each row of 'optimize' (50, 5, 3 or 1)\n"
-    "  --scale N  'serve' with the Nth part of everything, to see that it works; limits are of\n"
-    "             the whole\n"
+    "             changed, 50000, 1000kinds, three, overload; events; growth; references, or\n"
+    "             single ones: per-gpu, gavel, pop, greedy. Parts of 'serve': submit, list,\n"
+    "             reports, restart, memory, slurm\n"
+    "  --seeds N  instances of each row of 'optimize' (30, 13, 3 or 1)\n"
+    "  --scale N  rows of 'optimize', or 'serve', with the Nth part of everything, to see that\n"
+    "             it works; goals and limits are of the whole\n"
+    "  --prove    rows of 'optimize' with at most 1,000 jobs are compared with what the exact\n"
+    "             method finds in 60 s, too\n"
     "  --json     one JSON object\n"
     "\n"
     "Examples:\n"
@@ -566,7 +568,7 @@ struct options {
     const char *names[N_BENCHES];
     const char *rows;
     long runs, seeds, scale;
-    bool is_json;
+    bool is_json, is_proving;
 };
 
 static bool is_alone(const struct options *o, const char *name)
@@ -593,6 +595,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         { .name = "rows", .kind = OPTION_TEXT, .out = &o->rows },
         { .name = "seeds", .kind = OPTION_WHOLE, .out = &o->seeds, .low = 1, .high = 10000 },
         { .name = "scale", .kind = OPTION_WHOLE, .out = &o->scale, .low = 1, .high = 10000 },
+        { .name = "prove", .kind = OPTION_FLAG, .out = &o->is_proving },
         { .name = "json", .kind = OPTION_FLAG, .out = &o->is_json },
     };
     int status =
@@ -605,10 +608,10 @@ static int parse_options(int argc, char **argv, struct options *o)
         return cmd_misuse(&cmd_bench, "'%s' stands alone", o->names[0]);
     if (is_optimize && o->runs > 0)
         return cmd_misuse(&cmd_bench, "'optimize' has --rows and --seeds, not --runs");
-    if (o->seeds > 0 && !is_optimize)
-        return cmd_misuse(&cmd_bench, "--seeds is for 'optimize'");
-    if (o->scale > 0 && !is_serve)
-        return cmd_misuse(&cmd_bench, "--scale is for 'serve'");
+    if ((o->seeds > 0 || o->is_proving) && !is_optimize)
+        return cmd_misuse(&cmd_bench, "--seeds and --prove are for 'optimize'");
+    if (o->scale > 0 && !is_serve && !is_optimize)
+        return cmd_misuse(&cmd_bench, "--scale is for 'optimize' and 'serve'");
     if (o->rows && !is_optimize && !is_serve)
         return cmd_misuse(&cmd_bench, "--rows is for 'optimize' and 'serve'");
     if (is_serve ? !bench_serve_knows(o->rows) : !bench_optimize_knows(o->rows))
@@ -628,7 +631,11 @@ static int run(int argc, char **argv)
     while (n < N_BENCHES && o.names[n])
         n++;
     if (is_alone(&o, "optimize"))
-        rc = bench_optimize(o.rows, (int)o.seeds, o.is_json, &e);
+        rc = bench_optimize(&(struct bench_options){ .names = o.rows,
+                                                     .seeds = (int)o.seeds,
+                                                     .scale = o.scale > 0 ? (int)o.scale : 1,
+                                                     .is_proving = o.is_proving },
+                            o.is_json, &e);
     else if (is_alone(&o, "serve"))
         rc = bench_serve(o.rows, (int)o.runs, (int)o.scale, o.is_json, &e);
     else
@@ -639,7 +646,7 @@ static int run(int argc, char **argv)
 const struct cmd cmd_bench = {
     .name = "bench",
     .synopsis = "bench [import|open|events|simulate|estimate|study ...] [--runs N] [--json] | "
-                "bench optimize [--rows NAMES] [--seeds N] [--json] | "
+                "bench optimize [--rows NAMES] [--seeds N] [--scale N] [--prove] [--json] | "
                 "bench serve [--rows NAMES] [--runs N] [--scale N] [--json]",
     .summary = "measure this build on this machine",
     .help = help,

@@ -188,6 +188,18 @@ static json_t *number(double v)
     return isfinite(v) ? json_real(v) : json_null();
 }
 
+static void put_gap(json_t *j, const struct sim_result *r)
+{
+    const struct plan_gap *mean = &r->gap_mean, *worst = &r->gap_worst;
+
+    json_object_set_new(j, "gap_mean_w", number(mean->watts));
+    json_object_set_new(j, "gap_worst_w", number(worst->watts));
+    json_object_set_new(j, "gap_mean_ratio", number(mean->ratio));
+    json_object_set_new(j, "gap_worst_ratio", number(worst->ratio));
+    json_object_set_new(j, "gap_mean_varying_ratio", number(mean->varying_ratio));
+    json_object_set_new(j, "gap_worst_varying_ratio", number(worst->varying_ratio));
+}
+
 static int print_json(const struct options *o, const struct cluster_settings *set,
                       const struct sim_result *r)
 {
@@ -210,6 +222,9 @@ static int print_json(const struct options *o, const struct cluster_settings *se
                         json_string(power_model_name((enum power_model)set->power_model)));
     if (o->without != NULL)
         json_object_set_new(j, "without", json_string(o->without));
+    put_gap(j, r);
+    json_object_set_new(j, "repricings", json_integer(r->n_repricings));
+    json_object_set_new(j, "repricing_s", number(o->has_no_timing ? none : r->repricing_s));
     json_object_set_new(j, "prediction_error", number(r->prediction_error));
     json_object_set_new(j, "coverage90", number(r->coverage90));
     json_t *waiting = json_object();
@@ -259,6 +274,9 @@ static int print_table(const struct options *o, const struct sim_result *r)
     print_line("allocation efficiency", r->allocation_efficiency, "work per GPU-second");
     printf("%-24s %12ld\n", "moves", r->n_moves);
     printf("%-24s %12ld (%ld by the fallback)\n", "decisions", r->n_decisions, r->n_fallbacks);
+    print_line("gap, mean", 100 * r->gap_mean.ratio, "% of the plan's cost, to the bound");
+    print_line("gap, worst", 100 * r->gap_worst.ratio, "%");
+    printf("%-24s %12ld\n", "prices found anew", r->n_repricings);
     printf("%-24s %12ld\n", "measurements", r->n_measurements);
     print_line("prediction error", 100 * r->prediction_error, "% of the speed, before learning it");
     print_line("inside 90 % intervals", 100 * r->coverage90, "%");
@@ -268,6 +286,7 @@ static int print_table(const struct options *o, const struct sim_result *r)
     if (!o->has_no_timing) {
         print_line("decision, median", 1e3 * r->decision_p50_s, "ms");
         print_line("decision, 99 %", 1e3 * r->decision_p99_s, "ms");
+        print_line("finding prices anew", r->repricing_s, "s in all");
     }
     return cmd_done();
 }

@@ -42,6 +42,7 @@ static const char help[] =
     "  --exclusive      no neighbour on its GPUs\n"
     "  --one-node       all on one node\n"
     "  --nodes N        on so many nodes, as many GPUs on each\n"
+    "  --cpus N, --mem-mib N   of its node's CPUs and memory, for each GPU (0)\n"
     "  --priority N     higher goes first (0)\n"
     "\n"
     "How it runs:\n"
@@ -69,7 +70,7 @@ static const char help[] =
 struct options {
     const char *workload, *descriptor, *name, *kind, *duration, *deadline, *owner, *cwd, *out, *err,
         *timeout, *signal, *grace, *key;
-    long batch, gpus, max_gpus, nodes, priority, retries;
+    long batch, gpus, max_gpus, nodes, priority, retries, cpus, mem_mib;
     double steps, rate, min_throughput;
     bool is_exclusive, is_one_node, is_held, waits, is_new;
     struct cmd_list types, env;
@@ -282,6 +283,8 @@ static int put_command(json_t *body, const struct options *o, char **words, stru
     if (rc == 0)
         rc = put_text(body, "owner", o->owner, e);
     put_whole(body, "retries", o->retries);
+    put_whole(body, "cpus", o->cpus);
+    put_whole(body, "mem_mib", o->mem_mib);
     return rc;
 }
 
@@ -439,17 +442,21 @@ static char **split(int *argc, char **argv)
     return NULL;
 }
 
+static const struct options unsaid = { .batch = NO_NUMBER,
+                                       .gpus = NO_NUMBER,
+                                       .max_gpus = NO_NUMBER,
+                                       .nodes = NO_NUMBER,
+                                       .priority = NO_NUMBER,
+                                       .retries = NO_NUMBER,
+                                       .cpus = NO_NUMBER,
+                                       .mem_mib = NO_NUMBER,
+                                       .steps = NAN,
+                                       .rate = NAN,
+                                       .min_throughput = NAN };
+
 static int run(int argc, char **argv)
 {
-    struct options o = { .batch = NO_NUMBER,
-                         .gpus = NO_NUMBER,
-                         .max_gpus = NO_NUMBER,
-                         .nodes = NO_NUMBER,
-                         .priority = NO_NUMBER,
-                         .retries = NO_NUMBER,
-                         .steps = NAN,
-                         .rate = NAN,
-                         .min_throughput = NAN };
+    struct options o = unsaid;
     const struct cmd_option options[] = {
         { .name = "workload", .kind = OPTION_TEXT, .out = &o.workload },
         { .name = "batch", .kind = OPTION_WHOLE, .out = &o.batch, .low = 1, .high = 1e7 },
@@ -476,6 +483,8 @@ static int run(int argc, char **argv)
         { .name = "stderr", .kind = OPTION_TEXT, .out = &o.err },
         { .name = "timeout", .kind = OPTION_TEXT, .out = &o.timeout },
         { .name = "retries", .kind = OPTION_WHOLE, .out = &o.retries, .high = 1e6 },
+        { .name = "cpus", .kind = OPTION_WHOLE, .out = &o.cpus, .high = 1e5 },
+        { .name = "mem-mib", .kind = OPTION_WHOLE, .out = &o.mem_mib, .high = 1 << 30 },
         { .name = "checkpoint-signal", .kind = OPTION_TEXT, .out = &o.signal },
         { .name = "grace", .kind = OPTION_TEXT, .out = &o.grace },
         { .name = "hold", .kind = OPTION_FLAG, .out = &o.is_held },

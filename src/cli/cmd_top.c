@@ -136,11 +136,24 @@ static void put_head(const struct view *v, struct buf *out)
                cell_number(a, s, "watts"), cell_scaled(a, s, "joules", 1 / KWH_J));
     buf_printf(out,
                "decisions: %s (%s by the fallback), last %s ago   moves: %s   measured: %s, "
-               "error %s %%, covered %s %%\n\n",
+               "error %s %%, covered %s %%\n",
                cell_text(a, s, "decisions"), cell_text(a, s, "fallbacks"),
                cell_since(a, s, "last_decision_s", now_s), cell_text(a, s, "moves"),
                cell_text(a, s, "measurements"), cell_percent(a, s, "error"),
                cell_percent(a, s, "coverage"));
+}
+
+/* How far the last plan may be from the best one, where that is known. */
+static void put_gap(const struct view *v, struct buf *out)
+{
+    struct arena *a = client_arena(v->client);
+    const json_t *s = v->status;
+
+    if (json_is_number(json_object_get(s, "gap_w")))
+        buf_printf(out,
+                   "plan: at most %s W from the best, %s %% of its cost, %s %% of what can vary\n",
+                   cell_number(a, s, "gap_w"), cell_percent(a, s, "gap_ratio"),
+                   cell_percent(a, s, "gap_varying_ratio"));
 }
 
 static void draw(const struct view *v, int n_gpus, struct buf *out)
@@ -148,6 +161,8 @@ static void draw(const struct view *v, int n_gpus, struct buf *out)
     struct arena *a = client_arena(v->client);
 
     put_head(v, out);
+    put_gap(v, out);
+    buf_puts(out, "\n");
     nodes_gpus(a, v->gpus, n_gpus, out);
     if ((int)json_array_size(v->gpus) > n_gpus)
         buf_printf(out, "and %d more GPUs\n", (int)json_array_size(v->gpus) - n_gpus);

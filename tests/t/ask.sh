@@ -131,7 +131,8 @@ cat >"$dir/answers" <<JSON
      "joules": 9000000, "limit_w": 200}]}],
  "GET /v1/status": [200, {"version": "9.9", "pid": 1, "began_s": $((now - 7500)), "now_s": $now, "ready": true,
     "mode": "active", "policy": "gogh", "jobs": {"waiting": 1, "running": 1, "held": 0}, "nodes": 1, "gpus": 2,
-    "watts": 206.5, "joules": 10800000, "decisions": 42, "fallbacks": 1, "moves": 3, "last_decision_s": $((now - 4)),
+    "watts": 206.5, "joules": 10800000, "decisions": 42, "fallbacks": 1, "gap_w": 12.5, "gap_ratio": 0.004,
+    "gap_varying_ratio": 0.031, "moves": 3, "last_decision_s": $((now - 4)),
     "measurements": 17, "error": 0.081, "coverage": 0.92, "store_ok": true}],
  "GET /v1/plan": [200, {"time_s": $now, "made_by": "gogh", "seconds": 0.02, "fallback": false, "watts": 300,
     "placed": 2, "waiting": 1, "short": 1, "jobs": [
@@ -355,6 +356,7 @@ says 'gogh 9\.9  active, gogh  up 2 h 05 min' 'top begins with the daemon'
 says 'jobs: 1 running, 1 waiting, 0 held   GPUs: 1 of 2 busy   206 W   3\.00 kWh|207 W   3\.00 kWh' 'and sums up'
 [[ $(grep -oE '^box/[01]' "$dir/out" | tr '\n' ' ') == 'box/0 box/1 ' ]] || no 'most watts come first'
 says 'decisions: 42 \(1 by the fallback\), last 4\.0 s ago' 'and has decisions'
+says '^plan: at most 12\.5 W from the best, 0\.4 % of its cost, 3\.1 % of what can vary$' 'and how good the plan is'
 expect 0 top --json
 jq -e '.status.decisions == 42 and (.jobs | length) == 2' "$dir/out" >/dev/null || no 'top as JSON'
 

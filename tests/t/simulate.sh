@@ -82,7 +82,13 @@ done
 "$GOGH" simulate "${small[@]}" --seed 4 --no-timing --json >"$dir/b"
 "$GOGH" simulate "${small[@]}" --seed 3 --no-timing --json >"$dir/a"
 ! cmp -s "$dir/a" "$dir/b" || no "another seed is another world"
+jq -e '.gap_mean_w >= 0 and .gap_worst_ratio >= .gap_mean_ratio and .gap_worst_varying_ratio >= 0 and
+    .repricings == 0 and .repricing_s == null' "$dir/a" >/dev/null || no "plans know their gap: $(cat "$dir/a")"
+"$GOGH" simulate "${small[@]}" --policy greedy --json >"$dir/a"
+jq -e '[.gap_mean_w, .gap_worst_w, .gap_mean_ratio, .gap_worst_ratio, .gap_mean_varying_ratio,
+    .gap_worst_varying_ratio] | all(. == null)' "$dir/a" >/dev/null || no "greedy gives no bound: $(cat "$dir/a")"
 "$GOGH" simulate "${small[@]}" --jobs-out "$dir/jobs.csv" >"$dir/a"
+grep -q '^gap, mean  *[0-9.e-]* % of the plan' "$dir/a" || no "the table has the gap"
 grep -q '^promise attainment  *[0-9.]* %$' "$dir/a" || no "the table names promise attainment"
 [[ $(wc -l <"$dir/jobs.csv") == 10 ]] || no "--jobs-out has a line for each job"
 

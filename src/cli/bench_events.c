@@ -1,0 +1,300 @@
+/* bench_events.c - the row "events" of `gogh bench optimize`: decisions one after the other.
+ *
+ * A cluster in which jobs arrive and end, estimates change, and nodes are lost and return. Each
+ * event is followed by a decision as the daemon's child makes it: the policy "gogh" behind the
+ * solver's door, with its judge and its kept prices, which are found anew between decisions when
+ * the gap says so.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/stats.h"
+#include "cli/bench.h"
+#include "cli/bench_changes.h"
+#include "cli/bench_optimize.h"
+#include "optimize/files/problem_make.h"
+#include "optimize/model/lower.h"
+#include "optimize/model/plan.h"
+#include "optimize/optimize.h"
+#include "optimize/policy/solver.h"
+#include "optimize/prices/kept.h"
+#include "optimize/prices/prices.h"
+#include "optimize/search/assignment.h"
+
+#define N_EVENTS 5000
+#define N_JOBS 14000
+#define N_GPUS 10000
+#define N_KINDS 50
+#define N_TYPES 6
+#define N_BOUNDS 20    // a bound takes seconds: one every 250 events
+
+/* Goals: percent above a fresh bound at worst, seconds of one decision in a hundred, of placing one
+ * arrival in a hundred, and moves an event.
+ */
+static const struct goal {
+    double percent, decision_s, arrival_s, moves;
+} must = { 1.5, 0.1, 50e-6, 6 }, aim = { 0.7, 0.1, 20e-6, 6 };
+
+struct run {
+    int n_events;
+    struct changes c;
+    struct solver solver;
+    struct samples decisions_s, arrivals_s, pricings_s, moves;
+    struct samples gaps, own_gaps;    // in percent: to a fresh bound; to the plan's own
+};
+
+/* What comes out of the process that all of it happens in. */
+struct found {
+    double gap_mean, gap_worst, own_gap_worst;
+    double decision_mean_s, decision_p99_s, decision_worst_s;
+    double arrival_p99_s, arrival_p50_s;
+    double moves, pricing_mean_s;
+    int n_pricings;
+};
+
+struct task {
+    int scale;
+    uint64_t seed;
+};
+
+static void run_init(struct run *r, const struct task *t)
+{
+    struct make_options o = make_defaults;
+
+    *r = (struct run){ .n_events = N_EVENTS / t->scale, .solver = solver_gogh };
+    o.n_jobs = N_JOBS / t->scale;
+    o.n_gpus = N_GPUS / t->scale;
+    o.n_types = N_TYPES;
+    o.n_kinds = N_KINDS;
+    o.seed = t->seed;
+    changes_init(&r->c, &o, r->n_events);
+    changes_as_served(&r->c);
+    r->solver.seed = 1;
+    r->solver.kept = kept_create();
+    struct samples *all[] = { &r->decisions_s, &r->arrivals_s, &r->pricings_s,
+                              &r->moves,       &r->gaps,       &r->own_gaps };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        samples_init(all[i]);
+}
+
+/* How long a newcomer takes to find its place by kept prices, on an assignment where everybody else
+ * stands. */
+static double place_s(const struct run *r, int job)
+{
+    struct prices_options o = { .kept = r->solver.kept, .threads = 1 };
+    struct prices *u = prices_find(&r->c.p, &o);
+    struct assignment *d = assignment_create(&r->c.p);
+    struct reduced_costs *reduced = reduced_costs_create(d, u);
+
+    assignment_lay_present(d);
+    d->reduced = reduced;
+    d->job_price_w = u->job_w;
+    double began_s = clock_stopwatch_s();
+    assignment_insert(d, job);
+    double took_s = clock_stopwatch_s() - began_s;
+    reduced_costs_destroy(reduced);
+    assignment_destroy(d);
+    prices_destroy(u);
+    return took_s;
+}
+
+/* Of a hundred events 42 are arrivals, 42 ends, 12 changed estimates, 2 lost nodes, and 2 nodes
+ * come back.
+ */
+static void happen(struct run *r)
+{
+    uint64_t chance = rng_below(&r->c.rng, 100);
+
+    if (chance < 42)
+        samples_add(&r->arrivals_s, place_s(r, changes_arrive(&r->c)));
+    else if (chance < 84)
+        changes_end(&r->c);
+    else if (chance < 96)
+        changes_estimate(&r->c);
+    else if (chance < 98 || r->c.n_lost == 0)
+        changes_lose(&r->c);
+    else
+        changes_restore(&r->c);
+}
+
+/* How far the plan is above the better of its own bound and one that is found from nothing. */
+static int add_gap(struct run *r, int i, const struct plan *x, struct err *e)
+{
+    struct optimize_options how = optimize_defaults;
+    struct bench_plan fresh;
+
+    how.method = METHOD_FAST;
+    how.nodes = 1;
+    int rc = bench_plan(&r->c.p, &how, &fresh, e);
+    if (rc < 0)
+        return rc;
+    double bound_w = fmax(fresh.bound_w, x->bound_w + x->base_w);
+    double percent = bench_above(x->cost_w + x->base_w, bound_w);
+    samples_add(&r->gaps, percent);
+    bench_tell("events: %d: %.3f %% above the bound, %.1f moves an event, %.0f ms a decision", i,
+               percent, samples_mean(&r->moves), 1e3 * samples_mean(&r->decisions_s));
+    return 0;
+}
+
+static void look_at_prices(struct run *r, const struct plan *x)
+{
+    double ratio = plan_gap(x).ratio, began_s = clock_stopwatch_s();
+
+    samples_add(&r->own_gaps, 100 * ratio);
+    if (!kept_count(r->solver.kept, ratio))
+        return;
+    kept_find(r->solver.kept, &r->c.p);
+    samples_add(&r->pricings_s, clock_stopwatch_s() - began_s);
+}
+
+static int decide(struct run *r, struct plan *x, struct err *e)
+{
+    struct lowered asked = { .problem = r->c.p };
+    double began_s = clock_stopwatch_s();
+    int rc = solver_plan(&r->solver, changes_arena(&r->c), &asked, x, e);
+
+    samples_add(&r->decisions_s, clock_stopwatch_s() - began_s);
+    return rc;
+}
+
+static int next_event(struct run *r, int i, struct err *e)
+{
+    struct plan x;
+
+    happen(r);
+    int rc = decide(r, &x, e);
+    if (rc == 0 && i % (r->n_events / N_BOUNDS) == 0)
+        rc = add_gap(r, i, &x, e);
+    if (rc < 0)
+        return rc;
+    samples_add(&r->moves, x.n_moves);
+    look_at_prices(r, &x);
+    changes_settle(&r->c, &x);
+    return 0;
+}
+
+static struct found summary(struct run *r)
+{
+    return (struct found){
+        .gap_mean = samples_mean(&r->gaps),
+        .gap_worst = samples_quantile(&r->gaps, 1),
+        .own_gap_worst = samples_quantile(&r->own_gaps, 1),
+        .decision_mean_s = samples_mean(&r->decisions_s),
+        .decision_p99_s = samples_quantile(&r->decisions_s, 0.99),
+        .decision_worst_s = samples_quantile(&r->decisions_s, 1),
+        .arrival_p99_s = samples_quantile(&r->arrivals_s, 0.99),
+        .arrival_p50_s = samples_quantile(&r->arrivals_s, 0.5),
+        .moves = samples_mean(&r->moves),
+        .pricing_mean_s = samples_mean(&r->pricings_s),
+        .n_pricings = (int)r->pricings_s.n,
+    };
+}
+
+/* In a process of its own, which ends afterwards: nothing is tidied up. */
+static int run_events(const void *self, void *out, struct err *e)
+{
+    const struct task *t = self;
+    struct run r;
+    struct plan x;
+
+    run_init(&r, t);
+    int rc =
+        decide(&r, &x, e);    // the first one has no prices yet, and is none of those that count
+    if (rc < 0)
+        return rc;
+    r.decisions_s.n = 0;
+    changes_settle(&r.c, &x);
+    for (int i = 1; i <= r.n_events && rc == 0; i++)
+        rc = next_event(&r, i, e);
+    *(struct found *)out = summary(&r);
+    return rc;
+}
+
+/* ---- JSON ---- */
+
+static bool is_met(const struct found *f, const struct goal *g)
+{
+    return f->gap_worst <= g->percent && f->decision_p99_s <= g->decision_s &&
+           f->arrival_p99_s <= g->arrival_s && f->moves <= g->moves;
+}
+
+static void add_goal(json_t *o, const char *name, const struct goal *g, const struct found *f)
+{
+    const struct {
+        const char *unit;
+        double value;
+    } parts[] = { { "percent", g->percent },
+                  { "s", g->decision_s },
+                  { "arrival_us", 1e6 * g->arrival_s },
+                  { "moves", g->moves } };
+    char key[32];
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        snprintf(key, sizeof key, "%s_%s", name, parts[i].unit);
+        json_object_set_new(o, key, json_real(parts[i].value));
+    }
+    snprintf(key, sizeof key, "%s_met", name);
+    json_object_set_new(o, key, json_boolean(is_met(f, g)));
+}
+
+static json_t *events_json(const struct task *t, int seeds, const struct found *f, double bytes)
+{
+    json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:s}", "name", "events", "jobs",
+                          N_JOBS / t->scale, "gpus", N_GPUS / t->scale, "kinds", N_KINDS, "theta",
+                          make_defaults.theta, "seeds", seeds, "events", N_EVENTS / t->scale,
+                          "against", "bound");
+
+    json_object_set_new(o, "gap_mean_percent", bench_number(f->gap_mean));
+    json_object_set_new(o, "gap_worst_percent", bench_number(f->gap_worst));
+    json_object_set_new(o, "own_gap_worst_percent", bench_number(f->own_gap_worst));
+    json_object_set_new(o, "seconds_mean", bench_number(f->decision_mean_s));
+    json_object_set_new(o, "seconds_p99", bench_number(f->decision_p99_s));
+    json_object_set_new(o, "seconds_worst", bench_number(f->decision_worst_s));
+    json_object_set_new(o, "arrival_p50_us", bench_number(1e6 * f->arrival_p50_s));
+    json_object_set_new(o, "arrival_p99_us", bench_number(1e6 * f->arrival_p99_s));
+    json_object_set_new(o, "moves_per_event", bench_number(f->moves));
+    json_object_set_new(o, "pricings", json_integer(f->n_pricings));
+    json_object_set_new(o, "pricing_seconds_mean", bench_number(f->pricing_mean_s));
+    json_object_set_new(o, "rss_bytes", json_integer((json_int_t)bytes));
+    add_goal(o, "must", &must, f);
+    add_goal(o, "aim", &aim, f);
+    return o;
+}
+
+/* Of several seeds: the mean of what are means, and the worst of all else. */
+static void merge(struct found *all, const struct found *one, int n)
+{
+    all->gap_mean += (one->gap_mean - all->gap_mean) / n;
+    all->decision_mean_s += (one->decision_mean_s - all->decision_mean_s) / n;
+    all->moves += (one->moves - all->moves) / n;
+    all->pricing_mean_s += (one->pricing_mean_s - all->pricing_mean_s) / n;
+    all->gap_worst = fmax(all->gap_worst, one->gap_worst);
+    all->own_gap_worst = fmax(all->own_gap_worst, one->own_gap_worst);
+    all->decision_p99_s = fmax(all->decision_p99_s, one->decision_p99_s);
+    all->decision_worst_s = fmax(all->decision_worst_s, one->decision_worst_s);
+    all->arrival_p50_s = fmax(all->arrival_p50_s, one->arrival_p50_s);
+    all->arrival_p99_s = fmax(all->arrival_p99_s, one->arrival_p99_s);
+    all->n_pricings += one->n_pricings;
+}
+
+int bench_events(int seeds, int scale, json_t *list, struct err *e)
+{
+    struct task t = { .scale = scale };
+    struct found all = { 0 }, one;
+    double most_bytes = 0, bytes;
+    int rc = 0;
+
+    for (t.seed = 1; t.seed <= (uint64_t)seeds && rc == 0; t.seed++) {
+        bench_tell("events: %d at %d GPUs, seed %d of %d", N_EVENTS / scale, N_GPUS / scale,
+                   (int)t.seed, seeds);
+        rc = bench_child(run_events, &t, 0, &one, sizeof one, &bytes, e);
+        merge(&all, &one, (int)t.seed);
+        most_bytes = fmax(most_bytes, bytes);
+    }
+    if (rc == 0)
+        json_array_append_new(list, events_json(&t, seeds, &all, most_bytes));
+    return rc;
+}
