@@ -56,13 +56,13 @@ struct ascent {
 
 /* ---- who takes part ---- */
 
-static double value_of(const struct patterns *x, long i, const double *slot_w, double cap_price)
+static double value_of(const struct patterns *x, long i, const double *slot_w, double watt_price)
 {
     double w = -x->cost_w[i];
 
     for (int s = 0; s < x->theta; s++)
         w += slot_w[x->bin[i * x->theta + s]];
-    return x->draw_w ? w - cap_price * (double)x->draw_w[i] : w;
+    return x->draw_w ? w - watt_price * (double)x->draw_w[i] : w;
 }
 
 /* How far from the best value a pattern may be: as far as counts, or as leaves about ACTIVE_MOST.
@@ -98,7 +98,7 @@ static void renew_type(struct ascent *a, int type)
         assert(to->which && to->value);
     }
     for (long i = 0; i < x->n; i++) {
-        to->value[i] = (float)value_of(x, i, a->u->slot_w, a->u->cap_price);
+        to->value[i] = (float)value_of(x, i, a->u->slot_w, dual_watt_price(a->u, type));
         most = (double)to->value[i] > most ? (double)to->value[i] : most;
     }
     double from = most - near_for(a, to->value, x->n, most);
@@ -162,10 +162,10 @@ static void supply_type(struct ascent *a, int type, double *supply)
 {
     const struct patterns *x = &a->c->patterns[type];
     struct active *act = &a->active[type];
-    double most = 0;
+    double most = 0, watt_price = dual_watt_price(a->u, type);
 
     for (long q = 0; q < act->n; q++) {
-        act->value[q] = (float)value_of(x, act->which[q], a->ahead, a->u->cap_price);
+        act->value[q] = (float)value_of(x, act->which[q], a->ahead, watt_price);
         most = (double)act->value[q] > most ? (double)act->value[q] : most;
     }
     double sum = exp(-most / a->tau);

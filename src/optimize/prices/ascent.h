@@ -6,7 +6,7 @@
  * GPU costs to a thousandth. Only patterns near the best of their type take part; the set is
  * renewed when prices have risen by much.
  *
- * The price of a cap is left as it is.
+ * Prices of watts are left as they are.
  *
  * Called by: the planner, from kept prices or from a guess. Ends within a percent or less of the
  * best bound; the master program (master.h) does the rest.

@@ -32,6 +32,7 @@ static void price_type(const struct lagrangian *m, int type)
     const struct patterns *x = &c->patterns[type];
     const double *slot_w = m->u->slot_w;
     double *with_w = m->with_w + (long)type * c->n_bins, most = 0;
+    double watt_price = dual_watt_price(m->u, type);
 
     for (int b = 0; b < c->n_bins; b++)
         with_w[b] = -HUGE_VAL;
@@ -41,7 +42,7 @@ static void price_type(const struct lagrangian *m, int type)
         for (int s = 0; s < x->theta; s++)
             w += slot_w[bin[s]];
         if (x->draw_w)
-            w -= m->u->cap_price * (double)x->draw_w[i];
+            w -= watt_price * (double)x->draw_w[i];
         most = w > most ? w : most;
         for (int s = 0; s < x->theta && bin[s]; s++) {
             double *with = &with_w[bin[s]];
@@ -89,7 +90,7 @@ static double crowd_w(const struct lagrangian *m, int type)
             least_w = fmin(least_w, t->limits[l].watts[i]);
     double draw_w = (least_w - t->idle_w) * p->watts_margin;
     return (double)p->theta / c->theta * most - (least_w - t->sleep_w + p->price_w) -
-           m->u->cap_price * draw_w;
+           dual_watt_price(m->u, type) * draw_w;
 }
 
 /* ---- what one GPU earns ---- */
@@ -125,8 +126,8 @@ static double together_w(const struct lagrangian *m, int gpu, const int *jobs, i
         struct yield y;
         if (!problem_yield(p, type, limit, kinds, n, &y))
             break;
-        double w =
-            -y.cost_w - m->u->cap_price * (y.watts - p->types[type].idle_w) * p->watts_margin;
+        double draw_w = (y.watts - p->types[type].idle_w) * p->watts_margin;
+        double w = -y.cost_w - dual_watt_price(m->u, type) * draw_w;
         for (int i = 0; i < n; i++) {
             const struct problem_job *j = &p->jobs[jobs[i]];
             const struct job_class *k = i < n_fixed ? NULL : &c->classes[c->class_of[jobs[i]]];
@@ -195,7 +196,8 @@ static double gang_w(const struct lagrangian *m, const struct problem_job *j)
         if (!problem_gang_yield(p, type, limit, j->kind, j->n_present, is_near, &y))
             break;
         double draw_w = (y.watts - j->n_present * p->types[type].idle_w) * p->watts_margin;
-        best = fmin(best, y.cost_w + problem_short_w(j, y.low[0]) + m->u->cap_price * draw_w);
+        best = fmin(best,
+                    y.cost_w + problem_short_w(j, y.low[0]) + dual_watt_price(m->u, type) * draw_w);
     }
     return -best / j->n_present;
 }
@@ -242,8 +244,8 @@ static double held_w(const struct lagrangian *m, int gpu)
         for (int r = n_fixed; r < n; r++)
             if (c->class_of[jobs[r]] == c->class_of_bin[x->bin])
                 saved_w = fmax(saved_w, c->p->jobs[jobs[r]].move_w);
-        best = fmax(best, m->u->slot_w[x->bin] - x->cost_w - m->u->cap_price * (double)x->draw_w +
-                              saved_w);
+        double draw_w = dual_watt_price(m->u, c->p->gpus[gpu].type) * (double)x->draw_w;
+        best = fmax(best, m->u->slot_w[x->bin] - x->cost_w - draw_w + saved_w);
     }
     return n_fixed + 2 > c->p->theta ? best : fmax(best, crowd_beside_w(m, gpu, jobs, n, n_fixed));
 }
@@ -349,10 +351,10 @@ double certificate_bound(struct arena *arenas, const struct columns *c, struct d
         bound_w -= w;
         scale_w += fabs(w);
     }
-    if (u->cap_price > 0) {
-        double w = u->cap_price * c->room_w * p->watts_margin;
-        bound_w -= w;
-        scale_w += fabs(w);
-    }
+    double room_w = u->cap_price > 0 ? u->cap_price * c->room_w : 0;
+    for (int t = 0; t < p->n_types; t++)
+        room_w += u->rack_price[t] > 0 ? u->rack_price[t] * c->rack_room_w[t] : 0;
+    bound_w -= room_w * p->watts_margin;
+    scale_w += room_w * p->watts_margin;
     return bound_w - SAME * scale_w;
 }

@@ -2,11 +2,10 @@
  *
  *     sum over jobs of what their cheapest choice costs (choices.h)
  *   - sum over GPUs of the most that each can earn by running some pattern (0: asleep)
- *   - cap_price * watts of the cap above all GPUs awake
+ *   - prices of watts * those of the cap, and of racks, above all GPUs awake
  *
  * Weak duality: whoever made the prices, and however badly, no plan costs less. A GPU on which
- * somebody stands earns what its staying saves too: so moves are in the bound. Waking is not, nor
- * are racks.
+ * somebody stands earns what its staying saves too: so moves are in the bound. Waking is not.
  *
  * Called by: the planner, at every decision; benches; tests, which hold it against proven optima.
  */

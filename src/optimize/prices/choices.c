@@ -328,7 +328,7 @@ static void choose_way(const struct chooser *x, const struct chooser_job *j, str
     for (int w = j->first_way; w < j->first_way + j->n_ways; w++) {
         const struct way *way = &x->c->ways[w];
         double cost_w = way->cost_w + (way->m - way->n_drained) * x->u->type_w[way->type] +
-                        x->u->cap_price * (double)way->draw_w;
+                        dual_watt_price(x->u, way->type) * (double)way->draw_w;
         if (cost_w < out->cost_w)
             *out = (struct choice){ cost_w, w, 0, -1, NULL };
     }

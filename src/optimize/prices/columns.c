@@ -339,7 +339,7 @@ static void add_pattern(void *self, int type, const struct combination *x)
 
     const struct problem_type *t = &c->p->types[type];
 
-    patterns_grow(to, c->room_w < HUGE_VAL, c->theta < c->p->theta);
+    patterns_grow(to, fmin(c->room_w, c->rack_room_w[type]) < HUGE_VAL, c->theta < c->p->theta);
     int *bin = to->bin + to->n * to->theta;
     for (int i = 0; i < to->theta; i++) {
         bin[i] = 0;
@@ -455,26 +455,75 @@ static void make_gpus(struct columns *c)
     }
 }
 
-/* Watts of cap above all GPUs awake; the present allocation may stand above it. */
-static double room_w(const struct columns *c)
+/* Watts that a GPU draws now; awake, if nobody is there. */
+static double present_w(const struct columns *c, int gpu)
 {
     const struct problem *p = c->p;
-    double idle_w = 0, now_w = 0;
+    int kinds[THETA_MAX], n = 0, limit = 0;
+    struct yield y = { .watts = p->types[p->gpus[gpu].type].idle_w };
+
+    for (; n < THETA_MAX && c->residents[gpu * THETA_MAX + n] >= 0; n++) {
+        const struct problem_job *j = &p->jobs[c->residents[gpu * THETA_MAX + n]];
+        kinds[n] = j->kind;
+        limit = j->present_limit;
+    }
+    if (n > 0)
+        problem_yield(p, p->gpus[gpu].type, limit, kinds, n, &y);
+    return y.watts;
+}
+
+/* Racks have prices by the types that stand in them: GPUs of a type draw no more than all racks
+ * with such GPUs have room for, whatever else is there.
+ */
+static void find_rack_room(struct columns *c, const double *rack_w)
+{
+    const struct problem *p = c->p;
+    double *most_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_types);
+    uint64_t *types_in = ARENA_ARRAY(&c->arena, uint64_t, (size_t)p->n_racks);
 
     for (int g = 0; g < p->n_gpus; g++) {
-        int kinds[THETA_MAX], n = 0, limit = 0;
-        struct yield y = { .watts = p->types[p->gpus[g].type].idle_w };
-        idle_w += y.watts;
-        for (; n < THETA_MAX && c->residents[g * THETA_MAX + n] >= 0; n++) {
-            const struct problem_job *j = &p->jobs[c->residents[g * THETA_MAX + n]];
-            kinds[n] = j->kind;
-            limit = j->present_limit;
-        }
-        if (n > 0)
-            problem_yield(p, p->gpus[g].type, limit, kinds, n, &y);
-        now_w += y.watts;
+        const struct problem_type *t = &p->types[p->gpus[g].type];
+        types_in[p->gpus[g].rack] |= (uint64_t)1 << p->gpus[g].type;
+        most_w[p->gpus[g].type] += t->cap_w - t->idle_w;
     }
-    return fmax(p->power_cap_w / p->watts_margin, now_w) - idle_w;
+    for (int t = 0; t < p->n_types; t++) {
+        c->rack_room_w[t] = 0;
+        for (int r = 0; r < p->n_racks; r++)
+            c->rack_room_w[t] += types_in[r] >> t & 1 ? rack_w[r] : 0;
+        if (c->rack_room_w[t] >= most_w[t])
+            c->rack_room_w[t] = HUGE_VAL;
+    }
+}
+
+/* Watts of caps above all GPUs awake; the present allocation may stand above them. */
+static void find_room(struct columns *c)
+{
+    const struct problem *p = c->p;
+    double idle_w = 0, now_w = 0, *rack_idle_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_racks),
+           *rack_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_racks);
+
+    c->room_w = HUGE_VAL;
+    c->rack_room_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_types);
+    for (int t = 0; t < p->n_types; t++)
+        c->rack_room_w[t] = HUGE_VAL;
+    for (int g = 0; g < p->n_gpus && (p->power_cap_w > 0 || p->rack_cap_w); g++) {
+        double w = present_w(c, g);
+        now_w += w;
+        idle_w += p->types[p->gpus[g].type].idle_w;
+        if (!p->rack_cap_w)
+            continue;
+        rack_w[p->gpus[g].rack] += w;
+        rack_idle_w[p->gpus[g].rack] += p->types[p->gpus[g].type].idle_w;
+    }
+    if (p->power_cap_w > 0)
+        c->room_w = fmax(p->power_cap_w / p->watts_margin, now_w) - idle_w;
+    if (!p->rack_cap_w)
+        return;
+    for (int r = 0; r < p->n_racks; r++)
+        rack_w[r] = p->rack_cap_w[r] > 0
+                        ? fmax(p->rack_cap_w[r] / p->watts_margin, rack_w[r]) - rack_idle_w[r]
+                        : HUGE_VAL;
+    find_rack_room(c, rack_w);
 }
 
 /* The most GPUs of each type on one node that jobs could have. */
@@ -746,7 +795,7 @@ struct columns *columns_make(const struct problem *p, int bins_most, int threads
     c->p = p;
     arena_init(&c->arena);
     make_gpus(c);
-    c->room_w = p->power_cap_w > 0 ? room_w(c) : HUGE_VAL;
+    find_room(c);
     c->unit_w = unit_w(c);
     make_classes(c);
     list_jobs(c);

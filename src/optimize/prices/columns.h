@@ -94,6 +94,7 @@ struct columns {
     double *held_w;    // (n_gpus) what fixed jobs cost there by themselves, where company may come
     double unit_w;     // what a GPU costs at most, on average: what small and large are measured by
     double room_w;     // watts of the cap above all GPUs awake, without the margin; HUGE_VAL
+    double *rack_room_w;    // (n_types) the same of all racks with such GPUs; HUGE_VAL: enough
 };
 
 /* At most 'bins_most' bins a class: needs beyond are thinned out evenly. 'threads' 1 or 2; the

@@ -10,14 +10,21 @@ void dual_init(struct arena *a, const struct columns *c, struct dual *u)
 {
     u->slot_w = ARENA_ARRAY(a, double, (size_t)c->n_bins);
     u->type_w = ARENA_ARRAY(a, double, (size_t)c->p->n_types);
+    u->rack_price = ARENA_ARRAY(a, double, (size_t)c->p->n_types);
     u->cap_price = 0;
+}
+
+static void copy_types(const struct columns *c, const struct dual *from, struct dual *to)
+{
+    memcpy(to->type_w, from->type_w, (size_t)c->p->n_types * sizeof *to->type_w);
+    memcpy(to->rack_price, from->rack_price, (size_t)c->p->n_types * sizeof *to->rack_price);
+    to->cap_price = from->cap_price;
 }
 
 void dual_copy(const struct columns *c, const struct dual *from, struct dual *to)
 {
     memcpy(to->slot_w, from->slot_w, (size_t)c->n_bins * sizeof *to->slot_w);
-    memcpy(to->type_w, from->type_w, (size_t)c->p->n_types * sizeof *to->type_w);
-    to->cap_price = from->cap_price;
+    copy_types(c, from, to);
 }
 
 void dual_convert(const struct columns *from_grid, const struct dual *from, const struct columns *c,
@@ -29,8 +36,7 @@ void dual_convert(const struct columns *from_grid, const struct dual *from, cons
             to->slot_w[class->first_bin + b] =
                 from->slot_w[of->first_bin + columns_bin(of, class->edge[b])];
     }
-    memcpy(to->type_w, from->type_w, (size_t)c->p->n_types * sizeof *to->type_w);
-    to->cap_price = from->cap_price;
+    copy_types(c, from, to);
 }
 
 /* What a GPU alone costs at least that holds the bin's edge, for each bin. */

@@ -11,10 +11,17 @@ struct arena;
 struct columns;
 
 struct dual {
-    double *slot_w;      // (n_bins) of a slot in this bin; [0] is 0
-    double *type_w;      // (n_types) the most a GPU earns at these: follows from slot_w
-    double cap_price;    // of a watt above idle, margin included
+    double *slot_w;        // (n_bins) of a slot in this bin; [0] is 0
+    double *type_w;        // (n_types) the most a GPU earns at these: follows from slot_w
+    double cap_price;      // of a watt above idle, margin included
+    double *rack_price;    // (n_types) and so much more where racks are short of watts
 };
+
+/* What a watt above idle costs on a GPU of a type. */
+static inline double dual_watt_price(const struct dual *u, int type)
+{
+    return u->cap_price + u->rack_price[type];
+}
 
 /* All prices 0. */
 void dual_init(struct arena *a, const struct columns *c, struct dual *u);

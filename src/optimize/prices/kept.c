@@ -39,6 +39,7 @@ struct kept_prices {
     struct kept_head head;
     struct kept_class *classes;    // (head.n_classes)
     struct kept_step *steps;       // (head.n_steps)
+    double *rack_price;            // (head.n_types)
 };
 
 struct kept_prices *kept_create(void)
@@ -52,7 +53,19 @@ void kept_destroy(struct kept_prices *k)
         return;
     free(k->classes);
     free(k->steps);
+    free(k->rack_price);
     free(k);
+}
+
+/* For as much as the head says, and so many steps. */
+static void make_room(struct kept_prices *k, int n_steps)
+{
+    free(k->classes);
+    free(k->steps);
+    free(k->rack_price);
+    k->classes = heap_array((size_t)k->head.n_classes, sizeof *k->classes);
+    k->steps = heap_array((size_t)n_steps, sizeof *k->steps);
+    k->rack_price = heap_array((size_t)k->head.n_types, sizeof *k->rack_price);
 }
 
 static uint64_t hash(uint64_t h, const void *bytes, size_t n)
@@ -104,10 +117,8 @@ void kept_take(struct kept_prices *k, const struct prices *u)
                                   .n_classes = c->n_classes,
                                   .cap_price = u->u.cap_price,
                                   .gap = INFINITY };
-    free(k->classes);
-    free(k->steps);
-    k->classes = heap_array((size_t)c->n_classes, sizeof *k->classes);
-    k->steps = heap_array((size_t)c->n_bins, sizeof *k->steps);
+    make_room(k, c->n_bins);
+    memcpy(k->rack_price, u->u.rack_price, (size_t)c->p->n_types * sizeof *k->rack_price);
     for (int class = 0; class < c->n_classes; class ++)
         take_class(k, c, &u->u, class);
 }
@@ -155,6 +166,8 @@ bool kept_give(const struct kept_prices *k, const struct columns *c, struct dual
         }
     }
     u->cap_price = c->room_w < HUGE_VAL ? k->head.cap_price : 0;
+    for (int t = 0; t < c->p->n_types; t++)
+        u->rack_price[t] = c->rack_room_w[t] < HUGE_VAL ? k->rack_price[t] : 0;
     return true;
 }
 
@@ -180,6 +193,7 @@ void kept_write(const struct kept_prices *k, struct buf *out)
     buf_append(out, &k->head, sizeof k->head);
     buf_append(out, k->classes, (size_t)k->head.n_classes * sizeof *k->classes);
     buf_append(out, k->steps, (size_t)k->head.n_steps * sizeof *k->steps);
+    buf_append(out, k->rack_price, (size_t)k->head.n_types * sizeof *k->rack_price);
 }
 
 bool kept_read(struct kept_prices *k, const void *bytes, size_t n)
@@ -189,18 +203,18 @@ bool kept_read(struct kept_prices *k, const void *bytes, size_t n)
     if (n < sizeof head)
         return false;
     memcpy(&head, bytes, sizeof head);
-    if (head.n_classes < 0 || head.n_steps < 0)
+    if (head.n_classes < 0 || head.n_steps < 0 || head.n_types < 0)
         return false;
     size_t n_classes = (size_t)head.n_classes * sizeof *k->classes;
     size_t n_steps = (size_t)head.n_steps * sizeof *k->steps;
-    if (n != sizeof head + n_classes + n_steps)
+    size_t n_types = (size_t)head.n_types * sizeof *k->rack_price;
+    if (n != sizeof head + n_classes + n_steps + n_types)
         return false;
     k->head = head;
-    free(k->classes);
-    free(k->steps);
-    k->classes = heap_array((size_t)head.n_classes, sizeof *k->classes);
-    k->steps = heap_array((size_t)head.n_steps, sizeof *k->steps);
-    memcpy(k->classes, (const char *)bytes + sizeof head, n_classes);
-    memcpy(k->steps, (const char *)bytes + sizeof head + n_classes, n_steps);
+    make_room(k, head.n_steps);
+    const char *at = (const char *)bytes + sizeof head;
+    memcpy(k->classes, at, n_classes);
+    memcpy(k->steps, at + n_classes, n_steps);
+    memcpy(k->rack_price, at + n_classes + n_steps, n_types);
     return true;
 }

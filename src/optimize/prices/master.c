@@ -17,7 +17,9 @@
 #define MOST_LATER 400
 #define BETTER 1e-4
 
-/* The program is done when it lacks no more than one column, and one row, in so many. */
+/* The program is done when it lacks no more than one column, and one row, in so many, and its prices
+ * are better than those it began with: what lacks may be little and cost much.
+ */
 #define NEW_ENOUGH 200
 
 /* Prices of the program's solution. */
@@ -26,8 +28,10 @@ static void take_prices(struct master_inner *in)
     const struct columns *c = in->m.c;
     const double *d = lp_duals(in->lp), *x = lp_values(in->lp);
 
-    for (int t = 0; t < c->p->n_types; t++)
+    for (int t = 0; t < c->p->n_types; t++) {
         in->now.type_w[t] = fmax(-d[t], 0);
+        in->now.rack_price[t] = in->rack_row[t] >= 0 ? fmax(-d[in->rack_row[t]], 0) : 0;
+    }
     in->now.cap_price = in->cap_row >= 0 ? fmax(-d[in->cap_row], 0) : 0;
     for (int k = 0; k < c->n_classes; k++) {
         double price = 0;
@@ -61,12 +65,13 @@ static void begin(struct master_inner *in)
 {
     const struct columns *c = in->m.c;
 
-    certify(in);
+    in->first_w = certify(in);
     master_demand(in);
     master_first_rows(in);
     for (int t = 0; t < c->p->n_types; t++)
         if (c->n_open[t] > 0)
             master_add_near(in, t, in->now.type_w[t] - NEAR_FIRST * in->m.c->unit_w, MOST_FIRST);
+    master_add_cover(in);
     master_add_kept(in);
     master_add_company(in);
     master_add_choices(in);
@@ -102,8 +107,9 @@ static bool improve(struct master_inner *in)
     master_flush(in);
     int n_new = in->m.n_columns - n_before, n_slack = master_loosen(in);
     n_rows += master_lacking_rows(in);
-    in->m.is_done =
+    bool is_new_enough =
         n_new <= n_before / NEW_ENOUGH && n_rows <= in->n_rows / NEW_ENOUGH && n_slack == 0;
+    in->m.is_done = is_new_enough && (in->m.bound_w > in->first_w || n_new + n_rows == 0);
     return !in->m.is_done;
 }
 
@@ -136,6 +142,8 @@ struct master *master_solve(const struct columns *c, const struct master_options
     master_groups(in);
     in->demand = ARENA_ARRAY(&in->arena, double, (size_t)c->n_bins);
     in->base_gpus = ARENA_ARRAY(&in->arena, double, (size_t)c->p->n_types);
+    in->base_draw_w = ARENA_ARRAY(&in->arena, double, (size_t)c->p->n_types);
+    in->rack_row = ARENA_ARRAY(&in->arena, int, (size_t)c->p->n_types);
     in->base_w = ARENA_ARRAY(&in->arena, double, (size_t)in->m.n_groups);
     begin(in);
     while (in->m.n_rounds < o->rounds_most && !is_late(in) && improve(in))

@@ -5,6 +5,7 @@
  *     for each class, bin   slots in this bin or above                  >= jobs that need as much
  *     for each group        other ways than its first                   <= its jobs
  *     under a cap           watts drawn above idle                      <= room
+ *     for each type         watts drawn above idle                      <= room in its racks
  *
  * Eligibility is nested, so counts from each bin upwards are all that matters of jobs that take one
  * slot. Jobs that may take several, or several GPUs, are groups of alike ones: what they choose at

@@ -11,7 +11,9 @@
  */
 #define KEPT_NEAR 0.003
 #define COMPANY_NEAR 0.01
-#define SHORT_NEAR 0.05
+#define SHORT_NEAR 0.01
+
+#define COVERS 1
 
 /* How far a price may go in one round at first, in the same unit; and by how many times that after
  * each.
@@ -51,6 +53,13 @@ struct use {
     int row;
     double value;
 };
+
+/* Two of them: watts above idle on GPUs of a type. */
+#define DRAWS(in, type, draw_w)      \
+    { (in)->cap_row, draw_w },       \
+    {                                \
+        (in)->rack_row[type], draw_w \
+    }
 
 /* A column: its slots, what else it uses, and its group. Entries that add up to 0 go. */
 static void column_add(struct master_inner *in, const struct master_column *x,
@@ -112,9 +121,8 @@ static void add_pattern(struct master_inner *in, int type, long i)
     while (new.n_gives < x->theta &&new.gives[new.n_gives])
         new.n_gives++;
     in->is_in[type][i] = true;
-    struct use uses[] = { { type, 1 },
-                          { x->draw_w ? in->cap_row : -1, x->draw_w ? (double)x->draw_w[i] : 0 } };
-    column_add(in, &new, uses, 2);
+    double draw_w = x->draw_w ? (double)x->draw_w[i] : 0;
+    column_add(in, &new, (struct use[]){ { type, 1 }, DRAWS(in, type, draw_w) }, 3);
 }
 
 /* ---- groups ---- */
@@ -158,24 +166,26 @@ static bool is_same(const struct master_column *x, const struct master_column *y
 
 /* GPUs and watts that a column's gangs use, so many times. */
 static int way_uses(const struct master_inner *in, const struct master_column *x, double n,
-                    struct use uses[2])
+                    struct use uses[3])
 {
     if (x->kind != COLUMN_WAY)
         return 0;
     const struct way *w = &in->m.c->ways[x->which];
-    uses[0] = (struct use){ x->type, n * (w->m - w->n_drained) };
-    uses[1] = (struct use){ in->cap_row, n * (double)w->draw_w };
-    return 2;
+    double draw_w = n * (double)w->draw_w;
+    memcpy(uses,
+           (struct use[3]){ { x->type, n * (w->m - w->n_drained) }, DRAWS(in, x->type, draw_w) },
+           sizeof(struct use[3]));
+    return 3;
 }
 
 /* The first of a group: it is in the right-hand sides. */
 static void add_base(struct master_inner *in, struct job_group *g, struct master_column *new)
 {
-    struct use uses[2] = { 0 };
+    struct use uses[3] = { 0 };
 
     if (way_uses(in, new, g->n_jobs, uses)) {
         in->base_gpus[new->type] += uses[0].value;
-        in->base_draw_w += uses[1].value;
+        in->base_draw_w[new->type] += uses[1].value;
     }
     g->base = in->m.n_columns;
     in->base_w[new->group] = new->cost_w;
@@ -190,7 +200,7 @@ static void add_choice(struct master_inner *in, int group, const struct choice *
 {
     struct job_group *g = &in->m.groups[group];
     struct master_column new = choice_column(in, group, x);
-    struct use uses[4];
+    struct use uses[6];
 
     for (int i = g->last_column; i >= 0; i = in->m.columns[i].next)
         if (is_same(&in->m.columns[i], &new))
@@ -254,7 +264,7 @@ static void add_kept(struct master_inner *in, int gpu)
             draw_w = (y.watts - p->types[type].idle_w) * p->watts_margin;
         }
     }
-    if (at < 0 || worth_w - best + saved_w - in->now.cap_price * draw_w <
+    if (at < 0 || worth_w - best + saved_w - dual_watt_price(&in->now, type) * draw_w <
                       in->now.type_w[type] - KEPT_NEAR * in->m.c->unit_w)
         return;
     int *kept = ARENA_ARRAY(&in->arena, int, (size_t)n);
@@ -268,7 +278,7 @@ static void add_kept(struct master_inner *in, int gpu)
                                  .gives = kept,
                                  .cost_w = best - saved_w,
                                  .most = 1 };
-    column_add(in, &new, (struct use[]){ { type, 1 }, { in->cap_row, draw_w } }, 2);
+    column_add(in, &new, (struct use[]){ { type, 1 }, DRAWS(in, type, draw_w) }, 3);
 }
 
 void master_add_kept(struct master_inner *in)
@@ -304,8 +314,9 @@ void master_add_company(struct master_inner *in)
                                          .gives = &x->bin,
                                          .cost_w = x->cost_w - c->held_w[x->gpu],
                                          .most = 1 };
-            struct use uses[] = { { in->held_row[x->gpu], 1 }, { in->cap_row, (double)x->draw_w } };
-            column_add(in, &new, uses, 2);
+            int type = c->p->gpus[x->gpu].type;
+            struct use uses[] = { { in->held_row[x->gpu], 1 }, DRAWS(in, type, (double)x->draw_w) };
+            column_add(in, &new, uses, 3);
         }
     }
 }
@@ -420,8 +431,11 @@ void master_add_slack(struct master_inner *in, int k, int b)
 /* GPUs and watts beyond those there are. */
 void master_add_type_slack(struct master_inner *in)
 {
-    for (int t = 0; t < in->m.c->p->n_types; t++)
+    for (int t = 0; t < in->m.c->p->n_types; t++) {
         add_slack(in, t, -1, in->best->type_w[t] + BOX * in->m.c->unit_w);
+        if (in->rack_row[t] >= 0)
+            add_slack(in, in->rack_row[t], -1, in->best->rack_price[t] + 1);
+    }
     if (in->cap_row >= 0)
         add_slack(in, in->cap_row, -1, in->best->cap_price + 1);
 }
@@ -457,6 +471,76 @@ static int by_near(const void *a, const void *b)
                                 : (x->which > y->which) - (x->which < y->which);
 }
 
+/* What a GPU earns by a pattern at the present prices. */
+static double earned_w(const struct master_inner *in, int type, long i)
+{
+    const struct patterns *x = &in->m.c->patterns[type];
+    double w = -x->cost_w[i];
+
+    for (int s = 0; s < x->theta; s++)
+        w += in->now.slot_w[x->bin[i * x->theta + s]];
+    return x->draw_w ? w - dual_watt_price(&in->now, type) * (double)x->draw_w[i] : w;
+}
+
+/* For each bin the patterns that lose least, of the best type and of all others. */
+struct cover {
+    struct near *best;    // (n_bins, COVERS)
+    int *type;            // likewise
+};
+
+static void cover_offer(struct cover *to, int bin, int type, long which, double w)
+{
+    int at = bin * COVERS;
+
+    for (int i = 0; i < COVERS; i++, at++) {
+        if (w <= to->best[at].value)
+            continue;
+        for (int k = (bin + 1) * COVERS - 1; k > at; k--) {
+            to->best[k] = to->best[k - 1];
+            to->type[k] = to->type[k - 1];
+        }
+        to->best[at] = (struct near){ w, which };
+        to->type[at] = type;
+        return;
+    }
+}
+
+/* Every row gets patterns that serve it, however dear: prices of rows that nothing serves would be
+ * those of slack, and wrong.
+ */
+void master_add_cover(struct master_inner *in)
+{
+    const struct columns *c = in->m.c;
+    size_t n = (size_t)c->n_bins * COVERS;
+    struct cover to = { heap_array(n, sizeof *to.best), heap_array(n, sizeof *to.type) };
+
+    for (size_t i = 0; i < n; i++)
+        to.best[i].value = -HUGE_VAL;
+    for (int t = 0; t < c->p->n_types; t++)
+        for (long i = 0; c->n_open[t] > 0 && i < c->patterns[t].n; i++) {
+            const int *bin = c->patterns[t].bin + i * c->patterns[t].theta;
+            double w = earned_w(in, t, i) - in->now.type_w[t];
+            for (int s = 0; s < c->patterns[t].theta && bin[s]; s++)
+                cover_offer(&to, bin[s], t, i, w);
+        }
+    for (int k = 0; k < c->n_classes; k++)
+        for (int r = 0; r < in->rows[k].n; r++) {
+            int from = in->rows[k].bin[r], best = -1;
+            int end = r + 1 < in->rows[k].n ? in->rows[k].bin[r + 1] : c->classes[k].n_bins;
+            for (int b = from; b < end; b++) {
+                int at = (c->classes[k].first_bin + b) * COVERS;
+                if (to.best[at].value > -HUGE_VAL &&
+                    (best < 0 || to.best[at].value > to.best[best].value))
+                    best = at;
+            }
+            for (int i = best; best >= 0 && i < best + COVERS; i++)
+                if (to.best[i].value > -HUGE_VAL && !in->is_in[to.type[i]][to.best[i].which])
+                    add_pattern(in, to.type[i], to.best[i].which);
+        }
+    free(to.best);
+    free(to.type);
+}
+
 /* Those of a type that are worth more than 'from_w' at the present prices, the best ones first. */
 int master_add_near(struct master_inner *in, int type, double from_w, int most)
 {
@@ -465,13 +549,9 @@ int master_add_near(struct master_inner *in, int type, double from_w, int most)
     int n = 0, cap = 0;
 
     for (long i = 0; i < x->n; i++) {
-        double w = -x->cost_w[i];
         if (in->is_in[type][i])
             continue;
-        for (int s = 0; s < x->theta; s++)
-            w += in->now.slot_w[x->bin[i * x->theta + s]];
-        if (x->draw_w)
-            w -= in->now.cap_price * (double)x->draw_w[i];
+        double w = earned_w(in, type, i);
         if (w <= from_w)
             continue;
         GROW(found, n, cap);

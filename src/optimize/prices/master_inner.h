@@ -34,18 +34,20 @@ struct master_inner {
     struct arena arena, scratch[2];
     struct lp *lp;
     int cap_columns;
+    double first_w;             // the bound of the prices to begin with
     struct class_rows *rows;    // (n_classes)
     int n_rows, cap_row;        // cap_row -1: none
+    int *rack_row;              // (n_types) of the racks' caps; -1: none
     int *held_row;              // (n_gpus) where company may come
     double *demand;             // (n_bins) slots needed in this bin or a higher one
     double *base_gpus;          // (n_types) of groups as they first choose
-    double base_draw_w;
-    double *base_w;            // (n_groups) what a job of the group costs as it first chooses
-    bool **is_in;              // (n_types) patterns in the program
-    bool *is_company_in;       // (n_company)
-    bool *is_short_in;         // (n_jobs) may wait or fall short in the program
-    struct dual *best, now;    // best: the caller's
-    struct choice *choices;    // at the present prices
+    double *base_draw_w;        // (n_types)
+    double *base_w;             // (n_groups) what a job of the group costs as it first chooses
+    bool **is_in;               // (n_types) patterns in the program
+    bool *is_company_in;        // (n_company)
+    bool *is_short_in;          // (n_jobs) may wait or fall short in the program
+    struct dual *best, now;     // best: the caller's
+    struct choice *choices;     // at the present prices
     struct batch batch;
 };
 
@@ -81,6 +83,7 @@ static inline int master_representative(const struct master *m, int group)
  */
 int master_add_near(struct master_inner *in, int type, double from_w, int most);
 
+void master_add_cover(struct master_inner *in);      // patterns for every row
 void master_add_kept(struct master_inner *in);       // GPUs as they stand
 void master_add_company(struct master_inner *in);    // of fixed jobs, near the best
 void master_add_choices(struct master_inner *in);    // of all groups, and their waiting

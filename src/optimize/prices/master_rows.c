@@ -154,19 +154,34 @@ static void class_rows(struct master_inner *in, int k, struct new_rows *to)
     }
 }
 
+/* Watts above idle of some types, of which groups use some already. */
+static int watts_row(const struct columns *c, struct new_rows *to, double room_w,
+                     const double *base_draw_w, int n_types)
+{
+    double left_w = room_w * c->p->watts_margin;
+
+    for (int t = 0; t < n_types; t++)
+        left_w -= base_draw_w[t];
+    return row_add(to, -HUGE_VAL, left_w);
+}
+
 void master_first_rows(struct master_inner *in)
 {
     const struct columns *c = in->m.c;
-    size_t most = (size_t)c->p->n_types + 1 + (size_t)c->n_bins;
+    size_t most = 2 * (size_t)c->p->n_types + 1 + (size_t)c->n_bins;
     most += (size_t)c->p->n_gpus;
     struct new_rows to = { 0, heap_array(most, sizeof(double)), heap_array(most, sizeof(double)) };
     int *start = heap_array(most + 1, sizeof *start);
 
     for (int t = 0; t < c->p->n_types; t++)
         row_add(&to, -HUGE_VAL, c->n_open[t] - in->base_gpus[t]);
-    in->cap_row = c->room_w < HUGE_VAL
-                      ? row_add(&to, -HUGE_VAL, c->room_w * c->p->watts_margin - in->base_draw_w)
-                      : -1;
+    in->cap_row = -1;
+    if (c->room_w < HUGE_VAL)
+        in->cap_row = watts_row(c, &to, c->room_w, in->base_draw_w, c->p->n_types);
+    for (int t = 0; t < c->p->n_types; t++)
+        in->rack_row[t] = c->rack_room_w[t] < HUGE_VAL
+                              ? watts_row(c, &to, c->rack_room_w[t], &in->base_draw_w[t], 1)
+                              : -1;
     for (int i = 0; i < c->n_company; i++)
         if (i == 0 || c->company[i].gpu != c->company[i - 1].gpu)
             in->held_row[c->company[i].gpu] = row_add(&to, -HUGE_VAL, 1);

@@ -68,7 +68,7 @@ bool tables_yield(const struct assignment *d, int type, int limit, const int *ki
 
 struct reduced_costs {
     const double *type_w;    // (n_types) worth of a GPU; borrowed
-    double cap_price;        // of a watt, margin included
+    double *watt_price;      // (n_types) of a watt above idle, margin included
     int n_kinds;
     float *open_w;    // (n_types, n_kinds, NEED_STEPS + 1) see reduced_open_w
     struct position

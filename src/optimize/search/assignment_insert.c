@@ -30,7 +30,7 @@ static double reduced_w(const struct seek *s, int gpu, const struct combo *c)
         return reduced_open_w(d, type, j->kind, j->need - d->jobs[s->job].low) + c->total_w -
                c->cost_w;
     double draw_w = c->watts - d->problem->types[type].idle_w;
-    return c->total_w + d->reduced->type_w[type] + d->reduced->cap_price * draw_w -
+    return c->total_w + d->reduced->type_w[type] + d->reduced->watt_price[type] * draw_w -
            reduced_prices_w(d, gpu);
 }
 
@@ -194,7 +194,8 @@ static void try_gang_at(const struct assignment *d, int job, const struct gang_c
         double idle_w = at->n * d->problem->types[at->type].idle_w;
         double w = y.cost_w + problem_short_w(j, y.low[0]) + wake_w;
         if (d->reduced)
-            w += at->n * d->reduced->type_w[at->type] + d->reduced->cap_price * (y.watts - idle_w);
+            w += at->n * d->reduced->type_w[at->type] +
+                 d->reduced->watt_price[at->type] * (y.watts - idle_w);
         if (w < best->w && y.watts - idle_w <= d->room_w)
             *best = (struct gang_choice){ at->type, limit, at->n, at->is_far, w };
     }

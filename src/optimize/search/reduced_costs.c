@@ -22,7 +22,7 @@ static double worth_w(const struct reducing *b, int type, double cost_w, double 
     const struct problem *p = b->d->problem;
     double draw_w = (watts - p->types[type].idle_w) * p->watts_margin;
 
-    return cost_w + b->g->type_w[type] + b->u->u.cap_price * draw_w;
+    return cost_w + b->g->type_w[type] + dual_watt_price(&b->u->u, type) * draw_w;
 }
 
 static void open_offer(struct reducing *b, int type, int kind, double low, double w)
@@ -92,7 +92,9 @@ struct reduced_costs *reduced_costs_create(const struct assignment *d, const str
     long n_open = (long)t->n_types * t->n_kinds * (NEED_STEPS + 1);
 
     g->type_w = u->u.type_w;
-    g->cap_price = u->u.cap_price * d->problem->watts_margin;
+    g->watt_price = heap_array((size_t)t->n_types, sizeof *g->watt_price);
+    for (int type = 0; type < t->n_types; type++)
+        g->watt_price[type] = dual_watt_price(&u->u, type) * d->problem->watts_margin;
     g->n_kinds = t->n_kinds;
     g->open_w = heap_array((size_t)n_open, sizeof *g->open_w);
     for (long i = 0; i < n_open; i++)
@@ -108,6 +110,7 @@ void reduced_costs_destroy(struct reduced_costs *g)
 {
     if (!g)
         return;
+    free(g->watt_price);
     free(g->open_w);
     free(g->positions);
     free(g);

@@ -19,6 +19,7 @@
 struct instance {
     int type, limit, gpu;    // gpu -1: not yet
     int n;
+    double draw_w;    // above idle
     int class[THETA_MAX];
     double low[THETA_MAX];
     int job[THETA_MAX];    // -1: free
@@ -133,7 +134,7 @@ static void choose_ways(struct rounding *r)
 static double way_w(const struct rounding *r, const struct way *w)
 {
     return w->cost_w + (w->m - w->n_drained) * r->u->u.type_w[w->type] +
-           r->u->u.cap_price * (double)w->draw_w;
+           dual_watt_price(&r->u->u, w->type) * (double)w->draw_w;
 }
 
 static bool stays_home(struct rounding *r, int job)
@@ -197,6 +198,7 @@ static void add_pattern(struct rounding *r, const struct master_column *col)
     bool may = problem_yield(r->p, col->type, limit, kinds, col->n_gives, &y);
     assert(may);
     struct instance *x = instance_new(r, col->type, limit, -1);
+    x->draw_w = y.watts - r->p->types[col->type].idle_w;
     for (int i = 0; i < col->n_gives; i++)
         instance_add(x, classes[i], y.low[i]);
 }
@@ -378,6 +380,71 @@ static bool is_open(const struct rounding *r, int gpu)
     return r->d->gpus[gpu].n_jobs == 0 && r->p->gpus[gpu].may_start && !r->is_taken[gpu];
 }
 
+static int by_draw(const void *a, const void *b, void *self)
+{
+    const struct instance *all = self;
+    int i = *(const int *)a, k = *(const int *)b;
+
+    return all[i].draw_w != all[k].draw_w ? (all[i].draw_w < all[k].draw_w ? 1 : -1) : i - k;
+}
+
+/* GPUs of racks, for instances that have none yet. */
+struct rack_room {
+    double *room_w;    // (n_racks)
+    int *n_open;       // (n_types, n_racks)
+    int *gpus, *first;
+};
+
+static void rack_room_init(struct rounding *r, struct rack_room *x)
+{
+    const struct problem *p = r->p;
+
+    x->room_w = ARENA_ARRAY(&r->arena, double, (size_t)p->n_racks);
+    x->n_open = ARENA_ARRAY(&r->arena, int, (size_t)(p->n_types * p->n_racks));
+    x->gpus = ARENA_ARRAY(&r->arena, int, (size_t)p->n_gpus);
+    x->first = ARENA_ARRAY(&r->arena, int, (size_t)p->n_racks + 2);
+    memcpy(x->room_w, r->d->rack_room_w, (size_t)p->n_racks * sizeof *x->room_w);
+    for (int i = 0; i < r->n_instances; i++)
+        if (r->instances[i].gpu >= 0)
+            x->room_w[p->gpus[r->instances[i].gpu].rack] -= r->instances[i].draw_w;
+    for (int g = 0; g < p->n_gpus; g++) {
+        x->first[p->gpus[g].rack + 2]++;
+        x->n_open[p->gpus[g].type * p->n_racks + p->gpus[g].rack] += is_open(r, g);
+    }
+    for (int k = 0; k < p->n_racks; k++)
+        x->first[k + 2] += x->first[k + 1];
+    for (int g = 0; g < p->n_gpus; g++)
+        x->gpus[x->first[p->gpus[g].rack + 1]++] = g;
+}
+
+/* Instances that draw most come first, each to the rack with most room, so that as many as can be
+ * are under the caps of all.
+ */
+static void match_racks(struct rounding *r)
+{
+    int *order = ARENA_ARRAY(&r->arena, int, (size_t)r->n_instances);
+    struct rack_room to;
+
+    rack_room_init(r, &to);
+    for (int i = 0; i < r->n_instances; i++)
+        order[i] = i;
+    qsort_r(order, (size_t)r->n_instances, sizeof *order, by_draw, r->instances);
+    for (int i = 0; i < r->n_instances; i++) {
+        struct instance *x = &r->instances[order[i]];
+        int *n_open = &to.n_open[x->type * r->p->n_racks], best = -1;
+        for (int k = 0; k < r->p->n_racks && x->gpu < 0; k++)
+            if (n_open[k] > 0 && (best < 0 || to.room_w[k] > to.room_w[best]))
+                best = k;
+        for (int q = best < 0 ? 0 : to.first[best]; best >= 0 && x->gpu < 0; q++)
+            if (r->p->gpus[to.gpus[q]].type == x->type && is_open(r, to.gpus[q]))
+                r->is_taken[x->gpu = to.gpus[q]] = true;
+        if (best >= 0) {
+            n_open[best]--;
+            to.room_w[best] -= x->draw_w;
+        }
+    }
+}
+
 static void match_gpus(struct rounding *r)
 {
     int *next = ARENA_ARRAY(&r->arena, int, (size_t)r->p->n_types);
@@ -386,6 +453,8 @@ static void match_gpus(struct rounding *r)
         for (int g = 0; g < r->p->n_gpus; g++)
             if (is_open(r, g))
                 match_gpu(r, g, n);
+    if (r->d->rack_room_w)
+        match_racks(r);
     for (int i = 0; i < r->n_instances; i++) {    // the others to GPUs of their type, in order
         struct instance *x = &r->instances[i];
         int *g = &next[x->type];

@@ -47,7 +47,7 @@ double walk_loss(const struct walk *w, int gpu)
     if (g->n_jobs == 0)
         return d->problem->gpus[gpu].may_start ? loss : 0;
     double draw_w = g->watts - d->problem->types[type].idle_w;
-    loss += g->cost_w + w->u->u.cap_price * d->problem->watts_margin * draw_w;
+    loss += g->cost_w + dual_watt_price(&w->u->u, type) * d->problem->watts_margin * draw_w;
     for (int i = 0; i < g->n_jobs; i++) {
         int job = g->jobs[i];
         if (d->problem->jobs[job].is_fixed)

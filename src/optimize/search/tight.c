@@ -85,7 +85,7 @@ static void list_near(struct filling *x, double most_w)
             for (int s = 0; s < all->theta; s++)
                 w -= slot_w[all->bin[i * all->theta + s]];
             if (all->draw_w)
-                w += x->u->u.cap_price * (double)all->draw_w[i];
+                w += dual_watt_price(&x->u->u, t) * (double)all->draw_w[i];
             if (w > most_w)
                 continue;
             GROW(x->near, x->n_near, x->cap_near);
@@ -113,7 +113,7 @@ static int fill(struct filling *x, const struct near_pattern *n, double most_w, 
     struct yield y;
 
     if (all->draw_w)
-        w += x->u->u.cap_price * (double)all->draw_w[n->which];
+        w += dual_watt_price(&x->u->u, n->type) * (double)all->draw_w[n->which];
     for (; k < all->theta && bins[k]; k++)
         kinds[k] = x->c->classes[x->c->class_of_bin[bins[k]]].kind;
     if (!problem_yield(x->p, n->type, all->limit[n->which], kinds, k, &y))

@@ -42,6 +42,8 @@ static void random_prices(struct rng *r, const struct columns *c, struct dual *u
     for (int k = 0; k < c->n_classes; k++)
         random_class(r, &c->classes[k], u);
     u->cap_price = c->room_w < HUGE_VAL ? pick(r, caps, 4) : 0;
+    for (int t = 0; t < c->p->n_types; t++)
+        u->rack_price[t] = c->rack_room_w[t] < HUGE_VAL ? pick(r, caps, 4) : 0;
 }
 
 static double bound(const struct columns *c, struct dual *u, int threads)
@@ -57,7 +59,7 @@ static double bound(const struct columns *c, struct dual *u, int threads)
     return w;
 }
 
-/* Change one class, or the cap's price; keep what raises the bound. Returns the best bound. */
+/* Change one class, or a price of watts; keep what raises the bound. Returns the best bound. */
 static double climb(struct arena *a, struct rng *r, const struct columns *c, struct dual *u,
                     int steps)
 {
@@ -68,7 +70,9 @@ static double climb(struct arena *a, struct rng *r, const struct columns *c, str
     for (int i = 0; i < steps; i++) {
         dual_copy(c, u, &was);
         if (c->n_classes == 0 || rng_below(r, 8) == 0)
-            u->cap_price *= rng_between(r, 0, 2);
+            *(rng_below(r, 2) ? &u->cap_price
+                              : &u->rack_price[rng_below(r, (uint64_t)c->p->n_types)]) *=
+                rng_between(r, 0, 2);
         else
             random_class(r, &c->classes[i % c->n_classes], u);
         double w = bound(c, u, 1);
