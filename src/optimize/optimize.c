@@ -136,24 +136,14 @@ static void search(struct run *r, struct assignment *d, const struct prices *u)
     r->report->search_s = clock_stopwatch_s() - t_s;
 }
 
-/* Everybody where he is, newcomers one by one where they cost least: now, or by prices. */
-static void insert_all(struct assignment *d, const struct prices *u,
-                       const struct reduced_costs *reduced)
-{
-    assignment_lay_present(d);
-    d->reduced = reduced;
-    d->job_price_w = reduced ? u->job_w : NULL;
-    for (int j = 0; j < d->problem->n_jobs; j++)
-        assignment_insert(d, j);
-    d->reduced = NULL;
-    d->job_price_w = NULL;
-}
-
+/* Everybody where he is, newcomers one by one where they cost least. */
 static struct assignment *standing_assignment(const struct problem *p)
 {
     struct assignment *d = assignment_create(p);
 
-    insert_all(d, NULL, NULL);
+    assignment_lay_present(d);
+    for (int j = 0; j < p->n_jobs; j++)
+        assignment_insert(d, j);
     return d;
 }
 
@@ -253,7 +243,8 @@ static int plan_standing(struct run *r, struct plan *out, struct err *e)
     struct assignment *d = assignment_create(r->p);
     struct reduced_costs *reduced = reduced_costs_create(d, u);
 
-    insert_all(d, u, reduced);
+    assignment_lay_present(d);
+    assignment_insert_rest(d, u, reduced);
     r->report->rounded_w = assignment_cost(d);
     if (r->o->time_s > 0)
         search(r, d, u);

@@ -107,6 +107,10 @@ bool assignment_add_part(struct assignment *d, int job, int gpu);
 /* The cheapest place now, nobody else moved; false: none that beats waiting. */
 bool assignment_insert(struct assignment *d, int job);
 
+/* All that wait, the hardest first, each where it costs least at these prices. */
+void assignment_insert_rest(struct assignment *d, const struct prices *u,
+                            const struct reduced_costs *reduced);
+
 /* Parts for a spread job, one by one, as long as each makes everything cheaper. */
 void assignment_extend(struct assignment *d, int job);
 

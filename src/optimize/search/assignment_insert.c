@@ -1,7 +1,11 @@
 #include "optimize/search/assignment_inner.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/grow.h"
+#include "optimize/prices/prices.h"
 
 /* GPUs with two residents or more that one insertion looks at, for combinations of three. */
 #define CROWDED_MAX 48
@@ -322,4 +326,42 @@ bool assignment_insert(struct assignment *d, int job)
     if (d->jobs[job].n_gpus > 0 && !assignment_take(d, job))
         return true;
     return assignment_put(d, job, j->present, j->n_present, -1);
+}
+
+/* ---- all who wait ---- */
+
+struct order {
+    const struct problem *p;
+    const double *job_w;
+};
+
+static double hardness(const struct order *o, int job)
+{
+    return o->job_w[job] + 1e3 * (o->p->jobs[job].n_min - 1);
+}
+
+static int by_hardness(const void *a, const void *b, void *self)
+{
+    double x = hardness(self, *(const int *)a), y = hardness(self, *(const int *)b);
+
+    return x != y ? (x < y ? 1 : -1) : *(const int *)a - *(const int *)b;
+}
+
+void assignment_insert_rest(struct assignment *d, const struct prices *u,
+                            const struct reduced_costs *reduced)
+{
+    struct order by = { d->problem, u->job_w };
+    int *left = heap_array((size_t)d->problem->n_jobs, sizeof *left), n = 0;
+
+    for (int j = 0; j < d->problem->n_jobs; j++)
+        if (d->problem->jobs[j].name && d->jobs[j].n_gpus == 0)
+            left[n++] = j;
+    qsort_r(left, (size_t)n, sizeof *left, by_hardness, &by);
+    d->reduced = reduced;
+    d->job_price_w = u->job_w;
+    for (int i = 0; i < n; i++)
+        assignment_insert(d, left[i]);
+    d->reduced = NULL;
+    d->job_price_w = NULL;
+    free(left);
 }

@@ -582,35 +582,9 @@ static void place_instances(struct rounding *r)
             assignment_put(r->d, j, r->part_gpus[r->part_row[j]], r->parts[j], -1);
 }
 
-static double hardness(const struct rounding *r, int job)
-{
-    const struct problem_job *j = &r->p->jobs[job];
-
-    return r->u->job_w[job] + 1e3 * (j->n_min - 1);
-}
-
-static int by_hardness(const void *a, const void *b, void *self)
-{
-    double x = hardness(self, *(const int *)a), y = hardness(self, *(const int *)b);
-
-    return x != y ? (x < y ? 1 : -1) : *(const int *)a - *(const int *)b;
-}
-
-/* Who has no place, the hardest first. */
 static void insert_rest(struct rounding *r, const struct reduced_costs *reduced)
 {
-    int *left = ARENA_ARRAY(&r->arena, int, (size_t)r->p->n_jobs), n = 0;
-
-    for (int j = 0; j < r->p->n_jobs; j++)
-        if (r->p->jobs[j].name && r->d->jobs[j].n_gpus == 0)
-            left[n++] = j;
-    qsort_r(left, (size_t)n, sizeof *left, by_hardness, r);
-    r->d->reduced = reduced;
-    r->d->job_price_w = r->u->job_w;
-    for (int i = 0; i < n; i++)
-        assignment_insert(r->d, left[i]);
-    r->d->reduced = NULL;
-    r->d->job_price_w = NULL;
+    assignment_insert_rest(r->d, r->u, reduced);
     for (int j = 0; j < r->p->n_jobs; j++)
         if (r->p->jobs[j].name && r->p->jobs[j].form == FORM_SPREAD && r->d->jobs[j].short_w > 0)
             assignment_extend(r->d, j);

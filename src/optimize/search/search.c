@@ -18,9 +18,11 @@
 #define SHARD_GPUS 2500    // about, in a shard
 #define N_SHARDS_MAX 16
 #define N_ROUNDS 12
+#define N_ROUNDS_LEAST 3
+#define ROUND_S 0.03    // in less a round spends most of its time on cutting
 
-/* Of large problems two rounds in three are spent on GPUs that lose more than this, up to so
- * many in a shard.
+/* Of large problems two rounds in three, the first ones too, are spent on GPUs that lose more than
+ * this, up to so many in a shard.
  */
 #define BAD_W 1.0
 #define WORST_MAX 600
@@ -311,10 +313,19 @@ static void run_round(struct assignment *d, struct workers *c, const struct unit
     free(shard_of);
 }
 
+/* With little time, few. */
+static int rounds_for(const struct search_options *o)
+{
+    double most = o->clock ? (o->until_s - clock_now_s(o->clock)) / ROUND_S : N_ROUNDS;
+
+    return (int)fmin(fmax(most, N_ROUNDS_LEAST), N_ROUNDS);
+}
+
 static void run_shards(struct assignment *d, struct workers *c, double heat_w,
                        struct search_report *r)
 {
     const struct problem *p = d->problem;
+    const int n_rounds = rounds_for(c->o);
     int n_shards = p->n_gpus / SHARD_GPUS;
     struct units units;
     struct rng rng;
@@ -322,17 +333,17 @@ static void run_shards(struct assignment *d, struct workers *c, double heat_w,
     n_shards = n_shards < 2 ? 2 : n_shards > N_SHARDS_MAX ? N_SHARDS_MAX : n_shards;
     rng_init(&rng, c->o->seed, "shards");
     units_make(p, &units);
-    for (int round = 0; round < N_ROUNDS; round++) {
+    for (int round = 0; round < n_rounds; round++) {
         double from_w = heat_w * pow(0.3, round), to_w = from_w * 0.3;
-        bool is_worst = c->u && round % 3 > 0;
+        bool is_worst = c->u && round % 3 < 2;
         int n_cut = is_worst ? 2 : n_shards;
         if (c->o->clock) {
             double left_s = c->o->until_s - clock_now_s(c->o->clock);
             if (left_s <= 0)
                 break;
-            c->slice_s = left_s / (N_ROUNDS - round) * c->n_threads / n_cut;
+            c->slice_s = left_s / (n_rounds - round) * c->n_threads / n_cut;
         }
-        run_round(d, c, &units, &rng, n_cut, is_worst, from_w, round < N_ROUNDS - 1 ? to_w : 0, r);
+        run_round(d, c, &units, &rng, n_cut, is_worst, from_w, round < n_rounds - 1 ? to_w : 0, r);
         r->n_rounds++;
     }
     r->n_shards = n_shards;

@@ -6,6 +6,7 @@
 #include "optimize/files/problem_make.h"
 #include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
+#include "optimize/optimize.h"
 #include "optimize/prices/prices.h"
 #include "optimize/search/assignment.h"
 #include "optimize/search/exchange.h"
@@ -95,13 +96,76 @@ START_TEST(rounding_and_exchange_make_plans_that_hold)
 }
 END_TEST
 
+/* ---- what is planned fresh ---- */
+
+/* The same problem, in which nobody stands anywhere. */
+static void forget_present(struct arena *a, struct problem *p)
+{
+    struct problem_job *jobs = ARENA_ARRAY(a, struct problem_job, (size_t)p->n_jobs);
+
+    for (int j = 0; j < p->n_jobs; j++) {
+        jobs[j] = p->jobs[j];
+        if (!jobs[j].is_fixed)
+            jobs[j].n_present = 0;
+    }
+    p->jobs = jobs;
+}
+
+/* A plan that was made fresh, with its contents exchanged among like GPUs: what it costs here. */
+static double exchanged_w(const struct problem *p, const struct plan *fresh)
+{
+    struct assignment *d = assignment_create(p);
+
+    for (int j = 0; j < p->n_jobs; j++) {
+        const struct plan_job *at = &fresh->jobs[j];
+        if (at->n_gpus > 0 && d->jobs[j].n_gpus == 0)
+            assignment_put(d, j, at->gpus, at->n_gpus, fresh->limit[at->gpus[0]]);
+    }
+    exchange_homes(d);
+    double w = assignment_cost(d);
+    assignment_destroy(d);
+    return w;
+}
+
+/* To leave where everybody stands out of account, and then see who can stay, is no better. */
+START_TEST(a_plan_is_not_dearer_than_a_fresh_one_exchanged)
+{
+    struct optimize_options how = optimize_defaults;
+    struct make_options o = make_defaults;
+    struct optimize_report report;
+    struct problem p, fresh;
+    struct plan ours, theirs;
+    struct err e = { 0 };
+    struct arena a;
+
+    arena_init(&a);
+    o.n_jobs = 280;
+    o.n_gpus = 200;
+    o.n_types = 6;
+    o.seed = (uint64_t)_i;
+    problem_make(&a, &o, &p);
+    fresh = p;
+    forget_present(&a, &fresh);
+    how.method = METHOD_FAST;
+    how.nodes = 20000;
+    ck_assert_msg(optimize_run(&a, &p, &how, &ours, &report, &e) == 0, "%s", e.text);
+    ck_assert_msg(optimize_run(&a, &fresh, &how, &theirs, &report, &e) == 0, "%s", e.text);
+    double theirs_w = exchanged_w(&p, &theirs);
+    ck_assert_msg(ours.cost_w <= theirs_w + 1e-6, "seed %d: %g W, and %g W fresh", _i, ours.cost_w,
+                  theirs_w);
+    arena_release(&a);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("exchange");
     TCase *c = tcase_create("homes");
 
+    tcase_set_timeout(c, 300);
     tcase_add_test(c, a_cycle_of_moves_is_undone);
     tcase_add_loop_test(c, rounding_and_exchange_make_plans_that_hold, 0, 6);
+    tcase_add_loop_test(c, a_plan_is_not_dearer_than_a_fresh_one_exchanged, 1, 21);
     suite_add_tcase(s, c);
     return suite_run(s);
 }
