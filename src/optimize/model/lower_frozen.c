@@ -54,11 +54,9 @@ static bool is_orderly(const struct lowering *l, int job)
     if (cannot(j, l->snapshot->jobs[job].spec) != WAIT_NOT || j->present_limit < 0 ||
         j->n_present < j->n_min || j->n_present > j->n_max)
         return false;
-    for (int i = 1; i < j->n_present; i++) {
-        const struct problem_gpu *g = &gpus[j->present[i]], *first = &gpus[j->present[0]];
-        if (g->type != first->type)
+    for (int i = 1; i < j->n_present; i++)
+        if (gpus[j->present[i]].type != gpus[j->present[0]].type)
             return false;
-    }
     return problem_stands(l->problem, j->present, j->n_present, j->n_nodes);
 }
 

@@ -35,7 +35,7 @@ static double rate_of(const struct job_spec *spec)
 }
 
 /* A kind for every (workload, rate) that some job has. */
-void lower_kinds(struct lowering *l)
+static void find_kinds(struct lowering *l)
 {
     const struct snapshot *s = l->snapshot;
     struct problem *p = l->problem;
@@ -95,19 +95,6 @@ static float counted_on(const struct lowering *l, int type, int kind)
     return (float)more;
 }
 
-/* What a type holds at best of a kind, by what is believed. */
-static double held_most(const struct lowering *l, int kind)
-{
-    double most = 0;
-
-    for (int t = 0; t < l->problem->n_types; t++) {
-        const struct cell_estimate *c =
-            estimate_cell(l->est, l->workload_of[kind], l->type_of[t], -1);
-        most = fmax(most, (double)(c->low * (1 - c->unfit)));
-    }
-    return most;
-}
-
 /* What jobs of each kind need of one GPU that no type is believed to hold. */
 static void find_missed(struct lowering *l)
 {
@@ -117,7 +104,11 @@ static void find_missed(struct lowering *l)
 
     l->missed = ARENA_ARRAY(l->arena, double, (size_t)n);
     for (int k = 0; k < n; k++)
-        most[k] = held_most(l, k);
+        for (int t = 0; t < l->problem->n_types; t++) {
+            const struct cell_estimate *c =
+                estimate_cell(l->est, l->workload_of[k], l->type_of[t], -1);
+            most[k] = fmax(most[k], (double)(c->low * (1 - c->unfit)));
+        }
     for (int j = 0; j < s->n_jobs; j++) {
         int k = l->kind_at[j];
         double need = s->jobs[j].need / roofline_gang(s->jobs[j].spec->max_gpus, 0);
@@ -183,7 +174,7 @@ static void make_types_alike(struct problem *p)
 }
 
 /* How limits work on each kind, as far as that is known. */
-void lower_bends(struct lowering *l)
+static void lower_bends(struct lowering *l)
 {
     struct problem *p = l->problem;
 
@@ -205,7 +196,7 @@ void lower_bends(struct lowering *l)
         }
 }
 
-void lower_cells(struct lowering *l)
+static void lower_cells(struct lowering *l)
 {
     struct problem *p = l->problem;
     size_t rows = (size_t)p->n_types * (size_t)p->n_kinds;
@@ -226,7 +217,7 @@ void lower_cells(struct lowering *l)
  * then, by the problem's rule, for fewer too: what two have been seen to do in spite of it is
  * given up. A kind that is too large for every type alone still has the largest.
  */
-void lower_memory(struct lowering *l)
+static void lower_memory(struct lowering *l)
 {
     struct problem *p = l->problem;
     double share = estimate_mem_share_max(l->est, l->options->unfit_max), most_gib = 0;
@@ -261,8 +252,14 @@ void lower_values(struct lowering *l)
     }
 }
 
-void lower_gangs(struct problem *p)
+void lower_kinds(struct lowering *l)
 {
+    struct problem *p = l->problem;
+
+    find_kinds(l);
+    lower_cells(l);
+    lower_bends(l);
+    lower_memory(l);
     for (int n = 1; n <= GANG_MAX; n++) {
         p->gang_near[n] = roofline_gang(n, 0);
         p->gang_far[n] = roofline_gang(n, 1);

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "optimize/model/problem.h"
@@ -53,14 +52,6 @@ struct residents {
 static bool is_gang(const struct problem_job *j, const struct plan_job *to)
 {
     return j->form == FORM_GANG && to->n_gpus > 1;
-}
-
-static bool is_moved(const struct problem_job *j, const struct plan_job *to)
-{
-    if (j->n_present == 0)
-        return false;
-    return j->n_present != to->n_gpus ||
-           memcmp(j->present, to->gpus, (size_t)to->n_gpus * sizeof(int)) != 0;
 }
 
 /* Who is on each GPU, gangs aside. */
@@ -139,11 +130,12 @@ static void price_job(const struct problem *p, struct plan *x, int job, double c
         x->n_waiting++;
         x->wait_w += j->wait_w;
     }
-    if (is_moved(j, to)) {
+    bool stays = problem_is_at(j, to->gpus, to->n_gpus);
+    if (j->n_present > 0 && !stays) {
         x->n_moves++;
         x->move_w += j->move_w;
     }
-    for (int i = 0; i < to->n_gpus && (j->n_present == 0 || is_moved(j, to)); i++)
+    for (int i = 0; i < to->n_gpus && !stays; i++)
         x->move_w += problem_wake_w(p, j, to->gpus[i]);
 }
 

@@ -219,7 +219,18 @@ static bool check_tables(const struct problem *p, struct err *e)
 
 /* ---- GPUs ---- */
 
-static bool check_gpu(const struct problem *p, int gpu, struct err *e)
+/* The first GPU of its node that is 'what': this one, where there was none. */
+static int first_of(struct map_u64 *firsts, const struct problem *p, int gpu, int what)
+{
+    uint64_t key = (uint64_t)p->gpus[gpu].node << 8 | (uint64_t)what;
+
+    if (map_u64_get(firsts, key) < 0)
+        map_u64_set(firsts, key, gpu);
+    return map_u64_get(firsts, key);
+}
+
+/* A node stands in one rack, and its GPUs of a type wake together. */
+static bool check_gpu(const struct problem *p, int gpu, struct map_u64 *firsts, struct err *e)
 {
     const struct problem_gpu *g = &p->gpus[gpu];
     bool has_racks = p->n_racks > 0 || p->rack_cap_w != NULL;
@@ -231,25 +242,10 @@ static bool check_gpu(const struct problem *p, int gpu, struct err *e)
          g->wake_s);
     WANT(g->rack >= 0 && (!has_racks || g->rack < p->n_racks),
          "GPU %d has rack %d: there are %d racks", gpu, g->rack, p->n_racks);
-    return true;
-}
-
-/* A node stands in one rack, and its GPUs of a type wake together. */
-static bool check_node(const struct problem *p, int gpu, struct map_u64 *nodes,
-                       struct map_u64 *types, struct err *e)
-{
-    const struct problem_gpu *g = &p->gpus[gpu];
-    uint64_t node = (uint64_t)g->node, type = node << 8 | (uint64_t)g->type;
-    int of_node = map_u64_get(nodes, node), of_type = map_u64_get(types, type);
-
-    WANT(of_node < 0 || p->gpus[of_node].rack == g->rack,
-         "GPU %d: node %d stands in racks %d and %d", gpu, g->node, p->gpus[of_node].rack, g->rack);
-    WANT(of_type < 0 || p->gpus[of_type].wake_s == g->wake_s,
+    int rack = p->gpus[first_of(firsts, p, gpu, 255)].rack;    // 255: of any type
+    WANT(rack == g->rack, "GPU %d: node %d stands in racks %d and %d", gpu, g->node, rack, g->rack);
+    WANT(p->gpus[first_of(firsts, p, gpu, g->type)].wake_s == g->wake_s,
          "GPU %d: those of one type on node %d wake together", gpu, g->node);
-    if (of_node < 0)
-        map_u64_set(nodes, node, gpu);
-    if (of_type < 0)
-        map_u64_set(types, type, gpu);
     return true;
 }
 
@@ -268,15 +264,13 @@ static bool check_budgets(const struct problem *p, struct err *e)
 
 static bool check_gpus(const struct problem *p, struct err *e)
 {
-    struct map_u64 nodes, types;
+    struct map_u64 firsts;
     bool is_good = true;
 
-    map_u64_init(&nodes);
-    map_u64_init(&types);
+    map_u64_init(&firsts);
     for (int g = 0; g < p->n_gpus && is_good; g++)
-        is_good = check_gpu(p, g, e) && check_node(p, g, &nodes, &types, e);
-    map_u64_release(&nodes);
-    map_u64_release(&types);
+        is_good = check_gpu(p, g, &firsts, e);
+    map_u64_release(&firsts);
     return is_good && check_budgets(p, e);
 }
 
