@@ -104,20 +104,6 @@ static bool try_limits(const struct explain_asking *q, const struct candidate *c
     return found;
 }
 
-static bool is_home(const struct explain_asking *q, const int *gpus, int n)
-{
-    bool is_same = gpus && q->j->n_present == n;
-
-    for (int i = 0; i < n && is_same; i++)
-        is_same = q->j->present[i] == gpus[i];
-    return is_same;
-}
-
-static double done(const struct problem_kind *k, double speed)
-{
-    return k->rate > 0 ? fmin(speed, k->rate) : speed;
-}
-
 /* What a part of a cost is due to what is counted on beyond belief. */
 static double hope_of(const struct explain_asking *q, const struct trial *t,
                       struct problem_trust trust)
@@ -125,8 +111,8 @@ static double hope_of(const struct explain_asking *q, const struct trial *t,
     const struct problem_kind *k = &q->p->kinds[q->j->kind];
     double speed = t->speed / (double)trust.speed, low = t->low / (double)trust.low;
 
-    return k->value_j * (done(k, t->speed) - done(k, speed)) + problem_short_w(q->j, low) -
-           problem_short_w(q->j, t->low);
+    return k->value_j * (problem_done(k, t->speed) - problem_done(k, speed)) +
+           problem_short_w(q->j, low) - problem_short_w(q->j, t->low);
 }
 
 static void fill_cost(const struct explain_asking *q, struct candidate *c, const int *gpus,
@@ -137,13 +123,15 @@ static void fill_cost(const struct explain_asking *q, struct candidate *c, const
 
     *w = (struct candidate_cost){ .draw_w = t->with.watts - t->watts_then,
                                   .price_w = t->n_on ? 0 : c->n_gpus * q->p->price_w,
-                                  .work_w = -k->value_j * done(k, t->speed),
+                                  .work_w = -k->value_j * problem_done(k, t->speed),
                                   .short_w = problem_short_w(q->j, t->low),
                                   .hope_w = hope_of(q, t, trust) };
-    if (!is_home(q, gpus, c->n_gpus)) {
+    if (!gpus || !problem_is_at(q->j, gpus, c->n_gpus)) {
         w->move_w = q->j->n_present ? q->j->move_w : 0;
-        for (int i = 0; i < c->n_gpus && gpus; i++)
+        for (int i = 0; i < c->n_gpus && gpus; i++) {
             w->wake_w += problem_wake_w(q->p, q->j, gpus[i]);
+            c->wake_s = fmax(c->wake_s, q->p->gpus[gpus[i]].wake_s);
+        }
     }
     double own_w = w->draw_w + w->price_w + w->work_w + w->short_w;
     w->neighbour_w = t->n_on == 0 ? 0 : t->total_w - t->before_w - own_w;
@@ -197,8 +185,6 @@ bool explain_there(const struct explain_asking *q, struct candidate *c, const in
     c->margin = q->j->need > 0 ? c->low / q->j->need - 1 : (double)NAN;
     fill_cost(q, c, gpus, &t, trust);
     c->joules = c->cost.draw_w * explain_time_s(q->sj, c->speed);
-    for (int i = 0; i < c->n_gpus && gpus && !is_home(q, gpus, c->n_gpus); i++)
-        c->wake_s = fmax(c->wake_s, p->gpus[gpus[i]].wake_s);
     if (gpus && c->n_gpus == 1)
         fill_neighbours(q, c, gpus[0], &t);
     return true;

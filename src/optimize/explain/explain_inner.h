@@ -1,8 +1,7 @@
 /* explain_inner.h - what the parts of explain.c share: one job, and the plan without it.
  *
  * explain_places.c lays the plan out and finds the places, explain_figures.c says how the job
- * would go somewhere and what that costs, explain_start.c the time; explain.c puts them together.
- * Scratch of one explanation.
+ * would go somewhere and what that costs; explain.c puts them together. Scratch of one explanation.
  */
 #ifndef OPTIMIZE_EXPLAIN_EXPLAIN_INNER_H
 #define OPTIMIZE_EXPLAIN_EXPLAIN_INNER_H
@@ -91,10 +90,5 @@ bool explain_there(const struct explain_asking *q, struct candidate *c, const in
 
 /* No figures: it cannot run there. */
 void explain_nowhere(struct candidate *c);
-
-/* ---- explain_start.c ---- */
-
-/* When a job that waits may start, and whose end that is. */
-void explain_find_start(struct explain_asking *q, struct explanation *out);
 
 #endif
