@@ -98,11 +98,9 @@ static bool take_gpu(struct reading *r, const struct doc_at *at, int job, int gp
 {
     const struct problem_type *t = &r->p->types[r->p->gpus[gpu].type];
     json_int_t want = json_is_integer(watts) ? json_integer_value(watts) : -1;
-    int limit = 0;
+    int limit = watts == NULL ? 0 : want > INT_MAX ? -1 : problem_setting(t, (int)want);
 
-    while (watts != NULL && limit < t->n_limits && t->limits[limit].limit_w != want)
-        limit++;
-    if (limit == t->n_limits)
+    if (limit < 0)
         return doc_wrong(at, "limit_w", "GPU %d has no limit of %s W", gpu, doc_looks(at, watts));
     if (r->setter[gpu] > 0 && r->x->limit[gpu] != limit)
         return doc_wrong(at, "limit_w", "'%.60s' says otherwise of GPU %d",
