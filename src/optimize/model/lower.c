@@ -13,11 +13,6 @@
 /* Limits are curves of so many points. */
 #define CURVE_POINTS 65
 
-static double known(double figure)
-{
-    return figure > 0 ? figure : 0;
-}
-
 static int lower_types(struct lowering *l, struct err *e)
 {
     const struct snapshot *s = l->snapshot;
@@ -42,9 +37,9 @@ static int lower_types(struct lowering *l, struct err *e)
         const struct gpu_type *from = &s->catalog->types[l->type_of[t]];
         p->types[t] = (struct problem_type){
             .name = from->name,
-            .sleep_w = known(l->options->may_sleep ? from->sleep_w : from->idle_w),
-            .idle_w = known(from->idle_w),
-            .cap_w = known(from->cap_w),
+            .sleep_w = fmax(l->options->may_sleep ? from->sleep_w : from->idle_w, 0),
+            .idle_w = fmax(from->idle_w, 0),
+            .cap_w = fmax(from->cap_w, 0),
             .mem_gib = from->mem_bytes > 0 ? from->mem_bytes / 0x1p30 : 1,
             .n_limits = 1,
         };
@@ -144,13 +139,6 @@ static void lower_gpus(struct lowering *l)
     }
 }
 
-/* ---- the whole ---- */
-
-static long less(long has, long by)
-{
-    return has > by ? has - by : 0;
-}
-
 /* What frozen jobs leave of nodes. */
 static void lower_nodes(struct lowering *l)
 {
@@ -164,9 +152,10 @@ static void lower_nodes(struct lowering *l)
         nodes[n] = from->nodes[n];
     for (int j = 0; j < p->n_jobs; j++)
         for (int i = 0; p->jobs[j].frozen && i < p->jobs[j].n_present; i++) {
+            const struct engine_job *by = &p->jobs[j].engine;
             struct engine_node *of = &nodes[p->gpus[p->jobs[j].present[i]].node];
-            of->cpus = less(of->cpus, p->jobs[j].engine.cpus);
-            of->mem_mib = less(of->mem_mib, p->jobs[j].engine.mem_mib);
+            of->cpus -= of->cpus < by->cpus ? of->cpus : by->cpus;
+            of->mem_mib -= of->mem_mib < by->mem_mib ? of->mem_mib : by->mem_mib;
         }
     p->nodes = nodes;
 }

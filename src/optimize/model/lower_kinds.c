@@ -26,14 +26,6 @@
  */
 #define RATE_STEP 1.05
 
-/* The rate that stands for this one. */
-static double rate_of(const struct job_spec *spec)
-{
-    double rate = job_serves(spec);
-
-    return rate > 0 ? exp(ceil(log(rate) / log(RATE_STEP)) * log(RATE_STEP)) : 0;
-}
-
 /* A kind for every (workload, rate) that some job has. */
 static void find_kinds(struct lowering *l)
 {
@@ -49,7 +41,8 @@ static void find_kinds(struct lowering *l)
         first[w] = -1;
     for (int j = 0; j < s->n_jobs; j++) {
         int w = s->jobs[j].workload, k = first[w];
-        double rate = rate_of(s->jobs[j].spec);
+        double rate = job_serves(s->jobs[j].spec);
+        rate = rate > 0 ? exp(ceil(log(rate) / log(RATE_STEP)) * log(RATE_STEP)) : 0;
         while (k >= 0 && p->kinds[k].rate != rate)
             k = next[k];
         if (k < 0) {
@@ -196,23 +189,6 @@ static void lower_bends(struct lowering *l)
         }
 }
 
-static void lower_cells(struct lowering *l)
-{
-    struct problem *p = l->problem;
-    size_t rows = (size_t)p->n_types * (size_t)p->n_kinds;
-
-    p->speed = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
-    p->low = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
-    p->watts = ARENA_ARRAY(l->arena, float, rows);
-    p->trust = ARENA_ARRAY(l->arena, struct problem_trust, rows);
-    find_missed(l);
-    for (int t = 0; t < p->n_types; t++)
-        for (int k = 0; k < p->n_kinds; k++)
-            lower_row(l, t, k);
-    if (!l->options->may_choose)
-        make_types_alike(p);
-}
-
 /* Cells know of pairs, and say who fits beside whom. For three and more memory has to add up, and
  * then, by the problem's rule, for fewer too: what two have been seen to do in spite of it is
  * given up. A kind that is too large for every type alone still has the largest.
@@ -257,7 +233,17 @@ void lower_kinds(struct lowering *l)
     struct problem *p = l->problem;
 
     find_kinds(l);
-    lower_cells(l);
+    size_t rows = (size_t)p->n_types * (size_t)p->n_kinds;
+    p->speed = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
+    p->low = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
+    p->watts = ARENA_ARRAY(l->arena, float, rows);
+    p->trust = ARENA_ARRAY(l->arena, struct problem_trust, rows);
+    find_missed(l);
+    for (int t = 0; t < p->n_types; t++)
+        for (int k = 0; k < p->n_kinds; k++)
+            lower_row(l, t, k);
+    if (!l->options->may_choose)
+        make_types_alike(p);
     lower_bends(l);
     lower_memory(l);
     for (int n = 1; n <= GANG_MAX; n++) {

@@ -43,11 +43,6 @@ void plan_sort_gpus(int *gpus, int n)
     qsort(gpus, (size_t)n, sizeof *gpus, by_number);
 }
 
-struct residents {
-    int n;
-    int jobs[THETA_MAX];
-};
-
 /* On several GPUs at once: priced as one, not part by part. */
 static bool is_gang(const struct problem_job *j, const struct plan_job *to)
 {
@@ -99,11 +94,9 @@ static void price_gang(const struct problem *p, struct plan *x, int job, double 
 {
     const struct plan_job *to = &x->jobs[job];
     const struct problem_gpu *first = &p->gpus[to->gpus[0]];
-    bool is_near = true;
+    bool is_near = problem_stands(p, to->gpus, to->n_gpus, 1);
     struct yield y;
 
-    for (int i = 1; i < to->n_gpus; i++)
-        is_near &= p->gpus[to->gpus[i]].node == first->node;
     if (!problem_gang_yield(p, first->type, x->limit[to->gpus[0]], p->jobs[job].kind, to->n_gpus,
                             is_near, &y))
         return;
@@ -155,21 +148,20 @@ static void price_unplanned(const struct problem_job *j, struct plan *x, struct 
     x->n_placed++;
 }
 
-static void start_over(const struct problem *p, struct plan *x)
-{
-    x->n_placed = x->n_waiting = x->n_short = x->n_moves = 0;
-    x->cost_w = x->watts = x->short_w = x->wait_w = x->move_w = x->varying_w = 0;
-    for (int j = 0; j < p->n_jobs; j++) {
-        struct plan_job *to = &x->jobs[j];
-        if (!p->jobs[j].name)
-            to->n_gpus = 0;
-        *to = (struct plan_job){ .n_gpus = to->n_gpus, .gpus = to->gpus, .reason = to->reason };
-    }
-}
-
 void plan_price(struct arena *a, const struct problem *p, struct plan *out)
 {
-    start_over(p, out);
+    *out = (struct plan){ .made_by = out->made_by,
+                          .n_jobs = out->n_jobs,
+                          .n_gpus = out->n_gpus,
+                          .jobs = out->jobs,
+                          .limit = out->limit,
+                          .bound_w = -INFINITY,
+                          .base_w = problem_base_w(p) };
+    for (int j = 0; j < p->n_jobs; j++) {
+        struct plan_job *to = &out->jobs[j];
+        int n_gpus = p->jobs[j].name ? to->n_gpus : 0;
+        *to = (struct plan_job){ .n_gpus = n_gpus, .gpus = to->gpus, .reason = to->reason };
+    }
     struct residents *residents = residents_of(a, p, out);
     double *counted = ARENA_ARRAY(a, double, (size_t)p->n_jobs);    // of 'low'
 
@@ -191,6 +183,4 @@ void plan_price(struct arena *a, const struct problem *p, struct plan *out)
     }
     out->cost_w += out->short_w + out->wait_w + out->move_w;
     out->varying_w += out->short_w + out->wait_w + out->move_w;
-    out->bound_w = -INFINITY;
-    out->base_w = problem_base_w(p);
 }

@@ -20,11 +20,6 @@
         }                                        \
     } while (0)
 
-struct residents {
-    int n;
-    int jobs[THETA_MAX];
-};
-
 /* What a job gets, as the judge has it. */
 struct got {
     double speed, low;    // believed
@@ -55,11 +50,6 @@ static bool falls_short(const struct problem_job *j, double low)
 }
 
 /* ---- each job's place ---- */
-
-static const char *name_of(const struct checking *c, int job)
-{
-    return c->p->jobs[job].name;
-}
 
 static bool is_among(const int *gpus, int n, int gpu)
 {
@@ -140,32 +130,23 @@ static uint64_t devices_on(const struct checking *c, const struct plan_job *to, 
     return sum;
 }
 
-/* Does each node give the same devices? */
-static bool has_same_devices(const struct checking *c, const struct plan_job *to)
-{
-    for (int i = 1; i < to->n_gpus; i++)
-        if (devices_on(c, to, c->p->gpus[to->gpus[i]].node) !=
-            devices_on(c, to, c->p->gpus[to->gpus[0]].node))
-            return false;
-    return true;
-}
-
 /* More than one GPU of a gang: one type, one setting, as many nodes as asked. */
 static bool check_gang(const struct checking *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
     const struct problem_gpu *first = &c->p->gpus[to->gpus[0]];
+    bool is_same = true;
 
     for (int i = 1; i < to->n_gpus; i++) {
         const struct problem_gpu *g = &c->p->gpus[to->gpus[i]];
+        is_same &= devices_on(c, to, g->node) == devices_on(c, to, first->node);
         REJECT_IF(g->type != first->type, "job %s: its gang has GPUs of two types", j->name);
         REJECT_IF(c->x->limit[to->gpus[i]] != c->x->limit[to->gpus[0]],
                   "job %s: its gang has two settings", j->name);
     }
-    REJECT_IF(!has_same_devices(c, to) && !stays(j, to),
-              "job %s: its engine gives the same of each node (%s)", j->name,
-              engine_rule_name(ENGINE_DEVICES));
+    REJECT_IF(!is_same && !stays(j, to), "job %s: its engine gives the same of each node (%s)",
+              j->name, engine_rule_name(ENGINE_DEVICES));
     bool is_wrong = !stands_as_asked(c, to, j->n_nodes);
     REJECT_IF(is_wrong && j->n_nodes == 1, "job %s: its gang must stand on one node", j->name);
     REJECT_IF(is_wrong, "job %s: its gang must stand on %d nodes in equal parts", j->name,
@@ -187,18 +168,6 @@ static bool check_placed(struct checking *c, int job)
         if (!check_gpu(c, job, i))
             return false;
     return j->form != FORM_GANG || check_gang(c, job);
-}
-
-static bool check_waiting(const struct checking *c, int job)
-{
-    const struct plan_job *to = &c->x->jobs[job];
-
-    REJECT_IF(to->n_gpus < 0, "job %s: %d GPUs", name_of(c, job), to->n_gpus);
-    REJECT_IF((int)to->reason <= WAIT_NOT || to->reason >= WAIT_REASONS,
-              "job %s waits and the plan does not say why", name_of(c, job));
-    REJECT_IF(to->speed != 0 || to->low != 0 || to->short_w != 0 || to->is_short,
-              "job %s waits; it has no speed and no shortfall", name_of(c, job));
-    return true;
 }
 
 /* One that nobody plans for: it stays as it is, or waits for the reason given. */
@@ -230,7 +199,14 @@ static bool check_place(struct checking *c, int job)
     if (!j->name)
         return check_unplanned(c, job);
     REJECT_IF(j->is_fixed && !stays(j, to), "job %s is fixed and leaves its place", j->name);
-    return to->n_gpus > 0 ? check_placed(c, job) : check_waiting(c, job);
+    if (to->n_gpus > 0)
+        return check_placed(c, job);
+    REJECT_IF(to->n_gpus < 0, "job %s: %d GPUs", j->name, to->n_gpus);
+    REJECT_IF((int)to->reason <= WAIT_NOT || to->reason >= WAIT_REASONS,
+              "job %s waits and the plan does not say why", j->name);
+    REJECT_IF(to->speed != 0 || to->low != 0 || to->short_w != 0 || to->is_short,
+              "job %s waits; it has no speed and no shortfall", j->name);
+    return true;
 }
 
 /* ---- each GPU ---- */
@@ -238,19 +214,6 @@ static bool check_place(struct checking *c, int job)
 static bool stands_in_gang(const struct checking *c, int job)
 {
     return c->p->jobs[job].form == FORM_GANG && c->x->jobs[job].n_gpus > 1;
-}
-
-static bool check_sharing(const struct checking *c, int gpu)
-{
-    const struct residents *seat = &c->seats[gpu];
-
-    for (int i = 0; i < seat->n && seat->n > 1; i++) {
-        REJECT_IF(c->p->jobs[seat->jobs[i]].is_exclusive, "job %s is exclusive and shares GPU %d",
-                  name_of(c, seat->jobs[i]), gpu);
-        REJECT_IF(stands_in_gang(c, seat->jobs[i]), "job %s: its gang shares GPU %d",
-                  name_of(c, seat->jobs[i]), gpu);
-    }
-    return true;
 }
 
 static void add_cost(struct checking *c, double w)
@@ -309,8 +272,9 @@ static bool check_running(struct checking *c, int gpu)
 static bool check_one_gpu(struct checking *c, int gpu)
 {
     const struct problem_type *t = &c->p->types[c->p->gpus[gpu].type];
+    const struct residents *seat = &c->seats[gpu];
 
-    if (c->seats[gpu].n == 0) {
+    if (seat->n == 0) {
         c->drawn_w[gpu] = t->idle_w;
         c->sums.watts += c->p->gpus[gpu].held_w > 0 ? c->p->gpus[gpu].held_w : t->sleep_w;
         REJECT_IF(c->x->limit[gpu] != 0, "GPU %d has a setting, and nobody is on it", gpu);
@@ -318,7 +282,12 @@ static bool check_one_gpu(struct checking *c, int gpu)
     }
     REJECT_IF(c->x->limit[gpu] >= t->n_limits, "GPU %d: its type %s has no setting %d", gpu,
               t->name, c->x->limit[gpu]);
-    return check_sharing(c, gpu) && check_running(c, gpu);
+    for (int i = 0; i < seat->n && seat->n > 1; i++) {
+        const struct problem_job *j = &c->p->jobs[seat->jobs[i]];
+        REJECT_IF(j->is_exclusive, "job %s is exclusive and shares GPU %d", j->name, gpu);
+        REJECT_IF(stands_in_gang(c, seat->jobs[i]), "job %s: its gang shares GPU %d", j->name, gpu);
+    }
+    return check_running(c, gpu);
 }
 
 /* ---- what each job gets ---- */
@@ -439,7 +408,7 @@ static bool check_cap(const struct checking *c, const char *what, int index, dou
 {
     double margin = c->p->watts_margin, most_w = fmax(cap_w, now_w * margin);
 
-    REJECT_IF(cap_w > 0 && drawn_w * margin > most_w * (1 + AGAIN_SAME),
+    REJECT_IF(!(cap_w <= 0 || drawn_w * margin <= most_w * (1 + AGAIN_SAME)),
               "%s %d: %.6g W with margin are above the cap of %.6g W", what, index,
               drawn_w * margin, most_w);
     return true;
@@ -510,20 +479,7 @@ static bool check_nodes(struct arena *a, const struct checking *c)
 
 /* ---- the whole ---- */
 
-static bool check_counts(const struct checking *c)
-{
-    const struct plan *x = c->x;
-    const struct plan *s = &c->sums;
-
-    REJECT_IF(x->n_placed != s->n_placed || x->n_waiting != s->n_waiting ||
-                  x->n_short != s->n_short || x->n_moves != s->n_moves,
-              "the plan counts %d placed, %d waiting, %d short, %d moves; it is %d, %d, %d, %d",
-              x->n_placed, x->n_waiting, x->n_short, x->n_moves, s->n_placed, s->n_waiting,
-              s->n_short, s->n_moves);
-    return true;
-}
-
-static bool check_sums(const struct checking *c)
+static bool check_totals(const struct checking *c)
 {
     const struct plan *x = c->x;
     const struct plan *s = &c->sums;
@@ -538,6 +494,11 @@ static bool check_sums(const struct checking *c)
         { "all", x->cost_w, s->cost_w, c->scale_w },
     };
 
+    REJECT_IF(x->n_placed != s->n_placed || x->n_waiting != s->n_waiting ||
+                  x->n_short != s->n_short || x->n_moves != s->n_moves,
+              "the plan counts %d placed, %d waiting, %d short, %d moves; it is %d, %d, %d, %d",
+              x->n_placed, x->n_waiting, x->n_short, x->n_moves, s->n_placed, s->n_waiting,
+              s->n_short, s->n_moves);
     for (int i = 0; i < (int)(sizeof(rows) / sizeof(rows[0])); i++)
         REJECT_IF(!is_same(rows[i].said, rows[i].is, rows[i].scale),
                   "the plan says %.9g W for %s, it is %.9g", rows[i].said, rows[i].what,
@@ -562,7 +523,6 @@ int plan_check(struct arena *a, const struct problem *p, const struct plan *x, s
         is_good = check_one_gpu(&c, g);
     for (int j = 0; j < p->n_jobs && is_good; j++)
         is_good = check_job(&c, j);
-    is_good =
-        is_good && check_nodes(a, &c) && check_power(a, &c) && check_counts(&c) && check_sums(&c);
+    is_good = is_good && check_nodes(a, &c) && check_power(a, &c) && check_totals(&c);
     return is_good ? 0 : -EINVAL;
 }

@@ -183,24 +183,20 @@ int problem_node_fits(const struct engine_node *left, const struct problem_job *
     return least < INT_MAX ? (int)least : INT_MAX;
 }
 
-/* How many of a gang's GPUs are this device of that node. */
-static int n_alike(const struct problem *p, const int *gpus, int n, int device, int node)
-{
-    int found = 0;
-
-    for (int i = 0; i < n; i++)
-        found += p->gpus[gpus[i]].device == device && p->gpus[gpus[i]].node == node;
-    return found;
-}
-
 bool problem_devices_match(const struct problem *p, const int *gpus, int n)
 {
     for (int i = 0; i < n; i++) {
-        const struct problem_gpu *g = &p->gpus[gpus[i]];
-        int n_here = g->device ? n_alike(p, gpus, n, g->device, g->node) : 0;
-        for (int k = 0; k < n && g->device; k++)
-            if (n_alike(p, gpus, n, g->device, p->gpus[gpus[k]].node) != n_here)
+        const struct problem_gpu *one = &p->gpus[gpus[i]];
+        for (int k = 0; k < n && one->device; k++) {
+            int more = 0;    // of this device on its node than on the other's
+            for (int m = 0; m < n; m++) {
+                const struct problem_gpu *g = &p->gpus[gpus[m]];
+                if (g->device == one->device)
+                    more += (g->node == one->node) - (g->node == p->gpus[gpus[k]].node);
+            }
+            if (more != 0)
                 return false;
+        }
     }
     return true;
 }

@@ -191,6 +191,12 @@ static inline struct problem_trust problem_trust(const struct problem *p, int ty
     return t;
 }
 
+/* Those on one GPU. */
+struct residents {
+    int n;
+    int jobs[THETA_MAX];
+};
+
 /* What a combination does on a GPU: the only arithmetic planners share, and which the judge and
  * the certificate do again for themselves.
  */
