@@ -77,18 +77,18 @@ static enum candidate_verdict weigh(const struct explain_asking *q, const struct
  * taken whatever it is worth.
  */
 static enum candidate_verdict judge(const struct explain_asking *q, const struct candidate *c,
-                                    enum candidate_verdict barrier, bool may_run, bool has_room)
+                                    enum candidate_verdict barrier, enum explain_fit fit)
 {
     if (!problem_allows(q->j, c->type) || q->j->cannot != WAIT_NOT ||
         barrier == CANDIDATE_NOT_ALLOWED)
         return CANDIDATE_NOT_ALLOWED;
     if (barrier == CANDIDATE_EXCLUSIVE)
         return barrier;
-    if (!may_run)
+    if (fit == EXPLAIN_NEVER)
         return CANDIDATE_UNFIT;
     if (barrier != CANDIDATE_CHOSEN)
         return barrier;
-    return has_room ? weigh(q, c) : CANDIDATE_POWER_CAP;
+    return fit == EXPLAIN_FITS ? weigh(q, c) : CANDIDATE_POWER_CAP;
 }
 
 /* ---- candidates ---- */
@@ -130,15 +130,15 @@ static void offer(struct explain_asking *q, int type, int n_gpus, int n_places, 
     struct candidate c = {
         .type = type, .n_gpus = n_gpus, .n_places = n_places, .neighbour = -1, .rule = rule
     };
-    bool has_room = true, may_run = barrier != CANDIDATE_EXCLUSIVE &&
-                                    explain_there(q, &c, gpus, EXPLAIN_BEST, &has_room);
+    enum explain_fit fit =
+        barrier != CANDIDATE_EXCLUSIVE ? explain_there(q, &c, gpus, EXPLAIN_BEST) : EXPLAIN_NEVER;
 
-    if (!may_run)
+    if (fit == EXPLAIN_NEVER)
         explain_nowhere(&c);
     c.gpu = gpus ? gpus[0] : -1;
     if (c.neighbour < 0 && gpus && q->gpus[c.gpu].n_jobs > 0)
         c.neighbour = q->gpus[c.gpu].jobs[0];
-    c.verdict = judge(q, &c, barrier, may_run, has_room);
+    c.verdict = judge(q, &c, barrier, fit);
     q->list[q->n_list++] = c;
 }
 
@@ -176,7 +176,6 @@ static void offer_chosen(struct explain_asking *q)
     int n_alike = q->chosen >= 0 ? q->kinds[q->chosen].n_gpus
                                  : stock_of(q, type, pj->n_gpus).n_free / pj->n_gpus;
     struct candidate c = { .type = type, .n_gpus = pj->n_gpus, .neighbour = -1 };
-    bool unused;
 
     if (q->j->frozen) {
         explain_nowhere(&c);
@@ -184,7 +183,7 @@ static void offer_chosen(struct explain_asking *q)
         c.speed = pj->speed;
         c.low = pj->low;
     } else {
-        explain_there(q, &c, pj->gpus, q->plan->limit[pj->gpus[0]], &unused);
+        explain_there(q, &c, pj->gpus, q->plan->limit[pj->gpus[0]]);
     }
     c.n_places = n_alike > 1 ? n_alike : 1;
     c.gpu = pj->gpus[0];
@@ -292,7 +291,7 @@ static bool would_do(struct explain_asking *q, int gpu, int leaving)
 {
     struct explain_gpu *g = &q->gpus[gpu], was = *g;
     struct candidate c = { .type = q->p->gpus[gpu].type, .n_gpus = 1, .neighbour = -1 };
-    bool may_join = true, has_room;
+    bool may_join = true;
 
     g->n_jobs = 0;
     for (int i = 0; i < was.n_jobs; i++)
@@ -301,7 +300,7 @@ static bool would_do(struct explain_asking *q, int gpu, int leaving)
             may_join &=
                 !q->p->jobs[was.jobs[i]].is_exclusive && q->plan->jobs[was.jobs[i]].n_gpus < 2;
         }
-    bool may_run = explain_there(q, &c, &gpu, EXPLAIN_BEST, &has_room);
+    bool may_run = explain_there(q, &c, &gpu, EXPLAIN_BEST) != EXPLAIN_NEVER;
     *g = was;
     return may_join && may_run && !(c.margin < 0) && c.neighbour_keeps;
 }

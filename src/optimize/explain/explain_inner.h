@@ -81,12 +81,17 @@ double explain_time_s(const struct snap_job *j, double speed);
 /* The cheapest setting for those on a GPU. */
 int explain_best_limit(const struct explain_asking *q, int gpu);
 
+enum explain_fit {
+    EXPLAIN_NEVER,      // it must not run so
+    EXPLAIN_NO_ROOM,    // the power cap does not allow it
+    EXPLAIN_FITS,
+};
+
 /* Fill in the figures of a candidate, whose type and n_gpus are set and whose neighbour is -1, on
- * these very GPUs (NULL: as if there were some that are free). False: it must not run so.
- * '*has_room': the power cap allows it.
+ * these very GPUs (NULL: as if there were some that are free).
  */
-bool explain_there(const struct explain_asking *q, struct candidate *c, const int *gpus, int limit,
-                   bool *has_room);
+enum explain_fit explain_there(const struct explain_asking *q, struct candidate *c, const int *gpus,
+                               int limit);
 
 /* No figures: it cannot run there. */
 void explain_nowhere(struct candidate *c);

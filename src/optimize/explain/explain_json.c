@@ -10,6 +10,12 @@
 #include "optimize/model/problem.h"
 
 /* A value that must not be lost: out of memory stops the process. */
+static json_t *made(json_t *value)
+{
+    assert(value);
+    return value;
+}
+
 static void put(json_t *o, const char *key, json_t *value)
 {
     int rc = json_object_set_new(o, key, value);
@@ -68,10 +74,10 @@ static json_t *reason_of(const struct plan_job *pj)
 
 static json_t *cost_json(const struct candidate_cost *w)
 {
-    return json_pack("{so so so so so so so}", "draw_w", number(w->draw_w), "price_w",
-                     number(w->price_w), "work_w", number(w->work_w), "short_w", number(w->short_w),
-                     "neighbour_w", number(w->neighbour_w), "move_w", number(w->move_w), "wake_w",
-                     number(w->wake_w));
+    return made(json_pack("{so so so so so so so}", "draw_w", number(w->draw_w), "price_w",
+                          number(w->price_w), "work_w", number(w->work_w), "short_w",
+                          number(w->short_w), "neighbour_w", number(w->neighbour_w), "move_w",
+                          number(w->move_w), "wake_w", number(w->wake_w)));
 }
 
 static json_t *candidate_json(const struct candidate *c, const struct lowered *asked)
@@ -101,6 +107,7 @@ static json_t *candidate_json(const struct candidate *c, const struct lowered *a
                                        : json_string(candidate_verdict_name(c->verdict)));
     return o;
 }
+
 json_t *explain_json(const struct explanation *x, const struct lowered *asked, const struct plan *p)
 {
     const struct snapshot *s = asked->snapshot;
@@ -110,15 +117,15 @@ json_t *explain_json(const struct explanation *x, const struct lowered *asked, c
 
     for (int i = 0; i < x->n_candidates; i++)
         json_array_append_new(list, candidate_json(&x->candidates[i], asked));
-    return json_pack("{so so so so so so so ss so so so so so so so so so si}", "job",
-                     job_id(s, x->job), "name", job_name(s, x->job), "time_s", number(s->now_s),
-                     "made_by", text(p->made_by), "gap_w", number(gap.watts), "gap_ratio",
-                     number(gap.ratio), "gap_varying_ratio", number(gap.varying_ratio), "state",
-                     pj->n_gpus ? "running" : "waiting", "gpus", gpu_names(s, pj->gpus, pj->n_gpus),
-                     "reason", reason_of(pj), "wait_w", number(x->wait_w), "may_start_s",
-                     number(x->may_start_s), "waits_for", job_name(s, x->waits_for), "waits_for_id",
-                     job_id(s, x->waits_for), "need", number(s->jobs[x->job].need), "z",
-                     number(asked->problem.z), "candidates", list, "left_out", x->n_left_out);
+    return made(json_pack(
+        "{so so so so so so so ss so so so so so so so so so si}", "job", job_id(s, x->job), "name",
+        job_name(s, x->job), "time_s", number(s->now_s), "made_by", text(p->made_by), "gap_w",
+        number(gap.watts), "gap_ratio", number(gap.ratio), "gap_varying_ratio",
+        number(gap.varying_ratio), "state", pj->n_gpus ? "running" : "waiting", "gpus",
+        gpu_names(s, pj->gpus, pj->n_gpus), "reason", reason_of(pj), "wait_w", number(x->wait_w),
+        "may_start_s", number(x->may_start_s), "waits_for", job_name(s, x->waits_for),
+        "waits_for_id", job_id(s, x->waits_for), "need", number(s->jobs[x->job].need), "z",
+        number(asked->problem.z), "candidates", list, "left_out", x->n_left_out));
 }
 
 /* ---- a plan ---- */
@@ -140,15 +147,15 @@ static json_t *plan_job_json(const struct plan *p, const struct snapshot *s, int
     const struct snap_job *j = &s->jobs[job];
     bool is_placed = pj->n_gpus > 0;
 
-    return json_pack(
-        "{so so ss so so so si so so so sb so}", "id", job_id(s, job), "name", job_name(s, job),
-        "does", deed(j, pj), "gpus", gpu_names(s, pj->gpus, pj->n_gpus), "from",
-        gpu_names(s, j->gpus, j->n_held), "type",
-        is_placed ? text(s->catalog->types[s->gpus[pj->gpus[0]].type].name) : json_null(),
-        "limit_w", is_placed ? pj->limit_w : 0, "speed",
-        is_placed ? number(pj->speed) : json_null(), "low",
-        is_placed ? number(pj->low) : json_null(), "need", number(j->need), "short", pj->is_short,
-        "reason", reason_of(pj));
+    return made(
+        json_pack("{so so ss so so so si so so so sb so}", "id", job_id(s, job), "name",
+                  job_name(s, job), "does", deed(j, pj), "gpus", gpu_names(s, pj->gpus, pj->n_gpus),
+                  "from", gpu_names(s, j->gpus, j->n_held), "type",
+                  is_placed ? text(s->catalog->types[s->gpus[pj->gpus[0]].type].name) : json_null(),
+                  "limit_w", is_placed ? pj->limit_w : 0, "speed",
+                  is_placed ? number(pj->speed) : json_null(), "low",
+                  is_placed ? number(pj->low) : json_null(), "need", number(j->need), "short",
+                  pj->is_short, "reason", reason_of(pj)));
 }
 
 json_t *plan_json(const struct plan *p, const struct lowered *asked)
@@ -159,9 +166,10 @@ json_t *plan_json(const struct plan *p, const struct lowered *asked)
 
     for (int j = 0; j < p->n_jobs; j++)
         json_array_append_new(jobs, plan_job_json(p, s, j));
-    return json_pack("{so so so so so so si si si si so so}", "time_s", number(s->now_s), "made_by",
-                     text(p->made_by), "watts", number(p->watts), "gap_w", number(gap.watts),
-                     "gap_ratio", number(gap.ratio), "gap_varying_ratio", number(gap.varying_ratio),
-                     "placed", p->n_placed, "waiting", p->n_waiting, "behind", s->n_behind, "short",
-                     p->n_short, "z", number(asked->problem.z), "jobs", jobs);
+    return made(json_pack("{so so so so so so si si si si so so}", "time_s", number(s->now_s),
+                          "made_by", text(p->made_by), "watts", number(p->watts), "gap_w",
+                          number(gap.watts), "gap_ratio", number(gap.ratio), "gap_varying_ratio",
+                          number(gap.varying_ratio), "placed", p->n_placed, "waiting", p->n_waiting,
+                          "behind", s->n_behind, "short", p->n_short, "z", number(asked->problem.z),
+                          "jobs", jobs));
 }

@@ -76,23 +76,10 @@ static bool each(struct reading *r, const char *name, json_t *list, int n,
 
 /* ---- the frame ---- */
 
-static bool read_frame(struct reading *r)
-{
-    static const char *const known[] = {
-        "version",   "theta", "z",         "price_w",  "power_cap_w", "watts_margin",
-        "objective", "racks", "gang_near", "gang_far", "types",       "kinds",
-        "gpus",      "jobs",  "nodes",     NULL,
-    };
-    int version;
-
-    r->p->theta = 2;
-    return doc_keys(&r->top, known) && doc_whole(&r->top, "version", 1, 1, &version) &&
-           doc_whole(&r->top, "theta", 1, THETA_MAX, &r->p->theta) &&
-           doc_fields(&r->top, problem_fields, r->p);
-}
-
-/* Factors for gangs of 1, 2, ... GPUs; beyond the list a gang gains nothing more. */
-static bool read_factors(struct reading *r, const char *key, double *out)
+/* Factors for gangs of 1, 2, ... GPUs, or those of another list where there is none; beyond the
+ * list a gang gains nothing more.
+ */
+static bool read_factors(struct reading *r, const char *key, const double *absent, double *out)
 {
     json_t *list;
     int n;
@@ -101,18 +88,26 @@ static bool read_factors(struct reading *r, const char *key, double *out)
         (list && !doc_row(&r->top, key, list, out + 1, n)))
         return false;
     for (int m = n + 1; m <= GANG_MAX; m++)
-        out[m] = n > 0 ? out[n] : m;
+        out[m] = n > 0 ? out[n] : list || !absent ? m : absent[m];
     return true;
 }
 
-static bool read_gang_factors(struct reading *r)
+static bool read_frame(struct reading *r)
 {
-    if (!read_factors(r, "gang_near", r->p->gang_near))
-        return false;
-    if (json_object_get(r->top.object, "gang_far"))
-        return read_factors(r, "gang_far", r->p->gang_far);
-    memcpy(r->p->gang_far, r->p->gang_near, sizeof r->p->gang_far);
-    return true;
+    static const char *const known[] = {
+        "version",   "theta", "z",         "price_w",  "power_cap_w", "watts_margin",
+        "objective", "racks", "gang_near", "gang_far", "types",       "kinds",
+        "gpus",      "jobs",  "nodes",     NULL,
+    };
+    struct problem *p = r->p;
+    int version;
+
+    p->theta = 2;
+    return doc_keys(&r->top, known) && doc_whole(&r->top, "version", 1, 1, &version) &&
+           doc_whole(&r->top, "theta", 1, THETA_MAX, &p->theta) &&
+           doc_fields(&r->top, problem_fields, p) &&
+           read_factors(r, "gang_near", NULL, p->gang_near) &&
+           read_factors(r, "gang_far", p->gang_near, p->gang_far);
 }
 
 /* ---- kinds ---- */
@@ -625,14 +620,6 @@ static bool check(struct reading *r)
     return rc == 0;
 }
 
-/* The tables are checked before anybody reckons with them. */
-static bool read_all(struct reading *r)
-{
-    return read_frame(r) && read_gang_factors(r) && read_kinds(r) && read_types(r) && check(r) &&
-           read_gpus(r) && read_racks(r) && read_nodes(r) && read_jobs(r) && read_objective(r) &&
-           check(r);
-}
-
 int problem_parse(struct arena *a, const char *name, const char *text, size_t len,
                   struct problem *out, struct err *e)
 {
@@ -646,7 +633,10 @@ int problem_parse(struct arena *a, const char *name, const char *text, size_t le
     map_init(&r.types);
     map_init(&r.kinds);
     map_init(&r.jobs);
-    bool is_read = read_all(&r);
+    /* The tables are checked before anybody reckons with them. */
+    bool is_read = read_frame(&r) && read_kinds(&r) && read_types(&r) && check(&r) &&
+                   read_gpus(&r) && read_racks(&r) && read_nodes(&r) && read_jobs(&r) &&
+                   read_objective(&r) && check(&r);
     map_release(&r.types);
     map_release(&r.kinds);
     map_release(&r.jobs);

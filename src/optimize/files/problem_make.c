@@ -406,22 +406,20 @@ static void stand(struct arena *a, struct problem *p, int n_planned, int n_stand
 static void make_cap(struct maker *m)
 {
     struct problem *p = m->p;
-    int(*jobs)[THETA_MAX] = arena_array(m->a, (size_t)p->n_gpus, sizeof(*jobs));
-    int *n = ARENA_ARRAY(m->a, int, (size_t)p->n_gpus);
-    int *limit = ARENA_ARRAY(m->a, int, (size_t)p->n_gpus);
+    struct residents *on = ARENA_ARRAY(m->a, struct residents, (size_t)p->n_gpus);
     double idle_w = 0, more_w = 0, room = p->n_gpus < 100 ? CAP_ROOM_FEW : CAP_ROOM;
 
     for (int j = 0; j < p->n_jobs; j++)
         for (int i = 0; i < p->jobs[j].n_present; i++) {
-            int g = p->jobs[j].present[i];
-            jobs[g][n[g]++] = j;
-            limit[g] = p->jobs[j].present_limit;
+            struct residents *at = &on[p->jobs[j].present[i]];
+            at->jobs[at->n++] = j;
         }
     for (int g = 0; g < p->n_gpus; g++) {
         struct yield y;
-        double own_w = p->types[p->gpus[g].type].idle_w;
+        int type = p->gpus[g].type, limit = on[g].n > 0 ? p->jobs[on[g].jobs[0]].present_limit : 0;
+        double own_w = p->types[type].idle_w;
         idle_w += own_w;
-        if (n[g] > 0 && problem_yield_of(p, p->gpus[g].type, limit[g], jobs[g], n[g], &y))
+        if (on[g].n > 0 && problem_yield_of(p, type, limit, on[g].jobs, on[g].n, &y))
             more_w += y.watts - own_w;
     }
     p->power_cap_w = round(p->watts_margin * (idle_w + room * more_w));
