@@ -77,18 +77,18 @@ static enum candidate_verdict weigh(const struct explain_asking *q, const struct
  * taken whatever it is worth.
  */
 static enum candidate_verdict judge(const struct explain_asking *q, const struct candidate *c,
-                                    enum candidate_verdict barrier, bool may_run, bool has_room)
+                                    enum candidate_verdict barrier, enum explain_fit fit)
 {
     if (!problem_allows(q->j, c->type) || q->j->cannot != WAIT_NOT ||
         barrier == CANDIDATE_NOT_ALLOWED)
         return CANDIDATE_NOT_ALLOWED;
     if (barrier == CANDIDATE_EXCLUSIVE)
         return barrier;
-    if (!may_run)
+    if (fit == EXPLAIN_NEVER)
         return CANDIDATE_UNFIT;
     if (barrier != CANDIDATE_CHOSEN)
         return barrier;
-    return has_room ? weigh(q, c) : CANDIDATE_POWER_CAP;
+    return fit == EXPLAIN_FITS ? weigh(q, c) : CANDIDATE_POWER_CAP;
 }
 
 /* ---- candidates ---- */
@@ -98,12 +98,6 @@ static double wait_w(const struct problem_job *j)
     return j->wait_w + (j->n_present ? j->move_w : 0);
 }
 
-/* GPUs of a type that a gang of n could stand on: there are, and are up; in all, or as nodes allow.
- */
-struct stock {
-    int n_all, n_up, n_free;
-};
-
 /* Of a node's GPUs: whole gangs where it has to be one node, one part of a gang over several. */
 static int usable(int n, int n_nodes, int n_here)
 {
@@ -112,10 +106,11 @@ static int usable(int n, int n_nodes, int n_here)
     return n_nodes == 1 ? n / n_here * n_here : n >= n_here ? n_here : 0;
 }
 
-static struct stock stock_of(const struct explain_asking *q, int type, int n)
+/* The GPUs of a type that a gang of n could stand on: in all, or as nodes allow. */
+static struct explain_run stock_of(const struct explain_asking *q, int type, int n)
 {
     int n_nodes = n > 1 ? q->j->n_nodes : 0, n_here = n_nodes > 0 ? n / n_nodes : 1;
-    struct stock s = { 0 };
+    struct explain_run s = { .type = type };
 
     for (int i = 0; i < q->n_runs; i++) {
         const struct explain_run *r = &q->runs[i];
@@ -135,22 +130,22 @@ static void offer(struct explain_asking *q, int type, int n_gpus, int n_places, 
     struct candidate c = {
         .type = type, .n_gpus = n_gpus, .n_places = n_places, .neighbour = -1, .rule = rule
     };
-    bool has_room = true, may_run = barrier != CANDIDATE_EXCLUSIVE &&
-                                    explain_there(q, &c, gpus, EXPLAIN_BEST, &has_room);
+    enum explain_fit fit =
+        barrier != CANDIDATE_EXCLUSIVE ? explain_there(q, &c, gpus, EXPLAIN_BEST) : EXPLAIN_NEVER;
 
-    if (!may_run)
+    if (fit == EXPLAIN_NEVER)
         explain_nowhere(&c);
     c.gpu = gpus ? gpus[0] : -1;
     if (c.neighbour < 0 && gpus && q->gpus[c.gpu].n_jobs > 0)
         c.neighbour = q->gpus[c.gpu].jobs[0];
-    c.verdict = judge(q, &c, barrier, may_run, has_room);
+    c.verdict = judge(q, &c, barrier, fit);
     q->list[q->n_list++] = c;
 }
 
 /* Whole GPUs of a type; where all are taken, as if they were free. */
 static void offer_alone(struct explain_asking *q, int type, int n)
 {
-    struct stock s = stock_of(q, type, n);
+    struct explain_run s = stock_of(q, type, n);
     int gpus[GANG_MAX];
     bool is_free = n <= GANG_MAX && explain_find_free(q, type, n, gpus);
 
@@ -181,7 +176,6 @@ static void offer_chosen(struct explain_asking *q)
     int n_alike = q->chosen >= 0 ? q->kinds[q->chosen].n_gpus
                                  : stock_of(q, type, pj->n_gpus).n_free / pj->n_gpus;
     struct candidate c = { .type = type, .n_gpus = pj->n_gpus, .neighbour = -1 };
-    bool unused;
 
     if (q->j->frozen) {
         explain_nowhere(&c);
@@ -189,7 +183,7 @@ static void offer_chosen(struct explain_asking *q)
         c.speed = pj->speed;
         c.low = pj->low;
     } else {
-        explain_there(q, &c, pj->gpus, q->plan->limit[pj->gpus[0]], &unused);
+        explain_there(q, &c, pj->gpus, q->plan->limit[pj->gpus[0]]);
     }
     c.n_places = n_alike > 1 ? n_alike : 1;
     c.gpu = pj->gpus[0];
@@ -269,6 +263,112 @@ static void keep_best(struct arena *a, struct explain_asking *q, struct explanat
     out->n_left_out = q->n_list - (int)n;
 }
 
+/* ---- when a job that waits may start: the first end that makes room for it ---- */
+
+struct end {
+    double at_s;
+    int job;    // -1: it is free already
+};
+
+/* The first 'k' ends, ascending, of all that were told. */
+struct ends {
+    int k, n;
+    struct end *list;
+};
+
+static void end_told(struct ends *x, struct end e)
+{
+    if (x->n == x->k && !(e.at_s < x->list[x->k - 1].at_s))
+        return;
+    int i = x->n < x->k ? x->n++ : x->k - 1;
+    for (; i > 0 && x->list[i - 1].at_s > e.at_s; i--)
+        x->list[i] = x->list[i - 1];
+    x->list[i] = e;
+}
+
+/* Would the job do on a GPU once 'leaving' has gone, with those that stay? */
+static bool would_do(struct explain_asking *q, int gpu, int leaving)
+{
+    struct explain_gpu *g = &q->gpus[gpu], was = *g;
+    struct candidate c = { .type = q->p->gpus[gpu].type, .n_gpus = 1, .neighbour = -1 };
+    bool may_join = true;
+
+    g->n_jobs = 0;
+    for (int i = 0; i < was.n_jobs; i++)
+        if (was.jobs[i] != leaving) {
+            g->jobs[g->n_jobs++] = was.jobs[i];
+            may_join &=
+                !q->p->jobs[was.jobs[i]].is_exclusive && q->plan->jobs[was.jobs[i]].n_gpus < 2;
+        }
+    bool may_run = explain_there(q, &c, &gpu, EXPLAIN_BEST) != EXPLAIN_NEVER;
+    *g = was;
+    return may_join && may_run && !(c.margin < 0) && c.neighbour_keeps;
+}
+
+/* When a GPU has room for the job: empty, or sooner where it would do beside those who stay. */
+static struct end room_on(struct explain_asking *q, int gpu, double before_s)
+{
+    const struct snapshot *s = q->asked->snapshot;
+    const struct explain_gpu *g = &q->gpus[gpu];
+    bool may_share = q->p->theta > 1 && q->j->n_min == 1 && !q->j->is_exclusive;
+    struct end first = { .at_s = INFINITY, .job = -1 };
+    struct end last = { .at_s = s->now_s, .job = -1 };
+
+    for (int i = 0; i < g->n_jobs; i++) {
+        int job = g->jobs[i];
+        double left_s = explain_time_s(&s->jobs[job], q->plan->jobs[job].speed);
+        struct end e = { .at_s = s->now_s + left_s, .job = job };
+        first = e.at_s < first.at_s ? e : first;
+        last = last.job < 0 || e.at_s > last.at_s ? e : last;
+    }
+    if (may_share && g->n_jobs > 1 && first.at_s < before_s && would_do(q, gpu, first.job))
+        return first;
+    return last;
+}
+
+/* The end that makes room for the job on this type: of a gang over nodes on the last of them, each
+ * with its part; where it does not ask for nodes, all are as one.
+ */
+static struct end room_on_type(struct explain_asking *q, int type)
+{
+    const struct problem_gpu *gpus = q->p->gpus;
+    int n_gpus = q->p->n_gpus, n_nodes = q->j->n_nodes > 0 ? q->j->n_nodes : 1;
+    int n_here = q->j->n_min / n_nodes;
+    struct ends nodes = { .k = n_nodes,
+                          .list = ARENA_ARRAY(q->arena, struct end, (size_t)n_nodes) };
+    struct ends ends = { .k = n_here, .list = ARENA_ARRAY(q->arena, struct end, (size_t)n_here) };
+
+    for (int g = 0; g < n_gpus; g++) {
+        bool is_no_help = q->gpus[g].n_jobs == 0 && q->j->n_min == 1;    // it is free already
+        double before_s = n_here == 1 && ends.n == 1 ? ends.list[0].at_s : (double)INFINITY;
+        if (gpus[g].type == type && gpus[g].may_start && !is_no_help)
+            end_told(&ends, room_on(q, g, before_s));
+        if (g + 1 < n_gpus && (q->j->n_nodes == 0 || gpus[g + 1].node == gpus[g].node))
+            continue;
+        if (ends.n == n_here)
+            end_told(&nodes, ends.list[n_here - 1]);
+        ends.n = 0;
+    }
+    return nodes.n == n_nodes ? nodes.list[n_nodes - 1] : (struct end){ INFINITY, -1 };
+}
+
+static void find_start(struct explain_asking *q, struct explanation *out)
+{
+    struct end best = { .at_s = INFINITY, .job = -1 };
+
+    for (int type = 0; type < q->p->n_types && q->j->name; type++) {
+        struct yield y;
+        if (!problem_allows(q->j, type) || !problem_yield(q->p, type, 0, &q->j->kind, 1, &y))
+            continue;
+        struct end e = room_on_type(q, type);
+        best = e.at_s < best.at_s ? e : best;
+    }
+    if (best.job < 0)    // no such place, or it is there already and something else is in the way
+        return;
+    out->may_start_s = best.at_s;
+    out->waits_for = best.job;
+}
+
 void explain_job(struct arena *a, const struct lowered *asked, const struct plan *p, int job,
                  struct explanation *out)
 {
@@ -296,6 +396,6 @@ void explain_job(struct arena *a, const struct lowered *asked, const struct plan
     offer_all(&q);
     keep_best(a, &q, out);
     if (p->jobs[job].n_gpus == 0 && out->reason != WAIT_PROMISE)
-        explain_find_start(&q, out);
+        find_start(&q, out);
     arena_release(&scratch);
 }

@@ -45,6 +45,8 @@ int explain_best_limit(const struct explain_asking *q, int gpu)
 
 /* The job somewhere, under one setting. */
 struct trial {
+    int limit;
+    bool has_room;                 // the power cap allows it
     int n_on;                      // others on the GPU
     double total_w;                // of the GPUs with all on them
     double before_w;               // and without it
@@ -64,7 +66,7 @@ static bool try_limit(const struct explain_asking *q, const struct candidate *c,
     for (int i = 0; i < n_on; i++)
         jobs[i] = g->jobs[i];
     jobs[n_on] = q->job;
-    *t = (struct trial){ .n_on = n_on };
+    *t = (struct trial){ .limit = limit, .n_on = n_on };
     if (c->n_gpus == 1)
         t->total_w = total_w(q->p, c->type, limit, jobs, n_on + 1, &t->with);
     else if (problem_gang_yield(q->p, c->type, limit, q->j->kind, c->n_gpus, is_near, &t->with))
@@ -74,6 +76,7 @@ static bool try_limit(const struct explain_asking *q, const struct candidate *c,
     t->before_w = total_w(q->p, c->type, n_on ? g->limit : 0, jobs, n_on, &t->without);
     t->drawn_w = t->with.watts - (n_on ? t->without.watts : c->n_gpus * type->idle_w);
     t->watts_then = n_on ? t->without.watts : c->n_gpus * type->sleep_w;
+    t->has_room = t->drawn_w * q->p->watts_margin <= q->room_w;
     t->speed = t->with.speed[n_on];
     t->low = t->with.low[n_on];
     return isfinite(t->total_w) && isfinite(t->before_w);
@@ -81,7 +84,7 @@ static bool try_limit(const struct explain_asking *q, const struct candidate *c,
 
 /* Under this setting, or under the cheapest one that there is room for (else, the cheapest). */
 static bool try_limits(const struct explain_asking *q, const struct candidate *c, const int *gpus,
-                       int limit, struct trial *best, int *best_limit, bool *has_room)
+                       int limit, struct trial *best)
 {
     int last = limit < 0 ? q->p->types[c->type].n_limits - 1 : limit;
     bool is_near = gpus ? problem_stands(q->p, gpus, c->n_gpus, 1) : q->j->n_nodes < 2;
@@ -89,44 +92,14 @@ static bool try_limits(const struct explain_asking *q, const struct candidate *c
     bool found = false;
     struct trial t;
 
-    *has_room = false;
-    for (int l = limit < 0 ? 0 : limit; l <= last; l++) {
-        if (!try_limit(q, c, g, is_near, l, &t))
-            continue;
-        bool fits = t.drawn_w * q->p->watts_margin <= q->room_w;
-        if (found && (fits < *has_room || (fits == *has_room && t.total_w >= best->total_w)))
-            continue;
-        *best = t;
-        *best_limit = l;
-        *has_room = fits;
-        found = true;
-    }
+    for (int l = limit < 0 ? 0 : limit; l <= last; l++)
+        if (try_limit(q, c, g, is_near, l, &t) &&
+            (!found || t.has_room > best->has_room ||
+             (t.has_room == best->has_room && t.total_w < best->total_w))) {
+            *best = t;
+            found = true;
+        }
     return found;
-}
-
-static bool is_home(const struct explain_asking *q, const int *gpus, int n)
-{
-    bool is_same = gpus && q->j->n_present == n;
-
-    for (int i = 0; i < n && is_same; i++)
-        is_same = q->j->present[i] == gpus[i];
-    return is_same;
-}
-
-static double done(const struct problem_kind *k, double speed)
-{
-    return k->rate > 0 ? fmin(speed, k->rate) : speed;
-}
-
-/* What a part of a cost is due to what is counted on beyond belief. */
-static double hope_of(const struct explain_asking *q, const struct trial *t,
-                      struct problem_trust trust)
-{
-    const struct problem_kind *k = &q->p->kinds[q->j->kind];
-    double speed = t->speed / (double)trust.speed, low = t->low / (double)trust.low;
-
-    return k->value_j * (done(k, t->speed) - done(k, speed)) + problem_short_w(q->j, low) -
-           problem_short_w(q->j, t->low);
 }
 
 static void fill_cost(const struct explain_asking *q, struct candidate *c, const int *gpus,
@@ -134,16 +107,20 @@ static void fill_cost(const struct explain_asking *q, struct candidate *c, const
 {
     const struct problem_kind *k = &q->p->kinds[q->j->kind];
     struct candidate_cost *w = &c->cost;
+    double speed = t->speed / (double)trust.speed, low = t->low / (double)trust.low;
 
     *w = (struct candidate_cost){ .draw_w = t->with.watts - t->watts_then,
                                   .price_w = t->n_on ? 0 : c->n_gpus * q->p->price_w,
-                                  .work_w = -k->value_j * done(k, t->speed),
-                                  .short_w = problem_short_w(q->j, t->low),
-                                  .hope_w = hope_of(q, t, trust) };
-    if (!is_home(q, gpus, c->n_gpus)) {
+                                  .work_w = -k->value_j * problem_done(k, t->speed),
+                                  .short_w = problem_short_w(q->j, t->low) };
+    w->hope_w = k->value_j * (problem_done(k, t->speed) - problem_done(k, speed)) +
+                problem_short_w(q->j, low) - w->short_w;
+    if (!gpus || !problem_is_at(q->j, gpus, c->n_gpus)) {
         w->move_w = q->j->n_present ? q->j->move_w : 0;
-        for (int i = 0; i < c->n_gpus && gpus; i++)
+        for (int i = 0; i < c->n_gpus && gpus; i++) {
             w->wake_w += problem_wake_w(q->p, q->j, gpus[i]);
+            c->wake_s = fmax(c->wake_s, q->p->gpus[gpus[i]].wake_s);
+        }
     }
     double own_w = w->draw_w + w->price_w + w->work_w + w->short_w;
     w->neighbour_w = t->n_on == 0 ? 0 : t->total_w - t->before_w - own_w;
@@ -175,20 +152,19 @@ void explain_nowhere(struct candidate *c)
     c->neighbour_speed = NAN;
 }
 
-bool explain_there(const struct explain_asking *q, struct candidate *c, const int *gpus, int limit,
-                   bool *has_room)
+enum explain_fit explain_there(const struct explain_asking *q, struct candidate *c, const int *gpus,
+                               int limit)
 {
     const struct problem *p = q->p;
     int n = c->n_gpus == 1 && gpus ? q->gpus[gpus[0]].n_jobs + 1 : 1;
     struct problem_trust trust = problem_trust(p, c->type, q->j->kind, n);
-    int setting = 0;
     struct trial t = { 0 };
 
     c->neighbour_speed = NAN;
     c->neighbour_keeps = true;
-    if (c->n_gpus > GANG_MAX || !try_limits(q, c, gpus, limit, &t, &setting, has_room))
-        return false;
-    c->limit_w = p->types[c->type].limits[setting].limit_w;
+    if (c->n_gpus > GANG_MAX || !try_limits(q, c, gpus, limit, &t))
+        return EXPLAIN_NEVER;
+    c->limit_w = p->types[c->type].limits[t.limit].limit_w;
     c->counted = (double)trust.speed;
     c->speed = t.speed / (double)trust.speed;
     c->low = fmin(t.low / (double)trust.low, c->speed);
@@ -197,9 +173,7 @@ bool explain_there(const struct explain_asking *q, struct candidate *c, const in
     c->margin = q->j->need > 0 ? c->low / q->j->need - 1 : (double)NAN;
     fill_cost(q, c, gpus, &t, trust);
     c->joules = c->cost.draw_w * explain_time_s(q->sj, c->speed);
-    for (int i = 0; i < c->n_gpus && gpus && !is_home(q, gpus, c->n_gpus); i++)
-        c->wake_s = fmax(c->wake_s, p->gpus[gpus[i]].wake_s);
     if (gpus && c->n_gpus == 1)
         fill_neighbours(q, c, gpus[0], &t);
-    return true;
+    return t.has_room ? EXPLAIN_FITS : EXPLAIN_NO_ROOM;
 }

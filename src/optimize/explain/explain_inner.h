@@ -1,8 +1,7 @@
 /* explain_inner.h - what the parts of explain.c share: one job, and the plan without it.
  *
  * explain_places.c lays the plan out and finds the places, explain_figures.c says how the job
- * would go somewhere and what that costs, explain_start.c the time; explain.c puts them together.
- * Scratch of one explanation.
+ * would go somewhere and what that costs; explain.c puts them together. Scratch of one explanation.
  */
 #ifndef OPTIMIZE_EXPLAIN_EXPLAIN_INNER_H
 #define OPTIMIZE_EXPLAIN_EXPLAIN_INNER_H
@@ -82,19 +81,19 @@ double explain_time_s(const struct snap_job *j, double speed);
 /* The cheapest setting for those on a GPU. */
 int explain_best_limit(const struct explain_asking *q, int gpu);
 
+enum explain_fit {
+    EXPLAIN_NEVER,      // it must not run so
+    EXPLAIN_NO_ROOM,    // the power cap does not allow it
+    EXPLAIN_FITS,
+};
+
 /* Fill in the figures of a candidate, whose type and n_gpus are set and whose neighbour is -1, on
- * these very GPUs (NULL: as if there were some that are free). False: it must not run so.
- * '*has_room': the power cap allows it.
+ * these very GPUs (NULL: as if there were some that are free).
  */
-bool explain_there(const struct explain_asking *q, struct candidate *c, const int *gpus, int limit,
-                   bool *has_room);
+enum explain_fit explain_there(const struct explain_asking *q, struct candidate *c, const int *gpus,
+                               int limit);
 
 /* No figures: it cannot run there. */
 void explain_nowhere(struct candidate *c);
-
-/* ---- explain_start.c ---- */
-
-/* When a job that waits may start, and whose end that is. */
-void explain_find_start(struct explain_asking *q, struct explanation *out);
 
 #endif

@@ -10,6 +10,12 @@
 #include "optimize/model/problem.h"
 
 /* A value that must not be lost: out of memory stops the process. */
+static json_t *made(json_t *value)
+{
+    assert(value);
+    return value;
+}
+
 static void put(json_t *o, const char *key, json_t *value)
 {
     int rc = json_object_set_new(o, key, value);
@@ -49,11 +55,6 @@ static json_t *gpu_names(const struct snapshot *s, const int *gpus, int n)
     return list;
 }
 
-static json_t *type_name(const struct snapshot *s, int type)
-{
-    return text(s->catalog->types[type].name);
-}
-
 static json_t *job_name(const struct snapshot *s, int job)
 {
     return job < 0 ? json_null() : text(s->jobs[job].spec->name);
@@ -73,39 +74,25 @@ static json_t *reason_of(const struct plan_job *pj)
 
 static json_t *cost_json(const struct candidate_cost *w)
 {
-    json_t *o = json_object();
-
-    put(o, "draw_w", number(w->draw_w));
-    put(o, "price_w", number(w->price_w));
-    put(o, "work_w", number(w->work_w));
-    put(o, "short_w", number(w->short_w));
-    put(o, "neighbour_w", number(w->neighbour_w));
-    put(o, "move_w", number(w->move_w));
-    put(o, "wake_w", number(w->wake_w));
-    return o;
+    return made(json_pack("{so so so so so so so}", "draw_w", number(w->draw_w), "price_w",
+                          number(w->price_w), "work_w", number(w->work_w), "short_w",
+                          number(w->short_w), "neighbour_w", number(w->neighbour_w), "move_w",
+                          number(w->move_w), "wake_w", number(w->wake_w)));
 }
 
 static json_t *candidate_json(const struct candidate *c, const struct lowered *asked)
 {
     const struct snapshot *s = asked->snapshot;
-    json_t *o = json_object();
     bool is_shared = c->neighbour >= 0, is_known = isfinite(c->cost.cost_w);
+    json_t *o = json_pack(
+        "{so si so so so si si so so so so so so so so}", "type",
+        text(asked->problem.types[c->type].name), "n_gpus", c->n_gpus, "gpu", gpu_name(s, c->gpu),
+        "beside", job_name(s, c->neighbour), "beside_id", job_id(s, c->neighbour), "places",
+        c->n_places, "limit_w", c->limit_w, "speed", number(c->speed), "low", number(c->low),
+        "high", number(c->high), "watts", number(c->watts), "added_w",
+        is_known ? number(c->cost.draw_w) : json_null(), "joules", number(c->joules), "cost_w",
+        number(c->cost.cost_w), "parts", is_known ? cost_json(&c->cost) : json_null());
 
-    put(o, "type", text(asked->problem.types[c->type].name));
-    put(o, "n_gpus", json_integer(c->n_gpus));
-    put(o, "gpu", gpu_name(s, c->gpu));
-    put(o, "beside", job_name(s, c->neighbour));
-    put(o, "beside_id", job_id(s, c->neighbour));
-    put(o, "places", json_integer(c->n_places));
-    put(o, "limit_w", json_integer(c->limit_w));
-    put(o, "speed", number(c->speed));
-    put(o, "low", number(c->low));
-    put(o, "high", number(c->high));
-    put(o, "watts", number(c->watts));
-    put(o, "added_w", is_known ? number(c->cost.draw_w) : json_null());
-    put(o, "joules", number(c->joules));
-    put(o, "cost_w", number(c->cost.cost_w));
-    put(o, "parts", is_known ? cost_json(&c->cost) : json_null());
     if (is_known && (c->cost.hope_w < 0 || c->cost.hope_w > 0)) {
         put(o, "counted_on", number(c->counted));
         put(o, "hope_w", number(c->cost.hope_w));
@@ -121,41 +108,24 @@ static json_t *candidate_json(const struct candidate *c, const struct lowered *a
     return o;
 }
 
-/* How far its plan may be from the best one. */
-static void put_gap(json_t *o, const struct plan *p)
-{
-    struct plan_gap gap = plan_gap(p);
-
-    put(o, "gap_w", number(gap.watts));
-    put(o, "gap_ratio", number(gap.ratio));
-    put(o, "gap_varying_ratio", number(gap.varying_ratio));
-}
-
 json_t *explain_json(const struct explanation *x, const struct lowered *asked, const struct plan *p)
 {
     const struct snapshot *s = asked->snapshot;
     const struct plan_job *pj = &p->jobs[x->job];
-    json_t *o = json_object(), *list = json_array();
+    struct plan_gap gap = plan_gap(p);
+    json_t *list = json_array();
 
     for (int i = 0; i < x->n_candidates; i++)
         json_array_append_new(list, candidate_json(&x->candidates[i], asked));
-    put(o, "job", job_id(s, x->job));
-    put(o, "name", job_name(s, x->job));
-    put(o, "time_s", number(s->now_s));
-    put(o, "made_by", text(p->made_by));
-    put_gap(o, p);
-    put(o, "state", json_string(pj->n_gpus ? "running" : "waiting"));
-    put(o, "gpus", gpu_names(s, pj->gpus, pj->n_gpus));
-    put(o, "reason", reason_of(pj));
-    put(o, "wait_w", number(x->wait_w));
-    put(o, "may_start_s", number(x->may_start_s));
-    put(o, "waits_for", job_name(s, x->waits_for));
-    put(o, "waits_for_id", job_id(s, x->waits_for));
-    put(o, "need", number(s->jobs[x->job].need));
-    put(o, "z", number(asked->problem.z));
-    put(o, "candidates", list);
-    put(o, "left_out", json_integer(x->n_left_out));
-    return o;
+    return made(json_pack(
+        "{so so so so so so so ss so so so so so so so so so si}", "job", job_id(s, x->job), "name",
+        job_name(s, x->job), "time_s", number(s->now_s), "made_by", text(p->made_by), "gap_w",
+        number(gap.watts), "gap_ratio", number(gap.ratio), "gap_varying_ratio",
+        number(gap.varying_ratio), "state", pj->n_gpus ? "running" : "waiting", "gpus",
+        gpu_names(s, pj->gpus, pj->n_gpus), "reason", reason_of(pj), "wait_w", number(x->wait_w),
+        "may_start_s", number(x->may_start_s), "waits_for", job_name(s, x->waits_for),
+        "waits_for_id", job_id(s, x->waits_for), "need", number(s->jobs[x->job].need), "z",
+        number(asked->problem.z), "candidates", list, "left_out", x->n_left_out));
 }
 
 /* ---- a plan ---- */
@@ -175,40 +145,31 @@ static json_t *plan_job_json(const struct plan *p, const struct snapshot *s, int
 {
     const struct plan_job *pj = &p->jobs[job];
     const struct snap_job *j = &s->jobs[job];
-    json_t *o = json_object();
     bool is_placed = pj->n_gpus > 0;
 
-    put(o, "id", job_id(s, job));
-    put(o, "name", job_name(s, job));
-    put(o, "does", json_string(deed(j, pj)));
-    put(o, "gpus", gpu_names(s, pj->gpus, pj->n_gpus));
-    put(o, "from", gpu_names(s, j->gpus, j->n_held));
-    put(o, "type", is_placed ? type_name(s, s->gpus[pj->gpus[0]].type) : json_null());
-    put(o, "limit_w", json_integer(is_placed ? pj->limit_w : 0));
-    put(o, "speed", is_placed ? number(pj->speed) : json_null());
-    put(o, "low", is_placed ? number(pj->low) : json_null());
-    put(o, "need", number(j->need));
-    put(o, "short", json_boolean(pj->is_short));
-    put(o, "reason", reason_of(pj));
-    return o;
+    return made(
+        json_pack("{so so ss so so so si so so so sb so}", "id", job_id(s, job), "name",
+                  job_name(s, job), "does", deed(j, pj), "gpus", gpu_names(s, pj->gpus, pj->n_gpus),
+                  "from", gpu_names(s, j->gpus, j->n_held), "type",
+                  is_placed ? text(s->catalog->types[s->gpus[pj->gpus[0]].type].name) : json_null(),
+                  "limit_w", is_placed ? pj->limit_w : 0, "speed",
+                  is_placed ? number(pj->speed) : json_null(), "low",
+                  is_placed ? number(pj->low) : json_null(), "need", number(j->need), "short",
+                  pj->is_short, "reason", reason_of(pj)));
 }
 
 json_t *plan_json(const struct plan *p, const struct lowered *asked)
 {
     const struct snapshot *s = asked->snapshot;
-    json_t *o = json_object(), *jobs = json_array();
+    struct plan_gap gap = plan_gap(p);
+    json_t *jobs = json_array();
 
     for (int j = 0; j < p->n_jobs; j++)
         json_array_append_new(jobs, plan_job_json(p, s, j));
-    put(o, "time_s", number(s->now_s));
-    put(o, "made_by", text(p->made_by));
-    put(o, "watts", number(p->watts));
-    put_gap(o, p);
-    put(o, "placed", json_integer(p->n_placed));
-    put(o, "waiting", json_integer(p->n_waiting));
-    put(o, "behind", json_integer(s->n_behind));
-    put(o, "short", json_integer(p->n_short));
-    put(o, "z", number(asked->problem.z));
-    put(o, "jobs", jobs);
-    return o;
+    return made(json_pack("{so so so so so so si si si si so so}", "time_s", number(s->now_s),
+                          "made_by", text(p->made_by), "watts", number(p->watts), "gap_w",
+                          number(gap.watts), "gap_ratio", number(gap.ratio), "gap_varying_ratio",
+                          number(gap.varying_ratio), "placed", p->n_placed, "waiting", p->n_waiting,
+                          "behind", s->n_behind, "short", p->n_short, "z", number(asked->problem.z),
+                          "jobs", jobs));
 }

@@ -239,14 +239,6 @@ static void count_kind(struct explain_asking *q, struct map_u64 *kinds, int gpu)
     q->kinds[at].n_gpus = k.n_gpus;
 }
 
-/* Jobs that may share a GPU of this type. */
-static int theta_of(const struct explain_asking *q, int type)
-{
-    const struct catalog *c = q->asked->snapshot->catalog;
-
-    return gpu_type_theta(&c->types[q->asked->type_of[type]], q->p->theta);
-}
-
 void explain_find_kinds(struct explain_asking *q)
 {
     struct map_u64 kinds;
@@ -256,7 +248,8 @@ void explain_find_kinds(struct explain_asking *q)
     q->chosen = -1;
     q->kinds = ARENA_ARRAY(q->arena, struct explain_kind, (size_t)q->p->n_gpus);
     for (int g = 0; g < q->p->n_gpus; g++) {
-        int n_jobs = q->gpus[g].n_jobs, most = theta_of(q, q->p->gpus[g].type);
+        int n_jobs = q->gpus[g].n_jobs, type = q->asked->type_of[q->p->gpus[g].type];
+        int most = gpu_type_theta(&q->asked->snapshot->catalog->types[type], q->p->theta);
         if (n_jobs > 0 && q->p->gpus[g].held_w <= 0 && (n_jobs < most || is_chosen(q, g)))
             count_kind(q, &kinds, g);
     }

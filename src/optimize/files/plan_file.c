@@ -88,9 +88,8 @@ struct reading {
     const struct problem *p;
     struct plan *x;
     struct map names;
-    bool *is_known;    // (n_jobs) it was there
-    int *setter;       // (n_gpus) which job named the GPU's setting, plus 1
-    int *n_on;         // (n_gpus) jobs so far
+    int *setter;    // (n_gpus) which job named the GPU's setting, plus 1
+    int *n_on;      // (n_gpus) jobs so far
 };
 
 /* One more job on a GPU, and the setting that it names. */
@@ -98,11 +97,9 @@ static bool take_gpu(struct reading *r, const struct doc_at *at, int job, int gp
 {
     const struct problem_type *t = &r->p->types[r->p->gpus[gpu].type];
     json_int_t want = json_is_integer(watts) ? json_integer_value(watts) : -1;
-    int limit = 0;
+    int limit = watts == NULL ? 0 : want > INT_MAX ? -1 : problem_setting(t, (int)want);
 
-    while (watts != NULL && limit < t->n_limits && t->limits[limit].limit_w != want)
-        limit++;
-    if (limit == t->n_limits)
+    if (limit < 0)
         return doc_wrong(at, "limit_w", "GPU %d has no limit of %s W", gpu, doc_looks(at, watts));
     if (r->setter[gpu] > 0 && r->x->limit[gpu] != limit)
         return doc_wrong(at, "limit_w", "'%.60s' says otherwise of GPU %d",
@@ -165,9 +162,8 @@ static bool read_job(struct reading *r, const struct doc_at *at)
     int job = map_get(&r->names, name);
     if (job < 0)
         return doc_wrong(at, "job", "the problem has no job '%.80s'", name);
-    if (r->is_known[job])
+    if (r->x->jobs[job].n_gpus > 0 || r->x->jobs[job].reason != WAIT_NOT)
         return doc_wrong(at, "job", "'%.80s' is there twice", name);
-    r->is_known[job] = true;
     return n == 0 ? read_reason(at, &r->x->jobs[job]) : read_gpus(r, at, job, list, n);
 }
 
@@ -201,7 +197,7 @@ static bool read_jobs(struct reading *r, const struct doc_at *top)
             return false;
     }
     for (int j = 0; j < r->p->n_jobs; j++)
-        if (jobs[j].name != NULL && !r->is_known[j])
+        if (jobs[j].name != NULL && r->x->jobs[j].n_gpus == 0 && r->x->jobs[j].reason == WAIT_NOT)
             return doc_wrong(top, "jobs", "'%.80s' is missing; say where it runs, or why it waits",
                              jobs[j].name);
     return true;
@@ -219,7 +215,6 @@ int plan_parse(struct arena *a, const struct problem *p, const char *name, const
     *out = (struct plan){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
     out->jobs = ARENA_ARRAY(a, struct plan_job, (size_t)p->n_jobs);
     out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
-    r.is_known = ARENA_ARRAY(a, bool, (size_t)p->n_jobs);
     r.setter = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
     r.n_on = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
     map_init(&r.names);

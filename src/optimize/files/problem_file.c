@@ -25,6 +25,11 @@ struct reading {
     struct map types, kinds, jobs;    // by name
     int n_listed;                     // kinds of the file; those behind them are made of them
     int *of, *next;    // (n_kinds) which one, and the next one made of it; -1: the last
+    double *rows;      // scratch for five rows of cells
+    int *counts;       // the "count" of each entry
+    int n_gpus;        // all of them
+    int next_node;
+    struct engine_node *nodes;
 };
 
 /* ---- names ---- */
@@ -57,30 +62,24 @@ static bool read_name(const struct doc_at *at, const char *const *known, struct 
     return true;
 }
 
-static struct doc_at entry(const struct reading *r, const char *name, json_t *list, int i)
+/* Read each entry of a list. */
+static bool each(struct reading *r, const char *name, json_t *list, int n,
+                 bool read_one(struct reading *r, const struct doc_at *at))
 {
-    return (struct doc_at){ &r->doc, json_array_get(list, (size_t)i), name, i };
+    for (int i = 0; i < n; i++) {
+        const struct doc_at at = { &r->doc, json_array_get(list, (size_t)i), name, i };
+        if (!read_one(r, &at))
+            return false;
+    }
+    return true;
 }
 
 /* ---- the frame ---- */
 
-static bool read_frame(struct reading *r)
-{
-    static const char *const known[] = {
-        "version",   "theta", "z",         "price_w",  "power_cap_w", "watts_margin",
-        "objective", "racks", "gang_near", "gang_far", "types",       "kinds",
-        "gpus",      "jobs",  "nodes",     NULL,
-    };
-    int version;
-
-    r->p->theta = 2;
-    return doc_keys(&r->top, known) && doc_whole(&r->top, "version", 1, 1, &version) &&
-           doc_whole(&r->top, "theta", 1, THETA_MAX, &r->p->theta) &&
-           doc_fields(&r->top, problem_fields, r->p);
-}
-
-/* Factors for gangs of 1, 2, ... GPUs; beyond the list a gang gains nothing more. */
-static bool read_factors(struct reading *r, const char *key, double *out)
+/* Factors for gangs of 1, 2, ... GPUs, or those of another list where there is none; beyond the
+ * list a gang gains nothing more.
+ */
+static bool read_factors(struct reading *r, const char *key, const double *absent, double *out)
 {
     json_t *list;
     int n;
@@ -89,18 +88,26 @@ static bool read_factors(struct reading *r, const char *key, double *out)
         (list && !doc_row(&r->top, key, list, out + 1, n)))
         return false;
     for (int m = n + 1; m <= GANG_MAX; m++)
-        out[m] = n > 0 ? out[n] : m;
+        out[m] = n > 0 ? out[n] : list || !absent ? m : absent[m];
     return true;
 }
 
-static bool read_gang_factors(struct reading *r)
+static bool read_frame(struct reading *r)
 {
-    if (!read_factors(r, "gang_near", r->p->gang_near))
-        return false;
-    if (json_object_get(r->top.object, "gang_far"))
-        return read_factors(r, "gang_far", r->p->gang_far);
-    memcpy(r->p->gang_far, r->p->gang_near, sizeof r->p->gang_far);
-    return true;
+    static const char *const known[] = {
+        "version",   "theta", "z",         "price_w",  "power_cap_w", "watts_margin",
+        "objective", "racks", "gang_near", "gang_far", "types",       "kinds",
+        "gpus",      "jobs",  "nodes",     NULL,
+    };
+    struct problem *p = r->p;
+    int version;
+
+    p->theta = 2;
+    return doc_keys(&r->top, known) && doc_whole(&r->top, "version", 1, 1, &version) &&
+           doc_whole(&r->top, "theta", 1, THETA_MAX, &p->theta) &&
+           doc_fields(&r->top, problem_fields, p) &&
+           read_factors(r, "gang_near", NULL, p->gang_near) &&
+           read_factors(r, "gang_far", p->gang_near, p->gang_far);
 }
 
 /* ---- kinds ---- */
@@ -152,10 +159,18 @@ static bool read_kind(struct reading *r, const struct doc_at *at)
     return read_name(at, known, &r->kinds, &k->name) && doc_fields(at, problem_kind_fields, k);
 }
 
+/* One that a job asks for by its own price. */
+static bool make_kind(struct reading *r, const struct doc_at *at)
+{
+    int unused;
+
+    return !json_object_get(at->object, "time_w") || read_job_kind(r, at, &unused);
+}
+
 static bool read_kinds(struct reading *r)
 {
     json_t *list, *jobs, *v;
-    int n_jobs, unused;
+    int n_jobs;
     size_t most, i;
 
     if (!doc_list(&r->top, "kinds", LIST_MAX, &list, &r->n_listed) ||
@@ -167,17 +182,8 @@ static bool read_kinds(struct reading *r)
     r->of = ARENA_ARRAY(r->doc.arena, int, most);
     r->next = ARENA_ARRAY(r->doc.arena, int, most);
     r->p->n_kinds = r->n_listed;
-    for (int k = 0; k < r->n_listed; k++) {
-        const struct doc_at at = entry(r, "kinds", list, k);
-        if (!read_kind(r, &at))
-            return false;
-    }
-    for (int j = 0; j < n_jobs; j++) {
-        const struct doc_at at = entry(r, "jobs", jobs, j);
-        if (json_object_get(at.object, "time_w") && !read_job_kind(r, &at, &unused))
-            return false;
-    }
-    return true;
+    return each(r, "kinds", list, r->n_listed, read_kind) &&
+           each(r, "jobs", jobs, n_jobs, make_kind);
 }
 
 /* ---- types ---- */
@@ -211,26 +217,11 @@ static bool read_limits(struct reading *r, const struct doc_at *at, struct probl
         return false;
     t->n_limits++;
     for (int i = 1; i < t->n_limits; i++) {
-        const struct doc_at limit = entry(r, name, list, i - 1);
+        const struct doc_at limit = { &r->doc, json_array_get(list, (size_t)i - 1), name, i - 1 };
         if (!read_limit(&limit, &t->limits[i]))
             return false;
     }
     return true;
-}
-
-static bool read_type(struct reading *r, const struct doc_at *at)
-{
-    static const char *const known[] = {
-        "name", "sleep_w", "idle_w",   "cap_w",     "mem_gib", "limits", "speed",
-        "sd",   "watts",   "slowdown", "shared_sd", "count",   NULL,
-    };
-    struct problem_type *t = &r->p->types[at->index];
-
-    if (!read_name(at, known, &r->types, &t->name) || !doc_fields(at, problem_type_fields, t))
-        return false;
-    if (!json_object_get(at->object, "idle_w"))
-        t->idle_w = t->sleep_w;
-    return read_limits(r, at, t);
 }
 
 /* ---- cells ---- */
@@ -298,11 +289,11 @@ static void copy_cells(struct reading *r, int type)
     }
 }
 
-/* The tables of a type; 'rows' is scratch for five rows. */
-static bool read_tables(struct reading *r, const struct doc_at *at, double *rows)
+/* The tables of a type. */
+static bool read_tables(struct reading *r, const struct doc_at *at)
 {
     int n = r->n_listed;
-    double *alone = rows + 2 * n, *sd = rows + 3 * n, *watts = rows + 4 * n;
+    double *rows = r->rows, *alone = rows + 2 * n, *sd = rows + 3 * n, *watts = rows + 4 * n;
     json_t *deviation = json_object_get(at->object, "sd");
 
     if (!doc_row(at, "speed", json_object_get(at->object, "speed"), alone, n) ||
@@ -319,6 +310,21 @@ static bool read_tables(struct reading *r, const struct doc_at *at, double *rows
     }
     copy_cells(r, at->index);
     return true;
+}
+
+static bool read_type(struct reading *r, const struct doc_at *at)
+{
+    static const char *const known[] = {
+        "name", "sleep_w", "idle_w",   "cap_w",     "mem_gib", "limits", "speed",
+        "sd",   "watts",   "slowdown", "shared_sd", "count",   NULL,
+    };
+    struct problem_type *t = &r->p->types[at->index];
+
+    if (!read_name(at, known, &r->types, &t->name) || !doc_fields(at, problem_type_fields, t))
+        return false;
+    if (!json_object_get(at->object, "idle_w"))
+        t->idle_w = t->sleep_w;
+    return read_limits(r, at, t) && read_tables(r, at);
 }
 
 static bool read_types(struct reading *r)
@@ -338,13 +344,8 @@ static bool read_types(struct reading *r)
     p->watts = ARENA_ARRAY(a, float, cells);
     p->speed = ARENA_ARRAY(a, float, cells *width);
     p->low = ARENA_ARRAY(a, float, cells *width);
-    double *rows = ARENA_ARRAY(a, double, 5 * (size_t)r->n_listed);
-    for (int i = 0; i < p->n_types; i++) {
-        const struct doc_at at = entry(r, "types", list, i);
-        if (!read_type(r, &at) || !read_tables(r, &at, rows))
-            return false;
-    }
-    return true;
+    r->rows = ARENA_ARRAY(a, double, 5 * (size_t)r->n_listed);
+    return each(r, "types", list, p->n_types, read_type);
 }
 
 /* ---- GPUs ---- */
@@ -362,14 +363,14 @@ static struct problem_gpu *add_gpus(struct problem *p, struct problem_gpu gpu, i
 }
 
 /* Some GPUs of one type on one node. */
-static bool read_group(struct reading *r, const struct doc_at *at, int count, int *next_node)
+static bool read_group(struct reading *r, const struct doc_at *at)
 {
     static const char *const known[] = { "type",    "count",  "node",   "rack",
                                          "drained", "wake_s", "device", NULL };
-    struct problem_gpu gpu = { .node = *next_node };
+    struct problem_gpu gpu = { .node = r->next_node };
     json_t *type = json_object_get(at->object, "type"), *v;
     json_t *drained = json_object_get(at->object, "drained");
-    int which;
+    int which, count = r->counts[at->index];
     size_t i;
 
     if (!doc_keys(at, known) || !look_up(at, "type", type, &r->types, r->p->n_types, &gpu.type) ||
@@ -387,52 +388,39 @@ static bool read_group(struct reading *r, const struct doc_at *at, int count, in
             return false;
         gpus[which].may_start = false;
     }
-    *next_node = gpu.node < *next_node ? *next_node : gpu.node + 1;
+    r->next_node = gpu.node < r->next_node ? r->next_node : gpu.node + 1;
     return true;
 }
 
-/* The "count" of each entry, and memory for so many GPUs. */
-static bool read_counts(struct reading *r, const char *name, json_t *list, int n, int absent,
-                        int *counts)
+static bool read_count(struct reading *r, const struct doc_at *at)
 {
-    int total = 0;
-
-    for (int i = 0; i < n; i++) {
-        const struct doc_at at = entry(r, name, list, i);
-        counts[i] = absent;
-        if (!doc_whole(&at, "count", 0, GPUS_MAX, &counts[i]))
-            return false;
-        if (counts[i] > GPUS_MAX - total)
-            return doc_wrong(&at, "count", "more than %d GPUs in all", GPUS_MAX);
-        total += counts[i];
-    }
-    r->p->gpus = ARENA_ARRAY(r->doc.arena, struct problem_gpu, (size_t)total);
-    return true;
+    if (!doc_whole(at, "count", 0, GPUS_MAX, &r->counts[at->index]))
+        return false;
+    r->n_gpus += r->counts[at->index];
+    return r->n_gpus <= GPUS_MAX || doc_wrong(at, "count", "more than %d GPUs in all", GPUS_MAX);
 }
 
 /* Without a list of GPUs there are as many as the types say, on nodes of NODE_SIZE, in one rack. */
 static bool read_gpus(struct reading *r)
 {
-    json_t *list;
-    int n, node = 0;
+    json_t *list, *types = json_object_get(r->top.object, "types");
+    int n, n_types = r->p->n_types;
 
     if (!doc_list(&r->top, "gpus", GPUS_MAX, &list, &n))
         return false;
-    json_t *types = json_object_get(r->top.object, "types");
-    int n_types = r->p->n_types, *counts = ARENA_ARRAY(r->doc.arena, int, (size_t)(n + n_types));
-    if (list ? !read_counts(r, "gpus", list, n, 1, counts)
-             : !read_counts(r, "types", types, n_types, 0, counts))
+    r->counts = ARENA_ARRAY(r->doc.arena, int, (size_t)(n + n_types));
+    for (int i = 0; i < n; i++)
+        r->counts[i] = 1;    // where it is not said
+    if (!each(r, "gpus", list, n, read_count) ||
+        (!list && !each(r, "types", types, n_types, read_count)))
         return false;
-    for (int i = 0; i < n; i++) {
-        const struct doc_at at = entry(r, "gpus", list, i);
-        if (!read_group(r, &at, counts[i], &node))
-            return false;
-    }
+    r->p->gpus = ARENA_ARRAY(r->doc.arena, struct problem_gpu, (size_t)r->n_gpus);
     for (int t = 0; t < n_types && !list; t++)
-        for (int left = counts[t]; left > 0; left -= NODE_SIZE, node++)
-            add_gpus(r->p, (struct problem_gpu){ .type = t, .node = node, .may_start = true },
+        for (int left = r->counts[t]; left > 0; left -= NODE_SIZE, r->next_node++)
+            add_gpus(r->p,
+                     (struct problem_gpu){ .type = t, .node = r->next_node, .may_start = true },
                      left < NODE_SIZE ? left : NODE_SIZE);
-    return true;
+    return each(r, "gpus", list, n, read_group);
 }
 
 static bool read_racks(struct reading *r)
@@ -448,33 +436,37 @@ static bool read_racks(struct reading *r)
     return doc_row(&r->top, "racks", list, cap_w, n);
 }
 
+static bool read_node(struct reading *r, const struct doc_at *at)
+{
+    static const char *const known[] = { "cpus", "mem_mib", NULL };
+    int cpus = -1, mem_mib = -1;
+
+    if (!doc_keys(at, known) || !doc_whole(at, "cpus", 0, INT_MAX, &cpus) ||
+        !doc_whole(at, "mem_mib", 0, INT_MAX, &mem_mib))
+        return false;
+    r->nodes[at->index] =
+        (struct engine_node){ cpus < 0 ? LONG_MAX : cpus, mem_mib < 0 ? LONG_MAX : mem_mib };
+    return true;
+}
+
 /* What jobs may use of each node together. */
 static bool read_nodes(struct reading *r)
 {
-    static const char *const known[] = { "cpus", "mem_mib", NULL };
     struct problem *p = r->p;
     json_t *list;
     int n;
 
     if (!doc_list(&r->top, "nodes", GPUS_MAX, &list, &n))
         return false;
+    p->n_nodes = n;
     for (int g = 0; g < p->n_gpus; g++)
         p->n_nodes = p->gpus[g].node >= p->n_nodes ? p->gpus[g].node + 1 : p->n_nodes;
-    p->n_nodes = n > p->n_nodes ? n : p->n_nodes;
     if (!list || p->n_nodes == 0)
         return true;
-    struct engine_node *nodes = ARENA_ARRAY(r->doc.arena, struct engine_node, (size_t)p->n_nodes);
-    for (int i = 0; i < p->n_nodes; i++) {
-        const struct doc_at at = entry(r, "nodes", list, i);
-        int cpus = -1, mem_mib = -1;
-        if (i < n && !(doc_keys(&at, known) && doc_whole(&at, "cpus", 0, INT_MAX, &cpus) &&
-                       doc_whole(&at, "mem_mib", 0, INT_MAX, &mem_mib)))
-            return false;
-        nodes[i] =
-            (struct engine_node){ cpus < 0 ? LONG_MAX : cpus, mem_mib < 0 ? LONG_MAX : mem_mib };
-    }
-    p->nodes = nodes;
-    return true;
+    p->nodes = r->nodes = ARENA_ARRAY(r->doc.arena, struct engine_node, (size_t)p->n_nodes);
+    for (int i = 0; i < p->n_nodes; i++)
+        r->nodes[i] = (struct engine_node){ LONG_MAX, LONG_MAX };
+    return each(r, "nodes", list, n, read_node);
 }
 
 /* ---- jobs ---- */
@@ -516,24 +508,11 @@ static bool read_allowed(struct reading *r, const struct doc_at *at, struct prob
     return true;
 }
 
-static bool read_limit_w(const struct problem *p, const struct doc_at *at, struct problem_job *j)
-{
-    int limit_w = 0, l = 0;
-
-    if (!doc_whole(at, "limit_w", 0, 1000000, &limit_w))
-        return false;
-    if (limit_w == 0 || j->n_present == 0)
-        return limit_w == 0 || doc_wrong(at, "limit_w", "only with \"present\"");
-    const struct problem_type *t = &p->types[p->gpus[j->present[0]].type];
-    while (l < t->n_limits && t->limits[l].limit_w != limit_w)
-        l++;
-    j->present_limit = l;
-    return l < t->n_limits || doc_wrong(at, "limit_w", "its GPUs have no limit of %d W", limit_w);
-}
-
 static bool read_present(struct reading *r, const struct doc_at *at, struct problem_job *j)
 {
+    const struct problem *p = r->p;
     json_t *list, *v;
+    int limit_w = 0;
     size_t i;
 
     if (!doc_list(at, "present", GANG_MAX, &list, &j->n_present))
@@ -542,10 +521,16 @@ static bool read_present(struct reading *r, const struct doc_at *at, struct prob
     j->present = present;
     json_array_foreach(list, i, v)
     {
-        if (!doc_index(at, "present", v, "the", r->p->n_gpus, "GPUs", &present[i]))
+        if (!doc_index(at, "present", v, "the", p->n_gpus, "GPUs", &present[i]))
             return false;
     }
-    return read_limit_w(r->p, at, j);
+    if (!doc_whole(at, "limit_w", 0, 1000000, &limit_w))
+        return false;
+    if (limit_w == 0 || j->n_present == 0)
+        return limit_w == 0 || doc_wrong(at, "limit_w", "only with \"present\"");
+    j->present_limit = problem_setting(&p->types[p->gpus[present[0]].type], limit_w);
+    return j->present_limit >= 0 ||
+           doc_wrong(at, "limit_w", "its GPUs have no limit of %d W", limit_w);
 }
 
 /* Nodes that the job is kept from: {"feature": [0, 3]}. */
@@ -577,14 +562,17 @@ static bool read_bars(struct reading *r, const struct doc_at *at, struct problem
     return true;
 }
 
-static bool read_job(struct reading *r, const struct doc_at *at, struct problem_job *j)
+static bool read_job(struct reading *r, const struct doc_at *at)
 {
     static const char *const known[] = {
         "name",      "kind",   "form",      "n_min",    "n_max",   "need",   "short_w", "wait_w",
         "move_w",    "types",  "exclusive", "one_node", "n_nodes", "fixed",  "present", "limit_w",
         "wake_rate", "late_w", "time_w",    "cpus",     "mem_mib", "device", "barred",  NULL,
     };
+    struct problem_job *j = &r->p->jobs[at->index];
 
+    if (json_is_null(at->object))
+        return true;
     return read_name(at, known, &r->jobs, &j->name) && read_job_kind(r, at, &j->kind) &&
            read_form(at, j) && doc_fields(at, problem_job_fields, j) && read_allowed(r, at, j) &&
            doc_flag(at, "exclusive", &j->is_exclusive) && doc_flag(at, "fixed", &j->is_fixed) &&
@@ -601,12 +589,7 @@ static bool read_jobs(struct reading *r)
     if (!doc_list(&r->top, "jobs", LIST_MAX, &list, &r->p->n_jobs))
         return false;
     r->p->jobs = ARENA_ARRAY(r->doc.arena, struct problem_job, (size_t)r->p->n_jobs);
-    for (int i = 0; i < r->p->n_jobs; i++) {
-        const struct doc_at at = entry(r, "jobs", list, i);
-        if (!json_is_null(at.object) && !read_job(r, &at, &r->p->jobs[i]))
-            return false;
-    }
-    return true;
+    return each(r, "jobs", list, r->p->n_jobs, read_job);
 }
 
 /* ---- the whole ---- */
@@ -637,14 +620,6 @@ static bool check(struct reading *r)
     return rc == 0;
 }
 
-/* The tables are checked before anybody reckons with them. */
-static bool read_all(struct reading *r)
-{
-    return read_frame(r) && read_gang_factors(r) && read_kinds(r) && read_types(r) && check(r) &&
-           read_gpus(r) && read_racks(r) && read_nodes(r) && read_jobs(r) && read_objective(r) &&
-           check(r);
-}
-
 int problem_parse(struct arena *a, const char *name, const char *text, size_t len,
                   struct problem *out, struct err *e)
 {
@@ -658,7 +633,10 @@ int problem_parse(struct arena *a, const char *name, const char *text, size_t le
     map_init(&r.types);
     map_init(&r.kinds);
     map_init(&r.jobs);
-    bool is_read = read_all(&r);
+    /* The tables are checked before anybody reckons with them. */
+    bool is_read = read_frame(&r) && read_kinds(&r) && read_types(&r) && check(&r) &&
+                   read_gpus(&r) && read_racks(&r) && read_nodes(&r) && read_jobs(&r) &&
+                   read_objective(&r) && check(&r);
     map_release(&r.types);
     map_release(&r.kinds);
     map_release(&r.jobs);

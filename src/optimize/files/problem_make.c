@@ -179,18 +179,6 @@ static void make_row(struct maker *m, int type, int kind)
     }
 }
 
-/* One kind in ten serves requests: it cannot do more than arrive. */
-static void make_rate(struct maker *m, int kind)
-{
-    struct problem *p = m->p;
-    double most = 0;
-
-    for (int t = 0; t < p->n_types; t++)
-        most = fmax(most, (double)p->speed[problem_cell(p, t, kind, -1)]);
-    if (rng_uniform(&m->kinds) < 0.1)
-        p->kinds[kind].rate = significant(most * rng_between(&m->kinds, 0.4, 0.8));
-}
-
 static void make_kinds(struct maker *m)
 {
     struct problem *p = m->p;
@@ -203,7 +191,11 @@ static void make_kinds(struct maker *m)
         for (int k = 0; k < p->n_kinds; k++)
             make_row(m, t, k);
     for (int k = 0; k < p->n_kinds; k++) {
-        make_rate(m, k);
+        double most = 0;
+        for (int t = 0; t < p->n_types; t++)
+            most = fmax(most, (double)p->speed[problem_cell(p, t, k, -1)]);
+        if (rng_uniform(&m->kinds) < 0.1)    // it serves requests: it cannot do more than arrive
+            p->kinds[k].rate = significant(most * rng_between(&m->kinds, 0.4, 0.8));
         double value_j = m->o->joules ? problem_best_joules(p, k) : 0;
         p->kinds[k].value_j = isfinite(value_j) ? value_j : 0;
     }
@@ -258,14 +250,6 @@ static void make_gpus(struct maker *m)
     for (int r = 0; r < p->n_racks; r++)
         cap_w[r] = round(cap_w[r]);
     p->rack_cap_w = cap_w;
-}
-
-static void make_gangs(struct problem *p)
-{
-    for (int n = 1; n <= GANG_MAX; n++) {
-        p->gang_near[n] = decimals(pow(n, 0.95), 3);
-        p->gang_far[n] = decimals(pow(n, 0.85), 3);
-    }
 }
 
 /* ---- jobs ---- */
@@ -422,33 +406,23 @@ static void stand(struct arena *a, struct problem *p, int n_planned, int n_stand
 static void make_cap(struct maker *m)
 {
     struct problem *p = m->p;
-    int(*jobs)[THETA_MAX] = arena_array(m->a, (size_t)p->n_gpus, sizeof(*jobs));
-    int *n = ARENA_ARRAY(m->a, int, (size_t)p->n_gpus);
-    int *limit = ARENA_ARRAY(m->a, int, (size_t)p->n_gpus);
+    struct residents *on = ARENA_ARRAY(m->a, struct residents, (size_t)p->n_gpus);
     double idle_w = 0, more_w = 0, room = p->n_gpus < 100 ? CAP_ROOM_FEW : CAP_ROOM;
 
     for (int j = 0; j < p->n_jobs; j++)
         for (int i = 0; i < p->jobs[j].n_present; i++) {
-            int g = p->jobs[j].present[i];
-            jobs[g][n[g]++] = j;
-            limit[g] = p->jobs[j].present_limit;
+            struct residents *at = &on[p->jobs[j].present[i]];
+            at->jobs[at->n++] = j;
         }
     for (int g = 0; g < p->n_gpus; g++) {
         struct yield y;
-        double own_w = p->types[p->gpus[g].type].idle_w;
+        int type = p->gpus[g].type, limit = on[g].n > 0 ? p->jobs[on[g].jobs[0]].present_limit : 0;
+        double own_w = p->types[type].idle_w;
         idle_w += own_w;
-        if (n[g] > 0 && problem_yield_of(p, p->gpus[g].type, limit[g], jobs[g], n[g], &y))
+        if (on[g].n > 0 && problem_yield_of(p, type, limit, on[g].jobs, on[g].n, &y))
             more_w += y.watts - own_w;
     }
     p->power_cap_w = round(p->watts_margin * (idle_w + room * more_w));
-}
-
-/* One running job in a hundred must stay. */
-static void make_fixed(struct maker *m)
-{
-    for (int j = 0; j < m->p->n_jobs; j++)
-        if (m->p->jobs[j].n_present > 0)
-            m->p->jobs[j].is_fixed = rng_uniform(&m->jobs) < 0.01;
 }
 
 /* ---- the whole ---- */
@@ -491,18 +465,22 @@ void problem_make(struct arena *a, const struct make_options *o, struct problem 
                              .n_kinds = o->n_kinds,
                              .n_gpus = o->n_gpus,
                              .n_jobs = o->n_jobs };
-    int fifth = o->n_jobs / 5;
     if (o->n_kinds == 0)
-        out->n_kinds = (int)clip(fifth, 8, 50);
+        out->n_kinds = o->n_jobs < 40 ? 8 : o->n_jobs > 250 ? 50 : o->n_jobs / 5;
     make_tables(&m);
-    make_gangs(out);
+    for (int n = 1; n <= GANG_MAX; n++) {
+        out->gang_near[n] = decimals(pow(n, 0.95), 3);
+        out->gang_far[n] = decimals(pow(n, 0.85), 3);
+    }
     for (int t = 0; t < out->n_types; t++)
         make_type(&m, t);
     make_kinds(&m);
     make_gpus(&m);
     make_jobs(&m);
     stand(a, out, n_planned, n_standing);
-    make_fixed(&m);
+    for (int j = 0; j < out->n_jobs; j++)
+        if (out->jobs[j].n_present > 0)    // one running job in a hundred must stay
+            out->jobs[j].is_fixed = rng_uniform(&m.jobs) < 0.01;
     if (n_standing > 0)
         make_cap(&m);
 }

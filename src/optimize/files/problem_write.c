@@ -44,9 +44,11 @@ static void put_floats(struct writing *w, const char *key, const float *x, long 
     doc_put(w->o, "]");
 }
 
-/* The factor of fewest decimals by which 'alone' becomes 'speed'; there are millions of them. */
-static void put_factor(struct writing *w, double alone, float speed)
+/* The factor of fewest decimals by which the speed alone becomes the one beside; there are millions of them. */
+static void put_factor(struct writing *w, int type, int kind, int beside)
 {
+    double alone = (double)w->p->speed[problem_cell(w->p, type, kind, -1)];
+    float speed = w->p->speed[problem_cell(w->p, type, kind, beside)];
     double r = alone > 0 ? (double)speed / alone : 0;
     long v = r < 1000 ? lround(r * 1000) : -1;
     char text[40];
@@ -116,33 +118,28 @@ static void put_sd(struct writing *w, int type, int kind, int beside)
     doc_put_number(w->o, sd);
 }
 
-/* One number where that says it all, else the row as a text. */
+/* A row as a text. */
+static void put_row(struct writing *w, int type, int kind,
+                    void put_one(struct writing *w, int type, int kind, int beside))
+{
+    for (int n = 0; n < w->p->n_kinds; n++) {
+        doc_put(w->o, n > 0 ? " " : "\"");
+        put_one(w, type, kind, n);
+    }
+    doc_put(w->o, "\"");
+}
+
+/* One number where that says it all. */
 static void put_sd_row(struct writing *w, int type, int kind)
 {
     const struct problem *p = w->p;
     long cell = problem_cell(p, type, kind, 0);
     double sd;
 
-    if (find_sd(p, &p->speed[cell], &p->low[cell], p->n_kinds, &sd)) {
+    if (find_sd(p, &p->speed[cell], &p->low[cell], p->n_kinds, &sd))
         doc_put_number(w->o, sd);
-        return;
-    }
-    for (int n = 0; n < p->n_kinds; n++) {
-        doc_put(w->o, n > 0 ? " " : "\"");
-        put_sd(w, type, kind, n);
-    }
-    doc_put(w->o, "\"");
-}
-
-static void put_slowdown_row(struct writing *w, int type, int kind)
-{
-    const float *row = &w->p->speed[problem_cell(w->p, type, kind, -1)];
-
-    for (int n = 0; n < w->p->n_kinds; n++) {
-        doc_put(w->o, n > 0 ? " " : "\"");
-        put_factor(w, (double)row[0], row[n + 1]);
-    }
-    doc_put(w->o, "\"");
+    else
+        put_row(w, type, kind, put_sd);
 }
 
 static void put_cells(struct writing *w, int type)
@@ -158,7 +155,7 @@ static void put_cells(struct writing *w, int type)
     put_floats(w, "watts", &p->watts[type * p->n_kinds], 1, p->n_kinds);
     for (int k = 0; k < p->n_kinds; k++) {
         doc_put(w->o, k > 0 ? ",\n    " : ",\n   \"slowdown\": [\n    ");
-        put_slowdown_row(w, type, k);
+        put_row(w, type, k, put_factor);
     }
     for (int k = 0; k < p->n_kinds; k++) {
         doc_put(w->o, k > 0 ? ", " : "],\n   \"shared_sd\": [");
@@ -277,18 +274,6 @@ static void put_engine(struct writing *w, const struct engine_job *j)
         put_bars(w, j->barred);
 }
 
-static void put_present(struct writing *w, const struct problem_job *j)
-{
-    const struct problem *p = w->p;
-
-    if (j->n_present == 0)
-        return;
-    doc_put_ints(w->o, "present", j->present, j->n_present);
-    if (j->present_limit > 0)
-        doc_put(w->o, ", \"limit_w\": %d",
-                p->types[p->gpus[j->present[0]].type].limits[j->present_limit].limit_w);
-}
-
 static void put_job(struct writing *w, int job)
 {
     const struct problem_job *j = &w->p->jobs[job];
@@ -313,7 +298,12 @@ static void put_job(struct writing *w, int job)
         doc_put(w->o, ", \"n_nodes\": %d", j->n_nodes);
     doc_put(w->o, "%s", j->is_fixed ? ", \"fixed\": true" : "");
     put_engine(w, &j->engine);
-    put_present(w, j);
+    if (j->n_present > 0)
+        doc_put_ints(w->o, "present", j->present, j->n_present);
+    if (j->n_present > 0 && j->present_limit > 0) {
+        const struct problem_type *t = &w->p->types[w->p->gpus[j->present[0]].type];
+        doc_put(w->o, ", \"limit_w\": %d", t->limits[j->present_limit].limit_w);
+    }
     doc_put(w->o, "}");
 }
 

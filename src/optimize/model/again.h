@@ -1,7 +1,7 @@
 /* again.h - the arithmetic of problem.h, done again from the raw tables.
  *
- * For the judge (plan_check.c) and the certificate only: they share nothing with those whom
- * they check, so problem_yield is not called here and this is not called elsewhere.
+ * For the judge (plan_check.c) only: it shares nothing with those whom it checks, so problem_yield
+ * is not called here and this is not called elsewhere.
  */
 #ifndef OPTIMIZE_MODEL_AGAIN_H
 #define OPTIMIZE_MODEL_AGAIN_H

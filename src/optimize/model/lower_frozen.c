@@ -29,7 +29,7 @@ static bool is_lawful(const struct lowering *l, int gpu)
 {
     const struct problem *p = l->problem;
     const struct snap_gpu *g = &l->snapshot->gpus[gpu];
-    int type = l->type_at[g->type], kinds[THETA_MAX];
+    int type = l->type_at[g->type];
     struct yield y;
 
     if (g->n_jobs > p->theta)
@@ -37,12 +37,11 @@ static bool is_lawful(const struct lowering *l, int gpu)
     for (int i = 0; i < g->n_jobs; i++) {
         const struct problem_job *j = &p->jobs[g->jobs[i]];
         bool is_lonely = j->is_exclusive || j->n_present > 1;
-        kinds[i] = j->kind;
         if (!problem_allows(j, type) || (is_lonely && g->n_jobs > 1) ||
             j->present_limit != p->jobs[g->jobs[0]].present_limit)
             return false;
     }
-    return g->n_jobs == 0 || problem_yield(p, type, 0, kinds, g->n_jobs, &y);
+    return g->n_jobs == 0 || problem_yield_of(p, type, 0, g->jobs, g->n_jobs, &y);
 }
 
 /* Is the running job as its own rules want it? */
@@ -54,11 +53,9 @@ static bool is_orderly(const struct lowering *l, int job)
     if (cannot(j, l->snapshot->jobs[job].spec) != WAIT_NOT || j->present_limit < 0 ||
         j->n_present < j->n_min || j->n_present > j->n_max)
         return false;
-    for (int i = 1; i < j->n_present; i++) {
-        const struct problem_gpu *g = &gpus[j->present[i]], *first = &gpus[j->present[0]];
-        if (g->type != first->type)
+    for (int i = 1; i < j->n_present; i++)
+        if (gpus[j->present[i]].type != gpus[j->present[0]].type)
             return false;
-    }
     return problem_stands(l->problem, j->present, j->n_present, j->n_nodes);
 }
 
@@ -109,19 +106,17 @@ static double share_on(const struct lowering *l, int job, int gpu, double *held)
 static const struct problem_frozen *frozen_as(const struct lowering *l, int job)
 {
     const struct snap_job *sj = &l->snapshot->jobs[job];
-    const struct snap_gpu *gpus = l->snapshot->gpus, *first = &gpus[sj->gpus[0]];
+    int type = l->snapshot->gpus[sj->gpus[0]].type;
     struct problem_frozen *f = ARENA_ARRAY(l->arena, struct problem_frozen, 1);
     double worst = 1, worst_held = 1;
-    bool is_far = false;
+    bool is_far = !problem_stands(l->problem, sj->gpus, sj->n_held, 1);
 
     for (int i = 0; i < sj->n_held; i++) {
         double held, share = share_on(l, job, sj->gpus[i], &held);
         worst = fmin(worst, share);
         worst_held = fmin(worst_held, held);
-        is_far |= gpus[sj->gpus[i]].node != first->node;
     }
-    f->speed =
-        worst * estimate_gang_speed(l->est, sj->workload, first->type, sj->n_held, is_far, &f->low);
+    f->speed = worst * estimate_gang_speed(l->est, sj->workload, type, sj->n_held, is_far, &f->low);
     f->low = fmin(f->low * worst_held, f->speed);
     f->limit_w = sj->limit_w;
     return f;

@@ -1,10 +1,8 @@
 /* Jobs: what they need, and what waiting, moving and breaking a promise cost. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/arena.h"
 #include "optimize/model/lower_inner.h"
-#include "optimize/model/problem.h"
 
 /* ---- what things are worth, in watts ----
  *
@@ -49,16 +47,6 @@
 
 /* ---- jobs ---- */
 
-static double weight_of(const struct job_spec *spec)
-{
-    int steps = spec->priority;
-
-    steps = steps > PRIORITY_STEPS    ? PRIORITY_STEPS
-            : steps < -PRIORITY_STEPS ? -PRIORITY_STEPS
-                                      : steps;
-    return exp2(steps);
-}
-
 static uint64_t allowed_of(const struct lowering *l, const struct job_spec *spec)
 {
     uint64_t bits = 0;
@@ -71,17 +59,38 @@ static uint64_t allowed_of(const struct lowering *l, const struct job_spec *spec
     return bits;
 }
 
+/* The most that a table has of the job alone, on the types it may use. */
+static double best_alone(const struct problem *p, const struct problem_job *j, const float *table)
+{
+    double best = 0;
+
+    for (int t = 0; t < p->n_types; t++)
+        if (problem_allows(j, t))
+            best = fmax(best, (double)table[problem_cell(p, t, j->kind, -1)]);
+    return best;
+}
+
 /* The part of its promise that a job misses even at the best place for it. */
 static double out_of_reach(const struct problem *p, const struct problem_job *j)
 {
-    double best = 0, most = 0;
+    double most = 0;
 
     for (int m = j->n_min; m <= j->n_max; m++)
         most = fmax(most, p->gang_near[m]);
-    for (int t = 0; t < p->n_types; t++)
-        if (problem_allows(j, t))
-            best = fmax(best, most * (double)p->low[problem_cell(p, t, j->kind, -1)]);
+    double best = most * best_alone(p, j, p->low);
     return best < j->need ? 1 - best / j->need : 0;
+}
+
+/* The time it has left at that speed, where something is to be paid back: not less than so long,
+ * and not longer than a move has.
+ */
+static double pay_s(const struct snap_job *sj, double speed, double least_s)
+{
+    double left_s = sj->spec->kind == JOB_INFERENCE ? sj->time_left_s
+                    : speed > 0                     ? sj->remaining / speed
+                                                    : MOVE_MOST_S;
+
+    return fmin(fmax(left_s, least_s), MOVE_MOST_S);
 }
 
 /* Joules that a move costs, as a rate over the time it has to pay itself back. While it
@@ -94,41 +103,22 @@ static double move_w(const struct lowering *l, const struct snap_job *sj,
     int type = p->gpus[j->present[0]].type;
     double speed = (double)p->speed[problem_cell(p, type, j->kind, -1)];
     double watts = (double)p->watts[type * p->n_kinds + j->kind];
-    double left_s = sj->spec->kind == JOB_INFERENCE ? sj->time_left_s
-                    : speed > 0                     ? sj->remaining / speed
-                                                    : MOVE_MOST_S;
     double joules = l->options->move_s * (j->n_present * (watts + p->price_w) +
                                           (j->need > 0 ? MOVE_SHORT * j->short_w : 0));
 
-    return joules / fmin(fmax(left_s, MOVE_LEAST_S), MOVE_MOST_S);
-}
-
-/* As long as it would take at its best, but not longer than a move has to be paid back in. */
-static double pay_s(const struct lowering *l, const struct snap_job *sj,
-                    const struct problem_job *j)
-{
-    const struct problem *p = l->problem;
-    double speed = 0;
-
-    for (int t = 0; t < p->n_types; t++)
-        if (problem_allows(j, t))
-            speed = fmax(speed, (double)p->speed[problem_cell(p, t, j->kind, -1)]);
-    speed *= j->n_min <= j->n_max ? (j->n_nodes > 1 ? p->gang_far : p->gang_near)[j->n_min] : 1;
-    double left_s = sj->spec->kind == JOB_INFERENCE ? sj->time_left_s
-                    : speed > 0                     ? sj->remaining / speed
-                                                    : MOVE_MOST_S;
-    return fmin(fmax(left_s, WAKE_LEAST_S), MOVE_MOST_S);
+    return joules / pay_s(sj, speed, MOVE_LEAST_S);
 }
 
 /* Waking counts like a move: joules, and a promise that is not kept meanwhile. */
 static void lower_wake(struct lowering *l, const struct snap_job *sj, struct problem_job *j)
 {
     const struct problem *p = l->problem;
-    double most_w = 0;
+    const double *gang = j->n_nodes > 1 ? p->gang_far : p->gang_near;
+    double most_w = 0, factor = j->n_min <= j->n_max ? gang[j->n_min] : 1;
 
     if (!l->wake_s)
         return;
-    j->wake_rate = 1 / pay_s(l, sj, j);
+    j->wake_rate = 1 / pay_s(sj, factor * best_alone(p, j, p->speed), WAKE_LEAST_S);
     j->late_w = j->need > 0 ? MOVE_SHORT * j->short_w * j->wake_rate / j->n_min : 0;
     for (int t = 0; t < p->n_types; t++)
         most_w = fmax(most_w, j->n_min * l->wake_s[t] *
@@ -139,34 +129,27 @@ static void lower_wake(struct lowering *l, const struct snap_job *sj, struct pro
     }
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const int *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 static void lower_present(struct lowering *l, const struct snap_job *sj, struct problem_job *j)
 {
     int *present = ARENA_ARRAY(l->arena, int, (size_t)sj->n_held);
 
     for (int i = 0; i < sj->n_held; i++)
         present[i] = sj->gpus[i];
-    qsort(present, (size_t)sj->n_held, sizeof *present, by_number);
+    plan_sort_gpus(present, sj->n_held);
     j->n_present = sj->n_held;
     j->present = present;
     j->present_limit =
-        lower_setting(&l->problem->types[l->problem->gpus[present[0]].type], sj->limit_w);
-    j->is_fixed = !l->options->may_move || sj->ran_s < l->options->settle_s;
+        problem_setting(&l->problem->types[l->problem->gpus[present[0]].type], sj->limit_w);
+    j->is_fixed = !l->options->may_move || sj->ran_s < l->options->settle_s || j->engine.is_bound;
     j->move_w = move_w(l, sj, j);
 }
 
-void lower_job(struct lowering *l, int job)
+static void lower_job(struct lowering *l, int job)
 {
     const struct snap_job *sj = &l->snapshot->jobs[job];
     const struct job_spec *spec = sj->spec;
     struct problem_job *j = &l->problem->jobs[job];
-    double weight = weight_of(spec);
+    double weight = exp2(fmin(fmax(spec->priority, -PRIORITY_STEPS), PRIORITY_STEPS));
     double age = fmin(sj->waited_s / AGE_S, AGE_MOST);
 
     *j = (struct problem_job){
@@ -182,9 +165,18 @@ void lower_job(struct lowering *l, int job)
         .n_nodes = spec->n_nodes,
         .since_s = sj->is_running ? sj->ran_s : sj->waited_s,
     };
+    if (l->snapshot->engine)
+        j->engine = l->snapshot->engine->jobs[job];
     double wait_w = fmin(WAIT_W * (1 + age) * weight * spec->n_gpus, WAIT_MOST_W);
     j->wait_w = sj->is_running ? STOP_W : wait_w + j->short_w * out_of_reach(l->problem, j);
     if (sj->is_running)
         lower_present(l, sj, j);
     lower_wake(l, sj, j);
+}
+
+void lower_jobs(struct lowering *l)
+{
+    l->problem->jobs = ARENA_ARRAY(l->arena, struct problem_job, (size_t)l->problem->n_jobs);
+    for (int j = 0; j < l->problem->n_jobs; j++)
+        lower_job(l, j);
 }

@@ -26,16 +26,8 @@
  */
 #define RATE_STEP 1.05
 
-/* The rate that stands for this one. */
-static double rate_of(const struct job_spec *spec)
-{
-    double rate = job_serves(spec);
-
-    return rate > 0 ? exp(ceil(log(rate) / log(RATE_STEP)) * log(RATE_STEP)) : 0;
-}
-
 /* A kind for every (workload, rate) that some job has. */
-void lower_kinds(struct lowering *l)
+static void find_kinds(struct lowering *l)
 {
     const struct snapshot *s = l->snapshot;
     struct problem *p = l->problem;
@@ -49,7 +41,8 @@ void lower_kinds(struct lowering *l)
         first[w] = -1;
     for (int j = 0; j < s->n_jobs; j++) {
         int w = s->jobs[j].workload, k = first[w];
-        double rate = rate_of(s->jobs[j].spec);
+        double rate = job_serves(s->jobs[j].spec);
+        rate = rate > 0 ? exp(ceil(log(rate) / log(RATE_STEP)) * log(RATE_STEP)) : 0;
         while (k >= 0 && p->kinds[k].rate != rate)
             k = next[k];
         if (k < 0) {
@@ -95,19 +88,6 @@ static float counted_on(const struct lowering *l, int type, int kind)
     return (float)more;
 }
 
-/* What a type holds at best of a kind, by what is believed. */
-static double held_most(const struct lowering *l, int kind)
-{
-    double most = 0;
-
-    for (int t = 0; t < l->problem->n_types; t++) {
-        const struct cell_estimate *c =
-            estimate_cell(l->est, l->workload_of[kind], l->type_of[t], -1);
-        most = fmax(most, (double)(c->low * (1 - c->unfit)));
-    }
-    return most;
-}
-
 /* What jobs of each kind need of one GPU that no type is believed to hold. */
 static void find_missed(struct lowering *l)
 {
@@ -117,7 +97,11 @@ static void find_missed(struct lowering *l)
 
     l->missed = ARENA_ARRAY(l->arena, double, (size_t)n);
     for (int k = 0; k < n; k++)
-        most[k] = held_most(l, k);
+        for (int t = 0; t < l->problem->n_types; t++) {
+            const struct cell_estimate *c =
+                estimate_cell(l->est, l->workload_of[k], l->type_of[t], -1);
+            most[k] = fmax(most[k], (double)(c->low * (1 - c->unfit)));
+        }
     for (int j = 0; j < s->n_jobs; j++) {
         int k = l->kind_at[j];
         double need = s->jobs[j].need / roofline_gang(s->jobs[j].spec->max_gpus, 0);
@@ -183,7 +167,7 @@ static void make_types_alike(struct problem *p)
 }
 
 /* How limits work on each kind, as far as that is known. */
-void lower_bends(struct lowering *l)
+static void lower_bends(struct lowering *l)
 {
     struct problem *p = l->problem;
 
@@ -205,28 +189,11 @@ void lower_bends(struct lowering *l)
         }
 }
 
-void lower_cells(struct lowering *l)
-{
-    struct problem *p = l->problem;
-    size_t rows = (size_t)p->n_types * (size_t)p->n_kinds;
-
-    p->speed = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
-    p->low = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
-    p->watts = ARENA_ARRAY(l->arena, float, rows);
-    p->trust = ARENA_ARRAY(l->arena, struct problem_trust, rows);
-    find_missed(l);
-    for (int t = 0; t < p->n_types; t++)
-        for (int k = 0; k < p->n_kinds; k++)
-            lower_row(l, t, k);
-    if (!l->options->may_choose)
-        make_types_alike(p);
-}
-
 /* Cells know of pairs, and say who fits beside whom. For three and more memory has to add up, and
  * then, by the problem's rule, for fewer too: what two have been seen to do in spite of it is
  * given up. A kind that is too large for every type alone still has the largest.
  */
-void lower_memory(struct lowering *l)
+static void lower_memory(struct lowering *l)
 {
     struct problem *p = l->problem;
     double share = estimate_mem_share_max(l->est, l->options->unfit_max), most_gib = 0;
@@ -261,8 +228,24 @@ void lower_values(struct lowering *l)
     }
 }
 
-void lower_gangs(struct problem *p)
+void lower_kinds(struct lowering *l)
 {
+    struct problem *p = l->problem;
+
+    find_kinds(l);
+    size_t rows = (size_t)p->n_types * (size_t)p->n_kinds;
+    p->speed = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
+    p->low = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
+    p->watts = ARENA_ARRAY(l->arena, float, rows);
+    p->trust = ARENA_ARRAY(l->arena, struct problem_trust, rows);
+    find_missed(l);
+    for (int t = 0; t < p->n_types; t++)
+        for (int k = 0; k < p->n_kinds; k++)
+            lower_row(l, t, k);
+    if (!l->options->may_choose)
+        make_types_alike(p);
+    lower_bends(l);
+    lower_memory(l);
     for (int n = 1; n <= GANG_MAX; n++) {
         p->gang_near[n] = roofline_gang(n, 0);
         p->gang_far[n] = roofline_gang(n, 1);

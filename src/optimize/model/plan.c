@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "optimize/model/problem.h"
@@ -44,23 +43,10 @@ void plan_sort_gpus(int *gpus, int n)
     qsort(gpus, (size_t)n, sizeof *gpus, by_number);
 }
 
-struct residents {
-    int n;
-    int jobs[THETA_MAX];
-};
-
 /* On several GPUs at once: priced as one, not part by part. */
 static bool is_gang(const struct problem_job *j, const struct plan_job *to)
 {
     return j->form == FORM_GANG && to->n_gpus > 1;
-}
-
-static bool is_moved(const struct problem_job *j, const struct plan_job *to)
-{
-    if (j->n_present == 0)
-        return false;
-    return j->n_present != to->n_gpus ||
-           memcmp(j->present, to->gpus, (size_t)to->n_gpus * sizeof(int)) != 0;
 }
 
 /* Who is on each GPU, gangs aside. */
@@ -108,11 +94,9 @@ static void price_gang(const struct problem *p, struct plan *x, int job, double 
 {
     const struct plan_job *to = &x->jobs[job];
     const struct problem_gpu *first = &p->gpus[to->gpus[0]];
-    bool is_near = true;
+    bool is_near = problem_stands(p, to->gpus, to->n_gpus, 1);
     struct yield y;
 
-    for (int i = 1; i < to->n_gpus; i++)
-        is_near &= p->gpus[to->gpus[i]].node == first->node;
     if (!problem_gang_yield(p, first->type, x->limit[to->gpus[0]], p->jobs[job].kind, to->n_gpus,
                             is_near, &y))
         return;
@@ -139,11 +123,12 @@ static void price_job(const struct problem *p, struct plan *x, int job, double c
         x->n_waiting++;
         x->wait_w += j->wait_w;
     }
-    if (is_moved(j, to)) {
+    bool stays = problem_is_at(j, to->gpus, to->n_gpus);
+    if (j->n_present > 0 && !stays) {
         x->n_moves++;
         x->move_w += j->move_w;
     }
-    for (int i = 0; i < to->n_gpus && (j->n_present == 0 || is_moved(j, to)); i++)
+    for (int i = 0; i < to->n_gpus && !stays; i++)
         x->move_w += problem_wake_w(p, j, to->gpus[i]);
 }
 
@@ -163,21 +148,20 @@ static void price_unplanned(const struct problem_job *j, struct plan *x, struct 
     x->n_placed++;
 }
 
-static void start_over(const struct problem *p, struct plan *x)
-{
-    x->n_placed = x->n_waiting = x->n_short = x->n_moves = 0;
-    x->cost_w = x->watts = x->short_w = x->wait_w = x->move_w = x->varying_w = 0;
-    for (int j = 0; j < p->n_jobs; j++) {
-        struct plan_job *to = &x->jobs[j];
-        if (!p->jobs[j].name)
-            to->n_gpus = 0;
-        *to = (struct plan_job){ .n_gpus = to->n_gpus, .gpus = to->gpus, .reason = to->reason };
-    }
-}
-
 void plan_price(struct arena *a, const struct problem *p, struct plan *out)
 {
-    start_over(p, out);
+    *out = (struct plan){ .made_by = out->made_by,
+                          .n_jobs = out->n_jobs,
+                          .n_gpus = out->n_gpus,
+                          .jobs = out->jobs,
+                          .limit = out->limit,
+                          .bound_w = -INFINITY,
+                          .base_w = problem_base_w(p) };
+    for (int j = 0; j < p->n_jobs; j++) {
+        struct plan_job *to = &out->jobs[j];
+        int n_gpus = p->jobs[j].name ? to->n_gpus : 0;
+        *to = (struct plan_job){ .n_gpus = n_gpus, .gpus = to->gpus, .reason = to->reason };
+    }
     struct residents *residents = residents_of(a, p, out);
     double *counted = ARENA_ARRAY(a, double, (size_t)p->n_jobs);    // of 'low'
 
@@ -199,6 +183,4 @@ void plan_price(struct arena *a, const struct problem *p, struct plan *out)
     }
     out->cost_w += out->short_w + out->wait_w + out->move_w;
     out->varying_w += out->short_w + out->wait_w + out->move_w;
-    out->bound_w = -INFINITY;
-    out->base_w = problem_base_w(p);
 }

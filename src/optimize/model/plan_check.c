@@ -11,23 +11,20 @@
 #include "optimize/model/again.h"
 #include "optimize/model/problem.h"
 
-struct residents {
-    int n;
-    int jobs[THETA_MAX];
-};
+/* Go on unless it is so; else say what is wrong, in the 'e' of the caller's 'c'. */
+#define REJECT_IF(is_so, ...)                    \
+    do {                                         \
+        if (is_so) {                             \
+            err_fill(c->e, EINVAL, __VA_ARGS__); \
+            return false;                        \
+        }                                        \
+    } while (0)
 
 /* What a job gets, as the judge has it. */
 struct got {
     double speed, low;    // believed
     double counted;       // of 'low', with trust: promises are priced by this
     double paced;         // of the speed, with trust
-};
-
-/* The totals, as the judge has them. */
-struct sums {
-    double cost_w, watts, short_w, wait_w, move_w;
-    double scale_w;    // of the numbers that were added up: what rounding is measured by
-    int n_placed, n_waiting, n_short, n_moves;
 };
 
 struct checking {
@@ -37,7 +34,8 @@ struct checking {
     struct residents *present;    // (n_gpus) who is there now
     struct got *got;              // (n_jobs)
     double *drawn_w;              // (n_gpus) awake, used or not
-    struct sums sums;
+    struct plan sums;             // the totals, as the judge has them
+    double scale_w;               // of the numbers that were added up: what rounding is measured by
     struct err *e;
 };
 
@@ -52,11 +50,6 @@ static bool falls_short(const struct problem_job *j, double low)
 }
 
 /* ---- each job's place ---- */
-
-static const char *name_of(const struct checking *c, int job)
-{
-    return c->p->jobs[job].name;
-}
 
 static bool is_among(const int *gpus, int n, int gpu)
 {
@@ -77,32 +70,28 @@ static enum engine_rule barring(const struct checking *c, const struct problem_j
 }
 
 /* One GPU of one job: does it exist, may it be used, is there room? */
-static int check_gpu(struct checking *c, int job, int i)
+static bool check_gpu(struct checking *c, int job, int i)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
     int gpu = to->gpus[i];
 
-    if (gpu < 0 || gpu >= c->p->n_gpus)
-        return err_set(c->e, EINVAL, "job %s: there is no GPU %d", j->name, gpu);
-    if (i > 0 && gpu <= to->gpus[i - 1])
-        return err_set(c->e, EINVAL, "job %s: GPU %d after GPU %d, they must rise", j->name, gpu,
-                       to->gpus[i - 1]);
+    REJECT_IF(gpu < 0 || gpu >= c->p->n_gpus, "job %s: there is no GPU %d", j->name, gpu);
+    REJECT_IF(i > 0 && gpu <= to->gpus[i - 1], "job %s: GPU %d after GPU %d, they must rise",
+              j->name, gpu, to->gpus[i - 1]);
     const struct problem_gpu *g = &c->p->gpus[gpu];
-    if (!g->may_start && !is_among(j->present, j->n_present, gpu))
-        return err_set(c->e, EINVAL, "job %s: GPU %d takes nobody new", j->name, gpu);
-    if (j->allowed_types != 0 && !(j->allowed_types >> g->type & 1))
-        return err_set(c->e, EINVAL, "job %s: does not allow GPU type %s", j->name,
-                       c->p->types[g->type].name);
+    REJECT_IF(!g->may_start && !is_among(j->present, j->n_present, gpu),
+              "job %s: GPU %d takes nobody new", j->name, gpu);
+    REJECT_IF(j->allowed_types != 0 && !(j->allowed_types >> g->type & 1),
+              "job %s: does not allow GPU type %s", j->name, c->p->types[g->type].name);
     enum engine_rule rule = barring(c, j, g);
-    if (rule != ENGINE_CAN && !is_among(j->present, j->n_present, gpu))
-        return err_set(c->e, EINVAL, "job %s: its engine cannot give it GPU %d (%s)", j->name, gpu,
-                       engine_rule_name(rule));
+    REJECT_IF(rule != ENGINE_CAN && !is_among(j->present, j->n_present, gpu),
+              "job %s: its engine cannot give it GPU %d (%s)", j->name, gpu,
+              engine_rule_name(rule));
     struct residents *seat = &c->seats[gpu];
-    if (seat->n >= c->p->theta)
-        return err_set(c->e, EINVAL, "GPU %d: more than %d jobs", gpu, c->p->theta);
+    REJECT_IF(seat->n >= c->p->theta, "GPU %d: more than %d jobs", gpu, c->p->theta);
     seat->jobs[seat->n++] = job;
-    return 0;
+    return true;
 }
 
 /* On as many nodes as asked, as many GPUs on each. */
@@ -141,106 +130,83 @@ static uint64_t devices_on(const struct checking *c, const struct plan_job *to, 
     return sum;
 }
 
-/* Does each node give the same devices? */
-static bool has_same_devices(const struct checking *c, const struct plan_job *to)
-{
-    for (int i = 1; i < to->n_gpus; i++)
-        if (devices_on(c, to, c->p->gpus[to->gpus[i]].node) !=
-            devices_on(c, to, c->p->gpus[to->gpus[0]].node))
-            return false;
-    return true;
-}
-
 /* More than one GPU of a gang: one type, one setting, as many nodes as asked. */
-static int check_gang(const struct checking *c, int job)
+static bool check_gang(const struct checking *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
     const struct problem_gpu *first = &c->p->gpus[to->gpus[0]];
+    bool is_same = true;
 
     for (int i = 1; i < to->n_gpus; i++) {
         const struct problem_gpu *g = &c->p->gpus[to->gpus[i]];
-        if (g->type != first->type)
-            return err_set(c->e, EINVAL, "job %s: its gang has GPUs of two types", j->name);
-        if (c->x->limit[to->gpus[i]] != c->x->limit[to->gpus[0]])
-            return err_set(c->e, EINVAL, "job %s: its gang has two settings", j->name);
+        is_same &= devices_on(c, to, g->node) == devices_on(c, to, first->node);
+        REJECT_IF(g->type != first->type, "job %s: its gang has GPUs of two types", j->name);
+        REJECT_IF(c->x->limit[to->gpus[i]] != c->x->limit[to->gpus[0]],
+                  "job %s: its gang has two settings", j->name);
     }
-    if (!has_same_devices(c, to) && !stays(j, to))
-        return err_set(c->e, EINVAL, "job %s: its engine gives the same of each node (%s)", j->name,
-                       engine_rule_name(ENGINE_DEVICES));
-    if (stands_as_asked(c, to, j->n_nodes))
-        return 0;
-    if (j->n_nodes == 1)
-        return err_set(c->e, EINVAL, "job %s: its gang must stand on one node", j->name);
-    return err_set(c->e, EINVAL, "job %s: its gang must stand on %d nodes in equal parts", j->name,
-                   j->n_nodes);
+    REJECT_IF(!is_same && !stays(j, to), "job %s: its engine gives the same of each node (%s)",
+              j->name, engine_rule_name(ENGINE_DEVICES));
+    bool is_wrong = !stands_as_asked(c, to, j->n_nodes);
+    REJECT_IF(is_wrong && j->n_nodes == 1, "job %s: its gang must stand on one node", j->name);
+    REJECT_IF(is_wrong, "job %s: its gang must stand on %d nodes in equal parts", j->name,
+              j->n_nodes);
+    return true;
 }
 
-static int check_placed(struct checking *c, int job)
+static bool check_placed(struct checking *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
-    int least = j->form == FORM_GANG ? j->n_min : 1, rc = 0;
+    int least = j->form == FORM_GANG ? j->n_min : 1;
 
-    if (!to->gpus)
-        return err_set(c->e, EINVAL, "job %s: %d GPUs, and the plan does not say which", j->name,
-                       to->n_gpus);
-    if (to->n_gpus < least || to->n_gpus > j->n_max)
-        return err_set(c->e, EINVAL, "job %s: %d GPUs where %d to %d were asked", j->name,
-                       to->n_gpus, least, j->n_max);
-    if (to->reason != WAIT_NOT)
-        return err_set(c->e, EINVAL, "job %s: is placed, and has a reason to wait", j->name);
-    for (int i = 0; i < to->n_gpus && rc == 0; i++)
-        rc = check_gpu(c, job, i);
-    return rc == 0 && j->form == FORM_GANG ? check_gang(c, job) : rc;
-}
-
-static int check_waiting(const struct checking *c, int job)
-{
-    const struct plan_job *to = &c->x->jobs[job];
-
-    if (to->n_gpus < 0)
-        return err_set(c->e, EINVAL, "job %s: %d GPUs", name_of(c, job), to->n_gpus);
-    if ((int)to->reason <= WAIT_NOT || to->reason >= WAIT_REASONS)
-        return err_set(c->e, EINVAL, "job %s waits and the plan does not say why", name_of(c, job));
-    if (to->speed != 0 || to->low != 0 || to->short_w != 0 || to->is_short)
-        return err_set(c->e, EINVAL, "job %s waits; it has no speed and no shortfall",
-                       name_of(c, job));
-    return 0;
+    REJECT_IF(!to->gpus, "job %s: %d GPUs, and the plan does not say which", j->name, to->n_gpus);
+    REJECT_IF(to->n_gpus < least || to->n_gpus > j->n_max,
+              "job %s: %d GPUs where %d to %d were asked", j->name, to->n_gpus, least, j->n_max);
+    REJECT_IF(to->reason != WAIT_NOT, "job %s: is placed, and has a reason to wait", j->name);
+    for (int i = 0; i < to->n_gpus; i++)
+        if (!check_gpu(c, job, i))
+            return false;
+    return j->form != FORM_GANG || check_gang(c, job);
 }
 
 /* One that nobody plans for: it stays as it is, or waits for the reason given. */
-static int check_unplanned(struct checking *c, int job)
+static bool check_unplanned(struct checking *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
     const struct problem_frozen *f = j->frozen;
 
-    if (!f && to->n_gpus != 0)
-        return err_set(c->e, EINVAL, "entry %d has %d GPUs, and its job is gone", job, to->n_gpus);
-    if (!f && to->reason != j->cannot)
-        return err_set(c->e, EINVAL, "entry %d waits for another reason than that it cannot run",
-                       job);
-    if (f && (!stays(j, to) || to->limit_w != f->limit_w || to->reason != WAIT_NOT))
-        return err_set(c->e, EINVAL, "entry %d is frozen and does not stay as it is", job);
-    if (f && (to->speed != f->speed || to->low != f->low || to->is_short != falls_short(j, f->low)))
-        return err_set(c->e, EINVAL, "entry %d is frozen, and its speed is another", job);
+    REJECT_IF(!f && to->n_gpus != 0, "entry %d has %d GPUs, and its job is gone", job, to->n_gpus);
+    REJECT_IF(!f && to->reason != j->cannot,
+              "entry %d waits for another reason than that it cannot run", job);
+    REJECT_IF(f && (!stays(j, to) || to->limit_w != f->limit_w || to->reason != WAIT_NOT),
+              "entry %d is frozen and does not stay as it is", job);
+    REJECT_IF(
+        f && (to->speed != f->speed || to->low != f->low || to->is_short != falls_short(j, f->low)),
+        "entry %d is frozen, and its speed is another", job);
     c->sums.n_placed += f != NULL;
     c->sums.n_waiting += j->cannot != WAIT_NOT;
     c->sums.n_short += to->is_short;
-    return 0;
+    return true;
 }
 
-static int check_place(struct checking *c, int job)
+static bool check_place(struct checking *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
 
     if (!j->name)
         return check_unplanned(c, job);
-    if (j->is_fixed && !stays(j, to))
-        return err_set(c->e, EINVAL, "job %s is fixed and leaves its place", j->name);
-    return to->n_gpus > 0 ? check_placed(c, job) : check_waiting(c, job);
+    REJECT_IF(j->is_fixed && !stays(j, to), "job %s is fixed and leaves its place", j->name);
+    if (to->n_gpus > 0)
+        return check_placed(c, job);
+    REJECT_IF(to->n_gpus < 0, "job %s: %d GPUs", j->name, to->n_gpus);
+    REJECT_IF((int)to->reason <= WAIT_NOT || to->reason >= WAIT_REASONS,
+              "job %s waits and the plan does not say why", j->name);
+    REJECT_IF(to->speed != 0 || to->low != 0 || to->short_w != 0 || to->is_short,
+              "job %s waits; it has no speed and no shortfall", j->name);
+    return true;
 }
 
 /* ---- each GPU ---- */
@@ -250,25 +216,10 @@ static bool stands_in_gang(const struct checking *c, int job)
     return c->p->jobs[job].form == FORM_GANG && c->x->jobs[job].n_gpus > 1;
 }
 
-static int check_sharing(const struct checking *c, int gpu)
+static void add_cost(struct checking *c, double w)
 {
-    const struct residents *seat = &c->seats[gpu];
-
-    for (int i = 0; i < seat->n && seat->n > 1; i++) {
-        if (c->p->jobs[seat->jobs[i]].is_exclusive)
-            return err_set(c->e, EINVAL, "job %s is exclusive and shares GPU %d",
-                           name_of(c, seat->jobs[i]), gpu);
-        if (stands_in_gang(c, seat->jobs[i]))
-            return err_set(c->e, EINVAL, "job %s: its gang shares GPU %d",
-                           name_of(c, seat->jobs[i]), gpu);
-    }
-    return 0;
-}
-
-static void add_cost(struct sums *s, double w)
-{
-    s->cost_w += w;
-    s->scale_w += fabs(w);
+    c->sums.cost_w += w;
+    c->scale_w += fabs(w);
 }
 
 /* What a job gets from one GPU more: as it was counted on, and as it is believed. */
@@ -291,7 +242,7 @@ static void add_got(struct checking *c, int job, int gpu, double speed, double l
 /* Those on one GPU: may they run so, what do they draw, what does each get? A gang's value
  * depends on all of its GPUs and is added with the job.
  */
-static int check_running(struct checking *c, int gpu)
+static bool check_running(struct checking *c, int gpu)
 {
     int type = c->p->gpus[gpu].type;
     const struct problem_type *t = &c->p->types[type];
@@ -302,39 +253,41 @@ static int check_running(struct checking *c, int gpu)
     for (int i = 0; i < seat->n; i++)
         kinds[i] = c->p->jobs[seat->jobs[i]].kind;
     enum again_why why = again_run(c->p, type, kinds, seat->n, &r);
-    if (why != AGAIN_RUNS)
-        return err_set(c->e, EINVAL, "GPU %d: its jobs %s", gpu,
-                       why == AGAIN_MEMORY ? "do not fit its memory" : "must not run so");
-    if (!again_limit(c->p, type, c->x->limit[gpu], kinds, seat->n, &r))
-        return err_set(c->e, EINVAL, "GPU %d: its jobs must not be limited", gpu);
+    REJECT_IF(why != AGAIN_RUNS, "GPU %d: its jobs %s", gpu,
+              why == AGAIN_MEMORY ? "do not fit its memory" : "must not run so");
+    REJECT_IF(!again_limit(c->p, type, c->x->limit[gpu], kinds, seat->n, &r),
+              "GPU %d: its jobs must not be limited", gpu);
     c->drawn_w[gpu] = r.watts;
     c->sums.watts += r.watts;
-    add_cost(&c->sums, r.watts - t->sleep_w + c->p->price_w);
+    add_cost(c, r.watts - t->sleep_w + c->p->price_w);
     for (int i = 0; i < seat->n; i++) {
         const struct problem_kind *k = &c->p->kinds[kinds[i]];
         add_got(c, seat->jobs[i], gpu, r.speed[i], r.low[i]);
         if (!stands_in_gang(c, seat->jobs[i]))
-            add_cost(&c->sums, -k->value_j * again_paced(k, r.speed[i]));
+            add_cost(c, -k->value_j * again_paced(k, r.speed[i]));
     }
-    return 0;
+    return true;
 }
 
-static int check_one_gpu(struct checking *c, int gpu)
+static bool check_one_gpu(struct checking *c, int gpu)
 {
     const struct problem_type *t = &c->p->types[c->p->gpus[gpu].type];
+    const struct residents *seat = &c->seats[gpu];
 
-    if (c->seats[gpu].n == 0) {
+    if (seat->n == 0) {
         c->drawn_w[gpu] = t->idle_w;
         c->sums.watts += c->p->gpus[gpu].held_w > 0 ? c->p->gpus[gpu].held_w : t->sleep_w;
-        return c->x->limit[gpu] == 0
-                   ? 0
-                   : err_set(c->e, EINVAL, "GPU %d has a setting, and nobody is on it", gpu);
+        REJECT_IF(c->x->limit[gpu] != 0, "GPU %d has a setting, and nobody is on it", gpu);
+        return true;
     }
-    if (c->x->limit[gpu] >= t->n_limits)
-        return err_set(c->e, EINVAL, "GPU %d: its type %s has no setting %d", gpu, t->name,
-                       c->x->limit[gpu]);
-    int rc = check_sharing(c, gpu);
-    return rc == 0 ? check_running(c, gpu) : rc;
+    REJECT_IF(c->x->limit[gpu] >= t->n_limits, "GPU %d: its type %s has no setting %d", gpu,
+              t->name, c->x->limit[gpu]);
+    for (int i = 0; i < seat->n && seat->n > 1; i++) {
+        const struct problem_job *j = &c->p->jobs[seat->jobs[i]];
+        REJECT_IF(j->is_exclusive, "job %s is exclusive and shares GPU %d", j->name, gpu);
+        REJECT_IF(stands_in_gang(c, seat->jobs[i]), "job %s: its gang shares GPU %d", j->name, gpu);
+    }
+    return check_running(c, gpu);
 }
 
 /* ---- what each job gets ---- */
@@ -354,13 +307,13 @@ static void gather_gang(struct checking *c, int job)
     c->got[job].speed *= factor;
     c->got[job].low *= factor;
     c->got[job].counted *= factor;
-    add_cost(&c->sums, -k->value_j * again_paced(k, factor * c->got[job].paced));
+    add_cost(c, -k->value_j * again_paced(k, factor * c->got[job].paced));
 }
 
 /* What it says of a placed job. 'low' may differ from ours in its last digits; whether that is
  * a shortfall goes by what is said, what it costs by what was counted on.
  */
-static int check_promise(struct checking *c, int job)
+static bool check_promise(struct checking *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -368,54 +321,51 @@ static int check_promise(struct checking *c, int job)
     if (stands_in_gang(c, job))
         gather_gang(c, job);
     const struct got *got = &c->got[job];
-    if (!is_same(to->speed, got->speed, got->speed) || !is_same(to->low, got->low, got->low))
-        return err_set(c->e, EINVAL, "job %s: the plan says %.9g (%.9g) steps/s, it is %.9g (%.9g)",
-                       j->name, to->speed, to->low, got->speed, got->low);
-    if (to->is_short != falls_short(j, to->low))
-        return err_set(c->e, EINVAL, "job %s: needs %.9g steps/s, %.9g is held, and that is %s",
-                       j->name, j->need, to->low,
-                       to->is_short ? "no shortfall" : "a shortfall the plan does not name");
+    REJECT_IF(!is_same(to->speed, got->speed, got->speed) || !is_same(to->low, got->low, got->low),
+              "job %s: the plan says %.9g (%.9g) steps/s, it is %.9g (%.9g)", j->name, to->speed,
+              to->low, got->speed, got->low);
+    REJECT_IF(to->is_short != falls_short(j, to->low),
+              "job %s: needs %.9g steps/s, %.9g is held, and that is %s", j->name, j->need, to->low,
+              to->is_short ? "no shortfall" : "a shortfall the plan does not name");
     double short_w = got->counted < j->need ? j->short_w * (1 - got->counted / j->need) : 0;
-    if (!is_same(to->short_w, short_w, j->short_w))
-        return err_set(c->e, EINVAL, "job %s: the plan says it misses %.9g W, it is %.9g", j->name,
-                       to->short_w, short_w);
+    REJECT_IF(!is_same(to->short_w, short_w, j->short_w),
+              "job %s: the plan says it misses %.9g W, it is %.9g", j->name, to->short_w, short_w);
     const struct problem_gpu *first = &c->p->gpus[to->gpus[0]];
-    if (to->limit_w != c->p->types[first->type].limits[c->x->limit[to->gpus[0]]].limit_w)
-        return err_set(c->e, EINVAL,
-                       "job %s: the plan says a limit of %d W, and its GPU has another", j->name,
-                       to->limit_w);
+    REJECT_IF(to->limit_w != c->p->types[first->type].limits[c->x->limit[to->gpus[0]]].limit_w,
+              "job %s: the plan says a limit of %d W, and its GPU has another", j->name,
+              to->limit_w);
     c->sums.n_placed++;
     c->sums.n_short += to->is_short;
     c->sums.short_w += short_w;
-    add_cost(&c->sums, short_w);
-    return 0;
+    add_cost(c, short_w);
+    return true;
 }
 
-static int check_job(struct checking *c, int job)
+static bool check_job(struct checking *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
 
     if (!j->name)
-        return 0;
+        return true;
     if (to->n_gpus == 0) {
         c->sums.n_waiting++;
         c->sums.wait_w += j->wait_w;
-        add_cost(&c->sums, j->wait_w);
+        add_cost(c, j->wait_w);
     }
     if (j->n_present > 0 && !stays(j, to)) {
         c->sums.n_moves++;
         c->sums.move_w += j->move_w;
-        add_cost(&c->sums, j->move_w);
+        add_cost(c, j->move_w);
     }
     for (int i = 0; i < to->n_gpus && !stays(j, to); i++) {
         double wake_s = c->p->gpus[to->gpus[i]].wake_s;
         double idle_w = c->p->types[c->p->gpus[to->gpus[i]].type].idle_w;
         double w = wake_s * (j->late_w + j->wake_rate * (idle_w + c->p->price_w));
         c->sums.move_w += w;
-        add_cost(&c->sums, w);
+        add_cost(c, w);
     }
-    return to->n_gpus ? check_promise(c, job) : 0;
+    return to->n_gpus == 0 || check_promise(c, job);
 }
 
 /* ---- caps ---- */
@@ -453,18 +403,18 @@ static void lay_out_present(struct arena *a, struct checking *c)
 }
 
 /* What runs already may stand above a cap that was lowered; nothing may be added. */
-static int check_cap(const struct checking *c, const char *what, int index, double cap_w,
-                     double drawn_w, double now_w)
+static bool check_cap(const struct checking *c, const char *what, int index, double cap_w,
+                      double drawn_w, double now_w)
 {
     double margin = c->p->watts_margin, most_w = fmax(cap_w, now_w * margin);
 
-    if (cap_w <= 0 || drawn_w * margin <= most_w * (1 + AGAIN_SAME))
-        return 0;
-    return err_set(c->e, EINVAL, "%s %d: %.6g W with margin are above the cap of %.6g W", what,
-                   index, drawn_w * margin, most_w);
+    REJECT_IF(!(cap_w <= 0 || drawn_w * margin <= most_w * (1 + AGAIN_SAME)),
+              "%s %d: %.6g W with margin are above the cap of %.6g W", what, index,
+              drawn_w * margin, most_w);
+    return true;
 }
 
-static int check_power(struct arena *a, struct checking *c)
+static bool check_power(struct arena *a, struct checking *c)
 {
     const struct problem *p = c->p;
     double drawn_w = 0, now_w = 0;
@@ -472,7 +422,7 @@ static int check_power(struct arena *a, struct checking *c)
     double *rack_now_w = ARENA_ARRAY(a, double, (size_t)p->n_racks);
 
     if (p->power_cap_w <= 0 && !p->rack_cap_w)
-        return 0;
+        return true;
     lay_out_present(a, c);
     for (int g = 0; g < p->n_gpus; g++) {
         double w = present_w(c, g);
@@ -483,10 +433,10 @@ static int check_power(struct arena *a, struct checking *c)
         rack_w[p->gpus[g].rack] += c->drawn_w[g];
         rack_now_w[p->gpus[g].rack] += w;
     }
-    int rc = check_cap(c, "cluster", 0, p->power_cap_w, drawn_w, now_w);
-    for (int r = 0; r < p->n_racks && p->rack_cap_w && rc == 0; r++)
-        rc = check_cap(c, "rack", r, p->rack_cap_w[r], rack_w[r], rack_now_w[r]);
-    return rc;
+    bool is_good = check_cap(c, "cluster", 0, p->power_cap_w, drawn_w, now_w);
+    for (int r = 0; r < p->n_racks && p->rack_cap_w && is_good; r++)
+        is_good = check_cap(c, "rack", r, p->rack_cap_w[r], rack_w[r], rack_now_w[r]);
+    return is_good;
 }
 
 /* ---- nodes ---- */
@@ -503,73 +453,63 @@ static void add_use(const struct checking *c, int job, const int *gpus, int n,
 }
 
 /* As with caps: what runs already may stay. */
-static int check_nodes(struct arena *a, const struct checking *c)
+static bool check_nodes(struct arena *a, const struct checking *c)
 {
     const struct problem *p = c->p;
     struct engine_node *used = ARENA_ARRAY(a, struct engine_node, (size_t)p->n_nodes);
     struct engine_node *now = ARENA_ARRAY(a, struct engine_node, (size_t)p->n_nodes);
 
     if (!p->nodes)
-        return 0;
+        return true;
     for (int j = 0; j < p->n_jobs; j++)
         if (p->jobs[j].name) {
             add_use(c, j, c->x->jobs[j].gpus, c->x->jobs[j].n_gpus, used);
             add_use(c, j, p->jobs[j].present, p->jobs[j].n_present, now);
         }
     for (int n = 0; n < p->n_nodes; n++) {
-        if (used[n].cpus > p->nodes[n].cpus && used[n].cpus > now[n].cpus)
-            return err_set(c->e, EINVAL, "node %d: its jobs take %ld CPUs, and it has %ld (%s)", n,
-                           used[n].cpus, p->nodes[n].cpus, engine_rule_name(ENGINE_CPUS));
-        if (used[n].mem_mib > p->nodes[n].mem_mib && used[n].mem_mib > now[n].mem_mib)
-            return err_set(c->e, EINVAL, "node %d: its jobs take %ld MiB, and it has %ld (%s)", n,
-                           used[n].mem_mib, p->nodes[n].mem_mib, engine_rule_name(ENGINE_MEMORY));
+        REJECT_IF(used[n].cpus > p->nodes[n].cpus && used[n].cpus > now[n].cpus,
+                  "node %d: its jobs take %ld CPUs, and it has %ld (%s)", n, used[n].cpus,
+                  p->nodes[n].cpus, engine_rule_name(ENGINE_CPUS));
+        REJECT_IF(used[n].mem_mib > p->nodes[n].mem_mib && used[n].mem_mib > now[n].mem_mib,
+                  "node %d: its jobs take %ld MiB, and it has %ld (%s)", n, used[n].mem_mib,
+                  p->nodes[n].mem_mib, engine_rule_name(ENGINE_MEMORY));
     }
-    return 0;
+    return true;
 }
 
 /* ---- the whole ---- */
 
-static int check_counts(const struct checking *c)
+static bool check_totals(const struct checking *c)
 {
     const struct plan *x = c->x;
-    const struct sums *s = &c->sums;
-
-    if (x->n_placed == s->n_placed && x->n_waiting == s->n_waiting && x->n_short == s->n_short &&
-        x->n_moves == s->n_moves)
-        return 0;
-    return err_set(c->e, EINVAL,
-                   "the plan counts %d placed, %d waiting, %d short, %d moves; it is %d, %d, "
-                   "%d, %d",
-                   x->n_placed, x->n_waiting, x->n_short, x->n_moves, s->n_placed, s->n_waiting,
-                   s->n_short, s->n_moves);
-}
-
-static int check_sums(const struct checking *c)
-{
-    const struct plan *x = c->x;
-    const struct sums *s = &c->sums;
+    const struct plan *s = &c->sums;
     const struct {
         const char *what;
         double said, is, scale;
     } rows[] = {
-        { "its shortfall", x->short_w, s->short_w, s->scale_w },
+        { "its shortfall", x->short_w, s->short_w, c->scale_w },
         { "its waiting", x->wait_w, s->wait_w, s->wait_w },
         { "its moves", x->move_w, s->move_w, s->move_w },
         { "its GPUs", x->watts, s->watts, s->watts },
-        { "all", x->cost_w, s->cost_w, s->scale_w },
+        { "all", x->cost_w, s->cost_w, c->scale_w },
     };
 
+    REJECT_IF(x->n_placed != s->n_placed || x->n_waiting != s->n_waiting ||
+                  x->n_short != s->n_short || x->n_moves != s->n_moves,
+              "the plan counts %d placed, %d waiting, %d short, %d moves; it is %d, %d, %d, %d",
+              x->n_placed, x->n_waiting, x->n_short, x->n_moves, s->n_placed, s->n_waiting,
+              s->n_short, s->n_moves);
     for (int i = 0; i < (int)(sizeof(rows) / sizeof(rows[0])); i++)
-        if (!is_same(rows[i].said, rows[i].is, rows[i].scale))
-            return err_set(c->e, EINVAL, "the plan says %.9g W for %s, it is %.9g", rows[i].said,
-                           rows[i].what, rows[i].is);
-    return 0;
+        REJECT_IF(!is_same(rows[i].said, rows[i].is, rows[i].scale),
+                  "the plan says %.9g W for %s, it is %.9g", rows[i].said, rows[i].what,
+                  rows[i].is);
+    return true;
 }
 
 int plan_check(struct arena *a, const struct problem *p, const struct plan *x, struct err *e)
 {
     struct checking c = { .p = p, .x = x, .e = e };
-    int rc = 0;
+    bool is_good = true;
 
     if (x->n_jobs != p->n_jobs || x->n_gpus != p->n_gpus)
         return err_set(e, EINVAL, "the plan is for %d jobs and %d GPUs, the problem has %d and %d",
@@ -577,17 +517,12 @@ int plan_check(struct arena *a, const struct problem *p, const struct plan *x, s
     c.seats = ARENA_ARRAY(a, struct residents, (size_t)p->n_gpus);
     c.got = ARENA_ARRAY(a, struct got, (size_t)p->n_jobs);
     c.drawn_w = ARENA_ARRAY(a, double, (size_t)p->n_gpus);
-    for (int j = 0; j < p->n_jobs && rc == 0; j++)
-        rc = check_place(&c, j);
-    for (int g = 0; g < p->n_gpus && rc == 0; g++)
-        rc = check_one_gpu(&c, g);
-    for (int j = 0; j < p->n_jobs && rc == 0; j++)
-        rc = check_job(&c, j);
-    if (rc == 0)
-        rc = check_nodes(a, &c);
-    if (rc == 0)
-        rc = check_power(a, &c);
-    if (rc == 0)
-        rc = check_counts(&c);
-    return rc == 0 ? check_sums(&c) : rc;
+    for (int j = 0; j < p->n_jobs && is_good; j++)
+        is_good = check_place(&c, j);
+    for (int g = 0; g < p->n_gpus && is_good; g++)
+        is_good = check_one_gpu(&c, g);
+    for (int j = 0; j < p->n_jobs && is_good; j++)
+        is_good = check_job(&c, j);
+    is_good = is_good && check_nodes(a, &c) && check_power(a, &c) && check_totals(&c);
+    return is_good ? 0 : -EINVAL;
 }

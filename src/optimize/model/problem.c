@@ -5,17 +5,6 @@
 
 /* ---- what a combination does ---- */
 
-/* Where 'w0' falls among the points of a curve, and how far it is to the next. */
-static int curve_at(const struct limit_curve *c, double idle_w, double cap_w, double w0,
-                    double *rest)
-{
-    double at = (w0 - idle_w) / (cap_w - idle_w) * (c->n_points - 1);
-    int i = at <= 0 ? 0 : at >= c->n_points - 1 ? c->n_points - 2 : (int)at;
-
-    *rest = fmin(fmax(at - i, 0), 1);
-    return i;
-}
-
 /* What a setting does to a GPU. */
 struct pace {
     double watts, speed, low;    // drawn; factors of every job's
@@ -25,11 +14,12 @@ struct pace {
 static struct pace limited(const struct problem_type *t, int limit, double w0)
 {
     const struct limit_curve *c = &t->limits[limit];
-    double rest;
 
     if (limit == 0)
         return (struct pace){ w0, 1, 1 };
-    int i = curve_at(c, t->idle_w, t->cap_w, w0, &rest);
+    double at = (w0 - t->idle_w) / (t->cap_w - t->idle_w) * (c->n_points - 1);
+    int i = at <= 0 ? 0 : at >= c->n_points - 1 ? c->n_points - 2 : (int)at;
+    double rest = fmin(fmax(at - i, 0), 1);    // of the way to the next point
     double speed = c->speed[i] + rest * (c->speed[i + 1] - c->speed[i]);
     return (struct pace){ c->watts[i] + rest * (c->watts[i + 1] - c->watts[i]), speed, speed };
 }
@@ -82,11 +72,6 @@ static bool beside(const struct problem *p, int type, const int *kinds, int n, i
     return speed > 0;
 }
 
-static double done_a_second(const struct problem_kind *k, double speed)
-{
-    return k->rate > 0 ? fmin(speed, k->rate) : speed;
-}
-
 /* Do they fit together? Added up from the smallest on, whatever their order: the same jobs always
  * fit or never do.
  */
@@ -123,7 +108,7 @@ bool problem_yield(const struct problem *p, int type, int limit, const int *kind
             return false;
         if (limit > 0 && p->bends && p->bends[type * p->n_kinds + kinds[i]].is_free)
             return false;
-        own_w[i] = fmax(alone_w, 0) * fmin(done_a_second(k, out->speed[i]) / alone, 1);
+        own_w[i] = fmax(alone_w, 0) * fmin(problem_done(k, out->speed[i]) / alone, 1);
         watts += own_w[i];
     }
     watts = fmin(watts, t->cap_w);
@@ -136,7 +121,7 @@ bool problem_yield(const struct problem *p, int type, int limit, const int *kind
         const struct problem_kind *k = &p->kinds[kinds[i]];
         out->speed[i] *= x.speed;
         out->low[i] *= x.low;
-        out->cost_w -= k->value_j * done_a_second(k, out->speed[i]);
+        out->cost_w -= k->value_j * problem_done(k, out->speed[i]);
     }
     return true;
 }
@@ -163,7 +148,7 @@ bool problem_gang_yield(const struct problem *p, int type, int limit, int kind, 
     out->speed[0] *= factor;
     out->low[0] *= factor;
     out->cost_w = out->watts + m * (p->price_w - p->types[type].sleep_w) -
-                  k->value_j * done_a_second(k, out->speed[0]);
+                  k->value_j * problem_done(k, out->speed[0]);
     return true;
 }
 
@@ -198,24 +183,20 @@ int problem_node_fits(const struct engine_node *left, const struct problem_job *
     return least < INT_MAX ? (int)least : INT_MAX;
 }
 
-/* How many of a gang's GPUs are this device of that node. */
-static int n_alike(const struct problem *p, const int *gpus, int n, int device, int node)
-{
-    int found = 0;
-
-    for (int i = 0; i < n; i++)
-        found += p->gpus[gpus[i]].device == device && p->gpus[gpus[i]].node == node;
-    return found;
-}
-
 bool problem_devices_match(const struct problem *p, const int *gpus, int n)
 {
     for (int i = 0; i < n; i++) {
-        const struct problem_gpu *g = &p->gpus[gpus[i]];
-        int n_here = g->device ? n_alike(p, gpus, n, g->device, g->node) : 0;
-        for (int k = 0; k < n && g->device; k++)
-            if (n_alike(p, gpus, n, g->device, p->gpus[gpus[k]].node) != n_here)
+        const struct problem_gpu *one = &p->gpus[gpus[i]];
+        for (int k = 0; k < n && one->device; k++) {
+            int more = 0;    // of this device on its node than on the other's
+            for (int m = 0; m < n; m++) {
+                const struct problem_gpu *g = &p->gpus[gpus[m]];
+                if (g->device == one->device)
+                    more += (g->node == one->node) - (g->node == p->gpus[gpus[k]].node);
+            }
+            if (more != 0)
                 return false;
+        }
     }
     return true;
 }
@@ -241,7 +222,7 @@ double problem_best_joules(const struct problem *p, int kind)
             if (!problem_yield(p, type, limit, &kind, 1, &y))
                 continue;
             double cost_w = y.watts - p->types[type].sleep_w + p->price_w + p->kinds[kind].time_w;
-            best = fmin(best, cost_w / done_a_second(&p->kinds[kind], y.speed[0]));
+            best = fmin(best, cost_w / problem_done(&p->kinds[kind], y.speed[0]));
         }
     return best;
 }

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "catalog/engine.h"
 #include "catalog/state.h"          // THETA_MAX
@@ -190,6 +191,12 @@ static inline struct problem_trust problem_trust(const struct problem *p, int ty
     return t;
 }
 
+/* Those on one GPU. */
+struct residents {
+    int n;
+    int jobs[THETA_MAX];
+};
+
 /* What a combination does on a GPU: the only arithmetic planners share, and which the judge and
  * the certificate do again for themselves.
  */
@@ -216,6 +223,18 @@ bool problem_yield_of(const struct problem *p, int type, int limit, const int *j
 bool problem_gang_yield(const struct problem *p, int type, int limit, int kind, int m, bool is_near,
                         struct yield *out);
 
+/* What a kind does in a second at that speed. */
+static inline double problem_done(const struct problem_kind *k, double speed)
+{
+    return k->rate > 0 ? fmin(speed, k->rate) : speed;
+}
+
+/* Are these, in rising order, the GPUs that the job has now? */
+static inline bool problem_is_at(const struct problem_job *j, const int *gpus, int n)
+{
+    return j->n_present == n && (n == 0 || memcmp(j->present, gpus, (size_t)n * sizeof(int)) == 0);
+}
+
 /* What a placed job misses, in watts: a function of its cells' mean and doubt, of which 'low' is made
  * (the mean less z standard deviations). All who plan price promises by this, and the judge again.
  */
@@ -232,6 +251,16 @@ static inline double problem_wake_w(const struct problem *p, const struct proble
     return g->wake_s > 0
                ? g->wake_s * (j->wake_rate * (p->types[g->type].idle_w + p->price_w) + j->late_w)
                : 0;
+}
+
+/* The setting of that many watts; -1: there is none. */
+static inline int problem_setting(const struct problem_type *t, int limit_w)
+{
+    int i = t->n_limits - 1;
+
+    while (i >= 0 && t->limits[i].limit_w != limit_w)
+        i--;
+    return i;
 }
 
 /* Does any GPU sleep? */

@@ -121,8 +121,15 @@ static bool check_curve(const struct limit_curve *c, int type, int limit, struct
     return true;
 }
 
-static bool check_limits(const struct problem_type *t, int type, struct err *e)
+static bool check_type(const struct problem *p, int type, struct err *e)
 {
+    const struct problem_type *t = &p->types[type];
+
+    if (!check_fields("types", type, problem_type_fields, t, e))
+        return false;
+    WANT(t->sleep_w <= t->idle_w && t->idle_w <= t->cap_w,
+         "types[%d]: want sleep_w <= idle_w <= cap_w, not %g, %g, %g", type, t->sleep_w, t->idle_w,
+         t->cap_w);
     WANT(t->n_limits >= 1 && t->n_limits <= LIMITS_MAX, "types[%d].limits: at most %d of them",
          type, LIMITS_MAX - 1);
     WANT(t->n_limits == 1 || t->cap_w > t->idle_w,
@@ -135,18 +142,6 @@ static bool check_limits(const struct problem_type *t, int type, struct err *e)
                  "types[%d].limits[%d]: %d W is there twice", type, l - 1, t->limits[l].limit_w);
     }
     return true;
-}
-
-static bool check_type(const struct problem *p, int type, struct err *e)
-{
-    const struct problem_type *t = &p->types[type];
-
-    if (!check_fields("types", type, problem_type_fields, t, e))
-        return false;
-    WANT(t->sleep_w <= t->idle_w && t->idle_w <= t->cap_w,
-         "types[%d]: want sleep_w <= idle_w <= cap_w, not %g, %g, %g", type, t->sleep_w, t->idle_w,
-         t->cap_w);
-    return check_limits(t, type, e);
 }
 
 /* ---- tables ---- */
@@ -219,7 +214,18 @@ static bool check_tables(const struct problem *p, struct err *e)
 
 /* ---- GPUs ---- */
 
-static bool check_gpu(const struct problem *p, int gpu, struct err *e)
+/* The first GPU of its node that is 'what': this one, where there was none. */
+static int first_of(struct map_u64 *firsts, const struct problem *p, int gpu, int what)
+{
+    uint64_t key = (uint64_t)p->gpus[gpu].node << 8 | (uint64_t)what;
+
+    if (map_u64_get(firsts, key) < 0)
+        map_u64_set(firsts, key, gpu);
+    return map_u64_get(firsts, key);
+}
+
+/* A node stands in one rack, and its GPUs of a type wake together. */
+static bool check_gpu(const struct problem *p, int gpu, struct map_u64 *firsts, struct err *e)
 {
     const struct problem_gpu *g = &p->gpus[gpu];
     bool has_racks = p->n_racks > 0 || p->rack_cap_w != NULL;
@@ -231,31 +237,24 @@ static bool check_gpu(const struct problem *p, int gpu, struct err *e)
          g->wake_s);
     WANT(g->rack >= 0 && (!has_racks || g->rack < p->n_racks),
          "GPU %d has rack %d: there are %d racks", gpu, g->rack, p->n_racks);
-    return true;
-}
-
-/* A node stands in one rack, and its GPUs of a type wake together. */
-static bool check_node(const struct problem *p, int gpu, struct map_u64 *nodes,
-                       struct map_u64 *types, struct err *e)
-{
-    const struct problem_gpu *g = &p->gpus[gpu];
-    uint64_t node = (uint64_t)g->node, type = node << 8 | (uint64_t)g->type;
-    int of_node = map_u64_get(nodes, node), of_type = map_u64_get(types, type);
-
-    WANT(of_node < 0 || p->gpus[of_node].rack == g->rack,
-         "GPU %d: node %d stands in racks %d and %d", gpu, g->node, p->gpus[of_node].rack, g->rack);
-    WANT(of_type < 0 || p->gpus[of_type].wake_s == g->wake_s,
+    int rack = p->gpus[first_of(firsts, p, gpu, 255)].rack;    // 255: of any type
+    WANT(rack == g->rack, "GPU %d: node %d stands in racks %d and %d", gpu, g->node, rack, g->rack);
+    WANT(p->gpus[first_of(firsts, p, gpu, g->type)].wake_s == g->wake_s,
          "GPU %d: those of one type on node %d wake together", gpu, g->node);
-    if (of_node < 0)
-        map_u64_set(nodes, node, gpu);
-    if (of_type < 0)
-        map_u64_set(types, type, gpu);
     return true;
 }
 
-/* What jobs may use of nodes, where that counts. */
-static bool check_budgets(const struct problem *p, struct err *e)
+static bool check_gpus(const struct problem *p, struct err *e)
 {
+    struct map_u64 firsts;
+    bool is_good = true;
+
+    map_u64_init(&firsts);
+    for (int g = 0; g < p->n_gpus && is_good; g++)
+        is_good = check_gpu(p, g, &firsts, e);
+    map_u64_release(&firsts);
+    if (!is_good)
+        return false;
     for (int g = 0; g < p->n_gpus && p->n_nodes > 0; g++)
         WANT(p->gpus[g].node < p->n_nodes, "GPU %d has node %d: there are %d nodes", g,
              p->gpus[g].node, p->n_nodes);
@@ -266,38 +265,7 @@ static bool check_budgets(const struct problem *p, struct err *e)
     return true;
 }
 
-static bool check_gpus(const struct problem *p, struct err *e)
-{
-    struct map_u64 nodes, types;
-    bool is_good = true;
-
-    map_u64_init(&nodes);
-    map_u64_init(&types);
-    for (int g = 0; g < p->n_gpus && is_good; g++)
-        is_good = check_gpu(p, g, e) && check_node(p, g, &nodes, &types, e);
-    map_u64_release(&nodes);
-    map_u64_release(&types);
-    return is_good && check_budgets(p, e);
-}
-
 /* ---- jobs ---- */
-
-static bool check_form(const struct problem_job *j, int job, struct err *e)
-{
-    WANT(j->form == FORM_GANG || j->form == FORM_SPREAD,
-         "jobs[%d].form is neither a gang nor spread", job);
-    WANT(j->n_min >= 1 && j->n_max >= j->n_min && j->n_max <= GANG_MAX,
-         "jobs[%d]: want 1 <= n_min <= n_max <= %d, not %d and %d", job, GANG_MAX, j->n_min,
-         j->n_max);
-    WANT(j->form == FORM_GANG || j->n_min == 1,
-         "jobs[%d].n_min is %d: a spread job has 1 to n_max parts", job, j->n_min);
-    WANT(j->form == FORM_GANG || j->n_nodes == 0, "jobs[%d].%s: only for gangs", job,
-         j->n_nodes == 1 ? "one_node" : "n_nodes");
-    WANT(
-        j->n_nodes >= 0 && (j->n_nodes < 2 || (j->n_min == j->n_max && j->n_min % j->n_nodes == 0)),
-        "jobs[%d].n_nodes is %d: want n_min = n_max, and a multiple of the nodes", job, j->n_nodes);
-    return true;
-}
 
 static bool check_job(const struct problem *p, int job, struct err *e)
 {
@@ -313,45 +281,34 @@ static bool check_job(const struct problem *p, int job, struct err *e)
     WANT(j->engine.mem_mib >= 0, "jobs[%d].mem_mib is %d: want 0 or more", job, j->engine.mem_mib);
     for (int n = 0; n < p->n_nodes && j->engine.barred; n++)
         WANT(j->engine.barred[n] < ENGINE_RULES, "jobs[%d].barred: node %d by no rule", job, n);
-    return check_form(j, job, e) && check_fields("jobs", job, problem_job_fields, j, e);
+    WANT(j->form == FORM_GANG || j->form == FORM_SPREAD,
+         "jobs[%d].form is neither a gang nor spread", job);
+    WANT(j->n_min >= 1 && j->n_max >= j->n_min && j->n_max <= GANG_MAX,
+         "jobs[%d]: want 1 <= n_min <= n_max <= %d, not %d and %d", job, GANG_MAX, j->n_min,
+         j->n_max);
+    WANT(j->form == FORM_GANG || j->n_min == 1,
+         "jobs[%d].n_min is %d: a spread job has 1 to n_max parts", job, j->n_min);
+    WANT(j->form == FORM_GANG || j->n_nodes == 0, "jobs[%d].%s: only for gangs", job,
+         j->n_nodes == 1 ? "one_node" : "n_nodes");
+    WANT(
+        j->n_nodes >= 0 && (j->n_nodes < 2 || (j->n_min == j->n_max && j->n_min % j->n_nodes == 0)),
+        "jobs[%d].n_nodes is %d: want n_min = n_max, and a multiple of the nodes", job, j->n_nodes);
+    return check_fields("jobs", job, problem_job_fields, j, e);
 }
 
 /* ---- who runs where now ---- */
 
-struct residents {
-    int n;
-    int jobs[THETA_MAX];
-};
-
-static bool check_present_gpu(const struct problem *p, int job, int i, struct err *e)
-{
-    const struct problem_job *j = &p->jobs[job];
-    int gpu = j->present[i];
-
-    WANT(gpu >= 0 && gpu < p->n_gpus, "jobs[%d].present[%d] is GPU %d: there are %d", job, i, gpu,
-         p->n_gpus);
-    WANT(i == 0 || gpu > j->present[i - 1], "jobs[%d].present: list each GPU once, in rising order",
-         job);
-    WANT(problem_allows(j, p->gpus[gpu].type),
-         "jobs[%d].present[%d]: GPU %d is of a type that 'types' leaves out", job, i, gpu);
-    WANT(j->present_limit >= 0 && j->present_limit < p->types[p->gpus[gpu].type].n_limits,
-         "jobs[%d].limit_w: GPU %d has no such power limit", job, gpu);
-    return true;
-}
-
 static bool check_present_gang(const struct problem *p, int job, struct err *e)
 {
     const struct problem_job *j = &p->jobs[job];
-    const struct problem_gpu *first = &p->gpus[j->present[0]];
 
     WANT(j->n_present >= j->n_min, "jobs[%d].present: a gang runs whole, on %d GPUs or more", job,
          j->n_min);
-    for (int i = 1; i < j->n_present; i++) {
-        const struct problem_gpu *g = &p->gpus[j->present[i]];
-        WANT(g->type == first->type, "jobs[%d].present: a gang runs on GPUs of one type", job);
-        WANT(j->n_nodes != 1 || g->node == first->node,
-             "jobs[%d].present: it asks for one node, and is on two", job);
-    }
+    for (int i = 1; i < j->n_present; i++)
+        WANT(p->gpus[j->present[i]].type == p->gpus[j->present[0]].type,
+             "jobs[%d].present: a gang runs on GPUs of one type", job);
+    WANT(j->n_nodes != 1 || problem_stands(p, j->present, j->n_present, 1),
+         "jobs[%d].present: it asks for one node, and is on two", job);
     WANT(j->n_nodes < 2 || problem_stands(p, j->present, j->n_present, j->n_nodes),
          "jobs[%d].present: it asks for %d nodes in equal parts, and is on others", job,
          j->n_nodes);
@@ -366,11 +323,18 @@ static bool check_present(const struct problem *p, int job, struct residents *re
     WANT(j->n_present >= 0 && j->n_present <= j->n_max,
          "jobs[%d].present: %d GPUs, and n_max is %d", job, j->n_present, j->n_max);
     for (int i = 0; i < j->n_present; i++) {
-        if (!check_present_gpu(p, job, i, e))
-            return false;
-        struct residents *s = &residents[j->present[i]];
+        int gpu = j->present[i];
+        WANT(gpu >= 0 && gpu < p->n_gpus, "jobs[%d].present[%d] is GPU %d: there are %d", job, i,
+             gpu, p->n_gpus);
+        WANT(i == 0 || gpu > j->present[i - 1],
+             "jobs[%d].present: list each GPU once, in rising order", job);
+        WANT(problem_allows(j, p->gpus[gpu].type),
+             "jobs[%d].present[%d]: GPU %d is of a type that 'types' leaves out", job, i, gpu);
+        WANT(j->present_limit >= 0 && j->present_limit < p->types[p->gpus[gpu].type].n_limits,
+             "jobs[%d].limit_w: GPU %d has no such power limit", job, gpu);
+        struct residents *s = &residents[gpu];
         WANT(s->n < p->theta, "jobs[%d].present[%d]: GPU %d has %d jobs already (theta)", job, i,
-             j->present[i], p->theta);
+             gpu, p->theta);
         s->jobs[s->n++] = job;
     }
     return j->form == FORM_SPREAD || j->n_present == 0 || check_present_gang(p, job, e);
