@@ -180,19 +180,10 @@ double assignment_gpu_total(const struct assignment *d, int gpu)
 
 static bool is_home(const struct assignment *d, int job)
 {
-    const struct problem_job *p = &d->problem->jobs[job];
     const struct assignment_job *j = &d->jobs[job];
 
-    if (j->is_away || j->n_gpus != p->n_present)
-        return false;
-    for (int i = 0; i < j->n_gpus; i++) {
-        int k = 0;
-        while (k < p->n_present && p->present[k] != d->job_gpus[j->first + i])
-            k++;
-        if (k == p->n_present)
-            return false;
-    }
-    return true;
+    return !j->is_away &&
+           assignment_stays(&d->problem->jobs[job], d->job_gpus + j->first, j->n_gpus);
 }
 
 /* A job's low and what it costs, after its GPUs or their combinations changed. */
@@ -265,31 +256,14 @@ static void gpu_settle(struct assignment *d, int gpu, int except)
 
 /* ---- may it be there? ---- */
 
-static bool is_present(const struct problem_job *j, int gpu)
-{
-    for (int i = 0; i < j->n_present; i++)
-        if (j->present[i] == gpu)
-            return true;
-    return false;
-}
-
-static bool is_all_present(const struct assignment *d, int job, const int *gpus, int n)
-{
-    const struct problem_job *j = &d->problem->jobs[job];
-
-    for (int i = 0; i < n; i++)
-        if (!is_present(j, gpus[i]))
-            return false;
-    return n == j->n_present;
-}
-
 static bool may_use(const struct assignment *d, int job, int gpu)
 {
     const struct problem_job *j = &d->problem->jobs[job];
     const struct problem_gpu *g = &d->problem->gpus[gpu];
 
     return problem_allows(j, g->type) &&
-           ((g->may_start && problem_bars(d->problem, j, gpu) == ENGINE_CAN) || is_present(j, gpu));
+           ((g->may_start && problem_bars(d->problem, j, gpu) == ENGINE_CAN) ||
+            assignment_is_present(j, &gpu, 1));
 }
 
 bool assignment_may_join(const struct assignment *d, int job, int gpu)
@@ -332,7 +306,8 @@ static bool gang_may_stand(const struct assignment *d, int job, const int *gpus,
         if (d->gpus[gpus[i]].n_jobs > 0 || d->problem->gpus[gpus[i]].type != type ||
             !may_use(d, job, gpus[i]) || !node_has_room(d, job, gpus, i + 1))
             return false;
-    if (!problem_devices_match(d->problem, gpus, n) && !is_all_present(d, job, gpus, n))
+    if (!problem_devices_match(d->problem, gpus, n) &&
+        !assignment_stays(&d->problem->jobs[job], gpus, n))
         return false;
     return limit < d->problem->types[type].n_limits &&
            problem_stands(d->problem, gpus, n, d->problem->jobs[job].n_nodes);
@@ -472,6 +447,11 @@ static bool parts_make(struct assignment *d, int job, const int *gpus, int n, in
     return may && (n == 1 || have_room(d, gpus, more_w, n));
 }
 
+static bool is_gang(const struct assignment *d, int job, int n)
+{
+    return n > 1 && d->problem->jobs[job].form == FORM_GANG;
+}
+
 static bool has_form(const struct assignment *d, int job, const int *gpus, int n)
 {
     const struct problem_job *j = &d->problem->jobs[job];
@@ -480,33 +460,35 @@ static bool has_form(const struct assignment *d, int job, const int *gpus, int n
            n <= j->n_max && n <= d->jobs[job].room && are_distinct(gpus, n);
 }
 
+/* May a waiting job be put there, and what would be on each GPU? A gang's first is for all. */
+static bool put_make(struct assignment *d, int job, const int *gpus, int n, int limit,
+                     struct combo *out)
+{
+    if (!has_form(d, job, gpus, n))
+        return false;
+    if (is_gang(d, job, n))
+        return gang_may_stand(d, job, gpus, n, limit) && gang_make(d, job, gpus, n, limit, out);
+    return parts_make(d, job, gpus, n, limit, out);
+}
+
 bool assignment_may(struct assignment *d, int job, const int *gpus, int n, int limit)
 {
     struct combo c[GANG_MAX];
 
-    if (!has_form(d, job, gpus, n))
-        return false;
-    if (d->problem->jobs[job].form == FORM_GANG && n > 1)
-        return gang_may_stand(d, job, gpus, n, limit) && gang_make(d, job, gpus, n, limit, c);
-    return parts_make(d, job, gpus, n, limit, c);
+    return put_make(d, job, gpus, n, limit, c);
 }
 
 bool assignment_put(struct assignment *d, int job, const int *gpus, int n, int limit)
 {
     struct combo c[GANG_MAX];
 
-    if (!has_form(d, job, gpus, n))
+    if (!put_make(d, job, gpus, n, limit, c))
         return false;
-    if (d->problem->jobs[job].form == FORM_GANG && n > 1) {
-        if (!gang_may_stand(d, job, gpus, n, limit) || !gang_make(d, job, gpus, n, limit, c))
-            return false;
+    if (is_gang(d, job, n))
         gang_put(d, job, gpus, n, c);
-        return true;
-    }
-    if (!parts_make(d, job, gpus, n, limit, c))
-        return false;
-    for (int i = 0; i < n; i++)
-        part_put(d, job, gpus[i], &c[i]);
+    else
+        for (int i = 0; i < n; i++)
+            part_put(d, job, gpus[i], &c[i]);
     return true;
 }
 
@@ -528,33 +510,24 @@ bool assignment_add_part(struct assignment *d, int job, int gpu)
 
 void assignment_force(struct assignment *d, int job, const int *gpus, int n, int limit)
 {
-    const struct problem_job *j = &d->problem->jobs[job];
-    struct combo c = { .limit = limit };
-    struct yield y;
+    int jobs[THETA_MAX];
+    struct combo c;
+    bool may;
 
-    if (j->form == FORM_GANG && n > 1) {
-        bool may = assignment_gang_yield(d, job, d->problem->gpus[gpus[0]].type, limit, n,
-                                         assignment_are_near(d, gpus, n), &y);
+    d->is_forcing = true;
+    if (is_gang(d, job, n)) {
+        may = gang_make(d, job, gpus, n, limit, &c);
         assert(may);
-        c.cost_w = y.cost_w / n;
-        c.watts = y.watts / n;
-        c.low[0] = y.low[0];
         gang_put(d, job, gpus, n, &c);
-        return;
+        n = 0;
     }
     for (int i = 0; i < n; i++) {
-        int jobs[THETA_MAX], kinds[THETA_MAX];
         assert(d->gpus[gpus[i]].n_jobs < d->problem->theta);
-        int n_jobs = with(d, gpus[i], job, jobs);
-        for (int k = 0; k < n_jobs; k++)
-            kinds[k] = d->problem->jobs[jobs[k]].kind;
-        bool may = tables_yield(d, d->problem->gpus[gpus[i]].type, limit, kinds, n_jobs, &y);
+        may = combo_make(d, gpus[i], jobs, with(d, gpus[i], job, jobs), limit, &c);
         assert(may);
-        c.cost_w = y.cost_w;
-        c.watts = y.watts;
-        memcpy(c.low, y.low, sizeof c.low);
         part_put(d, job, gpus[i], &c);
     }
+    d->is_forcing = false;
 }
 
 /* ---- taking ---- */
@@ -650,39 +623,26 @@ void assignment_force_away(struct assignment *d, int job)
 
 /* ---- settings ---- */
 
-static bool gang_relimit(struct assignment *d, int job, int limit)
-{
-    const int *gpus = assignment_gpus(d, job);
-    int n = d->jobs[job].n_gpus, was = d->gpus[gpus[0]].limit;
-    struct combo c;
-
-    if (limit == was || !gang_make(d, job, gpus, n, limit, &c) || c.limit == was)
-        return limit == was;
-    journal_job(d, job);
-    for (int i = 0; i < n; i++) {
-        journal_gpu(d, gpus[i]);
-        gpu_become(d, gpus[i], &job, 1, &c, true);
-    }
-    job_refresh(d, job, false);
-    return true;
-}
-
 static bool give_limit(struct assignment *d, int gpu, int limit)
 {
-    struct assignment_gpu *g = &d->gpus[gpu];
-    int jobs[THETA_MAX], n = g->n_jobs;
+    const struct assignment_gpu *g = &d->gpus[gpu];
+    int jobs[THETA_MAX], was = g->limit, n = g->is_whole ? d->jobs[g->jobs[0]].n_gpus : 1;
+    const int *gpus = g->is_whole ? assignment_gpus(d, g->jobs[0]) : &gpu;
     struct combo c;
 
-    if (g->is_whole)
-        return gang_relimit(d, g->jobs[0], limit);
-    if (n == 0)
-        return limit == 0;
+    if (limit == was || g->n_jobs == 0)
+        return limit == was;
     memcpy(jobs, g->jobs, sizeof jobs);
-    if (limit == g->limit || !combo_make(d, gpu, jobs, n, limit, &c) || c.limit == g->limit)
-        return limit == g->limit;
-    journal_gpu(d, gpu);
-    gpu_become(d, gpu, jobs, n, &c, false);
-    gpu_settle(d, gpu, -1);
+    if (!(g->is_whole ? gang_make(d, jobs[0], gpus, n, limit, &c)
+                      : combo_make(d, gpu, jobs, g->n_jobs, limit, &c)) ||
+        c.limit == was)
+        return false;
+    for (int i = 0; i < n; i++) {
+        journal_gpu(d, gpus[i]);
+        gpu_become(d, gpus[i], jobs, g->n_jobs, &c, g->is_whole);
+    }
+    for (int i = 0; i < n; i++)
+        gpu_settle(d, gpus[i], -1);
     return true;
 }
 

@@ -121,6 +121,25 @@ static inline const int *assignment_gpus(const struct assignment *d, int job)
     return d->job_gpus + d->jobs[job].first;
 }
 
+/* Are all of these among the GPUs that the job has now? */
+static inline bool assignment_is_present(const struct problem_job *j, const int *gpus, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int k = 0;
+        while (k < j->n_present && j->present[k] != gpus[i])
+            k++;
+        if (k == j->n_present)
+            return false;
+    }
+    return true;
+}
+
+/* Are these the GPUs that it has now, in whatever order? */
+static inline bool assignment_stays(const struct problem_job *j, const int *gpus, int n)
+{
+    return n == j->n_present && assignment_is_present(j, gpus, n);
+}
+
 /* What a job itself costs: shortfall, waiting, moving. */
 static inline double assignment_own_w(const struct assignment *d, int job)
 {

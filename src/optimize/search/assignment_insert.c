@@ -34,14 +34,6 @@ static double reduced_w(const struct seek *s, int gpu, const struct combo *c)
            reduced_prices_w(d, gpu);
 }
 
-static bool is_present(const struct problem_job *j, int gpu)
-{
-    for (int i = 0; i < j->n_present; i++)
-        if (j->present[i] == gpu)
-            return true;
-    return false;
-}
-
 static void try_gpu(struct seek *s, int gpu)
 {
     struct combo c;
@@ -56,7 +48,7 @@ static void try_gpu(struct seek *s, int gpu)
         return;
     double w = s->d->reduced ? reduced_w(s, gpu, &c) : c.total_w - assignment_gpu_total(s->d, gpu);
     w -= s->base_w;
-    if (s->d->has_sleepers && !is_present(&s->d->problem->jobs[s->job], gpu))
+    if (s->d->has_sleepers && !assignment_is_present(&s->d->problem->jobs[s->job], &gpu, 1))
         w += problem_wake_w(s->d->problem, &s->d->problem->jobs[s->job], gpu);
     if (w < s->best_w) {
         s->best_w = w;
