@@ -679,7 +679,7 @@ static void seats_make(struct assignment *d)
         d->jobs[j].room = room;
         d->n_job_gpus += room;
     }
-    d->job_gpus = heap_array((size_t)d->n_job_gpus, sizeof *d->job_gpus);
+    d->job_gpus = ARENA_ARRAY(&d->arena, int, (size_t)d->n_job_gpus);
 }
 
 static void fees_make(struct assignment *d)
@@ -704,7 +704,7 @@ static void rooms_make(struct assignment *d)
     d->room_w = HUGE_VAL;
     d->has_caps = has_racks || p->power_cap_w > 0;
     if (has_racks)
-        d->rack_room_w = heap_array((size_t)p->n_racks, sizeof *d->rack_room_w);
+        d->rack_room_w = ARENA_ARRAY(&d->arena, double, (size_t)p->n_racks);
     if (!d->has_caps)
         return;
     double idle_w = 0;
@@ -726,8 +726,8 @@ static void nodes_make(struct assignment *d)
 
     if (!p->nodes)
         return;
-    struct engine_node *used = heap_array(n, sizeof *used);
-    d->node_room = heap_array(n, sizeof *d->node_room);
+    struct engine_node *used = ARENA_ARRAY(&d->arena, struct engine_node, n);
+    d->node_room = ARENA_ARRAY(&d->arena, struct engine_node, n);
     for (int j = 0; j < p->n_jobs; j++)
         for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
             struct engine_node *of = &used[p->gpus[p->jobs[j].present[i]].node];
@@ -739,7 +739,6 @@ static void nodes_make(struct assignment *d)
         d->node_room[i].cpus = has->cpus > now->cpus ? has->cpus : now->cpus;
         d->node_room[i].mem_mib = has->mem_mib > now->mem_mib ? has->mem_mib : now->mem_mib;
     }
-    free(used);
 }
 
 static void rooms_add_hair(struct assignment *d)
@@ -785,26 +784,24 @@ struct assignment *assignment_create_with(const struct problem *p,
 
     d->problem = p;
     d->tables = tables;
-    d->gpus = heap_array((size_t)p->n_gpus, sizeof *d->gpus);
-    d->jobs = heap_array((size_t)p->n_jobs, sizeof *d->jobs);
+    d->gpus = ARENA_ARRAY(&d->arena, struct assignment_gpu, (size_t)p->n_gpus);
+    d->jobs = ARENA_ARRAY(&d->arena, struct assignment_job, (size_t)p->n_jobs);
     d->has_sleepers = problem_sleeps(p);
-    d->journal = heap_array(1, sizeof *d->journal);
+    d->journal = ARENA_NEW(&d->arena, struct assignment_undo_log);
     seats_make(d);
     fees_make(d);
     rooms_make(d);
     nodes_make(d);
     d->has_rules = problem_has_rules(p);
-    d->lists = lists_create(d);
+    d->lists = lists_create(&d->arena, p);
     for (int g = p->n_gpus; g-- > 0;)
         lists_join(d, g);
     return d;
 }
 
 /* Fixed jobs in their place, and caps as they count. */
-static struct assignment *begin(const struct problem *p, const struct assignment_tables *tables)
+static struct assignment *begin(struct assignment *d)
 {
-    struct assignment *d = assignment_create_with(p, tables);
-
     if (d->has_caps) {
         rooms_admit_present(d);
         rooms_add_hair(d);
@@ -815,15 +812,15 @@ static struct assignment *begin(const struct problem *p, const struct assignment
 
 struct assignment *assignment_create(const struct problem *p)
 {
-    struct assignment *d = begin(p, tables_create(p));
+    struct assignment *d = assignment_create_with(p, NULL);
 
-    d->owns_tables = true;
-    return d;
+    d->tables = tables_create(&d->arena, p);
+    return begin(d);
 }
 
 struct assignment *assignment_like(const struct assignment *d)
 {
-    return begin(d->problem, d->tables);
+    return begin(assignment_create_with(d->problem, d->tables));
 }
 
 void assignment_lay_present(struct assignment *d)
@@ -835,18 +832,10 @@ void assignment_destroy(struct assignment *d)
 {
     if (!d)
         return;
-    if (d->owns_tables)
-        tables_destroy((struct assignment_tables *)(uintptr_t)d->tables);
-    lists_destroy(d->lists);
     free(d->journal->gpus);
     free(d->journal->jobs);
     free(d->journal->rooms);
     free(d->journal->job_gpus);
-    free(d->journal);
-    free(d->gpus);
-    free(d->jobs);
-    free(d->job_gpus);
-    free(d->rack_room_w);
-    free(d->node_room);
+    arena_release(&d->arena);
     free(d);
 }

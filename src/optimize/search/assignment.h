@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "optimize/model/plan.h"    // enum wait_reason
 #include "optimize/model/problem.h"
 
-struct arena;
 struct reduced_costs;
 struct assignment_undo_log;
 struct assignment_lists;
@@ -51,11 +51,12 @@ struct assignment_job {
 };
 
 struct assignment {
+    struct arena arena;    // of everything below but the journal
     const struct problem *problem;
-    const struct assignment_tables *tables;
-    struct assignment_gpu *gpus;    // (n_gpus)
-    struct assignment_job *jobs;    // (n_jobs)
-    int *job_gpus;                  // (n_job_gpus)
+    const struct assignment_tables *tables;    // in this arena, or in that of another one
+    struct assignment_gpu *gpus;               // (n_gpus)
+    struct assignment_job *jobs;               // (n_jobs)
+    int *job_gpus;                             // (n_job_gpus)
     int n_job_gpus;
     bool has_sleepers;            // some GPU sleeps
     double cost_w;                // of everything
@@ -72,7 +73,6 @@ struct assignment {
         *reduced;    // insertions go by this while it is there; NULL: by cost
     const double
         *job_price_w;    // (n_jobs) with reduced costs: what each job should cost (prices.job_w)
-    bool owns_tables;
     struct assignment_lists *lists;
     struct assignment_undo_log *journal;
 };

@@ -51,8 +51,7 @@ struct assignment_tables {
         *positions;    // (n_kinds, n_positions) least first; 'least_w' INFINITY: the end
 };
 
-struct assignment_tables *tables_create(const struct problem *p);
-void tables_destroy(struct assignment_tables *t);
+struct assignment_tables *tables_create(struct arena *a, const struct problem *p);
 
 static inline const struct alone_cell *tables_alone(const struct assignment_tables *t, int type,
                                                     int kind, int limit)
@@ -131,8 +130,7 @@ struct assignment_lists {
     uint16_t *masks;         // (n_levels, n_types, n_kinds) which of these lists are not empty
 };
 
-struct assignment_lists *lists_create(const struct assignment *d);
-void lists_destroy(struct assignment_lists *l);
+struct assignment_lists *lists_create(struct arena *a, const struct problem *p);
 
 /* Put a GPU on the list where it belongs, after it was changed; take it off before. */
 void lists_join(struct assignment *d, int gpu);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "base/map.h"
 
 /* ---- groups, by how many free GPUs they have ---- */
@@ -77,9 +76,9 @@ static void find_groups(struct assignment_lists *l, const struct problem *p)
     map_u64_release(&known);
 }
 
-static void list_members(struct assignment_lists *l, const struct problem *p)
+static void list_members(struct arena *a, struct assignment_lists *l, const struct problem *p)
 {
-    l->members = heap_array((size_t)p->n_gpus, sizeof *l->members);
+    l->members = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
     for (int i = 1; i < l->n_groups; i++)
         l->groups[i].first = l->groups[i - 1].first + l->groups[i - 1].n;
     for (int g = 0; g < p->n_gpus; g++)
@@ -88,56 +87,36 @@ static void list_members(struct assignment_lists *l, const struct problem *p)
         l->groups[i].first -= l->groups[i].n;
 }
 
-static void make_groups(struct assignment_lists *l, const struct problem *p)
+static void make_groups(struct arena *a, struct assignment_lists *l, const struct problem *p)
 {
-    l->group_of = heap_array((size_t)p->n_gpus, sizeof *l->group_of);
-    l->groups = heap_array((size_t)p->n_gpus, sizeof *l->groups);
+    l->group_of = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
+    l->groups = ARENA_ARRAY(a, struct group, (size_t)p->n_gpus);
     find_groups(l, p);
-    list_members(l, p);
-    l->by_free = heap_array(2 * (size_t)p->n_types * (FREE_MAX + 1), sizeof *l->by_free);
+    list_members(a, l, p);
+    l->by_free = ARENA_ARRAY(a, int, 2 * (size_t)p->n_types * (FREE_MAX + 1));
     for (int i = 0; i < 2 * p->n_types * (FREE_MAX + 1); i++)
         l->by_free[i] = -1;
-    l->has_free = heap_array(2 * (size_t)p->n_types, sizeof *l->has_free);
-    l->n_free = heap_array(2 * (size_t)p->n_types, sizeof *l->n_free);
+    l->has_free = ARENA_ARRAY(a, uint64_t, 2 * (size_t)p->n_types);
+    l->n_free = ARENA_ARRAY(a, int, 2 * (size_t)p->n_types);
     for (int i = l->n_groups; i-- > 0;)
         group_join(l, i);
 }
 
 /* ---- GPUs, by who is there ---- */
 
-static long n_rows(const struct assignment *d)
+struct assignment_lists *lists_create(struct arena *a, const struct problem *p)
 {
-    return (long)(d->problem->theta - 1) * d->problem->n_types * d->problem->n_kinds;
-}
+    struct assignment_lists *l = ARENA_NEW(a, struct assignment_lists);
 
-struct assignment_lists *lists_create(const struct assignment *d)
-{
-    const struct problem *p = d->problem;
-    struct assignment_lists *l = heap_array(1, sizeof *l);
-
-    make_groups(l, p);
+    make_groups(a, l, p);
     l->n_levels = p->theta - 1;
-    long n_heads = l->n_groups + n_rows(d) * NEED_STEPS;
-    l->heads = heap_array((size_t)n_heads, sizeof *l->heads);
-    for (long i = 0; i < n_heads; i++)
+    size_t n_rows = (size_t)l->n_levels * (size_t)p->n_types * (size_t)p->n_kinds;
+    size_t n_heads = (size_t)l->n_groups + n_rows * NEED_STEPS;
+    l->heads = ARENA_ARRAY(a, int, n_heads);
+    for (size_t i = 0; i < n_heads; i++)
         l->heads[i] = -1;
-    l->masks = heap_array((size_t)n_rows(d), sizeof *l->masks);
+    l->masks = ARENA_ARRAY(a, uint16_t, n_rows);
     return l;
-}
-
-void lists_destroy(struct assignment_lists *l)
-{
-    if (!l)
-        return;
-    free(l->group_of);
-    free(l->groups);
-    free(l->members);
-    free(l->by_free);
-    free(l->has_free);
-    free(l->n_free);
-    free(l->heads);
-    free(l->masks);
-    free(l);
 }
 
 /* How much of its speed alone a resident needs from this GPU, in steps of 1/NEED_STEPS. */
