@@ -146,28 +146,20 @@ static inline long lists_row(const struct assignment *d, int level, int type, in
  */
 int lists_free(const struct assignment *d, int type, int n);
 
-/* Free GPUs of the type, awake or not; are there any? */
-static inline int lists_n_free(const struct assignment *d, int type)
-{
-    return d->lists->n_free[type] + d->lists->n_free[d->problem->n_types + type];
-}
-
+/* Are there free GPUs of the type, awake or not? */
 static inline bool lists_has_free(const struct assignment *d, int type)
 {
     return d->lists->has_free[type] || d->lists->has_free[d->problem->n_types + type];
 }
 
-/* Collect 'n' free GPUs of a type for a job: on as many nodes as it asks for, in equal parts; where
- * it does not, on one node if there is one, or on several. False: there are not so many.
+/* Collect 'n' free GPUs of a type, awake ones first: 'n_here' of each node, of those first that have
+ * the fewest to spare, or if that is 0 on as few nodes as may be. False: there are not so many.
  */
-bool lists_gang(const struct assignment *d, int job, int type, int n, int *gpus);
-
-/* Collect 'n' free GPUs of a type on as few nodes as may be, but awake ones first. */
-bool lists_far(const struct assignment *d, int type, int n, int *gpus);
+bool lists_collect(const struct assignment *d, int type, int n, int n_here, int *gpus);
 
 /* ---- what the engine cannot do (assignment_rules.c) ---- */
 
-/* As lists_gang, of those that the engine can give to the job. Linear in nodes. */
+/* As assignment_free, of those that the engine can give to the job. Linear in nodes. */
 bool rules_gang(const struct assignment *d, int job, int type, int n, int *gpus);
 
 /* Of the 'n' GPUs of a group, on how many the job could be if nobody else were there. */

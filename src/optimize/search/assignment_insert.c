@@ -200,17 +200,17 @@ static void try_gang(const struct assignment *d, int job, int type, int n, struc
     int gpus[GANG_MAX];
     double wake_w = 0;
 
-    if (!is_near && ((j->n_nodes == 1 && !d->has_rules) || lists_n_free(d, type) < n))
+    if (!is_near && ((j->n_nodes == 1 && !d->has_rules) || assignment_n_free(d, type) < n))
         return;
     if (d->has_sleepers || j->n_nodes > 1 || d->has_rules) {
-        if (!lists_gang(d, job, type, n, gpus))
+        if (!assignment_free(d, job, type, n, gpus))
             return;
         wake_w = gang_wake_w(d, job, gpus, n);
         is_near = assignment_are_near(d, gpus, n);
     }
     try_gang_at(d, job, &at, is_near, wake_w, best);
     if (!is_near || !(wake_w > 0) || j->n_nodes != 0 || d->has_rules ||
-        !lists_far(d, type, n, gpus))
+        !lists_collect(d, type, n, 0, gpus))
         return;
     at.is_far = true;
     try_gang_at(d, job, &at, assignment_are_near(d, gpus, n), gang_wake_w(d, job, gpus, n), best);
@@ -265,7 +265,8 @@ static bool insert_gang(struct assignment *d, int job)
     if (j->n_max > 1) {
         struct gang_choice c = seek_gang(d, job, s.best_w);
         if (c.n > 0 &&
-            (c.is_far ? lists_far(d, c.type, c.n, gpus) : lists_gang(d, job, c.type, c.n, gpus)) &&
+            (c.is_far ? lists_collect(d, c.type, c.n, 0, gpus)
+                      : assignment_free(d, job, c.type, c.n, gpus)) &&
             assignment_put(d, job, gpus, c.n, d->is_keeping ? -1 : c.limit))
             return true;
     }

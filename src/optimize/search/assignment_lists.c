@@ -1,7 +1,5 @@
 #include "optimize/search/assignment_inner.h"
 
-#include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +7,14 @@
 
 /* ---- groups, by how many free GPUs they have ---- */
 
+static int level_of(const struct group *g)
+{
+    return g->n_free < FREE_MAX ? g->n_free : FREE_MAX;
+}
+
 static int *free_head(const struct assignment_lists *l, const struct group *g)
 {
-    int n = g->n_free < FREE_MAX ? g->n_free : FREE_MAX;
-
-    return &l->by_free[g->bucket * (FREE_MAX + 1) + n];
+    return &l->by_free[g->bucket * (FREE_MAX + 1) + level_of(g)];
 }
 
 static void group_leave(struct assignment_lists *l, int group)
@@ -28,8 +29,7 @@ static void group_leave(struct assignment_lists *l, int group)
     if (g->next >= 0)
         l->groups[g->next].prev = g->prev;
     if (*head < 0 && g->n_free > 0)
-        l->has_free[g->bucket] &=
-            ~((uint64_t)1 << ((g->n_free < FREE_MAX ? g->n_free : FREE_MAX) - 1));
+        l->has_free[g->bucket] &= ~((uint64_t)1 << (level_of(g) - 1));
 }
 
 static void group_join(struct assignment_lists *l, int group)
@@ -43,8 +43,7 @@ static void group_join(struct assignment_lists *l, int group)
         l->groups[g->next].prev = group;
     *head = group;
     if (g->n_free > 0)
-        l->has_free[g->bucket] |= (uint64_t)1
-                                  << ((g->n_free < FREE_MAX ? g->n_free : FREE_MAX) - 1);
+        l->has_free[g->bucket] |= (uint64_t)1 << (level_of(g) - 1);
 }
 
 static void group_count(struct assignment_lists *l, int group, int more)
@@ -206,46 +205,29 @@ int lists_free(const struct assignment *d, int type, int n)
     return -1;
 }
 
-/* 'n_here' of each of 'n_nodes' groups, awake ones and those with the fewest to spare first. */
-static bool lists_even(const struct assignment *d, int type, int n_here, int n_nodes, int *gpus)
+bool lists_collect(const struct assignment *d, int type, int n, int n_here, int *gpus)
 {
     const struct assignment_lists *l = d->lists;
-    int got = 0, n = n_here * n_nodes;
+    int got = 0, least = n_here ? n_here : 1;
 
-    for (int bucket = type; bucket < 2 * d->problem->n_types; bucket += d->problem->n_types)
-        for (int free = n_here; free <= FREE_MAX && got < n; free++)
-            for (int i = l->by_free[bucket * (FREE_MAX + 1) + free]; i >= 0 && got < n;
-                 i = l->groups[i].next)
-                for (int g = l->heads[i], k = 0; k < n_here; g = d->gpus[g].next, k++)
-                    gpus[got++] = g;
-    return got == n;
-}
-
-bool lists_far(const struct assignment *d, int type, int n, int *gpus)
-{
-    const struct assignment_lists *l = d->lists;
-    int got = 0;
-
-    if (lists_n_free(d, type) < n)
+    if (assignment_n_free(d, type) < n)
         return false;
     for (int bucket = type; bucket < 2 * d->problem->n_types; bucket += d->problem->n_types)
-        for (int free = FREE_MAX; free > 0 && got < n; free--)    // on as few nodes as may be
-            for (int i = l->by_free[bucket * (FREE_MAX + 1) + free]; i >= 0 && got < n;
-                 i = l->groups[i].next)
-                for (int g = l->heads[i]; g >= 0 && got < n; g = d->gpus[g].next)
+        for (int k = least; k <= FREE_MAX && got < n; k++) {
+            int n_free = n_here ? k : FREE_MAX + least - k;
+            int i = l->by_free[bucket * (FREE_MAX + 1) + n_free];
+            for (; i >= 0 && got < n; i = l->groups[i].next) {
+                int end = n_here ? got + n_here : n;
+                for (int g = l->heads[i]; g >= 0 && got < end; g = d->gpus[g].next)
                     gpus[got++] = g;
-    assert(got == n);
-    return true;
-}
-
-bool assignment_free(const struct assignment *d, int job, int type, int n, int *gpus)
-{
-    return lists_gang(d, job, type, n, gpus);
+            }
+        }
+    return got == n;
 }
 
 int assignment_n_free(const struct assignment *d, int type)
 {
-    return lists_n_free(d, type);
+    return d->lists->n_free[type] + d->lists->n_free[d->problem->n_types + type];
 }
 
 int assignment_beside(const struct assignment *d, int type, int kind, int most, int *gpus)
@@ -264,17 +246,17 @@ int assignment_beside(const struct assignment *d, int type, int kind, int most, 
     return n;
 }
 
-bool lists_gang(const struct assignment *d, int job, int type, int n, int *gpus)
+bool assignment_free(const struct assignment *d, int job, int type, int n, int *gpus)
 {
     int n_nodes = n > 1 ? d->problem->jobs[job].n_nodes : 0;
 
     if (d->has_rules)
         return rules_gang(d, job, type, n, gpus);
     if (n_nodes > 1)
-        return lists_even(d, type, n / n_nodes, n_nodes, gpus);
+        return lists_collect(d, type, n, n / n_nodes, gpus);
     int near = lists_free(d, type, n), got = 0;
     if (near < 0)
-        return n_nodes == 0 && lists_far(d, type, n, gpus);
+        return n_nodes == 0 && lists_collect(d, type, n, 0, gpus);
     for (int g = near; got < n; g = d->gpus[g].next)
         gpus[got++] = g;
     return true;

@@ -162,7 +162,7 @@ static void place_gangs(struct rounding *r)
             const struct way *w = &r->c->ways[r->m->columns[r->way_of[j]].which];
             if (pass == 0)
                 stays_home(r, j);
-            else if (lists_gang(r->d, j, w->type, w->m, gpus))
+            else if (assignment_free(r->d, j, w->type, w->m, gpus))
                 assignment_put(r->d, j, gpus, w->m, -1);
         }
 }
@@ -208,7 +208,7 @@ static void make_patterns(struct rounding *r)
     int *left = ARENA_ARRAY(&r->arena, int, (size_t)r->p->n_types);
 
     for (int t = 0; t < r->p->n_types; t++)
-        left[t] = lists_n_free(r->d, t);
+        left[t] = assignment_n_free(r->d, t);
     for (int i = 0; i < r->m->n_columns; i++) {
         const struct master_column *x = &r->m->columns[i];
         if (x->kind != COLUMN_PATTERN)
