@@ -1,7 +1,10 @@
 #include "optimize/search/assignment_inner.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/grow.h"
 
 /* GPUs with two residents or more that one insertion looks at, for combinations of three. */
 #define CROWDED_MAX 48
@@ -314,4 +317,25 @@ bool assignment_insert(struct assignment *d, int job)
     if (d->jobs[job].n_gpus > 0 && !assignment_take(d, job))
         return true;
     return assignment_put(d, job, j->present, j->n_present, -1);
+}
+
+static int by_most(const void *a, const void *b, void *self)
+{
+    const double *w = self;
+    int i = *(const int *)a, k = *(const int *)b;
+
+    return w[i] != w[k] ? (w[i] < w[k] ? 1 : -1) : i - k;
+}
+
+void assignment_insert_all(struct assignment *d, const double *first_w, const int *class_of)
+{
+    int n = 0, *jobs = heap_array((size_t)d->problem->n_jobs, sizeof *jobs);
+
+    for (int j = 0; j < d->problem->n_jobs; j++)
+        if (d->jobs[j].n_gpus == 0 && (!class_of || class_of[j] < 0))
+            jobs[n++] = j;
+    qsort_r(jobs, (size_t)n, sizeof *jobs, by_most, (void *)(uintptr_t)first_w);
+    for (int i = 0; i < n; i++)
+        assignment_insert(d, jobs[i]);
+    free(jobs);
 }
