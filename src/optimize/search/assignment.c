@@ -21,15 +21,7 @@ static double draw_w(const struct assignment *d, int gpu)
     return g->n_jobs > 0 ? g->watts : d->problem->types[d->problem->gpus[gpu].type].idle_w;
 }
 
-bool assignment_has_room(const struct assignment *d, int gpu, double more_w)
-{
-    if (!d->has_caps || more_w <= 0 || d->is_forcing)
-        return true;
-    return more_w <= d->room_w &&
-           (!d->rack_room_w || more_w <= d->rack_room_w[d->problem->gpus[gpu].rack]);
-}
-
-/* The same for several GPUs at once. */
+/* Some watts more (or less) on each of these GPUs: do the caps allow it? */
 static bool have_room(const struct assignment *d, const int *gpus, const double *more_w, int n)
 {
     double all_w = 0;
@@ -158,7 +150,8 @@ bool combo_make(const struct assignment *d, int gpu, const int *jobs, int n, int
             break;
         if (d->is_keeping && breaks(d, jobs, rest, n, &plain, &c))
             continue;
-        if ((!found || c.total_w < out->total_w) && assignment_has_room(d, gpu, c.watts - was_w)) {
+        double more_w = c.watts - was_w;
+        if ((!found || c.total_w < out->total_w) && have_room(d, &gpu, &more_w, 1)) {
             *out = c;
             found = true;
         }
@@ -532,30 +525,6 @@ void assignment_force(struct assignment *d, int job, const int *gpus, int n, int
 
 /* ---- taking ---- */
 
-static bool gang_take(struct assignment *d, int job)
-{
-    struct assignment_job *j = &d->jobs[job];
-    double more_w[GANG_MAX];
-    int n = j->n_gpus;
-
-    for (int i = 0; i < n; i++) {
-        int gpu = d->job_gpus[j->first + i];
-        more_w[i] = d->problem->types[d->problem->gpus[gpu].type].idle_w - d->gpus[gpu].watts;
-    }
-    if (!have_room(d, d->job_gpus + j->first, more_w, n))
-        return false;
-    journal_job(d, job);
-    j->n_gpus = 0;
-    for (int i = 0; i < n; i++) {
-        int gpu = d->job_gpus[j->first + i];
-        journal_gpu(d, gpu);
-        gpu_become(d, gpu, NULL, 0, NULL, false);
-        lists_join(d, gpu);
-    }
-    job_refresh(d, job, true);
-    return true;
-}
-
 /* What stays on a GPU when a job leaves it; more_w: of what it draws. When estimates have changed,
  * those who stay may be unable to run: by force the job leaves all the same, and they hold nothing
  * until they are taken away, too.
@@ -568,7 +537,7 @@ static bool leave_make(const struct assignment *d, int job, int gpu, struct comb
 
     if (n == 0) {
         *more_w = d->problem->types[d->problem->gpus[gpu].type].idle_w - d->gpus[gpu].watts;
-        return assignment_has_room(d, gpu, *more_w);
+        return have_room(d, &gpu, more_w, 1);
     }
     if (!combo_make(d, gpu, jobs, n, -1, out)) {
         if (!d->is_forcing)
@@ -579,36 +548,29 @@ static bool leave_make(const struct assignment *d, int job, int gpu, struct comb
     return true;
 }
 
-/* 'at': which of the job's job_gpus. */
-static void part_take(struct assignment *d, int job, int at, const struct combo *c)
-{
-    struct assignment_job *j = &d->jobs[job];
-    int gpu = d->job_gpus[j->first + at], jobs[THETA_MAX];
-    int n = without(d, gpu, job, jobs);
-
-    journal_gpu(d, gpu);
-    journal_job(d, job);
-    d->job_gpus[j->first + at] = d->job_gpus[j->first + --j->n_gpus];
-    gpu_become(d, gpu, jobs, n, c, false);
-    gpu_settle(d, gpu, -1);
-}
-
 bool assignment_take(struct assignment *d, int job)
 {
     struct assignment_job *j = &d->jobs[job];
+    int gpus[GANG_MAX], jobs[THETA_MAX], n = j->n_gpus;
     struct combo c[GANG_MAX];
     double more_w[GANG_MAX];
 
-    assert(j->n_gpus > 0 && !d->problem->jobs[job].is_fixed);
-    if (d->gpus[d->job_gpus[j->first]].is_whole)
-        return gang_take(d, job);
-    for (int i = 0; i < j->n_gpus; i++)
-        if (!leave_make(d, job, d->job_gpus[j->first + i], &c[i], &more_w[i]))
+    assert(n > 0 && !d->problem->jobs[job].is_fixed);
+    memcpy(gpus, d->job_gpus + j->first, (size_t)n * sizeof *gpus);
+    for (int i = 0; i < n; i++)
+        if (!leave_make(d, job, gpus[i], &c[i], &more_w[i]))
             return false;
-    if (j->n_gpus > 1 && !have_room(d, d->job_gpus + j->first, more_w, j->n_gpus))
+    if (n > 1 && !have_room(d, gpus, more_w, n))
         return false;
-    for (int i = j->n_gpus; i-- > 0;)
-        part_take(d, job, i, &c[i]);
+    bool is_whole = d->gpus[gpus[0]].is_whole;
+    journal_job(d, job);
+    j->n_gpus = 0;
+    for (int k = 0; k < n; k++) {
+        int i = is_whole ? k : n - 1 - k;    // parts from the last on
+        journal_gpu(d, gpus[i]);
+        gpu_become(d, gpus[i], jobs, without(d, gpus[i], job, jobs), &c[i], false);
+        gpu_settle(d, gpus[i], -1);
+    }
     job_refresh(d, job, true);
     return true;
 }

@@ -98,9 +98,6 @@ double assignment_gpu_total(const struct assignment *d, int gpu);
 /* May 'job' come to 'gpu' as a part among those there, as far as the jobs themselves go? */
 bool assignment_may_join(const struct assignment *d, int job, int gpu);
 
-/* Some watts more (or less) on a GPU: do the caps allow it? */
-bool assignment_has_room(const struct assignment *d, int gpu, double more_w);
-
 /* What a gang does: whether near, cost and watts of all GPUs. */
 bool assignment_gang_yield(const struct assignment *d, int job, int type, int limit, int m,
                            bool is_near, struct yield *out);
