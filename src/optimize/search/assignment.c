@@ -739,6 +739,18 @@ static void rooms_admit_present(struct assignment *d)
     assignment_destroy(now);
 }
 
+static void count_types(struct assignment *d)
+{
+    d->n_of_type = ARENA_ARRAY(&d->arena, int, (size_t)d->problem->n_types);
+    d->most_on_node = ARENA_ARRAY(&d->arena, int, (size_t)d->problem->n_types);
+    for (int i = 0; i < d->lists->n_groups; i++) {
+        int n = d->lists->groups[i].n, type = d->lists->groups[i].bucket % d->problem->n_types;
+        d->n_of_type[type] += n;
+        if (n > d->most_on_node[type])
+            d->most_on_node[type] = n;
+    }
+}
+
 struct assignment *assignment_create_with(const struct problem *p,
                                           const struct assignment_tables *tables)
 {
@@ -756,6 +768,7 @@ struct assignment *assignment_create_with(const struct problem *p,
     nodes_make(d);
     d->has_rules = problem_has_rules(p);
     d->lists = lists_create(&d->arena, p);
+    count_types(d);
     for (int g = p->n_gpus; g-- > 0;)
         lists_join(d, g);
     return d;

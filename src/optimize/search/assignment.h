@@ -57,6 +57,8 @@ struct assignment {
     struct assignment_gpu *gpus;               // (n_gpus)
     struct assignment_job *jobs;               // (n_jobs)
     int *job_gpus;                             // (n_job_gpus)
+    int *n_of_type;                            // (n_types) GPUs, whoever is on them, drained or not
+    int *most_on_node;                         // (n_types) of one node
     int n_job_gpus;
     bool has_sleepers;            // some GPU sleeps
     double cost_w;                // of everything
@@ -182,23 +184,13 @@ int assignment_n_free(const struct assignment *d, int type);
  */
 int assignment_beside(const struct assignment *d, int type, int kind, int most, int *gpus);
 
-/* What there is, whoever is on it, drained or not: GPUs of each type, and the most of one node. A
- * job that only a drained node could take waits for capacity: nodes come back.
+/* GPUs of a type that the job could stand on, if nobody else did. A job that only a drained node
+ * could take waits for capacity: nodes come back.
  */
-struct assignment_capacity {
-    int *n_all, *n_node;    // (n_types)
-    int *n_here;            // (n_groups) of one node and type
-};
-
-void assignment_count(const struct assignment *d, struct arena *a, struct assignment_capacity *out);
-
-/* GPUs of a type that the job could stand on, if nobody else did. */
-int assignment_capacity_for(const struct assignment *d, const struct assignment_capacity *s,
-                            int job, int type);
+int assignment_capacity_for(const struct assignment *d, int job, int type);
 
 /* Why the job could not even run if nobody else did: type, memory or gang; WAIT_NOT: it could. */
-enum wait_reason assignment_never(const struct assignment *d, const struct assignment_capacity *s,
-                                  int job);
+enum wait_reason assignment_never(const struct assignment *d, int job);
 
 /* Who is where and why the others wait; plan_price has filled in the rest. */
 void assignment_plan(struct assignment *d, struct arena *a, struct plan *out);

@@ -159,8 +159,8 @@ bool lists_collect(const struct assignment *d, int type, int n, int n_here, int 
 /* As assignment_free, of those that the engine can give to the job. Linear in nodes. */
 bool rules_gang(const struct assignment *d, int job, int type, int n, int *gpus);
 
-/* Of the 'n' GPUs of a group, on how many the job could be if nobody else were there. */
-int rules_stock(const struct assignment *d, int job, int group, int n);
+/* On how many GPUs of a group the job could be if nobody else were there. */
+int rules_stock(const struct assignment *d, int job, int group);
 
 /* Those on a GPU give back what they use of its node (1), or take it (-1). */
 void nodes_use(struct assignment *d, int gpu, int sign);

@@ -8,11 +8,12 @@
 /* Nodes that a gang over several is begun on, where each must give the same devices. */
 #define FIRST_TRIES 16
 
-int rules_stock(const struct assignment *d, int job, int group, int n)
+int rules_stock(const struct assignment *d, int job, int group)
 {
     const struct problem *p = d->problem;
     const struct problem_job *j = &p->jobs[job];
     const int *members = d->lists->members + d->lists->groups[group].first;
+    int n = d->lists->groups[group].n;
     int node = p->gpus[members[0]].node, could = j->engine.device ? 0 : n;
     enum engine_rule ignored;
 
