@@ -17,8 +17,7 @@ struct work {
     struct arena *arena;
     const struct problem *problem;
     struct assignment *assignment;
-    enum wait_reason
-        *why;    // (n_jobs) what the policy knows better than the assignment; WAIT_NOT: nothing
+    enum wait_reason *why;    // (n_jobs) what the policy knows better; WAIT_NOT: nothing
 };
 
 /* Everybody who runs is where it is. */

@@ -70,13 +70,12 @@ void nodes_use(struct assignment *d, int gpu, int sign)
 static bool node_has_room(const struct assignment *d, int job, const int *gpus, int n)
 {
     int node = d->problem->gpus[gpus[n - 1]].node, n_here = 0;
-    enum engine_rule ignored;
 
     if (!d->node_room)
         return true;
     for (int i = 0; i < n; i++)
         n_here += d->problem->gpus[gpus[i]].node == node;
-    return problem_node_fits(&d->node_room[node], &d->problem->jobs[job], &ignored) >= n_here;
+    return nodes_fit(d, d->node_room, node, job) >= n_here;
 }
 
 /* ---- combinations ---- */
@@ -382,16 +381,6 @@ static void gang_put(struct assignment *d, int job, const int *gpus, int n, cons
     job_refresh(d, job, true);
 }
 
-/* The jobs of a GPU with one more. */
-static int with(const struct assignment *d, int gpu, int job, int *jobs)
-{
-    const struct assignment_gpu *g = &d->gpus[gpu];
-
-    memcpy(jobs, g->jobs, g->n_jobs * sizeof *jobs);
-    jobs[g->n_jobs] = job;
-    return g->n_jobs + 1;
-}
-
 static int without(const struct assignment *d, int gpu, int job, int *jobs)
 {
     const struct assignment_gpu *g = &d->gpus[gpu];
@@ -406,7 +395,7 @@ static int without(const struct assignment *d, int gpu, int job, int *jobs)
 static void part_put(struct assignment *d, int job, int gpu, const struct combo *c)
 {
     int jobs[THETA_MAX];
-    int n = with(d, gpu, job, jobs);
+    int n = assignment_with(d, gpu, job, jobs);
 
     journal_gpu(d, gpu);
     journal_job(d, job);
@@ -428,7 +417,7 @@ static bool parts_make(struct assignment *d, int job, const int *gpus, int n, in
         int jobs[THETA_MAX];
         may = assignment_may_join(d, job, gpus[i]) && node_has_room(d, job, gpus, i + 1) &&
               limit < d->problem->types[d->problem->gpus[gpus[i]].type].n_limits &&
-              combo_make(d, gpus[i], jobs, with(d, gpus[i], job, jobs), limit, &out[i]);
+              combo_make(d, gpus[i], jobs, assignment_with(d, gpus[i], job, jobs), limit, &out[i]);
         if (!may)
             break;
         more_w[i] = out[i].watts - draw_w(d, gpus[i]);
@@ -495,7 +484,7 @@ bool assignment_add_part(struct assignment *d, int job, int gpu)
         return false;
     int jobs[THETA_MAX];
     if (!assignment_may_join(d, job, gpu) ||
-        !combo_make(d, gpu, jobs, with(d, gpu, job, jobs), -1, &c))
+        !combo_make(d, gpu, jobs, assignment_with(d, gpu, job, jobs), -1, &c))
         return false;
     part_put(d, job, gpu, &c);
     return true;
@@ -516,7 +505,7 @@ void assignment_force(struct assignment *d, int job, const int *gpus, int n, int
     }
     for (int i = 0; i < n; i++) {
         assert(d->gpus[gpus[i]].n_jobs < d->problem->theta);
-        may = combo_make(d, gpus[i], jobs, with(d, gpus[i], job, jobs), limit, &c);
+        may = combo_make(d, gpus[i], jobs, assignment_with(d, gpus[i], job, jobs), limit, &c);
         assert(may);
         part_put(d, job, gpus[i], &c);
     }
@@ -630,29 +619,20 @@ bool assignment_relimit(struct assignment *d, int gpu)
 
 /* ---- making ---- */
 
-static void seats_make(struct assignment *d)
+/* All wait, with room for the GPUs that they may get. */
+static void jobs_make(struct assignment *d)
 {
-    const struct problem *p = d->problem;
-
-    for (int j = 0; j < p->n_jobs; j++) {
-        int room =
-            p->jobs[j].n_max > p->jobs[j].n_present ? p->jobs[j].n_max : p->jobs[j].n_present;
-        d->jobs[j].first = d->n_job_gpus;
-        d->jobs[j].room = room;
-        d->n_job_gpus += room;
+    d->jobs = ARENA_ARRAY(&d->arena, struct assignment_job, (size_t)d->problem->n_jobs);
+    for (int i = 0; i < d->problem->n_jobs; i++) {
+        const struct problem_job *p = &d->problem->jobs[i];
+        struct assignment_job *j = &d->jobs[i];
+        j->first = d->n_job_gpus;
+        j->room = p->n_max > p->n_present ? p->n_max : p->n_present;
+        j->fee_w = p->name ? p->wait_w + (p->n_present > 0 ? p->move_w : 0) : 0;
+        d->n_job_gpus += j->room;
+        d->cost_w += j->fee_w;
     }
     d->job_gpus = ARENA_ARRAY(&d->arena, int, (size_t)d->n_job_gpus);
-}
-
-static void fees_make(struct assignment *d)
-{
-    for (int j = 0; j < d->problem->n_jobs; j++) {
-        const struct problem_job *p = &d->problem->jobs[j];
-        if (!p->name)
-            continue;
-        d->jobs[j].fee_w = p->wait_w + (p->n_present > 0 ? p->move_w : 0);
-        d->cost_w += d->jobs[j].fee_w;
-    }
 }
 
 /* What the caps leave above everybody asleep, but awake as far as caps are concerned. */
@@ -703,15 +683,6 @@ static void nodes_make(struct assignment *d)
     }
 }
 
-static void rooms_add_hair(struct assignment *d)
-{
-    const struct problem *p = d->problem;
-
-    d->room_w += CAP_HAIR * p->power_cap_w;
-    for (int r = 0; d->rack_room_w && r < p->n_racks; r++)
-        d->rack_room_w[r] += CAP_HAIR * p->rack_cap_w[r];
-}
-
 static void lay(struct assignment *d, bool only_fixed)
 {
     const struct problem *p = d->problem;
@@ -724,18 +695,21 @@ static void lay(struct assignment *d, bool only_fixed)
     }
 }
 
-/* The present allocation is always allowed: where it draws more than a cap, that is the cap. */
-static void rooms_admit_present(struct assignment *d)
+/* Caps as they count: with a hair; and the present allocation is always allowed: where it draws more
+ * than a cap, that is the cap.
+ */
+static void rooms_widen(struct assignment *d)
 {
     const struct problem *p = d->problem;
     struct assignment *now = assignment_create_with(p, d->tables);
 
     lay(now, false);
-    if (now->room_w < 0)
-        d->room_w -= now->room_w;
-    for (int r = 0; d->rack_room_w && r < p->n_racks; r++)
-        if (now->rack_room_w[r] < 0)
-            d->rack_room_w[r] -= now->rack_room_w[r];
+    d->room_w -= fmin(now->room_w, 0);
+    d->room_w += CAP_HAIR * p->power_cap_w;
+    for (int r = 0; d->rack_room_w && r < p->n_racks; r++) {
+        d->rack_room_w[r] -= fmin(now->rack_room_w[r], 0);
+        d->rack_room_w[r] += CAP_HAIR * p->rack_cap_w[r];
+    }
     assignment_destroy(now);
 }
 
@@ -759,11 +733,9 @@ struct assignment *assignment_create_with(const struct problem *p,
     d->problem = p;
     d->tables = tables;
     d->gpus = ARENA_ARRAY(&d->arena, struct assignment_gpu, (size_t)p->n_gpus);
-    d->jobs = ARENA_ARRAY(&d->arena, struct assignment_job, (size_t)p->n_jobs);
     d->has_sleepers = problem_sleeps(p);
     d->journal = ARENA_NEW(&d->arena, struct assignment_undo_log);
-    seats_make(d);
-    fees_make(d);
+    jobs_make(d);
     rooms_make(d);
     nodes_make(d);
     d->has_rules = problem_has_rules(p);
@@ -774,13 +746,10 @@ struct assignment *assignment_create_with(const struct problem *p,
     return d;
 }
 
-/* Fixed jobs in their place, and caps as they count. */
 static struct assignment *begin(struct assignment *d)
 {
-    if (d->has_caps) {
-        rooms_admit_present(d);
-        rooms_add_hair(d);
-    }
+    if (d->has_caps)
+        rooms_widen(d);
     lay(d, true);
     return d;
 }

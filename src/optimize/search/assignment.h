@@ -41,13 +41,11 @@ struct assignment_job {
     int n_gpus;         // 0: it waits
     int first, room;    // its GPUs are job_gpus[first..], unordered; at most 'room'
     uint32_t epoch;
-    double low;        // held in all
-    double short_w;    // what it misses
-    double fee_w;      // for waiting and moving
-    double
-        away_low;    // part of 'low' that is held elsewhere than on this assignment, and constant
-    bool
-        is_away;    // its present GPUs are not all on this assignment: no place here is its old one
+    double low;         // held in all
+    double short_w;     // what it misses
+    double fee_w;       // for waiting and moving
+    double away_low;    // part of 'low': constant, since it is held on another assignment
+    bool is_away;       // not all its present GPUs are on this one: no place here is its old one
 };
 
 struct assignment {
@@ -71,10 +69,8 @@ struct assignment {
     struct engine_node *node_room;    // (n_nodes) what is left of each; NULL: nobody counts
     uint32_t blink;     // an insertion overlooks a position with chance blink / 2^32; 0 at first
     uint64_t chance;    // for that: any number but 0
-    const struct reduced_costs
-        *reduced;    // insertions go by this while it is there; NULL: by cost
-    const double
-        *job_price_w;    // (n_jobs) with reduced costs: what each job should cost (prices.job_w)
+    const struct reduced_costs *reduced;    // insertions go by this; NULL: by cost
+    const double *job_price_w;    // (n_jobs) with that: what each should cost (prices.job_w)
     struct assignment_lists *lists;
     struct assignment_undo_log *journal;
 };

@@ -7,8 +7,10 @@
 #ifndef OPTIMIZE_SEARCH_ASSIGNMENT_INNER_H
 #define OPTIMIZE_SEARCH_ASSIGNMENT_INNER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "optimize/search/assignment.h"
 
@@ -47,8 +49,7 @@ struct assignment_tables {
     struct pair_cell *pairs;           // (n_types, n_kinds, n_kinds, n_limits); NULL: too many
     struct triple_cell *triples;       // (n_types, kinds a <= b <= c, n_limits); NULL: not worth it
     int n_positions;                   // of each kind, at most
-    struct position
-        *positions;    // (n_kinds, n_positions) least first; 'least_w' INFINITY: the end
+    struct position *positions;        // (n_kinds, n_positions) least first; 'type' -1: the end
 };
 
 struct assignment_tables *tables_create(struct arena *a, const struct problem *p);
@@ -69,9 +70,8 @@ struct reduced_costs {
     const double *type_w;    // (n_types) worth of a GPU; borrowed
     double cap_price;        // of a watt, margin included
     int n_kinds;
-    float *open_w;    // (n_types, n_kinds, NEED_STEPS + 1) see reduced_open_w
-    struct position
-        *positions;    // (n_kinds, n_positions) as in the tables, by what they cost at these prices
+    float *open_w;                 // (n_types, n_kinds, NEED_STEPS + 1) see reduced_open_w
+    struct position *positions;    // (n_kinds, n_positions) the tables', by cost at these prices
 };
 
 double reduced_open_w(const struct assignment *d, int type, int kind, double need);
@@ -94,6 +94,16 @@ bool combo_make(const struct assignment *d, int gpu, const int *jobs, int n, int
 
 /* What the GPU and its jobs' shortfalls cost as it is, comparable with total_w. */
 double assignment_gpu_total(const struct assignment *d, int gpu);
+
+/* The jobs of a GPU and one more; returns how many. */
+static inline int assignment_with(const struct assignment *d, int gpu, int job, int *jobs)
+{
+    int n = d->gpus[gpu].n_jobs;
+
+    memcpy(jobs, d->gpus[gpu].jobs, (size_t)n * sizeof *jobs);
+    jobs[n] = job;
+    return n + 1;
+}
 
 /* May 'job' come to 'gpu' as a part among those there, as far as the jobs themselves go? */
 bool assignment_may_join(const struct assignment *d, int job, int gpu);
@@ -164,6 +174,15 @@ int rules_stock(const struct assignment *d, int job, int group);
 
 /* Those on a GPU give back what they use of its node (1), or take it (-1). */
 void nodes_use(struct assignment *d, int gpu, int sign);
+
+/* On how many GPUs of a node the job could be, by what is left in 'nodes'; NULL: on any number. */
+static inline int nodes_fit(const struct assignment *d, const struct engine_node *nodes, int node,
+                            int job)
+{
+    enum engine_rule ignored;
+
+    return nodes ? problem_node_fits(&nodes[node], &d->problem->jobs[job], &ignored) : INT_MAX;
+}
 
 /* ---- journal ---- */
 

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/grow.h"
 
@@ -41,13 +40,9 @@ static void try_gpu(struct seek *s, int gpu)
 {
     struct combo c;
     int jobs[THETA_MAX];
-    const struct assignment_gpu *g = &s->d->gpus[gpu];
 
-    if (!assignment_may_join(s->d, s->job, gpu))
-        return;
-    memcpy(jobs, g->jobs, g->n_jobs * sizeof *jobs);
-    jobs[g->n_jobs] = s->job;
-    if (!combo_make(s->d, gpu, jobs, g->n_jobs + 1, -1, &c))
+    if (!assignment_may_join(s->d, s->job, gpu) ||
+        !combo_make(s->d, gpu, jobs, assignment_with(s->d, gpu, s->job, jobs), -1, &c))
         return;
     double w = s->d->reduced ? reduced_w(s, gpu, &c) : c.total_w - assignment_gpu_total(s->d, gpu);
     w -= s->base_w;
