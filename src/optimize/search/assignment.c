@@ -94,16 +94,46 @@ static double rest_low(const struct assignment *d, int job, int gpu)
     return j->low;
 }
 
-static bool combo_at(const struct assignment *d, int gpu, const int *jobs, const int *kinds,
-                     const double *rest, int n, int limit, struct combo *out)
+bool assignment_are_near(const struct assignment *d, const int *gpus, int n)
 {
+    for (int i = 1; i < n; i++)
+        if (d->problem->gpus[gpus[i]].node != d->problem->gpus[gpus[0]].node)
+            return false;
+    return true;
+}
+
+bool assignment_gang_yield(const struct assignment *d, int job, int type, int limit, int m,
+                           bool is_near, struct yield *out)
+{
+    const struct problem *p = d->problem;
+    const struct problem_kind *k = &p->kinds[p->jobs[job].kind];
+    const struct alone_cell *c = tables_alone(d->tables, type, p->jobs[job].kind, limit);
+    double factor = is_near ? p->gang_near[m] : p->gang_far[m];
+
+    if (!(c->cost_w < HUGE_VAL))
+        return false;
+    out->watts = c->watts * m;
+    out->speed[0] = c->speed * factor;
+    out->low[0] = c->low * factor;
+    double done = k->rate > 0 ? fmin(out->speed[0], k->rate) : out->speed[0];
+    out->cost_w = out->watts + m * (p->price_w - p->types[type].sleep_w) - k->value_j * done;
+    return true;
+}
+
+/* 'n' jobs on each of 'm' GPUs; one job, if they are more than one. */
+static bool combo_at(const struct assignment *d, const int *gpus, int m, const int *jobs,
+                     const int *kinds, const double *rest, int n, int limit, struct combo *out)
+{
+    int type = d->problem->gpus[gpus[0]].type;
     struct yield y;
 
-    if (!tables_yield(d, d->problem->gpus[gpu].type, limit, kinds, n, &y))
+    if (m > 1 ? !assignment_gang_yield(d, jobs[0], type, limit, m, assignment_are_near(d, gpus, m),
+                                       &y)
+              : !tables_yield(d, type, limit, kinds, n, &y))
         return false;
     out->limit = limit;
-    out->cost_w = y.cost_w;
-    out->watts = y.watts;
+    out->cost_w = m > 1 ? y.cost_w / m : y.cost_w;
+    out->watts = m > 1 ? y.watts / m : y.watts;
     out->total_w = y.cost_w;
     for (int i = 0; i < n; i++) {
         out->low[i] = y.low[i];
@@ -126,36 +156,43 @@ static bool breaks(const struct assignment *d, const int *jobs, const double *re
     return false;
 }
 
-bool combo_make(const struct assignment *d, int gpu, const int *jobs, int n, int limit,
-                struct combo *out)
+/* As combo_make; of 'm' GPUs with a gang, cost and watts of each, and 'low' of all. */
+static bool combo_on(const struct assignment *d, const int *gpus, int m, const int *jobs, int n,
+                     int limit, struct combo *out)
 {
     int first = limit < 0 ? 0 : limit;
-    int last = limit < 0 ? d->problem->types[d->problem->gpus[gpu].type].n_limits - 1 : limit;
-    double was_w = draw_w(d, gpu);
+    int last = limit < 0 ? d->problem->types[d->problem->gpus[gpus[0]].type].n_limits - 1 : limit;
+    double was_w = draw_w(d, gpus[0]), rest[THETA_MAX], more_w[GANG_MAX];
     int kinds[THETA_MAX];
-    double rest[THETA_MAX];
     struct combo plain;
     bool found = false;
 
     for (int i = 0; i < n; i++) {
         kinds[i] = d->problem->jobs[jobs[i]].kind;
-        rest[i] = rest_low(d, jobs[i], gpu);
+        rest[i] = rest_low(d, jobs[i], gpus[0]);
     }
-    if (d->is_keeping && !combo_at(d, gpu, jobs, kinds, rest, n, 0, &plain))
+    if (d->is_keeping && !combo_at(d, gpus, m, jobs, kinds, rest, n, 0, &plain))
         return false;
     for (int l = first; l <= last; l++) {
         struct combo c;
-        if (!combo_at(d, gpu, jobs, kinds, rest, n, l, &c))
+        if (!combo_at(d, gpus, m, jobs, kinds, rest, n, l, &c))
             break;
         if (d->is_keeping && breaks(d, jobs, rest, n, &plain, &c))
             continue;
-        double more_w = c.watts - was_w;
-        if ((!found || c.total_w < out->total_w) && have_room(d, &gpu, &more_w, 1)) {
+        for (int i = 0; i < m; i++)
+            more_w[i] = c.watts - was_w;    // a gang's are alike
+        if ((!found || c.total_w < out->total_w) && have_room(d, gpus, more_w, m)) {
             *out = c;
             found = true;
         }
     }
     return found;
+}
+
+bool combo_make(const struct assignment *d, int gpu, const int *jobs, int n, int limit,
+                struct combo *out)
+{
+    return combo_on(d, &gpu, 1, jobs, n, limit, out);
 }
 
 double assignment_gpu_total(const struct assignment *d, int gpu)
@@ -198,9 +235,10 @@ static void job_refresh(struct assignment *d, int job, bool has_moved)
     j->short_w = j->n_gpus ? problem_short_w(p, j->low) : 0;
     if (has_moved) {
         j->fee_w = j->n_gpus ? 0 : p->wait_w;
-        if (p->n_present > 0 && !is_home(d, job))
+        bool moves = (p->n_present > 0 || d->has_sleepers) && !is_home(d, job);
+        if (moves && p->n_present > 0)
             j->fee_w += p->move_w;
-        if (d->has_sleepers && !is_home(d, job))
+        if (moves && d->has_sleepers)
             for (int i = 0; i < j->n_gpus; i++)
                 j->fee_w += problem_wake_w(d->problem, p, d->job_gpus[j->first + i]);
     }
@@ -273,14 +311,6 @@ bool assignment_may_join(const struct assignment *d, int job, int gpu)
     return true;
 }
 
-bool assignment_are_near(const struct assignment *d, const int *gpus, int n)
-{
-    for (int i = 1; i < n; i++)
-        if (d->problem->gpus[gpus[i]].node != d->problem->gpus[gpus[0]].node)
-            return false;
-    return true;
-}
-
 static bool are_distinct(const int *gpus, int n)
 {
     for (int i = 0; i < n; i++)
@@ -303,59 +333,6 @@ static bool gang_may_stand(const struct assignment *d, int job, const int *gpus,
         return false;
     return limit < d->problem->types[type].n_limits &&
            problem_stands(d->problem, gpus, n, d->problem->jobs[job].n_nodes);
-}
-
-/* ---- gangs ---- */
-
-bool assignment_gang_yield(const struct assignment *d, int job, int type, int limit, int m,
-                           bool is_near, struct yield *out)
-{
-    const struct problem *p = d->problem;
-    const struct problem_kind *k = &p->kinds[p->jobs[job].kind];
-    const struct alone_cell *c = tables_alone(d->tables, type, p->jobs[job].kind, limit);
-    double factor = is_near ? p->gang_near[m] : p->gang_far[m];
-
-    if (!(c->cost_w < HUGE_VAL))
-        return false;
-    out->watts = c->watts * m;
-    out->speed[0] = c->speed * factor;
-    out->low[0] = c->low * factor;
-    double done = k->rate > 0 ? fmin(out->speed[0], k->rate) : out->speed[0];
-    out->cost_w = out->watts + m * (p->price_w - p->types[type].sleep_w) - k->value_j * done;
-    return true;
-}
-
-/* The best setting for a gang on these GPUs: each GPU's share in 'out', but 'low' of all. */
-static bool gang_make(const struct assignment *d, int job, const int *gpus, int n, int limit,
-                      struct combo *out)
-{
-    int type = d->problem->gpus[gpus[0]].type;
-    int first = limit < 0 ? 0 : limit;
-    int last = limit < 0 ? d->problem->types[type].n_limits - 1 : limit;
-    bool is_near = assignment_are_near(d, gpus, n), found = false;
-    double more_w[GANG_MAX], need = d->problem->jobs[job].need;
-    struct yield plain, y;
-
-    if (!assignment_gang_yield(d, job, type, 0, n, is_near, &plain))
-        return false;
-    for (int l = first; l <= last; l++) {
-        if (!assignment_gang_yield(d, job, type, l, n, is_near, &y))
-            break;
-        if (d->is_keeping && plain.low[0] >= need && y.low[0] < need)
-            continue;
-        double total_w = y.cost_w + problem_short_w(&d->problem->jobs[job], y.low[0]);
-        for (int i = 0; i < n; i++)
-            more_w[i] = y.watts / n - draw_w(d, gpus[i]);
-        if ((found && total_w >= out->total_w) || !have_room(d, gpus, more_w, n))
-            continue;
-        *out = (struct combo){ .limit = l,
-                               .cost_w = y.cost_w / n,
-                               .watts = y.watts / n,
-                               .low = { y.low[0] },
-                               .total_w = total_w };
-        found = true;
-    }
-    return found;
 }
 
 /* ---- putting ---- */
@@ -449,7 +426,7 @@ static bool put_make(struct assignment *d, int job, const int *gpus, int n, int 
     if (!has_form(d, job, gpus, n))
         return false;
     if (is_gang(d, job, n))
-        return gang_may_stand(d, job, gpus, n, limit) && gang_make(d, job, gpus, n, limit, out);
+        return gang_may_stand(d, job, gpus, n, limit) && combo_on(d, gpus, n, &job, 1, limit, out);
     return parts_make(d, job, gpus, n, limit, out);
 }
 
@@ -498,7 +475,7 @@ void assignment_force(struct assignment *d, int job, const int *gpus, int n, int
 
     d->is_forcing = true;
     if (is_gang(d, job, n)) {
-        may = gang_make(d, job, gpus, n, limit, &c);
+        may = combo_on(d, gpus, n, &job, 1, limit, &c);
         assert(may);
         gang_put(d, job, gpus, n, &c);
         n = 0;
@@ -584,9 +561,7 @@ static bool give_limit(struct assignment *d, int gpu, int limit)
     if (limit == was || g->n_jobs == 0)
         return limit == was;
     memcpy(jobs, g->jobs, sizeof jobs);
-    if (!(g->is_whole ? gang_make(d, jobs[0], gpus, n, limit, &c)
-                      : combo_make(d, gpu, jobs, g->n_jobs, limit, &c)) ||
-        c.limit == was)
+    if (!combo_on(d, gpus, n, jobs, g->n_jobs, limit, &c) || c.limit == was)
         return false;
     for (int i = 0; i < n; i++) {
         journal_gpu(d, gpus[i]);
