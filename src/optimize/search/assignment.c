@@ -337,19 +337,14 @@ static bool gang_may_stand(const struct assignment *d, int job, const int *gpus,
 
 /* ---- putting ---- */
 
-static void seat_set(struct assignment *d, int job, const int *gpus, int n)
+static void gang_put(struct assignment *d, int job, const int *gpus, int n, const struct combo *c)
 {
     struct assignment_job *j = &d->jobs[job];
 
     assert(n <= j->room);
+    journal_job(d, job);
     j->n_gpus = n;
     memcpy(d->job_gpus + j->first, gpus, (size_t)n * sizeof *gpus);
-}
-
-static void gang_put(struct assignment *d, int job, const int *gpus, int n, const struct combo *c)
-{
-    journal_job(d, job);
-    seat_set(d, job, gpus, n);
     for (int i = 0; i < n; i++) {
         journal_gpu(d, gpus[i]);
         gpu_become(d, gpus[i], &job, 1, c, true);

@@ -17,7 +17,7 @@
 
 /* A pattern on one GPU. */
 struct instance {
-    int type, limit, gpu;    // gpu -1: not yet
+    int type, gpu;    // gpu -1: not yet
     int n;
     int class[THETA_MAX];
     double low[THETA_MAX];
@@ -184,11 +184,11 @@ static void place_gangs(struct rounding *r)
 
 /* ---- instances ---- */
 
-static struct instance *instance_new(struct rounding *r, int type, int limit, int gpu)
+static struct instance *instance_new(struct rounding *r, int type, int gpu)
 {
     GROW(r->instances, r->n_instances, r->cap_instances);
     struct instance *x = &r->instances[r->n_instances++];
-    *x = (struct instance){ .type = type, .limit = limit, .gpu = gpu };
+    *x = (struct instance){ .type = type, .gpu = gpu };
     return x;
 }
 
@@ -211,7 +211,7 @@ static void add_pattern(struct rounding *r, const struct master_column *col)
     }
     bool may = problem_yield(r->p, col->type, limit, kinds, col->n_gives, &y);
     assert(may);
-    struct instance *x = instance_new(r, col->type, limit, -1);
+    struct instance *x = instance_new(r, col->type, -1);
     for (int i = 0; i < col->n_gives; i++)
         instance_add(x, classes[i], y.low[i]);
 }
@@ -243,7 +243,7 @@ static void make_company(struct rounding *r)
         const struct company *with = &r->c->company[x->which];
         const struct job_class *k = &r->c->classes[r->c->class_of_bin[with->bin]];
         r->is_taken[with->gpu] = true;
-        instance_add(instance_new(r, r->p->gpus[with->gpu].type, with->limit, with->gpu),
+        instance_add(instance_new(r, r->p->gpus[with->gpu].type, with->gpu),
                      r->c->class_of_bin[with->bin], k->edge[with->bin - k->first_bin]);
     }
 }
