@@ -29,7 +29,7 @@ bool work_is_waiting(const struct work *w, int job);
 /* May the job run on a type, where there are enough GPUs for it, and how would it on one alone? */
 bool work_suits(const struct work *w, int job, int type, struct yield *alone);
 
-/* What 'n' GPUs of a type do for it, one GPU's being 1: near each other, or far if that cannot be. */
+/* What 'n' GPUs of a type do for it, one GPU's being 1: near each other where that can be. */
 double work_gang_factor(const struct work *w, int job, int type, int n);
 
 /* Where a job could go; n_gpus 0: nowhere. */

@@ -665,7 +665,7 @@ static void lay(struct assignment *d, bool only_fixed)
     }
 }
 
-/* Caps as they count: with a hair; and the present allocation is always allowed: where it draws more
+/* Caps as they count: with a hair. The present allocation is always allowed: where it draws more
  * than a cap, that is the cap.
  */
 static void rooms_widen(struct assignment *d)

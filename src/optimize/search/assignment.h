@@ -105,8 +105,8 @@ bool assignment_add_part(struct assignment *d, int job, int gpu);
 /* The cheapest place now, nobody else moved; false: none that beats waiting. */
 bool assignment_insert(struct assignment *d, int job);
 
-/* All who have no place, those first whose 'first_w' (n_jobs) is most. With 'class_of' (n_jobs) only
- * those who are in no class: less than 0.
+/* All who have no place, those first whose 'first_w' (n_jobs) is most; with 'class_of' (n_jobs)
+ * only those who are in no class (-1).
  */
 void assignment_insert_all(struct assignment *d, const double *first_w, const int *class_of);
 

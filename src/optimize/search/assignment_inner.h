@@ -159,8 +159,8 @@ static inline bool lists_has_free(const struct assignment *d, int type)
     return d->lists->has_free[type] || d->lists->has_free[d->problem->n_types + type];
 }
 
-/* Collect 'n' free GPUs of a type, awake ones first: 'n_here' of each node, of those first that have
- * the fewest to spare, or if that is 0 on as few nodes as may be. False: there are not so many.
+/* Collect 'n' free GPUs of a type, awake ones first: 'n_here' of each node, beginning with those
+ * that have the fewest to spare; if that is 0, on as few nodes as may be. False: there are too few.
  */
 bool lists_collect(const struct assignment *d, int type, int n, int n_here, int *gpus);
 
