@@ -244,7 +244,7 @@ static int plan_standing(struct run *r, struct plan *out, struct err *e)
     struct reduced_costs *reduced = reduced_costs_create(d, u);
 
     assignment_lay_present(d);
-    assignment_insert_rest(d, u, reduced);
+    assignment_insert_rest(d, u, reduced, NULL);
     r->report->rounded_w = assignment_cost(d);
     if (r->o->time_s > 0)
         search(r, d, u);

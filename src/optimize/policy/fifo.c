@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "optimize/policy/solver.h"
 #include "optimize/policy/work.h"
 
 enum order { FASTEST, BY_CHANCE, FIRST };
@@ -25,9 +24,9 @@ static double liking(const struct work *w, enum order order, int gpu, double spe
 static enum wait_reason start(struct work *w, int job, enum order order, uint64_t seed)
 {
     const struct problem_job *j = &w->problem->jobs[job];
-    int best_type = -1, gpus[GANG_MAX];
-    double best = -1;
+    struct choice to = { 0 };
     struct yield alone;
+    int gpus[GANG_MAX];
     struct rng rng;
 
     rng_init(&rng, seed, j->name);
@@ -36,16 +35,11 @@ static enum wait_reason start(struct work *w, int job, enum order order, uint64_
             !assignment_free(w->assignment, job, type, j->n_min, gpus))
             continue;
         double hope = (double)problem_trust(w->problem, type, j->kind, 1).speed;
-        double like = liking(w, order, gpus[0], alone.speed[0] / hope, &rng);
-        if (like > best) {
-            best = like;
-            best_type = type;
-        }
+        work_prefer(&to, -liking(w, order, gpus[0], alone.speed[0] / hope, &rng), gpus, j->n_min);
     }
-    if (best_type < 0)
-        return assignment_never(w->assignment, &w->capacity, job) ? WAIT_NOT : WAIT_CAPACITY;
-    assignment_free(w->assignment, job, best_type, j->n_min, gpus);
-    return assignment_put(w->assignment, job, gpus, j->n_min, -1) ? WAIT_NOT : WAIT_POWER;
+    if (to.n_gpus == 0)
+        return assignment_never(w->assignment, job) ? WAIT_NOT : WAIT_CAPACITY;
+    return work_put(w, job, &to) ? WAIT_NOT : WAIT_POWER;
 }
 
 /* In strict order: whoever cannot start for want of a GPU or of watts holds up those
@@ -66,9 +60,7 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
         w.why[j] = is_blocked ? WAIT_TURN : start(&w, j, *order, self->seed);
         is_blocked |= w.why[j] != WAIT_NOT;
     }
-    work_end(&w, out);
-    *verdict = VERDICT_FEASIBLE;
-    return 0;
+    return work_end(&w, out, verdict);
 }
 
 static const enum order fastest = FASTEST, by_chance = BY_CHANCE, in_order = FIRST;

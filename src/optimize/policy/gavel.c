@@ -12,7 +12,6 @@
 #include "base/arena.h"
 #include "optimize/model/plan.h"
 #include "optimize/policy/gavel_inner.h"
-#include "optimize/policy/solver.h"
 
 /* When its jobs have waited this long in the mean, the throughput of a class counts twice. */
 #define WAITED_S 3600.0
@@ -23,40 +22,37 @@
 
 /* ---- who is not in the program ---- */
 
-/* The type where the job is fastest among those not saved with room now ('gpus' not NULL: these),
- * or with GPUs enough at all; -1: none.
+/* The type where the job is fastest among those not saved with room now, which goes to 'free', or
+ * without that with GPUs enough at all; -1: none.
  */
-static int fastest_type(const struct work *w, const bool *is_saved, int job, int *gpus)
+static int fastest_type(const struct work *w, const bool *is_saved, int job, struct choice *free)
 {
     const struct problem_job *j = &w->problem->jobs[job];
+    int best = -1, gpus[GANG_MAX];
     struct yield alone;
     double most = 0;
-    int best = -1;
 
     for (int type = 0; type < w->problem->n_types; type++) {
-        if (assignment_capacity_for(w->assignment, &w->capacity, job, type) < j->n_min ||
-            is_saved[type] || !work_suits(w, job, type, &alone) ||
-            (gpus && !assignment_free(w->assignment, job, type, j->n_min, gpus)))
+        if (is_saved[type] || !work_suits(w, job, type, &alone) ||
+            (free && !assignment_free(w->assignment, job, type, j->n_min, gpus)))
             continue;
-        bool is_far = j->n_nodes > 1 || j->n_min > w->capacity.n_node[type];
-        double speed =
-            alone.speed[0] * (is_far ? w->problem->gang_far : w->problem->gang_near)[j->n_min];
-        if (speed > most) {
-            most = speed;
-            best = type;
-        }
+        double speed = alone.speed[0] * work_gang_factor(w, job, type, j->n_min);
+        if (speed <= most)
+            continue;
+        most = speed;
+        best = type;
+        if (free)
+            work_prefer(free, -speed, gpus, j->n_min);
     }
-    if (gpus && best >= 0)
-        assignment_free(w->assignment, job, best, j->n_min, gpus);
     return best;
 }
 
 static bool place_fastest(struct work *w, const bool *is_saved, int job)
 {
-    int gpus[GANG_MAX];
+    struct choice to = { 0 };
 
-    return fastest_type(w, is_saved, job, gpus) >= 0 &&
-           assignment_put(w->assignment, job, gpus, w->problem->jobs[job].n_min, -1);
+    fastest_type(w, is_saved, job, &to);
+    return work_put(w, job, &to);
 }
 
 /* Gangs take free GPUs before anybody else; one that finds too few has those of one type saved. */
@@ -213,9 +209,7 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     g.work.assignment->is_keeping = true;    // but limits are not to break them
     for (int j = 0; j < p->n_jobs; j++)
         g.work.why[j] = p->jobs[j].n_present > 0 ? WAIT_TURN : WAIT_NOT;
-    work_end(&g.work, out);
-    *verdict = VERDICT_FEASIBLE;
-    return 0;
+    return work_end(&g.work, out, verdict);
 }
 
 const struct solver solver_gavel = { .name = "gavel", .solve = solve };

@@ -2,7 +2,6 @@
  * where that costs less. Nobody's kept promise is broken to let another in. Afterwards some of
  * those that run are offered another place, moving included.
  */
-#include "optimize/policy/solver.h"
 #include "optimize/policy/work.h"
 
 /* Running jobs that are offered another place per decision; all get their turn in time. */
@@ -54,9 +53,7 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
         if (work_is_waiting(&w, j))
             assignment_insert(w.assignment, j);
     improve_running(&w);
-    work_end(&w, out);
-    *verdict = VERDICT_FEASIBLE;
-    return 0;
+    return work_end(&w, out, verdict);
 }
 
 const struct solver solver_greedy = { .name = "greedy", .solve = solve };

@@ -5,10 +5,8 @@
  * other types, or beside others, they may.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/arena.h"
-#include "optimize/policy/solver.h"
 #include "optimize/policy/work.h"
 
 /* GPUs of one kind with room that are looked at: they differ only in their residents' promises. */
@@ -43,13 +41,6 @@ struct queue {
     bool is_out_of_watts;
 };
 
-/* Where a job could go; n_gpus 0: nowhere. */
-struct choice {
-    double cost;    // in watts, or where no type keeps the promise: the slower the more
-    int n_gpus;
-    int gpus[GANG_MAX];
-};
-
 static void forget_company(struct queue *q)
 {
     for (int k = 0; k < q->work.problem->n_kinds; k++)
@@ -58,16 +49,6 @@ static void forget_company(struct queue *q)
 
 /* ---- what a job wants ---- */
 
-/* What a job does on a type alone on one GPU, where there are enough for it. */
-static bool is_possible(const struct queue *q, int job, int type, struct yield *alone)
-{
-    const struct work *w = &q->work;
-
-    return work_suits(w, job, type, alone) &&
-           assignment_capacity_for(w->assignment, &w->capacity, job, type) >=
-               w->problem->jobs[job].n_min;
-}
-
 /* The fewest GPUs, in doublings, with which 'type' keeps the promise, by what is believed or what
  * is hoped; 0: it does not.
  */
@@ -75,17 +56,14 @@ static int n_that_keep(const struct queue *q, int job, int type, bool is_hoping)
 {
     const struct problem *p = q->work.problem;
     const struct problem_job *j = &p->jobs[job];
-    const struct assignment_capacity *s = &q->work.capacity;
     struct yield alone;
 
-    if (!is_possible(q, job, type, &alone))
+    if (!work_suits(&q->work, job, type, &alone))
         return 0;
     double low = alone.low[0] / (is_hoping ? 1 : (double)problem_trust(p, type, j->kind, 1).low);
-    for (int n = j->n_min; n <= j->n_max && n <= s->n_all[type]; n *= 2) {
-        bool is_far = j->n_nodes > 1 || n > s->n_node[type];
-        if (low * (is_far ? p->gang_far : p->gang_near)[n] >= j->need)
+    for (int n = j->n_min; n <= j->n_max && n <= q->work.assignment->n_of_type[type]; n *= 2)
+        if (low * work_gang_factor(&q->work, job, type, n) >= j->need)
             return n;
-    }
     return 0;
 }
 
@@ -97,10 +75,10 @@ static void want_fastest(struct queue *q, int job)
     double most = 0;
 
     for (int type = 0; type < p->n_types; type++)
-        if (is_possible(q, job, type, &alone))
+        if (work_suits(&q->work, job, type, &alone))
             most = fmax(most, alone.speed[0]);
     for (int type = 0; type < p->n_types; type++)
-        if (is_possible(q, job, type, &alone) && alone.speed[0] >= FASTEST_PART * most)
+        if (work_suits(&q->work, job, type, &alone) && alone.speed[0] >= FASTEST_PART * most)
             q->n_wanted[type] = p->jobs[job].n_min;
 }
 
@@ -130,14 +108,6 @@ static bool want(struct queue *q, int job)
 
 /* ---- where it could go ---- */
 
-static void take_if_less(struct choice *best, double cost, const int *gpus, int n)
-{
-    if (best->n_gpus > 0 && cost >= best->cost)
-        return;
-    *best = (struct choice){ .cost = cost, .n_gpus = n };
-    memcpy(best->gpus, gpus, (size_t)n * sizeof *gpus);
-}
-
 /* Free GPUs of a type that it wants; they are refused only for want of watts. */
 static void consider_free(struct queue *q, int job, int type, bool is_kept, struct choice *best)
 {
@@ -149,7 +119,8 @@ static void consider_free(struct queue *q, int job, int type, bool is_kept, stru
         !work_suits(&q->work, job, type, &alone))
         return;
     if (work_weigh(&q->work, job, gpus, n, &offer))
-        take_if_less(best, is_kept ? offer.cost_w : -alone.speed[0], gpus, n);
+        work_prefer(best, is_kept ? offer.cost_w : -alone.speed[0], gpus,
+                    n);    // the slower the more
     else
         q->is_out_of_watts = true;
 }
@@ -161,7 +132,7 @@ static void consider_company(struct queue *q, int job, int gpu, struct choice *b
 
     if (work_weigh(&q->work, job, &gpu, 1, &offer) && offer.keeps &&
         offer.share >= q->sharing->share_min)
-        take_if_less(best, offer.cost_w, &gpu, 1);
+        work_prefer(best, offer.cost_w, &gpu, 1);
 }
 
 /* What one sought in vain, others of its kind that need as much need not seek, until somebody
@@ -177,7 +148,8 @@ static void seek_company(struct queue *q, int job, struct choice *best)
     if (j->need >= q->no_company[j->kind])
         return;
     for (int type = 0; type < p->n_types; type++)
-        for (int k = 0; k < p->n_kinds && work_suits(&q->work, job, type, &alone); k++) {
+        for (int k = work_suits(&q->work, job, type, &alone) ? 0 : p->n_kinds; k < p->n_kinds;
+             k++) {
             int n = assignment_beside(q->work.assignment, type, k, TRIES_PER_KIND, gpus);
             for (int i = 0; i < n; i++)
                 consider_company(q, job, gpus[i], best);
@@ -213,13 +185,13 @@ static enum wait_reason await(struct queue *q, int job)
     for (int type = 0; type < w->problem->n_types; type++) {
         is_second |= q->n_wanted[type] > 0 && q->is_awaited[type];
         is_choosy |= q->n_wanted[type] == 0 && assignment_n_free(w->assignment, type) > 0 &&
-                     is_possible(q, job, type, &alone);
+                     work_suits(&q->work, job, type, &alone);
         q->is_awaited[type] |= q->n_wanted[type] > 0;
     }
-    return assignment_never(w->assignment, &w->capacity, job) ? WAIT_NOT
-           : is_second                                        ? WAIT_TURN
-           : is_choosy                                        ? WAIT_PROMISE
-                                                              : WAIT_CAPACITY;
+    return assignment_never(w->assignment, job) ? WAIT_NOT
+           : is_second                          ? WAIT_TURN
+           : is_choosy                          ? WAIT_PROMISE
+                                                : WAIT_CAPACITY;
 }
 
 static enum wait_reason serve(struct queue *q, int job)
@@ -231,7 +203,7 @@ static enum wait_reason serve(struct queue *q, int job)
         return await(q, job);
     if (q->work.assignment->gpus[to.gpus[0]].n_jobs == 0)
         forget_company(q);
-    work_put(&q->work, job, to.gpus, to.n_gpus);
+    work_put(&q->work, job, &to);
     return WAIT_NOT;
 }
 
@@ -277,8 +249,7 @@ static void part(struct queue *q, int gpu)
     for (int type = 0; type < q->work.problem->n_types; type++)
         if (q->n_wanted[type] == 1)
             consider_free(q, job, type, true, &to);
-    if (to.n_gpus)
-        work_put(&q->work, job, to.gpus, 1);
+    work_put(&q->work, job, &to);
 }
 
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
@@ -298,9 +269,7 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     for (int g = 0; g < p->n_gpus && q.sharing->parts; g++)
         if (is_mistake(&q, g))
             part(&q, g);
-    work_end(&q.work, out);
-    *verdict = VERDICT_FEASIBLE;
-    return 0;
+    return work_end(&q.work, out, verdict);
 }
 
 static const struct sharing never = { .is_allowed = false }, where_it_pays = { .is_allowed = true },

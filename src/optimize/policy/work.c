@@ -1,9 +1,7 @@
 #include "optimize/policy/work.h"
 
 #include <math.h>
-
-#include "base/arena.h"
-#include "optimize/model/plan.h"
+#include <string.h>
 
 /* A limit is changed under residents that stay when that saves this part of what the GPU draws;
  * estimates move with every measurement, and limits shall not flutter with them.
@@ -15,7 +13,6 @@ void work_begin(struct work *w, struct arena *a, const struct problem *p)
     *w = (struct work){ .arena = a, .problem = p, .assignment = assignment_create(p) };
     assignment_lay_present(w->assignment);
     w->assignment->is_keeping = true;
-    assignment_count(w->assignment, a, &w->capacity);
     w->why = ARENA_ARRAY(a, enum wait_reason, (size_t)p->n_jobs);
 }
 
@@ -30,14 +27,36 @@ bool work_suits(const struct work *w, int job, int type, struct yield *alone)
 {
     const struct problem_job *j = &w->problem->jobs[job];
 
-    return problem_allows(j, type) && problem_yield(w->problem, type, 0, &j->kind, 1, alone);
+    return problem_allows(j, type) &&
+           assignment_capacity_for(w->assignment, job, type) >= j->n_min &&
+           problem_yield(w->problem, type, 0, &j->kind, 1, alone);
 }
 
-bool work_put(struct work *w, int job, const int *gpus, int n)
+double work_gang_factor(const struct work *w, int job, int type, int n)
+{
+    bool is_far = w->problem->jobs[job].n_nodes > 1 || n > w->assignment->most_on_node[type];
+
+    return (is_far ? w->problem->gang_far : w->problem->gang_near)[n];
+}
+
+static bool put(struct work *w, int job, const int *gpus, int n)
 {
     if (w->assignment->jobs[job].n_gpus > 0 && !assignment_take(w->assignment, job))
         return false;
     return assignment_put(w->assignment, job, gpus, n, -1);
+}
+
+bool work_put(struct work *w, int job, const struct choice *to)
+{
+    return to->n_gpus > 0 && put(w, job, to->gpus, to->n_gpus);
+}
+
+void work_prefer(struct choice *best, double cost, const int *gpus, int n)
+{
+    if (best->n_gpus > 0 && cost >= best->cost)
+        return;
+    *best = (struct choice){ .cost = cost, .n_gpus = n };
+    memcpy(best->gpus, gpus, (size_t)n * sizeof *gpus);
 }
 
 int work_n_short(const struct work *w, int gpu)
@@ -78,7 +97,7 @@ bool work_weigh(struct work *w, int job, const int *gpus, int n, struct offer *o
     bool waits = w->assignment->jobs[job].n_gpus == 0;
 
     assignment_mark(w->assignment);
-    bool may = work_put(w, job, gpus, n);
+    bool may = put(w, job, gpus, n);
     if (may)
         *out = (struct offer){
             .cost_w = assignment_cost(w->assignment) - before_w +
@@ -105,7 +124,7 @@ static void settle_limit(struct work *w, int gpu)
         assignment_undo(d);
 }
 
-void work_end(struct work *w, struct plan *out)
+int work_end(struct work *w, struct plan *out, enum verdict *verdict)
 {
     for (int g = 0; g < w->problem->n_gpus; g++)
         if (w->assignment->gpus[g].n_jobs > 0)
@@ -115,4 +134,6 @@ void work_end(struct work *w, struct plan *out)
         if (out->jobs[j].n_gpus == 0 && w->why[j] != WAIT_NOT)
             out->jobs[j].reason = w->why[j];
     assignment_destroy(w->assignment);
+    *verdict = VERDICT_FEASIBLE;
+    return 0;
 }

@@ -10,18 +10,14 @@
 
 #include <stdbool.h>
 
+#include "optimize/policy/solver.h"
 #include "optimize/search/assignment.h"
-
-struct plan;
-struct arena;
 
 struct work {
     struct arena *arena;
     const struct problem *problem;
     struct assignment *assignment;
-    struct assignment_capacity capacity;
-    enum wait_reason
-        *why;    // (n_jobs) what the policy knows better than the assignment; WAIT_NOT: nothing
+    enum wait_reason *why;    // (n_jobs) what the policy knows better; WAIT_NOT: nothing
 };
 
 /* Everybody who runs is where it is. */
@@ -30,8 +26,21 @@ void work_begin(struct work *w, struct arena *a, const struct problem *p);
 /* Is the job one that waited and has no place yet? */
 bool work_is_waiting(const struct work *w, int job);
 
-/* May the job run on a type alone, and how would it? There may be no such GPU. */
+/* May the job run on a type, where there are enough GPUs for it, and how would it on one alone? */
 bool work_suits(const struct work *w, int job, int type, struct yield *alone);
+
+/* What 'n' GPUs of a type do for it, one GPU's being 1: near each other where that can be. */
+double work_gang_factor(const struct work *w, int job, int type, int n);
+
+/* Where a job could go; n_gpus 0: nowhere. */
+struct choice {
+    double cost;
+    int n_gpus;
+    int gpus[GANG_MAX];
+};
+
+/* There, if nothing costs less so far; of equals the first. */
+void work_prefer(struct choice *best, double cost, const int *gpus, int n);
 
 /* What would come of putting a job there. */
 struct offer {
@@ -46,7 +55,7 @@ struct offer {
 bool work_weigh(struct work *w, int job, const int *gpus, int n, struct offer *out);
 
 /* Do so, where that was found to be possible. */
-bool work_put(struct work *w, int job, const int *gpus, int n);
+bool work_put(struct work *w, int job, const struct choice *to);
 
 /* Of those on a GPU: how many miss their promise, and the least part of its speed alone that one of
  * them has, whatever the GPU's limit; INFINITY: nobody is there.
@@ -54,7 +63,7 @@ bool work_put(struct work *w, int job, const int *gpus, int n);
 int work_n_short(const struct work *w, int gpu);
 double work_least_share(const struct work *w, int gpu);
 
-/* Settle power limits, and say who is where. */
-void work_end(struct work *w, struct plan *out);
+/* Settle power limits, and say who is where: a plan. */
+int work_end(struct work *w, struct plan *out, enum verdict *verdict);
 
 #endif

@@ -21,15 +21,7 @@ static double draw_w(const struct assignment *d, int gpu)
     return g->n_jobs > 0 ? g->watts : d->problem->types[d->problem->gpus[gpu].type].idle_w;
 }
 
-bool assignment_has_room(const struct assignment *d, int gpu, double more_w)
-{
-    if (!d->has_caps || more_w <= 0 || d->is_forcing)
-        return true;
-    return more_w <= d->room_w &&
-           (!d->rack_room_w || more_w <= d->rack_room_w[d->problem->gpus[gpu].rack]);
-}
-
-/* The same for several GPUs at once. */
+/* Some watts more (or less) on each of these GPUs: do the caps allow it? */
 static bool have_room(const struct assignment *d, const int *gpus, const double *more_w, int n)
 {
     double all_w = 0;
@@ -78,13 +70,12 @@ void nodes_use(struct assignment *d, int gpu, int sign)
 static bool node_has_room(const struct assignment *d, int job, const int *gpus, int n)
 {
     int node = d->problem->gpus[gpus[n - 1]].node, n_here = 0;
-    enum engine_rule ignored;
 
     if (!d->node_room)
         return true;
     for (int i = 0; i < n; i++)
         n_here += d->problem->gpus[gpus[i]].node == node;
-    return problem_node_fits(&d->node_room[node], &d->problem->jobs[job], &ignored) >= n_here;
+    return nodes_fit(d, d->node_room, node, job) >= n_here;
 }
 
 /* ---- combinations ---- */
@@ -103,16 +94,46 @@ static double rest_low(const struct assignment *d, int job, int gpu)
     return j->low;
 }
 
-static bool combo_at(const struct assignment *d, int gpu, const int *jobs, const int *kinds,
-                     const double *rest, int n, int limit, struct combo *out)
+bool assignment_are_near(const struct assignment *d, const int *gpus, int n)
 {
+    for (int i = 1; i < n; i++)
+        if (d->problem->gpus[gpus[i]].node != d->problem->gpus[gpus[0]].node)
+            return false;
+    return true;
+}
+
+bool assignment_gang_yield(const struct assignment *d, int job, int type, int limit, int m,
+                           bool is_near, struct yield *out)
+{
+    const struct problem *p = d->problem;
+    const struct problem_kind *k = &p->kinds[p->jobs[job].kind];
+    const struct alone_cell *c = tables_alone(d->tables, type, p->jobs[job].kind, limit);
+    double factor = is_near ? p->gang_near[m] : p->gang_far[m];
+
+    if (!(c->cost_w < HUGE_VAL))
+        return false;
+    out->watts = c->watts * m;
+    out->speed[0] = c->speed * factor;
+    out->low[0] = c->low * factor;
+    double done = k->rate > 0 ? fmin(out->speed[0], k->rate) : out->speed[0];
+    out->cost_w = out->watts + m * (p->price_w - p->types[type].sleep_w) - k->value_j * done;
+    return true;
+}
+
+/* 'n' jobs on each of 'm' GPUs; one job, if they are more than one. */
+static bool combo_at(const struct assignment *d, const int *gpus, int m, const int *jobs,
+                     const int *kinds, const double *rest, int n, int limit, struct combo *out)
+{
+    int type = d->problem->gpus[gpus[0]].type;
     struct yield y;
 
-    if (!tables_yield(d, d->problem->gpus[gpu].type, limit, kinds, n, &y))
+    if (m > 1 ? !assignment_gang_yield(d, jobs[0], type, limit, m, assignment_are_near(d, gpus, m),
+                                       &y)
+              : !tables_yield(d, type, limit, kinds, n, &y))
         return false;
     out->limit = limit;
-    out->cost_w = y.cost_w;
-    out->watts = y.watts;
+    out->cost_w = m > 1 ? y.cost_w / m : y.cost_w;
+    out->watts = m > 1 ? y.watts / m : y.watts;
     out->total_w = y.cost_w;
     for (int i = 0; i < n; i++) {
         out->low[i] = y.low[i];
@@ -135,35 +156,43 @@ static bool breaks(const struct assignment *d, const int *jobs, const double *re
     return false;
 }
 
-bool combo_make(const struct assignment *d, int gpu, const int *jobs, int n, int limit,
-                struct combo *out)
+/* As combo_make; of 'm' GPUs with a gang, cost and watts of each, and 'low' of all. */
+static bool combo_on(const struct assignment *d, const int *gpus, int m, const int *jobs, int n,
+                     int limit, struct combo *out)
 {
     int first = limit < 0 ? 0 : limit;
-    int last = limit < 0 ? d->problem->types[d->problem->gpus[gpu].type].n_limits - 1 : limit;
-    double was_w = draw_w(d, gpu);
+    int last = limit < 0 ? d->problem->types[d->problem->gpus[gpus[0]].type].n_limits - 1 : limit;
+    double was_w = draw_w(d, gpus[0]), rest[THETA_MAX], more_w[GANG_MAX];
     int kinds[THETA_MAX];
-    double rest[THETA_MAX];
     struct combo plain;
     bool found = false;
 
     for (int i = 0; i < n; i++) {
         kinds[i] = d->problem->jobs[jobs[i]].kind;
-        rest[i] = rest_low(d, jobs[i], gpu);
+        rest[i] = rest_low(d, jobs[i], gpus[0]);
     }
-    if (d->is_keeping && !combo_at(d, gpu, jobs, kinds, rest, n, 0, &plain))
+    if (d->is_keeping && !combo_at(d, gpus, m, jobs, kinds, rest, n, 0, &plain))
         return false;
     for (int l = first; l <= last; l++) {
         struct combo c;
-        if (!combo_at(d, gpu, jobs, kinds, rest, n, l, &c))
+        if (!combo_at(d, gpus, m, jobs, kinds, rest, n, l, &c))
             break;
         if (d->is_keeping && breaks(d, jobs, rest, n, &plain, &c))
             continue;
-        if ((!found || c.total_w < out->total_w) && assignment_has_room(d, gpu, c.watts - was_w)) {
+        for (int i = 0; i < m; i++)
+            more_w[i] = c.watts - was_w;    // a gang's are alike
+        if ((!found || c.total_w < out->total_w) && have_room(d, gpus, more_w, m)) {
             *out = c;
             found = true;
         }
     }
     return found;
+}
+
+bool combo_make(const struct assignment *d, int gpu, const int *jobs, int n, int limit,
+                struct combo *out)
+{
+    return combo_on(d, &gpu, 1, jobs, n, limit, out);
 }
 
 double assignment_gpu_total(const struct assignment *d, int gpu)
@@ -180,19 +209,10 @@ double assignment_gpu_total(const struct assignment *d, int gpu)
 
 static bool is_home(const struct assignment *d, int job)
 {
-    const struct problem_job *p = &d->problem->jobs[job];
     const struct assignment_job *j = &d->jobs[job];
 
-    if (j->is_away || j->n_gpus != p->n_present)
-        return false;
-    for (int i = 0; i < j->n_gpus; i++) {
-        int k = 0;
-        while (k < p->n_present && p->present[k] != d->job_gpus[j->first + i])
-            k++;
-        if (k == p->n_present)
-            return false;
-    }
-    return true;
+    return !j->is_away &&
+           assignment_stays(&d->problem->jobs[job], d->job_gpus + j->first, j->n_gpus);
 }
 
 /* A job's low and what it costs, after its GPUs or their combinations changed. */
@@ -215,9 +235,10 @@ static void job_refresh(struct assignment *d, int job, bool has_moved)
     j->short_w = j->n_gpus ? problem_short_w(p, j->low) : 0;
     if (has_moved) {
         j->fee_w = j->n_gpus ? 0 : p->wait_w;
-        if (p->n_present > 0 && !is_home(d, job))
+        bool moves = (p->n_present > 0 || d->has_sleepers) && !is_home(d, job);
+        if (moves && p->n_present > 0)
             j->fee_w += p->move_w;
-        if (d->has_sleepers && !is_home(d, job))
+        if (moves && d->has_sleepers)
             for (int i = 0; i < j->n_gpus; i++)
                 j->fee_w += problem_wake_w(d->problem, p, d->job_gpus[j->first + i]);
     }
@@ -265,31 +286,14 @@ static void gpu_settle(struct assignment *d, int gpu, int except)
 
 /* ---- may it be there? ---- */
 
-static bool is_present(const struct problem_job *j, int gpu)
-{
-    for (int i = 0; i < j->n_present; i++)
-        if (j->present[i] == gpu)
-            return true;
-    return false;
-}
-
-static bool is_all_present(const struct assignment *d, int job, const int *gpus, int n)
-{
-    const struct problem_job *j = &d->problem->jobs[job];
-
-    for (int i = 0; i < n; i++)
-        if (!is_present(j, gpus[i]))
-            return false;
-    return n == j->n_present;
-}
-
 static bool may_use(const struct assignment *d, int job, int gpu)
 {
     const struct problem_job *j = &d->problem->jobs[job];
     const struct problem_gpu *g = &d->problem->gpus[gpu];
 
     return problem_allows(j, g->type) &&
-           ((g->may_start && problem_bars(d->problem, j, gpu) == ENGINE_CAN) || is_present(j, gpu));
+           ((g->may_start && problem_bars(d->problem, j, gpu) == ENGINE_CAN) ||
+            assignment_is_present(j, &gpu, 1));
 }
 
 bool assignment_may_join(const struct assignment *d, int job, int gpu)
@@ -303,14 +307,6 @@ bool assignment_may_join(const struct assignment *d, int job, int gpu)
         return false;
     for (int i = 0; i < g->n_jobs; i++)
         if (g->jobs[i] == job || d->problem->jobs[g->jobs[i]].is_exclusive)
-            return false;
-    return true;
-}
-
-bool assignment_are_near(const struct assignment *d, const int *gpus, int n)
-{
-    for (int i = 1; i < n; i++)
-        if (d->problem->gpus[gpus[i]].node != d->problem->gpus[gpus[0]].node)
             return false;
     return true;
 }
@@ -332,96 +328,29 @@ static bool gang_may_stand(const struct assignment *d, int job, const int *gpus,
         if (d->gpus[gpus[i]].n_jobs > 0 || d->problem->gpus[gpus[i]].type != type ||
             !may_use(d, job, gpus[i]) || !node_has_room(d, job, gpus, i + 1))
             return false;
-    if (!problem_devices_match(d->problem, gpus, n) && !is_all_present(d, job, gpus, n))
+    if (!problem_devices_match(d->problem, gpus, n) &&
+        !assignment_stays(&d->problem->jobs[job], gpus, n))
         return false;
     return limit < d->problem->types[type].n_limits &&
            problem_stands(d->problem, gpus, n, d->problem->jobs[job].n_nodes);
 }
 
-/* ---- gangs ---- */
-
-bool assignment_gang_yield(const struct assignment *d, int job, int type, int limit, int m,
-                           bool is_near, struct yield *out)
-{
-    const struct problem *p = d->problem;
-    const struct problem_kind *k = &p->kinds[p->jobs[job].kind];
-    const struct alone_cell *c = tables_alone(d->tables, type, p->jobs[job].kind, limit);
-    double factor = is_near ? p->gang_near[m] : p->gang_far[m];
-
-    if (!(c->cost_w < HUGE_VAL))
-        return false;
-    out->watts = c->watts * m;
-    out->speed[0] = c->speed * factor;
-    out->low[0] = c->low * factor;
-    double done = k->rate > 0 ? fmin(out->speed[0], k->rate) : out->speed[0];
-    out->cost_w = out->watts + m * (p->price_w - p->types[type].sleep_w) - k->value_j * done;
-    return true;
-}
-
-/* The best setting for a gang on these GPUs: each GPU's share in 'out', but 'low' of all. */
-static bool gang_make(const struct assignment *d, int job, const int *gpus, int n, int limit,
-                      struct combo *out)
-{
-    int type = d->problem->gpus[gpus[0]].type;
-    int first = limit < 0 ? 0 : limit;
-    int last = limit < 0 ? d->problem->types[type].n_limits - 1 : limit;
-    bool is_near = assignment_are_near(d, gpus, n), found = false;
-    double more_w[GANG_MAX], need = d->problem->jobs[job].need;
-    struct yield plain, y;
-
-    if (!assignment_gang_yield(d, job, type, 0, n, is_near, &plain))
-        return false;
-    for (int l = first; l <= last; l++) {
-        if (!assignment_gang_yield(d, job, type, l, n, is_near, &y))
-            break;
-        if (d->is_keeping && plain.low[0] >= need && y.low[0] < need)
-            continue;
-        double total_w = y.cost_w + problem_short_w(&d->problem->jobs[job], y.low[0]);
-        for (int i = 0; i < n; i++)
-            more_w[i] = y.watts / n - draw_w(d, gpus[i]);
-        if ((found && total_w >= out->total_w) || !have_room(d, gpus, more_w, n))
-            continue;
-        *out = (struct combo){ .limit = l,
-                               .cost_w = y.cost_w / n,
-                               .watts = y.watts / n,
-                               .low = { y.low[0] },
-                               .total_w = total_w };
-        found = true;
-    }
-    return found;
-}
-
 /* ---- putting ---- */
 
-static void seat_set(struct assignment *d, int job, const int *gpus, int n)
+static void gang_put(struct assignment *d, int job, const int *gpus, int n, const struct combo *c)
 {
     struct assignment_job *j = &d->jobs[job];
 
     assert(n <= j->room);
+    journal_job(d, job);
     j->n_gpus = n;
     memcpy(d->job_gpus + j->first, gpus, (size_t)n * sizeof *gpus);
-}
-
-static void gang_put(struct assignment *d, int job, const int *gpus, int n, const struct combo *c)
-{
-    journal_job(d, job);
-    seat_set(d, job, gpus, n);
     for (int i = 0; i < n; i++) {
         journal_gpu(d, gpus[i]);
         gpu_become(d, gpus[i], &job, 1, c, true);
         lists_join(d, gpus[i]);
     }
     job_refresh(d, job, true);
-}
-
-/* The jobs of a GPU with one more. */
-static int with(const struct assignment *d, int gpu, int job, int *jobs)
-{
-    const struct assignment_gpu *g = &d->gpus[gpu];
-
-    memcpy(jobs, g->jobs, g->n_jobs * sizeof *jobs);
-    jobs[g->n_jobs] = job;
-    return g->n_jobs + 1;
 }
 
 static int without(const struct assignment *d, int gpu, int job, int *jobs)
@@ -438,7 +367,7 @@ static int without(const struct assignment *d, int gpu, int job, int *jobs)
 static void part_put(struct assignment *d, int job, int gpu, const struct combo *c)
 {
     int jobs[THETA_MAX];
-    int n = with(d, gpu, job, jobs);
+    int n = assignment_with(d, gpu, job, jobs);
 
     journal_gpu(d, gpu);
     journal_job(d, job);
@@ -460,7 +389,7 @@ static bool parts_make(struct assignment *d, int job, const int *gpus, int n, in
         int jobs[THETA_MAX];
         may = assignment_may_join(d, job, gpus[i]) && node_has_room(d, job, gpus, i + 1) &&
               limit < d->problem->types[d->problem->gpus[gpus[i]].type].n_limits &&
-              combo_make(d, gpus[i], jobs, with(d, gpus[i], job, jobs), limit, &out[i]);
+              combo_make(d, gpus[i], jobs, assignment_with(d, gpus[i], job, jobs), limit, &out[i]);
         if (!may)
             break;
         more_w[i] = out[i].watts - draw_w(d, gpus[i]);
@@ -472,6 +401,11 @@ static bool parts_make(struct assignment *d, int job, const int *gpus, int n, in
     return may && (n == 1 || have_room(d, gpus, more_w, n));
 }
 
+static bool is_gang(const struct assignment *d, int job, int n)
+{
+    return n > 1 && d->problem->jobs[job].form == FORM_GANG;
+}
+
 static bool has_form(const struct assignment *d, int job, const int *gpus, int n)
 {
     const struct problem_job *j = &d->problem->jobs[job];
@@ -480,33 +414,35 @@ static bool has_form(const struct assignment *d, int job, const int *gpus, int n
            n <= j->n_max && n <= d->jobs[job].room && are_distinct(gpus, n);
 }
 
+/* May a waiting job be put there, and what would be on each GPU? A gang's first is for all. */
+static bool put_make(struct assignment *d, int job, const int *gpus, int n, int limit,
+                     struct combo *out)
+{
+    if (!has_form(d, job, gpus, n))
+        return false;
+    if (is_gang(d, job, n))
+        return gang_may_stand(d, job, gpus, n, limit) && combo_on(d, gpus, n, &job, 1, limit, out);
+    return parts_make(d, job, gpus, n, limit, out);
+}
+
 bool assignment_may(struct assignment *d, int job, const int *gpus, int n, int limit)
 {
     struct combo c[GANG_MAX];
 
-    if (!has_form(d, job, gpus, n))
-        return false;
-    if (d->problem->jobs[job].form == FORM_GANG && n > 1)
-        return gang_may_stand(d, job, gpus, n, limit) && gang_make(d, job, gpus, n, limit, c);
-    return parts_make(d, job, gpus, n, limit, c);
+    return put_make(d, job, gpus, n, limit, c);
 }
 
 bool assignment_put(struct assignment *d, int job, const int *gpus, int n, int limit)
 {
     struct combo c[GANG_MAX];
 
-    if (!has_form(d, job, gpus, n))
+    if (!put_make(d, job, gpus, n, limit, c))
         return false;
-    if (d->problem->jobs[job].form == FORM_GANG && n > 1) {
-        if (!gang_may_stand(d, job, gpus, n, limit) || !gang_make(d, job, gpus, n, limit, c))
-            return false;
+    if (is_gang(d, job, n))
         gang_put(d, job, gpus, n, c);
-        return true;
-    }
-    if (!parts_make(d, job, gpus, n, limit, c))
-        return false;
-    for (int i = 0; i < n; i++)
-        part_put(d, job, gpus[i], &c[i]);
+    else
+        for (int i = 0; i < n; i++)
+            part_put(d, job, gpus[i], &c[i]);
     return true;
 }
 
@@ -520,7 +456,7 @@ bool assignment_add_part(struct assignment *d, int job, int gpu)
         return false;
     int jobs[THETA_MAX];
     if (!assignment_may_join(d, job, gpu) ||
-        !combo_make(d, gpu, jobs, with(d, gpu, job, jobs), -1, &c))
+        !combo_make(d, gpu, jobs, assignment_with(d, gpu, job, jobs), -1, &c))
         return false;
     part_put(d, job, gpu, &c);
     return true;
@@ -528,60 +464,27 @@ bool assignment_add_part(struct assignment *d, int job, int gpu)
 
 void assignment_force(struct assignment *d, int job, const int *gpus, int n, int limit)
 {
-    const struct problem_job *j = &d->problem->jobs[job];
-    struct combo c = { .limit = limit };
-    struct yield y;
+    int jobs[THETA_MAX];
+    struct combo c;
+    bool may;
 
-    if (j->form == FORM_GANG && n > 1) {
-        bool may = assignment_gang_yield(d, job, d->problem->gpus[gpus[0]].type, limit, n,
-                                         assignment_are_near(d, gpus, n), &y);
+    d->is_forcing = true;
+    if (is_gang(d, job, n)) {
+        may = combo_on(d, gpus, n, &job, 1, limit, &c);
         assert(may);
-        c.cost_w = y.cost_w / n;
-        c.watts = y.watts / n;
-        c.low[0] = y.low[0];
         gang_put(d, job, gpus, n, &c);
-        return;
+        n = 0;
     }
     for (int i = 0; i < n; i++) {
-        int jobs[THETA_MAX], kinds[THETA_MAX];
         assert(d->gpus[gpus[i]].n_jobs < d->problem->theta);
-        int n_jobs = with(d, gpus[i], job, jobs);
-        for (int k = 0; k < n_jobs; k++)
-            kinds[k] = d->problem->jobs[jobs[k]].kind;
-        bool may = tables_yield(d, d->problem->gpus[gpus[i]].type, limit, kinds, n_jobs, &y);
+        may = combo_make(d, gpus[i], jobs, assignment_with(d, gpus[i], job, jobs), limit, &c);
         assert(may);
-        c.cost_w = y.cost_w;
-        c.watts = y.watts;
-        memcpy(c.low, y.low, sizeof c.low);
         part_put(d, job, gpus[i], &c);
     }
+    d->is_forcing = false;
 }
 
 /* ---- taking ---- */
-
-static bool gang_take(struct assignment *d, int job)
-{
-    struct assignment_job *j = &d->jobs[job];
-    double more_w[GANG_MAX];
-    int n = j->n_gpus;
-
-    for (int i = 0; i < n; i++) {
-        int gpu = d->job_gpus[j->first + i];
-        more_w[i] = d->problem->types[d->problem->gpus[gpu].type].idle_w - d->gpus[gpu].watts;
-    }
-    if (!have_room(d, d->job_gpus + j->first, more_w, n))
-        return false;
-    journal_job(d, job);
-    j->n_gpus = 0;
-    for (int i = 0; i < n; i++) {
-        int gpu = d->job_gpus[j->first + i];
-        journal_gpu(d, gpu);
-        gpu_become(d, gpu, NULL, 0, NULL, false);
-        lists_join(d, gpu);
-    }
-    job_refresh(d, job, true);
-    return true;
-}
 
 /* What stays on a GPU when a job leaves it; more_w: of what it draws. When estimates have changed,
  * those who stay may be unable to run: by force the job leaves all the same, and they hold nothing
@@ -595,7 +498,7 @@ static bool leave_make(const struct assignment *d, int job, int gpu, struct comb
 
     if (n == 0) {
         *more_w = d->problem->types[d->problem->gpus[gpu].type].idle_w - d->gpus[gpu].watts;
-        return assignment_has_room(d, gpu, *more_w);
+        return have_room(d, &gpu, more_w, 1);
     }
     if (!combo_make(d, gpu, jobs, n, -1, out)) {
         if (!d->is_forcing)
@@ -606,36 +509,29 @@ static bool leave_make(const struct assignment *d, int job, int gpu, struct comb
     return true;
 }
 
-/* 'at': which of the job's job_gpus. */
-static void part_take(struct assignment *d, int job, int at, const struct combo *c)
-{
-    struct assignment_job *j = &d->jobs[job];
-    int gpu = d->job_gpus[j->first + at], jobs[THETA_MAX];
-    int n = without(d, gpu, job, jobs);
-
-    journal_gpu(d, gpu);
-    journal_job(d, job);
-    d->job_gpus[j->first + at] = d->job_gpus[j->first + --j->n_gpus];
-    gpu_become(d, gpu, jobs, n, c, false);
-    gpu_settle(d, gpu, -1);
-}
-
 bool assignment_take(struct assignment *d, int job)
 {
     struct assignment_job *j = &d->jobs[job];
+    int gpus[GANG_MAX], jobs[THETA_MAX], n = j->n_gpus;
     struct combo c[GANG_MAX];
     double more_w[GANG_MAX];
 
-    assert(j->n_gpus > 0 && !d->problem->jobs[job].is_fixed);
-    if (d->gpus[d->job_gpus[j->first]].is_whole)
-        return gang_take(d, job);
-    for (int i = 0; i < j->n_gpus; i++)
-        if (!leave_make(d, job, d->job_gpus[j->first + i], &c[i], &more_w[i]))
+    assert(n > 0 && !d->problem->jobs[job].is_fixed);
+    memcpy(gpus, d->job_gpus + j->first, (size_t)n * sizeof *gpus);
+    for (int i = 0; i < n; i++)
+        if (!leave_make(d, job, gpus[i], &c[i], &more_w[i]))
             return false;
-    if (j->n_gpus > 1 && !have_room(d, d->job_gpus + j->first, more_w, j->n_gpus))
+    if (n > 1 && !have_room(d, gpus, more_w, n))
         return false;
-    for (int i = j->n_gpus; i-- > 0;)
-        part_take(d, job, i, &c[i]);
+    bool is_whole = d->gpus[gpus[0]].is_whole;
+    journal_job(d, job);
+    j->n_gpus = 0;
+    for (int k = 0; k < n; k++) {
+        int i = is_whole ? k : n - 1 - k;    // parts from the last on
+        journal_gpu(d, gpus[i]);
+        gpu_become(d, gpus[i], jobs, without(d, gpus[i], job, jobs), &c[i], false);
+        gpu_settle(d, gpus[i], -1);
+    }
     job_refresh(d, job, true);
     return true;
 }
@@ -650,39 +546,24 @@ void assignment_force_away(struct assignment *d, int job)
 
 /* ---- settings ---- */
 
-static bool gang_relimit(struct assignment *d, int job, int limit)
-{
-    const int *gpus = assignment_gpus(d, job);
-    int n = d->jobs[job].n_gpus, was = d->gpus[gpus[0]].limit;
-    struct combo c;
-
-    if (limit == was || !gang_make(d, job, gpus, n, limit, &c) || c.limit == was)
-        return limit == was;
-    journal_job(d, job);
-    for (int i = 0; i < n; i++) {
-        journal_gpu(d, gpus[i]);
-        gpu_become(d, gpus[i], &job, 1, &c, true);
-    }
-    job_refresh(d, job, false);
-    return true;
-}
-
 static bool give_limit(struct assignment *d, int gpu, int limit)
 {
-    struct assignment_gpu *g = &d->gpus[gpu];
-    int jobs[THETA_MAX], n = g->n_jobs;
+    const struct assignment_gpu *g = &d->gpus[gpu];
+    int jobs[THETA_MAX], was = g->limit, n = g->is_whole ? d->jobs[g->jobs[0]].n_gpus : 1;
+    const int *gpus = g->is_whole ? assignment_gpus(d, g->jobs[0]) : &gpu;
     struct combo c;
 
-    if (g->is_whole)
-        return gang_relimit(d, g->jobs[0], limit);
-    if (n == 0)
-        return limit == 0;
+    if (limit == was || g->n_jobs == 0)
+        return limit == was;
     memcpy(jobs, g->jobs, sizeof jobs);
-    if (limit == g->limit || !combo_make(d, gpu, jobs, n, limit, &c) || c.limit == g->limit)
-        return limit == g->limit;
-    journal_gpu(d, gpu);
-    gpu_become(d, gpu, jobs, n, &c, false);
-    gpu_settle(d, gpu, -1);
+    if (!combo_on(d, gpus, n, jobs, g->n_jobs, limit, &c) || c.limit == was)
+        return false;
+    for (int i = 0; i < n; i++) {
+        journal_gpu(d, gpus[i]);
+        gpu_become(d, gpus[i], jobs, g->n_jobs, &c, g->is_whole);
+    }
+    for (int i = 0; i < n; i++)
+        gpu_settle(d, gpus[i], -1);
     return true;
 }
 
@@ -708,29 +589,20 @@ bool assignment_relimit(struct assignment *d, int gpu)
 
 /* ---- making ---- */
 
-static void seats_make(struct assignment *d)
+/* All wait, with room for the GPUs that they may get. */
+static void jobs_make(struct assignment *d)
 {
-    const struct problem *p = d->problem;
-
-    for (int j = 0; j < p->n_jobs; j++) {
-        int room =
-            p->jobs[j].n_max > p->jobs[j].n_present ? p->jobs[j].n_max : p->jobs[j].n_present;
-        d->jobs[j].first = d->n_job_gpus;
-        d->jobs[j].room = room;
-        d->n_job_gpus += room;
+    d->jobs = ARENA_ARRAY(&d->arena, struct assignment_job, (size_t)d->problem->n_jobs);
+    for (int i = 0; i < d->problem->n_jobs; i++) {
+        const struct problem_job *p = &d->problem->jobs[i];
+        struct assignment_job *j = &d->jobs[i];
+        j->first = d->n_job_gpus;
+        j->room = p->n_max > p->n_present ? p->n_max : p->n_present;
+        j->fee_w = p->name ? p->wait_w + (p->n_present > 0 ? p->move_w : 0) : 0;
+        d->n_job_gpus += j->room;
+        d->cost_w += j->fee_w;
     }
-    d->job_gpus = heap_array((size_t)d->n_job_gpus, sizeof *d->job_gpus);
-}
-
-static void fees_make(struct assignment *d)
-{
-    for (int j = 0; j < d->problem->n_jobs; j++) {
-        const struct problem_job *p = &d->problem->jobs[j];
-        if (!p->name)
-            continue;
-        d->jobs[j].fee_w = p->wait_w + (p->n_present > 0 ? p->move_w : 0);
-        d->cost_w += d->jobs[j].fee_w;
-    }
+    d->job_gpus = ARENA_ARRAY(&d->arena, int, (size_t)d->n_job_gpus);
 }
 
 /* What the caps leave above everybody asleep, but awake as far as caps are concerned. */
@@ -744,7 +616,7 @@ static void rooms_make(struct assignment *d)
     d->room_w = HUGE_VAL;
     d->has_caps = has_racks || p->power_cap_w > 0;
     if (has_racks)
-        d->rack_room_w = heap_array((size_t)p->n_racks, sizeof *d->rack_room_w);
+        d->rack_room_w = ARENA_ARRAY(&d->arena, double, (size_t)p->n_racks);
     if (!d->has_caps)
         return;
     double idle_w = 0;
@@ -766,8 +638,8 @@ static void nodes_make(struct assignment *d)
 
     if (!p->nodes)
         return;
-    struct engine_node *used = heap_array(n, sizeof *used);
-    d->node_room = heap_array(n, sizeof *d->node_room);
+    struct engine_node *used = ARENA_ARRAY(&d->arena, struct engine_node, n);
+    d->node_room = ARENA_ARRAY(&d->arena, struct engine_node, n);
     for (int j = 0; j < p->n_jobs; j++)
         for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
             struct engine_node *of = &used[p->gpus[p->jobs[j].present[i]].node];
@@ -779,16 +651,6 @@ static void nodes_make(struct assignment *d)
         d->node_room[i].cpus = has->cpus > now->cpus ? has->cpus : now->cpus;
         d->node_room[i].mem_mib = has->mem_mib > now->mem_mib ? has->mem_mib : now->mem_mib;
     }
-    free(used);
-}
-
-static void rooms_add_hair(struct assignment *d)
-{
-    const struct problem *p = d->problem;
-
-    d->room_w += CAP_HAIR * p->power_cap_w;
-    for (int r = 0; d->rack_room_w && r < p->n_racks; r++)
-        d->rack_room_w[r] += CAP_HAIR * p->rack_cap_w[r];
 }
 
 static void lay(struct assignment *d, bool only_fixed)
@@ -803,19 +665,34 @@ static void lay(struct assignment *d, bool only_fixed)
     }
 }
 
-/* The present allocation is always allowed: where it draws more than a cap, that is the cap. */
-static void rooms_admit_present(struct assignment *d)
+/* Caps as they count: with a hair. The present allocation is always allowed: where it draws more
+ * than a cap, that is the cap.
+ */
+static void rooms_widen(struct assignment *d)
 {
     const struct problem *p = d->problem;
     struct assignment *now = assignment_create_with(p, d->tables);
 
     lay(now, false);
-    if (now->room_w < 0)
-        d->room_w -= now->room_w;
-    for (int r = 0; d->rack_room_w && r < p->n_racks; r++)
-        if (now->rack_room_w[r] < 0)
-            d->rack_room_w[r] -= now->rack_room_w[r];
+    d->room_w -= fmin(now->room_w, 0);
+    d->room_w += CAP_HAIR * p->power_cap_w;
+    for (int r = 0; d->rack_room_w && r < p->n_racks; r++) {
+        d->rack_room_w[r] -= fmin(now->rack_room_w[r], 0);
+        d->rack_room_w[r] += CAP_HAIR * p->rack_cap_w[r];
+    }
     assignment_destroy(now);
+}
+
+static void count_types(struct assignment *d)
+{
+    d->n_of_type = ARENA_ARRAY(&d->arena, int, (size_t)d->problem->n_types);
+    d->most_on_node = ARENA_ARRAY(&d->arena, int, (size_t)d->problem->n_types);
+    for (int i = 0; i < d->lists->n_groups; i++) {
+        int n = d->lists->groups[i].n, type = d->lists->groups[i].bucket % d->problem->n_types;
+        d->n_of_type[type] += n;
+        if (n > d->most_on_node[type])
+            d->most_on_node[type] = n;
+    }
 }
 
 struct assignment *assignment_create_with(const struct problem *p,
@@ -825,45 +702,39 @@ struct assignment *assignment_create_with(const struct problem *p,
 
     d->problem = p;
     d->tables = tables;
-    d->gpus = heap_array((size_t)p->n_gpus, sizeof *d->gpus);
-    d->jobs = heap_array((size_t)p->n_jobs, sizeof *d->jobs);
+    d->gpus = ARENA_ARRAY(&d->arena, struct assignment_gpu, (size_t)p->n_gpus);
     d->has_sleepers = problem_sleeps(p);
-    d->journal = heap_array(1, sizeof *d->journal);
-    seats_make(d);
-    fees_make(d);
+    d->journal = ARENA_NEW(&d->arena, struct assignment_undo_log);
+    jobs_make(d);
     rooms_make(d);
     nodes_make(d);
     d->has_rules = problem_has_rules(p);
-    d->lists = lists_create(d);
+    d->lists = lists_create(&d->arena, p);
+    count_types(d);
     for (int g = p->n_gpus; g-- > 0;)
         lists_join(d, g);
     return d;
 }
 
-/* Fixed jobs in their place, and caps as they count. */
-static struct assignment *begin(const struct problem *p, const struct assignment_tables *tables)
+static struct assignment *begin(struct assignment *d)
 {
-    struct assignment *d = assignment_create_with(p, tables);
-
-    if (d->has_caps) {
-        rooms_admit_present(d);
-        rooms_add_hair(d);
-    }
+    if (d->has_caps)
+        rooms_widen(d);
     lay(d, true);
     return d;
 }
 
 struct assignment *assignment_create(const struct problem *p)
 {
-    struct assignment *d = begin(p, tables_create(p));
+    struct assignment *d = assignment_create_with(p, NULL);
 
-    d->owns_tables = true;
-    return d;
+    d->tables = tables_create(&d->arena, p);
+    return begin(d);
 }
 
 struct assignment *assignment_like(const struct assignment *d)
 {
-    return begin(d->problem, d->tables);
+    return begin(assignment_create_with(d->problem, d->tables));
 }
 
 void assignment_lay_present(struct assignment *d)
@@ -875,18 +746,10 @@ void assignment_destroy(struct assignment *d)
 {
     if (!d)
         return;
-    if (d->owns_tables)
-        tables_destroy((struct assignment_tables *)(uintptr_t)d->tables);
-    lists_destroy(d->lists);
     free(d->journal->gpus);
     free(d->journal->jobs);
     free(d->journal->rooms);
     free(d->journal->job_gpus);
-    free(d->journal);
-    free(d->gpus);
-    free(d->jobs);
-    free(d->job_gpus);
-    free(d->rack_room_w);
-    free(d->node_room);
+    arena_release(&d->arena);
     free(d);
 }

@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "optimize/model/plan.h"    // enum wait_reason
 #include "optimize/model/problem.h"
 
-struct arena;
 struct reduced_costs;
 struct assignment_undo_log;
 struct assignment_lists;
@@ -41,21 +41,22 @@ struct assignment_job {
     int n_gpus;         // 0: it waits
     int first, room;    // its GPUs are job_gpus[first..], unordered; at most 'room'
     uint32_t epoch;
-    double low;        // held in all
-    double short_w;    // what it misses
-    double fee_w;      // for waiting and moving
-    double
-        away_low;    // part of 'low' that is held elsewhere than on this assignment, and constant
-    bool
-        is_away;    // its present GPUs are not all on this assignment: no place here is its old one
+    double low;         // held in all
+    double short_w;     // what it misses
+    double fee_w;       // for waiting and moving
+    double away_low;    // part of 'low': constant, since it is held on another assignment
+    bool is_away;       // not all its present GPUs are on this one: no place here is its old one
 };
 
 struct assignment {
+    struct arena arena;    // of everything below but the journal
     const struct problem *problem;
-    const struct assignment_tables *tables;
-    struct assignment_gpu *gpus;    // (n_gpus)
-    struct assignment_job *jobs;    // (n_jobs)
-    int *job_gpus;                  // (n_job_gpus)
+    const struct assignment_tables *tables;    // in this arena, or in that of another one
+    struct assignment_gpu *gpus;               // (n_gpus)
+    struct assignment_job *jobs;               // (n_jobs)
+    int *job_gpus;                             // (n_job_gpus)
+    int *n_of_type;                            // (n_types) GPUs, whoever is on them, drained or not
+    int *most_on_node;                         // (n_types) of one node
     int n_job_gpus;
     bool has_sleepers;            // some GPU sleeps
     double cost_w;                // of everything
@@ -68,11 +69,8 @@ struct assignment {
     struct engine_node *node_room;    // (n_nodes) what is left of each; NULL: nobody counts
     uint32_t blink;     // an insertion overlooks a position with chance blink / 2^32; 0 at first
     uint64_t chance;    // for that: any number but 0
-    const struct reduced_costs
-        *reduced;    // insertions go by this while it is there; NULL: by cost
-    const double
-        *job_price_w;    // (n_jobs) with reduced costs: what each job should cost (prices.job_w)
-    bool owns_tables;
+    const struct reduced_costs *reduced;    // insertions go by this; NULL: by cost
+    const double *job_price_w;    // (n_jobs) with that: what each should cost (prices.job_w)
     struct assignment_lists *lists;
     struct assignment_undo_log *journal;
 };
@@ -107,9 +105,11 @@ bool assignment_add_part(struct assignment *d, int job, int gpu);
 /* The cheapest place now, nobody else moved; false: none that beats waiting. */
 bool assignment_insert(struct assignment *d, int job);
 
-/* All that wait, the hardest first, each where it costs least at these prices. */
+/* All who have no place, the hardest first, each where it costs least by 'reduced', or now (NULL);
+ * with 'class_of' (n_jobs) only those who are in no class (-1).
+ */
 void assignment_insert_rest(struct assignment *d, const struct prices *u,
-                            const struct reduced_costs *reduced);
+                            const struct reduced_costs *reduced, const int *class_of);
 
 /* Parts for a spread job, one by one, as long as each makes everything cheaper. */
 void assignment_extend(struct assignment *d, int job);
@@ -123,6 +123,25 @@ bool assignment_relimit(struct assignment *d, int gpu);
 static inline const int *assignment_gpus(const struct assignment *d, int job)
 {
     return d->job_gpus + d->jobs[job].first;
+}
+
+/* Are all of these among the GPUs that the job has now? */
+static inline bool assignment_is_present(const struct problem_job *j, const int *gpus, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int k = 0;
+        while (k < j->n_present && j->present[k] != gpus[i])
+            k++;
+        if (k == j->n_present)
+            return false;
+    }
+    return true;
+}
+
+/* Are these the GPUs that it has now, in whatever order? */
+static inline bool assignment_stays(const struct problem_job *j, const int *gpus, int n)
+{
+    return n == j->n_present && assignment_is_present(j, gpus, n);
 }
 
 /* What a job itself costs: shortfall, waiting, moving. */
@@ -162,23 +181,13 @@ int assignment_n_free(const struct assignment *d, int type);
  */
 int assignment_beside(const struct assignment *d, int type, int kind, int most, int *gpus);
 
-/* What there is, whoever is on it, drained or not: GPUs of each type, and the most of one node. A
- * job that only a drained node could take waits for capacity: nodes come back.
+/* GPUs of a type that the job could stand on, if nobody else did. A job that only a drained node
+ * could take waits for capacity: nodes come back.
  */
-struct assignment_capacity {
-    int *n_all, *n_node;    // (n_types)
-    int *n_here;            // (n_groups) of one node and type
-};
-
-void assignment_count(const struct assignment *d, struct arena *a, struct assignment_capacity *out);
-
-/* GPUs of a type that the job could stand on, if nobody else did. */
-int assignment_capacity_for(const struct assignment *d, const struct assignment_capacity *s,
-                            int job, int type);
+int assignment_capacity_for(const struct assignment *d, int job, int type);
 
 /* Why the job could not even run if nobody else did: type, memory or gang; WAIT_NOT: it could. */
-enum wait_reason assignment_never(const struct assignment *d, const struct assignment_capacity *s,
-                                  int job);
+enum wait_reason assignment_never(const struct assignment *d, int job);
 
 /* Who is where and why the others wait; plan_price has filled in the rest. */
 void assignment_plan(struct assignment *d, struct arena *a, struct plan *out);

@@ -7,8 +7,10 @@
 #ifndef OPTIMIZE_SEARCH_ASSIGNMENT_INNER_H
 #define OPTIMIZE_SEARCH_ASSIGNMENT_INNER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "optimize/search/assignment.h"
 
@@ -47,12 +49,10 @@ struct assignment_tables {
     struct pair_cell *pairs;           // (n_types, n_kinds, n_kinds, n_limits); NULL: too many
     struct triple_cell *triples;       // (n_types, kinds a <= b <= c, n_limits); NULL: not worth it
     int n_positions;                   // of each kind, at most
-    struct position
-        *positions;    // (n_kinds, n_positions) least first; 'least_w' INFINITY: the end
+    struct position *positions;        // (n_kinds, n_positions) least first; 'type' -1: the end
 };
 
-struct assignment_tables *tables_create(const struct problem *p);
-void tables_destroy(struct assignment_tables *t);
+struct assignment_tables *tables_create(struct arena *a, const struct problem *p);
 
 static inline const struct alone_cell *tables_alone(const struct assignment_tables *t, int type,
                                                     int kind, int limit)
@@ -70,9 +70,8 @@ struct reduced_costs {
     const double *type_w;    // (n_types) worth of a GPU; borrowed
     double *watt_price;      // (n_types) of a watt above idle, margin included
     int n_kinds;
-    float *open_w;    // (n_types, n_kinds, NEED_STEPS + 1) see reduced_open_w
-    struct position
-        *positions;    // (n_kinds, n_positions) as in the tables, by what they cost at these prices
+    float *open_w;                 // (n_types, n_kinds, NEED_STEPS + 1) see reduced_open_w
+    struct position *positions;    // (n_kinds, n_positions) the tables', by cost at these prices
 };
 
 double reduced_open_w(const struct assignment *d, int type, int kind, double need);
@@ -96,11 +95,18 @@ bool combo_make(const struct assignment *d, int gpu, const int *jobs, int n, int
 /* What the GPU and its jobs' shortfalls cost as it is, comparable with total_w. */
 double assignment_gpu_total(const struct assignment *d, int gpu);
 
+/* The jobs of a GPU and one more; returns how many. */
+static inline int assignment_with(const struct assignment *d, int gpu, int job, int *jobs)
+{
+    int n = d->gpus[gpu].n_jobs;
+
+    memcpy(jobs, d->gpus[gpu].jobs, (size_t)n * sizeof *jobs);
+    jobs[n] = job;
+    return n + 1;
+}
+
 /* May 'job' come to 'gpu' as a part among those there, as far as the jobs themselves go? */
 bool assignment_may_join(const struct assignment *d, int job, int gpu);
-
-/* Some watts more (or less) on a GPU: do the caps allow it? */
-bool assignment_has_room(const struct assignment *d, int gpu, double more_w);
 
 /* What a gang does: whether near, cost and watts of all GPUs. */
 bool assignment_gang_yield(const struct assignment *d, int job, int type, int limit, int m,
@@ -131,8 +137,7 @@ struct assignment_lists {
     uint16_t *masks;         // (n_levels, n_types, n_kinds) which of these lists are not empty
 };
 
-struct assignment_lists *lists_create(const struct assignment *d);
-void lists_destroy(struct assignment_lists *l);
+struct assignment_lists *lists_create(struct arena *a, const struct problem *p);
 
 /* Put a GPU on the list where it belongs, after it was changed; take it off before. */
 void lists_join(struct assignment *d, int gpu);
@@ -148,35 +153,36 @@ static inline long lists_row(const struct assignment *d, int level, int type, in
  */
 int lists_free(const struct assignment *d, int type, int n);
 
-/* Free GPUs of the type, awake or not; are there any? */
-static inline int lists_n_free(const struct assignment *d, int type)
-{
-    return d->lists->n_free[type] + d->lists->n_free[d->problem->n_types + type];
-}
-
+/* Are there free GPUs of the type, awake or not? */
 static inline bool lists_has_free(const struct assignment *d, int type)
 {
     return d->lists->has_free[type] || d->lists->has_free[d->problem->n_types + type];
 }
 
-/* Collect 'n' free GPUs of a type for a job: on as many nodes as it asks for, in equal parts; where
- * it does not, on one node if there is one, or on several. False: there are not so many.
+/* Collect 'n' free GPUs of a type, awake ones first: 'n_here' of each node, beginning with those
+ * that have the fewest to spare; if that is 0, on as few nodes as may be. False: there are too few.
  */
-bool lists_gang(const struct assignment *d, int job, int type, int n, int *gpus);
-
-/* Collect 'n' free GPUs of a type on as few nodes as may be, but awake ones first. */
-bool lists_far(const struct assignment *d, int type, int n, int *gpus);
+bool lists_collect(const struct assignment *d, int type, int n, int n_here, int *gpus);
 
 /* ---- what the engine cannot do (assignment_rules.c) ---- */
 
-/* As lists_gang, of those that the engine can give to the job. Linear in nodes. */
+/* As assignment_free, of those that the engine can give to the job. Linear in nodes. */
 bool rules_gang(const struct assignment *d, int job, int type, int n, int *gpus);
 
-/* Of the 'n' GPUs of a group, on how many the job could be if nobody else were there. */
-int rules_stock(const struct assignment *d, int job, int group, int n);
+/* On how many GPUs of a group the job could be if nobody else were there. */
+int rules_stock(const struct assignment *d, int job, int group);
 
 /* Those on a GPU give back what they use of its node (1), or take it (-1). */
 void nodes_use(struct assignment *d, int gpu, int sign);
+
+/* On how many GPUs of a node the job could be, by what is left in 'nodes'; NULL: on any number. */
+static inline int nodes_fit(const struct assignment *d, const struct engine_node *nodes, int node,
+                            int job)
+{
+    enum engine_rule ignored;
+
+    return nodes ? problem_node_fits(&nodes[node], &d->problem->jobs[job], &ignored) : INT_MAX;
+}
 
 /* ---- journal ---- */
 

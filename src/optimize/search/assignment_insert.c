@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/grow.h"
 #include "optimize/prices/prices.h"
@@ -38,29 +37,17 @@ static double reduced_w(const struct seek *s, int gpu, const struct combo *c)
            reduced_prices_w(d, gpu);
 }
 
-static bool is_present(const struct problem_job *j, int gpu)
-{
-    for (int i = 0; i < j->n_present; i++)
-        if (j->present[i] == gpu)
-            return true;
-    return false;
-}
-
 static void try_gpu(struct seek *s, int gpu)
 {
     struct combo c;
     int jobs[THETA_MAX];
-    const struct assignment_gpu *g = &s->d->gpus[gpu];
 
-    if (!assignment_may_join(s->d, s->job, gpu))
-        return;
-    memcpy(jobs, g->jobs, g->n_jobs * sizeof *jobs);
-    jobs[g->n_jobs] = s->job;
-    if (!combo_make(s->d, gpu, jobs, g->n_jobs + 1, -1, &c))
+    if (!assignment_may_join(s->d, s->job, gpu) ||
+        !combo_make(s->d, gpu, jobs, assignment_with(s->d, gpu, s->job, jobs), -1, &c))
         return;
     double w = s->d->reduced ? reduced_w(s, gpu, &c) : c.total_w - assignment_gpu_total(s->d, gpu);
     w -= s->base_w;
-    if (s->d->has_sleepers && !is_present(&s->d->problem->jobs[s->job], gpu))
+    if (s->d->has_sleepers && !assignment_is_present(&s->d->problem->jobs[s->job], &gpu, 1))
         w += problem_wake_w(s->d->problem, &s->d->problem->jobs[s->job], gpu);
     if (w < s->best_w) {
         s->best_w = w;
@@ -213,17 +200,17 @@ static void try_gang(const struct assignment *d, int job, int type, int n, struc
     int gpus[GANG_MAX];
     double wake_w = 0;
 
-    if (!is_near && ((j->n_nodes == 1 && !d->has_rules) || lists_n_free(d, type) < n))
+    if (!is_near && ((j->n_nodes == 1 && !d->has_rules) || assignment_n_free(d, type) < n))
         return;
     if (d->has_sleepers || j->n_nodes > 1 || d->has_rules) {
-        if (!lists_gang(d, job, type, n, gpus))
+        if (!assignment_free(d, job, type, n, gpus))
             return;
         wake_w = gang_wake_w(d, job, gpus, n);
         is_near = assignment_are_near(d, gpus, n);
     }
     try_gang_at(d, job, &at, is_near, wake_w, best);
     if (!is_near || !(wake_w > 0) || j->n_nodes != 0 || d->has_rules ||
-        !lists_far(d, type, n, gpus))
+        !lists_collect(d, type, n, 0, gpus))
         return;
     at.is_far = true;
     try_gang_at(d, job, &at, assignment_are_near(d, gpus, n), gang_wake_w(d, job, gpus, n), best);
@@ -278,7 +265,8 @@ static bool insert_gang(struct assignment *d, int job)
     if (j->n_max > 1) {
         struct gang_choice c = seek_gang(d, job, s.best_w);
         if (c.n > 0 &&
-            (c.is_far ? lists_far(d, c.type, c.n, gpus) : lists_gang(d, job, c.type, c.n, gpus)) &&
+            (c.is_far ? lists_collect(d, c.type, c.n, 0, gpus)
+                      : assignment_free(d, job, c.type, c.n, gpus)) &&
             assignment_put(d, job, gpus, c.n, d->is_keeping ? -1 : c.limit))
             return true;
     }
@@ -348,17 +336,17 @@ static int by_hardness(const void *a, const void *b, void *self)
 }
 
 void assignment_insert_rest(struct assignment *d, const struct prices *u,
-                            const struct reduced_costs *reduced)
+                            const struct reduced_costs *reduced, const int *class_of)
 {
     struct order by = { d->problem, u->job_w };
     int *left = heap_array((size_t)d->problem->n_jobs, sizeof *left), n = 0;
 
     for (int j = 0; j < d->problem->n_jobs; j++)
-        if (d->problem->jobs[j].name && d->jobs[j].n_gpus == 0)
+        if (d->problem->jobs[j].name && d->jobs[j].n_gpus == 0 && (!class_of || class_of[j] < 0))
             left[n++] = j;
     qsort_r(left, (size_t)n, sizeof *left, by_hardness, &by);
     d->reduced = reduced;
-    d->job_price_w = u->job_w;
+    d->job_price_w = reduced ? u->job_w : NULL;
     for (int i = 0; i < n; i++)
         assignment_insert(d, left[i]);
     d->reduced = NULL;

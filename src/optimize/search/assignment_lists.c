@@ -1,20 +1,20 @@
 #include "optimize/search/assignment_inner.h"
 
-#include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "base/map.h"
 
 /* ---- groups, by how many free GPUs they have ---- */
 
+static int level_of(const struct group *g)
+{
+    return g->n_free < FREE_MAX ? g->n_free : FREE_MAX;
+}
+
 static int *free_head(const struct assignment_lists *l, const struct group *g)
 {
-    int n = g->n_free < FREE_MAX ? g->n_free : FREE_MAX;
-
-    return &l->by_free[g->bucket * (FREE_MAX + 1) + n];
+    return &l->by_free[g->bucket * (FREE_MAX + 1) + level_of(g)];
 }
 
 static void group_leave(struct assignment_lists *l, int group)
@@ -29,8 +29,7 @@ static void group_leave(struct assignment_lists *l, int group)
     if (g->next >= 0)
         l->groups[g->next].prev = g->prev;
     if (*head < 0 && g->n_free > 0)
-        l->has_free[g->bucket] &=
-            ~((uint64_t)1 << ((g->n_free < FREE_MAX ? g->n_free : FREE_MAX) - 1));
+        l->has_free[g->bucket] &= ~((uint64_t)1 << (level_of(g) - 1));
 }
 
 static void group_join(struct assignment_lists *l, int group)
@@ -44,8 +43,7 @@ static void group_join(struct assignment_lists *l, int group)
         l->groups[g->next].prev = group;
     *head = group;
     if (g->n_free > 0)
-        l->has_free[g->bucket] |= (uint64_t)1
-                                  << ((g->n_free < FREE_MAX ? g->n_free : FREE_MAX) - 1);
+        l->has_free[g->bucket] |= (uint64_t)1 << (level_of(g) - 1);
 }
 
 static void group_count(struct assignment_lists *l, int group, int more)
@@ -77,9 +75,9 @@ static void find_groups(struct assignment_lists *l, const struct problem *p)
     map_u64_release(&known);
 }
 
-static void list_members(struct assignment_lists *l, const struct problem *p)
+static void list_members(struct arena *a, struct assignment_lists *l, const struct problem *p)
 {
-    l->members = heap_array((size_t)p->n_gpus, sizeof *l->members);
+    l->members = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
     for (int i = 1; i < l->n_groups; i++)
         l->groups[i].first = l->groups[i - 1].first + l->groups[i - 1].n;
     for (int g = 0; g < p->n_gpus; g++)
@@ -88,56 +86,36 @@ static void list_members(struct assignment_lists *l, const struct problem *p)
         l->groups[i].first -= l->groups[i].n;
 }
 
-static void make_groups(struct assignment_lists *l, const struct problem *p)
+static void make_groups(struct arena *a, struct assignment_lists *l, const struct problem *p)
 {
-    l->group_of = heap_array((size_t)p->n_gpus, sizeof *l->group_of);
-    l->groups = heap_array((size_t)p->n_gpus, sizeof *l->groups);
+    l->group_of = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
+    l->groups = ARENA_ARRAY(a, struct group, (size_t)p->n_gpus);
     find_groups(l, p);
-    list_members(l, p);
-    l->by_free = heap_array(2 * (size_t)p->n_types * (FREE_MAX + 1), sizeof *l->by_free);
+    list_members(a, l, p);
+    l->by_free = ARENA_ARRAY(a, int, 2 * (size_t)p->n_types * (FREE_MAX + 1));
     for (int i = 0; i < 2 * p->n_types * (FREE_MAX + 1); i++)
         l->by_free[i] = -1;
-    l->has_free = heap_array(2 * (size_t)p->n_types, sizeof *l->has_free);
-    l->n_free = heap_array(2 * (size_t)p->n_types, sizeof *l->n_free);
+    l->has_free = ARENA_ARRAY(a, uint64_t, 2 * (size_t)p->n_types);
+    l->n_free = ARENA_ARRAY(a, int, 2 * (size_t)p->n_types);
     for (int i = l->n_groups; i-- > 0;)
         group_join(l, i);
 }
 
 /* ---- GPUs, by who is there ---- */
 
-static long n_rows(const struct assignment *d)
+struct assignment_lists *lists_create(struct arena *a, const struct problem *p)
 {
-    return (long)(d->problem->theta - 1) * d->problem->n_types * d->problem->n_kinds;
-}
+    struct assignment_lists *l = ARENA_NEW(a, struct assignment_lists);
 
-struct assignment_lists *lists_create(const struct assignment *d)
-{
-    const struct problem *p = d->problem;
-    struct assignment_lists *l = heap_array(1, sizeof *l);
-
-    make_groups(l, p);
+    make_groups(a, l, p);
     l->n_levels = p->theta - 1;
-    long n_heads = l->n_groups + n_rows(d) * NEED_STEPS;
-    l->heads = heap_array((size_t)n_heads, sizeof *l->heads);
-    for (long i = 0; i < n_heads; i++)
+    size_t n_rows = (size_t)l->n_levels * (size_t)p->n_types * (size_t)p->n_kinds;
+    size_t n_heads = (size_t)l->n_groups + n_rows * NEED_STEPS;
+    l->heads = ARENA_ARRAY(a, int, n_heads);
+    for (size_t i = 0; i < n_heads; i++)
         l->heads[i] = -1;
-    l->masks = heap_array((size_t)n_rows(d), sizeof *l->masks);
+    l->masks = ARENA_ARRAY(a, uint16_t, n_rows);
     return l;
-}
-
-void lists_destroy(struct assignment_lists *l)
-{
-    if (!l)
-        return;
-    free(l->group_of);
-    free(l->groups);
-    free(l->members);
-    free(l->by_free);
-    free(l->has_free);
-    free(l->n_free);
-    free(l->heads);
-    free(l->masks);
-    free(l);
 }
 
 /* How much of its speed alone a resident needs from this GPU, in steps of 1/NEED_STEPS. */
@@ -227,46 +205,29 @@ int lists_free(const struct assignment *d, int type, int n)
     return -1;
 }
 
-/* 'n_here' of each of 'n_nodes' groups, awake ones and those with the fewest to spare first. */
-static bool lists_even(const struct assignment *d, int type, int n_here, int n_nodes, int *gpus)
+bool lists_collect(const struct assignment *d, int type, int n, int n_here, int *gpus)
 {
     const struct assignment_lists *l = d->lists;
-    int got = 0, n = n_here * n_nodes;
+    int got = 0, least = n_here ? n_here : 1;
 
-    for (int bucket = type; bucket < 2 * d->problem->n_types; bucket += d->problem->n_types)
-        for (int free = n_here; free <= FREE_MAX && got < n; free++)
-            for (int i = l->by_free[bucket * (FREE_MAX + 1) + free]; i >= 0 && got < n;
-                 i = l->groups[i].next)
-                for (int g = l->heads[i], k = 0; k < n_here; g = d->gpus[g].next, k++)
-                    gpus[got++] = g;
-    return got == n;
-}
-
-bool lists_far(const struct assignment *d, int type, int n, int *gpus)
-{
-    const struct assignment_lists *l = d->lists;
-    int got = 0;
-
-    if (lists_n_free(d, type) < n)
+    if (assignment_n_free(d, type) < n)
         return false;
     for (int bucket = type; bucket < 2 * d->problem->n_types; bucket += d->problem->n_types)
-        for (int free = FREE_MAX; free > 0 && got < n; free--)    // on as few nodes as may be
-            for (int i = l->by_free[bucket * (FREE_MAX + 1) + free]; i >= 0 && got < n;
-                 i = l->groups[i].next)
-                for (int g = l->heads[i]; g >= 0 && got < n; g = d->gpus[g].next)
+        for (int k = least; k <= FREE_MAX && got < n; k++) {
+            int n_free = n_here ? k : FREE_MAX + least - k;
+            int i = l->by_free[bucket * (FREE_MAX + 1) + n_free];
+            for (; i >= 0 && got < n; i = l->groups[i].next) {
+                int end = n_here ? got + n_here : n;
+                for (int g = l->heads[i]; g >= 0 && got < end; g = d->gpus[g].next)
                     gpus[got++] = g;
-    assert(got == n);
-    return true;
-}
-
-bool assignment_free(const struct assignment *d, int job, int type, int n, int *gpus)
-{
-    return lists_gang(d, job, type, n, gpus);
+            }
+        }
+    return got == n;
 }
 
 int assignment_n_free(const struct assignment *d, int type)
 {
-    return lists_n_free(d, type);
+    return d->lists->n_free[type] + d->lists->n_free[d->problem->n_types + type];
 }
 
 int assignment_beside(const struct assignment *d, int type, int kind, int most, int *gpus)
@@ -285,17 +246,17 @@ int assignment_beside(const struct assignment *d, int type, int kind, int most, 
     return n;
 }
 
-bool lists_gang(const struct assignment *d, int job, int type, int n, int *gpus)
+bool assignment_free(const struct assignment *d, int job, int type, int n, int *gpus)
 {
     int n_nodes = n > 1 ? d->problem->jobs[job].n_nodes : 0;
 
     if (d->has_rules)
         return rules_gang(d, job, type, n, gpus);
     if (n_nodes > 1)
-        return lists_even(d, type, n / n_nodes, n_nodes, gpus);
+        return lists_collect(d, type, n, n / n_nodes, gpus);
     int near = lists_free(d, type, n), got = 0;
     if (near < 0)
-        return n_nodes == 0 && lists_far(d, type, n, gpus);
+        return n_nodes == 0 && lists_collect(d, type, n, 0, gpus);
     for (int g = near; got < n; g = d->gpus[g].next)
         gpus[got++] = g;
     return true;

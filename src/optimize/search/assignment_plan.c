@@ -8,44 +8,28 @@
 
 /* ---- why a job waits ---- */
 
-void assignment_count(const struct assignment *d, struct arena *a, struct assignment_capacity *out)
-{
-    const struct problem *p = d->problem;
-
-    out->n_here = ARENA_ARRAY(a, int, (size_t)d->lists->n_groups);
-    out->n_all = ARENA_ARRAY(a, int, (size_t)p->n_types);
-    out->n_node = ARENA_ARRAY(a, int, (size_t)p->n_types);
-    for (int g = 0; g < p->n_gpus; g++) {
-        int type = p->gpus[g].type, here = ++out->n_here[d->lists->group_of[g]];
-        out->n_all[type]++;
-        if (here > out->n_node[type])
-            out->n_node[type] = here;
-    }
-}
-
-/* The same, engine or not. */
-static int stock_for(const struct assignment *d, const struct assignment_capacity *s, int job,
-                     int type, bool has_rules)
+/* As assignment_capacity_for, with the engine's rules or without. */
+static int stock_for(const struct assignment *d, int job, int type, bool has_rules)
 {
     const struct problem_job *j = &d->problem->jobs[job];
     int sum = 0, most = 0, part = j->n_nodes > 0 ? j->n_min / j->n_nodes : 0;
 
     if (j->n_nodes < 2 && !has_rules)
-        return j->n_nodes == 1 ? s->n_node[type] : s->n_all[type];
+        return j->n_nodes == 1 ? d->most_on_node[type] : d->n_of_type[type];
     for (int i = 0; i < d->lists->n_groups; i++) {
-        if (d->lists->groups[i].bucket % d->problem->n_types != type)
+        const struct group *g = &d->lists->groups[i];
+        if (g->bucket % d->problem->n_types != type)
             continue;
-        int n = has_rules ? rules_stock(d, job, i, s->n_here[i]) : s->n_here[i];
+        int n = has_rules ? rules_stock(d, job, i) : g->n;
         most = n > most ? n : most;
         sum += j->n_nodes < 2 ? n : n >= part ? part : 0;
     }
     return j->n_nodes == 1 ? most : sum;
 }
 
-int assignment_capacity_for(const struct assignment *d, const struct assignment_capacity *s,
-                            int job, int type)
+int assignment_capacity_for(const struct assignment *d, int job, int type)
 {
-    return stock_for(d, s, job, type, d->has_rules);
+    return stock_for(d, job, type, d->has_rules);
 }
 
 /* The most that a job can hold on a type with as many GPUs as it may have; 0: nothing. */
@@ -83,27 +67,25 @@ static bool blocked_by_power(struct assignment *d, int job)
 }
 
 /* Could the job run on the type alone? */
-static bool runs_on(const struct assignment *d, const struct assignment_capacity *s,
-                    const struct problem_job *j, int type)
+static bool runs_on(const struct assignment *d, const struct problem_job *j, int type)
 {
-    return problem_allows(j, type) && s->n_all[type] > 0 &&
+    return problem_allows(j, type) && d->n_of_type[type] > 0 &&
            tables_alone(d->tables, type, j->kind, 0)->cost_w < HUGE_VAL;
 }
 
-enum wait_reason assignment_never(const struct assignment *d, const struct assignment_capacity *s,
-                                  int job)
+enum wait_reason assignment_never(const struct assignment *d, int job)
 {
     const struct problem_job *j = &d->problem->jobs[job];
     enum wait_reason never = WAIT_TYPE;
 
     for (int type = 0; type < d->problem->n_types; type++) {
-        if (!problem_allows(j, type) || s->n_all[type] == 0)
+        if (!problem_allows(j, type) || d->n_of_type[type] == 0)
             continue;
-        if (assignment_capacity_for(d, s, job, type) < j->n_min)
-            never = stock_for(d, s, job, type, false) >= j->n_min ? WAIT_ENGINE
-                    : never == WAIT_TYPE                          ? WAIT_GANG
-                                                                  : never;
-        else if (runs_on(d, s, j, type))
+        if (assignment_capacity_for(d, job, type) < j->n_min)
+            never = stock_for(d, job, type, false) >= j->n_min ? WAIT_ENGINE
+                    : never == WAIT_TYPE                       ? WAIT_GANG
+                                                               : never;
+        else if (runs_on(d, j, type))
             return WAIT_NOT;
         else
             never = WAIT_MEMORY;
@@ -111,18 +93,17 @@ enum wait_reason assignment_never(const struct assignment *d, const struct assig
     return never;
 }
 
-static enum wait_reason why(struct assignment *d, const struct assignment_capacity *s, int job)
+static enum wait_reason why(struct assignment *d, int job)
 {
     const struct problem_job *j = &d->problem->jobs[job];
-    enum wait_reason never = assignment_never(d, s, job);
+    enum wait_reason never = assignment_never(d, job);
     bool has_promise = false;
 
     if (never != WAIT_NOT)
         return never;
     for (int type = 0; type < d->problem->n_types; type++)
-        if (runs_on(d, s, j, type))
-            has_promise |=
-                most_low(d, j, type, assignment_capacity_for(d, s, job, type)) >= j->need;
+        if (runs_on(d, j, type))
+            has_promise |= most_low(d, j, type, assignment_capacity_for(d, job, type)) >= j->need;
     if (!has_promise)
         return WAIT_PROMISE;
     return blocked_by_power(d, job) ? WAIT_POWER : WAIT_CAPACITY;
@@ -138,9 +119,7 @@ static int by_number(const void *a, const void *b)
 void assignment_plan(struct assignment *d, struct arena *a, struct plan *out)
 {
     const struct problem *p = d->problem;
-    struct assignment_capacity s;
 
-    assignment_count(d, a, &s);
     *out = (struct plan){ .n_jobs = p->n_jobs, .n_gpus = p->n_gpus };
     out->jobs = ARENA_ARRAY(a, struct plan_job, (size_t)p->n_jobs);
     out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
@@ -153,7 +132,7 @@ void assignment_plan(struct assignment *d, struct arena *a, struct plan *out)
         out->jobs[j].n_gpus = n;
         out->jobs[j].gpus = gpus;
         if (n == 0 && p->jobs[j].name)
-            out->jobs[j].reason = why(d, &s, j);
+            out->jobs[j].reason = why(d, j);
     }
     for (int g = 0; g < p->n_gpus; g++)
         out->limit[g] = d->gpus[g].limit;

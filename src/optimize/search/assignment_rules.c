@@ -1,26 +1,24 @@
 /* Free GPUs for jobs that the engine cannot put everywhere. */
 #include "optimize/search/assignment_inner.h"
 
-#include <limits.h>
-
 #include "optimize/model/problem.h"
 
 /* Nodes that a gang over several is begun on, where each must give the same devices. */
 #define FIRST_TRIES 16
 
-int rules_stock(const struct assignment *d, int job, int group, int n)
+int rules_stock(const struct assignment *d, int job, int group)
 {
     const struct problem *p = d->problem;
     const struct problem_job *j = &p->jobs[job];
     const int *members = d->lists->members + d->lists->groups[group].first;
+    int n = d->lists->groups[group].n;
     int node = p->gpus[members[0]].node, could = j->engine.device ? 0 : n;
-    enum engine_rule ignored;
 
     if (j->engine.barred && j->engine.barred[node])
         return 0;
     for (int i = 0; i < n && j->engine.device; i++)
         could += problem_bars(p, j, members[i]) == ENGINE_CAN;
-    int fits = p->nodes ? problem_node_fits(&p->nodes[node], j, &ignored) : INT_MAX;
+    int fits = nodes_fit(d, p->nodes, node, job);
     return could < fits ? could : fits;
 }
 
@@ -35,16 +33,11 @@ static bool may_pick(const struct pick *x, int gpu)
 {
     const struct problem *p = x->d->problem;
 
-    return x->d->gpus[gpu].n_jobs == 0 && p->gpus[gpu].may_start &&
-           problem_bars(p, &p->jobs[x->job], gpu) == ENGINE_CAN;
-}
-
-static bool is_picked(const struct pick *x, int gpu)
-{
     for (int i = 0; i < x->n; i++)
         if (x->gpus[i] == gpu)
-            return true;
-    return false;
+            return false;
+    return x->d->gpus[gpu].n_jobs == 0 && p->gpus[gpu].may_start &&
+           problem_bars(p, &p->jobs[x->job], gpu) == ENGINE_CAN;
 }
 
 /* Up to 'most' of a group, as far as its node has room; returns how many. With 'like', the i-th is
@@ -55,16 +48,13 @@ static int pick_from(struct pick *x, int group, int most, const int *like)
     const struct problem *p = x->d->problem;
     const struct group *g = &x->d->lists->groups[group];
     const int *members = x->d->lists->members + g->first;
-    int was = x->n, fits = INT_MAX, node = p->gpus[members[0]].node;
-    enum engine_rule ignored;
+    int was = x->n;
+    int fits = nodes_fit(x->d, x->d->node_room, p->gpus[members[0]].node, x->job);
 
-    if (x->d->node_room)
-        fits = problem_node_fits(&x->d->node_room[node], &p->jobs[x->job], &ignored);
     most = most < fits ? most : fits;
     for (int i = 0; i < g->n && g->n_free > 0 && x->n - was < most; i++) {
         int device = like ? p->gpus[like[x->n - was]].device : 0;
-        if (!may_pick(x, members[i]) || is_picked(x, members[i]) ||
-            (device && p->gpus[members[i]].device != device))
+        if (!may_pick(x, members[i]) || (device && p->gpus[members[i]].device != device))
             continue;
         x->gpus[x->n++] = members[i];
         i = like ? -1 : i;    // the next device may stand before this one

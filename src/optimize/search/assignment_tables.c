@@ -1,10 +1,7 @@
 #include "optimize/search/assignment_inner.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-
-#include "base/grow.h"
 
 /* Pairs are tabled up to this many entries (32 bytes each): 50 kinds on 6 types with 3 settings
  * are 45,000. Beyond, a pair is computed when it is needed, which takes about 40 ns.
@@ -21,25 +18,26 @@
 
 /* ---- yields ---- */
 
-static void fill_alone_of(struct assignment_tables *t, const struct problem *p, int type, int kind)
+/* As problem_yield; cost_w is HUGE_VAL where they must not run so. */
+static struct yield yield_of(const struct problem *p, int type, int limit, const int *kinds, int n)
 {
-    for (int limit = 0; limit < t->n_limits; limit++) {
-        struct yield y;
-        struct alone_cell *c = &t->alone[((long)type * t->n_kinds + kind) * t->n_limits + limit];
-        if (limit < p->types[type].n_limits && problem_yield(p, type, limit, &kind, 1, &y))
-            *c = (struct alone_cell){ y.cost_w, y.watts, y.speed[0], y.low[0] };
-        else
-            *c = (struct alone_cell){ .cost_w = HUGE_VAL };
-    }
+    struct yield y;
+
+    if (limit < p->types[type].n_limits && problem_yield(p, type, limit, kinds, n, &y))
+        return y;
+    return (struct yield){ .cost_w = HUGE_VAL };
 }
 
-static void fill_alone(struct assignment_tables *t, const struct problem *p)
+static void fill_alone(struct arena *a, struct assignment_tables *t, const struct problem *p)
 {
-    t->alone =
-        heap_array((size_t)t->n_types * (size_t)t->n_kinds * (size_t)t->n_limits, sizeof *t->alone);
-    for (int type = 0; type < t->n_types; type++)
-        for (int kind = 0; kind < t->n_kinds; kind++)
-            fill_alone_of(t, p, type, kind);
+    int n = t->n_types * t->n_kinds * t->n_limits;
+
+    t->alone = ARENA_ARRAY(a, struct alone_cell, (size_t)n);
+    for (int i = 0; i < n; i++) {
+        int kind = i / t->n_limits % t->n_kinds, type = i / t->n_limits / t->n_kinds;
+        struct yield y = yield_of(p, type, i % t->n_limits, &kind, 1);
+        t->alone[i] = (struct alone_cell){ y.cost_w, y.watts, y.speed[0], y.low[0] };
+    }
 }
 
 static long pair_at(const struct assignment_tables *t, int type, int kind, int other)
@@ -54,23 +52,19 @@ static void fill_pair(struct assignment_tables *t, const struct problem *p, int 
     struct pair_cell *mirror = &t->pairs[pair_at(t, type, other, kind)];
 
     for (int limit = 0; limit < t->n_limits; limit++) {
-        struct yield y;
-        c[limit].cost_w = mirror[limit].cost_w = HUGE_VAL;
-        if (limit >= p->types[type].n_limits ||
-            !problem_yield(p, type, limit, (int[]){ kind, other }, 2, &y))
-            continue;
+        struct yield y = yield_of(p, type, limit, (int[]){ kind, other }, 2);
         c[limit] = (struct pair_cell){ y.cost_w, y.watts, y.low[0], y.low[1] };
         mirror[limit] = (struct pair_cell){ y.cost_w, y.watts, y.low[1], y.low[0] };
     }
 }
 
-static void fill_pairs(struct assignment_tables *t, const struct problem *p)
+static void fill_pairs(struct arena *a, struct assignment_tables *t, const struct problem *p)
 {
     long n = pair_at(t, t->n_types, 0, 0);
 
     if (p->theta < 2 || n > PAIRS_MAX)
         return;
-    t->pairs = heap_array((size_t)n, sizeof *t->pairs);
+    t->pairs = ARENA_ARRAY(a, struct pair_cell, (size_t)n);
     for (int type = 0; type < t->n_types; type++)
         for (int kind = 0; kind < t->n_kinds; kind++)
             for (int other = 0; other <= kind; other++)
@@ -94,26 +88,23 @@ static void fill_triple(struct assignment_tables *t, const struct problem *p, in
     struct triple_cell *cell = &t->triples[triple_at(t, type, kinds)];
 
     for (int limit = 0; limit < t->n_limits; limit++) {
-        struct yield y;
-        cell[limit].cost_w = HUGE_VAL;
-        if (limit < p->types[type].n_limits && problem_yield(p, type, limit, kinds, 3, &y))
-            cell[limit] =
-                (struct triple_cell){ y.cost_w, y.watts, { y.low[0], y.low[1], y.low[2] } };
+        struct yield y = yield_of(p, type, limit, kinds, 3);
+        cell[limit] = (struct triple_cell){ y.cost_w, y.watts, { y.low[0], y.low[1], y.low[2] } };
     }
 }
 
-static void fill_triples(struct assignment_tables *t, const struct problem *p)
+static void fill_triples(struct arena *a, struct assignment_tables *t, const struct problem *p)
 {
     double n = t->n_kinds, all = t->n_types * n * (n + 1) * (n + 2) / 6 * t->n_limits;
 
     if (p->theta < 3 || all > TRIPLES_OF_JOB * (double)p->n_jobs)
         return;
-    t->triples = heap_array((size_t)all, sizeof *t->triples);
+    t->triples = ARENA_ARRAY(a, struct triple_cell, (size_t)all);
     for (int type = 0; type < t->n_types; type++)
-        for (int c = 0; c < t->n_kinds; c++)
-            for (int b = 0; b <= c; b++)
-                for (int a = 0; a <= b; a++)
-                    fill_triple(t, p, type, (int[]){ a, b, c });
+        for (int high = 0; high < t->n_kinds; high++)
+            for (int mid = 0; mid <= high; mid++)
+                for (int low = 0; low <= mid; low++)
+                    fill_triple(t, p, type, (int[]){ low, mid, high });
 }
 
 static bool triple_yield(const struct assignment_tables *t, int type, int limit, const int *kinds,
@@ -163,19 +154,6 @@ bool tables_yield(const struct assignment *d, int type, int limit, const int *ki
 
 /* ---- positions ---- */
 
-/* Cost alone under the setting where it is least (sign 1) or greatest (-1). */
-static double alone_w(const struct assignment_tables *t, int type, int kind, int sign)
-{
-    double best = HUGE_VAL;
-
-    for (int limit = 0; limit < t->n_limits; limit++) {
-        double w = tables_alone(t, type, kind, limit)->cost_w;
-        if (w < HUGE_VAL)
-            best = fmin(best, sign * w);
-    }
-    return sign * best;
-}
-
 /* The least cost of a pair; without a table of pairs under the default setting only, which is near
  * enough to know whom to look at.
  */
@@ -214,27 +192,25 @@ static short kept_step(const struct problem *p, int type, int resident, int kind
     return step < NEED_STEPS - 1 ? (short)step : NEED_STEPS - 1;
 }
 
-static int list_positions(struct assignment_tables *t, const struct problem *p, int kind,
-                          const double *most_w, struct position *out)
+/* On each type where it may be alone: that, and beside each kind that it may be with. */
+static int list_positions(const struct assignment_tables *t, const struct problem *p, int kind,
+                          const double *alone_w, struct position *out)
 {
     int n = 0;
 
     for (int type = 0; type < t->n_types; type++) {
-        double w = alone_w(t, type, kind, 1);
-        if (!(w < HUGE_VAL))
-            continue;
-        out[n++] = (struct position){ (float)w,    p->low[problem_cell(p, type, kind, -1)],
-                                      (short)type, -1,
-                                      -1,          0 };
-        for (int other = 0; other < t->n_kinds && p->theta > 1; other++) {
-            w = pair_w(t, p, type, kind, other) - most_w[type * t->n_kinds + other];
-            if (w < HUGE_VAL)
-                out[n++] = (struct position){ (float)w,
-                                              p->low[problem_cell(p, type, kind, other)],
-                                              (short)type,
-                                              (short)other,
-                                              type * t->n_kinds + other,
-                                              kept_step(p, type, other, kind) };
+        const double *w = alone_w + type * t->n_kinds;
+        for (int other = -1; w[kind] < HUGE_VAL && other < (p->theta > 1 ? t->n_kinds : 0);
+             other++) {
+            double least_w = other < 0 ? w[kind] : pair_w(t, p, type, kind, other) - w[other];
+            if (!(least_w < HUGE_VAL))
+                continue;
+            out[n++] = (struct position){ .least_w = (float)least_w,
+                                          .low = p->low[problem_cell(p, type, kind, other)],
+                                          .type = (short)type,
+                                          .beside = (short)other,
+                                          .row = other < 0 ? -1 : type * t->n_kinds + other,
+                                          .kept = other < 0 ? 0 : kept_step(p, type, other, kind) };
         }
     }
     qsort(out, (size_t)n, sizeof *out, by_least);
@@ -254,25 +230,28 @@ static void keep_positions(const struct assignment_tables *t, const struct posit
         row[n_kept] = (struct position){ (float)HUGE_VAL, 0, -1, -1, -1, 0 };
 }
 
-static void fill_positions(struct assignment_tables *t, const struct problem *p)
+static void fill_positions(struct arena *a, struct assignment_tables *t, const struct problem *p)
 {
     int all = t->n_types * (1 + (p->theta > 1 ? t->n_kinds : 0));
-    struct position *scratch = heap_array((size_t)all, sizeof *scratch);
-    double *most_w = heap_array((size_t)t->n_types * (size_t)t->n_kinds, sizeof *most_w);
+    struct position *scratch = ARENA_ARRAY(a, struct position, (size_t)all);
+    double *alone_w = ARENA_ARRAY(a, double, (size_t)t->n_types *(size_t)t->n_kinds);
 
-    for (int i = 0; i < t->n_types * t->n_kinds; i++)
-        most_w[i] = alone_w(t, i / t->n_kinds, i % t->n_kinds, 1);
+    t->n_positions = (all < POSITIONS_MAX ? all : POSITIONS_MAX) + 1;
+    t->positions = ARENA_ARRAY(a, struct position, (size_t)t->n_kinds * (size_t)t->n_positions);
+    for (int i = 0; i < t->n_types * t->n_kinds; i++) {
+        alone_w[i] = HUGE_VAL;    // under the setting where it is least
+        for (int limit = 0; limit < t->n_limits; limit++)
+            alone_w[i] = fmin(alone_w[i], t->alone[i * t->n_limits + limit].cost_w);
+    }
     for (int kind = 0; kind < t->n_kinds; kind++) {
-        int n = list_positions(t, p, kind, most_w, scratch);
+        int n = list_positions(t, p, kind, alone_w, scratch);
         keep_positions(t, scratch, n, t->positions + (long)kind * t->n_positions);
     }
-    free(scratch);
-    free(most_w);
 }
 
-struct assignment_tables *tables_create(const struct problem *p)
+struct assignment_tables *tables_create(struct arena *a, const struct problem *p)
 {
-    struct assignment_tables *t = heap_array(1, sizeof *t);
+    struct assignment_tables *t = ARENA_NEW(a, struct assignment_tables);
 
     t->n_types = p->n_types;
     t->n_kinds = p->n_kinds;
@@ -280,23 +259,9 @@ struct assignment_tables *tables_create(const struct problem *p)
     for (int type = 0; type < p->n_types; type++)
         if (p->types[type].n_limits > t->n_limits)
             t->n_limits = p->types[type].n_limits;
-    fill_alone(t, p);
-    fill_pairs(t, p);
-    fill_triples(t, p);
-    int all = t->n_types * (1 + (p->theta > 1 ? t->n_kinds : 0));
-    t->n_positions = (all < POSITIONS_MAX ? all : POSITIONS_MAX) + 1;
-    t->positions = heap_array((size_t)t->n_kinds * (size_t)t->n_positions, sizeof *t->positions);
-    fill_positions(t, p);
+    fill_alone(a, t, p);
+    fill_pairs(a, t, p);
+    fill_triples(a, t, p);
+    fill_positions(a, t, p);
     return t;
-}
-
-void tables_destroy(struct assignment_tables *t)
-{
-    if (!t)
-        return;
-    free(t->alone);
-    free(t->pairs);
-    free(t->triples);
-    free(t->positions);
-    free(t);
 }

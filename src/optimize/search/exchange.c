@@ -21,14 +21,6 @@ static bool is_movable(const struct assignment *d, int gpu)
     return d->problem->gpus[gpu].may_start;
 }
 
-static bool take_all(struct assignment *d, const int *jobs, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!assignment_take(d, jobs[i]))
-            return false;
-    return true;
-}
-
 static bool put_all(struct assignment *d, const int *jobs, int n, int gpu)
 {
     for (int i = 0; i < n; i++)
@@ -37,11 +29,19 @@ static bool put_all(struct assignment *d, const int *jobs, int n, int gpu)
     return true;
 }
 
-/* Keep what was done since the mark if it makes the whole cheaper. */
-static bool settle(struct assignment *d, bool is_done, double before_w)
+/* The first 'n_a' of 'jobs' go from 'a' to 'b', the others from 'b' to 'a', if that makes the whole
+ * cheaper.
+ */
+static bool exchange(struct assignment *d, const int *jobs, int n_a, int n, int a, int b)
 {
-    bool pays = is_done && d->cost_w < before_w - 1e-9;
+    double before_w = d->cost_w;
+    bool pays = true;
 
+    assignment_mark(d);
+    for (int i = 0; i < n && pays; i++)
+        pays = assignment_take(d, jobs[i]);
+    pays = pays && put_all(d, jobs, n_a, b) && put_all(d, jobs + n_a, n - n_a, a) &&
+           d->cost_w < before_w - 1e-9;
     if (pays)
         assignment_keep(d);
     else
@@ -52,55 +52,29 @@ static bool settle(struct assignment *d, bool is_done, double before_w)
 /* All that two GPUs of one type hold. */
 static bool exchange_contents(struct assignment *d, int a, int b)
 {
-    int of_a[THETA_MAX], of_b[THETA_MAX], n_a = d->gpus[a].n_jobs, n_b = d->gpus[b].n_jobs;
-    double before_w = d->cost_w;
+    int jobs[2 * THETA_MAX], n_a = d->gpus[a].n_jobs, n_b = d->gpus[b].n_jobs;
 
     if (a == b || d->problem->gpus[a].type != d->problem->gpus[b].type || !is_movable(d, a) ||
         !is_movable(d, b))
         return false;
-    memcpy(of_a, d->gpus[a].jobs, sizeof of_a);
-    memcpy(of_b, d->gpus[b].jobs, sizeof of_b);
-    assignment_mark(d);
-    bool is_done = take_all(d, of_a, n_a) && take_all(d, of_b, n_b) && put_all(d, of_a, n_a, b) &&
-                   put_all(d, of_b, n_b, a);
-    return settle(d, is_done, before_w);
+    memcpy(jobs, d->gpus[a].jobs, (size_t)n_a * sizeof *jobs);
+    memcpy(jobs + n_a, d->gpus[b].jobs, (size_t)n_b * sizeof *jobs);
+    return exchange(d, jobs, n_a, n_a + n_b, a, b);
 }
 
-/* Two jobs, each to the other's GPU. */
-static bool exchange_jobs(struct assignment *d, int x, int y)
-{
-    int a = assignment_gpus(d, x)[0], b = assignment_gpus(d, y)[0];
-    double before_w = d->cost_w;
-
-    assignment_mark(d);
-    bool is_done = assignment_take(d, x) && assignment_take(d, y) &&
-                   assignment_put(d, x, &b, 1, -1) && assignment_put(d, y, &a, 1, -1);
-    return settle(d, is_done, before_w);
-}
-
-/* A job to the GPU where it stands, if there is room. */
-static bool go_home(struct assignment *d, int job, int home)
-{
-    double before_w = d->cost_w;
-
-    if (!assignment_may_join(d, job, home))
-        return false;
-    assignment_mark(d);
-    bool is_done = assignment_take(d, job) && assignment_put(d, job, &home, 1, -1);
-    return settle(d, is_done, before_w);
-}
-
+/* To the GPU where it stands: with all that is there, alone, or in place of one of its kind. */
 static bool bring_home(struct assignment *d, int job)
 {
     const struct problem_job *j = &d->problem->jobs[job];
-    int home = j->present[0];
+    int home = j->present[0], at = assignment_gpus(d, job)[0];
 
-    if (exchange_contents(d, assignment_gpus(d, job)[0], home) || go_home(d, job, home))
+    if (exchange_contents(d, at, home) ||
+        (assignment_may_join(d, job, home) && exchange(d, &job, 1, 1, at, home)))
         return true;
     for (int i = 0; i < d->gpus[home].n_jobs; i++) {
         int other = d->gpus[home].jobs[i];
         if (is_lone(d, other) && d->problem->jobs[other].kind == j->kind &&
-            exchange_jobs(d, job, other))
+            exchange(d, (int[]){ job, other }, 1, 2, at, home))
             return true;
     }
     return false;

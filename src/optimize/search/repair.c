@@ -23,17 +23,6 @@ static int setting_of(const struct problem *p, int gpu, int limit_w)
     return setting;
 }
 
-/* The same GPUs, in whatever order. */
-static bool stays(const struct problem_job *j, const struct plan_job *to)
-{
-    int n_same = 0;
-
-    for (int i = 0; i < to->n_gpus; i++)
-        for (int k = 0; k < j->n_present; k++)
-            n_same += to->gpus[i] == j->present[k];
-    return to->n_gpus == j->n_present && n_same == j->n_present;
-}
-
 static void leave_as_it_is(struct repair *r, int job)
 {
     const struct problem_job *j = &r->p->jobs[job];
@@ -103,8 +92,8 @@ void plan_repair(struct arena *a, const struct problem *p, struct plan_job *want
     r.changes = ARENA_ARRAY(a, bool, (size_t)p->n_jobs);
     for (int j = 0; j < p->n_jobs; j++) {
         const struct problem_job *job = &p->jobs[j];
-        r.changes[j] = job->name && !job->is_fixed && !stays(job, &wanted[j]);
-        if (job->name && job->is_fixed && !stays(job, &wanted[j]))
+        r.changes[j] = job->name && !assignment_stays(job, wanted[j].gpus, wanted[j].n_gpus);
+        if (r.changes[j] && job->is_fixed)
             leave_as_it_is(&r, j);
     }
     for (bool is_done = false; !is_done;) {

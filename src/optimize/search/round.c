@@ -17,7 +17,7 @@
 
 /* A pattern on one GPU. */
 struct instance {
-    int type, limit, gpu;    // gpu -1: not yet
+    int type, gpu;    // gpu -1: not yet
     int n;
     double draw_w;    // above idle
     int class[THETA_MAX];
@@ -31,6 +31,11 @@ struct want {
     int job;
 };
 
+/* Numbers by key: those of key k are items[first[k]] to items[first[k + 1] - 1], rising. */
+struct lookup {
+    int *first, *items;
+};
+
 struct rounding {
     struct arena arena;
     const struct problem *p;
@@ -40,15 +45,31 @@ struct rounding {
     struct assignment *d;
     struct instance *instances;
     int n_instances, cap_instances;
-    int *of, *first_of;            // instances by (type, class): first_of (n_types * n_classes + 1)
-    int *slack;                    // (n_bins) slots less jobs from this bin up, in its class
-    int *way_of;                   // (n_jobs) column of its group's choice; -1: none
-    int *parts;                    // (n_jobs) GPUs so far of one that takes several slots
-    int (*part_gpus)[GANG_MAX];    // (n_spread) NULL rows for others: by part_row
-    int *part_row;                 // (n_jobs) -1: takes one slot
-    bool *is_wanting;              // (n_jobs) single and without a place
-    bool *is_taken;                // (n_gpus) by an instance
+    struct lookup slots_of;    // by (type, class): slots, see instance_at
+    int *slack;                // (n_bins) slots less jobs from this bin up, in its class
+    int *way_of;               // (n_jobs) column of its group's choice; -1: none
+    int *parts;                // (n_jobs) GPUs so far of one that takes several slots
+    int **part_gpus;           // (n_jobs) which; NULL: it takes one slot
+    bool *is_wanting;          // (n_jobs) single and without a place
+    bool *is_taken;            // (n_gpus) by an instance
 };
+
+/* 'keys' (n) are below 'n_keys'; -1: left out. */
+static struct lookup lookup_make(struct arena *a, const int *keys, int n, int n_keys)
+{
+    struct lookup x = { .first = ARENA_ARRAY(a, int, (size_t)n_keys + 2) };
+
+    for (int i = 0; i < n; i++)
+        if (keys[i] >= 0)
+            x.first[keys[i] + 2]++;
+    for (int k = 0; k < n_keys; k++)
+        x.first[k + 2] += x.first[k + 1];
+    x.items = ARENA_ARRAY(a, int, (size_t)x.first[n_keys + 1]);
+    for (int i = 0; i < n; i++)
+        if (keys[i] >= 0)
+            x.items[x.first[keys[i] + 1]++] = i;
+    return x;
+}
 
 /* ---- what stays whole ---- */
 
@@ -115,19 +136,13 @@ static void choose_for_group(struct rounding *r, int group, int *order, int n)
 
 static void choose_ways(struct rounding *r)
 {
-    int *n = ARENA_ARRAY(&r->arena, int, (size_t)r->m->n_groups + 2), total = 0;
+    int *group = ARENA_ARRAY(&r->arena, int, (size_t)r->m->n_columns);
 
     for (int i = 0; i < r->m->n_columns; i++)
-        if (r->m->columns[i].group >= 0 && r->m->columns[i].x > 1e-6)
-            n[r->m->columns[i].group + 2]++, total++;
+        group[i] = r->m->columns[i].x > 1e-6 ? r->m->columns[i].group : -1;
+    struct lookup of = lookup_make(&r->arena, group, r->m->n_columns, r->m->n_groups);
     for (int g = 0; g < r->m->n_groups; g++)
-        n[g + 2] += n[g + 1];
-    int *order = ARENA_ARRAY(&r->arena, int, (size_t)total);
-    for (int i = 0; i < r->m->n_columns; i++)
-        if (r->m->columns[i].group >= 0 && r->m->columns[i].x > 1e-6)
-            order[n[r->m->columns[i].group + 1]++] = i;
-    for (int g = 0; g < r->m->n_groups; g++)
-        choose_for_group(r, g, order + n[g], n[g + 1] - n[g]);
+        choose_for_group(r, g, of.items + of.first[g], of.first[g + 1] - of.first[g]);
 }
 
 /* What a way costs at the prices. */
@@ -163,18 +178,18 @@ static void place_gangs(struct rounding *r)
             const struct way *w = &r->c->ways[r->m->columns[r->way_of[j]].which];
             if (pass == 0)
                 stays_home(r, j);
-            else if (lists_gang(r->d, j, w->type, w->m, gpus))
+            else if (assignment_free(r->d, j, w->type, w->m, gpus))
                 assignment_put(r->d, j, gpus, w->m, -1);
         }
 }
 
 /* ---- instances ---- */
 
-static struct instance *instance_new(struct rounding *r, int type, int limit, int gpu)
+static struct instance *instance_new(struct rounding *r, int type, int gpu)
 {
     GROW(r->instances, r->n_instances, r->cap_instances);
     struct instance *x = &r->instances[r->n_instances++];
-    *x = (struct instance){ .type = type, .limit = limit, .gpu = gpu };
+    *x = (struct instance){ .type = type, .gpu = gpu };
     return x;
 }
 
@@ -197,7 +212,7 @@ static void add_pattern(struct rounding *r, const struct master_column *col)
     }
     bool may = problem_yield(r->p, col->type, limit, kinds, col->n_gives, &y);
     assert(may);
-    struct instance *x = instance_new(r, col->type, limit, -1);
+    struct instance *x = instance_new(r, col->type, -1);
     x->draw_w = y.watts - r->p->types[col->type].idle_w;
     for (int i = 0; i < col->n_gives; i++)
         instance_add(x, classes[i], y.low[i]);
@@ -210,7 +225,7 @@ static void make_patterns(struct rounding *r)
     int *left = ARENA_ARRAY(&r->arena, int, (size_t)r->p->n_types);
 
     for (int t = 0; t < r->p->n_types; t++)
-        left[t] = lists_n_free(r->d, t);
+        left[t] = assignment_n_free(r->d, t);
     for (int i = 0; i < r->m->n_columns; i++) {
         const struct master_column *x = &r->m->columns[i];
         if (x->kind != COLUMN_PATTERN)
@@ -230,34 +245,29 @@ static void make_company(struct rounding *r)
         const struct company *with = &r->c->company[x->which];
         const struct job_class *k = &r->c->classes[r->c->class_of_bin[with->bin]];
         r->is_taken[with->gpu] = true;
-        instance_add(instance_new(r, r->p->gpus[with->gpu].type, with->limit, with->gpu),
+        instance_add(instance_new(r, r->p->gpus[with->gpu].type, with->gpu),
                      r->c->class_of_bin[with->bin], k->edge[with->bin - k->first_bin]);
     }
 }
 
+/* The slots of all instances are numbered: of each, THETA_MAX. */
+static struct instance *instance_at(const struct rounding *r, int slot)
+{
+    return &r->instances[slot / THETA_MAX];
+}
+
+/* Of each instance one slot of each class. */
 static void list_instances(struct rounding *r)
 {
-    int n = r->p->n_types * r->c->n_classes;
+    int n = r->n_instances * THETA_MAX, *keys = ARENA_ARRAY(&r->arena, int, (size_t)n);
 
-    r->first_of = ARENA_ARRAY(&r->arena, int, (size_t)n + 2);
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < r->n_instances; i++) {
-            const struct instance *x = &r->instances[i];
-            for (int s = 0; s < x->n; s++) {
-                int at = x->type * r->c->n_classes + x->class[s];
-                if (s > 0 && x->class[s] == x->class[s - 1])
-                    continue;
-                if (pass == 0)
-                    r->first_of[at + 2]++;
-                else
-                    r->of[r->first_of[at + 1]++] = i;
-            }
-        }
-        for (int k = 0; k < n && pass == 0; k++)
-            r->first_of[k + 2] += r->first_of[k + 1];
-        if (pass == 0)
-            r->of = ARENA_ARRAY(&r->arena, int, (size_t)r->first_of[n + 1]);
+    for (int i = 0; i < n; i++) {
+        const struct instance *x = instance_at(r, i);
+        int s = i % THETA_MAX;
+        bool is_new = s < x->n && (s == 0 || x->class[s] != x->class[s - 1]);
+        keys[i] = is_new ? x->type * r->c->n_classes + x->class[s] : -1;
     }
+    r->slots_of = lookup_make(&r->arena, keys, n, r->p->n_types * r->c->n_classes);
 }
 
 /* ---- slots and who needs them ---- */
@@ -274,7 +284,7 @@ static int wants_of(const struct rounding *r, int job, double *levels)
         levels[0] = r->p->jobs[job].need;
         return 1;
     }
-    if (r->part_row[job] < 0 || r->d->jobs[job].n_gpus > 0)
+    if (!r->part_gpus[job] || r->d->jobs[job].n_gpus > 0)
         return 0;
     const struct master_column *x = &r->m->columns[r->way_of[job]];
     for (int i = 0; i < x->n_takes; i++) {
@@ -358,8 +368,9 @@ static void match_gpu(struct rounding *r, int gpu, int n_least)
         return;
     for (int i = 0; i < n; i++) {
         int at = type * r->c->n_classes + r->c->class_of[jobs[i]];
-        for (int k = r->first_of[at], tries = 0; k < r->first_of[at + 1] && tries < TRIES; k++) {
-            struct instance *x = &r->instances[r->of[k]];
+        const int *first = r->slots_of.first + at;
+        for (int k = first[0], tries = 0; k < first[1] && tries < TRIES; k++) {
+            struct instance *x = instance_at(r, r->slots_of.items[k]);
             if (x->gpu >= 0)
                 continue;
             tries++;
@@ -468,18 +479,17 @@ static void match_gpus(struct rounding *r)
 
 /* ---- jobs to slots ---- */
 
-struct open_slot {
-    double low;
-    int instance, slot;
-};
-
-static int by_low(const void *a, const void *b)
+static double low_of(const struct rounding *r, int slot)
 {
-    const struct open_slot *x = a, *y = b;
+    return instance_at(r, slot)->low[slot % THETA_MAX];
+}
 
-    if (x->low != y->low)
-        return x->low < y->low ? -1 : 1;
-    return x->instance != y->instance ? x->instance - y->instance : x->slot - y->slot;
+static int by_low(const void *a, const void *b, void *self)
+{
+    int i = *(const int *)a, k = *(const int *)b;
+    double x = low_of(self, i), y = low_of(self, k);
+
+    return x != y ? (x < y ? -1 : 1) : i - k;
 }
 
 static int by_need(const void *a, const void *b)
@@ -494,8 +504,8 @@ static int by_need(const void *a, const void *b)
 /* A job that takes several slots has each of its GPUs once. */
 static bool has_part(const struct rounding *r, int job, int gpu)
 {
-    for (int i = 0; r->part_row[job] >= 0 && i < r->parts[job]; i++)
-        if (r->part_gpus[r->part_row[job]][i] == gpu)
+    for (int i = 0; r->part_gpus[job] && i < r->parts[job]; i++)
+        if (r->part_gpus[job][i] == gpu)
             return true;
     return false;
 }
@@ -503,23 +513,22 @@ static bool has_part(const struct rounding *r, int job, int gpu)
 static void give(struct rounding *r, int job, struct instance *x, int slot)
 {
     x->job[slot] = job;
-    if (r->part_row[job] >= 0)
-        r->part_gpus[r->part_row[job]][r->parts[job]++] = x->gpu;
+    if (r->part_gpus[job])
+        r->part_gpus[job][r->parts[job]++] = x->gpu;
     else
         r->is_wanting[job] = false;
 }
 
 /* Slots from the least on: each to the one that needs most of those it can hold. */
-static void fill_class(struct rounding *r, struct open_slot *slots, int n_slots, struct want *wants,
-                       int n_wants)
+static void fill_class(struct rounding *r, int *slots, int n_slots, struct want *wants, int n_wants)
 {
-    int *below = heap_array((size_t)n_wants + 1, sizeof *below), at = 0, last = -1;
+    int *below = ARENA_ARRAY(&r->arena, int, (size_t)n_wants), at = 0, last = -1;
 
-    qsort(slots, (size_t)n_slots, sizeof *slots, by_low);
+    qsort_r(slots, (size_t)n_slots, sizeof *slots, by_low, r);
     qsort(wants, (size_t)n_wants, sizeof *wants, by_need);
     for (int i = 0; i < n_slots; i++) {
-        struct instance *x = &r->instances[slots[i].instance];
-        for (; at < n_wants && wants[at].need <= slots[i].low; at++) {
+        struct instance *x = instance_at(r, slots[i]);
+        for (; at < n_wants && wants[at].need <= low_of(r, slots[i]); at++) {
             below[at] = last;
             last = at;
         }
@@ -528,42 +537,32 @@ static void fill_class(struct rounding *r, struct open_slot *slots, int n_slots,
             above = pick, pick = below[pick];
         if (pick < 0)
             continue;
-        give(r, wants[pick].job, x, slots[i].slot);
+        give(r, wants[pick].job, x, slots[i] % THETA_MAX);
         *(above < 0 ? &last : &below[above]) = below[pick];
     }
-    free(below);
 }
 
 static void fill_slots(struct rounding *r)
 {
-    int n_wants = 0, n_slots = 0;
+    int n = r->n_instances * THETA_MAX, n_wants = 0;
+    int *class_of = ARENA_ARRAY(&r->arena, int, (size_t)n);
     double levels[GANG_MAX];
 
-    for (int i = 0; i < r->n_instances; i++)
-        n_slots += r->instances[i].n;
+    for (int i = 0; i < n; i++) {
+        const struct instance *x = instance_at(r, i);
+        int s = i % THETA_MAX;
+        class_of[i] = s < x->n && x->gpu >= 0 && x->job[s] < 0 ? x->class[s] : -1;
+    }
+    struct lookup open = lookup_make(&r->arena, class_of, n, r->c->n_classes);
     for (int j = 0; j < r->p->n_jobs; j++)
         n_wants += wants_of(r, j, levels);
-    struct open_slot *slots = ARENA_ARRAY(&r->arena, struct open_slot, (size_t)n_slots);
     struct want *wants = ARENA_ARRAY(&r->arena, struct want, (size_t)n_wants);
-    int *slots_at = ARENA_ARRAY(&r->arena, int, (size_t)r->c->n_classes + 2);
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < r->n_instances; i++) {
-            const struct instance *x = &r->instances[i];
-            for (int s = 0; s < x->n && x->gpu >= 0; s++)
-                if (x->job[s] < 0 && pass == 0)
-                    slots_at[x->class[s] + 2]++;
-                else if (x->job[s] < 0)
-                    slots[slots_at[x->class[s] + 1]++] = (struct open_slot){ x->low[s], i, s };
-        }
-        for (int k = 0; k < r->c->n_classes && pass == 0; k++)
-            slots_at[k + 2] += slots_at[k + 1];
-    }
     for (int k = 0; k < r->c->n_classes; k++) {
-        int n = 0;
+        n = 0;
         for (int i = r->c->first_job[k]; i < r->c->first_job[k + 1]; i++)
             for (int q = wants_of(r, r->c->jobs[i], levels); q-- > 0;)
                 wants[n++] = (struct want){ levels[q], r->c->jobs[i] };
-        fill_class(r, slots + slots_at[k], slots_at[k + 1] - slots_at[k], wants, n);
+        fill_class(r, open.items + open.first[k], open.first[k + 1] - open.first[k], wants, n);
     }
 }
 
@@ -574,17 +573,17 @@ static void place_instances(struct rounding *r)
     for (int i = 0; i < r->n_instances; i++) {
         const struct instance *x = &r->instances[i];
         for (int s = 0; s < x->n; s++)
-            if (x->job[s] >= 0 && r->part_row[x->job[s]] < 0)
+            if (x->job[s] >= 0 && !r->part_gpus[x->job[s]])
                 assignment_put(r->d, x->job[s], &x->gpu, 1, -1);
     }
     for (int j = 0; j < r->p->n_jobs; j++)
-        if (r->part_row[j] >= 0 && r->parts[j] > 0 && r->d->jobs[j].n_gpus == 0)
-            assignment_put(r->d, j, r->part_gpus[r->part_row[j]], r->parts[j], -1);
+        if (r->part_gpus[j] && r->parts[j] > 0 && r->d->jobs[j].n_gpus == 0)
+            assignment_put(r->d, j, r->part_gpus[j], r->parts[j], -1);
 }
 
 static void insert_rest(struct rounding *r, const struct reduced_costs *reduced)
 {
-    assignment_insert_rest(r->d, r->u, reduced);
+    assignment_insert_rest(r->d, r->u, reduced, NULL);
     for (int j = 0; j < r->p->n_jobs; j++)
         if (r->p->jobs[j].name && r->p->jobs[j].form == FORM_SPREAD && r->d->jobs[j].short_w > 0)
             assignment_extend(r->d, j);
@@ -596,13 +595,12 @@ static void insert_rest(struct rounding *r, const struct reduced_costs *reduced)
 static void rounding_init(struct rounding *r)
 {
     const struct problem *p = r->p;
-    int n_rows = 0;
 
     arena_init(&r->arena);
     r->slack = ARENA_ARRAY(&r->arena, int, (size_t)r->c->n_bins);
     r->way_of = ARENA_ARRAY(&r->arena, int, (size_t)p->n_jobs);
     r->parts = ARENA_ARRAY(&r->arena, int, (size_t)p->n_jobs);
-    r->part_row = ARENA_ARRAY(&r->arena, int, (size_t)p->n_jobs);
+    r->part_gpus = ARENA_ARRAY(&r->arena, int *, (size_t)p->n_jobs);
     r->is_wanting = ARENA_ARRAY(&r->arena, bool, (size_t)p->n_jobs);
     r->is_taken = ARENA_ARRAY(&r->arena, bool, (size_t)p->n_gpus);
     for (int j = 0; j < p->n_jobs; j++) {
@@ -610,11 +608,9 @@ static void rounding_init(struct rounding *r)
         r->is_wanting[j] = r->c->class_of[j] >= 0 && r->m->group_of[j] < 0;
     }
     choose_ways(r);
-    for (int j = 0; j < p->n_jobs; j++) {
-        bool is_several = r->way_of[j] >= 0 && r->m->columns[r->way_of[j]].kind == COLUMN_SLOTS;
-        r->part_row[j] = is_several ? n_rows++ : -1;
-    }
-    r->part_gpus = arena_array(&r->arena, (size_t)n_rows, sizeof *r->part_gpus);
+    for (int j = 0; j < p->n_jobs; j++)
+        if (r->way_of[j] >= 0 && r->m->columns[r->way_of[j]].kind == COLUMN_SLOTS)
+            r->part_gpus[j] = ARENA_ARRAY(&r->arena, int, GANG_MAX);
 }
 
 void round_vertex(const struct prices *u, const struct reduced_costs *reduced, struct assignment *d)

@@ -145,27 +145,6 @@ static void use_pattern(struct filling *x, const struct near_pattern *n, double 
 
 /* ---- all ---- */
 
-static int by_dues(const void *a, const void *b, void *self)
-{
-    const double *job_w = self;
-    int i = *(const int *)a, k = *(const int *)b;
-
-    return job_w[i] != job_w[k] ? (job_w[i] < job_w[k] ? 1 : -1) : i - k;
-}
-
-/* Those without a place, those first to whom most is due. */
-static void insert_rest(struct filling *x, bool is_gang)
-{
-    int n = x->p->n_jobs, *order = ARENA_ARRAY(&x->arena, int, (size_t)n);
-
-    for (int j = 0; j < n; j++)
-        order[j] = j;
-    qsort_r(order, (size_t)n, sizeof *order, by_dues, x->u->job_w);
-    for (int i = 0; i < n; i++)
-        if (!is_gang || x->c->class_of[order[i]] < 0)
-            assignment_insert(x->d, order[i]);
-}
-
 void tight_place(const struct prices *u, const struct reduced_costs *reduced, struct assignment *d)
 {
     int n_listed = u->columns->first_job[u->columns->n_classes + 1];
@@ -179,9 +158,7 @@ void tight_place(const struct prices *u, const struct reduced_costs *reduced, st
         x.at[x.c->jobs[i]] = i;
         x.below[i] = d->jobs[x.c->jobs[i]].n_gpus > 0 ? i - 1 : i;
     }
-    d->reduced = reduced;
-    d->job_price_w = u->job_w;
-    insert_rest(&x, true);
+    assignment_insert_rest(d, u, reduced, x.c->class_of);
     list_near(&x, LOSS_LAST * unit_w);
     if (x.n_near > 0)
         qsort(x.near, (size_t)x.n_near, sizeof *x.near, by_loss);
@@ -191,9 +168,7 @@ void tight_place(const struct prices *u, const struct reduced_costs *reduced, st
             use_pattern(&x, &x.near[i], most_w);
         most_w *= LOSS_GROWS;
     }
-    d->reduced = NULL;
-    d->job_price_w = NULL;
-    insert_rest(&x, false);
+    assignment_insert_rest(d, u, NULL, NULL);
     free(x.near);
     arena_release(&x.arena);
 }
