@@ -35,13 +35,14 @@ struct relaxation {
     double *best_dual;    // (n_rows) those of the best bound
 };
 
-static void add_rows(struct relaxation *m)
+/* A linear program with the present rows, and no columns yet. */
+static void open_lp(struct relaxation *m)
 {
     const struct program *x = m->x;
-    int *start = ARENA_ARRAY(x->arena, int, (size_t)x->n_rows + 1);
-    struct lp_lines rows = { x->n_rows, x->row_low, x->row_high, NULL, start, NULL, NULL };
 
-    lp_add_rows(m->lp, &rows);
+    m->lp = lp_create();
+    lp_add_rows(m->lp,
+                &(struct lp_lines){ .n = x->n_rows, .lower = x->row_low, .upper = x->row_high });
 }
 
 /* Columns of the pool that the program does not have yet. */
@@ -50,12 +51,8 @@ static void add_columns(struct relaxation *m)
     struct mip a;
 
     program_matrix(m->x, &m->pool, lp_n_columns(m->lp), &a);
-    double *lower = ARENA_ARRAY(m->x->arena, double, (size_t)a.n_columns);
-    double *upper = ARENA_ARRAY(m->x->arena, double, (size_t)a.n_columns);
-    for (int i = 0; i < a.n_columns; i++)
-        upper[i] = INFINITY;    // rows say it
-    struct lp_lines columns = { a.n_columns, lower, upper, a.cost, a.start, a.row, a.value };
-    lp_add_columns(m->lp, &columns);
+    lp_add_columns(m->lp, &(struct lp_lines){ a.n_columns, NULL, NULL, a.cost, a.start, a.row,
+                                              a.value });    // rows say how many at most
 }
 
 static int least_first(const void *a, const void *b)
@@ -125,26 +122,6 @@ static double price(struct relaxation *m)
     return bound_w - MISSING_W * (x->p->n_gpus + 2 * x->p->n_jobs);
 }
 
-/* What waiting costs as duals: the columns that are missing then are a beginning. */
-static void begin(struct relaxation *m)
-{
-    struct program *x = m->x;
-    double *dual = ARENA_ARRAY(x->arena, double, (size_t)x->n_rows);
-
-    for (int i = 0; i < x->p->n_jobs; i++) {
-        const struct problem_job *j = &x->p->jobs[i];
-        if (!j->name)
-            continue;
-        dual[x->cover[i]] = j->wait_w + moving_w(j);
-        if (x->family_of[i] >= 0)
-            dual[x->families[x->family_of[i]].row[0]] = dual[x->cover[i]];
-        if (x->parts[i] >= 0)
-            dual[x->parts[i]] = dual[x->cover[i]] / j->n_max;
-    }
-    program_take_duals(x, dual);
-    price(m);
-}
-
 /* ---- rounding what spread jobs hold ---- */
 
 /* By how much the solution lacks what a row for the job's promise asks for. */
@@ -205,8 +182,7 @@ static bool round_all(struct relaxation *m)
     if (!is_any)
         return false;
     lp_destroy(m->lp);
-    m->lp = lp_create();
-    add_rows(m);
+    open_lp(m);
     return true;
 }
 
@@ -237,14 +213,13 @@ static bool generate(struct relaxation *m, double *bound_w)
 
 double program_relax(struct program *x, double scale_w)
 {
-    struct relaxation m = { .x = x, .lp = lp_create() };
+    struct relaxation m = { .x = x };
     double bound_w = -INFINITY;
 
     m.best_dual = ARENA_ARRAY(x->arena, double, (size_t)x->cap_rows);
     program_choices(x, FIXED_TIMES * scale_w, &m.pool);
     m.n_choices = m.pool.n;
-    begin(&m);
-    add_rows(&m);
+    open_lp(&m);
     while (generate(&m, &bound_w) && round_all(&m))
         continue;
     program_take_duals(x, m.best_dual);

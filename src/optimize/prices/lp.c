@@ -63,11 +63,6 @@ void lp_set_cost(struct lp *lp, int column, double cost)
     Clp_objective(lp->model)[column] = within(cost);
 }
 
-int lp_n_rows(const struct lp *lp)
-{
-    return Clp_numberRows(lp->model);
-}
-
 int lp_n_columns(const struct lp *lp)
 {
     return Clp_numberColumns(lp->model);

@@ -13,9 +13,10 @@ struct lp;
 /* Rows or columns to add, sparse: entries start[i] .. start[i + 1] - 1 belong to the i-th. */
 struct lp_lines {
     int n;
-    const double *lower, *upper;    // (n) of the row's sum, or of the column's value
+    const double *lower, *upper;    // (n) of the row's sum, or of the column's value. NULL: a row
+                                    // has no such limit, a column is at least 0
     const double *cost;             // (n) columns only
-    const int *start;               // (n + 1)
+    const int *start;               // (n + 1); NULL: they are empty
     const int *index;               // which columns, or which rows
     const double *value;
 };
@@ -29,7 +30,6 @@ void lp_add_columns(struct lp *lp, const struct lp_lines *columns);
 /* A column's cost from now on. */
 void lp_set_cost(struct lp *lp, int column, double cost);
 
-int lp_n_rows(const struct lp *lp);
 int lp_n_columns(const struct lp *lp);
 
 /* A solution takes no longer than about this many seconds from now on. */
