@@ -14,17 +14,8 @@ struct mustering {
     int n_sources, *sources;    // places
     double *price_w;            // (n_sources) of a GPU there, waking included
     double least_price_w;
-    int part;          // GPUs on each node; 0: as it comes
-    double least_w;    // reduced cost met
+    int part;    // GPUs on each node; 0: as it comes
 };
-
-static void gang_show(struct mustering *s, double reduced_w)
-{
-    s->least_w = fmin(s->least_w, reduced_w);
-    s->column.reduced_w = reduced_w;
-    if (reduced_w <= s->w->most_w)
-        s->w->show(s->w, &s->column);
-}
 
 /* 'left' more GPUs from sources from 'from' on; 'here' are taken on 'node'. */
 static void gang_take(struct mustering *s, int from, int left, int here, int node, double reduced_w)
@@ -33,7 +24,7 @@ static void gang_take(struct mustering *s, int from, int left, int here, int nod
     struct column *c = &s->column;
 
     if (left == 0)
-        gang_show(s, reduced_w);
+        wish_show(s->w, c, reduced_w);
     if (left == 0 || reduced_w + left * s->least_price_w > s->w->most_w)
         return;
     x->is_cut_short |= clock_stopwatch_s() > x->until_s || c->n_shares == SHARE_MAX;
@@ -64,7 +55,7 @@ static bool gang_begin(struct mustering *s, bool is_near, double *reduced_w)
 
     if (!problem_gang_yield(x->p, s->type, c->limit, j->kind, c->n, is_near, &y))
         return false;
-    c->cost_w = y.cost_w + problem_short_w(j, y.low[0]) + (c->stays ? 0 : moving_w(j));
+    c->cost_w = y.cost_w + problem_short_w(j, y.low[0]) + (c->stays ? 0 : job_fee_w(j));
     c->over_w = (y.watts / c->n - x->p->types[s->type].idle_w) * x->p->watts_margin;
     *reduced_w = c->cost_w - x->dual[x->cover[c->job]];
     return true;
@@ -72,7 +63,7 @@ static bool gang_begin(struct mustering *s, bool is_near, double *reduced_w)
 
 static double gpu_w(const struct mustering *s, const struct place *place)
 {
-    return program_gpu_price(s->x, place) + program_watt_price(s->x, place) * s->column.over_w;
+    return place->gpu_w + place->watt_w * s->column.over_w;
 }
 
 static void source_add(struct mustering *s, int at)
@@ -104,12 +95,12 @@ static void gang_go(struct mustering *s, bool is_near, int n_nodes)
     s->least_price_w = HUGE_VAL;
     for (int i = 0; i < x->n_places; i++) {
         const struct place *place = &x->places[i];
-        if (place->type == s->type && place->gpu < 0 && (place->node >= 0) == (n_nodes > 0))
+        if (place->type == s->type && place->level == (n_nodes > 0 ? PLACE_ROOM : PLACE_GROUP))
             source_add(s, i);
     }
     for (int i = 0; i < j->n_present; i++)
         if (x->p->gpus[j->present[i]].type == s->type && !x->p->gpus[j->present[i]].may_start)
-            source_add(s, x->place_of[j->present[i]]);
+            source_add(s, x->place_of[PLACE_GPU][j->present[i]]);
     gang_take(s, 0, s->column.n, 0, -1, reduced_w);
 }
 
@@ -117,20 +108,17 @@ static void gang_stay(struct mustering *s)
 {
     const struct problem *p = s->x->p;
     const struct problem_job *j = &p->jobs[s->column.job];
-    bool is_near = true;
     double reduced_w;
 
     if (j->n_present < 2 || p->gpus[j->present[0]].type != s->type)
         return;
-    for (int i = 1; i < j->n_present; i++)
-        is_near &= p->gpus[j->present[i]].node == p->gpus[j->present[0]].node;
     s->column.n = j->n_present;
     s->column.stays = true;
-    if (!gang_begin(s, is_near, &reduced_w))
+    if (!gang_begin(s, problem_stands(p, j->present, j->n_present, 1), &reduced_w))
         return;
     for (int i = 0; i < j->n_present; i++)
-        reduced_w += gpu_w(s, &s->x->places[s->x->place_of[j->present[i]]]);
-    gang_show(s, reduced_w);
+        reduced_w += gpu_w(s, &s->x->places[s->x->place_of[PLACE_GPU][j->present[i]]]);
+    wish_show(s->w, &s->column, reduced_w);
 }
 
 /* One type, one setting: it stays, or takes any size. */
@@ -149,13 +137,13 @@ static void gang_on(struct mustering *s)
     }
 }
 
-double program_gang(struct program *x, int job, struct wish *w)
+void program_gang(struct program *x, int job, struct wish *w)
 {
     const struct problem_job *j = &x->p->jobs[job];
     struct mustering s = { .x = x, .w = w, .sources = x->sources, .price_w = x->source_w };
 
     if (!j->name || j->form != FORM_GANG || j->n_max < 2)
-        return 0;
+        return;
     for (s.type = 0; s.type < x->p->n_types; s.type++)
         for (int limit = 0; limit < x->p->types[s.type].n_limits; limit++) {
             if (!problem_allows(j, s.type))
@@ -163,5 +151,4 @@ double program_gang(struct program *x, int job, struct wish *w)
             s.column = (struct column){ .form = COLUMN_GANG, .job = job, .limit = limit };
             gang_on(&s);
         }
-    return s.least_w;
 }

@@ -32,6 +32,10 @@ static void build_rows(struct program *x)
     x->row_low = ARENA_ARRAY(x->arena, double, (size_t)n);
     x->row_high = ARENA_ARRAY(x->arena, double, (size_t)n);
     x->dual = ARENA_ARRAY(x->arena, double, (size_t)n);
+    x->entries = ARENA_NEW(x->arena, struct entries);
+    x->entries->row = ARENA_ARRAY(x->arena, int, (size_t)n);
+    x->entries->value = ARENA_ARRAY(x->arena, double, (size_t)n);
+    x->entries->sum = ARENA_ARRAY(x->arena, double, (size_t)n);
 }
 
 static int row_at_most(struct program *x, double high)
@@ -39,115 +43,74 @@ static int row_at_most(struct program *x, double high)
     return row_add(x, -INFINITY, high);
 }
 
-/* ---- places ---- */
+/* ---- caps ---- */
 
-/* The place of GPUs like this one, on its node only or anywhere (node -1), or of it alone ('own');
- * with one GPU more. A GPU there counts in the rows of 'in', the place that it is part of, too.
- */
-static int place_with(struct program *x, int gpu, int node, int own, int in)
+static void build_caps(struct program *x, const int *residents)
 {
-    const struct problem_gpu *g = &x->p->gpus[gpu];
-    int rack = x->has_racks ? g->rack : -1, i = 0;
+    const struct problem *p = x->p;
 
-    for (; i < x->n_places; i++) {
-        const struct place *at = &x->places[i];
-        if (at->type == g->type && at->rack == rack && at->node == node && at->gpu == own &&
-            !(at->wake_s < g->wake_s || at->wake_s > g->wake_s))
-            break;
+    x->cap_row = ARENA_ARRAY(x->arena, int, 1 + (size_t)p->n_racks);
+    for (int r = -1; r < p->n_racks; r++) {
+        double cap_w = r < 0 ? p->power_cap_w : x->has_racks ? p->rack_cap_w[r] : 0;
+        double room_w = cap_room_w(p, residents, r, cap_w) * p->watts_margin;
+        x->cap_row[1 + r] =
+            cap_w > 0 ? row_at_most(x, (room_w + CAP_SLACK * cap_w) / CAP_UNIT_W) : -1;
     }
-    struct place *place = &x->places[i];
-    if (i == x->n_places) {
-        *place = (struct place){ .type = g->type,
-                                 .rack = rack,
-                                 .node = node,
-                                 .gpu = own,
-                                 .may_start = g->may_start,
-                                 .wake_s = g->wake_s };
-        place->row[place->n_rows++] = row_at_most(x, 0);
-        for (int r = 0; in >= 0 && r < x->places[in].n_rows; r++)
-            place->row[place->n_rows++] = x->places[in].row[r];
-        x->n_places++;
-    }
-    place->n++;
-    x->row_high[place->row[0]]++;
-    return i;
 }
 
-static void build_places(struct program *x)
+/* ---- places ---- */
+
+/* Its rows: of its own, of the places that it is part of, and of caps. */
+static void place_rows(struct program *x, int gpu, struct place *place)
+{
+    place->row[place->n_rows++] = row_at_most(x, 0);
+    for (int l = place->level + 1; l < PLACE_LEVELS; l++)
+        if (x->place_of[l][gpu] >= 0)
+            place->row[place->n_rows++] = x->places[x->place_of[l][gpu]].row[0];
+    if (x->cap_row[0] >= 0)
+        place->cap[place->n_caps++] = x->cap_row[0];
+    if (place->rack >= 0 && x->cap_row[1 + place->rack] >= 0)
+        place->cap[place->n_caps++] = x->cap_row[1 + place->rack];
+}
+
+/* The place of GPUs like this one, with one GPU more. */
+static void place_join(struct program *x, int gpu, enum place_level level)
+{
+    const struct problem_gpu *g = &x->p->gpus[gpu];
+    struct place new = { .level = level,
+                         .type = g->type,
+                         .rack = x->has_racks ? g->rack : -1,
+                         .node = level == PLACE_GROUP ? -1 : g->node,
+                         .gpu = level == PLACE_GPU ? gpu : -1,
+                         .may_start = g->may_start,
+                         .wake_s = g->wake_s };
+    struct place *at = x->places;
+
+    while (at < x->places + x->n_places &&
+           (at->type != new.type || at->rack != new.rack || at->node != new.node ||
+            at->gpu != new.gpu || at->wake_s != new.wake_s))
+        at++;
+    if (at == x->places + x->n_places) {
+        place_rows(x, gpu, &new);
+        x->places[x->n_places++] = new;
+    }
+    x->place_of[level][gpu] = (int)(at - x->places);
+    x->row_high[at->row[0]] = ++at->n;
+}
+
+static void build_places(struct program *x, const int *residents)
 {
     size_t n_gpus = (size_t)x->p->n_gpus;
 
-    x->places = ARENA_ARRAY(x->arena, struct place, 3 * n_gpus);
-    x->group_of = ARENA_ARRAY(x->arena, int, n_gpus);
-    x->room_of = ARENA_ARRAY(x->arena, int, n_gpus);
-    x->place_of = ARENA_ARRAY(x->arena, int, n_gpus);
-    for (int g = 0; g < x->p->n_gpus; g++) {
-        bool is_open = x->p->gpus[g].may_start;
-        x->group_of[g] = is_open ? place_with(x, g, -1, -1, -1) : -1;
-        x->room_of[g] = is_open ? place_with(x, g, x->p->gpus[g].node, -1, x->group_of[g]) : -1;
-        x->place_of[g] = -1;
-    }
-    for (int j = 0; j < x->p->n_jobs; j++)
-        for (int i = 0; x->p->jobs[j].name && i < x->p->jobs[j].n_present; i++) {
-            int g = x->p->jobs[j].present[i];
-            if (x->place_of[g] < 0)
-                x->place_of[g] = place_with(x, g, x->p->gpus[g].node, g, x->room_of[g]);
+    x->places = ARENA_ARRAY(x->arena, struct place, PLACE_LEVELS * n_gpus);
+    for (int l = 0; l < PLACE_LEVELS; l++)
+        x->place_of[l] = ARENA_ARRAY(x->arena, int, n_gpus);
+    for (int l = PLACE_LEVELS - 1; l >= 0; l--)
+        for (int g = 0; g < x->p->n_gpus; g++) {
+            x->place_of[l][g] = -1;
+            if (l == PLACE_GPU ? residents[g * THETA_MAX] >= 0 : x->p->gpus[g].may_start)
+                place_join(x, g, l);
         }
-}
-
-/* ---- caps ---- */
-
-/* What the present allocation draws on each GPU; nobody there: awake. */
-static void present_watts(const struct program *x, double *drawn_w)
-{
-    const struct problem *p = x->p;
-    int(*kinds)[THETA_MAX] = arena_array(x->arena, (size_t)p->n_gpus, sizeof *kinds);
-    int *n = ARENA_ARRAY(x->arena, int, (size_t)p->n_gpus);
-    int *limit = ARENA_ARRAY(x->arena, int, (size_t)p->n_gpus);
-
-    for (int j = 0; j < p->n_jobs; j++)
-        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
-            int g = p->jobs[j].present[i];
-            kinds[g][n[g]++] = p->jobs[j].kind;
-            limit[g] = p->jobs[j].present_limit;
-        }
-    for (int g = 0; g < p->n_gpus; g++) {
-        struct yield y = { .watts = p->types[p->gpus[g].type].idle_w };
-        if (n[g] > 0)
-            problem_yield(p, p->gpus[g].type, limit[g], kinds[g], n[g], &y);
-        drawn_w[g] = y.watts;
-    }
-}
-
-/* A row for what may be drawn above all GPUs of a rack (-1: of the cluster) idle; -1: no cap. */
-static int cap_add(struct program *x, const double *drawn_w, int rack, double cap_w)
-{
-    const struct problem *p = x->p;
-    double now_w = 0, idle_w = 0;
-
-    if (cap_w <= 0)
-        return -1;
-    for (int g = 0; g < p->n_gpus; g++)
-        if (rack < 0 || p->gpus[g].rack == rack) {
-            now_w += drawn_w[g];
-            idle_w += p->types[p->gpus[g].type].idle_w;
-        }
-    double most_w = fmax(cap_w, now_w * p->watts_margin);
-    return row_at_most(x, (most_w * (1 + CAP_SLACK) - idle_w * p->watts_margin) / CAP_UNIT_W);
-}
-
-static void build_caps(struct program *x)
-{
-    const struct problem *p = x->p;
-    double *drawn_w = ARENA_ARRAY(x->arena, double, (size_t)p->n_gpus);
-
-    present_watts(x, drawn_w);
-    x->cap_row = cap_add(x, drawn_w, -1, p->power_cap_w);
-    if (!x->has_racks)
-        return;
-    x->rack_row = ARENA_ARRAY(x->arena, int, (size_t)p->n_racks);
-    for (int r = 0; r < p->n_racks; r++)
-        x->rack_row[r] = cap_add(x, drawn_w, r, p->rack_cap_w[r]);
 }
 
 /* ---- families ---- */
@@ -158,11 +121,6 @@ static bool is_like(const struct problem_job *j, const struct problem_job *other
     return j->kind == other->kind && j->allowed_types == other->allowed_types &&
            j->is_exclusive == other->is_exclusive && j->wake_rate == other->wake_rate &&
            j->late_w == other->late_w;
-}
-
-static bool takes_one(const struct problem_job *j)
-{
-    return j->form == FORM_SPREAD || j->n_min <= 1;
 }
 
 static void family_join(struct program *x, int job)
@@ -211,7 +169,7 @@ static void build_families(struct program *x)
     for (int i = 0; i < x->p->n_jobs; i++) {
         const struct problem_job *j = &x->p->jobs[i];
         x->family_of[i] = -1;
-        if (j->name && !j->is_fixed && takes_one(j) && !is_spread(j))
+        if (j->name && !j->is_fixed && job_takes_slots(j) && !is_spread(j))
             family_join(x, i);
     }
     for (int f = 0; f < x->n_families; f++)
@@ -309,8 +267,8 @@ static void build_own(struct program *x, int job)
 {
     const struct problem_job *j = &x->p->jobs[job];
 
-    for (int i = 0; i < j->n_present && takes_one(j); i++) {
-        struct place *place = &x->places[x->place_of[j->present[i]]];
+    for (int i = 0; i < j->n_present && job_takes_slots(j); i++) {
+        struct place *place = &x->places[x->place_of[PLACE_GPU][j->present[i]]];
         struct item here = item_of(x, job);
         if (!place->may_start && !j->is_fixed)
             place->own[place->n_own++] = here;
@@ -329,8 +287,9 @@ void program_build(struct arena *a, const struct problem *p, bool has_racks, dou
     x->cover = ARENA_ARRAY(a, int, (size_t)p->n_jobs);
     for (int j = 0; j < p->n_jobs; j++)
         x->cover[j] = p->jobs[j].name ? row_add(x, 1, 1) : -1;
-    build_places(x);
-    build_caps(x);
+    const int *residents = residents_list(a, p);
+    build_caps(x, residents);
+    build_places(x, residents);
     build_families(x);
     build_spread(x);
     build_items(x);

@@ -84,7 +84,7 @@ static void keep_best(struct wish *w, const struct column *c)
 
 static struct wish wish_best(struct relaxation *m, int best)
 {
-    return (struct wish){ -MISSING_W, keep_best, &m->pool, m->pool.n, best };
+    return (struct wish){ -MISSING_W, 0, keep_best, &m->pool, m->pool.n, best };
 }
 
 /* What choices' reduced costs take off the bound; 0 at an optimum. */
@@ -94,10 +94,9 @@ static double price_choices(const struct relaxation *m)
 
     for (int i = 0; i < m->n_choices; i++) {
         double reduced_w = m->pool.columns[i].cost_w;
-        struct entries e;
-        program_entries(m->x, &m->pool.columns[i], &e);
-        for (int k = 0; k < e.n; k++)
-            reduced_w -= m->x->dual[e.row[k]] * e.value[k];
+        const struct entries *e = program_entries(m->x, &m->pool.columns[i]);
+        for (int k = 0; k < e->n; k++)
+            reduced_w -= m->x->dual[e->row[k]] * e->value[k];
         sum += fmin(reduced_w, 0);
     }
     return sum;
@@ -110,13 +109,15 @@ static double price(struct relaxation *m)
     double bound_w = program_dual_w(x) + price_choices(m);
 
     for (int i = 0; i < x->n_places; i++) {
-        struct wish w = wish_best(m, x->places[i].gpu < 0 ? ROUND_GROUP : ROUND_ONE);
-        bound_w += x->places[i].n * program_seats(x, i, &w);
+        struct wish w = wish_best(m, x->places[i].level == PLACE_GPU ? ROUND_ONE : ROUND_GROUP);
+        program_seats(x, i, &w);
+        bound_w += x->places[i].n * w.least_w;
         crop(&w);
     }
     for (int j = 0; j < x->p->n_jobs; j++) {
         struct wish w = wish_best(m, ROUND_ONE);
-        bound_w += program_gang(x, j, &w);
+        program_gang(x, j, &w);
+        bound_w += w.least_w;
         crop(&w);
     }
     return bound_w - MISSING_W * (x->p->n_gpus + 2 * x->p->n_jobs);

@@ -12,8 +12,6 @@ struct seating {
     struct column column;
     int kinds[THETA_MAX];
     int n_own;    // of those chosen; the others come
-    double gpu_price, watt_price;
-    double least_w;    // reduced cost met at this place
 };
 
 static bool has_job(const struct column *c, int n, int job)
@@ -48,16 +46,14 @@ static void seats_show(struct seating *s, const struct yield *y, int n, double r
 {
     struct column *c = &s->column;
 
-    s->least_w = fmin(s->least_w, reduced_w);
     c->n = n;
-    c->reduced_w = reduced_w;
     c->cost_w = y->cost_w;
     c->over_w = (y->watts - s->x->p->types[s->place->type].idle_w) * s->x->p->watts_margin;
     for (int i = 0; i < n; i++) {
         c->low[i] = y->low[i];
         c->cost_w += program_item_w(s->x, s->place, &c->items[i], y->low[i]);
     }
-    s->w->show(s->w, c);
+    wish_show(s->w, c, reduced_w);
 }
 
 /* Fill the seats from the i-th on; best[i] is the most that those from i on can bring. */
@@ -97,7 +93,7 @@ static void seats_of_kinds(struct seating *s, const struct yield *y, int n)
 {
     double best[THETA_MAX + 1] = { 0 };
     double over_w = (y->watts - s->x->p->types[s->place->type].idle_w) * s->x->p->watts_margin;
-    double reduced_w = y->cost_w + s->gpu_price + s->watt_price * over_w;
+    double reduced_w = y->cost_w + s->place->gpu_w + s->place->watt_w * over_w;
 
     for (int i = 0; i < s->n_own; i++)
         reduced_w -= program_worth(s->x, s->place, &s->column.items[i], y->low[i]);
@@ -139,7 +135,7 @@ static void seats_own(struct seating *s, int i, int n)
 
     if (i == place->n_own) {
         s->n_own = n;
-        if (n > 0)
+        if (n > 0 || place->level == PLACE_GROUP)
             seats_with(s, n, 0);
         return;
     }
@@ -153,22 +149,17 @@ static void seats_own(struct seating *s, int i, int n)
     seats_own(s, i + 1, n + 1);
 }
 
-double program_seats(struct program *x, int place, struct wish *w)
+void program_seats(struct program *x, int place, struct wish *w)
 {
     struct seating s = { .x = x, .w = w, .place = &x->places[place] };
 
-    if (s.place->gpu < 0 && s.place->node >= 0)
-        return 0;    // of a room, only gangs
-    s.gpu_price = program_gpu_price(x, s.place);
-    s.watt_price = program_watt_price(x, s.place);
-    s.column = (struct column){ .form = COLUMN_SEATS, .job = -1, .place = place };
+    if (s.place->level == PLACE_ROOM)
+        return;    // only gangs
+    s.column = (struct column){ .form = COLUMN_SEATS, .job = -1, .n_shares = 1 };
+    s.column.shares[0].place = place;
+    s.column.shares[0].n = 1;
     for (int limit = 0; limit < x->p->types[s.place->type].n_limits; limit++) {
         s.column.limit = limit;
-        s.n_own = 0;
-        if (s.place->gpu < 0)
-            seats_with(&s, 0, 0);
-        else
-            seats_own(&s, 0, 0);
+        seats_own(&s, 0, 0);
     }
-    return s.least_w;
 }

@@ -430,51 +430,53 @@ static double about_patterns(const struct columns *c, int n)
 
 /* ---- GPUs and gangs ---- */
 
+int *residents_list(struct arena *a, const struct problem *p)
+{
+    int *list = ARENA_ARRAY(a, int, (size_t)p->n_gpus *THETA_MAX);
+
+    for (int i = 0; i < p->n_gpus * THETA_MAX; i++)
+        list[i] = -1;
+    for (int j = 0; j < p->n_jobs; j++)
+        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
+            int *on = list + p->jobs[j].present[i] * THETA_MAX;
+            on[residents_count(on)] = j;
+        }
+    return list;
+}
+
+double cap_room_w(const struct problem *p, const int *residents, int rack, double cap_w)
+{
+    double idle_w = 0, now_w = 0;
+
+    for (int g = 0; g < p->n_gpus; g++) {
+        const int *on = residents + g * THETA_MAX, n = residents_count(on);
+        struct yield y = { .watts = p->types[p->gpus[g].type].idle_w };
+        if (rack >= 0 && p->gpus[g].rack != rack)
+            continue;
+        idle_w += y.watts;
+        if (n > 0)
+            problem_yield_of(p, p->gpus[g].type, p->jobs[on[0]].present_limit, on, n, &y);
+        now_w += y.watts;
+    }
+    return fmax(cap_w / p->watts_margin, now_w) - idle_w;
+}
+
 static void make_gpus(struct columns *c)
 {
     const struct problem *p = c->p;
 
-    c->residents = ARENA_ARRAY(&c->arena, int, (size_t)p->n_gpus *THETA_MAX);
+    c->residents = residents_list(&c->arena, p);
     c->is_held = ARENA_ARRAY(&c->arena, bool, (size_t)p->n_gpus);
     c->n_open = ARENA_ARRAY(&c->arena, int, (size_t)p->n_types);
     c->n_usable = ARENA_ARRAY(&c->arena, int, (size_t)p->n_types);
-    for (int i = 0; i < p->n_gpus * THETA_MAX; i++)
-        c->residents[i] = -1;
-    for (int j = 0; j < p->n_jobs; j++)
-        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
-            int g = p->jobs[j].present[i], at = g * THETA_MAX;
-            while (c->residents[at] >= 0)
-                at++;
-            c->residents[at] = j;
-            c->is_held[g] |= p->jobs[j].is_fixed;
-        }
     for (int g = 0; g < p->n_gpus; g++) {
-        int type = p->gpus[g].type;
-        c->n_open[type] += p->gpus[g].may_start && !c->is_held[g];
-        c->n_usable[type] += p->gpus[g].may_start || c->residents[g * THETA_MAX] >= 0;
+        const int *on = &c->residents[g * THETA_MAX], n = residents_count(on);
+        for (int i = 0; i < n; i++)
+            c->is_held[g] |= p->jobs[on[i]].is_fixed;
+        c->n_open[p->gpus[g].type] += p->gpus[g].may_start && !c->is_held[g];
+        c->n_usable[p->gpus[g].type] += p->gpus[g].may_start || n > 0;
     }
-}
-
-/* Watts of cap above all GPUs awake; the present allocation may stand above it. */
-static double room_w(const struct columns *c)
-{
-    const struct problem *p = c->p;
-    double idle_w = 0, now_w = 0;
-
-    for (int g = 0; g < p->n_gpus; g++) {
-        int kinds[THETA_MAX], n = 0, limit = 0;
-        struct yield y = { .watts = p->types[p->gpus[g].type].idle_w };
-        idle_w += y.watts;
-        for (; n < THETA_MAX && c->residents[g * THETA_MAX + n] >= 0; n++) {
-            const struct problem_job *j = &p->jobs[c->residents[g * THETA_MAX + n]];
-            kinds[n] = j->kind;
-            limit = j->present_limit;
-        }
-        if (n > 0)
-            problem_yield(p, p->gpus[g].type, limit, kinds, n, &y);
-        now_w += y.watts;
-    }
-    return fmax(p->power_cap_w / p->watts_margin, now_w) - idle_w;
+    c->room_w = p->power_cap_w > 0 ? cap_room_w(p, c->residents, -1, p->power_cap_w) : HUGE_VAL;
 }
 
 /* The most GPUs of each type on one node that jobs could have. */
@@ -746,7 +748,6 @@ struct columns *columns_make(const struct problem *p, int bins_most, int threads
     c->p = p;
     arena_init(&c->arena);
     make_gpus(c);
-    c->room_w = p->power_cap_w > 0 ? room_w(c) : HUGE_VAL;
     c->unit_w = unit_w(c);
     make_classes(c);
     list_jobs(c);

@@ -115,6 +115,30 @@ int columns_bin(const struct job_class *k, double low);
 /* The first of its bins in which some slot holds 'need'; n_bins: none does. */
 int columns_bin_for(const struct job_class *k, double need);
 
+/* Who stands where now: (n_gpus, THETA_MAX) jobs, -1: nobody. In the arena. */
+int *residents_list(struct arena *a, const struct problem *p);
+
+/* How many are on a GPU of that list. */
+static inline int residents_count(const int *on)
+{
+    int n = 0;
+
+    while (n < THETA_MAX && on[n] >= 0)
+        n++;
+    return n;
+}
+
+/* Watts that a cap leaves above all GPUs of a rack (-1: of all racks) awake, without the margin;
+ * the present allocation may stand above it.
+ */
+double cap_room_w(const struct problem *p, const int *residents, int rack, double cap_w);
+
+/* What a job pays for another place. */
+static inline double job_fee_w(const struct problem_job *j)
+{
+    return j->n_present > 0 ? j->move_w : 0;
+}
+
 /* May a job take part of a GPU, alone or with others? */
 static inline bool job_takes_slots(const struct problem_job *j)
 {
