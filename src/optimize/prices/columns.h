@@ -23,11 +23,12 @@ struct job_class {
     int kind;
     uint64_t types;    // bit per type that its jobs may and can use
     bool is_exclusive;
-    int n_jobs;            // that may move; fixed ones are not counted
-    int first_bin;         // its bins are first_bin .. first_bin + n_bins - 1
-    int n_bins;            // at least 1
-    const double *edge;    // (n_bins) ascending, edge[0] = 0: a slot's bin is the last not above it
-    double *top;           // (n_bins) the most that a slot of this bin holds; -1: there is none
+    int before;       // the class of its kind that was found before; -1: none
+    int n_jobs;       // that may move; fixed ones are not counted
+    int first_bin;    // its bins are first_bin .. first_bin + n_bins - 1
+    int n_bins;       // at least 1
+    double *edge;     // (n_bins) ascending, edge[0] = 0: a slot's bin is the last not above it
+    double *top;      // (n_bins) the most that a slot of this bin holds; -1: there is none
 };
 
 /* All patterns of one GPU type. */
@@ -40,6 +41,17 @@ struct patterns {
     float *gpu_w;            // (n) cost_w but for the work; NULL: no larger ones are left out
     unsigned char *limit;    // (n)
 };
+
+/* What a pattern earns at prices of slots and of a watt above idle. */
+static inline double pattern_w(const struct patterns *x, long i, const double *slot_w,
+                               double cap_price)
+{
+    double w = -x->cost_w[i];
+
+    for (int s = 0; s < x->theta; s++)
+        w += slot_w[x->bin[i * x->theta + s]];
+    return x->draw_w ? w - cap_price * (double)x->draw_w[i] : w;
+}
 
 /* A gang of 'm' GPUs of one type. */
 struct way {
@@ -112,6 +124,12 @@ long columns_n_patterns(const struct columns *c);
 /* The bin of class 'k' into which a slot that holds 'low' falls. */
 int columns_bin(const struct job_class *k, double low);
 
+/* The same bin among those of all classes. */
+static inline int columns_slot(const struct job_class *k, double low)
+{
+    return k->first_bin + columns_bin(k, low);
+}
+
 /* The first of its bins in which some slot holds 'need'; n_bins: none does. */
 int columns_bin_for(const struct job_class *k, double need);
 
@@ -126,6 +144,17 @@ static inline int residents_count(const int *on)
     while (n < THETA_MAX && on[n] >= 0)
         n++;
     return n;
+}
+
+/* Those of n jobs whose bits are set, into 'out'; returns how many. */
+static inline int subset(const int *jobs, int n, unsigned mask, int *out)
+{
+    int k = 0;
+
+    for (int i = 0; i < n; i++)
+        if (mask >> i & 1)
+            out[k++] = jobs[i];
+    return k;
 }
 
 /* Watts that a cap leaves above all GPUs of a rack (-1: of all racks) awake, without the margin;
