@@ -115,11 +115,6 @@ static bool lay_takers(struct laying *l, const struct pool *pool, const double *
     return is_laid;
 }
 
-static int rising(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
 static void laying_init(struct laying *l, struct arena *a, const struct program *x,
                         struct plan *out)
 {
@@ -147,7 +142,7 @@ bool program_answer(struct arena *a, const struct program *x, const struct pool 
     for (int j = 0; j < x->p->n_jobs && is_laid; j++) {
         struct plan_job *to = &out->jobs[j];
         if (to->n_gpus)
-            qsort(l.gpus[j], (size_t)to->n_gpus, sizeof *l.gpus[j], rising);
+            plan_sort_gpus(l.gpus[j], to->n_gpus);
         else if (x->p->jobs[j].name)
             to->reason = start->jobs[j].n_gpus ? WAIT_CAPACITY : start->jobs[j].reason;
     }

@@ -34,7 +34,7 @@ static void gang_take(struct mustering *s, int from, int left, int here, int nod
         if (s->part && place->node != node && here > 0 && here < s->part)
             return;    // nodes get equal parts
         for (int m = 1; m <= most && m <= left && m <= place->n; m++) {
-            double wake_w = m * program_wake_w(x, place, c->job);
+            double wake_w = m * problem_wake_w(x->p, &x->p->jobs[c->job], place->gpu);
             c->shares[c->n_shares].place = s->sources[i];
             c->shares[c->n_shares++].n = m;
             c->cost_w += wake_w;
@@ -57,7 +57,7 @@ static bool gang_begin(struct mustering *s, bool is_near, double *reduced_w)
         return false;
     c->cost_w = y.cost_w + problem_short_w(j, y.low[0]) + (c->stays ? 0 : job_fee_w(j));
     c->over_w = (y.watts / c->n - x->p->types[s->type].idle_w) * x->p->watts_margin;
-    *reduced_w = c->cost_w - x->dual[x->cover[c->job]];
+    *reduced_w = c->cost_w - x->dual[c->job];
     return true;
 }
 
@@ -76,7 +76,8 @@ static void source_add(struct mustering *s, int at)
         s->price_w[i] = s->price_w[i - 1];
     }
     s->sources[i] = at;
-    s->price_w[i] = gpu_w(s, place) + program_wake_w(s->x, place, s->column.job);
+    s->price_w[i] =
+        gpu_w(s, place) + problem_wake_w(s->x->p, &s->x->p->jobs[s->column.job], place->gpu);
     s->least_price_w = fmin(s->least_price_w, s->price_w[i]);
 }
 

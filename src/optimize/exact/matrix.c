@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -32,21 +33,11 @@ void program_take_duals(struct program *x, const double *dual)
     }
 }
 
-double program_dual_w(const struct program *x)
-{
-    double sum = 0;
-
-    for (int r = 0; r < x->n_rows; r++)
-        if (x->dual[r] != 0)
-            sum += x->dual[r] * (x->dual[r] > 0 ? x->row_low[r] : x->row_high[r]);
-    return sum;
-}
-
 double program_item_w(const struct program *x, const struct place *place, const struct item *item,
                       double low)
 {
     const struct problem_job *j = &x->p->jobs[item->job];
-    double w = item->stays ? 0 : program_wake_w(x, place, item->job);
+    double w = item->stays ? 0 : problem_wake_w(x->p, j, place->gpu);
 
     if (item->family >= 0 || is_spread(j))
         return w;
@@ -82,8 +73,33 @@ void wish_show(struct wish *w, struct column *c, double reduced_w)
 {
     w->least_w = fmin(w->least_w, reduced_w);
     c->reduced_w = reduced_w;
-    if (reduced_w <= w->most_w)
-        w->show(w, c);
+    if (reduced_w > w->most_w)
+        return;
+    pool_add(w->pool, c);
+    if (w->pool->n - w->first < w->room)
+        return;
+    w->most_w = -HUGE_VAL;
+    if (w->best > 0)
+        wish_crop(w);
+}
+
+static int least_first(const void *a, const void *b)
+{
+    const struct column *l = a, *r = b;
+
+    return (l->reduced_w > r->reduced_w) - (l->reduced_w < r->reduced_w);
+}
+
+void wish_crop(struct wish *w)
+{
+    int n = w->pool->n - w->first;
+    struct column *columns = w->pool->columns + w->first;
+
+    if (n <= w->best)
+        return;
+    qsort(columns, (size_t)n, sizeof *columns, least_first);
+    w->pool->n = w->first + w->best;
+    w->most_w = columns[w->best - 1].reduced_w;
 }
 
 void program_choices(struct program *x, double fixed_w, struct pool *pool)
@@ -176,7 +192,7 @@ const struct entries *program_entries(const struct program *x, const struct colu
 
     e->n = 0;
     if (c->form != COLUMN_SEATS && c->form != COLUMN_SHORT)
-        entry_add(e, x->cover[c->job], 1);
+        entry_add(e, c->job, 1);
     for (int i = 0; i < c->n_shares; i++)
         place_entries(x, c->shares[i].place, c->shares[i].n, c->over_w);
     for (int i = 0; c->form == COLUMN_GANG && c->stays && i < c->n; i++)

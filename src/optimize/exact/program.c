@@ -9,9 +9,6 @@
 /* What just meets a cap must not be lost to rounding; the judge allows 1e-9. */
 #define CAP_SLACK 5e-10
 
-/* A unit with less rest is of no use: its row would have the inverse of that in it. */
-#define REST_LEAST 0.02
-
 static int row_add(struct program *x, double low, double high)
 {
     assert(x->n_rows < x->cap_rows);
@@ -61,38 +58,43 @@ static void build_caps(struct program *x, const int *residents)
 /* ---- places ---- */
 
 /* Its rows: of its own, of the places that it is part of, and of caps. */
-static void place_rows(struct program *x, int gpu, struct place *place)
+static void place_rows(struct program *x, struct place *at)
 {
-    place->row[place->n_rows++] = row_at_most(x, 0);
-    for (int l = place->level + 1; l < PLACE_LEVELS; l++)
-        if (x->place_of[l][gpu] >= 0)
-            place->row[place->n_rows++] = x->places[x->place_of[l][gpu]].row[0];
+    int rack = x->p->gpus[at->gpu].rack;
+
+    at->row[at->n_rows++] = row_at_most(x, 0);
+    for (int l = at->level + 1; l < PLACE_LEVELS; l++)
+        if (x->place_of[l][at->gpu] >= 0)
+            at->row[at->n_rows++] = x->places[x->place_of[l][at->gpu]].row[0];
     if (x->cap_row[0] >= 0)
-        place->cap[place->n_caps++] = x->cap_row[0];
-    if (place->rack >= 0 && x->cap_row[1 + place->rack] >= 0)
-        place->cap[place->n_caps++] = x->cap_row[1 + place->rack];
+        at->cap[at->n_caps++] = x->cap_row[0];
+    if (x->has_racks && x->cap_row[1 + rack] >= 0)
+        at->cap[at->n_caps++] = x->cap_row[1 + rack];
+}
+
+static bool is_place_of(const struct program *x, const struct place *at, int gpu,
+                        enum place_level level)
+{
+    const struct problem_gpu *a = &x->p->gpus[at->gpu], *b = &x->p->gpus[gpu];
+
+    return at->level == level && a->type == b->type && a->wake_s == b->wake_s &&
+           (!x->has_racks || a->rack == b->rack) && (level == PLACE_GROUP || a->node == b->node) &&
+           (level != PLACE_GPU || at->gpu == gpu);
 }
 
 /* The place of GPUs like this one, with one GPU more. */
 static void place_join(struct program *x, int gpu, enum place_level level)
 {
-    const struct problem_gpu *g = &x->p->gpus[gpu];
-    struct place new = { .level = level,
-                         .type = g->type,
-                         .rack = x->has_racks ? g->rack : -1,
-                         .node = level == PLACE_GROUP ? -1 : g->node,
-                         .gpu = level == PLACE_GPU ? gpu : -1,
-                         .may_start = g->may_start,
-                         .wake_s = g->wake_s };
     struct place *at = x->places;
 
-    while (at < x->places + x->n_places &&
-           (at->type != new.type || at->rack != new.rack || at->node != new.node ||
-            at->gpu != new.gpu || at->wake_s != new.wake_s))
+    while (at < x->places + x->n_places && !is_place_of(x, at, gpu, level))
         at++;
     if (at == x->places + x->n_places) {
-        place_rows(x, gpu, &new);
-        x->places[x->n_places++] = new;
+        *at = (struct place){ level, .gpu = gpu };
+        at->type = x->p->gpus[gpu].type;
+        at->node = x->p->gpus[gpu].node;
+        place_rows(x, at);
+        x->n_places++;
     }
     x->place_of[level][gpu] = (int)(at - x->places);
     x->row_high[at->row[0]] = ++at->n;
@@ -187,14 +189,6 @@ int family_levels(const struct family *f, double low)
 
 /* ---- spread jobs ---- */
 
-bool held_make(double unit, struct held *out)
-{
-    double rest = 1 / unit - floor(1 / unit);
-
-    *out = (struct held){ -1, unit, rest, ceil(1 / unit), 1 / (unit * rest) };
-    return rest >= REST_LEAST;
-}
-
 double held_of(const struct held *h, double low, double need)
 {
     double a = low < need ? low / need : 1;    // more than the promise is no better
@@ -234,9 +228,8 @@ static void build_spread(struct program *x)
 
 static struct item item_of(const struct program *x, int job)
 {
-    return (struct item){ .family = -1,
-                          .job = job,
-                          .row = x->parts[job] >= 0 ? x->parts[job] : x->cover[job] };
+    return (
+        struct item){ .family = -1, .job = job, .row = x->parts[job] >= 0 ? x->parts[job] : job };
 }
 
 /* Who may come, by kind: families, and their jobs where they fall short; parts of spread ones. */
@@ -270,7 +263,7 @@ static void build_own(struct program *x, int job)
     for (int i = 0; i < j->n_present && job_takes_slots(j); i++) {
         struct place *place = &x->places[x->place_of[PLACE_GPU][j->present[i]]];
         struct item here = item_of(x, job);
-        if (!place->may_start && !j->is_fixed)
+        if (!x->p->gpus[place->gpu].may_start && !j->is_fixed)
             place->own[place->n_own++] = here;
         here.stays = true;
         here.row += x->parts[job] >= 0 ? 1 + i : 0;
@@ -284,9 +277,8 @@ void program_build(struct arena *a, const struct problem *p, bool has_racks, dou
 {
     *x = (struct program){ .p = p, .arena = a, .has_racks = has_racks, .until_s = until_s };
     build_rows(x);
-    x->cover = ARENA_ARRAY(a, int, (size_t)p->n_jobs);
     for (int j = 0; j < p->n_jobs; j++)
-        x->cover[j] = p->jobs[j].name ? row_add(x, 1, 1) : -1;
+        row_add(x, p->jobs[j].name != NULL, p->jobs[j].name != NULL);
     const int *residents = residents_list(a, p);
     build_caps(x, residents);
     build_places(x, residents);

@@ -59,12 +59,9 @@ enum place_level { PLACE_GPU, PLACE_ROOM, PLACE_GROUP, PLACE_LEVELS };
 
 struct place {
     enum place_level level;
-    int type, rack;    // rack -1: any, where none has a cap that is modelled
-    int node;          // -1: any
-    int gpu;           // -1: any of them
-    int n;             // GPUs
-    bool may_start;
-    double wake_s;
+    int n;      // GPUs
+    int gpu;    // one of them; below, its
+    int type, node;
     int n_rows, row[PLACE_LEVELS];    // that a column here counts in
     int n_caps, cap[2];               // and those that its watts above idle count in
     double gpu_w, watt_w;    // at the present duals: what a GPU costs, and a watt above idle
@@ -126,11 +123,10 @@ struct program {
     const struct problem *p;
     struct arena *arena;
     double until_s;
-    bool has_racks;       // racks' caps are modelled
-    bool is_cut_short;    // time, or more columns than can be looked at: nothing can be proven
-    int n_rows, cap_rows;
+    bool has_racks;          // racks' caps are modelled
+    bool is_cut_short;       // time, or more columns than can be looked at: nothing can be proven
+    int n_rows, cap_rows;    // the first are the jobs', one each
     double *row_low, *row_high, *dual;    // (n_rows, of cap_rows)
-    int *cover;                           // (n_jobs) row; -1: nobody plans for it
     int *family_of;                       // (n_jobs) -1: none
     int n_families;
     struct family *families;
@@ -169,9 +165,6 @@ static inline bool is_spread(const struct problem_job *j)
 /* Levels of a family that a slot which holds 'low' has. */
 int family_levels(const struct family *f, double low);
 
-/* The promise of a spread job counted in this unit; false: that is of no use. */
-bool held_make(double unit, struct held *out);
-
 /* What a part that holds 'low' of 'need' counts. */
 double held_of(const struct held *h, double low, double need);
 
@@ -180,9 +173,6 @@ void program_hold(struct program *x, int job, struct held h);
 
 /* Take over the duals of all rows, with their signs put right. */
 void program_take_duals(struct program *x, const double *dual);
-
-/* Sum of dual * right hand side. */
-double program_dual_w(const struct program *x);
 
 /* The rows a column is in; borrowed until the next one's. */
 const struct entries *program_entries(const struct program *x, const struct column *c);
@@ -200,27 +190,24 @@ double program_item_w(const struct program *x, const struct place *place, const 
 double program_worth(const struct program *x, const struct place *place, const struct item *item,
                      double low);
 
-static inline double program_wake_w(const struct program *x, const struct place *place, int job)
-{
-    const struct problem_job *j = &x->p->jobs[job];
-    double idle_w = x->p->types[place->type].idle_w;
-
-    return place->wake_s * (j->wake_rate * (idle_w + x->p->price_w) + j->late_w);
-}
-
 /* ---- columns: seats.c, gangs.c, choices in program.c ---- */
 
-/* Shown columns whose reduced cost is at most 'most_w', which 'show' may lower. */
+/* Columns are wanted whose reduced cost is at most 'most_w', in the pool from 'first' on. Once
+ * there are 'room' of them only the best remain, and 'most_w' falls accordingly; with 'best' 0 all
+ * do, and no more are wanted.
+ */
 struct wish {
     double most_w;
     double least_w;    // the least reduced cost there was, at most 0
-    void (*show)(struct wish *w, const struct column *c);
     struct pool *pool;
-    int first, best;    // of the pool, for 'show'
+    int first, best, room;
 };
 
-/* Show a column if it is cheap enough. */
+/* Take a column if it is cheap enough. */
 void wish_show(struct wish *w, struct column *c, double reduced_w);
+
+/* Let only the best remain. */
+void wish_crop(struct wish *w);
 
 /* Every column on one GPU of a place; of a gang. */
 void program_seats(struct program *x, int place, struct wish *w);

@@ -24,6 +24,9 @@
 #define USED 1e-6
 #define LACK_LEAST 0.01
 
+/* A unit with less rest is of no use: its row would have the inverse of that in it. */
+#define REST_LEAST 0.02
+
 /* Units that are tried: what a part holds, by 1 .. this. */
 #define UNIT_PARTS 6
 
@@ -55,36 +58,20 @@ static void add_columns(struct relaxation *m)
                                               a.value });    // rows say how many at most
 }
 
-static int least_first(const void *a, const void *b)
-{
-    const struct column *l = a, *r = b;
-
-    return (l->reduced_w > r->reduced_w) - (l->reduced_w < r->reduced_w);
-}
-
-/* Of those shown since w->first only the best remain. */
-static void crop(struct wish *w)
-{
-    int n = w->pool->n - w->first;
-
-    if (n <= w->best)
-        return;
-    struct column *columns = w->pool->columns + w->first;
-    qsort(columns, (size_t)n, sizeof *columns, least_first);
-    w->pool->n = w->first + w->best;
-    w->most_w = columns[w->best - 1].reduced_w;
-}
-
-static void keep_best(struct wish *w, const struct column *c)
-{
-    pool_add(w->pool, c);
-    if (w->pool->n - w->first >= 8 * w->best)
-        crop(w);
-}
-
 static struct wish wish_best(struct relaxation *m, int best)
 {
-    return (struct wish){ -MISSING_W, 0, keep_best, &m->pool, m->pool.n, best };
+    return (struct wish){ -MISSING_W, 0, &m->pool, m->pool.n, best, 8 * best };
+}
+
+/* Sum of dual * right hand side. */
+static double dual_w(const struct program *x)
+{
+    double sum = 0;
+
+    for (int r = 0; r < x->n_rows; r++)
+        if (x->dual[r] != 0)
+            sum += x->dual[r] * (x->dual[r] > 0 ? x->row_low[r] : x->row_high[r]);
+    return sum;
 }
 
 /* What choices' reduced costs take off the bound; 0 at an optimum. */
@@ -106,24 +93,33 @@ static double price_choices(const struct relaxation *m)
 static double price(struct relaxation *m)
 {
     struct program *x = m->x;
-    double bound_w = program_dual_w(x) + price_choices(m);
+    double bound_w = dual_w(x) + price_choices(m);
 
     for (int i = 0; i < x->n_places; i++) {
         struct wish w = wish_best(m, x->places[i].level == PLACE_GPU ? ROUND_ONE : ROUND_GROUP);
         program_seats(x, i, &w);
         bound_w += x->places[i].n * w.least_w;
-        crop(&w);
+        wish_crop(&w);
     }
     for (int j = 0; j < x->p->n_jobs; j++) {
         struct wish w = wish_best(m, ROUND_ONE);
         program_gang(x, j, &w);
         bound_w += w.least_w;
-        crop(&w);
+        wish_crop(&w);
     }
     return bound_w - MISSING_W * (x->p->n_gpus + 2 * x->p->n_jobs);
 }
 
 /* ---- rounding what spread jobs hold ---- */
+
+/* The promise of a spread job counted in this unit; false: that is of no use. */
+static bool held_make(double unit, struct held *out)
+{
+    double rest = 1 / unit - floor(1 / unit);
+
+    *out = (struct held){ -1, unit, rest, ceil(1 / unit), 1 / (unit * rest) };
+    return rest >= REST_LEAST;
+}
 
 /* By how much the solution lacks what a row for the job's promise asks for. */
 static double lack_of(const struct relaxation *m, int job, const struct held *h)

@@ -115,7 +115,7 @@ static void seats_with(struct seating *s, int n, int from)
         return;
     if (n > 0)
         seats_of_kinds(s, &y, n);
-    if (n >= x->p->theta || !s->place->may_start || (s->n_own && is_alone(s, 0)))
+    if (n >= x->p->theta || !x->p->gpus[s->place->gpu].may_start || (s->n_own && is_alone(s, 0)))
         return;
     x->is_cut_short |= clock_stopwatch_s() > x->until_s;
     for (int k = from; k < x->p->n_kinds && !x->is_cut_short; k++) {
