@@ -33,37 +33,9 @@ void program_take_duals(struct program *x, const double *dual)
     }
 }
 
-double program_item_w(const struct program *x, const struct place *place, const struct item *item,
-                      double low)
-{
-    const struct problem_job *j = &x->p->jobs[item->job];
-    double w = item->stays ? 0 : problem_wake_w(x->p, j, place->gpu);
-
-    if (item->family >= 0 || is_spread(j))
-        return w;
-    return w + problem_short_w(j, low) + (item->stays ? 0 : job_fee_w(j));
-}
-
-double program_worth(const struct program *x, const struct place *place, const struct item *item,
-                     double low)
-{
-    double w = -program_item_w(x, place, item, low), need = x->p->jobs[item->job].need;
-    const struct helds *h = &x->helds[item->job];
-
-    if (item->family >= 0) {
-        int n = family_levels(&x->families[item->family], low);
-        return n > 0 ? w + x->families[item->family].worth[n - 1] : -HUGE_VAL;
-    }
-    if (item->is_short && low >= need)
-        return -HUGE_VAL;
-    for (int i = 0; i < h->n; i++)
-        w += x->dual[h->at[i].row] * held_of(&h->at[i], low, need);
-    return w + x->dual[item->row];
-}
-
 /* ---- columns ---- */
 
-void pool_add(struct pool *pool, const struct column *c)
+static void pool_add(struct pool *pool, const struct column *c)
 {
     GROW(pool->columns, pool->n, pool->cap);
     pool->columns[pool->n++] = *c;

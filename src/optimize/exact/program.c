@@ -117,65 +117,59 @@ static void build_places(struct program *x, const int *residents)
 
 /* ---- families ---- */
 
-/* Does the job choose single GPUs as those of the family do? */
-static bool is_like(const struct problem_job *j, const struct problem_job *other)
+/* Jobs by family: 0 are those that choose single GPUs alike. */
+static int family_order(const struct problem_job *l, const struct problem_job *r)
 {
-    return j->kind == other->kind && j->allowed_types == other->allowed_types &&
-           j->is_exclusive == other->is_exclusive && j->wake_rate == other->wake_rate &&
-           j->late_w == other->late_w;
+    if (l->kind != r->kind)
+        return l->kind - r->kind;
+    if (l->allowed_types != r->allowed_types)
+        return l->allowed_types < r->allowed_types ? -1 : 1;
+    if (l->is_exclusive != r->is_exclusive)
+        return l->is_exclusive - r->is_exclusive;
+    if (l->wake_rate != r->wake_rate)
+        return l->wake_rate < r->wake_rate ? -1 : 1;
+    return (l->late_w > r->late_w) - (l->late_w < r->late_w);
 }
 
-static void family_join(struct program *x, int job)
+static int by_family(const void *a, const void *b, void *self)
 {
-    const struct problem_job *j = &x->p->jobs[job];
-    int f = 0;
+    const struct problem_job *jobs = self, *l = &jobs[*(const int *)a], *r = &jobs[*(const int *)b];
+    int order = family_order(l, r);
 
-    while (f < x->n_families && !is_like(j, &x->p->jobs[x->families[f].job]))
-        f++;
-    if (f == x->n_families)
-        x->families[x->n_families++].job = job;
-    x->families[f].n++;
-    x->family_of[job] = f;
+    return order ? order : (l->need > r->need) - (l->need < r->need);
 }
 
-static int double_order(const void *a, const void *b)
-{
-    double l = *(const double *)a, r = *(const double *)b;
-
-    return (l > r) - (l < r);
-}
-
-static void build_levels(struct program *x, int family)
-{
-    struct family *f = &x->families[family];
-    int n = 0;
-
-    f->level = ARENA_ARRAY(x->arena, double, (size_t)f->n);
-    f->worth = ARENA_ARRAY(x->arena, double, (size_t)f->n);
-    f->row = ARENA_ARRAY(x->arena, int, (size_t)f->n);
-    for (int j = 0; j < x->p->n_jobs; j++)
-        if (x->family_of[j] == family)
-            f->level[n++] = x->p->jobs[j].need;
-    qsort(f->level, (size_t)n, sizeof *f->level, double_order);
-    for (int i = 0; i < n; i++)
-        if (i == 0 || f->level[i] > f->level[f->n_levels - 1]) {
-            f->level[f->n_levels] = f->level[i];
-            f->row[f->n_levels++] = row_add(x, 0, i == 0 ? 0 : INFINITY);
-        }
-}
-
+/* Families are neighbours in a list of all who may be of one; levels are parts of one array. */
 static void build_families(struct program *x)
 {
-    x->family_of = ARENA_ARRAY(x->arena, int, (size_t)x->p->n_jobs);
-    x->families = ARENA_ARRAY(x->arena, struct family, (size_t)x->p->n_jobs);
+    size_t n_jobs = (size_t)x->p->n_jobs;
+    int *jobs = ARENA_ARRAY(x->arena, int, n_jobs), *row = ARENA_ARRAY(x->arena, int, n_jobs);
+    double *level = ARENA_ARRAY(x->arena, double, 2 * n_jobs), *worth = level + n_jobs;
+    struct family *f = x->families = ARENA_ARRAY(x->arena, struct family, n_jobs);
+    int n = 0;
+
+    x->family_of = ARENA_ARRAY(x->arena, int, n_jobs);
     for (int i = 0; i < x->p->n_jobs; i++) {
         const struct problem_job *j = &x->p->jobs[i];
         x->family_of[i] = -1;
         if (j->name && !j->is_fixed && job_takes_slots(j) && !is_spread(j))
-            family_join(x, i);
+            jobs[n++] = i;
     }
-    for (int f = 0; f < x->n_families; f++)
-        build_levels(x, f);
+    qsort_r(jobs, (size_t)n, sizeof *jobs, by_family, x->p->jobs);
+    for (int i = 0; i < n; i++) {
+        const struct problem_job *j = &x->p->jobs[jobs[i]];
+        bool is_first = i == 0 || family_order(j, &x->p->jobs[jobs[i - 1]]) != 0;
+        if (is_first) {
+            f = &x->families[x->n_families++];
+            *f = (struct family){ jobs[i], 0, 0, level + i, row + i, worth + i };
+        }
+        x->family_of[jobs[i]] = x->n_families - 1;
+        f->n++;
+        if (is_first || j->need > f->level[f->n_levels - 1]) {
+            f->level[f->n_levels] = j->need;
+            f->row[f->n_levels++] = row_add(x, 0, is_first ? 0 : INFINITY);
+        }
+    }
 }
 
 int family_levels(const struct family *f, double low)

@@ -150,8 +150,6 @@ struct pool {
     struct column *columns;
 };
 
-void pool_add(struct pool *pool, const struct column *c);
-
 /* ---- rows: program.c ---- */
 
 void program_build(struct arena *a, const struct problem *p, bool has_racks, double until_s,
@@ -179,16 +177,6 @@ const struct entries *program_entries(const struct program *x, const struct colu
 
 /* Columns first .. pool->n - 1 as an integer program, in the arena. */
 void program_matrix(const struct program *x, const struct pool *pool, int first, struct mip *out);
-
-/* What an item pays by itself on a GPU of a place: waking it; and what it misses and its move, for
- * which families and spread jobs have columns of their own.
- */
-double program_item_w(const struct program *x, const struct place *place, const struct item *item,
-                      double low);
-
-/* What it brings there at the present duals, less that; -HUGE_VAL: it is not there. */
-double program_worth(const struct program *x, const struct place *place, const struct item *item,
-                     double low);
 
 /* ---- columns: seats.c, gangs.c, choices in program.c ---- */
 

@@ -14,6 +14,38 @@ struct seating {
     int n_own;    // of those chosen; the others come
 };
 
+/* What an item pays by itself on a GPU of a place: waking it; and what it misses and its move, for
+ * which families and spread jobs have columns of their own.
+ */
+static double item_w(const struct program *x, const struct place *place, const struct item *item,
+                     double low)
+{
+    const struct problem_job *j = &x->p->jobs[item->job];
+    double w = item->stays ? 0 : problem_wake_w(x->p, j, place->gpu);
+
+    if (item->family >= 0 || is_spread(j))
+        return w;
+    return w + problem_short_w(j, low) + (item->stays ? 0 : job_fee_w(j));
+}
+
+/* What it brings there at the present duals, less that; -HUGE_VAL: it is not there. */
+static double item_worth(const struct program *x, const struct place *place,
+                         const struct item *item, double low)
+{
+    double w = -item_w(x, place, item, low), need = x->p->jobs[item->job].need;
+    const struct helds *h = &x->helds[item->job];
+
+    if (item->family >= 0) {
+        int n = family_levels(&x->families[item->family], low);
+        return n > 0 ? w + x->families[item->family].worth[n - 1] : -HUGE_VAL;
+    }
+    if (item->is_short && low >= need)
+        return -HUGE_VAL;
+    for (int i = 0; i < h->n; i++)
+        w += x->dual[h->at[i].row] * held_of(&h->at[i], low, need);
+    return w + x->dual[item->row];
+}
+
 static bool has_job(const struct column *c, int n, int job)
 {
     for (int i = 0; i < n; i++)
@@ -51,7 +83,7 @@ static void seats_show(struct seating *s, const struct yield *y, int n, double r
     c->over_w = (y->watts - s->x->p->types[s->place->type].idle_w) * s->x->p->watts_margin;
     for (int i = 0; i < n; i++) {
         c->low[i] = y->low[i];
-        c->cost_w += program_item_w(s->x, s->place, &c->items[i], y->low[i]);
+        c->cost_w += item_w(s->x, s->place, &c->items[i], y->low[i]);
     }
     wish_show(s->w, c, reduced_w);
 }
@@ -69,7 +101,7 @@ static void seats_fill(struct seating *s, const struct yield *y, int i, int n, i
     if (i == s->n_own || s->kinds[i] != s->kinds[i - 1])
         from = x->first_item[s->kinds[i]];
     for (int k = from; k < x->first_item[s->kinds[i] + 1]; k++) {
-        double rest_w = reduced_w - program_worth(x, s->place, &x->items[k], y->low[i]);
+        double rest_w = reduced_w - item_worth(x, s->place, &x->items[k], y->low[i]);
         if (rest_w - best[i + 1] > s->w->most_w || !may_sit(s, &x->items[k], i, n))
             continue;
         s->column.items[i] = x->items[k];
@@ -84,7 +116,7 @@ static double kind_worth(const struct seating *s, int kind, double low)
     double most = -HUGE_VAL;
 
     for (int k = x->first_item[kind]; k < x->first_item[kind + 1]; k++)
-        most = fmax(most, program_worth(x, s->place, &x->items[k], low));
+        most = fmax(most, item_worth(x, s->place, &x->items[k], low));
     return most;
 }
 
@@ -96,7 +128,7 @@ static void seats_of_kinds(struct seating *s, const struct yield *y, int n)
     double reduced_w = y->cost_w + s->place->gpu_w + s->place->watt_w * over_w;
 
     for (int i = 0; i < s->n_own; i++)
-        reduced_w -= program_worth(s->x, s->place, &s->column.items[i], y->low[i]);
+        reduced_w -= item_worth(s->x, s->place, &s->column.items[i], y->low[i]);
     for (int i = n - 1; i >= s->n_own; i--)
         best[i] = best[i + 1] + kind_worth(s, s->kinds[i], y->low[i]);
     if (reduced_w - best[s->n_own] <= s->w->most_w)
