@@ -12,10 +12,20 @@ struct mustering {
     struct column column;
     int type;
     int n_sources, *sources;    // places
-    double *price_w;            // (n_sources) of a GPU there, waking included
-    double least_price_w;
-    int part;    // GPUs on each node; 0: as it comes
+    double least_price_w;       // of a GPU there, waking included
+    int part;                   // GPUs on each node; 0: as it comes
 };
+
+static double gpu_w(const struct mustering *s, const struct place *place)
+{
+    return place->gpu_w + place->watt_w * s->column.over_w;
+}
+
+/* And what waking it for the gang costs. */
+static double wake_w(const struct mustering *s, const struct place *place)
+{
+    return problem_wake_w(s->x->p, &s->x->p->jobs[s->column.job], place->gpu);
+}
 
 /* 'left' more GPUs from sources from 'from' on; 'here' are taken on 'node'. */
 static void gang_take(struct mustering *s, int from, int left, int here, int node, double reduced_w)
@@ -33,13 +43,13 @@ static void gang_take(struct mustering *s, int from, int left, int here, int nod
         int n_there = place->node == node ? here : 0, most = s->part ? s->part - n_there : left;
         if (s->part && place->node != node && here > 0 && here < s->part)
             return;    // nodes get equal parts
+        double woken_w = wake_w(s, place), price_w = gpu_w(s, place) + woken_w;
         for (int m = 1; m <= most && m <= left && m <= place->n; m++) {
-            double wake_w = m * problem_wake_w(x->p, &x->p->jobs[c->job], place->gpu);
             c->shares[c->n_shares].place = s->sources[i];
             c->shares[c->n_shares++].n = m;
-            c->cost_w += wake_w;
-            gang_take(s, i + 1, left - m, n_there + m, place->node, reduced_w + m * s->price_w[i]);
-            c->cost_w -= wake_w;
+            c->cost_w += m * woken_w;
+            gang_take(s, i + 1, left - m, n_there + m, place->node, reduced_w + m * price_w);
+            c->cost_w -= m * woken_w;
             c->n_shares--;
         }
     }
@@ -61,24 +71,15 @@ static bool gang_begin(struct mustering *s, bool is_near, double *reduced_w)
     return true;
 }
 
-static double gpu_w(const struct mustering *s, const struct place *place)
-{
-    return place->gpu_w + place->watt_w * s->column.over_w;
-}
-
 static void source_add(struct mustering *s, int at)
 {
     const struct place *place = &s->x->places[at];
     int i = s->n_sources++;
 
-    for (; i > 0 && s->x->places[s->sources[i - 1]].node > place->node; i--) {
+    for (; i > 0 && s->x->places[s->sources[i - 1]].node > place->node; i--)
         s->sources[i] = s->sources[i - 1];
-        s->price_w[i] = s->price_w[i - 1];
-    }
     s->sources[i] = at;
-    s->price_w[i] =
-        gpu_w(s, place) + problem_wake_w(s->x->p, &s->x->p->jobs[s->column.job], place->gpu);
-    s->least_price_w = fmin(s->least_price_w, s->price_w[i]);
+    s->least_price_w = fmin(s->least_price_w, gpu_w(s, place) + wake_w(s, place));
 }
 
 /* Any GPUs of the type, or equal parts of rooms; and those it holds that take nobody new. */
@@ -141,7 +142,7 @@ static void gang_on(struct mustering *s)
 void program_gang(struct program *x, int job, struct wish *w)
 {
     const struct problem_job *j = &x->p->jobs[job];
-    struct mustering s = { .x = x, .w = w, .sources = x->sources, .price_w = x->source_w };
+    struct mustering s = { .x = x, .w = w, .sources = x->sources };
 
     if (!j->name || j->form != FORM_GANG || j->n_max < 2)
         return;

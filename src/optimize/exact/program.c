@@ -35,11 +35,6 @@ static void build_rows(struct program *x)
     x->entries->sum = ARENA_ARRAY(x->arena, double, (size_t)n);
 }
 
-static int row_at_most(struct program *x, double high)
-{
-    return row_add(x, -INFINITY, high);
-}
-
 /* ---- caps ---- */
 
 static void build_caps(struct program *x, const int *residents)
@@ -51,7 +46,7 @@ static void build_caps(struct program *x, const int *residents)
         double cap_w = r < 0 ? p->power_cap_w : x->has_racks ? p->rack_cap_w[r] : 0;
         double room_w = cap_room_w(p, residents, r, cap_w) * p->watts_margin;
         x->cap_row[1 + r] =
-            cap_w > 0 ? row_at_most(x, (room_w + CAP_SLACK * cap_w) / CAP_UNIT_W) : -1;
+            cap_w > 0 ? row_add(x, -INFINITY, (room_w + CAP_SLACK * cap_w) / CAP_UNIT_W) : -1;
     }
 }
 
@@ -62,7 +57,7 @@ static void place_rows(struct program *x, struct place *at)
 {
     int rack = x->p->gpus[at->gpu].rack;
 
-    at->row[at->n_rows++] = row_at_most(x, 0);
+    at->row[at->n_rows++] = row_add(x, -INFINITY, 0);
     for (int l = at->level + 1; l < PLACE_LEVELS; l++)
         if (x->place_of[l][at->gpu] >= 0)
             at->row[at->n_rows++] = x->places[x->place_of[l][at->gpu]].row[0];
@@ -283,5 +278,4 @@ void program_build(struct arena *a, const struct problem *p, bool has_racks, dou
         if (p->jobs[j].name)
             build_own(x, j);
     x->sources = ARENA_ARRAY(a, int, (size_t)x->n_places);
-    x->source_w = ARENA_ARRAY(a, double, (size_t)x->n_places);
 }

@@ -141,7 +141,6 @@ struct program {
     int *cap_row;                   // (1 + n_racks) of all, of each rack; -1: no cap
     struct entries *entries;        // scratch, of the column looked at last
     int *sources;                   // (n_places) scratch, of gangs
-    double *source_w;
 };
 
 /* Columns, growing on the heap. */

@@ -158,27 +158,23 @@ static void seats_with(struct seating *s, int n, int from)
     }
 }
 
-/* Every set of those who may be here only because they are now, from the i-th on; then whoever may
- * come.
- */
-static void seats_own(struct seating *s, int i, int n)
+/* Some of those who may be here only because they are now; false: they must not be together. */
+static bool seat_own(struct seating *s, unsigned mask)
 {
-    const struct place *place = s->place;
+    bool is_any_alone = false;
 
-    if (i == place->n_own) {
-        s->n_own = n;
-        if (n > 0 || place->level == PLACE_GROUP)
-            seats_with(s, n, 0);
-        return;
+    s->n_own = 0;
+    for (int i = 0; i < s->place->n_own; i++) {
+        const struct item *own = &s->place->own[i];
+        if (!(mask >> i & 1))
+            continue;
+        if (s->n_own == s->x->p->theta || has_job(&s->column, s->n_own, own->job))
+            return false;
+        s->column.items[s->n_own] = *own;
+        s->kinds[s->n_own] = s->x->p->jobs[own->job].kind;
+        is_any_alone |= is_alone(s, s->n_own++);
     }
-    const struct problem_job *j = &s->x->p->jobs[place->own[i].job];
-    seats_own(s, i + 1, n);
-    if (n >= s->x->p->theta || has_job(&s->column, n, place->own[i].job) ||
-        (n > 0 && (j->is_exclusive || is_alone(s, 0))))
-        return;
-    s->column.items[n] = place->own[i];
-    s->kinds[n] = j->kind;
-    seats_own(s, i + 1, n + 1);
+    return s->n_own < 2 || !is_any_alone;
 }
 
 void program_seats(struct program *x, int place, struct wish *w)
@@ -192,6 +188,8 @@ void program_seats(struct program *x, int place, struct wish *w)
     s.column.shares[0].n = 1;
     for (int limit = 0; limit < x->p->types[s.place->type].n_limits; limit++) {
         s.column.limit = limit;
-        seats_own(&s, 0, 0);
+        for (unsigned mask = s.place->level == PLACE_GPU; mask < 1U << s.place->n_own; mask++)
+            if (seat_own(&s, mask))
+                seats_with(&s, s.n_own, 0);
     }
 }

@@ -133,22 +133,6 @@ static double together_w(const struct lagrangian *m, int gpu, const int *jobs, i
     return best;
 }
 
-/* Residents of a GPU: fixed ones first, then those that have a class. Gangs count as nobody. */
-static int residents(const struct columns *c, int gpu, int *jobs, int *n_fixed)
-{
-    const int *all = &c->residents[gpu * THETA_MAX], n_all = residents_count(all);
-    int n = 0;
-
-    for (int i = 0; i < n_all; i++)
-        if (c->p->jobs[all[i]].is_fixed)
-            jobs[n++] = all[i];
-    *n_fixed = n;
-    for (int i = 0; i < n_all; i++)
-        if (c->class_of[all[i]] >= 0)
-            jobs[n++] = all[i];
-    return n;
-}
-
 /* The most over those who may stay: all fixed ones, and some of the others. */
 static double stayers_w(const struct lagrangian *m, int gpu, const int *jobs, int n, int n_fixed)
 {
@@ -207,7 +191,7 @@ static double crowd_beside_w(const struct lagrangian *m, int gpu, const int *job
 static double held_w(const struct lagrangian *m, int gpu)
 {
     const struct columns *c = m->c;
-    int jobs[THETA_MAX] = { 0 }, n_fixed, n = residents(c, gpu, jobs, &n_fixed);
+    int jobs[THETA_MAX] = { 0 }, n_fixed, n = columns_residents(c, gpu, jobs, &n_fixed);
     const struct problem_job *first = &c->p->jobs[jobs[0]];
 
     if (first->form == FORM_GANG && first->n_present > 1)
@@ -248,7 +232,7 @@ static double open_w(const struct lagrangian *m, int gpu)
 {
     const struct columns *c = m->c;
     int type = c->p->gpus[gpu].type, jobs[THETA_MAX], n_fixed;
-    int n = residents(c, gpu, jobs, &n_fixed);
+    int n = columns_residents(c, gpu, jobs, &n_fixed);
     double best = m->u->type_w[type], one_w[THETA_MAX];
 
     for (int i = 0; i < n; i++) {
@@ -279,7 +263,7 @@ static double gpu_w(const struct lagrangian *m, int gpu)
         return held_w(m, gpu);
     if (c->p->gpus[gpu].may_start)
         return open_w(m, gpu);
-    return stayers_w(m, gpu, jobs, residents(c, gpu, jobs, &n_fixed), 0);
+    return stayers_w(m, gpu, jobs, columns_residents(c, gpu, jobs, &n_fixed), 0);
 }
 
 /* ---- the bound ---- */

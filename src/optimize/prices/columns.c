@@ -117,15 +117,6 @@ struct combination {
 
 typedef void visit_f(void *self, int type, const struct combination *x);
 
-static int copies(const struct combination *x, int class)
-{
-    int n = 0;
-
-    for (int i = 0; i < x->n; i++)
-        n += x->classes[i] == class;
-    return n;
-}
-
 /* Visit 'x' under every setting; false: it must not run. */
 static bool visit_settings(const struct columns *c, int type, struct combination *x, visit_f *visit,
                            void *self)
@@ -153,8 +144,11 @@ static void visit_larger(const struct columns *c, int type, const struct combina
     for (int k = x->n ? x->classes[x->n - 1] : 0; k < c->n_classes; k++) {
         const struct job_class *class = &c->classes[k];
         struct combination more = *x;
+        int same = 0;
+        while (same < x->n && x->classes[x->n - 1 - same] == k)
+            same++;
         if (!(class->types >> type & 1) || (x->n > 0 && class->is_exclusive) ||
-            copies(x, k) >= class->n_jobs)
+            same >= class->n_jobs)
             continue;
         more.classes[more.n++] = k;
         if (visit_settings(c, type, &more, visit, self) && more.n < most && !class->is_exclusive)
@@ -445,6 +439,21 @@ double cap_room_w(const struct problem *p, const int *residents, int rack, doubl
     return fmax(cap_w / p->watts_margin, now_w) - idle_w;
 }
 
+int columns_residents(const struct columns *c, int gpu, int *jobs, int *n_fixed)
+{
+    const int *all = &c->residents[gpu * THETA_MAX], n_all = residents_count(all);
+    int n = 0;
+
+    for (int i = 0; i < n_all; i++)
+        if (c->p->jobs[all[i]].is_fixed)
+            jobs[n++] = all[i];
+    *n_fixed = n;
+    for (int i = 0; i < n_all; i++)
+        if (c->class_of[all[i]] >= 0)
+            jobs[n++] = all[i];
+    return n;
+}
+
 static void make_gpus(struct columns *c)
 {
     const struct problem *p = c->p;
@@ -646,18 +655,14 @@ static void make_company(struct columns *c)
 
     c->held_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_gpus);
     for (int g = 0; g < p->n_gpus; g++) {
-        const int *on = &c->residents[g * THETA_MAX];
-        int fixed[THETA_MAX], n = 0, type = p->gpus[g].type;
-        bool has_room = p->gpus[g].may_start;
-        for (int i = 0; i < THETA_MAX && on[i] >= 0 && c->is_held[g]; i++) {
-            const struct problem_job *j = &p->jobs[on[i]];
-            if (!j->is_fixed)
-                continue;
-            has_room =
-                has_room && !j->is_exclusive && (j->form == FORM_SPREAD || j->n_present == 1);
-            fixed[n++] = on[i];
+        int fixed[THETA_MAX], n, type = p->gpus[g].type;
+        columns_residents(c, g, fixed, &n);
+        bool has_room = p->gpus[g].may_start && n > 0 && n < p->theta;
+        for (int i = 0; i < n; i++) {
+            const struct problem_job *j = &p->jobs[fixed[i]];
+            has_room &= !j->is_exclusive && (j->form == FORM_SPREAD || j->n_present == 1);
         }
-        if (n == 0 || n >= p->theta || !has_room)
+        if (!has_room)
             continue;
         c->held_w[g] = HUGE_VAL;
         add_company(c, g, fixed, n, NULL, &cap);

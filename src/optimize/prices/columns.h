@@ -146,6 +146,9 @@ static inline int residents_count(const int *on)
     return n;
 }
 
+/* Residents of a GPU: fixed ones first, then those that have a class. Gangs count as nobody. */
+int columns_residents(const struct columns *c, int gpu, int *jobs, int *n_fixed);
+
 /* Those of n jobs whose bits are set, into 'out'; returns how many. */
 static inline int subset(const int *jobs, int n, unsigned mask, int *out)
 {
