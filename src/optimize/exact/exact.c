@@ -54,18 +54,10 @@ static bool is_met(const struct run *r)
 
 /* ---- columns ---- */
 
-static void keep(struct wish *w, const struct column *c)
-{
-    if (w->pool->n < COLUMNS_MOST)
-        pool_add(w->pool, c);
-    else
-        w->most_w = -HUGE_VAL;
-}
-
 /* All columns within 'most_w'. */
 static void gather(struct run *r, double most_w)
 {
-    struct wish w = { .most_w = most_w, .show = keep, .pool = &r->pool };
+    struct wish w = { .most_w = most_w, .pool = &r->pool, .room = COLUMNS_MOST };
 
     r->pool.n = 0;
     for (int i = 0; i < r->x.n_places; i++)

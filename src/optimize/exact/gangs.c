@@ -12,18 +12,19 @@ struct mustering {
     struct column column;
     int type;
     int n_sources, *sources;    // places
-    double *price_w;            // (n_sources) of a GPU there, waking included
-    double least_price_w;
-    int part;          // GPUs on each node; 0: as it comes
-    double least_w;    // reduced cost met
+    double least_price_w;       // of a GPU there, waking included
+    int part;                   // GPUs on each node; 0: as it comes
 };
 
-static void gang_show(struct mustering *s, double reduced_w)
+static double gpu_w(const struct mustering *s, const struct place *place)
 {
-    s->least_w = fmin(s->least_w, reduced_w);
-    s->column.reduced_w = reduced_w;
-    if (reduced_w <= s->w->most_w)
-        s->w->show(s->w, &s->column);
+    return place->gpu_w + place->watt_w * s->column.over_w;
+}
+
+/* And what waking it for the gang costs. */
+static double wake_w(const struct mustering *s, const struct place *place)
+{
+    return problem_wake_w(s->x->p, &s->x->p->jobs[s->column.job], place->gpu);
 }
 
 /* 'left' more GPUs from sources from 'from' on; 'here' are taken on 'node'. */
@@ -33,7 +34,7 @@ static void gang_take(struct mustering *s, int from, int left, int here, int nod
     struct column *c = &s->column;
 
     if (left == 0)
-        gang_show(s, reduced_w);
+        wish_show(s->w, c, reduced_w);
     if (left == 0 || reduced_w + left * s->least_price_w > s->w->most_w)
         return;
     x->is_cut_short |= clock_stopwatch_s() > x->until_s || c->n_shares == SHARE_MAX;
@@ -42,13 +43,13 @@ static void gang_take(struct mustering *s, int from, int left, int here, int nod
         int n_there = place->node == node ? here : 0, most = s->part ? s->part - n_there : left;
         if (s->part && place->node != node && here > 0 && here < s->part)
             return;    // nodes get equal parts
+        double woken_w = wake_w(s, place), price_w = gpu_w(s, place) + woken_w;
         for (int m = 1; m <= most && m <= left && m <= place->n; m++) {
-            double wake_w = m * program_wake_w(x, place, c->job);
             c->shares[c->n_shares].place = s->sources[i];
             c->shares[c->n_shares++].n = m;
-            c->cost_w += wake_w;
-            gang_take(s, i + 1, left - m, n_there + m, place->node, reduced_w + m * s->price_w[i]);
-            c->cost_w -= wake_w;
+            c->cost_w += m * woken_w;
+            gang_take(s, i + 1, left - m, n_there + m, place->node, reduced_w + m * price_w);
+            c->cost_w -= m * woken_w;
             c->n_shares--;
         }
     }
@@ -64,15 +65,10 @@ static bool gang_begin(struct mustering *s, bool is_near, double *reduced_w)
 
     if (!problem_gang_yield(x->p, s->type, c->limit, j->kind, c->n, is_near, &y))
         return false;
-    c->cost_w = y.cost_w + problem_short_w(j, y.low[0]) + (c->stays ? 0 : moving_w(j));
+    c->cost_w = y.cost_w + problem_short_w(j, y.low[0]) + (c->stays ? 0 : job_fee_w(j));
     c->over_w = (y.watts / c->n - x->p->types[s->type].idle_w) * x->p->watts_margin;
-    *reduced_w = c->cost_w - x->dual[x->cover[c->job]];
+    *reduced_w = c->cost_w - x->dual[c->job];
     return true;
-}
-
-static double gpu_w(const struct mustering *s, const struct place *place)
-{
-    return program_gpu_price(s->x, place) + program_watt_price(s->x, place) * s->column.over_w;
 }
 
 static void source_add(struct mustering *s, int at)
@@ -80,13 +76,10 @@ static void source_add(struct mustering *s, int at)
     const struct place *place = &s->x->places[at];
     int i = s->n_sources++;
 
-    for (; i > 0 && s->x->places[s->sources[i - 1]].node > place->node; i--) {
+    for (; i > 0 && s->x->places[s->sources[i - 1]].node > place->node; i--)
         s->sources[i] = s->sources[i - 1];
-        s->price_w[i] = s->price_w[i - 1];
-    }
     s->sources[i] = at;
-    s->price_w[i] = gpu_w(s, place) + program_wake_w(s->x, place, s->column.job);
-    s->least_price_w = fmin(s->least_price_w, s->price_w[i]);
+    s->least_price_w = fmin(s->least_price_w, gpu_w(s, place) + wake_w(s, place));
 }
 
 /* Any GPUs of the type, or equal parts of rooms; and those it holds that take nobody new. */
@@ -104,12 +97,12 @@ static void gang_go(struct mustering *s, bool is_near, int n_nodes)
     s->least_price_w = HUGE_VAL;
     for (int i = 0; i < x->n_places; i++) {
         const struct place *place = &x->places[i];
-        if (place->type == s->type && place->gpu < 0 && (place->node >= 0) == (n_nodes > 0))
+        if (place->type == s->type && place->level == (n_nodes > 0 ? PLACE_ROOM : PLACE_GROUP))
             source_add(s, i);
     }
     for (int i = 0; i < j->n_present; i++)
         if (x->p->gpus[j->present[i]].type == s->type && !x->p->gpus[j->present[i]].may_start)
-            source_add(s, x->place_of[j->present[i]]);
+            source_add(s, x->place_of[PLACE_GPU][j->present[i]]);
     gang_take(s, 0, s->column.n, 0, -1, reduced_w);
 }
 
@@ -117,20 +110,17 @@ static void gang_stay(struct mustering *s)
 {
     const struct problem *p = s->x->p;
     const struct problem_job *j = &p->jobs[s->column.job];
-    bool is_near = true;
     double reduced_w;
 
     if (j->n_present < 2 || p->gpus[j->present[0]].type != s->type)
         return;
-    for (int i = 1; i < j->n_present; i++)
-        is_near &= p->gpus[j->present[i]].node == p->gpus[j->present[0]].node;
     s->column.n = j->n_present;
     s->column.stays = true;
-    if (!gang_begin(s, is_near, &reduced_w))
+    if (!gang_begin(s, problem_stands(p, j->present, j->n_present, 1), &reduced_w))
         return;
     for (int i = 0; i < j->n_present; i++)
-        reduced_w += gpu_w(s, &s->x->places[s->x->place_of[j->present[i]]]);
-    gang_show(s, reduced_w);
+        reduced_w += gpu_w(s, &s->x->places[s->x->place_of[PLACE_GPU][j->present[i]]]);
+    wish_show(s->w, &s->column, reduced_w);
 }
 
 /* One type, one setting: it stays, or takes any size. */
@@ -149,13 +139,13 @@ static void gang_on(struct mustering *s)
     }
 }
 
-double program_gang(struct program *x, int job, struct wish *w)
+void program_gang(struct program *x, int job, struct wish *w)
 {
     const struct problem_job *j = &x->p->jobs[job];
-    struct mustering s = { .x = x, .w = w, .sources = x->sources, .price_w = x->source_w };
+    struct mustering s = { .x = x, .w = w, .sources = x->sources };
 
     if (!j->name || j->form != FORM_GANG || j->n_max < 2)
-        return 0;
+        return;
     for (s.type = 0; s.type < x->p->n_types; s.type++)
         for (int limit = 0; limit < x->p->types[s.type].n_limits; limit++) {
             if (!problem_allows(j, s.type))
@@ -163,5 +153,4 @@ double program_gang(struct program *x, int job, struct wish *w)
             s.column = (struct column){ .form = COLUMN_GANG, .job = job, .limit = limit };
             gang_on(&s);
         }
-    return s.least_w;
 }

@@ -18,13 +18,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-/* What the child says when it has a solution, which follows. */
-struct word {
-    bool is_optimal;
-    int nodes;
-    double objective, bound;
-};
-
 /* ---- the child ---- */
 
 #define CHILD_FD 3       // where the child writes
@@ -54,11 +47,10 @@ static Cbc_Model *model_load(const struct mip *m)
 }
 
 /* Without anything whole it solves the relaxation only, and keeps the solution elsewhere. */
-static const double *model_solution(Cbc_Model *model, const struct mip *m)
+static const double *model_solution(Cbc_Model *model)
 {
-    for (int c = 0; c < m->n_columns; c++)
-        if (m->is_integer[c])
-            return Cbc_bestSolution(model);
+    if (Cbc_getNumIntegers(model) > 0)
+        return Cbc_bestSolution(model);
     return Cbc_isProvenOptimal(model) ? Cbc_getColSolution(model) : NULL;
 }
 
@@ -84,6 +76,7 @@ static void model_set(Cbc_Model *model, const struct mip_options *o, bool is_pla
     Cbc_setMaximumSeconds(model, o->time_s * OWN_TIME);
 }
 
+/* What it says when it has a solution: the result, and the solution after it. */
 static void child_solve(const struct mip *m, const struct mip_options *o, bool is_plain)
 {
     Cbc_Model *model = model_load(m);
@@ -91,16 +84,17 @@ static void child_solve(const struct mip *m, const struct mip_options *o, bool i
     model_set(model, o, is_plain);
     Cbc_solve(model);
 
-    const double *x = model_solution(model, m);
-    struct word w = {
-        .is_optimal = Cbc_isProvenOptimal(model) && Cbc_status(model) <= 0,
+    const double *x = model_solution(model);
+    bool is_optimal = Cbc_isProvenOptimal(model) && Cbc_status(model) <= 0;
+    struct mip_result said = {
+        .status = is_optimal ? MIP_OPTIMAL : MIP_FEASIBLE,
         .nodes = Cbc_getNodeCount(model),
         .objective = Cbc_getObjValue(model),
         .bound = Cbc_getBestPossibleObjValue(model),
     };
     if (!x)
         return;
-    say(&w, sizeof w);
+    say(&said, sizeof said);
     say(x, (size_t)m->n_columns * sizeof *x);
 }
 
@@ -138,12 +132,9 @@ static bool hear(int fd, void *to, size_t n, double until_s)
     while (n > 0) {
         double left_s = until_s - clock_stopwatch_s();
         struct pollfd p = { .fd = fd, .events = POLLIN };
-        int ready = left_s > 0 ? poll(&p, 1, (int)fmin(ceil(left_s * 1e3), 1e9)) : 0;
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready <= 0)
-            return false;
-        ssize_t got = read(fd, at, n);
+        ssize_t got = left_s > 0 ? poll(&p, 1, (int)fmin(ceil(left_s * 1e3), 1e9)) : 0;
+        if (got > 0)
+            got = read(fd, at, n);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -158,14 +149,12 @@ static void parent_hear(struct arena *a, const struct mip *m, int fd, double unt
                         struct mip_result *out)
 {
     double *x = ARENA_ARRAY(a, double, (size_t)m->n_columns);
-    struct word w;
+    struct mip_result said;
 
-    if (!hear(fd, &w, sizeof w, until_s) || !hear(fd, x, (size_t)m->n_columns * sizeof *x, until_s))
+    if (!hear(fd, &said, sizeof said, until_s) ||
+        !hear(fd, x, (size_t)m->n_columns * sizeof *x, until_s))
         return;
-    out->status = w.is_optimal ? MIP_OPTIMAL : MIP_FEASIBLE;
-    out->objective = w.objective;
-    out->bound = w.bound;
-    out->nodes = w.nodes;
+    *out = said;
     out->x = x;
 }
 

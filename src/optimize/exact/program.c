@@ -9,9 +9,6 @@
 /* What just meets a cap must not be lost to rounding; the judge allows 1e-9. */
 #define CAP_SLACK 5e-10
 
-/* A unit with less rest is of no use: its row would have the inverse of that in it. */
-#define REST_LEAST 0.02
-
 static int row_add(struct program *x, double low, double high)
 {
     assert(x->n_rows < x->cap_rows);
@@ -32,190 +29,142 @@ static void build_rows(struct program *x)
     x->row_low = ARENA_ARRAY(x->arena, double, (size_t)n);
     x->row_high = ARENA_ARRAY(x->arena, double, (size_t)n);
     x->dual = ARENA_ARRAY(x->arena, double, (size_t)n);
-}
-
-static int row_at_most(struct program *x, double high)
-{
-    return row_add(x, -INFINITY, high);
-}
-
-/* ---- places ---- */
-
-/* The place of GPUs like this one, on its node only or anywhere (node -1), or of it alone ('own');
- * with one GPU more. A GPU there counts in the rows of 'in', the place that it is part of, too.
- */
-static int place_with(struct program *x, int gpu, int node, int own, int in)
-{
-    const struct problem_gpu *g = &x->p->gpus[gpu];
-    int rack = x->has_racks ? g->rack : -1, i = 0;
-
-    for (; i < x->n_places; i++) {
-        const struct place *at = &x->places[i];
-        if (at->type == g->type && at->rack == rack && at->node == node && at->gpu == own &&
-            !(at->wake_s < g->wake_s || at->wake_s > g->wake_s))
-            break;
-    }
-    struct place *place = &x->places[i];
-    if (i == x->n_places) {
-        *place = (struct place){ .type = g->type,
-                                 .rack = rack,
-                                 .node = node,
-                                 .gpu = own,
-                                 .may_start = g->may_start,
-                                 .wake_s = g->wake_s };
-        place->row[place->n_rows++] = row_at_most(x, 0);
-        for (int r = 0; in >= 0 && r < x->places[in].n_rows; r++)
-            place->row[place->n_rows++] = x->places[in].row[r];
-        x->n_places++;
-    }
-    place->n++;
-    x->row_high[place->row[0]]++;
-    return i;
-}
-
-static void build_places(struct program *x)
-{
-    size_t n_gpus = (size_t)x->p->n_gpus;
-
-    x->places = ARENA_ARRAY(x->arena, struct place, 3 * n_gpus);
-    x->group_of = ARENA_ARRAY(x->arena, int, n_gpus);
-    x->room_of = ARENA_ARRAY(x->arena, int, n_gpus);
-    x->place_of = ARENA_ARRAY(x->arena, int, n_gpus);
-    for (int g = 0; g < x->p->n_gpus; g++) {
-        bool is_open = x->p->gpus[g].may_start;
-        x->group_of[g] = is_open ? place_with(x, g, -1, -1, -1) : -1;
-        x->room_of[g] = is_open ? place_with(x, g, x->p->gpus[g].node, -1, x->group_of[g]) : -1;
-        x->place_of[g] = -1;
-    }
-    for (int j = 0; j < x->p->n_jobs; j++)
-        for (int i = 0; x->p->jobs[j].name && i < x->p->jobs[j].n_present; i++) {
-            int g = x->p->jobs[j].present[i];
-            if (x->place_of[g] < 0)
-                x->place_of[g] = place_with(x, g, x->p->gpus[g].node, g, x->room_of[g]);
-        }
+    x->entries = ARENA_NEW(x->arena, struct entries);
+    x->entries->row = ARENA_ARRAY(x->arena, int, (size_t)n);
+    x->entries->value = ARENA_ARRAY(x->arena, double, (size_t)n);
+    x->entries->sum = ARENA_ARRAY(x->arena, double, (size_t)n);
 }
 
 /* ---- caps ---- */
 
-/* What the present allocation draws on each GPU; nobody there: awake. */
-static void present_watts(const struct program *x, double *drawn_w)
+static void build_caps(struct program *x, const int *residents)
 {
     const struct problem *p = x->p;
-    int(*kinds)[THETA_MAX] = arena_array(x->arena, (size_t)p->n_gpus, sizeof *kinds);
-    int *n = ARENA_ARRAY(x->arena, int, (size_t)p->n_gpus);
-    int *limit = ARENA_ARRAY(x->arena, int, (size_t)p->n_gpus);
+    const double *room_w = caps_room_w(x->arena, p, residents);
 
-    for (int j = 0; j < p->n_jobs; j++)
-        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
-            int g = p->jobs[j].present[i];
-            kinds[g][n[g]++] = p->jobs[j].kind;
-            limit[g] = p->jobs[j].present_limit;
-        }
-    for (int g = 0; g < p->n_gpus; g++) {
-        struct yield y = { .watts = p->types[p->gpus[g].type].idle_w };
-        if (n[g] > 0)
-            problem_yield(p, p->gpus[g].type, limit[g], kinds[g], n[g], &y);
-        drawn_w[g] = y.watts;
+    x->cap_row = ARENA_ARRAY(x->arena, int, 1 + (size_t)p->n_racks);
+    for (int r = -1; r < p->n_racks; r++) {
+        double cap_w = r < 0 ? p->power_cap_w : x->has_racks ? p->rack_cap_w[r] : 0;
+        double most_w = room_w[1 + r] * p->watts_margin + CAP_SLACK * cap_w;
+        x->cap_row[1 + r] = cap_w > 0 ? row_add(x, -INFINITY, most_w / CAP_UNIT_W) : -1;
     }
 }
 
-/* A row for what may be drawn above all GPUs of a rack (-1: of the cluster) idle; -1: no cap. */
-static int cap_add(struct program *x, const double *drawn_w, int rack, double cap_w)
-{
-    const struct problem *p = x->p;
-    double now_w = 0, idle_w = 0;
+/* ---- places ---- */
 
-    if (cap_w <= 0)
-        return -1;
-    for (int g = 0; g < p->n_gpus; g++)
-        if (rack < 0 || p->gpus[g].rack == rack) {
-            now_w += drawn_w[g];
-            idle_w += p->types[p->gpus[g].type].idle_w;
-        }
-    double most_w = fmax(cap_w, now_w * p->watts_margin);
-    return row_at_most(x, (most_w * (1 + CAP_SLACK) - idle_w * p->watts_margin) / CAP_UNIT_W);
+/* Its rows: of its own, of the places that it is part of, and of caps. */
+static void place_rows(struct program *x, struct place *at)
+{
+    int rack = x->p->gpus[at->gpu].rack;
+
+    at->row[at->n_rows++] = row_add(x, -INFINITY, 0);
+    for (int l = at->level + 1; l < PLACE_LEVELS; l++)
+        if (x->place_of[l][at->gpu] >= 0)
+            at->row[at->n_rows++] = x->places[x->place_of[l][at->gpu]].row[0];
+    if (x->cap_row[0] >= 0)
+        at->cap[at->n_caps++] = x->cap_row[0];
+    if (x->has_racks && x->cap_row[1 + rack] >= 0)
+        at->cap[at->n_caps++] = x->cap_row[1 + rack];
 }
 
-static void build_caps(struct program *x)
+static bool is_place_of(const struct program *x, const struct place *at, int gpu,
+                        enum place_level level)
 {
-    const struct problem *p = x->p;
-    double *drawn_w = ARENA_ARRAY(x->arena, double, (size_t)p->n_gpus);
+    const struct problem_gpu *a = &x->p->gpus[at->gpu], *b = &x->p->gpus[gpu];
 
-    present_watts(x, drawn_w);
-    x->cap_row = cap_add(x, drawn_w, -1, p->power_cap_w);
-    if (!x->has_racks)
-        return;
-    x->rack_row = ARENA_ARRAY(x->arena, int, (size_t)p->n_racks);
-    for (int r = 0; r < p->n_racks; r++)
-        x->rack_row[r] = cap_add(x, drawn_w, r, p->rack_cap_w[r]);
+    return at->level == level && a->type == b->type && a->wake_s == b->wake_s &&
+           (!x->has_racks || a->rack == b->rack) && (level == PLACE_GROUP || a->node == b->node) &&
+           (level != PLACE_GPU || at->gpu == gpu);
+}
+
+/* The place of GPUs like this one, with one GPU more. */
+static void place_join(struct program *x, int gpu, enum place_level level)
+{
+    struct place *at = x->places;
+
+    while (at < x->places + x->n_places && !is_place_of(x, at, gpu, level))
+        at++;
+    if (at == x->places + x->n_places) {
+        *at = (struct place){ level, .gpu = gpu };
+        at->type = x->p->gpus[gpu].type;
+        at->node = x->p->gpus[gpu].node;
+        place_rows(x, at);
+        x->n_places++;
+    }
+    x->place_of[level][gpu] = (int)(at - x->places);
+    x->row_high[at->row[0]] = ++at->n;
+}
+
+static void build_places(struct program *x, const int *residents)
+{
+    size_t n_gpus = (size_t)x->p->n_gpus;
+
+    x->places = ARENA_ARRAY(x->arena, struct place, PLACE_LEVELS * n_gpus);
+    for (int l = 0; l < PLACE_LEVELS; l++)
+        x->place_of[l] = ARENA_ARRAY(x->arena, int, n_gpus);
+    for (int l = PLACE_LEVELS - 1; l >= 0; l--)
+        for (int g = 0; g < x->p->n_gpus; g++) {
+            x->place_of[l][g] = -1;
+            if (l == PLACE_GPU ? residents[g * THETA_MAX] >= 0 : x->p->gpus[g].may_start)
+                place_join(x, g, l);
+        }
 }
 
 /* ---- families ---- */
 
-/* Does the job choose single GPUs as those of the family do? */
-static bool is_like(const struct problem_job *j, const struct problem_job *other)
+/* Jobs by family: 0 are those that choose single GPUs alike. */
+static int family_order(const struct problem_job *l, const struct problem_job *r)
 {
-    return j->kind == other->kind && j->allowed_types == other->allowed_types &&
-           j->is_exclusive == other->is_exclusive && j->wake_rate == other->wake_rate &&
-           j->late_w == other->late_w;
+    if (l->kind != r->kind)
+        return l->kind - r->kind;
+    if (l->allowed_types != r->allowed_types)
+        return l->allowed_types < r->allowed_types ? -1 : 1;
+    if (l->is_exclusive != r->is_exclusive)
+        return l->is_exclusive - r->is_exclusive;
+    if (l->wake_rate != r->wake_rate)
+        return l->wake_rate < r->wake_rate ? -1 : 1;
+    return (l->late_w > r->late_w) - (l->late_w < r->late_w);
 }
 
-static bool takes_one(const struct problem_job *j)
+static int by_family(const void *a, const void *b, void *self)
 {
-    return j->form == FORM_SPREAD || j->n_min <= 1;
+    const struct problem_job *jobs = self, *l = &jobs[*(const int *)a], *r = &jobs[*(const int *)b];
+    int order = family_order(l, r);
+
+    return order ? order : (l->need > r->need) - (l->need < r->need);
 }
 
-static void family_join(struct program *x, int job)
-{
-    const struct problem_job *j = &x->p->jobs[job];
-    int f = 0;
-
-    while (f < x->n_families && !is_like(j, &x->p->jobs[x->families[f].job]))
-        f++;
-    if (f == x->n_families)
-        x->families[x->n_families++].job = job;
-    x->families[f].n++;
-    x->family_of[job] = f;
-}
-
-static int double_order(const void *a, const void *b)
-{
-    double l = *(const double *)a, r = *(const double *)b;
-
-    return (l > r) - (l < r);
-}
-
-static void build_levels(struct program *x, int family)
-{
-    struct family *f = &x->families[family];
-    int n = 0;
-
-    f->level = ARENA_ARRAY(x->arena, double, (size_t)f->n);
-    f->worth = ARENA_ARRAY(x->arena, double, (size_t)f->n);
-    f->row = ARENA_ARRAY(x->arena, int, (size_t)f->n);
-    for (int j = 0; j < x->p->n_jobs; j++)
-        if (x->family_of[j] == family)
-            f->level[n++] = x->p->jobs[j].need;
-    qsort(f->level, (size_t)n, sizeof *f->level, double_order);
-    for (int i = 0; i < n; i++)
-        if (i == 0 || f->level[i] > f->level[f->n_levels - 1]) {
-            f->level[f->n_levels] = f->level[i];
-            f->row[f->n_levels++] = row_add(x, 0, i == 0 ? 0 : INFINITY);
-        }
-}
-
+/* Families are neighbours in a list of all who may be of one; levels are parts of one array. */
 static void build_families(struct program *x)
 {
-    x->family_of = ARENA_ARRAY(x->arena, int, (size_t)x->p->n_jobs);
-    x->families = ARENA_ARRAY(x->arena, struct family, (size_t)x->p->n_jobs);
+    size_t n_jobs = (size_t)x->p->n_jobs;
+    int *jobs = ARENA_ARRAY(x->arena, int, n_jobs), *row = ARENA_ARRAY(x->arena, int, n_jobs);
+    double *level = ARENA_ARRAY(x->arena, double, 2 * n_jobs), *worth = level + n_jobs;
+    struct family *f = x->families = ARENA_ARRAY(x->arena, struct family, n_jobs);
+    int n = 0;
+
+    x->family_of = ARENA_ARRAY(x->arena, int, n_jobs);
     for (int i = 0; i < x->p->n_jobs; i++) {
         const struct problem_job *j = &x->p->jobs[i];
         x->family_of[i] = -1;
-        if (j->name && !j->is_fixed && takes_one(j) && !is_spread(j))
-            family_join(x, i);
+        if (j->name && !j->is_fixed && job_takes_slots(j) && !is_spread(j))
+            jobs[n++] = i;
     }
-    for (int f = 0; f < x->n_families; f++)
-        build_levels(x, f);
+    qsort_r(jobs, (size_t)n, sizeof *jobs, by_family, x->p->jobs);
+    for (int i = 0; i < n; i++) {
+        const struct problem_job *j = &x->p->jobs[jobs[i]];
+        bool is_first = i == 0 || family_order(j, &x->p->jobs[jobs[i - 1]]) != 0;
+        if (is_first) {
+            f = &x->families[x->n_families++];
+            *f = (struct family){ jobs[i], 0, 0, level + i, row + i, worth + i };
+        }
+        x->family_of[jobs[i]] = x->n_families - 1;
+        f->n++;
+        if (is_first || j->need > f->level[f->n_levels - 1]) {
+            f->level[f->n_levels] = j->need;
+            f->row[f->n_levels++] = row_add(x, 0, is_first ? 0 : INFINITY);
+        }
+    }
 }
 
 int family_levels(const struct family *f, double low)
@@ -228,14 +177,6 @@ int family_levels(const struct family *f, double low)
 }
 
 /* ---- spread jobs ---- */
-
-bool held_make(double unit, struct held *out)
-{
-    double rest = 1 / unit - floor(1 / unit);
-
-    *out = (struct held){ -1, unit, rest, ceil(1 / unit), 1 / (unit * rest) };
-    return rest >= REST_LEAST;
-}
 
 double held_of(const struct held *h, double low, double need)
 {
@@ -276,9 +217,8 @@ static void build_spread(struct program *x)
 
 static struct item item_of(const struct program *x, int job)
 {
-    return (struct item){ .family = -1,
-                          .job = job,
-                          .row = x->parts[job] >= 0 ? x->parts[job] : x->cover[job] };
+    return (
+        struct item){ .family = -1, .job = job, .row = x->parts[job] >= 0 ? x->parts[job] : job };
 }
 
 /* Who may come, by kind: families, and their jobs where they fall short; parts of spread ones. */
@@ -309,10 +249,10 @@ static void build_own(struct program *x, int job)
 {
     const struct problem_job *j = &x->p->jobs[job];
 
-    for (int i = 0; i < j->n_present && takes_one(j); i++) {
-        struct place *place = &x->places[x->place_of[j->present[i]]];
+    for (int i = 0; i < j->n_present && job_takes_slots(j); i++) {
+        struct place *place = &x->places[x->place_of[PLACE_GPU][j->present[i]]];
         struct item here = item_of(x, job);
-        if (!place->may_start && !j->is_fixed)
+        if (!x->p->gpus[place->gpu].may_start && !j->is_fixed)
             place->own[place->n_own++] = here;
         here.stays = true;
         here.row += x->parts[job] >= 0 ? 1 + i : 0;
@@ -326,11 +266,11 @@ void program_build(struct arena *a, const struct problem *p, bool has_racks, dou
 {
     *x = (struct program){ .p = p, .arena = a, .has_racks = has_racks, .until_s = until_s };
     build_rows(x);
-    x->cover = ARENA_ARRAY(a, int, (size_t)p->n_jobs);
     for (int j = 0; j < p->n_jobs; j++)
-        x->cover[j] = p->jobs[j].name ? row_add(x, 1, 1) : -1;
-    build_places(x);
-    build_caps(x);
+        row_add(x, p->jobs[j].name != NULL, p->jobs[j].name != NULL);
+    const int *residents = residents_list(a, p);
+    build_caps(x, residents);
+    build_places(x, residents);
     build_families(x);
     build_spread(x);
     build_items(x);
@@ -338,5 +278,4 @@ void program_build(struct arena *a, const struct problem *p, bool has_racks, dou
         if (p->jobs[j].name)
             build_own(x, j);
     x->sources = ARENA_ARRAY(a, int, (size_t)x->n_places);
-    x->source_w = ARENA_ARRAY(a, double, (size_t)x->n_places);
 }

@@ -22,7 +22,7 @@
 
 #include <stdbool.h>
 
-#include "optimize/model/problem.h"
+#include "optimize/prices/columns.h"
 
 struct arena;
 struct mip;
@@ -30,9 +30,7 @@ struct plan;
 
 /* Jobs and GPUs beyond which not even the linear program ends while anybody waits. */
 #define SIZE_MOST 3000
-#define ENTRIES_MOST (SIZE_MOST + 256)    // rows of a column: levels, GPUs of a gang, its promise
 
-#define PLACE_ROWS 3
 #define SHARE_MAX 8         // places a gang's GPUs may come from
 #define HELD_MOST 16        // rows of one spread job's promise
 #define CAP_UNIT_W 100.0    // watts in rows of caps are counted in these: coefficients near 1
@@ -57,14 +55,16 @@ struct item {
     bool is_short;    // only where the promise is missed: elsewhere the family's slot will do
 };
 
+enum place_level { PLACE_GPU, PLACE_ROOM, PLACE_GROUP, PLACE_LEVELS };
+
 struct place {
-    int type, rack;    // rack -1: any, where none has a cap that is modelled
-    int node;          // -1: any
-    int gpu;           // -1: any of them
-    int n;             // GPUs
-    bool may_start;
-    double wake_s;
-    int n_rows, row[PLACE_ROWS];    // that a column here counts in
+    enum place_level level;
+    int n;      // GPUs
+    int gpu;    // one of them; below, its
+    int type, node;
+    int n_rows, row[PLACE_LEVELS];    // that a column here counts in
+    int n_caps, cap[2];               // and those that its watts above idle count in
+    double gpu_w, watt_w;    // at the present duals: what a GPU costs, and a watt above idle
     int n_own;
     struct item own[2 * THETA_MAX];    // who may be here only because he is now
 };
@@ -103,24 +103,30 @@ struct column {
     int limit;
     int n;         // jobs, GPUs or parts
     bool stays;    // GANG, PARTS: where it is
-    int place;     // SEATS
     struct item items[THETA_MAX];
     double low[THETA_MAX];
-    int n_shares;    // GANG
+    int n_shares;    // where its GPUs are from: of SEATS one, of a GANG that stays none
     struct {
         int place, n;
     } shares[SHARE_MAX];
+};
+
+/* The rows a column is in, each once. */
+struct entries {
+    int n;
+    int *row;
+    double *value;
+    double *sum;    // by row, scratch: 0 but while they are added up
 };
 
 struct program {
     const struct problem *p;
     struct arena *arena;
     double until_s;
-    bool has_racks;       // racks' caps are modelled
-    bool is_cut_short;    // time, or more columns than can be looked at: nothing can be proven
-    int n_rows, cap_rows;
+    bool has_racks;          // racks' caps are modelled
+    bool is_cut_short;       // time, or more columns than can be looked at: nothing can be proven
+    int n_rows, cap_rows;    // the first are the jobs', one each
     double *row_low, *row_high, *dual;    // (n_rows, of cap_rows)
-    int *cover;                           // (n_jobs) row; -1: nobody plans for it
     int *family_of;                       // (n_jobs) -1: none
     int n_families;
     struct family *families;
@@ -129,13 +135,12 @@ struct program {
     struct helds *helds;    // (n_jobs) of spread ones
     int n_places;
     struct place *places;
-    int *group_of, *room_of, *place_of;    // (n_gpus) its places; -1: none
-    struct item *items;                    // who may come to any place, by kind
-    int *first_item;                       // (n_kinds + 1)
-    int cap_row;                           // -1: no cap
-    int *rack_row;                         // (n_racks) -1: none; NULL without racks
-    int *sources;                          // (n_places) scratch, of gangs
-    double *source_w;
+    int *place_of[PLACE_LEVELS];    // (n_gpus) its places; -1: none
+    struct item *items;             // who may come to any place, by kind
+    int *first_item;                // (n_kinds + 1)
+    int *cap_row;                   // (1 + n_racks) of all, of each rack; -1: no cap
+    struct entries *entries;        // scratch, of the column looked at last
+    int *sources;                   // (n_places) scratch, of gangs
 };
 
 /* Columns, growing on the heap. */
@@ -143,8 +148,6 @@ struct pool {
     int n, cap;
     struct column *columns;
 };
-
-void pool_add(struct pool *pool, const struct column *c);
 
 /* ---- rows: program.c ---- */
 
@@ -156,16 +159,8 @@ static inline bool is_spread(const struct problem_job *j)
     return j->form == FORM_SPREAD && j->n_max > 1;
 }
 
-static inline double moving_w(const struct problem_job *j)
-{
-    return j->n_present > 0 ? j->move_w : 0;
-}
-
 /* Levels of a family that a slot which holds 'low' has. */
 int family_levels(const struct family *f, double low);
-
-/* The promise of a spread job counted in this unit; false: that is of no use. */
-bool held_make(double unit, struct held *out);
 
 /* What a part that holds 'low' of 'need' counts. */
 double held_of(const struct held *h, double low, double need);
@@ -176,55 +171,34 @@ void program_hold(struct program *x, int job, struct held h);
 /* Take over the duals of all rows, with their signs put right. */
 void program_take_duals(struct program *x, const double *dual);
 
-/* Sum of dual * right hand side. */
-double program_dual_w(const struct program *x);
-
-/* The rows a column is in, each once. */
-struct entries {
-    int n;
-    int row[ENTRIES_MOST];
-    double value[ENTRIES_MOST];
-};
-void program_entries(const struct program *x, const struct column *c, struct entries *out);
+/* The rows a column is in; borrowed until the next one's. */
+const struct entries *program_entries(const struct program *x, const struct column *c);
 
 /* Columns first .. pool->n - 1 as an integer program, in the arena. */
 void program_matrix(const struct program *x, const struct pool *pool, int first, struct mip *out);
 
-/* What an item pays by itself on a GPU of a place: waking it; and what it misses and its move, for
- * which families and spread jobs have columns of their own.
- */
-double program_item_w(const struct program *x, const struct place *place, const struct item *item,
-                      double low);
-
-/* What it brings there at the present duals, less that; -HUGE_VAL: it is not there. */
-double program_worth(const struct program *x, const struct place *place, const struct item *item,
-                     double low);
-
-/* What a GPU of a place costs at the present duals, and a watt above idle there. */
-double program_gpu_price(const struct program *x, const struct place *place);
-double program_watt_price(const struct program *x, const struct place *place);
-
-static inline double program_wake_w(const struct program *x, const struct place *place, int job)
-{
-    const struct problem_job *j = &x->p->jobs[job];
-    double idle_w = x->p->types[place->type].idle_w;
-
-    return place->wake_s * (j->wake_rate * (idle_w + x->p->price_w) + j->late_w);
-}
-
 /* ---- columns: seats.c, gangs.c, choices in program.c ---- */
 
-/* Shown columns whose reduced cost is at most 'most_w', which 'show' may lower. */
+/* Columns are wanted whose reduced cost is at most 'most_w', in the pool from 'first' on. Once
+ * there are 'room' of them only the best remain, and 'most_w' falls accordingly; with 'best' 0 all
+ * do, and no more are wanted.
+ */
 struct wish {
     double most_w;
-    void (*show)(struct wish *w, const struct column *c);
+    double least_w;    // the least reduced cost there was, at most 0
     struct pool *pool;
-    int first, best;    // of the pool, for 'show'
+    int first, best, room;
 };
 
-/* Every column on one GPU of a place; of a gang. Returns the least reduced cost, at most 0. */
-double program_seats(struct program *x, int place, struct wish *w);
-double program_gang(struct program *x, int job, struct wish *w);
+/* Take a column if it is cheap enough. */
+void wish_show(struct wish *w, struct column *c, double reduced_w);
+
+/* Let only the best remain. */
+void wish_crop(struct wish *w);
+
+/* Every column on one GPU of a place; of a gang. */
+void program_seats(struct program *x, int place, struct wish *w);
+void program_gang(struct program *x, int job, struct wish *w);
 
 /* All TAKE, PARTS, SHORT and WAIT; who is fixed may wait for 'fixed_w', unless that is 0. */
 void program_choices(struct program *x, double fixed_w, struct pool *pool);

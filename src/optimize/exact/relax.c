@@ -24,6 +24,9 @@
 #define USED 1e-6
 #define LACK_LEAST 0.01
 
+/* A unit with less rest is of no use: its row would have the inverse of that in it. */
+#define REST_LEAST 0.02
+
 /* Units that are tried: what a part holds, by 1 .. this. */
 #define UNIT_PARTS 6
 
@@ -35,13 +38,14 @@ struct relaxation {
     double *best_dual;    // (n_rows) those of the best bound
 };
 
-static void add_rows(struct relaxation *m)
+/* A linear program with the present rows, and no columns yet. */
+static void open_lp(struct relaxation *m)
 {
     const struct program *x = m->x;
-    int *start = ARENA_ARRAY(x->arena, int, (size_t)x->n_rows + 1);
-    struct lp_lines rows = { x->n_rows, x->row_low, x->row_high, NULL, start, NULL, NULL };
 
-    lp_add_rows(m->lp, &rows);
+    m->lp = lp_create();
+    lp_add_rows(m->lp,
+                &(struct lp_lines){ .n = x->n_rows, .lower = x->row_low, .upper = x->row_high });
 }
 
 /* Columns of the pool that the program does not have yet. */
@@ -50,44 +54,24 @@ static void add_columns(struct relaxation *m)
     struct mip a;
 
     program_matrix(m->x, &m->pool, lp_n_columns(m->lp), &a);
-    double *lower = ARENA_ARRAY(m->x->arena, double, (size_t)a.n_columns);
-    double *upper = ARENA_ARRAY(m->x->arena, double, (size_t)a.n_columns);
-    for (int i = 0; i < a.n_columns; i++)
-        upper[i] = INFINITY;    // rows say it
-    struct lp_lines columns = { a.n_columns, lower, upper, a.cost, a.start, a.row, a.value };
-    lp_add_columns(m->lp, &columns);
-}
-
-static int least_first(const void *a, const void *b)
-{
-    const struct column *l = a, *r = b;
-
-    return (l->reduced_w > r->reduced_w) - (l->reduced_w < r->reduced_w);
-}
-
-/* Of those shown since w->first only the best remain. */
-static void crop(struct wish *w)
-{
-    int n = w->pool->n - w->first;
-
-    if (n <= w->best)
-        return;
-    struct column *columns = w->pool->columns + w->first;
-    qsort(columns, (size_t)n, sizeof *columns, least_first);
-    w->pool->n = w->first + w->best;
-    w->most_w = columns[w->best - 1].reduced_w;
-}
-
-static void keep_best(struct wish *w, const struct column *c)
-{
-    pool_add(w->pool, c);
-    if (w->pool->n - w->first >= 8 * w->best)
-        crop(w);
+    lp_add_columns(m->lp, &(struct lp_lines){ a.n_columns, NULL, NULL, a.cost, a.start, a.row,
+                                              a.value });    // rows say how many at most
 }
 
 static struct wish wish_best(struct relaxation *m, int best)
 {
-    return (struct wish){ -MISSING_W, keep_best, &m->pool, m->pool.n, best };
+    return (struct wish){ -MISSING_W, 0, &m->pool, m->pool.n, best, 8 * best };
+}
+
+/* Sum of dual * right hand side. */
+static double dual_w(const struct program *x)
+{
+    double sum = 0;
+
+    for (int r = 0; r < x->n_rows; r++)
+        if (x->dual[r] != 0)
+            sum += x->dual[r] * (x->dual[r] > 0 ? x->row_low[r] : x->row_high[r]);
+    return sum;
 }
 
 /* What choices' reduced costs take off the bound; 0 at an optimum. */
@@ -97,10 +81,9 @@ static double price_choices(const struct relaxation *m)
 
     for (int i = 0; i < m->n_choices; i++) {
         double reduced_w = m->pool.columns[i].cost_w;
-        struct entries e;
-        program_entries(m->x, &m->pool.columns[i], &e);
-        for (int k = 0; k < e.n; k++)
-            reduced_w -= m->x->dual[e.row[k]] * e.value[k];
+        const struct entries *e = program_entries(m->x, &m->pool.columns[i]);
+        for (int k = 0; k < e->n; k++)
+            reduced_w -= m->x->dual[e->row[k]] * e->value[k];
         sum += fmin(reduced_w, 0);
     }
     return sum;
@@ -110,42 +93,33 @@ static double price_choices(const struct relaxation *m)
 static double price(struct relaxation *m)
 {
     struct program *x = m->x;
-    double bound_w = program_dual_w(x) + price_choices(m);
+    double bound_w = dual_w(x) + price_choices(m);
 
     for (int i = 0; i < x->n_places; i++) {
-        struct wish w = wish_best(m, x->places[i].gpu < 0 ? ROUND_GROUP : ROUND_ONE);
-        bound_w += x->places[i].n * program_seats(x, i, &w);
-        crop(&w);
+        struct wish w = wish_best(m, x->places[i].level == PLACE_GPU ? ROUND_ONE : ROUND_GROUP);
+        program_seats(x, i, &w);
+        bound_w += x->places[i].n * w.least_w;
+        wish_crop(&w);
     }
     for (int j = 0; j < x->p->n_jobs; j++) {
         struct wish w = wish_best(m, ROUND_ONE);
-        bound_w += program_gang(x, j, &w);
-        crop(&w);
+        program_gang(x, j, &w);
+        bound_w += w.least_w;
+        wish_crop(&w);
     }
     return bound_w - MISSING_W * (x->p->n_gpus + 2 * x->p->n_jobs);
 }
 
-/* What waiting costs as duals: the columns that are missing then are a beginning. */
-static void begin(struct relaxation *m)
-{
-    struct program *x = m->x;
-    double *dual = ARENA_ARRAY(x->arena, double, (size_t)x->n_rows);
-
-    for (int i = 0; i < x->p->n_jobs; i++) {
-        const struct problem_job *j = &x->p->jobs[i];
-        if (!j->name)
-            continue;
-        dual[x->cover[i]] = j->wait_w + moving_w(j);
-        if (x->family_of[i] >= 0)
-            dual[x->families[x->family_of[i]].row[0]] = dual[x->cover[i]];
-        if (x->parts[i] >= 0)
-            dual[x->parts[i]] = dual[x->cover[i]] / j->n_max;
-    }
-    program_take_duals(x, dual);
-    price(m);
-}
-
 /* ---- rounding what spread jobs hold ---- */
+
+/* The promise of a spread job counted in this unit; false: that is of no use. */
+static bool held_make(double unit, struct held *out)
+{
+    double rest = 1 / unit - floor(1 / unit);
+
+    *out = (struct held){ -1, unit, rest, ceil(1 / unit), 1 / (unit * rest) };
+    return rest >= REST_LEAST;
+}
 
 /* By how much the solution lacks what a row for the job's promise asks for. */
 static double lack_of(const struct relaxation *m, int job, const struct held *h)
@@ -205,8 +179,7 @@ static bool round_all(struct relaxation *m)
     if (!is_any)
         return false;
     lp_destroy(m->lp);
-    m->lp = lp_create();
-    add_rows(m);
+    open_lp(m);
     return true;
 }
 
@@ -237,14 +210,13 @@ static bool generate(struct relaxation *m, double *bound_w)
 
 double program_relax(struct program *x, double scale_w)
 {
-    struct relaxation m = { .x = x, .lp = lp_create() };
+    struct relaxation m = { .x = x };
     double bound_w = -INFINITY;
 
     m.best_dual = ARENA_ARRAY(x->arena, double, (size_t)x->cap_rows);
     program_choices(x, FIXED_TIMES * scale_w, &m.pool);
     m.n_choices = m.pool.n;
-    begin(&m);
-    add_rows(&m);
+    open_lp(&m);
     while (generate(&m, &bound_w) && round_all(&m))
         continue;
     program_take_duals(x, m.best_dual);

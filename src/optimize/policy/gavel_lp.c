@@ -113,37 +113,25 @@ static void normalise(struct gavel *g)
 static void add_rows(const struct gavel *g, struct lp *lp)
 {
     int n = g->work.problem->n_types + g->n_classes;
-    double *lower = ARENA_ARRAY(g->work.arena, double, (size_t)n);
     double *upper = ARENA_ARRAY(g->work.arena, double, (size_t)n);
-    int *start = ARENA_ARRAY(g->work.arena, int, (size_t)n + 1);
 
-    for (int i = 0; i < n; i++) {
-        lower[i] = -INFINITY;
+    for (int i = 0; i < n; i++)
         upper[i] = i < g->work.problem->n_types ? g->n_gpus[i]
                                                 : g->classes[i - g->work.problem->n_types].n_jobs;
-    }
-    lp_add_rows(lp, &(struct lp_lines){ .n = n,
-                                        .lower = lower,
-                                        .upper = upper,
-                                        .start = start,
-                                        .index = start,
-                                        .value = lower });
+    lp_add_rows(lp, &(struct lp_lines){ .n = n, .upper = upper });
 }
 
 static void add_columns(const struct gavel *g, struct lp *lp)
 {
     size_t n = (size_t)g->n_columns;
-    double *lower = ARENA_ARRAY(g->work.arena, double, n),
-           *upper = ARENA_ARRAY(g->work.arena, double, n);
-    double *cost = ARENA_ARRAY(g->work.arena, double, n),
-           *value = ARENA_ARRAY(g->work.arena, double, 3 * n);
-    int *start = ARENA_ARRAY(g->work.arena, int, n + 1),
-        *index = ARENA_ARRAY(g->work.arena, int, 3 * n);
+    double *cost = ARENA_ARRAY(g->work.arena, double, n);
+    double *value = ARENA_ARRAY(g->work.arena, double, 3 * n);
+    int *start = ARENA_ARRAY(g->work.arena, int, n + 1);
+    int *index = ARENA_ARRAY(g->work.arena, int, 3 * n);
     int at = 0;
 
     for (int i = 0; i < g->n_columns; i++) {
         const struct gavel_column *c = &g->columns[i];
-        upper[i] = INFINITY;
         cost[i] = -c->value;
         index[at] = c->type;
         value[at++] = 1;
@@ -155,13 +143,7 @@ static void add_columns(const struct gavel *g, struct lp *lp)
         }
         start[i + 1] = at;
     }
-    lp_add_columns(lp, &(struct lp_lines){ .n = g->n_columns,
-                                           .lower = lower,
-                                           .upper = upper,
-                                           .cost = cost,
-                                           .start = start,
-                                           .index = index,
-                                           .value = value });
+    lp_add_columns(lp, &(struct lp_lines){ g->n_columns, NULL, NULL, cost, start, index, value });
 }
 
 void gavel_solve(struct gavel *g)

@@ -56,15 +56,6 @@ struct ascent {
 
 /* ---- who takes part ---- */
 
-static double value_of(const struct patterns *x, long i, const double *slot_w, double watt_price)
-{
-    double w = -x->cost_w[i];
-
-    for (int s = 0; s < x->theta; s++)
-        w += slot_w[x->bin[i * x->theta + s]];
-    return x->draw_w ? w - watt_price * (double)x->draw_w[i] : w;
-}
-
 /* How far from the best value a pattern may be: as far as counts, or as leaves about ACTIVE_MOST.
  */
 static double near_for(const struct ascent *a, const float *value, long n, double most)
@@ -98,7 +89,7 @@ static void renew_type(struct ascent *a, int type)
         assert(to->which && to->value);
     }
     for (long i = 0; i < x->n; i++) {
-        to->value[i] = (float)value_of(x, i, a->u->slot_w, dual_watt_price(a->u, type));
+        to->value[i] = (float)pattern_w(x, i, a->u->slot_w, dual_watt_price(a->u, type));
         most = (double)to->value[i] > most ? (double)to->value[i] : most;
     }
     double from = most - near_for(a, to->value, x->n, most);
@@ -165,7 +156,7 @@ static void supply_type(struct ascent *a, int type, double *supply)
     double most = 0, watt_price = dual_watt_price(a->u, type);
 
     for (long q = 0; q < act->n; q++) {
-        act->value[q] = (float)value_of(x, act->which[q], a->ahead, watt_price);
+        act->value[q] = (float)pattern_w(x, act->which[q], a->ahead, watt_price);
         most = (double)act->value[q] > most ? (double)act->value[q] : most;
     }
     double sum = exp(-most / a->tau);

@@ -19,7 +19,7 @@ struct lagrangian {
     struct dual *u;
     double *with_w;       // (n_types, n_bins) the most a GPU earns with a slot in this bin
     double *for_two_w;    // (n_types, n_classes) and the most with a job of this class that pays
-                          // nothing and two or more beside it; NULL: no three may share
+                          // nothing and two or more beside it
     const struct choice *choices;    // of all jobs
     int *first_company;              // (n_gpus)
 };
@@ -38,11 +38,7 @@ static void price_type(const struct lagrangian *m, int type)
         with_w[b] = -HUGE_VAL;
     for (long i = 0; i < x->n; i++) {
         const int *bin = x->bin + i * x->theta;
-        double w = -x->cost_w[i];
-        for (int s = 0; s < x->theta; s++)
-            w += slot_w[bin[s]];
-        if (x->draw_w)
-            w -= watt_price * (double)x->draw_w[i];
+        double w = pattern_w(x, i, slot_w, watt_price);
         most = w > most ? w : most;
         for (int s = 0; s < x->theta && bin[s]; s++) {
             double *with = &with_w[bin[s]];
@@ -117,80 +113,47 @@ static double together_w(const struct lagrangian *m, int gpu, const int *jobs, i
 {
     const struct columns *c = m->c;
     const struct problem *p = c->p;
-    int type = p->gpus[gpu].type, kinds[THETA_MAX];
+    int type = p->gpus[gpu].type;
     double best = -HUGE_VAL;
 
-    for (int i = 0; i < n; i++)
-        kinds[i] = p->jobs[jobs[i]].kind;
     for (int limit = 0; limit < p->types[type].n_limits; limit++) {
         struct yield y;
-        if (!problem_yield(p, type, limit, kinds, n, &y))
+        if (!problem_yield_of(p, type, limit, jobs, n, &y))
             break;
         double draw_w = (y.watts - p->types[type].idle_w) * p->watts_margin;
         double w = -y.cost_w - dual_watt_price(m->u, type) * draw_w;
-        for (int i = 0; i < n; i++) {
-            const struct problem_job *j = &p->jobs[jobs[i]];
-            const struct job_class *k = i < n_fixed ? NULL : &c->classes[c->class_of[jobs[i]]];
-            int bin = k ? k->first_bin + columns_bin(k, y.low[i]) : 0;
-            if (k)
-                w += m->u->slot_w[bin] + stay_w(m, jobs[i], bin, y.low[i]);
-            else if (j->n_present == 1)
-                w -= problem_short_w(j, y.low[i]);
+        for (int i = 0; i < n_fixed; i++)
+            if (p->jobs[jobs[i]].n_present == 1)
+                w -= problem_short_w(&p->jobs[jobs[i]], y.low[i]);
+        for (int i = n_fixed; i < n; i++) {
+            int bin = columns_slot(&c->classes[c->class_of[jobs[i]]], y.low[i]);
+            w += m->u->slot_w[bin] + stay_w(m, jobs[i], bin, y.low[i]);
         }
         best = fmax(best, w);
     }
     return best;
 }
 
-/* Residents of a GPU: fixed ones first, then those that have a class. Gangs count as nobody. */
-static int residents(const struct columns *c, int gpu, int *jobs, int *n_fixed)
-{
-    const int *all = &c->residents[gpu * THETA_MAX];
-    int n = 0;
-
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < THETA_MAX && all[i] >= 0; i++)
-            if (pass == 0 ? c->p->jobs[all[i]].is_fixed : c->class_of[all[i]] >= 0)
-                jobs[n++] = all[i];
-        if (pass == 0)
-            *n_fixed = n;
-    }
-    return n;
-}
-
 /* The most over those who may stay: all fixed ones, and some of the others. */
 static double stayers_w(const struct lagrangian *m, int gpu, const int *jobs, int n, int n_fixed)
 {
-    int n_free = n - n_fixed;
+    unsigned fixed = (1U << n_fixed) - 1;
     double best = n_fixed ? -HUGE_VAL : 0;
+    int some[THETA_MAX];
 
-    for (int mask = n_fixed ? 0 : 1; mask < 1 << n_free; mask++) {
-        int some[THETA_MAX], k = n_fixed;
-        for (int i = 0; i < n_fixed; i++)
-            some[i] = jobs[i];
-        for (int i = 0; i < n_free; i++)
-            if (mask >> i & 1)
-                some[k++] = jobs[n_fixed + i];
-        best = fmax(best, together_w(m, gpu, some, k, n_fixed));
-    }
+    for (unsigned mask = n_fixed ? fixed : 1; mask < 1U << n; mask += fixed + 1)
+        best = fmax(best, together_w(m, gpu, some, subset(jobs, n, mask, some), n_fixed));
     return best;
 }
 
 /* A GPU held by a fixed gang earns nothing, and costs what the gang costs: in equal parts. */
-static bool is_fixed_gang(const struct problem_job *j)
-{
-    return j->is_fixed && j->form == FORM_GANG && j->n_present > 1;
-}
-
 static double gang_w(const struct lagrangian *m, const struct problem_job *j)
 {
     const struct problem *p = m->c->p;
     int type = p->gpus[j->present[0]].type;
-    bool is_near = true;
+    bool is_near = problem_stands(p, j->present, j->n_present, 1);
     double best = HUGE_VAL;
 
-    for (int i = 0; i < j->n_present; i++)
-        is_near = is_near && p->gpus[j->present[i]].node == p->gpus[j->present[0]].node;
     for (int limit = 0; limit < p->types[type].n_limits; limit++) {
         struct yield y;
         if (!problem_gang_yield(p, type, limit, j->kind, j->n_present, is_near, &y))
@@ -230,10 +193,10 @@ static double crowd_beside_w(const struct lagrangian *m, int gpu, const int *job
 static double held_w(const struct lagrangian *m, int gpu)
 {
     const struct columns *c = m->c;
-    int jobs[THETA_MAX] = { 0 }, n_fixed, n = residents(c, gpu, jobs, &n_fixed);
+    int jobs[THETA_MAX] = { 0 }, n_fixed, n = columns_residents(c, gpu, jobs, &n_fixed);
     const struct problem_job *first = &c->p->jobs[jobs[0]];
 
-    if (is_fixed_gang(first))
+    if (first->form == FORM_GANG && first->n_present > 1)
         return gang_w(m, first);
     double best = stayers_w(m, gpu, jobs, n, n_fixed);
     if (!c->p->gpus[gpu].may_start || first->is_exclusive || n_fixed >= c->p->theta)
@@ -271,7 +234,7 @@ static double open_w(const struct lagrangian *m, int gpu)
 {
     const struct columns *c = m->c;
     int type = c->p->gpus[gpu].type, jobs[THETA_MAX], n_fixed;
-    int n = residents(c, gpu, jobs, &n_fixed);
+    int n = columns_residents(c, gpu, jobs, &n_fixed);
     double best = m->u->type_w[type], one_w[THETA_MAX];
 
     for (int i = 0; i < n; i++) {
@@ -279,21 +242,16 @@ static double open_w(const struct lagrangian *m, int gpu)
                                           : with_one_w(m, type, jobs[i]);
         best = fmax(best, one_w[i]);
     }
-    for (int mask = 1; mask < 1 << n; mask++) {
+    for (unsigned mask = 1; mask < 1U << n; mask++) {
         double most = HUGE_VAL, saved_w = 0;
-        int some[THETA_MAX], k = 0;
+        int some[THETA_MAX], k = subset(jobs, n, mask, some);
         for (int i = 0; i < n; i++)
             if (mask >> i & 1) {
-                some[k++] = jobs[i];
                 most = fmin(most, one_w[i] - c->p->jobs[jobs[i]].move_w);
                 saved_w += c->p->jobs[jobs[i]].move_w;
             }
-        if (k < 2)
-            continue;
-        if (k == c->p->theta)
-            best = fmax(best, together_w(m, gpu, some, k, 0));
-        else if (most > -HUGE_VAL)
-            best = fmax(best, most + saved_w + 0);
+        if (k > 1)
+            best = fmax(best, k == c->p->theta ? together_w(m, gpu, some, k, 0) : most + saved_w);
     }
     return best;
 }
@@ -307,7 +265,7 @@ static double gpu_w(const struct lagrangian *m, int gpu)
         return held_w(m, gpu);
     if (c->p->gpus[gpu].may_start)
         return open_w(m, gpu);
-    return stayers_w(m, gpu, jobs, residents(c, gpu, jobs, &n_fixed), 0);
+    return stayers_w(m, gpu, jobs, columns_residents(c, gpu, jobs, &n_fixed), 0);
 }
 
 /* ---- the bound ---- */
@@ -318,10 +276,9 @@ static void lagrangian_open(struct arena *a, const struct columns *c, struct dua
     int n_types = c->p->n_types;
 
     *m = (struct lagrangian){ .c = c, .u = u };
-    m->with_w = ARENA_ARRAY(a, double, (size_t)c->p->n_types *(size_t)c->n_bins);
-    m->for_two_w =
-        c->theta > 2 ? ARENA_ARRAY(a, double, (size_t)n_types *(size_t)c->n_classes) : NULL;
-    for (int i = 0; m->for_two_w && i < n_types * c->n_classes; i++)
+    m->with_w = ARENA_ARRAY(a, double, (size_t)n_types *(size_t)c->n_bins);
+    m->for_two_w = ARENA_ARRAY(a, double, (size_t)n_types *(size_t)c->n_classes);
+    for (int i = 0; i < n_types * c->n_classes; i++)
         m->for_two_w[i] = -HUGE_VAL;
     m->first_company = ARENA_ARRAY(a, int, (size_t)c->p->n_gpus);
     for (int i = c->n_company - 1; i >= 0; i--)

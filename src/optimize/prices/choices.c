@@ -31,35 +31,47 @@ struct front {
  */
 struct choice_set {
     int parts;
-    struct front big, small;
+    const struct front *big, *small;
     double *best;    // (small.n) scratch
     int *best_at;
 };
 
-struct chooser {
-    struct arena *results, *scratch;    // 'scratch' is reset with every class
+/* What choices are asked for. */
+struct choosing {
+    struct arena *arenas;
     const struct columns *c;
     const struct dual *u;
     bool is_rough;
+    struct choice *out;
+};
+
+struct chooser {
+    const struct choosing *ask;
+    struct arena *results, scratch;    // 'scratch' is reset with every class
     double cell_low[CELLS], cell_price[CELLS];
     int cell_a[CELLS], cell_b[CELLS];
-    struct front one;
-    int n_below, n_hull,
-        *hull;    // slots of 'one' below the need of the last job; those on the hull
+    const struct front *one;
+    int n_below;          // slots of 'one' below the need of the last job
+    int n_hull, *hull;    // those of them on the hull
     int n_choice_sets;
     struct choice_set choice_sets[FRONTS_MOST];
 };
 
 /* ---- fronts ---- */
 
-static struct front front_new(struct arena *a, int n)
+/* Room for n sums of these two; NULL: for slots, or for what is one of the first. */
+static struct front *front_new(struct chooser *x, int n, const struct front *of_a,
+                               const struct front *of_b)
 {
-    size_t room = (size_t)n;
+    struct front *f = ARENA_NEW(&x->scratch, struct front);
 
-    return (struct front){ .low = ARENA_ARRAY(a, double, room),
-                           .price = ARENA_ARRAY(a, double, room),
-                           .a = ARENA_ARRAY(a, int, room),
-                           .b = ARENA_ARRAY(a, int, room) };
+    *f = (struct front){ .low = ARENA_ARRAY(&x->scratch, double, (size_t)n),
+                         .price = ARENA_ARRAY(&x->scratch, double, (size_t)n),
+                         .a = ARENA_ARRAY(&x->scratch, int, (size_t)n),
+                         .b = ARENA_ARRAY(&x->scratch, int, (size_t)n),
+                         .of_a = of_a,
+                         .of_b = of_b };
+    return f;
 }
 
 static void front_add(struct front *f, double low, double price, int a, int b)
@@ -71,57 +83,55 @@ static void front_add(struct front *f, double low, double price, int a, int b)
 }
 
 /* One slot of the class: of bins that cost the same the one that holds most. */
-static struct front front_slots(struct chooser *x, const struct job_class *k)
+static const struct front *front_slots(struct chooser *x, const struct job_class *k)
 {
-    struct front f = front_new(x->scratch, k->n_bins);
+    struct front *f = front_new(x, k->n_bins, NULL, NULL);
 
     for (int b = 0; b < k->n_bins; b++) {
-        double price = x->u->slot_w[k->first_bin + b];
-        double low = k->top[b];
-        if (low < 0)
+        double price = x->ask->u->slot_w[k->first_bin + b];
+        if (k->top[b] < 0)
             continue;
-        if (f.n && f.price[f.n - 1] >= price)
-            f.n--;
-        front_add(&f, low, price, k->first_bin + b, -1);
+        if (f->n && f->price[f->n - 1] >= price)
+            f->n--;
+        front_add(f, k->top[b], price, k->first_bin + b, -1);
     }
     return f;
 }
 
 /* Fewer of them: of neighbours the least price and the most throughput count. */
-static struct front front_thin(struct chooser *x, const struct front *f)
+static const struct front *front_thin(struct chooser *x, const struct front *f)
 {
-    int most = x->is_rough ? FRONT_ROUGH : FRONT_FINE;
+    bool is_rough = x->ask->is_rough;
+    int most = is_rough ? FRONT_ROUGH : FRONT_FINE;
 
     if (f->n <= most)
-        return *f;
-    struct front to = front_new(x->scratch, most);
-    to.of_a = f->of_a;
-    to.of_b = f->of_b;
+        return f;
+    struct front *to = front_new(x, most, f->of_a, f->of_b);
     for (int i = 0; i < most; i++) {
         int from = (int)((long)i * f->n / most), last = (int)((long)(i + 1) * f->n / most) - 1;
-        front_add(&to, f->low[last], f->price[x->is_rough ? last : from], f->a[last], f->b[last]);
+        front_add(to, f->low[last], f->price[is_rough ? last : from], f->a[last], f->b[last]);
     }
     return to;
 }
 
-static struct front front_or_nothing(struct chooser *x, const struct front *f)
+static const struct front *front_or_nothing(struct chooser *x, const struct front *f)
 {
-    struct front to = front_new(x->scratch, f->n + 1);
+    struct front *to = front_new(x, f->n + 1, f, NULL);
 
-    to.of_a = f;
     if (f->n == 0 || f->price[0] > 0)    // else nothing would hold less and cost more
-        front_add(&to, 0, 0, -1, -1);
+        front_add(to, 0, 0, -1, -1);
     for (int i = 0; i < f->n; i++)
-        front_add(&to, f->low[i], f->price[i], i, -1);
+        front_add(to, f->low[i], f->price[i], i, -1);
     return to;
 }
 
 /* One of 'a' and one of 'b'. Sums are kept by cells of low: within a cell the least price and the
  * most throughput count, which is optimistic by no more than the cell is wide.
  */
-static struct front front_join(struct chooser *x, const struct front *a, const struct front *b)
+static const struct front *front_join(struct chooser *x, const struct front *a,
+                                      const struct front *b)
 {
-    int n_cells = x->is_rough ? CELLS_ROUGH : CELLS, n = 0;
+    int n_cells = x->ask->is_rough ? CELLS_ROUGH : CELLS, n = 0;
     double all = a->n ? a->low[a->n - 1] + b->low[b->n - 1] : 0, best = HUGE_VAL;
     double scale = all > 0 ? (n_cells - 1) / all : 0;
 
@@ -147,35 +157,21 @@ static struct front front_join(struct chooser *x, const struct front *a, const s
         x->cell_price[i] = is_cheaper ? best : HUGE_VAL;
         n += is_cheaper;
     }
-    struct front to = front_new(x->scratch, n);
-    to.of_a = a;
-    to.of_b = b;
+    struct front *to = front_new(x, n, a, b);
     for (int i = 0; i < n_cells; i++)
         if (x->cell_price[i] < HUGE_VAL)
-            front_add(&to, x->cell_low[i], x->cell_price[i], x->cell_a[i], x->cell_b[i]);
+            front_add(to, x->cell_low[i], x->cell_price[i], x->cell_a[i], x->cell_b[i]);
     return to;
 }
 
-static const struct front *front_keep(struct chooser *x, struct front f)
-{
-    struct front *kept = ARENA_NEW(x->scratch, struct front);
-
-    *kept = f;
-    return kept;
-}
-
 /* At least one and at most n slots. */
-static struct front front_parts(struct chooser *x, int n)
+static const struct front *front_parts(struct chooser *x, int n)
 {
     if (n <= 1)
         return x->one;
-    struct front whole = front_parts(x, (n + 1) / 2);
-    const struct front *big = front_keep(x, front_thin(x, &whole)), *small = big;
-    if (n % 2) {
-        whole = front_parts(x, n / 2);
-        small = front_keep(x, front_thin(x, &whole));
-    }
-    return front_join(x, big, front_keep(x, front_or_nothing(x, small)));
+    const struct front *big = front_thin(x, front_parts(x, (n + 1) / 2));
+    const struct front *small = n % 2 ? front_thin(x, front_parts(x, n / 2)) : big;
+    return front_join(x, big, front_or_nothing(x, small));
 }
 
 /* The bins behind an entry, appended to 'bins'. */
@@ -198,12 +194,11 @@ static struct choice_set *choice_set_of(struct chooser *x, int parts)
             return &x->choice_sets[i];
     struct choice_set *m =
         &x->choice_sets[x->n_choice_sets < FRONTS_MOST ? x->n_choice_sets++ : FRONTS_MOST - 1];
-    const struct front *half = front_keep(x, front_parts(x, parts / 2));
     m->parts = parts;
     m->big = front_parts(x, (parts + 1) / 2);
-    m->small = front_or_nothing(x, half);
-    m->best = ARENA_ARRAY(x->scratch, double, (size_t)m->small.n);
-    m->best_at = ARENA_ARRAY(x->scratch, int, (size_t)m->small.n);
+    m->small = front_or_nothing(x, front_parts(x, parts / 2));
+    m->best = ARENA_ARRAY(&x->scratch, double, (size_t)m->small->n);
+    m->best_at = ARENA_ARRAY(&x->scratch, int, (size_t)m->small->n);
     return m;
 }
 
@@ -219,7 +214,7 @@ static bool is_above(const struct front *f, int a, int b, int c)
 /* Slots that hold less than 'need' too: on the hull are those that some shortfall is worth. */
 static void raise_need(struct chooser *x, double need)
 {
-    const struct front *f = &x->one;
+    const struct front *f = x->one;
 
     for (; x->n_below < f->n && f->low[x->n_below] < need; x->n_below++) {
         while (x->n_hull > 1 &&
@@ -232,7 +227,7 @@ static void raise_need(struct chooser *x, double need)
 /* Of the slots that hold too little, the one where price and shortfall are least; -1: none. */
 static int best_below(const struct chooser *x, double short_w, double need)
 {
-    const struct front *f = &x->one;
+    const struct front *f = x->one;
     int from = 0, n = x->n_hull - 1;    // steps of the hull, the flattest first
 
     while (n > 0) {
@@ -249,7 +244,7 @@ static int best_below(const struct chooser *x, double short_w, double need)
  */
 static int choose_one(struct chooser *x, const struct chooser_job *j, double *best)
 {
-    const struct front *f = &x->one;
+    const struct front *f = x->one;
     int at = -1;
 
     raise_need(x, j->need);
@@ -271,7 +266,7 @@ static int choose_one(struct chooser *x, const struct chooser_job *j, double *be
  */
 static bool choose_two(struct choice_set *m, double need, double short_w, double *best, int at[2])
 {
-    const struct front *a = &m->big, *b = &m->small;
+    const struct front *a = m->big, *b = m->small;
     double slope = need > 0 ? short_w / need : 0;
     double all_w = short_w * (1 - 1e-14);    // rounding must not raise what is left of it
     int enough = b->n;                       // the first of 'b' that holds enough with a's i-th
@@ -309,26 +304,25 @@ static void choose_slots(struct chooser *x, const struct chooser_job *j, struct 
 
     if (j->parts == 1) {
         at[0] = choose_one(x, j, &best);
-        if (at[0] < 0)
-            return;
-        *out = (struct choice){ best + j->fee_w, -1, 1, x->one.a[at[0]], &out->one };
+        if (at[0] >= 0)
+            *out = (struct choice){ best + j->fee_w, -1, 1, x->one->a[at[0]], &out->one };
         return;
     }
     struct choice_set *m = choice_set_of(x, j->parts);
     if (!choose_two(m, j->need, j->short_w, &best, at))
         return;
     int *bins = ARENA_ARRAY(x->results, int, (size_t)j->parts);
-    int n = front_bins(&m->big, at[0], bins);
-    n += front_bins(&m->small, at[1], bins + n);
+    int n = front_bins(m->big, at[0], bins);
+    n += front_bins(m->small, at[1], bins + n);
     *out = (struct choice){ best + j->fee_w, -1, n, -1, bins };
 }
 
 static void choose_way(const struct chooser *x, const struct chooser_job *j, struct choice *out)
 {
     for (int w = j->first_way; w < j->first_way + j->n_ways; w++) {
-        const struct way *way = &x->c->ways[w];
-        double cost_w = way->cost_w + (way->m - way->n_drained) * x->u->type_w[way->type] +
-                        dual_watt_price(x->u, way->type) * (double)way->draw_w;
+        const struct way *way = &x->ask->c->ways[w];
+        double cost_w = way->cost_w + (way->m - way->n_drained) * x->ask->u->type_w[way->type] +
+                        dual_watt_price(x->ask->u, way->type) * (double)way->draw_w;
         if (cost_w < out->cost_w)
             *out = (struct choice){ cost_w, w, 0, -1, NULL };
     }
@@ -344,48 +338,35 @@ static void choose(struct chooser *x, const struct chooser_job *j, struct choice
 
 /* ---- all ---- */
 
-struct choosing {
-    struct arena *arenas;
-    const struct columns *c;
-    const struct dual *u;
-    bool is_rough;
-    struct choice *out;
-};
-
 /* Classes in turn, their jobs as listed by class; then those without one. */
 static void choose_part(void *self, int part, int n_parts)
 {
-    const struct choosing *all = self;
-    const struct columns *c = all->c;
-    struct arena scratch;
-    struct chooser *x = ARENA_NEW(&all->arenas[part], struct chooser);
+    const struct choosing *ask = self;
+    const struct columns *c = ask->c;
+    struct chooser *x = ARENA_NEW(&ask->arenas[part], struct chooser);
 
-    arena_init(&scratch);
-    *x = (struct chooser){ .results = &all->arenas[part],
-                           .scratch = &scratch,
-                           .c = c,
-                           .u = all->u,
-                           .is_rough = all->is_rough };
+    x->ask = ask;
+    x->results = &ask->arenas[part];
+    arena_init(&x->scratch);
     for (int k = part; k <= c->n_classes; k += n_parts) {
-        x->n_choice_sets = 0;
-        arena_reset(&scratch);
-        x->n_below = x->n_hull = 0;
+        arena_reset(&x->scratch);
+        x->n_choice_sets = x->n_below = x->n_hull = 0;
         if (k < c->n_classes) {
             x->one = front_slots(x, &c->classes[k]);
-            x->hull = ARENA_ARRAY(&scratch, int, (size_t)x->one.n);
+            x->hull = ARENA_ARRAY(&x->scratch, int, (size_t)x->one->n);
         }
         for (int i = c->first_job[k]; i < c->first_job[k + 1]; i++)
-            choose(x, &c->choosers[i], &all->out[c->jobs[i]]);
+            choose(x, &c->choosers[i], &ask->out[c->jobs[i]]);
     }
-    arena_release(&scratch);
+    arena_release(&x->scratch);
 }
 
 void choices_make(struct arena *arenas, const struct columns *c, const struct dual *u,
                   bool is_rough, int threads, struct choice *out)
 {
-    struct choosing all = { arenas, c, u, is_rough, out };
+    struct choosing ask = { arenas, c, u, is_rough, out };
 
     for (int j = 0; j < c->p->n_jobs; j++)
         out[j] = (struct choice){ .way = -1 };
-    fork_join(threads, choose_part, &all);
+    fork_join(threads, choose_part, &ask);
 }

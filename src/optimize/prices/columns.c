@@ -32,34 +32,31 @@ static uint64_t types_of(const struct columns *c, const struct problem_job *j)
     return types;
 }
 
-/* The class of a job, known or new; classes of a kind hang on a list. */
-static int class_for(struct columns *c, const struct problem_job *j, uint64_t types, int *first,
-                     int *next, int *cap)
+/* The class of a job, known or new; last[kind] is the last class of its kind. */
+static int class_for(struct columns *c, const struct problem_job *j, uint64_t types, int *last,
+                     int *cap)
 {
-    int k = first[j->kind];
+    int k = last[j->kind];
 
     while (k >= 0 &&
            (c->classes[k].types != types || c->classes[k].is_exclusive != j->is_exclusive))
-        k = next[k];
+        k = c->classes[k].before;
     if (k >= 0)
         return k;
-    c->classes = grow(c->classes, c->n_classes, cap, sizeof *c->classes);
-    k = c->n_classes++;
-    c->classes[k] =
-        (struct job_class){ .kind = j->kind, .types = types, .is_exclusive = j->is_exclusive };
-    next[k] = first[j->kind];
-    return first[j->kind] = k;
+    GROW(c->classes, c->n_classes, *cap);
+    c->classes[c->n_classes] = (struct job_class){
+        .kind = j->kind, .types = types, .is_exclusive = j->is_exclusive, .before = last[j->kind]
+    };
+    return last[j->kind] = c->n_classes++;
 }
 
 static void make_classes(struct columns *c)
 {
     const struct problem *p = c->p;
-    int *first = heap_array((size_t)p->n_kinds, sizeof *first);
-    int *next = heap_array((size_t)p->n_jobs, sizeof *next);
-    int cap = 0;
+    int *last = heap_array((size_t)p->n_kinds, sizeof *last), cap = 0;
 
     for (int k = 0; k < p->n_kinds; k++)
-        first[k] = -1;
+        last[k] = -1;
     c->class_of = ARENA_ARRAY(&c->arena, int, (size_t)p->n_jobs);
     c->like = ARENA_ARRAY(&c->arena, int, (size_t)p->n_jobs);
     for (int i = 0; i < p->n_jobs; i++) {
@@ -70,47 +67,44 @@ static void make_classes(struct columns *c)
         uint64_t types = types_of(c, j);
         if (!types)
             continue;
-        int k = class_for(c, j, types, first, next, &cap);
+        int k = class_for(c, j, types, last, &cap);
         c->classes[k].n_jobs++;
         *(j->is_fixed ? &c->like[i] : &c->class_of[i]) = k;
     }
-    free(first);
-    free(next);
+    free(last);
 }
 
-static int by_need(const void *a, const void *b, void *self)
+static int class_or_last(const struct columns *c, int job)
+{
+    return c->class_of[job] < 0 ? c->n_classes : c->class_of[job];
+}
+
+static int by_class(const void *a, const void *b, void *self)
 {
     const struct columns *c = self;
     int i = *(const int *)a, k = *(const int *)b;
     double x = c->p->jobs[i].need, y = c->p->jobs[k].need;
 
-    return x != y ? (x < y ? -1 : 1) : i - k;
+    if (c->class_of[i] != c->class_of[k])
+        return class_or_last(c, i) - class_or_last(c, k);
+    return x != y && c->class_of[i] >= 0 ? (x < y ? -1 : 1) : i - k;
 }
 
 /* Jobs by class and rising need; those that may move without one come last. */
 static void list_jobs(struct columns *c)
 {
-    int n = c->p->n_jobs;
+    int n = 0;
 
-    c->jobs = ARENA_ARRAY(&c->arena, int, (size_t)n);
-    c->first_job = ARENA_ARRAY(&c->arena, int, (size_t)c->n_classes + 3) + 1;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int j = 0; j < n; j++) {
-            int k = c->class_of[j] < 0 ? c->n_classes : c->class_of[j];
-            if (!c->p->jobs[j].name || c->p->jobs[j].is_fixed)
-                continue;
-            if (pass == 0)
-                c->first_job[k + 1]++;
-            else
-                c->jobs[c->first_job[k]++] = j;
+    c->jobs = ARENA_ARRAY(&c->arena, int, (size_t)c->p->n_jobs);
+    c->first_job = ARENA_ARRAY(&c->arena, int, (size_t)c->n_classes + 2);
+    for (int j = 0; j < c->p->n_jobs; j++)
+        if (c->p->jobs[j].name && !c->p->jobs[j].is_fixed) {
+            c->jobs[n++] = j;
+            c->first_job[class_or_last(c, j) + 1]++;
         }
-        for (int k = 0; k <= c->n_classes && pass == 0; k++)
-            c->first_job[k + 1] += c->first_job[k];
-    }
-    c->first_job--;
-    for (int k = 0; k < c->n_classes; k++)
-        qsort_r(c->jobs + c->first_job[k], (size_t)(c->first_job[k + 1] - c->first_job[k]),
-                sizeof *c->jobs, by_need, c);
+    for (int k = 0; k <= c->n_classes; k++)
+        c->first_job[k + 1] += c->first_job[k];
+    qsort_r(c->jobs, (size_t)n, sizeof *c->jobs, by_class, c);
 }
 
 /* ---- all combinations of classes on a type ---- */
@@ -122,15 +116,6 @@ struct combination {
 };
 
 typedef void visit_f(void *self, int type, const struct combination *x);
-
-static int copies(const struct combination *x, int class)
-{
-    int n = 0;
-
-    for (int i = 0; i < x->n; i++)
-        n += x->classes[i] == class;
-    return n;
-}
 
 /* Visit 'x' under every setting; false: it must not run. */
 static bool visit_settings(const struct columns *c, int type, struct combination *x, visit_f *visit,
@@ -150,27 +135,25 @@ static bool visit_settings(const struct columns *c, int type, struct combination
     return runs;
 }
 
-/* 'x' and one more, of a class not before the last. */
+static const struct combination nobody;
+
+/* 'x' and one more, of a class not before the last; and so on, up to 'most'. */
 static void visit_larger(const struct columns *c, int type, const struct combination *x, int most,
                          visit_f *visit, void *self)
 {
     for (int k = x->n ? x->classes[x->n - 1] : 0; k < c->n_classes; k++) {
         const struct job_class *class = &c->classes[k];
         struct combination more = *x;
+        int same = 0;
+        while (same < x->n && x->classes[x->n - 1 - same] == k)
+            same++;
         if (!(class->types >> type & 1) || (x->n > 0 && class->is_exclusive) ||
-            copies(x, k) >= class->n_jobs)
+            same >= class->n_jobs)
             continue;
         more.classes[more.n++] = k;
         if (visit_settings(c, type, &more, visit, self) && more.n < most && !class->is_exclusive)
             visit_larger(c, type, &more, most, visit, self);
     }
-}
-
-static void visit_all(const struct columns *c, int type, int most, visit_f *visit, void *self)
-{
-    struct combination none = { 0 };
-
-    visit_larger(c, type, &none, most, visit, self);
 }
 
 /* ---- bins ---- */
@@ -244,6 +227,18 @@ static void name_bins(struct columns *c)
             c->class_of_bin[c->classes[k].first_bin + b] = k;
 }
 
+/* So many bins for a class, with no slots in them. */
+static void give_bins(struct columns *c, struct job_class *k, int n)
+{
+    k->first_bin = c->n_bins;
+    k->n_bins = n;
+    k->edge = ARENA_ARRAY(&c->arena, double, (size_t)n);
+    k->top = ARENA_ARRAY(&c->arena, double, (size_t)n);
+    for (int b = 0; b < n; b++)
+        k->top[b] = -1;
+    c->n_bins += n;
+}
+
 static void make_bins(struct columns *c, int bins_most)
 {
     struct edges *edges = heap_array((size_t)c->n_classes, sizeof *edges);
@@ -251,19 +246,12 @@ static void make_bins(struct columns *c, int bins_most)
 
     add_needs(c, edges);
     for (int t = 0; t < c->p->n_types && pairs < LEVELS_PAIRS_MOST; t++)
-        visit_all(c, t, c->theta < 2 ? c->theta : 2, add_level, edges);
+        visit_larger(c, t, &nobody, c->theta < 2 ? c->theta : 2, add_level, edges);
     c->n_bins = 1;
     for (int k = 0; k < c->n_classes; k++) {
         struct job_class *class = &c->classes[k];
-        class->n_bins = thin_out(&edges[k], bins_most);
-        class->first_bin = c->n_bins;
-        double *at = ARENA_ARRAY(&c->arena, double, (size_t) class->n_bins);
-        memcpy(at, edges[k].at, (size_t) class->n_bins * sizeof *at);
-        class->edge = at;
-        class->top = ARENA_ARRAY(&c->arena, double, (size_t) class->n_bins);
-        for (int b = 0; b < class->n_bins; b++)
-            class->top[b] = -1;
-        c->n_bins += class->n_bins;
+        give_bins(c, class, thin_out(&edges[k], bins_most));
+        memcpy(class->edge, edges[k].at, (size_t) class->n_bins * sizeof *class->edge);
         free(edges[k].at);
     }
     free(edges);
@@ -301,18 +289,20 @@ int columns_bin_for(const struct job_class *k, double need)
     return b;
 }
 
+/* A slot of this bin may hold so much. */
+static void raise_top(struct columns *c, int bin, double low)
+{
+    struct job_class *k = &c->classes[c->class_of_bin[bin]];
+    double *top = &k->top[bin - k->first_bin];
+
+    *top = fmax(*top, low);
+}
+
 /* ---- patterns ---- */
 
 struct listing {
     struct columns *c;
-    int next_type;
-    double **tops;    // (n_types) of all bins
-};
-
-struct one_type {
-    struct columns *c;
-    struct patterns *to;
-    double *top;    // (n_bins)
+    double *tops;    // (n_types, n_bins) the most that slots of a bin hold
 };
 
 static void patterns_grow(struct patterns *to, bool has_cap, bool has_gpu)
@@ -333,11 +323,11 @@ static void patterns_grow(struct patterns *to, bool has_cap, bool has_gpu)
 
 static void add_pattern(void *self, int type, const struct combination *x)
 {
-    struct one_type *one = self;
-    const struct columns *c = one->c;
-    struct patterns *to = one->to;
-
+    const struct listing *l = self;
+    const struct columns *c = l->c;
     const struct problem_type *t = &c->p->types[type];
+    struct patterns *to = &c->patterns[type];
+    double *top = l->tops + (long)type * c->n_bins;
 
     patterns_grow(to, fmin(c->room_w, c->rack_room_w[type]) < HUGE_VAL, c->theta < c->p->theta);
     int *bin = to->bin + to->n * to->theta;
@@ -345,9 +335,8 @@ static void add_pattern(void *self, int type, const struct combination *x)
         bin[i] = 0;
         if (i >= x->n)
             continue;
-        const struct job_class *k = &c->classes[x->classes[i]];
-        bin[i] = k->first_bin + columns_bin(k, x->y.low[i]);
-        one->top[bin[i]] = fmax(one->top[bin[i]], x->y.low[i]);
+        bin[i] = columns_slot(&c->classes[x->classes[i]], x->y.low[i]);
+        top[bin[i]] = fmax(top[bin[i]], x->y.low[i]);
     }
     to->cost_w[to->n] = x->y.cost_w;
     to->limit[to->n] = (unsigned char)x->limit;
@@ -363,33 +352,24 @@ static void list_types(void *self, int part, int n_parts)
     struct listing *l = self;
 
     for (int t = part; t < l->c->p->n_types; t += n_parts) {
-        struct one_type one = { l->c, &l->c->patterns[t], l->tops[t] };
-        one.to->theta = l->c->theta;
+        l->c->patterns[t].theta = l->c->theta;
         if (l->c->n_usable[t] > 0)
-            visit_all(l->c, t, l->c->theta, add_pattern, &one);
+            visit_larger(l->c, t, &nobody, l->c->theta, add_pattern, l);
     }
 }
 
 static void make_patterns(struct columns *c, int threads)
 {
-    int n_types = c->p->n_types;
-    struct listing l = { .c = c };
+    long n_types = c->p->n_types, n = n_types * c->n_bins;
+    struct listing l = { c, heap_array((size_t)n, sizeof *l.tops) };
 
     c->patterns = ARENA_ARRAY(&c->arena, struct patterns, (size_t)n_types);
-    l.tops = heap_array((size_t)n_types, sizeof *l.tops);
-    for (int t = 0; t < n_types; t++) {
-        l.tops[t] = heap_array((size_t)c->n_bins, sizeof **l.tops);
-        for (int b = 0; b < c->n_bins; b++)
-            l.tops[t][b] = -1;
-    }
+    for (long i = 0; i < n; i++)
+        l.tops[i] = -1;
     fork_join(threads, list_types, &l);
-    for (int t = 0; t < n_types; t++) {
-        for (int b = 1; b < c->n_bins; b++) {
-            struct job_class *k = &c->classes[c->class_of_bin[b]];
-            k->top[b - k->first_bin] = fmax(k->top[b - k->first_bin], l.tops[t][b]);
-        }
-        free(l.tops[t]);
-    }
+    for (long i = 0; i < n; i++)
+        if (i % c->n_bins)
+            raise_top(c, (int)(i % c->n_bins), l.tops[i]);
     free(l.tops);
 }
 
@@ -400,17 +380,15 @@ static void divide_types(struct columns *c)
     int n = c->p->n_types;
 
     c->part_of = ARENA_ARRAY(&c->arena, unsigned char, (size_t)n);
-    bool *is_given = heap_array((size_t)n, sizeof *is_given);
+    memset(c->part_of, 2, (size_t)n);    // nobody's yet
     for (int i = 0; i < n; i++) {
         int most = -1;
         for (int t = 0; t < n; t++)
-            if (!is_given[t] && (most < 0 || c->patterns[t].n > c->patterns[most].n))
+            if (c->part_of[t] == 2 && (most < 0 || c->patterns[t].n > c->patterns[most].n))
                 most = t;
-        is_given[most] = true;
         c->part_of[most] = load[1] < load[0];
         load[c->part_of[most]] += c->patterns[most].n;
     }
-    free(is_given);
 }
 
 /* Combinations of n of the classes on all types under all settings, roughly. */
@@ -430,100 +408,99 @@ static double about_patterns(const struct columns *c, int n)
 
 /* ---- GPUs and gangs ---- */
 
+int *residents_list(struct arena *a, const struct problem *p)
+{
+    int *list = ARENA_ARRAY(a, int, (size_t)p->n_gpus *THETA_MAX);
+
+    for (int i = 0; i < p->n_gpus * THETA_MAX; i++)
+        list[i] = -1;
+    for (int j = 0; j < p->n_jobs; j++)
+        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
+            int *on = list + p->jobs[j].present[i] * THETA_MAX;
+            on[residents_count(on)] = j;
+        }
+    return list;
+}
+
+double *caps_room_w(struct arena *a, const struct problem *p, const int *residents)
+{
+    double *room_w = ARENA_ARRAY(a, double, 1 + (size_t)p->n_racks);
+    double *idle_w = ARENA_ARRAY(a, double, 1 + (size_t)p->n_racks);
+
+    for (int g = 0; g < p->n_gpus; g++) {
+        const int *on = residents + g * THETA_MAX, n = residents_count(on);
+        struct yield y = { .watts = p->types[p->gpus[g].type].idle_w };
+        const int at[] = { 0, 1 + p->gpus[g].rack };
+        for (int i = 0; i < 1 + (p->rack_cap_w != NULL); i++)
+            idle_w[at[i]] += y.watts;
+        if (n > 0)
+            problem_yield_of(p, p->gpus[g].type, p->jobs[on[0]].present_limit, on, n, &y);
+        for (int i = 0; i < 1 + (p->rack_cap_w != NULL); i++)
+            room_w[at[i]] += y.watts;
+    }
+    for (int r = -1; r < p->n_racks; r++) {
+        double cap_w = r < 0 ? p->power_cap_w : p->rack_cap_w ? p->rack_cap_w[r] : 0;
+        room_w[1 + r] =
+            cap_w > 0 ? fmax(cap_w / p->watts_margin, room_w[1 + r]) - idle_w[1 + r] : HUGE_VAL;
+    }
+    return room_w;
+}
+
+int columns_residents(const struct columns *c, int gpu, int *jobs, int *n_fixed)
+{
+    const int *all = &c->residents[gpu * THETA_MAX], n_all = residents_count(all);
+    int n = 0;
+
+    for (int i = 0; i < n_all; i++)
+        if (c->p->jobs[all[i]].is_fixed)
+            jobs[n++] = all[i];
+    *n_fixed = n;
+    for (int i = 0; i < n_all; i++)
+        if (c->class_of[all[i]] >= 0)
+            jobs[n++] = all[i];
+    return n;
+}
+
 static void make_gpus(struct columns *c)
 {
     const struct problem *p = c->p;
 
-    c->residents = ARENA_ARRAY(&c->arena, int, (size_t)p->n_gpus *THETA_MAX);
+    c->residents = residents_list(&c->arena, p);
     c->is_held = ARENA_ARRAY(&c->arena, bool, (size_t)p->n_gpus);
     c->n_open = ARENA_ARRAY(&c->arena, int, (size_t)p->n_types);
     c->n_usable = ARENA_ARRAY(&c->arena, int, (size_t)p->n_types);
-    for (int i = 0; i < p->n_gpus * THETA_MAX; i++)
-        c->residents[i] = -1;
-    for (int j = 0; j < p->n_jobs; j++)
-        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
-            int g = p->jobs[j].present[i], at = g * THETA_MAX;
-            while (c->residents[at] >= 0)
-                at++;
-            c->residents[at] = j;
-            c->is_held[g] |= p->jobs[j].is_fixed;
-        }
     for (int g = 0; g < p->n_gpus; g++) {
-        int type = p->gpus[g].type;
-        c->n_open[type] += p->gpus[g].may_start && !c->is_held[g];
-        c->n_usable[type] += p->gpus[g].may_start || c->residents[g * THETA_MAX] >= 0;
+        const int *on = &c->residents[g * THETA_MAX], n = residents_count(on);
+        for (int i = 0; i < n; i++)
+            c->is_held[g] |= p->jobs[on[i]].is_fixed;
+        c->n_open[p->gpus[g].type] += p->gpus[g].may_start && !c->is_held[g];
+        c->n_usable[p->gpus[g].type] += p->gpus[g].may_start || n > 0;
     }
-}
-
-/* Watts that a GPU draws now; awake, if nobody is there. */
-static double present_w(const struct columns *c, int gpu)
-{
-    const struct problem *p = c->p;
-    int kinds[THETA_MAX], n = 0, limit = 0;
-    struct yield y = { .watts = p->types[p->gpus[gpu].type].idle_w };
-
-    for (; n < THETA_MAX && c->residents[gpu * THETA_MAX + n] >= 0; n++) {
-        const struct problem_job *j = &p->jobs[c->residents[gpu * THETA_MAX + n]];
-        kinds[n] = j->kind;
-        limit = j->present_limit;
-    }
-    if (n > 0)
-        problem_yield(p, p->gpus[gpu].type, limit, kinds, n, &y);
-    return y.watts;
 }
 
 /* Racks have prices by the types that stand in them: GPUs of a type draw no more than all racks
  * with such GPUs have room for, whatever else is there.
  */
-static void find_rack_room(struct columns *c, const double *rack_w)
+static void find_room(struct columns *c)
 {
     const struct problem *p = c->p;
+    const double *room_w = caps_room_w(&c->arena, p, c->residents);
     double *most_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_types);
     uint64_t *types_in = ARENA_ARRAY(&c->arena, uint64_t, (size_t)p->n_racks);
 
-    for (int g = 0; g < p->n_gpus; g++) {
+    c->room_w = room_w[0];
+    c->rack_room_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_types);
+    for (int g = 0; p->rack_cap_w && g < p->n_gpus; g++) {
         const struct problem_type *t = &p->types[p->gpus[g].type];
         types_in[p->gpus[g].rack] |= (uint64_t)1 << p->gpus[g].type;
         most_w[p->gpus[g].type] += t->cap_w - t->idle_w;
     }
     for (int t = 0; t < p->n_types; t++) {
-        c->rack_room_w[t] = 0;
-        for (int r = 0; r < p->n_racks; r++)
-            c->rack_room_w[t] += types_in[r] >> t & 1 ? rack_w[r] : 0;
+        for (int r = 0; p->rack_cap_w && r < p->n_racks; r++)
+            c->rack_room_w[t] += types_in[r] >> t & 1 ? room_w[1 + r] : 0;
         if (c->rack_room_w[t] >= most_w[t])
             c->rack_room_w[t] = HUGE_VAL;
     }
-}
-
-/* Watts of caps above all GPUs awake; the present allocation may stand above them. */
-static void find_room(struct columns *c)
-{
-    const struct problem *p = c->p;
-    double idle_w = 0, now_w = 0, *rack_idle_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_racks),
-           *rack_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_racks);
-
-    c->room_w = HUGE_VAL;
-    c->rack_room_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_types);
-    for (int t = 0; t < p->n_types; t++)
-        c->rack_room_w[t] = HUGE_VAL;
-    for (int g = 0; g < p->n_gpus && (p->power_cap_w > 0 || p->rack_cap_w); g++) {
-        double w = present_w(c, g);
-        now_w += w;
-        idle_w += p->types[p->gpus[g].type].idle_w;
-        if (!p->rack_cap_w)
-            continue;
-        rack_w[p->gpus[g].rack] += w;
-        rack_idle_w[p->gpus[g].rack] += p->types[p->gpus[g].type].idle_w;
-    }
-    if (p->power_cap_w > 0)
-        c->room_w = fmax(p->power_cap_w / p->watts_margin, now_w) - idle_w;
-    if (!p->rack_cap_w)
-        return;
-    for (int r = 0; r < p->n_racks; r++)
-        rack_w[r] = p->rack_cap_w[r] > 0
-                        ? fmax(p->rack_cap_w[r] / p->watts_margin, rack_w[r]) - rack_idle_w[r]
-                        : HUGE_VAL;
-    find_rack_room(c, rack_w);
 }
 
 /* The most GPUs of each type on one node that jobs could have. */
@@ -562,7 +539,7 @@ static void add_ways(struct ways *w, const struct problem_job *j, int type, int 
         struct yield y;
         if (!problem_gang_yield(p, type, limit, j->kind, m, is_near, &y))
             break;
-        double fee_w = !is_home && j->n_present > 0 ? j->move_w : 0;
+        double fee_w = is_home ? 0 : job_fee_w(j);
         double draw_w = (y.watts - m * p->types[type].idle_w) * p->watts_margin;
         GROW(w->c->ways, w->n, w->cap);
         w->c->ways[w->n++] = (struct way){ y.cost_w + problem_short_w(j, y.low[0]) + fee_w,
@@ -573,20 +550,6 @@ static void add_ways(struct ways *w, const struct problem_job *j, int type, int 
                                            is_home,
                                            n_drained };
     }
-}
-
-static void add_home(struct ways *w, const struct problem_job *j)
-{
-    const struct problem *p = w->c->p;
-    int n_drained = 0;
-    bool is_near = true;
-
-    for (int i = 0; i < j->n_present; i++) {
-        const struct problem_gpu *g = &p->gpus[j->present[i]];
-        n_drained += !g->may_start;
-        is_near = is_near && g->node == p->gpus[j->present[0]].node;
-    }
-    add_ways(w, j, p->gpus[j->present[0]].type, j->n_present, is_near, true, n_drained);
 }
 
 /* GPUs of a type on which the job stands and nobody else may come: it pays for none of them. */
@@ -622,8 +585,11 @@ static void make_ways(struct columns *c)
         c->first_way[i] = w.n;
         if (!j->name || j->is_fixed || j->form == FORM_SPREAD)
             continue;
-        if (j->n_present > 1)
-            add_home(&w, j);
+        if (j->n_present > 1) {
+            int type = p->gpus[j->present[0]].type;
+            add_ways(&w, j, type, j->n_present, problem_stands(p, j->present, j->n_present, 1),
+                     true, own_drained(p, j, type));
+        }
         for (int t = 0; t < p->n_types; t++)
             if (problem_allows(j, t))
                 add_ways_on(&w, j, t);
@@ -639,7 +605,7 @@ static void make_choosers(struct columns *c)
     for (int i = 0; i < n; i++) {
         int job = c->jobs[i];
         const struct problem_job *j = &c->p->jobs[job];
-        double fee_w = j->n_present > 0 ? j->move_w : 0;
+        double fee_w = job_fee_w(j);
         int parts = c->class_of[job] < 0 ? 0 : j->form == FORM_SPREAD ? j->n_max : 1;
         c->choosers[i] = (struct chooser_job){ j->need,
                                                j->short_w,
@@ -653,29 +619,18 @@ static void make_choosers(struct columns *c)
 
 /* ---- slots beside those who stay ---- */
 
-static void raise_top(struct columns *c, int class, double low)
-{
-    struct job_class *k = &c->classes[class];
-    double *top = &k->top[columns_bin(k, low)];
-
-    *top = fmax(*top, low);
-}
-
 /* What some of a GPU's residents would hold there together. */
 static void add_stayers(struct columns *c, int gpu, const int *jobs, int n)
 {
-    const struct problem *p = c->p;
-    int type = p->gpus[gpu].type, kinds[THETA_MAX];
+    int type = c->p->gpus[gpu].type;
     struct yield y;
 
-    for (int i = 0; i < n; i++)
-        kinds[i] = p->jobs[jobs[i]].kind;
-    for (int limit = 0; limit < p->types[type].n_limits && n > 0; limit++) {
-        if (!problem_yield(p, type, limit, kinds, n, &y))
+    for (int limit = 0; limit < c->p->types[type].n_limits; limit++) {
+        if (!problem_yield_of(c->p, type, limit, jobs, n, &y))
             break;
         for (int i = 0; i < n; i++)
             if (c->class_of[jobs[i]] >= 0)
-                raise_top(c, c->class_of[jobs[i]], y.low[i]);
+                raise_top(c, columns_slot(&c->classes[c->class_of[jobs[i]]], y.low[i]), y.low[i]);
     }
 }
 
@@ -684,68 +639,43 @@ static void make_stayers(struct columns *c)
 {
     for (int g = 0; g < c->p->n_gpus; g++) {
         const int *on = &c->residents[g * THETA_MAX];
-        int n = 0;
-        while (n < THETA_MAX && on[n] >= 0 && (c->is_held[g] || !c->p->gpus[g].may_start))
-            n++;
-        for (int mask = 1; mask < 1 << n; mask++) {
-            int some[THETA_MAX], k = 0;
-            for (int i = 0; i < n; i++)
-                if (mask >> i & 1)
-                    some[k++] = on[i];
-            add_stayers(c, g, some, k);
-        }
+        bool is_closed = c->is_held[g] || !c->p->gpus[g].may_start;
+        int n = is_closed ? residents_count(on) : 0, some[THETA_MAX];
+        for (unsigned mask = 1; mask < 1U << n; mask++)
+            add_stayers(c, g, some, subset(on, n, mask, some));
     }
 }
 
 /* ---- company for fixed jobs ---- */
 
-/* What a GPU costs with these jobs, under its best setting. */
-static double fixed_w(const struct problem *p, int gpu, const int *fixed, int n)
-{
-    int kinds[THETA_MAX];
-    double best = HUGE_VAL;
-
-    for (int i = 0; i < n; i++)
-        kinds[i] = p->jobs[fixed[i]].kind;
-    for (int limit = 0; limit < p->types[p->gpus[gpu].type].n_limits; limit++) {
-        struct yield y;
-        if (!problem_yield(p, p->gpus[gpu].type, limit, kinds, n, &y))
-            break;
-        for (int i = 0; i < n; i++)
-            if (p->jobs[fixed[i]].n_present == 1)
-                y.cost_w += problem_short_w(&p->jobs[fixed[i]], y.low[i]);
-        best = fmin(best, y.cost_w);
-    }
-    return best;
-}
-
-/* Every class that may join those who must stay on a GPU, under every setting. */
-static void add_company(struct columns *c, int gpu, const int *fixed, int n_fixed, int *cap)
+/* Fixed jobs on a GPU, and one of a class beside them (NULL: nobody), under every setting. */
+static void add_company(struct columns *c, int gpu, const int *fixed, int n_fixed,
+                        const struct job_class *beside, int *cap)
 {
     const struct problem *p = c->p;
-    int type = p->gpus[gpu].type, kinds[THETA_MAX];
+    int type = p->gpus[gpu].type, kinds[THETA_MAX] = { 0 }, n = n_fixed;
 
     for (int i = 0; i < n_fixed; i++)
         kinds[i] = p->jobs[fixed[i]].kind;
-    for (int k = 0; k < c->n_classes; k++) {
-        const struct job_class *class = &c->classes[k];
-        if (!(class->types >> type & 1) || class->is_exclusive)
+    if (beside)
+        kinds[n++] = beside->kind;
+    for (int limit = 0; limit < p->types[type].n_limits; limit++) {
+        struct yield y;
+        if (!problem_yield(p, type, limit, kinds, n, &y))
+            break;
+        for (int i = 0; i < n_fixed; i++)
+            if (p->jobs[fixed[i]].n_present == 1)
+                y.cost_w += problem_short_w(&p->jobs[fixed[i]], y.low[i]);
+        if (!beside) {
+            c->held_w[gpu] = fmin(c->held_w[gpu], y.cost_w);
             continue;
-        kinds[n_fixed] = class->kind;
-        for (int limit = 0; limit < p->types[type].n_limits; limit++) {
-            struct yield y;
-            if (!problem_yield(p, type, limit, kinds, n_fixed + 1, &y))
-                break;
-            double draw_w = (y.watts - p->types[type].idle_w) * p->watts_margin;
-            for (int i = 0; i < n_fixed; i++)
-                if (p->jobs[fixed[i]].n_present == 1)
-                    y.cost_w += problem_short_w(&p->jobs[fixed[i]], y.low[i]);
-            raise_top(c, k, y.low[n_fixed]);
-            GROW(c->company, c->n_company, *cap);
-            c->company[c->n_company++] =
-                (struct company){ gpu, class->first_bin + columns_bin(class, y.low[n_fixed]),
-                                  y.cost_w, (float)draw_w, (unsigned char)limit };
         }
+        float draw_w = (float)((y.watts - p->types[type].idle_w) * p->watts_margin);
+        int bin = columns_slot(beside, y.low[n_fixed]);
+        raise_top(c, bin, y.low[n_fixed]);
+        GROW(c->company, c->n_company, *cap);
+        c->company[c->n_company++] =
+            (struct company){ gpu, bin, y.cost_w, draw_w, (unsigned char)limit };
     }
 }
 
@@ -756,21 +686,20 @@ static void make_company(struct columns *c)
 
     c->held_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_gpus);
     for (int g = 0; g < p->n_gpus; g++) {
-        const int *on = &c->residents[g * THETA_MAX];
-        int fixed[THETA_MAX], n = 0;
-        bool has_room = p->gpus[g].may_start;
-        for (int i = 0; i < THETA_MAX && on[i] >= 0 && c->is_held[g]; i++) {
-            const struct problem_job *j = &p->jobs[on[i]];
-            if (!j->is_fixed)
-                continue;
-            has_room =
-                has_room && !j->is_exclusive && (j->form == FORM_SPREAD || j->n_present == 1);
-            fixed[n++] = on[i];
+        int fixed[THETA_MAX], n, type = p->gpus[g].type;
+        columns_residents(c, g, fixed, &n);
+        bool has_room = p->gpus[g].may_start && n > 0 && n < p->theta;
+        for (int i = 0; i < n; i++) {
+            const struct problem_job *j = &p->jobs[fixed[i]];
+            has_room &= !j->is_exclusive && (j->form == FORM_SPREAD || j->n_present == 1);
         }
-        if (n == 0 || n >= p->theta || !has_room)
+        if (!has_room)
             continue;
-        c->held_w[g] = fixed_w(p, g, fixed, n);
-        add_company(c, g, fixed, n, &cap);
+        c->held_w[g] = HUGE_VAL;
+        add_company(c, g, fixed, n, NULL, &cap);
+        for (int k = 0; k < c->n_classes; k++)
+            if (c->classes[k].types >> type & 1 && !c->classes[k].is_exclusive)
+                add_company(c, g, fixed, n, &c->classes[k], &cap);
     }
 }
 
@@ -818,23 +747,17 @@ struct columns *columns_make(const struct problem *p, int bins_most, int threads
 static void coarse_class(struct columns *c, struct job_class *k, int bins_most, int *to)
 {
     struct job_class fine = *k;
-    double *edge, *top;
 
-    k->n_bins = fine.n_bins < bins_most ? fine.n_bins : bins_most;
-    k->first_bin = c->n_bins;
-    k->edge = edge = ARENA_ARRAY(&c->arena, double, (size_t)k->n_bins);
-    k->top = top = ARENA_ARRAY(&c->arena, double, (size_t)k->n_bins);
+    give_bins(c, k, fine.n_bins < bins_most ? fine.n_bins : bins_most);
     for (int b = 0; b < k->n_bins; b++) {
         int from = (int)((long)b * fine.n_bins / k->n_bins);
         int end = (int)((long)(b + 1) * fine.n_bins / k->n_bins);
-        edge[b] = fine.edge[from];
-        top[b] = -1;
+        k->edge[b] = fine.edge[from];
         for (int i = from; i < end; i++) {
             to[fine.first_bin + i] = k->first_bin + b;
-            top[b] = fmax(top[b], fine.top[i]);
+            k->top[b] = fmax(k->top[b], fine.top[i]);
         }
     }
-    c->n_bins += k->n_bins;
 }
 
 struct columns *columns_coarse(const struct columns *fine, int bins_most)

@@ -23,11 +23,12 @@ struct job_class {
     int kind;
     uint64_t types;    // bit per type that its jobs may and can use
     bool is_exclusive;
-    int n_jobs;            // that may move; fixed ones are not counted
-    int first_bin;         // its bins are first_bin .. first_bin + n_bins - 1
-    int n_bins;            // at least 1
-    const double *edge;    // (n_bins) ascending, edge[0] = 0: a slot's bin is the last not above it
-    double *top;           // (n_bins) the most that a slot of this bin holds; -1: there is none
+    int before;       // the class of its kind that was found before; -1: none
+    int n_jobs;       // that may move; fixed ones are not counted
+    int first_bin;    // its bins are first_bin .. first_bin + n_bins - 1
+    int n_bins;       // at least 1
+    double *edge;     // (n_bins) ascending, edge[0] = 0: a slot's bin is the last not above it
+    double *top;      // (n_bins) the most that a slot of this bin holds; -1: there is none
 };
 
 /* All patterns of one GPU type. */
@@ -40,6 +41,17 @@ struct patterns {
     float *gpu_w;            // (n) cost_w but for the work; NULL: no larger ones are left out
     unsigned char *limit;    // (n)
 };
+
+/* What a pattern earns at prices of slots and of a watt above idle. */
+static inline double pattern_w(const struct patterns *x, long i, const double *slot_w,
+                               double watt_price)
+{
+    double w = -x->cost_w[i];
+
+    for (int s = 0; s < x->theta; s++)
+        w += slot_w[x->bin[i * x->theta + s]];
+    return x->draw_w ? w - watt_price * (double)x->draw_w[i] : w;
+}
 
 /* A gang of 'm' GPUs of one type. */
 struct way {
@@ -113,8 +125,52 @@ long columns_n_patterns(const struct columns *c);
 /* The bin of class 'k' into which a slot that holds 'low' falls. */
 int columns_bin(const struct job_class *k, double low);
 
+/* The same bin among those of all classes. */
+static inline int columns_slot(const struct job_class *k, double low)
+{
+    return k->first_bin + columns_bin(k, low);
+}
+
 /* The first of its bins in which some slot holds 'need'; n_bins: none does. */
 int columns_bin_for(const struct job_class *k, double need);
+
+/* Who stands where now: (n_gpus, THETA_MAX) jobs, -1: nobody. In the arena. */
+int *residents_list(struct arena *a, const struct problem *p);
+
+/* How many are on a GPU of that list. */
+static inline int residents_count(const int *on)
+{
+    int n = 0;
+
+    while (n < THETA_MAX && on[n] >= 0)
+        n++;
+    return n;
+}
+
+/* Residents of a GPU: fixed ones first, then those that have a class. Gangs count as nobody. */
+int columns_residents(const struct columns *c, int gpu, int *jobs, int *n_fixed);
+
+/* Those of n jobs whose bits are set, into 'out'; returns how many. */
+static inline int subset(const int *jobs, int n, unsigned mask, int *out)
+{
+    int k = 0;
+
+    for (int i = 0; i < n; i++)
+        if (mask >> i & 1)
+            out[k++] = jobs[i];
+    return k;
+}
+
+/* (1 + n_racks) watts that caps leave above all GPUs awake, without the margin: of the cluster, then
+ * of each rack; HUGE_VAL: no cap. The present allocation may stand above them.
+ */
+double *caps_room_w(struct arena *a, const struct problem *p, const int *residents);
+
+/* What a job pays for another place. */
+static inline double job_fee_w(const struct problem_job *j)
+{
+    return j->n_present > 0 ? j->move_w : 0;
+}
 
 /* May a job take part of a GPU, alone or with others? */
 static inline bool job_takes_slots(const struct problem_job *j)

@@ -33,8 +33,7 @@ void dual_convert(const struct columns *from_grid, const struct dual *from, cons
     for (int k = 0; k < c->n_classes; k++) {
         const struct job_class *of = &from_grid->classes[k], *class = &c->classes[k];
         for (int b = 0; b < class->n_bins; b++)
-            to->slot_w[class->first_bin + b] =
-                from->slot_w[of->first_bin + columns_bin(of, class->edge[b])];
+            to->slot_w[class->first_bin + b] = from->slot_w[columns_slot(of, class->edge[b])];
     }
     copy_types(c, from, to);
 }

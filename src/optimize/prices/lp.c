@@ -6,10 +6,6 @@
 
 #include "base/grow.h"
 
-struct lp {
-    Clp_Simplex *model;
-};
-
 /* Clp aborts on costs of 1e25. What costs or saves more than this does so beyond all else. */
 #define COST_MOST 1e20
 
@@ -20,30 +16,24 @@ static double within(double cost)
 
 struct lp *lp_create(void)
 {
-    struct lp *lp = malloc(sizeof *lp);
+    struct lp *lp = Clp_newModel();
 
-    if (!lp)
-        abort();
-    lp->model = Clp_newModel();
-    Clp_setLogLevel(lp->model, 0);
-    Clp_scaling(lp->model, 0);              // coefficients are small integers as they stand
-    Clp_setPerturbation(lp->model, 100);    // none: restarts are many and short
+    Clp_setLogLevel(lp, 0);
+    Clp_scaling(lp, 0);              // coefficients are small integers as they stand
+    Clp_setPerturbation(lp, 100);    // none: restarts are many and short
     return lp;
 }
 
 void lp_destroy(struct lp *lp)
 {
-    if (!lp)
-        return;
-    Clp_deleteModel(lp->model);
-    free(lp);
+    if (lp)
+        Clp_deleteModel(lp);
 }
 
 void lp_add_rows(struct lp *lp, const struct lp_lines *rows)
 {
     if (rows->n)
-        Clp_addRows(lp->model, rows->n, rows->lower, rows->upper, rows->start, rows->index,
-                    rows->value);
+        Clp_addRows(lp, rows->n, rows->lower, rows->upper, rows->start, rows->index, rows->value);
 }
 
 void lp_add_columns(struct lp *lp, const struct lp_lines *columns)
@@ -53,51 +43,46 @@ void lp_add_columns(struct lp *lp, const struct lp_lines *columns)
     for (int i = 0; i < columns->n; i++)
         cost[i] = within(columns->cost[i]);
     if (columns->n)
-        Clp_addColumns(lp->model, columns->n, columns->lower, columns->upper, cost, columns->start,
+        Clp_addColumns(lp, columns->n, columns->lower, columns->upper, cost, columns->start,
                        columns->index, columns->value);
     free(cost);
 }
 
 void lp_set_cost(struct lp *lp, int column, double cost)
 {
-    Clp_objective(lp->model)[column] = within(cost);
+    Clp_objective(lp)[column] = within(cost);
 }
 
-int lp_n_rows(const struct lp *lp)
+int lp_n_columns(struct lp *lp)
 {
-    return Clp_numberRows(lp->model);
-}
-
-int lp_n_columns(const struct lp *lp)
-{
-    return Clp_numberColumns(lp->model);
+    return Clp_numberColumns(lp);
 }
 
 void lp_limit(struct lp *lp, double seconds)
 {
-    Clp_setMaximumSeconds(lp->model, seconds);
+    Clp_setMaximumSeconds(lp, seconds);
 }
 
 bool lp_solve(struct lp *lp, enum lp_way way)
 {
     if (way == LP_PRIMAL)
-        Clp_primal(lp->model, 0);
+        Clp_primal(lp, 0);
     else
-        Clp_dual(lp->model, 0);
-    return Clp_status(lp->model) == 0;
+        Clp_dual(lp, 0);
+    return Clp_status(lp) == 0;
 }
 
-double lp_cost(const struct lp *lp)
+double lp_cost(struct lp *lp)
 {
-    return Clp_objectiveValue(lp->model);
+    return Clp_objectiveValue(lp);
 }
 
-const double *lp_values(const struct lp *lp)
+const double *lp_values(struct lp *lp)
 {
-    return Clp_primalColumnSolution(lp->model);
+    return Clp_primalColumnSolution(lp);
 }
 
-const double *lp_duals(const struct lp *lp)
+const double *lp_duals(struct lp *lp)
 {
-    return Clp_dualRowSolution(lp->model);
+    return Clp_dualRowSolution(lp);
 }

@@ -474,12 +474,7 @@ static int by_near(const void *a, const void *b)
 /* What a GPU earns by a pattern at the present prices. */
 static double earned_w(const struct master_inner *in, int type, long i)
 {
-    const struct patterns *x = &in->m.c->patterns[type];
-    double w = -x->cost_w[i];
-
-    for (int s = 0; s < x->theta; s++)
-        w += in->now.slot_w[x->bin[i * x->theta + s]];
-    return x->draw_w ? w - dual_watt_price(&in->now, type) * (double)x->draw_w[i] : w;
+    return pattern_w(&in->m.c->patterns[type], i, in->now.slot_w, dual_watt_price(&in->now, type));
 }
 
 /* For each bin the patterns that lose least, of the best type and of all others. */

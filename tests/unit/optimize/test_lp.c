@@ -60,7 +60,6 @@ START_TEST(a_row_that_is_added_counts)
         &(struct lp_lines){
             .n = 1, .lower = low, .upper = high, .start = start, .index = index, .value = value });
     expect(lp, LP_DUAL, 10);    // y <= 2, so x = 2
-    ck_assert_int_eq(lp_n_rows(lp), 3);
     lp_destroy(lp);
 }
 END_TEST
@@ -68,21 +67,30 @@ END_TEST
 START_TEST(a_column_that_is_added_counts_and_may_become_dearer)
 {
     struct lp *lp = diet();
-    const double low[] = { 0 }, high[] = { INFINITY }, cost[] = { 1 }, value[] = { 1 };
+    const double cost[] = { 1 }, value[] = { 1 };
     const int start[] = { 0, 1 }, index[] = { 0 };
 
     expect(lp, LP_PRIMAL, 9);
-    lp_add_columns(lp, &(struct lp_lines){ .n = 1,
-                                           .lower = low,
-                                           .upper = high,
-                                           .cost = cost,
-                                           .start = start,
-                                           .index = index,
-                                           .value = value });
+    lp_add_columns(lp, &(struct lp_lines){
+                           .n = 1, .cost = cost, .start = start, .index = index, .value = value });
     expect(lp, LP_PRIMAL, 6);    // x = 1, z = 3
     ck_assert_int_eq(lp_n_columns(lp), 3);
     lp_set_cost(lp, 2, 100);
     expect(lp, LP_PRIMAL, 9);
+    lp_destroy(lp);
+}
+END_TEST
+
+START_TEST(rows_may_begin_empty_and_without_limits)
+{
+    struct lp *lp = lp_create();
+    const double high[] = { 5, 3 }, cost[] = { -1 }, value[] = { 1, 1 };
+    const int start[] = { 0, 2 }, index[] = { 0, 1 };
+
+    lp_add_rows(lp, &(struct lp_lines){ .n = 2, .upper = high });
+    lp_add_columns(lp, &(struct lp_lines){
+                           .n = 1, .cost = cost, .start = start, .index = index, .value = value });
+    expect(lp, LP_PRIMAL, -3);
     lp_destroy(lp);
 }
 END_TEST
@@ -110,6 +118,7 @@ int main(void)
     tcase_add_test(t, it_is_solved_and_its_prices_add_up);
     tcase_add_test(t, a_row_that_is_added_counts);
     tcase_add_test(t, a_column_that_is_added_counts_and_may_become_dearer);
+    tcase_add_test(t, rows_may_begin_empty_and_without_limits);
     tcase_add_test(t, what_cannot_be_is_not_called_solved);
     suite_add_tcase(s, t);
     return suite_run(s);
