@@ -165,6 +165,15 @@ static double gang_w(const struct lagrangian *m, const struct problem_job *j)
     return -best / j->n_present;
 }
 
+static double moves_w(const struct columns *c, const int *jobs, int n)
+{
+    double w = 0;
+
+    for (int i = 0; i < n; i++)
+        w += c->p->jobs[jobs[i]].move_w;
+    return w;
+}
+
 /* Two or more beside fixed jobs: no more than the best pattern with somebody like one of those
  * brings, less what the others' slots are worth at least; those who stay save their moves.
  */
@@ -173,10 +182,13 @@ static double crowd_beside_w(const struct lagrangian *m, int gpu, const int *job
 {
     const struct columns *c = m->c;
     int type = c->p->gpus[gpu].type;
-    double most = HUGE_VAL, paid_w = 0, saved_w = 0;
+    double most = HUGE_VAL, paid_w = 0;
 
-    for (int i = 0; i < n_fixed; i++)
+    for (int i = 0; i < n_fixed; i++) {
+        if (c->like[jobs[i]] < 0)
+            return m->u->type_w[type] + moves_w(c, jobs + n_fixed, n - n_fixed);
         paid_w += m->u->slot_w[c->classes[c->like[jobs[i]]].first_bin];
+    }
     for (int i = 0; i < n_fixed; i++) {
         int like = c->like[jobs[i]];
         double least_w = m->u->slot_w[c->classes[like].first_bin];
@@ -184,9 +196,7 @@ static double crowd_beside_w(const struct lagrangian *m, int gpu, const int *job
                                           : m->for_two_w[(long)type * c->n_classes + like];
         most = fmin(most, w - (paid_w - least_w));
     }
-    for (int i = n_fixed; i < n; i++)
-        saved_w += c->p->jobs[jobs[i]].move_w;
-    return most + saved_w;
+    return most + moves_w(c, jobs + n_fixed, n - n_fixed);
 }
 
 /* A GPU with fixed jobs on it: they stay, alone or with whoever brings most. */

@@ -61,7 +61,7 @@ static void make_classes(struct columns *c)
     c->like = ARENA_ARRAY(&c->arena, int, (size_t)p->n_jobs);
     for (int i = 0; i < p->n_jobs; i++) {
         const struct problem_job *j = &p->jobs[i];
-        c->class_of[i] = -1;
+        c->class_of[i] = c->like[i] = -1;
         if (!j->name || !job_takes_slots(j) || (j->is_fixed && p->theta < 3))
             continue;
         uint64_t types = types_of(c, j);

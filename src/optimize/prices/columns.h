@@ -87,7 +87,7 @@ struct columns {
     int n_classes;
     struct job_class *classes;
     int *class_of;     // (n_jobs) -1: no single GPU suits it, or it is fixed
-    int *like;         // (n_jobs) the class that a fixed job would be of; set where three may share
+    int *like;         // (n_jobs) the class that a fixed job would be of, where three may share; -1: none
     int *jobs;         // by class and rising need; then those that may move and have none
     int *first_job;    // (n_classes + 2)
     struct chooser_job *choosers;    // as 'jobs'

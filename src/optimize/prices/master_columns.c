@@ -98,12 +98,10 @@ static void column_add(struct master_inner *in, const struct master_column *x,
 void master_flush(struct master_inner *in)
 {
     struct batch *b = &in->batch;
-    double *lower = heap_array((size_t)b->n, sizeof *lower);
 
     lp_add_columns(
-        in->lp, &(struct lp_lines){ b->n, lower, b->upper, b->cost, b->start, b->index, b->value });
+        in->lp, &(struct lp_lines){ b->n, NULL, b->upper, b->cost, b->start, b->index, b->value });
     b->n = b->n_entries = 0;
-    free(lower);
 }
 
 static void add_pattern(struct master_inner *in, int type, long i)

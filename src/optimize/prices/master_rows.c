@@ -171,7 +171,6 @@ void master_first_rows(struct master_inner *in)
     size_t most = 2 * (size_t)c->p->n_types + 1 + (size_t)c->n_bins;
     most += (size_t)c->p->n_gpus;
     struct new_rows to = { 0, heap_array(most, sizeof(double)), heap_array(most, sizeof(double)) };
-    int *start = heap_array(most + 1, sizeof *start);
 
     for (int t = 0; t < c->p->n_types; t++)
         row_add(&to, -HUGE_VAL, c->n_open[t] - in->base_gpus[t]);
@@ -187,11 +186,10 @@ void master_first_rows(struct master_inner *in)
             in->held_row[c->company[i].gpu] = row_add(&to, -HUGE_VAL, 1);
     for (int k = 0; k < c->n_classes; k++)
         class_rows(in, k, &to);
-    lp_add_rows(in->lp, &(struct lp_lines){ to.n, to.lower, to.upper, NULL, start, NULL, NULL });
+    lp_add_rows(in->lp, &(struct lp_lines){ to.n, to.lower, to.upper, NULL, NULL, NULL, NULL });
     in->n_rows = to.n;
     free(to.lower);
     free(to.upper);
-    free(start);
 }
 
 /* ---- rows that lack ---- */
@@ -293,12 +291,9 @@ static void write_rows(struct master_inner *in, int first, const double *lower)
     struct entries e = { 0 };
 
     meet_columns(in, first, &e);
-    double *upper = heap_array((size_t)n, sizeof *upper);
     double *value = heap_array((size_t)e.n, sizeof *value);
     int *index = heap_array((size_t)e.n, sizeof *index);
     int *start = heap_array((size_t)n + 2, sizeof *start);
-    for (int r = 0; r < n; r++)
-        upper[r] = HUGE_VAL;
     for (int i = 0; i < e.n; i++)
         start[e.row[i] - first + 2]++;
     for (int r = 0; r < n; r++)
@@ -308,8 +303,8 @@ static void write_rows(struct master_inner *in, int first, const double *lower)
         index[at] = e.column[i];
         value[at] = e.value[i];
     }
-    lp_add_rows(in->lp, &(struct lp_lines){ n, lower, upper, NULL, start, index, value });
-    void *done[] = { e.row, e.column, e.value, upper, value, index, start };
+    lp_add_rows(in->lp, &(struct lp_lines){ n, lower, NULL, NULL, start, index, value });
+    void *done[] = { e.row, e.column, e.value, value, index, start };
     for (size_t i = 0; i < sizeof done / sizeof *done; i++)
         free(done[i]);
 }
@@ -350,8 +345,7 @@ static void write_group_rows(struct master_inner *in, int first)
     int *start = heap_array((size_t)n + 1, sizeof *start);
     int *index = heap_array((size_t)most, sizeof *index);
     double *value = heap_array((size_t)most, sizeof *value);
-    double *lower = heap_array((size_t)n, sizeof *lower),
-           *upper = heap_array((size_t)n, sizeof *upper);
+    double *upper = heap_array((size_t)n, sizeof *upper);
 
     for (int k = 0; k < in->m.n_groups; k++) {
         const struct job_group *g = &in->m.groups[k];
@@ -363,14 +357,12 @@ static void write_group_rows(struct master_inner *in, int first)
                 value[at++] = 1;
             }
         start[g->row - first + 1] = at;
-        lower[g->row - first] = -HUGE_VAL;
         upper[g->row - first] = g->n_jobs;
     }
-    lp_add_rows(in->lp, &(struct lp_lines){ n, lower, upper, NULL, start, index, value });
+    lp_add_rows(in->lp, &(struct lp_lines){ n, NULL, upper, NULL, start, index, value });
     free(start);
     free(index);
     free(value);
-    free(lower);
     free(upper);
 }
 

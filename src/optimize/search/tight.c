@@ -80,12 +80,9 @@ static void list_near(struct filling *x, double most_w)
 
     for (int t = 0; t < x->p->n_types; t++) {
         const struct patterns *all = &x->c->patterns[t];
+        double watt_price = dual_watt_price(&x->u->u, t);
         for (long i = 0; i < all->n; i++) {
-            double w = all->cost_w[i] + x->u->u.type_w[t];
-            for (int s = 0; s < all->theta; s++)
-                w -= slot_w[all->bin[i * all->theta + s]];
-            if (all->draw_w)
-                w += dual_watt_price(&x->u->u, t) * (double)all->draw_w[i];
+            double w = x->u->u.type_w[t] - pattern_w(all, i, slot_w, watt_price);
             if (w > most_w)
                 continue;
             GROW(x->near, x->n_near, x->cap_near);
