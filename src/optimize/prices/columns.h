@@ -24,7 +24,7 @@ struct job_class {
     uint64_t types;    // bit per type that its jobs may and can use
     bool is_exclusive;
     int before;       // the class of its kind that was found before; -1: none
-    int n_jobs;       // that may move; fixed ones are not counted
+    int n_jobs;       // that may move; where three may share, fixed ones too
     int first_bin;    // its bins are first_bin .. first_bin + n_bins - 1
     int n_bins;       // at least 1
     double *edge;     // (n_bins) ascending, edge[0] = 0: a slot's bin is the last not above it
