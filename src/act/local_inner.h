@@ -43,7 +43,7 @@ struct place {
  */
 struct keeper {
     struct local *local;
-    struct keeper *next;
+    struct keeper *next, **at;    // in the list: the one behind, and what points at this one
     int job, number;
     pid_t pid;
     uint64_t start;

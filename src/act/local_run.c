@@ -173,12 +173,11 @@ static void tell_started(struct local *l, struct run *r, double time_s)
 
 void keeper_free(struct keeper *k)
 {
-    struct keeper **at = &k->local->keepers;
     struct run *r = run_find(k->local, k->job);
 
-    while (*at != k)
-        at = &(*at)->next;
-    *at = k->next;
+    *k->at = k->next;
+    if (k->next)
+        k->next->at = k->at;
     if (r && r->keeper == k)
         r->keeper = NULL;
     if (k->fd >= 0) {
@@ -225,6 +224,7 @@ static void attach(struct local *l, struct run *r, pid_t pid, uint64_t start, in
 
     *k = (struct keeper){ .local = l,
                           .next = l->keepers,
+                          .at = &l->keepers,
                           .job = r->job,
                           .number = r->number,
                           .pid = pid,
@@ -234,6 +234,8 @@ static void attach(struct local *l, struct run *r, pid_t pid, uint64_t start, in
         close(fd);
         k->fd = -1;
     }
+    if (k->next)
+        k->next->at = &k->next;
     l->keepers = k;
     r->keeper = k;
     r->keeper_pid = pid;
