@@ -142,12 +142,22 @@ static int order_cancel(void *self, int job, struct err *e)
     return 0;
 }
 
+/* It has begun, and the state has not heard of it: it is neither to be placed nor to be moved. */
+static bool is_unheard_of(const struct local *l, const struct run *r)
+{
+    const struct job *j = l->state->jobs[r->job];
+
+    return r->phase == RUN_RUNNING && l->first_notice < l->n_notices &&
+           (j->state == JOB_WAITING ||
+            (j->state == JOB_RUNNING && !place_is(&r->at, j->gpus, j->n_held)));
+}
+
 static bool job_is_busy(void *self, int job)
 {
     const struct run *r = job < 0 ? NULL : run_find(self, job);
 
     return r && (r->phase == RUN_PENDING || r->phase == RUN_WANTED || r->phase == RUN_LEAVING ||
-                 r->n_relimits > 0);
+                 r->n_relimits > 0 || is_unheard_of(self, r));
 }
 
 static void mark_busy(struct local *l, const struct place *at)
@@ -167,7 +177,7 @@ static void find_busy(struct local *l)
     for (int i = 0; i < l->n_active; i++) {
         const struct run *r = l->active[i];
 
-        if (r->phase == RUN_LEAVING || r->phase == RUN_WANTED)
+        if (r->phase == RUN_LEAVING || r->phase == RUN_WANTED || is_unheard_of(l, r))
             mark_busy(l, &r->at);
         if (r->phase == RUN_PENDING || (r->phase == RUN_LEAVING && r->wish == WISH_MOVE))
             mark_busy(l, &r->next);
@@ -178,7 +188,8 @@ static bool gpu_is_busy(void *self, int gpu)
 {
     struct local *l = self;
 
-    if (l->n_phase[RUN_PENDING] + l->n_phase[RUN_WANTED] + l->n_phase[RUN_LEAVING] == 0)
+    if (l->n_phase[RUN_PENDING] + l->n_phase[RUN_WANTED] + l->n_phase[RUN_LEAVING] == 0 &&
+        l->first_notice == l->n_notices)
         return false;
     if (l->n_busy != l->state->n_gpus)
         find_busy(l);
@@ -263,6 +274,7 @@ static void notice_drop(struct local *l)
 {
     struct notice *n = &l->notices[l->first_notice++];
 
+    l->n_busy = -1;
     free(n->gpus);
     free(n->reason);
     if (l->first_notice == l->n_notices)
@@ -415,6 +427,7 @@ static struct local *local_make(const struct local_setup *s)
     proc_boot_id(l->boot);
     loop_timer_init(&l->news, l->loop, "notices of runs", tell_news, l);
     loop_timer_init(&l->sweep, l->loop, "sweep of runs", run_on_sweep, l);
+    loop_timer_init(&l->more, l->loop, "starts of runs", run_on_more, l);
     return l;
 }
 
@@ -448,10 +461,12 @@ void local_destroy(struct local *l)
         return;
     loop_timer_clear(&l->news);
     loop_timer_clear(&l->sweep);
+    loop_timer_clear(&l->more);
     while (l->keepers)
         keeper_free(l->keepers);
     mps_release(l);
     limit_release(l);
+    start_release(l);
     if (l->notice_fd >= 0) {
         loop_unwatch(l->loop, l->notice_fd);
         close(l->notice_fd);

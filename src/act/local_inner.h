@@ -14,13 +14,16 @@
 #include "base/map.h"
 
 struct limit_work;
+struct start;
+struct start_work;
 
 /* A run, from an order to its end. Each arrow is performed in local_run.c.
  *
  *     order_start, run_next                begin                 'started'
  *   ENDED ----------------> PENDING ----------------> WANTED ----------------> RUNNING
  *     ^ ^                   waits for those              |                        |
- *     | |                   who leave its GPUs           |  send (stop, move,     |
+ *     | |                   who leave its GPUs, or       |  send (stop, move,     |
+ *     | |                   for the loop's next turn     |                        |
  *     | '---- 'ended' -----------------------------------+------- cancel) --------'
  *     |                                                  v
  *     '---- 'ended', or nobody of it is left -------- LEAVING --- a move: PENDING again
@@ -40,7 +43,7 @@ struct place {
  */
 struct keeper {
     struct local *local;
-    struct keeper *next;
+    struct keeper *next, **at;    // in the list: the one behind, and what points at this one
     int job, number;
     pid_t pid;
     uint64_t start;
@@ -66,6 +69,7 @@ struct run {
     int n_relimits;    // orders for another limit, not carried out yet
     double timeout_s, grace_s;
     struct keeper *keeper;    // NULL: not known, or gone
+    bool is_spawning;         // a worker is to start its keeper: nothing of it is there yet
     bool has_spawned;         // by this daemon: a keeper that is gone will not come
     pid_t keeper_pid, pid;    // as the status says
     uint64_t keeper_start, start;
@@ -117,7 +121,11 @@ struct local {
     int n_notices, cap_notices, first_notice;
     void (*on_news)(void *self);
     void *news_self;
-    struct loop_timer news, sweep;
+    struct loop_timer news, sweep, more;
+    double burst_s;    // spent on starts since 'more' came last
+
+    struct start *starts;           // keepers to start: a queue
+    struct start_work *starting;    // those that are with a worker; NULL: none
 
     struct heard *heard;    // ends that local_is_safe marks
     int n_heard, cap_heard;
@@ -154,6 +162,8 @@ void run_look(struct local *l, struct run *r);
 void run_set_phase(struct local *l, struct run *r, enum run_phase phase);
 void run_drop(struct local *l, struct run *r, const char *reason);
 void run_try_pending(struct local *l);
+void run_on_more(void *self);
+void run_spawned(struct local *l, struct run *r, pid_t pid, uint64_t start);    // pid 0: in vain
 void run_on_sweep(void *self);
 void place_set(struct place *p, const int *gpus, int n_gpus, int limit_w);
 bool place_has(const struct place *p, int gpu);
@@ -185,6 +195,10 @@ int dir_listen(struct local *l, struct err *e);
 int env_order(struct local *l, const struct run *r, int number, const struct place *at,
               struct order *out, struct err *e);
 const struct device *env_device(const struct local *l, int gpu);    // NULL: declared
+
+/* local_start.c: the keeper of a run whose directory is there; run_spawned when it is, too. */
+void start_ask(struct local *l, const struct run *r);
+void start_release(struct local *l);
 
 /* local_limit.c, local_mps.c */
 void limit_ask(struct local *l, struct run *r, const struct place *at, bool is_relimit);

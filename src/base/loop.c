@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -505,7 +506,16 @@ void loop_settle(struct loop *l)
 
 /* ---- turning ---- */
 
-static void count_turn(struct loop *l, double took_s)
+/* What this thread has had of the cores: of a long turn the rest was waited, for one or for a disk. */
+static double thread_cpu_s(void)
+{
+    struct timespec t = { 0 };
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void count_turn(struct loop *l, double took_s, double cpu_s)
 {
     struct loop_stats *s = &l->stats;
     int bucket = 0;
@@ -518,8 +528,9 @@ static void count_turn(struct loop *l, double took_s)
     s->longest_s = fmax(s->longest_s, took_s);
     if (took_s > LOOP_STALL_S) {
         s->n_stalls++;
-        log_warn("the loop was held for %.0f ms, %.0f of them by '%s'", 1e3 * took_s,
-                 1e3 * l->slowest_s, l->slowest ? l->slowest : "many small things");
+        log_warn("the loop was held for %.0f ms, %.0f of them by '%s'; %.0f ms on a core",
+                 1e3 * took_s, 1e3 * l->slowest_s, l->slowest ? l->slowest : "many small things",
+                 1e3 * cpu_s);
     }
 }
 
@@ -538,7 +549,7 @@ int loop_turn(struct loop *l, double most_s, struct err *e)
 {
     struct epoll_event ready[BATCH];
     int n = epoll_wait(l->epoll, ready, BATCH, wait_ms(l, most_s));
-    double began_s = clock_stopwatch_s();
+    double began_s = clock_stopwatch_s(), cpu_s = thread_cpu_s();
 
     if (n < 0 && errno != EINTR)
         return err_set(e, errno, "event loop: %s", strerror(errno));
@@ -550,7 +561,7 @@ int loop_turn(struct loop *l, double most_s, struct err *e)
     ring(l, began_s);
     for (int i = 0; i < l->n_enders; i++)
         call(l, l->enders[i].what, l->enders[i].f, l->enders[i].self);
-    count_turn(l, clock_stopwatch_s() - began_s);
+    count_turn(l, clock_stopwatch_s() - began_s, thread_cpu_s() - cpu_s);
     return 0;
 }
 

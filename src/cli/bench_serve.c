@@ -259,7 +259,8 @@ static const struct part {
     int (*run)(struct serve_bench *b, struct err *e);
 } parts[] = {
     { "submit", serve_submit },  { "list", part_list },     { "reports", serve_reports },
-    { "restart", part_restart }, { "memory", part_memory }, { "slurm", serve_slurm },
+    { "restart", part_restart }, { "memory", part_memory }, { "arrivals", serve_arrivals },
+    { "slurm", serve_slurm },
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
@@ -317,6 +318,8 @@ static int run_in(struct serve_bench *b, const char *names, struct err *e)
                           "figures", b->figures, "loops", b->stalls);
     if (b->reports)
         json_object_set_new(o, "reports", b->reports);
+    if (b->arrivals)
+        json_object_set_new(o, "arrivals", b->arrivals);
     if (b->has_no_slurm)
         json_object_set_new(o, "left_out", json_pack("[s]", "slurm"));
     if (rc == 0 && b->is_json) {

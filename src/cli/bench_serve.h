@@ -41,7 +41,7 @@ int conn_send(struct serve_conn *c, const char *method, const char *path, const 
 /* Read what is there: 1 when the answer is whole, 0 when more must come, -Exxx. */
 int conn_read(struct serve_conn *c, struct err *e);
 
-/* Both, and wait for the answer, ten seconds at most. Anything but 200 or 201 is -EREMOTEIO. */
+/* Both, and wait for the answer, a minute at most. Anything but 200 or 201 is -EREMOTEIO. */
 int conn_ask(struct serve_conn *c, const char *method, const char *path, const char *body,
              struct err *e);
 const char *conn_body(const struct serve_conn *c);
@@ -52,7 +52,8 @@ const char *conn_body(const struct serve_conn *c);
 
 /* How much of everything. Each running job has a GPU of its own. */
 struct serve_content {
-    int n_gpus;    // at least 3
+    int n_gpus;     // at least as many as types
+    int n_types;    // of GPUs; 0: 3
     int n_running, n_waiting, n_held, n_ended;
     bool is_drained;    // the box is: nothing starts
 };
@@ -104,6 +105,7 @@ int rig_await(struct serve_rig *r, const char *name, double value, double limit_
 /* Seconds of CPU that the daemon has used, and its children that have ended. */
 struct serve_cpu {
     double self_s, children_s;
+    double wait_s;    // and that the loop's thread was ready and found no core free
 };
 struct serve_cpu rig_cpu(const struct serve_rig *r);
 
@@ -132,7 +134,8 @@ struct serve_bench {
     int runs;     // 0: as each part thinks best
     bool is_json;
     json_t *figures, *stalls;
-    json_t *reports;    // what became of them; NULL: not run
+    json_t *reports;     // what became of them; NULL: not run
+    json_t *arrivals;    // what a cluster that fills up was like; NULL: not run
     bool has_no_slurm;
     double n_stalls, longest_ms;    // of all daemons
 };
@@ -148,14 +151,17 @@ void serve_remark(const struct serve_bench *b, const char *format, ...)
 /* How the loop did, of a daemon that is about to be stopped. */
 int serve_note_loop(struct serve_bench *b, struct serve_rig *r, const char *part, struct err *e);
 
+void serve_sleep_until(double at_s);    // on the stopwatch
+
 int serve_scaled(const struct serve_bench *b, int n);
 int serve_runs(const struct serve_bench *b, int otherwise);
 
 /* ---- parts in files of their own ---- */
 
-int serve_submit(struct serve_bench *b, struct err *e);     // bench_serve_submit.c
-int serve_reports(struct serve_bench *b, struct err *e);    // bench_serve_reports.c
-int serve_slurm(struct serve_bench *b, struct err *e);      // bench_serve_slurm.c
+int serve_submit(struct serve_bench *b, struct err *e);      // bench_serve_submit.c
+int serve_reports(struct serve_bench *b, struct err *e);     // bench_serve_reports.c
+int serve_arrivals(struct serve_bench *b, struct err *e);    // bench_serve_arrivals.c
+int serve_slurm(struct serve_bench *b, struct err *e);       // bench_serve_slurm.c
 
 /* Jobs that report: each once a second, at its own moment in it. */
 struct reporters {

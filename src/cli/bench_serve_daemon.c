@@ -306,6 +306,21 @@ const char *rig_log(struct serve_rig *r)
     return text;
 }
 
+/* The second word of /proc/PID/schedstat, in ns. */
+static double read_wait_s(pid_t pid)
+{
+    char path[64];
+    unsigned long long wait_ns = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%*u %llu", &wait_ns) != 1)
+        wait_ns = 0;
+    if (f)
+        fclose(f);
+    return 1e-9 * (double)wait_ns;
+}
+
 /* The words of /proc/PID/stat behind the name, which may hold anything: the 12th to 15th of them
  * are ticks of user and system time, and those of children (proc(5)).
  */
@@ -325,7 +340,8 @@ struct serve_cpu rig_cpu(const struct serve_rig *r)
     for (char *at = strrchr(text, ')'); at && n < 16; at = strchr(at + 1, ' '))
         if (++n > 12)
             ticks[n - 13] = strtod(at, NULL);
-    return (struct serve_cpu){ (ticks[0] + ticks[1]) * tick_s, (ticks[2] + ticks[3]) * tick_s };
+    return (struct serve_cpu){ (ticks[0] + ticks[1]) * tick_s, (ticks[2] + ticks[3]) * tick_s,
+                               read_wait_s(r->daemon) };
 }
 
 double rig_memory(const struct serve_rig *r, const char *key)

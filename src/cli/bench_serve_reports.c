@@ -81,7 +81,7 @@ static int report_one(struct reporters *p, int i, int second, struct err *e)
     return 0;
 }
 
-static void sleep_until(double at_s)
+void serve_sleep_until(double at_s)
 {
     struct timespec t = { .tv_sec = (time_t)at_s };
 
@@ -100,12 +100,12 @@ int reporters_run(struct reporters *p, int second, int n_seconds, struct err *e)
             const double late_s = clock_stopwatch_s() - due_s;
 
             if (late_s < 0)
-                sleep_until(due_s);
+                serve_sleep_until(due_s);
             p->n_late += late_s > 0.1;
             rc = report_one(p, i, second + s, e);
         }
     if (rc == 0)
-        sleep_until(began_s + n_seconds);
+        serve_sleep_until(began_s + n_seconds);
     return rc;
 }
 

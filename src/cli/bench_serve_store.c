@@ -27,8 +27,8 @@
 /* Three types, so that GPUs are not all alike; jobs may run on the type they have only, so that no
  * plan has a reason to move them.
  */
-static const char *const types[] = { "a100", "v100", "p100" };
-enum { N_TYPES = 3 };
+static const char *const types[] = { "a100", "v100", "p100", "t4", "k80", "h100" };
+enum { N_TYPES = 3 };    // unless more are asked for
 
 static const char *const models[] = { "resnet50", "bert-base", "gpt2", "vit-base" };
 enum { N_MODELS = 4, N_BATCHES = 8 };
@@ -36,10 +36,11 @@ enum { N_MODELS = 4, N_BATCHES = 8 };
 /* Processes are started on this box alone: all GPUs are of one node. */
 const char *serve_node(struct arena *a, const struct serve_content *c)
 {
+    const int n_types = c->n_types ? c->n_types : N_TYPES;
     const char *line = "node box";
 
-    for (int t = 0; t < N_TYPES; t++)
-        line = arena_printf(a, "%s %s:%d", line, types[t], (c->n_gpus + t) / N_TYPES);
+    for (int t = 0; t < n_types; t++)
+        line = arena_printf(a, "%s %s:%d", line, types[t], (c->n_gpus + t) / n_types);
     return arena_printf(a, "%s\n", line);
 }
 

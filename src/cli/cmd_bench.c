@@ -57,7 +57,7 @@ static const char help[] =
     "  --rows R   parts of 'optimize', with commas between: small30, small100, 500, 10000,\n"
     "             changed, 50000, 1000kinds, three, overload; events; growth; references, or\n"
     "             single ones: per-gpu, gavel, pop, greedy. Parts of 'serve': submit, list,\n"
-    "             reports, restart, memory, slurm\n"
+    "             reports, restart, memory, arrivals, slurm\n"
     "  --seeds N  instances of each row of 'optimize' (30, 13, 3 or 1)\n"
     "  --scale N  rows of 'optimize', or 'serve', with the Nth part of everything, to see that\n"
     "             it works; goals and limits are of the whole\n"

@@ -39,22 +39,63 @@ static bool touches_untouchable(const struct cycle *c, const struct snapshot *s,
     return false;
 }
 
-/* Are all GPUs as they were, and all jobs, and may those be touched that the plan changes? */
+/* Do jobs have watts or nodes in common? */
+static bool have_common(const struct cycle *c, const struct snapshot *s)
+{
+    return c->options.power_cap_w > 0 || (s->engine && s->engine->nodes);
+}
+
+/* GPUs (by number) that somebody leaves or comes to, or whose limit changes: what happens on others
+ * is nothing to the plan's orders. NULL: all are, for jobs have something in common.
+ */
+static const bool *concerned_gpus(const struct cycle *c, struct arena *a, const struct snapshot *s,
+                                  const struct plan *p)
+{
+    bool *is_concerned = ARENA_ARRAY(a, bool, (size_t)s->n_gpus);
+
+    if (have_common(c, s))
+        return NULL;
+    for (int j = 0; j < s->n_jobs; j++) {
+        if (!act_changes(&s->jobs[j], &p->jobs[j]))
+            continue;
+        for (int i = 0; i < s->jobs[j].n_held; i++)
+            is_concerned[s->jobs[j].gpus[i]] = true;
+        for (int i = 0; i < p->jobs[j].n_gpus; i++)
+            is_concerned[p->jobs[j].gpus[i]] = true;
+    }
+    return is_concerned;
+}
+
+static bool is_concerned_job(const struct snap_job *j, const struct plan_job *pj,
+                             const bool *is_concerned)
+{
+    for (int i = 0; i < j->n_held && is_concerned; i++)
+        if (is_concerned[j->gpus[i]])
+            return true;
+    return !is_concerned || act_changes(j, pj);
+}
+
+/* Are the GPUs that the plan has orders for as they were, and the jobs there, and may those be
+ * touched that it changes?
+ */
 static bool still_holds(const struct cycle *c, struct arena *a, const struct snapshot *s,
                         const struct plan *p)
 {
     const struct state *now = &c->ledger->state;
     const bool *is_busy = cycle_busy_gpus(c, a);
+    const bool *is_concerned = concerned_gpus(c, a, s, p);
 
     if (now->n_gpus != s->n_gpus)
         return false;
     for (int g = 0; g < s->n_gpus; g++) {
         bool may_start = now->nodes[now->gpus[g].node].state == NODE_UP && !is_busy[g];
-        if (now->gpus[g].n_jobs != s->gpus[g].n_jobs || may_start != s->gpus[g].may_start)
+        if ((!is_concerned || is_concerned[g]) &&
+            (now->gpus[g].n_jobs != s->gpus[g].n_jobs || may_start != s->gpus[g].may_start))
             return false;
     }
     for (int j = 0; j < s->n_jobs; j++)
-        if (!is_as_seen(now, &s->jobs[j]))
+        if (is_concerned_job(&s->jobs[j], &p->jobs[j], is_concerned) &&
+            !is_as_seen(now, &s->jobs[j]))
             return false;
     return engine_rules_same(s->engine, cycle_rules(c, a, s), s->n_nodes, s->n_gpus, s->n_jobs) &&
            !touches_untouchable(c, s, p);
@@ -124,7 +165,7 @@ static struct assignment *common_assignment(struct cycle *c, const struct snapsh
     struct lowered *asked = ARENA_NEW(&c->arena, struct lowered);    // the assignment borrows it
     struct err e = { 0 };
 
-    if ((c->options.power_cap_w <= 0 && !(s->engine && s->engine->nodes)) || n_changes(s, p) < 2)
+    if (!have_common(c, s) || n_changes(s, p) < 2)
         return NULL;
     if (lower_problem(&c->arena, s, &c->estimator, &c->options, asked, &e) < 0)
         return NULL;    // then there would be no plan

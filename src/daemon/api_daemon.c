@@ -49,6 +49,8 @@ static void put_work(struct api_text *t, const struct service *s)
 
     api_put_whole(t, "decisions", (long long)m->n_decisions);
     api_put_whole(t, "fallbacks", (long long)m->n_fallbacks);
+    api_put_whole(t, "certified", (long long)m->n_certified);
+    api_put_number(t, "decision_s", m->last_s);
     api_put_number(t, "gap_w", m->gap.watts);
     api_put_number(t, "gap_ratio", m->gap.ratio);
     api_put_number(t, "gap_varying_ratio", m->gap.varying_ratio);

@@ -583,6 +583,8 @@ static const struct field status[] = {
     FIELD("joules", FIELD_NUMBER, "since it began", NONE),
     FIELD("decisions", FIELD_WHOLE, "since it began", MUST),
     FIELD("fallbacks", FIELD_WHOLE, "decisions by the greedy plan", MUST),
+    FIELD("certified", FIELD_WHOLE, "decisions whose plan has a bound", MUST),
+    FIELD("decision_s", FIELD_NUMBER, "seconds that the last one took", NONE),
     FIELD("gap_w", FIELD_NUMBER, "watts that the last plan with a bound is at most from the best",
           NONE),
     FIELD("gap_ratio", FIELD_NUMBER, "the same, of all that it costs", NONE),

@@ -43,7 +43,7 @@ void histogram_add(struct histogram *h, double v)
 
 void metrics_init(struct metrics *m)
 {
-    *m = (struct metrics){ .gap = { NAN, NAN, NAN } };
+    *m = (struct metrics){ .gap = { NAN, NAN, NAN }, .last_s = NAN };
     histogram_init(&m->decision_s, histogram_seconds);
     histogram_init(&m->repricing_s, histogram_seconds);
     histogram_init(&m->commit_s, histogram_seconds);
@@ -267,6 +267,8 @@ static void print_gap(const struct metrics *m, struct buf *out)
 static void print_decisions(const struct metrics *m, struct buf *out)
 {
     count(out, "gogh_decisions_total", "Plans made and carried out.", m->n_decisions);
+    count(out, "gogh_decisions_certified_total",
+          "Of these with a bound, by which their gap is known.", m->n_certified);
     count(out, "gogh_solver_fallbacks_total", "Decisions for which the greedy plan stood in.",
           m->n_fallbacks);
     count(out, "gogh_solver_deaths_total", "Solvers that died or took too long.",

@@ -27,6 +27,7 @@ extern const double histogram_seconds[METRIC_BUCKETS - 1];    // .001 .. 30
 
 struct metrics {
     uint64_t n_decisions, n_fallbacks, n_solver_deaths;
+    uint64_t n_certified;    // decisions whose plan knows its gap
     uint64_t n_moves, n_starts, n_stops, n_refused;
     uint64_t n_commits, n_commit_failures;
     uint64_t n_reports, n_reports_bad;    // datagrams
@@ -34,6 +35,7 @@ struct metrics {
     uint64_t n_covered;      // inside the believed 90 % interval
     double sum_abs_error;    // of |measured / believed - 1|
     struct plan_gap gap;     // of the last plan that knows it; NaN: none yet
+    double last_s;           // what the last decision took; NaN: none yet
     struct histogram decision_s, repricing_s, commit_s;
 };
 

@@ -234,8 +234,11 @@ static void count(struct service *s, const struct decision *d, const struct act_
     m->n_stops += (uint64_t)r->n_stopped;
     m->n_refused += (uint64_t)r->n_refused;
     histogram_add(&m->decision_s, d->seconds);
-    if (!isnan(gap.watts))
+    m->last_s = d->seconds;
+    if (!isnan(gap.watts)) {
+        m->n_certified++;
         m->gap = gap;
+    }
     s->last_decision_s = d->time_s;
     if (json_is_real(ours)) {
         s->acting_w = only_watches(s) ? drawn_w(s) : d->plan.watts;

@@ -31,11 +31,13 @@ dir = sys.argv[1]
 got = json.load(open(dir + "/all.json"))
 figures = {f["name"]: f for f in got["figures"]}
 wanted = ("sync submit submit-p50 submit-p99 submit-worst submit-group list reports reports-decide "
-          "restart restart-adopt memory memory-peak slurm-sbatch slurm-submit slurm-squeue "
+          "restart restart-adopt memory memory-peak arrivals arrivals-p99 arrivals-failed arrivals-bare "
+          "arrivals-gap arrivals-place arrivals-memory slurm-sbatch slurm-submit slurm-squeue "
           "slurm-jobs stalls longest-turn").split()
 assert sorted(figures) == sorted(wanted), sorted(figures)
 limits = {"submit": 1000, "submit-p99": 20, "list": 50, "reports": 15, "restart": 2,
-          "memory": 300, "stalls": 0, "longest-turn": 100}
+          "memory": 300, "arrivals-failed": 0, "arrivals-bare": 0, "arrivals-memory": 300,
+          "stalls": 0, "longest-turn": 100}
 for name, f in figures.items():
     assert f["limit"] == limits.get(name), f
     assert (f["within"] is None) == (name not in limits), f
@@ -45,6 +47,11 @@ for name in "sync submit submit-p50 list restart restart-adopt memory slurm-subm
 assert figures["submit"]["runs"] == 2 and figures["slurm-jobs"]["runs"] == 2
 assert got["scale"] == 500 and got["reports"]["taken"] == got["reports"]["sent"] > 0, got
 assert got["reports"]["refused"] == 0, got
+a = got["arrivals"]
+assert a["gpus"] == 20 and a["jobs"] == 28 == a["running"] + a["waiting"], a
+assert a["starts"] >= a["running"] > 0 and a["fallbacks"] == a["deaths"] == 0, a
+assert a["certified"] == a["decisions"] > 0 and a["peak_bytes"] > 0, a
+assert a["must_met"] == (a["stalls"] == 0), a
 given, back = open(dir + "/given").read(), open(dir + "/back").read()
 assert given == "--parsable --hold --wrap true\n" * 2, given
 assert back == "77\n" * 2, back

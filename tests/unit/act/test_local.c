@@ -442,6 +442,68 @@ START_TEST(who_leaves_or_comes_is_busy_and_nobody_else)
 }
 END_TEST
 
+static int n_runs(const struct stage *s)
+{
+    DIR *d = opendir(s->runs);
+    struct dirent *entry;
+    int n = 0;
+
+    while ((entry = readdir(d)) != NULL)
+        n += entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
+    closedir(d);
+    return n;
+}
+
+static bool has_process(struct stage *s)
+{
+    struct run_info found;
+
+    return stage_find(s, 0, &found) && found.is_there;
+}
+
+START_TEST(who_has_begun_is_busy_until_that_is_heard)
+{
+    struct stage s;
+
+    stage_open(&s);
+    set_script(&s, 0, LOOPS, "");
+    s.is_deaf = true;
+    start(&s, 0, 0);
+    stage_until(&s, has_process, "its process");
+    ck_assert_int_eq(local_n_under_way(s.local), 0);
+    ck_assert(s.x.job_is_busy(s.x.self, 0) && s.x.gpu_is_busy(s.x.self, 0));
+    ck_assert(!s.x.gpu_is_busy(s.x.self, 1));
+    s.is_deaf = false;
+    stage_hear(&s);
+    ck_assert(!s.x.job_is_busy(s.x.self, 0) && !s.x.gpu_is_busy(s.x.self, 0));
+    stage_close(&s);
+}
+END_TEST
+
+START_TEST(without_a_keeper_to_start_a_job_waits)
+{
+    struct stage s;
+    struct err e = { 0 };
+    char keeper[300];
+
+    stage_open(&s);
+    stage_sleep(&s);
+    snprintf(keeper, sizeof keeper, "%s/keeper", s.dir);
+    ck_assert_int_eq(symlink(s.keeper, keeper), 0);
+    s.keeper = keeper;
+    stage_wake(&s);
+    set_script(&s, 0, "exit 0", "");
+    ck_assert_int_eq(unlink(keeper), 0);
+    start(&s, 0, 0);
+    stage_until(&s, is_idle, "idle");
+    ck_assert_str_eq(s.heard, "");
+    ck_assert_int_eq(n_runs(&s), 0);
+    ck_assert(!s.x.job_is_busy(s.x.self, 0) && !s.x.gpu_is_busy(s.x.self, 0));
+    ck_assert_int_eq(start_at(&s, 0, 0, 0, &e), -EAGAIN);    // not at once
+    stage_close(&s);
+}
+END_TEST
+
 START_TEST(a_start_that_waits_ends_when_its_job_is_held)
 {
     struct stage s;
@@ -977,18 +1039,6 @@ START_TEST(failures_are_counted_though_the_last_folder_is_empty)
 }
 END_TEST
 
-static int n_runs(const struct stage *s)
-{
-    DIR *d = opendir(s->runs);
-    struct dirent *entry;
-    int n = 0;
-
-    while ((entry = readdir(d)) != NULL)
-        n += entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
-    closedir(d);
-    return n;
-}
-
 START_TEST(without_descriptors_or_disk_a_start_is_refused_and_works_later)
 {
     static const int limits[] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
@@ -1098,6 +1148,8 @@ int main(void)
     tcase_add_loop_test(t, a_run_that_cannot_be_read_keeps_the_daemon_from_starting, 0, 2);
     tcase_add_test(t, failures_are_counted_though_the_last_folder_is_empty);
     tcase_add_test(t, who_leaves_or_comes_is_busy_and_nobody_else);
+    tcase_add_test(t, who_has_begun_is_busy_until_that_is_heard);
+    tcase_add_test(t, without_a_keeper_to_start_a_job_waits);
     tcase_add_test(t, a_start_that_waits_ends_when_its_job_is_held);
     tcase_add_loop_test(t, without_descriptors_or_disk_a_start_is_refused_and_works_later, 0, 2);
     tcase_add_test(t, orders_that_make_no_sense_are_refused);

@@ -230,10 +230,12 @@ static void change(struct scene *s)
 
 /* ---- the rules, once more ---- */
 
-/* Who is where once the orders are carried out, and which GPUs somebody came to. */
+/* Who is where once the orders are carried out, and which GPUs somebody came to. A limit is the
+ * GPU's: the one that was ordered, though its neighbour's order for the same was refused.
+ */
 struct outcome {
     int n[GPUS_MOST], jobs[GPUS_MOST][8], limit_w[GPUS_MOST];
-    bool is_new[GPUS_MOST];
+    bool is_new[GPUS_MOST], is_ordered[GPUS_MOST];
 };
 
 static const struct order *order_of(const struct scene *s, int job)
@@ -266,7 +268,9 @@ static void carry_out(const struct scene *s, bool with_orders, struct outcome *o
             int g = gpus[i];
             ck_assert_int_lt(out->n[g], 8);
             out->jobs[g][out->n[g]++] = j;
-            out->limit_w[g] = o ? o->limit_w : job->limit_w;
+            if (o || !out->is_ordered[g])
+                out->limit_w[g] = o ? o->limit_w : job->limit_w;
+            out->is_ordered[g] |= o != NULL;
             out->is_new[g] |= o && !is_among(job->gpus, job->n_held, g);
         }
     }

@@ -252,6 +252,9 @@ START_TEST(jobs_joules_and_the_build_are_told)
     has("gogh_solver_gap_watts 12\n");
     has("gogh_solver_gap_ratio 0.5\n");
     has("gogh_solver_gap_varying_ratio 0.25\n");
+    has("gogh_decisions_certified_total 0\n");
+    service.metrics.n_certified = 3;
+    has("gogh_decisions_certified_total 3\n");
     histogram_add(&service.metrics.repricing_s, 2);
     has("gogh_repricing_seconds_count 1\n");
     has("process_start_time_seconds 50\n");
