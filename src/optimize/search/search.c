@@ -409,12 +409,16 @@ void search_run(struct assignment *d, const struct prices *u, const struct searc
         *report = r;
 }
 
+/* A plan that stands is not disturbed for less, as a part of what a GPU draws, for each job. */
+#define STEP_LEAST 0.0015
+
 void search_around(struct assignment *d, const struct prices *u,
                    const struct reduced_costs *reduced, uint64_t seed, int nodes)
 {
     const struct problem *p = d->problem;
     struct walk *w = walk_create(d, u, u->job_w, seed, 0);
 
+    w->least_w = STEP_LEAST * typical_w(d);
     w->reduced = d->tables->pairs ? reduced : NULL;
     for (int j = 0; j < p->n_jobs; j++)
         if (p->jobs[j].name && p->jobs[j].n_present == 0 && d->jobs[j].n_gpus > 0)

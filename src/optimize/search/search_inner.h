@@ -38,7 +38,8 @@ struct walk {
     int *troubled, n_troubled;    // (n_jobs) who may be waiting or missing its promise
     bool *is_listed;              // (n_jobs) is among them
     long nodes, n_better;
-    double heat_w;    // now
+    double heat_w;     // now
+    double least_w;    // what a step must gain for each job that it touches; 0 at first
     double best_w;
     bool is_best;                           // the assignment is the best so far
     int *best_seats;                        // (n_job_gpus) and which it was

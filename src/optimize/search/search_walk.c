@@ -583,7 +583,7 @@ static void step(struct walk *w)
     }
     double change_w = d->cost_w - before_w;
     double most_w = w->heat_w > 0 ? -w->heat_w * log(1 - rng_uniform(&w->rng)) : 0;
-    if (!done || change_w > most_w) {
+    if (!done || change_w > most_w - w->least_w * d->journal->n_jobs) {
         assignment_undo(d);
         return;
     }
