@@ -99,7 +99,7 @@ _gogh_words() {
         options+=' --json'
         case "$2" in
         '' | -*) options+=' import open events simulate estimate study optimize serve --runs' ;;
-        optimize) options+=' --rows --seeds' ;;
+        optimize) options+=' --rows --seeds --scale --prove' ;;
         serve) options+=' --rows --runs --scale' ;;
         *) options+=' import open events simulate estimate study --runs' ;;
         esac
@@ -145,9 +145,12 @@ _gogh() {
     --watts) [ "$command" = optimize ] && words=$(_gogh_words optimize) ;;
     --seed | --jobs | --load | --rate | --until | --seconds | --runs | --batch | --beside | --workload) return ;;
     --inference | --gangs | --member | --nets | --about | --measurements | --seeds | --threads | --jobs-parallel) return ;;
-    --rows) words='small30 small100 500 10000 50000 1000kinds three overload events growth references per-gpu gavel pop greedy' ;;
+    --rows)
+        words='small30 small100 500 10000 changed 50000 1000kinds three overload events growth references per-gpu gavel pop greedy'
+        [[ $verb != serve ]] || words='submit list reports restart memory arrivals slurm'
+        ;;
     --partition | --tolerance | --days | --shards | --price | --co2) return ;;
-    --time | --nodes | --kinds | --theta | --overload | --standing | --generate) return ;;
+    --time | --nodes | --scale | --kinds | --theta | --overload | --standing | --generate) return ;;
     *)
         if ((COMP_CWORD == 1)); then
             words='submit jobs show logs explain cancel hold release nodes top plan report shadow config token tick import catalog predict eval train optimize trace simulate study advise replay demo bench help version'

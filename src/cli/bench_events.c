@@ -166,7 +166,7 @@ static int next_event(struct run *r, int i, struct err *e)
 
     happen(r);
     int rc = decide(r, &x, e);
-    if (rc == 0 && i % (r->n_events / N_BOUNDS) == 0)
+    if (rc == 0 && i % ((r->n_events + N_BOUNDS - 1) / N_BOUNDS) == 0)
         rc = add_gap(r, i, &x, e);
     if (rc < 0)
         return rc;

@@ -26,13 +26,14 @@
 static const char help[] =
     "Plan one problem (docs/formats/problem.md): which jobs run on which GPUs, under which power\n"
     "limits, for the least energy. The plan has passed an independent judge, and comes with a\n"
-    "bound that no plan can beat.\n"
+    "bound that no plan can beat, if there is time for one.\n"
     "\n"
     "  optimize PROBLEM.json     '-' reads standard input\n"
     "      --exact                  until it is proven that nothing is better, 300 s if no time is\n"
     "                               given; without it small problems get 10 s for that\n"
     "      --fast                   without trying to prove it; default: as suits the size\n"
-    "      --time S                 at most about S seconds\n"
+    "      --time S                 the best plan after about S seconds; with too little of it\n"
+    "                               there is no bound\n"
     "      --nodes N                N steps of search: repeatable, unlike --time\n"
     "      --threads N              1 or 2; the plan is the same\n"
     "      --seed N                 chance in the search; 1\n"
@@ -340,16 +341,22 @@ static void print_cost(const struct result *r)
            r->n_jobs, r->n_used, r->p->n_gpus, x->watts);
     printf("objective %.2f W, of which shortfalls %.2f, waiting %.2f, moves %.2f\n", r->cost_w,
            x->short_w, x->wait_w, x->move_w);
-    if (!isfinite(r->bound_w))
+    if (!isfinite(r->bound_w)) {
+        printf("there was no time for a bound; more --time gives one\n");
         return;
+    }
     if (!r->report)
         printf("it claims that no plan costs less than %.2f W, which is not proven here\n",
                r->bound_w);
     else if (r->report->status == STATUS_OPTIMAL)
         printf("no plan costs less than %.2f W: this is proven\n", r->bound_w);
+    else if (gap_percent(r) > 100)
+        printf("the bound, %.2f W, says nothing; more --time gives a better one\n", r->bound_w);
     else
         printf("no plan costs less than %.2f W: at most %.3g %% could be saved\n", r->bound_w,
                gap_percent(r));
+    if (r->report && problem_has_rules(r->p))
+        printf("bounds and proofs know nothing of CPUs, memory, devices and barred nodes\n");
 }
 
 static int print_result(const struct result *r, const struct options *o)

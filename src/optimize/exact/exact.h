@@ -8,7 +8,7 @@
  * A column whose reduced cost exceeds (cost of the best answer - bound) is in no better answer:
  * leaving it out loses nothing. So "proven" rests on CBC's claim for the columns within the gap,
  * and on our own duals, over every column there could be, for all others; a claim that our answer
- * contradicts is dropped. What an engine cannot do (problem_has_rules; problems in files have none)
+ * contradicts is dropped. What an engine cannot do (problem_has_rules)
  * is not in the program: its bound holds, and the judge refuses an answer that breaks a rule.
  */
 #ifndef OPTIMIZE_EXACT_EXACT_H

@@ -395,7 +395,7 @@ void explain_job(struct arena *a, const struct lowered *asked, const struct plan
     explain_find_kinds(&q);
     offer_all(&q);
     keep_best(a, &q, out);
-    if (p->jobs[job].n_gpus == 0 && out->reason != WAIT_PROMISE)
+    if (p->jobs[job].n_gpus == 0 && out->reason != WAIT_PROMISE && out->reason != WAIT_ENGINE)
         find_start(&q, out);
     arena_release(&scratch);
 }

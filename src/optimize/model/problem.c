@@ -208,7 +208,7 @@ bool problem_has_rules(const struct problem *p)
     for (int g = 0; g < p->n_gpus && !has; g++)
         has = p->gpus[g].device != 0;
     for (int j = 0; j < p->n_jobs && !has; j++)
-        has = p->jobs[j].engine.barred != NULL;
+        has = p->jobs[j].engine.barred != NULL || p->jobs[j].engine.device != 0;
     return has;
 }
 
