@@ -198,6 +198,8 @@ static bool leave(struct assignment *d, int job)
 {
     int gpus[GANG_MAX], limits[GANG_MAX], n = d->jobs[job].n_gpus;
 
+    if (n == 0 || d->problem->jobs[job].is_fixed)
+        return false;
     for (int i = 0; i < n; i++) {
         gpus[i] = assignment_gpus(d, job)[i];
         limits[i] = d->gpus[gpus[i]].limit;
@@ -210,17 +212,14 @@ static bool leave(struct assignment *d, int job)
     return true;
 }
 
-/* The number of the power limit that a plan gives a job's GPUs: plans of a child say watts only. */
+/* The number of the power limit that a plan gives a job's GPUs: plans of a child say watts only. -1:
+ * there is no such limit.
+ */
 static int setting_of(const struct assignment *d, const struct plan_job *pj)
 {
-    int setting = 0;
-
     if (pj->n_gpus == 0)
         return 0;
-    const struct problem_type *t = &d->problem->types[d->problem->gpus[pj->gpus[0]].type];
-    for (int l = 1; l < t->n_limits; l++)
-        setting = t->limits[l].limit_w == pj->limit_w ? l : setting;
-    return setting;
+    return problem_setting(&d->problem->types[d->problem->gpus[pj->gpus[0]].type], pj->limit_w);
 }
 
 /* Is what the order leads to allowed, after all that were accepted? Then it is so assigned. */
@@ -229,6 +228,8 @@ static bool leads_well(const struct acting *x, struct assignment *d, int job, en
     const struct plan_job *pj = &x->plan->jobs[job];
     int setting = setting_of(d, pj);
 
+    if (setting < 0)
+        return false;
     if (order == ORDER_LIMIT)
         return assignment_set_limit(d, pj->gpus[0], setting);
     return (order == ORDER_START || leave(d, job)) &&
@@ -256,6 +257,31 @@ static bool give_some(struct acting *x, struct assignment *d, enum order order)
     return is_any;
 }
 
+/* Moves of which none can be the first, a ring: is what all of them together lead to allowed? */
+static bool give_ring(struct acting *x, struct assignment *d)
+{
+    bool is_any = false, may = true;
+
+    assignment_mark(d);
+    for (int j = 0; j < x->snapshot->n_running && may; j++)
+        if (is_due(x, j, ORDER_MOVE)) {
+            may = leave(d, j);
+            is_any = true;
+        }
+    for (int j = 0; j < x->snapshot->n_running && may; j++)
+        if (is_due(x, j, ORDER_MOVE))
+            may = leads_well(x, d, j, ORDER_START);
+    if (!may || !is_any) {
+        assignment_undo(d);
+        return false;
+    }
+    assignment_keep(d);
+    for (int j = 0; j < x->snapshot->n_running; j++)
+        if (is_due(x, j, ORDER_MOVE))
+            act_on(x, j, ORDER_MOVE);
+    return true;
+}
+
 static void walk(struct acting *x, struct assignment *d)
 {
     bool is_any = true;
@@ -265,6 +291,7 @@ static void walk(struct acting *x, struct assignment *d)
         is_any |= give_some(x, d, ORDER_LIMIT);
         is_any |= give_some(x, d, ORDER_MOVE);
         is_any |= give_some(x, d, ORDER_START);
+        is_any = is_any || give_ring(x, d);
     }
     for (int j = 0; j < x->snapshot->n_jobs; j++)
         if (!is_due(x, j, ORDER_NONE) && !x->is_asked[j])

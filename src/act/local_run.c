@@ -729,7 +729,7 @@ static void lose_patience(struct run *r)
 
 static void sweep_one(struct local *l, struct run *r)
 {
-    if (r->due_s < clock_stopwatch_s() && !r->is_orphan)
+    if (r->due_s < clock_stopwatch_s() && !r->is_orphan && !r->is_spawning)
         lose_patience(r);
     run_look(l, r);
 }

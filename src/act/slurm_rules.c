@@ -188,8 +188,8 @@ static struct engine_job needs_of(const struct ruling *r, int job)
 
     if (!j)
         return command_needs(r->arena, spec->command);
-    return (struct engine_job){ .cpus = (j->cpus + n - 1) / n,
-                                .mem_mib = (j->mem_mib + n - 1) / n };
+    /* Rounded down: a job that asks for all of a node must not count as more than that. */
+    return (struct engine_job){ .cpus = j->cpus / n, .mem_mib = j->mem_mib / n };
 }
 
 static struct engine_job rules_for(struct ruling *r, int job)

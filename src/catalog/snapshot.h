@@ -8,6 +8,7 @@
 #define CATALOG_SNAPSHOT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "catalog/state.h"
 
@@ -50,6 +51,7 @@ struct snapshot {
     int n_behind;    // waiting jobs that did not get in this time
     const struct node *nodes;
     int n_nodes;
+    uint64_t settings;                    // which were in force: struct cycle's
     const struct engine_rules *engine;    // of its jobs, in order; NULL: every place can be had
 };
 

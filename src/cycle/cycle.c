@@ -171,7 +171,7 @@ int cycle_price(const struct cycle *c, struct arena *a, const struct snapshot *s
 /* Nothing that happens to other jobs will let it run. */
 static bool is_hopeless(enum wait_reason why)
 {
-    return why == WAIT_MEMORY || why == WAIT_TYPE || why == WAIT_GANG || why == WAIT_ENGINE;
+    return why == WAIT_MEMORY || why == WAIT_TYPE || why == WAIT_GANG;
 }
 
 /* Jobs that cannot run here step aside, so that those behind them are looked at; they get
@@ -309,6 +309,7 @@ int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct er
     const bool *is_out = not_now(c, a, &n_out);
     snapshot_take(a, &c->ledger->state, c->catalog, clock_now_s(&c->clock), c->theta, is_out, n_out,
                   cycle_busy_gpus(c, a), sleeping_gpus(c, a), out);
+    out->settings = c->settings;
     out->engine = cycle_rules(c, a, out);
     c->budgets = sum_of_budgets(out);
 

@@ -85,7 +85,7 @@ static bool still_holds(const struct cycle *c, struct arena *a, const struct sna
     const bool *is_busy = cycle_busy_gpus(c, a);
     const bool *is_concerned = concerned_gpus(c, a, s, p);
 
-    if (now->n_gpus != s->n_gpus)
+    if (now->n_gpus != s->n_gpus || s->settings != c->settings)
         return false;
     for (int g = 0; g < s->n_gpus; g++) {
         bool may_start = now->nodes[now->gpus[g].node].state == NODE_UP && !is_busy[g];

@@ -222,6 +222,7 @@ static void use_settings(struct service *s)
     o->may_limit = may_limit(s);
     o->may_sleep = s->config.executor == EXECUTOR_LOCAL || s->config.slurm_sleep;
     o->move_s = set->move_s + set->restart_s;
+    s->cycle.settings++;
 }
 
 /* For a job that starts again: later than the journal, which hears of steps now and then. */

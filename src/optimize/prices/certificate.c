@@ -71,7 +71,7 @@ static double crowd_w(const struct lagrangian *m, int type)
     const struct problem *p = c->p;
     const struct problem_type *t = &p->types[type];
     const struct patterns *x = &c->patterns[type];
-    double most = 0, least_w = t->idle_w;
+    double most = 0, least_w = t->idle_w - type_below_idle_w(t);
 
     for (long i = 0; i < x->n; i++) {
         const int *bin = x->bin + i * x->theta;
@@ -81,9 +81,6 @@ static double crowd_w(const struct lagrangian *m, int type)
         if (bin[x->theta - 1])
             most = fmax(most, w);
     }
-    for (int l = 1; l < t->n_limits; l++)
-        for (int i = 0; i < t->limits[l].n_points; i++)
-            least_w = fmin(least_w, t->limits[l].watts[i]);
     double draw_w = (least_w - t->idle_w) * p->watts_margin;
     return (double)p->theta / c->theta * most - (least_w - t->sleep_w + p->price_w) -
            dual_watt_price(m->u, type) * draw_w;
@@ -295,7 +292,7 @@ static void lagrangian_open(struct arena *a, const struct columns *c, struct dua
         m->first_company[c->company[i].gpu] = i;
     fork_join(threads, price_types, m);
     for (int t = 0; t < c->p->n_types && c->theta < c->p->theta; t++)
-        if (c->n_open[t] > 0)
+        if (c->n_usable[t] > 0)
             u->type_w[t] = fmax(u->type_w[t], crowd_w(m, t));
 }
 
@@ -321,7 +318,7 @@ double certificate_bound(struct arena *arenas, const struct columns *c, struct d
     double room_w = u->cap_price > 0 ? u->cap_price * c->room_w : 0;
     for (int t = 0; t < p->n_types; t++)
         room_w += u->rack_price[t] > 0 ? u->rack_price[t] * c->rack_room_w[t] : 0;
-    bound_w -= room_w * p->watts_margin;
+    bound_w -= room_w * p->watts_margin * (1 + SAME_FLOAT);    // what draws is a float
     scale_w += room_w * p->watts_margin;
     return bound_w - SAME * scale_w;
 }

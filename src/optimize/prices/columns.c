@@ -478,13 +478,23 @@ static void make_gpus(struct columns *c)
     }
 }
 
+double type_below_idle_w(const struct problem_type *t)
+{
+    double least_w = t->idle_w;
+
+    for (int l = 1; l < t->n_limits; l++)
+        for (int i = 0; i < t->limits[l].n_points; i++)
+            least_w = fmin(least_w, t->limits[l].watts[i]);
+    return t->idle_w - least_w;
+}
+
 /* Racks have prices by the types that stand in them: GPUs of a type draw no more than all racks
- * with such GPUs have room for, whatever else is there.
+ * with such GPUs have room for, and what others there may draw less than idle.
  */
 static void find_room(struct columns *c)
 {
     const struct problem *p = c->p;
-    const double *room_w = caps_room_w(&c->arena, p, c->residents);
+    double *room_w = caps_room_w(&c->arena, p, c->residents);
     double *most_w = ARENA_ARRAY(&c->arena, double, (size_t)p->n_types);
     uint64_t *types_in = ARENA_ARRAY(&c->arena, uint64_t, (size_t)p->n_racks);
 
@@ -494,6 +504,7 @@ static void find_room(struct columns *c)
         const struct problem_type *t = &p->types[p->gpus[g].type];
         types_in[p->gpus[g].rack] |= (uint64_t)1 << p->gpus[g].type;
         most_w[p->gpus[g].type] += t->cap_w - t->idle_w;
+        room_w[1 + p->gpus[g].rack] += type_below_idle_w(t);
     }
     for (int t = 0; t < p->n_types; t++) {
         for (int r = 0; p->rack_cap_w && r < p->n_racks; r++)

@@ -86,8 +86,9 @@ struct columns {
     int theta;         // jobs of a pattern; less than the problem's where there would be too many
     int n_classes;
     struct job_class *classes;
-    int *class_of;     // (n_jobs) -1: no single GPU suits it, or it is fixed
-    int *like;         // (n_jobs) the class that a fixed job would be of, where three may share; -1: none
+    int *class_of;    // (n_jobs) -1: no single GPU suits it, or it is fixed
+    int *
+        like;    // (n_jobs) the class that a fixed job would be of, where three may share; -1: none
     int *jobs;         // by class and rising need; then those that may move and have none
     int *first_job;    // (n_classes + 2)
     struct chooser_job *choosers;    // as 'jobs'
@@ -165,6 +166,9 @@ static inline int subset(const int *jobs, int n, unsigned mask, int *out)
  * of each rack; HUGE_VAL: no cap. The present allocation may stand above them.
  */
 double *caps_room_w(struct arena *a, const struct problem *p, const int *residents);
+
+/* How far below idle a limit may take a GPU. */
+double type_below_idle_w(const struct problem_type *t);
 
 /* What a job pays for another place. */
 static inline double job_fee_w(const struct problem_job *j)

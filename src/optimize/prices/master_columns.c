@@ -13,8 +13,6 @@
 #define COMPANY_NEAR 0.01
 #define SHORT_NEAR 0.01
 
-#define COVERS 1
-
 /* How far a price may go in one round at first, in the same unit; and by how many times that after
  * each.
  */
@@ -475,63 +473,42 @@ static double earned_w(const struct master_inner *in, int type, long i)
     return pattern_w(&in->m.c->patterns[type], i, in->now.slot_w, dual_watt_price(&in->now, type));
 }
 
-/* For each bin the patterns that lose least, of the best type and of all others. */
+/* The pattern with a slot in each bin that loses least. */
 struct cover {
-    struct near *best;    // (n_bins, COVERS)
-    int *type;            // likewise
+    double loss_w;
+    int type;
+    long which;
 };
 
-static void cover_offer(struct cover *to, int bin, int type, long which, double w)
-{
-    int at = bin * COVERS;
-
-    for (int i = 0; i < COVERS; i++, at++) {
-        if (w <= to->best[at].value)
-            continue;
-        for (int k = (bin + 1) * COVERS - 1; k > at; k--) {
-            to->best[k] = to->best[k - 1];
-            to->type[k] = to->type[k - 1];
-        }
-        to->best[at] = (struct near){ w, which };
-        to->type[at] = type;
-        return;
-    }
-}
-
-/* Every row gets patterns that serve it, however dear: prices of rows that nothing serves would be
+/* Every row gets a pattern that serves it, however dear: prices of rows that nothing serves would be
  * those of slack, and wrong.
  */
 void master_add_cover(struct master_inner *in)
 {
     const struct columns *c = in->m.c;
-    size_t n = (size_t)c->n_bins * COVERS;
-    struct cover to = { heap_array(n, sizeof *to.best), heap_array(n, sizeof *to.type) };
+    struct cover *best = heap_array((size_t)c->n_bins, sizeof *best);
 
-    for (size_t i = 0; i < n; i++)
-        to.best[i].value = -HUGE_VAL;
+    for (int b = 0; b < c->n_bins; b++)
+        best[b].loss_w = HUGE_VAL;
     for (int t = 0; t < c->p->n_types; t++)
         for (long i = 0; c->n_open[t] > 0 && i < c->patterns[t].n; i++) {
             const int *bin = c->patterns[t].bin + i * c->patterns[t].theta;
-            double w = earned_w(in, t, i) - in->now.type_w[t];
+            double w = in->now.type_w[t] - earned_w(in, t, i);
             for (int s = 0; s < c->patterns[t].theta && bin[s]; s++)
-                cover_offer(&to, bin[s], t, i, w);
+                if (w < best[bin[s]].loss_w)
+                    best[bin[s]] = (struct cover){ w, t, i };
         }
     for (int k = 0; k < c->n_classes; k++)
         for (int r = 0; r < in->rows[k].n; r++) {
-            int from = in->rows[k].bin[r], best = -1;
             int end = r + 1 < in->rows[k].n ? in->rows[k].bin[r + 1] : c->classes[k].n_bins;
-            for (int b = from; b < end; b++) {
-                int at = (c->classes[k].first_bin + b) * COVERS;
-                if (to.best[at].value > -HUGE_VAL &&
-                    (best < 0 || to.best[at].value > to.best[best].value))
-                    best = at;
-            }
-            for (int i = best; best >= 0 && i < best + COVERS; i++)
-                if (to.best[i].value > -HUGE_VAL && !in->is_in[to.type[i]][to.best[i].which])
-                    add_pattern(in, to.type[i], to.best[i].which);
+            const struct cover *least = &best[c->classes[k].first_bin + in->rows[k].bin[r]];
+            for (int b = in->rows[k].bin[r] + 1; b < end; b++)
+                if (best[c->classes[k].first_bin + b].loss_w < least->loss_w)
+                    least = &best[c->classes[k].first_bin + b];
+            if (least->loss_w < HUGE_VAL && !in->is_in[least->type][least->which])
+                add_pattern(in, least->type, least->which);
         }
-    free(to.best);
-    free(to.type);
+    free(best);
 }
 
 /* Those of a type that are worth more than 'from_w' at the present prices, the best ones first. */

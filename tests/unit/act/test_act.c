@@ -7,6 +7,8 @@
 #include "act/executor.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "optimize/model/lower.h"
+#include "optimize/search/assignment.h"
 #include "unit/support.h"
 #include "unit/suite.h"
 
@@ -210,6 +212,40 @@ START_TEST(a_place_that_cannot_be_had_is_told)
 }
 END_TEST
 
+/* Where what jobs draw together is limited orders go one by one, each to what is allowed; of two who
+ * change places none can be the first.
+ */
+START_TEST(two_may_change_places_under_a_cap)
+{
+    struct world w;
+    struct plan_job jobs[2];
+    struct plan plan = { .n_jobs = 2, .jobs = jobs };
+    struct notebook book = { .refuses = -1 };
+    struct executor x = { .self = &book, .move = note_move };
+    struct act_report got;
+    struct err e = { 0 };
+    bool is_impossible[2] = { false };
+
+    world_init(&w, "type v100\nworkload w\nnode n v100 v100\njob a w\njob b w\n"
+                   "start a 0\nstart b 1\n");
+    w.snapshot.theta = 1;
+    w.options.settle_s = 0;
+    w.options.may_move = true;
+    w.options.power_cap_w = 100000;
+    ck_assert_int_eq(lower_problem(&w.arena, &w.snapshot, &w.est, &w.options, &w.asked, &e), 0);
+    struct assignment *allowed = assignment_create(&w.asked.problem);
+    assignment_lay_present(allowed);
+    lay(&w, "1", &jobs[0]);
+    lay(&w, "0", &jobs[1]);
+    act_commit(&x, &w.snapshot, &plan, allowed, is_impossible, &got);
+    ck_assert_str_eq(book.text, "move 0 on 1, move 1 on 0");
+    ck_assert_int_eq(got.n_moved, 2);
+    ck_assert_int_eq(got.n_refused, 0);
+    assignment_destroy(allowed);
+    world_release(&w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("act");
@@ -218,6 +254,7 @@ int main(void)
     tcase_add_loop_test(t, exactly_the_differences_become_orders, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(t, a_place_that_cannot_be_had_is_told, 0,
                         (int)(sizeof refusals / sizeof *refusals));
+    tcase_add_test(t, two_may_change_places_under_a_cap);
     suite_add_tcase(s, t);
     return suite_run(s);
 }

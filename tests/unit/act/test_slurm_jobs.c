@@ -1097,9 +1097,9 @@ static const struct {
       "look; look; clear; rules a",
       "a: 2 CPUs, 300 MiB; n0 has 4, 1000; n1 has 8, 2000; n1 feature; n2 feature; n3 feature; "
       "n4 feature\n" },
-    { "for each GPU of a gang; what is more than a list of names is left to Slurm",
+    { "for each GPU of a gang, rounded down; what is more than a list of names is left to Slurm",
       "new a gpus=2; look; look; asks a 3 300 big|new 0; look; look; clear; rules a",
-      "a: 2 CPUs, 150 MiB\n" },
+      "a: 1 CPUs, 150 MiB\n" },
     { "what a stranger holds is not to be had",
       "has n0 4 1000 - 0; other n0 gpu:1; new a; " LOOKS "clear; rules a",
       "a: 0 CPUs, 0 MiB; n0 has 3, 1000\n" },
