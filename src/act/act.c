@@ -212,8 +212,8 @@ static bool leave(struct assignment *d, int job)
     return true;
 }
 
-/* The number of the power limit that a plan gives a job's GPUs: plans of a child say watts only. -1:
- * there is no such limit.
+/* The number of the power limit that a plan gives a job's GPUs: plans of a child say watts only.
+ * -1: there is no such limit.
  */
 static int setting_of(const struct assignment *d, const struct plan_job *pj)
 {

@@ -174,9 +174,9 @@ static bool is_hopeless(enum wait_reason why)
     return why == WAIT_MEMORY || why == WAIT_TYPE || why == WAIT_GANG;
 }
 
-/* Jobs that cannot run here step aside, so that those behind them are looked at; they get
- * another chance when nodes come or go, or have more left for them, when a description is filled in, and now and then,
- * since estimates of what fits may have changed.
+/* Jobs that cannot run here step aside, so that those behind them are looked at; they get another
+ * chance when nodes come or go, or have more left for them, when a description is filled in, and now
+ * and then, since estimates of what fits may have changed.
  */
 #define PARKED_SWEEPS 256
 

@@ -177,7 +177,7 @@ const struct entries *program_entries(const struct program *x, const struct colu
 /* Columns first .. pool->n - 1 as an integer program, in the arena. */
 void program_matrix(const struct program *x, const struct pool *pool, int first, struct mip *out);
 
-/* ---- columns: seats.c, gangs.c, choices in program.c ---- */
+/* ---- columns: seats.c, gangs.c, choices in matrix.c ---- */
 
 /* Columns are wanted whose reduced cost is at most 'most_w', in the pool from 'first' on. Once
  * there are 'room' of them only the best remain, and 'most_w' falls accordingly; with 'best' 0 all

@@ -64,7 +64,7 @@ static inline const struct alone_cell *tables_alone(const struct assignment_tabl
 bool tables_yield(const struct assignment *d, int type, int limit, const int *kinds, int n,
                   struct yield *out);
 
-/* ---- a reduced (reduced_costs.c) ---- */
+/* ---- reduced costs (reduced_costs.c) ---- */
 
 struct reduced_costs {
     const double *type_w;    // (n_types) worth of a GPU; borrowed
@@ -210,7 +210,7 @@ struct assignment_undo_log {
     struct saved_room *rooms;
     int *job_gpus;
     int n_gpus, n_jobs, n_rooms, n_job_gpus;
-    int cap_gpus, cap_jobs, cap_rooms, cap_seats;
+    int cap_gpus, cap_jobs, cap_rooms, cap_job_gpus;
 };
 
 void journal_gpu(struct assignment *d, int gpu);

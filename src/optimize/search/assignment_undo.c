@@ -44,7 +44,7 @@ void journal_job(struct assignment *d, int job)
     GROW(n->jobs, n->n_jobs, n->cap_jobs);
     n->jobs[n->n_jobs++] = (struct saved_job){ job, n->n_job_gpus, *j };
     for (int i = 0; i < j->n_gpus; i++) {
-        GROW(n->job_gpus, n->n_job_gpus, n->cap_seats);
+        GROW(n->job_gpus, n->n_job_gpus, n->cap_job_gpus);
         n->job_gpus[n->n_job_gpus++] = d->job_gpus[j->first + i];
     }
 }

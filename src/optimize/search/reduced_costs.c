@@ -1,4 +1,4 @@
-/* A reduced: where jobs should go at given prices, for insertions that look further than the next
+/* Reduced costs: where jobs should go at given prices, for insertions that look further than the next
  * watt. A place costs its GPU's worth and what stands there, less what the others there should
  * pay; on an empty GPU, less what the best company could pay that may still come.
  */
