@@ -171,13 +171,17 @@ static struct assignment *begin(struct run *r, const struct prices *u)
     return d;
 }
 
-/* Each job once more where it costs least: chance may have passed somebody over. */
-static void settle_each(struct assignment *d)
+/* Each job once more where it costs least, as long as there is time: chance may have passed somebody
+ * over.
+ */
+static void settle_each(const struct run *r, struct assignment *d)
 {
     const struct problem *p = d->problem;
 
     for (int j = 0; j < p->n_jobs; j++) {
         double before_w = assignment_cost(d);
+        if (r->o->time_s > 0 && now_s(r) >= r->o->time_s)
+            return;
         if (!p->jobs[j].name || p->jobs[j].is_fixed)
             continue;
         assignment_mark(d);
@@ -197,7 +201,7 @@ static int plan_fast(struct run *r, struct plan *out, struct prices *u, struct e
     exchange_homes(d);
     search(r, d, u);
     exchange_homes(d);
-    settle_each(d);
+    settle_each(r, d);
     assignment_plan(d, r->arena, out);
     assignment_destroy(d);
     assignment_destroy(r->spare);
