@@ -309,16 +309,16 @@ const char *rig_log(struct serve_rig *r)
 /* The second word of /proc/PID/schedstat, in ns. */
 static double read_wait_s(pid_t pid)
 {
-    char path[64];
-    unsigned long long wait_ns = 0;
+    char path[64], text[128] = "";
 
     snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
     FILE *f = fopen(path, "re");
-    if (f && fscanf(f, "%*u %llu", &wait_ns) != 1)
-        wait_ns = 0;
-    if (f)
+    if (f) {
+        text[fread(text, 1, sizeof text - 1, f)] = '\0';
         fclose(f);
-    return 1e-9 * (double)wait_ns;
+    }
+    const char *second = strchr(text, ' ');
+    return second ? 1e-9 * strtod(second, NULL) : 0;
 }
 
 /* The words of /proc/PID/stat behind the name, which may hold anything: the 12th to 15th of them

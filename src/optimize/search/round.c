@@ -442,7 +442,7 @@ static void match_racks(struct rounding *r)
     qsort_r(order, (size_t)r->n_instances, sizeof *order, by_draw, r->instances);
     for (int i = 0; i < r->n_instances; i++) {
         struct instance *x = &r->instances[order[i]];
-        int *n_open = &to.n_open[x->type * r->p->n_racks], best = -1;
+        int *n_open = to.n_open + (long)x->type * r->p->n_racks, best = -1;
         for (int k = 0; k < r->p->n_racks && x->gpu < 0; k++)
             if (n_open[k] > 0 && (best < 0 || to.room_w[k] > to.room_w[best]))
                 best = k;
