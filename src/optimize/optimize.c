@@ -38,11 +38,13 @@
 #define REFINE_SHARE 0.30
 #define PRICES_SHARE 0.8
 #define SEARCH_SHARE 0.6
+#define ROUND_SHARE 0.9           // after that rounding is not tried in another way
 #define PROOF_SEARCH_SHARE 0.1    // where a proof was asked for, and is likely
 
 /* Patterns are listed if that takes no more than this part of the time, at so long each. */
 #define LISTING_SHARE 0.25
 #define PATTERN_S 3e-7
+#define CLASSES_A_KIND 1.1    // some jobs are restricted or exclusive
 
 /* A job goes elsewhere for more than this. */
 #define SETTLED_W 1e-6
@@ -147,7 +149,9 @@ static struct assignment *standing_assignment(const struct problem *p)
     return d;
 }
 
-/* A rounded vertex, or the tightest patterns; both where the vertex was not reached. */
+/* A rounded vertex, or the tightest patterns; both where the vertex was not reached, and time is
+ * left.
+ */
 static struct assignment *begin(struct run *r, const struct prices *u)
 {
     double t_s = clock_stopwatch_s();
@@ -158,7 +162,8 @@ static struct assignment *begin(struct run *r, const struct prices *u)
         round_vertex(u, reduced, d);
     else
         tight_place(u, reduced, d);
-    if (u->master && !u->master->is_done) {
+    bool is_early = r->o->time_s <= 0 || now_s(r) < ROUND_SHARE * r->o->time_s;
+    if (u->master && !u->master->is_done && is_early) {
         struct assignment *other = assignment_like(d);
         tight_place(u, reduced, other);
         bool is_better = assignment_cost(other) < assignment_cost(d);
@@ -216,7 +221,11 @@ static bool has_time(const struct run *r)
 
     for (int t = 0; t < r->p->n_types; t++)
         n_settings += r->p->types[t].n_limits;
-    double n = r->p->theta < 2 ? k : k * k / 2 + (r->p->theta > 2 ? k * k * k / 6 : 0);
+    double n = r->p->theta < 2 ? k : k * k / 2;
+    if (r->p->theta > 2) {
+        k *= CLASSES_A_KIND;
+        n = k * k * k / 6 * (r->p->theta > 3 ? k / 4 : 1);
+    }
     return r->o->time_s <= 0 || n * n_settings * PATTERN_S < LISTING_SHARE * r->o->time_s;
 }
 
