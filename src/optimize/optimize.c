@@ -44,7 +44,8 @@
 /* Patterns are listed if that takes no more than this part of the time, at so long each. */
 #define LISTING_SHARE 0.25
 #define PATTERN_S 3e-7
-#define CLASSES_A_KIND 1.1    // some jobs are restricted or exclusive
+#define CLASSES_A_KIND 1.6    // some jobs are restricted or exclusive
+#define FOUR_FOR_THREE 2.5    // patterns of four that fit, for one of three
 
 /* A job goes elsewhere for more than this. */
 #define SETTLED_W 1e-6
@@ -224,7 +225,7 @@ static bool has_time(const struct run *r)
     double n = r->p->theta < 2 ? k : k * k / 2;
     if (r->p->theta > 2) {
         k *= CLASSES_A_KIND;
-        n = k * k * k / 6 * (r->p->theta > 3 ? k / 4 : 1);
+        n = k * k * k / 6 * (r->p->theta > 3 ? FOUR_FOR_THREE : 1);
     }
     return r->o->time_s <= 0 || n * n_settings * PATTERN_S < LISTING_SHARE * r->o->time_s;
 }
