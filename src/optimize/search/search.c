@@ -410,7 +410,7 @@ void search_run(struct assignment *d, const struct prices *u, const struct searc
 }
 
 /* A plan that stands is not disturbed for less, as a part of what a GPU draws, for each job. */
-#define STEP_LEAST 0.0022
+#define STEP_LEAST 0.0015
 
 void search_around(struct assignment *d, const struct prices *u,
                    const struct reduced_costs *reduced, uint64_t seed, int nodes)
