@@ -134,7 +134,7 @@ static bool put(struct draft *d, int job, int gpu)
 /* A free GPU of a type that nobody has saved; -1: there is none. */
 static int free_gpu(const struct draft *d, int job, int type)
 {
-    int gpu;
+    int gpu = -1;
 
     return assignment_free(d->assignment, job, type, 1, &gpu) && !d->gavel->is_out[gpu] ? gpu : -1;
 }
