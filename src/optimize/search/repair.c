@@ -15,12 +15,7 @@ struct repair {
 
 static int setting_of(const struct problem *p, int gpu, int limit_w)
 {
-    const struct problem_type *t = &p->types[p->gpus[gpu].type];
-    int setting = t->n_limits - 1;
-
-    while (setting >= 0 && t->limits[setting].limit_w != limit_w)
-        setting--;
-    return setting;
+    return problem_setting(&p->types[p->gpus[gpu].type], limit_w);
 }
 
 static void leave_as_it_is(struct repair *r, int job)
