@@ -465,6 +465,10 @@ static void decide(struct scene *s, int n_between)
         ck_assert_msg(rc == 0 && !is_fallback, "%s", e.text);
         for (int i = 0; i < n_between; i++)
             change(s);
+        if (below(s, 8) == 0) {    // and the configuration is read again
+            s->cycle.options.power_cap_w *= 0.6;
+            s->cycle.settings++;
+        }
         s->clock.t_s += 30;
         s->n_orders = 0;
         cycle_act(&s->cycle, &seen, &plan, &acted);
