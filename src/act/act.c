@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "catalog/snapshot.h"
+#include "catalog/cluster/snapshot.h"
 #include "optimize/model/plan.h"
 #include "optimize/search/assignment.h"
 

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 struct err;
 

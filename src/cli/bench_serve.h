@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/buf.h"
 
 struct err;
 struct samples;

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/text/file.h"
 
 #define READY_S 60.0
 #define STOP_S 20.0

@@ -11,14 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "act/local_order.h"
-#include "act/local_proc.h"
+#include "act/local/order.h"
+#include "act/local/proc.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/grow.h"
 #include "catalog/catalog.h"
-#include "catalog/cluster.h"
-#include "catalog/ledger.h"
+#include "catalog/cluster/cluster.h"
+#include "catalog/cluster/ledger.h"
 #include "store/store.h"
 
 /* Events in one transaction. */

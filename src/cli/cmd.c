@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 int cmd_fail(const struct err *e)
 {

@@ -12,22 +12,22 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/stats.h"
 #include "catalog/catalog.h"
-#include "catalog/cluster.h"
-#include "catalog/import.h"
-#include "catalog/ledger.h"
-#include "catalog/snapshot.h"
+#include "catalog/cluster/cluster.h"
+#include "catalog/import/import.h"
+#include "catalog/cluster/ledger.h"
+#include "catalog/cluster/snapshot.h"
 #include "cli/bench.h"
 #include "cli/cmd.h"
 #include "sim/ground.h"
 #include "sim/sim.h"
-#include "sim/trace_generate.h"
+#include "sim/trace/generate.h"
 #include "store/store.h"
 
 static const char help[] =

@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "cli/client.h"
+#include "cli/client/client.h"
 #include "cli/when.h"
 
 static int add(struct client *c, const char *name, const char *text, const char **path,

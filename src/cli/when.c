@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #define TIME_MAX 4e9    // the year 2096; beyond it is a slip
 

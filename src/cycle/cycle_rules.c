@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "catalog/engine.h"
-#include "catalog/ledger.h"
-#include "catalog/snapshot.h"
+#include "catalog/cluster/engine.h"
+#include "catalog/cluster/ledger.h"
+#include "catalog/cluster/snapshot.h"
 
 /* A refusal is forgotten when nodes change, after so many looks at everybody, or for newer ones. */
 #define REFUSED_SWEEPS 256

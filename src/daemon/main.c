@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/config.h"
-#include "daemon/metrics.h"
-#include "daemon/service.h"
+#include "daemon/config/config.h"
+#include "daemon/service/metrics.h"
+#include "daemon/service/service.h"
 
 static const char help[] =
     "usage: goghd [--config FILE] [--check]\n"

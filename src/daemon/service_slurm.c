@@ -14,15 +14,15 @@
 
 #include <jansson.h>
 
-#include "act/slurm.h"
+#include "act/slurm/slurm.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/text/file.h"
 #include "base/grow.h"
 #include "base/log.h"
-#include "daemon/intake.h"
-#include "daemon/record.h"
-#include "daemon/service_inner.h"
-#include "daemon/submit.h"
+#include "daemon/submit/intake.h"
+#include "daemon/service/record.h"
+#include "daemon/service/inner.h"
+#include "daemon/submit/submit.h"
 #include "monitor/slurm.h"
 #include "monitor/watch.h"
 

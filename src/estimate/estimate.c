@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "catalog/catalog.h"
-#include "catalog/state.h"
-#include "estimate/p1.h"
-#include "estimate/power.h"
-#include "estimate/prior.h"
-#include "estimate/roofline.h"
+#include "catalog/cluster/state.h"
+#include "estimate/p1/p1.h"
+#include "estimate/prior/power.h"
+#include "estimate/prior/prior.h"
+#include "estimate/prior/roofline.h"
 
 void estimator_init(struct estimator *e, const struct catalog *c, double z)
 {

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "estimate/limits.h"
+#include "estimate/prior/limits.h"
 
 struct catalog;
 struct p1;

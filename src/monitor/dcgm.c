@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 enum metric { METRIC_OTHER, METRIC_WATTS, METRIC_MILLIJOULES };
 

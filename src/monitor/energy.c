@@ -8,7 +8,7 @@
 #include "base/grow.h"
 #include "base/map.h"
 #include "catalog/catalog.h"
-#include "catalog/state.h"
+#include "catalog/cluster/state.h"
 
 #define HOUR_S 3600.0
 #define NOBODY (-1)

@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "act/devices.h"
-#include "base/buf.h"
+#include "act/gpu/devices.h"
+#include "base/text/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "catalog/catalog.h"
-#include "catalog/state.h"
+#include "catalog/cluster/state.h"
 #include "monitor/dcgm.h"
 
 enum { DCGM_GPUS_MAX = 4096, DCGM_PAGE_MAX = 16 << 20, DCGM_AT_ONCE = 32 };

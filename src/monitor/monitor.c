@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "catalog/state.h"
+#include "catalog/cluster/state.h"
 #include "monitor/sensor.h"
 
 /* The cell that an observation is about; false for three and more on a GPU, which no cell

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "catalog/catalog.h"
-#include "catalog/event.h"
+#include "catalog/cluster/event.h"
 
 struct observation;
 struct state;

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* A whole number that ends at a blank; moves '*at' behind the blank. */
 static bool take_whole(const char **at, const char *end, int *out)

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "act/slurm_view.h"
+#include "act/slurm/view.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/text.h"
-#include "catalog/state.h"
+#include "base/text/text.h"
+#include "catalog/cluster/state.h"
 #include "monitor/watch.h"
 
 /* A node, as it was seen last. A drain may be Slurm's or have been asked of GOGH; who undoes one

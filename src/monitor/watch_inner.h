@@ -4,7 +4,7 @@
 
 #include "act/runs.h"
 #include "base/loop.h"
-#include "catalog/state.h"
+#include "catalog/cluster/state.h"
 #include "monitor/report.h"
 #include "monitor/watch.h"
 #include "monitor/window.h"

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #define VERSION 1
 

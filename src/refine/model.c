@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/text/file.h"
 #include "base/log.h"
-#include "estimate/p1.h"
+#include "estimate/p1/p1.h"
 #include "nn/weights.h"
 #include "refine/p2.h"
 #include "store/store.h"

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "estimate/examples.h"
+#include "estimate/p1/examples.h"
 
 struct buf;
 struct err;

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "estimate/p1.h"
+#include "estimate/p1/p1.h"
 
 struct arena;
 struct err;

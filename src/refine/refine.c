@@ -8,8 +8,8 @@
 #include "base/err.h"
 #include "catalog/catalog.h"
 #include "estimate/estimate.h"
-#include "estimate/limits.h"
-#include "estimate/prior.h"
+#include "estimate/prior/limits.h"
+#include "estimate/prior/prior.h"
 #include "refine/p2.h"
 
 /* Measured cells of one workload that correct the others: the lonely ones, then the newest.

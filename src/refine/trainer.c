@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "catalog/catalog.h"
-#include "estimate/p1.h"
+#include "estimate/p1/p1.h"
 #include "refine/model.h"
 
 const struct trainer_options trainer_defaults = {

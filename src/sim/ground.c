@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/err.h"
-#include "catalog/cluster.h"
-#include "sim/trace.h"
+#include "catalog/cluster/cluster.h"
+#include "sim/trace/trace.h"
 #include "store/store.h"
 
 static int add_types(struct catalog *c, const struct cluster *cl, const char *reference,

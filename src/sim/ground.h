@@ -8,7 +8,7 @@
 #define SIM_GROUND_H
 
 #include "catalog/catalog.h"
-#include "sim/truth.h"
+#include "sim/world/truth.h"
 
 struct arena;
 struct cluster;

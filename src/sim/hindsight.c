@@ -6,11 +6,11 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
-#include "catalog/cluster.h"
-#include "catalog/state.h"
+#include "catalog/cluster/cluster.h"
+#include "catalog/cluster/state.h"
 #include "sim/sim.h"
-#include "sim/trace.h"
-#include "sim/truth.h"
+#include "sim/trace/trace.h"
+#include "sim/world/truth.h"
 
 /* One world for every question about a period: its noise is the same whoever asks. */
 #define HINDSIGHT_SEED 1

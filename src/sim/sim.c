@@ -12,13 +12,13 @@
 #include "base/map.h"
 #include "base/stats.h"
 #include "catalog/catalog.h"
-#include "catalog/cluster.h"
-#include "catalog/ledger.h"
+#include "catalog/cluster/cluster.h"
+#include "catalog/cluster/ledger.h"
 #include "cycle/cycle.h"
-#include "estimate/power.h"
+#include "estimate/prior/power.h"
 #include "refine/trainer.h"
-#include "sim/truth.h"
-#include "sim/world.h"
+#include "sim/world/truth.h"
+#include "sim/world/world.h"
 
 /* A workload of the trace, in both worlds. */
 struct sim_workload {

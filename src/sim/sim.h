@@ -12,7 +12,7 @@
 
 #include "cycle/cycle.h"
 #include "optimize/model/plan.h"
-#include "sim/trace.h"
+#include "sim/trace/trace.h"
 
 struct catalog;
 struct cluster;

@@ -7,8 +7,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "estimate/limits.h"
-#include "estimate/power.h"
+#include "estimate/prior/limits.h"
+#include "estimate/prior/power.h"
 #include "optimize/prices/lp.h"
 
 /* Jobs of one workload and gang size. */

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
-#include "base/file.h"
-#include "catalog/cluster.h"
-#include "catalog/draft.h"
-#include "catalog/import.h"
+#include "base/text/file.h"
+#include "catalog/cluster/cluster.h"
+#include "catalog/import/draft.h"
+#include "catalog/import/import.h"
 #include "sim/ground.h"
 
 static const char *const names[DATA_FILES] = {

@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "catalog/catalog.h"
-#include "sim/trace_generate.h"
-#include "sim/trace_import.h"
+#include "sim/trace/generate.h"
+#include "sim/trace/import.h"
 #include "study/data.h"
 
 /* What all makers of jobs need. */

@@ -6,7 +6,7 @@
 #ifndef STUDY_JOBS_H
 #define STUDY_JOBS_H
 
-#include "sim/trace.h"
+#include "sim/trace/trace.h"
 #include "study/scenario.h"
 
 struct arena;

@@ -8,7 +8,7 @@
 #ifndef STUDY_POOL_H
 #define STUDY_POOL_H
 
-#include "study/book.h"
+#include "study/results.h"
 
 struct err;
 

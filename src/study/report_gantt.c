@@ -1,5 +1,5 @@
 /* Who shared which GPU: gogh beside fifo-fastest, of one scenario and load. */
-#include "study/report_inner.h"
+#include "study/report/inner.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What it is worth to know something when a run begins. */
-#include "study/report_inner.h"
+#include "study/report/inner.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "study/report_inner.h"
+#include "study/report/inner.h"
 
 #include <math.h>
 #include <string.h>

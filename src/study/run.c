@@ -8,11 +8,11 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "catalog/state.h"
+#include "catalog/cluster/state.h"
 #include "nn/gauss.h"
 #include "optimize/policy/solver.h"
 #include "sim/sim.h"
-#include "sim/world.h"
+#include "sim/world/world.h"
 #include "study/bound.h"
 #include "study/stays.h"
 

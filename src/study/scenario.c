@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
 #include "optimize/policy/solver.h"
-#include "sim/trace_import.h"
+#include "sim/trace/import.h"
 #include "study/data.h"
 #include "study/jobs.h"
 

@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "catalog/cluster.h"
+#include "catalog/cluster/cluster.h"
 #include "sim/ground.h"
-#include "sim/trace.h"
-#include "study/known.h"
+#include "sim/trace/trace.h"
+#include "study/pretraining.h"
 
 struct err;
 

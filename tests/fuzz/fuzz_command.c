@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "act/local_order.h"
+#include "act/local/order.h"
 #include "base/arena.h"
 #include "base/err.h"
 

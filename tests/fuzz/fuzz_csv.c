@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/csv.h"
+#include "base/text/csv.h"
 #include "base/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

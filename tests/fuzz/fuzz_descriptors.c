@@ -4,8 +4,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/text.h"
-#include "catalog/descriptors.h"
+#include "base/text/text.h"
+#include "catalog/import/descriptors.h"
 #include "catalog/workload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

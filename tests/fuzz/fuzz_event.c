@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
-#include "catalog/event.h"
-#include "catalog/state.h"
+#include "catalog/cluster/event.h"
+#include "catalog/cluster/state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,9 +11,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "daemon/auth.h"
-#include "daemon/http_inner.h"
-#include "daemon/route.h"
+#include "daemon/config/auth.h"
+#include "daemon/http/inner.h"
+#include "daemon/http/route.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/text.h"
-#include "catalog/draft.h"
+#include "base/text/text.h"
+#include "catalog/import/draft.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "catalog/draft.h"
+#include "catalog/import/draft.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

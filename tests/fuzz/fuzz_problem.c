@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
 #include "optimize/model/plan.h"
 #include "optimize/files/plan_file.h"

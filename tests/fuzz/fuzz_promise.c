@@ -7,14 +7,14 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "act/slurm_view.h"
+#include "act/slurm/view.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
-#include "catalog/event.h"
-#include "catalog/state.h"
-#include "daemon/api_schema.h"
-#include "daemon/intake.h"
+#include "catalog/cluster/event.h"
+#include "catalog/cluster/state.h"
+#include "daemon/http/shapes.h"
+#include "daemon/submit/intake.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "sim/rerun_read.h"
+#include "sim/rerun/read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "sim/sacct.h"
+#include "sim/history/sacct.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "act/slurm_hosts.h"
-#include "act/slurm_output.h"
-#include "act/slurm_owners.h"
-#include "act/slurm_wire.h"
+#include "act/driver/hosts.h"
+#include "act/driver/output.h"
+#include "act/driver/owners.h"
+#include "act/driver/wire.h"
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
 
 #define MARK "0123456789abcdef"

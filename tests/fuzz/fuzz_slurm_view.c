@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "act/slurm_view.h"
-#include "act/slurm_wire.h"
+#include "act/slurm/view.h"
+#include "act/driver/wire.h"
 #include "base/arena.h"
 #include "base/err.h"
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "act/slurm_wire.h"
+#include "act/driver/wire.h"
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "act/local_status.h"
+#include "act/local/status.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

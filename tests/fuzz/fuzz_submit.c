@@ -9,11 +9,11 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
-#include "catalog/event.h"
-#include "catalog/state.h"
-#include "daemon/api_schema.h"
-#include "daemon/auth.h"
-#include "daemon/submit.h"
+#include "catalog/cluster/event.h"
+#include "catalog/cluster/state.h"
+#include "daemon/http/shapes.h"
+#include "daemon/config/auth.h"
+#include "daemon/submit/submit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

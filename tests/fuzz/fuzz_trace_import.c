@@ -3,11 +3,11 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
 #include "sim/ground.h"
-#include "sim/trace_generate.h"
-#include "sim/trace_import.h"
+#include "sim/trace/generate.h"
+#include "sim/trace/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
 #include "nn/weights.h"
 

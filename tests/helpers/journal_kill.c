@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "catalog/catalog.h"
-#include "catalog/ledger.h"
+#include "catalog/cluster/ledger.h"
 #include "store/store.h"
 
 struct desk {

@@ -27,7 +27,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "gogh.h"
 
 #define TICK_US 50000

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 enum { WORDS_MAX = 24 };
 

@@ -27,9 +27,9 @@
 
 #include "base/arena.h"
 #include "catalog/catalog.h"
-#include "catalog/engine.h"
-#include "catalog/ledger.h"
-#include "catalog/snapshot.h"
+#include "catalog/cluster/engine.h"
+#include "catalog/cluster/ledger.h"
+#include "catalog/cluster/snapshot.h"
 #include "estimate/estimate.h"
 #include "optimize/model/lower.h"
 #include "optimize/model/plan.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "optimize/explain/explain_inner.h"
+#include "optimize/explain/inner.h"
 
 /* Costs that differ by less are the same, as a part of the larger. */
 #define SAME 1e-9

@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "catalog/engine.h"
+#include "catalog/cluster/engine.h"
 #include "optimize/model/plan.h"
 
 struct arena;

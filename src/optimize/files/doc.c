@@ -9,8 +9,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/text.h"
-#include "base/words.h"
+#include "base/text/text.h"
+#include "base/text/words.h"
 #include "optimize/model/problem.h"
 
 json_t *doc_open(const struct doc *f, const char *text, size_t len)

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/text/file.h"
 #include "base/map.h"
 #include "optimize/model/plan.h"
 #include "optimize/model/problem.h"

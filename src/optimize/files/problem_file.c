@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/text/file.h"
 #include "base/map.h"
 #include "optimize/model/problem.h"
 #include "optimize/files/doc.h"

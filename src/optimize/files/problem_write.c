@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
 #include "optimize/files/doc.h"
 #include "optimize/model/problem.h"

@@ -6,8 +6,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
-#include "catalog/engine.h"
-#include "estimate/limits.h"
+#include "catalog/cluster/engine.h"
+#include "estimate/prior/limits.h"
 #include "optimize/model/lower_inner.h"
 
 /* Limits are curves of so many points. */

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/arena.h"
-#include "estimate/limits.h"
+#include "estimate/prior/limits.h"
 #include "optimize/model/lower_inner.h"
 #include "optimize/model/problem.h"
 

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "catalog/snapshot.h"
+#include "catalog/cluster/snapshot.h"
 #include "estimate/estimate.h"
 #include "optimize/model/lower.h"
 #include "optimize/policy/solver.h"

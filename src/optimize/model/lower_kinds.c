@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "catalog/catalog.h"
-#include "estimate/limits.h"
-#include "estimate/roofline.h"
+#include "estimate/prior/limits.h"
+#include "estimate/prior/roofline.h"
 #include "optimize/model/lower_inner.h"
 
 /* So many standard deviations of a speed that nobody has measured yet are counted on: who never

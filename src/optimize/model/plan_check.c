@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "optimize/model/again.h"
+#include "optimize/model/recompute.h"
 #include "optimize/model/problem.h"
 
 /* Go on unless it is so; else say what is wrong, in the 'e' of the caller's 'c'. */

@@ -24,8 +24,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "catalog/engine.h"
-#include "catalog/state.h"          // THETA_MAX
+#include "catalog/cluster/engine.h"
+#include "catalog/cluster/state.h"          // THETA_MAX
 #include "optimize/model/plan.h"    // enum wait_reason
 
 struct err;

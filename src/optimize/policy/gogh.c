@@ -8,7 +8,7 @@
  */
 #include "base/arena.h"
 #include "base/err.h"
-#include "catalog/snapshot.h"
+#include "catalog/cluster/snapshot.h"
 #include "optimize/model/plan.h"
 #include "optimize/model/lower.h"
 #include "optimize/optimize.h"

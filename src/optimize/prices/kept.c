@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/grow.h"
 #include "optimize/prices/columns.h"
 #include "optimize/prices/prices.h"

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "optimize/prices/prices.h"
-#include "optimize/search/search_inner.h"
+#include "optimize/search/inner.h"
 
 /* Up to so many GPUs a problem is walked as a whole, several times. */
 #define WHOLE_MAX 300

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
-#include "catalog/export.h"
+#include "catalog/import/export.h"
 #include "store/store.h"
 #include "unit/suite.h"
 

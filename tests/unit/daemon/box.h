@@ -24,12 +24,12 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/text/file.h"
 #include "base/loop.h"
-#include "daemon/auth.h"
-#include "daemon/config.h"
-#include "daemon/http.h"
-#include "daemon/route.h"
+#include "daemon/config/auth.h"
+#include "daemon/config/config.h"
+#include "daemon/http/http.h"
+#include "daemon/http/route.h"
 
 #define BOX_PATIENCE_S 20.0
 

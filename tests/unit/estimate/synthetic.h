@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
-#include "estimate/examples.h"
+#include "estimate/p1/examples.h"
 
 enum { FAMILIES = 6, SIBLINGS = 3, WORKLOADS = FAMILIES * SIBLINGS, TYPES = 2 };
 

@@ -5,11 +5,11 @@
 
 #include "base/err.h"
 #include "base/rng.h"
-#include "catalog/import.h"
-#include "estimate/p1.h"
-#include "estimate/prior.h"
-#include "estimate/roofline.h"
-#include "unit/estimate/lab.h"
+#include "catalog/import/import.h"
+#include "estimate/p1/p1.h"
+#include "estimate/prior/prior.h"
+#include "estimate/prior/roofline.h"
+#include "unit/estimate/p1/lab.h"
 
 /* ---- refresh ---- */
 

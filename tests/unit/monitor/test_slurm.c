@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "act/slurm_view.h"
-#include "base/buf.h"
+#include "act/slurm/view.h"
+#include "base/text/buf.h"
 #include "base/err.h"
 #include "monitor/monitor.h"
 #include "monitor/watch.h"

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "act/devices.h"
+#include "act/gpu/devices.h"
 #include "act/runs.h"
 #include "base/clock.h"
 #include "base/err.h"

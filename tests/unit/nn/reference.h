@@ -15,9 +15,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/text/file.h"
 #include "base/rng.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 struct vectors {
     struct arena arena;

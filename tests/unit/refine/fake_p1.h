@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "estimate/p1.h"
+#include "estimate/p1/p1.h"
 
 enum { FAKE_WORKLOADS = 256 };
 

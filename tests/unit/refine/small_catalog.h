@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "catalog/catalog.h"
-#include "estimate/features.h"
+#include "estimate/p1/features.h"
 #include "unit/suite.h"
 
 static const char *const small_families[] = { "resnet50", "bert-base", "gpt2", "vit-base" };

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "base/err.h"
-#include "estimate/p1.h"
+#include "estimate/p1/p1.h"
 #include "nn/gauss.h"
 #include "nn/weights.h"
 #include "refine/p2.h"

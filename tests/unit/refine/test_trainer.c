@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "nn/gauss.h"
 #include "nn/weights.h"
 #include "refine/model.h"

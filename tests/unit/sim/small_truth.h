@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "catalog/catalog.h"
-#include "sim/truth.h"
+#include "sim/world/truth.h"
 
 enum { SLOW, FAST };
 enum { BIG, SMALL, HUGE_ONE };

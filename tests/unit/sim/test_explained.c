@@ -4,12 +4,12 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "catalog/cluster.h"
+#include "catalog/cluster/cluster.h"
 #include "optimize/explain/explain.h"
 #include "optimize/model/lower.h"
 #include "sim/ground.h"
 #include "sim/sim.h"
-#include "sim/trace_generate.h"
+#include "sim/trace/generate.h"
 #include "unit/suite.h"
 
 static const char mixed[] = "node old-[1-2] k80:4\nnode mid-1 p100:4\nnode new-1 v100:2 a100:2\n";

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "catalog/cluster.h"
+#include "catalog/cluster/cluster.h"
 #include "sim/hindsight.h"
-#include "sim/truth.h"
+#include "sim/world/truth.h"
 #include "unit/suite.h"
 #include "unit/support.h"
 

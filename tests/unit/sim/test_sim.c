@@ -4,13 +4,13 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "catalog/cluster.h"
-#include "catalog/state.h"
+#include "catalog/cluster/cluster.h"
+#include "catalog/cluster/state.h"
 #include "estimate/estimate.h"
 #include "optimize/policy/solver.h"
 #include "sim/ground.h"
 #include "sim/sim.h"
-#include "sim/world.h"
+#include "sim/world/world.h"
 #include "unit/sim/small_truth.h"
 #include "unit/suite.h"
 

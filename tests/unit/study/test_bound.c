@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
-#include "estimate/limits.h"
+#include "estimate/prior/limits.h"
 #include "optimize/prices/lp.h"
 #include "sim/sim.h"
 #include "study/bound.h"

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "sim/trace_generate.h"
+#include "sim/trace/generate.h"
 #include "study/jobs.h"
 #include "unit/sim/small_truth.h"
 #include "unit/study/published.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "catalog/state.h"
+#include "catalog/cluster/state.h"
 #include "sim/sim.h"
 #include "study/run.h"
 #include "unit/suite.h"

@@ -1,0 +1,430 @@
+/* Requests become commands. */
+#include "act/driver/task_inner.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "act/driver/hosts.h"
+#include "act/driver/output.h"
+#include "base/text/buf.h"
+
+#define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/slurm/bin"
+
+/* Of a listing: 100 000 jobs of 2 kB. */
+#define OUTPUT_MAX ((size_t)200 << 20)
+
+/* In one call: a list of ids stays well below the 128 kB that one argument may have, and a call of
+ * 5 ms a job below its limit; `scontrol show job` asks Slurm for each.
+ */
+#define IDS_MAX 500
+#define DEVICE_IDS_MAX 100
+
+#define PING_LIMIT_S 3.0
+
+struct words {
+    const char *at[40];
+    int n;
+};
+
+static void add(struct words *w, const char *word)
+{
+    assert(w->n < 39);
+    w->at[w->n++] = word;
+}
+
+static char *const *keep_words(struct arena *a, const struct words *w)
+{
+    char **out = ARENA_ARRAY(a, char *, (size_t)w->n + 1);
+
+    for (int i = 0; i < w->n; i++)
+        out[i] = arena_strdup(a, w->at[i]);
+    return out;
+}
+
+/* The command with its environment. Where the commands are by themselves is where they are looked
+ * for, never in anybody's PATH.
+ */
+static void order_make(const struct task_setup *s, struct arena *a, const struct words *w,
+                       const char *more, struct call_order *o)
+{
+    const char *path = s->commands ? s->commands : PATH_DEFAULT;
+    struct words env = { .n = 0 };
+
+    add(&env, arena_printf(a, "PATH=%s%s" PATH_DEFAULT, s->commands ? s->commands : "",
+                           s->commands ? ":" : ""));
+    if (s->conf)
+        add(&env, arena_printf(a, "SLURM_CONF=%s", s->conf));
+    add(&env, "SLURM_TIME_FORMAT=%s");
+    add(&env, "LC_ALL=C");
+    add(&env, "TZ=UTC");
+    if (more)
+        add(&env, more);
+    *o = (struct call_order){ .program = w->at[0],
+                              .path = path,
+                              .argv = keep_words(a, w),
+                              .env = keep_words(a, &env),
+                              .output_max = OUTPUT_MAX };
+}
+
+static void task_order(struct task *t, const struct words *w, const char *more,
+                       struct call_order *o)
+{
+    order_make(t->setup, &t->arena, w, more, o);
+    o->limit_s = t->verb->is_change ? t->setup->change_limit_s : t->setup->read_limit_s;
+}
+
+/* Sixteen digits that nobody could foresee. */
+static void make_mark(struct task *t)
+{
+    unsigned char bytes[OUTPUT_MARK_LEN / 2];
+    const ssize_t n = getrandom(bytes, sizeof bytes, 0);
+
+    assert(n == (ssize_t)sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(t->mark + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* The values of one key, parted by commas. */
+static const char *joined(struct task *t, const char *key)
+{
+    const char *text;
+    struct buf b;
+
+    buf_init(&b, 2 * WIRE_LINE_MAX);
+    for (int i = 0; i < t->m.n_pairs; i++)
+        if (strcmp(t->m.pairs[i].key, key) == 0)
+            (void)buf_printf(&b, "%s%s", b.len ? "," : "", t->m.pairs[i].value);
+    text = arena_strdup(&t->arena, buf_text(&b));
+    buf_release(&b);
+    return text;
+}
+
+void task_order_hello(struct task *t, struct call_order *o)
+{
+    task_order(t, &(struct words){ { "scontrol", "show", "config" }, 3 }, NULL, o);
+}
+
+/* All jobs, of all partitions: slurmctld sends them in any case. */
+static void order_squeue(struct task *t, const char *format, struct call_order *o)
+{
+    task_order(t,
+               &(struct words){
+                   { "squeue", "--noheader", "--all", "--local", "--array", "--states=all" }, 6 },
+               arena_printf(&t->arena, "SQUEUE_FORMAT2=%s", format), o);
+    o->limit_s = t->setup->read_limit_s;
+}
+
+/* For a partition that does not exist squeue and sinfo list nothing, and are content. */
+static void order_partitions(struct task *t, struct call_order *o)
+{
+    task_order(t, &(struct words){ { "scontrol", "--all", "show", "partition" }, 4 }, NULL, o);
+}
+
+void task_order_jobs(struct task *t, struct call_order *o)
+{
+    if (t->step == 1) {
+        order_partitions(t, o);
+        return;
+    }
+    make_mark(t);
+    order_squeue(t, output_jobs_format(&t->arena, t->mark), o);
+}
+
+void task_order_owners(struct task *t, struct call_order *o)
+{
+    make_mark(t);
+    order_squeue(t, output_owners_format(&t->arena, t->mark), o);
+}
+
+void task_order_nodes(struct task *t, struct call_order *o)
+{
+    struct words w = { { "sinfo", "--noheader", "--Node" }, 3 };
+    const char *partitions = joined(t, "partition");
+
+    if (t->step == 1) {
+        order_partitions(t, o);
+        return;
+    }
+    make_mark(t);
+    add(&w, *partitions ? arena_printf(&t->arena, "--partition=%s", partitions) : "--all");
+    add(&w, arena_printf(&t->arena, "--Format=%s", output_nodes_format(&t->arena, t->mark)));
+    task_order(t, &w, NULL, o);
+}
+
+/* The ids from 'first_id' up to 'n_sent' are those of this call. */
+static void count_ids(struct task *t, int max)
+{
+    t->first_id = t->n_sent;
+    t->n_sent = t->n_ids - t->n_sent > max ? t->n_sent + max : t->n_ids;
+}
+
+void task_order_devices(struct task *t, struct call_order *o)
+{
+    make_mark(t);
+    count_ids(t, DEVICE_IDS_MAX);
+    task_order(t, &(struct words){ { "scontrol", "-d" }, 2 }, NULL, o);
+    o->input =
+        output_devices_input(&t->arena, t->mark, t->ids + t->first_id, t->n_sent - t->first_id);
+    o->input_len = strlen(o->input);
+}
+
+/* ---- pins and notes, one or several ---- */
+
+/* Lines that scontrol reads by itself: it parts them at blanks outside of quotes, keeps the quotes
+ * (output_jobs takes them off notes of GOGH's), and reads as from a terminal, where other bytes may
+ * be keys. Builds without readline cut lines at 4096 bytes.
+ */
+#define LINE_MAX_PLAIN 2000
+
+bool task_is_plain(const struct wire_message *m)
+{
+    const char *admin = wire_get(m, "admin"), *nodes = wire_get(m, "nodes");
+    const size_t len = (admin ? strlen(admin) : 0) + (nodes ? strlen(nodes) : 0);
+
+    if (admin && strncmp(admin, "gogh1 ", 6) != 0)
+        return false;
+    for (const char *c = admin; c && *c; c++)
+        if (*c < ' ' || *c > '~' || strchr("\"'\\", *c))
+            return false;
+    return len <= LINE_MAX_PLAIN;
+}
+
+/* The words of `scontrol update` for one. 'quote' goes around what may have blanks. */
+static struct words update_words(struct task *t, const struct task_part *p, const char *quote)
+{
+    const char *nodes = wire_get(&p->m, "nodes"), *n_nodes = wire_get(&p->m, "n_nodes");
+    const char *gres = wire_get(&p->m, "gres"), *admin = wire_get(&p->m, "admin");
+    struct words w = { { "scontrol", "update" }, 2 };
+    struct arena *a = &t->arena;
+
+    add(&w, arena_printf(a, "JobId=%s", p->id));
+    if (nodes)
+        add(&w, arena_printf(a, "ReqNodeList=%s", hosts_compress(a, nodes)));
+    if (nodes && n_nodes)
+        add(&w, arena_printf(a, "NumNodes=%s", n_nodes));
+    if (nodes && gres)
+        add(&w, arena_printf(a, "Gres=%s", gres));
+    if (nodes)
+        add(&w, "StartTime=now");
+    if (admin)
+        add(&w, arena_printf(a, "AdminComment=%s%s%s", quote, admin, quote));
+    return w;
+}
+
+int task_count_open(const struct task *t)
+{
+    int n = 0;
+
+    for (int i = 0; i < t->n_parts; i++)
+        n += !t->parts[i].end;
+    return n;
+}
+
+/* Several: a line for each on its standard input. It goes on after one that is refused. */
+static void order_updates(struct task *t, struct call_order *o)
+{
+    struct buf b;
+
+    buf_init(&b, TASK_PARTS_MAX * WIRE_LINE_MAX);
+    for (int i = 0; i < t->n_parts; i++) {
+        const struct words w = update_words(t, &t->parts[i], "\"");
+
+        for (int k = 1; k < w.n && !t->parts[i].end; k++)
+            (void)buf_printf(&b, "%s%s", w.at[k], k == w.n - 1 ? "\n" : " ");
+    }
+    task_order(t, &(struct words){ { "scontrol" }, 1 }, NULL, o);
+    o->input = arena_strdup(&t->arena, buf_text(&b));
+    o->input_len = strlen(o->input);
+    buf_release(&b);
+}
+
+static void order_update(struct task *t, struct call_order *o)
+{
+    int i = 0;
+
+    if (task_count_open(t) > 1) {
+        order_updates(t, o);
+        return;
+    }
+    while (t->parts[i].end)
+        i++;
+    const struct words w = update_words(t, &t->parts[i], "");
+    task_order(t, &w, NULL, o);
+}
+
+static void order_release(struct task *t, struct call_order *o)
+{
+    const char *ids = "";
+
+    for (int i = 0; i < t->n_parts; i++)
+        if (!t->parts[i].end)
+            ids = arena_printf(&t->arena, "%s%s%s", ids, *ids ? "," : "", t->parts[i].id);
+    task_order(t, &(struct words){ { "scontrol", "release", ids }, 3 }, NULL, o);
+}
+
+/* A pin in two steps: an update of a held job cannot release it, and a release cannot place it.
+ * What the update was refused is not released.
+ */
+void task_order_part(struct task *t, struct call_order *o)
+{
+    if (t->step == 1)
+        order_release(t, o);
+    else
+        order_update(t, o);
+}
+
+void task_order_power(struct task *t, struct call_order *o)
+{
+    const char *nodes = hosts_compress(&t->arena, joined(t, "node"));
+    const bool is_up = strcmp(task_get(t, "state"), "up") == 0;
+
+    task_order(
+        t,
+        &(struct words){ { "scontrol", "update", arena_printf(&t->arena, "NodeName=%s", nodes),
+                           is_up ? "State=POWER_UP" : "State=POWER_DOWN" },
+                         4 },
+        NULL, o);
+}
+
+/* The next IDS_MAX ids, as one word. */
+static const char *next_ids(struct task *t)
+{
+    const char *text;
+    struct buf b;
+
+    count_ids(t, IDS_MAX);
+    buf_init(&b, WIRE_LINE_MAX);
+    for (int i = t->first_id; i < t->n_sent; i++)
+        (void)buf_printf(&b, "%s%s", b.len ? "," : "", t->ids[i]);
+    text = arena_strdup(&t->arena, buf_text(&b));
+    buf_release(&b);
+    return text;
+}
+
+void task_order_hold(struct task *t, struct call_order *o)
+{
+    task_order(t, &(struct words){ { "scontrol", "hold", next_ids(t) }, 3 }, NULL, o);
+}
+
+void task_order_requeue(struct task *t, struct call_order *o)
+{
+    task_order(t, &(struct words){ { "scontrol", "requeuehold", next_ids(t) }, 3 }, NULL, o);
+}
+
+/* scancel takes its ids as words of their own. */
+static void order_scancel(struct task *t, const struct words *w, struct call_order *o)
+{
+    char **argv;
+
+    count_ids(t, IDS_MAX);
+    task_order(t, w, NULL, o);
+    argv = ARENA_ARRAY(&t->arena, char *, (size_t)(w->n + t->n_sent - t->first_id) + 1);
+    for (int i = 0; i < w->n; i++)
+        argv[i] = o->argv[i];
+    for (int i = t->first_id; i < t->n_sent; i++)
+        argv[w->n + i - t->first_id] = arena_strdup(&t->arena, t->ids[i]);
+    o->argv = argv;
+}
+
+void task_order_signal(struct task *t, struct call_order *o)
+{
+    order_scancel(
+        t,
+        &(struct words){
+            { "scancel", "--batch", arena_printf(&t->arena, "--signal=%s", task_get(t, "signal")) },
+            3 },
+        o);
+}
+
+void task_order_cancel(struct task *t, struct call_order *o)
+{
+    order_scancel(t, &(struct words){ { "scancel" }, 1 }, o);
+}
+
+/* ---- submit ---- */
+
+/* The job's environment, NUL after each: what was asked for; the call adds what a login gives. It
+ * reaches sbatch by a descriptor, not as its own: nothing in it can change what sbatch does.
+ */
+static void make_environment(struct task *t, struct call_order *o)
+{
+    char *copy;
+    struct buf b;
+
+    buf_init(&b, 2 * WIRE_LINE_MAX);
+    for (int i = 0; i < t->m.n_pairs; i++)
+        if (strcmp(t->m.pairs[i].key, "env") == 0)
+            (void)buf_append(&b, t->m.pairs[i].value, strlen(t->m.pairs[i].value) + 1);
+    copy = arena_alloc(&t->arena, b.len + 1);
+    memcpy(copy, buf_text(&b), b.len);
+    o->extra = copy;
+    o->extra_len = b.len;
+    buf_release(&b);
+}
+
+static const char *submit_comment(struct task *t)
+{
+    const char *comment = task_get(t, "comment"), *token = task_get(t, "token");
+
+    if (comment && strstr(comment, token))
+        return comment;
+    return arena_printf(&t->arena, "gogh: token=%s%s%s", token, comment ? " " : "",
+                        comment ? comment : "");
+}
+
+static void add_option(struct task *t, struct words *w, const char *option, const char *key)
+{
+    const char *value = task_get(t, key);
+
+    if (value && *value)
+        add(w, arena_printf(&t->arena, "--%s=%s", option, value));
+}
+
+/* The script goes in by standard input. What it says in #SBATCH lines counts less than this. Who
+ * the user is, is looked up by the call itself: directories of users have been known to hang.
+ */
+void task_order_submit(struct task *t, struct call_order *o)
+{
+    /* sbatch then waits for room, for minutes. The second is from its public sources. */
+    static const char *const full[] = { "Slurm temporarily unable to accept job",
+                                        "Slurm job queue full", NULL };
+    struct words w = { { "sbatch", "--parsable", "--hold", "--requeue", "--open-mode=append",
+                         "--export-file=3" },
+                       6 };
+
+    add_option(t, &w, "partition", "partition");
+    add_option(t, &w, "job-name", "name");
+    add_option(t, &w, "chdir", "cwd");
+    add_option(t, &w, "output", "out");
+    add_option(t, &w, "error", "err");
+    add_option(t, &w, "nodes", "nodes");
+    add_option(t, &w, "time", "minutes");
+    add_option(t, &w, "cpus-per-task", "cpus");
+    add_option(t, &w, "mem", "mem_mib");
+    add(&w, arena_printf(&t->arena, "--comment=%s", submit_comment(t)));
+    task_order(t, &w, NULL, o);
+    o->as_user = o->has_login = true;
+    o->home_option = task_get(t, "cwd") ? NULL : "--chdir=";
+    o->last_words = full;
+    o->uid = (uid_t)wire_get_long(&t->m, "uid", -1);
+    o->gid = (gid_t)wire_get_long(&t->m, "gid", -1);
+    o->input = task_get(t, "script");
+    o->input_len = strlen(o->input);
+    make_environment(t, o);
+}
+
+/* ---- the probe ---- */
+
+void task_ping(const struct task_setup *setup, struct arena *a, struct call_order *order)
+{
+    order_make(setup, a, &(struct words){ { "scontrol", "ping" }, 2 }, NULL, order);
+    order->limit_s = PING_LIMIT_S;
+    order->output_max = 65536;
+}
+
+bool task_ping_worked(const struct call_result *r)
+{
+    return r->end == CALL_EXITED && output_is_up(r->out);
+}

@@ -1,0 +1,544 @@
+/* gogh-keeper DIR - the parent of one run of a job (local.h, docs/formats/run.md).
+ *
+ * Takes the order in DIR, unless somebody has, starts the command as its owner, becomes the owner
+ * itself, waits, and writes down how it ended. What of the command's offspring is left then is
+ * killed. Knows nothing of the daemon, which may come and go meanwhile, but two signals:
+ * SIGTERM asks for a checkpoint and an end, SIGUSR2 (or SIGINT) for an end.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <math.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "act/local/order.h"
+#include "act/local/proc.h"
+#include "act/local/status.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+#define STRAYS_S 10.0    // what cannot be killed in that time hangs in a driver; the run has ended
+
+enum why { WHY_SELF, WHY_STOPPED, WHY_TIMEOUT, WHY_SERVED };
+
+struct keeper {
+    int dir, runs;    // its directory, and the one with those of all runs
+    int status, lock;
+    int signals;     // signalfd
+    int report;      // a child that cannot exec says why here; -1: it is settled
+    int out, err;    // logs in the directory; -1: files of the owner's
+    struct arena arena;
+    struct order order;
+    gid_t *groups;
+    int n_groups;
+    const char *home;
+    pid_t pid;       // of the command; 0: not started
+    bool is_over;    // the command has ended: 'code', a status of wait(2)
+    int code;
+    enum why why;
+    bool has_failed;
+    char failure[STATUS_LINE_MAX / 2];
+    double timeout_at_s, served_at_s, kill_at_s;    // on the stopwatch
+    double killed_s;    // since when what is left is being killed; NaN: not yet
+    double ended_s;
+};
+
+static double now_s(void)
+{
+    struct clock c = clock_real();
+
+    return clock_now_s(&c);
+}
+
+/* ---- telling ---- */
+
+/* Wake the daemon, if there is one; it would look by itself before long. */
+static void poke(const struct keeper *k, const char *what)
+{
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    char text[80];
+    int n;
+
+    if (fd < 0)
+        return;
+    snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d/notices.sock", k->runs);
+    n = snprintf(text, sizeof text, "%s %ld %ld", what, k->order.job, k->order.run);
+    (void)sendto(fd, text, (size_t)n, MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof to);
+    close(fd);
+}
+
+static void fail(struct keeper *k, const char *what, const char *name, int error)
+{
+    k->has_failed = true;
+    snprintf(k->failure, sizeof k->failure, "%s%s%.200s%s: %s", what, name ? " '" : "",
+             name ? name : "", name ? "'" : "", strerror(error));
+}
+
+static int write_end(const struct keeper *k)
+{
+    if (k->has_failed)
+        return status_append(k->status, "ended %.3f failed %s", k->ended_s, k->failure);
+    switch (k->why) {
+    case WHY_STOPPED:
+        return status_append(k->status, "ended %.3f stopped", k->ended_s);
+    case WHY_TIMEOUT:
+        return status_append(k->status, "ended %.3f timeout", k->ended_s);
+    case WHY_SERVED:
+        return status_append(k->status, "ended %.3f served", k->ended_s);
+    case WHY_SELF:
+        break;
+    }
+    if (WIFSIGNALED(k->code))
+        return status_append(k->status, "ended %.3f signal %d", k->ended_s, WTERMSIG(k->code));
+    return status_append(k->status, "ended %.3f exit %d", k->ended_s, WEXITSTATUS(k->code));
+}
+
+/* How it ended must be written down, even if that waits until there is room on the disk again, or the
+ * disk itself is there again.
+ */
+static void tell_end(struct keeper *k)
+{
+    int rc;
+
+    if (!(k->ended_s > 0))
+        k->ended_s = now_s();
+    while ((rc = write_end(k)) == -ENOSPC || rc == -EDQUOT || rc == -EIO || rc == -EROFS)
+        poll(NULL, 0, 1000);
+    poke(k, "ended");
+}
+
+/* ---- taking the order ---- */
+
+static int open_dirs(struct keeper *k, const char *path)
+{
+    k->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    k->runs = k->dir >= 0 ? openat(k->dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (k->runs >= 0)
+        return 0;
+    fprintf(stderr, "gogh-keeper: %s: %s\n", path, strerror(errno));
+    return -1;
+}
+
+/* The order and the names that lead to it are on disk before anything runs. Here, so that the
+ * daemon need not wait for it.
+ */
+static void settle(const struct keeper *k)
+{
+    int fd = openat(k->dir, "order", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    (void)fsync(k->dir);
+    (void)fsync(k->runs);
+}
+
+/* True when the run is ours: its lock is, which nobody else gets while we live, and nobody had
+ * it before.
+ */
+static bool take(struct keeper *k)
+{
+    char boot[BOOT_ID_SIZE];
+    struct status was;
+    struct proc self;
+
+    k->lock = openat(k->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (k->lock < 0 || flock(k->lock, LOCK_EX | LOCK_NB) != 0)
+        return false;
+    if (status_read(k->dir, &was) < 0 || was.is_taken || was.ended != ENDED_NOT)
+        return false;
+    k->status = status_open(k->dir);
+    if (k->status < 0 || proc_read(getpid(), &self) < 0)
+        return false;
+    proc_boot_id(boot);
+    settle(k);
+    return status_append(k->status, "taken %d %llu %s", (int)getpid(),
+                         (unsigned long long)self.start, boot) == 0;
+}
+
+static int open_log(struct keeper *k, const char *name)
+{
+    const struct command *c = &k->order.command;
+    int fd = openat(k->dir, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd < 0)
+        fail(k, "cannot open", name, errno);
+    else if (fchown(fd, (uid_t)c->uid, (gid_t)c->gid) != 0)
+        errno = 0;    // without CAP_CHOWN only the daemon can read it
+    return fd;
+}
+
+/* What must be known or opened while there are rights to: groups, home, logs. */
+static void prepare(struct keeper *k)
+{
+    const struct command *c = &k->order.command;
+    const struct passwd *user = getpwuid((uid_t)c->uid);
+    int n = 256;
+
+    k->groups = ARENA_ARRAY(&k->arena, gid_t, (size_t)n);
+    k->groups[0] = (gid_t)c->gid;
+    k->n_groups = 1;
+    k->home = user ? arena_strdup(&k->arena, user->pw_dir) : "/";
+    if (user && getgrouplist(user->pw_name, (gid_t)c->gid, k->groups, &n) < 0 && n > 256) {
+        k->groups = ARENA_ARRAY(&k->arena, gid_t, (size_t)n);
+        (void)getgrouplist(user->pw_name, (gid_t)c->gid, k->groups, &n);
+    }
+    if (user)
+        k->n_groups = n;
+    if (!c->out)
+        k->out = open_log(k, "out");
+    if (!c->err && !k->has_failed)
+        k->err = open_log(k, "err");
+}
+
+/* ---- becoming the owner ---- */
+
+static int become_owner(const struct keeper *k)
+{
+    const uid_t uid = (uid_t)k->order.command.uid;
+    const gid_t gid = (gid_t)k->order.command.gid;
+    uid_t r = 0, s = 0, f = 0;
+    gid_t gr = 0, gs = 0, gf = 0;
+
+    if (setgroups((size_t)k->n_groups, k->groups) != 0 && (errno != EPERM || uid != geteuid()))
+        return -errno;
+    if (setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
+        return -errno;
+    if (getresuid(&r, &f, &s) != 0 || r != uid || f != uid || s != uid)
+        return -EPERM;
+    if (getresgid(&gr, &gf, &gs) != 0 || gr != gid || gf != gid || gs != gid)
+        return -EPERM;
+    if (uid == 0)
+        return 0;
+    if (proc_drop_capabilities() < 0 || setuid(0) == 0)
+        return -EPERM;
+    return 0;
+}
+
+/* ---- the command ---- */
+
+static _Noreturn void give_up(struct keeper *k, int report, const char *what, const char *name,
+                              int error)
+{
+    ssize_t sent;
+
+    fail(k, what, name, error);
+    sent = write(report, k->failure, strlen(k->failure));
+    (void)sent;    // the keeper is gone; so are we
+    _exit(127);
+}
+
+/* A file of the owner's, or the log that is open already. A pipe that nobody reads is an error
+ * rather than a wait.
+ */
+static void redirect(struct keeper *k, int report, const char *path, int log, int to)
+{
+    int fd = log;
+
+    if (path) {
+        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+        if (fd < 0)
+            give_up(k, report, "cannot open", path, errno);
+        (void)fcntl(fd, F_SETFL, O_APPEND);
+    }
+    if (dup2(fd, to) < 0)
+        give_up(k, report, "cannot write to", path ? path : "its log", errno);
+}
+
+static void reset_signals(void)
+{
+    sigset_t none;
+
+    for (int i = 1; i < NSIG; i++)
+        (void)signal(i, SIG_DFL);    // those that cannot be are already
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static _Noreturn void be_command(struct keeper *k, int report)
+{
+    const struct command *c = &k->order.command;
+    const char *cwd = c->cwd ? c->cwd : k->home;
+    int rc;
+
+    close(k->lock);    // says that the keeper lives
+    setpgid(0, 0);
+    rc = become_owner(k);
+    if (rc < 0)
+        give_up(k, report, "cannot become its owner", NULL, -rc);
+    if (chdir(cwd) != 0)
+        give_up(k, report, "cannot enter", cwd, errno);
+    redirect(k, report, c->out, k->out, STDOUT_FILENO);
+    redirect(k, report, c->err, k->err, STDERR_FILENO);
+    reset_signals();
+    environ = c->env;    // whose PATH is searched
+    execvpe(c->argv[0], c->argv, c->env);
+    give_up(k, report, "cannot run", c->argv[0], errno);
+}
+
+static void start(struct keeper *k)
+{
+    const struct command *c = &k->order.command;
+    const double t = clock_stopwatch_s();
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        fail(k, "cannot make a pipe", NULL, errno);
+        return;
+    }
+    k->pid = fork();
+    if (k->pid == 0)
+        be_command(k, ends[1]);
+    close(ends[1]);
+    if (k->pid < 0) {
+        fail(k, "cannot fork", NULL, errno);
+        k->pid = 0;
+        close(ends[0]);
+        return;
+    }
+    (void)setpgid(k->pid, k->pid);    // here too: whoever comes first
+    k->report = ends[0];
+    if (c->timeout_s > 0)
+        k->timeout_at_s = t + c->timeout_s;
+    if (k->order.finish_after_s > 0)
+        k->served_at_s = t + k->order.finish_after_s;
+}
+
+/* The report pipe: text says why there is no command; its end, that there is one. */
+static void on_report(struct keeper *k)
+{
+    ssize_t n = read(k->report, k->failure, sizeof k->failure - 1);
+    struct proc p = { .start = 0 };
+
+    if (n < 0 && errno == EINTR)
+        return;
+    close(k->report);
+    k->report = -1;
+    if (n > 0) {
+        k->failure[n] = '\0';
+        k->has_failed = true;
+        return;
+    }
+    (void)proc_read(k->pid, &p);    // there, if only as a zombie: nobody has waited for it
+    (void)status_append(k->status, "started %d %llu %.3f", (int)k->pid, (unsigned long long)p.start,
+                        now_s());
+    poke(k, "started");
+}
+
+/* ---- ending ---- */
+
+static void signal_group(const struct keeper *k, int signo)
+{
+    if (k->pid == 0 || k->is_over)
+        return;
+    (void)kill(-k->pid, signo);
+    if (signo != SIGKILL)
+        (void)kill(-k->pid, SIGCONT);    // one that was halted is to hear it too
+}
+
+static void leave(struct keeper *k, enum why why, int signo)
+{
+    const double t = clock_stopwatch_s();
+    const double grace_s = signo ? k->order.command.grace_s : 0;
+
+    if (k->is_over)
+        return;
+    if (k->why == WHY_SELF) {
+        k->why = why;
+        (void)status_append(k->status, "stopping %.3f", now_s());
+    }
+    if (signo)
+        signal_group(k, signo);
+    k->kill_at_s = fmin(k->kill_at_s, t + grace_s);
+    k->timeout_at_s = k->served_at_s = (double)INFINITY;
+}
+
+/* Wait for whoever has ended. The command's number is its group's; while it is a zombie the group
+ * can be signalled by it. False: no children are left.
+ */
+static bool reap(struct keeper *k)
+{
+    for (;;) {
+        siginfo_t s = { 0 };
+        int code = 0;
+
+        if (waitid(P_ALL, 0, &s, WEXITED | WNOHANG | WNOWAIT) != 0)
+            return errno != ECHILD;
+        if (s.si_pid == 0)
+            return true;
+        if (s.si_pid == k->pid && k->why == WHY_SELF)
+            signal_group(k, SIGKILL);
+        (void)waitpid(s.si_pid, &code, 0);
+        if (s.si_pid != k->pid || k->is_over)
+            continue;
+        k->is_over = true;
+        k->code = code;
+        k->ended_s = now_s();
+        if (k->why == WHY_SELF)    // asked to end, its offspring keeps the grace it was given
+            k->kill_at_s = clock_stopwatch_s();
+    }
+}
+
+static void on_signals(struct keeper *k)
+{
+    struct signalfd_siginfo s;
+
+    while (read(k->signals, &s, sizeof s) == sizeof s) {
+        (void)reap(k);    // what has ended by now was not asked to
+        if (s.ssi_signo == SIGTERM && k->why == WHY_SELF)
+            leave(k, WHY_STOPPED, k->order.command.checkpoint_signal);
+        else if (s.ssi_signo == SIGINT || s.ssi_signo == SIGUSR2)
+            leave(k, WHY_STOPPED, SIGTERM);
+    }
+}
+
+/* Children of ours, which whoever lost his parent among the command's offspring has become. */
+static void kill_children(void)
+{
+    char path[60], word[24];
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    f = fopen(path, "re");
+    if (!f)
+        return;
+    while (fscanf(f, "%20s", word) == 1) {
+        char *end;
+        const long pid = strtol(word, &end, 10);
+
+        if (pid > 1 && !*end)
+            (void)kill((pid_t)pid, SIGKILL);
+    }
+    fclose(f);
+}
+
+static void on_time(struct keeper *k)
+{
+    const double t = clock_stopwatch_s();
+
+    if (t >= k->timeout_at_s)
+        leave(k, WHY_TIMEOUT, SIGTERM);
+    if (t >= k->served_at_s)
+        leave(k, WHY_SERVED, SIGTERM);
+    if (t < k->kill_at_s)
+        return;
+    if (isnan(k->killed_s))
+        k->killed_s = t;
+    signal_group(k, SIGKILL);
+    kill_children();
+}
+
+static int wait_ms(const struct keeper *k)
+{
+    double at_s = fmin(k->timeout_at_s, fmin(k->served_at_s, k->kill_at_s));
+    double left_s = at_s - clock_stopwatch_s();
+
+    if (!isnan(k->killed_s))    // a killed one's children become ours without a word
+        return clock_stopwatch_s() - k->killed_s < 1 ? 10 : 500;
+    if (isinf(at_s))
+        return -1;
+    return left_s <= 0 ? 0 : (int)fmin(left_s * 1e3 + 1, 3600e3);
+}
+
+static void keep(struct keeper *k)
+{
+    bool has_children = true;
+
+    while (has_children) {
+        struct pollfd fds[2] = { { k->signals, POLLIN, 0 }, { k->report, POLLIN, 0 } };
+
+        (void)poll(fds, 2, wait_ms(k));
+        if (k->report >= 0 && fds[1].revents)
+            on_report(k);
+        on_signals(k);
+        has_children = reap(k);
+        if (k->report >= 0 && k->is_over)
+            on_report(k);    // whatever it had to say is there
+        on_time(k);
+        if (k->is_over && clock_stopwatch_s() - k->killed_s > STRAYS_S)
+            break;
+    }
+}
+
+static int open_signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGUSR2);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGHUP, SIG_IGN);
+    (void)signal(SIGPIPE, SIG_IGN);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void run(struct keeper *k)
+{
+    struct err e = { 0 };
+    int rc = order_read(&k->arena, k->dir, &k->order, &e);
+
+    if (rc < 0) {
+        k->has_failed = true;
+        snprintf(k->failure, sizeof k->failure, "%.300s", e.text);
+        return;
+    }
+    prepare(k);
+    on_signals(k);    // those that came before there was anything to end
+    if (k->has_failed || k->why != WHY_SELF)
+        return;
+    start(k);
+    if (k->pid == 0)
+        return;
+    rc = become_owner(k);
+    if (rc < 0)
+        k->kill_at_s = 0;    // the command says the same of itself
+    keep(k);
+}
+
+int main(int argc, char **argv)
+{
+    struct keeper k = { .report = -1, .out = -1, .err = -1, .killed_s = (double)NAN };
+
+    if (argc != 2) {
+        fprintf(stderr, "usage: gogh-keeper DIRECTORY-OF-A-RUN\n");
+        return 2;
+    }
+    k.timeout_at_s = k.served_at_s = k.kill_at_s = (double)INFINITY;
+    (void)close_range(3, ~0U, 0);
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            return 1;
+    k.signals = open_signals();
+    umask(022);
+    if (k.signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 ||
+        open_dirs(&k, argv[1]) < 0)
+        return 1;
+    if (!take(&k))
+        return 0;
+    arena_init(&k.arena);
+    run(&k);
+    tell_end(&k);
+    _exit(0);    // nothing is left to do, and it may be another user that would do it
+}

@@ -1,0 +1,240 @@
+/* Power limits of this box's GPUs: asked of the driver one after the other, on a worker. */
+#include "act/local/inner.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "act/gpu/devices.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/grow.h"
+#include "base/log.h"
+#include "catalog/cluster/state.h"
+
+#define DRIVER_S 20.0    // a call that takes longer is not coming back
+
+struct limit_work {
+    struct local *local;    // NULL: it is gone
+    struct limit_work *next;
+    const struct devices *devices;
+    int job, number;    // -1: for nobody, a GPU that is free again
+    bool is_relimit;    // an order of its own
+    bool is_counted;    // in n_relimits
+    int n_slots, watts;
+    int *slots;
+    int rc;
+    struct err err;
+};
+
+static void begin_next(struct local *l);
+
+static void work_free(struct limit_work *w)
+{
+    free(w->slots);
+    free(w);
+}
+
+static void set_limits(void *self)
+{
+    struct limit_work *w = self;
+
+    for (int i = 0; i < w->n_slots && w->rc == 0; i++)
+        w->rc = devices_limit(w->devices, w->slots[i], w->watts, &w->err);
+}
+
+/* The job runs, under no limit: what the state believes is put right. */
+static void on_refused(struct local *l, const struct limit_work *w, struct run *r)
+{
+    const bool is_for_good = w->rc == -EPERM || w->rc == -ENOTSUP;
+
+    if (w->watts)
+        log_warn("cannot set a power limit of %d W: %s", w->watts, w->err.text);
+    else
+        log_info("cannot set the default power limit: %s", w->err.text);
+    for (int i = 0; i < w->n_slots; i++) {
+        l->cannot_limit[w->slots[i]] |= is_for_good;
+        l->limit_w[w->slots[i]] = -1;
+    }
+    if (!r || r->at.limit_w == 0 || w->is_relimit)
+        return;
+    r->at.limit_w = 0;
+    if (r->phase == RUN_RUNNING)
+        notice_push(l, r, NOTICE_STARTED, 0, NULL);
+}
+
+/* An order for another limit is under way, or is not any more. */
+static void count(struct local *l, struct limit_work *w, struct run *r, int n)
+{
+    if (!w->is_relimit || w->is_counted == (n > 0))
+        return;
+    w->is_counted = n > 0;
+    l->n_relimits += n;
+    if (r)
+        r->n_relimits = r->n_relimits + n > 0 ? r->n_relimits + n : 0;
+}
+
+static void on_set(void *self)
+{
+    struct limit_work *w = self;
+    struct local *l = w->local;
+    struct run *r;
+
+    if (!l) {
+        work_free(w);
+        return;
+    }
+    l->limits = w->next;
+    l->limit_due_s = (double)INFINITY;
+    r = w->job < 0 ? NULL : run_find(l, w->job);
+    count(l, w, r, -1);
+    if (r && (r->number != w->number || r->phase == RUN_ENDED))
+        r = NULL;
+    if (w->rc < 0) {
+        on_refused(l, w, r);
+    } else if (r && w->is_relimit) {
+        r->at.limit_w = w->watts;
+        if (r->phase == RUN_RUNNING)
+            notice_push(l, r, NOTICE_STARTED, 0, NULL);
+    }
+    work_free(w);
+    begin_next(l);
+}
+
+static void begin_next(struct local *l)
+{
+    if (!l->limits || !isinf(l->limit_due_s))
+        return;
+    l->limit_due_s = clock_stopwatch_s() + DRIVER_S;
+    loop_work(l->loop, "power limits", set_limits, on_set, l->limits);
+}
+
+static void enqueue(struct local *l, struct limit_work *w)
+{
+    struct limit_work **end = &l->limits;
+
+    while (*end)
+        end = &(*end)->next;
+    *end = w;
+    begin_next(l);
+}
+
+static struct limit_work *work_make(struct local *l, int n_max)
+{
+    struct limit_work *w = heap_array(1, sizeof *w);
+
+    w->local = l;
+    w->devices = l->devices;
+    w->job = w->number = -1;
+    w->slots = heap_array((size_t)n_max, sizeof *w->slots);
+    return w;
+}
+
+/* The device's slot when its limit is to be other than it was last asked to be; -1. */
+static int slot_to_set(struct local *l, int gpu, int watts)
+{
+    const int slot = l->state->gpus[gpu].slot;
+
+    if (!env_device(l, gpu) || slot >= l->n_slots || l->cannot_limit[slot] ||
+        l->limit_w[slot] == watts)
+        return -1;
+    l->limit_w[slot] = watts;
+    return slot;
+}
+
+void limit_ask(struct local *l, struct run *r, const struct place *at, bool is_relimit)
+{
+    struct limit_work *w = work_make(l, at->n_gpus);
+
+    w->job = r->job;
+    w->number = r->number;
+    w->watts = at->limit_w;
+    w->is_relimit = is_relimit;
+    for (int i = 0; i < at->n_gpus; i++) {
+        const int slot = slot_to_set(l, at->gpus[i], at->limit_w);
+
+        if (slot >= 0)
+            w->slots[w->n_slots++] = slot;
+    }
+    if (w->n_slots == 0 && !is_relimit) {
+        work_free(w);
+        return;
+    }
+    count(l, w, r, 1);
+    enqueue(l, w);
+}
+
+static bool is_used(const struct local *l, int gpu)
+{
+    for (int i = 0; i < l->n_active; i++) {
+        const struct run *r = l->active[i];
+
+        for (int g = 0; g < r->at.n_gpus && r->phase >= RUN_WANTED; g++)
+            if (r->at.gpus[g] == gpu)
+                return true;
+    }
+    return false;
+}
+
+void limit_forget(struct local *l, const struct place *at)
+{
+    struct limit_work *w = work_make(l, at->n_gpus);
+
+    for (int i = 0; i < at->n_gpus; i++) {
+        const int slot = is_used(l, at->gpus[i]) ? -1 : slot_to_set(l, at->gpus[i], 0);
+
+        if (slot >= 0)
+            w->slots[w->n_slots++] = slot;
+    }
+    if (w->n_slots)
+        enqueue(l, w);
+    else
+        work_free(w);
+}
+
+void limit_note(struct local *l, const struct place *at)
+{
+    for (int i = 0; i < at->n_gpus; i++)
+        if (at->gpus[i] < l->state->n_gpus && env_device(l, at->gpus[i]))
+            l->limit_w[l->state->gpus[at->gpus[i]].slot] = at->limit_w;
+}
+
+int limit_check(const struct local *l, const struct place *at, struct err *e)
+{
+    for (int i = 0; i < at->n_gpus && at->limit_w; i++) {
+        const int slot = l->state->gpus[at->gpus[i]].slot;
+
+        if (slot < l->n_slots && l->cannot_limit[slot])
+            return err_set(e, ENOTSUP,
+                           "GPU %d takes no power limit; set power_limits 0, or give the "
+                           "daemon the right to set them",
+                           slot);
+    }
+    return 0;
+}
+
+/* A driver that hangs holds up no decisions, and gets no more to do. */
+void limit_sweep(struct local *l)
+{
+    if (l->limit_due_s > clock_stopwatch_s() || l->n_relimits == 0)
+        return;
+    log_warn("the driver does not answer to a power limit; none are set any more");
+    for (struct limit_work *w = l->limits; w; w = w->next)
+        count(l, w, w->job < 0 ? NULL : run_find(l, w->job), -1);
+    for (int i = 0; i < l->n_slots; i++)
+        l->cannot_limit[i] = true;
+}
+
+void limit_release(struct local *l)
+{
+    struct limit_work *w = l->limits;
+
+    if (!w)
+        return;
+    w->local = NULL;    // its worker frees it
+    for (w = w->next; w;) {
+        struct limit_work *next = w->next;
+        work_free(w);
+        w = next;
+    }
+}

@@ -1,0 +1,66 @@
+/* local_order.h - what to run: the command of a job, and the order for one run of it.
+ *
+ * A command is what a submission asks for (docs/formats/command.md). An order is a command with
+ * everything decided (docs/formats/run.md): made by 'local' when a run is started, read by its
+ * keeper, and by a later daemon that finds the run. Both live in the caller's arena.
+ */
+#ifndef ACT_LOCAL_ORDER_H
+#define ACT_LOCAL_ORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "catalog/cluster/engine.h"
+
+struct arena;
+struct err;
+
+/* Larger ones would not pass execve(2), which takes 2 MB of arguments and environment. */
+#define ORDER_BYTES_MAX ((size_t)4 << 20)
+
+/* More than any node has. */
+#define COMMAND_CPUS_MAX 100000
+#define COMMAND_MIB_MAX (1 << 30)
+
+struct command {
+    char **argv;    // (n_argv) and NULL
+    int n_argv;
+    char **env;    // (n_env) "KEY=value", and NULL
+    int n_env;
+    const char *cwd;          // NULL: the owner's home
+    const char *out, *err;    // files; NULL: in the run's directory
+    long uid, gid;            // -1: not said
+    double timeout_s;         // 0: none
+    long retries;
+    int checkpoint_signal;    // 0: killed at once
+    double grace_s;           // NaN: not said
+    long cpus, mem_mib;       // of its node, for each GPU; 0: not said
+};
+
+struct order {
+    struct command command;    // complete: with what GOGH sets in its environment
+    long job, run;
+    double submit_s;          // of the job: tells it from one of another store with its number
+    double finish_after_s;    // a server has served its time then; 0: none
+    const char *secret;       // of its reports
+    int *gpus;                // (n_gpus) indices in the state
+    int n_gpus;
+    long limit_w;
+    long n_failures;    // of earlier runs
+    bool is_move;
+};
+
+/* -EINVAL names the key and what is wanted. */
+int command_parse(struct arena *a, const char *json, struct command *out, struct err *e);
+
+/* What a command says of 'cpus' and 'mem_mib', quickly where it says nothing; NULL has none. */
+struct engine_job command_needs(struct arena *scratch, const char *json);
+
+const char *order_encode(struct arena *a, const struct order *o);
+int order_decode(struct arena *a, const char *text, size_t len, struct order *out, struct err *e);
+
+/* Read the order of the run whose directory 'dir' is open as. */
+int order_read(struct arena *a, int dir, struct order *out, struct err *e);
+
+#endif

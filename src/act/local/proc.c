@@ -1,0 +1,181 @@
+#include "act/local/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/capability.h>
+
+#include "base/text/text.h"
+
+static ssize_t slurp(const char *path, char *to, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return -errno;
+    n = read(fd, to, size - 1);
+    close(fd);
+    if (n >= 0)
+        to[n] = '\0';
+    return n;
+}
+
+/* The next number of a line of them; '*at' becomes NULL where there is none. */
+static uint64_t next_field(const char **at)
+{
+    char *end = NULL;
+    uint64_t value =
+        *at ? strtoull(*at, &end, 10) : 0;    // a number below 0 wraps, and none counts
+
+    *at = end != *at ? end : NULL;
+    return value;
+}
+
+/* "PID (name) S parent group session ... start ...": the name may hold anything, so what counts
+ * begins after the last ')'. The start time is the 22nd field (proc(5)).
+ */
+int proc_read(pid_t pid, struct proc *out)
+{
+    char path[40], text[1024];
+    const char *at;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (slurp(path, text, sizeof text) <= 0)
+        return -ESRCH;
+    at = strrchr(text, ')');
+    if (!at || at[1] != ' ' || at[2] == '\0')
+        return -ESRCH;
+    *out = (struct proc){ .pid = pid, .state = at[2] };
+    at += 3;
+    out->parent = (pid_t)next_field(&at);
+    out->group = (pid_t)next_field(&at);
+    out->session = (pid_t)next_field(&at);
+    for (int field = 7; field < 22; field++)
+        next_field(&at);
+    out->start = next_field(&at);
+    return at ? 0 : -ESRCH;
+}
+
+void proc_boot_id(char out[BOOT_ID_SIZE])
+{
+    char text[64];
+
+    memset(out, 0, BOOT_ID_SIZE);
+    if (slurp("/proc/sys/kernel/random/boot_id", text, sizeof text) >= BOOT_ID_SIZE - 1)
+        memcpy(out, text, BOOT_ID_SIZE - 1);
+}
+
+bool proc_is_alive(pid_t pid, uint64_t start)
+{
+    struct proc p;
+
+    return pid > 0 && proc_read(pid, &p) == 0 && p.start == start && p.state != 'Z' &&
+           p.state != 'X';
+}
+
+int proc_open(pid_t pid, uint64_t start)
+{
+    struct proc p;
+    int fd;
+
+    if (pid <= 0)
+        return -ESRCH;
+    fd = pidfd_open(pid, 0);
+    if (fd < 0)
+        return -errno;
+    if (proc_read(pid, &p) == 0 && p.start == start)
+        return fd;
+    close(fd);
+    return -ESRCH;
+}
+
+int proc_signal(pid_t pid, uint64_t start, int signo)
+{
+    int fd = proc_open(pid, start);
+    int rc;
+
+    if (fd < 0)
+        return fd;
+    rc = pidfd_send_signal(fd, signo, NULL, 0) == 0 ? 0 : -errno;
+    close(fd);
+    return rc;
+}
+
+static bool has_entry(pid_t pid, uid_t uid, const char *entry)
+{
+    char path[40], *text = NULL;
+    struct stat st;
+    size_t size = 0;
+    bool is_found = false;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    f = fopen(path, "re");
+    if (f && fstat(fileno(f), &st) == 0 && st.st_uid == uid)
+        while (!is_found && getdelim(&text, &size, '\0', f) > 0)
+            is_found = strcmp(text, entry) == 0;
+    free(text);
+    if (f)
+        fclose(f);
+    return is_found;
+}
+
+/* The number of a session is not given to a new process while any member lives: if its leader is
+ * somebody else now, there is none.
+ */
+int proc_kill_left(pid_t leader, uint64_t start, uid_t uid, const char *entry)
+{
+    struct proc p;
+    const bool is_gone = leader <= 0 || (proc_read(leader, &p) == 0 && p.start != start);
+    DIR *d = opendir("/proc");
+    struct dirent *at;
+    int n = 0;
+
+    if (!d)
+        return 0;
+    while ((at = readdir(d)) != NULL) {
+        long pid = 0;
+
+        if (text_to_long(slice_of(at->d_name), 1, INT_MAX, &pid) < 0 || pid == (long)getpid() ||
+            proc_read((pid_t)pid, &p) < 0 || p.state == 'Z')
+            continue;
+        if ((is_gone || p.session != leader) && !has_entry(p.pid, uid, entry))
+            continue;
+        (void)proc_signal(p.pid, p.start, SIGKILL);
+        n++;
+    }
+    closedir(d);
+    return n;
+}
+
+static bool has_capabilities(void)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[2] = { { 0 } };
+
+    if (syscall(SYS_capget, &head, data) != 0)
+        return true;
+    return data[0].effective || data[0].permitted || data[1].effective || data[1].permitted;
+}
+
+int proc_drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[2] = { { 0 } };
+
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    return syscall(SYS_capset, &head, data) == 0 && !has_capabilities() ? 0 : -EPERM;
+}

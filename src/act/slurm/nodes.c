@@ -1,0 +1,352 @@
+/* What nodes allow: whose GPUs are not to be had, which of them sleep, and which may. */
+#include "act/slurm/inner.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/grow.h"
+#include "base/log.h"
+#include "base/text/text.h"
+#include "catalog/cluster/state.h"
+
+#define POWER_S 30.0         // between two orders to sleep
+#define WAKE_S 5.0           // and to wake: one that comes while a node goes down is forgotten
+#define SETTLE_MIN_S 6.0     // nodes report to a new slurmctld within some seconds,
+#define SETTLE_MAX_S 20.0    // or they are lost
+#define AWAY (SLURM_NODE_DOWN | SLURM_NODE_DRAINED | SLURM_NODE_SINKING)
+
+/* ---- learning ---- */
+
+static void learn_slots(struct slurm *x)
+{
+    struct arena *a = &x->node_arena[1 - x->node_side];    // where the view's nodes are
+
+    x->seen = ARENA_ARRAY(a, struct node_seen, (size_t)x->view.n_nodes);
+    for (int i = 0; i < x->view.n_nodes; i++) {
+        struct node_seen *n = &x->seen[i];
+        struct err e;
+
+        n->n_slots = slurm_slots_read(a, x->view.nodes[i].gres, &n->slots, &e);
+        n->n_slots = n->n_slots < 0 ? 0 : n->n_slots;
+    }
+}
+
+void nodes_learn(struct slurm *x)
+{
+    const struct state *st = x->setup.state;
+
+    if (x->has_nodes)
+        learn_slots(x);
+    free(x->view_node);
+    x->n_view_node = st->n_nodes;
+    x->view_node = heap_array((size_t)st->n_nodes, sizeof *x->view_node);
+    for (int i = 0; i < st->n_nodes; i++)
+        x->view_node[i] = -1;
+    for (int i = 0; i < x->view.n_nodes; i++) {
+        const int node = state_find_node(st, x->view.nodes[i].name);
+
+        x->seen[i].state_node = node;
+        if (node >= 0)
+            x->view_node[node] = i;
+    }
+    x->n_busy = -1;
+}
+
+int nodes_find(const struct slurm *x, int node)
+{
+    return node < x->n_view_node ? x->view_node[node] : -1;
+}
+
+static unsigned flags_of(const struct slurm *x, int gpu)
+{
+    const int n = nodes_find(x, x->setup.state->gpus[gpu].node);
+
+    return n < 0 ? (unsigned)SLURM_NODE_DOWN : x->view.nodes[n].flags;
+}
+
+const struct slurm_slot *slurm_slot_of(const struct slurm *x, int gpu)
+{
+    const struct gpu *g = &x->setup.state->gpus[gpu];
+    const int n = nodes_find(x, g->node);
+
+    return n >= 0 && g->slot < x->seen[n].n_slots ? &x->seen[n].slots[g->slot] : NULL;
+}
+
+/* ---- busy GPUs ---- */
+
+static void mark(struct slurm *x, const struct spot *s)
+{
+    for (int i = 0; i < s->n_gpus; i++)
+        x->busy[s->gpus[i]] = true;
+}
+
+static void mark_node(struct slurm *x, const struct node *n, const char *gres)
+{
+    bool has_any = false;
+
+    for (int g = n->first_gpu; g < n->first_gpu + n->n_gpus; g++) {
+        const struct slurm_slot *slot = slurm_slot_of(x, g);
+
+        if (slot && gres_names(gres, slot))
+            x->busy[g] = has_any = true;
+    }
+    for (int g = n->first_gpu; g < n->first_gpu + n->n_gpus && !has_any; g++)
+        x->busy[g] = true;
+}
+
+/* A job that is not ours is there: on the GPUs that its gres names, else on any. */
+static void mark_foreign(struct slurm *x, const char *nodes, const char *gres)
+{
+    for (struct slice name = next_name(&nodes); name.len && *gres; name = next_name(&nodes)) {
+        const int node = place_node(x, name);
+
+        if (node >= 0)
+            mark_node(x, &x->setup.state->nodes[node], gres);
+    }
+}
+
+bool nodes_is_ours(struct slurm *x, const struct ward *w, const struct slurm_job *j)
+{
+    return w && w->now == j &&
+           (w->phase == WARD_WANTED || w->phase == WARD_RUNNING || w->phase == WARD_LEAVING) &&
+           place_is_on(x, &w->at, j->nodes);
+}
+
+static void mark_jobs(struct slurm *x)
+{
+    for (int i = 0; i < x->view.n_jobs; i++) {
+        const struct slurm_job *j = &x->view.jobs[i];
+
+        if (j->state != SLURM_PENDING && !slurm_has_ended(j->state) &&
+            !nodes_is_ours(x, x->ward_of ? x->ward_of[i] : NULL, j))
+            mark_foreign(x, j->nodes, j->gres);
+    }
+    for (int i = 0; i < x->view.n_others; i++)
+        mark_foreign(x, x->view.others[i].nodes, x->view.others[i].gres);
+}
+
+static void mark_ward(struct slurm *x, const struct ward *w)
+{
+    if (w->phase == WARD_LEAVING || w->phase == WARD_WANTED ||
+        (w->phase == WARD_RUNNING && w->state == SLURM_ENDING) ||
+        (w->phase == WARD_HELD && !isnan(w->doubt_s) && w->pin_gres))
+        mark(x, &w->at);
+    if (w->has_next)
+        mark(x, &w->next);
+}
+
+static void find_busy(struct slurm *x)
+{
+    const int n = x->setup.state->n_gpus;
+
+    free(x->busy);
+    x->busy = heap_array((size_t)n, sizeof *x->busy);
+    x->n_busy = n;
+    for (int g = 0; g < n; g++)
+        x->busy[g] = (flags_of(x, g) & AWAY) != 0;
+    mark_jobs(x);
+    for (int i = 0; i < x->n_active; i++)
+        mark_ward(x, x->active[i]);
+}
+
+static bool is_shut(const struct slurm *x, int gpu)
+{
+    return gpu < x->n_shut && slurm_now_s(x) < x->shut_s[gpu];
+}
+
+bool nodes_gpu_is_busy(struct slurm *x, int gpu)
+{
+    if (!x->has_view)
+        return true;
+    if (x->n_busy != x->setup.state->n_gpus)
+        find_busy(x);
+    return x->busy[gpu] || is_shut(x, gpu);
+}
+
+static void tell_free(struct slurm *x)
+{
+    const int n = x->setup.state->n_gpus;
+    bool *now = heap_array((size_t)n, sizeof *now), is_news = false;
+
+    for (int g = 0; g < n; g++) {
+        now[g] = nodes_gpu_is_busy(x, g);
+        is_news |= !now[g] && g < x->n_was_busy && x->was_busy[g];
+    }
+    free(x->was_busy);
+    x->was_busy = now;
+    x->n_was_busy = n;
+    for (int i = 0; i < x->n_active; i++) {
+        struct ward *w = x->active[i];
+
+        if (w->paused_s > 0 && !ward_is_paused(x, w)) {    // it may be planned again
+            w->paused_s = 0;
+            is_news = true;
+        }
+    }
+    if (is_news)
+        loop_timer_set(&x->news, 0);    // somebody may wait for it
+}
+
+void nodes_hurry(struct slurm *x)
+{
+    for (int i = 0; i < x->view.n_nodes; i++)
+        x->wants_nodes |= (x->view.nodes[i].flags &
+                           (SLURM_NODE_SINKING | SLURM_NODE_WAKING | SLURM_NODE_UNHEARD)) != 0;
+    tell_free(x);
+}
+
+/* What a slurmctld that was killed had started last, the one after it does not know of, and it runs
+ * on until its node has reported: started anew before that, it would run twice.
+ */
+bool nodes_are_settling(struct slurm *x)
+{
+    const double passed_s = slurm_now_s(x) - x->reborn_s;
+    bool is_unheard = false;
+
+    for (int i = 0; i < x->view.n_nodes; i++)
+        is_unheard |= (x->view.nodes[i].flags & SLURM_NODE_UNHEARD) != 0;
+    if (passed_s > SETTLE_MAX_S || (passed_s > SETTLE_MIN_S && !is_unheard))
+        return false;
+    x->wants_nodes = true;
+    return true;
+}
+
+void nodes_shut(struct slurm *x, const struct spot *s, double for_s)
+{
+    const int n = x->setup.state->n_gpus;
+
+    if (x->n_shut < n) {
+        x->shut_s = realloc(x->shut_s, (size_t)n * sizeof *x->shut_s);
+        if (!x->shut_s)
+            abort();
+        for (int g = x->n_shut; g < n; g++)
+            x->shut_s[g] = 0;
+        x->n_shut = n;
+    }
+    for (int i = 0; i < s->n_gpus; i++)
+        x->shut_s[s->gpus[i]] = slurm_now_s(x) + for_s;
+}
+
+/* ---- sleep ---- */
+
+double nodes_wake_s(const struct slurm *x, int gpu)
+{
+    const unsigned flags = x->has_view ? flags_of(x, gpu) : 0;
+
+    return flags & (SLURM_NODE_ASLEEP | SLURM_NODE_WAKING) ? x->setup.wake_s : 0;
+}
+
+bool nodes_are_awake(struct slurm *x, const struct spot *s)
+{
+    for (int i = 0; i < s->n_gpus; i++)
+        if (flags_of(x, s->gpus[i]) & (SLURM_NODE_ASLEEP | SLURM_NODE_WAKING))
+            return false;
+    return true;
+}
+
+bool nodes_are_away(struct slurm *x, const struct spot *s)
+{
+    for (int i = 0; i < s->n_gpus; i++)
+        if (flags_of(x, s->gpus[i]) & (SLURM_NODE_DOWN | SLURM_NODE_DRAINED))
+            return true;
+    return false;
+}
+
+static const char **list_nodes(struct slurm *x)
+{
+    arena_reset(&x->scratch);
+    return ARENA_ARRAY(&x->scratch, const char *, (size_t)x->setup.state->n_nodes);
+}
+
+/* A node that is awake starts a job at once; one that Slurm wakes for a job lets that wait for
+ * slurmctld's next half minute.
+ */
+void nodes_wake(struct slurm *x)
+{
+    const struct state *st = x->setup.state;
+    const char **names = list_nodes(x);
+    bool *wanted = ARENA_ARRAY(&x->scratch, bool, (size_t)st->n_nodes);
+    int n = 0;
+
+    if (slurm_now_s(x) < x->wake_s + WAKE_S)
+        return;
+    for (int i = 0; i < x->n_active; i++) {
+        const struct ward *w = x->active[i];
+
+        for (int g = 0; w->has_next && g < w->next.n_gpus; g++)
+            if (flags_of(x, w->next.gpus[g]) & SLURM_NODE_ASLEEP)
+                wanted[st->gpus[w->next.gpus[g]].node] = true;
+    }
+    for (int i = 0; i < st->n_nodes; i++)
+        if (wanted[i])
+            names[n++] = st->nodes[i].name;
+    if (n > 0)
+        x->wake_s = slurm_now_s(x);
+    ask_power(x, names, n, "up");
+}
+
+static bool is_idle(struct slurm *x, int node)
+{
+    const struct node *n = &x->setup.state->nodes[node];
+    const int seen = nodes_find(x, node);
+
+    if (seen < 0 || x->view.nodes[seen].flags != 0)
+        return false;
+    for (int g = n->first_gpu; g < n->first_gpu + n->n_gpus; g++)
+        if (x->setup.state->gpus[g].n_jobs > 0 || nodes_gpu_is_busy(x, g))
+            return false;
+    return true;
+}
+
+static void reach_idle(struct slurm *x)
+{
+    const int n = x->setup.state->n_nodes;
+
+    if (x->n_idle >= n)
+        return;
+    x->idle_s = realloc(x->idle_s, (size_t)n * sizeof *x->idle_s);
+    if (!x->idle_s)
+        abort();
+    for (int i = x->n_idle; i < n; i++)
+        x->idle_s[i] = (double)NAN;
+    x->n_idle = n;
+}
+
+void nodes_sleep(struct slurm *x)
+{
+    const struct state *st = x->setup.state;
+    const double now_s = slurm_now_s(x);
+    const char **names;
+    int n = 0;
+
+    if (!(x->setup.sleep_after_s > 0))
+        return;
+    reach_idle(x);
+    for (int i = 0; i < st->n_nodes; i++) {
+        if (!is_idle(x, i))
+            x->idle_s[i] = (double)NAN;
+        else if (isnan(x->idle_s[i]))
+            x->idle_s[i] = now_s;
+    }
+    if (now_s < x->power_s + POWER_S)
+        return;
+    names = list_nodes(x);
+    for (int i = 0; i < st->n_nodes; i++)
+        if (now_s >= x->idle_s[i] + x->setup.sleep_after_s)
+            names[n++] = st->nodes[i].name;
+    if (n > 0)
+        x->power_s = now_s;
+    ask_power(x, names, n, "down");
+}
+
+void nodes_release(struct slurm *x)
+{
+    free(x->busy);
+    free(x->was_busy);
+    free(x->shut_s);
+    free(x->idle_s);
+    free(x->view_node);
+    free(x->ward_of);
+}

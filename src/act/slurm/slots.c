@@ -1,0 +1,226 @@
+/* The GPUs of a node, as its gres line has them. */
+#include "act/slurm/view.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/text/text.h"
+
+#define SLOTS_MAX 64     // of a node: the largest machines have 16
+#define ITEMS_MAX 128    // of a gres line
+#define NUMBER_MAX 15    // "v100_15" is the sixteenth v100; "rtx_2080" is a type
+
+/* "gpu:v100:2": what, of which type (len 0: none), how many. */
+struct item {
+    struct slice what, type;
+    long n;
+};
+
+struct line {
+    struct item items[ITEMS_MAX];
+    int n;
+};
+
+/* ---- reading ---- */
+
+/* Where an item ends: at a comma that is not inside "(S:0,1)". */
+static size_t item_length(const char *at)
+{
+    size_t len = 0;
+    int depth = 0;
+
+    for (; at[len] && (at[len] != ',' || depth > 0); len++)
+        depth += (at[len] == '(') - (at[len] == ')');
+    return len;
+}
+
+static struct slice part(struct slice *rest)
+{
+    const char *colon = memchr(rest->at, ':', rest->len);
+    struct slice first = *rest;
+
+    if (!colon) {
+        *rest = (struct slice){ rest->at + rest->len, 0 };
+        return first;
+    }
+    first.len = (size_t)(colon - rest->at);
+    *rest = (struct slice){ colon + 1, rest->len - first.len - 1 };
+    return first;
+}
+
+/* "gpu", "gpu:2", "gpu:v100", "gpu:v100:2"; "gpu:v100:no_consume:2" of old. */
+static int item_read(struct slice text, struct item *out, struct err *e)
+{
+    const struct slice whole = text;
+    const char *paren = memchr(text.at, '(', text.len);
+    bool has_count = false;
+
+    if (paren)
+        text.len = (size_t)(paren - text.at);
+    *out = (struct item){ .what = part(&text), .n = 1 };
+    while (text.len > 0) {
+        const struct slice p = part(&text);
+
+        if (has_count)
+            return err_set(e, EINVAL, "gres '%.*s': something follows the count", (int)whole.len,
+                           whole.at);
+        if (text_to_long(p, 0, INT_MAX, &out->n) == 0)
+            has_count = true;
+        else if (out->type.len == 0)
+            out->type = p;
+        else if (!slice_is(p, "no_consume"))
+            return err_set(e, EINVAL, "gres '%.*s': want NAME:TYPE:COUNT", (int)whole.len,
+                           whole.at);
+    }
+    return 0;
+}
+
+static int line_read(const char *at, struct line *out, struct err *e)
+{
+    out->n = 0;
+    if (strcmp(at, "(null)") == 0 || strcmp(at, "N/A") == 0)
+        return 0;
+    while (*at) {
+        const size_t len = item_length(at);
+        int rc;
+
+        if (out->n == ITEMS_MAX)
+            return err_set(e, EINVAL, "gres: more than %d things on one node", ITEMS_MAX);
+        rc = item_read((struct slice){ at, len }, &out->items[out->n], e);
+        if (rc < 0)
+            return rc;
+        out->n += len > 0;
+        at += len;
+        at += *at == ',';
+    }
+    return 0;
+}
+
+/* ---- slots ---- */
+
+static bool same(struct slice a, struct slice b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+
+/* "v100" of "v100_1"; what is not numbered like a device stays as it is. */
+static struct slice stem(struct slice type)
+{
+    size_t len = type.len;
+    long n;
+
+    while (len > 0 && type.at[len - 1] >= '0' && type.at[len - 1] <= '9')
+        len--;
+    if (len < 2 || len == type.len || type.at[len - 1] != '_' ||
+        text_to_long((struct slice){ type.at + len, type.len - len }, 0, NUMBER_MAX, &n) < 0)
+        return type;
+    return (struct slice){ type.at, len - 1 };
+}
+
+static long count_of(const struct line *l, const char *what)
+{
+    long n = 0;
+
+    for (int i = 0; i < l->n && n <= SLOTS_MAX; i++)
+        if (slice_is(l->items[i].what, what))
+            n += l->items[i].n;
+    return n;
+}
+
+/* Shards of exactly this type. */
+static long shards_of(const struct line *l, struct slice type)
+{
+    long n = 0;
+
+    for (int i = 0; i < l->n; i++)
+        if (slice_is(l->items[i].what, "shard") && same(l->items[i].type, type))
+            n += l->items[i].n;
+    return n;
+}
+
+static const char *join(struct arena *a, const char *what, struct slice type)
+{
+    return type.len ? arena_printf(a, "%s:%.*s", what, (int)type.len, type.at) : what;
+}
+
+static const char *name_of(struct arena *a, struct slice type)
+{
+    return type.len ? arena_strndup(a, type.at, type.len) : "gpu";
+}
+
+/* The only GPU of its node: whatever a job asks for there is on it. It is asked for without a type,
+ * which 22.05 does not take a second time.
+ */
+static struct slurm_slot only_slot(struct arena *a, const struct line *l, const struct item *g)
+{
+    const long n_shards = count_of(l, "shard");
+    struct slurm_slot s = { .type = name_of(a, stem(g->type)), .exact = SLURM_EXACT };
+
+    s.n_shards = n_shards > 1 ? (int)n_shards : 0;
+    s.gres = s.n_shards ? "shard" : "gpu";
+    return s;
+}
+
+/* One of several, and the only one of its gres type. */
+static struct slurm_slot named_slot(struct arena *a, const struct line *l, const struct item *g)
+{
+    const long n_shards = shards_of(l, g->type);
+    struct slurm_slot s = { .type = name_of(a, stem(g->type)), .exact = SLURM_EXACT };
+
+    s.n_shards = n_shards > 1 ? (int)n_shards : 0;
+    s.gres = join(a, s.n_shards ? "shard" : "gpu", g->type);
+    return s;
+}
+
+/* GPUs of exactly this type. */
+static long alike(const struct line *l, const struct item *g)
+{
+    long n = 0;
+
+    for (int i = 0; i < l->n; i++)
+        if (slice_is(l->items[i].what, "gpu") && same(l->items[i].type, g->type))
+            n += l->items[i].n;
+    return n;
+}
+
+static struct slurm_slot slot_of(struct arena *a, const struct line *l, const struct item *g,
+                                 long n_gpus)
+{
+    if (n_gpus == 1)
+        return only_slot(a, l, g);
+    if (g->type.len && alike(l, g) == 1)
+        return named_slot(a, l, g);
+    return (struct slurm_slot){ .type = name_of(a, g->type),
+                                .gres = alike(l, g) == n_gpus ? "gpu" : join(a, "gpu", g->type),
+                                .exact = SLURM_WHOLE };
+}
+
+int slurm_slots_read(struct arena *a, const char *gres, const struct slurm_slot **out,
+                     struct err *e)
+{
+    struct line l;
+    struct slurm_slot *slots;
+    int rc = line_read(gres, &l, e), n = 0;
+    long n_gpus;
+
+    *out = NULL;
+    if (rc < 0)
+        return rc;
+    n_gpus = count_of(&l, "gpu");
+    if (n_gpus > SLOTS_MAX)
+        return err_set(e, EINVAL, "gres '%.100s': more than %d GPUs on one node", gres, SLOTS_MAX);
+    slots = ARENA_ARRAY(a, struct slurm_slot, (size_t)n_gpus);
+    for (int i = 0; i < l.n; i++) {
+        const struct item *g = &l.items[i];
+
+        for (long k = 0; slice_is(g->what, "gpu") && k < g->n; k++)
+            slots[n++] = slot_of(a, &l, g, n_gpus);
+    }
+    assert(n == n_gpus);
+    *out = slots;
+    return n;
+}

@@ -1,0 +1,205 @@
+/* A command becomes a script and a request to submit it as its owner. */
+#include "act/slurm/inner.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "act/local/order.h"
+#include "act/driver/wire.h"
+#include "base/text/buf.h"
+#include "base/err.h"
+#include "catalog/catalog.h"
+#include "catalog/cluster/state.h"
+
+#define SCRIPT_MAX ((size_t)1 << 20)    // a line of the driver's has at most that
+
+/* ---- reading ---- */
+
+static int read_command(struct slurm *x, const struct ward *w, struct command *out, struct err *e)
+{
+    const char *json = x->setup.state->jobs[w->job]->spec.command;
+    int rc;
+
+    if (!json)
+        return err_set(e, EINVAL, "it has no command to run; submit it with one");
+    rc = command_parse(&x->scratch, json, out, e);
+    if (rc < 0)
+        return rc;
+    if (out->uid >= 0 && out->gid >= 0)
+        return 0;
+    if (geteuid() == 0)
+        return err_set(e, EINVAL, "its command says no uid and gid; whose is it?");
+    out->uid = out->uid < 0 ? (long)geteuid() : out->uid;
+    out->gid = out->gid < 0 ? (long)getegid() : out->gid;
+    return 0;
+}
+
+void submit_learn(struct slurm *x, struct ward *w)
+{
+    struct command c;
+
+    w->checkpoint_signal = SIGTERM;
+    w->grace_s = (double)NAN;
+    if (read_command(x, w, &c, NULL) < 0)
+        return;
+    w->uid = (uid_t)c.uid;
+    w->has_owner = true;
+    w->checkpoint_signal = c.checkpoint_signal;
+    w->grace_s = c.grace_s;
+    w->retries = (int)c.retries;
+}
+
+/* ---- writing ---- */
+
+static void put_quoted(struct buf *b, const char *text)
+{
+    (void)buf_puts(b, "'");
+    for (; *text; text++) {
+        if (*text == '\'')
+            (void)buf_puts(b, "'\\''");
+        else
+            (void)buf_append(b, text, 1);
+    }
+    (void)buf_puts(b, "'");
+}
+
+/* Nothing is interpreted: a shell's only part is to become the program. */
+static const char *script_of(struct arena *a, const struct command *c)
+{
+    struct buf b;
+    const char *out;
+
+    buf_init(&b, 4 * SCRIPT_MAX);
+    (void)buf_puts(&b, "#!/bin/sh\nexec");
+    for (int i = 0; i < c->n_argv; i++) {
+        (void)buf_puts(&b, " ");
+        put_quoted(&b, c->argv[i]);
+    }
+    (void)buf_puts(&b, "\n");
+    out = arena_strdup(a, buf_text(&b));
+    buf_release(&b);
+    return out;
+}
+
+/* "%j.log" as "12.log", in Slurm's words, in which a '%' is "%%". Runs of a job share one file. */
+static const char *file_of(struct arena *a, const char *path, const struct job *j)
+{
+    struct buf b;
+    const char *out;
+
+    if (!path)
+        return NULL;
+    buf_init(&b, 8192);
+    for (; *path; path++) {
+        const char next = *path == '%' ? path[1] : '\0';
+
+        if (next == 'j')
+            (void)buf_printf(&b, "%d", j->id);
+        else if (next == 'r')
+            (void)buf_puts(&b, "0");
+        else if (next == 'n')
+            for (const char *c = j->spec.name; *c; c++)
+                (void)buf_append(&b, *c == '/' ? "_" : c, 1);
+        else if (*path == '%')
+            (void)buf_puts(&b, "%%");
+        else
+            (void)buf_append(&b, path, 1);
+        path += next == 'j' || next == 'r' || next == 'n' || next == '%';
+    }
+    out = arena_strdup(a, buf_text(&b));
+    buf_release(&b);
+    return out;
+}
+
+static void put_variable(struct slurm *x, struct buf *b, const char *name, const char *value)
+{
+    if (value)
+        wire_put(b, "env", arena_printf(&x->scratch, "%s=%s", name, value));
+}
+
+static bool has_variable(const struct command *c, const char *name)
+{
+    const size_t len = strlen(name);
+
+    for (int i = 0; i < c->n_env; i++)
+        if (strncmp(c->env[i], name, len) == 0 && c->env[i][len] == '=')
+            return true;
+    return false;
+}
+
+/* Not GOGH_RUN: it changes with every run, and Slurm tells it (SLURM_RESTART_COUNT). */
+static void put_env(struct slurm *x, const struct job *j, const struct command *c, struct buf *b)
+{
+    const struct workload *w = &x->setup.catalog->workloads[j->spec.workload];
+    const char *secret = x->setup.secret ? x->setup.secret(x->setup.secret_self, j->id) : NULL;
+    struct arena *a = &x->scratch;
+
+    for (int i = 0; i < c->n_env; i++)
+        if (strncmp(c->env[i], "GOGH_", 5) != 0)
+            wire_put(b, "env", c->env[i]);
+    if (!has_variable(c, "PATH"))
+        put_variable(x, b, "PATH", "/usr/local/bin:/usr/bin:/bin");
+    if (!has_variable(c, "USER"))
+        put_variable(x, b, "USER", j->spec.owner);
+    if (!has_variable(c, "LOGNAME"))
+        put_variable(x, b, "LOGNAME", j->spec.owner);
+    put_variable(x, b, "GOGH_JOB", arena_printf(a, "%d", j->id));
+    put_variable(x, b, "GOGH_NAME", j->spec.name);
+    put_variable(x, b, "GOGH_GPUS", arena_printf(a, "%d", j->spec.n_gpus));
+    put_variable(x, b, "GOGH_WORKLOAD", w->name);
+    put_variable(x, b, "GOGH_BATCH", isnan(w->batch) ? NULL : arena_printf(a, "%.15g", w->batch));
+    put_variable(x, b, "GOGH_REPORTS", x->reports);
+    put_variable(x, b, "GOGH_SECRET", secret);
+}
+
+int submit_check(struct slurm *x, const struct ward *w, struct err *e)
+{
+    struct command c;
+    size_t n = 0;
+    int rc;
+
+    arena_reset(&x->scratch);
+    rc = read_command(x, w, &c, e);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < c.n_argv; i++)
+        n += 4 * strlen(c.argv[i]);
+    for (int i = 0; i < c.n_env; i++)
+        n += 3 * strlen(c.env[i]);
+    if (n > SCRIPT_MAX / 2)
+        return err_set(e, E2BIG,
+                       "its command and environment are too large for Slurm; put them "
+                       "into a script");
+    return 0;
+}
+
+void submit_put(struct slurm *x, const struct ward *w, struct buf *b)
+{
+    const struct job *j = x->setup.state->jobs[w->job];
+    struct command c = { 0 };
+
+    (void)read_command(x, w, &c, NULL);    // checked before
+    wire_put(b, "token", place_token(x, w->job));
+    wire_put_long(b, "uid", c.uid);
+    wire_put_long(b, "gid", c.gid);
+    wire_put(b, "name", j->spec.name);
+    wire_put(b, "partition", x->partition);
+    wire_put(b, "script", script_of(&x->scratch, &c));
+    wire_put(b, "cwd", c.cwd);    // not said: the driver takes its owner's home
+    wire_put(b, "out", file_of(&x->scratch, c.out, j));
+    wire_put(b, "err", file_of(&x->scratch, c.err, j));
+    wire_put(b, "comment", arena_printf(&x->scratch, "gogh: token=%s", place_token(x, w->job)));
+    put_env(x, j, &c, b);
+    const long n_here = j->spec.n_gpus / (j->spec.n_nodes > 1 ? j->spec.n_nodes : 1);
+    if (j->spec.n_nodes > 0)
+        wire_put_long(b, "nodes", j->spec.n_nodes);
+    if (c.cpus > 0)
+        wire_put_long(b, "cpus", c.cpus * n_here);
+    if (c.mem_mib > 0)
+        wire_put_long(b, "mem_mib", c.mem_mib * n_here);
+    if (c.timeout_s > 0)
+        wire_put_long(b, "minutes", (long)ceil(c.timeout_s / 60));
+}

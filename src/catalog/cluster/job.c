@@ -1,0 +1,102 @@
+#include "catalog/cluster/job.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text/text.h"
+
+const char *job_state_name(enum job_state s)
+{
+    static const char *const names[] = {
+        [JOB_WAITING] = "waiting",   [JOB_HELD] = "held",     [JOB_RUNNING] = "running",
+        [JOB_FINISHED] = "finished", [JOB_FAILED] = "failed", [JOB_CANCELLED] = "cancelled",
+    };
+    return names[s];
+}
+
+double job_remaining(const struct job *j, double now_s)
+{
+    const struct job_spec *s = &j->spec;
+    double asked = s->kind == JOB_TRAINING ? s->steps : s->rate * s->duration_s;
+    double since_s = j->state == JOB_RUNNING ? fmax(now_s - j->heard_s, 0) : 0;
+
+    double left = asked - j->steps_done - j->pace * since_s;
+
+    if (!s->is_guess || s->kind != JOB_TRAINING)
+        return fmax(left, 0);
+    return j->state == JOB_FINISHED ? 0 : fmax(left, asked - left);
+}
+
+double job_time_left_s(const struct job *j, double now_s)
+{
+    if (j->spec.kind == JOB_TRAINING)
+        return NAN;
+    if (isnan(j->started_s))
+        return j->spec.duration_s;
+    return fmax(j->started_s + j->spec.duration_s - now_s, 0);
+}
+
+double job_need(const struct job *j, double now_s)
+{
+    const struct job_spec *s = &j->spec;
+    double need = s->min_throughput;
+
+    if (s->kind == JOB_INFERENCE)
+        need = fmax(need, s->rate);
+    if (s->deadline_s > now_s)
+        need = fmax(need, job_remaining(j, now_s) / (s->deadline_s - now_s));
+    return need;
+}
+
+/* An owner's name and a key of the user's own, with something between them, fit. */
+enum { TAG_MAX = 512 };
+
+static bool is_tag(const char *text)
+{
+    size_t len = text ? strnlen(text, TAG_MAX + 1) : 1;
+
+    return len >= 1 && len <= TAG_MAX;
+}
+
+int job_spec_check(const struct job_spec *s, struct err *e)
+{
+    if (!s->name || !text_is_name(slice_of(s->name)) ||
+        (s->owner && !text_is_name(slice_of(s->owner))))
+        return err_set(e, EINVAL, "names of jobs and owners are 1 to 200 printable bytes of UTF-8");
+    if (s->kind == JOB_TRAINING && !(s->steps > 0 && s->steps < 1e15))
+        return err_set(e, EINVAL, "a training job needs steps > 0");
+    if (s->kind == JOB_INFERENCE && !(s->rate > 0 && s->rate < 1e9))
+        return err_set(e, EINVAL, "an inference job needs rate > 0 (steps/s)");
+    if (s->kind == JOB_INFERENCE && !(s->duration_s > 0 && s->duration_s < 1e10))
+        return err_set(e, EINVAL, "an inference job needs duration > 0 (s)");
+    if (s->kind == JOB_INFERENCE && s->min_throughput > s->rate)
+        return err_set(e, EINVAL, "a promise of %g steps/s is more than the rate of %g asked of it",
+                       s->min_throughput, s->rate);
+    if (!(s->min_throughput >= 0 && s->min_throughput < 1e9))
+        return err_set(e, EINVAL, "min throughput must be 0 or more (steps/s)");
+    if (!isfinite(s->submit_s) || isinf(s->deadline_s))
+        return err_set(e, EINVAL, "times must be finite; leave the deadline out for none");
+    if (!isnan(s->deadline_s) && !(s->deadline_s > s->submit_s))
+        return err_set(e, EINVAL, "the deadline must be after the submission");
+    if (s->is_guess && !isnan(s->deadline_s))
+        return err_set(e, EINVAL, "a deadline needs to know how many steps there are: say steps");
+    if (!is_tag(s->key) || !is_tag(s->digest))
+        return err_set(e, EINVAL, "a submission's key and digest have 1 to %d bytes", TAG_MAX);
+    if (s->n_gpus < 1 || s->max_gpus < s->n_gpus || s->max_gpus > 4096)
+        return err_set(e, EINVAL, "want 1 <= gpus <= max_gpus <= 4096, got %d and %d", s->n_gpus,
+                       s->max_gpus);
+    if (s->n_nodes < 0 || s->n_gpus % (s->n_nodes > 0 ? s->n_nodes : 1) != 0)
+        return err_set(e, EINVAL,
+                       "%d GPUs cannot stand on %d nodes in equal parts: ask for a multiple of the "
+                       "nodes",
+                       s->n_gpus, s->n_nodes);
+    if (s->n_nodes > 1 && s->max_gpus != s->n_gpus)
+        return err_set(e, EINVAL,
+                       "a gang over %d nodes cannot grow: leave max_gpus out, or the nodes",
+                       s->n_nodes);
+    if (s->priority < -1000000 || s->priority > 1000000)
+        return err_set(e, EINVAL, "priority must be within -1000000..1000000");
+    return 0;
+}

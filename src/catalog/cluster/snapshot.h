@@ -1,0 +1,74 @@
+/* snapshot.h - a frozen view of the state for one cycle.
+ *
+ * Made by: snapshot_take, from the state. Read by: every room to the right. Never
+ * changed after it is made; lives in the cycle arena. Jobs here are only those that
+ * matter for a decision: running, and the front of the queue.
+ */
+#ifndef CATALOG_SNAPSHOT_H
+#define CATALOG_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "catalog/cluster/state.h"
+
+struct arena;
+struct catalog;
+struct engine_rules;
+
+struct snap_gpu {
+    int type, node;
+    bool may_start;    // its node is up, and nobody is on the way out or in
+    double wake_s;     // it sleeps: who comes begins so much later; 0: it is awake
+    int n_jobs;
+    int jobs[THETA_MAX];    // indices into snapshot.jobs
+};
+
+struct snap_job {
+    int id;    // in the state
+    const struct job_spec *spec;
+    int workload;
+    double need;           // steps/s that keep the promise; 0: none
+    double remaining;      // steps
+    double time_left_s;    // inference: until its time is served; NaN for training
+    bool is_running;
+    int n_held;
+    const int *gpus;    // (n_held) indices into snapshot.gpus
+    int limit_w;
+    double waited_s;    // since it began to wait; 0 when running
+    double ran_s;       // since its present start; 0 when waiting
+};
+
+struct snapshot {
+    double now_s;
+    const struct catalog *catalog;
+    int theta;    // jobs that may share a GPU
+    int n_gpus;
+    const struct snap_gpu *gpus;
+    int n_jobs;    // running first, then waiting in the order of the queue
+    int n_running;
+    const struct snap_job *jobs;
+    int n_behind;    // waiting jobs that did not get in this time
+    const struct node *nodes;
+    int n_nodes;
+    uint64_t settings;                    // which were in force: struct cycle's
+    const struct engine_rules *engine;    // of its jobs, in order; NULL: every place can be had
+};
+
+/* Waiting jobs handed to the solver per cycle; the rest wait their turn. A cluster starts
+ * at most as many jobs at once as it has free places; 1,024 is more than any cycle of the
+ * largest bench starts (100,000 jobs on 1,000 GPUs), and keeps a cycle with an endless queue as
+ * quick as one without.
+ */
+#define SNAPSHOT_WAITING_MAX 1024
+
+/* 'is_parked' (by job id, 'n_parked' long; others are not) marks waiting jobs that cannot run
+ * on this cluster as it is: they do not take the place of those behind them. NULL: nobody is.
+ * 'is_busy' (by GPU) marks those that nothing may be started on now. NULL: none is.
+ * 'wake_s' (by GPU) is how long each takes to wake; 0: it is awake. NULL: all are.
+ */
+void snapshot_take(struct arena *a, const struct state *s, const struct catalog *c, double now_s,
+                   int theta, const bool *is_parked, int n_parked, const bool *is_busy,
+                   const double *wake_s, struct snapshot *out);
+
+#endif

@@ -1,0 +1,323 @@
+#include "catalog/import/draft.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text/file.h"
+#include "base/grow.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "store/store.h"
+
+void draft_init(struct draft *d)
+{
+    *d = (struct draft){ 0 };
+    arena_init(&d->arena);
+    map_init(&d->type_by_name);
+    map_init(&d->workload_by_name);
+    map_init(&d->descriptors.by_key);
+}
+
+void draft_release(struct draft *d)
+{
+    free(d->types);
+    free(d->workloads);
+    free(d->rows);
+    map_release(&d->type_by_name);
+    map_release(&d->workload_by_name);
+    descriptors_release(&d->descriptors);
+    arena_release(&d->arena);
+}
+
+int draft_type(struct draft *d, const char *name)
+{
+    const struct gpu_type *builtin;
+    int i = map_get(&d->type_by_name, name);
+
+    if (i >= 0)
+        return i;
+    i = d->n_types++;
+    GROW(d->types, i, d->cap_types);
+    builtin = gpu_type_builtin(name);
+    d->types[i] = builtin != NULL ? *builtin
+                                  : (struct gpu_type){
+                                        .peak_fp32_flops = (double)NAN,
+                                        .peak_fp16_flops = (double)NAN,
+                                        .bandwidth_bytes_s = (double)NAN,
+                                        .mem_bytes = (double)NAN,
+                                        .launch_s = (double)NAN,
+                                        .idle_w = (double)NAN,
+                                        .sleep_w = (double)NAN,
+                                        .cap_w = (double)NAN,
+                                        .limit_low_w = (double)NAN,
+                                    };
+    d->types[i].name = arena_strdup(&d->arena, name);
+    map_set(&d->type_by_name, d->types[i].name, i);
+    return i;
+}
+
+int draft_workload(struct draft *d, const char *name)
+{
+    bool is_described;
+    int i = map_get(&d->workload_by_name, name);
+
+    if (i >= 0)
+        return i;
+    i = d->n_workloads++;
+    GROW(d->workloads, i, d->cap_workloads);
+    descriptors_apply(&d->arena, d->is_describing ? &d->descriptors : NULL,
+                      arena_strdup(&d->arena, name), &d->workloads[i], &is_described);
+    d->n_undescribed += !is_described;
+    map_set(&d->workload_by_name, d->workloads[i].name, i);
+    return i;
+}
+
+struct measurement *draft_add(struct draft *d, int workload, int type, int neighbour)
+{
+    GROW(d->rows, d->n_rows, d->cap_rows);
+    d->rows[d->n_rows] = (struct measurement){
+        .key = { .workload = workload, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1 },
+        .fits = true,
+        .throughput = (double)NAN,
+        .watts = (double)NAN,
+        .duration_s = (double)NAN,
+        .noise = (double)NAN,
+    };
+    if (d->n_parts > 0)
+        d->part[d->n_parts - 1].n_rows++;
+    return &d->rows[d->n_rows++];
+}
+
+void draft_begin_part(struct draft *d, const char *kind, const char *name, const char *digest)
+{
+    struct draft_part *part = &d->part[d->n_parts];
+
+    assert(d->n_parts < DRAFT_PARTS_MAX && strlen(digest) == 64);
+    d->n_parts++;
+    *part = (struct draft_part){ .kind = kind, .name = name, .first_row = d->n_rows };
+    memcpy(part->digest, digest, sizeof(part->digest));
+}
+
+int draft_load(struct draft *d, const char *path, struct draft_text *out, struct err *e)
+{
+    out->name = path;
+    return file_read_text(&d->arena, path, NULL, IMPORT_BYTES_MAX, &out->text, &out->len, e);
+}
+
+int draft_describe(struct draft *d, const char *path, struct err *e)
+{
+    struct draft_text in;
+    int rc;
+
+    if (path == NULL)
+        return 0;
+    d->is_describing = true;
+    rc = draft_load(d, path, &in, e);
+    return rc < 0 ? rc : descriptors_read(&d->arena, in.name, in.text, in.len, &d->descriptors, e);
+}
+
+/* ---- writing ---- */
+
+/* Where the draft's types and workloads are in the catalog. */
+struct place {
+    int *type, *workload;
+};
+
+static int commit_names(struct draft *d, struct catalog *c, struct place *place, struct err *e)
+{
+    int rc = 0;
+
+    place->type = ARENA_ARRAY(&d->arena, int, (size_t)d->n_types);
+    place->workload = ARENA_ARRAY(&d->arena, int, (size_t)d->n_workloads);
+    for (int i = 0; i < d->n_types && rc == 0; i++)
+        rc = catalog_add_type(c, &d->types[i], &place->type[i], e);
+    for (int i = 0; i < d->n_workloads && rc == 0; i++)
+        rc = catalog_add_workload(c, &d->workloads[i], &place->workload[i], e);
+    if (rc == -EOVERFLOW && e != NULL && d->n_parts > 0)
+        err_prefix(e, "%s", d->part[0].name);
+    return rc;
+}
+
+static struct measurement placed_row(const struct draft *d, int i, const struct place *place)
+{
+    struct measurement m = d->rows[i];
+
+    m.key.workload = place->workload[m.key.workload];
+    m.key.gpu_type = place->type[m.key.gpu_type];
+    if (m.key.neighbour >= 0)
+        m.key.neighbour = place->workload[m.key.neighbour];
+    return m;
+}
+
+static int commit_part(struct draft *d, struct catalog *c, const struct draft_part *part,
+                       const struct place *place, double now_s, struct progress *p, struct err *e)
+{
+    int64_t origin = 0;
+    int rc = 0;
+
+    if (c->store != NULL) {
+        rc = store_find_origin(c->store, part->kind, part->digest, &origin, e);
+        if (rc < 0 || origin != 0)
+            return rc;
+        rc = store_add_origin(c->store, part->kind, part->name, part->digest, now_s, &origin, e);
+    }
+    d->report.is_known = false;
+    for (int i = 0; i < part->n_rows && rc == 0; i++) {
+        struct measurement m = placed_row(d, part->first_row + i, place);
+
+        rc = catalog_record(c, &m, origin, e);
+        if (rc == -EOVERFLOW && e != NULL)
+            err_prefix(e, "%s", part->name);
+        if (p != NULL && i % 1024 == 0)
+            progress_step(p, part->first_row + i, d->n_rows);
+        d->report.n_measurements += rc == 0;
+    }
+    return rc;
+}
+
+/* The built-in type that somebody who wrote 'name' may have meant, or NULL. */
+static const struct gpu_type *nearest_builtin(const char *name)
+{
+    int n, low = 1 + (int)strlen(name) / 3;    // further off is something else
+    const struct gpu_type *all = gpu_type_builtin_all(&n), *best = NULL;
+
+    for (int i = 0; i < n; i++) {
+        char family[32];
+        int off = text_distance(name, all[i].name), short_off;
+
+        snprintf(family, sizeof(family), "%s", all[i].name);
+        family[strcspn(family, "-")] = '\0';    // "v100-16" is written "v100"
+        short_off = text_distance(name, family);
+        off = short_off < off ? short_off : off;
+        if (off <= low && (best == NULL || off < low)) {
+            best = &all[i];
+            low = off;
+        }
+    }
+    return best;
+}
+
+static void warn_of_unknown_types(const struct draft *d, const struct catalog *c,
+                                  const struct place *place)
+{
+    enum { SHOWN = 5 };
+    int n = 0;
+
+    for (int i = 0; i < d->n_types; i++) {
+        const struct gpu_type *t = &c->types[place->type[i]], *meant = nearest_builtin(t->name);
+
+        if (gpu_type_builtin(t->name) != NULL || t->cap_w > 0 || ++n > SHOWN)
+            continue;
+        log_warn("GPU type '%s' is not built in: its figures are unknown%s%s%s ('gogh catalog "
+                 "gpus' lists them; 'gputype' lines in a cluster file describe others)",
+                 t->name, meant != NULL ? "; did you mean '" : "", meant != NULL ? meant->name : "",
+                 meant != NULL ? "'?" : "");
+    }
+    if (n > SHOWN)
+        log_warn("%d more GPU types are not built in", n - SHOWN);
+}
+
+static int commit_all(struct draft *d, struct catalog *c, double now_s, struct progress *p,
+                      struct err *e)
+{
+    struct place place;
+    int rc = commit_names(d, c, &place, e);
+
+    if (rc == 0)
+        warn_of_unknown_types(d, c, &place);
+    for (int i = 0; i < d->n_parts && rc == 0; i++)
+        rc = commit_part(d, c, &d->part[i], &place, now_s, p, e);
+    return rc;
+}
+
+/* A pair that does not fit is stated from either side; count it once. */
+static void count_unfit(struct draft *d, struct map_u64 *seen, struct cell_key k)
+{
+    int low = k.workload < k.neighbour ? k.workload : k.neighbour;
+    int high = k.workload < k.neighbour ? k.neighbour : k.workload;
+    uint64_t key = (uint64_t)(low + 1) << 42 | (uint64_t)high << 20 | (uint64_t)k.gpu_type;
+
+    if (map_u64_get(seen, key) >= 0)
+        return;
+    map_u64_set(seen, key, 0);
+    d->report.n_unfit++;
+}
+
+/* What the values of the draft are, for the report. */
+static void count_rows(struct draft *d)
+{
+    struct import_report *r = &d->report;
+    struct map_u64 seen;
+
+    map_u64_init(&seen);
+    r->n_types = d->n_types;
+    r->n_workloads = d->n_workloads;
+    for (int i = 0; i < d->n_rows; i++) {
+        const struct measurement *m = &d->rows[i];
+
+        r->n_watts += !isnan(m->watts);
+        if (!m->fits)
+            count_unfit(d, &seen, m->key);
+        if (isnan(m->throughput))
+            continue;
+        if (m->key.n_gpus > 1)
+            r->n_gangs++;
+        else if (m->key.limit_w > 0)
+            r->n_limited++;
+        else if (m->key.neighbour >= 0)
+            r->n_pairs++;
+        else
+            r->n_isolated++;
+    }
+    map_u64_release(&seen);
+}
+
+int draft_check(struct draft *d, struct err *e)
+{
+    struct catalog trial;
+    struct place place;
+    int rc;
+
+    catalog_init(&trial);
+    rc = commit_names(d, &trial, &place, e);
+    for (int i = 0; i < d->n_parts && rc == 0; i++) {
+        const struct draft_part *part = &d->part[i];
+
+        for (int k = 0; k < part->n_rows && rc == 0; k++) {
+            struct measurement m = placed_row(d, part->first_row + k, &place);
+
+            rc = catalog_record(&trial, &m, 0, e);
+        }
+        if (rc < 0 && e != NULL)
+            err_prefix(e, "%s", part->name);
+    }
+    catalog_release(&trial);
+    return rc;
+}
+
+int draft_commit(struct draft *d, struct catalog *c, double now_s, struct progress *p,
+                 struct import_report *out, struct err *e)
+{
+    int rc = c->store != NULL ? store_begin(c->store, e) : 0;
+
+    if (rc < 0)
+        return rc;
+    if (d->is_describing && d->n_undescribed > 0)
+        log_warn("%d workloads have no row in the descriptor CSV; their features stay unknown",
+                 d->n_undescribed);
+    count_rows(d);
+    d->report.is_known = true;
+    rc = commit_all(d, c, now_s, p, e);
+    if (rc == 0 && c->store != NULL)
+        rc = store_commit(c->store, e);
+    else if (c->store != NULL)
+        store_rollback(c->store);
+    if (rc == 0)
+        *out = d->report;
+    return rc;
+}

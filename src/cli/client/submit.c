@@ -1,0 +1,511 @@
+/* cmd_submit.c - `gogh submit`: a new job for the daemon, and, with --wait, how it ended. */
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/text/file.h"
+#include "cli/client/client.h"
+#include "cli/cmd.h"
+#include "cli/table.h"
+#include "cli/when.h"
+
+static const char help[] =
+    "Hand a command over to goghd, which starts it where it costs the least energy and keeps its\n"
+    "promise. The words after '--' are run as they are, without a shell, as you, in the\n"
+    "working directory, with your PATH and a few other variables. Prints the new job's id.\n"
+    "\n"
+    "What it runs (to know how fast it will be):\n"
+    "  --workload NAME  a workload of 'gogh catalog', or a built-in model ('gogh catalog models')\n"
+    "  --batch N        its batch size\n"
+    "  --new-workload   the name is new, not a slip\n"
+    "  --descriptor F   or a JSON file that describes it (docs/formats/workloads.md)\n"
+    "  --name NAME      of the job (made up)\n"
+    "  --kind K         training or inference (with a --rate: inference)\n"
+    "\n"
+    "How much, and what is promised:\n"
+    "  --steps N        training: steps to do\n"
+    "  --rate R         inference: steps a second that will be asked of it\n"
+    "  --duration T     inference: this long\n"
+    "  --min-throughput R   at least this many steps a second\n"
+    "  --deadline T     all --steps done by then: \"2026-11-16 18:00\", 18:00 or +2h\n"
+    "\n"
+    "Where:\n"
+    "  --gpus N, --max-gpus N   how many GPUs it needs (1), and could use\n"
+    "  --types A,B      only on these GPU types\n"
+    "  --exclusive      no neighbour on its GPUs\n"
+    "  --one-node       all on one node\n"
+    "  --nodes N        on so many nodes, as many GPUs on each\n"
+    "  --cpus N, --mem-mib N   of its node's CPUs and memory, for each GPU (0)\n"
+    "  --priority N     higher goes first (0)\n"
+    "\n"
+    "How it runs:\n"
+    "  --env NAME[=VALUE]   also this variable; may be given many times. Passed on by itself:\n"
+    "                   PATH HOME USER LOGNAME SHELL LANG LC_* PYTHONPATH LD_LIBRARY_PATH\n"
+    "                   VIRTUAL_ENV CONDA_*\n"
+    "  --cwd DIR        working directory (this one)\n"
+    "  --stdout F, --stderr F   files to append to (of the run: 'gogh show' names them); %j is the\n"
+    "                   job's id, %n its name, %r the run\n"
+    "  --timeout T      a run that takes longer has failed\n"
+    "  --retries N      how often a run that failed is tried again (0)\n"
+    "  --checkpoint-signal S   TERM, USR1 or none: how a move is announced (TERM)\n"
+    "  --grace T        how long it may take to save its state then\n"
+    "\n"
+    "  --hold           do not start it before 'gogh release'\n"
+    "  --owner NAME     for somebody else (operators only)\n"
+    "  --key K          the same key twice is the same job once\n"
+    "  --wait           until it ends; the exit status is 0 when it finished, else 1\n" CLIENT_HELP
+    "\n"
+    "Examples:\n"
+    "  gogh submit --workload resnet50 --batch 64 --steps 20000 --deadline 18:00 -- \\\n"
+    "      python3 train.py --epochs 10\n"
+    "  gogh submit --gpus 2 --one-node --min-throughput 3.5 --wait -- ./train\n";
+
+struct options {
+    const char *workload, *descriptor, *name, *kind, *duration, *deadline, *owner, *cwd, *out, *err,
+        *timeout, *signal, *grace, *key;
+    long batch, gpus, max_gpus, nodes, priority, retries, cpus, mem_mib;
+    double steps, rate, min_throughput;
+    bool is_exclusive, is_one_node, is_held, waits, is_new;
+    struct cmd_list types, env;
+    struct client_where where;
+};
+
+#define NO_NUMBER (-2000000000L)    // not given; no option takes it
+
+/* ---- the environment ---- */
+
+static bool is_passed_on(const char *name, size_t len)
+{
+    static const char *const names[] = { "PATH",       "HOME", "USER",       "LOGNAME",
+                                         "SHELL",      "LANG", "PYTHONPATH", "LD_LIBRARY_PATH",
+                                         "VIRTUAL_ENV" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == len && strncmp(names[i], name, len) == 0)
+            return true;
+    return strncmp(name, "LC_", 3) == 0 || strncmp(name, "CONDA_", 6) == 0;
+}
+
+/* A value that is no UTF-8 cannot be told in JSON. */
+static int put_variable(json_t *env, const char *name, size_t len, const char *value, struct err *e)
+{
+    json_t *text = json_string(value);
+    char key[256];
+
+    if (len == 0 || len >= sizeof key)
+        return err_set(e, EINVAL, "--env wants NAME or NAME=VALUE");
+    snprintf(key, sizeof key, "%.*s", (int)len, name);
+    if (text == NULL)
+        return err_set(e, EINVAL,
+                       "the variable %s is no UTF-8; unset it, or give another with "
+                       "--env",
+                       key);
+    return json_object_set_new(env, key, text) == 0 ? 0 : err_set(e, EINVAL, "--env: bad name");
+}
+
+static int put_environment(json_t *body, const struct options *o, struct err *e)
+{
+    extern char **environ;
+    json_t *env = json_object();
+    int rc = 0;
+
+    json_object_set_new(body, "env", env);
+    for (char **v = environ; *v != NULL && rc == 0; v++) {
+        size_t len = strcspn(*v, "=");
+
+        if (is_passed_on(*v, len) && (*v)[len] == '=')
+            rc = put_variable(env, *v, len, *v + len + 1, e);
+    }
+    for (int i = 0; i < o->env.n && rc == 0; i++) {
+        const char *text = o->env.words[i].at;
+        size_t len = strcspn(text, "=");
+        const char *value = text[len] == '=' ? text + len + 1 : getenv(text);
+
+        if (value == NULL)
+            return err_set(e, EINVAL, "--env %s: it is not set here; give --env %s=VALUE", text,
+                           text);
+        rc = put_variable(env, text, len, value, e);
+    }
+    return rc;
+}
+
+/* ---- the body ---- */
+
+static int put_text(json_t *body, const char *key, const char *text, struct err *e)
+{
+    if (text == NULL)
+        return 0;
+    return json_object_set_new(body, key, json_string(text)) == 0
+               ? 0
+               : err_set(e, EINVAL, "%s: '%s' is no UTF-8", key, text);
+}
+
+static void put_whole(json_t *body, const char *key, long v)
+{
+    if (v != NO_NUMBER)
+        json_object_set_new(body, key, json_integer(v));
+}
+
+static void put_number(json_t *body, const char *key, double v)
+{
+    if (isfinite(v))
+        json_object_set_new(body, key,
+                            v == floor(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v)
+                                                            : json_real(v));
+}
+
+static void put_flag(json_t *body, const char *key, bool is)
+{
+    if (is)
+        json_object_set_new(body, key, json_true());
+}
+
+static int put_duration(json_t *body, const char *key, const char *text, struct err *e)
+{
+    double s = 0;
+    int rc = text != NULL ? when_duration(text, &s, e) : 0;
+
+    if (text != NULL && rc == 0)
+        put_number(body, key, s);
+    return rc;
+}
+
+static int put_descriptor(json_t *body, const char *path, struct arena *a, struct err *e)
+{
+    json_error_t wrong;
+    const char *text;
+    size_t len;
+    json_t *o;
+
+    if (path == NULL)
+        return 0;
+    if (file_read_text(a, path, NULL, 1 << 20, &text, &len, e) < 0)
+        return -e->code;
+    o = json_loadb(text, len, JSON_REJECT_DUPLICATES, &wrong);
+    if (!json_is_object(o)) {
+        json_decref(o);
+        return err_set(e, EINVAL, "%s:%d: want one JSON object: %s", path, wrong.line, wrong.text);
+    }
+    return json_object_set_new(body, "descriptor", o);
+}
+
+static int put_work(json_t *body, const struct options *o, struct arena *a, struct err *e)
+{
+    double deadline_s = NAN;
+    int rc = put_text(body, "workload", o->workload, e);
+
+    if (rc == 0)
+        rc = put_descriptor(body, o->descriptor, a, e);
+    if (rc == 0)
+        rc = put_text(body, "name", o->name, e);
+    if (rc == 0)
+        rc = put_text(body, "kind", o->kind, e);
+    if (rc == 0)
+        rc = put_duration(body, "duration_s", o->duration, e);
+    if (rc == 0 && o->deadline != NULL) {
+        rc = when_time(o->deadline, when_now(), true, &deadline_s, e);
+        if (rc < 0)
+            err_prefix(e, "--deadline");
+    }
+    put_whole(body, "batch", o->batch);
+    put_flag(body, "new_workload", o->is_new);
+    put_number(body, "steps", o->steps);
+    put_number(body, "rate", o->rate);
+    put_number(body, "min_throughput", o->min_throughput);
+    put_number(body, "deadline", deadline_s);
+    return rc;
+}
+
+static void put_place(json_t *body, const struct options *o)
+{
+    json_t *types = json_array();
+
+    for (int i = 0; i < o->types.n; i++)
+        json_array_append_new(types, json_stringn(o->types.words[i].at, o->types.words[i].len));
+    if (o->types.n > 0)
+        json_object_set(body, "types", types);
+    json_decref(types);
+    put_whole(body, "gpus", o->gpus);
+    put_whole(body, "max_gpus", o->max_gpus);
+    put_whole(body, "priority", o->priority);
+    put_flag(body, "exclusive", o->is_exclusive);
+    put_flag(body, "one_node", o->is_one_node);
+    put_whole(body, "nodes", o->nodes);
+    put_flag(body, "hold", o->is_held);
+}
+
+/* Files and directories are named from the root: the daemon is elsewhere. */
+static int put_file(json_t *body, const char *key, const char *path, struct arena *a, struct err *e)
+{
+    char *here;
+    int rc;
+
+    if (path == NULL || path[0] == '/')
+        return put_text(body, key, path, e);
+    here = getcwd(NULL, 0);
+    if (here == NULL)
+        return err_set(e, errno, "the working directory: %s", strerror(errno));
+    rc = put_text(body, key, *path != '\0' ? arena_printf(a, "%s/%s", here, path) : here, e);
+    free(here);
+    return rc;
+}
+
+static int put_command(json_t *body, const struct options *o, char **words, struct arena *a,
+                       struct err *e)
+{
+    json_t *argv = json_array();
+    int rc = 0;
+
+    json_object_set_new(body, "argv", argv);
+    for (; *words != NULL; words++)
+        if (json_array_append_new(argv, json_string(*words)) < 0)
+            return err_set(e, EINVAL, "the command's word '%s' is no UTF-8", *words);
+    rc = put_file(body, "cwd", o->cwd != NULL ? o->cwd : "", a, e);
+    if (rc == 0)
+        rc = put_environment(body, o, e);
+    if (rc == 0)
+        rc = put_file(body, "stdout", o->out, a, e);
+    if (rc == 0)
+        rc = put_file(body, "stderr", o->err, a, e);
+    if (rc == 0)
+        rc = put_duration(body, "timeout_s", o->timeout, e);
+    if (rc == 0)
+        rc = put_duration(body, "grace_s", o->grace, e);
+    if (rc == 0)
+        rc = put_text(body, "checkpoint_signal", o->signal, e);
+    if (rc == 0)
+        rc = put_text(body, "owner", o->owner, e);
+    put_whole(body, "retries", o->retries);
+    put_whole(body, "cpus", o->cpus);
+    put_whole(body, "mem_mib", o->mem_mib);
+    return rc;
+}
+
+/* ---- waiting ---- */
+
+#define WAIT_FIRST_S 0.2
+#define WAIT_MOST_S 5.0
+
+static bool has_ended(const json_t *job)
+{
+    const char *state = json_text_of(job, "state");
+
+    return state != NULL && (strcmp(state, "finished") == 0 || strcmp(state, "failed") == 0 ||
+                             strcmp(state, "cancelled") == 0);
+}
+
+static void rest(double s)
+{
+    struct timespec t = { .tv_sec = (time_t)s, .tv_nsec = (long)((s - floor(s)) * 1e9) };
+
+    nanosleep(&t, NULL);
+}
+
+/* Ask again and again, ever more seldom; a daemon that restarts is waited for. Each question has
+ * a client of its own, so that a week of them is not kept in memory.
+ */
+static int wait_for(const struct options *o, const char *path, json_t **job, struct err *e)
+{
+    double pause_s = WAIT_FIRST_S;
+
+    for (int n_lost = 0;;) {
+        struct client *c = NULL;
+        json_t *answer = NULL;
+        int rc = client_open(&o->where, &c, e);
+
+        if (rc == 0)
+            rc = client_get(c, path, &answer, e);
+        if (rc == 0)
+            *job = json_incref(answer);
+        client_close(c);
+        n_lost = rc == 0 ? 0 : n_lost + 1;
+        if (rc < 0 && ((rc != -ENOTCONN && rc != -EAGAIN) || n_lost > 60))    // five minutes
+            return rc;
+        if (rc == 0 && has_ended(*job))
+            return 0;
+        if (rc == 0)
+            json_decref(*job);
+        *job = NULL;
+        rest(pause_s);
+        pause_s = fmin(1.5 * pause_s, WAIT_MOST_S);
+    }
+}
+
+static int tell_end(const struct options *o, struct client *c, const char *path, struct err *e)
+{
+    json_t *job = NULL;
+    int rc = wait_for(o, path, &job, e);
+
+    if (rc < 0)
+        return client_fail(e);
+    bool is_done = strcmp(json_text_of(job, "state"), "finished") == 0;
+    if (o->where.is_json) {
+        json_dumpf(job, stdout, JSON_COMPACT);
+        printf("\n");
+    } else {
+        const char *reason = json_text_of(job, "reason");
+
+        printf("job %s (%s) %s%s%s\n", cell_text(client_arena(c), job, "id"),
+               cell_text(client_arena(c), job, "name"), cell_text(client_arena(c), job, "state"),
+               reason != NULL ? ": " : "",
+               reason != NULL ? cell_clean(client_arena(c), reason) : "");
+    }
+    json_decref(job);
+    return cmd_done() == EXIT_DONE && is_done ? EXIT_DONE : EXIT_NO;
+}
+
+/* ---- the command ---- */
+
+/* The daemon names fields of its API; here they are options. */
+static void put_in_options(struct arena *a, struct err *e)
+{
+    static const char *const words[][2] = {
+        { "\"new_workload\": true", "--new-workload" },
+        { "'grace_s'", "--grace" },
+        { "min_throughput", "--min-throughput" },
+        { "duration_s", "--duration" },
+    };
+    const char *text = arena_strdup(a, e->text);
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *at = strstr(text, words[i][0]);
+
+        if (at != NULL)
+            text = arena_printf(a, "%.*s%s%s", (int)(at - text), text, words[i][1],
+                                at + strlen(words[i][0]));
+    }
+    snprintf(e->text, sizeof e->text, "%s", text);
+}
+
+static int submit(const struct options *o, struct client *c, const json_t *body, struct err *e)
+{
+    struct arena *a = client_arena(c);
+    const char *key = o->key != NULL ? o->key : client_key(c);
+    json_t *job;
+
+    if (client_post(c, "/v1/jobs", body, key, &job, e) < 0) {
+        put_in_options(a, e);
+        return client_fail(e);
+    }
+    if (o->where.is_json && !o->waits)
+        printf("%s\n", client_text(c));
+    else if (!o->where.is_json)
+        printf("job %s (%s) submitted\n", cell_text(a, job, "id"), cell_text(a, job, "name"));
+    if (!o->waits)
+        return cmd_done();
+    fflush(stdout);
+    return tell_end(o, c, arena_printf(a, "/v1/jobs/%s", cell_text(a, job, "id")), e);
+}
+
+static int fill(json_t *body, const struct options *o, char **words, struct arena *a, struct err *e)
+{
+    int rc = put_work(body, o, a, e);
+
+    if (rc == 0)
+        put_place(body, o);
+    return rc < 0 ? rc : put_command(body, o, words, a, e);
+}
+
+static int submit_words(const struct options *o, char **words)
+{
+    struct client *c = NULL;
+    json_t *body = json_object();
+    struct err e = { 0 };
+    int status;
+
+    if (client_open(&o->where, &c, &e) < 0 || fill(body, o, words, client_arena(c), &e) < 0)
+        status = cmd_fail(&e);
+    else
+        status = submit(o, c, body, &e);
+    client_close(c);
+    json_decref(body);
+    return status;
+}
+
+/* Everything behind "--" is the command; NULL: there is no "--". */
+static char **split(int *argc, char **argv)
+{
+    for (int i = 1; i < *argc; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            *argc = i;
+            argv[i] = NULL;
+            return argv + i + 1;
+        }
+    }
+    return NULL;
+}
+
+static const struct options unsaid = { .batch = NO_NUMBER,
+                                       .gpus = NO_NUMBER,
+                                       .max_gpus = NO_NUMBER,
+                                       .nodes = NO_NUMBER,
+                                       .priority = NO_NUMBER,
+                                       .retries = NO_NUMBER,
+                                       .cpus = NO_NUMBER,
+                                       .mem_mib = NO_NUMBER,
+                                       .steps = NAN,
+                                       .rate = NAN,
+                                       .min_throughput = NAN };
+
+static int run(int argc, char **argv)
+{
+    struct options o = unsaid;
+    const struct cmd_option options[] = {
+        { .name = "workload", .kind = OPTION_TEXT, .out = &o.workload },
+        { .name = "batch", .kind = OPTION_WHOLE, .out = &o.batch, .low = 1, .high = 1e7 },
+        { .name = "new-workload", .kind = OPTION_FLAG, .out = &o.is_new },
+        { .name = "descriptor", .kind = OPTION_TEXT, .out = &o.descriptor },
+        { .name = "name", .kind = OPTION_TEXT, .out = &o.name },
+        { .name = "kind", .kind = OPTION_TEXT, .out = &o.kind },
+        { .name = "steps", .kind = OPTION_NUMBER, .out = &o.steps, .low = 1e-9, .high = 1e15 },
+        { .name = "rate", .kind = OPTION_NUMBER, .out = &o.rate, .low = 1e-9, .high = 1e9 },
+        { .name = "duration", .kind = OPTION_TEXT, .out = &o.duration },
+        { .name = "min-throughput", .kind = OPTION_NUMBER, .out = &o.min_throughput, .high = 1e9 },
+        { .name = "deadline", .kind = OPTION_TEXT, .out = &o.deadline },
+        { .name = "gpus", .kind = OPTION_WHOLE, .out = &o.gpus, .low = 1, .high = 4096 },
+        { .name = "max-gpus", .kind = OPTION_WHOLE, .out = &o.max_gpus, .low = 1, .high = 4096 },
+        { .name = "priority", .kind = OPTION_WHOLE, .out = &o.priority, .low = -1e6, .high = 1e6 },
+        { .name = "exclusive", .kind = OPTION_FLAG, .out = &o.is_exclusive },
+        { .name = "one-node", .kind = OPTION_FLAG, .out = &o.is_one_node },
+        { .name = "nodes", .kind = OPTION_WHOLE, .out = &o.nodes, .low = 1, .high = 4096 },
+        { .name = "types", .kind = OPTION_LIST, .out = &o.types },
+        { .name = "owner", .kind = OPTION_TEXT, .out = &o.owner },
+        { .name = "env", .kind = OPTION_EACH, .out = &o.env },
+        { .name = "cwd", .kind = OPTION_TEXT, .out = &o.cwd },
+        { .name = "stdout", .kind = OPTION_TEXT, .out = &o.out },
+        { .name = "stderr", .kind = OPTION_TEXT, .out = &o.err },
+        { .name = "timeout", .kind = OPTION_TEXT, .out = &o.timeout },
+        { .name = "retries", .kind = OPTION_WHOLE, .out = &o.retries, .high = 1e6 },
+        { .name = "cpus", .kind = OPTION_WHOLE, .out = &o.cpus, .high = 1e5 },
+        { .name = "mem-mib", .kind = OPTION_WHOLE, .out = &o.mem_mib, .high = 1 << 30 },
+        { .name = "checkpoint-signal", .kind = OPTION_TEXT, .out = &o.signal },
+        { .name = "grace", .kind = OPTION_TEXT, .out = &o.grace },
+        { .name = "hold", .kind = OPTION_FLAG, .out = &o.is_held },
+        { .name = "key", .kind = OPTION_TEXT, .out = &o.key },
+        { .name = "wait", .kind = OPTION_FLAG, .out = &o.waits },
+        CLIENT_OPTIONS(o.where),
+    };
+    char **words = split(&argc, argv);
+    int status = cmd_parse(&cmd_submit, argc, argv, options, CMD_COUNT(options), NULL, 0);
+
+    if (status != CMD_GO_ON)
+        return status;
+    if (words == NULL || *words == NULL)
+        return cmd_misuse(&cmd_submit, "which command? put it behind '--'");
+    return submit_words(&o, words);
+}
+
+const struct cmd cmd_submit = {
+    .name = "submit",
+    .synopsis = "submit [OPTIONS] -- COMMAND [ARGUMENTS]",
+    .summary = "hand a job over to the daemon",
+    .help = help,
+    .run = run,
+};

@@ -1,0 +1,399 @@
+/* advise_page.c - what came of `gogh advise`, as JSON and for people. */
+#include "cli/offline/advise.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/text/buf.h"
+#include "cli/table.h"
+#include "cli/when.h"
+#include "sim/ground.h"
+
+static const struct {
+    const char *key, *title;
+} rows[ROWS] = {
+    [WAS] = { "was", "as it was" },
+    [WAS_ASLEEP] = { "was-asleep", "as it was, idle asleep" },
+    [GOGH] = { "gogh", "GOGH" },
+    [NO_SHARING] = { "gogh-no-sharing", "GOGH without sharing" },
+    [NO_SLEEP] = { "gogh-no-sleep", "GOGH without sleep" },
+};
+
+bool advise_has(const struct advise_options *o, enum advise_row r)
+{
+    if (r == WAS)
+        return !o->site_sleeps;
+    return r <= GOGH || !o->has_no_levers;
+}
+
+/* What savings are counted from. */
+static enum advise_row base_row(const struct advise_options *o)
+{
+    return o->site_sleeps ? WAS_ASLEEP : WAS;
+}
+
+/* ---- what came out ---- */
+
+struct spread {
+    double mean, low, high;
+};
+
+static void spread_add(struct spread *s, double v, int n)
+{
+    s->low = n == 0 ? v : fmin(s->low, v);
+    s->high = n == 0 ? v : fmax(s->high, v);
+    s->mean += (v - s->mean) / (n + 1);
+}
+
+/* Of a row, over the worlds. */
+struct outcome {
+    struct spread energy_kwh, saved_kwh, saved;    // the last as a part of the base
+    double idle_kwh, mean_wait_s, p95_wait_s, mean_jct_s, promise_attainment, finished, later,
+        moves;
+};
+
+static struct outcome outcome_of(const struct advice *v, enum advise_row r)
+{
+    struct outcome o = { 0 };
+
+    for (int i = 0; i < v->options->n_seeds; i++) {
+        const struct history_figures *f = &v->figures[i][r];
+        const double base_j = v->figures[i][base_row(v->options)].energy_j;
+        const struct {
+            double *to, is;
+        } means[] = {
+            { &o.idle_kwh, f->idle_j / KWH_J },
+            { &o.mean_wait_s, f->mean_wait_s },
+            { &o.p95_wait_s, f->p95_wait_s },
+            { &o.mean_jct_s, f->mean_jct_s },
+            { &o.promise_attainment, f->promise_attainment },
+            { &o.finished, f->n_finished },
+            { &o.later, f->n_later },
+            { &o.moves, (double)f->n_moves },
+        };
+
+        spread_add(&o.energy_kwh, f->energy_j / KWH_J, i);
+        spread_add(&o.saved_kwh, (base_j - f->energy_j) / KWH_J, i);
+        spread_add(&o.saved, 1 - f->energy_j / base_j, i);
+        for (size_t k = 0; k < sizeof means / sizeof *means; k++)
+            *means[k].to += (means[k].is - *means[k].to) / (i + 1);
+    }
+    return o;
+}
+
+/* The site's clock: "2026-03-01T12:00:00". */
+static const char *clock_text(struct arena *a, double at_s)
+{
+    time_t t = (time_t)at_s;
+    char text[32];
+    struct tm tm;
+
+    gmtime_r(&t, &tm);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+    return arena_strdup(a, text);
+}
+
+static double held_part(const struct history *h)
+{
+    return h->gpu_s / (h->end_s * h->cluster->n_gpus);
+}
+
+/* ---- as JSON ---- */
+
+static json_t *number(double v)
+{
+    return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *text(const char *s)
+{
+    return s != NULL ? json_string(s) : json_null();
+}
+
+static json_t *json_lines(const struct sacct *s)
+{
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "all", s->n_lines,
+                     "runs", s->n_jobs, "steps", s->n_steps, "other_partitions", s->n_elsewhere,
+                     "never_ran", s->n_unstarted, "no_gpu", s->n_cpu, "repeated", s->n_repeated,
+                     "refused", s->n_refused, "refused_line",
+                     s->n_refused > 0 ? json_integer(s->refused_line) : json_null(), "refused_why",
+                     text(s->refused_why));
+}
+
+static json_t *json_left_out(const struct history *h)
+{
+    return json_pack("{s:i, s:i, s:o, s:i, s:o, s:i, s:i}", "outside", h->n_outside,
+                     "unknown_nodes", h->n_unknown_node, "unknown_node", text(h->unknown_node),
+                     "no_room", h->n_no_room, "no_room_job", text(h->no_room), "unfit", h->n_unfit,
+                     "mixed", h->n_mixed);
+}
+
+static json_t *json_workloads(const struct advice *v)
+{
+    const struct history *h = &v->history;
+
+    return json_pack("{s:i, s:i, s:i, s:s, s:i, s:i, s:i}", "by_comment", h->n_from[FROM_COMMENT],
+                     "by_name", h->n_from[FROM_NAME], "by_default", h->n_from[FROM_DEFAULT],
+                     "default", h->options.workload, "not_fitting", h->n_taken_for_default,
+                     "unknown", h->n_unknown_workload, "unclear_comments", v->sacct.n_unclear);
+}
+
+static json_t *json_run(const struct advice *v, enum advise_row r)
+{
+    struct outcome o = outcome_of(v, r);
+    json_t *j =
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name", rows[r].key, "energy_kwh",
+                  number(o.energy_kwh.mean), "energy_kwh_low", number(o.energy_kwh.low),
+                  "energy_kwh_high", number(o.energy_kwh.high), "saved", number(o.saved.mean),
+                  "saved_low", number(o.saved.low), "saved_high", number(o.saved.high));
+
+    json_object_update_new(
+        j, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "idle_kwh", number(o.idle_kwh),
+                     "mean_wait_s", number(o.mean_wait_s), "p95_wait_s", number(o.p95_wait_s),
+                     "mean_jct_s", number(o.mean_jct_s), "promise_attainment",
+                     number(o.promise_attainment), "finished", number(o.finished), "later",
+                     number(o.later), "moves", number(o.moves)));
+    return j;
+}
+
+static json_t *json_saved(const struct advice *v)
+{
+    struct outcome o = outcome_of(v, GOGH);
+
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "kwh", number(o.saved_kwh.mean), "kwh_low",
+                     number(o.saved_kwh.low), "kwh_high", number(o.saved_kwh.high), "cost",
+                     number(o.saved_kwh.mean * v->options->price), "co2_kg",
+                     number(o.saved_kwh.mean * v->options->co2_g / 1000));
+}
+
+void advise_print_json(const struct advice *v)
+{
+    const struct advise_options *o = v->options;
+    const struct history *h = &v->history;
+    json_t *runs = json_array(), *states = json_object(), *j;
+
+    for (int r = 0; r < ROWS; r++)
+        if (advise_has(o, (enum advise_row)r))
+            json_array_append_new(runs, json_run(v, (enum advise_row)r));
+    for (int i = 0; i < SACCT_STATES; i++)
+        json_object_set_new(states, sacct_state_name((enum sacct_state)i),
+                            json_integer(v->sacct.n_states[i]));
+    j = json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:f, s:i, s:f, s:i, s:i, s:i}", "sacct",
+                  o->sacct, "cluster", o->cluster, "partition", text(o->partition), "from",
+                  clock_text(v->arena, h->begin_s), "to",
+                  clock_text(v->arena, h->begin_s + h->end_s), "first_end",
+                  clock_text(v->arena, h->begin_s + h->first_end_s), "last_start",
+                  clock_text(v->arena, h->begin_s + h->last_start_s), "span_s", h->end_s, "gpus",
+                  h->cluster->n_gpus, "held", held_part(h), "jobs", h->n_jobs, "requeued",
+                  v->sacct.n_requeued, "shared", h->n_shared);
+    json_object_update_new(
+        j, json_pack("{s:o, s:o, s:o, s:o, s:{s:i, s:f}, s:o, s:I, s:I, s:s, s:o, s:o}", "lines",
+                     json_lines(&v->sacct), "states", states, "left_out", json_left_out(h),
+                     "workloads", json_workloads(v), "promises", "asked", h->n_asked, "tolerance",
+                     o->tolerance, "truth", text(o->truth), "seed", (json_int_t)o->seed, "seeds",
+                     (json_int_t)o->n_seeds, "base", rows[base_row(o)].key, "runs", runs, "saved",
+                     json_saved(v)));
+    json_dumpf(j, stdout, JSON_REAL_PRECISION(12));
+    putchar('\n');
+    json_decref(j);
+}
+
+/* ---- for people ---- */
+
+#define WIDTH 96     // of the page
+#define MARGIN 11    // where its texts begin
+
+/* ", 12 steps": nothing of none; on a new line where the old one is full. */
+static void put_count(struct buf *b, int n, const char *what)
+{
+    const char *line = b->len > 0 ? strrchr(buf_text(b), '\n') : NULL;
+    size_t used = line != NULL ? strlen(line + 1) : b->len + MARGIN;
+
+    if (n <= 0)
+        return;
+    if (b->len > 0)
+        buf_puts(b, used + strlen(what) + 10 > WIDTH ? ",\n           " : ", ");
+    buf_printf(b, "%d %s", n, what);
+}
+
+static void put_left_out(const struct advice *v, struct buf *out)
+{
+    const struct sacct *s = &v->sacct;
+    const struct history *h = &v->history;
+    struct arena *a = v->arena;
+    struct buf b;
+
+    buf_init(&b, 4096);
+    put_count(&b, s->n_steps, "steps");
+    put_count(&b, s->n_elsewhere, "of other partitions");
+    put_count(&b, s->n_unstarted, "that never ran");
+    put_count(&b, s->n_cpu, "without a GPU");
+    put_count(&b, s->n_repeated, "told twice");
+    put_count(&b, h->n_outside, "outside the window");
+    if (s->n_refused > 0)
+        put_count(&b, s->n_refused,
+                  arena_printf(a, "not understood (line %d: %s)", s->refused_line, s->refused_why));
+    if (h->n_unknown_node > 0)
+        put_count(&b, h->n_unknown_node,
+                  arena_printf(a, "on nodes that the cluster file has not (%s)", h->unknown_node));
+    if (h->n_no_room > 0)
+        put_count(&b, h->n_no_room,
+                  arena_printf(a, "on more GPUs than their nodes had free (job %s)", h->no_room));
+    put_count(&b, h->n_unfit, "that could not have fitted where they ran");
+    put_count(&b, h->n_mixed, "gangs of several types of GPU, too large for any one");
+    if (b.len > 0)
+        buf_printf(out, "left out   %s\n", buf_text(&b));
+    buf_release(&b);
+}
+
+static void put_head(const struct advice *v, struct buf *out)
+{
+    const struct advise_options *o = v->options;
+    const struct history *h = &v->history;
+
+    buf_printf(out, "history    %s to %s (%s), %d GPUs, held %.0f %% of the time\n",
+               clock_text(v->arena, h->begin_s), clock_text(v->arena, h->begin_s + h->end_s),
+               when_text(v->arena, h->end_s), h->cluster->n_gpus, 100 * held_part(h));
+    buf_printf(out, "jobs       %d run%s on GPUs, of %d lines of %s\n", h->n_jobs,
+               h->n_jobs == 1 ? "" : "s", v->sacct.n_lines, cell_clean(v->arena, o->sacct));
+    put_left_out(v, out);
+    buf_printf(out, "workloads  %d told by comments, %d by names, %d taken for %s\n",
+               h->n_from[FROM_COMMENT], h->n_from[FROM_NAME], h->n_from[FROM_DEFAULT],
+               h->options.workload);
+    if (h->n_taken_for_default > 0)
+        buf_printf(
+            out,
+            "           and %d that were told, since as told they would not fit where they ran\n",
+            h->n_taken_for_default);
+    if (h->n_unknown_workload + v->sacct.n_unclear > 0)
+        buf_printf(out, "           %d comments name a workload nobody knows, %d make no sense\n",
+                   h->n_unknown_workload, v->sacct.n_unclear);
+    buf_printf(out,
+               "promises   %d of comments; to the others the speed they had, divided by %g\n\n",
+               h->n_asked, o->tolerance);
+}
+
+static const char *percent(struct arena *a, double part)
+{
+    if (!isfinite(part))
+        return "-";
+    return arena_printf(a, "%.1f", fabs(part) < 0.0005 ? 0 : 100 * part);    // no "-0.0"
+}
+
+static void put_row(const struct advice *v, enum advise_row r, struct table *t)
+{
+    struct arena *a = v->arena;
+    struct outcome o = outcome_of(v, r);
+    const bool is_base = r == base_row(v->options), is_history = r <= WAS_ASLEEP;
+
+    table_put(t, rows[r].title);
+    table_put(t, arena_printf(a, "%.3f", o.energy_kwh.mean));
+    table_put(t, is_base ? "-" : percent(a, o.saved.mean));
+    table_put(t, is_base ? "-"
+                         : arena_printf(a, "%s to %s", percent(a, o.saved.low),
+                                        percent(a, o.saved.high)));
+    table_put(t, when_text(a, o.mean_wait_s));
+    table_put(t, when_text(a, o.mean_jct_s));
+    table_put(t, percent(a, o.promise_attainment));
+    table_put(t, is_history ? "-" : percent(a, o.later / v->history.n_jobs));
+}
+
+static void put_table(const struct advice *v, struct buf *out)
+{
+    struct table t;
+
+    table_init(&t, v->arena, "|>kWh|>saved %|>in these worlds|>wait|>to the end|>kept %|>later %");
+    for (int r = 0; r < ROWS; r++)
+        if (advise_has(v->options, (enum advise_row)r))
+            put_row(v, (enum advise_row)r, &t);
+    table_print(&t, out);
+    buf_printf(
+        out,
+        "(wait, to the end: means, from when a job was ready; kept: part of that time in which "
+        "it had its\n promise; later: jobs that took over %g times as long as they did)\n",
+        v->options->tolerance);
+}
+
+static void put_saved(const struct advice *v, struct buf *out)
+{
+    const struct advise_options *o = v->options;
+    struct outcome was = outcome_of(v, base_row(o)), is = outcome_of(v, GOGH);
+
+    buf_printf(out, "\nsaved      %.3f kWh (%.3f to %.3f)", is.saved_kwh.mean, is.saved_kwh.low,
+               is.saved_kwh.high);
+    if (!isnan(o->price))
+        buf_printf(out, ", %.2f at %g a kWh", is.saved_kwh.mean * o->price, o->price);
+    if (!isnan(o->co2_g))
+        buf_printf(out, ", %.3f kg of CO2 at %g g/kWh", is.saved_kwh.mean * o->co2_g / 1000,
+                   o->co2_g);
+    buf_puts(out, "\n");
+    if (!isnan(was.idle_kwh))
+        buf_printf(out, "idle       %.3f kWh of what was used went to GPUs that nobody held\n",
+                   was.idle_kwh);
+    if (is.finished < v->history.n_jobs)
+        buf_printf(out,
+                   "unfinished %.1f of %d jobs under GOGH: their work is missing in what it used\n",
+                   v->history.n_jobs - is.finished, v->history.n_jobs);
+}
+
+/* Part of the history at its edges from which on they are worth a word. */
+#define EDGES 0.1
+
+/* Accounting that was asked for from a day on has of the time before only who ran still, and so
+ * at its end: GPUs would seem idle that were not.
+ */
+static void put_edges(const struct advice *v, struct buf *out)
+{
+    const struct history *h = &v->history;
+
+    if (h->first_end_s + (h->end_s - h->last_start_s) <= EDGES * h->end_s)
+        return;
+    buf_printf(
+        out,
+        "edges      Nobody ended before %s, and nobody began after %s.\n"
+        "           Where that is because sacct was asked for that time only, say --from and "
+        "--to.\n",
+        clock_text(v->arena, h->begin_s + h->first_end_s),
+        clock_text(v->arena, h->begin_s + h->last_start_s));
+}
+
+/* What the figures rest on. */
+static void put_caveats(const struct advice *v, struct buf *out)
+{
+    const struct advise_options *o = v->options;
+
+    if (o->truth == NULL)
+        buf_printf(
+            out,
+            "beware     Speeds, watts and slowdowns are estimates, of built-in tables; %ld "
+            "world%s drawn\n"
+            "           from them, %.0f %% off. Your own measurements are better: --truth DB.\n",
+            o->n_seeds, o->n_seeds == 1 ? " is" : "s are", 100 * GROUND_SPREAD);
+    else
+        buf_puts(out,
+                 "beware     Speeds, watts and slowdowns that the store has not are estimates.\n");
+    buf_puts(
+        out,
+        "           A job counts as busy for as long as it held its GPUs, and its work as what "
+        "a busy one\n"
+        "           does there. Only GPUs are counted; nothing else of a node draws or sleeps. "
+        "GOGH began\n"
+        "           knowing nothing of these jobs. docs/advise.md tells how this is reckoned.\n");
+}
+
+void advise_print_page(const struct advice *v)
+{
+    struct buf b;
+
+    buf_init(&b, (size_t)1 << 20);
+    put_head(v, &b);
+    put_table(v, &b);
+    put_saved(v, &b);
+    put_edges(v, &b);
+    put_caveats(v, &b);
+    table_show(&b);
+}

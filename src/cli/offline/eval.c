@@ -1,0 +1,331 @@
+/* cmd_eval.c - `gogh eval`: how well newcomers would have been predicted here. */
+#include "cli/cmd.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text/buf.h"
+#include "base/err.h"
+#include "base/text/file.h"
+#include "base/progress.h"
+#include "base/text/text.h"
+#include "catalog/catalog.h"
+#include "sim/eval/eval.h"
+#include "store/store.h"
+
+static const char help[] =
+    "Hold out a part of what a store has measured, train on the rest, reveal a few of the\n"
+    "newcomer's measurements, and compare predictions of all others with the truth. Every\n"
+    "method, member and baseline has a row; 'gogh' is what the daemon would use.\n"
+    "\n"
+    "  --db DB              the store\n"
+    "  --split WHAT         hold out one workload (job, the default), all workloads of its\n"
+    "                       family (family), or one GPU type (gpu)\n"
+    "  --measurements LIST  how many are revealed: ascending numbers; 0,1,3,5\n"
+    "  --seeds N            sequences of measurements for each workload; 8\n"
+    "  --seed N             of the draws and the training; 1\n"
+    "  --choose HOW         which are revealed: random (the default), or active: the most\n"
+    "                       informative of a random half\n"
+    "  --nets N             networks of each kind in each training, 3 to 8; as 'gogh train'. 3 are\n"
+    "                       quicker and a little worse\n"
+    "  --dump CSV           also write every scored prediction\n"
+    "  --threads N          trainings at once; as many as there are processors. The output\n"
+    "                       does not depend on it\n"
+    "  --json               as JSON\n"
+    "\n"
+    "Figures are means over workloads and sequences: errors of speeds as fractions, of\n"
+    "slowdowns (also of the neighbour's: partner) as differences, rank correlation of\n"
+    "speeds, and the share of speeds inside their 90 % interval. docs/formats/outputs.md defines\n"
+    "them.\n"
+    "\n"
+    "Examples:\n"
+    "  gogh eval --db gavel.db --split family --measurements 0,1,3\n"
+    "  gogh eval --db gavel.db --split job --dump job.csv --json\n"
+    "  gogh eval --db gavel.db --choose active --seeds 4 --nets 3\n";
+
+enum { K_COUNT_MAX = 16 };
+
+struct options {
+    const char *db, *split, *measurements, *choose, *dump;
+    long seeds, seed, threads, n_nets;
+    bool is_json;
+    int k[K_COUNT_MAX];
+    struct eval_options eval;
+};
+
+/* ---- the line ---- */
+
+static int find_word(const char *const *words, int n, const char *word)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(words[i], word) == 0)
+            return i;
+    return -1;
+}
+
+/* "0,1,3": numbers that grow. */
+static bool parse_list(const char *text, int *k, int *n)
+{
+    *n = 0;
+    for (;;) {
+        size_t len = strcspn(text, ",");
+        long v;
+        if (*n == K_COUNT_MAX || text_to_long((struct slice){ text, len }, 0, EVAL_K_MAX, &v) < 0 ||
+            (*n > 0 && v <= k[*n - 1]))
+            return false;
+        k[(*n)++] = (int)v;
+        if (text[len] == '\0')
+            return true;
+        text += len + 1;
+    }
+}
+
+static int check_options(struct options *o)
+{
+    struct eval_options *eval = &o->eval;
+    int split = find_word(eval_split_names, EVAL_SPLITS, o->split),
+        choice = find_word(eval_choice_names, EVAL_CHOICES, o->choose);
+
+    if (o->db == NULL)
+        return cmd_misuse(&cmd_eval, "say which store: --db DB");
+    if (split < 0)
+        return cmd_misuse(&cmd_eval, "--split wants job, family or gpu, not '%s'", o->split);
+    if (choice < 0)
+        return cmd_misuse(&cmd_eval, "--choose wants random or active, not '%s'", o->choose);
+    if (!parse_list(o->measurements, o->k, &eval->n_k))
+        return cmd_misuse(&cmd_eval,
+                          "--measurements wants up to %d ascending numbers from 0 to %d with "
+                          "commas between, as 0,1,3, not '%s'",
+                          K_COUNT_MAX, EVAL_K_MAX, o->measurements);
+    eval->split = (enum eval_split)split;
+    eval->choice = (enum eval_choice)choice;
+    eval->k = o->k;
+    eval->n_sequences = (int)o->seeds;
+    eval->seed = (uint64_t)o->seed;
+    eval->n_threads = (int)o->threads;
+    eval->n_nets = (int)o->n_nets;
+    eval->keeps_predictions = o->dump != NULL;
+    return CMD_GO_ON;
+}
+
+static long n_processors(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : n;
+}
+
+static int parse_options(int argc, char **argv, struct options *o)
+{
+    const struct cmd_option options[] = {
+        { .name = "db", .kind = OPTION_TEXT, .out = &o->db },
+        { .name = "split", .kind = OPTION_TEXT, .out = &o->split },
+        { .name = "measurements", .kind = OPTION_TEXT, .out = &o->measurements },
+        { .name = "seeds", .kind = OPTION_WHOLE, .out = &o->seeds, .low = 1, .high = 1000 },
+        { .name = "seed", .kind = OPTION_WHOLE, .out = &o->seed, .high = CMD_SEED_MAX },
+        { .name = "choose", .kind = OPTION_TEXT, .out = &o->choose },
+        { .name = "nets", .kind = OPTION_WHOLE, .out = &o->n_nets, .low = 3, .high = 8 },
+        { .name = "dump", .kind = OPTION_TEXT, .out = &o->dump },
+        { .name = "threads", .kind = OPTION_WHOLE, .out = &o->threads, .low = 1, .high = 1024 },
+        { .name = "json", .kind = OPTION_FLAG, .out = &o->is_json },
+    };
+
+    *o = (struct options){
+        .split = "job",
+        .measurements = "0,1,3,5",
+        .choose = "random",
+        .seeds = 8,
+        .seed = 1,
+        .threads = n_processors(),
+    };
+    int status = cmd_parse(&cmd_eval, argc, argv, options, CMD_COUNT(options), NULL, 0);
+    return status != CMD_GO_ON ? status : check_options(o);
+}
+
+/* ---- output ---- */
+
+static json_t *number(double v)
+{
+    return isfinite(v) ? json_real(v) : json_null();
+}
+
+static int print_json(const struct options *o, const struct eval_result *r)
+{
+    json_t *rows = json_array();
+
+    for (int i = 0; i < r->n_rows; i++) {
+        const struct eval_row *row = &r->rows[i];
+        json_t *j = json_pack("{s:i, s:s}", "k", row->k, "method", row->method);
+        for (int f = 0; f < EVAL_FIGURES; f++)
+            json_object_set_new(j, eval_figure_names[f], number(row->figure[f]));
+        json_array_append_new(rows, j);
+    }
+    json_t *out = json_pack("{s:s, s:s, s:I, s:I, s:i, s:i, s:o}", "split", o->split, "choose",
+                            o->choose, "seeds", (json_int_t)o->seeds, "seed", (json_int_t)o->seed,
+                            "workloads", r->n_workloads, "folds", r->n_folds, "rows", rows);
+    json_dumpf(out, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    putchar('\n');
+    json_decref(out);
+    return cmd_done();
+}
+
+static bool is_told(const struct eval_result *r, int figure)
+{
+    for (int i = 0; i < r->n_rows; i++)
+        if (isfinite(r->rows[i].figure[figure]))
+            return true;
+    return false;
+}
+
+static int print_table(const struct options *o, const struct eval_result *r)
+{
+    printf("split %s: %d workloads, %d trainings; %ld sequences of %s measurements, seed %ld\n",
+           o->split, r->n_workloads, r->n_folds, o->seeds,
+           o->eval.choice == EVAL_ACTIVE ? "chosen" : "random", o->seed);
+    printf("%3s %-16s", "k", "method");
+    for (int f = 0; f < EVAL_FIGURES; f++)
+        if (is_told(r, f))
+            printf(" %13s", eval_figure_names[f]);
+    printf("\n");
+    for (int i = 0; i < r->n_rows; i++) {
+        const struct eval_row *row = &r->rows[i];
+        if (i > 0 && row->k != r->rows[i - 1].k)
+            printf("\n");
+        printf("%3d %-16s", row->k, row->method);
+        for (int f = 0; f < EVAL_FIGURES; f++) {
+            if (is_told(r, f) && isfinite(row->figure[f]))
+                printf(" %13.4f", row->figure[f]);
+            else if (is_told(r, f))
+                printf(" %13s", "-");
+        }
+        printf("\n");
+    }
+    return cmd_done();
+}
+
+static void put_quoted(struct buf *b, const char *text)
+{
+    buf_puts(b, "\"");
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            buf_puts(b, "\"");
+        buf_append(b, text, 1);
+    }
+    buf_puts(b, "\"");
+}
+
+static int put_prediction(struct buf *b, const struct catalog *c, const struct eval_prediction *p)
+{
+    put_quoted(b, c->workloads[p->workload].name);
+    buf_printf(b, ",%d,%d,%s,", p->sequence, p->k, p->method);
+    put_quoted(b, c->types[p->type].name);
+    buf_puts(b, ",");
+    if (p->neighbour >= 0)
+        put_quoted(b, c->workloads[p->neighbour].name);
+    buf_printf(b, ",%s,%.9g,%.9g,", eval_quantity_names[p->quantity], p->truth, p->mean);
+    if (!isnan(p->sd))
+        buf_printf(b, "%.9g", p->sd);
+    return buf_puts(b, "\n");
+}
+
+static int write_dump(const struct catalog *c, const struct eval_result *r, const char *path,
+                      struct err *e)
+{
+    struct buf b;
+    int rc = 0;
+
+    buf_init(&b, (size_t)4 << 30);
+    buf_puts(&b, "workload,sequence,k,method,gpu,neighbour,quantity,truth,mean,sd\n");
+    for (int i = 0; i < r->n_predictions && rc == 0; i++)
+        rc = put_prediction(&b, c, &r->predictions[i]);
+    if (rc < 0)
+        rc = err_set(e, EFBIG, "%s: more than 4 GiB; reveal fewer, or take fewer --seeds", path);
+    else
+        rc = file_write(path, buf_text(&b), b.len, e);
+    buf_release(&b);
+    return rc;
+}
+
+/* ---- running ---- */
+
+static void tell_fold(void *self, int done, int total)
+{
+    progress_step(self, done, total);
+}
+
+static int evaluate(struct options *o, const struct catalog *c, struct err *e)
+{
+    struct eval_result r;
+    struct progress p;
+
+    progress_begin(&p, "evaluating", false);
+    o->eval.fold_f = tell_fold;
+    o->eval.self = &p;
+    int rc = eval_run(c, &o->eval, &r, e);
+    progress_end(&p);
+    if (rc < 0)
+        err_prefix(e, "%s", o->db);
+    else if (o->dump)
+        rc = write_dump(c, &r, o->dump, e);
+    int status = rc < 0 ? cmd_fail(e) : o->is_json ? print_json(o, &r) : print_table(o, &r);
+    eval_release(&r);
+    return status;
+}
+
+/* An evaluation takes minutes: what its end would trip over is better known before. */
+static int check_dump(const char *path, struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    struct stat s;
+    struct buf dir;
+    int rc = 0;
+
+    if (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))
+        return 0;    // a pipe is written to as it is
+    if (stat(path, &s) == 0 && S_ISDIR(s.st_mode))
+        return err_set(e, EISDIR, "--dump %s: is a directory; name a file in it", path);
+    buf_init(&dir, PATH_MAX);
+    buf_append(&dir, path, slash ? (size_t)(slash - path) + 1 : 0);
+    if (!slash)
+        buf_puts(&dir, ".");
+    if (access(buf_text(&dir), W_OK | X_OK) < 0)
+        rc = err_set(e, errno, "--dump %s: %s: %s", path, buf_text(&dir), strerror(errno));
+    buf_release(&dir);
+    return rc;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o;
+    struct catalog c;
+    struct store *store = NULL;
+    struct err e = { 0 };
+    int status = parse_options(argc, argv, &o);
+
+    if (status != CMD_GO_ON)
+        return status;
+    catalog_init(&c);
+    if ((o.dump && check_dump(o.dump, &e) < 0) || store_open(o.db, STORE_READ, &store, &e) < 0 ||
+        catalog_load(&c, store, &e) < 0)
+        status = cmd_fail(&e);
+    else
+        status = evaluate(&o, &c, &e);
+    catalog_release(&c);
+    store_close(store);
+    return status;
+}
+
+const struct cmd cmd_eval = {
+    .name = "eval",
+    .synopsis = "eval --db DB [--split job|family|gpu] [--measurements LIST] [--seeds N] "
+                "[--choose random|active] [--nets N] [--dump CSV] [--json]",
+    .summary = "how well newcomers would have been predicted here",
+    .help = help,
+    .run = run,
+};

@@ -1,0 +1,188 @@
+/* cmd_import.c - `gogh import`: other people's measurements into a store. */
+#include "cli/cmd.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/progress.h"
+#include "catalog/catalog.h"
+#include "catalog/import/draft.h"
+#include "catalog/import/import.h"
+#include "store/store.h"
+
+static const char help[] =
+    "Fill a store with measurements. All of a file is imported, or nothing; the same\n"
+    "file again changes nothing. The store is made where there is none.\n"
+    "\n"
+    "  import gavel FILE   steps/s of jobs alone and in pairs, in Gavel's JSON\n"
+    "      --isolated FILE2   take isolated speeds from FILE2, keep FILE's slowdowns\n"
+    "      --watts CSV        gpu,workload,watts: what each job draws alone\n"
+    "  import zeus DIR     seconds per epoch and watts: DIR/summary_power_<gpu>.csv\n"
+    "  import csv FILE     anybody's measurements (docs/formats/measurements.md)\n"
+    "\n"
+    "  --db DB           the store\n"
+    "  --workloads CSV   descriptors (gavel, csv): by family, or by name with a 'name' column\n"
+    "  --json            report as JSON\n"
+    "\n"
+    "Examples:\n"
+    "  gogh import gavel simulation_throughputs.json --workloads workloads.csv --db lab.db\n"
+    "  gogh import gavel sim.json --isolated physical.json --watts watts.csv --db lab.db\n"
+    "  gogh import zeus zeus/trace --db lab.db\n"
+    "  gogh import csv ours.csv --db lab.db --json\n";
+
+struct options {
+    const char *kind, *input;
+    const char *db, *isolated, *workloads, *watts;
+    bool is_json;
+};
+
+static int check_options(const struct options *o)
+{
+    bool is_gavel = o->kind != NULL && strcmp(o->kind, "gavel") == 0;
+    bool is_csv = o->kind != NULL && strcmp(o->kind, "csv") == 0;
+
+    if (o->kind == NULL)
+        return cmd_misuse(&cmd_import, "say what to import: gavel, zeus or csv");
+    if (!is_gavel && !is_csv && strcmp(o->kind, "zeus") != 0)
+        return cmd_misuse(&cmd_import, "cannot import '%s': want gavel, zeus or csv", o->kind);
+    if (o->input == NULL)
+        return cmd_misuse(&cmd_import, "say which file or directory to import");
+    if (o->db == NULL)
+        return cmd_misuse(&cmd_import, "say which store to import into: --db DB");
+    if (!is_gavel && (o->isolated != NULL || o->watts != NULL))
+        return cmd_misuse(&cmd_import, "--isolated and --watts are for 'import gavel'");
+    if (!is_gavel && !is_csv && o->workloads != NULL)
+        return cmd_misuse(&cmd_import, "--workloads is for 'import gavel' and 'import csv'");
+    return 0;
+}
+
+static int read_input(struct draft *d, const struct options *o, struct progress *p, struct err *e)
+{
+    if (strcmp(o->kind, "gavel") == 0) {
+        struct import_gavel in = { o->input, o->isolated, o->workloads, o->watts };
+
+        return import_gavel_read(d, &in, p, e);
+    }
+    if (strcmp(o->kind, "zeus") == 0)
+        return import_zeus_read(d, o->input, p, e);
+    return import_csv_read(d, o->input, o->workloads, p, e);
+}
+
+static int write_store(struct draft *d, const char *db, struct progress *p,
+                       struct import_report *report, struct err *e)
+{
+    struct clock clock = clock_real();
+    struct catalog c;
+    struct store *s;
+    int rc = store_open(db, STORE_CREATE, &s, e);
+
+    if (rc < 0)
+        return rc;
+    catalog_init(&c);
+    rc = catalog_load(&c, s, e);
+    if (rc == 0)
+        rc = draft_commit(d, &c, clock_now_s(&clock), p, report, e);
+    catalog_release(&c);
+    store_close(s);
+    return rc;
+}
+
+static void print_report(const struct options *o, const struct import_report *r)
+{
+    if (r->is_known) {
+        printf("%s: already known, nothing to add\n", o->input);
+        return;
+    }
+    printf("%s: %" PRId64 " measurement%s of %d workload%s on %d GPU type%s\n", o->input,
+           r->n_measurements, r->n_measurements == 1 ? "" : "s", r->n_workloads,
+           r->n_workloads == 1 ? "" : "s", r->n_types, r->n_types == 1 ? "" : "s");
+    printf("  %7d alone\n  %7d beside a neighbour\n  %7d that do not fit\n", r->n_isolated,
+           r->n_pairs, r->n_unfit);
+    if (r->n_gangs > 0)
+        printf("  %7d of gangs\n", r->n_gangs);
+    if (r->n_limited > 0)
+        printf("  %7d under a power limit\n", r->n_limited);
+    if (r->n_watts > 0)
+        printf("  %7d with watts\n", r->n_watts);
+    if (r->n_dropped > 0)
+        printf(
+            "  %7d left out: of several workers, zeros (not measured) and pairs of unlike size\n",
+            r->n_dropped);
+    if (r->n_copies > 0)
+        printf("  %7d left out: copies for one worker of spread GPUs\n", r->n_copies);
+}
+
+static void print_json(const struct import_report *r)
+{
+    json_t *j =
+        json_pack("{s:b, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "known",
+                  r->is_known, "measurements", (json_int_t)r->n_measurements, "workloads",
+                  r->n_workloads, "gpu_types", r->n_types, "isolated", r->n_isolated, "pairs",
+                  r->n_pairs, "unfit", r->n_unfit, "gangs", r->n_gangs, "limited", r->n_limited,
+                  "watts", r->n_watts, "dropped", r->n_dropped, "copies", r->n_copies);
+
+    json_dumpf(j, stdout, 0);
+    putchar('\n');
+    json_decref(j);
+}
+
+/* The store is opened, and made where there is none, when nothing can be wrong with the
+ * input any more: what fails leaves no store behind, and nobody's is ever deleted.
+ */
+static int run_options(const struct options *o)
+{
+    struct import_report report = { 0 };
+    struct err e = { 0 };
+    struct progress p;
+    struct draft d;
+    int rc;
+
+    draft_init(&d);
+    progress_begin(&p, "importing", false);
+    rc = read_input(&d, o, &p, &e);
+    if (rc == 0)
+        rc = write_store(&d, o->db, &p, &report, &e);
+    progress_end(&p);
+    draft_release(&d);
+    if (rc < 0)
+        return cmd_fail(&e);
+    if (o->is_json)
+        print_json(&report);
+    else
+        print_report(o, &report);
+    return cmd_done();
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = { .kind = NULL };
+    const struct cmd_option options[] = {
+        { .name = "db", .kind = OPTION_TEXT, .out = &o.db },
+        { .name = "isolated", .kind = OPTION_TEXT, .out = &o.isolated },
+        { .name = "workloads", .kind = OPTION_TEXT, .out = &o.workloads },
+        { .name = "watts", .kind = OPTION_TEXT, .out = &o.watts },
+        { .name = "json", .kind = OPTION_FLAG, .out = &o.is_json },
+    };
+    const char *words[2];
+    int status = cmd_parse(&cmd_import, argc, argv, options, CMD_COUNT(options), words, 2);
+
+    if (status != CMD_GO_ON)
+        return status;
+    o.kind = words[0];
+    o.input = words[1];
+    status = check_options(&o);
+    return status != 0 ? status : run_options(&o);
+}
+
+const struct cmd cmd_import = {
+    .name = "import",
+    .synopsis = "import gavel FILE | zeus DIR | csv FILE  --db DB [options]",
+    .summary = "fill a store with measurements",
+    .help = help,
+    .run = run,
+};

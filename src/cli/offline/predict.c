@@ -1,0 +1,366 @@
+/* cmd_predict.c - `gogh predict`: how fast and how costly a workload would be. */
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "catalog/catalog.h"
+#include "cli/cmd.h"
+#include "cli/offline/learned.h"
+#include "estimate/estimate.h"
+#include "nn/gauss.h"
+#include "refine/model.h"
+#include "refine/p2.h"
+#include "refine/refine.h"
+#include "store/store.h"
+
+static const char help[] =
+    "Throughput with its 90 % interval, watts, and the chance that it does not fit, for a\n"
+    "workload on each GPU type, alone or beside another. What the store has measured is used;\n"
+    "without a store, the built-in tables.\n"
+    "\n"
+    "  WORKLOAD     a workload of the store, or a built-in model (gogh catalog models);\n"
+    "               also as --workload NAME\n"
+    "  --batch N    batch size of a built-in model\n"
+    "  --beside W   share the GPU with this workload\n"
+    "  --gpu TYPE   only this GPU type\n"
+    "  --db DB      the store\n"
+    "  --model M    what to believe of cells that were not measured: 'site', what the store has\n"
+    "               learned (the default where it has); 'pretrained', what ships with the\n"
+    "               program (the default elsewhere); a file of 'gogh train'; or 'none', the\n"
+    "               roofline\n"
+    "  --choose active\n"
+    "               also say which cell to measure next: the one that teaches most about this\n"
+    "               workload, of all GPU types, alone and beside each workload of the store; of\n"
+    "               those of --gpu and --beside where given. Needs a model\n"
+    "  --json       the same as JSON\n"
+    "\n"
+    "Examples:\n"
+    "  gogh predict bert-base --batch 32\n"
+    "  gogh predict \"ResNet-18 (batch size 64)\" --beside A3C --gpu v100 --db lab.db\n"
+    "  gogh predict bert-base --model none\n"
+    "  gogh predict bert-base --db lab.db --model site --choose active\n";
+
+struct options {
+    const char *workload, *beside, *gpu, *db, *model, *choose;
+    double batch;
+    bool is_json;
+};
+
+/* The index of 'name' in the catalog; a built-in model is put there first. */
+static int find_workload(struct catalog *c, const char *name, double batch, struct err *e)
+{
+    struct workload w;
+    double in_name;
+    int index = isnan(batch) ? catalog_find_workload_alike(c, name) : -1;
+
+    if (index >= 0)
+        return index;
+    workload_name_split(name, &in_name);
+    if (!isnan(in_name) && !isnan(batch))
+        return err_set(e, EINVAL, "'%s' has its batch in the name: leave --batch out", name);
+    int rc = workload_builtin(&c->arena, name, batch, &w, e);
+    if (rc == -ENOENT)
+        return err_set(
+            e, ENOENT, "no workload '%s'%s; 'gogh catalog models' lists the built-in ones", name,
+            c->n_measurements ? " in the store, and no built-in model of that name" : "");
+    if (rc == 0)
+        rc = catalog_add_workload(c, &w, &index, e);
+    return rc < 0 ? rc : index;
+}
+
+static int add_types(struct catalog *c, struct err *e)
+{
+    int n, index, rc = 0;
+    const struct gpu_type *all = gpu_type_builtin_all(&n);
+
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = catalog_add_type(c, &all[i], &index, e);
+    return rc;
+}
+
+/* JSON has no NaN. */
+static json_t *number(double v)
+{
+    return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *row(const struct estimator *est, const struct options *o, int w, int beside,
+                   int type)
+{
+    const struct cell_estimate *cell = estimate_cell(est, w, type, beside);
+    double speed = (double)cell->speed, half = 1.645 * (double)cell->sd;
+    int both[2] = { w, beside };
+    const char *name = est->catalog->types[type].name;
+    int n = beside < 0 ? 1 : 2;
+    double watts = estimate_watts(est, type, both, NULL, n),
+           unfit = estimate_unfit(est, type, both, n);
+
+    if (!o->is_json)
+        printf("%-14s %12.4g %12.4g %12.4g %8.0f %9.2f\n", name, speed, speed * exp(-half),
+               speed * exp(half), watts, unfit);
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu", name, "throughput",
+                     number(speed), "sd", number((double)cell->sd), "low90",
+                     number(speed * exp(-half)), "high90", number(speed * exp(half)), "watts",
+                     number(watts), "unfit", number(unfit));
+}
+
+/* ---- what to measure next ---- */
+
+/* What was asked: indices in the catalog; beside and only may be -1. */
+struct question {
+    int w, beside, only;
+};
+
+/* The cell to measure next. */
+struct choice {
+    int type;         // -1: none is left
+    int neighbour;    // -1: alone
+    double gain;
+};
+
+/* As many measured cells as the refiner takes into account. */
+#define SEEN_MAX 48
+
+/* What was measured of it: alone first, for that tells most. */
+static int look(const struct catalog *c, int w, struct sighting *seen)
+{
+    int n = 0;
+
+    for (int is_alone = 1; is_alone >= 0; is_alone--) {
+        for (int i = c->first_cell[w]; i >= 0 && n < SEEN_MAX; i = c->next_cell[i]) {
+            const struct cell *cell = &c->cells[i];
+            const struct cell_key *k = &cell->key;
+            if (k->n_gpus == 1 && k->limit_w == 0 && cell->n_speed &&
+                (k->neighbour < 0) == is_alone)
+                seen[n++] = (struct sighting){ .type = k->gpu_type,
+                                               .neighbour = k->neighbour,
+                                               .ln_speed = cell->ln_speed,
+                                               .ln_speed_var = cell_variance(cell),
+                                               .ln_r_partner = (double)NAN,
+                                               .ln_watts = (double)NAN };
+        }
+    }
+    return n;
+}
+
+/* Is the cell worth a try: not measured, and likely to fit? */
+static bool is_open(const struct estimator *est, int w, int type, int neighbour)
+{
+    struct cell_key key = { .workload = w, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1 };
+    const struct cell *seen = catalog_cell(est->catalog, key);
+    int both[2] = { w, neighbour };
+
+    return !(seen && (seen->n_speed || seen->n_unfit)) &&
+           estimate_unfit(est, type, both, neighbour < 0 ? 1 : 2) < 0.5;
+}
+
+static int choose(struct arena *a, const struct estimator *est, const struct p2 *p,
+                  const struct question *q, struct choice *out, struct err *e)
+{
+    struct sighting seen[SEEN_MAX];
+    struct beliefs prior;
+    int n_seen = look(est->catalog, q->w, seen), n = 0;
+    int from = q->beside < 0 ? -1 : q->beside, to = q->beside < 0 ? est->n_workloads : from + 1;
+    struct sighting *open =
+        ARENA_ARRAY(a, struct sighting, (size_t)est->n_types * (size_t)(to - from));
+
+    for (int g = 0; g < est->n_types; g++)
+        for (int i = from; i < to && (q->only < 0 || g == q->only); i++)
+            if (is_open(est, q->w, g, i))
+                open[n++] = (struct sighting){ .type = g, .neighbour = i };
+    beliefs_make(a, est->n_types, est->n_workloads, false, &prior);
+    beliefs_from_p1(est->scene, q->w, &prior);
+    *out = (struct choice){ -1, -1, 0 };
+    int best = p2_choose(a, p, est->scene, &prior, n_seen, seen, n, open, &out->gain, e);
+    if (best >= 0) {
+        out->type = open[best].type;
+        out->neighbour = open[best].neighbour;
+    }
+    return best < -1 ? best : 0;
+}
+
+static const char *neighbour_name(const struct estimator *est, const struct choice *c)
+{
+    return c->neighbour < 0 ? NULL : est->catalog->workloads[c->neighbour].name;
+}
+
+static json_t *choice_json(const struct estimator *est, const struct choice *c)
+{
+    if (c->type < 0)
+        return json_null();
+    return json_pack("{s:s, s:s?, s:f}", "gpu", est->catalog->types[c->type].name, "neighbour",
+                     neighbour_name(est, c), "gain", c->gain);
+}
+
+static void print_choice(const struct estimator *est, const struct choice *c)
+{
+    const char *neighbour = neighbour_name(est, c);
+
+    if (c->type < 0)
+        printf("measure next: nothing, everything that may fit was measured\n");
+    else
+        printf("measure next: on %s %s%s; uncertainty falls by %.4f\n",
+               est->catalog->types[c->type].name, neighbour ? "beside " : "alone",
+               neighbour ? neighbour : "", c->gain);
+}
+
+/* ---- output ---- */
+
+/* 'next' may be NULL: nobody asked. */
+static void print_rows(const struct estimator *est, const struct options *o,
+                       const struct question *q, const struct choice *next)
+{
+    int w = q->w, beside = q->beside;
+    json_t *rows = json_array();
+    const char *name = est->catalog->workloads[w].name;
+
+    if (!o->is_json)
+        printf("%s%s%s\n%-14s %12s %12s %12s %8s %9s\n", name, beside < 0 ? "" : " beside ",
+               beside < 0 ? "" : est->catalog->workloads[beside].name, "gpu", "steps/s", "low 90 %",
+               "high 90 %", "watts", "unfit");
+    for (int t = 0; t < est->n_types; t++)
+        if (q->only < 0 || t == q->only)
+            json_array_append_new(rows, row(est, o, w, beside, t));
+    json_t *out = json_pack("{s:s, s:s?, s:o}", "workload", name, "beside",
+                            beside < 0 ? NULL : est->catalog->workloads[beside].name, "rows", rows);
+    if (next && o->is_json)
+        json_object_set_new(out, "choose", choice_json(est, next));
+    else if (next)
+        print_choice(est, next);
+    if (o->is_json) {
+        json_dumpf(out, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+        printf("\n");
+    }
+    json_decref(out);
+}
+
+/* Everybody who is asked about; what is built in is put into the catalog first. */
+static int understand(struct catalog *c, const struct options *o, struct question *out,
+                      struct err *e)
+{
+    int w = find_workload(c, o->workload, o->batch, e);
+    int beside = o->beside && w >= 0 ? find_workload(c, o->beside, NAN, e) : -1;
+    int only = o->gpu ? catalog_find_type_alike(c, o->gpu) : -1;
+
+    if (w < 0 || (o->beside && beside < 0))
+        return -e->code;
+    if (o->gpu && only < 0 && gpu_type_builtin(o->gpu)) {
+        if (catalog_add_type(c, gpu_type_builtin(o->gpu), &only, e) < 0)
+            return -e->code;
+    } else if (o->gpu && only < 0) {
+        return err_set(e, ENOENT,
+                       "GPU type '%s' is neither in the store nor built in; 'gogh catalog gpus' "
+                       "lists those",
+                       o->gpu);
+    }
+    *out = (struct question){ w, beside, only };
+    return 0;
+}
+
+/* Everything the catalog knows, as the daemon would use it. */
+static int predict(struct catalog *c, const struct model *m, const struct options *o, struct err *e)
+{
+    struct estimator est;
+    struct refiner refiner;
+    struct question q = { 0 };
+    struct choice next;
+    struct arena a;
+    int rc = understand(c, o, &q, e);
+
+    if (rc < 0)
+        return rc;
+    if (o->choose && !m)
+        return err_set(e, EINVAL,
+                       "--choose active needs a model: --model pretrained, site, or a file of "
+                       "'gogh train'");
+    arena_init(&a);
+    estimator_init(&est, c, 1.0);
+    refiner_init(&refiner, c, &est);
+    estimate_use(&est, m ? m->p1 : NULL);
+    refine_use(&refiner, m ? m->p2 : NULL);
+    estimate_meet(&est);
+    rc = refine_settle(&refiner, e);
+    estimate_refresh(&est);
+    if (rc >= 0 && o->choose)
+        rc = choose(&a, &est, m->p2, &q, &next, e);
+    if (rc >= 0)
+        print_rows(&est, o, &q, o->choose ? &next : NULL);
+    refiner_release(&refiner);
+    estimator_release(&est);
+    arena_release(&a);
+    return rc < 0 ? rc : 0;
+}
+
+static int predict_from(const struct options *o, struct err *e)
+{
+    struct catalog c;
+    struct store *store = NULL;
+    struct model *m = NULL;
+    int rc = 0;
+
+    catalog_init(&c);
+    if (o->db)
+        rc = store_open(o->db, STORE_READ, &store, e);
+    if (rc == 0 && store)
+        rc = catalog_load(&c, store, e);
+    c.store = NULL;    // whatever is added for the question stays out of the store
+    if (rc == 0 && (!store || c.n_types == 0))
+        rc = add_types(&c, e);
+    if (rc == 0)
+        rc = model_open(o->model, store, &m, e);
+    if (rc == 0)
+        rc = predict(&c, m, o, e);
+    model_destroy(m);
+    catalog_release(&c);
+    store_close(store);
+    return rc;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = { .batch = NAN };
+    const struct cmd_option options[] = {
+        { .name = "workload", .kind = OPTION_TEXT, .out = &o.workload },
+        { .name = "batch", .kind = OPTION_NUMBER, .out = &o.batch, .low = 1, .high = 1e7 },
+        { .name = "beside", .kind = OPTION_TEXT, .out = &o.beside },
+        { .name = "gpu", .kind = OPTION_TEXT, .out = &o.gpu },
+        { .name = "db", .kind = OPTION_TEXT, .out = &o.db },
+        { .name = "model", .kind = OPTION_TEXT, .out = &o.model },
+        { .name = "choose", .kind = OPTION_TEXT, .out = &o.choose },
+        { .name = "json", .kind = OPTION_FLAG, .out = &o.is_json },
+    };
+    struct err e = { 0 };
+    const char *word;
+    int status = cmd_parse(&cmd_predict, argc, argv, options, CMD_COUNT(options), &word, 1);
+
+    if (status != CMD_GO_ON)
+        return status;
+    if (word && o.workload)
+        return cmd_misuse(&cmd_predict, "two workloads, '%s' and '%s': --beside is for sharing",
+                          o.workload, word);
+    o.workload = word ? word : o.workload;
+    if (!o.workload)
+        return cmd_misuse(&cmd_predict, "which workload?");
+    if (o.model && o.model[0] == '\0')
+        return cmd_misuse(&cmd_predict, "--model wants site, pretrained, none or a file");
+    if (o.choose && strcmp(o.choose, "active") != 0)
+        return cmd_misuse(&cmd_predict, "--choose wants active, not '%s'", o.choose);
+    nn_init();
+    if (predict_from(&o, &e) < 0)
+        return cmd_fail(&e);
+    return cmd_done();
+}
+
+const struct cmd cmd_predict = {
+    .name = "predict",
+    .synopsis = "predict WORKLOAD [--batch N] [--beside W] [--gpu TYPE] [--db DB] [--model M] "
+                "[--choose active] [--json]",
+    .summary = "how fast and how costly a workload would be, with intervals",
+    .help = help,
+    .run = run,
+};

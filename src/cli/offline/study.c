@@ -1,0 +1,551 @@
+/* cmd_study.c - `gogh study`: scenarios under all their policies, and a report of what is saved. */
+#include "cli/cmd.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/text/buf.h"
+#include "base/err.h"
+#include "base/grow.h"
+#include "base/text/text.h"
+#include "study/results.h"
+#include "study/pool.h"
+#include "study/report/report.h"
+#include "study/scenario.h"
+#include "study/spread.h"
+
+static const char help[] =
+    "Simulate scenarios under many policies, over several seeds, on all cores, and write what\n"
+    "came of it: DIR/report.html, DIR/results.json and tables (docs/formats/study.md). A study\n"
+    "that was stopped goes on where it was when the same command is given again.\n"
+    "\n"
+    "  --out DIR            where the results go\n"
+    "  --scenario NAME...   which ones, with blanks or commas between; without it all whose\n"
+    "                       data is there\n"
+    "  --seeds N            runs of each kind; as the scenario says\n"
+    "  --policy NAME...     only these policies\n"
+    "  --load X...          only these loads\n"
+    "  --jobs-parallel N    runs at the same time; as many as there are cores\n"
+    "  --data DIR           published data (docs/formats/study.md#data); $GOGH_DATA, or\n"
+    "                       ../shared/data\n"
+    "  --report             run nothing: write report and tables anew from the runs that are there,\n"
+    "                       whichever build of the program made them\n"
+    "  --list               the scenarios: runs, loads, seeds, and whether their data is there\n"
+    "  --json               print results.json instead of a table\n"
+    "\n"
+    "Examples:\n"
+    "  gogh study --list\n"
+    "  gogh study --scenario builtin --seeds 2 --out study\n"
+    "  gogh study --scenario reference --policy gogh,fifo-fastest --load 0.9 --out study\n";
+
+struct options {
+    struct cmd_list scenarios, policies, loads;
+    long n_seeds, n_parallel;    // 0: not said
+    const char *data, *out;
+    bool is_list, is_json, is_report;
+};
+
+/* Names that follow the option's own one. */
+#define WORDS_MAX 16
+
+static int add_scenarios_of(struct options *o, const char *names)
+{
+    struct cmd_list *l = &o->scenarios;
+
+    if (l->n == 0)
+        return cmd_misuse(&cmd_study, "unexpected argument '%s': want --scenario %s", names, names);
+    for (size_t len; *names != '\0'; names += len + (names[len] == ',')) {
+        len = strcspn(names, ",");
+        if (l->n == CMD_LIST_MAX)
+            return cmd_misuse(&cmd_study, "--scenario takes at most %d names", CMD_LIST_MAX);
+        if (len > 0)
+            l->words[l->n++] = (struct slice){ .at = names, .len = len };
+    }
+    return CMD_GO_ON;
+}
+
+static int parse_options(int argc, char **argv, struct options *o)
+{
+    const struct cmd_option options[] = {
+        { .name = "scenario", .kind = OPTION_LIST, .out = &o->scenarios },
+        { .name = "seeds", .kind = OPTION_WHOLE, .out = &o->n_seeds, .low = 1, .high = 1000 },
+        { .name = "policy", .kind = OPTION_LIST, .out = &o->policies },
+        { .name = "load", .kind = OPTION_LIST, .out = &o->loads },
+        { .name = "jobs-parallel",
+          .kind = OPTION_WHOLE,
+          .out = &o->n_parallel,
+          .low = 1,
+          .high = 1000 },
+        { .name = "data", .kind = OPTION_TEXT, .out = &o->data },
+        { .name = "out", .kind = OPTION_TEXT, .out = &o->out },
+        { .name = "report", .kind = OPTION_FLAG, .out = &o->is_report },
+        { .name = "list", .kind = OPTION_FLAG, .out = &o->is_list },
+        { .name = "json", .kind = OPTION_FLAG, .out = &o->is_json },
+    };
+
+    const char *words[WORDS_MAX];
+
+    *o = (struct options){ 0 };
+    int status = cmd_parse(&cmd_study, argc, argv, options, CMD_COUNT(options), words, WORDS_MAX);
+    for (int i = 0; status == CMD_GO_ON && i < WORDS_MAX && words[i] != NULL; i++)
+        status = add_scenarios_of(o, words[i]);
+    if (status == CMD_GO_ON && !o->is_list && (o->out == NULL || o->out[0] == '\0'))
+        return cmd_misuse(&cmd_study, "say where the results go: --out DIR");
+    return status;
+}
+
+/* ---- which runs ---- */
+
+/* The runs of a study, growing on the heap. */
+struct chosen {
+    struct run_key *keys;
+    int n, cap;
+};
+
+static bool has_word(const struct cmd_list *l, const char *word)
+{
+    for (int i = 0; i < l->n; i++) {
+        if (slice_is(l->words[i], word))
+            return true;
+    }
+    return false;
+}
+
+static bool is_load(struct slice word, double load)
+{
+    double v;
+
+    return text_to_double(word, &v) == 0 && fabs(v - load) < 1e-9;
+}
+
+static bool has_load(const struct cmd_list *l, double load)
+{
+    for (int i = 0; i < l->n; i++) {
+        if (is_load(l->words[i], load))
+            return true;
+    }
+    return false;
+}
+
+static void add_runs(struct arena *a, const struct options *o, const struct scenario *s,
+                     struct chosen *out)
+{
+    struct run_key *keys;
+    int n = scenario_runs(a, s, (int)o->n_seeds, &keys);
+
+    for (int i = 0; i < n; i++) {
+        GROW(out->keys, out->n, out->cap);
+        out->keys[out->n++] = keys[i];
+    }
+}
+
+/* Only the policies and loads that were asked for. */
+static void keep_asked(const struct options *o, struct chosen *c)
+{
+    int n = 0;
+
+    for (int i = 0; i < c->n; i++) {
+        if ((o->policies.n == 0 || has_word(&o->policies, c->keys[i].policy)) &&
+            (o->loads.n == 0 || has_load(&o->loads, c->keys[i].load)))
+            c->keys[n++] = c->keys[i];
+    }
+    c->n = n;
+}
+
+/* "a, b, c": the policies of these runs, and their loads. */
+static const char *policies_of(struct arena *a, const struct chosen *c)
+{
+    const char *names = NULL;
+
+    for (int i = 0; i < c->n; i++) {
+        bool is_new = true;
+
+        for (int k = 0; k < i && is_new; k++)
+            is_new = strcmp(c->keys[k].policy, c->keys[i].policy) != 0;
+        if (is_new)
+            names = names == NULL ? c->keys[i].policy
+                                  : arena_printf(a, "%s, %s", names, c->keys[i].policy);
+    }
+    return names;
+}
+
+static const char *loads_of(struct arena *a, const struct chosen *c)
+{
+    const char *loads = NULL;
+
+    for (int i = 0; i < c->n; i++) {
+        bool is_new = true;
+
+        for (int k = 0; k < i && is_new; k++)
+            is_new = fabs(c->keys[k].load - c->keys[i].load) > 1e-9;
+        if (is_new)
+            loads = loads == NULL ? arena_printf(a, "%g", c->keys[i].load)
+                                  : arena_printf(a, "%s, %g", loads, c->keys[i].load);
+    }
+    return loads;
+}
+
+/* "a, b, c": all scenarios. */
+static const char *scenario_names(struct arena *a)
+{
+    int n;
+    const struct scenario *all = scenario_all(&n);
+    const char *names = all[0].name;
+
+    for (int i = 1; i < n; i++)
+        names = arena_printf(a, "%s, %s", names, all[i].name);
+    return names;
+}
+
+/* Every name must be one; which ones are chosen is asked of the table, in its order. */
+static int check_scenarios(struct arena *a, const struct cmd_list *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        const char *name = arena_strndup(a, l->words[i].at, l->words[i].len);
+
+        if (scenario_by_name(name) == NULL)
+            return cmd_misuse(&cmd_study, "no scenario '%s'; there are %s", name,
+                              scenario_names(a));
+    }
+    return CMD_GO_ON;
+}
+
+/* Every policy and load asked for must be somebody's. */
+static int check_filters(struct arena *a, const struct options *o, const struct chosen *c)
+{
+    for (int i = 0; i < o->policies.n; i++) {
+        bool is_met = false;
+
+        for (int k = 0; k < c->n && !is_met; k++)
+            is_met = slice_is(o->policies.words[i], c->keys[k].policy);
+        if (!is_met)
+            return cmd_misuse(&cmd_study, "no run has the policy '%.*s'; there are %s",
+                              (int)o->policies.words[i].len, o->policies.words[i].at,
+                              policies_of(a, c));
+    }
+    for (int i = 0; i < o->loads.n; i++) {
+        bool is_met = false;
+
+        for (int k = 0; k < c->n && !is_met; k++)
+            is_met = is_load(o->loads.words[i], c->keys[k].load);
+        if (!is_met)
+            return cmd_misuse(&cmd_study, "no run has the load '%.*s'; there are %s",
+                              (int)o->loads.words[i].len, o->loads.words[i].at, loads_of(a, c));
+    }
+    return CMD_GO_ON;
+}
+
+/* Scenarios that were named must have their data; without names, those that have it are taken. */
+static int add_scenarios(struct arena *a, const struct options *o, struct chosen *out)
+{
+    const char *left_out = NULL;
+    struct err e = { 0 }, first = { 0 };
+    int n;
+    const struct scenario *all = scenario_all(&n);
+
+    for (int i = 0; i < n; i++) {
+        if (o->scenarios.n > 0 && !has_word(&o->scenarios, all[i].name))
+            continue;
+        if (o->is_report || scenario_has_data(&all[i], o->data, &e)) {
+            add_runs(a, o, &all[i], out);
+            continue;
+        }
+        if (o->scenarios.n > 0)
+            return cmd_fail(&e);
+        first = left_out == NULL ? e : first;
+        left_out =
+            left_out == NULL ? all[i].name : arena_printf(a, "%s, %s", left_out, all[i].name);
+    }
+    if (left_out != NULL)
+        fprintf(stderr, "gogh: left out for want of data: %s; first, %s\n", left_out, first.text);
+    return CMD_GO_ON;
+}
+
+static int choose(struct arena *a, const struct options *o, struct chosen *out)
+{
+    int status = check_scenarios(a, &o->scenarios);
+
+    if (status == CMD_GO_ON)
+        status = add_scenarios(a, o, out);
+    if (status == CMD_GO_ON)
+        status = check_filters(a, o, out);
+    if (status != CMD_GO_ON)
+        return status;
+    keep_asked(o, out);
+    if (out->n == 0)
+        return cmd_misuse(&cmd_study, "no run has one of these policies at one of these loads");
+    return CMD_GO_ON;
+}
+
+/* "-" where a scenario needs no data. */
+static const char *data_state(const struct scenario *s, const char *data)
+{
+    if (!scenario_needs_data(s))
+        return "-";
+    return scenario_has_data(s, data, NULL) ? "there" : "missing";
+}
+
+static void list_one(struct arena *a, const struct options *o, const struct scenario *s)
+{
+    const int n_seeds = o->n_seeds > 0 ? (int)o->n_seeds : s->n_seeds;
+    const char *loads = s->loads != NULL ? arena_printf(a, "%g", s->loads[0]) : "as it is";
+    struct run_key *keys;
+
+    for (int i = 1; s->loads != NULL && s->loads[i] > 0; i++)
+        loads = arena_printf(a, "%s,%g", loads, s->loads[i]);
+    printf("%-10s %5d  %-11s %5d  %-7s  %s\n", s->name, scenario_runs(a, s, n_seeds, &keys), loads,
+           n_seeds, data_state(s, o->data), s->title);
+}
+
+static int list(struct arena *a, const struct options *o)
+{
+    int n, status = check_scenarios(a, &o->scenarios);
+    const struct scenario *all = scenario_all(&n);
+
+    if (status != CMD_GO_ON)
+        return status;
+    printf("%-10s %5s  %-11s %5s  %-7s  %s\n", "scenario", "runs", "loads", "seeds", "data",
+           "what it is");
+    for (int i = 0; i < n; i++) {
+        if (o->scenarios.n == 0 || has_word(&o->scenarios, all[i].name))
+            list_one(a, o, &all[i]);
+    }
+    return cmd_done();
+}
+
+/* ---- the table ---- */
+
+static void print_head(const struct run_key *k)
+{
+    printf("\n%s", k->scenario->name);
+    if (k->load > 0)
+        printf(", load %g", k->load);
+    printf(": %s\n%-14s %-7s %-9s %-11s %9s %8s %9s %9s\n", k->scenario->title, "policy", "limits",
+           "without", "knows", "J/work", "", "promises", "kWh");
+}
+
+/* Mean and half-width over seeds of one of the figures. */
+static struct spread spread_rows(struct arena *a, const struct book_row *rows, int n,
+                                 double (*figure)(const struct run_result *r))
+{
+    double *v = ARENA_ARRAY(a, double, (size_t)n);
+
+    for (int i = 0; i < n; i++)
+        v[i] = figure(&rows[i].result);
+    return spread_of(v, n);
+}
+
+static double joules_of(const struct run_result *r)
+{
+    return r->energy_j_per_work;
+}
+
+static double promises_of(const struct run_result *r)
+{
+    return 100 * r->promise_attainment;
+}
+
+static double kwh_of(const struct run_result *r)
+{
+    return r->energy_kwh;
+}
+
+/* "-" for what there is none of. */
+static const char *shown(struct arena *a, const char *unit, double v)
+{
+    return isfinite(v) ? arena_printf(a, "%.2f%s", v, unit) : "-";
+}
+
+static void print_kind(struct arena *a, const struct book_row *rows, int n)
+{
+    const struct run_key *k = &rows[0].key;
+    struct spread j = spread_rows(a, rows, n, joules_of);
+    const char *half = isfinite(j.half) ? arena_printf(a, "± %6.2f", j.half) : "        ";
+
+    printf("%-14s %-7s %-9s %-11s %9s %s %9s %9s\n", k->policy, k->has_limits ? "yes" : "no",
+           k->without[0] != '\0' ? k->without : "-", knowledge_name(k->knows), shown(a, "", j.mean),
+           half, shown(a, " %", spread_rows(a, rows, n, promises_of).mean),
+           shown(a, "", spread_rows(a, rows, n, kwh_of).mean));
+}
+
+static void print_table(struct arena *a, const struct book *b)
+{
+    for (int i = 0; i < b->n_rows;) {
+        const struct run_key *k = &b->rows[i].key;
+        int n = 1;
+
+        while (i + n < b->n_rows && run_is_alike(k, &b->rows[i + n].key))
+            n++;
+        if (i == 0 || k->scenario != b->rows[i - 1].key.scenario ||
+            k->load != b->rows[i - 1].key.load)
+            print_head(k);
+        print_kind(a, &b->rows[i], n);
+        i += n;
+    }
+    printf("\nJ/work: joules a second of work alone on the reference GPU, in the steady window;\n"
+           "mean over seeds and half of its 95 %% confidence interval. %s/report.html has more.\n",
+           b->dir);
+}
+
+static int print_json(const struct book *b, struct err *e)
+{
+    struct buf text;
+
+    buf_init(&text, (size_t)1 << 30);
+    int rc = book_json(b, &text, e);
+    if (rc == 0)
+        fwrite(buf_text(&text), 1, text.len, stdout);
+    buf_release(&text);
+    return rc;
+}
+
+/* ---- running ---- */
+
+/* A report makes no directory. */
+static int check_place(struct arena *a, const struct options *o, struct err *e)
+{
+    if (!o->is_report || access(arena_printf(a, "%s/runs", o->out), F_OK) == 0)
+        return 0;
+    return err_set(e, ENOENT,
+                   "%s: no study was run there; name another --out, or leave out --report", o->out);
+}
+
+/* As pool_run, where nothing is to be run. */
+static int find_runs(struct arena *a, struct book *b, const struct chosen *c, struct pool_report *r,
+                     struct err *e)
+{
+    b->takes_any = true;
+    book_fill(a, b, c->keys, c->n);
+    *r = (struct pool_report){ .n_kept = b->n_rows };
+    if (b->broken != NULL)
+        fprintf(stderr, "gogh: %s: is no run, and left out; without --report it is done again\n",
+                b->broken);
+    if (b->n_rows > 0)
+        return 0;
+    return err_set(e, ENOENT, "%s: has none of these runs; leave out --report to do them", b->dir);
+}
+
+static bool has_scenario(const struct book *b, const struct scenario *s)
+{
+    for (int i = 0; i < b->n_rows; i++) {
+        if (b->rows[i].key.scenario == s)
+            return true;
+    }
+    return false;
+}
+
+/* Of the scenarios that were named, else of those that have a run there. */
+static void print_found(const struct options *o, const struct chosen *c, const struct book *b)
+{
+    int n = 0;
+
+    for (int i = 0; i < c->n; i++)
+        n += o->scenarios.n > 0 || has_scenario(b, c->keys[i].scenario);
+    fprintf(o->is_json ? stderr : stdout, "%d of %d runs", b->n_rows, n);
+    if (b->n_rows < n)
+        fprintf(o->is_json ? stderr : stdout, "; %d missing", n - b->n_rows);
+    fprintf(o->is_json ? stderr : stdout, "; results are in %s\n", b->dir);
+}
+
+/* Everything that is there is written and shown, also when some runs failed. */
+static int finish(struct arena *a, const struct options *o, const struct chosen *c,
+                  const struct book *b, const struct pool_report *r, struct err *e)
+{
+    int rc = book_write(b, e);
+
+    if (rc == 0)
+        rc = report_write(a, b, e);
+    if (rc == 0 && o->is_json)
+        rc = print_json(b, e);
+    if (rc < 0)
+        return cmd_fail(e);
+    if (!o->is_json)
+        print_table(a, b);
+    if (o->is_report)
+        print_found(o, c, b);
+    else if (!o->is_json)
+        printf("%d runs done, %d found from before, %d failed; results are in %s\n", r->n_done,
+               r->n_kept, r->n_failed, b->dir);
+    int status = cmd_done();
+    if (r->first_failure == NULL)
+        return status;
+    fprintf(stderr, "gogh: %d of the runs failed; the first: %s\n", r->n_failed, r->first_failure);
+    return EXIT_NO;
+}
+
+/* What each of the chosen scenarios reads. */
+static int digest_data(struct arena *a, const struct options *o, const struct chosen *c,
+                       struct book *b, struct err *e)
+{
+    int n, rc = 0;
+    const struct scenario *all = scenario_all(&n);
+    struct book_data *data = ARENA_ARRAY(a, struct book_data, (size_t)n);
+
+    b->data = data;
+    for (int i = 0; i < n && rc == 0; i++) {
+        bool is_chosen = false;
+
+        for (int k = 0; k < c->n && !is_chosen; k++)
+            is_chosen = c->keys[k].scenario == &all[i];
+        if (!is_chosen)
+            continue;
+        data[b->n_data].scenario = &all[i];
+        rc = scenario_digest(a, &all[i], o->data, &data[b->n_data++].digest, e);
+    }
+    return rc;
+}
+
+static int study(struct arena *a, const struct options *o, const struct chosen *c)
+{
+    const struct pool_options po = { .n_parallel = (int)o->n_parallel, .data = o->data };
+    struct book b = { .dir = o->out, .version = GOGH_VERSION, .build = book_build(a) };
+    struct pool_report r;
+    struct err e = { 0 };
+    int rc = check_place(a, o, &e);
+
+    if (rc == 0 && !o->is_report)
+        rc = digest_data(a, o, c, &b, &e);
+    if (rc == 0)
+        rc = book_take(&b, &e);
+    if (rc == 0)
+        rc = o->is_report ? find_runs(a, &b, c, &r, &e)
+                          : pool_run(a, &b, c->keys, c->n, &po, &r, &e);
+    int status = rc == 0 ? finish(a, o, c, &b, &r, &e) : cmd_fail(&e);
+    book_leave(&b);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    struct chosen c = { 0 };
+    struct options o;
+    struct arena a;
+    int status = parse_options(argc, argv, &o);
+
+    if (status != CMD_GO_ON)
+        return status;
+    arena_init(&a);
+    o.data = scenario_data(o.data);
+    if (o.is_list)
+        status = list(&a, &o);
+    else
+        status = choose(&a, &o, &c);
+    if (status == CMD_GO_ON)
+        status = study(&a, &o, &c);
+    free(c.keys);
+    arena_release(&a);
+    return status;
+}
+
+const struct cmd cmd_study = {
+    .name = "study",
+    .synopsis = "study [--scenario NAME...] [--seeds N] [--jobs-parallel N] --out DIR [--json]",
+    .summary = "compare policies over scenarios, and report what is saved",
+    .help = help,
+    .run = run,
+};

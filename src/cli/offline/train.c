@@ -1,0 +1,182 @@
+/* cmd_train.c - `gogh train`: a model of P1 and P2 from what a store has measured. */
+#include "cli/cmd.h"
+
+#include <cblas.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "catalog/catalog.h"
+#include "cli/offline/learned.h"
+#include "estimate/p1/p1.h"
+#include "nn/gauss.h"
+#include "refine/model.h"
+#include "store/store.h"
+
+static const char help[] =
+    "Learn from everything that a store has measured: P1, which estimates workloads that were\n"
+    "never run here, and P2, which corrects all estimates of a workload by each measurement.\n"
+    "The store keeps the model and uses it from then on; 'gogh catalog model' shows it.\n"
+    "\n"
+    "  --db DB      the store\n"
+    "  --out FILE   write the weights there (docs/formats/weights.md); the store stays as it is\n"
+    "  --seed N     chance: first weights, order of examples; 1\n"
+    "  --nets N     networks of each kind, for those with and for those without relatives:\n"
+    "               3 to 8; more are slower and a little better\n"
+    "  --about T    a word on where it is from, which the weights carry\n"
+    "  --json       the summary as JSON\n"
+    "\n"
+    "The same store and seed give the same bytes on every machine whose CPU has AVX2 and FMA:\n"
+    "OpenBLAS adds up numbers in an order that depends on the CPU, so the command starts itself\n"
+    "again with OPENBLAS_CORETYPE=Haswell, unless that variable is set already.\n"
+    "\n"
+    "Examples:\n"
+    "  gogh train --db lab.db\n"
+    "  gogh train --db gavel.db --seed 7 --out gavel.weights --json\n";
+
+struct options {
+    const char *db, *out, *about;
+    long seed, n_nets;
+    bool is_json;
+};
+
+/* ---- the same arithmetic everywhere ---- */
+
+#define CORETYPE "OPENBLAS_CORETYPE"
+
+static bool can_do_haswell(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+
+/* OpenBLAS reads the variable when it is loaded, before main: so this process starts anew,
+ * once. Where that fails the training goes on as the machine would have it, and the weights
+ * carry the name of the arithmetic that they were made with.
+ */
+static void start_again_as_haswell(int argc, char **argv)
+{
+    if (getenv(CORETYPE) || !can_do_haswell() || strcmp(openblas_get_corename(), "Haswell") == 0)
+        return;
+    char **again = calloc((size_t)argc + 2, sizeof *again);
+    if (!again)
+        abort();
+    again[0] = argv[0];    // main looks at the second word only
+    for (int i = 0; i < argc; i++)
+        again[i + 1] = argv[i];
+    setenv(CORETYPE, "Haswell", 1);
+    execv("/proc/self/exe", again);
+    log_warn("starting again with " CORETYPE "=Haswell: %s; the weights will be %s's",
+             strerror(errno), openblas_get_corename());
+    free(again);
+}
+
+/* ---- training ---- */
+
+static int tell(const struct options *o, const struct model *m, double seconds)
+{
+    const char *where = o->out ? o->out : o->db;
+
+    if (!o->is_json) {
+        learned_print(m);
+        printf("trained in %.1f s; %s %s\n", seconds, o->out ? "written to" : "kept in", where);
+        return cmd_done();
+    }
+    json_t *j = learned_json(m);
+    json_object_set_new(j, "seed", json_integer(o->seed));
+    json_object_set_new(j, "seconds", json_real(seconds));
+    json_object_set_new(j, "where", json_string(where));
+    json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(j);
+    return cmd_done();
+}
+
+static int train(const struct options *o, struct arena *a, const struct catalog *c,
+                 struct model **out, struct err *e)
+{
+    struct examples x;
+    struct p1_options how = { .seed = (uint64_t)o->seed, .n_nets = (int)o->n_nets };
+    const char *about = o->about ? o->about : arena_printf(a, "gogh train, seed %ld", o->seed);
+
+    examples_take(a, c, EXAMPLES_PAIRS_MAX, how.seed, &x);
+    if (x.n_alone == 0)
+        return err_set(e, ENOENT,
+                       "%s: nothing was measured alone, so there is nothing to learn from; "
+                       "'gogh import' first",
+                       o->db);
+    int rc = model_train(&x, NULL, &how, about, out, e);
+    if (rc == 0 && !o->out)    // a file is of no site
+        (*out)->n_measurements = c->n_measurements;
+    return rc;
+}
+
+static int train_from(const struct options *o, struct arena *a)
+{
+    struct err e = { 0 };
+    struct catalog c;
+    struct store *s = NULL;
+    struct model *m = NULL;
+    struct clock clock = clock_real();
+    double began_s = clock_stopwatch_s();
+    int status;
+
+    catalog_init(&c);
+    int rc = store_open(o->db, o->out ? STORE_READ : STORE_WRITE, &s, &e);
+    if (rc == 0)
+        rc = catalog_load(&c, s, &e);
+    if (rc == 0)
+        rc = train(o, a, &c, &m, &e);
+    if (rc == 0)
+        rc = o->out ? model_write(m, o->out, &e)
+                    : model_keep(m, s, MODEL_CHAMPION, clock_now_s(&clock), &e);
+    status = rc == 0 ? tell(o, m, clock_stopwatch_s() - began_s) : cmd_fail(&e);
+    model_destroy(m);
+    catalog_release(&c);
+    store_close(s);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = { .seed = 1 };
+    const struct cmd_option options[] = {
+        { .name = "db", .kind = OPTION_TEXT, .out = &o.db },
+        { .name = "out", .kind = OPTION_TEXT, .out = &o.out },
+        { .name = "seed", .kind = OPTION_WHOLE, .out = &o.seed, .high = CMD_SEED_MAX },
+        { .name = "nets", .kind = OPTION_WHOLE, .out = &o.n_nets, .low = 3, .high = 8 },
+        { .name = "about", .kind = OPTION_TEXT, .out = &o.about },
+        { .name = "json", .kind = OPTION_FLAG, .out = &o.is_json },
+    };
+    struct arena a;
+    int status = cmd_parse(&cmd_train, argc, argv, options, CMD_COUNT(options), NULL, 0);
+
+    if (status != CMD_GO_ON)
+        return status;
+    if (!o.db)
+        return cmd_misuse(&cmd_train, "say which store to learn from: --db DB");
+    start_again_as_haswell(argc, argv);
+    nn_init();
+    arena_init(&a);
+    status = train_from(&o, &a);
+    arena_release(&a);
+    return status;
+}
+
+const struct cmd cmd_train = {
+    .name = "train",
+    .synopsis = "train --db DB [--out FILE] [--seed N] [--nets N] [--about TEXT] [--json]",
+    .summary = "learn from everything that was measured",
+    .help = help,
+    .run = run,
+};

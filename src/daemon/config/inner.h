@@ -1,0 +1,41 @@
+/* config_inner.h - the table of settings, which reading, printing and comparing share. For
+ * config*.c alone.
+ */
+#ifndef DAEMON_CONFIG_INNER_H
+#define DAEMON_CONFIG_INNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/config/config.h"
+
+enum setting_kind {
+    SETTING_PATH,      // const char *, absolute
+    SETTING_TEXT,      // const char *
+    SETTING_FLAG,      // bool: the second of two words
+    SETTING_CHOICE,    // an enum: its place among the words
+    SETTING_NUMBER,    // double within low..high
+    SETTING_WHOLE,     // long within low..high
+    SETTING_OWN,       // a line of its own shape
+};
+
+struct setting {
+    const char *name;
+    enum setting_kind kind;
+    size_t offset;
+    double low, high;
+    const char *const *words;    // up to NULL
+    bool may_reload;             // takes effect in a running daemon
+};
+
+extern const struct setting config_settings[];
+extern const int config_n_settings;
+extern const char *const config_scopes[];    // by enum scope, up to NULL
+
+/* The field of 'c' that a setting is about. */
+static inline const void *setting_field(const struct setting *s, const struct config *c)
+{
+    return (const char *)c + s->offset;
+}
+
+#endif

@@ -1,0 +1,359 @@
+/* The settings in effect, printed; and which of them a running daemon can take over. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/text/buf.h"
+#include "base/err.h"
+#include "base/text/words.h"
+#include "daemon/config/inner.h"
+
+/* ---- values ---- */
+
+static const char *text_of(const struct setting *s, const struct config *c)
+{
+    const char *v;
+
+    memcpy(&v, setting_field(s, c), sizeof v);
+    return v;
+}
+
+static const char *word_of(const struct setting *s, const struct config *c)
+{
+    return s->kind == SETTING_FLAG ? s->words[*(const bool *)setting_field(s, c)]
+                                   : s->words[*(const int *)setting_field(s, c)];
+}
+
+static double number_of(const struct setting *s, const struct config *c)
+{
+    return s->kind == SETTING_WHOLE ? (double)*(const long *)setting_field(s, c)
+                                    : *(const double *)setting_field(s, c);
+}
+
+static bool is_text(const struct setting *s)
+{
+    return s->kind == SETTING_PATH || s->kind == SETTING_TEXT;
+}
+
+static bool is_word(const struct setting *s)
+{
+    return s->kind == SETTING_FLAG || s->kind == SETTING_CHOICE;
+}
+
+/* What 'set' lines say, in the order of docs/formats/cluster.md. */
+static const struct {
+    const char *name;
+    size_t offset;
+    bool is_int;
+} sets[] = {
+#define SET(field, is_int)                                       \
+    {                                                            \
+#field, offsetof(struct cluster_settings, field), is_int \
+    }
+    SET(sleep_after_s, false), SET(wake_s, false),   SET(move_s, false),
+    SET(restart_s, false),     SET(settle_s, false), SET(report_s, false),
+    SET(noise, false),         SET(price_w, false),  SET(power_cap_w, false),
+    SET(confidence_z, false),  SET(theta, true),     SET(power_limits, true),
+#undef SET
+};
+#define N_SETS ((int)(sizeof sets / sizeof *sets))
+
+static double set_of(int i, const struct cluster_settings *s)
+{
+    const char *field = (const char *)s + sets[i].offset;
+    double v;
+    int whole;
+
+    memcpy(&whole, field, sizeof whole);
+    if (sets[i].is_int)
+        return whole;
+    memcpy(&v, field, sizeof v);
+    return v;
+}
+
+/* ---- as lines ---- */
+
+static void print_own(const struct setting *s, const struct config *c, struct buf *out)
+{
+    if (strcmp(s->name, "socket") == 0) {
+        buf_puts(out, "socket          ");
+        words_put(out, c->socket != NULL ? c->socket : "none");
+        buf_printf(out, " mode=%04o scope=%s\n", c->socket_mode, config_scopes[c->socket_scope]);
+    } else if (strcmp(s->name, "listen") == 0 && c->listen != NULL) {
+        buf_printf(out, "listen          %s", c->listen);
+        if (c->cert != NULL) {
+            buf_puts(out, " cert=");
+            words_put(out, c->cert);
+            buf_puts(out, " key=");
+            words_put(out, c->key);
+        }
+        buf_puts(out, "\n");
+    } else if (strcmp(s->name, "power") == 0) {
+        buf_printf(out, "power           %s", s->words[c->power]);
+        if (c->power == POWER_DCGM) {
+            buf_puts(out, "=");
+            words_put(out, c->dcgm_url);
+        }
+        buf_puts(out, "\n");
+    } else if (strcmp(s->name, "reports_udp") == 0 && c->reports_udp != NULL) {
+        buf_printf(out, "reports_udp     %s\n", c->reports_udp);
+    }
+}
+
+static void print_setting(const struct setting *s, const struct config *c, struct buf *out)
+{
+    if (s->kind == SETTING_OWN) {
+        print_own(s, c, out);
+        return;
+    }
+    if (strcmp(s->name, "reports") == 0 && c->reports == NULL)
+        buf_puts(out, "reports         none\n");
+    if (is_text(s) && text_of(s, c) == NULL)
+        return;
+    buf_printf(out, "%-15s ", s->name);
+    if (is_text(s))
+        words_put(out, text_of(s, c));
+    else if (is_word(s))
+        buf_puts(out, word_of(s, c));
+    else
+        words_put_number(out, number_of(s, c));
+    buf_puts(out, "\n");
+}
+
+static void print_node(const struct cluster *c, const struct cluster_node *n, struct buf *out)
+{
+    buf_puts(out, "node            ");
+    words_put(out, n->name);
+    for (int first = 0, last; first < n->n_gpus; first = last) {
+        char text[224];
+
+        for (last = first; last < n->n_gpus && n->types[last] == n->types[first];)
+            last++;
+        snprintf(text, sizeof text, "%s:%d", c->types[n->types[first]].name, last - first);
+        buf_puts(out, " ");
+        words_put(out, text);
+    }
+    buf_puts(out, "\n");
+}
+
+void config_print(const struct config *c, struct buf *out)
+{
+    const struct cluster *cl = &c->cluster;
+
+    for (int i = 0; i < config_n_settings; i++)
+        print_setting(&config_settings[i], c, out);
+    for (int i = 0; i < c->n_allow; i++) {
+        buf_printf(out, "allow           %s=", c->allow[i].is_group ? "group" : "user");
+        words_put(out, c->allow[i].name);
+        buf_printf(out, " %s\n", config_scopes[c->allow[i].scope]);
+    }
+    for (int i = 0; i < N_SETS; i++) {
+        buf_printf(out, "set             %s ", sets[i].name);
+        words_put_number(out, set_of(i, &cl->settings));
+        buf_puts(out, "\n");
+    }
+    buf_printf(out, "set             power_model %s\n",
+               power_model_name((enum power_model)cl->settings.power_model));
+    for (int i = 0; i < cl->n_types; i++)
+        if (cl->is_described[i])
+            buf_printf(out, "# gputype       %s: as in the file\n", cl->types[i].name);
+    for (int i = 0; i < cl->n_workloads; i++)
+        buf_printf(out, "# workload      %s: as in the file\n", cl->workloads[i].name);
+    for (int i = 0; i < cl->n_nodes; i++)
+        print_node(cl, &cl->nodes[i], out);
+}
+
+/* ---- as JSON ---- */
+
+static json_t *text_json(const char *text)
+{
+    return text != NULL ? json_string(text) : json_null();
+}
+
+static json_t *setting_json(const struct setting *s, const struct config *c)
+{
+    if (strcmp(s->name, "socket") == 0)
+        return json_pack("{s:o, s:o, s:s}", "path", text_json(c->socket), "mode",
+                         json_sprintf("%04o", c->socket_mode), "scope",
+                         config_scopes[c->socket_scope]);
+    if (strcmp(s->name, "listen") == 0)
+        return c->listen == NULL ? json_null()
+                                 : json_pack("{s:s, s:o, s:o}", "address", c->listen, "cert",
+                                             text_json(c->cert), "key", text_json(c->key));
+    if (strcmp(s->name, "power") == 0)
+        return c->power == POWER_DCGM ? json_pack("{s:s}", "dcgm", c->dcgm_url)
+                                      : json_string(s->words[c->power]);
+    if (strcmp(s->name, "reports_udp") == 0)
+        return text_json(c->reports_udp);
+    if (is_text(s))
+        return text_json(text_of(s, c));
+    if (is_word(s) && s->kind == SETTING_FLAG && strcmp(s->words[0], "no") == 0)
+        return json_boolean(*(const bool *)setting_field(s, c));
+    if (is_word(s))
+        return json_string(word_of(s, c));
+    return s->kind == SETTING_WHOLE ? json_integer(*(const long *)setting_field(s, c))
+                                    : json_real(number_of(s, c));
+}
+
+static json_t *nodes_json(const struct cluster *c)
+{
+    json_t *nodes = json_array();
+
+    for (int i = 0; i < c->n_nodes; i++) {
+        json_t *types = json_array();
+
+        for (int g = 0; g < c->nodes[i].n_gpus; g++)
+            json_array_append_new(types, json_string(c->types[c->nodes[i].types[g]].name));
+        json_array_append_new(nodes,
+                              json_pack("{s:s, s:o}", "name", c->nodes[i].name, "gpus", types));
+    }
+    return nodes;
+}
+
+static json_t *names_json(const struct cluster *c, bool is_types)
+{
+    json_t *names = json_array();
+
+    for (int i = 0; is_types && i < c->n_types; i++)
+        if (c->is_described[i])
+            json_array_append_new(names, json_string(c->types[i].name));
+    for (int i = 0; !is_types && i < c->n_workloads; i++)
+        json_array_append_new(names, json_string(c->workloads[i].name));
+    return names;
+}
+
+static json_t *sets_json(const struct cluster_settings *s)
+{
+    json_t *o = json_object();
+
+    for (int i = 0; i < N_SETS; i++)
+        json_object_set_new(o, sets[i].name, json_real(set_of(i, s)));
+    json_object_set_new(o, "power_model",
+                        json_string(power_model_name((enum power_model)s->power_model)));
+    return o;
+}
+
+json_t *config_json(const struct config *c)
+{
+    json_t *o = json_object(), *allow = json_array();
+
+    for (int i = 0; i < config_n_settings; i++)
+        json_object_set_new(o, config_settings[i].name, setting_json(&config_settings[i], c));
+    for (int i = 0; i < c->n_allow; i++)
+        json_array_append_new(
+            allow, json_pack("{s:s, s:s}", c->allow[i].is_group ? "group" : "user",
+                             c->allow[i].name, "scope", config_scopes[c->allow[i].scope]));
+    json_object_set_new(o, "allow", allow);
+    json_object_set_new(o, "node", nodes_json(&c->cluster));
+    json_object_set_new(o, "gputype", names_json(&c->cluster, true));
+    json_object_set_new(o, "workload", names_json(&c->cluster, false));
+    json_object_set_new(o, "set", sets_json(&c->cluster.settings));
+    return o;
+}
+
+/* ---- reloading ---- */
+
+/* A socket's scope is who may do what; the rest of the line is where it is. */
+static bool is_same_socket(const struct config *a, const struct config *b)
+{
+    return a->socket_mode == b->socket_mode && (a->socket == NULL) == (b->socket == NULL) &&
+           (a->socket == NULL || strcmp(a->socket, b->socket) == 0);
+}
+
+/* Takes both references. */
+static bool is_same_json(json_t *a, json_t *b)
+{
+    bool is = json_equal(a, b) == 1;
+
+    json_decref(a);
+    json_decref(b);
+    return is;
+}
+
+static bool is_same(const struct setting *s, const struct config *a, const struct config *b)
+{
+    return strcmp(s->name, "socket") == 0 ? is_same_socket(a, b)
+                                          : is_same_json(setting_json(s, a), setting_json(s, b));
+}
+
+/* The same number, or neither is one. */
+static bool is_same_number(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static bool is_same_type(const struct gpu_type *a, const struct gpu_type *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->peak_fp32_flops == b->peak_fp32_flops &&
+           a->peak_fp16_flops == b->peak_fp16_flops &&
+           a->bandwidth_bytes_s == b->bandwidth_bytes_s && a->mem_bytes == b->mem_bytes &&
+           a->launch_s == b->launch_s && a->idle_w == b->idle_w && a->sleep_w == b->sleep_w &&
+           a->cap_w == b->cap_w && is_same_number(a->limit_low_w, b->limit_low_w);
+}
+
+static bool is_same_types(const struct cluster *a, const struct cluster *b)
+{
+    if (a->n_types != b->n_types)
+        return false;
+    for (int i = 0; i < a->n_types; i++)
+        if (a->is_described[i] != b->is_described[i] || !is_same_type(&a->types[i], &b->types[i]))
+            return false;
+    return true;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool is_same_workload(const struct workload *a, const struct workload *b)
+{
+    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+        if (!is_same_number(workload_number(a, i), workload_number(b, i)))
+            return false;
+    return strcmp(a->name, b->name) == 0 && is_same_number(a->batch, b->batch) &&
+           a->is_inference == b->is_inference && is_same_text(a->family, b->family) &&
+           is_same_text(a->task, b->task) && is_same_text(a->dataset, b->dataset);
+}
+
+static bool is_same_workloads(const struct cluster *a, const struct cluster *b)
+{
+    if (a->n_workloads != b->n_workloads)
+        return false;
+    for (int i = 0; i < a->n_workloads; i++)
+        if (!is_same_workload(&a->workloads[i], &b->workloads[i]))
+            return false;
+    return true;
+}
+
+/* The first kind of cluster line that differs; NULL: none does. */
+static const char *other_lines(const struct cluster *a, const struct cluster *b)
+{
+    if (!is_same_json(nodes_json(a), nodes_json(b)))
+        return "node";
+    if (!is_same_types(a, b))
+        return "gputype";
+    if (!is_same_workloads(a, b))
+        return "workload";
+    return is_same_json(sets_json(&a->settings), sets_json(&b->settings)) ? NULL : "set";
+}
+
+int config_may_reload(const struct config *was, const struct config *now, struct err *e)
+{
+    const char *other = NULL;
+
+    for (int i = 0; i < config_n_settings && other == NULL; i++)
+        if (!config_settings[i].may_reload && !is_same(&config_settings[i], was, now))
+            other = config_settings[i].name;
+    if (other == NULL)
+        other = other_lines(&was->cluster, &now->cluster);
+    if (other == NULL)
+        return 0;
+    if (config_line(now, other) > 0)
+        return err_set(e, EINVAL, "%s:%d: '%s' has changed, and that needs a restart", now->path,
+                       config_line(now, other), other);
+    return err_set(e, EINVAL, "%s: '%s' has changed, and that needs a restart",
+                   now->path != NULL ? now->path : "the configuration", other);
+}

@@ -1,0 +1,34 @@
+#include "daemon/http/inner.h"
+
+uint64_t http_mix(uint64_t x)
+{
+    x ^= x >> 33;
+    x *= 0xff51afd7ed558ccdu;
+    x ^= x >> 33;
+    x *= 0xc4ceb9fe1a85ec53u;
+    return x ^ x >> 33;
+}
+
+/* A bucket holds what may be asked at once: as much as in a second. Callers that meet in one
+ * place of the table share it, unless the one that was there has been quiet for so long
+ * that its bucket is full again.
+ */
+double http_limit(struct http *h, uint64_t key, double now_s)
+{
+    const double rate = h->config->rate_max;
+    const double full = rate > 1 ? rate : 1;
+    struct bucket *b = &h->buckets[http_mix(key) % LIMIT_BUCKETS];
+
+    if (rate <= 0)
+        return 0;
+    b->left += (now_s - b->at_s) * rate;
+    b->at_s = now_s;
+    if (b->left >= full || b->key == 0) {
+        b->key = key;
+        b->left = full;
+    }
+    if (b->left < 1)
+        return (1 - b->left) / rate;
+    b->left -= 1;
+    return 0;
+}

@@ -1,0 +1,591 @@
+#include "daemon/http/schema.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/text/text.h"
+
+#define PATH_MAX_BYTES 160    // of "command.argv[3]" in a message
+#define TIME_MAX_S 1e11       // where a field says nothing else: the year 5138
+#define NEAR 3                // letters that a misspelt name may be away from what was meant
+
+/* ---- times ---- */
+
+/* 'n' digits at '*at', which moves on; -1: they are not. */
+static int take_digits(const char **at, int n)
+{
+    int v = 0;
+
+    for (int i = 0; i < n; i++, (*at)++) {
+        if (!isdigit((unsigned char)**at))
+            return -1;
+        v = 10 * v + (**at - '0');
+    }
+    return v;
+}
+
+static bool take(const char **at, char c)
+{
+    if (toupper((unsigned char)**at) != c)
+        return false;
+    (*at)++;
+    return true;
+}
+
+static int days_in(int year, int month)
+{
+    static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+    return days[month - 1] + (month == 2 && is_leap);
+}
+
+/* ".25"; NaN when digits are missing. */
+static double take_fraction(const char **at)
+{
+    double v = 0, unit = 0.1;
+
+    if (!take(at, '.'))
+        return 0;
+    if (!isdigit((unsigned char)**at))
+        return NAN;
+    while (isdigit((unsigned char)**at)) {
+        v += unit * (*(*at)++ - '0');
+        unit /= 10;
+    }
+    return v;
+}
+
+/* "Z" or "+01:00", as seconds east of Greenwich; NaN otherwise. */
+static double take_offset(const char **at)
+{
+    double sign = **at == '-' ? -1 : 1;
+    int hours, minutes;
+
+    if (take(at, 'Z'))
+        return 0;
+    if (!take(at, '+') && !take(at, '-'))
+        return NAN;
+    hours = take_digits(at, 2);
+    minutes = hours >= 0 && take(at, ':') ? take_digits(at, 2) : -1;
+    if (hours > 23 || minutes < 0 || minutes > 59)
+        return NAN;
+    return sign * (3600.0 * hours + 60.0 * minutes);
+}
+
+/* RFC 3339, section 5.6, and nothing else: a date without a time of day is no time. */
+static double parse_time(const char *p)
+{
+    int year = take_digits(&p, 4);
+    int month = year >= 0 && take(&p, '-') ? take_digits(&p, 2) : -1;
+    int day = month >= 0 && take(&p, '-') ? take_digits(&p, 2) : -1;
+    int hour = day >= 0 && take(&p, 'T') ? take_digits(&p, 2) : -1;
+    int minute = hour >= 0 && take(&p, ':') ? take_digits(&p, 2) : -1;
+    int second = minute >= 0 && take(&p, ':') ? take_digits(&p, 2) : -1;
+    double fraction, offset;
+
+    if (second < 0 || second > 60 || minute > 59 || hour > 23 || month < 1 || month > 12)
+        return NAN;
+    if (day < 1 || day > days_in(year, month))
+        return NAN;
+    fraction = take_fraction(&p);
+    offset = take_offset(&p);
+    if (*p != '\0')
+        return NAN;
+    struct tm tm = { .tm_year = year - 1900,
+                     .tm_mon = month - 1,
+                     .tm_mday = day,
+                     .tm_hour = hour,
+                     .tm_min = minute,
+                     .tm_sec = second };
+    return (double)timegm(&tm) + fraction - offset;
+}
+
+double schema_time_s(json_t *v)
+{
+    double t = NAN;
+
+    if (json_is_number(v))
+        t = json_number_value(v);
+    else if (json_is_string(v) && strlen(json_string_value(v)) == json_string_length(v))
+        t = parse_time(json_string_value(v));
+    return isfinite(t) ? t : (double)NAN;
+}
+
+/* ---- checking ---- */
+
+/* Where we are in the object, for messages. */
+struct place {
+    char path[PATH_MAX_BYTES];
+};
+
+static struct place place_of(const struct place *p, const char *name)
+{
+    struct place at;
+
+    snprintf(at.path, sizeof at.path, "%.96s%s%.60s", p->path, p->path[0] != '\0' ? "." : "", name);
+    return at;
+}
+
+static struct place place_item(const struct place *p, size_t i)
+{
+    struct place at;
+
+    snprintf(at.path, sizeof at.path, "%.130s[%zu]", p->path, i);
+    return at;
+}
+
+static const char *json_word(json_t *v)
+{
+    static const char *const words[] = {
+        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list",  [JSON_STRING] = "a text",
+        [JSON_INTEGER] = "a number", [JSON_REAL] = "a number", [JSON_TRUE] = "a flag",
+        [JSON_FALSE] = "a flag",     [JSON_NULL] = "null",
+    };
+
+    return words[json_typeof(v)];
+}
+
+static int want(const struct place *at, const char *what, json_t *got, struct err *e)
+{
+    return err_set(e, EINVAL, "'%s' wants %s, not %s", at->path, what, json_word(got));
+}
+
+static bool has_bounds(const struct field *f)
+{
+    return f->low != 0 || f->high != 0;
+}
+
+static bool is_within(const struct field *f, double v)
+{
+    return !has_bounds(f) || (v >= f->low && v <= f->high);
+}
+
+static int check_number(const struct field *f, json_t *v, const struct place *at, struct err *e)
+{
+    double x = json_number_value(v);
+
+    if (!json_is_number(v))
+        return want(at, f->type == FIELD_WHOLE ? "a whole number" : "a number", v, e);
+    if (!isfinite(x))
+        return err_set(e, EINVAL, "'%s' wants a finite number", at->path);
+    if (f->type == FIELD_WHOLE && (x != floor(x) || fabs(x) > 9007199254740992.0))
+        return err_set(e, EINVAL, "'%s' wants a whole number, not %g", at->path, x);
+    if (!is_within(f, x))
+        return err_set(e, EINVAL, "'%s' wants a number from %.15g to %.15g, not %.15g", at->path,
+                       f->low, f->high, x);
+    return 0;
+}
+
+static int check_word(const struct field *f, const char *word, const struct place *at,
+                      struct err *e)
+{
+    char list[256] = "";
+    size_t n = 0;
+
+    for (int i = 0; f->words[i] != NULL; i++) {
+        if (strcmp(f->words[i], word) == 0)
+            return 0;
+        const char *between = i == 0 ? "" : f->words[i + 1] != NULL ? ", " : " or ";
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", between, f->words[i]);
+        if (n >= sizeof list)
+            n = sizeof list - 1;
+    }
+    return err_set(e, EINVAL, "'%s' wants %s, not '%.60s'", at->path, list, word);
+}
+
+static int check_text(const struct field *f, json_t *v, const struct place *at, struct err *e)
+{
+    if (!json_is_string(v))
+        return want(at, "a text", v, e);
+    if (f->words != NULL)
+        return check_word(f, json_string_value(v), at, e);
+    if (!is_within(f, (double)json_string_length(v)))
+        return err_set(e, EINVAL, "'%s' wants %.0f to %.0f bytes, not %zu", at->path, f->low,
+                       f->high, json_string_length(v));
+    return 0;
+}
+
+static int check_texts(const struct field *f, json_t *v, const struct place *at, struct err *e)
+{
+    size_t i;
+    json_t *item;
+
+    if (!json_is_array(v))
+        return want(at, "a list of texts", v, e);
+    json_array_foreach(v, i, item)
+    {
+        struct place here = place_item(at, i);
+
+        if (!json_is_string(item))
+            return want(&here, "a text", item, e);
+    }
+    if (!is_within(f, (double)json_array_size(v)))
+        return err_set(e, EINVAL, "'%s' wants %.0f to %.0f texts, not %zu", at->path, f->low,
+                       f->high, json_array_size(v));
+    return 0;
+}
+
+static int check_map(const struct field *f, json_t *v, const struct place *at, struct err *e)
+{
+    const char *key;
+    json_t *item;
+
+    if (!json_is_object(v))
+        return want(at, "an object of texts", v, e);
+    json_object_foreach(v, key, item)
+    {
+        struct place here = place_of(at, key);
+
+        if (!json_is_string(item))
+            return want(&here, "a text", item, e);
+    }
+    if (!is_within(f, (double)json_object_size(v)))
+        return err_set(e, EINVAL, "'%s' wants %.0f to %.0f texts, not %zu", at->path, f->low,
+                       f->high, json_object_size(v));
+    return 0;
+}
+
+static int check_object(const struct schema *s, json_t *o, const struct place *at, struct err *e);
+
+static int check_list(const struct field *f, json_t *v, const struct place *at, struct err *e)
+{
+    size_t i;
+    json_t *item;
+
+    if (!json_is_array(v))
+        return want(at, "a list of objects", v, e);
+    if (!is_within(f, (double)json_array_size(v)))
+        return err_set(e, EINVAL, "'%s' wants %.0f to %.0f objects, not %zu", at->path, f->low,
+                       f->high, json_array_size(v));
+    json_array_foreach(v, i, item)
+    {
+        struct place here = place_item(at, i);
+
+        if (check_object(f->of, item, &here, e) < 0)
+            return -EINVAL;
+    }
+    return 0;
+}
+
+static int check_time(const struct field *f, json_t *v, const struct place *at, struct err *e)
+{
+    double t = schema_time_s(v);
+
+    if (isnan(t))
+        return err_set(e, EINVAL,
+                       "'%s' wants a time as \"2026-11-16T18:00:00Z\", or seconds since 1970",
+                       at->path);
+    const double low = has_bounds(f) ? f->low : 0, high = has_bounds(f) ? f->high : TIME_MAX_S;
+    if (!(t >= low && t <= high))
+        return err_set(e, EINVAL, "'%s' wants a time from %.0f to %.0f, not %g", at->path, low,
+                       high, t);
+    return 0;
+}
+
+static int check_field(const struct field *f, json_t *v, const struct place *at, struct err *e)
+{
+    if (json_is_null(v) && f->may_be_null)
+        return 0;
+    switch (f->type) {
+    case FIELD_TEXT:
+        return check_text(f, v, at, e);
+    case FIELD_NUMBER:
+    case FIELD_WHOLE:
+        return check_number(f, v, at, e);
+    case FIELD_FLAG:
+        return json_is_boolean(v) ? 0 : want(at, "true or false", v, e);
+    case FIELD_TIME:
+        return check_time(f, v, at, e);
+    case FIELD_TEXTS:
+        return check_texts(f, v, at, e);
+    case FIELD_MAP:
+        return check_map(f, v, at, e);
+    case FIELD_OBJECT:
+        return check_object(f->of, v, at, e);
+    case FIELD_LIST:
+        return check_list(f, v, at, e);
+    }
+    return 0;
+}
+
+const struct field *schema_find(const struct schema *s, const char *name)
+{
+    for (int i = 0; i < s->n_fields; i++)
+        if (strcmp(s->fields[i].name, name) == 0)
+            return &s->fields[i];
+    return NULL;
+}
+
+const char *schema_near(const struct schema *s, const char *name)
+{
+    const char *best = NULL;
+    int nearest = NEAR;
+
+    for (int i = 0; i < s->n_fields; i++) {
+        const char *known = s->fields[i].name;
+        int d = text_distance(name, known);
+
+        if (d <= nearest && d < (int)strlen(known)) {
+            best = known;
+            nearest = d - 1;
+        }
+    }
+    return best;
+}
+
+static int unknown(const struct schema *s, const struct place *at, const char *name, struct err *e)
+{
+    const struct place here = place_of(at, name);
+    const char *meant = schema_near(s, name);
+
+    if (meant != NULL)
+        return err_set(e, EINVAL, "unknown field '%s'; did you mean '%s'?", here.path, meant);
+    return err_set(e, EINVAL, "unknown field '%s'; /openapi.json lists those of %s", here.path,
+                   s->name);
+}
+
+static int check_required(const struct schema *s, json_t *o, const struct place *at, struct err *e)
+{
+    for (int i = 0; i < s->n_fields; i++) {
+        const struct field *f = &s->fields[i];
+
+        if (f->is_required && json_object_get(o, f->name) == NULL)
+            return err_set(e, EINVAL, "'%s' is missing: %s", place_of(at, f->name).path,
+                           f->about != NULL ? f->about : "give it");
+    }
+    return 0;
+}
+
+static int check_object(const struct schema *s, json_t *o, const struct place *at, struct err *e)
+{
+    const char *key;
+    json_t *v;
+
+    if (!json_is_object(o))
+        return at->path[0] != '\0' ? want(at, "an object", o, e)
+                                   : err_set(e, EINVAL, "want an object, not %s", json_word(o));
+    if (s == NULL)
+        return 0;
+    json_object_foreach(o, key, v)
+    {
+        const struct field *f = schema_find(s, key);
+        const struct place here = place_of(at, key);
+
+        if (f == NULL)
+            return unknown(s, at, key, e);
+        if (check_field(f, v, &here, e) < 0)
+            return -EINVAL;
+    }
+    return check_required(s, o, at, e);
+}
+
+int schema_check(const struct schema *s, json_t *o, struct err *e)
+{
+    const struct place root = { "" };
+
+    return check_object(s, o, &root, e);
+}
+
+/* ---- values that came as text ---- */
+
+static json_t *split_texts(const char *text)
+{
+    json_t *list = json_array();
+
+    while (*text != '\0') {
+        size_t n = strcspn(text, ",");
+
+        json_array_append_new(list, json_stringn(text, n));
+        text += n + (text[n] == ',');
+    }
+    return list;
+}
+
+static json_t *read_number(const struct field *f, const char *text)
+{
+    double v = 0;
+
+    if (text_to_double(slice_of(text), &v) < 0)
+        return NULL;
+    if (f->type == FIELD_WHOLE && v == floor(v) && fabs(v) <= 9007199254740992.0)
+        return json_integer((json_int_t)v);
+    return json_real(v);
+}
+
+static json_t *read_flag(const char *text)
+{
+    if (text[0] == '\0' || strcmp(text, "true") == 0 || strcmp(text, "1") == 0)
+        return json_true();
+    if (strcmp(text, "false") == 0 || strcmp(text, "0") == 0)
+        return json_false();
+    return NULL;
+}
+
+/* NULL: cannot be what it should be. */
+static json_t *read_value(const struct field *f, const char *text)
+{
+    double v = 0;
+
+    switch (f->type) {
+    case FIELD_NUMBER:
+    case FIELD_WHOLE:
+        return read_number(f, text);
+    case FIELD_FLAG:
+        return read_flag(text);
+    case FIELD_TIME:
+        if (text_to_double(slice_of(text), &v) < 0)
+            v = parse_time(text);
+        return isfinite(v) ? json_real(v) : NULL;
+    case FIELD_TEXTS:
+        return split_texts(text);
+    default:
+        return NULL;
+    }
+}
+
+json_t *schema_value(const struct field *f, const char *text, struct err *e)
+{
+    const struct place root = { "" };
+    const struct place here = place_of(&root, f->name);
+    json_t *asked = json_string(text);
+    json_t *v;
+
+    if (asked == NULL) {
+        err_fill(e, EINVAL, "'%s' is not UTF-8; send it as %%XX of its UTF-8 bytes", f->name);
+        return NULL;
+    }
+    v = f->type == FIELD_TEXT ? json_incref(asked) : read_value(f, text);
+    if (check_field(f, v != NULL ? v : asked, &here, e) < 0) {
+        json_decref(v);
+        v = NULL;
+    }
+    json_decref(asked);
+    return v;
+}
+
+/* ---- as OpenAPI has it ---- */
+
+static void set_bounds(json_t *o, const struct field *f, const char *low, const char *high)
+{
+    if (!has_bounds(f))
+        return;
+    if (f->low == floor(f->low) && fabs(f->low) < 1e15)
+        json_object_set_new(o, low, json_integer((json_int_t)f->low));
+    else if (isfinite(f->low))
+        json_object_set_new(o, low, json_real(f->low));
+    if (f->high == floor(f->high) && fabs(f->high) < 1e15)
+        json_object_set_new(o, high, json_integer((json_int_t)f->high));
+    else if (isfinite(f->high))
+        json_object_set_new(o, high, json_real(f->high));
+}
+
+static json_t *reference(const struct schema *s)
+{
+    json_t *o;
+
+    if (s == NULL)
+        return json_pack("{s:s}", "type", "object");
+    o = json_object();
+    json_object_set_new(o, "$ref", json_sprintf("#/components/schemas/%s", s->name));
+    return o;
+}
+
+static json_t *text_openapi(const struct field *f)
+{
+    json_t *o = json_pack("{s:s}", "type", "string");
+    json_t *words;
+
+    if (f->words == NULL) {
+        set_bounds(o, f, "minLength", "maxLength");
+        return o;
+    }
+    words = json_array();
+    for (int i = 0; f->words[i] != NULL; i++)
+        json_array_append_new(words, json_string(f->words[i]));
+    if (f->may_be_null)    // 3.0 wants null among them, too
+        json_array_append_new(words, json_null());
+    json_object_set_new(o, "enum", words);
+    return o;
+}
+
+static json_t *number_openapi(const struct field *f)
+{
+    json_t *o = json_pack("{s:s}", "type", f->type == FIELD_WHOLE ? "integer" : "number");
+
+    if (f->type == FIELD_WHOLE)
+        json_object_set_new(o, "format", json_string("int64"));
+    set_bounds(o, f, "minimum", "maximum");
+    return o;
+}
+
+static json_t *list_openapi(const struct field *f, json_t *items)
+{
+    json_t *o = json_pack("{s:s, s:o}", "type", "array", "items", items);
+
+    set_bounds(o, f, "minItems", "maxItems");
+    return o;
+}
+
+static json_t *type_openapi(const struct field *f)
+{
+    switch (f->type) {
+    case FIELD_TEXT:
+        return text_openapi(f);
+    case FIELD_NUMBER:
+    case FIELD_WHOLE:
+        return number_openapi(f);
+    case FIELD_FLAG:
+        return json_pack("{s:s}", "type", "boolean");
+    case FIELD_TIME:
+        return json_pack("{s:[{s:s, s:s}, {s:s}]}", "oneOf", "type", "string", "format",
+                         "date-time", "type", "number");
+    case FIELD_TEXTS:
+        return list_openapi(f, json_pack("{s:s}", "type", "string"));
+    case FIELD_MAP:
+        return json_pack("{s:s, s:{s:s}}", "type", "object", "additionalProperties", "type",
+                         "string");
+    case FIELD_OBJECT:
+        return f->of == NULL ? reference(NULL) : json_pack("{s:[o]}", "allOf", reference(f->of));
+    case FIELD_LIST:
+        return list_openapi(f, reference(f->of));
+    }
+    return json_object();
+}
+
+json_t *schema_field_openapi(const struct field *f)
+{
+    json_t *o = type_openapi(f);
+
+    if (f->may_be_null)
+        json_object_set_new(o, "nullable", json_true());
+    return o;
+}
+
+json_t *schema_openapi(const struct schema *s)
+{
+    json_t *properties = json_object();
+    json_t *required = json_array();
+    json_t *o = json_pack("{s:s, s:o, s:b}", "type", "object", "properties", properties,
+                          "additionalProperties", 0);
+
+    for (int i = 0; i < s->n_fields; i++) {
+        const struct field *f = &s->fields[i];
+        json_t *p = schema_field_openapi(f);
+
+        if (f->about != NULL)
+            json_object_set_new(p, "description", json_string(f->about));
+        json_object_set_new(properties, f->name, p);
+        if (f->is_required)
+            json_array_append_new(required, json_string(f->name));
+    }
+    if (json_array_size(required) > 0)    // 3.0 does not allow an empty list
+        json_object_set(o, "required", required);
+    json_decref(required);
+    return o;
+}

@@ -1,0 +1,33 @@
+/* submit_inner.h - what the files that read a submission share. */
+#ifndef DAEMON_SUBMIT_INNER_H
+#define DAEMON_SUBMIT_INNER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "daemon/submit/submit.h"
+
+/* A submission being read. */
+struct submit_reading {
+    struct arena *arena;
+    const struct submit_scene *scene;
+    const struct caller *caller;
+    json_t *body;
+    struct submit *out;
+    uid_t uid;
+    gid_t gid;
+};
+
+/* Values of the body; absent and null ones are NULL, 'otherwise' or false. */
+const char *reading_text(const struct submit_reading *r, const char *key);
+double reading_number(const struct submit_reading *r, const char *key, double otherwise);
+bool reading_flag(const struct submit_reading *r, const char *key);
+
+/* Is it a name as text_is_name has it? */
+int reading_check_name(const char *what, const char *name, struct err *e);
+
+/* What it runs, into 'out'; its owner and kind have been read. */
+int reading_workload(struct submit_reading *r, struct err *e);
+
+#endif

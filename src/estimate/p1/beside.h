@@ -1,0 +1,63 @@
+/* beside.h - what neighbours do to each other: a Gaussian process over pairs, one for each GPU
+ * type that pairs were measured on.
+ *
+ * About s = sqrt(r). Its covariance is a constant, the job's likeness, the neighbour's likeness,
+ * and their product, so a prediction is a constant of the job plus a product of two vectors, one
+ * of the job and one of the neighbour: a table over all pairs is one product of matrices.
+ * Part of P1; lives in the arena it was made in.
+ */
+#ifndef ESTIMATE_BESIDE_H
+#define ESTIMATE_BESIDE_H
+
+#include <stdbool.h>
+
+#include "estimate/p1/kernel.h"
+
+/* One type. */
+struct beside {
+    struct point *who;    // (n_who) workloads that pairs were measured of, in either role
+    int n_who;
+    int *job, *neighbour;    // (gp.n) of each pair, positions in 'who'
+    double *y;               // (gp.n) s less BESIDE_MEAN
+    double *noises;          // (gp.n) variances
+    double *like;            // (n_who, n_who) kernel_beside among them
+    struct rows rows;        // of 'who'
+    struct gp gp;
+};
+
+/* What s is where nothing is known: r of 0.6. */
+#define BESIDE_MEAN 0.7746
+
+/* Of the pairs in 'list' (n, all on one type). */
+int beside_fit(struct arena *a, const struct examples *x, int n, const struct example *list,
+               struct beside *out, struct err *e);
+
+/* A workload on a type, as the process sees it: 'constant' and 'as_job' (n_who) as a job,
+ * 'as_neighbour' (n_who) as a neighbour; s of a beside b is a.constant + a.as_job b.as_neighbour.
+ * With 'forget' as if nothing had been measured of itself, in either role; its own row is then
+ * what a newcomer's would be.
+ */
+int beside_ask(struct arena *a, const struct beside *b, const struct point *at, bool forget,
+               float *constant, float *as_job, float *as_neighbour, struct err *e);
+
+/* The same in parts, for one workload on many types. What is common to them: alpha (gp.n) as if
+ * nothing had been measured of 'who'; gp.alpha itself where nothing was. In 'a'.
+ */
+int beside_forget(struct arena *a, const struct beside *b, const struct subject *who,
+                  const double **alpha, struct err *e);
+
+/* As a neighbour: (n_who); and from that, with an alpha, as a job. */
+void beside_as_neighbour(struct arena *a, const struct beside *b, const struct point *at,
+                         float *as_neighbour);
+void beside_as_job(struct arena *a, const struct beside *b, const double *alpha,
+                   const float *as_neighbour, float *constant, float *as_job);
+
+/* s of its own pairs (positions 'block', m) had these never been seen. */
+int beside_leave_out(struct arena *a, const struct beside *b, int m, const int *block, double *s,
+                     struct err *e);
+
+void beside_save(const struct beside *b, const char *name, struct weights *to);
+int beside_load(struct arena *a, const struct weights *from, const char *name, struct beside *out,
+                struct err *e);
+
+#endif

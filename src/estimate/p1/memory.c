@@ -1,0 +1,559 @@
+#include "estimate/p1/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "estimate/p1/examples.h"
+#include "nn/weights.h"
+
+/* What likeness is made of: how much of it descriptors can give, and how much kin; within a
+ * family it fades with the batch, to e^-1/2 over two units of its logarithm.
+ */
+#define BY_FEATURES 0.4
+#define BY_KIN 0.6
+#define BATCH_SCALE 2.0
+
+/* Two GPU types that are this alike are the same: figures travel through files as they are. */
+#define SAME_TYPE 0.9999
+
+/* Scales of the distance to choose from; of equal ones the first. */
+static const double scales[] = { 1, 0.5, 2 };
+
+/* ---- likeness ---- */
+
+/* Where a workload stands among others: one unit is far. */
+static void place_of(const struct features *on, double *place)
+{
+    for (int i = 0; i < FEATURE_SHARES; i++)
+        *place++ = sqrt(fmax((double)on->share[i], 0)) / 0.7;
+    for (int i = 0; i < FEATURE_KINDS; i++)
+        *place++ = (double)on->kind[i] / 1.4;
+    *place++ = (double)on->ln_step_s / 2.8;
+    *place++ = (double)on->ln_kernel_s / 2.8;
+}
+
+static double likeness(const struct memory *m, const struct subject *who, const struct features *on,
+                       const double *place, int item)
+{
+    const struct remembered *it = &m->items[item];
+    const double *there = m->place + (size_t)item * MEMORY_PLACE;
+    double kin = subject_kin(who, &it->who), sum = 0, related = 0;
+
+    for (int i = 0; i < MEMORY_PLACE; i++)
+        sum += (place[i] - there[i]) * (place[i] - there[i]);
+    if (kin > 0) {
+        double d = (double)(on->ln_batch - it->on.ln_batch) / BATCH_SCALE;
+        related = kin * exp(-d * d / 2);
+    }
+    return BY_FEATURES * exp(-sum / (2 * m->scale * m->scale)) + BY_KIN * related;
+}
+
+double memory_similarity(const struct memory *m, const struct subject *who,
+                         const struct features *on, const struct remembered *it)
+{
+    double place[MEMORY_PLACE];
+
+    place_of(on, place);
+    return likeness(m, who, on, place, (int)(it - m->items)) * features_same_type(on, &it->on);
+}
+
+static bool is_same_subject(const struct subject *a, const struct subject *b)
+{
+    return a->name == b->name;
+}
+
+float remembered_value(const struct remembered *it, enum remembered_what what)
+{
+    switch (what) {
+    case REMEMBERED_ALONE:
+        return it->alone;
+    case REMEMBERED_WATTS:
+        return it->watts;
+    case REMEMBERED_AS_JOB:
+        return it->as_job;
+    case REMEMBERED_AS_NEIGHBOUR:
+        return it->as_neighbour;
+    case REMEMBERED_ANYTHING:
+        break;
+    }
+    return 0;
+}
+
+struct query {
+    const struct subject *who;
+    const struct features *on;
+    bool no_kin;
+    enum remembered_what what;
+};
+
+static bool is_wanted(const struct query *q, const struct remembered *it)
+{
+    if (is_same_subject(q->who, &it->who))
+        return false;
+    if (q->no_kin && subject_kin(q->who, &it->who) > 0)
+        return false;
+    return !isnan(remembered_value(it, q->what));
+}
+
+/* Put an item among the best 'n' of at most 'k'; returns how many there are then. The score is
+ * kept apart, for items so unlike that a float calls them equal.
+ */
+static int keep_best(struct similar *out, double *score, int n, int k, int item, double similarity)
+{
+    int at = n;
+
+    while (at > 0 && score[at - 1] < similarity)
+        at--;
+    if (at == k)
+        return n;
+    n += n < k;
+    memmove(out + at + 1, out + at, (size_t)(n - 1 - at) * sizeof *out);
+    memmove(score + at + 1, score + at, (size_t)(n - 1 - at) * sizeof *score);
+    out[at] = (struct similar){ item, (float)similarity };
+    score[at] = similarity;
+    return n;
+}
+
+/* The best of items [first, last), all on one type that is 'same' like the wanted one. */
+static int scan(const struct memory *m, const struct query *q, const double *place, int first,
+                int last, double same, int n, int k, struct similar *out, double *score)
+{
+    for (int i = first; i < last; i++)
+        if (is_wanted(q, &m->items[i]))
+            n = keep_best(out, score, n, k, i, same * likeness(m, q->who, q->on, place, i));
+    return n;
+}
+
+static int nearest(const struct memory *m, const struct query *q, int k, struct similar *out)
+{
+    double place[MEMORY_PLACE], score[MEMORY_NEAREST_MAX];
+    int n = 0;
+
+    assert(0 < k && k <= MEMORY_NEAREST_MAX);
+    place_of(q->on, place);
+    for (int t = 0; t < m->n_types && n == 0; t++)
+        if (features_same_type(q->on, &m->items[m->first[t]].on) > SAME_TYPE)
+            n = scan(m, q, place, m->first[t], m->first[t + 1], 1, n, k, out, score);
+    if (n > 0)
+        return n;
+    for (int t = 0; t < m->n_types; t++) {
+        double same = features_same_type(q->on, &m->items[m->first[t]].on);
+        n = scan(m, q, place, m->first[t], m->first[t + 1], same, n, k, out, score);
+    }
+    return n;
+}
+
+int memory_nearest(const struct memory *m, const struct subject *who, const struct features *on,
+                   bool no_kin, enum remembered_what what, int k, struct similar *out)
+{
+    return nearest(m, &(struct query){ who, on, no_kin, what }, k, out);
+}
+
+bool memory_has_kin(const struct memory *m, const struct subject *who)
+{
+    for (int i = 0; i < m->n; i++)
+        if (!is_same_subject(who, &m->items[i].who) && subject_kin(who, &m->items[i].who) > 0)
+            return true;
+    return false;
+}
+
+bool memory_knows(const struct memory *m, const struct subject *who)
+{
+    for (int i = 0; i < m->n; i++)
+        if (is_same_subject(who, &m->items[i].who))
+            return true;
+    return false;
+}
+
+const struct remembered *memory_find(const struct memory *m, const struct subject *who,
+                                     const struct features *on)
+{
+    for (int i = 0; i < m->n; i++)
+        if (is_same_subject(who, &m->items[i].who) &&
+            features_same_type(on, &m->items[i].on) > SAME_TYPE)
+            return &m->items[i];
+    return NULL;
+}
+
+double memory_mean_s(const struct memory *m, const struct features *on)
+{
+    double sum = 0, weight = 0;
+
+    for (int t = 0; t < m->n_types; t++) {
+        double same = features_same_type(on, &m->items[m->first[t]].on);
+        if (isnan(m->mean_s[t]))
+            continue;
+        if (same > SAME_TYPE)
+            return (double)m->mean_s[t];
+        sum += (same + 1e-6) * (double)m->mean_s[t];
+        weight += same + 1e-6;
+    }
+    return weight > 0 ? sum / weight : MEMORY_S_UNKNOWN;
+}
+
+/* ---- making one ---- */
+
+/* Sums over what is shown of each (type, workload), all workloads of a type side by side. */
+struct sums {
+    double alone, watts, as_job, as_neighbour;
+    int n_alone, n_watts, n_job, n_neighbour;
+};
+
+static void sum_up(const struct examples *x, const struct view *v, struct sums *all)
+{
+    for (int i = 0; i < x->n_alone; i++) {
+        const struct example *e = &x->alone[i];
+        struct sums *s = &all[e->gpu_type * x->n_workloads + e->workload];
+        if (view_shows(v, e->workload, e->gpu_type, -1)) {
+            s->alone += (double)e->value;
+            s->n_alone++;
+        }
+    }
+    for (int i = 0; i < x->n_watts; i++) {
+        const struct example *e = &x->watts[i];
+        struct sums *s = &all[e->gpu_type * x->n_workloads + e->workload];
+        if (view_shows(v, e->workload, e->gpu_type, -1)) {
+            s->watts += (double)e->value;
+            s->n_watts++;
+        }
+    }
+    for (int i = 0; i < x->n_pairs; i++) {
+        const struct example *e = &x->pairs[i];
+        struct sums *s = &all[e->gpu_type * x->n_workloads];
+        if (view_shows(v, e->workload, e->gpu_type, e->neighbour)) {
+            double root = exp((double)e->value / 2);
+            s[e->workload].as_job += root;
+            s[e->workload].n_job++;
+            s[e->neighbour].as_neighbour += root;
+            s[e->neighbour].n_neighbour++;
+        }
+    }
+}
+
+static float mean_or_nan(double sum, int n, double less)
+{
+    return n > 0 ? (float)(sum / n - less) : NAN;
+}
+
+/* All that is known on one type; its items end up side by side. */
+static void remember_type(const struct examples *x, int type, const struct sums *s,
+                          struct memory *out)
+{
+    double sum = 0;
+    int n_pairs = 0, first = out->n;
+
+    for (int w = 0; w < x->n_workloads; w++) {
+        sum += s[w].as_job;
+        n_pairs += s[w].n_job;
+    }
+    double mean = n_pairs > 0 ? sum / n_pairs : 0;
+    for (int w = 0; w < x->n_workloads; w++) {
+        if (s[w].n_alone + s[w].n_watts + s[w].n_job + s[w].n_neighbour == 0)
+            continue;
+        out->items[out->n++] = (struct remembered){
+            .who = x->who[w],
+            .on = *examples_at(x, w, type),
+            .alone = mean_or_nan(s[w].alone, s[w].n_alone, 0),
+            .watts = mean_or_nan(s[w].watts, s[w].n_watts, 0),
+            .as_job = mean_or_nan(s[w].as_job, s[w].n_job, mean),
+            .as_neighbour = mean_or_nan(s[w].as_neighbour, s[w].n_neighbour, mean),
+        };
+    }
+    if (out->n == first)
+        return;
+    out->mean_s[out->n_types] = n_pairs > 0 ? (float)mean : NAN;
+    out->first[out->n_types++] = first;
+    out->first[out->n_types] = out->n;
+}
+
+static void make_room(struct arena *a, int n, int n_types, struct memory *out)
+{
+    *out = (struct memory){
+        .items = ARENA_ARRAY(a, struct remembered, (size_t)n),
+        .place = ARENA_ARRAY(a, double, (size_t)n *MEMORY_PLACE),
+        .first = ARENA_ARRAY(a, int, (size_t)n_types + 1),
+        .mean_s = ARENA_ARRAY(a, float, (size_t)n_types),
+        .scale = scales[0],
+    };
+}
+
+static void find_places(struct memory *m)
+{
+    for (int i = 0; i < m->n; i++)
+        place_of(&m->items[i].on, m->place + (size_t)i * MEMORY_PLACE);
+}
+
+/* How far the nearest three are off, of what the mean would be; each item as if it were new. */
+static double scale_error(const struct memory *m, enum remembered_what what)
+{
+    double off = 0, spread = 0, mean = 0;
+    int n = 0;
+
+    for (int i = 0; i < m->n; i++) {
+        float value = remembered_value(&m->items[i], what);
+        mean += isnan(value) ? 0 : (double)value;
+        n += !isnan(value);
+    }
+    mean /= n > 0 ? n : 1;
+    for (int i = 0; i < m->n; i++) {
+        const struct remembered *it = &m->items[i];
+        struct similar best[3];
+        double sum = 0, weight = 1e-9;
+
+        if (isnan(remembered_value(it, what)))
+            continue;
+        int k = memory_nearest(m, &it->who, &it->on, false, what, 3, best);
+        for (int j = 0; j < k; j++) {
+            sum += (double)best[j].similarity *
+                   (double)remembered_value(&m->items[best[j].item], what);
+            weight += (double)best[j].similarity;
+        }
+        off += fabs(sum / weight - (double)remembered_value(it, what));
+        spread += fabs(mean - (double)remembered_value(it, what));
+    }
+    return spread > 0 ? off / spread : 0;
+}
+
+static void choose_scale(struct memory *m)
+{
+    double best = INFINITY, chosen = scales[0];
+
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        double error = 0;
+
+        m->scale = scales[i];
+        for (int what = REMEMBERED_ALONE; what < REMEMBERED_ANYTHING; what++)
+            error += scale_error(m, (enum remembered_what)what);
+        if (error < best) {
+            best = error;
+            chosen = m->scale;
+        }
+    }
+    m->scale = chosen;
+}
+
+void memory_make(struct arena *a, const struct examples *x, const struct view *v,
+                 struct memory *out)
+{
+    int n = x->n_workloads * x->n_types;
+    struct arena scratch;
+
+    arena_init(&scratch);
+    struct sums *all = ARENA_ARRAY(&scratch, struct sums, (size_t)n);
+    make_room(a, n, x->n_types, out);
+    sum_up(x, v, all);
+    for (int t = 0; t < x->n_types; t++)
+        remember_type(x, t, all + t * x->n_workloads, out);
+    find_places(out);
+    choose_scale(out);
+    arena_release(&scratch);
+}
+
+/* ---- files ---- */
+
+/* Digests as halves, which a double holds exactly; what is not known is masked. */
+enum { WHO_COLS = 6, VALUE_COLS = REMEMBERED_ANYTHING };
+enum { ON_COLS = 2 + FEATURE_SHARES + FEATURE_KINDS + FEATURE_FIGURES + 8 };
+
+/* Residuals are logarithms and roots: none is near this. */
+#define VALUE_MAX 1e3f
+
+static void halve(uint64_t digest, double *to)
+{
+    to[0] = (double)(digest >> 32);
+    to[1] = (double)(digest & 0xffffffffu);
+}
+
+static bool join(const double *from, uint64_t *digest)
+{
+    uint64_t half[2];
+
+    for (int i = 0; i < 2; i++) {
+        if (!(from[i] >= 0 && from[i] <= 0xffffffffu) || from[i] != floor(from[i]))
+            return false;
+        half[i] = (uint64_t)from[i];
+    }
+    *digest = half[0] << 32 | half[1];
+    return true;
+}
+
+/* The numbers of 'on' and where they stand in a row, in both directions. */
+static void features_write(const struct features *on, double *row)
+{
+    *row++ = on->ln_roofline;
+    *row++ = on->ln_watts;
+    for (int i = 0; i < FEATURE_SHARES; i++)
+        *row++ = (double)on->share[i];
+    for (int i = 0; i < FEATURE_KINDS; i++)
+        *row++ = (double)on->kind[i];
+    for (int i = 0; i < FEATURE_FIGURES; i++)
+        *row++ = (double)on->figure[i];
+    *row++ = (double)on->ln_batch;
+    *row++ = (double)on->ln_step_s;
+    *row++ = (double)on->ln_kernel_s;
+    *row++ = (double)on->ln_params;
+    *row++ = (double)on->mem_share;
+    *row++ = (double)on->busy;
+    *row++ = (double)on->known;
+    *row++ = (double)on->figures_known;
+}
+
+static void features_read(const double *row, struct features *on)
+{
+    on->ln_roofline = *row++;
+    on->ln_watts = *row++;
+    for (int i = 0; i < FEATURE_SHARES; i++)
+        on->share[i] = (float)*row++;
+    for (int i = 0; i < FEATURE_KINDS; i++)
+        on->kind[i] = (float)*row++;
+    for (int i = 0; i < FEATURE_FIGURES; i++)
+        on->figure[i] = (float)*row++;
+    on->ln_batch = (float)*row++;
+    on->ln_step_s = (float)*row++;
+    on->ln_kernel_s = (float)*row++;
+    on->ln_params = (float)*row++;
+    on->mem_share = (float)*row++;
+    on->busy = (float)*row++;
+    on->known = (float)*row++;
+    on->figures_known = (float)*row++;
+}
+
+static void put_masked(struct weights *to, const char *name, const char *mask_name, int rows,
+                       int cols, const float *values)
+{
+    size_t n = (size_t)rows * (size_t)cols;
+    float *value = ARENA_ARRAY(to->a, float, n), *mask = ARENA_ARRAY(to->a, float, n);
+
+    for (size_t i = 0; i < n; i++) {
+        mask[i] = isnan(values[i]) ? 0 : 1;
+        value[i] = isnan(values[i]) ? 0 : values[i];
+    }
+    weights_put(to, name, rows, cols, value);
+    weights_put(to, mask_name, rows, cols, mask);
+}
+
+void memory_save(const struct memory *m, struct weights *to)
+{
+    size_t n = (size_t)m->n;
+    double *who = ARENA_ARRAY(to->a, double, n *WHO_COLS);
+    double *on = ARENA_ARRAY(to->a, double, n *ON_COLS);
+    double *first = ARENA_ARRAY(to->a, double, (size_t)m->n_types + 1);
+    float *values = ARENA_ARRAY(to->a, float, n *VALUE_COLS);
+
+    for (size_t i = 0; i < n; i++) {
+        halve(m->items[i].who.name, who + i * WHO_COLS);
+        halve(m->items[i].who.family, who + i * WHO_COLS + 2);
+        halve(m->items[i].who.dataset, who + i * WHO_COLS + 4);
+        features_write(&m->items[i].on, on + i * ON_COLS);
+        for (int j = 0; j < VALUE_COLS; j++)
+            values[i * VALUE_COLS + (size_t)j] =
+                remembered_value(&m->items[i], (enum remembered_what)j);
+    }
+    for (int t = 0; t <= m->n_types; t++)
+        first[t] = (double)m->first[t];
+    weights_put_doubles(to, "memory.who", m->n, WHO_COLS, who);
+    weights_put_doubles(to, "memory.features", m->n, ON_COLS, on);
+    put_masked(to, "memory.values", "memory.known", m->n, VALUE_COLS, values);
+    put_masked(to, "memory.mean-s", "memory.mean-s-known", 1, m->n_types, m->mean_s);
+    weights_put_doubles(to, "memory.first", 1, m->n_types + 1, first);
+    weights_put_doubles(to, "memory.scale", 1, 1, &m->scale);
+}
+
+static int get_masked(const struct weights *from, const char *name, const char *mask_name, int rows,
+                      int cols, float *out, struct err *e)
+{
+    const float *value = NULL, *mask = NULL;
+    int rc = weights_get(from, name, rows, cols, &value, e);
+
+    if (rc == 0)
+        rc = weights_get(from, mask_name, rows, cols, &mask, e);
+    if (rc < 0 || !value || !mask)
+        return rc;
+    if (!weights_within(value, (size_t)rows * (size_t)cols, VALUE_MAX))
+        rc = err_set(e, EINVAL, "%s: a number that nothing measured is", name);
+    for (size_t i = 0; rc == 0 && i < (size_t)rows * (size_t)cols; i++)
+        out[i] = mask[i] > 0 ? value[i] : NAN;
+    return rc;
+}
+
+static int load_items(struct arena *a, const struct weights *from, struct memory *m, struct err *e)
+{
+    float *values = ARENA_ARRAY(a, float, (size_t)m->n *VALUE_COLS);
+    const double *who, *on;
+    int rc = weights_get_doubles(from, "memory.who", m->n, WHO_COLS, &who, e);
+
+    if (rc == 0)
+        rc = weights_get_doubles(from, "memory.features", m->n, ON_COLS, &on, e);
+    if (rc == 0)
+        rc = get_masked(from, "memory.values", "memory.known", m->n, VALUE_COLS, values, e);
+    for (int i = 0; rc == 0 && i < m->n; i++, who += WHO_COLS, on += ON_COLS) {
+        struct remembered *it = &m->items[i];
+        const float *value = values + (size_t)i * VALUE_COLS;
+
+        if (!join(who, &it->who.name) || !join(who + 2, &it->who.family) ||
+            !join(who + 4, &it->who.dataset))
+            return err_set(e, EINVAL, "memory.who: row %d is not made of digests", i + 1);
+        if (!weights_within_doubles(on, ON_COLS, FEATURE_MAX))
+            return err_set(e, EINVAL, "memory.features: row %d is beyond any feature", i + 1);
+        features_read(on, &it->on);
+        it->alone = value[REMEMBERED_ALONE];
+        it->watts = value[REMEMBERED_WATTS];
+        it->as_job = value[REMEMBERED_AS_JOB];
+        it->as_neighbour = value[REMEMBERED_AS_NEIGHBOUR];
+    }
+    return rc;
+}
+
+/* Where each type's items begin: each has some, all are in order. */
+static int load_types(const struct weights *from, struct memory *m, struct err *e)
+{
+    const double *first = NULL, *scale = NULL;
+    int rc = weights_get_doubles(from, "memory.first", 1, m->n_types + 1, &first, e);
+
+    if (rc == 0)
+        rc = weights_get_doubles(from, "memory.scale", 1, 1, &scale, e);
+    if (rc == 0)
+        rc = get_masked(from, "memory.mean-s", "memory.mean-s-known", 1, m->n_types, m->mean_s, e);
+    if (rc < 0 || !first || !scale)
+        return rc;
+    if (first[0] != 0 || first[m->n_types] != m->n)
+        return err_set(e, EINVAL, "memory.first: want to begin at 0 and to end at %d", m->n);
+    for (int t = 0; t <= m->n_types; t++) {
+        if (first[t] != floor(first[t]) || (t > 0 && !(first[t] > first[t - 1])))
+            return err_set(e, EINVAL, "memory.first: type %d has no items", t);
+        m->first[t] = (int)first[t];
+    }
+    if (!(*scale >= 1e-3 && *scale <= 1e3))
+        return err_set(e, EINVAL, "memory.scale: want a number between 0.001 and 1000");
+    m->scale = *scale;
+    return 0;
+}
+
+int memory_load(struct arena *a, const struct weights *from, struct memory *out, struct err *e)
+{
+    const double *numbers;
+    int n = 0, n_firsts = 0, one;
+    int rc = weights_get_doubles(from, "memory.who", -1, WHO_COLS, &numbers, e);
+
+    if (rc == 0)    // only then is there a number behind every row that room is made for
+        rc = weights_get_doubles(from, "memory.first", 1, -1, &numbers, e);
+    if (rc < 0)
+        return rc;
+    weights_shape(from, "memory.who", &n, &one);
+    weights_shape(from, "memory.first", &one, &n_firsts);
+    if (n_firsts < 1)
+        return err_set(e, EINVAL, "memory.first: want where at least one type begins");
+    make_room(a, n, n_firsts - 1, out);
+    out->n = n;
+    out->n_types = n_firsts - 1;
+    rc = load_types(from, out, e);
+    if (rc == 0)
+        rc = load_items(a, from, out, e);
+    if (rc == 0)
+        find_places(out);
+    return rc;
+}

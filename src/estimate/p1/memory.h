@@ -1,0 +1,94 @@
+/* memory.h - what a model remembers of the workloads it learned from, and which of them are most
+ * like a newcomer.
+ *
+ * Made by memory_make from examples; part of P1, saved with it. Read by the nearest-neighbour
+ * members and by the networks, as context: "the most similar workloads did this on that GPU".
+ * Lives in the arena it was made in; never changed afterwards.
+ */
+#ifndef ESTIMATE_MEMORY_H
+#define ESTIMATE_MEMORY_H
+
+#include <stdbool.h>
+
+#include "estimate/p1/features.h"
+
+struct arena;
+struct err;
+struct examples;
+struct view;
+struct weights;
+
+/* One workload on one GPU type. What is not known is NaN. */
+struct remembered {
+    struct subject who;
+    struct features on;
+    float alone;           // ln residual of its speed over the roofline
+    float watts;           // ln residual of its watts
+    float as_job;          // mean of sqrt(r) of it beside others, less the type's mean
+    float as_neighbour;    // mean of sqrt(r) of others beside it, less the type's mean
+};
+
+enum remembered_what {
+    REMEMBERED_ALONE,
+    REMEMBERED_WATTS,
+    REMEMBERED_AS_JOB,
+    REMEMBERED_AS_NEIGHBOUR,
+    REMEMBERED_ANYTHING
+};
+
+float remembered_value(const struct remembered *it, enum remembered_what what);
+
+enum { MEMORY_PLACE = FEATURE_SHARES + FEATURE_KINDS + 2, MEMORY_NEAREST_MAX = 16 };
+
+struct memory {
+    struct remembered *items;    // (n), ordered by type, then workload
+    int n;
+    double *place;    // (n, MEMORY_PLACE) where each stands among the others
+    int *first;       // (n_types + 1) where the items of each type begin
+    float *mean_s;    // (n_types) mean sqrt(r) on each; NaN where no pair was seen
+    int n_types;      // distinct types in items
+    double scale;     // of the distance, chosen by held-out error among a few
+};
+
+/* Of everything that 'v' shows. The distance's scale is the one of a few with the least
+ * leave-one-workload-out error of the nearest three.
+ */
+void memory_make(struct arena *a, const struct examples *x, const struct view *v,
+                 struct memory *out);
+
+/* How alike a workload is to an item of 'm', 0..1: features, kin and type together. */
+double memory_similarity(const struct memory *m, const struct subject *who,
+                         const struct features *on, const struct remembered *it);
+
+struct similar {
+    int item;
+    float similarity;
+};
+
+/* The at most 'k' most similar items of which 'what' is known, on this type (or, where there are
+ * none on it, on the types most like it), best first; never 'who' itself, and with 'no_kin'
+ * nobody of its family. Ties break by position. Returns how many.
+ */
+int memory_nearest(const struct memory *m, const struct subject *who, const struct features *on,
+                   bool no_kin, enum remembered_what what, int k, struct similar *out);
+
+/* Does it remember a relative of 'who' (other than itself)? */
+bool memory_has_kin(const struct memory *m, const struct subject *who);
+
+/* Does it remember 'who' itself, on whatever type? */
+bool memory_knows(const struct memory *m, const struct subject *who);
+
+/* What it remembers of 'who' itself on the type of 'on'; NULL: nothing. Borrowed. */
+const struct remembered *memory_find(const struct memory *m, const struct subject *who,
+                                     const struct features *on);
+
+/* Mean sqrt(r) on the type of 'on'; on one it does not know, of the types like it. */
+double memory_mean_s(const struct memory *m, const struct features *on);
+
+/* What memory_mean_s says when no pair was ever seen: the mean over Gavel's three GPU types. */
+#define MEMORY_S_UNKNOWN 0.8
+
+void memory_save(const struct memory *m, struct weights *to);
+int memory_load(struct arena *a, const struct weights *from, struct memory *out, struct err *e);
+
+#endif

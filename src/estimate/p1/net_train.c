@@ -1,0 +1,411 @@
+/* net_train.c - how a network learns: batches from examples, steps, and when to stop. */
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/rng.h"
+#include "estimate/p1/examples.h"
+#include "estimate/p1/net_inner.h"
+#include "nn/adam.h"
+#include "nn/stop.h"
+
+/* A workload is read with its kin in the context and without: as a job like one we know, and as
+ * one of a family nobody has seen.
+ */
+enum { WITH_KIN, WITHOUT_KIN, READINGS };
+
+/* Chosen on Gavel by held-out error, coarsely: with seven families finer differences are noise
+ * (docs/experiments.md).
+ */
+struct plan {
+    int n_steps, n_warm;
+    double rate;               // the cosine's peak
+    float decay;               // of the weights
+    float jitter[READINGS];    // of the logarithms in a descriptor: users' are wrong by 1.4 times
+    float noise[READINGS];     // of its shares and fractions
+    float forget;              // chance that a token of the context is missing
+    int check_every, patience;    // of the stopping loss: steps, checks
+};
+static const struct plan plan = {
+    .n_steps = 500,
+    .n_warm = 10,
+    .rate = 1e-2,
+    .decay = 0.1f,
+    .jitter = { 0.2f, 0.6f },
+    .noise = { 0, 0.2f },
+    .forget = 0.15f,
+    .check_every = 10,
+    .patience = 8,
+};
+
+/* Workloads on types in one step: all of Gavel's 78, and few enough that a step over a large
+ * catalog stays at some milliseconds.
+ */
+enum { ROWS_MAX = 192 };
+
+/* Cells to learn from, or to be tested on, by rows of the questions. */
+struct lesson {
+    struct net_target *alone, *watts, *pairs;
+    int n_alone, n_watts, n_pairs;
+};
+
+struct trainer {
+    const struct examples *x;
+    const struct view *v;
+    const bool *is_kept_back;
+    int n_rows;
+    int *row;                              // (n_workloads, n_types); -1: nothing is known there
+    struct net_question read[READINGS];    // (n_rows) each
+    struct lesson learn, check;
+    bool *is_stranger;         // (n_rows) how it is read in a check
+    int *slot;                 // (n_rows) where it is in the batch; -1: not
+    int *taken;                // (ROWS_MAX) which rows are in the batch
+    struct net_batch batch;    // readings side by side, ROWS_MAX apart at most
+    struct net_pass pass;
+};
+
+/* ---- what there is to learn ---- */
+
+static bool is_kept(const struct trainer *t, const struct example *e)
+{
+    return t->is_kept_back &&
+           (t->is_kept_back[e->workload] || (e->neighbour >= 0 && t->is_kept_back[e->neighbour]));
+}
+
+static int row_claim(struct trainer *t, int workload, int type)
+{
+    int *row = &t->row[workload * t->x->n_types + type];
+
+    if (*row < 0)
+        *row = t->n_rows++;
+    return *row;
+}
+
+/* Is a workload, of those kept back, one of a family that nobody else is shown of? */
+static bool is_stranger(const struct trainer *t, int workload)
+{
+    if (!t->is_kept_back || !t->is_kept_back[workload])
+        return false;
+    for (int w = 0; w < t->x->n_workloads; w++)
+        if (t->x->family[w] == t->x->family[workload] && !t->is_kept_back[w] && !t->v->is_held[w])
+            return false;
+    return true;
+}
+
+/* Sort examples that are shown into lessons to learn and to check; 'is_pair': as sqrt(r). */
+static void sort_out(struct trainer *t, const struct example *list, int n, bool is_pair,
+                     struct net_target *learn, int *n_learn, struct net_target *check, int *n_check)
+{
+    for (int i = 0; i < n; i++) {
+        const struct example *e = &list[i];
+        if (!view_shows(t->v, e->workload, e->gpu_type, e->neighbour))
+            continue;
+        struct net_target target = {
+            .row = row_claim(t, e->workload, e->gpu_type),
+            .beside = is_pair ? row_claim(t, e->neighbour, e->gpu_type) : -1,
+            .value = is_pair ? expf(e->value / 2) : e->value,
+        };
+        if (is_kept(t, e))
+            check[(*n_check)++] = target;
+        else
+            learn[(*n_learn)++] = target;
+    }
+}
+
+/* Which rows are read as of a family nobody has seen when the network is checked. */
+static void find_strangers(struct arena *a, struct trainer *t)
+{
+    const struct examples *x = t->x;
+
+    t->is_stranger = ARENA_ARRAY(a, bool, (size_t)t->n_rows);
+    for (int w = 0; w < x->n_workloads; w++)
+        for (int g = 0; g < x->n_types; g++)
+            if (t->row[w * x->n_types + g] >= 0)
+                t->is_stranger[t->row[w * x->n_types + g]] = is_stranger(t, w);
+}
+
+static void lesson_init(struct arena *a, const struct examples *x, struct lesson *out)
+{
+    out->alone = ARENA_ARRAY(a, struct net_target, (size_t)x->n_alone);
+    out->watts = ARENA_ARRAY(a, struct net_target, (size_t)x->n_watts);
+    out->pairs = ARENA_ARRAY(a, struct net_target, (size_t)x->n_pairs);
+}
+
+static void take_lessons(struct arena *a, struct trainer *t)
+{
+    const struct examples *x = t->x;
+    struct lesson *l = &t->learn, *c = &t->check;
+    size_t n = (size_t)x->n_workloads * (size_t)x->n_types;
+
+    t->row = ARENA_ARRAY(a, int, n);
+    for (size_t i = 0; i < n; i++)
+        t->row[i] = -1;
+    lesson_init(a, x, l);
+    lesson_init(a, x, c);
+    sort_out(t, x->alone, x->n_alone, false, l->alone, &l->n_alone, c->alone, &c->n_alone);
+    sort_out(t, x->watts, x->n_watts, false, l->watts, &l->n_watts, c->watts, &c->n_watts);
+    sort_out(t, x->pairs, x->n_pairs, true, l->pairs, &l->n_pairs, c->pairs, &c->n_pairs);
+}
+
+static void take_questions(struct arena *a, struct trainer *t, const struct memory *m)
+{
+    const struct examples *x = t->x;
+    struct subject *who = ARENA_ARRAY(a, struct subject, (size_t)t->n_rows);
+    struct features *on = ARENA_ARRAY(a, struct features, (size_t)t->n_rows);
+
+    for (int w = 0; w < x->n_workloads; w++)
+        for (int g = 0; g < x->n_types; g++) {
+            int row = t->row[w * x->n_types + g];
+            if (row < 0)
+                continue;
+            who[row] = x->who[w];
+            on[row] = *examples_at(x, w, g);
+        }
+    net_ask(a, m, t->n_rows, who, on, false, &t->read[WITH_KIN]);
+    net_ask(a, m, t->n_rows, who, on, true, &t->read[WITHOUT_KIN]);
+}
+
+static void make_room(struct arena *a, struct trainer *t, const struct net *net)
+{
+    size_t rows = ROWS_MAX * READINGS;
+
+    t->slot = ARENA_ARRAY(a, int, (size_t)t->n_rows);
+    t->taken = ARENA_ARRAY(a, int, ROWS_MAX);
+    t->batch.q.inputs = ARENA_ARRAY(a, float, rows *NET_INPUTS);
+    t->batch.q.tokens = ARENA_ARRAY(a, float, rows *NET_CONTEXT *NET_TOKEN);
+    t->batch.q.is_there = ARENA_ARRAY(a, bool, rows *NET_CONTEXT);
+    t->batch.alone = ARENA_ARRAY(a, struct net_target, (size_t)t->x->n_alone * READINGS);
+    t->batch.watts = ARENA_ARRAY(a, struct net_target, (size_t)t->x->n_watts * READINGS);
+    t->batch.pairs = ARENA_ARRAY(a, struct net_target, (size_t)t->x->n_pairs);
+    net_pass_init(a, net, ROWS_MAX * READINGS, &t->pass);
+}
+
+/* ---- a batch ---- */
+
+static void shuffle_list(struct net_target *list, int n, struct rng *r)
+{
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int)rng_below(r, (uint64_t)i + 1);
+        struct net_target swap = list[i];
+        list[i] = list[j];
+        list[j] = swap;
+    }
+}
+
+static void shuffle(struct lesson *l, struct rng *r)
+{
+    shuffle_list(l->alone, l->n_alone, r);
+    shuffle_list(l->watts, l->n_watts, r);
+    shuffle_list(l->pairs, l->n_pairs, r);
+}
+
+/* The place of a row in the batch; -1 when 'cap' places are taken by others. */
+static int slot_claim(struct trainer *t, int row, int *n_taken, int cap)
+{
+    if (t->slot[row] < 0 && *n_taken < cap) {
+        t->slot[row] = *n_taken;
+        t->taken[(*n_taken)++] = row;
+    }
+    return t->slot[row];
+}
+
+static void copy_row(const struct net_question *from, int row, struct net_question *to, int at)
+{
+    const size_t f = (size_t)row, g = (size_t)at, token = NET_CONTEXT * NET_TOKEN;
+
+    memcpy(to->inputs + g * NET_INPUTS, from->inputs + f * NET_INPUTS, NET_INPUTS * sizeof(float));
+    memcpy(to->tokens + g * token, from->tokens + f * token, token * sizeof(float));
+    memcpy(to->is_there + g * NET_CONTEXT, from->is_there + f * NET_CONTEXT,
+           NET_CONTEXT * sizeof(bool));
+}
+
+/* Targets of one column. */
+static int take_column(struct trainer *t, const struct net_target *from, int n, int *n_taken,
+                       int cap, struct net_target *to)
+{
+    int taken = 0;
+
+    for (int i = 0; i < n; i++) {
+        int slot = slot_claim(t, from[i].row, n_taken, cap);
+        if (slot >= 0)
+            to[taken++] = (struct net_target){ slot, -1, from[i].value };
+    }
+    return taken;
+}
+
+static int take_pairs(struct trainer *t, const struct net_target *from, int n, int *n_taken,
+                      struct net_target *to)
+{
+    int taken = 0;
+
+    for (int i = 0; i < n; i++) {
+        int job = slot_claim(t, from[i].row, n_taken, ROWS_MAX);
+        int neighbour = job < 0 ? -1 : slot_claim(t, from[i].beside, n_taken, ROWS_MAX);
+        if (neighbour >= 0)
+            to[taken++] = (struct net_target){ job, neighbour, from[i].value };
+    }
+    return taken;
+}
+
+/* All of the lesson where there is room, else as much of it as comes first. Both readings of the
+ * rows stand in the batch one after the other; targets point into the first. Returns how many
+ * rows each has.
+ */
+static int batch_take(struct trainer *t, const struct lesson *from)
+{
+    struct net_batch *b = &t->batch;
+    int n_taken = 0, cap = t->n_rows > ROWS_MAX ? ROWS_MAX / 4 : ROWS_MAX;
+
+    for (int i = 0; i < t->n_rows; i++)
+        t->slot[i] = -1;
+    b->n_alone = take_column(t, from->alone, from->n_alone, &n_taken, cap, b->alone);
+    b->n_watts = take_column(t, from->watts, from->n_watts, &n_taken, cap, b->watts);
+    b->n_pairs = take_pairs(t, from->pairs, from->n_pairs, &n_taken, b->pairs);
+    b->q.n = n_taken * READINGS;
+    for (int reading = 0; reading < READINGS; reading++)
+        for (int i = 0; i < n_taken; i++)
+            copy_row(&t->read[reading], t->taken[i], &b->q, reading * n_taken + i);
+    return n_taken;
+}
+
+static int both_readings(struct net_target *list, int n, int n_taken)
+{
+    for (int i = 0; i < n; i++) {
+        list[n + i] = list[i];
+        list[n + i].row += n_taken;
+    }
+    return n * READINGS;
+}
+
+/* To learn from: single targets in both readings; of a pair, one at a time is the stranger, or
+ * none.
+ */
+static void read_for_learning(struct net_batch *b, int n_taken, struct rng *r)
+{
+    b->n_alone = both_readings(b->alone, b->n_alone, n_taken);
+    b->n_watts = both_readings(b->watts, b->n_watts, n_taken);
+    for (int i = 0; i < b->n_pairs; i++) {
+        uint64_t stranger = rng_below(r, 3);
+        b->pairs[i].row += stranger == 1 ? n_taken : 0;
+        b->pairs[i].beside += stranger == 2 ? n_taken : 0;
+    }
+}
+
+/* To be checked: as it will be asked of those that are kept back. */
+static void read_for_check(struct trainer *t, int n_taken)
+{
+    struct net_batch *b = &t->batch;
+
+    for (int i = 0; i < b->n_alone; i++)
+        b->alone[i].row += t->is_stranger[t->taken[b->alone[i].row]] ? n_taken : 0;
+    for (int i = 0; i < b->n_watts; i++)
+        b->watts[i].row += t->is_stranger[t->taken[b->watts[i].row]] ? n_taken : 0;
+    for (int i = 0; i < b->n_pairs; i++) {
+        b->pairs[i].row += t->is_stranger[t->taken[b->pairs[i].row]] ? n_taken : 0;
+        b->pairs[i].beside += t->is_stranger[t->taken[b->pairs[i].beside]] ? n_taken : 0;
+    }
+}
+
+/* Descriptors are guesses; those of a family that nobody has seen more so, or the network learns
+ * workloads by heart.
+ */
+static void blur(float *inputs, int reading, struct rng *r)
+{
+    const float jitter = plan.jitter[reading], noise = plan.noise[reading];
+    float sum = 0, blurred = 0;
+
+    for (int i = 0; i < FEATURE_SHARES; i++) {
+        sum += inputs[IN_SHARES + i];
+        inputs[IN_SHARES + i] *= expf(jitter * (float)rng_normal(r));
+        blurred += inputs[IN_SHARES + i];
+    }
+    for (int i = 0; i < FEATURE_SHARES; i++) {
+        inputs[IN_SHARES + i] *= blurred > 0 ? sum / blurred : 1;
+        inputs[IN_ROOTS + i] = sqrtf(fmaxf(inputs[IN_SHARES + i], 0));
+    }
+    for (int i = IN_LN_BATCH; i <= IN_LN_PARAMS; i++)
+        inputs[i] += jitter / 3 * (float)rng_normal(r);
+    for (int i = IN_KINDS; i < IN_FIGURES; i++)
+        inputs[i] += noise * (float)rng_normal(r);
+    for (int i = IN_MEM_SHARE; i <= IN_KNOWN; i++)
+        inputs[i] += noise * (float)rng_normal(r);
+}
+
+/* What the network is shown in one step is a little wrong, and some of it missing. */
+static void disturb(struct net_question *q, struct rng *r)
+{
+    for (int row = 0; row < q->n; row++) {
+        float *inputs = q->inputs + (size_t)row * NET_INPUTS;
+        float *tokens = q->tokens + (size_t)row * NET_CONTEXT * NET_TOKEN;
+        bool *is_there = q->is_there + (size_t)row * NET_CONTEXT;
+
+        for (int i = 0; i < NET_CONTEXT; i++)
+            if (rng_uniform(r) < (double)plan.forget) {
+                is_there[i] = false;
+                memset(tokens + i * NET_TOKEN, 0, NET_TOKEN * sizeof *tokens);
+            }
+        net_base(tokens, is_there, inputs);
+        blur(inputs, row >= q->n / READINGS, r);
+    }
+}
+
+/* ---- steps ---- */
+
+static double check_loss(struct trainer *t, const struct net *net)
+{
+    read_for_check(t, batch_take(t, &t->check));
+    return net_loss(net, &t->batch, &t->pass, NULL);
+}
+
+static bool is_empty(const struct lesson *l)
+{
+    return l->n_alone + l->n_watts + l->n_pairs == 0;
+}
+
+static void walk(struct trainer *t, struct net *net, uint64_t seed)
+{
+    bool may_stop = !is_empty(&t->check);
+    struct adam adam;
+    struct stop stop;
+    struct rng r;
+
+    rng_init(&r, seed, "network batches");
+    adam_init(&adam, net->p.n);
+    adam.decay = plan.decay;
+    stop_init(&stop, net->p.n, plan.patience);
+    shuffle(&t->check, &r);
+    for (int step = 0; step < plan.n_steps; step++) {
+        if (t->n_rows > ROWS_MAX)
+            shuffle(&t->learn, &r);
+        read_for_learning(&t->batch, batch_take(t, &t->learn), &r);
+        disturb(&t->batch.q, &r);
+        params_clear(&net->p);
+        net_loss(net, &t->batch, &t->pass, net->p.grad);
+        adam_step(&adam, &net->p, adam_cosine(step, plan.n_steps, plan.n_warm, plan.rate, 0));
+        if (may_stop && (step + 1) % plan.check_every == 0 &&
+            stop_take(&stop, check_loss(t, net), net->p.w))
+            break;
+    }
+    stop_best(&stop, net->p.w);
+    stop_release(&stop);
+    adam_release(&adam);
+}
+
+struct net *net_train(const struct examples *x, const struct view *v, const struct memory *m,
+                      const bool *is_kept_back, enum net_kind kind, uint64_t seed)
+{
+    struct trainer t = { .x = x, .v = v, .is_kept_back = is_kept_back };
+    struct net *net = net_create(kind, seed);
+    struct arena a;
+
+    arena_init(&a);
+    take_lessons(&a, &t);
+    if (!is_empty(&t.learn)) {
+        find_strangers(&a, &t);
+        take_questions(&a, &t, m);
+        make_room(&a, &t, net);
+        walk(&t, net, seed);
+    }
+    arena_release(&a);
+    return net;
+}

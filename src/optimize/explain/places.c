@@ -1,0 +1,257 @@
+/* Which places there are: GPUs by type and node, and shared ones by who is on them. */
+#include <assert.h>
+#include <math.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "catalog/catalog.h"
+#include "optimize/explain/inner.h"
+
+/* Of a kind of work in the key of a GPU: three of them, its type, setting and two flags are 64.
+ * Whose tables have more kinds does not fit in memory.
+ */
+#define KIND_BITS 18
+
+/* ---- the plan without the job ---- */
+
+/* What a GPU draws as the plan without the job has it, as a cap counts it. */
+static double drawn_w(const struct explain_asking *q, int gpu)
+{
+    const struct explain_gpu *g = &q->gpus[gpu];
+    int type = q->p->gpus[gpu].type;
+    struct yield y;
+    bool is_idle = g->n_jobs == 0 || q->p->gpus[gpu].held_w > 0 ||
+                   !problem_yield_of(q->p, type, g->limit, g->jobs, g->n_jobs, &y);
+
+    return is_idle ? q->p->types[type].idle_w : y.watts;
+}
+
+static void use_nodes(const struct problem *p, int job, const int *gpus, int n, long sign,
+                      struct engine_node *left)
+{
+    for (int i = 0; i < n && p->jobs[job].name; i++) {
+        left[p->gpus[gpus[i]].node].cpus += sign * p->jobs[job].engine.cpus;
+        left[p->gpus[gpus[i]].node].mem_mib += sign * p->jobs[job].engine.mem_mib;
+    }
+}
+
+/* What the others leave of nodes; where those that run use more than there is, they have that. */
+static void lay_nodes(struct explain_asking *q)
+{
+    const struct problem *p = q->p;
+
+    q->ruled = ARENA_ARRAY(q->arena, enum engine_rule, (size_t)p->n_types);
+    if (!p->nodes)
+        return;
+    q->left = ARENA_ARRAY(q->arena, struct engine_node, (size_t)p->n_nodes);
+    for (int j = 0; j < p->n_jobs; j++)
+        use_nodes(p, j, p->jobs[j].present, p->jobs[j].n_present, 1, q->left);
+    for (int n = 0; n < p->n_nodes; n++) {
+        q->left[n].cpus = q->left[n].cpus > p->nodes[n].cpus ? q->left[n].cpus : p->nodes[n].cpus;
+        q->left[n].mem_mib =
+            q->left[n].mem_mib > p->nodes[n].mem_mib ? q->left[n].mem_mib : p->nodes[n].mem_mib;
+    }
+    for (int j = 0; j < p->n_jobs; j++)
+        if (j != q->job)
+            use_nodes(p, j, q->plan->jobs[j].gpus, q->plan->jobs[j].n_gpus, -1, q->left);
+}
+
+/* The rule that keeps the job from a GPU, where it is not already. */
+static enum engine_rule rule_at(const struct explain_asking *q, int gpu)
+{
+    enum engine_rule why = problem_bars(q->p, q->j, gpu), short_of;
+
+    for (int i = 0; i < q->j->n_present; i++)
+        if (q->j->present[i] == gpu)
+            return ENGINE_CAN;
+    if (why == ENGINE_CAN && q->left &&
+        problem_node_fits(&q->left[q->p->gpus[gpu].node], q->j, &short_of) < 1)
+        why = short_of;
+    return why;
+}
+
+static bool is_free(const struct explain_asking *q, int gpu)
+{
+    return q->p->gpus[gpu].may_start && q->gpus[gpu].n_jobs == 0;
+}
+
+void explain_lay(struct explain_asking *q)
+{
+    lay_nodes(q);
+    q->gpus = ARENA_ARRAY(q->arena, struct explain_gpu, (size_t)q->p->n_gpus);
+    for (int g = 0; g < q->p->n_gpus; g++)
+        q->gpus[g].limit = q->plan->limit[g];
+    for (int j = 0; j < q->p->n_jobs; j++)
+        for (int i = 0; i < q->plan->jobs[j].n_gpus && j != q->job; i++) {
+            struct explain_gpu *g = &q->gpus[q->plan->jobs[j].gpus[i]];
+            g->jobs[g->n_jobs++] = j;
+        }
+    for (int i = 0; i < q->placed->n_gpus && !q->j->frozen; i++)
+        q->gpus[q->placed->gpus[i]].limit = explain_best_limit(q, q->placed->gpus[i]);
+    q->room_w = q->p->power_cap_w > 0 ? q->p->power_cap_w : (double)INFINITY;
+    for (int g = 0; g < q->p->n_gpus && q->p->power_cap_w > 0; g++)
+        q->room_w -= drawn_w(q, g) * q->p->watts_margin;
+}
+
+/* ---- empty GPUs ---- */
+
+/* GPUs of a type on a node, in one pass: a snapshot's nodes stand together. */
+void explain_find_runs(struct explain_asking *q)
+{
+    const struct problem *p = q->p;
+    int *at = ARENA_ARRAY(q->arena, int, (size_t)p->n_types);    // the type's newest run, + 1
+
+    q->runs = ARENA_ARRAY(q->arena, struct explain_run, (size_t)p->n_gpus);
+    for (int g = 0; g < p->n_gpus; g++) {
+        const struct problem_gpu *gpu = &p->gpus[g];
+        int i = at[gpu->type] - 1;
+        if (i < 0 || q->runs[i].node != gpu->node) {
+            i = q->n_runs++;
+            at[gpu->type] = i + 1;
+            q->runs[i] = (struct explain_run){
+                .type = gpu->type, .node = gpu->node, .first = g, .sleeps = gpu->wake_s > 0
+            };
+        }
+        q->runs[i].n_all++;
+        q->runs[i].n_up += gpu->may_start;
+        enum engine_rule rule = is_free(q, g) ? rule_at(q, g) : ENGINE_CAN;
+        q->ruled[gpu->type] = rule != ENGINE_CAN ? rule : q->ruled[gpu->type];
+        q->runs[i].n_free += is_free(q, g) && rule == ENGINE_CAN;
+    }
+    for (int i = 0; i < q->n_runs && q->left; i++) {
+        struct explain_run *r = &q->runs[i];
+        enum engine_rule why;
+        int fits = problem_node_fits(&q->left[r->node], q->j, &why);
+        q->ruled[r->type] = fits < r->n_free ? why : q->ruled[r->type];
+        r->n_free = fits < r->n_free ? fits : r->n_free;
+    }
+}
+
+/* Up to n free GPUs of a run; returns how many. */
+static int take_free(const struct explain_asking *q, const struct explain_run *r, int n, int *gpus)
+{
+    int got = 0;
+
+    n = n < r->n_free ? n : r->n_free;
+    for (int g = r->first; g < q->p->n_gpus && got < n && q->p->gpus[g].node == r->node; g++)
+        if (q->p->gpus[g].type == r->type && is_free(q, g) && rule_at(q, g) == ENGINE_CAN)
+            gpus[got++] = g;
+    return got;
+}
+
+/* The node with the fewest to spare; NULL: none has so many. */
+static const struct explain_run *tightest(const struct explain_asking *q, int type, int n)
+{
+    const struct explain_run *best = NULL;
+
+    for (int i = 0; i < q->n_runs; i++) {
+        const struct explain_run *r = &q->runs[i];
+        if (r->type == type && r->n_free >= n &&
+            (!best || r->sleeps < best->sleeps ||
+             (r->sleeps == best->sleeps && r->n_free < best->n_free)))
+            best = r;
+    }
+    return best;
+}
+
+/* Over several nodes: 'n_here' of each that has them, or as many as there are (0). */
+static bool spread(const struct explain_asking *q, int type, int n, int n_here, int *gpus)
+{
+    int got = 0;
+
+    for (int asleep = 0; asleep < 2; asleep++)
+        for (int i = 0; i < q->n_runs && got < n; i++) {
+            const struct explain_run *r = &q->runs[i];
+            if (r->type == type && r->sleeps == asleep && r->n_free >= n_here)
+                got += take_free(q, r, n_here ? n_here : n - got, gpus + got);
+        }
+    return got == n;
+}
+
+bool explain_find_free(const struct explain_asking *q, int type, int n, int *gpus)
+{
+    int n_nodes = n > 1 ? q->j->n_nodes : 1;
+    const struct explain_run *near = n_nodes < 2 ? tightest(q, type, n) : NULL;
+
+    if (near)
+        return take_free(q, near, n, gpus) == n;
+    if (n_nodes == 1 || !spread(q, type, n, n_nodes > 1 ? n / n_nodes : 0, gpus))
+        return false;
+    plan_sort_gpus(gpus, n);
+    return true;
+}
+
+/* ---- shared ones ---- */
+
+/* A GPU with room for one more, as a kind of its own, and what those have in common that are of it:
+ * type, setting, who may come, and the kinds of work in rising order.
+ */
+static struct explain_kind kind_of(const struct explain_asking *q, int gpu, uint64_t *key)
+{
+    const struct explain_gpu *g = &q->gpus[gpu];
+    struct explain_kind k = { .may_start = q->p->gpus[gpu].may_start,
+                              .may_join = true,
+                              .rule = rule_at(q, gpu) };
+    uint64_t sorted[THETA_MAX] = { 0 };
+
+    k.gpu = gpu;
+    k.n_gpus = 1;
+    for (int i = 0; i < g->n_jobs; i++) {
+        const struct problem_job *j = &q->p->jobs[g->jobs[i]];
+        int at = i;
+        for (; at > 0 && sorted[at - 1] > (uint64_t)j->kind; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = (uint64_t)j->kind;
+        k.may_join &= !j->is_exclusive && q->plan->jobs[g->jobs[i]].n_gpus < 2;
+        k.need = fmax(k.need, j->need);
+    }
+    *key = (uint64_t)(q->p->gpus[gpu].type * LIMITS_MAX + g->limit) << 2 | k.may_start << 1 |
+           k.may_join;
+    for (int i = 0; i < THETA_MAX - 1; i++)
+        *key = *key << KIND_BITS | (i < g->n_jobs ? sorted[i] + 1 : 0);
+    if (k.rule != ENGINE_CAN)    // where nobody may come it tells no third one apart
+        *key = *key >> KIND_BITS << KIND_BITS | ((1u << KIND_BITS) - k.rule);
+    return k;
+}
+
+static bool is_chosen(const struct explain_asking *q, int gpu)
+{
+    return q->placed->n_gpus == 1 && q->placed->gpus[0] == gpu;
+}
+
+static void count_kind(struct explain_asking *q, struct map_u64 *kinds, int gpu)
+{
+    uint64_t key;
+    struct explain_kind k = kind_of(q, gpu, &key);
+    int at = map_u64_get(kinds, key);
+
+    if (at < 0) {
+        at = q->n_kinds++;
+        map_u64_set(kinds, key, at);
+        q->kinds[at] = (struct explain_kind){ .need = INFINITY };
+    }
+    k.n_gpus += q->kinds[at].n_gpus;
+    if (is_chosen(q, gpu))
+        q->chosen = at;
+    if (is_chosen(q, gpu) || (k.need < q->kinds[at].need && q->chosen != at))
+        q->kinds[at] = k;
+    q->kinds[at].n_gpus = k.n_gpus;
+}
+
+void explain_find_kinds(struct explain_asking *q)
+{
+    struct map_u64 kinds;
+
+    assert(q->p->n_kinds < 1 << KIND_BITS);
+    map_u64_init(&kinds);
+    q->chosen = -1;
+    q->kinds = ARENA_ARRAY(q->arena, struct explain_kind, (size_t)q->p->n_gpus);
+    for (int g = 0; g < q->p->n_gpus; g++) {
+        int n_jobs = q->gpus[g].n_jobs, type = q->asked->type_of[q->p->gpus[g].type];
+        int most = gpu_type_theta(&q->asked->snapshot->catalog->types[type], q->p->theta);
+        if (n_jobs > 0 && q->p->gpus[g].held_w <= 0 && (n_jobs < most || is_chosen(q, g)))
+            count_kind(q, &kinds, g);
+    }
+    map_u64_release(&kinds);
+}

@@ -1,0 +1,269 @@
+#include "optimize/search/inner.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* ---- who belongs to it ---- */
+
+/* Everything a shard is made from. */
+struct cut {
+    const struct assignment *whole;
+    const int *shard_of;
+    int n_shards, index;
+    uint64_t turn;
+    int *local;    // (n_gpus) number in the shard; -1: not there
+};
+
+static bool crosses(const struct cut *c, int job)
+{
+    const int *gpus = assignment_gpus(c->whole, job);
+
+    for (int i = 1; i < c->whole->jobs[job].n_gpus; i++)
+        if (c->shard_of[gpus[i]] != c->shard_of[gpus[0]])
+            return true;
+    return false;
+}
+
+static bool gpu_belongs(const struct cut *c, int gpu)
+{
+    const struct assignment_gpu *g = &c->whole->gpus[gpu];
+
+    if (c->shard_of[gpu] != c->index)
+        return false;
+    for (int i = 0; i < g->n_jobs; i++)
+        if (crosses(c, g->jobs[i]))
+            return false;
+    return true;
+}
+
+static void take_gpus(struct shard *s, struct cut *c)
+{
+    const struct problem *p = c->whole->problem;
+    int n = 0;
+
+    c->local = heap_array((size_t)p->n_gpus, sizeof *c->local);
+    for (int g = 0; g < p->n_gpus; g++) {
+        c->local[g] = gpu_belongs(c, g) ? n : -1;
+        n += c->local[g] >= 0;
+    }
+    s->problem.n_gpus = n;
+    s->problem.gpus = heap_array((size_t)n, sizeof *s->problem.gpus);
+    s->gpu_of = heap_array((size_t)n, sizeof *s->gpu_of);
+    for (int g = 0; g < p->n_gpus; g++)
+        if (c->local[g] >= 0) {
+            s->problem.gpus[c->local[g]] = p->gpus[g];
+            s->gpu_of[c->local[g]] = g;
+        }
+}
+
+/* How many of a job's GPUs are in the shard. */
+static int n_here(const struct cut *c, const int *gpus, int n)
+{
+    int here = 0;
+
+    for (int i = 0; i < n; i++)
+        here += c->local[gpus[i]] >= 0;
+    return here;
+}
+
+static bool job_belongs(const struct cut *c, int job)
+{
+    const struct assignment_job *j = &c->whole->jobs[job];
+
+    if (!c->whole->problem->jobs[job].name)
+        return false;
+    if (j->n_gpus == 0)
+        return ((uint64_t)job + c->turn) % (uint64_t)c->n_shards == (uint64_t)c->index;
+    return n_here(c, assignment_gpus(c->whole, job), j->n_gpus) > 0;
+}
+
+/* Its present GPUs as the shard has them; 'room' has space for them. */
+static void translate_present(const struct cut *c, struct problem_job *j, int *room)
+{
+    int n = 0;
+
+    for (int i = 0; i < j->n_present; i++)
+        if (c->local[j->present[i]] >= 0)
+            room[n++] = c->local[j->present[i]];
+    j->present = room;
+    j->n_present = n;
+}
+
+static void take_jobs(struct shard *s, const struct cut *c)
+{
+    const struct problem *p = c->whole->problem;
+    int n = 0, n_present = 0;
+
+    for (int j = 0; j < p->n_jobs; j++)
+        if (job_belongs(c, j)) {
+            n++;
+            n_present += p->jobs[j].n_present;
+        }
+    s->problem.jobs = heap_array((size_t)n, sizeof *s->problem.jobs);
+    s->job_of = heap_array((size_t)n, sizeof *s->job_of);
+    s->present = heap_array((size_t)n_present, sizeof *s->present);
+    n_present = 0;
+    for (int j = 0; j < p->n_jobs; j++) {
+        if (!job_belongs(c, j))
+            continue;
+        struct problem_job *mine = &s->problem.jobs[s->problem.n_jobs];
+        s->job_of[s->problem.n_jobs++] = j;
+        *mine = p->jobs[j];
+        translate_present(c, mine, s->present + n_present);
+        n_present += mine->n_present;
+    }
+}
+
+/* ---- laying it out ---- */
+
+/* A job as it stands; what it has elsewhere is held there, and then it does not move here. */
+static void lay_job(struct shard *s, const struct cut *c, int job)
+{
+    const struct assignment *whole = c->whole;
+    int global = s->job_of[job], n = 0, gpus[GANG_MAX];
+    const struct assignment_job *j = &whole->jobs[global];
+    struct assignment_job *mine = &s->assignment->jobs[job];
+
+    mine->is_away = s->problem.jobs[job].n_present < whole->problem->jobs[global].n_present;
+    for (int i = 0; i < j->n_gpus; i++) {
+        int gpu = whole->job_gpus[j->first + i];
+        if (c->local[gpu] >= 0) {
+            gpus[n++] = c->local[gpu];
+            continue;
+        }
+        int slot = 0;
+        while (whole->gpus[gpu].jobs[slot] != global)
+            slot++;
+        mine->away_low += whole->gpus[gpu].low[slot];
+        s->problem.jobs[job].is_fixed = true;
+    }
+    if (n > 0)
+        assignment_force(s->assignment, job, gpus, n, 0);
+}
+
+/* What the caps leave is divided, by GPUs, among those that are in any shard. */
+static void share_rooms(struct shard *s, const struct cut *c)
+{
+    const struct assignment *whole = c->whole;
+    const struct problem *p = whole->problem;
+
+    if (!whole->has_caps || s->problem.n_gpus == 0)
+        return;
+    int n = 0;
+    for (int g = 0; g < p->n_gpus; g++)
+        n += c->shard_of[g] >= 0;
+    s->assignment->room_w = whole->room_w * s->problem.n_gpus / n;
+    if (!whole->rack_room_w)
+        return;
+    int *all = heap_array((size_t)p->n_racks, sizeof *all),
+        *mine = heap_array((size_t)p->n_racks, sizeof *mine);
+    for (int g = 0; g < p->n_gpus; g++) {
+        all[p->gpus[g].rack] += c->shard_of[g] >= 0;
+        mine[p->gpus[g].rack] += c->local[g] >= 0;
+    }
+    for (int r = 0; r < p->n_racks; r++)
+        s->assignment->rack_room_w[r] = mine[r] ? whole->rack_room_w[r] * mine[r] / all[r] : 0;
+    free(all);
+    free(mine);
+}
+
+/* What nodes have left likewise, where a node is in several. */
+static void share_nodes(struct shard *s, const struct cut *c)
+{
+    const struct assignment *whole = c->whole;
+    const struct problem *p = whole->problem;
+
+    if (!whole->node_room)
+        return;
+    int *all = heap_array((size_t)p->n_nodes, sizeof *all);
+    int *mine = heap_array((size_t)p->n_nodes, sizeof *mine);
+    for (int g = 0; g < p->n_gpus; g++) {
+        all[p->gpus[g].node] += c->shard_of[g] >= 0;
+        mine[p->gpus[g].node] += c->local[g] >= 0;
+    }
+    for (int n = 0; n < p->n_nodes; n++) {
+        const struct engine_node *left = &whole->node_room[n];
+        bool is_whole = mine[n] == all[n];
+        s->assignment->node_room[n].cpus = is_whole ? left->cpus : left->cpus / all[n] * mine[n];
+        s->assignment->node_room[n].mem_mib =
+            is_whole ? left->mem_mib : left->mem_mib / all[n] * mine[n];
+    }
+    free(all);
+    free(mine);
+}
+
+struct shard *shard_create(const struct assignment *whole, const int *shard_of, int n_shards,
+                           int index, uint64_t turn)
+{
+    struct cut c = { whole, shard_of, n_shards, index, turn, NULL };
+    struct shard *s = heap_array(1, sizeof *s);
+
+    s->problem = *whole->problem;
+    s->problem.n_gpus = s->problem.n_jobs = 0;
+    take_gpus(s, &c);
+    take_jobs(s, &c);
+    s->assignment = assignment_create_with(&s->problem, whole->tables);
+    for (int j = 0; j < s->problem.n_jobs; j++)
+        lay_job(s, &c, j);
+    for (int g = 0; g < s->problem.n_gpus; g++)
+        if (s->assignment->gpus[g].n_jobs > 0)
+            assignment_force_limit(s->assignment, g, whole->gpus[s->gpu_of[g]].limit);
+    share_rooms(s, &c);
+    share_nodes(s, &c);
+    free(c.local);
+    return s;
+}
+
+void shard_destroy(struct shard *s)
+{
+    if (!s)
+        return;
+    assignment_destroy(s->assignment);
+    free(s->problem.gpus);
+    free(s->problem.jobs);
+    free(s->present);
+    free(s->gpu_of);
+    free(s->job_of);
+    free(s);
+}
+
+/* ---- bringing it home ---- */
+
+static bool sits_the_same(const struct assignment *whole, const struct shard *s, int job)
+{
+    const struct assignment_job *theirs = &whole->jobs[s->job_of[job]],
+                                *mine = &s->assignment->jobs[job];
+
+    if (theirs->n_gpus != mine->n_gpus)
+        return false;
+    for (int i = 0; i < mine->n_gpus; i++)
+        if (whole->job_gpus[theirs->first + i] !=
+            s->gpu_of[s->assignment->job_gpus[mine->first + i]])
+            return false;
+    return true;
+}
+
+void shard_apply(struct assignment *whole, const struct shard *s)
+{
+    bool *moved = heap_array((size_t)s->problem.n_jobs, sizeof *moved);
+
+    for (int j = 0; j < s->problem.n_jobs; j++) {
+        moved[j] = !s->problem.jobs[j].is_fixed && !sits_the_same(whole, s, j);
+        if (moved[j] && whole->jobs[s->job_of[j]].n_gpus > 0)
+            assignment_force_away(whole, s->job_of[j]);
+    }
+    for (int j = 0; j < s->problem.n_jobs; j++) {
+        int gpus[GANG_MAX], n = s->assignment->jobs[j].n_gpus;
+        for (int i = 0; moved[j] && i < n; i++)
+            gpus[i] = s->gpu_of[assignment_gpus(s->assignment, j)[i]];
+        if (moved[j] && n > 0)
+            assignment_force(whole, s->job_of[j], gpus, n, 0);
+    }
+    for (int g = 0; g < s->problem.n_gpus; g++)
+        if (s->assignment->gpus[g].n_jobs > 0)
+            assignment_force_limit(whole, s->gpu_of[g], s->assignment->gpus[g].limit);
+    free(moved);
+}

@@ -1,0 +1,27 @@
+/* eval_score.h - figures of how right predictions were. Pure functions. */
+#ifndef SIM_EVAL_SCORE_H
+#define SIM_EVAL_SCORE_H
+
+#include <stdbool.h>
+
+#include "sim/eval/eval.h"
+
+struct arena;
+
+/* The figures of 'n' predictions of one workload, sequence, k and method; NaN where there is
+ * nothing to tell. EVAL_FIT_AUC is not theirs: NaN. 'a' is for scratch.
+ */
+void eval_score(struct arena *a, const struct eval_prediction *p, int n,
+                double figure[EVAL_FIGURES]);
+
+/* Rank correlation of two lists (n); equal numbers share the mean of their ranks. NaN: fewer
+ * than two, or all of one list are equal.
+ */
+double eval_spearman(struct arena *a, const double *x, const double *y, int n);
+
+/* Area under the ROC of 'score' (n) as a test for 'is_hit': the chance that a hit scores above
+ * a miss, ties counting half. NaN: there is only one class.
+ */
+double eval_auc(struct arena *a, const double *score, const bool *is_hit, int n);
+
+#endif

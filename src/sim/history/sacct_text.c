@@ -1,0 +1,217 @@
+/* sacct_text.c - times, durations and lists of nodes as Slurm writes them. */
+#include "sim/history/sacct_inner.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "sim/history/sacct.h"
+
+bool sacct_cut(struct slice *rest, char c, struct slice *part)
+{
+    const char *at;
+
+    if (rest->at == NULL)
+        return false;
+    at = rest->len > 0 ? memchr(rest->at, c, rest->len) : NULL;
+    *part = (struct slice){ rest->at, at != NULL ? (size_t)(at - rest->at) : rest->len };
+    *rest = at != NULL ? (struct slice){ at + 1, rest->len - part->len - 1 }
+                       : (struct slice){ NULL, 0 };
+    return true;
+}
+
+bool sacct_digits(struct slice s, long *out)
+{
+    if (s.len == 0 || s.len > 9)
+        return false;
+    *out = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        if (!isdigit((unsigned char)s.at[i]))
+            return false;
+        *out = 10 * *out + (s.at[i] - '0');
+    }
+    return true;
+}
+
+bool sacct_is_nothing(struct slice s)
+{
+    return s.len == 0 || slice_is(s, "Unknown") || slice_is(s, "None");
+}
+
+/* ---- times ---- */
+
+int sacct_time(struct slice s, double *out)
+{
+    static const struct {
+        size_t at, len;
+    } parts[] = { { 0, 4 }, { 5, 2 }, { 8, 2 }, { 11, 2 }, { 14, 2 }, { 17, 2 } };
+    long v[6];
+    struct tm tm = { 0 }, back;
+
+    *out = NAN;
+    if (sacct_is_nothing(s))
+        return 0;
+    if (s.len >= 9 && s.len <= 11)    // SLURM_TIME_FORMAT=%s
+        return text_to_double(s, out) == 0 && *out >= 0 ? 0 : -EINVAL;
+    if (s.len != 19 || s.at[4] != '-' || s.at[7] != '-' || (s.at[10] != ' ' && s.at[10] != 'T') ||
+        s.at[13] != ':' || s.at[16] != ':')
+        return -EINVAL;
+    for (int i = 0; i < 6; i++) {
+        if (!sacct_digits((struct slice){ s.at + parts[i].at, parts[i].len }, &v[i]))
+            return -EINVAL;
+    }
+    tm = (struct tm){ .tm_year = (int)v[0] - 1900, .tm_mon = (int)v[1] - 1, .tm_mday = (int)v[2] };
+    back = tm;
+    time_t day = timegm(&back);    // which makes March of the 30th of February
+    if (v[0] < 1970 || back.tm_mon != tm.tm_mon || back.tm_mday != tm.tm_mday || v[3] > 23 ||
+        v[4] > 59 || v[5] > 60)
+        return -EINVAL;
+    *out = (double)day + (double)(v[3] * 3600 + v[4] * 60 + v[5]);
+    return 0;
+}
+
+int sacct_elapsed(struct slice s, double *out)
+{
+    struct slice rest = s, part;
+    long days = 0, v, sum = 0;
+    int n = 0;
+
+    *out = NAN;
+    if (s.len > 0 && memchr(s.at, '-', s.len) != NULL && sacct_cut(&rest, '-', &part) &&
+        !sacct_digits(part, &days))
+        return -EINVAL;
+    while (sacct_cut(&rest, ':', &part)) {
+        if (rest.at == NULL) {    // the last one may have a fraction, which nobody needs
+            struct slice whole;
+
+            sacct_cut(&part, '.', &whole);
+            part = whole;
+        }
+        if (!sacct_digits(part, &v) || ++n > 3)
+            return -EINVAL;
+        sum = 60 * sum + v;
+    }
+    if (n < 2 || (days > 0 && n < 3))
+        return -EINVAL;
+    *out = (double)days * 86400 + (double)sum;
+    return 0;
+}
+
+/* ---- nodes ---- */
+
+/* Names in the making: each of them gets what comes next. */
+struct hosts {
+    struct arena *arena;
+    const char **names;
+    int n;
+};
+
+/* The names 'from' on, once for each of [low, high], written as wide as the first number is. */
+static int add_range(struct hosts *h, const struct hosts *from, struct slice range)
+{
+    struct slice first, last = { NULL, 0 };
+    long low, high;
+
+    sacct_cut(&range, '-', &first);
+    if (!sacct_digits(first, &low))
+        return -EINVAL;
+    high = low;
+    if (sacct_cut(&range, '-', &last) &&
+        (!sacct_digits(last, &high) || range.at != NULL || high < low))
+        return -EINVAL;
+    if ((high - low + 1) * from->n > SACCT_NODES_MAX - h->n)
+        return -EINVAL;
+    for (int i = 0; i < from->n; i++) {
+        for (long v = low; v <= high; v++)
+            h->names[h->n++] = arena_printf(h->arena, "%s%0*ld", from->names[i], (int)first.len, v);
+    }
+    return 0;
+}
+
+static const char **room_for_names(struct arena *a, int n)
+{
+    return ARENA_ARRAY(a, const char *, (size_t)n);
+}
+
+/* "gpu[001-003,7]x" as names, added to 'h'. */
+static int add_host(struct hosts *h, struct slice s)
+{
+    struct hosts now = { h->arena, room_for_names(h->arena, 1), 1 };
+
+    now.names[0] = "";
+    while (s.len > 0) {
+        const char *open = memchr(s.at, '[', s.len);
+        const char *close = open != NULL ? memchr(open, ']', (size_t)(s.at + s.len - open)) : NULL;
+        size_t plain = open != NULL ? (size_t)(open - s.at) : s.len;
+        struct hosts more = { h->arena, NULL, 0 };
+        struct slice inner, range;
+
+        if ((open != NULL && close == NULL) || memchr(s.at, ']', plain) != NULL)
+            return -EINVAL;
+        for (int i = 0; i < now.n; i++)
+            now.names[i] = arena_printf(h->arena, "%s%.*s", now.names[i], (int)plain, s.at);
+        if (open == NULL)
+            break;
+        more.names = room_for_names(h->arena, SACCT_NODES_MAX);
+        inner = (struct slice){ open + 1, (size_t)(close - open - 1) };
+        while (sacct_cut(&inner, ',', &range)) {
+            if (add_range(&more, &now, range) < 0)
+                return -EINVAL;
+        }
+        now = more;
+        s = (struct slice){ close + 1, (size_t)(s.at + s.len - close - 1) };
+    }
+    if (now.n > SACCT_NODES_MAX - h->n)
+        return -EINVAL;
+    for (int i = 0; i < now.n; i++) {
+        if (!text_is_name(slice_of(now.names[i])))
+            return -EINVAL;
+        h->names[h->n++] = now.names[i];
+    }
+    return 0;
+}
+
+/* Where the name that begins at 's' ends: at a comma outside brackets. */
+static size_t host_length(struct slice s)
+{
+    bool is_inside = false;
+
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.at[i] == '[')
+            is_inside = true;
+        else if (s.at[i] == ']')
+            is_inside = false;
+        else if (s.at[i] == ',' && !is_inside)
+            return i;
+    }
+    return s.len;
+}
+
+int sacct_hosts(struct arena *a, struct slice list, const char *const **names, int *n)
+{
+    struct hosts h = { a, NULL, 0 };
+    struct arena scratch;
+    int rc = 0;
+
+    arena_init(&scratch);
+    h.arena = &scratch;
+    h.names = room_for_names(&scratch, SACCT_NODES_MAX);
+    for (bool is_more = true; is_more && rc == 0;) {
+        size_t len = host_length(list);
+
+        rc = add_host(&h, (struct slice){ list.at, len });
+        is_more = len < list.len;
+        if (is_more)
+            list = (struct slice){ list.at + len + 1, list.len - len - 1 };
+    }
+    *n = rc == 0 ? h.n : 0;
+    const char **kept = room_for_names(a, *n);
+    for (int i = 0; i < *n; i++)
+        kept[i] = arena_strdup(a, h.names[i]);
+    *names = kept;
+    arena_release(&scratch);
+    return rc;
+}

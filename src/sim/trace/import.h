@@ -1,0 +1,44 @@
+/* trace_import.h - other people's traces as ours: all of a file, or an error.
+ *
+ * What each file says and what is assumed where it says nothing stands in
+ * docs/formats/trace.md. Made for the command line; results live in the caller's arena.
+ */
+#ifndef SIM_TRACE_IMPORT_H
+#define SIM_TRACE_IMPORT_H
+
+#include <stddef.h>
+
+#include "sim/trace/trace.h"
+
+struct arena;
+struct buf;
+struct err;
+struct trace_draw;
+
+struct trace_import {
+    const char *name;    // of the file, for messages
+    const char *text;    // its content
+    size_t len;
+    struct trace_draw *draw;    // for what the file does not say; NULL (Gavel only): nothing
+    int n_jobs;                 // take this many, the earliest; 0: all
+    int gang_max;               // larger gangs are cut down to this; 0: none is
+    int n_skipped;              // out: rows that ask for no GPU or ran for no time
+};
+
+/* Gavel's tab-separated traces, seven columns (msr) or ten (physical_cluster). Jobs get a
+ * promise when there is a draw whose truth knows their workload.
+ */
+int trace_import_gavel(struct arena *a, struct trace_import *in, struct trace *out, struct err *e);
+
+/* Philly, as timestamp,duration,num_gpus,gpu_time,cluster. */
+int trace_import_philly(struct arena *a, struct trace_import *in, struct trace *out, struct err *e);
+
+/* Alibaba's openb pod list (cluster-trace-gpu-v2023). */
+int trace_import_alibaba(struct arena *a, struct trace_import *in, struct trace *out,
+                         struct err *e);
+
+/* Alibaba's openb node list as a cluster file. */
+int cluster_import_alibaba(struct arena *a, const char *name, const char *text, size_t len,
+                           struct buf *out, struct err *e);
+
+#endif

@@ -1,0 +1,385 @@
+#include "sim/trace/trace.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/text/buf.h"
+#include "base/err.h"
+#include "base/text/file.h"
+#include "base/map.h"
+#include "base/text/words.h"
+#include "catalog/workload.h"
+
+/* A million jobs of 200 bytes; longer traces are not one experiment. */
+#define FILE_MAX ((size_t)256 << 20)
+#define GPUS_MAX 4096    // of one job, as job_spec_check has it
+
+enum { NAME_TEXT, NUMBER, WHOLE };
+
+/* The keys of a job line. */
+static const struct key {
+    const char *key;
+    int kind;
+    size_t offset;
+    double low, high;
+} keys[] = {
+#define KEY(name, kind, field, low, high)                        \
+    {                                                            \
+        name, kind, offsetof(struct trace_job, field), low, high \
+    }
+    KEY("at", NUMBER, at_s, 0, 1e12),
+    KEY("workload", NAME_TEXT, workload, 0, 0),
+    KEY("steps", NUMBER, steps, 1e-9, 1e14),
+    KEY("rate", NUMBER, rate, 1e-9, 1e8),
+    KEY("duration", NUMBER, duration_s, 1e-3, 1e9),
+    KEY("min", NUMBER, min_throughput, 1e-12, 1e8),
+    KEY("deadline", NUMBER, deadline_s, 1e-3, 1e12),
+    KEY("gpus", WHOLE, n_gpus, 1, GPUS_MAX),
+    KEY("max_gpus", WHOLE, max_gpus, 1, GPUS_MAX),
+    KEY("nodes", WHOLE, n_nodes, 1, GPUS_MAX),
+    KEY("priority", WHOLE, priority, -1000000, 1000000),
+    KEY("owner", NAME_TEXT, owner, 0, 0),
+    KEY("types", NAME_TEXT, types, 0, 0),
+#undef KEY
+};
+
+enum { N_KEYS = sizeof keys / sizeof keys[0], KEY_AT = 0, KEY_BATCH = N_KEYS, N_SEEN };
+
+struct parser {
+    struct words words;
+    struct arena *arena;
+    struct map names, workloads;    // names of jobs; workload names already interned
+    const char **interned;
+    struct trace *out;
+    int cap, n_interned, cap_interned;
+    bool is_seen[N_SEEN];    // keys of this line
+    double batch;
+};
+
+#define HERE(p) (p)->words.name, (p)->words.line
+
+/* What an error repeats of the user's text. */
+#define SHOWN(s) (int)((s).len < 60 ? (s).len : 60), (s).at
+
+static int set_key(struct parser *p, struct trace_job *j, const struct key *k, struct slice value,
+                   struct err *e)
+{
+    void *field = (char *)j + k->offset;
+    double v;
+
+    if (k->kind == NAME_TEXT) {
+        *(const char **)field = words_name(&p->words, value);
+        if (*(const char **)field != NULL)
+            return 0;
+        return err_set(e, EINVAL,
+                       "%s:%d: %s= wants a name of 1 to 200 printable bytes, in quotes "
+                       "when it has blanks",
+                       HERE(p), k->key);
+    }
+    if (text_to_double(value, &v) < 0 || v < k->low || v > k->high ||
+        (k->kind == WHOLE && v != (int)v))
+        return err_set(e, EINVAL, "%s:%d: %s=%.*s: want a %snumber from %g to %g", HERE(p), k->key,
+                       SHOWN(value), k->kind == WHOLE ? "whole " : "", k->low, k->high);
+    if (k->kind == WHOLE)
+        *(int *)field = (int)v;
+    else
+        *(double *)field = v;
+    return 0;
+}
+
+static int take_pair(struct parser *p, struct trace_job *j, const struct word *w, struct err *e)
+{
+    int i = 0;
+
+    while (i < N_KEYS && !slice_is(w->key, keys[i].key))
+        i++;
+    if (i == N_KEYS && !slice_is(w->key, "batch"))
+        return err_set(e, EINVAL,
+                       "%s:%d: no key '%.*s'; there are at, workload, batch, steps, rate, "
+                       "duration, min, deadline, gpus, max_gpus, nodes, priority, owner, types",
+                       HERE(p), SHOWN(w->key));
+    if (p->is_seen[i])
+        return err_set(e, EINVAL, "%s:%d: '%.*s=' is there twice: keep one", HERE(p),
+                       SHOWN(w->key));
+    p->is_seen[i] = true;
+    if (i < N_KEYS)
+        return set_key(p, j, &keys[i], w->value, e);
+    if (text_to_double(w->value, &p->batch) < 0 || p->batch < 1 || p->batch > 1e9)
+        return err_set(e, EINVAL, "%s:%d: batch=%.*s: want a number from 1 to 1e9", HERE(p),
+                       SHOWN(w->value));
+    return 0;
+}
+
+/* One string for all jobs that run the same. */
+static const char *intern(struct parser *p, const char *name)
+{
+    int i = map_get(&p->workloads, name);
+
+    if (i >= 0)
+        return p->interned[i];
+    if (p->n_interned == p->cap_interned) {
+        const int cap = p->cap_interned == 0 ? 64 : 2 * p->cap_interned;
+        const char **more = ARENA_ARRAY(p->arena, const char *, (size_t)cap);
+
+        if (p->n_interned > 0)
+            memcpy(more, p->interned, (size_t)p->n_interned * sizeof *more);
+        p->interned = more;
+        p->cap_interned = cap;
+    }
+    p->interned[p->n_interned] = name;
+    map_set(&p->workloads, name, p->n_interned++);
+    return name;
+}
+
+/* What a line must have, and must not have together. */
+static int finish_job(struct parser *p, struct trace_job *j, struct err *e)
+{
+    double inner;
+
+    if (!p->is_seen[KEY_AT])
+        return err_set(e, EINVAL, "%s:%d: job '%s' has no arrival: add at=SECONDS", HERE(p),
+                       j->name);
+    if (j->workload == NULL)
+        return err_set(e, EINVAL, "%s:%d: job '%s' has no workload: add workload=NAME", HERE(p),
+                       j->name);
+    if ((j->steps > 0) == (j->rate > 0) || (j->rate > 0) != (j->duration_s > 0))
+        return err_set(e, EINVAL,
+                       "%s:%d: job '%s' wants either steps=N (training) or both rate=R "
+                       "and duration=S (inference)",
+                       HERE(p), j->name);
+    j->is_inference = j->rate > 0;
+    if (j->max_gpus == 0)
+        j->max_gpus = j->n_gpus;
+    if (j->max_gpus < j->n_gpus)
+        return err_set(e, EINVAL, "%s:%d: job '%s' has max_gpus=%d below gpus=%d", HERE(p), j->name,
+                       j->max_gpus, j->n_gpus);
+    if (j->n_nodes > 0 && j->n_gpus % j->n_nodes != 0)
+        return err_set(e, EINVAL,
+                       "%s:%d: job '%s' has gpus=%d, which nodes=%d cannot have in equal parts",
+                       HERE(p), j->name, j->n_gpus, j->n_nodes);
+    if (j->n_nodes > 1 && j->max_gpus > j->n_gpus)
+        return err_set(e, EINVAL,
+                       "%s:%d: job '%s' has nodes=%d and cannot grow: leave max_gpus= out", HERE(p),
+                       j->name, j->n_nodes);
+    if (p->is_seen[KEY_BATCH]) {
+        workload_name_split(j->workload, &inner);
+        if (!isnan(inner))
+            return err_set(e, EINVAL,
+                           "%s:%d: job '%s' has its batch in the workload's name: leave "
+                           "batch= out",
+                           HERE(p), j->name);
+        j->workload = workload_name(p->arena, j->workload, p->batch);
+        if (!text_is_name(slice_of(j->workload)))
+            return err_set(e, EINVAL,
+                           "%s:%d: job '%s': the workload's name with its batch is over 200 bytes",
+                           HERE(p), j->name);
+    }
+    j->workload = intern(p, j->workload);
+    return 0;
+}
+
+/* job NAME key=value ... [exclusive] [one_node] */
+static int parse_job(struct parser *p, struct trace_job *j, struct err *e)
+{
+    const struct word *w = p->words.word;
+    bool is_one_node = false;
+
+    *j = (struct trace_job){ .deadline_s = NAN, .n_gpus = 1 };
+    memset(p->is_seen, 0, sizeof p->is_seen);
+    if (w[0].key.at != NULL || !slice_is(w[0].value, "job"))
+        return err_set(e, EINVAL, "%s:%d: a line begins with job or #", HERE(p));
+    if (p->words.n > 1 && w[1].key.at == NULL)
+        j->name = words_name(&p->words, w[1].value);
+    if (j->name == NULL)
+        return err_set(e, EINVAL,
+                       "%s:%d: want 'job NAME key=value ...', NAME of 1 to 200 printable "
+                       "bytes, in quotes when it has blanks or '='",
+                       HERE(p));
+    for (int i = 2; i < p->words.n; i++) {
+        if (w[i].key.at != NULL) {
+            if (take_pair(p, j, &w[i], e) < 0)
+                return -EINVAL;
+        } else if (slice_is(w[i].value, "exclusive")) {
+            j->is_exclusive = true;
+        } else if (slice_is(w[i].value, "one_node")) {
+            is_one_node = true;
+        } else {
+            return err_set(e, EINVAL,
+                           "%s:%d: '%.*s' is neither key=value nor exclusive nor one_node", HERE(p),
+                           SHOWN(w[i].value));
+        }
+    }
+    if (is_one_node && j->n_nodes > 1)
+        return err_set(e, EINVAL, "%s:%d: job '%s' says one_node and nodes=%d: keep one", HERE(p),
+                       j->name, j->n_nodes);
+    j->n_nodes = is_one_node ? 1 : j->n_nodes;
+    return finish_job(p, j, e);
+}
+
+static int add_job(struct parser *p, const struct trace_job *j, struct err *e)
+{
+    struct trace *t = p->out;
+
+    if (map_get(&p->names, j->name) >= 0)
+        return err_set(e, EINVAL, "%s:%d: job '%s' is there twice: give each its own name", HERE(p),
+                       j->name);
+    if (t->n_jobs == p->cap) {
+        const int cap = p->cap == 0 ? 256 : 2 * p->cap;
+        struct trace_job *more = ARENA_ARRAY(p->arena, struct trace_job, (size_t)cap);
+
+        if (t->n_jobs > 0)
+            memcpy(more, t->jobs, (size_t)t->n_jobs * sizeof *more);
+        t->jobs = more;
+        p->cap = cap;
+    }
+    map_set(&p->names, j->name, t->n_jobs);
+    t->jobs[t->n_jobs] = *j;
+    t->jobs[t->n_jobs++].line = p->words.line;
+    return 0;
+}
+
+struct arrival {
+    double at_s;
+    int index;
+};
+
+static int compare_arrivals(const void *a, const void *b)
+{
+    const struct arrival *x = a, *y = b;
+
+    if (x->at_s != y->at_s)
+        return x->at_s < y->at_s ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+void trace_sort(struct arena *a, struct trace *t)
+{
+    struct arrival *order = ARENA_ARRAY(a, struct arrival, (size_t)t->n_jobs);
+    struct trace_job *sorted = ARENA_ARRAY(a, struct trace_job, (size_t)t->n_jobs);
+
+    for (int i = 0; i < t->n_jobs; i++)
+        order[i] = (struct arrival){ t->jobs[i].at_s, i };
+    if (t->n_jobs > 0)
+        qsort(order, (size_t)t->n_jobs, sizeof *order, compare_arrivals);
+    for (int i = 0; i < t->n_jobs; i++)
+        sorted[i] = t->jobs[order[i].index];
+    t->jobs = sorted;
+}
+
+int trace_parse(struct arena *a, const char *name, const char *text, size_t len, struct trace *out,
+                struct err *e)
+{
+    struct parser p = { .arena = a, .out = out };
+    struct trace_job j;
+    int rc;
+
+    *out = (struct trace){ .name = name };
+    map_init(&p.names);
+    map_init(&p.workloads);
+    words_open(&p.words, a, name, text, len);
+    while ((rc = words_next(&p.words, e)) > 0) {
+        rc = parse_job(&p, &j, e);
+        if (rc == 0)
+            rc = add_job(&p, &j, e);
+        if (rc < 0)
+            break;
+    }
+    map_release(&p.names);
+    map_release(&p.workloads);
+    if (rc == 0 && out->n_jobs == 0)
+        rc = err_set(e, EINVAL,
+                     "%s: no job: add lines like 'job a at=0 workload=resnet50 "
+                     "steps=1000'",
+                     name);
+    if (rc == 0)
+        trace_sort(a, out);
+    return rc;
+}
+
+int trace_read(struct arena *a, const char *path, struct trace *out, struct err *e)
+{
+    const char *text;
+    size_t len;
+    int rc = file_read_text(a, path, NULL, FILE_MAX, &text, &len, e);
+
+    return rc < 0 ? rc : trace_parse(a, path, text, len, out, e);
+}
+
+static int put_number(struct buf *out, const char *key, double v)
+{
+    int rc = buf_printf(out, " %s=", key);
+
+    return rc < 0 ? rc : words_put_number(out, v);
+}
+
+static int put_text(struct buf *out, const char *key, const char *text)
+{
+    int rc = buf_printf(out, " %s=", key);
+
+    return rc < 0 ? rc : words_put(out, text);
+}
+
+static int write_work(const struct trace_job *j, struct buf *out)
+{
+    int rc;
+
+    if (!j->is_inference)
+        return put_number(out, "steps", j->steps);
+    rc = put_number(out, "rate", j->rate);
+    return rc < 0 ? rc : put_number(out, "duration", j->duration_s);
+}
+
+/* What is not at its default. */
+static int write_wishes(const struct trace_job *j, struct buf *out)
+{
+    int rc = 0;
+
+    if (j->min_throughput > 0)
+        rc = put_number(out, "min", j->min_throughput);
+    if (rc == 0 && !isnan(j->deadline_s))
+        rc = put_number(out, "deadline", j->deadline_s);
+    if (rc == 0 && j->n_gpus != 1)
+        rc = buf_printf(out, " gpus=%d", j->n_gpus);
+    if (rc == 0 && j->max_gpus != j->n_gpus)
+        rc = buf_printf(out, " max_gpus=%d", j->max_gpus);
+    if (rc == 0 && j->priority != 0)
+        rc = buf_printf(out, " priority=%d", j->priority);
+    if (rc == 0 && j->owner != NULL)
+        rc = put_text(out, "owner", j->owner);
+    if (rc == 0 && j->types != NULL)
+        rc = put_text(out, "types", j->types);
+    if (rc == 0 && j->is_exclusive)
+        rc = buf_puts(out, " exclusive");
+    if (rc == 0 && j->n_nodes == 1)
+        rc = buf_puts(out, " one_node");
+    if (rc == 0 && j->n_nodes > 1)
+        rc = buf_printf(out, " nodes=%d", j->n_nodes);
+    return rc;
+}
+
+int trace_write(const struct trace *t, struct buf *out)
+{
+    int rc = 0;
+
+    for (int i = 0; i < t->n_jobs && rc == 0; i++) {
+        const struct trace_job *j = &t->jobs[i];
+
+        rc = buf_puts(out, "job ");
+        if (rc == 0)
+            rc = words_put(out, j->name);
+        if (rc == 0)
+            rc = put_number(out, "at", j->at_s);
+        if (rc == 0)
+            rc = put_text(out, "workload", j->workload);
+        if (rc == 0)
+            rc = write_work(j, out);
+        if (rc == 0)
+            rc = write_wishes(j, out);
+        if (rc == 0)
+            rc = buf_puts(out, "\n");
+    }
+    return rc;
+}

@@ -1,0 +1,775 @@
+#include "sim/world/inner.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/grow.h"
+#include "catalog/cluster/cluster.h"
+#include "estimate/prior/limits.h"
+#include "estimate/prior/power.h"
+#include "sim/world/truth.h"
+
+/* ---- power ---- */
+
+static void settle_all(struct world *w)
+{
+    w->energy_j += w->watts * (w->now_s - w->watts_since_s);
+    w->watts_since_s = w->now_s;
+}
+
+static void set_watts(struct world *w, struct world_gpu *g, double watts)
+{
+    if (watts == g->watts)
+        return;
+    settle_all(w);
+    w->watts += watts - g->watts;
+    g->energy_j += g->watts * (w->now_s - g->since_s);
+    g->since_s = w->now_s;
+    g->watts = watts;
+}
+
+/* What a GPU with somebody on it draws, and how much slower all go, under the least of their
+ * limits. False: nobody steps there.
+ */
+static bool limited_on(const struct world *w, const struct world_gpu *g, struct limited *out)
+{
+    double alone_w[THETA_MAX], share[THETA_MAX], dynamic_w[THETA_MAX];
+    struct limit_bend bend[THETA_MAX];
+    int n = 0, limit_w = 0;
+
+    for (int i = 0; i < g->n_jobs; i++) {
+        const struct world_job *j = &w->jobs[g->jobs[i]];
+
+        if (j->phase != RUNNING)
+            continue;
+        if (j->limit_w > 0 && (limit_w == 0 || j->limit_w < limit_w))
+            limit_w = j->limit_w;
+        alone_w[n] = truth_watts(w->truth, j->workload, g->type);
+        dynamic_w[n] = power_dynamic_w(g->figures, alone_w[n], j->share);
+        bend[n] = truth_bend(w->truth, j->workload, g->type);
+        share[n++] = j->share;
+    }
+    if (n == 0)
+        return false;
+    struct limited freely =
+        power_drawn((enum power_model)w->settings->power_model, g->figures, alone_w, share, n);
+    *out = limits_bent(g->figures, limit_w, freely.watts, limit_bend_mean(bend, dynamic_w, n));
+    out->speed *= freely.speed;
+    return true;
+}
+
+static void refresh_watts(struct world *w, struct world_gpu *g)
+{
+    struct limited now;
+
+    if (limited_on(w, g, &now))
+        set_watts(w, g, now.watts);
+    else
+        set_watts(w, g, g->is_asleep ? g->figures->sleep_w : g->figures->idle_w);
+}
+
+/* Somebody comes to an empty GPU (1) or the last one leaves it (-1). */
+static void count_held(struct world *w, struct world_gpu *g, int change)
+{
+    w->held_s += w->n_held * (w->now_s - w->held_since_s);
+    w->held_since_s = w->now_s;
+    w->n_held += change;
+    if (change < 0)
+        g->held_s += w->now_s - g->held_since_s;
+    g->held_since_s = w->now_s;
+}
+
+/* ---- telling ---- */
+
+static struct observation *tell(struct world *w, enum observation_kind kind, int job)
+{
+    const struct world_job *j = &w->jobs[job];
+    struct observation *o;
+
+    GROW(w->news, w->n_news, w->cap_news);
+    o = &w->news[w->n_news++];
+    *o = (struct observation){
+        .kind = kind,
+        .time_s = w->now_s,
+        .job = job,
+        .n_gpus = j->n_gpus,
+        .limit_w = j->limit_w,
+        .steps_done = j->done,
+        .from_s = w->now_s,
+        .watts = NAN,
+        .node = w->n_told,    // until it is handed over: where its GPUs are listed
+    };
+    for (int i = 0; i < j->n_gpus; i++) {
+        GROW(w->told_gpus, w->n_told, w->cap_told);
+        w->told_gpus[w->n_told++] = j->gpus[i];
+    }
+    return o;
+}
+
+static void tell_neighbours(const struct world *w, struct observation *o)
+{
+    const struct world_job *j = &w->jobs[o->job];
+    const struct world_gpu *g = &w->gpus[j->gpus[0]];
+
+    for (int i = 0; i < g->n_jobs; i++) {
+        if (g->jobs[i] != o->job && w->jobs[g->jobs[i]].phase == RUNNING)
+            o->neighbours[o->n_neighbours++] = g->jobs[i];
+    }
+}
+
+/* The window that ends now. Speed is measured with noise; a server that serves all it is
+ * asked has only counted.
+ */
+static void tell_window(struct world *w, int job)
+{
+    const struct world_job *j = &w->jobs[job];
+    const double duration_s = w->now_s - j->window_s;
+    struct observation *o = tell(w, OBS_WINDOW, job);
+
+    o->from_s = j->window_s;
+    o->steps = j->speed * duration_s;
+    if (w->settings->noise > 0 && j->speed == j->capacity)
+        o->steps *= exp(w->settings->noise * rng_normal(&w->noise));
+    o->watts = (world_gpu_energy_j(w, j->gpus[0]) - j->window_j) / duration_s;
+    tell_neighbours(w, o);
+}
+
+/* ---- conditions ---- */
+
+static void settle_job(struct world *w, struct world_job *j)
+{
+    const double dt = w->now_s - j->since_s, before = j->done;
+
+    j->done += j->speed * dt;
+    if (!j->is_inference)
+        j->done = fmin(j->done, j->target);
+    w->work_s += (j->done - before) / j->reference_speed;
+    if (j->speed >= j->promise * (1 - 1e-9) && j->phase == RUNNING)
+        j->kept_s += dt;
+    j->since_s = w->now_s;
+}
+
+/* Note the jobs that step on these GPUs: their conditions are about to change. */
+static void touch(struct world *w, const int *gpus, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const struct world_gpu *g = &w->gpus[gpus[i]];
+
+        for (int k = 0; k < g->n_jobs; k++) {
+            struct world_job *j = &w->jobs[g->jobs[k]];
+
+            if (j->phase != RUNNING || j->mark == w->mark)
+                continue;
+            j->mark = w->mark;
+            GROW(w->touched, w->n_touched, w->cap_touched);
+            w->touched[w->n_touched++] = g->jobs[k];
+        }
+    }
+}
+
+static void change_begin(struct world *w, const int *gpus, int n)
+{
+    const double least_s = fmin(w->settings->report_s, WINDOW_LEAST_S);
+
+    w->mark++;
+    w->n_touched = 0;
+    touch(w, gpus, n);
+    for (int i = 0; i < w->n_touched; i++) {
+        struct world_job *j = &w->jobs[w->touched[i]];
+
+        settle_job(w, j);
+        if (w->now_s - j->window_s >= least_s)
+            tell_window(w, w->touched[i]);
+    }
+}
+
+/* The product of the slowdowns that job 'j' meets on one GPU. */
+static double slowdown_on(const struct world *w, const struct world_job *j,
+                          const struct world_gpu *g)
+{
+    double r = 1;
+
+    for (int i = 0; i < g->n_jobs; i++) {
+        const struct world_job *other = &w->jobs[g->jobs[i]];
+
+        if (other != j && other->phase == RUNNING)
+            r *= truth_slowdown(w->truth, j->workload, g->type, other->workload);
+    }
+    return r;
+}
+
+/* What comes next for a running job: its end or its next report. */
+static void schedule_job(struct world *w, int job)
+{
+    struct world_job *j = &w->jobs[job];
+    const double report_s = w->now_s + j->report_gap_s;
+    double end_s = INFINITY;
+
+    if (j->is_inference)
+        end_s = fmax(j->first_s + j->target, w->now_s);
+    else if (j->speed > 0)
+        end_s = w->now_s + (j->target - j->done) / j->speed;
+    j->stamp++;
+    if (end_s <= report_s)
+        heap_push(&w->heap, end_s, WORLD_FINISH, job, j->stamp);
+    else
+        heap_push(&w->heap, report_s, WORLD_REPORT, job, j->stamp);
+}
+
+static void open_window(struct world *w, struct world_job *j)
+{
+    j->window_s = w->now_s;
+    j->window_j = world_gpu_energy_j(w, j->gpus[0]);
+}
+
+/* What it could do without a limit: that decides what its GPUs would draw. */
+static void set_share(struct world *w, struct world_job *j)
+{
+    double r = 1;
+
+    for (int i = 0; i < j->n_gpus; i++)
+        r = fmin(r, slowdown_on(w, j, &w->gpus[j->gpus[i]]));
+    j->capacity = j->base_speed * r;
+    j->share = j->is_inference ? fmin(j->rate / j->base_speed, r) : r;
+}
+
+static void set_speed(struct world *w, struct world_job *j)
+{
+    double pace = 1;
+    struct limited now;
+
+    for (int i = 0; i < j->n_gpus; i++)
+        if (limited_on(w, &w->gpus[j->gpus[i]], &now))
+            pace = fmin(pace, now.speed);
+    j->capacity *= pace;
+    j->speed = j->is_inference ? fmin(j->rate, j->capacity) : j->capacity;
+}
+
+/* The GPUs' residents are now as they will be: new speeds, new watts, new windows. */
+static void change_end(struct world *w, const int *gpus, int n)
+{
+    touch(w, gpus, n);
+    for (int i = 0; i < w->n_touched; i++) {
+        struct world_job *j = &w->jobs[w->touched[i]];
+
+        if (j->phase == RUNNING)
+            set_share(w, j);
+    }
+    for (int i = 0; i < w->n_touched; i++) {
+        struct world_job *j = &w->jobs[w->touched[i]];
+
+        if (j->phase == RUNNING)
+            set_speed(w, j);
+    }
+    for (int i = 0; i < n; i++)
+        refresh_watts(w, &w->gpus[gpus[i]]);
+    for (int i = 0; i < w->n_touched; i++) {
+        struct world_job *j = &w->jobs[w->touched[i]];
+
+        if (j->phase != RUNNING)
+            continue;
+        for (int k = 0; k < j->n_gpus && j->n_gpus > 1; k++)
+            refresh_watts(w, &w->gpus[j->gpus[k]]);
+        open_window(w, j);
+        j->report_gap_s = w->settings->report_s;
+        schedule_job(w, w->touched[i]);
+    }
+}
+
+/* ---- coming and going ---- */
+
+/* An empty GPU falls asleep in a while. */
+static void doze(struct world *w, int gpu)
+{
+    const uint32_t stamp = ++w->gpus[gpu].stamp;
+
+    if (!w->is_always_on)
+        heap_push(&w->heap, w->now_s + w->settings->sleep_after_s, WORLD_SLEEP, gpu, stamp);
+}
+
+static void gpu_leave(struct world *w, int gpu, int job)
+{
+    struct world_gpu *g = &w->gpus[gpu];
+    int i = 0;
+
+    while (g->jobs[i] != job)
+        i++;
+    memmove(&g->jobs[i], &g->jobs[i + 1], (size_t)(g->n_jobs - i - 1) * sizeof g->jobs[0]);
+    g->n_jobs--;
+    if (g->n_jobs > 0)
+        return;
+    count_held(w, g, -1);
+    doze(w, gpu);
+}
+
+/* Take a job off its GPUs and let its neighbours breathe. */
+static void leave(struct world *w, int job, enum phase next)
+{
+    struct world_job *j = &w->jobs[job];
+    const bool did_step = j->phase == RUNNING;
+
+    if (did_step)
+        change_begin(w, j->gpus, j->n_gpus);
+    settle_job(w, j);
+    j->phase = next;
+    j->speed = j->capacity = 0;
+    j->stamp++;
+    for (int i = 0; i < j->n_gpus; i++)
+        gpu_leave(w, j->gpus[i], job);
+    if (did_step)
+        change_end(w, j->gpus, j->n_gpus);
+    w->n_placed--;
+}
+
+static void gpu_join(struct world *w, int gpu, int job)
+{
+    struct world_gpu *g = &w->gpus[gpu];
+
+    g->stamp++;
+    if (g->is_asleep) {
+        g->is_asleep = false;
+        g->awake_s = w->now_s + w->settings->wake_s;
+        refresh_watts(w, g);
+    }
+    if (g->n_jobs == 0)
+        count_held(w, g, 1);
+    g->jobs[g->n_jobs++] = job;
+}
+
+/* Put a job on GPUs; it steps from 'lost_s' and restart_s later. */
+static void join(struct world *w, const struct placement *p, double lost_s)
+{
+    struct world_job *j = &w->jobs[p->job];
+    double ready_s = w->now_s + lost_s;
+
+    memmove(j->gpus, p->gpus, (size_t)p->n_gpus * sizeof *j->gpus);
+    j->n_gpus = p->n_gpus;
+    j->limit_w = p->limit_w;
+    j->phase = STARTING;
+    j->since_s = w->now_s;
+    if (isnan(j->first_s))
+        j->first_s = w->now_s;
+    for (int i = 0; i < j->n_gpus; i++) {
+        gpu_join(w, j->gpus[i], p->job);
+        ready_s = fmax(ready_s, w->gpus[j->gpus[i]].awake_s);
+    }
+    j->stamp++;
+    heap_push(&w->heap, ready_s + w->settings->restart_s, WORLD_READY, p->job, j->stamp);
+    w->n_placed++;
+    w->n_events++;
+    tell(w, OBS_STARTED, p->job);
+}
+
+/* ---- events ---- */
+
+/* Does it run out of memory on this GPU? Beside whom, or alone (-1), goes to '*with'. */
+static bool is_misfit(const struct world *w, const struct world_job *j, const struct world_gpu *g,
+                      int *with)
+{
+    const struct truth *t = w->truth;
+
+    *with = -1;
+    if (truth_speed(t, j->workload, g->type) <= 0)
+        return true;
+    for (int i = 0; i < g->n_jobs; i++) {
+        const struct world_job *other = &w->jobs[g->jobs[i]];
+
+        *with = g->jobs[i];
+        if (other != j && other->phase == RUNNING &&
+            (truth_slowdown(t, j->workload, g->type, other->workload) <= 0 ||
+             truth_slowdown(t, other->workload, g->type, j->workload) <= 0))
+            return true;
+    }
+    return false;
+}
+
+/* Speed of the whole gang with nobody beside it: that of its slowest type, and of a gang
+ * over several nodes where it is one.
+ */
+static double gang_speed(const struct world *w, const struct world_job *j)
+{
+    double least = INFINITY;
+    int is_spread = 0;
+
+    for (int i = 1; i < j->n_gpus; i++)
+        is_spread |= w->gpus[j->gpus[i]].node != w->gpus[j->gpus[0]].node;
+    for (int i = 0; i < j->n_gpus; i++) {
+        const int type = w->gpus[j->gpus[i]].type;
+
+        if (i == 0 || type != w->gpus[j->gpus[i - 1]].type)
+            least =
+                fmin(least, truth_gang_speed(w->truth, j->workload, type, j->n_gpus, is_spread));
+    }
+    return least;
+}
+
+static void on_ready(struct world *w, int job)
+{
+    struct world_job *j = &w->jobs[job];
+    bool is_choking = false;
+
+    for (int i = 0; i < j->n_gpus && !is_choking; i++)
+        is_choking = is_misfit(w, j, &w->gpus[j->gpus[i]], &j->choked_by);
+    if (is_choking) {
+        j->phase = CHOKING;
+        j->stamp++;
+        heap_push(&w->heap, w->now_s + UNFIT_S, WORLD_UNFIT, job, j->stamp);
+        return;
+    }
+    change_begin(w, j->gpus, j->n_gpus);
+    settle_job(w, j);
+    j->phase = RUNNING;
+    j->base_speed = gang_speed(w, j);
+    change_end(w, j->gpus, j->n_gpus);
+}
+
+static void end_job(struct world *w, int job, bool has_failed)
+{
+    struct world_job *j = &w->jobs[job];
+
+    leave(w, job, ENDED);
+    j->has_failed = has_failed;
+    j->end_s = w->now_s;
+    w->n_ended++;
+}
+
+static void on_unfit(struct world *w, int job)
+{
+    struct world_job *j = &w->jobs[job];
+    struct observation *o;
+
+    if (++j->n_unfit >= UNFIT_MAX) {
+        end_job(w, job, true);
+        tell(w, OBS_FAILED, job)->reason = "out of memory again and again";
+        return;
+    }
+    o = tell(w, OBS_UNFIT, job);
+    if (j->choked_by >= 0)    // whether or not it is still there
+        o->neighbours[o->n_neighbours++] = j->choked_by;
+    leave(w, job, ABSENT);
+}
+
+static void on_report(struct world *w, int job)
+{
+    struct world_job *j = &w->jobs[job];
+
+    settle_job(w, j);
+    tell_window(w, job);
+    open_window(w, j);
+    j->report_gap_s *= 2;    // long jobs report ever more rarely
+    schedule_job(w, job);
+}
+
+static void on_finish(struct world *w, int job)
+{
+    struct world_job *j = &w->jobs[job];
+
+    settle_job(w, j);
+    if (!j->is_inference) {    // the last rounding error
+        w->work_s += (j->target - j->done) / j->reference_speed;
+        j->done = j->target;
+    }
+    end_job(w, job, false);
+    tell(w, OBS_FINISHED, job);
+}
+
+static void on_sleep(struct world *w, struct world_gpu *g)
+{
+    g->is_asleep = true;
+    refresh_watts(w, g);
+}
+
+static void happen(struct world *w, const struct heap_item *i)
+{
+    w->n_events++;
+    switch ((enum world_event)i->kind) {
+    case WORLD_READY:
+        on_ready(w, i->index);
+        return;
+    case WORLD_UNFIT:
+        on_unfit(w, i->index);
+        return;
+    case WORLD_REPORT:
+        on_report(w, i->index);
+        return;
+    case WORLD_FINISH:
+        on_finish(w, i->index);
+        return;
+    case WORLD_SLEEP:
+        on_sleep(w, &w->gpus[i->index]);
+        return;
+    }
+}
+
+static bool is_stale(const struct world *w, const struct heap_item *i)
+{
+    if (i->kind == WORLD_SLEEP)
+        return w->gpus[i->index].stamp != i->stamp;
+    return w->jobs[i->index].stamp != i->stamp;
+}
+
+double world_next_s(struct world *w)
+{
+    const struct heap_item *top = heap_top(&w->heap);
+
+    while (top != NULL && is_stale(w, top)) {
+        heap_pop(&w->heap);
+        top = heap_top(&w->heap);
+    }
+    return top != NULL ? top->at_s : (double)INFINITY;
+}
+
+void world_advance(struct world *w, double t_s)
+{
+    const struct heap_item *top;
+
+    assert(t_s >= w->now_s);
+    while ((top = heap_top(&w->heap)) != NULL && top->at_s <= t_s) {
+        const struct heap_item item = heap_pop(&w->heap);
+
+        if (is_stale(w, &item))
+            continue;
+        w->now_s = item.at_s;
+        happen(w, &item);
+    }
+    w->now_s = t_s;
+}
+
+/* ---- orders ---- */
+
+static bool is_placed(const struct world_job *j)
+{
+    return j->phase == STARTING || j->phase == CHOKING || j->phase == RUNNING;
+}
+
+static bool is_there_already(const struct world_job *j, const struct placement *p)
+{
+    return is_placed(j) && j->n_gpus == p->n_gpus &&
+           memcmp(j->gpus, p->gpus, (size_t)p->n_gpus * sizeof *p->gpus) == 0;
+}
+
+static int check_order(const struct world *w, const struct placement *p, struct err *e)
+{
+    const struct world_job *j;
+
+    if (p->job < 0 || p->job >= w->n_jobs)
+        return err_set(e, ENODEV, "there is no job %d", p->job);
+    j = &w->jobs[p->job];
+    if (j->phase == ENDED)
+        return err_set(e, EBUSY, "job %d has ended", p->job);
+    if (p->n_gpus < 1 || p->n_gpus > j->max_gpus)
+        return err_set(e, ENODEV, "job %d cannot have %d GPUs", p->job, p->n_gpus);
+    for (int i = 0; i < p->n_gpus; i++) {
+        const struct world_gpu *g;
+        int others = 0;
+
+        if (p->gpus[i] < 0 || p->gpus[i] >= w->n_gpus)
+            return err_set(e, ENODEV, "there is no GPU %d", p->gpus[i]);
+        g = &w->gpus[p->gpus[i]];
+        for (int k = 0; k < g->n_jobs; k++)
+            others += g->jobs[k] != p->job;
+        if (others >= THETA_MAX)
+            return err_set(e, EBUSY, "GPU %d is full", p->gpus[i]);
+    }
+    return 0;
+}
+
+/* The same place under another power limit: conditions change, no time is lost. */
+static void relimit(struct world *w, int job, int limit_w)
+{
+    struct world_job *j = &w->jobs[job];
+
+    if (j->limit_w == limit_w)
+        return;
+    change_begin(w, j->gpus, j->n_gpus);
+    j->limit_w = limit_w;
+    change_end(w, j->gpus, j->n_gpus);
+    tell(w, OBS_STARTED, job);
+}
+
+static int order_start(void *self, const struct placement *p, struct err *e)
+{
+    struct world *w = self;
+    int rc = check_order(w, p, e);
+
+    if (rc < 0)
+        return rc;
+    if (is_there_already(&w->jobs[p->job], p)) {
+        relimit(w, p->job, p->limit_w);
+        return 0;
+    }
+    if (is_placed(&w->jobs[p->job]))
+        return err_set(e, EBUSY, "job %d runs elsewhere: move it", p->job);
+    join(w, p, w->jobs[p->job].done > 0 ? w->settings->move_s : 0);
+    return 0;
+}
+
+static int order_stop(void *self, int job, struct err *e)
+{
+    struct world *w = self;
+
+    if (job < 0 || job >= w->n_jobs)
+        return err_set(e, ENODEV, "there is no job %d", job);
+    if (!is_placed(&w->jobs[job]))
+        return 0;
+    leave(w, job, ABSENT);
+    tell(w, OBS_STOPPED, job);
+    w->n_events++;
+    return 0;
+}
+
+static int order_move(void *self, const struct placement *p, struct err *e)
+{
+    struct world *w = self;
+    int rc = check_order(w, p, e);
+
+    if (rc < 0)
+        return rc;
+    if (is_there_already(&w->jobs[p->job], p)) {
+        relimit(w, p->job, p->limit_w);
+        return 0;
+    }
+    if (!is_placed(&w->jobs[p->job]))
+        return err_set(e, EBUSY, "job %d does not run: start it", p->job);
+    leave(w, p->job, ABSENT);
+    join(w, p, w->settings->move_s);
+    return 0;
+}
+
+/* Whoever asked knows: nothing is told. */
+static int order_cancel(void *self, int job, struct err *e)
+{
+    struct world *w = self;
+    struct world_job *j;
+
+    if (job < 0 || job >= w->n_jobs)
+        return err_set(e, ENODEV, "there is no job %d", job);
+    j = &w->jobs[job];
+    if (j->phase == ENDED)
+        return 0;
+    if (is_placed(j)) {
+        end_job(w, job, true);
+    } else {
+        j->phase = ENDED;
+        j->has_failed = true;
+        j->end_s = w->now_s;
+        w->n_ended++;
+    }
+    w->n_events++;
+    return 0;
+}
+
+struct executor world_executor(struct world *w)
+{
+    return (struct executor){
+        .self = w,
+        .start = order_start,
+        .stop = order_stop,
+        .move = order_move,
+        .cancel = order_cancel,
+    };
+}
+
+static int next_news(void *self, struct observation *out)
+{
+    struct world *w = self;
+
+    if (w->next_news == w->n_news) {
+        w->n_news = w->next_news = w->n_told = 0;
+        return 0;
+    }
+    *out = w->news[w->next_news];
+    out->gpus = &w->told_gpus[out->node];
+    out->node = -1;
+    return 1;
+}
+
+static void news_done(void *self)
+{
+    struct world *w = self;
+
+    assert(w->next_news < w->n_news);
+    w->next_news++;
+}
+
+struct sensor world_sensor(struct world *w)
+{
+    return (struct sensor){ .self = w, .next = next_news, .done = news_done };
+}
+
+bool world_has_news(const struct world *w)
+{
+    return w->next_news < w->n_news;
+}
+
+/* ---- making ---- */
+
+struct world *world_create(const struct world_setup *s)
+{
+    struct world *w = calloc(1, sizeof *w);
+
+    assert(w != NULL);
+    w->truth = s->truth;
+    w->settings = s->settings;
+    w->is_always_on = s->is_always_on;
+    w->n_gpus = s->n_gpus;
+    w->gpus = calloc((size_t)s->n_gpus, sizeof *w->gpus);
+    assert(w->gpus != NULL);
+    arena_init(&w->arena);
+    heap_init(&w->heap);
+    rng_init(&w->noise, s->seed, "noise");
+    for (int i = 0; i < s->n_gpus; i++) {
+        struct world_gpu *g = &w->gpus[i];
+
+        *g = (struct world_gpu){
+            .figures = s->figures[i],
+            .type = s->types[i],
+            .node = s->nodes[i],
+        };
+        refresh_watts(w, g);
+        doze(w, i);
+    }
+    return w;
+}
+
+void world_destroy(struct world *w)
+{
+    if (w == NULL)
+        return;
+    free(w->gpus);
+    free(w->jobs);
+    free(w->news);
+    free(w->told_gpus);
+    free(w->touched);
+    heap_release(&w->heap);
+    arena_release(&w->arena);
+    free(w);
+}
+
+int world_submit(struct world *w, const struct world_ask *ask)
+{
+    struct world_job *j;
+
+    GROW(w->jobs, w->n_jobs, w->cap_jobs);
+    j = &w->jobs[w->n_jobs];
+    *j = (struct world_job){
+        .workload = ask->workload,
+        .is_inference = ask->is_inference,
+        .target = ask->is_inference ? ask->duration_s : ask->steps,
+        .rate = ask->rate,
+        .promise = ask->promise,
+        .reference_speed = ask->reference_speed,
+        .max_gpus = ask->max_gpus,
+        .gpus = ARENA_ARRAY(&w->arena, int, (size_t)ask->max_gpus),
+        .submit_s = w->now_s,
+        .since_s = w->now_s,
+        .first_s = NAN,
+        .end_s = NAN,
+    };
+    w->n_events++;
+    return w->n_jobs++;
+}

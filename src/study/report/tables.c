@@ -1,0 +1,204 @@
+/* Every figure of every lot. */
+#include "study/report/inner.h"
+
+#include <math.h>
+#include <string.h>
+
+void report_put_around(struct buf *out, struct spread s, int decimals)
+{
+    if (spread_is_even(&s))
+        PUT(out, " <small>±%s</small>", plot_fixed(s.half, decimals).text);
+    else if (s.n > 1)
+        PUT(out, "<br><small>%s..%s</small>", plot_fixed(s.from, decimals).text,
+            plot_fixed(s.to, decimals).text);
+}
+
+void report_put_spread(struct buf *out, struct spread s, int decimals)
+{
+    const int n = decimals >= 0 ? decimals : plot_decimals(s.mean);
+
+    PUT(out, "<td>%s", plot_fixed(s.mean, n).text);
+    report_put_around(out, s, n);
+    PUT(out, "</td>");
+}
+
+void report_put_sign(struct buf *out, double v)
+{
+    const struct plot_number n = plot_fixed(v, 1);
+
+    PUT(out, "%s%s", v > 0 && strpbrk(n.text, "123456789") != NULL ? "+" : "", n.text);
+}
+
+void report_put_signed(struct buf *out, struct spread s, const char *unit)
+{
+    PUT(out, "<td>");
+    report_put_sign(out, s.mean);
+    PUT(out, "%s", unit);
+    report_put_around(out, s, 1);
+    PUT(out, "</td>");
+}
+
+/* ---- policies ---- */
+
+static double figure_kwh(const struct run_result *r)
+{
+    return r->energy_kwh;
+}
+
+double figure_jct_h(const struct run_result *r)
+{
+    return r->mean_jct_s / 3600;
+}
+
+static double figure_jct95_h(const struct run_result *r)
+{
+    return r->p95_jct_s / 3600;
+}
+
+static double figure_queue_min(const struct run_result *r)
+{
+    return r->mean_queue_s / 60;
+}
+
+static double figure_efficiency(const struct run_result *r)
+{
+    return r->allocation_efficiency;
+}
+
+static double figure_moves(const struct run_result *r)
+{
+    return isnan(r->mean_jct_s) ? (double)NAN : (double)r->moves;    // a bound runs nobody
+}
+
+static const struct column {
+    const char *title, *unit;
+    figure_f *figure;
+    int decimals;
+    bool is_share;
+} columns[] = {
+    { "energy per work", "J", figure_energy, -1, false },
+    { "to completion", "kWh", figure_kwh, -1, false },
+    { "promises kept", "%", figure_attainment, 1, true },
+    { "mean JCT", "h", figure_jct_h, 2, false },
+    { "p95 JCT", "h", figure_jct95_h, 2, false },
+    { "queueing", "min", figure_queue_min, 1, false },
+    { "allocation efficiency", "", figure_efficiency, 3, false },
+    { "moves", "", figure_moves, 0, false },
+};
+#define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))
+
+static struct spread type_hours(const struct report *r, const struct lot *c, const char *type)
+{
+    double *v = ARENA_ARRAY(r->a, double, (size_t)c->n);
+
+    for (int i = 0; i < c->n; i++) {
+        const struct run_result *res = &c->rows[i]->result;
+
+        v[i] = (double)NAN;
+        for (int t = 0; t < res->n_types; t++)
+            if (strcmp(res->types[t].name, type) == 0)
+                v[i] = res->types[t].gpu_hours;
+    }
+    return spread_within(spread_of(v, c->n), 0, INFINITY);
+}
+
+static void put_policy_head(struct report *r, const struct sheet *s)
+{
+    PUT(r->out, "<thead><tr><th scope=\"col\" rowspan=\"2\">policy</th>"
+                "<th scope=\"col\" rowspan=\"2\">power limits</th>");
+    if (s->n_knows > 1)
+        PUT(r->out, "<th scope=\"col\" rowspan=\"2\">knows</th>");
+    for (int i = 0; i < N_COLUMNS; i++)
+        PUT(r->out, "<th scope=\"col\" rowspan=\"2\">%s%s%s</th>", columns[i].title,
+            columns[i].unit[0] != '\0' ? ", " : "", columns[i].unit);
+    if (s->n_types > 0)
+        PUT(r->out, "<th scope=\"colgroup\" colspan=\"%d\">GPU-hours held</th>", s->n_types);
+    PUT(r->out, "</tr>\n<tr>");
+    for (int i = 0; i < s->n_types; i++) {
+        PUT(r->out, "<th scope=\"col\">");
+        plot_escape(r->out, s->types[i]);
+        PUT(r->out, "</th>");
+    }
+    PUT(r->out, "</tr></thead>\n");
+}
+
+static void put_policy_row(struct report *r, const struct sheet *s, const struct lot *c)
+{
+    const bool is_ours = strcmp(c->key.policy, "gogh") == 0;
+
+    PUT(r->out, "<tr%s><th scope=\"row\">", is_ours ? " class=\"ours\"" : "");
+    plot_escape(r->out, c->key.policy);
+    PUT(r->out, "</th><td class=\"word\">%s</td>", c->key.has_limits ? "yes" : "no");
+    if (s->n_knows > 1)
+        PUT(r->out, "<td class=\"word\">%s</td>", knowledge_title(c->key.knows));
+    for (int i = 0; i < N_COLUMNS; i++) {
+        const struct column *col = &columns[i];
+
+        report_put_spread(
+            r->out, col->is_share ? lot_share(r, c, col->figure) : lot_spread(r, c, col->figure),
+            col->decimals);
+    }
+    for (int i = 0; i < s->n_types; i++) {
+        const struct spread hours = type_hours(r, c, s->types[i]);
+
+        report_put_spread(r->out, hours, hours.mean >= 100 ? 0 : 1);
+    }
+    PUT(r->out, "</tr>\n");
+}
+
+/* Lots that belong into the table of policies. */
+static bool is_whole(const struct lot *c, double load)
+{
+    return c->key.load == load && c->key.without[0] == '\0';
+}
+
+/* Jobs that did not finish change what every other figure means. */
+void report_put_undone(struct report *r, const struct sheet *s, const struct lot *c)
+{
+    const struct undone u = lot_undone(c);
+
+    plot_escape(r->out, c->key.policy);
+    PUT(r->out, ", %s, %s power limits%s%s", load_title(r->a, c->key.load),
+        c->key.has_limits ? "with" : "without", c->key.without[0] != '\0' ? ", without " : "",
+        c->key.without);
+    if (s->n_knows > 1 && !is_oracle(c->key.policy))
+        PUT(r->out, ", from %s", knowledge_title(c->key.knows));
+    PUT(r->out, ": %d of %d jobs did not finish (%d failed)", u.n, u.jobs, u.failed);
+}
+
+/* What stands beside the means of a table. */
+static const char *around_title(const struct sheet *s)
+{
+    if (sheet_seeds(s) >= SPREAD_INTERVAL)
+        return "Mean over seeds, ± half the 95&nbsp;% confidence interval; shares that it would "
+               "take beyond 0 or 100&nbsp;%: from..to";
+    return sheet_seeds(s) > 1 ? "Mean over seeds, smallest..largest"
+                              : "One seed: nothing here is sure";
+}
+
+void report_policies(struct report *r, const struct sheet *s)
+{
+    const int n_columns = 2 + (s->n_knows > 1) + N_COLUMNS + s->n_types;
+
+    PUT(r->out,
+        "<div class=\"scroll\" tabindex=\"0\"><table class=\"policies\"><caption>%s</caption>\n",
+        around_title(s));
+    put_policy_head(r, s);
+    for (int l = 0; l < s->n_loads; l++) {
+        PUT(r->out,
+            "<tbody>\n<tr><th scope=\"rowgroup\" class=\"group\" colspan=\"%d\">%s</th></tr>\n",
+            n_columns, load_title(r->a, s->loads[l]));
+        for (int i = 0; i < s->n_lots; i++)
+            if (is_whole(&s->lots[i], s->loads[l]))
+                put_policy_row(r, s, &s->lots[i]);
+        PUT(r->out, "</tbody>\n");
+    }
+    PUT(r->out, "</table></div>\n");
+    for (int i = 0; i < s->n_lots; i++) {
+        if (lot_undone(&s->lots[i]).n == 0)
+            continue;
+        PUT(r->out, "<p class=\"note\">");
+        report_put_undone(r, s, &s->lots[i]);
+        PUT(r->out, ".</p>\n");
+    }
+}

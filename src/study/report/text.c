@@ -1,0 +1,344 @@
+/* What the page says in words: assumptions, definitions, how to do it again. */
+#include "study/report/inner.h"
+
+#include <string.h>
+
+#include "optimize/policy/solver.h"
+
+/* ---- assumptions ---- */
+
+/* Does the book show the same under two power models? */
+static bool has_two_models(const struct report *r)
+{
+    for (int i = 1; i < r->n_sheets; i++)
+        if (strcmp(scenario_power_model(r->sheets[i].scenario),
+                   scenario_power_model(r->sheets[0].scenario)) != 0)
+            return true;
+    return false;
+}
+
+void report_assumptions(struct report *r)
+{
+    PUT(r->out,
+        "<div class=\"box\">\n<h3>What is assumed</h3>\n<ul>\n"
+        "<li><b>Everything is simulated.</b> Speeds alone and slowdowns beside a neighbour are "
+        "the ground truth named with each scenario; no policy sees them unless it is an "
+        "oracle.</li>\n"
+        "<li><b>Watts are modelled</b>, not measured together with those speeds. What GPUs draw "
+        "that are shared follows the power model named with each scenario; %s.</li>\n"
+        "<li><b>Sleep</b> of empty GPUs is the same for every policy, unless a scenario says that "
+        "nobody sleeps or a lever was taken away.</li>\n"
+        "<li><b>Power limits</b> are offered to every policy where the column says so. How speed "
+        "and watts fall with a limit is a law fitted to Zeus's measurements.</li>\n"
+        "<li><b>A promise</b> is a least speed. Waiting counts as breaking it.</li>\n"
+        "<li><b>A GPU-second has a price</b> in gogh's decisions (%g joules unless the scenario "
+        "says otherwise), which is not part of any energy shown here.</li>\n"
+        "<li><b>Energy per unit of work</b> is taken over the steady window: from 20&nbsp;%% to "
+        "100&nbsp;%% of the arrival period. A unit is one second alone on the reference GPU "
+        "(P100).</li>\n"
+        "<li>GPUs only: processors, memory, fans and cooling are not counted.</li>\n"
+        "</ul>\n</div>\n",
+        has_two_models(r) ? "the comparison is made under two of them"
+                          : "this study has no second one to hold it against",
+        solve_defaults.price_w);
+}
+
+/* Of a cluster that comes with its trace. */
+static void put_types(struct report *r, const struct run_result *res)
+{
+    for (int t = 0; t < res->n_types; t++) {
+        PUT(r->out, "%s%s ", t > 0 ? ", " : "", plot_fixed(res->types[t].n_gpus, 0).text);
+        plot_escape(r->out, res->types[t].name);
+    }
+    PUT(r->out, "%s", res->n_types > 0 ? " (with their built-in figures)" : "the trace's own");
+}
+
+static void put_cluster(struct report *r, const struct sheet *s)
+{
+    const struct cluster *c = &s->cluster;
+
+    if (!s->has_cluster) {
+        put_types(r, &s->lots[0].rows[0]->result);
+        return;
+    }
+    for (int t = 0; t < c->n_types; t++) {
+        int n = 0;
+
+        for (int i = 0; i < c->n_nodes; i++)
+            for (int g = 0; g < c->nodes[i].n_gpus; g++)
+                n += c->nodes[i].types[g] == t;
+        PUT(r->out, "%s%d ", t > 0 ? ", " : "", n);
+        plot_escape(r->out, c->types[t].name);
+        PUT(r->out, " (%g W idle, %g W asleep, %g W at most)", c->types[t].idle_w,
+            c->types[t].sleep_w, c->types[t].cap_w);
+    }
+}
+
+static const char *truth_text(const struct scenario *s)
+{
+    if (s->truth == TRUTH_GAVEL)
+        return "Gavel's measurements: speeds alone on the physical cluster, slowdowns from the "
+               "simulation file; watts by workload and type are a model";
+    return "the built-in tables, off by hidden factors drawn from the seed";
+}
+
+static const char *jobs_text(const struct scenario *s)
+{
+    static const char *const texts[] = {
+        [JOBS_DRAWN] = "training jobs, workloads and lengths drawn, Poisson arrivals",
+        [JOBS_SERVED] = "drawn training jobs, and services whose rates rise and fall over the day",
+        [JOBS_MSR] = "Gavel's MSR traces, thinned to the load",
+        [JOBS_PHILLY] =
+            "arrivals and lengths of Philly's trace, thinned to the load; workloads drawn",
+        [JOBS_ALIBABA] =
+            "all pods of Alibaba's 2023 list, each with the part of a GPU that it asked for",
+    };
+
+    return texts[s->jobs];
+}
+
+static void put_seeds(struct report *r, const struct sheet *s)
+{
+    int low = s->lots[0].rows[0]->key.seed, high = low, most = 0;
+
+    for (int i = 0; i < s->n_lots; i++) {
+        for (int k = 0; k < s->lots[i].n; k++) {
+            const int seed = s->lots[i].rows[k]->key.seed;
+
+            low = seed < low ? seed : low;
+            high = seed > high ? seed : high;
+        }
+        most = s->lots[i].n > most ? s->lots[i].n : most;
+    }
+    if (most == 1)
+        PUT(r->out, "one seed (%d): nothing here is sure", low);
+    else
+        PUT(r->out, "%d seeds (%d to %d)", most, low, high);
+}
+
+static void put_settings(struct report *r, const struct sheet *s)
+{
+    const struct cluster_settings *set = &s->cluster.settings;
+
+    if (s->scenario->is_always_on)
+        PUT(r->out, "No GPU ever sleeps. ");
+    else if (s->has_cluster)
+        PUT(r->out, "Empty GPUs sleep after %g&nbsp;s and take %g&nbsp;s to wake. ",
+            set->sleep_after_s, set->wake_s);
+    else
+        PUT(r->out, "Empty GPUs sleep. ");
+    if (s->has_cluster)
+        PUT(r->out, "A move loses %g&nbsp;s. A GPU-second is priced at %g&nbsp;J in decisions. ",
+            set->move_s, set->price_w);
+}
+
+void report_scenario_assumptions(struct report *r, const struct sheet *s)
+{
+    const struct scenario *sc = s->scenario;
+    const bool has_range = sc->promise_high > 0;
+
+    PUT(r->out, "<p class=\"note\"><b>GPUs:</b> ");
+    put_cluster(r, s);
+    PUT(r->out, ". <b>Truth:</b> %s. <b>Power model where shared:</b> ", truth_text(sc));
+    plot_escape(r->out, scenario_power_model(sc));
+    PUT(r->out, ". <b>Jobs:</b> %s; ", jobs_text(sc));
+    if (sc->n_jobs > 0)
+        PUT(r->out, "%s%s%s; ", sc->jobs == JOBS_DRAWN ? "" : "at most ",
+            plot_fixed(sc->n_jobs, 0).text, sc->jobs == JOBS_SERVED ? " that train" : " of them");
+    if (sc->jobs == JOBS_ALIBABA)
+        PUT(r->out, "promises in proportion. ");
+    else
+        PUT(r->out,
+            "promises of training %g to %g of the speed on the reference GPU, for one job in ten "
+            "a speed that only the fastest type reaches, if there is one. ",
+            has_range ? sc->promise_low : 0.3, has_range ? sc->promise_high : 0.9);
+    put_settings(r, s);
+    PUT(r->out, "<b>At the start, policies know:</b> ");
+    for (int i = 0; i < s->n_knows; i++)
+        PUT(r->out, "%s%s", i > 0 ? ", or " : "", knowledge_title(s->knows[i]));
+    PUT(r->out, "%s; ", s->n_knows == 0 ? "the truth" : "");
+    put_seeds(r, s);
+    PUT(r->out, ".</p>\n");
+}
+
+/* ---- the end of the page ---- */
+
+static void put_terms(struct report *r, const char *const terms[][2], int n)
+{
+    PUT(r->out, "<dl>\n");
+    for (int i = 0; i < n; i++) {
+        PUT(r->out, "<dt>");
+        plot_escape(r->out, terms[i][0]);
+        PUT(r->out, "</dt><dd>");
+        plot_escape(r->out, terms[i][1]);
+        PUT(r->out, "</dd>\n");
+    }
+    PUT(r->out, "</dl>\n");
+}
+
+/* As docs/experiments.md, "The policies", in a line each. */
+static void put_policies(struct report *r)
+{
+    static const char *const policies[][2] = {
+        { "fifo-random", "first come, first served, one job a GPU, on a random free one; ignores "
+                         "promises" },
+        { "fifo-fastest", "the same, on a free GPU of the type believed fastest for the job" },
+        { "fifo-promise", "first come, first served, one job a GPU: of the free types that keep "
+                          "the promise, the one with the fewest joules" },
+        { "pack", "fifo-promise that also puts a job beside another where all promises hold; "
+                  "nobody who runs is moved" },
+        { "gavel", "most throughput of all jobs together on unlike and shared GPUs by a linear "
+                   "program, after Gavel (OSDI 2020); promises are not part of its aim" },
+        { "eaco", "consolidation by a threshold of slowdown: sharing is preferred to any free GPU "
+                  "where promises hold and everybody keeps half of the speed alone" },
+        { "greedy", "each waiting job takes the place that costs least; some running jobs are "
+                    "offered a better one" },
+        { "watts", "gogh's planner that seeks the least watts now instead of the least joules to "
+                   "finish" },
+        { "gogh", "a planner over the whole cluster: the least joules to finish all jobs with "
+                  "their promises kept, by what it has measured and believes" },
+        { "gogh-oracle", "gogh that is told true speeds and watts" },
+        { "bound", "a linear program over GPU-seconds with true speeds and watts: no schedule uses "
+                   "less; order, arrivals and moves are left out, so it may be out of reach" },
+    };
+
+    PUT(r->out, "<h3>Policies</h3>\n");
+    put_terms(r, policies, (int)(sizeof policies / sizeof policies[0]));
+}
+
+static void put_levers(struct report *r)
+{
+    static const char *const levers[][2] = {
+        { "types", "which type of GPU suits a job is part of the choice" },
+        { "sharing", "two or more jobs may share a GPU" },
+        { "moving", "running jobs may be moved to another GPU" },
+        { "sleep", "empty GPUs sleep" },
+        { "limits", "the power of a GPU may be limited" },
+        { "joules", "the joules until a job is done are sought; without it, the least watts now" },
+    };
+
+    PUT(r->out, "<h3>Levers</h3>\n");
+    put_terms(r, levers, (int)(sizeof levers / sizeof levers[0]));
+}
+
+void report_definitions(struct report *r)
+{
+    static const char *const intervals[][2] = {
+        { "± and ..",
+          "±: half the width of the 95 % confidence interval of the mean over seeds (Student's t), "
+          "from four seeds on; a..b: the smallest and the largest of fewer seeds, or an interval "
+          "that ends where a figure cannot go beyond; changes are computed seed by seed first, on "
+          "the same jobs" },
+    };
+    static const char *const terms[][2] = {
+        { "Load", "offered work over the capacity of all GPUs, each busy with one job" },
+        { "Energy per unit of work",
+          "joules of all GPUs, also idle and asleep, over the work done, both from 20 % to 100 % "
+          "of "
+          "the arrival period; work is counted in seconds alone on the reference GPU" },
+        { "Energy to completion",
+          "kWh of all GPUs from the first arrival until the last job has ended" },
+        { "Promises kept",
+          "over all jobs with a promise: time during which the promised speed was reached, over "
+          "the time from submission to end; waiting, starting and moving count as broken" },
+        { "Power model additive",
+          "a shared GPU draws its idle watts plus each job's part above idle, scaled by how much "
+          "slower it runs there; at the cap, clocks fall" },
+        { "Power model saturating",
+          "each job takes its part of what the others leave of the room between idle and cap" },
+        { "JCT", "job completion time, from submission to end; p95: 95 of 100 jobs take less" },
+        { "Queueing", "from submission to the first start, mean over jobs" },
+        { "Allocation efficiency",
+          "work over GPU-seconds held by somebody, in the steady window; above 1 where GPUs are "
+          "faster than the reference or shared well" },
+        { "Moves", "times that a running job was stopped and continued on another GPU" },
+        { "GPU-hours held", "hours during which GPUs of a type had a job, added up" },
+        { "Points", "difference of two percentages" },
+    };
+
+    put_terms(r, terms, (int)(sizeof terms / sizeof terms[0]));
+    if (report_seeds(r) > 1)
+        put_terms(r, intervals, (int)(sizeof intervals / sizeof intervals[0]));
+    put_policies(r);
+    put_levers(r);
+}
+
+static bool sheet_has_policy(const struct sheet *s, const char *policy)
+{
+    for (int i = 0; i < s->n_lots; i++)
+        if (strcmp(s->lots[i].key.policy, policy) == 0)
+            return true;
+    return false;
+}
+
+/* What the command line calls the policies or loads that the sheet has, where not all that the
+ * scenario has are there.
+ */
+static void put_policy_option(struct report *r, const struct sheet *s)
+{
+    const char *between = " --policy ";
+    bool is_all = true;
+
+    for (const char *const *p = s->scenario->policies; *p != NULL; p++)
+        is_all = is_all && sheet_has_policy(s, *p);
+    for (const char *const *p = s->scenario->policies; !is_all && *p != NULL; p++) {
+        if (!sheet_has_policy(s, *p))
+            continue;
+        PUT(r->out, "%s", between);
+        plot_escape(r->out, *p);
+        between = ",";
+    }
+}
+
+static void put_load_option(struct report *r, const struct sheet *s)
+{
+    int n = 0;
+
+    while (s->scenario->loads != NULL && s->scenario->loads[n] > 0)
+        n++;
+    for (int i = 0; s->n_loads < n && i < s->n_loads; i++)
+        PUT(r->out, "%s%g", i == 0 ? " --load " : ",", s->loads[i]);
+}
+
+static bool is_usual(const struct sheet *s)
+{
+    int n = 0;
+
+    for (const char *const *p = s->scenario->policies; *p != NULL; p++)
+        if (!sheet_has_policy(s, *p))
+            return false;
+    while (s->scenario->loads != NULL && s->scenario->loads[n] > 0)
+        n++;
+    return s->n_loads >= n && sheet_seeds(s) == s->scenario->n_seeds;
+}
+
+/* One command for the scenarios that are as usual, one more for each of the others. */
+void report_command(struct report *r)
+{
+    const char *between = "gogh study --scenario ";
+
+    PUT(r->out, "<p>The same program, data and command give the same figures; a study that was "
+                "stopped goes on where it was.</p>\n<pre><code>");
+    for (int i = 0; i < r->n_sheets; i++) {
+        if (!is_usual(&r->sheets[i]))
+            continue;
+        PUT(r->out, "%s", between);
+        plot_escape(r->out, r->sheets[i].scenario->name);
+        between = ",";
+    }
+    PUT(r->out, "%s", between[0] == ',' ? " --out DIR\n" : "");
+    for (int i = 0; i < r->n_sheets; i++) {
+        if (is_usual(&r->sheets[i]))
+            continue;
+        PUT(r->out, "gogh study --scenario ");
+        plot_escape(r->out, r->sheets[i].scenario->name);
+        put_policy_option(r, &r->sheets[i]);
+        put_load_option(r, &r->sheets[i]);
+        PUT(r->out, " --seeds %d --out DIR\n", sheet_seeds(&r->sheets[i]));
+    }
+    PUT(r->out, "</code></pre>\n"
+                "<p>The figures of each run stand in <code>results.json</code> and "
+                "<code>runs.csv</code> beside this page, the curves in <code>slices.csv</code>, "
+                "GPU-hours and energy by type in <code>types.csv</code>, who was on which GPU in "
+                "<code>stays.csv</code>.</p>\n");
+}

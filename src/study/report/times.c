@@ -1,0 +1,378 @@
+/* Curves: watts and promises over time, and how predictions become better. */
+#include "study/report/inner.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Points of a curve; more would not show at the charts' size. Promises and errors of a slice are
+ * few and jump, so they are taken over more of them.
+ */
+#define POINTS_MAX 120
+#define POINTS_PROMISES 26
+#define POINTS_ERRORS 40
+
+static const struct plot_axis open_axis = { .low = (double)NAN, .high = (double)NAN };
+
+/* A value of a slice. */
+typedef double slice_f(const struct run_slice *s);
+
+static double slice_time_h(const struct run_slice *s)
+{
+    return s->time_s / 3600;
+}
+
+static double slice_kilowatts(const struct run_slice *s)
+{
+    return s->watts / 1000;
+}
+
+static double slice_error(const struct run_slice *s)
+{
+    return 100 * s->error;
+}
+
+static double slice_measurements(const struct run_slice *s)
+{
+    return (double)s->measurements;
+}
+
+static double slice_attainment(const struct run_slice *s)
+{
+    return 100 * s->attainment;
+}
+
+/* ---- slices to points ---- */
+
+/* Mean of 'f' over slices [from, to) of one run; NaN are left out. */
+static double slices_mean(const struct run_result *r, int from, int to, slice_f *f)
+{
+    double sum = 0;
+    int n = 0;
+
+    for (int i = from; i < to && i < r->n_slices; i++) {
+        const double v = f(&r->slices[i]);
+
+        if (isnan(v))
+            continue;
+        sum += v;
+        n++;
+    }
+    return n > 0 ? sum / n : (double)NAN;
+}
+
+/* What of a lot's slices becomes a curve. */
+struct curve {
+    slice_f *x, *y;
+    int n_seeds;     // the first so many; 0: all of them
+    int n_points;    // at most
+    bool has_band;
+};
+
+/* Slices that all of the first 'n_runs' runs have. */
+static int common_slices(const struct lot *c, int n_runs)
+{
+    int n = c->rows[0]->result.n_slices;
+
+    for (int i = 1; i < n_runs; i++)
+        if (c->rows[i]->result.n_slices < n)
+            n = c->rows[i]->result.n_slices;
+    return n;
+}
+
+/* Mean over seeds, slice by slice as far as all of them have slices; the band is from the
+ * smallest to the largest.
+ */
+static struct plot_series curve_make(const struct report *r, const struct lot *c,
+                                     const struct curve *how, const char *name)
+{
+    const int n_runs = how->n_seeds > 0 && how->n_seeds < c->n ? how->n_seeds : c->n;
+    const int n_slices = common_slices(c, n_runs);
+    const int stride = (n_slices + how->n_points - 1) / how->n_points;
+    const int n = stride > 0 ? (n_slices + stride - 1) / stride : 0;
+    const bool has_band = how->has_band && n_runs > 1;
+    double *v = ARENA_ARRAY(r->a, double, 4 * (size_t)n);
+    double *xs = ARENA_ARRAY(r->a, double, (size_t)n_runs);
+    double *ys = ARENA_ARRAY(r->a, double, (size_t)n_runs);
+
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < n_runs; k++) {
+            xs[k] = slices_mean(&c->rows[k]->result, i * stride, (i + 1) * stride, how->x);
+            ys[k] = slices_mean(&c->rows[k]->result, i * stride, (i + 1) * stride, how->y);
+        }
+        const struct spread spread = spread_of(ys, n_runs);
+
+        v[i] = spread_of(xs, n_runs).mean;
+        v[n + i] = spread.mean;
+        v[2 * n + i] = spread.low;
+        v[3 * n + i] = spread.high;
+    }
+    return (struct plot_series){ .name = name,
+                                 .n = n,
+                                 .x = v,
+                                 .y = v + n,
+                                 .low = has_band ? v + 2 * n : NULL,
+                                 .high = has_band ? v + 3 * n : NULL };
+}
+
+static bool curve_has(const struct plot_series *s)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->n; i++)
+        n += isfinite(s->x[i]) && isfinite(s->y[i]);
+    return n > 1;
+}
+
+/* ---- over time, by policy ---- */
+
+static const char *const shown[] = { "gogh", "fifo-fastest", "fifo-promise", "gavel" };
+#define N_SHOWN ((int)(sizeof shown / sizeof shown[0]))
+
+static double last_load(const struct sheet *s)
+{
+    return s->loads[s->n_loads - 1];
+}
+
+static int curves_by_policy(const struct report *r, const struct sheet *s, const struct curve *how,
+                            struct plot_series out[N_SHOWN])
+{
+    const bool has_limits = sheet_footing(s, last_load(s));
+    int n = 0;
+
+    for (int i = 0; i < N_SHOWN; i++) {
+        const struct wanted w = { last_load(s), shown[i], has_limits, "", -1 };
+        const struct lot *c = sheet_find(s, w);
+
+        if (c == NULL)
+            continue;
+        out[n] = curve_make(r, c, how, shown[i]);
+        n += curve_has(&out[n]);
+    }
+    return n;
+}
+
+struct chart {
+    const char *title, *note, *x, *y;
+    double low, high;    // of y; NaN: from the data
+    bool is_log_x;
+    bool is_share;    // the label says where the axis begins
+};
+
+static double last_x(const struct plot_series *series, int n)
+{
+    double last = (double)NAN;
+
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < series[k].n; i++)
+            if (!isnan(series[k].y[i]))
+                last = fmax(last, series[k].x[i]);
+    return last;
+}
+
+/* Where the axis of shares begins: at the tick below the least of them. */
+static double share_low(const struct plot_series *series, int n)
+{
+    double least = 100;
+
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < series[k].n; i++)
+            least = fmin(least, series[k].y[i]);
+    return fmax(0, plot_ticks(least, 100, false, 6).low);
+}
+
+static void put_chart(struct report *r, const struct sheet *s, const struct chart *c,
+                      bool has_limits, const struct plot_series *series, int n)
+{
+    struct plot_lines p = {
+        .title = arena_printf(r->a, "%s, %s", c->title, s->scenario->name),
+        .description = c->note,
+        .width = 556,    // two beside one another
+        .height = 250,
+        .x = open_axis,
+        .y = { .label = c->y, .low = c->low, .high = c->high },
+        .n_series = n,
+        .series = series,
+    };
+
+    if (c->is_share) {
+        p.y.low = share_low(series, n);
+        p.y.label = report_axis_label(r->a, c->y, p.y.low);
+    }
+    p.x.label = c->x;
+    p.x.is_log = c->is_log_x;
+    if (!c->is_log_x) {
+        p.x.low = 0;
+        p.x.high = last_x(series, n);
+    }
+    PUT(r->out, "<figure><figcaption>%s: ", c->title);
+    plot_escape(r->out, s->scenario->name);
+    PUT(r->out, ", %s, %s</figcaption>\n", load_title(r->a, last_load(s)),
+        has_limits ? "with power limits" : "without power limits");
+    plot_lines(r->out, &p);
+    PUT(r->out, "</figure>\n");
+}
+
+static const struct curve power_curve = { slice_time_h, slice_kilowatts, 1, POINTS_MAX, false };
+static const struct curve promise_curve = { slice_time_h, slice_attainment, 0, POINTS_PROMISES,
+                                            false };
+
+/* One policy alone has nobody to be held against. */
+static bool has_times(const struct report *r, const struct sheet *s)
+{
+    struct plot_series series[N_SHOWN];
+
+    return curves_by_policy(r, s, &power_curve, series) > 1;
+}
+
+bool report_has_times(const struct report *r)
+{
+    for (int i = 0; i < r->n_sheets; i++)
+        if (has_times(r, &r->sheets[i]))
+            return true;
+    return false;
+}
+
+void report_times(struct report *r)
+{
+    static const struct chart power = {
+        "Power",
+        "Mean draw of the whole cluster over time, first seed, one curve a policy.",
+        "hours since the first arrival",
+        "kW",
+        0,
+        (double)NAN,
+        false,
+        false,
+    };
+    static const struct chart promises = {
+        "Promises kept by time of arrival",
+        "Part of the promises kept to the jobs that arrived in a stretch of time.",
+        "arrival, hours since the first",
+        "% of promises",
+        (double)NAN,
+        100,
+        false,
+        true,
+    };
+    struct plot_series series[N_SHOWN];
+
+    PUT(r->out,
+        "<p>Power is the mean draw of all GPUs, also idle and asleep, of the first seed; promises "
+        "are %s of jobs in their order of arrival. Each at the scenario's highest load; all shown "
+        "policies may limit power where the caption says so, none where it says without. After the "
+        "last arrival the cluster runs empty.</p>\n",
+        report_seeds(r) > 1 ? "means over seeds," : "those");
+    for (int i = 0; i < r->n_sheets; i++) {
+        const struct sheet *s = &r->sheets[i];
+        int n;
+
+        if (!has_times(r, s))
+            continue;
+        PUT(r->out, "<div class=\"charts\">\n");
+        n = curves_by_policy(r, s, &power_curve, series);
+        put_chart(r, s, &power, sheet_footing(s, last_load(s)), series, n);
+        n = curves_by_policy(r, s, &promise_curve, series);
+        if (n > 0)
+            put_chart(r, s, &promises, sheet_footing(s, last_load(s)), series, n);
+        PUT(r->out, "</div>\n");
+    }
+}
+
+/* ---- learning ---- */
+
+/* Has gogh runs without power limits? Then these are shown, else those with them. */
+static bool learns_without(const struct sheet *s)
+{
+    const struct wanted w = { last_load(s), "gogh", false, "", -1 };
+
+    return sheet_find(s, w) != NULL;
+}
+
+static int curves_by_knowledge(const struct report *r, const struct sheet *s, slice_f *x,
+                               struct plot_series out[PLOT_SERIES_MAX])
+{
+    const struct curve how = { x, slice_error, 0, POINTS_ERRORS, true };
+    int n = 0;
+
+    for (int i = 0; i < s->n_knows && n < PLOT_SERIES_MAX; i++) {
+        const struct wanted w = { last_load(s), "gogh", !learns_without(s), "", (int)s->knows[i] };
+        const struct lot *c = sheet_find(s, w);
+
+        if (c == NULL)
+            continue;
+        out[n] =
+            curve_make(r, c, &how, arena_printf(r->a, "from %s", knowledge_title(s->knows[i])));
+        n += curve_has(&out[n]);
+    }
+    return n;
+}
+
+/* Scenarios that vary what is known, and the first of the others: the rest look like it. */
+static bool is_learning_shown(const struct report *r, const struct sheet *s)
+{
+    struct plot_series series[PLOT_SERIES_MAX];
+
+    if (curves_by_knowledge(r, s, slice_time_h, series) == 0)
+        return false;
+    if (s->n_knows > 1)
+        return true;
+    for (const struct sheet *before = r->sheets; before < s; before++)
+        if (before->n_knows < 2 && curves_by_knowledge(r, before, slice_time_h, series) > 0)
+            return false;
+    return true;
+}
+
+bool report_has_learning(const struct report *r)
+{
+    for (int i = 0; i < r->n_sheets; i++)
+        if (is_learning_shown(r, &r->sheets[i]))
+            return true;
+    return false;
+}
+
+void report_learning(struct report *r)
+{
+    static const struct chart by_count = {
+        "Prediction error by measurements",
+        "Mean relative error of predictions against the number of measurements made so far.",
+        "measurements so far",
+        "error, %",
+        0,
+        (double)NAN,
+        true,
+        false,
+    };
+    static const struct chart by_time = {
+        "Prediction error by time",
+        "Mean relative error of predictions against the time since the first arrival.",
+        "hours since the first arrival",
+        "error, %",
+        0,
+        (double)NAN,
+        false,
+        false,
+    };
+    struct plot_series series[PLOT_SERIES_MAX];
+
+    PUT(r->out,
+        "<p>How far what gogh believed was from what it then measured: mean of "
+        "|measured / believed − 1| over the measurements of a stretch of time, noise of the "
+        "measurement included.%s</p>\n",
+        report_seeds(r) > 1 ? " Mean over seeds, the band from the smallest to the largest." : "");
+    for (int i = 0; i < r->n_sheets; i++) {
+        const struct sheet *s = &r->sheets[i];
+        int n;
+
+        if (!is_learning_shown(r, s))
+            continue;
+        const bool has_limits = !learns_without(s);
+
+        PUT(r->out, "<div class=\"charts\">\n");
+        n = curves_by_knowledge(r, s, slice_measurements, series);
+        put_chart(r, s, &by_count, has_limits, series, n);
+        n = curves_by_knowledge(r, s, slice_time_h, series);
+        put_chart(r, s, &by_time, has_limits, series, n);
+        PUT(r->out, "</div>\n");
+    }
+    report_knowledge(r);
+}

@@ -1,0 +1,166 @@
+/* Commands, orders and status lines: what is accepted, what is refused and how it is said. */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+#include "act/local/local.h"
+#include "act/local/order.h"
+#include "act/local/status.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "unit/suite.h"
+
+static const struct {
+    const char *name, *json, *says;    // says NULL: accepted
+} commands[] = {
+    { "a program is enough", "{\"argv\":[\"true\"]}", NULL },
+    { "everything",
+      "{\"argv\":[\"a\",\"\"],\"cwd\":\"/x\",\"env\":{\"A\":\"\"},\"uid\":1,\"gid\":2,\"stdout\":"
+      "\"o\",\"stderr\":\"e\",\"timeout_s\":1.5,\"retries\":3,\"checkpoint_signal\":\"USR1\","
+      "\"grace_s\":0}",
+      NULL },
+    { "null is absent", "{\"argv\":[\"a\"],\"cwd\":null,\"env\":null,\"retries\":null}", NULL },
+    { "not JSON", "{", "not JSON" },
+    { "not an object", "[]", "JSON object" },
+    { "no program", "{}", "'argv'" },
+    { "an empty list", "{\"argv\":[]}", "'argv'" },
+    { "an empty name", "{\"argv\":[\"\"]}", "program's name" },
+    { "a shell's line", "{\"argv\":\"rm -rf /\"}", "'argv' must be a list" },
+    { "a number as an argument", "{\"argv\":[\"a\",1]}", "'argv'" },
+    { "a byte that ends texts", "{\"argv\":[\"a\\u0000b\"]}", "not JSON" },
+    { "an unknown key", "{\"argv\":[\"a\"],\"shell\":true}", "no key is called 'shell'" },
+    { "a key twice", "{\"argv\":[\"a\"],\"argv\":[\"b\"]}", "not JSON" },
+    { "a variable with a sign", "{\"argv\":[\"a\"],\"env\":{\"A=B\":\"c\"}}", "without '='" },
+    { "a variable without a name", "{\"argv\":[\"a\"],\"env\":{\"\":\"c\"}}", "'env'" },
+    { "a variable that is a number", "{\"argv\":[\"a\"],\"env\":{\"A\":1}}", "'A'" },
+    { "a directory from somewhere", "{\"argv\":[\"a\"],\"cwd\":\"x\"}", "beginning with '/'" },
+    { "an empty log", "{\"argv\":[\"a\"],\"stdout\":\"\"}", "'stdout'" },
+    { "a negative user", "{\"argv\":[\"a\"],\"uid\":-1}", "'uid'" },
+    { "the user that means none", "{\"argv\":[\"a\"],\"uid\":4294967295}", "'uid'" },
+    { "half a retry", "{\"argv\":[\"a\"],\"retries\":0.5}", "'retries'" },
+    { "a negative time", "{\"argv\":[\"a\"],\"timeout_s\":-1}", "'timeout_s'" },
+    { "more than an hour of grace", "{\"argv\":[\"a\"],\"grace_s\":3601}", "0 to 3600" },
+    { "another signal", "{\"argv\":[\"a\"],\"checkpoint_signal\":\"KILL\"}", "'USR1' or 'none'" },
+};
+
+START_TEST(a_command_is_accepted_or_told_why_not)
+{
+    struct err e = { 0 };
+    int rc = local_check_command(commands[_i].json, &e);
+
+    if (!commands[_i].says) {
+        ck_assert_msg(rc == 0, "%s: %s", commands[_i].name, e.text);
+        return;
+    }
+    ck_assert_msg(rc == -EINVAL, "%s", commands[_i].name);
+    ck_assert_msg(strstr(e.text, commands[_i].says), "%s: %s", commands[_i].name, e.text);
+}
+END_TEST
+
+START_TEST(an_order_reads_back_as_it_was_written)
+{
+    char *argv[] = { "a", "\x01\n\"", NULL }, *env[] = { "A=b=c", "B=", NULL };
+    int gpus[] = { 3, 0 };
+    struct order o = { .job = 7,
+                       .run = 2,
+                       .submit_s = 1.7e9 + 0.123456789,
+                       .secret = "s",
+                       .gpus = gpus,
+                       .n_gpus = 2,
+                       .limit_w = 150,
+                       .n_failures = 1,
+                       .is_move = true,
+                       .finish_after_s = 0.1 };
+    struct err e = { 0 };
+    struct arena a;
+    struct order got;
+
+    o.command = (struct command){ .argv = argv,
+                                  .env = env,
+                                  .cwd = "/x",
+                                  .out = "o",
+                                  .uid = 1,
+                                  .gid = 2,
+                                  .timeout_s = 0.3,
+                                  .retries = 4,
+                                  .grace_s = 5,
+                                  .checkpoint_signal = SIGUSR1 };
+    arena_init(&a);
+    const char *text = order_encode(&a, &o);
+    ck_assert_msg(order_decode(&a, text, strlen(text), &got, &e) == 0, "%s", e.text);
+    ck_assert(got.job == 7 && got.run == 2 && got.limit_w == 150 && got.n_failures == 1);
+    ck_assert(got.is_move && got.submit_s == o.submit_s && got.finish_after_s == 0.1);
+    ck_assert(got.n_gpus == 2 && got.gpus[0] == 3 && got.gpus[1] == 0);
+    ck_assert(got.command.n_argv == 2 && got.command.n_env == 2);
+    ck_assert_str_eq(got.command.argv[1], argv[1]);
+    ck_assert_str_eq(got.command.env[0], env[0]);
+    ck_assert_str_eq(order_encode(&a, &got), text);
+    ck_assert_int_eq(order_decode(&a, text, strlen(text) / 2, &got, &e), -EINVAL);
+    ck_assert_int_eq(order_decode(&a, "{\"argv\":[\"a\"],\"gpus\":[0]}", 26, &got, &e), -EINVAL);
+    arena_release(&a);
+}
+END_TEST
+
+#define BOOT "01234567-89ab-cdef-0123-456789abcdef"
+#define TAKEN "taken 10 20 " BOOT "\n"
+
+static const struct {
+    const char *name, *text;
+    bool is_taken, is_started, is_stopping;
+    enum ended ended;
+    int code;
+    const char *says;
+} statuses[] = {
+    { "nothing yet", "", 0, 0, 0, ENDED_NOT, 0, "" },
+    { "taken", TAKEN, 1, 0, 0, ENDED_NOT, 0, "" },
+    { "a torn line does not count", TAKEN "started 11 21 5.", 1, 0, 0, ENDED_NOT, 0, "" },
+    { "running", TAKEN "started 11 21 5.5\n", 1, 1, 0, ENDED_NOT, 0, "" },
+    { "leaving", TAKEN "started 11 21 5.5\nstopping 6\n", 1, 1, 1, ENDED_NOT, 0, "" },
+    { "exit", TAKEN "started 11 21 5.5\nended 7 exit 3\n", 1, 1, 0, ENDED_EXIT, 3, "" },
+    { "signal", TAKEN "ended 7 signal 9\n", 1, 0, 0, ENDED_SIGNAL, 9, "" },
+    { "timeout", TAKEN "ended 7 timeout\n", 1, 0, 0, ENDED_TIMEOUT, 0, "" },
+    { "stopped", TAKEN "ended 7 stopped\n", 1, 0, 0, ENDED_STOPPED, 0, "" },
+    { "served", TAKEN "ended 7 served\n", 1, 0, 0, ENDED_SERVED, 0, "" },
+    { "failed", TAKEN "ended 7 failed no way: at all\n", 1, 0, 0, ENDED_FAILED, 0,
+      "no way: at all" },
+    { "the last end counts: what comes before it was torn",
+      TAKEN "ended 7 exit 1\nended 7 exit 13\n", 1, 0, 0, ENDED_EXIT, 13, "" },
+    { "an end without a word is none",
+      TAKEN "ended 7\nended x exit 0\nended 7 exit\n"
+            "ended 7 exit 256\nended 7 slept\n",
+      1, 0, 0, ENDED_NOT, 0, "" },
+    { "nor is a taking without a boot", "taken 10 20\ntaken 0 20 " BOOT "\ntaken 1 -1 " BOOT "\n",
+      0, 0, 0, ENDED_NOT, 0, "" },
+    { "unknown lines are passed over", "\n\n \nhello\n" TAKEN, 1, 0, 0, ENDED_NOT, 0, "" },
+};
+
+START_TEST(a_status_is_what_its_whole_lines_say)
+{
+    struct status s;
+
+    status_parse(statuses[_i].text, strlen(statuses[_i].text), &s);
+    ck_assert_msg(s.is_taken == statuses[_i].is_taken && s.is_started == statuses[_i].is_started &&
+                      s.is_stopping == statuses[_i].is_stopping && s.ended == statuses[_i].ended &&
+                      s.code == statuses[_i].code && strcmp(s.text, statuses[_i].says) == 0,
+                  "%s", statuses[_i].name);
+    if (s.is_taken)
+        ck_assert(s.keeper_pid == 10 && s.keeper_start == 20 && strcmp(s.boot, BOOT) == 0);
+    if (s.is_started)
+        ck_assert(s.pid == 11 && s.start == 21 && s.started_s == 5.5);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("local_order");
+    TCase *t = tcase_create("local_order");
+
+    tcase_add_loop_test(t, a_command_is_accepted_or_told_why_not, 0,
+                        sizeof commands / sizeof *commands);
+    tcase_add_test(t, an_order_reads_back_as_it_was_written);
+    tcase_add_loop_test(t, a_status_is_what_its_whole_lines_say, 0,
+                        sizeof statuses / sizeof *statuses);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}

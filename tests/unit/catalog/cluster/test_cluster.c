@@ -1,0 +1,272 @@
+/* Cluster files: what people write, and what they get wrong. */
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/text/buf.h"
+#include "base/err.h"
+#include "catalog/catalog.h"
+#include "catalog/cluster/cluster.h"
+#include "catalog/cluster/ledger.h"
+#include "store/store.h"
+#include "unit/suite.h"
+
+/* "node=type,type ..." for each node, or the error. */
+static const char *digest(struct arena *a, const char *text)
+{
+    struct err e = { 0 };
+    struct cluster c;
+    struct buf b;
+    const char *out;
+
+    buf_init(&b, 65536);
+    if (cluster_parse(a, "c", text, strlen(text), &c, &e) < 0) {
+        buf_printf(&b, "! %s", e.text);
+    } else {
+        int n = 0;
+
+        for (int i = 0; i < c.n_nodes; i++) {
+            buf_printf(&b, "%s=", c.nodes[i].name);
+            for (int g = 0; g < c.nodes[i].n_gpus; g++, n++)
+                buf_printf(&b, "%s%s", g > 0 ? "," : "", c.types[c.nodes[i].types[g]].name);
+            buf_puts(&b, " ");
+        }
+        ck_assert_int_eq(n, c.n_gpus);
+    }
+    out = arena_strdup(a, buf_text(&b));
+    buf_release(&b);
+    return out;
+}
+
+static const struct {
+    const char *name, *given, *want;
+} cases[] = {
+    { "a node has GPUs of one type", "node a v100:2\n", "a=v100,v100 " },
+    { "or of several", "node a v100:1 k80:1\n", "a=v100,k80 " },
+    { "a range makes many nodes", "node a-[9-11] k80:1\n", "a-9=k80 a-10=k80 a-11=k80 " },
+    { "the range's first number gives the width", "node n[08-10]x k80:1\n",
+      "n08x=k80 n09x=k80 n10x=k80 " },
+    { "two names of one type are one type", "node a v100:1\nnode b v100-16:1 V100:1\n",
+      "a=v100 b=v100,v100 " },
+    { "a described type may come after the node", "node a mine:1\ngputype mine like=v100 cap=200\n",
+      "a=mine " },
+    { "a described type keeps its own name", "gputype V100 cap=200\nnode a v100:1\n", "a=V100 " },
+    { "quotes keep blanks", "node \"big box\" \"rtx 3090:1\"\n", "big box=rtx 3090 " },
+    { "a sign is no part of a range", "node a-[1-+3] k80:1\n",
+      "! c:1: 'a-[1-+3]': want one range of numbers like name-[1-3]" },
+    { "nothing in it", "# empty\n", "! c: no node: add lines like 'node n-[1-3] v100:4'" },
+    { "an unknown line", "nodes a v100:1\n",
+      "! c:1: a line begins with node, gputype, workload, set or #" },
+    { "an unknown type suggests gputype", "node a vx9:1\n",
+      "! c:1: GPU type 'vx9' is not built in: describe it with a line 'gputype vx9 like=OTHER "
+      "key=value ...'" },
+    { "a node without GPUs", "node a\n",
+      "! c:1: node 'a' has no GPUs: add TYPE:COUNT, e.g. v100:4" },
+    { "a count of zero", "node a v100:0\n",
+      "! c:1: 'v100:0': want a count from 1; a cluster has at most 100000 GPUs" },
+    { "a count below zero", "node a v100:-1\n",
+      "! c:1: 'v100:-1': want a count from 1; a cluster has at most 100000 GPUs" },
+    { "a count that is none", "node a v100:x\n",
+      "! c:1: 'v100:x': want a count from 1; a cluster has at most 100000 GPUs" },
+    { "too many GPUs on a node", "node a v100:100001\n",
+      "! c:1: 'v100:100001': want a count from 1; a cluster has at most 100000 GPUs" },
+    { "too many GPUs by a range", "node a-[1-9] v100:20000\n",
+      "! c:1: more than 100000 GPUs: check counts and ranges" },
+    { "no count", "node a v100\n", "! c:1: 'v100' is not TYPE:COUNT, e.g. v100:4" },
+    { "a node twice", "node a v100:1\nnode a v100:1\n",
+      "! c:2: node 'a' is there twice: give each its own name" },
+    { "a range that overlaps a node", "node a-2 v100:1\nnode a-[1-3] v100:1\n",
+      "! c:2: node 'a-2' is there twice: give each its own name" },
+    { "a range that runs backwards", "node a-[3-1] v100:1\n",
+      "! c:1: 'a-[3-1]': want one range of numbers like name-[1-3]" },
+    { "a range without an end", "node a-[3- v100:1\n",
+      "! c:1: 'a-[3-': want one range of numbers like name-[1-3]" },
+    { "a type twice", "gputype v100 cap=200\ngputype v100-16 cap=250\nnode a v100:1\n",
+      "! c:2: GPU type 'v100-16' is described twice (as 'v100'): keep one line" },
+    { "like something unknown", "gputype x like=y\nnode a x:1\n",
+      "! c:1: like=y: no such GPU type is built in or described above" },
+    { "like in the wrong place", "gputype x cap=100 like=v100\nnode a x:1\n",
+      "! c:1: write like=NAME once, right behind the name" },
+    { "an unknown setting", "node a v100:1\nset sleep 3\n",
+      "! c:2: no setting 'sleep'; there are sleep_after_s, wake_s, move_s, restart_s, settle_s, "
+      "report_s, noise, price_w, power_cap_w, confidence_z, decide_s, theta, power_limits, "
+      "power_model" },
+    { "a setting by name that is none of them", "node a v100:1\nset power_model 1\n",
+      "! c:2: power_model wants additive or saturating" },
+    { "a setting out of range", "node a v100:1\nset theta 9\n",
+      "! c:2: theta wants a whole number from 1 to 4" },
+    { "a setting that is not whole", "node a v100:1\nset theta 1.5\n",
+      "! c:2: theta wants a whole number from 1 to 4" },
+    { "a setting twice", "node a v100:1\nset theta 1\nset theta 2\n",
+      "! c:3: theta is set twice: keep one line" },
+    { "a setting without a value", "node a v100:1\nset theta\n",
+      "! c:2: want 'set KEY VALUE', e.g. 'set sleep_after_s 60'" },
+    { "a workload twice", "node a v100:1\nworkload w params=1e6\nworkload w params=1e6\n",
+      "! c:3: workload 'w' is described twice: keep one line" },
+};
+
+START_TEST(reading)
+{
+    struct arena a;
+    const char *got;
+
+    arena_init(&a);
+    got = digest(&a, cases[_i].given);
+    ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: got %s", cases[_i].name, got);
+    arena_release(&a);
+}
+END_TEST
+
+START_TEST(settings_have_defaults_and_can_be_set)
+{
+    static const char text[] = "node a v100:1\nset sleep_after_s 90\nset theta 3\nset noise 0\n"
+                               "set power_model saturating\n";
+    struct cluster c;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a);
+    ck_assert_int_eq(cluster_parse(&a, "c", text, strlen(text), &c, &e), 0);
+    ck_assert(c.settings.sleep_after_s == 90 && c.settings.theta == 3 && c.settings.noise == 0);
+    ck_assert(c.settings.wake_s == 5 && c.settings.move_s == 60 && c.settings.restart_s == 0 &&
+              c.settings.settle_s == 300 && c.settings.report_s == 300 &&
+              c.settings.price_w == 50 && c.settings.power_cap_w == 0 &&
+              c.settings.confidence_z == 1 && c.settings.decide_s == 0 &&
+              c.settings.power_limits == 0);
+    ck_assert_int_eq(c.settings.power_model, POWER_SATURATING);
+    ck_assert_int_eq(cluster_parse(&a, "c", "node a v100:1\n", 14, &c, &e), 0);
+    ck_assert_str_eq(power_model_name((enum power_model)c.settings.power_model), "additive");
+    arena_release(&a);
+}
+END_TEST
+
+START_TEST(figures_are_overridden_and_the_rest_kept)
+{
+    static const char text[] = "gputype v100 cap=300\ngputype fast like=v100 idle=20\n"
+                               "gputype v100-whole like=v100 share_max=1\n"
+                               "node a v100:1 fast:1 v100-whole:1\n"
+                               "workload \"net (batch size 8)\" like=resnet50 params=9e6\n";
+    const struct gpu_type *v100 = gpu_type_builtin("v100");
+    struct cluster c;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a);
+    ck_assert_int_eq(cluster_parse(&a, "c", text, strlen(text), &c, &e), 0);
+    ck_assert(c.types[0].cap_w == 300 && c.types[0].mem_bytes == v100->mem_bytes);
+    ck_assert(c.types[1].cap_w == 300 && c.types[1].idle_w == 20);
+    ck_assert(c.types[0].share_max == 0 && c.types[1].share_max == 0);
+    ck_assert(c.types[2].share_max == 1 && c.types[2].cap_w == 300);
+    ck_assert_int_eq(c.n_workloads, 1);
+    ck_assert(c.workloads[0].params == 9e6 && c.workloads[0].batch == 8 &&
+              c.workloads[0].flop_per_sample > 0);
+    arena_release(&a);
+}
+END_TEST
+
+START_TEST(installing_makes_types_nodes_and_gpus)
+{
+    static const char text[] = "node a-[1-2] v100:2 k80:1\n";
+    struct catalog catalog;
+    struct ledger ledger;
+    struct cluster c;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a);
+    catalog_init(&catalog);
+    ck_assert_int_eq(ledger_open(&ledger, &catalog, NULL, &e), 0);
+    ck_assert_int_eq(cluster_parse(&a, "c", text, strlen(text), &c, &e), 0);
+    ck_assert_int_eq(cluster_install(&c, &catalog, &ledger, 5, &e), 0);
+    ck_assert_int_eq(catalog.n_types, 2);
+    ck_assert_int_eq(ledger.state.n_nodes, 2);
+    ck_assert_int_eq(ledger.state.n_gpus, 6);
+    ck_assert_int_eq(ledger.state.gpus[5].type, catalog_find_type(&catalog, "k80"));
+    ck_assert_int_eq(state_find_gpu(&ledger.state, "a-2", 0), 3);
+    ledger_close(&ledger);
+    catalog_release(&catalog);
+    arena_release(&a);
+}
+END_TEST
+
+/* What the store knows of 'v100' and 'net' after a cluster file was installed over it. */
+START_TEST(written_lines_replace_what_the_store_knows_and_used_types_only_fill)
+{
+    static const char text[] = "node a v100:1 k80:1\n"
+                               "gputype v100 idle=200 share_max=1\n"
+                               "workload net params=9e6\n";
+    struct gpu_type k80 = { .name = "k80", .idle_w = 77 }, v100 = *gpu_type_builtin("v100");
+    struct catalog catalog, again;
+    struct ledger ledger;
+    struct cluster c;
+    struct store *s;
+    struct workload w;
+    struct arena a;
+    struct err e = { 0 };
+    int i;
+
+    arena_init(&a);
+    catalog_init(&catalog);
+    catalog_init(&again);
+    ck_assert_int_eq(store_open(":memory:", STORE_CREATE, &s, &e), 0);
+    ck_assert_int_eq(catalog_load(&catalog, s, &e), 0);
+    ck_assert_int_eq(ledger_open(&ledger, &catalog, s, &e), 0);
+    v100.name = "v100";
+    workload_init(&w, "net");
+    w.is_inference = true;
+    w.params = 1;
+    w.conv = 1;
+    ck_assert_int_eq(catalog_begin(&catalog, &e), 0);
+    catalog_add_type(&catalog, &v100, &i, &e);
+    catalog_add_type(&catalog, &k80, &i, &e);
+    ck_assert_int_eq(catalog_end(&catalog, catalog_add_workload(&catalog, &w, &i, &e), &e), 0);
+
+    ck_assert_int_eq(cluster_parse(&a, "c", text, strlen(text), &c, &e), 0);
+    ck_assert_msg(cluster_install(&c, &catalog, &ledger, 5, &e) == 0, "%s", e.text);
+    ck_assert_int_eq(catalog_load(&again, s, &e), 0);
+    for (const struct catalog *x = &catalog; x != NULL; x = x == &catalog ? &again : NULL) {
+        ck_assert_double_eq(x->types[0].idle_w, 200);
+        ck_assert_double_eq(x->types[1].idle_w, 77);
+        ck_assert(x->types[0].share_max == 1 && x->types[1].share_max == 0);
+        ck_assert(x->types[1].cap_w > 0);
+        ck_assert(x->workloads[0].params == 9e6 && x->workloads[0].conv == 1);
+        ck_assert(x->workloads[0].is_inference);
+    }
+    ledger_close(&ledger);
+    catalog_release(&again);
+    catalog_release(&catalog);
+    store_close(s);
+    arena_release(&a);
+}
+END_TEST
+
+START_TEST(a_file_describes_no_more_types_than_a_catalog_takes)
+{
+    struct arena a;
+    struct buf b;
+
+    arena_init(&a);
+    buf_init(&b, 1 << 20);
+    for (int i = 0; i <= CATALOG_TYPES_MAX; i++)
+        buf_printf(&b, "gputype t%d like=v100\n", i);
+    buf_puts(&b, "node a t1:1\n");
+    ck_assert_str_eq(digest(&a, buf_text(&b)),
+                     "! c:256: more than 255 GPU types: keep those that nodes have");
+    buf_release(&b);
+    arena_release(&a);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cluster");
+    TCase *t = tcase_create("cluster");
+
+    suite_add_tcase(s, t);
+    tcase_add_loop_test(t, reading, 0, sizeof cases / sizeof cases[0]);
+    tcase_add_test(t, settings_have_defaults_and_can_be_set);
+    tcase_add_test(t, figures_are_overridden_and_the_rest_kept);
+    tcase_add_test(t, installing_makes_types_nodes_and_gpus);
+    tcase_add_test(t, written_lines_replace_what_the_store_knows_and_used_types_only_fill);
+    tcase_add_test(t, a_file_describes_no_more_types_than_a_catalog_takes);
+    return suite_run(s);
+}

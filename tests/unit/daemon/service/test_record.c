@@ -1,0 +1,419 @@
+/* What is written down of a run, when, and for whose eyes. */
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/text/file.h"
+#include "catalog/catalog.h"
+#include "catalog/cluster/cluster.h"
+#include "catalog/cluster/engine.h"
+#include "catalog/cluster/ledger.h"
+#include "cycle/cycle.h"
+#include "daemon/config/config.h"
+#include "daemon/service/decide.h"
+#include "daemon/service/record.h"
+#include "store/store.h"
+#include "unit/suite.h"
+#include "unit/support.h"
+
+static struct err e;
+
+#define OK(call) ck_assert_msg((call) >= 0, "%s", e.text)
+
+/* All that a record is of: a store, a state, a cycle. */
+struct desk {
+    struct arena arena;
+    char *dir;
+    const char *path;
+    struct config config;
+    struct store *store;
+    struct catalog catalog;
+    struct ledger ledger;
+    struct clock_manual clock;
+    struct cycle cycle;
+    struct record *record;
+    int refuses;    // errno that orders get
+};
+
+static void desk_open(struct desk *d)
+{
+    static const char text[] = "node a k80:1 v100:1\nset move_s 7\n";
+    int index;
+    struct workload w;
+
+    *d = (struct desk){ .dir = scratch_make(), .clock = { .t_s = 100 } };
+    arena_init(&d->arena);
+    d->path = arena_printf(&d->arena, "%s/record", d->dir);
+    config_defaults(&d->config);
+    OK(cluster_parse(&d->arena, "test", text, sizeof text - 1, &d->config.cluster, &e));
+    OK(store_open(arena_printf(&d->arena, "%s/db", d->dir), STORE_CREATE, &d->store, &e));
+    catalog_init(&d->catalog);
+    OK(catalog_load(&d->catalog, d->store, &e));
+    OK(ledger_open(&d->ledger, &d->catalog, d->store, &e));
+    OK(cluster_install(&d->config.cluster, &d->catalog, &d->ledger, 1, &e));
+    OK(catalog_begin(&d->catalog, &e));
+    workload_init(&w, "w");
+    OK(catalog_add_workload(&d->catalog, &w, &index, &e));
+    OK(catalog_end(&d->catalog, 0, &e));
+    d->cycle.clock = clock_manual(&d->clock);
+    d->cycle.ledger = &d->ledger;
+    d->cycle.catalog = &d->catalog;
+    d->cycle.options = solve_defaults;
+    OK(record_open(d->path, &d->config, &d->cycle, false, &d->record, &e));
+}
+
+static void desk_close(struct desk *d)
+{
+    record_close(d->record);
+    ledger_close(&d->ledger);
+    catalog_release(&d->catalog);
+    store_close(d->store);
+    scratch_remove(d->dir);
+    arena_release(&d->arena);
+}
+
+/* The 'what' of all lines, with blanks between; each line is an object of its own. */
+static const char *whats(struct desk *d)
+{
+    const char *text, *all = "";
+    size_t len;
+
+    OK(file_read(&d->arena, d->path, NULL, 1 << 20, &text, &len, &e));
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        json_t *o = json_loadb(text, n, 0, NULL);
+
+        ck_assert_ptr_nonnull(o);
+        all = arena_printf(&d->arena, "%s%s%s", all, *all ? " " : "",
+                           json_string_value(json_object_get(o, "what")));
+        json_decref(o);
+        text += n + 1;
+    }
+    return all;
+}
+
+/* The last line. Yours. */
+static json_t *last_line(struct desk *d)
+{
+    const char *text;
+    size_t len;
+
+    OK(file_read(&d->arena, d->path, NULL, 1 << 20, &text, &len, &e));
+    ck_assert(len > 1 && text[len - 1] == '\n');
+    const char *at = text + len - 1;
+    while (at > text && at[-1] != '\n')
+        at--;
+    return json_loads(at, 0, NULL);
+}
+
+static void submit(struct desk *d, const char *name)
+{
+    struct job_spec spec = spec_of(name, 0);
+    struct event ev = { .kind = EVENT_JOB_SUBMITTED, .time_s = 101, .spec = &spec };
+
+    spec.command = "{\"argv\":[\"/bin/true\"],\"env\":{\"TOKEN\":\"secret\"}}";
+    OK(ledger_begin(&d->ledger, &e));
+    OK(ledger_add(&d->ledger, &ev, &e));
+    record_event(d->record, &ev);
+}
+
+static void measure(struct desk *d)
+{
+    struct measurement m = { .key = { .neighbour = -1, .n_gpus = 1 },
+                             .fits = true,
+                             .throughput = 0.1,
+                             .watts = NAN,
+                             .time_s = 102,
+                             .noise = NAN };
+
+    record_measure(d->record, &m);
+}
+
+START_TEST(it_begins_with_the_store_as_it_is_and_is_private)
+{
+    struct desk d;
+    struct stat st;
+    struct store *copy;
+    int64_t n = 0;
+
+    desk_open(&d);
+    json_t *o = last_line(&d);
+    ck_assert_str_eq(json_string_value(json_object_get(o, "what")), "begin");
+    ck_assert_str_eq(json_string_value(json_object_get(o, "store")), "record.db");
+    ck_assert_ptr_nonnull(
+        strstr(json_string_value(json_object_get(o, "settings")), "set move_s 7\n"));
+    ck_assert_int_eq((int)json_array_size(json_object_get(o, "gpus")), 2);
+    ck_assert_double_eq(json_number_value(json_object_get(o, "time_s")), 100);
+    json_decref(o);
+    ck_assert_int_eq(stat(d.path, &st), 0);
+    ck_assert_int_eq((int)(st.st_mode & 0777), 0600);
+    const char *path = arena_printf(&d.arena, "%s.db", d.path);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq((int)(st.st_mode & 0777), 0600);
+    OK(store_open(path, STORE_READ, &copy, &e));
+    OK(store_count(copy, "events", &n, &e));
+    ck_assert_int_eq((int)n, 1);
+    store_close(copy);
+    desk_close(&d);
+}
+END_TEST
+
+START_TEST(what_a_transaction_did_waits_for_its_commit)
+{
+    struct desk d;
+
+    desk_open(&d);
+    measure(&d);
+    ck_assert_str_eq(whats(&d), "begin measurement");    // nothing that might be undone before it
+    submit(&d, "a");
+    measure(&d);
+    ck_assert_str_eq(whats(&d), "begin measurement");
+    OK(ledger_commit(&d.ledger, &e));
+    record_commit(d.record);
+    ck_assert_str_eq(whats(&d), "begin measurement event measurement");
+    desk_close(&d);
+}
+END_TEST
+
+START_TEST(events_that_were_undone_are_left_out_and_what_was_learned_is_not)
+{
+    struct desk d;
+
+    desk_open(&d);
+    submit(&d, "a");
+    measure(&d);
+    submit(&d, "b");
+    ledger_undo(&d.ledger);
+    record_undo(d.record);
+    ck_assert_str_eq(whats(&d), "begin measurement");
+    submit(&d, "c");
+    OK(ledger_commit(&d.ledger, &e));
+    record_commit(d.record);
+    json_t *o = last_line(&d);
+    json_t *body = json_object_get(o, "body");
+    ck_assert_str_eq(json_string_value(json_object_get(body, "name")), "c");
+    ck_assert_ptr_null(json_object_get(body, "command"));
+    json_decref(o);
+    desk_close(&d);
+}
+END_TEST
+
+START_TEST(numbers_come_back_as_they_were)
+{
+    struct desk d;
+
+    desk_open(&d);
+    measure(&d);
+    json_t *o = last_line(&d);
+    ck_assert(json_real_value(json_object_get(o, "throughput")) == 0.1);
+    ck_assert(json_is_null(json_object_get(o, "watts")));
+    ck_assert(json_is_null(json_object_get(o, "neighbour")));
+    json_decref(o);
+    desk_close(&d);
+}
+END_TEST
+
+/* ---- orders ---- */
+
+static int order(struct desk *d, struct err *why)
+{
+    return d->refuses ? err_set(why, d->refuses, "no") : 0;
+}
+
+static int order_placement(void *self, const struct placement *p, struct err *why)
+{
+    (void)p;
+    return order(self, why);
+}
+
+static int order_job(void *self, int job, struct err *why)
+{
+    (void)job;
+    return order(self, why);
+}
+
+static bool is_odd(void *self, int i)
+{
+    (void)self;
+    return i % 2;
+}
+
+static double sleeps_s(void *self, int gpu)
+{
+    (void)self;
+    return 10.0 * gpu;
+}
+
+START_TEST(orders_are_written_down_once_they_are_accepted)
+{
+    struct desk d;
+    const struct placement p = { .job = 3, .n_gpus = 2, .gpus = (int[]){ 1, 0 }, .limit_w = 90 };
+
+    desk_open(&d);
+    struct executor inner = { .self = &d,
+                              .start = order_placement,
+                              .stop = order_job,
+                              .move = order_placement,
+                              .cancel = order_job,
+                              .job_is_busy = is_odd,
+                              .gpu_is_busy = is_odd,
+                              .gpu_wake_s = sleeps_s };
+    struct executor x = record_executor(d.record, inner);
+    d.refuses = EBUSY;
+    ck_assert_int_eq(x.start(x.self, &p, &e), -EBUSY);
+    ck_assert_str_eq(e.text, "no");
+    ck_assert_str_eq(whats(&d), "begin");
+    d.refuses = 0;
+    OK(x.start(x.self, &p, &e));
+    json_t *o = last_line(&d);
+    json_t *gpus = json_object_get(o, "gpus");
+    ck_assert_int_eq((int)json_integer_value(json_object_get(o, "job")), 3);
+    ck_assert_int_eq((int)json_integer_value(json_array_get(gpus, 0)), 1);
+    ck_assert_int_eq((int)json_integer_value(json_array_get(gpus, 1)), 0);
+    ck_assert_int_eq((int)json_integer_value(json_object_get(o, "limit_w")), 90);
+    json_decref(o);
+    OK(x.move(x.self, &p, &e));
+    OK(x.stop(x.self, 3, &e));
+    OK(x.cancel(x.self, 3, &e));
+    ck_assert_str_eq(whats(&d), "begin start move stop cancel");
+    ck_assert(x.job_is_busy(x.self, 1) && !x.gpu_is_busy(x.self, 2));
+    ck_assert_double_eq(x.gpu_wake_s(x.self, 3), 30);
+    desk_close(&d);
+}
+END_TEST
+
+/* ---- looks ---- */
+
+START_TEST(a_look_tells_of_busy_and_sleeping_gpus_and_of_options_that_changed)
+{
+    struct desk d;
+    struct snap_gpu gpus[] = { { .node = 0, .may_start = false },
+                               { .node = 0, .may_start = true, .wake_s = 12.5 } };
+    struct snapshot s = { .now_s = 103, .n_gpus = 2, .gpus = gpus };
+
+    desk_open(&d);
+    s.nodes = d.ledger.state.nodes;
+    record_look(d.record, &solver_greedy, &s);
+    json_t *o = last_line(&d);
+    ck_assert_int_eq((int)json_array_size(json_object_get(o, "busy")), 1);
+    json_t *wake = json_array_get(json_object_get(o, "wake"), 0);
+    ck_assert_double_eq(json_number_value(json_array_get(wake, 1)), 12.5);
+    ck_assert(json_is_object(json_object_get(o, "options")));
+    json_decref(o);
+    record_look(d.record, &solver_greedy, &s);
+    o = last_line(&d);
+    ck_assert_ptr_null(json_object_get(o, "options"));
+    json_decref(o);
+    d.cycle.options.may_share = false;
+    record_look(d.record, &solver_greedy, &s);
+    o = last_line(&d);
+    ck_assert(json_is_false(json_object_get(json_object_get(o, "options"), "may_share")));
+    json_decref(o);
+    desk_close(&d);
+}
+END_TEST
+
+START_TEST(a_look_tells_what_the_executor_cannot_do)
+{
+    static const struct engine_node nodes[] = { { 4, LONG_MAX } };
+    static const unsigned char barred[] = { ENGINE_FEATURE };
+    static const struct engine_job of[] = { { .cpus = 2, .barred = barred }, { .is_bound = true } };
+    static const bool unlimited[] = { true };
+    const struct engine_rules rules = { .nodes = nodes, .unlimited = unlimited, .jobs = of };
+    const struct snap_job jobs[] = { { .id = 7 }, { .id = 9 } };
+    const struct snap_gpu gpus[] = { { .node = 0, .may_start = true } };
+    struct snapshot s = { .now_s = 103,
+                          .n_gpus = 1,
+                          .gpus = gpus,
+                          .n_nodes = 1,
+                          .n_jobs = 2,
+                          .jobs = jobs,
+                          .engine = &rules };
+    struct desk d;
+
+    desk_open(&d);
+    s.nodes = d.ledger.state.nodes;
+    record_look(d.record, &solver_greedy, &s);
+    json_t *o = last_line(&d);
+    char *ruled = json_dumps(json_object_get(o, "ruled"), JSON_COMPACT);
+    char *has = json_dumps(json_object_get(o, "nodes"), JSON_COMPACT);
+    ck_assert_str_eq(ruled, "[[7,2,0,0,0,4],[9,0,0,0,1]]");
+    ck_assert_str_eq(has, "[4,2147483647]");
+    ck_assert(json_integer_value(json_array_get(json_object_get(o, "unlimited"), 0)) == 1);
+    free(ruled);
+    free(has);
+    json_decref(o);
+    s.engine = NULL;
+    record_look(d.record, &solver_greedy, &s);
+    o = last_line(&d);
+    ck_assert_ptr_null(json_object_get(o, "ruled"));
+    json_decref(o);
+    desk_close(&d);
+}
+END_TEST
+
+START_TEST(a_second_start_appends_and_copies_anew)
+{
+    struct desk d;
+
+    desk_open(&d);
+    record_close(d.record);
+    OK(record_open(d.path, &d.config, &d.cycle, true, &d.record, &e));
+    ck_assert_str_eq(whats(&d), "begin begin");
+    json_t *o = last_line(&d);
+    ck_assert_str_eq(json_string_value(json_object_get(o, "store")), "record.2.db");
+    ck_assert(json_is_true(json_object_get(o, "sleeps")));
+    json_decref(o);
+    desk_close(&d);
+}
+END_TEST
+
+START_TEST(nothing_is_recorded_where_nobody_asks)
+{
+    struct desk d;
+    struct record *none = NULL;
+    struct executor x = { .self = &d };
+
+    desk_open(&d);
+    OK(record_open(NULL, &d.config, &d.cycle, false, &none, &e));
+    ck_assert_ptr_null(none);
+    ck_assert_ptr_eq(record_executor(NULL, x).self, &d);
+    record_commit(NULL);
+    record_undo(NULL);
+    record_measure(NULL, NULL);
+    record_event(NULL, NULL);
+    record_look(NULL, NULL, NULL);
+    record_plan(NULL, NULL, true, false);
+    record_prices(NULL);
+    record_cut(NULL, "");
+    record_energy(NULL, 0, NULL);
+    record_close(NULL);
+    ck_assert_int_lt(record_open("/nowhere/at/all", &d.config, &d.cycle, false, &none, &e), 0);
+    ck_assert_ptr_nonnull(strstr(e.text, "/nowhere/at/all"));
+    desk_close(&d);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("record");
+    TCase *c = tcase_create("record");
+
+    tcase_add_test(c, it_begins_with_the_store_as_it_is_and_is_private);
+    tcase_add_test(c, what_a_transaction_did_waits_for_its_commit);
+    tcase_add_test(c, events_that_were_undone_are_left_out_and_what_was_learned_is_not);
+    tcase_add_test(c, numbers_come_back_as_they_were);
+    tcase_add_test(c, orders_are_written_down_once_they_are_accepted);
+    tcase_add_test(c, a_look_tells_of_busy_and_sleeping_gpus_and_of_options_that_changed);
+    tcase_add_test(c, a_look_tells_what_the_executor_cannot_do);
+    tcase_add_test(c, a_second_start_appends_and_copies_anew);
+    tcase_add_test(c, nothing_is_recorded_where_nobody_asks);
+    suite_add_tcase(s, c);
+    return suite_run(s);
+}

@@ -1,0 +1,146 @@
+#include "estimate/p1/nearest.h"
+
+#include <string.h>
+
+#include "estimate/p1/examples.h"
+#include "estimate/p1/memory.h"
+#include "unit/estimate/synthetic.h"
+#include "unit/suite.h"
+
+static struct arena arena;
+static struct examples examples;
+static bool is_held[WORKLOADS];
+static struct memory memory;
+
+static void remember(void)
+{
+    struct view view = { is_held, NULL };
+
+    memory_make(&arena, &examples, &view, &memory);
+}
+
+static void set_up(void)
+{
+    arena_init(&arena);
+    synthetic_examples(&arena, 2, &examples);
+    memset(is_held, 0, sizeof is_held);
+    remember();
+}
+
+static void tear_down(void)
+{
+    arena_release(&arena);
+}
+
+/* Mean size of an error of what is said of each workload alone, and of what its own would be. */
+static double alone_error(bool no_kin, int k, double *of_zero)
+{
+    double sum = 0, zero = 0;
+
+    for (int i = 0; i < examples.n_alone; i++) {
+        const struct example *e = &examples.alone[i];
+        float z;
+
+        ck_assert_int_eq(nearest_alone(&memory, &examples.who[e->workload],
+                                       examples_at(&examples, e->workload, e->gpu_type), no_kin, k,
+                                       &z),
+                         k);
+        sum += fabs((double)(z - e->value));
+        zero += fabs((double)e->value);
+    }
+    *of_zero = zero / examples.n_alone;
+    return sum / examples.n_alone;
+}
+
+START_TEST(siblings_tell_the_speed_alone)
+{
+    double zero, with_kin = alone_error(false, 3, &zero), without = alone_error(true, 3, &zero);
+
+    ck_assert_double_lt(with_kin, 0.4 * zero);
+    ck_assert_double_lt(with_kin, without);
+    ck_assert_double_lt(alone_error(false, 1, &zero), 0.4 * zero);
+}
+END_TEST
+
+START_TEST(a_workload_is_never_asked_about_itself)
+{
+    float before, after;
+    const struct features *on = examples_at(&examples, 4, 0);
+
+    nearest_alone(&memory, &examples.who[4], on, false, 3, &before);
+    float job = nearest_as_job(&memory, &examples.who[4], on, false, 3);
+    for (int i = 0; i < memory.n; i++)
+        if (memory.items[i].who.name == examples.who[4].name)
+            memory.items[i].alone = memory.items[i].as_job = memory.items[i].watts = 1e9f;
+    nearest_alone(&memory, &examples.who[4], on, false, 3, &after);
+    ck_assert(before == after);
+    ck_assert(job == nearest_as_job(&memory, &examples.who[4], on, false, 3));
+    nearest_watts(&memory, &examples.who[4], on, false, 3, &after);
+    ck_assert(after < 1);
+}
+END_TEST
+
+START_TEST(with_nobody_near_the_mean_speaks)
+{
+    float z;
+
+    for (int i = 0; i < memory.n; i++)
+        memory.items[i].alone = memory.items[i].who.family == examples.who[0].family ? 0.25f : NAN;
+    ck_assert_int_eq(nearest_alone(&memory, &examples.who[0], &examples.at[0], true, 3, &z), 0);
+    ck_assert(fabsf(z - 0.25f) < 1e-6f);
+    for (int i = 0; i < memory.n; i++)
+        memory.items[i].watts = NAN;
+    ck_assert_int_eq(nearest_watts(&memory, &examples.who[0], &examples.at[0], false, 3, &z), 0);
+    ck_assert(z == 0);
+}
+END_TEST
+
+START_TEST(a_known_neighbour_speaks_for_itself)
+{
+    const struct features *on = examples_at(&examples, 7, 1);
+    const struct remembered *it = memory_find(&memory, &examples.who[7], on);
+
+    ck_assert(nearest_as_neighbour(&memory, &examples.who[7], on, true, 3, true) ==
+              it->as_neighbour);
+    is_held[7] = true;
+    remember();
+    ck_assert_ptr_null(memory_find(&memory, &examples.who[7], on));
+    ck_assert(nearest_as_neighbour(&memory, &examples.who[7], on, false, 3, true) ==
+              nearest_as_neighbour(&memory, &examples.who[7], on, false, 3, false));
+}
+END_TEST
+
+START_TEST(two_parts_make_a_slowdown_better_than_the_mean)
+{
+    double off = 0, of_mean = 0;
+
+    for (int i = 0; i < examples.n_pairs; i++) {
+        const struct example *e = &examples.pairs[i];
+        const struct features *job = examples_at(&examples, e->workload, e->gpu_type);
+        const struct features *neighbour = examples_at(&examples, e->neighbour, e->gpu_type);
+        double mean = memory_mean_s(&memory, job), truth = exp((double)e->value / 2);
+        float parts =
+            nearest_as_job(&memory, &examples.who[e->workload], job, false, 3) +
+            nearest_as_neighbour(&memory, &examples.who[e->neighbour], neighbour, false, 3, true);
+
+        off += fabs(mean + (double)parts - truth);
+        of_mean += fabs(mean - truth);
+    }
+    ck_assert_double_lt(off, 0.6 * of_mean);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("estimate/nearest");
+    TCase *t = tcase_create("nearest");
+
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, siblings_tell_the_speed_alone);
+    tcase_add_test(t, a_workload_is_never_asked_about_itself);
+    tcase_add_test(t, with_nobody_near_the_mean_speaks);
+    tcase_add_test(t, a_known_neighbour_speaks_for_itself);
+    tcase_add_test(t, two_parts_make_a_slowdown_better_than_the_mean);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}

@@ -1,0 +1,133 @@
+/* Trace files: read, refused, and written so that they read the same. */
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/text/buf.h"
+#include "base/err.h"
+#include "sim/trace/trace.h"
+#include "unit/suite.h"
+
+/* The trace as trace_write has it, or the error. */
+static const char *digest(struct arena *a, const char *text)
+{
+    struct err e = { 0 };
+    struct trace t;
+    struct buf b;
+    const char *out;
+
+    buf_init(&b, 65536);
+    if (trace_parse(a, "t", text, strlen(text), &t, &e) < 0)
+        buf_printf(&b, "! %s", e.text);
+    else
+        ck_assert_int_eq(trace_write(&t, &b), 0);
+    out = arena_strdup(a, buf_text(&b));
+    buf_release(&b);
+    return out;
+}
+
+static const struct {
+    const char *name, *given, *want;
+} cases[] = {
+    { "a training job", "job a at=0 workload=w steps=10\n", "job a at=0 workload=w steps=10\n" },
+    { "an inference job", "job a at=1.5 workload=w rate=3 duration=60\n",
+      "job a at=1.5 workload=w rate=3 duration=60\n" },
+    { "all there is",
+      "job a one_node at=1 exclusive types=\"v100,a100\" owner=ann priority=-3 max_gpus=4 gpus=2 "
+      "deadline=7200 min=0.25 steps=1e6 workload=\"w x\"\n",
+      "job a at=1 workload=\"w x\" steps=1000000 min=0.25 deadline=7200 gpus=2 max_gpus=4 "
+      "priority=-3 owner=ann types=v100,a100 exclusive one_node\n" },
+    { "a gang over nodes", "job a at=0 workload=w steps=1 nodes=2 gpus=4\n",
+      "job a at=0 workload=w steps=1 gpus=4 nodes=2\n" },
+    { "one of these is the older word", "job a at=0 workload=w steps=1 nodes=1 gpus=3\n",
+      "job a at=0 workload=w steps=1 gpus=3 one_node\n" },
+    { "a gang that nodes cannot have in equal parts",
+      "job a at=0 workload=w steps=1 nodes=2 gpus=3\n",
+      "! t:1: job 'a' has gpus=3, which nodes=2 cannot have in equal parts" },
+    { "a gang over nodes that would grow",
+      "job a at=0 workload=w steps=1 nodes=2 gpus=2 max_gpus=4\n",
+      "! t:1: job 'a' has nodes=2 and cannot grow: leave max_gpus= out" },
+    { "one node and several", "job a at=0 workload=w steps=1 nodes=2 gpus=2 one_node\n",
+      "! t:1: job 'a' says one_node and nodes=2: keep one" },
+    { "the batch becomes part of the name", "job a at=0 workload=w batch=32 steps=1\n",
+      "job a at=0 workload=\"w (batch size 32)\" steps=1\n" },
+    { "jobs are sorted by arrival, equal ones stay in order",
+      "job c at=5 workload=w steps=1\njob b at=0 workload=w steps=1\njob a at=5 workload=w "
+      "steps=1\n",
+      "job b at=0 workload=w steps=1\njob c at=5 workload=w steps=1\njob a at=5 workload=w "
+      "steps=1\n" },
+    { "numbers keep every digit", "job a at=0.30000000000000004 workload=w steps=1\n",
+      "job a at=0.30000000000000004 workload=w steps=1\n" },
+    { "nothing in it", "\n",
+      "! t: no job: add lines like 'job a at=0 workload=resnet50 steps=1000'" },
+    { "an unknown line", "work a\n", "! t:1: a line begins with job or #" },
+    { "no name", "job at=0\n",
+      "! t:1: want 'job NAME key=value ...', NAME of 1 to 200 printable bytes, in quotes when it "
+      "has blanks or '='" },
+    { "no arrival", "job a workload=w steps=1\n", "! t:1: job 'a' has no arrival: add at=SECONDS" },
+    { "no workload", "job a at=0 steps=1\n", "! t:1: job 'a' has no workload: add workload=NAME" },
+    { "no work", "job a at=0 workload=w\n",
+      "! t:1: job 'a' wants either steps=N (training) or both rate=R and duration=S (inference)" },
+    { "two kinds of work", "job a at=0 workload=w steps=1 rate=1 duration=1\n",
+      "! t:1: job 'a' wants either steps=N (training) or both rate=R and duration=S (inference)" },
+    { "a rate without a duration", "job a at=0 workload=w rate=1\n",
+      "! t:1: job 'a' wants either steps=N (training) or both rate=R and duration=S (inference)" },
+    { "a name twice", "job a at=0 workload=w steps=1\njob a at=1 workload=w steps=1\n",
+      "! t:2: job 'a' is there twice: give each its own name" },
+    { "a key twice", "job a at=0 at=1 workload=w steps=1\n",
+      "! t:1: 'at=' is there twice: keep one" },
+    { "an unknown key", "job a at=0 wrkload=w steps=1\n",
+      "! t:1: no key 'wrkload'; there are at, workload, batch, steps, rate, duration, min, "
+      "deadline, gpus, max_gpus, nodes, priority, owner, types" },
+    { "an unknown word", "job a at=0 workload=w steps=1 fast\n",
+      "! t:1: 'fast' is neither key=value nor exclusive nor one_node" },
+    { "a number that is none", "job a at=now workload=w steps=1\n",
+      "! t:1: at=now: want a number from 0 to 1e+12" },
+    { "a count that is not whole", "job a at=0 workload=w steps=1 gpus=1.5\n",
+      "! t:1: gpus=1.5: want a whole number from 1 to 4096" },
+    { "a maximum below the gang", "job a at=0 workload=w steps=1 gpus=4 max_gpus=2\n",
+      "! t:1: job 'a' has max_gpus=2 below gpus=4" },
+    { "two batches", "job a at=0 workload=\"w (batch size 8)\" batch=4 steps=1\n",
+      "! t:1: job 'a' has its batch in the workload's name: leave batch= out" },
+};
+
+START_TEST(reading)
+{
+    struct arena a;
+    const char *got;
+
+    arena_init(&a);
+    got = digest(&a, cases[_i].given);
+    ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: got %s", cases[_i].name, got);
+    if (got[0] != '!')
+        ck_assert_str_eq(digest(&a, got), got);
+    arena_release(&a);
+}
+END_TEST
+
+START_TEST(what_is_not_said_has_a_default)
+{
+    static const char text[] = "job a at=0 workload=w steps=1 gpus=3\n";
+    struct trace t;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a);
+    ck_assert_int_eq(trace_parse(&a, "t", text, strlen(text), &t, &e), 0);
+    ck_assert(isnan(t.jobs[0].deadline_s) && t.jobs[0].max_gpus == 3 && !t.jobs[0].is_exclusive &&
+              t.jobs[0].owner == NULL && t.jobs[0].types == NULL && t.jobs[0].priority == 0 &&
+              t.jobs[0].min_throughput == 0 && !t.jobs[0].is_inference);
+    arena_release(&a);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("trace");
+    TCase *t = tcase_create("trace");
+
+    suite_add_tcase(s, t);
+    tcase_add_loop_test(t, reading, 0, sizeof cases / sizeof cases[0]);
+    tcase_add_test(t, what_is_not_said_has_a_default);
+    return suite_run(s);
+}

@@ -1,0 +1,82 @@
+/* Who was where, from looks at a state. */
+#include <string.h>
+
+#include "catalog/cluster/job.h"
+#include "study/run.h"
+#include "study/stays.h"
+#include "unit/suite.h"
+#include "unit/support.h"
+
+static const char begin[] = "type v100\n"
+                            "workload w params=1e6 batch=8\n"
+                            "node n v100 v100\n"
+                            "job a w steps=100\n"
+                            "job b w steps=100\n";
+
+/* What happens before the look at 60, 120, ... ; stays as "GPU job from to". */
+static const struct {
+    const char *name, *looks[4], *want;
+} cases[] = {
+    { "nobody is anywhere", { "", "" }, "" },
+    { "one stays to the end", { "", "start a 0\n", "" }, "0 0 120-200 " },
+    { "one goes", { "start a 0\n", "", "finish a\n" }, "0 0 60-180 " },
+    { "one moves", { "start a 0\n", "start a 1\n" }, "0 0 60-120 1 0 120-200 " },
+    { "two share, one goes", { "start a 0\nstart b 0\n", "finish a\n" }, "0 0 60-120 0 1 60-200 " },
+    { "one is back", { "start a 0\n", "stop a\n", "start a 0\n" }, "0 0 60-120 0 0 180-200 " },
+    { "sorted by GPU, then time", { "start a 1\n", "start b 0\n", "" }, "0 1 120-200 1 0 60-200 " },
+};
+
+START_TEST(looks_become_stays)
+{
+    struct run_result r = { 0 };
+    struct world w;
+    struct stays s;
+    const char *got = "";
+
+    world_init(&w, begin);
+    stays_init(&s);
+    for (int i = 0; i < 4 && cases[_i].looks[i] != NULL; i++) {
+        world_add(&w, cases[_i].looks[i]);
+        stays_look(&s, &w.ledger.state, 60 * (i + 1));
+    }
+    stays_end(&s, 200, &w.arena, &r);
+    for (int i = 0; i < r.n_stays; i++)
+        got = arena_printf(&w.arena, "%s%d %d %g-%g ", got, r.stays[i].gpu, r.stays[i].job,
+                           r.stays[i].from_s, r.stays[i].to_s);
+    ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: %s", cases[_i].name, got);
+    stays_release(&s);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(another_power_limit_is_another_stay)
+{
+    struct run_result r = { 0 };
+    struct world w;
+    struct stays s;
+
+    world_init(&w, begin);
+    stays_init(&s);
+    world_add(&w, "start a 0\n");
+    stays_look(&s, &w.ledger.state, 60);
+    w.ledger.state.jobs[0]->limit_w = 150;
+    stays_look(&s, &w.ledger.state, 120);
+    stays_end(&s, 200, &w.arena, &r);
+    ck_assert_int_eq(r.n_stays, 2);
+    ck_assert(r.stays[0].limit_w == 0 && r.stays[0].to_s == 120);
+    ck_assert(r.stays[1].limit_w == 150 && r.stays[1].from_s == 120);
+    stays_release(&s);
+    world_release(&w);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("stays");
+    TCase *t = tcase_create("stays");
+
+    tcase_add_loop_test(t, looks_become_stays, 0, sizeof cases / sizeof *cases);
+    tcase_add_test(t, another_power_limit_is_another_stay);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}

@@ -1,0 +1,574 @@
+/* What a study keeps on disk: whole, recognised, and the same bytes each time. */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text/buf.h"
+#include "base/err.h"
+#include "base/text/file.h"
+#include "study/results.h"
+#include "unit/suite.h"
+#include "unit/support.h"
+
+static const struct scenario small = {
+    .name = "small",
+    .title = "made up",
+    .n_jobs = 10,
+    .first_seed = 11,
+};
+
+static struct run_key key_of(const char *policy, int seed)
+{
+    return (struct run_key){ .scenario = &small,
+                             .load = 0.9,
+                             .policy = policy,
+                             .seed = seed,
+                             .has_sleep = true,
+                             .without = "" };
+}
+
+static struct run_result result_of(double energy_kwh)
+{
+    static struct run_type types[] = { { "k80", 4, 1.5, 0.25 }, { "v100", 2, 0.1, (double)NAN } };
+    static struct run_slice slices[] = { { 60, 120.5, 1.0 / 3, (double)NAN, 0, 1, 2 },
+                                         { 120, 99, 0.5, 0.125, 7, (double)NAN, 0 } };
+    static struct run_stay stays[] = { { 0, 3, 0, 10, 70 }, { 1, 4, 150, 10, 130 } };
+
+    return (struct run_result){ .energy_j_per_work = 1.0 / 3,
+                                .energy_kwh = energy_kwh,
+                                .promise_attainment = 0.97,
+                                .mean_jct_s = NAN,
+                                .moves = 5,
+                                .jobs = 10,
+                                .wall_s = 0.5,
+                                .n_types = 2,
+                                .types = types,
+                                .n_slices = 2,
+                                .slices = slices,
+                                .stays_from_s = 10,
+                                .stays_to_s = 130,
+                                .n_stays = 2,
+                                .stays = stays };
+}
+
+static const struct book_data data_d = { &small, "d" }, data_e = { &small, "e" };
+
+static struct book book_in(const char *dir)
+{
+    return (struct book){ .dir = dir, .version = "1", .build = "b", .n_data = 1, .data = &data_d };
+}
+
+/* A book of its own in a directory of its own, taken. */
+struct fixture {
+    struct arena arena;
+    struct book book;
+    char *dir;
+};
+
+static void fixture_init(struct fixture *f)
+{
+    struct err e = { 0 };
+
+    arena_init(&f->arena);
+    f->dir = scratch_make();
+    f->book = book_in(f->dir);
+    ck_assert_msg(book_take(&f->book, &e) == 0, "%s", e.text);
+}
+
+static void fixture_release(struct fixture *f)
+{
+    book_leave(&f->book);
+    scratch_remove(f->dir);
+    arena_release(&f->arena);
+}
+
+static bool same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+START_TEST(a_run_comes_back_as_it_was_kept)
+{
+    struct run_result want = result_of(0.1 + 0.2), got;
+    struct run_key k = key_of("gogh", 11);
+    struct fixture f;
+    struct err e = { 0 };
+
+    fixture_init(&f);
+    ck_assert(!book_has(&f.arena, &f.book, &k, &got));
+    ck_assert_msg(book_keep(&f.book, &k, &want, &e) == 0, "%s", e.text);
+    ck_assert(book_has(&f.arena, &f.book, &k, &got));
+    ck_assert(got.energy_kwh == want.energy_kwh && got.moves == 5 && got.jobs == 10);
+    ck_assert(isnan(got.mean_jct_s) && got.wall_s == 0.5);
+    ck_assert_int_eq(got.n_types, 2);
+    ck_assert_str_eq(got.types[1].name, "v100");
+    ck_assert(got.types[0].gpu_hours == 1.5 && isnan(got.types[1].energy_kwh));
+    ck_assert_int_eq(got.n_slices, 2);
+    for (int i = 0; i < 2; i++) {
+        const struct run_slice *a = &got.slices[i], *b = &want.slices[i];
+
+        ck_assert(a->time_s == b->time_s && a->watts == b->watts &&
+                  a->work_per_s == b->work_per_s && same(a->error, b->error) &&
+                  a->measurements == b->measurements && same(a->attainment, b->attainment) &&
+                  a->waiting == b->waiting);
+    }
+    ck_assert_int_eq(got.n_stays, 2);
+    ck_assert(memcmp(got.stays, want.stays, 2 * sizeof *got.stays) == 0);
+    ck_assert(got.stays_from_s == 10 && got.stays_to_s == 130);
+    fixture_release(&f);
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    struct book as;
+    const char *policy;
+} strangers[] = {
+    { "of another version",
+      { .version = "2", .build = "b", .n_data = 1, .data = &data_d },
+      "gogh" },
+    { "of another build", { .version = "1", .build = "c", .n_data = 1, .data = &data_d }, "gogh" },
+    { "of other data", { .version = "1", .build = "b", .n_data = 1, .data = &data_e }, "gogh" },
+    { "of no data", { .version = "1", .build = "b" }, "gogh" },
+    { "of another policy", { .version = "1", .build = "b", .n_data = 1, .data = &data_d }, "pack" },
+};
+
+START_TEST(somebody_elses_run_is_not_there)
+{
+    struct run_result r = result_of(1);
+    struct run_key k = key_of("gogh", 11), other = key_of(strangers[_i].policy, 11);
+    struct run_key absent = key_of("pack", 11);
+    struct book as = strangers[_i].as;
+    struct fixture f;
+    struct err e = { 0 };
+
+    fixture_init(&f);
+    as.dir = f.dir;
+    ck_assert_int_eq(book_keep(&f.book, &k, &r, &e), 0);
+    ck_assert_msg(!book_has(&f.arena, &as, &other, &r), "%s", strangers[_i].name);
+    as.takes_any = true;
+    ck_assert(book_has(&f.arena, &as, &k, &r));
+    ck_assert(!book_has(&f.arena, &as, &absent, &r));
+    fixture_release(&f);
+}
+END_TEST
+
+START_TEST(rows_are_those_that_are_there_in_the_order_asked_for)
+{
+    struct run_key asked[] = { key_of("c", 11), key_of("b", 11), key_of("a", 11) };
+    struct run_result r = result_of(1);
+    struct fixture f;
+    struct err e = { 0 };
+
+    fixture_init(&f);
+    ck_assert_int_eq(book_keep(&f.book, &asked[2], &r, &e), 0);
+    ck_assert_int_eq(book_keep(&f.book, &asked[0], &r, &e), 0);
+    book_fill(&f.arena, &f.book, asked, 3);
+    ck_assert_int_eq(f.book.n_rows, 2);
+    ck_assert_str_eq(f.book.rows[0].key.policy, "c");
+    ck_assert_str_eq(f.book.rows[1].key.policy, "a");
+    ck_assert(f.book.rows[1].result.energy_kwh == 1);
+    fixture_release(&f);
+}
+END_TEST
+
+START_TEST(a_book_names_the_data_of_its_rows_and_no_other)
+{
+    static const struct scenario other = { .name = "other", .title = "", .first_seed = 11 };
+    static const struct scenario bare = {
+        .name = "bare", .title = "", .cluster = "", .truth = TRUTH_BUILTIN, .first_seed = 11
+    };
+    static const struct book_data data[] = { { &small, "d" }, { &other, "e" }, { &bare, "f" } };
+    struct run_key keys[] = { key_of("a", 11), key_of("b", 11), key_of("a", 11), key_of("a", 11) };
+    static const struct {
+        int from, n;
+        const char *digest;
+    } parts[] = {
+        { 0, 2, "d" }, { 1, 2, "d, e" }, { 2, 2, "e" }, { 3, 1, "none" }, { 0, 0, "none" }
+    };
+    struct run_result r = result_of(1);
+    struct fixture f;
+    struct err e = { 0 };
+
+    fixture_init(&f);
+    f.book.data = data;
+    f.book.n_data = 3;    // the last as older files have it: nobody reads that
+    keys[2].scenario = &other;
+    keys[3].scenario = &bare;
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(book_keep(&f.book, &keys[i], &r, &e), 0);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        book_fill(&f.arena, &f.book, keys + parts[i].from, parts[i].n);
+        ck_assert_int_eq(f.book.n_rows, parts[i].n);
+        ck_assert_str_eq(f.book.digest, parts[i].digest);
+    }
+    fixture_release(&f);
+}
+END_TEST
+
+START_TEST(a_file_that_is_no_run_is_named)
+{
+    struct run_key keys[] = { key_of("a", 11), key_of("b", 11), key_of("c", 11) };
+    struct run_result r = result_of(1);
+    struct fixture f;
+    struct err e = { 0 };
+    const char *path;
+
+    fixture_init(&f);
+    ck_assert_int_eq(book_keep(&f.book, &keys[0], &r, &e), 0);
+    ck_assert_int_eq(book_keep(&f.book, &keys[2], &r, &e), 0);
+    book_fill(&f.arena, &f.book, keys, 3);
+    ck_assert_ptr_null(f.book.broken);    // one is missing, none is garbage
+    path = arena_printf(&f.arena, "%s/runs/%s.json", f.dir, run_name(&f.arena, &keys[2]));
+    ck_assert_int_eq(file_write(path, "{\"run\":", 7, &e), 0);
+    book_fill(&f.arena, &f.book, keys, 3);
+    ck_assert_int_eq(f.book.n_rows, 1);
+    ck_assert_str_eq(f.book.broken, path);
+    fixture_release(&f);
+}
+END_TEST
+
+START_TEST(a_run_that_is_cut_off_anywhere_is_not_there)
+{
+    struct run_result r = result_of(1);
+    struct run_key k = key_of("gogh", 11);
+    struct fixture f;
+    struct err e = { 0 };
+    const char *text, *path;
+    size_t len;
+
+    fixture_init(&f);
+    ck_assert_int_eq(book_keep(&f.book, &k, &r, &e), 0);
+    path = arena_printf(&f.arena, "%s/runs/%s.json", f.dir, run_name(&f.arena, &k));
+    ck_assert_int_eq(file_read(&f.arena, path, NULL, 1 << 20, &text, &len, &e), 0);
+    for (size_t n = 0; n < len; n += 37) {
+        ck_assert_int_eq(file_write(path, text, n, &e), 0);
+        ck_assert_msg(!book_has(&f.arena, &f.book, &k, &r), "with %zu of %zu bytes", n, len);
+    }
+    ck_assert_int_eq(file_write(path, text, len, &e), 0);
+    ck_assert(book_has(&f.arena, &f.book, &k, &r));
+    fixture_release(&f);
+}
+END_TEST
+
+static const struct {
+    const char *from, *to;
+} damages[] = {
+    { "\"moves\":5", "\"moves\":\"5\"" },
+    { "\"moves\":5", "\"moves\":5.5" },
+    { "\"moves\":5", "\"moves\":null" },
+    { "\"wall_s\":", "\"well_s\":" },
+    { "\"details\":{", "\"detail\":{" },
+    { "[\"k80\",4,", "[\"k80\",\"4\"," },
+    { "[\"k80\",4,", "[null,4," },
+    { "\"slices\":[[60.0", "\"slices\":[[" },
+    { "\"stays\":[[0,3", "\"stays\":[[0,9999999999" },
+    { "\"stays\":[[0,3", "\"stays\":[[-5,3" },
+    { "\"stays\":[[0,3", "\"stays\":[[2000000000,3" },
+    { "\"energy_kwh\":", "\"energy_kwh\":[]+" },
+};
+
+START_TEST(a_run_that_somebody_changed_is_not_there)
+{
+    struct run_result r = result_of(1);
+    struct run_key k = key_of("gogh", 11);
+    struct fixture f;
+    struct err e = { 0 };
+    const char *text, *path, *at;
+    size_t len;
+
+    fixture_init(&f);
+    ck_assert_int_eq(book_keep(&f.book, &k, &r, &e), 0);
+    path = arena_printf(&f.arena, "%s/runs/%s.json", f.dir, run_name(&f.arena, &k));
+    ck_assert_int_eq(file_read(&f.arena, path, NULL, 1 << 20, &text, &len, &e), 0);
+    at = strstr(text, damages[_i].from);
+    ck_assert_msg(at != NULL, "%s is not in %s", damages[_i].from, text);
+    text = arena_printf(&f.arena, "%.*s%s%s", (int)(at - text), text, damages[_i].to,
+                        at + strlen(damages[_i].from));
+    ck_assert_int_eq(file_write(path, text, strlen(text), &e), 0);
+    ck_assert_msg(!book_has(&f.arena, &f.book, &k, &r), "%s", damages[_i].to);
+    fixture_release(&f);
+}
+END_TEST
+
+START_TEST(one_study_at_a_time_has_the_directory)
+{
+    struct fixture f;
+    struct err e = { 0 };
+    struct book second;
+
+    fixture_init(&f);
+    second = book_in(f.dir);
+    ck_assert_int_eq(book_take(&second, &e), -EBUSY);
+    ck_assert_msg(strstr(e.text, "another study") != NULL, "%s", e.text);
+    book_leave(&f.book);
+    ck_assert_int_eq(book_take(&second, &e), 0);
+    book_leave(&second);
+    fixture_release(&f);
+}
+END_TEST
+
+static void touch(const char *path)
+{
+    FILE *file = fopen(path, "we");
+
+    ck_assert_ptr_nonnull(file);
+    fclose(file);
+}
+
+START_TEST(taking_it_clears_away_what_was_half_written_and_nothing_else)
+{
+    static const struct {
+        const char *name;
+        bool is_left;
+    } files[] = {
+        { "runs/a.json.77-0.tmp", false },
+        { "report.html.9-1.tmp", false },
+        { "runs/mine.tmp", true },
+        { "notes.json", true },
+    };
+    struct fixture f;
+    struct err e = { 0 };
+
+    fixture_init(&f);
+    book_leave(&f.book);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        touch(arena_printf(&f.arena, "%s/%s", f.dir, files[i].name));
+    ck_assert_int_eq(book_take(&f.book, &e), 0);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        ck_assert_msg((access(arena_printf(&f.arena, "%s/%s", f.dir, files[i].name), F_OK) == 0) ==
+                          files[i].is_left,
+                      "%s", files[i].name);
+    fixture_release(&f);
+}
+END_TEST
+
+START_TEST(a_file_in_the_directorys_place_is_told)
+{
+    struct fixture f;
+    struct err e = { 0 };
+    struct book b;
+
+    fixture_init(&f);
+    b = book_in(arena_printf(&f.arena, "%s/file", f.dir));
+    touch(b.dir);
+    ck_assert_int_eq(book_take(&b, &e), -ENOTDIR);
+    ck_assert_msg(strstr(e.text, "wants a directory") != NULL, "%s", e.text);
+    b = book_in(arena_printf(&f.arena, "%s/no/such/place", f.dir));
+    ck_assert_int_eq(book_take(&b, &e), -ENOENT);
+    ck_assert_msg(strstr(e.text, b.dir) != NULL, "%s", e.text);
+    fixture_release(&f);
+}
+END_TEST
+
+static const char *content(struct fixture *f, const char *name)
+{
+    struct err e = { 0 };
+    const char *text;
+    size_t len;
+
+    ck_assert_msg(file_read(&f->arena, arena_printf(&f->arena, "%s/%s", f->dir, name), NULL,
+                            1 << 20, &text, &len, &e) == 0,
+                  "%s", e.text);
+    return text;
+}
+
+static int n_lines(const char *text)
+{
+    int n = 0;
+
+    for (; *text != '\0'; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void write_two_rows(struct fixture *f)
+{
+    struct err e = { 0 };
+
+    f->book.n_rows = 2;
+    f->book.rows = ARENA_ARRAY(&f->arena, struct book_row, 2);
+    for (int i = 0; i < 2; i++)
+        f->book.rows[i] =
+            (struct book_row){ .key = key_of("gogh", 11 + i), .result = result_of(i + 1) };
+    ck_assert_msg(book_write(&f->book, &e) == 0, "%s", e.text);
+}
+
+START_TEST(results_json_has_a_row_a_run_with_all_its_keys)
+{
+    static const char *const keys[] = {
+        "scenario",
+        "load",
+        "policy",
+        "seed",
+        "sleep",
+        "power_limit",
+        "energy_j_per_work",
+        "energy_kwh",
+        "promise_attainment",
+        "mean_jct_s",
+        "moves",
+        "allocation_efficiency",
+    };
+    struct fixture f;
+
+    fixture_init(&f);
+    write_two_rows(&f);
+    json_t *list = json_loads(content(&f, "results.json"), 0, NULL);
+    ck_assert_int_eq(json_array_size(list), 2);
+    const json_t *row = json_array_get(list, 1);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        ck_assert_msg(json_object_get(row, keys[i]) != NULL, "%s", keys[i]);
+    ck_assert(json_is_true(json_object_get(row, "sleep")));
+    ck_assert(json_is_false(json_object_get(row, "power_limit")));
+    ck_assert(json_is_null(json_object_get(row, "mean_jct_s")));
+    ck_assert(json_is_null(json_object_get(row, "without")));
+    ck_assert_int_eq(json_integer_value(json_object_get(row, "seed")), 12);
+    ck_assert(json_real_value(json_object_get(row, "energy_kwh")) == 2);
+    ck_assert(json_real_value(json_object_get(json_object_get(row, "gpu_hours"), "k80")) == 1.5);
+    ck_assert(json_object_get(row, "wall_s") == NULL);
+    ck_assert_ptr_nonnull(strstr(content(&f, "results.json"), "0.333333333333333,"));
+    json_decref(list);
+    fixture_release(&f);
+}
+END_TEST
+
+static const struct {
+    const char *file;
+    int n_lines;
+    const char *has;
+} tables[] = {
+    { "runs.csv", 3, "small,0.9,gogh,12,1,0,,empty,additive,0.333333333333333,2,0.97,,0," },
+    { "slices.csv", 5, ",60,120.5,0.333333333333333,,0,1,2\n" },
+    { "types.csv", 5, ",v100,2,0.1,\n" },
+    { "stays.csv", 5, ",1,4,150,10,130\n" },
+    { "timing.csv", 3, "wall_s,rss_bytes\n" },
+};
+
+START_TEST(tables_have_the_same_figures)
+{
+    struct fixture f;
+
+    fixture_init(&f);
+    write_two_rows(&f);
+    const char *text = content(&f, tables[_i].file);
+    ck_assert_msg(n_lines(text) == tables[_i].n_lines, "%s:\n%s", tables[_i].file, text);
+    ck_assert_msg(strstr(text, tables[_i].has) != NULL, "%s:\n%s", tables[_i].file, text);
+    fixture_release(&f);
+}
+END_TEST
+
+START_TEST(wall_times_are_in_timing_csv_alone)
+{
+    static const char *const files[] = { "results.json", "runs.csv", "slices.csv", "types.csv",
+                                         "stays.csv" };
+    struct fixture f;
+    const char *before[5], *timing;
+    struct err e = { 0 };
+
+    fixture_init(&f);
+    write_two_rows(&f);
+    timing = content(&f, "timing.csv");
+    for (int i = 0; i < 5; i++)
+        before[i] = content(&f, files[i]);
+    f.book.rows[0].result.wall_s = f.book.rows[0].result.decision_p50_s = 77;
+    f.book.rows[0].result.rss_bytes = f.book.rows[0].result.decision_p99_s = 88;
+    ck_assert_int_eq(book_write(&f.book, &e), 0);
+    for (int i = 0; i < 5; i++)
+        ck_assert_str_eq(content(&f, files[i]), before[i]);
+    ck_assert_str_ne(content(&f, "timing.csv"), timing);
+    fixture_release(&f);
+}
+END_TEST
+
+START_TEST(a_bound_counts_its_jobs_and_nothing_else)
+{
+    static const char *const counts[] = { "finished",  "failed",     "moves",       "decisions",
+                                          "fallbacks", "repricings", "measurements" };
+    struct run_key k = key_of("bound", 11);
+    struct run_result r = result_of(1), got;
+    struct fixture f;
+    struct err e = { 0 };
+
+    fixture_init(&f);
+    ck_assert_int_eq(book_keep(&f.book, &k, &r, &e), 0);
+    ck_assert(book_has(&f.arena, &f.book, &k, &got));
+    ck_assert(got.jobs == 10 && got.moves == 0);
+    book_fill(&f.arena, &f.book, &k, 1);
+    ck_assert_msg(book_write(&f.book, &e) == 0, "%s", e.text);
+    json_t *list = json_loads(content(&f, "results.json"), 0, NULL);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        ck_assert_msg(json_is_null(json_object_get(json_array_get(list, 0), counts[i])), "%s",
+                      counts[i]);
+    ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(list, 0), "jobs")), 10);
+    ck_assert_ptr_nonnull(strstr(content(&f, "runs.csv"), ",,,,,10,,,"));
+    json_decref(list);
+    fixture_release(&f);
+}
+END_TEST
+
+START_TEST(a_bounds_counts_in_an_older_file_are_no_harm)
+{
+    struct run_key k = key_of("bound", 11);
+    struct run_result r = result_of(1);
+    struct fixture f;
+    struct err e = { 0 };
+    const char *text, *path, *at;
+    size_t len;
+
+    fixture_init(&f);
+    ck_assert_int_eq(book_keep(&f.book, &k, &r, &e), 0);
+    path = arena_printf(&f.arena, "%s/runs/%s.json", f.dir, run_name(&f.arena, &k));
+    ck_assert_int_eq(file_read(&f.arena, path, NULL, 1 << 20, &text, &len, &e), 0);
+    at = strstr(text, "\"moves\":null");
+    ck_assert_ptr_nonnull(at);
+    text = arena_printf(&f.arena, "%.*s\"moves\":0%s", (int)(at - text), text,
+                        at + strlen("\"moves\":null"));
+    ck_assert_int_eq(file_write(path, text, strlen(text), &e), 0);
+    ck_assert(book_has(&f.arena, &f.book, &k, &r));
+    fixture_release(&f);
+}
+END_TEST
+
+START_TEST(the_build_is_a_digest_of_the_program)
+{
+    struct arena a;
+
+    arena_init(&a);
+    ck_assert_uint_eq(strlen(book_build(&a)), 64);
+    ck_assert_str_eq(book_build(&a), book_build(&a));
+    arena_release(&a);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("book");
+    TCase *t = tcase_create("book");
+
+    tcase_add_test(t, a_run_comes_back_as_it_was_kept);
+    tcase_add_loop_test(t, somebody_elses_run_is_not_there, 0,
+                        sizeof strangers / sizeof *strangers);
+    tcase_add_test(t, rows_are_those_that_are_there_in_the_order_asked_for);
+    tcase_add_test(t, a_book_names_the_data_of_its_rows_and_no_other);
+    tcase_add_test(t, a_file_that_is_no_run_is_named);
+    tcase_add_test(t, a_run_that_is_cut_off_anywhere_is_not_there);
+    tcase_add_loop_test(t, a_run_that_somebody_changed_is_not_there, 0,
+                        sizeof damages / sizeof *damages);
+    tcase_add_test(t, one_study_at_a_time_has_the_directory);
+    tcase_add_test(t, taking_it_clears_away_what_was_half_written_and_nothing_else);
+    tcase_add_test(t, a_file_in_the_directorys_place_is_told);
+    tcase_add_test(t, results_json_has_a_row_a_run_with_all_its_keys);
+    tcase_add_loop_test(t, tables_have_the_same_figures, 0, sizeof tables / sizeof *tables);
+    tcase_add_test(t, wall_times_are_in_timing_csv_alone);
+    tcase_add_test(t, a_bound_counts_its_jobs_and_nothing_else);
+    tcase_add_test(t, a_bounds_counts_in_an_older_file_are_no_harm);
+    tcase_add_test(t, the_build_is_a_digest_of_the_program);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}
