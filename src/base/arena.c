@@ -1,6 +1,7 @@
 #include "base/arena.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdalign.h>
 #include <stdint.h>
@@ -105,6 +106,20 @@ void *arena_array(struct arena *a, size_t n, size_t size)
     if (__builtin_mul_overflow(n, size, &bytes))
         stop(SIZE_MAX);
     return arena_alloc(a, bytes);
+}
+
+void *arena_grow(struct arena *a, void *array, int n, int *cap, size_t size)
+{
+    void *bigger;
+
+    if (n < *cap)
+        return array;
+    assert(*cap <= INT_MAX / 2);
+    *cap = *cap ? 2 * *cap : 16;
+    bigger = arena_array(a, (size_t)*cap, size);
+    if (n > 0)
+        memcpy(bigger, array, (size_t)n * size);
+    return bigger;
 }
 
 char *arena_strdup(struct arena *a, const char *s)

@@ -32,6 +32,11 @@ void *arena_alloc(struct arena *a, size_t n);
 /* Room for 'n' zeroed elements of 'size' bytes; stops the process on overflow. */
 void *arena_array(struct arena *a, size_t n, size_t size);
 
+/* 'array' of the arena, of which 'n' of '*cap' elements are used, with room for one more; what it
+ * outgrows dies with the arena.
+ */
+void *arena_grow(struct arena *a, void *array, int n, int *cap, size_t size);
+
 /* Copies of strings, always terminated. */
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
@@ -39,5 +44,7 @@ char *arena_printf(struct arena *a, const char *format, ...) __attribute__((form
 
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
 #define ARENA_ARRAY(a, type, n) ((type *)arena_array((a), (n), sizeof(type)))
+#define ARENA_GROW(a, array, n, cap) \
+    ((array) = arena_grow((a), (array), (n), &(cap), sizeof *(array)))
 
 #endif

@@ -6,6 +6,15 @@
 #include <limits.h>
 #include <stdlib.h>
 
+/* 'array' with room for 'n' elements, which may be fewer; what is new in it is not set. */
+static inline void *heap_resize(void *array, size_t n, size_t size)
+{
+    void *resized = reallocarray(array, n ? n : 1, size);
+
+    assert(resized);    // out of memory: stop; restart replays the journal
+    return resized;
+}
+
 /* Make room in 'array' (heap, 'size' bytes an element, 'n' used of '*cap') for one
  * more; returns the array, which may have moved.
  */
@@ -15,9 +24,7 @@ static inline void *grow(void *array, int n, int *cap, size_t size)
         return array;
     assert(*cap <= INT_MAX / 2);
     *cap = *cap ? 2 * *cap : 16;
-    void *bigger = realloc(array, (size_t)*cap * size);
-    assert(bigger);    // out of memory: stop; restart replays the journal
-    return bigger;
+    return heap_resize(array, (size_t)*cap, size);
 }
 
 /* The same for an array that grows in step with others, the last of which keeps 'cap'. */
@@ -35,6 +42,7 @@ static inline void *heap_array(size_t n, size_t size)
     return a;
 }
 
+#define RESIZE(array, n) ((array) = heap_resize((array), (size_t)(n), sizeof *(array)))
 #define GROW(array, n, cap) ((array) = grow((array), (n), &(cap), sizeof *(array)))
 #define GROW_BESIDE(array, n, cap) ((array) = grow_beside((array), (n), (cap), sizeof *(array)))
 

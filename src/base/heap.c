@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 /* Four children: half the levels of two, and brothers share cache lines, which is
  * what a pop costs.
  */
@@ -29,18 +31,13 @@ static bool comes_before(const struct heap_item *a, const struct heap_item *b)
 void heap_push(struct heap *h, double at_s, uint32_t kind, int32_t index, uint32_t stamp)
 {
     const struct heap_item item = { at_s, h->next_seq++, kind, index, stamp };
-    size_t i = h->n_items;
+    int i = h->n_items;
 
     assert(!isnan(at_s));
-    if (h->n_items == h->cap) {
-        h->cap = h->cap == 0 ? 64 : h->cap * 2;
-        h->items = reallocarray(h->items, h->cap, sizeof *h->items);
-        if (h->items == NULL)
-            abort();
-    }
+    GROW(h->items, h->n_items, h->cap);
     h->n_items++;
     while (i > 0) {
-        const size_t parent = (i - 1) / CHILDREN;
+        const int parent = (i - 1) / CHILDREN;
 
         if (!comes_before(&item, &h->items[parent]))
             break;
@@ -56,15 +53,15 @@ const struct heap_item *heap_top(const struct heap *h)
 }
 
 /* The earliest of the children of 'i', or n_items when it has none. */
-static size_t first_child(const struct heap *h, size_t i)
+static int first_child(const struct heap *h, int i)
 {
-    const size_t begin = i * CHILDREN + 1;
-    const size_t end = begin + CHILDREN < h->n_items ? begin + CHILDREN : h->n_items;
-    size_t best = begin;
+    const int begin = i * CHILDREN + 1;
+    const int end = begin + CHILDREN < h->n_items ? begin + CHILDREN : h->n_items;
+    int best = begin;
 
     if (begin >= h->n_items)
         return h->n_items;
-    for (size_t c = begin + 1; c < end; c++) {
+    for (int c = begin + 1; c < end; c++) {
         if (comes_before(&h->items[c], &h->items[best]))
             best = c;
     }
@@ -74,13 +71,13 @@ static size_t first_child(const struct heap *h, size_t i)
 struct heap_item heap_pop(struct heap *h)
 {
     struct heap_item top, last;
-    size_t i = 0;
+    int i = 0;
 
     assert(h->n_items > 0);
     top = h->items[0];
     last = h->items[--h->n_items];
     for (;;) {
-        const size_t child = first_child(h, i);
+        const int child = first_child(h, i);
 
         if (child == h->n_items || !comes_before(&h->items[child], &last))
             break;

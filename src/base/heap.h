@@ -19,7 +19,7 @@ struct heap_item {
 
 struct heap {
     struct heap_item *items;
-    size_t n_items, cap;
+    int n_items, cap;
     uint64_t next_seq;
 };
 

@@ -30,7 +30,7 @@ struct source {
     uint32_t stamp;
 };
 
-struct ender {
+struct callback {
     const char *what;
     loop_f *f;
     void *self;
@@ -49,7 +49,7 @@ struct calls {
     struct call *first, **end;
 };
 
-enum { SIGNALS = 65, ENDERS_MAX = 8, BATCH = 64 };
+enum { SIGNALS = 65, AT_END_MAX = 8, BATCH = 64 };
 
 struct loop {
     int epoll, wake, signals;
@@ -59,9 +59,9 @@ struct loop {
     struct loop_timer **timers;    // (n_timers) a heap, the next one first
     int n_timers, cap_timers;
     sigset_t mask;
-    struct ender on_signal[SIGNALS];
-    struct ender enders[ENDERS_MAX];
-    int n_enders;
+    struct callback on_signal[SIGNALS];
+    struct callback at_end[AT_END_MAX];
+    int n_at_end;
     bool is_stopping;
     struct loop_stats stats;
     const char *slowest;    // callback of this turn, and how long it took
@@ -141,7 +141,7 @@ static void on_signals(void *self, int fd, unsigned ready)
 
     (void)ready;
     while (read(fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        const struct ender *to = info.ssi_signo < SIGNALS ? &l->on_signal[info.ssi_signo] : NULL;
+        const struct callback *to = info.ssi_signo < SIGNALS ? &l->on_signal[info.ssi_signo] : NULL;
         if (to && to->f)
             call(l, to->what, to->f, to->self);
     }
@@ -227,9 +227,7 @@ static void sources_reach(struct loop *l, int fd)
     if (fd < l->n_sources)
         return;
     int n = fd * 2 + 16;
-    l->sources = realloc(l->sources, (size_t)n * sizeof *l->sources);
-    if (!l->sources)
-        abort();
+    RESIZE(l->sources, n);
     memset(l->sources + l->n_sources, 0, (size_t)(n - l->n_sources) * sizeof *l->sources);
     l->n_sources = n;
 }
@@ -363,14 +361,14 @@ int loop_signal(struct loop *l, int signo, loop_f *f, void *self, struct err *e)
     if (pthread_sigmask(SIG_BLOCK, &l->mask, NULL) != 0 ||
         signalfd(l->signals, &l->mask, SFD_CLOEXEC | SFD_NONBLOCK) < 0)
         return err_set(e, EINVAL, "signal %d cannot be waited for", signo);
-    l->on_signal[signo] = (struct ender){ .what = "signal", .f = f, .self = self };
+    l->on_signal[signo] = (struct callback){ .what = "signal", .f = f, .self = self };
     return 0;
 }
 
 void loop_at_turn_end(struct loop *l, const char *what, loop_f *f, void *self)
 {
-    assert(l->n_enders < ENDERS_MAX);
-    l->enders[l->n_enders++] = (struct ender){ .what = what, .f = f, .self = self };
+    assert(l->n_at_end < AT_END_MAX);
+    l->at_end[l->n_at_end++] = (struct callback){ .what = what, .f = f, .self = self };
 }
 
 /* ---- other threads ---- */
@@ -506,7 +504,8 @@ void loop_settle(struct loop *l)
 
 /* ---- turning ---- */
 
-/* What this thread has had of the cores: of a long turn the rest was waited, for one or for a disk. */
+/* What this thread has had of the cores: of a long turn the rest was waited, for one or for a disk.
+ */
 static double thread_cpu_s(void)
 {
     struct timespec t = { 0 };
@@ -559,8 +558,8 @@ int loop_turn(struct loop *l, double most_s, struct err *e)
         serve(l, &ready[i]);
     deliver(l);
     ring(l, began_s);
-    for (int i = 0; i < l->n_enders; i++)
-        call(l, l->enders[i].what, l->enders[i].f, l->enders[i].self);
+    for (int i = 0; i < l->n_at_end; i++)
+        call(l, l->at_end[i].what, l->at_end[i].f, l->at_end[i].self);
     count_turn(l, clock_stopwatch_s() - began_s, thread_cpu_s() - cpu_s);
     return 0;
 }

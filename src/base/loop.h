@@ -32,8 +32,9 @@ int loop_watch(struct loop *l, int fd, unsigned want, const char *what, loop_fd_
                struct err *e);
 void loop_unwatch(struct loop *l, int fd);    // before the fd is closed; unknown ones are fine
 
-/* A timer on the monotonic clock, inside something that outlives it; set again from its own callback
- * for a period. Setting replaces; clearing an unset one is fine. Callbacks of a turn may clear any.
+/* A timer on the monotonic clock, inside something that outlives it; set again from its own
+ * callback for a period. Setting replaces; clearing an unset one is fine. Callbacks of a turn may
+ * clear any.
  */
 struct loop_timer {
     struct loop *loop;
@@ -75,7 +76,8 @@ int loop_turn(struct loop *l, double most_s, struct err *e);
 int loop_run(struct loop *l, struct err *e);
 void loop_stop(struct loop *l);
 
-/* In a child after fork: close the loop's descriptors without touching what the parent waits for. */
+/* In a child after fork: close the loop's descriptors without touching what the parent waits for.
+ */
 void loop_leave(struct loop *l);
 
 /* How long turns held the loop: for the metric that proves it. Bucket i counts turns of at

@@ -1,9 +1,9 @@
 /* map.h - names to small integers, and 64-bit keys to small integers.
  *
  * Open addressing, power-of-two tables, never shrinking, no deletion: made for
- * interning what a run meets. Owns heap memory; release when done. Two kinds, because
- * the second holds millions and is searched a million times at start: its slots are
- * as small as can be.
+ * interning what a run meets. Owns heap memory; release when done. A map of keys holds
+ * millions and is searched a million times at start: its slots are as small as can be.
+ * A map of names is one of their hashes.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
@@ -11,33 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct map_slot {
-    uint64_t hash;
-    const char *name;
-    int value;    // -1: the slot is empty
-};
-
-struct map {
-    struct map_slot *slots;
-    size_t n_slots, n_used;
-};
-
-void map_init(struct map *m);
-void map_release(struct map *m);
-
-/* The value of 'name', or -1. */
-int map_get(const struct map *m, const char *name);
-
-/* Set it; 'name' must live as long as the map. 'value' >= 0. */
-void map_set(struct map *m, const char *name, int value);
-
-struct map_u64_slot {
-    uint64_t key;
-    int value;    // -1: the slot is empty
-};
-
 struct map_u64 {
-    struct map_u64_slot *slots;
+    struct map_u64_slot {
+        uint64_t key;
+        int value;    // -1: the slot is empty
+    } * slots;
     size_t n_slots, n_used;
 };
 
@@ -48,5 +26,23 @@ void map_u64_set(struct map_u64 *m, uint64_t key, int value);
 
 /* Ask for the memory that a get of 'key' will look at. */
 void map_u64_prefetch(const struct map_u64 *m, uint64_t key);
+
+struct map {
+    struct map_u64 by_hash;    // to the name; one with the same hash as another has the next one
+    struct map_name {
+        const char *name;
+        int value;
+    } * names;    // (n)
+    int n, cap;
+};
+
+void map_init(struct map *m);
+void map_release(struct map *m);
+
+/* The value of 'name', or -1. */
+int map_get(const struct map *m, const char *name);
+
+/* Set it; 'name' must live as long as the map. 'value' >= 0. */
+void map_set(struct map *m, const char *name, int value);
 
 #endif

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 void samples_init(struct samples *s)
 {
     *s = (struct samples){ 0 };
@@ -18,12 +20,7 @@ void samples_release(struct samples *s)
 void samples_add(struct samples *s, double v)
 {
     assert(!isnan(v));
-    if (s->n == s->cap) {
-        s->cap = s->cap == 0 ? 64 : s->cap * 2;
-        s->v = reallocarray(s->v, s->cap, sizeof *s->v);
-        if (s->v == NULL)
-            abort();
-    }
+    GROW(s->v, s->n, s->cap);
     s->v[s->n++] = v;
 }
 
@@ -31,7 +28,7 @@ double samples_mean(const struct samples *s)
 {
     double sum = 0;
 
-    for (size_t i = 0; i < s->n; i++)
+    for (int i = 0; i < s->n; i++)
         sum += s->v[i];
     return s->n == 0 ? (double)NAN : sum / (double)s->n;
 }
@@ -46,14 +43,14 @@ static int compare(const void *a, const void *b)
 double samples_quantile(struct samples *s, double q)
 {
     double at, part;
-    size_t i;
+    int i;
 
     assert(q >= 0 && q <= 1);
     if (s->n == 0)
         return (double)NAN;
-    qsort(s->v, s->n, sizeof *s->v, compare);
+    qsort(s->v, (size_t)s->n, sizeof *s->v, compare);
     at = q * (double)(s->n - 1);
-    i = (size_t)at;
+    i = (int)at;
     part = at - (double)i;
     if (i + 1 >= s->n || part == 0)
         return s->v[i];

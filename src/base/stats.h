@@ -7,7 +7,7 @@
 /* A growing list of samples. Owns heap memory; release when done. */
 struct samples {
     double *v;
-    size_t n, cap;
+    int n, cap;
 };
 
 void samples_init(struct samples *s);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
+
 void buf_init(struct buf *b, size_t max)
 {
     assert(max < SIZE_MAX / 2);
@@ -88,4 +90,12 @@ int buf_printf(struct buf *b, const char *format, ...)
 const char *buf_text(const struct buf *b)
 {
     return b->data == NULL ? "" : b->data;
+}
+
+const char *buf_keep(struct buf *b, struct arena *a)
+{
+    const char *text = arena_strdup(a, buf_text(b));
+
+    buf_release(b);
+    return text;
 }

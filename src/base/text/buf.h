@@ -3,10 +3,12 @@
  * Owns heap memory; release when done. Content is always followed by a NUL that
  * does not count, so 'data' can be read as a string.
  */
-#ifndef BASE_BUF_H
-#define BASE_BUF_H
+#ifndef BASE_TEXT_BUF_H
+#define BASE_TEXT_BUF_H
 
 #include <stddef.h>
+
+struct arena;
 
 struct buf {
     char *data;    // NULL until the first append
@@ -29,5 +31,8 @@ int buf_printf(struct buf *b, const char *format, ...) __attribute__((format(pri
 
 /* The content as a string; "" when empty. Borrowed until the next change. */
 const char *buf_text(const struct buf *b);
+
+/* The same in an arena, and the buffer is released. */
+const char *buf_keep(struct buf *b, struct arena *a);
 
 #endif

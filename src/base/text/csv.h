@@ -4,8 +4,8 @@
  * and blank lines are skipped. Fields come unquoted, and without the blanks around
  * them unless those are quoted. Knows where it is, so that an error can say so.
  */
-#ifndef BASE_CSV_H
-#define BASE_CSV_H
+#ifndef BASE_TEXT_CSV_H
+#define BASE_TEXT_CSV_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -21,7 +21,7 @@
 #define NAMES_SHOWN 5    // members named in an error, as the cure
 
 /* One reading in progress. */
-struct reading {
+struct file_reader {
     const char *path, *member;
     struct archive *archive;
     struct buf content;
@@ -39,7 +39,7 @@ static const char *member_name(const char *name)
     return name;
 }
 
-static int damaged(const struct reading *r, struct err *e)
+static int damaged(const struct file_reader *r, struct err *e)
 {
     const char *why = archive_error_string(r->archive);
 
@@ -48,7 +48,7 @@ static int damaged(const struct reading *r, struct err *e)
 }
 
 /* The current entry's data into r->content. */
-static int take(struct reading *r, struct err *e)
+static int take(struct file_reader *r, struct err *e)
 {
     static _Thread_local char chunk[64 << 10];
     la_ssize_t n;
@@ -63,7 +63,7 @@ static int take(struct reading *r, struct err *e)
     return n < 0 ? damaged(r, e) : 0;
 }
 
-static void note_name(struct reading *r, const char *name)
+static void note_name(struct file_reader *r, const char *name)
 {
     /* The ceiling of 'names' may cut the list short; it is a hint. */
     if (r->n_files < NAMES_SHOWN)
@@ -74,7 +74,7 @@ static void note_name(struct reading *r, const char *name)
 }
 
 /* Walk the entries until the wanted one is read, or it is clear that there is none. */
-static int walk(struct reading *r, struct err *e)
+static int walk(struct file_reader *r, struct err *e)
 {
     struct archive_entry *entry;
     int rc = ARCHIVE_OK, err = 0;
@@ -101,7 +101,7 @@ static int walk(struct reading *r, struct err *e)
 }
 
 /* After the walk: is there exactly one thing that was meant? */
-static int judge(const struct reading *r, struct err *e)
+static int judge(const struct file_reader *r, struct err *e)
 {
     if (r->member == NULL && r->n_files > 1)
         return err_set(e, EINVAL, "%s: holds several files; say which: %s", r->path,
@@ -149,7 +149,7 @@ static int open_for_reading(const char *path, struct err *e)
 int file_read(struct arena *a, const char *path, const char *member, size_t max, const char **text,
               size_t *len, struct err *e)
 {
-    struct reading r = { .path = path, .member = member };
+    struct file_reader r = { .path = path, .member = member };
     int fd = open_for_reading(path, e);
     int rc;
 

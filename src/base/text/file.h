@@ -4,8 +4,8 @@
  * .gz or .xz, or one member of a tar. Writing is atomic: a reader sees the old
  * file or the new one.
  */
-#ifndef BASE_FILE_H
-#define BASE_FILE_H
+#ifndef BASE_TEXT_FILE_H
+#define BASE_TEXT_FILE_H
 
 #include <stddef.h>
 

@@ -37,6 +37,17 @@ struct slice slice_trim(struct slice s)
     return s;
 }
 
+bool slice_next(const char **list, char separator, struct slice *item)
+{
+    const char *end = strchrnul(*list, separator);
+
+    *item = (struct slice){ *list, (size_t)(end - *list) };
+    if (!**list)
+        return false;
+    *list = end + (*end == separator);
+    return true;
+}
+
 /* How many digits stand at 'i'. */
 static size_t n_digits(struct slice s, size_t i)
 {
@@ -202,6 +213,14 @@ bool text_alike(const char *a, const char *b)
     }
 }
 
+const char *text_unalias(const char *const (*pairs)[2], int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (text_alike(pairs[i][0], name))
+            return pairs[i][1];
+    return name;
+}
+
 int text_distance(const char *a, const char *b)
 {
     enum { LONGEST = 100 };
@@ -227,4 +246,14 @@ int text_distance(const char *a, const char *b)
         }
     }
     return row[n];
+}
+
+bool text_is_nearer(const char *typed, const char *word, int *limit)
+{
+    int d = text_distance(typed, word);
+
+    if (d > *limit)
+        return false;
+    *limit = d - 1;
+    return true;
 }

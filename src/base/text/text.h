@@ -3,8 +3,8 @@
  * Nothing here guesses: a number is a whole number or a whole decimal, or the
  * caller hears that it is not.
  */
-#ifndef BASE_TEXT_H
-#define BASE_TEXT_H
+#ifndef BASE_TEXT_TEXT_H
+#define BASE_TEXT_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +18,10 @@ struct slice {
 struct slice slice_of(const char *s);
 bool slice_is(struct slice s, const char *word);
 struct slice slice_trim(struct slice s);    // without blanks at either end
+
+/* The next item of a list that is parted by 'separator'; '*list' moves behind it. False: no more.
+ */
+bool slice_next(const char **list, char separator, struct slice *item);
 
 /* The whole slice as a finite decimal number ("1e9", "-0.5"); no hex, no "nan",
  * no blanks. Returns 0, -EINVAL, or -ERANGE when it does not fit a double.
@@ -42,9 +46,19 @@ bool text_is_name(struct slice s);
  */
 bool text_alike(const char *a, const char *b);
 
+/* What 'name' is another name for, by text_alike, of 'n' pairs (another name, the name): else
+ * itself.
+ */
+const char *text_unalias(const char *const (*pairs)[2], int n, const char *name);
+
 /* How many letters one must add, drop or change to make one of the other, without regard
- * to case; of the first 100 bytes. To find out what somebody meant.
+ * to case; of the first 100 bytes.
  */
 int text_distance(const char *a, const char *b);
+
+/* What somebody meant who wrote 'typed', of several words: true where 'word' is no further off
+ * than '*limit', which then says how near a better one has to be.
+ */
+bool text_is_nearer(const char *typed, const char *word, int *limit);
 
 #endif

@@ -7,8 +7,8 @@
  * keep blanks, '=' and '#'; inside them \" and \\ stand for " and \. A word that is
  * quoted from its beginning has no key. Knows where it is, so that an error can say so.
  */
-#ifndef BASE_WORDS_H
-#define BASE_WORDS_H
+#ifndef BASE_TEXT_WORDS_H
+#define BASE_TEXT_WORDS_H
 
 #include <stddef.h>
 
