@@ -93,23 +93,6 @@ static inline float tanh_of(float x)
     return z < 0.65f * 0.65f ? near : far;
 }
 
-TWICE void relu_forward(size_t n, const float *x, float *y)
-{
-    SIDE_BY_SIDE
-    for (size_t i = 0; i < n; i++)
-        y[i] = x[i] < 0 ? 0 : x[i];
-}
-
-TWICE void relu_backward(size_t n, const float *x, const float *dy, float *dx)
-{
-    SIDE_BY_SIDE
-    for (size_t i = 0; i < n; i++) {
-        float d = dy[i];    // read also where it is not wanted: a load behind an if is a branch
-
-        dx[i] = x[i] > 0 ? d : 0;
-    }
-}
-
 TWICE void silu_forward(size_t n, const float *x, float *y)
 {
     SIDE_BY_SIDE
@@ -134,31 +117,11 @@ TWICE void tanh_forward(size_t n, const float *x, float *y)
         y[i] = tanh_of(x[i]);
 }
 
-TWICE void tanh_backward(size_t n, const float *x, const float *dy, float *dx)
-{
-    SIDE_BY_SIDE
-    for (size_t i = 0; i < n; i++) {
-        float t = tanh_of(x[i]);
-
-        dx[i] = dy[i] * (1.0f - t * t);
-    }
-}
-
 TWICE void sigmoid_forward(size_t n, const float *x, float *y)
 {
     SIDE_BY_SIDE
     for (size_t i = 0; i < n; i++)
         y[i] = sigmoid_of(x[i]);
-}
-
-TWICE void sigmoid_backward(size_t n, const float *x, const float *dy, float *dx)
-{
-    SIDE_BY_SIDE
-    for (size_t i = 0; i < n; i++) {
-        float s = sigmoid_of(x[i]);
-
-        dx[i] = dy[i] * s * (1.0f - s);
-    }
 }
 
 TWICE void exp_forward(size_t n, const float *x, float *y)

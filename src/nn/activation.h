@@ -1,4 +1,4 @@
-/* activation.h - the bends between layers: relu, silu, tanh, sigmoid.
+/* activation.h - the bends between layers: silu, tanh, sigmoid.
  *
  * Plain loops over n numbers without branches, which gcc turns into vector code in
  * release builds; to 1e-6 relative of the real functions. Backward takes the x that
@@ -9,17 +9,11 @@
 
 #include <stddef.h>
 
-void relu_forward(size_t n, const float *x, float *y);
-void relu_backward(size_t n, const float *x, const float *dy, float *dx);
-
 void silu_forward(size_t n, const float *x, float *y);    // x times sigmoid(x)
 void silu_backward(size_t n, const float *x, const float *dy, float *dx);
 
 void tanh_forward(size_t n, const float *x, float *y);
-void tanh_backward(size_t n, const float *x, const float *dy, float *dx);
-
 void sigmoid_forward(size_t n, const float *x, float *y);
-void sigmoid_backward(size_t n, const float *x, const float *dy, float *dx);
 
 /* e^x, for x kept within +-87 (what a float holds without denormals). */
 void exp_forward(size_t n, const float *x, float *y);

@@ -19,7 +19,7 @@ void attention_init(struct attention *t, struct params *p, int n_query, int n_to
 }
 
 /* What lives in scratch. */
-struct parts {
+struct attention_parts {
     float *query, *dquery;            // (n, n_model)
     float *key_value, *dkey_value;    // (n, len, 2 n_model)
     float *share, *dshare;            // (n, n_heads, len): how much of a token is taken
@@ -27,11 +27,11 @@ struct parts {
     float *dy;                        // (n, n_model): zero for rows without tokens
 };
 
-static struct parts parts_of(const struct attention *t, int n, int len, float *scratch)
+static struct attention_parts parts_of(const struct attention *t, int n, int len, float *scratch)
 {
     size_t rows = (size_t)n * (size_t)t->n_model, tokens = rows * 2 * (size_t)len;
     size_t shares = (size_t)n * (size_t)t->n_heads * (size_t)len;
-    struct parts k = { .query = scratch };
+    struct attention_parts k = { .query = scratch };
 
     k.dquery = k.query + rows;
     k.gathered = k.dquery + rows;
@@ -51,12 +51,16 @@ size_t attention_scratch(const struct attention *t, int n, int len)
     return (size_t)n * (per_row * (size_t)t->n_model + 2 * (size_t)t->n_heads * (size_t)len);
 }
 
-static bool row_has_tokens(const bool *is_there, int len)
+/* Which of a row's tokens exist; NULL: all. */
+static const bool *there_of(const struct tokens *in, size_t row)
 {
-    if (is_there == NULL)
-        return len > 0;
-    for (int i = 0; i < len; i++)
-        if (is_there[i])
+    return in->is_there == NULL ? NULL : in->is_there + row * (size_t)in->len;
+}
+
+static bool row_has_tokens(const struct tokens *in, size_t row)
+{
+    for (size_t i = 0; i < (size_t)in->len; i++)
+        if (tokens_have(in, row * (size_t)in->len + i))
             return true;
     return false;
 }
@@ -106,32 +110,31 @@ static void head_forward(const struct attention *t, int len, const bool *is_ther
     }
 }
 
-void attention_forward(const struct attention *t, const float *w, int n, int len,
-                       const float *query, const float *tokens, const bool *is_there, float *y,
-                       float *scratch)
+void attention_forward(const struct attention *t, const float *w, const float *query,
+                       const struct tokens *in, float *y, float *scratch)
 {
-    const struct parts k = parts_of(t, n, len, scratch);
+    const int n = in->n, len = in->len;
+    const struct attention_parts k = parts_of(t, n, len, scratch);
     const size_t model = (size_t)t->n_model, l = (size_t)len;
 
     dense_forward(&t->query, w, n, query, k.query);
-    dense_forward(&t->key_value, w, n * len, tokens, k.key_value);
+    dense_forward(&t->key_value, w, n * len, in->x, k.key_value);
     memset(k.gathered, 0, (size_t)n * model * sizeof *k.gathered);
     for (size_t row = 0; row < (size_t)n; row++) {
-        const bool *there = is_there == NULL ? NULL : is_there + row * l;
-
-        if (!row_has_tokens(there, len))
+        if (!row_has_tokens(in, row))
             continue;
         for (size_t head = 0; head < (size_t)t->n_heads; head++) {
-            size_t in = head * (model / (size_t)t->n_heads);
+            size_t first = head * (model / (size_t)t->n_heads);
 
-            head_forward(
-                t, len, there, k.query + row * model + in, k.key_value + row * l * 2 * model + in,
-                k.share + (row * (size_t)t->n_heads + head) * l, k.gathered + row * model + in);
+            head_forward(t, len, there_of(in, row), k.query + row * model + first,
+                         k.key_value + row * l * 2 * model + first,
+                         k.share + (row * (size_t)t->n_heads + head) * l,
+                         k.gathered + row * model + first);
         }
     }
     dense_forward(&t->out, w, n, k.gathered, y);
     for (size_t row = 0; row < (size_t)n; row++)
-        if (!row_has_tokens(is_there == NULL ? NULL : is_there + row * l, len))
+        if (!row_has_tokens(in, row))
             memset(y + row * model, 0, model * sizeof *y);
 }
 
@@ -169,33 +172,34 @@ static void head_backward(const struct attention *t, int len, const float *query
     }
 }
 
-void attention_backward(const struct attention *t, const float *w, int n, int len,
-                        const float *query, const float *tokens, const bool *is_there,
-                        const float *dy, float *dquery, float *dtokens, float *grad, float *scratch)
+void attention_backward(const struct attention *t, const float *w, const float *query,
+                        const struct tokens *in, const float *dy, float *dquery, float *dtokens,
+                        float *grad, float *scratch)
 {
-    const struct parts k = parts_of(t, n, len, scratch);
+    const int n = in->n, len = in->len;
+    const struct attention_parts k = parts_of(t, n, len, scratch);
     const size_t model = (size_t)t->n_model, l = (size_t)len;
 
     memcpy(k.dy, dy, (size_t)n * model * sizeof *dy);
     for (size_t row = 0; row < (size_t)n; row++)
-        if (!row_has_tokens(is_there == NULL ? NULL : is_there + row * l, len))
+        if (!row_has_tokens(in, row))
             memset(k.dy + row * model, 0, model * sizeof *dy);
     dense_backward(&t->out, w, n, k.gathered, k.dy, k.dgathered, grad);
     memset(k.dquery, 0, (size_t)n * model * sizeof *k.dquery);
     memset(k.dkey_value, 0, (size_t)n * l * 2 * model * sizeof *k.dkey_value);
     for (size_t row = 0; row < (size_t)n; row++) {
-        if (!row_has_tokens(is_there == NULL ? NULL : is_there + row * l, len))
+        if (!row_has_tokens(in, row))
             continue;
         for (size_t head = 0; head < (size_t)t->n_heads; head++) {
-            size_t in = head * (model / (size_t)t->n_heads);
+            size_t first = head * (model / (size_t)t->n_heads);
             size_t share = (row * (size_t)t->n_heads + head) * l;
-            size_t key = row * l * 2 * model + in;
+            size_t key = row * l * 2 * model + first;
 
-            head_backward(t, len, k.query + row * model + in, k.key_value + key, k.share + share,
-                          k.dgathered + row * model + in, k.dshare + share,
-                          k.dquery + row * model + in, k.dkey_value + key);
+            head_backward(t, len, k.query + row * model + first, k.key_value + key, k.share + share,
+                          k.dgathered + row * model + first, k.dshare + share,
+                          k.dquery + row * model + first, k.dkey_value + key);
         }
     }
     dense_backward(&t->query, w, n, query, k.dquery, dquery, grad);
-    dense_backward(&t->key_value, w, n * len, tokens, k.dkey_value, dtokens, grad);
+    dense_backward(&t->key_value, w, n * len, in->x, k.dkey_value, dtokens, grad);
 }

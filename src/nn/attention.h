@@ -10,10 +10,11 @@
 #ifndef NN_ATTENTION_H
 #define NN_ATTENTION_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "nn/dense.h"
+
+struct tokens;
 
 struct attention {
     int n_heads, n_model;      // n_heads divides n_model
@@ -29,19 +30,17 @@ void attention_init(struct attention *t, struct params *p, int n_query, int n_to
 /* How many floats of scratch n rows of 'len' tokens need. */
 size_t attention_scratch(const struct attention *t, int n, int len);
 
-/* query (n, n_query), tokens (n, len, n_token) -> y (n, n_model). 'is_there' (n, len):
- * which tokens exist; NULL: all. Leaves in 'scratch' what backward needs.
+/* query (n, n_query), tokens of n_token numbers -> y (n, n_model). Leaves in 'scratch' what
+ * backward needs.
  */
-void attention_forward(const struct attention *t, const float *w, int n, int len,
-                       const float *query, const float *tokens, const bool *is_there, float *y,
-                       float *scratch);
+void attention_forward(const struct attention *t, const float *w, const float *query,
+                       const struct tokens *in, float *y, float *scratch);
 
 /* dy (n, n_model), and what went forward, -> dquery (n, n_query), dtokens
  * (n, len, n_token), each of which may be NULL, and 'grad'.
  */
-void attention_backward(const struct attention *t, const float *w, int n, int len,
-                        const float *query, const float *tokens, const bool *is_there,
-                        const float *dy, float *dquery, float *dtokens, float *grad,
-                        float *scratch);
+void attention_backward(const struct attention *t, const float *w, const float *query,
+                        const struct tokens *in, const float *dy, float *dquery, float *dtokens,
+                        float *grad, float *scratch);
 
 #endif

@@ -33,7 +33,7 @@ static struct places places_of(const struct gru *g)
 /* What lives in scratch. Tokens are walked in time, so states stand time by time; the
  * gates come out of one product over all tokens, so they stand row by row.
  */
-struct parts {
+struct gru_parts {
     float *gates;     // (n, len, 3 n_state): r, z, n; on the way back their inner gradients
     float *states;    // (len + 1, n, n_state)
     float *inner;     // (len, n, n_state): U_n h + c_n
@@ -41,10 +41,10 @@ struct parts {
     float *dh;        // (n, n_state)
 };
 
-static struct parts parts_of(const struct gru *g, int n, int len, float *scratch)
+static struct gru_parts parts_of(const struct gru *g, int n, int len, float *scratch)
 {
     size_t s = (size_t)n * (size_t)g->n_state, l = (size_t)len;
-    struct parts k = { .gates = scratch };
+    struct gru_parts k = { .gates = scratch };
 
     k.states = k.gates + 3 * s * l;
     k.inner = k.states + s * (l + 1);
@@ -82,11 +82,12 @@ static void cell_forward(int s, float *gates, const float *step, const float *h,
         out[i] = (1 - z[i]) * n[i] + z[i] * h[i];
 }
 
-void gru_forward(const struct gru *g, const float *w, int n, int len, const float *x,
-                 const bool *is_there, const float *h0, float *h, float *scratch)
+void gru_forward(const struct gru *g, const float *w, const struct tokens *in, const float *h0,
+                 float *h, float *scratch)
 {
     const struct places at = places_of(g);
-    const struct parts k = parts_of(g, n, len, scratch);
+    const int n = in->n, len = in->len;
+    const struct gru_parts k = parts_of(g, n, len, scratch);
     const int s = g->n_state;
     const size_t n_states = (size_t)n * (size_t)s;
 
@@ -98,8 +99,8 @@ void gru_forward(const struct gru *g, const float *w, int n, int len, const floa
         memset(k.states, 0, n_states * sizeof *k.states);
     rows_fill((size_t)n * (size_t)len, 3 * s, w + at.b, k.gates);
     if (len > 0)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n * len, 3 * s, g->n_in, 1, x, g->n_in,
-                    w + at.w, g->n_in, 1, k.gates, 3 * s);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n * len, 3 * s, g->n_in, 1, in->x,
+                    g->n_in, w + at.w, g->n_in, 1, k.gates, 3 * s);
     for (int t = 0; t < len; t++) {
         const float *old = k.states + (size_t)t * n_states;
         float *new = k.states + (size_t)(t + 1) * n_states;
@@ -110,7 +111,7 @@ void gru_forward(const struct gru *g, const float *w, int n, int len, const floa
         for (int row = 0; row < n; row++) {
             size_t token = (size_t)row * (size_t)len + (size_t)t, at_h = (size_t)row * (size_t)s;
 
-            if (is_there != NULL && !is_there[token])
+            if (!tokens_have(in, token))
                 memcpy(new + at_h, old + at_h, (size_t)s * sizeof *new);
             else
                 cell_forward(s, k.gates + token * 3 * (size_t)s, k.step + 3 * at_h, old + at_h,
@@ -141,10 +142,11 @@ static void cell_backward(int s, float *gates, float *step, const float *h, cons
 }
 
 /* Walk one token of all rows back; k->dh goes from the state after it to the one before. */
-static void token_backward(const struct gru *g, const float *w, int n, int len, int t,
-                           const bool *is_there, const struct parts *k, float *grad)
+static void token_backward(const struct gru *g, const float *w, const struct tokens *in, int t,
+                           const struct gru_parts *k, float *grad)
 {
     const struct places at = places_of(g);
+    const int n = in->n, len = in->len;
     const int s = g->n_state;
     const size_t before = (size_t)t * (size_t)n * (size_t)s;
     const float *old = k->states + before, *inner = k->inner + before;
@@ -153,7 +155,7 @@ static void token_backward(const struct gru *g, const float *w, int n, int len, 
         size_t token = (size_t)row * (size_t)len + (size_t)t, at_h = (size_t)row * (size_t)s;
         float *gates = k->gates + token * 3 * (size_t)s, *step = k->step + 3 * at_h;
 
-        if (is_there == NULL || is_there[token]) {
+        if (tokens_have(in, token)) {
             cell_backward(s, gates, step, old + at_h, inner + at_h, k->dh + at_h);
         } else {
             memset(gates, 0, 3 * (size_t)s * sizeof *gates);
@@ -171,12 +173,12 @@ static void token_backward(const struct gru *g, const float *w, int n, int len, 
             grad[at.c + i] += k->step[(size_t)row * 3 * (size_t)s + (size_t)i];
 }
 
-void gru_backward(const struct gru *g, const float *w, int n, int len, const float *x,
-                  const bool *is_there, const float *dh, float *dx, float *dh0, float *grad,
-                  float *scratch)
+void gru_backward(const struct gru *g, const float *w, const struct tokens *in, const float *dh,
+                  float *dx, float *dh0, float *grad, float *scratch)
 {
     const struct places at = places_of(g);
-    const struct parts k = parts_of(g, n, len, scratch);
+    const int n = in->n, len = in->len;
+    const struct gru_parts k = parts_of(g, n, len, scratch);
     const int s = g->n_state;
     const size_t n_tokens = (size_t)n * (size_t)len;
 
@@ -184,7 +186,7 @@ void gru_backward(const struct gru *g, const float *w, int n, int len, const flo
         return;
     memcpy(k.dh, dh, (size_t)n * (size_t)s * sizeof *dh);
     for (int t = len - 1; t >= 0; t--)
-        token_backward(g, w, n, len, t, is_there, &k, grad);
+        token_backward(g, w, in, t, &k, grad);
     if (dh0 != NULL)
         memcpy(dh0, k.dh, (size_t)n * (size_t)s * sizeof *dh0);
     if (len == 0)
@@ -195,7 +197,7 @@ void gru_backward(const struct gru *g, const float *w, int n, int len, const flo
     if (grad == NULL)
         return;
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, 3 * s, g->n_in, n * len, 1, k.gates, 3 * s,
-                x, g->n_in, 1, grad + at.w, g->n_in);
+                in->x, g->n_in, 1, grad + at.w, g->n_in);
     for (size_t token = 0; token < n_tokens; token++)
         for (int i = 0; i < 3 * s; i++)
             grad[at.b + i] += k.gates[token * 3 * (size_t)s + (size_t)i];

@@ -12,11 +12,11 @@
 #ifndef NN_GRU_H
 #define NN_GRU_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct params;
 struct rng;
+struct tokens;
 
 struct gru {
     int n_in, n_state;
@@ -29,18 +29,16 @@ void gru_init(struct gru *g, struct params *p, int n_in, int n_state, struct rng
 /* How many floats of scratch n rows of 'len' tokens need. */
 size_t gru_scratch(const struct gru *g, int n, int len);
 
-/* x (n, len, n_in) -> h (n, n_state), the state after the last token. 'is_there'
- * (n, len): which tokens exist; NULL: all. 'h0' (n, n_state): the state before the first;
- * NULL: zeros. Leaves in 'scratch' what backward needs.
+/* Tokens of n_in numbers -> h (n, n_state), the state after the last token. 'h0' (n, n_state): the
+ * state before the first; NULL: zeros. Leaves in 'scratch' what backward needs.
  */
-void gru_forward(const struct gru *g, const float *w, int n, int len, const float *x,
-                 const bool *is_there, const float *h0, float *h, float *scratch);
+void gru_forward(const struct gru *g, const float *w, const struct tokens *in, const float *h0,
+                 float *h, float *scratch);
 
 /* dh (n, n_state), and what went forward, -> dx (n, len, n_in; may be NULL), dh0
  * (n, n_state; may be NULL) and 'grad'. Uses 'scratch' up: one backward for one forward.
  */
-void gru_backward(const struct gru *g, const float *w, int n, int len, const float *x,
-                  const bool *is_there, const float *dh, float *dx, float *dh0, float *grad,
-                  float *scratch);
+void gru_backward(const struct gru *g, const float *w, const struct tokens *in, const float *dh,
+                  float *dx, float *dh0, float *grad, float *scratch);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/rng.h"
 
 void params_init(struct params *p)
@@ -20,13 +21,6 @@ void params_release(struct params *p)
     params_init(p);
 }
 
-static float *resize(float *line, int cap)
-{
-    line = realloc(line, (size_t)cap * sizeof *line);
-    assert(line);    // out of memory: stop; restart replays the journal
-    return line;
-}
-
 int params_claim(struct params *p, int n)
 {
     int at = p->n;
@@ -34,8 +28,8 @@ int params_claim(struct params *p, int n)
     assert(n > 0 && n <= INT_MAX / 2 - p->n);
     if (p->n + n > p->cap) {
         p->cap = 2 * (p->n + n);
-        p->w = resize(p->w, p->cap);
-        p->grad = resize(p->grad, p->cap);
+        RESIZE(p->w, p->cap);
+        RESIZE(p->grad, p->cap);
     }
     memset(p->w + at, 0, (size_t)n * sizeof *p->w);
     memset(p->grad + at, 0, (size_t)n * sizeof *p->grad);

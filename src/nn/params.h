@@ -15,6 +15,9 @@
 #ifndef NN_PARAMS_H
 #define NN_PARAMS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct rng;
 
 struct params {
@@ -35,5 +38,18 @@ void params_draw(struct params *p, int at, int n, int n_in, int n_out, struct rn
 
 /* All gradients zero; before each batch. */
 void params_clear(struct params *p);
+
+/* Rows of tokens, some of which may be absent: what stands there must be finite and has no effect.
+ */
+struct tokens {
+    int n, len;              // rows, and tokens of each
+    const float *x;          // (n, len, what a layer takes)
+    const bool *is_there;    // (n, len); NULL: all
+};
+
+static inline bool tokens_have(const struct tokens *in, size_t token)
+{
+    return in->is_there == NULL || in->is_there[token];
+}
 
 #endif

@@ -46,15 +46,7 @@ static const struct weights_array *find(const struct weights *w, const char *nam
 /* Add one; its name and data are in the arena already. */
 static void add(struct weights *w, struct weights_array array)
 {
-    if (w->n == w->cap) {
-        int cap = w->cap == 0 ? 16 : 2 * w->cap;
-        struct weights_array *bigger = ARENA_ARRAY(w->a, struct weights_array, (size_t)cap);
-
-        if (w->n > 0)
-            memcpy(bigger, w->arrays, (size_t)w->n * sizeof *bigger);
-        w->arrays = bigger;
-        w->cap = cap;
-    }
+    ARENA_GROW(w->a, w->arrays, w->n, w->cap);
     w->arrays[w->n++] = array;
 }
 
@@ -275,11 +267,11 @@ int weights_encode(const struct weights *w, struct buf *out, struct err *e)
 
 /* -- reading -- */
 
-struct reader {
+struct weights_reader {
     const unsigned char *at, *end;    // what is left; without the digest
 };
 
-static size_t left(const struct reader *r)
+static size_t left(const struct weights_reader *r)
 {
     return (size_t)(r->end - r->at);
 }
@@ -310,7 +302,7 @@ static int frame_check(const unsigned char *bytes, size_t len, struct err *e)
 }
 
 /* The 12 bytes before an array's name and data; what they promise must be there. */
-static int head_decode(struct reader *r, int i, struct weights_array *out, size_t *name_len,
+static int head_decode(struct weights_reader *r, int i, struct weights_array *out, size_t *name_len,
                        size_t *n, struct err *e)
 {
     if (left(r) < ARRAY_HEAD)
@@ -336,7 +328,8 @@ static int head_decode(struct reader *r, int i, struct weights_array *out, size_
 }
 
 /* 'n' numbers or bytes of 'kind' as this machine has them. */
-static const void *data_decode(struct arena *a, struct reader *r, enum weights_kind kind, size_t n)
+static const void *data_decode(struct arena *a, struct weights_reader *r, enum weights_kind kind,
+                               size_t n)
 {
     size_t width = kind_bytes(kind);
     char *data = arena_alloc(a, n * width + 1);
@@ -355,7 +348,7 @@ static const void *data_decode(struct arena *a, struct reader *r, enum weights_k
     return data;
 }
 
-static int array_decode(struct weights *w, struct reader *r, int i, struct err *e)
+static int array_decode(struct weights *w, struct weights_reader *r, int i, struct err *e)
 {
     struct weights_array array;
     size_t name_len, n;
@@ -384,7 +377,7 @@ int weights_decode(struct arena *a, const void *bytes, size_t len, struct weight
 
     if (rc < 0)
         return rc;
-    struct reader r = { b + HEAD, b + len - DIGEST };
+    struct weights_reader r = { b + HEAD, b + len - DIGEST };
     uint64_t n = bytes_get(b + 12, 4);
     if (n > WEIGHTS_ARRAYS_MAX)
         return err_set(e, EINVAL, "weights: %u arrays, at most %d are read", (unsigned)n,

@@ -6,11 +6,6 @@
 typedef void (*forward_f)(size_t n, const float *x, float *y);
 typedef void (*backward_f)(size_t n, const float *x, const float *dy, float *dx);
 
-static double exact_relu(double x)
-{
-    return fmax(x, 0);
-}
-
 static double exact_sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
@@ -27,10 +22,9 @@ static const struct {
     backward_f backward;
     double (*exact)(double x);
 } bends[] = {
-    { "relu", "drelu", relu_forward, relu_backward, exact_relu },
     { "silu", "dsilu", silu_forward, silu_backward, exact_silu },
-    { "tanh", "dtanh", tanh_forward, tanh_backward, tanh },
-    { "sigmoid", "dsigmoid", sigmoid_forward, sigmoid_backward, exact_sigmoid },
+    { "tanh", NULL, tanh_forward, NULL, tanh },
+    { "sigmoid", NULL, sigmoid_forward, NULL, exact_sigmoid },
     { "exp", NULL, exp_forward, NULL, exp },
 };
 
@@ -41,14 +35,16 @@ START_TEST(outputs_and_gradients_are_torchs)
     float y[N_VECTOR], dx[N_VECTOR];
     struct vectors v;
 
-    if (bends[_i].backward == NULL)
+    if (bends[_i].forward == exp_forward)
         return;
     vectors_open(&v, "activation");
     const float *x = vectors_get(&v, "x", N_VECTOR), *dy = vectors_get(&v, "dy", N_VECTOR);
     bends[_i].forward(N_VECTOR, x, y);
     assert_close("y", N_VECTOR, y, vectors_get(&v, bends[_i].name, N_VECTOR), 1e-6);
-    bends[_i].backward(N_VECTOR, x, dy, dx);
-    assert_close("dx", N_VECTOR, dx, vectors_get(&v, bends[_i].gradient, N_VECTOR), 1e-6);
+    if (bends[_i].backward != NULL) {
+        bends[_i].backward(N_VECTOR, x, dy, dx);
+        assert_close("dx", N_VECTOR, dx, vectors_get(&v, bends[_i].gradient, N_VECTOR), 1e-6);
+    }
     vectors_close(&v);
 }
 END_TEST
@@ -96,7 +92,7 @@ START_TEST(gradients_are_those_of_differences)
         return;
     rng_init(&r, 1, "activation");
     draw_normal(&r, 40, k.dy);
-    for (int i = 0; i < 40; i++)    // no closer to relu's corner than differences reach
+    for (int i = 0; i < 40; i++)
         k.x[i] = (i % 2 ? 1.0f : -1.0f) * (float)rng_between(&r, 0.1, 4);
     bends[_i].backward(40, k.x, k.dy, dx);
     assert_gradient("x", probe_value, &k, 40, k.x, dx);

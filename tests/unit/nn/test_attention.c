@@ -18,9 +18,10 @@ START_TEST(outputs_and_gradients_are_torchs)
     const float *tokens = vectors_get(&v, "tokens", 60), *dy = vectors_get(&v, "dy", 24);
     const bool *there = vectors_get_flags(&v, "there", 20);
     float *scratch = ARENA_ARRAY(&v.arena, float, attention_scratch(&t, 4, 5));
-    attention_forward(&t, w, 4, 5, query, tokens, there, y, scratch);
+    attention_forward(&t, w, query, &(struct tokens){ 4, 5, tokens, there }, y, scratch);
     assert_close("y", 24, y, vectors_get(&v, "y", 24), 2e-6);
-    attention_backward(&t, w, 4, 5, query, tokens, there, dy, dquery, dtokens, p.grad, scratch);
+    attention_backward(&t, w, query, &(struct tokens){ 4, 5, tokens, there }, dy, dquery, dtokens,
+                       p.grad, scratch);
     assert_close("dquery", 24, dquery, vectors_get(&v, "dquery", 24), 2e-6);
     assert_close("dtokens", 60, dtokens, vectors_get(&v, "dtokens", 60), 2e-6);
     assert_close("grad", p.n, p.grad, vectors_get(&v, "grad", p.n), 2e-6);
@@ -69,7 +70,8 @@ static double probe_value(void *self)
     struct probe *k = self;
     float y[N_Y];
 
-    attention_forward(&k->t, k->p.w, ROWS, LEN, k->query, k->tokens, k->there, y, k->scratch);
+    attention_forward(&k->t, k->p.w, k->query, &(struct tokens){ ROWS, LEN, k->tokens, k->there },
+                      y, k->scratch);
     return dot(N_Y, y, k->dy);
 }
 
@@ -80,8 +82,8 @@ START_TEST(gradients_are_those_of_differences)
 
     probe_init(&k);
     probe_value(&k);
-    attention_backward(&k.t, k.p.w, ROWS, LEN, k.query, k.tokens, k.there, k.dy, dquery, dtokens,
-                       k.p.grad, k.scratch);
+    attention_backward(&k.t, k.p.w, k.query, &(struct tokens){ ROWS, LEN, k.tokens, k.there }, k.dy,
+                       dquery, dtokens, k.p.grad, k.scratch);
     assert_gradient("query", probe_value, &k, N_Q, k.query, dquery);
     assert_gradient("tokens", probe_value, &k, N_T, k.tokens, dtokens);
     assert_gradient("w", probe_value, &k, k.p.n, k.p.w, k.p.grad);
@@ -96,18 +98,19 @@ START_TEST(a_row_without_tokens_gives_zeros_and_teaches_nothing)
 
     probe_init(&k);
     memset(k.there, 0, sizeof k.there);
-    attention_forward(&k.t, k.p.w, ROWS, LEN, k.query, k.tokens, k.there, y, k.scratch);
-    attention_backward(&k.t, k.p.w, ROWS, LEN, k.query, k.tokens, k.there, k.dy, dquery, dtokens,
-                       k.p.grad, k.scratch);
+    attention_forward(&k.t, k.p.w, k.query, &(struct tokens){ ROWS, LEN, k.tokens, k.there }, y,
+                      k.scratch);
+    attention_backward(&k.t, k.p.w, k.query, &(struct tokens){ ROWS, LEN, k.tokens, k.there }, k.dy,
+                       dquery, dtokens, k.p.grad, k.scratch);
     for (int i = 0; i < N_Y; i++)
         ck_assert(y[i] == 0);
     for (int i = 0; i < k.p.n; i++)
         ck_assert(k.p.grad[i] == 0);
     for (int i = 0; i < N_Q; i++)
         ck_assert(dquery[i] == 0);
-    attention_forward(&k.t, k.p.w, ROWS, 0, k.query, NULL, NULL, y, k.scratch);
-    attention_backward(&k.t, k.p.w, ROWS, 0, k.query, NULL, NULL, k.dy, dquery, NULL, k.p.grad,
-                       k.scratch);
+    attention_forward(&k.t, k.p.w, k.query, &(struct tokens){ ROWS, 0, NULL, NULL }, y, k.scratch);
+    attention_backward(&k.t, k.p.w, k.query, &(struct tokens){ ROWS, 0, NULL, NULL }, k.dy, dquery,
+                       NULL, k.p.grad, k.scratch);
     for (int i = 0; i < N_Y; i++)
         ck_assert(y[i] == 0);
     probe_release(&k);
@@ -120,14 +123,16 @@ START_TEST(what_stands_in_place_of_an_absent_token_does_not_matter)
     struct probe k;
 
     probe_init(&k);
-    attention_forward(&k.t, k.p.w, ROWS, LEN, k.query, k.tokens, k.there, y, k.scratch);
+    attention_forward(&k.t, k.p.w, k.query, &(struct tokens){ ROWS, LEN, k.tokens, k.there }, y,
+                      k.scratch);
     for (int i = 0; i < N_T; i++)
         if (!k.there[i / TOKEN])
             k.tokens[i] = i % 2 ? 1e6f : -1e6f;
-    attention_forward(&k.t, k.p.w, ROWS, LEN, k.query, k.tokens, k.there, again, k.scratch);
+    attention_forward(&k.t, k.p.w, k.query, &(struct tokens){ ROWS, LEN, k.tokens, k.there }, again,
+                      k.scratch);
     assert_close("y", N_Y, again, y, 0);
-    attention_backward(&k.t, k.p.w, ROWS, LEN, k.query, k.tokens, k.there, k.dy, NULL, dtokens,
-                       NULL, k.scratch);
+    attention_backward(&k.t, k.p.w, k.query, &(struct tokens){ ROWS, LEN, k.tokens, k.there }, k.dy,
+                       NULL, dtokens, NULL, k.scratch);
     for (int i = 0; i < N_T; i++)
         ck_assert((dtokens[i] == 0) == !k.there[i / TOKEN]);
     probe_release(&k);
@@ -171,12 +176,13 @@ START_TEST(shares_worked_out_by_hand)
     attention_init(&t, &p, 1, 2, 1, 1, NULL);
     ck_assert_int_eq(p.n, sizeof w / sizeof *w);
     ck_assert_uint_le(attention_scratch(&t, 1, 3), 64);
-    attention_forward(&t, w, 1, 3, &scores[_i].query, scores[_i].tokens[0], scores[_i].there, &y,
+    attention_forward(&t, w, &scores[_i].query,
+                      &(struct tokens){ 1, 3, scores[_i].tokens[0], scores[_i].there }, &y,
                       scratch);
     ck_assert_msg(fabs((double)y - scores[_i].want) < 5e-3, "%s: %g", scores[_i].name, (double)y);
     if (scores[_i].there[2]) {    // no mask is all tokens
-        attention_forward(&t, w, 1, 3, &scores[_i].query, scores[_i].tokens[0], NULL, &again,
-                          scratch);
+        attention_forward(&t, w, &scores[_i].query,
+                          &(struct tokens){ 1, 3, scores[_i].tokens[0], NULL }, &again, scratch);
         ck_assert(again == y);
     }
     params_release(&p);

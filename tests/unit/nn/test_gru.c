@@ -28,9 +28,11 @@ START_TEST(outputs_and_gradients_are_torchs)
     float *h = ARENA_ARRAY(&v.arena, float, (size_t)n_h);
     float *dx = ARENA_ARRAY(&v.arena, float, (size_t)n_x);
     float *dh0 = ARENA_ARRAY(&v.arena, float, (size_t)n_h);
-    gru_forward(&g, w, rows, len, x, there, vectors_get(&v, "h0", n_h), h, scratch);
+    gru_forward(&g, w, &(struct tokens){ rows, len, x, there }, vectors_get(&v, "h0", n_h), h,
+                scratch);
     assert_close("h", n_h, h, vectors_get(&v, "h", n_h), 2e-6);
-    gru_backward(&g, w, rows, len, x, there, vectors_get(&v, "dh", n_h), dx, dh0, p.grad, scratch);
+    gru_backward(&g, w, &(struct tokens){ rows, len, x, there }, vectors_get(&v, "dh", n_h), dx,
+                 dh0, p.grad, scratch);
     assert_close("dx", n_x, dx, vectors_get(&v, "dx", n_x), 2e-6);
     assert_close("dh0", n_h, dh0, vectors_get(&v, "dh0", n_h), 2e-6);
     assert_close("grad", p.n, p.grad, vectors_get(&v, "grad", p.n), 2e-6);
@@ -78,7 +80,7 @@ static double probe_value(void *self)
     struct probe *k = self;
     float h[N_H];
 
-    gru_forward(&k->g, k->p.w, ROWS, LEN, k->x, k->there, k->h0, h, k->scratch);
+    gru_forward(&k->g, k->p.w, &(struct tokens){ ROWS, LEN, k->x, k->there }, k->h0, h, k->scratch);
     return dot(N_H, h, k->dh);
 }
 
@@ -89,7 +91,8 @@ START_TEST(gradients_are_those_of_differences)
 
     probe_init(&k);
     probe_value(&k);
-    gru_backward(&k.g, k.p.w, ROWS, LEN, k.x, k.there, k.dh, dx, dh0, k.p.grad, k.scratch);
+    gru_backward(&k.g, k.p.w, &(struct tokens){ ROWS, LEN, k.x, k.there }, k.dh, dx, dh0, k.p.grad,
+                 k.scratch);
     assert_gradient("x", probe_value, &k, N_X, k.x, dx);
     assert_gradient("h0", probe_value, &k, N_H, k.h0, dh0);
     assert_gradient("w", probe_value, &k, k.p.n, k.p.w, k.p.grad);
@@ -103,14 +106,15 @@ START_TEST(an_absent_token_leaves_the_state_and_what_stands_there_does_not_matte
     struct probe k;
 
     probe_init(&k);
-    gru_forward(&k.g, k.p.w, ROWS, LEN, k.x, k.there, k.h0, h, k.scratch);
+    gru_forward(&k.g, k.p.w, &(struct tokens){ ROWS, LEN, k.x, k.there }, k.h0, h, k.scratch);
     assert_close("h without tokens", STATE, h + 2 * STATE, k.h0 + 2 * STATE, 0);
     for (int i = 0; i < ROWS * LEN; i++)
         if (!k.there[i])
             k.x[i * IN] = 1e6f;
-    gru_forward(&k.g, k.p.w, ROWS, LEN, k.x, k.there, k.h0, again, k.scratch);
+    gru_forward(&k.g, k.p.w, &(struct tokens){ ROWS, LEN, k.x, k.there }, k.h0, again, k.scratch);
     assert_close("h", N_H, again, h, 0);
-    gru_backward(&k.g, k.p.w, ROWS, LEN, k.x, k.there, k.dh, dx, NULL, NULL, k.scratch);
+    gru_backward(&k.g, k.p.w, &(struct tokens){ ROWS, LEN, k.x, k.there }, k.dh, dx, NULL, NULL,
+                 k.scratch);
     for (int i = 0; i < N_X; i++)
         ck_assert((dx[i] == 0) == !k.there[i / IN]);
     probe_release(&k);
@@ -124,12 +128,13 @@ START_TEST(no_mask_is_all_tokens_and_no_state_is_zeros)
 
     probe_init(&k);
     memset(k.there, 1, sizeof k.there);
-    gru_forward(&k.g, k.p.w, ROWS, LEN, k.x, k.there, zeros, h, k.scratch);
-    gru_forward(&k.g, k.p.w, ROWS, LEN, k.x, NULL, NULL, again, k.scratch);
+    gru_forward(&k.g, k.p.w, &(struct tokens){ ROWS, LEN, k.x, k.there }, zeros, h, k.scratch);
+    gru_forward(&k.g, k.p.w, &(struct tokens){ ROWS, LEN, k.x, NULL }, NULL, again, k.scratch);
     assert_close("h", N_H, again, h, 0);
-    gru_forward(&k.g, k.p.w, ROWS, 0, NULL, NULL, k.h0, h, k.scratch);
+    gru_forward(&k.g, k.p.w, &(struct tokens){ ROWS, 0, NULL, NULL }, k.h0, h, k.scratch);
     assert_close("h of no tokens", N_H, h, k.h0, 0);
-    gru_backward(&k.g, k.p.w, ROWS, 0, NULL, NULL, k.dh, NULL, h, k.p.grad, k.scratch);
+    gru_backward(&k.g, k.p.w, &(struct tokens){ ROWS, 0, NULL, NULL }, k.dh, NULL, h, k.p.grad,
+                 k.scratch);
     assert_close("dh0 of no tokens", N_H, h, k.dh, 0);
     probe_release(&k);
 }
