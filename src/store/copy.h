@@ -1,7 +1,7 @@
 /* copy.h - a store as it is now, in a file of its own.
  *
- * Made by: whoever wants to begin again from here later (daemon/record.h). The copy is a store like
- * any other; it keeps no log beside it until somebody writes to it.
+ * Made by: whoever wants to begin again from here later (daemon/service/record.h). The copy is a
+ * store like any other; it keeps no log beside it until somebody writes to it.
  */
 #ifndef STORE_COPY_H
 #define STORE_COPY_H

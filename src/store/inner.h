@@ -5,27 +5,31 @@
 #ifndef STORE_INNER_H
 #define STORE_INNER_H
 
-#include <math.h>
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct err;
 
-/* Statements that are prepared once and kept. Readers (store_each_*) are not among
- * them: each call prepares its own, so that a callback may read as well.
+/* Statements that are prepared once and kept; tables.c has their text. Readers (store_each_*) are
+ * not among them: each call prepares its own, so that a callback may read as well.
  */
 enum stmt_id {
     STMT_BEGIN,
     STMT_COMMIT,
     STMT_ROLLBACK,
-    STMT_PUT_GPU_TYPE,
+    STMT_FIND_ORIGIN,
+    STMT_GET_DECISION,
+    STMT_GET_META,
+    STMT_GET_MODEL,
+    STMT_MODEL_TIME,
+    STMT_PUT_GPU_TYPE,    // from here on they write, and need a transaction
     STMT_FILL_GPU_TYPE,
     STMT_PUT_WORKLOAD,
     STMT_FILL_WORKLOAD,
     STMT_ADD_MEASUREMENT,
     STMT_PUT_ESTIMATE,
-    STMT_FIND_ORIGIN,
     STMT_ADD_ORIGIN,
     STMT_APPEND_EVENT,
     STMT_PUT_NODE,
@@ -36,15 +40,35 @@ enum stmt_id {
     STMT_ADD_USAGE,
     STMT_PUT_DECISION,
     STMT_DROP_DECISIONS,
-    STMT_GET_DECISION,
     STMT_SET_META,
-    STMT_GET_META,
     STMT_KEEP_META,
     STMT_PUT_MODEL,
-    STMT_GET_MODEL,
-    STMT_MODEL_TIME,
     STMT_COUNT
 };
+
+/* A table of the schema and the struct row_* that holds one of its rows. */
+struct store_table {
+    const char *name;
+    const char *title;    // "reading TITLE" in messages
+    int n_key;            // how many of the columns that are written, the first ones, are its key
+    struct column {
+        const char *name;    // NULL behind the last one
+        enum column_type {
+            COLUMN_ROWID,    // int64_t, given out by SQLite: read, never written
+            COLUMN_ID,       // int64_t
+            COLUMN_REF,      // int64_t, 0 stands for none
+            COLUMN_INT,
+            COLUMN_FLAG,
+            COLUMN_REAL,    // NaN stands for unknown
+            COLUMN_TEXT,    // NULL stands for none
+        } type;
+        size_t offset;
+    } column[24];
+};
+
+extern const struct store_table table_gpu_types, table_workloads, table_measurements,
+    table_estimates, table_events, table_nodes, table_gpus, table_jobs, table_job_states,
+    table_usage;
 
 struct store {
     sqlite3 *db;
@@ -76,66 +100,46 @@ int store_migrate(struct store *s, const char *const *migrations, int n, struct 
 /* Turn an SQLite result into our error: what failed, why, and the cure. */
 int store_fail(struct store *s, int rc, const char *what, struct err *e);
 
-/* The kept statement 'id', reset and ready to bind; prepared at first use. */
-int store_stmt(struct store *s, enum stmt_id id, const char *sql, sqlite3_stmt **out,
-               struct err *e);
-
-/* Run a bound statement that gives no rows, and reset it. */
-int store_run(struct store *s, sqlite3_stmt *q, int bind_rc, const char *what, struct err *e);
-
-/* Like store_run for a statement with RETURNING: its first column into '*id'. */
-int store_run_id(struct store *s, sqlite3_stmt *q, int bind_rc, const char *what, int64_t *id,
-                 struct err *e);
-
 /* 0 when a transaction is open; -ECANCELED when SQLite had to undo it. Writing
  * outside of store_begin is our own mistake.
  */
 int store_may_write(struct store *s, struct err *e);
 
-/* ---- binding, left to right; the first failure stays in 'rc' ---- */
+/* A kept statement on its way: store_stmt, then binds from left to right, then store_run. The
+ * first failure stays, and what follows does nothing.
+ */
 struct binder {
+    struct store *s;
+    enum stmt_id id;
     sqlite3_stmt *q;
+    struct err *e;
     int at;
-    int rc;
+    int rc;    // of SQLite; negative: ours, and in 'e' already
 };
 
-static inline void bind_int(struct binder *b, int64_t v)
-{
-    if (b->rc == SQLITE_OK)
-        b->rc = sqlite3_bind_int64(b->q, ++b->at, v);
-}
+struct binder store_stmt(struct store *s, enum stmt_id id, struct err *e);
+void bind_int(struct binder *b, int64_t v);
+void bind_real(struct binder *b, double v);
+void bind_text(struct binder *b, const char *v);    // NULL binds NULL
 
-/* 0 stands for none. */
-static inline void bind_ref(struct binder *b, int64_t id)
-{
-    if (b->rc == SQLITE_OK)
-        b->rc = id != 0 ? sqlite3_bind_int64(b->q, ++b->at, id) : sqlite3_bind_null(b->q, ++b->at);
-}
+/* Run it and reset it. Where it gives a row, the first column goes into '*id' (may be NULL). */
+int store_run(struct binder *b, int64_t *id);
 
-static inline void bind_real(struct binder *b, double v)
-{
-    if (b->rc == SQLITE_OK)
-        b->rc = isnan(v) ? sqlite3_bind_null(b->q, ++b->at) : sqlite3_bind_double(b->q, ++b->at, v);
-}
+/* The three in one, with the columns of the statement's table from 'row', a struct row_*. */
+int store_write(struct store *s, enum stmt_id id, const void *row, int64_t *out, struct err *e);
 
-static inline void bind_text(struct binder *b, const char *v)
-{
-    if (b->rc == SQLITE_OK)
-        b->rc = sqlite3_bind_text(b->q, ++b->at, v, -1, SQLITE_STATIC);    // NULL binds NULL
-}
+/* A statement that reads one row: 0 when it is there, until sqlite3_reset; else -ENOENT without
+ * a message, or a failure.
+ */
+int store_step(struct binder *b);
 
-static inline double take_real(sqlite3_stmt *q, int column)
-{
-    double v = sqlite3_column_double(q, column);
+/* "SELECT columns FROM table TAIL", the first 'n' of its columns or all (0), prepared into '*q';
+ * an SQLite code.
+ */
+int store_select(struct store *s, const struct store_table *t, int n, const char *tail,
+                 sqlite3_stmt **q);
 
-    if (v == 0 && sqlite3_column_type(q, column) == SQLITE_NULL)    // NULL reads as 0
-        return (double)NAN;
-    return v;
-}
-
-static inline const char *take_text(sqlite3_stmt *q, int column)
-{
-    return (const char *)sqlite3_column_text(q, column);
-}
+/* The row at which 'q', of store_select with the same 'n', stands. */
+void store_take(sqlite3_stmt *q, const struct store_table *t, int n, void *row);
 
 #endif

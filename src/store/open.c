@@ -106,42 +106,6 @@ int store_fail(struct store *s, int rc, const char *what, struct err *e)
 
 /* ---- statements ---- */
 
-int store_stmt(struct store *s, enum stmt_id id, const char *sql, sqlite3_stmt **out, struct err *e)
-{
-    if (s->stmt[id] == NULL) {
-        int rc = sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[id], NULL);
-
-        if (rc != SQLITE_OK)
-            return store_fail(s, rc, "preparing a statement", e);
-    }
-    *out = s->stmt[id];
-    return 0;
-}
-
-int store_run(struct store *s, sqlite3_stmt *q, int bind_rc, const char *what, struct err *e)
-{
-    int rc = bind_rc == SQLITE_OK ? sqlite3_step(q) : bind_rc;
-    int result = rc == SQLITE_DONE ? 0 : store_fail(s, rc, what, e);
-
-    sqlite3_reset(q);
-    return result;
-}
-
-int store_run_id(struct store *s, sqlite3_stmt *q, int bind_rc, const char *what, int64_t *id,
-                 struct err *e)
-{
-    int rc = bind_rc == SQLITE_OK ? sqlite3_step(q) : bind_rc;
-
-    if (rc == SQLITE_ROW) {
-        if (id != NULL)
-            *id = sqlite3_column_int64(q, 0);
-        rc = sqlite3_step(q);
-    }
-    int result = rc == SQLITE_DONE ? 0 : store_fail(s, rc, what, e);
-    sqlite3_reset(q);
-    return result;
-}
-
 static int run_sql(struct store *s, const char *sql, const char *what, struct err *e)
 {
     int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
@@ -184,31 +148,31 @@ void store_let_go(struct store *s)
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);    // nothing was written
 }
 
+static int run_kept(struct store *s, enum stmt_id id, struct err *e)
+{
+    struct binder b = store_stmt(s, id, e);
+
+    return store_run(&b, NULL);
+}
+
 int store_begin(struct store *s, struct err *e)
 {
-    sqlite3_stmt *q = NULL;
     int rc;
 
     assert(!s->is_transaction && s->n_holds == 0);
     if (!s->is_writable)
         return err_set(e, EROFS, "%s: opened for reading only", s->path);
-    /* IMMEDIATE: a writer that must wait does so here, before any work is done. */
-    rc = store_stmt(s, STMT_BEGIN, "BEGIN IMMEDIATE", &q, e);
-    if (rc == 0)
-        rc = store_run(s, q, SQLITE_OK, "beginning a transaction", e);
+    rc = run_kept(s, STMT_BEGIN, e);
     s->is_transaction = rc == 0;
     return rc;
 }
 
 int store_commit(struct store *s, struct err *e)
 {
-    sqlite3_stmt *q = NULL;
     int rc = store_may_write(s, e);
 
     if (rc == 0)
-        rc = store_stmt(s, STMT_COMMIT, "COMMIT", &q, e);
-    if (rc == 0)
-        rc = store_run(s, q, SQLITE_OK, "committing", e);
+        rc = run_kept(s, STMT_COMMIT, e);
     if (rc < 0)
         store_rollback(s);
     s->is_transaction = false;
@@ -217,12 +181,9 @@ int store_commit(struct store *s, struct err *e)
 
 void store_rollback(struct store *s)
 {
-    sqlite3_stmt *q = NULL;
-
     /* SQLite undoes by itself after a full disk or an I/O error. */
-    if (s->is_transaction && !sqlite3_get_autocommit(s->db) &&
-        store_stmt(s, STMT_ROLLBACK, "ROLLBACK", &q, NULL) == 0)
-        store_run(s, q, SQLITE_OK, "undoing", NULL);
+    if (s->is_transaction && !sqlite3_get_autocommit(s->db))
+        run_kept(s, STMT_ROLLBACK, NULL);
     s->is_transaction = false;
 }
 

@@ -252,7 +252,4 @@ int store_applied_seq(struct store *s, int64_t *applied_seq, struct err *e);
 /* A number that this store has for good: 'otherwise' the first time it is asked for. */
 int store_number(struct store *s, const char *key, int64_t otherwise, int64_t *out, struct err *e);
 
-/* How many rows a table has ("measurements", "events", ...): for reports and tests. */
-int store_count(struct store *s, const char *table, int64_t *n, struct err *e);
-
 #endif

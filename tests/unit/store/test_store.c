@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "store/inner.h"
+#include "unit/support.h"
 #include "unit/suite.h"
 
 static char dir[256], path[300];
@@ -57,14 +58,6 @@ static void run_sql(const char *sql)
     ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
     ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
     sqlite3_close(db);
-}
-
-static int64_t count(struct store *s, const char *table)
-{
-    int64_t n = -1;
-
-    ck_assert_int_eq(store_count(s, table, &n, NULL), 0);
-    return n;
 }
 
 /* One type, two workloads and 'n' measurements, committed. */
@@ -306,7 +299,7 @@ START_TEST(putting_the_same_name_again_keeps_its_id)
     ck_assert_int_eq(store_put_workload(s, &r, &id, NULL), 0);
     ck_assert_int_eq(store_commit(s, NULL), 0);
     ck_assert_int_eq(id, 1);
-    ck_assert_int_eq(count(s, "workloads"), 2);
+    ck_assert_int_eq(count_rows(s, "workloads"), 2);
     store_close(s);
 }
 END_TEST
@@ -364,12 +357,12 @@ START_TEST(what_is_rolled_back_was_never_there)
     ck_assert_int_eq(store_begin(s, NULL), 0);
     ck_assert_int_eq(store_add_measurement(s, &m, NULL), 0);
     store_rollback(s);
-    ck_assert_int_eq(count(s, "measurements"), 3);
+    ck_assert_int_eq(count_rows(s, "measurements"), 3);
     ck_assert_int_eq(store_begin(s, NULL), 0);
     ck_assert_int_eq(store_add_measurement(s, &m, NULL), 0);
     store_close(s);    // closing without a commit undoes as well
     s = open_store(STORE_READ);
-    ck_assert_int_eq(count(s, "measurements"), 3);
+    ck_assert_int_eq(count_rows(s, "measurements"), 3);
     store_close(s);
 }
 END_TEST
@@ -545,7 +538,7 @@ START_TEST(the_state_is_kept_as_rows_that_can_be_written_anew)
         ck_assert_int_eq(seq, 10);
         ck_assert_int_eq(store_each_job(s, see_job, &n, NULL), 0);
         ck_assert_int_eq(n, 2);
-        ck_assert_int_eq(count(s, "gpus"), 1);
+        ck_assert_int_eq(count_rows(s, "gpus"), 1);
     }
     store_close(s);
 }
@@ -642,7 +635,7 @@ START_TEST(the_newest_decisions_of_a_job_are_kept_and_found_by_time)
         snprintf(body, sizeof(body), "{\"n\":%d}", i);
         decide(s, 1, i, body);
     }
-    ck_assert_int_eq(count(s, "decisions"), STORE_DECISIONS_MAX + 1);
+    ck_assert_int_eq(count_rows(s, "decisions"), STORE_DECISIONS_MAX + 1);
     check_decision(s, 1, INFINITY, "{\"n\":18}");
     check_decision(s, 1, 7.5, "{\"n\":7}");
     check_decision(s, 1, 3, "{\"n\":3}");
@@ -654,7 +647,7 @@ START_TEST(the_newest_decisions_of_a_job_are_kept_and_found_by_time)
         decide(s, 1, 1, "back");
     check_decision(s, 1, INFINITY, "back");
     check_decision(s, 1, 2.9, "back");
-    ck_assert_int_eq(count(s, "decisions"), STORE_DECISIONS_MAX + 2);
+    ck_assert_int_eq(count_rows(s, "decisions"), STORE_DECISIONS_MAX + 2);
     decide(s, 2, 1, "back");    // others are not forgotten yet, and are of the past all the same
     check_decision(s, 2, INFINITY, "back");
     check_decision(s, 2, 9, "back");
@@ -708,7 +701,7 @@ START_TEST(a_full_disk_is_an_error_and_nothing_is_half_written)
     store_rollback(s);
     store_close(s);
     s = open_store(STORE_READ);
-    ck_assert_int_eq(count(s, "measurements"), 3);
+    ck_assert_int_eq(count_rows(s, "measurements"), 3);
     store_close(s);
 }
 END_TEST
@@ -724,7 +717,7 @@ START_TEST(a_second_writer_hears_that_the_store_is_busy)
     ck_assert_int_eq(store_begin(first, NULL), 0);
     ck_assert_int_eq(store_begin(second, &e), -EBUSY);
     ck_assert_ptr_nonnull(strstr(e.text, "try again"));
-    ck_assert_int_eq(count(second, "measurements"), 3);    // reading goes on
+    ck_assert_int_eq(count_rows(second, "measurements"), 3);    // reading goes on
     store_rollback(first);
     ck_assert_int_eq(store_begin(second, NULL), 0);
     store_rollback(second);
@@ -756,9 +749,9 @@ START_TEST(a_reader_sees_commits_of_a_live_writer)
     fill(writer, 3);
     reader = open_store(STORE_READ);
     ck_assert(!store_is_writable(reader));
-    ck_assert_int_eq(count(reader, "measurements"), 3);
+    ck_assert_int_eq(count_rows(reader, "measurements"), 3);
     fill(writer, 2);
-    ck_assert_int_eq(count(reader, "measurements"), 5);
+    ck_assert_int_eq(count_rows(reader, "measurements"), 5);
     ck_assert_int_eq(store_begin(reader, NULL), -EROFS);
     store_close(reader);
     store_close(writer);
@@ -773,13 +766,13 @@ START_TEST(a_reader_that_holds_sees_one_moment)
     reader = open_store(STORE_READ);
     ck_assert_int_eq(store_hold(reader, NULL), 0);
     ck_assert_int_eq(store_hold(reader, NULL), 0);
-    ck_assert_int_eq(count(reader, "measurements"), 3);
+    ck_assert_int_eq(count_rows(reader, "measurements"), 3);
     fill(writer, 2);
-    ck_assert_int_eq(count(reader, "measurements"), 3);
+    ck_assert_int_eq(count_rows(reader, "measurements"), 3);
     store_let_go(reader);
-    ck_assert_int_eq(count(reader, "measurements"), 3);    // the outer hold still stands
+    ck_assert_int_eq(count_rows(reader, "measurements"), 3);    // the outer hold still stands
     store_let_go(reader);
-    ck_assert_int_eq(count(reader, "measurements"), 5);
+    ck_assert_int_eq(count_rows(reader, "measurements"), 5);
     store_close(reader);
     store_close(writer);
 }
@@ -809,7 +802,7 @@ START_TEST(a_store_in_a_read_only_directory_can_be_read)
     chmod(path, 0400);
     chmod(dir, 0500);
     s = open_store(STORE_READ);
-    ck_assert_int_eq(count(s, "measurements"), 4);
+    ck_assert_int_eq(count_rows(s, "measurements"), 4);
     store_close(s);
     snprintf(slashes, sizeof(slashes), "/%s", path);    // "//x": no name of a host
     ck_assert_msg(store_open(slashes, STORE_READ, &s, &e) == 0, "%s", e.text);
@@ -858,7 +851,7 @@ START_TEST(an_older_store_is_not_read_but_migrated_by_a_writer)
     ck_assert_int_eq(store_open(path, STORE_READ, &s, &e), -EINVAL);
     ck_assert_ptr_nonnull(strstr(e.text, "older"));
     s = open_store(STORE_WRITE);
-    ck_assert_int_eq(count(s, "measurements"), 0);
+    ck_assert_int_eq(count_rows(s, "measurements"), 0);
     store_close(s);
 }
 END_TEST
@@ -886,8 +879,8 @@ START_TEST(the_rows_of_version_1_are_left_for_the_journal_to_make_anew)
     ck_assert_int_eq(store_open(path, STORE_READ, &s, &e), -EINVAL);
     ck_assert_ptr_nonnull(strstr(e.text, "older"));
     s = open_store(STORE_WRITE);
-    ck_assert_int_eq(count(s, "events"), 2);
-    ck_assert_int_eq(count(s, "nodes") + count(s, "gpus") + count(s, "jobs"), 0);
+    ck_assert_int_eq(count_rows(s, "events"), 2);
+    ck_assert_int_eq(count_rows(s, "nodes") + count_rows(s, "gpus") + count_rows(s, "jobs"), 0);
     ck_assert_int_eq(store_applied_seq(s, &seq, NULL), 0);
     ck_assert_int_eq(seq, 0);
     put_state(s);
@@ -969,8 +962,7 @@ START_TEST(a_store_in_memory_works_and_leaves_nothing)
 
     ck_assert_int_eq(store_open(":memory:", STORE_CREATE, &s, NULL), 0);
     fill(s, 7);
-    ck_assert_int_eq(count(s, "measurements"), 7);
-    ck_assert_int_eq(store_count(s, "no_such_table", &(int64_t){ 0 }, NULL), -EINVAL);
+    ck_assert_int_eq(count_rows(s, "measurements"), 7);
     store_close(s);
     store_close(NULL);
 }
