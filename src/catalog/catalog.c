@@ -128,7 +128,7 @@ static uint64_t setting_key(struct cell_key k)
 /* The setting's number, or -1 when it was never met. */
 static int setting_find(const struct catalog *c, struct cell_key k)
 {
-    if (k.n_gpus == 1 && k.limit_w == 0 && !k.is_spread)
+    if (cell_key_is_plain(&k) && !k.is_spread)
         return 0;
     return map_u64_get(&c->setting_by_key, setting_key(k));
 }
@@ -697,8 +697,7 @@ void catalog_add_estimate(struct catalog *c, int workload, int gpu_type, int nei
         c, (struct cell_key){ .workload = workload, .gpu_type = gpu_type, .neighbour = neighbour });
     if (i < 0) {
         i = c->n_estimates++;
-        int cap = c->cap_estimates;
-        GROW(c->estimate_key, i, cap);
+        GROW_BESIDE(c->estimate_key, i, c->cap_estimates);
         GROW(c->estimates, i, c->cap_estimates);
         c->estimate_key[i] = key;
         map_u64_set(&c->estimate_by_key, key, i);
@@ -769,7 +768,7 @@ static void summarise_cell(const struct catalog *c, const struct cell *cell,
                            struct catalog_summary *out)
 {
     bool is_measured = cell->n_speed > 0;
-    bool is_plain = cell->key.n_gpus == 1 && cell->key.limit_w == 0;
+    bool is_plain = cell_key_is_plain(&cell->key);
 
     if (cell->key.neighbour >= 0) {
         out->n_pairs += is_measured && is_plain;

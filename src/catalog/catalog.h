@@ -34,6 +34,12 @@ struct cell_key {
     int limit_w;       // 0: the type's default
 };
 
+/* One GPU at the default limit? */
+static inline bool cell_key_is_plain(const struct cell_key *k)
+{
+    return k->n_gpus == 1 && k->limit_w == 0;
+}
+
 /* What the measurements of one cell add up to. Later ones do not wipe out earlier
  * ones: the mean is weighted by 1/noise^2. Unless the speed has changed for good
  * (drift.h): then those from before hardly count any more.
@@ -97,7 +103,8 @@ struct stored_estimate {
     float ln_speed, ln_speed_sd;
     float ln_watts, ln_watts_sd;
 
-    /* Alone: how it differs from the law of limits (estimate/limits.h); 0: nothing is known. */
+    /* Alone: how it differs from the law of limits (estimate/prior/limits.h); 0: nothing is known.
+     */
     float ln_loss, ln_draw, loss_sd, loss_at;
 };
 

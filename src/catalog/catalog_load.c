@@ -16,7 +16,7 @@
  */
 enum { LOAD_BATCH = 16 };
 
-struct load {
+struct loader {
     struct catalog *c;
     struct err *e;
     struct measurement batch[LOAD_BATCH];
@@ -54,7 +54,7 @@ static int load_type(void *self, const struct row_gpu_type *r)
         .share_max = r->share_max == 1 ? 1 : 0,
     };
 
-    struct load *l = self;
+    struct loader *l = self;
     int rc = check_name("GPU type", r->id, r->name, l->e);
 
     return rc < 0 ? rc : catalog_append_type(l->c, &t, r->id, l->e);
@@ -62,7 +62,7 @@ static int load_type(void *self, const struct row_gpu_type *r)
 
 static int load_workload(void *self, const struct row_workload *r)
 {
-    struct load *l = self;
+    struct loader *l = self;
     struct workload w;
     int rc = check_name("workload", r->id, r->name, l->e);
 
@@ -101,7 +101,7 @@ static int index_of(const int64_t *ids, int n, int64_t id)
     return -1;
 }
 
-static int load_batch(struct load *l)
+static int load_batch(struct loader *l)
 {
     struct catalog *c = l->c;
     uint64_t key[LOAD_BATCH];
@@ -130,7 +130,7 @@ static int load_batch(struct load *l)
 
 static int load_measurement(void *self, const struct row_measurement *r)
 {
-    struct load *l = self;
+    struct loader *l = self;
     struct catalog *c = l->c;
     struct measurement *m = &l->batch[l->n_batch];
 
@@ -167,7 +167,7 @@ static int load_measurement(void *self, const struct row_measurement *r)
 
 static int load_estimate(void *self, const struct row_estimate *r)
 {
-    struct load *l = self;
+    struct loader *l = self;
     struct catalog *c = l->c;
     int workload = index_of(c->workload_row, c->n_workloads, r->workload);
     int type = index_of(c->type_row, c->n_types, r->gpu_type);
@@ -188,7 +188,7 @@ static int load_estimate(void *self, const struct row_estimate *r)
     return 0;
 }
 
-static int load_all(struct load *l, struct store *s)
+static int load_all(struct loader *l, struct store *s)
 {
     int rc = store_each_gpu_type(s, load_type, l, l->e);
 
@@ -206,7 +206,7 @@ static int load_all(struct load *l, struct store *s)
 int catalog_load(struct catalog *c, struct store *s, struct err *e)
 {
     struct err unasked = { 0 };
-    struct load l = { .c = c, .e = e != NULL ? e : &unasked };
+    struct loader l = { .c = c, .e = e != NULL ? e : &unasked };
     int rc = store_hold(s, l.e);
 
     assert(c->store == NULL);

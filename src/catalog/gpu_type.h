@@ -41,10 +41,10 @@ const struct gpu_type *gpu_type_builtin(const char *name);
 /* All built-in types, oldest first. */
 const struct gpu_type *gpu_type_builtin_all(int *n);
 
-/* Set one figure of 't' by its key as written in configuration files: peak_fp32
- * (TFLOP/s), peak_fp16 (TFLOP/s), bandwidth (GB/s), memory (GiB), launch (us),
- * idle, sleep, cap, limit_low (W), year, share_max. -EINVAL: no such key (the text lists them), not a
- * number, or out of its plausible range (the text gives the range).
+/* Set one figure of 't' by its key as written in configuration files: peak_fp32 (TFLOP/s),
+ * peak_fp16 (TFLOP/s), bandwidth (GB/s), memory (GiB), launch (us), idle, sleep, cap, limit_low
+ * (W), year, share_max. -EINVAL: no such key (the text lists them), not a number, or out of its
+ * plausible range (the text gives the range).
  */
 int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struct err *e);
 

@@ -173,9 +173,7 @@ static const struct gpu_type types[] = {
 /* What NVML, ROCm SMI, traces and people call them. Compared by text_alike, so case and
  * the characters '-', '_' and ' ' do not matter and one spelling of each is enough.
  */
-static const struct {
-    const char *alias, *name;
-} aliases[] = {
+static const char *const aliases[][2] = {
     { "tesla k80", "k80" },
     { "nvidia tesla k80", "k80" },
     { "tesla p4", "p4" },
@@ -240,20 +238,12 @@ const struct gpu_type *gpu_type_builtin_all(int *n)
     return types;
 }
 
-static const struct gpu_type *type_named(const char *name)
+const struct gpu_type *gpu_type_builtin(const char *name)
 {
+    name = text_unalias(aliases, N_ALIASES, name);
     for (int i = 0; i < N_TYPES; i++) {
         if (text_alike(types[i].name, name))
             return &types[i];
     }
     return NULL;
-}
-
-const struct gpu_type *gpu_type_builtin(const char *name)
-{
-    for (int i = 0; i < N_ALIASES; i++) {
-        if (text_alike(aliases[i].alias, name))
-            return type_named(aliases[i].name);
-    }
-    return type_named(name);
 }

@@ -220,9 +220,7 @@ static const struct workload models[] = {
 };
 
 /* Other names, compared by text_alike. The spellings of Zeus and Pollux are among them. */
-static const struct {
-    const char *alias, *model;
-} aliases[] = {
+static const char *const aliases[][2] = {
     { "resnet18-cifar10", "ResNet-18" },
     { "resnet50-imagenet", "ResNet-50" },
     { "gavel-lm", "LM" },
@@ -269,12 +267,7 @@ const struct workload *workload_builtin_all(int *n)
 
 static const struct workload *model_named(const char *name)
 {
-    for (int i = 0; i < N_ALIASES; i++) {
-        if (text_alike(aliases[i].alias, name)) {
-            name = aliases[i].model;
-            break;
-        }
-    }
+    name = text_unalias(aliases, N_ALIASES, name);
     for (int i = 0; i < N_MODELS; i++) {
         if (text_alike(models[i].family, name))
             return &models[i];

@@ -60,7 +60,7 @@ static const struct setting {
 enum { N_SETTINGS = sizeof settings / sizeof settings[0] };
 
 /* A 'gputype' line's outcome, used or not. */
-struct known_type {
+struct declared_type {
     struct gpu_type type;
     const struct gpu_type *builtin;    // what it stands for; NULL: nothing built in
     bool is_described;                 // by a 'gputype' line
@@ -71,7 +71,7 @@ struct parser {
     struct words words;
     struct arena *arena;
     struct cluster *out;
-    struct known_type *known;
+    struct declared_type *known;
     int n_known, cap_known;
     int cap_nodes, cap_types, cap_described, cap_workloads, cap_kinds;
     struct map nodes, workloads;
@@ -82,30 +82,16 @@ struct parser {
 
 #define HERE(p) (p)->words.name, (p)->words.line
 
-/* Room for one more element in an array of the arena; what it outgrows dies with it. */
-static void *grown(struct arena *a, void *old, int n, int *cap, size_t size)
+static struct declared_type *add_known(struct parser *p)
 {
-    void *new;
-
-    if (n < *cap)
-        return old;
-    *cap = *cap == 0 ? 16 : 2 * *cap;
-    new = arena_array(a, (size_t)*cap, size);
-    if (n > 0)
-        memcpy(new, old, (size_t)n * size);
-    return new;
-}
-
-static struct known_type *add_known(struct parser *p)
-{
-    p->known = grown(p->arena, p->known, p->n_known, &p->cap_known, sizeof *p->known);
+    ARENA_GROW(p->arena, p->known, p->n_known, p->cap_known);
     return &p->known[p->n_known++];
 }
 
 /* The type people mean by 'name': one of this file, or a built-in one that it may share
  * with another name ("v100" and "v100-16" are one type).
  */
-static struct known_type *find_known(struct parser *p, const char *name)
+static struct declared_type *find_known(struct parser *p, const char *name)
 {
     const struct gpu_type *builtin = gpu_type_builtin(name);
 
@@ -158,7 +144,7 @@ static int parse_gputype(struct parser *p, struct err *e)
 {
     const char *name = need_name(p, 1, "GPU type", e), *like;
     const struct gpu_type *base;
-    struct known_type *other;
+    struct declared_type *other;
     struct gpu_type type = { 0 };
 
     if (name == NULL || find_like(p, &like, e) < 0)
@@ -188,7 +174,7 @@ static int parse_gputype(struct parser *p, struct err *e)
     if (p->n_known == CATALOG_TYPES_MAX)
         return err_set(e, EINVAL, "%s:%d: more than %d GPU types: keep those that nodes have",
                        HERE(p), CATALOG_TYPES_MAX);
-    *add_known(p) = (struct known_type){
+    *add_known(p) = (struct declared_type){
         .type = type,
         .builtin = gpu_type_builtin(name),
         .is_described = true,
@@ -229,9 +215,8 @@ static int parse_workload(struct parser *p, struct err *e)
         if (workload_set(p->arena, &w, p->words.word[i].key, p->words.word[i].value, e) < 0)
             return err_prefix(e, "%s:%d", HERE(p));
     }
-    c->workloads = grown(p->arena, c->workloads, c->n_workloads, &p->cap_workloads, sizeof w);
-    c->says_kind =
-        grown(p->arena, c->says_kind, c->n_workloads, &p->cap_kinds, sizeof *c->says_kind);
+    ARENA_GROW(p->arena, c->workloads, c->n_workloads, p->cap_workloads);
+    ARENA_GROW(p->arena, c->says_kind, c->n_workloads, p->cap_kinds);
     c->workloads[c->n_workloads] = w;
     c->says_kind[c->n_workloads] = says_kind;
     map_set(&p->workloads, name, c->n_workloads++);
@@ -297,7 +282,7 @@ static int use_type(struct parser *p, struct slice written, int *index, struct e
     const char *name = words_name(&p->words, written);
     struct cluster *c = p->out;
     const struct gpu_type *builtin;
-    struct known_type *k;
+    struct declared_type *k;
 
     if (name == NULL)
         return err_set(e, EINVAL, "%s:%d: want TYPE:COUNT with a printable TYPE", HERE(p));
@@ -310,15 +295,14 @@ static int use_type(struct parser *p, struct slice written, int *index, struct e
                            "line 'gputype %s like=OTHER key=value ...'",
                            HERE(p), name, name);
         k = add_known(p);
-        *k = (struct known_type){ .type = *builtin, .builtin = builtin, .index = -1 };
+        *k = (struct declared_type){ .type = *builtin, .builtin = builtin, .index = -1 };
         k->type.name = name;
     }
     if (k->index < 0) {
         if (c->n_types == CATALOG_TYPES_MAX)
             return err_set(e, EINVAL, "%s:%d: more than %d GPU types", HERE(p), CATALOG_TYPES_MAX);
-        c->types = grown(p->arena, c->types, c->n_types, &p->cap_types, sizeof *c->types);
-        c->is_described = grown(p->arena, c->is_described, c->n_types, &p->cap_described,
-                                sizeof *c->is_described);
+        ARENA_GROW(p->arena, c->types, c->n_types, p->cap_types);
+        ARENA_GROW(p->arena, c->is_described, c->n_types, p->cap_described);
         c->types[c->n_types] = k->type;
         c->is_described[c->n_types] = k->is_described;
         k->index = c->n_types++;
@@ -346,7 +330,7 @@ static int take_gpus(struct parser *p, struct slice s, int *n, struct err *e)
     if (use_type(p, (struct slice){ s.at, (size_t)(colon - s.at) }, &type, e) < 0)
         return -EINVAL;
     for (long i = 0; i < count; i++) {
-        p->slots = grown(p->arena, p->slots, *n, &p->cap_slots, sizeof *p->slots);
+        ARENA_GROW(p->arena, p->slots, *n, p->cap_slots);
         p->slots[(*n)++] = type;
     }
     return 0;
@@ -362,7 +346,7 @@ static int add_node(struct parser *p, const char *name, const int *types, int n,
     if (c->n_gpus + n > GPUS_MAX)
         return err_set(e, EINVAL, "%s:%d: more than %d GPUs: check counts and ranges", HERE(p),
                        GPUS_MAX);
-    c->nodes = grown(p->arena, c->nodes, c->n_nodes, &p->cap_nodes, sizeof *c->nodes);
+    ARENA_GROW(p->arena, c->nodes, c->n_nodes, p->cap_nodes);
     c->nodes[c->n_nodes] = (struct cluster_node){ .name = name, .n_gpus = n, .types = types };
     map_set(&p->nodes, name, c->n_nodes++);
     c->n_gpus += n;

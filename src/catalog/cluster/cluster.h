@@ -10,8 +10,8 @@
  *
  * Made by cluster_parse; read by whoever builds the state; lives in the caller's arena.
  */
-#ifndef CATALOG_CLUSTER_H
-#define CATALOG_CLUSTER_H
+#ifndef CATALOG_CLUSTER_CLUSTER_H
+#define CATALOG_CLUSTER_CLUSTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct catalog;
 struct err;
 struct ledger;
 
-/* What a GPU that several jobs share draws in the simulated world (estimate/power.h). */
+/* What a GPU that several jobs share draws in the simulated world (estimate/prior/power.h). */
 enum power_model {
     POWER_ADDITIVE,      // the sum of their dynamic parts, up to the cap
     POWER_SATURATING,    // each takes its part of what the others leave

@@ -4,8 +4,8 @@
  * them part of the problem, so that no place is planned that would be refused. A plain value in the
  * arena of its snapshot.
  */
-#ifndef CATALOG_ENGINE_H
-#define CATALOG_ENGINE_H
+#ifndef CATALOG_CLUSTER_ENGINE_H
+#define CATALOG_CLUSTER_ENGINE_H
 
 #include <stdbool.h>
 

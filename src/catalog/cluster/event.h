@@ -3,8 +3,8 @@
  * Made by whoever learned of the change (monitor, cli, daemon), applied by
  * state_apply, kept by the ledger. The state is nothing but the fold over these.
  */
-#ifndef CATALOG_EVENT_H
-#define CATALOG_EVENT_H
+#ifndef CATALOG_CLUSTER_EVENT_H
+#define CATALOG_CLUSTER_EVENT_H
 
 #include <stdbool.h>
 

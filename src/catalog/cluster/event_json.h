@@ -1,6 +1,6 @@
 /* event_json.h - events as Jansson values, for the journal and the rows of nodes. */
-#ifndef CATALOG_EVENT_JSON_H
-#define CATALOG_EVENT_JSON_H
+#ifndef CATALOG_CLUSTER_EVENT_JSON_H
+#define CATALOG_CLUSTER_EVENT_JSON_H
 
 #include <jansson.h>
 

@@ -3,8 +3,8 @@
  * Made from a submission (an event); changed only by events (state.h). Read by
  * every room to the right, through the snapshot.
  */
-#ifndef CATALOG_JOB_H
-#define CATALOG_JOB_H
+#ifndef CATALOG_CLUSTER_JOB_H
+#define CATALOG_CLUSTER_JOB_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +30,8 @@ enum job_state {
     JOB_CANCELLED,
 };
 
-/* The reason of a stop that is half of a move: where that takes a while, the job waits meanwhile. */
+/* The reason of a stop that is half of a move: where that takes a while, the job waits meanwhile.
+ */
 #define JOB_MOVING "is being moved"
 
 /* "waiting", "running", ... */
@@ -108,6 +109,29 @@ static inline double job_serves(const struct job_spec *s)
 static inline bool job_allows(const struct job_spec *s, int type)
 {
     return !s->allowed_types || (type < 64 && (s->allowed_types >> type & 1));
+}
+
+/* Is this one of them? */
+static inline bool gpus_have(const int *gpus, int n, int gpu)
+{
+    for (int i = 0; i < n; i++)
+        if (gpus[i] == gpu)
+            return true;
+    return false;
+}
+
+/* Is a job on 'a' where 'b' says it is, or shall be? All who compare placements do it by this. In
+ * whatever order: plans name a gang's GPUs by rising number, an engine as it pleases, and no GPU of
+ * a gang is its first. Neither list has a GPU twice.
+ */
+static inline bool gpus_same(const int *a, int n_a, const int *b, int n_b)
+{
+    if (n_a != n_b)
+        return false;
+    for (int i = 0; i < n_a; i++)
+        if (a[i] != b[i] && !gpus_have(b, n_b, a[i]))
+            return false;
+    return true;
 }
 
 /* 0 when a submission makes sense; -EINVAL names what does not, and the cure. */

@@ -5,8 +5,8 @@
  * events that have none yet (a store from before there were rows) are replayed, and get theirs
  * with the first group.
  */
-#ifndef CATALOG_LEDGER_H
-#define CATALOG_LEDGER_H
+#ifndef CATALOG_CLUSTER_LEDGER_H
+#define CATALOG_CLUSTER_LEDGER_H
 
 #include <stdbool.h>
 #include <stdint.h>

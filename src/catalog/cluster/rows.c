@@ -169,14 +169,14 @@ int rows_write_all(struct ledger *l, struct err *e)
 
 /* ---- reading ---- */
 
-struct reader {
+struct row_reader {
     struct ledger *ledger;
     struct err *e;
 };
 
 static int read_node(void *self, const struct row_node *row)
 {
-    struct reader *r = self;
+    struct row_reader *r = self;
     struct ledger *l = r->ledger;
     struct event ev = { .kind = EVENT_NODE_ADDED };
     json_t *body = json_loads(row->body, 0, NULL);
@@ -263,7 +263,7 @@ static int read_gpus(struct ledger *l, const char *text, struct job *out, struct
 
 static int read_job(void *self, const struct row_job *row, const struct row_job_state *at)
 {
-    struct reader *r = self;
+    struct row_reader *r = self;
     struct ledger *l = r->ledger;
     int state = state_by_name(at->state);
     struct job job = { .id = (int)row->id - 1,
@@ -292,7 +292,7 @@ static int read_job(void *self, const struct row_job *row, const struct row_job_
 int rows_read(struct ledger *l, struct err *e)
 {
     struct err unasked = { 0 };
-    struct reader r = { .ledger = l, .e = e ? e : &unasked };
+    struct row_reader r = { .ledger = l, .e = e ? e : &unasked };
     int rc = store_applied_seq(l->store, &l->last_seq, r.e);
 
     if (rc == 0)

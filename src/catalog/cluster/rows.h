@@ -3,8 +3,8 @@
  * For the ledger only. A node's row holds the event that added it as JSON; a job has one row
  * with what was asked, written once, and a small one with where it stands.
  */
-#ifndef CATALOG_ROWS_H
-#define CATALOG_ROWS_H
+#ifndef CATALOG_CLUSTER_ROWS_H
+#define CATALOG_CLUSTER_ROWS_H
 
 struct err;
 struct event;

@@ -4,14 +4,14 @@
 
 #include "base/arena.h"
 
-static void copy_job(struct arena *a, const struct job *j, double now_s, struct snap_job *out)
+static void copy_job(struct arena *a, const struct job *j, double now_s, struct snapshot_job *out)
 {
     bool is_running = j->state == JOB_RUNNING;
     int *gpus = ARENA_ARRAY(a, int, (size_t)j->n_held);
 
     for (int i = 0; i < j->n_held; i++)
         gpus[i] = j->gpus[i];
-    *out = (struct snap_job){
+    *out = (struct snapshot_job){
         .id = j->id,
         .spec = &j->spec,
         .workload = j->spec.workload,
@@ -39,15 +39,15 @@ static int front_of_queue(const struct state *s, const bool *is_parked, int n_pa
 }
 
 static void copy_gpus(const struct state *s, const bool *is_busy, const double *wake_s,
-                      struct snap_gpu *gpus)
+                      struct snapshot_gpu *gpus)
 {
     for (int g = 0; g < s->n_gpus; g++) {
         const struct gpu *from = &s->gpus[g];
-        gpus[g] = (struct snap_gpu){ .type = from->type,
-                                     .node = from->node,
-                                     .may_start = s->nodes[from->node].state == NODE_UP &&
-                                                  !(is_busy && is_busy[g]),
-                                     .wake_s = wake_s && wake_s[g] > 0 ? wake_s[g] : 0 };
+        gpus[g] = (struct snapshot_gpu){ .type = from->type,
+                                         .node = from->node,
+                                         .may_start = s->nodes[from->node].state == NODE_UP &&
+                                                      !(is_busy && is_busy[g]),
+                                         .wake_s = wake_s && wake_s[g] > 0 ? wake_s[g] : 0 };
     }
 }
 
@@ -57,8 +57,9 @@ void snapshot_take(struct arena *a, const struct state *s, const struct catalog 
 {
     int waiting[SNAPSHOT_WAITING_MAX];
     int n_waiting = front_of_queue(s, is_parked, is_parked ? n_parked : 0, waiting);
-    struct snap_job *jobs = ARENA_ARRAY(a, struct snap_job, (size_t)(s->n_running + n_waiting));
-    struct snap_gpu *gpus = ARENA_ARRAY(a, struct snap_gpu, (size_t)s->n_gpus);
+    struct snapshot_job *jobs =
+        ARENA_ARRAY(a, struct snapshot_job, (size_t)(s->n_running + n_waiting));
+    struct snapshot_gpu *gpus = ARENA_ARRAY(a, struct snapshot_gpu, (size_t)s->n_gpus);
     struct node *nodes = ARENA_ARRAY(a, struct node, (size_t)s->n_nodes);
 
     assert(theta >= 1 && theta <= THETA_MAX);
@@ -71,7 +72,7 @@ void snapshot_take(struct arena *a, const struct state *s, const struct catalog 
         copy_job(a, s->jobs[waiting[i]], now_s, &jobs[s->n_running + i]);
     for (int i = 0; i < s->n_running; i++)
         for (int k = 0; k < jobs[i].n_held; k++) {
-            struct snap_gpu *g = &gpus[jobs[i].gpus[k]];
+            struct snapshot_gpu *g = &gpus[jobs[i].gpus[k]];
             g->jobs[g->n_jobs++] = i;
         }
     *out = (struct snapshot){

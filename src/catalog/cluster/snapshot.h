@@ -4,8 +4,8 @@
  * changed after it is made; lives in the cycle arena. Jobs here are only those that
  * matter for a decision: running, and the front of the queue.
  */
-#ifndef CATALOG_SNAPSHOT_H
-#define CATALOG_SNAPSHOT_H
+#ifndef CATALOG_CLUSTER_SNAPSHOT_H
+#define CATALOG_CLUSTER_SNAPSHOT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@ struct arena;
 struct catalog;
 struct engine_rules;
 
-struct snap_gpu {
+struct snapshot_gpu {
     int type, node;
     bool may_start;    // its node is up, and nobody is on the way out or in
     double wake_s;     // it sleeps: who comes begins so much later; 0: it is awake
@@ -24,7 +24,7 @@ struct snap_gpu {
     int jobs[THETA_MAX];    // indices into snapshot.jobs
 };
 
-struct snap_job {
+struct snapshot_job {
     int id;    // in the state
     const struct job_spec *spec;
     int workload;
@@ -44,10 +44,10 @@ struct snapshot {
     const struct catalog *catalog;
     int theta;    // jobs that may share a GPU
     int n_gpus;
-    const struct snap_gpu *gpus;
+    const struct snapshot_gpu *gpus;
     int n_jobs;    // running first, then waiting in the order of the queue
     int n_running;
-    const struct snap_job *jobs;
+    const struct snapshot_job *jobs;
     int n_behind;    // waiting jobs that did not get in this time
     const struct node *nodes;
     int n_nodes;

@@ -275,13 +275,9 @@ static int gang_check(const struct state *s, const struct job *j, const struct e
         int g = ev->gpus[i];
         if (g < 0 || g >= s->n_gpus)
             return err_set(e, EINVAL, "job %s: there is no GPU %d", j->spec.name, g);
-        for (int k = 0; k < i; k++)
-            if (ev->gpus[k] == g)
-                return err_set(e, EINVAL, "job %s: GPU %d twice", j->spec.name, g);
-        int others = s->gpus[g].n_jobs;
-        for (int k = 0; k < j->n_held; k++)
-            others -= j->gpus[k] == g;
-        if (others >= GPU_JOBS_MAX)
+        if (gpus_have(ev->gpus, i, g))
+            return err_set(e, EINVAL, "job %s: GPU %d twice", j->spec.name, g);
+        if (s->gpus[g].n_jobs - gpus_have(j->gpus, j->n_held, g) >= GPU_JOBS_MAX)
             return err_set(e, EINVAL, "job %s: GPU %d is full", j->spec.name, g);
     }
     return 0;
@@ -290,16 +286,8 @@ static int gang_check(const struct state *s, const struct job *j, const struct e
 /* A start where it runs already: another power limit, and no move. */
 static bool is_relimit(const struct job *j, const struct event *ev)
 {
-    bool is_same =
-        ev->kind == EVENT_JOB_STARTED && j->state == JOB_RUNNING && j->n_held == ev->n_gpus;
-
-    for (int i = 0; i < ev->n_gpus && is_same; i++) {
-        int k = 0;
-        while (k < j->n_held && j->gpus[k] != ev->gpus[i])
-            k++;
-        is_same = k < j->n_held;
-    }
-    return is_same;
+    return ev->kind == EVENT_JOB_STARTED && j->state == JOB_RUNNING &&
+           gpus_same(j->gpus, j->n_held, ev->gpus, ev->n_gpus);
 }
 
 /* On GPUs that gang_check has found free for it. */
@@ -400,8 +388,8 @@ static bool is_first_count(const struct job *j, const struct event *ev)
             ev->kind == EVENT_JOB_FINISHED);
 }
 
-/* How far it is, and how fast it went since the last time it was heard in this place. The first count of
- * a run may be less than the last one's: its checkpoint is older.
+/* How far it is, and how fast it went since the last time it was heard in this place. The first
+ * count of a run may be less than the last one's: its checkpoint is older.
  */
 static void hear(struct state *s, struct job *j, const struct event *ev, bool is_first)
 {
@@ -484,7 +472,7 @@ int state_apply(struct state *s, const struct event *ev, struct err *e)
 
 /* ---- taking events back ---- */
 
-struct change {
+struct undo_step {
     enum event_kind kind;
     int index;       // of the job or node
     int namesake;    // who had a new job's name before; -1: nobody
@@ -496,9 +484,9 @@ struct change {
 static void remember(struct state *s, const struct event *ev)
 {
     GROW(s->changes, s->n_changes, s->cap_changes);
-    struct change *c = &s->changes[s->n_changes++];
+    struct undo_step *c = &s->changes[s->n_changes++];
 
-    *c = (struct change){ .kind = ev->kind, .namesake = -1 };
+    *c = (struct undo_step){ .kind = ev->kind, .namesake = -1 };
     if (ev->kind == EVENT_NODE_CHANGED) {
         c->index = state_find_node(s, ev->node);
         c->node_state = s->nodes[c->index].state;
@@ -514,7 +502,7 @@ static void remember(struct state *s, const struct event *ev)
     }
 }
 
-static void job_unmake(struct state *s, const struct change *c)
+static void job_unmake(struct state *s, const struct undo_step *c)
 {
     struct job *j = s->jobs[c->index];
 
@@ -525,7 +513,7 @@ static void job_unmake(struct state *s, const struct change *c)
     s->n_jobs--;
 }
 
-static void job_put_back(struct state *s, const struct change *c)
+static void job_put_back(struct state *s, const struct undo_step *c)
 {
     struct job *j = s->jobs[c->index];
     struct event start = { .gpus = c->gpus, .n_gpus = c->was.n_held, .limit_w = c->was.limit_w };
@@ -541,7 +529,7 @@ static void job_put_back(struct state *s, const struct change *c)
     }
 }
 
-static void change_undo(struct state *s, const struct change *c)
+static void change_undo(struct state *s, const struct undo_step *c)
 {
     if (c->kind == EVENT_NODE_ADDED)
         s->n_gpus -= s->nodes[--s->n_nodes].n_gpus;

@@ -3,8 +3,8 @@
  * One thread owns it. Changed by state_apply and nothing else; frozen views for
  * the rooms to the right are snapshots (snapshot.h).
  */
-#ifndef CATALOG_STATE_H
-#define CATALOG_STATE_H
+#ifndef CATALOG_CLUSTER_STATE_H
+#define CATALOG_CLUSTER_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ struct gpu {
     int jobs[GPU_JOBS_MAX];    // who runs on it
 };
 
-struct change;
+struct undo_step;
 
 struct state {
     struct arena arena;    // names, specs
@@ -53,8 +53,8 @@ struct state {
     uint64_t version;    // changes with every event that calls for a decision: all but progress
     uint64_t node_version;    // changes when nodes are added or change
 
-    bool is_marked;            // see state_mark
-    struct change *changes;    // (n_changes) since then
+    bool is_marked;               // see state_mark
+    struct undo_step *changes;    // (n_changes) since then
     int n_changes, cap_changes;
     struct arena past;    // what they need
 };

@@ -1,4 +1,4 @@
-/* import_csv.c - anybody's measurements, in the format of docs/formats/measurements.md. */
+/* csv.c - anybody's measurements, in the format of docs/formats/measurements.md. */
 #include "catalog/import/import.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/progress.h"
 #include "catalog/import/draft.h"
 
-enum column {
+enum csv_column {
     COL_WORKLOAD,
     COL_GPU,
     COL_NEIGHBOUR,
@@ -33,25 +33,25 @@ static const char *const column_names[COL_COUNT] = {
     "throughput", "watts", "fits",      "time",  "duration_s", "noise",
 };
 
-struct reader {
+struct csv_reader {
     struct draft *d;
     struct csv csv;
     int at[COL_COUNT];    // -1: the file has no such column
     struct err *e;
 };
 
-static int refuse(struct reader *r, enum column c, const char *what)
+static int refuse(struct csv_reader *r, enum csv_column c, const char *what)
 {
     return err_set(r->e, EINVAL, "%s:%d: %s: %s", r->csv.name, r->csv.line, column_names[c], what);
 }
 
-static struct slice field(const struct reader *r, enum column c)
+static struct slice field(const struct csv_reader *r, enum csv_column c)
 {
     return r->at[c] >= 0 ? r->csv.field[r->at[c]] : (struct slice){ "", 0 };
 }
 
 /* NaN when the column or the field is missing. Outside [low, high]: an error. */
-static int number(struct reader *r, enum column c, double low, double high, double *out)
+static int number(struct csv_reader *r, enum csv_column c, double low, double high, double *out)
 {
     int rc;
 
@@ -65,7 +65,8 @@ static int number(struct reader *r, enum column c, double low, double high, doub
     return rc;
 }
 
-static int whole(struct reader *r, enum column c, long low, long high, long missing, long *out)
+static int whole(struct csv_reader *r, enum csv_column c, long low, long high, long missing,
+                 long *out)
 {
     struct slice s = field(r, c);
 
@@ -77,7 +78,7 @@ static int whole(struct reader *r, enum column c, long low, long high, long miss
                    (int)(s.len < 40 ? s.len : 40), s.at);
 }
 
-static int open_columns(struct reader *r)
+static int open_columns(struct csv_reader *r)
 {
     for (int c = 0; c < COL_COUNT; c++)
         r->at[c] = csv_column(&r->csv, column_names[c]);
@@ -104,7 +105,7 @@ static int open_columns(struct reader *r)
     return 0;
 }
 
-static int read_name(struct reader *r, enum column c, const char **out)
+static int read_name(struct csv_reader *r, enum csv_column c, const char **out)
 {
     struct slice s = field(r, c);
 
@@ -115,7 +116,7 @@ static int read_name(struct reader *r, enum column c, const char **out)
 }
 
 /* "ResNet-18" with batch 16 is "ResNet-18 (batch size 16)"; a name may also state it. */
-static int read_workload(struct reader *r, int *index)
+static int read_workload(struct csv_reader *r, int *index)
 {
     const char *name;
     double stated;
@@ -137,7 +138,7 @@ static int read_workload(struct reader *r, int *index)
     return 0;
 }
 
-static int read_key(struct reader *r, struct cell_key *key)
+static int read_key(struct csv_reader *r, struct cell_key *key)
 {
     const char *name;
     long n_gpus = 1, spread = 0, limit_w = 0;
@@ -169,7 +170,7 @@ static int read_key(struct reader *r, struct cell_key *key)
     return 0;
 }
 
-static int check_values(struct reader *r, const struct measurement *m)
+static int check_values(struct csv_reader *r, const struct measurement *m)
 {
     if (m->throughput == 0)
         return refuse(r, COL_THROUGHPUT,
@@ -187,7 +188,7 @@ static int check_values(struct reader *r, const struct measurement *m)
     return 0;
 }
 
-static int read_row(struct reader *r)
+static int read_row(struct csv_reader *r)
 {
     struct measurement m = { 0 };
     long fits = 1;
@@ -218,7 +219,7 @@ static int read_row(struct reader *r)
 
 int csv_read(struct draft *d, const struct draft_text *in, struct progress *p, struct err *e)
 {
-    struct reader r = { .d = d, .e = e };
+    struct csv_reader r = { .d = d, .e = e };
     int rc = csv_open(&r.csv, &d->arena, in->name, in->text, in->len, e);
 
     if (rc == 0)
@@ -248,18 +249,4 @@ int import_csv_read(struct draft *d, const char *path, const char *workloads, st
     draft_begin_part(d, "csv", path, digest);
     rc = csv_read(d, &in, p, e);
     return rc < 0 ? rc : draft_check(d, e);
-}
-
-int import_csv(struct catalog *c, const char *path, const char *workloads, double now_s,
-               struct progress *p, struct import_report *out, struct err *e)
-{
-    struct draft d;
-    int rc;
-
-    draft_init(&d);
-    rc = import_csv_read(&d, path, workloads, p, e);
-    if (rc == 0)
-        rc = draft_commit(&d, c, now_s, p, out, e);
-    draft_release(&d);
-    return rc;
 }

@@ -5,8 +5,8 @@
  * `gogh catalog export --workloads` writes); without it, each row is a family and
  * holds for every batch size. docs/formats/measurements.md describes both.
  */
-#ifndef CATALOG_DESCRIPTORS_H
-#define CATALOG_DESCRIPTORS_H
+#ifndef CATALOG_IMPORT_DESCRIPTORS_H
+#define CATALOG_IMPORT_DESCRIPTORS_H
 
 #include <stdbool.h>
 #include <stddef.h>

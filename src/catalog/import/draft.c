@@ -123,39 +123,35 @@ int draft_describe(struct draft *d, const char *path, struct err *e)
 
 /* ---- writing ---- */
 
-/* Where the draft's types and workloads are in the catalog. */
-struct place {
-    int *type, *workload;
-};
-
-static int commit_names(struct draft *d, struct catalog *c, struct place *place, struct err *e)
+static int commit_names(struct draft *d, struct catalog *c, struct err *e)
 {
     int rc = 0;
 
-    place->type = ARENA_ARRAY(&d->arena, int, (size_t)d->n_types);
-    place->workload = ARENA_ARRAY(&d->arena, int, (size_t)d->n_workloads);
+    d->type_at = ARENA_ARRAY(&d->arena, int, (size_t)d->n_types);
+    d->workload_at = ARENA_ARRAY(&d->arena, int, (size_t)d->n_workloads);
     for (int i = 0; i < d->n_types && rc == 0; i++)
-        rc = catalog_add_type(c, &d->types[i], &place->type[i], e);
+        rc = catalog_add_type(c, &d->types[i], &d->type_at[i], e);
     for (int i = 0; i < d->n_workloads && rc == 0; i++)
-        rc = catalog_add_workload(c, &d->workloads[i], &place->workload[i], e);
+        rc = catalog_add_workload(c, &d->workloads[i], &d->workload_at[i], e);
     if (rc == -EOVERFLOW && e != NULL && d->n_parts > 0)
         err_prefix(e, "%s", d->part[0].name);
     return rc;
 }
 
-static struct measurement placed_row(const struct draft *d, int i, const struct place *place)
+/* Row i, as the catalog of the last commit_names knows its cell. */
+static struct measurement placed_row(const struct draft *d, int i)
 {
     struct measurement m = d->rows[i];
 
-    m.key.workload = place->workload[m.key.workload];
-    m.key.gpu_type = place->type[m.key.gpu_type];
+    m.key.workload = d->workload_at[m.key.workload];
+    m.key.gpu_type = d->type_at[m.key.gpu_type];
     if (m.key.neighbour >= 0)
-        m.key.neighbour = place->workload[m.key.neighbour];
+        m.key.neighbour = d->workload_at[m.key.neighbour];
     return m;
 }
 
 static int commit_part(struct draft *d, struct catalog *c, const struct draft_part *part,
-                       const struct place *place, double now_s, struct progress *p, struct err *e)
+                       double now_s, struct progress *p, struct err *e)
 {
     int64_t origin = 0;
     int rc = 0;
@@ -168,7 +164,7 @@ static int commit_part(struct draft *d, struct catalog *c, const struct draft_pa
     }
     d->report.is_known = false;
     for (int i = 0; i < part->n_rows && rc == 0; i++) {
-        struct measurement m = placed_row(d, part->first_row + i, place);
+        struct measurement m = placed_row(d, part->first_row + i);
 
         rc = catalog_record(c, &m, origin, e);
         if (rc == -EOVERFLOW && e != NULL)
@@ -183,33 +179,29 @@ static int commit_part(struct draft *d, struct catalog *c, const struct draft_pa
 /* The built-in type that somebody who wrote 'name' may have meant, or NULL. */
 static const struct gpu_type *nearest_builtin(const char *name)
 {
-    int n, low = 1 + (int)strlen(name) / 3;    // further off is something else
+    int n, limit = 1 + (int)strlen(name) / 3;    // further off is something else
     const struct gpu_type *all = gpu_type_builtin_all(&n), *best = NULL;
 
     for (int i = 0; i < n; i++) {
         char family[32];
-        int off = text_distance(name, all[i].name), short_off;
 
         snprintf(family, sizeof(family), "%s", all[i].name);
         family[strcspn(family, "-")] = '\0';    // "v100-16" is written "v100"
-        short_off = text_distance(name, family);
-        off = short_off < off ? short_off : off;
-        if (off <= low && (best == NULL || off < low)) {
+        if (text_is_nearer(name, all[i].name, &limit))
             best = &all[i];
-            low = off;
-        }
+        if (text_is_nearer(name, family, &limit))
+            best = &all[i];
     }
     return best;
 }
 
-static void warn_of_unknown_types(const struct draft *d, const struct catalog *c,
-                                  const struct place *place)
+static void warn_of_unknown_types(const struct draft *d, const struct catalog *c)
 {
     enum { SHOWN = 5 };
     int n = 0;
 
     for (int i = 0; i < d->n_types; i++) {
-        const struct gpu_type *t = &c->types[place->type[i]], *meant = nearest_builtin(t->name);
+        const struct gpu_type *t = &c->types[d->type_at[i]], *meant = nearest_builtin(t->name);
 
         if (gpu_type_builtin(t->name) != NULL || t->cap_w > 0 || ++n > SHOWN)
             continue;
@@ -225,13 +217,12 @@ static void warn_of_unknown_types(const struct draft *d, const struct catalog *c
 static int commit_all(struct draft *d, struct catalog *c, double now_s, struct progress *p,
                       struct err *e)
 {
-    struct place place;
-    int rc = commit_names(d, c, &place, e);
+    int rc = commit_names(d, c, e);
 
     if (rc == 0)
-        warn_of_unknown_types(d, c, &place);
+        warn_of_unknown_types(d, c);
     for (int i = 0; i < d->n_parts && rc == 0; i++)
-        rc = commit_part(d, c, &d->part[i], &place, now_s, p, e);
+        rc = commit_part(d, c, &d->part[i], now_s, p, e);
     return rc;
 }
 
@@ -280,16 +271,15 @@ static void count_rows(struct draft *d)
 int draft_check(struct draft *d, struct err *e)
 {
     struct catalog trial;
-    struct place place;
     int rc;
 
     catalog_init(&trial);
-    rc = commit_names(d, &trial, &place, e);
+    rc = commit_names(d, &trial, e);
     for (int i = 0; i < d->n_parts && rc == 0; i++) {
         const struct draft_part *part = &d->part[i];
 
         for (int k = 0; k < part->n_rows && rc == 0; k++) {
-            struct measurement m = placed_row(d, part->first_row + k, &place);
+            struct measurement m = placed_row(d, part->first_row + k);
 
             rc = catalog_record(&trial, &m, 0, e);
         }

@@ -4,8 +4,8 @@
  * and know neither files nor stores; written to a catalog by draft_commit in one
  * transaction. Lives for one import.
  */
-#ifndef CATALOG_DRAFT_H
-#define CATALOG_DRAFT_H
+#ifndef CATALOG_IMPORT_DRAFT_H
+#define CATALOG_IMPORT_DRAFT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +46,7 @@ struct draft {
     struct measurement *rows;    // (n_rows); keys index this draft
     int n_rows, cap_rows;
     struct map type_by_name, workload_by_name;
+    int *type_at, *workload_at;    // where they are in the catalog that it is being written to
     struct draft_part part[DRAFT_PARTS_MAX];
     int n_parts;
     struct import_report report;

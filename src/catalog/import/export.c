@@ -15,47 +15,28 @@
 #include "catalog/workload.h"
 #include "store/store.h"
 
-/* Names by id in the store. */
-struct names {
-    struct arena arena;
-    struct map_u64 by_id;
-    const char **name;
-    int n, cap;
-};
-
 struct export
 {
-    struct names types, workloads;
+    struct arena arena;
+    struct map_u64 types, workloads;    // ids in the store to names
+    const char **names;
+    int n_names, cap_names;
     struct buf *out;
     struct err *e;
 };
 
-static void names_add(struct names *t, int64_t id, const char *name)
+static void add_name(struct export *x, struct map_u64 *by_id, int64_t id, const char *name)
 {
-    GROW(t->name, t->n, t->cap);
-    t->name[t->n] = arena_strdup(&t->arena, name);
-    map_u64_set(&t->by_id, (uint64_t)id, t->n++);
+    GROW(x->names, x->n_names, x->cap_names);
+    x->names[x->n_names] = arena_strdup(&x->arena, name);
+    map_u64_set(by_id, (uint64_t)id, x->n_names++);
 }
 
-static const char *names_find(const struct names *t, int64_t id)
+static const char *find_name(const struct export *x, const struct map_u64 *by_id, int64_t id)
 {
-    int i = map_u64_get(&t->by_id, (uint64_t)id);
+    int i = map_u64_get(by_id, (uint64_t)id);
 
-    return i >= 0 ? t->name[i] : NULL;
-}
-
-static void names_init(struct names *t)
-{
-    *t = (struct names){ 0 };
-    arena_init(&t->arena);
-    map_u64_init(&t->by_id);
-}
-
-static void names_release(struct names *t)
-{
-    arena_release(&t->arena);
-    map_u64_release(&t->by_id);
-    free(t->name);
+    return i >= 0 ? x->names[i] : NULL;
 }
 
 /* A field, in quotes where the reader would not see it as it is. */
@@ -99,7 +80,7 @@ static int note_type(void *self, const struct row_gpu_type *r)
 {
     struct export *x = self;
 
-    names_add(&x->types, r->id, r->name);
+    add_name(x, &x->types, r->id, r->name);
     return 0;
 }
 
@@ -107,7 +88,7 @@ static int note_workload(void *self, const struct row_workload *r)
 {
     struct export *x = self;
 
-    names_add(&x->workloads, r->id, r->name);
+    add_name(x, &x->workloads, r->id, r->name);
     return 0;
 }
 
@@ -115,9 +96,9 @@ static int put_measurement(void *self, const struct row_measurement *r)
 {
     struct export *x = self;
     struct buf *out = x->out;
-    const char *workload = names_find(&x->workloads, r->workload);
-    const char *type = names_find(&x->types, r->gpu_type);
-    const char *neighbour = r->neighbour != 0 ? names_find(&x->workloads, r->neighbour) : NULL;
+    const char *workload = find_name(x, &x->workloads, r->workload);
+    const char *type = find_name(x, &x->types, r->gpu_type);
+    const char *neighbour = r->neighbour != 0 ? find_name(x, &x->workloads, r->neighbour) : NULL;
     int rc;
 
     if (workload == NULL || type == NULL || (r->neighbour != 0 && neighbour == NULL))
@@ -145,8 +126,9 @@ int catalog_export(struct store *s, struct buf *out, struct err *e)
     struct export x = { .out = out, .e = e };
     int rc;
 
-    names_init(&x.types);
-    names_init(&x.workloads);
+    arena_init(&x.arena);
+    map_u64_init(&x.types);
+    map_u64_init(&x.workloads);
     rc = too_large(&x, buf_puts(out, "workload,gpu,neighbour,n_gpus,spread,limit_w,throughput,"
                                      "watts,fits,time,duration_s,noise\n"));
     if (rc == 0)
@@ -155,8 +137,10 @@ int catalog_export(struct store *s, struct buf *out, struct err *e)
         rc = store_each_workload(s, note_workload, &x, e);
     if (rc == 0)
         rc = store_each_measurement(s, 0, put_measurement, &x, e);
-    names_release(&x.types);
-    names_release(&x.workloads);
+    map_u64_release(&x.types);
+    map_u64_release(&x.workloads);
+    arena_release(&x.arena);
+    free(x.names);
     return rc;
 }
 

@@ -3,8 +3,8 @@
  * Numbers are written with as many digits as it takes to read the same value back,
  * so that export, import into an empty store and export again gives the same bytes.
  */
-#ifndef CATALOG_EXPORT_H
-#define CATALOG_EXPORT_H
+#ifndef CATALOG_IMPORT_EXPORT_H
+#define CATALOG_IMPORT_EXPORT_H
 
 struct buf;
 struct err;

@@ -1,4 +1,4 @@
-/* import_gavel.c - throughputs as Gavel (OSDI'20) publishes them, and watts beside them.
+/* gavel.c - throughputs as Gavel (OSDI'20) publishes them, and watts beside them.
  *
  * The JSON is {gpu: {"('job type', n_workers)": {"null": isolated steps/s,
  * "('other job', n)": [steps/s of this, steps/s of the other]}}}. What a zero means

@@ -7,8 +7,8 @@
  * JSON path, and the cure. After an error the store is as it was; a catalog that had begun
  * to take rows is only good for catalog_release.
  */
-#ifndef CATALOG_IMPORT_H
-#define CATALOG_IMPORT_H
+#ifndef CATALOG_IMPORT_IMPORT_H
+#define CATALOG_IMPORT_IMPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,7 +49,5 @@ int import_zeus_read(struct draft *d, const char *dir, struct progress *p, struc
  */
 int import_csv_read(struct draft *d, const char *path, const char *workloads, struct progress *p,
                     struct err *e);
-int import_csv(struct catalog *c, const char *path, const char *workloads, double now_s,
-               struct progress *p, struct import_report *out, struct err *e);
 
 #endif

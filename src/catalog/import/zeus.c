@@ -1,4 +1,4 @@
-/* import_zeus.c - seconds per epoch and watts by batch size and power limit (Zeus, NSDI'23).
+/* zeus.c - seconds per epoch and watts by batch size and power limit (Zeus, NSDI'23).
  *
  * Columns: dataset, network, batch_size, optimizer, power_limit (W), time_per_epoch (s),
  * average_power (W). A step is one batch, so steps/s is the number of batches that make
@@ -37,19 +37,19 @@ static const struct {
 
 static const char prefix[] = "summary_power_", suffix[] = ".csv";
 
-enum column { DATASET, NETWORK, BATCH, OPTIMIZER, LIMIT, TIME, POWER, COLUMN_COUNT };
+enum zeus_column { DATASET, NETWORK, BATCH, OPTIMIZER, LIMIT, TIME, POWER, COLUMN_COUNT };
 
 static const char *const column_names[COLUMN_COUNT] = {
     "dataset",     "network",        "batch_size",    "optimizer",
     "power_limit", "time_per_epoch", "average_power",
 };
 
-struct row {
+struct zeus_row {
     const char *text[COLUMN_COUNT];    // of the three that are texts
     double number[COLUMN_COUNT];       // of the others
 };
 
-static int read_fields(struct draft *d, const struct csv *c, const int *at, struct row *r,
+static int read_fields(struct draft *d, const struct csv *c, const int *at, struct zeus_row *r,
                        struct err *e)
 {
     for (int i = 0; i < COLUMN_COUNT; i++) {
@@ -69,7 +69,7 @@ static int read_fields(struct draft *d, const struct csv *c, const int *at, stru
     return 0;
 }
 
-static int check_row(const struct csv *c, const struct row *r, struct err *e)
+static int check_row(const struct csv *c, const struct zeus_row *r, struct err *e)
 {
     static const struct {
         int column;
@@ -114,7 +114,7 @@ static int find_samples(const struct csv *c, const char *dataset, double *n_samp
 /* The built-in model of this network on this dataset; what the network is usually trained on
  * where there is no such thing.
  */
-static bool find_builtin(struct draft *d, const struct row *r, struct workload *out)
+static bool find_builtin(struct draft *d, const struct zeus_row *r, struct workload *out)
 {
     const char *both = arena_printf(&d->arena, "%s-%s", r->text[NETWORK], r->text[DATASET]);
     double batch = r->number[BATCH];
@@ -124,7 +124,7 @@ static bool find_builtin(struct draft *d, const struct row *r, struct workload *
 }
 
 /* "resnet50/imagenet/adadelta (batch size 256)": fields of 50 bytes never outgrow a name. */
-static int row_workload(struct draft *d, const struct row *r)
+static int row_workload(struct draft *d, const struct zeus_row *r)
 {
     const char *model =
         arena_printf(&d->arena, "%s/%s/%s", r->text[NETWORK], r->text[DATASET], r->text[OPTIMIZER]);
@@ -146,7 +146,7 @@ static int row_workload(struct draft *d, const struct row *r)
 
 static int read_row(struct draft *d, const struct csv *c, const int *at, int type, struct err *e)
 {
-    struct row r;
+    struct zeus_row r;
     double n_samples = 0;
     struct measurement *m;
     int rc = read_fields(d, c, at, &r, e);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/rng.h"
 #include "unit/support.h"
 #include "unit/suite.h"
 
@@ -96,6 +97,32 @@ START_TEST(a_guess_of_the_steps_is_no_promise_of_an_end)
     j.spec.is_guess = true;
     ck_assert_msg(job_remaining(&j, 0) == guesses[_i].want, "%s: %g", guesses[_i].name,
                   job_remaining(&j, 0));
+}
+END_TEST
+
+/* Against bit sets: as lists in some order, each GPU once. */
+START_TEST(gpus_are_compared_as_sets)
+{
+    struct rng r;
+
+    rng_init(&r, 7, "gpus");
+    for (int round = 0; round < 2000; round++) {
+        int lists[2][6], n[2];
+        unsigned bits[2] = { 0, 0 };
+        for (int k = 0; k < 2; k++) {
+            n[k] = (int)rng_below(&r, 4);
+            for (int i = 0; i < n[k];) {
+                int gpu = (int)rng_below(&r, 5);
+                ck_assert_int_eq(gpus_have(lists[k], i, gpu), bits[k] >> gpu & 1);
+                if (bits[k] >> gpu & 1)
+                    continue;
+                bits[k] |= 1U << gpu;
+                lists[k][i++] = gpu;
+            }
+        }
+        ck_assert_int_eq(gpus_same(lists[0], n[0], lists[1], n[1]), bits[0] == bits[1]);
+    }
+    ck_assert(gpus_same(NULL, 0, NULL, 0));
 }
 END_TEST
 
@@ -217,6 +244,7 @@ int main(void)
     tcase_add_loop_test(t, progress_between_reports, 0, sizeof heard / sizeof *heard);
     tcase_add_loop_test(t, a_guess_of_the_steps_is_no_promise_of_an_end, 0,
                         sizeof guesses / sizeof *guesses);
+    tcase_add_test(t, gpus_are_compared_as_sets);
     tcase_add_test(t, a_server_serves_its_time_whatever_its_speed);
     tcase_add_test(t, types_beyond_the_64th_can_only_be_any);
     suite_add_tcase(s, t);

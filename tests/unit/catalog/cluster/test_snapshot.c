@@ -53,7 +53,7 @@ START_TEST(gpus_know_their_residents_and_residents_their_gpus)
         ck_assert_int_eq(s->gpus[g].type, g % 2);
         ck_assert_int_eq(s->gpus[g].node, g / 3);
         for (int i = 0; i < s->gpus[g].n_jobs; i++) {
-            const struct snap_job *j = &s->jobs[s->gpus[g].jobs[i]];
+            const struct snapshot_job *j = &s->jobs[s->gpus[g].jobs[i]];
             bool is_there = false;
             for (int k = 0; k < j->n_held; k++)
                 is_there |= j->gpus[k] == g;
@@ -74,8 +74,8 @@ START_TEST(nothing_that_happens_later_shows)
     world_add(&w, "job a w gpus=2 min=1\njob b x\njob c x\nstart b 2\nstart a 0,2\n");
     world_look(&w);
     struct snapshot frozen = w.snapshot;
-    struct snap_gpu gpus[4];
-    struct snap_job jobs[3];
+    struct snapshot_gpu gpus[4];
+    struct snapshot_job jobs[3];
     memcpy(gpus, frozen.gpus, sizeof gpus);
     memcpy(jobs, frozen.jobs, sizeof jobs);
     world_solve(&w, "greedy", &before);

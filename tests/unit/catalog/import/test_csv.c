@@ -212,12 +212,16 @@ static void import_text(struct store *s, const char *path, const char *text,
                         struct import_report *report)
 {
     struct catalog c;
+    struct draft in;
     struct err e = { 0 };
 
     ck_assert_int_eq(file_write(path, text, strlen(text), &e), 0);
     catalog_init(&c);
+    draft_init(&in);
     ck_assert_int_eq(catalog_load(&c, s, &e), 0);
-    ck_assert_msg(import_csv(&c, path, NULL, 5, NULL, report, &e) == 0, "%s", e.text);
+    ck_assert_msg(import_csv_read(&in, path, NULL, NULL, &e) == 0, "%s", e.text);
+    ck_assert_msg(draft_commit(&in, &c, 5, NULL, report, &e) == 0, "%s", e.text);
+    draft_release(&in);
     catalog_release(&c);
 }
 
