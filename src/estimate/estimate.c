@@ -27,14 +27,14 @@ void estimator_release(struct estimator *e)
     free(e->on);
     free(e->seen);
     free(e->column_seen);
-    p1_scene_destroy(e->scene);
-    e->scene = NULL;
+    p1_context_destroy(e->context);
+    e->context = NULL;
 }
 
 void estimate_use(struct estimator *e, const struct p1 *p1)
 {
     e->p1 = p1;
-    e->stride = 0;    // no catalog fits: the table, and the scene of the last P1, are made anew
+    e->stride = 0;    // no catalog fits: the table, and the context of the last P1, are made anew
     e->n_workloads = e->n_filled = 0;    // until then there is nobody to ask about
 }
 
@@ -55,8 +55,8 @@ enum { ASKED = 256 };
 static void p1_prior(const struct estimator *e, int w, int type, int from, int to,
                      struct prior *out)
 {
-    struct p1_alone alone = p1_alone(e->scene, w, type);
-    double z = (double)alone.ln_speed_sd, cross = p1_cross(e->scene, alone.regime);
+    struct p1_alone alone = p1_alone(e->context, w, type);
+    double z = (double)alone.ln_speed_sd, cross = p1_cross(e->context, alone.regime);
     float ln_r[ASKED], sd[ASKED];
 
     for (int at = from; at < to;) {
@@ -64,14 +64,14 @@ static void p1_prior(const struct estimator *e, int w, int type, int from, int t
         if (at < 0)
             ln_r[0] = sd[0] = 0;
         else
-            p1_beside(e->scene, w, type, at, at + n, ln_r, sd);
+            p1_beside(e->context, w, type, at, at + n, ln_r, sd);
         for (int i = 0; i < n; i++)
             out[at - from + i] = (struct prior){
                 .ln_speed = (double)(alone.ln_speed + ln_r[i]),
                 .alone_sd = z,
                 .beside_sd = (double)sd[i],
                 .sd = sqrt(z * z + (double)(sd[i] * sd[i]) + 2 * cross * z * (double)sd[i]),
-                .unfit = p1_unfit(e->scene, w, type, at + i),
+                .unfit = p1_unfit(e->context, w, type, at + i),
             };
         at += n;
     }
@@ -80,7 +80,7 @@ static void p1_prior(const struct estimator *e, int w, int type, int from, int t
 void estimate_prior(const struct estimator *e, int workload, int type, int from, int to,
                     struct prior *out)
 {
-    if (e->scene)
+    if (e->context)
         p1_prior(e, workload, type, from, to, out);
     else
         for (int n = from; n < to; n++)
@@ -89,8 +89,8 @@ void estimate_prior(const struct estimator *e, int workload, int type, int from,
 
 double estimate_prior_watts(const struct estimator *e, int workload, int type, double *sd)
 {
-    if (e->scene) {
-        struct p1_alone alone = p1_alone(e->scene, workload, type);
+    if (e->context) {
+        struct p1_alone alone = p1_alone(e->context, workload, type);
         if (sd)
             *sd = (double)alone.ln_watts_sd;
         return (double)alone.ln_watts;
@@ -183,7 +183,7 @@ static void make_room(struct estimator *e, int n_workloads, int n_types)
     e->column_seen = table((size_t)e->stride, sizeof *e->column_seen);
     e->n_types = n_types;
     e->n_workloads = e->n_filled = 0;
-    e->scene = e->p1 ? p1_scene_create(e->p1, n_types) : NULL;
+    e->context = e->p1 ? p1_context_create(e->p1, n_types) : NULL;
 }
 
 static void fill_cells(struct estimator *e, int w, int from, int to)
@@ -214,12 +214,12 @@ static void fill_row(struct estimator *e, int w)
 static void show_to_p1(struct estimator *e, int w)
 {
     const struct workload *about = &e->catalog->workloads[w];
-    struct subject who = subject_of(about);
+    struct identity who = identity_of(about);
     struct features *on = table((size_t)e->n_types, sizeof *on);
 
     for (int type = 0; type < e->n_types; type++)
         features_of(about, &e->catalog->types[type], &on[type]);
-    p1_scene_add(e->scene, &who, on);
+    p1_context_add(e->context, &who, on);
     free(on);
 }
 
@@ -235,7 +235,7 @@ void estimate_meet(struct estimator *e)
     for (; e->n_workloads < c->n_workloads; e->n_workloads++) {
         for (int type = 0; type < e->n_types; type++)
             prior_roofline(c, e->n_workloads, type, &e->on[e->n_workloads * e->n_types + type]);
-        if (e->scene)
+        if (e->context)
             show_to_p1(e, e->n_workloads);
     }
 }
@@ -321,21 +321,21 @@ double estimate_unfit(const struct estimator *e, int type, const int *workloads,
                     fmax(worst, (double)estimate_cell(e, workloads[i], type, workloads[k])->unfit);
     }
     if (n > 2)    // no cell knows of three: memory decides
-        worst = fmax(worst, e->scene ? p1_unfit_together(e->scene, type, workloads, n)
-                                     : prior_unfit(bytes, e->catalog->types[type].mem_bytes, n));
+        worst = fmax(worst, e->context ? p1_unfit_together(e->context, type, workloads, n)
+                                       : prior_unfit(bytes, e->catalog->types[type].mem_bytes, n));
     return worst;
 }
 
 double estimate_mem_share(const struct estimator *e, int workload, int type)
 {
-    if (e->scene)
-        return (double)p1_alone(e->scene, workload, type).mem_share;
+    if (e->context)
+        return (double)p1_alone(e->context, workload, type).mem_share;
     return e->on[workload * e->n_types + type].mem_bytes / e->catalog->types[type].mem_bytes;
 }
 
 double estimate_mem_share_max(const struct estimator *e, double unfit_max)
 {
-    return e->scene ? p1_share_max(e->scene, unfit_max) : prior_share_max(unfit_max);
+    return e->context ? p1_share_max(e->context, unfit_max) : prior_share_max(unfit_max);
 }
 
 /* What each of them draws alone, and how fast it runs here relative to that. */

@@ -13,7 +13,7 @@
 
 struct catalog;
 struct p1;
-struct p1_scene;
+struct p1_context;
 struct prior;
 struct roofline;
 
@@ -39,7 +39,7 @@ struct estimator {
     float *watts_sd;                // (stride, n_types) of ln alone_w
     struct roofline *on;            // (stride, n_types)
     const struct p1 *p1;            // borrowed; NULL: the roofline speaks
-    struct p1_scene *scene;         // all workloads on all types as P1 sees them; NULL without
+    struct p1_context *context;     // all workloads on all types as P1 sees them; NULL without
     uint32_t descriptions;          // the catalog's, when the table was last made anew
     uint32_t *seen;                 // (stride) the catalog's revision a row was made from
     uint32_t *column_seen;          // (stride) and its column_revision

@@ -22,7 +22,7 @@ static struct model *model_new(void)
 
     assert(m);    // out of memory: stop
     arena_init(&m->arena);
-    m->duel = (struct duel){ .champion = NAN, .challenger = NAN };
+    m->comparison = (struct comparison){ .champion = NAN, .challenger = NAN };
     return m;
 }
 
@@ -50,14 +50,14 @@ static int finish(struct model *m, int rc, struct model **out)
 /* ---- learning ---- */
 
 /* Workloads and families that there are examples of. */
-static void count_workloads(struct arena *a, const struct examples *x, const struct view *v,
+static void count_workloads(struct arena *a, const struct examples *x, const struct holdout *v,
                             struct model *m)
 {
     bool *is_met = ARENA_ARRAY(a, bool, (size_t)x->n_workloads);
     bool *is_met_family = ARENA_ARRAY(a, bool, (size_t)x->n_families);
 
     for (int i = 0; i < x->n_alone; i++)
-        if (view_shows(v, x->alone[i].workload, x->alone[i].gpu_type, -1))
+        if (holdout_shows(v, x->alone[i].workload, x->alone[i].gpu_type, -1))
             is_met[x->alone[i].workload] = true;
     for (int w = 0; w < x->n_workloads; w++) {
         m->n_workloads += is_met[w];
@@ -68,23 +68,23 @@ static void count_workloads(struct arena *a, const struct examples *x, const str
     }
 }
 
-static int count_shown(const struct example *all, int n, const struct view *v)
+static int count_shown(const struct example *all, int n, const struct holdout *v)
 {
     int n_shown = 0;
 
     for (int i = 0; i < n; i++)
-        n_shown += view_shows(v, all[i].workload, all[i].gpu_type, all[i].neighbour);
+        n_shown += holdout_shows(v, all[i].workload, all[i].gpu_type, all[i].neighbour);
     return n_shown;
 }
 
-int model_train(const struct examples *x, const struct view *v, const struct p1_options *o,
+int model_train(const struct examples *x, const struct holdout *v, const struct p1_options *o,
                 const char *about, struct model **out, struct err *e)
 {
     struct model *m = model_new();
     struct arena scratch;
 
     arena_init(&scratch);
-    struct view all = { .is_held = ARENA_ARRAY(&scratch, bool, (size_t)x->n_workloads) };
+    struct holdout all = { .is_held = ARENA_ARRAY(&scratch, bool, (size_t)x->n_workloads) };
     v = v ? v : &all;
     m->about = arena_strdup(&m->arena, about);
     m->blas = arena_strdup(&m->arena, openblas_get_corename());
@@ -124,9 +124,9 @@ int model_encode(const struct model *m, struct buf *out, struct err *e)
         [N_WORKLOADS] = m->n_workloads,
         [N_FAMILIES] = m->n_families,
         [N_MEASUREMENTS] = (double)m->n_measurements,
-        [CHAMPION] = isnan(m->duel.champion) ? -1 : m->duel.champion,
-        [CHALLENGER] = isnan(m->duel.challenger) ? -1 : m->duel.challenger,
-        [IS_WON] = m->duel.is_won,
+        [CHAMPION] = isnan(m->comparison.champion) ? -1 : m->comparison.champion,
+        [CHALLENGER] = isnan(m->comparison.challenger) ? -1 : m->comparison.challenger,
+        [IS_WON] = m->comparison.is_won,
     };
     struct arena a;
     struct weights w;
@@ -175,7 +175,8 @@ static int take_numbers(struct model *m, const struct weights *w, struct err *e)
     m->n_workloads = (int)n[N_WORKLOADS];
     m->n_families = (int)n[N_FAMILIES];
     m->n_measurements = (int64_t)n[N_MEASUREMENTS];
-    m->duel = (struct duel){ or_nan(n[CHAMPION]), or_nan(n[CHALLENGER]), n[IS_WON] != 0 };
+    m->comparison =
+        (struct comparison){ or_nan(n[CHAMPION]), or_nan(n[CHALLENGER]), n[IS_WON] != 0 };
     return 0;
 }
 
@@ -315,12 +316,13 @@ double model_error(const struct model *m)
 }
 
 /* Sums of squares over the same examples. */
-struct squares {
+struct error_sums {
     double champion, challenger;
     int n;
 };
 
-static void add_square(struct squares *q, double champion, const float *const held[REGIMES], int i)
+static void add_square(struct error_sums *q, double champion, const float *const held[REGIMES],
+                       int i)
 {
     double kin = (double)held[REGIME_KIN][i], stranger = (double)held[REGIME_STRANGER][i];
     double challenger = isnan(kin) ? stranger : kin;
@@ -340,8 +342,8 @@ static double root_mean(double sum, int n)
 /* Both on examples that neither has learned from: of workloads that the champion does not know,
  * and the challenger as its training held them out.
  */
-static void compare(const struct p1_scene *s, const struct p1_errors *held,
-                    const struct examples *x, struct squares *alone, struct squares *pair)
+static void compare(const struct p1_context *s, const struct p1_errors *held,
+                    const struct examples *x, struct error_sums *alone, struct error_sums *pair)
 {
     for (int i = 0; i < x->n_alone; i++) {
         const struct example *ex = &x->alone[i];
@@ -362,19 +364,21 @@ static void compare(const struct p1_scene *s, const struct p1_errors *held,
     }
 }
 
-struct duel model_duel(const struct model *champion, const struct model *challenger,
-                       const struct examples *x)
+struct comparison model_compare(const struct model *champion, const struct model *challenger,
+                                const struct examples *x)
 {
-    struct squares alone = { 0 }, pair = { 0 };
-    struct duel d = { .champion = NAN, .challenger = model_error(challenger), .is_won = true };
+    struct error_sums alone = { 0 }, pair = { 0 };
+    struct comparison d = { .champion = NAN,
+                            .challenger = model_error(challenger),
+                            .is_won = true };
 
     if (!champion)
         return d;
-    struct p1_scene *s = p1_scene_create(champion->p1, x->n_types);
+    struct p1_context *s = p1_context_create(champion->p1, x->n_types);
     for (int w = 0; w < x->n_workloads; w++)
-        p1_scene_add(s, &x->who[w], examples_at(x, w, 0));
+        p1_context_add(s, &x->who[w], examples_at(x, w, 0));
     compare(s, p1_held_out(challenger->p1), x, &alone, &pair);
-    p1_scene_destroy(s);
+    p1_context_destroy(s);
     if (alone.n + pair.n == 0)    // nobody is new: more measurements of the same
         return d;
     d.champion = both(root_mean(alone.champion, alone.n), root_mean(pair.champion, pair.n));

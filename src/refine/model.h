@@ -21,8 +21,8 @@ struct p1_options;
 struct p2;
 struct store;
 
-/* How a new P1 did against the one in use, on this site's examples (see model_duel). */
-struct duel {
+/* How a new P1 did against the one in use, on this site's examples (see model_compare). */
+struct comparison {
     double champion, challenger;    // NaN: there was nobody to beat, or nothing to be wrong about
     bool is_won;                    // by the challenger
 };
@@ -36,13 +36,13 @@ struct model {
     int n_alone, n_pairs, n_watts;    // examples it learned from
     int n_workloads, n_families;      // and whose they were
     int64_t n_measurements;           // of the site's catalog then; 0: it is of no site
-    struct duel duel;                 // set by the trainer, as is the line above
+    struct comparison comparison;     // set by the trainer, as is the line above
 };
 
 /* Learn from what 'v' (NULL: everything) shows of 'x'. The same arguments give the same bytes,
  * where OpenBLAS does the same arithmetic. -EDOM as p1_train.
  */
-int model_train(const struct examples *x, const struct view *v, const struct p1_options *o,
+int model_train(const struct examples *x, const struct holdout *v, const struct p1_options *o,
                 const char *about, struct model **out, struct err *e);
 void model_destroy(struct model *m);    // NULL is fine
 
@@ -83,7 +83,7 @@ double model_error(const struct model *m);
  * nobody to beat) about those of 'x' that it does not know, 'challenger', just trained on 'x', as
  * it held out the same ones. Where the champion knows everybody the challenger has seen more.
  */
-struct duel model_duel(const struct model *champion, const struct model *challenger,
-                       const struct examples *x);
+struct comparison model_compare(const struct model *champion, const struct model *challenger,
+                                const struct examples *x);
 
 #endif

@@ -14,12 +14,12 @@ const char *const p2_way_names[P2_WAYS] = {
 
 /* ---- what is believed before ---- */
 
-void beliefs_make(struct arena *a, int n_types, int n_neighbours, bool with_partner,
-                  struct beliefs *out)
+void p2_estimates_make(struct arena *a, int n_types, int n_neighbours, bool with_partner,
+                       struct p2_estimates *out)
 {
     size_t n = (size_t)n_types, n_cells = n * (size_t)n_neighbours;
 
-    *out = (struct beliefs){
+    *out = (struct p2_estimates){
         .n_types = n_types,
         .n_neighbours = n_neighbours,
         .workload = -1,
@@ -41,11 +41,11 @@ void beliefs_make(struct arena *a, int n_types, int n_neighbours, bool with_part
 }
 
 /* p1_beside, or the other way round p1_partner. */
-typedef void ask_f(const struct p1_scene *s, int workload, int type, int from, int to, float *ln_r,
-                   float *sd);
+typedef void ask_f(const struct p1_context *s, int workload, int type, int from, int to,
+                   float *ln_r, float *sd);
 
 /* All neighbours on one type; runs of them in one question. */
-static void ask_all(ask_f *ask, const struct p1_scene *s, const struct beliefs *b, int type,
+static void ask_all(ask_f *ask, const struct p1_context *s, const struct p2_estimates *b, int type,
                     float *ln_r, float *sd)
 {
     int last;
@@ -58,7 +58,7 @@ static void ask_all(ask_f *ask, const struct p1_scene *s, const struct beliefs *
     }
 }
 
-void beliefs_from_p1(const struct p1_scene *s, int workload, struct beliefs *out)
+void p2_estimates_from_p1(const struct p1_context *s, int workload, struct p2_estimates *out)
 {
     int n = out->n_neighbours;
 
@@ -86,25 +86,25 @@ void beliefs_from_p1(const struct p1_scene *s, int workload, struct beliefs *out
 /* Corrections of all targets, and the part of their variances that is gone; of a pair, where
  * there are pairs, of the sum of both parts.
  */
-struct verdict {
+struct correction {
     double *shift;    // (n_targets)
     double *drop;     // (n_targets)
     float *delta;     // (n_targets) ln of what the network makes of a variance; NULL: nothing
 };
 
-static void verdict_make(struct arena *a, const struct evidence *v, struct verdict *out)
+static void correction_make(struct arena *a, const struct evidence *v, struct correction *out)
 {
-    *out = (struct verdict){ .shift = ARENA_ARRAY(a, double, (size_t)v->n_targets),
-                             .drop = ARENA_ARRAY(a, double, (size_t)v->n_targets) };
+    *out = (struct correction){ .shift = ARENA_ARRAY(a, double, (size_t)v->n_targets),
+                                .drop = ARENA_ARRAY(a, double, (size_t)v->n_targets) };
 }
 
 /* The sum of gains times surprises; gains are bent by 'gamma', where there is a network. */
 static void conclude(struct arena *a, const struct evidence *v, const struct gain_pass *bent,
-                     struct verdict *out)
+                     struct correction *out)
 {
     size_t n = (size_t)v->n_targets;
 
-    verdict_make(a, v, out);
+    correction_make(a, v, out);
     for (int o = 0; o < v->n; o++)
         for (size_t t = 0; t < n; t++) {
             size_t at = (size_t)o * n + t;
@@ -118,12 +118,12 @@ static void conclude(struct arena *a, const struct evidence *v, const struct gai
 /* The mean surprise everywhere. What remains of a variance is what the covariance says of the
  * difference; at most what was.
  */
-static void conclude_shift(struct arena *a, const struct evidence *v, struct verdict *out)
+static void conclude_shift(struct arena *a, const struct evidence *v, struct correction *out)
 {
     double mean = 0, var = 0;
     size_t n = (size_t)v->n_targets;
 
-    verdict_make(a, v, out);
+    correction_make(a, v, out);
     for (int o = 0; o < v->n; o++)
         mean += v->y[o] / v->n;
     for (int i = 0; i < v->n * v->n; i++)
@@ -144,7 +144,7 @@ static float remaining_sd(double sd, double drop, const float *delta)
     return (float)fmin(sqrt(var), sd);
 }
 
-static void apply(const struct verdict *v, int n, float *mean, float *sd)
+static void apply(const struct correction *v, int n, float *mean, float *sd)
 {
     for (int t = 0; t < n; t++) {
         mean[t] += (float)v->shift[t];
@@ -166,7 +166,8 @@ static double pair_drop(const struct evidence *v, int n_types, int type, int cel
     return sum;
 }
 
-static void apply_pairs(const struct evidence *v, const struct verdict *what, struct beliefs *b)
+static void apply_pairs(const struct evidence *v, const struct correction *what,
+                        struct p2_estimates *b)
 {
     for (int g = 0; g < b->n_types; g++)
         for (int c = g * b->n_neighbours; c < (g + 1) * b->n_neighbours; c++)
@@ -175,9 +176,9 @@ static void apply_pairs(const struct evidence *v, const struct verdict *what, st
 }
 
 /* With one shift for all, what a neighbour does stays as it was. */
-static void shift_speeds(struct arena *a, const struct evidence *v, struct beliefs *b)
+static void shift_speeds(struct arena *a, const struct evidence *v, struct p2_estimates *b)
 {
-    struct verdict what;
+    struct correction what;
 
     conclude_shift(a, v, &what);
     for (int g = 0; g < b->n_types; g++)
@@ -190,7 +191,7 @@ static void shift_speeds(struct arena *a, const struct evidence *v, struct belie
     apply(&what, b->n_types, b->alone, b->alone_sd);
 }
 
-void beliefs_widen(struct beliefs *b, float by)
+void p2_estimates_widen(struct p2_estimates *b, float by)
 {
     for (int g = 0; g < b->n_types; g++)
         b->alone_sd[g] *= by;
@@ -201,11 +202,11 @@ void beliefs_widen(struct beliefs *b, float by)
 }
 
 static int refine_speeds(struct arena *a, const struct p2 *p, enum p2_way way,
-                         const struct p1_scene *s, int n, const struct sighting *seen,
-                         struct beliefs *b, struct err *e)
+                         const struct p1_context *s, int n, const struct p2_observation *seen,
+                         struct p2_estimates *b, struct err *e)
 {
     struct evidence v;
-    struct verdict what;
+    struct correction what;
     struct gain_pass bent;
 
     evidence_of_speeds(a, p2_relations(p, s, b->regime), s, n, seen, b, &v);
@@ -221,7 +222,7 @@ static int refine_speeds(struct arena *a, const struct p2 *p, enum p2_way way,
         rc = evidence_weigh(a, &v, e);
     if (rc < 0)
         return rc;
-    beliefs_widen(b, (float)sqrt(doubt));
+    p2_estimates_widen(b, (float)sqrt(doubt));
     bool is_bent = way == P2_NETWORK && p && s;
     if (is_bent)
         gain_net_forward(a, &p->net, &v, s, b, &bent);
@@ -240,7 +241,7 @@ static int refine_speeds(struct arena *a, const struct p2 *p, enum p2_way way,
 static int refine_others(struct arena *a, enum p2_way way, struct evidence *v, float *mean,
                          float *sd, struct err *e)
 {
-    struct verdict what;
+    struct correction what;
     int rc = v->n && way != P2_SHIFT ? evidence_weigh(a, v, e) : 0;
 
     if (v->n == 0 || rc < 0)
@@ -254,8 +255,8 @@ static int refine_others(struct arena *a, enum p2_way way, struct evidence *v, f
 }
 
 /* Nobody runs faster for having a neighbour; only where it was seen is it left standing. */
-static void clip(const struct beliefs *b, int n, const struct sighting *seen, bool is_partner,
-                 float *ln_r, struct arena *a)
+static void clip(const struct p2_estimates *b, int n, const struct p2_observation *seen,
+                 bool is_partner, float *ln_r, struct arena *a)
 {
     int n_cells = b->n_types * b->n_neighbours;
     bool *is_seen = ARENA_ARRAY(a, bool, (size_t)n_cells);
@@ -268,8 +269,8 @@ static void clip(const struct beliefs *b, int n, const struct sighting *seen, bo
             ln_r[c] = fminf(ln_r[c], 0);
 }
 
-int p2_refine(struct arena *a, const struct p2 *p, enum p2_way way, const struct p1_scene *s, int n,
-              const struct sighting *seen, struct beliefs *b, struct err *e)
+int p2_refine(struct arena *a, const struct p2 *p, enum p2_way way, const struct p1_context *s,
+              int n, const struct p2_observation *seen, struct p2_estimates *b, struct err *e)
 {
     const struct relations *r = p2_relations(p, s, b->regime);
     struct evidence v;

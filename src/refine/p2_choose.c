@@ -6,7 +6,7 @@
 #include "catalog/catalog.h"
 
 /* Variances given what was seen: of the job's own speed on each type, and of each pair. */
-struct spread {
+struct variances {
     double *alone;    // (n_types)
     double *pair;     // (n_types, n_neighbours)
 };
@@ -21,8 +21,8 @@ static double mean_sd(const double *variance, int n)
 }
 
 /* Before anything was seen, then without what the evidence takes. */
-static void spread_of(struct arena *a, const struct beliefs *b, const struct evidence *v,
-                      struct spread *out)
+static void spread_of(struct arena *a, const struct p2_estimates *b, const struct evidence *v,
+                      struct variances *out)
 {
     int n = b->n_neighbours;
 
@@ -44,8 +44,10 @@ static void spread_of(struct arena *a, const struct beliefs *b, const struct evi
     }
 }
 
-/* What a sighting of a cell sees, in a row over targets: its type's, and its own if it has one. */
-static double seen_in(const struct beliefs *b, const double *row, const struct sighting *at)
+/* What an observation of a cell sees, in a row over targets: its type's, and its own if it has one.
+ */
+static double seen_in(const struct p2_estimates *b, const double *row,
+                      const struct p2_observation *at)
 {
     double cell =
         at->neighbour < 0 ? 0 : row[b->n_types + at->type * b->n_neighbours + at->neighbour];
@@ -56,9 +58,9 @@ static double seen_in(const struct beliefs *b, const double *row, const struct s
 /* The mean sds that a measurement of 'at' would leave. 'k' (n_targets): its covariance with all
  * targets, which here loses what the evidence knows already.
  */
-static double expected(const struct beliefs *b, const struct evidence *v,
-                       const struct spread *before, const struct sighting *at, double *k,
-                       struct spread *after)
+static double expected(const struct p2_estimates *b, const struct evidence *v,
+                       const struct variances *before, const struct p2_observation *at, double *k,
+                       struct variances *after)
 {
     int n = b->n_neighbours;
 
@@ -80,13 +82,13 @@ static double expected(const struct beliefs *b, const struct evidence *v,
     return mean_sd(after->alone, b->n_types) + mean_sd(after->pair, b->n_types * n);
 }
 
-int p2_choose(struct arena *a, const struct p2 *p, const struct p1_scene *s,
-              const struct beliefs *prior, int n_seen, const struct sighting *seen, int n,
-              const struct sighting *allowed, double *gain, struct err *e)
+int p2_choose(struct arena *a, const struct p2 *p, const struct p1_context *s,
+              const struct p2_estimates *prior, int n_seen, const struct p2_observation *seen,
+              int n, const struct p2_observation *allowed, double *gain, struct err *e)
 {
     const struct relations *r = p2_relations(p, s, prior->regime);
     struct evidence known, asked;
-    struct spread before, after;
+    struct variances before, after;
     int best = -1;
     double least = INFINITY;
 
@@ -97,7 +99,7 @@ int p2_choose(struct arena *a, const struct p2 *p, const struct p1_scene *s,
     spread_of(a, prior, &known, &before);
     spread_of(a, prior, &known, &after);
     for (int i = 0; i < n; i++) {
-        struct sighting one = { .type = allowed[i].type, .neighbour = allowed[i].neighbour };
+        struct p2_observation one = { .type = allowed[i].type, .neighbour = allowed[i].neighbour };
         evidence_of_speeds(a, r, s, 1, &one, prior, &asked);
         double error = expected(prior, &known, &before, &one, asked.k, &after);
         if (error < least) {

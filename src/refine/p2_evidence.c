@@ -17,7 +17,7 @@
 /* How many surprises as large as expected P1's uncertainty counts as, before anything was seen. */
 #define TRUSTED 4.0
 
-double p2_same(const struct p1_scene *s, const struct beliefs *b, int type, int other)
+double p2_same(const struct p1_context *s, const struct p2_estimates *b, int type, int other)
 {
     if (!s || type == other)
         return type == other;
@@ -25,7 +25,7 @@ double p2_same(const struct p1_scene *s, const struct beliefs *b, int type, int 
                               p1_features(s, b->workload, other));
 }
 
-double p2_like(const struct p1_scene *s, const struct beliefs *b, int neighbour, int other)
+double p2_like(const struct p1_context *s, const struct p2_estimates *b, int neighbour, int other)
 {
     int who = b->neighbour[neighbour], whom = b->neighbour[other];
     int n = b->n_types < LIKE_TYPES ? b->n_types : LIKE_TYPES;
@@ -38,13 +38,13 @@ double p2_like(const struct p1_scene *s, const struct beliefs *b, int neighbour,
     return sum / n;
 }
 
-static size_t n_cells(const struct beliefs *b)
+static size_t n_cells(const struct p2_estimates *b)
 {
     return (size_t)b->n_types * (size_t)b->n_neighbours;
 }
 
-static void evidence_make(struct arena *a, int n_max, size_t n_targets, const struct p1_scene *s,
-                          const struct beliefs *b, struct evidence *out)
+static void evidence_make(struct arena *a, int n_max, size_t n_targets, const struct p1_context *s,
+                          const struct p2_estimates *b, struct evidence *out)
 {
     size_t n = (size_t)n_max, n_types = (size_t)b->n_types;
 
@@ -65,7 +65,8 @@ static void evidence_make(struct arena *a, int n_max, size_t n_targets, const st
             out->same[g * b->n_types + h] = out->same[h * b->n_types + g] = p2_same(s, b, g, h);
 }
 
-static void add_surprise(struct evidence *v, const struct sighting *seen, double y, double var)
+static void add_surprise(struct evidence *v, const struct p2_observation *seen, double y,
+                         double var)
 {
     v->type[v->n] = seen->type;
     v->beside[v->n] = seen->neighbour;
@@ -73,7 +74,7 @@ static void add_surprise(struct evidence *v, const struct sighting *seen, double
     v->noise[v->n++] = var;
 }
 
-static void find_likes(const struct p1_scene *s, const struct beliefs *b, struct evidence *v)
+static void find_likes(const struct p1_context *s, const struct p2_estimates *b, struct evidence *v)
 {
     int n = b->n_neighbours;
 
@@ -89,7 +90,7 @@ static void find_likes(const struct p1_scene *s, const struct beliefs *b, struct
 }
 
 /* Covariances of surprise 'o' with an error that each type has. */
-static void fill_types(const struct evidence *v, int o, double unlike, const struct beliefs *b,
+static void fill_types(const struct evidence *v, int o, double unlike, const struct p2_estimates *b,
                        const float *sd, double *k)
 {
     const double *same = v->same + v->type[o] * b->n_types;
@@ -100,7 +101,7 @@ static void fill_types(const struct evidence *v, int o, double unlike, const str
 
 /* The same with an error that each cell beside a neighbour has. */
 static void fill_cells(const struct evidence *v, int o, const struct effect *f,
-                       const struct beliefs *b, const float *sd, double *k)
+                       const struct p2_estimates *b, const float *sd, double *k)
 {
     int n = b->n_neighbours, cell = v->type[o] * n + v->beside[o];
     const double *like = v->like + o * n;
@@ -116,7 +117,8 @@ static void fill_cells(const struct evidence *v, int o, const struct effect *f,
 /* Bounded so that the whole stays a covariance: it must fit between the parts of both that types
  * do not share.
  */
-double p2_coupling(const struct relations *r, const struct p1_scene *s, const struct beliefs *b)
+double p2_coupling(const struct relations *r, const struct p1_context *s,
+                   const struct p2_estimates *b)
 {
     double most = 0.95 * sqrt((1 - r->alone) * (1 - r->own.types) * r->own.common);
 
@@ -126,7 +128,7 @@ double p2_coupling(const struct relations *r, const struct p1_scene *s, const st
 /* Covariances of surprise 'o' with errors of the other kind: of its type's speed with what each
  * neighbour does there, and of what its neighbour does with each type's speed.
  */
-static void fill_across(const struct evidence *v, int o, double cross, const struct beliefs *b,
+static void fill_across(const struct evidence *v, int o, double cross, const struct p2_estimates *b,
                         double *k)
 {
     int n = b->n_neighbours, type = v->type[o];
@@ -144,7 +146,7 @@ static void fill_across(const struct evidence *v, int o, double cross, const str
 /* Surprises are sums of targets, so their covariance is one of sums. 'n_own' targets are the
  * types' own; a surprise is its type's where there are such, and its cell's where it has one.
  */
-static void sum_up(const struct beliefs *b, int n_own, struct evidence *v)
+static void sum_up(const struct p2_estimates *b, int n_own, struct evidence *v)
 {
     for (int o = 0; o < v->n; o++) {
         for (int p = 0; p < v->n; p++) {
@@ -159,8 +161,9 @@ static void sum_up(const struct beliefs *b, int n_own, struct evidence *v)
     }
 }
 
-void evidence_of_speeds(struct arena *a, const struct relations *r, const struct p1_scene *s, int n,
-                        const struct sighting *seen, const struct beliefs *b, struct evidence *out)
+void evidence_of_speeds(struct arena *a, const struct relations *r, const struct p1_context *s,
+                        int n, const struct p2_observation *seen, const struct p2_estimates *b,
+                        struct evidence *out)
 {
     evidence_make(a, n, (size_t)b->n_types + n_cells(b), s, b, out);
     for (int i = 0; i < n; i++) {
@@ -184,8 +187,8 @@ void evidence_of_speeds(struct arena *a, const struct relations *r, const struct
     sum_up(b, b->n_types, out);
 }
 
-void evidence_of_partners(struct arena *a, const struct relations *r, const struct p1_scene *s,
-                          int n, const struct sighting *seen, const struct beliefs *b,
+void evidence_of_partners(struct arena *a, const struct relations *r, const struct p1_context *s,
+                          int n, const struct p2_observation *seen, const struct p2_estimates *b,
                           struct evidence *out)
 {
     evidence_make(a, n, n_cells(b), s, b, out);
@@ -203,8 +206,9 @@ void evidence_of_partners(struct arena *a, const struct relations *r, const stru
     sum_up(b, 0, out);
 }
 
-void evidence_of_watts(struct arena *a, const struct relations *r, const struct p1_scene *s, int n,
-                       const struct sighting *seen, const struct beliefs *b, struct evidence *out)
+void evidence_of_watts(struct arena *a, const struct relations *r, const struct p1_context *s,
+                       int n, const struct p2_observation *seen, const struct p2_estimates *b,
+                       struct evidence *out)
 {
     evidence_make(a, n, (size_t)b->n_types, s, b, out);
     for (int i = 0; i < n; i++)

@@ -10,72 +10,72 @@
 
 /* Everybody; then those with kin once more, without their family, as strangers. */
 static void fill_scene(struct arena *a, const struct examples *x, const struct p1 *p1,
-                       struct lessons *out)
+                       struct p2_examples *out)
 {
-    out->scene = p1_scene_create(p1, x->n_types);
-    out->list = ARENA_ARRAY(a, struct lesson, 2 * (size_t)x->n_workloads);
+    out->context = p1_context_create(p1, x->n_types);
+    out->list = ARENA_ARRAY(a, struct p2_example, 2 * (size_t)x->n_workloads);
     for (int w = 0; w < x->n_workloads; w++)
-        p1_scene_add(out->scene, &x->who[w], examples_at(x, w, 0));
+        p1_context_add(out->context, &x->who[w], examples_at(x, w, 0));
     for (int w = 0; w < x->n_workloads; w++) {
-        enum regime r = p1_alone(out->scene, w, 0).regime;
+        enum regime r = p1_alone(out->context, w, 0).regime;
         out->list[out->n++] =
-            (struct lesson){ .workload = w, .family = x->family[w], .at = w, .regime = r };
+            (struct p2_example){ .workload = w, .family = x->family[w], .at = w, .regime = r };
         if (r != REGIME_KIN)
             continue;
-        struct subject stranger = { .name = x->who[w].name };
-        int at = p1_scene_add(out->scene, &stranger, examples_at(x, w, 0));
-        out->list[out->n++] = (struct lesson){
+        struct identity stranger = { .name = x->who[w].name };
+        int at = p1_context_add(out->context, &stranger, examples_at(x, w, 0));
+        out->list[out->n++] = (struct p2_example){
             .workload = w, .family = x->family[w], .at = at, .regime = REGIME_STRANGER
         };
     }
-    beliefs_make(a, x->n_types, x->n_workloads, false, &out->everyone);
+    p2_estimates_make(a, x->n_types, x->n_workloads, false, &out->everyone);
     out->everyone.workload = 0;
     out->n_types = x->n_types;
 }
 
 /* ---- what P1 was wrong in ---- */
 
-static void keep(struct lapse *list, int *n, struct lapse it)
+static void keep(struct p1_error *list, int *n, struct p1_error it)
 {
     if (isfinite(it.error) && isfinite(it.sd) && it.sd > 0)
         list[(*n)++] = it;
 }
 
-/* Lapses of one lesson in its arrays, which have room for all. */
-static void take_alone(const struct lessons *l, const struct examples *x,
-                       const struct p1_errors *of, struct lesson *it)
+/* Errors of one example in its arrays, which have room for all. */
+static void take_alone(const struct p2_examples *l, const struct examples *x,
+                       const struct p1_errors *of, struct p2_example *it)
 {
     for (int i = 0; i < x->n_alone; i++) {
         int type = x->alone[i].gpu_type;
         if (x->alone[i].workload == it->workload)
             keep(it->alone, &it->n_alone,
-                 (struct lapse){ type, -1, of->alone[it->regime][i],
-                                 p1_alone(l->scene, it->at, type).ln_speed_sd });
+                 (struct p1_error){ type, -1, of->alone[it->regime][i],
+                                    p1_alone(l->context, it->at, type).ln_speed_sd });
     }
     for (int i = 0; i < x->n_watts; i++) {
         int type = x->watts[i].gpu_type;
         if (x->watts[i].workload == it->workload)
             keep(it->watts, &it->n_watts,
-                 (struct lapse){ type, -1, of->watts[it->regime][i],
-                                 p1_alone(l->scene, it->at, type).ln_watts_sd });
+                 (struct p1_error){ type, -1, of->watts[it->regime][i],
+                                    p1_alone(l->context, it->at, type).ln_watts_sd });
     }
 }
 
-static void take_pairs(const struct lessons *l, const struct examples *x,
-                       const struct p1_errors *of, struct lesson *it)
+static void take_pairs(const struct p2_examples *l, const struct examples *x,
+                       const struct p1_errors *of, struct p2_example *it)
 {
     for (int i = 0; i < x->n_pairs; i++) {
         const struct example *p = &x->pairs[i];
         float ln_r, sd;
         if (p->workload == it->workload && isfinite(of->own[it->regime][i])) {
-            p1_beside(l->scene, it->at, p->gpu_type, p->neighbour, p->neighbour + 1, &ln_r, &sd);
+            p1_beside(l->context, it->at, p->gpu_type, p->neighbour, p->neighbour + 1, &ln_r, &sd);
             keep(it->own, &it->n_own,
-                 (struct lapse){ p->gpu_type, p->neighbour, of->own[it->regime][i], sd });
+                 (struct p1_error){ p->gpu_type, p->neighbour, of->own[it->regime][i], sd });
         }
         if (p->neighbour == it->workload && isfinite(of->partner[it->regime][i])) {
-            p1_partner(l->scene, it->at, p->gpu_type, p->workload, p->workload + 1, &ln_r, &sd);
+            p1_partner(l->context, it->at, p->gpu_type, p->workload, p->workload + 1, &ln_r, &sd);
             keep(it->partner, &it->n_partner,
-                 (struct lapse){ p->gpu_type, p->workload, of->partner[it->regime][i], sd });
+                 (struct p1_error){ p->gpu_type, p->workload, of->partner[it->regime][i], sd });
         }
     }
 }
@@ -89,20 +89,20 @@ static size_t count(int n, const struct example *x, int workload)
     return found;
 }
 
-static void make_room(struct arena *a, const struct examples *x, struct lesson *it)
+static void make_room(struct arena *a, const struct examples *x, struct p2_example *it)
 {
     size_t n_partner = 0;
 
     for (int i = 0; i < x->n_pairs; i++)
         n_partner += x->pairs[i].neighbour == it->workload;
-    it->alone = ARENA_ARRAY(a, struct lapse, count(x->n_alone, x->alone, it->workload));
-    it->watts = ARENA_ARRAY(a, struct lapse, count(x->n_watts, x->watts, it->workload));
-    it->own = ARENA_ARRAY(a, struct lapse, count(x->n_pairs, x->pairs, it->workload));
-    it->partner = ARENA_ARRAY(a, struct lapse, n_partner);
+    it->alone = ARENA_ARRAY(a, struct p1_error, count(x->n_alone, x->alone, it->workload));
+    it->watts = ARENA_ARRAY(a, struct p1_error, count(x->n_watts, x->watts, it->workload));
+    it->own = ARENA_ARRAY(a, struct p1_error, count(x->n_pairs, x->pairs, it->workload));
+    it->partner = ARENA_ARRAY(a, struct p1_error, n_partner);
 }
 
 /* The same as a table, with what is believed: episodes are cut from it. */
-static void make_table(struct arena *a, const struct lessons *l, struct lesson *it)
+static void make_table(struct arena *a, const struct p2_examples *l, struct p2_example *it)
 {
     int *column = ARENA_ARRAY(a, int, (size_t)l->everyone.n_neighbours);
     int n = 0, n_types = l->n_types;
@@ -111,11 +111,11 @@ static void make_table(struct arena *a, const struct lessons *l, struct lesson *
     for (int i = 0; i < it->n_own; i++)
         if (column[it->own[i].other] < 0)
             column[it->own[i].other] = n++;
-    beliefs_make(a, n_types, n, false, &it->believed);
+    p2_estimates_make(a, n_types, n, false, &it->believed);
     for (int w = 0; w < l->everyone.n_neighbours; w++)
         if (column[w] >= 0)
             it->believed.neighbour[column[w]] = w;
-    beliefs_from_p1(l->scene, it->at, &it->believed);
+    p2_estimates_from_p1(l->context, it->at, &it->believed);
     it->alone_error = ARENA_ARRAY(a, float, (size_t)n_types);
     it->own_error = ARENA_ARRAY(a, float, (size_t)(n_types * n));
     for (int g = 0; g < n_types; g++)
@@ -128,17 +128,17 @@ static void make_table(struct arena *a, const struct lessons *l, struct lesson *
         it->own_error[it->own[i].type * n + column[it->own[i].other]] = it->own[i].error;
 }
 
-void lessons_make(struct arena *a, const struct examples *x, const struct p1 *p1,
-                  struct lessons *out)
+void p2_examples_make(struct arena *a, const struct examples *x, const struct p1 *p1,
+                      struct p2_examples *out)
 {
     const struct p1_errors *errors = p1_held_out(p1);
 
-    *out = (struct lessons){ 0 };
+    *out = (struct p2_examples){ 0 };
     if (!errors || x->n_workloads == 0 || x->n_types == 0)
         return;
     fill_scene(a, x, p1, out);
     for (int i = 0; i < out->n; i++) {
-        struct lesson *it = &out->list[i];
+        struct p2_example *it = &out->list[i];
         make_room(a, x, it);
         take_alone(out, x, errors, it);
         take_pairs(out, x, errors, it);
@@ -147,9 +147,9 @@ void lessons_make(struct arena *a, const struct examples *x, const struct p1 *p1
     relations_look(out);
 }
 
-void lessons_release(struct lessons *l)
+void p2_examples_release(struct p2_examples *l)
 {
-    p1_scene_destroy(l->scene);
+    p1_context_destroy(l->context);
 }
 
 /* ---- episodes ---- */
@@ -173,10 +173,11 @@ static void shuffle(int n, int *list, struct rng *chance)
     }
 }
 
-/* Some columns of the lesson's table. */
-static void cut(struct arena *a, const struct lesson *of, struct rng *chance, struct episode *out)
+/* Some columns of the example's table. */
+static void cut(struct arena *a, const struct p2_example *of, struct rng *chance,
+                struct episode *out)
 {
-    const struct beliefs *all = &of->believed;
+    const struct p2_estimates *all = &of->believed;
     int n_types = all->n_types, m = all->n_neighbours;
     int most = EPISODE_CELLS / n_types < 6 ? 6 : EPISODE_CELLS / n_types;
     int *column = ARENA_ARRAY(a, int, (size_t)m);
@@ -186,7 +187,7 @@ static void cut(struct arena *a, const struct lesson *of, struct rng *chance, st
     for (int j = 0; j < m; j++)
         column[j] = j;
     shuffle(m, column, chance);
-    beliefs_make(a, n_types, n, false, &out->b);
+    p2_estimates_make(a, n_types, n, false, &out->b);
     out->b.workload = all->workload;
     out->b.regime = of->regime;
     out->own_error = ARENA_ARRAY(a, float, (size_t)(n_types * n));
@@ -224,22 +225,23 @@ static int known_cells(struct arena *a, const struct episode *ep, int **out, int
 
 static void see(struct episode *ep, int target)
 {
-    const struct beliefs *b = &ep->b;
+    const struct p2_estimates *b = &ep->b;
     int cell = target - b->n_types, type = cell < 0 ? target : cell / b->n_neighbours;
     double speed = (double)(b->alone[type] + ep->alone_error[type]);
 
     if (cell >= 0)
         speed += (double)(b->own[cell] + ep->own_error[cell]);
     ep->is_seen[target] = true;
-    ep->seen[ep->n_seen++] = (struct sighting){ .type = type,
-                                                .neighbour = cell < 0 ? -1 : cell % b->n_neighbours,
-                                                .ln_speed = speed,
-                                                .ln_speed_var = EPISODE_NOISE * EPISODE_NOISE,
-                                                .ln_r_partner = NAN,
-                                                .ln_watts = NAN };
+    ep->seen[ep->n_seen++] =
+        (struct p2_observation){ .type = type,
+                                 .neighbour = cell < 0 ? -1 : cell % b->n_neighbours,
+                                 .ln_speed = speed,
+                                 .ln_speed_var = EPISODE_NOISE * EPISODE_NOISE,
+                                 .ln_r_partner = NAN,
+                                 .ln_watts = NAN };
 }
 
-bool episode_make(struct arena *a, const struct lesson *of, int n_max, struct rng *chance,
+bool episode_make(struct arena *a, const struct p2_example *of, int n_max, struct rng *chance,
                   struct episode *out)
 {
     int *known, n_alone;
@@ -247,7 +249,7 @@ bool episode_make(struct arena *a, const struct lesson *of, int n_max, struct rn
     *out = (struct episode){ 0 };
     cut(a, of, chance, out);
     int n = known_cells(a, out, &known, &n_alone);
-    out->seen = ARENA_ARRAY(a, struct sighting, (size_t)n_max);
+    out->seen = ARENA_ARRAY(a, struct p2_observation, (size_t)n_max);
     out->is_seen = ARENA_ARRAY(a, bool, (size_t)(out->b.n_types * (1 + out->b.n_neighbours)));
     shuffle(n_alone, known, chance);
     shuffle(n - n_alone, known + n_alone, chance);
@@ -258,11 +260,11 @@ bool episode_make(struct arena *a, const struct lesson *of, int n_max, struct rn
     return out->n_seen > 0;
 }
 
-static void copy_beliefs(struct arena *a, const struct beliefs *from, struct beliefs *out)
+static void copy_beliefs(struct arena *a, const struct p2_estimates *from, struct p2_estimates *out)
 {
     size_t n_types = (size_t)from->n_types, n = (size_t)from->n_neighbours;
 
-    beliefs_make(a, from->n_types, from->n_neighbours, false, out);
+    p2_estimates_make(a, from->n_types, from->n_neighbours, false, out);
     out->workload = from->workload;
     out->regime = from->regime;
     memcpy(out->neighbour, from->neighbour, n * sizeof *out->neighbour);
@@ -273,10 +275,10 @@ static void copy_beliefs(struct arena *a, const struct beliefs *from, struct bel
     memcpy(out->pair_sd, from->pair_sd, n_types * n * sizeof *out->pair_sd);
 }
 
-double episode_error(struct arena *a, const struct p2 *p, enum p2_way way, const struct p1_scene *s,
-                     const struct episode *ep)
+double episode_error(struct arena *a, const struct p2 *p, enum p2_way way,
+                     const struct p1_context *s, const struct episode *ep)
 {
-    struct beliefs b;
+    struct p2_estimates b;
     int n_types = ep->b.n_types, n = ep->b.n_neighbours, n_errors = 0;
     double sum = 0;
 

@@ -28,7 +28,7 @@ struct relations {
     struct effect own, partner;
 };
 
-/* Sizes of the network: small vectors for each target and each sighting, whose product, with
+/* Sizes of the network: small vectors for each target and each observation, whose product, with
  * some figures of the two together, bends one gain.
  */
 enum {
@@ -57,7 +57,7 @@ static inline double p2_mix(double unlike, double same)
     return unlike + (1 - unlike) * same;
 }
 
-const struct relations *p2_relations(const struct p2 *p, const struct p1_scene *s, enum regime r);
+const struct relations *p2_relations(const struct p2 *p, const struct p1_context *s, enum regime r);
 
 /* ---- evidence: surprises, and what they say of each target ---- */
 
@@ -79,25 +79,28 @@ struct evidence {
 };
 
 /* How alike two types are, and two neighbours (positions in 'b'), in what they do to errors. */
-double p2_same(const struct p1_scene *s, const struct beliefs *b, int type, int other);
-double p2_like(const struct p1_scene *s, const struct beliefs *b, int neighbour, int other);
+double p2_same(const struct p1_context *s, const struct p2_estimates *b, int type, int other);
+double p2_like(const struct p1_context *s, const struct p2_estimates *b, int neighbour, int other);
 
 /* The correlation of an error in the job's own speed with those in what neighbours do to it, on one
  * type; as much less on two as these are less alike.
  */
-double p2_coupling(const struct relations *r, const struct p1_scene *s, const struct beliefs *b);
+double p2_coupling(const struct relations *r, const struct p1_context *s,
+                   const struct p2_estimates *b);
 
 /* All standard deviations of speeds times 'by'. */
-void beliefs_widen(struct beliefs *b, float by);
+void p2_estimates_widen(struct p2_estimates *b, float by);
 
 /* Surprises in speeds, in slowdowns of partners, or in watts: 'y' and the covariances. */
-void evidence_of_speeds(struct arena *a, const struct relations *r, const struct p1_scene *s, int n,
-                        const struct sighting *seen, const struct beliefs *b, struct evidence *out);
-void evidence_of_partners(struct arena *a, const struct relations *r, const struct p1_scene *s,
-                          int n, const struct sighting *seen, const struct beliefs *b,
+void evidence_of_speeds(struct arena *a, const struct relations *r, const struct p1_context *s,
+                        int n, const struct p2_observation *seen, const struct p2_estimates *b,
+                        struct evidence *out);
+void evidence_of_partners(struct arena *a, const struct relations *r, const struct p1_context *s,
+                          int n, const struct p2_observation *seen, const struct p2_estimates *b,
                           struct evidence *out);
-void evidence_of_watts(struct arena *a, const struct relations *r, const struct p1_scene *s, int n,
-                       const struct sighting *seen, const struct beliefs *b, struct evidence *out);
+void evidence_of_watts(struct arena *a, const struct relations *r, const struct p1_context *s,
+                       int n, const struct p2_observation *seen, const struct p2_estimates *b,
+                       struct evidence *out);
 
 /* Surprises that are larger than P1 thought possible say that it was too sure of this workload:
  * its descriptor may be wrong. All covariances (not the noise) grow by '*doubt', at least 1; by
@@ -108,19 +111,19 @@ int evidence_doubt(struct arena *a, struct evidence *v, double *doubt, struct er
 /* Work out 'white' and 'gain'. -EDOM: the covariance is none. */
 int evidence_weigh(struct arena *a, struct evidence *v, struct err *e);
 
-/* ---- lessons: what P1 was wrong in when a workload was held out ---- */
+/* ---- examples: what P1 was wrong in when a workload was held out ---- */
 
-struct lapse {
-    int type, other;    // other: the neighbour, or the partner, in the scene; -1: alone
+struct p1_error {
+    int type, other;    // other: the neighbour, or the partner, in the context; -1: alone
     float error;        // truth less belief
     float sd;           // that P1 states
 };
 
-/* Sums over pairs of lapses of one kind in one lesson, as shares of 1, from which correlations
- * follow. 'l' is how alike the neighbours are, 's' the types; u the lapse in units of its sd.
+/* Sums over pairs of errors of one kind in one example, as shares of 1, from which correlations
+ * follow. 'l' is how alike the neighbours are, 's' the types; u the error in units of its sd.
  */
 struct moments {
-    bool is_any;          // there was a lapse
+    bool is_any;          // there was an error
     double square;        // mean of u^2
     double l[3];          // on one type: means of 1, l, l^2
     double ul[2];         // of u u', u u' l
@@ -129,37 +132,37 @@ struct moments {
 };
 
 /* One workload as a newcomer, in one regime. */
-struct lesson {
+struct p2_example {
     int workload, family;    // of the examples
-    int at;                  // in the scene: itself, or itself without its family
+    int at;                  // in the context: itself, or itself without its family
     enum regime regime;
-    struct lapse *alone, *own, *partner, *watts;
+    struct p1_error *alone, *own, *partner, *watts;
     int n_alone, n_own, n_partner, n_watts;
-    struct beliefs believed;    // beside all neighbours of 'own'
-    float *alone_error;         // (n_types) as in 'alone'; NaN: not known
-    float *own_error;           // (n_types, believed.n_neighbours)
+    struct p2_estimates believed;    // beside all neighbours of 'own'
+    float *alone_error;              // (n_types) as in 'alone'; NaN: not known
+    float *own_error;                // (n_types, believed.n_neighbours)
     struct moments of_alone, of_own, of_partner, of_watts;
 };
 
-struct lessons {
-    struct p1_scene *scene;     // all workloads, then those with kin once more, as strangers
-    struct beliefs everyone;    // no beliefs: names the neighbours of the scene
-    struct lesson *list;        // (n)
+struct p2_examples {
+    struct p1_context *context;      // all workloads, then those with kin once more, as strangers
+    struct p2_estimates everyone;    // no beliefs: names the neighbours of the context
+    struct p2_example *list;         // (n)
     int n, n_types;
 };
 
-/* From P1's held-out errors; what is not finite teaches nothing. Owns a scene. */
-void lessons_make(struct arena *a, const struct examples *x, const struct p1 *p1,
-                  struct lessons *out);
-void lessons_release(struct lessons *l);
+/* From P1's held-out errors; what is not finite teaches nothing. Owns a context. */
+void p2_examples_make(struct arena *a, const struct examples *x, const struct p1 *p1,
+                      struct p2_examples *out);
+void p2_examples_release(struct p2_examples *l);
 
-/* Take all moments; lessons_make does. */
-void relations_look(struct lessons *l);
+/* Take all moments; p2_examples_make does. */
+void relations_look(struct p2_examples *l);
 
-/* Correlations, by the moments of lessons that are not 'held' (n_families; NULL: none), shrunk
+/* Correlations, by the moments of examples that are not 'held' (n_families; NULL: none), shrunk
  * towards the defaults.
  */
-void relations_learn(const struct lessons *l, const bool *held, struct relations out[REGIMES]);
+void relations_learn(const struct p2_examples *l, const bool *held, struct relations out[REGIMES]);
 
 /* Are these a covariance? */
 bool relations_are_sound(const struct relations *r);
@@ -181,7 +184,8 @@ struct gain_pass {
 };
 
 void gain_net_forward(struct arena *a, const struct gain_net *net, const struct evidence *v,
-                      const struct p1_scene *s, const struct beliefs *b, struct gain_pass *out);
+                      const struct p1_context *s, const struct p2_estimates *b,
+                      struct gain_pass *out);
 
 /* Gradients by gamma and delta, laid out like them (and used up), into the line 'grad'. */
 void gain_net_backward(struct arena *a, const struct gain_net *net, const struct evidence *v,
@@ -189,28 +193,29 @@ void gain_net_backward(struct arena *a, const struct gain_net *net, const struct
 
 /* ---- training ---- */
 
-/* From lessons that are not 'held' (n_families; NULL: none), and from errors drawn as 'of' says. */
-void gain_net_train(const struct lessons *l, const bool *held, const struct relations of[REGIMES],
-                    uint64_t seed, struct gain_net *net);
+/* From examples that are not 'held' (n_families; NULL: none), and from errors drawn as 'of' says.
+ */
+void gain_net_train(const struct p2_examples *l, const bool *held,
+                    const struct relations of[REGIMES], uint64_t seed, struct gain_net *net);
 
 /* One newcomer with some neighbours, what is seen of it, and what P1 is wrong in. */
 struct episode {
-    struct beliefs b;
-    struct sighting *seen;
+    struct p2_estimates b;
+    struct p2_observation *seen;
     int n_seen;
     bool *is_seen;         // (n_types), then (n_types, n_neighbours)
     float *alone_error;    // (n_types) NaN: not known
     float *own_error;      // (n_types, n_neighbours)
 };
 
-/* Of a lesson, with up to 'n_max' sightings (fewer where less is known; at least one is left
+/* Of a example, with up to 'n_max' observations (fewer where less is known; at least one is left
  * unseen). False: too little is known.
  */
-bool episode_make(struct arena *a, const struct lesson *of, int n_max, struct rng *chance,
+bool episode_make(struct arena *a, const struct p2_example *of, int n_max, struct rng *chance,
                   struct episode *out);
 
 /* Mean |error| of ln speed over cells that were not seen, after refining in this way. */
-double episode_error(struct arena *a, const struct p2 *p, enum p2_way way, const struct p1_scene *s,
-                     const struct episode *ep);
+double episode_error(struct arena *a, const struct p2 *p, enum p2_way way,
+                     const struct p1_context *s, const struct episode *ep);
 
 #endif

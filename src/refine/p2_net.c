@@ -46,7 +46,7 @@ static float overall(const struct evidence *v)
     return bounded(sqrt(sum / v->n), 4);
 }
 
-static float *put_shares(const struct p1_scene *s, int workload, int type, float *x)
+static float *put_shares(const struct p1_context *s, int workload, int type, float *x)
 {
     static const float none[FEATURE_SHARES];
 
@@ -55,8 +55,8 @@ static float *put_shares(const struct p1_scene *s, int workload, int type, float
 }
 
 /* What both inputs tell of a cell (beside -1: alone): 12 numbers. */
-static float *put_cell(const struct p1_scene *s, const struct beliefs *b, int type, int beside,
-                       float *x)
+static float *put_cell(const struct p1_context *s, const struct p2_estimates *b, int type,
+                       int beside, float *x)
 {
     *x++ = beside >= 0;
     *x++ = beside >= 0 ? b->own[type * b->n_neighbours + beside] : 0;
@@ -66,7 +66,7 @@ static float *put_cell(const struct p1_scene *s, const struct beliefs *b, int ty
     return put_shares(s, beside < 0 ? -1 : b->neighbour[beside], type, x);
 }
 
-static void put_sightings(const struct p1_scene *s, const struct beliefs *b,
+static void put_sightings(const struct p1_context *s, const struct p2_estimates *b,
                           const struct evidence *v, float *x)
 {
     for (int o = 0; o < v->n; o++) {
@@ -93,7 +93,7 @@ static float *shares_gone(struct arena *a, const struct evidence *v, const float
 }
 
 /* Standard deviations of all targets, in their order. */
-static float *target_sds(struct arena *a, const struct evidence *v, const struct beliefs *b)
+static float *target_sds(struct arena *a, const struct evidence *v, const struct p2_estimates *b)
 {
     float *sd = ARENA_ARRAY(a, float, (size_t)v->n_targets);
 
@@ -102,7 +102,7 @@ static float *target_sds(struct arena *a, const struct evidence *v, const struct
     return sd;
 }
 
-static void put_targets(struct arena *a, const struct p1_scene *s, const struct beliefs *b,
+static void put_targets(struct arena *a, const struct p1_context *s, const struct p2_estimates *b,
                         const struct evidence *v, const float *sd, float *x)
 {
     const float *gone = shares_gone(a, v, sd);
@@ -120,9 +120,9 @@ static void put_targets(struct arena *a, const struct p1_scene *s, const struct 
     }
 }
 
-/* What a sighting and a target have to do with each other; beside -1: a job alone. */
-static float *put_figures_of(const struct beliefs *b, const struct evidence *v, int o, int type,
-                             int beside, const float *sd, float *x)
+/* What an observation and a target have to do with each other; beside -1: a job alone. */
+static float *put_figures_of(const struct p2_estimates *b, const struct evidence *v, int o,
+                             int type, int beside, const float *sd, float *x)
 {
     int t = beside < 0 ? type : b->n_types + type * b->n_neighbours + beside;
     size_t at = (size_t)o * (size_t)v->n_targets + (size_t)t;
@@ -137,7 +137,7 @@ static float *put_figures_of(const struct beliefs *b, const struct evidence *v, 
     return x;
 }
 
-static void put_figures(const struct beliefs *b, const struct evidence *v, const float *sd,
+static void put_figures(const struct p2_estimates *b, const struct evidence *v, const float *sd,
                         float *x)
 {
     for (int o = 0; o < v->n; o++) {
@@ -179,7 +179,8 @@ static void bend(const struct evidence *v, struct gain_pass *p)
 }
 
 void gain_net_forward(struct arena *a, const struct gain_net *net, const struct evidence *v,
-                      const struct p1_scene *s, const struct beliefs *b, struct gain_pass *out)
+                      const struct p1_context *s, const struct p2_estimates *b,
+                      struct gain_pass *out)
 {
     size_t n = (size_t)v->n, m = (size_t)v->n_targets;
     const float *w = net->params.w, *sd = target_sds(a, v, b);

@@ -28,17 +28,17 @@ static const struct relations of_roofline = {
 /* The defaults count as much as so many workloads. */
 #define DEFAULT_WORKLOADS 5.0
 
-/* A lapse of more standard deviations counts as this many: one must not decide for all. */
+/* An error of more standard deviations counts as this many: one must not decide for all. */
 #define LAPSE_MAX 4.0
 
-/* Lapses of one lesson that are compared with each other. */
+/* Errors of one example that are compared with each other. */
 #define COMPARED_MAX 64
 
 /* Each cell keeps this much of its own, and no two types are believed to be more alike. */
 #define CELL_MIN 0.02
 #define TYPES_MAX 0.95
 
-const struct relations *p2_relations(const struct p2 *p, const struct p1_scene *s, enum regime r)
+const struct relations *p2_relations(const struct p2 *p, const struct p1_context *s, enum regime r)
 {
     if (!s)
         return &of_roofline;
@@ -64,11 +64,12 @@ bool relations_are_sound(const struct relations *r)
 
 /* ---- moments ---- */
 
-static void add_pair(const struct lessons *l, const struct lapse *p, const struct lapse *q,
-                     double uu, struct moments *m, double *n_type, double *n_other)
+static void add_pair(const struct p2_examples *l, const struct p1_error *p,
+                     const struct p1_error *q, double uu, struct moments *m, double *n_type,
+                     double *n_other)
 {
-    double like = p->other < 0 ? 1 : p2_like(l->scene, &l->everyone, p->other, q->other);
-    double same = p2_same(l->scene, &l->everyone, p->type, q->type);
+    double like = p->other < 0 ? 1 : p2_like(l->context, &l->everyone, p->other, q->other);
+    double same = p2_same(l->context, &l->everyone, p->type, q->type);
     double powers[3] = { 1, like, like * like };
 
     if (p->type == q->type) {
@@ -88,7 +89,7 @@ static void add_pair(const struct lessons *l, const struct lapse *p, const struc
     (*n_other)++;
 }
 
-static double in_sds(const struct lapse *x)
+static double in_sds(const struct p1_error *x)
 {
     double u = (double)(x->error / x->sd);
 
@@ -101,7 +102,8 @@ static void divide(double *sums, int n, double by)
         sums[i] /= fmax(by, 1);
 }
 
-static void moments_take(const struct lessons *l, int n, const struct lapse *x, struct moments *out)
+static void moments_take(const struct p2_examples *l, int n, const struct p1_error *x,
+                         struct moments *out)
 {
     int step = n / COMPARED_MAX + 1;
     double n_one = 0, n_type = 0, n_other = 0;
@@ -122,10 +124,10 @@ static void moments_take(const struct lessons *l, int n, const struct lapse *x, 
     out->is_any = n_one > 0;
 }
 
-void relations_look(struct lessons *l)
+void relations_look(struct p2_examples *l)
 {
     for (int i = 0; i < l->n; i++) {
-        struct lesson *it = &l->list[i];
+        struct p2_example *it = &l->list[i];
         moments_take(l, it->n_alone, it->alone, &it->of_alone);
         moments_take(l, it->n_own, it->own, &it->of_own);
         moments_take(l, it->n_partner, it->partner, &it->of_partner);
@@ -135,15 +137,15 @@ void relations_look(struct lessons *l)
 
 /* ---- correlations ---- */
 
-/* The sum of all lessons' moments, u in units of what sds should have been. */
-static void add_up(const struct lessons *l, const bool *held, enum regime regime, size_t which,
+/* The sum of all examples' moments, u in units of what sds should have been. */
+static void add_up(const struct p2_examples *l, const bool *held, enum regime regime, size_t which,
                    struct moments *out)
 {
     double n_one = 0;
 
     *out = (struct moments){ 0 };
     for (int i = 0; i < l->n; i++) {
-        const struct lesson *it = &l->list[i];
+        const struct p2_example *it = &l->list[i];
         const struct moments *m = (const struct moments *)((const char *)it + which);
         if (it->regime != regime || (held && held[it->family]) || !m->is_any)
             continue;
@@ -205,18 +207,18 @@ static struct effect learn_effect(const struct moments *m, const struct effect *
     return f;
 }
 
-void relations_learn(const struct lessons *l, const bool *held, struct relations out[REGIMES])
+void relations_learn(const struct p2_examples *l, const bool *held, struct relations out[REGIMES])
 {
     for (enum regime r = 0; r < REGIMES; r++) {
         const struct relations *usual = &defaults[r];
         struct moments m;
-        add_up(l, held, r, offsetof(struct lesson, of_alone), &m);
+        add_up(l, held, r, offsetof(struct p2_example, of_alone), &m);
         out[r].alone = learn_types(&m, 1, 0, usual->alone);
-        add_up(l, held, r, offsetof(struct lesson, of_watts), &m);
+        add_up(l, held, r, offsetof(struct p2_example, of_watts), &m);
         out[r].watts = learn_types(&m, 1, 0, usual->watts);
-        add_up(l, held, r, offsetof(struct lesson, of_own), &m);
+        add_up(l, held, r, offsetof(struct p2_example, of_own), &m);
         out[r].own = learn_effect(&m, &usual->own);
-        add_up(l, held, r, offsetof(struct lesson, of_partner), &m);
+        add_up(l, held, r, offsetof(struct p2_example, of_partner), &m);
         out[r].partner = learn_effect(&m, &usual->partner);
     }
 }

@@ -21,7 +21,7 @@
 #define SIGHTINGS_MAX 5
 
 /* Some episodes are drawn from the covariance itself, where the closed form is right: as many as
- * if there were so many lessons more. It keeps the network at home where data are few.
+ * if there were so many examples more. It keeps the network at home where data are few.
  */
 #define DRAWN_LESSONS 30.0
 
@@ -46,7 +46,9 @@
 
 /* ---- errors drawn from the prior ---- */
 
-/* 'n' numbers with covariance 'k' (n, n; its lower half, used up), times what 'noise' (n) drew: Cholesky. */
+/* 'n' numbers with covariance 'k' (n, n; its lower half, used up), times what 'noise' (n) drew:
+ * Cholesky.
+ */
 static void correlate(int n, double *k, const double *noise, float *out)
 {
     for (int i = 0; i < n; i++) {
@@ -69,24 +71,25 @@ static void draw_noise(int n, double *out, struct rng *chance)
 }
 
 /* What the errors of one episode have in common, worked out once. */
-struct kinship {
+struct shared_errors {
     const struct relations *r;
-    const struct beliefs *b;
+    const struct p2_estimates *b;
     double cross;
     double *same;    // (n_types, n_types)
     double *like;    // (n_neighbours, n_neighbours)
 };
 
-static void kinship_make(struct arena *a, const struct relations *r, const struct p1_scene *s,
-                         const struct beliefs *b, struct kinship *out)
+static void shared_errors_make(struct arena *a, const struct relations *r,
+                               const struct p1_context *s, const struct p2_estimates *b,
+                               struct shared_errors *out)
 {
     int n_types = b->n_types, n = b->n_neighbours;
 
-    *out = (struct kinship){ .r = r,
-                             .b = b,
-                             .cross = p2_coupling(r, s, b),
-                             .same = ARENA_ARRAY(a, double, (size_t)(n_types * n_types)),
-                             .like = ARENA_ARRAY(a, double, (size_t)(n * n)) };
+    *out = (struct shared_errors){ .r = r,
+                                   .b = b,
+                                   .cross = p2_coupling(r, s, b),
+                                   .same = ARENA_ARRAY(a, double, (size_t)(n_types * n_types)),
+                                   .like = ARENA_ARRAY(a, double, (size_t)(n * n)) };
     for (int i = 0; i < n_types * n_types; i++)
         out->same[i] = p2_same(s, b, i / n_types, i % n_types);
     for (int i = 0; i < n * n; i++)
@@ -94,9 +97,9 @@ static void kinship_make(struct arena *a, const struct relations *r, const struc
 }
 
 /* The covariance of errors 'i' >= 'j' (types alone, then cells), as evidence_of_speeds has it. */
-static double covariance(const struct kinship *f, int i, int j)
+static double covariance(const struct shared_errors *f, int i, int j)
 {
-    const struct beliefs *b = f->b;
+    const struct p2_estimates *b = f->b;
     const struct effect *own = &f->r->own;
     int n = b->n_neighbours, cell = i - b->n_types, other = j - b->n_types;
     int type = cell < 0 ? i : cell / n, other_type = other < 0 ? j : other / n;
@@ -113,17 +116,17 @@ static double covariance(const struct kinship *f, int i, int j)
 }
 
 /* Replace the episode's errors, and what is seen of them. */
-static void draw_errors(struct arena *a, const struct relations *r, const struct p1_scene *s,
+static void draw_errors(struct arena *a, const struct relations *r, const struct p1_context *s,
                         struct episode *ep, struct rng *chance)
 {
-    const struct beliefs *b = &ep->b;
+    const struct p2_estimates *b = &ep->b;
     int n_types = b->n_types, n = b->n_neighbours, m = n_types + n_types * n;
     double *k = ARENA_ARRAY(a, double, (size_t)m *(size_t)m);
     double *noise = ARENA_ARRAY(a, double, (size_t)m);
     float *error = ARENA_ARRAY(a, float, (size_t)m);
-    struct kinship kin;
+    struct shared_errors kin;
 
-    kinship_make(a, r, s, b, &kin);
+    shared_errors_make(a, r, s, b, &kin);
     for (int i = 0; i < m; i++)
         for (int j = 0; j <= i; j++)
             k[i * m + j] = covariance(&kin, i, j);
@@ -132,7 +135,7 @@ static void draw_errors(struct arena *a, const struct relations *r, const struct
     memcpy(ep->alone_error, error, (size_t)n_types * sizeof *error);
     memcpy(ep->own_error, error + n_types, (size_t)(m - n_types) * sizeof *error);
     for (int i = 0; i < ep->n_seen; i++) {
-        struct sighting *seen = &ep->seen[i];
+        struct p2_observation *seen = &ep->seen[i];
         int cell = seen->type * n + seen->neighbour;
         seen->ln_speed = (double)(b->alone[seen->type] + ep->alone_error[seen->type]) +
                          sqrt(seen->ln_speed_var) * rng_normal(chance);
@@ -144,7 +147,7 @@ static void draw_errors(struct arena *a, const struct relations *r, const struct
 /* ---- the loss ---- */
 
 /* What one episode pulls at: gradients by the correction of each target, and by delta. */
-struct pull {
+struct episode_gradient {
     double *shift;     // (n_targets) the correction, as the network has it
     double *dshift;    // (n_targets)
     float *ddelta;     // (n_targets)
@@ -152,15 +155,15 @@ struct pull {
     double scale;
 };
 
-static void pull_make(struct arena *a, const struct evidence *v, const struct beliefs *b,
-                      const struct gain_pass *pass, struct pull *out)
+static void gradient_make(struct arena *a, const struct evidence *v, const struct p2_estimates *b,
+                          const struct gain_pass *pass, struct episode_gradient *out)
 {
     size_t n = (size_t)v->n_targets;
 
-    *out = (struct pull){ .shift = ARENA_ARRAY(a, double, n),
-                          .dshift = ARENA_ARRAY(a, double, n),
-                          .ddelta = ARENA_ARRAY(a, float, n),
-                          .drop = ARENA_ARRAY(a, double, n) };
+    *out = (struct episode_gradient){ .shift = ARENA_ARRAY(a, double, n),
+                                      .dshift = ARENA_ARRAY(a, double, n),
+                                      .ddelta = ARENA_ARRAY(a, float, n),
+                                      .drop = ARENA_ARRAY(a, double, n) };
     for (int o = 0; o < v->n; o++) {
         const double *white = v->white + (size_t)o * n;
         for (size_t t = 0; t < n; t++) {
@@ -174,7 +177,8 @@ static void pull_make(struct arena *a, const struct evidence *v, const struct be
 }
 
 /* One cell that was not seen: its error, and the variance that the closed form leaves. */
-static void pull_cell(double error, double var, float delta, int type, int target, struct pull *p)
+static void gradient_cell(double error, double var, float delta, int type, int target,
+                          struct episode_gradient *p)
 {
     double steep = -error / hypot(error, ROUND_ERROR) * p->scale;
     double wide = (var + ROUND_ERROR * ROUND_ERROR) * exp((double)delta);
@@ -186,9 +190,10 @@ static void pull_cell(double error, double var, float delta, int type, int targe
         (float)(WIDTH_WEIGHT * p->scale * 0.5 * (1 - fmin(error * error / wide, 9)));
 }
 
-static void pull_cells(const struct episode *ep, const struct gain_pass *pass, struct pull *p)
+static void gradient_cells(const struct episode *ep, const struct gain_pass *pass,
+                           struct episode_gradient *p)
 {
-    const struct beliefs *b = &ep->b;
+    const struct p2_estimates *b = &ep->b;
     int n = b->n_neighbours;
     double sum = 0;
 
@@ -199,35 +204,35 @@ static void pull_cells(const struct episode *ep, const struct gain_pass *pass, s
         double alone = (double)ep->alone_error[g] - p->shift[g];
         double var = (double)b->alone_sd[g] * (double)b->alone_sd[g];
         if (isfinite(alone) && !ep->is_seen[g])
-            pull_cell(alone, fmax(var - p->drop[g], 0), pass->delta[g], g, g, p);
+            gradient_cell(alone, fmax(var - p->drop[g], 0), pass->delta[g], g, g, p);
         for (int c = g * n; c < (g + 1) * n; c++) {
             int t = b->n_types + c;
             double pair = alone + (double)ep->own_error[c] - p->shift[t];
             double both = (double)b->pair_sd[c] * (double)b->pair_sd[c];
             if (isfinite(pair) && !ep->is_seen[t])
-                pull_cell(pair, fmax(both - p->drop[t], 0), pass->delta[t], g, t, p);
+                gradient_cell(pair, fmax(both - p->drop[t], 0), pass->delta[t], g, t, p);
         }
     }
 }
 
 /* The very steps of p2_refine, doubt included: it widens the episode's beliefs. */
-static void learn_episode(struct arena *a, const struct relations *r, const struct p1_scene *s,
+static void learn_episode(struct arena *a, const struct relations *r, const struct p1_context *s,
                           struct episode *ep, struct gain_net *net)
 {
     double doubt;
     struct evidence v;
     struct gain_pass pass;
-    struct pull pull;
+    struct episode_gradient pull;
 
     evidence_of_speeds(a, r, s, ep->n_seen, ep->seen, &ep->b, &v);
     if (evidence_doubt(a, &v, &doubt, NULL) < 0 || evidence_weigh(a, &v, NULL) < 0)
         return;
-    beliefs_widen(&ep->b, (float)sqrt(doubt));
+    p2_estimates_widen(&ep->b, (float)sqrt(doubt));
     size_t n = (size_t)v.n * (size_t)v.n_targets;
     float *dgamma = ARENA_ARRAY(a, float, n);
     gain_net_forward(a, net, &v, s, &ep->b, &pass);
-    pull_make(a, &v, &ep->b, &pass, &pull);
-    pull_cells(ep, &pass, &pull);
+    gradient_make(a, &v, &ep->b, &pass, &pull);
+    gradient_cells(ep, &pass, &pull);
     for (size_t at = 0; at < n; at++) {
         size_t o = at / (size_t)v.n_targets, t = at % (size_t)v.n_targets;
         dgamma[at] = (float)(pull.dshift[t] * v.gain[at] * v.y[o]) +
@@ -238,12 +243,12 @@ static void learn_episode(struct arena *a, const struct relations *r, const stru
 
 /* ---- training ---- */
 
-static bool is_held(const bool *held, const struct lesson *it)
+static bool is_held(const bool *held, const struct p2_example *it)
 {
     return held && held[it->family];
 }
 
-static int open_lessons(struct arena *a, const struct lessons *l, const bool *held, int **out)
+static int open_lessons(struct arena *a, const struct p2_examples *l, const bool *held, int **out)
 {
     int n = 0;
 
@@ -254,8 +259,8 @@ static int open_lessons(struct arena *a, const struct lessons *l, const bool *he
     return n;
 }
 
-void gain_net_train(const struct lessons *l, const bool *held, const struct relations of[REGIMES],
-                    uint64_t seed, struct gain_net *net)
+void gain_net_train(const struct p2_examples *l, const bool *held,
+                    const struct relations of[REGIMES], uint64_t seed, struct gain_net *net)
 {
     struct arena a, lasting;
     struct rng chance;
@@ -272,15 +277,15 @@ void gain_net_train(const struct lessons *l, const bool *held, const struct rela
     for (int step = 0; step < STEPS && n > 0; step++) {
         params_clear(&net->params);
         for (int i = 0; i < BATCH; i++) {
-            const struct lesson *it = &l->list[open[rng_below(&chance, (uint64_t)n)]];
+            const struct p2_example *it = &l->list[open[rng_below(&chance, (uint64_t)n)]];
             struct episode ep;
             bool is_drawn = rng_uniform(&chance) < DRAWN_LESSONS / (DRAWN_LESSONS + n);
             arena_reset(&a);
             if (!episode_make(&a, it, 1 + (int)rng_below(&chance, SIGHTINGS_MAX), &chance, &ep))
                 continue;
             if (is_drawn)
-                draw_errors(&a, &of[it->regime], l->scene, &ep, &chance);
-            learn_episode(&a, &of[it->regime], l->scene, &ep, net);
+                draw_errors(&a, &of[it->regime], l->context, &ep, &chance);
+            learn_episode(&a, &of[it->regime], l->context, &ep, net);
         }
         adam_step(&adam, &net->params, adam_cosine(step, STEPS, STEPS / 10, RATE_PEAK, RATE_LAST));
     }
@@ -297,7 +302,7 @@ struct score {
 };
 
 /* Both on the same episodes of the held families. */
-static struct score compare(const struct lessons *l, const bool *held, const struct p2 *p,
+static struct score compare(const struct p2_examples *l, const bool *held, const struct p2 *p,
                             uint64_t seed)
 {
     struct score sum = { 0 };
@@ -312,8 +317,8 @@ static struct score compare(const struct lessons *l, const bool *held, const str
             arena_reset(&a);
             if (!episode_make(&a, &l->list[i], 1 + k % SIGHTINGS_MAX, &chance, &ep))
                 continue;
-            double closed = episode_error(&a, p, P2_CLOSED, l->scene, &ep);
-            double network = episode_error(&a, p, P2_NETWORK, l->scene, &ep);
+            double closed = episode_error(&a, p, P2_CLOSED, l->context, &ep);
+            double network = episode_error(&a, p, P2_NETWORK, l->context, &ep);
             if (!isfinite(closed) || !isfinite(network))
                 continue;
             sum.closed_form += closed;
@@ -324,8 +329,8 @@ static struct score compare(const struct lessons *l, const bool *held, const str
     return sum;
 }
 
-/* Which group each family with a lesson is in (-1: none); how many families these are. */
-static int deal(struct arena *a, const struct lessons *l, int n_families, int **group)
+/* Which group each family with a example is in (-1: none); how many families these are. */
+static int deal(struct arena *a, const struct p2_examples *l, int n_families, int **group)
 {
     int n = 0;
 
@@ -333,14 +338,14 @@ static int deal(struct arena *a, const struct lessons *l, int n_families, int **
     for (int f = 0; f < n_families; f++)
         (*group)[f] = -1;
     for (int i = 0; i < l->n; i++) {
-        const struct lesson *it = &l->list[i];
+        const struct p2_example *it = &l->list[i];
         if ((*group)[it->family] < 0 && it->n_alone + it->n_own > 1)
             (*group)[it->family] = n++ % GROUPS_MAX;
     }
     return n;
 }
 
-static struct p2_contest hold_contest(struct arena *a, const struct lessons *l, int n_families,
+static struct p2_contest hold_contest(struct arena *a, const struct p2_examples *l, int n_families,
                                       uint64_t seed)
 {
     struct p2_contest out = { .closed_form = (double)NAN, .network = (double)NAN };
@@ -376,17 +381,17 @@ int p2_train(const struct examples *x, const struct p1 *p1, uint64_t seed, struc
              struct err *e)
 {
     struct p2 *p = calloc(1, sizeof *p);
-    struct lessons lessons;
+    struct p2_examples examples;
     struct arena a;
 
     (void)e;    // there is always something to fall back upon
     assert(p);
     arena_init(&a);
-    lessons_make(&a, x, p1, &lessons);
-    p->contest = hold_contest(&a, &lessons, x->n_families, seed);
-    relations_learn(&lessons, NULL, p->of);
-    gain_net_train(&lessons, NULL, p->of, seed, &p->net);
-    lessons_release(&lessons);
+    p2_examples_make(&a, x, p1, &examples);
+    p->contest = hold_contest(&a, &examples, x->n_families, seed);
+    relations_learn(&examples, NULL, p->of);
+    gain_net_train(&examples, NULL, p->of, seed, &p->net);
+    p2_examples_release(&examples);
     arena_release(&a);
     *out = p;
     return 0;

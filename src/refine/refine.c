@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/grow.h"
 #include "catalog/catalog.h"
 #include "estimate/estimate.h"
 #include "estimate/prior/limits.h"
@@ -26,7 +27,7 @@
 /* What a workload does to others, over what P1 believed: a column of all rows. Rows correct their
  * own beliefs first and then add it, so that a column that changes changes one cell of a row.
  */
-struct column {
+struct workload_column {
     bool is_stale;
     int n;            // workloads it speaks of; 0: nothing
     float *shift;     // (n_types, n) of ln r of each beside it
@@ -52,7 +53,7 @@ static void forget_columns(struct refiner *r)
     for (int w = 0; w < r->n_columns; w++) {
         free(r->columns[w].shift);
         free(r->columns[w].narrow);
-        r->columns[w] = (struct column){ .is_stale = true };
+        r->columns[w] = (struct workload_column){ .is_stale = true };
     }
 }
 
@@ -73,13 +74,12 @@ void refine_use(struct refiner *r, const struct p2 *p2)
     forget_columns(r);
 }
 
-static struct column *grown(struct column *old, int *n, int to)
+static struct workload_column *grown(struct workload_column *old, int *n, int to)
 {
-    struct column *more = realloc(old, (size_t)(to > *n ? to : *n) * sizeof *more);
+    struct workload_column *more = heap_resize(old, (size_t)(to > *n ? to : *n), sizeof *more);
 
-    assert(more || to <= 0);    // out of memory: stop
     for (; *n < to; ++*n)
-        more[*n] = (struct column){ .is_stale = true };
+        more[*n] = (struct workload_column){ .is_stale = true };
     return more;
 }
 
@@ -87,9 +87,8 @@ static void mark_stale(struct refiner *r, int workload)
 {
     if (workload >= r->cap) {
         int cap = workload + 64;
-        r->is_stale = realloc(r->is_stale, (size_t)cap * sizeof *r->is_stale);
-        r->stale = realloc(r->stale, (size_t)cap * sizeof *r->stale);
-        assert(r->is_stale && r->stale);
+        RESIZE(r->is_stale, cap);
+        RESIZE(r->stale, cap);
         for (int w = r->cap; w < cap; w++)
             r->is_stale[w] = false;
         r->cap = cap;
@@ -107,11 +106,6 @@ static bool has_news(const struct refiner *r, int workload)
 
 /* ---- taking in ---- */
 
-static bool is_plain(const struct cell_key *k)
-{
-    return k->n_gpus == 1 && k->limit_w == 0;
-}
-
 /* Has the cell, as it is since its last change, twice as many measurements as when it was last
  * looked at? A change is a new first one.
  */
@@ -127,7 +121,7 @@ static bool note_surprise(struct refiner *r, const struct measurement *m)
 {
     const struct cell_key *k = &m->key;
 
-    if (!is_plain(k) || isnan(m->throughput) || k->workload >= r->estimator->n_workloads ||
+    if (!cell_key_is_plain(k) || isnan(m->throughput) || k->workload >= r->estimator->n_workloads ||
         k->neighbour >= r->estimator->n_workloads)
         return true;
     const struct cell_estimate *believed =
@@ -170,8 +164,7 @@ static struct bend_seen *bend_of(struct refiner *r, int workload, int type)
     }
     if (workload >= r->n_bends) {
         size_t was = (size_t)r->n_bends * (size_t)n_types, n = ((size_t)workload + 64);
-        r->bends = realloc(r->bends, n * (size_t)n_types * sizeof *r->bends);
-        assert(r->bends);    // out of memory: stop
+        RESIZE(r->bends, n * (size_t)n_types);
         memset(r->bends + was, 0, (n * (size_t)n_types - was) * sizeof *r->bends);
         r->n_bends = (int)n;
     }
@@ -359,7 +352,7 @@ static int observed_cells(const struct refiner *r, int workload, const struct ce
 
     for (int i = c->first_cell[workload]; i >= 0; i = c->next_cell[i]) {
         const struct cell *cell = &c->cells[i];
-        if (!is_plain(&cell->key) || (!cell->n_speed && !has_watts(cell)))
+        if (!cell_key_is_plain(&cell->key) || (!cell->n_speed && !has_watts(cell)))
             continue;
         if (n == OBSERVED_MAX && !tells_more(cell, out[n - 1]))
             continue;
@@ -374,17 +367,17 @@ static int observed_cells(const struct refiner *r, int workload, const struct ce
 /* What is believed of one workload beside the neighbours from .. to-1. Others that were measured
  * beside it stand in front of them: they are evidence.
  */
-struct row {
+struct workload_row {
     int workload, from, to;
-    int n_before;        // neighbours that are evidence only
-    struct beliefs b;    // without partners
+    int n_before;             // neighbours that are evidence only
+    struct p2_estimates b;    // without partners
     const struct cell *cells[OBSERVED_MAX];
     int n_cells;
     bool has_watts;    // any was measured
 };
 
 /* Where a neighbour stands in the row; -1: nowhere, or alone. */
-static int position(const struct row *row, int neighbour)
+static int position(const struct workload_row *row, int neighbour)
 {
     if (neighbour >= row->from && neighbour < row->to)
         return row->n_before + neighbour - row->from;
@@ -394,7 +387,7 @@ static int position(const struct row *row, int neighbour)
     return -1;
 }
 
-static void line_up(struct refiner *r, struct row *row)
+static void line_up(struct refiner *r, struct workload_row *row)
 {
     int before[OBSERVED_MAX] = { 0 }, n = 0;
 
@@ -406,12 +399,12 @@ static void line_up(struct refiner *r, struct row *row)
             before[n++] = neighbour;
     }
     row->n_before = n;
-    beliefs_make(&r->arena, r->estimator->n_types, n + row->to - row->from, false, &row->b);
+    p2_estimates_make(&r->arena, r->estimator->n_types, n + row->to - row->from, false, &row->b);
     for (int j = 0; j < row->b.n_neighbours; j++)
         row->b.neighbour[j] = j < n ? before[j] : row->from + j - n;
 }
 
-static void believe_roofline(const struct refiner *r, int workload, struct beliefs *b)
+static void believe_roofline(const struct refiner *r, int workload, struct p2_estimates *b)
 {
     const struct estimator *e = r->estimator;
 
@@ -442,13 +435,14 @@ static double unlimited_speed(const struct refiner *r, const struct cell *c)
            loss_of(r, c->key.workload, c->key.gpu_type).loss * c->ln_pace;
 }
 
-static int look(const struct refiner *r, const struct row *row, struct sighting *seen)
+static int look(const struct refiner *r, const struct workload_row *row,
+                struct p2_observation *seen)
 {
     int n = 0;
 
     for (; n < row->n_cells; n++) {
         const struct cell *c = row->cells[n];
-        seen[n] = (struct sighting){
+        seen[n] = (struct p2_observation){
             .type = c->key.gpu_type,
             .neighbour = position(row, c->key.neighbour),
             .ln_speed = c->n_speed ? unlimited_speed(r, c) : (double)NAN,
@@ -461,17 +455,17 @@ static int look(const struct refiner *r, const struct row *row, struct sighting 
 }
 
 /* Measured cells beside neighbours that were too many to take part correct themselves. */
-static void correct_left_out(const struct refiner *r, struct row *row)
+static void correct_left_out(const struct refiner *r, struct workload_row *row)
 {
     const struct catalog *c = r->catalog;
-    struct beliefs *b = &row->b;
+    struct p2_estimates *b = &row->b;
 
     for (int i = c->first_cell[row->workload]; i >= 0; i = c->next_cell[i]) {
         const struct cell *cell = &c->cells[i];
         int at = position(row, cell->key.neighbour), is_left_out = 1;
         for (int k = 0; k < row->n_cells; k++)
             is_left_out &= row->cells[k] != cell;
-        if (!is_left_out || at < 0 || !is_plain(&cell->key) || !cell->n_speed)
+        if (!is_left_out || at < 0 || !cell_key_is_plain(&cell->key) || !cell->n_speed)
             continue;
         at += cell->key.gpu_type * b->n_neighbours;
         double var = (double)b->pair_sd[at] * (double)b->pair_sd[at];
@@ -485,13 +479,13 @@ static void correct_left_out(const struct refiner *r, struct row *row)
 /* Add what columns say of this row; not where the very pair was measured: that is in the row's own
  * evidence already.
  */
-static void add_columns(const struct refiner *r, struct row *row)
+static void add_columns(const struct refiner *r, struct workload_row *row)
 {
-    struct beliefs *b = &row->b;
+    struct p2_estimates *b = &row->b;
 
     for (int j = 0; j < b->n_neighbours; j++) {
         int neighbour = b->neighbour[j];
-        const struct column *c = neighbour < r->n_columns ? &r->columns[neighbour] : NULL;
+        const struct workload_column *c = neighbour < r->n_columns ? &r->columns[neighbour] : NULL;
         if (!c || row->workload >= c->n || has_met(r, row->workload, neighbour))
             continue;
         for (int g = 0; g < b->n_types; g++) {
@@ -502,22 +496,22 @@ static void add_columns(const struct refiner *r, struct row *row)
     }
 }
 
-static int correct_row(struct refiner *r, int workload, int from, int to, struct row *out,
+static int correct_row(struct refiner *r, int workload, int from, int to, struct workload_row *out,
                        struct err *e)
 {
-    struct sighting seen[OBSERVED_MAX];
+    struct p2_observation seen[OBSERVED_MAX];
 
-    *out = (struct row){ .workload = workload, .from = from, .to = to };
+    *out = (struct workload_row){ .workload = workload, .from = from, .to = to };
     out->n_cells = observed_cells(r, workload, out->cells);
     line_up(r, out);
-    if (r->estimator->scene)
-        beliefs_from_p1(r->estimator->scene, workload, &out->b);
+    if (r->estimator->context)
+        p2_estimates_from_p1(r->estimator->context, workload, &out->b);
     else
         believe_roofline(r, workload, &out->b);
     int n = look(r, out, seen);
     for (int i = 0; i < n; i++)
         out->has_watts |= !isnan(seen[i].ln_watts);
-    int rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, r->estimator->scene, n, seen, &out->b, e);
+    int rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, r->estimator->context, n, seen, &out->b, e);
     if (rc == 0 && n == OBSERVED_MAX)
         correct_left_out(r, out);
     if (rc == 0)
@@ -527,10 +521,10 @@ static int correct_row(struct refiner *r, int workload, int from, int to, struct
 
 /* ---- leaving it in the catalog ---- */
 
-static struct stored_estimate estimate_alone(const struct refiner *r, const struct row *row,
-                                             int type)
+static struct stored_estimate estimate_alone(const struct refiner *r,
+                                             const struct workload_row *row, int type)
 {
-    const struct beliefs *b = &row->b;
+    const struct p2_estimates *b = &row->b;
     struct limit_bend bend = loss_of(r, row->workload, type);
 
     return (struct stored_estimate){ .is_set = true,
@@ -543,9 +537,10 @@ static struct stored_estimate estimate_alone(const struct refiner *r, const stru
                                      .loss_at = (float)bend.at };
 }
 
-static struct stored_estimate estimate_beside(const struct row *row, int type, int neighbour)
+static struct stored_estimate estimate_beside(const struct workload_row *row, int type,
+                                              int neighbour)
 {
-    const struct beliefs *b = &row->b;
+    const struct p2_estimates *b = &row->b;
     int at = type * b->n_neighbours + position(row, neighbour);
 
     return (struct stored_estimate){ .is_set = true,
@@ -557,7 +552,7 @@ static struct stored_estimate estimate_beside(const struct row *row, int type, i
 
 static int correct(struct refiner *r, int workload, struct err *e)
 {
-    struct row row;
+    struct workload_row row;
     int rc = correct_row(r, workload, 0, r->estimator->n_workloads, &row, e);
 
     for (int type = 0; type < r->estimator->n_types && rc == 0; type++) {
@@ -576,7 +571,7 @@ static int correct(struct refiner *r, int workload, struct err *e)
  */
 static int greet(struct refiner *r, int workload, int from, int to, struct err *e)
 {
-    struct row row;
+    struct workload_row row;
     int rc = correct_row(r, workload, from, to, &row, e);
 
     for (int type = 0; type < r->estimator->n_types && rc == 0; type++)
@@ -622,7 +617,7 @@ static int meet_newcomers(struct refiner *r, struct err *e)
 
 /* What was seen of others beside a workload, the newest first. */
 struct column_seen {
-    struct sighting seen[COLUMN_SEEN_MAX];
+    struct p2_observation seen[COLUMN_SEEN_MAX];
     double last_s[COLUMN_SEEN_MAX];
     int n;
 };
@@ -637,7 +632,7 @@ static void look_at(const struct cell *beside, const struct cell *alone, struct 
         out->last_s[at] = out->last_s[at - 1];
     }
     out->last_s[at] = beside->last_s;
-    out->seen[at] = (struct sighting){
+    out->seen[at] = (struct p2_observation){
         .type = beside->key.gpu_type,
         .neighbour = beside->key.workload,
         .ln_speed = (double)NAN,
@@ -666,7 +661,7 @@ static void look_at_column(const struct refiner *r, int workload, struct column_
 }
 
 /* By how much an sd shrinks that is of two parts, where the second was 'before' and is 'after'. */
-static float narrowed(const struct p1_scene *s, int workload, int type, float before, float after)
+static float narrowed(const struct p1_context *s, int workload, int type, float before, float after)
 {
     struct p1_alone alone = p1_alone(s, workload, type);
     float z = alone.ln_speed_sd, cross = 2 * (float)p1_cross(s, alone.regime) * z;
@@ -679,45 +674,46 @@ static float narrowed(const struct p1_scene *s, int workload, int type, float be
 /* A workload's effect on all, from what was seen of it, into an empty column. False: nothing was
  * seen, P1 knows it already, or (*rc) it failed.
  */
-static bool learn_column(struct refiner *r, int workload, struct column *c, struct err *e, int *rc)
+static bool learn_column(struct refiner *r, int workload, struct workload_column *c, struct err *e,
+                         int *rc)
 {
-    const struct p1_scene *scene = r->estimator->scene;
+    const struct p1_context *context = r->estimator->context;
     int n_types = r->estimator->n_types, n = r->estimator->n_workloads;
     size_t size = (size_t)n_types * (size_t)n;
     struct column_seen of = { 0 };
-    struct beliefs b;
+    struct p2_estimates b;
 
-    if (p1_knows(scene, workload))
+    if (p1_knows(context, workload))
         return false;
     look_at_column(r, workload, &of);
     if (of.n == 0)
         return false;
-    beliefs_make(&r->arena, n_types, n, true, &b);
-    beliefs_from_p1(scene, workload, &b);
+    p2_estimates_make(&r->arena, n_types, n, true, &b);
+    p2_estimates_from_p1(context, workload, &b);
     float *ln_r = ARENA_ARRAY(&r->arena, float, size), *sd = ARENA_ARRAY(&r->arena, float, size);
     memcpy(ln_r, b.partner, size * sizeof *ln_r);
     memcpy(sd, b.partner_sd, size * sizeof *sd);
-    *rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, scene, of.n, of.seen, &b, e);
+    *rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, context, of.n, of.seen, &b, e);
     if (*rc < 0)
         return false;
-    *c = (struct column){ .n = n,
-                          .shift = calloc(size, sizeof *c->shift),
-                          .narrow = calloc(size, sizeof *c->narrow) };
+    *c = (struct workload_column){ .n = n,
+                                   .shift = calloc(size, sizeof *c->shift),
+                                   .narrow = calloc(size, sizeof *c->narrow) };
     assert(c->shift && c->narrow);
     for (int i = 0; i < n_types * n; i++) {
         c->shift[i] = b.partner[i] - ln_r[i];
-        c->narrow[i] = narrowed(scene, i % n, i / n, sd[i], b.partner_sd[i]);
+        c->narrow[i] = narrowed(context, i % n, i / n, sd[i], b.partner_sd[i]);
     }
     return true;
 }
 
 /* A column before and after: what it says of 'row' on 'type'. */
-static float shift_of(const struct column *c, int row, int type)
+static float shift_of(const struct workload_column *c, int row, int type)
 {
     return row < c->n ? c->shift[type * c->n + row] : 0;
 }
 
-static float narrow_of(const struct column *c, int row, int type)
+static float narrow_of(const struct workload_column *c, int row, int type)
 {
     return row < c->n ? c->narrow[type * c->n + row] : 1;
 }
@@ -726,8 +722,8 @@ static float narrow_of(const struct column *c, int row, int type)
  * correcting it anew would give. False: the old one was cut off at no slowdown, so that what the
  * row itself believes is lost.
  */
-static bool move_cells(struct refiner *r, int row, int workload, const struct column *was,
-                       const struct column *is)
+static bool move_cells(struct refiner *r, int row, int workload, const struct workload_column *was,
+                       const struct workload_column *is)
 {
     for (int g = 0; g < r->estimator->n_types; g++) {
         const struct stored_estimate *alone = catalog_estimate(r->catalog, row, g, -1);
@@ -750,7 +746,7 @@ static bool move_cells(struct refiner *r, int row, int workload, const struct co
  */
 static int settle_column(struct refiner *r, int workload, struct err *e)
 {
-    struct column was = r->columns[workload], is;
+    struct workload_column was = r->columns[workload], is;
     int rc = 0;
 
     r->columns[workload].is_stale = false;
@@ -773,7 +769,7 @@ static int settle_columns(struct refiner *r, struct err *e)
 {
     int n = r->estimator->n_workloads, rc = 0;
 
-    if (!r->estimator->scene)
+    if (!r->estimator->context)
         return 0;
     r->columns = grown(r->columns, &r->n_columns, n);
     assert(n == 0 || r->columns);

@@ -31,7 +31,7 @@ struct refiner {
     bool *is_stale;                       // (cap) workloads with news
     int *stale;                           // (n_stale) which ones
     int n_stale, cap;
-    struct column *columns;    // (n_columns) by neighbour; see refine.c
+    struct workload_column *columns;    // (n_columns) by neighbour; see refine.c
     int n_columns;
     struct bend_seen *bends;    // (n_bends, n_bend_types) speeds alone under limits; see refine.c
     int n_bends, n_bend_types;

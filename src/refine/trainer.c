@@ -75,7 +75,7 @@ static void *work(void *self)
 
     t->rc = model_train(&t->examples, NULL, &o, about, &t->challenger, &t->err);
     if (t->rc == 0) {
-        t->challenger->duel = model_duel(t->champion, t->challenger, &t->examples);
+        t->challenger->comparison = model_compare(t->champion, t->challenger, &t->examples);
         t->challenger->n_measurements = t->n_measurements;
     }
     atomic_store(&t->is_done, true);

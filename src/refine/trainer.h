@@ -44,8 +44,8 @@ bool trainer_offer(struct trainer *t, const struct catalog *c, const struct mode
 
 bool trainer_is_busy(const struct trainer *t);    // a result has yet to be taken
 
-/* The new model, once; NULL: none is ready, or the training failed (which the log tells). It
- * is yours, and its 'duel' says whether it should replace the champion. trainer_wait waits for
+/* The new model, once; NULL: none is ready, or the training failed (which the log tells). It is
+ * yours, and its 'comparison' says whether it should replace the champion. trainer_wait waits for
  * one that is under way.
  */
 struct model *trainer_take(struct trainer *t);

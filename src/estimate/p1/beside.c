@@ -53,7 +53,8 @@ static int position(struct beside *b, int *at, const struct examples *x, int wor
 {
     if (at[workload] < 0) {
         at[workload] = b->n_who;
-        b->who[b->n_who++] = (struct point){ x->who[workload], *examples_at(x, workload, type) };
+        b->who[b->n_who++] =
+            (struct kernel_point){ x->who[workload], *examples_at(x, workload, type) };
     }
     return at[workload];
 }
@@ -64,7 +65,7 @@ int beside_fit(struct arena *a, const struct examples *x, int n, const struct ex
     size_t size = (size_t)n;
     int *at = ARENA_ARRAY(a, int, (size_t)x->n_workloads);
 
-    *out = (struct beside){ .who = ARENA_ARRAY(a, struct point, (size_t)x->n_workloads),
+    *out = (struct beside){ .who = ARENA_ARRAY(a, struct kernel_point, (size_t)x->n_workloads),
                             .job = ARENA_ARRAY(a, int, size),
                             .neighbour = ARENA_ARRAY(a, int, size),
                             .y = ARENA_ARRAY(a, double, size),
@@ -83,7 +84,7 @@ int beside_fit(struct arena *a, const struct examples *x, int n, const struct ex
 }
 
 /* The pairs that a workload takes part in. */
-static int pairs_of(const struct beside *b, const struct subject *who, int *block)
+static int pairs_of(const struct beside *b, const struct identity *who, int *block)
 {
     int m = 0;
 
@@ -94,7 +95,7 @@ static int pairs_of(const struct beside *b, const struct subject *who, int *bloc
     return m;
 }
 
-int beside_forget(struct arena *a, const struct beside *b, const struct subject *who,
+int beside_forget(struct arena *a, const struct beside *b, const struct identity *who,
                   const double **alpha, struct err *e)
 {
     int *block = ARENA_ARRAY(a, int, (size_t)b->gp.n);
@@ -108,7 +109,7 @@ int beside_forget(struct arena *a, const struct beside *b, const struct subject 
     return gp_without(a, &b->gp, m, block, rest, e);
 }
 
-void beside_as_neighbour(struct arena *a, const struct beside *b, const struct point *at,
+void beside_as_neighbour(struct arena *a, const struct beside *b, const struct kernel_point *at,
                          float *as_neighbour)
 {
     rows_ask(a, &b->rows, at, as_neighbour);
@@ -128,18 +129,6 @@ void beside_as_job(struct arena *a, const struct beside *b, const double *alpha,
     *constant = (float)c;
     for (int i = 0; i < b->n_who; i++)
         as_job[i] = (float)sum[i];
-}
-
-int beside_ask(struct arena *a, const struct beside *b, const struct point *at, bool forget,
-               float *constant, float *as_job, float *as_neighbour, struct err *e)
-{
-    const double *alpha = b->gp.alpha;
-    int rc = forget ? beside_forget(a, b, &at->who, &alpha, e) : 0;
-
-    beside_as_neighbour(a, b, at, as_neighbour);
-    if (rc == 0)
-        beside_as_job(a, b, alpha, as_neighbour, constant, as_job);
-    return rc;
 }
 
 int beside_leave_out(struct arena *a, const struct beside *b, int m, const int *block, double *s,

@@ -6,8 +6,8 @@
  * of the job and one of the neighbour: a table over all pairs is one product of matrices.
  * Part of P1; lives in the arena it was made in.
  */
-#ifndef ESTIMATE_BESIDE_H
-#define ESTIMATE_BESIDE_H
+#ifndef ESTIMATE_P1_BESIDE_H
+#define ESTIMATE_P1_BESIDE_H
 
 #include <stdbool.h>
 
@@ -15,7 +15,7 @@
 
 /* One type. */
 struct beside {
-    struct point *who;    // (n_who) workloads that pairs were measured of, in either role
+    struct kernel_point *who;    // (n_who) workloads that pairs were measured of, in either role
     int n_who;
     int *job, *neighbour;    // (gp.n) of each pair, positions in 'who'
     double *y;               // (gp.n) s less BESIDE_MEAN
@@ -34,20 +34,14 @@ int beside_fit(struct arena *a, const struct examples *x, int n, const struct ex
 
 /* A workload on a type, as the process sees it: 'constant' and 'as_job' (n_who) as a job,
  * 'as_neighbour' (n_who) as a neighbour; s of a beside b is a.constant + a.as_job b.as_neighbour.
- * With 'forget' as if nothing had been measured of itself, in either role; its own row is then
- * what a newcomer's would be.
+ * What is common to all types: alpha (gp.n) as if nothing had been measured of 'who', in either
+ * role; gp.alpha itself where nothing was. In 'a'.
  */
-int beside_ask(struct arena *a, const struct beside *b, const struct point *at, bool forget,
-               float *constant, float *as_job, float *as_neighbour, struct err *e);
-
-/* The same in parts, for one workload on many types. What is common to them: alpha (gp.n) as if
- * nothing had been measured of 'who'; gp.alpha itself where nothing was. In 'a'.
- */
-int beside_forget(struct arena *a, const struct beside *b, const struct subject *who,
+int beside_forget(struct arena *a, const struct beside *b, const struct identity *who,
                   const double **alpha, struct err *e);
 
 /* As a neighbour: (n_who); and from that, with an alpha, as a job. */
-void beside_as_neighbour(struct arena *a, const struct beside *b, const struct point *at,
+void beside_as_neighbour(struct arena *a, const struct beside *b, const struct kernel_point *at,
                          float *as_neighbour);
 void beside_as_job(struct arena *a, const struct beside *b, const double *alpha,
                    const float *as_neighbour, float *constant, float *as_job);

@@ -39,11 +39,11 @@ static void take_workloads(struct arena *a, const struct catalog *c, struct exam
     out->n_workloads = c->n_workloads;
     out->n_types = c->n_types;
     out->family = ARENA_ARRAY(a, int, n);
-    out->who = ARENA_ARRAY(a, struct subject, n);
+    out->who = ARENA_ARRAY(a, struct identity, n);
     out->at = ARENA_ARRAY(a, struct features, n * (size_t)c->n_types);
     for (int w = 0; w < c->n_workloads; w++) {
         const struct workload *about = &c->workloads[w];
-        out->who[w] = subject_of(about);
+        out->who[w] = identity_of(about);
         out->family[w] = number_of(&families, about->family, &out->n_families);
         for (int g = 0; g < c->n_types; g++)
             features_of(about, &c->types[g], &out->at[w * c->n_types + g]);
@@ -52,11 +52,6 @@ static void take_workloads(struct arena *a, const struct catalog *c, struct exam
 }
 
 /* ---- cells ---- */
-
-static bool is_plain(const struct cell_key *k)
-{
-    return k->n_gpus == 1 && k->limit_w == 0;
-}
 
 /* ln speed alone: measured, or else what 'refine' believes, or else nothing. */
 static bool alone_speed(const struct catalog *c, int w, int type, double *ln_speed, double *sd)
@@ -98,7 +93,7 @@ static void take_cell(const struct catalog *c, const struct cell *cell, struct e
 {
     const struct cell_key *k = &cell->key;
 
-    if (!is_plain(k))
+    if (!cell_key_is_plain(k))
         return;
     if (cell->n_speed)
         take_speed(c, cell, out);

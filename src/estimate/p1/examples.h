@@ -7,8 +7,8 @@
  * Logarithms throughout: a job's own speed as the residual over its roofline, a neighbour's
  * effect as ln r (at most 0), watts as the residual over the roofline's.
  */
-#ifndef ESTIMATE_EXAMPLES_H
-#define ESTIMATE_EXAMPLES_H
+#ifndef ESTIMATE_P1_EXAMPLES_H
+#define ESTIMATE_P1_EXAMPLES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ struct examples {
     int n_workloads, n_types;
     int n_families;
     int *family;              // (n_workloads) a small number for each family
-    struct subject *who;      // (n_workloads)
+    struct identity *who;     // (n_workloads)
     struct features *at;      // (n_workloads, n_types)
     struct example *alone;    // (n_alone) ordered by workload
     struct example *pairs;    // (n_pairs) ordered by workload
@@ -61,12 +61,12 @@ static inline const struct features *examples_at(const struct examples *x, int w
 }
 
 /* Which workloads and types a training may look at; the rest is held out, in whatever role. */
-struct view {
+struct holdout {
     const bool *is_held;         // (n_workloads)
     const bool *is_held_type;    // (n_types); NULL: none
 };
 
-static inline bool view_shows(const struct view *v, int workload, int type, int neighbour)
+static inline bool holdout_shows(const struct holdout *v, int workload, int type, int neighbour)
 {
     return !v->is_held[workload] && (neighbour < 0 || !v->is_held[neighbour]) &&
            !(v->is_held_type && v->is_held_type[type]);

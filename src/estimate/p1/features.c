@@ -16,12 +16,12 @@ static uint64_t digest(const char *text)
     return text ? h : 0;
 }
 
-struct subject subject_of(const struct workload *w)
+struct identity identity_of(const struct workload *w)
 {
-    return (struct subject){ digest(w->name), digest(w->family), digest(w->dataset) };
+    return (struct identity){ digest(w->name), digest(w->family), digest(w->dataset) };
 }
 
-double subject_kin(const struct subject *a, const struct subject *b)
+double identity_kin(const struct identity *a, const struct identity *b)
 {
     if (a->name == b->name)
         return 1;

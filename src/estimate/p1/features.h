@@ -4,8 +4,8 @@
  * read by the members of P1. Unknown features stand as those of a typical workload (see
  * roofline.h), and how many were known is a feature itself.
  */
-#ifndef ESTIMATE_FEATURES_H
-#define ESTIMATE_FEATURES_H
+#ifndef ESTIMATE_P1_FEATURES_H
+#define ESTIMATE_P1_FEATURES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,16 +16,16 @@ struct workload;
 /* Who a workload is, without its numbers: digests of its texts, 0 for one that is unknown. A
  * model remembers workloads by these, so that it may travel between catalogs.
  */
-struct subject {
+struct identity {
     uint64_t name, family, dataset;
 };
 
-struct subject subject_of(const struct workload *w);
+struct identity identity_of(const struct workload *w);
 
 /* How closely two are related: 1 for one family on one dataset (they differ in their batch), a
  * half for one family on unlike data or on data that nobody named, 0 for strangers.
  */
-double subject_kin(const struct subject *a, const struct subject *b);
+double identity_kin(const struct identity *a, const struct identity *b);
 
 enum { FEATURE_SHARES = 4, FEATURE_KINDS = 4, FEATURE_FIGURES = 5 };
 

@@ -31,7 +31,7 @@ enum { STEEPNESS, DOUBTFUL, OVERHEAD, CURVE };
 
 struct learner {
     const struct examples *x;
-    const struct view *v;
+    const struct holdout *v;
     struct params p;
 };
 
@@ -98,7 +98,7 @@ static void add_gradients(struct learner *l)
 
     params_clear(&l->p);
     for (int i = 0; i < x->n_fits; i += 1 + x->n_fits / EXAMPLES_MAX)
-        if (view_shows(l->v, x->fits[i].workload, x->fits[i].gpu_type, x->fits[i].neighbour))
+        if (holdout_shows(l->v, x->fits[i].workload, x->fits[i].gpu_type, x->fits[i].neighbour))
             add_example(l, &x->fits[i]);
     add_belief(l, STEEPNESS, LN_STEEPNESS, CURVE_SD);
     add_belief(l, DOUBTFUL, 0, CURVE_SD);
@@ -120,7 +120,7 @@ static void climb(struct learner *l)
     adam_release(&adam);
 }
 
-void fit_learn(struct arena *a, const struct examples *x, const struct view *v, struct fit *out)
+void fit_learn(struct arena *a, const struct examples *x, const struct holdout *v, struct fit *out)
 {
     struct learner l = { .x = x, .v = v };
 
@@ -132,7 +132,7 @@ void fit_learn(struct arena *a, const struct examples *x, const struct view *v, 
     *out = (struct fit){ .steepness = exp((double)l.p.w[STEEPNESS]),
                          .doubtful = (double)l.p.w[DOUBTFUL],
                          .overhead = exp((double)l.p.w[OVERHEAD]),
-                         .who = ARENA_ARRAY(a, struct subject, (size_t)x->n_workloads),
+                         .who = ARENA_ARRAY(a, struct identity, (size_t)x->n_workloads),
                          .of_family = ARENA_ARRAY(a, double, (size_t)x->n_workloads),
                          .of_workload = ARENA_ARRAY(a, double, (size_t)x->n_workloads) };
     for (int w = 0; w < x->n_workloads; w++) {
@@ -145,7 +145,7 @@ void fit_learn(struct arena *a, const struct examples *x, const struct view *v, 
     params_release(&l.p);
 }
 
-double fit_share(const struct fit *f, const struct subject *who, const struct features *on)
+double fit_share(const struct fit *f, const struct identity *who, const struct features *on)
 {
     double factor = 0;
 
@@ -173,7 +173,7 @@ double fit_share_max(const struct fit *f, double unfit_max)
 void fit_save(const struct fit *f, struct weights *to)
 {
     struct arena *a = to->a;
-    struct point *points = ARENA_ARRAY(a, struct point, (size_t)f->n);
+    struct kernel_point *points = ARENA_ARRAY(a, struct kernel_point, (size_t)f->n);
     double *factors = ARENA_ARRAY(a, double, (size_t)f->n * 2);
     const double curve[] = { f->steepness, f->doubtful, f->overhead };
 
@@ -194,7 +194,7 @@ void fit_save(const struct fit *f, struct weights *to)
 int fit_load(struct arena *a, const struct weights *from, struct fit *out, struct err *e)
 {
     const double *curve = NULL, *factors = NULL;
-    struct point *points = NULL;
+    struct kernel_point *points = NULL;
     int n = 0, rc = points_load(a, from, "fit.points", &points, &n, e);
 
     if (rc == 0)
@@ -211,7 +211,7 @@ int fit_load(struct arena *a, const struct weights *from, struct fit *out, struc
     if (rc < 0)
         return rc;
     *out = (struct fit){ .steepness = curve[0], .doubtful = curve[1], .overhead = curve[2] };
-    out->who = ARENA_ARRAY(a, struct subject, (size_t)n);
+    out->who = ARENA_ARRAY(a, struct identity, (size_t)n);
     out->of_family = ARENA_ARRAY(a, double, (size_t)n);
     out->of_workload = ARENA_ARRAY(a, double, (size_t)n);
     for (; out->n < n; out->n++) {

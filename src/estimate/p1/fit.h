@@ -5,8 +5,8 @@
  * that did and did not fit (as what is most likely, with factors of 1 the belief before). Part of
  * P1; lives in the arena it was made in.
  */
-#ifndef ESTIMATE_FIT_H
-#define ESTIMATE_FIT_H
+#ifndef ESTIMATE_P1_FIT_H
+#define ESTIMATE_P1_FIT_H
 
 #include "estimate/p1/examples.h"
 
@@ -16,19 +16,19 @@ struct weights;
 
 struct fit {
     double steepness;
-    double doubtful;        // ln of the share of memory at which the chance is a half
-    double overhead;        // of each process, as a share of 16 GB
-    struct subject *who;    // (n) workloads it learned from
-    double *of_family;      // (n) ln factor that the family has
-    double *of_workload;    // (n) and on top of it the workload
+    double doubtful;         // ln of the share of memory at which the chance is a half
+    double overhead;         // of each process, as a share of 16 GB
+    struct identity *who;    // (n) workloads it learned from
+    double *of_family;       // (n) ln factor that the family has
+    double *of_workload;     // (n) and on top of it the workload
     int n;
 };
 
 /* Learn from what 'v' shows. */
-void fit_learn(struct arena *a, const struct examples *x, const struct view *v, struct fit *out);
+void fit_learn(struct arena *a, const struct examples *x, const struct holdout *v, struct fit *out);
 
 /* Share of the device's memory that a workload is believed to take, its overhead included. */
-double fit_share(const struct fit *f, const struct subject *who, const struct features *on);
+double fit_share(const struct fit *f, const struct identity *who, const struct features *on);
 
 /* The chance that jobs with these shares together do not fit. */
 double fit_unfit(const struct fit *f, double shares);

@@ -1,4 +1,4 @@
-/* p1_inner.h - what P1 is made of; for its own files only. */
+/* inner.h - what P1 is made of; for its own files only. */
 #ifndef ESTIMATE_P1_INNER_H
 #define ESTIMATE_P1_INNER_H
 
@@ -16,7 +16,7 @@ enum { NETS_MAX = 16, TYPES_MAX = 128 };    // four arrays each: see WEIGHTS_ARR
 #define BESIDE_SD_UNKNOWN 0.35
 
 /* A GPU type that something was learned on. */
-struct known_type {
+struct trained_type {
     struct features on;                                   // only its figures count
     double alone_scale[REGIMES], watts_scale[REGIMES];    // of the process's sd
     double beside_sd[REGIMES][REGIMES];    // of ln r: by the job's regime and the neighbour's
@@ -27,7 +27,7 @@ struct p1 {
     struct arena arena;
     struct memory memory;
     struct process alone, ridge, watts;
-    struct known_type *types;    // (n_types)
+    struct trained_type *types;    // (n_types)
     int n_types;
     struct fit fit;
     struct net *nets[N_NET_KINDS][NETS_MAX];    // NULL: not trained

@@ -41,11 +41,11 @@ static double dot(const float *a, const float *b, int n)
     return sum;
 }
 
-double kernel_alone(const struct point *a, const struct point *b)
+double kernel_alone(const struct kernel_point *a, const struct kernel_point *b)
 {
     const struct features *p = &a->on, *q = &b->on;
     double type = features_same_type(p, q);
-    double kin = subject_kin(&a->who, &b->who);
+    double kin = identity_kin(&a->who, &b->who);
     double shares = dot(p->share, q->share, FEATURE_SHARES);
     double kinds = dot(p->kind, q->kind, FEATURE_KINDS);
     double apart = distance2(p->kind, q->kind, FEATURE_KINDS);
@@ -80,7 +80,7 @@ void ridge_inputs(const struct features *f, double *x)
     assert(n == RIDGE_INPUTS);
 }
 
-double kernel_ridge(const struct point *a, const struct point *b)
+double kernel_ridge(const struct kernel_point *a, const struct kernel_point *b)
 {
     double p[RIDGE_INPUTS], q[RIDGE_INPUTS], sum = 0;
 
@@ -91,10 +91,10 @@ double kernel_ridge(const struct point *a, const struct point *b)
     return sum / RIDGE_PENALTY;
 }
 
-double kernel_beside(const struct point *a, const struct point *b)
+double kernel_beside(const struct kernel_point *a, const struct kernel_point *b)
 {
     const struct features *p = &a->on, *q = &b->on;
-    double kin = subject_kin(&a->who, &b->who), d2 = 0;
+    double kin = identity_kin(&a->who, &b->who), d2 = 0;
 
     for (int i = 0; i < FEATURE_SHARES; i++)
         d2 += square((sqrt((double)p->share[i]) - sqrt((double)q->share[i])) / 0.7);
@@ -153,13 +153,14 @@ int process_fit(struct arena *a, kernel_f *kernel, double noise, const struct ex
                 const struct example *list, struct process *out, struct err *e)
 {
     *out = (struct process){ .kernel = kernel,
-                             .points = ARENA_ARRAY(a, struct point, (size_t)n),
+                             .points = ARENA_ARRAY(a, struct kernel_point, (size_t)n),
                              .noise = noise,
                              .noises = ARENA_ARRAY(a, double, (size_t)n),
                              .y = ARENA_ARRAY(a, double, (size_t)n) };
     for (int i = 0; i < n; i++) {
-        out->points[i] = (struct point){ x->who[list[i].workload],
-                                         *examples_at(x, list[i].workload, list[i].gpu_type) };
+        out->points[i] =
+            (struct kernel_point){ x->who[list[i].workload],
+                                   *examples_at(x, list[i].workload, list[i].gpu_type) };
         out->mean += (double)list[i].value / n;
         out->noises[i] = noise + square((double)list[i].noise);
     }
@@ -169,7 +170,7 @@ int process_fit(struct arena *a, kernel_f *kernel, double noise, const struct ex
 }
 
 /* The points of a workload. */
-static int points_of(const struct process *p, const struct subject *who, int *block)
+static int points_of(const struct process *p, const struct identity *who, int *block)
 {
     int m = 0;
 
@@ -239,8 +240,8 @@ static int explained(struct arena *a, const struct gp *g, const double *k, int m
     return rc;
 }
 
-int process_ask(struct arena *a, const struct process *p, const struct point *at, double *mean,
-                double *sd, struct err *e)
+int process_ask(struct arena *a, const struct process *p, const struct kernel_point *at,
+                double *mean, double *sd, struct err *e)
 {
     int n = p->gp.n, rc;
     int *block = ARENA_ARRAY(a, int, (size_t)n);
@@ -320,8 +321,8 @@ static int explained_all(struct arena *a, const struct process *p, int n_at, con
     return rc;
 }
 
-int process_ask_all(struct arena *a, const struct process *p, int n_at, const struct point *at,
-                    double *mean, double *sd, struct err *e)
+int process_ask_all(struct arena *a, const struct process *p, int n_at,
+                    const struct kernel_point *at, double *mean, double *sd, struct err *e)
 {
     int n = p->gp.n;
     size_t size = (size_t)n;
@@ -404,7 +405,7 @@ static const float *get_floats(const float *from, float *to, int n)
     return from + n;
 }
 
-static void put_point(const struct point *p, float *to)
+static void put_point(const struct kernel_point *p, float *to)
 {
     const struct features *f = &p->on;
     const float rest[] = {
@@ -421,7 +422,7 @@ static void put_point(const struct point *p, float *to)
 }
 
 /* false: numbers that no feature has. */
-static bool get_point(const float *from, struct point *p)
+static bool get_point(const float *from, struct kernel_point *p)
 {
     struct features *f = &p->on;
     float rest[10];
@@ -449,7 +450,7 @@ static bool get_point(const float *from, struct point *p)
     return true;
 }
 
-void points_save(const struct point *points, int n, const char *name, struct weights *to)
+void points_save(const struct kernel_point *points, int n, const char *name, struct weights *to)
 {
     float *rows = ARENA_ARRAY(to->a, float, (size_t)n *POINT_FLOATS);
 
@@ -458,8 +459,8 @@ void points_save(const struct point *points, int n, const char *name, struct wei
     weights_put(to, name, n, POINT_FLOATS, rows);
 }
 
-int points_load(struct arena *a, const struct weights *from, const char *name, struct point **out,
-                int *n, struct err *e)
+int points_load(struct arena *a, const struct weights *from, const char *name,
+                struct kernel_point **out, int *n, struct err *e)
 {
     const float *rows;
     int cols, rc = weights_get(from, name, -1, POINT_FLOATS, &rows, e);
@@ -469,7 +470,7 @@ int points_load(struct arena *a, const struct weights *from, const char *name, s
     weights_shape(from, name, n, &cols);
     if (*n > POINTS_MAX)
         return err_set(e, EINVAL, "%s: %d points are more than a model has", name, *n);
-    *out = ARENA_ARRAY(a, struct point, (size_t)*n);
+    *out = ARENA_ARRAY(a, struct kernel_point, (size_t)*n);
     for (int i = 0; i < *n; i++)
         if (!get_point(rows + (size_t)i * POINT_FLOATS, &(*out)[i]))
             return err_set(e, EINVAL, "%s: point %d is beyond any feature", name, i + 1);

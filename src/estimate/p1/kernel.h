@@ -6,8 +6,8 @@
  * one term moved held-out errors by less than families differ among themselves, and fitting all of
  * them gained nothing. What is fitted is the scale of the uncertainty, from held-out errors, in P1.
  */
-#ifndef ESTIMATE_KERNEL_H
-#define ESTIMATE_KERNEL_H
+#ifndef ESTIMATE_P1_KERNEL_H
+#define ESTIMATE_P1_KERNEL_H
 
 #include "estimate/p1/examples.h"
 #include "nn/gp.h"
@@ -17,12 +17,12 @@ struct err;
 struct weights;
 
 /* One workload on one type, as a point. */
-struct point {
-    struct subject who;
+struct kernel_point {
+    struct identity who;
     struct features on;
 };
 
-typedef double kernel_f(const struct point *a, const struct point *b);
+typedef double kernel_f(const struct kernel_point *a, const struct kernel_point *b);
 
 /* Of the residual of a job's own speed, and of its watts: efficiencies that are shared by what the
  * step's time goes to, by the kind of kernels, by the type, by the family, and by likeness.
@@ -51,29 +51,29 @@ void ridge_inputs(const struct features *f, double *x);
 struct rows {
     kernel_f *kernel;
     int n, n_types, width;
-    struct subject *who;       // (n)
+    struct identity *who;      // (n)
     float *ln_batch;           // (n)
     int *type;                 // (n) the GPU type of each, a position in 'types'
     struct features *types;    // (n_types) only the figures count
     float *x;                  // (width, n) coordinates: the first of all, the second of all
 };
 
-void rows_init(struct arena *a, kernel_f *kernel, int n, const struct point *points,
+void rows_init(struct arena *a, kernel_f *kernel, int n, const struct kernel_point *points,
                struct rows *out);
 
 /* The kernel of 'at' with each point, to 1e-6: k (n). 'a' is for scratch. */
-void rows_ask(struct arena *a, const struct rows *r, const struct point *at, float *k);
+void rows_ask(struct arena *a, const struct rows *r, const struct kernel_point *at, float *k);
 
 /* ---- a process over points ---- */
 
 struct process {
     kernel_f *kernel;
-    struct point *points;    // (n)
-    double mean;             // of y, which the process is about the rest of
-    double noise;            // variance, on top of each example's own
-    double *noises;          // (n) variance of each
-    double *y;               // (n) less the mean
-    double *ones;            // (n) the inverse times 1: what another mean would change
+    struct kernel_point *points;    // (n)
+    double mean;                    // of y, which the process is about the rest of
+    double noise;                   // variance, on top of each example's own
+    double *noises;                 // (n) variance of each
+    double *y;                      // (n) less the mean
+    double *ones;                   // (n) the inverse times 1: what another mean would change
     struct gp gp;
     struct rows rows;
     float *root;    // (n, n) lower R with R R' the inverse: k' times it is |R' k|^2; NULL: ridge's
@@ -86,15 +86,15 @@ int process_fit(struct arena *a, kernel_f *kernel, double noise, const struct ex
 /* Mean and standard deviation (may be NULL) at 'at', as if nothing had been seen of its own
  * workload.
  */
-int process_ask(struct arena *a, const struct process *p, const struct point *at, double *mean,
-                double *sd, struct err *e);
+int process_ask(struct arena *a, const struct process *p, const struct kernel_point *at,
+                double *mean, double *sd, struct err *e);
 
 /* The same of one workload at n_at points (types), to 1e-5 (sd: 1e-4) and many times faster: what
  * there is to forget is forgotten once, and kernels are worked out in rows. Over kernel_ridge
  * there is no sd.
  */
-int process_ask_all(struct arena *a, const struct process *p, int n_at, const struct point *at,
-                    double *mean, double *sd, struct err *e);
+int process_ask_all(struct arena *a, const struct process *p, int n_at,
+                    const struct kernel_point *at, double *mean, double *sd, struct err *e);
 
 /* Mean and sd at each of its own points had 'block' never been seen; only the block's entries
  * of 'mean' and 'sd' (n) are written.
@@ -111,8 +111,8 @@ int process_load(struct arena *a, kernel_f *kernel, const struct weights *from, 
  * EXAMPLES_PAIRS_MAX.
  */
 enum { POINT_FLOATS = 35, POINTS_MAX = 4 * EXAMPLES_PAIRS_MAX };
-void points_save(const struct point *points, int n, const char *name, struct weights *to);
-int points_load(struct arena *a, const struct weights *from, const char *name, struct point **out,
-                int *n, struct err *e);
+void points_save(const struct kernel_point *points, int n, const char *name, struct weights *to);
+int points_load(struct arena *a, const struct weights *from, const char *name,
+                struct kernel_point **out, int *n, struct err *e);
 
 #endif

@@ -75,14 +75,14 @@ static int type_of(struct rows *r, const struct features *f)
     return t;
 }
 
-void rows_init(struct arena *a, kernel_f *kernel, int n, const struct point *points,
+void rows_init(struct arena *a, kernel_f *kernel, int n, const struct kernel_point *points,
                struct rows *out)
 {
     size_t size = (size_t)n;
     float x[RIDGE_INPUTS];
 
     *out = (struct rows){ .kernel = kernel, .n = n, .width = width_of(kernel) };
-    out->who = ARENA_ARRAY(a, struct subject, size);
+    out->who = ARENA_ARRAY(a, struct identity, size);
     out->ln_batch = ARENA_ARRAY(a, float, size);
     out->type = ARENA_ARRAY(a, int, size);
     out->types = ARENA_ARRAY(a, struct features, size);
@@ -109,7 +109,7 @@ static double near(float a, float b, double length)
 }
 
 /* Nearly all are, so no call for those. */
-static bool is_stranger(const struct subject *a, const struct subject *b)
+static bool is_stranger(const struct identity *a, const struct identity *b)
 {
     return a->name != b->name && a->family != b->family;
 }
@@ -156,8 +156,8 @@ static void alone_chunk(int m, size_t n, const float *x, const float *at, const 
         k[i] += (1 + same[i]) * (0.1f * near_kind[i] + 0.04f * like[i]);
 }
 
-static void row_alone(struct arena *a, const struct rows *r, const struct point *at, const float *x,
-                      float *k)
+static void row_alone(struct arena *a, const struct rows *r, const struct kernel_point *at,
+                      const float *x, float *k)
 {
     const float *same = same_types(a, r, &at->on);
 
@@ -167,7 +167,7 @@ static void row_alone(struct arena *a, const struct rows *r, const struct point 
     for (int i = 0; i < r->n; i++) {
         if (is_stranger(&at->who, &r->who[i]))
             continue;
-        double kin = subject_kin(&at->who, &r->who[i]), type = (double)same[i];
+        double kin = identity_kin(&at->who, &r->who[i]), type = (double)same[i];
         k[i] += (float)(kin * (0.09 + 0.04 * type +
                                0.04 * (1 + type) * near(at->on.ln_batch, r->ln_batch[i], 1)));
         if (at->who.name == r->who[i].name)
@@ -184,7 +184,8 @@ static void row_ridge(const struct rows *r, const float *x, float *k)
                     1);
 }
 
-static void row_beside(const struct rows *r, const struct point *at, const float *x, float *k)
+static void row_beside(const struct rows *r, const struct kernel_point *at, const float *x,
+                       float *k)
 {
     size_t n = (size_t)r->n;
 
@@ -201,14 +202,14 @@ static void row_beside(const struct rows *r, const struct point *at, const float
         k[i] *= 0.4f;
         if (is_stranger(&at->who, &r->who[i]))
             continue;
-        double kin = subject_kin(&at->who, &r->who[i]);
+        double kin = identity_kin(&at->who, &r->who[i]);
         k[i] += (float)(0.6 * kin * near(at->on.ln_batch, r->ln_batch[i], 2));
         if (at->who.name == r->who[i].name)
             k[i] += 0.05f;
     }
 }
 
-void rows_ask(struct arena *a, const struct rows *r, const struct point *at, float *k)
+void rows_ask(struct arena *a, const struct rows *r, const struct kernel_point *at, float *k)
 {
     float x[RIDGE_INPUTS];
 

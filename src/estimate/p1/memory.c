@@ -36,12 +36,12 @@ static void place_of(const struct features *on, double *place)
     *place++ = (double)on->ln_kernel_s / 2.8;
 }
 
-static double likeness(const struct memory *m, const struct subject *who, const struct features *on,
-                       const double *place, int item)
+static double likeness(const struct memory *m, const struct identity *who,
+                       const struct features *on, const double *place, int item)
 {
     const struct remembered *it = &m->items[item];
     const double *there = m->place + (size_t)item * MEMORY_PLACE;
-    double kin = subject_kin(who, &it->who), sum = 0, related = 0;
+    double kin = identity_kin(who, &it->who), sum = 0, related = 0;
 
     for (int i = 0; i < MEMORY_PLACE; i++)
         sum += (place[i] - there[i]) * (place[i] - there[i]);
@@ -52,16 +52,7 @@ static double likeness(const struct memory *m, const struct subject *who, const 
     return BY_FEATURES * exp(-sum / (2 * m->scale * m->scale)) + BY_KIN * related;
 }
 
-double memory_similarity(const struct memory *m, const struct subject *who,
-                         const struct features *on, const struct remembered *it)
-{
-    double place[MEMORY_PLACE];
-
-    place_of(on, place);
-    return likeness(m, who, on, place, (int)(it - m->items)) * features_same_type(on, &it->on);
-}
-
-static bool is_same_subject(const struct subject *a, const struct subject *b)
+static bool is_same_workload(const struct identity *a, const struct identity *b)
 {
     return a->name == b->name;
 }
@@ -84,7 +75,7 @@ float remembered_value(const struct remembered *it, enum remembered_what what)
 }
 
 struct query {
-    const struct subject *who;
+    const struct identity *who;
     const struct features *on;
     bool no_kin;
     enum remembered_what what;
@@ -92,9 +83,9 @@ struct query {
 
 static bool is_wanted(const struct query *q, const struct remembered *it)
 {
-    if (is_same_subject(q->who, &it->who))
+    if (is_same_workload(q->who, &it->who))
         return false;
-    if (q->no_kin && subject_kin(q->who, &it->who) > 0)
+    if (q->no_kin && identity_kin(q->who, &it->who) > 0)
         return false;
     return !isnan(remembered_value(it, q->what));
 }
@@ -147,33 +138,33 @@ static int nearest(const struct memory *m, const struct query *q, int k, struct 
     return n;
 }
 
-int memory_nearest(const struct memory *m, const struct subject *who, const struct features *on,
+int memory_nearest(const struct memory *m, const struct identity *who, const struct features *on,
                    bool no_kin, enum remembered_what what, int k, struct similar *out)
 {
     return nearest(m, &(struct query){ who, on, no_kin, what }, k, out);
 }
 
-bool memory_has_kin(const struct memory *m, const struct subject *who)
+bool memory_has_kin(const struct memory *m, const struct identity *who)
 {
     for (int i = 0; i < m->n; i++)
-        if (!is_same_subject(who, &m->items[i].who) && subject_kin(who, &m->items[i].who) > 0)
+        if (!is_same_workload(who, &m->items[i].who) && identity_kin(who, &m->items[i].who) > 0)
             return true;
     return false;
 }
 
-bool memory_knows(const struct memory *m, const struct subject *who)
+bool memory_knows(const struct memory *m, const struct identity *who)
 {
     for (int i = 0; i < m->n; i++)
-        if (is_same_subject(who, &m->items[i].who))
+        if (is_same_workload(who, &m->items[i].who))
             return true;
     return false;
 }
 
-const struct remembered *memory_find(const struct memory *m, const struct subject *who,
+const struct remembered *memory_find(const struct memory *m, const struct identity *who,
                                      const struct features *on)
 {
     for (int i = 0; i < m->n; i++)
-        if (is_same_subject(who, &m->items[i].who) &&
+        if (is_same_workload(who, &m->items[i].who) &&
             features_same_type(on, &m->items[i].on) > SAME_TYPE)
             return &m->items[i];
     return NULL;
@@ -203,12 +194,12 @@ struct sums {
     int n_alone, n_watts, n_job, n_neighbour;
 };
 
-static void sum_up(const struct examples *x, const struct view *v, struct sums *all)
+static void sum_up(const struct examples *x, const struct holdout *v, struct sums *all)
 {
     for (int i = 0; i < x->n_alone; i++) {
         const struct example *e = &x->alone[i];
         struct sums *s = &all[e->gpu_type * x->n_workloads + e->workload];
-        if (view_shows(v, e->workload, e->gpu_type, -1)) {
+        if (holdout_shows(v, e->workload, e->gpu_type, -1)) {
             s->alone += (double)e->value;
             s->n_alone++;
         }
@@ -216,7 +207,7 @@ static void sum_up(const struct examples *x, const struct view *v, struct sums *
     for (int i = 0; i < x->n_watts; i++) {
         const struct example *e = &x->watts[i];
         struct sums *s = &all[e->gpu_type * x->n_workloads + e->workload];
-        if (view_shows(v, e->workload, e->gpu_type, -1)) {
+        if (holdout_shows(v, e->workload, e->gpu_type, -1)) {
             s->watts += (double)e->value;
             s->n_watts++;
         }
@@ -224,7 +215,7 @@ static void sum_up(const struct examples *x, const struct view *v, struct sums *
     for (int i = 0; i < x->n_pairs; i++) {
         const struct example *e = &x->pairs[i];
         struct sums *s = &all[e->gpu_type * x->n_workloads];
-        if (view_shows(v, e->workload, e->gpu_type, e->neighbour)) {
+        if (holdout_shows(v, e->workload, e->gpu_type, e->neighbour)) {
             double root = exp((double)e->value / 2);
             s[e->workload].as_job += root;
             s[e->workload].n_job++;
@@ -336,7 +327,7 @@ static void choose_scale(struct memory *m)
     m->scale = chosen;
 }
 
-void memory_make(struct arena *a, const struct examples *x, const struct view *v,
+void memory_make(struct arena *a, const struct examples *x, const struct holdout *v,
                  struct memory *out)
 {
     int n = x->n_workloads * x->n_types;

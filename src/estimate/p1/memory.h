@@ -5,8 +5,8 @@
  * members and by the networks, as context: "the most similar workloads did this on that GPU".
  * Lives in the arena it was made in; never changed afterwards.
  */
-#ifndef ESTIMATE_MEMORY_H
-#define ESTIMATE_MEMORY_H
+#ifndef ESTIMATE_P1_MEMORY_H
+#define ESTIMATE_P1_MEMORY_H
 
 #include <stdbool.h>
 
@@ -15,12 +15,12 @@
 struct arena;
 struct err;
 struct examples;
-struct view;
+struct holdout;
 struct weights;
 
 /* One workload on one GPU type. What is not known is NaN. */
 struct remembered {
-    struct subject who;
+    struct identity who;
     struct features on;
     float alone;           // ln residual of its speed over the roofline
     float watts;           // ln residual of its watts
@@ -53,12 +53,8 @@ struct memory {
 /* Of everything that 'v' shows. The distance's scale is the one of a few with the least
  * leave-one-workload-out error of the nearest three.
  */
-void memory_make(struct arena *a, const struct examples *x, const struct view *v,
+void memory_make(struct arena *a, const struct examples *x, const struct holdout *v,
                  struct memory *out);
-
-/* How alike a workload is to an item of 'm', 0..1: features, kin and type together. */
-double memory_similarity(const struct memory *m, const struct subject *who,
-                         const struct features *on, const struct remembered *it);
 
 struct similar {
     int item;
@@ -69,17 +65,17 @@ struct similar {
  * none on it, on the types most like it), best first; never 'who' itself, and with 'no_kin'
  * nobody of its family. Ties break by position. Returns how many.
  */
-int memory_nearest(const struct memory *m, const struct subject *who, const struct features *on,
+int memory_nearest(const struct memory *m, const struct identity *who, const struct features *on,
                    bool no_kin, enum remembered_what what, int k, struct similar *out);
 
 /* Does it remember a relative of 'who' (other than itself)? */
-bool memory_has_kin(const struct memory *m, const struct subject *who);
+bool memory_has_kin(const struct memory *m, const struct identity *who);
 
 /* Does it remember 'who' itself, on whatever type? */
-bool memory_knows(const struct memory *m, const struct subject *who);
+bool memory_knows(const struct memory *m, const struct identity *who);
 
 /* What it remembers of 'who' itself on the type of 'on'; NULL: nothing. Borrowed. */
-const struct remembered *memory_find(const struct memory *m, const struct subject *who,
+const struct remembered *memory_find(const struct memory *m, const struct identity *who,
                                      const struct features *on);
 
 /* Mean sqrt(r) on the type of 'on'; on one it does not know, of the types like it. */

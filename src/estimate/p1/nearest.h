@@ -4,22 +4,20 @@
  * sum, sqrt(r) = the type's mean + the job's part + the neighbour's part, so that a table over
  * all pairs costs no more than one over workloads.
  */
-#ifndef ESTIMATE_NEAREST_H
-#define ESTIMATE_NEAREST_H
+#ifndef ESTIMATE_P1_NEAREST_H
+#define ESTIMATE_P1_NEAREST_H
 
 #include <stdbool.h>
 
 struct features;
 struct memory;
-struct subject;
+struct identity;
 
-/* ln residual of the speed alone, and of watts: the mean over the 'k' nearest of which it is
+/* ln residual of the speed alone: the mean over the 'k' nearest of which it is
  * known, by similarity; where there are none, the mean over all that is known (0: nothing).
  * With 'no_kin' as if nobody of the family were known. Returns how many were near.
  */
-int nearest_alone(const struct memory *m, const struct subject *who, const struct features *on,
-                  bool no_kin, int k, float *ln_residual);
-int nearest_watts(const struct memory *m, const struct subject *who, const struct features *on,
+int nearest_alone(const struct memory *m, const struct identity *who, const struct features *on,
                   bool no_kin, int k, float *ln_residual);
 
 /* Likeness (the sum over those asked) at which half of a deviation from the type's mean is
@@ -32,9 +30,9 @@ int nearest_watts(const struct memory *m, const struct subject *who, const struc
  * The parts of unlike workloads are shrunk towards 0. With 'include_self' what was seen of the
  * neighbour itself on this very type stands alone: it is known, and only the job is new.
  */
-float nearest_as_job(const struct memory *m, const struct subject *who, const struct features *on,
+float nearest_as_job(const struct memory *m, const struct identity *who, const struct features *on,
                      bool no_kin, int k);
-float nearest_as_neighbour(const struct memory *m, const struct subject *who,
+float nearest_as_neighbour(const struct memory *m, const struct identity *who,
                            const struct features *on, bool no_kin, int k, bool include_self);
 
 #endif

@@ -113,15 +113,14 @@ static void add_base(int n, const float *inputs, float *y)
 void net_forward(const struct net *net, const struct net_question *q, struct net_pass *pass)
 {
     const size_t context = (size_t)net_context_width(net->kind), n = (size_t)q->n;
+    const struct tokens in = { q->n, NET_CONTEXT, q->tokens, q->is_there };
     const float *w = net->p.w, *read = pass->context;
 
     assert(q->n <= pass->cap);
     if (net->kind == NET_RECURRENT)
-        gru_forward(&net->gru, w, q->n, NET_CONTEXT, q->tokens, q->is_there, NULL, pass->context,
-                    pass->scratch);
+        gru_forward(&net->gru, w, &in, NULL, pass->context, pass->scratch);
     else if (net->kind == NET_ATTENTION)
-        attention_forward(&net->attention, w, q->n, NET_CONTEXT, q->inputs, q->tokens, q->is_there,
-                          pass->context, pass->scratch);
+        attention_forward(&net->attention, w, q->inputs, &in, pass->context, pass->scratch);
     else
         read = q->tokens;
     for (size_t row = 0; row < n; row++) {
@@ -165,7 +164,7 @@ void net_answer(const struct net *net, const struct net_question *q, struct net_
     arena_release(&a);
 }
 
-void net_words(const struct net *net, const struct memory *m, int n, const struct subject *who,
+void net_words(const struct net *net, const struct memory *m, int n, const struct identity *who,
                const struct features *on, bool no_kin, struct net_word *out)
 {
     struct net_question q;

@@ -13,8 +13,8 @@
  * Each starts from what the context alone would say and learns what to add to it.
  * Trained by net_train; never changed afterwards, so threads may share one.
  */
-#ifndef ESTIMATE_NET_H
-#define ESTIMATE_NET_H
+#ifndef ESTIMATE_P1_NET_H
+#define ESTIMATE_P1_NET_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ struct arena;
 struct err;
 struct examples;
 struct memory;
-struct view;
+struct holdout;
 struct weights;
 
 enum net_kind { NET_FEED_FORWARD, NET_RECURRENT, NET_ATTENTION, N_NET_KINDS };
@@ -49,7 +49,7 @@ struct net_word {
  * that 'is_kept_back' (n_workloads; may be NULL) marks are left out of the gradient and decide
  * when to stop. The same arguments give the same weights.
  */
-struct net *net_train(const struct examples *x, const struct view *v, const struct memory *m,
+struct net *net_train(const struct examples *x, const struct holdout *v, const struct memory *m,
                       const bool *is_kept_back, enum net_kind kind, uint64_t seed);
 void net_destroy(struct net *n);    // NULL is fine
 
@@ -63,12 +63,12 @@ struct net_question {
     bool *is_there;    // (n, NET_CONTEXT)
 };
 
-void net_ask(struct arena *a, const struct memory *m, int n, const struct subject *who,
+void net_ask(struct arena *a, const struct memory *m, int n, const struct identity *who,
              const struct features *on, bool no_kin, struct net_question *out);
 void net_answer(const struct net *net, const struct net_question *q, struct net_word *out);
 
 /* Both at once. */
-void net_words(const struct net *net, const struct memory *m, int n, const struct subject *who,
+void net_words(const struct net *net, const struct memory *m, int n, const struct identity *who,
                const struct features *on, bool no_kin, struct net_word *out);
 
 /* Add to 's' (n) 'weight' times what it says of sqrt(r) of a job beside each of n neighbours:

@@ -35,11 +35,11 @@ static void put_family(uint64_t family, float *to)
         to[IN_FAMILY + i] = family >> (63 - i) & 1 ? 0.5f : -0.5f;
 }
 
-static void put_token(const struct subject *who, const struct features *on,
+static void put_token(const struct identity *who, const struct features *on,
                       const struct remembered *it, float similarity, float *to)
 {
     to[TOKEN_SIMILARITY] = similarity;
-    to[TOKEN_KIN] = (float)subject_kin(who, &it->who);
+    to[TOKEN_KIN] = (float)identity_kin(who, &it->who);
     to[TOKEN_SAME_TYPE] = (float)features_same_type(on, &it->on);
     for (int i = 0; i < FEATURE_SHARES; i++)
         to[TOKEN_SHARES + i] = on->share[i] - it->on.share[i];
@@ -78,7 +78,7 @@ void net_base(const float *tokens, const bool *is_there, float *inputs)
     inputs[IN_WEIGHT] = all;
 }
 
-void net_ask(struct arena *a, const struct memory *m, int n, const struct subject *who,
+void net_ask(struct arena *a, const struct memory *m, int n, const struct identity *who,
              const struct features *on, bool no_kin, struct net_question *out)
 {
     size_t rows = (size_t)n;

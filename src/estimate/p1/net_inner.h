@@ -3,8 +3,8 @@
  *
  * Nobody outside net*.c includes this, except their tests.
  */
-#ifndef ESTIMATE_NET_INNER_H
-#define ESTIMATE_NET_INNER_H
+#ifndef ESTIMATE_P1_NET_INNER_H
+#define ESTIMATE_P1_NET_INNER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -78,6 +78,7 @@ static void backward(const struct net *net, const struct net_question *q, struct
                      float *grad)
 {
     const size_t context = (size_t)net_context_width(net->kind), n = (size_t)q->n;
+    const struct tokens in = { q->n, NET_CONTEXT, q->tokens, q->is_there };
     const float *w = net->p.w;
 
     dense_backward(&net->head, w, q->n, pass->bent2, pass->dy, pass->dbent, grad);
@@ -93,11 +94,10 @@ static void backward(const struct net *net, const struct net_question *q, struct
         memcpy(pass->dcontext + row * context,
                pass->dwide + row * (NET_INPUTS + context) + NET_INPUTS, context * sizeof(float));
     if (net->kind == NET_RECURRENT)
-        gru_backward(&net->gru, w, q->n, NET_CONTEXT, q->tokens, q->is_there, pass->dcontext, NULL,
-                     NULL, grad, pass->scratch);
+        gru_backward(&net->gru, w, &in, pass->dcontext, NULL, NULL, grad, pass->scratch);
     else
-        attention_backward(&net->attention, w, q->n, NET_CONTEXT, q->inputs, q->tokens, q->is_there,
-                           pass->dcontext, NULL, NULL, grad, pass->scratch);
+        attention_backward(&net->attention, w, q->inputs, &in, pass->dcontext, NULL, NULL, grad,
+                           pass->scratch);
 }
 
 double net_loss(const struct net *net, const struct net_batch *b, struct net_pass *pass,

@@ -17,7 +17,7 @@ enum { WITH_KIN, WITHOUT_KIN, READINGS };
 /* Chosen on Gavel by held-out error, coarsely: with seven families finer differences are noise
  * (docs/experiments.md).
  */
-struct plan {
+struct schedule {
     int n_steps, n_warm;
     double rate;               // the cosine's peak
     float decay;               // of the weights
@@ -26,7 +26,7 @@ struct plan {
     float forget;              // chance that a token of the context is missing
     int check_every, patience;    // of the stopping loss: steps, checks
 };
-static const struct plan plan = {
+static const struct schedule schedule = {
     .n_steps = 500,
     .n_warm = 10,
     .rate = 1e-2,
@@ -44,19 +44,19 @@ static const struct plan plan = {
 enum { ROWS_MAX = 192 };
 
 /* Cells to learn from, or to be tested on, by rows of the questions. */
-struct lesson {
+struct net_cells {
     struct net_target *alone, *watts, *pairs;
     int n_alone, n_watts, n_pairs;
 };
 
-struct trainer {
+struct net_trainer {
     const struct examples *x;
-    const struct view *v;
+    const struct holdout *v;
     const bool *is_kept_back;
     int n_rows;
     int *row;                              // (n_workloads, n_types); -1: nothing is known there
     struct net_question read[READINGS];    // (n_rows) each
-    struct lesson learn, check;
+    struct net_cells learn, check;
     bool *is_stranger;         // (n_rows) how it is read in a check
     int *slot;                 // (n_rows) where it is in the batch; -1: not
     int *taken;                // (ROWS_MAX) which rows are in the batch
@@ -66,13 +66,13 @@ struct trainer {
 
 /* ---- what there is to learn ---- */
 
-static bool is_kept(const struct trainer *t, const struct example *e)
+static bool is_kept(const struct net_trainer *t, const struct example *e)
 {
     return t->is_kept_back &&
            (t->is_kept_back[e->workload] || (e->neighbour >= 0 && t->is_kept_back[e->neighbour]));
 }
 
-static int row_claim(struct trainer *t, int workload, int type)
+static int row_claim(struct net_trainer *t, int workload, int type)
 {
     int *row = &t->row[workload * t->x->n_types + type];
 
@@ -82,7 +82,7 @@ static int row_claim(struct trainer *t, int workload, int type)
 }
 
 /* Is a workload, of those kept back, one of a family that nobody else is shown of? */
-static bool is_stranger(const struct trainer *t, int workload)
+static bool is_stranger(const struct net_trainer *t, int workload)
 {
     if (!t->is_kept_back || !t->is_kept_back[workload])
         return false;
@@ -93,12 +93,12 @@ static bool is_stranger(const struct trainer *t, int workload)
 }
 
 /* Sort examples that are shown into lessons to learn and to check; 'is_pair': as sqrt(r). */
-static void sort_out(struct trainer *t, const struct example *list, int n, bool is_pair,
+static void sort_out(struct net_trainer *t, const struct example *list, int n, bool is_pair,
                      struct net_target *learn, int *n_learn, struct net_target *check, int *n_check)
 {
     for (int i = 0; i < n; i++) {
         const struct example *e = &list[i];
-        if (!view_shows(t->v, e->workload, e->gpu_type, e->neighbour))
+        if (!holdout_shows(t->v, e->workload, e->gpu_type, e->neighbour))
             continue;
         struct net_target target = {
             .row = row_claim(t, e->workload, e->gpu_type),
@@ -113,7 +113,7 @@ static void sort_out(struct trainer *t, const struct example *list, int n, bool 
 }
 
 /* Which rows are read as of a family nobody has seen when the network is checked. */
-static void find_strangers(struct arena *a, struct trainer *t)
+static void find_strangers(struct arena *a, struct net_trainer *t)
 {
     const struct examples *x = t->x;
 
@@ -124,17 +124,17 @@ static void find_strangers(struct arena *a, struct trainer *t)
                 t->is_stranger[t->row[w * x->n_types + g]] = is_stranger(t, w);
 }
 
-static void lesson_init(struct arena *a, const struct examples *x, struct lesson *out)
+static void lesson_init(struct arena *a, const struct examples *x, struct net_cells *out)
 {
     out->alone = ARENA_ARRAY(a, struct net_target, (size_t)x->n_alone);
     out->watts = ARENA_ARRAY(a, struct net_target, (size_t)x->n_watts);
     out->pairs = ARENA_ARRAY(a, struct net_target, (size_t)x->n_pairs);
 }
 
-static void take_lessons(struct arena *a, struct trainer *t)
+static void take_lessons(struct arena *a, struct net_trainer *t)
 {
     const struct examples *x = t->x;
-    struct lesson *l = &t->learn, *c = &t->check;
+    struct net_cells *l = &t->learn, *c = &t->check;
     size_t n = (size_t)x->n_workloads * (size_t)x->n_types;
 
     t->row = ARENA_ARRAY(a, int, n);
@@ -147,10 +147,10 @@ static void take_lessons(struct arena *a, struct trainer *t)
     sort_out(t, x->pairs, x->n_pairs, true, l->pairs, &l->n_pairs, c->pairs, &c->n_pairs);
 }
 
-static void take_questions(struct arena *a, struct trainer *t, const struct memory *m)
+static void take_questions(struct arena *a, struct net_trainer *t, const struct memory *m)
 {
     const struct examples *x = t->x;
-    struct subject *who = ARENA_ARRAY(a, struct subject, (size_t)t->n_rows);
+    struct identity *who = ARENA_ARRAY(a, struct identity, (size_t)t->n_rows);
     struct features *on = ARENA_ARRAY(a, struct features, (size_t)t->n_rows);
 
     for (int w = 0; w < x->n_workloads; w++)
@@ -165,7 +165,7 @@ static void take_questions(struct arena *a, struct trainer *t, const struct memo
     net_ask(a, m, t->n_rows, who, on, true, &t->read[WITHOUT_KIN]);
 }
 
-static void make_room(struct arena *a, struct trainer *t, const struct net *net)
+static void make_room(struct arena *a, struct net_trainer *t, const struct net *net)
 {
     size_t rows = ROWS_MAX * READINGS;
 
@@ -192,7 +192,7 @@ static void shuffle_list(struct net_target *list, int n, struct rng *r)
     }
 }
 
-static void shuffle(struct lesson *l, struct rng *r)
+static void shuffle(struct net_cells *l, struct rng *r)
 {
     shuffle_list(l->alone, l->n_alone, r);
     shuffle_list(l->watts, l->n_watts, r);
@@ -200,7 +200,7 @@ static void shuffle(struct lesson *l, struct rng *r)
 }
 
 /* The place of a row in the batch; -1 when 'cap' places are taken by others. */
-static int slot_claim(struct trainer *t, int row, int *n_taken, int cap)
+static int slot_claim(struct net_trainer *t, int row, int *n_taken, int cap)
 {
     if (t->slot[row] < 0 && *n_taken < cap) {
         t->slot[row] = *n_taken;
@@ -220,7 +220,7 @@ static void copy_row(const struct net_question *from, int row, struct net_questi
 }
 
 /* Targets of one column. */
-static int take_column(struct trainer *t, const struct net_target *from, int n, int *n_taken,
+static int take_column(struct net_trainer *t, const struct net_target *from, int n, int *n_taken,
                        int cap, struct net_target *to)
 {
     int taken = 0;
@@ -233,7 +233,7 @@ static int take_column(struct trainer *t, const struct net_target *from, int n, 
     return taken;
 }
 
-static int take_pairs(struct trainer *t, const struct net_target *from, int n, int *n_taken,
+static int take_pairs(struct net_trainer *t, const struct net_target *from, int n, int *n_taken,
                       struct net_target *to)
 {
     int taken = 0;
@@ -251,7 +251,7 @@ static int take_pairs(struct trainer *t, const struct net_target *from, int n, i
  * rows stand in the batch one after the other; targets point into the first. Returns how many
  * rows each has.
  */
-static int batch_take(struct trainer *t, const struct lesson *from)
+static int batch_take(struct net_trainer *t, const struct net_cells *from)
 {
     struct net_batch *b = &t->batch;
     int n_taken = 0, cap = t->n_rows > ROWS_MAX ? ROWS_MAX / 4 : ROWS_MAX;
@@ -292,7 +292,7 @@ static void read_for_learning(struct net_batch *b, int n_taken, struct rng *r)
 }
 
 /* To be checked: as it will be asked of those that are kept back. */
-static void read_for_check(struct trainer *t, int n_taken)
+static void read_for_check(struct net_trainer *t, int n_taken)
 {
     struct net_batch *b = &t->batch;
 
@@ -311,7 +311,7 @@ static void read_for_check(struct trainer *t, int n_taken)
  */
 static void blur(float *inputs, int reading, struct rng *r)
 {
-    const float jitter = plan.jitter[reading], noise = plan.noise[reading];
+    const float jitter = schedule.jitter[reading], noise = schedule.noise[reading];
     float sum = 0, blurred = 0;
 
     for (int i = 0; i < FEATURE_SHARES; i++) {
@@ -340,7 +340,7 @@ static void disturb(struct net_question *q, struct rng *r)
         bool *is_there = q->is_there + (size_t)row * NET_CONTEXT;
 
         for (int i = 0; i < NET_CONTEXT; i++)
-            if (rng_uniform(r) < (double)plan.forget) {
+            if (rng_uniform(r) < (double)schedule.forget) {
                 is_there[i] = false;
                 memset(tokens + i * NET_TOKEN, 0, NET_TOKEN * sizeof *tokens);
             }
@@ -351,18 +351,18 @@ static void disturb(struct net_question *q, struct rng *r)
 
 /* ---- steps ---- */
 
-static double check_loss(struct trainer *t, const struct net *net)
+static double check_loss(struct net_trainer *t, const struct net *net)
 {
     read_for_check(t, batch_take(t, &t->check));
     return net_loss(net, &t->batch, &t->pass, NULL);
 }
 
-static bool is_empty(const struct lesson *l)
+static bool is_empty(const struct net_cells *l)
 {
     return l->n_alone + l->n_watts + l->n_pairs == 0;
 }
 
-static void walk(struct trainer *t, struct net *net, uint64_t seed)
+static void walk(struct net_trainer *t, struct net *net, uint64_t seed)
 {
     bool may_stop = !is_empty(&t->check);
     struct adam adam;
@@ -371,18 +371,19 @@ static void walk(struct trainer *t, struct net *net, uint64_t seed)
 
     rng_init(&r, seed, "network batches");
     adam_init(&adam, net->p.n);
-    adam.decay = plan.decay;
-    stop_init(&stop, net->p.n, plan.patience);
+    adam.decay = schedule.decay;
+    stop_init(&stop, net->p.n, schedule.patience);
     shuffle(&t->check, &r);
-    for (int step = 0; step < plan.n_steps; step++) {
+    for (int step = 0; step < schedule.n_steps; step++) {
         if (t->n_rows > ROWS_MAX)
             shuffle(&t->learn, &r);
         read_for_learning(&t->batch, batch_take(t, &t->learn), &r);
         disturb(&t->batch.q, &r);
         params_clear(&net->p);
         net_loss(net, &t->batch, &t->pass, net->p.grad);
-        adam_step(&adam, &net->p, adam_cosine(step, plan.n_steps, plan.n_warm, plan.rate, 0));
-        if (may_stop && (step + 1) % plan.check_every == 0 &&
+        adam_step(&adam, &net->p,
+                  adam_cosine(step, schedule.n_steps, schedule.n_warm, schedule.rate, 0));
+        if (may_stop && (step + 1) % schedule.check_every == 0 &&
             stop_take(&stop, check_loss(t, net), net->p.w))
             break;
     }
@@ -391,10 +392,10 @@ static void walk(struct trainer *t, struct net *net, uint64_t seed)
     adam_release(&adam);
 }
 
-struct net *net_train(const struct examples *x, const struct view *v, const struct memory *m,
+struct net *net_train(const struct examples *x, const struct holdout *v, const struct memory *m,
                       const bool *is_kept_back, enum net_kind kind, uint64_t seed)
 {
-    struct trainer t = { .x = x, .v = v, .is_kept_back = is_kept_back };
+    struct net_trainer t = { .x = x, .v = v, .is_kept_back = is_kept_back };
     struct net *net = net_create(kind, seed);
     struct arena a;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/grow.h"
 #include "catalog/workload.h"
 #include "estimate/p1/nearest.h"
 #include "estimate/p1/inner.h"
@@ -58,7 +59,7 @@ void p1_lean_on(const struct p1 *p, const struct features *on, bool for_pairs, d
     double sum = 0, most = 0;
 
     for (int t = 0; t < p->n_types; t++) {
-        const struct known_type *k = &p->types[t];
+        const struct trained_type *k = &p->types[t];
         int n = for_pairs ? k->beside.gp.n : 30;
         share[t] = (STRANGE_TYPE + features_same_type(on, &k->on)) * n / (n + 30.0);
         most = fmax(most, share[t]);
@@ -77,10 +78,10 @@ float p1_ln_r(float s)
     return 2 * logf(fminf(fmaxf(s, 0.15f), 1));
 }
 
-/* ---- the scene ---- */
+/* ---- the context ---- */
 
 /* What one type needs to be asked about. */
-struct scene_type {
+struct context_type {
     double *lean;    // (p1->n_types) on which known types, for pairs
     double *lean_alone;
     int width;    // of the vectors of the process over pairs
@@ -91,35 +92,35 @@ struct scene_type {
 };
 
 /* One workload on one type. */
-struct card {
-    struct point at;
+struct context_cell {
+    struct kernel_point at;
     struct p1_alone alone;
     float fresh, full;    // constants of the process over pairs
     enum regime known;    // its regime where its own measurements count: as the other of a pair
 };
 
-struct p1_scene {
+struct p1_context {
     const struct p1 *p1;
     int n_types, n, cap;
-    struct scene_type *types;    // (n_types)
-    struct card *cards;          // (cap, n_types)
+    struct context_type *types;    // (n_types)
+    struct context_cell *cells;    // (cap, n_types)
     struct arena arena, scratch;
 };
 
-struct p1_scene *p1_scene_create(const struct p1 *p, int n_types)
+struct p1_context *p1_context_create(const struct p1 *p, int n_types)
 {
-    struct p1_scene *s = calloc(1, sizeof *s);
+    struct p1_context *s = calloc(1, sizeof *s);
 
     assert(s);    // out of memory: stop
     s->p1 = p;
     s->n_types = n_types;
     arena_init(&s->arena);
     arena_init(&s->scratch);
-    s->types = ARENA_ARRAY(&s->arena, struct scene_type, (size_t)n_types);
+    s->types = ARENA_ARRAY(&s->arena, struct context_type, (size_t)n_types);
     return s;
 }
 
-void p1_scene_destroy(struct p1_scene *s)
+void p1_context_destroy(struct p1_context *s)
 {
     if (!s)
         return;
@@ -130,15 +131,15 @@ void p1_scene_destroy(struct p1_scene *s)
         for (int i = 0; i < NETS_MAX; i++)
             free(s->types[g].words[i]);
     }
-    free(s->cards);
+    free(s->cells);
     arena_release(&s->arena);
     arena_release(&s->scratch);
     free(s);
 }
 
-static const struct card *card(const struct p1_scene *s, int workload, int type)
+static const struct context_cell *card(const struct p1_context *s, int workload, int type)
 {
-    return &s->cards[(size_t)workload * (size_t)s->n_types + (size_t)type];
+    return &s->cells[(size_t)workload * (size_t)s->n_types + (size_t)type];
 }
 
 /* How much unlike all known types one is, 0..1. Figures that are unknown pass for a V100's, but
@@ -153,7 +154,7 @@ static double strangeness(const struct p1 *p, const struct features *on)
     return fmax(1 - alike, 1 - (double)on->figures_known);
 }
 
-static void spread_beside(const struct p1 *p, struct scene_type *type, double strange)
+static void spread_beside(const struct p1 *p, struct context_type *type, double strange)
 {
     for (int r = 0; r < REGIMES; r++)
         for (int other = 0; other < REGIMES; other++) {
@@ -168,12 +169,12 @@ static void spread_beside(const struct p1 *p, struct scene_type *type, double st
         }
 }
 
-static void lay_out(struct p1_scene *s, const struct features *on)
+static void lay_out(struct p1_context *s, const struct features *on)
 {
     const struct p1 *p = s->p1;
 
     for (int g = 0; g < s->n_types; g++) {
-        struct scene_type *type = &s->types[g];
+        struct context_type *type = &s->types[g];
         double strange = p->n_types ? strangeness(p, &on[g]) : 0;
         type->lean = ARENA_ARRAY(&s->arena, double, (size_t)p->n_types);
         type->lean_alone = ARENA_ARRAY(&s->arena, double, (size_t)p->n_types);
@@ -187,36 +188,28 @@ static void lay_out(struct p1_scene *s, const struct features *on)
     }
 }
 
-static void *grown(void *old, size_t n, size_t size)
-{
-    void *more = realloc(old, (n ? n : 1) * size);
-
-    assert(more);    // out of memory: stop
-    return more;
-}
-
-static void make_room(struct p1_scene *s)
+static void make_room(struct p1_context *s)
 {
     if (s->n < s->cap)
         return;
     s->cap = s->cap ? 2 * s->cap : 32;
     size_t rows = (size_t)s->cap * (size_t)s->n_types;
-    s->cards = grown(s->cards, rows, sizeof *s->cards);
+    RESIZE(s->cells, rows);
     for (int g = 0; g < s->n_types; g++) {
-        struct scene_type *type = &s->types[g];
+        struct context_type *type = &s->types[g];
         size_t n = (size_t)s->cap * (size_t)type->width;
-        type->fresh = grown(type->fresh, n, sizeof *type->fresh);
-        type->full = grown(type->full, n, sizeof *type->full);
-        type->beside = grown(type->beside, n, sizeof *type->beside);
+        RESIZE(type->fresh, n);
+        RESIZE(type->full, n);
+        RESIZE(type->beside, n);
         for (int i = 0; i < s->p1->n_nets; i++)
-            type->words[i] = grown(type->words[i], (size_t)s->cap, sizeof *type->words[i]);
+            RESIZE(type->words[i], s->cap);
     }
 }
 
 /* ---- one workload on one type ---- */
 
 /* Mean of what the favourite networks say. */
-static float nets_alone(const struct p1_scene *s, int workload, int type, bool is_watts)
+static float nets_alone(const struct p1_context *s, int workload, int type, bool is_watts)
 {
     float sum = 0;
 
@@ -227,13 +220,13 @@ static float nets_alone(const struct p1_scene *s, int workload, int type, bool i
     return s->p1->n_nets ? sum / (float)s->p1->n_nets : 0;
 }
 
-static double mixed_scale(const struct p1_scene *s, int type, enum regime r, bool is_watts)
+static double mixed_scale(const struct p1_context *s, int type, enum regime r, bool is_watts)
 {
     const double *lean = s->types[type].lean_alone;
     double sum = 0, all = 0;
 
     for (int t = 0; t < s->p1->n_types; t++) {
-        const struct known_type *k = &s->p1->types[t];
+        const struct trained_type *k = &s->p1->types[t];
         sum += lean[t] * (is_watts ? k->watts_scale[r] : k->alone_scale[r]);
         all += lean[t];
     }
@@ -241,21 +234,22 @@ static double mixed_scale(const struct p1_scene *s, int type, enum regime r, boo
 }
 
 /* What the processes say of a workload on all types: (n_types) each. */
-struct said {
+struct process_answers {
     double *alone, *alone_sd, *ridge, *watts, *watts_sd;
     const double **fresh;    // (p1->n_types) see beside_forget; NULL: not asked yet
 };
 
-static void ask_processes(struct p1_scene *s, const struct card *cards, struct said *out)
+static void ask_processes(struct p1_context *s, const struct context_cell *cells,
+                          struct process_answers *out)
 {
     size_t n = (size_t)s->n_types;
     double *numbers = ARENA_ARRAY(&s->scratch, double, 5 * n);
-    struct point *at = ARENA_ARRAY(&s->scratch, struct point, n);
+    struct kernel_point *at = ARENA_ARRAY(&s->scratch, struct kernel_point, n);
     struct err e = { 0 };
 
     for (size_t g = 0; g < n; g++)
-        at[g] = cards[g].at;
-    *out = (struct said){
+        at[g] = cells[g].at;
+    *out = (struct process_answers){
         .alone = numbers,
         .alone_sd = numbers + n,
         .ridge = numbers + 2 * n,
@@ -273,8 +267,8 @@ static void ask_processes(struct p1_scene *s, const struct card *cards, struct s
     assert(rc == 0);    // blocks of positive definite matrices
 }
 
-static void believe_alone(struct p1_scene *s, int w, int g, enum regime r, const struct said *said,
-                          struct card *c)
+static void believe_alone(struct p1_context *s, int w, int g, enum regime r,
+                          const struct process_answers *said, struct context_cell *c)
 {
     const struct p1 *p = s->p1;
     const struct features *on = &c->at.on;
@@ -302,8 +296,8 @@ static void believe_alone(struct p1_scene *s, int w, int g, enum regime r, const
 /* What the process over pairs of one known type says: parts of a row of 'full', 'fresh' and
  * 'beside', and of the card's constants.
  */
-static void believe_pairs(struct p1_scene *s, int known, float lean, const double **fresh_alpha,
-                          struct card *c, float *full, float *fresh, float *near)
+static void believe_pairs(struct p1_context *s, int known, float lean, const double **fresh_alpha,
+                          struct context_cell *c, float *full, float *fresh, float *near)
 {
     const struct beside *b = &s->p1->types[known].beside;
     struct err e = { 0 };
@@ -327,10 +321,10 @@ static void believe_pairs(struct p1_scene *s, int known, float lean, const doubl
     c->fresh += lean * fresh_constant;
 }
 
-static void believe_beside(struct p1_scene *s, int w, int g, const struct said *said,
-                           struct card *c)
+static void believe_beside(struct p1_context *s, int w, int g, const struct process_answers *said,
+                           struct context_cell *c)
 {
-    const struct scene_type *type = &s->types[g];
+    const struct context_type *type = &s->types[g];
     size_t row = (size_t)w * (size_t)type->width;
     size_t at = 0;
 
@@ -347,11 +341,11 @@ static void believe_beside(struct p1_scene *s, int w, int g, const struct said *
         c->fresh = c->full = (float)BESIDE_MEAN;
 }
 
-static void ask_nets(struct p1_scene *s, int w, const struct subject *who,
+static void ask_nets(struct p1_context *s, int w, const struct identity *who,
                      const struct features *on)
 {
     const struct p1 *p = s->p1;
-    struct subject *same = ARENA_ARRAY(&s->scratch, struct subject, (size_t)s->n_types);
+    struct identity *same = ARENA_ARRAY(&s->scratch, struct identity, (size_t)s->n_types);
     struct net_word *words = ARENA_ARRAY(&s->scratch, struct net_word, (size_t)s->n_types);
     struct net_question question;
 
@@ -366,24 +360,24 @@ static void ask_nets(struct p1_scene *s, int w, const struct subject *who,
     }
 }
 
-int p1_scene_add(struct p1_scene *s, const struct subject *who, const struct features *on)
+int p1_context_add(struct p1_context *s, const struct identity *who, const struct features *on)
 {
-    struct said said;
+    struct process_answers said;
 
     if (s->n == 0)
         lay_out(s, on);
     make_room(s);
-    struct card *cards = &s->cards[(size_t)s->n * (size_t)s->n_types];
+    struct context_cell *cells = &s->cells[(size_t)s->n * (size_t)s->n_types];
     for (int g = 0; g < s->n_types; g++)
-        cards[g] = (struct card){ .at = { *who, on[g] } };
+        cells[g] = (struct context_cell){ .at = { *who, on[g] } };
     enum regime r = memory_has_kin(&s->p1->memory, who) ? REGIME_KIN : REGIME_STRANGER;
     enum regime known = memory_knows(&s->p1->memory, who) ? REGIME_KIN : r;
     ask_nets(s, s->n, who, on);
-    ask_processes(s, cards, &said);
+    ask_processes(s, cells, &said);
     for (int g = 0; g < s->n_types; g++) {
-        believe_alone(s, s->n, g, r, &said, &cards[g]);
-        cards[g].known = known;
-        believe_beside(s, s->n, g, &said, &cards[g]);
+        believe_alone(s, s->n, g, r, &said, &cells[g]);
+        cells[g].known = known;
+        believe_beside(s, s->n, g, &said, &cells[g]);
     }
     arena_reset(&s->scratch);
     return s->n++;
@@ -391,17 +385,17 @@ int p1_scene_add(struct p1_scene *s, const struct subject *who, const struct fea
 
 /* ---- asking ---- */
 
-struct p1_alone p1_alone(const struct p1_scene *s, int workload, int type)
+struct p1_alone p1_alone(const struct p1_context *s, int workload, int type)
 {
     return card(s, workload, type)->alone;
 }
 
-const struct features *p1_features(const struct p1_scene *s, int workload, int type)
+const struct features *p1_features(const struct p1_context *s, int workload, int type)
 {
     return &card(s, workload, type)->at.on;
 }
 
-static float pair_weight(const struct p1_scene *s, enum regime r, bool is_net)
+static float pair_weight(const struct p1_context *s, enum regime r, bool is_net)
 {
     return (float)s->p1->pair_weight[r][is_net ? p1_net_member(s->p1->favourite) : P1_GP];
 }
@@ -412,7 +406,7 @@ static enum regime either(enum regime a, enum regime b)
 }
 
 /* What the networks say of sqrt(r), all weighing the same. */
-static void nets_beside(const struct p1_scene *s, int workload, int type, int from, int to,
+static void nets_beside(const struct p1_context *s, int workload, int type, int from, int to,
                         float *out)
 {
     size_t stride = sizeof(struct net_word) / sizeof(float);
@@ -425,11 +419,11 @@ static void nets_beside(const struct p1_scene *s, int workload, int type, int fr
     }
 }
 
-void p1_beside(const struct p1_scene *s, int workload, int type, int from, int to, float *ln_r,
+void p1_beside(const struct p1_context *s, int workload, int type, int from, int to, float *ln_r,
                float *sd)
 {
-    const struct scene_type *g = &s->types[type];
-    const struct card *job = card(s, workload, type);
+    const struct context_type *g = &s->types[type];
+    const struct context_cell *job = card(s, workload, type);
     enum { CHUNK = 256 };
     float net[CHUNK];
 
@@ -454,15 +448,15 @@ void p1_beside(const struct p1_scene *s, int workload, int type, int from, int t
     }
 }
 
-void p1_partner(const struct p1_scene *s, int workload, int type, int from, int to, float *ln_r,
+void p1_partner(const struct p1_context *s, int workload, int type, int from, int to, float *ln_r,
                 float *sd)
 {
-    const struct scene_type *g = &s->types[type];
-    const struct card *neighbour = card(s, workload, type);
+    const struct context_type *g = &s->types[type];
+    const struct context_cell *neighbour = card(s, workload, type);
     const float *as_neighbour = g->beside + (size_t)workload * (size_t)g->width;
 
     for (int job = from; job < to; job++) {
-        const struct card *c = card(s, job, type);
+        const struct context_cell *c = card(s, job, type);
         enum regime r = either(c->known, neighbour->alone.regime);
         float known = c->full, net = 0;
         if (g->width)
@@ -475,7 +469,7 @@ void p1_partner(const struct p1_scene *s, int workload, int type, int from, int 
     }
 }
 
-double p1_unfit_together(const struct p1_scene *s, int type, const int *workloads, int n)
+double p1_unfit_together(const struct p1_context *s, int type, const int *workloads, int n)
 {
     double share = 0;
 
@@ -484,31 +478,31 @@ double p1_unfit_together(const struct p1_scene *s, int type, const int *workload
     return fit_unfit(&s->p1->fit, share);
 }
 
-double p1_unfit(const struct p1_scene *s, int workload, int type, int neighbour)
+double p1_unfit(const struct p1_context *s, int workload, int type, int neighbour)
 {
     const int both[] = { workload, neighbour };
 
     return p1_unfit_together(s, type, both, neighbour < 0 ? 1 : 2);
 }
 
-double p1_share_max(const struct p1_scene *s, double unfit_max)
+double p1_share_max(const struct p1_context *s, double unfit_max)
 {
     return fit_share_max(&s->p1->fit, unfit_max);
 }
 
-double p1_like(const struct p1_scene *s, int type, int neighbour, int other)
+double p1_like(const struct p1_context *s, int type, int neighbour, int other)
 {
     if (neighbour == other)
         return 1;
     return kernel_beside(&card(s, neighbour, type)->at, &card(s, other, type)->at) / 1.05;
 }
 
-bool p1_knows(const struct p1_scene *s, int workload)
+bool p1_knows(const struct p1_context *s, int workload)
 {
     return memory_knows(&s->p1->memory, &card(s, workload, 0)->at.who);
 }
 
-double p1_cross(const struct p1_scene *s, enum regime r)
+double p1_cross(const struct p1_context *s, enum regime r)
 {
     return s->p1->cross[r];
 }
@@ -521,13 +515,14 @@ static bool kind_of(enum p1_member m, enum net_kind *k)
     return m >= P1_FEED_FORWARD && m <= P1_ATTENTION;
 }
 
-static void net_word_of(const struct p1_scene *s, enum net_kind k, int i, const struct point *at,
-                        struct net_word *out)
+static void net_word_of(const struct p1_context *s, enum net_kind k, int i,
+                        const struct kernel_point *at, struct net_word *out)
 {
     net_words(s->p1->nets[k][i], &s->p1->memory, 1, &at->who, &at->on, false, out);
 }
 
-static float process_mean(struct p1_scene *s, const struct process *p, const struct point *at)
+static float process_mean(struct p1_context *s, const struct process *p,
+                          const struct kernel_point *at)
 {
     struct err e = { 0 };
     double mean;
@@ -537,10 +532,10 @@ static float process_mean(struct p1_scene *s, const struct process *p, const str
     return (float)mean;
 }
 
-bool p1_ask_alone(struct p1_scene *s, enum p1_member m, int workload, int type, float *ln_speed)
+bool p1_ask_alone(struct p1_context *s, enum p1_member m, int workload, int type, float *ln_speed)
 {
     const struct p1 *p = s->p1;
-    const struct card *c = card(s, workload, type);
+    const struct context_cell *c = card(s, workload, type);
     float z = 0;
     enum net_kind kind;
 
@@ -568,12 +563,12 @@ bool p1_ask_alone(struct p1_scene *s, enum p1_member m, int workload, int type, 
     return true;
 }
 
-bool p1_ask_beside(struct p1_scene *s, enum p1_member m, int workload, int type, int neighbour,
+bool p1_ask_beside(struct p1_context *s, enum p1_member m, int workload, int type, int neighbour,
                    float *ln_r)
 {
     const struct p1 *p = s->p1;
-    const struct scene_type *g = &s->types[type];
-    const struct card *c = card(s, workload, type), *n = card(s, neighbour, type);
+    const struct context_type *g = &s->types[type];
+    const struct context_cell *c = card(s, workload, type), *n = card(s, neighbour, type);
     float v = 0, sd;
     enum net_kind kind;
 

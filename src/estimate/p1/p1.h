@@ -13,8 +13,8 @@
  * Everything is a logarithm, except sqrt(r) inside: the square root of a slowdown is what its
  * errors are most alike in.
  */
-#ifndef ESTIMATE_P1_H
-#define ESTIMATE_P1_H
+#ifndef ESTIMATE_P1_P1_H
+#define ESTIMATE_P1_P1_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ struct p1_options {
  * learn from it says what the roofline says, and of pairs r = 0.6. -EDOM: numbers that no kernel
  * can take.
  */
-int p1_train(const struct examples *x, const struct view *v, const struct p1_options *o,
+int p1_train(const struct examples *x, const struct holdout *v, const struct p1_options *o,
              struct p1 **out, struct err *e);
 void p1_destroy(struct p1 *p);    // NULL is fine
 
@@ -91,16 +91,16 @@ double p1_weight_of(const struct p1 *p, enum p1_member m, enum regime r, bool is
 /* Workloads on types, with all that depends on one workload on one type worked out once. Grows
  * as workloads appear; the types are given at the start. Owns heap memory.
  */
-struct p1_scene;
+struct p1_context;
 
-struct p1_scene *p1_scene_create(const struct p1 *p, int n_types);
-void p1_scene_destroy(struct p1_scene *s);    // NULL is fine
+struct p1_context *p1_context_create(const struct p1 *p, int n_types);
+void p1_context_destroy(struct p1_context *s);    // NULL is fine
 
 /* The next workload: who it is, and its features on each type. Returns its index, from 0. */
-int p1_scene_add(struct p1_scene *s, const struct subject *who, const struct features *on);
+int p1_context_add(struct p1_context *s, const struct identity *who, const struct features *on);
 
 /* The features it was added with. Borrowed until the next is added. */
-const struct features *p1_features(const struct p1_scene *s, int workload, int type);
+const struct features *p1_features(const struct p1_context *s, int workload, int type);
 
 /* What is believed of one workload on one type, alone. */
 struct p1_alone {
@@ -109,45 +109,45 @@ struct p1_alone {
     float mem_share;       // of the device's memory, corrected by what was seen to fit
     enum regime regime;    // of the workload
 };
-struct p1_alone p1_alone(const struct p1_scene *s, int workload, int type);
+struct p1_alone p1_alone(const struct p1_context *s, int workload, int type);
 
 /* ln r of 'workload' beside each of the neighbours from .. to-1 on 'type', and its standard
  * deviation: both (to - from).
  */
-void p1_beside(const struct p1_scene *s, int workload, int type, int from, int to, float *ln_r,
+void p1_beside(const struct p1_context *s, int workload, int type, int from, int to, float *ln_r,
                float *sd);
 
 /* The other way round: ln r of each of from .. to-1 beside 'workload', with all that is known of
  * them.
  */
-void p1_partner(const struct p1_scene *s, int workload, int type, int from, int to, float *ln_r,
+void p1_partner(const struct p1_context *s, int workload, int type, int from, int to, float *ln_r,
                 float *sd);
 
 /* The chance that the workload alone (neighbour -1), or both together, do not fit. */
-double p1_unfit(const struct p1_scene *s, int workload, int type, int neighbour);
+double p1_unfit(const struct p1_context *s, int workload, int type, int neighbour);
 
-double p1_unfit_together(const struct p1_scene *s, int type, const int *workloads, int n);
+double p1_unfit_together(const struct p1_context *s, int type, const int *workloads, int n);
 
 /* The sum of shares at which that chance is 'unfit_max'. */
-double p1_share_max(const struct p1_scene *s, double unfit_max);
+double p1_share_max(const struct p1_context *s, double unfit_max);
 
 /* Has the model learned from measurements of the workload? */
-bool p1_knows(const struct p1_scene *s, int workload);
+bool p1_knows(const struct p1_context *s, int workload);
 
 /* The correlation of two errors on one type: in a workload's speed alone, and in what a neighbour
  * does to it. Where r is measured as a ratio, what makes the one too large makes the other too
  * small.
  */
-double p1_cross(const struct p1_scene *s, enum regime r);
+double p1_cross(const struct p1_context *s, enum regime r);
 
 /* How alike two neighbours are in what they do to others, 0..1; 1 for the same. */
-double p1_like(const struct p1_scene *s, int type, int neighbour, int other);
+double p1_like(const struct p1_context *s, int type, int neighbour, int other);
 
 /* The same questions to one member; a member that the model lacks (see all_members) is not
  * there: false. Slow: for `gogh eval`.
  */
-bool p1_ask_alone(struct p1_scene *s, enum p1_member m, int workload, int type, float *ln_speed);
-bool p1_ask_beside(struct p1_scene *s, enum p1_member m, int workload, int type, int neighbour,
+bool p1_ask_alone(struct p1_context *s, enum p1_member m, int workload, int type, float *ln_speed);
+bool p1_ask_beside(struct p1_context *s, enum p1_member m, int workload, int type, int neighbour,
                    float *ln_r);
 
 #endif

@@ -53,10 +53,10 @@ static void save_head(const struct p1 *p, struct weights *to)
     weights_put_doubles(to, "p1", 1, HEAD_NUMBERS, head);
 }
 
-static void save_type(const struct known_type *k, const char *name, struct weights *to)
+static void save_type(const struct trained_type *k, const char *name, struct weights *to)
 {
     double row[TYPE_NUMBERS], *at = row;
-    struct point figures = { .on = k->on };
+    struct kernel_point figures = { .on = k->on };
 
     for (int r = 0; r < REGIMES; r++) {
         *at++ = k->alone_scale[r];
@@ -124,10 +124,10 @@ static int load_head(struct p1 *p, const struct weights *from, struct err *e)
 }
 
 static int load_type(struct p1 *p, const struct weights *from, const char *name,
-                     struct known_type *k, struct err *e)
+                     struct trained_type *k, struct err *e)
 {
     const double *row;
-    struct point *figures;
+    struct kernel_point *figures;
     int n = 0, cols, rc = weights_get_doubles(from, name, 1, TYPE_NUMBERS, &row, e);
 
     if (rc == 0)
@@ -164,7 +164,7 @@ static int load_parts(struct p1 *p, const struct weights *from, struct err *e)
         rc = process_load(&p->arena, kernel_ridge, from, "ridge", &p->ridge, e);
     if (rc == 0)
         rc = process_load(&p->arena, kernel_alone, from, "watts", &p->watts, e);
-    p->types = ARENA_ARRAY(&p->arena, struct known_type, (size_t)p->n_types);
+    p->types = ARENA_ARRAY(&p->arena, struct trained_type, (size_t)p->n_types);
     for (int t = 0; t < p->n_types && rc == 0; t++) {
         rc = load_type(p, from, arena_printf(&p->arena, "type%d", t), &p->types[t], e);
         n_pairs += p->types[t].beside.gp.n;

@@ -39,7 +39,7 @@
 struct training {
     struct p1 *p;
     const struct examples *x;
-    const struct view *v;
+    const struct holdout *v;
     const struct p1_options *o;
     struct arena *scratch;
     struct example *alone, *watts, *pairs;    // what the view shows
@@ -67,7 +67,7 @@ static int show(struct training *t, const struct example *from, int n, struct ex
     *out = ARENA_ARRAY(t->scratch, struct example, (size_t)n);
     *at = ARENA_ARRAY(t->scratch, int, (size_t)n);
     for (int i = 0; i < n; i++)
-        if (view_shows(t->v, from[i].workload, from[i].gpu_type, from[i].neighbour)) {
+        if (holdout_shows(t->v, from[i].workload, from[i].gpu_type, from[i].neighbour)) {
             (*at)[kept] = i;
             (*out)[kept++] = from[i];
         }
@@ -231,7 +231,7 @@ static void know_types(struct training *t)
     const struct examples *x = t->x;
     struct p1 *p = t->p;
 
-    p->types = ARENA_ARRAY(&p->arena, struct known_type, (size_t)x->n_types);
+    p->types = ARENA_ARRAY(&p->arena, struct trained_type, (size_t)x->n_types);
     for (int g = 0; g < x->n_types && p->n_types < TYPES_MAX; g++) {
         bool is_seen = false;
         for (int i = 0; i < t->n_alone && !is_seen; i++)
@@ -306,7 +306,7 @@ static int train_pairs(struct training *t, struct err *e)
     int rc = 0;
 
     for (int k = 0; k < t->p->n_types && rc == 0; k++) {
-        struct known_type *type = &t->p->types[k];
+        struct trained_type *type = &t->p->types[k];
         int n = pairs_on(t, k, at);
         for (int i = 0; i < n; i++)
             list[i] = t->pairs[at[i]];
@@ -351,7 +351,7 @@ static void ask_once(struct training *t)
 {
     const struct examples *x = t->x;
     size_t n = (size_t)x->n_workloads * (size_t)x->n_types;
-    struct subject *who = ARENA_ARRAY(t->scratch, struct subject, n);
+    struct identity *who = ARENA_ARRAY(t->scratch, struct identity, n);
 
     for (size_t i = 0; i < n; i++)
         who[i] = x->who[i / (size_t)x->n_types];
@@ -400,7 +400,7 @@ static void train_kind(struct training *t, enum net_kind kind, int n_parts)
     bool *is_unseen = ARENA_ARRAY(t->scratch, bool, n);
     bool *is_kept_back = ARENA_ARRAY(t->scratch, bool, n);
     bool *is_held = ARENA_ARRAY(t->scratch, bool, n);
-    struct view rest = { is_held, t->v->is_held_type };
+    struct holdout rest = { is_held, t->v->is_held_type };
 
     for (int i = 0; i < 2 * n_parts; i++) {
         enum regime r = i < n_parts ? REGIME_KIN : REGIME_STRANGER;
@@ -493,7 +493,7 @@ static void even_out(double *products, int n, int n_groups, double *weight)
     }
 }
 
-struct said {
+struct member_answers {
     enum p1_member member;
     const float *value[2];    // own and partner, or alone and NULL
 };
@@ -506,7 +506,7 @@ static double error_of(const struct example *list, const float *said, int i, boo
     return (double)(list[i].value - (is_pair ? p1_ln_r(said[i]) : said[i]));
 }
 
-static void weigh(const struct said *said, int n, const struct example *list, int n_list,
+static void weigh(const struct member_answers *said, int n, const struct example *list, int n_list,
                   bool is_pair, int n_groups, double *weight, struct p1_score *scores,
                   enum regime r)
 {
@@ -557,17 +557,19 @@ static void weigh_members(struct training *t)
     struct p1 *p = t->p;
 
     for (int r = 0; r < REGIMES; r++) {
-        struct said alone[P1_MEMBERS] = { { P1_NEAREST3, { t->said_alone[P1_NEAREST3][r] } },
-                                          { P1_RIDGE, { t->said_alone[P1_RIDGE][r] } },
-                                          { P1_GP, { t->said_alone[P1_GP][r] } } };
-        struct said pairs[P1_MEMBERS] = {
+        struct member_answers alone[P1_MEMBERS] = { { P1_NEAREST3,
+                                                      { t->said_alone[P1_NEAREST3][r] } },
+                                                    { P1_RIDGE, { t->said_alone[P1_RIDGE][r] } },
+                                                    { P1_GP, { t->said_alone[P1_GP][r] } } };
+        struct member_answers pairs[P1_MEMBERS] = {
             { P1_GP, { t->said_own[P1_GP][r], t->said_partner[P1_GP][r] } }
         };
         int n = 3, n_pairs = 1, groups = n_groups(t, (enum regime)r);
         if (p->n_nets) {
             enum p1_member m = p1_net_member(p->favourite);
-            alone[n++] = (struct said){ m, { t->said_alone[m][r] } };
-            pairs[n_pairs++] = (struct said){ m, { t->said_own[m][r], t->said_partner[m][r] } };
+            alone[n++] = (struct member_answers){ m, { t->said_alone[m][r] } };
+            pairs[n_pairs++] =
+                (struct member_answers){ m, { t->said_own[m][r], t->said_partner[m][r] } };
         }
         weigh(alone, n, t->alone, t->n_alone, false, groups, p->alone_weight[r], p->scores,
               (enum regime)r);
@@ -762,15 +764,15 @@ static void score_others(struct training *t)
         if (k == (int)p->favourite || !p->n_nets || !p->nets[k][0])
             continue;
         for (int r = 0; r < REGIMES; r++) {
-            struct said alone = { m, { t->said_alone[m][r] } };
-            struct said pairs = { m, { t->said_own[m][r], t->said_partner[m][r] } };
+            struct member_answers alone = { m, { t->said_alone[m][r] } };
+            struct member_answers pairs = { m, { t->said_own[m][r], t->said_partner[m][r] } };
             weigh(&alone, 1, t->alone, t->n_alone, false, 1, none, p->scores, (enum regime)r);
             weigh(&pairs, 1, t->pairs, t->n_pairs, true, 1, none, p->scores, (enum regime)r);
         }
     }
 }
 
-int p1_train(const struct examples *x, const struct view *v, const struct p1_options *o,
+int p1_train(const struct examples *x, const struct holdout *v, const struct p1_options *o,
              struct p1 **out, struct err *e)
 {
     struct p1 *p = calloc(1, sizeof *p);

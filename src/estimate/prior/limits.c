@@ -4,9 +4,9 @@
 
 #include "catalog/gpu_type.h"
 
-/* Fitted to the averages of Zeus's power traces (You, Chung, Chowdhury, NSDI 2023): training on A40,
- * P100, RTX 6000 and V100 under six to nine limits each. The law misses their watts by 3.6 % and
- * their speeds by 5 % in the mean.
+/* Fitted to the averages of Zeus's power traces (You, Chung, Chowdhury, NSDI 2023): training on
+ * A40, P100, RTX 6000 and V100 under six to nine limits each. The law misses their watts by 3.6 %
+ * and their speeds by 5 % in the mean.
  */
 #define WATTS_AT 0.016
 #define WATTS_BEND 0.185
@@ -64,11 +64,6 @@ struct limit_bend limit_bend_mean(const struct limit_bend *b, const double *weig
         mean.at += weights[i] / weight * b[i].at;
     }
     return mean;
-}
-
-double limits_undo(const struct gpu_type *g, int limit_w, double watts)
-{
-    return limits_undo_bent(g, limit_w, watts, limit_law);
 }
 
 double limits_undo_bent(const struct gpu_type *g, int limit_w, double watts, struct limit_bend b)

@@ -6,8 +6,8 @@
  * Read by: plans and their judge, measurements taken under a limit, and the simulated world,
  * where workloads differ from the law. docs/experiments.md states it with its errors.
  */
-#ifndef ESTIMATE_LIMITS_H
-#define ESTIMATE_LIMITS_H
+#ifndef ESTIMATE_PRIOR_LIMITS_H
+#define ESTIMATE_PRIOR_LIMITS_H
 
 struct gpu_type;
 
@@ -50,10 +50,9 @@ struct limit_bend limit_bend_mean(const struct limit_bend *b, const double *weig
 /* How wrong the factor is, as a part of what it takes away: 5 % where speeds halve. */
 #define LIMITS_ERROR 0.1
 
-/* What it would draw without the limit, when it draws 'watts' under it: by the law, and for who
- * differs by 'b'.
+/* What it would draw without the limit, when it draws 'watts' under it and differs from the law by
+ * 'b'.
  */
-double limits_undo(const struct gpu_type *g, int limit_w, double watts);
 double limits_undo_bent(const struct gpu_type *g, int limit_w, double watts, struct limit_bend b);
 
 enum { LIMITS_OFFERED = 3 };

@@ -4,8 +4,8 @@
  * Plans always reckon with the additive one: idle, plus each job's dynamic part scaled by its
  * slowdown, at most the cap. The simulated world does what its cluster file says (power_drawn).
  */
-#ifndef ESTIMATE_POWER_H
-#define ESTIMATE_POWER_H
+#ifndef ESTIMATE_PRIOR_POWER_H
+#define ESTIMATE_PRIOR_POWER_H
 
 #include "catalog/cluster/cluster.h"    // enum power_model
 #include "estimate/prior/limits.h"

@@ -3,8 +3,8 @@
  * The place of P1, the initial estimator. Standing today: the roofline with its stated
  * uncertainty. Pure functions of descriptors; 'refine' corrects what they say.
  */
-#ifndef ESTIMATE_PRIOR_H
-#define ESTIMATE_PRIOR_H
+#ifndef ESTIMATE_PRIOR_PRIOR_H
+#define ESTIMATE_PRIOR_PRIOR_H
 
 struct catalog;
 struct roofline;

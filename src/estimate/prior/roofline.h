@@ -4,8 +4,8 @@
  * estimator, the mean that learned ones correct, and (with hidden factors on top) the
  * truth of the embedded demo. docs/experiments.md states the model and its error.
  */
-#ifndef ESTIMATE_ROOFLINE_H
-#define ESTIMATE_ROOFLINE_H
+#ifndef ESTIMATE_PRIOR_ROOFLINE_H
+#define ESTIMATE_PRIOR_ROOFLINE_H
 
 struct gpu_type;
 struct workload;

@@ -50,14 +50,14 @@ static inline void synthetic_workloads(struct arena *a, struct rng *r, struct ex
     x->n_types = TYPES;
     x->n_families = FAMILIES;
     x->family = ARENA_ARRAY(a, int, WORKLOADS);
-    x->who = ARENA_ARRAY(a, struct subject, WORKLOADS);
+    x->who = ARENA_ARRAY(a, struct identity, WORKLOADS);
     x->at = ARENA_ARRAY(a, struct features, WORKLOADS * TYPES);
     for (int f = 0; f < FAMILIES; f++) {
         double compute = rng_uniform(r), busy = 0.2 + 0.8 * rng_uniform(r);
         for (int i = 0; i < SIBLINGS; i++) {
             int w = f * SIBLINGS + i;
             x->family[w] = f;
-            x->who[w] = (struct subject){ rng_u64(r), 1000 + (uint64_t)f * 977, 7 };
+            x->who[w] = (struct identity){ rng_u64(r), 1000 + (uint64_t)f * 977, 7 };
             for (int g = 0; g < TYPES; g++)
                 synthetic_features(r, g, fmin(fmax(compute + 0.05 * i, 0), 1),
                                    fmin(busy + 0.03 * i, 1), &x->at[w * TYPES + g]);

@@ -334,7 +334,7 @@ END_TEST
 static struct p1 *teach(struct world *w)
 {
     static const bool none_held[16] = { false };
-    struct view v = { none_held, NULL };
+    struct holdout v = { none_held, NULL };
     struct p1_options o = { .seed = 1, .n_nets = 1 };
     struct examples x;
     struct err e = { 0 };
@@ -386,7 +386,7 @@ START_TEST(cells_are_made_of_what_p1_believes)
     estimate_refresh(&w.est);
     for (int i = 0; i < 11; i++)
         for (int t = 0; t < 3; t++) {
-            struct p1_alone alone = p1_alone(w.est.scene, i, t);
+            struct p1_alone alone = p1_alone(w.est.context, i, t);
             estimate_prior(&w.est, i, t, -1, 11, all);
             ck_assert_double_eq(all[0].ln_speed, (double)alone.ln_speed);
             ck_assert_double_eq(all[0].alone_sd, (double)alone.ln_speed_sd);
@@ -396,7 +396,7 @@ START_TEST(cells_are_made_of_what_p1_believes)
             for (int n = -1; n < 11; n++) {
                 const struct cell_estimate *c = estimate_cell(&w.est, i, t, n);
                 const struct prior *b = &all[n + 1];
-                double cross = n < 0 ? 0 : p1_cross(w.est.scene, alone.regime);
+                double cross = n < 0 ? 0 : p1_cross(w.est.context, alone.regime);
                 double spread = sqrt(b->alone_sd * b->alone_sd + b->beside_sd * b->beside_sd +
                                      2 * cross * b->alone_sd * b->beside_sd);
                 estimate_prior(&w.est, i, t, n, n + 1, &one);

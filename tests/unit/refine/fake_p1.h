@@ -20,16 +20,16 @@ struct p1 {
     bool has_errors;
 };
 
-struct p1_scene {
+struct p1_context {
     const struct p1 *p1;
     int n;
-    struct subject who[FAKE_WORKLOADS];
+    struct identity who[FAKE_WORKLOADS];
     struct features *at[FAKE_WORKLOADS];
 };
 
-struct p1_scene *p1_scene_create(const struct p1 *p, int n_types)
+struct p1_context *p1_context_create(const struct p1 *p, int n_types)
 {
-    struct p1_scene *s = calloc(1, sizeof *s);
+    struct p1_context *s = calloc(1, sizeof *s);
 
     if (s == NULL || n_types != p->n_types)
         abort();
@@ -37,14 +37,14 @@ struct p1_scene *p1_scene_create(const struct p1 *p, int n_types)
     return s;
 }
 
-void p1_scene_destroy(struct p1_scene *s)
+void p1_context_destroy(struct p1_context *s)
 {
     for (int i = 0; s && i < s->n; i++)
         free(s->at[i]);
     free(s);
 }
 
-int p1_scene_add(struct p1_scene *s, const struct subject *who, const struct features *on)
+int p1_context_add(struct p1_context *s, const struct identity *who, const struct features *on)
 {
     size_t n = (size_t)s->p1->n_types;
 
@@ -57,17 +57,17 @@ int p1_scene_add(struct p1_scene *s, const struct subject *who, const struct fea
     return s->n++;
 }
 
-const struct features *p1_features(const struct p1_scene *s, int workload, int type)
+const struct features *p1_features(const struct p1_context *s, int workload, int type)
 {
     return &s->at[workload][type];
 }
 
-static double fake_scale(const struct p1_scene *s, int workload)
+static double fake_scale(const struct p1_context *s, int workload)
 {
     return s->who[workload].family ? 1 : 1.5;
 }
 
-struct p1_alone p1_alone(const struct p1_scene *s, int workload, int type)
+struct p1_alone p1_alone(const struct p1_context *s, int workload, int type)
 {
     double scale = fake_scale(s, workload);
 
@@ -80,7 +80,7 @@ struct p1_alone p1_alone(const struct p1_scene *s, int workload, int type)
     };
 }
 
-void p1_beside(const struct p1_scene *s, int workload, int type, int from, int to, float *ln_r,
+void p1_beside(const struct p1_context *s, int workload, int type, int from, int to, float *ln_r,
                float *sd)
 {
     for (int n = from; n < to; n++) {
@@ -89,14 +89,14 @@ void p1_beside(const struct p1_scene *s, int workload, int type, int from, int t
     }
 }
 
-void p1_partner(const struct p1_scene *s, int workload, int type, int from, int to, float *ln_r,
+void p1_partner(const struct p1_context *s, int workload, int type, int from, int to, float *ln_r,
                 float *sd)
 {
     for (int n = from; n < to; n++)
         p1_beside(s, n, type, workload, workload + 1, &ln_r[n - from], &sd[n - from]);
 }
 
-double p1_like(const struct p1_scene *s, int type, int neighbour, int other)
+double p1_like(const struct p1_context *s, int type, int neighbour, int other)
 {
     const struct features *a = p1_features(s, neighbour, type), *b = p1_features(s, other, type);
     double d = (double)(a->ln_kernel_s - b->ln_kernel_s);
@@ -104,7 +104,7 @@ double p1_like(const struct p1_scene *s, int type, int neighbour, int other)
     return neighbour == other ? 1 : exp(-d * d / 2);
 }
 
-double p1_cross(const struct p1_scene *s, enum regime r)
+double p1_cross(const struct p1_context *s, enum regime r)
 {
     (void)s;
     return r == REGIME_KIN ? -0.3 : 0.1;

@@ -72,7 +72,7 @@ START_TEST(it_knows_what_it_learned_from)
     ck_assert_int_eq(m->n_alone, m->n_watts);
     ck_assert_int_eq(m->n_pairs, x.n_pairs);
     ck_assert_int_gt((int)strlen(m->blas), 0);
-    ck_assert(isnan(m->duel.champion) && !m->duel.is_won);
+    ck_assert(isnan(m->comparison.champion) && !m->comparison.is_won);
 }
 END_TEST
 
@@ -82,14 +82,15 @@ START_TEST(what_is_decoded_says_the_same)
     struct model *again;
     struct err e = { 0 };
 
-    m->duel = (struct duel){ 0.3, 0.25, true };
+    m->comparison = (struct comparison){ 0.3, 0.25, true };
     m->n_measurements = 5000000000;    // more than an int holds
     encode(m, &b);
     ck_assert_msg(model_decode(b.data, b.len, &again, &e) == 0, "%s", e.text);
     assert_same(m, again);
     ck_assert_int_eq(again->n_pairs, m->n_pairs);
     ck_assert_int_eq(again->n_families, m->n_families);
-    ck_assert(again->duel.champion == 0.3 && again->duel.challenger == 0.25 && again->duel.is_won);
+    ck_assert(again->comparison.champion == 0.3 && again->comparison.challenger == 0.25 &&
+              again->comparison.is_won);
     ck_assert(again->n_measurements == m->n_measurements);
     ck_assert_double_eq(model_error(again), model_error(m));
     model_destroy(again);
@@ -217,7 +218,7 @@ START_TEST(where_nobody_has_kin_the_error_is_that_about_strangers)
 {
     struct p1_options o = { .seed = 1, .n_nets = 1 };
     bool is_held[SMALL_FAMILIES * SMALL_BATCHES];
-    struct view v = { .is_held = is_held };
+    struct holdout v = { .is_held = is_held };
     struct model *lonely;
 
     for (int w = 0; w < SMALL_FAMILIES * SMALL_BATCHES; w++)
@@ -231,18 +232,18 @@ START_TEST(where_nobody_has_kin_the_error_is_that_about_strangers)
 END_TEST
 
 /* The old one does not know the last family; the new one is asked as if it knew the others. */
-START_TEST(a_duel_is_about_those_whom_the_champion_does_not_know)
+START_TEST(a_comparison_is_about_those_whom_the_champion_does_not_know)
 {
     struct p1_options o = { .seed = 1, .n_nets = 1 };
     bool is_held[SMALL_FAMILIES * SMALL_BATCHES] = { 0 };
-    struct view v = { .is_held = is_held };
+    struct holdout v = { .is_held = is_held };
     struct model *old;
 
     for (int w = 0; w < SMALL_BATCHES; w++)
         is_held[(SMALL_FAMILIES - 1) * SMALL_BATCHES + w] = true;
     ck_assert_int_eq(model_train(&x, &v, &o, "a test", &old, NULL), 0);
-    struct duel d = model_duel(old, m, &x), same = model_duel(m, m, &x),
-                first = model_duel(NULL, m, &x);
+    struct comparison d = model_compare(old, m, &x), same = model_compare(m, m, &x),
+                      first = model_compare(NULL, m, &x);
     ck_assert(d.champion > d.challenger && d.challenger > 0 && d.is_won);
     ck_assert(isnan(same.champion) && same.is_won);
     ck_assert(isnan(first.champion) && first.is_won);
@@ -280,7 +281,7 @@ int main(void)
     tcase_add_test(t, a_file_is_read_as_it_was_written_and_blamed_by_its_path);
     tcase_add_test(t, errors_are_those_of_what_was_held_out);
     tcase_add_test(t, where_nobody_has_kin_the_error_is_that_about_strangers);
-    tcase_add_test(t, a_duel_is_about_those_whom_the_champion_does_not_know);
+    tcase_add_test(t, a_comparison_is_about_those_whom_the_champion_does_not_know);
     tcase_add_test(t, the_pretrained_one_is_whole);
     suite_add_tcase(suite, t);
     return suite_run(suite);

@@ -1,4 +1,4 @@
-/* What a sighting says of everything else: against the joint Gaussian written out. */
+/* What a observation says of everything else: against the joint Gaussian written out. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -26,9 +26,9 @@ static const struct p1 model = { .n_types = TYPES, .sd = 0.3, .beside_sd = 0.2, 
 
 struct stage {
     struct arena a;
-    struct p1_scene *scene;
-    struct beliefs b;    // of workload 0, as the fake says
-    struct sighting seen[SEEN_MAX];
+    struct p1_context *context;
+    struct p2_estimates b;    // of workload 0, as the fake says
+    struct p2_observation seen[SEEN_MAX];
     int n;
 };
 
@@ -41,7 +41,7 @@ static void look_at(struct features *f, int type, struct rng *r)
         f->figure[i] = (float)(type == 2 ? 1.5 : 0.15 * type);
 }
 
-/* Every other seed a stranger; 'n' random sightings of different cells. */
+/* Every other seed a stranger; 'n' random observations of different cells. */
 static void stage_set(struct stage *s, uint64_t seed, int n)
 {
     struct features on[TYPES];
@@ -50,22 +50,22 @@ static void stage_set(struct stage *s, uint64_t seed, int n)
 
     rng_init(&r, seed, "stage");
     arena_init(&s->a);
-    s->scene = p1_scene_create(&model, TYPES);
+    s->context = p1_context_create(&model, TYPES);
     for (int w = 0; w < OTHERS; w++) {
-        struct subject who = { .name = (uint64_t)w + 1, .family = w == 0 && seed % 2 ? 0 : 7 };
+        struct identity who = { .name = (uint64_t)w + 1, .family = w == 0 && seed % 2 ? 0 : 7 };
         for (int g = 0; g < TYPES; g++)
             look_at(&on[g], g, &r);
-        p1_scene_add(s->scene, &who, on);
+        p1_context_add(s->context, &who, on);
     }
-    beliefs_make(&s->a, TYPES, OTHERS, true, &s->b);
-    beliefs_from_p1(s->scene, 0, &s->b);
+    p2_estimates_make(&s->a, TYPES, OTHERS, true, &s->b);
+    p2_estimates_from_p1(s->context, 0, &s->b);
     for (s->n = 0; s->n < n;) {
         int g = (int)rng_below(&r, TYPES), j = (int)rng_below(&r, OTHERS + 1) - 1;
         if (is_seen[g][j + 1])
             continue;
         is_seen[g][j + 1] = true;
         double slower = j < 0 ? 0 : (double)s->b.own[g * OTHERS + j];
-        s->seen[s->n++] = (struct sighting){
+        s->seen[s->n++] = (struct p2_observation){
             .type = g,
             .neighbour = j,
             .ln_speed = (double)s->b.alone[g] + slower + 0.15 * rng_normal(&r),
@@ -79,22 +79,22 @@ static void stage_set(struct stage *s, uint64_t seed, int n)
 
 static void stage_strike(struct stage *s)
 {
-    p1_scene_destroy(s->scene);
+    p1_context_destroy(s->context);
     arena_release(&s->a);
 }
 
-static void copy(struct stage *s, struct beliefs *out)
+static void copy(struct stage *s, struct p2_estimates *out)
 {
-    beliefs_make(&s->a, TYPES, OTHERS, true, out);
-    beliefs_from_p1(s->scene, 0, out);
+    p2_estimates_make(&s->a, TYPES, OTHERS, true, out);
+    p2_estimates_from_p1(s->context, 0, out);
 }
 
-static void refine(struct stage *s, const struct p2 *p, enum p2_way way, struct beliefs *out)
+static void refine(struct stage *s, const struct p2 *p, enum p2_way way, struct p2_estimates *out)
 {
     struct err e = { 0 };
 
     copy(s, out);
-    int rc = p2_refine(&s->a, p, way, s->scene, s->n, s->seen, out, &e);
+    int rc = p2_refine(&s->a, p, way, s->context, s->n, s->seen, out, &e);
     ck_assert_msg(rc == 0, "%s", e.text);
 }
 
@@ -111,8 +111,8 @@ static double type_likeness(const struct stage *s, int g, int h)
     double d2 = 0;
 
     for (int i = 0; i < FEATURE_FIGURES; i++) {
-        double d = (double)(p1_features(s->scene, 0, g)->figure[i] -
-                            p1_features(s->scene, 0, h)->figure[i]) /
+        double d = (double)(p1_features(s->context, 0, g)->figure[i] -
+                            p1_features(s->context, 0, h)->figure[i]) /
                    0.35;
         d2 += d * d;
     }
@@ -124,7 +124,7 @@ static double neighbour_likeness(const struct stage *s, int i, int j)
     double sum = 0;
 
     for (int g = 0; g < TYPES; g++)
-        sum += p1_like(s->scene, g, i, j) / TYPES;
+        sum += p1_like(s->context, g, i, j) / TYPES;
     return sum;
 }
 
@@ -139,7 +139,7 @@ static double effect(const struct stage *s, const double f[4], int c, int d)
 /* Numbers: the job's speed on each type, then what each neighbour does to it on each. */
 static void oracle_make(const struct stage *s, struct oracle *o)
 {
-    const struct beliefs *b = &s->b;
+    const struct p2_estimates *b = &s->b;
     double rho = usual[b->regime].alone;
 
     memset(o, 0, sizeof *o);
@@ -155,7 +155,7 @@ static void oracle_make(const struct stage *s, struct oracle *o)
                 o->k[i][j] = (double)b->own_sd[c] * (double)b->own_sd[d] *
                              effect(s, usual[b->regime].own, c, d);
             else
-                o->k[i][j] = p1_cross(s->scene, b->regime) *
+                o->k[i][j] = p1_cross(s->context, b->regime) *
                              (double)(b->alone_sd[c < 0 ? i : j] * b->own_sd[c < 0 ? d : c]) *
                              type_likeness(s, c < 0 ? i : c / OTHERS, d < 0 ? j : d / OTHERS);
         }
@@ -212,7 +212,7 @@ static double doubt_of(const struct stage *s)
 START_TEST(the_closed_form_is_the_joint_gaussian_conditioned)
 {
     struct stage s;
-    struct beliefs b;
+    struct p2_estimates b;
     struct oracle o;
 
     stage_set(&s, (uint64_t)_i, 1 + _i % SEEN_MAX);
@@ -242,22 +242,22 @@ END_TEST
 START_TEST(a_partner_s_slowdown_corrects_partners_and_nobody_s_speed)
 {
     struct stage s;
-    struct beliefs b, was;
+    struct p2_estimates b, was;
 
     stage_set(&s, (uint64_t)_i, 0);
     s.n = 1;
-    s.seen[0] = (struct sighting){ .type = 1,
-                                   .neighbour = 2,
-                                   .ln_speed = (double)NAN,
-                                   .ln_r_partner = -0.9,
-                                   .ln_r_partner_var = 0.003,
-                                   .ln_watts = (double)NAN };
+    s.seen[0] = (struct p2_observation){ .type = 1,
+                                         .neighbour = 2,
+                                         .ln_speed = (double)NAN,
+                                         .ln_r_partner = -0.9,
+                                         .ln_r_partner_var = 0.003,
+                                         .ln_watts = (double)NAN };
     copy(&s, &was);
     refine(&s, NULL, P2_CHAMPION, &b);
     int at = 1 * OTHERS + 2;
     double sd = (double)was.partner_sd[at], y = -0.9 - (double)was.partner[at];
     float ln_r, ln_r_sd;
-    p1_partner(s.scene, 0, 1, 2, 3, &ln_r, &ln_r_sd);
+    p1_partner(s.context, 0, 1, 2, 3, &ln_r, &ln_r_sd);
     ck_assert(was.partner[at] == ln_r && was.partner_sd[at] == ln_r_sd);
     for (int c = 0; c < TYPES * OTHERS; c++) {
         double k = sd * (double)was.partner_sd[c] * effect(&s, usual[was.regime].partner, at, c);
@@ -274,15 +274,15 @@ END_TEST
 START_TEST(watts_on_one_type_correct_the_others)
 {
     struct stage s;
-    struct beliefs b, was;
+    struct p2_estimates b, was;
 
     stage_set(&s, 4, 0);
     s.n = 1;
-    s.seen[0] = (struct sighting){ .type = 0,
-                                   .neighbour = -1,
-                                   .ln_speed = (double)NAN,
-                                   .ln_r_partner = (double)NAN,
-                                   .ln_watts = 5.3 };
+    s.seen[0] = (struct p2_observation){ .type = 0,
+                                         .neighbour = -1,
+                                         .ln_speed = (double)NAN,
+                                         .ln_r_partner = (double)NAN,
+                                         .ln_watts = 5.3 };
     copy(&s, &was);
     refine(&s, NULL, P2_CLOSED, &b);
     double trust = 0.25 * 0.25 / (0.25 * 0.25 + 0.05 * 0.05);
@@ -297,7 +297,7 @@ END_TEST
 
 /* ---- other ways ---- */
 
-static void assert_same(const struct beliefs *a, const struct beliefs *b)
+static void assert_same(const struct p2_estimates *a, const struct p2_estimates *b)
 {
     size_t types = TYPES * sizeof(float), cells = types * OTHERS;
 
@@ -330,7 +330,7 @@ static void usual_p2(struct p2 *p, uint64_t seed)
 START_TEST(an_untrained_network_is_the_closed_form_number_for_number)
 {
     struct stage s;
-    struct beliefs closed, network;
+    struct p2_estimates closed, network;
     struct p2 p;
 
     stage_set(&s, (uint64_t)_i, 1 + _i % SEEN_MAX);
@@ -346,7 +346,7 @@ END_TEST
 START_TEST(the_champion_is_who_won)
 {
     struct stage s;
-    struct beliefs closed, network, champion;
+    struct p2_estimates closed, network, champion;
     struct p2 p;
 
     stage_set(&s, 3, 3);
@@ -369,7 +369,7 @@ END_TEST
 START_TEST(no_update_changes_nothing)
 {
     struct stage s;
-    struct beliefs b, was;
+    struct p2_estimates b, was;
 
     stage_set(&s, 2, 3);
     copy(&s, &was);
@@ -385,14 +385,14 @@ END_TEST
 START_TEST(a_shift_moves_all_speeds_by_the_mean_surprise)
 {
     struct stage s;
-    struct beliefs b, was;
+    struct p2_estimates b, was;
     struct oracle o;
     double mean = 0;
 
     stage_set(&s, (uint64_t)_i, 0);
     s.n = 2;
-    s.seen[0] = (struct sighting){ .type = 0, .neighbour = -1, .ln_speed = 1 };
-    s.seen[1] = (struct sighting){ .type = 1, .neighbour = 3, .ln_speed = -1 };
+    s.seen[0] = (struct p2_observation){ .type = 0, .neighbour = -1, .ln_speed = 1 };
+    s.seen[1] = (struct p2_observation){ .type = 1, .neighbour = 3, .ln_speed = -1 };
     for (int i = 0; i < 2; i++)
         s.seen[i].ln_watts = s.seen[i].ln_r_partner = (double)NAN;
     copy(&s, &was);
@@ -423,7 +423,7 @@ END_TEST
 START_TEST(only_contradiction_grows_uncertainty_and_no_neighbour_helps)
 {
     struct stage s;
-    struct beliefs b, was;
+    struct p2_estimates b, was;
     struct p2 p;
     struct rng r;
 
@@ -460,19 +460,19 @@ END_TEST
 START_TEST(some_neighbours_are_corrected_as_among_all)
 {
     struct stage s;
-    struct beliefs all, some;
+    struct p2_estimates all, some;
     struct err e = { 0 };
     static const int who[] = { 5, 1, 2 };    // two in a run
 
     stage_set(&s, 6, 0);
     s.n = 1;
-    s.seen[0] = (struct sighting){ .type = 2, .neighbour = 1, .ln_speed = -1.5 };
+    s.seen[0] = (struct p2_observation){ .type = 2, .neighbour = 1, .ln_speed = -1.5 };
     s.seen[0].ln_watts = s.seen[0].ln_r_partner = (double)NAN;
     refine(&s, NULL, P2_CLOSED, &all);
-    beliefs_make(&s.a, TYPES, 3, true, &some);
+    p2_estimates_make(&s.a, TYPES, 3, true, &some);
     memcpy(some.neighbour, who, sizeof who);
-    beliefs_from_p1(s.scene, 0, &some);
-    ck_assert_int_eq(p2_refine(&s.a, NULL, P2_CLOSED, s.scene, 1, s.seen, &some, &e), 0);
+    p2_estimates_from_p1(s.context, 0, &some);
+    ck_assert_int_eq(p2_refine(&s.a, NULL, P2_CLOSED, s.context, 1, s.seen, &some, &e), 0);
     for (int g = 0; g < TYPES; g++)
         for (int j = 0; j < 3; j++) {
             ck_assert(some.own[g * 3 + j] == all.own[g * OTHERS + who[j]]);
@@ -501,7 +501,7 @@ START_TEST(the_cell_to_measure_is_the_one_that_tells_most)
 {
     struct stage s;
     struct oracle seen;
-    struct sighting allowed[TYPES * (OTHERS + 1)];
+    struct p2_observation allowed[TYPES * (OTHERS + 1)];
     struct err e = { 0 };
     int n = 0, best = -1;
     double least = INFINITY, gain;
@@ -520,12 +520,12 @@ START_TEST(the_cell_to_measure_is_the_one_that_tells_most)
             least = expected_error(&after);
             best = n;
         }
-        allowed[n++] = (struct sighting){ .type = type, .neighbour = beside };
+        allowed[n++] = (struct p2_observation){ .type = type, .neighbour = beside };
     }
-    int chosen = p2_choose(&s.a, NULL, s.scene, &s.b, s.n, s.seen, n, allowed, &gain, &e);
+    int chosen = p2_choose(&s.a, NULL, s.context, &s.b, s.n, s.seen, n, allowed, &gain, &e);
     ck_assert_int_eq(chosen, best);
     ck_assert_double_eq_tol(gain, expected_error(&seen) - least, 1e-6);
-    ck_assert_int_eq(p2_choose(&s.a, NULL, s.scene, &s.b, s.n, s.seen, 0, NULL, NULL, &e), -1);
+    ck_assert_int_eq(p2_choose(&s.a, NULL, s.context, &s.b, s.n, s.seen, 0, NULL, NULL, &e), -1);
     stage_strike(&s);
 }
 END_TEST
@@ -537,7 +537,7 @@ static double wish(struct stage *s, const struct gain_net *net, const struct evi
 {
     double sum = 0;
 
-    gain_net_forward(&s->a, net, v, s->scene, &s->b, pass);
+    gain_net_forward(&s->a, net, v, s->context, &s->b, pass);
     for (int i = 0; i < v->n * v->n_targets; i++) {
         dgamma[i] = (float)(i % 5 - 2);
         sum += (double)(dgamma[i] * pass->gamma[i]);
@@ -563,7 +563,7 @@ START_TEST(gradients_are_what_differences_say)
     usual_p2(&p, 2);
     for (int i = 0; i < p.net.params.n; i++)
         p.net.params.w[i] = (float)(0.2 * rng_normal(&r));
-    evidence_of_speeds(&s.a, &p.of[0], s.scene, s.n, s.seen, &s.b, &v);
+    evidence_of_speeds(&s.a, &p.of[0], s.context, s.n, s.seen, &s.b, &v);
     ck_assert_int_eq(evidence_weigh(&s.a, &v, NULL), 0);
     wish(&s, &p.net, &v, &pass, dgamma, ddelta);
     params_clear(&p.net.params);

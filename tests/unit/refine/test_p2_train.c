@@ -39,7 +39,7 @@ static void describe(struct school *s, int w, struct rng *r)
 
     s->x.family[w] = w % FAMILIES;
     s->x.who[w] =
-        (struct subject){ .name = (uint64_t)w + 1, .family = (uint64_t)(w % FAMILIES) + 1 };
+        (struct identity){ .name = (uint64_t)w + 1, .family = (uint64_t)(w % FAMILIES) + 1 };
     for (int g = 0; g < TYPES; g++) {
         struct features *f = &s->x.at[w * TYPES + g];
         *f = (struct features){ .ln_kernel_s = (float)(10 * w) };    // nobody is like another
@@ -119,7 +119,7 @@ static void school_open(struct school *s, enum law law, int n, uint64_t seed)
         .n_types = TYPES, .sd = 0.3, .beside_sd = 0.15, .watts_sd = 0.25, .has_errors = true
     };
     s->x.family = ARENA_ARRAY(&s->a, int, (size_t)n);
-    s->x.who = ARENA_ARRAY(&s->a, struct subject, (size_t)n);
+    s->x.who = ARENA_ARRAY(&s->a, struct identity, (size_t)n);
     s->x.at = ARENA_ARRAY(&s->a, struct features, (size_t)(n * TYPES));
     s->x.n_alone = s->x.n_watts = n * TYPES;
     s->x.n_pairs = n * TYPES * n;
@@ -165,11 +165,11 @@ static void encode(const struct p2 *p, struct arena *a, struct buf *out)
 START_TEST(correlations_are_those_of_the_errors)
 {
     struct school s;
-    struct lessons l;
+    struct p2_examples l;
     struct relations r[REGIMES];
 
     school_open(&s, GAUSSIAN, 60, 3);
-    lessons_make(&s.a, &s.x, &s.p1, &l);
+    p2_examples_make(&s.a, &s.x, &s.p1, &l);
     ck_assert_int_eq(l.n, 120);
     relations_learn(&l, NULL, r);
     for (int i = 0; i < REGIMES; i++) {
@@ -180,7 +180,7 @@ START_TEST(correlations_are_those_of_the_errors)
         ck_assert_double_lt(r[i].partner.common, 0.1);    // each is its own there
         ck_assert(relations_are_sound(&r[i]));
     }
-    lessons_release(&l);
+    p2_examples_release(&l);
     school_close(&s);
 }
 END_TEST
@@ -388,8 +388,10 @@ int main(void)
 
     tcase_add_test(t, correlations_are_those_of_the_errors);
     tcase_add_test(t, without_errors_the_defaults_stand);
-    tcase_add_loop_test(t, a_network_that_finds_what_the_closed_form_misses_is_promoted, 0, 2);
-    tcase_add_loop_test(t, where_there_is_nothing_to_find_the_closed_form_stays, 0, 2);
+    tcase_add_loop_test(t, a_network_that_finds_what_the_closed_form_misses_is_promoted, 0,
+                        suite_size(1, 2));
+    tcase_add_loop_test(t, where_there_is_nothing_to_find_the_closed_form_stays, 0,
+                        suite_size(1, 2));
     tcase_add_test(t, the_same_lessons_teach_the_same_bytes);
     tcase_add_test(t, what_was_held_out_does_not_leak);
     tcase_add_loop_test(t, what_is_saved_is_what_is_loaded, 0, 2);

@@ -78,8 +78,8 @@ START_TEST(the_first_one_has_nobody_to_beat)
     small_measurements(&c, 4, 1);
     ck_assert(trainer_offer(t, &c, NULL));
     struct model *m = trainer_wait(t);
-    ck_assert(isnan(m->duel.champion) && m->duel.is_won);
-    ck_assert_double_eq(m->duel.challenger, model_error(m));
+    ck_assert(isnan(m->comparison.champion) && m->comparison.is_won);
+    ck_assert_double_eq(m->comparison.challenger, model_error(m));
     ck_assert_int_eq(m->n_families, 4);
     model_destroy(m);
 }
@@ -99,12 +99,12 @@ START_TEST(a_challenger_must_be_better_about_those_whom_the_champion_does_not_kn
     examples_take(&a, &c, EXAMPLES_PAIRS_MAX, quick.seed, &x);
     ck_assert(trainer_offer(t, &c, old));
     struct model *m = trainer_wait(t);
-    struct duel want = model_duel(old, m, &x);
+    struct comparison want = model_compare(old, m, &x);
     ck_assert(want.champion > 0 && want.challenger > 0);
-    ck_assert_double_eq(m->duel.champion, want.champion);
-    ck_assert_double_eq(m->duel.challenger, want.challenger);
-    ck_assert(m->duel.is_won == (m->duel.challenger < m->duel.champion));
-    ck_assert(m->duel.is_won);    // it has met two of the three, the old one none
+    ck_assert_double_eq(m->comparison.champion, want.champion);
+    ck_assert_double_eq(m->comparison.challenger, want.challenger);
+    ck_assert(m->comparison.is_won == (m->comparison.challenger < m->comparison.champion));
+    ck_assert(m->comparison.is_won);    // it has met two of the three, the old one none
     model_destroy(m);
     model_destroy(old);
     arena_release(&a);
@@ -119,7 +119,7 @@ START_TEST(who_has_seen_more_of_the_same_wins)
     small_measurements(&c, 3, 2);
     ck_assert(trainer_offer(t, &c, old));
     struct model *m = trainer_wait(t);
-    ck_assert(isnan(m->duel.champion) && m->duel.is_won);
+    ck_assert(isnan(m->comparison.champion) && m->comparison.is_won);
     model_destroy(m);
     model_destroy(old);
 }

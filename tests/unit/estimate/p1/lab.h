@@ -1,8 +1,8 @@
 /* lab.h - what the tests of P1 and its parts share: a small world whose rule is known, its
  * measurements, and linear algebra that is slow and plain.
  */
-#ifndef TESTS_UNIT_ESTIMATE_LAB_H
-#define TESTS_UNIT_ESTIMATE_LAB_H
+#ifndef TESTS_UNIT_ESTIMATE_P1_LAB_H
+#define TESTS_UNIT_ESTIMATE_P1_LAB_H
 
 #include <math.h>
 #include <string.h>

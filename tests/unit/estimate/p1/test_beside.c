@@ -28,16 +28,16 @@ static void lab_init(struct lab *l)
     ck_assert_int_eq(l->x.n_pairs, 25);
 }
 
-static struct point point_at(const struct examples *x, int workload)
+static struct kernel_point point_at(const struct examples *x, int workload)
 {
-    return (struct point){ x->who[workload], *examples_at(x, workload, 2) };
+    return (struct kernel_point){ x->who[workload], *examples_at(x, workload, 2) };
 }
 
 /* As beside.c states it. */
 static double kernel_of(const struct examples *x, int a, int beside_a, int b, int beside_b)
 {
-    struct point p = point_at(x, a), q = point_at(x, b);
-    struct point m = point_at(x, beside_a), n = point_at(x, beside_b);
+    struct kernel_point p = point_at(x, a), q = point_at(x, b);
+    struct kernel_point m = point_at(x, beside_a), n = point_at(x, beside_b);
     double jobs = kernel_beside(&p, &q), neighbours = kernel_beside(&m, &n);
 
     return 0.1 + 0.06 * jobs + 0.06 * neighbours + 0.06 * jobs * neighbours;
@@ -68,12 +68,15 @@ static double ask_plainly(const struct examples *x, const struct example *list, 
 
 static double ask(struct lab *l, const struct beside *b, int job, int neighbour, bool forget)
 {
-    struct point at = point_at(&l->x, job), other = point_at(&l->x, neighbour);
-    float constant, unused, as_job[16], as_neighbour[16], rest[16];
+    struct kernel_point at = point_at(&l->x, job), other = point_at(&l->x, neighbour);
+    float constant, as_job[16], as_neighbour[16], rest[16];
+    const double *alpha = b->gp.alpha;
 
-    ck_assert_int_eq(beside_ask(&l->w.arena, b, &other, false, &unused, rest, as_neighbour, NULL),
-                     0);
-    ck_assert_int_eq(beside_ask(&l->w.arena, b, &at, forget, &constant, as_job, rest, NULL), 0);
+    beside_as_neighbour(&l->w.arena, b, &other, as_neighbour);
+    if (forget)
+        ck_assert_int_eq(beside_forget(&l->w.arena, b, &at.who, &alpha, NULL), 0);
+    beside_as_neighbour(&l->w.arena, b, &at, rest);
+    beside_as_job(&l->w.arena, b, alpha, rest, &constant, as_job);
     double s = (double)constant;
     for (int i = 0; i < b->n_who; i++)
         s += (double)(as_job[i] * as_neighbour[i]);
@@ -200,7 +203,7 @@ START_TEST(positions_out_of_range_are_refused)
     struct beside back;
     struct weights bag;
     struct err e = { 0 };
-    struct point two[2];
+    struct kernel_point two[2];
 
     lab_init(&l);
     two[0] = point_at(&l.x, 0);
@@ -221,7 +224,7 @@ START_TEST(workloads_in_no_pair_are_refused)
     struct beside back;
     struct weights bag;
     struct err e = { 0 };
-    struct point three[3];
+    struct kernel_point three[3];
 
     lab_init(&l);
     for (int i = 0; i < 3; i++)

@@ -209,14 +209,14 @@ END_TEST
 START_TEST(a_view_hides_a_workload_in_every_role)
 {
     const bool held[] = { true, false, false }, held_type[] = { false, true };
-    struct view v = { held, NULL }, by_type = { held + 1, held_type };
+    struct holdout v = { held, NULL }, by_type = { held + 1, held_type };
 
-    ck_assert(!view_shows(&v, 0, 0, -1));
-    ck_assert(!view_shows(&v, 1, 0, 0));
-    ck_assert(view_shows(&v, 1, 0, 2));
-    ck_assert(view_shows(&v, 1, 1, -1));
-    ck_assert(view_shows(&by_type, 0, 0, 1));
-    ck_assert(!view_shows(&by_type, 0, 1, 1));
+    ck_assert(!holdout_shows(&v, 0, 0, -1));
+    ck_assert(!holdout_shows(&v, 1, 0, 0));
+    ck_assert(holdout_shows(&v, 1, 0, 2));
+    ck_assert(holdout_shows(&v, 1, 1, -1));
+    ck_assert(holdout_shows(&by_type, 0, 0, 1));
+    ck_assert(!holdout_shows(&by_type, 0, 1, 1));
 }
 END_TEST
 

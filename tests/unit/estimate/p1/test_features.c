@@ -156,22 +156,23 @@ static const struct {
     { "an empty text is a text", { "w", "", "d" }, { "x", "", "d" }, 1 },
 };
 
-static struct subject subject_from(const char *const text[3])
+static struct identity subject_from(const char *const text[3])
 {
     struct workload w;
 
     workload_init(&w, text[0]);
     w.family = text[1];
     w.dataset = text[2];
-    return subject_of(&w);
+    return identity_of(&w);
 }
 
 START_TEST(kin_is_by_family_and_dataset)
 {
-    struct subject a = subject_from(kin[_i].a), b = subject_from(kin[_i].b);
+    struct identity a = subject_from(kin[_i].a), b = subject_from(kin[_i].b);
 
-    ck_assert_msg(subject_kin(&a, &b) == kin[_i].kin, "%s: %g", kin[_i].name, subject_kin(&a, &b));
-    ck_assert_msg(subject_kin(&b, &a) == kin[_i].kin, "%s, the other way", kin[_i].name);
+    ck_assert_msg(identity_kin(&a, &b) == kin[_i].kin, "%s: %g", kin[_i].name,
+                  identity_kin(&a, &b));
+    ck_assert_msg(identity_kin(&b, &a) == kin[_i].kin, "%s, the other way", kin[_i].name);
     ck_assert_int_eq(a.family == 0, kin[_i].a[1] == NULL);
 }
 END_TEST

@@ -16,7 +16,7 @@ static const char text[] = "type v100 memory=16\n"
                            "workload stranger family=C params=4e8 bytes_per_sample=1e6 batch=1\n";
 
 static const bool none_held[16] = { false };
-static const struct view everything = { none_held, NULL };
+static const struct holdout everything = { none_held, NULL };
 
 struct lab {
     struct world w;
@@ -157,14 +157,14 @@ START_TEST(what_is_held_out_is_not_learned_from)
     struct lab l;
     struct fit f;
     bool held[16] = { false };
-    struct view v = { held, NULL };
+    struct holdout v = { held, NULL };
 
     lab_init(&l);
     int b1 = world_workload(&l.w, "b1");
     held[b1] = held[world_workload(&l.w, "b2")] = true;
     fit_learn(&l.w.arena, &l.x, &v, &f);
     for (int i = 0; i < l.x.n_fits; i++)
-        if (!view_shows(&v, l.x.fits[i].workload, 0, l.x.fits[i].neighbour))
+        if (!holdout_shows(&v, l.x.fits[i].workload, 0, l.x.fits[i].neighbour))
             l.x.fits[i].is_unfit = false;
     fit_learn(&l.w.arena, &l.x, &v, &l.after);
     ck_assert_double_eq(share(&l, &f, b1), share(&l, &l.after, b1));

@@ -27,9 +27,9 @@ static void lab_init(struct lab *l)
     examples_take(&l->w.arena, &l->w.catalog, 1000, 1, &l->x);
 }
 
-static struct point point_at(const struct examples *x, int workload, int type)
+static struct kernel_point point_at(const struct examples *x, int workload, int type)
 {
-    return (struct point){ x->who[workload], *examples_at(x, workload, type) };
+    return (struct kernel_point){ x->who[workload], *examples_at(x, workload, type) };
 }
 
 /* ---- kernels ---- */
@@ -52,8 +52,8 @@ START_TEST(kernels_are_symmetric_and_positive)
     int n = l.x.n_alone;
     double *k = ARENA_ARRAY(&l.w.arena, double, (size_t)(n * n));
     for (int i = 0; i < n * n; i++) {
-        struct point a = point_at(&l.x, i / n / 3, i / n % 3);
-        struct point b = point_at(&l.x, i % n / 3, i % n % 3);
+        struct kernel_point a = point_at(&l.x, i / n / 3, i / n % 3);
+        struct kernel_point b = point_at(&l.x, i % n / 3, i % n % 3);
         k[i] = kernels[_i].kernel(&a, &b);
         ck_assert_msg(isfinite(k[i]) && k[i] == kernels[_i].kernel(&b, &a), "%s: not symmetric",
                       kernels[_i].name);
@@ -77,16 +77,16 @@ START_TEST(a_row_is_the_kernel_with_each_point)
     enum { N = 300 };
     struct lab l;
     struct rows r;
-    struct point *points;
+    struct kernel_point *points;
     float k[N];
 
     lab_init(&l);
-    points = ARENA_ARRAY(&l.w.arena, struct point, N);
+    points = ARENA_ARRAY(&l.w.arena, struct kernel_point, N);
     for (int i = 0; i < N; i++)
         points[i] = point_at(&l.x, i % l.x.n_workloads, i / l.x.n_workloads % 3);
     rows_init(&l.w.arena, kernels[_i].kernel, N, points, &r);
     for (int i = 0; i < 3 * l.x.n_workloads; i++) {
-        struct point at = point_at(&l.x, i / 3, i % 3);
+        struct kernel_point at = point_at(&l.x, i / 3, i % 3);
         rows_ask(&l.w.arena, &r, &at, k);
         for (int j = 0; j < N; j++)
             ck_assert_msg(fabs((double)k[j] - kernels[_i].kernel(&at, &points[j])) < 1e-6,
@@ -102,7 +102,8 @@ START_TEST(a_neighbour_is_most_like_itself)
     struct lab l;
 
     lab_init(&l);
-    struct point a = point_at(&l.x, 0, 2), kin = point_at(&l.x, 1, 2), other = point_at(&l.x, 6, 2);
+    struct kernel_point a = point_at(&l.x, 0, 2), kin = point_at(&l.x, 1, 2),
+                        other = point_at(&l.x, 6, 2);
     ck_assert_double_eq_tol(kernel_beside(&a, &a), 1.05, 1e-9);
     ck_assert_double_gt(kernel_beside(&a, &a), kernel_beside(&a, &kin));
     ck_assert_double_gt(kernel_beside(&a, &kin), kernel_beside(&a, &other));
@@ -115,8 +116,8 @@ END_TEST
 
 /* Mean and sd at 'at' of a process over the n examples of 'list', by elimination. */
 static void ask_plainly(const struct examples *x, kernel_f *kernel, double noise,
-                        const struct example *list, int n, const struct point *at, double *mean,
-                        double *sd)
+                        const struct example *list, int n, const struct kernel_point *at,
+                        double *mean, double *sd)
 {
     double *k = calloc((size_t)(n * n), sizeof *k), *b = calloc((size_t)(2 * n), sizeof *b);
     double *row = calloc((size_t)n, sizeof *row), middle = 0;
@@ -124,9 +125,9 @@ static void ask_plainly(const struct examples *x, kernel_f *kernel, double noise
     for (int i = 0; i < n; i++)
         middle += (double)list[i].value / n;
     for (int i = 0; i < n; i++) {
-        struct point p = point_at(x, list[i].workload, list[i].gpu_type);
+        struct kernel_point p = point_at(x, list[i].workload, list[i].gpu_type);
         for (int j = 0; j < n; j++) {
-            struct point q = point_at(x, list[j].workload, list[j].gpu_type);
+            struct kernel_point q = point_at(x, list[j].workload, list[j].gpu_type);
             k[i * n + j] = kernel(&p, &q);
         }
         k[i * n + i] += noise + (double)(list[i].noise * list[i].noise);
@@ -180,7 +181,7 @@ START_TEST(a_process_forgets_the_workload_that_asks)
                      0);
     for (int w = 0; w < l.x.n_workloads; w++)
         for (int t = 0; t < 3; t++) {
-            struct point at = point_at(&l.x, w, t);
+            struct kernel_point at = point_at(&l.x, w, t);
             double mean, sd, want, want_sd;
             int n = others(&l.x, w, false, list);
             ck_assert_int_eq(process_ask(&l.w.arena, &p, &at, &mean, &sd, NULL), 0);
@@ -204,7 +205,7 @@ START_TEST(a_newcomer_is_told_what_all_points_say)
 
     lab_init(&l);
     int n = others(&l.x, 4, false, list);
-    struct point at = point_at(&l.x, 4, 1);
+    struct kernel_point at = point_at(&l.x, 4, 1);
     ck_assert_int_eq(process_fit(&l.w.arena, kernel_alone, 0.01, &l.x, n, list, &p, NULL), 0);
     ck_assert_int_eq(process_ask(&l.w.arena, &p, &at, &mean, &sd, NULL), 0);
     ask_plainly(&l.x, kernel_alone, 0.01, list, n, &at, &want, &want_sd);
@@ -228,7 +229,7 @@ START_TEST(asking_on_all_types_agrees_with_asking_on_each)
                                  &l.x, n, list, &p, NULL),
                      0);
     for (int w = 0; w < l.x.n_workloads; w++) {
-        struct point at[3];
+        struct kernel_point at[3];
         for (int t = 0; t < 3; t++)
             at[t] = point_at(&l.x, w, t);
         bool has_sd = p.kernel != kernel_ridge;
@@ -265,7 +266,7 @@ START_TEST(leaving_out_agrees_with_fitting_again)
         ck_assert_int_eq(process_leave_out(&l.w.arena, &p, m, block, mean, sd, NULL), 0);
         for (int i = 0; i < m; i++) {
             const struct example *e = &l.x.alone[block[i]];
-            struct point at = point_at(&l.x, e->workload, e->gpu_type);
+            struct kernel_point at = point_at(&l.x, e->workload, e->gpu_type);
             ask_plainly(&l.x, kernel_alone, 0.01, list, n, &at, &want, &want_sd);
             ck_assert_double_eq_tol(mean[block[i]], want, 1e-6);
             ck_assert_double_eq_tol(sd[block[i]], hypot(want_sd, (double)e->noise), 1e-6);
@@ -282,7 +283,7 @@ START_TEST(without_points_the_kernel_is_all_there_is)
     double mean, sd;
 
     lab_init(&l);
-    struct point at = point_at(&l.x, 0, 0);
+    struct kernel_point at = point_at(&l.x, 0, 0);
     ck_assert_int_eq(process_fit(&l.w.arena, kernel_alone, 0.01, &l.x, 0, NULL, &p, NULL), 0);
     ck_assert_int_eq(process_ask(&l.w.arena, &p, &at, &mean, &sd, NULL), 0);
     ck_assert_double_eq(mean, 0);
@@ -309,7 +310,7 @@ START_TEST(what_is_saved_answers_the_same)
     process_save(&p, "it", &bag);
     ck_assert_int_eq(process_load(&l.w.arena, kernel_alone, &bag, "it", &back, NULL), 0);
     for (int w = 0; w < l.x.n_workloads; w++) {
-        struct point at = point_at(&l.x, w, 1);
+        struct kernel_point at = point_at(&l.x, w, 1);
         process_ask(&l.w.arena, &p, &at, &want, &want_sd, NULL);
         process_ask(&l.w.arena, &back, &at, &mean, &sd, NULL);
         ck_assert_double_eq_tol(mean, want, 1e-9);
@@ -330,7 +331,7 @@ START_TEST(points_with_fewer_values_are_refused)
     struct weights bag;
     struct err e = { 0 };
     const double short_row[4] = { 0 };
-    struct point two[2];
+    struct kernel_point two[2];
 
     lab_init(&l);
     two[0] = point_at(&l.x, 0, 0);
@@ -363,7 +364,7 @@ START_TEST(numbers_out_of_range_are_refused)
     struct process back;
     struct weights bag;
     struct err e = { 0 };
-    struct point two[2];
+    struct kernel_point two[2];
 
     lab_init(&l);
     two[0] = point_at(&l.x, 0, 0);
@@ -388,7 +389,7 @@ START_TEST(more_points_than_are_learned_from_are_refused)
     struct err e = { 0 };
 
     lab_init(&l);
-    struct point *many = ARENA_ARRAY(&l.w.arena, struct point, N);
+    struct kernel_point *many = ARENA_ARRAY(&l.w.arena, struct kernel_point, N);
     double *values = ARENA_ARRAY(&l.w.arena, double, 2 * N + 2);
     for (int i = 0; i < N; i++)
         values[2 + N + i] = 0.01;

@@ -16,7 +16,7 @@
 static struct arena arena;
 static struct examples examples;
 static bool is_held[WORKLOADS], is_kept[WORKLOADS];
-static struct view view;
+static struct holdout view;
 static struct memory memory;
 
 static void set_up(void)
@@ -26,7 +26,7 @@ static void set_up(void)
     synthetic_examples(&arena, 3, &examples);
     memset(is_held, 0, sizeof is_held);
     memset(is_kept, 0, sizeof is_kept);
-    view = (struct view){ is_held, NULL };
+    view = (struct holdout){ is_held, NULL };
     memory_make(&arena, &examples, &view, &memory);
 }
 
@@ -43,7 +43,7 @@ static void hold_family(int family, bool *list)
 
 static struct net_word *words_of(const struct net *net, bool no_kin)
 {
-    struct subject *who = ARENA_ARRAY(&arena, struct subject, WORKLOADS * TYPES);
+    struct identity *who = ARENA_ARRAY(&arena, struct identity, WORKLOADS * TYPES);
     struct net_word *out = ARENA_ARRAY(&arena, struct net_word, WORKLOADS * TYPES);
 
     for (int i = 0; i < WORKLOADS * TYPES; i++)
@@ -58,7 +58,7 @@ static struct net_word *words_of(const struct net *net, bool no_kin)
 static void batch_of(struct net_batch *b)
 {
     static struct net_target alone[WORKLOADS], watts[WORKLOADS], pairs[WORKLOADS];
-    static struct subject who[WORKLOADS];
+    static struct identity who[WORKLOADS];
     static struct features on[WORKLOADS];
 
     for (int w = 0; w < WORKLOADS; w++) {

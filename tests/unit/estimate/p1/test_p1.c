@@ -14,13 +14,13 @@ struct lab {
     struct world w;
     struct examples x;
     bool held[MOST], held_type[4];
-    struct view v;
+    struct holdout v;
 };
 
 static void lab_init(struct lab *l, int first, int last, int n_types)
 {
     *l = (struct lab){ 0 };
-    l->v = (struct view){ l->held, l->held_type };
+    l->v = (struct holdout){ l->held, l->held_type };
     world_init(&l->w, lab_text);
     lab_measure(&l->w, first, last, n_types);
     examples_take(&l->w.arena, &l->w.catalog, 2048, 1, &l->x);
@@ -37,12 +37,12 @@ static struct p1 *train(const struct lab *l, const struct examples *x, bool all_
 }
 
 /* All workloads of the lab on all its types. */
-static struct p1_scene *scene_of(const struct lab *l, const struct p1 *p)
+static struct p1_context *scene_of(const struct lab *l, const struct p1 *p)
 {
-    struct p1_scene *s = p1_scene_create(p, l->x.n_types);
+    struct p1_context *s = p1_context_create(p, l->x.n_types);
 
     for (int w = 0; w < l->x.n_workloads; w++)
-        ck_assert_int_eq(p1_scene_add(s, &l->x.who[w], examples_at(&l->x, w, 0)), w);
+        ck_assert_int_eq(p1_context_add(s, &l->x.who[w], examples_at(&l->x, w, 0)), w);
     return s;
 }
 
@@ -62,7 +62,7 @@ static void bytes_of(const struct p1 *p, struct buf *out)
 
 /* ---- whatever it learned from, its answers make sense ---- */
 
-static void sensible(const struct lab *l, const struct p1_scene *s, const char *name)
+static void sensible(const struct lab *l, const struct p1_context *s, const char *name)
 {
     float ln_r[MOST], sd[MOST], back[MOST], back_sd[MOST];
     int n = l->x.n_workloads;
@@ -121,10 +121,10 @@ START_TEST(whatever_was_measured_answers_make_sense)
 
     lab_init(&l, worlds[_i].first, worlds[_i].last, worlds[_i].n_types);
     struct p1 *p = train(&l, &l.x, false);
-    struct p1_scene *s = scene_of(&l, p);
+    struct p1_context *s = scene_of(&l, p);
     weights_add_up(p, worlds[_i].name);
     sensible(&l, s, worlds[_i].name);
-    p1_scene_destroy(s);
+    p1_context_destroy(s);
     p1_destroy(p);
     world_release(&l.w);
 }
@@ -136,7 +136,7 @@ START_TEST(with_nothing_to_learn_from_the_roofline_speaks)
 
     lab_init(&l, 0, 0, 0);
     struct p1 *p = train(&l, &l.x, false);
-    struct p1_scene *s = scene_of(&l, p);
+    struct p1_context *s = scene_of(&l, p);
     for (int w = 0; w < l.x.n_workloads; w++)
         for (int t = 0; t < 3; t++) {
             struct p1_alone a = p1_alone(s, w, t);
@@ -146,7 +146,7 @@ START_TEST(with_nothing_to_learn_from_the_roofline_speaks)
             ck_assert_int_eq(a.regime, REGIME_STRANGER);
             ck_assert_mem_eq(p1_features(s, w, t), f, sizeof *f);
         }
-    p1_scene_destroy(s);
+    p1_context_destroy(s);
     p1_destroy(p);
     world_release(&l.w);
 }
@@ -159,12 +159,12 @@ START_TEST(one_measurement_does_not_make_it_sure)
     lab_init(&none, 0, 0, 0);
     lab_init(&one, 0, 1, 1);
     struct p1 *p = train(&none, &none.x, false), *q = train(&one, &one.x, false);
-    struct p1_scene *s = scene_of(&none, p), *t = scene_of(&one, q);
+    struct p1_context *s = scene_of(&none, p), *t = scene_of(&one, q);
     for (int w = 3; w < 11; w++)
         ck_assert_double_gt((double)p1_alone(t, w, 0).ln_speed_sd,
                             0.5 * (double)p1_alone(s, w, 0).ln_speed_sd);
-    p1_scene_destroy(s);
-    p1_scene_destroy(t);
+    p1_context_destroy(s);
+    p1_context_destroy(t);
     p1_destroy(p);
     p1_destroy(q);
     world_release(&none.w);
@@ -188,7 +188,7 @@ static void hold(struct lab *l, const int *workloads)
         l->held[workloads[i]] = true;
 }
 
-static double alone_error(const struct lab *l, struct p1_scene *s, enum p1_member m)
+static double alone_error(const struct lab *l, struct p1_context *s, enum p1_member m)
 {
     double sum = 0;
     float ln_speed;
@@ -202,7 +202,7 @@ static double alone_error(const struct lab *l, struct p1_scene *s, enum p1_membe
     return sum;
 }
 
-static double beside_error(const struct lab *l, struct p1_scene *s, enum p1_member m)
+static double beside_error(const struct lab *l, struct p1_context *s, enum p1_member m)
 {
     double sum = 0;
     float ln_r;
@@ -223,7 +223,7 @@ START_TEST(all_together_beat_the_mean_on_what_was_held_out)
     lab_init(&l, 0, 11, 3);
     hold(&l, parts[_i].held);
     struct p1 *p = train(&l, &l.x, false);
-    struct p1_scene *s = scene_of(&l, p);
+    struct p1_context *s = scene_of(&l, p);
     double mean = alone_error(&l, s, P1_MEAN), ours = alone_error(&l, s, P1_ENSEMBLE);
     ck_assert_msg(ours < mean * (_i == 0 ? 0.7 : 1.1), "%s: %g against %g", parts[_i].name, ours,
                   mean);
@@ -231,7 +231,7 @@ START_TEST(all_together_beat_the_mean_on_what_was_held_out)
     ours = beside_error(&l, s, P1_ENSEMBLE);
     ck_assert_msg(ours < mean * (_i == 0 ? 0.7 : 1), "%s: %g against %g beside", parts[_i].name,
                   ours, mean);
-    p1_scene_destroy(s);
+    p1_context_destroy(s);
     p1_destroy(p);
     world_release(&l.w);
 }
@@ -245,7 +245,7 @@ START_TEST(members_are_there_when_asked_for)
     lab_init(&l, 0, 11, 1);
     for (int all = 0; all < 2; all++) {
         struct p1 *p = train(&l, &l.x, all);
-        struct p1_scene *s = scene_of(&l, p);
+        struct p1_context *s = scene_of(&l, p);
         for (int m = 0; m < P1_MEMBERS; m++) {
             bool is_net = m >= P1_FEED_FORWARD && m <= P1_ATTENTION;
             bool is_there = all || !is_net || m == (int)p1_net_member(p->favourite);
@@ -255,7 +255,7 @@ START_TEST(members_are_there_when_asked_for)
                               (is_there && m != P1_RIDGE),
                           "%s", p1_member_names[m]);
         }
-        p1_scene_destroy(s);
+        p1_context_destroy(s);
         p1_destroy(p);
     }
     world_release(&l.w);
@@ -280,7 +280,7 @@ static const struct {
 static void poison_list(const struct lab *l, struct example *list, int n, float poison)
 {
     for (int i = 0; i < n; i++)
-        if (!view_shows(&l->v, list[i].workload, list[i].gpu_type, list[i].neighbour))
+        if (!holdout_shows(&l->v, list[i].workload, list[i].gpu_type, list[i].neighbour))
             list[i].value = list[i].noise = poison;
 }
 
@@ -292,14 +292,14 @@ static void poison_hidden(struct lab *l, float poison)
     poison_list(l, x->pairs, x->n_pairs, poison);
     poison_list(l, x->watts, x->n_watts, poison);
     for (int i = 0; i < x->n_fits; i++)
-        if (!view_shows(&l->v, x->fits[i].workload, x->fits[i].gpu_type, x->fits[i].neighbour))
+        if (!holdout_shows(&l->v, x->fits[i].workload, x->fits[i].gpu_type, x->fits[i].neighbour))
             x->fits[i].is_unfit = true;
 }
 
 static void same_answers(const struct lab *l, const struct p1 *p, const struct p1 *q, double within,
                          const char *name)
 {
-    struct p1_scene *s = scene_of(l, p), *t = scene_of(l, q);
+    struct p1_context *s = scene_of(l, p), *t = scene_of(l, q);
     float r[2][MOST], sd[2][MOST];
     int n = l->x.n_workloads;
 
@@ -322,8 +322,8 @@ static void same_answers(const struct lab *l, const struct p1 *p, const struct p
                                   "%s: %d on %d beside %d", name, w, g, k);
             }
         }
-    p1_scene_destroy(s);
-    p1_scene_destroy(t);
+    p1_context_destroy(s);
+    p1_context_destroy(t);
 }
 
 START_TEST(what_is_held_out_leaves_no_trace)
@@ -345,7 +345,7 @@ START_TEST(what_is_held_out_leaves_no_trace)
     same_answers(&l, p, q, 0, leaks[_i].name);
     const struct p1_errors *errors = p1_held_out(q);
     for (int i = 0; i < l.x.n_alone; i++)
-        if (!view_shows(&l.v, l.x.alone[i].workload, l.x.alone[i].gpu_type, -1))
+        if (!holdout_shows(&l.v, l.x.alone[i].workload, l.x.alone[i].gpu_type, -1))
             ck_assert_msg(isnan(errors->alone[0][i]) && isnan(errors->alone[1][i]),
                           "%s: an error of what was not shown", leaks[_i].name);
     buf_release(&before);
@@ -364,7 +364,7 @@ static void few(struct lab *l, double more)
     static const int some[] = { 0, 3, 6 };
 
     *l = (struct lab){ 0 };
-    l->v = (struct view){ l->held, NULL };
+    l->v = (struct holdout){ l->held, NULL };
     world_init(&l->w, lab_text);
     for (int i = 0; i < 3; i++)
         for (int t = 1; t < 3; t++) {
@@ -384,7 +384,7 @@ START_TEST(its_own_measurements_are_in_no_belief_about_it_but_in_those_of_partne
     few(&l, 0);
     few(&m, 0.4);
     struct p1 *p = train(&l, &l.x, false), *q = train(&m, &m.x, false);
-    struct p1_scene *s = scene_of(&l, p), *t = scene_of(&m, q);
+    struct p1_context *s = scene_of(&l, p), *t = scene_of(&m, q);
     ck_assert_int_eq(p->n_nets, 0);
     p1_beside(s, 0, 2, 0, 11, a, sd);
     p1_beside(t, 0, 2, 0, 11, b, sd);
@@ -403,8 +403,8 @@ START_TEST(its_own_measurements_are_in_no_belief_about_it_but_in_those_of_partne
         ck_assert_msg(fabs((double)(a[0] - b[0])) < 1e-5, "%s: %g and %g",
                       p1_member_names[members[i]], (double)a[0], (double)b[0]);
     }
-    p1_scene_destroy(s);
-    p1_scene_destroy(t);
+    p1_context_destroy(s);
+    p1_context_destroy(t);
     p1_destroy(p);
     p1_destroy(q);
     world_release(&l.w);
@@ -424,9 +424,9 @@ START_TEST(a_neighbour_that_was_measured_is_no_stranger)
         for (int r = 0; r < REGIMES; r++)
             for (int other = 0; other < REGIMES; other++)
                 p->types[t].beside_sd[r][other] = 0.1 + 0.2 * r + 0.4 * other;
-    struct p1_scene *s = scene_of(&l, p);
-    struct subject nobody = { 1, 2, 3 };
-    int stranger = p1_scene_add(s, &nobody, examples_at(&l.x, 3, 0));
+    struct p1_context *s = scene_of(&l, p);
+    struct identity nobody = { 1, 2, 3 };
+    int stranger = p1_context_add(s, &nobody, examples_at(&l.x, 3, 0));
     ck_assert_int_eq(p1_alone(s, 3, 2).regime, REGIME_STRANGER);
     ck_assert(p1_knows(s, 3) && !p1_knows(s, stranger));
     p1_beside(s, stranger, 2, 3, 4, &ln_r, &sd);
@@ -435,7 +435,7 @@ START_TEST(a_neighbour_that_was_measured_is_no_stranger)
     ck_assert_double_eq_tol((double)sd, 0.7, 1e-6);
     p1_partner(s, stranger, 2, 3, 4, &ln_r, &sd);
     ck_assert_double_eq_tol((double)sd, 0.5, 1e-6);
-    p1_scene_destroy(s);
+    p1_context_destroy(s);
     p1_destroy(p);
     world_release(&l.w);
 }
@@ -614,12 +614,12 @@ START_TEST(a_scene_that_grows_says_the_same)
 
     lab_init(&l, 0, 11, 2);
     struct p1 *p = train(&l, &l.x, false);
-    struct p1_scene *grown = p1_scene_create(p, 3), *whole = p1_scene_create(p, 3);
+    struct p1_context *grown = p1_context_create(p, 3), *whole = p1_context_create(p, 3);
     for (int w = 0; w < 44; w++)
         for (int both = 0; both < 2; both++) {
-            struct subject who = l.x.who[w % 11];
+            struct identity who = l.x.who[w % 11];
             who.name += (uint64_t)(w / 11);
-            p1_scene_add(both ? whole : grown, &who, examples_at(&l.x, w % 11, 0));
+            p1_context_add(both ? whole : grown, &who, examples_at(&l.x, w % 11, 0));
             if (!both)    // asked while it grows
                 p1_beside(grown, w / 2, w % 3, 0, w + 1, r[0], sd[0]);
         }
@@ -632,8 +632,8 @@ START_TEST(a_scene_that_grows_says_the_same)
                 ck_assert_double_eq_tol((double)r[0][k], (double)r[1][k], 1e-5);
             ck_assert_mem_eq(sd[0], sd[1], 44 * sizeof(float));
         }
-    p1_scene_destroy(grown);
-    p1_scene_destroy(whole);
+    p1_context_destroy(grown);
+    p1_context_destroy(whole);
     p1_destroy(p);
     world_release(&l.w);
 }
@@ -666,7 +666,7 @@ static const struct {
 
 START_TEST(all_known_types_together_speak_for_a_new_one)
 {
-    struct known_type types[12] = { 0 };
+    struct trained_type types[12] = { 0 };
     struct p1 p = { .types = types, .n_types = strange[_i].n };
     struct features on = { 0 };
     double share[12], sum = 0;
@@ -687,13 +687,13 @@ START_TEST(a_type_that_nobody_described_is_strange)
 
     lab_init(&l, 0, 11, 1);
     struct p1 *p = train(&l, &l.x, false);
-    struct p1_scene *s = p1_scene_create(p, 2);
+    struct p1_context *s = p1_context_create(p, 2);
     on[0] = on[1] = *examples_at(&l.x, 4, 0);
     on[1].figures_known = 0;
-    p1_scene_add(s, &l.x.who[4], on);
+    p1_context_add(s, &l.x.who[4], on);
     double known = (double)p1_alone(s, 0, 0).ln_speed_sd;
     ck_assert_double_eq_tol((double)p1_alone(s, 0, 1).ln_speed_sd, hypot(known, 0.4), 1e-5);
-    p1_scene_destroy(s);
+    p1_context_destroy(s);
     p1_destroy(p);
     world_release(&l.w);
 }
