@@ -14,10 +14,7 @@
 #include "optimize/prices/master.h"
 #include "optimize/prices/prices.h"
 #include "optimize/search/assignment.h"
-#include "optimize/search/exchange.h"
-#include "optimize/search/round.h"
 #include "optimize/search/search.h"
-#include "optimize/search/tight.h"
 
 /* Problems that are solved to proven optimality when there is time. */
 #define EXACT_JOBS_MOST 150
@@ -55,7 +52,7 @@
 
 const struct optimize_options optimize_defaults = { .method = METHOD_AUTO, .seed = 1 };
 
-struct run {
+struct pipeline {
     struct arena *arena;
     const struct problem *p;
     const struct optimize_options *o;
@@ -66,7 +63,7 @@ struct run {
     struct assignment *spare;    // an assignment that is not the best, or NULL
 };
 
-static double now_s(const struct run *r)
+static double now_s(const struct pipeline *r)
 {
     return clock_now_s(&r->clock) - r->start_s;
 }
@@ -77,7 +74,7 @@ static long suitable_nodes(const struct problem *p)
     return 60000 + 12L * p->n_jobs;
 }
 
-static struct prices *find_prices(struct run *r)
+static struct prices *find_prices(struct pipeline *r)
 {
     struct prices_options o = { .wants_vertex = true, .threads = r->threads };
     double t_s = clock_stopwatch_s();
@@ -99,7 +96,7 @@ static struct prices *find_prices(struct run *r)
     return u;
 }
 
-static bool wants_exact(const struct run *r)
+static bool wants_exact(const struct pipeline *r)
 {
     if (!r->o->exact || problem_has_rules(r->p))    // columns know nothing of nodes
         return false;
@@ -110,7 +107,7 @@ static bool wants_exact(const struct run *r)
            (r->o->time_s <= 0 || (r->o->time_s >= least_s && now_s(r) < r->o->time_s));
 }
 
-static double search_share(const struct run *r)
+static double search_share(const struct pipeline *r)
 {
     if (!wants_exact(r))
         return 1;
@@ -118,10 +115,9 @@ static double search_share(const struct run *r)
                                                                            : SEARCH_SHARE;
 }
 
-static void search(struct run *r, struct assignment *d, const struct prices *u)
+static void search(struct pipeline *r, struct assignment *d, const struct prices *u)
 {
     struct search_options o = search_defaults;
-    struct search_report done;
     double t_s = clock_stopwatch_s();
 
     o.seed = r->o->seed;
@@ -134,8 +130,7 @@ static void search(struct run *r, struct assignment *d, const struct prices *u)
         o.clock = &r->clock;
         o.until_s = r->start_s + search_share(r) * r->o->time_s;
     }
-    search_run(d, u, &o, &done);
-    r->report->nodes = done.nodes;
+    r->report->nodes = search_run(d, u, &o);
     r->report->search_s = clock_stopwatch_s() - t_s;
 }
 
@@ -153,7 +148,7 @@ static struct assignment *standing_assignment(const struct problem *p)
 /* A rounded vertex, or the tightest patterns; both where the vertex was not reached, and time is
  * left.
  */
-static struct assignment *begin(struct run *r, const struct prices *u)
+static struct assignment *begin(struct pipeline *r, const struct prices *u)
 {
     double t_s = clock_stopwatch_s();
     struct assignment *d = assignment_create(r->p);
@@ -177,10 +172,10 @@ static struct assignment *begin(struct run *r, const struct prices *u)
     return d;
 }
 
-/* Each job once more where it costs least, as long as there is time: chance may have passed somebody
- * over.
+/* Each job once more where it costs least, as long as there is time: chance may have passed
+ * somebody over.
  */
-static void settle_each(const struct run *r, struct assignment *d)
+static void settle_each(const struct pipeline *r, struct assignment *d)
 {
     const struct problem *p = d->problem;
 
@@ -200,7 +195,7 @@ static void settle_each(const struct run *r, struct assignment *d)
 }
 
 /* Prices, rounding, search: an answer that has passed the judge. */
-static int plan_fast(struct run *r, struct plan *out, struct prices *u, struct err *e)
+static int plan_fast(struct pipeline *r, struct plan *out, struct prices *u, struct err *e)
 {
     struct assignment *d = begin(r, u);
 
@@ -216,7 +211,7 @@ static int plan_fast(struct run *r, struct plan *out, struct prices *u, struct e
 }
 
 /* Is there time to list all patterns, and to use them? */
-static bool has_time(const struct run *r)
+static bool has_time(const struct pipeline *r)
 {
     double n_settings = 0, k = r->p->n_kinds;
 
@@ -231,7 +226,7 @@ static bool has_time(const struct run *r)
 }
 
 /* Search alone, from where everybody stands: without prices, and without a bound. */
-static int plan_hurried(struct run *r, struct plan *out, struct err *e)
+static int plan_hurried(struct pipeline *r, struct plan *out, struct err *e)
 {
     struct assignment *d = standing_assignment(r->p);
 
@@ -244,13 +239,13 @@ static int plan_hurried(struct run *r, struct plan *out, struct err *e)
     return plan_check(r->arena, r->p, out, e);
 }
 
-static bool may_stand(const struct run *r)
+static bool may_stand(const struct pipeline *r)
 {
     return r->o->method == METHOD_STANDING && r->o->kept && !kept_is_empty(r->o->kept);
 }
 
 /* Newcomers by kept prices, then a few steps around them, or a search as long as there is time. */
-static int plan_standing(struct run *r, struct plan *out, struct err *e)
+static int plan_standing(struct pipeline *r, struct plan *out, struct err *e)
 {
     struct prices_options o = { .kept = r->o->kept, .threads = r->threads };
     struct prices *u = prices_find(r->p, &o);
@@ -275,7 +270,7 @@ static int plan_standing(struct run *r, struct plan *out, struct err *e)
 }
 
 /* What always exists. */
-static int plan_greedy(struct run *r, struct plan *out, struct err *e)
+static int plan_greedy(struct pipeline *r, struct plan *out, struct err *e)
 {
     struct assignment *d = standing_assignment(r->p);
 
@@ -288,27 +283,27 @@ static int plan_greedy(struct run *r, struct plan *out, struct err *e)
 /* Go on from 'out' until it is proven or time is up. A child that cannot be had changes
  * nothing.
  */
-static void plan_exact(struct run *r, struct plan *out)
+static void plan_exact(struct pipeline *r, struct plan *out)
 {
     double time_s = r->o->method == METHOD_EXACT ? EXACT_S : EXACT_AUTO_S;
     struct plan start = *out;
-    double t_s = clock_stopwatch_s(), bound_w = r->report->bound_w;
-    bool is_proven = false;
+    double t_s = clock_stopwatch_s();
     struct err ignored = { 0 };
 
+    start.bound_w = r->report->bound_w;
     if (r->o->time_s > 0)
         time_s = fmax(r->o->time_s - now_s(r), 0.05);
-    if (r->o->exact(r->arena, r->p, bound_w, &start, time_s, out, &bound_w, &is_proven, &ignored) <
-        0)
+    int proven = r->o->exact(r->arena, r->p, &start, time_s, out, &ignored);
+    if (proven < 0)
         log_warn("no exact search: %s", ignored.text);
     else
         r->report->method = "exact";
-    r->report->bound_w = bound_w;
-    r->report->status = is_proven ? STATUS_OPTIMAL : STATUS_FEASIBLE;
+    r->report->bound_w = out->bound_w;
+    r->report->status = proven > 0 ? STATUS_OPTIMAL : STATUS_FEASIBLE;
     r->report->exact_s = clock_stopwatch_s() - t_s;
 }
 
-static int make_plan(struct run *r, struct plan *out, struct err *e)
+static int make_plan(struct pipeline *r, struct plan *out, struct err *e)
 {
     bool stands = may_stand(r);
     struct prices *u = stands || !has_time(r) ? NULL : find_prices(r);
@@ -332,7 +327,7 @@ static int make_plan(struct run *r, struct plan *out, struct err *e)
 int optimize_run(struct arena *a, const struct problem *p, const struct optimize_options *o,
                  struct plan *out, struct optimize_report *report, struct err *e)
 {
-    struct run r = { .arena = a, .p = p, .o = o, .report = report, .threads = o->threads };
+    struct pipeline r = { .arena = a, .p = p, .o = o, .report = report, .threads = o->threads };
     double t_s = clock_stopwatch_s();
 
     int rc = problem_check(p, e);

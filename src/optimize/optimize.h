@@ -24,9 +24,8 @@ struct prices;
 struct problem;
 
 /* Goes on from an answer until it is proven or time is up, as exact_run (exact.h) does. */
-typedef int optimize_exact_f(struct arena *a, const struct problem *p, double bound_w,
-                             const struct plan *start, double time_s, struct plan *out,
-                             double *bound_w_out, bool *is_proven, struct err *e);
+typedef int optimize_exact_f(struct arena *a, const struct problem *p, const struct plan *start,
+                             double time_s, struct plan *out, struct err *e);
 
 enum optimize_method {
     METHOD_AUTO,        // fast; then exact where the problem is small enough and time is left

@@ -107,7 +107,7 @@ static double node_wake_s(const struct snapshot *s, int first, int end, int type
 
 static void lower_gpu(struct lowering *l, int gpu, double wake_s)
 {
-    const struct snap_gpu *from = &l->snapshot->gpus[gpu];
+    const struct snapshot_gpu *from = &l->snapshot->gpus[gpu];
     const struct engine_rules *engine = l->snapshot->engine;
     int type = l->type_at[from->type];
 

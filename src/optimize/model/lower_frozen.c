@@ -28,7 +28,7 @@ static enum wait_reason cannot(const struct problem_job *j, const struct job_spe
 static bool is_lawful(const struct lowering *l, int gpu)
 {
     const struct problem *p = l->problem;
-    const struct snap_gpu *g = &l->snapshot->gpus[gpu];
+    const struct snapshot_gpu *g = &l->snapshot->gpus[gpu];
     int type = l->type_at[g->type];
     struct yield y;
 
@@ -64,11 +64,11 @@ static bool is_orderly(const struct lowering *l, int job)
 /* Who is on a GPU but for one (-1: all), by workload and rate; returns how many. */
 static int others_on(const struct lowering *l, int gpu, int except, int *workloads, double *rates)
 {
-    const struct snap_gpu *g = &l->snapshot->gpus[gpu];
+    const struct snapshot_gpu *g = &l->snapshot->gpus[gpu];
     int n = 0;
 
     for (int i = 0; i < g->n_jobs; i++) {
-        const struct snap_job *j = &l->snapshot->jobs[g->jobs[i]];
+        const struct snapshot_job *j = &l->snapshot->jobs[g->jobs[i]];
         if (g->jobs[i] == except)
             continue;
         rates[n] = job_serves(j->spec);
@@ -90,7 +90,7 @@ static struct limited now_under(const struct lowering *l, int gpu, int limit_w)
 /* What is left to a job of its speed alone on one of its GPUs; '*held' of what is held. */
 static double share_on(const struct lowering *l, int job, int gpu, double *held)
 {
-    const struct snap_job *sj = &l->snapshot->jobs[job];
+    const struct snapshot_job *sj = &l->snapshot->jobs[job];
     int type = l->snapshot->gpus[gpu].type, others[THETA_MAX];
     double unused[THETA_MAX], alone_low, low;
     int n = others_on(l, gpu, job, others, unused);
@@ -105,7 +105,7 @@ static double share_on(const struct lowering *l, int job, int gpu, double *held)
 /* A gang goes at the pace of its most disturbed member. */
 static const struct problem_frozen *frozen_as(const struct lowering *l, int job)
 {
-    const struct snap_job *sj = &l->snapshot->jobs[job];
+    const struct snapshot_job *sj = &l->snapshot->jobs[job];
     int type = l->snapshot->gpus[sj->gpus[0]].type;
     struct problem_frozen *f = ARENA_ARRAY(l->arena, struct problem_frozen, 1);
     double worst = 1, worst_held = 1;
@@ -125,7 +125,7 @@ static const struct problem_frozen *frozen_as(const struct lowering *l, int job)
 /* Freeze a job, with whoever is on its GPUs, and so on. */
 static void freeze(struct lowering *l, int job)
 {
-    const struct snap_job *sj = &l->snapshot->jobs[job];
+    const struct snapshot_job *sj = &l->snapshot->jobs[job];
     struct problem_job *j = &l->problem->jobs[job];
 
     if (j->frozen)
@@ -133,7 +133,7 @@ static void freeze(struct lowering *l, int job)
     j->frozen = frozen_as(l, job);
     j->name = NULL;
     for (int i = 0; i < sj->n_held; i++) {
-        const struct snap_gpu *g = &l->snapshot->gpus[sj->gpus[i]];
+        const struct snapshot_gpu *g = &l->snapshot->gpus[sj->gpus[i]];
         struct problem_gpu *to = &l->problem->gpus[sj->gpus[i]];
         to->may_start = false;
         double watts = now_under(l, sj->gpus[i], l->snapshot->jobs[g->jobs[0]].limit_w).watts;
@@ -168,7 +168,7 @@ static double drawn_w(const struct lowering *l, int gpu)
 {
     const struct problem *p = l->problem;
     const struct problem_type *t = &p->types[p->gpus[gpu].type];
-    const struct snap_gpu *g = &l->snapshot->gpus[gpu];
+    const struct snapshot_gpu *g = &l->snapshot->gpus[gpu];
 
     if (g->n_jobs == 0)
         return t->idle_w;
@@ -191,7 +191,7 @@ static double all_drawn_w(const struct lowering *l)
 static bool is_wrongly_limited(const struct lowering *l, int gpu)
 {
     const struct problem *p = l->problem;
-    const struct snap_gpu *g = &l->snapshot->gpus[gpu];
+    const struct snapshot_gpu *g = &l->snapshot->gpus[gpu];
     bool is_wrong = false;
 
     for (int i = 0; i < g->n_jobs && p->bends; i++) {
@@ -205,7 +205,7 @@ static bool is_wrongly_limited(const struct lowering *l, int gpu)
 /* Everybody on a GPU gets this setting; returns by how much more that draws. */
 static double set_limits(struct lowering *l, int gpu, int setting)
 {
-    const struct snap_gpu *g = &l->snapshot->gpus[gpu];
+    const struct snapshot_gpu *g = &l->snapshot->gpus[gpu];
     double before_w = drawn_w(l, gpu);
 
     for (int i = 0; i < g->n_jobs; i++)

@@ -11,7 +11,7 @@
 #include "catalog/cluster/snapshot.h"
 #include "estimate/estimate.h"
 #include "optimize/model/lower.h"
-#include "optimize/policy/solver.h"
+#include "optimize/model/options.h"
 
 struct lowering {
     struct arena *arena;

@@ -84,7 +84,7 @@ static double out_of_reach(const struct problem *p, const struct problem_job *j)
 /* The time it has left at that speed, where something is to be paid back: not less than so long,
  * and not longer than a move has.
  */
-static double pay_s(const struct snap_job *sj, double speed, double least_s)
+static double pay_s(const struct snapshot_job *sj, double speed, double least_s)
 {
     double left_s = sj->spec->kind == JOB_INFERENCE ? sj->time_left_s
                     : speed > 0                     ? sj->remaining / speed
@@ -96,7 +96,7 @@ static double pay_s(const struct snap_job *sj, double speed, double least_s)
 /* Joules that a move costs, as a rate over the time it has to pay itself back. While it
  * moves a job keeps no promise.
  */
-static double move_w(const struct lowering *l, const struct snap_job *sj,
+static double move_w(const struct lowering *l, const struct snapshot_job *sj,
                      const struct problem_job *j)
 {
     const struct problem *p = l->problem;
@@ -110,7 +110,7 @@ static double move_w(const struct lowering *l, const struct snap_job *sj,
 }
 
 /* Waking counts like a move: joules, and a promise that is not kept meanwhile. */
-static void lower_wake(struct lowering *l, const struct snap_job *sj, struct problem_job *j)
+static void lower_wake(struct lowering *l, const struct snapshot_job *sj, struct problem_job *j)
 {
     const struct problem *p = l->problem;
     const double *gang = j->n_nodes > 1 ? p->gang_far : p->gang_near;
@@ -129,7 +129,7 @@ static void lower_wake(struct lowering *l, const struct snap_job *sj, struct pro
     }
 }
 
-static void lower_present(struct lowering *l, const struct snap_job *sj, struct problem_job *j)
+static void lower_present(struct lowering *l, const struct snapshot_job *sj, struct problem_job *j)
 {
     int *present = ARENA_ARRAY(l->arena, int, (size_t)sj->n_held);
 
@@ -146,7 +146,7 @@ static void lower_present(struct lowering *l, const struct snap_job *sj, struct 
 
 static void lower_job(struct lowering *l, int job)
 {
-    const struct snap_job *sj = &l->snapshot->jobs[job];
+    const struct snapshot_job *sj = &l->snapshot->jobs[job];
     const struct job_spec *spec = sj->spec;
     struct problem_job *j = &l->problem->jobs[job];
     double weight = exp2(fmin(fmax(spec->priority, -PRIORITY_STEPS), PRIORITY_STEPS));

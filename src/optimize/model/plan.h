@@ -73,13 +73,13 @@ void plan_sort_gpus(int *gpus, int n);
  */
 void plan_price(struct arena *a, const struct problem *p, struct plan *out);
 
-/* Is the plan feasible, and does it say the truth? Does the arithmetic of problem.h again
- * from the raw tables, with none of the planners' code: every job once; GPUs that exist and may
- * start something (or already run it); at most theta jobs a GPU and exclusive ones alone; memory;
- * gangs whole, of one type, on as many nodes as asked; allowed types; what the engine cannot do, CPUs
- * and memory of nodes among it; fixed and frozen jobs where
- * they are; power caps; each shortfall named; speeds, costs and counts as they follow from who is
- * where. 0, or -EINVAL naming the first thing that is wrong. Who is not placed must have a reason.
+/* Is the plan feasible, and does it say the truth? Does the arithmetic of problem.h again from the
+ * raw tables, with none of the planners' code: every job once; GPUs that exist and may start
+ * something (or already run it); at most theta jobs a GPU and exclusive ones alone; memory; gangs
+ * whole, of one type, on as many nodes as asked; allowed types; what the engine cannot do, CPUs and
+ * memory of nodes among it; fixed and frozen jobs where they are; power caps; each shortfall named;
+ * speeds, costs and counts as they follow from who is where. 0, or -EINVAL naming the first thing
+ * that is wrong. Who is not placed must have a reason.
  */
 int plan_check(struct arena *a, const struct problem *p, const struct plan *x, struct err *e);
 

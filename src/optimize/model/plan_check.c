@@ -21,27 +21,27 @@
     } while (0)
 
 /* What a job gets, as the judge has it. */
-struct got {
+struct job_yield {
     double speed, low;    // believed
     double counted;       // of 'low', with trust: promises are priced by this
     double paced;         // of the speed, with trust
 };
 
-struct checking {
+struct check {
     const struct problem *p;
     const struct plan *x;
-    struct residents *seats;      // (n_gpus) who is on each GPU
-    struct residents *present;    // (n_gpus) who is there now
-    struct got *got;              // (n_jobs)
-    double *drawn_w;              // (n_gpus) awake, used or not
-    struct plan sums;             // the totals, as the judge has them
-    double scale_w;               // of the numbers that were added up: what rounding is measured by
+    struct residents *residents;    // (n_gpus) who is on each GPU
+    struct residents *present;      // (n_gpus) who is there now
+    struct job_yield *yields;       // (n_jobs)
+    double *drawn_w;                // (n_gpus) awake, used or not
+    struct plan sums;               // the totals, as the judge has them
+    double scale_w;    // of the numbers that were added up: what rounding is measured by
     struct err *e;
 };
 
 static bool is_same(double said, double is, double scale)
 {
-    return fabs(said - is) <= AGAIN_SAME * scale;
+    return fabs(said - is) <= RECOMPUTE_SAME * scale;
 }
 
 static bool falls_short(const struct problem_job *j, double low)
@@ -51,16 +51,8 @@ static bool falls_short(const struct problem_job *j, double low)
 
 /* ---- each job's place ---- */
 
-static bool is_among(const int *gpus, int n, int gpu)
-{
-    for (int i = 0; i < n; i++)
-        if (gpus[i] == gpu)
-            return true;
-    return false;
-}
-
 /* The rule that keeps the job from a GPU, others on the node aside. */
-static enum engine_rule barring(const struct checking *c, const struct problem_job *j,
+static enum engine_rule barring(const struct check *c, const struct problem_job *j,
                                 const struct problem_gpu *g)
 {
     if (j->engine.device != 0 && g->device != j->engine.device)
@@ -70,7 +62,7 @@ static enum engine_rule barring(const struct checking *c, const struct problem_j
 }
 
 /* One GPU of one job: does it exist, may it be used, is there room? */
-static bool check_gpu(struct checking *c, int job, int i)
+static bool check_gpu(struct check *c, int job, int i)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -80,22 +72,22 @@ static bool check_gpu(struct checking *c, int job, int i)
     REJECT_IF(i > 0 && gpu <= to->gpus[i - 1], "job %s: GPU %d after GPU %d, they must rise",
               j->name, gpu, to->gpus[i - 1]);
     const struct problem_gpu *g = &c->p->gpus[gpu];
-    REJECT_IF(!g->may_start && !is_among(j->present, j->n_present, gpu),
+    REJECT_IF(!g->may_start && !gpus_have(j->present, j->n_present, gpu),
               "job %s: GPU %d takes nobody new", j->name, gpu);
     REJECT_IF(j->allowed_types != 0 && !(j->allowed_types >> g->type & 1),
               "job %s: does not allow GPU type %s", j->name, c->p->types[g->type].name);
     enum engine_rule rule = barring(c, j, g);
-    REJECT_IF(rule != ENGINE_CAN && !is_among(j->present, j->n_present, gpu),
+    REJECT_IF(rule != ENGINE_CAN && !gpus_have(j->present, j->n_present, gpu),
               "job %s: its engine cannot give it GPU %d (%s)", j->name, gpu,
               engine_rule_name(rule));
-    struct residents *seat = &c->seats[gpu];
-    REJECT_IF(seat->n >= c->p->theta, "GPU %d: more than %d jobs", gpu, c->p->theta);
-    seat->jobs[seat->n++] = job;
+    struct residents *on = &c->residents[gpu];
+    REJECT_IF(on->n >= c->p->theta, "GPU %d: more than %d jobs", gpu, c->p->theta);
+    on->jobs[on->n++] = job;
     return true;
 }
 
 /* On as many nodes as asked, as many GPUs on each. */
-static bool stands_as_asked(const struct checking *c, const struct plan_job *to, int n_nodes)
+static bool stands_as_asked(const struct check *c, const struct plan_job *to, int n_nodes)
 {
     for (int i = 0; i < to->n_gpus && n_nodes > 0; i++) {
         int n_here = 0;
@@ -109,16 +101,12 @@ static bool stands_as_asked(const struct checking *c, const struct plan_job *to,
 
 static bool stays(const struct problem_job *j, const struct plan_job *to)
 {
-    if (j->n_present != to->n_gpus || (to->n_gpus > 0 && !to->gpus))
-        return false;
-    for (int i = 0; i < to->n_gpus; i++)
-        if (j->present[i] != to->gpus[i])
-            return false;
-    return true;
+    return (to->n_gpus <= 0 || to->gpus) &&
+           gpus_same(j->present, j->n_present, to->gpus, to->n_gpus);
 }
 
 /* GPUs of the gang that are on this node, and the sum of what stands for their devices. */
-static uint64_t devices_on(const struct checking *c, const struct plan_job *to, int node)
+static uint64_t devices_on(const struct check *c, const struct plan_job *to, int node)
 {
     uint64_t sum = 0;
 
@@ -131,7 +119,7 @@ static uint64_t devices_on(const struct checking *c, const struct plan_job *to, 
 }
 
 /* More than one GPU of a gang: one type, one setting, as many nodes as asked. */
-static bool check_gang(const struct checking *c, int job)
+static bool check_gang(const struct check *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -154,7 +142,7 @@ static bool check_gang(const struct checking *c, int job)
     return true;
 }
 
-static bool check_placed(struct checking *c, int job)
+static bool check_placed(struct check *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -171,7 +159,7 @@ static bool check_placed(struct checking *c, int job)
 }
 
 /* One that nobody plans for: it stays as it is, or waits for the reason given. */
-static bool check_unplanned(struct checking *c, int job)
+static bool check_unplanned(struct check *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -191,7 +179,7 @@ static bool check_unplanned(struct checking *c, int job)
     return true;
 }
 
-static bool check_place(struct checking *c, int job)
+static bool check_place(struct check *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -211,70 +199,70 @@ static bool check_place(struct checking *c, int job)
 
 /* ---- each GPU ---- */
 
-static bool stands_in_gang(const struct checking *c, int job)
+static bool stands_in_gang(const struct check *c, int job)
 {
     return c->p->jobs[job].form == FORM_GANG && c->x->jobs[job].n_gpus > 1;
 }
 
-static void add_cost(struct checking *c, double w)
+static void add_cost(struct check *c, double w)
 {
     c->sums.cost_w += w;
     c->scale_w += fabs(w);
 }
 
 /* What a job gets from one GPU more: as it was counted on, and as it is believed. */
-static void add_got(struct checking *c, int job, int gpu, double speed, double low)
+static void add_yield(struct check *c, int job, int gpu, double speed, double low)
 {
-    struct got *got = &c->got[job];
+    struct job_yield *y = &c->yields[job];
 
-    got->paced += speed;
-    got->counted += low;
+    y->paced += speed;
+    y->counted += low;
     if (c->p->trust) {
         const struct problem_trust *t =
             &c->p->trust[c->p->gpus[gpu].type * c->p->n_kinds + c->p->jobs[job].kind];
         speed /= (double)t->speed;
-        low = again_least(low / (double)(c->seats[gpu].n > 1 ? t->beside : t->low), speed);
+        low = recompute_least(low / (double)(c->residents[gpu].n > 1 ? t->beside : t->low), speed);
     }
-    got->speed += speed;
-    got->low += low;
+    y->speed += speed;
+    y->low += low;
 }
 
 /* Those on one GPU: may they run so, what do they draw, what does each get? A gang's value
  * depends on all of its GPUs and is added with the job.
  */
-static bool check_running(struct checking *c, int gpu)
+static bool check_running(struct check *c, int gpu)
 {
     int type = c->p->gpus[gpu].type;
     const struct problem_type *t = &c->p->types[type];
-    const struct residents *seat = &c->seats[gpu];
+    const struct residents *on = &c->residents[gpu];
     int kinds[THETA_MAX];
-    struct again r;
+    struct recomputed r;
 
-    for (int i = 0; i < seat->n; i++)
-        kinds[i] = c->p->jobs[seat->jobs[i]].kind;
-    enum again_why why = again_run(c->p, type, kinds, seat->n, &r);
-    REJECT_IF(why != AGAIN_RUNS, "GPU %d: its jobs %s", gpu,
-              why == AGAIN_MEMORY ? "do not fit its memory" : "must not run so");
-    REJECT_IF(!again_limit(c->p, type, c->x->limit[gpu], kinds, seat->n, &r),
+    for (int i = 0; i < on->n; i++)
+        kinds[i] = c->p->jobs[on->jobs[i]].kind;
+    enum recompute_why why = recompute_run(c->p, type, kinds, on->n, &r);
+    REJECT_IF(why != RECOMPUTE_RUNS, "GPU %d: its jobs %s", gpu,
+              why == RECOMPUTE_MEMORY ? "do not fit its memory" : "must not run so");
+    REJECT_IF(!recompute_limit(c->p, type, c->x->limit[gpu], kinds, on->n, &r),
               "GPU %d: its jobs must not be limited", gpu);
     c->drawn_w[gpu] = r.watts;
     c->sums.watts += r.watts;
     add_cost(c, r.watts - t->sleep_w + c->p->price_w);
-    for (int i = 0; i < seat->n; i++) {
+    for (int i = 0; i < on->n; i++) {
         const struct problem_kind *k = &c->p->kinds[kinds[i]];
-        add_got(c, seat->jobs[i], gpu, r.speed[i], r.low[i]);
-        if (!stands_in_gang(c, seat->jobs[i]))
-            add_cost(c, -k->value_j * again_paced(k, r.speed[i]));
+        add_yield(c, on->jobs[i], gpu, r.speed[i], r.low[i]);
+        if (!stands_in_gang(c, on->jobs[i]))
+            add_cost(c, -k->value_j * recompute_paced(k, r.speed[i]));
     }
     return true;
 }
 
-static bool check_one_gpu(struct checking *c, int gpu)
+static bool check_one_gpu(struct check *c, int gpu)
 {
     const struct problem_type *t = &c->p->types[c->p->gpus[gpu].type];
-    const struct residents *seat = &c->seats[gpu];
+    const struct residents *on = &c->residents[gpu];
 
-    if (seat->n == 0) {
+    if (on->n == 0) {
         c->drawn_w[gpu] = t->idle_w;
         c->sums.watts += c->p->gpus[gpu].held_w > 0 ? c->p->gpus[gpu].held_w : t->sleep_w;
         REJECT_IF(c->x->limit[gpu] != 0, "GPU %d has a setting, and nobody is on it", gpu);
@@ -282,10 +270,10 @@ static bool check_one_gpu(struct checking *c, int gpu)
     }
     REJECT_IF(c->x->limit[gpu] >= t->n_limits, "GPU %d: its type %s has no setting %d", gpu,
               t->name, c->x->limit[gpu]);
-    for (int i = 0; i < seat->n && seat->n > 1; i++) {
-        const struct problem_job *j = &c->p->jobs[seat->jobs[i]];
+    for (int i = 0; i < on->n && on->n > 1; i++) {
+        const struct problem_job *j = &c->p->jobs[on->jobs[i]];
         REJECT_IF(j->is_exclusive, "job %s is exclusive and shares GPU %d", j->name, gpu);
-        REJECT_IF(stands_in_gang(c, seat->jobs[i]), "job %s: its gang shares GPU %d", j->name, gpu);
+        REJECT_IF(stands_in_gang(c, on->jobs[i]), "job %s: its gang shares GPU %d", j->name, gpu);
     }
     return check_running(c, gpu);
 }
@@ -295,7 +283,7 @@ static bool check_one_gpu(struct checking *c, int gpu)
 /* All members of a gang run alike, so its speed is the sum over them, brought down to what the
  * size leaves.
  */
-static void gather_gang(struct checking *c, int job)
+static void gather_gang(struct check *c, int job)
 {
     const struct plan_job *to = &c->x->jobs[job];
     const struct problem_kind *k = &c->p->kinds[c->p->jobs[job].kind];
@@ -304,30 +292,30 @@ static void gather_gang(struct checking *c, int job)
     for (int i = 1; i < to->n_gpus; i++)
         is_near &= c->p->gpus[to->gpus[i]].node == c->p->gpus[to->gpus[0]].node;
     double factor = (is_near ? c->p->gang_near : c->p->gang_far)[to->n_gpus] / to->n_gpus;
-    c->got[job].speed *= factor;
-    c->got[job].low *= factor;
-    c->got[job].counted *= factor;
-    add_cost(c, -k->value_j * again_paced(k, factor * c->got[job].paced));
+    c->yields[job].speed *= factor;
+    c->yields[job].low *= factor;
+    c->yields[job].counted *= factor;
+    add_cost(c, -k->value_j * recompute_paced(k, factor * c->yields[job].paced));
 }
 
 /* What it says of a placed job. 'low' may differ from ours in its last digits; whether that is
  * a shortfall goes by what is said, what it costs by what was counted on.
  */
-static bool check_promise(struct checking *c, int job)
+static bool check_promise(struct check *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
 
     if (stands_in_gang(c, job))
         gather_gang(c, job);
-    const struct got *got = &c->got[job];
-    REJECT_IF(!is_same(to->speed, got->speed, got->speed) || !is_same(to->low, got->low, got->low),
+    const struct job_yield *y = &c->yields[job];
+    REJECT_IF(!is_same(to->speed, y->speed, y->speed) || !is_same(to->low, y->low, y->low),
               "job %s: the plan says %.9g (%.9g) steps/s, it is %.9g (%.9g)", j->name, to->speed,
-              to->low, got->speed, got->low);
+              to->low, y->speed, y->low);
     REJECT_IF(to->is_short != falls_short(j, to->low),
               "job %s: needs %.9g steps/s, %.9g is held, and that is %s", j->name, j->need, to->low,
               to->is_short ? "no shortfall" : "a shortfall the plan does not name");
-    double short_w = got->counted < j->need ? j->short_w * (1 - got->counted / j->need) : 0;
+    double short_w = y->counted < j->need ? j->short_w * (1 - y->counted / j->need) : 0;
     REJECT_IF(!is_same(to->short_w, short_w, j->short_w),
               "job %s: the plan says it misses %.9g W, it is %.9g", j->name, to->short_w, short_w);
     const struct problem_gpu *first = &c->p->gpus[to->gpus[0]];
@@ -341,7 +329,7 @@ static bool check_promise(struct checking *c, int job)
     return true;
 }
 
-static bool check_job(struct checking *c, int job)
+static bool check_job(struct check *c, int job)
 {
     const struct problem_job *j = &c->p->jobs[job];
     const struct plan_job *to = &c->x->jobs[job];
@@ -371,50 +359,50 @@ static bool check_job(struct checking *c, int job)
 /* ---- caps ---- */
 
 /* What a GPU draws now; who is gone draws nothing. */
-static double present_w(const struct checking *c, int gpu)
+static double present_w(const struct check *c, int gpu)
 {
-    const struct residents *seat = &c->present[gpu];
+    const struct residents *on = &c->present[gpu];
     const struct problem_type *t = &c->p->types[c->p->gpus[gpu].type];
     int kinds[THETA_MAX];
-    struct again r;
+    struct recomputed r;
 
-    if (seat->n == 0)
+    if (on->n == 0)
         return t->idle_w;
-    for (int i = 0; i < seat->n; i++)
-        kinds[i] = c->p->jobs[seat->jobs[i]].kind;
-    if (again_run(c->p, c->p->gpus[gpu].type, kinds, seat->n, &r) != AGAIN_RUNS)
+    for (int i = 0; i < on->n; i++)
+        kinds[i] = c->p->jobs[on->jobs[i]].kind;
+    if (recompute_run(c->p, c->p->gpus[gpu].type, kinds, on->n, &r) != RECOMPUTE_RUNS)
         return t->idle_w;
-    again_limit(c->p, c->p->gpus[gpu].type, c->p->jobs[seat->jobs[0]].present_limit, kinds, seat->n,
-                &r);
+    recompute_limit(c->p, c->p->gpus[gpu].type, c->p->jobs[on->jobs[0]].present_limit, kinds, on->n,
+                    &r);
     return r.watts;
 }
 
-static void lay_out_present(struct arena *a, struct checking *c)
+static void lay_out_present(struct arena *a, struct check *c)
 {
     c->present = ARENA_ARRAY(a, struct residents, (size_t)c->p->n_gpus);
     for (int j = 0; j < c->p->n_jobs; j++) {
         const struct problem_job *job = &c->p->jobs[j];
         for (int i = 0; job->name && i < job->n_present; i++) {
-            struct residents *seat = &c->present[job->present[i]];
-            if (seat->n < THETA_MAX)
-                seat->jobs[seat->n++] = j;
+            struct residents *on = &c->present[job->present[i]];
+            if (on->n < THETA_MAX)
+                on->jobs[on->n++] = j;
         }
     }
 }
 
 /* What runs already may stand above a cap that was lowered; nothing may be added. */
-static bool check_cap(const struct checking *c, const char *what, int index, double cap_w,
+static bool check_cap(const struct check *c, const char *what, int index, double cap_w,
                       double drawn_w, double now_w)
 {
     double margin = c->p->watts_margin, most_w = fmax(cap_w, now_w * margin);
 
-    REJECT_IF(!(cap_w <= 0 || drawn_w * margin <= most_w * (1 + AGAIN_SAME)),
+    REJECT_IF(!(cap_w <= 0 || drawn_w * margin <= most_w * (1 + RECOMPUTE_SAME)),
               "%s %d: %.6g W with margin are above the cap of %.6g W", what, index,
               drawn_w * margin, most_w);
     return true;
 }
 
-static bool check_power(struct arena *a, struct checking *c)
+static bool check_power(struct arena *a, struct check *c)
 {
     const struct problem *p = c->p;
     double drawn_w = 0, now_w = 0;
@@ -441,7 +429,7 @@ static bool check_power(struct arena *a, struct checking *c)
 
 /* ---- nodes ---- */
 
-static void add_use(const struct checking *c, int job, const int *gpus, int n,
+static void add_use(const struct check *c, int job, const int *gpus, int n,
                     struct engine_node *used)
 {
     const struct engine_job *of = &c->p->jobs[job].engine;
@@ -453,7 +441,7 @@ static void add_use(const struct checking *c, int job, const int *gpus, int n,
 }
 
 /* As with caps: what runs already may stay. */
-static bool check_nodes(struct arena *a, const struct checking *c)
+static bool check_nodes(struct arena *a, const struct check *c)
 {
     const struct problem *p = c->p;
     struct engine_node *used = ARENA_ARRAY(a, struct engine_node, (size_t)p->n_nodes);
@@ -479,7 +467,7 @@ static bool check_nodes(struct arena *a, const struct checking *c)
 
 /* ---- the whole ---- */
 
-static bool check_totals(const struct checking *c)
+static bool check_totals(const struct check *c)
 {
     const struct plan *x = c->x;
     const struct plan *s = &c->sums;
@@ -508,14 +496,14 @@ static bool check_totals(const struct checking *c)
 
 int plan_check(struct arena *a, const struct problem *p, const struct plan *x, struct err *e)
 {
-    struct checking c = { .p = p, .x = x, .e = e };
+    struct check c = { .p = p, .x = x, .e = e };
     bool is_good = true;
 
     if (x->n_jobs != p->n_jobs || x->n_gpus != p->n_gpus)
         return err_set(e, EINVAL, "the plan is for %d jobs and %d GPUs, the problem has %d and %d",
                        x->n_jobs, x->n_gpus, p->n_jobs, p->n_gpus);
-    c.seats = ARENA_ARRAY(a, struct residents, (size_t)p->n_gpus);
-    c.got = ARENA_ARRAY(a, struct got, (size_t)p->n_jobs);
+    c.residents = ARENA_ARRAY(a, struct residents, (size_t)p->n_gpus);
+    c.yields = ARENA_ARRAY(a, struct job_yield, (size_t)p->n_jobs);
     c.drawn_w = ARENA_ARRAY(a, double, (size_t)p->n_gpus);
     for (int j = 0; j < p->n_jobs && is_good; j++)
         is_good = check_place(&c, j);

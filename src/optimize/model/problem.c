@@ -152,6 +152,15 @@ bool problem_gang_yield(const struct problem *p, int type, int limit, int kind, 
     return true;
 }
 
+int problem_n_nodes(const struct problem *p)
+{
+    int n = 0;
+
+    for (int g = 0; g < p->n_gpus; g++)
+        n = p->gpus[g].node >= n ? p->gpus[g].node + 1 : n;
+    return n;
+}
+
 bool problem_sleeps(const struct problem *p)
 {
     for (int g = 0; g < p->n_gpus; g++)

@@ -22,11 +22,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "catalog/cluster/engine.h"
-#include "catalog/cluster/state.h"          // THETA_MAX
-#include "optimize/model/plan.h"    // enum wait_reason
+#include "catalog/cluster/state.h"    // THETA_MAX
+#include "optimize/model/plan.h"      // enum wait_reason
 
 struct err;
 
@@ -229,14 +228,15 @@ static inline double problem_done(const struct problem_kind *k, double speed)
     return k->rate > 0 ? fmin(speed, k->rate) : speed;
 }
 
-/* Are these, in rising order, the GPUs that the job has now? */
+/* Are these the GPUs that the job has now? */
 static inline bool problem_is_at(const struct problem_job *j, const int *gpus, int n)
 {
-    return j->n_present == n && (n == 0 || memcmp(j->present, gpus, (size_t)n * sizeof(int)) == 0);
+    return gpus_same(j->present, j->n_present, gpus, n);
 }
 
-/* What a placed job misses, in watts: a function of its cells' mean and doubt, of which 'low' is made
- * (the mean less z standard deviations). All who plan price promises by this, and the judge again.
+/* What a placed job misses, in watts: a function of its cells' mean and doubt, of which 'low' is
+ * made (the mean less z standard deviations). All who plan price promises by this, and the judge
+ * again.
  */
 static inline double problem_short_w(const struct problem_job *j, double low)
 {
@@ -262,6 +262,9 @@ static inline int problem_setting(const struct problem_type *t, int limit_w)
         i--;
     return i;
 }
+
+/* Nodes that GPUs are on, by number: one more than the last. */
+int problem_n_nodes(const struct problem *p);
 
 /* Does any GPU sleep? */
 bool problem_sleeps(const struct problem *p);

@@ -4,12 +4,13 @@
 #include "base/rng.h"
 #include "optimize/policy/work.h"
 
-enum order { FASTEST, BY_CHANCE, FIRST };
+enum fifo_order { FASTEST, BY_CHANCE, FIRST };
 
 /* How much a policy likes free GPUs of a type, of which this is the first and alone on each of
  * which a job is believed to do 'speed'. Equal likings go to the type that comes first.
  */
-static double liking(const struct work *w, enum order order, int gpu, double speed, struct rng *rng)
+static double liking(const struct policy_work *w, enum fifo_order order, int gpu, double speed,
+                     struct rng *rng)
 {
     if (order == FIRST)
         return 1.0 / (1 + gpu);
@@ -21,10 +22,10 @@ static double liking(const struct work *w, enum order order, int gpu, double spe
 }
 
 /* On the type that it likes best among those with room, or why not. */
-static enum wait_reason start(struct work *w, int job, enum order order, uint64_t seed)
+static enum wait_reason start(struct policy_work *w, int job, enum fifo_order order, uint64_t seed)
 {
     const struct problem_job *j = &w->problem->jobs[job];
-    struct choice to = { 0 };
+    struct destination to = { 0 };
     struct yield alone;
     int gpus[GANG_MAX];
     struct rng rng;
@@ -48,9 +49,9 @@ static enum wait_reason start(struct work *w, int job, enum order order, uint64_
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, enum verdict *verdict, struct err *e)
 {
-    const enum order *order = self->how;
+    const enum fifo_order *order = self->how;
     bool is_blocked = false;
-    struct work w;
+    struct policy_work w;
 
     (void)e;
     work_begin(&w, a, p);
@@ -63,12 +64,25 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     return work_end(&w, out, verdict);
 }
 
-static const enum order fastest = FASTEST, by_chance = BY_CHANCE, in_order = FIRST;
+static const enum fifo_order fastest = FASTEST, by_chance = BY_CHANCE, in_order = FIRST;
 
-const struct solver solver_fifo_fastest = { .name = "fifo-fastest",
-                                            .how = &fastest,
-                                            .solve = solve };
-const struct solver solver_fifo_random = { .name = "fifo-random",
-                                           .how = &by_chance,
-                                           .solve = solve };
-const struct solver solver_fifo_first = { .name = "fifo-first", .how = &in_order, .solve = solve };
+const struct solver solver_fifo_fastest = {
+    .name = "fifo-fastest",
+    .about = "the same, on a free GPU of the type believed fastest for the job",
+    .how = &fastest,
+    .solve = solve,
+};
+
+const struct solver solver_fifo_random = {
+    .name = "fifo-random",
+    .about = "first come, first served, one job a GPU, on a random free one; ignores promises",
+    .how = &by_chance,
+    .solve = solve,
+};
+
+const struct solver solver_fifo_first = {
+    .name = "fifo-first",
+    .about = "the same, on the first free GPU",
+    .how = &in_order,
+    .solve = solve,
+};

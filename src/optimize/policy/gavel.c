@@ -25,7 +25,8 @@
 /* The type where the job is fastest among those not saved with room now, which goes to 'free', or
  * without that with GPUs enough at all; -1: none.
  */
-static int fastest_type(const struct work *w, const bool *is_saved, int job, struct choice *free)
+static int fastest_type(const struct policy_work *w, const bool *is_saved, int job,
+                        struct destination *free)
 {
     const struct problem_job *j = &w->problem->jobs[job];
     int best = -1, gpus[GANG_MAX];
@@ -47,16 +48,16 @@ static int fastest_type(const struct work *w, const bool *is_saved, int job, str
     return best;
 }
 
-static bool place_fastest(struct work *w, const bool *is_saved, int job)
+static bool place_fastest(struct policy_work *w, const bool *is_saved, int job)
 {
-    struct choice to = { 0 };
+    struct destination to = { 0 };
 
     fastest_type(w, is_saved, job, &to);
     return work_put(w, job, &to);
 }
 
 /* Gangs take free GPUs before anybody else; one that finds too few has those of one type saved. */
-static void place_gangs(struct work *w, bool *is_saved)
+static void place_gangs(struct policy_work *w, bool *is_saved)
 {
     for (int j = 0; j < w->problem->n_jobs; j++) {
         if (!work_is_waiting(w, j) || w->problem->jobs[j].n_min == 1 ||
@@ -69,7 +70,7 @@ static void place_gangs(struct work *w, bool *is_saved)
 }
 
 /* Newcomers that the program knows nothing of: the fastest of what is left. */
-static void place_strangers(struct gavel *g, const bool *is_saved)
+static void place_strangers(struct gavel_program *g, const bool *is_saved)
 {
     for (int j = 0; j < g->work.problem->n_jobs; j++)
         if (work_is_waiting(&g->work, j) && g->class_of[j] < 0 &&
@@ -91,7 +92,7 @@ static int first_of_workload(const struct problem *p, int kind)
 }
 
 /* The class of a job of a kind, found or made; -1: there are enough. */
-static int class_for(struct gavel *g, const struct problem_job *j, int kind)
+static int class_for(struct gavel_program *g, const struct problem_job *j, int kind)
 {
     int c = 0;
 
@@ -109,7 +110,7 @@ static int class_for(struct gavel *g, const struct problem_job *j, int kind)
 }
 
 /* Of jobs that have one GPU, or want one. */
-static void find_classes(struct gavel *g)
+static void find_classes(struct gavel_program *g)
 {
     const struct problem *p = g->work.problem;
     int *kind_of = ARENA_ARRAY(g->work.arena, int, (size_t)p->n_kinds);
@@ -128,7 +129,7 @@ static void find_classes(struct gavel *g)
 /* GPUs that nothing may be started on, whose residents the program cannot speak of, or that are
  * saved stay as they are.
  */
-static bool is_beyond(const struct gavel *g, int gpu, const bool *is_saved)
+static bool is_beyond(const struct gavel_program *g, int gpu, const bool *is_saved)
 {
     const struct problem_gpu *pg = &g->work.problem->gpus[gpu];
     const struct assignment_gpu *dg = &g->work.assignment->gpus[gpu];
@@ -139,7 +140,7 @@ static bool is_beyond(const struct gavel *g, int gpu, const bool *is_saved)
     return !pg->may_start || dg->n_jobs > 2 || (dg->n_jobs == 0 && is_saved[pg->type]);
 }
 
-static void leave_out(struct gavel *g, const bool *is_saved)
+static void leave_out(struct gavel_program *g, const bool *is_saved)
 {
     const struct problem *p = g->work.problem;
 
@@ -154,7 +155,7 @@ static void leave_out(struct gavel *g, const bool *is_saved)
     }
 }
 
-static void weigh_classes(struct gavel *g)
+static void weigh_classes(struct gavel_program *g)
 {
     const struct problem *p = g->work.problem;
 
@@ -178,7 +179,7 @@ static void weigh_classes(struct gavel *g)
 /* Whoever is not where the program wants it moves, if that does more, moves paid for. Under a power
  * cap nobody does.
  */
-static void draft_best(struct gavel *g)
+static void draft_best(struct gavel_program *g)
 {
     double value[2];
 
@@ -193,7 +194,7 @@ static void draft_best(struct gavel *g)
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, enum verdict *verdict, struct err *e)
 {
-    struct gavel g = { 0 };
+    struct gavel_program g = { 0 };
     bool *is_saved = ARENA_ARRAY(a, bool, (size_t)p->n_types);
 
     (void)self, (void)e;
@@ -212,4 +213,10 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     return work_end(&g.work, out, verdict);
 }
 
-const struct solver solver_gavel = { .name = "gavel", .solve = solve };
+const struct solver solver_gavel = {
+    .name = "gavel",
+    .about = "most throughput of all jobs together on unlike and shared GPUs by a linear program, "
+             "after Gavel (OSDI 2020); promises are not part of its aim",
+    .levers = LEVER_BIT(SHARING) | LEVER_BIT(MOVING),
+    .solve = solve,
+};

@@ -19,8 +19,8 @@
 #define TRIES_PER_KIND 2
 
 /* One way to come near the optimum. */
-struct draft {
-    const struct gavel *gavel;
+struct gavel_draft {
+    const struct gavel_program *gavel;
     const struct problem *problem;    // the gavel's, as is the assignment
     struct assignment *assignment;
     int *left;           // (n_columns) GPUs that should still do this: what is whole of the optimum
@@ -30,18 +30,18 @@ struct draft {
 
 /* ---- where the program is right already ---- */
 
-static int class_at(const struct draft *d, int gpu, int i)
+static int class_at(const struct gavel_draft *d, int gpu, int i)
 {
     return d->gavel->class_of[d->assignment->gpus[gpu].jobs[i]];
 }
 
-static int second_at(const struct draft *d, int gpu)
+static int second_at(const struct gavel_draft *d, int gpu)
 {
     return d->assignment->gpus[gpu].n_jobs > 1 ? class_at(d, gpu, 1) : -1;
 }
 
 /* The value of a GPU as it stands. */
-static double value_at(const struct draft *d, int gpu)
+static double value_at(const struct gavel_draft *d, int gpu)
 {
     if (d->assignment->gpus[gpu].n_jobs == 0)
         return 0;
@@ -50,7 +50,7 @@ static double value_at(const struct draft *d, int gpu)
 }
 
 /* Those that already do what the program wants. */
-static void settle(struct draft *d)
+static void settle(struct gavel_draft *d)
 {
     for (int i = 0; i < d->problem->n_gpus; i++) {
         if (d->gavel->is_out[i] || d->assignment->gpus[i].n_jobs == 0)
@@ -65,7 +65,7 @@ static void settle(struct draft *d)
 }
 
 /* Everybody there has had a lease, and the program does not want them so. */
-static bool is_loose(const struct draft *d, int gpu)
+static bool is_loose(const struct gavel_draft *d, int gpu)
 {
     const struct assignment_gpu *g = &d->assignment->gpus[gpu];
 
@@ -77,7 +77,7 @@ static bool is_loose(const struct draft *d, int gpu)
     return !d->gavel->is_out[gpu] && !d->is_settled[gpu];
 }
 
-static void put_back(struct draft *d, int job)
+static void put_back(struct gavel_draft *d, int job)
 {
     int c = d->gavel->class_of[job];
 
@@ -86,7 +86,7 @@ static void put_back(struct draft *d, int job)
 }
 
 /* Take up whoever should be elsewhere. */
-static void loosen(struct draft *d)
+static void loosen(struct gavel_draft *d)
 {
     for (int i = 0; i < d->problem->n_gpus; i++)
         while (d->assignment->gpus[i].n_jobs > 0 && is_loose(d, i)) {
@@ -100,7 +100,7 @@ static void loosen(struct draft *d)
 /* A job of class 'c' for a GPU of 'type' beside class 'beside' (-1: alone): the first whose promise
  * would hold there, else the first; -1: there is none. It leaves the pool.
  */
-static int pick(struct draft *d, int c, int type, int beside)
+static int pick(struct gavel_draft *d, int c, int type, int beside)
 {
     const struct gavel_class *classes = d->gavel->classes;
     const struct problem *p = d->problem;
@@ -119,7 +119,7 @@ static int pick(struct draft *d, int c, int type, int beside)
 }
 
 /* False: there was nobody, or it was refused, and is back in the pool. */
-static bool put(struct draft *d, int job, int gpu)
+static bool put(struct gavel_draft *d, int job, int gpu)
 {
     if (job < 0)
         return false;
@@ -132,7 +132,7 @@ static bool put(struct draft *d, int job, int gpu)
 /* ---- columns ---- */
 
 /* A free GPU of a type that nobody has saved; -1: there is none. */
-static int free_gpu(const struct draft *d, int job, int type)
+static int free_gpu(const struct gavel_draft *d, int job, int type)
 {
     int gpu = -1;
 
@@ -140,7 +140,7 @@ static int free_gpu(const struct draft *d, int job, int type)
 }
 
 /* Where a running job was, if nobody is there now and it is of this type; -1: no. */
-static int home_of(const struct draft *d, int job, int type)
+static int home_of(const struct gavel_draft *d, int job, int type)
 {
     const struct problem_job *j = job < 0 ? NULL : &d->problem->jobs[job];
 
@@ -151,7 +151,7 @@ static int home_of(const struct draft *d, int job, int type)
 }
 
 /* Put one GPU to what a column says. False when jobs, GPUs or watts have run out. */
-static bool open_column(struct draft *d, const struct gavel_column *c)
+static bool open_column(struct gavel_draft *d, const struct gavel_column *c)
 {
     int a = pick(d, c->a, c->type, c->b), gpu = -1;
     int b = c->b >= 0 && a >= 0 ? pick(d, c->b, c->type, c->a) : -1;
@@ -168,7 +168,7 @@ static bool open_column(struct draft *d, const struct gavel_column *c)
     return is_put;
 }
 
-static void open_columns(struct draft *d)
+static void open_columns(struct gavel_draft *d)
 {
     for (int i = 0; i < d->gavel->n_columns; i++)
         while (d->left[i] > 0 && open_column(d, &d->gavel->columns[i]))
@@ -177,14 +177,12 @@ static void open_columns(struct draft *d)
 
 /* ---- what is left over ---- */
 
-struct spot {
-    double score;    // what it adds, the worth of an empty GPU and of a move taken off
-    int gpu;         // -1: none
-};
-
-static void consider(const struct draft *d, int job, int gpu, struct spot *best)
+/* What a job adds on a GPU, the worth of an empty one and of a move taken off; if it is more than
+ * the best so far.
+ */
+static void consider(const struct gavel_draft *d, int job, int gpu, double *best, int *best_gpu)
 {
-    const struct gavel *p = d->gavel;
+    const struct gavel_program *p = d->gavel;
     const struct assignment_gpu *g = &d->assignment->gpus[gpu];
     const struct problem_job *j = &d->problem->jobs[job];
     int type = d->problem->gpus[gpu].type, c = d->gavel->class_of[job];
@@ -198,35 +196,38 @@ static void consider(const struct draft *d, int job, int gpu, struct spot *best)
         score -= gavel_value(p, type, c, -1) * MOVE_LOSS;
     if (g->n_jobs == 0)
         score -= p->gpu_price[type];
-    if (best->gpu < 0 || score > best->score)
-        *best = (struct spot){ .score = score, .gpu = gpu };
+    if (*best_gpu >= 0 && score <= *best)
+        return;
+    *best = score;
+    *best_gpu = gpu;
 }
 
-static int best_spot(struct draft *d, int job)
+static int best_gpu_for(struct gavel_draft *d, int job)
 {
     const struct problem *p = d->problem;
     const struct problem_job *j = &p->jobs[job];
-    struct spot best = { .gpu = -1 };
+    double most = 0;
+    int best = -1;
 
     if (j->n_present > 0)
-        consider(d, job, j->present[0], &best);
+        consider(d, job, j->present[0], &most, &best);
     for (int type = 0; type < p->n_types; type++) {
         int gpu = problem_allows(j, type) ? free_gpu(d, job, type) : -1, some[TRIES_PER_KIND];
         if (gpu >= 0)
-            consider(d, job, gpu, &best);
+            consider(d, job, gpu, &most, &best);
         for (int k = 0; k < p->n_kinds && problem_allows(j, type) && !j->is_exclusive; k++) {
             int n = assignment_beside(d->assignment, type, k, TRIES_PER_KIND, some);
             for (int i = 0; i < n; i++)
-                consider(d, job, some[i], &best);
+                consider(d, job, some[i], &most, &best);
         }
     }
-    return best.gpu;
+    return best;
 }
 
 /* What is not whole: who ran, then who waits, each where it adds most. */
-static void place_rest(struct draft *d)
+static void place_rest(struct gavel_draft *d)
 {
-    const struct gavel *g = d->gavel;
+    const struct gavel_program *g = d->gavel;
     bool *is_hopeless = ARENA_ARRAY(g->work.arena, bool, (size_t)g->n_classes);
 
     for (int ran = 1; ran >= 0; ran--)
@@ -235,16 +236,16 @@ static void place_rest(struct draft *d)
             if (d->assignment->jobs[j].n_gpus > 0 || c < 0 ||
                 (d->problem->jobs[j].n_present > 0) != ran || is_hopeless[c])
                 continue;
-            int gpu = best_spot(d, j);
+            int gpu = best_gpu_for(d, j);
             if (gpu < 0 || !assignment_put(d->assignment, j, &gpu, 1, -1))
                 is_hopeless[c] = !ran;
         }
 }
 
 /* What came of it. */
-static double worth(const struct draft *d)
+static double worth(const struct gavel_draft *d)
 {
-    const struct gavel *g = d->gavel;
+    const struct gavel_program *g = d->gavel;
     double value = 0;
 
     for (int i = 0; i < d->problem->n_gpus; i++)
@@ -261,18 +262,18 @@ static double worth(const struct draft *d)
     return value;
 }
 
-static void draft_begin(struct draft *d, const struct gavel *g)
+static void draft_begin(struct gavel_draft *d, const struct gavel_program *g)
 {
     const struct problem *p = g->work.problem;
     struct arena *a = g->work.arena;
 
-    *d = (struct draft){ .gavel = g,
-                         .problem = p,
-                         .assignment = g->work.assignment,
-                         .left = ARENA_ARRAY(a, int, (size_t)g->n_columns),
-                         .is_settled = ARENA_ARRAY(a, bool, (size_t)p->n_gpus),
-                         .first = ARENA_ARRAY(a, int, (size_t)g->n_classes),
-                         .next = ARENA_ARRAY(a, int, (size_t)p->n_jobs) };
+    *d = (struct gavel_draft){ .gavel = g,
+                               .problem = p,
+                               .assignment = g->work.assignment,
+                               .left = ARENA_ARRAY(a, int, (size_t)g->n_columns),
+                               .is_settled = ARENA_ARRAY(a, bool, (size_t)p->n_gpus),
+                               .first = ARENA_ARRAY(a, int, (size_t)g->n_classes),
+                               .next = ARENA_ARRAY(a, int, (size_t)p->n_jobs) };
     for (int i = 0; i < g->n_columns; i++)
         d->left[i] = (int)(g->columns[i].n + 1e-6);
     for (int c = 0; c < g->n_classes; c++)
@@ -282,9 +283,9 @@ static void draft_begin(struct draft *d, const struct gavel *g)
             put_back(d, j);
 }
 
-double gavel_draft(const struct gavel *g, bool may_move)
+double gavel_draft(const struct gavel_program *g, bool may_move)
 {
-    struct draft d;
+    struct gavel_draft d;
 
     draft_begin(&d, g);
     settle(&d);

@@ -30,8 +30,8 @@ struct gavel_column {
     double n;          // how many of them, in the optimum
 };
 
-struct gavel {
-    struct work work;    // as things are, and gangs that wait where they fit
+struct gavel_program {
+    struct policy_work work;    // as things are, and gangs that wait where they fit
     int n_classes, n_columns;
     struct gavel_class *classes;
     struct gavel_column *columns;
@@ -43,10 +43,10 @@ struct gavel {
 };
 
 /* The value of a GPU with classes 'a' and 'b' (-1: alone); 0: they must not run so. */
-double gavel_value(const struct gavel *g, int type, int a, int b);
+double gavel_value(const struct gavel_program *g, int type, int a, int b);
 
 /* The index of a column, in whatever order its classes are given; -1: not one that is worth it. */
-static inline int *gavel_column_at(const struct gavel *g, int type, int a, int b)
+static inline int *gavel_column_at(const struct gavel_program *g, int type, int a, int b)
 {
     return &g->column_of[(type * g->n_classes + a) * (g->n_classes + 1) + b + 1];
 }
@@ -54,11 +54,11 @@ static inline int *gavel_column_at(const struct gavel *g, int type, int a, int b
 /* With classes and GPUs known: find the columns and solve. Where there is no optimum nothing is
  * wanted, and GPUs are worth nothing.
  */
-void gavel_solve(struct gavel *g);
+void gavel_solve(struct gavel_program *g);
 
 /* On the assignment: what the program makes of it, newcomers placed, and those who have had their
  * lease where they may move. Returns its value, as far as it was reached, moves paid for.
  */
-double gavel_draft(const struct gavel *g, bool may_move);
+double gavel_draft(const struct gavel_program *g, bool may_move);
 
 #endif

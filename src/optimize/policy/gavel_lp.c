@@ -9,7 +9,8 @@
  * that it gets tried: else one wrong belief keeps a class on a slow type for ever. Gavel profiles
  * what it does not know; this does it at work.
  */
-static double throughput(const struct gavel *g, int c, int type, int n, double speed, double low)
+static double throughput(const struct gavel_program *g, int c, int type, int n, double speed,
+                         double low)
 {
     const struct gavel_class *class = &g->classes[c];
     struct problem_trust hope = problem_trust(g->work.problem, type, class->kind, n);
@@ -22,7 +23,7 @@ static double throughput(const struct gavel *g, int c, int type, int n, double s
     return class->weight * (class->rate > 0 ? fmin(speed, class->rate) : speed) / class->norm;
 }
 
-double gavel_value(const struct gavel *g, int type, int a, int b)
+double gavel_value(const struct gavel_program *g, int type, int a, int b)
 {
     int kinds[2] = { g->classes[a].kind, b < 0 ? -1 : g->classes[b].kind };
     int n = b < 0 ? 1 : 2;
@@ -37,7 +38,7 @@ double gavel_value(const struct gavel *g, int type, int a, int b)
 /* ---- columns ---- */
 
 /* What a job of the class is believed to do on a type alone; 0: it may not be there. */
-static double alone_speed(const struct gavel *g, int type, int c)
+static double alone_speed(const struct gavel_program *g, int type, int c)
 {
     const struct problem_job job = { .allowed_types = g->classes[c].allowed_types };
     int kind = g->classes[c].kind;
@@ -48,14 +49,14 @@ static double alone_speed(const struct gavel *g, int type, int c)
     return y.speed[0] / (double)problem_trust(g->work.problem, type, kind, 1).speed;
 }
 
-static bool may_pair(const struct gavel *g, int type, int a, int b)
+static bool may_pair(const struct gavel_program *g, int type, int a, int b)
 {
     return g->work.problem->theta > 1 && alone_speed(g, type, b) > 0 &&
            !g->classes[a].is_exclusive && !g->classes[b].is_exclusive &&
            (a != b || g->classes[a].n_jobs > 1);
 }
 
-static void add_column(struct gavel *g, int type, int a, int b, double value)
+static void add_column(struct gavel_program *g, int type, int a, int b, double value)
 {
     *gavel_column_at(g, type, a, b) = g->n_columns;
     if (b >= 0)
@@ -67,7 +68,7 @@ static void add_column(struct gavel *g, int type, int a, int b, double value)
 /* A pair that does no more than one of the two alone is in no optimum that is not also one
  * without it.
  */
-static void add_columns_with(struct gavel *g, int type, int a)
+static void add_columns_with(struct gavel_program *g, int type, int a)
 {
     double alone = gavel_value(g, type, a, -1);
 
@@ -79,7 +80,7 @@ static void add_columns_with(struct gavel *g, int type, int a)
     }
 }
 
-static void find_columns(struct gavel *g)
+static void find_columns(struct gavel_program *g)
 {
     size_t n = (size_t)g->work.problem->n_types * (size_t)g->n_classes * (size_t)(g->n_classes + 1);
 
@@ -96,7 +97,7 @@ static void find_columns(struct gavel *g)
 /* ---- the program ---- */
 
 /* The throughput of an equal share: as much time on every GPU as there are of each type. */
-static void normalise(struct gavel *g)
+static void normalise(struct gavel_program *g)
 {
     for (int c = 0; c < g->n_classes; c++) {
         double rate = g->classes[c].rate, sum = 0, n = 0;
@@ -110,7 +111,7 @@ static void normalise(struct gavel *g)
 }
 
 /* Rows: the GPUs of each type, then the jobs of each class; none may be used more than once. */
-static void add_rows(const struct gavel *g, struct lp *lp)
+static void add_rows(const struct gavel_program *g, struct lp *lp)
 {
     int n = g->work.problem->n_types + g->n_classes;
     double *upper = ARENA_ARRAY(g->work.arena, double, (size_t)n);
@@ -121,7 +122,7 @@ static void add_rows(const struct gavel *g, struct lp *lp)
     lp_add_rows(lp, &(struct lp_lines){ .n = n, .upper = upper });
 }
 
-static void add_columns(const struct gavel *g, struct lp *lp)
+static void add_columns(const struct gavel_program *g, struct lp *lp)
 {
     size_t n = (size_t)g->n_columns;
     double *cost = ARENA_ARRAY(g->work.arena, double, n);
@@ -146,7 +147,7 @@ static void add_columns(const struct gavel *g, struct lp *lp)
     lp_add_columns(lp, &(struct lp_lines){ g->n_columns, NULL, NULL, cost, start, index, value });
 }
 
-void gavel_solve(struct gavel *g)
+void gavel_solve(struct gavel_program *g)
 {
     int n_types = g->work.problem->n_types;
 

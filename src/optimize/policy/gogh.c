@@ -85,7 +85,18 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     return rc;
 }
 
-const struct solver solver_gogh = { .name = "gogh", .has_levers = true, .solve = solve };
+const struct solver solver_gogh = {
+    .name = "gogh",
+    .about = "a planner over the whole cluster: the least joules to finish all jobs with their "
+             "promises kept, by what it has measured and believes",
+    .levers = LEVER_BIT(TYPES) | LEVER_BIT(SHARING) | LEVER_BIT(MOVING) | LEVER_BIT(JOULES),
+    .solve = solve,
+};
+
 const struct solver solver_watts = {
-    .name = "watts", .is_for_watts = true, .has_levers = true, .solve = solve
+    .name = "watts",
+    .about = "gogh's planner that seeks the least watts now instead of the least joules to finish",
+    .levers = LEVER_BIT(TYPES) | LEVER_BIT(SHARING) | LEVER_BIT(MOVING),
+    .objective = OBJECTIVE_WATTS,
+    .solve = solve,
 };

@@ -11,7 +11,7 @@
 #define SETTLED_S 600.0
 #define MOVE_GAIN 0.10
 
-static bool may_move(const struct work *w, int job)
+static bool may_move(const struct policy_work *w, int job)
 {
     const struct problem_job *j = &w->problem->jobs[job];
 
@@ -30,7 +30,7 @@ static void reconsider(struct assignment *d, int job)
         assignment_undo(d);
 }
 
-static void improve_running(struct work *w)
+static void improve_running(struct policy_work *w)
 {
     int n = w->problem->n_jobs, tries = MOVES_CONSIDERED;
     int first = n > 0 ? (int)(w->problem->turn % (uint64_t)n) : 0;
@@ -45,7 +45,7 @@ static void improve_running(struct work *w)
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, enum verdict *verdict, struct err *e)
 {
-    struct work w;
+    struct policy_work w;
 
     (void)self, (void)e;
     work_begin(&w, a, p);
@@ -56,4 +56,10 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     return work_end(&w, out, verdict);
 }
 
-const struct solver solver_greedy = { .name = "greedy", .solve = solve };
+const struct solver solver_greedy = {
+    .name = "greedy",
+    .about = "each waiting job takes the place that costs least; some running jobs are offered a "
+             "better one",
+    .levers = LEVER_BIT(SHARING) | LEVER_BIT(MOVING),
+    .solve = solve,
+};

@@ -33,18 +33,18 @@ struct sharing {
 };
 
 struct queue {
-    struct work work;
+    struct policy_work work;
     const struct sharing *sharing;
-    int *n_wanted;         // (n_types) what the job at hand would take there; 0: not that type
-    bool *is_awaited;      // (n_types) somebody further in front waits for a GPU of it
-    double *no_company;    // (n_kinds) with this need, sharing was sought in vain
+    int *n_wanted;           // (n_types) what the job at hand would take there; 0: not that type
+    bool *is_awaited;        // (n_types) somebody further in front waits for a GPU of it
+    double *cannot_share;    // (n_kinds) with this need, sharing was sought in vain
     bool is_out_of_watts;
 };
 
-static void forget_company(struct queue *q)
+static void forget_sharing(struct queue *q)
 {
     for (int k = 0; k < q->work.problem->n_kinds; k++)
-        q->no_company[k] = INFINITY;
+        q->cannot_share[k] = INFINITY;
 }
 
 /* ---- what a job wants ---- */
@@ -109,7 +109,8 @@ static bool want(struct queue *q, int job)
 /* ---- where it could go ---- */
 
 /* Free GPUs of a type that it wants; they are refused only for want of watts. */
-static void consider_free(struct queue *q, int job, int type, bool is_kept, struct choice *best)
+static void consider_free(struct queue *q, int job, int type, bool is_kept,
+                          struct destination *best)
 {
     int n = q->n_wanted[type], gpus[GANG_MAX];
     struct offer offer;
@@ -126,7 +127,7 @@ static void consider_free(struct queue *q, int job, int type, bool is_kept, stru
 }
 
 /* Beside somebody, where everybody's promise holds. */
-static void consider_company(struct queue *q, int job, int gpu, struct choice *best)
+static void consider_sharing(struct queue *q, int job, int gpu, struct destination *best)
 {
     struct offer offer;
 
@@ -138,32 +139,32 @@ static void consider_company(struct queue *q, int job, int gpu, struct choice *b
 /* What one sought in vain, others of its kind that need as much need not seek, until somebody
  * goes to a free GPU, where there is room then.
  */
-static void seek_company(struct queue *q, int job, struct choice *best)
+static void seek_sharing(struct queue *q, int job, struct destination *best)
 {
     const struct problem *p = q->work.problem;
     const struct problem_job *j = &p->jobs[job];
     int gpus[TRIES_PER_KIND];
     struct yield alone;
 
-    if (j->need >= q->no_company[j->kind])
+    if (j->need >= q->cannot_share[j->kind])
         return;
     for (int type = 0; type < p->n_types; type++)
         for (int k = work_suits(&q->work, job, type, &alone) ? 0 : p->n_kinds; k < p->n_kinds;
              k++) {
             int n = assignment_beside(q->work.assignment, type, k, TRIES_PER_KIND, gpus);
             for (int i = 0; i < n; i++)
-                consider_company(q, job, gpus[i], best);
+                consider_sharing(q, job, gpus[i], best);
         }
     if (best->n_gpus == 0 && !j->allowed_types && !q->work.assignment->has_rules)
-        q->no_company[j->kind] = j->need;
+        q->cannot_share[j->kind] = j->need;
 }
 
-static void seek(struct queue *q, int job, bool is_kept, struct choice *best)
+static void seek(struct queue *q, int job, bool is_kept, struct destination *best)
 {
     const struct problem_job *j = &q->work.problem->jobs[job];
 
     if (q->sharing->is_allowed && !j->is_exclusive && j->n_min == 1)
-        seek_company(q, job, best);
+        seek_sharing(q, job, best);
     if (best->n_gpus && q->sharing->is_preferred)
         return;
     for (int type = 0; type < q->work.problem->n_types; type++)
@@ -176,7 +177,7 @@ static void seek(struct queue *q, int job, bool is_kept, struct choice *best)
 /* Why nothing was found; and from now on it waits for the types that it wants. */
 static enum wait_reason await(struct queue *q, int job)
 {
-    const struct work *w = &q->work;
+    const struct policy_work *w = &q->work;
     bool is_second = false, is_choosy = false;
     struct yield alone;
 
@@ -196,13 +197,13 @@ static enum wait_reason await(struct queue *q, int job)
 
 static enum wait_reason serve(struct queue *q, int job)
 {
-    struct choice to = { 0 };
+    struct destination to = { 0 };
 
     seek(q, job, want(q, job), &to);
     if (to.n_gpus == 0)
         return await(q, job);
     if (q->work.assignment->gpus[to.gpus[0]].n_jobs == 0)
-        forget_company(q);
+        forget_sharing(q);
     work_put(&q->work, job, &to);
     return WAIT_NOT;
 }
@@ -242,7 +243,7 @@ static int latest(const struct queue *q, int gpu)
 static void part(struct queue *q, int gpu)
 {
     int job = latest(q, gpu);
-    struct choice to = { 0 };
+    struct destination to = { 0 };
 
     if (job < 0 || !want(q, job))
         return;
@@ -258,11 +259,11 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     struct queue q = { .sharing = self->how,
                        .n_wanted = ARENA_ARRAY(a, int, (size_t)p->n_types),
                        .is_awaited = ARENA_ARRAY(a, bool, (size_t)p->n_types),
-                       .no_company = ARENA_ARRAY(a, double, (size_t)p->n_kinds) };
+                       .cannot_share = ARENA_ARRAY(a, double, (size_t)p->n_kinds) };
 
     (void)e;
     work_begin(&q.work, a, p);
-    forget_company(&q);
+    forget_sharing(&q);
     for (int j = 0; j < p->n_jobs; j++)
         if (work_is_waiting(&q.work, j))
             q.work.why[j] = q.is_out_of_watts ? WAIT_TURN : serve(&q, j);
@@ -278,6 +279,29 @@ static const struct sharing never = { .is_allowed = false }, where_it_pays = { .
                                               .share_min = SHARE_MIN,
                                               .parts = true };
 
-const struct solver solver_fifo_promise = { .name = "fifo-promise", .how = &never, .solve = solve };
-const struct solver solver_pack = { .name = "pack", .how = &where_it_pays, .solve = solve };
-const struct solver solver_eaco = { .name = "eaco", .how = &consolidating, .solve = solve };
+const struct solver solver_fifo_promise = {
+    .name = "fifo-promise",
+    .about =
+        "first come, first served, one job a GPU: of the free types that keep the promise, the "
+        "one with the fewest joules",
+    .how = &never,
+    .solve = solve,
+};
+
+const struct solver solver_pack = {
+    .name = "pack",
+    .about = "fifo-promise that also puts a job beside another where all promises hold; nobody who "
+             "runs is moved",
+    .levers = LEVER_BIT(SHARING),
+    .how = &where_it_pays,
+    .solve = solve,
+};
+
+const struct solver solver_eaco = {
+    .name = "eaco",
+    .about = "consolidation by a threshold of slowdown: sharing is preferred to any free GPU where "
+             "promises hold and everybody keeps half of the speed alone",
+    .levers = LEVER_BIT(SHARING) | LEVER_BIT(MOVING),
+    .how = &consolidating,
+    .solve = solve,
+};

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "optimize/model/options.h"
+
 struct arena;
 struct err;
 struct estimator;
@@ -19,48 +21,6 @@ struct plan;
 struct problem;
 struct snapshot;
 
-/* What a plan shall use least of. */
-enum objective {
-    OBJECTIVE_JOULES,    // until the known work is done
-    OBJECTIVE_WATTS,     // now
-};
-
-struct solve_options {
-    enum objective objective;    // for those that have a choice: "gogh"
-    double price_w;              // what a GPU-second is worth, in joules
-    double power_cap_w;          // of the whole cluster; 0: none
-    double move_s;               // running time that a move loses
-    double settle_s;             // who started less than this ago stays where it is
-    double unfit_max;            // a combination is tried when its chance of not fitting is below
-    double alone_unfit_max;      // and a job alone, which has no other way to find out
-
-    /* What a plan may use to save energy. */
-    bool may_share, may_move;
-    bool may_limit;     // power limits (estimate/limits.h)
-    bool may_choose;    // types by what jobs do on them; false: "gogh" takes all types for alike
-    bool may_sleep;     // empty GPUs fall asleep; false: they idle
-};
-
-/* The values of a run that says nothing: joules, 50 W, no cap, 60 s, 300 s, 0.25 and 0.9,
- * everything allowed but power limits.
- */
-extern const struct solve_options solve_defaults;
-
-/* What can be taken away from a plan, to see what it is worth. */
-enum lever {
-    LEVER_TYPES,
-    LEVER_SHARING,
-    LEVER_MOVING,
-    LEVER_SLEEP,
-    LEVER_LIMITS,
-    LEVER_JOULES,    // least watts now is sought instead
-    LEVERS,
-};
-
-const char *lever_name(enum lever l);    // "types", "sharing", ...
-int lever_by_name(const char *name);     // -1: there is none
-void lever_take(struct solve_options *o, enum lever l);
-
 enum verdict {
     VERDICT_NONE,    // no plan
     VERDICT_FEASIBLE,
@@ -69,14 +29,18 @@ enum verdict {
 
 struct solver {
     const char *name;
+    const char *about;    // what it does, in a line
+    unsigned levers;      // LEVER_BITs of those it goes by; all do by SLEEP and LIMITS besides
+    enum objective objective;    // of its problems, unless it goes by JOULES
     uint64_t seed;
     const void *how;             // the solver's own; lives as long as the process
     struct kept_prices *kept;    // between decisions, for "gogh" and "watts"; NULL: nothing is kept
-    bool is_for_watts;           // its problem asks for least watts now, whatever the options say
-    bool has_levers;    // may_choose and the objective are for it; others want joules, by type
     int (*solve)(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, enum verdict *verdict, struct err *e);
 };
+
+/* Does taking the lever away change what it does? */
+bool solver_has_lever(const struct solver *self, enum lever l);
 
 /* The snapshot as a problem, with the objective that the policy has. As lower_problem. */
 int solver_lower(const struct solver *self, struct arena *a, const struct snapshot *s,
@@ -89,10 +53,11 @@ int solver_lower(const struct solver *self, struct arena *a, const struct snapsh
 int solver_plan(const struct solver *self, struct arena *a, const struct lowered *asked,
                 struct plan *out, struct err *e);
 
-/* "gogh", "watts", "greedy", "gavel", "pack", "eaco", "fifo-promise", "fifo-fastest",
- * "fifo-random", "fifo-first". -ENOENT lists them.
- */
+/* The one of that name, in the order of the table; -ENOENT names them all. */
 int solver_by_name(const char *name, uint64_t seed, struct solver *out, struct err *e);
+
+/* All that there are, one after the other; NULL behind the last. */
+const struct solver *solver_at(int i);
 
 /* The planner (optimize.h); and the same with least watts now for its objective. */
 extern const struct solver solver_gogh, solver_watts;

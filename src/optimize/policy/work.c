@@ -8,22 +8,22 @@
  */
 #define RELIMIT_GAIN 0.03
 
-void work_begin(struct work *w, struct arena *a, const struct problem *p)
+void work_begin(struct policy_work *w, struct arena *a, const struct problem *p)
 {
-    *w = (struct work){ .arena = a, .problem = p, .assignment = assignment_create(p) };
+    *w = (struct policy_work){ .arena = a, .problem = p, .assignment = assignment_create(p) };
     assignment_lay_present(w->assignment);
     w->assignment->is_keeping = true;
     w->why = ARENA_ARRAY(a, enum wait_reason, (size_t)p->n_jobs);
 }
 
-bool work_is_waiting(const struct work *w, int job)
+bool work_is_waiting(const struct policy_work *w, int job)
 {
     const struct problem_job *j = &w->problem->jobs[job];
 
     return j->name && j->n_present == 0 && w->assignment->jobs[job].n_gpus == 0;
 }
 
-bool work_suits(const struct work *w, int job, int type, struct yield *alone)
+bool work_suits(const struct policy_work *w, int job, int type, struct yield *alone)
 {
     const struct problem_job *j = &w->problem->jobs[job];
 
@@ -32,34 +32,34 @@ bool work_suits(const struct work *w, int job, int type, struct yield *alone)
            problem_yield(w->problem, type, 0, &j->kind, 1, alone);
 }
 
-double work_gang_factor(const struct work *w, int job, int type, int n)
+double work_gang_factor(const struct policy_work *w, int job, int type, int n)
 {
     bool is_far = w->problem->jobs[job].n_nodes > 1 || n > w->assignment->most_on_node[type];
 
     return (is_far ? w->problem->gang_far : w->problem->gang_near)[n];
 }
 
-static bool put(struct work *w, int job, const int *gpus, int n)
+static bool put(struct policy_work *w, int job, const int *gpus, int n)
 {
     if (w->assignment->jobs[job].n_gpus > 0 && !assignment_take(w->assignment, job))
         return false;
     return assignment_put(w->assignment, job, gpus, n, -1);
 }
 
-bool work_put(struct work *w, int job, const struct choice *to)
+bool work_put(struct policy_work *w, int job, const struct destination *to)
 {
     return to->n_gpus > 0 && put(w, job, to->gpus, to->n_gpus);
 }
 
-void work_prefer(struct choice *best, double cost, const int *gpus, int n)
+void work_prefer(struct destination *best, double cost, const int *gpus, int n)
 {
     if (best->n_gpus > 0 && cost >= best->cost)
         return;
-    *best = (struct choice){ .cost = cost, .n_gpus = n };
+    *best = (struct destination){ .cost = cost, .n_gpus = n };
     memcpy(best->gpus, gpus, (size_t)n * sizeof *gpus);
 }
 
-int work_n_short(const struct work *w, int gpu)
+int work_n_short(const struct policy_work *w, int gpu)
 {
     const struct assignment *d = w->assignment;
     const struct assignment_gpu *g = &d->gpus[gpu];
@@ -74,7 +74,7 @@ int work_n_short(const struct work *w, int gpu)
     return n;
 }
 
-double work_least_share(const struct work *w, int gpu)
+double work_least_share(const struct policy_work *w, int gpu)
 {
     const struct assignment_gpu *g = &w->assignment->gpus[gpu];
     const struct problem *p = w->problem;
@@ -91,7 +91,7 @@ double work_least_share(const struct work *w, int gpu)
     return least;
 }
 
-bool work_weigh(struct work *w, int job, const int *gpus, int n, struct offer *out)
+bool work_weigh(struct policy_work *w, int job, const int *gpus, int n, struct offer *out)
 {
     double before_w = assignment_cost(w->assignment);
     bool waits = w->assignment->jobs[job].n_gpus == 0;
@@ -110,7 +110,7 @@ bool work_weigh(struct work *w, int job, const int *gpus, int n, struct offer *o
 }
 
 /* Where residents have changed the best setting was taken with that. */
-static void settle_limit(struct work *w, int gpu)
+static void settle_limit(struct policy_work *w, int gpu)
 {
     struct assignment *d = w->assignment;
     double before_w = assignment_cost(d), watts = d->gpus[gpu].watts;
@@ -124,7 +124,7 @@ static void settle_limit(struct work *w, int gpu)
         assignment_undo(d);
 }
 
-int work_end(struct work *w, struct plan *out, enum verdict *verdict)
+int work_end(struct policy_work *w, struct plan *out, enum verdict *verdict)
 {
     for (int g = 0; g < w->problem->n_gpus; g++)
         if (w->assignment->gpus[g].n_jobs > 0)

@@ -13,7 +13,7 @@
 #include "optimize/policy/solver.h"
 #include "optimize/search/assignment.h"
 
-struct work {
+struct policy_work {
     struct arena *arena;
     const struct problem *problem;
     struct assignment *assignment;
@@ -21,26 +21,26 @@ struct work {
 };
 
 /* Everybody who runs is where it is. */
-void work_begin(struct work *w, struct arena *a, const struct problem *p);
+void work_begin(struct policy_work *w, struct arena *a, const struct problem *p);
 
 /* Is the job one that waited and has no place yet? */
-bool work_is_waiting(const struct work *w, int job);
+bool work_is_waiting(const struct policy_work *w, int job);
 
 /* May the job run on a type, where there are enough GPUs for it, and how would it on one alone? */
-bool work_suits(const struct work *w, int job, int type, struct yield *alone);
+bool work_suits(const struct policy_work *w, int job, int type, struct yield *alone);
 
 /* What 'n' GPUs of a type do for it, one GPU's being 1: near each other where that can be. */
-double work_gang_factor(const struct work *w, int job, int type, int n);
+double work_gang_factor(const struct policy_work *w, int job, int type, int n);
 
 /* Where a job could go; n_gpus 0: nowhere. */
-struct choice {
+struct destination {
     double cost;
     int n_gpus;
     int gpus[GANG_MAX];
 };
 
 /* There, if nothing costs less so far; of equals the first. */
-void work_prefer(struct choice *best, double cost, const int *gpus, int n);
+void work_prefer(struct destination *best, double cost, const int *gpus, int n);
 
 /* What would come of putting a job there. */
 struct offer {
@@ -52,18 +52,18 @@ struct offer {
 /* A job that waits, or one that may be moved, on these GPUs under the best setting; the assignment
  * is as it was. False: it may not be there.
  */
-bool work_weigh(struct work *w, int job, const int *gpus, int n, struct offer *out);
+bool work_weigh(struct policy_work *w, int job, const int *gpus, int n, struct offer *out);
 
 /* Do so, where that was found to be possible. */
-bool work_put(struct work *w, int job, const struct choice *to);
+bool work_put(struct policy_work *w, int job, const struct destination *to);
 
 /* Of those on a GPU: how many miss their promise, and the least part of its speed alone that one of
  * them has, whatever the GPU's limit; INFINITY: nobody is there.
  */
-int work_n_short(const struct work *w, int gpu);
-double work_least_share(const struct work *w, int gpu);
+int work_n_short(const struct policy_work *w, int gpu);
+double work_least_share(const struct policy_work *w, int gpu);
 
 /* Settle power limits, and say who is where: a plan. */
-int work_end(struct work *w, struct plan *out, enum verdict *verdict);
+int work_end(struct policy_work *w, struct plan *out, enum verdict *verdict);
 
 #endif

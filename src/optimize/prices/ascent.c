@@ -1,4 +1,15 @@
-#include "optimize/prices/ascent.h"
+/* Good prices quickly: ascent on the smoothed dual.
+ *
+ * What a GPU type earns, a maximum over patterns, is replaced by a soft maximum of temperature tau;
+ * its gradient is the supply of slots, the jobs' choices are the demand. Steps with momentum,
+ * projected so that prices never fall within a class; tau falls from about a twentieth of what a
+ * GPU costs to a thousandth. Only patterns near the best of their type take part; the set is
+ * renewed when prices have risen by much.
+ *
+ * Prices of watts are left as they are. It ends within a percent or less of the best bound; the
+ * master program (master.h) does the rest.
+ */
+#include "optimize/prices/dual.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -8,10 +19,9 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/grow.h"
-#include "optimize/prices/choices.h"
 #include "optimize/prices/columns.h"
-#include "optimize/prices/dual.h"
 #include "optimize/prices/fork_join.h"
+#include "optimize/prices/prices.h"
 
 /* Temperatures as parts of what a GPU costs (its cap and price, on average). */
 #define TAU_FROM 0.5
@@ -39,7 +49,9 @@ struct active {
 
 struct ascent {
     const struct columns *c;
-    const struct ascent_options *o;
+    const struct prices_options *o;
+    double until_s;    // on the options' clock
+    bool is_first;     // from a guess
     struct arena arenas[2];
     struct dual *u;
     int threads;              // 1 where two are not worth their starting
@@ -51,7 +63,7 @@ struct ascent {
     double *gang_gpus;    // (n_types) GPUs that gangs choose
     double *soft_w;       // (n_types)
     double tau, near_w;
-    struct choice *choices;
+    struct job_choice *choices;
 };
 
 /* ---- who takes part ---- */
@@ -84,9 +96,8 @@ static void renew_type(struct ascent *a, int type)
 
     if (to->cap < x->n) {
         to->cap = x->n;
-        to->which = realloc(to->which, (size_t)to->cap * sizeof *to->which);
-        to->value = realloc(to->value, (size_t)to->cap * sizeof *to->value);
-        assert(to->which && to->value);
+        RESIZE(to->which, to->cap);
+        RESIZE(to->value, to->cap);
     }
     for (long i = 0; i < x->n; i++) {
         to->value[i] = (float)pattern_w(x, i, a->u->slot_w, dual_watt_price(a->u, type));
@@ -207,12 +218,12 @@ static void make_demand(struct ascent *a, double weight)
     for (int t = 0; t < c->p->n_types; t++)
         gang[t] *= 1 - weight;
     for (int j = 0; j < c->p->n_jobs; j++) {
-        const struct choice *x = &a->choices[j];
+        const struct job_choice *x = &a->choices[j];
         for (int i = 0; i < x->n_slots; i++)
             a->demand[x->bins[i]] += weight;
-        if (x->way < 0)
+        if (x->gang < 0)
             continue;
-        gang[c->ways[x->way].type] += weight * c->ways[x->way].m;
+        gang[c->gangs[x->gang].type] += weight * c->gangs[x->gang].m;
     }
 }
 
@@ -225,36 +236,36 @@ static inline double larger(double x, double y)
 }
 
 /* Neighbouring bins of one price. */
-struct pool {
+struct price_block {
     double weight, sum;
     int n;
 };
 
 /* The nearest prices that never fall, each weighted by 'weight': neighbours out of order share one.
  */
-static void project(double *price, const double *weight, int n, struct pool *pools)
+static void project(double *price, const double *weight, int n, struct price_block *blocks)
 {
-    int n_pools = 0, at = 0;
+    int n_blocks = 0, at = 0;
 
     for (int i = 0; i < n; i++) {
-        struct pool now = { weight[i], price[i] * weight[i], 1 };
-        while (n_pools > 0 &&
-               pools[n_pools - 1].sum * now.weight >= now.sum * pools[n_pools - 1].weight) {
-            now.weight += pools[n_pools - 1].weight;
-            now.sum += pools[n_pools - 1].sum;
-            now.n += pools[--n_pools].n;
+        struct price_block now = { weight[i], price[i] * weight[i], 1 };
+        while (n_blocks > 0 &&
+               blocks[n_blocks - 1].sum * now.weight >= now.sum * blocks[n_blocks - 1].weight) {
+            now.weight += blocks[n_blocks - 1].weight;
+            now.sum += blocks[n_blocks - 1].sum;
+            now.n += blocks[--n_blocks].n;
         }
-        pools[n_pools++] = now;
+        blocks[n_blocks++] = now;
     }
-    for (int i = 0; i < n_pools; i++)
-        for (int k = 0; k < pools[i].n; k++)
-            price[at++] = pools[i].sum / pools[i].weight;
+    for (int i = 0; i < n_blocks; i++)
+        for (int k = 0; k < blocks[i].n; k++)
+            price[at++] = blocks[i].sum / blocks[i].weight;
 }
 
 /* Along the gradient, scaled by how many slots a bin has; no step longer than tau. Returns whether
  * momentum still points uphill.
  */
-static bool step_slots(struct ascent *a, struct pool *pools)
+static bool step_slots(struct ascent *a, struct price_block *blocks)
 {
     const struct columns *c = a->c;
     double uphill = 0;
@@ -268,7 +279,7 @@ static bool step_slots(struct ascent *a, struct pool *pools)
     }
     for (int k = 0; k < c->n_classes; k++)
         project(a->ahead + c->classes[k].first_bin, a->weight + c->classes[k].first_bin,
-                c->classes[k].n_bins, pools);
+                c->classes[k].n_bins, blocks);
     for (int b = 1; b < c->n_bins; b++)
         uphill += (a->demand[b] - a->supply[b]) * (a->ahead[b] - a->u->slot_w[b]);
     double *was = a->last;
@@ -279,7 +290,7 @@ static bool step_slots(struct ascent *a, struct pool *pools)
 }
 
 /* Some steps at one temperature. */
-static void ascend(struct ascent *a, struct pool *pools, int n_steps)
+static void ascend(struct ascent *a, struct price_block *blocks, int n_steps)
 {
     int n = a->c->n_bins, k = 0;
 
@@ -296,7 +307,7 @@ static void ascend(struct ascent *a, struct pool *pools, int n_steps)
             a->ahead[b] = a->u->slot_w[b] + momentum * (a->u->slot_w[b] - a->last[b]);
         a->ahead[0] = 0;
         make_supply(a);
-        if (!step_slots(a, pools))
+        if (!step_slots(a, blocks))
             k = 0;
     }
 }
@@ -306,18 +317,18 @@ static void ascend(struct ascent *a, struct pool *pools, int n_steps)
  */
 static int steps_for(const struct ascent *a, double to, double step_s)
 {
-    int n = a->o->tau_from > 0 ? STEPS_AGAIN : STEPS_FIRST;
+    int n = a->is_first ? STEPS_FIRST : STEPS_AGAIN;
 
     if (!a->o->clock || step_s <= 0)
         return n;
     double n_left = 1 + floor(log(to / a->tau) / log(TAU_FALLS));
-    double most = (a->o->until_s - clock_now_s(a->o->clock)) / (n_left * step_s);
+    double most = (a->until_s - clock_now_s(a->o->clock)) / (n_left * step_s);
     return most < n ? (int)fmax(most, STEPS_LEAST) : n;
 }
 
 /* ---- all ---- */
 
-static void ascent_init(struct ascent *a, const struct columns *c, const struct ascent_options *o,
+static void ascent_init(struct ascent *a, const struct columns *c, const struct prices_options *o,
                         struct dual *u)
 {
     size_t n = (size_t)c->n_bins, n_types = (size_t)c->p->n_types;
@@ -355,26 +366,27 @@ static void ascent_release(struct ascent *a)
     arena_release(&a->arenas[1]);
 }
 
-void ascent_run(const struct columns *c, const struct ascent_options *o, struct dual *u)
+void ascent_run(const struct columns *c, const struct prices_options *o, double until_s,
+                double tau_from, double tau_to, struct dual *u)
 {
     size_t n = (size_t)c->n_bins;
-    struct pool *pools = heap_array(n, sizeof *pools);
+    struct price_block *blocks = heap_array(n, sizeof *blocks);
     struct dual now = *u;
     struct ascent a;
 
     now.slot_w = heap_array(n, sizeof *now.slot_w);    // steps exchange it with others of theirs
     memcpy(now.slot_w, u->slot_w, n * sizeof *now.slot_w);
     ascent_init(&a, c, o, &now);
+    a.until_s = until_s;
+    a.is_first = tau_from <= 0;
     memcpy(a.soft_w, u->type_w, (size_t)c->p->n_types * sizeof *a.soft_w);
     make_demand(&a, 1);
-    double to = (o->tau_to > 0 ? o->tau_to : TAU_TO) * c->unit_w;
-    a.tau = (o->tau_from > 0 ? o->tau_from : TAU_FROM) * c->unit_w;
-    double step_s = 0;
-    bool is_first = o->tau_from <= 0;
-    while (a.tau >= to && (is_first || !o->clock || clock_now_s(o->clock) < o->until_s)) {
+    double to = (tau_to > 0 ? tau_to : TAU_TO) * c->unit_w, step_s = 0;
+    a.tau = (tau_from > 0 ? tau_from : TAU_FROM) * c->unit_w;
+    while (a.tau >= to && (a.is_first || !o->clock || clock_now_s(o->clock) < until_s)) {
         double began_s = clock_stopwatch_s();
         int n_steps = steps_for(&a, to, step_s);
-        ascend(&a, pools, n_steps);
+        ascend(&a, blocks, n_steps);
         step_s = (clock_stopwatch_s() - began_s) / n_steps;
         a.tau *= TAU_FALLS;
     }
@@ -382,5 +394,5 @@ void ascent_run(const struct columns *c, const struct ascent_options *o, struct 
     memcpy(u->type_w, a.soft_w, (size_t)c->p->n_types * sizeof *u->type_w);
     free(now.slot_w);
     ascent_release(&a);
-    free(pools);
+    free(blocks);
 }

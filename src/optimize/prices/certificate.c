@@ -1,13 +1,20 @@
-#include "optimize/prices/certificate.h"
+/* A lower bound on the cost of every plan, from prices.
+ *
+ *     sum over jobs of what their cheapest choice costs (choices.c)
+ *   - sum over GPUs of the most that each can earn by running some pattern (0: asleep)
+ *   - prices of watts * those of the cap, and of racks, above all GPUs awake
+ *
+ * Weak duality: whoever made the prices, and however badly, no plan costs less. A GPU on which
+ * somebody stands earns what its staying saves too: so moves are in the bound. Waking is not.
+ */
+#include "optimize/prices/dual.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/grow.h"
-#include "optimize/prices/choices.h"
 #include "optimize/prices/columns.h"
-#include "optimize/prices/dual.h"
 #include "optimize/prices/fork_join.h"
 
 /* Sums in another order differ by less than this part of their terms. */
@@ -20,8 +27,8 @@ struct lagrangian {
     double *with_w;       // (n_types, n_bins) the most a GPU earns with a slot in this bin
     double *for_two_w;    // (n_types, n_classes) and the most with a job of this class that pays
                           // nothing and two or more beside it
-    const struct choice *choices;    // of all jobs
-    int *first_company;              // (n_gpus)
+    const struct job_choice *choices;    // of all jobs
+    int *first_fixed;                    // (n_gpus)
 };
 
 /* ---- what a GPU of a type earns ---- */
@@ -90,7 +97,7 @@ static double crowd_w(const struct lagrangian *m, int type)
 
 /* What it saves to keep a job in a slot of this bin on a GPU where it stands: its choice is not
  * paid, but the slot and what it misses there are. Never more than its move, and nothing where the
- * slot is worth more to others. A gang that stays has a way of its own.
+ * slot is worth more to others. A gang that stays has a column of its own.
  */
 static double stay_w(const struct lagrangian *m, int job, int bin, double low)
 {
@@ -208,8 +215,8 @@ static double held_w(const struct lagrangian *m, int gpu)
     double best = stayers_w(m, gpu, jobs, n, n_fixed);
     if (!c->p->gpus[gpu].may_start || first->is_exclusive || n_fixed >= c->p->theta)
         return best;
-    for (int i = m->first_company[gpu]; i < c->n_company && c->company[i].gpu == gpu; i++) {
-        const struct company *x = &c->company[i];
+    for (int i = m->first_fixed[gpu]; i < c->n_fixed && c->fixed[i].gpu == gpu; i++) {
+        const struct fixed_pattern *x = &c->fixed[i];
         double saved_w = 0;
         for (int r = n_fixed; r < n; r++)
             if (c->class_of[jobs[r]] == c->class_of_bin[x->bin])
@@ -287,9 +294,9 @@ static void lagrangian_open(struct arena *a, const struct columns *c, struct dua
     m->for_two_w = ARENA_ARRAY(a, double, (size_t)n_types *(size_t)c->n_classes);
     for (int i = 0; i < n_types * c->n_classes; i++)
         m->for_two_w[i] = -HUGE_VAL;
-    m->first_company = ARENA_ARRAY(a, int, (size_t)c->p->n_gpus);
-    for (int i = c->n_company - 1; i >= 0; i--)
-        m->first_company[c->company[i].gpu] = i;
+    m->first_fixed = ARENA_ARRAY(a, int, (size_t)c->p->n_gpus);
+    for (int i = c->n_fixed - 1; i >= 0; i--)
+        m->first_fixed[c->fixed[i].gpu] = i;
     fork_join(threads, price_types, m);
     for (int t = 0; t < c->p->n_types && c->theta < c->p->theta; t++)
         if (c->n_usable[t] > 0)
@@ -297,7 +304,7 @@ static void lagrangian_open(struct arena *a, const struct columns *c, struct dua
 }
 
 double certificate_bound(struct arena *arenas, const struct columns *c, struct dual *u, int threads,
-                         struct choice *choices)
+                         struct job_choice *choices)
 {
     const struct problem *p = c->p;
     double bound_w = 0, scale_w = 0;

@@ -107,6 +107,22 @@ static void list_jobs(struct columns *c)
     qsort_r(c->jobs, (size_t)n, sizeof *c->jobs, by_class, c);
 }
 
+int ranked_least_first(const void *a, const void *b)
+{
+    const struct ranked_index *x = a, *y = b;
+
+    return x->by != y->by ? (x->by < y->by ? -1 : 1)
+                          : (x->which > y->which) - (x->which < y->which);
+}
+
+int ranked_most_first(const void *a, const void *b)
+{
+    const struct ranked_index *x = a, *y = b;
+
+    return x->by != y->by ? (x->by > y->by ? -1 : 1)
+                          : (x->which > y->which) - (x->which < y->which);
+}
+
 /* ---- all combinations of classes on a type ---- */
 
 struct combination {
@@ -300,34 +316,27 @@ static void raise_top(struct columns *c, int bin, double low)
 
 /* ---- patterns ---- */
 
-struct listing {
-    struct columns *c;
-    double *tops;    // (n_types, n_bins) the most that slots of a bin hold
-};
-
 static void patterns_grow(struct patterns *to, bool has_cap, bool has_gpu)
 {
     if (to->n < to->cap)
         return;
     to->cap = to->cap ? 2 * to->cap : 1024;
     size_t n = (size_t)to->cap;
-    to->bin = realloc(to->bin, n * (size_t)to->theta * sizeof *to->bin);
-    to->cost_w = realloc(to->cost_w, n * sizeof *to->cost_w);
-    to->limit = realloc(to->limit, n);
+    RESIZE(to->bin, n * (size_t)to->theta);
+    RESIZE(to->cost_w, n);
+    RESIZE(to->limit, n);
     if (has_cap)
-        to->draw_w = realloc(to->draw_w, n * sizeof *to->draw_w);
+        RESIZE(to->draw_w, n);
     if (has_gpu)
-        to->gpu_w = realloc(to->gpu_w, n * sizeof *to->gpu_w);
-    assert(to->bin && to->cost_w && to->limit);
+        RESIZE(to->gpu_w, n);
 }
 
 static void add_pattern(void *self, int type, const struct combination *x)
 {
-    const struct listing *l = self;
-    const struct columns *c = l->c;
+    const struct columns *c = self;
     const struct problem_type *t = &c->p->types[type];
     struct patterns *to = &c->patterns[type];
-    double *top = l->tops + (long)type * c->n_bins;
+    double *top = c->tops + (long)type * c->n_bins;
 
     patterns_grow(to, fmin(c->room_w, c->rack_room_w[type]) < HUGE_VAL, c->theta < c->p->theta);
     int *bin = to->bin + to->n * to->theta;
@@ -349,28 +358,29 @@ static void add_pattern(void *self, int type, const struct combination *x)
 
 static void list_types(void *self, int part, int n_parts)
 {
-    struct listing *l = self;
+    struct columns *c = self;
 
-    for (int t = part; t < l->c->p->n_types; t += n_parts) {
-        l->c->patterns[t].theta = l->c->theta;
-        if (l->c->n_usable[t] > 0)
-            visit_larger(l->c, t, &nobody, l->c->theta, add_pattern, l);
+    for (int t = part; t < c->p->n_types; t += n_parts) {
+        c->patterns[t].theta = c->theta;
+        if (c->n_usable[t] > 0)
+            visit_larger(c, t, &nobody, c->theta, add_pattern, c);
     }
 }
 
 static void make_patterns(struct columns *c, int threads)
 {
     long n_types = c->p->n_types, n = n_types * c->n_bins;
-    struct listing l = { c, heap_array((size_t)n, sizeof *l.tops) };
 
+    c->tops = heap_array((size_t)n, sizeof *c->tops);
     c->patterns = ARENA_ARRAY(&c->arena, struct patterns, (size_t)n_types);
     for (long i = 0; i < n; i++)
-        l.tops[i] = -1;
-    fork_join(threads, list_types, &l);
+        c->tops[i] = -1;
+    fork_join(threads, list_types, c);
     for (long i = 0; i < n; i++)
         if (i % c->n_bins)
-            raise_top(c, (int)(i % c->n_bins), l.tops[i]);
-    free(l.tops);
+            raise_top(c, (int)(i % c->n_bins), c->tops[i]);
+    free(c->tops);
+    c->tops = NULL;
 }
 
 /* Types to two threads, so that both have about as many patterns. */
@@ -518,11 +528,9 @@ static void find_room(struct columns *c)
 static int *most_on_node(struct columns *c)
 {
     const struct problem *p = c->p;
-    int *most = ARENA_ARRAY(&c->arena, int, (size_t)p->n_types), n_nodes = 0;
+    int *most = ARENA_ARRAY(&c->arena, int, (size_t)p->n_types);
+    int *n = heap_array((size_t)problem_n_nodes(p) * (size_t)p->n_types, sizeof *n);
 
-    for (int g = 0; g < p->n_gpus; g++)
-        n_nodes = p->gpus[g].node >= n_nodes ? p->gpus[g].node + 1 : n_nodes;
-    int *n = heap_array((size_t)n_nodes * (size_t)p->n_types, sizeof *n);
     for (int g = 0; g < p->n_gpus; g++) {
         int type = p->gpus[g].type, *here = &n[(long)p->gpus[g].node * p->n_types + type];
         if (!p->gpus[g].may_start && c->residents[g * THETA_MAX] < 0)
@@ -534,32 +542,22 @@ static int *most_on_node(struct columns *c)
     return most;
 }
 
-struct ways {
-    struct columns *c;
-    int n, cap;
-    const int *on_node;
-};
-
-/* A gang of m on a type under each setting. */
-static void add_ways(struct ways *w, const struct problem_job *j, int type, int m, bool is_near,
-                     bool is_home, int n_drained)
+/* A gang like 'g' under each setting. */
+static void add_gangs(struct columns *c, const struct problem_job *j, struct gang_option g,
+                      bool is_near, int *cap)
 {
-    const struct problem *p = w->c->p;
+    const struct problem *p = c->p;
 
-    for (int limit = 0; limit < p->types[type].n_limits; limit++) {
+    for (int limit = 0; limit < p->types[g.type].n_limits; limit++) {
         struct yield y;
-        if (!problem_gang_yield(p, type, limit, j->kind, m, is_near, &y))
+        if (!problem_gang_yield(p, g.type, limit, j->kind, g.m, is_near, &y))
             break;
-        double fee_w = is_home ? 0 : job_fee_w(j);
-        double draw_w = (y.watts - m * p->types[type].idle_w) * p->watts_margin;
-        GROW(w->c->ways, w->n, w->cap);
-        w->c->ways[w->n++] = (struct way){ y.cost_w + problem_short_w(j, y.low[0]) + fee_w,
-                                           (float)draw_w,
-                                           (short)type,
-                                           (short)m,
-                                           (unsigned char)limit,
-                                           is_home,
-                                           n_drained };
+        double fee_w = g.is_home ? 0 : job_fee_w(j);
+        g.cost_w = y.cost_w + problem_short_w(j, y.low[0]) + fee_w;
+        g.draw_w = (float)((y.watts - g.m * p->types[g.type].idle_w) * p->watts_margin);
+        g.limit = (unsigned char)limit;
+        GROW(c->gangs, c->n_gangs, *cap);
+        c->gangs[c->n_gangs++] = g;
     }
 }
 
@@ -573,39 +571,37 @@ static int own_drained(const struct problem *p, const struct problem_job *j, int
     return n;
 }
 
-static void add_ways_on(struct ways *w, const struct problem_job *j, int type)
-{
-    const struct columns *c = w->c;
-    int n_own = own_drained(c->p, j, type);
-
-    for (int m = j->n_min > 2 ? j->n_min : 2; m <= j->n_max; m++) {
-        bool is_near = j->n_nodes <= 1 && w->on_node[type] >= m;
-        if (c->n_open[type] + n_own >= m && (is_near || j->n_nodes != 1))
-            add_ways(w, j, type, m, is_near, false, n_own < m ? n_own : m);
-    }
-}
-
-static void make_ways(struct columns *c)
+static void make_gangs(struct columns *c)
 {
     const struct problem *p = c->p;
-    struct ways w = { .c = c, .on_node = most_on_node(c) };
+    const int *on_node = most_on_node(c);
+    int cap = 0;
 
-    c->first_way = ARENA_ARRAY(&c->arena, int, (size_t)p->n_jobs + 1);
+    c->first_gang = ARENA_ARRAY(&c->arena, int, (size_t)p->n_jobs + 1);
     for (int i = 0; i < p->n_jobs; i++) {
         const struct problem_job *j = &p->jobs[i];
-        c->first_way[i] = w.n;
+        c->first_gang[i] = c->n_gangs;
         if (!j->name || j->is_fixed || j->form == FORM_SPREAD)
             continue;
         if (j->n_present > 1) {
-            int type = p->gpus[j->present[0]].type;
-            add_ways(&w, j, type, j->n_present, problem_stands(p, j->present, j->n_present, 1),
-                     true, own_drained(p, j, type));
+            struct gang_option home = { .type = (short)p->gpus[j->present[0]].type,
+                                        .m = (short)j->n_present,
+                                        .is_home = true };
+            home.n_drained = own_drained(p, j, home.type);
+            add_gangs(c, j, home, problem_stands(p, j->present, j->n_present, 1), &cap);
         }
-        for (int t = 0; t < p->n_types; t++)
-            if (problem_allows(j, t))
-                add_ways_on(&w, j, t);
+        for (int t = 0; t < p->n_types; t++) {
+            int n_own = own_drained(p, j, t);
+            for (int m = j->n_min > 2 ? j->n_min : 2; m <= j->n_max && problem_allows(j, t); m++) {
+                struct gang_option g = { .type = (short)t, .m = (short)m };
+                bool is_near = j->n_nodes <= 1 && on_node[t] >= m;
+                g.n_drained = n_own < m ? n_own : m;
+                if (c->n_open[t] + n_own >= m && (is_near || j->n_nodes != 1))
+                    add_gangs(c, j, g, is_near, &cap);
+            }
+        }
     }
-    c->first_way[p->n_jobs] = w.n;
+    c->first_gang[p->n_jobs] = c->n_gangs;
 }
 
 static void make_choosers(struct columns *c)
@@ -623,8 +619,8 @@ static void make_choosers(struct columns *c)
                                                j->wait_w + fee_w,
                                                fee_w,
                                                parts,
-                                               c->first_way[job],
-                                               c->first_way[job + 1] - c->first_way[job] };
+                                               c->first_gang[job],
+                                               c->first_gang[job + 1] - c->first_gang[job] };
     }
 }
 
@@ -657,11 +653,11 @@ static void make_stayers(struct columns *c)
     }
 }
 
-/* ---- company for fixed jobs ---- */
+/* ---- neighbours for fixed jobs ---- */
 
 /* Fixed jobs on a GPU, and one of a class beside them (NULL: nobody), under every setting. */
-static void add_company(struct columns *c, int gpu, const int *fixed, int n_fixed,
-                        const struct job_class *beside, int *cap)
+static void add_fixed(struct columns *c, int gpu, const int *fixed, int n_fixed,
+                      const struct job_class *beside, int *cap)
 {
     const struct problem *p = c->p;
     int type = p->gpus[gpu].type, kinds[THETA_MAX] = { 0 }, n = n_fixed;
@@ -684,13 +680,13 @@ static void add_company(struct columns *c, int gpu, const int *fixed, int n_fixe
         float draw_w = (float)((y.watts - p->types[type].idle_w) * p->watts_margin);
         int bin = columns_slot(beside, y.low[n_fixed]);
         raise_top(c, bin, y.low[n_fixed]);
-        GROW(c->company, c->n_company, *cap);
-        c->company[c->n_company++] =
-            (struct company){ gpu, bin, y.cost_w, draw_w, (unsigned char)limit };
+        GROW(c->fixed, c->n_fixed, *cap);
+        c->fixed[c->n_fixed++] =
+            (struct fixed_pattern){ gpu, bin, y.cost_w, draw_w, (unsigned char)limit };
     }
 }
 
-static void make_company(struct columns *c)
+static void make_fixed(struct columns *c)
 {
     const struct problem *p = c->p;
     int cap = 0;
@@ -707,10 +703,10 @@ static void make_company(struct columns *c)
         if (!has_room)
             continue;
         c->held_w[g] = HUGE_VAL;
-        add_company(c, g, fixed, n, NULL, &cap);
+        add_fixed(c, g, fixed, n, NULL, &cap);
         for (int k = 0; k < c->n_classes; k++)
             if (c->classes[k].types >> type & 1 && !c->classes[k].is_exclusive)
-                add_company(c, g, fixed, n, &c->classes[k], &cap);
+                add_fixed(c, g, fixed, n, &c->classes[k], &cap);
     }
 }
 
@@ -745,10 +741,10 @@ struct columns *columns_make(const struct problem *p, int bins_most, int threads
     make_bins(c, bins_most);
     make_patterns(c, threads);
     divide_types(c);
-    make_ways(c);
+    make_gangs(c);
     make_choosers(c);
     make_stayers(c);
-    make_company(c);
+    make_fixed(c);
     return c;
 }
 
@@ -794,10 +790,10 @@ struct columns *columns_coarse(const struct columns *fine, int bins_most)
         for (long i = 0; i < x->n * x->theta; i++)
             x->bin[i] = to[fine->patterns[t].bin[i]];
     }
-    c->company = heap_array((size_t)c->n_company, sizeof *c->company);
-    for (int i = 0; i < c->n_company; i++) {
-        c->company[i] = fine->company[i];
-        c->company[i].bin = to[fine->company[i].bin];
+    c->fixed = heap_array((size_t)c->n_fixed, sizeof *c->fixed);
+    for (int i = 0; i < c->n_fixed; i++) {
+        c->fixed[i] = fine->fixed[i];
+        c->fixed[i].bin = to[fine->fixed[i].bin];
     }
     free(to);
     return c;
@@ -817,9 +813,9 @@ void columns_destroy(struct columns *c)
         free(c->patterns[t].limit);
     }
     if (!c->is_coarse)
-        free(c->ways);
+        free(c->gangs);
     free(c->classes);
-    free(c->company);
+    free(c->fixed);
     arena_release(&c->arena);
     free(c);
 }

@@ -4,7 +4,7 @@
  * may use, exclusive or not. A *slot* is a place for one job of a class on one GPU; what it holds
  * ('low') falls into one of the class's *bins*, whose edges are the needs of its jobs, so that
  * within a bin a job minds only the price. A *pattern* is a combination of classes on one GPU under
- * one power limit: a column of the class program. A *way* is a gang of several GPUs.
+ * one power limit: a column of the class program. A gang of several GPUs is a column, too.
  *
  * Made by: columns_make, once for a problem. Read by: the certificate, the ascent, the master
  * program, rounding and the search. Owned; the problem is borrowed. Everything depends on kinds,
@@ -53,8 +53,8 @@ static inline double pattern_w(const struct patterns *x, long i, const double *s
     return x->draw_w ? w - watt_price * (double)x->draw_w[i] : w;
 }
 
-/* A gang of 'm' GPUs of one type. */
-struct way {
+/* What a job may choose: a gang of 'm' GPUs of one type. */
+struct gang_option {
     double cost_w;    // of all its GPUs, shortfall and moving included
     float draw_w;     // above idle, margin included
     short type, m;
@@ -68,16 +68,25 @@ struct chooser_job {
     double need, short_w;
     double wait_w, fee_w;    // to wait, its move included; to move
     int parts;               // slots that it may take; 0: none
-    int first_way, n_ways;
+    int first_gang, n_gangs;
 };
 
 /* A job of some class beside the fixed ones of a GPU. */
-struct company {
+struct fixed_pattern {
     int gpu, bin;
     double cost_w;    // of the GPU and what its fixed jobs miss
     float draw_w;     // above idle, margin included
     unsigned char limit;
 };
+
+/* Something by a number, to be sorted; of equals the first comes first. */
+struct ranked_index {
+    double by;
+    long which;
+};
+
+int ranked_least_first(const void *a, const void *b);
+int ranked_most_first(const void *a, const void *b);
 
 struct columns {
     const struct problem *p;
@@ -96,15 +105,18 @@ struct columns {
     int *class_of_bin;
     struct patterns *patterns;    // (n_types)
     unsigned char *part_of;       // (n_types) which of two threads looks at its patterns
-    struct way *ways;
-    int *first_way;             // (n_jobs + 1)
-    int *n_open;                // (n_types) GPUs that take anybody
-    int *n_usable;              // (n_types) GPUs that take anybody or have somebody
-    int *residents;             // (n_gpus, THETA_MAX) jobs that stand there now; -1: nobody
-    bool *is_held;              // (n_gpus) by a fixed job
-    struct company *company;    // by GPU
-    int n_company;
-    double *held_w;    // (n_gpus) what fixed jobs cost there by themselves, where company may come
+    double *tops;    // (n_types, n_bins) the most that slots of a bin hold; while patterns
+                     // are listed
+    struct gang_option *gangs;
+    int n_gangs;
+    int *first_gang;                // (n_jobs + 1)
+    int *n_open;                    // (n_types) GPUs that take anybody
+    int *n_usable;                  // (n_types) GPUs that take anybody or have somebody
+    int *residents;                 // (n_gpus, THETA_MAX) jobs that stand there now; -1: nobody
+    bool *is_held;                  // (n_gpus) by a fixed job
+    struct fixed_pattern *fixed;    // by GPU
+    int n_fixed;
+    double *held_w;    // (n_gpus) what fixed jobs cost there by themselves, where others may come
     double unit_w;     // what a GPU costs at most, on average: what small and large are measured by
     double room_w;     // watts of the cap above all GPUs awake, without the margin; HUGE_VAL
     double *rack_room_w;    // (n_types) the same of all racks with such GPUs; HUGE_VAL: enough
@@ -162,8 +174,8 @@ static inline int subset(const int *jobs, int n, unsigned mask, int *out)
     return k;
 }
 
-/* (1 + n_racks) watts that caps leave above all GPUs awake, without the margin: of the cluster, then
- * of each rack; HUGE_VAL: no cap. The present allocation may stand above them.
+/* (1 + n_racks) watts that caps leave above all GPUs awake, without the margin: of the cluster,
+ * then of each rack; HUGE_VAL: no cap. The present allocation may stand above them.
  */
 double *caps_room_w(struct arena *a, const struct problem *p, const int *residents);
 

@@ -1,8 +1,8 @@
 /* kept.h - prices that outlive their problem: what the next decision begins with.
  *
- * One row of steps for each class that had prices, known again by its kind's name, rate and price of
- * time, its types and whether it is exclusive; and prices of watts. Plain numbers, so that a child
- * that decides can hand them to its parent.
+ * One row of steps for each class that had prices, known again by its kind's name, rate and price
+ * of time, its types and whether it is exclusive; and prices of watts. Plain numbers, so that a
+ * child that decides can hand them to its parent.
  *
  * Made by: kept_create, empty; filled by kept_take from prices that were found. Read by:
  * prices_find. Owned by whoever makes decisions one after the other, and finds prices anew, between

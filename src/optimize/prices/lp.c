@@ -63,9 +63,9 @@ void lp_limit(struct lp *lp, double seconds)
     Clp_setMaximumSeconds(lp, seconds);
 }
 
-bool lp_solve(struct lp *lp, enum lp_way way)
+bool lp_solve(struct lp *lp, enum lp_method method)
 {
-    if (way == LP_PRIMAL)
+    if (method == LP_PRIMAL)
         Clp_primal(lp, 0);
     else
         Clp_dual(lp, 0);

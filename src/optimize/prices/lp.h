@@ -35,10 +35,10 @@ int lp_n_columns(struct lp *lp);
 /* A solution takes no longer than about this many seconds from now on. */
 void lp_limit(struct lp *lp, double seconds);
 
-enum lp_way { LP_PRIMAL, LP_DUAL };
+enum lp_method { LP_PRIMAL, LP_DUAL };
 
 /* Solve to the optimum; false when that was not reached (then nothing below may be read). */
-bool lp_solve(struct lp *lp, enum lp_way way);
+bool lp_solve(struct lp *lp, enum lp_method method);
 
 double lp_cost(struct lp *lp);
 const double *lp_values(struct lp *lp);    // (n_columns) borrowed until the next addition

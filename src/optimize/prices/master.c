@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "optimize/prices/certificate.h"
 #include "optimize/prices/master_inner.h"
+#include "optimize/prices/prices.h"
 
 /* Patterns within this of the best of their type come in at first, as a part of what a GPU costs,
  * at most so many of a type; later those that are better than it, the best first.
@@ -17,8 +17,8 @@
 #define MOST_LATER 400
 #define BETTER 1e-4
 
-/* The program is done when it lacks no more than one column, and one row, in so many, and its prices
- * are better than those it began with: what lacks may be little and cost much.
+/* The program is done when it lacks no more than one column, and one row, in so many, and its
+ * prices are better than those it began with: what lacks may be little and cost much.
  */
 #define NEW_ENOUGH 200
 
@@ -73,7 +73,7 @@ static void begin(struct master_inner *in)
             master_add_near(in, t, in->now.type_w[t] - NEAR_FIRST * in->m.c->unit_w, MOST_FIRST);
     master_add_cover(in);
     master_add_kept(in);
-    master_add_company(in);
+    master_add_fixed(in);
     master_add_choices(in);
     master_add_shorts(in);
     master_add_type_slack(in);
@@ -101,7 +101,7 @@ static bool improve(struct master_inner *in)
     for (int t = 0; t < c->p->n_types; t++)
         master_add_near(in, t, type_w[t] + BETTER * in->m.c->unit_w, MOST_LATER);
     int n_rows = master_group_rows(in);
-    master_add_company(in);
+    master_add_fixed(in);
     master_add_choices(in);
     master_add_shorts(in);
     master_flush(in);
@@ -118,7 +118,8 @@ static bool is_late(const struct master_inner *in)
     return in->o->clock && clock_now_s(in->o->clock) >= in->o->until_s;
 }
 
-struct master *master_solve(const struct columns *c, const struct master_options *o, struct dual *u)
+struct master *master_solve(const struct columns *c, const struct prices_options *o,
+                            int rounds_most, struct dual *u)
 {
     struct master_inner *in = heap_array(1, sizeof *in);
 
@@ -134,8 +135,8 @@ struct master *master_solve(const struct columns *c, const struct master_options
     for (int t = 0; t < c->p->n_types; t++)
         in->is_in[t] = ARENA_ARRAY(&in->arena, bool, (size_t)c->patterns[t].n);
     in->is_short_in = ARENA_ARRAY(&in->arena, bool, (size_t)c->p->n_jobs);
-    in->choices = ARENA_ARRAY(&in->arena, struct choice, (size_t)c->p->n_jobs);
-    in->is_company_in = ARENA_ARRAY(&in->arena, bool, (size_t)c->n_company);
+    in->choices = ARENA_ARRAY(&in->arena, struct job_choice, (size_t)c->p->n_jobs);
+    in->is_fixed_in = ARENA_ARRAY(&in->arena, bool, (size_t)c->n_fixed);
     in->held_row = ARENA_ARRAY(&in->arena, int, (size_t)c->p->n_gpus);
     dual_init(&in->arena, c, &in->now);
     dual_copy(c, u, &in->now);
@@ -146,7 +147,7 @@ struct master *master_solve(const struct columns *c, const struct master_options
     in->rack_row = ARENA_ARRAY(&in->arena, int, (size_t)c->p->n_types);
     in->base_w = ARENA_ARRAY(&in->arena, double, (size_t)in->m.n_groups);
     begin(in);
-    while (in->m.n_rounds < o->rounds_most && !is_late(in) && improve(in))
+    while (in->m.n_rounds < rounds_most && !is_late(in) && improve(in))
         continue;
     in->m.n_rows = in->n_rows;
     if (in->m.n_rounds > 0)

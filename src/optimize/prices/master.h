@@ -1,9 +1,9 @@
 /* master.h - the class program: how many GPUs of each type run which pattern, as a linear program.
  *
- *     minimise   cost of patterns, ways, shortfalls, waiting, less what staying saves
+ *     minimise   cost of patterns, gangs, shortfalls, waiting, less what staying saves
  *     for each type         GPUs used                                   <= GPUs there are
  *     for each class, bin   slots in this bin or above                  >= jobs that need as much
- *     for each group        other ways than its first                   <= its jobs
+ *     for each group        other choices than its first                <= its jobs
  *     under a cap           watts drawn above idle                      <= room
  *     for each type         watts drawn above idle                      <= room in its racks
  *
@@ -21,25 +21,25 @@
 
 #include <stdbool.h>
 
-struct clock;
 struct columns;
 struct dual;
+struct prices_options;
 
 enum column_kind {
     COLUMN_PATTERN,
-    COLUMN_KEPT,       // a pattern as it stands on some GPUs now
-    COLUMN_COMPANY,    // beside the fixed jobs of a GPU
-    COLUMN_WAY,        // of a group: a gang
-    COLUMN_SLOTS,      // of a group: several slots
-    COLUMN_WAIT,       // of a group or a job
-    COLUMN_SHORT,      // a job takes a slot that holds less than it needs
-    COLUMN_SLACK,      // what keeps the program feasible
+    COLUMN_KEPT,     // a pattern as it stands on some GPUs now
+    COLUMN_FIXED,    // beside the fixed jobs of a GPU
+    COLUMN_GANG,     // of a group: a gang
+    COLUMN_SLOTS,    // of a group: several slots
+    COLUMN_WAIT,     // of a group or a job
+    COLUMN_SHORT,    // a job takes a slot that holds less than it needs
+    COLUMN_SLACK,    // what keeps the program feasible
 };
 
 struct master_column {
     enum column_kind kind;
     int type;          // -1: none
-    long which;        // pattern; GPU that is kept; company; way
+    long which;        // pattern; GPU that is kept; fixed pattern; gang
     int group, job;    // -1: none
     int n_gives, n_takes;
     const int *gives, *takes;    // bins of slots that it brings (a pattern's, or those left for
@@ -70,16 +70,10 @@ struct master {
     struct master_inner *inner;
 };
 
-struct master_options {
-    int threads, rounds_most;
-    const struct clock *clock;    // NULL: no end but the rounds
-    double until_s;
-};
-
 /* 'u' has prices to begin with, and gets the best ones. NULL: there was no time for one solution.
  */
-struct master *master_solve(const struct columns *c, const struct master_options *o,
-                            struct dual *u);
+struct master *master_solve(const struct columns *c, const struct prices_options *o,
+                            int rounds_most, struct dual *u);
 void master_destroy(struct master *m);
 
 #endif

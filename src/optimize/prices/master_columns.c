@@ -5,12 +5,12 @@
 #include "base/grow.h"
 #include "optimize/prices/master_inner.h"
 
-/* All as parts of what a GPU costs: GPUs as they stand and company of fixed jobs come in when they
- * are this near the best; a job waits or falls short in the program when that costs less than this
- * more than its slot.
+/* All as parts of what a GPU costs: GPUs as they stand and neighbours of fixed jobs come in when
+ * they are this near the best; a job waits or falls short in the program when that costs less than
+ * this more than its slot.
  */
 #define KEPT_NEAR 0.003
-#define COMPANY_NEAR 0.01
+#define FIXED_NEAR 0.01
 #define SHORT_NEAR 0.01
 
 /* How far a price may go in one round at first, in the same unit; and by how many times that after
@@ -23,7 +23,7 @@
 
 static void entry(struct master_inner *in, int row, double value)
 {
-    struct batch *b = &in->batch;
+    struct lp_batch *b = &in->batch;
 
     for (int i = b->start[b->n]; i < b->n_entries; i++)
         if (b->index[i] == row) {
@@ -47,7 +47,7 @@ static void slot_entries(struct master_inner *in, int bin, double value)
 }
 
 /* What a column uses of a row besides slots; row -1: of none. */
-struct use {
+struct row_use {
     int row;
     double value;
 };
@@ -61,10 +61,10 @@ struct use {
 
 /* A column: its slots, what else it uses, and its group. Entries that add up to 0 go. */
 static void column_add(struct master_inner *in, const struct master_column *x,
-                       const struct use *uses, int n_uses)
+                       const struct row_use *uses, int n_uses)
 {
     struct master *m = &in->m;
-    struct batch *b = &in->batch;
+    struct lp_batch *b = &in->batch;
     int n = b->n_entries;
 
     GROW_BESIDE(b->start, b->n + 1, b->cap);
@@ -95,7 +95,7 @@ static void column_add(struct master_inner *in, const struct master_column *x,
 
 void master_flush(struct master_inner *in)
 {
-    struct batch *b = &in->batch;
+    struct lp_batch *b = &in->batch;
 
     lp_add_columns(
         in->lp, &(struct lp_lines){ b->n, NULL, b->upper, b->cost, b->start, b->index, b->value });
@@ -118,14 +118,14 @@ static void add_pattern(struct master_inner *in, int type, long i)
         new.n_gives++;
     in->is_in[type][i] = true;
     double draw_w = x->draw_w ? (double)x->draw_w[i] : 0;
-    column_add(in, &new, (struct use[]){ { type, 1 }, DRAWS(in, type, draw_w) }, 3);
+    column_add(in, &new, (struct row_use[]){ { type, 1 }, DRAWS(in, type, draw_w) }, 3);
 }
 
 /* ---- groups ---- */
 
 /* What a group could do. */
 static struct master_column choice_column(struct master_inner *in, int group,
-                                          const struct choice *x)
+                                          const struct job_choice *x)
 {
     const struct columns *c = in->m.c;
     const struct problem_job *j = &c->p->jobs[master_representative(&in->m, group)];
@@ -134,11 +134,11 @@ static struct master_column choice_column(struct master_inner *in, int group,
     };
     double low = 0;
 
-    if (x->way >= 0) {
-        new.kind = COLUMN_WAY;
-        new.type = c->ways[x->way].type;
-        new.which = x->way;
-        new.cost_w = c->ways[x->way].cost_w;
+    if (x->gang >= 0) {
+        new.kind = COLUMN_GANG;
+        new.type = c->gangs[x->gang].type;
+        new.which = x->gang;
+        new.cost_w = c->gangs[x->gang].cost_w;
     } else if (x->n_slots > 0) {
         int *bins = ARENA_ARRAY(&in->arena, int, (size_t)x->n_slots);
         for (int i = 0; i < x->n_slots; i++) {
@@ -161,25 +161,26 @@ static bool is_same(const struct master_column *x, const struct master_column *y
 }
 
 /* GPUs and watts that a column's gangs use, so many times. */
-static int way_uses(const struct master_inner *in, const struct master_column *x, double n,
-                    struct use uses[3])
+static int gang_uses(const struct master_inner *in, const struct master_column *x, double n,
+                     struct row_use uses[3])
 {
-    if (x->kind != COLUMN_WAY)
+    if (x->kind != COLUMN_GANG)
         return 0;
-    const struct way *w = &in->m.c->ways[x->which];
+    const struct gang_option *w = &in->m.c->gangs[x->which];
     double draw_w = n * (double)w->draw_w;
-    memcpy(uses,
-           (struct use[3]){ { x->type, n * (w->m - w->n_drained) }, DRAWS(in, x->type, draw_w) },
-           sizeof(struct use[3]));
+    memcpy(
+        uses,
+        (struct row_use[3]){ { x->type, n * (w->m - w->n_drained) }, DRAWS(in, x->type, draw_w) },
+        sizeof(struct row_use[3]));
     return 3;
 }
 
 /* The first of a group: it is in the right-hand sides. */
 static void add_base(struct master_inner *in, struct job_group *g, struct master_column *new)
 {
-    struct use uses[3] = { 0 };
+    struct row_use uses[3] = { 0 };
 
-    if (way_uses(in, new, g->n_jobs, uses)) {
+    if (gang_uses(in, new, g->n_jobs, uses)) {
         in->base_gpus[new->type] += uses[0].value;
         in->base_draw_w[new->type] += uses[1].value;
     }
@@ -192,11 +193,11 @@ static void add_base(struct master_inner *in, struct job_group *g, struct master
 /* A group's columns hang on a list, the newest first. All but the base exchange it for something
  * else.
  */
-static void add_choice(struct master_inner *in, int group, const struct choice *x)
+static void add_choice(struct master_inner *in, int group, const struct job_choice *x)
 {
     struct job_group *g = &in->m.groups[group];
     struct master_column new = choice_column(in, group, x);
-    struct use uses[6];
+    struct row_use uses[6];
 
     for (int i = g->last_column; i >= 0; i = in->m.columns[i].next)
         if (is_same(&in->m.columns[i], &new))
@@ -208,8 +209,8 @@ static void add_choice(struct master_inner *in, int group, const struct choice *
         return;
     }
     const struct master_column *base = &in->m.columns[g->base];
-    int n = way_uses(in, &new, 1, uses);
-    n += way_uses(in, base, -1, uses + n);
+    int n = gang_uses(in, &new, 1, uses);
+    n += gang_uses(in, base, -1, uses + n);
     new.gives = base->takes;
     new.n_gives = base->n_takes;
     new.cost_w -= in->base_w[group];
@@ -220,12 +221,12 @@ static void add_choice(struct master_inner *in, int group, const struct choice *
 void master_add_choices(struct master_inner *in)
 {
     for (int g = 0; g < in->m.n_groups; g++) {
-        const struct choice *x = &in->choices[master_representative(&in->m, g)];
+        const struct job_choice *x = &in->choices[master_representative(&in->m, g)];
         double wait_w = in->m.c->p->jobs[master_representative(&in->m, g)].wait_w;
         bool has_base = in->m.groups[g].base >= 0;
         add_choice(in, g, x);
         if (has_base && wait_w < x->cost_w + SHORT_NEAR * in->m.c->unit_w)
-            add_choice(in, g, &(struct choice){ .way = -1 });
+            add_choice(in, g, &(struct job_choice){ .gang = -1 });
     }
 }
 
@@ -274,7 +275,7 @@ static void add_kept(struct master_inner *in, int gpu)
                                  .gives = kept,
                                  .cost_w = best - saved_w,
                                  .most = 1 };
-    column_add(in, &new, (struct use[]){ { type, 1 }, DRAWS(in, type, draw_w) }, 3);
+    column_add(in, &new, (struct row_use[]){ { type, 1 }, DRAWS(in, type, draw_w) }, 3);
 }
 
 void master_add_kept(struct master_inner *in)
@@ -286,22 +287,22 @@ void master_add_kept(struct master_inner *in)
             add_kept(in, g);
 }
 
-/* Company for the fixed jobs of a GPU, near the best at the present prices: once each. */
-void master_add_company(struct master_inner *in)
+/* Neighbours for the fixed jobs of a GPU, near the best at the present prices: once each. */
+void master_add_fixed(struct master_inner *in)
 {
     const struct columns *c = in->m.c;
 
-    for (int i = 0, end; i < c->n_company; i = end) {
+    for (int i = 0, end; i < c->n_fixed; i = end) {
         double best = -HUGE_VAL;
-        for (end = i; end < c->n_company && c->company[end].gpu == c->company[i].gpu; end++)
-            best = fmax(best, in->now.slot_w[c->company[end].bin] - c->company[end].cost_w);
+        for (end = i; end < c->n_fixed && c->fixed[end].gpu == c->fixed[i].gpu; end++)
+            best = fmax(best, in->now.slot_w[c->fixed[end].bin] - c->fixed[end].cost_w);
         for (int k = i; k < end; k++) {
-            const struct company *x = &c->company[k];
+            const struct fixed_pattern *x = &c->fixed[k];
             double w = in->now.slot_w[x->bin] - x->cost_w;
-            if (in->is_company_in[k] || w < best - COMPANY_NEAR * in->m.c->unit_w)
+            if (in->is_fixed_in[k] || w < best - FIXED_NEAR * in->m.c->unit_w)
                 continue;
-            in->is_company_in[k] = true;
-            struct master_column new = { .kind = COLUMN_COMPANY,
+            in->is_fixed_in[k] = true;
+            struct master_column new = { .kind = COLUMN_FIXED,
                                          .type = -1,
                                          .which = k,
                                          .group = -1,
@@ -311,7 +312,8 @@ void master_add_company(struct master_inner *in)
                                          .cost_w = x->cost_w - c->held_w[x->gpu],
                                          .most = 1 };
             int type = c->p->gpus[x->gpu].type;
-            struct use uses[] = { { in->held_row[x->gpu], 1 }, DRAWS(in, type, (double)x->draw_w) };
+            struct row_use uses[] = { { in->held_row[x->gpu], 1 },
+                                      DRAWS(in, type, (double)x->draw_w) };
             column_add(in, &new, uses, 3);
         }
     }
@@ -371,7 +373,7 @@ static void consider_short(struct master_inner *in, int job)
 /* At the present prices, waiting or missing its promise is what a job chooses. */
 static bool would_miss(const struct master_inner *in, int job)
 {
-    const struct choice *x = &in->choices[job];
+    const struct job_choice *x = &in->choices[job];
 
     return x->n_slots == 0 || x->bins[0] < master_bin(in, job);
 }
@@ -399,7 +401,7 @@ static void add_slack(struct master_inner *in, int row, double value, double cos
                                  .cost_w = cost_w,
                                  .most = HUGE_VAL };
 
-    column_add(in, &new, &(struct use){ row, value }, 1);
+    column_add(in, &new, &(struct row_use){ row, value }, 1);
 }
 
 /* Slack keeps the program feasible, and its prices near those of the best bound: what lacks in a
@@ -454,19 +456,6 @@ int master_loosen(struct master_inner *in)
 
 /* ---- patterns near the best ---- */
 
-struct near {
-    double value;
-    long which;
-};
-
-static int by_near(const void *a, const void *b)
-{
-    const struct near *x = a, *y = b;
-
-    return x->value != y->value ? (x->value < y->value ? 1 : -1)
-                                : (x->which > y->which) - (x->which < y->which);
-}
-
 /* What a GPU earns by a pattern at the present prices. */
 static double earned_w(const struct master_inner *in, int type, long i)
 {
@@ -480,8 +469,8 @@ struct cover {
     long which;
 };
 
-/* Every row gets a pattern that serves it, however dear: prices of rows that nothing serves would be
- * those of slack, and wrong.
+/* Every row gets a pattern that serves it, however dear: prices of rows that nothing serves would
+ * be those of slack, and wrong.
  */
 void master_add_cover(struct master_inner *in)
 {
@@ -515,7 +504,7 @@ void master_add_cover(struct master_inner *in)
 int master_add_near(struct master_inner *in, int type, double from_w, int most)
 {
     const struct patterns *x = &in->m.c->patterns[type];
-    struct near *found = NULL;
+    struct ranked_index *found = NULL;
     int n = 0, cap = 0;
 
     for (long i = 0; i < x->n; i++) {
@@ -525,10 +514,10 @@ int master_add_near(struct master_inner *in, int type, double from_w, int most)
         if (w <= from_w)
             continue;
         GROW(found, n, cap);
-        found[n++] = (struct near){ w, i };
+        found[n++] = (struct ranked_index){ w, i };
     }
     if (found && n > most) {
-        qsort(found, (size_t)n, sizeof *found, by_near);
+        qsort(found, (size_t)n, sizeof *found, ranked_most_first);
         n = most;
     }
     for (int i = 0; i < n; i++)

@@ -7,7 +7,6 @@
 #define OPTIMIZE_PRICES_MASTER_INNER_H
 
 #include "base/arena.h"
-#include "optimize/prices/choices.h"
 #include "optimize/prices/columns.h"
 #include "optimize/prices/dual.h"
 #include "optimize/prices/lp.h"
@@ -19,7 +18,7 @@ struct class_rows {
 };
 
 /* Columns that wait to be added together. */
-struct batch {
+struct lp_batch {
     int n, cap;
     double *upper, *cost;    // (n)
     int *start;              // (n + 1)
@@ -30,25 +29,25 @@ struct batch {
 
 struct master_inner {
     struct master m;
-    const struct master_options *o;
+    const struct prices_options *o;
     struct arena arena, scratch[2];
     struct lp *lp;
     int cap_columns;
-    double first_w;             // the bound of the prices to begin with
-    struct class_rows *rows;    // (n_classes)
-    int n_rows, cap_row;        // cap_row -1: none
-    int *rack_row;              // (n_types) of the racks' caps; -1: none
-    int *held_row;              // (n_gpus) where company may come
-    double *demand;             // (n_bins) slots needed in this bin or a higher one
-    double *base_gpus;          // (n_types) of groups as they first choose
-    double *base_draw_w;        // (n_types)
-    double *base_w;             // (n_groups) what a job of the group costs as it first chooses
-    bool **is_in;               // (n_types) patterns in the program
-    bool *is_company_in;        // (n_company)
-    bool *is_short_in;          // (n_jobs) may wait or fall short in the program
-    struct dual *best, now;     // best: the caller's
-    struct choice *choices;     // at the present prices
-    struct batch batch;
+    double first_w;                // the bound of the prices to begin with
+    struct class_rows *rows;       // (n_classes)
+    int n_rows, cap_row;           // cap_row -1: none
+    int *rack_row;                 // (n_types) of the racks' caps; -1: none
+    int *held_row;                 // (n_gpus) where others may come
+    double *demand;                // (n_bins) slots needed in this bin or a higher one
+    double *base_gpus;             // (n_types) of groups as they first choose
+    double *base_draw_w;           // (n_types)
+    double *base_w;                // (n_groups) what a job of the group costs as it first chooses
+    bool **is_in;                  // (n_types) patterns in the program
+    bool *is_fixed_in;             // (n_fixed)
+    bool *is_short_in;             // (n_jobs) may wait or fall short in the program
+    struct dual *best, now;        // best: the caller's
+    struct job_choice *choices;    // at the present prices
+    struct lp_batch batch;
 };
 
 /* ---- master_rows.c ---- */
@@ -85,7 +84,7 @@ int master_add_near(struct master_inner *in, int type, double from_w, int most);
 
 void master_add_cover(struct master_inner *in);      // patterns for every row
 void master_add_kept(struct master_inner *in);       // GPUs as they stand
-void master_add_company(struct master_inner *in);    // of fixed jobs, near the best
+void master_add_fixed(struct master_inner *in);      // of fixed jobs, near the best
 void master_add_choices(struct master_inner *in);    // of all groups, and their waiting
 void master_add_shorts(struct master_inner *in);     // of single jobs, near the best
 void master_add_slack(struct master_inner *in, int k, int b);

@@ -21,7 +21,7 @@ static bool is_single(const struct columns *c, int job)
     const struct problem_job *j = &c->p->jobs[job];
 
     return c->class_of[job] >= 0 && (j->form == FORM_SPREAD ? j->n_max == 1 : j->n_max <= 1) &&
-           c->first_way[job] == c->first_way[job + 1];
+           c->first_gang[job] == c->first_gang[job + 1];
 }
 
 static int compare(double x, double y)
@@ -181,9 +181,9 @@ void master_first_rows(struct master_inner *in)
         in->rack_row[t] = c->rack_room_w[t] < HUGE_VAL
                               ? watts_row(c, &to, c->rack_room_w[t], &in->base_draw_w[t], 1)
                               : -1;
-    for (int i = 0; i < c->n_company; i++)
-        if (i == 0 || c->company[i].gpu != c->company[i - 1].gpu)
-            in->held_row[c->company[i].gpu] = row_add(&to, -HUGE_VAL, 1);
+    for (int i = 0; i < c->n_fixed; i++)
+        if (i == 0 || c->fixed[i].gpu != c->fixed[i - 1].gpu)
+            in->held_row[c->fixed[i].gpu] = row_add(&to, -HUGE_VAL, 1);
     for (int k = 0; k < c->n_classes; k++)
         class_rows(in, k, &to);
     lp_add_rows(in->lp, &(struct lp_lines){ to.n, to.lower, to.upper, NULL, NULL, NULL, NULL });
@@ -239,7 +239,7 @@ static int most_lacking(const struct master_inner *in, int k, const double *slot
 }
 
 /* Entries of new rows, as they are met column by column. */
-struct entries {
+struct row_entries {
     int n, cap;
     int *row, *column;
     double *value;
@@ -247,7 +247,7 @@ struct entries {
 
 /* One slot more or less of a column, for all rows from 'first' on that it counts in. */
 static void slot_entries(const struct master_inner *in, int column, int bin, double value,
-                         int first, struct entries *to)
+                         int first, struct row_entries *to)
 {
     int k = in->m.c->class_of_bin[bin];
     const struct class_rows *r = &in->rows[k];
@@ -271,7 +271,7 @@ static void slot_entries(const struct master_inner *in, int column, int bin, dou
     }
 }
 
-static void meet_columns(const struct master_inner *in, int first, struct entries *to)
+static void meet_columns(const struct master_inner *in, int first, struct row_entries *to)
 {
     for (int i = 0; i < in->m.n_columns; i++) {
         const struct master_column *x = &in->m.columns[i];
@@ -288,7 +288,7 @@ static void meet_columns(const struct master_inner *in, int first, struct entrie
 static void write_rows(struct master_inner *in, int first, const double *lower)
 {
     int n = in->n_rows - first;
-    struct entries e = { 0 };
+    struct row_entries e = { 0 };
 
     meet_columns(in, first, &e);
     double *value = heap_array((size_t)e.n, sizeof *value);

@@ -4,9 +4,6 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "optimize/prices/ascent.h"
-#include "optimize/prices/certificate.h"
-#include "optimize/prices/choices.h"
 #include "optimize/prices/columns.h"
 #include "optimize/prices/kept.h"
 #include "optimize/prices/master.h"
@@ -27,9 +24,9 @@
  */
 #define VERTEX_PATTERNS_MOST 1000000
 
-/* From prices on bins of 'from', or a guess, to prices on those of 'c', if those are more. */
-static void ascend_on(struct prices *u, const struct columns *from, const struct columns *c,
-                      const struct ascent_options *o)
+/* From prices on bins of 'from', or a guess, to prices on those of 'c'; false: there are no more.
+ */
+static bool convert(struct prices *u, const struct columns *from, const struct columns *c)
 {
     struct dual now;
 
@@ -39,8 +36,7 @@ static void ascend_on(struct prices *u, const struct columns *from, const struct
     else
         dual_guess(c, &now);
     u->u = now;
-    if (!from || c->n_bins > from->n_bins)
-        ascent_run(c, o, &u->u);
+    return !from || c->n_bins > from->n_bins;
 }
 
 static void find_usual_classes(struct prices *u)
@@ -60,7 +56,7 @@ static void find_usual_classes(struct prices *u)
 static void certify(struct prices *u, int threads)
 {
     const struct problem *p = u->columns->p;
-    struct choice *choices = ARENA_ARRAY(&u->arena, struct choice, (size_t)p->n_jobs);
+    struct job_choice *choices = ARENA_ARRAY(&u->arena, struct job_choice, (size_t)p->n_jobs);
     struct arena scratch[2];
 
     arena_init(&scratch[0]);
@@ -76,20 +72,15 @@ static void certify(struct prices *u, int threads)
 /* From a guess, on ever more bins. */
 static void ascend(struct prices *u, const struct problem *p, const struct prices_options *o)
 {
-    struct ascent_options ascent = { .threads = o->threads,
-                                     .clock = o->clock,
-                                     .until_s = o->ascent_until_s };
-
     u->columns = columns_make(p, BINS_FINE, o->threads);
     struct columns *coarse = columns_coarse(u->columns, BINS_COARSE);
     struct columns *medium = columns_coarse(u->columns, BINS_MEDIUM);
-    ascend_on(u, NULL, coarse, &ascent);
-    ascent.until_s = o->refine_until_s;
-    ascent.tau_from = TAU_AGAIN_FROM;
-    ascent.tau_to = TAU_AGAIN_TO;
-    ascend_on(u, coarse, medium, &ascent);
-    ascent.tau_from = TAU_FINE_FROM;
-    ascend_on(u, medium, u->columns, &ascent);
+    convert(u, NULL, coarse);
+    ascent_run(coarse, o, o->ascent_until_s, 0, 0, &u->u);
+    if (convert(u, coarse, medium))
+        ascent_run(medium, o, o->refine_until_s, TAU_AGAIN_FROM, TAU_AGAIN_TO, &u->u);
+    if (convert(u, medium, u->columns))
+        ascent_run(u->columns, o, o->refine_until_s, TAU_FINE_FROM, TAU_AGAIN_TO, &u->u);
     columns_destroy(coarse);
     columns_destroy(medium);
 }
@@ -115,13 +106,8 @@ struct prices *prices_find(const struct problem *p, const struct prices_options 
     bool is_kept = recall(u, p, o);
     if (!is_kept)
         ascend(u, p, o);
-    if (!is_kept && o->wants_vertex && columns_n_patterns(u->columns) <= VERTEX_PATTERNS_MOST) {
-        struct master_options master = { .threads = o->threads,
-                                         .rounds_most = ROUNDS_MOST,
-                                         .clock = o->clock,
-                                         .until_s = o->until_s };
-        u->master = master_solve(u->columns, &master, &u->u);
-    }
+    if (!is_kept && o->wants_vertex && columns_n_patterns(u->columns) <= VERTEX_PATTERNS_MOST)
+        u->master = master_solve(u->columns, o, ROUNDS_MOST, &u->u);
     find_usual_classes(u);
     certify(u, o->threads);
     return u;

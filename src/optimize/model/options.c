@@ -1,0 +1,42 @@
+#include "optimize/model/options.h"
+
+#include <string.h>
+
+const struct solve_options solve_defaults = { .price_w = 50,
+                                              .move_s = 60,
+                                              .settle_s = 300,
+                                              .unfit_max = 0.25,
+                                              .alone_unfit_max = 0.9,
+                                              .may_share = true,
+                                              .may_move = true,
+                                              .may_choose = true,
+                                              .may_sleep = true };
+
+static const char *const lever_names[LEVERS] = {
+    [LEVER_TYPES] = "types", [LEVER_SHARING] = "sharing", [LEVER_MOVING] = "moving",
+    [LEVER_SLEEP] = "sleep", [LEVER_LIMITS] = "limits",   [LEVER_JOULES] = "joules",
+};
+
+const char *lever_name(enum lever l)
+{
+    return lever_names[l];
+}
+
+int lever_by_name(const char *name)
+{
+    for (int l = 0; l < LEVERS; l++)
+        if (strcmp(lever_names[l], name) == 0)
+            return l;
+    return -1;
+}
+
+void lever_take(struct solve_options *o, enum lever l)
+{
+    o->may_choose &= l != LEVER_TYPES;
+    o->may_share &= l != LEVER_SHARING;
+    o->may_move &= l != LEVER_MOVING;
+    o->may_sleep &= l != LEVER_SLEEP;
+    o->may_limit &= l != LEVER_LIMITS;
+    if (l == LEVER_JOULES)
+        o->objective = OBJECTIVE_WATTS;
+}
