@@ -23,10 +23,10 @@
 /* CBC's objective and bound are right up to this much of the watts that are added up. */
 #define CBC_TOLERANCE 1e-9
 
-struct run {
+struct exact_search {
     struct arena *arena;    // the caller's, for answers
-    struct program x;
-    struct pool pool;
+    struct exact_program x;
+    struct column_list pool;
     struct plan *out;    // the best so far
     double lp_w;         // the relaxation's bound
     double bound_w;      // the best so far
@@ -40,12 +40,12 @@ static double scale_of(const struct plan *x)
     return fmax(fabs(x->cost_w) + x->watts + x->short_w + x->wait_w + x->move_w, 1);
 }
 
-static double gap_w(const struct run *r)
+static double gap_w(const struct exact_search *r)
 {
     return fmax(r->out->cost_w - r->lp_w, 0);
 }
 
-static bool is_met(const struct run *r)
+static bool is_met(const struct exact_search *r)
 {
     double same_w = SAME * fmax(fabs(r->out->cost_w), 1);
 
@@ -55,13 +55,13 @@ static bool is_met(const struct run *r)
 /* ---- columns ---- */
 
 /* All columns within 'most_w'. */
-static void gather(struct run *r, double most_w)
+static void gather(struct exact_search *r, double most_w)
 {
-    struct wish w = { .most_w = most_w, .pool = &r->pool, .room = COLUMNS_MOST };
+    struct column_filter w = { .most_w = most_w, .pool = &r->pool, .room = COLUMNS_MOST };
 
     r->pool.n = 0;
-    for (int i = 0; i < r->x.n_places; i++)
-        program_seats(&r->x, i, &w);
+    for (int i = 0; i < r->x.n_groups; i++)
+        program_single(&r->x, i, &w);
     for (int j = 0; j < r->x.p->n_jobs; j++)
         program_gang(&r->x, j, &w);
     program_choices(&r->x, 0, &r->pool);
@@ -70,7 +70,7 @@ static void gather(struct run *r, double most_w)
 /* Gather only as far as there are some columns to choose from: a good answer among those makes
  * the gap, and the next program, smaller.
  */
-static double reach_near(struct run *r)
+static double reach_near(struct exact_search *r)
 {
     double most_w = fmin(gap_w(r), FIRST_REACH * scale_of(r->out));
 
@@ -85,7 +85,7 @@ static double reach_near(struct run *r)
 /* ---- the integer program ---- */
 
 /* Is what CBC found an answer, and cheaper? Only then it is taken. False: it is none. */
-static bool adopt(struct run *r, const double *value)
+static bool adopt(struct exact_search *r, const double *value)
 {
     const struct problem *p = r->x.p;
     struct plan *found = ARENA_NEW(r->arena, struct plan);
@@ -103,7 +103,8 @@ static bool adopt(struct run *r, const double *value)
 /* The integer program of what was gathered, in a share of the time that is left. False: no use
  * in going on.
  */
-static bool solve_within(struct run *r, double most_w, double share, struct err *e, int *rc)
+static bool solve_within(struct exact_search *r, double most_w, double share, struct err *e,
+                         int *rc)
 {
     struct mip m;
     struct mip_result result;
@@ -134,7 +135,7 @@ static bool solve_within(struct run *r, double most_w, double share, struct err 
 
 /* ---- the whole ---- */
 
-static int run_with(struct run *r, const struct problem *p, bool has_racks, double until_s,
+static int run_with(struct exact_search *r, const struct problem *p, bool has_racks, double until_s,
                     struct err *e)
 {
     struct arena scratch;
@@ -157,23 +158,22 @@ static int run_with(struct run *r, const struct problem *p, bool has_racks, doub
     return rc;
 }
 
-int exact_run(struct arena *a, const struct problem *p, double bound_w, const struct plan *start,
-              double time_s, struct plan *out, double *bound_w_out, bool *is_proven, struct err *e)
+int exact_run(struct arena *a, const struct problem *p, const struct plan *start, double time_s,
+              struct plan *out, struct err *e)
 {
     double until_s = clock_stopwatch_s() + time_s;
     struct plan best = *start;
-    struct run r = { .arena = a, .out = &best, .bound_w = bound_w };
+    struct exact_search r = { .arena = a, .out = &best, .bound_w = start->bound_w };
     int rc = 0;
 
-    if (bound_w > start->cost_w + SAME * scale_of(start))
+    if (start->bound_w > start->cost_w + SAME * scale_of(start))
         r.bound_w = -INFINITY;    // the start says that it does not hold: no proof can rest on it
     if (!is_met(&r) && p->n_jobs + p->n_gpus <= SIZE_MOST)
         rc = run_with(&r, p, false, until_s, e);
     if (rc == 0 && r.needs_racks && !is_met(&r))
         rc = run_with(&r, p, true, until_s, e);
     *out = *r.out;
-    *is_proven = is_met(&r);
-    *bound_w_out = fmin(r.bound_w, out->cost_w);
+    out->bound_w = fmin(r.bound_w, out->cost_w);
     free(r.pool.columns);
-    return rc;
+    return rc < 0 ? rc : is_met(&r);
 }

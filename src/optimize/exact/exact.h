@@ -22,12 +22,12 @@ struct plan;
 struct problem;
 
 /* Look for an answer that is cheaper than 'start', which must have passed plan_check, for 'time_s'
- * seconds. 'bound_w' is a bound that is known already, -INFINITY without; one above the start's
- * cost is false, and forgotten. 'out' is 'start' or a cheaper answer that has passed plan_check;
- * '*bound_w_out' holds for every answer; '*is_proven': 'out' is the optimum, up to 1e-6 of it. 0,
- * or -errno when there can be no child process; 'out' is 'start' then, and the bound still holds.
+ * seconds. Its bound_w is one that is known already, -INFINITY without; one above the start's cost
+ * is false, and forgotten. 'out' is 'start' or a cheaper answer that has passed plan_check; its
+ * bound_w holds for every answer. 1: 'out' is the optimum, up to 1e-6 of it; 0: nobody knows; or
+ * -errno when there can be no child process; 'out' is 'start' then, and the bound still holds.
  */
-int exact_run(struct arena *a, const struct problem *p, double bound_w, const struct plan *start,
-              double time_s, struct plan *out, double *bound_w_out, bool *is_proven, struct err *e);
+int exact_run(struct arena *a, const struct problem *p, const struct plan *start, double time_s,
+              struct plan *out, struct err *e);
 
 #endif

@@ -13,8 +13,8 @@
 /* A column is missing when its reduced cost is below minus this, watts. */
 #define MISSING_W 1e-6
 
-/* Missing columns taken in one round: on a place of many GPUs; on one GPU, or of a gang. */
-#define ROUND_GROUP 80
+/* Missing columns taken in one round: on a group of many GPUs; on one GPU, or of a gang. */
+#define ROUND_TYPE 80
 #define ROUND_ONE 4
 
 /* Who is fixed does not wait: it would cost so many times all watts. */
@@ -31,17 +31,17 @@
 #define UNIT_PARTS 6
 
 struct relaxation {
-    struct program *x;
+    struct exact_program *x;
     struct lp *lp;
-    struct pool pool;     // columns of the program, in its order
-    int n_choices;        // the first of them, which are there from the start
-    double *best_dual;    // (n_rows) those of the best bound
+    struct column_list pool;    // columns of the program, in its order
+    int n_choices;              // the first of them, which are there from the start
+    double *best_dual;          // (n_rows) those of the best bound
 };
 
 /* A linear program with the present rows, and no columns yet. */
 static void open_lp(struct relaxation *m)
 {
-    const struct program *x = m->x;
+    const struct exact_program *x = m->x;
 
     m->lp = lp_create();
     lp_add_rows(m->lp,
@@ -58,13 +58,13 @@ static void add_columns(struct relaxation *m)
                                               a.value });    // rows say how many at most
 }
 
-static struct wish wish_best(struct relaxation *m, int best)
+static struct column_filter filter_best(struct relaxation *m, int best)
 {
-    return (struct wish){ -MISSING_W, 0, &m->pool, m->pool.n, best, 8 * best };
+    return (struct column_filter){ -MISSING_W, 0, &m->pool, m->pool.n, best, 8 * best };
 }
 
 /* Sum of dual * right hand side. */
-static double dual_w(const struct program *x)
+static double dual_w(const struct exact_program *x)
 {
     double sum = 0;
 
@@ -81,9 +81,9 @@ static double price_choices(const struct relaxation *m)
 
     for (int i = 0; i < m->n_choices; i++) {
         double reduced_w = m->pool.columns[i].cost_w;
-        const struct entries *e = program_entries(m->x, &m->pool.columns[i]);
-        for (int k = 0; k < e->n; k++)
-            reduced_w -= m->x->dual[e->row[k]] * e->value[k];
+        int n = program_entries(m->x, &m->pool.columns[i]);
+        for (int k = 0; k < n; k++)
+            reduced_w -= m->x->dual[m->x->entry_row[k]] * m->x->entry[k];
         sum += fmin(reduced_w, 0);
     }
     return sum;
@@ -92,20 +92,21 @@ static double price_choices(const struct relaxation *m)
 /* Add what is missing at the present duals; returns the bound that these give. */
 static double price(struct relaxation *m)
 {
-    struct program *x = m->x;
+    struct exact_program *x = m->x;
     double bound_w = dual_w(x) + price_choices(m);
 
-    for (int i = 0; i < x->n_places; i++) {
-        struct wish w = wish_best(m, x->places[i].level == PLACE_GPU ? ROUND_ONE : ROUND_GROUP);
-        program_seats(x, i, &w);
-        bound_w += x->places[i].n * w.least_w;
-        wish_crop(&w);
+    for (int i = 0; i < x->n_groups; i++) {
+        struct column_filter w =
+            filter_best(m, x->groups[i].level == GROUP_GPU ? ROUND_ONE : ROUND_TYPE);
+        program_single(x, i, &w);
+        bound_w += x->groups[i].n * w.least_w;
+        filter_crop(&w);
     }
     for (int j = 0; j < x->p->n_jobs; j++) {
-        struct wish w = wish_best(m, ROUND_ONE);
+        struct column_filter w = filter_best(m, ROUND_ONE);
         program_gang(x, j, &w);
         bound_w += w.least_w;
-        wish_crop(&w);
+        filter_crop(&w);
     }
     return bound_w - MISSING_W * (x->p->n_gpus + 2 * x->p->n_jobs);
 }
@@ -113,27 +114,27 @@ static double price(struct relaxation *m)
 /* ---- rounding what spread jobs hold ---- */
 
 /* The promise of a spread job counted in this unit; false: that is of no use. */
-static bool held_make(double unit, struct held *out)
+static bool promise_make(double unit, struct promise_row *out)
 {
     double rest = 1 / unit - floor(1 / unit);
 
-    *out = (struct held){ -1, unit, rest, ceil(1 / unit), 1 / (unit * rest) };
+    *out = (struct promise_row){ -1, unit, rest, ceil(1 / unit), 1 / (unit * rest) };
     return rest >= REST_LEAST;
 }
 
 /* By how much the solution lacks what a row for the job's promise asks for. */
-static double lack_of(const struct relaxation *m, int job, const struct held *h)
+static double lack_of(const struct relaxation *m, int job, const struct promise_row *h)
 {
     const double *value = lp_values(m->lp), need = m->x->p->jobs[job].need;
     double lack = 0;
 
     for (int i = 0; i < lp_n_columns(m->lp); i++) {
-        const struct column *c = &m->pool.columns[i];
+        const struct exact_column *c = &m->pool.columns[i];
         if (value[i] < USED)
             continue;
-        for (int k = 0; c->form == COLUMN_SEATS && k < c->n; k++)
-            if (c->items[k].job == job)    // never a family's
-                lack -= value[i] * held_of(h, c->low[k], need);
+        for (int k = 0; c->form == COLUMN_SINGLE && k < c->n; k++)
+            if (c->residents[k].job == job)    // never a class's
+                lack -= value[i] * promise_part(h, c->low[k], need);
         if (c->job == job && c->form == COLUMN_PARTS)
             lack += value[i] * h->all;
         if (c->job == job && c->form == COLUMN_SHORT)
@@ -146,15 +147,15 @@ static double lack_of(const struct relaxation *m, int job, const struct held *h)
 static bool round_job(struct relaxation *m, int job)
 {
     const double *value = lp_values(m->lp), need = m->x->p->jobs[job].need;
-    struct held best = { 0 };
+    struct promise_row best = { 0 };
     double most = LACK_LEAST;
 
     for (int i = 0; i < lp_n_columns(m->lp); i++) {
-        const struct column *c = &m->pool.columns[i];
-        for (int k = 0; c->form == COLUMN_SEATS && value[i] > USED && k < c->n; k++)
-            for (int part = 1; c->items[k].job == job && part <= UNIT_PARTS; part++) {
-                struct held h;
-                if (c->low[k] >= need || !held_make(c->low[k] / need / part, &h))
+        const struct exact_column *c = &m->pool.columns[i];
+        for (int k = 0; c->form == COLUMN_SINGLE && value[i] > USED && k < c->n; k++)
+            for (int part = 1; c->residents[k].job == job && part <= UNIT_PARTS; part++) {
+                struct promise_row h;
+                if (c->low[k] >= need || !promise_make(c->low[k] / need / part, &h))
                     continue;
                 double lack = lack_of(m, job, &h);
                 if (lack > most) {
@@ -164,7 +165,7 @@ static bool round_job(struct relaxation *m, int job)
             }
     }
     if (best.unit > 0)
-        program_hold(m->x, job, best);
+        program_add_promise(m->x, job, best);
     return best.unit > 0;
 }
 
@@ -174,7 +175,7 @@ static bool round_all(struct relaxation *m)
     bool is_any = false;
 
     for (int j = 0; j < m->x->p->n_jobs; j++)
-        if (m->x->helds[j].n > 0 && m->x->helds[j].n < HELD_MOST)
+        if (m->x->n_promises[j] > 0 && m->x->n_promises[j] < PROMISE_ROWS_MAX)
             is_any |= round_job(m, j);
     if (!is_any)
         return false;
@@ -188,7 +189,7 @@ static bool round_all(struct relaxation *m)
 /* Go round until no column is missing. */
 static bool generate(struct relaxation *m, double *bound_w)
 {
-    struct program *x = m->x;
+    struct exact_program *x = m->x;
 
     while (!x->is_cut_short) {
         int n = m->pool.n;
@@ -208,7 +209,7 @@ static bool generate(struct relaxation *m, double *bound_w)
     return false;
 }
 
-double program_relax(struct program *x, double scale_w)
+double program_relax(struct exact_program *x, double scale_w)
 {
     struct relaxation m = { .x = x };
     double bound_w = -INFINITY;

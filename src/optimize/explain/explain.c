@@ -32,14 +32,9 @@ const char *candidate_verdict_name(enum candidate_verdict v)
     return names[v];
 }
 
-bool plan_job_stays(const struct plan_job *pj, const struct snap_job *j)
+bool plan_job_stays(const struct plan_job *pj, const struct snapshot_job *j)
 {
-    int n_same = 0;
-
-    for (int i = 0; i < pj->n_gpus; i++)
-        for (int k = 0; k < j->n_held; k++)
-            n_same += pj->gpus[i] == j->gpus[k];
-    return j->is_running && pj->n_gpus == j->n_held && n_same == j->n_held;
+    return j->is_running && gpus_same(pj->gpus, pj->n_gpus, j->gpus, j->n_held);
 }
 
 /* ---- verdicts ---- */
@@ -52,7 +47,7 @@ static bool is_less(double a, double b)
 /* A place that could be had, against the chosen one or waiting: the first part that makes out half
  * of what it costs more is what speaks against it.
  */
-static enum candidate_verdict weigh(const struct explain_asking *q, const struct candidate *c)
+static enum candidate_verdict weigh(const struct explain *q, const struct candidate *c)
 {
     const struct candidate_cost *w = &c->cost, *best = &q->least;
     const struct {
@@ -76,7 +71,7 @@ static enum candidate_verdict weigh(const struct explain_asking *q, const struct
 /* What speaks against it, the most lasting first; 'barrier' (CHOSEN: none) keeps it from being
  * taken whatever it is worth.
  */
-static enum candidate_verdict judge(const struct explain_asking *q, const struct candidate *c,
+static enum candidate_verdict judge(const struct explain *q, const struct candidate *c,
                                     enum candidate_verdict barrier, enum explain_fit fit)
 {
     if (!problem_allows(q->j, c->type) || q->j->cannot != WAIT_NOT ||
@@ -107,13 +102,13 @@ static int usable(int n, int n_nodes, int n_here)
 }
 
 /* The GPUs of a type that a gang of n could stand on: in all, or as nodes allow. */
-static struct explain_run stock_of(const struct explain_asking *q, int type, int n)
+static struct explain_node stock_of(const struct explain *q, int type, int n)
 {
     int n_nodes = n > 1 ? q->j->n_nodes : 0, n_here = n_nodes > 0 ? n / n_nodes : 1;
-    struct explain_run s = { .type = type };
+    struct explain_node s = { .type = type };
 
-    for (int i = 0; i < q->n_runs; i++) {
-        const struct explain_run *r = &q->runs[i];
+    for (int i = 0; i < q->n_nodes; i++) {
+        const struct explain_node *r = &q->nodes[i];
         if (r->type != type)
             continue;
         s.n_all += usable(r->n_all, n_nodes, n_here);
@@ -124,12 +119,9 @@ static struct explain_run stock_of(const struct explain_asking *q, int type, int
 }
 
 /* A candidate on these GPUs (NULL: as if there were some that are free). */
-static void offer(struct explain_asking *q, int type, int n_gpus, int n_places, const int *gpus,
-                  enum candidate_verdict barrier, enum engine_rule rule)
+static void offer(struct explain *q, struct candidate c, const int *gpus,
+                  enum candidate_verdict barrier)
 {
-    struct candidate c = {
-        .type = type, .n_gpus = n_gpus, .n_places = n_places, .neighbour = -1, .rule = rule
-    };
     enum explain_fit fit =
         barrier != CANDIDATE_EXCLUSIVE ? explain_there(q, &c, gpus, EXPLAIN_BEST) : EXPLAIN_NEVER;
 
@@ -143,37 +135,46 @@ static void offer(struct explain_asking *q, int type, int n_gpus, int n_places, 
 }
 
 /* Whole GPUs of a type; where all are taken, as if they were free. */
-static void offer_alone(struct explain_asking *q, int type, int n)
+static void offer_alone(struct explain *q, int type, int n)
 {
-    struct explain_run s = stock_of(q, type, n);
+    struct explain_node s = stock_of(q, type, n);
     int gpus[GANG_MAX];
     bool is_free = n <= GANG_MAX && explain_find_free(q, type, n, gpus);
 
-    offer(q, type, n, is_free ? s.n_free / n : 0, is_free ? gpus : NULL,
-          s.n_all < n                    ? CANDIDATE_NOT_ALLOWED
-          : s.n_up < n                   ? CANDIDATE_NODE_AWAY
-          : is_free                      ? CANDIDATE_CHOSEN
-          : q->ruled[type] != ENGINE_CAN ? CANDIDATE_ENGINE
-                                         : CANDIDATE_FULL,
-          q->ruled[type]);
+    struct candidate c = { .type = type,
+                           .n_gpus = n,
+                           .n_places = is_free ? s.n_free / n : 0,
+                           .neighbour = -1,
+                           .rule = q->ruled[type] };
+    offer(q, c, is_free ? gpus : NULL,
+          s.n_all < n            ? CANDIDATE_NOT_ALLOWED
+          : s.n_up < n           ? CANDIDATE_NODE_AWAY
+          : is_free              ? CANDIDATE_CHOSEN
+          : c.rule != ENGINE_CAN ? CANDIDATE_ENGINE
+                                 : CANDIDATE_FULL);
 }
 
-static void offer_beside(struct explain_asking *q, const struct explain_kind *k)
+static void offer_beside(struct explain *q, const struct explain_shared *k)
 {
-    offer(q, q->p->gpus[k->gpu].type, 1, k->n_gpus, &k->gpu,
+    struct candidate c = { .type = q->p->gpus[k->gpu].type,
+                           .n_gpus = 1,
+                           .n_places = k->n_gpus,
+                           .neighbour = -1,
+                           .rule = k->rule };
+
+    offer(q, c, &k->gpu,
           q->j->is_exclusive || !k->may_join ? CANDIDATE_EXCLUSIVE
           : !k->may_start                    ? CANDIDATE_NODE_AWAY
           : k->rule != ENGINE_CAN            ? CANDIDATE_ENGINE
-                                             : CANDIDATE_CHOSEN,
-          k->rule);
+                                             : CANDIDATE_CHOSEN);
 }
 
 /* The place that the plan gives it, under the setting that the plan gives it. */
-static void offer_chosen(struct explain_asking *q)
+static void offer_chosen(struct explain *q)
 {
     const struct plan_job *pj = q->placed;
     int type = q->p->gpus[pj->gpus[0]].type;
-    int n_alike = q->chosen >= 0 ? q->kinds[q->chosen].n_gpus
+    int n_alike = q->chosen >= 0 ? q->shared[q->chosen].n_gpus
                                  : stock_of(q, type, pj->n_gpus).n_free / pj->n_gpus;
     struct candidate c = { .type = type, .n_gpus = pj->n_gpus, .neighbour = -1 };
 
@@ -193,14 +194,14 @@ static void offer_chosen(struct explain_asking *q)
 }
 
 /* Alone on one GPU or more, in doublings, on each type; beside whoever has room. */
-static void offer_all(struct explain_asking *q)
+static void offer_all(struct explain *q)
 {
     int n_sizes = 1;
 
     for (int n = q->j->n_min; n <= q->j->n_max / 2; n *= 2)
         n_sizes++;
-    q->list =
-        ARENA_ARRAY(q->arena, struct candidate, (size_t)(1 + q->p->n_types * n_sizes + q->n_kinds));
+    q->list = ARENA_ARRAY(q->arena, struct candidate,
+                          (size_t)(1 + q->p->n_types * n_sizes + q->n_shared));
     q->least = (struct candidate_cost){ .cost_w = wait_w(q->j) };
     if (q->placed->n_gpus)
         offer_chosen(q);
@@ -211,9 +212,9 @@ static void offer_all(struct explain_asking *q)
             if (!is_there)
                 offer_alone(q, type, n);
         }
-    for (int i = 0; i < q->n_kinds && q->j->n_min == 1 && !q->j->frozen; i++)
+    for (int i = 0; i < q->n_shared && q->j->n_min == 1 && !q->j->frozen; i++)
         if (i != q->chosen)
-            offer_beside(q, &q->kinds[i]);
+            offer_beside(q, &q->shared[i]);
 }
 
 /* ---- order ---- */
@@ -247,7 +248,7 @@ static int by_use(const void *a, const void *b)
     return d ? d : by_cost(a, b);
 }
 
-static void keep_best(struct arena *a, struct explain_asking *q, struct explanation *out)
+static void keep_best(struct arena *a, struct explain *q, struct explanation *out)
 {
     size_t n = (size_t)q->n_list, size = sizeof *q->list;
 
@@ -287,7 +288,7 @@ static void end_told(struct ends *x, struct end e)
 }
 
 /* Would the job do on a GPU once 'leaving' has gone, with those that stay? */
-static bool would_do(struct explain_asking *q, int gpu, int leaving)
+static bool would_do(struct explain *q, int gpu, int leaving)
 {
     struct explain_gpu *g = &q->gpus[gpu], was = *g;
     struct candidate c = { .type = q->p->gpus[gpu].type, .n_gpus = 1, .neighbour = -1 };
@@ -306,7 +307,7 @@ static bool would_do(struct explain_asking *q, int gpu, int leaving)
 }
 
 /* When a GPU has room for the job: empty, or sooner where it would do beside those who stay. */
-static struct end room_on(struct explain_asking *q, int gpu, double before_s)
+static struct end room_on(struct explain *q, int gpu, double before_s)
 {
     const struct snapshot *s = q->asked->snapshot;
     const struct explain_gpu *g = &q->gpus[gpu];
@@ -329,7 +330,7 @@ static struct end room_on(struct explain_asking *q, int gpu, double before_s)
 /* The end that makes room for the job on this type: of a gang over nodes on the last of them, each
  * with its part; where it does not ask for nodes, all are as one.
  */
-static struct end room_on_type(struct explain_asking *q, int type)
+static struct end room_on_type(struct explain *q, int type)
 {
     const struct problem_gpu *gpus = q->p->gpus;
     int n_gpus = q->p->n_gpus, n_nodes = q->j->n_nodes > 0 ? q->j->n_nodes : 1;
@@ -352,7 +353,7 @@ static struct end room_on_type(struct explain_asking *q, int type)
     return nodes.n == n_nodes ? nodes.list[n_nodes - 1] : (struct end){ INFINITY, -1 };
 }
 
-static void find_start(struct explain_asking *q, struct explanation *out)
+static void find_start(struct explain *q, struct explanation *out)
 {
     struct end best = { .at_s = INFINITY, .job = -1 };
 
@@ -373,14 +374,14 @@ void explain_job(struct arena *a, const struct lowered *asked, const struct plan
                  struct explanation *out)
 {
     struct arena scratch;    // of the size of the cluster: given back at once
-    struct explain_asking q = { .arena = &scratch,
-                                .asked = asked,
-                                .p = &asked->problem,
-                                .plan = p,
-                                .placed = &p->jobs[job],
-                                .job = job,
-                                .j = &asked->problem.jobs[job],
-                                .sj = &asked->snapshot->jobs[job] };
+    struct explain q = { .arena = &scratch,
+                         .asked = asked,
+                         .p = &asked->problem,
+                         .plan = p,
+                         .placed = &p->jobs[job],
+                         .job = job,
+                         .j = &asked->problem.jobs[job],
+                         .sj = &asked->snapshot->jobs[job] };
 
     *out = (struct explanation){ .job = job,
                                  .reason = p->jobs[job].reason,
@@ -391,8 +392,8 @@ void explain_job(struct arena *a, const struct lowered *asked, const struct plan
         out->wait_w = wait_w(q.j);
     arena_init(&scratch);
     explain_lay(&q);
-    explain_find_runs(&q);
-    explain_find_kinds(&q);
+    explain_find_nodes(&q);
+    explain_find_shared(&q);
     offer_all(&q);
     keep_best(a, &q, out);
     if (p->jobs[job].n_gpus == 0 && out->reason != WAIT_PROMISE && out->reason != WAIT_ENGINE)

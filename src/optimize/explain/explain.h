@@ -14,7 +14,7 @@
 
 struct arena;
 struct lowered;
-struct snap_job;
+struct snapshot_job;
 struct snapshot;
 
 enum candidate_verdict {
@@ -97,7 +97,7 @@ void explain_job(struct arena *a, const struct lowered *asked, const struct plan
                  struct explanation *out);
 
 /* Does a job that runs stay on the GPUs it has? Their order does not matter, nor does the limit. */
-bool plan_job_stays(const struct plan_job *pj, const struct snap_job *j);
+bool plan_job_stays(const struct plan_job *pj, const struct snapshot_job *j);
 
 /* As it is recorded (docs/formats/explain.md): names instead of indices. */
 json_t *explain_json(const struct explanation *x, const struct lowered *asked,

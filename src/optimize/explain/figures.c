@@ -4,7 +4,7 @@
 
 #include "optimize/explain/inner.h"
 
-double explain_time_s(const struct snap_job *j, double speed)
+double explain_time_s(const struct snapshot_job *j, double speed)
 {
     if (j->spec->kind == JOB_INFERENCE)
         return j->time_left_s;
@@ -26,7 +26,7 @@ static double total_w(const struct problem *p, int type, int limit, const int *j
     return w;
 }
 
-int explain_best_limit(const struct explain_asking *q, int gpu)
+int explain_best_limit(const struct explain *q, int gpu)
 {
     const struct explain_gpu *g = &q->gpus[gpu];
     int type = q->p->gpus[gpu].type, best = g->limit;
@@ -57,7 +57,7 @@ struct trial {
 };
 
 /* Alone on GPUs of the type, or with those on one of them ('g'). */
-static bool try_limit(const struct explain_asking *q, const struct candidate *c,
+static bool try_limit(const struct explain *q, const struct candidate *c,
                       const struct explain_gpu *g, bool is_near, int limit, struct trial *t)
 {
     const struct problem_type *type = &q->p->types[c->type];
@@ -83,7 +83,7 @@ static bool try_limit(const struct explain_asking *q, const struct candidate *c,
 }
 
 /* Under this setting, or under the cheapest one that there is room for (else, the cheapest). */
-static bool try_limits(const struct explain_asking *q, const struct candidate *c, const int *gpus,
+static bool try_limits(const struct explain *q, const struct candidate *c, const int *gpus,
                        int limit, struct trial *best)
 {
     int last = limit < 0 ? q->p->types[c->type].n_limits - 1 : limit;
@@ -102,7 +102,7 @@ static bool try_limits(const struct explain_asking *q, const struct candidate *c
     return found;
 }
 
-static void fill_cost(const struct explain_asking *q, struct candidate *c, const int *gpus,
+static void fill_cost(const struct explain *q, struct candidate *c, const int *gpus,
                       const struct trial *t, struct problem_trust trust)
 {
     const struct problem_kind *k = &q->p->kinds[q->j->kind];
@@ -128,7 +128,7 @@ static void fill_cost(const struct explain_asking *q, struct candidate *c, const
 }
 
 /* Those beside it: who loses most, and whether all promises hold by what is believed. */
-static void fill_neighbours(const struct explain_asking *q, struct candidate *c, int gpu,
+static void fill_neighbours(const struct explain *q, struct candidate *c, int gpu,
                             const struct trial *t)
 {
     const struct explain_gpu *g = &q->gpus[gpu];
@@ -152,7 +152,7 @@ void explain_nowhere(struct candidate *c)
     c->neighbour_speed = NAN;
 }
 
-enum explain_fit explain_there(const struct explain_asking *q, struct candidate *c, const int *gpus,
+enum explain_fit explain_there(const struct explain *q, struct candidate *c, const int *gpus,
                                int limit)
 {
     const struct problem *p = q->p;

@@ -1,10 +1,10 @@
-/* explain_inner.h - what the parts of explain.c share: one job, and the plan without it.
+/* inner.h - what the parts of explain.c share: one job, and the plan without it.
  *
- * explain_places.c lays the plan out and finds the places, explain_figures.c says how the job
+ * places.c lays the plan out and finds the places, figures.c says how the job
  * would go somewhere and what that costs; explain.c puts them together. Scratch of one explanation.
  */
-#ifndef OPTIMIZE_EXPLAIN_EXPLAIN_INNER_H
-#define OPTIMIZE_EXPLAIN_EXPLAIN_INNER_H
+#ifndef OPTIMIZE_EXPLAIN_INNER_H
+#define OPTIMIZE_EXPLAIN_INNER_H
 
 #include <stdbool.h>
 
@@ -20,7 +20,7 @@ struct explain_gpu {
 };
 
 /* GPUs that several may share and that are alike: what a candidate stands for. */
-struct explain_kind {
+struct explain_shared {
     bool may_start, may_join;
     enum engine_rule rule;    // that keeps the job from it
     int gpu, n_gpus;          // one of them, and how many
@@ -28,14 +28,14 @@ struct explain_kind {
 };
 
 /* The GPUs of one type on one node, as the plan without the job leaves them. */
-struct explain_run {
+struct explain_node {
     int type, node;
     int n_all, n_up, n_free;    // n_free: empty, and somebody may come
     int first;                  // GPU of the node
     bool sleeps;
 };
 
-struct explain_asking {
+struct explain {
     struct arena *arena;
     const struct lowered *asked;
     const struct problem *p;
@@ -43,43 +43,43 @@ struct explain_asking {
     const struct plan_job *placed;    // where the plan has the job
     int job;
     const struct problem_job *j;
-    const struct snap_job *sj;
+    const struct snapshot_job *sj;
     struct explain_gpu *gpus;    // (n_gpus)
     struct engine_node *left;    // (n_nodes) what the others leave of each; NULL: nobody counts
     enum engine_rule *ruled;     // (n_types) a rule that keeps the job from free GPUs of the type
     double room_w;               // what the power cap leaves without it; INFINITY: there is none
     struct candidate_cost
         least;    // of the chosen place, or of waiting: what others are measured by
-    struct explain_run *runs;
-    int n_runs;
-    struct explain_kind *kinds;
-    int n_kinds;
+    struct explain_node *nodes;
+    int n_nodes;
+    struct explain_shared *shared;
+    int n_shared;
     int chosen;    // of these; the plan's GPU stands for it. -1: the job is alone, or waits
     struct candidate *list;
     int n_list;
 };
 
-/* ---- explain_places.c ---- */
+/* ---- places.c ---- */
 
-void explain_lay(struct explain_asking *q);    // the plan, and the job off it
-void explain_find_runs(struct explain_asking *q);
-void explain_find_kinds(struct explain_asking *q);    // GPUs with somebody on them, and room
+void explain_lay(struct explain *q);    // the plan, and the job off it
+void explain_find_nodes(struct explain *q);
+void explain_find_shared(struct explain *q);    // GPUs with somebody on them, and room
 
 /* Free GPUs for a gang of n: on one node where that is possible or asked, in equal parts where it
  * asks for nodes; awake ones first. False: there are none now.
  */
-bool explain_find_free(const struct explain_asking *q, int type, int n, int *gpus);
+bool explain_find_free(const struct explain *q, int type, int n, int *gpus);
 
-/* ---- explain_figures.c ---- */
+/* ---- figures.c ---- */
 
 /* Under this setting, or under the cheapest that the power cap allows. */
 #define EXPLAIN_BEST (-1)
 
 /* How long a job would take; a server takes its time whatever the speed. */
-double explain_time_s(const struct snap_job *j, double speed);
+double explain_time_s(const struct snapshot_job *j, double speed);
 
 /* The cheapest setting for those on a GPU. */
-int explain_best_limit(const struct explain_asking *q, int gpu);
+int explain_best_limit(const struct explain *q, int gpu);
 
 enum explain_fit {
     EXPLAIN_NEVER,      // it must not run so
@@ -90,7 +90,7 @@ enum explain_fit {
 /* Fill in the figures of a candidate, whose type and n_gpus are set and whose neighbour is -1, on
  * these very GPUs (NULL: as if there were some that are free).
  */
-enum explain_fit explain_there(const struct explain_asking *q, struct candidate *c, const int *gpus,
+enum explain_fit explain_there(const struct explain *q, struct candidate *c, const int *gpus,
                                int limit);
 
 /* No figures: it cannot run there. */

@@ -130,7 +130,7 @@ json_t *explain_json(const struct explanation *x, const struct lowered *asked, c
 
 /* ---- a plan ---- */
 
-static const char *deed(const struct snap_job *j, const struct plan_job *pj)
+static const char *action(const struct snapshot_job *j, const struct plan_job *pj)
 {
     if (!pj->n_gpus)
         return j->is_running ? "stop" : "wait";
@@ -144,18 +144,18 @@ static const char *deed(const struct snap_job *j, const struct plan_job *pj)
 static json_t *plan_job_json(const struct plan *p, const struct snapshot *s, int job)
 {
     const struct plan_job *pj = &p->jobs[job];
-    const struct snap_job *j = &s->jobs[job];
+    const struct snapshot_job *j = &s->jobs[job];
     bool is_placed = pj->n_gpus > 0;
 
-    return made(
-        json_pack("{so so ss so so so si so so so sb so}", "id", job_id(s, job), "name",
-                  job_name(s, job), "does", deed(j, pj), "gpus", gpu_names(s, pj->gpus, pj->n_gpus),
-                  "from", gpu_names(s, j->gpus, j->n_held), "type",
-                  is_placed ? text(s->catalog->types[s->gpus[pj->gpus[0]].type].name) : json_null(),
-                  "limit_w", is_placed ? pj->limit_w : 0, "speed",
-                  is_placed ? number(pj->speed) : json_null(), "low",
-                  is_placed ? number(pj->low) : json_null(), "need", number(j->need), "short",
-                  pj->is_short, "reason", reason_of(pj)));
+    return made(json_pack(
+        "{so so ss so so so si so so so sb so}", "id", job_id(s, job), "name", job_name(s, job),
+        "does", action(j, pj), "gpus", gpu_names(s, pj->gpus, pj->n_gpus), "from",
+        gpu_names(s, j->gpus, j->n_held), "type",
+        is_placed ? text(s->catalog->types[s->gpus[pj->gpus[0]].type].name) : json_null(),
+        "limit_w", is_placed ? pj->limit_w : 0, "speed",
+        is_placed ? number(pj->speed) : json_null(), "low",
+        is_placed ? number(pj->low) : json_null(), "need", number(j->need), "short", pj->is_short,
+        "reason", reason_of(pj)));
 }
 
 json_t *plan_json(const struct plan *p, const struct lowered *asked)

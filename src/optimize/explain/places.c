@@ -16,7 +16,7 @@
 /* ---- the plan without the job ---- */
 
 /* What a GPU draws as the plan without the job has it, as a cap counts it. */
-static double drawn_w(const struct explain_asking *q, int gpu)
+static double drawn_w(const struct explain *q, int gpu)
 {
     const struct explain_gpu *g = &q->gpus[gpu];
     int type = q->p->gpus[gpu].type;
@@ -37,7 +37,7 @@ static void use_nodes(const struct problem *p, int job, const int *gpus, int n, 
 }
 
 /* What the others leave of nodes; where those that run use more than there is, they have that. */
-static void lay_nodes(struct explain_asking *q)
+static void lay_nodes(struct explain *q)
 {
     const struct problem *p = q->p;
 
@@ -58,25 +58,24 @@ static void lay_nodes(struct explain_asking *q)
 }
 
 /* The rule that keeps the job from a GPU, where it is not already. */
-static enum engine_rule rule_at(const struct explain_asking *q, int gpu)
+static enum engine_rule rule_at(const struct explain *q, int gpu)
 {
     enum engine_rule why = problem_bars(q->p, q->j, gpu), short_of;
 
-    for (int i = 0; i < q->j->n_present; i++)
-        if (q->j->present[i] == gpu)
-            return ENGINE_CAN;
+    if (gpus_have(q->j->present, q->j->n_present, gpu))
+        return ENGINE_CAN;
     if (why == ENGINE_CAN && q->left &&
         problem_node_fits(&q->left[q->p->gpus[gpu].node], q->j, &short_of) < 1)
         why = short_of;
     return why;
 }
 
-static bool is_free(const struct explain_asking *q, int gpu)
+static bool is_free(const struct explain *q, int gpu)
 {
     return q->p->gpus[gpu].may_start && q->gpus[gpu].n_jobs == 0;
 }
 
-void explain_lay(struct explain_asking *q)
+void explain_lay(struct explain *q)
 {
     lay_nodes(q);
     q->gpus = ARENA_ARRAY(q->arena, struct explain_gpu, (size_t)q->p->n_gpus);
@@ -97,30 +96,30 @@ void explain_lay(struct explain_asking *q)
 /* ---- empty GPUs ---- */
 
 /* GPUs of a type on a node, in one pass: a snapshot's nodes stand together. */
-void explain_find_runs(struct explain_asking *q)
+void explain_find_nodes(struct explain *q)
 {
     const struct problem *p = q->p;
     int *at = ARENA_ARRAY(q->arena, int, (size_t)p->n_types);    // the type's newest run, + 1
 
-    q->runs = ARENA_ARRAY(q->arena, struct explain_run, (size_t)p->n_gpus);
+    q->nodes = ARENA_ARRAY(q->arena, struct explain_node, (size_t)p->n_gpus);
     for (int g = 0; g < p->n_gpus; g++) {
         const struct problem_gpu *gpu = &p->gpus[g];
         int i = at[gpu->type] - 1;
-        if (i < 0 || q->runs[i].node != gpu->node) {
-            i = q->n_runs++;
+        if (i < 0 || q->nodes[i].node != gpu->node) {
+            i = q->n_nodes++;
             at[gpu->type] = i + 1;
-            q->runs[i] = (struct explain_run){
+            q->nodes[i] = (struct explain_node){
                 .type = gpu->type, .node = gpu->node, .first = g, .sleeps = gpu->wake_s > 0
             };
         }
-        q->runs[i].n_all++;
-        q->runs[i].n_up += gpu->may_start;
+        q->nodes[i].n_all++;
+        q->nodes[i].n_up += gpu->may_start;
         enum engine_rule rule = is_free(q, g) ? rule_at(q, g) : ENGINE_CAN;
         q->ruled[gpu->type] = rule != ENGINE_CAN ? rule : q->ruled[gpu->type];
-        q->runs[i].n_free += is_free(q, g) && rule == ENGINE_CAN;
+        q->nodes[i].n_free += is_free(q, g) && rule == ENGINE_CAN;
     }
-    for (int i = 0; i < q->n_runs && q->left; i++) {
-        struct explain_run *r = &q->runs[i];
+    for (int i = 0; i < q->n_nodes && q->left; i++) {
+        struct explain_node *r = &q->nodes[i];
         enum engine_rule why;
         int fits = problem_node_fits(&q->left[r->node], q->j, &why);
         q->ruled[r->type] = fits < r->n_free ? why : q->ruled[r->type];
@@ -129,24 +128,24 @@ void explain_find_runs(struct explain_asking *q)
 }
 
 /* Up to n free GPUs of a run; returns how many. */
-static int take_free(const struct explain_asking *q, const struct explain_run *r, int n, int *gpus)
+static int take_free(const struct explain *q, const struct explain_node *r, int n, int *gpus)
 {
-    int got = 0;
+    int n_taken = 0;
 
     n = n < r->n_free ? n : r->n_free;
-    for (int g = r->first; g < q->p->n_gpus && got < n && q->p->gpus[g].node == r->node; g++)
+    for (int g = r->first; g < q->p->n_gpus && n_taken < n && q->p->gpus[g].node == r->node; g++)
         if (q->p->gpus[g].type == r->type && is_free(q, g) && rule_at(q, g) == ENGINE_CAN)
-            gpus[got++] = g;
-    return got;
+            gpus[n_taken++] = g;
+    return n_taken;
 }
 
 /* The node with the fewest to spare; NULL: none has so many. */
-static const struct explain_run *tightest(const struct explain_asking *q, int type, int n)
+static const struct explain_node *tightest(const struct explain *q, int type, int n)
 {
-    const struct explain_run *best = NULL;
+    const struct explain_node *best = NULL;
 
-    for (int i = 0; i < q->n_runs; i++) {
-        const struct explain_run *r = &q->runs[i];
+    for (int i = 0; i < q->n_nodes; i++) {
+        const struct explain_node *r = &q->nodes[i];
         if (r->type == type && r->n_free >= n &&
             (!best || r->sleeps < best->sleeps ||
              (r->sleeps == best->sleeps && r->n_free < best->n_free)))
@@ -156,23 +155,23 @@ static const struct explain_run *tightest(const struct explain_asking *q, int ty
 }
 
 /* Over several nodes: 'n_here' of each that has them, or as many as there are (0). */
-static bool spread(const struct explain_asking *q, int type, int n, int n_here, int *gpus)
+static bool spread(const struct explain *q, int type, int n, int n_here, int *gpus)
 {
-    int got = 0;
+    int n_taken = 0;
 
     for (int asleep = 0; asleep < 2; asleep++)
-        for (int i = 0; i < q->n_runs && got < n; i++) {
-            const struct explain_run *r = &q->runs[i];
+        for (int i = 0; i < q->n_nodes && n_taken < n; i++) {
+            const struct explain_node *r = &q->nodes[i];
             if (r->type == type && r->sleeps == asleep && r->n_free >= n_here)
-                got += take_free(q, r, n_here ? n_here : n - got, gpus + got);
+                n_taken += take_free(q, r, n_here ? n_here : n - n_taken, gpus + n_taken);
         }
-    return got == n;
+    return n_taken == n;
 }
 
-bool explain_find_free(const struct explain_asking *q, int type, int n, int *gpus)
+bool explain_find_free(const struct explain *q, int type, int n, int *gpus)
 {
     int n_nodes = n > 1 ? q->j->n_nodes : 1;
-    const struct explain_run *near = n_nodes < 2 ? tightest(q, type, n) : NULL;
+    const struct explain_node *near = n_nodes < 2 ? tightest(q, type, n) : NULL;
 
     if (near)
         return take_free(q, near, n, gpus) == n;
@@ -187,12 +186,12 @@ bool explain_find_free(const struct explain_asking *q, int type, int n, int *gpu
 /* A GPU with room for one more, as a kind of its own, and what those have in common that are of it:
  * type, setting, who may come, and the kinds of work in rising order.
  */
-static struct explain_kind kind_of(const struct explain_asking *q, int gpu, uint64_t *key)
+static struct explain_shared shared_of(const struct explain *q, int gpu, uint64_t *key)
 {
     const struct explain_gpu *g = &q->gpus[gpu];
-    struct explain_kind k = { .may_start = q->p->gpus[gpu].may_start,
-                              .may_join = true,
-                              .rule = rule_at(q, gpu) };
+    struct explain_shared k = { .may_start = q->p->gpus[gpu].may_start,
+                                .may_join = true,
+                                .rule = rule_at(q, gpu) };
     uint64_t sorted[THETA_MAX] = { 0 };
 
     k.gpu = gpu;
@@ -215,43 +214,43 @@ static struct explain_kind kind_of(const struct explain_asking *q, int gpu, uint
     return k;
 }
 
-static bool is_chosen(const struct explain_asking *q, int gpu)
+static bool is_chosen(const struct explain *q, int gpu)
 {
     return q->placed->n_gpus == 1 && q->placed->gpus[0] == gpu;
 }
 
-static void count_kind(struct explain_asking *q, struct map_u64 *kinds, int gpu)
+static void count_shared(struct explain *q, struct map_u64 *kinds, int gpu)
 {
     uint64_t key;
-    struct explain_kind k = kind_of(q, gpu, &key);
+    struct explain_shared k = shared_of(q, gpu, &key);
     int at = map_u64_get(kinds, key);
 
     if (at < 0) {
-        at = q->n_kinds++;
+        at = q->n_shared++;
         map_u64_set(kinds, key, at);
-        q->kinds[at] = (struct explain_kind){ .need = INFINITY };
+        q->shared[at] = (struct explain_shared){ .need = INFINITY };
     }
-    k.n_gpus += q->kinds[at].n_gpus;
+    k.n_gpus += q->shared[at].n_gpus;
     if (is_chosen(q, gpu))
         q->chosen = at;
-    if (is_chosen(q, gpu) || (k.need < q->kinds[at].need && q->chosen != at))
-        q->kinds[at] = k;
-    q->kinds[at].n_gpus = k.n_gpus;
+    if (is_chosen(q, gpu) || (k.need < q->shared[at].need && q->chosen != at))
+        q->shared[at] = k;
+    q->shared[at].n_gpus = k.n_gpus;
 }
 
-void explain_find_kinds(struct explain_asking *q)
+void explain_find_shared(struct explain *q)
 {
     struct map_u64 kinds;
 
     assert(q->p->n_kinds < 1 << KIND_BITS);
     map_u64_init(&kinds);
     q->chosen = -1;
-    q->kinds = ARENA_ARRAY(q->arena, struct explain_kind, (size_t)q->p->n_gpus);
+    q->shared = ARENA_ARRAY(q->arena, struct explain_shared, (size_t)q->p->n_gpus);
     for (int g = 0; g < q->p->n_gpus; g++) {
         int n_jobs = q->gpus[g].n_jobs, type = q->asked->type_of[q->p->gpus[g].type];
         int most = gpu_type_theta(&q->asked->snapshot->catalog->types[type], q->p->theta);
         if (n_jobs > 0 && q->p->gpus[g].held_w <= 0 && (n_jobs < most || is_chosen(q, g)))
-            count_kind(q, &kinds, g);
+            count_shared(q, &kinds, g);
     }
     map_u64_release(&kinds);
 }

@@ -60,15 +60,11 @@ const char *doc_looks(const struct doc_at *at, const json_t *v)
 static const char *nearest(const char *key, const char *const *known)
 {
     const char *best = NULL;
-    int least = 3;
+    int limit = 2;
 
-    for (int i = 0; known[i] != NULL; i++) {
-        int d = text_distance(key, known[i]);
-        if (d < least) {
-            least = d;
+    for (int i = 0; known[i] != NULL; i++)
+        if (text_is_nearer(key, known[i], &limit))
             best = known[i];
-        }
-    }
     return best;
 }
 
@@ -180,14 +176,15 @@ bool doc_list(const struct doc_at *at, const char *key, int max, json_t **out, i
     return true;
 }
 
-bool doc_index(const struct doc_at *at, const char *key, const json_t *v, const char *whose, int n,
-               const char *things, int *out)
+int doc_index(const struct doc_at *at, const char *key, const json_t *v, const char *whose, int n,
+              const char *things)
 {
     json_int_t i = json_is_integer(v) ? json_integer_value(v) : -1;
 
-    *out = (int)i;
-    return (i >= 0 && i < n) ||
-           doc_wrong(at, key, "%s is none of %s %d %s, from 0", doc_looks(at, v), whose, n, things);
+    if (i >= 0 && i < n)
+        return (int)i;
+    doc_wrong(at, key, "%s is none of %s %d %s, from 0", doc_looks(at, v), whose, n, things);
+    return -1;
 }
 
 /* ---- rows of numbers ---- */

@@ -14,6 +14,7 @@
 
 struct arena;
 struct err;
+struct problem;
 struct problem_field;
 
 /* A file being read. */
@@ -61,9 +62,9 @@ bool doc_name(const struct doc_at *at, const char *key, const char **out);
 /* A list of 'n' entries, at most 'max', at a key; NULL and 0 where the key is not there. */
 bool doc_list(const struct doc_at *at, const char *key, int max, json_t **out, int *n);
 
-/* The number of one of 'n' things: "the group's 4 GPUs". */
-bool doc_index(const struct doc_at *at, const char *key, const json_t *v, const char *whose, int n,
-               const char *things, int *out);
+/* The number of one of 'n' things, "the group's 4 GPUs"; -1: of none, and the error is filled. */
+int doc_index(const struct doc_at *at, const char *key, const json_t *v, const char *whose, int n,
+              const char *things);
 
 /* 'n' numbers: an array of them, or a text of numbers between blanks. 'what' names the place. */
 bool doc_row(const struct doc_at *at, const char *what, json_t *row, double *out, int n);
@@ -73,7 +74,9 @@ const char *doc_looks(const struct doc_at *at, const json_t *v);
 
 /* A file being written: after the first failure all further writing is idle. */
 struct doc_out {
+    const struct problem *p;
     struct buf *buf;
+    struct err *e;
     int rc;
 };
 

@@ -19,15 +19,14 @@
 /* ---- writing ---- */
 
 /* One number for all GPUs of the job, or one for each; nothing where all have the default. */
-static void put_limits(struct doc_out *o, const struct problem *p, const struct plan *x,
-                       const struct plan_job *j)
+static void put_limits(struct doc_out *o, const struct plan *x, const struct plan_job *j)
 {
     int limit_w[GANG_MAX];
     bool is_same = true, is_default = true;
 
     for (int i = 0; i < j->n_gpus; i++) {
         int gpu = j->gpus[i];
-        limit_w[i] = p->types[p->gpus[gpu].type].limits[x->limit[gpu]].limit_w;
+        limit_w[i] = o->p->types[o->p->gpus[gpu].type].limits[x->limit[gpu]].limit_w;
         is_same &= limit_w[i] == limit_w[0];
         is_default &= x->limit[gpu] == 0;
     }
@@ -37,29 +36,29 @@ static void put_limits(struct doc_out *o, const struct problem *p, const struct 
         doc_put_ints(o, "limit_w", limit_w, j->n_gpus);
 }
 
-static void put_job(struct doc_out *o, const struct problem *p, const struct plan *x, int job)
+static void put_job(struct doc_out *o, const struct plan *x, int job)
 {
     const struct plan_job *j = &x->jobs[job];
 
     doc_put(o, "  {\"job\": ");
-    doc_put_text(o, p->jobs[job].name);
+    doc_put_text(o, o->p->jobs[job].name);
     if (j->n_gpus == 0) {
         doc_put(o, ", \"waits\": \"%s\"}", wait_reason_name(j->reason));
         return;
     }
     doc_put_ints(o, "gpus", j->gpus, j->n_gpus);
-    put_limits(o, p, x, j);
+    put_limits(o, x, j);
     doc_put_pair(o, "speed", j->speed);
     doc_put_pair(o, "low", j->low);
     if (j->is_short)
-        doc_put_pair(o, "shortfall", 1 - j->low / p->jobs[job].need);
+        doc_put_pair(o, "shortfall", 1 - j->low / o->p->jobs[job].need);
     doc_put(o, "}");
 }
 
 int plan_write(const struct problem *p, const struct plan *x, const struct plan_claims *c,
                struct buf *out, struct err *e)
 {
-    struct doc_out o = { .buf = out };
+    struct doc_out o = { .p = p, .buf = out, .e = e };
     int n = 0;
 
     doc_put(&o, "{\"version\": 1, \"made_by\": ");
@@ -75,7 +74,7 @@ int plan_write(const struct problem *p, const struct plan *x, const struct plan_
         if (p->jobs[j].name == NULL)
             continue;
         doc_put(&o, n++ > 0 ? ",\n" : "\n");
-        put_job(&o, p, x, j);
+        put_job(&o, x, j);
     }
     doc_put(&o, "]}\n");
     return o.rc < 0 ? err_set(e, -o.rc, "the plan takes more than %zu bytes", out->max) : 0;
@@ -83,7 +82,7 @@ int plan_write(const struct problem *p, const struct plan *x, const struct plan_
 
 /* ---- reading ---- */
 
-struct reading {
+struct plan_reader {
     struct doc doc;
     const struct problem *p;
     struct plan *x;
@@ -93,7 +92,8 @@ struct reading {
 };
 
 /* One more job on a GPU, and the setting that it names. */
-static bool take_gpu(struct reading *r, const struct doc_at *at, int job, int gpu, json_t *watts)
+static bool take_gpu(struct plan_reader *r, const struct doc_at *at, int job, int gpu,
+                     json_t *watts)
 {
     const struct problem_type *t = &r->p->types[r->p->gpus[gpu].type];
     json_int_t want = json_is_integer(watts) ? json_integer_value(watts) : -1;
@@ -111,7 +111,7 @@ static bool take_gpu(struct reading *r, const struct doc_at *at, int job, int gp
     return true;
 }
 
-static bool read_gpus(struct reading *r, const struct doc_at *at, int job, json_t *list, int n)
+static bool read_gpus(struct plan_reader *r, const struct doc_at *at, int job, json_t *list, int n)
 {
     json_t *limits = json_object_get(at->object, "limit_w");
     int *gpus = ARENA_ARRAY(r->doc.arena, int, (size_t)n);
@@ -122,9 +122,9 @@ static bool read_gpus(struct reading *r, const struct doc_at *at, int job, json_
         return doc_wrong(at, "limit_w", "want one number, or one for each GPU");
     for (int i = 0; i < n; i++) {
         json_t *own = json_is_array(limits) ? json_array_get(limits, (size_t)i) : limits;
-        if (!doc_index(at, "gpus", json_array_get(list, (size_t)i), "the", r->p->n_gpus, "GPUs",
-                       &gpus[i]) ||
-            !take_gpu(r, at, job, gpus[i], own))
+        gpus[i] =
+            doc_index(at, "gpus", json_array_get(list, (size_t)i), "the", r->p->n_gpus, "GPUs");
+        if (gpus[i] < 0 || !take_gpu(r, at, job, gpus[i], own))
             return false;
     }
     plan_sort_gpus(gpus, n);
@@ -148,7 +148,7 @@ static bool read_reason(const struct doc_at *at, struct plan_job *j)
                      wait_reason_name(WAIT_CAPACITY));
 }
 
-static bool read_job(struct reading *r, const struct doc_at *at)
+static bool read_job(struct plan_reader *r, const struct doc_at *at)
 {
     static const char *const known[] = { "job", "gpus",      "limit_w", "speed",
                                          "low", "shortfall", "waits",   NULL };
@@ -180,7 +180,7 @@ static bool read_claims(const struct doc_at *top, struct plan_claims *c)
            doc_number(top, "objective", &c->objective_w) && doc_number(top, "bound", &c->bound_w);
 }
 
-static bool read_jobs(struct reading *r, const struct doc_at *top)
+static bool read_jobs(struct plan_reader *r, const struct doc_at *top)
 {
     const struct problem_job *jobs = r->p->jobs;
     json_t *list;
@@ -206,7 +206,7 @@ static bool read_jobs(struct reading *r, const struct doc_at *top)
 int plan_parse(struct arena *a, const struct problem *p, const char *name, const char *text,
                size_t len, struct plan *out, struct plan_claims *c, struct err *e)
 {
-    struct reading r = { .doc = { a, name, e }, .p = p, .x = out };
+    struct plan_reader r = { .doc = { a, name, e }, .p = p, .x = out };
     json_t *root = doc_open(&r.doc, text, len);
 
     if (root == NULL)

@@ -18,7 +18,7 @@
 #define LIST_MAX 16000000    // kinds, jobs
 #define NODE_SIZE 8          // where a type only has a count
 
-struct reading {
+struct problem_reader {
     struct doc doc;
     struct doc_at top;
     struct problem *p;
@@ -63,8 +63,8 @@ static bool read_name(const struct doc_at *at, const char *const *known, struct 
 }
 
 /* Read each entry of a list. */
-static bool each(struct reading *r, const char *name, json_t *list, int n,
-                 bool read_one(struct reading *r, const struct doc_at *at))
+static bool each(struct problem_reader *r, const char *name, json_t *list, int n,
+                 bool read_one(struct problem_reader *r, const struct doc_at *at))
 {
     for (int i = 0; i < n; i++) {
         const struct doc_at at = { &r->doc, json_array_get(list, (size_t)i), name, i };
@@ -79,7 +79,8 @@ static bool each(struct reading *r, const char *name, json_t *list, int n,
 /* Factors for gangs of 1, 2, ... GPUs, or those of another list where there is none; beyond the
  * list a gang gains nothing more.
  */
-static bool read_factors(struct reading *r, const char *key, const double *absent, double *out)
+static bool read_factors(struct problem_reader *r, const char *key, const double *absent,
+                         double *out)
 {
     json_t *list;
     int n;
@@ -92,7 +93,7 @@ static bool read_factors(struct reading *r, const char *key, const double *absen
     return true;
 }
 
-static bool read_frame(struct reading *r)
+static bool read_frame(struct problem_reader *r)
 {
     static const char *const known[] = {
         "version",   "theta", "z",         "price_w",  "power_cap_w", "watts_margin",
@@ -113,7 +114,7 @@ static bool read_frame(struct reading *r)
 /* ---- kinds ---- */
 
 /* The kind like 'kind' at this price of time; made where there is none. */
-static int kind_at(struct reading *r, int kind, double time_w)
+static int kind_at(struct problem_reader *r, int kind, double time_w)
 {
     struct problem_kind *kinds = r->p->kinds;
     int k = kind, last = kind;
@@ -134,7 +135,7 @@ static int kind_at(struct reading *r, int kind, double time_w)
 }
 
 /* A job's kind: what a step is worth is the kind's, so a price of its own makes one of its own. */
-static bool read_job_kind(struct reading *r, const struct doc_at *at, int *out)
+static bool read_job_kind(struct problem_reader *r, const struct doc_at *at, int *out)
 {
     json_t *kind = json_object_get(at->object, "kind");
     double time_w = NAN;
@@ -149,7 +150,7 @@ static bool read_job_kind(struct reading *r, const struct doc_at *at, int *out)
            doc_wrong(at, "time_w", "%g: want 0 to 1e12 W", time_w);
 }
 
-static bool read_kind(struct reading *r, const struct doc_at *at)
+static bool read_kind(struct problem_reader *r, const struct doc_at *at)
 {
     static const char *const known[] = { "name", "mem_gib", "value_j", "rate", "time_w", NULL };
     struct problem_kind *k = &r->p->kinds[at->index];
@@ -160,14 +161,14 @@ static bool read_kind(struct reading *r, const struct doc_at *at)
 }
 
 /* One that a job asks for by its own price. */
-static bool make_kind(struct reading *r, const struct doc_at *at)
+static bool make_kind(struct problem_reader *r, const struct doc_at *at)
 {
     int unused;
 
     return !json_object_get(at->object, "time_w") || read_job_kind(r, at, &unused);
 }
 
-static bool read_kinds(struct reading *r)
+static bool read_kinds(struct problem_reader *r)
 {
     json_t *list, *jobs, *v;
     int n_jobs;
@@ -207,7 +208,7 @@ static bool read_limit(const struct doc_at *at, struct limit_curve *out)
            doc_row(at, "speed", speed, at_speed, (int)n);
 }
 
-static bool read_limits(struct reading *r, const struct doc_at *at, struct problem_type *t)
+static bool read_limits(struct problem_reader *r, const struct doc_at *at, struct problem_type *t)
 {
     json_t *list;
     char name[40];
@@ -229,7 +230,7 @@ static bool read_limits(struct reading *r, const struct doc_at *at, struct probl
 /* A kind's row of a table: one number for the table or the row, or one for each kind; 'absent'
  * throughout where the table is not there.
  */
-static bool table_row(struct reading *r, const struct doc_at *at, const char *key, int kind,
+static bool table_row(struct problem_reader *r, const struct doc_at *at, const char *key, int kind,
                       double absent, double *row)
 {
     json_t *table = json_object_get(at->object, key), *v = table;
@@ -250,7 +251,7 @@ static bool table_row(struct reading *r, const struct doc_at *at, const char *ke
 }
 
 /* One kind on one type: alone, and beside each other; 'rows' is scratch for two of them. */
-static bool read_cells(struct reading *r, const struct doc_at *at, int kind, double alone,
+static bool read_cells(struct problem_reader *r, const struct doc_at *at, int kind, double alone,
                        double sd, double *rows)
 {
     struct problem *p = r->p;
@@ -276,7 +277,7 @@ static bool read_cells(struct reading *r, const struct doc_at *at, int kind, dou
 }
 
 /* Kinds that were made of others are as these are. */
-static void copy_cells(struct reading *r, int type)
+static void copy_cells(struct problem_reader *r, int type)
 {
     struct problem *p = r->p;
     size_t bytes = (size_t)(p->n_kinds + 1) * sizeof(float);
@@ -290,7 +291,7 @@ static void copy_cells(struct reading *r, int type)
 }
 
 /* The tables of a type. */
-static bool read_tables(struct reading *r, const struct doc_at *at)
+static bool read_tables(struct problem_reader *r, const struct doc_at *at)
 {
     int n = r->n_listed;
     double *rows = r->rows, *alone = rows + 2 * n, *sd = rows + 3 * n, *watts = rows + 4 * n;
@@ -312,7 +313,7 @@ static bool read_tables(struct reading *r, const struct doc_at *at)
     return true;
 }
 
-static bool read_type(struct reading *r, const struct doc_at *at)
+static bool read_type(struct problem_reader *r, const struct doc_at *at)
 {
     static const char *const known[] = {
         "name", "sleep_w", "idle_w",   "cap_w",     "mem_gib", "limits", "speed",
@@ -327,7 +328,7 @@ static bool read_type(struct reading *r, const struct doc_at *at)
     return read_limits(r, at, t) && read_tables(r, at);
 }
 
-static bool read_types(struct reading *r)
+static bool read_types(struct problem_reader *r)
 {
     struct problem *p = r->p;
     struct arena *a = r->doc.arena;
@@ -363,14 +364,14 @@ static struct problem_gpu *add_gpus(struct problem *p, struct problem_gpu gpu, i
 }
 
 /* Some GPUs of one type on one node. */
-static bool read_group(struct reading *r, const struct doc_at *at)
+static bool read_group(struct problem_reader *r, const struct doc_at *at)
 {
     static const char *const known[] = { "type",    "count",  "node",   "rack",
                                          "drained", "wake_s", "device", NULL };
     struct problem_gpu gpu = { .node = r->next_node };
     json_t *type = json_object_get(at->object, "type"), *v;
     json_t *drained = json_object_get(at->object, "drained");
-    int which, count = r->counts[at->index];
+    int count = r->counts[at->index];
     size_t i;
 
     if (!doc_keys(at, known) || !look_up(at, "type", type, &r->types, r->p->n_types, &gpu.type) ||
@@ -384,7 +385,8 @@ static bool read_group(struct reading *r, const struct doc_at *at)
     struct problem_gpu *gpus = add_gpus(r->p, gpu, count);
     json_array_foreach(drained, i, v)
     {
-        if (!doc_index(at, "drained", v, "the group's", count, "GPUs", &which))
+        int which = doc_index(at, "drained", v, "the group's", count, "GPUs");
+        if (which < 0)
             return false;
         gpus[which].may_start = false;
     }
@@ -392,7 +394,7 @@ static bool read_group(struct reading *r, const struct doc_at *at)
     return true;
 }
 
-static bool read_count(struct reading *r, const struct doc_at *at)
+static bool read_count(struct problem_reader *r, const struct doc_at *at)
 {
     if (!doc_whole(at, "count", 0, GPUS_MAX, &r->counts[at->index]))
         return false;
@@ -401,7 +403,7 @@ static bool read_count(struct reading *r, const struct doc_at *at)
 }
 
 /* Without a list of GPUs there are as many as the types say, on nodes of NODE_SIZE, in one rack. */
-static bool read_gpus(struct reading *r)
+static bool read_gpus(struct problem_reader *r)
 {
     json_t *list, *types = json_object_get(r->top.object, "types");
     int n, n_types = r->p->n_types;
@@ -423,7 +425,7 @@ static bool read_gpus(struct reading *r)
     return each(r, "gpus", list, n, read_group);
 }
 
-static bool read_racks(struct reading *r)
+static bool read_racks(struct problem_reader *r)
 {
     json_t *list;
     int n;
@@ -436,7 +438,7 @@ static bool read_racks(struct reading *r)
     return doc_row(&r->top, "racks", list, cap_w, n);
 }
 
-static bool read_node(struct reading *r, const struct doc_at *at)
+static bool read_node(struct problem_reader *r, const struct doc_at *at)
 {
     static const char *const known[] = { "cpus", "mem_mib", NULL };
     int cpus = -1, mem_mib = -1;
@@ -450,7 +452,7 @@ static bool read_node(struct reading *r, const struct doc_at *at)
 }
 
 /* What jobs may use of each node together. */
-static bool read_nodes(struct reading *r)
+static bool read_nodes(struct problem_reader *r)
 {
     struct problem *p = r->p;
     json_t *list;
@@ -458,9 +460,8 @@ static bool read_nodes(struct reading *r)
 
     if (!doc_list(&r->top, "nodes", GPUS_MAX, &list, &n))
         return false;
-    p->n_nodes = n;
-    for (int g = 0; g < p->n_gpus; g++)
-        p->n_nodes = p->gpus[g].node >= p->n_nodes ? p->gpus[g].node + 1 : p->n_nodes;
+    p->n_nodes = problem_n_nodes(p);
+    p->n_nodes = n > p->n_nodes ? n : p->n_nodes;
     if (!list || p->n_nodes == 0)
         return true;
     p->nodes = r->nodes = ARENA_ARRAY(r->doc.arena, struct engine_node, (size_t)p->n_nodes);
@@ -489,7 +490,7 @@ static bool read_form(const struct doc_at *at, struct problem_job *j)
            doc_whole(at, "n_nodes", 0, GANG_MAX, &j->n_nodes);
 }
 
-static bool read_allowed(struct reading *r, const struct doc_at *at, struct problem_job *j)
+static bool read_allowed(struct problem_reader *r, const struct doc_at *at, struct problem_job *j)
 {
     json_t *list, *v;
     size_t i;
@@ -508,7 +509,7 @@ static bool read_allowed(struct reading *r, const struct doc_at *at, struct prob
     return true;
 }
 
-static bool read_present(struct reading *r, const struct doc_at *at, struct problem_job *j)
+static bool read_present(struct problem_reader *r, const struct doc_at *at, struct problem_job *j)
 {
     const struct problem *p = r->p;
     json_t *list, *v;
@@ -521,7 +522,8 @@ static bool read_present(struct reading *r, const struct doc_at *at, struct prob
     j->present = present;
     json_array_foreach(list, i, v)
     {
-        if (!doc_index(at, "present", v, "the", p->n_gpus, "GPUs", &present[i]))
+        present[i] = doc_index(at, "present", v, "the", p->n_gpus, "GPUs");
+        if (present[i] < 0)
             return false;
     }
     if (!doc_whole(at, "limit_w", 0, 1000000, &limit_w))
@@ -534,11 +536,10 @@ static bool read_present(struct reading *r, const struct doc_at *at, struct prob
 }
 
 /* Nodes that the job is kept from: {"feature": [0, 3]}. */
-static bool read_bars(struct reading *r, const struct doc_at *at, struct problem_job *j)
+static bool read_bars(struct problem_reader *r, const struct doc_at *at, struct problem_job *j)
 {
     json_t *rules = json_object_get(at->object, "barred"), *list, *v;
     const char *name;
-    int node;
     size_t i;
 
     if (!rules)
@@ -553,7 +554,8 @@ static bool read_bars(struct reading *r, const struct doc_at *at, struct problem
             return doc_wrong(at, "barred", "'%.40s': want a rule's name and a list", name);
         json_array_foreach(list, i, v)
         {
-            if (!doc_index(at, "barred", v, "the", r->p->n_nodes, "nodes", &node))
+            int node = doc_index(at, "barred", v, "the", r->p->n_nodes, "nodes");
+            if (node < 0)
                 return false;
             barred[node] = (unsigned char)rule;
         }
@@ -562,7 +564,7 @@ static bool read_bars(struct reading *r, const struct doc_at *at, struct problem
     return true;
 }
 
-static bool read_job(struct reading *r, const struct doc_at *at)
+static bool read_job(struct problem_reader *r, const struct doc_at *at)
 {
     static const char *const known[] = {
         "name",      "kind",   "form",      "n_min",    "n_max",   "need",   "short_w", "wait_w",
@@ -582,7 +584,7 @@ static bool read_job(struct reading *r, const struct doc_at *at)
            read_present(r, at, j);
 }
 
-static bool read_jobs(struct reading *r)
+static bool read_jobs(struct problem_reader *r)
 {
     json_t *list;
 
@@ -595,7 +597,7 @@ static bool read_jobs(struct reading *r)
 /* ---- the whole ---- */
 
 /* What a step is worth, where the file does not say it. */
-static bool read_objective(struct reading *r)
+static bool read_objective(struct problem_reader *r)
 {
     json_t *list = json_object_get(r->top.object, "kinds");
     bool is_watts;
@@ -611,7 +613,7 @@ static bool read_objective(struct reading *r)
 }
 
 /* Problem_check's sentences begin with the place; the file's name comes before. */
-static bool check(struct reading *r)
+static bool check(struct problem_reader *r)
 {
     int rc = problem_check(r->p, r->doc.e);
 
@@ -623,7 +625,7 @@ static bool check(struct reading *r)
 int problem_parse(struct arena *a, const char *name, const char *text, size_t len,
                   struct problem *out, struct err *e)
 {
-    struct reading r = { .doc = { a, name, e }, .p = out };
+    struct problem_reader r = { .doc = { a, name, e }, .p = out };
     json_t *root = doc_open(&r.doc, text, len);
 
     if (root == NULL)

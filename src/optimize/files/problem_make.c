@@ -31,7 +31,7 @@ const struct make_options make_defaults = {
     .joules = true,
 };
 
-struct maker {
+struct problem_maker {
     struct arena *a;
     const struct make_options *o;
     struct problem *p;
@@ -95,7 +95,7 @@ static void make_curve(struct arena *a, const struct problem_type *t, int limit_
     *out = (struct limit_curve){ limit_w, CURVE_POINTS, speed, watts };
 }
 
-static void make_type(struct maker *m, int i)
+static void make_type(struct problem_maker *m, int i)
 {
     static const double cap_w[N_TIERS] = { 150, 250, 300, 390 };
     static const int mem_gib[N_TIERS][2] = { { 12, 16 }, { 16, 24 }, { 32, 40 }, { 48, 80 } };
@@ -116,7 +116,7 @@ static void make_type(struct maker *m, int i)
 /* ---- kinds and their cells ---- */
 
 /* The last few kinds have one job each. */
-static int n_unique(const struct maker *m)
+static int n_unique(const struct problem_maker *m)
 {
     int n = m->o->n_jobs / 50;
 
@@ -124,7 +124,7 @@ static int n_unique(const struct maker *m)
     return n < m->p->n_kinds && n < m->o->n_jobs ? n : 0;
 }
 
-static void make_kind(struct maker *m, int i)
+static void make_kind(struct problem_maker *m, int i)
 {
     struct problem_kind *k = &m->p->kinds[i];
     double heavy = m->heavy[i] = rng_uniform(&m->kinds);
@@ -136,12 +136,12 @@ static void make_kind(struct maker *m, int i)
 }
 
 /* How busy a kind keeps a GPU of the tier, 0..1: light ones cannot fill a fast one. */
-static double busy(const struct maker *m, int type, int kind)
+static double busy(const struct problem_maker *m, int type, int kind)
 {
     return clip(0.3 + 0.65 * m->heavy[kind] - 0.09 * m->tier[type] * (1 - m->heavy[kind]), 0.1, 1);
 }
 
-static void make_alone(struct maker *m, int kind, double base)
+static void make_alone(struct problem_maker *m, int kind, double base)
 {
     struct problem *p = m->p;
 
@@ -158,7 +158,7 @@ static void make_alone(struct maker *m, int kind, double base)
 }
 
 /* A kind beside every other on one type, and what is held with confidence. */
-static void make_row(struct maker *m, int type, int kind)
+static void make_row(struct problem_maker *m, int type, int kind)
 {
     struct problem *p = m->p;
     const float *alone = &p->speed[problem_cell(p, type, kind, -1)];
@@ -179,7 +179,7 @@ static void make_row(struct maker *m, int type, int kind)
     }
 }
 
-static void make_kinds(struct maker *m)
+static void make_kinds(struct problem_maker *m)
 {
     struct problem *p = m->p;
 
@@ -204,7 +204,7 @@ static void make_kinds(struct maker *m)
 /* ---- GPUs ---- */
 
 /* How many GPUs each type has: unequal shares, every one at least one while there are enough. */
-static void make_counts(struct maker *m, int *counts)
+static void make_counts(struct problem_maker *m, int *counts)
 {
     double share[64], sum = 0;
     int left = m->o->n_gpus;
@@ -224,7 +224,7 @@ static void make_counts(struct maker *m, int *counts)
 }
 
 /* Nodes of four or eight GPUs of one type, one after the other; racks of whole nodes. */
-static void make_gpus(struct maker *m)
+static void make_gpus(struct problem_maker *m)
 {
     struct problem *p = m->p;
     int counts[64] = { 0 }, i = 0, node = 0, rack = 0, in_rack = 0;
@@ -255,7 +255,7 @@ static void make_gpus(struct maker *m)
 /* ---- jobs ---- */
 
 /* Repeated kinds, the first ones oftener; each of the last few once. */
-static void make_job_kinds(struct maker *m)
+static void make_job_kinds(struct problem_maker *m)
 {
     struct problem *p = m->p;
     int unique = n_unique(m), n = p->n_kinds - unique;
@@ -272,7 +272,7 @@ static void make_job_kinds(struct maker *m)
         p->jobs[(long)p->n_jobs * (2 * u + 1) / (2 * unique)].kind = n + u;
 }
 
-static void make_form(struct maker *m, struct problem_job *j)
+static void make_form(struct problem_maker *m, struct problem_job *j)
 {
     double chance = rng_uniform(&m->jobs);
     int most = chance < 0.75 ? 1 : chance < 0.90 ? 2 : 4;
@@ -289,7 +289,7 @@ static void make_form(struct maker *m, struct problem_job *j)
 }
 
 /* Any of some types, at least one of which the kind fits; 0: it fits none of them. */
-static uint64_t any_of(struct maker *m, int kind)
+static uint64_t any_of(struct problem_maker *m, int kind)
 {
     const struct problem *p = m->p;
     uint64_t mask = 0;
@@ -306,7 +306,7 @@ static uint64_t any_of(struct maker *m, int kind)
 /* Some programs were built for certain types only, and all jobs of their kind say so; now and
  * then a user says so of a single job.
  */
-static void make_allowed(struct maker *m)
+static void make_allowed(struct problem_maker *m)
 {
     struct problem *p = m->p;
     uint64_t *of_kind = ARENA_ARRAY(m->a, uint64_t, (size_t)p->n_kinds);
@@ -325,7 +325,7 @@ static void make_allowed(struct maker *m)
 }
 
 /* A part of what the job would hold on some type it may use, and on some number of GPUs. */
-static void make_need(struct maker *m, struct problem_job *j)
+static void make_need(struct problem_maker *m, struct problem_job *j)
 {
     const struct problem *p = m->p;
     int fit[64], n = 0;
@@ -347,7 +347,7 @@ static void make_need(struct maker *m, struct problem_job *j)
     j->need = significant(low * part * m->o->overload);
 }
 
-static void make_jobs(struct maker *m)
+static void make_jobs(struct problem_maker *m)
 {
     struct problem *p = m->p;
 
@@ -403,7 +403,7 @@ static void stand(struct arena *a, struct problem *p, int n_planned, int n_stand
 }
 
 /* The cap: all idle, and so much room above that for what the GPUs draw now. */
-static void make_cap(struct maker *m)
+static void make_cap(struct problem_maker *m)
 {
     struct problem *p = m->p;
     struct residents *on = ARENA_ARRAY(m->a, struct residents, (size_t)p->n_gpus);
@@ -427,7 +427,7 @@ static void make_cap(struct maker *m)
 
 /* ---- the whole ---- */
 
-static void make_tables(struct maker *m)
+static void make_tables(struct problem_maker *m)
 {
     struct problem *p = m->p;
     size_t cells = (size_t)p->n_types * (size_t)p->n_kinds;
@@ -446,7 +446,7 @@ static void make_tables(struct maker *m)
 
 void problem_make(struct arena *a, const struct make_options *o, struct problem *out)
 {
-    struct maker m = { .a = a, .o = o, .p = out };
+    struct problem_maker m = { .a = a, .o = o, .p = out };
     int n_standing = (int)(o->n_jobs * o->standing);
     int n_planned = (int)fmin(o->n_jobs, n_standing * 1.25);
 

@@ -11,41 +11,37 @@
 #include "optimize/model/problem.h"
 #include "optimize/files/problem_file.h"
 
-struct writing {
-    const struct problem *p;
-    struct doc_out *o;
-    struct err *e;
-};
-
-static void put_name(struct writing *w, const char *before, const char *s)
+static void put_name(struct doc_out *w, const char *before, const char *s)
 {
-    doc_put(w->o, "%s", before);
-    if (w->o->rc == 0 && s == NULL)
-        w->o->rc = err_set(w->e, EINVAL, "a type or kind has no name; give it one");
-    if (w->o->rc == 0)
-        doc_put_text(w->o, s);
+    doc_put(w, "%s", before);
+    if (w->rc == 0 && s == NULL)
+        w->rc = err_set(w->e, EINVAL, "a type or kind has no name; give it one");
+    if (w->rc == 0)
+        doc_put_text(w, s);
 }
 
 /* ---- cells ---- */
 
 /* Floats, each in as few digits as read back to the same float. */
-static void put_floats(struct writing *w, const char *key, const float *x, long stride, int n)
+static void put_floats(struct doc_out *w, const char *key, const float *x, long stride, int n)
 {
     char text[40];
 
-    doc_put(w->o, ",\n   \"%s\": [", key);
+    doc_put(w, ",\n   \"%s\": [", key);
     for (int i = 0; i < n; i++) {
         int digits = 6;
         do
             snprintf(text, sizeof text, "%.*g", digits, (double)x[i * stride]);
         while (strtof(text, NULL) != x[i * stride] && ++digits <= 9);
-        doc_put(w->o, i > 0 ? ", %s" : "%s", text);
+        doc_put(w, i > 0 ? ", %s" : "%s", text);
     }
-    doc_put(w->o, "]");
+    doc_put(w, "]");
 }
 
-/* The factor of fewest decimals by which the speed alone becomes the one beside; there are millions of them. */
-static void put_factor(struct writing *w, int type, int kind, int beside)
+/* The factor of fewest decimals by which the speed alone becomes the one beside; there are millions
+ * of them.
+ */
+static void put_factor(struct doc_out *w, int type, int kind, int beside)
 {
     double alone = (double)w->p->speed[problem_cell(w->p, type, kind, -1)];
     float speed = w->p->speed[problem_cell(w->p, type, kind, beside)];
@@ -58,13 +54,13 @@ static void put_factor(struct writing *w, int type, int kind, int beside)
         int n = snprintf(text, sizeof text, "%ld.%03ld", v / 1000, v % 1000);
         while (text[n - 1] == '0')
             n--;
-        doc_put(w->o, "%.*s", text[n - 1] == '.' ? n - 1 : n, text);
+        doc_put(w, "%.*s", text[n - 1] == '.' ? n - 1 : n, text);
         return;
     }
     do
         snprintf(text, sizeof text, "%.*g", digits, r);
     while ((float)(alone * strtod(text, NULL)) != speed && ++digits <= 17);
-    doc_put(w->o, "%s", text);
+    doc_put(w, "%s", text);
 }
 
 /* Does this deviation make every 'low' of 'n' cells of their speeds? */
@@ -104,88 +100,86 @@ static bool find_sd(const struct problem *p, const float *speed, const float *lo
 }
 
 /* The deviation of one cell. */
-static void put_sd(struct writing *w, int type, int kind, int beside)
+static void put_sd(struct doc_out *w, int type, int kind, int beside)
 {
     long cell = problem_cell(w->p, type, kind, beside);
     double sd;
 
-    if (!find_sd(w->p, &w->p->speed[cell], &w->p->low[cell], 1, &sd) && w->o->rc == 0)
-        w->o->rc =
-            err_set(w->e, EINVAL,
-                    "types[%d]: what kind %d holds does not follow from its speed at z = %g; "
-                    "give the problem the z that 'low' was made for",
-                    type, kind, w->p->z);
-    doc_put_number(w->o, sd);
+    if (!find_sd(w->p, &w->p->speed[cell], &w->p->low[cell], 1, &sd) && w->rc == 0)
+        w->rc = err_set(w->e, EINVAL,
+                        "types[%d]: what kind %d holds does not follow from its speed at z = %g; "
+                        "give the problem the z that 'low' was made for",
+                        type, kind, w->p->z);
+    doc_put_number(w, sd);
 }
 
 /* A row as a text. */
-static void put_row(struct writing *w, int type, int kind,
-                    void put_one(struct writing *w, int type, int kind, int beside))
+static void put_row(struct doc_out *w, int type, int kind,
+                    void put_one(struct doc_out *w, int type, int kind, int beside))
 {
     for (int n = 0; n < w->p->n_kinds; n++) {
-        doc_put(w->o, n > 0 ? " " : "\"");
+        doc_put(w, n > 0 ? " " : "\"");
         put_one(w, type, kind, n);
     }
-    doc_put(w->o, "\"");
+    doc_put(w, "\"");
 }
 
 /* One number where that says it all. */
-static void put_sd_row(struct writing *w, int type, int kind)
+static void put_sd_row(struct doc_out *w, int type, int kind)
 {
     const struct problem *p = w->p;
     long cell = problem_cell(p, type, kind, 0);
     double sd;
 
     if (find_sd(p, &p->speed[cell], &p->low[cell], p->n_kinds, &sd))
-        doc_put_number(w->o, sd);
+        doc_put_number(w, sd);
     else
         put_row(w, type, kind, put_sd);
 }
 
-static void put_cells(struct writing *w, int type)
+static void put_cells(struct doc_out *w, int type)
 {
     const struct problem *p = w->p;
 
     put_floats(w, "speed", &p->speed[problem_cell(p, type, 0, -1)], p->n_kinds + 1, p->n_kinds);
     for (int k = 0; k < p->n_kinds; k++) {
-        doc_put(w->o, k > 0 ? ", " : ",\n   \"sd\": [");
+        doc_put(w, k > 0 ? ", " : ",\n   \"sd\": [");
         put_sd(w, type, k, -1);
     }
-    doc_put(w->o, "]");
+    doc_put(w, "]");
     put_floats(w, "watts", &p->watts[type * p->n_kinds], 1, p->n_kinds);
     for (int k = 0; k < p->n_kinds; k++) {
-        doc_put(w->o, k > 0 ? ",\n    " : ",\n   \"slowdown\": [\n    ");
+        doc_put(w, k > 0 ? ",\n    " : ",\n   \"slowdown\": [\n    ");
         put_row(w, type, k, put_factor);
     }
     for (int k = 0; k < p->n_kinds; k++) {
-        doc_put(w->o, k > 0 ? ", " : "],\n   \"shared_sd\": [");
+        doc_put(w, k > 0 ? ", " : "],\n   \"shared_sd\": [");
         put_sd_row(w, type, k);
     }
-    doc_put(w->o, "]");
+    doc_put(w, "]");
 }
 
 /* ---- the lists ---- */
 
-static void put_type(struct writing *w, int type)
+static void put_type(struct doc_out *w, int type)
 {
     const struct problem_type *t = &w->p->types[type];
 
     put_name(w, "  {\"name\": ", t->name);
-    doc_put_fields(w->o, problem_type_fields, t);
+    doc_put_fields(w, problem_type_fields, t);
     for (int l = 1; l < t->n_limits; l++) {
         const struct limit_curve *c = &t->limits[l];
-        doc_put(w->o, "%s{\"limit_w\": %d", l == 1 ? ",\n   \"limits\": [" : "},\n    ",
-                c->limit_w);
-        doc_put_numbers(w->o, "speed", c->speed, c->n_points);
-        doc_put_numbers(w->o, "watts", c->watts, c->n_points);
+        doc_put(w, "%s{\"limit_w\": %d", l == 1 ? ",\n   \"limits\": [" : "},\n    ", c->limit_w);
+        doc_put_numbers(w, "speed", c->speed, c->n_points);
+        doc_put_numbers(w, "watts", c->watts, c->n_points);
     }
     if (t->n_limits > 1)
-        doc_put(w->o, "}]");
+        doc_put(w, "}]");
     if (w->p->n_kinds > 0)
         put_cells(w, type);
     else
-        doc_put(w->o, ", \"speed\": [], \"watts\": []");
-    doc_put(w->o, "}");
+        doc_put(w, ", \"speed\": [], \"watts\": []");
+    doc_put(w, "}");
 }
 
 /* Are all steps worth nothing, as where watts are minimised? */
@@ -197,21 +191,21 @@ static bool is_watts(const struct problem *p)
     return true;
 }
 
-static void put_kind(struct writing *w, int kind)
+static void put_kind(struct doc_out *w, int kind)
 {
     const struct problem_kind *k = &w->p->kinds[kind];
     double best = problem_best_joules(w->p, kind), value_j = isfinite(best) ? best : 0;
 
     put_name(w, "  {\"name\": ", k->name);
-    doc_put_pair(w->o, "mem_gib", k->mem_gib);
+    doc_put_pair(w, "mem_gib", k->mem_gib);
     if (k->value_j != value_j && !is_watts(w->p))
-        doc_put_pair(w->o, "value_j", k->value_j);
-    doc_put_fields(w->o, problem_kind_fields + 2, k);    // those behind value_j
-    doc_put(w->o, "}");
+        doc_put_pair(w, "value_j", k->value_j);
+    doc_put_fields(w, problem_kind_fields + 2, k);    // those behind value_j
+    doc_put(w, "}");
 }
 
 /* The GPUs from 'from' that one entry describes; returns those behind. */
-static int put_group(struct writing *w, int from)
+static int put_group(struct doc_out *w, int from)
 {
     const struct problem_gpu *gpus = w->p->gpus, *g = &gpus[from];
     int n = 1, n_drained = 0;
@@ -220,19 +214,19 @@ static int put_group(struct writing *w, int from)
            g[n].rack == g->rack && g[n].device == g->device)
         n++;
     put_name(w, "  {\"type\": ", w->p->types[g->type].name);
-    doc_put(w->o, ", \"count\": %d, \"node\": %d, \"rack\": %d", n, g->node, g->rack);
+    doc_put(w, ", \"count\": %d, \"node\": %d, \"rack\": %d", n, g->node, g->rack);
     if (g->wake_s > 0)
-        doc_put_pair(w->o, "wake_s", g->wake_s);
+        doc_put_pair(w, "wake_s", g->wake_s);
     if (g->device > 0)
-        doc_put(w->o, ", \"device\": %d", g->device);
+        doc_put(w, ", \"device\": %d", g->device);
     for (int i = 0; i < n; i++)
         if (!g[i].may_start)
-            doc_put(w->o, n_drained++ == 0 ? ", \"drained\": [%d" : ", %d", i);
-    doc_put(w->o, n_drained > 0 ? "]}" : "}");
+            doc_put(w, n_drained++ == 0 ? ", \"drained\": [%d" : ", %d", i);
+    doc_put(w, n_drained > 0 ? "]}" : "}");
     return from + n;
 }
 
-static void put_allowed(struct writing *w, const struct problem_job *j)
+static void put_allowed(struct doc_out *w, const struct problem_job *j)
 {
     int n = 0;
 
@@ -241,10 +235,10 @@ static void put_allowed(struct writing *w, const struct problem_job *j)
     for (int t = 0; t < w->p->n_types; t++)
         if (problem_allows(j, t))
             put_name(w, n++ == 0 ? ", \"types\": [" : ", ", w->p->types[t].name);
-    doc_put(w->o, "]");
+    doc_put(w, "]");
 }
 
-static void put_bars(struct writing *w, const unsigned char *barred)
+static void put_bars(struct doc_out *w, const unsigned char *barred)
 {
     int n_rules = 0;
 
@@ -253,120 +247,119 @@ static void put_bars(struct writing *w, const unsigned char *barred)
             if (barred[node] != rule)
                 continue;
             if (n++ == 0)
-                doc_put(w->o, "%s\"%s\": [%d", n_rules++ == 0 ? ", \"barred\": {" : "], ",
+                doc_put(w, "%s\"%s\": [%d", n_rules++ == 0 ? ", \"barred\": {" : "], ",
                         engine_rule_name((enum engine_rule)rule), node);
             else
-                doc_put(w->o, ", %d", node);
+                doc_put(w, ", %d", node);
         }
     if (n_rules > 0)
-        doc_put(w->o, "]}");
+        doc_put(w, "]}");
 }
 
-static void put_engine(struct writing *w, const struct engine_job *j)
+static void put_engine(struct doc_out *w, const struct engine_job *j)
 {
     if (j->cpus > 0)
-        doc_put(w->o, ", \"cpus\": %d", j->cpus);
+        doc_put(w, ", \"cpus\": %d", j->cpus);
     if (j->mem_mib > 0)
-        doc_put(w->o, ", \"mem_mib\": %d", j->mem_mib);
+        doc_put(w, ", \"mem_mib\": %d", j->mem_mib);
     if (j->device > 0)
-        doc_put(w->o, ", \"device\": %d", j->device);
+        doc_put(w, ", \"device\": %d", j->device);
     if (j->barred)
         put_bars(w, j->barred);
 }
 
-static void put_job(struct writing *w, int job)
+static void put_job(struct doc_out *w, int job)
 {
     const struct problem_job *j = &w->p->jobs[job];
 
     if (j->name == NULL) {
-        doc_put(w->o, "  null");
+        doc_put(w, "  null");
         return;
     }
     put_name(w, "  {\"name\": ", j->name);
     put_name(w, ", \"kind\": ", w->p->kinds[j->kind].name);
     if (j->form == FORM_SPREAD)
-        doc_put(w->o, ", \"form\": \"spread\"");
+        doc_put(w, ", \"form\": \"spread\"");
     if (j->n_min != 1)
-        doc_put(w->o, ", \"n_min\": %d", j->n_min);
+        doc_put(w, ", \"n_min\": %d", j->n_min);
     if (j->n_max != j->n_min)
-        doc_put(w->o, ", \"n_max\": %d", j->n_max);
-    doc_put_fields(w->o, problem_job_fields, j);
+        doc_put(w, ", \"n_max\": %d", j->n_max);
+    doc_put_fields(w, problem_job_fields, j);
     put_allowed(w, j);
-    doc_put(w->o, "%s%s", j->is_exclusive ? ", \"exclusive\": true" : "",
+    doc_put(w, "%s%s", j->is_exclusive ? ", \"exclusive\": true" : "",
             j->n_nodes == 1 ? ", \"one_node\": true" : "");
     if (j->n_nodes > 1)
-        doc_put(w->o, ", \"n_nodes\": %d", j->n_nodes);
-    doc_put(w->o, "%s", j->is_fixed ? ", \"fixed\": true" : "");
+        doc_put(w, ", \"n_nodes\": %d", j->n_nodes);
+    doc_put(w, "%s", j->is_fixed ? ", \"fixed\": true" : "");
     put_engine(w, &j->engine);
     if (j->n_present > 0)
-        doc_put_ints(w->o, "present", j->present, j->n_present);
+        doc_put_ints(w, "present", j->present, j->n_present);
     if (j->n_present > 0 && j->present_limit > 0) {
         const struct problem_type *t = &w->p->types[w->p->gpus[j->present[0]].type];
-        doc_put(w->o, ", \"limit_w\": %d", t->limits[j->present_limit].limit_w);
+        doc_put(w, ", \"limit_w\": %d", t->limits[j->present_limit].limit_w);
     }
-    doc_put(w->o, "}");
+    doc_put(w, "}");
 }
 
-static void put_nodes(struct writing *w)
+static void put_nodes(struct doc_out *w)
 {
     for (int n = 0; n < w->p->n_nodes; n++) {
         const struct engine_node *has = &w->p->nodes[n];
-        doc_put(w->o, "%s{", n > 0 ? ", " : ",\n \"nodes\": [");
+        doc_put(w, "%s{", n > 0 ? ", " : ",\n \"nodes\": [");
         if (has->cpus <= INT_MAX)
-            doc_put(w->o, "\"cpus\": %ld", has->cpus);
+            doc_put(w, "\"cpus\": %ld", has->cpus);
         if (has->mem_mib <= INT_MAX)
-            doc_put(w->o, "%s\"mem_mib\": %ld", has->cpus <= INT_MAX ? ", " : "", has->mem_mib);
-        doc_put(w->o, "}");
+            doc_put(w, "%s\"mem_mib\": %ld", has->cpus <= INT_MAX ? ", " : "", has->mem_mib);
+        doc_put(w, "}");
     }
-    doc_put(w->o, "]");
+    doc_put(w, "]");
 }
 
 /* ---- the whole ---- */
 
-static void put_frame(struct writing *w)
+static void put_frame(struct doc_out *w)
 {
     const struct problem *p = w->p;
 
-    doc_put(w->o, "{\"version\": 1, \"theta\": %d", p->theta);
-    doc_put_pair(w->o, "z", p->z);
-    doc_put(w->o, ", \"objective\": \"%s\"", is_watts(p) ? "watts" : "joules");
-    doc_put_fields(w->o, problem_fields + 1, p);    // those behind z
-    doc_put_numbers(w->o, "gang_near", p->gang_near + 1, GANG_MAX);
-    doc_put_numbers(w->o, "gang_far", p->gang_far + 1, GANG_MAX);
+    doc_put(w, "{\"version\": 1, \"theta\": %d", p->theta);
+    doc_put_pair(w, "z", p->z);
+    doc_put(w, ", \"objective\": \"%s\"", is_watts(p) ? "watts" : "joules");
+    doc_put_fields(w, problem_fields + 1, p);    // those behind z
+    doc_put_numbers(w, "gang_near", p->gang_near + 1, GANG_MAX);
+    doc_put_numbers(w, "gang_far", p->gang_far + 1, GANG_MAX);
     if (p->rack_cap_w != NULL)
-        doc_put_numbers(w->o, "racks", p->rack_cap_w, p->n_racks);
+        doc_put_numbers(w, "racks", p->rack_cap_w, p->n_racks);
 }
 
-static void put_list(struct writing *w, const char *key, int n,
-                     void put_entry(struct writing *w, int i))
+static void put_list(struct doc_out *w, const char *key, int n,
+                     void put_entry(struct doc_out *w, int i))
 {
-    doc_put(w->o, ",\n \"%s\": [", key);
-    for (int i = 0; i < n && w->o->rc == 0; i++) {
-        doc_put(w->o, i > 0 ? ",\n" : "\n");
+    doc_put(w, ",\n \"%s\": [", key);
+    for (int i = 0; i < n && w->rc == 0; i++) {
+        doc_put(w, i > 0 ? ",\n" : "\n");
         put_entry(w, i);
     }
-    doc_put(w->o, "]");
+    doc_put(w, "]");
 }
 
 int problem_write(const struct problem *p, struct buf *out, struct err *e)
 {
-    struct doc_out o = { .buf = out };
-    struct writing w = { .p = p, .o = &o, .e = e };
+    struct doc_out w = { .p = p, .buf = out, .e = e };
 
     put_frame(&w);
     put_list(&w, "kinds", p->n_kinds, put_kind);
     put_list(&w, "types", p->n_types, put_type);
-    doc_put(&o, ",\n \"gpus\": [");
-    for (int g = 0; g < p->n_gpus && o.rc == 0;) {
-        doc_put(&o, g > 0 ? ",\n" : "\n");
+    doc_put(&w, ",\n \"gpus\": [");
+    for (int g = 0; g < p->n_gpus && w.rc == 0;) {
+        doc_put(&w, g > 0 ? ",\n" : "\n");
         g = put_group(&w, g);
     }
-    doc_put(&o, "]");
+    doc_put(&w, "]");
     if (p->nodes)
         put_nodes(&w);
     put_list(&w, "jobs", p->n_jobs, put_job);
-    doc_put(&o, "}\n");
-    if (o.rc == -ENOSPC)
+    doc_put(&w, "}\n");
+    if (w.rc == -ENOSPC)
         return err_set(e, ENOSPC, "the problem takes more than %zu bytes", out->max);
-    return o.rc;
+    return w.rc;
 }

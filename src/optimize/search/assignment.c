@@ -122,11 +122,13 @@ bool assignment_gang_yield(const struct assignment *d, int job, int type, int li
 
 /* 'n' jobs on each of 'm' GPUs; one job, if they are more than one. */
 static bool combo_at(const struct assignment *d, const int *gpus, int m, const int *jobs,
-                     const int *kinds, const double *rest, int n, int limit, struct combo *out)
+                     const double *rest, int n, int limit, struct combo *out)
 {
-    int type = d->problem->gpus[gpus[0]].type;
+    int type = d->problem->gpus[gpus[0]].type, kinds[THETA_MAX] = { 0 };
     struct yield y;
 
+    for (int i = 0; i < n; i++)
+        kinds[i] = d->problem->jobs[jobs[i]].kind;
     if (m > 1 ? !assignment_gang_yield(d, jobs[0], type, limit, m, assignment_are_near(d, gpus, m),
                                        &y)
               : !tables_yield(d, type, limit, kinds, n, &y))
@@ -163,19 +165,16 @@ static bool combo_on(const struct assignment *d, const int *gpus, int m, const i
     int first = limit < 0 ? 0 : limit;
     int last = limit < 0 ? d->problem->types[d->problem->gpus[gpus[0]].type].n_limits - 1 : limit;
     double was_w = draw_w(d, gpus[0]), rest[THETA_MAX], more_w[GANG_MAX];
-    int kinds[THETA_MAX];
     struct combo plain;
     bool found = false;
 
-    for (int i = 0; i < n; i++) {
-        kinds[i] = d->problem->jobs[jobs[i]].kind;
+    for (int i = 0; i < n; i++)
         rest[i] = rest_low(d, jobs[i], gpus[0]);
-    }
-    if (d->is_keeping && !combo_at(d, gpus, m, jobs, kinds, rest, n, 0, &plain))
+    if (d->is_keeping && !combo_at(d, gpus, m, jobs, rest, n, 0, &plain))
         return false;
     for (int l = first; l <= last; l++) {
         struct combo c;
-        if (!combo_at(d, gpus, m, jobs, kinds, rest, n, l, &c))
+        if (!combo_at(d, gpus, m, jobs, rest, n, l, &c))
             break;
         if (d->is_keeping && breaks(d, jobs, rest, n, &plain, &c))
             continue;
@@ -211,8 +210,7 @@ static bool is_home(const struct assignment *d, int job)
 {
     const struct assignment_job *j = &d->jobs[job];
 
-    return !j->is_away &&
-           assignment_stays(&d->problem->jobs[job], d->job_gpus + j->first, j->n_gpus);
+    return !j->is_away && problem_is_at(&d->problem->jobs[job], d->job_gpus + j->first, j->n_gpus);
 }
 
 /* A job's low and what it costs, after its GPUs or their combinations changed. */
@@ -293,7 +291,7 @@ static bool may_use(const struct assignment *d, int job, int gpu)
 
     return problem_allows(j, g->type) &&
            ((g->may_start && problem_bars(d->problem, j, gpu) == ENGINE_CAN) ||
-            assignment_is_present(j, &gpu, 1));
+            gpus_have(j->present, j->n_present, gpu));
 }
 
 bool assignment_may_join(const struct assignment *d, int job, int gpu)
@@ -329,7 +327,7 @@ static bool gang_may_stand(const struct assignment *d, int job, const int *gpus,
             !may_use(d, job, gpus[i]) || !node_has_room(d, job, gpus, i + 1))
             return false;
     if (!problem_devices_match(d->problem, gpus, n) &&
-        !assignment_stays(&d->problem->jobs[job], gpus, n))
+        !problem_is_at(&d->problem->jobs[job], gpus, n))
         return false;
     return limit < d->problem->types[type].n_limits &&
            problem_stands(d->problem, gpus, n, d->problem->jobs[job].n_nodes);

@@ -67,7 +67,7 @@ struct assignment {
     double *rack_room_w;    // (n_racks) the same for each rack; NULL when no rack has a cap
     bool has_rules;         // there is something that the engine cannot do
     struct engine_node *node_room;    // (n_nodes) what is left of each; NULL: nobody counts
-    uint32_t blink;     // an insertion overlooks a position with chance blink / 2^32; 0 at first
+    uint32_t skip;      // an insertion overlooks a position with chance skip / 2^32; 0 at first
     uint64_t chance;    // for that: any number but 0
     const struct reduced_costs *reduced;    // insertions go by this; NULL: by cost
     const double *job_price_w;    // (n_jobs) with that: what each should cost (prices.job_w)
@@ -123,25 +123,6 @@ bool assignment_relimit(struct assignment *d, int gpu);
 static inline const int *assignment_gpus(const struct assignment *d, int job)
 {
     return d->job_gpus + d->jobs[job].first;
-}
-
-/* Are all of these among the GPUs that the job has now? */
-static inline bool assignment_is_present(const struct problem_job *j, const int *gpus, int n)
-{
-    for (int i = 0; i < n; i++) {
-        int k = 0;
-        while (k < j->n_present && j->present[k] != gpus[i])
-            k++;
-        if (k == j->n_present)
-            return false;
-    }
-    return true;
-}
-
-/* Are these the GPUs that it has now, in whatever order? */
-static inline bool assignment_stays(const struct problem_job *j, const int *gpus, int n)
-{
-    return n == j->n_present && assignment_is_present(j, gpus, n);
 }
 
 /* What a job itself costs: shortfall, waiting, moving. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "optimize/prices/columns.h"
 #include "optimize/prices/prices.h"
 
 /* GPUs with two residents or more that one insertion looks at, for combinations of three. */
@@ -47,8 +48,9 @@ static void try_gpu(struct seek *s, int gpu)
         return;
     double w = s->d->reduced ? reduced_w(s, gpu, &c) : c.total_w - assignment_gpu_total(s->d, gpu);
     w -= s->base_w;
-    if (s->d->has_sleepers && !assignment_is_present(&s->d->problem->jobs[s->job], &gpu, 1))
-        w += problem_wake_w(s->d->problem, &s->d->problem->jobs[s->job], gpu);
+    const struct problem_job *j = &s->d->problem->jobs[s->job];
+    if (s->d->has_sleepers && !gpus_have(j->present, j->n_present, gpu))
+        w += problem_wake_w(s->d->problem, j, gpu);
     if (w < s->best_w) {
         s->best_w = w;
         s->gpu = gpu;
@@ -112,14 +114,14 @@ static void try_crowded(struct seek *s, int kind)
 }
 
 /* Overlooking a position now and then makes the same jobs come out in other places. */
-static bool blinks(struct assignment *d)
+static bool skips(struct assignment *d)
 {
-    if (d->blink == 0)
+    if (d->skip == 0)
         return false;
     d->chance ^= d->chance << 13;
     d->chance ^= d->chance >> 7;
     d->chance ^= d->chance << 17;
-    return (uint32_t)(d->chance >> 32) < d->blink;
+    return (uint32_t)(d->chance >> 32) < d->skip;
 }
 
 /* The cheapest GPU for one part of the job, if it adds less than best_w. */
@@ -137,7 +139,7 @@ static void seek_part(struct seek *s)
             continue;
         double more_w = fmax(miss - (double)b->low, 0) * short_w;
         if ((double)b->least_w + more_w - s->base_w >= s->best_w || !problem_allows(j, b->type) ||
-            blinks(s->d))
+            skips(s->d))
             continue;
         if (b->row < 0)
             try_free(s, b->type);
@@ -318,37 +320,21 @@ bool assignment_insert(struct assignment *d, int job)
 
 /* ---- all who wait ---- */
 
-struct order {
-    const struct problem *p;
-    const double *job_w;
-};
-
-static double hardness(const struct order *o, int job)
-{
-    return o->job_w[job] + 1e3 * (o->p->jobs[job].n_min - 1);
-}
-
-static int by_hardness(const void *a, const void *b, void *self)
-{
-    double x = hardness(self, *(const int *)a), y = hardness(self, *(const int *)b);
-
-    return x != y ? (x < y ? 1 : -1) : *(const int *)a - *(const int *)b;
-}
-
 void assignment_insert_rest(struct assignment *d, const struct prices *u,
                             const struct reduced_costs *reduced, const int *class_of)
 {
-    struct order by = { d->problem, u->job_w };
-    int *left = heap_array((size_t)d->problem->n_jobs, sizeof *left), n = 0;
+    struct ranked_index *left = heap_array((size_t)d->problem->n_jobs, sizeof *left);
+    int n = 0;
 
     for (int j = 0; j < d->problem->n_jobs; j++)
         if (d->problem->jobs[j].name && d->jobs[j].n_gpus == 0 && (!class_of || class_of[j] < 0))
-            left[n++] = j;
-    qsort_r(left, (size_t)n, sizeof *left, by_hardness, &by);
+            left[n++] =
+                (struct ranked_index){ u->job_w[j] + 1e3 * (d->problem->jobs[j].n_min - 1), j };
+    qsort(left, (size_t)n, sizeof *left, ranked_most_first);    // the hardest
     d->reduced = reduced;
     d->job_price_w = reduced ? u->job_w : NULL;
     for (int i = 0; i < n; i++)
-        assignment_insert(d, left[i]);
+        assignment_insert(d, (int)left[i].which);
     d->reduced = NULL;
     d->job_price_w = NULL;
     free(left);

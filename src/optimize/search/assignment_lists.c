@@ -208,21 +208,21 @@ int lists_free(const struct assignment *d, int type, int n)
 bool lists_collect(const struct assignment *d, int type, int n, int n_here, int *gpus)
 {
     const struct assignment_lists *l = d->lists;
-    int got = 0, least = n_here ? n_here : 1;
+    int n_taken = 0, least = n_here ? n_here : 1;
 
     if (assignment_n_free(d, type) < n)
         return false;
     for (int bucket = type; bucket < 2 * d->problem->n_types; bucket += d->problem->n_types)
-        for (int k = least; k <= FREE_MAX && got < n; k++) {
+        for (int k = least; k <= FREE_MAX && n_taken < n; k++) {
             int n_free = n_here ? k : FREE_MAX + least - k;
             int i = l->by_free[bucket * (FREE_MAX + 1) + n_free];
-            for (; i >= 0 && got < n; i = l->groups[i].next) {
-                int end = n_here ? got + n_here : n;
-                for (int g = l->heads[i]; g >= 0 && got < end; g = d->gpus[g].next)
-                    gpus[got++] = g;
+            for (; i >= 0 && n_taken < n; i = l->groups[i].next) {
+                int end = n_here ? n_taken + n_here : n;
+                for (int g = l->heads[i]; g >= 0 && n_taken < end; g = d->gpus[g].next)
+                    gpus[n_taken++] = g;
             }
         }
-    return got == n;
+    return n_taken == n;
 }
 
 int assignment_n_free(const struct assignment *d, int type)
@@ -254,10 +254,10 @@ bool assignment_free(const struct assignment *d, int job, int type, int n, int *
         return rules_gang(d, job, type, n, gpus);
     if (n_nodes > 1)
         return lists_collect(d, type, n, n / n_nodes, gpus);
-    int near = lists_free(d, type, n), got = 0;
+    int near = lists_free(d, type, n), n_taken = 0;
     if (near < 0)
         return n_nodes == 0 && lists_collect(d, type, n, 0, gpus);
-    for (int g = near; got < n; g = d->gpus[g].next)
-        gpus[got++] = g;
+    for (int g = near; n_taken < n; g = d->gpus[g].next)
+        gpus[n_taken++] = g;
     return true;
 }

@@ -33,11 +33,8 @@ static bool may_pick(const struct pick *x, int gpu)
 {
     const struct problem *p = x->d->problem;
 
-    for (int i = 0; i < x->n; i++)
-        if (x->gpus[i] == gpu)
-            return false;
-    return x->d->gpus[gpu].n_jobs == 0 && p->gpus[gpu].may_start &&
-           problem_bars(p, &p->jobs[x->job], gpu) == ENGINE_CAN;
+    return !gpus_have(x->gpus, x->n, gpu) && x->d->gpus[gpu].n_jobs == 0 &&
+           p->gpus[gpu].may_start && problem_bars(p, &p->jobs[x->job], gpu) == ENGINE_CAN;
 }
 
 /* Up to 'most' of a group, as far as its node has room; returns how many. With 'like', the i-th is
@@ -97,8 +94,8 @@ static bool pick_far(struct pick *x, int first, int type, int n, int n_here)
             int want = n_here ? n_here : n - x->n;
             if (!is_of(x->d, group, type, asleep))
                 continue;
-            int got = pick_from(x, group, want, n_here && was ? x->gpus : NULL);
-            x->n = n_here && got < n_here ? was : x->n;
+            int n_taken = pick_from(x, group, want, n_here && was ? x->gpus : NULL);
+            x->n = n_here && n_taken < n_here ? was : x->n;
         }
     return x->n == n && problem_devices_match(x->d->problem, x->gpus, n);
 }

@@ -1,4 +1,10 @@
-#include "optimize/search/exchange.h"
+/* Bring jobs back to where they stand, where that changes nothing else.
+ *
+ * Two GPUs of a type may exchange all they hold, and two jobs of a kind their places, at no cost
+ * but their moves. A job that is to move therefore tries both with the GPU on which it stands now;
+ * what makes the whole cheaper is kept.
+ */
+#include "optimize/search/search.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-/* search_inner.h - what the files of the search share and nobody else reads.
+/* inner.h - what the files of the search share and nobody else reads.
  *
  * A walk is a series of steps on one assignment. A shard is part of a problem with an assignment of
  * its own.
  */
-#ifndef OPTIMIZE_SEARCH_SEARCH_INNER_H
-#define OPTIMIZE_SEARCH_SEARCH_INNER_H
+#ifndef OPTIMIZE_SEARCH_INNER_H
+#define OPTIMIZE_SEARCH_INNER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@ struct related {
     int n, cap;
 };
 
-struct walk {
+struct search_walk {
     struct assignment *d;
     struct rng rng;
     const struct prices *u;       // NULL: none
@@ -37,12 +37,12 @@ struct walk {
     double *sums;                 // (n_gpus) inefficiencies summed up; where steps begin
     int *troubled, n_troubled;    // (n_jobs) who may be waiting or missing its promise
     bool *is_listed;              // (n_jobs) is among them
-    long nodes, n_better;
+    long nodes;
     double heat_w;     // now
     double least_w;    // what a step must gain for each job that it touches; 0 at first
     double best_w;
     bool is_best;                           // the assignment is the best so far
-    int *best_seats;                        // (n_job_gpus) and which it was
+    int *best_gpus;                         // (n_job_gpus) and which it was
     int *best_n;                            // (n_jobs)
     unsigned char *best_limit;              // (n_gpus)
     const struct reduced_costs *reduced;    // NULL without prices
@@ -56,26 +56,31 @@ struct walk_plan {
 };
 
 /* 'u' and 'job_w' may be NULL; 'job_w' is by the assignment's numbers. */
-struct walk *walk_create(struct assignment *d, const struct prices *u, const double *job_w,
-                         uint64_t seed, uint64_t stream);
-void walk_destroy(struct walk *w);
+struct search_walk *walk_create(struct assignment *d, const struct prices *u, const double *job_w,
+                                uint64_t seed, uint64_t stream);
+void walk_destroy(struct search_walk *w);
 
 /* Something has happened on a GPU; steps begin there for a while. */
-void walk_notice(struct walk *w, int gpu);
+void walk_notice(struct search_walk *w, int gpu);
 
 /* Take steps that make the assignment cheaper, beginning where something happened or much is lost.
  */
-void walk_slice(struct walk *w, int nodes);
+void walk_slice(struct search_walk *w, int nodes);
 
 /* Take steps, then put the best that was met on the assignment. */
-void walk_run(struct walk *w, const struct walk_plan *plan);
+void walk_run(struct search_walk *w, const struct walk_plan *plan);
 
 /* How much of the gap to the bound a GPU and its jobs make up. */
-double walk_loss(const struct walk *w, int gpu);
+double walk_loss(const struct search_walk *w, int gpu);
 
 /* ---- shard ---- */
 
 struct shard {
+    const struct assignment *whole;    // what it is cut from, how, and for whose turn
+    const int *shard_of;
+    int n_shards, index;
+    uint64_t turn;
+    int *local;    // (n_gpus of the whole) number in the shard, -1: not there; while it is made
     struct problem problem;
     struct assignment *assignment;
     int *gpu_of;    // (problem.n_gpus) its number in the whole

@@ -1,6 +1,6 @@
-/* Reduced costs: where jobs should go at given prices, for insertions that look further than the next
- * watt. A place costs its GPU's worth and what stands there, less what the others there should
- * pay; on an empty GPU, less what the best company could pay that may still come.
+/* Reduced costs: where jobs should go at given prices, for insertions that look further than the
+ * next watt. A place costs its GPU's worth and what stands there, less what the others there should
+ * pay; on an empty GPU, less what the best neighbours could pay that may still come.
  */
 #include <assert.h>
 #include <math.h>
@@ -10,41 +10,38 @@
 #include "base/grow.h"
 #include "optimize/prices/prices.h"
 
-struct reducing {
-    struct reduced_costs *g;
-    const struct assignment *d;
-    const struct prices *u;
-};
-
 /* What the GPU costs with its worth and watts. */
-static double worth_w(const struct reducing *b, int type, double cost_w, double watts)
+static double worth_w(const struct problem *p, const struct dual *u, int type, double cost_w,
+                      double watts)
 {
-    const struct problem *p = b->d->problem;
     double draw_w = (watts - p->types[type].idle_w) * p->watts_margin;
 
-    return cost_w + b->g->type_w[type] + dual_watt_price(&b->u->u, type) * draw_w;
+    return cost_w + u->type_w[type] + dual_watt_price(u, type) * draw_w;
 }
 
-static void open_offer(struct reducing *b, int type, int kind, double low, double w)
+static void open_offer(struct reduced_costs *g, const struct assignment *d, int type, int kind,
+                       double low, double w)
 {
-    double alone = tables_alone(b->d->tables, type, kind, 0)->low;
-    float *open = b->g->open_w + ((long)type * b->d->tables->n_kinds + kind) * (NEED_STEPS + 1);
+    double alone = tables_alone(d->tables, type, kind, 0)->low;
+    float *open = g->open_w + ((long)type * d->tables->n_kinds + kind) * (NEED_STEPS + 1);
 
     for (int step = 0; step <= NEED_STEPS && low >= alone * step / NEED_STEPS * (1 - 1e-12); step++)
         open[step] = fminf(open[step], (float)w);
 }
 
 /* The least that a newcomer of 'kind' costs beside 'other', who pays for what he gets. */
-static double beside_w(struct reducing *b, int type, int kind, int other)
+static double beside_w(struct reduced_costs *g, const struct assignment *d, const struct prices *u,
+                       int type, int kind, int other)
 {
     double least = HUGE_VAL;
 
-    for (int limit = 0; limit < b->d->problem->types[type].n_limits; limit++) {
+    for (int limit = 0; limit < d->problem->types[type].n_limits; limit++) {
         struct yield y;
-        if (!tables_yield(b->d, type, limit, (int[]){ kind, other }, 2, &y))
+        if (!tables_yield(d, type, limit, (int[]){ kind, other }, 2, &y))
             break;
-        double w = worth_w(b, type, y.cost_w, y.watts) - prices_slot_w(b->u, other, y.low[1]);
-        open_offer(b, type, kind, y.low[0], w);
+        double w =
+            worth_w(d->problem, &u->u, type, y.cost_w, y.watts) - prices_slot_w(u, other, y.low[1]);
+        open_offer(g, d, type, kind, y.low[0], w);
         least = fmin(least, w);
     }
     return least;
@@ -59,26 +56,28 @@ static int by_least(const void *a, const void *b)
     return x->type != y->type ? x->type - y->type : x->beside - y->beside;
 }
 
-static void reduced_kind(struct reducing *b, int kind)
+static void reduced_kind(struct reduced_costs *g, const struct assignment *d,
+                         const struct prices *u, int kind)
 {
-    const struct assignment_tables *t = b->d->tables;
-    struct position *row = b->g->positions + (long)kind * t->n_positions;
+    const struct assignment_tables *t = d->tables;
+    struct position *row = g->positions + (long)kind * t->n_positions;
     int n = 0;
 
     for (; n < t->n_positions && t->positions[(long)kind * t->n_positions + n].type >= 0; n++) {
         row[n] = t->positions[(long)kind * t->n_positions + n];
         if (row[n].beside >= 0)
-            row[n].least_w = (float)beside_w(b, row[n].type, kind, row[n].beside);
+            row[n].least_w = (float)beside_w(g, d, u, row[n].type, kind, row[n].beside);
     }
     for (int i = 0; i < n; i++) {
         if (row[i].beside >= 0)
             continue;
         int type = row[i].type;
-        for (int limit = 0; limit < b->d->problem->types[type].n_limits; limit++) {
+        for (int limit = 0; limit < d->problem->types[type].n_limits; limit++) {
             const struct alone_cell *c = tables_alone(t, type, kind, limit);
-            open_offer(b, type, kind, c->low, worth_w(b, type, c->cost_w, c->watts));
+            open_offer(g, d, type, kind, c->low,
+                       worth_w(d->problem, &u->u, type, c->cost_w, c->watts));
         }
-        row[i].least_w = b->g->open_w[((long)type * t->n_kinds + kind) * (NEED_STEPS + 1)];
+        row[i].least_w = g->open_w[((long)type * t->n_kinds + kind) * (NEED_STEPS + 1)];
     }
     qsort(row, (size_t)n, sizeof *row, by_least);
     row[n] = (struct position){ (float)HUGE_VAL, 0, -1, -1, -1, 0 };
@@ -88,7 +87,6 @@ struct reduced_costs *reduced_costs_create(const struct assignment *d, const str
 {
     const struct assignment_tables *t = d->tables;
     struct reduced_costs *g = heap_array(1, sizeof *g);
-    struct reducing b = { g, d, u };
     long n_open = (long)t->n_types * t->n_kinds * (NEED_STEPS + 1);
 
     g->type_w = u->u.type_w;
@@ -102,7 +100,7 @@ struct reduced_costs *reduced_costs_create(const struct assignment *d, const str
     g->positions =
         heap_array((size_t)t->n_kinds * (size_t)(t->n_positions + 1), sizeof *g->positions);
     for (int kind = 0; kind < t->n_kinds; kind++)
-        reduced_kind(&b, kind);
+        reduced_kind(g, d, u, kind);
     return g;
 }
 

@@ -87,7 +87,7 @@ void plan_repair(struct arena *a, const struct problem *p, struct plan_job *want
     r.changes = ARENA_ARRAY(a, bool, (size_t)p->n_jobs);
     for (int j = 0; j < p->n_jobs; j++) {
         const struct problem_job *job = &p->jobs[j];
-        r.changes[j] = job->name && !assignment_stays(job, wanted[j].gpus, wanted[j].n_gpus);
+        r.changes[j] = job->name && !problem_is_at(job, wanted[j].gpus, wanted[j].n_gpus);
         if (r.changes[j] && job->is_fixed)
             leave_as_it_is(&r, j);
     }

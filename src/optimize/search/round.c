@@ -1,4 +1,13 @@
-#include "optimize/search/round.h"
+/* From how many GPUs should run which pattern, to who runs where.
+ *
+ * Takes the vertex of the class program to single GPUs and jobs: whole contents that stay where
+ * they stand; gangs; patterns in whole numbers, each on a GPU where some of its jobs stand already
+ * if there is one; then jobs to slots, the one that needs most of those that a slot holds. A job is
+ * kept only where those who need more still find slots (Hall's condition, counted by bins). Who is
+ * left is inserted by prices. The result is feasible, close to the program's cost; the search makes
+ * it closer.
+ */
+#include "optimize/search/search.h"
 
 #include <assert.h>
 #include <math.h>
@@ -16,7 +25,7 @@
 #define TRIES 24         // instances looked at for a GPU's residents
 
 /* A pattern on one GPU. */
-struct instance {
+struct pattern_instance {
     int type, gpu;    // gpu -1: not yet
     int n;
     double draw_w;    // above idle
@@ -25,14 +34,8 @@ struct instance {
     int job[THETA_MAX];    // -1: free
 };
 
-/* What a job wants of one slot. */
-struct want {
-    double need;
-    int job;
-};
-
 /* Numbers by key: those of key k are items[first[k]] to items[first[k + 1] - 1], rising. */
-struct lookup {
+struct key_index {
     int *first, *items;
 };
 
@@ -43,21 +46,21 @@ struct rounding {
     const struct master *m;
     const struct prices *u;
     struct assignment *d;
-    struct instance *instances;
+    struct pattern_instance *instances;
     int n_instances, cap_instances;
-    struct lookup slots_of;    // by (type, class): slots, see instance_at
-    int *slack;                // (n_bins) slots less jobs from this bin up, in its class
-    int *way_of;               // (n_jobs) column of its group's choice; -1: none
-    int *parts;                // (n_jobs) GPUs so far of one that takes several slots
-    int **part_gpus;           // (n_jobs) which; NULL: it takes one slot
-    bool *is_wanting;          // (n_jobs) single and without a place
-    bool *is_taken;            // (n_gpus) by an instance
+    struct key_index slots_of;    // by (type, class): slots, see instance_at
+    int *slack;                   // (n_bins) slots less jobs from this bin up, in its class
+    int *column_of;               // (n_jobs) column of its group's choice; -1: none
+    int *parts;                   // (n_jobs) GPUs so far of one that takes several slots
+    int **part_gpus;              // (n_jobs) which; NULL: it takes one slot
+    bool *is_wanting;             // (n_jobs) single and without a place
+    bool *is_taken;               // (n_gpus) by an instance
 };
 
 /* 'keys' (n) are below 'n_keys'; -1: left out. */
-static struct lookup lookup_make(struct arena *a, const int *keys, int n, int n_keys)
+static struct key_index lookup_make(struct arena *a, const int *keys, int n, int n_keys)
 {
-    struct lookup x = { .first = ARENA_ARRAY(a, int, (size_t)n_keys + 2) };
+    struct key_index x = { .first = ARENA_ARRAY(a, int, (size_t)n_keys + 2) };
 
     for (int i = 0; i < n; i++)
         if (keys[i] >= 0)
@@ -129,24 +132,24 @@ static void choose_for_group(struct rounding *r, int group, int *order, int n)
     for (int i = g->n_jobs - 1; i >= 0; i--) {
         while (counts[at] == 0)
             at++;
-        r->way_of[r->m->group_jobs[g->first + i]] = order[at];
+        r->column_of[r->m->group_jobs[g->first + i]] = order[at];
         counts[at]--;
     }
 }
 
-static void choose_ways(struct rounding *r)
+static void choose_columns(struct rounding *r)
 {
     int *group = ARENA_ARRAY(&r->arena, int, (size_t)r->m->n_columns);
 
     for (int i = 0; i < r->m->n_columns; i++)
         group[i] = r->m->columns[i].x > 1e-6 ? r->m->columns[i].group : -1;
-    struct lookup of = lookup_make(&r->arena, group, r->m->n_columns, r->m->n_groups);
+    struct key_index of = lookup_make(&r->arena, group, r->m->n_columns, r->m->n_groups);
     for (int g = 0; g < r->m->n_groups; g++)
         choose_for_group(r, g, of.items + of.first[g], of.first[g + 1] - of.first[g]);
 }
 
-/* What a way costs at the prices. */
-static double way_w(const struct rounding *r, const struct way *w)
+/* What a gang costs at the prices. */
+static double gang_w(const struct rounding *r, const struct gang_option *w)
 {
     return w->cost_w + (w->m - w->n_drained) * r->u->u.type_w[w->type] +
            dual_watt_price(&r->u->u, w->type) * (double)w->draw_w;
@@ -156,9 +159,9 @@ static bool stays_home(struct rounding *r, int job)
 {
     double home_w = HUGE_VAL, best = HUGE_VAL;
 
-    for (int i = r->c->first_way[job]; i < r->c->first_way[job + 1]; i++) {
-        double w = way_w(r, &r->c->ways[i]);
-        if (r->c->ways[i].is_home)
+    for (int i = r->c->first_gang[job]; i < r->c->first_gang[job + 1]; i++) {
+        double w = gang_w(r, &r->c->gangs[i]);
+        if (r->c->gangs[i].is_home)
             home_w = fmin(home_w, w);
         best = fmin(best, w);
     }
@@ -172,10 +175,10 @@ static void place_gangs(struct rounding *r)
     for (int pass = 0; pass < 2; pass++)
         for (int j = 0; j < r->p->n_jobs; j++) {
             int gpus[GANG_MAX];
-            if (r->way_of[j] < 0 || r->m->columns[r->way_of[j]].kind != COLUMN_WAY ||
+            if (r->column_of[j] < 0 || r->m->columns[r->column_of[j]].kind != COLUMN_GANG ||
                 r->d->jobs[j].n_gpus > 0)
                 continue;
-            const struct way *w = &r->c->ways[r->m->columns[r->way_of[j]].which];
+            const struct gang_option *w = &r->c->gangs[r->m->columns[r->column_of[j]].which];
             if (pass == 0)
                 stays_home(r, j);
             else if (assignment_free(r->d, j, w->type, w->m, gpus))
@@ -185,15 +188,15 @@ static void place_gangs(struct rounding *r)
 
 /* ---- instances ---- */
 
-static struct instance *instance_new(struct rounding *r, int type, int gpu)
+static struct pattern_instance *instance_new(struct rounding *r, int type, int gpu)
 {
     GROW(r->instances, r->n_instances, r->cap_instances);
-    struct instance *x = &r->instances[r->n_instances++];
-    *x = (struct instance){ .type = type, .gpu = gpu };
+    struct pattern_instance *x = &r->instances[r->n_instances++];
+    *x = (struct pattern_instance){ .type = type, .gpu = gpu };
     return x;
 }
 
-static void instance_add(struct instance *x, int class, double low)
+static void instance_add(struct pattern_instance *x, int class, double low)
 {
     x->class[x->n] = class;
     x->low[x->n] = low;
@@ -212,7 +215,7 @@ static void add_pattern(struct rounding *r, const struct master_column *col)
     }
     bool may = problem_yield(r->p, col->type, limit, kinds, col->n_gives, &y);
     assert(may);
-    struct instance *x = instance_new(r, col->type, -1);
+    struct pattern_instance *x = instance_new(r, col->type, -1);
     x->draw_w = y.watts - r->p->types[col->type].idle_w;
     for (int i = 0; i < col->n_gives; i++)
         instance_add(x, classes[i], y.low[i]);
@@ -236,13 +239,13 @@ static void make_patterns(struct rounding *r)
 }
 
 /* Places beside fixed jobs. */
-static void make_company(struct rounding *r)
+static void make_fixed(struct rounding *r)
 {
     for (int i = 0; i < r->m->n_columns; i++) {
         const struct master_column *x = &r->m->columns[i];
-        if (x->kind != COLUMN_COMPANY || x->x <= KEPT_FROM)
+        if (x->kind != COLUMN_FIXED || x->x <= KEPT_FROM)
             continue;
-        const struct company *with = &r->c->company[x->which];
+        const struct fixed_pattern *with = &r->c->fixed[x->which];
         const struct job_class *k = &r->c->classes[r->c->class_of_bin[with->bin]];
         r->is_taken[with->gpu] = true;
         instance_add(instance_new(r, r->p->gpus[with->gpu].type, with->gpu),
@@ -251,7 +254,7 @@ static void make_company(struct rounding *r)
 }
 
 /* The slots of all instances are numbered: of each, THETA_MAX. */
-static struct instance *instance_at(const struct rounding *r, int slot)
+static struct pattern_instance *instance_at(const struct rounding *r, int slot)
 {
     return &r->instances[slot / THETA_MAX];
 }
@@ -262,7 +265,7 @@ static void list_instances(struct rounding *r)
     int n = r->n_instances * THETA_MAX, *keys = ARENA_ARRAY(&r->arena, int, (size_t)n);
 
     for (int i = 0; i < n; i++) {
-        const struct instance *x = instance_at(r, i);
+        const struct pattern_instance *x = instance_at(r, i);
         int s = i % THETA_MAX;
         bool is_new = s < x->n && (s == 0 || x->class[s] != x->class[s - 1]);
         keys[i] = is_new ? x->type * r->c->n_classes + x->class[s] : -1;
@@ -286,7 +289,7 @@ static int wants_of(const struct rounding *r, int job, double *levels)
     }
     if (!r->part_gpus[job] || r->d->jobs[job].n_gpus > 0)
         return 0;
-    const struct master_column *x = &r->m->columns[r->way_of[job]];
+    const struct master_column *x = &r->m->columns[r->column_of[job]];
     for (int i = 0; i < x->n_takes; i++) {
         const struct job_class *k = &r->c->classes[r->c->class_of[job]];
         levels[i] = k->edge[x->takes[i] - k->first_bin];
@@ -324,7 +327,7 @@ static bool may_take(const struct rounding *r, int job, double low)
     return true;
 }
 
-static void take_slot(struct rounding *r, int job, struct instance *x, int s)
+static void take_slot(struct rounding *r, int job, struct pattern_instance *x, int s)
 {
     int class = x->class[s], need = bin_of(r, class, r->p->jobs[job].need);
 
@@ -337,7 +340,7 @@ static void take_slot(struct rounding *r, int job, struct instance *x, int s)
 /* ---- instances to GPUs where their jobs stand ---- */
 
 /* Residents of a GPU who could stay in an instance: 'slot_of' says where. Returns how many. */
-static int fit(const struct rounding *r, const struct instance *x, const int *jobs, int n,
+static int fit(const struct rounding *r, const struct pattern_instance *x, const int *jobs, int n,
                int *slot_of)
 {
     bool is_used[THETA_MAX] = { false };
@@ -370,7 +373,7 @@ static void match_gpu(struct rounding *r, int gpu, int n_least)
         int at = type * r->c->n_classes + r->c->class_of[jobs[i]];
         const int *first = r->slots_of.first + at;
         for (int k = first[0], tries = 0; k < first[1] && tries < TRIES; k++) {
-            struct instance *x = instance_at(r, r->slots_of.items[k]);
+            struct pattern_instance *x = instance_at(r, r->slots_of.items[k]);
             if (x->gpu >= 0)
                 continue;
             tries++;
@@ -393,7 +396,7 @@ static bool is_open(const struct rounding *r, int gpu)
 
 static int by_draw(const void *a, const void *b, void *self)
 {
-    const struct instance *all = self;
+    const struct pattern_instance *all = self;
     int i = *(const int *)a, k = *(const int *)b;
 
     return all[i].draw_w != all[k].draw_w ? (all[i].draw_w < all[k].draw_w ? 1 : -1) : i - k;
@@ -441,7 +444,7 @@ static void match_racks(struct rounding *r)
         order[i] = i;
     qsort_r(order, (size_t)r->n_instances, sizeof *order, by_draw, r->instances);
     for (int i = 0; i < r->n_instances; i++) {
-        struct instance *x = &r->instances[order[i]];
+        struct pattern_instance *x = &r->instances[order[i]];
         int *n_open = to.n_open + (long)x->type * r->p->n_racks, best = -1;
         for (int k = 0; k < r->p->n_racks && x->gpu < 0; k++)
             if (n_open[k] > 0 && (best < 0 || to.room_w[k] > to.room_w[best]))
@@ -467,7 +470,7 @@ static void match_gpus(struct rounding *r)
     if (r->d->rack_room_w)
         match_racks(r);
     for (int i = 0; i < r->n_instances; i++) {    // the others to GPUs of their type, in order
-        struct instance *x = &r->instances[i];
+        struct pattern_instance *x = &r->instances[i];
         int *g = &next[x->type];
         while (x->gpu < 0 && *g < r->p->n_gpus &&
                (r->p->gpus[*g].type != x->type || !is_open(r, *g)))
@@ -492,25 +495,13 @@ static int by_low(const void *a, const void *b, void *self)
     return x != y ? (x < y ? -1 : 1) : i - k;
 }
 
-static int by_need(const void *a, const void *b)
-{
-    const struct want *x = a, *y = b;
-
-    if (x->need != y->need)
-        return x->need < y->need ? -1 : 1;
-    return x->job - y->job;
-}
-
 /* A job that takes several slots has each of its GPUs once. */
 static bool has_part(const struct rounding *r, int job, int gpu)
 {
-    for (int i = 0; r->part_gpus[job] && i < r->parts[job]; i++)
-        if (r->part_gpus[job][i] == gpu)
-            return true;
-    return false;
+    return r->part_gpus[job] && gpus_have(r->part_gpus[job], r->parts[job], gpu);
 }
 
-static void give(struct rounding *r, int job, struct instance *x, int slot)
+static void give(struct rounding *r, int job, struct pattern_instance *x, int slot)
 {
     x->job[slot] = job;
     if (r->part_gpus[job])
@@ -520,24 +511,25 @@ static void give(struct rounding *r, int job, struct instance *x, int slot)
 }
 
 /* Slots from the least on: each to the one that needs most of those it can hold. */
-static void fill_class(struct rounding *r, int *slots, int n_slots, struct want *wants, int n_wants)
+static void fill_class(struct rounding *r, int *slots, int n_slots, struct ranked_index *wants,
+                       int n_wants)
 {
     int *below = ARENA_ARRAY(&r->arena, int, (size_t)n_wants), at = 0, last = -1;
 
     qsort_r(slots, (size_t)n_slots, sizeof *slots, by_low, r);
-    qsort(wants, (size_t)n_wants, sizeof *wants, by_need);
+    qsort(wants, (size_t)n_wants, sizeof *wants, ranked_least_first);
     for (int i = 0; i < n_slots; i++) {
-        struct instance *x = instance_at(r, slots[i]);
-        for (; at < n_wants && wants[at].need <= low_of(r, slots[i]); at++) {
+        struct pattern_instance *x = instance_at(r, slots[i]);
+        for (; at < n_wants && wants[at].by <= low_of(r, slots[i]); at++) {
             below[at] = last;
             last = at;
         }
         int pick = last, above = -1;
-        while (pick >= 0 && has_part(r, wants[pick].job, x->gpu))
+        while (pick >= 0 && has_part(r, (int)wants[pick].which, x->gpu))
             above = pick, pick = below[pick];
         if (pick < 0)
             continue;
-        give(r, wants[pick].job, x, slots[i] % THETA_MAX);
+        give(r, (int)wants[pick].which, x, slots[i] % THETA_MAX);
         *(above < 0 ? &last : &below[above]) = below[pick];
     }
 }
@@ -549,19 +541,19 @@ static void fill_slots(struct rounding *r)
     double levels[GANG_MAX];
 
     for (int i = 0; i < n; i++) {
-        const struct instance *x = instance_at(r, i);
+        const struct pattern_instance *x = instance_at(r, i);
         int s = i % THETA_MAX;
         class_of[i] = s < x->n && x->gpu >= 0 && x->job[s] < 0 ? x->class[s] : -1;
     }
-    struct lookup open = lookup_make(&r->arena, class_of, n, r->c->n_classes);
+    struct key_index open = lookup_make(&r->arena, class_of, n, r->c->n_classes);
     for (int j = 0; j < r->p->n_jobs; j++)
         n_wants += wants_of(r, j, levels);
-    struct want *wants = ARENA_ARRAY(&r->arena, struct want, (size_t)n_wants);
+    struct ranked_index *wants = ARENA_ARRAY(&r->arena, struct ranked_index, (size_t)n_wants);
     for (int k = 0; k < r->c->n_classes; k++) {
         n = 0;
         for (int i = r->c->first_job[k]; i < r->c->first_job[k + 1]; i++)
             for (int q = wants_of(r, r->c->jobs[i], levels); q-- > 0;)
-                wants[n++] = (struct want){ levels[q], r->c->jobs[i] };
+                wants[n++] = (struct ranked_index){ levels[q], r->c->jobs[i] };
         fill_class(r, open.items + open.first[k], open.first[k + 1] - open.first[k], wants, n);
     }
 }
@@ -571,7 +563,7 @@ static void fill_slots(struct rounding *r)
 static void place_instances(struct rounding *r)
 {
     for (int i = 0; i < r->n_instances; i++) {
-        const struct instance *x = &r->instances[i];
+        const struct pattern_instance *x = &r->instances[i];
         for (int s = 0; s < x->n; s++)
             if (x->job[s] >= 0 && !r->part_gpus[x->job[s]])
                 assignment_put(r->d, x->job[s], &x->gpu, 1, -1);
@@ -598,18 +590,18 @@ static void rounding_init(struct rounding *r)
 
     arena_init(&r->arena);
     r->slack = ARENA_ARRAY(&r->arena, int, (size_t)r->c->n_bins);
-    r->way_of = ARENA_ARRAY(&r->arena, int, (size_t)p->n_jobs);
+    r->column_of = ARENA_ARRAY(&r->arena, int, (size_t)p->n_jobs);
     r->parts = ARENA_ARRAY(&r->arena, int, (size_t)p->n_jobs);
     r->part_gpus = ARENA_ARRAY(&r->arena, int *, (size_t)p->n_jobs);
     r->is_wanting = ARENA_ARRAY(&r->arena, bool, (size_t)p->n_jobs);
     r->is_taken = ARENA_ARRAY(&r->arena, bool, (size_t)p->n_gpus);
     for (int j = 0; j < p->n_jobs; j++) {
-        r->way_of[j] = -1;
+        r->column_of[j] = -1;
         r->is_wanting[j] = r->c->class_of[j] >= 0 && r->m->group_of[j] < 0;
     }
-    choose_ways(r);
+    choose_columns(r);
     for (int j = 0; j < p->n_jobs; j++)
-        if (r->way_of[j] >= 0 && r->m->columns[r->way_of[j]].kind == COLUMN_SLOTS)
+        if (r->column_of[j] >= 0 && r->m->columns[r->column_of[j]].kind == COLUMN_SLOTS)
             r->part_gpus[j] = ARENA_ARRAY(&r->arena, int, GANG_MAX);
 }
 
@@ -621,7 +613,7 @@ void round_vertex(const struct prices *u, const struct reduced_costs *reduced, s
     keep_contents(&r);
     place_gangs(&r);
     make_patterns(&r);
-    make_company(&r);
+    make_fixed(&r);
     list_instances(&r);
     count_slack(&r);
     match_gpus(&r);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "optimize/prices/columns.h"
 #include "optimize/prices/prices.h"
 #include "optimize/search/inner.h"
 
@@ -33,24 +34,26 @@ const struct search_options search_defaults = {
 
 /* ---- walks at the same time ---- */
 
-struct task {
+struct walk_task {
     struct shard *shard;
     struct walk_plan plan;
     uint64_t stream;
-    long nodes, n_better;
+    long nodes;
 };
 
 struct workers {
+    struct assignment *d;
     const struct search_options *o;
     const struct prices *u;
     struct reduced_costs *reduced;
-    struct task *tasks;
+    struct walk_task *tasks;
     int n_tasks, n_threads;
     double slice_s;    // of each walk, where time is limited
     atomic_int next;
+    long nodes;    // done
 };
 
-static void run_task(struct workers *c, struct task *t)
+static void run_task(struct workers *c, struct walk_task *t)
 {
     struct shard *s = t->shard;
     double *job_w = NULL;
@@ -65,11 +68,10 @@ static void run_task(struct workers *c, struct task *t)
         t->plan.from_s = clock_now_s(c->o->clock);
         t->plan.until_s = fmin(t->plan.from_s + c->slice_s, c->o->until_s);
     }
-    struct walk *w = walk_create(s->assignment, c->u, job_w, c->o->seed, t->stream);
+    struct search_walk *w = walk_create(s->assignment, c->u, job_w, c->o->seed, t->stream);
     w->reduced = c->reduced;
     walk_run(w, &t->plan);
     t->nodes = w->nodes;
-    t->n_better = w->n_better;
     walk_destroy(w);
     free(job_w);
 }
@@ -97,47 +99,38 @@ static void run_tasks(struct workers *c)
 
 struct units {    // GPUs of a node stay together
     int n;
-    int *of_gpu;
     int *first, *gpus;    // (n + 1), (n_gpus)
 };
 
 static void units_make(const struct problem *p, struct units *u)
 {
-    int n_nodes = 0;
-
-    for (int g = 0; g < p->n_gpus; g++)
-        n_nodes = p->gpus[g].node >= n_nodes ? p->gpus[g].node + 1 : n_nodes;
-    u->n = n_nodes;
-    u->of_gpu = heap_array((size_t)p->n_gpus, sizeof *u->of_gpu);
+    u->n = problem_n_nodes(p);
     u->gpus = heap_array((size_t)p->n_gpus, sizeof *u->gpus);
-    u->first = heap_array((size_t)n_nodes + 2, sizeof *u->first);
-    for (int g = 0; g < p->n_gpus; g++) {
-        u->of_gpu[g] = p->gpus[g].node;
+    u->first = heap_array((size_t)u->n + 2, sizeof *u->first);
+    for (int g = 0; g < p->n_gpus; g++)
         u->first[p->gpus[g].node + 2]++;
-    }
-    for (int i = 1; i <= n_nodes; i++)
+    for (int i = 1; i <= u->n; i++)
         u->first[i + 1] += u->first[i];
     for (int g = 0; g < p->n_gpus; g++)
-        u->gpus[u->first[u->of_gpu[g] + 1]++] = g;
+        u->gpus[u->first[p->gpus[g].node + 1]++] = g;
 }
 
 static void units_release(struct units *u)
 {
-    free(u->of_gpu);
     free(u->gpus);
     free(u->first);
 }
 
 /* Put the neighbours of a unit, by jobs that stand on both, at the end of the queue. */
-static void queue_kin(const struct assignment *d, const struct units *u, int unit, bool *is_seen,
-                      int *queue, int *n)
+static void queue_related(const struct assignment *d, const struct units *u, int unit,
+                          bool *is_seen, int *queue, int *n)
 {
     for (int i = u->first[unit]; i < u->first[unit + 1]; i++) {
         const struct assignment_gpu *g = &d->gpus[u->gpus[i]];
         for (int k = 0; k < g->n_jobs; k++) {
             int job = g->jobs[k];
             for (int m = 0; d->jobs[job].n_gpus > 1 && m < d->jobs[job].n_gpus; m++) {
-                int other = u->of_gpu[assignment_gpus(d, job)[m]];
+                int other = d->problem->gpus[assignment_gpus(d, job)[m]].node;
                 if (!is_seen[other])
                     queue[(*n)++] = other;
                 is_seen[other] = true;
@@ -170,31 +163,17 @@ static void cut(const struct assignment *d, const struct units *u, struct rng *r
         int unit = queue[head++];
         for (int i = u->first[unit]; i < u->first[unit + 1]; i++, done++)
             shard_of[u->gpus[i]] = (int)((long)done * n_shards / d->problem->n_gpus);
-        queue_kin(d, u, unit, is_seen, queue, &n);
+        queue_related(d, u, unit, is_seen, queue, &n);
     }
     /* A node may have been cut in two at a border: it goes with its first GPU. */
     for (int g = 0; g < d->problem->n_gpus; g++)
-        shard_of[g] = shard_of[u->gpus[u->first[u->of_gpu[g]]]];
+        shard_of[g] = shard_of[u->gpus[u->first[d->problem->gpus[g].node]]];
     free(order);
     free(queue);
     free(is_seen);
 }
 
 /* ---- where most is lost ---- */
-
-struct loss {
-    double w;
-    int gpu;
-};
-
-static int by_loss(const void *a, const void *b)
-{
-    const struct loss *x = a, *y = b;
-
-    if (x->w != y->w)
-        return x->w > y->w ? -1 : 1;
-    return x->gpu - y->gpu;
-}
 
 /* A GPU goes into a shard, and with it those on which its jobs stand too. */
 static int take_along(const struct assignment *d, int gpu, int shard, int *shard_of)
@@ -220,20 +199,20 @@ static void cut_worst(struct assignment *d, const struct workers *c, struct rng 
                       int *shard_of)
 {
     int n_gpus = d->problem->n_gpus, n = 0, n_bad = 0;
-    struct loss *losses = heap_array((size_t)n_gpus, sizeof *losses);
-    struct walk *w = walk_create(d, c->u, c->u->job_w, 0, 0);
+    struct ranked_index *losses = heap_array((size_t)n_gpus, sizeof *losses);
+    struct search_walk *w = walk_create(d, c->u, c->u->job_w, 0, 0);
 
     for (int g = 0; g < n_gpus; g++) {
-        losses[g] = (struct loss){ walk_loss(w, g), g };
-        n_bad += losses[g].w > BAD_W;
+        losses[g] = (struct ranked_index){ walk_loss(w, g), g };
+        n_bad += losses[g].by > BAD_W;
         shard_of[g] = -1;
     }
     walk_destroy(w);
-    qsort(losses, (size_t)n_gpus, sizeof *losses, by_loss);
+    qsort(losses, (size_t)n_gpus, sizeof *losses, ranked_most_first);
     int most = n_shards * WORST_MAX;
     n_bad = n_bad < most ? n_bad : most;
     for (int i = 0; i < n_bad && n < most; i++)
-        n += take_along(d, losses[i].gpu, (int)rng_below(rng, (uint64_t)n_shards), shard_of);
+        n += take_along(d, (int)losses[i].which, (int)rng_below(rng, (uint64_t)n_shards), shard_of);
     for (int i = 0, fill = n / 2 + 50; i < fill; i++)
         take_along(d, (int)rng_below(rng, (uint64_t)n_gpus),
                    (int)rng_below(rng, (uint64_t)n_shards), shard_of);
@@ -247,10 +226,10 @@ static long share(long nodes, int n)
 
 /* ---- small: several walks, the best counts ---- */
 
-static void run_chains(struct assignment *d, struct workers *c, double heat_w,
-                       struct search_report *r)
+static void run_chains(struct workers *c, double heat_w)
 {
-    struct task tasks[N_CHAINS] = { 0 };
+    struct assignment *d = c->d;
+    struct walk_task tasks[N_CHAINS] = { 0 };
     int *shard_of = heap_array((size_t)d->problem->n_gpus, sizeof *shard_of);
     const int n = N_CHAINS;
     int best = 0;
@@ -266,8 +245,7 @@ static void run_chains(struct assignment *d, struct workers *c, double heat_w,
         c->slice_s = (c->o->until_s - clock_now_s(c->o->clock)) * c->n_threads / n;
     run_tasks(c);
     for (int i = 0; i < n; i++) {
-        r->nodes += tasks[i].nodes;
-        r->n_better += tasks[i].n_better;
+        c->nodes += tasks[i].nodes;
         if (tasks[i].shard->assignment->cost_w < tasks[best].shard->assignment->cost_w)
             best = i;
     }
@@ -275,24 +253,23 @@ static void run_chains(struct assignment *d, struct workers *c, double heat_w,
     for (int i = 0; i < n; i++)
         shard_destroy(tasks[i].shard);
     free(shard_of);
-    r->n_rounds = 1;
-    r->n_shards = 1;
 }
 
 /* ---- large: shards, cut anew each round ---- */
 
-static void run_round(struct assignment *d, struct workers *c, const struct units *u,
-                      struct rng *rng, int n_shards, bool is_worst, double heat_w, double cool_w,
-                      struct search_report *r)
+/* From 'heat_w' to 'cool_w'; 'u' NULL: on the GPUs that lose most. */
+static void run_round(struct workers *c, const struct units *u, struct rng *rng, int n_shards,
+                      double heat_w, double cool_w)
 {
-    struct task tasks[N_SHARDS_MAX] = { 0 };
+    struct assignment *d = c->d;
+    struct walk_task tasks[N_SHARDS_MAX] = { 0 };
     int *shard_of = heap_array((size_t)d->problem->n_gpus, sizeof *shard_of);
     uint64_t turn = rng_u64(rng) >> 8;
 
-    if (is_worst)
-        cut_worst(d, c, rng, n_shards, shard_of);
-    else
+    if (u)
         cut(d, u, rng, n_shards, shard_of);
+    else
+        cut_worst(d, c, rng, n_shards, shard_of);
     for (int i = 0; i < n_shards; i++) {
         tasks[i].shard = shard_create(d, shard_of, n_shards, i, turn);
         tasks[i].plan = (struct walk_plan){ .nodes = share(c->o->nodes, N_ROUNDS * n_shards),
@@ -306,8 +283,7 @@ static void run_round(struct assignment *d, struct workers *c, const struct unit
     run_tasks(c);
     for (int i = 0; i < n_shards; i++) {
         shard_apply(d, tasks[i].shard);
-        r->nodes += tasks[i].nodes;
-        r->n_better += tasks[i].n_better;
+        c->nodes += tasks[i].nodes;
         shard_destroy(tasks[i].shard);
     }
     free(shard_of);
@@ -321,10 +297,9 @@ static int rounds_for(const struct search_options *o)
     return (int)fmin(fmax(most, N_ROUNDS_LEAST), N_ROUNDS);
 }
 
-static void run_shards(struct assignment *d, struct workers *c, double heat_w,
-                       struct search_report *r)
+static void run_shards(struct workers *c, double heat_w)
 {
-    const struct problem *p = d->problem;
+    const struct problem *p = c->d->problem;
     const int n_rounds = rounds_for(c->o);
     int n_shards = p->n_gpus / SHARD_GPUS;
     struct units units;
@@ -343,10 +318,9 @@ static void run_shards(struct assignment *d, struct workers *c, double heat_w,
                 break;
             c->slice_s = left_s / (n_rounds - round) * c->n_threads / n_cut;
         }
-        run_round(d, c, &units, &rng, n_cut, is_worst, from_w, round < n_rounds - 1 ? to_w : 0, r);
-        r->n_rounds++;
+        run_round(c, is_worst ? NULL : &units, &rng, n_cut, from_w,
+                  round < n_rounds - 1 ? to_w : 0);
     }
-    r->n_shards = n_shards;
     units_release(&units);
 }
 
@@ -386,11 +360,9 @@ static double heat_for(const struct assignment *d, const struct prices *u,
     return each >= hot ? 0.1 : each <= hot / 2 ? mild : mild * pow(0.1 / mild, 2 * each / hot - 1);
 }
 
-void search_run(struct assignment *d, const struct prices *u, const struct search_options *o,
-                struct search_report *report)
+long search_run(struct assignment *d, const struct prices *u, const struct search_options *o)
 {
-    struct search_report r = { .before_w = d->cost_w };
-    struct workers c = { .o = o, .u = u, .n_threads = o->threads > 1 ? 2 : 1 };
+    struct workers c = { .d = d, .o = o, .u = u, .n_threads = o->threads > 1 ? 2 : 1 };
     double heat = o->heat >= 0 ? o->heat : heat_for(d, u, o);
 
     assert(o->nodes > 0 || o->clock);
@@ -398,15 +370,13 @@ void search_run(struct assignment *d, const struct prices *u, const struct searc
         c.reduced = reduced_costs_create(d, u);
     if (d->problem->n_gpus > 0 && d->problem->n_jobs > 0) {
         if (d->problem->n_gpus <= WHOLE_MAX)
-            run_chains(d, &c, heat * typical_w(d), &r);
+            run_chains(&c, heat * typical_w(d));
         else
-            run_shards(d, &c, heat * typical_w(d), &r);
+            run_shards(&c, heat * typical_w(d));
     }
     reduced_costs_destroy(c.reduced);
     d->job_price_w = NULL;
-    r.after_w = d->cost_w;
-    if (report)
-        *report = r;
+    return c.nodes;
 }
 
 /* A plan that stands is not disturbed for less, as a part of what a GPU draws, for each job. */
@@ -416,7 +386,7 @@ void search_around(struct assignment *d, const struct prices *u,
                    const struct reduced_costs *reduced, uint64_t seed, int nodes)
 {
     const struct problem *p = d->problem;
-    struct walk *w = walk_create(d, u, u->job_w, seed, 0);
+    struct search_walk *w = walk_create(d, u, u->job_w, seed, 0);
 
     w->least_w = STEP_LEAST * typical_w(d);
     w->reduced = d->tables->pairs ? reduced : NULL;

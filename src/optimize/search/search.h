@@ -1,12 +1,12 @@
-/* search.h - make an assignment's answer cheaper: ruin some of it, build it up again, keep what is
- * better.
+/* search.h - make an assignment's answer cheaper: take some of it away, insert it again, keep what
+ * is better.
  *
- * A step is a ruin: it takes the jobs of a few related GPUs away and inserts them again in another
- * order. Or it swaps two jobs; evicts those on some GPUs for one job; displaces along a chain, each
- * job taking the slot of a humbler one; or attracts to a GPU with room the job that gains most by
- * it. It is kept when the cost falls, and early on sometimes when it rises a little. Where the
- * price of slots is known, steps begin where most is lost: a GPU's reduced cost and its jobs'
- * slack add up to the gap between the cost and the bound.
+ * A step is one of ruin and recreate: it takes the jobs of a few related GPUs away and inserts them
+ * again in another order. Or it swaps two jobs; evicts those on some GPUs for one job; displaces
+ * along a chain, each job taking the slot of a humbler one; or attracts to a GPU with room the job
+ * that gains most by it. It is kept when the cost falls, and early on sometimes when it rises a
+ * little. Where the price of slots is known, steps begin where most is lost: a GPU's reduced cost
+ * and its jobs' slack add up to the gap between the cost and the bound.
  *
  * Small problems are walked several times from the same start, and the best walk counts. Large
  * ones are cut into shards that do not see each other, and cut differently after a while; with
@@ -37,18 +37,10 @@ struct search_options {
 
 extern const struct search_options search_defaults;
 
-struct search_report {
-    long nodes;       // steps done
-    long n_better;    // of those that made the best cheaper
-    double before_w, after_w;
-    int n_rounds, n_shards;
-};
-
-/* Improve 'd'. 'u' (may be NULL) are the prices; 'report' may be NULL. Never ends with a higher
- * cost than it began with.
+/* Improve 'd'. 'u' (may be NULL) are the prices. Never ends with a higher cost than it began with.
+ * Returns the steps done.
  */
-void search_run(struct assignment *d, const struct prices *u, const struct search_options *o,
-                struct search_report *report);
+long search_run(struct assignment *d, const struct prices *u, const struct search_options *o);
 
 /* The same with few steps on a plan that stands and is good: downhill, beginning where somebody is
  * new and where most is lost. What it takes depends little on the problem's size. 'reduced' is what
@@ -56,5 +48,19 @@ void search_run(struct assignment *d, const struct prices *u, const struct searc
  */
 void search_around(struct assignment *d, const struct prices *u,
                    const struct reduced_costs *reduced, uint64_t seed, int nodes);
+
+/* ---- before and after it ---- */
+
+/* round.c: the vertex of the class program as single GPUs and jobs, and who is left by prices; 'd'
+ * is as assignment_create left it. tight.c: the same from prices alone.
+ */
+void round_vertex(const struct prices *u, const struct reduced_costs *reduced,
+                  struct assignment *d);
+void tight_place(const struct prices *u, const struct reduced_costs *reduced, struct assignment *d);
+
+/* exchange.c: jobs back to where they stand, where that changes nothing else. Returns the watts
+ * saved.
+ */
+double exchange_homes(struct assignment *d);
 
 #endif

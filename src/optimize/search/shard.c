@@ -8,97 +8,88 @@
 
 /* ---- who belongs to it ---- */
 
-/* Everything a shard is made from. */
-struct cut {
-    const struct assignment *whole;
-    const int *shard_of;
-    int n_shards, index;
-    uint64_t turn;
-    int *local;    // (n_gpus) number in the shard; -1: not there
-};
-
-static bool crosses(const struct cut *c, int job)
+static bool crosses(const struct shard *s, int job)
 {
-    const int *gpus = assignment_gpus(c->whole, job);
+    const int *gpus = assignment_gpus(s->whole, job);
 
-    for (int i = 1; i < c->whole->jobs[job].n_gpus; i++)
-        if (c->shard_of[gpus[i]] != c->shard_of[gpus[0]])
+    for (int i = 1; i < s->whole->jobs[job].n_gpus; i++)
+        if (s->shard_of[gpus[i]] != s->shard_of[gpus[0]])
             return true;
     return false;
 }
 
-static bool gpu_belongs(const struct cut *c, int gpu)
+static bool gpu_belongs(const struct shard *s, int gpu)
 {
-    const struct assignment_gpu *g = &c->whole->gpus[gpu];
+    const struct assignment_gpu *g = &s->whole->gpus[gpu];
 
-    if (c->shard_of[gpu] != c->index)
+    if (s->shard_of[gpu] != s->index)
         return false;
     for (int i = 0; i < g->n_jobs; i++)
-        if (crosses(c, g->jobs[i]))
+        if (crosses(s, g->jobs[i]))
             return false;
     return true;
 }
 
-static void take_gpus(struct shard *s, struct cut *c)
+static void take_gpus(struct shard *s)
 {
-    const struct problem *p = c->whole->problem;
+    const struct problem *p = s->whole->problem;
     int n = 0;
 
-    c->local = heap_array((size_t)p->n_gpus, sizeof *c->local);
+    s->local = heap_array((size_t)p->n_gpus, sizeof *s->local);
     for (int g = 0; g < p->n_gpus; g++) {
-        c->local[g] = gpu_belongs(c, g) ? n : -1;
-        n += c->local[g] >= 0;
+        s->local[g] = gpu_belongs(s, g) ? n : -1;
+        n += s->local[g] >= 0;
     }
     s->problem.n_gpus = n;
     s->problem.gpus = heap_array((size_t)n, sizeof *s->problem.gpus);
     s->gpu_of = heap_array((size_t)n, sizeof *s->gpu_of);
     for (int g = 0; g < p->n_gpus; g++)
-        if (c->local[g] >= 0) {
-            s->problem.gpus[c->local[g]] = p->gpus[g];
-            s->gpu_of[c->local[g]] = g;
+        if (s->local[g] >= 0) {
+            s->problem.gpus[s->local[g]] = p->gpus[g];
+            s->gpu_of[s->local[g]] = g;
         }
 }
 
 /* How many of a job's GPUs are in the shard. */
-static int n_here(const struct cut *c, const int *gpus, int n)
+static int n_here(const struct shard *s, const int *gpus, int n)
 {
     int here = 0;
 
     for (int i = 0; i < n; i++)
-        here += c->local[gpus[i]] >= 0;
+        here += s->local[gpus[i]] >= 0;
     return here;
 }
 
-static bool job_belongs(const struct cut *c, int job)
+static bool job_belongs(const struct shard *s, int job)
 {
-    const struct assignment_job *j = &c->whole->jobs[job];
+    const struct assignment_job *j = &s->whole->jobs[job];
 
-    if (!c->whole->problem->jobs[job].name)
+    if (!s->whole->problem->jobs[job].name)
         return false;
     if (j->n_gpus == 0)
-        return ((uint64_t)job + c->turn) % (uint64_t)c->n_shards == (uint64_t)c->index;
-    return n_here(c, assignment_gpus(c->whole, job), j->n_gpus) > 0;
+        return ((uint64_t)job + s->turn) % (uint64_t)s->n_shards == (uint64_t)s->index;
+    return n_here(s, assignment_gpus(s->whole, job), j->n_gpus) > 0;
 }
 
 /* Its present GPUs as the shard has them; 'room' has space for them. */
-static void translate_present(const struct cut *c, struct problem_job *j, int *room)
+static void translate_present(const struct shard *s, struct problem_job *j, int *room)
 {
     int n = 0;
 
     for (int i = 0; i < j->n_present; i++)
-        if (c->local[j->present[i]] >= 0)
-            room[n++] = c->local[j->present[i]];
+        if (s->local[j->present[i]] >= 0)
+            room[n++] = s->local[j->present[i]];
     j->present = room;
     j->n_present = n;
 }
 
-static void take_jobs(struct shard *s, const struct cut *c)
+static void take_jobs(struct shard *s)
 {
-    const struct problem *p = c->whole->problem;
+    const struct problem *p = s->whole->problem;
     int n = 0, n_present = 0;
 
     for (int j = 0; j < p->n_jobs; j++)
-        if (job_belongs(c, j)) {
+        if (job_belongs(s, j)) {
             n++;
             n_present += p->jobs[j].n_present;
         }
@@ -107,22 +98,22 @@ static void take_jobs(struct shard *s, const struct cut *c)
     s->present = heap_array((size_t)n_present, sizeof *s->present);
     n_present = 0;
     for (int j = 0; j < p->n_jobs; j++) {
-        if (!job_belongs(c, j))
+        if (!job_belongs(s, j))
             continue;
         struct problem_job *mine = &s->problem.jobs[s->problem.n_jobs];
         s->job_of[s->problem.n_jobs++] = j;
         *mine = p->jobs[j];
-        translate_present(c, mine, s->present + n_present);
+        translate_present(s, mine, s->present + n_present);
         n_present += mine->n_present;
     }
 }
 
-/* ---- laying it out ---- */
+/* ---- who is where in it ---- */
 
 /* A job as it stands; what it has elsewhere is held there, and then it does not move here. */
-static void lay_job(struct shard *s, const struct cut *c, int job)
+static void place_job(struct shard *s, int job)
 {
-    const struct assignment *whole = c->whole;
+    const struct assignment *whole = s->whole;
     int global = s->job_of[job], n = 0, gpus[GANG_MAX];
     const struct assignment_job *j = &whole->jobs[global];
     struct assignment_job *mine = &s->assignment->jobs[job];
@@ -130,8 +121,8 @@ static void lay_job(struct shard *s, const struct cut *c, int job)
     mine->is_away = s->problem.jobs[job].n_present < whole->problem->jobs[global].n_present;
     for (int i = 0; i < j->n_gpus; i++) {
         int gpu = whole->job_gpus[j->first + i];
-        if (c->local[gpu] >= 0) {
-            gpus[n++] = c->local[gpu];
+        if (s->local[gpu] >= 0) {
+            gpus[n++] = s->local[gpu];
             continue;
         }
         int slot = 0;
@@ -145,24 +136,24 @@ static void lay_job(struct shard *s, const struct cut *c, int job)
 }
 
 /* What the caps leave is divided, by GPUs, among those that are in any shard. */
-static void share_rooms(struct shard *s, const struct cut *c)
+static void share_rooms(struct shard *s)
 {
-    const struct assignment *whole = c->whole;
+    const struct assignment *whole = s->whole;
     const struct problem *p = whole->problem;
 
     if (!whole->has_caps || s->problem.n_gpus == 0)
         return;
     int n = 0;
     for (int g = 0; g < p->n_gpus; g++)
-        n += c->shard_of[g] >= 0;
+        n += s->shard_of[g] >= 0;
     s->assignment->room_w = whole->room_w * s->problem.n_gpus / n;
     if (!whole->rack_room_w)
         return;
     int *all = heap_array((size_t)p->n_racks, sizeof *all),
         *mine = heap_array((size_t)p->n_racks, sizeof *mine);
     for (int g = 0; g < p->n_gpus; g++) {
-        all[p->gpus[g].rack] += c->shard_of[g] >= 0;
-        mine[p->gpus[g].rack] += c->local[g] >= 0;
+        all[p->gpus[g].rack] += s->shard_of[g] >= 0;
+        mine[p->gpus[g].rack] += s->local[g] >= 0;
     }
     for (int r = 0; r < p->n_racks; r++)
         s->assignment->rack_room_w[r] = mine[r] ? whole->rack_room_w[r] * mine[r] / all[r] : 0;
@@ -171,9 +162,9 @@ static void share_rooms(struct shard *s, const struct cut *c)
 }
 
 /* What nodes have left likewise, where a node is in several. */
-static void share_nodes(struct shard *s, const struct cut *c)
+static void share_nodes(struct shard *s)
 {
-    const struct assignment *whole = c->whole;
+    const struct assignment *whole = s->whole;
     const struct problem *p = whole->problem;
 
     if (!whole->node_room)
@@ -181,8 +172,8 @@ static void share_nodes(struct shard *s, const struct cut *c)
     int *all = heap_array((size_t)p->n_nodes, sizeof *all);
     int *mine = heap_array((size_t)p->n_nodes, sizeof *mine);
     for (int g = 0; g < p->n_gpus; g++) {
-        all[p->gpus[g].node] += c->shard_of[g] >= 0;
-        mine[p->gpus[g].node] += c->local[g] >= 0;
+        all[p->gpus[g].node] += s->shard_of[g] >= 0;
+        mine[p->gpus[g].node] += s->local[g] >= 0;
     }
     for (int n = 0; n < p->n_nodes; n++) {
         const struct engine_node *left = &whole->node_room[n];
@@ -198,22 +189,25 @@ static void share_nodes(struct shard *s, const struct cut *c)
 struct shard *shard_create(const struct assignment *whole, const int *shard_of, int n_shards,
                            int index, uint64_t turn)
 {
-    struct cut c = { whole, shard_of, n_shards, index, turn, NULL };
     struct shard *s = heap_array(1, sizeof *s);
 
+    *s = (struct shard){
+        .whole = whole, .shard_of = shard_of, .n_shards = n_shards, .index = index, .turn = turn
+    };
     s->problem = *whole->problem;
     s->problem.n_gpus = s->problem.n_jobs = 0;
-    take_gpus(s, &c);
-    take_jobs(s, &c);
+    take_gpus(s);
+    take_jobs(s);
     s->assignment = assignment_create_with(&s->problem, whole->tables);
     for (int j = 0; j < s->problem.n_jobs; j++)
-        lay_job(s, &c, j);
+        place_job(s, j);
     for (int g = 0; g < s->problem.n_gpus; g++)
         if (s->assignment->gpus[g].n_jobs > 0)
             assignment_force_limit(s->assignment, g, whole->gpus[s->gpu_of[g]].limit);
-    share_rooms(s, &c);
-    share_nodes(s, &c);
-    free(c.local);
+    share_rooms(s);
+    share_nodes(s);
+    free(s->local);
+    s->local = NULL;
     return s;
 }
 
@@ -232,6 +226,7 @@ void shard_destroy(struct shard *s)
 
 /* ---- bringing it home ---- */
 
+/* In the same order, too: the whole becomes exactly what the shard has. */
 static bool sits_the_same(const struct assignment *whole, const struct shard *s, int job)
 {
     const struct assignment_job *theirs = &whole->jobs[s->job_of[job]],

@@ -1,4 +1,10 @@
-#include "optimize/search/tight.h"
+/* A plan from prices alone: GPUs take the patterns whose reduced cost is least.
+ *
+ * With a thousand kinds hardly a pattern is used twice, and a class program's vertex rounds to
+ * nothing; told to hurry, there is none. So patterns are filled with jobs one GPU at a time, those
+ * first that lose least against the prices: of each class the neediest whom the slot serves.
+ */
+#include "optimize/search/search.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +28,7 @@ struct near_pattern {
     long which;
 };
 
-struct filling {
+struct tight_fill {
     struct arena arena;
     const struct problem *p;
     const struct columns *c;
@@ -37,7 +43,7 @@ struct filling {
 /* ---- who has no place yet ---- */
 
 /* The last at or before a position who has no place; less than the class's first: none. */
-static int last_free(struct filling *x, int at)
+static int last_free(struct tight_fill *x, int at)
 {
     while (at >= 0 && x->below[at] != at) {
         int next = x->below[at];
@@ -48,7 +54,7 @@ static int last_free(struct filling *x, int at)
     return at;
 }
 
-static void placed(struct filling *x, int job)
+static void placed(struct tight_fill *x, int job)
 {
     x->below[x->at[job]] = x->at[job] - 1;
 }
@@ -56,7 +62,7 @@ static void placed(struct filling *x, int job)
 /* Of a class the one who needs most of those who need no more than 'low' and come before 'before';
  * -1: none.
  */
-static int neediest(struct filling *x, int class, double low, int before)
+static int neediest(struct tight_fill *x, int class, double low, int before)
 {
     int first = x->c->first_job[class], from = first, n = x->c->first_job[class + 1] - first;
 
@@ -74,7 +80,7 @@ static int neediest(struct filling *x, int class, double low, int before)
 
 /* ---- patterns ---- */
 
-static void list_near(struct filling *x, double most_w)
+static void list_near(struct tight_fill *x, double most_w)
 {
     const double *slot_w = x->u->u.slot_w;
 
@@ -101,7 +107,7 @@ static int by_loss(const void *a, const void *b)
 }
 
 /* Jobs for all slots of a pattern, that together lose no more than 'most_w'; returns how many. */
-static int fill(struct filling *x, const struct near_pattern *n, double most_w, int *jobs)
+static int fill(struct tight_fill *x, const struct near_pattern *n, double most_w, int *jobs)
 {
     const struct patterns *all = &x->c->patterns[n->type];
     const int *bins = all->bin + n->which * all->theta;
@@ -126,7 +132,7 @@ static int fill(struct filling *x, const struct near_pattern *n, double most_w, 
     return w <= most_w ? k : 0;
 }
 
-static void use_pattern(struct filling *x, const struct near_pattern *n, double most_w)
+static void use_pattern(struct tight_fill *x, const struct near_pattern *n, double most_w)
 {
     int jobs[THETA_MAX], k, limit = x->c->patterns[n->type].limit[n->which];
 
@@ -145,7 +151,7 @@ static void use_pattern(struct filling *x, const struct near_pattern *n, double 
 void tight_place(const struct prices *u, const struct reduced_costs *reduced, struct assignment *d)
 {
     int n_listed = u->columns->first_job[u->columns->n_classes + 1];
-    struct filling x = { .p = d->problem, .c = u->columns, .u = u, .d = d };
+    struct tight_fill x = { .p = d->problem, .c = u->columns, .u = u, .d = d };
     double unit_w = x.c->unit_w;
 
     arena_init(&x.arena);

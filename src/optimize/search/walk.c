@@ -9,8 +9,8 @@
 #include "base/grow.h"
 #include "optimize/prices/prices.h"
 
-#define RUIN_JOBS_MAX 24    // taken away in one step
-#define RUIN_GPUS_MAX 4
+#define REMOVE_JOBS_MAX 24    // taken away in one step
+#define REMOVE_GPUS_MAX 4
 
 /* Of 1024 steps so many are swaps of two jobs, and so many evict others for one. */
 #define SWAP_OF_1024 32
@@ -22,20 +22,20 @@
 #define REDUCED_OF_8 7
 
 /* An insertion overlooks a position with this chance. */
-#define BLINK 0.02
+#define SKIP 0.02
 
 /* The last part of a walk that ends cold accepts nothing worse; what is left of the heat then. */
 #define COLD_FROM 0.9
 #define COOL_TO 0.01
 
-static int below(struct walk *w, int n)
+static int below(struct search_walk *w, int n)
 {
     return (int)((rng_u64(&w->rng) >> 32) * (uint64_t)n >> 32);
 }
 
 /* ---- where it is worth while ---- */
 
-double walk_loss(const struct walk *w, int gpu)
+double walk_loss(const struct search_walk *w, int gpu)
 {
     const struct assignment *d = w->d;
     const struct assignment_gpu *g = &d->gpus[gpu];
@@ -57,7 +57,7 @@ double walk_loss(const struct walk *w, int gpu)
     return loss;
 }
 
-static void sum_losses(struct walk *w)
+static void sum_losses(struct search_walk *w)
 {
     double all = 0, floor_w = 0;
 
@@ -73,7 +73,7 @@ static void sum_losses(struct walk *w)
 }
 
 /* A GPU, the likelier the more is lost on it. */
-static int lossy_gpu(struct walk *w)
+static int lossy_gpu(struct search_walk *w)
 {
     int n = w->d->problem->n_gpus, low = 0, high = n - 1;
     double at = rng_uniform(&w->rng) * w->sums[n - 1];
@@ -88,14 +88,14 @@ static int lossy_gpu(struct walk *w)
     return low;
 }
 
-/* ---- ruin ---- */
+/* ---- take away ---- */
 
-struct ruin {
+struct removal {
     int n;
-    int jobs[RUIN_JOBS_MAX];
+    int jobs[REMOVE_JOBS_MAX];
 };
 
-static bool has_job(const struct ruin *r, int job)
+static bool has_job(const struct removal *r, int job)
 {
     for (int i = 0; i < r->n; i++)
         if (r->jobs[i] == job)
@@ -104,9 +104,9 @@ static bool has_job(const struct ruin *r, int job)
 }
 
 /* Take a job away; false: it cannot be. */
-static bool ruin_job(struct walk *w, struct ruin *r, int job)
+static bool remove_job(struct search_walk *w, struct removal *r, int job)
 {
-    if (r->n == RUIN_JOBS_MAX || w->d->problem->jobs[job].is_fixed || w->d->jobs[job].n_gpus == 0)
+    if (r->n == REMOVE_JOBS_MAX || w->d->problem->jobs[job].is_fixed || w->d->jobs[job].n_gpus == 0)
         return false;
     if (!assignment_take(w->d, job))
         return false;
@@ -114,18 +114,18 @@ static bool ruin_job(struct walk *w, struct ruin *r, int job)
     return true;
 }
 
-static void ruin_gpu(struct walk *w, struct ruin *r, int gpu)
+static void remove_gpu(struct search_walk *w, struct removal *r, int gpu)
 {
     int jobs[THETA_MAX], n = w->d->gpus[gpu].n_jobs;
 
     memcpy(jobs, w->d->gpus[gpu].jobs, sizeof jobs);
     for (int i = n; i-- > 0;)
-        ruin_job(w, r, jobs[i]);
+        remove_job(w, r, jobs[i]);
     if (w->d->gpus[gpu].n_jobs > 0)
         assignment_relimit(w->d, gpu);    // who stays there may do so under a better setting
 }
 
-static int random_gpu(struct walk *w)
+static int random_gpu(struct search_walk *w)
 {
     int gpu = 0;
 
@@ -138,7 +138,7 @@ static int random_gpu(struct walk *w)
 }
 
 /* A GPU of a job of the same kind; -1: none. */
-static int kin_gpu(struct walk *w, int job)
+static int gpu_of_kind(struct search_walk *w, int job)
 {
     const struct related *all = &w->related[w->d->problem->jobs[job].kind];
 
@@ -149,7 +149,7 @@ static int kin_gpu(struct walk *w, int job)
     return n_gpus ? assignment_gpus(w->d, related)[below(w, n_gpus)] : -1;
 }
 
-static bool is_troubled(const struct walk *w, int job)
+static bool is_troubled(const struct search_walk *w, int job)
 {
     const struct assignment_job *j = &w->d->jobs[job];
 
@@ -157,7 +157,7 @@ static bool is_troubled(const struct walk *w, int job)
 }
 
 /* Remember who waits or misses its promise. */
-static void note_trouble(struct walk *w, int job)
+static void note_trouble(struct search_walk *w, int job)
 {
     if (!is_troubled(w, job) || w->is_listed[job])
         return;
@@ -166,7 +166,7 @@ static void note_trouble(struct walk *w, int job)
 }
 
 /* One of those, or -1. */
-static int troubled_job(struct walk *w)
+static int troubled_job(struct search_walk *w)
 {
     for (int tries = 0; tries < 4 && w->n_troubled > 0; tries++) {
         int at = below(w, w->n_troubled), job = w->troubled[at];
@@ -179,53 +179,53 @@ static int troubled_job(struct walk *w)
 }
 
 /* Some of those who wait or miss their promise get another chance. */
-static void add_troubled(struct walk *w, struct ruin *r)
+static void add_troubled(struct search_walk *w, struct removal *r)
 {
     for (int i = below(w, 3); i-- > 0;) {
         int job = troubled_job(w);
-        if (job < 0 || r->n == RUIN_JOBS_MAX || has_job(r, job))
+        if (job < 0 || r->n == REMOVE_JOBS_MAX || has_job(r, job))
             continue;
         if (w->d->jobs[job].n_gpus == 0)
             r->jobs[r->n++] = job;
         else
-            ruin_job(w, r, job);
+            remove_job(w, r, job);
     }
 }
 
 /* Where something has just happened: of two such GPUs the one with the larger loss. */
-static int recent_gpu(struct walk *w)
+static int recent_gpu(struct search_walk *w)
 {
     int a = w->recent[below(w, w->n_recent)], b = w->recent[below(w, w->n_recent)];
 
     return walk_loss(w, a) > walk_loss(w, b) ? a : b;
 }
 
-static void ruin(struct walk *w, struct ruin *r)
+static void remove_some(struct search_walk *w, struct removal *r)
 {
-    int n_gpus = 1 + below(w, RUIN_GPUS_MAX);
+    int n_gpus = 1 + below(w, REMOVE_GPUS_MAX);
     int gpu = w->u || below(w, 4) == 0 ? lossy_gpu(w) : random_gpu(w);
 
     if (w->n_recent > 0 && below(w, 16) == 0)
         gpu = recent_gpu(w);
     r->n = 0;
     if (n_gpus == 1 && below(w, 2) && w->d->gpus[gpu].n_jobs > 1)
-        ruin_job(w, r, w->d->gpus[gpu].jobs[below(w, w->d->gpus[gpu].n_jobs)]);
+        remove_job(w, r, w->d->gpus[gpu].jobs[below(w, w->d->gpus[gpu].n_jobs)]);
     else
-        ruin_gpu(w, r, gpu);
+        remove_gpu(w, r, gpu);
     for (int i = 1; i < n_gpus; i++) {
         int how = below(w, 8);
-        int other = how < 4 && r->n > 0 ? kin_gpu(w, r->jobs[below(w, r->n)])
+        int other = how < 4 && r->n > 0 ? gpu_of_kind(w, r->jobs[below(w, r->n)])
                     : how < 6           ? lossy_gpu(w)
                                         : random_gpu(w);
         if (other >= 0)
-            ruin_gpu(w, r, other);
+            remove_gpu(w, r, other);
     }
     add_troubled(w, r);
 }
 
-/* ---- recreate ---- */
+/* ---- insert again ---- */
 
-static void shuffle(struct walk *w, struct ruin *r)
+static void shuffle(struct search_walk *w, struct removal *r)
 {
     for (int i = r->n - 1; i > 0; i--) {
         int k = below(w, i + 1), job = r->jobs[i];
@@ -234,7 +234,7 @@ static void shuffle(struct walk *w, struct ruin *r)
     }
 }
 
-static void sort_by(struct ruin *r, const double *key, double sign)
+static void sort_by(struct removal *r, const double *key, double sign)
 {
     for (int i = 1; i < r->n; i++) {
         int job = r->jobs[i], k = i;
@@ -244,7 +244,7 @@ static void sort_by(struct ruin *r, const double *key, double sign)
     }
 }
 
-static void recreate(struct walk *w, struct ruin *r)
+static void insert_again(struct search_walk *w, struct removal *r)
 {
     shuffle(w, r);
     int how = below(w, 8);
@@ -259,7 +259,7 @@ static void recreate(struct walk *w, struct ruin *r)
 /* ---- swap ---- */
 
 /* Two jobs change places. False: they cannot. */
-static bool swap(struct walk *w)
+static bool swap(struct search_walk *w)
 {
     struct assignment *d = w->d;
     int a_gpu = below(w, 2) ? lossy_gpu(w) : random_gpu(w);
@@ -268,7 +268,7 @@ static bool swap(struct walk *w)
     if (d->gpus[a_gpu].n_jobs == 0)
         return false;
     int a = d->gpus[a_gpu].jobs[below(w, d->gpus[a_gpu].n_jobs)];
-    int b_gpu = below(w, 4) == 0 ? kin_gpu(w, a) : random_gpu(w);
+    int b_gpu = below(w, 4) == 0 ? gpu_of_kind(w, a) : random_gpu(w);
     if (b_gpu < 0 || d->gpus[b_gpu].n_jobs == 0)
         return false;
     int b = d->gpus[b_gpu].jobs[below(w, d->gpus[b_gpu].n_jobs)];
@@ -286,7 +286,7 @@ static bool swap(struct walk *w)
 /* Somebody who would gain from a better place: one that waits or misses its promise, if such a
  * one is met soon; else anybody.
  */
-static int needy_job(struct walk *w)
+static int needy_job(struct search_walk *w)
 {
     const struct assignment *d = w->d;
     int job = -1;
@@ -309,14 +309,14 @@ static int needy_job(struct walk *w)
 }
 
 /* Make a GPU empty; false: somebody stays. */
-static bool clear_gpu(struct walk *w, struct ruin *r, int gpu)
+static bool clear_gpu(struct search_walk *w, struct removal *r, int gpu)
 {
-    ruin_gpu(w, r, gpu);
+    remove_gpu(w, r, gpu);
     return w->d->gpus[gpu].n_jobs == 0;
 }
 
 /* Clear 'n' GPUs of the same node and type, from 'gpu' on. */
-static bool clear_gang(struct walk *w, struct ruin *r, int group, int n, int *gpus)
+static bool clear_gang(struct search_walk *w, struct removal *r, int group, int n, int *gpus)
 {
     const struct assignment *d = w->d;
     const struct group *of = &d->lists->groups[group];
@@ -334,7 +334,8 @@ static bool clear_gang(struct walk *w, struct ruin *r, int group, int n, int *gp
 }
 
 /* The same on several nodes, as many GPUs on each: from the node of 'gpu' on, round about. */
-static bool clear_evenly(struct walk *w, struct ruin *r, int gpu, int n, int n_nodes, int *gpus)
+static bool clear_evenly(struct search_walk *w, struct removal *r, int gpu, int n, int n_nodes,
+                         int *gpus)
 {
     const struct assignment_lists *l = w->d->lists;
     const struct problem_gpu *all = w->d->problem->gpus;
@@ -349,7 +350,7 @@ static bool clear_evenly(struct walk *w, struct ruin *r, int gpu, int n, int n_n
 }
 
 /* One job gets GPUs that others must leave; then everybody else is inserted again. */
-static bool evict(struct walk *w, struct ruin *r)
+static bool evict(struct search_walk *w, struct removal *r)
 {
     struct assignment *d = w->d;
     int job = needy_job(w), gpu = random_gpu(w), gpus[GANG_MAX], n = 1;
@@ -369,7 +370,7 @@ static bool evict(struct walk *w, struct ruin *r)
     if (j->form == FORM_GANG)
         n = j->n_min + below(w, j->n_max - j->n_min + 1);
     if (n == 1 && d->gpus[gpu].n_jobs > 1 && below(w, 2))
-        ruin_job(w, r, d->gpus[gpu].jobs[below(w, d->gpus[gpu].n_jobs)]);    // one makes room
+        remove_job(w, r, d->gpus[gpu].jobs[below(w, d->gpus[gpu].n_jobs)]);    // one makes room
     else if (j->n_nodes > 1 ? !clear_evenly(w, r, gpu, n, j->n_nodes, gpus)
              : n > 1        ? !clear_gang(w, r, d->lists->group_of[gpu], n, gpus)
                             : !clear_gpu(w, r, gpu))
@@ -380,7 +381,7 @@ static bool evict(struct walk *w, struct ruin *r)
         return false;
     if (j->form == FORM_SPREAD)
         assignment_extend(d, job);
-    recreate(w, r);
+    insert_again(w, r);
     return true;
 }
 
@@ -395,7 +396,7 @@ static bool is_single(const struct assignment *d, int job)
 }
 
 /* One of the same kind, that needs less and holds enough for 'job'; -1: none met. */
-static int humbler_kin(struct walk *w, int job)
+static int humbler_kin(struct search_walk *w, int job)
 {
     const struct assignment *d = w->d;
     const struct problem_job *j = &d->problem->jobs[job];
@@ -418,7 +419,7 @@ static int humbler_kin(struct walk *w, int job)
 /* A job that loses much takes the slot of a humbler one, that one of a humbler still, and so on;
  * the last is inserted wherever it is cheapest.
  */
-static bool displace(struct walk *w, struct ruin *r)
+static bool displace(struct search_walk *w, struct removal *r)
 {
     struct assignment *d = w->d;
     int job = needy_job(w);
@@ -437,7 +438,7 @@ static bool displace(struct walk *w, struct ruin *r)
         job = related;
     }
     r->jobs[r->n++] = job;
-    recreate(w, r);
+    insert_again(w, r);
     return true;
 }
 
@@ -446,7 +447,7 @@ static bool displace(struct walk *w, struct ruin *r)
 #define ATTRACT_TRIES 12
 
 /* What it would save to have a job on a GPU instead of where it is; less than 0: nothing. */
-static double attraction_w(const struct walk *w, int job, int gpu)
+static double attraction_w(const struct search_walk *w, int job, int gpu)
 {
     const struct assignment *d = w->d;
     int from = assignment_gpus(d, job)[0], jobs[THETA_MAX], n = 0;
@@ -467,7 +468,7 @@ static double attraction_w(const struct walk *w, int job, int gpu)
 }
 
 /* The best of some jobs comes to a GPU that has room; those it leaves are inserted again. */
-static bool attract(struct walk *w, struct ruin *r)
+static bool attract(struct search_walk *w, struct removal *r)
 {
     struct assignment *d = w->d;
     int gpu = w->n_recent > 0 && below(w, 2) ? recent_gpu(w) : lossy_gpu(w), best = -1,
@@ -497,19 +498,19 @@ static bool attract(struct walk *w, struct ruin *r)
         return false;
     for (int i = 0; i < n && below(w, 2); i++)
         if (mates[i] != best)
-            ruin_job(w, r, mates[i]);
-    recreate(w, r);
+            remove_job(w, r, mates[i]);
+    insert_again(w, r);
     return true;
 }
 
 /* ---- the best so far ---- */
 
-static void save_best(struct walk *w)
+static void save_best(struct search_walk *w)
 {
     const struct assignment *d = w->d;
 
     if (!w->best_n) {
-        w->best_seats = heap_array((size_t)d->n_job_gpus, sizeof *w->best_seats);
+        w->best_gpus = heap_array((size_t)d->n_job_gpus, sizeof *w->best_gpus);
         w->best_n = heap_array((size_t)d->problem->n_jobs, sizeof *w->best_n);
         w->best_limit = heap_array((size_t)d->problem->n_gpus, sizeof *w->best_limit);
     }
@@ -517,19 +518,19 @@ static void save_best(struct walk *w)
         w->best_n[j] = d->jobs[j].n_gpus;
     for (int g = 0; g < d->problem->n_gpus; g++)
         w->best_limit[g] = d->gpus[g].limit;
-    memcpy(w->best_seats, d->job_gpus, (size_t)d->n_job_gpus * sizeof *w->best_seats);
+    memcpy(w->best_gpus, d->job_gpus, (size_t)d->n_job_gpus * sizeof *w->best_gpus);
 }
 
-static bool sits_as_best(const struct walk *w, int job)
+/* In the same order, too: what is restored is exactly what was saved. */
+static bool sits_as_best(const struct search_walk *w, int job)
 {
     const struct assignment_job *j = &w->d->jobs[job];
 
-    return j->n_gpus == w->best_n[job] &&
-           memcmp(w->d->job_gpus + j->first, w->best_seats + j->first,
-                  (size_t)j->n_gpus * sizeof *w->best_seats) == 0;
+    return j->n_gpus == w->best_n[job] && memcmp(w->d->job_gpus + j->first, w->best_gpus + j->first,
+                                                 (size_t)j->n_gpus * sizeof *w->best_gpus) == 0;
 }
 
-static void restore_best(struct walk *w)
+static void restore_best(struct search_walk *w)
 {
     struct assignment *d = w->d;
 
@@ -538,7 +539,7 @@ static void restore_best(struct walk *w)
             assignment_force_away(d, j);
     for (int j = 0; j < d->problem->n_jobs; j++)
         if (w->best_n[j] > 0 && d->jobs[j].n_gpus == 0)
-            assignment_force(d, j, w->best_seats + d->jobs[j].first, w->best_n[j], 0);
+            assignment_force(d, j, w->best_gpus + d->jobs[j].first, w->best_n[j], 0);
     for (int g = 0; g < d->problem->n_gpus; g++)
         if (d->gpus[g].n_jobs > 0)
             assignment_force_limit(d, g, w->best_limit[g]);
@@ -546,7 +547,7 @@ static void restore_best(struct walk *w)
 
 /* ---- walking ---- */
 
-static void accept(struct walk *w, double change_w)
+static void accept(struct search_walk *w, double change_w)
 {
     assignment_keep(w->d);
     for (int i = 0; i < w->d->journal->n_jobs; i++)
@@ -554,16 +555,15 @@ static void accept(struct walk *w, double change_w)
     if (w->d->cost_w < w->best_w - 1e-9 * fabs(w->best_w)) {
         w->best_w = w->d->cost_w;
         w->is_best = true;
-        w->n_better++;
     } else if (change_w > 0) {
         w->is_best = false;
     }
 }
 
-static void step(struct walk *w)
+static void step(struct search_walk *w)
 {
     struct assignment *d = w->d;
-    struct ruin r = { 0 };
+    struct removal r = { 0 };
     double before_w = d->cost_w;
     int how = below(w, 1024);
     bool done = true;
@@ -578,8 +578,8 @@ static void step(struct walk *w)
     } else if (how < ATTRACT_OF_1024) {
         done = attract(w, &r);
     } else {
-        ruin(w, &r);
-        recreate(w, &r);
+        remove_some(w, &r);
+        insert_again(w, &r);
     }
     double change_w = d->cost_w - before_w;
     double most_w = w->heat_w > 0 ? -w->heat_w * log(1 - rng_uniform(&w->rng)) : 0;
@@ -597,7 +597,7 @@ static void step(struct walk *w)
 }
 
 /* Between 0 and 1: how much of the walk is done. */
-static double progress(const struct walk *w, const struct walk_plan *plan)
+static double progress(const struct search_walk *w, const struct walk_plan *plan)
 {
     double done = plan->nodes > 0 ? (double)w->nodes / (double)plan->nodes : 0;
 
@@ -618,7 +618,7 @@ static double heat_at(const struct walk_plan *plan, double done)
     return done >= COLD_FROM ? 0 : plan->heat_w * pow(COOL_TO, done / COLD_FROM);
 }
 
-void walk_run(struct walk *w, const struct walk_plan *plan)
+void walk_run(struct search_walk *w, const struct walk_plan *plan)
 {
     struct assignment *d = w->d;
     double done;
@@ -627,7 +627,7 @@ void walk_run(struct walk *w, const struct walk_plan *plan)
         return;
     w->best_w = d->cost_w;
     w->is_best = true;
-    d->blink = (uint32_t)(BLINK * 4294967296.0);
+    d->skip = (uint32_t)(SKIP * 4294967296.0);
     while ((done = progress(w, plan)) < 1) {
         w->heat_w = heat_at(plan, done);
         if (w->nodes % 1024 == 0)
@@ -635,30 +635,30 @@ void walk_run(struct walk *w, const struct walk_plan *plan)
         for (int i = 0; i < 32; i++, w->nodes++)
             step(w);
     }
-    d->blink = 0;
+    d->skip = 0;
     if (!w->is_best && w->best_n && w->best_w < d->cost_w)
         restore_best(w);
 }
 
 /* ---- between full plans ---- */
 
-void walk_notice(struct walk *w, int gpu)
+void walk_notice(struct search_walk *w, int gpu)
 {
     w->recent[w->n_recent < RECENT_MAX ? w->n_recent++ : below(w, RECENT_MAX)] = gpu;
 }
 
-void walk_slice(struct walk *w, int nodes)
+void walk_slice(struct search_walk *w, int nodes)
 {
     w->heat_w = 0;
     w->best_w = w->d->cost_w;
     w->is_best = true;
-    w->d->blink = (uint32_t)(BLINK * 4294967296.0);
+    w->d->skip = (uint32_t)(SKIP * 4294967296.0);
     for (int i = 0; i < nodes; i++, w->nodes++) {
         if (w->nodes % 2048 == 0)
             sum_losses(w);
         step(w);
     }
-    w->d->blink = 0;
+    w->d->skip = 0;
 }
 
 /* ---- making ---- */
@@ -680,7 +680,7 @@ static bool may_move(const struct assignment *d, int job)
     return d->problem->jobs[job].name && !d->problem->jobs[job].is_fixed;
 }
 
-static void admit(struct walk *w, int job)
+static void admit(struct search_walk *w, int job)
 {
     struct related *k = &w->related[w->d->problem->jobs[job].kind];
 
@@ -693,10 +693,10 @@ static void admit(struct walk *w, int job)
     note_trouble(w, job);
 }
 
-struct walk *walk_create(struct assignment *d, const struct prices *u, const double *job_w,
-                         uint64_t seed, uint64_t stream)
+struct search_walk *walk_create(struct assignment *d, const struct prices *u, const double *job_w,
+                                uint64_t seed, uint64_t stream)
 {
-    struct walk *w = heap_array(1, sizeof *w);
+    struct search_walk *w = heap_array(1, sizeof *w);
 
     w->d = d;
     w->u = u;
@@ -718,7 +718,7 @@ struct walk *walk_create(struct assignment *d, const struct prices *u, const dou
     return w;
 }
 
-void walk_destroy(struct walk *w)
+void walk_destroy(struct search_walk *w)
 {
     if (!w)
         return;
@@ -731,7 +731,7 @@ void walk_destroy(struct walk *w)
     free(w->sums);
     free(w->troubled);
     free(w->is_listed);
-    free(w->best_seats);
+    free(w->best_gpus);
     free(w->best_n);
     free(w->best_limit);
     free(w);

@@ -60,7 +60,7 @@ static void trial_run(struct trial *t, enum optimize_method method)
 
     o.method = method;
     o.exact = exact_run;
-    o.time_s = method == METHOD_EXACT ? 20 : 0;
+    o.time_s = method == METHOD_EXACT ? 3600 : 0;
     o.nodes = method == METHOD_AUTO ? 0 : 2000;
     int rc = optimize_run(&t->arena, &t->p, &o, &t->x, &t->report, &e);
     ck_assert_msg(rc == 0, "%s, seed %d: %s", t->what, t->seed, e.text);
@@ -86,7 +86,7 @@ static void expect_optimum(const struct trial *t)
 
 /* ---- thousands of tiny problems ---- */
 
-#define ROUND 100    // seeds in a loop of a test; so that none takes long
+#define ROUND 20    // seeds in a loop of a test; so that none takes long
 
 static void trial_seed(struct trial *t, int seed)
 {
@@ -311,7 +311,7 @@ static const struct {
 
 START_TEST(unpleasant_problems_are_solved_like_others)
 {
-    for (int seed = 1; seed <= 40; seed++) {
+    for (int seed = 1; seed <= suite_size(5, 40); seed++) {
         struct trial t;
         trial_open(&t, unpleasant[_i].name, seed, unpleasant[_i].jobs, unpleasant[_i].gpus);
         unpleasant[_i].spoil(&t.p);
@@ -447,13 +447,13 @@ int main(void)
     Suite *s = suite_create("optimize");
     TCase *c = tcase_create("brute"), *odd = tcase_create("odd");
 
-    tcase_add_loop_test(c, exact_is_the_optimum, 0, 20);
-    tcase_add_loop_test(c, auto_without_a_budget_is_the_optimum_too, 0, 3);
-    tcase_add_loop_test(c, fast_is_feasible_and_its_bound_holds, 0, 20);
-    tcase_add_loop_test(c, fast_is_never_worse_than_what_stands, 0, 5);
+    tcase_add_loop_test(c, exact_is_the_optimum, 0, suite_size(12, 100));
+    tcase_add_loop_test(c, auto_without_a_budget_is_the_optimum_too, 0, suite_size(3, 15));
+    tcase_add_loop_test(c, fast_is_feasible_and_its_bound_holds, 0, suite_size(15, 100));
+    tcase_add_loop_test(c, fast_is_never_worse_than_what_stands, 0, suite_size(5, 25));
     tcase_add_loop_test(odd, unpleasant_problems_are_solved_like_others, 0, COUNT(unpleasant));
     tcase_add_loop_test(odd, what_is_no_number_is_refused, 0, 3);
-    tcase_add_loop_test(odd, one_thread_and_two_give_the_same_answer, 1, 5);
+    tcase_add_loop_test(odd, one_thread_and_two_give_the_same_answer, 1, 1 + suite_size(2, 4));
     suite_add_tcase(s, c);
     suite_add_tcase(s, odd);
     return suite_run(s);

@@ -193,13 +193,13 @@ static void make_sleepers(uint64_t seed, struct problem *p)
 
 /* ---- who runs now ---- */
 
-struct seat {
+struct used_gpu {
     int n, limit;
     int kinds[THETA_MAX];
     bool is_closed;    // its job shares with nobody
 };
 
-static bool may_join(const struct problem *p, const struct problem_job *j, const struct seat *s,
+static bool may_join(const struct problem *p, const struct problem_job *j, const struct used_gpu *s,
                      int gpu, int limit, bool is_alone)
 {
     int kinds[THETA_MAX];
@@ -216,7 +216,7 @@ static bool may_join(const struct problem *p, const struct problem_job *j, const
 
 /* On 'n' GPUs from a random one on, where they suit. */
 static void make_present(struct arena *a, struct rng *r, struct problem *p, struct problem_job *j,
-                         struct seat *seats)
+                         struct used_gpu *used)
 {
     int want = between(r, j->n_min, j->n_max), n = 0, from = between(r, 0, p->n_gpus - 1);
     int limit = between(r, 0, 1) ? 0 : between(r, 0, 2);
@@ -232,15 +232,15 @@ static void make_present(struct arena *a, struct rng *r, struct problem *p, stru
         bool is_near = j->n_nodes == 0 ||
                        (j->n_nodes == 1 ? gpu->node == first->node : n_here < want / j->n_nodes);
         bool has_limit = limit < p->types[gpu->type].n_limits;
-        bool agrees = seats[g].n == 0 || seats[g].limit == limit;
+        bool agrees = used[g].n == 0 || used[g].limit == limit;
         if (is_one && is_near && has_limit && agrees &&
-            may_join(p, j, &seats[g], g, limit, is_alone))
+            may_join(p, j, &used[g], g, limit, is_alone))
             gpus[n++] = g;
     }
     if (n < j->n_min || !problem_stands(p, gpus, n, j->n_nodes))
         return;
     for (int i = 0; i < n; i++) {
-        struct seat *s = &seats[gpus[i]];
+        struct used_gpu *s = &used[gpus[i]];
         s->kinds[s->n++] = j->kind;
         s->limit = limit;
         s->is_closed |= is_alone;
@@ -253,14 +253,14 @@ static void make_present(struct arena *a, struct rng *r, struct problem *p, stru
 
 static void make_jobs(struct arena *a, uint64_t seed, struct rng *r, struct problem *p)
 {
-    struct seat *seats = ARENA_ARRAY(a, struct seat, (size_t)p->n_gpus);
+    struct used_gpu *used = ARENA_ARRAY(a, struct used_gpu, (size_t)p->n_gpus);
 
     p->jobs = ARENA_ARRAY(a, struct problem_job, (size_t)p->n_jobs);
     for (int j = 0; j < p->n_jobs; j++) {
         make_job(a, r, p, &p->jobs[j]);
         make_nodes(seed, j, &p->jobs[j]);
         if (p->jobs[j].name && p->n_gpus && chance(r, 0.4))
-            make_present(a, r, p, &p->jobs[j], seats);
+            make_present(a, r, p, &p->jobs[j], used);
     }
 }
 

@@ -238,9 +238,9 @@ START_TEST(is_over_when_its_time_is)
 
     arena_init(&a);
     dense_market(&d, 1);
-    double began_s = clock_stopwatch_s();
+    double began_s = suite_cpu_s();
     solve(&a, &d.m, 0.5, &r);
-    ck_assert_double_lt(clock_stopwatch_s() - began_s, 20);    // the machine may be busy
+    ck_assert_double_lt(suite_cpu_s() - began_s, 20);
     ck_assert_int_ne(r.status, MIP_OPTIMAL);
     if (r.status == MIP_FEASIBLE)
         ck_assert(feasible(&d.m, r.x) && r.bound <= r.objective + 1e-6);

@@ -898,7 +898,6 @@ int main(void)
     Suite *s = suite_create("explain");
     TCase *t = tcase_create("explain");
 
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, a_verdict, 0, sizeof cases / sizeof *cases);
     tcase_add_test(t, the_figures_of_a_pair_by_hand);
     tcase_add_test(t, low_and_high_hold_with_the_stated_confidence);

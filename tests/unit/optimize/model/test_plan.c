@@ -30,7 +30,7 @@ enum { ANN, BOB, EVE, GANG, PARTS, STAYS, WAITS, GONE, MOVER, N_JOBS };
         }                                                                             \
     }
 
-struct checking {
+struct check {
     struct arena arena;
     struct problem p;
     struct problem_type types[N_TYPES];
@@ -115,7 +115,7 @@ static const struct plan_job placed[N_JOBS] = {
 };
 
 /* Light ones slow each other to three quarters; light and heavy must never meet. */
-static void make_cells(struct checking *c)
+static void make_cells(struct check *c)
 {
     for (int t = 0; t < N_TYPES; t++)
         for (int k = 0; k < N_KINDS; k++) {
@@ -129,9 +129,9 @@ static void make_cells(struct checking *c)
         }
 }
 
-static void court_open(struct checking *c)
+static void court_open(struct check *c)
 {
-    *c = (struct checking){ 0 };
+    *c = (struct check){ 0 };
     arena_init(&c->arena);
     c->p = (struct problem){ .theta = 2,
                              .watts_margin = 1.25,
@@ -165,7 +165,7 @@ static void court_open(struct checking *c)
 
 START_TEST(a_right_answer_passes_and_its_numbers_are_known)
 {
-    struct checking c;
+    struct check c;
     struct err e = { 0 };
 
     court_open(&c);
@@ -228,7 +228,7 @@ END_TEST
 
 START_TEST(what_varies_is_not_set_off)
 {
-    struct checking c;
+    struct check c;
 
     court_open(&c);
     double fees_w = c.x.short_w + c.x.wait_w + c.x.move_w;
@@ -242,7 +242,7 @@ END_TEST
 
 /* ---- wrong in one thing ---- */
 
-static void put(struct checking *c, int job, int n, const int *on)
+static void put(struct check *c, int job, int n, const int *on)
 {
     int *gpus_there = ARENA_ARRAY(&c->arena, int, (size_t)n);
 
@@ -250,161 +250,161 @@ static void put(struct checking *c, int job, int n, const int *on)
     c->to[job] = (struct plan_job){ .n_gpus = n, .gpus = gpus_there };
 }
 
-static void two_settings(struct checking *c)
+static void two_settings(struct check *c)
 {
     c->limit[2] = 1;
 }
 
-static void asks_for_two_nodes(struct checking *c)
+static void asks_for_two_nodes(struct check *c)
 {
     c->jobs[GANG].n_nodes = 2;
 }
 
-static void nowhere(struct checking *c)
+static void nowhere(struct check *c)
 {
     c->to[ANN].gpus = NULL;
 }
 
-static void below_none(struct checking *c)
+static void below_none(struct check *c)
 {
     c->to[WAITS].n_gpus = -1;
 }
 
-static void set_and_empty(struct checking *c)
+static void set_and_empty(struct check *c)
 {
     c->limit[7] = 1;
 }
 
-static void unknown_setting(struct checking *c)
+static void unknown_setting(struct check *c)
 {
     c->limit[0] = 1;
 }
 
-static void no_reason(struct checking *c)
+static void no_reason(struct check *c)
 {
     c->to[WAITS].reason = WAIT_NOT;
 }
 
-static void odd_reason(struct checking *c)
+static void odd_reason(struct check *c)
 {
     c->to[WAITS].reason = WAIT_REASONS;
 }
 
-static void odd_placed(struct checking *c)
+static void odd_placed(struct check *c)
 {
     c->to[ANN].reason = WAIT_TURN;
 }
 
-static void runs_waiting(struct checking *c)
+static void runs_waiting(struct check *c)
 {
     c->to[WAITS].speed = 1;
 }
 
-static void speed_off(struct checking *c)
+static void speed_off(struct check *c)
 {
     c->to[EVE].speed *= 1 + 1e-6;
 }
 
-static void low_off(struct checking *c)
+static void low_off(struct check *c)
 {
     c->to[GANG].low *= 1 - 1e-6;
 }
 
-static void low_is_none(struct checking *c)
+static void low_is_none(struct check *c)
 {
     c->to[GANG].low = (double)NAN;
 }
 
-static void short_off(struct checking *c)
+static void short_off(struct check *c)
 {
     c->to[BOB].short_w = 0;
 }
 
-static void placed_off(struct checking *c)
+static void placed_off(struct check *c)
 {
     c->x.n_placed++;
 }
 
-static void waiting_off(struct checking *c)
+static void waiting_off(struct check *c)
 {
     c->x.n_waiting++;
 }
 
-static void short_count_off(struct checking *c)
+static void short_count_off(struct check *c)
 {
     c->x.n_short = 0;
 }
 
-static void moves_off(struct checking *c)
+static void moves_off(struct check *c)
 {
     c->x.n_moves = 0;
 }
 
-static void cost_off(struct checking *c)
+static void cost_off(struct check *c)
 {
     c->x.cost_w -= 0.01;
 }
 
-static void cost_is_none(struct checking *c)
+static void cost_is_none(struct check *c)
 {
     c->x.cost_w = (double)NAN;
 }
 
-static void watts_off(struct checking *c)
+static void watts_off(struct check *c)
 {
     c->x.watts += 0.01;
 }
 
-static void short_sum_off(struct checking *c)
+static void short_sum_off(struct check *c)
 {
     c->x.short_w = 0;
 }
 
-static void wait_sum_off(struct checking *c)
+static void wait_sum_off(struct check *c)
 {
     c->x.wait_w = 0;
 }
 
-static void move_sum_off(struct checking *c)
+static void move_sum_off(struct check *c)
 {
     c->x.move_w = 0;
 }
 
-static void other_jobs(struct checking *c)
+static void other_jobs(struct check *c)
 {
     c->x.n_jobs--;
 }
 
-static void other_gpus(struct checking *c)
+static void other_gpus(struct check *c)
 {
     c->x.n_gpus--;
 }
 
-static void fixed_waits(struct checking *c)
+static void fixed_waits(struct check *c)
 {
     c->to[STAYS] = (struct plan_job){ .reason = WAIT_TURN };
 }
 
-static void no_memory(struct checking *c)
+static void no_memory(struct check *c)
 {
     put(c, WAITS, PLACED(7));
     put(c, MOVER, PLACED(7));
 }
 
 /* All awake draw 160 W, the plan 850; with the margin that is more. */
-static void over_cap(struct checking *c)
+static void over_cap(struct check *c)
 {
     c->p.power_cap_w = 900;
 }
 
-static void over_rack(struct checking *c)
+static void over_rack(struct check *c)
 {
     c->rack_cap_w[1] = 800;
     c->p.rack_cap_w = c->rack_cap_w;
 }
 
 /* Node 0 has two CPUs and 100 MiB, which those on it use up. */
-static void count_nodes(struct checking *c)
+static void count_nodes(struct check *c)
 {
     static const struct engine_node nodes[] = { { 2, 100 }, { 9, 900 }, { 9, 900 },
                                                 { 9, 900 }, { 0, 0 },   { 9, 900 } };
@@ -415,19 +415,19 @@ static void count_nodes(struct checking *c)
     c->jobs[STAYS].engine = (struct engine_job){ .cpus = 9, .mem_mib = 900 };
 }
 
-static void too_few_cpus(struct checking *c)
+static void too_few_cpus(struct check *c)
 {
     count_nodes(c);
     c->jobs[PARTS].engine.cpus = 1;
 }
 
-static void too_little_memory(struct checking *c)
+static void too_little_memory(struct check *c)
 {
     count_nodes(c);
     c->jobs[PARTS].engine.mem_mib = 1;
 }
 
-static void barred_from_node(struct checking *c)
+static void barred_from_node(struct check *c)
 {
     static const unsigned char barred[] = { ENGINE_CAN, ENGINE_CAN,  ENGINE_FEATURE,
                                             ENGINE_CAN, ENGINE_TIME, ENGINE_CAN };
@@ -436,13 +436,13 @@ static void barred_from_node(struct checking *c)
     c->jobs[EVE].engine.barred = c->jobs[MOVER].engine.barred = barred;
 }
 
-static void other_device(struct checking *c)
+static void other_device(struct check *c)
 {
     c->gpus[0].device = 1;
     c->jobs[BOB].engine.device = 2;
 }
 
-static void uneven_devices(struct checking *c)
+static void uneven_devices(struct check *c)
 {
     c->jobs[GANG].n_nodes = 2;
     put(c, GANG, PLACED(3, 7));
@@ -452,7 +452,7 @@ static void uneven_devices(struct checking *c)
 
 static const struct {
     const char *name;
-    void (*spoil)(struct checking *c);    // NULL: put 'job' on these GPUs
+    void (*spoil)(struct check *c);    // NULL: put 'job' on these GPUs
     int job, n;
     const int *on;
     const char *want;
@@ -532,7 +532,7 @@ static const struct {
 
 START_TEST(an_answer_that_is_wrong_in_one_thing_is_refused)
 {
-    struct checking c;
+    struct check c;
     struct err e = { 0 };
 
     court_open(&c);
@@ -549,7 +549,7 @@ END_TEST
 
 /* ---- right, though it looks wrong ---- */
 
-static void stay_as_they_are(struct checking *c)
+static void stay_as_they_are(struct check *c)
 {
     for (int j = 0; j < N_JOBS; j++)
         c->to[j] = (struct plan_job){ .reason = WAIT_POWER };
@@ -560,33 +560,33 @@ static void stay_as_they_are(struct checking *c)
     c->p.rack_cap_w = c->rack_cap_w;
 }
 
-static void wait_all(struct checking *c)
+static void wait_all(struct check *c)
 {
     stay_as_they_are(c);
     c->jobs[STAYS].is_fixed = false;
     c->to[STAYS] = c->to[MOVER] = (struct plan_job){ .reason = WAIT_MEMORY };
 }
 
-static void fit_the_cap(struct checking *c)
+static void fit_the_cap(struct check *c)
 {
     double awake_w = c->x.watts + 20;    // one is empty
 
     c->p.power_cap_w = awake_w * c->p.watts_margin;
 }
 
-static void be_gang_over_nodes(struct checking *c)
+static void be_gang_over_nodes(struct check *c)
 {
     c->jobs[GANG].n_nodes = 0;
     put(c, GANG, PLACED(3, 7));
 }
 
-static void be_gang_over_two(struct checking *c)
+static void be_gang_over_two(struct check *c)
 {
     be_gang_over_nodes(c);
     c->jobs[GANG].n_nodes = 2;
 }
 
-static void stay_where_no_room_is(struct checking *c)
+static void stay_where_no_room_is(struct check *c)
 {
     count_nodes(c);
     barred_from_node(c);
@@ -597,7 +597,7 @@ static void stay_where_no_room_is(struct checking *c)
     c->limit[4] = 0;
 }
 
-static void same_devices(struct checking *c)
+static void same_devices(struct check *c)
 {
     uneven_devices(c);
     c->gpus[7].device = 1;
@@ -605,7 +605,7 @@ static void same_devices(struct checking *c)
 
 static const struct {
     const char *name;
-    void (*change)(struct checking *c);
+    void (*change)(struct check *c);
 } rights[] = {
     { "what a node has may be used up", count_nodes },
     { "who runs may stay on a node that has too little, or is barred", stay_where_no_room_is },
@@ -619,7 +619,7 @@ static const struct {
 
 START_TEST(an_answer_that_is_right_passes)
 {
-    struct checking c;
+    struct check c;
     struct err e = { 0 };
 
     court_open(&c);
@@ -637,7 +637,7 @@ static const struct problem_frozen frozen = { .speed = 3, .low = 2, .limit_w = 9
 
 /* GONE runs on GPU 7 as it must not, and needs more than it gets; WAITS is of a type that is not
  * there. */
-static void freeze(struct checking *c)
+static void freeze(struct check *c)
 {
     c->gpus[7].may_start = false;
     c->gpus[7].held_w = 130;
@@ -649,39 +649,39 @@ static void freeze(struct checking *c)
     plan_price(&c->arena, &c->p, &c->x);
 }
 
-static void leave_frozen(struct checking *c)
+static void leave_frozen(struct check *c)
 {
     c->to[GONE].gpus = on_6;
 }
 
-static void slow_frozen(struct checking *c)
+static void slow_frozen(struct check *c)
 {
     c->to[GONE].speed = 4;
 }
 
-static void limit_frozen(struct checking *c)
+static void limit_frozen(struct check *c)
 {
     c->to[GONE].limit_w = 0;
 }
 
-static void hide_shortfall(struct checking *c)
+static void hide_shortfall(struct check *c)
 {
     c->to[GONE].is_short = false;
 }
 
-static void another_reason(struct checking *c)
+static void another_reason(struct check *c)
 {
     c->to[WAITS].reason = WAIT_MEMORY;
 }
 
-static void asleep(struct checking *c)
+static void asleep(struct check *c)
 {
     c->x.watts -= 130;
 }
 
 static const struct {
     const char *name;
-    void (*change)(struct checking *c);
+    void (*change)(struct check *c);
     const char *want;
 } thaws[] = {
     { "it stays", NULL, NULL },
@@ -695,7 +695,7 @@ static const struct {
 
 START_TEST(what_nobody_plans_for_is_told_as_it_is)
 {
-    struct checking c;
+    struct check c;
     struct err e = { 0 };
 
     court_open(&c);
@@ -719,7 +719,7 @@ END_TEST
 START_TEST(what_is_hoped_for_is_not_said)
 {
     struct problem_trust trust[N_TYPES * N_KINDS];
-    struct checking c;
+    struct check c;
     struct err e = { 0 };
 
     court_open(&c);

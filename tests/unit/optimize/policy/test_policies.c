@@ -401,9 +401,10 @@ static void random_problem(struct arena *a, struct rng *r, struct problem *p)
 }
 
 static void random_program(struct arena *a, struct rng *r, const struct problem *problem,
-                           struct gavel *p)
+                           struct gavel_program *p)
 {
-    *p = (struct gavel){ .work = { .arena = a, .problem = problem }, .n_classes = N_CLASSES };
+    *p = (struct gavel_program){ .work = { .arena = a, .problem = problem },
+                                 .n_classes = N_CLASSES };
     p->n_gpus = ARENA_ARRAY(a, int, N_TYPES);
     p->classes = ARENA_ARRAY(a, struct gavel_class, N_CLASSES);
     for (int t = 0; t < N_TYPES; t++)
@@ -415,14 +416,14 @@ static void random_program(struct arena *a, struct rng *r, const struct problem 
                                               .weight = rng_between(r, 1, 2) };
 }
 
-static bool may_be(const struct gavel *p, int a, int b)
+static bool may_be(const struct gavel_program *p, int a, int b)
 {
     return b < 0 || (p->work.problem->theta > 1 && !p->classes[a].is_exclusive &&
                      !p->classes[b].is_exclusive);
 }
 
 /* The most that whole GPUs can do: every way to fill them, one after the other. */
-static double brute_force(const struct gavel *p, int type, int n_left, int *jobs)
+static double brute_force(const struct gavel_program *p, int type, int n_left, int *jobs)
 {
     if (type == N_TYPES)
         return 0;
@@ -445,7 +446,7 @@ static double brute_force(const struct gavel *p, int type, int n_left, int *jobs
 }
 
 /* Does it use nothing twice? Returns what it does. */
-static double check_optimum(const struct gavel *p)
+static double check_optimum(const struct gavel_program *p)
 {
     double sum = 0, gpus[N_TYPES] = { 0 }, jobs[N_CLASSES] = { 0 };
 
@@ -474,7 +475,7 @@ START_TEST(the_program_is_solved_to_its_optimum_and_no_whole_placement_does_more
     for (int i = 0; i < 200; i++) {
         struct arena a;
         struct problem problem;
-        struct gavel p;
+        struct gavel_program p;
         int jobs[N_CLASSES];
         arena_init(&a);
         random_problem(&a, &r, &problem);

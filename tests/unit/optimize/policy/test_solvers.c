@@ -388,7 +388,7 @@ static void carry_out(struct world *w, const struct plan *p)
 {
     for (int pass = 0; pass < 2; pass++)
         for (int j = 0; j < p->n_jobs; j++) {
-            const struct snap_job *sj = &w->snapshot.jobs[j];
+            const struct snapshot_job *sj = &w->snapshot.jobs[j];
             if (pass == 0 && sj->is_running)
                 world_apply(w, &(struct event){ .kind = EVENT_JOB_STOPPED, .job = sj->id });
             else if (pass == 1 && p->jobs[j].n_gpus)
@@ -548,7 +548,7 @@ START_TEST(every_plan_passes_is_repeatable_and_fair)
     struct rng r;
 
     rng_init(&r, (uint64_t)_i, "solvers");
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 20; i++) {
         struct world w;
         random_world(&r, &w);
         for (int k = 0; k < N_POLICIES; k++) {
@@ -624,7 +624,7 @@ static void check_promises(const struct problem *p, const struct plan *now, cons
 
 START_TEST(every_answer_passes_and_breaks_no_promise)
 {
-    for (uint64_t seed = 1 + 50 * (uint64_t)_i; seed <= 50 + 50 * (uint64_t)_i; seed++) {
+    for (uint64_t seed = 1 + 10 * (uint64_t)_i; seed <= 10 + 10 * (uint64_t)_i; seed++) {
         struct arena a;
         struct problem p;
         struct plan now;
@@ -652,9 +652,10 @@ END_TEST
 /* Greedy decides job by job, so it need not be best. */
 START_TEST(greedy_is_never_better_than_all_possibilities_and_seldom_much_worse)
 {
+    const int n_all = suite_size(100, 300);
     int n = 0, n_best = 0;
 
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)n_all; seed++) {
         struct arena a;
         struct problem p;
         struct plan got, best;
@@ -672,7 +673,7 @@ START_TEST(greedy_is_never_better_than_all_possibilities_and_seldom_much_worse)
         arena_release(&a);
     }
     printf("greedy: the best in %d of %d\n", n_best, n);
-    ck_assert_int_gt(n, 200);
+    ck_assert_int_gt(3 * n, 2 * n_all);
     ck_assert_int_gt(n_best, n / 4);
 }
 END_TEST
@@ -690,8 +691,8 @@ int main(void)
     tcase_add_test(t, levers_are_found_by_name_and_take_one_thing_each);
     tcase_add_test(t, solvers_are_found_by_name);
     tcase_add_loop_test(t, who_runs_where_it_should_not_stops_nobodys_plan, 0, N_POLICIES);
-    tcase_add_loop_test(t, every_plan_passes_is_repeatable_and_fair, 0, 40);
-    tcase_add_loop_test(t, every_answer_passes_and_breaks_no_promise, 0, 20);
+    tcase_add_loop_test(t, every_plan_passes_is_repeatable_and_fair, 0, suite_size(30, 200));
+    tcase_add_loop_test(t, every_answer_passes_and_breaks_no_promise, 0, suite_size(20, 100));
     tcase_add_test(t, greedy_is_never_better_than_all_possibilities_and_seldom_much_worse);
     suite_add_tcase(s, t);
     return suite_run(s);

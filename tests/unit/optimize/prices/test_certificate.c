@@ -6,10 +6,8 @@
 #include "base/rng.h"
 #include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
-#include "optimize/prices/ascent.h"
-#include "optimize/prices/certificate.h"
-#include "optimize/prices/choices.h"
 #include "optimize/prices/columns.h"
+#include "optimize/prices/dual.h"
 #include "optimize/prices/master.h"
 #include "optimize/prices/prices.h"
 #include "unit/optimize/brute.h"
@@ -52,7 +50,7 @@ static double bound(const struct columns *c, struct dual *u, int threads)
 
     for (int i = 0; i < 3; i++)
         arena_init(&a[i]);
-    struct choice *choices = ARENA_ARRAY(&a[2], struct choice, (size_t)c->p->n_jobs);
+    struct job_choice *choices = ARENA_ARRAY(&a[2], struct job_choice, (size_t)c->p->n_jobs);
     double w = certificate_bound(a, c, u, threads, choices);
     for (int i = 0; i < 3; i++)
         arena_release(&a[i]);
@@ -135,7 +133,7 @@ static double check_seed(uint64_t seed, int jobs, int gpus)
 /* And the test means something: of many problems, some are met exactly. */
 START_TEST(no_prices_give_a_bound_above_the_optimum)
 {
-    int n = 400, n_met = 0;
+    int n = suite_size(100, 400), n_met = 0;
 
     for (int seed = 1; seed <= n; seed++)
         n_met += check_seed((uint64_t)(_i * 1000 + seed), 2 + _i, 1 + _i) < 1e-3;
@@ -146,7 +144,7 @@ END_TEST
 /* Of many problems the prices that are found prove half of them to within a percent. */
 START_TEST(prices_that_are_found_prove_most)
 {
-    int n = 200, n_near = 0;
+    int n = suite_size(60, 200), n_near = 0;
 
     for (int seed = 1; seed <= n; seed++) {
         struct prices_options o = { .wants_vertex = true, .threads = 1 };
@@ -226,7 +224,7 @@ int main(void)
 
     tcase_add_loop_test(c, no_prices_give_a_bound_above_the_optimum, 0, 5);
     tcase_add_loop_test(c, prices_that_are_found_prove_most, 0, 4);
-    tcase_add_loop_test(c, two_threads_find_the_same_prices, 1, 40);
+    tcase_add_loop_test(c, two_threads_find_the_same_prices, 1, 1 + suite_size(20, 40));
     tcase_add_test(c, a_gang_may_grow_from_a_gpu_that_takes_nobody_new);
     suite_add_tcase(s, c);
     return suite_run(s);

@@ -30,9 +30,9 @@ static struct lp *diet(void)
     return lp;
 }
 
-static void expect(struct lp *lp, enum lp_way way, double cost)
+static void expect(struct lp *lp, enum lp_method method, double cost)
 {
-    ck_assert(lp_solve(lp, way));
+    ck_assert(lp_solve(lp, method));
     ck_assert_double_eq_tol(lp_cost(lp), cost, 1e-9);
 }
 
