@@ -11,61 +11,23 @@
 #include "optimize/model/plan.h"
 #include "optimize/search/assignment.h"
 
-enum order { ORDER_NONE, ORDER_STOP, ORDER_MOVE, ORDER_LIMIT, ORDER_START };
-
-static bool holds(const struct snap_job *j, int gpu)
-{
-    for (int i = 0; i < j->n_held; i++)
-        if (j->gpus[i] == gpu)
-            return true;
-    return false;
-}
-
-/* The same set of GPUs, in whatever order. */
-static bool is_same_place(const struct snap_job *j, const struct plan_job *pj)
-{
-    if (j->n_held != pj->n_gpus)
-        return false;
-    for (int i = 0; i < pj->n_gpus; i++)
-        if (!holds(j, pj->gpus[i]))
-            return false;
-    return true;
-}
-
-static enum order order_for(const struct snap_job *j, const struct plan_job *pj)
+static enum order_kind order_for(const struct snapshot_job *j, const struct plan_job *pj)
 {
     if (!j->is_running)
         return pj->n_gpus ? ORDER_START : ORDER_NONE;
     if (!pj->n_gpus)
         return ORDER_STOP;
-    if (!is_same_place(j, pj))
+    if (!gpus_same(j->gpus, j->n_held, pj->gpus, pj->n_gpus))
         return ORDER_MOVE;
     return j->limit_w == pj->limit_w ? ORDER_NONE : ORDER_LIMIT;
 }
 
-bool act_changes(const struct snap_job *j, const struct plan_job *pj)
+bool act_changes(const struct snapshot_job *j, const struct plan_job *pj)
 {
     return order_for(j, pj) != ORDER_NONE;
 }
 
-static int give(const struct executor *x, enum order order, const struct placement *p,
-                struct err *e)
-{
-    switch (order) {
-    case ORDER_STOP:
-        return x->stop(x->self, p->job, e);
-    case ORDER_MOVE:
-    case ORDER_LIMIT:    // a move to where it is
-        return x->move(x->self, p, e);
-    case ORDER_START:
-        return x->start(x->self, p, e);
-    case ORDER_NONE:
-        break;
-    }
-    return 0;
-}
-
-static void count(struct act_report *r, enum order order, int rc)
+static void count(struct act_report *r, enum order_kind order, int rc)
 {
     if (rc < 0)
         r->n_refused++;
@@ -95,16 +57,16 @@ static bool is_for_good(int rc)
 }
 
 /* Of a limit alone: the GPUs in the order in which the job has them. */
-static void act_on(struct acting *x, int job, enum order order)
+static void act_on(struct acting *x, int job, enum order_kind order)
 {
-    const struct snap_job *j = &x->snapshot->jobs[job];
+    const struct snapshot_job *j = &x->snapshot->jobs[job];
     const struct plan_job *pj = &x->plan->jobs[job];
     struct placement place = { .job = j->id,
                                .n_gpus = pj->n_gpus,
                                .gpus = order == ORDER_LIMIT ? j->gpus : pj->gpus,
                                .limit_w = pj->limit_w };
     struct err e = { 0 };
-    int rc = give(x->executor, order, &place, &e);
+    int rc = executor_give(x->executor, order, &place, &e);
 
     x->is_impossible[job] = order != ORDER_STOP && is_for_good(rc);
     if (x->is_impossible[job])
@@ -117,14 +79,6 @@ static void act_on(struct acting *x, int job, enum order order)
     count(x->report, order, rc);
 }
 
-static bool goes_there(const struct plan_job *pj, int gpu)
-{
-    for (int i = 0; i < pj->n_gpus; i++)
-        if (pj->gpus[i] == gpu)
-            return true;
-    return false;
-}
-
 /* Is somebody where the job shall be who is to leave, and has not been told so? With 'is_refused':
  * was asked, in vain.
  */
@@ -133,11 +87,12 @@ static bool is_held_up(const struct acting *x, int job, bool is_refused)
     const struct plan_job *pj = &x->plan->jobs[job];
 
     for (int i = 0; i < pj->n_gpus; i++) {
-        const struct snap_gpu *g = &x->snapshot->gpus[pj->gpus[i]];
+        const struct snapshot_gpu *g = &x->snapshot->gpus[pj->gpus[i]];
         for (int k = 0; k < g->n_jobs; k++) {
             int other = g->jobs[k];
+            const struct plan_job *to = &x->plan->jobs[other];
             if (other != job && !x->is_told[other] && (!is_refused || x->is_asked[other]) &&
-                !goes_there(&x->plan->jobs[other], pj->gpus[i]))
+                !gpus_have(to->gpus, to->n_gpus, pj->gpus[i]))
                 return true;
         }
     }
@@ -151,7 +106,7 @@ static void pass_over(struct acting *x, int job)
     x->report->n_refused++;
 }
 
-static bool is_due(const struct acting *x, int job, enum order order)
+static bool is_due(const struct acting *x, int job, enum order_kind order)
 {
     return !x->is_asked[job] && order_for(&x->snapshot->jobs[job], &x->plan->jobs[job]) == order;
 }
@@ -179,7 +134,7 @@ static void move_all(struct acting *x)
     } while (waiting >= 0);
 }
 
-static void do_all(struct acting *x, enum order order)
+static void do_all(struct acting *x, enum order_kind order)
 {
     for (int j = 0; j < x->snapshot->n_jobs; j++) {
         if (!is_due(x, j, order))
@@ -223,7 +178,7 @@ static int setting_of(const struct assignment *d, const struct plan_job *pj)
 }
 
 /* Is what the order leads to allowed, after all that were accepted? Then it is so assigned. */
-static bool leads_well(const struct acting *x, struct assignment *d, int job, enum order order)
+static bool leads_well(const struct acting *x, struct assignment *d, int job, enum order_kind order)
 {
     const struct plan_job *pj = &x->plan->jobs[job];
     int setting = setting_of(d, pj);
@@ -237,7 +192,7 @@ static bool leads_well(const struct acting *x, struct assignment *d, int job, en
 }
 
 /* Each order that can be given now; is there one? */
-static bool give_some(struct acting *x, struct assignment *d, enum order order)
+static bool give_some(struct acting *x, struct assignment *d, enum order_kind order)
 {
     bool is_any = false;
 

@@ -1,8 +1,9 @@
 /* runs.h - what becomes of runs, as whoever carries them out tells it.
  *
- * A *run* is one stretch of a job on some GPUs: a start, a move or a retry begins the next. Made by
- * the executors that start real programs (local, Slurm), each of which has one 'struct runs'; read by
- * monitor/watch, which turns notices into observations, and by those who show a job. One thread.
+ * A *run* is one execution of a job on some GPUs: a start, a move or a retry begins the next. Told
+ * by executors (act/executor.h) that start real programs; read by monitor/watch, which turns
+ * notices into observations, and by those who show a job. And what such executors have in common:
+ * sets of GPUs, and the queue of their notices.
  */
 #ifndef ACT_RUNS_H
 #define ACT_RUNS_H
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "act/executor.h"
+#include "base/loop.h"
 
 #define RUN_SECRET_BYTES 32    // hex digits
 
@@ -46,22 +47,37 @@ struct run_info {
     const char *why;          // it does not run; NULL: nothing is in its way, as far as is known
 };
 
-struct runs {
-    void *self;
-    struct executor executor;    // of those who run them: asked who is on the way in or out
-
-    /* The next notice: 1, or 0. It stays the next one until 'done'. */
-    int (*next)(void *self, struct run_notice *out);
-    void (*done)(void *self);
-
-    /* Call 'f' when there are new notices, to listen soon. */
-    void (*on_news)(void *self, void (*f)(void *to), void *to);
-
-    /* False: the job never had a run. */
-    bool (*find)(void *self, int job, struct run_info *out);
-
-    /* The job that a Slurm job is; -1: none. NULL: nobody here has such numbers. */
-    int (*find_slurm)(void *self, long slurm_id);
+/* Some GPUs, under a power limit. Owns its list. */
+struct gpu_set {
+    int *gpus;
+    int n_gpus;
+    int limit_w;
 };
+
+void gpu_set_copy(struct gpu_set *s, const int *gpus, int n_gpus);    // without a limit
+void gpu_set_clear(struct gpu_set *s);
+void gpu_set_take(struct gpu_set *to, struct gpu_set *from);
+bool gpu_set_has(const struct gpu_set *s, int gpu);
+bool gpu_set_is(const struct gpu_set *s, const int *gpus, int n_gpus);
+
+/* Notices that wait to be taken off, the oldest first: half of an executor's. */
+struct notices {
+    struct run_notice *list;    // from 'first' on; each owns its GPUs and its reason
+    int n, cap, first;
+    void (*on_news)(void *to);    // NULL: nobody listens
+    void *to;
+    struct loop_timer timer;
+};
+
+void notices_init(struct notices *q, struct loop *l, const char *name);
+void notices_release(struct notices *q);
+
+/* Copies 'n', and lets whoever listens know soon. */
+void notices_push(struct notices *q, const struct run_notice *n);
+void notices_tell(struct notices *q);    // he is to know of something else
+void notices_listen(struct notices *q, void (*f)(void *to), void *to);
+
+const struct run_notice *notices_first(const struct notices *q);    // NULL: there is none
+void notices_drop(struct notices *q);                               // the first
 
 #endif

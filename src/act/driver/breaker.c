@@ -35,20 +35,20 @@ bool breaker_wants_probe(const struct breaker *b, double now_s)
     return b->is_open && now_s >= b->probe_at_s;
 }
 
-void bucket_init(struct bucket *b, double rate, double burst, double now_s)
+void rate_bucket_init(struct rate_bucket *b, double rate, double burst, double now_s)
 {
     assert(rate > 0 && burst >= 1);
-    *b = (struct bucket){ rate, burst, burst, now_s };
+    *b = (struct rate_bucket){ rate, burst, burst, now_s };
 }
 
-static void fill(struct bucket *b, double now_s)
+static void fill(struct rate_bucket *b, double now_s)
 {
     if (now_s > b->at_s)
         b->level = fmin(b->burst, b->level + (now_s - b->at_s) * b->rate);
     b->at_s = fmax(b->at_s, now_s);
 }
 
-bool bucket_take(struct bucket *b, double now_s)
+bool rate_bucket_take(struct rate_bucket *b, double now_s)
 {
     fill(b, now_s);
     if (b->level < 1 - 1e-9)
@@ -57,7 +57,7 @@ bool bucket_take(struct bucket *b, double now_s)
     return true;
 }
 
-double bucket_wait_s(struct bucket *b, double now_s)
+double rate_bucket_wait_s(struct rate_bucket *b, double now_s)
 {
     fill(b, now_s);
     return b->level >= 1 - 1e-9 ? 0 : (1 - b->level) / b->rate;

@@ -1,10 +1,10 @@
-/* slurm_breaker.h - when to leave Slurm alone: a circuit breaker and a bucket of calls.
+/* breaker.h - when to leave Slurm alone: a circuit breaker and a bucket of calls.
  *
  * Two small state machines of the driver's; time is passed in, in seconds of any clock that
  * never goes back. Nothing is owned.
  */
-#ifndef ACT_SLURM_BREAKER_H
-#define ACT_SLURM_BREAKER_H
+#ifndef ACT_DRIVER_BREAKER_H
+#define ACT_DRIVER_BREAKER_H
 
 #include <stdbool.h>
 
@@ -39,16 +39,16 @@ bool breaker_succeeded(struct breaker *b, double now_s);
 bool breaker_wants_probe(const struct breaker *b, double now_s);
 
 /* At most 'rate' calls a second on average, and 'burst' at once. */
-struct bucket {
+struct rate_bucket {
     double rate, burst;
     double level;    // calls that may be made now
     double at_s;     // when that was so
 };
 
-void bucket_init(struct bucket *b, double rate, double burst, double now_s);
+void rate_bucket_init(struct rate_bucket *b, double rate, double burst, double now_s);
 
-/* Take one. False: none is there; bucket_wait_s tells for how long. */
-bool bucket_take(struct bucket *b, double now_s);
-double bucket_wait_s(struct bucket *b, double now_s);    // 0: one is there
+/* Take one. False: none is there; rate_bucket_wait_s tells for how long. */
+bool rate_bucket_take(struct rate_bucket *b, double now_s);
+double rate_bucket_wait_s(struct rate_bucket *b, double now_s);    // 0: one is there
 
 #endif

@@ -21,15 +21,16 @@
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/grow.h"
+#include "base/text/text.h"
 
 #define EXTRA_FD 3
 
 /*     RUNS --limit or flood--> TERMED --CALL_TERM_S--> KILLED --CALL_KILL_S--> left behind
  *       '-- it ends ----------------'-----------------------'--> over             (call_go_on)
  */
-enum phase { RUNS, TERMED, KILLED };
+enum call_phase { RUNS, TERMED, KILLED };
 
-struct call {
+struct slurm_call {
     pid_t pid;
     int process;                 // pidfd: readable once it has ended
     int in, out, err, report;    // -1: closed
@@ -38,7 +39,7 @@ struct call {
     struct buf output, errors;
     char why[300];             // why it could not begin; "": it did
     double began_s, next_s;    // next_s: when the phase ends
-    enum phase phase;
+    enum call_phase phase;
     const char *const *last_words;
     bool as_user;
     bool is_flooded, is_hopeless, is_over;
@@ -102,13 +103,10 @@ static void find_program(const struct call_order *o, char *out, size_t size)
     snprintf(out, size, "%s", o->program);
     if (strchr(o->program, '/'))
         return;
-    while (*at) {
-        const size_t n = strcspn(at, ":");
-
-        snprintf(out, size, "%.*s/%s", (int)n, at, o->program);
-        if (n > 0 && access(out, X_OK) == 0)
+    for (struct slice dir; slice_next(&at, ':', &dir);) {
+        snprintf(out, size, "%.*s/%s", (int)dir.len, dir.at, o->program);
+        if (dir.len > 0 && access(out, X_OK) == 0)
             return;
-        at += n + (at[n] == ':');
     }
     snprintf(out, size, "%s", o->program);
 }
@@ -262,7 +260,7 @@ static void close_all(int ends[4][2], int extra)
     shut(&extra);
 }
 
-static int begin_child(struct call *c, const struct call_order *o, struct err *e)
+static int begin_child(struct slurm_call *c, const struct call_order *o, struct err *e)
 {
     int ends[4][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
     const pid_t self = getpid();
@@ -295,14 +293,14 @@ static int begin_child(struct call *c, const struct call_order *o, struct err *e
     return 0;
 }
 
-int call_begin(const struct call_order *o, double now_s, struct call **out, struct err *e)
+int call_begin(const struct call_order *o, double now_s, struct slurm_call **out, struct err *e)
 {
-    struct call *c = calloc(1, sizeof *c);
+    struct slurm_call *c = calloc(1, sizeof *c);
     int rc;
 
     if (!c)
         abort();
-    *c = (struct call){ .process = -1, .in = -1, .out = -1, .err = -1, .report = -1 };
+    *c = (struct slurm_call){ .process = -1, .in = -1, .out = -1, .err = -1, .report = -1 };
     c->began_s = now_s;
     c->next_s = now_s + o->limit_s;
     c->as_user = o->as_user;
@@ -328,7 +326,7 @@ int call_begin(const struct call_order *o, double now_s, struct call **out, stru
     return 0;
 }
 
-int call_fds(const struct call *c, struct pollfd *fds)
+int call_fds(const struct slurm_call *c, struct pollfd *fds)
 {
     const int all[CALL_FDS] = { c->process, c->out, c->err, c->report, c->in };
     int n = 0;
@@ -339,12 +337,12 @@ int call_fds(const struct call *c, struct pollfd *fds)
     return n;
 }
 
-double call_wake_s(const struct call *c)
+double call_wake_s(const struct slurm_call *c)
 {
     return c->next_s;
 }
 
-static void feed(struct call *c)
+static void feed(struct slurm_call *c)
 {
     while (c->in >= 0 && c->n_written < c->input_len) {
         const ssize_t n = write(c->in, c->input + c->n_written, c->input_len - c->n_written);
@@ -384,7 +382,7 @@ static bool drain(int *fd, struct buf *b)
     return is_full;
 }
 
-static void drain_all(struct call *c)
+static void drain_all(struct slurm_call *c)
 {
     struct buf why;
 
@@ -398,7 +396,7 @@ static void drain_all(struct call *c)
 }
 
 /* Its number is its group's, and stays so until it is waited for. */
-static void signal_group(const struct call *c, int signo)
+static void signal_group(const struct slurm_call *c, int signo)
 {
     if (c->pid <= 0 || c->is_over)
         return;
@@ -407,8 +405,15 @@ static void signal_group(const struct call *c, int signo)
         (void)kill(-c->pid, SIGCONT);
 }
 
+static void enter(struct slurm_call *c, enum call_phase phase, double now_s)
+{
+    signal_group(c, phase == TERMED ? SIGTERM : SIGKILL);
+    c->phase = phase;
+    c->next_s = now_s + (phase == TERMED ? CALL_TERM_S : CALL_KILL_S);
+}
+
 /* True: the command itself has ended; what it left behind is killed, and 'code' is its own. */
-static bool reap(struct call *c, int *code)
+static bool reap(struct slurm_call *c, int *code)
 {
     siginfo_t s = { 0 };
 
@@ -427,47 +432,39 @@ static bool reap(struct call *c, int *code)
 /* The descriptor for complaints is closed by the command's beginning: while it is open, there is no
  * command yet, but somebody who looks its user up. It cannot begin any more.
  */
-static void prevent(struct call *c, double now_s)
+static void prevent(struct slurm_call *c, double now_s)
 {
-    signal_group(c, SIGKILL);
+    enter(c, KILLED, now_s);
     snprintf(c->why, sizeof c->why, "%s within %.1f s",
              c->as_user ? "cannot become the user: who that is cannot be found out"
                         : "cannot begin",
              now_s - c->began_s);
-    c->phase = KILLED;
-    c->next_s = now_s + CALL_KILL_S;
 }
 
 /* At once: what it waits for must not come in between. */
-static void hear_last_words(struct call *c, double now_s)
+static void hear_last_words(struct slurm_call *c, double now_s)
 {
     for (const char *const *w = c->last_words; w && *w && c->phase == RUNS; w++) {
         if (!strstr(buf_text(&c->errors), *w))
             continue;
-        signal_group(c, SIGKILL);
+        enter(c, KILLED, now_s);
         c->is_hopeless = true;
-        c->phase = KILLED;
-        c->next_s = now_s + CALL_KILL_S;
     }
 }
 
-static void move_on(struct call *c, double now_s)
+static void move_on(struct slurm_call *c, double now_s)
 {
     hear_last_words(c, now_s);
     if (c->phase == RUNS && now_s >= c->next_s && c->report >= 0) {
         prevent(c, now_s);
     } else if (c->phase == RUNS && (now_s >= c->next_s || c->is_flooded)) {
-        signal_group(c, SIGTERM);
-        c->phase = TERMED;
-        c->next_s = now_s + CALL_TERM_S;
+        enter(c, TERMED, now_s);
     } else if (c->phase == TERMED && now_s >= c->next_s) {
-        signal_group(c, SIGKILL);
-        c->phase = KILLED;
-        c->next_s = now_s + CALL_KILL_S;
+        enter(c, KILLED, now_s);
     }
 }
 
-static struct call_result result_of(struct call *c, int code, double now_s)
+static struct call_result result_of(struct slurm_call *c, int code, double now_s)
 {
     struct call_result r = { .out_len = c->output.len, .took_s = now_s - c->began_s };
 
@@ -491,7 +488,7 @@ static struct call_result result_of(struct call *c, int code, double now_s)
     return r;
 }
 
-bool call_go_on(struct call *c, double now_s, struct call_result *out)
+bool call_go_on(struct slurm_call *c, double now_s, struct call_result *out)
 {
     int code = 0;
     bool is_over;
@@ -509,7 +506,7 @@ bool call_go_on(struct call *c, double now_s, struct call_result *out)
     return true;
 }
 
-void call_destroy(struct call *c)
+void call_destroy(struct slurm_call *c)
 {
     if (!c)
         return;

@@ -1,4 +1,4 @@
-/* slurm_call.h - one run of one command: bounded in time, output and rights.
+/* call.h - one run of one command: bounded in time, output and rights.
  *
  * Made and driven by gogh-slurm-driver's loop, one at a time. The command is a process group of its
  * own; past its limit the whole group gets SIGTERM, half a second later SIGKILL, and what even that
@@ -7,15 +7,15 @@
  * descriptors, environment, signal masks. Who a user is, is looked up in the child, where a
  * directory that hangs (LDAP, sssd) holds nobody up.
  */
-#ifndef ACT_SLURM_CALL_H
-#define ACT_SLURM_CALL_H
+#ifndef ACT_DRIVER_CALL_H
+#define ACT_DRIVER_CALL_H
 
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-struct call;
+struct slurm_call;
 struct err;
 
 #define CALL_TERM_S 0.5    // from SIGTERM to SIGKILL
@@ -63,16 +63,16 @@ struct call_result {
 /* Begin. 'now_s' is any clock that never goes back; the same in all calls. What goes wrong in the
  * child is said by its end, CALL_NOT_BEGUN; -EMFILE, -EAGAIN, ...: there is no child.
  */
-int call_begin(const struct call_order *o, double now_s, struct call **out, struct err *e);
+int call_begin(const struct call_order *o, double now_s, struct slurm_call **out, struct err *e);
 
 /* Fill up to CALL_FDS descriptors to wait for, and until when to wait at most. */
-int call_fds(const struct call *c, struct pollfd *fds);
-double call_wake_s(const struct call *c);
+int call_fds(const struct slurm_call *c, struct pollfd *fds);
+double call_wake_s(const struct slurm_call *c);
 
 /* Do whatever can be done without waiting. True: it is over, and 'out' says how. */
-bool call_go_on(struct call *c, double now_s, struct call_result *out);
+bool call_go_on(struct slurm_call *c, double now_s, struct call_result *out);
 
 /* Kills what still runs, without waiting for it to end; NULL is fine. */
-void call_destroy(struct call *c);
+void call_destroy(struct slurm_call *c);
 
 #endif

@@ -46,10 +46,10 @@
 #define UNREAD_MAX ((size_t)4 << 20)
 #define ANSWER_MAX ((size_t)1 << 30)
 
-struct driver {
+struct slurm_driver {
     struct task_setup setup;
     struct breaker breaker;
-    struct bucket bucket;
+    struct rate_bucket bucket;
     struct owners owners;
     struct buf in, out;
     size_t n_taken, n_sent;    // of 'in' and 'out'
@@ -58,7 +58,7 @@ struct driver {
     struct task task;
     char *line;    // that the task was read from
     bool has_task;
-    struct call *call;    // of the task, or of a probe
+    struct slurm_call *call;    // of the task, or of a probe
     bool is_probe, must_probe;
     bool is_known;    // whether Slurm is up has been said
     char why[300];    // it is not
@@ -68,7 +68,7 @@ struct driver {
 
 /* ---- saying ---- */
 
-static void tell_state(struct driver *d)
+static void tell_state(struct slurm_driver *d)
 {
     wire_begin(&d->out, 0, "state");
     wire_put(&d->out, "slurm", d->breaker.is_open ? "down" : "up");
@@ -78,7 +78,7 @@ static void tell_state(struct driver *d)
     d->is_known = true;
 }
 
-static void tell_calls(struct driver *d, double now_s)
+static void tell_calls(struct slurm_driver *d, double now_s)
 {
     const bool is_busy = d->has_task || d->n_taken < d->in.len;
 
@@ -93,7 +93,7 @@ static void tell_calls(struct driver *d, double now_s)
 }
 
 /* Slurm was reached, or not. */
-static void note_reach(struct driver *d, bool is_reached, const char *why, double now_s)
+static void note_reach(struct slurm_driver *d, bool is_reached, const char *why, double now_s)
 {
     bool is_new;
 
@@ -109,7 +109,7 @@ static void note_reach(struct driver *d, bool is_reached, const char *why, doubl
 
 /* ---- calls ---- */
 
-static int begin_call(struct driver *d, const struct call_order *o, double now_s)
+static int begin_call(struct slurm_driver *d, const struct call_order *o, double now_s)
 {
     struct err e = { 0 };
 
@@ -121,7 +121,7 @@ static int begin_call(struct driver *d, const struct call_order *o, double now_s
     return -1;
 }
 
-static void begin_probe(struct driver *d, double now_s)
+static void begin_probe(struct slurm_driver *d, double now_s)
 {
     struct call_order o;
     struct arena a;
@@ -141,7 +141,7 @@ static const char *why_of(const struct call_result *r)
     return *r->errors ? r->errors : "no controller answers";
 }
 
-static void end_call(struct driver *d, struct call_result *r, double now_s)
+static void end_call(struct slurm_driver *d, struct call_result *r, double now_s)
 {
     char why[300];
     bool is_reached, is_doubtful;
@@ -162,7 +162,7 @@ static void end_call(struct driver *d, struct call_result *r, double now_s)
         note_reach(d, is_reached, why, now_s);
 }
 
-static void go_on(struct driver *d, double now_s)
+static void go_on(struct slurm_driver *d, double now_s)
 {
     struct call_result r;
 
@@ -172,7 +172,7 @@ static void go_on(struct driver *d, double now_s)
 
 /* ---- requests ---- */
 
-static void drop_task(struct driver *d)
+static void drop_task(struct slurm_driver *d)
 {
     task_release(&d->task);
     free(d->line);
@@ -181,7 +181,7 @@ static void drop_task(struct driver *d)
 }
 
 /* The next whole line becomes the task. */
-static bool take_line(struct driver *d)
+static bool take_line(struct slurm_driver *d)
 {
     char *from = d->in.data + d->n_taken;
     char *feed = d->n_taken < d->in.len ? memchr(from, '\n', d->in.len - d->n_taken) : NULL;
@@ -201,7 +201,7 @@ static bool take_line(struct driver *d)
 }
 
 /* Those behind it that can be carried out with it. */
-static void join_lines(struct driver *d)
+static void join_lines(struct slurm_driver *d)
 {
     while (d->n_taken < d->in.len) {
         const char *from = d->in.data + d->n_taken;
@@ -214,7 +214,7 @@ static void join_lines(struct driver *d)
 }
 
 /* The current request as far as it goes without waiting. True: it may go further. */
-static bool do_task(struct driver *d, double now_s)
+static bool do_task(struct slurm_driver *d, double now_s)
 {
     struct call_order o;
 
@@ -226,18 +226,18 @@ static bool do_task(struct driver *d, double now_s)
         drop_task(d);
         return true;
     }
-    if (bucket_wait_s(&d->bucket, now_s) > 0)
+    if (rate_bucket_wait_s(&d->bucket, now_s) > 0)
         return false;
     join_lines(d);
     if (!task_next(&d->task, now_s, &o, &d->out))
         return true;
-    (void)bucket_take(&d->bucket, now_s);
+    (void)rate_bucket_take(&d->bucket, now_s);
     (void)begin_call(d, &o, now_s);
     return !d->call;
 }
 
 /* What went wrong for one user may be his trouble alone: a probe tells, before others are told. */
-static void do_tasks(struct driver *d, double now_s)
+static void do_tasks(struct slurm_driver *d, double now_s)
 {
     if (!d->call && (d->must_probe || breaker_wants_probe(&d->breaker, now_s)))
         begin_probe(d, now_s);
@@ -259,7 +259,7 @@ static void compact(struct buf *b, size_t *n_used)
 }
 
 /* A peer that is gone, or one that never ends a line, is no peer. */
-static void read_requests(struct driver *d)
+static void read_requests(struct slurm_driver *d)
 {
     char bytes[65536];
     const ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
@@ -281,7 +281,7 @@ static void read_requests(struct driver *d)
     }
 }
 
-static void write_answers(struct driver *d)
+static void write_answers(struct slurm_driver *d)
 {
     while (d->n_sent < d->out.len) {
         const ssize_t n = write(STDOUT_FILENO, d->out.data + d->n_sent, d->out.len - d->n_sent);
@@ -300,7 +300,7 @@ static void write_answers(struct driver *d)
 
 /* ---- the loop ---- */
 
-static int wait_ms(struct driver *d, double now_s)
+static int wait_ms(struct slurm_driver *d, double now_s)
 {
     const bool is_busy = d->has_task || d->n_taken < d->in.len;
     double at_s = is_busy || d->n_told != d->n_calls ? d->news_s : (double)INFINITY;
@@ -310,14 +310,14 @@ static int wait_ms(struct driver *d, double now_s)
     else if (d->breaker.is_open)
         at_s = fmin(at_s, d->breaker.probe_at_s);
     else if (d->has_task && d->out.len - d->n_sent < UNREAD_MAX)
-        at_s = fmin(at_s, now_s + bucket_wait_s(&d->bucket, now_s));
+        at_s = fmin(at_s, now_s + rate_bucket_wait_s(&d->bucket, now_s));
     if (isinf(at_s))
         return -1;
     return at_s <= now_s ? 0 : (int)fmin((at_s - now_s) * 1e3 + 1, 60e3);
 }
 
 /* Without POLLIN the end of a socket is still told. */
-static int fill_fds(struct driver *d, struct pollfd *fds)
+static int fill_fds(struct slurm_driver *d, struct pollfd *fds)
 {
     const bool has_room = d->in.len - d->n_taken < WAITING_MAX;
     const bool is_read = !d->is_read_up && (has_room || d->is_socket);
@@ -332,7 +332,7 @@ static int fill_fds(struct driver *d, struct pollfd *fds)
     return n;
 }
 
-static void turn(struct driver *d)
+static void turn(struct slurm_driver *d)
 {
     struct pollfd fds[3 + CALL_FDS];
     const int n = fill_fds(d, fds);
@@ -358,7 +358,7 @@ static void turn(struct driver *d)
         ;    // those that had been left behind
 }
 
-static void run(struct driver *d)
+static void run(struct slurm_driver *d)
 {
     while (!d->is_over)
         turn(d);
@@ -416,7 +416,7 @@ static double number_of(const char *option, const char *text, double low, double
     exit(2);
 }
 
-static void read_options(struct driver *d, int argc, char **argv)
+static void read_options(struct slurm_driver *d, int argc, char **argv)
 {
     static const struct option options[] = {
         { "commands", required_argument, NULL, 'c' }, { "conf", required_argument, NULL, 'f' },
@@ -447,7 +447,7 @@ static void read_options(struct driver *d, int argc, char **argv)
         usage(option == 'h' ? stdout : stderr);
         exit(option == 'h' ? 0 : 2);
     }
-    bucket_init(&d->bucket, rate, burst, clock_stopwatch_s());
+    rate_bucket_init(&d->bucket, rate, burst, clock_stopwatch_s());
 }
 
 /* Descriptors 0 to 2 are there, and no others: what a daemon forgot to close is not passed on. */
@@ -461,8 +461,8 @@ static void settle_fds(void)
 
 int main(int argc, char **argv)
 {
-    struct driver d = { .setup = { .read_limit_s = READ_LIMIT_S,
-                                   .change_limit_s = CHANGE_LIMIT_S } };
+    struct slurm_driver d = { .setup = { .read_limit_s = READ_LIMIT_S,
+                                         .change_limit_s = CHANGE_LIMIT_S } };
     struct stat st;
 
     settle_fds();

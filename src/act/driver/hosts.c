@@ -14,7 +14,7 @@
 #define NAME_LEN_MAX 250                 // a host's name in DNS, and then some
 #define DIGITS_MAX 9
 
-struct names {
+struct host_names {
     struct buf text;
     int n;
 };
@@ -24,7 +24,7 @@ static bool is_name_byte(char c)
     return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
 }
 
-static int names_add(struct names *x, const char *name, struct err *e)
+static int names_add(struct host_names *x, const char *name, struct err *e)
 {
     if (!*name || strlen(name) > NAME_LEN_MAX)
         return err_set(e, EINVAL, "a list of nodes has a name of %zu bytes", strlen(name));
@@ -56,10 +56,10 @@ static int read_range(const char **at, long *low, long *high, int *width)
 }
 
 /* Every name that 'head' and the rest of one item ("[1-2]n[3-4]") make. */
-static int expand_item(struct names *x, const char *head, struct slice rest, struct err *e);
+static int expand_item(struct host_names *x, const char *head, struct slice rest, struct err *e);
 
-static int expand_bracket(struct names *x, const char *head, struct slice in, struct slice rest,
-                          struct err *e)
+static int expand_bracket(struct host_names *x, const char *head, struct slice in,
+                          struct slice rest, struct err *e)
 {
     const char *at = in.at;
 
@@ -84,7 +84,7 @@ static int expand_bracket(struct names *x, const char *head, struct slice in, st
     return 0;
 }
 
-static int expand_item(struct names *x, const char *head, struct slice rest, struct err *e)
+static int expand_item(struct host_names *x, const char *head, struct slice rest, struct err *e)
 {
     char name[NAME_LEN_MAX + 64];
     size_t n = 0;
@@ -123,7 +123,7 @@ static size_t item_len(const char *at)
 
 int hosts_expand(struct arena *a, const char *list, const char **out, struct err *e)
 {
-    struct names x = { .n = 0 };
+    struct host_names x = { .n = 0 };
     int rc = 0;
 
     *out = "";
@@ -194,13 +194,11 @@ const char *hosts_compress(struct arena *a, const char *names)
 {
     struct split first = { .width = 0 }, last = first;
     bool has_run = false;
-    const char *text;
     struct buf b;
 
     buf_init(&b, strlen(names) * 2 + 16);
-    while (*names) {
-        const size_t n = strcspn(names, ",");
-        const struct split s = split_name(names, n);
+    for (struct slice name; slice_next(&names, ',', &name);) {
+        const struct split s = split_name(name.at, name.len);
 
         if (!has_run || !follows(&last, &s)) {
             if (has_run)
@@ -209,13 +207,10 @@ const char *hosts_compress(struct arena *a, const char *names)
         }
         last = s;
         has_run = true;
-        names += n + (names[n] == ',');
     }
     if (has_run)
         put_run(&b, &first, &last);
-    text = arena_strdup(a, buf_text(&b));
-    buf_release(&b);
-    return text;
+    return buf_keep(&b, a);
 }
 
 bool hosts_are_plain(const char *names)

@@ -1,9 +1,9 @@
-/* slurm_hosts.h - Slurm's lists of nodes ("gpu[1-3,07],big") and plain ones ("gpu1,gpu2,...").
+/* hosts.h - Slurm's lists of nodes ("gpu[1-3,07],big") and plain ones ("gpu1,gpu2,...").
  *
  * Used by the driver in both directions; results live in the caller's arena. Pure.
  */
-#ifndef ACT_SLURM_HOSTS_H
-#define ACT_SLURM_HOSTS_H
+#ifndef ACT_DRIVER_HOSTS_H
+#define ACT_DRIVER_HOSTS_H
 
 #include <stdbool.h>
 

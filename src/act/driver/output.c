@@ -28,7 +28,6 @@
 
 static const char *format_of(struct arena *a, const char *const *names, int n, const char *mark)
 {
-    const char *text;
     struct buf b;
 
     buf_init(&b, 8192);
@@ -37,21 +36,19 @@ static const char *format_of(struct arena *a, const char *const *names, int n, c
                          i == 0       ? '{'
                          : i == n - 1 ? '}'
                                       : ';');
-    text = arena_strdup(a, buf_text(&b));
-    buf_release(&b);
-    return text;
+    return buf_keep(&b, a);
 }
 
-struct reader {
+struct record_reader {
     char *at, *end;
     char needle[OUTPUT_MARK_LEN + 2];    // 0x1f and the mark
     size_t needle_len;
     bool is_lost;    // looking for the next record
 };
 
-static struct reader reader_of(char *text, size_t len, const char *mark)
+static struct record_reader reader_of(char *text, size_t len, const char *mark)
 {
-    struct reader r = { .at = text, .end = text + len };
+    struct record_reader r = { .at = text, .end = text + len };
 
     assert(strlen(mark) <= OUTPUT_MARK_LEN);
     r.needle_len = (size_t)snprintf(r.needle, sizeof r.needle, "%c%s", SEPARATOR, mark);
@@ -59,7 +56,7 @@ static struct reader reader_of(char *text, size_t len, const char *mark)
 }
 
 /* The field at 'at', ended by NUL in place, and what kind of mark ended it; NULL: there is none. */
-static char *next_field(struct reader *r, char *kind)
+static char *next_field(struct record_reader *r, char *kind)
 {
     char *field = r->at;
     char *found = memmem(field, (size_t)(r->end - field), r->needle, r->needle_len);
@@ -83,7 +80,7 @@ static char *last_line(char *text)
 }
 
 /* The first field of the next record; NULL: what is there is none, or (at the end) nothing is. */
-static const char *next_head(struct reader *r)
+static const char *next_head(struct record_reader *r)
 {
     while (r->at < r->end) {
         char kind = '\0';
@@ -100,7 +97,7 @@ static const char *next_head(struct reader *r)
 }
 
 /* The next record's 'n' fields. 1; 0: no more; -1: what is there is not one. */
-static int next_record(struct reader *r, int n, const char **fields)
+static int next_record(struct record_reader *r, int n, const char **fields)
 {
     const bool was_lost = r->is_lost;
 
@@ -142,72 +139,25 @@ static void bad_add(struct arena *a, struct output_bad *bad, const char *name, c
 
 /* ---- jobs ---- */
 
-enum job_field {
-    JOB_ID,
-    JOB_ARRAY,
-    JOB_TASK,
-    JOB_UID,
-    JOB_PARTITION,
-    JOB_STATE,
-    JOB_REASON,
-    JOB_PRIORITY,
-    JOB_NODES,
-    JOB_PIN,
-    JOB_PER_NODE,
-    JOB_PER_JOB,
-    JOB_PER_SOCKET,
-    JOB_PER_TASK,
-    JOB_N_NODES,
-    JOB_RUN,
-    JOB_SUBMIT,
-    JOB_START,
-    JOB_END,
-    JOB_EXIT,
-    JOB_CPUS,
-    JOB_MEMORY,
-    JOB_FEATURES,
-    JOB_LIMIT,
-    JOB_NAME,
-    JOB_COMMENT,
-    JOB_ADMIN,
-    JOB_COMMAND,
-    JOB_CWD,
-    JOB_OUT,
-    JOB_FIELDS,
-};
+/* Ours, and squeue's. */
+// clang-format off
+#define JOB_LIST(X) \
+    X(ID, "JobID") X(ARRAY, "ArrayJobID") X(TASK, "ArrayTaskID") X(UID, "UserID") \
+    X(PARTITION, "Partition") X(STATE, "State") X(REASON, "Reason") X(PRIORITY, "PriorityLong") \
+    X(NODES, "NodeList") X(PIN, "ReqNodes") X(PER_NODE, "tres-per-node") \
+    X(PER_JOB, "tres-per-job") X(PER_SOCKET, "tres-per-socket") X(PER_TASK, "tres-per-task") \
+    X(N_NODES, "NumNodes") X(RUN, "RestartCnt") X(SUBMIT, "SubmitTime") X(START, "StartTime") \
+    X(END, "EndTime") X(EXIT, "exit_code") X(CPUS, "NumCPUs") X(MEMORY, "MinMemory") \
+    X(FEATURES, "Feature") X(LIMIT, "TimeLimit") X(NAME, "Name") X(COMMENT, "Comment") \
+    X(ADMIN, "admin_comment") X(COMMAND, "Command") X(CWD, "WorkDir") X(OUT, "STDOUT")
+// clang-format on
 
-static const char *const job_names[JOB_FIELDS] = {
-    [JOB_ID] = "JobID",
-    [JOB_ARRAY] = "ArrayJobID",
-    [JOB_TASK] = "ArrayTaskID",
-    [JOB_UID] = "UserID",
-    [JOB_PARTITION] = "Partition",
-    [JOB_STATE] = "State",
-    [JOB_REASON] = "Reason",
-    [JOB_PRIORITY] = "PriorityLong",
-    [JOB_NODES] = "NodeList",
-    [JOB_PIN] = "ReqNodes",
-    [JOB_PER_NODE] = "tres-per-node",
-    [JOB_PER_JOB] = "tres-per-job",
-    [JOB_PER_SOCKET] = "tres-per-socket",
-    [JOB_PER_TASK] = "tres-per-task",
-    [JOB_N_NODES] = "NumNodes",
-    [JOB_RUN] = "RestartCnt",
-    [JOB_SUBMIT] = "SubmitTime",
-    [JOB_START] = "StartTime",
-    [JOB_END] = "EndTime",
-    [JOB_EXIT] = "exit_code",
-    [JOB_CPUS] = "NumCPUs",
-    [JOB_MEMORY] = "MinMemory",
-    [JOB_FEATURES] = "Feature",
-    [JOB_LIMIT] = "TimeLimit",
-    [JOB_NAME] = "Name",
-    [JOB_COMMENT] = "Comment",
-    [JOB_ADMIN] = "admin_comment",
-    [JOB_COMMAND] = "Command",
-    [JOB_CWD] = "WorkDir",
-    [JOB_OUT] = "STDOUT",
-};
+#define AS_ENUM(name, word) JOB_##name,
+#define AS_WORD(name, word) word,
+
+enum job_field { JOB_LIST(AS_ENUM) JOB_FIELDS };
+
+static const char *const job_names[JOB_FIELDS] = { JOB_LIST(AS_WORD) };
 
 const char *output_jobs_format(struct arena *a, const char *mark)
 {
@@ -258,17 +208,14 @@ static const char *gres_of(struct arena *a, const char *tres)
 {
     char *text = arena_strdup(a, tres), *to = text;
 
-    while (*tres) {
-        const size_t n = strcspn(tres, ",");
-        const bool is_gres = strncmp(tres, "gres:", 5) == 0 || strncmp(tres, "gres/", 5) == 0;
+    for (struct slice s; slice_next(&tres, ',', &s);) {
+        const bool is_gres = strncmp(s.at, "gres:", 5) == 0 || strncmp(s.at, "gres/", 5) == 0;
 
-        if (is_gres && n > 5) {
+        if (is_gres && s.len > 5) {
             if (to > text)
                 *to++ = ',';
-            memcpy(to, tres + 5, n - 5);
-            to += n - 5;
+            to = mempcpy(to, s.at + 5, s.len - 5);
         }
-        tres += n + (tres[n] == ',');
     }
     *to = '\0';
     return *text ? text : NULL;
@@ -276,14 +223,11 @@ static const char *gres_of(struct arena *a, const char *tres)
 
 static bool has_gpus(const char *gres)
 {
-    while (gres && *gres) {
-        const size_t n = strcspn(gres, ":=,");
+    for (struct slice s; gres && slice_next(&gres, ',', &s);) {
+        const struct slice name = { s.at, strcspn(s.at, ":=,") };
 
-        if ((n == 3 && (strncmp(gres, "gpu", n) == 0 || strncmp(gres, "mps", n) == 0)) ||
-            (n == 5 && strncmp(gres, "shard", n) == 0))
+        if (slice_is(name, "gpu") || slice_is(name, "mps") || slice_is(name, "shard"))
             return true;
-        gres += strcspn(gres, ",");
-        gres += *gres == ',';
     }
     return false;
 }
@@ -326,15 +270,9 @@ static const char *gres_parted(struct arena *a, const char *gres, long n)
 /* Whether a list parted by commas has 'item'. */
 static bool has_item(const char *list, const char *item)
 {
-    const size_t len = strlen(item);
-
-    while (*list) {
-        const size_t n = strcspn(list, ",");
-
-        if (n == len && strncmp(list, item, n) == 0)
+    for (struct slice s; slice_next(&list, ',', &s);)
+        if (slice_is(s, item))
             return true;
-        list += n + (list[n] == ',');
-    }
     return false;
 }
 
@@ -622,7 +560,7 @@ static void take_job(struct arena *a, const char *const *f, const struct wire_me
 struct output_bad output_jobs(struct arena *a, char *text, size_t len, const char *mark,
                               const struct wire_message *m, struct owners *owners, struct buf *out)
 {
-    struct reader r = reader_of(text, len, mark);
+    struct record_reader r = reader_of(text, len, mark);
     struct output_bad bad = { 0 };
     const char *f[JOB_FIELDS];
     int rc;
@@ -650,7 +588,7 @@ const char *output_owners_format(struct arena *a, const char *mark)
 
 void output_owners(char *text, size_t len, const char *mark, struct owners *owners)
 {
-    struct reader r = reader_of(text, len, mark);
+    struct record_reader r = reader_of(text, len, mark);
     const char *f[OWNER_FIELDS];
     int rc;
 
@@ -736,21 +674,15 @@ static const char *node_word(struct slice s)
  */
 static const char *node_state(struct arena *a, const char *state)
 {
-    const char *text;
-    struct buf b;
+    const char *text = "";
 
-    buf_init(&b, 1024);
-    while (*state) {
-        const size_t n = strcspn(state, "+");
-        const char *word = node_word((struct slice){ state, n });
+    for (struct slice s; slice_next(&state, '+', &s);) {
+        const char *word = node_word(s);
 
-        if (word && *word && !has_item(buf_text(&b), word))
-            (void)buf_printf(&b, "%s%s", b.len ? "," : "", word);
-        state += n + (state[n] == '+');
+        if (word && *word && !has_item(text, word))
+            text = arena_printf(a, "%s%s%s", text, *text ? "," : "", word);
     }
-    text = b.len ? arena_strdup(a, buf_text(&b)) : NULL;
-    buf_release(&b);
-    return text;
+    return *text ? text : NULL;
 }
 
 /* "gpu:v100:1(S:0-1),shard:2" without the sockets. */
@@ -799,7 +731,7 @@ static void put_node(struct arena *a, struct buf *out, uint64_t seq, const char 
 struct output_bad output_nodes(struct arena *a, char *text, size_t len, const char *mark,
                                const struct wire_message *m, struct buf *out)
 {
-    struct reader r = reader_of(text, len, mark);
+    struct record_reader r = reader_of(text, len, mark);
     struct output_bad bad = { 0 };
     const char *f[NODE_FIELDS], *last = "";
     int rc;

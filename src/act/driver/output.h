@@ -1,12 +1,12 @@
-/* slurm_output.h - what Slurm's commands print becomes lines of the wire (slurm_wire.h).
+/* output.h - what Slurm's commands print becomes lines of the wire (wire.h).
  *
  * Versions 22.05 to 24.11. Pure: text in, lines into a buffer. Everything that users can write
  * (names, comments, paths) is text of strangers, and may hold any byte but NUL. In listings of jobs
  * and nodes every field is therefore ended by a mark that is random for each call, so that no text
  * can look like the end of a field, or like a line of another job's.
  */
-#ifndef ACT_SLURM_OUTPUT_H
-#define ACT_SLURM_OUTPUT_H
+#ifndef ACT_DRIVER_OUTPUT_H
+#define ACT_DRIVER_OUTPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

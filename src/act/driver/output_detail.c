@@ -18,16 +18,13 @@
 const char *output_devices_input(struct arena *a, const char *mark, const char *const *ids,
                                  int n_ids)
 {
-    const char *text;
     struct buf b;
 
     buf_init(&b, WIRE_LINE_MAX * 8);
     for (int i = 0; i < n_ids; i++)
         (void)buf_printf(&b, "show hostnames m%sx%d\nshow job %s\n", mark, i, ids[i]);
     (void)buf_printf(&b, "show hostnames m%sx\n", mark);
-    text = arena_strdup(a, buf_text(&b));
-    buf_release(&b);
-    return text;
+    return buf_keep(&b, a);
 }
 
 static int count(const char *text, const char *what)
@@ -129,12 +126,8 @@ static int put_line(struct arena *a, struct buf *out, uint64_t seq, const char *
     nodes[strcspn(nodes, " ")] = '\0';
     if (hosts_expand(a, nodes, &names, &e) < 0)
         return -1;
-    while (*names) {
-        const size_t n = strcspn(names, ",");
-
-        put_node_devices(out, seq, id, (struct slice){ names, n }, gres);
-        names += n + (names[n] == ',');
-    }
+    for (struct slice name; slice_next(&names, ',', &name);)
+        put_node_devices(out, seq, id, name, gres);
     return 0;
 }
 

@@ -1,11 +1,11 @@
-/* slurm_owners.h - whose job is which, as Slurm said last.
+/* owners.h - whose job is which, as Slurm said last.
  *
  * Slurm gives a number out again after a crash: before a job is changed by its number, the driver
  * makes sure that it is still the same user's. Filled by each listing, read by the tasks that
  * change jobs; lives as long as the driver.
  */
-#ifndef ACT_SLURM_OWNERS_H
-#define ACT_SLURM_OWNERS_H
+#ifndef ACT_DRIVER_OWNERS_H
+#define ACT_DRIVER_OWNERS_H
 
 #include <stdbool.h>
 

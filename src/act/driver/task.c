@@ -11,25 +11,12 @@
 
 /* ---- answers ---- */
 
-static void answer_done(struct task *t, struct buf *out)
+/* "done", "failed" or "unknown", with what it has to say: NULL is nothing. */
+static void answer(struct task *t, const char *end, const char *kind, const char *text,
+                   struct buf *out)
 {
-    wire_begin(out, t->m.seq, "done");
-    wire_end(out);
-    t->is_answered = true;
-}
-
-static void answer_failed(struct task *t, const char *kind, const char *text, struct buf *out)
-{
-    wire_begin(out, t->m.seq, "failed");
+    wire_begin(out, t->m.seq, end);
     wire_put(out, "kind", kind);
-    wire_put(out, "text", text);
-    wire_end(out);
-    t->is_answered = true;
-}
-
-static void answer_unknown(struct task *t, const char *text, struct buf *out)
-{
-    wire_begin(out, t->m.seq, "unknown");
     wire_put(out, "text", text);
     wire_end(out);
     t->is_answered = true;
@@ -85,7 +72,7 @@ static void tell_bad(const struct task *t, const struct output_bad *bad, const c
 static void read_hello(struct task *t, struct call_result *r, struct buf *out)
 {
     if (output_config(&t->arena, r->out, t->m.seq, out) < 0)
-        answer_failed(t, "refused", "scontrol show config has no SLURM_VERSION", out);
+        answer(t, "failed", "refused", "scontrol show config has no SLURM_VERSION", out);
 }
 
 /* Nothing of the partitions was listed: are there such? */
@@ -94,8 +81,8 @@ static void read_partitions(struct task *t, struct call_result *r, struct buf *o
     const char *missing = output_partition_missing(r->out, &t->m);
 
     if (missing)
-        answer_failed(t, "refused",
-                      arena_printf(&t->arena, "Slurm has no partition '%.80s'", missing), out);
+        answer(t, "failed", "refused",
+               arena_printf(&t->arena, "Slurm has no partition '%.80s'", missing), out);
 }
 
 static void end_listing(struct task *t, const struct output_bad *bad, const char *key,
@@ -146,7 +133,7 @@ static void read_submit(struct task *t, struct call_result *r, struct buf *out)
     const long id = output_submitted(r->out);
 
     if (id == 0) {
-        answer_unknown(t, "sbatch ended well, and did not say the job's number", out);
+        answer(t, "unknown", NULL, "sbatch ended well, and did not say the job's number", out);
         return;
     }
     wire_begin(out, t->m.seq, "submitted");
@@ -212,7 +199,7 @@ void task_init(struct task *t, const struct task_setup *setup, char *line, size_
             rc = t->verb->check(t, &e);
     }
     if (rc < 0)
-        answer_failed(t, "misuse", e.text, out);
+        answer(t, "failed", "misuse", e.text, out);
     else if (t->verb->is_joined)
         add_part(t, &t->m, t->ids[0]);
 }
@@ -259,9 +246,9 @@ void task_release(struct task *t)
 static void answer_end(struct task *t, struct buf *out)
 {
     if (t->n_troubles)
-        answer_failed(t, t->trouble_kind, t->trouble_text, out);
+        answer(t, "failed", t->trouble_kind, t->trouble_text, out);
     else
-        answer_done(t, out);
+        answer(t, "done", NULL, NULL, out);
 }
 
 /* ---- whose jobs they are ---- */
@@ -370,9 +357,9 @@ static bool take_refusal(struct task *t, const struct call_result *r, struct buf
     if (!*text)
         text = arena_printf(&t->arena, "the command ended with status %d", r->status);
     if (kind == OUTPUT_DOUBT && t->verb->is_change)
-        answer_unknown(t, text, out);
+        answer(t, "unknown", NULL, text, out);
     else if (t->verb->n_steps || !t->verb->is_change || !take_troubles(t, r, out))
-        answer_failed(t, output_kind_word(kind), text, out);
+        answer(t, "failed", output_kind_word(kind), text, out);
     else if (!reached(kind))
         answer_end(t, out);
     return reached(kind);
@@ -404,11 +391,11 @@ static bool take_loss(struct task *t, const struct call_result *r, struct buf *o
     const char *text = loss_text(t, r);
 
     if (r->end == CALL_HOPELESS || (r->end == CALL_NOT_BEGUN && task_is_users(t)))
-        answer_failed(t, "refused", text, out);
+        answer(t, "failed", "refused", text, out);
     else if (r->end != CALL_NOT_BEGUN && t->verb->is_change)
-        answer_unknown(t, text, out);
+        answer(t, "unknown", NULL, text, out);
     else
-        answer_failed(t, "down", text, out);
+        answer(t, "failed", "down", text, out);
     return r->end == CALL_HOPELESS;
 }
 
@@ -525,7 +512,7 @@ void task_give_up(struct task *t, const char *why, struct buf *out)
     if (t->is_answered)
         return;
     if (!t->parts) {
-        answer_failed(t, "down", why, out);
+        answer(t, "failed", "down", why, out);
         return;
     }
     parts_end(t, "failed", "down", why);

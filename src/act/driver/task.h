@@ -1,12 +1,12 @@
-/* slurm_task.h - one request to the Slurm driver: the calls it takes, and the answer they give.
+/* task.h - one request to the Slurm driver: the calls it takes, and the answer they give.
  *
  * Made by gogh-slurm-driver from a line (docs/formats/slurm-driver.md); lives until it is answered.
  * Pure but for chance: it says what is to be run, somebody else runs it, and it reads the result.
  *
  *     task_init --> task_next --call--> task_take --> task_next ... until it is answered
  */
-#ifndef ACT_SLURM_TASK_H
-#define ACT_SLURM_TASK_H
+#ifndef ACT_DRIVER_TASK_H
+#define ACT_DRIVER_TASK_H
 
 #include <stdbool.h>
 #include <stddef.h>

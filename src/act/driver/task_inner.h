@@ -1,8 +1,8 @@
-/* slurm_task_inner.h - what the files slurm_task*.c share: requests are checked, become commands,
+/* task_inner.h - what the files task*.c share: requests are checked, become commands,
  * and are answered by what these say.
  */
-#ifndef ACT_SLURM_TASK_INNER_H
-#define ACT_SLURM_TASK_INNER_H
+#ifndef ACT_DRIVER_TASK_INNER_H
+#define ACT_DRIVER_TASK_INNER_H
 
 #include "act/driver/task.h"
 

@@ -23,18 +23,18 @@
 
 #define PING_LIMIT_S 3.0
 
-struct words {
+struct arg_list {
     const char *at[40];
     int n;
 };
 
-static void add(struct words *w, const char *word)
+static void add(struct arg_list *w, const char *word)
 {
     assert(w->n < 39);
     w->at[w->n++] = word;
 }
 
-static char *const *keep_words(struct arena *a, const struct words *w)
+static char *const *keep_words(struct arena *a, const struct arg_list *w)
 {
     char **out = ARENA_ARRAY(a, char *, (size_t)w->n + 1);
 
@@ -46,11 +46,11 @@ static char *const *keep_words(struct arena *a, const struct words *w)
 /* The command with its environment. Where the commands are by themselves is where they are looked
  * for, never in anybody's PATH.
  */
-static void order_make(const struct task_setup *s, struct arena *a, const struct words *w,
+static void order_make(const struct task_setup *s, struct arena *a, const struct arg_list *w,
                        const char *more, struct call_order *o)
 {
     const char *path = s->commands ? s->commands : PATH_DEFAULT;
-    struct words env = { .n = 0 };
+    struct arg_list env = { .n = 0 };
 
     add(&env, arena_printf(a, "PATH=%s%s" PATH_DEFAULT, s->commands ? s->commands : "",
                            s->commands ? ":" : ""));
@@ -68,7 +68,7 @@ static void order_make(const struct task_setup *s, struct arena *a, const struct
                               .output_max = OUTPUT_MAX };
 }
 
-static void task_order(struct task *t, const struct words *w, const char *more,
+static void task_order(struct task *t, const struct arg_list *w, const char *more,
                        struct call_order *o)
 {
     order_make(t->setup, &t->arena, w, more, o);
@@ -89,28 +89,25 @@ static void make_mark(struct task *t)
 /* The values of one key, parted by commas. */
 static const char *joined(struct task *t, const char *key)
 {
-    const char *text;
     struct buf b;
 
     buf_init(&b, 2 * WIRE_LINE_MAX);
     for (int i = 0; i < t->m.n_pairs; i++)
         if (strcmp(t->m.pairs[i].key, key) == 0)
             (void)buf_printf(&b, "%s%s", b.len ? "," : "", t->m.pairs[i].value);
-    text = arena_strdup(&t->arena, buf_text(&b));
-    buf_release(&b);
-    return text;
+    return buf_keep(&b, &t->arena);
 }
 
 void task_order_hello(struct task *t, struct call_order *o)
 {
-    task_order(t, &(struct words){ { "scontrol", "show", "config" }, 3 }, NULL, o);
+    task_order(t, &(struct arg_list){ { "scontrol", "show", "config" }, 3 }, NULL, o);
 }
 
 /* All jobs, of all partitions: slurmctld sends them in any case. */
 static void order_squeue(struct task *t, const char *format, struct call_order *o)
 {
     task_order(t,
-               &(struct words){
+               &(struct arg_list){
                    { "squeue", "--noheader", "--all", "--local", "--array", "--states=all" }, 6 },
                arena_printf(&t->arena, "SQUEUE_FORMAT2=%s", format), o);
     o->limit_s = t->setup->read_limit_s;
@@ -119,7 +116,7 @@ static void order_squeue(struct task *t, const char *format, struct call_order *
 /* For a partition that does not exist squeue and sinfo list nothing, and are content. */
 static void order_partitions(struct task *t, struct call_order *o)
 {
-    task_order(t, &(struct words){ { "scontrol", "--all", "show", "partition" }, 4 }, NULL, o);
+    task_order(t, &(struct arg_list){ { "scontrol", "--all", "show", "partition" }, 4 }, NULL, o);
 }
 
 void task_order_jobs(struct task *t, struct call_order *o)
@@ -140,7 +137,7 @@ void task_order_owners(struct task *t, struct call_order *o)
 
 void task_order_nodes(struct task *t, struct call_order *o)
 {
-    struct words w = { { "sinfo", "--noheader", "--Node" }, 3 };
+    struct arg_list w = { { "sinfo", "--noheader", "--Node" }, 3 };
     const char *partitions = joined(t, "partition");
 
     if (t->step == 1) {
@@ -164,7 +161,7 @@ void task_order_devices(struct task *t, struct call_order *o)
 {
     make_mark(t);
     count_ids(t, DEVICE_IDS_MAX);
-    task_order(t, &(struct words){ { "scontrol", "-d" }, 2 }, NULL, o);
+    task_order(t, &(struct arg_list){ { "scontrol", "-d" }, 2 }, NULL, o);
     o->input =
         output_devices_input(&t->arena, t->mark, t->ids + t->first_id, t->n_sent - t->first_id);
     o->input_len = strlen(o->input);
@@ -192,11 +189,11 @@ bool task_is_plain(const struct wire_message *m)
 }
 
 /* The words of `scontrol update` for one. 'quote' goes around what may have blanks. */
-static struct words update_words(struct task *t, const struct task_part *p, const char *quote)
+static struct arg_list update_words(struct task *t, const struct task_part *p, const char *quote)
 {
     const char *nodes = wire_get(&p->m, "nodes"), *n_nodes = wire_get(&p->m, "n_nodes");
     const char *gres = wire_get(&p->m, "gres"), *admin = wire_get(&p->m, "admin");
-    struct words w = { { "scontrol", "update" }, 2 };
+    struct arg_list w = { { "scontrol", "update" }, 2 };
     struct arena *a = &t->arena;
 
     add(&w, arena_printf(a, "JobId=%s", p->id));
@@ -229,15 +226,14 @@ static void order_updates(struct task *t, struct call_order *o)
 
     buf_init(&b, TASK_PARTS_MAX * WIRE_LINE_MAX);
     for (int i = 0; i < t->n_parts; i++) {
-        const struct words w = update_words(t, &t->parts[i], "\"");
+        const struct arg_list w = update_words(t, &t->parts[i], "\"");
 
         for (int k = 1; k < w.n && !t->parts[i].end; k++)
             (void)buf_printf(&b, "%s%s", w.at[k], k == w.n - 1 ? "\n" : " ");
     }
-    task_order(t, &(struct words){ { "scontrol" }, 1 }, NULL, o);
-    o->input = arena_strdup(&t->arena, buf_text(&b));
+    task_order(t, &(struct arg_list){ { "scontrol" }, 1 }, NULL, o);
+    o->input = buf_keep(&b, &t->arena);
     o->input_len = strlen(o->input);
-    buf_release(&b);
 }
 
 static void order_update(struct task *t, struct call_order *o)
@@ -250,7 +246,7 @@ static void order_update(struct task *t, struct call_order *o)
     }
     while (t->parts[i].end)
         i++;
-    const struct words w = update_words(t, &t->parts[i], "");
+    const struct arg_list w = update_words(t, &t->parts[i], "");
     task_order(t, &w, NULL, o);
 }
 
@@ -261,7 +257,7 @@ static void order_release(struct task *t, struct call_order *o)
     for (int i = 0; i < t->n_parts; i++)
         if (!t->parts[i].end)
             ids = arena_printf(&t->arena, "%s%s%s", ids, *ids ? "," : "", t->parts[i].id);
-    task_order(t, &(struct words){ { "scontrol", "release", ids }, 3 }, NULL, o);
+    task_order(t, &(struct arg_list){ { "scontrol", "release", ids }, 3 }, NULL, o);
 }
 
 /* A pin in two steps: an update of a held job cannot release it, and a release cannot place it.
@@ -282,39 +278,36 @@ void task_order_power(struct task *t, struct call_order *o)
 
     task_order(
         t,
-        &(struct words){ { "scontrol", "update", arena_printf(&t->arena, "NodeName=%s", nodes),
-                           is_up ? "State=POWER_UP" : "State=POWER_DOWN" },
-                         4 },
+        &(struct arg_list){ { "scontrol", "update", arena_printf(&t->arena, "NodeName=%s", nodes),
+                              is_up ? "State=POWER_UP" : "State=POWER_DOWN" },
+                            4 },
         NULL, o);
 }
 
 /* The next IDS_MAX ids, as one word. */
 static const char *next_ids(struct task *t)
 {
-    const char *text;
     struct buf b;
 
     count_ids(t, IDS_MAX);
     buf_init(&b, WIRE_LINE_MAX);
     for (int i = t->first_id; i < t->n_sent; i++)
         (void)buf_printf(&b, "%s%s", b.len ? "," : "", t->ids[i]);
-    text = arena_strdup(&t->arena, buf_text(&b));
-    buf_release(&b);
-    return text;
+    return buf_keep(&b, &t->arena);
 }
 
 void task_order_hold(struct task *t, struct call_order *o)
 {
-    task_order(t, &(struct words){ { "scontrol", "hold", next_ids(t) }, 3 }, NULL, o);
+    task_order(t, &(struct arg_list){ { "scontrol", "hold", next_ids(t) }, 3 }, NULL, o);
 }
 
 void task_order_requeue(struct task *t, struct call_order *o)
 {
-    task_order(t, &(struct words){ { "scontrol", "requeuehold", next_ids(t) }, 3 }, NULL, o);
+    task_order(t, &(struct arg_list){ { "scontrol", "requeuehold", next_ids(t) }, 3 }, NULL, o);
 }
 
 /* scancel takes its ids as words of their own. */
-static void order_scancel(struct task *t, const struct words *w, struct call_order *o)
+static void order_scancel(struct task *t, const struct arg_list *w, struct call_order *o)
 {
     char **argv;
 
@@ -332,7 +325,7 @@ void task_order_signal(struct task *t, struct call_order *o)
 {
     order_scancel(
         t,
-        &(struct words){
+        &(struct arg_list){
             { "scancel", "--batch", arena_printf(&t->arena, "--signal=%s", task_get(t, "signal")) },
             3 },
         o);
@@ -340,7 +333,7 @@ void task_order_signal(struct task *t, struct call_order *o)
 
 void task_order_cancel(struct task *t, struct call_order *o)
 {
-    order_scancel(t, &(struct words){ { "scancel" }, 1 }, o);
+    order_scancel(t, &(struct arg_list){ { "scancel" }, 1 }, o);
 }
 
 /* ---- submit ---- */
@@ -374,7 +367,7 @@ static const char *submit_comment(struct task *t)
                         comment ? comment : "");
 }
 
-static void add_option(struct task *t, struct words *w, const char *option, const char *key)
+static void add_option(struct task *t, struct arg_list *w, const char *option, const char *key)
 {
     const char *value = task_get(t, key);
 
@@ -390,9 +383,9 @@ void task_order_submit(struct task *t, struct call_order *o)
     /* sbatch then waits for room, for minutes. The second is from its public sources. */
     static const char *const full[] = { "Slurm temporarily unable to accept job",
                                         "Slurm job queue full", NULL };
-    struct words w = { { "sbatch", "--parsable", "--hold", "--requeue", "--open-mode=append",
-                         "--export-file=3" },
-                       6 };
+    struct arg_list w = { { "sbatch", "--parsable", "--hold", "--requeue", "--open-mode=append",
+                            "--export-file=3" },
+                          6 };
 
     add_option(t, &w, "partition", "partition");
     add_option(t, &w, "job-name", "name");
@@ -419,7 +412,7 @@ void task_order_submit(struct task *t, struct call_order *o)
 
 void task_ping(const struct task_setup *setup, struct arena *a, struct call_order *order)
 {
-    order_make(setup, a, &(struct words){ { "scontrol", "ping" }, 2 }, NULL, order);
+    order_make(setup, a, &(struct arg_list){ { "scontrol", "ping" }, 2 }, NULL, order);
     order->limit_s = PING_LIMIT_S;
     order->output_max = 65536;
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -56,19 +55,6 @@ void wire_put_long(struct buf *b, const char *key, long value)
 {
     assert(is_key(slice_of(key)));
     (void)buf_printf(b, "\t%s=%ld", key, value);
-}
-
-/* As short as reads back the same. */
-void wire_put_double(struct buf *b, const char *key, double value)
-{
-    char text[40];
-
-    if (isnan(value))
-        return;
-    snprintf(text, sizeof text, "%.15g", value);
-    if (strtod(text, NULL) != value)
-        snprintf(text, sizeof text, "%.17g", value);
-    wire_put(b, key, text);
 }
 
 void wire_end(struct buf *b)

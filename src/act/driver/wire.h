@@ -1,11 +1,11 @@
-/* slurm_wire.h - the lines between the daemon and the Slurm driver (docs/formats/slurm-driver.md).
+/* wire.h - the lines between the daemon and the Slurm driver (docs/formats/slurm-driver.md).
  *
  * A message is made in a buffer on one side (wire_begin, wire_put, wire_end), and read on the
  * other, where it borrows the bytes it was read from. Both sides read what they are sent as if a
  * stranger had sent it.
  */
-#ifndef ACT_SLURM_WIRE_H
-#define ACT_SLURM_WIRE_H
+#ifndef ACT_DRIVER_WIRE_H
+#define ACT_DRIVER_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +31,6 @@ struct wire_message {
 void wire_begin(struct buf *b, uint64_t seq, const char *verb);
 void wire_put(struct buf *b, const char *key, const char *value);    // NULL: nothing is put
 void wire_put_long(struct buf *b, const char *key, long value);
-void wire_put_double(struct buf *b, const char *key, double value);    // NaN: nothing is put
 void wire_end(struct buf *b);
 
 /* Read one line of 'len' bytes without its LF, in place: 'line' is written to, and so is the byte

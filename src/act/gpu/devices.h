@@ -6,8 +6,8 @@
  * Calls into a driver may hang: those that read or set run on a worker (see watch.h), never on
  * the loop's thread, except devices_open.
  */
-#ifndef ACT_DEVICES_H
-#define ACT_DEVICES_H
+#ifndef ACT_GPU_DEVICES_H
+#define ACT_GPU_DEVICES_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
-/* devices_inner.h - a driver's library, for devices.c; made by nvml.c and rocm.c. */
-#ifndef ACT_DEVICES_INNER_H
-#define ACT_DEVICES_INNER_H
+/* inner.h - a driver's library, for devices.c; made by nvml.c and rocm.c. */
+#ifndef ACT_GPU_INNER_H
+#define ACT_GPU_INNER_H
 
 #include <stddef.h>
 
@@ -30,8 +30,8 @@ struct symbol {
     int is_optional;    // stays NULL where it is missing
 };
 
-/* Open 'override' (an environment variable that names a library), or the first of 'names' (ended
- * by NULL) that is there, and look up all symbols. -ENOENT: none is there; -EIO: a symbol is missing.
+/* Open 'override' (an environment variable that names a library), or the first of 'names' (ended by
+ * NULL) that is there, and look up all symbols. -ENOENT: none is there; -EIO: a symbol is missing.
  */
 int library_open(const char *override, const char *const *names, const struct symbol *symbols,
                  size_t n, void **out, struct err *e);

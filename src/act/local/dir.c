@@ -67,8 +67,8 @@ static int write_all(int fd, const char *text, size_t len)
     return 0;
 }
 
-/* Whole or not at all: a keeper reads what is called 'order'. It is the keeper that makes it durable
- * (keeper_main.c): that may take a while, and the loop has none.
+/* Whole or not at all: a keeper reads what is called 'order'. It is the keeper that makes it
+ * durable (keeper_main.c): that may take a while, and the loop has none.
  */
 int dir_write(struct local *l, const struct order *o, struct err *e)
 {
@@ -127,8 +127,8 @@ void dir_mark_told(const struct local *l, int job, int number)
 
 void dir_mark_later(struct local *l, int job, int number, bool is_last)
 {
-    GROW(l->heard, l->n_heard, l->cap_heard);
-    l->heard[l->n_heard++] = (struct heard){ job, number, is_last };
+    GROW(l->ends, l->n_ends, l->cap_ends);
+    l->ends[l->n_ends++] = (struct run_end){ job, number, is_last };
 }
 
 int dir_lock(int dir)
@@ -145,21 +145,21 @@ int dir_lock(int dir)
 
 void dir_leave(struct local *l, int job, int number)
 {
-    GROW(l->leftovers, l->n_leftovers, l->cap_leftovers);
-    l->leftovers[l->n_leftovers++] = (struct leftover){ job, number };
-    while (l->n_leftovers - l->first_leftover > LEFTOVERS_MAX) {
-        const struct leftover *old = &l->leftovers[l->first_leftover++];
+    GROW(l->old_dirs, l->n_old_dirs, l->cap_old_dirs);
+    l->old_dirs[l->n_old_dirs++] = (struct old_dir){ job, number };
+    while (l->n_old_dirs - l->first_old_dir > LEFTOVERS_MAX) {
+        const struct old_dir *old = &l->old_dirs[l->first_old_dir++];
         struct run *r = run_find(l, old->job);
 
         dir_remove(l, old->job, old->number);
         if (r && r->phase == RUN_ENDED && r->number == old->number)
             run_free(l, r);
     }
-    if (l->first_leftover > LEFTOVERS_MAX) {
-        l->n_leftovers -= l->first_leftover;
-        memmove(l->leftovers, l->leftovers + l->first_leftover,
-                (size_t)l->n_leftovers * sizeof *l->leftovers);
-        l->first_leftover = 0;
+    if (l->first_old_dir > LEFTOVERS_MAX) {
+        l->n_old_dirs -= l->first_old_dir;
+        memmove(l->old_dirs, l->old_dirs + l->first_old_dir,
+                (size_t)l->n_old_dirs * sizeof *l->old_dirs);
+        l->first_old_dir = 0;
     }
 }
 
@@ -172,7 +172,7 @@ void dir_leave_all(struct local *l, int job, int last)
 
 /* ---- after a restart ---- */
 
-static bool parse_name(const char *name, struct leftover *out)
+static bool parse_name(const char *name, struct old_dir *out)
 {
     const char *dot = strchr(name, '.');
     long job = 0, number = 0;
@@ -180,20 +180,20 @@ static bool parse_name(const char *name, struct leftover *out)
     if (!dot || text_to_long((struct slice){ name, (size_t)(dot - name) }, 0, INT_MAX, &job) < 0 ||
         text_to_long(slice_of(dot + 1), 0, INT_MAX, &number) < 0)
         return false;
-    *out = (struct leftover){ (int)job, (int)number };
+    *out = (struct old_dir){ (int)job, (int)number };
     return true;
 }
 
 static int by_run(const void *a, const void *b)
 {
-    const struct leftover *x = a, *y = b;
+    const struct old_dir *x = a, *y = b;
 
     if (x->job != y->job)
         return x->job < y->job ? -1 : 1;
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static int scan(const struct local *l, struct leftover **out, int *n, struct err *e)
+static int scan(const struct local *l, struct old_dir **out, int *n, struct err *e)
 {
     DIR *d = opendir(l->run_dir);
     struct dirent *entry;
@@ -204,7 +204,7 @@ static int scan(const struct local *l, struct leftover **out, int *n, struct err
     if (!d)
         return err_set(e, errno, "%s: cannot read: %s", l->run_dir, strerror(errno));
     while ((entry = readdir(d)) != NULL) {
-        struct leftover found;
+        struct old_dir found;
 
         if (!parse_name(entry->d_name, &found))
             continue;
@@ -217,10 +217,10 @@ static int scan(const struct local *l, struct leftover **out, int *n, struct err
     return 0;
 }
 
-/* A run whose order nobody took. Whoever has the lock decides: we, and there never was such a run, or
- * a keeper that is just coming up, and it is awaited.
+/* A run whose order nobody took. Whoever has the lock decides: we, and there never was such a run,
+ * or a keeper that is just coming up, and it is awaited.
  */
-static bool remove_untaken(const struct local *l, const struct leftover *x, int dir,
+static bool remove_untaken(const struct local *l, const struct old_dir *x, int dir,
                            struct status *st)
 {
     int lock = dir_lock(dir);
@@ -253,7 +253,8 @@ static struct run *remember(struct local *l, const struct order *o)
     struct run *r = run_get(l, (int)o->job);
 
     run_set_names(l, r, o);
-    place_set(&r->at, o->gpus, o->n_gpus, (int)o->limit_w);
+    gpu_set_copy(&r->at, o->gpus, o->n_gpus);
+    r->at.limit_w = (int)o->limit_w;
     r->n_failures = (int)o->n_failures;
     r->is_move = o->is_move;
     return r;
@@ -270,8 +271,8 @@ static bool is_for_good(const struct run *r, const struct status *st)
     return is_bad(st) ? r->n_failures >= r->retries : st->ended != ENDED_STOPPED;
 }
 
-/* Is the end of a run that does not run any more, as the state has it, nothing new? A job that waits
- * has been told to since; the mark itself may have come too late.
+/* Is the end of a run that does not run any more, as the state has it, nothing new? A job that
+ * waits has been told to since; the mark itself may have come too late.
  */
 static bool is_old(const struct job *j, const struct status *st, bool was_told)
 {
@@ -294,7 +295,7 @@ static void adopt(struct local *l, const struct order *o, const struct status *s
         r->n_failures += !r->is_unheard && is_bad(st);
         return;
     }
-    if (r->is_told && place_is(&r->at, j->gpus, j->n_held)) {
+    if (r->is_told && gpu_set_is(&r->at, j->gpus, j->n_held)) {
         r->at.limit_w = j->limit_w;    // may have changed since its order was written
         run_set_phase(l, r, st->is_started ? RUN_RUNNING : RUN_WANTED);
         if (st->is_started)
@@ -311,7 +312,7 @@ static void adopt(struct local *l, const struct order *o, const struct status *s
 }
 
 /* The run of a job that this store has never heard of. */
-static void send_away(const struct local *l, const struct leftover *x, const struct status *st)
+static void send_away(const struct local *l, const struct old_dir *x, const struct status *st)
 {
     if (st->ended != ENDED_NOT || !st->is_taken || strcmp(st->boot, l->boot) != 0)
         return;
@@ -321,7 +322,7 @@ static void send_away(const struct local *l, const struct leftover *x, const str
 }
 
 /* There is no order to read. If nobody took one there was no run, and the folder is removed. */
-static int meet_nothing(struct local *l, const struct leftover *x, int rc, bool is_taken,
+static int meet_nothing(struct local *l, const struct old_dir *x, int rc, bool is_taken,
                         struct err *e)
 {
     const char *path = dir_path(&l->scratch, l, x->job, x->number);
@@ -334,7 +335,7 @@ static int meet_nothing(struct local *l, const struct leftover *x, int rc, bool 
     return err_set(e, -rc, "%s: %s; mend it, or end what runs there and remove it", path, why);
 }
 
-static int meet_in(struct local *l, const struct leftover *x, int dir, struct err *e)
+static int meet_in(struct local *l, const struct old_dir *x, int dir, struct err *e)
 {
     struct status st = { 0 };
     struct order o = { .job = -1 };
@@ -357,8 +358,9 @@ static int meet_in(struct local *l, const struct leftover *x, int dir, struct er
     return 1;
 }
 
-/* A run: 1, 0 if there never was one and the folder is gone, or -errno: who cannot be read may run. */
-static int meet(struct local *l, const struct leftover *x, struct err *e)
+/* A run: 1, 0 if there never was one and the folder is gone, or -errno: who cannot be read may run.
+ */
+static int meet(struct local *l, const struct old_dir *x, struct err *e)
 {
     const char *path = dir_path(&l->scratch, l, x->job, x->number);
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -396,12 +398,12 @@ static bool is_here(const struct local *l, const struct job *j)
     return j->n_held > 0 && l->state->gpus[j->gpus[0]].node == l->node;
 }
 
-/* The state has it running, and there is no trace of it, nor of anything that is yet to be heard. Also
- * after a cancelling that did not get to the disk.
+/* The state has it running, and there is no trace of it, nor of anything that is yet to be heard.
+ * Also after a cancelling that did not get to the disk.
  */
 void dir_miss_lost(struct local *l)
 {
-    if (l->first_notice < l->n_notices || l->n_heard > 0)
+    if (notices_first(&l->notices) || l->n_ends > 0)
         return;
     for (int i = 0; i < l->state->n_running; i++) {
         const struct job *j = l->state->jobs[l->state->running[i]];
@@ -413,7 +415,7 @@ void dir_miss_lost(struct local *l)
 }
 
 /* The runs of one job: (n) of them in order, of which the last one counts. */
-static int adopt_job(struct local *l, const struct leftover *found, int n, struct err *e)
+static int adopt_job(struct local *l, const struct old_dir *found, int n, struct err *e)
 {
     int rc = 0;
 
@@ -430,7 +432,7 @@ static int adopt_job(struct local *l, const struct leftover *found, int n, struc
 
 int dir_adopt_all(struct local *l, struct err *e)
 {
-    struct leftover *found;
+    struct old_dir *found;
     int n, end;
     int rc = scan(l, &found, &n, e);
 

@@ -79,7 +79,7 @@ static void put_long(struct env *v, const char *name, long value)
 /* "0,2" of slots, or "GPU-...,GPU-..." of devices: a driver's numbers depend on its mood
  * (CUDA_DEVICE_ORDER), its UUIDs do not.
  */
-static const char *devices_of(struct local *l, const struct place *at, bool is_slots)
+static const char *devices_of(struct local *l, const struct gpu_set *at, bool is_slots)
 {
     const char *list = "";
 
@@ -99,7 +99,7 @@ static const char *devices_of(struct local *l, const struct place *at, bool is_s
 /* MPS serves one user at a time: clients of another wait until the first user's have gone. So only
  * its own user's jobs are told of it.
  */
-static void put_devices(struct local *l, struct env *v, const struct place *at, long uid)
+static void put_devices(struct local *l, struct env *v, const struct gpu_set *at, long uid)
 {
     const struct device *d = env_device(l, at->gpus[0]);
     const char *list = devices_of(l, at, false);
@@ -167,7 +167,7 @@ static void put_usual(struct local *l, const struct order *o, char **all, int *n
 }
 
 /* The command's environment, and over it what GOGH sets. */
-static void put_env(struct local *l, struct order *o, const struct place *at)
+static void put_env(struct local *l, struct order *o, const struct gpu_set *at)
 {
     struct command *c = &o->command;
     struct env v = { .arena = &l->scratch };
@@ -224,7 +224,7 @@ static double finish_after_s(const struct local *l, const struct job *j)
     return fmin(fmax(left_s, 0.001), 1e9);
 }
 
-int env_order(struct local *l, const struct run *r, int number, const struct place *at,
+int env_order(struct local *l, const struct run *r, int number, const struct gpu_set *at,
               struct order *out, struct err *e)
 {
     const struct job *j = l->state->jobs[r->job];

@@ -1,4 +1,4 @@
-/* local_inner.h - the local executor's state, for the files local*.c that change it. */
+/* inner.h - the local executor's state, for the files local*.c that change it. */
 #ifndef ACT_LOCAL_INNER_H
 #define ACT_LOCAL_INNER_H
 
@@ -9,6 +9,7 @@
 #include "act/local/local.h"
 #include "act/local/order.h"
 #include "act/local/status.h"
+#include "act/runs.h"
 #include "base/arena.h"
 #include "base/loop.h"
 #include "base/map.h"
@@ -17,7 +18,7 @@ struct limit_work;
 struct start;
 struct start_work;
 
-/* A run, from an order to its end. Each arrow is performed in local_run.c.
+/* A run, from an order to its end. Each arrow is performed in run.c.
  *
  *     order_start, run_next                begin                 'started'
  *   ENDED ----------------> PENDING ----------------> WANTED ----------------> RUNNING
@@ -31,15 +32,8 @@ struct start_work;
 enum run_phase { RUN_ENDED, RUN_PENDING, RUN_WANTED, RUN_RUNNING, RUN_LEAVING, RUN_PHASES };
 enum run_wish { WISH_NONE, WISH_STOP, WISH_MOVE, WISH_CANCEL };
 
-/* A place: some GPUs under a limit. Owns its list. */
-struct place {
-    int *gpus;
-    int n_gpus;
-    int limit_w;
-};
-
-/* A keeper that lives, ours or adopted. Watched by its pidfd; owned by the list in 'local', and gone
- * from it when the process is.
+/* A keeper that lives, ours or adopted. Watched by its pidfd; owned by the list in 'local', and
+ * gone from it when the process is.
  */
 struct keeper {
     struct local *local;
@@ -61,7 +55,7 @@ struct run {
     bool is_move;       // it is the second half of one
     bool is_orphan;     // its keeper is gone, and its processes are being killed
     bool is_unheard;    // it ended for good while its job was held: told when that is placed again
-    struct place at, next;
+    struct gpu_set at, next;
     char *dir, *out, *err;
     char secret[33];
     uid_t uid;    // its owner
@@ -77,19 +71,13 @@ struct run {
     int active;      // index in local.active; -1
 };
 
-struct notice {
-    struct run_notice told;
-    int *gpus;
-    char *reason;
-};
-
 /* A directory whose job has ended: removed when there are too many. */
-struct leftover {
+struct old_dir {
     int job, number;
 };
 
 /* A run whose end was heard of, and may not be on disk yet. */
-struct heard {
+struct run_end {
     int job, number;
     bool is_last;    // its job has ended with it
 };
@@ -99,7 +87,7 @@ struct local {
     const struct clock *clock;
     const struct state *state;
     const struct catalog *catalog;
-    const struct devices *devices;
+    struct devices *devices;
     char *run_dir, *keeper, *reports;
     bool *busy;    // (n_busy) GPUs that somebody leaves or comes to; see find_busy
     int n_busy;    // -1: to be found anew
@@ -117,21 +105,18 @@ struct local {
     struct keeper *keepers;
     int cursor;    // of the sweep
 
-    struct notice *notices;    // a queue: from 'first_notice' on
-    int n_notices, cap_notices, first_notice;
-    void (*on_news)(void *self);
-    void *news_self;
-    struct loop_timer news, sweep, more;
+    struct notices notices;
+    struct loop_timer sweep, more;
     double burst_s;    // spent on starts since 'more' came last
 
     struct start *starts;           // keepers to start: a queue
     struct start_work *starting;    // those that are with a worker; NULL: none
 
-    struct heard *heard;    // ends that local_is_safe marks
-    int n_heard, cap_heard;
+    struct run_end *ends;    // ends that are marked when they are on disk
+    int n_ends, cap_ends;
 
-    struct leftover *leftovers;    // a queue: from 'first_leftover' on
-    int n_leftovers, cap_leftovers, first_leftover;
+    struct old_dir *old_dirs;    // a queue: from 'first_old_dir' on
+    int n_old_dirs, cap_old_dirs, first_old_dir;
 
     int notice_fd;    // notices.sock
     char boot[BOOT_ID_SIZE];
@@ -150,7 +135,7 @@ struct local {
     int mps_fd;
 };
 
-/* local_run.c */
+/* run.c */
 struct run *run_find(const struct local *l, int job);    // NULL: none
 struct run *run_get(struct local *l, int job);           // made if need be
 void run_free(struct local *l, struct run *r);
@@ -165,9 +150,6 @@ void run_try_pending(struct local *l);
 void run_on_more(void *self);
 void run_spawned(struct local *l, struct run *r, pid_t pid, uint64_t start);    // pid 0: in vain
 void run_on_sweep(void *self);
-void place_set(struct place *p, const int *gpus, int n_gpus, int limit_w);
-bool place_has(const struct place *p, int gpu);
-bool place_is(const struct place *p, const int *gpus, int n_gpus);
 bool keeper_is_gone(struct keeper *k);
 int keeper_attach(struct local *l, struct run *r, pid_t pid, uint64_t start);
 bool job_is_over(const struct local *l, int job);    // for good
@@ -176,13 +158,13 @@ void keeper_free(struct keeper *k);
 void notice_push(struct local *l, const struct run *r, enum notice_kind kind, double time_s,
                  const char *reason);
 
-/* local_dir.c: the run directory. */
+/* dir.c: the run directory. */
 char *dir_path(struct arena *a, const struct local *l, int job, int number);
 int dir_make(struct local *l, int job, int *number, struct err *e);
 int dir_write(struct local *l, const struct order *o, struct err *e);
 void dir_remove(const struct local *l, int job, int number);
 void dir_mark_told(const struct local *l, int job, int number);
-void dir_mark_later(struct local *l, int job, int number, bool is_last);    // by local_is_safe
+void dir_mark_later(struct local *l, int job, int number, bool is_last);    // once it is on disk
 int dir_lock(int dir);    // a descriptor; -EBUSY: a keeper has it; another -errno
 void dir_take_back(struct local *l, struct run *r);    // a run that has not begun
 void dir_miss_lost(struct local *l);
@@ -191,20 +173,20 @@ void dir_leave_all(struct local *l, int job, int last);
 int dir_adopt_all(struct local *l, struct err *e);
 int dir_listen(struct local *l, struct err *e);
 
-/* local_env.c */
-int env_order(struct local *l, const struct run *r, int number, const struct place *at,
+/* env.c */
+int env_order(struct local *l, const struct run *r, int number, const struct gpu_set *at,
               struct order *out, struct err *e);
 const struct device *env_device(const struct local *l, int gpu);    // NULL: declared
 
-/* local_start.c: the keeper of a run whose directory is there; run_spawned when it is, too. */
+/* start.c: the keeper of a run whose directory is there; run_spawned when it is, too. */
 void start_ask(struct local *l, const struct run *r);
 void start_release(struct local *l);
 
-/* local_limit.c, local_mps.c */
-void limit_ask(struct local *l, struct run *r, const struct place *at, bool is_relimit);
-void limit_forget(struct local *l, const struct place *at);
-void limit_note(struct local *l, const struct place *at);    // of a run that was adopted
-int limit_check(const struct local *l, const struct place *at, struct err *e);
+/* limit.c, mps.c */
+void limit_ask(struct local *l, struct run *r, const struct gpu_set *at, bool is_relimit);
+void limit_forget(struct local *l, const struct gpu_set *at);
+void limit_note(struct local *l, const struct gpu_set *at);    // of a run that was adopted
+int limit_check(const struct local *l, const struct gpu_set *at, struct err *e);
 void limit_sweep(struct local *l);
 void limit_release(struct local *l);
 void mps_start(struct local *l);

@@ -38,7 +38,7 @@
 
 enum why { WHY_SELF, WHY_STOPPED, WHY_TIMEOUT, WHY_SERVED };
 
-struct keeper {
+struct keeper_state {
     int dir, runs;    // its directory, and the one with those of all runs
     int status, lock;
     int signals;     // signalfd
@@ -70,7 +70,7 @@ static double now_s(void)
 /* ---- telling ---- */
 
 /* Wake the daemon, if there is one; it would look by itself before long. */
-static void poke(const struct keeper *k, const char *what)
+static void poke(const struct keeper_state *k, const char *what)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -85,14 +85,14 @@ static void poke(const struct keeper *k, const char *what)
     close(fd);
 }
 
-static void fail(struct keeper *k, const char *what, const char *name, int error)
+static void fail(struct keeper_state *k, const char *what, const char *name, int error)
 {
     k->has_failed = true;
     snprintf(k->failure, sizeof k->failure, "%s%s%.200s%s: %s", what, name ? " '" : "",
              name ? name : "", name ? "'" : "", strerror(error));
 }
 
-static int write_end(const struct keeper *k)
+static int write_end(const struct keeper_state *k)
 {
     if (k->has_failed)
         return status_append(k->status, "ended %.3f failed %s", k->ended_s, k->failure);
@@ -111,10 +111,10 @@ static int write_end(const struct keeper *k)
     return status_append(k->status, "ended %.3f exit %d", k->ended_s, WEXITSTATUS(k->code));
 }
 
-/* How it ended must be written down, even if that waits until there is room on the disk again, or the
- * disk itself is there again.
+/* How it ended must be written down, even if that waits until there is room on the disk again, or
+ * the disk itself is there again.
  */
-static void tell_end(struct keeper *k)
+static void tell_end(struct keeper_state *k)
 {
     int rc;
 
@@ -127,7 +127,7 @@ static void tell_end(struct keeper *k)
 
 /* ---- taking the order ---- */
 
-static int open_dirs(struct keeper *k, const char *path)
+static int open_dirs(struct keeper_state *k, const char *path)
 {
     k->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     k->runs = k->dir >= 0 ? openat(k->dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -140,7 +140,7 @@ static int open_dirs(struct keeper *k, const char *path)
 /* The order and the names that lead to it are on disk before anything runs. Here, so that the
  * daemon need not wait for it.
  */
-static void settle(const struct keeper *k)
+static void settle(const struct keeper_state *k)
 {
     int fd = openat(k->dir, "order", O_RDONLY | O_CLOEXEC);
 
@@ -155,7 +155,7 @@ static void settle(const struct keeper *k)
 /* True when the run is ours: its lock is, which nobody else gets while we live, and nobody had
  * it before.
  */
-static bool take(struct keeper *k)
+static bool take(struct keeper_state *k)
 {
     char boot[BOOT_ID_SIZE];
     struct status was;
@@ -175,7 +175,7 @@ static bool take(struct keeper *k)
                          (unsigned long long)self.start, boot) == 0;
 }
 
-static int open_log(struct keeper *k, const char *name)
+static int open_log(struct keeper_state *k, const char *name)
 {
     const struct command *c = &k->order.command;
     int fd = openat(k->dir, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -188,7 +188,7 @@ static int open_log(struct keeper *k, const char *name)
 }
 
 /* What must be known or opened while there are rights to: groups, home, logs. */
-static void prepare(struct keeper *k)
+static void prepare(struct keeper_state *k)
 {
     const struct command *c = &k->order.command;
     const struct passwd *user = getpwuid((uid_t)c->uid);
@@ -212,7 +212,7 @@ static void prepare(struct keeper *k)
 
 /* ---- becoming the owner ---- */
 
-static int become_owner(const struct keeper *k)
+static int become_owner(const struct keeper_state *k)
 {
     const uid_t uid = (uid_t)k->order.command.uid;
     const gid_t gid = (gid_t)k->order.command.gid;
@@ -236,8 +236,8 @@ static int become_owner(const struct keeper *k)
 
 /* ---- the command ---- */
 
-static _Noreturn void give_up(struct keeper *k, int report, const char *what, const char *name,
-                              int error)
+static _Noreturn void give_up(struct keeper_state *k, int report, const char *what,
+                              const char *name, int error)
 {
     ssize_t sent;
 
@@ -250,7 +250,7 @@ static _Noreturn void give_up(struct keeper *k, int report, const char *what, co
 /* A file of the owner's, or the log that is open already. A pipe that nobody reads is an error
  * rather than a wait.
  */
-static void redirect(struct keeper *k, int report, const char *path, int log, int to)
+static void redirect(struct keeper_state *k, int report, const char *path, int log, int to)
 {
     int fd = log;
 
@@ -274,7 +274,7 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static _Noreturn void be_command(struct keeper *k, int report)
+static _Noreturn void be_command(struct keeper_state *k, int report)
 {
     const struct command *c = &k->order.command;
     const char *cwd = c->cwd ? c->cwd : k->home;
@@ -295,7 +295,7 @@ static _Noreturn void be_command(struct keeper *k, int report)
     give_up(k, report, "cannot run", c->argv[0], errno);
 }
 
-static void start(struct keeper *k)
+static void start(struct keeper_state *k)
 {
     const struct command *c = &k->order.command;
     const double t = clock_stopwatch_s();
@@ -324,7 +324,7 @@ static void start(struct keeper *k)
 }
 
 /* The report pipe: text says why there is no command; its end, that there is one. */
-static void on_report(struct keeper *k)
+static void on_report(struct keeper_state *k)
 {
     ssize_t n = read(k->report, k->failure, sizeof k->failure - 1);
     struct proc p = { .start = 0 };
@@ -346,7 +346,7 @@ static void on_report(struct keeper *k)
 
 /* ---- ending ---- */
 
-static void signal_group(const struct keeper *k, int signo)
+static void signal_group(const struct keeper_state *k, int signo)
 {
     if (k->pid == 0 || k->is_over)
         return;
@@ -355,7 +355,7 @@ static void signal_group(const struct keeper *k, int signo)
         (void)kill(-k->pid, SIGCONT);    // one that was halted is to hear it too
 }
 
-static void leave(struct keeper *k, enum why why, int signo)
+static void leave(struct keeper_state *k, enum why why, int signo)
 {
     const double t = clock_stopwatch_s();
     const double grace_s = signo ? k->order.command.grace_s : 0;
@@ -375,7 +375,7 @@ static void leave(struct keeper *k, enum why why, int signo)
 /* Wait for whoever has ended. The command's number is its group's; while it is a zombie the group
  * can be signalled by it. False: no children are left.
  */
-static bool reap(struct keeper *k)
+static bool reap(struct keeper_state *k)
 {
     for (;;) {
         siginfo_t s = { 0 };
@@ -398,7 +398,7 @@ static bool reap(struct keeper *k)
     }
 }
 
-static void on_signals(struct keeper *k)
+static void on_signals(struct keeper_state *k)
 {
     struct signalfd_siginfo s;
 
@@ -431,7 +431,7 @@ static void kill_children(void)
     fclose(f);
 }
 
-static void on_time(struct keeper *k)
+static void on_time(struct keeper_state *k)
 {
     const double t = clock_stopwatch_s();
 
@@ -447,7 +447,7 @@ static void on_time(struct keeper *k)
     kill_children();
 }
 
-static int wait_ms(const struct keeper *k)
+static int wait_ms(const struct keeper_state *k)
 {
     double at_s = fmin(k->timeout_at_s, fmin(k->served_at_s, k->kill_at_s));
     double left_s = at_s - clock_stopwatch_s();
@@ -459,7 +459,7 @@ static int wait_ms(const struct keeper *k)
     return left_s <= 0 ? 0 : (int)fmin(left_s * 1e3 + 1, 3600e3);
 }
 
-static void keep(struct keeper *k)
+static void keep(struct keeper_state *k)
 {
     bool has_children = true;
 
@@ -494,7 +494,7 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static void run(struct keeper *k)
+static void run(struct keeper_state *k)
 {
     struct err e = { 0 };
     int rc = order_read(&k->arena, k->dir, &k->order, &e);
@@ -519,7 +519,7 @@ static void run(struct keeper *k)
 
 int main(int argc, char **argv)
 {
-    struct keeper k = { .report = -1, .out = -1, .err = -1, .killed_s = (double)NAN };
+    struct keeper_state k = { .report = -1, .out = -1, .err = -1, .killed_s = (double)NAN };
 
     if (argc != 2) {
         fprintf(stderr, "usage: gogh-keeper DIRECTORY-OF-A-RUN\n");

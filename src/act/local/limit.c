@@ -142,7 +142,7 @@ static int slot_to_set(struct local *l, int gpu, int watts)
     return slot;
 }
 
-void limit_ask(struct local *l, struct run *r, const struct place *at, bool is_relimit)
+void limit_ask(struct local *l, struct run *r, const struct gpu_set *at, bool is_relimit)
 {
     struct limit_work *w = work_make(l, at->n_gpus);
 
@@ -169,14 +169,13 @@ static bool is_used(const struct local *l, int gpu)
     for (int i = 0; i < l->n_active; i++) {
         const struct run *r = l->active[i];
 
-        for (int g = 0; g < r->at.n_gpus && r->phase >= RUN_WANTED; g++)
-            if (r->at.gpus[g] == gpu)
-                return true;
+        if (r->phase >= RUN_WANTED && gpu_set_has(&r->at, gpu))
+            return true;
     }
     return false;
 }
 
-void limit_forget(struct local *l, const struct place *at)
+void limit_forget(struct local *l, const struct gpu_set *at)
 {
     struct limit_work *w = work_make(l, at->n_gpus);
 
@@ -192,14 +191,14 @@ void limit_forget(struct local *l, const struct place *at)
         work_free(w);
 }
 
-void limit_note(struct local *l, const struct place *at)
+void limit_note(struct local *l, const struct gpu_set *at)
 {
     for (int i = 0; i < at->n_gpus; i++)
         if (at->gpus[i] < l->state->n_gpus && env_device(l, at->gpus[i]))
             l->limit_w[l->state->gpus[at->gpus[i]].slot] = at->limit_w;
 }
 
-int limit_check(const struct local *l, const struct place *at, struct err *e)
+int limit_check(const struct local *l, const struct gpu_set *at, struct err *e)
 {
     for (int i = 0; i < at->n_gpus && at->limit_w; i++) {
         const int slot = l->state->gpus[at->gpus[i]].slot;

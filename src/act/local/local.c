@@ -27,23 +27,18 @@
 
 static int check_place(const struct local *l, const struct placement *p, struct err *e)
 {
-    if (p->job < 0 || p->job >= l->state->n_jobs)
-        return err_set(e, ENODEV, "there is no job %d", p->job);
-    if (p->n_gpus < 1)
-        return err_set(e, ENODEV, "job %d cannot run on no GPU", p->job);
-    for (int i = 0; i < p->n_gpus; i++) {
-        if (p->gpus[i] < 0 || p->gpus[i] >= l->state->n_gpus)
-            return err_set(e, ENODEV, "there is no GPU %d", p->gpus[i]);
+    int rc = order_check(l->state, p, e);
+
+    for (int i = 0; i < p->n_gpus && rc == 0; i++)
         if (l->state->gpus[p->gpus[i]].node != l->node)
-            return err_set(e, ENODEV, "GPU %d is of another machine", p->gpus[i]);
-    }
-    return 0;
+            rc = err_set(e, ENODEV, "GPU %d is of another machine", p->gpus[i]);
+    return rc;
 }
 
 /* The same GPUs under another limit: nothing is restarted. */
 static int relimit(struct local *l, struct run *r, int limit_w, struct err *e)
 {
-    const struct place at = { .gpus = r->at.gpus, .n_gpus = r->at.n_gpus, .limit_w = limit_w };
+    const struct gpu_set at = { .gpus = r->at.gpus, .n_gpus = r->at.n_gpus, .limit_w = limit_w };
     int rc;
 
     if (r->at.limit_w == limit_w)
@@ -57,9 +52,9 @@ static int relimit(struct local *l, struct run *r, int limit_w, struct err *e)
 static bool is_there(const struct run *r, const struct placement *p)
 {
     if (r->phase == RUN_PENDING)
-        return place_is(&r->next, p->gpus, p->n_gpus);
+        return gpu_set_is(&r->next, p->gpus, p->n_gpus);
     return (r->phase == RUN_WANTED || r->phase == RUN_RUNNING) &&
-           place_is(&r->at, p->gpus, p->n_gpus);
+           gpu_set_is(&r->at, p->gpus, p->n_gpus);
 }
 
 static int order_start(void *self, const struct placement *p, struct err *e)
@@ -87,10 +82,11 @@ static int order_start(void *self, const struct placement *p, struct err *e)
 static int order_stop(void *self, int job, struct err *e)
 {
     struct local *l = self;
-    struct run *r = job < 0 ? NULL : run_find(l, job);
+    struct run *r;
 
-    if (job < 0 || job >= l->state->n_jobs)
-        return err_set(e, ENODEV, "there is no job %d", job);
+    if (order_check_job(l->state, job, e) < 0)
+        return -ENODEV;
+    r = run_find(l, job);
     if (!r || r->phase == RUN_ENDED)
         return 0;
     if (r->phase == RUN_PENDING)
@@ -115,7 +111,8 @@ static int order_move(void *self, const struct placement *p, struct err *e)
         return err_set(e, EBUSY, "job %d is still being stopped", p->job);
     if (r->phase != RUN_PENDING && is_there(r, p))
         return relimit(l, r, p->limit_w, e);
-    place_set(&r->next, p->gpus, p->n_gpus, p->limit_w);
+    gpu_set_copy(&r->next, p->gpus, p->n_gpus);
+    r->next.limit_w = p->limit_w;
     l->n_busy = -1;
     if (r->phase == RUN_PENDING)
         run_try_pending(l);
@@ -127,10 +124,11 @@ static int order_move(void *self, const struct placement *p, struct err *e)
 static int order_cancel(void *self, int job, struct err *e)
 {
     struct local *l = self;
-    struct run *r = job < 0 ? NULL : run_find(l, job);
+    struct run *r;
 
-    if (job < 0 || job >= l->state->n_jobs)
-        return err_set(e, ENODEV, "there is no job %d", job);
+    if (order_check_job(l->state, job, e) < 0)
+        return -ENODEV;
+    r = run_find(l, job);
     if (!r || r->phase == RUN_ENDED)
         return 0;
     if (r->phase == RUN_PENDING) {
@@ -147,20 +145,20 @@ static bool is_unheard_of(const struct local *l, const struct run *r)
 {
     const struct job *j = l->state->jobs[r->job];
 
-    return r->phase == RUN_RUNNING && l->first_notice < l->n_notices &&
+    return r->phase == RUN_RUNNING && notices_first(&l->notices) &&
            (j->state == JOB_WAITING ||
-            (j->state == JOB_RUNNING && !place_is(&r->at, j->gpus, j->n_held)));
+            (j->state == JOB_RUNNING && !gpu_set_is(&r->at, j->gpus, j->n_held)));
 }
 
 static bool job_is_busy(void *self, int job)
 {
-    const struct run *r = job < 0 ? NULL : run_find(self, job);
+    const struct run *r = run_find(self, job);
 
     return r && (r->phase == RUN_PENDING || r->phase == RUN_WANTED || r->phase == RUN_LEAVING ||
                  r->n_relimits > 0 || is_unheard_of(self, r));
 }
 
-static void mark_busy(struct local *l, const struct place *at)
+static void mark_busy(struct local *l, const struct gpu_set *at)
 {
     for (int i = 0; i < at->n_gpus; i++)
         l->busy[at->gpus[i]] = true;
@@ -189,7 +187,7 @@ static bool gpu_is_busy(void *self, int gpu)
     struct local *l = self;
 
     if (l->n_phase[RUN_PENDING] + l->n_phase[RUN_WANTED] + l->n_phase[RUN_LEAVING] == 0 &&
-        l->first_notice == l->n_notices)
+        !notices_first(&l->notices))
         return false;
     if (l->n_busy != l->state->n_gpus)
         find_busy(l);
@@ -248,20 +246,6 @@ static bool rules(void *self, struct arena *a, const int *jobs, int n_jobs,
     return has_needs || has_others || out->unlimited;
 }
 
-struct executor local_executor(struct local *l)
-{
-    return (struct executor){
-        .self = l,
-        .start = order_start,
-        .stop = order_stop,
-        .move = order_move,
-        .cancel = order_cancel,
-        .job_is_busy = job_is_busy,
-        .gpu_is_busy = gpu_is_busy,
-        .rules = rules,
-    };
-}
-
 int local_n_under_way(const struct local *l)
 {
     return l->n_phase[RUN_PENDING] + l->n_phase[RUN_WANTED] + l->n_phase[RUN_LEAVING] +
@@ -269,17 +253,6 @@ int local_n_under_way(const struct local *l)
 }
 
 /* ---- notices ---- */
-
-static void notice_drop(struct local *l)
-{
-    struct notice *n = &l->notices[l->first_notice++];
-
-    l->n_busy = -1;
-    free(n->gpus);
-    free(n->reason);
-    if (l->first_notice == l->n_notices)
-        l->first_notice = l->n_notices = 0;
-}
 
 static bool is_end(const struct run_notice *n)
 {
@@ -309,20 +282,22 @@ static bool is_unwanted(struct local *l, const struct run_notice *n)
 
 static void take_off(struct local *l)
 {
-    const struct run_notice n = l->notices[l->first_notice].told;
-    const struct run *r = run_find(l, n.job);
+    const struct run_notice *n = notices_first(&l->notices);
+    const struct run *r = run_find(l, n->job);
 
-    if (n.kind != NOTICE_STARTED && !(r && r->is_unheard))
-        dir_mark_later(l, n.job, n.run, is_end(&n));
-    notice_drop(l);
+    if (n->kind != NOTICE_STARTED && !(r && r->is_unheard))
+        dir_mark_later(l, n->job, n->run, is_end(n));
+    notices_drop(&l->notices);
+    l->n_busy = -1;
 }
 
 static int next_notice(void *self, struct run_notice *out)
 {
     struct local *l = self;
+    const struct run_notice *n;
 
-    while (l->first_notice < l->n_notices) {
-        *out = l->notices[l->first_notice].told;
+    while ((n = notices_first(&l->notices))) {
+        *out = *n;
         if (!is_unwanted(l, out))
             return 1;
         take_off(l);
@@ -332,40 +307,28 @@ static int next_notice(void *self, struct run_notice *out)
 
 static void notice_done(void *self)
 {
-    struct local *l = self;
-
-    assert(l->first_notice < l->n_notices);
-    take_off(l);
+    take_off(self);
 }
 
-void local_is_safe(struct local *l)
+static void committed(void *self)
 {
-    for (int i = 0; i < l->n_heard; i++) {
-        const struct heard *h = &l->heard[i];
+    struct local *l = self;
+
+    for (int i = 0; i < l->n_ends; i++) {
+        const struct run_end *h = &l->ends[i];
 
         dir_mark_told(l, h->job, h->number);
         if (h->is_last)
             dir_leave_all(l, h->job, h->number);
     }
-    l->n_heard = 0;
+    l->n_ends = 0;
 }
 
 static void on_news(void *self, void (*f)(void *to), void *to)
 {
     struct local *l = self;
 
-    l->on_news = f;
-    l->news_self = to;
-    if (l->first_notice < l->n_notices)
-        loop_timer_set(&l->news, 0);
-}
-
-static void tell_news(void *self)
-{
-    struct local *l = self;
-
-    if (l->on_news)
-        l->on_news(l->news_self);
+    notices_listen(&l->notices, f, to);
 }
 
 /* ---- life ---- */
@@ -425,7 +388,7 @@ static struct local *local_make(const struct local_setup *s)
     map_u64_init(&l->by_job);
     arena_init(&l->scratch);
     proc_boot_id(l->boot);
-    loop_timer_init(&l->news, l->loop, "notices of runs", tell_news, l);
+    notices_init(&l->notices, l->loop, "notices of runs");
     loop_timer_init(&l->sweep, l->loop, "sweep of runs", run_on_sweep, l);
     loop_timer_init(&l->more, l->loop, "starts of runs", run_on_more, l);
     return l;
@@ -459,7 +422,6 @@ void local_destroy(struct local *l)
 {
     if (!l)
         return;
-    loop_timer_clear(&l->news);
     loop_timer_clear(&l->sweep);
     loop_timer_clear(&l->more);
     while (l->keepers)
@@ -471,8 +433,7 @@ void local_destroy(struct local *l)
         loop_unwatch(l->loop, l->notice_fd);
         close(l->notice_fd);
     }
-    while (l->first_notice < l->n_notices)
-        notice_drop(l);
+    notices_release(&l->notices);
     for (int i = 0; i < l->n_runs; i++)
         if (l->runs[i])
             run_free(l, l->runs[i]);
@@ -480,9 +441,8 @@ void local_destroy(struct local *l)
     arena_release(&l->scratch);
     free(l->runs);
     free(l->active);
-    free(l->notices);
-    free(l->heard);
-    free(l->leftovers);
+    free(l->ends);
+    free(l->old_dirs);
     free(l->busy);
     free(l->limit_w);
     free(l->cannot_limit);
@@ -492,10 +452,16 @@ void local_destroy(struct local *l)
     free(l);
 }
 
-void local_set_grace(struct local *l, double grace_s)
+static void set_grace(void *self, double grace_s)
 {
-    if (l)
-        l->grace_s = grace_s;
+    struct local *l = self;
+
+    l->grace_s = grace_s;
+}
+
+static void close_it(void *self)
+{
+    local_destroy(self);
 }
 
 /* ---- questions ---- */
@@ -540,7 +506,7 @@ int local_check_command(const char *json, struct err *e)
 
 static bool find_run(void *self, int job, struct run_info *out)
 {
-    const struct run *r = job < 0 ? NULL : run_find(self, job);
+    const struct run *r = run_find(self, job);
 
     if (!r || r->number < 0)
         return false;
@@ -555,14 +521,38 @@ static bool find_run(void *self, int job, struct run_info *out)
     return true;
 }
 
-struct runs local_runs(struct local *l)
+/* Plans with limits that nobody can set would be refused again and again. */
+static bool take_limits(const struct local *l)
 {
-    return (struct runs){
+    bool do_all = l->n_slots > 0;
+
+    for (int i = 0; i < l->n_slots; i++)
+        do_all = do_all && isfinite(devices_get(l->devices, i)->limit_low_w);
+    return do_all;
+}
+
+struct executor local_executor(struct local *l)
+{
+    return (struct executor){
         .self = l,
-        .executor = local_executor(l),
+        .start = order_start,
+        .stop = order_stop,
+        .move = order_move,
+        .cancel = order_cancel,
+        .job_is_busy = job_is_busy,
+        .gpu_is_busy = gpu_is_busy,
+        .rules = rules,
+        .committed = committed,
         .next = next_notice,
         .done = notice_done,
         .on_news = on_news,
         .find = find_run,
+        .may_run_as = local_may_run_as,
+        .set_grace = set_grace,
+        .close = close_it,
+        .takes_limits = take_limits(l),
+        .may_sleep = true,
+        .node = l->node,
+        .devices = l->devices,
     };
 }

@@ -16,13 +16,13 @@
  * Sides of doors: the executor's, and half of the sensor's: notices are read by 'monitor/watch'.
  * Everything here is on the loop's thread and returns at once.
  */
-#ifndef ACT_LOCAL_H
-#define ACT_LOCAL_H
+#ifndef ACT_LOCAL_LOCAL_H
+#define ACT_LOCAL_LOCAL_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "act/runs.h"
+#include "act/executor.h"
 
 struct catalog;
 struct clock;
@@ -38,7 +38,7 @@ struct local_setup {
     const struct state *state;        // borrowed: specs, GPUs, names
     const struct catalog *catalog;    // borrowed: names of types and workloads
     int node;                         // this box, in the state; others are of no concern
-    const struct devices *devices;    // of its slots in order; declared ones have no device
+    struct devices *devices;          // borrowed: of its slots in order; declared ones have none
     const char *run_dir;
     const char *keeper;     // the keeper's program
     const char *reports;    // address that jobs are told to report to (GOGH_REPORTS)
@@ -57,10 +57,10 @@ struct local_setup {
 int local_create(const struct local_setup *s, struct local **out, struct err *e);
 void local_destroy(struct local *l);    // leaves the jobs running; NULL is fine
 
+/* 'committed' says that the notices which 'done' took off are on disk: until then a restart tells
+ * them again. Closing it destroys 'l'.
+ */
 struct executor local_executor(struct local *l);
-
-/* From the next stop on; NULL is fine. */
-void local_set_grace(struct local *l, double grace_s);
 
 /* Can this daemon start processes of that user at all? -EPERM says why not, and the cure. */
 int local_may_run_as(uid_t uid, struct err *e);
@@ -70,12 +70,5 @@ int local_check_command(const char *json, struct err *e);
 
 /* Orders that are not carried out yet. */
 int local_n_under_way(const struct local *l);
-
-/* The notices that 'done' took off are safe by now: their events are on disk. Until then a
- * restart tells them again.
- */
-void local_is_safe(struct local *l);
-
-struct runs local_runs(struct local *l);
 
 #endif

@@ -1,5 +1,5 @@
-/* CUDA MPS, which lets the kernels of two jobs on one GPU run at once: its control daemon is started
- * where it is installed, and jobs are told where its pipe is. Without it they take turns.
+/* CUDA MPS, which lets the kernels of two jobs on one GPU run at once: its control daemon is
+ * started where it is installed, and jobs are told where its pipe is. Without it they take turns.
  */
 #include "act/local/inner.h"
 

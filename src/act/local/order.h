@@ -1,4 +1,4 @@
-/* local_order.h - what to run: the command of a job, and the order for one run of it.
+/* order.h - what to run: the command of a job, and the order for one run of it.
  *
  * A command is what a submission asks for (docs/formats/command.md). An order is a command with
  * everything decided (docs/formats/run.md): made by 'local' when a run is started, read by its

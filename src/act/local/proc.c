@@ -78,14 +78,6 @@ void proc_boot_id(char out[BOOT_ID_SIZE])
         memcpy(out, text, BOOT_ID_SIZE - 1);
 }
 
-bool proc_is_alive(pid_t pid, uint64_t start)
-{
-    struct proc p;
-
-    return pid > 0 && proc_read(pid, &p) == 0 && p.start == start && p.state != 'Z' &&
-           p.state != 'X';
-}
-
 int proc_open(pid_t pid, uint64_t start)
 {
     struct proc p;

@@ -1,4 +1,4 @@
-/* local_proc.h - processes told apart for good: by pid, start time and boot.
+/* proc.h - processes told apart for good: by pid, start time and boot.
  *
  * A pid alone may long be somebody else's. Reads /proc; signals go through a pidfd that was
  * checked after it was opened, so that nobody else is ever hit.
@@ -24,14 +24,12 @@ int proc_read(pid_t pid, struct proc *out);
 /* The kernel's word for this boot; "" where it is not told. */
 void proc_boot_id(char out[BOOT_ID_SIZE]);
 
-bool proc_is_alive(pid_t pid, uint64_t start);    // a zombie is not
-
 /* A pidfd of exactly that process; -ESRCH: it is gone; -EMFILE, ... */
 int proc_open(pid_t pid, uint64_t start);
 int proc_signal(pid_t pid, uint64_t start, int signo);
 
-/* Of the calling process. Capabilities outlive a change between two users who are not root, and pass
- * on by the ambient set: whoever becomes another user drops them. 0, or -EPERM: some are left.
+/* Of the calling process. Capabilities outlive a change between two users who are not root, and
+ * pass on by the ambient set: whoever becomes another user drops them. 0, or -EPERM: some are left.
  */
 int proc_drop_capabilities(void);
 

@@ -29,40 +29,12 @@
 #define PAUSE_S 5.0       // between starts while keepers cannot take their orders
 
 /* What starts may take of one turn of the loop; who comes after that is begun in the next ones. A
- * start is a directory and a file: 0.3 ms, and several where others want the disk (`gogh bench serve
- * --rows arrivals`).
+ * start is a directory and a file: 0.3 ms, and several where others want the disk (`gogh bench
+ * serve --rows arrivals`).
  */
 #define BURST_S 0.02
 
 /* ---- places and phases ---- */
-
-void place_set(struct place *p, const int *gpus, int n_gpus, int limit_w)
-{
-    int *copy = heap_array((size_t)n_gpus, sizeof *copy);
-
-    if (n_gpus)
-        memcpy(copy, gpus, (size_t)n_gpus * sizeof *copy);
-    free(p->gpus);
-    *p = (struct place){ .gpus = copy, .n_gpus = n_gpus, .limit_w = limit_w };
-}
-
-bool place_has(const struct place *p, int gpu)
-{
-    for (int i = 0; i < p->n_gpus; i++)
-        if (p->gpus[i] == gpu)
-            return true;
-    return false;
-}
-
-bool place_is(const struct place *p, const int *gpus, int n_gpus)
-{
-    if (p->n_gpus != n_gpus)
-        return false;
-    for (int i = 0; i < n_gpus; i++)
-        if (!place_has(p, gpus[i]))
-            return false;
-    return true;
-}
 
 bool job_is_over(const struct local *l, int job)
 {
@@ -80,7 +52,7 @@ bool job_may_run(const struct local *l, int job)
 
 struct run *run_find(const struct local *l, int job)
 {
-    const int i = map_u64_get(&l->by_job, (uint64_t)job);
+    const int i = job < 0 ? -1 : map_u64_get(&l->by_job, (uint64_t)job);
 
     return i < 0 ? NULL : l->runs[i];
 }
@@ -141,25 +113,18 @@ void notice_push(struct local *l, const struct run *r, enum notice_kind kind, do
                  const char *reason)
 {
     const double now_s = clock_now_s(l->clock);
-    struct notice *n;
-    struct place at = { 0 };
 
-    GROW(l->notices, l->n_notices, l->cap_notices);
-    n = &l->notices[l->n_notices++];
-    place_set(&at, r->at.gpus, r->at.n_gpus, r->at.limit_w);
-    *n = (struct notice){ .gpus = at.gpus, .reason = reason ? strdup(reason) : NULL };
-    n->told = (struct run_notice){
-        .kind = kind,
-        .time_s = time_s > 0 ? fmin(time_s, now_s) : now_s,
-        .job = r->job,
-        .run = r->number,
-        .n_gpus = at.n_gpus,
-        .gpus = at.gpus,
-        .limit_w = at.limit_w,
-        .is_move = kind == NOTICE_STARTED && r->is_move && r->is_told,
-        .reason = n->reason,
-    };
-    loop_timer_set(&l->news, 0);
+    notices_push(&l->notices, &(struct run_notice){
+                                  .kind = kind,
+                                  .time_s = time_s > 0 ? fmin(time_s, now_s) : now_s,
+                                  .job = r->job,
+                                  .run = r->number,
+                                  .n_gpus = r->at.n_gpus,
+                                  .gpus = r->at.gpus,
+                                  .limit_w = r->at.limit_w,
+                                  .is_move = kind == NOTICE_STARTED && r->is_move && r->is_told,
+                                  .reason = reason,
+                              });
 }
 
 static void tell_started(struct local *l, struct run *r, double time_s)
@@ -289,7 +254,7 @@ static void keep_order(struct local *l, struct run *r, const struct order *o)
     run_set_names(l, r, o);
     free(r->at.gpus);
     r->at = r->next;
-    r->next = (struct place){ 0 };
+    r->next = (struct gpu_set){ 0 };
     r->wish = WISH_NONE;
     r->is_sent = r->is_orphan = r->is_unheard = false;
     r->pid = r->keeper_pid = 0;
@@ -349,7 +314,7 @@ static int begin(struct local *l, struct run *r, struct err *e)
 /* Has this turn seen enough starts, or does anybody hold one of these GPUs who is about to let it
  * go?
  */
-static bool must_wait(const struct local *l, const struct run *r, const struct place *at)
+static bool must_wait(const struct local *l, const struct run *r, const struct gpu_set *at)
 {
     if (l->burst_s >= BURST_S)
         return true;
@@ -361,8 +326,8 @@ static bool must_wait(const struct local *l, const struct run *r, const struct p
         if (o == r || o->phase != RUN_LEAVING)
             continue;
         for (int g = 0; g < at->n_gpus; g++)
-            if (place_has(&o->at, at->gpus[g]) &&
-                !(o->wish == WISH_MOVE && place_has(&o->next, at->gpus[g])))
+            if (gpu_set_has(&o->at, at->gpus[g]) &&
+                !(o->wish == WISH_MOVE && gpu_set_has(&o->next, at->gpus[g])))
                 return true;
     }
     return false;
@@ -376,7 +341,8 @@ int run_place(struct local *l, struct run *r, const struct placement *p, struct 
     if (clock_stopwatch_s() < l->pause_until_s)
         return err_set(e, EAGAIN, "keepers cannot take their orders (is %s full?); again in %.0f s",
                        l->run_dir, ceil(l->pause_until_s - clock_stopwatch_s()));
-    place_set(&r->next, p->gpus, p->n_gpus, p->limit_w);
+    gpu_set_copy(&r->next, p->gpus, p->n_gpus);
+    r->next.limit_w = p->limit_w;
     if (!must_wait(l, r, &r->next))
         return begin(l, r, e);
     arena_reset(&l->scratch);
@@ -386,14 +352,14 @@ int run_place(struct local *l, struct run *r, const struct placement *p, struct 
     return rc;
 }
 
-/* Its last run has ended for good while it was held: now that it is to run that is told, and no other
- * is begun.
+/* Its last run has ended for good while it was held: now that it is to run that is told, and no
+ * other is begun.
  */
 void run_tell_late(struct local *l, struct run *r, const struct placement *p)
 {
     r->is_unheard = false;
     r->wish = WISH_NONE;
-    place_set(&r->at, p->gpus, p->n_gpus, 0);
+    gpu_set_copy(&r->at, p->gpus, p->n_gpus);
     run_set_phase(l, r, RUN_WANTED);
     run_look(l, r);
 }
@@ -422,7 +388,7 @@ void run_try_pending(struct local *l)
             log_warn("job %s: %s; it waits", l->state->jobs[r->job]->spec.name, e.text);
             run_drop(l, r, e.text);
             l->pause_until_s = clock_stopwatch_s() + PAUSE_S;
-            loop_timer_set(&l->news, 0);    // it is nobody's any more: decide again
+            notices_tell(&l->notices);    // it is nobody's any more: decide again
             i = 0;
         } else {
             i++;
@@ -549,12 +515,12 @@ static void on_ended(struct local *l, struct run *r, const struct status *st)
     const bool is_bad = st->ended == ENDED_TIMEOUT || st->ended == ENDED_FAILED ||
                         st->ended == ENDED_SIGNAL || (st->ended == ENDED_EXIT && st->code != 0);
 
-    struct place was = { 0 };
+    struct gpu_set was = { 0 };
 
     r->n_failures += is_bad;
     r->pid = 0;
     r->is_orphan = false;
-    place_set(&was, r->at.gpus, r->at.n_gpus, 0);
+    gpu_set_copy(&was, r->at.gpus, r->at.n_gpus);
     if (st->ended == ENDED_STOPPED && r->wish == WISH_MOVE) {
         go_on(l, r);
     } else {
@@ -569,7 +535,8 @@ static void on_ended(struct local *l, struct run *r, const struct status *st)
 
 /* ---- keepers that died ---- */
 
-/* Write for a keeper that cannot any more. In memory it counts even if the disk does not take it. */
+/* Write for a keeper that cannot any more. In memory it counts even if the disk does not take it.
+ */
 static void write_end(const struct local *l, const struct run *r, struct status *st, int dir,
                       const char *why)
 {
@@ -609,7 +576,7 @@ static void on_orphan(struct local *l, struct run *r, struct status *st, int dir
         l->pause_until_s = t + PAUSE_S;
         log_warn("%s: its keeper could not take the order; is the disk full?", r->dir);
         dir_take_back(l, r);
-        loop_timer_set(&l->news, 0);    // it is nobody's any more: decide again
+        notices_tell(&l->notices);    // it is nobody's any more: decide again
     } else if (!is_same_boot) {
         write_end(l, r, st, dir, "the machine was restarted");
     } else if (r->wish != WISH_NONE) {

@@ -55,8 +55,8 @@ static void starts_free(struct start *s)
     }
 }
 
-/* The keeper leads a session of its own, has no descriptors of ours, and finds those signals blocked
- * that it waits for: what is sent before it is up is not lost.
+/* The keeper leads a session of its own, has no descriptors of ours, and finds those signals
+ * blocked that it waits for: what is sent before it is up is not lost.
  */
 static int spawn(char *keeper, char *dir, pid_t *pid)
 {

@@ -1,4 +1,4 @@
-/* local_status.h - what became of a run, as its keeper writes it down (docs/formats/run.md).
+/* status.h - what became of a run, as its keeper writes it down (docs/formats/run.md).
  *
  * A file of lines that only grows: 'taken', 'started', 'stopping', 'ended'. A last line without its
  * newline was torn and does not count; of two 'ended' lines the later one does. Written by
