@@ -1,8 +1,9 @@
-/* What is asked of Slurm about wards, and what its answers mean. An answer is half the truth:
+/* What is asked of Slurm about managed, and what its answers mean. An answer is half the truth:
  * whether something came of it is seen in the next view.
  */
 #include "act/slurm/inner.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,69 +24,57 @@
 #define NOTING_MAX 4        // notes ahead of anything else that is asked
 #define BATCH_MAX 500       // jobs in a request
 
-/* ---- errands ---- */
+/* ---- requests ---- */
 
-/* A request that was sent, and the wards it is about. Owned by the list until it is answered. */
-struct errand {
+/* A request that was sent, and the jobs it is about. They are answered in their order. */
+struct slurm_request {
     struct slurm *slurm;
-    struct errand *next, *prev;
+    struct slurm_request *next;
     const char *verb;
+    int *counter;    // of those of its kind that are under way; NULL: not counted
+    int refusal;     // which one this is the note of; -1: none
     int n;
-    struct ward **wards;
-    enum link_kind *kinds;    // (n) of 'trouble' lines
-    char **texts;             // (n) likewise
-    bool is_change;           // counted in n_changing
-    bool is_submit;           // in n_submitting
-    bool is_note;             // in n_noting
-    int refusal;              // which one this is the note of; -1: none
+    struct {
+        struct managed *m;
+        enum link_kind kind;    // of a 'trouble' line
+        char *text;             // likewise
+    } jobs[];
 };
 
-static struct errand *errand_make(struct slurm *x, const char *verb, struct ward *const *wards,
-                                  int n)
+static struct slurm_request *request_make(struct slurm *x, const char *verb, int *counter,
+                                          struct managed *const *jobs, int n)
 {
-    struct errand *r = heap_array(1, sizeof *r);
+    struct slurm_request *r = heap_array(1, sizeof *r + (size_t)n * sizeof *r->jobs);
 
-    *r = (struct errand){ .slurm = x, .next = x->errands, .verb = verb, .n = n, .refusal = -1 };
-    if (r->next)
-        r->next->prev = r;
-    r->wards = heap_array((size_t)n, sizeof(struct ward *));
-    r->kinds = heap_array((size_t)n, sizeof *r->kinds);
-    r->texts = heap_array((size_t)n, sizeof *r->texts);
+    *r = (struct slurm_request){
+        .slurm = x, .verb = verb, .counter = counter, .refusal = -1, .n = n
+    };
     for (int i = 0; i < n; i++)
-        r->wards[i] = wards[i];
-    x->errands = r;
+        r->jobs[i].m = jobs[i];
+    *x->last_request = r;
+    x->last_request = &r->next;
     return r;
 }
 
-static void errand_free(struct errand *r)
+/* The first one. */
+static void request_free(struct slurm *x)
 {
-    if (r->prev)
-        r->prev->next = r->next;
-    else
-        r->slurm->errands = r->next;
-    if (r->next)
-        r->next->prev = r->prev;
+    struct slurm_request *r = x->requests;
+
+    x->requests = r->next;
+    if (!r->next)
+        x->last_request = &x->requests;
     for (int i = 0; i < r->n; i++)
-        free(r->texts[i]);
-    free(r->wards);
-    free(r->kinds);
-    free(r->texts);
+        free(r->jobs[i].text);
     free(r);
 }
 
 void ask_release(struct slurm *x)
 {
-    struct errand *r = x->errands;
-
-    while (r) {
-        struct errand *next = r->next;
-
-        r->prev = NULL;    // it has gone before
-        errand_free(r);
-        r = next;
-    }
+    while (x->requests)
+        request_free(x);
     for (int b = 0; b < BATCHES; b++)
-        free(x->batch[b].wards);
+        free(x->batch[b].jobs);
     for (int i = 0; i < x->n_refusals; i++)
         free(x->refusals[i].why);
     free(x->refusals);
@@ -93,94 +82,93 @@ void ask_release(struct slurm *x)
 
 /* ---- answers ---- */
 
-static void on_pin(struct slurm *x, struct ward *w, const struct link_end *how)
-{
-    const double now_s = slurm_now_s(x);
-    bool is_slow = !nodes_are_awake(x, &w->at);
-
-    if (w->phase != WARD_WANTED)
-        return;    // it was stopped or cancelled meanwhile
-    if (how->outcome != LINK_FAILED) {
-        w->pinned_s = now_s;
-        w->due_s = now_s + x->setup.patience_s + (is_slow ? x->setup.wake_s : 0);
-    } else if (how->kind == LINK_REFUSED || how->kind == LINK_MISUSE) {
-        ward_set_phase(x, w, WARD_HELD);
-        ward_pause(x, w, how->text);
-        ward_give_up(x, w, how->text);
-    } else {
-        spot_set(&w->next, w->at.gpus, w->at.n_gpus, w->at.limit_w);
-        w->has_next = true;
-        ward_set_phase(x, w, WARD_HELD);
-    }
-}
-
-static void on_submit(struct slurm *x, struct ward *w, const struct link_end *how)
-{
-    if (w->phase != WARD_ASKED || how->outcome != LINK_FAILED)
-        return;
-    ward_set_phase(x, w, WARD_ABSENT);
-    if (how->kind == LINK_DOWN)
-        return;
-    log_warn("job %s: Slurm does not take it: %s; again in %.0f s", ward_name(x, w), how->text,
-             SUBMIT_S);
-    ward_say_why(w, how->text);
-    w->again_s = slurm_now_s(x) + SUBMIT_S;
-    if (w->has_next)
-        ward_give_up(x, w, how->text);    // no GPU waits for that
-}
-
-/* It cannot be put back: it runs on where it is. */
-static void on_stuck(struct slurm *x, struct ward *w, const char *text)
-{
-    log_warn("job %s: Slurm does not put job %s back into its queue: %s; it stays", ward_name(x, w),
-             w->number, text);
-    w->stuck_run = w->run;
-    w->has_next = w->is_move = false;
-    ward_set_phase(x, w, WARD_RUNNING);
-}
-
-static bool is_stuck(const struct slurm *x, const struct errand *r, const struct ward *w)
-{
-    return strcmp(r->verb, "requeue") == 0 && w->phase == WARD_LEAVING &&
-           w->leave != LEAVE_CANCEL && w->leave != LEAVE_SERVED && w->state == SLURM_RUNNING &&
-           ward_may_run(x, w);
-}
-
 static bool is_refused(const struct link_end *how)
 {
     return how->outcome == LINK_FAILED && (how->kind == LINK_REFUSED || how->kind == LINK_MISUSE);
 }
 
-static void settle(struct slurm *x, struct errand *r, struct ward *w, const struct link_end *how)
+static void on_pin(struct slurm *x, struct managed *m, const struct link_end *how)
+{
+    const double now_s = slurm_now_s(x);
+    bool is_slow = !nodes_are_awake(x, &m->at);
+
+    if (m->state != MANAGED_PINNED)
+        return;    // it was stopped or cancelled meanwhile
+    if (how->outcome != LINK_FAILED) {
+        m->pinned_s = now_s;
+        m->due_s = now_s + x->setup.patience_s + (is_slow ? x->setup.wake_s : 0);
+        return;
+    }
+    managed_update(x, m, ON_PIN_FAILED);
+    if (is_refused(how)) {
+        managed_pause(x, m, how->text);
+        managed_give_up(x, m, how->text);
+    } else {
+        gpu_set_copy(&m->next, m->at.gpus, m->at.n_gpus);
+    }
+}
+
+static void on_submit(struct slurm *x, struct managed *m, const struct link_end *how)
+{
+    if (how->outcome != LINK_FAILED || !managed_update(x, m, ON_SUBMIT_FAILED) ||
+        how->kind == LINK_DOWN)
+        return;
+    log_warn("job %s: Slurm does not take it: %s; again in %.0f s", managed_name(x, m), how->text,
+             SUBMIT_S);
+    keep_text(&m->why, how->text);
+    m->again_s = slurm_now_s(x) + SUBMIT_S;
+    if (m->next.n_gpus > 0)
+        managed_give_up(x, m, how->text);    // no GPU waits for that
+}
+
+/* It cannot be put back: it runs on where it is. */
+static void on_stuck(struct slurm *x, struct managed *m, const char *text)
+{
+    log_warn("job %s: Slurm does not put job %s back into its queue: %s; it stays",
+             managed_name(x, m), m->number, text);
+    m->stuck_run = m->last.run;
+    gpu_set_clear(&m->next);
+    managed_update(x, m, ON_STAYS);
+}
+
+static bool is_stuck(const struct slurm *x, const struct slurm_request *r, const struct managed *m)
+{
+    return strcmp(r->verb, "requeue") == 0 &&
+           (m->state == MANAGED_STOPPING || m->state == MANAGED_MOVING) &&
+           m->last.state == SLURM_RUNNING && managed_may_run(x, m);
+}
+
+static void settle(struct slurm *x, struct slurm_request *r, struct managed *m,
+                   const struct link_end *how)
 {
     const double now_s = slurm_now_s(x);
 
-    w->is_in_flight = false;
+    m->is_in_flight = false;
     if (how->outcome == LINK_UNKNOWN)
-        w->doubt_s = now_s;
+        m->doubt_s = now_s;
     if (strcmp(r->verb, "signal") == 0 && how->outcome == LINK_FAILED)
-        w->asked_run = -1;    // it was not told
+        m->asked_run = -1;    // it was not told
     if (strcmp(r->verb, "pin") == 0) {
-        on_pin(x, w, how);
+        on_pin(x, m, how);
     } else if (strcmp(r->verb, "submit") == 0) {
-        on_submit(x, w, how);
-    } else if (is_refused(how) && is_stuck(x, r, w)) {
-        on_stuck(x, w, how->text);
+        on_submit(x, m, how);
+    } else if (is_refused(how) && is_stuck(x, r, m)) {
+        on_stuck(x, m, how->text);
     } else if (is_refused(how)) {
-        w->is_noteless |= r->is_note;
-        if (!w->is_grumbled)
-            log_warn("job %s: %s of Slurm's job %s: %s", ward_name(x, w), r->verb, w->number,
+        m->is_noteless |= r->counter == &x->n_noting;
+        if (!m->is_logged)
+            log_warn("job %s: %s of Slurm's job %s: %s", managed_name(x, m), r->verb, m->number,
                      how->text);
-        w->is_grumbled = true;
-        w->again_s = now_s + REFUSED_S;
+        m->is_logged = true;
+        m->again_s = now_s + REFUSED_S;
     } else if (how->outcome == LINK_FAILED && how->kind == LINK_DOWN) {
-        w->again_s = 0;
+        m->again_s = 0;
     }
-    if (strcmp(r->verb, "devices") == 0 && w->found == FOUND_ASKED)
-        w->found = how->outcome == LINK_DONE ? FOUND_YES : FOUND_NOT;
+    if (strcmp(r->verb, "devices") == 0 && m->lookup == LOOKUP_ASKED)
+        m->lookup = how->outcome == LINK_DONE ? LOOKUP_DONE : LOOKUP_NONE;
 }
 
-static void on_refusal(struct slurm *x, const struct errand *r, const struct link_end *how)
+static void on_refusal(struct slurm *x, const struct slurm_request *r, const struct link_end *how)
 {
     const bool is_over =
         how->outcome == LINK_DONE || (how->outcome == LINK_FAILED && how->kind != LINK_DOWN);
@@ -193,71 +181,69 @@ static void on_refusal(struct slurm *x, const struct errand *r, const struct lin
 
 static void on_end(void *self, const struct link_end *how)
 {
-    struct errand *r = self;
+    struct slurm_request *r = self;
     struct slurm *x = r->slurm;
     bool has_trouble = false;
 
+    assert(r == x->requests);
     for (int i = 0; i < r->n; i++)
-        has_trouble |= r->kinds[i] != LINK_NONE;
+        has_trouble |= r->jobs[i].kind != LINK_NONE;
     for (int i = 0; i < r->n; i++) {
         struct link_end one = *how;
 
         if (has_trouble && how->outcome == LINK_FAILED) {    // the others went well
-            one.outcome = r->kinds[i] == LINK_NONE ? LINK_DONE : LINK_FAILED;
-            one.kind = r->kinds[i];
-            one.text = r->texts[i] ? r->texts[i] : "";
+            one.outcome = r->jobs[i].kind == LINK_NONE ? LINK_DONE : LINK_FAILED;
+            one.kind = r->jobs[i].kind;
+            one.text = r->jobs[i].text ? r->jobs[i].text : "";
         }
-        settle(x, r, r->wards[i], &one);
+        settle(x, r, r->jobs[i].m, &one);
     }
-    x->n_changing -= r->is_change;
-    x->n_submitting -= r->is_submit;
-    x->n_noting -= r->is_note;
+    if (r->counter)
+        --*r->counter;
     x->n_busy = -1;
     on_refusal(x, r, how);
     if (how->outcome == LINK_FAILED && how->kind == LINK_DOWN)
         slurm_set_down(x, how->text);
-    else if (!r->is_note)
+    else if (r->counter != &x->n_noting)
         look_soon(x);
-    errand_free(r);
+    request_free(x);
     slurm_pass_soon(x);
 }
 
-static void on_trouble(struct errand *r, const struct wire_message *m)
+static void on_trouble(struct slurm_request *r, const struct wire_message *m)
 {
     const char *id = wire_get(m, "id"), *text = wire_get(m, "text");
 
     for (int i = 0; id && i < r->n; i++) {
-        if (strcmp(r->wards[i]->number, id) != 0)
+        if (strcmp(r->jobs[i].m->number, id) != 0)
             continue;
-        r->kinds[i] = link_kind_of(wire_get(m, "kind"));
-        free(r->texts[i]);
-        r->texts[i] = strdup(text ? text : "");
+        r->jobs[i].kind = link_kind_of(wire_get(m, "kind"));
+        keep_text(&r->jobs[i].text, text);
     }
 }
 
 static void on_line(void *self, uint64_t seq, const struct wire_message *m)
 {
-    struct errand *r = self;
+    struct slurm_request *r = self;
 
     (void)seq;
     if (strcmp(m->verb, "trouble") == 0)
         on_trouble(r, m);
     else if (strcmp(m->verb, "device") == 0)
-        place_heard(r->slurm, m);
+        place_on_device(r->slurm, m);
 }
 
-static void send(struct slurm *x, struct errand *r)
+static void send(struct slurm *x, struct slurm_request *r)
 {
     const uint64_t seq = link_ask(x->link, on_line, on_end, r);
 
-    x->n_changing += r->is_change;
-    x->n_submitting += r->is_submit;
-    x->n_noting += r->is_note;
-    x->n_noted += r->is_note;
+    if (r->counter)
+        ++*r->counter;
+    x->n_noted += r->counter == &x->n_noting;
     for (int i = 0; i < r->n; i++) {
-        r->wards[i]->seq = seq;
-        r->wards[i]->is_in_flight = true;
-        r->wards[i]->again_s = slurm_now_s(x) + AGAIN_S;
+        r->jobs[i].m->seq = seq;
+        r->jobs[i].m->is_in_flight = true;
+        r->jobs[i].m->again_s = slurm_now_s(x) + AGAIN_S;
     }
 }
 
@@ -268,10 +254,10 @@ static bool is_open(const struct slurm *x)
     return x->is_up && link_is_up(x->link) && x->has_view && !x->setup.only_watches;
 }
 
-bool ask_may(const struct slurm *x, const struct ward *w)
+bool ask_may(const struct slurm *x, const struct managed *m)
 {
-    return is_open(x) && w->is_there && !w->is_in_flight && ward_is_fresh(x, w) &&
-           slurm_now_s(x) >= w->again_s &&
+    return is_open(x) && m->now && !m->is_in_flight && managed_is_fresh(x, m) &&
+           slurm_now_s(x) >= m->again_s &&
            (x->is_believing || slurm_now_s(x) < x->view.asked_s + STALE_S);
 }
 
@@ -285,72 +271,66 @@ static const struct {
     [BATCH_DEVICES] = { "devices", NULL, NULL },
 };
 
-void ask_batch(struct slurm *x, struct ward *w, enum batch b)
+void ask_batch(struct slurm *x, struct managed *m, enum batch_kind b)
 {
-    struct ward_list *l = &x->batch[b];
-
-    GROW(l->wards, l->n, l->cap);
-    l->wards[l->n++] = w;
-    w->is_in_flight = true;    // from here on: nothing else is asked meanwhile
+    GROW(x->batch[b].jobs, x->batch[b].n, x->batch[b].cap);
+    x->batch[b].jobs[x->batch[b].n++] = m;
+    m->is_in_flight = true;    // from here on: nothing else is asked meanwhile
 }
 
-static void flush_part(struct slurm *x, enum batch b, struct ward *const *wards, int n)
+static void flush_part(struct slurm *x, enum batch_kind b, struct managed *const *managed, int n)
 {
     struct buf *out = link_begin(x->link, batches[b].verb);
 
     for (int i = 0; i < n; i++)
-        wire_put(out, "id", wards[i]->number);
+        wire_put(out, "id", managed[i]->number);
     if (batches[b].key)
         wire_put(out, batches[b].key, batches[b].value);
-    send(x, errand_make(x, batches[b].verb, wards, n));
+    send(x, request_make(x, batches[b].verb, NULL, managed, n));
 }
 
 void ask_flush(struct slurm *x)
 {
     for (int b = 0; b < BATCHES; b++) {
-        struct ward_list *l = &x->batch[b];
+        const int n = x->batch[b].n;
 
-        for (int from = 0; from < l->n; from += BATCH_MAX)
-            flush_part(x, (enum batch)b, l->wards + from,
-                       l->n - from < BATCH_MAX ? l->n - from : BATCH_MAX);
-        l->n = 0;
+        for (int from = 0; from < n; from += BATCH_MAX)
+            flush_part(x, (enum batch_kind)b, x->batch[b].jobs + from,
+                       n - from < BATCH_MAX ? n - from : BATCH_MAX);
+        x->batch[b].n = 0;
     }
 }
 
 /* ---- one at a time ---- */
 
-void ask_submit(struct slurm *x, struct ward *w)
+void ask_submit(struct slurm *x, struct managed *m)
 {
     struct err e = { 0 };
-    struct errand *r;
     struct buf *out;
     int rc;
 
-    if (x->n_submitting >= SUBMITTING_MAX || !is_open(x) || slurm_now_s(x) < w->again_s)
+    if (x->n_submitting >= SUBMITTING_MAX || !is_open(x) || slurm_now_s(x) < m->again_s)
         return;
-    rc = submit_check(x, w, &e);
+    rc = submit_check(x, m, &e);
     if (rc < 0) {
-        if (!w->is_grumbled)
-            log_warn("job %s: %s", ward_name(x, w), e.text);
-        w->is_grumbled = true;
-        ward_say_why(w, e.text);
-        w->again_s = slurm_now_s(x) + SUBMIT_S;
-        w->has_next = w->is_move = false;
+        if (!m->is_logged)
+            log_warn("job %s: %s", managed_name(x, m), e.text);
+        m->is_logged = true;
+        keep_text(&m->why, e.text);
+        m->again_s = slurm_now_s(x) + SUBMIT_S;
+        gpu_set_clear(&m->next);
         return;
     }
     out = link_begin(x->link, "submit");
-    submit_put(x, w, out);
-    ward_set_phase(x, w, WARD_ASKED);
-    w->absent_s = (double)NAN;
-    r = errand_make(x, "submit", &w, 1);
-    r->is_submit = true;
-    send(x, r);
+    submit_put(x, m, out);
+    managed_update(x, m, ON_SUBMIT_SENT);
+    m->absent_s = (double)NAN;
+    send(x, request_make(x, "submit", &x->n_submitting, &m, 1));
 }
 
-void ask_pin(struct slurm *x, struct ward *w)
+void ask_pin(struct slurm *x, struct managed *m)
 {
     struct err e = { 0 };
-    struct errand *r;
     struct buf *out;
     const char *gres;
     int n_nodes;
@@ -358,37 +338,32 @@ void ask_pin(struct slurm *x, struct ward *w)
     if (x->n_changing >= CHANGING_MAX)
         return;
     arena_reset(&x->scratch);
-    gres = place_gres(x, w, &w->next, &e);
-    if (gres && place_needs_new(x, w, gres) && !ward_is_users(x, w)) {
+    gres = place_gres(x, m, &m->next, &e);
+    if (gres && place_needs_new(x, m, gres) && !managed_is_users(x, m)) {
         log_info("job %s: Slurm's job %s cannot ask for %s any more; submitted anew",
-                 ward_name(x, w), w->number, gres);
-        ward_renew(x, w);
+                 managed_name(x, m), m->number, gres);
+        managed_replace(x, m);
         return;
     }
-    if (!gres || place_check(x, w, &w->next, &e) < 0) {
-        ward_pause(x, w, e.text);
-        ward_give_up(x, w, e.text);
+    if (!gres || place_check(x, m, &m->next, &e) < 0) {
+        managed_pause(x, m, e.text);
+        managed_give_up(x, m, e.text);
         return;
     }
-    gres = place_gres(x, w, &w->next, &e);    // the check has used the same memory
+    gres = place_gres(x, m, &m->next, &e);    // the check has used the same memory
     out = link_begin(x->link, "pin");
-    wire_put(out, "id", w->number);
-    wire_put_long(out, "uid", (long)w->uid);
-    wire_put(out, "nodes", place_nodes(x, &w->next, &n_nodes));
+    wire_put(out, "id", m->number);
+    wire_put_long(out, "uid", (long)m->uid);
+    wire_put(out, "nodes", place_nodes(x, &m->next, &n_nodes));
     wire_put_long(out, "n_nodes", n_nodes);
     wire_put(out, "gres", gres);
-    wire_put(out, "admin", place_note(x, w, &w->next, -1));
-    free(w->pin_gres);
-    w->pin_gres = strdup(gres);
-    spot_move(&w->at, &w->next);
-    w->at.limit_w = 0;    // Slurm sets none, and so it is told
-    w->has_next = false;
-    w->pin_run = w->run;
-    w->pinned_s = slurm_now_s(x);
-    ward_set_phase(x, w, WARD_WANTED);
-    r = errand_make(x, "pin", &w, 1);
-    r->is_change = true;
-    send(x, r);
+    wire_put(out, "admin", place_note(x, m, &m->next, -1));
+    keep_text(&m->pin_gres, gres);
+    gpu_set_take(&m->at, &m->next);
+    m->pin_run = m->last.run;
+    m->pinned_s = slurm_now_s(x);
+    managed_update(x, m, ON_PIN_SENT);
+    send(x, request_make(x, "pin", &x->n_changing, &m, 1));
 }
 
 bool ask_may_note(const struct slurm *x)
@@ -396,17 +371,15 @@ bool ask_may_note(const struct slurm *x)
     return x->n_noting < NOTING_MAX;
 }
 
-void ask_note(struct slurm *x, struct ward *w, int asked_run)
+void ask_note(struct slurm *x, struct managed *m, int asked_run)
 {
     struct buf *out = link_begin(x->link, "note");
-    struct errand *r = errand_make(x, "note", &w, 1);
 
     arena_reset(&x->scratch);
-    wire_put(out, "id", w->number);
-    wire_put_long(out, "uid", (long)w->uid);
-    wire_put(out, "admin", place_note(x, w, &w->at, asked_run));
-    r->is_note = true;
-    send(x, r);
+    wire_put(out, "id", m->number);
+    wire_put_long(out, "uid", (long)m->uid);
+    wire_put(out, "admin", place_note(x, m, &m->at, asked_run));
+    send(x, request_make(x, "note", &x->n_noting, &m, 1));
 }
 
 /* All holds of those who were refused in a few requests: that is what counts. */
@@ -426,19 +399,18 @@ static void hold_refused(struct slurm *x)
         n++;
     }
     if (out)
-        send(x, errand_make(x, "hold", NULL, 0));
+        send(x, request_make(x, "hold", NULL, NULL, 0));
 }
 
 static void note_refused(struct slurm *x, int i)
 {
     struct buf *out = link_begin(x->link, "note");
-    struct errand *r = errand_make(x, "note", NULL, 0);
+    struct slurm_request *r = request_make(x, "note", &x->n_noting, NULL, 0);
 
     arena_reset(&x->scratch);
     wire_put(out, "id", x->refusals[i].number);
     wire_put_long(out, "uid", (long)x->refusals[i].uid);
     wire_put(out, "admin", arena_printf(&x->scratch, "gogh1 refused: %s", x->refusals[i].why));
-    r->is_note = true;
     r->refusal = i;
     x->refusals[i].is_sent = true;
     send(x, r);
@@ -470,7 +442,7 @@ void ask_strays(struct slurm *x, const char *const *numbers, int n)
     out = link_begin(x->link, "cancel");
     for (int i = 0; i < n; i++)
         wire_put(out, "id", numbers[i]);
-    send(x, errand_make(x, "cancel", NULL, 0));
+    send(x, request_make(x, "cancel", NULL, NULL, 0));
 }
 
 void ask_power(struct slurm *x, const char *const *nodes, int n, const char *state)
@@ -483,6 +455,6 @@ void ask_power(struct slurm *x, const char *const *nodes, int n, const char *sta
     for (int i = 0; i < n; i++)
         wire_put(out, "node", nodes[i]);
     wire_put(out, "state", state);
-    send(x, errand_make(x, "power", NULL, 0));
+    send(x, request_make(x, "power", NULL, NULL, 0));
     x->wants_nodes = true;
 }

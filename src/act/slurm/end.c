@@ -13,130 +13,129 @@
 
 /* ---- as Slurm says ---- */
 
-static const char *how_it_ended(struct slurm *x, const struct ward *w)
+static const char *how_it_ended(struct slurm *x, const struct managed *m)
 {
-    if (w->state == SLURM_TIMEOUT)
+    if (m->last.state == SLURM_TIMEOUT)
         return "Slurm's time limit";
-    if (w->signal > 0)
-        return arena_printf(&x->scratch, "signal %d (%s)", w->signal, strsignal(w->signal));
-    if (w->exit_code > 0 || !w->now || !*w->now->reason)
-        return arena_printf(&x->scratch, "exit %d", w->exit_code);
-    return arena_printf(&x->scratch, "Slurm: %s", w->now->reason);
+    if (m->last.signal > 0)
+        return arena_printf(&x->scratch, "signal %d (%s)", m->last.signal,
+                            strsignal(m->last.signal));
+    if (m->last.exit_code > 0 || !m->now || !*m->now->reason)
+        return arena_printf(&x->scratch, "exit %d", m->last.exit_code);
+    return arena_printf(&x->scratch, "Slurm: %s", m->now->reason);
 }
 
-static void finish(struct slurm *x, struct ward *w)
+static void finish(struct slurm *x, struct managed *m)
 {
-    tell_end(x, w, NOTICE_FINISHED, NULL);
-    ward_set_phase(x, w, WARD_ENDED);
+    tell_end(x, m, NOTICE_FINISHED, NULL);
+    managed_update(x, m, ON_REPORTED);
 }
 
 /* Once more, from the queue: Slurm takes ended jobs back, too, as long as it remembers them. */
-static void try_again(struct slurm *x, struct ward *w, const char *why)
+static void try_again(struct slurm *x, struct managed *m, const char *why)
 {
-    ward_say_why(w, why);
-    tell_end(x, w, NOTICE_STOPPED, why);
-    ward_leave(x, w, LEAVE_STOP);
-    w->asked_run = w->run;
+    keep_text(&m->why, why);
+    tell_end(x, m, NOTICE_STOPPED, why);
+    managed_leave(x, m, ON_RETRY);
+    m->asked_run = m->last.run;
 }
 
-static void fail(struct slurm *x, struct ward *w)
+static void fail(struct slurm *x, struct managed *m)
 {
-    const char *why = how_it_ended(x, w);
+    const char *why = how_it_ended(x, m);
 
-    if (w->failed_run != w->run)
-        w->n_failures++;
-    w->failed_run = w->run;
-    if (w->n_failures > w->retries || ward_is_users(x, w) || x->setup.only_watches) {
-        tell_end(x, w, NOTICE_FAILED, why);
-        ward_set_phase(x, w, WARD_ENDED);
+    if (m->failed_run != m->last.run)
+        m->n_failures++;
+    m->failed_run = m->last.run;
+    if (m->n_failures > m->retries || managed_is_users(x, m) || x->setup.only_watches) {
+        tell_end(x, m, NOTICE_FAILED, why);
+        managed_update(x, m, ON_REPORTED);
         return;
     }
-    if (!told_running(x, w))
-        tell_started(x, w);
+    if (!told_running(x, m))
+        tell_started(x, m);
     try_again(
-        x, w,
-        arena_printf(&x->scratch, "%s; try %d of %d", why, w->n_failures + 1, w->retries + 1));
+        x, m,
+        arena_printf(&x->scratch, "%s; try %d of %d", why, m->n_failures + 1, m->retries + 1));
 }
 
 /* Where a run was whose start nobody heard of; false: it cannot be told. */
-static bool find_place(struct slurm *x, struct ward *w)
+static bool find_place(struct slurm *x, struct managed *m)
 {
-    struct spot at = { 0 };
+    struct gpu_set at = { 0 };
 
-    if (told_running(x, w) ||
-        (w->at.n_gpus > 0 &&
-         (w->phase == WARD_WANTED || w->phase == WARD_RUNNING || w->phase == WARD_LEAVING)))
+    if (told_running(x, m) ||
+        (m->at.n_gpus > 0 &&
+         (m->state == MANAGED_PINNED || m->state == MANAGED_RUNNING || managed_is_leaving(m))))
         return true;
-    if (!w->now)
-        return w->at.n_gpus > 0;
-    if (!place_find(x, w, &at))
+    if (!m->now)
+        return m->at.n_gpus > 0;
+    if (!place_find(x, m, &at))
         return false;
-    spot_move(&w->at, &at);
+    gpu_set_take(&m->at, &at);
     return true;
 }
 
 /* 'devices' is asked where it was; after that, any GPU of its node will do. */
-static bool guess_place(struct slurm *x, struct ward *w)
+static bool guess_place(struct slurm *x, struct managed *m)
 {
-    struct spot at = { 0 };
+    struct gpu_set at = { 0 };
 
-    if (x->setup.state->jobs[w->job]->spec.n_gpus != 1 || !w->now ||
-        !place_guess(x, w->now->nodes, &at))
+    if (x->setup.state->jobs[m->job]->spec.n_gpus != 1 || !m->now ||
+        !place_guess(x, m->now->nodes, &at))
         return false;
-    spot_move(&w->at, &at);
+    gpu_set_take(&m->at, &at);
     return true;
 }
 
-static void end_as_told(struct slurm *x, struct ward *w)
+static void end_as_told(struct slurm *x, struct managed *m)
 {
-    const bool is_cancelled = w->state == SLURM_CANCELLED && !ward_has_served(x, w);
-    const bool is_found = is_cancelled || find_place(x, w);
+    const bool is_cancelled = m->last.state == SLURM_CANCELLED && !managed_has_served(x, m);
+    const bool is_found = is_cancelled || find_place(x, m);
 
-    if (!is_found && w->now && *w->now->nodes && w->found == FOUND_ASKED)
+    if (!is_found && m->now && *m->now->nodes && m->lookup == LOOKUP_ASKED)
         return;    // that is being asked
-    if (is_cancelled || (!is_found && !guess_place(x, w))) {
-        tell_deed(x, w, DEED_CANCELLED,
-                  is_cancelled ? NULL : "it has ended in Slurm, and where it ran is not known");
-        ward_set_phase(x, w, WARD_ENDED);
-    } else if (w->state == SLURM_COMPLETED || w->state == SLURM_CANCELLED) {
-        finish(x, w);
-    } else if (w->state != SLURM_NODE_FAILED) {
-        fail(x, w);
+    if (is_cancelled || (!is_found && !guess_place(x, m))) {
+        tell_change(x, m, JOB_IS_CANCELLED,
+                    is_cancelled ? NULL : "it has ended in Slurm, and where it ran is not known");
+        managed_update(x, m, ON_ENDED);
+    } else if (m->last.state == SLURM_COMPLETED || m->last.state == SLURM_CANCELLED) {
+        finish(x, m);
+    } else if (m->last.state != SLURM_NODE_FAILED) {
+        fail(x, m);
     } else if (x->setup.only_watches) {
-        tell_end(x, w, NOTICE_STOPPED, "Slurm took its node away");
+        tell_end(x, m, NOTICE_STOPPED, "Slurm took its node away");
     } else {
-        try_again(x, w, "Slurm took its node away");
+        try_again(x, m, "Slurm took its node away");
     }
 }
 
 /* It was asked to end, and did, and will be put back; one that its user cancelled will not. */
-static bool is_put_back(const struct ward *w)
+static bool is_put_back(const struct managed *m)
 {
-    return w->phase == WARD_LEAVING && w->leave != LEAVE_SERVED && ward_is_asked(w) &&
-           w->state != SLURM_CANCELLED;
+    return managed_is_leaving(m) && m->state != MANAGED_RETIRING && managed_is_asked(m) &&
+           m->last.state != SLURM_CANCELLED;
 }
 
-void end_ward(struct slurm *x, struct ward *w)
+void end_managed(struct slurm *x, struct managed *m)
 {
-    if (ward_is_over(x, w)) {
-        ward_set_phase(x, w, WARD_ENDED);
-        ward_set_active(x, w, false);
+    if (managed_is_over(x, m)) {
+        managed_update(x, m, ON_ENDED);
+        managed_set_active(x, m, false);
         return;
     }
-    if (w->is_end_told)
-        return;    // heard already
-    if (is_put_back(w))
+    if (m->state == MANAGED_REPORTED || is_put_back(m))
         return;
-    if (ward_is_held(x, w)) {    // other ends are heard of once it is released
-        if (w->state == SLURM_CANCELLED)
-            tell_deed(x, w, DEED_CANCELLED, NULL);
-        ward_set_phase(x, w, WARD_ENDED);
+    if (managed_is_held(x, m)) {    // other ends are heard of once it is released
+        if (m->last.state == SLURM_CANCELLED)
+            tell_change(x, m, JOB_IS_CANCELLED, NULL);
+        managed_update(x, m, ON_ENDED);
         return;
     }
-    if (w->phase == WARD_LEAVING && w->leave == LEAVE_SERVED)
-        finish(x, w);
+    if (m->state == MANAGED_RETIRING)
+        finish(x, m);
     else
-        end_as_told(x, w);
+        end_as_told(x, m);
 }
 
 /* ---- without a word ---- */
@@ -145,98 +144,102 @@ void end_ward(struct slurm *x, struct ward *w)
  * cannot have ended and been forgotten; of one that was not, it is known when it started and
  * when slurmctld did.
  */
-static bool is_crash(const struct slurm *x, const struct ward *w)
+static bool is_crash(const struct slurm *x, const struct managed *m)
 {
-    const struct job *j = x->setup.state->jobs[w->job];
+    const struct job *j = x->setup.state->jobs[m->job];
     const double age_s = x->boot_s - j->changed_s;
 
-    if (w->was_seen)
-        return x->view.asked_s - w->seen_s < x->min_job_age_s;
-    return age_s >= 0 && age_s <= CRASH_S && w->away_s <= x->min_job_age_s;
+    if (!isnan(m->seen_s))
+        return x->view.asked_s - m->seen_s < x->min_job_age_s;
+    return age_s >= 0 && age_s <= CRASH_S && m->away_s <= x->min_job_age_s;
 }
 
-static void end_unseen(struct slurm *x, struct ward *w, const char *why)
+static void end_unseen(struct slurm *x, struct managed *m, const char *why)
 {
-    const struct job *j = x->setup.state->jobs[w->job];
+    const struct job *j = x->setup.state->jobs[m->job];
     const bool is_done =
         j->spec.kind == JOB_TRAINING && !j->spec.is_guess && j->steps_done >= j->spec.steps;
 
-    if (is_done || ward_has_served(x, w))
-        tell_end(x, w, NOTICE_FINISHED, NULL);
+    if (is_done || managed_has_served(x, m))
+        tell_end(x, m, NOTICE_FINISHED, NULL);
     else
-        tell_end(x, w, NOTICE_FAILED, why);
-    ward_set_phase(x, w, WARD_ENDED);
+        tell_end(x, m, NOTICE_FAILED, why);
+    managed_update(x, m, ON_REPORTED);
 }
 
 /* A start is only on disk once it was seen: one that nobody has looked after for longer than Slurm
  * remembers may have been started, and have run to its end.
  */
-static bool may_have_run(const struct slurm *x, const struct ward *w)
+static bool may_have_run(const struct slurm *x, const struct managed *m)
 {
-    const bool was_wanted = w->phase == WARD_WANTED || w->phase == WARD_LEAVING;
+    const bool was_wanted = m->state == MANAGED_PINNED || managed_is_leaving(m);
 
-    if (w->was_seen)
-        return was_wanted && x->view.asked_s - w->seen_s > x->min_job_age_s;
-    return w->was_before && w->away_s > x->min_job_age_s;
+    if (!isnan(m->seen_s))
+        return was_wanted && x->view.asked_s - m->seen_s > x->min_job_age_s;
+    return m->away_s > x->min_job_age_s;
 }
 
 /* Its user knows whether it has; until he says so, nobody runs it again. */
-static void park(struct slurm *x, struct ward *w)
+static void park(struct slurm *x, struct managed *m)
 {
-    const char *reason = x->setup.state->jobs[w->job]->reason;
+    const char *reason = x->setup.state->jobs[m->job]->reason;
 
-    if (ward_is_held(x, w)) {
-        w->is_parked = reason && strcmp(reason, PARKED) == 0;    // else: it is, once released
+    if (managed_is_held(x, m)) {
+        if (reason && strcmp(reason, PARKED) == 0)    // else: it is, once released
+            managed_update(x, m, ON_PARKED);
         return;
     }
-    if (!w->is_grumbled)
+    if (!m->is_logged)
         log_error(
             "job %s: nobody has looked at Slurm for %.0f s, and Slurm does not know the job: it "
             "may have run, so it is held; release it to run it (again), or cancel it",
-            ward_name(x, w), w->was_seen ? x->view.asked_s - w->seen_s : w->away_s);
-    w->is_grumbled = true;
-    w->has_next = w->is_move = false;
-    tell_deed(x, w, DEED_HELD, PARKED);
+            managed_name(x, m), !isnan(m->seen_s) ? x->view.asked_s - m->seen_s : m->away_s);
+    m->is_logged = true;
+    gpu_set_clear(&m->next);
+    tell_change(x, m, JOB_IS_HELD, PARKED);
 }
 
-static void lose(struct slurm *x, struct ward *w)
+static void lose(struct slurm *x, struct managed *m)
 {
-    const bool is_users = ward_is_users(x, w), is_lost = is_crash(x, w);
+    const bool is_users = managed_is_users(x, m), is_lost = is_crash(x, m);
 
-    if (told_running(x, w) && (is_users || !is_lost)) {
-        end_unseen(x, w,
+    if (told_running(x, m) && (is_users || !is_lost)) {
+        end_unseen(x, m,
                    is_lost ? "Slurm has forgotten it"
                            : "ended while GOGH was away, and Slurm has forgotten how (MinJobAge)");
     } else if (is_users) {
-        tell_deed(x, w, DEED_CANCELLED, WARD_LOST);
-        ward_set_phase(x, w, WARD_ENDED);
-    } else if (!x->setup.only_watches && (w->is_parked ? ward_is_held(x, w) : may_have_run(x, w))) {
-        park(x, w);
+        tell_change(x, m, JOB_IS_CANCELLED, REASON_LOST);
+        managed_update(x, m, ON_ENDED);
+    } else if (!x->setup.only_watches &&
+               (m->state == MANAGED_PARKED ? managed_is_held(x, m) : may_have_run(x, m))) {
+        park(x, m);
     } else {
-        log_warn("job %s: it is not in Slurm; submitted%s", ward_name(x, w),
-                 w->was_seen ? " again" : "");
-        w->has_next = w->is_move = false;
-        tell_end(x, w, NOTICE_STOPPED, "Slurm lost it");
-        ward_forget_run(w);
-        ward_set_phase(x, w, WARD_ABSENT);
+        log_warn("job %s: it is not in Slurm; submitted%s", managed_name(x, m),
+                 !isnan(m->seen_s) ? " again" : "");
+        gpu_set_clear(&m->next);
+        tell_end(x, m, NOTICE_STOPPED, "Slurm lost it");
+        managed_forget_run(m);
+        m->away_s = (double)NAN;
+        managed_update(x, m, ON_LOST);
         x->n_resubmits++;
     }
 }
 
-void end_missed(struct slurm *x, struct ward *w)
+void end_missed(struct slurm *x, struct managed *m)
 {
-    if (ward_is_over(x, w)) {
-        ward_set_phase(x, w, WARD_ENDED);
-        ward_set_active(x, w, false);
-    } else if (slurm_has_ended(w->state) && w->state != SLURM_NODE_FAILED && !is_put_back(w)) {
-        end_ward(x, w);    // it was seen, and Slurm has forgotten it since
-    } else if (w->phase == WARD_ENDED) {
-        if (!w->is_end_told)
-            tell_deed(x, w, DEED_CANCELLED, NULL);
-    } else if (w->phase != WARD_ABSENT && x->view.is_whole && !look_is_unread(x, w)) {
-        if (isnan(w->absent_s))
-            w->absent_s = x->view.asked_s;
-        if (x->view.asked_s >= w->absent_s + LOST_S)
-            lose(x, w);
+    if (managed_is_over(x, m)) {
+        managed_update(x, m, ON_ENDED);
+        managed_set_active(x, m, false);
+    } else if (slurm_has_ended(m->last.state) && m->last.state != SLURM_NODE_FAILED &&
+               !is_put_back(m)) {
+        end_managed(x, m);    // it was seen, and Slurm has forgotten it since
+    } else if (managed_has_ended(m)) {
+        if (m->state != MANAGED_REPORTED)
+            tell_change(x, m, JOB_IS_CANCELLED, NULL);
+    } else if (m->state != MANAGED_ABSENT && x->view.is_whole && !look_is_unread(x, m)) {
+        if (isnan(m->absent_s))
+            m->absent_s = x->view.asked_s;
+        if (x->view.asked_s >= m->absent_s + LOST_S)
+            lose(x, m);
     }
 }

@@ -8,7 +8,6 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,33 +28,26 @@
 #define CHECK_S 1.0
 
 /* An answer that is owed. */
-struct owed {
+struct pending_answer {
     uint64_t seq;
     link_line_f *line;
     link_end_f *end;
     void *self;
 };
 
-/* A driver that is to be waited for after its socket was closed. */
-struct parting {
-    struct link *link;
-    struct parting *next;
-    pid_t pid;
-    int fd;
-};
-
 struct link {
     struct link_setup setup;
     char *driver, *commands, *conf;
-    int fd;       // the socket; -1: no driver
-    pid_t pid;    // 0: not a process of ours
-    struct parting *partings;
+    int fd;          // the socket; -1: no driver
+    pid_t pid;       // 0: not a process of ours
+    pid_t *dying;    // (n_dying) drivers that were killed, and not waited for yet
+    int n_dying, cap_dying;
     struct buf in, out;
     size_t sent;     // of 'out'
     bool is_open;    // between link_begin and link_ask
     uint64_t next_seq, n_drivers;
-    struct owed *owed;    // a queue: from 'first' on
-    int first, n_owed, cap_owed;
+    struct pending_answer *pending;    // a queue: from 'first' on
+    int first, n_pending, cap_pending;
     double heard_s, started_s, pause_s;    // on the stopwatch
     struct loop_timer start, check;
     struct arena scratch;
@@ -63,48 +55,23 @@ struct link {
 
 /* ---- processes ---- */
 
-static void parting_free(struct parting *p)
+/* One that hangs in the kernel delays nobody: it is looked at again with the next check. */
+static void reap(struct link *k)
 {
-    struct parting **at = &p->link->partings;
-
-    while (*at != p)
-        at = &(*at)->next;
-    *at = p->next;
-    loop_unwatch(p->link->setup.loop, p->fd);
-    close(p->fd);
-    free(p);
+    for (int i = k->n_dying; i-- > 0;)
+        if (waitpid(k->dying[i], NULL, WNOHANG) != 0)
+            k->dying[i] = k->dying[--k->n_dying];
 }
 
-static void on_exit_of(void *self, int fd, unsigned ready)
+static void kill_driver(struct link *k)
 {
-    siginfo_t s;
-
-    (void)ready;
-    (void)waitid(P_PIDFD, (id_t)fd, &s, WEXITED | WNOHANG);
-    parting_free(self);
-}
-
-/* Kill it, and wait for it beside the rest: one that hangs in the kernel delays nobody. */
-static void part_with(struct link *k)
-{
-    struct parting *p;
-    siginfo_t s = { 0 };
-    int fd;
-
     if (k->pid <= 0)
         return;
     (void)kill(k->pid, SIGKILL);    // ours, and nobody has waited for it yet
-    fd = pidfd_open(k->pid, 0);
-    p = fd < 0 ? NULL : heap_array(1, sizeof *p);
-    if (p) {
-        *p = (struct parting){ .link = k, .next = k->partings, .pid = k->pid, .fd = fd };
-        k->partings = p;
-        if (loop_watch(k->setup.loop, fd, LOOP_READ, "a driver's end", on_exit_of, p, NULL) < 0)
-            parting_free(p);
-    } else {
-        (void)waitid(P_PID, (id_t)k->pid, &s, WEXITED | WNOHANG);
-    }
+    GROW(k->dying, k->n_dying, k->cap_dying);
+    k->dying[k->n_dying++] = k->pid;
     k->pid = 0;
+    reap(k);
 }
 
 static int spawn(struct link *k, int fd)
@@ -204,19 +171,19 @@ static void on_start(void *self)
 /* All that it owes is in doubt. Whoever hears that may not ask yet: there is nobody to ask. */
 static void go_down(struct link *k, const char *why)
 {
-    struct owed *list = k->owed;
-    const int first = k->first, n = k->n_owed;
+    struct pending_answer *list = k->pending;
+    const int first = k->first, n = k->n_pending;
 
     log_warn("the Slurm driver %s; another one is started", why);
     loop_unwatch(k->setup.loop, k->fd);
     close(k->fd);
     k->fd = -1;
-    part_with(k);
+    kill_driver(k);
     buf_clear(&k->in);
     buf_clear(&k->out);
     k->sent = 0;
-    k->owed = NULL;
-    k->first = k->n_owed = k->cap_owed = 0;
+    k->pending = NULL;
+    k->first = k->n_pending = k->cap_pending = 0;
     if (clock_stopwatch_s() - k->started_s > STEADY_S)
         k->pause_s = k->setup.pause_s;
     start_later(k);
@@ -230,9 +197,10 @@ static void on_check(void *self)
     struct link *k = self;
 
     loop_timer_set(&k->check, fmin(CHECK_S, k->setup.silence_s / 4));
+    reap(k);
     if (k->fd < 0)
         return;
-    if (link_n_owed(k) > 0 && clock_stopwatch_s() - k->heard_s > k->setup.silence_s)
+    if (link_n_pending(k) > 0 && clock_stopwatch_s() - k->heard_s > k->setup.silence_s)
         go_down(k, "does not answer");
 }
 
@@ -261,14 +229,14 @@ static bool is_end(const struct wire_message *m, enum link_outcome *out)
 
 static void end_first(struct link *k, const struct wire_message *m, enum link_outcome outcome)
 {
-    const struct owed o = k->owed[k->first++];
+    const struct pending_answer o = k->pending[k->first++];
     const char *text = wire_get(m, "text");
     struct link_end how = { .seq = o.seq, .outcome = outcome, .text = text ? text : "" };
 
     if (outcome == LINK_FAILED)
         how.kind = link_kind_of(wire_get(m, "kind"));
-    if (k->first == k->n_owed)
-        k->first = k->n_owed = 0;
+    if (k->first == k->n_pending)
+        k->first = k->n_pending = 0;
     o.end(o.self, &how);
 }
 
@@ -288,12 +256,12 @@ static int hear(struct link *k, char *line, size_t len)
         k->setup.on_said(k->setup.self, 0, &m);
         return 0;
     }
-    if (link_n_owed(k) == 0 || k->owed[k->first].seq != m.seq)
+    if (link_n_pending(k) == 0 || k->pending[k->first].seq != m.seq)
         return -EPROTO;
     if (is_end(&m, &outcome))
         end_first(k, &m, outcome);
-    else if (k->owed[k->first].line)
-        k->owed[k->first].line(k->owed[k->first].self, m.seq, &m);
+    else if (k->pending[k->first].line)
+        k->pending[k->first].line(k->pending[k->first].self, m.seq, &m);
     return 0;
 }
 
@@ -378,7 +346,7 @@ struct buf *link_begin(struct link *k, const char *verb)
 {
     assert(k->fd >= 0 && !k->is_open);
     k->is_open = true;
-    if (link_n_owed(k) == 0)
+    if (link_n_pending(k) == 0)
         k->heard_s = clock_stopwatch_s();    // its silence counts from here
     wire_begin(&k->out, ++k->next_seq, verb);
     return &k->out;
@@ -389,9 +357,9 @@ uint64_t link_ask(struct link *k, link_line_f *line, link_end_f *end, void *self
     assert(k->is_open && end);
     wire_end(&k->out);
     k->is_open = false;
-    GROW(k->owed, k->n_owed, k->cap_owed);
-    k->owed[k->n_owed++] =
-        (struct owed){ .seq = k->next_seq, .line = line, .end = end, .self = self };
+    GROW(k->pending, k->n_pending, k->cap_pending);
+    k->pending[k->n_pending++] =
+        (struct pending_answer){ .seq = k->next_seq, .line = line, .end = end, .self = self };
     watch(k);    // sent when the socket says so: nobody is told of a death in the middle of asking
     return k->next_seq;
 }
@@ -434,18 +402,12 @@ void link_destroy(struct link *k)
         loop_unwatch(k->setup.loop, k->fd);
         close(k->fd);
     }
-    part_with(k);
-    for (struct parting *p = k->partings, *next; p; p = next) {
-        siginfo_t s;
-
-        next = p->next;
-        (void)waitid(P_PIDFD, (id_t)p->fd, &s, WEXITED | WNOHANG);
-        parting_free(p);
-    }
+    kill_driver(k);
+    free(k->dying);
     buf_release(&k->in);
     buf_release(&k->out);
     arena_release(&k->scratch);
-    free(k->owed);
+    free(k->pending);
     free(k->driver);
     free(k->commands);
     free(k->conf);
@@ -462,7 +424,7 @@ uint64_t link_n_drivers(const struct link *k)
     return k->n_drivers;
 }
 
-int link_n_owed(const struct link *k)
+int link_n_pending(const struct link *k)
 {
-    return k->n_owed - k->first;
+    return k->n_pending - k->first;
 }

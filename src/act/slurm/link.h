@@ -1,4 +1,4 @@
-/* slurm_link.h - the daemon's end of the line to the Slurm driver.
+/* link.h - the daemon's end of the line to the Slurm driver.
  *
  * Starts the driver with a socket as its standard input and output, sends requests, and hands out
  * its answers (docs/formats/slurm-driver.md). A driver that dies, says what it should not, or says
@@ -62,7 +62,7 @@ void link_destroy(struct link *k);    // answers that are owed are not told; NUL
 
 bool link_is_up(const struct link *k);    // there is a driver to ask
 uint64_t link_n_drivers(const struct link *k);
-int link_n_owed(const struct link *k);    // answers
+int link_n_pending(const struct link *k);    // answers
 
 /* A request: begin, wire_put into the buffer that comes back, end. Only while it is up. 'line' may
  * be NULL; 'end' is called once for each, in the order of the requests.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "act/driver/wire.h"
+#include "act/slurm/newcomers.h"
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/grow.h"
@@ -28,7 +29,7 @@
 static bool is_idle(const struct slurm *x)
 {
     for (int i = 0; i < x->n_active; i++)
-        if (x->active[i]->phase != WARD_HELD || x->active[i]->has_next)
+        if (x->active[i]->state != MANAGED_HELD || x->active[i]->next.n_gpus > 0)
             return false;
     return true;
 }
@@ -36,7 +37,7 @@ static bool is_idle(const struct slurm *x)
 static bool is_under_way(const struct slurm *x)
 {
     for (int i = 0; i < x->n_active; i++)
-        if (ward_is_under_way(x->active[i]))
+        if (managed_is_under_way(x->active[i]))
             return true;
     return false;
 }
@@ -83,10 +84,10 @@ static void drop_unread(struct slurm *x)
     x->n_unread = 0;
 }
 
-bool look_is_unread(const struct slurm *x, const struct ward *w)
+bool look_is_unread(const struct slurm *x, const struct managed *m)
 {
     for (int i = 0; i < x->n_unread; i++)
-        if (strcmp(x->unread[i], w->number) == 0 || (x->n_unread > 0 && !w->was_seen))
+        if (strcmp(x->unread[i], m->number) == 0 || (x->n_unread > 0 && isnan(m->seen_s)))
             return true;
     return false;
 }
@@ -230,18 +231,19 @@ static void set_up(struct slurm *x)
 /* Was it there for long, and must be there now? Of those that ran when we began it is known if
  * nobody was away for long.
  */
-static bool is_expected(const struct slurm *x, const struct ward *w)
+static bool is_expected(const struct slurm *x, const struct managed *m)
 {
     const double since_s = isnan(x->gone_s) ? x->view.asked_s : x->gone_s;
-    const struct job *j = x->setup.state->jobs[w->job];
+    const struct job *j = x->setup.state->jobs[m->job];
 
-    if (!isnan(w->absent_s) || ward_is_over(x, w))
+    if (!isnan(m->absent_s) || managed_is_over(x, m))
         return false;
-    if (!w->was_seen)
-        return w->was_before && j->state == JOB_RUNNING && w->away_s <= x->min_job_age_s &&
+    if (isnan(m->seen_s))
+        return j->state == JOB_RUNNING && m->away_s <= x->min_job_age_s &&
                slurm_wall_s(x) - j->changed_s > SETTLED_S;
-    return !slurm_has_ended(w->state) && w->phase != WARD_ABSENT && w->phase != WARD_ASKED &&
-           w->seen_s - w->first_s > SETTLED_S && since_s - w->seen_s <= x->min_job_age_s;
+    return !slurm_has_ended(m->last.state) && m->state != MANAGED_ABSENT &&
+           m->state != MANAGED_SUBMITTED && m->seen_s - m->first_s > SETTLED_S &&
+           since_s - m->seen_s <= x->min_job_age_s;
 }
 
 /* Jobs that end stay in the listing for a while: of those that it had for long, most are missing
@@ -253,12 +255,12 @@ static bool is_implausible(struct slurm *x)
     int n = 0, n_gone = 0;
 
     for (int i = 0; i < x->n_active; i++) {
-        const struct ward *w = x->active[i];
+        const struct managed *m = x->active[i];
 
-        if (!is_expected(x, w))
+        if (!is_expected(x, m))
             continue;
         n++;
-        n_gone += !w->now;
+        n_gone += !m->now;
     }
     if (!x->view.is_whole || n_gone <= GONE_MAX || 2 * n_gone <= n) {
         x->gone_s = (double)NAN;
@@ -292,15 +294,16 @@ static void believe(struct slurm *x, uint64_t seq)
         return;
     }
     set_up(x);
-    if (x->on_view) {
-        x->on_view(x->view_self, &x->view);
+    if (x->setup.take_job) {
+        newcomers_see(x->newcomers, &x->view, slurm_wall_s(x));
+        x->setup.on_view(x->setup.owner);
         x->has_nodes = false;
         nodes_learn(x);
         match_view(x);
     }
     x->has_nodes = false;
     for (int i = x->n_active - 1; i >= 0; i--)
-        see_ward(x, x->active[i]);
+        see_managed(x, x->active[i]);
     match_strays(x);
     x->is_believing = true;
     slurm_pass(x);
@@ -454,7 +457,7 @@ static void on_trouble(struct slurm *x, const struct wire_message *m)
     x->is_partial |= n_named < n;
 }
 
-void look_said(void *self, uint64_t seq, const struct wire_message *m)
+void look_on_line(void *self, uint64_t seq, const struct wire_message *m)
 {
     struct slurm *x = self;
 

@@ -1,4 +1,4 @@
-/* The list of wards: who is in our charge, and how far each is. */
+/* The jobs that are managed: who they are, and what may be said of each. */
 #include "act/slurm/inner.h"
 
 #include <assert.h>
@@ -13,47 +13,47 @@
 #define PAUSE_MIN_S 30.0
 #define PAUSE_MAX_S 600.0
 
-static enum job_state state_of(const struct slurm *x, const struct ward *w)
+static enum job_state state_of(const struct slurm *x, const struct managed *m)
 {
-    return x->setup.state->jobs[w->job]->state;
+    return x->setup.state->jobs[m->job]->state;
 }
 
-bool ward_is_over(const struct slurm *x, const struct ward *w)
+bool managed_is_over(const struct slurm *x, const struct managed *m)
 {
-    const enum job_state s = state_of(x, w);
+    const enum job_state s = state_of(x, m);
 
     return s == JOB_FINISHED || s == JOB_FAILED || s == JOB_CANCELLED;
 }
 
 /* Whoever GOGH gave up for lost, and comes back, is not GOGH's to end. */
-bool ward_is_doomed(const struct slurm *x, const struct ward *w)
+bool managed_is_doomed(const struct slurm *x, const struct managed *m)
 {
-    const char *reason = x->setup.state->jobs[w->job]->reason;
+    const char *reason = x->setup.state->jobs[m->job]->reason;
 
-    return state_of(x, w) == JOB_CANCELLED && !w->is_taken &&
-           !(reason && (strcmp(reason, WARD_LOST) == 0 || strcmp(reason, WARD_TAKEN) == 0));
+    return state_of(x, m) == JOB_CANCELLED && m->state != MANAGED_TAKEN &&
+           !(reason && (strcmp(reason, REASON_LOST) == 0 || strcmp(reason, REASON_TAKEN) == 0));
 }
 
-bool ward_may_run(const struct slurm *x, const struct ward *w)
+bool managed_may_run(const struct slurm *x, const struct managed *m)
 {
-    const enum job_state s = state_of(x, w);
+    const enum job_state s = state_of(x, m);
 
     return s == JOB_WAITING || s == JOB_RUNNING;
 }
 
-bool ward_is_held(const struct slurm *x, const struct ward *w)
+bool managed_is_held(const struct slurm *x, const struct managed *m)
 {
-    return state_of(x, w) == JOB_HELD;
+    return state_of(x, m) == JOB_HELD;
 }
 
-bool ward_is_users(const struct slurm *x, const struct ward *w)
+bool managed_is_users(const struct slurm *x, const struct managed *m)
 {
-    return slurm_is_users(&x->setup.state->jobs[w->job]->spec);
+    return slurm_is_users(&x->setup.state->jobs[m->job]->spec);
 }
 
-const char *ward_name(const struct slurm *x, const struct ward *w)
+const char *managed_name(const struct slurm *x, const struct managed *m)
 {
-    return x->setup.state->jobs[w->job]->spec.name;
+    return x->setup.state->jobs[m->job]->spec.name;
 }
 
 bool slurm_has_ended(enum slurm_state s)
@@ -61,196 +61,184 @@ bool slurm_has_ended(enum slurm_state s)
     return s >= SLURM_COMPLETED;
 }
 
-bool ward_is_asked(const struct ward *w)
+bool managed_is_asked(const struct managed *m)
 {
-    return w->asked_run == w->run;
+    return m->asked_run == m->last.run;
 }
 
-bool ward_has_served(const struct slurm *x, const struct ward *w)
+bool managed_has_served(const struct slurm *x, const struct managed *m)
 {
-    const struct job *j = x->setup.state->jobs[w->job];
+    const struct job *j = x->setup.state->jobs[m->job];
 
     return j->spec.kind == JOB_INFERENCE && j->spec.duration_s > 0 && !isnan(j->started_s) &&
            job_time_left_s(j, slurm_wall_s(x)) <= 0;
 }
 
-bool ward_is_under_way(const struct ward *w)
+bool managed_is_under_way(const struct managed *m)
 {
-    return w->has_next || w->phase == WARD_WANTED || w->phase == WARD_LEAVING;
+    return m->next.n_gpus > 0 || m->state == MANAGED_PINNED || managed_is_leaving(m);
 }
 
-bool ward_is_fresh(const struct slurm *x, const struct ward *w)
+bool managed_is_fresh(const struct slurm *x, const struct managed *m)
 {
-    return x->has_view && x->view_seq > w->seq;
+    return x->has_view && x->view_seq > m->seq;
 }
 
-struct ward *ward_find(const struct slurm *x, int job)
+struct managed *managed_find(const struct slurm *x, int job)
 {
     const int i = map_u64_get(&x->by_job, (uint64_t)job);
 
-    return i < 0 ? NULL : x->wards[i];
+    return i < 0 ? NULL : x->managed[i];
 }
 
 /* Of "slurm:12_3:1700000000" the "12_3", for those that come back with another submit_s. */
-static void learn_number(struct slurm *x, struct ward *w)
+static void learn_number(struct slurm *x, int job)
 {
-    const char *key = x->setup.state->jobs[w->job]->spec.key + sizeof SLURM_KEY - 1;
-    int before;
+    const char *key = x->setup.state->jobs[job]->spec.key + sizeof SLURM_KEY - 1;
+    const char *number = arena_strndup(&x->names, key, strcspn(key, ":"));
 
-    w->key_number = strndup(key, strcspn(key, ":"));
-    assert(w->key_number);    // out of memory: stop
-    before = map_get(&x->by_number, w->key_number);
-    if (before < w->job)
-        map_set(&x->by_number, w->key_number, w->job);
+    if (map_get(&x->by_number, number) < job)
+        map_set(&x->by_number, number, job);
 }
 
 /* Whether it was submitted by somebody who died just then is not known: as if it had been. */
-struct ward *ward_get(struct slurm *x, int job)
+struct managed *managed_get(struct slurm *x, int job)
 {
     const struct job *j = x->setup.state->jobs[job];
-    struct ward *w = ward_find(x, job);
+    struct managed *m = managed_find(x, job);
 
-    if (w)
-        return w;
-    w = heap_array(1, sizeof *w);
-    *w = (struct ward){ .job = job,
-                        .phase = WARD_ASKED,
-                        .absent_s = (double)NAN,
-                        .pending_s = (double)NAN,
-                        .first_s = (double)NAN,
-                        .wait_s = (double)NAN,
-                        .doubt_s = slurm_now_s(x),
-                        .due_s = (double)INFINITY,
-                        .told_run = -1,
-                        .asked_run = -1,
-                        .failed_run = -1,
-                        .stuck_run = -1,
-                        .active = -1 };
+    if (m)
+        return m;
+    m = heap_array(1, sizeof *m);
+    *m = (struct managed){ .job = job,
+                           .state = MANAGED_SUBMITTED,
+                           .first_s = (double)NAN,
+                           .seen_s = (double)NAN,
+                           .absent_s = (double)NAN,
+                           .pending_s = (double)NAN,
+                           .away_s = (double)NAN,
+                           .wait_s = (double)NAN,
+                           .doubt_s = slurm_now_s(x),
+                           .due_s = (double)INFINITY,
+                           .told_run = -1,
+                           .asked_run = -1,
+                           .failed_run = -1,
+                           .stuck_run = -1,
+                           .active = -1 };
     if (j->state == JOB_RUNNING)
-        spot_set(&w->at, j->gpus, j->n_held, j->limit_w);
-    submit_learn(x, w);
-    GROW(x->wards, x->n_wards, x->cap_wards);
-    x->wards[x->n_wards] = w;
-    map_u64_set(&x->by_job, (uint64_t)job, x->n_wards++);
-    if (ward_is_users(x, w))
-        learn_number(x, w);
-    return w;
+        gpu_set_copy(&m->at, j->gpus, j->n_held);
+    submit_learn(x, m);
+    GROW(x->managed, x->n_managed, x->cap_managed);
+    x->managed[x->n_managed] = m;
+    map_u64_set(&x->by_job, (uint64_t)job, x->n_managed++);
+    if (managed_is_users(x, m))
+        learn_number(x, job);
+    return m;
 }
 
-void ward_free(struct ward *w)
+void managed_free(struct managed *m)
 {
-    free(w->at.gpus);
-    free(w->next.gpus);
-    free(w->spare.gpus);
-    free(w->shunned.gpus);
-    free(w->out);
-    free(w->why);
-    free(w->pin_gres);
-    free(w->gres);
-    free(w->key_number);
-    free(w->request);
-    free(w);
+    free(m->at.gpus);
+    free(m->next.gpus);
+    free(m->lookup_gpus.gpus);
+    free(m->shunned.gpus);
+    free(m->out);
+    free(m->why);
+    free(m->pin_gres);
+    free(m->gres);
+    free(m->gate_request);
+    free(m);
 }
 
-void ward_set_active(struct slurm *x, struct ward *w, bool is_active)
+void managed_set_active(struct slurm *x, struct managed *m, bool is_active)
 {
-    if (is_active == (w->active >= 0))
+    if (is_active == (m->active >= 0))
         return;
     x->n_busy = -1;
     if (is_active) {
         GROW(x->active, x->n_active, x->cap_active);
-        w->active = x->n_active;
-        x->active[x->n_active++] = w;
+        m->active = x->n_active;
+        x->active[x->n_active++] = m;
         return;
     }
-    x->active[w->active] = x->active[--x->n_active];
-    x->active[w->active]->active = w->active;
-    w->active = -1;
+    x->active[m->active] = x->active[--x->n_active];
+    x->active[m->active]->active = m->active;
+    m->active = -1;
 }
 
-void ward_set_phase(struct slurm *x, struct ward *w, enum ward_phase phase)
+void keep_text(char **to, const char *text)
 {
-    x->n_busy = -1;
-    if (w->phase == phase)
+    char *copy;
+
+    if (*to && text && strcmp(*to, text) == 0)
         return;
-    if (phase != WARD_LEAVING)
-        w->asked_run = -1;
-    w->phase = phase;
-    w->again_s = 0;
-    w->due_s = (double)INFINITY;
-    w->is_grumbled = false;
-}
-
-void ward_say_why(struct ward *w, const char *why)
-{
-    char *copy = why ? strdup(why) : NULL;
-
-    assert(copy || !why);    // out of memory: stop
-    free(w->why);
-    w->why = copy;
+    copy = text && *text ? strdup(text) : NULL;
+    assert(copy || !text || !*text);    // out of memory: stop
+    free(*to);
+    *to = copy;
 }
 
 /* For a reason of its own: its nodes are free for others, and it is not planned for a while. */
-void ward_pause(struct slurm *x, struct ward *w, const char *why)
+void managed_pause(struct slurm *x, struct managed *m, const char *why)
 {
-    w->pause_s = fmin(fmax(2 * w->pause_s, PAUSE_MIN_S), PAUSE_MAX_S);
-    w->paused_s = slurm_now_s(x) + w->pause_s;
-    ward_say_why(w, why);
-    log_warn("job %s: %s; it pauses for %.0f s", ward_name(x, w), why, w->pause_s);
+    m->pause_s = fmin(fmax(2 * m->pause_s, PAUSE_MIN_S), PAUSE_MAX_S);
+    m->paused_s = slurm_now_s(x) + m->pause_s;
+    keep_text(&m->why, why);
+    log_warn("job %s: %s; it pauses for %.0f s", managed_name(x, m), why, m->pause_s);
 }
 
-bool ward_is_paused(const struct slurm *x, const struct ward *w)
+bool managed_is_paused(const struct slurm *x, const struct managed *m)
 {
-    return slurm_now_s(x) < w->paused_s;
+    return slurm_now_s(x) < m->paused_s;
 }
 
-void ward_forget_run(struct ward *w)
+void managed_forget_run(struct managed *m)
 {
-    w->run = w->pin_run = 0;
-    w->told_run = w->asked_run = w->failed_run = w->stuck_run = -1;
-    w->state = SLURM_PENDING;
-    w->found = FOUND_NOT;
-    w->first_s = (double)NAN;
-    w->is_end_told = w->is_run_held = w->has_token = w->is_noteless = false;
-    free(w->pin_gres);
-    free(w->gres);
-    w->pin_gres = w->gres = NULL;
+    m->last.run = m->pin_run = 0;
+    m->told_run = m->asked_run = m->failed_run = m->stuck_run = -1;
+    m->last.state = SLURM_PENDING;
+    m->lookup = LOOKUP_NONE;
+    m->first_s = (double)NAN;
+    m->has_token = m->is_noteless = false;
+    m->hold = m->hold == USER_HELD_RUN ? USER_HOLDS_NOT : m->hold;
+    keep_text(&m->pin_gres, NULL);
+    keep_text(&m->gres, NULL);
 }
 
 /* The old one is held, and cancelled once the new one is seen: not before, so that somebody who
  * begins after us finds one of them.
  */
-void ward_renew(struct slurm *x, struct ward *w)
+void managed_replace(struct slurm *x, struct managed *m)
 {
-    w->forgotten_id = w->id;
-    w->forgotten_s = w->submit_s;
-    w->has_old = true;
-    w->is_old_cancelled = false;
-    w->is_there = false;
-    w->doubt_s = (double)NAN;
-    ward_forget_run(w);
-    ward_set_phase(x, w, WARD_ABSENT);
+    m->old_id = m->last.id;
+    m->old_submit_s = m->last.submit_s;
+    m->has_old = true;
+    m->is_old_cancelled = false;
+    m->now = NULL;
+    m->doubt_s = (double)NAN;
+    managed_forget_run(m);
+    managed_update(x, m, ON_REPLACED);
     slurm_pass_soon(x);
 }
 
-void ward_leave(struct slurm *x, struct ward *w, enum ward_leave leave)
+void managed_leave(struct slurm *x, struct managed *m, enum managed_event e)
 {
-    if (x->setup.only_watches || (w->phase == WARD_LEAVING && w->leave == leave))
+    if (x->setup.only_watches || managed_next(m->state, e) == m->state)
         return;
-    if (leave != LEAVE_MOVE)
-        w->has_next = w->is_move = false;
-    if (leave == LEAVE_CANCEL)
-        w->again_s = 0;
-    w->leave = leave;
-    ward_set_phase(x, w, WARD_LEAVING);
-    look_soon(x);
+    if (e != ON_MOVE)
+        gpu_set_clear(&m->next);
+    managed_update(x, m, e);
+    if (m->state == MANAGED_CANCELLING)
+        m->again_s = 0;
+    if (managed_is_leaving(m))
+        look_soon(x);
 }
 
-void ward_give_up(struct slurm *x, struct ward *w, const char *why)
+void managed_give_up(struct slurm *x, struct managed *m, const char *why)
 {
     if (why)
-        log_warn("job %s: %s; it waits", ward_name(x, w), why);
-    w->has_next = w->is_move = false;
+        log_warn("job %s: %s; it waits", managed_name(x, m), why);
+    gpu_set_clear(&m->next);
     x->n_busy = -1;
-    tell_end(x, w, NOTICE_STOPPED, why ? why : "stopped as planned");
+    tell_end(x, m, NOTICE_STOPPED, why ? why : "stopped as planned");
 }

@@ -70,7 +70,7 @@ static int find_requeued(const struct slurm *x, const struct slurm_job *j)
 int match_job(struct slurm *x, const struct slurm_job *j)
 {
     struct slurm_note note;
-    struct ward *w;
+    struct managed *m;
     char key[100];
     int job;
 
@@ -84,8 +84,8 @@ int match_job(struct slurm *x, const struct slurm_job *j)
     }
     if (job < 0 || job >= x->n_safe)    // who came in this turn may yet be undone
         return -1;
-    w = ward_get(x, job);
-    return w->has_owner && w->uid == j->uid ? job : -1;
+    m = managed_get(x, job);
+    return m->uid == j->uid ? job : -1;
 }
 
 /* ---- several with one token ---- */
@@ -105,70 +105,69 @@ static int rank(const struct slurm_job *j)
 /* Does 'j' count rather than 'than'? The one that runs, was released or has run; the one that we
  * know; the first.
  */
-static bool is_better(const struct ward *w, const struct slurm_job *j, const struct slurm_job *than)
+static bool is_better(const struct managed *m, const struct slurm_job *j,
+                      const struct slurm_job *than)
 {
     if (rank(j) != rank(than))
         return rank(j) > rank(than);
-    if ((j->id == w->id) != (than->id == w->id))
-        return j->id == w->id;
+    if ((j->id == m->last.id) != (than->id == m->last.id))
+        return j->id == m->last.id;
     return slurm_has_ended(j->state) ? j->id > than->id : j->id < than->id;
 }
 
-static void count_stray(struct slurm *x, const struct ward *w, const struct slurm_job *j)
+static void count_stray(struct slurm *x, const struct managed *m, const struct slurm_job *j)
 {
     if (map_u64_get(&x->strays, (uint64_t)j->id) >= 0)
         return;
     map_u64_set(&x->strays, (uint64_t)j->id, 0);
     x->n_strays++;
-    log_warn("job %s: Slurm's job %ld has its token, too, besides %ld; left alone", ward_name(x, w),
-             j->id, w->now->id);
+    log_warn("job %s: Slurm's job %ld has its token, too, besides %ld; left alone",
+             managed_name(x, m), j->id, m->now->id);
 }
 
 /* Another has taken its place. After a crash, that may have its number. */
-static bool is_forgotten(const struct ward *w, const struct slurm_job *j)
+static bool is_forgotten(const struct managed *m, const struct slurm_job *j)
 {
-    return j->id == w->forgotten_id && (j->run > 0 || !(j->submit_s > w->forgotten_s));
+    return j->id == m->old_id && (j->run > 0 || !(j->submit_s > m->old_submit_s));
 }
 
 static void match_one(struct slurm *x, const struct slurm_job *j)
 {
     const int job = match_job(x, j);
-    struct ward *w = job < 0 ? NULL : ward_find(x, job);
+    struct managed *m = job < 0 ? NULL : managed_find(x, job);
 
-    if (w && w->is_taken && ward_is_over(x, w))
-        w = NULL;    // its user's alone
-    x->ward_of[j - x->view.jobs] = w;
-    if (!w || (w->active < 0 && ward_is_over(x, w) && slurm_has_ended(j->state)))
+    if (m && m->state == MANAGED_TAKEN && managed_is_over(x, m))
+        m = NULL;    // its user's alone
+    x->managed_of[j - x->view.jobs] = m;
+    if (!m || (m->active < 0 && managed_is_over(x, m) && slurm_has_ended(j->state)))
         return;
-    if (is_forgotten(w, j) && !w->is_old_cancelled &&
+    if (is_forgotten(m, j) && !m->is_old_cancelled &&
         !(j->state == SLURM_PENDING && j->held != HOLD_NONE))
-        w->forgotten_id = 0;    // somebody has let it go: it counts after all
-    if (is_forgotten(w, j))
-        w->has_old |= !slurm_has_ended(j->state);
-    else if (w->active < 0 || !w->now || is_better(w, j, w->now))
-        w->now = j;
-    ward_set_active(x, w, true);
+        m->old_id = 0;    // somebody has let it go: it counts after all
+    if (is_forgotten(m, j))
+        m->has_old |= !slurm_has_ended(j->state);
+    else if (m->active < 0 || !m->now || is_better(m, j, m->now))
+        m->now = j;
+    managed_set_active(x, m, true);
 }
 
 void match_view(struct slurm *x)
 {
     arena_reset(&x->scratch);
-    free(x->ward_of);
-    x->ward_of = heap_array((size_t)x->view.n_jobs, sizeof(struct ward *));
+    free(x->managed_of);
+    x->managed_of = heap_array((size_t)x->view.n_jobs, sizeof(struct managed *));
     for (int i = 0; i < x->n_active; i++) {
         x->active[i]->now = NULL;
         x->active[i]->has_old = false;
     }
     for (int i = 0; i < x->view.n_jobs; i++)
         match_one(x, &x->view.jobs[i]);
-    for (int i = 0; i < x->n_active; i++)
-        x->active[i]->is_there = x->active[i]->now != NULL;
 }
 
 /* Submitted by us and waiting, or given up by us: nobody misses it. */
-static bool is_spare(const struct slurm *x, const struct ward *w, const struct slurm_job *j)
+static bool is_spare(const struct slurm *x, const struct managed *m, const struct slurm_job *j)
 {
-    return !ward_is_users(x, w) && (j->state == SLURM_PENDING || is_forgotten(w, j));
+    return !managed_is_users(x, m) && (j->state == SLURM_PENDING || is_forgotten(m, j));
 }
 
 void match_strays(struct slurm *x)
@@ -178,19 +177,19 @@ void match_strays(struct slurm *x)
 
     for (int i = 0; i < x->view.n_jobs; i++) {
         const struct slurm_job *j = &x->view.jobs[i];
-        struct ward *w = slurm_has_ended(j->state) ? NULL : x->ward_of[i];
+        struct managed *m = slurm_has_ended(j->state) ? NULL : x->managed_of[i];
 
-        if (!w || w->now == j || !w->now)
+        if (!m || m->now == j || !m->now)
             continue;
-        w->has_old = true;    // nothing is pinned beside it
-        if (is_spare(x, w, j) && !x->setup.only_watches) {
+        m->has_old = true;    // nothing is pinned beside it
+        if (is_spare(x, m, j) && !x->setup.only_watches) {
             char *number = arena_alloc(&x->scratch, 48);
 
             match_number(j, number, 48);
             numbers[n++] = number;
-            w->is_old_cancelled |= is_forgotten(w, j);
+            m->is_old_cancelled |= is_forgotten(m, j);
         } else {
-            count_stray(x, w, j);
+            count_stray(x, m, j);
         }
     }
     if (n > 0 && slurm_now_s(x) >= x->stray_s + STRAY_S) {

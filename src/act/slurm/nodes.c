@@ -47,7 +47,6 @@ void nodes_learn(struct slurm *x)
     for (int i = 0; i < x->view.n_nodes; i++) {
         const int node = state_find_node(st, x->view.nodes[i].name);
 
-        x->seen[i].state_node = node;
         if (node >= 0)
             x->view_node[node] = i;
     }
@@ -76,7 +75,7 @@ const struct slurm_slot *slurm_slot_of(const struct slurm *x, int gpu)
 
 /* ---- busy GPUs ---- */
 
-static void mark(struct slurm *x, const struct spot *s)
+static void mark(struct slurm *x, const struct gpu_set *s)
 {
     for (int i = 0; i < s->n_gpus; i++)
         x->busy[s->gpus[i]] = true;
@@ -99,7 +98,7 @@ static void mark_node(struct slurm *x, const struct node *n, const char *gres)
 /* A job that is not ours is there: on the GPUs that its gres names, else on any. */
 static void mark_foreign(struct slurm *x, const char *nodes, const char *gres)
 {
-    for (struct slice name = next_name(&nodes); name.len && *gres; name = next_name(&nodes)) {
+    for (struct slice name; *gres && slice_next(&nodes, ',', &name);) {
         const int node = place_node(x, name);
 
         if (node >= 0)
@@ -107,11 +106,11 @@ static void mark_foreign(struct slurm *x, const char *nodes, const char *gres)
     }
 }
 
-bool nodes_is_ours(struct slurm *x, const struct ward *w, const struct slurm_job *j)
+bool nodes_is_ours(struct slurm *x, const struct managed *m, const struct slurm_job *j)
 {
-    return w && w->now == j &&
-           (w->phase == WARD_WANTED || w->phase == WARD_RUNNING || w->phase == WARD_LEAVING) &&
-           place_is_on(x, &w->at, j->nodes);
+    return m && m->now == j &&
+           (m->state == MANAGED_PINNED || m->state == MANAGED_RUNNING || managed_is_leaving(m)) &&
+           place_is_on(x, &m->at, j->nodes);
 }
 
 static void mark_jobs(struct slurm *x)
@@ -120,21 +119,21 @@ static void mark_jobs(struct slurm *x)
         const struct slurm_job *j = &x->view.jobs[i];
 
         if (j->state != SLURM_PENDING && !slurm_has_ended(j->state) &&
-            !nodes_is_ours(x, x->ward_of ? x->ward_of[i] : NULL, j))
+            !nodes_is_ours(x, x->managed_of ? x->managed_of[i] : NULL, j))
             mark_foreign(x, j->nodes, j->gres);
     }
     for (int i = 0; i < x->view.n_others; i++)
         mark_foreign(x, x->view.others[i].nodes, x->view.others[i].gres);
 }
 
-static void mark_ward(struct slurm *x, const struct ward *w)
+static void mark_managed(struct slurm *x, const struct managed *m)
 {
-    if (w->phase == WARD_LEAVING || w->phase == WARD_WANTED ||
-        (w->phase == WARD_RUNNING && w->state == SLURM_ENDING) ||
-        (w->phase == WARD_HELD && !isnan(w->doubt_s) && w->pin_gres))
-        mark(x, &w->at);
-    if (w->has_next)
-        mark(x, &w->next);
+    if (managed_is_leaving(m) || m->state == MANAGED_PINNED ||
+        (m->state == MANAGED_RUNNING && m->last.state == SLURM_ENDING) ||
+        (m->state == MANAGED_HELD && !isnan(m->doubt_s) && m->pin_gres))
+        mark(x, &m->at);
+    if (m->next.n_gpus > 0)
+        mark(x, &m->next);
 }
 
 static void find_busy(struct slurm *x)
@@ -148,7 +147,7 @@ static void find_busy(struct slurm *x)
         x->busy[g] = (flags_of(x, g) & AWAY) != 0;
     mark_jobs(x);
     for (int i = 0; i < x->n_active; i++)
-        mark_ward(x, x->active[i]);
+        mark_managed(x, x->active[i]);
 }
 
 static bool is_shut(const struct slurm *x, int gpu)
@@ -178,15 +177,15 @@ static void tell_free(struct slurm *x)
     x->was_busy = now;
     x->n_was_busy = n;
     for (int i = 0; i < x->n_active; i++) {
-        struct ward *w = x->active[i];
+        struct managed *m = x->active[i];
 
-        if (w->paused_s > 0 && !ward_is_paused(x, w)) {    // it may be planned again
-            w->paused_s = 0;
+        if (m->paused_s > 0 && !managed_is_paused(x, m)) {    // it may be planned again
+            m->paused_s = 0;
             is_news = true;
         }
     }
     if (is_news)
-        loop_timer_set(&x->news, 0);    // somebody may wait for it
+        notices_tell(&x->notices);    // somebody may wait for it
 }
 
 void nodes_hurry(struct slurm *x)
@@ -213,18 +212,19 @@ bool nodes_are_settling(struct slurm *x)
     return true;
 }
 
-void nodes_shut(struct slurm *x, const struct spot *s, double for_s)
+/* Make room for 'n' times in a list, each new one 'value'. */
+static void reach(double **list, int *n_list, int n, double value)
 {
-    const int n = x->setup.state->n_gpus;
+    if (*n_list >= n)
+        return;
+    RESIZE(*list, n);
+    while (*n_list < n)
+        (*list)[(*n_list)++] = value;
+}
 
-    if (x->n_shut < n) {
-        x->shut_s = realloc(x->shut_s, (size_t)n * sizeof *x->shut_s);
-        if (!x->shut_s)
-            abort();
-        for (int g = x->n_shut; g < n; g++)
-            x->shut_s[g] = 0;
-        x->n_shut = n;
-    }
+void nodes_shut(struct slurm *x, const struct gpu_set *s, double for_s)
+{
+    reach(&x->shut_s, &x->n_shut, x->setup.state->n_gpus, 0);
     for (int i = 0; i < s->n_gpus; i++)
         x->shut_s[s->gpus[i]] = slurm_now_s(x) + for_s;
 }
@@ -238,20 +238,22 @@ double nodes_wake_s(const struct slurm *x, int gpu)
     return flags & (SLURM_NODE_ASLEEP | SLURM_NODE_WAKING) ? x->setup.wake_s : 0;
 }
 
-bool nodes_are_awake(struct slurm *x, const struct spot *s)
+static bool has_flag(struct slurm *x, const struct gpu_set *s, unsigned flags)
 {
     for (int i = 0; i < s->n_gpus; i++)
-        if (flags_of(x, s->gpus[i]) & (SLURM_NODE_ASLEEP | SLURM_NODE_WAKING))
-            return false;
-    return true;
-}
-
-bool nodes_are_away(struct slurm *x, const struct spot *s)
-{
-    for (int i = 0; i < s->n_gpus; i++)
-        if (flags_of(x, s->gpus[i]) & (SLURM_NODE_DOWN | SLURM_NODE_DRAINED))
+        if (flags_of(x, s->gpus[i]) & flags)
             return true;
     return false;
+}
+
+bool nodes_are_awake(struct slurm *x, const struct gpu_set *s)
+{
+    return !has_flag(x, s, SLURM_NODE_ASLEEP | SLURM_NODE_WAKING);
+}
+
+bool nodes_are_away(struct slurm *x, const struct gpu_set *s)
+{
+    return has_flag(x, s, SLURM_NODE_DOWN | SLURM_NODE_DRAINED);
 }
 
 static const char **list_nodes(struct slurm *x)
@@ -273,11 +275,11 @@ void nodes_wake(struct slurm *x)
     if (slurm_now_s(x) < x->wake_s + WAKE_S)
         return;
     for (int i = 0; i < x->n_active; i++) {
-        const struct ward *w = x->active[i];
+        const struct managed *m = x->active[i];
 
-        for (int g = 0; w->has_next && g < w->next.n_gpus; g++)
-            if (flags_of(x, w->next.gpus[g]) & SLURM_NODE_ASLEEP)
-                wanted[st->gpus[w->next.gpus[g]].node] = true;
+        for (int g = 0; m->next.n_gpus > 0 && g < m->next.n_gpus; g++)
+            if (flags_of(x, m->next.gpus[g]) & SLURM_NODE_ASLEEP)
+                wanted[st->gpus[m->next.gpus[g]].node] = true;
     }
     for (int i = 0; i < st->n_nodes; i++)
         if (wanted[i])
@@ -300,20 +302,6 @@ static bool is_idle(struct slurm *x, int node)
     return true;
 }
 
-static void reach_idle(struct slurm *x)
-{
-    const int n = x->setup.state->n_nodes;
-
-    if (x->n_idle >= n)
-        return;
-    x->idle_s = realloc(x->idle_s, (size_t)n * sizeof *x->idle_s);
-    if (!x->idle_s)
-        abort();
-    for (int i = x->n_idle; i < n; i++)
-        x->idle_s[i] = (double)NAN;
-    x->n_idle = n;
-}
-
 void nodes_sleep(struct slurm *x)
 {
     const struct state *st = x->setup.state;
@@ -323,7 +311,7 @@ void nodes_sleep(struct slurm *x)
 
     if (!(x->setup.sleep_after_s > 0))
         return;
-    reach_idle(x);
+    reach(&x->idle_s, &x->n_idle, st->n_nodes, (double)NAN);
     for (int i = 0; i < st->n_nodes; i++) {
         if (!is_idle(x, i))
             x->idle_s[i] = (double)NAN;
@@ -348,5 +336,5 @@ void nodes_release(struct slurm *x)
     free(x->shut_s);
     free(x->idle_s);
     free(x->view_node);
-    free(x->ward_of);
+    free(x->managed_of);
 }

@@ -1,9 +1,10 @@
-#include "act/slurm_out.h"
+/* The file that an output pattern of Slurm's means: Slurm keeps the pattern, and fills it in on the
+ * node.
+ */
+#include "act/slurm/view.h"
 
-#include <stdbool.h>
 #include <string.h>
 
-#include "act/slurm/view.h"
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/text/text.h"
@@ -12,8 +13,8 @@
 #define WIDTH_MAX 10           // Slurm's own; more digits are not looked at
 #define NO_TASK 4294967294u    // what Slurm writes for %a of a job that is of no array
 
-/* The node that the script runs on: the first one, without its domain. Slurm has the host's name here, which is the
- * node's unless slurm.conf says NodeHostname.
+/* The node that the script runs on: the first one, without its domain. Slurm has the host's name
+ * here, which is the node's unless slurm.conf says NodeHostname.
  */
 static bool put_node(struct buf *out, const struct slurm_job *j)
 {
@@ -105,7 +106,5 @@ const char *slurm_out_path(struct arena *a, const struct slurm_job *j, const cha
             buf_append(&out, p, 1);
         p++;
     }
-    const char *path = arena_strdup(a, buf_text(&out));
-    buf_release(&out);
-    return path;
+    return buf_keep(&out, a);
 }

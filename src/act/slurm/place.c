@@ -14,48 +14,11 @@
 #include "base/text/text.h"
 #include "catalog/cluster/state.h"
 
-/* ---- spots ---- */
-
-void spot_set(struct spot *s, const int *gpus, int n_gpus, int limit_w)
-{
-    int *copy = heap_array((size_t)n_gpus, sizeof *copy);
-
-    if (n_gpus)
-        memcpy(copy, gpus, (size_t)n_gpus * sizeof *copy);
-    free(s->gpus);
-    *s = (struct spot){ .gpus = copy, .n_gpus = n_gpus, .limit_w = limit_w };
-}
-
-void spot_move(struct spot *to, struct spot *from)
-{
-    free(to->gpus);
-    *to = *from;
-    *from = (struct spot){ 0 };
-}
-
-bool spot_has(const struct spot *s, int gpu)
-{
-    for (int i = 0; i < s->n_gpus; i++)
-        if (s->gpus[i] == gpu)
-            return true;
-    return false;
-}
-
-bool spot_is(const struct spot *s, const int *gpus, int n_gpus)
-{
-    if (s->n_gpus != n_gpus)
-        return false;
-    for (int i = 0; i < n_gpus; i++)
-        if (!spot_has(s, gpus[i]))
-            return false;
-    return true;
-}
-
-static void spot_add(struct spot *s, int gpu)
+static void gpu_set_add(struct gpu_set *s, int gpu)
 {
     int *more;
 
-    if (spot_has(s, gpu))
+    if (gpu_set_has(s, gpu))
         return;
     more = heap_array((size_t)s->n_gpus + 1, sizeof *more);
     if (s->n_gpus)
@@ -66,12 +29,6 @@ static void spot_add(struct spot *s, int gpu)
     s->n_gpus++;
 }
 
-static void spot_clear(struct spot *s)
-{
-    free(s->gpus);
-    *s = (struct spot){ 0 };
-}
-
 /* ---- nodes ---- */
 
 static const char *node_of(const struct slurm *x, int gpu)
@@ -80,7 +37,7 @@ static const char *node_of(const struct slurm *x, int gpu)
 }
 
 /* Is the i-th GPU of 's' the first of its node there? */
-static bool is_first(const struct slurm *x, const struct spot *s, int i)
+static bool is_first(const struct slurm *x, const struct gpu_set *s, int i)
 {
     const struct gpu *gpus = x->setup.state->gpus;
 
@@ -90,7 +47,7 @@ static bool is_first(const struct slurm *x, const struct spot *s, int i)
     return true;
 }
 
-const char *place_nodes(struct slurm *x, const struct spot *s, int *n_nodes)
+const char *place_nodes(struct slurm *x, const struct gpu_set *s, int *n_nodes)
 {
     const char *list = "";
     int n = 0;
@@ -104,15 +61,6 @@ const char *place_nodes(struct slurm *x, const struct spot *s, int *n_nodes)
     return list;
 }
 
-struct slice next_name(const char **at)
-{
-    const struct slice name = { *at, strcspn(*at, ",") };
-
-    *at += name.len;
-    *at += **at == ',';
-    return name;
-}
-
 int place_node(const struct slurm *x, struct slice name)
 {
     char copy[300];
@@ -123,13 +71,13 @@ int place_node(const struct slurm *x, struct slice name)
     return state_find_node(x->setup.state, copy);
 }
 
-bool place_is_on(struct slurm *x, const struct spot *s, const char *nodes)
+bool place_is_on(struct slurm *x, const struct gpu_set *s, const char *nodes)
 {
     int n_nodes = 0, n_found = 0;
 
     for (int i = 0; i < s->n_gpus; i++)
         n_nodes += is_first(x, s, i);
-    for (struct slice name = next_name(&nodes); name.len; name = next_name(&nodes)) {
+    for (struct slice name; slice_next(&nodes, ',', &name);) {
         const int node = place_node(x, name);
         bool is_ours = false;
 
@@ -177,7 +125,7 @@ bool gres_names(const char *gres, const struct slurm_slot *slot)
 
     if (!want.len || slot->exact != SLURM_EXACT)
         return false;
-    for (struct slice item = next_name(&gres); item.len; item = next_name(&gres)) {
+    for (struct slice item; slice_next(&gres, ',', &item);) {
         const struct slice type = type_of(item);
 
         if (type.len == want.len && memcmp(type.at, want.at, want.len) == 0)
@@ -201,11 +149,11 @@ static bool is_same_item(struct slice a, struct slice b)
 
 static bool has_items(const char *of, const char *in)
 {
-    for (struct slice item = next_name(&of); item.len; item = next_name(&of)) {
+    for (struct slice item; slice_next(&of, ',', &item);) {
         const char *at = in;
         bool is_there = false;
 
-        for (struct slice o = next_name(&at); o.len && !is_there; o = next_name(&at))
+        for (struct slice o; !is_there && slice_next(&at, ',', &o);)
             is_there = is_same_item(item, o);
         if (!is_there)
             return false;
@@ -221,9 +169,9 @@ bool gres_is_same(const char *a, const char *b)
 /* Of a GPU's shards, those that one of 'theta' gets; all for a job that is to be alone, and for
  * gangs, which wait for each other.
  */
-static int share_of(const struct slurm *x, const struct ward *w, const struct slurm_slot *slot)
+static int share_of(const struct slurm *x, const struct managed *m, const struct slurm_slot *slot)
 {
-    const struct job_spec *spec = &x->setup.state->jobs[w->job]->spec;
+    const struct job_spec *spec = &x->setup.state->jobs[m->job]->spec;
     const int share = slot->n_shards / x->setup.theta;
 
     if (slot->n_shards == 0)
@@ -234,7 +182,7 @@ static int share_of(const struct slurm *x, const struct ward *w, const struct sl
 }
 
 /* How much of what the i-th GPU's slot is called is wanted of its node. */
-static int sum_of(struct slurm *x, const struct ward *w, const struct spot *s, int i)
+static int sum_of(struct slurm *x, const struct managed *m, const struct gpu_set *s, int i)
 {
     const struct gpu *gpus = x->setup.state->gpus;
     const char *what = slurm_slot_of(x, s->gpus[i])->gres;
@@ -247,13 +195,14 @@ static int sum_of(struct slurm *x, const struct ward *w, const struct spot *s, i
             continue;
         if (k < i)
             return 0;    // counted there
-        sum += share_of(x, w, slot);
+        sum += share_of(x, m, slot);
     }
     return sum;
 }
 
 /* "gres:shard:1" of the node of the i-th GPU; in the order of its slots. */
-static const char *node_gres(struct slurm *x, const struct ward *w, const struct spot *s, int i)
+static const char *node_gres(struct slurm *x, const struct managed *m, const struct gpu_set *s,
+                             int i)
 {
     const struct gpu *gpus = x->setup.state->gpus;
     const struct node *node = &x->setup.state->nodes[gpus[s->gpus[i]].node];
@@ -261,7 +210,7 @@ static const char *node_gres(struct slurm *x, const struct ward *w, const struct
 
     for (int g = node->first_gpu; g < node->first_gpu + node->n_gpus; g++)
         for (int k = 0; k < s->n_gpus; k++) {
-            const int sum = s->gpus[k] == g ? sum_of(x, w, s, k) : 0;
+            const int sum = s->gpus[k] == g ? sum_of(x, m, s, k) : 0;
 
             if (sum > 0)
                 text = arena_printf(&x->scratch, "%s%sgres:%s:%d", text, *text ? "," : "",
@@ -272,13 +221,14 @@ static const char *node_gres(struct slurm *x, const struct ward *w, const struct
 
 static bool is_typed(const char *gres)
 {
-    for (struct slice item = next_name(&gres); item.len; item = next_name(&gres))
+    for (struct slice item; slice_next(&gres, ',', &item);)
         if (type_of(item).len)
             return true;
     return false;
 }
 
-const char *place_gres(struct slurm *x, const struct ward *w, const struct spot *s, struct err *e)
+const char *place_gres(struct slurm *x, const struct managed *m, const struct gpu_set *s,
+                       struct err *e)
 {
     const char *first = NULL;
 
@@ -290,7 +240,7 @@ const char *place_gres(struct slurm *x, const struct ward *w, const struct spot 
         }
     }
     for (int i = 0; i < s->n_gpus; i++) {
-        const char *gres = is_first(x, s, i) ? node_gres(x, w, s, i) : first;
+        const char *gres = is_first(x, s, i) ? node_gres(x, m, s, i) : first;
 
         first = first ? first : gres;
         if (strcmp(gres, first) != 0) {
@@ -309,48 +259,48 @@ const char *place_gres(struct slurm *x, const struct ward *w, const struct spot 
     return first;
 }
 
-static const char *gres_of(const struct ward *w)
+static const char *gres_of(const struct managed *m)
 {
-    return w->gres ? w->gres : w->pin_gres ? w->pin_gres : "";
+    return m->gres ? m->gres : m->pin_gres ? m->pin_gres : "";
 }
 
 /* Slurm 22.05 adds a gres type that is asked for later to the first one, and gives both. */
-bool place_needs_new(struct slurm *x, const struct ward *w, const char *gres)
+bool place_needs_new(struct slurm *x, const struct managed *m, const char *gres)
 {
-    const char *had = gres_of(w);
+    const char *had = gres_of(m);
 
     return !x->can_move_typed && *had && (is_typed(had) || is_typed(gres)) &&
            !gres_is_same(had, gres);
 }
 
-bool place_is_bound(struct slurm *x, const struct ward *w)
+bool place_is_bound(struct slurm *x, const struct managed *m)
 {
-    for (int i = 0; i < w->at.n_gpus && !x->can_move_typed; i++) {
-        const struct slurm_slot *slot = slurm_slot_of(x, w->at.gpus[i]);
+    for (int i = 0; i < m->at.n_gpus && !x->can_move_typed; i++) {
+        const struct slurm_slot *slot = slurm_slot_of(x, m->at.gpus[i]);
 
-        if (slot && gres_names(gres_of(w), slot))
+        if (slot && gres_names(gres_of(m), slot))
             return true;
     }
     return false;
 }
 
-int place_check(struct slurm *x, const struct ward *w, const struct spot *s, struct err *e)
+int place_check(struct slurm *x, const struct managed *m, const struct gpu_set *s, struct err *e)
 {
     const char *gres;
 
     arena_reset(&x->scratch);
-    gres = place_gres(x, w, s, e);
+    gres = place_gres(x, m, s, e);
     if (!gres)
         return -ENODEV;
-    if (ward_is_users(x, w) && place_needs_new(x, w, gres))
+    if (managed_is_users(x, m) && place_needs_new(x, m, gres))
         return err_set(e, ENODEV,
                        "Slurm %s does not let a job that asked for %s ask for %s; it needs 23.02.6",
-                       x->version, gres_of(w), gres);
+                       x->version, gres_of(m), gres);
     return 0;
 }
 
 /* Could it be on all of these, with that gres? One without types says nothing. */
-bool place_has_gres(struct slurm *x, const struct spot *s, const char *gres)
+bool place_has_gres(struct slurm *x, const struct gpu_set *s, const char *gres)
 {
     for (int i = 0; i < s->n_gpus && is_typed(gres); i++) {
         const struct slurm_slot *slot = slurm_slot_of(x, s->gpus[i]);
@@ -371,7 +321,8 @@ const char *place_token(struct slurm *x, int job)
     return arena_printf(&x->scratch, "%s-%d-%04x", x->site, job, (unsigned)(mark >> 48));
 }
 
-const char *place_note(struct slurm *x, const struct ward *w, const struct spot *s, int asked_run)
+const char *place_note(struct slurm *x, const struct managed *m, const struct gpu_set *s,
+                       int asked_run)
 {
     struct arena *a = &x->scratch;
     const char *at = "";
@@ -379,18 +330,18 @@ const char *place_note(struct slurm *x, const struct ward *w, const struct spot 
     for (int i = 0; i < s->n_gpus; i++)
         at = arena_printf(a, "%s%s%s/%d", at, i ? "," : "", node_of(x, s->gpus[i]),
                           x->setup.state->gpus[s->gpus[i]].slot);
-    at = arena_printf(a, "gogh1 token=%s at=%s limit=0", place_token(x, w->job), at);
-    if (w->request)
-        at = arena_printf(a, "%s%s", at, w->request);
-    if (w->n_failures > 0)
-        at = arena_printf(a, "%s failures=%d", at, w->n_failures);
+    at = arena_printf(a, "gogh1 token=%s at=%s limit=0", place_token(x, m->job), at);
+    if (m->gate_request)
+        at = arena_printf(a, "%s%s", at, m->gate_request);
+    if (m->n_failures > 0)
+        at = arena_printf(a, "%s failures=%d", at, m->n_failures);
     return asked_run < 0 ? at : arena_printf(a, "%s asked=%d", at, asked_run);
 }
 
 /* ---- where a run is ---- */
 
 /* As the note says, if that is where it runs. */
-static bool find_by_note(struct slurm *x, const struct slurm_job *j, struct spot *out)
+static bool find_by_note(struct slurm *x, const struct slurm_job *j, struct gpu_set *out)
 {
     struct slurm_note note;
     const char *at;
@@ -398,7 +349,7 @@ static bool find_by_note(struct slurm *x, const struct slurm_job *j, struct spot
 
     slurm_note_read(&x->scratch, j->comment, j->admin, &note);
     at = note.at;
-    for (struct slice one = next_name(&at); one.len && is_good; one = next_name(&at)) {
+    for (struct slice one; is_good && slice_next(&at, ',', &one);) {
         const char *bar = memrchr(one.at, '/', one.len);
         const size_t len = bar ? (size_t)(bar - one.at) : 0;
         const int node = place_node(x, (struct slice){ one.at, len });
@@ -408,19 +359,19 @@ static bool find_by_note(struct slurm *x, const struct slurm_job *j, struct spot
                   text_to_long((struct slice){ bar + 1, one.len - len - 1 }, 0,
                                x->setup.state->nodes[node].n_gpus - 1, &slot) == 0;
         if (is_good)
-            spot_add(out, x->setup.state->nodes[node].first_gpu + (int)slot);
+            gpu_set_add(out, x->setup.state->nodes[node].first_gpu + (int)slot);
     }
     return is_good && place_is_on(x, out, j->nodes) && place_has_gres(x, out, j->gres);
 }
 
 /* One GPU on each node, or a gres type that names it. */
-static bool find_by_name(struct slurm *x, const struct slurm_job *j, struct spot *out)
+static bool find_by_name(struct slurm *x, const struct slurm_job *j, struct gpu_set *out)
 {
     const char *nodes = j->nodes;
 
     if (!*j->gres)
         return false;
-    for (struct slice name = next_name(&nodes); name.len; name = next_name(&nodes)) {
+    for (struct slice name; slice_next(&nodes, ',', &name);) {
         const int node = place_node(x, name), before = out->n_gpus;
         const struct node *n = node < 0 ? NULL : &x->setup.state->nodes[node];
 
@@ -428,7 +379,7 @@ static bool find_by_name(struct slurm *x, const struct slurm_job *j, struct spot
             const struct slurm_slot *slot = slurm_slot_of(x, n->first_gpu + g);
 
             if (slot && (n->n_gpus == 1 || gres_names(j->gres, slot)))
-                spot_add(out, n->first_gpu + g);
+                gpu_set_add(out, n->first_gpu + g);
         }
         if (out->n_gpus == before)
             return false;
@@ -436,63 +387,62 @@ static bool find_by_name(struct slurm *x, const struct slurm_job *j, struct spot
     return out->n_gpus > 0;
 }
 
-static bool find_by_devices(struct slurm *x, struct ward *w, struct spot *out)
+static bool find_by_devices(struct slurm *x, struct managed *m, struct gpu_set *out)
 {
-    if (w->found == FOUND_YES && w->found_run == w->run) {
-        spot_set(out, w->spare.gpus, w->spare.n_gpus, 0);
-        return place_is_on(x, out, w->now->nodes);
+    if (m->lookup == LOOKUP_DONE && m->lookup_run == m->last.run) {
+        gpu_set_copy(out, m->lookup_gpus.gpus, m->lookup_gpus.n_gpus);
+        return place_is_on(x, out, m->now->nodes);
     }
-    if (w->found == FOUND_ASKED && w->found_run == w->run)
+    if (m->lookup == LOOKUP_ASKED && m->lookup_run == m->last.run)
         return false;
-    spot_clear(&w->spare);
-    w->found = FOUND_ASKED;    // see ask_places
-    w->found_run = w->run;
+    gpu_set_clear(&m->lookup_gpus);
+    m->lookup = LOOKUP_ASKED;    // see ask_places
+    m->lookup_run = m->last.run;
     return false;
 }
 
-bool place_find(struct slurm *x, struct ward *w, struct spot *out)
+bool place_find(struct slurm *x, struct managed *m, struct gpu_set *out)
 {
-    if (find_by_note(x, w->now, out))
+    if (find_by_note(x, m->now, out))
         return true;
-    spot_clear(out);
-    if (find_by_name(x, w->now, out))
+    gpu_set_clear(out);
+    if (find_by_name(x, m->now, out))
         return true;
-    spot_clear(out);
-    if (find_by_devices(x, w, out))
+    gpu_set_clear(out);
+    if (find_by_devices(x, m, out))
         return true;
-    spot_clear(out);
+    gpu_set_clear(out);
     return false;
 }
 
 /* The first GPU of the node that it was on, where nobody knows better. */
-bool place_guess(struct slurm *x, const char *nodes, struct spot *out)
+bool place_guess(struct slurm *x, const char *nodes, struct gpu_set *out)
 {
-    const struct slice name = next_name(&nodes);
-    const int node = name.len && !*nodes ? place_node(x, name) : -1;
+    const int node = strchr(nodes, ',') ? -1 : place_node(x, slice_of(nodes));
 
     if (node < 0 || x->setup.state->nodes[node].n_gpus == 0)
         return false;
-    spot_set(out, &x->setup.state->nodes[node].first_gpu, 1, 0);
+    gpu_set_copy(out, &x->setup.state->nodes[node].first_gpu, 1);
     return true;
 }
 
-void place_heard(struct slurm *x, const struct wire_message *m)
+void place_on_device(struct slurm *x, const struct wire_message *line)
 {
-    const char *number = wire_get(m, "id"), *node = wire_get(m, "node");
-    const char *list = wire_get(m, "index");
-    struct ward *w = NULL;
+    const char *number = wire_get(line, "id"), *node = wire_get(line, "node");
+    const char *list = wire_get(line, "index");
+    struct managed *m = NULL;
 
-    for (int i = 0; i < x->n_active && number && !w; i++)
-        if (x->active[i]->found == FOUND_ASKED && strcmp(x->active[i]->number, number) == 0)
-            w = x->active[i];
-    if (!w || !node || !list)
+    for (int i = 0; i < x->n_active && number && !m; i++)
+        if (x->active[i]->lookup == LOOKUP_ASKED && strcmp(x->active[i]->number, number) == 0)
+            m = x->active[i];
+    if (!m || !node || !list)
         return;
-    for (struct slice one = next_name(&list); one.len; one = next_name(&list)) {
+    for (struct slice one; slice_next(&list, ',', &one);) {
         long slot;
         const int gpu = text_to_long(one, 0, INT_MAX, &slot) < 0
                             ? -1
                             : state_find_gpu(x->setup.state, node, (int)slot);
         if (gpu >= 0)
-            spot_add(&w->spare, gpu);
+            gpu_set_add(&m->lookup_gpus, gpu);
     }
 }

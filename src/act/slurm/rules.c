@@ -1,4 +1,4 @@
-/* What Slurm would not do, told beforehand: a wrong pin is taken, and the job then waits for ever. */
+/* What Slurm would not do, told beforehand: a wrong pin is taken, and the job waits for ever. */
 #include "act/slurm/inner.h"
 
 #include <limits.h>
@@ -9,20 +9,21 @@
 #include "catalog/cluster/state.h"
 
 /* Nodes that are out of the reach of all jobs that ask for these features and this long. */
-struct bars {
+struct barred_nodes {
     const char *features;
     long limit_s;
     const unsigned char *barred;    // (n_nodes) of the state; NULL: none is
 };
 
-struct ruling {
+/* What all rules of one question are made from. */
+struct rule_source {
     struct slurm *x;
     struct arena *arena;
     int n_nodes;
     const struct slurm_job **of;    // (n_jobs) by id: as the view has it; NULL: it is not there
     int n_of;
-    const int *devices;    // (n_gpus)
-    struct bars *bars;     // (n_bars), as many as jobs at most
+    const int *devices;           // (n_gpus)
+    struct barred_nodes *bars;    // (n_bars), as many as jobs at most
     int n_bars;
 };
 
@@ -34,10 +35,10 @@ static long less(long has, long by)
 }
 
 /* A job that is not ours is there. */
-static void give(const struct ruling *r, const char *names, int cpus, int mem_mib,
+static void give(const struct rule_source *r, const char *names, int cpus, int mem_mib,
                  struct engine_node *nodes)
 {
-    for (struct slice name = next_name(&names); name.len; name = next_name(&names)) {
+    for (struct slice name; slice_next(&names, ',', &name);) {
         const int node = place_node(r->x, name);
 
         if (node < 0)
@@ -49,7 +50,7 @@ static void give(const struct ruling *r, const char *names, int cpus, int mem_mi
     }
 }
 
-static const struct engine_node *find_nodes(const struct ruling *r)
+static const struct engine_node *find_nodes(const struct rule_source *r)
 {
     const struct slurm_view *v = &r->x->view;
     struct engine_node *nodes = ARENA_ARRAY(r->arena, struct engine_node, (size_t)r->n_nodes);
@@ -67,14 +68,14 @@ static const struct engine_node *find_nodes(const struct ruling *r)
         const struct slurm_job *j = &v->jobs[i];
 
         if (j->state != SLURM_PENDING && !slurm_has_ended(j->state) &&
-            !nodes_is_ours(r->x, r->x->ward_of ? r->x->ward_of[i] : NULL, j))
+            !nodes_is_ours(r->x, r->x->managed_of ? r->x->managed_of[i] : NULL, j))
             give(r, j->nodes, j->cpus, j->mem_mib, nodes);
     }
     return nodes;
 }
 
 /* A number for each thing that pins ask for, by its name and how much of it is one GPU. */
-static const int *find_devices(const struct ruling *r)
+static const int *find_devices(const struct rule_source *r)
 {
     const int n = r->x->setup.state->n_gpus;
     const struct slurm_slot **kinds = ARENA_ARRAY(r->arena, const struct slurm_slot *, (size_t)n);
@@ -106,7 +107,7 @@ static bool has_features(const char *want, const char *has)
         bool is_there = false;
 
         n = strcspn(want, "&,");
-        for (struct slice f = next_name(&at); f.len && !is_there; f = next_name(&at))
+        for (struct slice f; !is_there && slice_next(&at, ',', &f);)
             is_there = f.len == n && memcmp(f.at, want, n) == 0;
         if (!is_there)
             return false;
@@ -114,7 +115,8 @@ static bool has_features(const char *want, const char *has)
     return true;
 }
 
-static enum engine_rule bar_of(const struct ruling *r, int node, const char *features, long limit_s)
+static enum engine_rule bar_of(const struct rule_source *r, int node, const char *features,
+                               long limit_s)
 {
     const int seen = nodes_find(r->x, node);
     const struct slurm_node *n = seen < 0 ? NULL : &r->x->view.nodes[seen];
@@ -126,7 +128,7 @@ static enum engine_rule bar_of(const struct ruling *r, int node, const char *fea
     return has_features(features, n->features) ? ENGINE_CAN : ENGINE_FEATURE;
 }
 
-static const unsigned char *bars_for(struct ruling *r, const char *features, long limit_s)
+static const unsigned char *bars_for(struct rule_source *r, const char *features, long limit_s)
 {
     unsigned char *barred;
     bool is_any = false;
@@ -139,34 +141,34 @@ static const unsigned char *bars_for(struct ruling *r, const char *features, lon
         barred[n] = (unsigned char)bar_of(r, n, features, limit_s);
         is_any |= barred[n] != ENGINE_CAN;
     }
-    r->bars[r->n_bars++] = (struct bars){ features, limit_s, is_any ? barred : NULL };
+    r->bars[r->n_bars++] = (struct barred_nodes){ features, limit_s, is_any ? barred : NULL };
     return is_any ? barred : NULL;
 }
 
 /* Nodes that may take it for a second copy, too. */
-static const unsigned char *with_shunned(const struct ruling *r, const struct ward *w,
+static const unsigned char *with_shunned(const struct rule_source *r, const struct managed *m,
                                          const unsigned char *bars)
 {
     unsigned char *barred;
 
-    if (w->shunned.n_gpus == 0)
+    if (m->shunned.n_gpus == 0)
         return bars;
     barred = ARENA_ARRAY(r->arena, unsigned char, (size_t)r->n_nodes);
     if (bars)
         memcpy(barred, bars, (size_t)r->n_nodes);
-    for (int i = 0; i < w->shunned.n_gpus; i++)
-        barred[r->x->setup.state->gpus[w->shunned.gpus[i]].node] = ENGINE_COPY;
+    for (int i = 0; i < m->shunned.n_gpus; i++)
+        barred[r->x->setup.state->gpus[m->shunned.gpus[i]].node] = ENGINE_COPY;
     return barred;
 }
 
 /* Before 23.02.6 a user's job that asked for a device of a type can ask for no other. */
-static int device_of(const struct ruling *r, const struct ward *w)
+static int device_of(const struct rule_source *r, const struct managed *m)
 {
     const struct state *s = r->x->setup.state;
-    const char *had = w->gres ? w->gres : w->pin_gres;
+    const char *had = m->gres ? m->gres : m->pin_gres;
 
-    if (r->x->can_move_typed || !had || !ward_is_users(r->x, w) || !r->devices ||
-        s->jobs[w->job]->spec.max_gpus > 1)
+    if (r->x->can_move_typed || !had || !managed_is_users(r->x, m) || !r->devices ||
+        s->jobs[m->job]->spec.max_gpus > 1)
         return 0;
     for (int g = 0; g < s->n_gpus; g++) {
         const struct slurm_slot *slot = slurm_slot_of(r->x, g);
@@ -180,7 +182,7 @@ static int device_of(const struct ruling *r, const struct ward *w)
 /* ---- jobs ---- */
 
 /* As Slurm has it, for each of its nodes; as its command says, where Slurm has it not. */
-static struct engine_job needs_of(const struct ruling *r, int job)
+static struct engine_job needs_of(const struct rule_source *r, int job)
 {
     const struct job_spec *spec = &r->x->setup.state->jobs[job]->spec;
     const struct slurm_job *j = job < r->n_of ? r->of[job] : NULL;
@@ -192,19 +194,20 @@ static struct engine_job needs_of(const struct ruling *r, int job)
     return (struct engine_job){ .cpus = j->cpus / n, .mem_mib = j->mem_mib / n };
 }
 
-static struct engine_job rules_for(struct ruling *r, int job)
+static struct engine_job rules_for(struct rule_source *r, int job)
 {
     const struct slurm_job *j = job < r->n_of ? r->of[job] : NULL;
     struct engine_job out = needs_of(r, job);
-    const struct ward *w = ward_find(r->x, job);
+    const struct managed *m = managed_find(r->x, job);
 
     out.barred = bars_for(r, j ? j->features : "", j ? j->limit_s : 0);
-    if (!w)
+    if (!m)
         return out;
-    out.barred = with_shunned(r, w, out.barred);
-    out.device = device_of(r, w);
-    out.is_bound = w->phase == WARD_RUNNING &&
-                   (w->stuck_run == w->run || (ward_is_users(r->x, w) && place_is_bound(r->x, w)));
+    out.barred = with_shunned(r, m, out.barred);
+    out.device = device_of(r, m);
+    out.is_bound =
+        m->state == MANAGED_RUNNING &&
+        (m->stuck_run == m->last.run || (managed_is_users(r->x, m) && place_is_bound(r->x, m)));
     return out;
 }
 
@@ -212,17 +215,17 @@ bool slurm_rules(void *self, struct arena *a, const int *jobs, int n_jobs, struc
 {
     struct slurm *x = self;
     const struct state *s = x->setup.state;
-    struct ruling r = { .x = x, .arena = a, .n_nodes = s->n_nodes, .n_of = s->n_jobs };
+    struct rule_source r = { .x = x, .arena = a, .n_nodes = s->n_nodes, .n_of = s->n_jobs };
     struct engine_job *ruled = ARENA_ARRAY(a, struct engine_job, (size_t)n_jobs);
 
     if (x->setup.only_watches || !x->has_view)
         return false;
     r.of = ARENA_ARRAY(a, const struct slurm_job *, (size_t)s->n_jobs);
-    r.bars = ARENA_ARRAY(a, struct bars, (size_t)n_jobs);
+    r.bars = ARENA_ARRAY(a, struct barred_nodes, (size_t)n_jobs);
     r.devices = find_devices(&r);
     for (int i = 0; i < x->view.n_jobs; i++)
-        if (x->ward_of && x->ward_of[i])
-            r.of[x->ward_of[i]->job] = &x->view.jobs[i];
+        if (x->managed_of && x->managed_of[i])
+            r.of[x->managed_of[i]->job] = &x->view.jobs[i];
     for (int i = 0; i < n_jobs; i++)
         ruled[i] = rules_for(&r, jobs[i]);
     *out = (struct engine_rules){ .nodes = find_nodes(&r), .devices = r.devices, .jobs = ruled };

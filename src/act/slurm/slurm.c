@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "act/local/local.h"
 #include "act/slurm/inner.h"
+#include "act/slurm/newcomers.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/grow.h"
@@ -18,7 +20,6 @@
 #define PAUSE_S 0.1            // before one that died is replaced, at first
 #define MIN_JOB_AGE_S 300.0    // Slurm's default
 #define THETA 2
-#define REFUSED "gogh1 refused:"
 
 double slurm_now_s(const struct slurm *x)
 {
@@ -39,76 +40,71 @@ void slurm_pass_soon(struct slurm *x)
 
 static int check_place(const struct slurm *x, const struct placement *p, struct err *e)
 {
-    if (p->job < 0 || p->job >= x->setup.state->n_jobs)
-        return err_set(e, ENODEV, "there is no job %d", p->job);
-    if (p->n_gpus < 1)
-        return err_set(e, ENODEV, "job %d cannot run on no GPU", p->job);
-    for (int i = 0; i < p->n_gpus; i++)
-        if (p->gpus[i] < 0 || p->gpus[i] >= x->setup.state->n_gpus)
-            return err_set(e, ENODEV, "there is no GPU %d", p->gpus[i]);
+    if (order_check(x->setup.state, p, e) < 0)
+        return -ENODEV;
     if (!x->is_up || !x->has_view)
         return err_set(e, EAGAIN, "Slurm does not answer%s%s", *x->why_down ? ": " : "",
                        x->why_down);
     return 0;
 }
 
-static bool is_there(const struct ward *w, const struct placement *p)
+static bool is_there(const struct managed *m, const struct placement *p)
 {
-    if (w->has_next)
-        return spot_is(&w->next, p->gpus, p->n_gpus);
-    return (w->phase == WARD_WANTED || w->phase == WARD_RUNNING) &&
-           spot_is(&w->at, p->gpus, p->n_gpus);
+    if (m->next.n_gpus > 0)
+        return gpu_set_is(&m->next, p->gpus, p->n_gpus);
+    return (m->state == MANAGED_PINNED || m->state == MANAGED_RUNNING) &&
+           gpu_set_is(&m->at, p->gpus, p->n_gpus);
 }
 
 /* A node that may have a copy of it, see start_anew. The GPU is not offered again for a while, and
  * not for equally long to all that are refused, so that each finds another.
  */
-static int check_shunned(struct slurm *x, struct ward *w, const struct spot *next, struct err *e)
+static int check_shunned(struct slurm *x, struct managed *m, const struct gpu_set *next,
+                         struct err *e)
 {
     for (int i = 0; i < next->n_gpus; i++) {
         const int node = x->setup.state->gpus[next->gpus[i]].node;
 
-        for (int k = 0; k < w->shunned.n_gpus; k++) {
-            if (x->setup.state->gpus[w->shunned.gpus[k]].node != node)
+        for (int k = 0; k < m->shunned.n_gpus; k++) {
+            if (x->setup.state->gpus[m->shunned.gpus[k]].node != node)
                 continue;
-            nodes_shut(x, next, 3 + (7 * w->job + 5 * w->n_shunned++) % 11);
+            nodes_shut(x, next, 3 + (7 * m->job + 5 * m->n_shunned++) % 11);
             return err_set(e, EBUSY,
                            "Slurm forgot that job %d ran on node %s, which takes it for a "
                            "second copy; not there",
-                           w->job, x->setup.state->nodes[node].name);
+                           m->job, x->setup.state->nodes[node].name);
         }
     }
     return 0;
 }
 
 /* Whoever cannot be placed there is not planned for a while: the next plan would be the same. */
-static int check_spot(struct slurm *x, struct ward *w, const struct spot *next, struct err *e)
+static int check_gpus(struct slurm *x, struct managed *m, const struct gpu_set *next, struct err *e)
 {
     struct err own = { 0 };
-    int rc = place_check(x, w, next, &own);
+    int rc = place_check(x, m, next, &own);
 
     if (rc == 0)
-        return check_shunned(x, w, next, e);
-    if (w->phase == WARD_HELD)
-        ward_pause(x, w, own.text);
+        return check_shunned(x, m, next, e);
+    if (m->state == MANAGED_HELD)
+        managed_pause(x, m, own.text);
     return err_set(e, ENODEV, "%s", own.text);
 }
 
-static int set_next(struct slurm *x, struct ward *w, const struct placement *p, struct err *e)
+static int set_next(struct slurm *x, struct managed *m, const struct placement *p, struct err *e)
 {
-    struct spot next = { 0 };
+    struct gpu_set next = { 0 };
     int rc;
 
-    spot_set(&next, p->gpus, p->n_gpus, 0);
-    rc = check_spot(x, w, &next, e);
+    gpu_set_copy(&next, p->gpus, p->n_gpus);
+    rc = check_gpus(x, m, &next, e);
     if (rc < 0) {
         free(next.gpus);
         return rc;
     }
-    spot_move(&w->next, &next);
-    w->has_next = true;
-    w->wait_s = (double)NAN;
-    w->due_s = w->phase == WARD_LEAVING ? w->due_s : (double)INFINITY;
+    gpu_set_take(&m->next, &next);
+    m->wait_s = (double)NAN;
+    m->due_s = managed_is_leaving(m) ? m->due_s : (double)INFINITY;
     x->n_busy = -1;
     look_soon(x);    // whether its number is still its own is seen first
     return 0;
@@ -117,63 +113,63 @@ static int set_next(struct slurm *x, struct ward *w, const struct placement *p, 
 static int order_start(void *self, const struct placement *p, struct err *e)
 {
     struct slurm *x = self;
-    struct ward *w;
+    struct managed *m;
     int rc = x->setup.only_watches ? 1 : check_place(x, p, e);
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
-    w = ward_find(x, p->job);
-    if (!w)
+    m = managed_find(x, p->job);
+    if (!m)
         return err_set(e, EAGAIN, "job %d is not in Slurm yet", p->job);
-    ward_set_active(x, w, true);
-    if (is_there(w, p))
+    managed_set_active(x, m, true);
+    if (is_there(m, p))
         return 0;
-    if (w->phase == WARD_LEAVING)
+    if (managed_is_leaving(m))
         return err_set(e, EBUSY, "job %d is still being stopped", p->job);
-    if (w->phase == WARD_ENDED)
+    if (managed_has_ended(m))
         return err_set(e, EBUSY, "job %d has ended in Slurm, which is being told", p->job);
-    if (w->has_next || w->phase == WARD_WANTED || w->phase == WARD_RUNNING)
+    if (m->next.n_gpus > 0 || m->state == MANAGED_PINNED || m->state == MANAGED_RUNNING)
         return err_set(e, EBUSY, "job %d runs elsewhere: move it", p->job);
-    if (w->phase != WARD_HELD)    // nobody knows yet whether Slurm takes it: no GPU waits for that
+    if (m->state !=
+        MANAGED_HELD)    // nobody knows yet whether Slurm takes it: no GPU waits for that
         return err_set(e, EAGAIN, "job %d is not in Slurm yet", p->job);
-    if (ward_is_paused(x, w))
-        return err_set(e, EAGAIN, "job %d pauses: %s", p->job, w->why ? w->why : "");
-    return set_next(x, w, p, e);
+    if (managed_is_paused(x, m))
+        return err_set(e, EAGAIN, "job %d pauses: %s", p->job, m->why ? m->why : "");
+    return set_next(x, m, p, e);
 }
 
 /* It can run on, and nowhere else: Slurm does not put it back, or would give it a second device. */
-static int check_free(struct slurm *x, const struct ward *w, struct err *e)
+static int check_free(struct slurm *x, const struct managed *m, struct err *e)
 {
-    const bool is_here = w->phase == WARD_RUNNING;
+    const bool is_here = m->state == MANAGED_RUNNING;
 
-    if (is_here && w->stuck_run == w->run)
-        return err_set(e, EBUSY, "Slurm does not put job %d back into its queue; it stays", w->job);
-    if (is_here && ward_is_users(x, w) && place_is_bound(x, w))
+    if (is_here && m->stuck_run == m->last.run)
+        return err_set(e, EBUSY, "Slurm does not put job %d back into its queue; it stays", m->job);
+    if (is_here && managed_is_users(x, m) && place_is_bound(x, m))
         return err_set(e, EBUSY,
                        "Slurm %s cannot give job %d another device than %s; it stays (23.02.6 can)",
-                       x->version, w->job, w->gres);
+                       x->version, m->job, m->gres);
     return 0;
 }
 
 static int order_stop(void *self, int job, struct err *e)
 {
     struct slurm *x = self;
-    struct ward *w = job < 0 ? NULL : ward_find(x, job);
+    struct managed *m = job < 0 ? NULL : managed_find(x, job);
     int rc;
 
-    if (job < 0 || job >= x->setup.state->n_jobs)
-        return err_set(e, ENODEV, "there is no job %d", job);
-    if (!w || x->setup.only_watches)
+    if (order_check_job(x->setup.state, job, e) < 0)
+        return -ENODEV;
+    if (!m || x->setup.only_watches)
         return 0;
-    rc = check_free(x, w, e);
+    rc = check_free(x, m, e);
     if (rc < 0)
         return rc;
-    if (w->phase == WARD_WANTED || w->phase == WARD_RUNNING ||
-        (w->phase == WARD_LEAVING && w->leave == LEAVE_MOVE)) {
-        ward_say_why(w, NULL);
-        ward_leave(x, w, LEAVE_STOP);
-    } else if (w->has_next) {
-        ward_give_up(x, w, NULL);
+    if (managed_next(m->state, ON_STOP) != m->state) {
+        keep_text(&m->why, NULL);
+        managed_leave(x, m, ON_STOP);
+    } else if (m->next.n_gpus > 0) {
+        managed_give_up(x, m, NULL);
     }
     return 0;
 }
@@ -182,55 +178,48 @@ static int order_move(void *self, const struct placement *p, struct err *e)
 {
     struct slurm *x = self;
     int rc = x->setup.only_watches ? 1 : check_place(x, p, e);
-    struct ward *w;
+    struct managed *m;
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
-    w = ward_find(x, p->job);
-    if (!w || !(ward_is_under_way(w) || w->phase == WARD_RUNNING))
+    m = managed_find(x, p->job);
+    if (!m || !(managed_is_under_way(m) || m->state == MANAGED_RUNNING))
         return err_set(e, EBUSY, "job %d does not run: start it", p->job);
-    if (w->phase == WARD_LEAVING && w->leave != LEAVE_MOVE)
+    if (managed_is_leaving(m) && m->state != MANAGED_MOVING)
         return err_set(e, EBUSY, "job %d is still being stopped", p->job);
-    if (is_there(w, p))
+    if (is_there(m, p))
         return p->limit_w == 0 ? 0 : err_set(e, ENODEV, "Slurm sets no power limits");
-    rc = check_free(x, w, e);
+    rc = check_free(x, m, e);
     if (rc == 0)
-        rc = set_next(x, w, p, e);
+        rc = set_next(x, m, p, e);
     if (rc < 0)
         return rc;
-    w->is_move = true;
-    if (w->phase == WARD_WANTED || w->phase == WARD_RUNNING)
-        ward_leave(x, w, LEAVE_MOVE);
+    managed_leave(x, m, ON_MOVE);
     return 0;
 }
 
 static int order_cancel(void *self, int job, struct err *e)
 {
     struct slurm *x = self;
-    struct ward *w = job < 0 ? NULL : ward_find(x, job);
+    struct managed *m = job < 0 ? NULL : managed_find(x, job);
 
-    if (job < 0 || job >= x->setup.state->n_jobs)
-        return err_set(e, ENODEV, "there is no job %d", job);
-    if (!w || x->setup.only_watches || w->phase == WARD_ENDED)
-        return 0;
-    if (w->phase == WARD_ABSENT) {
-        w->has_next = false;
-        ward_set_phase(x, w, WARD_ENDED);
-    } else {
-        ward_leave(x, w, LEAVE_CANCEL);
-    }
+    if (order_check_job(x->setup.state, job, e) < 0)
+        return -ENODEV;
+    if (m)
+        managed_leave(x, m, ON_CANCEL);
     return 0;
 }
 
 static bool job_is_busy(void *self, int job)
 {
     const struct slurm *x = self;
-    const struct ward *w = job < 0 || x->setup.only_watches ? NULL : ward_find(x, job);
+    const struct managed *m = job < 0 || x->setup.only_watches ? NULL : managed_find(x, job);
 
     if (job < 0 || x->setup.only_watches)
         return false;
-    return !w || ward_is_under_way(w) || w->phase == WARD_ABSENT || w->phase == WARD_ASKED ||
-           (w->phase == WARD_RUNNING && !told_running(x, w)) || ward_is_paused(x, w);
+    return !m || managed_is_under_way(m) || m->state == MANAGED_ABSENT ||
+           m->state == MANAGED_SUBMITTED || m->state == MANAGED_PARKED ||
+           (m->state == MANAGED_RUNNING && !told_running(x, m)) || managed_is_paused(x, m);
 }
 
 static bool gpu_is_busy(void *self, int gpu)
@@ -243,38 +232,20 @@ static double gpu_wake_s(void *self, int gpu)
     return nodes_wake_s(self, gpu);
 }
 
-struct executor slurm_executor(struct slurm *x)
-{
-    return (struct executor){ .self = x,
-                              .start = order_start,
-                              .stop = order_stop,
-                              .move = order_move,
-                              .cancel = order_cancel,
-                              .job_is_busy = job_is_busy,
-                              .gpu_is_busy = gpu_is_busy,
-                              .gpu_wake_s = gpu_wake_s,
-                              .rules = slurm_rules };
-}
-
-struct runs slurm_runs(struct slurm *x)
-{
-    return tell_runs(x);
-}
-
 /* ---- jobs that come, and wishes about them ---- */
 
-void slurm_job_is_new(struct slurm *x, int job)
+static void job_is_new(struct slurm *x, int job)
 {
-    struct ward *w = ward_find(x, job);
-    const bool is_new = !w;
+    struct managed *m = managed_find(x, job);
+    const bool is_new = !m;
 
     x->n_safe = job >= x->n_safe ? job + 1 : x->n_safe;
-    w = ward_get(x, job);
-    ward_set_active(x, w, true);
+    m = managed_get(x, job);
+    managed_set_active(x, m, true);
     if (is_new)
-        w->doubt_s = (double)NAN;    // it was never asked for
-    if (is_new && !ward_is_users(x, w) && !x->setup.only_watches) {
-        ward_set_phase(x, w, WARD_ABSENT);
+        m->doubt_s = (double)NAN;    // it was never asked for
+    if (is_new && !managed_is_users(x, m) && !x->setup.only_watches) {
+        managed_update(x, m, ON_NEW);
         slurm_pass_soon(x);
     }
 }
@@ -289,7 +260,7 @@ void slurm_refuse(struct slurm *x, const struct slurm_job *j, const char *why)
 {
     struct refusal *r;
 
-    if (x->setup.only_watches || strncmp(j->admin, REFUSED, sizeof REFUSED - 1) == 0 ||
+    if (x->setup.only_watches || strncmp(j->admin, SLURM_REFUSED, sizeof SLURM_REFUSED - 2) == 0 ||
         map_u64_get(&x->refused, refusal_key(j)) >= 0)
         return;
     map_u64_set(&x->refused, refusal_key(j), 0);
@@ -306,77 +277,94 @@ int slurm_find_job(struct slurm *x, const struct slurm_job *j)
     return match_job(x, j);
 }
 
-void slurm_job_is_held(struct slurm *x, int job)
+static void job_is_held(struct slurm *x, int job)
 {
-    struct ward *w = ward_find(x, job);
+    struct managed *m = managed_find(x, job);
 
-    if (!w || x->setup.only_watches)
+    if (!m || x->setup.only_watches)
         return;
-    if (w->phase == WARD_WANTED || w->phase == WARD_RUNNING ||
-        (w->phase == WARD_LEAVING && w->leave == LEAVE_MOVE))
-        ward_leave(x, w, LEAVE_STOP);
-    w->has_next = w->is_move = false;
+    managed_leave(x, m, ON_STOP);
+    gpu_set_clear(&m->next);
     x->n_busy = -1;
 }
 
-void slurm_on_view(struct slurm *x, slurm_view_f *f, void *self)
+static void job_is(void *self, int job, enum job_change change)
 {
-    x->on_view = f;
-    x->view_self = self;
-}
-
-const struct slurm_view *slurm_view(const struct slurm *x)
-{
-    return x->has_view ? &x->view : NULL;
+    if (change == JOB_IS_NEW)
+        job_is_new(self, job);
+    else if (change == JOB_IS_HELD)
+        job_is_held(self, job);
 }
 
 /* Notices need nothing: what a crash loses is seen, and told, again. A hold of a user's that is in
  * the state may be undone through GOGH from now on.
  */
-void slurm_is_safe(struct slurm *x)
+static void committed(void *self)
 {
+    struct slurm *x = self;
+
+    newcomers_committed(x->newcomers);
     x->n_safe = x->setup.state->n_jobs;
     for (int i = 0; i < x->n_active && x->has_hold; i++) {
-        struct ward *w = x->active[i];
+        struct managed *m = x->active[i];
 
-        w->is_hold_told |= w->is_user_held && ward_is_held(x, w);
+        if (m->hold == USER_HOLDS && managed_is_held(x, m))
+            m->hold = USER_HOLD_KNOWN;
     }
     x->has_hold = false;
 }
 
-void slurm_set_grace(struct slurm *x, double grace_s)
+static void undone(void *self)
 {
-    if (x)
-        x->setup.grace_s = grace_s;
+    struct slurm *x = self;
+
+    newcomers_undone(x->newcomers);
 }
 
-struct slurm_stats slurm_stats(const struct slurm *x)
+static void set_grace(void *self, double grace_s)
 {
-    struct slurm_stats s = { .is_up = x->is_up,
-                             .text = x->is_up ? NULL : x->why_down,
-                             .view_s = x->has_view ? x->view.time_s : (double)NAN,
-                             .n_calls = x->n_calls,
-                             .n_late = x->n_late,
-                             .n_drivers = link_n_drivers(x->link),
-                             .n_views = x->n_views,
-                             .n_resubmits = x->n_resubmits,
-                             .n_strays = x->n_strays,
-                             .version = *x->version ? x->version : NULL };
+    struct slurm *x = self;
+
+    x->setup.grace_s = grace_s;
+}
+
+/* ---- how it is ---- */
+
+static int facts(void *self, struct engine_fact *out)
+{
+    const struct slurm *x = self;
+    int n_under_way = 0;
 
     for (int i = 0; i < x->n_active; i++)
-        s.n_under_way += ward_is_under_way(x->active[i]);
-    return s;
+        n_under_way += managed_is_under_way(x->active[i]);
+    const struct engine_fact all[] = {
+        { FACT_FLAG, "up", "gogh_slurm_up", "1 while Slurm answers.", x->is_up, NULL },
+        { FACT_TEXT, "trouble", NULL, NULL, NAN, x->is_up ? NULL : x->why_down },
+        { FACT_TEXT, "version", NULL, NULL, NAN, *x->version ? x->version : NULL },
+        { FACT_TEXT, "partition", NULL, NULL, NAN, x->partition },
+        { FACT_TIME, "seen_s", NULL, NULL, x->has_view ? x->view.time_s : (double)NAN, NULL },
+        { FACT_COUNT, "calls", "gogh_slurm_calls_total", "Calls of Slurm's commands.",
+          (double)x->n_calls, NULL },
+        { FACT_COUNT, "late", "gogh_slurm_late_total", "Calls that had to be killed.",
+          (double)x->n_late, NULL },
+        { FACT_COUNT, "drivers", "gogh_slurm_drivers_total", "Driver processes started.",
+          (double)link_n_drivers(x->link), NULL },
+        { FACT_COUNT, NULL, "gogh_slurm_views_total", "Complete looks at Slurm.",
+          (double)x->n_views, NULL },
+        { FACT_COUNT, "resubmits", "gogh_slurm_resubmits_total",
+          "Jobs submitted again, since Slurm had lost them.", (double)x->n_resubmits, NULL },
+        { FACT_COUNT, "strays", NULL, NULL, (double)x->n_strays, NULL },
+        { FACT_COUNT, "foreign", NULL, NULL, newcomers_n_foreign(x->newcomers), NULL },
+        { FACT_GAUGE, "under_way", "gogh_slurm_orders_under_way",
+          "Orders that are not carried out yet.", n_under_way, NULL },
+    };
+    static_assert(sizeof all / sizeof *all <= ENGINE_FACTS_MAX, "there is room for all");
+
+    memcpy(out, all, sizeof all);
+    return (int)(sizeof all / sizeof *all);
 }
 
 /* ---- life ---- */
-
-static char *copy(const char *text)
-{
-    char *c = text ? strdup(text) : NULL;
-
-    assert(c || !text);    // out of memory: stop
-    return c;
-}
 
 static void on_up(void *self)
 {
@@ -388,9 +376,6 @@ static struct slurm *slurm_make(const struct slurm_setup *s)
     struct slurm *x = heap_array(1, sizeof *x);
 
     *x = (struct slurm){ .setup = *s,
-                         .partition = copy(s->partition),
-                         .site = copy(s->site),
-                         .reports = copy(s->reports),
                          .min_job_age_s = MIN_JOB_AGE_S,
                          .boot_s = (double)NAN,
                          .n_busy = -1,
@@ -399,6 +384,7 @@ static struct slurm *slurm_make(const struct slurm_setup *s)
                          .reborn_s = (double)-INFINITY,
                          .power_s = (double)-INFINITY,
                          .wake_s = (double)-INFINITY };
+    x->last_request = &x->requests;
     if (x->setup.theta < 1)
         x->setup.theta = THETA;
     map_u64_init(&x->by_job);
@@ -406,13 +392,17 @@ static struct slurm *slurm_make(const struct slurm_setup *s)
     map_u64_init(&x->refused);
     map_init(&x->by_number);
     arena_init(&x->scratch);
+    arena_init(&x->names);
+    x->partition = arena_strdup(&x->names, s->partition);
+    x->site = arena_strdup(&x->names, s->site);
+    x->reports = s->reports ? arena_strdup(&x->names, s->reports) : NULL;
     for (int i = 0; i < 2; i++) {
         arena_init(&x->job_arena[i]);
         arena_init(&x->node_arena[i]);
     }
     loop_timer_init(&x->look, s->loop, "a look at Slurm", look_on_timer, x);
     loop_timer_init(&x->pass, s->loop, "orders for Slurm", slurm_pass, x);
-    loop_timer_init(&x->news, s->loop, "notices of Slurm's runs", tell_on_news, x);
+    notices_init(&x->notices, s->loop, "notices of Slurm's runs");
     return x;
 }
 
@@ -441,9 +431,9 @@ static void learn_absence(struct slurm *x)
     qsort(times, n + 1, sizeof *times, by_time);
     for (size_t i = n; i-- > 0;)
         gaps[i] = fmax(gaps[i + 1], times[i + 1] - times[i]);
-    for (int i = 0; i < x->n_wards; i++) {
-        struct ward *w = x->wards[i];
-        const struct job *j = st->jobs[w->job];
+    for (int i = 0; i < x->n_managed; i++) {
+        struct managed *m = x->managed[i];
+        const struct job *j = st->jobs[m->job];
         const double since_s = j->state == JOB_RUNNING ? j->changed_s : j->spec.submit_s;
         size_t at = 0, end = n;
 
@@ -455,8 +445,7 @@ static void learn_absence(struct slurm *x)
             else
                 end = mid;
         }
-        w->was_before = true;
-        w->away_s = gaps[at];
+        m->away_s = gaps[at];
     }
     free(times);
     free(gaps);
@@ -473,7 +462,7 @@ int slurm_create_with(const struct slurm_setup *s, int (*open)(void *self), void
                                .pause_s = open ? 1e-6 : PAUSE_S,
                                .silence_s = SILENCE_S,
                                .on_up = on_up,
-                               .on_said = look_said,
+                               .on_said = look_on_line,
                                .open = open,
                                .open_self = open_self };
     struct slurm *x;
@@ -485,13 +474,14 @@ int slurm_create_with(const struct slurm_setup *s, int (*open)(void *self), void
         return err_set(e, errno, "%s: not a program that can be run: %s", s->driver,
                        strerror(errno));
     x = slurm_make(s);
+    x->newcomers = newcomers_create(s);
     x->n_safe = s->state->n_jobs;
     for (int job = 0; job < s->state->n_jobs; job++) {
         const enum job_state st = s->state->jobs[job]->state;
 
         if (st != JOB_WAITING && st != JOB_HELD && st != JOB_RUNNING)
             continue;
-        ward_set_active(x, ward_get(x, job), true);
+        managed_set_active(x, managed_get(x, job), true);
     }
     learn_absence(x);
     link.self = x;
@@ -510,22 +500,59 @@ void slurm_destroy(struct slurm *x)
     if (!x)
         return;
     link_destroy(x->link);
+    newcomers_destroy(x->newcomers);
     loop_timer_clear(&x->pass);
     ask_release(x);
     tell_release(x);
     look_release(x);
     nodes_release(x);
-    for (int i = 0; i < x->n_wards; i++)
-        ward_free(x->wards[i]);
-    free(x->wards);
+    for (int i = 0; i < x->n_managed; i++)
+        managed_free(x->managed[i]);
+    free(x->managed);
     free(x->active);
     map_u64_release(&x->by_job);
     map_u64_release(&x->strays);
     map_u64_release(&x->refused);
     map_release(&x->by_number);
     arena_release(&x->scratch);
-    free(x->partition);
-    free(x->site);
-    free(x->reports);
+    arena_release(&x->names);
     free(x);
+}
+
+static void close_it(void *self)
+{
+    slurm_destroy(self);
+}
+
+void *slurm_owner(const struct slurm *x)
+{
+    return x->setup.owner;
+}
+
+struct executor slurm_executor(struct slurm *x)
+{
+    struct executor it = { .self = x,
+                           .start = order_start,
+                           .stop = order_stop,
+                           .move = order_move,
+                           .cancel = order_cancel,
+                           .job_is_busy = job_is_busy,
+                           .gpu_is_busy = gpu_is_busy,
+                           .gpu_wake_s = gpu_wake_s,
+                           .rules = slurm_rules,
+                           .job_is = job_is,
+                           .committed = committed,
+                           .undone = undone,
+                           .facts = facts,
+                           .may_run_as = local_may_run_as,
+                           .set_grace = set_grace,
+                           .close = close_it,
+                           .needs_even_gangs = true,
+                           .node = -1 };
+
+    tell_fill(&it);
+    if (x->setup.only_watches)
+        it.only_watches =
+            "GOGH only watches this Slurm cluster (mode shadow); use Slurm's own commands";
+    return it;
 }

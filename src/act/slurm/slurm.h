@@ -5,27 +5,21 @@
  * and releases it; a stop or move asks it to save, requeues it held, and pins it anew. Whatever is
  * asked of Slurm goes through the driver, a process that may hang or die; what Slurm has done is
  * learned from views, taken every few seconds. So the truth is always Slurm's, and everything here
- * is a wish that is repeated until a view shows that it came true:
- *
- *     ABSENT --submit--> ASKED --seen, held--> HELD --pin--> WANTED --seen running--> RUNNING
- *        ^                                       ^                                       |
- *        |  Slurm lost it (crash)                '-- seen pending -- LEAVING <--requeue--'
- *        '------------------------ any           (a move: pinned anew)                   v
- *                                                                         ENDED (or not: requeued)
+ * is a wish that is repeated until a view shows that it came true; state.h draws a job's life.
  *
  * Nothing is started twice: a job is submitted held and only one with its token is ever released.
  * On the loop's thread; nothing here waits.
  */
-#ifndef ACT_SLURM_H
-#define ACT_SLURM_H
+#ifndef ACT_SLURM_SLURM_H
+#define ACT_SLURM_SLURM_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "act/executor.h"
-#include "act/runs.h"
 #include "act/slurm/view.h"
+#include "catalog/cluster/state.h"
 
 struct catalog;
 struct clock;
@@ -33,7 +27,6 @@ struct err;
 struct job_spec;
 struct loop;
 struct slurm;
-struct state;
 
 struct slurm_setup {
     struct loop *loop;
@@ -55,24 +48,41 @@ struct slurm_setup {
     double wake_s;                    // a sleeping node's way back
     double sleep_after_s;    // a node without work is sent to sleep after this long; 0: never
 
-    /* The secret of a job's reports (32 hex digits, borrowed until the next call); NULL: none. */
-    const char *(*secret)(void *self, int job);
-    void *secret_self;
+    const unsigned char *key;    // (16) what secrets of jobs' reports are made from; NULL: none is
+
+    /* What is told to whoever has it, while a view is looked at; NULL take_job: nothing is. */
+    void *owner;
+
+    /* A node that the state does not have, with its slots; 0: it is going to have it. Others are
+     * told of again with the next view; what is wrong with them is logged once.
+     */
+    int (*add_node)(void *owner, const struct slurm_node *n, const struct slurm_slot *slots,
+                    int n_slots, struct err *e);
+
+    /* A waiting or running job of GOGH's partition that has no token. (One that neither came by the
+     * gate nor asks Slurm for a GPU has none, and is left alone.) It may be one that the state has
+     * already (its key is there), whose token was never written. True: it was taken in or refused
+     * for good; false: it is told of again with a later view (a store that cannot be written).
+     */
+    bool (*take_job)(void *owner, const struct slurm_job *j);
+
+    /* A node of the state came, went or drains; 'ends_drain': also where somebody drained it. */
+    void (*node_is)(void *owner, int node, enum node_state is, bool ends_drain, double time_s);
+
+    /* That was all of a view; its consequences are told as notices. */
+    void (*on_view)(void *owner);
 };
 
 int slurm_create(const struct slurm_setup *s, struct slurm **out, struct err *e);
 void slurm_destroy(struct slurm *x);    // leaves the jobs running; NULL is fine
 
 /* gpu_is_busy is true, too, for GPUs that jobs of other partitions hold, and of nodes that Slurm
- * keeps from us; gpu_wake_s is not 0 for sleeping nodes.
+ * keeps from us; gpu_wake_s is not 0 for sleeping nodes. A job that the state has is to be in
+ * Slurm, too: one that is new is submitted soon; one that came from Slurm is there already, and the
+ * next view finds it by its key. Closing it destroys 'x'.
  */
 struct executor slurm_executor(struct slurm *x);
-struct runs slurm_runs(struct slurm *x);
-
-/* A job that GOGH's state has is to be in Slurm, too: submit it soon. Called once its event is on
- * disk. One that came from Slurm is there already: the next view finds it by its key.
- */
-void slurm_job_is_new(struct slurm *x, int job);
+void *slurm_owner(const struct slurm *x);
 
 /* Jobs that came by sbatch have the key "slurm:ID:SUBMIT_S", so that nobody takes one in twice, and
  * the job is known before it carries a token. GOGH does not submit such a job again.
@@ -91,43 +101,7 @@ int slurm_find_job(struct slurm *x, const struct slurm_job *j);
  */
 void slurm_refuse(struct slurm *x, const struct slurm_job *j, const char *why);
 
-/* A user's or operator's wish through GOGH, once on disk: held ones must not run. */
-void slurm_job_is_held(struct slurm *x, int job);
-
-/* Called after each complete view (not owned), before its consequences are told as notices. */
-typedef void slurm_view_f(void *self, const struct slurm_view *v);
-void slurm_on_view(struct slurm *x, slurm_view_f *f, void *self);
-const struct slurm_view *slurm_view(const struct slurm *x);    // the last; NULL: none yet
-
 /* The slots of a node, as pins name them; the daemon made the state's nodes from the same. */
 const struct slurm_slot *slurm_slot_of(const struct slurm *x, int gpu);    // NULL: not in Slurm
-
-/* What the state has is on disk by now: notices that were taken off, and jobs that came. */
-void slurm_is_safe(struct slurm *x);
-
-/* What users did to jobs by Slurm's own commands, to be journaled: taken off one by one. */
-enum slurm_deed { DEED_HELD, DEED_RELEASED, DEED_CANCELLED };
-struct slurm_did {
-    enum slurm_deed deed;
-    int job;
-    double time_s;
-    const char *reason;    // NULL: by Slurm's commands
-};
-bool slurm_next_deed(struct slurm *x, struct slurm_did *out);
-
-void slurm_set_grace(struct slurm *x, double grace_s);
-
-struct slurm_stats {
-    bool is_up;                  // Slurm answers
-    const char *text;            // why not; NULL
-    double view_s;               // wall time of the last view; NaN: none yet
-    uint64_t n_calls, n_late;    // of the driver, as it counts them
-    uint64_t n_drivers;          // started so far
-    uint64_t n_views, n_resubmits,
-        n_strays;           // strays: jobs with our token that are not ours to run
-    int n_under_way;        // orders that are not carried out yet
-    const char *version;    // Slurm's; NULL: not known yet
-};
-struct slurm_stats slurm_stats(const struct slurm *x);
 
 #endif

@@ -18,9 +18,10 @@
 
 /* ---- reading ---- */
 
-static int read_command(struct slurm *x, const struct ward *w, struct command *out, struct err *e)
+static int read_command(struct slurm *x, const struct managed *m, struct command *out,
+                        struct err *e)
 {
-    const char *json = x->setup.state->jobs[w->job]->spec.command;
+    const char *json = x->setup.state->jobs[m->job]->spec.command;
     int rc;
 
     if (!json)
@@ -37,19 +38,19 @@ static int read_command(struct slurm *x, const struct ward *w, struct command *o
     return 0;
 }
 
-void submit_learn(struct slurm *x, struct ward *w)
+void submit_learn(struct slurm *x, struct managed *m)
 {
     struct command c;
 
-    w->checkpoint_signal = SIGTERM;
-    w->grace_s = (double)NAN;
-    if (read_command(x, w, &c, NULL) < 0)
+    m->checkpoint_signal = SIGTERM;
+    m->grace_s = (double)NAN;
+    m->uid = NO_UID;
+    if (read_command(x, m, &c, NULL) < 0)
         return;
-    w->uid = (uid_t)c.uid;
-    w->has_owner = true;
-    w->checkpoint_signal = c.checkpoint_signal;
-    w->grace_s = c.grace_s;
-    w->retries = (int)c.retries;
+    m->uid = (uid_t)c.uid;
+    m->checkpoint_signal = c.checkpoint_signal;
+    m->grace_s = c.grace_s;
+    m->retries = (int)c.retries;
 }
 
 /* ---- writing ---- */
@@ -70,7 +71,6 @@ static void put_quoted(struct buf *b, const char *text)
 static const char *script_of(struct arena *a, const struct command *c)
 {
     struct buf b;
-    const char *out;
 
     buf_init(&b, 4 * SCRIPT_MAX);
     (void)buf_puts(&b, "#!/bin/sh\nexec");
@@ -79,16 +79,13 @@ static const char *script_of(struct arena *a, const struct command *c)
         put_quoted(&b, c->argv[i]);
     }
     (void)buf_puts(&b, "\n");
-    out = arena_strdup(a, buf_text(&b));
-    buf_release(&b);
-    return out;
+    return buf_keep(&b, a);
 }
 
 /* "%j.log" as "12.log", in Slurm's words, in which a '%' is "%%". Runs of a job share one file. */
 static const char *file_of(struct arena *a, const char *path, const struct job *j)
 {
     struct buf b;
-    const char *out;
 
     if (!path)
         return NULL;
@@ -109,9 +106,7 @@ static const char *file_of(struct arena *a, const char *path, const struct job *
             (void)buf_append(&b, path, 1);
         path += next == 'j' || next == 'r' || next == 'n' || next == '%';
     }
-    out = arena_strdup(a, buf_text(&b));
-    buf_release(&b);
-    return out;
+    return buf_keep(&b, a);
 }
 
 static void put_variable(struct slurm *x, struct buf *b, const char *name, const char *value)
@@ -133,8 +128,8 @@ static bool has_variable(const struct command *c, const char *name)
 /* Not GOGH_RUN: it changes with every run, and Slurm tells it (SLURM_RESTART_COUNT). */
 static void put_env(struct slurm *x, const struct job *j, const struct command *c, struct buf *b)
 {
-    const struct workload *w = &x->setup.catalog->workloads[j->spec.workload];
-    const char *secret = x->setup.secret ? x->setup.secret(x->setup.secret_self, j->id) : NULL;
+    const struct workload *m = &x->setup.catalog->workloads[j->spec.workload];
+    const char *secret = slurm_secret(x, j->id);
     struct arena *a = &x->scratch;
 
     for (int i = 0; i < c->n_env; i++)
@@ -149,20 +144,20 @@ static void put_env(struct slurm *x, const struct job *j, const struct command *
     put_variable(x, b, "GOGH_JOB", arena_printf(a, "%d", j->id));
     put_variable(x, b, "GOGH_NAME", j->spec.name);
     put_variable(x, b, "GOGH_GPUS", arena_printf(a, "%d", j->spec.n_gpus));
-    put_variable(x, b, "GOGH_WORKLOAD", w->name);
-    put_variable(x, b, "GOGH_BATCH", isnan(w->batch) ? NULL : arena_printf(a, "%.15g", w->batch));
+    put_variable(x, b, "GOGH_WORKLOAD", m->name);
+    put_variable(x, b, "GOGH_BATCH", isnan(m->batch) ? NULL : arena_printf(a, "%.15g", m->batch));
     put_variable(x, b, "GOGH_REPORTS", x->reports);
     put_variable(x, b, "GOGH_SECRET", secret);
 }
 
-int submit_check(struct slurm *x, const struct ward *w, struct err *e)
+int submit_check(struct slurm *x, const struct managed *m, struct err *e)
 {
     struct command c;
     size_t n = 0;
     int rc;
 
     arena_reset(&x->scratch);
-    rc = read_command(x, w, &c, e);
+    rc = read_command(x, m, &c, e);
     if (rc < 0)
         return rc;
     for (int i = 0; i < c.n_argv; i++)
@@ -176,13 +171,13 @@ int submit_check(struct slurm *x, const struct ward *w, struct err *e)
     return 0;
 }
 
-void submit_put(struct slurm *x, const struct ward *w, struct buf *b)
+void submit_put(struct slurm *x, const struct managed *m, struct buf *b)
 {
-    const struct job *j = x->setup.state->jobs[w->job];
+    const struct job *j = x->setup.state->jobs[m->job];
     struct command c = { 0 };
 
-    (void)read_command(x, w, &c, NULL);    // checked before
-    wire_put(b, "token", place_token(x, w->job));
+    (void)read_command(x, m, &c, NULL);    // checked before
+    wire_put(b, "token", place_token(x, m->job));
     wire_put_long(b, "uid", c.uid);
     wire_put_long(b, "gid", c.gid);
     wire_put(b, "name", j->spec.name);
@@ -191,7 +186,7 @@ void submit_put(struct slurm *x, const struct ward *w, struct buf *b)
     wire_put(b, "cwd", c.cwd);    // not said: the driver takes its owner's home
     wire_put(b, "out", file_of(&x->scratch, c.out, j));
     wire_put(b, "err", file_of(&x->scratch, c.err, j));
-    wire_put(b, "comment", arena_printf(&x->scratch, "gogh: token=%s", place_token(x, w->job)));
+    wire_put(b, "comment", arena_printf(&x->scratch, "gogh: token=%s", place_token(x, m->job)));
     put_env(x, j, &c, b);
     const long n_here = j->spec.n_gpus / (j->spec.n_nodes > 1 ? j->spec.n_nodes : 1);
     if (j->spec.n_nodes > 0)

@@ -11,77 +11,63 @@
 #include "base/grow.h"
 #include "catalog/cluster/state.h"
 
-bool told_running(const struct slurm *x, const struct ward *w)
+bool told_running(const struct slurm *x, const struct managed *m)
 {
-    return w->n_notices > 0 ? w->is_told : x->setup.state->jobs[w->job]->state == JOB_RUNNING;
+    return m->n_notices > 0 ? m->is_told_running
+                            : x->setup.state->jobs[m->job]->state == JOB_RUNNING;
 }
 
 /* ---- notices ---- */
 
 /* Not before the last one, nor in the future: Slurm's times are whole seconds. */
-static double time_of(const struct slurm *x, const struct ward *w, double time_s)
+static double time_of(const struct slurm *x, const struct managed *m, double time_s)
 {
     const double now_s = slurm_wall_s(x);
 
-    return isnan(time_s) ? now_s : fmin(fmax(time_s, w->told_s), now_s);
+    return isnan(time_s) ? now_s : fmin(fmax(time_s, m->told_s), now_s);
 }
 
-static void push(struct slurm *x, struct ward *w, enum notice_kind kind, double time_s,
+static void push(struct slurm *x, struct managed *m, enum notice_kind kind, double time_s,
                  const char *reason)
 {
-    struct slurm_notice *n;
-    struct spot at = { 0 };
-
-    GROW(x->notices, x->n_notices, x->cap_notices);
-    n = &x->notices[x->n_notices++];
-    spot_set(&at, w->at.gpus, w->at.n_gpus, w->at.limit_w);
-    *n = (struct slurm_notice){ .gpus = at.gpus, .reason = reason ? strdup(reason) : NULL };
-    assert(n->reason || !reason);    // out of memory: stop
-    n->told = (struct run_notice){
+    const struct run_notice n = {
         .kind = kind,
-        .time_s = time_of(x, w, time_s),
-        .job = w->job,
-        .run = kind == NOTICE_STARTED || w->told_run < 0 ? w->run : w->told_run,
-        .n_gpus = at.n_gpus,
-        .gpus = at.gpus,
-        .limit_w = at.limit_w,
-        .is_move = kind == NOTICE_STARTED && w->is_move && told_running(x, w),
-        .reason = n->reason,
+        .time_s = time_of(x, m, time_s),
+        .job = m->job,
+        .run = kind == NOTICE_STARTED || m->told_run < 0 ? m->last.run : m->told_run,
+        .n_gpus = m->at.n_gpus,
+        .gpus = m->at.gpus,
+        .reason = reason,
     };
-    w->told_s = n->told.time_s;
-    w->is_told = kind == NOTICE_STARTED;
-    w->n_notices++;
-    loop_timer_set(&x->news, 0);
+
+    notices_push(&x->notices, &n);
+    m->told_s = n.time_s;
+    m->is_told_running = kind == NOTICE_STARTED;
+    m->n_notices++;
 }
 
-void tell_started(struct slurm *x, struct ward *w)
+void tell_started(struct slurm *x, struct managed *m)
 {
-    push(x, w, NOTICE_STARTED, w->start_s, NULL);
-    w->told_run = w->run;
-    w->is_move = false;
+    push(x, m, NOTICE_STARTED, m->last.start_s, NULL);
+    m->told_run = m->last.run;
 }
 
 /* Where nobody has heard that it runs, that is told first, as the state needs it. */
-void tell_end(struct slurm *x, struct ward *w, enum notice_kind kind, const char *reason)
+void tell_end(struct slurm *x, struct managed *m, enum notice_kind kind, const char *reason)
 {
-    if (kind != NOTICE_STOPPED && !told_running(x, w))
-        tell_started(x, w);
-    if (told_running(x, w))
-        push(x, w, kind, slurm_has_ended(w->state) ? w->end_s : (double)NAN, reason);
-    w->is_end_told = kind != NOTICE_STOPPED;
+    if (kind != NOTICE_STOPPED && !told_running(x, m))
+        tell_started(x, m);
+    if (told_running(x, m))
+        push(x, m, kind, slurm_has_ended(m->last.state) ? m->last.end_s : (double)NAN, reason);
 }
 
 static void drop(struct slurm *x)
 {
-    struct slurm_notice *n = &x->notices[x->first_notice++];
-    struct ward *w = ward_find(x, n->told.job);
+    struct managed *m = managed_find(x, notices_first(&x->notices)->job);
 
-    assert(w && w->n_notices > 0);
-    w->n_notices--;
-    free(n->gpus);
-    free(n->reason);
-    if (x->first_notice == x->n_notices)
-        x->first_notice = x->n_notices = 0;
+    assert(m && m->n_notices > 0);
+    m->n_notices--;
+    notices_drop(&x->notices);
 }
 
 /* Held or cancelled since: then it is not to run, and nobody hears of it. That it has ended for
@@ -89,22 +75,24 @@ static void drop(struct slurm *x)
  */
 static bool is_unwanted(struct slurm *x, const struct run_notice *n)
 {
-    struct ward *w = ward_find(x, n->job);
+    struct managed *m = managed_find(x, n->job);
 
-    if (ward_may_run(x, w))
+    if (managed_may_run(x, m))
         return false;
-    w->is_told = w->is_end_told = false;
-    if (n->kind == NOTICE_STARTED && w->phase == WARD_RUNNING)
-        ward_leave(x, w, ward_is_held(x, w) ? LEAVE_STOP : LEAVE_CANCEL);
+    m->is_told_running = false;
+    managed_update(x, m, ON_UNREPORTED);
+    if (n->kind == NOTICE_STARTED && m->state == MANAGED_RUNNING)
+        managed_leave(x, m, managed_is_held(x, m) ? ON_STOP : ON_CANCEL);
     return true;
 }
 
 static int next_notice(void *self, struct run_notice *out)
 {
     struct slurm *x = self;
+    const struct run_notice *n;
 
-    while (x->first_notice < x->n_notices) {
-        *out = x->notices[x->first_notice].told;
+    while ((n = notices_first(&x->notices))) {
+        *out = *n;
         if (!is_unwanted(x, out))
             return 1;
         drop(x);
@@ -114,59 +102,51 @@ static int next_notice(void *self, struct run_notice *out)
 
 static void notice_done(void *self)
 {
-    struct slurm *x = self;
-
-    assert(x->first_notice < x->n_notices);
-    drop(x);
+    drop(self);
 }
 
 static void on_news(void *self, void (*f)(void *to), void *to)
 {
     struct slurm *x = self;
 
-    x->on_news = f;
-    x->news_self = to;
-    if (x->first_notice < x->n_notices || x->first_deed < x->n_deeds)
-        loop_timer_set(&x->news, 0);
+    notices_listen(&x->notices, f, to);
+    if (x->first_change < x->n_changes)
+        notices_tell(&x->notices);
 }
 
-void tell_on_news(void *self)
+/* ---- what users did ---- */
+
+/* One that the state would refuse, or that waits to be taken off already, is not told. */
+void tell_change(struct slurm *x, struct managed *m, enum job_change change, const char *reason)
+{
+    static const enum event_kind kinds[] = { [JOB_IS_HELD] = EVENT_JOB_HELD,
+                                             [JOB_IS_RELEASED] = EVENT_JOB_RELEASED,
+                                             [JOB_IS_CANCELLED] = EVENT_JOB_CANCELLED };
+
+    if (m->n_notices > 0 || !state_expects(x->setup.state, kinds[change], m->job))
+        return;
+    for (int i = x->first_change; i < x->n_changes; i++)
+        if (x->changes[i].job == m->job && x->changes[i].change == change)
+            return;
+    GROW(x->changes, x->n_changes, x->cap_changes);
+    x->changes[x->n_changes++] =
+        (struct engine_change){ .change = change,
+                                .job = m->job,
+                                .time_s = slurm_wall_s(x),
+                                .reason = reason ? reason : "by Slurm's commands" };
+    notices_tell(&x->notices);
+}
+
+static bool next_change(void *self, struct engine_change *out)
 {
     struct slurm *x = self;
 
-    if (x->on_news)
-        x->on_news(x->news_self);
-}
-
-/* ---- deeds ---- */
-
-/* One that the state would refuse, or that waits to be taken off already, is not told. */
-void tell_deed(struct slurm *x, struct ward *w, enum slurm_deed deed, const char *reason)
-{
-    static const enum event_kind kinds[] = { [DEED_HELD] = EVENT_JOB_HELD,
-                                             [DEED_RELEASED] = EVENT_JOB_RELEASED,
-                                             [DEED_CANCELLED] = EVENT_JOB_CANCELLED };
-
-    if (w->n_notices > 0 || !state_expects(x->setup.state, kinds[deed], w->job))
-        return;
-    for (int i = x->first_deed; i < x->n_deeds; i++)
-        if (x->deeds[i].job == w->job && x->deeds[i].deed == deed)
-            return;
-    GROW(x->deeds, x->n_deeds, x->cap_deeds);
-    x->deeds[x->n_deeds++] = (struct slurm_did){
-        .deed = deed, .job = w->job, .time_s = slurm_wall_s(x), .reason = reason
-    };
-    loop_timer_set(&x->news, 0);
-}
-
-bool slurm_next_deed(struct slurm *x, struct slurm_did *out)
-{
-    if (x->first_deed == x->n_deeds)
+    if (x->first_change == x->n_changes)
         return false;
-    *out = x->deeds[x->first_deed++];
-    x->has_hold |= out->deed == DEED_HELD;
-    if (x->first_deed == x->n_deeds)
-        x->first_deed = x->n_deeds = 0;
+    *out = x->changes[x->first_change++];
+    x->has_hold |= out->change == JOB_IS_HELD;
+    if (x->first_change == x->n_changes)
+        x->first_change = x->n_changes = 0;
     return true;
 }
 
@@ -175,28 +155,27 @@ bool slurm_next_deed(struct slurm *x, struct slurm_did *out)
 static bool find(void *self, int job, struct run_info *out)
 {
     struct slurm *x = self;
-    const struct ward *w = job < 0 ? NULL : ward_find(x, job);
+    const struct managed *m = job < 0 ? NULL : managed_find(x, job);
 
-    if (!w || !w->id)
+    if (!m || !m->last.id)
         return false;
-    *out = (struct run_info){ .run = w->run,
-                              .is_there = w->is_there && w->state == SLURM_RUNNING,
-                              .slurm_id = w->id,
-                              .out = w->out,
-                              .why = w->why,
-                              .n_failures = w->n_failures };
-    if (x->setup.secret)
-        out->secret = x->setup.secret(x->setup.secret_self, job);
+    *out = (struct run_info){ .run = m->last.run,
+                              .is_there = m->now && m->last.state == SLURM_RUNNING,
+                              .slurm_id = m->last.id,
+                              .out = m->out,
+                              .why = m->why,
+                              .n_failures = m->n_failures };
+    out->secret = slurm_secret(x, job);
     return true;
 }
 
-static int find_slurm(void *self, long slurm_id)
+static int find_number(void *self, long slurm_id)
 {
     const struct slurm *x = self;
     int job = -1;
 
     for (int i = 0; i < x->n_active; i++) {
-        if (x->active[i]->id != slurm_id || !x->active[i]->is_there)
+        if (x->active[i]->last.id != slurm_id || !x->active[i]->now)
             continue;
         if (job >= 0)
             return -1;    // tasks of an array that share its number
@@ -205,22 +184,18 @@ static int find_slurm(void *self, long slurm_id)
     return job;
 }
 
-struct runs tell_runs(struct slurm *x)
+void tell_fill(struct executor *out)
 {
-    return (struct runs){ .self = x,
-                          .executor = slurm_executor(x),
-                          .next = next_notice,
-                          .done = notice_done,
-                          .on_news = on_news,
-                          .find = find,
-                          .find_slurm = find_slurm };
+    out->next = next_notice;
+    out->done = notice_done;
+    out->on_news = on_news;
+    out->find = find;
+    out->find_number = find_number;
+    out->next_change = next_change;
 }
 
 void tell_release(struct slurm *x)
 {
-    loop_timer_clear(&x->news);
-    while (x->first_notice < x->n_notices)
-        drop(x);
-    free(x->notices);
-    free(x->deeds);
+    notices_release(&x->notices);
+    free(x->changes);
 }

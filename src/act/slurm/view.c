@@ -190,15 +190,11 @@ int slurm_node_read(struct arena *a, const struct wire_message *m, struct slurm_
         return err_set(e, EINVAL, "node: 'name' is missing");
     if (!at || !*at)
         return err_set(e, EINVAL, "node %.60s: 'state' is missing", out->name);
-    while (*at) {
-        const struct slice word = { at, strcspn(at, ",") };
-
+    for (struct slice word; slice_next(&at, ',', &word);) {
         if (slice_is(word, "not_responding"))
             is_silent = true;
         else
             out->flags |= flags_of(word);
-        at += word.len;
-        at += *at == ',';
     }
     out->flags = settle(out->flags, is_silent);
     return 0;

@@ -1,7 +1,7 @@
-/* slurm_view.h - a Slurm cluster at one moment: its nodes, and the jobs that matter to us.
+/* view.h - a Slurm cluster at one moment: its nodes, and the jobs that matter to us.
  *
  * Made by act/slurm from the driver's answers to 'nodes' and 'jobs'; read by the reconciler there,
- * by monitor/slurm and by the daemon's intake. Lives until the next one.
+ * by newcomers.c and by the daemon's intake. Lives until the next one.
  */
 #ifndef ACT_SLURM_VIEW_H
 #define ACT_SLURM_VIEW_H
@@ -90,6 +90,12 @@ int slurm_job_read(struct arena *a, const struct wire_message *m, struct slurm_j
                    struct err *e);
 int slurm_node_read(struct arena *a, const struct wire_message *m, struct slurm_node *out,
                     struct err *e);
+
+/* Where a job writes, '/home/%u/train-%j.out' as the file that it is, in 'a'; 'user' is its owner's
+ * name. What cannot be known, as the node of a job that has not started (%N), stays as it is
+ * written. "" where Slurm did not say.
+ */
+const char *slurm_out_path(struct arena *a, const struct slurm_job *j, const char *user);
 
 /* ---- what GOGH writes into comments ---- */
 
