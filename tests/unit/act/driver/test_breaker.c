@@ -40,33 +40,33 @@ END_TEST
 
 START_TEST(a_bucket_gives_its_burst_at_once_and_then_its_rate)
 {
-    struct bucket b;
+    struct rate_bucket b;
     int n = 0;
 
-    bucket_init(&b, 4, 10, 0);
-    while (bucket_take(&b, 0))
+    rate_bucket_init(&b, 4, 10, 0);
+    while (rate_bucket_take(&b, 0))
         n++;
     ck_assert_int_eq(n, 10);
-    ck_assert_double_eq_tol(bucket_wait_s(&b, 0), 0.25, 1e-9);
+    ck_assert_double_eq_tol(rate_bucket_wait_s(&b, 0), 0.25, 1e-9);
     for (int i = 1; i <= 100; i++)
-        n += bucket_take(&b, i * 0.1);
+        n += rate_bucket_take(&b, i * 0.1);
     ck_assert_int_eq(n, 10 + 40);
-    ck_assert(bucket_wait_s(&b, 10.0) > 0);
-    ck_assert_double_eq(bucket_wait_s(&b, 10.25), 0);
+    ck_assert(rate_bucket_wait_s(&b, 10.0) > 0);
+    ck_assert_double_eq(rate_bucket_wait_s(&b, 10.25), 0);
 }
 END_TEST
 
 START_TEST(a_bucket_is_never_fuller_than_its_burst_and_time_does_not_go_back)
 {
-    struct bucket b;
+    struct rate_bucket b;
     int n = 0;
 
-    bucket_init(&b, 1000, 3, 5);
-    while (bucket_take(&b, 1e6))
+    rate_bucket_init(&b, 1000, 3, 5);
+    while (rate_bucket_take(&b, 1e6))
         n++;
     ck_assert_int_eq(n, 3);
-    ck_assert(!bucket_take(&b, 5));
-    ck_assert(!bucket_take(&b, 1e6));
+    ck_assert(!rate_bucket_take(&b, 5));
+    ck_assert(!rate_bucket_take(&b, 1e6));
 }
 END_TEST
 

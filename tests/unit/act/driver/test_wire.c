@@ -28,8 +28,7 @@ START_TEST(a_message_reads_back_as_it_was_written)
         wire_put(&b, "value", values[i]);
     wire_put(&b, "absent", NULL);
     wire_put_long(&b, "number", -7);
-    wire_put_double(&b, "real", 0.1);
-    wire_put_double(&b, "none", (double)NAN);
+    wire_put(&b, "real", "0.1");
     wire_end(&b);
     ck_assert(memchr(b.data, '\n', b.len) == b.data + b.len - 1);
     ck_assert_int_eq(wire_read(&a, b.data, b.len - 1, &m, &e), 0);

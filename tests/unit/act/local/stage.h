@@ -1,6 +1,6 @@
 /* stage.h - a box with a real loop, real keepers and a state that hears every notice. */
-#ifndef TESTS_UNIT_ACT_STAGE_H
-#define TESTS_UNIT_ACT_STAGE_H
+#ifndef TESTS_UNIT_ACT_LOCAL_STAGE_H
+#define TESTS_UNIT_ACT_LOCAL_STAGE_H
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "act/gpu/devices.h"
+#include "act/runs.h"
 #include "act/local/local.h"
 #include "act/local/proc.h"
 #include "base/clock.h"
@@ -25,7 +26,7 @@
 #include "unit/support.h"
 #include "unit/suite.h"
 
-#define PATIENCE_S 60.0    // nothing here takes a second; a busy machine with sanitizers may
+#define PATIENCE_S 300.0    // nothing here takes a second; a busy machine with sanitizers may
 
 struct stage {
     struct world w;
@@ -54,9 +55,7 @@ struct stage {
 
 static inline bool stage_find(struct stage *s, int job, struct run_info *out)
 {
-    const struct runs r = local_runs(s->local);
-
-    return r.find(r.self, job, out);
+    return executor_find(&s->x, job, out);
 }
 
 /* ---- hearing ---- */
@@ -97,17 +96,16 @@ static inline void apply(struct stage *s, const struct run_notice *n)
 static inline void stage_hear(void *self)
 {
     struct stage *s = self;
-    const struct runs r = local_runs(s->local);
     struct run_notice n;
 
-    while (!s->is_deaf && r.next(r.self, &n)) {
+    while (!s->is_deaf && s->x.next(s->x.self, &n)) {
         note(s, &n);
         if (!s->is_lossy)
             apply(s, &n);
-        r.done(r.self);
+        s->x.done(s->x.self);
     }
     if (!s->is_lossy && !s->is_unsafe)
-        local_is_safe(s->local);
+        executor_committed(&s->x, true);
 }
 
 /* ---- waiting ---- */
@@ -217,8 +215,7 @@ static inline void stage_wake(struct stage *s)
 
     ck_assert_msg(rc == 0, "%s", e.text);
     s->x = local_executor(s->local);
-    const struct runs r = local_runs(s->local);
-    r.on_news(r.self, stage_hear, s);
+    s->x.on_news(s->x.self, stage_hear, s);
 }
 
 static inline void stage_sleep(struct stage *s)

@@ -1,4 +1,4 @@
-/* slurm_fake.h - a small Slurm that speaks the driver's lines, for tests of the daemon's side.
+/* fake.h - a small Slurm that speaks the driver's lines, for tests of the daemon's side.
  *
  * Jobs wait, run and end as Slurm's do, as far as anybody can see; what goes wrong is said by the
  * test: answers that do not come, requests carried out late or not at all, a crash that forgets
@@ -265,6 +265,14 @@ static inline void fake_put_needs(struct buf *b, const struct fake_needs *n)
         wire_put_long(b, "limit_s", n->limit_s);
 }
 
+static inline void fake_put_double(struct buf *b, const char *key, double value)
+{
+    char text[40];
+
+    snprintf(text, sizeof text, "%.17g", value);
+    wire_put(b, key, text);
+}
+
 static inline void fake_job_line(struct fake *f, uint64_t seq, const struct fake_job *j)
 {
     struct buf *b = &f->out;
@@ -287,11 +295,11 @@ static inline void fake_job_line(struct fake *f, uint64_t seq, const struct fake
     wire_put(b, "pin", j->pin);
     wire_put(b, "gres", j->gres);
     wire_put_long(b, "run", j->run);
-    wire_put_double(b, "submit_s", j->submit_s);
+    fake_put_double(b, "submit_s", j->submit_s);
     if (j->start_s > 0)
-        wire_put_double(b, "start_s", j->start_s);
+        fake_put_double(b, "start_s", j->start_s);
     if (j->end_s > 0)
-        wire_put_double(b, "end_s", j->end_s);
+        fake_put_double(b, "end_s", j->end_s);
     wire_put_long(b, "exit", j->exit_code);
     wire_put_long(b, "signal", j->signal);
     wire_put(b, "name", j->name);
@@ -500,7 +508,7 @@ static inline void fake_hello(struct fake *f, uint64_t seq)
     wire_put(&f->out, "version", "22.05.8");
     wire_put(&f->out, "can_move_typed", f->typed);
     wire_put_long(&f->out, "min_job_age_s", 300);
-    wire_put_double(&f->out, "boot_s", f->boot_s);
+    fake_put_double(&f->out, "boot_s", f->boot_s);
     wire_end(&f->out);
 }
 

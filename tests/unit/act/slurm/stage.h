@@ -1,4 +1,4 @@
-/* slurm_stage.h - the Slurm executor, a small Slurm behind it, and a state that hears every notice.
+/* stage.h - the Slurm executor, a small Slurm behind it, and a state that hears every notice.
  *
  * What happens is a script of steps, one a word with its arguments, parted by ';'. Time passes
  * only by 'look S'. What was asked of Slurm, and what was told, is one transcript.
@@ -26,7 +26,6 @@ struct slurm_stage {
     struct slurm_setup setup;
     struct slurm *x;
     struct executor exec;
-    struct runs runs;
     bool is_deaf;     // notices stay where they are
     bool is_lossy;    // they are taken off, and the disk has none of it
     double skew_s;
@@ -65,28 +64,40 @@ static inline void stage_apply(struct slurm_stage *s, const struct run_notice *n
         fake_note(&s->fake, "> refused: %s\n", e.text);
 }
 
-static inline void stage_hear_deeds(struct slurm_stage *s)
+static inline void stage_hear_changes(struct slurm_stage *s)
 {
     static const struct {
         const char *word;
         enum event_kind kind;
-    } deeds[] = { [DEED_HELD] = { "held", EVENT_JOB_HELD },
-                  [DEED_RELEASED] = { "released", EVENT_JOB_RELEASED },
-                  [DEED_CANCELLED] = { "cancelled", EVENT_JOB_CANCELLED } };
-    struct slurm_did did;
+    } changes[] = { [JOB_IS_HELD] = { "held", EVENT_JOB_HELD },
+                    [JOB_IS_RELEASED] = { "released", EVENT_JOB_RELEASED },
+                    [JOB_IS_CANCELLED] = { "cancelled", EVENT_JOB_CANCELLED } };
+    struct engine_change c;
 
-    while (slurm_next_deed(s->x, &did)) {
-        const struct event ev = { .kind = deeds[did.deed].kind,
-                                  .time_s = did.time_s,
-                                  .job = did.job,
-                                  .reason = did.reason ? did.reason : "by Slurm's commands" };
+    while (executor_next_change(&s->exec, &c)) {
+        const bool is_plain = strcmp(c.reason, "by Slurm's commands") == 0;
+        const struct event ev = {
+            .kind = changes[c.change].kind, .time_s = c.time_s, .job = c.job, .reason = c.reason
+        };
 
-        fake_note(&s->fake, "> %s %s%s%s\n", deeds[did.deed].word,
-                  s->w.ledger.state.jobs[did.job]->spec.name, did.reason ? ": " : "",
-                  did.reason ? did.reason : "");
+        fake_note(&s->fake, "> %s %s%s%s\n", changes[c.change].word,
+                  s->w.ledger.state.jobs[c.job]->spec.name, is_plain ? "" : ": ",
+                  is_plain ? "" : c.reason);
         if (!s->is_lossy)
             (void)state_apply(&s->w.ledger.state, &ev, NULL);
     }
+}
+
+/* What the engine says of itself under that key. */
+static inline struct engine_fact stage_fact(const struct slurm_stage *s, const char *key)
+{
+    struct engine_fact facts[ENGINE_FACTS_MAX];
+    const int n = executor_facts(&s->exec, facts);
+
+    for (int i = 0; i < n; i++)
+        if (facts[i].key && strcmp(facts[i].key, key) == 0)
+            return facts[i];
+    ck_abort_msg("there is no fact '%s'", key);
 }
 
 static inline void stage_hear(void *self)
@@ -94,15 +105,15 @@ static inline void stage_hear(void *self)
     struct slurm_stage *s = self;
     struct run_notice n;
 
-    while (!s->is_deaf && s->runs.next(s->runs.self, &n)) {
+    while (!s->is_deaf && s->exec.next(s->exec.self, &n)) {
         stage_say_notice(s, &n);
         if (!s->is_lossy)
             stage_apply(s, &n);
-        s->runs.done(s->runs.self);
+        s->exec.done(s->exec.self);
     }
     if (!s->is_deaf)
-        stage_hear_deeds(s);
-    slurm_is_safe(s->x);
+        stage_hear_changes(s);
+    executor_committed(&s->exec, true);
 }
 
 /* ---- life ---- */
@@ -116,7 +127,7 @@ static inline void stage_pump(struct slurm_stage *s)
         const bool is_up = !s->x || link_is_up(s->x->link);
 
         ck_assert_int_eq(loop_turn(s->loop, is_up ? 0 : 0.001, &e), 0);
-        if (fake_serve(&s->fake) || !is_up || (s->x && link_n_owed(s->x->link) > 0))
+        if (fake_serve(&s->fake) || !is_up || (s->x && link_n_pending(s->x->link) > 0))
             idle = 0;
     }
 }
@@ -128,11 +139,10 @@ static inline void stage_wake(struct slurm_stage *s)
 
     ck_assert_msg(rc == 0, "%s", e.text);
     s->x->skew_s = s->skew_s;
-    for (int i = 0; i < s->x->n_wards; i++)
-        s->x->wards[i]->doubt_s += s->skew_s;
+    for (int i = 0; i < s->x->n_managed; i++)
+        s->x->managed[i]->doubt_s += s->skew_s;
     s->exec = slurm_executor(s->x);
-    s->runs = slurm_runs(s->x);
-    s->runs.on_news(s->runs.self, stage_hear, s);
+    s->exec.on_news(s->exec.self, stage_hear, s);
     stage_pump(s);
 }
 

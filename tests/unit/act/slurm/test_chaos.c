@@ -50,10 +50,11 @@ static int job_of(const struct fake_job *j)
 /* What GOGH had seen to have ended is not put back; what ended just before the request may be. */
 static void check_risen(struct chaos *c, struct fake_job *j)
 {
-    const struct ward *w = c->s.x ? ward_find(c->s.x, job_of(j)) : NULL;
+    const struct managed *w = c->s.x ? managed_find(c->s.x, job_of(j)) : NULL;
 
     if (j->n_risen > 0 && c->is_done[job_of(j)]) {
-        ck_assert_msg(!w || !w->was_seen || !slurm_has_ended(w->state) || w->id != j->id,
+        ck_assert_msg(!w || isnan(w->seen_s) || !slurm_has_ended(w->last.state) ||
+                          w->last.id != j->id,
                       "seed %d: %s was put back after its end", (int)c->seed, j->name);
         c->is_done[job_of(j)] = false;
     }
@@ -144,7 +145,7 @@ static void ask_gogh(struct chaos *c)
     if (ev.kind == EVENT_JOB_CANCELLED)
         (void)c->s.exec.cancel(c->s.exec.self, job, NULL);
     else if (ev.kind == EVENT_JOB_HELD)
-        slurm_job_is_held(c->s.x, job);
+        executor_job_is(&c->s.exec, job, JOB_IS_HELD);
 }
 
 static bool is_alone(const struct chaos *c, const struct fake_job *j)
@@ -160,8 +161,8 @@ static bool is_alone(const struct chaos *c, const struct fake_job *j)
 static void end_run(struct chaos *c, struct fake_job *j)
 {
     const int code = chance(c, 0.5) ? 0 : 3;
-    const struct ward *w = c->s.x ? ward_find(c->s.x, job_of(j)) : NULL;
-    const bool is_asked = strstr(j->admin, "asked=") || (w && ward_is_asked(w));
+    const struct managed *w = c->s.x ? managed_find(c->s.x, job_of(j)) : NULL;
+    const bool is_asked = strstr(j->admin, "asked=") || (w && managed_is_asked(w));
 
     fake_end(&c->s.fake, j, code ? "FAILED" : "COMPLETED", code, 0);
     *(code ? &c->has_failed[job_of(j)] : &c->has_finished[job_of(j)]) = true;
@@ -293,7 +294,7 @@ static void add_job(struct chaos *c)
         world_add(&c->s.w, line);
         stage_command(&c->s, job, more);
     }
-    slurm_job_is_new(c->s.x, job);
+    executor_job_is(&c->s.exec, job, JOB_IS_NEW);
 }
 
 static void step(struct chaos *c)
@@ -404,7 +405,7 @@ START_TEST(whatever_happens)
         ck_assert_msg(j->state != JOB_FAILED || c->has_failed[job] || c->is_forgetful,
                       "seed %d: job %s has not failed: %s", (int)c->seed, j->spec.name, j->reason);
     }
-    ck_assert_int_eq(slurm_stats(c->s.x).n_under_way, 0);
+    ck_assert_int_eq((int)stage_fact(&c->s, "under_way").number, 0);
     stage_close(&c->s);
     free(c);
 }
@@ -415,7 +416,6 @@ int main(void)
     Suite *s = suite_create("slurm_chaos");
     TCase *t = tcase_create("seeds");
 
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, whatever_happens, 0, N_SEEDS);
     suite_add_tcase(s, t);
     return suite_run(s);

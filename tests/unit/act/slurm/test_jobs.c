@@ -73,7 +73,7 @@ static void submit(struct slurm_stage *s, const struct step *t)
     world_add(&s->w, line);
     stage_command(s, job_of(s, t->word[1]), more);
     if (s->x)
-        slurm_job_is_new(s->x, job_of(s, t->word[1]));
+        executor_job_is(&s->exec, job_of(s, t->word[1]), JOB_IS_NEW);
 }
 
 /* "sbatch NAME [held]", "array NAME": it comes to Slurm first, and is taken in by the next view. */
@@ -90,7 +90,7 @@ static void take_in(struct slurm_stage *s, const struct step *t)
     (void)stage_sbatch(s, j, t->word[1], "");
     if (t->n > 2)
         world_add(&s->w, arena_printf(&s->arena, "hold %s", t->word[1]));
-    slurm_job_is_new(s->x, job_of(s, t->word[1]));
+    executor_job_is(&s->exec, job_of(s, t->word[1]), JOB_IS_NEW);
 }
 
 /* "tasks NAME N": an array that Slurm has not split. Those called 'u' are taken in. */
@@ -108,7 +108,7 @@ static void take_tasks(struct slurm_stage *s, const struct step *t)
         fake_set(j->name, sizeof j->name, t->word[1]);
         fake_set(j->held, sizeof j->held, "admin");
         if (strcmp(t->word[1], "u") == 0)
-            slurm_job_is_new(s->x, stage_sbatch(s, j, name, ""));
+            executor_job_is(&s->exec, stage_sbatch(s, j, name, ""), JOB_IS_NEW);
     }
 }
 
@@ -123,7 +123,7 @@ static bool do_order(struct slurm_stage *s, const struct step *t)
         give(s, what, t);
     } else if (strcmp(what, "hold") == 0) {
         world_add(&s->w, arena_printf(&s->arena, "hold %s", t->word[1]));
-        slurm_job_is_held(s->x, job_of(s, t->word[1]));
+        executor_job_is(&s->exec, job_of(s, t->word[1]), JOB_IS_HELD);
         stage_pump(s);
     } else if (strcmp(what, "release") == 0) {
         world_add(&s->w, arena_printf(&s->arena, "release %s", t->word[1]));
@@ -238,10 +238,10 @@ static bool do_setting(struct slurm_stage *s, const struct step *t)
     } else if (strcmp(what, "done") == 0) {
         s->w.ledger.state.jobs[job_of(s, t->word[1])]->steps_done = 1e9;
     } else if (strcmp(what, "strays") == 0) {
-        fake_note(f, "strays %d\n", (int)slurm_stats(s->x).n_strays);
+        fake_note(f, "strays %d\n", (int)stage_fact(s, "strays").number);
     } else if (strcmp(what, "bare") == 0) {
         world_add(&s->w, arena_printf(&s->arena, "job %s w", t->word[1]));
-        slurm_job_is_new(s->x, job_of(s, t->word[1]));
+        executor_job_is(&s->exec, job_of(s, t->word[1]), JOB_IS_NEW);
         stage_pump(s);
     } else if (strcmp(what, "stranger") == 0) {
         fake_set(fake_add(f)->name, 40, t->word[1]);
@@ -377,9 +377,10 @@ static bool do_look(struct slurm_stage *s, const struct step *t)
                   s->exec.job_is_busy(s->exec.self, job_of(s, t->word[1])) ? "is busy"
                                                                            : "may be planned");
     } else if (strcmp(t->word[0], "up?") == 0) {
-        const struct slurm_stats is = slurm_stats(s->x);
+        const char *trouble = stage_fact(s, "trouble").text;
 
-        fake_note(&s->fake, "%s%s\n", is.is_up ? "up" : "down: ", is.is_up ? "" : is.text);
+        fake_note(&s->fake, "%s%s\n",
+                  stage_fact(s, "up").number ? "up" : "down: ", trouble ? trouble : "");
     } else if (strcmp(t->word[0], "look") == 0) {
         stage_look(s, t->n > 1 ? strtod(t->word[1], NULL) : 2);
     } else if (strcmp(t->word[0], "busy") == 0) {    // which GPUs are not to be had?
@@ -1148,7 +1149,6 @@ int main(void)
     Suite *s = suite_create("slurm_jobs");
     TCase *t = tcase_create("transcripts");
 
-    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, what_is_asked_and_told, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_loop_test(t, what_slurm_would_not_do, 0, (int)(sizeof rules / sizeof *rules));
     suite_add_tcase(s, t);

@@ -16,7 +16,7 @@
 #include "unit/suite.h"
 #include "unit/support.h"
 
-#define PATIENCE_S 30.0    // nothing here takes a second; a busy machine may
+#define PATIENCE_S 300.0    // nothing here takes a second; a busy machine may
 
 struct scene {
     struct loop *loop;
@@ -170,7 +170,7 @@ START_TEST(requests_that_are_larger_than_a_socket)
         wire_put(link_begin(s.link, "submit"), "script", large);
         link_ask(s.link, on_line, on_end, &s);
     }
-    ck_assert_int_eq(link_n_owed(s.link), 3);
+    ck_assert_int_eq(link_n_pending(s.link), 3);
     until_heard(&s, "1 done;2 done;3 done;");
     ck_assert_int_eq((int)loop_stats(s.loop)->n_stalls, 0);
     free(large);
@@ -201,7 +201,6 @@ int main(void)
     Suite *s = suite_create("slurm_link");
     TCase *t = tcase_create("link");
 
-    tcase_set_timeout(t, 100);
     tcase_add_loop_test(t, drivers_of_all_kinds, 0, (int)(sizeof drivers / sizeof *drivers));
     tcase_add_test(t, requests_that_are_larger_than_a_socket);
     tcase_add_test(t, a_program_that_is_not_there_is_tried_again);

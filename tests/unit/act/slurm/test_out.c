@@ -1,5 +1,4 @@
 /* Patterns of output files become the files that they are. */
-#include "act/slurm_out.h"
 #include "act/slurm/view.h"
 #include "base/arena.h"
 #include "unit/suite.h"
