@@ -74,7 +74,7 @@ void cycle_learn(struct cycle *c, const struct trainer_options *o, double settle
     c->settle_s = settle_s;
 }
 
-static void tell_duel(const struct duel *d, double now_s)
+static void tell_comparison(const struct comparison *d, double now_s)
 {
     if (isnan(d->champion) || isnan(d->challenger))
         log_info("t %.0f s: a new model is in use: it had nobody to beat", now_s);
@@ -89,14 +89,14 @@ static void tell_duel(const struct duel *d, double now_s)
 static void judge(struct cycle *c, struct model *m, double now_s)
 {
     struct store *s = c->catalog->store;
-    struct model *loser = m->duel.is_won ? c->trained : m;
-    const char *name = m->duel.is_won ? MODEL_CHAMPION : MODEL_CHALLENGER;
+    struct model *loser = m->comparison.is_won ? c->trained : m;
+    const char *name = m->comparison.is_won ? MODEL_CHAMPION : MODEL_CHALLENGER;
     struct err e = { 0 };
 
-    tell_duel(&m->duel, now_s);
+    tell_comparison(&m->comparison, now_s);
     if (s && model_keep(m, s, name, now_s, &e) < 0)
         log_warn("the new model is not kept, a restart will lose it: %s", e.text);
-    if (m->duel.is_won) {
+    if (m->comparison.is_won) {
         cycle_use(c, m);
         c->trained = m;
         c->n_models++;
@@ -175,8 +175,8 @@ static bool is_hopeless(enum wait_reason why)
 }
 
 /* Jobs that cannot run here step aside, so that those behind them are looked at; they get another
- * chance when nodes come or go, or have more left for them, when a description is filled in, and now
- * and then, since estimates of what fits may have changed.
+ * chance when nodes come or go, or have more left for them, when a description is filled in, and
+ * now and then, since estimates of what fits may have changed.
  */
 #define PARKED_SWEEPS 256
 
@@ -224,10 +224,7 @@ enum wait_reason cycle_why(const struct cycle *c, int job)
 
 bool cycle_leaves_alone(const struct cycle *c, int job)
 {
-    const struct executor *x = &c->executor;
-
-    return (x->job_is_busy && x->job_is_busy(x->self, job)) ||
-           (c->is_ending && c->is_ending(c->owner, job));
+    return executor_job_is_busy(&c->executor, job) || (c->is_ending && c->is_ending(c->owner, job));
 }
 
 const bool *cycle_busy_gpus(const struct cycle *c, struct arena *a)
@@ -235,8 +232,8 @@ const bool *cycle_busy_gpus(const struct cycle *c, struct arena *a)
     const struct state *s = &c->ledger->state;
     bool *is_busy = ARENA_ARRAY(a, bool, (size_t)s->n_gpus);
 
-    for (int g = 0; g < s->n_gpus && c->executor.gpu_is_busy; g++)
-        is_busy[g] = c->executor.gpu_is_busy(c->executor.self, g);
+    for (int g = 0; g < s->n_gpus; g++)
+        is_busy[g] = executor_gpu_is_busy(&c->executor, g);
     for (int i = 0; i < s->n_running; i++) {
         const struct job *j = s->jobs[s->running[i]];
         for (int k = 0; k < j->n_held && cycle_leaves_alone(c, j->id); k++)
@@ -254,7 +251,7 @@ static const double *sleeping_gpus(const struct cycle *c, struct arena *a)
         return NULL;
     double *wake_s = ARENA_ARRAY(a, double, (size_t)s->n_gpus);
     for (int g = 0; g < s->n_gpus; g++)
-        wake_s[g] = c->executor.gpu_wake_s(c->executor.self, g);
+        wake_s[g] = executor_wake_s(&c->executor, g);
     return wake_s;
 }
 
@@ -272,7 +269,7 @@ static const bool *not_now(const struct cycle *c, struct arena *a, int *n)
     for (int i = 0; i < c->n_why; i++)
         is_out[i] = c->is_parked[i];
     for (int i = s->first_waiting; i >= 0; i = s->jobs[i]->next_waiting)
-        is_out[i] = is_out[i] || c->executor.job_is_busy(c->executor.self, i);
+        is_out[i] = is_out[i] || executor_job_is_busy(&c->executor, i);
     *n = s->n_jobs;
     return is_out;
 }
@@ -317,7 +314,8 @@ int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct er
     return estimate_all(c, e);
 }
 
-/* How good is the plan? Prices that it shows to be out of date are found anew, for the next ones. */
+/* How good is the plan? Prices that it shows to be out of date are found anew, for the next ones.
+ */
 static void look_at_gap(struct cycle *c, const struct snapshot *s, const struct plan *p)
 {
     struct plan_gap gap = plan_gap(p);

@@ -144,17 +144,17 @@ void cycle_renew(struct cycle *c);
 
 /* A decision in three steps, for those who make plans elsewhere than where they act.
  *
- * look: what exists right now and how well each job would run where, into 'a'. plan: who should run
- * where, judged; changes nothing of the cycle but the kept prices, so that
- *       a forked child may do it. 'asked' is the problem that was solved. '*is_fallback': the greedy
- *       plan stands in, and 'why' says why.
+ * look: what exists right now and how well each job would run where, into 'a'.
+ * plan: who should run where, judged; changes nothing of the cycle but the kept prices, so that a
+ *       forked child may do it. 'asked' is the problem that was solved. '*is_fallback': the
+ *       greedy plan stands in, and 'why' says why.
  * price: find the prices of what was looked at, for kept_count has said that the kept ones serve no
  *       longer; changes nothing but 'out', so that a child may do this beside decisions.
- * act:  make it happen. Where something has changed since 'look' (a job ended, was held or cancelled,
- *       a node went away, an order is under way) on GPUs that the plan has orders for, or anywhere
- *       while jobs have watts or nodes in common, the plan is repaired first: those jobs are left as
- *       they are, with whoever cannot have its place beside them; and judged again, as things are
- *       now. What is left out the next decision sees.
+ * act:  make it happen. Where something has changed since 'look' (a job ended, was held or
+ *       cancelled, a node went away, an order is under way) on GPUs that the plan has orders for,
+ *       or anywhere while jobs have watts or nodes in common, the plan is repaired first: those
+ *       jobs are left as they are, with whoever cannot have its place beside them; and judged
+ *       again, as things are now. What is left out the next decision sees.
  */
 int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct err *e);
 int cycle_plan(const struct cycle *c, struct arena *a, const struct solver *solver,

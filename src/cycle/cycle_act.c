@@ -17,16 +17,12 @@
 /* ---- has anything changed since it was looked at? ---- */
 
 /* Does the job stand where the snapshot saw it? */
-static bool is_as_seen(const struct state *s, const struct snap_job *seen)
+static bool is_as_seen(const struct state *s, const struct snapshot_job *seen)
 {
     const struct job *j = s->jobs[seen->id];
 
-    if (j->state != (seen->is_running ? JOB_RUNNING : JOB_WAITING) || j->n_held != seen->n_held)
-        return false;
-    for (int i = 0; i < j->n_held; i++)
-        if (j->gpus[i] != seen->gpus[i])
-            return false;
-    return true;
+    return j->state == (seen->is_running ? JOB_RUNNING : JOB_WAITING) &&
+           gpus_same(j->gpus, j->n_held, seen->gpus, seen->n_held);
 }
 
 /* Would an order be given about somebody who is to be left alone? */
@@ -66,7 +62,7 @@ static const bool *concerned_gpus(const struct cycle *c, struct arena *a, const 
     return is_concerned;
 }
 
-static bool is_concerned_job(const struct snap_job *j, const struct plan_job *pj,
+static bool is_concerned_job(const struct snapshot_job *j, const struct plan_job *pj,
                              const bool *is_concerned)
 {
     for (int i = 0; i < j->n_held && is_concerned; i++)
@@ -115,7 +111,7 @@ static struct plan_job *wanted_now(const struct cycle *c, struct arena *a,
     for (int j = 0; j < then->n_jobs; j++)
         at[then->jobs[j].id] = j + 1;
     for (int j = 0; j < now->n_jobs; j++) {
-        const struct snap_job *here = &now->jobs[j];
+        const struct snapshot_job *here = &now->jobs[j];
         int was = at[here->id] - 1;
         wanted[j] = (struct plan_job){ .n_gpus = here->n_held,
                                        .gpus = here->gpus,

@@ -66,15 +66,14 @@ static bool add_refusals(const struct cycle *c, struct arena *a, const struct sn
 const struct engine_rules *cycle_rules(const struct cycle *c, struct arena *a,
                                        const struct snapshot *s)
 {
-    const struct executor *x = &c->executor;
     struct engine_rules *rules = ARENA_ARRAY(a, struct engine_rules, 1);
     int *ids = ARENA_ARRAY(a, int, (size_t)s->n_jobs);
 
-    if (!x->rules && c->n_refusals == 0)
+    if (!c->executor.rules && c->n_refusals == 0)
         return NULL;
     for (int j = 0; j < s->n_jobs; j++)
         ids[j] = s->jobs[j].id;
-    bool is_any = x->rules && x->rules(x->self, a, ids, s->n_jobs, rules);
+    bool is_any = executor_rules(&c->executor, a, ids, s->n_jobs, rules);
     if (c->n_refusals == 0)
         return is_any ? rules : NULL;
     struct engine_job *jobs = ARENA_ARRAY(a, struct engine_job, (size_t)s->n_jobs);

@@ -2,8 +2,8 @@
  *
  * Two metrics of the Prometheus text are read, others are passed over:
  *
- *     DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-6fd4...",...} 61.2               watts
- *     DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu="0",UUID="GPU-6fd4...",...} 812   millijoules since boot
+ *     DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-6fd4...",...} 61.2               W
+ *     DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu="0",UUID="GPU-6fd4...",...} 812   mJ since boot
  *
  * Pure: the page was fetched elsewhere (meter.h).
  */

@@ -23,7 +23,7 @@ struct gpu_draw {
 };
 
 /* One row to be. */
-struct entry {
+struct usage_entry {
     long hour;
     int job, type;    // -1: nobody, none
     struct row_usage row;
@@ -37,10 +37,10 @@ struct energy {
     double *job_j;    // (n_jobs)
     int n_jobs, cap_jobs;
     double total_j;
-    struct entry *entries;    // (n_entries) since the last energy_take
+    struct usage_entry *entries;    // (n_entries) since the last energy_take
     int n_entries, cap_entries;
     struct map_u64 entry_by_key;
-    struct entry *taken;    // (n_taken) by the last one
+    struct usage_entry *taken;    // (n_taken) by the last one
     int n_taken, cap_taken;
 };
 
@@ -89,7 +89,7 @@ static struct row_usage *row_at(struct energy *e, long hour, int job, int type)
 
         GROW(e->entries, e->n_entries, e->cap_entries);
         i = e->n_entries++;
-        e->entries[i] = (struct entry){ .hour = hour, .job = job, .type = type };
+        e->entries[i] = (struct usage_entry){ .hour = hour, .job = job, .type = type };
         e->entries[i].row = (struct row_usage){ .hour_s = hour * (long)HOUR_S,
                                                 .job = job,
                                                 .gpu_type = type < 0   ? 0
@@ -286,7 +286,7 @@ int energy_take(struct energy *e, double now_s, int (*f)(void *self, const struc
 void energy_take_back(struct energy *e)
 {
     for (int i = 0; i < e->n_taken; i++) {
-        const struct entry *t = &e->taken[i];
+        const struct usage_entry *t = &e->taken[i];
         struct row_usage *r = row_at(e, t->hour, t->job, t->type);
 
         r->active_j += t->row.active_j;

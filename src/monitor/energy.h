@@ -62,7 +62,8 @@ void energy_steps(struct energy *e, int job, int gpu_type, double now_s, double 
 int energy_take(struct energy *e, double now_s, int (*f)(void *self, const struct row_usage *r),
                 void *self);
 
-/* What the last energy_take handed over was not kept after all (a commit failed): bring it again. */
+/* What the last energy_take handed over was not kept after all (a commit failed): bring it again.
+ */
 void energy_take_back(struct energy *e);
 
 #endif

@@ -29,7 +29,7 @@ struct datagram {
     struct iovec to;
 };
 
-struct box {
+struct inbox_socket {
     struct inbox *inbox;
     int fd;            // -1: closed
     double empty_s;    // when nothing was left in it
@@ -40,7 +40,7 @@ struct inbox {
     inbox_f *f;
     void *self;
     char *path;    // NULL: no Unix socket
-    struct box local, udp;
+    struct inbox_socket local, udp;
     struct mmsghdr heads[BATCH];
     struct datagram datagrams[BATCH];
 };
@@ -74,8 +74,10 @@ static double stamp_s(struct msghdr *m)
     return NAN;
 }
 
-/* Not before the box was last seen empty, nor after now: the wall clock may have been set meanwhile. */
-static void hand_over(struct box *x, int n, double now_s, double wall_s)
+/* Not before the socket was last seen empty, nor after now: the wall clock may have been set
+ * meanwhile.
+ */
+static void hand_over(struct inbox_socket *x, int n, double now_s, double wall_s)
 {
     struct inbox *b = x->inbox;
     double before_s = x->empty_s;
@@ -93,7 +95,7 @@ static void hand_over(struct box *x, int n, double now_s, double wall_s)
 
 static void on_readable(void *self, int fd, unsigned ready)
 {
-    struct box *x = self;
+    struct inbox_socket *x = self;
     const struct clock real = clock_real();
     int n = BATCH;
 
@@ -115,11 +117,12 @@ void inbox_look(struct inbox *b)
 
 /* ---- opening ---- */
 
-static int box_watch(struct box *x, int fd, struct inbox *b, const char *what, struct err *e)
+static int socket_watch(struct inbox_socket *x, int fd, struct inbox *b, const char *what,
+                        struct err *e)
 {
     const int yes = 1, bytes = 4 << 20;
 
-    *x = (struct box){ .inbox = b, .fd = fd, .empty_s = clock_stopwatch_s() };
+    *x = (struct inbox_socket){ .inbox = b, .fd = fd, .empty_s = clock_stopwatch_s() };
     /* Where there are no stamps the time of reading stands in; a small buffer only loses more. */
     (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof yes);
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
@@ -160,7 +163,7 @@ static int open_local(struct inbox *b, const char *path, struct err *e)
     }
     b->path = strdup(path);
     assert(b->path);
-    return box_watch(&b->local, fd, b, "reports", e);
+    return socket_watch(&b->local, fd, b, "reports", e);
 }
 
 static int bind_udp(const struct addrinfo *to, struct err *e)
@@ -194,7 +197,7 @@ static int open_udp(struct inbox *b, const char *udp, struct err *e)
     freeaddrinfo(found);
     if (fd < 0)
         return e ? err_prefix(e, "reports by UDP on %s", udp) : fd;
-    return box_watch(&b->udp, fd, b, "reports by UDP", e);
+    return socket_watch(&b->udp, fd, b, "reports by UDP", e);
 }
 
 int inbox_open(struct loop *l, const char *path, const char *udp, inbox_f *f, void *self,
@@ -219,7 +222,7 @@ int inbox_open(struct loop *l, const char *path, const char *udp, inbox_f *f, vo
     return 0;
 }
 
-static void box_close(struct box *x)
+static void socket_close(struct inbox_socket *x)
 {
     if (x->fd < 0)
         return;
@@ -231,8 +234,8 @@ void inbox_close(struct inbox *b)
 {
     if (!b)
         return;
-    box_close(&b->local);
-    box_close(&b->udp);
+    socket_close(&b->local);
+    socket_close(&b->udp);
     if (b->path)
         (void)unlink(b->path);
     free(b->path);

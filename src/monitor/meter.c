@@ -24,7 +24,7 @@ enum { DCGM_GPUS_MAX = 4096, DCGM_PAGE_MAX = 16 << 20, DCGM_AT_ONCE = 32 };
 #define ROUND_MIN_S 1.0
 
 /* One dial. */
-struct dial {
+struct gauge {
     double watts;
     bool is_read;        // and not modelled
     int n_missed;        // in a row
@@ -35,17 +35,17 @@ struct dial {
 };
 
 /* A page of an exporter. */
-struct page {
+struct exporter_page {
     char *url;
     char host[DCGM_HOST_BYTES];    // the node it is of; "": it says so itself
     struct buf text;
 };
 
 /* What one round brings; the worker's in between. */
-struct reading {
+struct power_reading {
     struct meter *meter;    // NULL: it is gone
     const struct devices *devices;
-    struct page *pages;    // (n_pages) none: by devices
+    struct exporter_page *pages;    // (n_pages) none: by devices
     int n_pages;
     int n;
     struct dcgm_gpu *gpus;    // by device, or as the page has them
@@ -54,10 +54,12 @@ struct reading {
 };
 
 struct meter {
-    struct meter_setup setup;
-    struct dial *dials;    // (n_dials) by GPU
-    int n_dials, cap_dials;
-    struct reading *under_way;
+    struct watch_setup setup;
+    void (*on_round)(void *self);
+    void *self;
+    struct gauge *gauges;    // (n_gauges) by GPU
+    int n_gauges, cap_gauges;
+    struct power_reading *under_way;
     struct loop_timer timer;
     double round_s;    // when the last one began
     uint64_t n_failures;
@@ -70,14 +72,14 @@ double meter_idle_w(const struct meter *m, int gpu)
     return m->setup.catalog->types[m->setup.state->gpus[gpu].type].idle_w;
 }
 
-static void dials_reach(struct meter *m)
+static void gauges_reach(struct meter *m)
 {
-    while (m->n_dials < m->setup.state->n_gpus) {
-        GROW(m->dials, m->n_dials, m->cap_dials);
-        m->dials[m->n_dials] = (struct dial){ .watts = meter_idle_w(m, m->n_dials),
-                                              .unread_s = clock_stopwatch_s(),
-                                              .read_s = NAN };
-        m->n_dials++;
+    while (m->n_gauges < m->setup.state->n_gpus) {
+        GROW(m->gauges, m->n_gauges, m->cap_gauges);
+        m->gauges[m->n_gauges] = (struct gauge){ .watts = meter_idle_w(m, m->n_gauges),
+                                                 .unread_s = clock_stopwatch_s(),
+                                                 .read_s = NAN };
+        m->n_gauges++;
     }
 }
 
@@ -95,18 +97,18 @@ static void model_rest(struct meter *m)
 {
     const double now_s = clock_stopwatch_s();
 
-    dials_reach(m);
-    for (int i = 0; i < m->n_dials; i++) {
-        if (m->dials[i].is_read)
+    gauges_reach(m);
+    for (int i = 0; i < m->n_gauges; i++) {
+        if (m->gauges[i].is_read)
             continue;
-        m->dials[i].unread_s = now_s;
-        m->dials[i].watts = modelled_w(m, i);
+        m->gauges[i].unread_s = now_s;
+        m->gauges[i].watts = modelled_w(m, i);
     }
 }
 
 /* ---- on the worker ---- */
 
-static void read_devices(struct reading *r)
+static void read_devices(struct power_reading *r)
 {
     for (int i = 0; i < r->n; i++) {
         struct device_power p;
@@ -129,7 +131,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *self)
     return buf_append(self, bytes, size * n) == 0 ? size * n : 0;
 }
 
-static CURL *page_ask(struct page *p)
+static CURL *page_ask(struct exporter_page *p)
 {
     CURL *c = curl_easy_init();
 
@@ -147,7 +149,7 @@ static CURL *page_ask(struct page *p)
 }
 
 /* What the page has of its GPUs, behind those of other pages. */
-static void page_read(struct reading *r, const struct page *p)
+static void page_read(struct power_reading *r, const struct exporter_page *p)
 {
     const int n = dcgm_parse(buf_text(&p->text), p->text.len, r->gpus + r->n, DCGM_GPUS_MAX - r->n);
 
@@ -156,9 +158,9 @@ static void page_read(struct reading *r, const struct page *p)
     r->n += n;
 }
 
-static void page_done(struct reading *r, const CURLMsg *told)
+static void page_done(struct power_reading *r, const CURLMsg *told)
 {
-    struct page *p = NULL;
+    struct exporter_page *p = NULL;
 
     curl_easy_getinfo(told->easy_handle, CURLINFO_PRIVATE, &p);
     if (told->data.result == CURLE_OK)
@@ -168,7 +170,7 @@ static void page_done(struct reading *r, const CURLMsg *told)
 }
 
 /* All pages side by side: one that hangs holds up nobody's but its own. */
-static void read_pages(struct reading *r)
+static void read_pages(struct power_reading *r)
 {
     CURLM *all = curl_multi_init();
     int n_left = 0, n_told;
@@ -199,7 +201,7 @@ static void read_pages(struct reading *r)
 
 static void work(void *self)
 {
-    struct reading *r = self;
+    struct power_reading *r = self;
 
     if (r->n_pages > 0)
         read_pages(r);
@@ -209,7 +211,7 @@ static void work(void *self)
 
 /* ---- back on the loop ---- */
 
-static void reading_free(struct reading *r)
+static void reading_free(struct power_reading *r)
 {
     for (int i = 0; i < r->n_pages; i++)
         free(r->pages[i].url);
@@ -218,7 +220,7 @@ static void reading_free(struct reading *r)
     free(r);
 }
 
-static void dial_set(struct dial *d, double now_s, const struct dcgm_gpu *seen)
+static void gauge_set(struct gauge *d, double now_s, const struct dcgm_gpu *seen)
 {
     double since_s = now_s - d->read_s, drawn_j = seen->joules - d->counter_j;
 
@@ -235,9 +237,9 @@ static void dial_set(struct dial *d, double now_s, const struct dcgm_gpu *seen)
     d->n_missed = 0;
 }
 
-static void dial_miss(struct meter *m, int gpu, const struct err *why)
+static void gauge_miss(struct meter *m, int gpu, const struct err *why)
 {
-    struct dial *d = &m->dials[gpu];
+    struct gauge *d = &m->gauges[gpu];
 
     m->n_failures++;
     if (++d->n_missed != METER_MISSES)
@@ -289,7 +291,8 @@ static bool is_seen(const struct meter *m, const struct dcgm_gpu *seen, int gpu)
 }
 
 /* What a round says of 'gpu'; NULL: nothing. */
-static const struct dcgm_gpu *find_seen(const struct meter *m, const struct reading *r, int gpu)
+static const struct dcgm_gpu *find_seen(const struct meter *m, const struct power_reading *r,
+                                        int gpu)
 {
     const int slot = m->setup.state->gpus[gpu].slot;
 
@@ -314,7 +317,7 @@ static bool is_readable(const struct meter *m, int gpu)
 
 static void done(void *self)
 {
-    struct reading *r = self;
+    struct power_reading *r = self;
     struct meter *m = r->meter;
     const double now_s = clock_stopwatch_s();
 
@@ -323,21 +326,21 @@ static void done(void *self)
         return;
     }
     m->under_way = NULL;
-    for (int i = 0; i < m->n_dials; i++) {
+    for (int i = 0; i < m->n_gauges; i++) {
         if (!is_readable(m, i))
             continue;
         const struct dcgm_gpu *seen = find_seen(m, r, i);
         if (seen && seen->watts >= 0) {
-            if (m->dials[i].n_missed >= METER_MISSES)
+            if (m->gauges[i].n_missed >= METER_MISSES)
                 log_info("power of GPU %d is read again", i);
-            dial_set(&m->dials[i], now_s, seen);
+            gauge_set(&m->gauges[i], now_s, seen);
         } else {
-            dial_miss(m, i, &r->why);
+            gauge_miss(m, i, &r->why);
         }
     }
     reading_free(r);
     model_rest(m);
-    m->setup.on_round(m->setup.self);
+    m->on_round(m->self);
 }
 
 /* The address of a node's exporter: "%h" is its name. */
@@ -354,16 +357,16 @@ static char *url_of(const char *pattern, const char *node)
     return url;
 }
 
-static void add_page(struct reading *r, const char *pattern, const char *node)
+static void add_page(struct power_reading *r, const char *pattern, const char *node)
 {
-    struct page *p = &r->pages[r->n_pages++];
+    struct exporter_page *p = &r->pages[r->n_pages++];
 
     p->url = url_of(pattern, node);
     if (strlen(node) < sizeof p->host)
         memcpy(p->host, node, strlen(node) + 1);
 }
 
-static void list_pages(const struct meter *m, struct reading *r)
+static void list_pages(const struct meter *m, struct power_reading *r)
 {
     const struct state *s = m->setup.state;
     const char *url = m->setup.dcgm_url;
@@ -379,8 +382,8 @@ static void list_pages(const struct meter *m, struct reading *r)
 
 static void begin_reading(struct meter *m)
 {
-    const struct meter_setup *s = &m->setup;
-    struct reading *r = heap_array(1, sizeof *r);
+    const struct watch_setup *s = &m->setup;
+    struct power_reading *r = heap_array(1, sizeof *r);
     const bool is_page = s->power == WATCH_DCGM;
 
     r->meter = m;
@@ -401,24 +404,25 @@ static void on_timer(void *self)
 
     loop_timer_set(&m->timer, m->setup.power_s);
     m->round_s = clock_stopwatch_s();
-    dials_reach(m);
+    gauges_reach(m);
     /* Rounds may come sooner than every power_s; half of it forgives a timer's unevenness. */
     bool is_late = m->under_way && m->round_s - m->under_way->late_s > 0.5 * m->setup.power_s;
     if (is_late)
         m->under_way->late_s = m->round_s;
-    for (int i = 0; i < m->n_dials && is_late; i++) {
+    for (int i = 0; i < m->n_gauges && is_late; i++) {
         if (is_readable(m, i))
-            dial_miss(m, i, &hangs);
+            gauge_miss(m, i, &hangs);
     }
     if (!m->under_way && m->setup.power != WATCH_MODEL)
         begin_reading(m);
     model_rest(m);
-    m->setup.on_round(m->setup.self);
+    m->on_round(m->self);
 }
 
 /* ---- */
 
-int meter_create(const struct meter_setup *s, struct meter **out, struct err *e)
+int meter_create(const struct watch_setup *s, void (*on_round)(void *self), void *self,
+                 struct meter **out, struct err *e)
 {
     if (s->power == WATCH_DCGM && !s->dcgm_url)
         return err_set(e, EINVAL, "power by dcgm: the address of the exporter is missing");
@@ -426,9 +430,11 @@ int meter_create(const struct meter_setup *s, struct meter **out, struct err *e)
         return err_set(e, ENOMEM, "power by dcgm: libcurl does not start");
     struct meter *m = heap_array(1, sizeof *m);
     m->setup = *s;
+    m->on_round = on_round;
+    m->self = self;
     if (s->power == WATCH_DEVICES && (!s->devices || devices_n(s->devices) == 0))
         m->setup.power = WATCH_MODEL;
-    dials_reach(m);
+    gauges_reach(m);
     loop_timer_init(&m->timer, s->loop, "power", on_timer, m);
     loop_timer_set(&m->timer, 0);
     *out = m;
@@ -442,7 +448,7 @@ void meter_destroy(struct meter *m)
     loop_timer_clear(&m->timer);
     if (m->under_way)
         m->under_way->meter = NULL;
-    free(m->dials);
+    free(m->gauges);
     free(m);
 }
 
@@ -456,12 +462,12 @@ void meter_soon(struct meter *m)
 
 double meter_w(const struct meter *m, int gpu)
 {
-    return gpu < m->n_dials ? m->dials[gpu].watts : (double)NAN;
+    return gpu < m->n_gauges ? m->gauges[gpu].watts : (double)NAN;
 }
 
 const char *meter_source(const struct meter *m, int gpu)
 {
-    if (gpu >= m->n_dials || !m->dials[gpu].is_read)
+    if (gpu >= m->n_gauges || !m->gauges[gpu].is_read)
         return "model";
     if (m->setup.power == WATCH_DCGM)
         return "dcgm";
@@ -472,14 +478,14 @@ const char *meter_source(const struct meter *m, int gpu)
 
 double meter_read_j(const struct meter *m, int gpu, double t_s)
 {
-    const struct dial *d = &m->dials[gpu];
+    const struct gauge *d = &m->gauges[gpu];
 
     return isnan(d->read_s) ? d->read_j : d->read_j + d->watts * (t_s - d->read_s);
 }
 
 double meter_unread_s(const struct meter *m, int gpu)
 {
-    const struct dial *d = &m->dials[gpu];
+    const struct gauge *d = &m->gauges[gpu];
 
     return d->is_read ? d->unread_s : (double)INFINITY;
 }

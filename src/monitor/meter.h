@@ -1,10 +1,10 @@
 /* meter.h - what each GPU draws: read from its driver, from a dcgm-exporter, or modelled.
  *
- * A box has one exporter; of a cluster each node has its own (the address has "%h" for its name), or one page
- * tells of all nodes by its label "Hostname".
+ * A box has one exporter; of a cluster each node has its own (the address has "%h" for its name),
+ * or one page tells of all nodes by its label "Hostname".
  *
- * Made by 'watch'. Readings happen on a worker, one at a time: a driver that hangs holds nothing but
- * that worker. A GPU that was not read METER_MISSES times in a row is modelled until it is read
+ * Made by 'watch'. Readings happen on a worker, one at a time: a driver that hangs holds nothing
+ * but that worker. A GPU that was not read METER_MISSES times in a row is modelled until it is read
  * again, and the log says so once. Times are on the stopwatch.
  */
 #ifndef MONITOR_METER_H
@@ -19,24 +19,11 @@ struct meter;
 
 #define METER_MISSES 3
 
-struct meter_setup {
-    struct loop *loop;
-    const struct state *state;        // borrowed; slots of 'node' are the devices
-    const struct catalog *catalog;    // borrowed: what a type draws when it is idle
-    const struct devices *devices;    // borrowed; NULL: none
-    int node;                         // in the state: this box; -1: GPUs are on others
-    enum watch_power power;
-    const char *dcgm_url;    // may have "%h"
-    double power_s;
-    double (*model_w)(void *self, int gpu);    // NULL: as when idle
-    void *model_self;
-
-    /* Called on the loop after every round: watts may have changed. */
-    void (*on_round)(void *self);
-    void *self;
-};
-
-int meter_create(const struct meter_setup *s, struct meter **out, struct err *e);
+/* Of 's' it uses the loop, the state, the catalog and what is said of power. 'on_round' is called
+ * on the loop after every round: watts may have changed.
+ */
+int meter_create(const struct watch_setup *s, void (*on_round)(void *self), void *self,
+                 struct meter **out, struct err *e);
 void meter_destroy(struct meter *m);    // NULL is fine; a reading under way ends without us
 
 /* Who is where has changed: a round soon, though not more than one a second for that. */

@@ -26,7 +26,8 @@ struct job_report {
  */
 int job_report_parse(const char *bytes, size_t len, struct job_report *out);
 
-/* Does it carry 'secret' (REPORT_SECRET_BYTES and a NUL)? Takes equally long wherever they differ. */
+/* Does it carry 'secret' (REPORT_SECRET_BYTES and a NUL)? Takes equally long wherever they differ.
+ */
 bool job_report_is_signed(const struct job_report *r, const char *secret);
 
 #endif

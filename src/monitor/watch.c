@@ -40,30 +40,30 @@ double watch_wall_s(struct watch *w, double at_s)
 
 /* ---- what is to be told ---- */
 
-struct news *watch_put(struct watch *w, const struct observation *o)
+struct queued *watch_put(struct watch *w, const struct observation *o)
 {
-    if (w->first_news == w->n_news)
-        w->first_news = w->n_news = 0;
-    GROW(w->news, w->n_news, w->cap_news);
-    w->news[w->n_news] = (struct news){ .seen = *o };
-    return &w->news[w->n_news++];
+    if (w->first_queued == w->n_queued)
+        w->first_queued = w->n_queued = 0;
+    GROW(w->queue, w->n_queued, w->cap_queue);
+    w->queue[w->n_queued] = (struct queued){ .seen = *o };
+    return &w->queue[w->n_queued++];
 }
 
-static void say_news(struct watch *w)
+static void announce(struct watch *w)
 {
-    if (w->on_news && (w->first_news < w->n_news || w->is_behind))
+    if (w->on_news && (w->first_queued < w->n_queued || w->is_behind))
         w->on_news(w->news_self);
 }
 
 void watch_tell(struct watch *w, const struct observation *o)
 {
     watch_put(w, o);
-    say_news(w);
+    announce(w);
 }
 
 /* ---- notices of the executor ---- */
 
-static enum observation_kind kind_of(const struct run_notice *n, const struct track *r)
+static enum observation_kind kind_of(const struct run_notice *n, const struct watched_run *r)
 {
     static const enum observation_kind kinds[] = { [NOTICE_STARTED] = OBS_STARTED,
                                                    [NOTICE_STOPPED] = OBS_STOPPED,
@@ -77,7 +77,7 @@ static enum observation_kind kind_of(const struct run_notice *n, const struct tr
 /* What 'n' means, and how far its job is. */
 static struct observation notice_told(const struct watch *w, const struct run_notice *n)
 {
-    const struct track *r = track_find(w, n->job);
+    const struct watched_run *r = watched_find(w, n->job);
     struct observation o = { .watts = NAN, .noise = NAN };
 
     if (r && r->is_unfit)
@@ -98,16 +98,16 @@ static bool take_notice(struct watch *w)
 {
     struct run_notice n;
 
-    w->is_behind = w->setup.runs.next(w->setup.runs.self, &n) == 1;
+    w->is_behind = w->setup.executor->next(w->setup.executor->self, &n) == 1;
     if (!w->is_behind)
         return false;
     inbox_look(w->inbox);    // what it said at last is told with its end
     struct observation o = notice_told(w, &n);
-    struct track *r = track_find(w, n.job);
+    struct watched_run *r = watched_find(w, n.job);
     if (n.kind == NOTICE_STARTED)
-        track_enter(w, n.job, n.n_gpus, n.gpus, n.limit_w);
+        watched_enter(w, n.job, n.n_gpus, n.gpus, n.limit_w);
     else if (r)
-        track_leave(w, r);
+        watched_leave(w, r);
     watch_put(w, &o)->is_notice = true;
     return true;
 }
@@ -117,7 +117,7 @@ static void on_notices(void *self)
     struct watch *w = self;
 
     w->is_behind = true;
-    say_news(w);
+    announce(w);
 }
 
 /* ---- the sensor's door ---- */
@@ -126,9 +126,9 @@ static int sensor_next(void *self, struct observation *out)
 {
     struct watch *w = self;
 
-    if (w->first_news == w->n_news && !take_notice(w))
+    if (w->first_queued == w->n_queued && !take_notice(w))
         return 0;
-    const struct news *n = &w->news[w->first_news];
+    const struct queued *n = &w->queue[w->first_queued];
     *out = n->seen;
     if (!n->is_notice)
         out->gpus = n->gpus;
@@ -139,12 +139,12 @@ static void sensor_done(void *self)
 {
     struct watch *w = self;
 
-    assert(w->first_news < w->n_news);
-    struct news *n = &w->news[w->first_news++];
+    assert(w->first_queued < w->n_queued);
+    struct queued *n = &w->queue[w->first_queued++];
     free(n->gpus);
     if (!n->is_notice)
         return;
-    w->setup.runs.done(w->setup.runs.self);
+    w->setup.executor->done(w->setup.executor->self);
     meter_soon(w->meter);    // the state knows it by now, and so does the model
 }
 
@@ -167,18 +167,18 @@ static bool is_early(const struct watch *w, const struct job_report *said)
     struct run_info found;
 
     return said->job >= 0 && said->job < w->setup.state->n_jobs &&
-           track_run(w, said->job, &found) && found.run == said->run && found.secret &&
+           watched_run(w, said->job, &found) && found.run == said->run && found.secret &&
            strlen(found.secret) == REPORT_SECRET_BYTES && job_report_is_signed(said, found.secret);
 }
 
-static void note_unfit(struct watch *w, struct track *r)
+static void note_unfit(struct watch *w, struct watched_run *r)
 {
     r->is_unfit = true;
     r->unfit = (struct observation){ .watts = NAN, .noise = NAN };
-    track_neighbours(w, r, &r->unfit);
+    watched_neighbours(w, r, &r->unfit);
 }
 
-static void hear(struct watch *w, struct track *r, const struct job_report *said, double at_s)
+static void hear(struct watch *w, struct watched_run *r, const struct job_report *said, double at_s)
 {
     if (said->is_unfit && !r->is_unfit)
         note_unfit(w, r);
@@ -205,9 +205,9 @@ static void on_report(void *self, const char *bytes, size_t len, double arrived_
         w->stats.n_bad++;
         return;
     }
-    if (said.job < 0 && w->setup.runs.find_slurm)
-        said.job = w->setup.runs.find_slurm(w->setup.runs.self, said.slurm_id);
-    struct track *r = said.job < 0 ? NULL : track_find(w, said.job);
+    if (said.job < 0)
+        said.job = executor_find_number(w->setup.executor, said.slurm_id);
+    struct watched_run *r = said.job < 0 ? NULL : watched_find(w, said.job);
     if (r && r->n == said.run && r->secret[0] != '\0' && job_report_is_signed(&said, r->secret))
         hear(w, r, &said, arrived_s);
     else if (!is_early(w, &said))
@@ -226,14 +226,14 @@ static double due_after_s(const struct watch *w, int job)
     return w->setup.report_s * (0.9 + 0.2 * (part - floor(part)));
 }
 
-static void look_at(struct watch *w, struct track *r, double now_s)
+static void look_at(struct watch *w, struct watched_run *r, double now_s)
 {
     const double after_s = due_after_s(w, r->job), long_s = window_length_s(&r->window);
 
     if (long_s >= fmax(after_s, MONITOR_WINDOW_MIN_S) || r->window.n_parts == WINDOW_PARTS_MAX)
-        track_tell(w, r, false);
+        watched_tell(w, r, false);
     if (r->window.last_steps > r->told_steps && now_s - r->told_s >= PROGRESS_AFTER * after_s)
-        track_tell_progress(w, r);
+        watched_tell_progress(w, r);
 }
 
 /* Whoever waits in the state may be about to run there: its start is told a moment later, or once
@@ -246,7 +246,7 @@ static bool is_over(const struct watch *w, int job)
 
     if (is == JOB_RUNNING || is == JOB_WAITING)
         return false;
-    return !track_run(w, job, &found) || !found.is_there;
+    return !watched_run(w, job, &found) || !found.is_there;
 }
 
 /* Jobs that were cancelled leave without a notice, and when they have really gone. As long as news
@@ -254,11 +254,11 @@ static bool is_over(const struct watch *w, int job)
  */
 static void drop_cancelled(struct watch *w)
 {
-    if (w->is_behind || w->first_news < w->n_news)
+    if (w->is_behind || w->first_queued < w->n_queued)
         return;
     for (int i = w->n_runs - 1; i >= 0; i--) {
         if (is_over(w, w->runs[i]->job))
-            track_leave(w, w->runs[i]);
+            watched_leave(w, w->runs[i]);
     }
 }
 
@@ -267,11 +267,9 @@ static void drop_cancelled(struct watch *w)
  */
 static void disturb_busy(struct watch *w)
 {
-    const struct executor x = w->setup.runs.executor;
-
-    for (int i = 0; i < w->n_seats && x.gpu_is_busy; i++) {
-        if (w->seats[i].n > 0 && x.gpu_is_busy(x.self, i))
-            seat_disturb(w, i);
+    for (int i = 0; i < w->n_residents; i++) {
+        if (w->residents[i].n > 0 && executor_gpu_is_busy(w->setup.executor, i))
+            residents_disturb(w, i);
     }
 }
 
@@ -286,7 +284,7 @@ static void on_tick(void *self)
     disturb_busy(w);
     for (int i = 0; i < w->n_runs && !w->is_behind; i++)
         look_at(w, w->runs[i], now_s);
-    say_news(w);
+    announce(w);
 }
 
 /* ---- power ---- */
@@ -300,27 +298,9 @@ static void on_round(void *self)
         return;
     for (int i = 0; i < w->setup.state->n_gpus; i++) {
         energy_draw(w->setup.energy, i, now_s, meter_w(w->meter, i), meter_idle_w(w->meter, i));
-        if (i < w->n_seats && w->seats[i].n > 1)
-            seat_share(w, i);
+        if (i < w->n_residents && w->residents[i].n > 1)
+            residents_share(w, i);
     }
-}
-
-static int open_meter(struct watch *w, struct err *e)
-{
-    const struct watch_setup *s = &w->setup;
-    const struct meter_setup m = { .loop = s->loop,
-                                   .state = s->state,
-                                   .catalog = s->catalog,
-                                   .devices = s->devices,
-                                   .node = s->node,
-                                   .power = s->power,
-                                   .dcgm_url = s->dcgm_url,
-                                   .power_s = s->power_s,
-                                   .model_w = s->model_w,
-                                   .model_self = s->model_self,
-                                   .on_round = on_round,
-                                   .self = w };
-    return meter_create(&m, &w->meter, e);
 }
 
 /* ---- beginning and end ---- */
@@ -332,7 +312,7 @@ static void adopt(struct watch *w)
 
     for (int i = 0; i < s->n_running; i++) {
         const struct job *j = s->jobs[s->running[i]];
-        track_enter(w, j->id, j->n_held, j->gpus, j->limit_w);
+        watched_enter(w, j->id, j->n_held, j->gpus, j->limit_w);
     }
     w->is_behind = true;    // until it has been looked whether there are any
 }
@@ -344,7 +324,7 @@ int watch_create(const struct watch_setup *s, struct watch **out, struct err *e)
     w->setup = *s;
     w->ahead_s = clock_now_s(s->clock) - clock_stopwatch_s();
     loop_timer_init(&w->timer, s->loop, "watch", on_tick, w);
-    int rc = open_meter(w, e);
+    int rc = meter_create(s, on_round, w, &w->meter, e);
     if (rc == 0)
         rc = inbox_open(s->loop, s->socket, s->udp, on_report, w, &w->inbox, e);
     if (rc < 0) {
@@ -352,7 +332,7 @@ int watch_create(const struct watch_setup *s, struct watch **out, struct err *e)
         return rc;
     }
     adopt(w);
-    s->runs.on_news(s->runs.self, on_notices, w);
+    s->executor->on_news(s->executor->self, on_notices, w);
     loop_timer_set(&w->timer, TICK_S);
     *out = w;
     return 0;
@@ -366,13 +346,13 @@ void watch_destroy(struct watch *w)
     inbox_close(w->inbox);
     meter_destroy(w->meter);
     for (int i = 0; i < w->n_runs; i++)
-        track_free(w->runs[i]);
-    for (int i = w->first_news; i < w->n_news; i++)
-        free(w->news[i].gpus);
+        watched_free(w->runs[i]);
+    for (int i = w->first_queued; i < w->n_queued; i++)
+        free(w->queue[i].gpus);
     free(w->runs);
     free(w->by_job);
-    free(w->seats);
-    free(w->news);
+    free(w->residents);
+    free(w->queue);
     free(w);
 }
 
@@ -380,7 +360,7 @@ void watch_destroy(struct watch *w)
 
 bool watch_job(const struct watch *w, int job, struct watch_job *out)
 {
-    const struct track *r = track_find(w, job);
+    const struct watched_run *r = watched_find(w, job);
     const double now_s = clock_stopwatch_s();
 
     if (!r)
@@ -389,7 +369,7 @@ bool watch_job(const struct watch *w, int job, struct watch_job *out)
                                .steps = r->steps,
                                .speed = window_speed(&r->window, now_s),
                                .heard_s = clock_now_s(w->setup.clock) - (now_s - r->heard_s),
-                               .watts = track_watts(w, r) };
+                               .watts = watched_watts(w, r) };
     return true;
 }
 

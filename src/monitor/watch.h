@@ -1,11 +1,11 @@
 /* watch.h - the sensor of a real box: notices of the executor, reports of jobs, power.
  *
- * Jobs send a cumulative step count as datagrams (docs/formats/reports.md), signed with
- * their run's secret; lost ones do no harm. A *window* is a time in which the job and its
- * neighbours stayed where they were (window.h): it begins 'warmup_s' after the last change there, is
- * told every 'report_s' and at its end, and its noise comes from the spread of its parts. What a job
- * that does not report does is not known, and no measurement is made of it. Progress without a
- * measurement (always in warm-up, no steady pace) is told as a window of no length, now and then.
+ * Jobs send a cumulative step count as datagrams (docs/formats/reports.md), signed with their run's
+ * secret; lost ones do no harm. A *window* is a time in which the job and its neighbours stayed
+ * where they were (window.h): it begins 'warmup_s' after the last change there, is told every
+ * 'report_s' and at its end, and its noise comes from the spread of its parts. What a job that does
+ * not report does is not known, and no measurement is made of it. Progress without a measurement
+ * (always in warm-up, no steady pace) is told as a window of no length, now and then.
  *
  * Made by the daemon, which polls it as a sensor. Lives as long as that; on the loop's thread.
  */
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "act/runs.h"
+#include "act/executor.h"
 #include "monitor/sensor.h"
 
 struct catalog;
@@ -32,17 +32,17 @@ enum watch_power { WATCH_MODEL, WATCH_DEVICES, WATCH_DCGM };
 struct watch_setup {
     struct loop *loop;
     const struct clock *clock;
-    const struct state *state;        // borrowed
-    const struct catalog *catalog;    // borrowed: what a type draws when it is idle
-    struct runs runs;                 // of the executor: its notices are ours to tell
-    int node;                         // this box, in the state; -1: GPUs are on others
-    struct devices *devices;          // borrowed
-    struct energy *energy;            // borrowed: told of watts and shares as they change
-    const char *socket;               // Unix datagram socket, made here; NULL: none
-    const char *udp;                  // "HOST:PORT" on which reports come too; NULL: none
+    const struct state *state;          // borrowed; slots of 'node' are the devices
+    const struct catalog *catalog;      // borrowed: what a type draws when it is idle
+    const struct executor *executor;    // borrowed: its notices are ours to tell
+    int node;                           // this box, in the state; -1: GPUs are on others
+    struct devices *devices;            // borrowed
+    struct energy *energy;              // borrowed: told of watts and shares as they change
+    const char *socket;                 // Unix datagram socket, made here; NULL: none
+    const char *udp;                    // "HOST:PORT" on which reports come too; NULL: none
     enum watch_power power;
-    const char *dcgm_url;
-    double power_s;    // between two readings
+    const char *dcgm_url;    // may have "%h"
+    double power_s;          // between two readings
     double warmup_s, report_s;
 
     /* What a GPU draws by the model, with those who are on it now and as fast as they go (NULL: as

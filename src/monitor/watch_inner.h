@@ -13,7 +13,7 @@ struct inbox;
 struct meter;
 
 /* One job that runs. */
-struct track {
+struct watched_run {
     int job, n;                              // and which run of it
     int place;                               // among w->runs
     char secret[REPORT_SECRET_BYTES + 1];    // "": not known, so nobody can sign with it
@@ -31,12 +31,12 @@ struct track {
 };
 
 /* Who is on a GPU. As notices tell it, which the state hears of a moment later. */
-struct seat {
+struct gpu_residents {
     int n;
     int jobs[GPU_JOBS_MAX];
 };
 
-struct news {
+struct queued {
     struct observation seen;
     int *gpus;         // owned; NULL: borrowed from the notice
     bool is_notice;    // of the executor: it wants to hear that it is safe
@@ -47,14 +47,14 @@ struct watch {
     struct inbox *inbox;
     struct meter *meter;
     struct loop_timer timer;
-    struct track **runs;    // (n_runs) in no order
+    struct watched_run **runs;    // (n_runs) in no order
     int n_runs, cap_runs;
-    struct track **by_job;    // (n_by_job) NULL: does not run
+    struct watched_run **by_job;    // (n_by_job) NULL: does not run
     int n_by_job, cap_by_job;
-    struct seat *seats;    // (n_seats) by GPU
-    int n_seats, cap_seats;
-    struct news *news;    // [first_news, n_news) to be told
-    int first_news, n_news, cap_news;
+    struct gpu_residents *residents;    // (n_residents) by GPU
+    int n_residents, cap_residents;
+    struct queued *queue;    // [first_queued, n_queued) to be told
+    int first_queued, n_queued, cap_queue;
     bool is_behind;    // notices wait: what runs beside whom is not quite known
     double ahead_s;    // the wall clock's lead over the stopwatch, as last seen
     void (*on_news)(void *self);
@@ -64,35 +64,36 @@ struct watch {
 
 /* ---- watch_runs.c: who runs where, and the windows that end with a change of that ---- */
 
-struct track *track_find(const struct watch *w, int job);    // NULL: does not run
+struct watched_run *watched_find(const struct watch *w, int job);    // NULL: does not run
 
 /* Its present or last run, as the executor has it; false: none. */
-bool track_run(const struct watch *w, int job, struct run_info *out);
+bool watched_run(const struct watch *w, int job, struct run_info *out);
 
 /* A job is on GPUs from now on: a start, a move, another limit. Windows there end. */
-struct track *track_enter(struct watch *w, int job, int n_gpus, const int *gpus, int limit_w);
+struct watched_run *watched_enter(struct watch *w, int job, int n_gpus, const int *gpus,
+                                  int limit_w);
 
 /* It is not any more; windows there end. */
-void track_leave(struct watch *w, struct track *r);
-void track_free(struct track *r);
+void watched_leave(struct watch *w, struct watched_run *r);
+void watched_free(struct watched_run *r);
 
 /* Those who share a GPU with it now, into 'o'. */
-void track_neighbours(const struct watch *w, const struct track *r, struct observation *o);
+void watched_neighbours(const struct watch *w, const struct watched_run *r, struct observation *o);
 
 /* Its part of what its GPUs draw. */
-double track_watts(const struct watch *w, const struct track *r);
+double watched_watts(const struct watch *w, const struct watched_run *r);
 
 /* Tell the window so far, where it is worth it. True: told, or given up; the next begins. */
-bool track_tell(struct watch *w, struct track *r, bool must_end);
+bool watched_tell(struct watch *w, struct watched_run *r, bool must_end);
 
 /* Tell how far it is, without a measurement. */
-void track_tell_progress(struct watch *w, struct track *r);
+void watched_tell_progress(struct watch *w, struct watched_run *r);
 
 /* Tell 'energy' who is on 'gpu', with what weights. */
-void seat_share(struct watch *w, int gpu);
+void residents_share(struct watch *w, int gpu);
 
 /* Conditions on 'gpu' are changing: windows there end, and none begins for a warm-up. */
-void seat_disturb(struct watch *w, int gpu);
+void residents_disturb(struct watch *w, int gpu);
 
 /* ---- watch.c ---- */
 
@@ -100,6 +101,6 @@ void seat_disturb(struct watch *w, int gpu);
 double watch_wall_s(struct watch *w, double at_s);
 
 /* Add to what is to be told; fields but those of 'o' are the run's. */
-struct news *watch_put(struct watch *w, const struct observation *o);
+struct queued *watch_put(struct watch *w, const struct observation *o);
 
 #endif

@@ -11,39 +11,39 @@
 #include "monitor/meter.h"
 #include "monitor/monitor.h"
 
-struct track *track_find(const struct watch *w, int job)
+struct watched_run *watched_find(const struct watch *w, int job)
 {
     return job >= 0 && job < w->n_by_job ? w->by_job[job] : NULL;
 }
 
-void track_free(struct track *r)
+void watched_free(struct watched_run *r)
 {
     free(r->gpus);
     free(r);
 }
 
-/* ---- seats ---- */
+/* ---- residents ---- */
 
-/* Whoever sits somewhere runs. */
-static struct track *seated(const struct watch *w, int job)
+/* Whoever is on a GPU runs. */
+static struct watched_run *resident_run(const struct watch *w, int job)
 {
-    struct track *r = track_find(w, job);
+    struct watched_run *r = watched_find(w, job);
 
     assert(r);
     return r;
 }
 
-static struct seat *seat_at(struct watch *w, int gpu)
+static struct gpu_residents *residents_at(struct watch *w, int gpu)
 {
     assert(gpu >= 0 && gpu < w->setup.state->n_gpus);
-    while (w->n_seats <= gpu) {
-        GROW(w->seats, w->n_seats, w->cap_seats);
-        w->seats[w->n_seats++] = (struct seat){ 0 };
+    while (w->n_residents <= gpu) {
+        GROW(w->residents, w->n_residents, w->cap_residents);
+        w->residents[w->n_residents++] = (struct gpu_residents){ 0 };
     }
-    return &w->seats[gpu];
+    return &w->residents[gpu];
 }
 
-static void seat_drop(struct seat *s, int job)
+static void residents_drop(struct gpu_residents *s, int job)
 {
     for (int i = 0; i < s->n; i++) {
         if (s->jobs[i] == job) {
@@ -56,10 +56,10 @@ static void seat_drop(struct seat *s, int job)
 /* How much each does there, as a part of what it would do alone; equal parts where that is unknown
  * of anybody.
  */
-static void seat_weights(const struct watch *w, int gpu, struct energy_share *out)
+static void residents_weights(const struct watch *w, int gpu, struct energy_share *out)
 {
     const struct watch_setup *set = &w->setup;
-    const struct seat *s = &w->seats[gpu];
+    const struct gpu_residents *s = &w->residents[gpu];
     const double now_s = clock_stopwatch_s();
     bool is_known = s->n > 1 && set->alone_speed;
 
@@ -67,7 +67,7 @@ static void seat_weights(const struct watch *w, int gpu, struct energy_share *ou
         out[i] = (struct energy_share){ .job = s->jobs[i], .weight = 1 };
         if (!is_known)
             continue;
-        out[i].weight = window_speed(&seated(w, s->jobs[i])->window, now_s) /
+        out[i].weight = window_speed(&resident_run(w, s->jobs[i])->window, now_s) /
                         set->alone_speed(set->model_self, s->jobs[i], gpu);
         is_known = out[i].weight > 0 && isfinite(out[i].weight);
     }
@@ -75,28 +75,28 @@ static void seat_weights(const struct watch *w, int gpu, struct energy_share *ou
         out[i].weight = 1;
 }
 
-void seat_share(struct watch *w, int gpu)
+void residents_share(struct watch *w, int gpu)
 {
-    const int n = seat_at(w, gpu)->n;
+    const int n = residents_at(w, gpu)->n;
     struct energy_share who[GPU_JOBS_MAX] = { 0 };
 
     if (!w->setup.energy)
         return;
-    seat_weights(w, gpu, who);
+    residents_weights(w, gpu, who);
     energy_share(w->setup.energy, gpu, watch_wall_s(w, clock_stopwatch_s()), who, n);
 }
 
-double track_watts(const struct watch *w, const struct track *r)
+double watched_watts(const struct watch *w, const struct watched_run *r)
 {
     double watts = 0;
 
     for (int i = 0; i < r->n_gpus; i++) {
-        const int gpu = r->gpus[i], n = w->seats[gpu].n;
+        const int gpu = r->gpus[i], n = w->residents[gpu].n;
         struct energy_share who[GPU_JOBS_MAX] = { 0 };
         double drawn_w = meter_w(w->meter, gpu), all = 0, own = 0;
         double idle_w = fmin(drawn_w, meter_idle_w(w->meter, gpu));
 
-        seat_weights(w, gpu, who);
+        residents_weights(w, gpu, who);
         for (int k = 0; k < n; k++) {
             all += who[k].weight;
             own += who[k].job == r->job ? who[k].weight : 0;
@@ -119,11 +119,11 @@ static void add_neighbour(struct observation *o, int job)
 }
 
 /* Of a gang: those on any of its GPUs, since the slowest sets the pace. */
-void track_neighbours(const struct watch *w, const struct track *r, struct observation *o)
+void watched_neighbours(const struct watch *w, const struct watched_run *r, struct observation *o)
 {
     o->n_neighbours = 0;
     for (int i = 0; i < r->n_gpus; i++) {
-        const struct seat *s = &w->seats[r->gpus[i]];
+        const struct gpu_residents *s = &w->residents[r->gpus[i]];
 
         for (int k = 0; k < s->n; k++) {
             if (s->jobs[k] != r->job)
@@ -135,8 +135,8 @@ void track_neighbours(const struct watch *w, const struct track *r, struct obser
 /* ---- telling ---- */
 
 /* Pauses draw less than work: with many of them in it, the mean is of neither. */
-static double window_watts(const struct watch *w, const struct track *r,
-                           const struct window_told *t)
+static double window_watts(const struct watch *w, const struct watched_run *r,
+                           const struct window_result *t)
 {
     const int gpu = r->gpus[0];
     const double length_s = t->to_s - t->from_s;
@@ -147,21 +147,21 @@ static double window_watts(const struct watch *w, const struct track *r,
     return watts > 0 ? watts : (double)NAN;
 }
 
-static void tell(struct watch *w, struct track *r, struct observation *o)
+static void tell(struct watch *w, struct watched_run *r, struct observation *o)
 {
     o->kind = OBS_WINDOW;
     o->job = r->job;
     o->n_gpus = r->n_gpus;
     o->limit_w = r->limit_w;
-    track_neighbours(w, r, o);
-    struct news *n = watch_put(w, o);
+    watched_neighbours(w, r, o);
+    struct queued *n = watch_put(w, o);
     n->gpus = heap_array((size_t)r->n_gpus, sizeof *n->gpus);
     memcpy(n->gpus, r->gpus, (size_t)r->n_gpus * sizeof *n->gpus);
     r->told_s = clock_stopwatch_s();
     r->told_steps = o->steps_done;
 }
 
-void track_tell_progress(struct watch *w, struct track *r)
+void watched_tell_progress(struct watch *w, struct watched_run *r)
 {
     const double time_s = watch_wall_s(w, r->window.last_s);
 
@@ -173,7 +173,7 @@ void track_tell_progress(struct watch *w, struct track *r)
                                 .noise = NAN });
 }
 
-static void tell_measured(struct watch *w, struct track *r, const struct window_told *t)
+static void tell_measured(struct watch *w, struct watched_run *r, const struct window_result *t)
 {
     const double time_s = watch_wall_s(w, t->to_s);
 
@@ -187,16 +187,16 @@ static void tell_measured(struct watch *w, struct track *r, const struct window_
                                 .noise = t->noise });
 }
 
-static void go_on(struct watch *w, struct track *r)
+static void go_on(struct watch *w, struct watched_run *r)
 {
     window_go_on(&r->window);
     if (!isnan(r->window.from_s))
         r->from_j = meter_read_j(w->meter, r->gpus[0], r->window.from_s);
 }
 
-bool track_tell(struct watch *w, struct track *r, bool must_end)
+bool watched_tell(struct watch *w, struct watched_run *r, bool must_end)
 {
-    struct window_told t;
+    struct window_result t;
 
     window_tell(&r->window, MONITOR_WINDOW_MIN_S, &t);
     if (t.verdict == WINDOW_SHORT && !must_end && r->window.n_parts < WINDOW_PARTS_MAX)
@@ -212,18 +212,18 @@ bool track_tell(struct watch *w, struct track *r, bool must_end)
 
 /* ---- changes ---- */
 
-static void end_window(struct watch *w, struct track *r)
+static void end_window(struct watch *w, struct watched_run *r)
 {
-    track_tell(w, r, true);
+    watched_tell(w, r, true);
     window_change(&r->window, clock_stopwatch_s(), w->setup.warmup_s);
 }
 
-void seat_disturb(struct watch *w, int gpu)
+void residents_disturb(struct watch *w, int gpu)
 {
-    const struct seat *s = seat_at(w, gpu);
+    const struct gpu_residents *s = residents_at(w, gpu);
 
     for (int k = 0; k < s->n; k++) {
-        struct track *r = seated(w, s->jobs[k]);
+        struct watched_run *r = resident_run(w, s->jobs[k]);
 
         if (!isnan(r->window.from_s))
             end_window(w, r);
@@ -236,27 +236,27 @@ void seat_disturb(struct watch *w, int gpu)
 static void end_windows(struct watch *w, int n_gpus, const int *gpus)
 {
     for (int i = 0; i < n_gpus; i++) {
-        const struct seat *s = seat_at(w, gpus[i]);
+        const struct gpu_residents *s = residents_at(w, gpus[i]);
 
         for (int k = 0; k < s->n; k++)
-            end_window(w, seated(w, s->jobs[k]));
+            end_window(w, resident_run(w, s->jobs[k]));
     }
 }
 
-static void leave_seats(struct watch *w, struct track *r)
+static void leave_gpus(struct watch *w, struct watched_run *r)
 {
     end_windows(w, r->n_gpus, r->gpus);
     for (int i = 0; i < r->n_gpus; i++)
-        seat_drop(seat_at(w, r->gpus[i]), r->job);
+        residents_drop(residents_at(w, r->gpus[i]), r->job);
 }
 
-static void take_seats(struct watch *w, struct track *r, int n_gpus, const int *gpus)
+static void take_gpus(struct watch *w, struct watched_run *r, int n_gpus, const int *gpus)
 {
     end_windows(w, n_gpus, gpus);
     r->n_gpus = n_gpus;
     r->gpus = heap_array((size_t)n_gpus, sizeof *gpus);
     for (int i = 0; i < n_gpus; i++) {
-        struct seat *s = seat_at(w, gpus[i]);
+        struct gpu_residents *s = residents_at(w, gpus[i]);
 
         assert(s->n < GPU_JOBS_MAX);
         s->jobs[s->n++] = r->job;
@@ -264,9 +264,9 @@ static void take_seats(struct watch *w, struct track *r, int n_gpus, const int *
     }
 }
 
-static struct track *run_add(struct watch *w, int job)
+static struct watched_run *run_add(struct watch *w, int job)
 {
-    struct track *r = heap_array(1, sizeof *r);
+    struct watched_run *r = heap_array(1, sizeof *r);
 
     r->job = job;
     r->n = -1;
@@ -281,13 +281,13 @@ static struct track *run_add(struct watch *w, int job)
     return r;
 }
 
-bool track_run(const struct watch *w, int job, struct run_info *out)
+bool watched_run(const struct watch *w, int job, struct run_info *out)
 {
-    return w->setup.runs.find(w->setup.runs.self, job, out);
+    return executor_find(w->setup.executor, job, out);
 }
 
 /* A new run of it: what an older one said is over. */
-static void run_begin(struct watch *w, struct track *r, const struct run_info *found)
+static void run_begin(struct watch *w, struct watched_run *r, const struct run_info *found)
 {
     r->n = found->run;
     r->secret[0] = '\0';
@@ -300,38 +300,39 @@ static void run_begin(struct watch *w, struct track *r, const struct run_info *f
     window_begin(&r->window, r->told_s, w->setup.warmup_s, w->setup.report_s);
 }
 
-struct track *track_enter(struct watch *w, int job, int n_gpus, const int *gpus, int limit_w)
+struct watched_run *watched_enter(struct watch *w, int job, int n_gpus, const int *gpus,
+                                  int limit_w)
 {
     struct run_info found = { .run = -1 };
-    struct track *r = track_find(w, job);
+    struct watched_run *r = watched_find(w, job);
 
     if (r)
-        leave_seats(w, r);
+        leave_gpus(w, r);
     else
         r = run_add(w, job);
     const bool is_first = !r->gpus;
     const int n_before = r->n_gpus;
     int *before = r->gpus;
-    track_run(w, job, &found);
-    take_seats(w, r, n_gpus, gpus);
+    watched_run(w, job, &found);
+    take_gpus(w, r, n_gpus, gpus);
     r->limit_w = limit_w;
     if (is_first || found.run != r->n)
         run_begin(w, r, &found);
     for (int i = 0; before && i < n_before; i++)
-        seat_share(w, before[i]);
+        residents_share(w, before[i]);
     for (int i = 0; i < n_gpus; i++)
-        seat_share(w, gpus[i]);
+        residents_share(w, gpus[i]);
     free(before);
     return r;
 }
 
-void track_leave(struct watch *w, struct track *r)
+void watched_leave(struct watch *w, struct watched_run *r)
 {
-    leave_seats(w, r);
+    leave_gpus(w, r);
     for (int i = 0; i < r->n_gpus; i++)
-        seat_share(w, r->gpus[i]);
+        residents_share(w, r->gpus[i]);
     w->by_job[r->job] = NULL;
     w->runs[r->place] = w->runs[--w->n_runs];
     w->runs[r->place]->place = r->place;
-    track_free(r);
+    watched_free(r);
 }

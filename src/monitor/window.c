@@ -133,7 +133,7 @@ static double median_of(const double *v, int n)
 }
 
 /* ln rates of the parts that count, in their order, and what these add up to in 'out'. */
-static int keep_parts(const struct window *w, double *kept, struct window_told *out)
+static int keep_parts(const struct window *w, double *kept, struct window_result *out)
 {
     double ln_rate[WINDOW_PARTS_MAX] = { 0 }, off[WINDOW_PARTS_MAX] = { 0 };
     int n = 0;
@@ -161,13 +161,13 @@ static int keep_parts(const struct window *w, double *kept, struct window_told *
     return n;
 }
 
-struct spread {
+struct window_spread {
     double mean, variance;
 };
 
-static struct spread spread_of(const double *v, int n)
+static struct window_spread spread_of(const double *v, int n)
 {
-    struct spread s = { 0 };
+    struct window_spread s = { 0 };
 
     for (int i = 0; i < n; i++)
         s.mean += v[i] / n;
@@ -183,7 +183,7 @@ static bool has_trend(const double *v, int n, double quantum)
 
     if (half < 2)
         return false;
-    struct spread early = spread_of(v, half), late = spread_of(v + n - half, half);
+    struct window_spread early = spread_of(v, half), late = spread_of(v + n - half, half);
     double differ = fabs(late.mean - early.mean);
     double chance = sqrt((early.variance + late.variance) / half) + quantum;
     return differ > TREND_LN && differ > TREND_SD * chance;
@@ -203,10 +203,10 @@ static bool is_split(const double *v, int n, double steps)
     return n < 4 && high - low > OUTLIER_LN + n / steps;
 }
 
-/* Both ends are off by up to a step, evenly: a variance of a sixth of a squared step. What the mean of
- * few parts gains by being one cannot be told from them.
+/* Both ends are off by up to a step, evenly: a variance of a sixth of a squared step. What the mean
+ * of few parts gains by being one cannot be told from them.
  */
-static double noise_of(struct spread s, int n, double steps)
+static double noise_of(struct window_spread s, int n, double steps)
 {
     const double quantum = 1 / (6 * steps * steps);
     const double noise = sqrt(s.variance / (n < 4 ? 1 : n) + quantum);
@@ -216,17 +216,17 @@ static double noise_of(struct spread s, int n, double steps)
     return noise > CATALOG_NOISE ? noise : (double)NAN;
 }
 
-void window_tell(const struct window *w, double min_s, struct window_told *out)
+void window_tell(const struct window *w, double min_s, struct window_result *out)
 {
     double kept[WINDOW_PARTS_MAX] = { 0 };
 
-    *out = (struct window_told){ .verdict = WINDOW_SHORT, .noise = NAN, .from_s = w->from_s };
+    *out = (struct window_result){ .verdict = WINDOW_SHORT, .noise = NAN, .from_s = w->from_s };
     out->to_s = w->from_s;
     if (isnan(w->from_s) || w->n_parts == 0)
         return;
     out->to_s = w->edge_s;
     int n = keep_parts(w, kept, out);
-    struct spread s = spread_of(kept, n);
+    struct window_spread s = spread_of(kept, n);
     out->noise = noise_of(s, n, out->steps);
     if (4 * out->n_outliers > w->n_parts || sqrt(s.variance) > SCATTER_LN + n / out->steps ||
         has_trend(kept, n, n / (2 * out->steps)) || is_split(kept, n, out->steps))

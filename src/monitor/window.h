@@ -8,8 +8,8 @@
  *     ---------|-- warm-up --|--part--|--part--|--part--|--part-- ...
  *                            '-------- window ----------'
  *
- * A part ends at the first new count after 'part_s', so that edges are steps that were just done and
- * never moments between two. What a job repeats without having done a step is no edge.
+ * A part ends at the first new count after 'part_s', so that edges are steps that were just done
+ * and never moments between two. What a job repeats without having done a step is no edge.
  */
 #ifndef MONITOR_WINDOW_H
 #define MONITOR_WINDOW_H
@@ -46,7 +46,7 @@ enum window_verdict {
     WINDOW_UNSTABLE,    // parts contradict each other: a trend, or no pace at all
 };
 
-struct window_told {
+struct window_result {
     enum window_verdict verdict;
     double from_s, to_s;    // of the whole
     double length_s;        // of the parts that count
@@ -73,7 +73,7 @@ void window_delay(struct window *w, double now_s, double warmup_s);
 bool window_count(struct window *w, double t_s, double steps);
 
 /* Of the parts so far, at least 'min_s' of which must count. */
-void window_tell(const struct window *w, double min_s, struct window_told *out);
+void window_tell(const struct window *w, double min_s, struct window_result *out);
 
 /* A window was told: the next one begins where its last part ended. */
 void window_go_on(struct window *w);

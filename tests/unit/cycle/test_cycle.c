@@ -560,9 +560,7 @@ START_TEST(with_a_store_a_restart_finds_events_and_measurements)
     o->from_s = -100;
     o->steps = o->steps_done = 50;
     run(&c, 1);
-    int64_t n = 0;
-    ck_assert_int_eq(store_count(store, "measurements", &n, &e), 0);
-    ck_assert_int_eq(n, 1);
+    ck_assert_int_eq(count_rows(store, "measurements"), 1);
     ck_assert_int_eq(ledger_open(&again, &catalog, store, &e), 0);
     const char *what = state_differs(&ledger.state, &again.state);
     ck_assert_msg(!what, "a restart changes %s", what);
@@ -623,7 +621,6 @@ START_TEST(winners_and_losers_are_kept_and_a_loser_changes_nothing)
     struct cycle c;
     struct store *store;
     struct model *m = NULL;
-    int64_t n;
 
     open_learner(&c, &s, &w, 0);
     ck_assert_int_eq(store_open(":memory:", STORE_CREATE, &store, NULL), 0);
@@ -632,7 +629,7 @@ START_TEST(winners_and_losers_are_kept_and_a_loser_changes_nothing)
     run(&c, 0);
     run(&c, 0);    // waits: its time has come at once
     ck_assert_int_eq(model_fetch(store, MODEL_CHAMPION, &m, NULL), 0);
-    ck_assert(m->duel.is_won);
+    ck_assert(m->comparison.is_won);
     model_destroy(m);
     const struct model *champion = c.model;
     w.catalog.store = NULL;
@@ -641,8 +638,7 @@ START_TEST(winners_and_losers_are_kept_and_a_loser_changes_nothing)
     run(&c, 0);
     run(&c, 0);
     bool has_won = c.model != champion;
-    ck_assert_int_eq(store_count(store, "models", &n, NULL), 0);
-    ck_assert_int_eq(n, 2);
+    ck_assert_int_eq(count_rows(store, "models"), 2);
     ck_assert_int_eq(model_fetch(store, MODEL_CHALLENGER, &m, NULL), has_won ? -ENOENT : 0);
     ck_assert_int_eq(c.n_models, has_won ? 2 : 1);
     model_destroy(m);

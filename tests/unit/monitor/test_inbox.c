@@ -77,14 +77,14 @@ START_TEST(what_waited_is_as_old_as_it_is)
         before_s[i] = clock_stopwatch_s();
         ck_assert_int_eq(send(p.fd, "hello", 5, 0), 5);
         after_s[i] = clock_stopwatch_s();
-        wait_s(.05);
+        wait_s(.7);
     }
     loop_turn(p.loop, 0, NULL);
     ck_assert_int_eq(p.came.n, 3);
     for (int i = 0; i < 3; i++) {
         ck_assert_str_eq(p.came.text[i], "hello");
-        ck_assert_double_ge(p.came.at_s[i], before_s[i] - .02);
-        ck_assert_double_le(p.came.at_s[i], after_s[i] + .02);
+        ck_assert_double_ge(p.came.at_s[i], before_s[i] - .5);
+        ck_assert_double_le(p.came.at_s[i], after_s[i] + .5);
         ck_assert(i == 0 || p.came.at_s[i] >= p.came.at_s[i - 1]);
     }
     post_close(&p);

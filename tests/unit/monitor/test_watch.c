@@ -1,6 +1,6 @@
 /* The sensor of a real box, with time, the executor and the devices in the test's hands.
  *
- * The test defines the functions of base/clock.c and act/devices.c that are asked for,
+ * The test defines the functions of base/clock.c and act/gpu/devices.c that are asked for,
  * so the linker leaves the library's own out. Datagrams and the loop are real.
  */
 #include <arpa/inet.h>
@@ -115,9 +115,9 @@ static bool gpu_is_busy(void *self, int gpu)
     return ((struct fake *)self)->is_busy[gpu];
 }
 
-static const struct runs fake_runs = {
+static const struct executor fake_executor = {
     .self = &executor,
-    .executor = { .self = &executor, .gpu_is_busy = gpu_is_busy },
+    .gpu_is_busy = gpu_is_busy,
     .next = next_notice,
     .done = notice_done,
     .on_news = on_news,
@@ -217,7 +217,7 @@ static struct watch_setup setup_of(struct box *b)
                                  .clock = &b->clock,
                                  .state = &b->world.ledger.state,
                                  .catalog = &b->world.catalog,
-                                 .runs = fake_runs,
+                                 .executor = &fake_executor,
                                  .devices = (struct devices *)devices,
                                  .energy = b->energy,
                                  .socket = b->path,

@@ -125,7 +125,7 @@ static void walk(int i, struct window *w)
 START_TEST(windows_are_told)
 {
     struct window w;
-    struct window_told t;
+    struct window_result t;
 
     walk(_i, &w);
     window_tell(&w, 10, &t);
@@ -163,7 +163,7 @@ static const struct {
 START_TEST(few_parts_are_not_believed_blindly)
 {
     struct window w;
-    struct window_told t;
+    struct window_result t;
     double done = 1;
 
     window_begin(&w, 0, 0, 60);
@@ -190,7 +190,7 @@ START_TEST(noise_is_what_it_says)
     rng_init(&r, 3, "noise");
     for (int k = 0; k < 200; k++) {
         struct window w;
-        struct window_told t;
+        struct window_result t;
         double done = 1;
 
         window_begin(&w, 0, 0, 60);
@@ -213,7 +213,7 @@ END_TEST
 START_TEST(a_change_ends_the_window_and_begins_a_warm_up)
 {
     struct window w;
-    struct window_told t;
+    struct window_result t;
 
     window_begin(&w, 0, 10, 60);
     for (int i = 0; i <= 40; i++)
@@ -232,7 +232,7 @@ END_TEST
 START_TEST(windows_follow_each_other_without_a_gap)
 {
     struct window w;
-    struct window_told first, second;
+    struct window_result first, second;
 
     window_begin(&w, 0, 0, 60);
     for (int i = 0; i <= 33; i++)
