@@ -17,7 +17,7 @@ struct store;
 struct trace;
 
 /* How far the built-in world is off its model (sd of the logarithm); half of the
- * roofline's own error on measured workloads (estimate/roofline.c), so that a policy
+ * roofline's own error on measured workloads (estimate/prior/roofline.c), so that a policy
  * has something to learn and the tables still mean something.
  */
 #define GROUND_SPREAD 0.25

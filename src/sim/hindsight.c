@@ -114,8 +114,8 @@ static const char *types_of(struct arena *a, const struct job_spec *spec, const 
     return names;
 }
 
-/* The job once more; false: it did nothing that could be done again, or not on these nodes. A part of
- * the steps has that part of the time to its deadline: the promise is as steep as it was.
+/* The job once more; false: it did nothing that could be done again, or not on these nodes. A part
+ * of the steps has that part of the time to its deadline: the promise is as steep as it was.
  */
 static bool repeat(struct arena *a, const struct job *j, const struct catalog *c,
                    const struct cluster *cl, struct trace_job *out)
@@ -147,21 +147,21 @@ static bool repeat(struct arena *a, const struct job *j, const struct catalog *c
 }
 
 /* The newest of the period, by arrival; the clock begins with the first of them. */
-static int make_trace(struct arena *a, const struct state *s, const struct catalog *c,
-                      const struct cluster *cl, double from_s, double to_s, int n_jobs_max,
+static int make_trace(struct arena *a, const struct hindsight *h, const struct cluster *cl,
                       struct trace *out, struct err *e)
 {
+    const struct state *s = h->state;
     int n_here = 0;
 
     *out = (struct trace){ .name = "hindsight" };
     for (int i = 0; i < s->n_jobs; i++)
-        n_here += s->jobs[i]->spec.submit_s >= from_s && s->jobs[i]->spec.submit_s < to_s;
+        n_here += s->jobs[i]->spec.submit_s >= h->from_s && s->jobs[i]->spec.submit_s < h->to_s;
     out->jobs = ARENA_ARRAY(a, struct trace_job, (size_t)n_here);
-    for (int i = s->n_jobs - 1; i >= 0 && out->n_jobs < n_jobs_max; i--) {
+    for (int i = s->n_jobs - 1; i >= 0 && out->n_jobs < h->n_jobs_max; i--) {
         const struct job *j = s->jobs[i];
 
-        if (j->spec.submit_s >= from_s && j->spec.submit_s < to_s)
-            out->n_jobs += repeat(a, j, c, cl, &out->jobs[out->n_jobs]);
+        if (j->spec.submit_s >= h->from_s && j->spec.submit_s < h->to_s)
+            out->n_jobs += repeat(a, j, h->catalog, cl, &out->jobs[out->n_jobs]);
     }
     if (out->n_jobs == 0 || cl->n_gpus == 0)
         return err_set(e, ENOENT,
@@ -208,28 +208,26 @@ static int run(const struct sim_options *o, struct hindsight_run *out, struct er
     return rc;
 }
 
-int hindsight_run(struct arena *a, const struct state *s, const struct catalog *c,
-                  const struct estimator *est, const struct cluster_settings *set, double from_s,
-                  double to_s, int n_jobs_max, const char *const *policies, int n,
-                  struct hindsight_run *out, struct err *e)
+int hindsight_run(struct arena *a, const struct hindsight *h, struct hindsight_run *out,
+                  struct err *e)
 {
     struct cluster cl;
     struct trace trace;
     struct truth truth;
-    int rc = make_cluster(a, s, c, set, &cl, e);
+    int rc = make_cluster(a, h->state, h->catalog, h->settings, &cl, e);
 
     if (rc == 0)
-        rc = make_trace(a, s, c, &cl, from_s, to_s, n_jobs_max, &trace, e);
+        rc = make_trace(a, h, &cl, &trace, e);
     if (rc == 0)
-        rc = truth_from_beliefs(&truth, c, est, e);
+        rc = truth_from_beliefs(&truth, h->catalog, h->est, e);
     if (rc < 0)
         return rc;
-    for (int i = 0; i < n && rc == 0; i++)
+    for (int i = 0; i < h->n_policies && rc == 0; i++)
         rc = run(&(struct sim_options){ .cluster = &cl,
                                         .trace = &trace,
                                         .truth = &truth,
-                                        .policy = policies[i],
-                                        .known = c,
+                                        .policy = h->policies[i],
+                                        .known = h->catalog,
                                         .seed = HINDSIGHT_SEED },
                  &out[i], e);
     truth_release(&truth);

@@ -24,17 +24,27 @@ struct hindsight_run {
     double mean_jct_s;
 };
 
-/* Jobs submitted in [from_s, to_s), at most 'n_jobs_max' (the newest), on the nodes that there are.
- * 'policies' is (n), 'out' is (n). -ENOENT: no such job, or none whose work is known.
+/* What is looked back at, and for whom. */
+struct hindsight {
+    const struct state *state;
+    const struct catalog *catalog;
+    const struct estimator *est;    // of the catalog, and up to date
+    const struct cluster_settings *settings;
+    double from_s, to_s;            // jobs submitted in [from_s, to_s)
+    int n_jobs_max;                 // the newest of them
+    const char *const *policies;    // (n_policies)
+    int n_policies;
+};
+
+/* On the nodes that there are; 'out' is (n_policies). -ENOENT: no such job, or none whose work is
+ * known.
  *
  * A job that has ended does what it did; one that has not, what was asked of it, or where the steps
- * are only a guess what it has done so far. Who did nothing, and who allows no type that is here, is
- * left out. Every policy may know the catalog's measurements before it begins. 'est' is of 'c' and
- * up to date; the same call gives the same figures. Names in 'out' are those of 'policies'.
+ * are only a guess what it has done so far. Who did nothing, and who allows no type that is here,
+ * is left out. Every policy may know the catalog's measurements before it begins. The same call
+ * gives the same figures. Names in 'out' are those of 'policies'.
  */
-int hindsight_run(struct arena *a, const struct state *s, const struct catalog *c,
-                  const struct estimator *est, const struct cluster_settings *set, double from_s,
-                  double to_s, int n_jobs_max, const char *const *policies, int n,
-                  struct hindsight_run *out, struct err *e);
+int hindsight_run(struct arena *a, const struct hindsight *h, struct hindsight_run *out,
+                  struct err *e);
 
 #endif

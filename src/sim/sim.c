@@ -161,9 +161,8 @@ static int adopt_names(struct catalog *to, const struct catalog *known, int *typ
     return rc;
 }
 
-/* One cell's measurements, as one that weighs as much as all of them. */
-static int adopt_cell(struct catalog *to, const struct cell *c, const int *types,
-                      const int *workloads, struct err *e)
+int sim_copy_cell(struct catalog *to, const struct cell *c, const int *types, const int *workloads,
+                  struct err *e)
 {
     struct measurement m = {
         .key = c->key,
@@ -173,11 +172,14 @@ static int adopt_cell(struct catalog *to, const struct cell *c, const int *types
         .duration_s = NAN,
         .noise = c->n_speed > 0 ? sqrt(cell_variance(c)) : (double)NAN,
     };
+    const bool is_pair = c->key.neighbour >= 0;
 
-    m.key.workload = workloads[c->key.workload];
     m.key.gpu_type = types[c->key.gpu_type];
-    if (c->key.neighbour >= 0)
-        m.key.neighbour = workloads[c->key.neighbour];
+    m.key.workload = workloads[c->key.workload];
+    m.key.neighbour = is_pair ? workloads[c->key.neighbour] : -1;
+    if ((c->n_speed == 0 && c->n_unfit == 0 && c->n_watts == 0) || m.key.workload < 0 ||
+        (is_pair && m.key.neighbour < 0))
+        return 0;
     return catalog_record(to, &m, 0, e);
 }
 
@@ -191,11 +193,8 @@ static int adopt(struct sim *s, const struct catalog *known, struct err *e)
     if (rc < 0)
         return rc;
     rc = adopt_names(&s->belief, known, types, workloads, e);
-    for (int i = 0; i < known->n_cells && rc == 0; i++) {
-        if (known->cells[i].n_speed > 0 || known->cells[i].n_unfit > 0 ||
-            known->cells[i].n_watts > 0)
-            rc = adopt_cell(&s->belief, &known->cells[i], types, workloads, e);
-    }
+    for (int i = 0; i < known->n_cells && rc == 0; i++)
+        rc = sim_copy_cell(&s->belief, &known->cells[i], types, workloads, e);
     return catalog_end(&s->belief, rc, e);
 }
 
@@ -302,7 +301,7 @@ static int reveal_gangs(struct sim *s, struct err *e)
 
         if (k->n_gpus > 1 && k->neighbour < 0 && k->limit_w == 0 && c->cells[i].n_speed > 0 &&
             types[k->gpu_type] >= 0 && workloads[k->workload] >= 0)
-            rc = adopt_cell(&s->belief, &c->cells[i], types, workloads, e);
+            rc = sim_copy_cell(&s->belief, &c->cells[i], types, workloads, e);
     }
     return rc;
 }
@@ -492,7 +491,7 @@ static double promise_of(const struct trace_job *j)
 
 static void submit_to_world(struct sim *s, const struct trace_job *j, const struct sim_workload *w)
 {
-    world_submit(s->world, &(struct world_ask){
+    world_submit(s->world, &(struct world_job_spec){
                                .workload = w->truth,
                                .is_inference = j->is_inference,
                                .steps = j->steps,
@@ -635,17 +634,18 @@ int sim_advance(struct sim *s, double until_s, struct err *e)
 
 /* ---- figures ---- */
 
-struct tally {
+struct promise_totals {
     double promised_s, kept_s, last_end_s;
     struct samples jct_s;
 };
 
-static void count_job(const struct sim *s, int job, struct sim_result *out, struct tally *t)
+static void count_job(const struct sim *s, int job, struct sim_result *out,
+                      struct promise_totals *t)
 {
-    struct world_fate f;
+    struct world_outcome f;
     double end_s;
 
-    world_job_fate(s->world, job, &f);
+    world_job_outcome(s->world, job, &f);
     end_s = isnan(f.end_s) ? s->clock.t_s : f.end_s;
     out->work_s += f.work_s;
     if (f.has_promise) {
@@ -694,7 +694,7 @@ static struct plan_gap gap_mean(const struct cycle *c)
 void sim_result(struct sim *s, struct sim_result *out)
 {
     const struct trace *trace = s->options.trace;
-    struct tally t = { .last_end_s = NAN };
+    struct promise_totals t = { .last_end_s = NAN };
     const double nothing = NAN;
 
     *out = (struct sim_result){
@@ -734,22 +734,22 @@ void sim_result(struct sim *s, struct sim_result *out)
     samples_release(&t.jct_s);
 }
 
-bool sim_job_fate(const struct sim *s, int i, struct world_fate *out)
+bool sim_job_outcome(const struct sim *s, int i, struct world_outcome *out)
 {
     if (i < 0 || i >= world_n_jobs(s->world))
         return false;
-    world_job_fate(s->world, i, out);
+    world_job_outcome(s->world, i, out);
     return true;
 }
 
 const char *sim_job_reason(const struct sim *s, int i)
 {
-    struct world_fate fate;
+    struct world_outcome outcome;
 
-    if (!sim_job_fate(s, i, &fate))
+    if (!sim_job_outcome(s, i, &outcome))
         return "";
-    if (!isnan(fate.end_s))
-        return fate.is_finished ? "" : "out of memory";    // nothing else fails in this world
+    if (!isnan(outcome.end_s))
+        return outcome.is_finished ? "" : "out of memory";    // nothing else fails in this world
     if (s->ledger.state.jobs[i]->state == JOB_RUNNING)
         return "running";
     return wait_reason_name(why_waiting(s, i));
@@ -783,11 +783,6 @@ double sim_gpu_watts(const struct sim *s, int gpu)
 int sim_gpu_is_asleep(const struct sim *s, int gpu)
 {
     return world_gpu_is_asleep(s->world, gpu);
-}
-
-int sim_n_gpus(const struct sim *s)
-{
-    return s->ledger.state.n_gpus;
 }
 
 double sim_gpu_energy_j(const struct sim *s, int gpu)

@@ -15,6 +15,7 @@
 #include "sim/trace/trace.h"
 
 struct catalog;
+struct cell;
 struct cluster;
 struct err;
 struct model;
@@ -105,8 +106,8 @@ int sim_advance(struct sim *s, double until_s, struct err *e);
 void sim_result(struct sim *s, struct sim_result *out);
 
 /* How job 'i' of the trace has fared; false before it is submitted. */
-struct world_fate;
-bool sim_job_fate(const struct sim *s, int i, struct world_fate *out);
+struct world_outcome;
+bool sim_job_outcome(const struct sim *s, int i, struct world_outcome *out);
 
 /* "running", or why it waits ("memory", ...) or has failed ("out of memory"); "" for a job that has
  * finished or not arrived.
@@ -118,7 +119,6 @@ double sim_now_s(const struct sim *s);
 double sim_watts(const struct sim *s);
 const struct state *sim_state(const struct sim *s);
 const struct catalog *sim_catalog(const struct sim *s);    // what the policy believes
-int sim_n_gpus(const struct sim *s);
 double sim_gpu_watts(const struct sim *s, int gpu);
 int sim_gpu_is_asleep(const struct sim *s, int gpu);
 double sim_gpu_energy_j(const struct sim *s, int gpu);    // so far
@@ -131,5 +131,12 @@ double sim_gpu_s(const struct sim *s);
 
 /* Sum of |measured / believed - 1| over the '*n' speeds measured so far. */
 void sim_learning(const struct sim *s, double *sum_abs_error, long *n);
+
+/* A cell of another catalog, as one measurement that weighs as much as all of its own. 'types' and
+ * 'workloads' have the indices in 'to' of those there; -1: what that workload takes part in is left
+ * out.
+ */
+int sim_copy_cell(struct catalog *to, const struct cell *c, const int *types, const int *workloads,
+                  struct err *e);
 
 #endif

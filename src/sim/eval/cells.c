@@ -57,11 +57,6 @@ static void put_cell(const struct catalog *c, int w, int type, int neighbour,
     out->cell[out->n++] = cell;
 }
 
-static bool is_plain(const struct cell_key *k)
-{
-    return k->n_gpus == 1 && !k->is_spread && k->limit_w == 0;
-}
-
 /* The other side of a pair that was measured on this side only. */
 static bool lacks_other_side(const struct catalog *c, const struct cell_key *k)
 {
@@ -78,8 +73,8 @@ struct eval_cells *eval_cells_take(struct arena *a, const struct catalog *c)
 
     for (int i = 0; i < c->n_cells; i++) {
         const struct cell_key *k = &c->cells[i].key;
-        out[k->workload].n += is_plain(k);
-        if (is_plain(k) && lacks_other_side(c, k))
+        out[k->workload].n += cell_key_is_plain(k);
+        if (cell_key_is_plain(k) && lacks_other_side(c, k))
             out[k->neighbour].n++;
     }
     for (int w = 0; w < c->n_workloads; w++) {
@@ -88,7 +83,7 @@ struct eval_cells *eval_cells_take(struct arena *a, const struct catalog *c)
     }
     for (int i = 0; i < c->n_cells; i++) {
         const struct cell_key *k = &c->cells[i].key;
-        if (!is_plain(k))
+        if (!cell_key_is_plain(k))
             continue;
         put_cell(c, k->workload, k->gpu_type, k->neighbour, &out[k->workload]);
         if (lacks_other_side(c, k))

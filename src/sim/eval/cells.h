@@ -1,4 +1,4 @@
-/* eval_cells.h - what was measured of each workload, as eval's truth, and the order in which a
+/* cells.h - what was measured of each workload, as eval's truth, and the order in which a
  * newcomer's cells are revealed.
  *
  * Made once from the catalog by eval_cells_take; read by every fold. Lives in the arena it was

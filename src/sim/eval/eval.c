@@ -37,7 +37,7 @@ static_assert(sizeof row_order / sizeof *row_order == EVAL_METHODS, "a row for e
 
 /* ---- folds ---- */
 
-struct work {
+struct fold_queue {
     struct eval_setting setting;
     int n_folds;
     struct eval_fold *folds;    // (n_folds)
@@ -48,7 +48,7 @@ struct work {
     bool has_failed;
 };
 
-static bool is_worth_it(const struct work *w, const struct eval_fold *fold)
+static bool is_worth_it(const struct fold_queue *w, const struct eval_fold *fold)
 {
     for (int i = 0; i < w->setting.x.n_workloads; i++)
         if (eval_fold_scores(&w->setting, fold, i))
@@ -56,13 +56,13 @@ static bool is_worth_it(const struct work *w, const struct eval_fold *fold)
     return false;
 }
 
-static void add_fold(struct work *w, struct eval_fold fold)
+static void add_fold(struct fold_queue *w, struct eval_fold fold)
 {
     if (is_worth_it(w, &fold))
         w->folds[w->n_folds++] = fold;
 }
 
-static int make_folds(struct arena *a, struct work *w, struct err *e)
+static int make_folds(struct arena *a, struct fold_queue *w, struct err *e)
 {
     static const char *const things[EVAL_SPLITS] = { "workload", "family", "GPU type" };
     const struct examples *x = &w->setting.x;
@@ -110,7 +110,7 @@ static void drop_believed(const struct catalog *c, struct examples *x)
 /* The next fold, or -1. Folds begin in order, so that of several failures the first is told,
  * however many threads there are.
  */
-static int next_fold(struct work *w, bool has_done_one, int rc)
+static int next_fold(struct fold_queue *w, bool has_done_one, int rc)
 {
     const struct eval_options *o = w->setting.o;
     int next;
@@ -127,7 +127,7 @@ static int next_fold(struct work *w, bool has_done_one, int rc)
 
 static void *run_folds(void *self)
 {
-    struct work *w = self;
+    struct fold_queue *w = self;
     int at = next_fold(w, false, 0);
 
     while (at >= 0) {
@@ -139,7 +139,7 @@ static void *run_folds(void *self)
 }
 
 /* Run all folds, this thread among others; a thread that cannot be had is done without. */
-static int run_all(struct arena *a, struct work *w, struct err *e)
+static int run_all(struct arena *a, struct fold_queue *w, struct err *e)
 {
     int n = w->setting.o->n_threads < w->n_folds ? w->setting.o->n_threads : w->n_folds;
     pthread_t *threads = ARENA_ARRAY(a, pthread_t, (size_t)n);
@@ -164,7 +164,7 @@ static int run_all(struct arena *a, struct work *w, struct err *e)
 
 /* ---- results ---- */
 
-static double fit_auc(struct arena *a, const struct work *w)
+static double fit_auc(struct arena *a, const struct fold_queue *w)
 {
     size_t n = 0, at = 0;
 
@@ -183,7 +183,7 @@ static double fit_auc(struct arena *a, const struct work *w)
 }
 
 /* One row from all folds; false: nobody answered. */
-static bool merge_row(const struct work *w, int at_k, int method, struct eval_row *out)
+static bool merge_row(const struct fold_queue *w, int at_k, int method, struct eval_row *out)
 {
     struct eval_sum all = { 0 };
 
@@ -202,7 +202,7 @@ static bool merge_row(const struct work *w, int at_k, int method, struct eval_ro
     return all.is_asked;
 }
 
-static void merge_predictions(const struct work *w, struct eval_result *out)
+static void merge_predictions(const struct fold_queue *w, struct eval_result *out)
 {
     size_t n = 0;
 
@@ -220,7 +220,7 @@ static void merge_predictions(const struct work *w, struct eval_result *out)
 }
 
 /* Workloads that were scored in any fold: several of them when a type is held out. */
-static int n_scored(const struct work *w)
+static int n_scored(const struct fold_queue *w)
 {
     int n = 0;
 
@@ -239,7 +239,7 @@ static bool asks_p1_of_fits(int method)
     return method >= P1_ENSEMBLE && method != EVAL_LOW_RANK;
 }
 
-static void merge(struct arena *a, const struct work *w, struct eval_result *out)
+static void merge(struct arena *a, const struct fold_queue *w, struct eval_result *out)
 {
     double auc = fit_auc(a, w);
     int n_k = w->setting.o->n_k;
@@ -268,7 +268,7 @@ static void check(const struct eval_options *o)
 int eval_run(const struct catalog *c, const struct eval_options *o, struct eval_result *out,
              struct err *e)
 {
-    struct work w = { .setting = { .catalog = c, .o = o } };
+    struct fold_queue w = { .setting = { .catalog = c, .o = o } };
     struct arena a;
 
     check(o);

@@ -6,8 +6,8 @@
  * Made by eval_run, read by `gogh eval`. Nothing of a held-out part reaches the training, but
  * the descriptors of workloads and types are always known.
  */
-#ifndef SIM_EVAL_H
-#define SIM_EVAL_H
+#ifndef SIM_EVAL_EVAL_H
+#define SIM_EVAL_EVAL_H
 
 #include <stdbool.h>
 #include <stdint.h>

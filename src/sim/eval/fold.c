@@ -21,17 +21,17 @@ const char *eval_method_name(int method)
 }
 
 /* A fold while it runs. */
-struct run {
+struct fold_run {
     const struct eval_setting *s;
     const struct eval_fold *fold;
     struct eval_part *out;
     struct arena arena;       // as long as the fold
     struct arena newcomer;    // as long as one workload
     struct arena scratch;     // as long as one method's answer
-    struct view view;
+    struct holdout view;
     struct p1 *p1;
     struct p2 *p2;
-    struct p1_scene *scene;
+    struct p1_context *context;
     struct lowrank own, partner;    // rows: the workload; the one that does it to others
 };
 
@@ -39,10 +39,11 @@ struct run {
 struct newcomer {
     int workload;
     const struct eval_cells *cells;
-    struct beliefs prior;
-    struct sighting *seen;    // (n_known + n_at) known ones, then revealed ones; the newest last
-    int n_known;              // on other types, when a type is held out
-    int *at;                  // (n_at) indices of the revealed cells, in order
+    struct p2_estimates prior;
+    struct p2_observation
+        *seen;      // (n_known + n_at) known ones, then revealed ones; the newest last
+    int n_known;    // on other types, when a type is held out
+    int *at;        // (n_at) indices of the revealed cells, in order
     int n_at;
     bool *is_out;    // (cells->n) revealed by now
 };
@@ -62,7 +63,7 @@ bool eval_fold_scores(const struct eval_setting *s, const struct eval_fold *fold
     return false;
 }
 
-static void hide(struct run *r)
+static void hide(struct fold_run *r)
 {
     const struct examples *x = &r->s->x;
     bool *is_held = ARENA_ARRAY(&r->arena, bool, (size_t)x->n_workloads);
@@ -72,10 +73,10 @@ static void hide(struct run *r)
         is_held[w] = w == r->fold->workload || x->family[w] == r->fold->family;
     if (r->fold->type >= 0)
         is_held_type[r->fold->type] = true;
-    r->view = (struct view){ is_held, is_held_type };
+    r->view = (struct holdout){ is_held, is_held_type };
 }
 
-static int learn(struct run *r, struct err *e)
+static int learn(struct fold_run *r, struct err *e)
 {
     const struct examples *x = &r->s->x;
     struct p1_options o = { .seed = r->s->o->seed, .n_nets = r->s->o->n_nets, .all_members = true };
@@ -85,9 +86,9 @@ static int learn(struct run *r, struct err *e)
         rc = p2_train(x, r->p1, r->s->o->seed, &r->p2, e);
     if (rc < 0)
         return rc;
-    r->scene = p1_scene_create(r->p1, x->n_types);
+    r->context = p1_context_create(r->p1, x->n_types);
     for (int w = 0; w < x->n_workloads; w++) {
-        int index = p1_scene_add(r->scene, &x->who[w], examples_at(x, w, 0));
+        int index = p1_context_add(r->context, &x->who[w], examples_at(x, w, 0));
         assert(index == w);
     }
     return 0;
@@ -95,12 +96,12 @@ static int learn(struct run *r, struct err *e)
 
 /* ---- low rank ---- */
 
-static int column_of(const struct run *r, int type, int neighbour)
+static int column_of(const struct fold_run *r, int type, int neighbour)
 {
     return type * (r->s->x.n_workloads + 1) + neighbour + 1;
 }
 
-static int n_columns(const struct run *r)
+static int n_columns(const struct fold_run *r)
 {
     return r->s->x.n_types * (r->s->x.n_workloads + 1);
 }
@@ -108,7 +109,7 @@ static int n_columns(const struct run *r)
 /* Add the cells of 'w' that the training may see: to 'own' its speeds, to 'partner' what it does
  * to others.
  */
-static void take_entries(const struct run *r, int w, struct lowrank_entry *own, int *n_own,
+static void take_entries(const struct fold_run *r, int w, struct lowrank_entry *own, int *n_own,
                          struct lowrank_entry *partner, int *n_partner)
 {
     const struct eval_cells *cells = &r->s->cells[w];
@@ -116,7 +117,7 @@ static void take_entries(const struct run *r, int w, struct lowrank_entry *own, 
     for (int i = 0; i < cells->n; i++) {
         const struct eval_cell *c = &cells->cell[i];
         int column = column_of(r, c->type, c->neighbour);
-        if (!view_shows(&r->view, w, c->type, c->neighbour))
+        if (!holdout_shows(&r->view, w, c->type, c->neighbour))
             continue;
         if (!isnan(c->ln_speed))
             own[(*n_own)++] = (struct lowrank_entry){ w, column, c->ln_speed };
@@ -125,7 +126,7 @@ static void take_entries(const struct run *r, int w, struct lowrank_entry *own, 
     }
 }
 
-static void learn_low_rank(struct run *r)
+static void learn_low_rank(struct fold_run *r)
 {
     const struct examples *x = &r->s->x;
     int(*group)[2] = arena_array(&r->arena, (size_t)n_columns(r), sizeof *group);
@@ -149,17 +150,19 @@ static void learn_low_rank(struct run *r)
 }
 
 /* Beliefs without uncertainty: means only. */
-static void beliefs_bare(struct arena *a, const struct beliefs *like, struct beliefs *out)
+static void p2_estimates_bare(struct arena *a, const struct p2_estimates *like,
+                              struct p2_estimates *out)
 {
     size_t n = (size_t)like->n_types * (size_t)like->n_neighbours;
 
-    *out = (struct beliefs){ .n_types = like->n_types, .n_neighbours = like->n_neighbours };
+    *out = (struct p2_estimates){ .n_types = like->n_types, .n_neighbours = like->n_neighbours };
     out->alone = ARENA_ARRAY(a, float, (size_t)like->n_types);
     out->own = ARENA_ARRAY(a, float, n);
     out->partner = ARENA_ARRAY(a, float, n);
 }
 
-static void ask_low_rank(struct run *r, const struct newcomer *n, int n_seen, struct beliefs *b)
+static void ask_low_rank(struct fold_run *r, const struct newcomer *n, int n_seen,
+                         struct p2_estimates *b)
 {
     struct arena *a = &r->scratch;
     struct lowrank_entry *own = ARENA_ARRAY(a, struct lowrank_entry, (size_t)n_seen),
@@ -169,7 +172,7 @@ static void ask_low_rank(struct run *r, const struct newcomer *n, int n_seen, st
     int n_partner = 0;
 
     for (int i = 0; i < n_seen; i++) {
-        const struct sighting *s = &n->seen[i];
+        const struct p2_observation *s = &n->seen[i];
         int column = column_of(r, s->type, s->neighbour);
         own[i] = (struct lowrank_entry){ 0, column, s->ln_speed };
         if (!isnan(s->ln_r_partner))
@@ -177,7 +180,7 @@ static void ask_low_rank(struct run *r, const struct newcomer *n, int n_seen, st
     }
     lowrank_complete(&r->own, own, n_seen, speed);
     lowrank_complete(&r->partner, partner, n_partner, ln_r);
-    beliefs_bare(a, &n->prior, b);
+    p2_estimates_bare(a, &n->prior, b);
     for (int g = 0; g < b->n_types; g++) {
         double alone = speed[column_of(r, g, -1)];
         b->alone[g] = (float)alone;
@@ -191,30 +194,32 @@ static void ask_low_rank(struct run *r, const struct newcomer *n, int n_seen, st
 /* ---- what each method believes ---- */
 
 /* A member that knows nothing of neighbours leaves NaN there. */
-static bool ask_member(struct run *r, const struct newcomer *n, enum p1_member m, struct beliefs *b)
+static bool ask_member(struct fold_run *r, const struct newcomer *n, enum p1_member m,
+                       struct p2_estimates *b)
 {
-    beliefs_bare(&r->scratch, &n->prior, b);
+    p2_estimates_bare(&r->scratch, &n->prior, b);
     for (int g = 0; g < b->n_types; g++)
-        if (!p1_ask_alone(r->scene, m, n->workload, g, &b->alone[g]))
+        if (!p1_ask_alone(r->context, m, n->workload, g, &b->alone[g]))
             return false;
     for (int i = 0; i < n->cells->n; i++) {
         const struct eval_cell *c = &n->cells->cell[i];
         int g = c->type, at = g * b->n_neighbours + c->neighbour;
         if (c->neighbour < 0)
             continue;
-        if (!p1_ask_beside(r->scene, m, n->workload, g, c->neighbour, &b->own[at]))
+        if (!p1_ask_beside(r->context, m, n->workload, g, c->neighbour, &b->own[at]))
             b->own[at] = NAN;
-        if (!p1_ask_beside(r->scene, m, c->neighbour, g, n->workload, &b->partner[at]))
+        if (!p1_ask_beside(r->context, m, c->neighbour, g, n->workload, &b->partner[at]))
             b->partner[at] = NAN;
     }
     return true;
 }
 
-static void beliefs_copy(struct arena *a, const struct beliefs *from, struct beliefs *to)
+static void p2_estimates_copy(struct arena *a, const struct p2_estimates *from,
+                              struct p2_estimates *to)
 {
     size_t n = (size_t)from->n_types, n_pairs = n * (size_t)from->n_neighbours;
 
-    beliefs_make(a, from->n_types, from->n_neighbours, true, to);
+    p2_estimates_make(a, from->n_types, from->n_neighbours, true, to);
     to->workload = from->workload;
     to->regime = from->regime;
     memcpy(to->alone, from->alone, n * sizeof *to->alone);
@@ -233,16 +238,16 @@ static void beliefs_copy(struct arena *a, const struct beliefs *from, struct bel
  */
 #define SEEN_MAX 48
 
-static const struct sighting *that_tell(struct arena *a, const struct newcomer *n, int n_seen,
-                                        int *count)
+static const struct p2_observation *that_tell(struct arena *a, const struct newcomer *n, int n_seen,
+                                              int *count)
 {
-    struct sighting *out;
+    struct p2_observation *out;
 
     *count = n_seen;
     if (n_seen <= SEEN_MAX)
         return n->seen;
     *count = 0;
-    out = ARENA_ARRAY(a, struct sighting, SEEN_MAX);
+    out = ARENA_ARRAY(a, struct p2_observation, SEEN_MAX);
     for (int is_alone = 1; is_alone >= 0; is_alone--)
         for (int i = n_seen - 1; i >= 0 && *count < SEEN_MAX; i--)
             if ((n->seen[i].neighbour < 0) == is_alone)
@@ -253,8 +258,8 @@ static const struct sighting *that_tell(struct arena *a, const struct newcomer *
 /* What 'method' believes after 'k' measurements, in the scratch arena. 1: so; 0: the method has
  * nothing to say here, as a member after a measurement, or an update before one.
  */
-static int believe(struct run *r, const struct newcomer *n, int method, int k, struct beliefs *b,
-                   struct err *e)
+static int believe(struct fold_run *r, const struct newcomer *n, int method, int k,
+                   struct p2_estimates *b, struct err *e)
 {
     int n_seen = n->n_known + (k < n->n_at ? k : n->n_at);
     enum p2_way way = (enum p2_way)(method - P1_MEMBERS);
@@ -267,11 +272,11 @@ static int believe(struct run *r, const struct newcomer *n, int method, int k, s
     }
     if (method == P1_ENSEMBLE ? k > 0 : k == 0 && r->fold->type < 0 && way != P2_CHAMPION)
         return 0;
-    beliefs_copy(&r->scratch, &n->prior, b);
+    p2_estimates_copy(&r->scratch, &n->prior, b);
     if (method == P1_ENSEMBLE || n_seen == 0)
         return 1;
-    const struct sighting *seen = that_tell(&r->scratch, n, n_seen, &n_seen);
-    int rc = p2_refine(&r->scratch, r->p2, way, r->scene, n_seen, seen, b, e);
+    const struct p2_observation *seen = that_tell(&r->scratch, n, n_seen, &n_seen);
+    int rc = p2_refine(&r->scratch, r->p2, way, r->context, n_seen, seen, b, e);
     return rc < 0 ? rc : 1;
 }
 
@@ -280,13 +285,13 @@ static int believe(struct run *r, const struct newcomer *n, int method, int k, s
 /* Is the neighbour's slowdown seen with the pair: is its speed alone known? Of two of a kind
  * there is but one number.
  */
-static bool sees_partner(const struct run *r, int w, const struct eval_cell *c)
+static bool sees_partner(const struct fold_run *r, int w, const struct eval_cell *c)
 {
-    return c->neighbour != w && view_shows(&r->view, c->neighbour, c->type, -1) &&
+    return c->neighbour != w && holdout_shows(&r->view, c->neighbour, c->type, -1) &&
            !isnan(c->ln_r_partner);
 }
 
-struct list {
+struct prediction_list {
     struct eval_prediction *at;
     int n;
     struct eval_prediction like;    // what all have in common
@@ -296,7 +301,7 @@ struct list {
  * those of the expected seconds a step, for time and energy are linear in these; the rest are
  * medians.
  */
-static void predict(struct list *l, enum eval_quantity q, double ln_truth, double ln,
+static void predict(struct prediction_list *l, enum eval_quantity q, double ln_truth, double ln,
                     const float *sd)
 {
     bool is_speed = q == EVAL_ISOLATED || q == EVAL_PAIR;
@@ -312,7 +317,8 @@ static void predict(struct list *l, enum eval_quantity q, double ln_truth, doubl
     l->at[l->n++] = p;
 }
 
-static void predict_cell(const struct eval_cell *c, const struct beliefs *b, struct list *l)
+static void predict_cell(const struct eval_cell *c, const struct p2_estimates *b,
+                         struct prediction_list *l)
 {
     int g = c->type, at = g * b->n_neighbours + c->neighbour;
 
@@ -332,7 +338,7 @@ static void predict_cell(const struct eval_cell *c, const struct beliefs *b, str
             b->partner_sd ? &b->partner_sd[at] : NULL);
 }
 
-static void score(struct run *r, const struct list *l, int at_k, int method)
+static void score(struct fold_run *r, const struct prediction_list *l, int at_k, int method)
 {
     struct eval_sum *sum = &r->out->sums[at_k][method];
     struct eval_part *out = r->out;
@@ -352,7 +358,8 @@ static void score(struct run *r, const struct list *l, int at_k, int method)
     }
 }
 
-static int score_methods(struct run *r, struct newcomer *n, int sequence, int at_k, struct err *e)
+static int score_methods(struct fold_run *r, struct newcomer *n, int sequence, int at_k,
+                         struct err *e)
 {
     int k = r->s->o->k[at_k], rc = 0;
 
@@ -360,11 +367,11 @@ static int score_methods(struct run *r, struct newcomer *n, int sequence, int at
     for (int i = 0; i < k && i < n->n_at; i++)
         n->is_out[n->at[i]] = true;
     for (int m = 0; m < EVAL_METHODS && rc >= 0; m++) {
-        struct beliefs b;
-        struct list l = { .like = { .workload = n->workload,
-                                    .sequence = sequence,
-                                    .k = k,
-                                    .method = eval_method_name(m) } };
+        struct p2_estimates b;
+        struct prediction_list l = { .like = { .workload = n->workload,
+                                               .sequence = sequence,
+                                               .k = k,
+                                               .method = eval_method_name(m) } };
         arena_reset(&r->scratch);
         rc = believe(r, n, m, k, &b, e);
         if (rc <= 0)
@@ -380,11 +387,11 @@ static int score_methods(struct run *r, struct newcomer *n, int sequence, int at
 
 /* ---- what is revealed ---- */
 
-static struct sighting sighting_of(const struct run *r, int w, const struct eval_cell *c)
+static struct p2_observation sighting_of(const struct fold_run *r, int w, const struct eval_cell *c)
 {
     bool with_partner = c->neighbour >= 0 && sees_partner(r, w, c);
 
-    return (struct sighting){
+    return (struct p2_observation){
         .type = c->type,
         .neighbour = c->neighbour,
         .ln_speed = c->ln_speed,
@@ -396,15 +403,15 @@ static struct sighting sighting_of(const struct run *r, int w, const struct eval
 }
 
 /* The most informative of the cells on offer; one alone always stays to be scored. */
-static int choose(struct run *r, const struct newcomer *n, const bool *is_offered, int *chosen,
+static int choose(struct fold_run *r, const struct newcomer *n, const bool *is_offered, int *chosen,
                   struct err *e)
 {
     const struct eval_cells *cells = n->cells;
-    struct sighting *allowed;
+    struct p2_observation *allowed;
     int *at, n_alone = 0, n_allowed = 0, n_seen;
 
     arena_reset(&r->scratch);
-    allowed = ARENA_ARRAY(&r->scratch, struct sighting, (size_t)cells->n);
+    allowed = ARENA_ARRAY(&r->scratch, struct p2_observation, (size_t)cells->n);
     at = ARENA_ARRAY(&r->scratch, int, (size_t)cells->n);
     for (int i = 0; i < cells->n; i++)
         n_alone += !n->is_out[i] && cells->cell[i].neighbour < 0 &&
@@ -412,19 +419,19 @@ static int choose(struct run *r, const struct newcomer *n, const bool *is_offere
     for (int i = 0; i < cells->n; i++) {
         if (!is_offered[i] || n->is_out[i] || (cells->cell[i].neighbour < 0 && n_alone < 2))
             continue;
-        allowed[n_allowed] =
-            (struct sighting){ .type = cells->cell[i].type, .neighbour = cells->cell[i].neighbour };
+        allowed[n_allowed] = (struct p2_observation){ .type = cells->cell[i].type,
+                                                      .neighbour = cells->cell[i].neighbour };
         at[n_allowed++] = i;
     }
-    const struct sighting *seen = that_tell(&r->scratch, n, n->n_known + n->n_at, &n_seen);
-    int best = p2_choose(&r->scratch, r->p2, r->scene, &n->prior, n_seen, seen, n_allowed, allowed,
-                         NULL, e);
+    const struct p2_observation *seen = that_tell(&r->scratch, n, n->n_known + n->n_at, &n_seen);
+    int best = p2_choose(&r->scratch, r->p2, r->context, &n->prior, n_seen, seen, n_allowed,
+                         allowed, NULL, e);
     *chosen = best < 0 ? -1 : at[best];
     return best < -1 ? best : 0;
 }
 
 /* The sequence's measurements, as many as the largest k. */
-static int reveal(struct run *r, struct newcomer *n, int sequence, struct err *e)
+static int reveal(struct fold_run *r, struct newcomer *n, int sequence, struct err *e)
 {
     const struct eval_options *o = r->s->o;
     bool *is_offered = ARENA_ARRAY(&r->newcomer, bool, (size_t)n->cells->n);
@@ -453,7 +460,7 @@ static int reveal(struct run *r, struct newcomer *n, int sequence, struct err *e
 
 /* ---- one workload, one fold ---- */
 
-static void ask_fits(struct run *r, const struct newcomer *n)
+static void ask_fits(struct fold_run *r, const struct newcomer *n)
 {
     struct eval_part *out = r->out;
 
@@ -464,13 +471,13 @@ static void ask_fits(struct run *r, const struct newcomer *n)
             continue;
         GROW_BESIDE(out->chance, out->n_fits, out->cap_fits);
         GROW(out->is_unfit, out->n_fits, out->cap_fits);
-        out->chance[out->n_fits] = p1_unfit(r->scene, n->workload, c->type, c->neighbour);
+        out->chance[out->n_fits] = p1_unfit(r->context, n->workload, c->type, c->neighbour);
         out->is_unfit[out->n_fits++] = c->is_unfit;
     }
 }
 
 /* All of the newcomer that was measured on other types, the oldest first. */
-static void take_known(struct run *r, struct newcomer *n)
+static void take_known(struct fold_run *r, struct newcomer *n)
 {
     const struct eval_cell *cells = n->cells->cell;
     int *at = ARENA_ARRAY(&r->newcomer, int, (size_t)n->cells->n);
@@ -487,7 +494,7 @@ static void take_known(struct run *r, struct newcomer *n)
         n->seen[i] = sighting_of(r, n->workload, &cells[at[i]]);
 }
 
-static void meet(struct run *r, int w, struct newcomer *n)
+static void meet(struct fold_run *r, int w, struct newcomer *n)
 {
     const struct eval_options *o = r->s->o;
     const struct examples *x = &r->s->x;
@@ -496,16 +503,16 @@ static void meet(struct run *r, int w, struct newcomer *n)
 
     arena_reset(a);
     *n = (struct newcomer){ .workload = w, .cells = &r->s->cells[w] };
-    n->seen = ARENA_ARRAY(a, struct sighting, (size_t)n->cells->n + (size_t)most);
+    n->seen = ARENA_ARRAY(a, struct p2_observation, (size_t)n->cells->n + (size_t)most);
     n->at = ARENA_ARRAY(a, int, (size_t)most);
     n->is_out = ARENA_ARRAY(a, bool, (size_t)n->cells->n);
-    beliefs_make(a, x->n_types, x->n_workloads, true, &n->prior);
-    beliefs_from_p1(r->scene, w, &n->prior);
+    p2_estimates_make(a, x->n_types, x->n_workloads, true, &n->prior);
+    p2_estimates_from_p1(r->context, w, &n->prior);
     if (r->fold->type >= 0)
         take_known(r, n);
 }
 
-static int score_workload(struct run *r, int w, struct err *e)
+static int score_workload(struct fold_run *r, int w, struct err *e)
 {
     const struct eval_options *o = r->s->o;
     struct newcomer n;
@@ -526,7 +533,7 @@ static int score_workload(struct run *r, int w, struct err *e)
 int eval_fold_run(const struct eval_setting *s, const struct eval_fold *fold, struct eval_part *out,
                   struct err *e)
 {
-    struct run r = { .s = s, .fold = fold, .out = out };
+    struct fold_run r = { .s = s, .fold = fold, .out = out };
 
     arena_init(&r.arena);
     arena_init(&r.newcomer);
@@ -538,7 +545,7 @@ int eval_fold_run(const struct eval_setting *s, const struct eval_fold *fold, st
     for (int w = 0; w < s->x.n_workloads && rc == 0; w++)
         if (eval_fold_scores(s, fold, w))
             rc = score_workload(&r, w, e);
-    p1_scene_destroy(r.scene);
+    p1_context_destroy(r.context);
     p2_destroy(r.p2);
     p1_destroy(r.p1);
     arena_release(&r.scratch);

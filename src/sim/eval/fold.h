@@ -1,4 +1,4 @@
-/* eval_fold.h - one fold of an evaluation: train without a part, then score that part.
+/* fold.h - one fold of an evaluation: train without a part, then score that part.
  *
  * Folds share an eval_setting, which none of them changes, and each fills an eval_part of its
  * own: threads may run them side by side. eval.c makes both and merges the parts.

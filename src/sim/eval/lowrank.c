@@ -17,12 +17,12 @@
 #define ROUNDS 30
 
 /* Normal equations of one row or column. */
-struct normal {
+struct normal_equations {
     double a[LOWRANK_WIDTH * LOWRANK_WIDTH], b[LOWRANK_WIDTH];
     int n;
 };
 
-static void normal_add(struct normal *eq, const double *other, double value)
+static void normal_add(struct normal_equations *eq, const double *other, double value)
 {
     double x[LOWRANK_WIDTH];
 
@@ -36,7 +36,7 @@ static void normal_add(struct normal *eq, const double *other, double value)
     eq->n++;
 }
 
-static void normal_solve(struct normal *eq, double offset_ridge, double *out)
+static void normal_solve(struct normal_equations *eq, double offset_ridge, double *out)
 {
     for (int i = 0; i < LOWRANK_WIDTH; i++)
         eq->a[i * LOWRANK_WIDTH + i] += i == 0 ? offset_ridge : RIDGE;
@@ -46,7 +46,7 @@ static void normal_solve(struct normal *eq, double offset_ridge, double *out)
 }
 
 /* All rows from all columns, or the other way round. */
-static void half_round(struct normal *eqs, const struct lowrank_entry *entries, int n,
+static void half_round(struct normal_equations *eqs, const struct lowrank_entry *entries, int n,
                        bool is_for_rows, double (*from)[LOWRANK_WIDTH], double (*to)[LOWRANK_WIDTH],
                        int n_to)
 {
@@ -64,7 +64,7 @@ static void half_round(struct normal *eqs, const struct lowrank_entry *entries, 
 }
 
 /* Move the rows so that they have no mean: then an offset is its column's mean. */
-static void centre(const struct normal *eqs, double (*row)[LOWRANK_WIDTH], int n_rows)
+static void centre(const struct normal_equations *eqs, double (*row)[LOWRANK_WIDTH], int n_rows)
 {
     for (int j = 0; j < LOWRANK_WIDTH; j++) {
         double sum = 0;
@@ -79,8 +79,8 @@ static void centre(const struct normal *eqs, double (*row)[LOWRANK_WIDTH], int n
 }
 
 /* Give column 'c' the mean of those in its group that have entries; false: none has. */
-static bool take_mean(const struct normal *eqs, const struct lowrank *m, int (*group)[2], int which,
-                      int c)
+static bool take_mean(const struct normal_equations *eqs, const struct lowrank *m, int (*group)[2],
+                      int which, int c)
 {
     double sum[LOWRANK_WIDTH] = { 0 };
     int n = 0;
@@ -101,7 +101,7 @@ void lowrank_fit(struct arena *a, int n_rows, int n_columns, int (*group)[2],
                  const struct lowrank_entry *entries, int n, uint64_t seed, struct lowrank *out)
 {
     int most = n_rows > n_columns ? n_rows : n_columns;
-    struct normal *eqs = ARENA_ARRAY(a, struct normal, (size_t)most);
+    struct normal_equations *eqs = ARENA_ARRAY(a, struct normal_equations, (size_t)most);
     double(*row)[LOWRANK_WIDTH] = arena_array(a, (size_t)n_rows, sizeof *row);
     struct rng chance;
 
@@ -125,7 +125,7 @@ void lowrank_fit(struct arena *a, int n_rows, int n_columns, int (*group)[2],
 
 void lowrank_complete(const struct lowrank *m, const struct lowrank_entry *seen, int n, double *out)
 {
-    struct normal eq = { 0 };
+    struct normal_equations eq = { 0 };
     double row[LOWRANK_WIDTH];
 
     for (int i = 0; i < n; i++)

@@ -1,4 +1,4 @@
-/* eval_lowrank.h - completion of a matrix that has gaps, as a product of two thin ones.
+/* lowrank.h - completion of a matrix that has gaps, as a product of two thin ones.
  *
  * A baseline of `gogh eval`: Gavel (Narayanan et al., OSDI 2020) estimates what an unknown job
  * does beside others by completing the matrix of normalised throughputs, a row for each job and

@@ -34,14 +34,14 @@ static double mean_of(const struct mean *m)
 
 /* ---- ranks ---- */
 
-struct ranked {
+struct rank_entry {
     double value;
     int at;
 };
 
 static int by_value(const void *a, const void *b)
 {
-    const struct ranked *p = a, *q = b;
+    const struct rank_entry *p = a, *q = b;
 
     return p->value < q->value ? -1 : p->value > q->value;
 }
@@ -49,11 +49,11 @@ static int by_value(const void *a, const void *b)
 /* Ranks from 1, equal values sharing their mean. */
 static double *ranks(struct arena *a, const double *x, int n)
 {
-    struct ranked *sorted = ARENA_ARRAY(a, struct ranked, (size_t)n);
+    struct rank_entry *sorted = ARENA_ARRAY(a, struct rank_entry, (size_t)n);
     double *out = ARENA_ARRAY(a, double, (size_t)n);
 
     for (int i = 0; i < n; i++)
-        sorted[i] = (struct ranked){ x[i], i };
+        sorted[i] = (struct rank_entry){ x[i], i };
     qsort(sorted, (size_t)n, sizeof *sorted, by_value);
     for (int i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && sorted[end].value <= sorted[i].value;)

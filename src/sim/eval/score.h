@@ -1,4 +1,4 @@
-/* eval_score.h - figures of how right predictions were. Pure functions. */
+/* score.h - figures of how right predictions were. Pure functions. */
 #ifndef SIM_EVAL_SCORE_H
 #define SIM_EVAL_SCORE_H
 

@@ -20,26 +20,26 @@
 
 static int by_time(const void *a, const void *b)
 {
-    const struct moment *x = a, *y = b;
+    const struct history_event *x = a, *y = b;
 
     if (x->at_s != y->at_s)
         return x->at_s < y->at_s ? -1 : 1;
     return x->job - y->job;
 }
 
-void moments_sort(struct moment *m, int n)
+void history_events_sort(struct history_event *m, int n)
 {
     if (n > 0)
         qsort(m, (size_t)n, sizeof *m, by_time);
 }
 
-struct moment *history_moments(struct arena *a, const struct history *h, bool is_end)
+struct history_event *history_events(struct arena *a, const struct history *h, bool is_end)
 {
-    struct moment *m = ARENA_ARRAY(a, struct moment, (size_t)h->n_jobs);
+    struct history_event *m = ARENA_ARRAY(a, struct history_event, (size_t)h->n_jobs);
 
     for (int i = 0; i < h->n_jobs; i++)
-        m[i] = (struct moment){ is_end ? h->jobs[i].end_s : h->jobs[i].start_s, i };
-    moments_sort(m, h->n_jobs);
+        m[i] = (struct history_event){ is_end ? h->jobs[i].end_s : h->jobs[i].start_s, i };
+    history_events_sort(m, h->n_jobs);
     return m;
 }
 
@@ -57,7 +57,7 @@ int *history_true_types(struct arena *a, const struct cluster *cl, const struct 
 /* ---- making ---- */
 
 /* Who is on a GPU while the jobs are put there in order of their starts. */
-struct slot {
+struct history_residents {
     int n;
     struct {
         int job, shards;
@@ -65,21 +65,22 @@ struct slot {
     } on[THETA_MAX];
 };
 
-struct maker {
+struct history_builder {
     struct arena *arena;
     struct history *h;
     struct map nodes, types, names;    // to indices: of the cluster, of it, of 'known'
     const char **known;                // workloads of names; NULL: not recognised
     int n_known;
-    int *first_gpu;        // (n_nodes)
-    int *type_of;          // (n_gpus)
-    int *node_of;          // (n_gpus)
-    struct slot *slots;    // (n_gpus)
+    int *first_gpu;                     // (n_nodes)
+    int *type_of;                       // (n_gpus)
+    int *node_of;                       // (n_gpus)
+    struct history_residents *slots;    // (n_gpus)
     int cap_pairs;
 };
 
-/* The cluster's type that gres.conf calls 'name', also one device's own ("v100_0"); n_types: none. */
-static int find_type(struct maker *m, const char *name)
+/* The cluster's type that gres.conf calls 'name', also one device's own ("v100_0"); n_types: none.
+ */
+static int find_type(struct history_builder *m, const char *name)
 {
     const struct cluster *cl = m->h->cluster;
     int known = map_get(&m->types, name);
@@ -107,7 +108,7 @@ static int find_type(struct maker *m, const char *name)
 }
 
 /* Let go whoever has left by then. */
-static void free_slot(struct slot *s, double now_s)
+static void free_slot(struct history_residents *s, double now_s)
 {
     int n = 0;
 
@@ -118,7 +119,7 @@ static void free_slot(struct slot *s, double now_s)
     s->n = n;
 }
 
-static int shards_free(const struct maker *m, const struct slot *s)
+static int shards_free(const struct history_builder *m, const struct history_residents *s)
 {
     int n = m->h->options.shards;
 
@@ -128,7 +129,7 @@ static int shards_free(const struct maker *m, const struct slot *s)
 }
 
 /* Take up to 'n' GPUs of 'type' (n_types: any) of the job's nodes, at most 'each' of a node. */
-static int take(struct maker *m, struct history_job *j, int type, int n, int each)
+static int take(struct history_builder *m, struct history_job *j, int type, int n, int each)
 {
     const struct cluster *cl = m->h->cluster;
     const int need = j->shards > 0 ? j->shards : m->h->options.shards;
@@ -138,10 +139,8 @@ static int take(struct maker *m, struct history_job *j, int type, int n, int eac
         int node = map_get(&m->nodes, j->ran->nodes[i]), here = 0;
 
         for (int g = m->first_gpu[node]; g < m->first_gpu[node] + cl->nodes[node].n_gpus; g++) {
-            bool is_mine = false;
+            const bool is_mine = gpus_have(j->gpus, j->n_gpus, g);
 
-            for (int k = 0; k < j->n_gpus; k++)
-                is_mine |= j->gpus[k] == g;
             here += is_mine;
             if (is_mine || left == 0 || here >= each ||
                 (type < cl->n_types && m->type_of[g] != type))
@@ -157,17 +156,11 @@ static int take(struct maker *m, struct history_job *j, int type, int n, int eac
     return n - left;
 }
 
-static void add_pair(struct maker *m, int a, int b)
+static void add_pair(struct history_builder *m, int a, int b)
 {
     struct history *h = m->h;
 
-    if (h->n_pairs == m->cap_pairs) {
-        m->cap_pairs = m->cap_pairs == 0 ? 64 : 2 * m->cap_pairs;
-        int(*more)[2] = arena_array(m->arena, (size_t)m->cap_pairs, sizeof *more);
-        if (h->n_pairs > 0)
-            memcpy(more, h->pairs, (size_t)h->n_pairs * sizeof *more);
-        h->pairs = more;
-    }
+    ARENA_GROW(m->arena, h->pairs, h->n_pairs, m->cap_pairs);
     h->pairs[h->n_pairs][0] = a;
     h->pairs[h->n_pairs++][1] = b;
 }
@@ -175,7 +168,7 @@ static void add_pair(struct maker *m, int a, int b)
 /* The whole gang: the types it had where they are told, in equal parts on its nodes, else as they
  * come. False: there are not that many.
  */
-static bool seat(struct maker *m, int job)
+static bool seat(struct history_builder *m, int job)
 {
     struct history_job *j = &m->h->jobs[job];
     const struct sacct_job *ran = j->ran;
@@ -195,7 +188,7 @@ static bool seat(struct maker *m, int job)
     if (j->n_gpus < want)
         return false;
     for (int i = 0; i < want; i++) {
-        struct slot *s = &m->slots[j->gpus[i]];
+        struct history_residents *s = &m->slots[j->gpus[i]];
 
         for (int k = 0; k < s->n; k++)
             add_pair(m, s->on[k].job, job);
@@ -252,7 +245,7 @@ static bool clip(struct history *h, const struct sacct_job *ran, struct history_
 }
 
 /* Its nodes must be of the cluster. */
-static bool is_here(struct maker *m, const struct sacct_job *ran)
+static bool is_here(struct history_builder *m, const struct sacct_job *ran)
 {
     for (int i = 0; i < ran->n_nodes; i++) {
         if (map_get(&m->nodes, ran->nodes[i]) >= 0)
@@ -265,21 +258,21 @@ static bool is_here(struct maker *m, const struct sacct_job *ran)
 }
 
 /* Runs of the window on nodes that are here, by arrival; those that found a place. */
-static void choose_jobs(struct maker *m, struct arena *scratch)
+static void choose_jobs(struct history_builder *m, struct arena *scratch)
 {
     struct history *h = m->h;
     const struct sacct *s = h->sacct;
     struct history_job *all = ARENA_ARRAY(scratch, struct history_job, (size_t)s->n_jobs);
-    struct moment *order = ARENA_ARRAY(scratch, struct moment, (size_t)s->n_jobs);
+    struct history_event *order = ARENA_ARRAY(scratch, struct history_event, (size_t)s->n_jobs);
     int n = 0;
 
     for (int i = 0; i < s->n_jobs; i++) {
         if (!clip(h, &s->jobs[i], &all[n]))
             h->n_outside++;
         else if (is_here(m, &s->jobs[i]))
-            order[n] = (struct moment){ all[n].at_s, n }, n++;
+            order[n] = (struct history_event){ all[n].at_s, n }, n++;
     }
-    moments_sort(order, n);
+    history_events_sort(order, n);
     h->jobs = ARENA_ARRAY(m->arena, struct history_job, (size_t)n);
     for (int i = 0; i < n; i++) {
         h->jobs[i] = all[order[i].job];
@@ -288,10 +281,10 @@ static void choose_jobs(struct maker *m, struct arena *scratch)
     h->n_jobs = n;
 }
 
-static void seat_jobs(struct maker *m, struct arena *scratch)
+static void seat_jobs(struct history_builder *m, struct arena *scratch)
 {
     struct history *h = m->h;
-    struct moment *starts = history_moments(scratch, h, false);
+    struct history_event *starts = history_events(scratch, h, false);
     bool *is_gone = ARENA_ARRAY(scratch, bool, (size_t)h->n_jobs);
 
     for (int i = 0; i < h->n_jobs; i++) {
@@ -305,7 +298,7 @@ static void seat_jobs(struct maker *m, struct arena *scratch)
 }
 
 /* What names tell is looked up once for each. */
-static const char *recognise(struct maker *m, const char *name)
+static const char *recognise(struct history_builder *m, const char *name)
 {
     int known = map_get(&m->names, name);
 
@@ -317,7 +310,7 @@ static const char *recognise(struct maker *m, const char *name)
     return m->known[known];
 }
 
-static const char *find_workload(struct maker *m, struct history_job *j)
+static const char *find_workload(struct history_builder *m, struct history_job *j)
 {
     const struct sacct_job *ran = j->ran;
     const char *is = NULL;
@@ -339,7 +332,7 @@ static const char *find_workload(struct maker *m, struct history_job *j)
 }
 
 /* "v100,a100": the types that it had. */
-static const char *types_of(struct maker *m, const struct history_job *j)
+static const char *types_of(struct history_builder *m, const struct history_job *j)
 {
     const struct cluster *cl = m->h->cluster;
     const char *names = NULL;
@@ -357,7 +350,7 @@ static const char *types_of(struct maker *m, const struct history_job *j)
 }
 
 /* The nodes that a gang was on, where they can have equal parts; 0: any will do. */
-static int nodes_of(const struct maker *m, const struct history_job *j)
+static int nodes_of(const struct history_builder *m, const struct history_job *j)
 {
     int n = 0;
 
@@ -372,7 +365,7 @@ static int nodes_of(const struct maker *m, const struct history_job *j)
 }
 
 /* The jobs once more, their steps and promises yet unknown. */
-static void make_trace(struct maker *m)
+static void make_trace(struct history_builder *m)
 {
     struct history *h = m->h;
 
@@ -415,7 +408,7 @@ static void begin_clock(struct history *h)
     }
 }
 
-static void lay_out(struct maker *m)
+static void lay_out(struct history_builder *m)
 {
     const struct cluster *cl = m->h->cluster;
     int gpu = 0;
@@ -423,7 +416,7 @@ static void lay_out(struct maker *m)
     m->first_gpu = ARENA_ARRAY(m->arena, int, (size_t)cl->n_nodes);
     m->type_of = ARENA_ARRAY(m->arena, int, (size_t)cl->n_gpus);
     m->node_of = ARENA_ARRAY(m->arena, int, (size_t)cl->n_gpus);
-    m->slots = ARENA_ARRAY(m->arena, struct slot, (size_t)cl->n_gpus);
+    m->slots = ARENA_ARRAY(m->arena, struct history_residents, (size_t)cl->n_gpus);
     m->known = ARENA_ARRAY(m->arena, const char *, (size_t)m->h->sacct->n_jobs);
     for (int i = 0; i < cl->n_nodes; i++) {
         map_set(&m->nodes, cl->nodes[i].name, i);
@@ -465,7 +458,7 @@ static int count(struct history *h, struct err *e)
 int history_make(struct arena *a, const struct sacct *s, const struct cluster *cl,
                  const struct history_options *o, struct history *out, struct err *e)
 {
-    struct maker m = { .arena = a, .h = out };
+    struct history_builder m = { .arena = a, .h = out };
     struct arena scratch;
     int rc;
 

@@ -1,13 +1,13 @@
 /* history.h - a site's accounting as what happened on its GPUs, and as jobs to be placed again.
  *
- * The history is played in a world (world.h) whose orders are the accounting's: each job on the very
- * GPUs it had, from its start to its end. What the truth lets it do there is its work, so under that
- * truth it takes the same time on the same GPUs again; what all GPUs draw meanwhile is the energy as it
- * was. The same jobs, with that work, are then given to a policy. Made for `gogh advise`; lives in
- * the caller's arena, and borrows the accounting and the cluster.
+ * The history is played in a world (world.h) whose orders are the accounting's: each job on the
+ * very GPUs it had, from its start to its end. What the truth lets it do there is its work, so
+ * under that truth it takes the same time on the same GPUs again; what all GPUs draw meanwhile is
+ * the energy as it was. The same jobs, with that work, are then given to a policy. Made for `gogh
+ * advise`; lives in the caller's arena, and borrows the accounting and the cluster.
  */
-#ifndef SIM_HISTORY_H
-#define SIM_HISTORY_H
+#ifndef SIM_HISTORY_HISTORY_H
+#define SIM_HISTORY_HISTORY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -79,15 +79,15 @@ const char *history_workload(struct arena *a, const struct cluster *cl, const ch
 /* The workload that a job's name tells ("train_resnet50_bs64"), or NULL. */
 const char *history_recognise(struct arena *a, const struct cluster *cl, const char *name);
 
-/* Who had which GPU: by node, by type where it is told, else the first that is free. -ENOENT: no job is
- * left.
+/* Who had which GPU: by node, by type where it is told, else the first that is free. -ENOENT: no
+ * job is left.
  */
 int history_make(struct arena *a, const struct sacct *s, const struct cluster *cl,
                  const struct history_options *o, struct history *out, struct err *e);
 
-/* Jobs that by the truth do not fit where they ran are taken for the default workload, or left out, and
- * so are gangs that no plan could place. Call it once, before anything below; what fits does not depend
- * on a truth's seed. -ENOENT: no job is left.
+/* Jobs that by the truth do not fit where they ran are taken for the default workload, or left out,
+ * and so are gangs that no plan could place. Call it once, before anything below; what fits does
+ * not depend on a truth's seed. -ENOENT: no job is left.
  */
 int history_fit(struct history *h, const struct truth *t, struct err *e);
 
@@ -105,16 +105,16 @@ struct history_figures {
 };
 
 /* As it was. Fills in the steps of the trace's jobs and their promises: the comment's, or what the
- * history gave, divided by 'tolerance'. With 'is_asleep', GPUs nobody holds fall asleep and wake in no
- * time.
+ * history gave, divided by 'tolerance'. With 'is_asleep', GPUs nobody holds fall asleep and wake in
+ * no time.
  */
 void history_play(struct arena *a, struct history *h, const struct truth *t, double tolerance,
                   bool is_asleep, struct history_figures *out);
 
-/* The same jobs under 'gogh' without some levers (optimize/policy/solver.h). 'on_step' hears how many jobs have
- * ended, now and then; NULL: nobody does.
+/* The same jobs under 'gogh' without some levers (optimize/policy/solver.h). 'on_step' hears how
+ * many jobs have ended, now and then; NULL: nobody does.
  */
-struct history_try {
+struct history_simulate {
     const struct truth *truth;
     uint64_t seed;
     double tolerance;
@@ -122,7 +122,7 @@ struct history_try {
     void (*on_step)(void *self, int n_ended);
     void *self;
 };
-int history_try(const struct history *h, const struct history_try *how, struct history_figures *out,
-                struct err *e);
+int history_simulate(const struct history *h, const struct history_simulate *how,
+                     struct history_figures *out, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* history_inner.h - what the making and the playing of a history share. */
+/* inner.h - what the making and the playing of a history share. */
 #ifndef SIM_HISTORY_INNER_H
 #define SIM_HISTORY_INNER_H
 
@@ -10,16 +10,16 @@ struct history;
 struct truth;
 
 /* A time, and which job it is about. */
-struct moment {
+struct history_event {
     double at_s;
     int job;
 };
 
 /* Earlier ones first, of equal ones the lesser job. */
-void moments_sort(struct moment *m, int n);
+void history_events_sort(struct history_event *m, int n);
 
 /* The starts, or the ends, of all jobs, in order; in 'a'. */
-struct moment *history_moments(struct arena *a, const struct history *h, bool is_end);
+struct history_event *history_events(struct arena *a, const struct history *h, bool is_end);
 
 /* The truth's type of each GPU of the cluster; in 'a'. */
 int *history_true_types(struct arena *a, const struct cluster *cl, const struct truth *t);

@@ -1,4 +1,4 @@
-/* history_names.c - what a job ran, from what people call it. */
+/* names.c - what a job ran, from what people call it. */
 #include "sim/history/history.h"
 
 #include <ctype.h>

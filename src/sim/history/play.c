@@ -1,4 +1,4 @@
-/* history_play.c - the history in a world, as it was and as it would have been. */
+/* play.c - the history in a world, as it was and as it would have been. */
 #include "sim/history/history.h"
 
 #include <assert.h>
@@ -60,7 +60,7 @@ static int start(struct world *w, const struct history *h, const struct truth *t
     const struct history_job *j = &h->jobs[job];
     const struct trace_job *is = &h->trace.jobs[job];
     struct executor x = world_executor(w);
-    int id = world_submit(w, &(struct world_ask){
+    int id = world_submit(w, &(struct world_job_spec){
                                  .workload = truth_find_workload(t, is->workload),
                                  .is_inference = is->is_inference,
                                  .steps = INFINITY,
@@ -80,7 +80,7 @@ static int start(struct world *w, const struct history *h, const struct truth *t
 static void play(struct arena *a, struct world *w, const struct history *h, const struct truth *t,
                  int *ids)
 {
-    struct moment *starts = history_moments(a, h, false), *ends = history_moments(a, h, true);
+    struct history_event *starts = history_events(a, h, false), *ends = history_events(a, h, true);
     struct executor x = world_executor(w);
     int next = 0;
 
@@ -134,9 +134,9 @@ static void measure(struct history *h, const struct world *w, const int *ids, do
         const struct history_job *j = &h->jobs[i];
         struct trace_job *is = &h->trace.jobs[i];
         const double ran_s = j->end_s - j->start_s;
-        struct world_fate f;
+        struct world_outcome f;
 
-        world_job_fate(w, ids[i], &f);
+        world_job_outcome(w, ids[i], &f);
         fill_in(j, is, f.steps_done, tolerance);
         double promise = fmax(is->min_throughput, is->is_inference ? is->rate : 0);
         kept_s += f.steps_done / ran_s >= promise * (1 - 1e-9) ? ran_s : 0;
@@ -203,9 +203,9 @@ static void compare(const struct history *h, const struct sim *s, double toleran
     samples_init(&waits);
     for (int i = 0; i < h->n_jobs; i++) {
         const struct history_job *j = &h->jobs[i];
-        struct world_fate f = { .first_s = NAN, .end_s = NAN };
+        struct world_outcome f = { .first_s = NAN, .end_s = NAN };
 
-        sim_job_fate(s, i, &f);
+        sim_job_outcome(s, i, &f);
         if (!isnan(f.first_s))
             samples_add(&waits, f.first_s - f.submit_s);
         out->n_later += f.is_finished && f.end_s - f.submit_s > (j->end_s - j->at_s) * tolerance;
@@ -218,7 +218,7 @@ static void compare(const struct history *h, const struct sim *s, double toleran
 /* Simulated time between two words on how far it has come. */
 #define STEP_S 3600
 
-static int run(struct sim *s, const struct history_try *how, struct err *e)
+static int run(struct sim *s, const struct history_simulate *how, struct err *e)
 {
     int rc = 1;
 
@@ -230,8 +230,8 @@ static int run(struct sim *s, const struct history_try *how, struct err *e)
     return rc;
 }
 
-int history_try(const struct history *h, const struct history_try *how, struct history_figures *out,
-                struct err *e)
+int history_simulate(const struct history *h, const struct history_simulate *how,
+                     struct history_figures *out, struct err *e)
 {
     struct sim *s = NULL;
     struct sim_result r;

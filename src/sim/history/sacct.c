@@ -52,8 +52,8 @@ static int add_type(struct arena *a, struct sacct_job *j, struct slice type, int
     return 0;
 }
 
-/* "billing=8,cpu=8,gres/gpu:v100=2,gres/gpu=2,mem=64G,node=2": the GPUs of it, or shards. Sites count
- * the types, all GPUs, or both.
+/* "billing=8,cpu=8,gres/gpu:v100=2,gres/gpu=2,mem=64G,node=2": the GPUs of it, or shards. Sites
+ * count the types, all GPUs, or both.
  */
 static int parse_tres(struct arena *a, struct slice text, struct sacct_job *j)
 {
@@ -145,7 +145,7 @@ static int parse_comment(struct arena *a, struct slice comment, struct sacct_job
 
 /* ---- lines ---- */
 
-enum column {
+enum sacct_column {
     JOB_ID_RAW,
     JOB_ID,
     JOB_NAME,
@@ -186,13 +186,13 @@ static const char *const column_names[COLUMNS] = {
     [ADMIN_COMMENT] = "AdminComment",
 };
 
-struct parser {
+struct sacct_parser {
     struct arena *arena;
     struct sacct *out;
     const char *partition;
     int cap_jobs;
     int n_columns;
-    enum column column[SACCT_COLUMNS_MAX];    // COLUMNS: not ours
+    enum sacct_column column[SACCT_COLUMNS_MAX];    // COLUMNS: not ours
     bool has[COLUMNS];
     bool has_tail;    // --parsable ends every line with a separator
     int line;
@@ -204,21 +204,7 @@ struct parser {
     struct map ids;
 };
 
-/* Room for one more element in an array of the arena. */
-static void *grown(struct arena *a, void *old, int n, int *cap, size_t size)
-{
-    void *bigger;
-
-    if (n < *cap)
-        return old;
-    *cap = *cap == 0 ? 64 : 2 * *cap;
-    bigger = arena_array(a, (size_t)*cap, size);
-    if (n > 0)
-        memcpy(bigger, old, (size_t)n * size);
-    return bigger;
-}
-
-static void read_header(struct parser *p, struct slice line)
+static void read_header(struct sacct_parser *p, struct slice line)
 {
     struct slice name;
 
@@ -232,7 +218,7 @@ static void read_header(struct parser *p, struct slice line)
         for (int c = 0; c < COLUMNS; c++) {
             if (strlen(column_names[c]) == name.len &&
                 strncasecmp(column_names[c], name.at, name.len) == 0 && !p->has[c]) {
-                p->column[p->n_columns] = (enum column)c;
+                p->column[p->n_columns] = (enum sacct_column)c;
                 p->has[c] = true;
             }
         }
@@ -240,10 +226,10 @@ static void read_header(struct parser *p, struct slice line)
     }
 }
 
-static int check_header(const struct parser *p, struct err *e)
+static int check_header(const struct sacct_parser *p, struct err *e)
 {
     static const struct {
-        enum column any[3];    // one of these
+        enum sacct_column any[3];    // one of these
         const char *what;
     } needed[] = {
         { { JOB_ID_RAW, JOB_ID, JOB_ID }, "JobIDRaw" },
@@ -255,7 +241,7 @@ static int check_header(const struct parser *p, struct err *e)
     };
 
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-        const enum column *any = needed[i].any;
+        const enum sacct_column *any = needed[i].any;
 
         if (!p->has[any[0]] && !p->has[any[1]] && !p->has[any[2]])
             return err_set(e, EINVAL, "%s:1: no column '%s' in the header: make the file with '%s'",
@@ -269,7 +255,7 @@ static int check_header(const struct parser *p, struct err *e)
 }
 
 /* The line as fields. NULL, or what is wrong with it. */
-static const char *split(struct parser *p, struct slice line)
+static const char *split(struct sacct_parser *p, struct slice line)
 {
     struct slice field;
     int n = 0;
@@ -294,7 +280,7 @@ static const char *split(struct parser *p, struct slice line)
                             : "fewer fields than the header has: a line break in a name?";
 }
 
-static const char *text_of(struct parser *p, enum column c)
+static const char *text_of(struct sacct_parser *p, enum sacct_column c)
 {
     return arena_strndup(p->arena, p->field[c].at != NULL ? p->field[c].at : "", p->field[c].len);
 }
@@ -302,7 +288,7 @@ static const char *text_of(struct parser *p, enum column c)
 #define ELAPSED_MAX_S 1e9
 
 /* Times of a run. NULL, or what is wrong with them; who did not run has no start. */
-static const char *read_times(struct parser *p, struct sacct_job *j)
+static const char *read_times(struct sacct_parser *p, struct sacct_job *j)
 {
     double eligible_s, end_s = NAN, elapsed_s = NAN;
     const struct slice *f = p->field;
@@ -333,7 +319,7 @@ static const char *read_times(struct parser *p, struct sacct_job *j)
 }
 
 /* The nodes of the list, which jobs have again and again. */
-static const char *read_nodes(struct parser *p, struct sacct_job *j)
+static const char *read_nodes(struct sacct_parser *p, struct sacct_job *j)
 {
     const char *list = text_of(p, NODE_LIST);
     int known = map_get(&p->hosts, list);
@@ -343,8 +329,7 @@ static const char *read_nodes(struct parser *p, struct sacct_job *j)
 
         if (sacct_hosts(p->arena, slice_of(list), &j->nodes, &j->n_nodes) < 0)
             return "NodeList is no list of nodes";
-        p->known_hosts =
-            grown(p->arena, p->known_hosts, p->n_known, &p->cap_known, sizeof *p->known_hosts);
+        ARENA_GROW(p->arena, p->known_hosts, p->n_known, p->cap_known);
         k = &p->known_hosts[p->n_known];
         k->nodes = j->nodes;
         k->n_nodes = j->n_nodes;
@@ -357,7 +342,7 @@ static const char *read_nodes(struct parser *p, struct sacct_job *j)
 }
 
 /* Is it the same run as on an earlier line? One of the same job, at another time, is not. */
-static bool is_repeated(struct parser *p, struct slice id, double start_s)
+static bool is_repeated(struct sacct_parser *p, struct slice id, double start_s)
 {
     const char *job = arena_strndup(p->arena, id.at, id.len);
     const char *run = arena_printf(p->arena, "%s %.0f", job, start_s);
@@ -371,9 +356,9 @@ static bool is_repeated(struct parser *p, struct slice id, double start_s)
     return false;
 }
 
-static void read_comments(struct parser *p, struct sacct_job *j)
+static void read_comments(struct sacct_parser *p, struct sacct_job *j)
 {
-    static const enum column where[] = { COMMENT, ADMIN_COMMENT };
+    static const enum sacct_column where[] = { COMMENT, ADMIN_COMMENT };
 
     for (int i = 0; i < 2; i++) {
         struct sacct_job said = *j;
@@ -387,7 +372,7 @@ static void read_comments(struct parser *p, struct sacct_job *j)
     }
 }
 
-static void keep(struct parser *p, struct sacct_job *j)
+static void keep(struct sacct_parser *p, struct sacct_job *j)
 {
     struct sacct *out = p->out;
 
@@ -399,12 +384,12 @@ static void keep(struct parser *p, struct sacct_job *j)
     j->state = parse_state(p->field[STATE]);
     read_comments(p, j);
     out->n_states[j->state]++;
-    out->jobs = grown(p->arena, out->jobs, out->n_jobs, &p->cap_jobs, sizeof *out->jobs);
+    ARENA_GROW(p->arena, out->jobs, out->n_jobs, p->cap_jobs);
     out->jobs[out->n_jobs++] = *j;
 }
 
 /* A line: a run on GPUs, or it is counted as what it is. NULL, or what is wrong with it. */
-static const char *read_line(struct parser *p, struct slice line)
+static const char *read_line(struct sacct_parser *p, struct slice line)
 {
     struct sacct_job j = { .batch = NAN };
     const char *bad = split(p, line);
@@ -437,7 +422,7 @@ static const char *read_line(struct parser *p, struct slice line)
     return NULL;
 }
 
-static void take_line(struct parser *p, struct slice line)
+static void take_line(struct sacct_parser *p, struct slice line)
 {
     const char *bad = read_line(p, line);
 
@@ -450,7 +435,7 @@ static void take_line(struct parser *p, struct slice line)
     }
 }
 
-static int parse(struct parser *p, struct slice text, struct err *e)
+static int parse(struct sacct_parser *p, struct slice text, struct err *e)
 {
     struct slice line;
     int rc = 0;
@@ -471,7 +456,7 @@ static int parse(struct parser *p, struct slice text, struct err *e)
 int sacct_parse(struct arena *a, const char *name, const char *text, size_t len,
                 const char *partition, struct sacct *out, struct err *e)
 {
-    struct parser p = { .arena = a, .out = out, .partition = partition };
+    struct sacct_parser p = { .arena = a, .out = out, .partition = partition };
 
     *out = (struct sacct){ .name = name };
     map_init(&p.hosts);

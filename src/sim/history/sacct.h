@@ -6,8 +6,8 @@
  *
  * Made by sacct_parse; read by the history (history.h). Lives in the caller's arena, its texts too.
  */
-#ifndef SIM_SACCT_H
-#define SIM_SACCT_H
+#ifndef SIM_HISTORY_SACCT_H
+#define SIM_HISTORY_SACCT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,8 +97,8 @@ struct sacct {
     int n_unclear;     // comments that begin with "gogh:" and were not understood
 };
 
-/* Parse 'text'; 'name' is for messages; 'partition' NULL: all. A line that makes no sense is left out
- * and counted. -EINVAL: a column that is needed is missing (the text says which and how to get
+/* Parse 'text'; 'name' is for messages; 'partition' NULL: all. A line that makes no sense is left
+ * out and counted. -EINVAL: a column that is needed is missing (the text says which and how to get
  * it). A file of no jobs is none the less 0.
  */
 int sacct_parse(struct arena *a, const char *name, const char *text, size_t len,
@@ -107,8 +107,8 @@ int sacct_parse(struct arena *a, const char *name, const char *text, size_t len,
 /* "gpu[001-003,7],login1" as names: '*n' of them, or -EINVAL. */
 int sacct_hosts(struct arena *a, struct slice list, const char *const **names, int *n);
 
-/* "2026-03-02T08:00:05" (or a blank for the T), or seconds, as seconds since 1970; NaN for "Unknown",
- * "None" and "". 0, or -EINVAL.
+/* "2026-03-02T08:00:05" (or a blank for the T), or seconds, as seconds since 1970; NaN for
+ * "Unknown", "None" and "". 0, or -EINVAL.
  */
 int sacct_time(struct slice s, double *out);
 

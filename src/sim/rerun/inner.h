@@ -1,4 +1,4 @@
-/* rerun_inner.h - what rerun's files share: one part of a record, from a start of the daemon on. */
+/* inner.h - what rerun's files share: one part of a record, from a start of the daemon on. */
 #ifndef SIM_RERUN_INNER_H
 #define SIM_RERUN_INNER_H
 
@@ -47,7 +47,7 @@ struct rerun_part {
     struct clock_manual clock;
     struct cycle cycle;
     bool is_loaded, has_cycle;
-    const struct rerun_look *looking;    // whose busy GPUs the executor tells of
+    const struct rerun_view *looking;    // whose busy GPUs the executor tells of
     struct rerun_before before;
 };
 

@@ -30,19 +30,19 @@ static const char *const whats[RERUN_WHATS] = {
 };
 
 /* One line being read; the first thing that is wrong stays. */
-struct reader {
+struct rerun_reader {
     struct arena *arena;
     json_t *o;
     const char *wrong;    // the key that is; NULL: none so far
 };
 
-static void blame(struct reader *r, const char *key)
+static void blame(struct rerun_reader *r, const char *key)
 {
     if (!r->wrong)
         r->wrong = key;
 }
 
-static double number(struct reader *r, json_t *o, const char *key)
+static double number(struct rerun_reader *r, json_t *o, const char *key)
 {
     json_t *v = json_object_get(o, key);
 
@@ -54,7 +54,7 @@ static double number(struct reader *r, json_t *o, const char *key)
 }
 
 /* One that must be there. */
-static double known(struct reader *r, json_t *o, const char *key)
+static double known(struct rerun_reader *r, json_t *o, const char *key)
 {
     double v = number(r, o, key);
 
@@ -63,7 +63,7 @@ static double known(struct reader *r, json_t *o, const char *key)
     return v;
 }
 
-static int whole(struct reader *r, json_t *v, const char *key, int low)
+static int whole(struct rerun_reader *r, json_t *v, const char *key, int low)
 {
     json_int_t n = json_integer_value(v);
 
@@ -73,7 +73,7 @@ static int whole(struct reader *r, json_t *v, const char *key, int low)
     return low;
 }
 
-static bool flag(struct reader *r, json_t *o, const char *key)
+static bool flag(struct rerun_reader *r, json_t *o, const char *key)
 {
     json_t *v = json_object_get(o, key);
 
@@ -82,7 +82,7 @@ static bool flag(struct reader *r, json_t *o, const char *key)
     return json_is_true(v);
 }
 
-static const char *text(struct reader *r, const char *key)
+static const char *text(struct rerun_reader *r, const char *key)
 {
     json_t *v = json_object_get(r->o, key);
 
@@ -93,7 +93,7 @@ static const char *text(struct reader *r, const char *key)
     return NULL;
 }
 
-static const char *word(struct reader *r, const char *key)
+static const char *word(struct rerun_reader *r, const char *key)
 {
     const char *s = text(r, key);
 
@@ -103,7 +103,8 @@ static const char *word(struct reader *r, const char *key)
 }
 
 /* A list of GPUs from place 'from' on. */
-static const int *wholes_from(struct reader *r, json_t *list, size_t from, const char *key, int *n)
+static const int *wholes_from(struct rerun_reader *r, json_t *list, size_t from, const char *key,
+                              int *n)
 {
     size_t all = json_array_size(list);
     int *found = ARENA_ARRAY(r->arena, int, all > from ? all - from : 0);
@@ -119,7 +120,7 @@ static const int *wholes_from(struct reader *r, json_t *list, size_t from, const
 /* ---- each kind ---- */
 
 /* 'set' lines as of a cluster file, which has nodes too. */
-static void read_settings(struct reader *r, struct cluster_settings *out)
+static void read_settings(struct rerun_reader *r, struct cluster_settings *out)
 {
     const char *lines = arena_printf(r->arena, "%snode any k80:1\n", word(r, "settings"));
     struct cluster cluster;
@@ -130,7 +131,7 @@ static void read_settings(struct reader *r, struct cluster_settings *out)
         *out = cluster.settings;
 }
 
-static void read_begin(struct reader *r, struct rerun_entry *out)
+static void read_begin(struct rerun_reader *r, struct rerun_entry *out)
 {
     struct rerun_begin *b = ARENA_NEW(r->arena, struct rerun_begin);
 
@@ -145,7 +146,7 @@ static void read_begin(struct reader *r, struct rerun_entry *out)
     out->begin = b;
 }
 
-static void read_event(struct reader *r, struct rerun_entry *out)
+static void read_event(struct rerun_reader *r, struct rerun_entry *out)
 {
     struct rerun_event *ev = ARENA_NEW(r->arena, struct rerun_event);
     json_t *body = json_object_get(r->o, "body");
@@ -160,7 +161,7 @@ static void read_event(struct reader *r, struct rerun_entry *out)
     out->event = ev;
 }
 
-static void read_measurement(struct reader *r, struct rerun_entry *out)
+static void read_measurement(struct rerun_reader *r, struct rerun_entry *out)
 {
     struct rerun_measurement *m = ARENA_NEW(r->arena, struct rerun_measurement);
 
@@ -184,7 +185,7 @@ static void read_measurement(struct reader *r, struct rerun_entry *out)
     out->measurement = m;
 }
 
-static void read_workload(struct reader *r, struct rerun_entry *out)
+static void read_workload(struct rerun_reader *r, struct rerun_entry *out)
 {
     struct workload *w = ARENA_NEW(r->arena, struct workload);
 
@@ -199,7 +200,7 @@ static void read_workload(struct reader *r, struct rerun_entry *out)
     out->workload = w;
 }
 
-static void read_type(struct reader *r, struct rerun_entry *out)
+static void read_type(struct rerun_reader *r, struct rerun_entry *out)
 {
     struct rerun_type_line *t = ARENA_NEW(r->arena, struct rerun_type_line);
 
@@ -223,7 +224,7 @@ static void read_type(struct reader *r, struct rerun_entry *out)
     out->type = t;
 }
 
-static void read_options(struct reader *r, json_t *o, struct solve_options *out)
+static void read_options(struct rerun_reader *r, json_t *o, struct solve_options *out)
 {
     const char *objective = json_string_value(json_object_get(o, "objective"));
 
@@ -244,7 +245,7 @@ static void read_options(struct reader *r, json_t *o, struct solve_options *out)
     };
 }
 
-static void read_asleep(struct reader *r, struct rerun_look *l)
+static void read_asleep(struct rerun_reader *r, struct rerun_view *l)
 {
     json_t *list = json_object_get(r->o, "wake");
     const size_t n = json_array_size(list);
@@ -266,7 +267,7 @@ static void read_asleep(struct reader *r, struct rerun_look *l)
     l->wake_s = wake_s;
 }
 
-static void read_rules(struct reader *r, struct rerun_look *l)
+static void read_rules(struct rerun_reader *r, struct rerun_view *l)
 {
     json_t *list = json_object_get(r->o, "ruled");
     const size_t n = json_array_size(list);
@@ -288,9 +289,9 @@ static void read_rules(struct reader *r, struct rerun_look *l)
     l->ruled = ruled;
 }
 
-static void read_look(struct reader *r, struct rerun_entry *out)
+static void read_look(struct rerun_reader *r, struct rerun_entry *out)
 {
-    struct rerun_look *l = ARENA_NEW(r->arena, struct rerun_look);
+    struct rerun_view *l = ARENA_NEW(r->arena, struct rerun_view);
     json_t *options = json_object_get(r->o, "options");
     json_t *seed = json_object_get(r->o, "seed");
 
@@ -309,7 +310,7 @@ static void read_look(struct reader *r, struct rerun_entry *out)
     out->look = l;
 }
 
-static enum wait_reason reason_of(struct reader *r, json_t *v)
+static enum wait_reason reason_of(struct rerun_reader *r, json_t *v)
 {
     const char *name = json_string_value(v);
 
@@ -320,18 +321,18 @@ static enum wait_reason reason_of(struct reader *r, json_t *v)
     return WAIT_NOT;
 }
 
-static void read_plan(struct reader *r, struct rerun_entry *out)
+static void read_plan(struct rerun_reader *r, struct rerun_entry *out)
 {
     struct rerun_plan *p = ARENA_NEW(r->arena, struct rerun_plan);
     json_t *run = json_object_get(r->o, "run"), *wait = json_object_get(r->o, "wait");
     size_t n_run = json_array_size(run), n_wait = json_array_size(wait);
-    struct rerun_place *places = ARENA_ARRAY(r->arena, struct rerun_place, n_run + n_wait);
+    struct rerun_placement *places = ARENA_ARRAY(r->arena, struct rerun_placement, n_run + n_wait);
 
     if (!json_is_array(run) || !json_is_array(wait))
         blame(r, "run");
     for (size_t i = 0; i < n_run; i++) {
         json_t *one = json_array_get(run, i);
-        struct rerun_place *at = &places[p->n++];
+        struct rerun_placement *at = &places[p->n++];
 
         at->job = whole(r, json_array_get(one, 0), "run", 0);
         at->limit_w = whole(r, json_array_get(one, 1), "run", 0);
@@ -344,8 +345,9 @@ static void read_plan(struct reader *r, struct rerun_entry *out)
     for (size_t i = 0; i < n_wait; i++) {
         json_t *one = json_array_get(wait, i);
 
-        places[p->n++] = (struct rerun_place){ .job = whole(r, json_array_get(one, 0), "wait", 0),
-                                               .reason = reason_of(r, json_array_get(one, 1)) };
+        places[p->n++] =
+            (struct rerun_placement){ .job = whole(r, json_array_get(one, 0), "wait", 0),
+                                      .reason = reason_of(r, json_array_get(one, 1)) };
     }
     p->places = places;
     p->look_s = known(r, r->o, "look_s");
@@ -356,9 +358,9 @@ static void read_plan(struct reader *r, struct rerun_entry *out)
     out->plan = p;
 }
 
-static void read_order(struct reader *r, struct rerun_entry *out)
+static void read_order(struct rerun_reader *r, struct rerun_entry *out)
 {
-    struct rerun_place *p = ARENA_NEW(r->arena, struct rerun_place);
+    struct rerun_placement *p = ARENA_NEW(r->arena, struct rerun_placement);
 
     p->job = whole(r, json_object_get(r->o, "job"), "job", 0);
     if (out->what == RERUN_START || out->what == RERUN_MOVE) {
@@ -368,7 +370,7 @@ static void read_order(struct reader *r, struct rerun_entry *out)
     out->order = p;
 }
 
-static void read_energy(struct reader *r, struct rerun_entry *out)
+static void read_energy(struct rerun_reader *r, struct rerun_entry *out)
 {
     json_t *list = json_object_get(r->o, "joules");
     size_t n = json_array_size(list);
@@ -387,9 +389,9 @@ static void read_energy(struct reader *r, struct rerun_entry *out)
 
 /* ---- all of it ---- */
 
-static void read_as(struct reader *r, struct rerun_entry *out)
+static void read_as(struct rerun_reader *r, struct rerun_entry *out)
 {
-    static void (*const reads[RERUN_WHATS])(struct reader * r, struct rerun_entry * out) = {
+    static void (*const reads[RERUN_WHATS])(struct rerun_reader * r, struct rerun_entry * out) = {
         [RERUN_BEGIN] = read_begin,
         [RERUN_EVENT] = read_event,
         [RERUN_MEASUREMENT] = read_measurement,
@@ -414,7 +416,7 @@ static void read_as(struct reader *r, struct rerun_entry *out)
 static int read_line(struct arena *a, json_t *o, struct rerun_entry *out, struct err *e)
 {
     const char *what = json_string_value(json_object_get(o, "what"));
-    struct reader r = { .arena = a, .o = o };
+    struct rerun_reader r = { .arena = a, .o = o };
     int i = 0;
 
     while (what && i < RERUN_WHATS && strcmp(whats[i], what) != 0)

@@ -1,8 +1,8 @@
-/* rerun_read.h - a record as values: what a daemon wrote down, line by line.
+/* read.h - a record as values: what a daemon wrote down, line by line.
  *
  * Made by rerun_read from text (docs/formats/record.md), all in the caller's arena. Names are as
  * they were written: what they mean is for whoever has the catalog. Read by: rerun.c, which makes
- * the plans again, and rerun_world.c.
+ * the plans again, and world.c.
  */
 #ifndef SIM_RERUN_READ_H
 #define SIM_RERUN_READ_H
@@ -59,7 +59,7 @@ struct rerun_type_line {
     bool is_described;    // by the site: replaces what was known
 };
 
-struct rerun_look {
+struct rerun_view {
     const char *policy;
     uint64_t seed;
     int n_busy;
@@ -81,7 +81,7 @@ struct rerun_look {
     struct solve_options options;
 };
 
-struct rerun_place {
+struct rerun_placement {
     int job, limit_w, n_gpus;    // n_gpus 0: it waits
     const int *gpus;
     enum wait_reason reason;
@@ -91,9 +91,9 @@ struct rerun_plan {
     double look_s;    // of the look that it is of
     double watts;
     bool is_fallback, is_acted;
-    bool is_repriced;                    // prices of its look were being found beside
-    int n, n_run;                        // the first n_run are placed, the others wait
-    const struct rerun_place *places;    // both in the order of the snapshot that was
+    bool is_repriced;                        // prices of its look were being found beside
+    int n, n_run;                            // the first n_run are placed, the others wait
+    const struct rerun_placement *places;    // both in the order of the snapshot that was
 };
 
 struct rerun_entry {
@@ -107,9 +107,9 @@ struct rerun_entry {
         const struct workload *workload;
         const struct rerun_type_line *type;
         const char *file;    // of a model, beside the record
-        struct rerun_look *look;
+        struct rerun_view *look;
         const struct rerun_plan *plan;
-        const struct rerun_place *order;    // RERUN_START, _MOVE, _STOP, _CANCEL
+        const struct rerun_placement *order;    // RERUN_START, _MOVE, _STOP, _CANCEL
         struct {
             int n;
             const double *joules;    // (n) by GPU

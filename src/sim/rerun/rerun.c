@@ -27,8 +27,8 @@
 #define RECORD_MAX ((size_t)1 << 30)
 
 /* A look that waits for its plan, which comes some entries later. */
-struct looked {
-    struct looked *next;
+struct pending_view {
+    struct pending_view *next;
     double look_s;
     struct arena arena;
     struct snapshot snapshot;
@@ -38,9 +38,9 @@ struct looked {
     struct err failed;    // code 0: it did not
 };
 
-struct walk {
+struct rerun_state {
     struct rerun_part *part;
-    struct looked *first;
+    struct pending_view *first;
     struct model **models;    // (n_models) that came into use on the way
     int n_models, cap_models;
     struct kept_prices *priced;    // that were being found beside; NULL: none
@@ -69,20 +69,14 @@ static bool was_busy(void *self, int gpu)
 {
     const struct rerun_part *p = self;
 
-    for (int i = 0; p->looking && i < p->looking->n_busy; i++)
-        if (p->looking->busy[i] == gpu)
-            return true;
-    return false;
+    return p->looking && gpus_have(p->looking->busy, p->looking->n_busy, gpu);
 }
 
 static bool was_under_way(void *self, int job)
 {
     const struct rerun_part *p = self;
 
-    for (int i = 0; p->looking && i < p->looking->n_under_way; i++)
-        if (p->looking->under_way[i] == job)
-            return true;
-    return false;
+    return p->looking && gpus_have(p->looking->under_way, p->looking->n_under_way, job);
 }
 
 static double was_asleep_s(void *self, int gpu)
@@ -98,7 +92,7 @@ static double was_asleep_s(void *self, int gpu)
 /* As recorded of one job; nothing where the record has none of it. */
 static struct engine_job rules_of(struct rerun_part *p, struct arena *a, int job)
 {
-    const struct rerun_look *l = p->looking;
+    const struct rerun_view *l = p->looking;
     const int n_nodes = p->ledger.state.n_nodes;
     unsigned char *barred = ARENA_ARRAY(a, unsigned char, (size_t)n_nodes);
 
@@ -122,7 +116,7 @@ static bool was_ruled(void *self, struct arena *a, const int *jobs, int n_jobs,
                       struct engine_rules *out)
 {
     struct rerun_part *p = self;
-    const struct rerun_look *l = p->looking;
+    const struct rerun_view *l = p->looking;
     const struct state *s = &p->ledger.state;
     struct engine_job *ruled = ARENA_ARRAY(a, struct engine_job, (size_t)n_jobs);
     struct engine_node *nodes = ARENA_ARRAY(a, struct engine_node, (size_t)s->n_nodes);
@@ -255,7 +249,7 @@ static void part_close(struct rerun_part *p)
 
 /* ---- what happened ---- */
 
-static int take_event(struct walk *w, const struct rerun_entry *at, struct err *e)
+static int take_event(struct rerun_state *w, const struct rerun_entry *at, struct err *e)
 {
     struct rerun_part *p = w->part;
     struct event ev;
@@ -269,7 +263,7 @@ static int take_event(struct walk *w, const struct rerun_entry *at, struct err *
     return rc;
 }
 
-static int take_measurement(struct walk *w, const struct rerun_entry *at, struct err *e)
+static int take_measurement(struct rerun_state *w, const struct rerun_entry *at, struct err *e)
 {
     struct rerun_part *p = w->part;
     const struct rerun_measurement *seen = at->measurement;
@@ -285,7 +279,7 @@ static int take_measurement(struct walk *w, const struct rerun_entry *at, struct
     return refine_take(&p->cycle.refiner, &m, e);
 }
 
-static int take_model(struct walk *w, const struct rerun_entry *at, struct err *e)
+static int take_model(struct rerun_state *w, const struct rerun_entry *at, struct err *e)
 {
     struct rerun_part *p = w->part;
     struct model *m = NULL;
@@ -301,16 +295,16 @@ static int take_model(struct walk *w, const struct rerun_entry *at, struct err *
 
 /* ---- looking and planning anew ---- */
 
-static void looked_free(struct looked *l)
+static void looked_free(struct pending_view *l)
 {
     arena_release(&l->arena);
     free(l);
 }
 
-static int look(struct walk *w, const struct rerun_entry *at, struct err *e)
+static int look(struct rerun_state *w, const struct rerun_entry *at, struct err *e)
 {
     struct rerun_part *p = w->part;
-    struct looked *l = heap_array(1, sizeof *l);
+    struct pending_view *l = heap_array(1, sizeof *l);
     struct solver solver;
 
     if (at->look->has_options)
@@ -344,8 +338,8 @@ static struct cursor cursor_begin(const struct rerun_plan *plan)
 }
 
 /* The recorded place of the next job of ours; NULL: it is not the next one there. */
-static const struct rerun_place *place_next(const struct rerun_plan *plan, struct cursor *c,
-                                            int job)
+static const struct rerun_placement *place_next(const struct rerun_plan *plan, struct cursor *c,
+                                                int job)
 {
     if (c->run < plan->n_run && plan->places[c->run].job == job)
         return &plan->places[c->run++];
@@ -363,15 +357,9 @@ static const char *show_place(struct arena *a, int n_gpus, const int *gpus, int 
     return limit_w ? arena_printf(a, "%s at %d W", text, limit_w) : text;
 }
 
-static bool is_same_place(const struct plan_job *pj, const struct rerun_place *was)
-{
-    return pj->n_gpus == was->n_gpus && pj->limit_w == was->limit_w &&
-           (pj->n_gpus == 0 ||
-            memcmp(pj->gpus, was->gpus, (size_t)pj->n_gpus * sizeof *pj->gpus) == 0);
-}
-
 /* NULL, or what differs. */
-static const char *compare(struct arena *a, const struct looked *l, const struct rerun_plan *was)
+static const char *compare(struct arena *a, const struct pending_view *l,
+                           const struct rerun_plan *was)
 {
     struct cursor c = cursor_begin(was);
 
@@ -384,11 +372,12 @@ static const char *compare(struct arena *a, const struct looked *l, const struct
     for (int j = 0; j < l->plan.n_jobs; j++) {
         const struct plan_job *pj = &l->plan.jobs[j];
         const int job = l->snapshot.jobs[j].id;
-        const struct rerun_place *then = place_next(was, &c, job);
+        const struct rerun_placement *then = place_next(was, &c, job);
 
         if (!then)
             return arena_printf(a, "job %d was not in it, or elsewhere in the queue", job);
-        if (!is_same_place(pj, then))
+        if (pj->limit_w != then->limit_w ||
+            !gpus_same(pj->gpus, pj->n_gpus, then->gpus, then->n_gpus))
             return arena_printf(a, "job %d was %s, now %s", job,
                                 show_place(a, then->n_gpus, then->gpus, then->limit_w),
                                 show_place(a, pj->n_gpus, pj->gpus, pj->limit_w));
@@ -397,7 +386,7 @@ static const char *compare(struct arena *a, const struct looked *l, const struct
 }
 
 /* Go on with what was carried out then, whatever we would have done. */
-static void follow(struct looked *l, const struct rerun_plan *was)
+static void follow(struct pending_view *l, const struct rerun_plan *was)
 {
     struct plan *p = &l->plan;
     struct cursor c = cursor_begin(was);
@@ -405,7 +394,7 @@ static void follow(struct looked *l, const struct rerun_plan *was)
     p->n_jobs = l->snapshot.n_jobs;
     p->jobs = ARENA_ARRAY(&l->arena, struct plan_job, (size_t)p->n_jobs);
     for (int j = 0; j < p->n_jobs; j++) {
-        const struct rerun_place *then = place_next(was, &c, l->snapshot.jobs[j].id);
+        const struct rerun_placement *then = place_next(was, &c, l->snapshot.jobs[j].id);
 
         p->jobs[j] = (struct plan_job){ .reason = WAIT_CAPACITY };
         if (then)
@@ -416,16 +405,16 @@ static void follow(struct looked *l, const struct rerun_plan *was)
     }
 }
 
-static struct looked *take_looked(struct walk *w, double look_s)
+static struct pending_view *take_looked(struct rerun_state *w, double look_s)
 {
-    struct looked **at = &w->first;
+    struct pending_view **at = &w->first;
 
     while (*at && (*at)->look_s != look_s)
         at = &(*at)->next;
-    struct looked *found = *at;
+    struct pending_view *found = *at;
     assert(found);    // rerun_read has seen it
     *at = NULL;
-    for (struct looked *older = found->next, *next; older; older = next) {
+    for (struct pending_view *older = found->next, *next; older; older = next) {
         next = older->next;
         looked_free(older);    // nothing came of them
     }
@@ -443,11 +432,11 @@ static bool is_there(const struct rerun_part *p, const struct rerun_plan *plan)
     return true;
 }
 
-static int judge(struct walk *w, const struct rerun_entry *at, struct err *e)
+static int judge(struct rerun_state *w, const struct rerun_entry *at, struct err *e)
 {
     struct rerun_part *p = w->part;
     struct rerun_result *r = p->result;
-    struct looked *l = take_looked(w, at->plan->look_s);
+    struct pending_view *l = take_looked(w, at->plan->look_s);
     const char *differs = compare(p->arena, l, at->plan);
     struct act_report unused;
 
@@ -474,7 +463,7 @@ static int judge(struct walk *w, const struct rerun_entry *at, struct err *e)
 }
 
 /* Those that were found beside are in use from here on. */
-static int take_prices(struct walk *w, struct err *e)
+static int take_prices(struct rerun_state *w, struct err *e)
 {
     if (!w->priced)
         return err_set(e, EINVAL, "prices: nobody was finding any");
@@ -484,7 +473,7 @@ static int take_prices(struct walk *w, struct err *e)
     return 0;
 }
 
-static int step(struct walk *w, const struct rerun_entry *at, struct err *e)
+static int step(struct rerun_state *w, const struct rerun_entry *at, struct err *e)
 {
     int index;
 
@@ -526,9 +515,9 @@ static int believe_all(struct rerun_part *p, struct truth *t, struct err *e)
     return rc < 0 ? rc : truth_from_beliefs(t, &p->catalog, &p->cycle.estimator, e);
 }
 
-static void walk_end(struct walk *w)
+static void walk_end(struct rerun_state *w)
 {
-    for (struct looked *l = w->first, *next; l; l = next) {
+    for (struct pending_view *l = w->first, *next; l; l = next) {
         next = l->next;
         looked_free(l);
     }
@@ -542,7 +531,7 @@ static void walk_end(struct walk *w)
 
 static int walk_part(struct rerun_part *p, struct err *e)
 {
-    struct walk w = { .part = p };
+    struct rerun_state w = { .part = p };
     struct err why = { 0 };
     int rc = 0;
 

@@ -11,8 +11,8 @@
  *
  * Called by `gogh replay --record`. Results live in the caller's arena.
  */
-#ifndef SIM_RERUN_H
-#define SIM_RERUN_H
+#ifndef SIM_RERUN_RERUN_H
+#define SIM_RERUN_RERUN_H
 
 struct arena;
 struct err;

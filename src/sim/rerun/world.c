@@ -1,4 +1,4 @@
-/* rerun_world.c - the simulated world carries out a recorded run's orders, and draws watts. */
+/* world.c - the simulated world carries out a recorded run's orders, and draws watts. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,19 +12,19 @@
 #include "sim/world/world.h"
 
 /* A GPU counts as long as the daemon knows it and its node is not down. */
-struct counted {
+struct gpu_account {
     bool is_here;
     double from_j;    // what the world's had drawn when it came
     double joules;    // drawn here, up to when it left
 };
 
-struct stage {
+struct replayed_world {
     struct rerun_part *part;    // the last one
     const struct rerun_entries *all;
     const struct truth *truth;
     struct world *world;
     struct executor order;
-    struct counted *gpus;    // (n_gpus)
+    struct gpu_account *gpus;    // (n_gpus)
     int n_gpus;
     int n_jobs;    // submitted
     int n_known_gpus;
@@ -35,7 +35,7 @@ struct stage {
 
 /* ---- making ---- */
 
-static int make_world(struct stage *st, struct err *e)
+static int make_world(struct replayed_world *st, struct err *e)
 {
     struct rerun_part *p = st->part;
     const struct rerun_begin *b = st->all->at->begin;
@@ -61,12 +61,12 @@ static int make_world(struct stage *st, struct err *e)
                                                     .is_always_on = !b->can_sleep });
     st->order = world_executor(st->world);
     st->n_gpus = s->n_gpus;
-    st->gpus = ARENA_ARRAY(p->arena, struct counted, n);
+    st->gpus = ARENA_ARRAY(p->arena, struct gpu_account, n);
     return 0;
 }
 
 /* The next job of the state comes, with 'done' of its steps behind it. */
-static int submit(struct stage *st, double done, struct err *e)
+static int submit(struct replayed_world *st, double done, struct err *e)
 {
     const struct job_spec *spec = &st->part->ledger.state.jobs[st->n_jobs]->spec;
     const char *name = st->part->catalog.workloads[spec->workload].name;
@@ -76,7 +76,7 @@ static int submit(struct stage *st, double done, struct err *e)
         return err_set(e, EINVAL,
                        "job %s: the truth has no workload '%s': import measurements of it",
                        spec->name, name);
-    world_submit(st->world, &(struct world_ask){
+    world_submit(st->world, &(struct world_job_spec){
                                 .workload = workload,
                                 .is_inference = spec->kind == JOB_INFERENCE,
                                 .steps = fmax(spec->steps - done, 1),
@@ -91,9 +91,9 @@ static int submit(struct stage *st, double done, struct err *e)
 
 /* ---- who counts ---- */
 
-static void come(struct stage *st, int gpu)
+static void come(struct replayed_world *st, int gpu)
 {
-    struct counted *c = &st->gpus[gpu];
+    struct gpu_account *c = &st->gpus[gpu];
 
     if (c->is_here)
         return;
@@ -101,16 +101,16 @@ static void come(struct stage *st, int gpu)
     c->from_j = world_gpu_energy_j(st->world, gpu);
 }
 
-static void go(struct stage *st, int gpu)
+static void go(struct replayed_world *st, int gpu)
 {
-    struct counted *c = &st->gpus[gpu];
+    struct gpu_account *c = &st->gpus[gpu];
 
     if (c->is_here)
         c->joules += world_gpu_energy_j(st->world, gpu) - c->from_j;
     c->is_here = false;
 }
 
-static void node_changed(struct stage *st, const struct event *ev)
+static void node_changed(struct replayed_world *st, const struct event *ev)
 {
     const struct state *s = &st->part->ledger.state;
     int node = state_find_node(s, ev->node);
@@ -130,7 +130,7 @@ static void node_changed(struct stage *st, const struct event *ev)
 
 /* ---- what happens ---- */
 
-static void start(struct stage *st, const struct rerun_place *at)
+static void start(struct replayed_world *st, const struct rerun_placement *at)
 {
     struct placement p = {
         .job = at->job, .n_gpus = at->n_gpus, .gpus = at->gpus, .limit_w = at->limit_w
@@ -148,7 +148,7 @@ static void start(struct stage *st, const struct rerun_place *at)
 /* Jobs end in the world as its truth has it; what nobody could foresee is taken as it came: a
  * crash, a lost node, a cancellation, the end of a job whose steps were a guess.
  */
-static int happen(struct stage *st, const struct rerun_entry *at, struct err *e)
+static int happen(struct replayed_world *st, const struct rerun_entry *at, struct err *e)
 {
     const struct state *s = &st->part->ledger.state;
     struct event ev;
@@ -162,7 +162,7 @@ static int happen(struct stage *st, const struct rerun_entry *at, struct err *e)
     case EVENT_JOB_SUBMITTED:
         return submit(st, 0, e);
     case EVENT_JOB_STARTED:    // as ordered, and then it is there already; or somebody else's doing
-        start(st, &(struct rerun_place){
+        start(st, &(struct rerun_placement){
                       .job = ev.job, .n_gpus = ev.n_gpus, .gpus = ev.gpus, .limit_w = ev.limit_w });
         return 0;
     case EVENT_JOB_STOPPED:
@@ -190,7 +190,8 @@ static int happen(struct stage *st, const struct rerun_entry *at, struct err *e)
     }
 }
 
-static int check_order(const struct stage *st, const struct rerun_place *at, struct err *e)
+static int check_order(const struct replayed_world *st, const struct rerun_placement *at,
+                       struct err *e)
 {
     bool is_there = at->job < st->n_jobs;
 
@@ -199,7 +200,7 @@ static int check_order(const struct stage *st, const struct rerun_place *at, str
     return is_there ? 0 : err_set(e, EINVAL, "an order for a job or GPU that is not there");
 }
 
-static int act(struct stage *st, const struct rerun_entry *at, struct err *e)
+static int act(struct replayed_world *st, const struct rerun_entry *at, struct err *e)
 {
     struct err ignored;
     int rc = check_order(st, at->order, e);
@@ -215,7 +216,7 @@ static int act(struct stage *st, const struct rerun_entry *at, struct err *e)
     return 0;
 }
 
-static int one(struct stage *st, const struct rerun_entry *at, struct err *e)
+static int one(struct replayed_world *st, const struct rerun_entry *at, struct err *e)
 {
     const double t_s = at->time_s - st->all->at->time_s;
     int rc = 0;
@@ -233,7 +234,7 @@ static int one(struct stage *st, const struct rerun_entry *at, struct err *e)
 }
 
 /* Those of before: where the daemon found them when it was first started. */
-static int set_stage(struct stage *st, const struct rerun_before *before, struct err *e)
+static int set_stage(struct replayed_world *st, const struct rerun_before *before, struct err *e)
 {
     struct err ignored;
     int rc = 0;
@@ -248,7 +249,7 @@ static int set_stage(struct stage *st, const struct rerun_before *before, struct
         if (rc == 0 && j->state >= JOB_FINISHED)
             st->order.cancel(st->order.self, i, &ignored);
         if (rc == 0 && j->state == JOB_RUNNING)
-            start(st, &(struct rerun_place){ .job = i, .n_gpus = j->n_held, .gpus = j->gpus });
+            start(st, &(struct rerun_placement){ .job = i, .n_gpus = j->n_held, .gpus = j->gpus });
     }
     return rc;
 }
@@ -272,7 +273,7 @@ static struct rerun_type *type_of(struct rerun_part *p, const char *name)
 }
 
 /* The daemon's last word on joules before it ended: until it is started again nobody counts. */
-static void add_joules(struct stage *st, const struct rerun_entry *at, double began_s)
+static void add_joules(struct replayed_world *st, const struct rerun_entry *at, double began_s)
 {
     struct rerun_part *p = st->part;
     struct rerun_result *r = p->result;
@@ -303,18 +304,18 @@ static bool is_last_energy(const struct rerun_entries *all, int i)
 }
 
 /* A start of the daemon: it counts what every GPU that is up draws from now on. */
-static void begin_part(struct stage *st)
+static void begin_part(struct replayed_world *st)
 {
     const struct state *s = &st->part->ledger.state;
 
     for (int g = 0; g < st->n_known_gpus; g++) {
-        st->gpus[g] = (struct counted){ 0 };
+        st->gpus[g] = (struct gpu_account){ 0 };
         if (!st->is_down[s->gpus[g].node])
             come(st, g);
     }
 }
 
-static int play(struct stage *st, struct err *e)
+static int play(struct replayed_world *st, struct err *e)
 {
     const struct rerun_entries *all = st->all;
     double began_s = 0;
@@ -337,12 +338,12 @@ static int play(struct stage *st, struct err *e)
 }
 
 /* Jobs that end a little later than there do end: the world goes on for a tenth of the record. */
-static void add_ends(struct stage *st)
+static void add_ends(struct replayed_world *st)
 {
     struct rerun_result *r = st->part->result;
     const double now_s = world_now_s(st->world);
     double sum = 0;
-    struct world_fate f;
+    struct world_outcome f;
 
     world_advance(st->world, 1.1 * now_s);
     for (int i = 0; i < st->n_jobs; i++) {
@@ -351,7 +352,7 @@ static void add_ends(struct stage *st)
         if (isnan(took_s))
             continue;
         r->n_finished++;
-        world_job_fate(st->world, i, &f);
+        world_job_outcome(st->world, i, &f);
         if (!f.is_finished)
             continue;
         r->n_finished_sim++;
@@ -371,7 +372,7 @@ static void count_gpus(struct rerun_part *p)
 int rerun_world(struct rerun_part *last, const struct rerun_before *before,
                 const struct rerun_entries *all, const struct truth *t, struct err *e)
 {
-    struct stage st = { .part = last, .all = all, .truth = t };
+    struct replayed_world st = { .part = last, .all = all, .truth = t };
     const struct state *s = &last->ledger.state;
     int rc = make_world(&st, e);
 

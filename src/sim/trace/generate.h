@@ -1,4 +1,4 @@
-/* trace_generate.h - traces by chance: Poisson arrivals, drawn workloads, drawn promises.
+/* generate.h - traces by chance: Poisson arrivals, drawn workloads, drawn promises.
  *
  * Also lends its draws to the importers, whose files name no models. Same options and
  * seed, same trace.

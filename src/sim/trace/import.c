@@ -21,15 +21,7 @@
 /* One more job at the end of 'out', zeroed but for what every job has. */
 static struct trace_job *add_job(struct arena *a, struct trace *out, int *cap)
 {
-    if (out->n_jobs == *cap) {
-        struct trace_job *more;
-
-        *cap = *cap == 0 ? 256 : 2 * *cap;
-        more = ARENA_ARRAY(a, struct trace_job, (size_t)*cap);
-        if (out->n_jobs > 0)
-            memcpy(more, out->jobs, (size_t)out->n_jobs * sizeof *more);
-        out->jobs = more;
-    }
+    ARENA_GROW(a, out->jobs, out->n_jobs, *cap);
     out->jobs[out->n_jobs] = (struct trace_job){ .deadline_s = NAN, .n_gpus = 1, .max_gpus = 1 };
     return &out->jobs[out->n_jobs++];
 }
@@ -39,8 +31,8 @@ static void set_gpus(struct trace_job *j, int n)
     j->n_gpus = j->max_gpus = n;
 }
 
-/* Sort, keep the first ones, cut gangs down, let time begin with the first arrival. What is drawn is drawn
- * after this, so that it does not depend on the order of the file's rows.
+/* Sort, keep the first ones, cut gangs down, let time begin with the first arrival. What is drawn
+ * is drawn after this, so that it does not depend on the order of the file's rows.
  */
 static int finish(struct arena *a, struct trace_import *in, struct trace *out, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* trace_import.h - other people's traces as ours: all of a file, or an error.
+/* import.h - other people's traces as ours: all of a file, or an error.
  *
  * What each file says and what is assumed where it says nothing stands in
  * docs/formats/trace.md. Made for the command line; results live in the caller's arena.

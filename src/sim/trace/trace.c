@@ -48,7 +48,7 @@ static const struct key {
 
 enum { N_KEYS = sizeof keys / sizeof keys[0], KEY_AT = 0, KEY_BATCH = N_KEYS, N_SEEN };
 
-struct parser {
+struct trace_parser {
     struct words words;
     struct arena *arena;
     struct map names, workloads;    // names of jobs; workload names already interned
@@ -64,8 +64,8 @@ struct parser {
 /* What an error repeats of the user's text. */
 #define SHOWN(s) (int)((s).len < 60 ? (s).len : 60), (s).at
 
-static int set_key(struct parser *p, struct trace_job *j, const struct key *k, struct slice value,
-                   struct err *e)
+static int set_key(struct trace_parser *p, struct trace_job *j, const struct key *k,
+                   struct slice value, struct err *e)
 {
     void *field = (char *)j + k->offset;
     double v;
@@ -90,7 +90,8 @@ static int set_key(struct parser *p, struct trace_job *j, const struct key *k, s
     return 0;
 }
 
-static int take_pair(struct parser *p, struct trace_job *j, const struct word *w, struct err *e)
+static int take_pair(struct trace_parser *p, struct trace_job *j, const struct word *w,
+                     struct err *e)
 {
     int i = 0;
 
@@ -114,28 +115,20 @@ static int take_pair(struct parser *p, struct trace_job *j, const struct word *w
 }
 
 /* One string for all jobs that run the same. */
-static const char *intern(struct parser *p, const char *name)
+static const char *intern(struct trace_parser *p, const char *name)
 {
     int i = map_get(&p->workloads, name);
 
     if (i >= 0)
         return p->interned[i];
-    if (p->n_interned == p->cap_interned) {
-        const int cap = p->cap_interned == 0 ? 64 : 2 * p->cap_interned;
-        const char **more = ARENA_ARRAY(p->arena, const char *, (size_t)cap);
-
-        if (p->n_interned > 0)
-            memcpy(more, p->interned, (size_t)p->n_interned * sizeof *more);
-        p->interned = more;
-        p->cap_interned = cap;
-    }
+    ARENA_GROW(p->arena, p->interned, p->n_interned, p->cap_interned);
     p->interned[p->n_interned] = name;
     map_set(&p->workloads, name, p->n_interned++);
     return name;
 }
 
 /* What a line must have, and must not have together. */
-static int finish_job(struct parser *p, struct trace_job *j, struct err *e)
+static int finish_job(struct trace_parser *p, struct trace_job *j, struct err *e)
 {
     double inner;
 
@@ -182,7 +175,7 @@ static int finish_job(struct parser *p, struct trace_job *j, struct err *e)
 }
 
 /* job NAME key=value ... [exclusive] [one_node] */
-static int parse_job(struct parser *p, struct trace_job *j, struct err *e)
+static int parse_job(struct trace_parser *p, struct trace_job *j, struct err *e)
 {
     const struct word *w = p->words.word;
     bool is_one_node = false;
@@ -219,22 +212,14 @@ static int parse_job(struct parser *p, struct trace_job *j, struct err *e)
     return finish_job(p, j, e);
 }
 
-static int add_job(struct parser *p, const struct trace_job *j, struct err *e)
+static int add_job(struct trace_parser *p, const struct trace_job *j, struct err *e)
 {
     struct trace *t = p->out;
 
     if (map_get(&p->names, j->name) >= 0)
         return err_set(e, EINVAL, "%s:%d: job '%s' is there twice: give each its own name", HERE(p),
                        j->name);
-    if (t->n_jobs == p->cap) {
-        const int cap = p->cap == 0 ? 256 : 2 * p->cap;
-        struct trace_job *more = ARENA_ARRAY(p->arena, struct trace_job, (size_t)cap);
-
-        if (t->n_jobs > 0)
-            memcpy(more, t->jobs, (size_t)t->n_jobs * sizeof *more);
-        t->jobs = more;
-        p->cap = cap;
-    }
+    ARENA_GROW(p->arena, t->jobs, t->n_jobs, p->cap);
     map_set(&p->names, j->name, t->n_jobs);
     t->jobs[t->n_jobs] = *j;
     t->jobs[t->n_jobs++].line = p->words.line;
@@ -272,7 +257,7 @@ void trace_sort(struct arena *a, struct trace *t)
 int trace_parse(struct arena *a, const char *name, const char *text, size_t len, struct trace *out,
                 struct err *e)
 {
-    struct parser p = { .arena = a, .out = out };
+    struct trace_parser p = { .arena = a, .out = out };
     struct trace_job j;
     int rc;
 

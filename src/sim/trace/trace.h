@@ -8,8 +8,8 @@
  * Made by trace_parse, by the generator and by the importers; read by the simulator;
  * lives in the caller's arena.
  */
-#ifndef SIM_TRACE_H
-#define SIM_TRACE_H
+#ifndef SIM_TRACE_TRACE_H
+#define SIM_TRACE_TRACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ struct trace_job {
     int n_gpus, max_gpus;
     int priority;
     bool is_exclusive;
-    int n_nodes;          // as in catalog/job.h
+    int n_nodes;          // as in catalog/cluster/job.h
     const char *types;    // "v100,a100": allowed GPU types; NULL: any
 };
 

@@ -85,7 +85,7 @@ bool world_gpu_is_asleep(const struct world *w, int gpu)
     return w->gpus[gpu].is_asleep;
 }
 
-void world_job_fate(const struct world *w, int job, struct world_fate *out)
+void world_job_outcome(const struct world *w, int job, struct world_outcome *out)
 {
     const struct world_job *j = &w->jobs[job];
     const double dt = isnan(j->end_s) ? w->now_s - j->since_s : 0;
@@ -93,7 +93,7 @@ void world_job_fate(const struct world *w, int job, struct world_fate *out)
 
     if (!j->is_inference)
         done = fmin(done, j->target);
-    *out = (struct world_fate){
+    *out = (struct world_outcome){
         .submit_s = j->submit_s,
         .first_s = j->first_s,
         .end_s = j->end_s,

@@ -1,4 +1,4 @@
-/* world_inner.h - the simulated world's state, for world.c, which changes it, and world_figures.c,
+/* inner.h - the simulated world's state, for world.c, which changes it, and figures.c,
  * which reads it.
  */
 #ifndef SIM_WORLD_INNER_H

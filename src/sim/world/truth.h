@@ -4,8 +4,8 @@
  * documented analytic interference model (docs/experiments.md), or all that is believed by
  * now. Policies never see this; they see what the world lets happen.
  */
-#ifndef SIM_TRUTH_H
-#define SIM_TRUTH_H
+#ifndef SIM_WORLD_TRUTH_H
+#define SIM_WORLD_TRUTH_H
 
 #include <stdint.h>
 

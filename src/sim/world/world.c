@@ -548,8 +548,7 @@ static bool is_placed(const struct world_job *j)
 
 static bool is_there_already(const struct world_job *j, const struct placement *p)
 {
-    return is_placed(j) && j->n_gpus == p->n_gpus &&
-           memcmp(j->gpus, p->gpus, (size_t)p->n_gpus * sizeof *p->gpus) == 0;
+    return is_placed(j) && gpus_same(j->gpus, j->n_gpus, p->gpus, p->n_gpus);
 }
 
 static int check_order(const struct world *w, const struct placement *p, struct err *e)
@@ -591,17 +590,24 @@ static void relimit(struct world *w, int job, int limit_w)
     tell(w, OBS_STARTED, job);
 }
 
+/* 1: nothing is left to do, for it is there already; 0: it must start, or move. */
+static int begin_order(struct world *w, const struct placement *p, struct err *e)
+{
+    int rc = check_order(w, p, e);
+
+    if (rc < 0 || !is_there_already(&w->jobs[p->job], p))
+        return rc;
+    relimit(w, p->job, p->limit_w);
+    return 1;
+}
+
 static int order_start(void *self, const struct placement *p, struct err *e)
 {
     struct world *w = self;
-    int rc = check_order(w, p, e);
+    int rc = begin_order(w, p, e);
 
-    if (rc < 0)
-        return rc;
-    if (is_there_already(&w->jobs[p->job], p)) {
-        relimit(w, p->job, p->limit_w);
-        return 0;
-    }
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
     if (is_placed(&w->jobs[p->job]))
         return err_set(e, EBUSY, "job %d runs elsewhere: move it", p->job);
     join(w, p, w->jobs[p->job].done > 0 ? w->settings->move_s : 0);
@@ -625,14 +631,10 @@ static int order_stop(void *self, int job, struct err *e)
 static int order_move(void *self, const struct placement *p, struct err *e)
 {
     struct world *w = self;
-    int rc = check_order(w, p, e);
+    int rc = begin_order(w, p, e);
 
-    if (rc < 0)
-        return rc;
-    if (is_there_already(&w->jobs[p->job], p)) {
-        relimit(w, p->job, p->limit_w);
-        return 0;
-    }
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
     if (!is_placed(&w->jobs[p->job]))
         return err_set(e, EBUSY, "job %d does not run: start it", p->job);
     leave(w, p->job, ABSENT);
@@ -750,7 +752,7 @@ void world_destroy(struct world *w)
     free(w);
 }
 
-int world_submit(struct world *w, const struct world_ask *ask)
+int world_submit(struct world *w, const struct world_job_spec *ask)
 {
     struct world_job *j;
 

@@ -1,11 +1,11 @@
-/* world.h - the simulated side of the executor and sensor doors: GPUs that run jobs at
- * their true speeds and draw their true watts.
+/* world.h - the simulated side of the executor and sensor doors: GPUs that run jobs at their true
+ * speeds and draw their true watts.
  *
- * Made by sim_create; owned by the simulator; knows nothing of policies and beliefs. Time
- * moves only by world_advance; orders take effect at the present time.
+ * Made by sim_create; owned by the simulator; knows nothing of policies and beliefs. Time moves
+ * only by world_advance; orders take effect at the present time.
  *
- * What is simulated, exactly:
- * - A start holds its GPUs at once (OBS_STARTED) and makes its first step after restart_s,
+ * What is simulated, exactly: - A start holds its GPUs at once (OBS_STARTED) and makes its first
+ * step after restart_s,
  *   after wake_s more when a GPU was asleep. A move, and the restart of a job that was
  *   stopped, lose move_s too (waking goes on meanwhile). A job that makes no step draws
  *   nothing above the GPU's idle watts and slows nobody down.
@@ -14,15 +14,15 @@
  * - A server serves the lesser of its rate and its speed, from its first start until
  *   duration_s later. Should that end pass while it is stopped, it ends at its next start.
  * - A GPU draws sleep watts when asleep, idle watts when nobody steps on it, else what the
- *   settings' model of estimate/power.h says of the true watts; a server's part is scaled by
+ *   settings' model of estimate/prior/power.h says of the true watts; a server's part is scaled by
  *   rate over speed. Where a model's clocks fall, all go slower. Under a power limit (the least
- *   of those that step there) it draws less and all go slower, as estimate/limits.h has it, with
- *   the truth's differences from the law.
+ *   of those that step there) it draws less and all go slower, as estimate/prior/limits.h has it,
+ *   with the truth's differences from the law.
  * - What does not fit is found out when it allocates: UNFIT_S after its start OBS_UNFIT
  *   tells, and it waits again. After UNFIT_MAX of those the job fails.
  */
-#ifndef SIM_WORLD_H
-#define SIM_WORLD_H
+#ifndef SIM_WORLD_WORLD_H
+#define SIM_WORLD_WORLD_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,7 +56,7 @@ struct world *world_create(const struct world_setup *s);
 void world_destroy(struct world *w);
 
 /* What a job asks of the world. */
-struct world_ask {
+struct world_job_spec {
     int workload;    // the truth's
     bool is_inference;
     double steps;               // training
@@ -67,7 +67,7 @@ struct world_ask {
 };
 
 /* A job arrives at 'now'; ids are given out from 0, as the state gives them. */
-int world_submit(struct world *w, const struct world_ask *ask);
+int world_submit(struct world *w, const struct world_job_spec *ask);
 
 struct executor world_executor(struct world *w);
 struct sensor world_sensor(struct world *w);
@@ -91,14 +91,14 @@ double world_energy_j(const struct world *w);
 double world_gpu_s(const struct world *w);                  // GPU-seconds held by somebody
 double world_gpu_held_s(const struct world *w, int gpu);    // of one GPU: these add up to that
 
-/* Work done by all jobs: the sum of their fates' work_s, in time linear in GPUs. */
+/* Work done by all jobs: the sum of their outcomes' work_s, in time linear in GPUs. */
 double world_work_s(const struct world *w);
 double world_watts(const struct world *w);
 double world_gpu_watts(const struct world *w, int gpu);
 bool world_gpu_is_asleep(const struct world *w, int gpu);
 
 /* How a job has fared so far. */
-struct world_fate {
+struct world_outcome {
     double submit_s;
     double first_s;      // its first start; NaN: none yet
     double end_s;        // NaN: not yet
@@ -109,7 +109,7 @@ struct world_fate {
     double work_s;    // steps done, in seconds alone on the reference GPU
     bool has_promise;
 };
-void world_job_fate(const struct world *w, int job, struct world_fate *out);
+void world_job_outcome(const struct world *w, int job, struct world_outcome *out);
 int world_n_jobs(const struct world *w);
 int world_n_ended(const struct world *w);
 

@@ -59,8 +59,17 @@ static int ask(struct world *w, double from_s, double to_s, int n_jobs_max,
 
     world_look(w);
     set = defaults(&w->arena);
-    return hindsight_run(&w->arena, &w->ledger.state, &w->catalog, &w->est, &set, from_s, to_s,
-                         n_jobs_max, policies, n, out, e);
+    return hindsight_run(&w->arena,
+                         &(struct hindsight){ .state = &w->ledger.state,
+                                              .catalog = &w->catalog,
+                                              .est = &w->est,
+                                              .settings = &set,
+                                              .from_s = from_s,
+                                              .to_s = to_s,
+                                              .n_jobs_max = n_jobs_max,
+                                              .policies = policies,
+                                              .n_policies = n },
+                         out, e);
 }
 
 static const char *const both[] = { "gogh", "fifo-fastest" };
@@ -366,7 +375,6 @@ int main(void)
     Suite *s = suite_create("hindsight");
     TCase *t = tcase_create("hindsight");
 
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, one_job_by_hand);
     tcase_add_test(t, nodes_that_are_down_do_not_draw_and_do_no_work);
     tcase_add_test(t, gogh_would_have_saved_where_the_fastest_wastes);

@@ -441,7 +441,7 @@ START_TEST(figures_so_far_are_those_of_the_result)
     NEAR(sim_energy_j(s), r.energy_j);
     NEAR(sim_work_s(s), r.work_s);
     NEAR(sim_gpu_s(s), r.gpu_s);
-    for (int i = 0; i < sim_n_gpus(s); i++) {
+    for (int i = 0; i < sim_state(s)->n_gpus; i++) {
         energy_j += sim_gpu_energy_j(s, i);
         held_s += sim_gpu_held_s(s, i);
     }

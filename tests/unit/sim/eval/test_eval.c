@@ -103,7 +103,7 @@ static struct eval_options usual(enum eval_split split, const int *k, int n_k)
         .n_sequences = 2,
         .seed = 7,
         .n_threads = 1,
-        .n_nets = 3,
+        .n_nets = suite_size(1, 3),
         .keeps_predictions = true,
     };
 }

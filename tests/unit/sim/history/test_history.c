@@ -239,8 +239,8 @@ START_TEST(gogh_does_the_same_work)
                    &usual, &e),
         0);
     history_play(&c.arena, &c.history, &c.small.truth, 1.1, false, &was);
-    struct history_try how = { .truth = &c.small.truth, .seed = 1, .tolerance = 1.1 };
-    ck_assert_msg(history_try(&c.history, &how, &is, &e) == 0, "%s", e.text);
+    struct history_simulate how = { .truth = &c.small.truth, .seed = 1, .tolerance = 1.1 };
+    ck_assert_msg(history_simulate(&c.history, &how, &is, &e) == 0, "%s", e.text);
     ck_assert_int_eq(is.n_finished, 2);
     ck_assert_int_eq(is.n_later, 0);
     ck_assert_double_lt(is.energy_j, was.energy_j);
@@ -249,12 +249,12 @@ START_TEST(gogh_does_the_same_work)
     /* Counted to the end of the history: until then four GPUs sleep. */
     ck_assert_double_lt(is.end_s, was.end_s - 60);
     c.history.end_s += 1000;
-    ck_assert_int_eq(history_try(&c.history, &how, &longer, &e), 0);
+    ck_assert_int_eq(history_simulate(&c.history, &how, &longer, &e), 0);
     ck_assert_double_eq_tol(longer.energy_j - is.energy_j, 4 * 1000 * 10, 1e-3);
     how.without = 1U << LEVER_SLEEP;
-    ck_assert_int_eq(history_try(&c.history, &how, &longer, &e), 0);
+    ck_assert_int_eq(history_simulate(&c.history, &how, &longer, &e), 0);
     c.history.end_s -= 1000;
-    ck_assert_int_eq(history_try(&c.history, &how, &is, &e), 0);
+    ck_assert_int_eq(history_simulate(&c.history, &how, &is, &e), 0);
     ck_assert_double_eq_tol(longer.energy_j - is.energy_j, 4 * 1000 * 50, 1e-3);
     scene_release(&c);
 }

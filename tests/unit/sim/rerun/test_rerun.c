@@ -202,7 +202,8 @@ static void open_cycle(struct run *r)
     OK(cycle_look(c, &c->arena, &unused, &e));
     arena_reset(&c->arena);
     OK(record_open(r->record_path, &r->config, c, false, &r->record, &e));
-    c->executor = record_executor(r->record, world_executor(r->world));
+    c->executor = world_executor(r->world);
+    record_orders(r->record, &c->executor);
     c->sensor = world_sensor(r->world);
 }
 
@@ -251,10 +252,10 @@ static void submit(struct run *r, const char *workload, double steps)
     OK(append(r,
               &(struct event){ .kind = EVENT_JOB_SUBMITTED, .time_s = r->clock.t_s, .spec = &spec },
               &e));
-    world_submit(r->world, &(struct world_ask){ .workload = truth,
-                                                .steps = steps,
-                                                .reference_speed = 1,
-                                                .max_gpus = spec.max_gpus });
+    world_submit(r->world, &(struct world_job_spec){ .workload = truth,
+                                                     .steps = steps,
+                                                     .reference_speed = 1,
+                                                     .max_gpus = spec.max_gpus });
 }
 
 /* Prices of the third decision come into use after the fifth. */

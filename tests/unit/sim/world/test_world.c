@@ -62,11 +62,11 @@ static void setting_close(struct setting *s)
 
 static int submit(struct setting *s, int workload, double steps, double promise)
 {
-    return world_submit(s->world, &(struct world_ask){ .workload = workload,
-                                                       .steps = steps,
-                                                       .promise = promise,
-                                                       .reference_speed = 10,
-                                                       .max_gpus = 4 });
+    return world_submit(s->world, &(struct world_job_spec){ .workload = workload,
+                                                            .steps = steps,
+                                                            .promise = promise,
+                                                            .reference_speed = 10,
+                                                            .max_gpus = 4 });
 }
 
 static int start(struct setting *s, int job, int gpu)
@@ -76,11 +76,11 @@ static int start(struct setting *s, int job, int gpu)
     return s->order.start(s->order.self, &(struct placement){ job, 1, &gpu, 0 }, &e);
 }
 
-static struct world_fate fate(const struct setting *s, int job)
+static struct world_outcome outcome(const struct setting *s, int job)
 {
-    struct world_fate f;
+    struct world_outcome f;
 
-    world_job_fate(s->world, job, &f);
+    world_job_outcome(s->world, job, &f);
     return f;
 }
 
@@ -123,8 +123,8 @@ START_TEST(two_jobs_share_a_gpu)
     world_advance(s.world, 162.5);
 
     /* 200 steps alone; then 5 and 3.2 steps/s for 125 s; then 175 steps alone. */
-    NEAR(fate(&s, b).end_s, 145);
-    NEAR(fate(&s, a).end_s, 162.5);
+    NEAR(outcome(&s, b).end_s, 145);
+    NEAR(outcome(&s, a).end_s, 162.5);
     NEAR(world_gpu_energy_j(s.world, 0),
          20 * 200.0 + 125 * (50 + 150 * 0.5 + 50 * 0.8) + 17.5 * 200);
     NEAR(world_gpu_s(s.world), 162.5);
@@ -150,7 +150,7 @@ START_TEST(a_world_that_is_always_on_idles)
     a = submit(&s, BIG, 1000, 0);
     ck_assert_int_eq(start(&s, a, 0), 0);
     world_advance(s.world, 5000);
-    NEAR(fate(&s, a).end_s, 1100);    // nobody had to wake
+    NEAR(outcome(&s, a).end_s, 1100);    // nobody had to wake
     NEAR(world_energy_j(s.world), 4 * 5000 * 50.0 + 100 * 150.0);
     ck_assert(!world_gpu_is_asleep(s.world, 0) && !world_gpu_is_asleep(s.world, 1));
     setting_close(&s);
@@ -169,8 +169,8 @@ START_TEST(a_sleeping_gpu_wakes_before_it_works)
     a = submit(&s, BIG, 1000, 1);
     ck_assert_int_eq(start(&s, a, 0), 0);
     world_advance(s.world, 205);
-    NEAR(fate(&s, a).end_s, 205);
-    NEAR(fate(&s, a).kept_s, 100);
+    NEAR(outcome(&s, a).end_s, 205);
+    NEAR(outcome(&s, a).kept_s, 100);
     NEAR(world_gpu_energy_j(s.world, 0), 60 * 50.0 + 40 * 10.0 + 5 * 50.0 + 100 * 200.0);
     setting_close(&s);
 }
@@ -188,13 +188,13 @@ START_TEST(a_move_loses_its_time_and_holds_the_new_gpu)
     world_advance(s.world, 30);
     ck_assert_int_eq(s.order.move(s.order.self, &(struct placement){ a, 1, &to, 0 }, &e), 0);
     world_advance(s.world, 90);
-    NEAR(fate(&s, a).steps_done, 300);
+    NEAR(outcome(&s, a).steps_done, 300);
     world_advance(s.world, 125);
 
     /* 300 steps at 10, a minute of nothing, 700 at 20: and only those keep 15 steps/s. */
-    NEAR(fate(&s, a).end_s, 125);
-    NEAR(fate(&s, a).kept_s, 35);
-    NEAR(fate(&s, a).work_s, 100);
+    NEAR(outcome(&s, a).end_s, 125);
+    NEAR(outcome(&s, a).kept_s, 35);
+    NEAR(outcome(&s, a).work_s, 100);
     NEAR(world_gpu_energy_j(s.world, 0), 30 * 200.0 + 60 * 50.0 + 35 * 10.0);
     NEAR(world_gpu_energy_j(s.world, 2), 90 * 50.0 + 35 * 250.0);
     NEAR(world_gpu_s(s.world), 125);
@@ -220,7 +220,7 @@ START_TEST(a_stopped_job_goes_on_where_it_was_and_loses_a_move)
     world_advance(s.world, 60);
     start(&s, a, 1);
     world_advance(s.world, 200);
-    NEAR(fate(&s, a).end_s, 60 + 60 + 50);
+    NEAR(outcome(&s, a).end_s, 60 + 60 + 50);
     setting_close(&s);
 }
 END_TEST
@@ -246,8 +246,8 @@ START_TEST(a_cancelled_job_frees_its_gpu_and_does_not_come_back)
     world_advance(s.world, 1000);
     while (hear(&s, &o))
         ck_assert_int_eq(o.kind, OBS_WINDOW);    // of what it did until then, and no more
-    NEAR(fate(&s, a).end_s, 50);
-    ck_assert(!fate(&s, a).is_finished);
+    NEAR(outcome(&s, a).end_s, 50);
+    ck_assert(!outcome(&s, a).is_finished);
     ck_assert_int_eq(world_n_ended(s.world), 2);
     NEAR(world_gpu_held_s(s.world, 0), 50);
     ck_assert_int_eq(start(&s, a, 1), -EBUSY);
@@ -262,18 +262,18 @@ START_TEST(a_server_draws_by_its_load_and_ends_by_the_clock)
     int a;
 
     setting_open(&s, 0);
-    a = world_submit(s.world, &(struct world_ask){ .workload = BIG,
-                                                   .is_inference = true,
-                                                   .rate = 4,
-                                                   .duration_s = 100,
-                                                   .promise = 4,
-                                                   .reference_speed = 10,
-                                                   .max_gpus = 1 });
+    a = world_submit(s.world, &(struct world_job_spec){ .workload = BIG,
+                                                        .is_inference = true,
+                                                        .rate = 4,
+                                                        .duration_s = 100,
+                                                        .promise = 4,
+                                                        .reference_speed = 10,
+                                                        .max_gpus = 1 });
     start(&s, a, 0);
     world_advance(s.world, 100);
-    NEAR(fate(&s, a).end_s, 100);
-    NEAR(fate(&s, a).steps_done, 400);
-    NEAR(fate(&s, a).kept_s, 100);
+    NEAR(outcome(&s, a).end_s, 100);
+    NEAR(outcome(&s, a).steps_done, 400);
+    NEAR(outcome(&s, a).kept_s, 100);
     NEAR(world_gpu_energy_j(s.world, 0), 100 * (50 + 150 * 0.4));
     setting_close(&s);
 }
@@ -294,11 +294,11 @@ START_TEST(a_gang_is_as_slow_as_its_worst_gpu)
     b = submit(&s, SMALL, 1e6, 0);
     ck_assert_int_eq(s.order.start(s.order.self, &(struct placement){ a, 2, both, 0 }, &e), 0);
     world_advance(s.world, 10);
-    NEAR(fate(&s, a).speed, alone);
+    NEAR(outcome(&s, a).speed, alone);
     NEAR(world_gpu_watts(s.world, 0), 200);
     start(&s, b, 0);
     world_advance(s.world, 20);
-    NEAR(fate(&s, a).speed, alone * 0.5);
+    NEAR(outcome(&s, a).speed, alone * 0.5);
     NEAR(world_gpu_watts(s.world, 1), 125);
     NEAR(world_gpu_watts(s.world, 0), 50 + 150 * 0.5 + 50 * 0.8);
     setting_close(&s);
@@ -322,7 +322,7 @@ START_TEST(what_does_not_fit_is_told_and_waits_again)
     world_advance(s.world, 15);
     ck_assert_int_eq(count_news(&s, OBS_UNFIT, &o), 1);
     ck_assert(o.job == a && o.n_neighbours == 1 && o.neighbours[0] == b);
-    NEAR(fate(&s, b).steps_done, 15 * 20);
+    NEAR(outcome(&s, b).steps_done, 15 * 20);
 
     /* Too large for the slow type even alone; fine on the fast one. */
     start(&s, a, 0);
@@ -331,7 +331,7 @@ START_TEST(what_does_not_fit_is_told_and_waits_again)
     ck_assert_int_eq(o.n_neighbours, 0);
     start(&s, a, 3);
     world_advance(s.world, 45);
-    NEAR(fate(&s, a).end_s, 45);
+    NEAR(outcome(&s, a).end_s, 45);
     setting_close(&s);
 }
 END_TEST
@@ -349,7 +349,7 @@ START_TEST(a_job_that_never_fits_fails_in_the_end)
         world_advance(s.world, world_now_s(s.world) + UNFIT_S + s.settings.wake_s);
     }
     ck_assert_int_eq(count_news(&s, OBS_FAILED, &o), 1);
-    ck_assert(!fate(&s, a).is_finished && !isnan(fate(&s, a).end_s));
+    ck_assert(!outcome(&s, a).is_finished && !isnan(outcome(&s, a).end_s));
     ck_assert_int_lt(start(&s, a, 0), 0);
     setting_close(&s);
 }
@@ -449,7 +449,7 @@ START_TEST(another_limit_in_the_same_place_loses_no_time_but_pace)
     ck_assert_double_lt(now.speed, 1);
     NEAR(world_gpu_watts(s.world, 0), now.watts);
     world_advance(s.world, 1000);
-    NEAR(fate(&s, a).end_s, 40 + 60 / now.speed);
+    NEAR(outcome(&s, a).end_s, 40 + 60 / now.speed);
     setting_close(&s);
 }
 END_TEST
@@ -466,7 +466,7 @@ START_TEST(who_differs_from_the_law_goes_at_another_pace)
     ck_assert_int_eq(s.order.start(s.order.self, &(struct placement){ a, 1, &gpu, 120 }, &e), 0);
     world_advance(s.world, 10);
     struct limited law = limits_apply(&s.small.catalog.types[SLOW], 120, 200);
-    NEAR(fate(&s, a).speed, 10 * law.speed * law.speed);
+    NEAR(outcome(&s, a).speed, 10 * law.speed * law.speed);
     NEAR(world_gpu_watts(s.world, 0), law.watts);
     setting_close(&s);
 }
@@ -497,8 +497,8 @@ START_TEST(what_two_draw_and_whether_clocks_fall_depends_on_the_model)
     start(&s, b, 2);
     world_advance(s.world, 10);
     NEAR(world_gpu_watts(s.world, 2), together[_i].watts);
-    ck_assert_double_eq_tol(fate(&s, a).speed, 20 * together[_i].pace, 0.01);
-    ck_assert_double_eq_tol(fate(&s, b).speed, 20 * together[_i].pace, 0.01);
+    ck_assert_double_eq_tol(outcome(&s, a).speed, 20 * together[_i].pace, 0.01);
+    ck_assert_double_eq_tol(outcome(&s, b).speed, 20 * together[_i].pace, 0.01);
     NEAR(world_gpu_energy_j(s.world, 2), 10 * together[_i].watts);
     setting_close(&s);
 }
@@ -549,7 +549,7 @@ START_TEST(energy_and_steps_are_conserved_whatever_is_ordered)
     ck_assert(world_gpu_s(s.world) <= 4 * world_now_s(s.world));
     ck_assert_int_gt(world_n_ended(s.world), 100);
     for (int i = 0; i < world_n_jobs(s.world); i++) {
-        struct world_fate f = fate(&s, i);
+        struct world_outcome f = outcome(&s, i);
         double end_s = isnan(f.end_s) ? world_now_s(s.world) : f.end_s;
 
         ck_assert(f.steps_done <= 3001 && f.steps_done >= 0);
