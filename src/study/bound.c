@@ -24,23 +24,23 @@ struct class
 };
 
 /* The GPUs of a type of the cluster. */
-struct kind {
+struct gpu_pool {
     const struct gpu_type *figures;
     int truth, n_gpus;
     double base_w;    // of one that nobody holds
     double *speed;    // (n_classes) steps/s of one GPU alone; 0: does not fit
 };
 
-struct program {
+struct bound_program {
     struct arena arena;
-    const struct scene *scene;
+    const struct study_inputs *inputs;
     const struct truth *truth;
     bool has_limits, keeps_promises;
     int reference;
     int n_classes;
     struct class *classes;
-    int n_kinds;
-    struct kind *kinds;
+    int n_pools;
+    struct gpu_pool *pools;
     int n_rows;
     double period_s, work_s;
 
@@ -48,7 +48,7 @@ struct program {
     int n_columns, n_entries;
     double *lower, *upper, *cost, *value;
     int *start, *index;
-    int *kind_of;    // (n_columns) -1: none
+    int *pool_of;    // (n_columns) -1: none
 };
 
 /* ---- classes of jobs ---- */
@@ -63,7 +63,7 @@ static double promise_of(const struct trace_job *j)
     return promise;
 }
 
-static double unit_of(const struct program *p, int workload)
+static double unit_of(const struct bound_program *p, int workload)
 {
     double speed = truth_speed(p->truth, workload, p->reference);
 
@@ -72,7 +72,7 @@ static double unit_of(const struct program *p, int workload)
     return speed;
 }
 
-static struct class *find_class(struct program *p, const struct trace_job *j, struct err *e)
+static struct class *find_class(struct bound_program *p, const struct trace_job *j, struct err *e)
 {
     const int w = truth_find_workload(p->truth, j->workload);
     struct class *c = p->classes;
@@ -90,35 +90,35 @@ static struct class *find_class(struct program *p, const struct trace_job *j, st
     return c;
 }
 
-struct ask {
+struct promised_work {
     double promise, work;
 };
 
 static int by_promise(const void *a, const void *b)
 {
-    const struct ask *x = a, *y = b;
+    const struct promised_work *x = a, *y = b;
 
     return (x->promise > y->promise) - (x->promise < y->promise);
 }
 
 /* Its jobs' work by promise, equal ones together. */
-static void make_levels(struct program *p, struct class *c, struct ask *asks)
+static void make_levels(struct bound_program *p, struct class *c, struct promised_work *works)
 {
-    qsort(asks, (size_t)c->n_jobs, sizeof *asks, by_promise);
+    qsort(works, (size_t)c->n_jobs, sizeof *works, by_promise);
     c->promises = ARENA_ARRAY(&p->arena, double, (size_t)c->n_jobs);
     c->work = ARENA_ARRAY(&p->arena, double, (size_t)c->n_jobs);
     for (int i = 0; i < c->n_jobs; i++) {
-        if (c->n_levels == 0 || asks[i].promise > c->promises[c->n_levels - 1])
-            c->promises[c->n_levels++] = asks[i].promise;
-        c->work[c->n_levels - 1] += asks[i].work;
+        if (c->n_levels == 0 || works[i].promise > c->promises[c->n_levels - 1])
+            c->promises[c->n_levels++] = works[i].promise;
+        c->work[c->n_levels - 1] += works[i].work;
     }
 }
 
-static int make_classes(struct program *p, struct err *e)
+static int make_classes(struct bound_program *p, struct err *e)
 {
-    const struct trace *t = &p->scene->trace;
+    const struct trace *t = &p->inputs->trace;
     int *of = ARENA_ARRAY(&p->arena, int, (size_t)t->n_jobs);
-    struct ask *asks = ARENA_ARRAY(&p->arena, struct ask, (size_t)t->n_jobs);
+    struct promised_work *works = ARENA_ARRAY(&p->arena, struct promised_work, (size_t)t->n_jobs);
 
     p->classes = ARENA_ARRAY(&p->arena, struct class, (size_t)t->n_jobs);
     for (int i = 0; i < t->n_jobs; i++) {
@@ -138,18 +138,18 @@ static int make_classes(struct program *p, struct err *e)
 
             if (of[i] != k)
                 continue;
-            asks[n++] = (struct ask){
+            works[n++] = (struct promised_work){
                 .promise = p->keeps_promises ? promise_of(j) / j->n_gpus : 0,
                 .work = (j->is_inference ? j->rate * j->duration_s : j->steps) / c->unit,
             };
-            p->work_s += asks[n - 1].work;
+            p->work_s += works[n - 1].work;
         }
-        make_levels(p, c, asks);
+        make_levels(p, c, works);
     }
     return 0;
 }
 
-/* ---- kinds of GPUs ---- */
+/* ---- pools of GPUs ---- */
 
 /* A GPU's part in the speed of a gang, where that is largest. */
 static double speed_of(const struct truth *t, const struct class *c, int type)
@@ -159,14 +159,14 @@ static double speed_of(const struct truth *t, const struct class *c, int type)
            c->n_gpus;
 }
 
-static int make_kinds(struct program *p, bool has_sleep, struct err *e)
+static int make_pools(struct bound_program *p, bool has_sleep, struct err *e)
 {
-    const struct cluster *cl = &p->scene->cluster;
+    const struct cluster *cl = &p->inputs->cluster;
 
-    p->n_kinds = cl->n_types;
-    p->kinds = ARENA_ARRAY(&p->arena, struct kind, (size_t)cl->n_types);
+    p->n_pools = cl->n_types;
+    p->pools = ARENA_ARRAY(&p->arena, struct gpu_pool, (size_t)cl->n_types);
     for (int i = 0; i < cl->n_types; i++) {
-        struct kind *k = &p->kinds[i];
+        struct gpu_pool *k = &p->pools[i];
 
         k->figures = &cl->types[i];
         k->truth = truth_find_type(p->truth, k->figures->name);
@@ -179,21 +179,21 @@ static int make_kinds(struct program *p, bool has_sleep, struct err *e)
     }
     for (int i = 0; i < cl->n_nodes; i++)
         for (int g = 0; g < cl->nodes[i].n_gpus; g++)
-            p->kinds[cl->nodes[i].types[g]].n_gpus++;
+            p->pools[cl->nodes[i].types[g]].n_gpus++;
     return 0;
 }
 
 /* What no place holds is promised no more than the fastest place gives: a GPU alone, unlimited. */
-static int lower_promises(struct program *p, struct err *e)
+static int lower_promises(struct bound_program *p, struct err *e)
 {
     for (int i = 0; i < p->n_classes; i++) {
         struct class *c = &p->classes[i];
         double best = 0;
         int n = 0;
 
-        for (int k = 0; k < p->n_kinds; k++)
-            if (p->kinds[k].n_gpus > 0)
-                best = fmax(best, p->kinds[k].speed[i]);
+        for (int k = 0; k < p->n_pools; k++)
+            if (p->pools[k].n_gpus > 0)
+                best = fmax(best, p->pools[k].speed[i]);
         if (best <= 0)
             return err_set(e, EINVAL, "workload '%s' fits on no GPU of the cluster",
                            p->truth->catalog->workloads[c->workload].name);
@@ -213,33 +213,33 @@ static int lower_promises(struct program *p, struct err *e)
 
 /* ---- columns ---- */
 
-static void open_columns(struct program *p)
+static void open_columns(struct bound_program *p)
 {
     const size_t n = (size_t)p->n_classes;
     size_t most =
-        1 + (size_t)p->n_rows + (size_t)p->n_kinds * (1 + LIMITS_OFFERED) * (n + n * (n + 1) / 2);
+        1 + (size_t)p->n_rows + (size_t)p->n_pools * (1 + LIMITS_OFFERED) * (n + n * (n + 1) / 2);
 
     p->lower = ARENA_ARRAY(&p->arena, double, most);
     p->upper = ARENA_ARRAY(&p->arena, double, most);
     p->cost = ARENA_ARRAY(&p->arena, double, most);
     p->start = ARENA_ARRAY(&p->arena, int, most + 1);
-    p->kind_of = ARENA_ARRAY(&p->arena, int, most);
-    p->index = ARENA_ARRAY(&p->arena, int, 3 * most + (size_t)p->n_kinds);
-    p->value = ARENA_ARRAY(&p->arena, double, 3 * most + (size_t)p->n_kinds);
+    p->pool_of = ARENA_ARRAY(&p->arena, int, most);
+    p->index = ARENA_ARRAY(&p->arena, int, 3 * most + (size_t)p->n_pools);
+    p->value = ARENA_ARRAY(&p->arena, double, 3 * most + (size_t)p->n_pools);
 }
 
-static void add_entry(struct program *p, int row, double value)
+static void add_entry(struct bound_program *p, int row, double value)
 {
     p->index[p->n_entries] = row;
     p->value[p->n_entries++] = value;
 }
 
-static void add_column(struct program *p, double cost, double low, double high, int kind)
+static void add_column(struct bound_program *p, double cost, double low, double high, int kind)
 {
     p->cost[p->n_columns] = cost;
     p->lower[p->n_columns] = low;
     p->upper[p->n_columns] = high;
-    p->kind_of[p->n_columns++] = kind;
+    p->pool_of[p->n_columns++] = kind;
     p->start[p->n_columns] = p->n_entries;
 }
 
@@ -260,10 +260,10 @@ static int level_of(const struct class *c, double speed)
 }
 
 /* What the simulated world lets a GPU draw with 'n' jobs on it, and how much slower they go. */
-static struct limited drawn(const struct program *p, const struct kind *k, const int *workloads,
-                            const double *share, int n, int limit_w)
+static struct limited drawn(const struct bound_program *p, const struct gpu_pool *k,
+                            const int *workloads, const double *share, int n, int limit_w)
 {
-    const enum power_model model = (enum power_model)p->scene->cluster.settings.power_model;
+    const enum power_model model = (enum power_model)p->inputs->cluster.settings.power_model;
     double alone_w[2], dynamic_w[2];
     struct limit_bend bend[2];
     struct limited freely, l;
@@ -282,9 +282,9 @@ static struct limited drawn(const struct program *p, const struct kind *k, const
 /* One second of a GPU of kind 'k' with 'n' jobs of classes 'c' on it, under 'limit_w'. What is
  * too slow for everybody is left out: alone or with somebody else its time is better spent.
  */
-static void add_place(struct program *p, int kind, const int *c, int n, int limit_w)
+static void add_place(struct bound_program *p, int kind, const int *c, int n, int limit_w)
 {
-    const struct kind *k = &p->kinds[kind];
+    const struct gpu_pool *k = &p->pools[kind];
     int workload[2] = { 0 }, row[2];
     double share[2] = { 0 };
     struct limited l;
@@ -315,20 +315,20 @@ static void add_place(struct program *p, int kind, const int *c, int n, int limi
     add_column(p, l.watts - k->base_w, 0, INFINITY, kind);
 }
 
-static void add_limit(struct program *p, int kind, int limit_w)
+static void add_limit(struct bound_program *p, int kind, int limit_w)
 {
     for (int a = 0; a < p->n_classes; a++) {
         add_place(p, kind, &a, 1, limit_w);
-        for (int b = a; p->scene->cluster.settings.theta > 1 && b < p->n_classes; b++)
+        for (int b = a; p->inputs->cluster.settings.theta > 1 && b < p->n_classes; b++)
             add_place(p, kind, (const int[]){ a, b }, 2, limit_w);
     }
 }
 
-static void add_places(struct program *p)
+static void add_places(struct bound_program *p)
 {
-    for (int k = 0; k < p->n_kinds; k++) {
+    for (int k = 0; k < p->n_pools; k++) {
         int limits[LIMITS_OFFERED];
-        int n = p->has_limits ? limits_offer(p->kinds[k].figures, limits) : 0;
+        int n = p->has_limits ? limits_offer(p->pools[k].figures, limits) : 0;
 
         add_limit(p, k, 0);
         for (int i = 0; i < n; i++)
@@ -339,7 +339,7 @@ static void add_places(struct program *p)
 /* What was done at a level above its promise serves the next lower level; at the lowest it is
  * too much and harms nobody.
  */
-static void add_passes(struct program *p)
+static void add_passes(struct bound_program *p)
 {
     for (int i = 0; i < p->n_classes; i++) {
         const struct class *c = &p->classes[i];
@@ -355,13 +355,13 @@ static void add_passes(struct program *p)
 
 /* ---- the program: rates over the arrival period, watts ---- */
 
-static void add_rows(struct program *p, struct lp *lp)
+static void add_rows(struct bound_program *p, struct lp *lp)
 {
     double *low = ARENA_ARRAY(&p->arena, double, (size_t)p->n_rows);
     double *high = ARENA_ARRAY(&p->arena, double, (size_t)p->n_rows);
     int *start = ARENA_ARRAY(&p->arena, int, (size_t)p->n_rows + 1);
 
-    for (int k = 0; k < p->n_kinds; k++)
+    for (int k = 0; k < p->n_pools; k++)
         low[k] = -INFINITY;
     for (int i = 0; i < p->n_classes; i++) {
         const struct class *c = &p->classes[i];
@@ -375,7 +375,7 @@ static void add_rows(struct program *p, struct lp *lp)
 /* Minimise the energy with the horizon (column 0) from 'low' to 'high' arrival periods; with
  * 'is_short' the horizon itself. The values, or NULL: there is no solution.
  */
-static double *solve(struct program *p, double low, double high, bool is_short)
+static double *solve(struct bound_program *p, double low, double high, bool is_short)
 {
     double *cost = ARENA_ARRAY(&p->arena, double, (size_t)p->n_columns);
     double *values = NULL;
@@ -397,7 +397,7 @@ static double *solve(struct program *p, double low, double high, bool is_short)
     return values;
 }
 
-static double energy_of(const struct program *p, const double *values)
+static double energy_of(const struct bound_program *p, const double *values)
 {
     double watts = 0;
 
@@ -406,7 +406,7 @@ static double energy_of(const struct program *p, const double *values)
     return watts * p->period_s;
 }
 
-static void read_out(struct arena *a, const struct program *p, const double *values,
+static void read_out(struct arena *a, const struct bound_program *p, const double *values,
                      struct bound *out)
 {
     const size_t n = (size_t)p->truth->n_types;
@@ -418,12 +418,12 @@ static void read_out(struct arena *a, const struct program *p, const double *val
         .type_gpu_s = ARENA_ARRAY(a, double, n),
         .type_j = ARENA_ARRAY(a, double, n),
     };
-    for (int k = 0; k < p->n_kinds; k++)
-        out->type_j[p->kinds[k].truth] += p->kinds[k].n_gpus * p->kinds[k].base_w * out->horizon_s;
+    for (int k = 0; k < p->n_pools; k++)
+        out->type_j[p->pools[k].truth] += p->pools[k].n_gpus * p->pools[k].base_w * out->horizon_s;
     for (int i = 0; i < p->n_columns; i++) {
-        if (p->kind_of[i] < 0)
+        if (p->pool_of[i] < 0)
             continue;
-        const int type = p->kinds[p->kind_of[i]].truth;
+        const int type = p->pools[p->pool_of[i]].truth;
 
         out->gpu_s += values[i] * p->period_s;
         out->type_gpu_s[type] += values[i] * p->period_s;
@@ -434,7 +434,7 @@ static void read_out(struct arena *a, const struct program *p, const double *val
 /* The least energy at the pace of arrivals, and at whatever pace. Where the pace is more than the
  * cluster can keep, the horizon is first made as short as can be.
  */
-static int solve_both(struct arena *a, struct program *p, struct bound *out, struct err *e)
+static int solve_both(struct arena *a, struct bound_program *p, struct bound *out, struct err *e)
 {
     double *values = solve(p, 1, 1, false);
 
@@ -453,41 +453,41 @@ static int solve_both(struct arena *a, struct program *p, struct bound *out, str
     return 0;
 }
 
-static void make_columns(struct program *p)
+static void make_columns(struct bound_program *p)
 {
     double base_w = 0;
 
-    p->n_rows = p->n_kinds;
+    p->n_rows = p->n_pools;
     for (int i = 0; i < p->n_classes; i++) {
         p->classes[i].first_row = p->n_rows;
         p->n_rows += p->classes[i].n_levels;
     }
     open_columns(p);
-    for (int k = 0; k < p->n_kinds; k++) {
-        add_entry(p, k, -p->kinds[k].n_gpus);
-        base_w += p->kinds[k].n_gpus * p->kinds[k].base_w;
+    for (int k = 0; k < p->n_pools; k++) {
+        add_entry(p, k, -p->pools[k].n_gpus);
+        base_w += p->pools[k].n_gpus * p->pools[k].base_w;
     }
     add_column(p, base_w, 1, 1, -1);
     add_passes(p);
     add_places(p);
 }
 
-static int check(const struct program *p, struct err *e)
+static int check(const struct bound_program *p, struct err *e)
 {
-    if (p->scene->cluster.settings.theta > 2)
+    if (p->inputs->cluster.settings.theta > 2)
         return err_set(e, EINVAL,
                        "the bound knows of two jobs a GPU at most, the cluster lets %d share one",
-                       p->scene->cluster.settings.theta);
+                       p->inputs->cluster.settings.theta);
     if (!(p->period_s > 0))
         return err_set(e, EINVAL, "the bound needs jobs that arrive over some time");
     return 0;
 }
 
-int bound_solve(struct arena *a, const struct scene *s, bool has_limits, bool has_sleep,
+int bound_solve(struct arena *a, const struct study_inputs *s, bool has_limits, bool has_sleep,
                 bool keeps_promises, struct bound *out, struct err *e)
 {
-    struct program p = {
-        .scene = s,
+    struct bound_program p = {
+        .inputs = s,
         .truth = &s->ground.truth,
         .has_limits = has_limits,
         .keeps_promises = keeps_promises,
@@ -503,7 +503,7 @@ int bound_solve(struct arena *a, const struct scene *s, bool has_limits, bool ha
     arena_init(&p.arena);
     rc = make_classes(&p, e);
     if (rc == 0)
-        rc = make_kinds(&p, has_sleep, e);
+        rc = make_pools(&p, has_sleep, e);
     if (rc == 0)
         rc = lower_promises(&p, e);
     if (rc == 0) {

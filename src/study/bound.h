@@ -46,7 +46,7 @@ struct bound {
  * job's work only in places that hold its promise, or, where none does, where it is fastest.
  * -EINVAL: a workload fits nowhere, or the cluster lets more than two jobs share a GPU.
  */
-int bound_solve(struct arena *a, const struct scene *s, bool has_limits, bool has_sleep,
+int bound_solve(struct arena *a, const struct study_inputs *s, bool has_limits, bool has_sleep,
                 bool keeps_promises, struct bound *out, struct err *e);
 
 #endif

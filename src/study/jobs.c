@@ -11,10 +11,10 @@
 #include "sim/trace/import.h"
 #include "study/data.h"
 
-/* What all makers of jobs need. */
-struct maker {
+/* What all builders of jobs need. */
+struct job_builder {
     struct arena *arena;
-    const struct run_key *key;
+    const struct study_run *key;
     const char *data;
     const struct cluster *cluster;
     struct trace_draw draw;
@@ -119,7 +119,7 @@ static const char *const msr_names[] = { "0e4a51", "103959", "11cb48", "2869ce",
                                          "7f04ca", "b436b2", "e13805", "ed69ec", "ee9e8c" };
 enum { MSR_NAMES = 11, MSR_SEEDS = 5 };
 
-static int make_msr(struct maker *m, struct trace *out, struct err *e)
+static int make_msr(struct job_builder *m, struct trace *out, struct err *e)
 {
     struct trace_import in = { .draw = &m->draw, .gang_max = trace_gang_max(m->cluster) };
     struct rng r;
@@ -133,7 +133,7 @@ static int make_msr(struct maker *m, struct trace *out, struct err *e)
     return rc < 0 ? rc : trace_import_gavel(m->arena, &in, out, e);
 }
 
-static int make_philly(struct maker *m, struct trace *out, struct err *e)
+static int make_philly(struct job_builder *m, struct trace *out, struct err *e)
 {
     struct trace_import in = {
         .name = "philly",
@@ -145,7 +145,7 @@ static int make_philly(struct maker *m, struct trace *out, struct err *e)
     return rc < 0 ? rc : trace_import_philly(m->arena, &in, out, e);
 }
 
-static int make_alibaba(struct maker *m, struct trace *out, struct err *e)
+static int make_alibaba(struct job_builder *m, struct trace *out, struct err *e)
 {
     struct trace_import in = { .name = "openb pods", .draw = &m->draw };
     int rc = data_read(m->arena, m->data, DATA_OPENB_PODS, NULL, &in.text, &in.len, e);
@@ -163,14 +163,14 @@ static int make_alibaba(struct maker *m, struct trace *out, struct err *e)
 /* Asked most at 'peak_h' of the day, 'peak' times what one reference GPU serves; least half a
  * day later, by 'depth' less; a cosine between.
  */
-struct service {
+struct study_service {
     int workload;
     double peak, depth, peak_h, first_s;
 };
 
-static struct service draw_service(struct trace_draw *d, struct rng *r)
+static struct study_service draw_service(struct trace_draw *d, struct rng *r)
 {
-    return (struct service){
+    return (struct study_service){
         .workload = draw_workload(d, 1),
         .peak = rng_between(r, 0.4, 0.8),
         .depth = rng_between(r, 0.5, 0.9),
@@ -179,12 +179,12 @@ static struct service draw_service(struct trace_draw *d, struct rng *r)
     };
 }
 
-static double mean_rate(const struct service *s)
+static double mean_rate(const struct study_service *s)
 {
     return s->peak * (1 - s->depth / 2);
 }
 
-static double rate_at(const struct service *s, double time_s)
+static double rate_at(const struct study_service *s, double time_s)
 {
     const double turn = 2 * M_PI * (time_s / HOUR_S - s->peak_h) / 24;
 
@@ -192,10 +192,10 @@ static double rate_at(const struct service *s, double time_s)
 }
 
 /* As many services as take 'demand' reference GPUs on average over the day, and exactly that. */
-static struct service *draw_services(struct maker *m, double demand, int *n)
+static struct study_service *draw_services(struct job_builder *m, double demand, int *n)
 {
     const int most = 2 + (int)(demand / (0.4 * (1 - 0.9 / 2)));
-    struct service *all = ARENA_ARRAY(m->arena, struct service, (size_t)most);
+    struct study_service *all = ARENA_ARRAY(m->arena, struct study_service, (size_t)most);
     double sum = 0;
     struct rng r;
 
@@ -211,8 +211,8 @@ static struct service *draw_services(struct maker *m, double demand, int *n)
 }
 
 /* One job for each hour, from the service's first one until 'until_s'. */
-static int serve(struct arena *a, const struct trace_draw *d, const struct service *s, int index,
-                 double until_s, struct trace_job *out)
+static int serve(struct arena *a, const struct trace_draw *d, const struct study_service *s,
+                 int index, double until_s, struct trace_job *out)
 {
     const int n = (int)fmax(ceil((until_s - s->first_s) / HOUR_S), 0);
 
@@ -236,7 +236,7 @@ static int serve(struct arena *a, const struct trace_draw *d, const struct servi
     return n;
 }
 
-static int make_served(struct maker *m, struct trace *out, struct err *e)
+static int make_served(struct job_builder *m, struct trace *out, struct err *e)
 {
     const struct trace_generate how = {
         .n_jobs = m->key->scenario->n_jobs,
@@ -244,7 +244,7 @@ static int make_served(struct maker *m, struct trace *out, struct err *e)
         .seed = (uint64_t)m->key->seed,
     };
     const double demand = m->key->load * SERVED * trace_capacity(&m->draw, m->cluster);
-    struct service *services;
+    struct study_service *services;
     struct trace training;
     double until_s;
     int n_services;
@@ -269,7 +269,7 @@ static int make_served(struct maker *m, struct trace *out, struct err *e)
 
 /* ---- all of them ---- */
 
-static int make_drawn(struct maker *m, struct trace *out, struct err *e)
+static int make_drawn(struct job_builder *m, struct trace *out, struct err *e)
 {
     const struct trace_generate how = {
         .n_jobs = m->key->scenario->n_jobs,
@@ -280,15 +280,15 @@ static int make_drawn(struct maker *m, struct trace *out, struct err *e)
     return trace_generate(m->arena, &how, &m->draw, m->cluster, out, e);
 }
 
-int jobs_make(struct arena *a, const struct run_key *k, const char *data, const struct cluster *cl,
-              const struct truth *t, struct trace *out, struct err *e)
+int jobs_make(struct arena *a, const struct study_run *k, const char *data,
+              const struct cluster *cl, const struct truth *t, struct trace *out, struct err *e)
 {
-    static int (*const makers[])(struct maker *, struct trace *, struct err *) = {
+    static int (*const makers[])(struct job_builder *, struct trace *, struct err *) = {
         [JOBS_DRAWN] = make_drawn,   [JOBS_SERVED] = make_served,   [JOBS_MSR] = make_msr,
         [JOBS_PHILLY] = make_philly, [JOBS_ALIBABA] = make_alibaba,
     };
     const struct scenario *s = k->scenario;
-    struct maker m = { .arena = a, .key = k, .data = data, .cluster = cl };
+    struct job_builder m = { .arena = a, .key = k, .data = data, .cluster = cl };
     int rc = trace_draw_init(&m.draw, a, t, cl, NULL, (uint64_t)k->seed, e);
 
     if (rc < 0)

@@ -1,4 +1,4 @@
-#include "study/stays.h"
+#include "study/occupancy.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -11,43 +11,44 @@
 #include "catalog/cluster/state.h"
 #include "study/run.h"
 
-void stays_init(struct stays *s)
+void occupancy_init(struct occupancy *s)
 {
-    *s = (struct stays){ 0 };
+    *s = (struct occupancy){ 0 };
 }
 
-void stays_release(struct stays *s)
+void occupancy_release(struct occupancy *s)
 {
     free(s->list);
-    stays_init(s);
+    occupancy_init(s);
 }
 
-static bool goes_on(const struct run_stay *stay, const struct state *state)
+static bool goes_on(const struct study_interval *interval, const struct state *state)
 {
-    const struct gpu *g = &state->gpus[stay->gpu];
+    const struct gpu *g = &state->gpus[interval->gpu];
 
     for (int i = 0; i < g->n_jobs; i++) {
-        if (g->jobs[i] == stay->job)
-            return state->jobs[stay->job]->limit_w == stay->limit_w;
+        if (g->jobs[i] == interval->job)
+            return state->jobs[interval->job]->limit_w == interval->limit_w;
     }
     return false;
 }
 
-static bool is_open(const struct stays *s, int gpu, int job)
+static bool is_open(const struct occupancy *s, int gpu, int job)
 {
     for (int i = s->first_open; i < s->n; i++) {
-        const struct run_stay *stay = &s->list[i];
+        const struct study_interval *interval = &s->list[i];
 
-        if (stay->gpu == gpu && stay->job == job && isnan(stay->to_s))
+        if (interval->gpu == gpu && interval->job == job && isnan(interval->to_s))
             return true;
     }
     return false;
 }
 
-static void open_stay(struct stays *s, const struct state *state, int gpu, int job, double now_s)
+static void open_interval(struct occupancy *s, const struct state *state, int gpu, int job,
+                          double now_s)
 {
     GROW(s->list, s->n, s->cap);
-    s->list[s->n++] = (struct run_stay){
+    s->list[s->n++] = (struct study_interval){
         .gpu = gpu,
         .job = job,
         .limit_w = state->jobs[job]->limit_w,
@@ -56,7 +57,7 @@ static void open_stay(struct stays *s, const struct state *state, int gpu, int j
     };
 }
 
-void stays_look(struct stays *s, const struct state *state, double now_s)
+void occupancy_update(struct occupancy *s, const struct state *state, double now_s)
 {
     for (int i = s->first_open; i < s->n; i++) {
         if (isnan(s->list[i].to_s) && !goes_on(&s->list[i], state))
@@ -67,14 +68,14 @@ void stays_look(struct stays *s, const struct state *state, double now_s)
     for (int g = 0; g < state->n_gpus; g++) {
         for (int i = 0; i < state->gpus[g].n_jobs; i++) {
             if (!is_open(s, g, state->gpus[g].jobs[i]))
-                open_stay(s, state, g, state->gpus[g].jobs[i], now_s);
+                open_interval(s, state, g, state->gpus[g].jobs[i], now_s);
         }
     }
 }
 
 static int by_gpu_then_time(const void *a, const void *b)
 {
-    const struct run_stay *x = a, *y = b;
+    const struct study_interval *x = a, *y = b;
 
     if (x->gpu != y->gpu)
         return x->gpu < y->gpu ? -1 : 1;
@@ -83,16 +84,16 @@ static int by_gpu_then_time(const void *a, const void *b)
     return (x->job > y->job) - (x->job < y->job);
 }
 
-void stays_end(struct stays *s, double now_s, struct arena *a, struct run_result *out)
+void occupancy_end(struct occupancy *s, double now_s, struct arena *a, struct study_result *out)
 {
     for (int i = s->first_open; i < s->n; i++) {
         if (isnan(s->list[i].to_s))
             s->list[i].to_s = now_s;
     }
-    out->n_stays = s->n;
-    out->stays = ARENA_ARRAY(a, struct run_stay, (size_t)s->n);
+    out->n_intervals = s->n;
+    out->intervals = ARENA_ARRAY(a, struct study_interval, (size_t)s->n);
     if (s->n == 0)
         return;
     qsort(s->list, (size_t)s->n, sizeof *s->list, by_gpu_then_time);
-    memcpy(out->stays, s->list, (size_t)s->n * sizeof *s->list);
+    memcpy(out->intervals, s->list, (size_t)s->n * sizeof *s->list);
 }

@@ -18,33 +18,33 @@
 #define TURN_NS 100000000    // between two looks at the children and the screen: 0.1 s
 
 /* What a child that failed says. */
-struct word {
+struct child_failure {
     bool cannot_write;    // then nobody can
     struct err err;
 };
 
 /* A run to do. */
-struct task {
+struct pool_task {
     int key;
     double cost;
 };
 
-struct child {
+struct pool_child {
     pid_t pid;    // 0: the place is free
-    struct task task;
+    struct pool_task task;
     int from;    // where its word comes from
 };
 
 struct pool {
     struct arena *arena;
-    struct book *book;
-    const struct run_key *keys;
+    struct results *results;
+    const struct study_run *keys;
     const struct pool_options *options;
     struct pool_report *report;
 
-    struct task *todo;    // (n_todo) the long ones first
+    struct pool_task *todo;    // (n_todo) the long ones first
     int n_todo, n_begun;
-    struct child *children;    // (n_children)
+    struct pool_child *children;    // (n_children)
     int n_children;
 
     sigset_t waited, before;    // signals that are waited for; the mask of before
@@ -55,16 +55,16 @@ struct pool {
 
 /* ---- a child ---- */
 
-static int do_run(struct pool *p, const struct run_key *k, struct word *w)
+static int do_run(struct pool *p, const struct study_run *k, struct child_failure *w)
 {
-    pool_run_f *run = p->options->run != NULL ? p->options->run : run_do;
-    struct run_result r = { 0 };
+    pool_run_f *run = p->options->run != NULL ? p->options->run : study_run_do;
+    struct study_result r = { 0 };
     struct arena a;
 
     arena_init(&a);
     int rc = run(&a, k, p->options->data, &r, &w->err);
     if (rc == 0) {
-        rc = book_keep(p->book, k, &r, &w->err);
+        rc = results_keep(p->results, k, &r, &w->err);
         w->cannot_write = rc < 0;
     }
     arena_release(&a);
@@ -73,12 +73,12 @@ static int do_run(struct pool *p, const struct run_key *k, struct word *w)
 
 static _Noreturn void child_run(struct pool *p, int key, int to, pid_t parent)
 {
-    struct word w = { 0 };
+    struct child_failure w = { 0 };
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)    // it ended before it could be told
         _exit(1);
-    book_leave(p->book);    // the directory is free when the parent ends
+    results_unlock(p->results);    // the directory is free when the parent ends
     sigprocmask(SIG_SETMASK, &p->before, NULL);
     log_set_level(LOG_ERROR);    // a warning about the data would come from every run
     int rc = do_run(p, &p->keys[key], &w);
@@ -86,7 +86,7 @@ static _Noreturn void child_run(struct pool *p, int key, int to, pid_t parent)
     _exit(rc == 0 && is_said ? 0 : 1);
 }
 
-static int begin(struct pool *p, struct child *c, struct err *e)
+static int begin(struct pool *p, struct pool_child *c, struct err *e)
 {
     pid_t parent = getpid();
     int ends[2];
@@ -113,7 +113,7 @@ static int begin(struct pool *p, struct child *c, struct err *e)
 
 static void note_failure(struct pool *p, int key, const char *why)
 {
-    const char *name = run_name(p->arena, &p->keys[key]);
+    const char *name = study_run_name(p->arena, &p->keys[key]);
 
     p->report->n_failed++;
     if (p->report->first_failure == NULL)
@@ -123,9 +123,9 @@ static void note_failure(struct pool *p, int key, const char *why)
 /* What became of a child that has ended with 'status'. Only a directory that cannot be written
  * is an error of the pool.
  */
-static int end(struct pool *p, struct child *c, int status, struct err *e)
+static int end(struct pool *p, struct pool_child *c, int status, struct err *e)
 {
-    struct word w = { 0 };
+    struct child_failure w = { 0 };
     bool has_word = read(c->from, &w, sizeof w) == (ssize_t)sizeof w;
 
     close(c->from);
@@ -156,7 +156,7 @@ static int reap(struct pool *p, struct err *e)
     int n = 0;
 
     for (int i = 0; i < p->n_children; i++) {
-        struct child *c = &p->children[i];
+        struct pool_child *c = &p->children[i];
         int status = 0, rc = 0;
 
         if (c->pid == 0)
@@ -175,7 +175,7 @@ static int reap(struct pool *p, struct err *e)
 static void stop_children(struct pool *p)
 {
     for (int i = 0; i < p->n_children; i++) {
-        struct child *c = &p->children[i];
+        struct pool_child *c = &p->children[i];
 
         if (c->pid == 0)
             continue;
@@ -234,7 +234,7 @@ static int work(struct pool *p, struct err *e)
 }
 
 /* Children's ends and wishes to stop are taken one by one, never in the middle of something. A
- * signal that is ignored, as by nohup, stays ignored.
+ * signal that is ignored, as by nohup, intervals ignored.
  */
 static void hold_signals(struct pool *p)
 {
@@ -254,7 +254,7 @@ static void hold_signals(struct pool *p)
 /* Long ones first, so that none is left alone at the end. */
 static int by_cost(const void *a, const void *b)
 {
-    const struct task *x = a, *y = b;
+    const struct pool_task *x = a, *y = b;
 
     if (x->cost != y->cost)
         return x->cost > y->cost ? -1 : 1;
@@ -279,7 +279,7 @@ static int do_todo(struct pool *p, struct err *e)
     p->n_children = p->options->n_parallel > 0 ? p->options->n_parallel : cores;
     if (p->n_children < 1)
         p->n_children = 1;
-    p->children = ARENA_ARRAY(p->arena, struct child, (size_t)p->n_children);
+    p->children = ARENA_ARRAY(p->arena, struct pool_child, (size_t)p->n_children);
     for (int i = 0; i < p->n_todo; i++)
         p->total_cost += p->todo[i].cost;
     if (p->n_todo > 0)
@@ -295,37 +295,38 @@ static int do_todo(struct pool *p, struct err *e)
 
 static void find_todo(struct pool *p, int n_keys)
 {
-    struct run_result r;
+    struct study_result r;
     struct arena a;
 
     arena_init(&a);
-    p->todo = ARENA_ARRAY(p->arena, struct task, (size_t)n_keys);
+    p->todo = ARENA_ARRAY(p->arena, struct pool_task, (size_t)n_keys);
     for (int i = 0; i < n_keys; i++) {
-        if (book_has(&a, p->book, &p->keys[i], &r))
+        if (results_has(&a, p->results, &p->keys[i], &r))
             p->report->n_kept++;
         else
-            p->todo[p->n_todo++] = (struct task){ .key = i, .cost = run_cost(&p->keys[i]) };
+            p->todo[p->n_todo++] =
+                (struct pool_task){ .key = i, .cost = study_run_cost(&p->keys[i]) };
         arena_reset(&a);
     }
     arena_release(&a);
 }
 
-static int interrupted(const struct book *b, int n_keys, struct err *e)
+static int interrupted(const struct results *b, int n_keys, struct err *e)
 {
     return err_set(e, EINTR,
                    "interrupted; %d of %d runs are kept in %s: the same command goes on from there",
                    b->n_rows, n_keys, b->dir);
 }
 
-int pool_run(struct arena *a, struct book *b, const struct run_key *keys, int n_keys,
+int pool_run(struct arena *a, struct results *b, const struct study_run *keys, int n_keys,
              const struct pool_options *o, struct pool_report *report, struct err *e)
 {
-    struct pool p = { .arena = a, .book = b, .keys = keys, .options = o, .report = report };
+    struct pool p = { .arena = a, .results = b, .keys = keys, .options = o, .report = report };
 
-    assert(b->is_taken);
+    assert(b->is_locked);
     *report = (struct pool_report){ 0 };
     find_todo(&p, n_keys);
     int rc = do_todo(&p, e);
-    book_fill(a, b, keys, n_keys);
+    results_fill(a, b, keys, n_keys);
     return rc == -EINTR ? interrupted(b, n_keys, e) : rc;
 }

@@ -12,14 +12,14 @@
 
 struct err;
 
-typedef int pool_run_f(struct arena *a, const struct run_key *k, const char *data,
-                       struct run_result *out, struct err *e);
+typedef int pool_run_f(struct arena *a, const struct study_run *k, const char *data,
+                       struct study_result *out, struct err *e);
 
 struct pool_options {
     int n_parallel;      // processes; 0: as many as there are cores
     const char *data;    // as for scenario_open
     bool is_quiet;       // no progress; otherwise with ETA on a terminal, a line at first elsewhere
-    pool_run_f *run;     // NULL: run_do
+    pool_run_f *run;     // NULL: study_run_do
 };
 
 struct pool_report {
@@ -27,10 +27,10 @@ struct pool_report {
     const char *first_failure;       // sentence with the run's name; NULL: none
 };
 
-/* Do what the book does not have yet; afterwards its rows are those that are there, in the order
- * of 'keys'. The book is taken. 0; -EINTR: interrupted; -Exxx: the directory cannot be written.
+/* Do what the results does not have yet; afterwards its rows are those that are there, in the order
+ * of 'keys'. The results is taken. 0; -EINTR: interrupted; -Exxx: the directory cannot be written.
  */
-int pool_run(struct arena *a, struct book *b, const struct run_key *keys, int n_keys,
+int pool_run(struct arena *a, struct results *b, const struct study_run *keys, int n_keys,
              const struct pool_options *o, struct pool_report *report, struct err *e);
 
 #endif

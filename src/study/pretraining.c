@@ -13,10 +13,11 @@
 #include "estimate/p1/p1.h"
 #include "nn/gauss.h"
 #include "refine/model.h"
+#include "sim/sim.h"
 
-int known_pretrained(struct known *k, struct err *e)
+int pretraining_shipped(struct pretraining *k, struct err *e)
 {
-    *k = (struct known){ 0 };
+    *k = (struct pretraining){ 0 };
     return model_pretrained(&k->model, e);
 }
 
@@ -38,7 +39,7 @@ static bool is_first(const struct catalog *c, int w)
     return true;
 }
 
-const char *known_family(const struct catalog *c, int seed)
+const char *pretraining_family(const struct catalog *c, int seed)
 {
     int n = 0, which;
 
@@ -69,41 +70,15 @@ static int copy_names(const struct catalog *from, const char *family, struct cat
     return rc;
 }
 
-static int copy_cell(const struct cell *c, const int *types, const int *workloads,
-                     struct catalog *out, struct err *e)
-{
-    struct measurement m = {
-        .key = c->key,
-        .fits = c->n_speed > 0 || c->n_unfit == 0,
-        .throughput = c->n_speed > 0 ? exp(c->ln_speed) : (double)NAN,
-        .watts = c->n_watts > 0 ? exp(c->ln_watts) : (double)NAN,
-        .duration_s = NAN,
-        .noise = c->n_speed > 0 ? sqrt(cell_variance(c)) : (double)NAN,
-    };
-
-    if (c->n_speed == 0 && c->n_unfit == 0 && c->n_watts == 0)
-        return 0;
-    m.key.gpu_type = types[c->key.gpu_type];
-    m.key.workload = workloads[c->key.workload];
-    if (m.key.workload < 0)
-        return 0;
-    if (c->key.neighbour >= 0) {
-        m.key.neighbour = workloads[c->key.neighbour];
-        if (m.key.neighbour < 0)
-            return 0;
-    }
-    return catalog_record(out, &m, 0, e);
-}
-
-int known_without(const struct catalog *from, const char *family, struct catalog *out,
-                  struct err *e)
+int pretraining_without(const struct catalog *from, const char *family, struct catalog *out,
+                        struct err *e)
 {
     int *types = heap_array((size_t)from->n_types, sizeof *types);
     int *workloads = heap_array((size_t)from->n_workloads, sizeof *workloads);
     int rc = copy_names(from, family, out, types, workloads, e);
 
     for (int i = 0; i < from->n_cells && rc == 0; i++)
-        rc = copy_cell(&from->cells[i], types, workloads, out, e);
+        rc = sim_copy_cell(out, &from->cells[i], types, workloads, e);
     free(types);
     free(workloads);
     return rc;
@@ -124,28 +99,29 @@ static int learn(const struct catalog *c, int seed, struct model **out, struct e
     return rc;
 }
 
-int known_others(struct known *k, const struct catalog *truth, int seed, struct err *e)
+int pretraining_of_others(struct pretraining *k, const struct catalog *truth, int seed,
+                          struct err *e)
 {
     int rc;
 
-    *k = (struct known){ .family = known_family(truth, seed) };
+    *k = (struct pretraining){ .family = pretraining_family(truth, seed) };
     if (k->family == NULL)
         return err_set(e, EINVAL, "no workload of the ground truth says its family");
     k->catalog = heap_array(1, sizeof *k->catalog);
     catalog_init(k->catalog);
-    rc = known_without(truth, k->family, k->catalog, e);
+    rc = pretraining_without(truth, k->family, k->catalog, e);
     if (rc == 0)
         rc = learn(k->catalog, seed, &k->model, e);
     if (rc < 0)
-        known_release(k);
+        pretraining_release(k);
     return rc;
 }
 
-void known_release(struct known *k)
+void pretraining_release(struct pretraining *k)
 {
     model_destroy(k->model);
     if (k->catalog != NULL)
         catalog_release(k->catalog);
     free(k->catalog);
-    *k = (struct known){ 0 };
+    *k = (struct pretraining){ 0 };
 }

@@ -1,39 +1,41 @@
-/* known.h - what a policy begins a run with: others' measurements, and what was learned from them.
+/* pretraining.h - what a policy begins a run with: others' measurements, and what was learned from
+ * them.
  *
- * Made by scenario_open; handed to the simulator by the run, which also makes its own
- * measurements; released with the scene.
+ * Made by scenario_open; handed to the simulator by the run, which also makes its own measurements;
+ * released with the inputs.
  */
-#ifndef STUDY_KNOWN_H
-#define STUDY_KNOWN_H
+#ifndef STUDY_PRETRAINING_H
+#define STUDY_PRETRAINING_H
 
 struct catalog;
 struct err;
 struct model;
 
-struct known {
+struct pretraining {
     const char *family;         // that was held out; NULL: none
     struct catalog *catalog;    // NULL: nothing was measured
     struct model *model;        // NULL: the roofline
 };
 
 /* The model that ships with the program. */
-int known_pretrained(struct known *k, struct err *e);
+int pretraining_shipped(struct pretraining *k, struct err *e);
 
 /* All of 'truth' but one of its families, and a model learned from that, which takes some seconds.
  * Seeds in a row hold out one family after the other. The model's last digits depend on the CPU
  * (model.h), and so may what is decided with it.
  */
-int known_others(struct known *k, const struct catalog *truth, int seed, struct err *e);
+int pretraining_of_others(struct pretraining *k, const struct catalog *truth, int seed,
+                          struct err *e);
 
-void known_release(struct known *k);
+void pretraining_release(struct pretraining *k);
 
 /* Into the empty catalog 'out': the measurements of 'from' in which no workload of 'family' takes
  * part, neither as itself nor as a neighbour. Cells become one measurement each, of their weight.
  */
-int known_without(const struct catalog *from, const char *family, struct catalog *out,
-                  struct err *e);
+int pretraining_without(const struct catalog *from, const char *family, struct catalog *out,
+                        struct err *e);
 
 /* The family that a seed holds out; NULL: no workload has one. Borrowed from 'c'. */
-const char *known_family(const struct catalog *c, int seed);
+const char *pretraining_family(const struct catalog *c, int seed);
 
 #endif

@@ -14,11 +14,11 @@
 
 #include "base/err.h"
 #include "base/text/file.h"
-#include "study/book_inner.h"
+#include "study/results_inner.h"
 
 #define RUN_BYTES_MAX (64 << 20)    // a run's file has some 100 KB; more is somebody else's
 
-const char *book_build(struct arena *a)
+const char *results_build(struct arena *a)
 {
     char hex[65] = "unknown";
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -91,7 +91,7 @@ static int lock(const char *path, const char *dir, struct err *e)
                    "%s: another study is at work there; wait for it, or use another --out", dir);
 }
 
-int book_take(struct book *b, struct err *e)
+int results_lock(struct results *b, struct err *e)
 {
     struct arena a;
 
@@ -103,7 +103,7 @@ int book_take(struct book *b, struct err *e)
     if (rc == 0)
         rc = lock(arena_printf(&a, "%s/lock", runs), b->dir, e);
     if (rc >= 0) {
-        b->is_taken = true;
+        b->is_locked = true;
         b->lock = rc;
         clear_away(b->dir);
         clear_away(runs);
@@ -112,18 +112,18 @@ int book_take(struct book *b, struct err *e)
     return rc < 0 ? rc : 0;
 }
 
-void book_leave(struct book *b)
+void results_unlock(struct results *b)
 {
-    if (b->is_taken)
+    if (b->is_locked)
         close(b->lock);
-    b->is_taken = false;
+    b->is_locked = false;
 }
 
 /* ---- runs ---- */
 
-static const char *path_of(struct arena *a, const struct book *b, const struct run_key *k)
+static const char *path_of(struct arena *a, const struct results *b, const struct study_run *k)
 {
-    return arena_printf(a, "%s/runs/%s.json", b->dir, run_name(a, k));
+    return arena_printf(a, "%s/runs/%s.json", b->dir, study_run_name(a, k));
 }
 
 static bool says(const json_t *j, const char *key, const char *want)
@@ -133,7 +133,7 @@ static bool says(const json_t *j, const char *key, const char *want)
     return got != NULL && strcmp(got, want) == 0;
 }
 
-static const char *digest_of(const struct book *b, const struct scenario *s)
+static const char *digest_of(const struct results *b, const struct scenario *s)
 {
     for (int i = 0; i < b->n_data; i++) {
         if (b->data[i].scenario == s)
@@ -143,7 +143,7 @@ static const char *digest_of(const struct book *b, const struct scenario *s)
 }
 
 /* Was it made by this build of this version from this data? */
-static bool is_of(const struct book *b, const struct run_key *k, const json_t *j)
+static bool is_of(const struct results *b, const struct study_run *k, const json_t *j)
 {
     return b->takes_any || (says(j, "version", b->version) && says(j, "build", b->build) &&
                             says(j, "data", digest_of(b, k->scenario)));
@@ -152,8 +152,8 @@ static bool is_of(const struct book *b, const struct run_key *k, const json_t *j
 enum found { FOUND_NOTHING, FOUND_GARBAGE, FOUND_ANOTHERS, FOUND_RUN };
 
 /* What lies where the run should; fills 'row' where it is that. */
-static enum found find(struct arena *a, const struct book *b, const struct run_key *k,
-                       struct book_row *row)
+static enum found find(struct arena *a, const struct results *b, const struct study_run *k,
+                       struct results_row *row)
 {
     enum found found = FOUND_NOTHING;
     struct arena scratch;
@@ -166,9 +166,9 @@ static enum found find(struct arena *a, const struct book *b, const struct run_k
         const json_t *data = json_object_get(j, "data");
 
         found = FOUND_GARBAGE;
-        if (says(j, "run", run_name(&scratch, k)) && json_is_string(data) &&
-            book_result_of(a, json_object_get(j, "result"), json_object_get(j, "details"),
-                           &row->result))
+        if (says(j, "run", study_run_name(&scratch, k)) && json_is_string(data) &&
+            results_read_back(a, json_object_get(j, "result"), json_object_get(j, "details"),
+                              &row->result))
             found = is_of(b, k, j) ? FOUND_RUN : FOUND_ANOTHERS;
         row->key = *k;
         /* Older files name the data also where nobody reads it. */
@@ -182,10 +182,10 @@ static enum found find(struct arena *a, const struct book *b, const struct run_k
     return found;
 }
 
-bool book_has(struct arena *a, const struct book *b, const struct run_key *k,
-              struct run_result *out)
+bool results_has(struct arena *a, const struct results *b, const struct study_run *k,
+                 struct study_result *out)
 {
-    struct book_row row = { 0 };
+    struct results_row row = { 0 };
     bool is_there = find(a, b, k, &row) == FOUND_RUN;
 
     if (is_there)
@@ -194,7 +194,7 @@ bool book_has(struct arena *a, const struct book *b, const struct run_key *k,
 }
 
 /* The digests of all rows, each once. */
-static const char *join_digests(struct arena *a, const struct book *b)
+static const char *join_digests(struct arena *a, const struct results *b)
 {
     const char *all = "";
 
@@ -207,9 +207,9 @@ static const char *join_digests(struct arena *a, const struct book *b)
     return all[0] != '\0' ? all : "none";
 }
 
-void book_fill(struct arena *a, struct book *b, const struct run_key *keys, int n_keys)
+void results_fill(struct arena *a, struct results *b, const struct study_run *keys, int n_keys)
 {
-    b->rows = ARENA_ARRAY(a, struct book_row, (size_t)n_keys);
+    b->rows = ARENA_ARRAY(a, struct results_row, (size_t)n_keys);
     b->n_rows = 0;
     b->broken = NULL;
     for (int i = 0; i < n_keys; i++) {
@@ -222,15 +222,15 @@ void book_fill(struct arena *a, struct book *b, const struct run_key *keys, int 
     b->digest = join_digests(a, b);
 }
 
-int book_keep(const struct book *b, const struct run_key *k, const struct run_result *r,
-              struct err *e)
+int results_keep(const struct results *b, const struct study_run *k, const struct study_result *r,
+                 struct err *e)
 {
     struct arena a;
 
     arena_init(&a);
-    json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "run", run_name(&a, k), "version",
+    json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "run", study_run_name(&a, k), "version",
                           b->version, "build", b->build, "data", digest_of(b, k->scenario),
-                          "result", book_row_json(k, r), "details", book_details_json(k, r));
+                          "result", results_row_json(k, r), "details", results_details_json(k, r));
     assert(j != NULL);
     /* 17 digits read back as the same number. */
     char *text = json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17));

@@ -1,30 +1,30 @@
-/* book_json.c - a run's result as JSON, and back. */
-#include "study/book_inner.h"
+/* results_json.c - a run's result as JSON, and back. */
+#include "study/results_inner.h"
 
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-#define REAL(member)                                               \
-    {                                                              \
-        .name = #member, .at = offsetof(struct run_result, member) \
+#define REAL(member)                                                 \
+    {                                                                \
+        .name = #member, .at = offsetof(struct study_result, member) \
     }
-#define LONG(member)                                                                    \
+#define LONG(member)                                                                      \
+    {                                                                                     \
+        .name = #member, .kind = FIGURE_LONG, .at = offsetof(struct study_result, member) \
+    }
+#define INT(member)                                                                      \
+    {                                                                                    \
+        .name = #member, .kind = FIGURE_INT, .at = offsetof(struct study_result, member) \
+    }
+#define TIMING(member)                                                                  \
     {                                                                                   \
-        .name = #member, .kind = FIGURE_LONG, .at = offsetof(struct run_result, member) \
-    }
-#define INT(member)                                                                    \
-    {                                                                                  \
-        .name = #member, .kind = FIGURE_INT, .at = offsetof(struct run_result, member) \
-    }
-#define TIMING(member)                                                                \
-    {                                                                                 \
-        .name = #member, .at = offsetof(struct run_result, member), .is_timing = true \
+        .name = #member, .at = offsetof(struct study_result, member), .is_timing = true \
     }
 
 /* In the order of columns; docs/formats/study.md has the same. */
-const struct figure book_figures[] = {
+const struct figure results_figures[] = {
     REAL(energy_j_per_work),
     REAL(energy_kwh),
     REAL(promise_attainment),
@@ -58,16 +58,16 @@ const struct figure book_figures[] = {
     TIMING(wall_s),
     TIMING(rss_bytes),
 };
-const int n_book_figures = sizeof book_figures / sizeof *book_figures;
+const int n_results_figures = sizeof results_figures / sizeof *results_figures;
 
 /* A bound knows how many jobs there are, and counts nothing else. */
 static bool has_figure(const struct figure *f, const char *policy)
 {
-    return f->kind == FIGURE_REAL || f->at == offsetof(struct run_result, jobs) ||
+    return f->kind == FIGURE_REAL || f->at == offsetof(struct study_result, jobs) ||
            strcmp(policy, "bound") != 0;
 }
 
-double figure_value(const struct figure *f, const struct run_key *k, const struct run_result *r)
+double figure_value(const struct figure *f, const struct study_run *k, const struct study_result *r)
 {
     const char *at = (const char *)r + f->at;
     double real;
@@ -90,7 +90,7 @@ double figure_value(const struct figure *f, const struct run_key *k, const struc
     return real;
 }
 
-static void figure_set(const struct figure *f, struct run_result *r, double v)
+static void figure_set(const struct figure *f, struct study_result *r, double v)
 {
     char *at = (char *)r + f->at;
     const long whole = f->kind == FIGURE_LONG ? (long)v : 0;
@@ -111,15 +111,15 @@ static json_t *number(double v)
     return isfinite(v) ? json_real(v) : json_null();
 }
 
-static json_t *figure_json(const struct figure *f, const struct run_key *k,
-                           const struct run_result *r)
+static json_t *figure_json(const struct figure *f, const struct study_run *k,
+                           const struct study_result *r)
 {
     double v = figure_value(f, k, r);
 
     return f->kind == FIGURE_REAL || isnan(v) ? number(v) : json_integer((json_int_t)v);
 }
 
-static json_t *key_json(const struct run_key *k)
+static json_t *key_json(const struct study_run *k)
 {
     return json_pack("{s:s, s:o, s:s, s:i, s:b, s:b, s:o, s:s, s:s}", "scenario", k->scenario->name,
                      "load", number(k->load), "policy", k->policy, "seed", k->seed, "sleep",
@@ -128,14 +128,15 @@ static json_t *key_json(const struct run_key *k)
                      knowledge_name(k->knows), "power_model", scenario_power_model(k->scenario));
 }
 
-json_t *book_row_json(const struct run_key *k, const struct run_result *r)
+json_t *results_row_json(const struct study_run *k, const struct study_result *r)
 {
     json_t *row = key_json(k), *hours = json_object(), *energy = json_object();
 
     assert(row != NULL);
-    for (int i = 0; i < n_book_figures; i++) {
-        if (!book_figures[i].is_timing)
-            json_object_set_new(row, book_figures[i].name, figure_json(&book_figures[i], k, r));
+    for (int i = 0; i < n_results_figures; i++) {
+        if (!results_figures[i].is_timing)
+            json_object_set_new(row, results_figures[i].name,
+                                figure_json(&results_figures[i], k, r));
     }
     for (int i = 0; i < r->n_types; i++) {
         json_object_set_new(hours, r->types[i].name, number(r->types[i].gpu_hours));
@@ -146,22 +147,23 @@ json_t *book_row_json(const struct run_key *k, const struct run_result *r)
     return row;
 }
 
-/* The first number is the slice's end; the rest as struct run_slice has them. */
-static json_t *slice_json(const struct run_slice *s)
+/* The first number is the slice's end; the rest as struct study_slice has them. */
+static json_t *slice_json(const struct study_slice *s)
 {
     return json_pack("[o, o, o, o, I, o, i]", number(s->time_s), number(s->watts),
                      number(s->work_per_s), number(s->error), (json_int_t)s->measurements,
                      number(s->attainment), s->waiting);
 }
 
-json_t *book_details_json(const struct run_key *k, const struct run_result *r)
+json_t *results_details_json(const struct study_run *k, const struct study_result *r)
 {
     json_t *timing = json_object(), *types = json_array(), *slices = json_array();
-    json_t *stays = json_array();
+    json_t *intervals = json_array();
 
-    for (int i = 0; i < n_book_figures; i++) {
-        if (book_figures[i].is_timing)
-            json_object_set_new(timing, book_figures[i].name, figure_json(&book_figures[i], k, r));
+    for (int i = 0; i < n_results_figures; i++) {
+        if (results_figures[i].is_timing)
+            json_object_set_new(timing, results_figures[i].name,
+                                figure_json(&results_figures[i], k, r));
     }
     for (int i = 0; i < r->n_types; i++)
         json_array_append_new(types, json_pack("[s, i, o, o]", r->types[i].name, r->types[i].n_gpus,
@@ -169,13 +171,14 @@ json_t *book_details_json(const struct run_key *k, const struct run_result *r)
                                                number(r->types[i].energy_kwh)));
     for (int i = 0; i < r->n_slices; i++)
         json_array_append_new(slices, slice_json(&r->slices[i]));
-    for (int i = 0; i < r->n_stays; i++)
-        json_array_append_new(stays, json_pack("[i, i, i, o, o]", r->stays[i].gpu, r->stays[i].job,
-                                               r->stays[i].limit_w, number(r->stays[i].from_s),
-                                               number(r->stays[i].to_s)));
+    for (int i = 0; i < r->n_intervals; i++)
+        json_array_append_new(intervals,
+                              json_pack("[i, i, i, o, o]", r->intervals[i].gpu, r->intervals[i].job,
+                                        r->intervals[i].limit_w, number(r->intervals[i].from_s),
+                                        number(r->intervals[i].to_s)));
     return json_pack("{s:o, s:o, s:o, s:[o, o], s:o}", "timing", timing, "types", types, "slices",
-                     slices, "stays_s", number(r->stays_from_s), number(r->stays_to_s), "stays",
-                     stays);
+                     slices, "stays_s", number(r->intervals_from_s), number(r->intervals_to_s),
+                     "stays", intervals);
 }
 
 /* ---- and back ---- */
@@ -196,14 +199,14 @@ static bool take_int(const json_t *j, int *out)
 }
 
 /* A count that the policy does not have may also be there, as older files have it. */
-static bool take_figures(const json_t *row, const json_t *timing, struct run_result *out)
+static bool take_figures(const json_t *row, const json_t *timing, struct study_result *out)
 {
     const char *policy = json_string_value(json_object_get(row, "policy"));
 
     if (policy == NULL)
         return false;
-    for (int i = 0; i < n_book_figures; i++) {
-        const struct figure *f = &book_figures[i];
+    for (int i = 0; i < n_results_figures; i++) {
+        const struct figure *f = &results_figures[i];
         const json_t *j = json_object_get(f->is_timing ? timing : row, f->name);
         double v;
 
@@ -219,7 +222,7 @@ static bool take_figures(const json_t *row, const json_t *timing, struct run_res
     return true;
 }
 
-static bool take_type(struct arena *a, const json_t *j, struct run_type *t)
+static bool take_type(struct arena *a, const json_t *j, struct study_type *t)
 {
     const char *name = json_string_value(json_array_get(j, 0));
 
@@ -230,7 +233,7 @@ static bool take_type(struct arena *a, const json_t *j, struct run_type *t)
            take(json_array_get(j, 2), &t->gpu_hours) && take(json_array_get(j, 3), &t->energy_kwh);
 }
 
-static bool take_slice(const json_t *j, struct run_slice *s)
+static bool take_slice(const json_t *j, struct study_slice *s)
 {
     s->measurements = (long)json_integer_value(json_array_get(j, 4));
     return take(json_array_get(j, 0), &s->time_s) && take(json_array_get(j, 1), &s->watts) &&
@@ -239,45 +242,45 @@ static bool take_slice(const json_t *j, struct run_slice *s)
            take_int(json_array_get(j, 6), &s->waiting);
 }
 
-/* Charts have a lane for each GPU up to the last: a file may not ask for any number of them. */
-#define LANES_MAX 65536
+/* Charts have a row for each GPU up to the last: a file may not ask for any number of them. */
+#define ROWS_MAX 65536
 
-static bool take_stay(const json_t *j, struct run_stay *s)
+static bool take_interval(const json_t *j, struct study_interval *s)
 {
     return take_int(json_array_get(j, 0), &s->gpu) && take_int(json_array_get(j, 1), &s->job) &&
            take_int(json_array_get(j, 2), &s->limit_w) && take(json_array_get(j, 3), &s->from_s) &&
-           take(json_array_get(j, 4), &s->to_s) && s->gpu >= 0 && s->gpu < LANES_MAX && s->job >= 0;
+           take(json_array_get(j, 4), &s->to_s) && s->gpu >= 0 && s->gpu < ROWS_MAX && s->job >= 0;
 }
 
 static bool take_lists(struct arena *a, const json_t *types, const json_t *slices,
-                       const json_t *stays, struct run_result *out)
+                       const json_t *intervals, struct study_result *out)
 {
-    bool is_fine = json_is_array(types) && json_is_array(slices) && json_is_array(stays);
+    bool is_fine = json_is_array(types) && json_is_array(slices) && json_is_array(intervals);
 
     out->n_types = (int)json_array_size(types);
     out->n_slices = (int)json_array_size(slices);
-    out->n_stays = (int)json_array_size(stays);
-    out->types = ARENA_ARRAY(a, struct run_type, (size_t)out->n_types);
-    out->slices = ARENA_ARRAY(a, struct run_slice, (size_t)out->n_slices);
-    out->stays = ARENA_ARRAY(a, struct run_stay, (size_t)out->n_stays);
+    out->n_intervals = (int)json_array_size(intervals);
+    out->types = ARENA_ARRAY(a, struct study_type, (size_t)out->n_types);
+    out->slices = ARENA_ARRAY(a, struct study_slice, (size_t)out->n_slices);
+    out->intervals = ARENA_ARRAY(a, struct study_interval, (size_t)out->n_intervals);
     for (int i = 0; i < out->n_types && is_fine; i++)
         is_fine = take_type(a, json_array_get(types, (size_t)i), &out->types[i]);
     for (int i = 0; i < out->n_slices && is_fine; i++)
         is_fine = take_slice(json_array_get(slices, (size_t)i), &out->slices[i]);
-    for (int i = 0; i < out->n_stays && is_fine; i++)
-        is_fine = take_stay(json_array_get(stays, (size_t)i), &out->stays[i]);
+    for (int i = 0; i < out->n_intervals && is_fine; i++)
+        is_fine = take_interval(json_array_get(intervals, (size_t)i), &out->intervals[i]);
     return is_fine;
 }
 
-bool book_result_of(struct arena *a, const json_t *row, const json_t *details,
-                    struct run_result *out)
+bool results_read_back(struct arena *a, const json_t *row, const json_t *details,
+                       struct study_result *out)
 {
     const json_t *window = json_object_get(details, "stays_s");
 
-    *out = (struct run_result){ 0 };
+    *out = (struct study_result){ 0 };
     return take_figures(row, json_object_get(details, "timing"), out) &&
-           take(json_array_get(window, 0), &out->stays_from_s) &&
-           take(json_array_get(window, 1), &out->stays_to_s) &&
+           take(json_array_get(window, 0), &out->intervals_from_s) &&
+           take(json_array_get(window, 1), &out->intervals_to_s) &&
            take_lists(a, json_object_get(details, "types"), json_object_get(details, "slices"),
                       json_object_get(details, "stays"), out);
 }

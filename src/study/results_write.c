@@ -1,4 +1,4 @@
-/* book_write.c - a study's results as JSON and as tables. */
+/* results_write.c - a study's results as JSON and as tables. */
 #include "study/results.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/text/file.h"
-#include "study/book_inner.h"
+#include "study/results_inner.h"
 
 #define TABLE_BYTES_MAX ((size_t)1 << 30)    // 10,000 runs have 400 MB of slices
 #define PIECE_BYTES_MAX 4096    // added at once: the ceiling was met only if less is left
@@ -20,12 +20,12 @@ static int append_json(const char *bytes, size_t n, void *out)
     return buf_append(out, bytes, n) < 0 ? -1 : 0;
 }
 
-int book_json(const struct book *b, struct buf *out, struct err *e)
+int results_json(const struct results *b, struct buf *out, struct err *e)
 {
     json_t *list = json_array();
 
     for (int i = 0; i < b->n_rows; i++)
-        json_array_append_new(list, book_row_json(&b->rows[i].key, &b->rows[i].result));
+        json_array_append_new(list, results_row_json(&b->rows[i].key, &b->rows[i].result));
     int rc = json_dump_callback(list, append_json, out, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
     json_decref(list);
     if (rc == 0)
@@ -47,50 +47,50 @@ static void put(struct buf *out, double v)
 static const char key_columns[] =
     "scenario,load,policy,seed,sleep,power_limit,without,knows,power_model";
 
-static void put_key(struct buf *out, const struct run_key *k)
+static void put_key(struct buf *out, const struct study_run *k)
 {
     buf_printf(out, "%s,%.15g,%s,%d,%d,%d,%s,%s,%s", k->scenario->name, k->load, k->policy, k->seed,
                k->has_sleep, k->has_limits, k->without, knowledge_name(k->knows),
                scenario_power_model(k->scenario));
 }
 
-static void put_figures(const struct book *b, bool is_timing, struct buf *out)
+static void put_figures(const struct results *b, bool is_timing, struct buf *out)
 {
     buf_puts(out, key_columns);
-    for (int i = 0; i < n_book_figures; i++) {
-        if (book_figures[i].is_timing == is_timing)
-            buf_printf(out, ",%s", book_figures[i].name);
+    for (int i = 0; i < n_results_figures; i++) {
+        if (results_figures[i].is_timing == is_timing)
+            buf_printf(out, ",%s", results_figures[i].name);
     }
     buf_puts(out, "\n");
     for (int i = 0; i < b->n_rows; i++) {
         put_key(out, &b->rows[i].key);
-        for (int f = 0; f < n_book_figures; f++) {
-            if (book_figures[f].is_timing == is_timing)
-                put(out, figure_value(&book_figures[f], &b->rows[i].key, &b->rows[i].result));
+        for (int f = 0; f < n_results_figures; f++) {
+            if (results_figures[f].is_timing == is_timing)
+                put(out, figure_value(&results_figures[f], &b->rows[i].key, &b->rows[i].result));
         }
         buf_puts(out, "\n");
     }
 }
 
-static void put_runs(const struct book *b, struct buf *out)
+static void put_runs(const struct results *b, struct buf *out)
 {
     put_figures(b, false, out);
 }
 
-static void put_timing(const struct book *b, struct buf *out)
+static void put_timing(const struct results *b, struct buf *out)
 {
     put_figures(b, true, out);
 }
 
-static void put_slices(const struct book *b, struct buf *out)
+static void put_slices(const struct results *b, struct buf *out)
 {
     buf_printf(out, "%s,time_s,watts,work_per_s,error,measurements,attainment,waiting\n",
                key_columns);
     for (int i = 0; i < b->n_rows; i++) {
-        const struct run_result *r = &b->rows[i].result;
+        const struct study_result *r = &b->rows[i].result;
 
         for (int k = 0; k < r->n_slices; k++) {
-            const struct run_slice *s = &r->slices[k];
+            const struct study_slice *s = &r->slices[k];
 
             put_key(out, &b->rows[i].key);
             put(out, s->time_s);
@@ -105,11 +105,11 @@ static void put_slices(const struct book *b, struct buf *out)
     }
 }
 
-static void put_types(const struct book *b, struct buf *out)
+static void put_types(const struct results *b, struct buf *out)
 {
     buf_printf(out, "%s,gpu,gpus,gpu_hours,energy_kwh\n", key_columns);
     for (int i = 0; i < b->n_rows; i++) {
-        const struct run_result *r = &b->rows[i].result;
+        const struct study_result *r = &b->rows[i].result;
 
         for (int k = 0; k < r->n_types; k++) {
             put_key(out, &b->rows[i].key);
@@ -121,14 +121,14 @@ static void put_types(const struct book *b, struct buf *out)
     }
 }
 
-static void put_stays(const struct book *b, struct buf *out)
+static void put_intervals(const struct results *b, struct buf *out)
 {
     buf_printf(out, "%s,gpu,job,limit_w,from_s,to_s\n", key_columns);
     for (int i = 0; i < b->n_rows; i++) {
-        const struct run_result *r = &b->rows[i].result;
+        const struct study_result *r = &b->rows[i].result;
 
-        for (int k = 0; k < r->n_stays; k++) {
-            const struct run_stay *s = &r->stays[k];
+        for (int k = 0; k < r->n_intervals; k++) {
+            const struct study_interval *s = &r->intervals[k];
 
             put_key(out, &b->rows[i].key);
             buf_printf(out, ",%d,%d,%d", s->gpu, s->job, s->limit_w);
@@ -141,7 +141,8 @@ static void put_stays(const struct book *b, struct buf *out)
 
 /* ---- files ---- */
 
-static int write_file(const struct book *b, const char *name, const struct buf *text, struct err *e)
+static int write_file(const struct results *b, const char *name, const struct buf *text,
+                      struct err *e)
 {
     struct arena a;
 
@@ -153,19 +154,19 @@ static int write_file(const struct book *b, const char *name, const struct buf *
     return rc;
 }
 
-int book_write(const struct book *b, struct err *e)
+int results_write(const struct results *b, struct err *e)
 {
     static const struct {
         const char *name;
-        void (*put)(const struct book *b, struct buf *out);
+        void (*put)(const struct results *b, struct buf *out);
     } tables[] = {
-        { "runs.csv", put_runs },   { "slices.csv", put_slices }, { "types.csv", put_types },
-        { "stays.csv", put_stays }, { "timing.csv", put_timing },
+        { "runs.csv", put_runs },       { "slices.csv", put_slices }, { "types.csv", put_types },
+        { "stays.csv", put_intervals }, { "timing.csv", put_timing },
     };
     struct buf text;
 
     buf_init(&text, TABLE_BYTES_MAX);
-    int rc = book_json(b, &text, e);
+    int rc = results_json(b, &text, e);
     if (rc == 0)
         rc = write_file(b, "results.json", &text, e);
     for (size_t i = 0; i < sizeof tables / sizeof *tables && rc == 0; i++) {

@@ -14,49 +14,49 @@
 #include "sim/sim.h"
 #include "sim/world/world.h"
 #include "study/bound.h"
-#include "study/stays.h"
+#include "study/occupancy.h"
 
-#define SLICES 100              // of the arrival period
-#define SLICES_MAX 400          // with those after it; the last one takes all that is left
-#define WINDOW_FROM 20          // slices before the steady window
-#define AT_ONCE_SLICE_S 3600    // of a trace whose jobs all come at once
-#define LOOK_S 60               // between two looks at who is where
-#define STAYS_S (6 * 3600.0)    // how long that is looked at
-#define STAYS_GPUS_MAX 64       // more lanes are no picture
+#define SLICES 100                  // of the arrival period
+#define SLICES_MAX 400              // with those after it; the last one takes all that is left
+#define WINDOW_FROM 20              // slices before the steady window
+#define AT_ONCE_SLICE_S 3600        // of a trace whose jobs all come at once
+#define UPDATE_S 60                 // between two looks at who is where
+#define INTERVALS_S (6 * 3600.0)    // how long that is looked at
+#define INTERVALS_GPUS_MAX 64       // more rows are no picture
 #define FIRST_JOBS 100
 
 /* What has added up at some time. */
-struct mark {
+struct totals {
     double time_s, energy_j, work_s, gpu_s, sum_error;
     long n_measured;
 };
 
 /* A run on its way. */
-struct walk {
-    const struct scene *scene;
+struct run_progress {
+    const struct study_inputs *inputs;
     struct sim *sim;
-    struct run_result *out;
-    struct mark last;    // where the slice began
-    struct stays stays;
-    double look_s;    // when to look next; INFINITY: never
+    struct study_result *out;
+    struct totals last;    // where the slice began
+    struct occupancy intervals;
+    double update_s;    // when to update next; INFINITY: never
 };
 
-static bool is_bound(const struct run_key *k)
+static bool is_bound(const struct study_run *k)
 {
     return strcmp(k->policy, "bound") == 0;
 }
 
-bool run_keeps_stays(const struct run_key *k, const struct scene *s)
+bool study_run_keeps_intervals(const struct study_run *k, const struct study_inputs *s)
 {
-    return k->seed == k->scenario->first_seed && s->cluster.n_gpus <= STAYS_GPUS_MAX &&
+    return k->seed == SCENARIO_FIRST_SEED && s->cluster.n_gpus <= INTERVALS_GPUS_MAX &&
            !is_bound(k);
 }
 
-/* ---- the walk ---- */
+/* ---- slice by slice ---- */
 
-static struct mark mark_now(const struct sim *s)
+static struct totals totals_now(const struct sim *s)
 {
-    struct mark m = {
+    struct totals m = {
         .time_s = sim_now_s(s),
         .energy_j = sim_energy_j(s),
         .work_s = sim_work_s(s),
@@ -73,12 +73,12 @@ static double ratio(double a, double b)
     return b > 0 ? a / b : (double)NAN;
 }
 
-static void close_slice(struct walk *w)
+static void close_slice(struct run_progress *w)
 {
-    struct mark now = mark_now(w->sim);
+    struct totals now = totals_now(w->sim);
     const double took_s = now.time_s - w->last.time_s;
 
-    w->out->slices[w->out->n_slices++] = (struct run_slice){
+    w->out->slices[w->out->n_slices++] = (struct study_slice){
         .time_s = now.time_s,
         .watts = ratio(now.energy_j - w->last.energy_j, took_s),
         .work_per_s = ratio(now.work_s - w->last.work_s, took_s),
@@ -92,25 +92,25 @@ static void close_slice(struct walk *w)
 }
 
 /* As sim_advance, looking on the way at who is where. */
-static int advance(struct walk *w, double to_s, struct err *e)
+static int advance(struct run_progress *w, double to_s, struct err *e)
 {
     int rc = 1;
 
-    while (rc > 0 && w->look_s <= to_s) {
-        rc = sim_advance(w->sim, w->look_s, e);
+    while (rc > 0 && w->update_s <= to_s) {
+        rc = sim_advance(w->sim, w->update_s, e);
         if (rc >= 0)
-            stays_look(&w->stays, sim_state(w->sim), sim_now_s(w->sim));
-        w->look_s += LOOK_S;
-        if (w->look_s > w->out->stays_to_s)
-            w->look_s = INFINITY;
+            occupancy_update(&w->intervals, sim_state(w->sim), sim_now_s(w->sim));
+        w->update_s += UPDATE_S;
+        if (w->update_s > w->out->intervals_to_s)
+            w->update_s = INFINITY;
     }
     return rc > 0 ? sim_advance(w->sim, to_s, e) : rc;
 }
 
 /* Where slice 'i' ends. That of the arrival period's last one is exact. */
-static double slice_end_s(const struct walk *w, int i)
+static double slice_end_s(const struct run_progress *w, int i)
 {
-    const double arrivals_s = w->scene->arrivals_s;
+    const double arrivals_s = w->inputs->arrivals_s;
 
     if (i + 1 == SLICES_MAX)
         return INFINITY;
@@ -119,17 +119,18 @@ static double slice_end_s(const struct walk *w, int i)
     return i + 1 == SLICES ? arrivals_s : arrivals_s * (i + 1.0) / SLICES;
 }
 
-static void window_figures(struct run_result *out, const struct mark *from, const struct mark *to)
+static void window_figures(struct study_result *out, const struct totals *from,
+                           const struct totals *to)
 {
     out->energy_j_per_work = ratio(to->energy_j - from->energy_j, to->work_s - from->work_s);
     out->allocation_efficiency = ratio(to->work_s - from->work_s, to->gpu_s - from->gpu_s);
 }
 
 /* From the first arrival to the last end, slice by slice. */
-static int walk_through(struct walk *w, struct err *e)
+static int run_through(struct run_progress *w, struct err *e)
 {
-    const bool has_window = w->scene->arrivals_s > 0;
-    struct mark from = { 0 }, to = { 0 };
+    const bool has_window = w->inputs->arrivals_s > 0;
+    struct totals from = { 0 }, to = { 0 };
     int rc = 1;
 
     for (int i = 0; i < SLICES_MAX && rc > 0; i++) {
@@ -149,37 +150,37 @@ static int walk_through(struct walk *w, struct err *e)
 
 /* ---- what came of it ---- */
 
-struct kept {
+struct promise_time {
     double kept_s, promised_s;
 };
 
-static void kept_add(struct kept *k, const struct world_fate *f, double end_s)
+static void promise_time_add(struct promise_time *k, const struct world_outcome *f, double end_s)
 {
     k->kept_s += f->kept_s;
     k->promised_s += end_s - f->submit_s;
 }
 
 /* Jobs come in the order of the trace, so that slices follow each other. */
-static void job_figures(const struct sim *s, struct run_result *out)
+static void job_figures(const struct sim *s, struct study_result *out)
 {
     const double now_s = sim_now_s(s);
-    struct kept first = { 0 }, next = { 0 }, slice = { 0 };
-    struct world_fate f;
+    struct promise_time first = { 0 }, next = { 0 }, slice = { 0 };
+    struct world_outcome f;
     double queue_s = 0;
     int at = 0, n = 0;
 
-    for (; sim_job_fate(s, n, &f); n++) {
+    for (; sim_job_outcome(s, n, &f); n++) {
         double end_s = isnan(f.end_s) ? now_s : f.end_s;
 
         queue_s += (isnan(f.first_s) ? end_s : f.first_s) - f.submit_s;
         while (at + 1 < out->n_slices && f.submit_s > out->slices[at].time_s) {
             out->slices[at++].attainment = ratio(slice.kept_s, slice.promised_s);
-            slice = (struct kept){ 0 };
+            slice = (struct promise_time){ 0 };
         }
         if (!f.has_promise)
             continue;
-        kept_add(n < FIRST_JOBS ? &first : &next, &f, end_s);
-        kept_add(&slice, &f, end_s);
+        promise_time_add(n < FIRST_JOBS ? &first : &next, &f, end_s);
+        promise_time_add(&slice, &f, end_s);
     }
     if (out->n_slices > 0)
         out->slices[at].attainment = ratio(slice.kept_s, slice.promised_s);
@@ -188,10 +189,10 @@ static void job_figures(const struct sim *s, struct run_result *out)
     out->mean_queue_s = ratio(queue_s, n);
 }
 
-static void init_types(struct arena *a, const struct cluster *cl, struct run_result *out)
+static void init_types(struct arena *a, const struct cluster *cl, struct study_result *out)
 {
     out->n_types = cl->n_types;
-    out->types = ARENA_ARRAY(a, struct run_type, (size_t)cl->n_types);
+    out->types = ARENA_ARRAY(a, struct study_type, (size_t)cl->n_types);
     for (int i = 0; i < cl->n_types; i++)
         out->types[i].name = arena_strdup(a, cl->types[i].name);
     for (int i = 0; i < cl->n_nodes; i++) {
@@ -201,13 +202,13 @@ static void init_types(struct arena *a, const struct cluster *cl, struct run_res
 }
 
 /* GPUs are numbered node by node, as the cluster has them. */
-static void type_figures(const struct sim *s, const struct cluster *cl, struct run_result *out)
+static void type_figures(const struct sim *s, const struct cluster *cl, struct study_result *out)
 {
     int gpu = 0;
 
     for (int i = 0; i < cl->n_nodes; i++) {
         for (int k = 0; k < cl->nodes[i].n_gpus; k++) {
-            struct run_type *t = &out->types[cl->nodes[i].types[k]];
+            struct study_type *t = &out->types[cl->nodes[i].types[k]];
 
             t->gpu_hours += sim_gpu_held_s(s, gpu) / 3600;
             t->energy_kwh += sim_gpu_energy_j(s, gpu) / 3.6e6;
@@ -216,7 +217,7 @@ static void type_figures(const struct sim *s, const struct cluster *cl, struct r
     }
 }
 
-static void whole_figures(struct sim *s, struct run_result *out)
+static void whole_figures(struct sim *s, struct study_result *out)
 {
     struct sim_result r;
 
@@ -250,19 +251,19 @@ static void whole_figures(struct sim *s, struct run_result *out)
 
 /* ---- a run ---- */
 
-static void plan_looks(struct walk *w, const struct run_key *k)
+static void plan_updates(struct run_progress *w, const struct study_run *k)
 {
-    const double middle_s = w->scene->arrivals_s / 2;
+    const double middle_s = w->inputs->arrivals_s / 2;
 
-    w->look_s = INFINITY;
-    if (!run_keeps_stays(k, w->scene))
+    w->update_s = INFINITY;
+    if (!study_run_keeps_intervals(k, w->inputs))
         return;
-    w->out->stays_from_s = fmax(middle_s - STAYS_S / 2, 0);
-    w->out->stays_to_s = fmin(middle_s + STAYS_S / 2, w->scene->arrivals_s);
-    w->look_s = w->out->stays_from_s;
+    w->out->intervals_from_s = fmax(middle_s - INTERVALS_S / 2, 0);
+    w->out->intervals_to_s = fmin(middle_s + INTERVALS_S / 2, w->inputs->arrivals_s);
+    w->update_s = w->out->intervals_from_s;
 }
 
-static unsigned levers_without(const struct run_key *k)
+static unsigned levers_without(const struct study_run *k)
 {
     int lever = k->without[0] != '\0' ? lever_by_name(k->without) : -1;
     unsigned without = k->has_sleep ? 0 : 1U << LEVER_SLEEP;
@@ -271,17 +272,17 @@ static unsigned levers_without(const struct run_key *k)
     return lever >= 0 ? without | 1U << lever : without;
 }
 
-static int simulate(struct arena *a, const struct run_key *k, const struct scene *s,
-                    struct run_result *out, struct err *e)
+static int simulate(struct arena *a, const struct study_run *k, const struct study_inputs *s,
+                    struct study_result *out, struct err *e)
 {
-    struct walk w = { .scene = s, .out = out };
+    struct run_progress w = { .inputs = s, .out = out };
     const struct sim_options o = {
         .cluster = &s->cluster,
         .trace = &s->trace,
         .truth = &s->ground.truth,
         .policy = k->policy,
-        .known = s->known.catalog,
-        .model = s->known.model,
+        .known = s->pretraining.catalog,
+        .model = s->pretraining.model,
         .seed = (uint64_t)k->seed,
         .without = levers_without(k),
     };
@@ -289,24 +290,24 @@ static int simulate(struct arena *a, const struct run_key *k, const struct scene
 
     if (rc < 0)
         return rc;
-    out->slices = ARENA_ARRAY(a, struct run_slice, SLICES_MAX);
-    stays_init(&w.stays);
-    plan_looks(&w, k);
-    rc = walk_through(&w, e);
+    out->slices = ARENA_ARRAY(a, struct study_slice, SLICES_MAX);
+    occupancy_init(&w.intervals);
+    plan_updates(&w, k);
+    rc = run_through(&w, e);
     if (rc == 0) {
-        stays_end(&w.stays, out->stays_to_s, a, out);
+        occupancy_end(&w.intervals, out->intervals_to_s, a, out);
         whole_figures(w.sim, out);
         type_figures(w.sim, &s->cluster, out);
         job_figures(w.sim, out);
     }
-    stays_release(&w.stays);
+    occupancy_release(&w.intervals);
     sim_destroy(w.sim);
     return rc;
 }
 
 /* Without a schedule there are no promises, times and slices. */
-static int solve_bound(struct arena *a, const struct run_key *k, const struct scene *s,
-                       struct run_result *out, struct err *e)
+static int solve_bound(struct arena *a, const struct study_run *k, const struct study_inputs *s,
+                       struct study_result *out, struct err *e)
 {
     const double nothing = NAN;
     struct bound b = { 0 };
@@ -314,7 +315,7 @@ static int solve_bound(struct arena *a, const struct run_key *k, const struct sc
 
     if (rc < 0)
         return rc;
-    *out = (struct run_result){
+    *out = (struct study_result){
         .energy_j_per_work = ratio(b.energy_j, b.work_s),
         .allocation_efficiency = ratio(b.work_s, b.gpu_s),
         .energy_kwh = b.least_j / 3.6e6,
@@ -351,18 +352,18 @@ static int solve_bound(struct arena *a, const struct run_key *k, const struct sc
     return 0;
 }
 
-int run_do(struct arena *a, const struct run_key *k, const char *data, struct run_result *out,
-           struct err *e)
+int study_run_do(struct arena *a, const struct study_run *k, const char *data,
+                 struct study_result *out, struct err *e)
 {
     const double began_s = clock_stopwatch_s();
-    struct scene s;
+    struct study_inputs s;
     struct rusage use;
 
     nn_init();    // before a model learns
     int rc = scenario_open(a, k, data, &s, e);
     if (rc < 0)
         return rc;
-    *out = (struct run_result){ 0 };
+    *out = (struct study_result){ 0 };
     init_types(a, &s.cluster, out);
     rc = is_bound(k) ? solve_bound(a, k, &s, out, e) : simulate(a, k, &s, out, e);
     scenario_close(&s);
@@ -372,7 +373,7 @@ int run_do(struct arena *a, const struct run_key *k, const char *data, struct ru
     return rc;
 }
 
-double run_cost(const struct run_key *k)
+double study_run_cost(const struct study_run *k)
 {
     /* Seconds for a thousand jobs of the reference scenario, about; twice that with limits. */
     static const struct {

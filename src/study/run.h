@@ -1,4 +1,4 @@
-/* run.h - one run of a study: its scene simulated under its policy, and what came of it.
+/* run.h - one run of a study: its inputs simulated under its policy, and what came of it.
  *
  * Called by the pool, in a process of its own; the result is a plain value in the caller's
  * arena, the same for the same key, data and program but for wall times and 'rss_bytes'.
@@ -15,7 +15,7 @@ struct err;
 /* A stretch of the run: a hundredth of the arrival period, or as long a one after it. Everything
  * but 'time_s' and 'measurements' is of the stretch alone. NaN: nothing to say.
  */
-struct run_slice {
+struct study_slice {
     double time_s;        // where it ends
     double watts;         // mean draw of the cluster
     double work_per_s;    // mean work done, units a second
@@ -26,20 +26,20 @@ struct run_slice {
 };
 
 /* Who was on which GPU, to the minute. */
-struct run_stay {
+struct study_interval {
     int gpu, job;    // of the cluster, of the trace
     int limit_w;     // 0: none
     double from_s, to_s;
 };
 
-struct run_type {
+struct study_type {
     const char *name;
     int n_gpus;
     double gpu_hours;     // held by somebody
     double energy_kwh;    // of its GPUs, also idle and asleep
 };
 
-struct run_result {
+struct study_result {
     /* Over the steady window: 20 % to 100 % of the arrival period. */
     double energy_j_per_work;
     double allocation_efficiency;    // work over GPU-seconds held
@@ -64,27 +64,27 @@ struct run_result {
     double rss_bytes;    // the most memory that the run had
 
     int n_types;
-    struct run_type *types;    // in the cluster's order
+    struct study_type *types;    // in the cluster's order
     int n_slices;
-    struct run_slice *slices;
+    struct study_slice *slices;
 
-    /* The middle hours of the arrival period; only where run_keeps_stays. */
-    double stays_from_s, stays_to_s;
-    int n_stays;
-    struct run_stay *stays;    // by GPU, then time
+    /* The middle hours of the arrival period; only where study_run_keeps_intervals. */
+    double intervals_from_s, intervals_to_s;
+    int n_intervals;
+    struct study_interval *intervals;    // by GPU, then time
 };
 
 /* Gantt strips are kept of the first seed only, of clusters of at most 64 GPUs. */
-bool run_keeps_stays(const struct run_key *k, const struct scene *s);
+bool study_run_keeps_intervals(const struct study_run *k, const struct study_inputs *s);
 
 /* Simulate, or, for the policy "bound", solve (bound.h, promises aside): then there are energy per
  * work, the least energy to completion, allocation efficiency and types, and nothing else. 'data'
  * as for scenario_open.
  */
-int run_do(struct arena *a, const struct run_key *k, const char *data, struct run_result *out,
-           struct err *e);
+int study_run_do(struct arena *a, const struct study_run *k, const char *data,
+                 struct study_result *out, struct err *e);
 
 /* How long it takes, in some unit; so that the long ones are begun first. */
-double run_cost(const struct run_key *k);
+double study_run_cost(const struct study_run *k);
 
 #endif

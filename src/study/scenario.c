@@ -59,6 +59,11 @@ static const char *const gogh_and_fastest[] = { "fifo-fastest", "gogh", NULL };
 static const enum knowledge three_beginnings[] = { KNOWS_NOTHING, KNOWS_PRETRAINED, KNOWS_OTHERS,
                                                    KNOWS_TRUTH };
 
+/* What most are: drawn jobs at three loads, without power limits and with them. */
+#define MAIN_POLICIES(seeds)                                                              \
+    .n_jobs = 1000, .loads = three_loads, .policies = main_policies, .both_limits = true, \
+    .n_seeds = (seeds)
+
 static const struct scenario scenarios[] = {
     {
         .name = "reference",
@@ -68,7 +73,6 @@ static const struct scenario scenarios[] = {
         .loads = three_loads,
         .policies = every_policy,
         .both_limits = true,
-        .first_seed = 11,
         .n_seeds = 6,
     },
     {
@@ -80,78 +84,47 @@ static const struct scenario scenarios[] = {
         .policies = gogh_alone,
         .has_limits = true,
         .takes_levers_away = true,
-        .first_seed = 11,
         .n_seeds = 3,
     },
     {
         .name = "large",
         .title = "36 K80, 36 P100, 36 V100",
         .cluster = cluster_36,
-        .n_jobs = 1000,
-        .loads = three_loads,
-        .policies = main_policies,
-        .both_limits = true,
-        .first_seed = 11,
-        .n_seeds = 2,
+        MAIN_POLICIES(2),
     },
     {
         .name = "no-k80",
         .title = "18 P100, 18 V100: no old GPUs to avoid",
         .cluster = cluster_no_k80,
-        .n_jobs = 1000,
-        .loads = three_loads,
-        .policies = main_policies,
-        .both_limits = true,
-        .first_seed = 11,
-        .n_seeds = 3,
+        MAIN_POLICIES(3),
     },
     {
         .name = "k80-heavy",
         .title = "24 K80, 6 P100, 6 V100",
         .cluster = cluster_k80_heavy,
-        .n_jobs = 1000,
-        .loads = three_loads,
-        .policies = main_policies,
-        .both_limits = true,
-        .first_seed = 11,
-        .n_seeds = 3,
+        MAIN_POLICIES(3),
     },
     {
         .name = "tight",
         .title = "promises of 0.7 to 1.0 of the speed on a P100",
         .cluster = cluster_12,
-        .n_jobs = 1000,
         .promise_low = 0.7,
         .promise_high = 1.0,
-        .loads = three_loads,
-        .policies = main_policies,
-        .both_limits = true,
-        .first_seed = 11,
-        .n_seeds = 3,
+        MAIN_POLICIES(3),
     },
     {
         .name = "msr",
         .title = "Gavel's MSR traces, thinned to the load",
         .cluster = cluster_12,
         .jobs = JOBS_MSR,
-        .n_jobs = 1000,
-        .loads = three_loads,
-        .policies = main_policies,
-        .both_limits = true,
-        .first_seed = 11,
-        .n_seeds = 2,
+        MAIN_POLICIES(2),
     },
     {
         .name = "philly",
         .title = "Philly's arrivals, lengths and gangs, thinned to the load; drawn workloads",
         .cluster = cluster_12,
         .jobs = JOBS_PHILLY,
-        .n_jobs = 1000,
-        .loads = three_loads,
-        .policies = main_policies,
-        .both_limits = true,
-        .first_seed = 11,
-        .n_seeds = 2,
+        MAIN_POLICIES(2),
     },
     {
         .name = "alibaba",
@@ -159,7 +132,6 @@ static const struct scenario scenarios[] = {
         .truth = TRUTH_BUILTIN,
         .jobs = JOBS_ALIBABA,
         .policies = gogh_and_fastest,
-        .first_seed = 11,
         .n_seeds = 1,
     },
     {
@@ -171,7 +143,6 @@ static const struct scenario scenarios[] = {
         .loads = light_loads,
         .policies = main_policies,
         .both_limits = true,
-        .first_seed = 11,
         .n_seeds = 2,
     },
     {
@@ -183,32 +154,21 @@ static const struct scenario scenarios[] = {
         .policies = gogh_and_promise,
         .both_limits = true,
         .knows = three_beginnings,
-        .first_seed = 11,
         .n_seeds = 3,
     },
     {
         .name = "always-on",
         .title = "the reference scenario where no GPU ever sleeps",
         .cluster = cluster_12,
-        .n_jobs = 1000,
-        .loads = three_loads,
-        .policies = main_policies,
-        .both_limits = true,
         .is_always_on = true,
-        .first_seed = 11,
-        .n_seeds = 3,
+        MAIN_POLICIES(3),
     },
     {
         .name = "saturating",
         .title = "the reference scenario under the saturating power model",
         .cluster = cluster_12,
-        .n_jobs = 1000,
-        .loads = three_loads,
-        .policies = main_policies,
-        .both_limits = true,
         .power_model = "saturating",
-        .first_seed = 11,
-        .n_seeds = 3,
+        MAIN_POLICIES(3),
     },
     {
         .name = "builtin",
@@ -219,7 +179,6 @@ static const struct scenario scenarios[] = {
         .loads = load_07,
         .policies = every_policy,
         .both_limits = true,
-        .first_seed = 11,
         .n_seeds = 4,
     },
 };
@@ -247,7 +206,7 @@ const char *knowledge_name(enum knowledge k)
 
 /* ---- runs ---- */
 
-const char *run_name(struct arena *a, const struct run_key *k)
+const char *study_run_name(struct arena *a, const struct study_run *k)
 {
     const char *load = k->load > 0 ? arena_printf(a, "%g", k->load) : "full";
 
@@ -258,22 +217,22 @@ const char *run_name(struct arena *a, const struct run_key *k)
 }
 
 /* Runs as they are listed; 'keys' NULL: they are only counted. */
-struct list {
-    struct run_key *keys;
+struct run_list {
+    struct study_run *keys;
     int n;
 };
 
-static void list_seeds(struct list *l, struct run_key k, int n_seeds)
+static void list_seeds(struct run_list *l, struct study_run k, int n_seeds)
 {
     for (int i = 0; i < n_seeds; i++) {
-        k.seed = k.scenario->first_seed + i;
+        k.seed = SCENARIO_FIRST_SEED + i;
         if (l->keys != NULL)
             l->keys[l->n] = k;
         l->n++;
     }
 }
 
-static void list_knowledge(struct list *l, struct run_key k, int n_seeds)
+static void list_knowledge(struct run_list *l, struct study_run k, int n_seeds)
 {
     static const enum knowledge nothing[] = { KNOWS_NOTHING, KNOWS_TRUTH };
     const enum knowledge *knows = k.scenario->knows != NULL ? k.scenario->knows : nothing;
@@ -289,14 +248,14 @@ static void list_knowledge(struct list *l, struct run_key k, int n_seeds)
     }
 }
 
-static void list_levers(struct list *l, const struct run_key *k, int n_seeds)
+static void list_levers(struct run_list *l, const struct study_run *k, int n_seeds)
 {
     const bool has_levers =
         k->scenario->takes_levers_away && strcmp(k->policy, "gogh") == 0 && k->has_limits;
 
     list_knowledge(l, *k, n_seeds);
     for (int lever = 0; has_levers && lever < LEVERS; lever++) {
-        struct run_key less = *k;
+        struct study_run less = *k;
 
         less.without = lever_name((enum lever)lever);
         if (lever == LEVER_SLEEP)
@@ -307,7 +266,7 @@ static void list_levers(struct list *l, const struct run_key *k, int n_seeds)
     }
 }
 
-static void list_load(struct list *l, struct run_key k, int n_seeds)
+static void list_load(struct run_list *l, struct study_run k, int n_seeds)
 {
     const struct scenario *s = k.scenario;
 
@@ -321,9 +280,9 @@ static void list_load(struct list *l, struct run_key k, int n_seeds)
     }
 }
 
-static void list_all(struct list *l, const struct scenario *s, int n_seeds)
+static void list_all(struct run_list *l, const struct scenario *s, int n_seeds)
 {
-    struct run_key k = { .scenario = s, .has_sleep = !s->is_always_on, .without = "" };
+    struct study_run k = { .scenario = s, .has_sleep = !s->is_always_on, .without = "" };
 
     if (s->loads == NULL)
         list_load(l, k, n_seeds);
@@ -333,14 +292,14 @@ static void list_all(struct list *l, const struct scenario *s, int n_seeds)
     }
 }
 
-int scenario_runs(struct arena *a, const struct scenario *s, int n_seeds, struct run_key **out)
+int scenario_runs(struct arena *a, const struct scenario *s, int n_seeds, struct study_run **out)
 {
-    struct list l = { 0 };
+    struct run_list l = { 0 };
 
     if (n_seeds <= 0)
         n_seeds = s->n_seeds;
     list_all(&l, s, n_seeds);
-    l.keys = ARENA_ARRAY(a, struct run_key, (size_t)l.n);
+    l.keys = ARENA_ARRAY(a, struct study_run, (size_t)l.n);
     l.n = 0;
     list_all(&l, s, n_seeds);
     *out = l.keys;
@@ -419,7 +378,7 @@ static int open_nodes(struct arena *a, const char *data, struct cluster *out, st
     return rc;
 }
 
-static int open_cluster(struct arena *a, const struct run_key *k, const char *data,
+static int open_cluster(struct arena *a, const struct study_run *k, const char *data,
                         struct cluster *out, struct err *e)
 {
     const char *text = k->scenario->cluster;
@@ -437,23 +396,23 @@ static int open_cluster(struct arena *a, const struct run_key *k, const char *da
     return 0;
 }
 
-static int open_known(const struct run_key *k, const struct ground *g, struct known *out,
-                      struct err *e)
+static int open_pretraining(const struct study_run *k, const struct ground *g,
+                            struct pretraining *out, struct err *e)
 {
-    *out = (struct known){ 0 };
+    *out = (struct pretraining){ 0 };
     if (k->knows == KNOWS_PRETRAINED)
-        return known_pretrained(out, e);
+        return pretraining_shipped(out, e);
     if (k->knows == KNOWS_OTHERS)
-        return known_others(out, &g->catalog, k->seed, e);
+        return pretraining_of_others(out, &g->catalog, k->seed, e);
     return 0;
 }
 
-int scenario_open(struct arena *a, const struct run_key *k, const char *data, struct scene *out,
-                  struct err *e)
+int scenario_open(struct arena *a, const struct study_run *k, const char *data,
+                  struct study_inputs *out, struct err *e)
 {
     int rc;
 
-    *out = (struct scene){ 0 };
+    *out = (struct study_inputs){ 0 };
     rc = open_cluster(a, k, data, &out->cluster, e);
     if (rc < 0)
         return rc;
@@ -464,7 +423,7 @@ int scenario_open(struct arena *a, const struct run_key *k, const char *data, st
         return rc;
     rc = jobs_make(a, k, data, &out->cluster, &out->ground.truth, &out->trace, e);
     if (rc == 0)
-        rc = open_known(k, &out->ground, &out->known, e);
+        rc = open_pretraining(k, &out->ground, &out->pretraining, e);
     if (rc < 0) {
         scenario_close(out);
         return rc;
@@ -474,13 +433,13 @@ int scenario_open(struct arena *a, const struct run_key *k, const char *data, st
     return 0;
 }
 
-void scenario_close(struct scene *s)
+void scenario_close(struct study_inputs *s)
 {
-    known_release(&s->known);
+    pretraining_release(&s->pretraining);
     ground_close(&s->ground);
 }
 
-bool run_is_alike(const struct run_key *a, const struct run_key *b)
+bool study_run_is_alike(const struct study_run *a, const struct study_run *b)
 {
     return a->scenario == b->scenario && a->load == b->load && strcmp(a->policy, b->policy) == 0 &&
            a->has_sleep == b->has_sleep && a->has_limits == b->has_limits &&

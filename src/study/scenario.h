@@ -41,6 +41,9 @@ enum knowledge {
 };
 const char *knowledge_name(enum knowledge k);    // "empty", "pretrained", "others", "truth"
 
+/* Of every scenario; the others follow it. */
+#define SCENARIO_FIRST_SEED 11
+
 struct scenario {
     const char *name;       // as on the command line
     const char *title;      // one line for people
@@ -57,7 +60,7 @@ struct scenario {
     bool takes_levers_away;         // also 'gogh' with power limits, less one lever at a time
     const enum knowledge *knows;    // ends with KNOWS_TRUTH; NULL: KNOWS_NOTHING alone
     const char *power_model;        // of the world; NULL: "additive"
-    int first_seed, n_seeds;        // unless the caller says how many
+    int n_seeds;                    // unless the caller says how many
 };
 
 /* All scenarios, in the order of the report. */
@@ -68,7 +71,7 @@ const struct scenario *scenario_by_name(const char *name);    // NULL: there is 
 const char *scenario_power_model(const struct scenario *s);
 
 /* One run: everything that its figures depend on besides the data. A plain value. */
-struct run_key {
+struct study_run {
     const struct scenario *scenario;
     double load;
     const char *policy;
@@ -79,24 +82,24 @@ struct run_key {
 };
 
 /* Do two runs differ in nothing but the seed? */
-bool run_is_alike(const struct run_key *a, const struct run_key *b);
+bool study_run_is_alike(const struct study_run *a, const struct study_run *b);
 
 /* "reference-0.9-gogh-limits-empty-s11": letters, digits, '.', '-'; unique in a study. */
-const char *run_name(struct arena *a, const struct run_key *k);
+const char *study_run_name(struct arena *a, const struct study_run *k);
 
 /* The runs of a scenario with 'n_seeds' seeds (0: as many as it usually has), in order:
  * loads, then policies, limits, levers, knowledge, seeds. Oracles ("gogh-oracle", "bound") know
  * the truth, once. Returns how many.
  */
-int scenario_runs(struct arena *a, const struct scenario *s, int n_seeds, struct run_key **out);
+int scenario_runs(struct arena *a, const struct scenario *s, int n_seeds, struct study_run **out);
 
 /* The inputs of a run. All runs of a scenario with one load and seed get the same jobs. */
-struct scene {
+struct study_inputs {
     struct cluster cluster;    // its settings with the run's sleep, limits and power model
     struct trace trace;
     struct ground ground;
-    double arrivals_s;     // the arrival period: from 0 to the last arrival
-    struct known known;    // what the policy begins with; nothing for KNOWS_TRUTH
+    double arrivals_s;                 // the arrival period: from 0 to the last arrival
+    struct pretraining pretraining;    // what the policy begins with; nothing for KNOWS_TRUTH
 };
 
 /* Where published data lies: 'given' (--data), else $GOGH_DATA, else ../shared/data. */
@@ -114,8 +117,8 @@ bool scenario_needs_data(const struct scenario *s);
 int scenario_digest(struct arena *a, const struct scenario *s, const char *data, const char **out,
                     struct err *e);
 
-int scenario_open(struct arena *a, const struct run_key *k, const char *data, struct scene *out,
-                  struct err *e);
-void scenario_close(struct scene *s);
+int scenario_open(struct arena *a, const struct study_run *k, const char *data,
+                  struct study_inputs *out, struct err *e);
+void scenario_close(struct study_inputs *s);
 
 #endif

@@ -29,7 +29,7 @@ struct spread spread_within(struct spread s, double least, double most);
 /* Is the interval shown, and as it is: not cut off by spread_within? */
 bool spread_is_even(const struct spread *s);
 
-/* Student's t with 'freedom' (1 ...) degrees of freedom stays below this 97.5 times in 100. */
+/* Student's t with 'freedom' (1 ...) degrees of freedom intervals below this 97.5 times in 100. */
 double spread_student(int freedom);
 
 #endif

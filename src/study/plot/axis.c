@@ -56,7 +56,7 @@ static void ticks_log_within(struct plot_ticks *t, double low, double high, int 
                 t->at[t->n++] = parts[i] * pow(10, d);
 }
 
-/* The range stays as it is, unless it holds less than two ticks. */
+/* The range intervals as it is, unless it holds less than two ticks. */
 static struct plot_ticks ticks_log(double low, double high, int n_max)
 {
     struct plot_ticks t = { .low = low, .high = high, .decimals = -1 };
@@ -242,8 +242,8 @@ static double legend_width(const struct plot_series *s)
 }
 
 /* Goes through the places; draws where 'out' is given. Returns the height. */
-static double legend_walk(struct buf *out, const struct plot_series *series, int n, double x,
-                          double y, double width, legend_f *draw)
+static double legend_layout(struct buf *out, const struct plot_series *series, int n, double x,
+                            double y, double width, legend_f *draw)
 {
     double at = 0, row = 0;
 
@@ -266,10 +266,10 @@ static double legend_walk(struct buf *out, const struct plot_series *series, int
 double legend_put(struct buf *out, const struct plot_series *series, int n, double x, double y,
                   double width, legend_f *draw)
 {
-    return legend_walk(out, series, n, x, y, width, draw);
+    return legend_layout(out, series, n, x, y, width, draw);
 }
 
 double legend_height(const struct plot_series *series, int n, double width)
 {
-    return legend_walk(NULL, series, n, 0, 0, width, NULL);
+    return legend_layout(NULL, series, n, 0, 0, width, NULL);
 }

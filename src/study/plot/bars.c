@@ -7,7 +7,7 @@
 #define BAR 11.0    // a bar's height
 #define GAP 7.0     // between groups
 
-struct rows {
+struct bar_rows {
     const struct plot_bars *p;
     struct scale x;
     double top;
@@ -44,8 +44,8 @@ static struct extent extent_of(const struct plot_bars *p)
 }
 
 /* With caps, but where it goes on beyond the axis. */
-static void put_whisker(struct buf *out, const struct rows *r, const struct plot_series *s, int i,
-                        double y)
+static void put_whisker(struct buf *out, const struct bar_rows *r, const struct plot_series *s,
+                        int i, double y)
 {
     const double low = scale_at(&r->x, whisker_low(s, i));
     const double high = scale_at(&r->x, whisker_high(s, i));
@@ -61,7 +61,7 @@ static void put_whisker(struct buf *out, const struct rows *r, const struct plot
 }
 
 /* Hover text: group, series, value. */
-static void put_title(struct buf *out, const struct rows *r, int series, int i)
+static void put_title(struct buf *out, const struct bar_rows *r, int series, int i)
 {
     PUT(out, "<title>");
     plot_escape(out, r->p->groups[i]);
@@ -72,7 +72,7 @@ static void put_title(struct buf *out, const struct rows *r, int series, int i)
     PUT(out, ": %s</title>", plot_number(r->p->series[series].y[i]).text);
 }
 
-static void put_bar(struct buf *out, const struct rows *r, int series, int i, double y)
+static void put_bar(struct buf *out, const struct bar_rows *r, int series, int i, double y)
 {
     const struct plot_series *s = &r->p->series[series];
     const double at = scale_at(&r->x, s->y[i]);
@@ -89,7 +89,7 @@ static void put_bar(struct buf *out, const struct rows *r, int series, int i, do
     PUT(out, "</g>\n");
 }
 
-static void put_group(struct buf *out, const struct rows *r, int i)
+static void put_group(struct buf *out, const struct bar_rows *r, int i)
 {
     const double y = r->top + i * (r->p->n_series * BAR + GAP) + GAP / 2;
     const bool is_strong = r->p->strong != NULL && strcmp(r->p->groups[i], r->p->strong) == 0;
@@ -129,7 +129,7 @@ void plot_bars(struct buf *out, const struct plot_bars *p)
     const double legend =
         p->n_series > 1 ? legend_height(p->series, p->n_series, width - 8) + 4 : 0;
     const double bottom = legend + 4 + p->n_groups * (p->n_series * BAR + GAP);
-    struct rows r = { .p = p, .top = legend + 4 };
+    struct bar_rows r = { .p = p, .top = legend + 4 };
     double left = 40;
 
     assert(p->n_series <= PLOT_SERIES_MAX);

@@ -1,4 +1,4 @@
-/* plot_inner.h - what the charts share: scales, axes, legends. For plot*.c alone. */
+/* inner.h - what the charts share: scales, axes, legends. For plot*.c alone. */
 #ifndef STUDY_PLOT_INNER_H
 #define STUDY_PLOT_INNER_H
 

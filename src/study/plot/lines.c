@@ -8,23 +8,23 @@
 
 #define N_DASHES 5
 
-struct chart {
+struct line_chart {
     const struct plot_lines *p;
     struct scale x, y;
 };
 
-static bool has_point(const struct chart *c, const struct plot_series *s, int i)
+static bool has_point(const struct line_chart *c, const struct plot_series *s, int i)
 {
     return scale_has(&c->x, s->x[i]) && scale_has(&c->y, s->y[i]);
 }
 
-static bool has_band(const struct chart *c, const struct plot_series *s, int i)
+static bool has_band(const struct line_chart *c, const struct plot_series *s, int i)
 {
     return has_point(c, s, i) && scale_has(&c->y, s->low[i]) && scale_has(&c->y, s->high[i]);
 }
 
 /* From 'i' to where the band has a gap; returns the first point after it. */
-static int put_band_piece(struct buf *out, const struct chart *c, const struct plot_series *s,
+static int put_band_piece(struct buf *out, const struct line_chart *c, const struct plot_series *s,
                           int i)
 {
     int end = i;
@@ -39,7 +39,7 @@ static int put_band_piece(struct buf *out, const struct chart *c, const struct p
     return end;
 }
 
-static void put_band(struct buf *out, const struct chart *c, const struct plot_series *s)
+static void put_band(struct buf *out, const struct line_chart *c, const struct plot_series *s)
 {
     for (int i = 0; i < s->n; i++)
         if (has_band(c, s, i))
@@ -47,7 +47,7 @@ static void put_band(struct buf *out, const struct chart *c, const struct plot_s
 }
 
 /* A point with gaps on both sides is a marker only. */
-static void put_curve(struct buf *out, const struct chart *c, const struct plot_series *s,
+static void put_curve(struct buf *out, const struct line_chart *c, const struct plot_series *s,
                       int series)
 {
     bool is_down = false;
@@ -126,7 +126,7 @@ void plot_lines(struct buf *out, const struct plot_lines *p)
     const double top = legend + 24, bottom = height - 34, right = width - 18;
     const struct extent y = extent_of(p, true);
     const double left = left_room(p, y);
-    const struct chart c = {
+    const struct line_chart c = {
         .p = p,
         .x = scale_make(&p->x, extent_of(p, false), left, right, width > 450 ? 9 : 6),
         .y = scale_make(&p->y, y, bottom, top, 6),

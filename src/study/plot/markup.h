@@ -1,10 +1,10 @@
-/* put.h - how pages and charts are written: into a buffer whose ceiling is known to be enough.
+/* markup.h - how pages and charts are written: into a buffer whose ceiling is known to be enough.
  *
  * A page grows with the table of scenarios, not with anybody's input, so a ceiling that is hit
  * is our fault and stops the process.
  */
-#ifndef STUDY_PUT_H
-#define STUDY_PUT_H
+#ifndef STUDY_PLOT_MARKUP_H
+#define STUDY_PLOT_MARKUP_H
 
 #include <assert.h>
 

@@ -5,8 +5,8 @@
  * marker or filling too. Every chart has a title and a description for screen readers. The buffer
  * must have room (put.h); all names are escaped.
  */
-#ifndef STUDY_PLOT_H
-#define STUDY_PLOT_H
+#ifndef STUDY_PLOT_PLOT_H
+#define STUDY_PLOT_PLOT_H
 
 #include <stdbool.h>
 
@@ -52,25 +52,25 @@ struct plot_bars {
 };
 void plot_bars(struct buf *out, const struct plot_bars *p);
 
-/* One row a lane, split where spans overlap; a span has a colour and a hover text. */
+/* One row a row, split where spans overlap; a span has a colour and a hover text. */
 struct plot_span {
-    int lane;
+    int row;
     double from, to;
     int colour;        // 0 .. PLOT_SERIES_MAX - 1
     bool is_marked;    // paler, with a border
     const char *text;
 };
-struct plot_strip {
+struct plot_timeline {
     const char *title, *description;
     int width;    // 0: 960
     struct plot_axis x;
-    int n_lanes;
-    const char *const *lanes;    // (n_lanes) names
-    const int *bundles;          // (n_lanes) a line is drawn where it changes; NULL: none
+    int n_rows;
+    const char *const *rows;    // (n_rows) names
+    const int *bundles;         // (n_rows) a line is drawn where it changes; NULL: none
     int n_spans;
-    const struct plot_span *spans;    // by lane, then from
+    const struct plot_span *spans;    // by row, then from
 };
-void plot_strip(struct buf *out, const struct plot_strip *p);
+void plot_timeline(struct buf *out, const struct plot_timeline *p);
 
 /* The CSS that the charts need: light, dark and print. */
 void plot_style(struct buf *out);

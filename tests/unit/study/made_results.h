@@ -1,9 +1,9 @@
-/* made_book.h - a book of figures that nobody measured, for tests of the report.
+/* made_results.h - a results of figures that nobody measured, for tests of the report.
  *
  * Plausible and the same each time: every figure is a formula of the run's key.
  */
-#ifndef TESTS_UNIT_STUDY_MADE_BOOK_H
-#define TESTS_UNIT_STUDY_MADE_BOOK_H
+#ifndef TESTS_UNIT_STUDY_MADE_RESULTS_H
+#define TESTS_UNIT_STUDY_MADE_RESULTS_H
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define MADE_HOURS 60.0
 
 /* Joules per unit of work that a policy is said to take. */
-static inline double made_energy(const struct run_key *k)
+static inline double made_energy(const struct study_run *k)
 {
     static const struct {
         const char *policy;
@@ -38,29 +38,29 @@ static inline double made_energy(const struct run_key *k)
            (k->knows == KNOWS_NOTHING ? 1.02 : 1);
 }
 
-static inline void made_types(struct arena *a, struct run_result *r)
+static inline void made_types(struct arena *a, struct study_result *r)
 {
     static const char *const names[] = { "k80", "p100", "v100" };
 
     r->n_types = 3;
-    r->types = ARENA_ARRAY(a, struct run_type, 3);
+    r->types = ARENA_ARRAY(a, struct study_type, 3);
     for (int i = 0; i < 3; i++)
-        r->types[i] = (struct run_type){ names[i], 12, 100 + 200 * i, 10 + 20 * i };
+        r->types[i] = (struct study_type){ names[i], 12, 100 + 200 * i, 10 + 20 * i };
 }
 
-static inline void made_slices(struct arena *a, const struct run_key *k, struct rng *rng,
-                               struct run_result *r)
+static inline void made_slices(struct arena *a, const struct study_run *k, struct rng *rng,
+                               struct study_result *r)
 {
     const double start = k->knows == KNOWS_NOTHING ? 0.5 : 0.2;
 
     r->n_slices = MADE_SLICES;
-    r->slices = ARENA_ARRAY(a, struct run_slice, MADE_SLICES);
+    r->slices = ARENA_ARRAY(a, struct study_slice, MADE_SLICES);
     for (int i = 0; i < MADE_SLICES; i++) {
         const double part = (i + 1) / 100.0,
                      load = i < 100 ? k->load : k->load * (1.3 - part) / 0.3;
         const double wave = 1 + 0.2 * sin(i / 7.0) + 0.1 * (rng_uniform(rng) - 0.5);
 
-        r->slices[i] = (struct run_slice){
+        r->slices[i] = (struct study_slice){
             .time_s = part * MADE_HOURS * 3600,
             .watts = 36 * 10 + 30 * made_energy(k) * load * wave,
             .work_per_s = 30 * load,
@@ -74,39 +74,39 @@ static inline void made_slices(struct arena *a, const struct run_key *k, struct 
 }
 
 /* Two jobs share where the policy is gogh; one a GPU otherwise. */
-static inline void made_stays(struct arena *a, const struct run_key *k, struct rng *rng,
-                              struct run_result *r)
+static inline void made_stays(struct arena *a, const struct study_run *k, struct rng *rng,
+                              struct study_result *r)
 {
     const bool is_ours = strcmp(k->policy, "gogh") == 0;
 
-    r->stays_from_s = 27 * 3600;
-    r->stays_to_s = 33 * 3600;
-    r->stays = ARENA_ARRAY(a, struct run_stay, 36 * 32);
+    r->intervals_from_s = 27 * 3600;
+    r->intervals_to_s = 33 * 3600;
+    r->intervals = ARENA_ARRAY(a, struct study_interval, 36 * 32);
     for (int g = 0; g < 36; g++)
-        for (int lane = 0; lane < (is_ours && g % 3 != 0 ? 2 : 1); lane++)
-            for (double t = r->stays_from_s; t < r->stays_to_s;) {
+        for (int row = 0; row < (is_ours && g % 3 != 0 ? 2 : 1); row++)
+            for (double t = r->intervals_from_s; t < r->intervals_to_s;) {
                 const double end = t + 600 + 7200 * rng_uniform(rng);
 
-                r->stays[r->n_stays] = (struct run_stay){
+                r->intervals[r->n_intervals] = (struct study_interval){
                     .gpu = g,
-                    .job = r->n_stays * 7 % 100,
+                    .job = r->n_intervals * 7 % 100,
                     .limit_w = k->has_limits && g % 2 == 0 ? 140 : 0,
                     .from_s = t,
-                    .to_s = fmin(end, r->stays_to_s),
+                    .to_s = fmin(end, r->intervals_to_s),
                 };
-                r->n_stays++;
+                r->n_intervals++;
                 t = end + 1800 * rng_uniform(rng);
             }
 }
 
-static inline struct run_result made_result(struct arena *a, const struct run_key *k)
+static inline struct study_result made_result(struct arena *a, const struct study_run *k)
 {
     const double nan = (double)NAN, joules = made_energy(k);
-    struct run_result r = { .energy_kwh = nan,
-                            .promise_attainment = nan,
-                            .mean_jct_s = nan,
-                            .p95_jct_s = nan,
-                            .mean_queue_s = nan };
+    struct study_result r = { .energy_kwh = nan,
+                              .promise_attainment = nan,
+                              .mean_jct_s = nan,
+                              .p95_jct_s = nan,
+                              .mean_queue_s = nan };
     struct rng rng;
 
     rng_init(&rng, (uint64_t)k->seed, "made");
@@ -115,7 +115,7 @@ static inline struct run_result made_result(struct arena *a, const struct run_ke
     made_types(a, &r);
     if (strcmp(k->policy, "bound") == 0)
         return r;
-    rng_init(&rng, (uint64_t)k->seed, run_name(a, k));
+    rng_init(&rng, (uint64_t)k->seed, study_run_name(a, k));
     r.energy_j_per_work *= 1 + 0.01 * (rng_uniform(&rng) - 0.5);
     r.energy_kwh = joules;
     r.promise_attainment = 0.995 - 0.02 * k->load -
@@ -132,28 +132,28 @@ static inline struct run_result made_result(struct arena *a, const struct run_ke
     r.first_100_attainment = 0.96;
     r.next_attainment = 0.985;
     made_slices(a, k, &rng, &r);
-    if (k->seed == k->scenario->first_seed)
+    if (k->seed == SCENARIO_FIRST_SEED)
         made_stays(a, k, &rng, &r);
     return r;
 }
 
 /* All runs of the scenarios named, NULL at the end, with 'n_seeds' seeds (0: as usual). */
-static inline struct book made_book(struct arena *a, const char *const *names, int n_seeds)
+static inline struct results made_results(struct arena *a, const char *const *names, int n_seeds)
 {
-    struct book b = { .dir = ".", .version = "0.0", .digest = "0123456789abcdef" };
+    struct results b = { .dir = ".", .version = "0.0", .digest = "0123456789abcdef" };
 
     for (int pass = 0; pass < 2; pass++) {
         if (pass == 1)
-            b.rows = ARENA_ARRAY(a, struct book_row, (size_t)b.n_rows);
+            b.rows = ARENA_ARRAY(a, struct results_row, (size_t)b.n_rows);
         b.n_rows = 0;
         for (const char *const *name = names; *name != NULL; name++) {
-            struct run_key *keys;
+            struct study_run *keys;
             const int n = scenario_runs(a, scenario_by_name(*name), n_seeds, &keys);
 
             for (int i = 0; i < n; i++, b.n_rows++)
                 if (pass == 1)
                     b.rows[b.n_rows] =
-                        (struct book_row){ .key = keys[i], .result = made_result(a, &keys[i]) };
+                        (struct results_row){ .key = keys[i], .result = made_result(a, &keys[i]) };
         }
     }
     return b;

@@ -18,7 +18,7 @@
 struct setting {
     struct small_truth small;
     struct arena arena;
-    struct scene scene;
+    struct study_inputs inputs;
 };
 
 static void setting_open(struct setting *s, const char *cluster, const char *trace, double period_s)
@@ -29,11 +29,11 @@ static void setting_open(struct setting *s, const char *cluster, const char *tra
     small_truth_init(&s->small);
     arena_init(&s->arena);
     text = arena_printf(&s->arena, TYPES "%s", cluster);
-    s->scene = (struct scene){ .ground.truth = s->small.truth, .arrivals_s = period_s };
-    ck_assert_msg(cluster_parse(&s->arena, "c", text, strlen(text), &s->scene.cluster, &e) == 0,
+    s->inputs = (struct study_inputs){ .ground.truth = s->small.truth, .arrivals_s = period_s };
+    ck_assert_msg(cluster_parse(&s->arena, "c", text, strlen(text), &s->inputs.cluster, &e) == 0,
                   "%s", e.text);
-    ck_assert_msg(trace_parse(&s->arena, "t", trace, strlen(trace), &s->scene.trace, &e) == 0, "%s",
-                  e.text);
+    ck_assert_msg(trace_parse(&s->arena, "t", trace, strlen(trace), &s->inputs.trace, &e) == 0,
+                  "%s", e.text);
 }
 
 static void setting_close(struct setting *s)
@@ -93,7 +93,7 @@ START_TEST(by_hand)
     struct err e = { 0 };
 
     setting_open(&s, cases[_i].cluster, cases[_i].trace, cases[_i].period_s);
-    ck_assert_msg(bound_solve(&s.arena, &s.scene, false, !cases[_i].is_awake,
+    ck_assert_msg(bound_solve(&s.arena, &s.inputs, false, !cases[_i].is_awake,
                               cases[_i].keeps_promises, &b, &e) == 0,
                   "%s: %s", cases[_i].name, e.text);
     ck_assert_msg(fabs(b.energy_j - cases[_i].energy_j) < 0.01, "%s: %g J", cases[_i].name,
@@ -120,7 +120,7 @@ START_TEST(a_gang_is_so_many_gpus_with_their_parts_of_its_speed)
     setting_open(&s, "node a slow:4\nset theta 1\n", "job j at=0 workload=big steps=1000 gpus=2\n",
                  1000);
     const double took_s = 1000 / truth_gang_speed(&s.small.truth, BIG, SLOW, 2, 0);
-    ck_assert_int_eq(bound_solve(&s.arena, &s.scene, false, true, false, &b, &e), 0);
+    ck_assert_int_eq(bound_solve(&s.arena, &s.inputs, false, true, false, &b, &e), 0);
     ck_assert_double_eq_tol(b.energy_j, 4 * 10 * 1000 + 2 * 190 * took_s, 0.01);
     ck_assert_double_eq_tol(b.gpu_s, 2 * took_s, 0.01);
     setting_close(&s);
@@ -134,7 +134,7 @@ START_TEST(what_fits_nowhere_is_named)
     struct err e = { 0 };
 
     setting_open(&s, "node a slow:1\n", "job j at=0 workload=huge steps=10\n", 10);
-    ck_assert_int_lt(bound_solve(&s.arena, &s.scene, false, true, false, &b, &e), 0);
+    ck_assert_int_lt(bound_solve(&s.arena, &s.inputs, false, true, false, &b, &e), 0);
     ck_assert_ptr_nonnull(strstr(e.text, "huge"));
     setting_close(&s);
 }
@@ -146,7 +146,7 @@ END_TEST
  * it is as fast as was promised. Rates over the period, as the bound's.
  */
 struct plain {
-    const struct scene *scene;
+    const struct study_inputs *inputs;
     bool has_limits;
     struct lp *lp;
     double base_w;
@@ -154,14 +154,14 @@ struct plain {
 
 static void plain_rows(struct plain *p)
 {
-    const struct trace *t = &p->scene->trace;
+    const struct trace *t = &p->inputs->trace;
     double low[32], high[32], cost = p->base_w, one = 1, value[2] = { -1, -1 };
     int start[33] = { 0 }, column[2] = { 0, 2 }, row[2] = { 0, 1 };
 
     low[0] = low[1] = -INFINITY;
     high[0] = high[1] = 0;
     for (int i = 0; i < t->n_jobs; i++) {
-        low[2 + i] = t->jobs[i].steps / p->scene->arrivals_s;
+        low[2 + i] = t->jobs[i].steps / p->inputs->arrivals_s;
         high[2 + i] = INFINITY;
     }
     lp_add_rows(p->lp, &(struct lp_lines){ 2 + t->n_jobs, low, high, NULL, start, row, value });
@@ -170,16 +170,16 @@ static void plain_rows(struct plain *p)
 
 static void plain_place(struct plain *p, int type, int limit_w, const int *jobs, int n)
 {
-    const struct truth *t = &p->scene->ground.truth;
-    const struct gpu_type *g = &p->scene->cluster.types[type];
+    const struct truth *t = &p->inputs->ground.truth;
+    const struct gpu_type *g = &p->inputs->cluster.types[type];
     double speed[2], watts = g->idle_w, low = 0, high = INFINITY, value[3] = { 1 };
     int row[3] = { type }, start[2] = { 0, 1 + n };
     struct limited l;
 
     for (int i = 0; i < n; i++) {
-        const int w = truth_find_workload(t, p->scene->trace.jobs[jobs[i]].workload);
+        const int w = truth_find_workload(t, p->inputs->trace.jobs[jobs[i]].workload);
         const int beside =
-            n == 1 ? -1 : truth_find_workload(t, p->scene->trace.jobs[jobs[1 - i]].workload);
+            n == 1 ? -1 : truth_find_workload(t, p->inputs->trace.jobs[jobs[1 - i]].workload);
         const double r = n == 1 ? 1 : truth_slowdown(t, w, type, beside);
 
         speed[i] = truth_speed(t, w, type) * r;
@@ -188,7 +188,7 @@ static void plain_place(struct plain *p, int type, int limit_w, const int *jobs,
     ck_assert_double_le(watts, g->cap_w);    // no clock falls among big and small
     l = limits_apply(g, limit_w, watts);
     for (int i = 0; i < n; i++) {
-        if (speed[i] * l.speed < p->scene->trace.jobs[jobs[i]].min_throughput)
+        if (speed[i] * l.speed < p->inputs->trace.jobs[jobs[i]].min_throughput)
             return;
         row[1 + i] = 2 + jobs[i];
         value[1 + i] = speed[i] * l.speed;
@@ -199,14 +199,14 @@ static void plain_place(struct plain *p, int type, int limit_w, const int *jobs,
 
 static void plain_type(struct plain *p, int type, int limit_w)
 {
-    for (int i = 0; i < p->scene->trace.n_jobs; i++) {
+    for (int i = 0; i < p->inputs->trace.n_jobs; i++) {
         plain_place(p, type, limit_w, &i, 1);
         for (int k = 0; k < i; k++)
             plain_place(p, type, limit_w, (const int[]){ i, k }, 2);
     }
 }
 
-static double plain_energy(const struct scene *s, bool has_limits)
+static double plain_energy(const struct study_inputs *s, bool has_limits)
 {
     struct plain p = { s, has_limits, lp_create(), 20 };
     double energy_j;
@@ -256,10 +256,10 @@ START_TEST(classes_and_levels_cost_what_single_jobs_cost)
     arena_init(&a);
     rng_init(&r, (uint64_t)_i, "bound test");
     setting_open(&s, "node a slow:1 fast:1\n", random_trace(&a, &r), 2000);
-    ck_assert_msg(bound_solve(&s.arena, &s.scene, has_limits, true, true, &b, &e) == 0, "%s",
+    ck_assert_msg(bound_solve(&s.arena, &s.inputs, has_limits, true, true, &b, &e) == 0, "%s",
                   e.text);
     ck_assert_double_eq_tol(b.horizon_s, 2000, 1e-6);
-    ck_assert_double_eq_tol(b.energy_j / plain_energy(&s.scene, has_limits), 1, 1e-6);
+    ck_assert_double_eq_tol(b.energy_j / plain_energy(&s.inputs, has_limits), 1, 1e-6);
     setting_close(&s);
     arena_release(&a);
 }
@@ -276,10 +276,10 @@ START_TEST(fewer_rules_never_cost_more)
     arena_init(&a);
     rng_init(&r, 7, "bound test");
     setting_open(&s, "node a slow:1 fast:1\n", random_trace(&a, &r), 2000);
-    ck_assert_int_eq(bound_solve(&a, &s.scene, false, true, false, &free_one, &e), 0);
-    ck_assert_int_eq(bound_solve(&a, &s.scene, true, true, false, &limited, &e), 0);
-    ck_assert_int_eq(bound_solve(&a, &s.scene, false, true, true, &promised, &e), 0);
-    ck_assert_int_eq(bound_solve(&a, &s.scene, false, false, false, &awake, &e), 0);
+    ck_assert_int_eq(bound_solve(&a, &s.inputs, false, true, false, &free_one, &e), 0);
+    ck_assert_int_eq(bound_solve(&a, &s.inputs, true, true, false, &limited, &e), 0);
+    ck_assert_int_eq(bound_solve(&a, &s.inputs, false, true, true, &promised, &e), 0);
+    ck_assert_int_eq(bound_solve(&a, &s.inputs, false, false, false, &awake, &e), 0);
     ck_assert_double_lt(limited.energy_j, free_one.energy_j);
     ck_assert_double_gt(promised.energy_j, free_one.energy_j);
     ck_assert_double_gt(awake.energy_j, free_one.energy_j);
@@ -301,7 +301,7 @@ static const struct {
 
 START_TEST(no_simulation_uses_less)
 {
-    struct run_key k = {
+    struct study_run k = {
         .scenario = scenario_by_name("builtin"),
         .load = 0.7,
         .policy = policies[_i].policy,
@@ -312,7 +312,7 @@ START_TEST(no_simulation_uses_less)
     };
     struct sim_result r;
     struct sim *sim;
-    struct scene s;
+    struct study_inputs s;
     struct arena a;
     struct bound b;
     struct err e = { 0 };

@@ -122,7 +122,7 @@ START_TEST(a_trace_is_thinned_to_the_load)
         int number = 0;
 
         ck_assert_int_eq(sscanf(t.jobs[i].name, "j%d", &number), 1);
-        ck_assert_double_eq(t.jobs[i].steps, 10 * (100 + number % 100));    // its length stays
+        ck_assert_double_eq(t.jobs[i].steps, 10 * (100 + number % 100));    // its length intervals
         if (i > 0)
             ck_assert_double_ge(t.jobs[i].at_s, t.jobs[i - 1].at_s);
     }
@@ -172,7 +172,7 @@ static const struct scenario served = {
 
 static struct trace serve(struct setting *s, int seed)
 {
-    const struct run_key k = { .scenario = &served, .load = 0.6, .seed = seed, .without = "" };
+    const struct study_run k = { .scenario = &served, .load = 0.6, .seed = seed, .without = "" };
     struct trace t;
     struct err e = { 0 };
 
@@ -250,7 +250,7 @@ START_TEST(tight_promises_are_drawn_where_the_scenario_says)
     const struct scenario tight = {
         .name = "t", .n_jobs = 200, .promise_low = 0.7, .promise_high = 1.0, .loads = loads
     };
-    const struct run_key k = { .scenario = &tight, .load = 0.6, .seed = 2, .without = "" };
+    const struct study_run k = { .scenario = &tight, .load = 0.6, .seed = 2, .without = "" };
     struct setting s;
     struct trace t;
     struct err e;
@@ -280,7 +280,7 @@ static const struct {
 
 START_TEST(published_traces_are_thinned_too)
 {
-    struct run_key k = {
+    struct study_run k = {
         .scenario = scenario_by_name(thin_ones[_i].scenario),
         .load = thin_ones[_i].load,
         .policy = "gogh",
@@ -290,7 +290,7 @@ START_TEST(published_traces_are_thinned_too)
     };
     const char *data;
     struct trace_draw d;
-    struct scene s;
+    struct study_inputs s;
     struct arena a;
     struct err e = { 0 };
 

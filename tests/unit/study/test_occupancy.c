@@ -3,7 +3,7 @@
 
 #include "catalog/cluster/job.h"
 #include "study/run.h"
-#include "study/stays.h"
+#include "study/occupancy.h"
 #include "unit/suite.h"
 #include "unit/support.h"
 
@@ -13,7 +13,7 @@ static const char begin[] = "type v100\n"
                             "job a w steps=100\n"
                             "job b w steps=100\n";
 
-/* What happens before the look at 60, 120, ... ; stays as "GPU job from to". */
+/* What happens before the look at 60, 120, ... ; intervals as "GPU job from to". */
 static const struct {
     const char *name, *looks[4], *want;
 } cases[] = {
@@ -28,44 +28,44 @@ static const struct {
 
 START_TEST(looks_become_stays)
 {
-    struct run_result r = { 0 };
+    struct study_result r = { 0 };
     struct world w;
-    struct stays s;
+    struct occupancy s;
     const char *got = "";
 
     world_init(&w, begin);
-    stays_init(&s);
+    occupancy_init(&s);
     for (int i = 0; i < 4 && cases[_i].looks[i] != NULL; i++) {
         world_add(&w, cases[_i].looks[i]);
-        stays_look(&s, &w.ledger.state, 60 * (i + 1));
+        occupancy_update(&s, &w.ledger.state, 60 * (i + 1));
     }
-    stays_end(&s, 200, &w.arena, &r);
-    for (int i = 0; i < r.n_stays; i++)
-        got = arena_printf(&w.arena, "%s%d %d %g-%g ", got, r.stays[i].gpu, r.stays[i].job,
-                           r.stays[i].from_s, r.stays[i].to_s);
+    occupancy_end(&s, 200, &w.arena, &r);
+    for (int i = 0; i < r.n_intervals; i++)
+        got = arena_printf(&w.arena, "%s%d %d %g-%g ", got, r.intervals[i].gpu, r.intervals[i].job,
+                           r.intervals[i].from_s, r.intervals[i].to_s);
     ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: %s", cases[_i].name, got);
-    stays_release(&s);
+    occupancy_release(&s);
     world_release(&w);
 }
 END_TEST
 
 START_TEST(another_power_limit_is_another_stay)
 {
-    struct run_result r = { 0 };
+    struct study_result r = { 0 };
     struct world w;
-    struct stays s;
+    struct occupancy s;
 
     world_init(&w, begin);
-    stays_init(&s);
+    occupancy_init(&s);
     world_add(&w, "start a 0\n");
-    stays_look(&s, &w.ledger.state, 60);
+    occupancy_update(&s, &w.ledger.state, 60);
     w.ledger.state.jobs[0]->limit_w = 150;
-    stays_look(&s, &w.ledger.state, 120);
-    stays_end(&s, 200, &w.arena, &r);
-    ck_assert_int_eq(r.n_stays, 2);
-    ck_assert(r.stays[0].limit_w == 0 && r.stays[0].to_s == 120);
-    ck_assert(r.stays[1].limit_w == 150 && r.stays[1].from_s == 120);
-    stays_release(&s);
+    occupancy_update(&s, &w.ledger.state, 120);
+    occupancy_end(&s, 200, &w.arena, &r);
+    ck_assert_int_eq(r.n_intervals, 2);
+    ck_assert(r.intervals[0].limit_w == 0 && r.intervals[0].to_s == 120);
+    ck_assert(r.intervals[1].limit_w == 150 && r.intervals[1].from_s == 120);
+    occupancy_release(&s);
     world_release(&w);
 }
 END_TEST

@@ -19,8 +19,8 @@ static const struct scenario small = { .name = "small", .title = "", .n_jobs = 1
 static int lock_of_parent;
 
 /* A run whose name says how it goes. */
-static int pretend(struct arena *a, const struct run_key *k, const char *data,
-                   struct run_result *out, struct err *e)
+static int pretend(struct arena *a, const struct study_run *k, const char *data,
+                   struct study_result *out, struct err *e)
 {
     (void)a;
     if (strcmp(k->policy, "fails") == 0)
@@ -38,16 +38,16 @@ static int pretend(struct arena *a, const struct run_key *k, const char *data,
         return err_set(e, errno, "%s: %s", data, strerror(errno));
     if (strcmp(k->policy, "looks") == 0 && fcntl(lock_of_parent, F_GETFD) >= 0)
         return err_set(e, EBUSY, "the lock is open here too");
-    *out = (struct run_result){ .energy_kwh = k->seed };
+    *out = (struct study_result){ .energy_kwh = k->seed };
     return 0;
 }
 
 struct fixture {
     struct arena arena;
-    struct book book;
+    struct results results;
     struct pool_options options;
     char *dir;
-    struct run_key keys[8];
+    struct study_run keys[8];
     int n_keys;
     struct pool_report report;
     struct err err;
@@ -58,25 +58,25 @@ static void fixture_init(struct fixture *f, const char *const *policies, int n)
     *f = (struct fixture){ .n_keys = n };
     arena_init(&f->arena);
     f->dir = scratch_make();
-    f->book = (struct book){ .dir = f->dir, .version = "1", .build = "b" };
-    ck_assert_int_eq(book_take(&f->book, &f->err), 0);
+    f->results = (struct results){ .dir = f->dir, .version = "1", .build = "b" };
+    ck_assert_int_eq(results_lock(&f->results, &f->err), 0);
     f->options = (struct pool_options){ .n_parallel = 2, .run = pretend, .is_quiet = true };
     for (int i = 0; i < n; i++)
-        f->keys[i] = (struct run_key){
+        f->keys[i] = (struct study_run){
             .scenario = &small, .load = 0.5, .policy = policies[i], .seed = i, .without = ""
         };
 }
 
 static int fixture_run(struct fixture *f)
 {
-    return pool_run(&f->arena, &f->book, f->keys, f->n_keys, &f->options, &f->report, &f->err);
+    return pool_run(&f->arena, &f->results, f->keys, f->n_keys, &f->options, &f->report, &f->err);
 }
 
 static void fixture_release(struct fixture *f)
 {
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);    // no child is left
     ck_assert_int_eq(errno, ECHILD);
-    book_leave(&f->book);
+    results_unlock(&f->results);
     scratch_remove(f->dir);
     arena_release(&f->arena);
 }
@@ -91,10 +91,10 @@ START_TEST(rows_stand_in_the_order_of_the_keys)
     ck_assert_msg(fixture_run(&f) == 0, "%s", f.err.text);
     ck_assert(f.report.n_done == 5 && f.report.n_kept == 0 && f.report.n_failed == 0);
     ck_assert_ptr_null(f.report.first_failure);
-    ck_assert_int_eq(f.book.n_rows, 5);
+    ck_assert_int_eq(f.results.n_rows, 5);
     for (int i = 0; i < 5; i++) {
-        ck_assert_str_eq(f.book.rows[i].key.policy, policies[i]);
-        ck_assert(f.book.rows[i].result.energy_kwh == i);
+        ck_assert_str_eq(f.results.rows[i].key.policy, policies[i]);
+        ck_assert(f.results.rows[i].result.energy_kwh == i);
     }
     fixture_release(&f);
 }
@@ -111,7 +111,7 @@ START_TEST(what_is_there_is_not_done_again)
     f.n_keys = 2;
     ck_assert_int_eq(fixture_run(&f), 0);
     ck_assert(f.report.n_done == 1 && f.report.n_kept == 1);
-    ck_assert_int_eq(f.book.n_rows, 2);
+    ck_assert_int_eq(f.results.n_rows, 2);
     ck_assert_int_eq(fixture_run(&f), 0);
     ck_assert(f.report.n_done == 0 && f.report.n_kept == 2);
     fixture_release(&f);
@@ -136,8 +136,8 @@ START_TEST(a_run_that_fails_is_named_and_the_others_are_kept)
     ck_assert(f.report.n_done == 2 && f.report.n_failed == 1);
     ck_assert_msg(strstr(f.report.first_failure, failures[_i].want) != NULL, "%s",
                   f.report.first_failure);
-    ck_assert_int_eq(f.book.n_rows, 2);
-    ck_assert_str_eq(f.book.rows[1].key.policy, "b");
+    ck_assert_int_eq(f.results.n_rows, 2);
+    ck_assert_str_eq(f.results.rows[1].key.policy, "b");
     fixture_release(&f);
 }
 END_TEST
@@ -153,7 +153,7 @@ START_TEST(an_interrupted_pool_ends_its_children_and_keeps_what_is_done)
     f.options.n_parallel = 1;
     ck_assert_int_eq(fixture_run(&f), -EINTR);
     ck_assert_msg(strstr(f.err.text, "1 of 3 runs are kept") != NULL, "%s", f.err.text);
-    ck_assert_int_eq(f.book.n_rows, 1);
+    ck_assert_int_eq(f.results.n_rows, 1);
     f.keys[1].policy = "a";
     f.keys[2].policy = "b";
     ck_assert_int_eq(fixture_run(&f), 0);    // and goes on
@@ -198,7 +198,7 @@ START_TEST(children_do_not_hold_the_directory)
     struct fixture f;
 
     fixture_init(&f, policies, 1);
-    lock_of_parent = f.book.lock;
+    lock_of_parent = f.results.lock;
     ck_assert_msg(fixture_run(&f) == 0 && f.report.n_failed == 0, "%s", f.report.first_failure);
     fixture_release(&f);
 }

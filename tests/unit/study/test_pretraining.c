@@ -73,7 +73,7 @@ START_TEST(a_family_is_held_out_as_itself_and_as_a_neighbour)
 
     fill(&all);
     catalog_init(&rest);
-    ck_assert_int_eq(known_without(&all, "x", &rest, &e), 0);
+    ck_assert_int_eq(pretraining_without(&all, "x", &rest, &e), 0);
     ck_assert_int_eq(rest.n_workloads, 2);
     ck_assert_int_lt(catalog_find_workload(&rest, "x1"), 0);
     ck_assert_int_eq(rest.n_cells, 3);
@@ -92,7 +92,7 @@ START_TEST(a_cell_keeps_its_weight)
 
     fill(&all);
     catalog_init(&rest);
-    ck_assert_int_eq(known_without(&all, "x", &rest, &e), 0);
+    ck_assert_int_eq(pretraining_without(&all, "x", &rest, &e), 0);
     ck_assert_double_eq_tol(cell(&rest, "y1", NULL)->ln_speed, cell(&all, "y1", NULL)->ln_speed,
                             1e-12);
     ck_assert_double_eq_tol(cell_variance(cell(&rest, "y1", NULL)),
@@ -107,22 +107,22 @@ START_TEST(seeds_in_a_row_hold_out_one_family_after_the_other)
     struct catalog all;
 
     fill(&all);
-    ck_assert_str_eq(known_family(&all, 0), "x");
-    ck_assert_str_eq(known_family(&all, 1), "y");
-    ck_assert_str_eq(known_family(&all, 2), "x");
+    ck_assert_str_eq(pretraining_family(&all, 0), "x");
+    ck_assert_str_eq(pretraining_family(&all, 1), "y");
+    ck_assert_str_eq(pretraining_family(&all, 2), "x");
     catalog_release(&all);
 }
 END_TEST
 
 START_TEST(the_pretrained_model_comes_without_measurements)
 {
-    struct known k;
+    struct pretraining k;
     struct err e = { 0 };
 
-    ck_assert_msg(known_pretrained(&k, &e) == 0, "%s", e.text);
+    ck_assert_msg(pretraining_shipped(&k, &e) == 0, "%s", e.text);
     ck_assert_ptr_nonnull(k.model);
     ck_assert_ptr_null(k.catalog);
-    known_release(&k);
+    pretraining_release(&k);
     ck_assert_ptr_null(k.model);
 }
 END_TEST
@@ -130,23 +130,23 @@ END_TEST
 START_TEST(the_others_come_with_a_model_that_learned_from_them)
 {
     struct catalog all;
-    struct known k;
+    struct pretraining k;
     struct err e = { 0 };
 
     fill(&all);
-    ck_assert_msg(known_others(&k, &all, 1, &e) == 0, "%s", e.text);
+    ck_assert_msg(pretraining_of_others(&k, &all, 1, &e) == 0, "%s", e.text);
     ck_assert_str_eq(k.family, "y");
     ck_assert_int_eq(k.catalog->n_workloads, 3);
     ck_assert_ptr_nonnull(k.model);
     ck_assert_int_eq(k.model->n_workloads, 3);
-    known_release(&k);
+    pretraining_release(&k);
     catalog_release(&all);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("study/known");
+    Suite *suite = suite_create("study/pretraining");
     TCase *t = tcase_create("known");
 
     tcase_add_test(t, a_family_is_held_out_as_itself_and_as_a_neighbour);

@@ -19,54 +19,54 @@ static const struct scenario small = {
     .name = "small",
     .title = "made up",
     .n_jobs = 10,
-    .first_seed = 11,
 };
 
-static struct run_key key_of(const char *policy, int seed)
+static struct study_run key_of(const char *policy, int seed)
 {
-    return (struct run_key){ .scenario = &small,
-                             .load = 0.9,
-                             .policy = policy,
-                             .seed = seed,
-                             .has_sleep = true,
-                             .without = "" };
+    return (struct study_run){ .scenario = &small,
+                               .load = 0.9,
+                               .policy = policy,
+                               .seed = seed,
+                               .has_sleep = true,
+                               .without = "" };
 }
 
-static struct run_result result_of(double energy_kwh)
+static struct study_result result_of(double energy_kwh)
 {
-    static struct run_type types[] = { { "k80", 4, 1.5, 0.25 }, { "v100", 2, 0.1, (double)NAN } };
-    static struct run_slice slices[] = { { 60, 120.5, 1.0 / 3, (double)NAN, 0, 1, 2 },
-                                         { 120, 99, 0.5, 0.125, 7, (double)NAN, 0 } };
-    static struct run_stay stays[] = { { 0, 3, 0, 10, 70 }, { 1, 4, 150, 10, 130 } };
+    static struct study_type types[] = { { "k80", 4, 1.5, 0.25 }, { "v100", 2, 0.1, (double)NAN } };
+    static struct study_slice slices[] = { { 60, 120.5, 1.0 / 3, (double)NAN, 0, 1, 2 },
+                                           { 120, 99, 0.5, 0.125, 7, (double)NAN, 0 } };
+    static struct study_interval intervals[] = { { 0, 3, 0, 10, 70 }, { 1, 4, 150, 10, 130 } };
 
-    return (struct run_result){ .energy_j_per_work = 1.0 / 3,
-                                .energy_kwh = energy_kwh,
-                                .promise_attainment = 0.97,
-                                .mean_jct_s = NAN,
-                                .moves = 5,
-                                .jobs = 10,
-                                .wall_s = 0.5,
-                                .n_types = 2,
-                                .types = types,
-                                .n_slices = 2,
-                                .slices = slices,
-                                .stays_from_s = 10,
-                                .stays_to_s = 130,
-                                .n_stays = 2,
-                                .stays = stays };
+    return (struct study_result){ .energy_j_per_work = 1.0 / 3,
+                                  .energy_kwh = energy_kwh,
+                                  .promise_attainment = 0.97,
+                                  .mean_jct_s = NAN,
+                                  .moves = 5,
+                                  .jobs = 10,
+                                  .wall_s = 0.5,
+                                  .n_types = 2,
+                                  .types = types,
+                                  .n_slices = 2,
+                                  .slices = slices,
+                                  .intervals_from_s = 10,
+                                  .intervals_to_s = 130,
+                                  .n_intervals = 2,
+                                  .intervals = intervals };
 }
 
-static const struct book_data data_d = { &small, "d" }, data_e = { &small, "e" };
+static const struct results_data data_d = { &small, "d" }, data_e = { &small, "e" };
 
-static struct book book_in(const char *dir)
+static struct results book_in(const char *dir)
 {
-    return (struct book){ .dir = dir, .version = "1", .build = "b", .n_data = 1, .data = &data_d };
+    return (
+        struct results){ .dir = dir, .version = "1", .build = "b", .n_data = 1, .data = &data_d };
 }
 
-/* A book of its own in a directory of its own, taken. */
+/* A results of its own in a directory of its own, taken. */
 struct fixture {
     struct arena arena;
-    struct book book;
+    struct results results;
     char *dir;
 };
 
@@ -76,13 +76,13 @@ static void fixture_init(struct fixture *f)
 
     arena_init(&f->arena);
     f->dir = scratch_make();
-    f->book = book_in(f->dir);
-    ck_assert_msg(book_take(&f->book, &e) == 0, "%s", e.text);
+    f->results = book_in(f->dir);
+    ck_assert_msg(results_lock(&f->results, &e) == 0, "%s", e.text);
 }
 
 static void fixture_release(struct fixture *f)
 {
-    book_leave(&f->book);
+    results_unlock(&f->results);
     scratch_remove(f->dir);
     arena_release(&f->arena);
 }
@@ -94,15 +94,15 @@ static bool same(double a, double b)
 
 START_TEST(a_run_comes_back_as_it_was_kept)
 {
-    struct run_result want = result_of(0.1 + 0.2), got;
-    struct run_key k = key_of("gogh", 11);
+    struct study_result want = result_of(0.1 + 0.2), got;
+    struct study_run k = key_of("gogh", 11);
     struct fixture f;
     struct err e = { 0 };
 
     fixture_init(&f);
-    ck_assert(!book_has(&f.arena, &f.book, &k, &got));
-    ck_assert_msg(book_keep(&f.book, &k, &want, &e) == 0, "%s", e.text);
-    ck_assert(book_has(&f.arena, &f.book, &k, &got));
+    ck_assert(!results_has(&f.arena, &f.results, &k, &got));
+    ck_assert_msg(results_keep(&f.results, &k, &want, &e) == 0, "%s", e.text);
+    ck_assert(results_has(&f.arena, &f.results, &k, &got));
     ck_assert(got.energy_kwh == want.energy_kwh && got.moves == 5 && got.jobs == 10);
     ck_assert(isnan(got.mean_jct_s) && got.wall_s == 0.5);
     ck_assert_int_eq(got.n_types, 2);
@@ -110,23 +110,23 @@ START_TEST(a_run_comes_back_as_it_was_kept)
     ck_assert(got.types[0].gpu_hours == 1.5 && isnan(got.types[1].energy_kwh));
     ck_assert_int_eq(got.n_slices, 2);
     for (int i = 0; i < 2; i++) {
-        const struct run_slice *a = &got.slices[i], *b = &want.slices[i];
+        const struct study_slice *a = &got.slices[i], *b = &want.slices[i];
 
         ck_assert(a->time_s == b->time_s && a->watts == b->watts &&
                   a->work_per_s == b->work_per_s && same(a->error, b->error) &&
                   a->measurements == b->measurements && same(a->attainment, b->attainment) &&
                   a->waiting == b->waiting);
     }
-    ck_assert_int_eq(got.n_stays, 2);
-    ck_assert(memcmp(got.stays, want.stays, 2 * sizeof *got.stays) == 0);
-    ck_assert(got.stays_from_s == 10 && got.stays_to_s == 130);
+    ck_assert_int_eq(got.n_intervals, 2);
+    ck_assert(memcmp(got.intervals, want.intervals, 2 * sizeof *got.intervals) == 0);
+    ck_assert(got.intervals_from_s == 10 && got.intervals_to_s == 130);
     fixture_release(&f);
 }
 END_TEST
 
 static const struct {
     const char *name;
-    struct book as;
+    struct results as;
     const char *policy;
 } strangers[] = {
     { "of another version",
@@ -140,72 +140,73 @@ static const struct {
 
 START_TEST(somebody_elses_run_is_not_there)
 {
-    struct run_result r = result_of(1);
-    struct run_key k = key_of("gogh", 11), other = key_of(strangers[_i].policy, 11);
-    struct run_key absent = key_of("pack", 11);
-    struct book as = strangers[_i].as;
+    struct study_result r = result_of(1);
+    struct study_run k = key_of("gogh", 11), other = key_of(strangers[_i].policy, 11);
+    struct study_run absent = key_of("pack", 11);
+    struct results as = strangers[_i].as;
     struct fixture f;
     struct err e = { 0 };
 
     fixture_init(&f);
     as.dir = f.dir;
-    ck_assert_int_eq(book_keep(&f.book, &k, &r, &e), 0);
-    ck_assert_msg(!book_has(&f.arena, &as, &other, &r), "%s", strangers[_i].name);
+    ck_assert_int_eq(results_keep(&f.results, &k, &r, &e), 0);
+    ck_assert_msg(!results_has(&f.arena, &as, &other, &r), "%s", strangers[_i].name);
     as.takes_any = true;
-    ck_assert(book_has(&f.arena, &as, &k, &r));
-    ck_assert(!book_has(&f.arena, &as, &absent, &r));
+    ck_assert(results_has(&f.arena, &as, &k, &r));
+    ck_assert(!results_has(&f.arena, &as, &absent, &r));
     fixture_release(&f);
 }
 END_TEST
 
 START_TEST(rows_are_those_that_are_there_in_the_order_asked_for)
 {
-    struct run_key asked[] = { key_of("c", 11), key_of("b", 11), key_of("a", 11) };
-    struct run_result r = result_of(1);
+    struct study_run asked[] = { key_of("c", 11), key_of("b", 11), key_of("a", 11) };
+    struct study_result r = result_of(1);
     struct fixture f;
     struct err e = { 0 };
 
     fixture_init(&f);
-    ck_assert_int_eq(book_keep(&f.book, &asked[2], &r, &e), 0);
-    ck_assert_int_eq(book_keep(&f.book, &asked[0], &r, &e), 0);
-    book_fill(&f.arena, &f.book, asked, 3);
-    ck_assert_int_eq(f.book.n_rows, 2);
-    ck_assert_str_eq(f.book.rows[0].key.policy, "c");
-    ck_assert_str_eq(f.book.rows[1].key.policy, "a");
-    ck_assert(f.book.rows[1].result.energy_kwh == 1);
+    ck_assert_int_eq(results_keep(&f.results, &asked[2], &r, &e), 0);
+    ck_assert_int_eq(results_keep(&f.results, &asked[0], &r, &e), 0);
+    results_fill(&f.arena, &f.results, asked, 3);
+    ck_assert_int_eq(f.results.n_rows, 2);
+    ck_assert_str_eq(f.results.rows[0].key.policy, "c");
+    ck_assert_str_eq(f.results.rows[1].key.policy, "a");
+    ck_assert(f.results.rows[1].result.energy_kwh == 1);
     fixture_release(&f);
 }
 END_TEST
 
 START_TEST(a_book_names_the_data_of_its_rows_and_no_other)
 {
-    static const struct scenario other = { .name = "other", .title = "", .first_seed = 11 };
+    static const struct scenario other = { .name = "other", .title = "" };
     static const struct scenario bare = {
-        .name = "bare", .title = "", .cluster = "", .truth = TRUTH_BUILTIN, .first_seed = 11
+        .name = "bare", .title = "", .cluster = "", .truth = TRUTH_BUILTIN
     };
-    static const struct book_data data[] = { { &small, "d" }, { &other, "e" }, { &bare, "f" } };
-    struct run_key keys[] = { key_of("a", 11), key_of("b", 11), key_of("a", 11), key_of("a", 11) };
+    static const struct results_data data[] = { { &small, "d" }, { &other, "e" }, { &bare, "f" } };
+    struct study_run keys[] = { key_of("a", 11), key_of("b", 11), key_of("a", 11),
+                                key_of("a", 11) };
     static const struct {
         int from, n;
         const char *digest;
     } parts[] = {
         { 0, 2, "d" }, { 1, 2, "d, e" }, { 2, 2, "e" }, { 3, 1, "none" }, { 0, 0, "none" }
     };
-    struct run_result r = result_of(1);
+    struct study_result r = result_of(1);
     struct fixture f;
     struct err e = { 0 };
 
     fixture_init(&f);
-    f.book.data = data;
-    f.book.n_data = 3;    // the last as older files have it: nobody reads that
+    f.results.data = data;
+    f.results.n_data = 3;    // the last as older files have it: nobody reads that
     keys[2].scenario = &other;
     keys[3].scenario = &bare;
     for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(book_keep(&f.book, &keys[i], &r, &e), 0);
+        ck_assert_int_eq(results_keep(&f.results, &keys[i], &r, &e), 0);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        book_fill(&f.arena, &f.book, keys + parts[i].from, parts[i].n);
-        ck_assert_int_eq(f.book.n_rows, parts[i].n);
-        ck_assert_str_eq(f.book.digest, parts[i].digest);
+        results_fill(&f.arena, &f.results, keys + parts[i].from, parts[i].n);
+        ck_assert_int_eq(f.results.n_rows, parts[i].n);
+        ck_assert_str_eq(f.results.digest, parts[i].digest);
     }
     fixture_release(&f);
 }
@@ -213,45 +214,45 @@ END_TEST
 
 START_TEST(a_file_that_is_no_run_is_named)
 {
-    struct run_key keys[] = { key_of("a", 11), key_of("b", 11), key_of("c", 11) };
-    struct run_result r = result_of(1);
+    struct study_run keys[] = { key_of("a", 11), key_of("b", 11), key_of("c", 11) };
+    struct study_result r = result_of(1);
     struct fixture f;
     struct err e = { 0 };
     const char *path;
 
     fixture_init(&f);
-    ck_assert_int_eq(book_keep(&f.book, &keys[0], &r, &e), 0);
-    ck_assert_int_eq(book_keep(&f.book, &keys[2], &r, &e), 0);
-    book_fill(&f.arena, &f.book, keys, 3);
-    ck_assert_ptr_null(f.book.broken);    // one is missing, none is garbage
-    path = arena_printf(&f.arena, "%s/runs/%s.json", f.dir, run_name(&f.arena, &keys[2]));
+    ck_assert_int_eq(results_keep(&f.results, &keys[0], &r, &e), 0);
+    ck_assert_int_eq(results_keep(&f.results, &keys[2], &r, &e), 0);
+    results_fill(&f.arena, &f.results, keys, 3);
+    ck_assert_ptr_null(f.results.broken);    // one is missing, none is garbage
+    path = arena_printf(&f.arena, "%s/runs/%s.json", f.dir, study_run_name(&f.arena, &keys[2]));
     ck_assert_int_eq(file_write(path, "{\"run\":", 7, &e), 0);
-    book_fill(&f.arena, &f.book, keys, 3);
-    ck_assert_int_eq(f.book.n_rows, 1);
-    ck_assert_str_eq(f.book.broken, path);
+    results_fill(&f.arena, &f.results, keys, 3);
+    ck_assert_int_eq(f.results.n_rows, 1);
+    ck_assert_str_eq(f.results.broken, path);
     fixture_release(&f);
 }
 END_TEST
 
 START_TEST(a_run_that_is_cut_off_anywhere_is_not_there)
 {
-    struct run_result r = result_of(1);
-    struct run_key k = key_of("gogh", 11);
+    struct study_result r = result_of(1);
+    struct study_run k = key_of("gogh", 11);
     struct fixture f;
     struct err e = { 0 };
     const char *text, *path;
     size_t len;
 
     fixture_init(&f);
-    ck_assert_int_eq(book_keep(&f.book, &k, &r, &e), 0);
-    path = arena_printf(&f.arena, "%s/runs/%s.json", f.dir, run_name(&f.arena, &k));
+    ck_assert_int_eq(results_keep(&f.results, &k, &r, &e), 0);
+    path = arena_printf(&f.arena, "%s/runs/%s.json", f.dir, study_run_name(&f.arena, &k));
     ck_assert_int_eq(file_read(&f.arena, path, NULL, 1 << 20, &text, &len, &e), 0);
     for (size_t n = 0; n < len; n += 37) {
         ck_assert_int_eq(file_write(path, text, n, &e), 0);
-        ck_assert_msg(!book_has(&f.arena, &f.book, &k, &r), "with %zu of %zu bytes", n, len);
+        ck_assert_msg(!results_has(&f.arena, &f.results, &k, &r), "with %zu of %zu bytes", n, len);
     }
     ck_assert_int_eq(file_write(path, text, len, &e), 0);
-    ck_assert(book_has(&f.arena, &f.book, &k, &r));
+    ck_assert(results_has(&f.arena, &f.results, &k, &r));
     fixture_release(&f);
 }
 END_TEST
@@ -275,23 +276,23 @@ static const struct {
 
 START_TEST(a_run_that_somebody_changed_is_not_there)
 {
-    struct run_result r = result_of(1);
-    struct run_key k = key_of("gogh", 11);
+    struct study_result r = result_of(1);
+    struct study_run k = key_of("gogh", 11);
     struct fixture f;
     struct err e = { 0 };
     const char *text, *path, *at;
     size_t len;
 
     fixture_init(&f);
-    ck_assert_int_eq(book_keep(&f.book, &k, &r, &e), 0);
-    path = arena_printf(&f.arena, "%s/runs/%s.json", f.dir, run_name(&f.arena, &k));
+    ck_assert_int_eq(results_keep(&f.results, &k, &r, &e), 0);
+    path = arena_printf(&f.arena, "%s/runs/%s.json", f.dir, study_run_name(&f.arena, &k));
     ck_assert_int_eq(file_read(&f.arena, path, NULL, 1 << 20, &text, &len, &e), 0);
     at = strstr(text, damages[_i].from);
     ck_assert_msg(at != NULL, "%s is not in %s", damages[_i].from, text);
     text = arena_printf(&f.arena, "%.*s%s%s", (int)(at - text), text, damages[_i].to,
                         at + strlen(damages[_i].from));
     ck_assert_int_eq(file_write(path, text, strlen(text), &e), 0);
-    ck_assert_msg(!book_has(&f.arena, &f.book, &k, &r), "%s", damages[_i].to);
+    ck_assert_msg(!results_has(&f.arena, &f.results, &k, &r), "%s", damages[_i].to);
     fixture_release(&f);
 }
 END_TEST
@@ -300,15 +301,15 @@ START_TEST(one_study_at_a_time_has_the_directory)
 {
     struct fixture f;
     struct err e = { 0 };
-    struct book second;
+    struct results second;
 
     fixture_init(&f);
     second = book_in(f.dir);
-    ck_assert_int_eq(book_take(&second, &e), -EBUSY);
+    ck_assert_int_eq(results_lock(&second, &e), -EBUSY);
     ck_assert_msg(strstr(e.text, "another study") != NULL, "%s", e.text);
-    book_leave(&f.book);
-    ck_assert_int_eq(book_take(&second, &e), 0);
-    book_leave(&second);
+    results_unlock(&f.results);
+    ck_assert_int_eq(results_lock(&second, &e), 0);
+    results_unlock(&second);
     fixture_release(&f);
 }
 END_TEST
@@ -336,10 +337,10 @@ START_TEST(taking_it_clears_away_what_was_half_written_and_nothing_else)
     struct err e = { 0 };
 
     fixture_init(&f);
-    book_leave(&f.book);
+    results_unlock(&f.results);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         touch(arena_printf(&f.arena, "%s/%s", f.dir, files[i].name));
-    ck_assert_int_eq(book_take(&f.book, &e), 0);
+    ck_assert_int_eq(results_lock(&f.results, &e), 0);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         ck_assert_msg((access(arena_printf(&f.arena, "%s/%s", f.dir, files[i].name), F_OK) == 0) ==
                           files[i].is_left,
@@ -352,15 +353,15 @@ START_TEST(a_file_in_the_directorys_place_is_told)
 {
     struct fixture f;
     struct err e = { 0 };
-    struct book b;
+    struct results b;
 
     fixture_init(&f);
     b = book_in(arena_printf(&f.arena, "%s/file", f.dir));
     touch(b.dir);
-    ck_assert_int_eq(book_take(&b, &e), -ENOTDIR);
+    ck_assert_int_eq(results_lock(&b, &e), -ENOTDIR);
     ck_assert_msg(strstr(e.text, "wants a directory") != NULL, "%s", e.text);
     b = book_in(arena_printf(&f.arena, "%s/no/such/place", f.dir));
-    ck_assert_int_eq(book_take(&b, &e), -ENOENT);
+    ck_assert_int_eq(results_lock(&b, &e), -ENOENT);
     ck_assert_msg(strstr(e.text, b.dir) != NULL, "%s", e.text);
     fixture_release(&f);
 }
@@ -391,12 +392,12 @@ static void write_two_rows(struct fixture *f)
 {
     struct err e = { 0 };
 
-    f->book.n_rows = 2;
-    f->book.rows = ARENA_ARRAY(&f->arena, struct book_row, 2);
+    f->results.n_rows = 2;
+    f->results.rows = ARENA_ARRAY(&f->arena, struct results_row, 2);
     for (int i = 0; i < 2; i++)
-        f->book.rows[i] =
-            (struct book_row){ .key = key_of("gogh", 11 + i), .result = result_of(i + 1) };
-    ck_assert_msg(book_write(&f->book, &e) == 0, "%s", e.text);
+        f->results.rows[i] =
+            (struct results_row){ .key = key_of("gogh", 11 + i), .result = result_of(i + 1) };
+    ck_assert_msg(results_write(&f->results, &e) == 0, "%s", e.text);
 }
 
 START_TEST(results_json_has_a_row_a_run_with_all_its_keys)
@@ -476,9 +477,9 @@ START_TEST(wall_times_are_in_timing_csv_alone)
     timing = content(&f, "timing.csv");
     for (int i = 0; i < 5; i++)
         before[i] = content(&f, files[i]);
-    f.book.rows[0].result.wall_s = f.book.rows[0].result.decision_p50_s = 77;
-    f.book.rows[0].result.rss_bytes = f.book.rows[0].result.decision_p99_s = 88;
-    ck_assert_int_eq(book_write(&f.book, &e), 0);
+    f.results.rows[0].result.wall_s = f.results.rows[0].result.decision_p50_s = 77;
+    f.results.rows[0].result.rss_bytes = f.results.rows[0].result.decision_p99_s = 88;
+    ck_assert_int_eq(results_write(&f.results, &e), 0);
     for (int i = 0; i < 5; i++)
         ck_assert_str_eq(content(&f, files[i]), before[i]);
     ck_assert_str_ne(content(&f, "timing.csv"), timing);
@@ -490,17 +491,17 @@ START_TEST(a_bound_counts_its_jobs_and_nothing_else)
 {
     static const char *const counts[] = { "finished",  "failed",     "moves",       "decisions",
                                           "fallbacks", "repricings", "measurements" };
-    struct run_key k = key_of("bound", 11);
-    struct run_result r = result_of(1), got;
+    struct study_run k = key_of("bound", 11);
+    struct study_result r = result_of(1), got;
     struct fixture f;
     struct err e = { 0 };
 
     fixture_init(&f);
-    ck_assert_int_eq(book_keep(&f.book, &k, &r, &e), 0);
-    ck_assert(book_has(&f.arena, &f.book, &k, &got));
+    ck_assert_int_eq(results_keep(&f.results, &k, &r, &e), 0);
+    ck_assert(results_has(&f.arena, &f.results, &k, &got));
     ck_assert(got.jobs == 10 && got.moves == 0);
-    book_fill(&f.arena, &f.book, &k, 1);
-    ck_assert_msg(book_write(&f.book, &e) == 0, "%s", e.text);
+    results_fill(&f.arena, &f.results, &k, 1);
+    ck_assert_msg(results_write(&f.results, &e) == 0, "%s", e.text);
     json_t *list = json_loads(content(&f, "results.json"), 0, NULL);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         ck_assert_msg(json_is_null(json_object_get(json_array_get(list, 0), counts[i])), "%s",
@@ -514,23 +515,23 @@ END_TEST
 
 START_TEST(a_bounds_counts_in_an_older_file_are_no_harm)
 {
-    struct run_key k = key_of("bound", 11);
-    struct run_result r = result_of(1);
+    struct study_run k = key_of("bound", 11);
+    struct study_result r = result_of(1);
     struct fixture f;
     struct err e = { 0 };
     const char *text, *path, *at;
     size_t len;
 
     fixture_init(&f);
-    ck_assert_int_eq(book_keep(&f.book, &k, &r, &e), 0);
-    path = arena_printf(&f.arena, "%s/runs/%s.json", f.dir, run_name(&f.arena, &k));
+    ck_assert_int_eq(results_keep(&f.results, &k, &r, &e), 0);
+    path = arena_printf(&f.arena, "%s/runs/%s.json", f.dir, study_run_name(&f.arena, &k));
     ck_assert_int_eq(file_read(&f.arena, path, NULL, 1 << 20, &text, &len, &e), 0);
     at = strstr(text, "\"moves\":null");
     ck_assert_ptr_nonnull(at);
     text = arena_printf(&f.arena, "%.*s\"moves\":0%s", (int)(at - text), text,
                         at + strlen("\"moves\":null"));
     ck_assert_int_eq(file_write(path, text, strlen(text), &e), 0);
-    ck_assert(book_has(&f.arena, &f.book, &k, &r));
+    ck_assert(results_has(&f.arena, &f.results, &k, &r));
     fixture_release(&f);
 }
 END_TEST
@@ -540,8 +541,8 @@ START_TEST(the_build_is_a_digest_of_the_program)
     struct arena a;
 
     arena_init(&a);
-    ck_assert_uint_eq(strlen(book_build(&a)), 64);
-    ck_assert_str_eq(book_build(&a), book_build(&a));
+    ck_assert_uint_eq(strlen(results_build(&a)), 64);
+    ck_assert_str_eq(results_build(&a), results_build(&a));
     arena_release(&a);
 }
 END_TEST

@@ -14,40 +14,39 @@ static const struct scenario small = {
     .cluster = "node a p100:2\nnode b v100:1 k80:1\n",
     .truth = TRUTH_BUILTIN,
     .n_jobs = 120,
-    .first_seed = 11,
     .n_seeds = 1,
 };
 
-static struct run_key key_of(const char *policy, int seed)
+static struct study_run key_of(const char *policy, int seed)
 {
-    return (struct run_key){ .scenario = &small,
-                             .load = 0.8,
-                             .policy = policy,
-                             .seed = seed,
-                             .has_sleep = true,
-                             .without = "",
-                             .knows = KNOWS_NOTHING };
+    return (struct study_run){ .scenario = &small,
+                               .load = 0.8,
+                               .policy = policy,
+                               .seed = seed,
+                               .has_sleep = true,
+                               .without = "",
+                               .knows = KNOWS_NOTHING };
 }
 
 struct fixture {
     struct arena arena;
-    struct run_key key;
-    struct run_result got;
-    struct scene scene;
+    struct study_run key;
+    struct study_result got;
+    struct study_inputs inputs;
     struct sim *sim;    // of the same run
 };
 
-static void fixture_init(struct fixture *f, struct run_key k)
+static void fixture_init(struct fixture *f, struct study_run k)
 {
     struct err e = { 0 };
 
     *f = (struct fixture){ .key = k };
     arena_init(&f->arena);
-    ck_assert_msg(run_do(&f->arena, &k, NULL, &f->got, &e) == 0, "%s", e.text);
-    ck_assert_msg(scenario_open(&f->arena, &k, NULL, &f->scene, &e) == 0, "%s", e.text);
-    struct sim_options o = { .cluster = &f->scene.cluster,
-                             .trace = &f->scene.trace,
-                             .truth = &f->scene.ground.truth,
+    ck_assert_msg(study_run_do(&f->arena, &k, NULL, &f->got, &e) == 0, "%s", e.text);
+    ck_assert_msg(scenario_open(&f->arena, &k, NULL, &f->inputs, &e) == 0, "%s", e.text);
+    struct sim_options o = { .cluster = &f->inputs.cluster,
+                             .trace = &f->inputs.trace,
+                             .truth = &f->inputs.ground.truth,
                              .policy = k.policy,
                              .seed = (uint64_t)k.seed };
     ck_assert_msg(sim_create(&o, &f->sim, &e) == 0, "%s", e.text);
@@ -56,7 +55,7 @@ static void fixture_init(struct fixture *f, struct run_key k)
 static void fixture_release(struct fixture *f)
 {
     sim_destroy(f->sim);
-    scenario_close(&f->scene);
+    scenario_close(&f->inputs);
     arena_release(&f->arena);
 }
 
@@ -79,7 +78,7 @@ START_TEST(looking_at_a_run_does_not_change_it)
     fixture_init(&f, key_of(policies[_i], 11));
     go_to(&f, INFINITY);
     sim_result(f.sim, &want);
-    ck_assert_int_gt(f.got.n_stays, 0);
+    ck_assert_int_gt(f.got.n_intervals, 0);
     ck_assert(f.got.mean_jct_s == want.mean_jct_s && f.got.p95_jct_s == want.p95_jct_s);
     ck_assert(f.got.promise_attainment == want.promise_attainment);
     ck_assert(f.got.energy_kwh == want.energy_j / 3.6e6 && f.got.work_s == want.work_s);
@@ -100,11 +99,11 @@ START_TEST(the_window_is_from_a_fifth_of_the_arrivals_to_their_end)
     struct fixture f;
 
     fixture_init(&f, key_of("greedy", 11));
-    go_to(&f, f.scene.arrivals_s / 5);
+    go_to(&f, f.inputs.arrivals_s / 5);
     energy_j = sim_energy_j(f.sim);
     work_s = sim_work_s(f.sim);
     gpu_s = sim_gpu_s(f.sim);
-    go_to(&f, f.scene.arrivals_s);
+    go_to(&f, f.inputs.arrivals_s);
     energy_j = sim_energy_j(f.sim) - energy_j;
     work_s = sim_work_s(f.sim) - work_s;
     gpu_s = sim_gpu_s(f.sim) - gpu_s;
@@ -123,9 +122,9 @@ START_TEST(slices_add_up_to_the_run)
     fixture_init(&f, key_of("greedy", 11));
     go_to(&f, INFINITY);
     ck_assert_int_gt(f.got.n_slices, 100);
-    ck_assert(f.got.slices[99].time_s == f.scene.arrivals_s);
+    ck_assert(f.got.slices[99].time_s == f.inputs.arrivals_s);
     for (int i = 0; i < f.got.n_slices; i++) {
-        const struct run_slice *s = &f.got.slices[i];
+        const struct study_slice *s = &f.got.slices[i];
 
         ck_assert(s->time_s > last_s && s->measurements >= measured);
         energy_j += s->watts * (s->time_s - last_s);
@@ -195,49 +194,50 @@ START_TEST(stays_are_of_the_middle_hours_and_of_the_first_seed)
     struct fixture f;
 
     fixture_init(&f, key_of("greedy", 11));
-    NEAR(f.got.stays_to_s - f.got.stays_from_s, fmin(6 * 3600.0, f.scene.arrivals_s));
-    NEAR(f.got.stays_to_s + f.got.stays_from_s, f.scene.arrivals_s);
-    ck_assert_int_gt(f.got.n_stays, 0);
-    for (int i = 0; i < f.got.n_stays; i++) {
-        const struct run_stay *s = &f.got.stays[i];
+    NEAR(f.got.intervals_to_s - f.got.intervals_from_s, fmin(6 * 3600.0, f.inputs.arrivals_s));
+    NEAR(f.got.intervals_to_s + f.got.intervals_from_s, f.inputs.arrivals_s);
+    ck_assert_int_gt(f.got.n_intervals, 0);
+    for (int i = 0; i < f.got.n_intervals; i++) {
+        const struct study_interval *s = &f.got.intervals[i];
 
-        ck_assert(s->from_s >= f.got.stays_from_s && s->to_s <= f.got.stays_to_s);
+        ck_assert(s->from_s >= f.got.intervals_from_s && s->to_s <= f.got.intervals_to_s);
         ck_assert(s->from_s < s->to_s && s->gpu >= 0 && s->gpu < 4);
         ck_assert(i == 0 || s[-1].gpu < s->gpu ||
                   (s[-1].gpu == s->gpu && s[-1].from_s <= s->from_s));
     }
     fixture_release(&f);
     fixture_init(&f, key_of("greedy", 12));
-    ck_assert_int_eq(f.got.n_stays, 0);
-    ck_assert(!run_keeps_stays(&f.key, &f.scene));
+    ck_assert_int_eq(f.got.n_intervals, 0);
+    ck_assert(!study_run_keeps_intervals(&f.key, &f.inputs));
     fixture_release(&f);
 }
 END_TEST
 
 /* GPU-seconds that two jobs shared in the strip. */
-static double shared_s(const struct run_result *r)
+static double shared_s(const struct study_result *r)
 {
     double sum = 0;
 
-    for (int i = 0; i < r->n_stays; i++) {
-        for (int k = i + 1; k < r->n_stays && r->stays[k].gpu == r->stays[i].gpu; k++)
-            sum += fmax(fmin(r->stays[i].to_s, r->stays[k].to_s) - r->stays[k].from_s, 0);
+    for (int i = 0; i < r->n_intervals; i++) {
+        for (int k = i + 1; k < r->n_intervals && r->intervals[k].gpu == r->intervals[i].gpu; k++)
+            sum +=
+                fmax(fmin(r->intervals[i].to_s, r->intervals[k].to_s) - r->intervals[k].from_s, 0);
     }
     return sum;
 }
 
 START_TEST(a_lever_that_is_taken_away_is_not_used)
 {
-    struct run_key k = key_of("gogh", 11);
-    struct run_result with, without;
+    struct study_run k = key_of("gogh", 11);
+    struct study_result with, without;
     struct err e = { 0 };
     struct arena a;
 
     arena_init(&a);
     k.load = 2;    // so that somebody has to share
-    ck_assert_msg(run_do(&a, &k, NULL, &with, &e) == 0, "%s", e.text);
+    ck_assert_msg(study_run_do(&a, &k, NULL, &with, &e) == 0, "%s", e.text);
     k.without = "sharing";
-    ck_assert_msg(run_do(&a, &k, NULL, &without, &e) == 0, "%s", e.text);
+    ck_assert_msg(study_run_do(&a, &k, NULL, &without, &e) == 0, "%s", e.text);
     ck_assert(shared_s(&with) > 0);
     ck_assert(shared_s(&without) == 0);
     arena_release(&a);
@@ -246,18 +246,18 @@ END_TEST
 
 START_TEST(the_bound_lies_below_and_has_no_schedule)
 {
-    struct run_key k = key_of("bound", 11);
-    struct run_result bound, run;
+    struct study_run k = key_of("bound", 11);
+    struct study_result bound, run;
     struct err e = { 0 };
     struct arena a;
 
     arena_init(&a);
-    ck_assert_msg(run_do(&a, &k, NULL, &bound, &e) == 0, "%s", e.text);
+    ck_assert_msg(study_run_do(&a, &k, NULL, &bound, &e) == 0, "%s", e.text);
     k.policy = "greedy";
-    ck_assert_msg(run_do(&a, &k, NULL, &run, &e) == 0, "%s", e.text);
+    ck_assert_msg(study_run_do(&a, &k, NULL, &run, &e) == 0, "%s", e.text);
     ck_assert(bound.energy_kwh > 0 && bound.energy_kwh < run.energy_kwh);
     ck_assert(bound.energy_j_per_work > 0 && isnan(bound.promise_attainment));
-    ck_assert(bound.n_slices == 0 && bound.n_stays == 0 && bound.moves == 0);
+    ck_assert(bound.n_slices == 0 && bound.n_intervals == 0 && bound.moves == 0);
     NEAR(bound.work_s, run.work_s);
     arena_release(&a);
 }
@@ -266,15 +266,15 @@ END_TEST
 START_TEST(what_cannot_be_opened_is_told)
 {
     struct scenario needs_data = small;
-    struct run_key k = key_of("greedy", 11);
-    struct run_result r;
+    struct study_run k = key_of("greedy", 11);
+    struct study_result r;
     struct err e = { 0 };
     struct arena a;
 
     needs_data.truth = TRUTH_GAVEL;
     k.scenario = &needs_data;
     arena_init(&a);
-    ck_assert_int_lt(run_do(&a, &k, "/nowhere", &r, &e), 0);
+    ck_assert_int_lt(study_run_do(&a, &k, "/nowhere", &r, &e), 0);
     ck_assert_msg(strstr(e.text, "/nowhere") != NULL, "%s", e.text);
     arena_release(&a);
 }
@@ -282,9 +282,9 @@ END_TEST
 
 START_TEST(planning_costs_more_than_not_planning)
 {
-    struct run_key gogh = key_of("gogh", 11), fifo = key_of("fifo-fastest", 11);
+    struct study_run gogh = key_of("gogh", 11), fifo = key_of("fifo-fastest", 11);
 
-    ck_assert(run_cost(&gogh) > run_cost(&fifo) && run_cost(&fifo) > 0);
+    ck_assert(study_run_cost(&gogh) > study_run_cost(&fifo) && study_run_cost(&fifo) > 0);
 }
 END_TEST
 

@@ -47,15 +47,15 @@ static const struct {
 
 START_TEST(runs_are_listed_in_order)
 {
-    struct run_key *keys;
+    struct study_run *keys;
     struct arena a;
     int n;
 
     arena_init(&a);
     n = scenario_runs(&a, named(lists[_i].scenario), lists[_i].n_seeds, &keys);
     ck_assert_int_eq(n, lists[_i].n_runs);
-    ck_assert_str_eq(run_name(&a, &keys[0]), lists[_i].first);
-    ck_assert_str_eq(run_name(&a, &keys[n - 1]), lists[_i].last);
+    ck_assert_str_eq(study_run_name(&a, &keys[0]), lists[_i].first);
+    ck_assert_str_eq(study_run_name(&a, &keys[n - 1]), lists[_i].last);
     arena_release(&a);
 }
 END_TEST
@@ -72,13 +72,13 @@ START_TEST(each_run_of_a_study_has_a_name_of_its_own)
     map_init(&seen);
     all = scenario_all(&n_all);
     for (int i = 0; i < n_all; i++) {
-        struct run_key *keys;
+        struct study_run *keys;
         const int n = scenario_runs(&a, &all[i], 0, &keys);
 
         ck_assert_ptr_eq(scenario_by_name(all[i].name), &all[i]);
         ck_assert_int_gt(n, 0);
         for (int k = 0; k < n; k++) {
-            const char *name = run_name(&a, &keys[k]);
+            const char *name = study_run_name(&a, &keys[k]);
 
             ck_assert_uint_eq(strspn(name, letters), strlen(name));
             ck_assert_msg(map_get(&seen, name) < 0, "%s is there twice", name);
@@ -92,7 +92,7 @@ END_TEST
 
 START_TEST(only_oracles_know_the_truth)
 {
-    struct run_key *keys;
+    struct study_run *keys;
     struct arena a;
 
     arena_init(&a);
@@ -110,7 +110,7 @@ END_TEST
 
 START_TEST(a_lever_that_is_the_worlds_is_taken_from_the_world)
 {
-    struct run_key *keys;
+    struct study_run *keys;
     struct arena a;
     int n_full = 0;
 
@@ -128,9 +128,9 @@ END_TEST
 
 /* ---- inputs ---- */
 
-static struct run_key key(const char *scenario, double load, int seed)
+static struct study_run key(const char *scenario, double load, int seed)
 {
-    return (struct run_key){
+    return (struct study_run){
         .scenario = named(scenario),
         .load = load,
         .policy = "gogh",
@@ -140,7 +140,8 @@ static struct run_key key(const char *scenario, double load, int seed)
     };
 }
 
-static void must_open(struct arena *a, const struct run_key *k, const char *data, struct scene *out)
+static void must_open(struct arena *a, const struct study_run *k, const char *data,
+                      struct study_inputs *out)
 {
     struct err e = { 0 };
 
@@ -149,8 +150,8 @@ static void must_open(struct arena *a, const struct run_key *k, const char *data
 
 START_TEST(the_built_in_scenario_needs_no_data)
 {
-    const struct run_key k = key("builtin", 0.7, 11);
-    struct scene s;
+    const struct study_run k = key("builtin", 0.7, 11);
+    struct study_inputs s;
     struct arena a;
 
     arena_init(&a);
@@ -158,8 +159,8 @@ START_TEST(the_built_in_scenario_needs_no_data)
     must_open(&a, &k, "/nowhere", &s);
     ck_assert_int_eq(s.trace.n_jobs, 200);
     ck_assert_double_eq(s.arrivals_s, s.trace.jobs[199].at_s);
-    ck_assert_ptr_null(s.known.catalog);
-    ck_assert_ptr_null(s.known.model);
+    ck_assert_ptr_null(s.pretraining.catalog);
+    ck_assert_ptr_null(s.pretraining.model);
     scenario_close(&s);
     arena_release(&a);
 }
@@ -167,8 +168,8 @@ END_TEST
 
 START_TEST(policies_get_the_same_jobs_and_seeds_others)
 {
-    struct run_key k = key("builtin", 0.7, 11), other;
-    struct scene one, same, another;
+    struct study_run k = key("builtin", 0.7, 11), other;
+    struct study_inputs one, same, another;
     struct arena a;
 
     arena_init(&a);
@@ -196,8 +197,8 @@ END_TEST
 
 START_TEST(the_world_has_the_runs_sleep_and_limits)
 {
-    struct run_key k = key("builtin", 0.7, 11);
-    struct scene s;
+    struct study_run k = key("builtin", 0.7, 11);
+    struct study_inputs s;
     struct arena a;
 
     arena_init(&a);
@@ -224,12 +225,12 @@ START_TEST(a_file_that_is_missing_is_named_with_the_cure)
         { "reference", "gavel/simulation_throughputs.json" },
         { "alibaba", "alibaba_openb_v2023/openb_node_list_gpu_node.csv.gz" },
     };
-    struct scene s;
+    struct study_inputs s;
     struct arena a;
 
     arena_init(&a);
     for (int i = 0; i < 2; i++) {
-        const struct run_key k = key(missing[i].scenario, 0.6, 11);
+        const struct study_run k = key(missing[i].scenario, 0.6, 11);
         struct err e = { 0 };
 
         ck_assert_int_lt(scenario_open(&a, &k, "/nowhere", &s, &e), 0);
@@ -316,8 +317,8 @@ static const struct {
 
 START_TEST(clusters_have_the_gpus_that_they_are_named_for)
 {
-    struct run_key k = key(clusters[_i].scenario, clusters[_i].load, 11);
-    struct scene s;
+    struct study_run k = key(clusters[_i].scenario, clusters[_i].load, 11);
+    struct study_inputs s;
     struct arena a;
     const char *data;
 
@@ -349,8 +350,8 @@ END_TEST
 
 START_TEST(alibabas_cluster_is_there_whole)
 {
-    struct run_key k = key("alibaba", 0, 11);
-    struct scene s;
+    struct study_run k = key("alibaba", 0, 11);
+    struct study_inputs s;
     struct arena a;
     const char *data;
 

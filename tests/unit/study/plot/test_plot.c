@@ -238,12 +238,12 @@ END_TEST
 /* Where a tick with this label stands, along x. */
 static double tick_x(const char *label)
 {
-    char wanted[64];
+    char group_query[64];
     const char *end, *start;
     double x = NONE;
 
-    snprintf(wanted, sizeof wanted, "class=\"soft\">%s</text>", label);
-    end = strstr(buf_text(&out), wanted);
+    snprintf(group_query, sizeof group_query, "class=\"soft\">%s</text>", label);
+    end = strstr(buf_text(&out), group_query);
     ck_assert_msg(end != NULL, "no tick %s", label);
     for (start = end; strncmp(start, "<text x=\"", 9) != 0; start--)
         ck_assert_ptr_ne(start, buf_text(&out));
@@ -325,36 +325,36 @@ START_TEST(spans_share_a_lane_only_where_they_overlap)
         { 0, 12, 20, 2, false, "c" },       { 0, 20, 30, 3, false, "d" },
         { 1, 0, 30, 4, false, "e" },        { 1, 10, 10.001, 5, false, "too short to see" },
     };
-    const char *const lanes[] = { "one", "two" };
+    const char *const rows[] = { "one", "two" };
     const int bundles[] = { 0, 1 };
-    const struct plot_strip p = {
+    const struct plot_timeline p = {
         .title = "t",
         .description = "d",
         .x = { .label = "hours", .low = NONE, .high = NONE },
-        .n_lanes = 2,
-        .lanes = lanes,
+        .n_rows = 2,
+        .rows = rows,
         .bundles = bundles,
         .n_spans = 5,
         .spans = spans,
     };
-    struct plot_strip more = p;
+    struct plot_timeline more = p;
     double top[8], height[8];
 
-    plot_strip(&out, &p);
+    plot_timeline(&out, &p);
     check_tags("strip");
     ck_assert_int_eq(spans_read(top, height, 8), 5);
     ck_assert_double_lt(top[0], top[1]);
     ck_assert_double_eq(top[0], top[2]);    // the first is over when the third begins
     ck_assert_double_eq(top[0], top[3]);
     ck_assert_double_eq(height[0], height[2]);
-    ck_assert_double_gt(height[3], 1.9 * height[0]);    // alone: the whole lane
+    ck_assert_double_gt(height[3], 1.9 * height[0]);    // alone: the whole row
     ck_assert_double_eq(height[3], height[4]);
     ck_assert_ptr_nonnull(strstr(buf_text(&out), "&lt;script&gt;"));
     ck_assert_ptr_null(strstr(buf_text(&out), "<script>"));
     ck_assert_int_eq(count_of(buf_text(&out), "c1 marked"), 1);
     buf_clear(&out);
     more.n_spans = 6;
-    plot_strip(&out, &more);
+    plot_timeline(&out, &more);
     ck_assert_int_eq(spans_read(top, height, 8), 5);
 }
 END_TEST

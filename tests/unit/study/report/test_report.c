@@ -27,7 +27,7 @@ static void teardown(void)
     arena_release(&arena);
 }
 
-static const char *page_of(const struct book *b)
+static const char *page_of(const struct results *b)
 {
     const char *wrong;
 
@@ -38,7 +38,7 @@ static const char *page_of(const struct book *b)
     return buf_text(&page);
 }
 
-/* ---- a small book: two policies, energies by seed given ---- */
+/* ---- small results: two policies, energies by seed given ---- */
 
 static const double one_load[] = { 0.5, 0 };
 static const char *const two_policies[] = { "gavel", "gogh", NULL };
@@ -50,14 +50,13 @@ static const struct scenario tiny = {
     .n_jobs = 5,
     .loads = one_load,
     .policies = two_policies,
-    .first_seed = 1,
     .n_seeds = 3,
 };
 
-static struct book_row tiny_row(const char *policy, int seed, bool has_limits, double joules,
-                                double attainment)
+static struct results_row tiny_row(const char *policy, int seed, bool has_limits, double joules,
+                                   double attainment)
 {
-    return (struct book_row){
+    return (struct results_row){
         .key = { .scenario = &tiny,
                  .load = 0.5,
                  .policy = policy,
@@ -74,10 +73,10 @@ static struct book_row tiny_row(const char *policy, int seed, bool has_limits, d
     };
 }
 
-static struct book book_of(struct book_row *rows, int n)
+static struct results results_of(struct results_row *rows, int n)
 {
     return (
-        struct book){ .dir = ".", .version = "<1>", .digest = "d&d", .n_rows = n, .rows = rows };
+        struct results){ .dir = ".", .version = "<1>", .digest = "d&d", .n_rows = n, .rows = rows };
 }
 
 START_TEST(changes_are_paired_by_seed)
@@ -85,14 +84,14 @@ START_TEST(changes_are_paired_by_seed)
     /* -10 %, -20 %, -30 %, -20 % by seed: mean -20, sd 8.165, t(3) 3.18245 * 8.165 / 2 = 13.0.
      * Seed 5 of one alone does not count.
      */
-    struct book_row rows[] = {
+    struct results_row rows[] = {
         tiny_row("gavel", 1, false, 100, 0.9), tiny_row("gavel", 2, false, 200, 0.9),
         tiny_row("gavel", 3, false, 300, 0.9), tiny_row("gogh", 3, false, 210, 0.95),
         tiny_row("gogh", 1, false, 90, 0.95),  tiny_row("gogh", 2, false, 160, 0.95),
         tiny_row("gogh", 5, false, 999, 0.95), tiny_row("gavel", 4, false, 100, 0.9),
         tiny_row("gogh", 4, false, 80, 0.95),
     };
-    const struct book b = book_of(rows, 9);
+    const struct results b = results_of(rows, 9);
     const char *text = page_of(&b);
 
     ck_assert_ptr_nonnull(strstr(
@@ -106,13 +105,13 @@ END_TEST
 
 START_TEST(few_seeds_show_the_smallest_and_the_largest)
 {
-    struct book_row rows[] = {
+    struct results_row rows[] = {
         tiny_row("gavel", 1, false, 100, 0.999),
         tiny_row("gavel", 2, false, 100, 0.5),
         tiny_row("gogh", 1, false, 90, 0.999),
         tiny_row("gogh", 2, false, 70, 0.5),
     };
-    const struct book b = book_of(rows, 4);
+    const struct results b = results_of(rows, 4);
     const char *text = page_of(&b);
 
     ck_assert_ptr_nonnull(
@@ -126,14 +125,14 @@ END_TEST
 
 START_TEST(a_share_stays_between_nothing_and_all)
 {
-    struct book_row rows[8];
+    struct results_row rows[8];
     int n = 0;
 
     for (int seed = 1; seed <= 4; seed++) {
         rows[n++] = tiny_row("gavel", seed, false, 100, seed == 1 ? 0.2 : 0.0);
         rows[n++] = tiny_row("gogh", seed, false, 90, seed == 1 ? 0.8 : 1.0);
     }
-    const struct book b = book_of(rows, n);
+    const struct results b = results_of(rows, n);
     const char *text = page_of(&b);
 
     /* 95 and 5, both \u00b115.9 */
@@ -144,13 +143,13 @@ END_TEST
 
 START_TEST(only_the_same_footing_is_counted)
 {
-    struct book_row rows[] = {
+    struct results_row rows[] = {
         tiny_row("gavel", 1, false, 100, 0.9),
         tiny_row("gogh", 1, false, 100.01, 0.9),
         tiny_row("gavel", 1, true, 80, 0.9),
         tiny_row("gogh", 1, true, 90, 0.9),
     };
-    const struct book b = book_of(rows, 4);
+    const struct results b = results_of(rows, 4);
     const char *text = page_of(&b);
 
     ck_assert_ptr_nonnull(strstr(text, "In 2 comparisons"));
@@ -164,9 +163,9 @@ END_TEST
 
 START_TEST(who_finishes_jobs_later_is_told)
 {
-    struct book_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
-                               tiny_row("gogh", 1, false, 90, 0.9) };
-    const struct book b = book_of(rows, 2);
+    struct results_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
+                                  tiny_row("gogh", 1, false, 90, 0.9) };
+    const struct results b = results_of(rows, 2);
 
     rows[0].result.mean_jct_s = 1000;
     rows[1].result.mean_jct_s = 1120;
@@ -179,10 +178,10 @@ END_TEST
 
 START_TEST(runs_that_are_missing_are_told_first)
 {
-    struct book_row rows[] = {
-        tiny_row("gavel", 1, false, 100, 0.9), tiny_row("gavel", 2, false, 100, 0.9),
-        tiny_row("gavel", 3, false, 100, 0.9), tiny_row("gogh", 1, false, 90, 0.9),
-        tiny_row("gogh", 2, false, 90, 0.9),   tiny_row("gogh", 3, false, 90, 0.9),
+    struct results_row rows[] = {
+        tiny_row("gavel", 11, false, 100, 0.9), tiny_row("gavel", 12, false, 100, 0.9),
+        tiny_row("gavel", 13, false, 100, 0.9), tiny_row("gogh", 11, false, 90, 0.9),
+        tiny_row("gogh", 12, false, 90, 0.9),   tiny_row("gogh", 13, false, 90, 0.9),
     };
     static const struct {
         const char *name;
@@ -196,7 +195,7 @@ START_TEST(runs_that_are_missing_are_told_first)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const struct book b = book_of(rows, cases[i].n);
+        const struct results b = results_of(rows, cases[i].n);
         const char *text = page_of(&b), *at = strstr(text, "<p class=\"warn\">");
 
         ck_assert_msg((at != NULL) == (cases[i].shown != NULL), "%s", cases[i].name);
@@ -243,13 +242,13 @@ START_TEST(who_loses_is_called_losing)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct book_row rows[] = {
+        struct results_row rows[] = {
             tiny_row("gavel", 1, false, 100, 0.9),
             tiny_row("gavel", 2, false, 100, 0.9),
             tiny_row("gogh", 1, false, cases[i].joules[0], cases[i].attainment),
             tiny_row("gogh", 2, false, cases[i].joules[1], cases[i].attainment),
         };
-        const struct book b = book_of(rows, 4);
+        const struct results b = results_of(rows, 4);
         const char *text = page_of(&b);
 
         if (cases[i].says == NULL) {
@@ -265,15 +264,15 @@ END_TEST
 
 START_TEST(oracles_are_distances_and_not_lost_to)
 {
-    struct book_row rows[] = {
+    struct results_row rows[] = {
         tiny_row("bound", 1, false, 80, (double)NAN),
         tiny_row("gogh", 1, false, 100, 0.9),
     };
-    struct book b;
+    struct results b;
 
     rows[0].key.knows = KNOWS_TRUTH;
     rows[0].result.mean_jct_s = (double)NAN;    // it runs nobody
-    b = book_of(rows, 2);
+    b = results_of(rows, 2);
     const char *text = page_of(&b);
     ck_assert_ptr_nonnull(strstr(text, "<tbody class=\"oracles\">"));
     ck_assert_ptr_nonnull(strstr(text, "<th scope=\"row\">bound</th><td>+25.0&nbsp;%</td>"));
@@ -283,9 +282,9 @@ END_TEST
 
 START_TEST(one_seed_has_no_interval)
 {
-    struct book_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
-                               tiny_row("gogh", 1, false, 90, 0.9) };
-    const struct book b = book_of(rows, 2);
+    struct results_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
+                                  tiny_row("gogh", 1, false, 90, 0.9) };
+    const struct results b = results_of(rows, 2);
     const char *text = page_of(&b);
 
     ck_assert_ptr_nonnull(strstr(text, "one seed (1): nothing here is sure"));
@@ -302,10 +301,10 @@ END_TEST
 
 START_TEST(everything_is_escaped)
 {
-    struct run_type type = { "<i>type</i>", 2, 1, 1 };
-    struct book_row rows[] = { tiny_row("<script>", 1, false, 100, 0.9),
-                               tiny_row("gogh", 1, false, 90, 0.9) };
-    struct book b = book_of(rows, 2);
+    struct study_type type = { "<i>type</i>", 2, 1, 1 };
+    struct results_row rows[] = { tiny_row("<script>", 1, false, 100, 0.9),
+                                  tiny_row("gogh", 1, false, 90, 0.9) };
+    struct results b = results_of(rows, 2);
 
     rows[0].result.n_types = rows[1].result.n_types = 1;
     rows[0].result.types = rows[1].result.types = &type;
@@ -321,9 +320,9 @@ END_TEST
 
 START_TEST(jobs_that_did_not_finish_are_told)
 {
-    struct book_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
-                               tiny_row("gogh", 1, false, 90, 0.9) };
-    const struct book b = book_of(rows, 2);
+    struct results_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
+                                  tiny_row("gogh", 1, false, 90, 0.9) };
+    const struct results b = results_of(rows, 2);
 
     ck_assert_ptr_null(strstr(page_of(&b), "did not finish"));
     rows[0].result.finished = 3;
@@ -338,9 +337,9 @@ END_TEST
 
 START_TEST(jobs_that_only_gogh_leaves_are_a_loss)
 {
-    struct book_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
-                               tiny_row("gogh", 1, false, 90, 0.9) };
-    const struct book b = book_of(rows, 2);
+    struct results_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
+                                  tiny_row("gogh", 1, false, 90, 0.9) };
+    const struct results b = results_of(rows, 2);
 
     rows[1].result.finished = 3;
     rows[1].result.failed = 2;
@@ -355,7 +354,7 @@ END_TEST
 START_TEST(jobs_left_by_what_is_known_are_told_apart)
 {
     const char *const names[] = { "learning", NULL };
-    struct book b = made_book(&arena, names, 1);
+    struct results b = made_results(&arena, names, 1);
 
     for (int i = 0; i < b.n_rows; i++)
         if (strcmp(b.rows[i].key.policy, "gogh") == 0 && !b.rows[i].key.has_limits)
@@ -376,7 +375,7 @@ END_TEST
 START_TEST(what_pretraining_has_seen_and_where_it_hurts_is_said)
 {
     const char *const names[] = { "learning", NULL };
-    struct book b = made_book(&arena, names, 2);
+    struct results b = made_results(&arena, names, 2);
 
     ck_assert_ptr_nonnull(strstr(page_of(&b), "has seen Gavel's measurements"));
     ck_assert_ptr_null(strstr(page_of(&b), "pretrained does worse than empty"));
@@ -398,7 +397,7 @@ START_TEST(every_policy_and_lever_is_explained)
                                          "gogh",        "gogh-oracle",  "bound",        "types",
                                          "sharing",     "moving",       "sleep",        "limits",
                                          "joules" };
-    const struct book b = book_of(NULL, 0);
+    const struct results b = results_of(NULL, 0);
     const char *text = page_of(&b);
 
     for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++)
@@ -409,7 +408,7 @@ END_TEST
 
 START_TEST(an_empty_book_is_a_page_without_shells)
 {
-    const struct book b = { .dir = ".", .version = "1", .digest = "none" };
+    const struct results b = { .dir = ".", .version = "1", .digest = "none" };
     const char *text = page_of(&b);
 
     ck_assert_ptr_nonnull(strstr(text, "There are no runs yet."));
@@ -433,7 +432,7 @@ START_TEST(parts_without_rows_are_left_out)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *const names[] = { cases[i].scenario, NULL };
-        const struct book b = made_book(&arena, names, 2);
+        const struct results b = made_results(&arena, names, 2);
         const char *text = page_of(&b);
         const char *title = arena_printf(&arena, "<h2 id=\"%s\">", cases[i].id);
         const char *link = arena_printf(&arena, "<a href=\"#%s\">", cases[i].id);
@@ -450,7 +449,7 @@ static const char *const many[] = { "reference", "levers", "no-k80", "learning",
 
 START_TEST(the_same_rows_give_the_same_bytes)
 {
-    struct book b = made_book(&arena, many, 0);
+    struct results b = made_results(&arena, many, 0);
     const char *first = arena_strdup(&arena, page_of(&b));
 
     b.dir = "elsewhere";
@@ -465,7 +464,7 @@ END_TEST
 
 START_TEST(a_page_needs_nothing_else_and_is_small)
 {
-    const struct book b = made_book(&arena, many, 0);
+    const struct results b = made_results(&arena, many, 0);
     const char *text = page_of(&b);
 
     ck_assert_ptr_null(strstr(text, "<script"));
@@ -483,7 +482,7 @@ END_TEST
 
 START_TEST(every_chart_and_table_is_named)
 {
-    const struct book b = made_book(&arena, many, 0);
+    const struct results b = made_results(&arena, many, 0);
     const char *text = page_of(&b);
 
     ck_assert_int_gt(count_of(text, "<svg"), 10);
@@ -508,7 +507,7 @@ START_TEST(every_assumption_is_beside_its_scenario)
         "from 20&nbsp;% to 100&nbsp;% of the arrival period",
     };
     const char *const names[] = { "reference", NULL };
-    const struct book b = made_book(&arena, names, 0);
+    const struct results b = made_results(&arena, names, 0);
     const char *text = page_of(&b);
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -519,7 +518,7 @@ END_TEST
 START_TEST(other_power_models_and_sleeplessness_are_named)
 {
     const char *const names[] = { "always-on", "saturating", NULL };
-    const struct book b = made_book(&arena, names, 1);
+    const struct results b = made_results(&arena, names, 1);
     const char *text = page_of(&b);
 
     ck_assert_ptr_nonnull(strstr(text, "No GPU ever sleeps."));
@@ -530,7 +529,7 @@ END_TEST
 START_TEST(levers_are_percent_more_without_them)
 {
     const char *const names[] = { "levers", NULL };
-    struct book b = made_book(&arena, names, 1);
+    struct results b = made_results(&arena, names, 1);
 
     for (int i = 0; i < b.n_rows; i++)
         b.rows[i].result.energy_j_per_work = strcmp(b.rows[i].key.without, "moving") == 0 ? 107
@@ -545,8 +544,8 @@ END_TEST
 START_TEST(the_command_is_the_one_that_was_given)
 {
     const char *const names[] = { "reference", "no-k80", NULL };
-    struct book usual = made_book(&arena, names, 0);
-    struct book less = made_book(&arena, names, 2);
+    struct results usual = made_results(&arena, names, 0);
+    struct results less = made_results(&arena, names, 2);
     int n = 0;
 
     ck_assert_ptr_nonnull(
@@ -565,7 +564,7 @@ END_TEST
 START_TEST(who_shared_is_drawn_by_type)
 {
     const char *const names[] = { "reference", NULL };
-    const struct book b = made_book(&arena, names, 2);
+    const struct results b = made_results(&arena, names, 2);
     const char *text = page_of(&b);
 
     ck_assert_int_eq(count_of(text, "Who was on which GPU:"), 2);
@@ -589,7 +588,7 @@ START_TEST(curves_are_of_one_footing)
             &arena, "Power: %s, load 0.9, with power limits</figcaption>", scenarios[i]);
         const char *none = arena_printf(
             &arena, "Power: %s, load 0.9, without power limits</figcaption>", scenarios[i]);
-        struct book b = made_book(&arena, names, 1);
+        struct results b = made_results(&arena, names, 1);
         int n = 0;
 
         ck_assert_msg(strstr(page_of(&b), with) != NULL, "not there: %s", with);
@@ -606,7 +605,7 @@ END_TEST
 START_TEST(axes_of_promises_say_where_they_begin)
 {
     const char *const names[] = { "reference", NULL };
-    struct book b = made_book(&arena, names, 1);
+    struct results b = made_results(&arena, names, 1);
 
     ck_assert_ptr_nonnull(strstr(page_of(&b), ">% of promises; axis begins at 94</text>"));
     ck_assert_ptr_nonnull(
@@ -623,7 +622,7 @@ END_TEST
 START_TEST(the_page_is_written_beside_the_results)
 {
     char *dir = scratch_make();
-    struct book b = { .dir = dir, .version = "1", .digest = "none" };
+    struct results b = { .dir = dir, .version = "1", .digest = "none" };
     const char *text = NULL;
     size_t len = 0;
     struct err e;
