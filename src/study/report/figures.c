@@ -12,8 +12,8 @@ struct bars {
     int n_series;
 };
 
-static const char *group_title(const struct report *r, const struct sheet *s,
-                               const struct run_key *k)
+static const char *group_title(const struct report *r, const struct scenario_results *s,
+                               const struct study_run *k)
 {
     if (s->n_knows < 2 || is_oracle(k->policy))
         return k->policy;
@@ -50,12 +50,13 @@ void report_column_set(struct report_column *c, int i, struct spread s)
     c->high[i] = s.to;
 }
 
-const char *report_whiskers(const struct sheet *s)
+const char *report_whiskers(const struct scenario_results *s)
 {
-    if (sheet_seeds(s) < 2)
+    if (scenario_seeds(s) < 2)
         return "one seed: nothing here is sure.";
-    return sheet_seeds(s) < SPREAD_INTERVAL ? "whiskers go from the smallest to the largest seed."
-                                            : "whiskers are 95 % confidence intervals over seeds.";
+    return scenario_seeds(s) < SPREAD_INTERVAL
+               ? "whiskers go from the smallest to the largest seed."
+               : "whiskers are 95 % confidence intervals over seeds.";
 }
 
 struct plot_series report_column_series(const struct report_column *c, int n, const char *name)
@@ -65,23 +66,23 @@ struct plot_series report_column_series(const struct report_column *c, int n, co
 
 struct bars_kind {
     const char *title, *label;
-    figure_f *figure;
+    enum report_figure figure;
     bool are_dots;    // then it is a share
     double best;      // of a figure that is shown as dots: the most that can be
 };
 
-static struct bars bars_make(const struct report *r, const struct sheet *s, double load,
+static struct bars bars_make(const struct report *r, const struct scenario_results *s, double load,
                              const struct bars_kind *kind)
 {
-    struct bars b = { .groups = ARENA_ARRAY(r->a, const char *, (size_t)s->n_lots) };
-    struct report_column columns[2] = { report_column(r->a, s->n_lots),
-                                        report_column(r->a, s->n_lots) };
+    struct bars b = { .groups = ARENA_ARRAY(r->a, const char *, (size_t)s->n_groups) };
+    struct report_column columns[2] = { report_column(r->a, s->n_groups),
+                                        report_column(r->a, s->n_groups) };
     bool has[2] = { false, false };
 
-    for (int i = 0; i < s->n_lots; i++) {
-        const struct lot *c = &s->lots[i];
+    for (int i = 0; i < s->n_groups; i++) {
+        const struct run_group *c = &s->groups[i];
         const struct spread spread =
-            kind->are_dots ? lot_share(r, c, kind->figure) : lot_spread(r, c, kind->figure);
+            kind->are_dots ? group_share(r, c, kind->figure) : group_spread(r, c, kind->figure);
 
         if (c->key.load != load || c->key.without[0] != '\0' || !isfinite(spread.mean))
             continue;
@@ -142,7 +143,8 @@ static struct plot_axis axis_of(const struct report *r, const struct bars_kind *
     return axis;
 }
 
-static void put_bars(struct report *r, const struct sheet *s, const struct bars_kind *kind)
+static void put_bars(struct report *r, const struct scenario_results *s,
+                     const struct bars_kind *kind)
 {
     struct bars_extent x = { INFINITY, -INFINITY, INFINITY, -INFINITY };
     struct plot_axis axis;
@@ -184,12 +186,12 @@ static void put_bars(struct report *r, const struct sheet *s, const struct bars_
         PUT(r->out, "</div>\n");
 }
 
-void report_bars(struct report *r, const struct sheet *s)
+void report_bars(struct report *r, const struct scenario_results *s)
 {
     static const struct bars_kind kinds[] = {
-        { "Energy per unit of work", "J per unit of work; less is better", figure_energy, false,
+        { "Energy per unit of work", "J per unit of work; less is better", REPORT_ENERGY, false,
           0 },
-        { "Promises kept", "% of promises; more is better", figure_attainment, true, 100 },
+        { "Promises kept", "% of promises; more is better", REPORT_ATTAINMENT, true, 100 },
     };
 
     /* A row of charts for each kind, or one row where there is one load. */

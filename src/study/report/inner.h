@@ -1,7 +1,7 @@
-/* report_inner.h - the book as the report reads it: sheets of lots. For report*.c alone.
+/* inner.h - the results as the report reads it: scenarios of groups. For report*.c alone.
  *
- * A sheet is a scenario; a lot, the runs that differ only in their seed. Everything lives in the
- * report's arena.
+ * A scenario is a scenario; a group, the runs that differ only in their seed. Everything lives in
+ * the report's arena.
  */
 #ifndef STUDY_REPORT_INNER_H
 #define STUDY_REPORT_INNER_H
@@ -14,20 +14,20 @@
 /* Percent or points that do not show with one decimal: called the same. */
 #define REPORT_LEVEL 0.05
 
-struct lot {
-    struct run_key key;    // of its first run; but for the seed, of all
+struct run_group {
+    struct study_run key;    // of its first run; but for the seed, of all
     int n;
-    const struct book_row **rows;    // (n) one a seed
+    const struct results_row **rows;    // (n) one a seed
 };
 
-struct sheet {
+struct scenario_results {
     const struct scenario *scenario;
-    int n_lots;
-    struct lot *lots;    // in the book's order
+    int n_groups;
+    struct run_group *groups;    // in the results's order
     int n_loads;
     double *loads;
     int n_knows;
-    enum knowledge *knows;    // of lots that are no oracle's
+    enum knowledge *knows;    // of groups that are no oracle's
     int n_types;
     const char **types;    // names, as the first run has them
     struct cluster cluster;
@@ -37,58 +37,70 @@ struct sheet {
 struct report {
     struct arena *a;
     struct buf *out;
-    const struct book *book;
-    int n_sheets;
-    struct sheet *sheets;
+    const struct results *results;
+    int n_scenarios;
+    struct scenario_results *scenarios;
 };
 
-void report_sort(struct report *r);    // fills the sheets
+void report_sort(struct report *r);    // fills the scenarios
 
 bool is_oracle(const char *policy);
 
-/* A lot as it is asked for. 'knows' -1: any. Where it is given and no such lot is there, an
+/* A group as it is asked for. 'knows' -1: any. Where it is given and no such group is there, an
  * oracle's or the first of that policy is taken. NULL: none.
  */
-struct wanted {
+struct group_query {
     double load;
     const char *policy;
     bool has_limits;
     const char *without;
     int knows;
 };
-const struct lot *sheet_find(const struct sheet *s, struct wanted w);
+const struct run_group *scenario_group(const struct scenario_results *s, struct group_query w);
 
-/* The most seeds that any of its lots has. */
-int sheet_seeds(const struct sheet *s);
+/* The most seeds that any of its groups has. */
+int scenario_seeds(const struct scenario_results *s);
 int report_seeds(const struct report *r);
 
 /* One footing for all who are shown together: with power limits where gogh and somebody else have
  * runs with them at that load, or nobody has runs without; else without.
  */
-bool sheet_footing(const struct sheet *s, double load);
+bool scenario_footing(const struct scenario_results *s, double load);
 
-/* Figures of a run. */
-typedef double figure_f(const struct run_result *r);
-double figure_energy(const struct run_result *r);        // J per unit of work
-double figure_attainment(const struct run_result *r);    // percent
-double figure_jct_h(const struct run_result *r);
-struct spread lot_spread(const struct report *r, const struct lot *c, figure_f *f);
-struct spread lot_share(const struct report *r, const struct lot *c, figure_f *f);    // in 0..100
+/* Figures of a run, as they are shown. */
+enum report_figure {
+    REPORT_ENERGY,    // J per unit of work
+    REPORT_KWH,
+    REPORT_ATTAINMENT,    // percent, as all shares
+    REPORT_JCT_H,
+    REPORT_JCT95_H,
+    REPORT_QUEUE_MIN,
+    REPORT_EFFICIENCY,
+    REPORT_MOVES,
+    REPORT_FIRST,    // promises kept of jobs 1 to 100, and of those after them
+    REPORT_NEXT,
+    REPORT_ERROR,    // of predictions
+    REPORT_COVERAGE,
+};
+struct spread group_spread(const struct report *r, const struct run_group *c, enum report_figure f);
+struct spread group_share(const struct report *r, const struct run_group *c,
+                          enum report_figure f);    // in 0..100
 
 /* Jobs of all seeds that did not finish; of a bound, which runs nobody, none. */
-struct undone {
+struct unfinished {
     int n, jobs, failed;
 };
-struct undone lot_undone(const struct lot *c);
-void report_put_undone(struct report *r, const struct sheet *s, const struct lot *c);
+struct unfinished group_unfinished(const struct run_group *c);
+void report_put_unfinished(struct report *r, const struct scenario_results *s,
+                           const struct run_group *c);
 
 /* By seed, over the seeds that both have: percent that 'ours' is above 'theirs', and the plain
  * difference.
  */
-struct spread lot_change(const struct report *r, const struct lot *ours, const struct lot *theirs,
-                         figure_f *f);
-struct spread lot_difference(const struct report *r, const struct lot *ours,
-                             const struct lot *theirs, figure_f *f);
+struct spread group_change(const struct report *r, const struct run_group *ours,
+                           const struct run_group *theirs, enum report_figure f);
+struct spread group_difference(const struct report *r, const struct run_group *ours,
+                               const struct run_group *theirs, enum report_figure f);
 
 /* "load 0.6", "the trace as it is". */
 const char *load_title(struct arena *a, double load);
@@ -97,36 +109,36 @@ const char *load_title(struct arena *a, double load);
 const char *knowledge_title(enum knowledge k);
 
 /* report.c */
-bool report_has_sheets(const struct report *r);
+bool report_has_scenarios(const struct report *r);
 void report_scenarios(struct report *r);
 
-/* Looks and words of the page: report_style.c, report_text.c. */
+/* Looks and words of the page: style.c, text.c. */
 void report_style(struct report *r);
 void report_assumptions(struct report *r);
-void report_scenario_assumptions(struct report *r, const struct sheet *s);
+void report_scenario_assumptions(struct report *r, const struct scenario_results *s);
 void report_definitions(struct report *r);
 void report_command(struct report *r);
 
-/* report_summary.c: gogh against everybody else. */
+/* summary.c: gogh against everybody else. */
 bool report_has_summary(const struct report *r);
 void report_summary(struct report *r);
 
-/* report_tables.c: every figure; report_figures.c: bars. */
-void report_policies(struct report *r, const struct sheet *s);
-void report_bars(struct report *r, const struct sheet *s);
+/* tables.c: every figure; figures.c: bars. */
+void report_policies(struct report *r, const struct scenario_results *s);
+void report_bars(struct report *r, const struct scenario_results *s);
 
-/* report_levers.c */
+/* levers.c */
 bool report_has_levers(const struct report *r);
 void report_levers(struct report *r);
 
-/* report_times.c: curves; report_knowledge.c: the table below those of learning. */
+/* times.c: curves; knowledge.c: the table below those of learning. */
 bool report_has_times(const struct report *r);
 void report_times(struct report *r);
 bool report_has_learning(const struct report *r);
 void report_learning(struct report *r);
 void report_knowledge(struct report *r);
 
-/* report_gantt.c */
+/* gantt.c */
 bool report_has_gantt(const struct report *r);
 void report_gantt(struct report *r);
 
@@ -141,11 +153,14 @@ struct report_column report_column(struct arena *a, int n);
 void report_column_set(struct report_column *c, int i, struct spread s);
 struct plot_series report_column_series(const struct report_column *c, int n, const char *name);
 
+/* A text as HTML. */
+const char *html(const struct report *r, const char *text);
+
 /* What is shown around a mean, small: " ±3" or, below it, "110..115"; nothing of one seed. */
 void report_put_around(struct buf *out, struct spread s, int decimals);
 
 /* What whiskers are, for a chart's description. */
-const char *report_whiskers(const struct sheet *s);
+const char *report_whiskers(const struct scenario_results *s);
 
 /* A number and what is around it as a table's data; 'decimals' -1: as the mean needs. */
 void report_put_spread(struct buf *out, struct spread s, int decimals);

@@ -4,43 +4,44 @@
 #include <math.h>
 #include <string.h>
 
-/* The lot that has all levers, of one that lacks one; NULL: it lacks none. */
-static const struct lot *lever_base(const struct sheet *s, const struct lot *less)
+/* The group that has all levers, of one that lacks one; NULL: it lacks none. */
+static const struct run_group *lever_base(const struct scenario_results *s,
+                                          const struct run_group *less)
 {
-    const struct wanted w = { less->key.load, "gogh", true, "", (int)less->key.knows };
+    const struct group_query w = { less->key.load, "gogh", true, "", (int)less->key.knows };
 
-    return less->key.without[0] != '\0' ? sheet_find(s, w) : NULL;
+    return less->key.without[0] != '\0' ? scenario_group(s, w) : NULL;
 }
 
-static bool has_levers(const struct sheet *s)
+static bool has_levers(const struct scenario_results *s)
 {
-    for (int i = 0; i < s->n_lots; i++)
-        if (lever_base(s, &s->lots[i]) != NULL)
+    for (int i = 0; i < s->n_groups; i++)
+        if (lever_base(s, &s->groups[i]) != NULL)
             return true;
     return false;
 }
 
 bool report_has_levers(const struct report *r)
 {
-    for (int i = 0; i < r->n_sheets; i++)
-        if (has_levers(&r->sheets[i]))
+    for (int i = 0; i < r->n_scenarios; i++)
+        if (has_levers(&r->scenarios[i]))
             return true;
     return false;
 }
 
-/* Levers that were taken away, in the order of the book. */
-static int levers_of(const struct report *r, const struct sheet *s, const char ***out)
+/* Levers that were taken away, in the order of the results. */
+static int levers_of(const struct report *r, const struct scenario_results *s, const char ***out)
 {
     int n = 0;
 
-    *out = ARENA_ARRAY(r->a, const char *, (size_t)s->n_lots);
-    for (int i = 0; i < s->n_lots; i++) {
-        bool is_new = lever_base(s, &s->lots[i]) != NULL;
+    *out = ARENA_ARRAY(r->a, const char *, (size_t)s->n_groups);
+    for (int i = 0; i < s->n_groups; i++) {
+        bool is_new = lever_base(s, &s->groups[i]) != NULL;
 
         for (int k = 0; k < n; k++)
-            is_new = is_new && strcmp((*out)[k], s->lots[i].key.without) != 0;
+            is_new = is_new && strcmp((*out)[k], s->groups[i].key.without) != 0;
         if (is_new)
-            (*out)[n++] = s->lots[i].key.without;
+            (*out)[n++] = s->groups[i].key.without;
     }
     return n;
 }
@@ -61,15 +62,16 @@ static const char *lever_title(const char *lever)
     return lever;
 }
 
-static const struct lot *without(const struct sheet *s, double load, const char *lever)
+static const struct run_group *without(const struct scenario_results *s, double load,
+                                       const char *lever)
 {
-    for (int i = 0; i < s->n_lots; i++)
-        if (s->lots[i].key.load == load && strcmp(s->lots[i].key.without, lever) == 0)
-            return &s->lots[i];
+    for (int i = 0; i < s->n_groups; i++)
+        if (s->groups[i].key.load == load && strcmp(s->groups[i].key.without, lever) == 0)
+            return &s->groups[i];
     return NULL;
 }
 
-static void put_lever_bars(struct report *r, const struct sheet *s)
+static void put_lever_bars(struct report *r, const struct scenario_results *s)
 {
     const char **levers;
     const int n = levers_of(r, s, &levers);
@@ -83,10 +85,10 @@ static void put_lever_bars(struct report *r, const struct sheet *s)
         struct report_column c = report_column(r->a, n);
 
         for (int i = 0; i < n; i++) {
-            const struct lot *less = without(s, s->loads[l], levers[i]);
+            const struct run_group *less = without(s, s->loads[l], levers[i]);
 
             if (less != NULL && lever_base(s, less) != NULL)
-                report_column_set(&c, i, lot_change(r, less, lever_base(s, less), figure_energy));
+                report_column_set(&c, i, group_change(r, less, lever_base(s, less), REPORT_ENERGY));
         }
         series[n_series++] = report_column_series(&c, n, load_title(r->a, s->loads[l]));
     }
@@ -108,27 +110,25 @@ static void put_lever_bars(struct report *r, const struct sheet *s)
     PUT(r->out, "</figure>\n");
 }
 
-static void put_lever_row(struct report *r, const struct sheet *s, const char *lever)
+static void put_lever_row(struct report *r, const struct scenario_results *s, const char *lever)
 {
-    PUT(r->out, "<tr><th scope=\"row\">");
-    plot_escape(r->out, lever_title(lever));
-    PUT(r->out, "</th>");
+    PUT(r->out, "<tr><th scope=\"row\">%s</th>", html(r, lever_title(lever)));
     for (int f = 0; f < 2; f++)
         for (int l = 0; l < s->n_loads; l++) {
-            const struct lot *less = without(s, s->loads[l], lever);
-            const struct lot *base = less != NULL ? lever_base(s, less) : NULL;
+            const struct run_group *less = without(s, s->loads[l], lever);
+            const struct run_group *base = less != NULL ? lever_base(s, less) : NULL;
 
             if (base == NULL)
                 PUT(r->out, "<td>–</td>");
             else if (f == 0)
-                report_put_signed(r->out, lot_change(r, less, base, figure_energy), "&nbsp;%");
+                report_put_signed(r->out, group_change(r, less, base, REPORT_ENERGY), "&nbsp;%");
             else
-                report_put_signed(r->out, lot_difference(r, less, base, figure_attainment), "");
+                report_put_signed(r->out, group_difference(r, less, base, REPORT_ATTAINMENT), "");
         }
     PUT(r->out, "</tr>\n");
 }
 
-static void put_lever_table(struct report *r, const struct sheet *s)
+static void put_lever_table(struct report *r, const struct scenario_results *s)
 {
     const char **levers;
     const int n = levers_of(r, s, &levers);
@@ -156,15 +156,12 @@ void report_levers(struct report *r)
         "per unit of work than with all of them, paired by seed. A negative number is a "
         "lever that costs more than it brings. %s</p>\n",
         report_seeds(r) == 1 ? "One seed: nothing here is sure." : "");
-    for (int i = 0; i < r->n_sheets; i++) {
-        const struct sheet *s = &r->sheets[i];
+    for (int i = 0; i < r->n_scenarios; i++) {
+        const struct scenario_results *s = &r->scenarios[i];
 
         if (!has_levers(s))
             continue;
-        PUT(r->out, "<h3>");
-        plot_escape(r->out, s->scenario->name);
-        PUT(r->out, "</h3>\n");
-        PUT(r->out, "<div class=\"charts\">\n");
+        PUT(r->out, "<h3>%s</h3>\n<div class=\"charts\">\n", html(r, s->scenario->name));
         put_lever_bars(r, s);
         put_lever_table(r, s);
         PUT(r->out, "</div>\n");

@@ -6,40 +6,35 @@
 #include "base/text/file.h"
 #include "study/report/inner.h"
 
-/* A part of the page; left out where the book has nothing for it. */
+/* A part of the page; left out where the results has nothing for it. */
 static const struct part {
     const char *id, *title;
     bool (*has)(const struct report *r);    // NULL: always
     void (*put)(struct report *r);
 } parts[] = {
     { "summary", "Summary", report_has_summary, report_summary },
-    { "scenarios", "Scenarios", report_has_sheets, report_scenarios },
+    { "scenarios", "Scenarios", report_has_scenarios, report_scenarios },
     { "levers", "What each lever brings", report_has_levers, report_levers },
     { "time", "Energy and promises over time", report_has_times, report_times },
     { "learning", "Learning", report_has_learning, report_learning },
     { "gantt", "Who shared which GPU", report_has_gantt, report_gantt },
     { "definitions", "Definitions", NULL, report_definitions },
-    { "again", "How to do it again", report_has_sheets, report_command },
+    { "again", "How to do it again", report_has_scenarios, report_command },
 };
 #define N_PARTS ((int)(sizeof parts / sizeof parts[0]))
 
-bool report_has_sheets(const struct report *r)
+bool report_has_scenarios(const struct report *r)
 {
-    return r->n_sheets > 0;
+    return r->n_scenarios > 0;
 }
 
 void report_scenarios(struct report *r)
 {
-    for (int i = 0; i < r->n_sheets; i++) {
-        const struct sheet *s = &r->sheets[i];
+    for (int i = 0; i < r->n_scenarios; i++) {
+        const struct scenario_results *s = &r->scenarios[i];
 
-        PUT(r->out, "<section>\n<h3 id=\"s-");
-        plot_escape(r->out, s->scenario->name);
-        PUT(r->out, "\">");
-        plot_escape(r->out, s->scenario->name);
-        PUT(r->out, ": ");
-        plot_escape(r->out, s->scenario->title);
-        PUT(r->out, "</h3>\n");
+        PUT(r->out, "<section>\n<h3 id=\"s-%s\">%s: %s</h3>\n", html(r, s->scenario->name),
+            html(r, s->scenario->name), html(r, s->scenario->title));
         report_scenario_assumptions(r, s);
         report_bars(r, s);
         report_policies(r, s);
@@ -49,21 +44,18 @@ void report_scenarios(struct report *r)
 
 static void put_identity(struct report *r)
 {
-    const struct book *b = r->book;
+    const struct results *b = r->results;
 
-    PUT(r->out, "<p>gogh ");
-    plot_escape(r->out, b->version != NULL ? b->version : "(version unknown)");
-    PUT(r->out, "; %d runs of %d scenario%s. Digest of the data: <code>", b->n_rows, r->n_sheets,
-        r->n_sheets == 1 ? "" : "s");
-    plot_escape(r->out, b->digest != NULL ? b->digest : "unknown");
-    PUT(r->out, "</code>.</p>\n");
+    PUT(r->out, "<p>gogh %s; %d runs of %d scenario%s. Digest of the data: <code>%s</code>.</p>\n",
+        html(r, b->version != NULL ? b->version : "(version unknown)"), b->n_rows, r->n_scenarios,
+        r->n_scenarios == 1 ? "" : "s", html(r, b->digest != NULL ? b->digest : "unknown"));
 }
 
-/* Is the run in the book? */
-static bool has_run(const struct book *b, const struct run_key *k)
+/* Is the run in the results? */
+static bool has_run(const struct results *b, const struct study_run *k)
 {
     for (int i = 0; i < b->n_rows; i++) {
-        const struct run_key *o = &b->rows[i].key;
+        const struct study_run *o = &b->rows[i].key;
 
         if (o->scenario == k->scenario && o->load == k->load && o->seed == k->seed &&
             o->has_sleep == k->has_sleep && o->has_limits == k->has_limits &&
@@ -74,13 +66,14 @@ static bool has_run(const struct book *b, const struct run_key *k)
     return false;
 }
 
-/* Has the book runs of this policy, load and seed? Where not, they may not have been asked for. */
-static bool is_asked_for(const struct book *b, const struct run_key *k)
+/* Has the results runs of this policy, load and seed? Where not, they may not have been asked for.
+ */
+static bool is_asked_for(const struct results *b, const struct study_run *k)
 {
     bool has_policy = false, has_load = false, has_seed = false;
 
     for (int i = 0; i < b->n_rows; i++) {
-        const struct run_key *o = &b->rows[i].key;
+        const struct study_run *o = &b->rows[i].key;
 
         if (o->scenario != k->scenario)
             continue;
@@ -96,18 +89,18 @@ static void put_missing(struct report *r)
 {
     int n_there = 0, n_all = 0, n_holes = 0;
 
-    for (int i = 0; i < r->n_sheets; i++) {
-        const struct scenario *s = r->sheets[i].scenario;
-        const int seeds = sheet_seeds(&r->sheets[i]);
-        struct run_key *keys;
+    for (int i = 0; i < r->n_scenarios; i++) {
+        const struct scenario *s = r->scenarios[i].scenario;
+        const int seeds = scenario_seeds(&r->scenarios[i]);
+        struct study_run *keys;
         const int n = scenario_runs(r->a, s, seeds > s->n_seeds ? seeds : s->n_seeds, &keys);
 
         n_all += n;
         for (int k = 0; k < n; k++) {
-            const bool has = has_run(r->book, &keys[k]);
+            const bool has = has_run(r->results, &keys[k]);
 
             n_there += has;
-            n_holes += !has && is_asked_for(r->book, &keys[k]);
+            n_holes += !has && is_asked_for(r->results, &keys[k]);
         }
     }
     if (n_there == n_all)
@@ -123,21 +116,16 @@ static void put_missing(struct report *r)
 
 static void put_scenario_list(struct report *r)
 {
-    if (r->n_sheets == 0) {
+    if (r->n_scenarios == 0) {
         PUT(r->out, "<p>There are no runs yet.</p>\n");
         return;
     }
     PUT(r->out, "<ul>\n");
-    for (int i = 0; i < r->n_sheets; i++) {
-        const struct scenario *s = r->sheets[i].scenario;
+    for (int i = 0; i < r->n_scenarios; i++) {
+        const struct scenario *s = r->scenarios[i].scenario;
 
-        PUT(r->out, "<li><a href=\"#s-");
-        plot_escape(r->out, s->name);
-        PUT(r->out, "\">");
-        plot_escape(r->out, s->name);
-        PUT(r->out, "</a>: ");
-        plot_escape(r->out, s->title);
-        PUT(r->out, "</li>\n");
+        PUT(r->out, "<li><a href=\"#s-%s\">%s</a>: %s</li>\n", html(r, s->name), html(r, s->name),
+            html(r, s->title));
     }
     PUT(r->out, "</ul>\n");
 }
@@ -156,7 +144,7 @@ static void put_head(struct report *r)
     put_missing(r);
     put_identity(r);
     put_scenario_list(r);
-    if (r->n_sheets > 0)
+    if (r->n_scenarios > 0)
         report_assumptions(r);
 }
 
@@ -169,9 +157,9 @@ static void put_contents(struct report *r)
     PUT(r->out, "</ul></nav>\n</header>\n");
 }
 
-void report_page(struct arena *a, const struct book *b, struct buf *out)
+void report_page(struct arena *a, const struct results *b, struct buf *out)
 {
-    struct report r = { .a = a, .out = out, .book = b };
+    struct report r = { .a = a, .out = out, .results = b };
 
     report_sort(&r);
     put_head(&r);
@@ -187,7 +175,7 @@ void report_page(struct arena *a, const struct book *b, struct buf *out)
     PUT(out, "</main>\n</body>\n</html>\n");
 }
 
-int report_write(struct arena *a, const struct book *b, struct err *e)
+int report_write(struct arena *a, const struct results *b, struct err *e)
 {
     struct buf out;
     int rc;

@@ -24,8 +24,8 @@ static bool is_even(const struct variant *v)
 /* Points of promises that may be lost without being called a loss. */
 #define POINTS_LOST 1.0
 
-struct comparison {
-    const struct lot *ours, *theirs;
+struct policy_comparison {
+    const struct run_group *ours, *theirs;
     struct spread change;    // of J per unit of work, percent
     struct spread points;    // of promises kept
     struct spread later;     // of mean completion times, percent
@@ -39,7 +39,7 @@ enum outcome {
     LOSES,
 };
 
-static enum outcome outcome_of(const struct comparison *c)
+static enum outcome outcome_of(const struct policy_comparison *c)
 {
     const double mean = c->change.mean;
     const bool is_sure = fabs(mean) > c->change.half;    // false where half is NaN
@@ -51,44 +51,46 @@ static enum outcome outcome_of(const struct comparison *c)
     return is_sure ? LOSES : LOSES_PERHAPS;
 }
 
-static bool breaks_promises(const struct comparison *c)
+static bool breaks_promises(const struct policy_comparison *c)
 {
     return c->points.mean < -POINTS_LOST;
 }
 
 /* Jobs that finish there are left undone here. */
-static bool leaves_jobs(const struct comparison *c)
+static bool leaves_jobs(const struct policy_comparison *c)
 {
-    return lot_undone(c->ours).n > 0 && lot_undone(c->theirs).n == 0;
+    return group_unfinished(c->ours).n > 0 && group_unfinished(c->theirs).n == 0;
 }
 
-static bool is_loss(const struct comparison *c)
+static bool is_loss(const struct policy_comparison *c)
 {
     return outcome_of(c) >= LOSES_PERHAPS || breaks_promises(c) || leaves_jobs(c);
 }
 
 /* False: there is nothing to compare. */
-static bool compare(const struct report *r, const struct sheet *s, double load, const char *policy,
-                    const struct variant *v, enum knowledge knows, struct comparison *out)
+static bool compare(const struct report *r, const struct scenario_results *s, double load,
+                    const char *policy, const struct variant *v, enum knowledge knows,
+                    struct policy_comparison *out)
 {
-    const struct wanted ours = { load, "gogh", v->we_limit, "", (int)knows };
-    const struct wanted theirs = { load, policy, v->they_limit, "", (int)knows };
+    const struct group_query ours = { load, "gogh", v->we_limit, "", (int)knows };
+    const struct group_query theirs = { load, policy, v->they_limit, "", (int)knows };
 
-    *out = (struct comparison){ .ours = sheet_find(s, ours), .theirs = sheet_find(s, theirs) };
+    *out = (struct policy_comparison){ .ours = scenario_group(s, ours),
+                                       .theirs = scenario_group(s, theirs) };
     if (out->ours == NULL || out->theirs == NULL)
         return false;
-    out->change = lot_change(r, out->ours, out->theirs, figure_energy);
-    out->points = lot_difference(r, out->ours, out->theirs, figure_attainment);
-    out->later = lot_change(r, out->ours, out->theirs, figure_jct_h);
+    out->change = group_change(r, out->ours, out->theirs, REPORT_ENERGY);
+    out->points = group_difference(r, out->ours, out->theirs, REPORT_ATTAINMENT);
+    out->later = group_change(r, out->ours, out->theirs, REPORT_JCT_H);
     return isfinite(out->change.mean);
 }
 
 /* ---- which policies, loads and variants there are ---- */
 
-static bool has_variant(const struct report *r, const struct sheet *s, const struct variant *v,
-                        const char *policy, enum knowledge knows)
+static bool has_variant(const struct report *r, const struct scenario_results *s,
+                        const struct variant *v, const char *policy, enum knowledge knows)
 {
-    struct comparison c;
+    struct policy_comparison c;
 
     for (int i = 0; i < s->n_loads; i++)
         if (compare(r, s, s->loads[i], policy, v, knows, &c))
@@ -96,8 +98,8 @@ static bool has_variant(const struct report *r, const struct sheet *s, const str
     return false;
 }
 
-static bool is_against_anybody(const struct report *r, const struct sheet *s, const char *policy,
-                               enum knowledge knows)
+static bool is_against_anybody(const struct report *r, const struct scenario_results *s,
+                               const char *policy, enum knowledge knows)
 {
     for (int v = 0; v < N_VARIANTS; v++)
         if (has_variant(r, s, &variants[v], policy, knows))
@@ -105,15 +107,15 @@ static bool is_against_anybody(const struct report *r, const struct sheet *s, co
     return false;
 }
 
-/* Policies besides gogh in the order of the book; oracles or others. Returns how many. */
-static int others_of(const struct report *r, const struct sheet *s, bool are_oracles,
+/* Policies besides gogh in the order of the results; oracles or others. Returns how many. */
+static int others_of(const struct report *r, const struct scenario_results *s, bool are_oracles,
                      enum knowledge knows, const char ***out)
 {
     int n = 0;
 
-    *out = ARENA_ARRAY(r->a, const char *, (size_t)s->n_lots);
-    for (int i = 0; i < s->n_lots; i++) {
-        const char *policy = s->lots[i].key.policy;
+    *out = ARENA_ARRAY(r->a, const char *, (size_t)s->n_groups);
+    for (int i = 0; i < s->n_groups; i++) {
+        const char *policy = s->groups[i].key.policy;
         bool is_new = strcmp(policy, "gogh") != 0 && is_oracle(policy) == are_oracles;
 
         for (int k = 0; k < n; k++)
@@ -124,7 +126,8 @@ static int others_of(const struct report *r, const struct sheet *s, bool are_ora
     return n;
 }
 
-static bool has_rivals(const struct report *r, const struct sheet *s, enum knowledge knows)
+static bool has_rivals(const struct report *r, const struct scenario_results *s,
+                       enum knowledge knows)
 {
     const char **names;
 
@@ -132,13 +135,13 @@ static bool has_rivals(const struct report *r, const struct sheet *s, enum knowl
 }
 
 /* Jobs that did not finish, of all runs. */
-static struct undone all_undone(const struct report *r)
+static struct unfinished all_unfinished(const struct report *r)
 {
-    struct undone all = { 0 };
+    struct unfinished all = { 0 };
 
-    for (int i = 0; i < r->n_sheets; i++)
-        for (int k = 0; k < r->sheets[i].n_lots; k++) {
-            const struct undone u = lot_undone(&r->sheets[i].lots[k]);
+    for (int i = 0; i < r->n_scenarios; i++)
+        for (int k = 0; k < r->scenarios[i].n_groups; k++) {
+            const struct unfinished u = group_unfinished(&r->scenarios[i].groups[k]);
 
             all.n += u.n;
             all.jobs += u.jobs;
@@ -149,37 +152,34 @@ static struct undone all_undone(const struct report *r)
 
 bool report_has_summary(const struct report *r)
 {
-    if (all_undone(r).n > 0)
+    if (all_unfinished(r).n > 0)
         return true;
-    for (int i = 0; i < r->n_sheets; i++)
-        for (int k = 0; k < r->sheets[i].n_knows; k++)
-            if (has_rivals(r, &r->sheets[i], r->sheets[i].knows[k]))
+    for (int i = 0; i < r->n_scenarios; i++)
+        for (int k = 0; k < r->scenarios[i].n_knows; k++)
+            if (has_rivals(r, &r->scenarios[i], r->scenarios[i].knows[k]))
                 return true;
     return false;
 }
 
 /* ---- the head: how often, and where not ---- */
 
-struct tally {
+struct outcome_counts {
     int n, by_outcome[LOSES + 1], broken, left, lost;
     int n_later, n_timed;    // who finish jobs later, of those whose times are known
     double least, most;      // change of mean completion times, percent
-    bool is_listing;         // on the second walk losses are written, on the first counted
+    bool is_listing;         // on the second pass losses are written, on the first counted
 };
 
-static void put_loss(struct report *r, const struct sheet *s, const struct variant *v,
-                     const struct comparison *c)
+static void put_loss(struct report *r, const struct scenario_results *s, const struct variant *v,
+                     const struct policy_comparison *c)
 {
-    const struct run_key *k = &c->theirs->key;
+    const struct study_run *k = &c->theirs->key;
     const enum outcome o = outcome_of(c);
     const char *between = "";
 
-    PUT(r->out, "<li>");
-    plot_escape(r->out, s->scenario->name);
-    PUT(r->out, ", %s, %s%s%s, against ", load_title(r->a, k->load), v->title,
-        s->n_knows > 1 ? ", from " : "", s->n_knows > 1 ? knowledge_title(c->ours->key.knows) : "");
-    plot_escape(r->out, k->policy);
-    PUT(r->out, ": ");
+    PUT(r->out, "<li>%s, %s, %s%s%s, against %s: ", html(r, s->scenario->name),
+        load_title(r->a, k->load), v->title, s->n_knows > 1 ? ", from " : "",
+        s->n_knows > 1 ? knowledge_title(c->ours->key.knows) : "", html(r, k->policy));
     if (o >= LOSES_PERHAPS) {
         PUT(r->out, "+%s&nbsp;%% energy%s", plot_fixed(c->change.mean, 1).text,
             o == LOSES ? "" : " (not surely)");
@@ -190,13 +190,14 @@ static void put_loss(struct report *r, const struct sheet *s, const struct varia
         between = ", ";
     }
     if (leaves_jobs(c))
-        PUT(r->out, "%s%d job%s did not finish, there all did", between, lot_undone(c->ours).n,
-            lot_undone(c->ours).n == 1 ? "" : "s");
+        PUT(r->out, "%s%d job%s did not finish, there all did", between,
+            group_unfinished(c->ours).n, group_unfinished(c->ours).n == 1 ? "" : "s");
     PUT(r->out, "</li>\n");
 }
 
-static void tally_add(struct report *r, const struct sheet *s, const struct variant *v,
-                      const struct comparison *c, struct tally *t)
+static void count_comparison(struct report *r, const struct scenario_results *s,
+                             const struct variant *v, const struct policy_comparison *c,
+                             struct outcome_counts *t)
 {
     const enum outcome o = outcome_of(c);
 
@@ -215,26 +216,26 @@ static void tally_add(struct report *r, const struct sheet *s, const struct vari
     t->n_later += c->later.mean >= REPORT_LEVEL;
 }
 
-static void tally_sheet(struct report *r, const struct sheet *s, enum knowledge knows,
-                        struct tally *t)
+static void count_scenario(struct report *r, const struct scenario_results *s, enum knowledge knows,
+                           struct outcome_counts *t)
 {
     const char **names;
     const int n = others_of(r, s, false, knows, &names);
-    struct comparison c;
+    struct policy_comparison c;
 
     for (int v = 0; v < N_VARIANTS; v++)
         for (int p = 0; p < n; p++)
             for (int l = 0; l < s->n_loads; l++)
                 if (is_even(&variants[v]) &&
                     compare(r, s, s->loads[l], names[p], &variants[v], knows, &c))
-                    tally_add(r, s, &variants[v], &c, t);
+                    count_comparison(r, s, &variants[v], &c, t);
 }
 
-static void tally_all(struct report *r, struct tally *t)
+static void count_all(struct report *r, struct outcome_counts *t)
 {
-    for (int i = 0; i < r->n_sheets; i++)
-        for (int k = 0; k < r->sheets[i].n_knows; k++)
-            tally_sheet(r, &r->sheets[i], r->sheets[i].knows[k], t);
+    for (int i = 0; i < r->n_scenarios; i++)
+        for (int k = 0; k < r->scenarios[i].n_knows; k++)
+            count_scenario(r, &r->scenarios[i], r->scenarios[i].knows[k], t);
 }
 
 /* "(surely in 3)", where there is more than one seed. */
@@ -244,7 +245,7 @@ static void put_sure(struct report *r, int n)
         PUT(r->out, " (surely in %d)", n);
 }
 
-static void put_tally(struct report *r, const struct tally *t)
+static void put_counts(struct report *r, const struct outcome_counts *t)
 {
     const int *n = t->by_outcome;
 
@@ -279,13 +280,13 @@ static void put_tally(struct report *r, const struct tally *t)
 
 static void put_losses(struct report *r)
 {
-    struct tally t = { 0 };
+    struct outcome_counts t = { 0 };
     const int n_seeds = report_seeds(r);
 
-    tally_all(r, &t);
+    count_all(r, &t);
     if (t.n == 0)
         return;
-    put_tally(r, &t);
+    put_counts(r, &t);
     if (t.lost == 0 && n_seeds < SPREAD_INTERVAL) {
         PUT(r->out, "<p>With %s gogh lost none of these comparisons.</p>\n",
             n_seeds == 1 ? "this one seed" : "so few seeds");
@@ -295,15 +296,15 @@ static void put_losses(struct report *r)
         PUT(r->out, "<p>There is no comparison that gogh loses in energy or promises.</p>\n");
         return;
     }
-    t = (struct tally){ .is_listing = true };
+    t = (struct outcome_counts){ .is_listing = true };
     PUT(r->out, "<h3>Where gogh loses</h3>\n<ul class=\"losses\">\n");
-    tally_all(r, &t);
+    count_all(r, &t);
     PUT(r->out, "</ul>\n");
 }
 
-static void put_undone(struct report *r)
+static void put_unfinished(struct report *r)
 {
-    const struct undone all = all_undone(r);
+    const struct unfinished all = all_unfinished(r);
 
     if (all.n == 0)
         return;
@@ -311,14 +312,12 @@ static void put_undone(struct report *r)
         "<h3>Jobs that did not finish</h3>\n<p>%s of the %s jobs of all runs (%d failed):</p>\n"
         "<ul class=\"undone\">\n",
         plot_fixed(all.n, 0).text, plot_fixed(all.jobs, 0).text, all.failed);
-    for (int i = 0; i < r->n_sheets; i++)
-        for (int k = 0; k < r->sheets[i].n_lots; k++) {
-            if (lot_undone(&r->sheets[i].lots[k]).n == 0)
+    for (int i = 0; i < r->n_scenarios; i++)
+        for (int k = 0; k < r->scenarios[i].n_groups; k++) {
+            if (group_unfinished(&r->scenarios[i].groups[k]).n == 0)
                 continue;
-            PUT(r->out, "<li>");
-            plot_escape(r->out, r->sheets[i].scenario->name);
-            PUT(r->out, ": ");
-            report_put_undone(r, &r->sheets[i], &r->sheets[i].lots[k]);
+            PUT(r->out, "<li>%s: ", html(r, r->scenarios[i].scenario->name));
+            report_put_unfinished(r, &r->scenarios[i], &r->scenarios[i].groups[k]);
             PUT(r->out, "</li>\n");
         }
     PUT(r->out, "</ul>\n");
@@ -326,7 +325,7 @@ static void put_undone(struct report *r)
 
 /* ---- the tables ---- */
 
-static void put_change(struct report *r, const struct comparison *c)
+static void put_change(struct report *r, const struct policy_comparison *c)
 {
     report_put_sign(r->out, c->change.mean);
     PUT(r->out, "&nbsp;%%");
@@ -343,7 +342,7 @@ static void put_change(struct report *r, const struct comparison *c)
     }
 }
 
-static void put_comparison(struct report *r, const struct comparison *c, bool is_rival)
+static void put_comparison(struct report *r, const struct policy_comparison *c, bool is_rival)
 {
     const enum outcome o = outcome_of(c);
 
@@ -359,7 +358,8 @@ static void put_comparison(struct report *r, const struct comparison *c, bool is
 }
 
 /* Variants of a table, as bits. */
-static unsigned variants_of(const struct report *r, const struct sheet *s, enum knowledge knows)
+static unsigned variants_of(const struct report *r, const struct scenario_results *s,
+                            enum knowledge knows)
 {
     const char **names;
     unsigned bits = 0;
@@ -375,18 +375,16 @@ static unsigned variants_of(const struct report *r, const struct sheet *s, enum 
     return bits;
 }
 
-static void put_rows(struct report *r, const struct sheet *s, enum knowledge knows,
+static void put_rows(struct report *r, const struct scenario_results *s, enum knowledge knows,
                      bool are_oracles)
 {
     const unsigned bits = variants_of(r, s, knows);
     const char **names;
     const int n = others_of(r, s, are_oracles, knows, &names);
-    struct comparison c;
+    struct policy_comparison c;
 
     for (int p = 0; p < n; p++) {
-        PUT(r->out, "<tr><th scope=\"row\">");
-        plot_escape(r->out, names[p]);
-        PUT(r->out, "</th>");
+        PUT(r->out, "<tr><th scope=\"row\">%s</th>", html(r, names[p]));
         for (int v = 0; v < N_VARIANTS; v++) {
             /* Oracles under other rules than ours tell nothing. */
             const bool is_fair = !are_oracles || is_even(&variants[v]);
@@ -402,7 +400,7 @@ static void put_rows(struct report *r, const struct sheet *s, enum knowledge kno
     }
 }
 
-static void put_head(struct report *r, const struct sheet *s, unsigned bits)
+static void put_head(struct report *r, const struct scenario_results *s, unsigned bits)
 {
     PUT(r->out, "<thead><tr><th rowspan=\"2\" scope=\"col\">against</th>");
     for (int v = 0; v < N_VARIANTS; v++)
@@ -417,15 +415,13 @@ static void put_head(struct report *r, const struct sheet *s, unsigned bits)
     PUT(r->out, "</tr></thead>\n");
 }
 
-static void put_table(struct report *r, const struct sheet *s, enum knowledge knows)
+static void put_table(struct report *r, const struct scenario_results *s, enum knowledge knows)
 {
     const unsigned bits = variants_of(r, s, knows);
     const char **names;
 
-    PUT(r->out, "<div class=\"scroll\" tabindex=\"0\"><table><caption><b>");
-    plot_escape(r->out, s->scenario->name);
-    PUT(r->out, "</b>: ");
-    plot_escape(r->out, s->scenario->title);
+    PUT(r->out, "<div class=\"scroll\" tabindex=\"0\"><table><caption><b>%s</b>: %s",
+        html(r, s->scenario->name), html(r, s->scenario->title));
     if (s->n_knows > 1)
         PUT(r->out, "; from %s", knowledge_title(knows));
     PUT(r->out, "</caption>\n");
@@ -469,14 +465,14 @@ void report_summary(struct report *r)
     bool has_any = false;
 
     put_losses(r);
-    put_undone(r);
-    for (int i = 0; i < r->n_sheets; i++)
-        for (int k = 0; k < r->sheets[i].n_knows; k++) {
-            if (!has_rivals(r, &r->sheets[i], r->sheets[i].knows[k]))
+    put_unfinished(r);
+    for (int i = 0; i < r->n_scenarios; i++)
+        for (int k = 0; k < r->scenarios[i].n_knows; k++) {
+            if (!has_rivals(r, &r->scenarios[i], r->scenarios[i].knows[k]))
                 continue;
             if (!has_any)
                 put_legend(r);
             has_any = true;
-            put_table(r, &r->sheets[i], r->sheets[i].knows[k]);
+            put_table(r, &r->scenarios[i], r->scenarios[i].knows[k]);
         }
 }

@@ -1,8 +1,19 @@
-/* Every figure of every lot. */
+/* Every figure of every group. */
 #include "study/report/inner.h"
 
 #include <math.h>
 #include <string.h>
+
+const char *html(const struct report *r, const char *text)
+{
+    struct buf b;
+
+    buf_init(&b, 16 * strlen(text) + 16);
+    plot_escape(&b, text);
+    const char *copy = arena_strdup(r->a, buf_text(&b));
+    buf_release(&b);
+    return copy;
+}
 
 void report_put_around(struct buf *out, struct spread s, int decimals)
 {
@@ -40,59 +51,29 @@ void report_put_signed(struct buf *out, struct spread s, const char *unit)
 
 /* ---- policies ---- */
 
-static double figure_kwh(const struct run_result *r)
-{
-    return r->energy_kwh;
-}
-
-double figure_jct_h(const struct run_result *r)
-{
-    return r->mean_jct_s / 3600;
-}
-
-static double figure_jct95_h(const struct run_result *r)
-{
-    return r->p95_jct_s / 3600;
-}
-
-static double figure_queue_min(const struct run_result *r)
-{
-    return r->mean_queue_s / 60;
-}
-
-static double figure_efficiency(const struct run_result *r)
-{
-    return r->allocation_efficiency;
-}
-
-static double figure_moves(const struct run_result *r)
-{
-    return isnan(r->mean_jct_s) ? (double)NAN : (double)r->moves;    // a bound runs nobody
-}
-
 static const struct column {
     const char *title, *unit;
-    figure_f *figure;
+    enum report_figure figure;
     int decimals;
     bool is_share;
 } columns[] = {
-    { "energy per work", "J", figure_energy, -1, false },
-    { "to completion", "kWh", figure_kwh, -1, false },
-    { "promises kept", "%", figure_attainment, 1, true },
-    { "mean JCT", "h", figure_jct_h, 2, false },
-    { "p95 JCT", "h", figure_jct95_h, 2, false },
-    { "queueing", "min", figure_queue_min, 1, false },
-    { "allocation efficiency", "", figure_efficiency, 3, false },
-    { "moves", "", figure_moves, 0, false },
+    { "energy per work", "J", REPORT_ENERGY, -1, false },
+    { "to completion", "kWh", REPORT_KWH, -1, false },
+    { "promises kept", "%", REPORT_ATTAINMENT, 1, true },
+    { "mean JCT", "h", REPORT_JCT_H, 2, false },
+    { "p95 JCT", "h", REPORT_JCT95_H, 2, false },
+    { "queueing", "min", REPORT_QUEUE_MIN, 1, false },
+    { "allocation efficiency", "", REPORT_EFFICIENCY, 3, false },
+    { "moves", "", REPORT_MOVES, 0, false },
 };
 #define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))
 
-static struct spread type_hours(const struct report *r, const struct lot *c, const char *type)
+static struct spread type_hours(const struct report *r, const struct run_group *c, const char *type)
 {
     double *v = ARENA_ARRAY(r->a, double, (size_t)c->n);
 
     for (int i = 0; i < c->n; i++) {
-        const struct run_result *res = &c->rows[i]->result;
+        const struct study_result *res = &c->rows[i]->result;
 
         v[i] = (double)NAN;
         for (int t = 0; t < res->n_types; t++)
@@ -102,7 +83,7 @@ static struct spread type_hours(const struct report *r, const struct lot *c, con
     return spread_within(spread_of(v, c->n), 0, INFINITY);
 }
 
-static void put_policy_head(struct report *r, const struct sheet *s)
+static void put_policy_head(struct report *r, const struct scenario_results *s)
 {
     PUT(r->out, "<thead><tr><th scope=\"col\" rowspan=\"2\">policy</th>"
                 "<th scope=\"col\" rowspan=\"2\">power limits</th>");
@@ -115,28 +96,27 @@ static void put_policy_head(struct report *r, const struct sheet *s)
         PUT(r->out, "<th scope=\"colgroup\" colspan=\"%d\">GPU-hours held</th>", s->n_types);
     PUT(r->out, "</tr>\n<tr>");
     for (int i = 0; i < s->n_types; i++) {
-        PUT(r->out, "<th scope=\"col\">");
-        plot_escape(r->out, s->types[i]);
-        PUT(r->out, "</th>");
+        PUT(r->out, "<th scope=\"col\">%s</th>", html(r, s->types[i]));
     }
     PUT(r->out, "</tr></thead>\n");
 }
 
-static void put_policy_row(struct report *r, const struct sheet *s, const struct lot *c)
+static void put_policy_row(struct report *r, const struct scenario_results *s,
+                           const struct run_group *c)
 {
     const bool is_ours = strcmp(c->key.policy, "gogh") == 0;
 
-    PUT(r->out, "<tr%s><th scope=\"row\">", is_ours ? " class=\"ours\"" : "");
-    plot_escape(r->out, c->key.policy);
-    PUT(r->out, "</th><td class=\"word\">%s</td>", c->key.has_limits ? "yes" : "no");
+    PUT(r->out, "<tr%s><th scope=\"row\">%s</th><td class=\"word\">%s</td>",
+        is_ours ? " class=\"ours\"" : "", html(r, c->key.policy), c->key.has_limits ? "yes" : "no");
     if (s->n_knows > 1)
         PUT(r->out, "<td class=\"word\">%s</td>", knowledge_title(c->key.knows));
     for (int i = 0; i < N_COLUMNS; i++) {
         const struct column *col = &columns[i];
 
-        report_put_spread(
-            r->out, col->is_share ? lot_share(r, c, col->figure) : lot_spread(r, c, col->figure),
-            col->decimals);
+        report_put_spread(r->out,
+                          col->is_share ? group_share(r, c, col->figure)
+                                        : group_spread(r, c, col->figure),
+                          col->decimals);
     }
     for (int i = 0; i < s->n_types; i++) {
         const struct spread hours = type_hours(r, c, s->types[i]);
@@ -147,36 +127,36 @@ static void put_policy_row(struct report *r, const struct sheet *s, const struct
 }
 
 /* Lots that belong into the table of policies. */
-static bool is_whole(const struct lot *c, double load)
+static bool is_whole(const struct run_group *c, double load)
 {
     return c->key.load == load && c->key.without[0] == '\0';
 }
 
 /* Jobs that did not finish change what every other figure means. */
-void report_put_undone(struct report *r, const struct sheet *s, const struct lot *c)
+void report_put_unfinished(struct report *r, const struct scenario_results *s,
+                           const struct run_group *c)
 {
-    const struct undone u = lot_undone(c);
+    const struct unfinished u = group_unfinished(c);
 
-    plot_escape(r->out, c->key.policy);
-    PUT(r->out, ", %s, %s power limits%s%s", load_title(r->a, c->key.load),
-        c->key.has_limits ? "with" : "without", c->key.without[0] != '\0' ? ", without " : "",
-        c->key.without);
+    PUT(r->out, "%s, %s, %s power limits%s%s", html(r, c->key.policy),
+        load_title(r->a, c->key.load), c->key.has_limits ? "with" : "without",
+        c->key.without[0] != '\0' ? ", without " : "", c->key.without);
     if (s->n_knows > 1 && !is_oracle(c->key.policy))
         PUT(r->out, ", from %s", knowledge_title(c->key.knows));
     PUT(r->out, ": %d of %d jobs did not finish (%d failed)", u.n, u.jobs, u.failed);
 }
 
 /* What stands beside the means of a table. */
-static const char *around_title(const struct sheet *s)
+static const char *around_title(const struct scenario_results *s)
 {
-    if (sheet_seeds(s) >= SPREAD_INTERVAL)
+    if (scenario_seeds(s) >= SPREAD_INTERVAL)
         return "Mean over seeds, ± half the 95&nbsp;% confidence interval; shares that it would "
                "take beyond 0 or 100&nbsp;%: from..to";
-    return sheet_seeds(s) > 1 ? "Mean over seeds, smallest..largest"
-                              : "One seed: nothing here is sure";
+    return scenario_seeds(s) > 1 ? "Mean over seeds, smallest..largest"
+                                 : "One seed: nothing here is sure";
 }
 
-void report_policies(struct report *r, const struct sheet *s)
+void report_policies(struct report *r, const struct scenario_results *s)
 {
     const int n_columns = 2 + (s->n_knows > 1) + N_COLUMNS + s->n_types;
 
@@ -188,17 +168,17 @@ void report_policies(struct report *r, const struct sheet *s)
         PUT(r->out,
             "<tbody>\n<tr><th scope=\"rowgroup\" class=\"group\" colspan=\"%d\">%s</th></tr>\n",
             n_columns, load_title(r->a, s->loads[l]));
-        for (int i = 0; i < s->n_lots; i++)
-            if (is_whole(&s->lots[i], s->loads[l]))
-                put_policy_row(r, s, &s->lots[i]);
+        for (int i = 0; i < s->n_groups; i++)
+            if (is_whole(&s->groups[i], s->loads[l]))
+                put_policy_row(r, s, &s->groups[i]);
         PUT(r->out, "</tbody>\n");
     }
     PUT(r->out, "</table></div>\n");
-    for (int i = 0; i < s->n_lots; i++) {
-        if (lot_undone(&s->lots[i]).n == 0)
+    for (int i = 0; i < s->n_groups; i++) {
+        if (group_unfinished(&s->groups[i]).n == 0)
             continue;
         PUT(r->out, "<p class=\"note\">");
-        report_put_undone(r, s, &s->lots[i]);
+        report_put_unfinished(r, s, &s->groups[i]);
         PUT(r->out, ".</p>\n");
     }
 }

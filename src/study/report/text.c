@@ -7,12 +7,12 @@
 
 /* ---- assumptions ---- */
 
-/* Does the book show the same under two power models? */
+/* Does the results show the same under two power models? */
 static bool has_two_models(const struct report *r)
 {
-    for (int i = 1; i < r->n_sheets; i++)
-        if (strcmp(scenario_power_model(r->sheets[i].scenario),
-                   scenario_power_model(r->sheets[0].scenario)) != 0)
+    for (int i = 1; i < r->n_scenarios; i++)
+        if (strcmp(scenario_power_model(r->scenarios[i].scenario),
+                   scenario_power_model(r->scenarios[0].scenario)) != 0)
             return true;
     return false;
 }
@@ -44,21 +44,21 @@ void report_assumptions(struct report *r)
 }
 
 /* Of a cluster that comes with its trace. */
-static void put_types(struct report *r, const struct run_result *res)
+static void put_types(struct report *r, const struct study_result *res)
 {
     for (int t = 0; t < res->n_types; t++) {
-        PUT(r->out, "%s%s ", t > 0 ? ", " : "", plot_fixed(res->types[t].n_gpus, 0).text);
-        plot_escape(r->out, res->types[t].name);
+        PUT(r->out, "%s%s %s", t > 0 ? ", " : "", plot_fixed(res->types[t].n_gpus, 0).text,
+            html(r, res->types[t].name));
     }
     PUT(r->out, "%s", res->n_types > 0 ? " (with their built-in figures)" : "the trace's own");
 }
 
-static void put_cluster(struct report *r, const struct sheet *s)
+static void put_cluster(struct report *r, const struct scenario_results *s)
 {
     const struct cluster *c = &s->cluster;
 
     if (!s->has_cluster) {
-        put_types(r, &s->lots[0].rows[0]->result);
+        put_types(r, &s->groups[0].rows[0]->result);
         return;
     }
     for (int t = 0; t < c->n_types; t++) {
@@ -67,10 +67,8 @@ static void put_cluster(struct report *r, const struct sheet *s)
         for (int i = 0; i < c->n_nodes; i++)
             for (int g = 0; g < c->nodes[i].n_gpus; g++)
                 n += c->nodes[i].types[g] == t;
-        PUT(r->out, "%s%d ", t > 0 ? ", " : "", n);
-        plot_escape(r->out, c->types[t].name);
-        PUT(r->out, " (%g W idle, %g W asleep, %g W at most)", c->types[t].idle_w,
-            c->types[t].sleep_w, c->types[t].cap_w);
+        PUT(r->out, "%s%d %s (%g W idle, %g W asleep, %g W at most)", t > 0 ? ", " : "", n,
+            html(r, c->types[t].name), c->types[t].idle_w, c->types[t].sleep_w, c->types[t].cap_w);
     }
 }
 
@@ -97,18 +95,18 @@ static const char *jobs_text(const struct scenario *s)
     return texts[s->jobs];
 }
 
-static void put_seeds(struct report *r, const struct sheet *s)
+static void put_seeds(struct report *r, const struct scenario_results *s)
 {
-    int low = s->lots[0].rows[0]->key.seed, high = low, most = 0;
+    int low = s->groups[0].rows[0]->key.seed, high = low, most = 0;
 
-    for (int i = 0; i < s->n_lots; i++) {
-        for (int k = 0; k < s->lots[i].n; k++) {
-            const int seed = s->lots[i].rows[k]->key.seed;
+    for (int i = 0; i < s->n_groups; i++) {
+        for (int k = 0; k < s->groups[i].n; k++) {
+            const int seed = s->groups[i].rows[k]->key.seed;
 
             low = seed < low ? seed : low;
             high = seed > high ? seed : high;
         }
-        most = s->lots[i].n > most ? s->lots[i].n : most;
+        most = s->groups[i].n > most ? s->groups[i].n : most;
     }
     if (most == 1)
         PUT(r->out, "one seed (%d): nothing here is sure", low);
@@ -116,7 +114,7 @@ static void put_seeds(struct report *r, const struct sheet *s)
         PUT(r->out, "%d seeds (%d to %d)", most, low, high);
 }
 
-static void put_settings(struct report *r, const struct sheet *s)
+static void put_settings(struct report *r, const struct scenario_results *s)
 {
     const struct cluster_settings *set = &s->cluster.settings;
 
@@ -132,16 +130,15 @@ static void put_settings(struct report *r, const struct sheet *s)
             set->move_s, set->price_w);
 }
 
-void report_scenario_assumptions(struct report *r, const struct sheet *s)
+void report_scenario_assumptions(struct report *r, const struct scenario_results *s)
 {
     const struct scenario *sc = s->scenario;
     const bool has_range = sc->promise_high > 0;
 
     PUT(r->out, "<p class=\"note\"><b>GPUs:</b> ");
     put_cluster(r, s);
-    PUT(r->out, ". <b>Truth:</b> %s. <b>Power model where shared:</b> ", truth_text(sc));
-    plot_escape(r->out, scenario_power_model(sc));
-    PUT(r->out, ". <b>Jobs:</b> %s; ", jobs_text(sc));
+    PUT(r->out, ". <b>Truth:</b> %s. <b>Power model where shared:</b> %s. <b>Jobs:</b> %s; ",
+        truth_text(sc), html(r, scenario_power_model(sc)), jobs_text(sc));
     if (sc->n_jobs > 0)
         PUT(r->out, "%s%s%s; ", sc->jobs == JOBS_DRAWN ? "" : "at most ",
             plot_fixed(sc->n_jobs, 0).text, sc->jobs == JOBS_SERVED ? " that train" : " of them");
@@ -163,47 +160,37 @@ void report_scenario_assumptions(struct report *r, const struct sheet *s)
 
 /* ---- the end of the page ---- */
 
+static void put_term(struct report *r, const char *term, const char *meaning)
+{
+    PUT(r->out, "<dt>%s</dt><dd>%s</dd>\n", html(r, term), html(r, meaning));
+}
+
 static void put_terms(struct report *r, const char *const terms[][2], int n)
 {
     PUT(r->out, "<dl>\n");
-    for (int i = 0; i < n; i++) {
-        PUT(r->out, "<dt>");
-        plot_escape(r->out, terms[i][0]);
-        PUT(r->out, "</dt><dd>");
-        plot_escape(r->out, terms[i][1]);
-        PUT(r->out, "</dd>\n");
-    }
+    for (int i = 0; i < n; i++)
+        put_term(r, terms[i][0], terms[i][1]);
     PUT(r->out, "</dl>\n");
 }
 
-/* As docs/experiments.md, "The policies", in a line each. */
+/* As docs/experiments.md, "The policies", in a line each, in its order. */
 static void put_policies(struct report *r)
 {
-    static const char *const policies[][2] = {
-        { "fifo-random", "first come, first served, one job a GPU, on a random free one; ignores "
-                         "promises" },
-        { "fifo-fastest", "the same, on a free GPU of the type believed fastest for the job" },
-        { "fifo-promise", "first come, first served, one job a GPU: of the free types that keep "
-                          "the promise, the one with the fewest joules" },
-        { "pack", "fifo-promise that also puts a job beside another where all promises hold; "
-                  "nobody who runs is moved" },
-        { "gavel", "most throughput of all jobs together on unlike and shared GPUs by a linear "
-                   "program, after Gavel (OSDI 2020); promises are not part of its aim" },
-        { "eaco", "consolidation by a threshold of slowdown: sharing is preferred to any free GPU "
-                  "where promises hold and everybody keeps half of the speed alone" },
-        { "greedy", "each waiting job takes the place that costs least; some running jobs are "
-                    "offered a better one" },
-        { "watts", "gogh's planner that seeks the least watts now instead of the least joules to "
-                   "finish" },
-        { "gogh", "a planner over the whole cluster: the least joules to finish all jobs with "
-                  "their promises kept, by what it has measured and believes" },
-        { "gogh-oracle", "gogh that is told true speeds and watts" },
-        { "bound", "a linear program over GPU-seconds with true speeds and watts: no schedule uses "
-                   "less; order, arrivals and moves are left out, so it may be out of reach" },
-    };
+    static const char *const names[] = { "fifo-random", "fifo-fastest", "fifo-promise",
+                                         "pack",        "gavel",        "eaco",
+                                         "greedy",      "watts",        "gogh" };
+    struct solver s = { 0 };
 
-    PUT(r->out, "<h3>Policies</h3>\n");
-    put_terms(r, policies, (int)(sizeof policies / sizeof policies[0]));
+    PUT(r->out, "<h3>Policies</h3>\n<dl>\n");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        (void)solver_by_name(names[i], 0, &s, NULL);
+        put_term(r, s.name, s.about);
+    }
+    put_term(r, "gogh-oracle", "gogh that is told true speeds and watts");
+    put_term(r, "bound",
+             "a linear program over GPU-seconds with true speeds and watts: no schedule uses less; "
+             "order, arrivals and moves are left out, so it may be out of reach");
+    PUT(r->out, "</dl>\n");
 }
 
 static void put_levers(struct report *r)
@@ -263,18 +250,18 @@ void report_definitions(struct report *r)
     put_levers(r);
 }
 
-static bool sheet_has_policy(const struct sheet *s, const char *policy)
+static bool sheet_has_policy(const struct scenario_results *s, const char *policy)
 {
-    for (int i = 0; i < s->n_lots; i++)
-        if (strcmp(s->lots[i].key.policy, policy) == 0)
+    for (int i = 0; i < s->n_groups; i++)
+        if (strcmp(s->groups[i].key.policy, policy) == 0)
             return true;
     return false;
 }
 
-/* What the command line calls the policies or loads that the sheet has, where not all that the
+/* What the command line calls the policies or loads that the scenario has, where not all that the
  * scenario has are there.
  */
-static void put_policy_option(struct report *r, const struct sheet *s)
+static void put_policy_option(struct report *r, const struct scenario_results *s)
 {
     const char *between = " --policy ";
     bool is_all = true;
@@ -284,13 +271,12 @@ static void put_policy_option(struct report *r, const struct sheet *s)
     for (const char *const *p = s->scenario->policies; !is_all && *p != NULL; p++) {
         if (!sheet_has_policy(s, *p))
             continue;
-        PUT(r->out, "%s", between);
-        plot_escape(r->out, *p);
+        PUT(r->out, "%s%s", between, html(r, *p));
         between = ",";
     }
 }
 
-static void put_load_option(struct report *r, const struct sheet *s)
+static void put_load_option(struct report *r, const struct scenario_results *s)
 {
     int n = 0;
 
@@ -300,7 +286,7 @@ static void put_load_option(struct report *r, const struct sheet *s)
         PUT(r->out, "%s%g", i == 0 ? " --load " : ",", s->loads[i]);
 }
 
-static bool is_usual(const struct sheet *s)
+static bool is_usual(const struct scenario_results *s)
 {
     int n = 0;
 
@@ -309,7 +295,7 @@ static bool is_usual(const struct sheet *s)
             return false;
     while (s->scenario->loads != NULL && s->scenario->loads[n] > 0)
         n++;
-    return s->n_loads >= n && sheet_seeds(s) == s->scenario->n_seeds;
+    return s->n_loads >= n && scenario_seeds(s) == s->scenario->n_seeds;
 }
 
 /* One command for the scenarios that are as usual, one more for each of the others. */
@@ -319,22 +305,20 @@ void report_command(struct report *r)
 
     PUT(r->out, "<p>The same program, data and command give the same figures; a study that was "
                 "stopped goes on where it was.</p>\n<pre><code>");
-    for (int i = 0; i < r->n_sheets; i++) {
-        if (!is_usual(&r->sheets[i]))
+    for (int i = 0; i < r->n_scenarios; i++) {
+        if (!is_usual(&r->scenarios[i]))
             continue;
-        PUT(r->out, "%s", between);
-        plot_escape(r->out, r->sheets[i].scenario->name);
+        PUT(r->out, "%s%s", between, html(r, r->scenarios[i].scenario->name));
         between = ",";
     }
     PUT(r->out, "%s", between[0] == ',' ? " --out DIR\n" : "");
-    for (int i = 0; i < r->n_sheets; i++) {
-        if (is_usual(&r->sheets[i]))
+    for (int i = 0; i < r->n_scenarios; i++) {
+        if (is_usual(&r->scenarios[i]))
             continue;
-        PUT(r->out, "gogh study --scenario ");
-        plot_escape(r->out, r->sheets[i].scenario->name);
-        put_policy_option(r, &r->sheets[i]);
-        put_load_option(r, &r->sheets[i]);
-        PUT(r->out, " --seeds %d --out DIR\n", sheet_seeds(&r->sheets[i]));
+        PUT(r->out, "gogh study --scenario %s", html(r, r->scenarios[i].scenario->name));
+        put_policy_option(r, &r->scenarios[i]);
+        put_load_option(r, &r->scenarios[i]);
+        PUT(r->out, " --seeds %d --out DIR\n", scenario_seeds(&r->scenarios[i]));
     }
     PUT(r->out, "</code></pre>\n"
                 "<p>The figures of each run stand in <code>results.json</code> and "

@@ -14,43 +14,41 @@
 static const struct plot_axis open_axis = { .low = (double)NAN, .high = (double)NAN };
 
 /* A value of a slice. */
-typedef double slice_f(const struct run_slice *s);
+enum slice_value {
+    SLICE_TIME_H,
+    SLICE_KILOWATTS,
+    SLICE_ERROR,
+    SLICE_MEASUREMENTS,
+    SLICE_ATTAINMENT
+};
 
-static double slice_time_h(const struct run_slice *s)
+static double value_of(const struct study_slice *s, enum slice_value v)
 {
-    return s->time_s / 3600;
-}
-
-static double slice_kilowatts(const struct run_slice *s)
-{
-    return s->watts / 1000;
-}
-
-static double slice_error(const struct run_slice *s)
-{
-    return 100 * s->error;
-}
-
-static double slice_measurements(const struct run_slice *s)
-{
-    return (double)s->measurements;
-}
-
-static double slice_attainment(const struct run_slice *s)
-{
-    return 100 * s->attainment;
+    switch (v) {
+    case SLICE_TIME_H:
+        return s->time_s / 3600;
+    case SLICE_KILOWATTS:
+        return s->watts / 1000;
+    case SLICE_ERROR:
+        return 100 * s->error;
+    case SLICE_MEASUREMENTS:
+        return (double)s->measurements;
+    case SLICE_ATTAINMENT:
+        return 100 * s->attainment;
+    }
+    return NAN;
 }
 
 /* ---- slices to points ---- */
 
 /* Mean of 'f' over slices [from, to) of one run; NaN are left out. */
-static double slices_mean(const struct run_result *r, int from, int to, slice_f *f)
+static double slices_mean(const struct study_result *r, int from, int to, enum slice_value f)
 {
     double sum = 0;
     int n = 0;
 
     for (int i = from; i < to && i < r->n_slices; i++) {
-        const double v = f(&r->slices[i]);
+        const double v = value_of(&r->slices[i], f);
 
         if (isnan(v))
             continue;
@@ -60,16 +58,16 @@ static double slices_mean(const struct run_result *r, int from, int to, slice_f 
     return n > 0 ? sum / n : (double)NAN;
 }
 
-/* What of a lot's slices becomes a curve. */
+/* What of a group's slices becomes a curve. */
 struct curve {
-    slice_f *x, *y;
+    enum slice_value x, y;
     int n_seeds;     // the first so many; 0: all of them
     int n_points;    // at most
     bool has_band;
 };
 
 /* Slices that all of the first 'n_runs' runs have. */
-static int common_slices(const struct lot *c, int n_runs)
+static int common_slices(const struct run_group *c, int n_runs)
 {
     int n = c->rows[0]->result.n_slices;
 
@@ -82,7 +80,7 @@ static int common_slices(const struct lot *c, int n_runs)
 /* Mean over seeds, slice by slice as far as all of them have slices; the band is from the
  * smallest to the largest.
  */
-static struct plot_series curve_make(const struct report *r, const struct lot *c,
+static struct plot_series curve_make(const struct report *r, const struct run_group *c,
                                      const struct curve *how, const char *name)
 {
     const int n_runs = how->n_seeds > 0 && how->n_seeds < c->n ? how->n_seeds : c->n;
@@ -128,20 +126,20 @@ static bool curve_has(const struct plot_series *s)
 static const char *const shown[] = { "gogh", "fifo-fastest", "fifo-promise", "gavel" };
 #define N_SHOWN ((int)(sizeof shown / sizeof shown[0]))
 
-static double last_load(const struct sheet *s)
+static double last_load(const struct scenario_results *s)
 {
     return s->loads[s->n_loads - 1];
 }
 
-static int curves_by_policy(const struct report *r, const struct sheet *s, const struct curve *how,
-                            struct plot_series out[N_SHOWN])
+static int curves_by_policy(const struct report *r, const struct scenario_results *s,
+                            const struct curve *how, struct plot_series out[N_SHOWN])
 {
-    const bool has_limits = sheet_footing(s, last_load(s));
+    const bool has_limits = scenario_footing(s, last_load(s));
     int n = 0;
 
     for (int i = 0; i < N_SHOWN; i++) {
-        const struct wanted w = { last_load(s), shown[i], has_limits, "", -1 };
-        const struct lot *c = sheet_find(s, w);
+        const struct group_query w = { last_load(s), shown[i], has_limits, "", -1 };
+        const struct run_group *c = scenario_group(s, w);
 
         if (c == NULL)
             continue;
@@ -151,7 +149,7 @@ static int curves_by_policy(const struct report *r, const struct sheet *s, const
     return n;
 }
 
-struct chart {
+struct times_chart {
     const char *title, *note, *x, *y;
     double low, high;    // of y; NaN: from the data
     bool is_log_x;
@@ -180,8 +178,9 @@ static double share_low(const struct plot_series *series, int n)
     return fmax(0, plot_ticks(least, 100, false, 6).low);
 }
 
-static void put_chart(struct report *r, const struct sheet *s, const struct chart *c,
-                      bool has_limits, const struct plot_series *series, int n)
+static void put_chart(struct report *r, const struct scenario_results *s,
+                      const struct times_chart *c, bool has_limits,
+                      const struct plot_series *series, int n)
 {
     struct plot_lines p = {
         .title = arena_printf(r->a, "%s, %s", c->title, s->scenario->name),
@@ -204,20 +203,19 @@ static void put_chart(struct report *r, const struct sheet *s, const struct char
         p.x.low = 0;
         p.x.high = last_x(series, n);
     }
-    PUT(r->out, "<figure><figcaption>%s: ", c->title);
-    plot_escape(r->out, s->scenario->name);
-    PUT(r->out, ", %s, %s</figcaption>\n", load_title(r->a, last_load(s)),
+    PUT(r->out, "<figure><figcaption>%s: %s, %s, %s</figcaption>\n", c->title,
+        html(r, s->scenario->name), load_title(r->a, last_load(s)),
         has_limits ? "with power limits" : "without power limits");
     plot_lines(r->out, &p);
     PUT(r->out, "</figure>\n");
 }
 
-static const struct curve power_curve = { slice_time_h, slice_kilowatts, 1, POINTS_MAX, false };
-static const struct curve promise_curve = { slice_time_h, slice_attainment, 0, POINTS_PROMISES,
+static const struct curve power_curve = { SLICE_TIME_H, SLICE_KILOWATTS, 1, POINTS_MAX, false };
+static const struct curve promise_curve = { SLICE_TIME_H, SLICE_ATTAINMENT, 0, POINTS_PROMISES,
                                             false };
 
 /* One policy alone has nobody to be held against. */
-static bool has_times(const struct report *r, const struct sheet *s)
+static bool has_times(const struct report *r, const struct scenario_results *s)
 {
     struct plot_series series[N_SHOWN];
 
@@ -226,15 +224,15 @@ static bool has_times(const struct report *r, const struct sheet *s)
 
 bool report_has_times(const struct report *r)
 {
-    for (int i = 0; i < r->n_sheets; i++)
-        if (has_times(r, &r->sheets[i]))
+    for (int i = 0; i < r->n_scenarios; i++)
+        if (has_times(r, &r->scenarios[i]))
             return true;
     return false;
 }
 
 void report_times(struct report *r)
 {
-    static const struct chart power = {
+    static const struct times_chart power = {
         "Power",
         "Mean draw of the whole cluster over time, first seed, one curve a policy.",
         "hours since the first arrival",
@@ -244,7 +242,7 @@ void report_times(struct report *r)
         false,
         false,
     };
-    static const struct chart promises = {
+    static const struct times_chart promises = {
         "Promises kept by time of arrival",
         "Part of the promises kept to the jobs that arrived in a stretch of time.",
         "arrival, hours since the first",
@@ -262,18 +260,18 @@ void report_times(struct report *r)
         "policies may limit power where the caption says so, none where it says without. After the "
         "last arrival the cluster runs empty.</p>\n",
         report_seeds(r) > 1 ? "means over seeds," : "those");
-    for (int i = 0; i < r->n_sheets; i++) {
-        const struct sheet *s = &r->sheets[i];
+    for (int i = 0; i < r->n_scenarios; i++) {
+        const struct scenario_results *s = &r->scenarios[i];
         int n;
 
         if (!has_times(r, s))
             continue;
         PUT(r->out, "<div class=\"charts\">\n");
         n = curves_by_policy(r, s, &power_curve, series);
-        put_chart(r, s, &power, sheet_footing(s, last_load(s)), series, n);
+        put_chart(r, s, &power, scenario_footing(s, last_load(s)), series, n);
         n = curves_by_policy(r, s, &promise_curve, series);
         if (n > 0)
-            put_chart(r, s, &promises, sheet_footing(s, last_load(s)), series, n);
+            put_chart(r, s, &promises, scenario_footing(s, last_load(s)), series, n);
         PUT(r->out, "</div>\n");
     }
 }
@@ -281,22 +279,23 @@ void report_times(struct report *r)
 /* ---- learning ---- */
 
 /* Has gogh runs without power limits? Then these are shown, else those with them. */
-static bool learns_without(const struct sheet *s)
+static bool learns_without(const struct scenario_results *s)
 {
-    const struct wanted w = { last_load(s), "gogh", false, "", -1 };
+    const struct group_query w = { last_load(s), "gogh", false, "", -1 };
 
-    return sheet_find(s, w) != NULL;
+    return scenario_group(s, w) != NULL;
 }
 
-static int curves_by_knowledge(const struct report *r, const struct sheet *s, slice_f *x,
-                               struct plot_series out[PLOT_SERIES_MAX])
+static int curves_by_knowledge(const struct report *r, const struct scenario_results *s,
+                               enum slice_value x, struct plot_series out[PLOT_SERIES_MAX])
 {
-    const struct curve how = { x, slice_error, 0, POINTS_ERRORS, true };
+    const struct curve how = { x, SLICE_ERROR, 0, POINTS_ERRORS, true };
     int n = 0;
 
     for (int i = 0; i < s->n_knows && n < PLOT_SERIES_MAX; i++) {
-        const struct wanted w = { last_load(s), "gogh", !learns_without(s), "", (int)s->knows[i] };
-        const struct lot *c = sheet_find(s, w);
+        const struct group_query w = { last_load(s), "gogh", !learns_without(s), "",
+                                       (int)s->knows[i] };
+        const struct run_group *c = scenario_group(s, w);
 
         if (c == NULL)
             continue;
@@ -308,31 +307,31 @@ static int curves_by_knowledge(const struct report *r, const struct sheet *s, sl
 }
 
 /* Scenarios that vary what is known, and the first of the others: the rest look like it. */
-static bool is_learning_shown(const struct report *r, const struct sheet *s)
+static bool is_learning_shown(const struct report *r, const struct scenario_results *s)
 {
     struct plot_series series[PLOT_SERIES_MAX];
 
-    if (curves_by_knowledge(r, s, slice_time_h, series) == 0)
+    if (curves_by_knowledge(r, s, SLICE_TIME_H, series) == 0)
         return false;
     if (s->n_knows > 1)
         return true;
-    for (const struct sheet *before = r->sheets; before < s; before++)
-        if (before->n_knows < 2 && curves_by_knowledge(r, before, slice_time_h, series) > 0)
+    for (const struct scenario_results *before = r->scenarios; before < s; before++)
+        if (before->n_knows < 2 && curves_by_knowledge(r, before, SLICE_TIME_H, series) > 0)
             return false;
     return true;
 }
 
 bool report_has_learning(const struct report *r)
 {
-    for (int i = 0; i < r->n_sheets; i++)
-        if (is_learning_shown(r, &r->sheets[i]))
+    for (int i = 0; i < r->n_scenarios; i++)
+        if (is_learning_shown(r, &r->scenarios[i]))
             return true;
     return false;
 }
 
 void report_learning(struct report *r)
 {
-    static const struct chart by_count = {
+    static const struct times_chart by_count = {
         "Prediction error by measurements",
         "Mean relative error of predictions against the number of measurements made so far.",
         "measurements so far",
@@ -342,7 +341,7 @@ void report_learning(struct report *r)
         true,
         false,
     };
-    static const struct chart by_time = {
+    static const struct times_chart by_time = {
         "Prediction error by time",
         "Mean relative error of predictions against the time since the first arrival.",
         "hours since the first arrival",
@@ -359,8 +358,8 @@ void report_learning(struct report *r)
         "|measured / believed − 1| over the measurements of a stretch of time, noise of the "
         "measurement included.%s</p>\n",
         report_seeds(r) > 1 ? " Mean over seeds, the band from the smallest to the largest." : "");
-    for (int i = 0; i < r->n_sheets; i++) {
-        const struct sheet *s = &r->sheets[i];
+    for (int i = 0; i < r->n_scenarios; i++) {
+        const struct scenario_results *s = &r->scenarios[i];
         int n;
 
         if (!is_learning_shown(r, s))
@@ -368,9 +367,9 @@ void report_learning(struct report *r)
         const bool has_limits = !learns_without(s);
 
         PUT(r->out, "<div class=\"charts\">\n");
-        n = curves_by_knowledge(r, s, slice_measurements, series);
+        n = curves_by_knowledge(r, s, SLICE_MEASUREMENTS, series);
         put_chart(r, s, &by_count, has_limits, series, n);
-        n = curves_by_knowledge(r, s, slice_time_h, series);
+        n = curves_by_knowledge(r, s, SLICE_TIME_H, series);
         put_chart(r, s, &by_time, has_limits, series, n);
         PUT(r->out, "</div>\n");
     }

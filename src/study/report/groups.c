@@ -1,0 +1,285 @@
+#include "study/report/inner.h"
+
+#include <math.h>
+#include <string.h>
+
+bool is_oracle(const char *policy)
+{
+    return strcmp(policy, "gogh-oracle") == 0 || strcmp(policy, "bound") == 0;
+}
+
+const char *load_title(struct arena *a, double load)
+{
+    return load > 0 ? arena_printf(a, "load %g", load) : "trace as it is";
+}
+
+const char *knowledge_title(enum knowledge k)
+{
+    static const char *const titles[] = {
+        [KNOWS_NOTHING] = "an empty catalog",
+        [KNOWS_PRETRAINED] = "the pretrained model",
+        [KNOWS_OTHERS] = "a catalog without one family",
+        [KNOWS_TRUTH] = "the truth",
+    };
+
+    return titles[k];
+}
+
+/* ---- rows to scenarios ---- */
+
+static struct scenario_results *results_of(struct report *r, const struct scenario *s)
+{
+    for (int i = 0; i < r->n_scenarios; i++)
+        if (r->scenarios[i].scenario == s)
+            return &r->scenarios[i];
+    r->scenarios[r->n_scenarios].scenario = s;
+    return &r->scenarios[r->n_scenarios++];
+}
+
+static struct run_group *group_of(struct scenario_results *s, const struct study_run *k)
+{
+    for (int i = 0; i < s->n_groups; i++)
+        if (study_run_is_alike(&s->groups[i].key, k))
+            return &s->groups[i];
+    s->groups[s->n_groups].key = *k;
+    return &s->groups[s->n_groups++];
+}
+
+static void add_load(struct scenario_results *s, double load)
+{
+    for (int i = 0; i < s->n_loads; i++)
+        if (s->loads[i] == load)
+            return;
+    s->loads[s->n_loads++] = load;
+}
+
+static void add_knowledge(struct scenario_results *s, const struct study_run *k)
+{
+    if (is_oracle(k->policy))
+        return;
+    for (int i = 0; i < s->n_knows; i++)
+        if (s->knows[i] == k->knows)
+            return;
+    s->knows[s->n_knows++] = k->knows;
+}
+
+static void add_types(struct report *r, struct scenario_results *s, const struct study_result *res)
+{
+    if (s->n_types > 0 || res->n_types == 0)
+        return;
+    s->types = ARENA_ARRAY(r->a, const char *, (size_t)res->n_types);
+    for (int i = 0; i < res->n_types; i++)
+        s->types[s->n_types++] = res->types[i].name;
+}
+
+static void open_cluster(struct report *r, struct scenario_results *s)
+{
+    const char *text = s->scenario->cluster;
+
+    s->has_cluster = text != NULL && cluster_parse(r->a, s->scenario->name, text, strlen(text),
+                                                   &s->cluster, NULL) == 0;
+}
+
+/* Arrays are as long as the results could make them. */
+static void make_room(struct report *r, struct scenario_results *s, size_t n_rows)
+{
+    if (s->groups != NULL)
+        return;
+    s->groups = ARENA_ARRAY(r->a, struct run_group, n_rows);
+    s->loads = ARENA_ARRAY(r->a, double, n_rows);
+    s->knows = ARENA_ARRAY(r->a, enum knowledge, n_rows);
+    open_cluster(r, s);
+}
+
+static void add_row(struct report *r, const struct results_row *row, size_t n_rows)
+{
+    struct scenario_results *s = results_of(r, row->key.scenario);
+    struct run_group *c;
+
+    make_room(r, s, n_rows);
+    c = group_of(s, &row->key);
+    if (c->rows == NULL)
+        c->rows = ARENA_ARRAY(r->a, const struct results_row *, n_rows);
+    c->rows[c->n++] = row;
+    add_load(s, row->key.load);
+    add_knowledge(s, &row->key);
+    add_types(r, s, &row->result);
+}
+
+/* Rows of a scenario, so that arrays have no more room than they can need. */
+static size_t count_rows(const struct results *b, const struct scenario *s)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < b->n_rows; i++)
+        n += b->rows[i].key.scenario == s;
+    return n;
+}
+
+void report_sort(struct report *r)
+{
+    const struct results *b = r->results;
+
+    r->scenarios = ARENA_ARRAY(r->a, struct scenario_results, (size_t)b->n_rows);
+    for (int i = 0; i < b->n_rows; i++)
+        add_row(r, &b->rows[i], count_rows(b, b->rows[i].key.scenario));
+}
+
+static const struct run_group *find(const struct scenario_results *s, const struct group_query *w,
+                                    int knows)
+{
+    for (int i = 0; i < s->n_groups; i++) {
+        const struct study_run *k = &s->groups[i].key;
+
+        if (k->load == w->load && strcmp(k->policy, w->policy) == 0 &&
+            k->has_limits == w->has_limits && strcmp(k->without, w->without) == 0 &&
+            (knows < 0 || (int)k->knows == knows))
+            return &s->groups[i];
+    }
+    return NULL;
+}
+
+const struct run_group *scenario_group(const struct scenario_results *s, struct group_query w)
+{
+    const struct run_group *c = find(s, &w, w.knows);
+
+    return c != NULL || strcmp(w.policy, "gogh") == 0 ? c : find(s, &w, -1);
+}
+
+int scenario_seeds(const struct scenario_results *s)
+{
+    int most = 0;
+
+    for (int i = 0; i < s->n_groups; i++)
+        most = s->groups[i].n > most ? s->groups[i].n : most;
+    return most;
+}
+
+int report_seeds(const struct report *r)
+{
+    int most = 0;
+
+    for (int i = 0; i < r->n_scenarios; i++)
+        most = scenario_seeds(&r->scenarios[i]) > most ? scenario_seeds(&r->scenarios[i]) : most;
+    return most;
+}
+
+bool scenario_footing(const struct scenario_results *s, double load)
+{
+    int ours[2] = { 0, 0 }, theirs[2] = { 0, 0 };
+
+    for (int i = 0; i < s->n_groups; i++) {
+        const struct study_run *k = &s->groups[i].key;
+
+        if (k->load != load || k->without[0] != '\0' || is_oracle(k->policy))
+            continue;
+        if (strcmp(k->policy, "gogh") == 0)
+            ours[k->has_limits]++;
+        else
+            theirs[k->has_limits]++;
+    }
+    return (ours[1] > 0 && theirs[1] > 0) || ours[0] + theirs[0] == 0;
+}
+
+/* ---- figures ---- */
+
+static double value_of(const struct study_result *r, enum report_figure f)
+{
+    switch (f) {
+    case REPORT_ENERGY:
+        return r->energy_j_per_work;
+    case REPORT_KWH:
+        return r->energy_kwh;
+    case REPORT_ATTAINMENT:
+        return 100 * r->promise_attainment;
+    case REPORT_JCT_H:
+        return r->mean_jct_s / 3600;
+    case REPORT_JCT95_H:
+        return r->p95_jct_s / 3600;
+    case REPORT_QUEUE_MIN:
+        return r->mean_queue_s / 60;
+    case REPORT_EFFICIENCY:
+        return r->allocation_efficiency;
+    case REPORT_MOVES:
+        return isnan(r->mean_jct_s) ? (double)NAN : (double)r->moves;    // a bound runs nobody
+    case REPORT_FIRST:
+        return 100 * r->first_100_attainment;
+    case REPORT_NEXT:
+        return 100 * r->next_attainment;
+    case REPORT_ERROR:
+        return 100 * r->prediction_error;
+    case REPORT_COVERAGE:
+        return 100 * r->coverage90;
+    }
+    return NAN;
+}
+
+struct spread group_spread(const struct report *r, const struct run_group *c, enum report_figure f)
+{
+    double *v = ARENA_ARRAY(r->a, double, (size_t)c->n);
+
+    for (int i = 0; i < c->n; i++)
+        v[i] = value_of(&c->rows[i]->result, f);
+    return spread_within(spread_of(v, c->n), 0, INFINITY);    // no figure is below 0
+}
+
+struct spread group_share(const struct report *r, const struct run_group *c, enum report_figure f)
+{
+    return spread_within(group_spread(r, c, f), 0, 100);
+}
+
+struct unfinished group_unfinished(const struct run_group *c)
+{
+    struct unfinished u = { 0 };
+
+    if (strcmp(c->key.policy, "bound") == 0)
+        return u;
+    for (int i = 0; i < c->n; i++) {
+        const struct study_result *res = &c->rows[i]->result;
+
+        u.n += res->jobs - res->finished;
+        u.jobs += res->jobs;
+        u.failed += res->failed;
+    }
+    return u;
+}
+
+static const struct results_row *row_of_seed(const struct run_group *c, int seed)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->rows[i]->key.seed == seed)
+            return c->rows[i];
+    return NULL;
+}
+
+/* Change in percent, or the plain difference, seed by seed. */
+static struct spread paired(const struct report *r, const struct run_group *ours,
+                            const struct run_group *theirs, enum report_figure f, bool is_change)
+{
+    double *v = ARENA_ARRAY(r->a, double, (size_t)ours->n);
+    int n = 0;
+
+    for (int i = 0; i < ours->n; i++) {
+        const struct results_row *other = row_of_seed(theirs, ours->rows[i]->key.seed);
+        double a, b;
+
+        if (other == NULL)
+            continue;
+        a = value_of(&ours->rows[i]->result, f);
+        b = value_of(&other->result, f);
+        v[n++] = is_change ? 100 * (a / b - 1) : a - b;
+    }
+    return spread_of(v, n);
+}
+
+struct spread group_change(const struct report *r, const struct run_group *ours,
+                           const struct run_group *theirs, enum report_figure f)
+{
+    return paired(r, ours, theirs, f, true);
+}
+
+struct spread group_difference(const struct report *r, const struct run_group *ours,
+                               const struct run_group *theirs, enum report_figure f)
+{
+    return paired(r, ours, theirs, f, false);
+}
