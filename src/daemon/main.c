@@ -10,8 +10,9 @@
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "daemon/config/version.h"
 #include "daemon/config/config.h"
-#include "daemon/service/metrics.h"
+#include "daemon/engine/engine.h"
 #include "daemon/service/service.h"
 
 static const char help[] =
@@ -118,12 +119,14 @@ static int serve(const struct config *c)
 {
     static struct service s;
     char keeper[PATH_SIZE], driver[PATH_SIZE];
-    const struct programs programs = {
-        .keeper = find_program("gogh-keeper", "GOGH_KEEPER", keeper),
-        .slurm_driver = find_program("gogh-slurm-driver", "GOGH_SLURM_DRIVER", driver),
+    const struct engine engines[] = {
+        [EXECUTOR_LOCAL] = { engine_open_local,
+                             find_program("gogh-keeper", "GOGH_KEEPER", keeper) },
+        [EXECUTOR_SLURM] = { engine_open_slurm,
+                             find_program("gogh-slurm-driver", "GOGH_SLURM_DRIVER", driver) },
     };
     struct err e = { 0 };
-    int rc = service_open(&s, c, &programs, &e);
+    int rc = service_open(&s, c, &engines[c->executor], &e);
 
     if (rc < 0)
         return fail(&e);

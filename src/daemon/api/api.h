@@ -4,8 +4,8 @@
  * answers, at once or when a worker or child is done. None holds the loop: what is long comes in
  * pages (PAGE_MAX), what takes long is done elsewhere.
  */
-#ifndef DAEMON_API_H
-#define DAEMON_API_H
+#ifndef DAEMON_API_API_H
+#define DAEMON_API_API_H
 
 #include "daemon/http/json_text.h"
 #include "daemon/http/http.h"
@@ -13,7 +13,7 @@
 struct job;
 struct service;
 
-/* api_jobs.c */
+/* jobs.c */
 void api_list_jobs(struct request *r);
 void api_submit_job(struct request *r);
 void api_show_job(struct request *r);
@@ -21,28 +21,28 @@ void api_cancel_job(struct request *r);
 void api_hold_job(struct request *r);
 void api_release_job(struct request *r);
 
-/* api_plan.c */
+/* plan.c */
 void api_explain_job(struct request *r);
 void api_plan(struct request *r);
 
-/* api_nodes.c */
+/* nodes.c */
 void api_list_nodes(struct request *r);
 void api_drain_node(struct request *r);
 void api_resume_node(struct request *r);
 void api_list_gpus(struct request *r);
 
-/* api_catalog.c */
+/* catalog.c */
 void api_list_workloads(struct request *r);
 void api_add_workload(struct request *r);
 void api_list_measurements(struct request *r);
 void api_add_measurements(struct request *r);
 void api_list_estimates(struct request *r);
 
-/* api_report.c */
+/* report.c */
 void api_report(struct request *r);
 void api_shadow(struct request *r);
 
-/* api_daemon.c */
+/* daemon.c */
 void api_status(struct request *r);
 void api_events(struct request *r);
 void api_health(struct request *r);

@@ -1,4 +1,4 @@
-/* api_catalog.c - workloads, measurements and estimates. */
+/* catalog.c - workloads, measurements and estimates. */
 #include <errno.h>
 #include <math.h>
 

@@ -1,20 +1,19 @@
-/* api_daemon.c - the daemon itself: status, events, health, description, metrics. */
+/* daemon.c - the daemon itself: status, events, health, description, metrics. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "act/slurm/slurm.h"
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/text/text.h"
 #include "catalog/cluster/job.h"
+#include "daemon/config/version.h"
 #include "daemon/api/api.h"
 #include "daemon/service/feed.h"
 #include "daemon/http/route.h"
 #include "daemon/service/service.h"
 #include "monitor/energy.h"
-#include "monitor/slurm.h"
 #include "monitor/watch.h"
 
 /* ---- status ---- */
@@ -64,26 +63,38 @@ static void put_work(struct api_text *t, const struct service *s)
     api_put_flag(t, "store_ok", !s->broken);
 }
 
-static void put_slurm(struct api_text *t, const struct service *s)
+static void put_fact(struct api_text *t, const struct engine_fact *f)
 {
-    if (!s->slurm) {
+    switch (f->kind) {
+    case FACT_FLAG:
+        api_put_flag(t, f->key, f->number != 0);
+        break;
+    case FACT_TEXT:
+        api_put_text(t, f->key, f->text);
+        break;
+    case FACT_TIME:
+        api_put_time(t, f->key, f->number);
+        break;
+    case FACT_COUNT:
+    case FACT_GAUGE:
+        api_put_whole(t, f->key, (long long)f->number);
+    }
+}
+
+/* What the engine says of itself; this box says nothing. */
+static void put_engine(struct api_text *t, const struct service *s)
+{
+    struct engine_fact facts[ENGINE_FACTS_MAX];
+    const int n = executor_facts(&s->cycle.executor, facts);
+
+    if (n == 0) {
         api_put_null(t, "slurm");
         return;
     }
-    const struct slurm_stats is = slurm_stats(s->slurm);
     api_put_open(t, "slurm", '{');
-    api_put_flag(t, "up", is.is_up);
-    api_put_text(t, "trouble", is.text);
-    api_put_text(t, "version", is.version);
-    api_put_text(t, "partition", s->config.slurm_partition);
-    api_put_time(t, "seen_s", is.view_s);
-    api_put_whole(t, "calls", (long long)is.n_calls);
-    api_put_whole(t, "late", (long long)is.n_late);
-    api_put_whole(t, "drivers", (long long)is.n_drivers);
-    api_put_whole(t, "resubmits", (long long)is.n_resubmits);
-    api_put_whole(t, "strays", (long long)is.n_strays);
-    api_put_whole(t, "foreign", slurm_watch_n_foreign(s->slurm_watch));
-    api_put_whole(t, "under_way", is.n_under_way);
+    for (int i = 0; i < n; i++)
+        if (facts[i].key)
+            put_fact(t, &facts[i]);
     api_put_close(t, '}');
 }
 
@@ -100,7 +111,7 @@ void api_status(struct request *r)
     api_put_time(&t, "began_s", s->began_s);
     api_put_time(&t, "now_s", api_now_s(r));
     api_put_flag(&t, "ready", s->is_ready && !s->broken && !s->is_stopping);
-    api_put_text(&t, "mode", s->config.is_shadow ? "shadow" : "active");
+    api_put_text(&t, "mode", config_modes[s->config.mode]);
     api_put_text(&t, "policy", s->config.policy);
     put_counts(&t, st);
     api_put_whole(&t, "nodes", st->n_nodes);
@@ -108,7 +119,7 @@ void api_status(struct request *r)
     api_put_number(&t, "watts", all_watts(s));
     api_put_number(&t, "joules", s->energy ? energy_total_j(s->energy) : (double)NAN);
     put_work(&t, s);
-    put_slurm(&t, s);
+    put_engine(&t, s);
     api_put_close(&t, '}');
     api_reply(r, 200, &t);
 }

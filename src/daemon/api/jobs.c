@@ -1,11 +1,10 @@
-/* api_jobs.c - jobs: list, submit, show, cancel, hold, release. */
+/* jobs.c - jobs: list, submit, show, cancel, hold, release. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <pwd.h>
 #include <string.h>
 
-#include "act/local/local.h"
 #include "base/err.h"
 #include "base/text/text.h"
 #include "catalog/cluster/job.h"
@@ -112,35 +111,34 @@ static int find_account(const char *name, uid_t *uid, gid_t *gid, struct err *e)
     return 0;
 }
 
-/* In shadow mode Slurm's jobs are looked at and nothing else; true: that is said. */
+/* The engine's jobs are looked at and nothing else; true: that is said. */
 static bool only_watches(struct request *r)
 {
-    const struct service *s = api_service(r);
+    const char *why = api_service(r)->cycle.executor.only_watches;
 
-    if (!s->slurm || !s->config.is_shadow)
-        return false;
-    reply_error(r, 409,
-                "GOGH only watches this Slurm cluster (mode shadow); use Slurm's own commands");
-    return true;
+    if (why)
+        reply_error(r, 409, "%s", why);
+    return why;
 }
 
 void api_submit_job(struct request *r)
 {
     struct service *s = api_service(r);
-    struct submit_scene scene = { .catalog = &s->base.catalog,
-                                  .state = state_of(r),
-                                  .estimator = &s->cycle.estimator,
-                                  .now_s = api_now_s(r),
-                                  .wants_even = s->slurm != NULL,
-                                  .may_run_as = local_may_run_as,
-                                  .account = find_account };
+    struct submit_context context = { .caller = &r->caller,
+                                      .catalog = &s->base.catalog,
+                                      .state = state_of(r),
+                                      .estimator = &s->cycle.estimator,
+                                      .now_s = api_now_s(r),
+                                      .wants_even = s->cycle.executor.needs_even_gangs,
+                                      .may_run_as = s->cycle.executor.may_run_as,
+                                      .account = find_account };
     struct submit want;
     struct err e = { 0 };
     int id = -1;
 
     if (only_watches(r))
         return;
-    int rc = submit_read(&r->arena, &scene, &r->caller, r->body, r->key, &want, &e);
+    int rc = submit_read(&r->arena, &context, r->body, r->key, &want, &e);
 
     if (rc == -ENOTUNIQ) {
         reply_error(r, 422, "%s", e.text);
@@ -220,11 +218,11 @@ static int change(struct request *r, enum event_kind kind, const char *what)
 void api_hold_job(struct request *r)
 {
     const struct executor *x = &api_service(r)->cycle.executor;
+    struct placement p = { .job = change(r, EVENT_JOB_HELD, "only jobs that wait can be held") };
     struct err e = { 0 };
-    int id = change(r, EVENT_JOB_HELD, "only jobs that wait can be held");
 
-    if (id >= 0 && x->stop)
-        (void)x->stop(x->self, id, &e);    // refused where nothing is under way
+    if (p.job >= 0)
+        (void)executor_give(x, ORDER_STOP, &p, &e);    // refused where nothing is under way
 }
 
 void api_release_job(struct request *r)
@@ -250,15 +248,14 @@ void api_reply(struct request *r, int status, struct api_text *t)
     api_text_init(t);    // the answer has the text now
 }
 
-/* "s17" is the job that Slurm calls 17. */
-static int find_slurm_job(const struct service *s, const char *asked)
+/* "s17" is the job that the engine calls 17. */
+static int find_by_number(const struct service *s, const char *asked)
 {
     long number;
 
-    if (asked[0] != 's' || !s->runs.find_slurm ||
-        text_to_long(slice_of(asked + 1), 1, INT_MAX, &number) < 0)
+    if (asked[0] != 's' || text_to_long(slice_of(asked + 1), 1, INT_MAX, &number) < 0)
         return -1;
-    return s->runs.find_slurm(s->runs.self, number);
+    return executor_find_number(&s->cycle.executor, number);
 }
 
 const struct job *api_find_job(struct request *r, const char *name)
@@ -268,7 +265,7 @@ const struct job *api_find_job(struct request *r, const char *name)
     long id = -1;
 
     if (text_to_long(slice_of(asked), 0, st->n_jobs - 1, &id) < 0)
-        id = find_slurm_job(api_service(r), asked);
+        id = find_by_number(api_service(r), asked);
     if (id < 0)
         id = state_find_job(st, asked);
     if (id < 0) {

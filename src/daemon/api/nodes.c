@@ -1,4 +1,4 @@
-/* api_nodes.c - nodes and GPUs. */
+/* nodes.c - nodes and GPUs. */
 #include <math.h>
 #include <stdio.h>
 
@@ -113,9 +113,10 @@ void api_resume_node(struct request *r)
 static const char *title_of(const struct service *s, int g)
 {
     const struct gpu *gpu = &s->base.ledger.state.gpus[g];
+    const struct devices *devices = s->cycle.executor.devices;
 
-    if (s->devices && gpu->node == 0 && gpu->slot < devices_n(s->devices))
-        return devices_get(s->devices, gpu->slot)->title;
+    if (devices && gpu->node == 0 && gpu->slot < devices_n(devices))
+        return devices_get(devices, gpu->slot)->title;
     return s->base.catalog.types[gpu->type].title;
 }
 

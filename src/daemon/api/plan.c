@@ -1,4 +1,4 @@
-/* api_plan.c - why a job is where it is, and what would happen now. */
+/* plan.c - why a job is where it is, and what would happen now. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* api_report.c - what a period cost, and what another policy would have cost.
+/* report.c - what a period cost, and what another policy would have cost.
  *
  *     handler --> worker: usage rows --> loop --> child: names, hindsight --> loop: answer
  *
@@ -20,8 +20,8 @@
 #define PERIOD_S (30 * 86400.0)
 #define FLUSH_S 1.0    // a report is at most this far behind
 
-/* Jobs that are run through once more, the newest of a period; of a report with more nothing is told.
- * (`gogh bench study`: 1,000 jobs on 108 GPUs take 12 s under 'gogh'.)
+/* Jobs that are run through once more, the newest of a period; of a report with more nothing is
+ * told. (`gogh bench study`: 1,000 jobs on 108 GPUs take 12 s under 'gogh'.)
  */
 enum { HINDSIGHT_JOBS = 2000 };
 #define HINDSIGHT_LIMIT_S 120.0
@@ -33,9 +33,9 @@ struct asked {
     struct request *request;
     double from_s, to_s;
     enum usage_by by;
-    bool is_shadow;      // the whole answer is the hindsight
-    bool is_worth_it;    // to look back
-    char *path;          // of the store
+    bool is_hindsight;    // the whole answer is the hindsight
+    bool is_worth_it;     // to look back
+    char *path;           // of the store
     int rc;
     struct err err;
     struct usage usage;
@@ -75,9 +75,17 @@ static json_t *look_back(const struct asked *q, struct service *s, struct err *e
 
     arena_init(&a);
     estimate_refresh(&s->cycle.estimator);    // the child's own: workloads may be newer than it
-    int rc = hindsight_run(&a, &s->base.ledger.state, &s->base.catalog, &s->cycle.estimator,
-                           &s->config.cluster.settings, q->from_s, q->to_s, HINDSIGHT_JOBS,
-                           policies, 2, runs, e);
+    int rc = hindsight_run(&a,
+                           &(struct hindsight){ .state = &s->base.ledger.state,
+                                                .catalog = &s->base.catalog,
+                                                .est = &s->cycle.estimator,
+                                                .settings = &s->config.cluster.settings,
+                                                .from_s = q->from_s,
+                                                .to_s = q->to_s,
+                                                .n_jobs_max = HINDSIGHT_JOBS,
+                                                .policies = policies,
+                                                .n_policies = 2 },
+                           runs, e);
     if (rc == 0)
         o = json_pack("{s:f, s:f, s:i, s:[o, o], s:o, s:f}", "from_s", q->from_s, "to_s", q->to_s,
                       "jobs", runs[0].n_jobs, "runs", run_json(&runs[0]), run_json(&runs[1]),
@@ -102,7 +110,7 @@ static json_t *work(void *self, struct service *s, struct buf *raw, struct err *
     json_t *saved;
 
     (void)raw;
-    if (q->is_shadow)
+    if (q->is_hindsight)
         return look_back(q, s, e);
     begin_report(q, s);
     saved = q->is_worth_it ? look_back(q, s, &none) : NULL;
@@ -119,7 +127,7 @@ static void on_worked(void *self, json_t *result, const struct buf *raw, const s
     (void)raw;
     if (result) {
         reply_json(q->request, 200, json_incref(result));
-    } else if (q->is_shadow) {
+    } else if (q->is_hindsight) {
         reply_err(q->request, failed);
     } else {    // a report there is in any case
         begin_report(q, q->service);
@@ -154,11 +162,11 @@ static void on_read(void *self)
         asked_free(q);
         return;
     }
-    q->is_worth_it = q->is_shadow || (n > 0 && n <= HINDSIGHT_JOBS);
+    q->is_worth_it = q->is_hindsight || (n > 0 && n <= HINDSIGHT_JOBS);
     int rc = q->is_worth_it || q->usage.n_parts > PARTS_AT_ONCE
                  ? decider_work(q->service->decider, HINDSIGHT_LIMIT_S, work, on_worked, q, &e)
                  : -EAGAIN;
-    if (rc == -EAGAIN && q->is_shadow) {
+    if (rc == -EAGAIN && q->is_hindsight) {
         reply_error(q->request, 429, "%s", e.text);
         asked_free(q);
     } else if (rc < 0) {
@@ -175,7 +183,7 @@ static void read_usage(void *self)
     q->rc = usage_read(&q->usage, q->path, q->from_s, q->to_s, &q->err);
 }
 
-static void ask(struct request *r, bool is_shadow)
+static void ask(struct request *r, bool is_hindsight)
 {
     struct service *s = api_service(r);
     double to_s = request_number(r, "to", api_now_s(r));
@@ -192,7 +200,7 @@ static void ask(struct request *r, bool is_shadow)
     q->from_s = from_s;
     q->to_s = to_s;
     q->by = by ? (enum usage_by)usage_by_name(by) : BY_OWNER;
-    q->is_shadow = is_shadow;
+    q->is_hindsight = is_hindsight;
     q->path = strdup(s->config.store);
     usage_init(&q->usage);
     if (!(api_now_s(r) - s->flushed_s < FLUSH_S))    // or never was

@@ -108,17 +108,17 @@ int usage_read(struct usage *u, const char *path, double from_s, double to_s, st
 
 /* ---- rows of a report ---- */
 
-struct row {
+struct usage_line {
     const char *name;
     int n_jobs;
     struct usage_sum sum;
 };
 
-struct table {
+struct usage_table {
     const struct state *state;
     const struct catalog *catalog;
     enum usage_by by;
-    struct row *rows;
+    struct usage_line *rows;
     int n_rows, cap_rows;
     struct map row_by_name;
     struct map_u64 counted;    // (row, job) that was
@@ -133,7 +133,7 @@ static const char *type_name(const struct catalog *c, int64_t id)
 }
 
 /* Who a part belongs to. By type, empty GPUs are of their type; elsewhere they are nobody's. */
-static const char *part_name(const struct table *t, const struct usage_part *p)
+static const char *part_name(const struct usage_table *t, const struct usage_part *p)
 {
     if (t->by == BY_GPU_TYPE)
         return type_name(t->catalog, p->gpu_type);
@@ -145,21 +145,21 @@ static const char *part_name(const struct table *t, const struct usage_part *p)
     return spec->owner ? spec->owner : "(nobody)";
 }
 
-static int row_named(struct table *t, const char *name)
+static int row_named(struct usage_table *t, const char *name)
 {
     int i = map_get(&t->row_by_name, name);
 
     if (i < 0) {
         GROW(t->rows, t->n_rows, t->cap_rows);
         i = t->n_rows++;
-        t->rows[i] = (struct row){ .name = name };
+        t->rows[i] = (struct usage_line){ .name = name };
         map_set(&t->row_by_name, name, i);
     }
     return i;
 }
 
 /* 1 where the job was not counted in this row before. */
-static int count_once(struct table *t, int row, int64_t job)
+static int count_once(struct usage_table *t, int row, int64_t job)
 {
     uint64_t key = (uint64_t)row << 32 | (uint64_t)(uint32_t)job;
 
@@ -171,7 +171,7 @@ static int count_once(struct table *t, int row, int64_t job)
 
 static int by_joules(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct usage_line *x = a, *y = b;
     double dx = usage_joules(&x->sum), dy = usage_joules(&y->sum);
 
     if (dx != dy)
@@ -209,7 +209,7 @@ static json_t *hours_json(const struct usage *u)
     return list;
 }
 
-static void table_fill(struct table *t, const struct usage *u, int *n_jobs)
+static void table_fill(struct usage_table *t, const struct usage *u, int *n_jobs)
 {
     const int all = INT32_MAX;    // the total's "row"
 
@@ -227,7 +227,7 @@ static void table_fill(struct table *t, const struct usage *u, int *n_jobs)
 json_t *usage_json(const struct usage *u, enum usage_by by, const struct state *s,
                    const struct catalog *c)
 {
-    struct table t = { .state = s, .catalog = c, .by = by };
+    struct usage_table t = { .state = s, .catalog = c, .by = by };
     json_t *rows = json_array();
     int n_jobs = 0;
 

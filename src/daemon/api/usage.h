@@ -1,11 +1,11 @@
-/* report.h - joules, promises and errors of a period, by owner, workload or GPU type.
+/* usage.h - joules, promises and errors of a period, by owner, workload or GPU type.
  *
  * Read from the store's usage rows, which the daemon writes now and then: what happened since the
  * last time is not in them yet. Reading may take long and is done on a worker with a connection
  * of its own; names come from the state and are put in on the loop's thread.
  */
-#ifndef DAEMON_REPORT_H
-#define DAEMON_REPORT_H
+#ifndef DAEMON_API_USAGE_H
+#define DAEMON_API_USAGE_H
 
 #include <jansson.h>
 #include <stdint.h>
@@ -61,7 +61,9 @@ int usage_read(struct usage *u, const char *path, double from_s, double to_s, st
 
 double usage_joules(const struct usage_sum *s);
 
-/* "total", "rows" (most joules first; they add up to the total) and "hours", as docs/api.md has them. */
+/* "total", "rows" (most joules first; they add up to the total) and "hours", as docs/api.md has
+ * them.
+ */
 json_t *usage_json(const struct usage *u, enum usage_by by, const struct state *s,
                    const struct catalog *c);
 

@@ -26,16 +26,8 @@
 #define GROUPS_MAX 1024         // of one user; those beyond are not looked at
 #define ENTRY_MAX (64 << 10)    // bytes of one passwd entry
 #define DIGEST_BYTES 64
-#define KNOWN_MAX 256    // accounts remembered
+#define ACCOUNTS_MAX 256    // accounts remembered
 #define TOKEN_BYTES 32
-
-struct known {
-    char *name;    // heap; NULL: the place is empty
-    double until_s;
-    uid_t uid;
-    gid_t gid;
-    enum scope scope;
-};
 
 struct holder {
     struct auth_row row;
@@ -51,7 +43,7 @@ struct auth {
     int n_allow;
     enum scope socket_scope;
     uid_t self;
-    struct known *known;    // (KNOWN_MAX) by uid % KNOWN_MAX
+    struct account *accounts;    // (ACCOUNTS_MAX) of peers, by uid % ACCOUNTS_MAX
 };
 
 static const char *const scope_names[] = {
@@ -153,7 +145,8 @@ int auth_parse(struct arena *arena, const char *file, const char *text, size_t l
     return rc;
 }
 
-/* Whoever can read the digests can do nothing with them, but whoever can write may do everything. */
+/* Whoever can read the digests can do nothing with them, but whoever can write may do everything.
+ */
 static int check_file(const char *path, struct err *e)
 {
     struct stat st;
@@ -241,7 +234,7 @@ int auth_open(const struct config *c, struct auth **out, struct err *e)
     a->socket_scope = (enum scope)c->socket_scope;
     a->n_allow = c->n_allow;
     a->allow = ARENA_ARRAY(&a->arena, struct config_allow, (size_t)c->n_allow);
-    a->known = heap_array(KNOWN_MAX, sizeof *a->known);
+    a->accounts = heap_array(ACCOUNTS_MAX, sizeof *a->accounts);
     for (int i = 0; i < c->n_allow; i++) {
         a->allow[i] = c->allow[i];
         a->allow[i].name = arena_strdup(&a->arena, c->allow[i].name);
@@ -258,9 +251,9 @@ void auth_close(struct auth *a)
 {
     if (a == NULL)
         return;
-    for (int i = 0; i < KNOWN_MAX; i++)
-        free(a->known[i].name);
-    free(a->known);
+    for (int i = 0; i < ACCOUNTS_MAX; i++)
+        free(a->accounts[i].name);
+    free(a->accounts);
     arena_release(&a->arena);
     free(a);
 }
@@ -313,10 +306,7 @@ static enum scope peer_scope(const struct auth *a, uid_t uid, const char *name, 
     return scope >= 0 ? (enum scope)scope : a->socket_scope;
 }
 
-/* Ask the system about 'uid', and keep what it says; false: it says nothing now. Of an account that
- * is not there it says so, or that its files have no such entry.
- */
-static bool learn(const struct auth *a, struct known *k, uid_t uid, gid_t gid)
+bool account_learn(struct account *k, uid_t uid, gid_t otherwise)
 {
     char *room = heap_array(ENTRY_MAX, 1);
     struct passwd entry, *found = NULL;
@@ -324,33 +314,33 @@ static bool learn(const struct auth *a, struct known *k, uid_t uid, gid_t gid)
 
     snprintf(name, sizeof name, "uid:%u", (unsigned)uid);
     int rc = getpwuid_r(uid, &entry, room, ENTRY_MAX, &found);
-    if (rc != 0 && rc != ENOENT && rc != ESRCH) {
-        free(room);
-        return false;
+    const bool is_said = rc == 0 || rc == ENOENT || rc == ESRCH;
+    if (is_said) {
+        free(k->name);
+        k->name = strdup(found != NULL ? found->pw_name : name);
+        assert(k->name);
+        k->uid = uid;
+        k->gid = found != NULL ? found->pw_gid : otherwise;
+        k->until_s = clock_stopwatch_s() + AUTH_FRESH_S;
     }
-    free(k->name);
-    k->name = strdup(found != NULL ? found->pw_name : name);
-    assert(k->name);
-    k->uid = uid;
-    k->gid = found != NULL ? found->pw_gid : gid;
-    k->scope = peer_scope(a, uid, k->name, k->gid);
-    k->until_s = clock_stopwatch_s() + AUTH_FRESH_S;
     free(room);
-    return true;
+    return is_said;
 }
 
 int auth_peer(const struct auth *a, struct arena *arena, int fd, struct caller *out, struct err *e)
 {
     struct ucred peer = { 0 };
     socklen_t len = sizeof peer;
-    struct known *k;
+    struct account *k;
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
         return err_set(e, EACCES, "who is the peer of the socket: %s", strerror(errno));
-    k = &a->known[peer.uid % KNOWN_MAX];
+    k = &a->accounts[peer.uid % ACCOUNTS_MAX];
     const bool is_known = k->name != NULL && k->uid == peer.uid;
     if (!is_known || clock_stopwatch_s() > k->until_s) {
-        if (!learn(a, k, peer.uid, peer.gid) && !is_known)
+        if (account_learn(k, peer.uid, peer.gid))
+            k->scope = peer_scope(a, k->uid, k->name, k->gid);
+        else if (!is_known)
             return err_set(
                 e, EAGAIN,
                 "the system cannot say who user %u is now: come back soon, or look at its "

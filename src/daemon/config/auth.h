@@ -4,8 +4,8 @@
  * kept as SHA-256 digests in a file of lines 'NAME SCOPE OWNER DIGEST' (docs/formats/tokens.md).
  * Made by: auth_open, from the configuration; read anew on SIGHUP.
  */
-#ifndef DAEMON_AUTH_H
-#define DAEMON_AUTH_H
+#ifndef DAEMON_CONFIG_AUTH_H
+#define DAEMON_CONFIG_AUTH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +75,19 @@ const char *auth_line(struct arena *arena, const struct auth_row *r);
  */
 int auth_make_token(struct arena *arena, const char *name, enum scope scope, const char *owner,
                     const char **token, const char **line, struct err *e);
+
+/* An account, as the system has it; remembered by those who ask often, since asking may be slow. */
+struct account {
+    char *name;        // heap; NULL: the system has not said yet
+    double until_s;    // on the stopwatch: ask again then
+    uid_t uid;
+    gid_t gid;
+    enum scope scope;    // of a peer
+};
+
+/* Ask the system about 'uid', and keep what it says; false: it says nothing now, and 'k' stays. Of
+ * an account that it does not have the name is "uid:1234", and the group 'otherwise'.
+ */
+bool account_learn(struct account *k, uid_t uid, gid_t otherwise);
 
 #endif

@@ -20,7 +20,7 @@
 #define REPORT_S 60                    // a daemon measures sooner than a simulation, which has 300
 
 static const char *const yes_no[] = { "no", "yes", NULL };
-static const char *const modes[] = { "active", "shadow", NULL };
+const char *const config_modes[] = { "active", "shadow", NULL };
 static const char *const executor_words[] = { "local", "slurm", NULL };
 static const char *const gpus_words[] = { "auto", "nvml", "rocm", "declared", NULL };
 static const char *const power_words[] = { "auto", "nvml", "rocm", "dcgm", "model", NULL };
@@ -37,7 +37,7 @@ const struct setting config_settings[] = {
     { "tokens", SETTING_PATH, AT(tokens), .may_reload = true },
     { "reports", SETTING_PATH, AT(reports) },
     { "reports_udp", SETTING_OWN, AT(reports_udp) },
-    { "mode", SETTING_FLAG, AT(is_shadow), .words = modes },
+    { "mode", SETTING_CHOICE, AT(mode), .words = config_modes },
     { "policy", SETTING_TEXT, AT(policy), .may_reload = true },
     { "shadow_policy", SETTING_TEXT, AT(shadow_policy), .may_reload = true },
     { "model", SETTING_TEXT, AT(model) },
@@ -69,51 +69,7 @@ const struct setting config_settings[] = {
 };
 const int config_n_settings = sizeof config_settings / sizeof *config_settings;
 
-/* The settings in their order, then what may be there many times. */
-const char *const config_words[] = { "store",
-                                     "run_dir",
-                                     "socket",
-                                     "listen",
-                                     "tokens",
-                                     "reports",
-                                     "reports_udp",
-                                     "mode",
-                                     "policy",
-                                     "shadow_policy",
-                                     "model",
-                                     "learn",
-                                     "seed",
-                                     "executor",
-                                     "slurm_partition",
-                                     "slurm_conf",
-                                     "slurm_commands",
-                                     "slurm_poll_s",
-                                     "slurm_patience_s",
-                                     "slurm_rate",
-                                     "slurm_sleep",
-                                     "record",
-                                     "gpus",
-                                     "power",
-                                     "power_s",
-                                     "mps",
-                                     "grace_s",
-                                     "warmup_s",
-                                     "solve_s",
-                                     "decide_s",
-                                     "timeout_s",
-                                     "body_max",
-                                     "connections_max",
-                                     "rate_max",
-                                     "job_labels",
-                                     "log",
-                                     "allow",
-                                     "node",
-                                     "gputype",
-                                     "workload",
-                                     "set",
-                                     NULL };
-
-struct reader {
+struct config_reader {
     struct words words;
     struct arena *arena;
     struct config *out;
@@ -178,23 +134,18 @@ void config_defaults(struct config *c)
 /* ---- words ---- */
 
 /* "; did you mean 'x'?" when one of the words is near, else "". */
-static const char *meant(struct reader *r, struct slice given, const char *const *words)
+static const char *meant(struct config_reader *r, struct slice given, const char *const *words)
 {
     const char *text = arena_strndup(r->arena, given.at, given.len), *best = NULL;
-    int nearest = given.len > 5 ? 3 : 2;    // farther is another word, not a slip
+    int limit = given.len > 5 ? 3 : 2;    // farther is another word, not a slip
 
-    for (int i = 0; words[i] != NULL; i++) {
-        int d = text_distance(text, words[i]);
-
-        if (d <= nearest && (best == NULL || d < nearest)) {
+    for (int i = 0; words[i] != NULL; i++)
+        if (text_is_nearer(text, words[i], &limit))
             best = words[i];
-            nearest = d;
-        }
-    }
     return best != NULL ? arena_printf(r->arena, "; did you mean '%s'?", best) : "";
 }
 
-static const char *list_of(struct reader *r, const char *const *words)
+static const char *list_of(struct config_reader *r, const char *const *words)
 {
     const char *list = words[0];
 
@@ -205,7 +156,7 @@ static const char *list_of(struct reader *r, const char *const *words)
 }
 
 /* The place of a word among others, or -EINVAL. */
-static int take_choice(struct reader *r, const char *what, struct slice given,
+static int take_choice(struct config_reader *r, const char *what, struct slice given,
                        const char *const *words, struct err *e)
 {
     for (int i = 0; words[i] != NULL; i++)
@@ -215,7 +166,7 @@ static int take_choice(struct reader *r, const char *what, struct slice given,
                    SHORT(given), meant(r, given, words));
 }
 
-static int take_path(struct reader *r, const char *what, struct slice given, size_t max,
+static int take_path(struct config_reader *r, const char *what, struct slice given, size_t max,
                      const char **out, struct err *e)
 {
     char here[4096];
@@ -237,8 +188,8 @@ static int take_path(struct reader *r, const char *what, struct slice given, siz
 #define SOCKET_PATH_MAX sizeof(((struct sockaddr_un *)0)->sun_path)
 
 /* "HOST:PORT", "[::1]:PORT". */
-static int take_address(struct reader *r, const char *what, struct slice given, const char **out,
-                        struct err *e)
+static int take_address(struct config_reader *r, const char *what, struct slice given,
+                        const char **out, struct err *e)
 {
     const char *text = words_name(&r->words, given);
     const char *colon = text != NULL ? strrchr(text, ':') : NULL;
@@ -265,7 +216,7 @@ bool config_is_loopback(const char *address)
 }
 
 /* The line has one value, and that has no key. */
-static int need_one(struct reader *r, const char *what, struct err *e)
+static int need_one(struct config_reader *r, const char *what, struct err *e)
 {
     if (r->words.n < 2)
         return err_set(e, EINVAL, "%s:%d: %s has no value; 'gogh config template' shows one",
@@ -284,7 +235,7 @@ static int need_one(struct reader *r, const char *what, struct err *e)
 /* ---- lines of their own shape ---- */
 
 /* The words from 'first' on are keys and values out of 'keys' (up to NULL); values into 'out'. */
-static int take_keys(struct reader *r, const char *what, int first, const char *const *keys,
+static int take_keys(struct config_reader *r, const char *what, int first, const char *const *keys,
                      struct slice *out, struct err *e)
 {
     for (int i = first; i < r->words.n; i++) {
@@ -307,7 +258,7 @@ static int take_keys(struct reader *r, const char *what, int first, const char *
 }
 
 /* Octal, as chmod has it. */
-static int take_mode(struct reader *r, struct slice given, mode_t *out, struct err *e)
+static int take_mode(struct config_reader *r, struct slice given, mode_t *out, struct err *e)
 {
     mode_t mode = 0;
 
@@ -325,7 +276,7 @@ static int take_mode(struct reader *r, struct slice given, mode_t *out, struct e
 }
 
 /* socket PATH|none [mode=0666] [scope=submit] */
-static int take_socket(struct reader *r, struct err *e)
+static int take_socket(struct config_reader *r, struct err *e)
 {
     static const char *const keys[] = { "mode", "scope", NULL };
     struct slice values[2] = { 0 }, path = r->words.word[1].value;
@@ -349,7 +300,7 @@ static int take_socket(struct reader *r, struct err *e)
 }
 
 /* listen HOST:PORT [cert=FILE key=FILE] */
-static int take_listen(struct reader *r, struct err *e)
+static int take_listen(struct config_reader *r, struct err *e)
 {
     static const char *const keys[] = { "cert", "key", NULL };
     struct slice values[2] = { 0 };
@@ -376,7 +327,7 @@ static int take_listen(struct reader *r, struct err *e)
 }
 
 /* power auto|nvml|rocm|model|dcgm=URL */
-static int take_power(struct reader *r, struct err *e)
+static int take_power(struct config_reader *r, struct err *e)
 {
     const struct word *w = &r->words.word[1];
     int rc;
@@ -405,7 +356,7 @@ static int take_power(struct reader *r, struct err *e)
 }
 
 /* allow user=NAME|group=NAME SCOPE */
-static int take_allow(struct reader *r, struct err *e)
+static int take_allow(struct config_reader *r, struct err *e)
 {
     const struct word *who = &r->words.word[1];
     struct config *c = r->out;
@@ -427,22 +378,15 @@ static int take_allow(struct reader *r, struct err *e)
         if (c->allow[i].is_group == is_group && strcmp(c->allow[i].name, name) == 0)
             return err_set(e, EINVAL, "%s:%d: allow: line %d is about '%s' already", HERE(r),
                            c->allow[i].line, name);
-    if (c->n_allow == r->cap_allow) {
-        struct config_allow *more;
-
-        r->cap_allow = r->cap_allow > 0 ? 2 * r->cap_allow : 8;
-        more = ARENA_ARRAY(r->arena, struct config_allow, (size_t)r->cap_allow);
-        if (c->n_allow > 0)
-            memcpy(more, c->allow, (size_t)c->n_allow * sizeof *more);
-        c->allow = more;
-    }
+    ARENA_GROW(r->arena, c->allow, c->n_allow, r->cap_allow);
     c->allow[c->n_allow++] = (struct config_allow){ is_group, name, scope, r->words.line };
     return 0;
 }
 
 /* ---- plain lines ---- */
 
-static int take_number(struct reader *r, const struct setting *s, struct slice given, struct err *e)
+static int take_number(struct config_reader *r, const struct setting *s, struct slice given,
+                       struct err *e)
 {
     double v;
 
@@ -453,7 +397,8 @@ static int take_number(struct reader *r, const struct setting *s, struct slice g
     return 0;
 }
 
-static int take_whole(struct reader *r, const struct setting *s, struct slice given, struct err *e)
+static int take_whole(struct config_reader *r, const struct setting *s, struct slice given,
+                      struct err *e)
 {
     long *out = (long *)((char *)r->out + s->offset);
 
@@ -463,7 +408,8 @@ static int take_whole(struct reader *r, const struct setting *s, struct slice gi
     return 0;
 }
 
-static int take_text(struct reader *r, const struct setting *s, struct slice given, struct err *e)
+static int take_text(struct config_reader *r, const struct setting *s, struct slice given,
+                     struct err *e)
 {
     const char **out = (const char **)((char *)r->out + s->offset);
 
@@ -473,7 +419,7 @@ static int take_text(struct reader *r, const struct setting *s, struct slice giv
                : err_set(e, EINVAL, "%s:%d: %s wants 1 to 200 printable bytes", HERE(r), s->name);
 }
 
-static int take_plain(struct reader *r, const struct setting *s, struct err *e)
+static int take_plain(struct config_reader *r, const struct setting *s, struct err *e)
 {
     void *out = (char *)r->out + s->offset;
     struct slice value = r->words.word[1].value;
@@ -507,7 +453,7 @@ static int take_plain(struct reader *r, const struct setting *s, struct err *e)
     return rc < 0 ? rc : 0;
 }
 
-static int take_own(struct reader *r, const struct setting *s, struct err *e)
+static int take_own(struct config_reader *r, const struct setting *s, struct err *e)
 {
     int rc;
 
@@ -521,7 +467,7 @@ static int take_own(struct reader *r, const struct setting *s, struct err *e)
     return rc < 0 ? rc : take_address(r, s->name, r->words.word[1].value, &r->out->reports_udp, e);
 }
 
-static int take_setting(struct reader *r, int i, struct err *e)
+static int take_setting(struct config_reader *r, int i, struct err *e)
 {
     const struct setting *s = &config_settings[i];
 
@@ -543,7 +489,7 @@ static int find_setting(struct slice name)
 }
 
 /* A line for cluster_parse; true when it is one. */
-static bool is_cluster_line(struct reader *r, struct slice verb)
+static bool is_cluster_line(struct config_reader *r, struct slice verb)
 {
     struct slice key = r->words.n > 1 ? r->words.word[1].value : (struct slice){ "", 0 };
 
@@ -558,7 +504,20 @@ static bool is_cluster_line(struct reader *r, struct slice verb)
     return slice_is(verb, "node") || slice_is(verb, "gputype") || slice_is(verb, "workload");
 }
 
-static int take_line(struct reader *r, bool *is_cluster, struct err *e)
+/* The same of what a line may begin with. */
+static const char *meant_setting(struct config_reader *r, struct slice given)
+{
+    static const char *const more[] = { "allow", "node", "gputype", "workload", "set", NULL };
+    const char
+        *words[sizeof config_settings / sizeof *config_settings + sizeof more / sizeof *more];
+
+    for (int i = 0; i < config_n_settings; i++)
+        words[i] = config_settings[i].name;
+    memcpy(words + config_n_settings, more, sizeof more);
+    return meant(r, given, words);
+}
+
+static int take_line(struct config_reader *r, bool *is_cluster, struct err *e)
 {
     const struct word *first = &r->words.word[0];
     struct slice verb = first->key.at == NULL ? first->value : first->key;
@@ -567,7 +526,7 @@ static int take_line(struct reader *r, bool *is_cluster, struct err *e)
     *is_cluster = false;
     if (first->key.at != NULL)
         return err_set(e, EINVAL, "%s:%d: want '%.*s VALUE', without '='%s", HERE(r), SHORT(verb),
-                       i < 0 ? meant(r, verb, config_words) : "");
+                       i < 0 ? meant_setting(r, verb) : "");
     if (i >= 0)
         return take_setting(r, i, e);
     if (slice_is(verb, "allow"))
@@ -577,11 +536,11 @@ static int take_line(struct reader *r, bool *is_cluster, struct err *e)
         return 0;
     return err_set(e, EINVAL,
                    "%s:%d: there is no setting '%.*s'%s ('gogh config template' has them all)",
-                   HERE(r), SHORT(verb), meant(r, verb, config_words));
+                   HERE(r), SHORT(verb), meant_setting(r, verb));
 }
 
 /* A copy of 'text' for cluster_parse, where line numbers stay what they were. */
-static void keep_lines(struct reader *r, const char *from, const char *to, bool is_cluster)
+static void keep_lines(struct config_reader *r, const char *from, const char *to, bool is_cluster)
 {
     if (is_cluster) {
         buf_append(&r->cluster, from, (size_t)(to - from));
@@ -597,7 +556,8 @@ static void keep_lines(struct reader *r, const char *from, const char *to, bool 
  */
 #define OWN_NODE "(gogh.conf gputype %d)"
 
-static int name_types(struct reader *r, const char *text, size_t len, int *n_own, struct err *e)
+static int name_types(struct config_reader *r, const char *text, size_t len, int *n_own,
+                      struct err *e)
 {
     struct words w;
     int rc;
@@ -622,7 +582,7 @@ static int name_types(struct reader *r, const char *text, size_t len, int *n_own
     return rc;
 }
 
-static int take_cluster(struct reader *r, const char *text, size_t len, struct err *e)
+static int take_cluster(struct config_reader *r, const char *text, size_t len, struct err *e)
 {
     struct cluster *c = &r->out->cluster;
     int n_own = 0, rc = name_types(r, text, len, &n_own, e);
@@ -641,7 +601,7 @@ static int take_cluster(struct reader *r, const char *text, size_t len, struct e
 }
 
 /* decide_s is a setting of ours and one of clusters: one value for both. */
-static int settle_decide(struct reader *r, struct err *e)
+static int settle_decide(struct config_reader *r, struct err *e)
 {
     struct config *c = r->out;
     int line = r->lines[find_setting(slice_of("decide_s"))];
@@ -657,7 +617,7 @@ static int settle_decide(struct reader *r, struct err *e)
     return 0;
 }
 
-static int settle_reports(struct reader *r, struct err *e)
+static int settle_reports(struct config_reader *r, struct err *e)
 {
     struct config *c = r->out;
     const char *beside = c->socket != NULL ? c->socket : c->run_dir;
@@ -674,7 +634,7 @@ static int settle_reports(struct reader *r, struct err *e)
     return 0;
 }
 
-static int read_lines(struct reader *r, struct err *e)
+static int read_lines(struct config_reader *r, struct err *e)
 {
     const char *from = r->words.at;
     int rc;
@@ -694,7 +654,7 @@ static int read_lines(struct reader *r, struct err *e)
 int config_parse(struct arena *a, const char *name, const char *text, size_t len,
                  struct config *out, struct err *e)
 {
-    struct reader r = { .arena = a, .out = out };
+    struct config_reader r = { .arena = a, .out = out };
     int rc;
 
     config_defaults(out);

@@ -13,8 +13,8 @@
  * the arena it was read into; a reload reads a new one. docs/formats/gogh.conf.md and
  * gogh.conf(5) describe every line.
  */
-#ifndef DAEMON_CONFIG_H
-#define DAEMON_CONFIG_H
+#ifndef DAEMON_CONFIG_CONFIG_H
+#define DAEMON_CONFIG_CONFIG_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -32,6 +32,7 @@ struct err;
 #define CONFIG_SOCKET "/run/gogh/gogh.sock"    // also where `gogh` looks; $GOGH_SOCKET overrides
 
 enum config_gpus { GPUS_AUTO, GPUS_NVML, GPUS_ROCM, GPUS_DECLARED };
+enum config_mode { MODE_ACTIVE, MODE_SHADOW };
 enum config_executor { EXECUTOR_LOCAL, EXECUTOR_SLURM };
 enum config_power { POWER_AUTO, POWER_NVML, POWER_ROCM, POWER_DCGM, POWER_MODEL };
 
@@ -59,9 +60,8 @@ struct config {
     const char *reports;        // Unix datagram socket for job reports; NULL: only by UDP
     const char *reports_udp;    // "HOST:PORT"; NULL: none
 
-    bool
-        is_shadow;    // 'mode shadow': place by shadow_policy, plan beside, act on none of our plans
-    const char *policy;           // "gogh"
+    enum config_mode mode;    // shadow: place by shadow_policy, plan beside, act on none of ours
+    const char *policy;       // "gogh"
     const char *shadow_policy;    // "fifo-fastest": what the site does without us
     const char *model;            // as --model; NULL: the site's, else the pretrained one
     bool is_learning;             // train anew when there is enough news
@@ -98,8 +98,7 @@ struct config {
     const int *lines;          // by setting: where it was set, 0: nowhere; NULL: all are defaults
 };
 
-/* What a line may begin with, up to NULL. */
-extern const char *const config_words[];
+extern const char *const config_modes[];    // by mode
 
 /* The line that says 'word'; 0: none does. */
 int config_line(const struct config *c, const char *word);

@@ -1,4 +1,4 @@
-/* config_inner.h - the table of settings, which reading, printing and comparing share. For
+/* inner.h - the table of settings, which reading, printing and comparing share. For
  * config*.c alone.
  */
 #ifndef DAEMON_CONFIG_INNER_H

@@ -223,7 +223,7 @@ static void probe_model(struct probe *p)
 
 /* ---- Slurm ---- */
 
-/* Where the driver looks for commands where nobody says (act/slurm_task.c). */
+/* Where the driver looks for commands where nobody says (act/driver/task.c). */
 #define COMMANDS_PATH "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/slurm/bin"
 
 static bool is_in(const char *name, const char *path)

@@ -1,4 +1,4 @@
 /* The one file that is compiled with the version, so that a new one rebuilds nothing else. */
-#include "daemon/service/metrics.h"
+#include "daemon/config/version.h"
 
 const char gogh_version[] = GOGH_VERSION;

@@ -1,48 +1,16 @@
-/* service_cluster.c - which nodes and GPUs there are: declared, or found by the drivers. */
+/* local.c - this box as an engine: its node and GPUs, declared or found; its processes. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "act/gpu/devices.h"
+#include "act/local/local.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/service/inner.h"
-
-/* The type of that name: as the configuration describes it, else a built-in one; NULL: none. */
-static const struct gpu_type *type_named(const char *name, const struct cluster *declared,
-                                         bool *is_described)
-{
-    for (int t = 0; t < declared->n_types; t++) {
-        *is_described = declared->is_described[t];
-        if (text_alike(declared->types[t].name, name))
-            return &declared->types[t];
-    }
-    *is_described = false;
-    return gpu_type_builtin(name);
-}
-
-/* The type that a driver's title means: that of the longest run of its words that names one, those
- * further in front first ("NVIDIA Tesla V100-SXM2-16GB" is "v100").
- */
-const struct gpu_type *service_type_of(const struct service *s, const char *title,
-                                       bool *is_described)
-{
-    const struct cluster *declared = &s->config.cluster;
-
-    for (const char *from = title; *from; from += strcspn(from, " "), from += strspn(from, " ")) {
-        for (size_t len = strlen(from); len > 0; len--) {
-            char name[200];
-            if (from[len] != '\0' && from[len] != ' ' && from[len] != '-')
-                continue;
-            snprintf(name, sizeof name, "%.*s", (int)len, from);
-            const struct gpu_type *found = type_named(name, declared, is_described);
-            if (found)
-                return found;
-        }
-    }
-    return NULL;
-}
+#include "daemon/engine/engine.h"
+#include "daemon/service/service.h"
+#include "monitor/watch.h"
 
 /* Did a node of that name have other GPUs than these before? */
 static bool is_another(const struct service *s, const char *name, const struct cluster *now,
@@ -75,9 +43,10 @@ static int node_name(struct service *s, const struct cluster *now, const int *of
 }
 
 /* A cluster of this one box, with the GPUs that the drivers show. */
-static int found_cluster(struct service *s, struct cluster *out, struct err *e)
+static int found_cluster(struct service *s, const struct devices *devices, struct cluster *out,
+                         struct err *e)
 {
-    int n = devices_n(s->devices);
+    int n = devices_n(devices);
     int *of = ARENA_ARRAY(&s->arena, int, (size_t)n);
     struct cluster_node *node = ARENA_NEW(&s->arena, struct cluster_node);
 
@@ -86,8 +55,8 @@ static int found_cluster(struct service *s, struct cluster *out, struct err *e)
     out->is_described = ARENA_ARRAY(&s->arena, bool, (size_t)n);
     for (int i = 0; i < n; i++) {
         bool is_described;
-        const char *title = devices_get(s->devices, i)->title;
-        const struct gpu_type *t = service_type_of(s, title, &is_described);
+        const char *title = devices_get(devices, i)->title;
+        const struct gpu_type *t = engine_gpu_type(&s->config.cluster, title, &is_described);
         if (!t)
             return err_set(e, EINVAL,
                            "GPU %d is a '%s', which is no type known here; describe it by a "
@@ -131,44 +100,75 @@ static int update_nodes(struct service *s, const struct cluster *cl, struct err 
     return rc;
 }
 
-/* What the configuration says of types and workloads; nodes come with the first view. */
-static int install_described(struct service *s, struct err *e)
-{
-    struct cluster cl = s->config.cluster;
-
-    if (cl.n_nodes > 0)
-        log_warn("%s: 'node' lines say nothing where Slurm does: left out", s->config.path);
-    cl.n_nodes = 0;
-    s->inner->node = -1;
-    return cluster_install(&cl, &s->base.catalog, &s->base.ledger, clock_now_s(&s->clock), e);
-}
-
-int service_find_gpus(struct service *s, struct err *e)
+/* This box as the configuration declares it, or with the GPUs that the drivers show; '*node' is its
+ * number in the state.
+ */
+static int find_gpus(struct service *s, const struct devices *devices, int *node, struct err *e)
 {
     const struct config *c = &s->config;
+    const char *path = c->path ? c->path : "configuration";
     struct cluster cl = c->cluster;
-    bool is_asked = c->gpus == GPUS_NVML || c->gpus == GPUS_ROCM;
+    int rc = 0;
 
-    if (c->executor == EXECUTOR_SLURM)
-        return install_described(s, e);
-    int rc = devices_open(c->gpus == GPUS_AUTO || c->gpus == GPUS_NVML,
-                          c->gpus == GPUS_AUTO || c->gpus == GPUS_ROCM, is_asked, &s->devices, e);
-
-    if (rc < 0)
-        return rc;
-    if (c->gpus != GPUS_DECLARED && cl.n_nodes == 0 && devices_n(s->devices) > 0)
-        rc = found_cluster(s, &cl, e);
+    if (c->gpus != GPUS_DECLARED && cl.n_nodes == 0 && devices_n(devices) > 0)
+        rc = found_cluster(s, devices, &cl, e);
     if (rc == 0 && cl.n_gpus == 0)
         rc = err_set(e, EINVAL,
-                     "%s: no GPUs: NVML and ROCm show none, and no 'node' line declares any",
-                     c->path ? c->path : "configuration");
+                     "%s: no GPUs: NVML and ROCm show none, and no 'node' line declares any", path);
     if (rc == 0 && cl.n_nodes > 1)
         rc =
             err_set(e, EINVAL, "%s: %d nodes: processes are started on this box alone; declare one",
-                    c->path ? c->path : "configuration", cl.n_nodes);
+                    path, cl.n_nodes);
     if (rc == 0)
-        rc = cluster_install(&cl, &s->base.catalog, &s->base.ledger, clock_now_s(&s->clock), e);
+        rc = service_install(s, &cl, e);
+    if (rc < 0)
+        return rc;
+    *node = state_find_node(&s->base.ledger.state, cl.nodes[0].name);
+    return update_nodes(s, &cl, e);
+}
+
+/* For a job that starts again: later than the journal, which hears of steps now and then. */
+static double steps_heard(void *self, int job)
+{
+    const struct service *s = self;
+    struct watch_job w;
+
+    if (s->watch && watch_job(s->watch, job, &w) && w.has_reported)
+        return w.steps;
+    return s->base.ledger.state.jobs[job]->steps_done;
+}
+
+int engine_open_local(struct service *s, const char *program, struct executor *out, struct err *e)
+{
+    const struct config *c = &s->config;
+    const bool is_asked = c->gpus == GPUS_NVML || c->gpus == GPUS_ROCM;
+    struct local_setup setup = {
+        .loop = s->loop,
+        .clock = &s->clock,
+        .state = &s->base.ledger.state,
+        .catalog = &s->base.catalog,
+        .run_dir = c->run_dir,
+        .keeper = program,
+        .reports = arena_printf(&s->arena, c->reports ? "unix:%s" : "udp:%s",
+                                c->reports ? c->reports : c->reports_udp),
+        .grace_s = c->grace_s,
+        .uses_mps = c->uses_mps,
+        .steps_done = steps_heard,
+        .steps_self = s,
+    };
+    struct local *l = NULL;
+    int rc =
+        devices_open(c->gpus == GPUS_AUTO || c->gpus == GPUS_NVML,
+                     c->gpus == GPUS_AUTO || c->gpus == GPUS_ROCM, is_asked, &setup.devices, e);
+
+    if (rc < 0)
+        return rc;
+    rc = find_gpus(s, setup.devices, &setup.node, e);
     if (rc == 0)
-        s->inner->node = state_find_node(&s->base.ledger.state, cl.nodes[0].name);
-    return rc < 0 ? rc : update_nodes(s, &cl, e);
+        rc = local_create(&setup, &l, e);
+    if (rc < 0)
+        devices_close(setup.devices);
+    else
+        *out = local_executor(l);
+    return rc;
 }

@@ -98,7 +98,7 @@ static bool accept_one(struct listener *l)
     }
     if (fd < 0)
         return errno == ECONNABORTED || errno == EINTR;
-    if (MHD_add_connection(l->door->mhd, fd, (struct sockaddr *)&from, len) != MHD_YES)
+    if (MHD_add_connection(l->server->mhd, fd, (struct sockaddr *)&from, len) != MHD_YES)
         log_warn("http: a connection could not be taken");    // and is closed
     return true;
 }
@@ -112,7 +112,7 @@ static void on_listener(void *self, int fd, unsigned ready)
     (void)ready;
     for (int i = 0; i < ACCEPTS_MAX && goes_on; i++)
         goes_on = accept_one(l);
-    http_run_door(l->door);
+    http_run_server(l->server);
 }
 
 static void watch_listeners(struct http *h)
@@ -218,12 +218,15 @@ static int split_address(const char *text, char *host, size_t n_host, char *port
     return 0;
 }
 
-static bool is_loopback(const struct sockaddr *at)
+/* Names have been looked up: what counts is the address that came of it. */
+static bool is_loopback(const struct addrinfo *at)
 {
-    if (at->sa_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)at)->sin_addr.s_addr) >> 24 == 127;
-    return at->sa_family == AF_INET6 &&
-           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)at)->sin6_addr);
+    char host[NI_MAXHOST], text[NI_MAXHOST + 2];
+
+    if (getnameinfo(at->ai_addr, at->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST) != 0)
+        return false;
+    snprintf(text, sizeof text, at->ai_family == AF_INET6 ? "[%s]" : "%s", host);
+    return config_is_loopback(text);
 }
 
 static int bind_tcp(struct listener *l, const struct addrinfo *at, struct err *e)
@@ -237,7 +240,7 @@ static int bind_tcp(struct listener *l, const struct addrinfo *at, struct err *e
     socklen_t len = sizeof is;
     int on = 1;
 
-    if (c->cert == NULL && !is_loopback(at->ai_addr))
+    if (c->cert == NULL && !is_loopback(at))
         return err_set(e, EACCES,
                        "listen %s: without TLS only the loopback is allowed: add cert=FILE and "
                        "key=FILE, or listen on 127.0.0.1",

@@ -26,9 +26,9 @@
 #define LAST_RUNS 50    // at the end, for answers that are on their way
 #define TLS_PRIORITIES "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
-/* ---- doors ---- */
+/* ---- servers ---- */
 
-void http_run_door(struct door *d)
+void http_run_server(struct server *d)
 {
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
 
@@ -48,19 +48,19 @@ void http_resume(struct request_inner *q)
     assert(q->is_asleep);
     q->is_asleep = false;
     MHD_resume_connection(q->mhd);
-    loop_timer_set(&q->conn->door->timer, 0);
+    loop_timer_set(&q->conn->server->timer, 0);
 }
 
-static void on_door(void *self, int fd, unsigned ready)
+static void on_server(void *self, int fd, unsigned ready)
 {
     (void)fd;
     (void)ready;
-    http_run_door(self);
+    http_run_server(self);
 }
 
-static void on_door_timer(void *self)
+static void on_server_timer(void *self)
 {
-    http_run_door(self);
+    http_run_server(self);
 }
 
 /* ---- connections ---- */
@@ -113,7 +113,7 @@ static uint64_t party_of(const struct conn *c)
     return peer.uid;
 }
 
-static void conn_begin(struct door *d, struct MHD_Connection *mhd, void **context)
+static void conn_begin(struct server *d, struct MHD_Connection *mhd, void **context)
 {
     struct conn *c = heap_array(1, sizeof *c);
     struct http *h = d->http;
@@ -121,7 +121,7 @@ static void conn_begin(struct door *d, struct MHD_Connection *mhd, void **contex
     socklen_t len = sizeof domain;
 
     c->http = h;
-    c->door = d;
+    c->server = d;
     c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     c->is_unix = getsockopt(c->fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
     c->address = c->is_unix ? 0 : address_of(c->fd);
@@ -219,21 +219,21 @@ int http_create(struct loop *l, const struct config *c, const struct auth *a,
                         .service = service };
     h->held_end = &h->held;
     h->buckets = heap_array(LIMIT_BUCKETS, sizeof *h->buckets);
-    for (int i = 0; i < DOORS; i++) {
-        h->doors[i] = (struct door){ .http = h, .epoll_fd = -1 };
-        loop_timer_init(&h->doors[i].timer, l, "http: a door", on_door_timer, &h->doors[i]);
+    for (int i = 0; i < SERVERS; i++) {
+        h->servers[i] = (struct server){ .http = h, .epoll_fd = -1 };
+        loop_timer_init(&h->servers[i].timer, l, "http: a server", on_server_timer, &h->servers[i]);
     }
     for (int i = 0; i < LISTENERS; i++)
         h->listeners[i] = (struct listener){ .http = h, .fd = -1 };
-    h->listeners[0].door = &h->doors[0];
-    h->listeners[1].door = &h->doors[c->cert != NULL];
+    h->listeners[0].server = &h->servers[0];
+    h->listeners[1].server = &h->servers[c->cert != NULL];
     loop_timer_init(&h->sweep, l, "http: who dawdles", on_sweep, h);
     loop_timer_init(&h->reopen, l, "http: listen again", http_reopen, h);
     *out = h;
     return 0;
 }
 
-static struct MHD_Daemon *start(struct door *d, unsigned flags, const char *key, const char *cert)
+static struct MHD_Daemon *start(struct server *d, unsigned flags, const char *key, const char *cert)
 {
     struct http *h = d->http;
     const struct MHD_OptionItem tls[] = {
@@ -256,22 +256,22 @@ static struct MHD_Daemon *start(struct door *d, unsigned flags, const char *key,
         MHD_OPTION_END);
 }
 
-static int watch_door(struct door *d, struct err *e)
+static int watch_server(struct server *d, struct err *e)
 {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(d->mhd, MHD_DAEMON_INFO_EPOLL_FD);
 
     if (info == NULL)
         return err_set(e, ENOTSUP, "this libmicrohttpd was built without epoll");
     d->epoll_fd = info->epoll_fd;
-    return loop_watch(d->http->loop, d->epoll_fd, LOOP_READ, "http: requests", on_door, d, e);
+    return loop_watch(d->http->loop, d->epoll_fd, LOOP_READ, "http: requests", on_server, d, e);
 }
 
 static int open_plain(struct http *h, struct err *e)
 {
-    h->doors[0].mhd = start(&h->doors[0], 0, NULL, NULL);
-    if (h->doors[0].mhd == NULL)
+    h->servers[0].mhd = start(&h->servers[0], 0, NULL, NULL);
+    if (h->servers[0].mhd == NULL)
         return err_set(e, EIO, "libmicrohttpd does not start; GOGH_LOG=debug tells more");
-    return watch_door(&h->doors[0], e);
+    return watch_server(&h->servers[0], e);
 }
 
 static int open_tls(struct http *h, struct err *e)
@@ -290,14 +290,14 @@ static int open_tls(struct http *h, struct err *e)
     if (rc == 0)
         rc = file_read(&a, c->key, NULL, PEM_MAX, &key, &len, e);
     if (rc == 0) {
-        h->doors[1].mhd =
-            start(&h->doors[1], MHD_USE_TLS, key, cert);    // keeps no pointer to either
-        if (h->doors[1].mhd == NULL)
+        h->servers[1].mhd =
+            start(&h->servers[1], MHD_USE_TLS, key, cert);    // keeps no pointer to either
+        if (h->servers[1].mhd == NULL)
             rc = err_set(e, EINVAL, "%s and %s are no certificate (PEM) with its key", c->cert,
                          c->key);
     }
     arena_release(&a);
-    return rc < 0 ? rc : watch_door(&h->doors[1], e);
+    return rc < 0 ? rc : watch_server(&h->servers[1], e);
 }
 
 int http_listen(struct http *h, struct err *e)
@@ -356,14 +356,14 @@ static bool answer_all(struct http *h)
     return is_busy;
 }
 
-static void run_doors(struct http *h)
+static void run_servers(struct http *h)
 {
-    for (int i = 0; i < DOORS; i++)
-        if (h->doors[i].mhd != NULL)
-            (void)MHD_run(h->doors[i].mhd);
+    for (int i = 0; i < SERVERS; i++)
+        if (h->servers[i].mhd != NULL)
+            (void)MHD_run(h->servers[i].mhd);
 }
 
-static void stop_door(struct door *d)
+static void stop_server(struct server *d)
 {
     loop_timer_clear(&d->timer);
     if (d->mhd == NULL)
@@ -382,9 +382,9 @@ void http_destroy(struct http *h)
     loop_timer_clear(&h->sweep);
     loop_timer_clear(&h->reopen);
     for (int i = 0; i < LAST_RUNS && answer_all(h); i++)
-        run_doors(h);
-    for (int i = 0; i < DOORS; i++)
-        stop_door(&h->doors[i]);
+        run_servers(h);
+    for (int i = 0; i < SERVERS; i++)
+        stop_server(&h->servers[i]);
     assert(h->conns == NULL);
     while (h->spare != NULL) {
         struct request_inner *q = h->spare;

@@ -5,8 +5,8 @@
  * and allowed. Ceilings on headers, bodies, connections and requests a second are the
  * configuration's; a client that dawdles is cut off.
  */
-#ifndef DAEMON_HTTP_H
-#define DAEMON_HTTP_H
+#ifndef DAEMON_HTTP_HTTP_H
+#define DAEMON_HTTP_HTTP_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -41,7 +41,6 @@ struct request {
  */
 const char *request_text(const struct request *r, const char *name);    // NULL: absent
 double request_number(const struct request *r, const char *name, double otherwise);
-bool request_flag(const struct request *r, const char *name);
 
 /* A header that came with it ("Last-Event-ID"); NULL: none. Borrowed. */
 const char *request_header(const struct request *r, const char *name);

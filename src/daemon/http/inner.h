@@ -1,4 +1,4 @@
-/* http_inner.h - what the files of http share: doors, connections, requests on their way.
+/* inner.h - what the files of http share: servers, listeners, connections, requests on their way.
  *
  *     WAITING --first line--> ARRIVING --body whole--> ANSWERING --sent--> WAITING
  *        |                       |                        |
@@ -25,11 +25,11 @@
 #define SEND_BYTES_S (16.0 * 1024)    // who reads an answer slower than this, and timeout_s, is cut
 #define LIMIT_BUCKETS 4096
 #define PARTIES 4096
-#define DOORS 2
+#define SERVERS 2
 #define LISTENERS 2
 
 /* One libmicrohttpd daemon: with TLS, or without. */
-struct door {
+struct server {
     struct http *http;
     struct MHD_Daemon *mhd;    // NULL: not needed
     int epoll_fd;
@@ -38,7 +38,7 @@ struct door {
 
 struct listener {
     struct http *http;
-    struct door *door;
+    struct server *server;
     int fd;              // -1: none
     dev_t dev;           // of a Unix socket's file,
     ino_t ino;           // so that only ours is removed
@@ -49,7 +49,7 @@ enum conn_state { CONN_WAITING, CONN_ARRIVING, CONN_ANSWERING };
 
 struct conn {
     struct http *http;
-    struct door *door;
+    struct server *server;
     struct conn *prev, *next;
     struct request_inner *request;    // NULL: none
     enum conn_state state;
@@ -119,7 +119,7 @@ struct http {
     const struct route *routes;
     int n_routes;
     void *service;
-    struct door doors[DOORS];                // without TLS, with
+    struct server servers[SERVERS];          // without TLS, with
     struct listener listeners[LISTENERS];    // Unix, TCP
     bool is_full;    // listeners are not watched: too many connections, or descriptors
     struct conn *conns;
@@ -136,20 +136,20 @@ struct http {
 };
 
 /* http.c */
-void http_run_door(struct door *d);
-void http_resume(struct request_inner *q);    // it sleeps; its door runs in the next turn
+void http_run_server(struct server *d);
+void http_resume(struct request_inner *q);    // it sleeps; its server runs in the next turn
 void http_cut(struct conn *c);
 
 /* How many connections a party has. */
 int *http_party(struct http *h, uint64_t party);
 
-/* http_accept.c: listeners, and the connections that come through them. */
+/* accept.c: listeners, and the connections that come through them. */
 int http_open_listeners(struct http *h, struct err *e);
 void http_close_listeners(struct http *h);
 void http_conn_closed(struct http *h);    // there is room again
 void http_reopen(void *self);
 
-/* http_request.c: what libmicrohttpd calls. */
+/* request.c: what libmicrohttpd calls. */
 void *http_on_uri(void *self, const char *uri, struct MHD_Connection *mhd);
 enum MHD_Result http_on_access(void *self, struct MHD_Connection *mhd, const char *url,
                                const char *method, const char *version, const char *data,
@@ -160,12 +160,13 @@ void http_on_completed(void *self, struct MHD_Connection *mhd, void **request,
 /* The listener of a stream is asked about anew: may it still listen? */
 bool http_may_stay(struct request_inner *q);
 
-/* The same without a connection, for tests: a query against its route, a body against its schema. */
+/* The same without a connection, for tests: a query against its route, a body against its schema.
+ */
 int http_check_args(const struct route *r, json_t *args, const char *query, struct err *e);
 json_t *http_parse_body(const struct schema *s, const char *bytes, size_t len, struct err *e);
 bool http_is_shallow(const char *bytes, size_t len);
 
-/* http_reply.c */
+/* reply.c */
 enum MHD_Result http_queue(struct request_inner *q);
 void http_release(struct request_inner *q);    // its answer may leave
 void http_refuse(struct request_inner *q, int status, const char *format, ...)
@@ -173,7 +174,7 @@ void http_refuse(struct request_inner *q, int status, const char *format, ...)
 void http_stream_over(struct request_inner *q);
 struct MHD_Response *http_error_response(int status, const char *message, size_t *len);
 
-/* http_limit.c: 0, or the seconds until 'key' may ask again. */
+/* limit.c: 0, or the seconds until 'key' may ask again. */
 double http_limit(struct http *h, uint64_t key, double now_s);
 uint64_t http_mix(uint64_t x);    // all its bits into all of the result
 

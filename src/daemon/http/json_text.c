@@ -11,12 +11,6 @@ void api_text_init(struct api_text *t)
     *t = (struct api_text){ .is_first = true };
 }
 
-void api_text_release(struct api_text *t)
-{
-    free(t->data);
-    api_text_init(t);
-}
-
 /* Where the next 'n' bytes and a NUL may be written. */
 static char *room(struct api_text *t, size_t n)
 {

@@ -1,11 +1,11 @@
-/* api_text.h - JSON written straight into text, for answers that are too large for a tree.
+/* json_text.h - JSON written straight into text, for answers that are too large for a tree.
  *
  * A list of 10,000 jobs is some 300,000 values; as a tree of them it would take several times as
  * long to build as to write. Keys and values come in the order they are put; commas are ours.
  * Made by whoever answers, on the stack; the text is in its buffer.
  */
-#ifndef DAEMON_API_TEXT_H
-#define DAEMON_API_TEXT_H
+#ifndef DAEMON_HTTP_JSON_TEXT_H
+#define DAEMON_HTTP_JSON_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,6 @@ struct api_text {
 };
 
 void api_text_init(struct api_text *t);
-void api_text_release(struct api_text *t);
 
 /* Objects and lists; 'key' NULL: inside a list, or the outermost. */
 void api_put_open(struct api_text *t, const char *key, char bracket);    // '{' or '['

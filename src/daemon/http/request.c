@@ -40,11 +40,6 @@ double request_number(const struct request *r, const char *name, double otherwis
     return isnan(v) ? otherwise : v;
 }
 
-bool request_flag(const struct request *r, const char *name)
-{
-    return json_is_true(value_of(r, name));
-}
-
 const char *request_header(const struct request *r, const char *name)
 {
     return MHD_lookup_connection_value(r->inner->mhd, MHD_HEADER_KIND, name);

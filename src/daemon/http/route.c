@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text/text.h"
-#include "daemon/service/metrics.h"
+#include "daemon/config/version.h"
 
 #define SEGMENT_MAX 1024    // bytes of a path parameter, decoded
 #define METHODS_MAX 8       // on one path

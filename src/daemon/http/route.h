@@ -3,8 +3,8 @@
  * Drives dispatch, argument checks, permission, /openapi.json and its tests. Handlers are in
  * api_*.c, by subject.
  */
-#ifndef DAEMON_ROUTE_H
-#define DAEMON_ROUTE_H
+#ifndef DAEMON_HTTP_ROUTE_H
+#define DAEMON_HTTP_ROUTE_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -44,10 +44,10 @@ bool route_may_answer(const struct route *r, int status);
 extern const struct route routes[];
 extern const int n_routes;
 
-/* The route for a request; 'path' is as it came, without the query. Path parameters go into 'args' as
- * texts, percent-decoded; what is not UTF-8 then is no path. HEAD goes where GET does. NULL with 404
- * (no such path) or 405 (no such method there; '*allow' names those that are, until the next call) in
- * '*status'.
+/* The route for a request; 'path' is as it came, without the query. Path parameters go into 'args'
+ * as texts, percent-decoded; what is not UTF-8 then is no path. HEAD goes where GET does. NULL with
+ * 404 (no such path) or 405 (no such method there; '*allow' names those that are, until the next
+ * call) in '*status'.
  */
 const struct route *route_find(const struct route *table, int n, const char *method,
                                const char *path, json_t *args, int *status, const char **allow);

@@ -120,21 +120,21 @@ double schema_time_s(json_t *v)
 /* ---- checking ---- */
 
 /* Where we are in the object, for messages. */
-struct place {
+struct schema_path {
     char path[PATH_MAX_BYTES];
 };
 
-static struct place place_of(const struct place *p, const char *name)
+static struct schema_path place_of(const struct schema_path *p, const char *name)
 {
-    struct place at;
+    struct schema_path at;
 
     snprintf(at.path, sizeof at.path, "%.96s%s%.60s", p->path, p->path[0] != '\0' ? "." : "", name);
     return at;
 }
 
-static struct place place_item(const struct place *p, size_t i)
+static struct schema_path place_item(const struct schema_path *p, size_t i)
 {
-    struct place at;
+    struct schema_path at;
 
     snprintf(at.path, sizeof at.path, "%.130s[%zu]", p->path, i);
     return at;
@@ -151,7 +151,7 @@ static const char *json_word(json_t *v)
     return words[json_typeof(v)];
 }
 
-static int want(const struct place *at, const char *what, json_t *got, struct err *e)
+static int want(const struct schema_path *at, const char *what, json_t *got, struct err *e)
 {
     return err_set(e, EINVAL, "'%s' wants %s, not %s", at->path, what, json_word(got));
 }
@@ -166,7 +166,8 @@ static bool is_within(const struct field *f, double v)
     return !has_bounds(f) || (v >= f->low && v <= f->high);
 }
 
-static int check_number(const struct field *f, json_t *v, const struct place *at, struct err *e)
+static int check_number(const struct field *f, json_t *v, const struct schema_path *at,
+                        struct err *e)
 {
     double x = json_number_value(v);
 
@@ -182,7 +183,7 @@ static int check_number(const struct field *f, json_t *v, const struct place *at
     return 0;
 }
 
-static int check_word(const struct field *f, const char *word, const struct place *at,
+static int check_word(const struct field *f, const char *word, const struct schema_path *at,
                       struct err *e)
 {
     char list[256] = "";
@@ -199,7 +200,7 @@ static int check_word(const struct field *f, const char *word, const struct plac
     return err_set(e, EINVAL, "'%s' wants %s, not '%.60s'", at->path, list, word);
 }
 
-static int check_text(const struct field *f, json_t *v, const struct place *at, struct err *e)
+static int check_text(const struct field *f, json_t *v, const struct schema_path *at, struct err *e)
 {
     if (!json_is_string(v))
         return want(at, "a text", v, e);
@@ -211,7 +212,8 @@ static int check_text(const struct field *f, json_t *v, const struct place *at, 
     return 0;
 }
 
-static int check_texts(const struct field *f, json_t *v, const struct place *at, struct err *e)
+static int check_texts(const struct field *f, json_t *v, const struct schema_path *at,
+                       struct err *e)
 {
     size_t i;
     json_t *item;
@@ -220,7 +222,7 @@ static int check_texts(const struct field *f, json_t *v, const struct place *at,
         return want(at, "a list of texts", v, e);
     json_array_foreach(v, i, item)
     {
-        struct place here = place_item(at, i);
+        struct schema_path here = place_item(at, i);
 
         if (!json_is_string(item))
             return want(&here, "a text", item, e);
@@ -231,7 +233,7 @@ static int check_texts(const struct field *f, json_t *v, const struct place *at,
     return 0;
 }
 
-static int check_map(const struct field *f, json_t *v, const struct place *at, struct err *e)
+static int check_map(const struct field *f, json_t *v, const struct schema_path *at, struct err *e)
 {
     const char *key;
     json_t *item;
@@ -240,7 +242,7 @@ static int check_map(const struct field *f, json_t *v, const struct place *at, s
         return want(at, "an object of texts", v, e);
     json_object_foreach(v, key, item)
     {
-        struct place here = place_of(at, key);
+        struct schema_path here = place_of(at, key);
 
         if (!json_is_string(item))
             return want(&here, "a text", item, e);
@@ -251,9 +253,10 @@ static int check_map(const struct field *f, json_t *v, const struct place *at, s
     return 0;
 }
 
-static int check_object(const struct schema *s, json_t *o, const struct place *at, struct err *e);
+static int check_object(const struct schema *s, json_t *o, const struct schema_path *at,
+                        struct err *e);
 
-static int check_list(const struct field *f, json_t *v, const struct place *at, struct err *e)
+static int check_list(const struct field *f, json_t *v, const struct schema_path *at, struct err *e)
 {
     size_t i;
     json_t *item;
@@ -265,7 +268,7 @@ static int check_list(const struct field *f, json_t *v, const struct place *at, 
                        f->high, json_array_size(v));
     json_array_foreach(v, i, item)
     {
-        struct place here = place_item(at, i);
+        struct schema_path here = place_item(at, i);
 
         if (check_object(f->of, item, &here, e) < 0)
             return -EINVAL;
@@ -273,7 +276,7 @@ static int check_list(const struct field *f, json_t *v, const struct place *at, 
     return 0;
 }
 
-static int check_time(const struct field *f, json_t *v, const struct place *at, struct err *e)
+static int check_time(const struct field *f, json_t *v, const struct schema_path *at, struct err *e)
 {
     double t = schema_time_s(v);
 
@@ -288,7 +291,8 @@ static int check_time(const struct field *f, json_t *v, const struct place *at, 
     return 0;
 }
 
-static int check_field(const struct field *f, json_t *v, const struct place *at, struct err *e)
+static int check_field(const struct field *f, json_t *v, const struct schema_path *at,
+                       struct err *e)
 {
     if (json_is_null(v) && f->may_be_null)
         return 0;
@@ -325,23 +329,21 @@ const struct field *schema_find(const struct schema *s, const char *name)
 const char *schema_near(const struct schema *s, const char *name)
 {
     const char *best = NULL;
-    int nearest = NEAR;
+    int limit = NEAR;
 
     for (int i = 0; i < s->n_fields; i++) {
         const char *known = s->fields[i].name;
-        int d = text_distance(name, known);
 
-        if (d <= nearest && d < (int)strlen(known)) {
+        if (text_distance(name, known) < (int)strlen(known) && text_is_nearer(name, known, &limit))
             best = known;
-            nearest = d - 1;
-        }
     }
     return best;
 }
 
-static int unknown(const struct schema *s, const struct place *at, const char *name, struct err *e)
+static int unknown(const struct schema *s, const struct schema_path *at, const char *name,
+                   struct err *e)
 {
-    const struct place here = place_of(at, name);
+    const struct schema_path here = place_of(at, name);
     const char *meant = schema_near(s, name);
 
     if (meant != NULL)
@@ -350,7 +352,8 @@ static int unknown(const struct schema *s, const struct place *at, const char *n
                    s->name);
 }
 
-static int check_required(const struct schema *s, json_t *o, const struct place *at, struct err *e)
+static int check_required(const struct schema *s, json_t *o, const struct schema_path *at,
+                          struct err *e)
 {
     for (int i = 0; i < s->n_fields; i++) {
         const struct field *f = &s->fields[i];
@@ -362,7 +365,8 @@ static int check_required(const struct schema *s, json_t *o, const struct place 
     return 0;
 }
 
-static int check_object(const struct schema *s, json_t *o, const struct place *at, struct err *e)
+static int check_object(const struct schema *s, json_t *o, const struct schema_path *at,
+                        struct err *e)
 {
     const char *key;
     json_t *v;
@@ -375,7 +379,7 @@ static int check_object(const struct schema *s, json_t *o, const struct place *a
     json_object_foreach(o, key, v)
     {
         const struct field *f = schema_find(s, key);
-        const struct place here = place_of(at, key);
+        const struct schema_path here = place_of(at, key);
 
         if (f == NULL)
             return unknown(s, at, key, e);
@@ -387,7 +391,7 @@ static int check_object(const struct schema *s, json_t *o, const struct place *a
 
 int schema_check(const struct schema *s, json_t *o, struct err *e)
 {
-    const struct place root = { "" };
+    const struct schema_path root = { "" };
 
     return check_object(s, o, &root, e);
 }
@@ -451,8 +455,8 @@ static json_t *read_value(const struct field *f, const char *text)
 
 json_t *schema_value(const struct field *f, const char *text, struct err *e)
 {
-    const struct place root = { "" };
-    const struct place here = place_of(&root, f->name);
+    const struct schema_path root = { "" };
+    const struct schema_path here = place_of(&root, f->name);
     json_t *asked = json_string(text);
     json_t *v;
 

@@ -3,8 +3,8 @@
  * The one source of truth about shapes: requests are checked against them, /openapi.json is
  * printed from them, and tests hold the handlers' answers against them.
  */
-#ifndef DAEMON_SCHEMA_H
-#define DAEMON_SCHEMA_H
+#ifndef DAEMON_HTTP_SCHEMA_H
+#define DAEMON_HTTP_SCHEMA_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
-/* api_schema.h - the shapes of everything that is asked and answered (docs/api.md).
+/* shapes.h - the shapes of everything that is asked and answered (docs/api.md).
  *
  * Tables for routes.c: what is checked, what /openapi.json prints, what tests hold answers against.
  */
-#ifndef DAEMON_API_SCHEMA_H
-#define DAEMON_API_SCHEMA_H
+#ifndef DAEMON_HTTP_SHAPES_H
+#define DAEMON_HTTP_SHAPES_H
 
 #include "daemon/http/schema.h"
 

@@ -1,4 +1,4 @@
-/* service_accounts.c - promises kept and broken, and what was used: to the store and back. */
+/* accounts.c - promises kept and broken, and what was used: to the store and back. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ void service_flush(struct service *s)
 {
     struct flush f = { .service = s };
 
-    if (s->broken || !s->is_past_known || service_begin(s, &f.err) < 0)
+    if (s->broken || !s->has_earlier_usage || service_begin(s, &f.err) < 0)
         return;
     s->flushed_s = clock_now_s(&s->clock);
     int rc = energy_take(s->energy, watch_now_s(s->watch), put_usage, &f);
@@ -78,7 +78,7 @@ void service_flush(struct service *s)
 /* ---- what was used before this process began ---- */
 
 /* On a worker with a connection of its own, since years of hours take long to add up. */
-struct past {
+struct earlier_usage {
     struct service *service;
     char *path;
     double *job_j;    // (n_jobs)
@@ -89,7 +89,7 @@ struct past {
 
 static int add_row(void *self, const struct row_usage *r)
 {
-    struct past *p = self;
+    struct earlier_usage *p = self;
 
     if (r->job < 0 || r->job >= INT32_MAX)
         return 0;
@@ -101,9 +101,9 @@ static int add_row(void *self, const struct row_usage *r)
     return 0;
 }
 
-static void read_past(void *self)
+static void read_earlier(void *self)
 {
-    struct past *p = self;
+    struct earlier_usage *p = self;
     struct store *store;
 
     p->rc = store_open(p->path, STORE_READ, &store, &p->err);
@@ -113,15 +113,15 @@ static void read_past(void *self)
     store_close(store);
 }
 
-static void take_past(void *self)
+static void take_earlier(void *self)
 {
-    struct past *p = self;
+    struct earlier_usage *p = self;
 
     if (p->rc < 0)
         log_warn("what jobs used before this start is not known: %s", p->err.text);
     for (int i = 0; i < p->n_jobs && p->rc == 0; i++)
         energy_add_past(p->service->energy, i, p->job_j[i]);
-    p->service->is_past_known = true;
+    p->service->has_earlier_usage = true;
     free(p->job_j);
     free(p->path);
     free(p);
@@ -130,9 +130,9 @@ static void take_past(void *self)
 /* Before this process writes any rows of its own: service_flush waits for it. */
 void service_recall_usage(struct service *s)
 {
-    struct past *p = heap_array(1, sizeof *p);
+    struct earlier_usage *p = heap_array(1, sizeof *p);
 
     p->service = s;
     p->path = strdup(s->config.store);
-    loop_work(s->loop, "usage so far", read_past, take_past, p);
+    loop_work(s->loop, "usage so far", read_earlier, take_earlier, p);
 }

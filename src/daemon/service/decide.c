@@ -27,8 +27,8 @@
 
 enum { CHILDREN_MAX = 5 };    // one decision, prices beside, and what people ask for meanwhile
 
-struct child {
-    struct child *next;
+struct decision_child {
+    struct decision_child *next;
     struct decider *decider;
     pid_t pid;
     int pidfd, pipe;
@@ -51,7 +51,7 @@ struct child {
 
 struct decider {
     struct service *service;
-    struct child *first;
+    struct decision_child *first;
     int n;
 };
 
@@ -65,9 +65,9 @@ struct decider *decider_create(struct service *s)
     return d;
 }
 
-static void child_free(struct child *c)
+static void child_free(struct decision_child *c)
 {
-    struct child **at = &c->decider->first;
+    struct decision_child **at = &c->decider->first;
 
     while (*at != c)
         at = &(*at)->next;
@@ -81,7 +81,7 @@ static void child_free(struct child *c)
     free(c);
 }
 
-static void let_go(struct child *c)
+static void let_go(struct decision_child *c)
 {
     struct loop *l = c->decider->service->loop;
 
@@ -98,7 +98,7 @@ static void let_go(struct child *c)
 }
 
 /* The end of it, one way or the other. */
-static void tell_owner(struct child *c, const struct err *failed)
+static void tell_owner(struct decision_child *c, const struct err *failed)
 {
     if (c->decided)
         c->decided(c->self, failed ? NULL : &c->decision, failed);
@@ -114,7 +114,7 @@ void decider_destroy(struct decider *d)
         return;
     err_set(&stopping, ECANCELED, "the daemon is stopping");
     while (d->first) {
-        struct child *c = d->first;
+        struct decision_child *c = d->first;
         kill(c->pid, SIGKILL);
         waitpid(c->pid, NULL, 0);
         let_go(c);
@@ -187,7 +187,7 @@ static void put_jobs(struct buf *out, const struct plan *p)
     }
 }
 
-_Noreturn static void answer(const struct child *c, int pipe, struct head *h,
+_Noreturn static void answer(const struct decision_child *c, int pipe, struct head *h,
                              const struct decision *d, json_t *said)
 {
     struct buf out, kept;
@@ -211,7 +211,7 @@ _Noreturn static void answer(const struct child *c, int pipe, struct head *h,
     _exit(0);
 }
 
-static void decide_there(const struct child *c, int pipe)
+static void decide_there(const struct decision_child *c, int pipe)
 {
     struct service *s = c->decider->service;
     struct decision d = c->decision;
@@ -231,7 +231,7 @@ static void decide_there(const struct child *c, int pipe)
     answer(c, pipe, &h, &d, c->tell ? c->tell(c->self, s, &d) : NULL);
 }
 
-static void work_there(struct child *c, int pipe)
+static void work_there(struct decision_child *c, int pipe)
 {
     struct head h = { 0 };
     struct err e = { 0 };
@@ -289,7 +289,7 @@ static bool read_prices(struct kept_prices *k, const char *bytes, size_t n)
 }
 
 /* The answer's parts; false: it is cut off, so the child died in the middle of it. */
-static bool read_answer(struct child *c, struct head *h)
+static bool read_answer(struct decision_child *c, struct head *h)
 {
     const char *at = buf_text(&c->answer), *end = at + c->answer.len;
 
@@ -311,7 +311,7 @@ static bool read_answer(struct child *c, struct head *h)
     return !h->n_json || c->decision.said;
 }
 
-static void describe_death(const struct child *c, int status, struct err *e)
+static void describe_death(const struct decision_child *c, int status, struct err *e)
 {
     if (c->is_late)
         err_set(e, ETIMEDOUT, "no answer within %g s", c->limit_s);
@@ -322,7 +322,7 @@ static void describe_death(const struct child *c, int status, struct err *e)
         err_set(e, EIO, "the child that worked on it ended without an answer");
 }
 
-static void finish(struct child *c, int status)
+static void finish(struct decision_child *c, int status)
 {
     struct head h = { 0 };
     struct err failed = { 0 };
@@ -338,7 +338,7 @@ static void finish(struct child *c, int status)
 
 static void on_end(void *self, int fd, unsigned ready)
 {
-    struct child *c = self;
+    struct decision_child *c = self;
     int status = 0;
 
     (void)fd;
@@ -351,7 +351,7 @@ static void on_end(void *self, int fd, unsigned ready)
 
 static void on_answer(void *self, int fd, unsigned ready)
 {
-    struct child *c = self;
+    struct decision_child *c = self;
     struct loop *l = c->decider->service->loop;
     char bytes[65536];
     ssize_t n = read(fd, bytes, sizeof bytes);
@@ -378,7 +378,7 @@ static void on_answer(void *self, int fd, unsigned ready)
 
 static void on_late(void *self)
 {
-    struct child *c = self;
+    struct decision_child *c = self;
 
     c->is_late = true;
     kill(c->pid, SIGKILL);
@@ -386,14 +386,15 @@ static void on_late(void *self)
 
 /* ---- starting ---- */
 
-static struct child *child_make(struct decider *d, double limit_s, void *self, struct err *e)
+static struct decision_child *child_make(struct decider *d, double limit_s, void *self,
+                                         struct err *e)
 {
     /* One place is kept for the next decision. */
     if (d->n >= CHILDREN_MAX - !d->service->inner->is_deciding) {
         err_set(e, EAGAIN, "%d questions are being worked on already; ask again later", d->n);
         return NULL;
     }
-    struct child *c = calloc(1, sizeof *c);
+    struct decision_child *c = calloc(1, sizeof *c);
     if (!c)
         abort();
     c->decider = d;
@@ -421,7 +422,7 @@ static int open_pipe(int p[2], struct err *e)
 }
 
 /* In the parent: wait for what the child says. */
-static int attend(struct child *c, pid_t pid, int pipe, struct err *e)
+static int attend(struct decision_child *c, pid_t pid, int pipe, struct err *e)
 {
     c->pid = pid;
     c->pipe = pipe;
@@ -440,7 +441,7 @@ static int attend(struct child *c, pid_t pid, int pipe, struct err *e)
 }
 
 /* Fork; the child never comes back from here. On an error 'c' is gone. */
-static int launch(struct child *c, struct err *e)
+static int launch(struct decision_child *c, struct err *e)
 {
     pid_t parent = getpid();
     int p[2], rc = open_pipe(p, e);
@@ -475,7 +476,7 @@ int decider_ask(struct decider *d, const char *policy, decide_tell_f *tell, deci
 
     if (rc < 0)
         return rc;
-    struct child *c = child_make(d, s->config.solve_s, self, e);
+    struct decision_child *c = child_make(d, s->config.solve_s, self, e);
     if (!c)
         return -EAGAIN;
     c->solver = solver;
@@ -495,7 +496,7 @@ int decider_ask(struct decider *d, const char *policy, decide_tell_f *tell, deci
 int decider_work(struct decider *d, double limit_s, decide_work_f *work, decide_worked_f *done,
                  void *self, struct err *e)
 {
-    struct child *c = child_make(d, limit_s, self, e);
+    struct decision_child *c = child_make(d, limit_s, self, e);
 
     if (!c)
         return -EAGAIN;

@@ -5,8 +5,8 @@
  * pipe and ends. What comes back is a value. A child that dies or takes too long is a
  * decision that failed; the loop goes on, and the greedy plan stands in.
  */
-#ifndef DAEMON_DECIDE_H
-#define DAEMON_DECIDE_H
+#ifndef DAEMON_SERVICE_DECIDE_H
+#define DAEMON_SERVICE_DECIDE_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -39,9 +39,9 @@ struct decision {
 struct decider *decider_create(struct service *s);
 void decider_destroy(struct decider *d);    // ends a child that is under way
 
-/* Plan beside the loop with the policy in use ('policy' NULL) or another one. 'tell' (may
- * be NULL) runs in the child after the plan is made and gives a JSON value that comes back as
- * 'said', and may append to 'raw'. 'done' gets the decision, or NULL and the reason. -EAGAIN: too many at once.
+/* Plan beside the loop with the policy in use ('policy' NULL) or another one. 'tell' (may be NULL)
+ * runs in the child after the plan is made and gives a JSON value that comes back as 'said', and
+ * may append to 'raw'. 'done' gets the decision, or NULL and the reason. -EAGAIN: too many at once.
  */
 typedef json_t *decide_tell_f(void *self, struct service *s, const struct decision *d);
 typedef void decide_done_f(void *self, struct decision *d, const struct err *failed);

@@ -1,4 +1,4 @@
-/* service_decide.c - when to decide, and what becomes of it. */
+/* decisions.c - when to decide, and what becomes of it. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "act/act.h"
-#include "act/local/local.h"
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/grow.h"
 #include "daemon/service/decide.h"
 #include "daemon/service/record.h"
 #include "daemon/service/inner.h"
@@ -32,38 +32,30 @@
 /* Prices of 10,000 GPUs take a second or two. */
 #define PRICING_S 60
 
-/* Slurm places, and we look on: our own plans are made, told and not acted on. */
+/* The engine places, and we look on: our own plans are made, told and not acted on. */
 static bool only_watches(const struct service *s)
 {
-    return s->slurm && s->config.is_shadow;
+    return s->cycle.executor.only_watches;
 }
 
 /* ---- in the child: why ---- */
 
-static bool is_placed_as_before(const struct snap_job *j, const struct plan_job *pj)
+static bool is_placed_as_before(const struct snapshot_job *j, const struct plan_job *pj)
 {
     return j->is_running && plan_job_stays(pj, j) && j->limit_w == pj->limit_w;
 }
 
-/* An earlier plan is being carried out for it, and this one will not be. */
-static bool is_under_way(const struct service *s, int job)
-{
-    const struct executor *x = &s->cycle.executor;
-
-    return x->job_is_busy && x->job_is_busy(x->self, job);
-}
-
 static bool is_worth_telling(const struct service *s, const struct decision *d, int j)
 {
-    const struct snap_job *seen = &d->snapshot.jobs[j];
+    const struct snapshot_job *seen = &d->snapshot.jobs[j];
     const struct plan_job *pj = &d->plan.jobs[j];
 
-    if (is_under_way(s, seen->id))
-        return false;
+    if (executor_job_is_busy(&s->cycle.executor, seen->id))
+        return false;    // an earlier plan is being carried out for it, and this one will not be
     if (pj->n_gpus)
         return !is_placed_as_before(seen, pj);
-    return seen->is_running || seen->id >= s->inner->n_why_told ||
-           s->inner->why_told[seen->id] != pj->reason + 1;
+    return seen->is_running || seen->id >= s->inner->n_explained ||
+           s->inner->explained[seen->id] != pj->reason + 1;
 }
 
 /* In shadow mode: what our own plan would draw on the same snapshot. */
@@ -84,7 +76,7 @@ static double our_watts(const struct service *s, const struct decision *d)
 }
 
 /* How explanations come back: as text, each with this in front. */
-struct told {
+struct explained {
     int job;
     int reason;    // why it waits; WAIT_NOT: it does not
     size_t len;    // with its NUL
@@ -92,7 +84,8 @@ struct told {
 
 static void explain_one(const struct decision *d, struct arena *a, int j)
 {
-    struct told head = { .job = d->snapshot.jobs[j].id, .reason = (int)d->plan.jobs[j].reason };
+    struct explained head = { .job = d->snapshot.jobs[j].id,
+                              .reason = (int)d->plan.jobs[j].reason };
     struct explanation x;
 
     explain_job(a, &d->asked, &d->plan, j, &x);
@@ -125,7 +118,7 @@ static json_t *tell_why(void *self, struct service *s, const struct decision *d)
         arena_reset(&a);
     }
     arena_release(&a);
-    if (!s->config.is_shadow)
+    if (!s->acting_policy && !only_watches(s))
         return NULL;
     return json_pack("{s:f}", "our_w", only_watches(s) ? d->plan.watts : our_watts(s, d));
 }
@@ -178,18 +171,17 @@ bool service_reprice(struct service *s, const struct decision *d)
 }
 
 /* Remember what was explained, so that it is not again. */
-static void note_told(struct service_inner *in, int n_jobs, const struct told *t)
+static void note_explained(struct service_inner *in, int n_jobs, const struct explained *t)
 {
-    if (in->why_told_of != in->generation && in->n_why_told)
-        memset(in->why_told, 0, (size_t)in->n_why_told);
-    in->why_told_of = in->generation;
-    if (in->n_why_told < n_jobs) {
-        in->why_told = realloc(in->why_told, (size_t)n_jobs);
-        assert(in->why_told);    // out of memory: stop; restart replays the journal
-        memset(in->why_told + in->n_why_told, 0, (size_t)(n_jobs - in->n_why_told));
-        in->n_why_told = n_jobs;
+    if (in->explained_of != in->generation && in->n_explained)
+        memset(in->explained, 0, (size_t)in->n_explained);
+    in->explained_of = in->generation;
+    if (in->n_explained < n_jobs) {
+        RESIZE(in->explained, n_jobs);
+        memset(in->explained + in->n_explained, 0, (size_t)(n_jobs - in->n_explained));
+        in->n_explained = n_jobs;
     }
-    in->why_told[t->job] = (unsigned char)(t->reason + 1);
+    in->explained[t->job] = (unsigned char)(t->reason + 1);
 }
 
 /* What was decided and why is on disk before it happens. */
@@ -200,12 +192,12 @@ static void record(struct service *s, const struct decision *d)
     int rc = at < end ? service_begin(s, &e) : 0;
 
     while (at < end && rc == 0) {
-        struct told head;
+        struct explained head;
 
         memcpy(&head, at, sizeof head);
         at += sizeof head;
         rc = store_put_decision(s->base.store, head.job, d->time_s, at, &e);
-        note_told(s->inner, s->base.ledger.state.n_jobs, &head);
+        note_explained(s->inner, s->base.ledger.state.n_jobs, &head);
         at += head.len;
     }
     if (rc < 0)
@@ -304,13 +296,6 @@ static void on_decided(void *self, struct decision *d, const struct err *failed)
         service_wake(s);
 }
 
-static const char *acting_policy(const struct service *s)
-{
-    if (s->inner->use_greedy)
-        return "greedy";
-    return s->config.is_shadow && !only_watches(s) ? s->config.shadow_policy : NULL;
-}
-
 static void on_decide(void *self)
 {
     struct service *s = self;
@@ -326,7 +311,8 @@ static void on_decide(void *self)
     in->decided_s = clock_stopwatch_s();
     in->asked_of = in->generation;
     in->is_deciding = true;
-    int rc = decider_ask(s->decider, acting_policy(s), tell_why, on_decided, s, &e);
+    const char *policy = in->use_greedy ? "greedy" : s->acting_policy;
+    int rc = decider_ask(s->decider, policy, tell_why, on_decided, s, &e);
     if (rc < 0) {
         in->is_deciding = false;
         loop_timer_set(&in->decide, 1);

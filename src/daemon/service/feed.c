@@ -23,9 +23,9 @@
 #define SUBMITTED "job_submitted"
 #define PATIENCE_S 0.05    // before looking again whether a slow listener has read something
 
-struct listener {
+struct subscriber {
     struct feed *feed;
-    struct listener *prev, *next;
+    struct subscriber *prev, *next;
     struct stream *stream;
     int64_t at;    // the last event it has, or that is not for it
     int job;       // -1: all
@@ -33,17 +33,18 @@ struct listener {
 
 struct feed {
     struct service *service;
-    struct listener *listeners;
+    struct subscriber *listeners;
     int n_listeners;
-    struct listener *next_up;    // whose turn it is; NULL: the first one's
-    int64_t last_seq;            // on disk
+    struct subscriber *next_up;    // whose turn it is; NULL: the first one's
+    int64_t last_seq;              // on disk
     struct loop_timer pump, heart;
     struct buf text;    // one event
 };
 
 /* ---- one event ---- */
 
-/* Is it the submission of 'job'? Names come again once their job has ended; times tell them apart. */
+/* Is it the submission of 'job'? Names come again once their job has ended; times tell them apart.
+ */
 static bool is_submission(const struct feed *f, json_t *o, int job)
 {
     const struct state *st = &f->service->base.ledger.state;
@@ -113,7 +114,7 @@ static int spell(struct buf *out, const struct row_event *r)
 
 /* ---- listeners ---- */
 
-static void listener_free(struct listener *l)
+static void listener_free(struct subscriber *l)
 {
     l->feed->n_listeners--;
     if (l->feed->next_up == l)
@@ -134,7 +135,7 @@ static void on_end(void *self)
 
 struct slice_read {
     struct feed *feed;
-    struct listener *listener;
+    struct subscriber *listener;
     int n;
 };
 
@@ -142,7 +143,7 @@ struct slice_read {
 static int deliver(void *self, const struct row_event *r)
 {
     struct slice_read *s = self;
-    struct listener *l = s->listener;
+    struct subscriber *l = s->listener;
     struct feed *f = s->feed;
 
     if (r->seq > f->last_seq) {    // of a transaction that is not committed
@@ -156,7 +157,7 @@ static int deliver(void *self, const struct row_event *r)
 }
 
 /* A slice for 'l'; true: it could take more at once. */
-static bool feed_one(struct feed *f, struct listener *l)
+static bool feed_one(struct feed *f, struct subscriber *l)
 {
     struct slice_read s = { .feed = f, .listener = l };
     struct err e = { 0 };
@@ -175,14 +176,14 @@ static bool feed_one(struct feed *f, struct listener *l)
     return stream_backlog(l->stream) < SLICE_BYTES / 2;
 }
 
-/* Give those who are behind a slice each, in a circle, as long as a turn may take; and come back while
- * somebody is behind.
+/* Give those who are behind a slice each, in a circle, as long as a turn may take; and come back
+ * while somebody is behind.
  */
 static void on_pump(void *self)
 {
     const double until_s = clock_stopwatch_s() + TURN_S;
     struct feed *f = self;
-    struct listener *l = f->next_up != NULL ? f->next_up : f->listeners;
+    struct subscriber *l = f->next_up != NULL ? f->next_up : f->listeners;
     bool is_behind = false, may_go_on = false;
 
     for (int i = 0; i < f->n_listeners; i++) {
@@ -209,7 +210,7 @@ static void on_heart(void *self)
     static const char beat[] = ": still here\n\n";
     struct feed *f = self;
 
-    for (struct listener *l = f->listeners; l != NULL; l = l->next)
+    for (struct subscriber *l = f->listeners; l != NULL; l = l->next)
         if (stream_backlog(l->stream) == 0)
             stream_write(l->stream, beat, sizeof beat - 1);
     loop_timer_set(&f->heart, HEARTBEAT_S);
@@ -233,7 +234,7 @@ void feed_destroy(struct feed *f)
 {
     if (f == NULL)
         return;
-    for (struct listener *l = f->listeners, *next; l != NULL; l = next) {
+    for (struct subscriber *l = f->listeners, *next; l != NULL; l = next) {
         next = l->next;
         stream_forget(l->stream);
         free(l);
@@ -247,9 +248,9 @@ void feed_destroy(struct feed *f)
 void feed_open(struct feed *f, struct request *r, int64_t after_seq, int job)
 {
     static const char hello[] = "retry: 2000\n\n";
-    struct listener *l = heap_array(1, sizeof *l);
+    struct subscriber *l = heap_array(1, sizeof *l);
 
-    *l = (struct listener){ .feed = f, .next = f->listeners, .job = job };
+    *l = (struct subscriber){ .feed = f, .next = f->listeners, .job = job };
     l->at = after_seq >= 0 && after_seq < f->last_seq ? after_seq : f->last_seq;
     l->stream = reply_stream(r, "text/event-stream", on_end, l);
     if (l->stream == NULL) {

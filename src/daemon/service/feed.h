@@ -5,8 +5,8 @@
  * that do not hold the loop. So does one that reads slowly: it falls behind, and what it
  * gets next is read from the journal; only who reads nothing at all is cut off (http.h).
  */
-#ifndef DAEMON_FEED_H
-#define DAEMON_FEED_H
+#ifndef DAEMON_SERVICE_FEED_H
+#define DAEMON_SERVICE_FEED_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* service_inner.h - what the files of the service share: when to listen, commit and decide. */
+/* inner.h - what the files of the service share: when to listen, commit and decide. */
 #ifndef DAEMON_SERVICE_INNER_H
 #define DAEMON_SERVICE_INNER_H
 
@@ -16,19 +16,14 @@ struct done_steps {
 
 struct service_inner {
     struct err broken;    // what service.broken points at
-    int node;             // this box, in the state; -1: GPUs are Slurm's
     int locks[2];         // descriptors that keep a second daemon out; -1: none
 
     /* Listening and committing. */
-    bool has_news;     // the sensor may have something
-    int *cancelled;    // (n_cancelled) jobs to be ended when this turn is on disk
-    int n_cancelled, cap_cancelled;
-    struct done_steps *done;    // (n_done) to be booked then
+    bool has_news;              // the sensor may have something
+    struct done_steps *done;    // (n_done) to be booked when this turn is on disk
     int n_done, cap_done;
-    int *submitted;    // (n_submitted) jobs that the executor is to hear of then,
-    int n_submitted, cap_submitted;
-    int *held;    // (n_held) and those that are held
-    int n_held, cap_held;
+    struct engine_change *changes;    // (n_changes) of jobs, that the engine is to hear of then
+    int n_changes, cap_changes;
     uint64_t generation;        // changes when the state was made anew after a failed commit
     struct loop_timer retry;    // the store failed: try again
 
@@ -36,22 +31,15 @@ struct service_inner {
     struct loop_timer decide;
     bool wants_decision;
     bool is_deciding;
-    bool use_greedy;            // the last decision failed: the next one is made simply
-    double decided_s;           // on the stopwatch, when the last one was begun; -INFINITY: never
-    uint64_t asked_of;          // generation the decision under way was begun in
-    unsigned char *why_told;    // (n_why_told) by job: the reason last explained, and 1; 0: none
-    int n_why_told;
-    uint64_t why_told_of;             // generation they are of
+    bool use_greedy;             // the last decision failed: the next one is made simply
+    double decided_s;            // on the stopwatch, when the last one was begun; -INFINITY: never
+    uint64_t asked_of;           // generation the decision under way was begun in
+    unsigned char *explained;    // (n_explained) by job: the reason last explained, and 1; 0: none
+    int n_explained;
+    uint64_t explained_of;            // generation they are of
     bool is_pricing;                  // prices are being found anew, in a child
     double pricing_s;                 // on the stopwatch, since when
     const struct snapshot *priced;    // of this, until the child is there
-
-    /* Slurm. */
-    struct newcomers *newcomers;    // nodes on their way into the state
-    struct intake *intake;
-    char site[17];    // of this store's tokens
-    unsigned char site_key[16];
-    char secret[RUN_SECRET_BYTES + 1];    // last told
 
     /* Now and then. */
     struct loop_timer flush;    // usage to the store
@@ -75,27 +63,11 @@ void service_on_news(void *self);
 void service_turn_open(struct service *s);
 void service_turn_end(void *self);
 
-/* After a decision: where its gap says that the kept prices serve no longer, find them anew beside the
- * next ones. True: that has begun.
+/* After a decision: where its gap says that the kept prices serve no longer, find them anew beside
+ * the next ones. True: that has begun.
  */
 struct decision;
 bool service_reprice(struct service *s, const struct decision *d);
-
-/* Nodes and GPUs: what the configuration declares or the drivers show. */
-int service_find_gpus(struct service *s, struct err *e);
-
-/* The type that a title or gres type means: as configured, or built in; NULL: none. */
-const struct gpu_type *service_type_of(const struct service *s, const char *title,
-                                       bool *is_described);
-
-/* Where jobs are told to report to. */
-const char *service_reports(struct service *s);
-
-/* Slurm: the executor; what watches nodes, once there is a sensor; what users did; the end. */
-int service_slurm_open(struct service *s, struct err *e);
-void service_slurm_watch(struct service *s);
-void service_slurm_listen(struct service *s);
-void service_slurm_close(struct service *s);
 
 /* Decide when it is time and nothing is under way. */
 void service_decide_open(struct service *s);

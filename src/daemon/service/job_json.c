@@ -205,7 +205,8 @@ static void put_life(struct api_text *t, const struct service *s, const struct j
     api_put_time(t, "changed_s", j->changed_s);
     api_put_time(t, "waited_s", waited_s(j, now_s));
     api_put_whole(t, "moves", j->n_moves);
-    api_put_whole(t, "failures", service_find_run(s, j->id, &run) ? run.n_failures : 0);
+    api_put_whole(t, "failures",
+                  executor_find(&s->cycle.executor, j->id, &run) ? run.n_failures : 0);
 }
 
 static void put_common(struct api_text *t, const struct service *s, const struct job *j,
@@ -294,7 +295,7 @@ static void put_command(struct api_text *t, const char *command)
 static void put_run(struct api_text *t, const struct service *s, const struct job *j)
 {
     struct run_info run = { .run = -1 };
-    bool is_there = service_find_run(s, j->id, &run);
+    bool is_there = executor_find(&s->cycle.executor, j->id, &run);
 
     api_put_number(t, "run", is_there ? run.run : (double)NAN);
     api_put_number(t, "pid", is_there && run.pid > 0 ? run.pid : (double)NAN);

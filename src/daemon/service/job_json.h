@@ -3,8 +3,8 @@
  * Read from the state and from whoever watches the job: parts of the service that are not there
  * (in tests, or a daemon that is only starting) leave their keys null.
  */
-#ifndef DAEMON_JOB_JSON_H
-#define DAEMON_JOB_JSON_H
+#ifndef DAEMON_SERVICE_JOB_JSON_H
+#define DAEMON_SERVICE_JOB_JSON_H
 
 #include <stdbool.h>
 
@@ -36,8 +36,8 @@ struct job_belief job_believed(const struct service *s, const struct job *j);
 #define PROMISE_SLACK 0.02
 
 /* "none", "kept", "short" or "unknown", for a job that runs at 'speed' (NaN: unknown). One that
- * waits is short of a throughput, and of a deadline once that has passed (until then unknown); one that
- * has ended is judged by the whole of its time.
+ * waits is short of a throughput, and of a deadline once that has passed (until then unknown); one
+ * that has ended is judged by the whole of its time.
  */
 const char *job_promise(const struct job *j, double speed, double now_s);
 

@@ -1,3 +1,4 @@
+#include "daemon/config/version.h"
 #include "daemon/service/metrics.h"
 
 #include <assert.h>
@@ -11,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "act/slurm/slurm.h"
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/text/file.h"
@@ -118,7 +118,8 @@ static void bucket(struct buf *out, const char *name, double limit, uint64_t cou
         buf_printf(out, "%s_bucket{le=\"%g\"} %" PRIu64 "\n", name, limit, count);
 }
 
-/* Prometheus wants each bucket to count all below it, too. 'limits' are (n), the last is infinite. */
+/* Prometheus wants each bucket to count all below it, too. 'limits' are (n), the last is infinite.
+ */
 static void buckets(struct buf *out, const char *name, const char *help, const double *limits,
                     const uint64_t *counts, int n, double sum)
 {
@@ -240,7 +241,7 @@ static void print_energy(const struct service *s, struct buf *out)
         return;
     single(out, "gogh_energy_joules_total", "counter", "Energy of all GPUs since the daemon began.",
            energy_total_j(s->energy));
-    if (!s->is_past_known)    // a counter that jumps up later would look like use
+    if (!s->has_earlier_usage)    // a counter that jumps up later would look like use
         return;
     print_owners(s, out);
     if (s->config.has_job_labels)
@@ -352,7 +353,8 @@ static void print_http(const struct service *s, struct buf *out)
 
 /* ---- the process ---- */
 
-/* Since Linux 6.2 the directory's size is their number (proc_pid_fd(5)); before, they are counted. */
+/* Since Linux 6.2 the directory's size is their number (proc_pid_fd(5)); before, they are counted.
+ */
 static int count_descriptors(void)
 {
     struct stat st;
@@ -410,20 +412,16 @@ static void print_process(const struct service *s, struct buf *out)
            s->began_s);
 }
 
-static void print_slurm(const struct service *s, struct buf *out)
+/* What the engine says of itself. */
+static void print_engine(const struct service *s, struct buf *out)
 {
-    if (!s->slurm)
-        return;
-    const struct slurm_stats is = slurm_stats(s->slurm);
-    single(out, "gogh_slurm_up", "gauge", "1 while Slurm answers.", is.is_up);
-    count(out, "gogh_slurm_calls_total", "Calls of Slurm's commands.", is.n_calls);
-    count(out, "gogh_slurm_late_total", "Calls that had to be killed.", is.n_late);
-    count(out, "gogh_slurm_drivers_total", "Driver processes started.", is.n_drivers);
-    count(out, "gogh_slurm_views_total", "Complete looks at Slurm.", is.n_views);
-    count(out, "gogh_slurm_resubmits_total", "Jobs submitted again, since Slurm had lost them.",
-          is.n_resubmits);
-    single(out, "gogh_slurm_orders_under_way", "gauge", "Orders that are not carried out yet.",
-           is.n_under_way);
+    struct engine_fact facts[ENGINE_FACTS_MAX];
+    const int n = executor_facts(&s->cycle.executor, facts);
+
+    for (int i = 0; i < n; i++)
+        if (facts[i].metric)
+            single(out, facts[i].metric, facts[i].kind == FACT_COUNT ? "counter" : "gauge",
+                   facts[i].help, facts[i].number);
 }
 
 void metrics_print(const struct service *s, struct buf *out)
@@ -435,7 +433,7 @@ void metrics_print(const struct service *s, struct buf *out)
     print_decisions(&s->metrics, out);
     print_predictions(&s->metrics, out);
     print_watch(s, out);
-    print_slurm(s, out);
+    print_engine(s, out);
     print_loop(s, out);
     print_http(s, out);
     print_process(s, out);

@@ -3,8 +3,8 @@
  * Counted where things happen; printed by metrics_print together with what can be asked of
  * the parts at that moment. Names begin with gogh_, units are base units, counts end in _total.
  */
-#ifndef DAEMON_METRICS_H
-#define DAEMON_METRICS_H
+#ifndef DAEMON_SERVICE_METRICS_H
+#define DAEMON_SERVICE_METRICS_H
 
 #include <stdint.h>
 
@@ -40,9 +40,6 @@ struct metrics {
 };
 
 void metrics_init(struct metrics *m);
-
-/* The version of this program: "0.1.0". */
-extern const char gogh_version[];
 
 /* The whole page. Joules per GPU, owner and (where configured) job; jobs by state; loop stalls;
  * prediction error and coverage; build info; the process's own CPU, memory and descriptors.

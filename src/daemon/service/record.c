@@ -44,15 +44,13 @@ struct record {
     char *path;
     int fd;    // -1: given up
     const struct cycle *cycle;
-    struct executor inner;
     struct buf line;    // being written
     struct pending *pending;
     int n_pending, cap_pending;
-    int n_events;    // among them
-    bool has_options;
-    struct solve_options options;    // as last told
-    long n_models;                   // the cycle's, as last told
-    int n_files;                     // models written beside
+    int n_events;     // among them
+    char *options;    // as last told; owned
+    long n_models;    // the cycle's, as last told
+    int n_files;      // models written beside
     struct arena scratch;
 };
 
@@ -142,12 +140,11 @@ static void put_flag(struct buf *b, const char *key, bool v)
     buf_printf(b, ",\"%s\":%s", key, v ? "true" : "false");
 }
 
-static void put_gpus(struct buf *b, const int *gpus, int n)
+/* Before each item of a list that has just been opened, or has some. */
+static void separate(struct buf *b)
 {
-    buf_puts(b, ",\"gpus\":[");
-    for (int i = 0; i < n; i++)
-        buf_printf(b, "%s%d", i ? "," : "", gpus[i]);
-    buf_puts(b, "]");
+    if (b->data[b->len - 1] != '[')
+        buf_puts(b, ",");
 }
 
 static double now_s(const struct record *r)
@@ -190,7 +187,8 @@ static void put_cluster(struct buf *b, const struct state *s, const struct catal
                               c->types[s->gpus[g].type].name);
         char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 
-        buf_printf(b, "%s%s", g ? "," : "", text ? text : "null");
+        separate(b);
+        buf_puts(b, text ? text : "null");
         free(text);
         json_decref(o);
     }
@@ -212,7 +210,7 @@ static void put_header(struct record *r, const struct config *c, bool can_sleep,
     buf_printf(b, ",\"version\":%d", RECORD_VERSION);
     put_text(b, "store", base_name(copy));
     put_text(b, "policy", c->policy);
-    put_text(b, "shadow", c->is_shadow ? c->shadow_policy : NULL);
+    put_text(b, "shadow", c->mode == MODE_SHADOW ? c->shadow_policy : NULL);
     put_text(b, "model", c->model);
     put_flag(b, "learns", c->is_learning);
     put_flag(b, "sleeps", can_sleep);
@@ -268,6 +266,7 @@ void record_close(struct record *r)
     if (r->fd >= 0)
         close(r->fd);
     free(r->pending);
+    free(r->options);
     buf_release(&r->line);
     arena_release(&r->scratch);
     free(r->path);
@@ -424,65 +423,55 @@ static void tell_model(struct record *r)
     arena_reset(&r->scratch);
 }
 
-static bool options_equal(const struct solve_options *a, const struct solve_options *b)
-{
-    return a->objective == b->objective && a->price_w == b->price_w &&
-           a->power_cap_w == b->power_cap_w && a->move_s == b->move_s &&
-           a->settle_s == b->settle_s && a->unfit_max == b->unfit_max &&
-           a->alone_unfit_max == b->alone_unfit_max && a->may_share == b->may_share &&
-           a->may_move == b->may_move && a->may_limit == b->may_limit &&
-           a->may_choose == b->may_choose && a->may_sleep == b->may_sleep;
-}
-
+/* Where they are not as last told. */
 static void put_options(struct record *r)
 {
     const struct solve_options *o = &r->cycle->options;
-    struct buf *b = &r->line;
+    struct buf b;
 
-    if (r->has_options && options_equal(o, &r->options))
-        return;
-    r->options = *o;
-    r->has_options = true;
-    buf_printf(b, ",\"options\":{\"objective\":\"%s\"",
+    buf_init(&b, 4096);
+    buf_printf(&b, ",\"options\":{\"objective\":\"%s\"",
                o->objective == OBJECTIVE_WATTS ? "watts" : "joules");
-    put_number(b, "price_w", o->price_w);
-    put_number(b, "power_cap_w", o->power_cap_w);
-    put_number(b, "move_s", o->move_s);
-    put_number(b, "settle_s", o->settle_s);
-    put_number(b, "unfit_max", o->unfit_max);
-    put_number(b, "alone_unfit_max", o->alone_unfit_max);
-    put_flag(b, "may_share", o->may_share);
-    put_flag(b, "may_move", o->may_move);
-    put_flag(b, "may_limit", o->may_limit);
-    put_flag(b, "may_choose", o->may_choose);
-    put_flag(b, "may_sleep", o->may_sleep);
-    buf_puts(b, "}");
+    put_number(&b, "price_w", o->price_w);
+    put_number(&b, "power_cap_w", o->power_cap_w);
+    put_number(&b, "move_s", o->move_s);
+    put_number(&b, "settle_s", o->settle_s);
+    put_number(&b, "unfit_max", o->unfit_max);
+    put_number(&b, "alone_unfit_max", o->alone_unfit_max);
+    put_flag(&b, "may_share", o->may_share);
+    put_flag(&b, "may_move", o->may_move);
+    put_flag(&b, "may_limit", o->may_limit);
+    put_flag(&b, "may_choose", o->may_choose);
+    put_flag(&b, "may_sleep", o->may_sleep);
+    buf_puts(&b, "}");
+    if (!r->options || strcmp(r->options, buf_text(&b)) != 0) {
+        buf_puts(&r->line, buf_text(&b));
+        free(r->options);
+        r->options = strdup(buf_text(&b));
+    }
+    buf_release(&b);
 }
 
 static void put_busy(struct buf *b, const struct snapshot *s)
 {
-    bool is_first = true;
-
     buf_puts(b, ",\"busy\":[");
     for (int g = 0; g < s->n_gpus; g++) {
         if (s->gpus[g].may_start || s->nodes[s->gpus[g].node].state != NODE_UP)
             continue;
-        buf_printf(b, "%s%d", is_first ? "" : ",", g);
-        is_first = false;
+        separate(b);
+        buf_printf(b, "%d", g);
     }
     buf_puts(b, "]");
 }
 
 static void put_asleep(struct buf *b, const struct snapshot *s)
 {
-    bool is_first = true;
-
     buf_puts(b, ",\"wake\":[");
     for (int g = 0; g < s->n_gpus; g++) {
         if (!(s->gpus[g].wake_s > 0))
             continue;
-        buf_printf(b, "%s[%d,%.17g]", is_first ? "" : ",", g, s->gpus[g].wake_s);
-        is_first = false;
+        separate(b);
+        buf_printf(b, "[%d,%.17g]", g, s->gpus[g].wake_s);
     }
     buf_puts(b, "]");
 }
@@ -491,14 +480,13 @@ static void put_asleep(struct buf *b, const struct snapshot *s)
 static void put_under_way(struct record *r)
 {
     const struct state *s = &r->cycle->ledger->state;
-    bool is_first = true;
 
     buf_puts(&r->line, ",\"under_way\":[");
-    for (int i = s->first_waiting; i >= 0 && r->inner.job_is_busy; i = s->jobs[i]->next_waiting) {
-        if (!r->inner.job_is_busy(r->inner.self, i))
+    for (int i = s->first_waiting; i >= 0; i = s->jobs[i]->next_waiting) {
+        if (!executor_job_is_busy(&r->cycle->executor, i))
             continue;
-        buf_printf(&r->line, "%s%d", is_first ? "" : ",", i);
-        is_first = false;
+        separate(&r->line);
+        buf_printf(&r->line, "%d", i);
     }
     buf_puts(&r->line, "]");
 }
@@ -549,7 +537,7 @@ static void put_engine(struct record *r, const struct snapshot *s)
     put_list(b, "unlimited", list, x->unlimited ? s->n_gpus : 0);
     buf_puts(b, ",\"ruled\":[");
     for (int j = 0; j < s->n_jobs; j++) {
-        buf_puts(b, j ? "," : "");
+        separate(b);
         put_ruled(b, s, j);
     }
     buf_puts(b, "]");
@@ -573,34 +561,29 @@ void record_look(struct record *r, const struct solver *solver, const struct sna
 
 static void put_placed(struct buf *b, const struct snapshot *s, const struct plan *p)
 {
-    bool is_first = true;
-
     buf_puts(b, ",\"run\":[");
     for (int j = 0; j < p->n_jobs; j++) {
         const struct plan_job *pj = &p->jobs[j];
 
         if (pj->n_gpus == 0)
             continue;
-        buf_printf(b, "%s[%d,%d", is_first ? "" : ",", s->jobs[j].id, pj->limit_w);
+        separate(b);
+        buf_printf(b, "[%d,%d", s->jobs[j].id, pj->limit_w);
         for (int i = 0; i < pj->n_gpus; i++)
             buf_printf(b, ",%d", pj->gpus[i]);
         buf_puts(b, "]");
-        is_first = false;
     }
     buf_puts(b, "]");
 }
 
 static void put_waiting(struct buf *b, const struct snapshot *s, const struct plan *p)
 {
-    bool is_first = true;
-
     buf_puts(b, ",\"wait\":[");
     for (int j = 0; j < p->n_jobs; j++) {
         if (p->jobs[j].n_gpus > 0)
             continue;
-        buf_printf(b, "%s[%d,\"%s\"]", is_first ? "" : ",", s->jobs[j].id,
-                   wait_reason_name(p->jobs[j].reason));
-        is_first = false;
+        separate(b);
+        buf_printf(b, "[%d,\"%s\"]", s->jobs[j].id, wait_reason_name(p->jobs[j].reason));
     }
     buf_puts(b, "]");
 }
@@ -659,100 +642,28 @@ void record_energy(struct record *r, double at_s, const struct energy *e)
 
 /* ---- orders ---- */
 
-static void tell_order(struct record *r, const char *what, const struct placement *p)
+static void tell_order(void *self, enum order_kind order, const struct placement *p)
 {
-    begin_line(r, what, now_s(r));
+    static const char *const words[] = { [ORDER_STOP] = "stop",
+                                         [ORDER_MOVE] = "move",
+                                         [ORDER_LIMIT] = "move",
+                                         [ORDER_START] = "start",
+                                         [ORDER_CANCEL] = "cancel" };
+    struct record *r = self;
+
+    begin_line(r, words[order], now_s(r));
     buf_printf(&r->line, ",\"job\":%d", p->job);
     if (p->n_gpus > 0) {
-        put_gpus(&r->line, p->gpus, p->n_gpus);
+        put_list(&r->line, "gpus", p->gpus, p->n_gpus);
         buf_printf(&r->line, ",\"limit_w\":%d", p->limit_w);
     }
     end_line(r, false);
 }
 
-static int order_start(void *self, const struct placement *p, struct err *e)
-{
-    struct record *r = self;
-    int rc = r->inner.start(r->inner.self, p, e);
-
-    if (rc == 0)
-        tell_order(r, "start", p);
-    return rc;
-}
-
-static int order_stop(void *self, int job, struct err *e)
-{
-    struct record *r = self;
-    int rc = r->inner.stop(r->inner.self, job, e);
-
-    if (rc == 0)
-        tell_order(r, "stop", &(struct placement){ .job = job });
-    return rc;
-}
-
-static int order_move(void *self, const struct placement *p, struct err *e)
-{
-    struct record *r = self;
-    int rc = r->inner.move(r->inner.self, p, e);
-
-    if (rc == 0)
-        tell_order(r, "move", p);
-    return rc;
-}
-
-static int order_cancel(void *self, int job, struct err *e)
-{
-    struct record *r = self;
-    int rc = r->inner.cancel(r->inner.self, job, e);
-
-    if (rc == 0)
-        tell_order(r, "cancel", &(struct placement){ .job = job });
-    return rc;
-}
-
-static bool job_is_busy(void *self, int job)
-{
-    const struct record *r = self;
-
-    return r->inner.job_is_busy && r->inner.job_is_busy(r->inner.self, job);
-}
-
-static bool gpu_is_busy(void *self, int gpu)
-{
-    const struct record *r = self;
-
-    return r->inner.gpu_is_busy && r->inner.gpu_is_busy(r->inner.self, gpu);
-}
-
-static double gpu_wake_s(void *self, int gpu)
-{
-    const struct record *r = self;
-
-    return r->inner.gpu_wake_s ? r->inner.gpu_wake_s(r->inner.self, gpu) : 0;
-}
-
-static bool rules(void *self, struct arena *a, const int *jobs, int n_jobs,
-                  struct engine_rules *out)
-{
-    const struct record *r = self;
-
-    return r->inner.rules && r->inner.rules(r->inner.self, a, jobs, n_jobs, out);
-}
-
-struct executor record_executor(struct record *r, struct executor inner)
+void record_orders(struct record *r, struct executor *x)
 {
     if (!r)
-        return inner;
-    r->inner = inner;
-    return (struct executor){
-        .self = r,
-        .start = order_start,
-        .stop = order_stop,
-        .move = order_move,
-        .cancel = order_cancel,
-        .job_is_busy = job_is_busy,
-        .gpu_is_busy = gpu_is_busy,
-        .gpu_wake_s = gpu_wake_s,
-        .rules = rules,
-    };
+        return;
+    x->on_order = tell_order;
+    x->order_to = r;
 }

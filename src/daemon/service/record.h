@@ -4,9 +4,9 @@
  *     header, events, measurements, looks, plans, orders, joules -> PATH
  *
  * Everything that a plan follows from is in there, in the order in which it came to the state: so
- * `gogh replay --record PATH` (sim/rerun.h) makes the same plans again, and carries them out in the
- * simulated world. Made by the daemon where the configuration says 'record PATH'; on the loop's
- * thread.
+ * `gogh replay --record PATH` (sim/rerun/rerun.h) makes the same plans again, and carries them out
+ * in the simulated world. Made by the daemon where the configuration says 'record PATH'; on the
+ * loop's thread.
  *
  * Lines are whole JSON objects. What a transaction did waits until it is safe; of one that was
  * undone the events are left out, and what the catalog learned, which stays in memory, is not. A
@@ -14,13 +14,11 @@
  *
  * All functions take NULL, which records nothing.
  */
-#ifndef DAEMON_RECORD_H
-#define DAEMON_RECORD_H
+#ifndef DAEMON_SERVICE_RECORD_H
+#define DAEMON_SERVICE_RECORD_H
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#include "act/executor.h"
 
 struct cluster;
 struct config;
@@ -29,6 +27,7 @@ struct decision;
 struct energy;
 struct err;
 struct event;
+struct executor;
 struct measurement;
 struct record;
 struct snapshot;
@@ -43,8 +42,8 @@ int record_open(const char *path, const struct config *c, const struct cycle *cy
                 struct record **out, struct err *e);
 void record_close(struct record *r);
 
-/* The executor door with a recorder before it: orders that are accepted are written down. */
-struct executor record_executor(struct record *r, struct executor inner);
+/* Orders that this executor accepts are written down. */
+void record_orders(struct record *r, struct executor *x);
 
 /* ---- within a transaction: written when it is safe ---- */
 

@@ -3,8 +3,8 @@
  * The first thing a daemon does. Also how `gogh replay` looks at a run that has ended or
  * died. Owns what it opens; nothing in the store is changed by opening it.
  */
-#ifndef DAEMON_RECOVER_H
-#define DAEMON_RECOVER_H
+#ifndef DAEMON_SERVICE_RECOVER_H
+#define DAEMON_SERVICE_RECOVER_H
 
 #include "catalog/catalog.h"
 #include "catalog/cluster/ledger.h"

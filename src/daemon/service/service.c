@@ -15,8 +15,6 @@
 #include <unistd.h>
 
 #include "act/gpu/devices.h"
-#include "act/local/local.h"
-#include "act/slurm/slurm.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "catalog/cluster/snapshot.h"
@@ -40,19 +38,12 @@
 /* How long work that was begun may take at the end, a reading of power for instance. */
 #define SETTLE_S 5.0
 
-/* Another process that writes the store (an import) is waited for this long, then the turn fails and
- * is tried again: half of what may hold the loop.
+/* Another process that writes the store (an import) is waited for this long, then the turn fails
+ * and is tried again: half of what may hold the loop.
  */
 #define STORE_PATIENCE_S 0.05
 
 /* ---- what a GPU draws by the model ---- */
-
-static bool gpu_is_asleep(const struct service *s, int gpu)
-{
-    const struct executor *x = &s->cycle.executor;
-
-    return x->gpu_wake_s && x->gpu_wake_s(x->self, gpu) > 0;
-}
 
 static double model_w(void *self, int gpu)
 {
@@ -70,7 +61,7 @@ static double model_w(void *self, int gpu)
         workloads[i] = spec->workload;
         rates[i] = job_serves(spec);
     }
-    if (n == 0 && gpu_is_asleep(s, gpu))
+    if (n == 0 && executor_wake_s(&s->cycle.executor, gpu) > 0)
         return s->base.catalog.types[g->type].sleep_w;
     if (n == 0 || s->cycle.estimator.n_types <= g->type)
         return s->base.catalog.types[g->type].idle_w;
@@ -190,101 +181,43 @@ static int believe(struct service *s, struct err *e)
     return rc;
 }
 
-/* Plans with limits that nobody can set would be refused again and again. */
-static bool may_limit(const struct service *s)
-{
-    const int n = s->devices ? devices_n(s->devices) : 0;
-    bool is_able = n > 0;
-
-    for (int i = 0; i < n; i++)
-        is_able = is_able && isfinite(devices_get(s->devices, i)->limit_low_w);
-    if (s->config.cluster.settings.power_limits && !is_able)
-        log_warn("set power_limits: these GPUs take no power limits; plans do without");
-    return s->config.cluster.settings.power_limits && is_able;
-}
-
 /* What may change while the daemon runs. */
 static void use_settings(struct service *s)
 {
     const struct cluster_settings *set = &s->config.cluster.settings;
+    const struct executor *x = &s->cycle.executor;
     struct solve_options *o = &s->cycle.options;
     struct err e;
 
     log_set_level(s->config.log);
     if (solver_by_name(s->config.policy, (uint64_t)s->config.seed, &s->cycle.solver, &e) < 0)
         log_error("%s", e.text);    // it was there when the configuration was checked
-    local_set_grace(s->local, s->config.grace_s);
-    if (s->slurm)
-        slurm_set_grace(s->slurm, s->config.grace_s);
+    executor_set_grace(x, s->config.grace_s);
     o->price_w = set->price_w;
     o->settle_s = set->settle_s;
     o->power_cap_w = set->power_cap_w;
-    o->may_limit = may_limit(s);
-    o->may_sleep = s->config.executor == EXECUTOR_LOCAL || s->config.slurm_sleep;
+    o->may_limit = set->power_limits && x->takes_limits;
+    if (set->power_limits && !x->takes_limits)
+        log_warn("set power_limits: these GPUs take no power limits; plans do without");
+    o->may_sleep = x->may_sleep;
     o->move_s = set->move_s + set->restart_s;
     s->cycle.settings++;
-}
-
-/* For a job that starts again: later than the journal, which hears of steps now and then. */
-static double steps_heard(void *self, int job)
-{
-    const struct service *s = self;
-    struct watch_job w;
-
-    if (s->watch && watch_job(s->watch, job, &w) && w.has_reported)
-        return w.steps;
-    return s->base.ledger.state.jobs[job]->steps_done;
-}
-
-const char *service_reports(struct service *s)
-{
-    const struct config *c = &s->config;
-
-    if (c->reports && (c->executor == EXECUTOR_LOCAL || !c->reports_udp))
-        return arena_printf(&s->arena, "unix:%s", c->reports);
-    return arena_printf(&s->arena, "udp:%s", c->reports_udp);
-}
-
-bool service_find_run(const struct service *s, int job, struct run_info *out)
-{
-    return s->runs.find && s->runs.find(s->runs.self, job, out);
-}
-
-static int open_local(struct service *s, struct err *e)
-{
-    struct local_setup setup = {
-        .loop = s->loop,
-        .clock = &s->clock,
-        .state = &s->base.ledger.state,
-        .catalog = &s->base.catalog,
-        .node = s->inner->node,
-        .devices = s->devices,
-        .run_dir = s->config.run_dir,
-        .keeper = s->programs.keeper,
-        .reports = service_reports(s),
-        .grace_s = s->config.grace_s,
-        .uses_mps = s->config.uses_mps,
-        .steps_done = steps_heard,
-        .steps_self = s,
-    };
-    int rc = local_create(&setup, &s->local, e);
-
-    if (rc < 0)
-        return rc;
-    s->cycle.executor = record_executor(s->record, local_executor(s->local));
-    s->runs = local_runs(s->local);
-    return rc;
+    s->acting_policy = NULL;
+    if (s->config.mode == MODE_SHADOW && !x->only_watches)
+        s->acting_policy = s->config.shadow_policy;
 }
 
 static enum watch_power power_source(const struct service *s)
 {
+    const struct devices *devices = s->cycle.executor.devices;
+
     switch (s->config.power) {
     case POWER_DCGM:
         return WATCH_DCGM;
     case POWER_MODEL:
         return WATCH_MODEL;
     default:
-        return s->devices && devices_n(s->devices) > 0 ? WATCH_DEVICES : WATCH_MODEL;
+        return devices && devices_n(devices) > 0 ? WATCH_DEVICES : WATCH_MODEL;
     }
 }
 
@@ -296,9 +229,9 @@ static int open_sensor(struct service *s, struct err *e)
         .clock = &s->clock,
         .state = &s->base.ledger.state,
         .catalog = &s->base.catalog,
-        .runs = s->runs,
-        .node = s->inner->node,
-        .devices = s->devices,
+        .executor = &s->cycle.executor,
+        .node = s->cycle.executor.node,
+        .devices = s->cycle.executor.devices,
         .energy = s->energy,
         .socket = c->reports,
         .udp = c->reports_udp,
@@ -322,13 +255,8 @@ static int open_sensor(struct service *s, struct err *e)
 
 static int open_doors(struct service *s, struct err *e)
 {
-    const bool has_slurm = s->config.executor == EXECUTOR_SLURM;
-    int rc = has_slurm ? service_slurm_open(s, e) : open_local(s, e);
+    int rc = open_sensor(s, e);
 
-    if (rc == 0)
-        rc = open_sensor(s, e);
-    if (rc == 0 && has_slurm)
-        service_slurm_watch(s);
     if (rc == 0)
         rc = auth_open(&s->config, &s->auth, e);
     if (rc == 0)
@@ -446,7 +374,7 @@ static void open_timers(struct service *s)
 
 /* ---- the whole ---- */
 
-static int open_parts(struct service *s, struct err *e)
+static int open_parts(struct service *s, const struct engine *engine, struct err *e)
 {
     int rc = make_dir(s->config.run_dir, 0711, e);
 
@@ -471,7 +399,7 @@ static int open_parts(struct service *s, struct err *e)
     if (rc == 0)
         rc = ledger_commit(&s->base.ledger, e);
     if (rc == 0)
-        rc = service_find_gpus(s, e);
+        rc = engine->open(s, engine->program, &s->cycle.executor, e);
     if (rc == 0)
         rc = open_cycle(s, e);
     if (rc < 0)
@@ -484,12 +412,16 @@ static int open_parts(struct service *s, struct err *e)
     if (rc == 0)
         rc = record_open(s->config.record, &s->config, &s->cycle, s->config.slurm_sleep, &s->record,
                          e);
-    return rc < 0 ? rc : open_doors(s, e);
+    if (rc < 0)
+        return rc;
+    record_orders(s->record, &s->cycle.executor);
+    return open_doors(s, e);
 }
 
-int service_open(struct service *s, const struct config *c, const struct programs *p, struct err *e)
+int service_open(struct service *s, const struct config *c, const struct engine *engine,
+                 struct err *e)
 {
-    *s = (struct service){ .clock = clock_real(), .config = *c, .programs = *p };
+    *s = (struct service){ .clock = clock_real(), .config = *c };
     s->inner = calloc(1, sizeof *s->inner);
     if (!s->inner)
         abort();
@@ -501,7 +433,7 @@ int service_open(struct service *s, const struct config *c, const struct program
     arena_init(&s->arena_config);
     metrics_init(&s->metrics);
     nn_init();
-    int rc = open_parts(s, e);
+    int rc = open_parts(s, engine, e);
     if (rc == 0)
         rc = http_listen(s->http, e);
     if (rc < 0) {
@@ -533,7 +465,9 @@ void service_stop(struct service *s)
     loop_stop(s->loop);
 }
 
-/* A driver that hangs keeps its thread, and with it what the thread uses; all that lasts is on disk. */
+/* A driver that hangs keeps its thread, and with it what the thread uses; all that lasts is on
+ * disk.
+ */
 static _Noreturn void end_without_them(void)
 {
     log_info(
@@ -541,7 +475,7 @@ static _Noreturn void end_without_them(void)
     _exit(EXIT_SUCCESS);
 }
 
-/* Jobs go on: they are their keepers'. */
+/* Jobs go on: they are the engine's. */
 void service_close(struct service *s)
 {
     s->is_stopping = true;
@@ -557,25 +491,22 @@ void service_close(struct service *s)
     bool is_training = s->has_cycle && s->cycle.trainer && trainer_is_busy(s->cycle.trainer);
     if (s->loop && (!loop_settle_within(s->loop, SETTLE_S) || is_training))
         end_without_them();
-    service_slurm_close(s);
     record_close(s->record);
     watch_destroy(s->watch);
-    local_destroy(s->local);
+    executor_close(&s->cycle.executor);
     if (s->has_cycle)
         cycle_release(&s->cycle);
     model_destroy(s->model);
     energy_destroy(s->energy);
-    devices_close(s->devices);
+    devices_close(s->cycle.executor.devices);
     if (s->is_open)
         recover_close(&s->base);
     loop_destroy(s->loop);
     for (int i = 0; i < 2; i++)
         if (s->inner->locks[i] >= 0)
             close(s->inner->locks[i]);
-    free(s->inner->why_told);
-    free(s->inner->cancelled);
-    free(s->inner->submitted);
-    free(s->inner->held);
+    free(s->inner->explained);
+    free(s->inner->changes);
     free(s->inner->done);
     free(s->inner);
     arena_release(&s->arena);

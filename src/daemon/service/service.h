@@ -4,17 +4,16 @@
  *                                             |               |
  *     decide (a child process) <--- cycle <---+--- wakes -----'
  *           |                         ^
- *           '------ plan -----> act --+--> local (processes), or Slurm --> watch --> cycle_listen
+ *           '------ plan -----> act --+--> the engine --> watch --> cycle_listen
  *
  * One thread owns all of it. Made by service_open; one to a process.
  */
-#ifndef DAEMON_SERVICE_H
-#define DAEMON_SERVICE_H
+#ifndef DAEMON_SERVICE_SERVICE_H
+#define DAEMON_SERVICE_SERVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "act/runs.h"
 #include "base/clock.h"
 #include "base/loop.h"
 #include "cycle/cycle.h"
@@ -23,25 +22,25 @@
 #include "daemon/service/recover.h"
 
 struct auth;
+struct cluster;
 struct decider;
-struct devices;
 struct energy;
 struct err;
 struct feed;
 struct http;
-struct local;
 struct model;
 struct record;
 struct request;
-struct slurm;
-struct slurm_watch;
 struct watch;
 struct workload;
 
-/* What the daemon starts, besides children of its own; paths, borrowed. */
-struct programs {
-    const char *keeper;          // keeps a run of a job (act/local.h)
-    const char *slurm_driver;    // runs Slurm's commands (act/slurm.h)
+/* How the engine is opened that runs the jobs (daemon/engine/engine.h). 'open' is called once there
+ * are a loop and a store: it has nodes put into the state that it knows of (service_install), and
+ * fills in 'out'. Where it fails it leaves nothing open.
+ */
+struct engine {
+    int (*open)(struct service *s, const char *program, struct executor *out, struct err *e);
+    const char *program;    // that it starts; borrowed
 };
 
 struct service {
@@ -50,16 +49,10 @@ struct service {
     struct arena arena;           // of what lives as long as the process
     struct arena arena_config;    // of the configuration, once it was read again
     struct config config;
-    struct programs programs;
     struct recovered base;    // store, catalog, ledger
-    struct cycle cycle;
-    struct model *model;    // in use at start
-    struct devices *devices;
-    struct runs runs;                   // of the executor, which is one of these two
-    struct local *local;                // NULL: Slurm runs the jobs
-    struct slurm *slurm;                // NULL: this box does
-    struct slurm_watch *slurm_watch;    // its nodes and users' jobs
-    struct watch *watch;                // the sensor
+    struct cycle cycle;       // with the executor, which is the engine
+    struct model *model;      // in use at start
+    struct watch *watch;      // the sensor
     struct energy *energy;
     struct auth *auth;
     struct http *http;
@@ -74,13 +67,14 @@ struct service {
     struct err *broken;           // the store's last failure; NULL: it works
     double began_s;               // of the process
     double flushed_s;             // when usage was last written; NaN: not yet
-    bool is_past_known;           // what jobs used before this process began has been read
+    bool has_earlier_usage;       // what jobs used before this process began has been read
     double last_decision_s;       // NaN: none yet
+    const char *acting_policy;    // in place of ours, which is compared with it; NULL: ours acts
     double acting_w, shadow_w;    // shadow mode: predicted draw under the acting plan and ours; NaN
     struct service_inner *inner;
 };
 
-int service_open(struct service *s, const struct config *c, const struct programs *p,
+int service_open(struct service *s, const struct config *c, const struct engine *engine,
                  struct err *e);
 int service_run(struct service *s, struct err *e);    // until a signal, or service_stop
 void service_stop(struct service *s);
@@ -95,6 +89,9 @@ int service_append(struct service *s, const struct event *ev, struct err *e);
 /* The catalog's index of a workload, added in this turn's transaction where it is new. */
 int service_add_workload(struct service *s, const struct workload *w, int *index, struct err *e);
 
+/* Nodes, types and workloads that are new, in a transaction of their own. */
+int service_install(struct service *s, const struct cluster *cl, struct err *e);
+
 /* A submission that was read becomes a job, in this turn's transaction. */
 struct submit;
 int service_submit(struct service *s, struct submit *want, int *job, struct err *e);
@@ -105,9 +102,6 @@ int service_measure(struct service *s, const struct measurement *m, struct err *
 
 /* End a job for good, as its owner or an operator asked: the event, and the order. */
 int service_cancel(struct service *s, int job, struct err *e);
-
-/* The present or last run of a job; false: none, or nobody runs anything yet. */
-bool service_find_run(const struct service *s, int job, struct run_info *out);
 
 /* Write down what was used up to now, so that a report has it. */
 void service_flush(struct service *s);

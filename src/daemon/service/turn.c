@@ -1,8 +1,8 @@
-/* service_turn.c - a turn of the loop as a transaction: what is written, heard and answered in it.
+/* turn.c - a turn of the loop as a transaction: what is written, heard and answered in it.
  *
- *     handlers, decisions ---> service_append ---> (open) ---> turn's end ---> commit ---> answers leave,
- *     sensor ---> cycle_listen -----'                                             |        orders go out
- *                                                                                 '--> undone: 503
+ *     handlers, decisions --> service_append --> (open) -> turn's end --> commit --> answers leave,
+ *     sensor --> cycle_listen -----'                                        |        orders go out
+ *                                                                           '--> undone: 503
  *
  * Whatever must not happen unless the turn is on disk waits in service_inner until turn_is_safe.
  */
@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "act/local/local.h"
-#include "act/slurm/slurm.h"
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/log.h"
@@ -23,10 +21,9 @@
 #include "daemon/submit/submit.h"
 #include "monitor/energy.h"
 #include "monitor/monitor.h"
-#include "monitor/slurm.h"
 
-/* Observations taken in per turn, so that a flood of them does not hold the loop: an event costs 6 to
- * 15 us to journal (catalog/ledger), a measurement more.
+/* Observations taken in per turn, so that a flood of them does not hold the loop: an event costs 6
+ * to 15 us to journal (catalog/ledger), a measurement more.
  */
 #define LISTEN_MOST 512
 
@@ -57,12 +54,11 @@ void service_undo(struct service *s, const struct err *e)
     in->broken = *e;
     s->broken = &in->broken;
     in->generation++;
-    in->n_cancelled = in->n_done = in->n_submitted = in->n_held = 0;
+    in->n_done = in->n_changes = 0;
     s->is_turn_open = false;
     s->metrics.n_commit_failures++;
     cycle_is_undone(&s->cycle);
-    if (s->slurm_watch)
-        slurm_watch_undone(s->slurm_watch);
+    executor_committed(&s->cycle.executor, false);
     record_undo(s->record);
     in->has_news = true;
     if (s->http)
@@ -70,28 +66,22 @@ void service_undo(struct service *s, const struct err *e)
     loop_timer_set(&in->retry, RETRY_S);
 }
 
-static void order_cancels(struct service *s)
+/* The engine hears of what happened to jobs, in that order. */
+static void tell_engine(struct service *s)
 {
-    struct service_inner *in = s->inner;
     const struct executor *x = &s->cycle.executor;
+    struct service_inner *in = s->inner;
     struct err e = { 0 };
 
-    for (int i = 0; i < in->n_cancelled; i++)
-        if (x->cancel(x->self, in->cancelled[i], &e) < 0)
-            log_warn("job %s: %s", s->base.ledger.state.jobs[in->cancelled[i]]->spec.name, e.text);
-    in->n_cancelled = 0;
-}
+    for (int i = 0; i < in->n_changes; i++) {
+        const struct placement p = { .job = in->changes[i].job };
 
-/* Slurm is to have the jobs that GOGH has. */
-static void tell_slurm(struct service *s)
-{
-    struct service_inner *in = s->inner;
-
-    for (int i = 0; i < in->n_submitted && s->slurm; i++)
-        slurm_job_is_new(s->slurm, in->submitted[i]);
-    for (int i = 0; i < in->n_held && s->slurm; i++)
-        slurm_job_is_held(s->slurm, in->held[i]);
-    in->n_submitted = in->n_held = 0;
+        if (in->changes[i].change != JOB_IS_CANCELLED)
+            executor_job_is(x, p.job, in->changes[i].change);
+        else if (executor_give(x, ORDER_CANCEL, &p, &e) < 0)
+            log_warn("job %s: %s", s->base.ledger.state.jobs[p.job]->spec.name, e.text);
+    }
+    in->n_changes = 0;
 }
 
 static void book_steps(struct service *s)
@@ -115,14 +105,8 @@ static void turn_is_safe(struct service *s)
     s->metrics.n_commits++;
     cycle_is_safe(&s->cycle);
     record_commit(s->record);
-    if (s->local)
-        local_is_safe(s->local);
-    if (s->slurm_watch)
-        slurm_watch_safe(s->slurm_watch);
-    if (s->slurm)
-        slurm_is_safe(s->slurm);
-    tell_slurm(s);
-    order_cancels(s);
+    executor_committed(&s->cycle.executor, true);
+    tell_engine(s);
     book_steps(s);
     if (s->http)
         http_flush(s->http, NULL);
@@ -145,8 +129,8 @@ void service_commit(struct service *s)
         turn_is_safe(s);
 }
 
-/* The state's refusal concerns whoever asked; any other failure is the store's, has undone the whole
- * turn, and looks the same to everybody.
+/* The state's refusal concerns whoever asked; any other failure is the store's, has undone the
+ * whole turn, and looks the same to everybody.
  */
 static int turn_result(struct service *s, int rc, struct err *e)
 {
@@ -204,20 +188,23 @@ static void tell_log(const struct service *s, const struct event *ev)
              ev->reason ? ": " : "", ev->reason ? ev->reason : "");
 }
 
-/* Who else has to hear of it, once it is safe. */
-static void note_for_slurm(struct service *s, const struct event *ev)
+static void note_change(struct service *s, int job, enum job_change change)
 {
     struct service_inner *in = s->inner;
 
-    if (!s->slurm)
-        return;
-    if (ev->kind == EVENT_JOB_SUBMITTED) {
-        GROW(in->submitted, in->n_submitted, in->cap_submitted);
-        in->submitted[in->n_submitted++] = s->base.ledger.state.n_jobs - 1;
-    } else if (ev->kind == EVENT_JOB_HELD) {
-        GROW(in->held, in->n_held, in->cap_held);
-        in->held[in->n_held++] = ev->job;
-    }
+    GROW(in->changes, in->n_changes, in->cap_changes);
+    in->changes[in->n_changes++] = (struct engine_change){ .change = change, .job = job };
+}
+
+/* What the engine has to hear of, once it is on disk. */
+static void note_for_engine(struct service *s, const struct event *ev)
+{
+    if (ev->kind == EVENT_JOB_SUBMITTED)
+        note_change(s, s->base.ledger.state.n_jobs - 1, JOB_IS_NEW);
+    else if (ev->kind == EVENT_JOB_HELD)
+        note_change(s, ev->job, JOB_IS_HELD);
+    else if (ev->kind == EVENT_JOB_RELEASED)
+        note_change(s, ev->job, JOB_IS_RELEASED);
 }
 
 int service_append(struct service *s, const struct event *ev, struct err *e)
@@ -231,7 +218,7 @@ int service_append(struct service *s, const struct event *ev, struct err *e)
     if (rc == 0) {
         record_event(s->record, ev);
         tell_log(s, ev);
-        note_for_slurm(s, ev);
+        note_for_engine(s, ev);
     }
     if (rc == 0 && ev->kind != EVENT_JOB_PROGRESSED)
         service_wake(s);
@@ -249,6 +236,19 @@ int service_add_workload(struct service *s, const struct workload *w, int *index
         service_wake(s);
     }
     return turn_result(s, rc, e);
+}
+
+int service_install(struct service *s, const struct cluster *cl, struct err *e)
+{
+    service_commit(s);
+    const int64_t before = s->base.ledger.last_seq;
+    if (s->broken)
+        return err_set(e, s->broken->code, "%s", s->broken->text);
+    int rc = cluster_install(cl, &s->base.catalog, &s->base.ledger, clock_now_s(&s->clock), e);
+    if (rc == 0)
+        record_installed(s->record, cl, before);
+    service_wake(s);
+    return rc;
 }
 
 int service_submit(struct service *s, struct submit *want, int *job, struct err *e)
@@ -288,18 +288,15 @@ int service_measure(struct service *s, const struct measurement *m, struct err *
 /* The order goes out when the event is on disk. */
 int service_cancel(struct service *s, int job, struct err *e)
 {
-    struct service_inner *in = s->inner;
     struct event ev = { .kind = EVENT_JOB_CANCELLED,
                         .time_s = clock_now_s(&s->clock),
                         .job = job,
                         .steps_done = s->base.ledger.state.jobs[job]->steps_done };
     int rc = service_append(s, &ev, e);
 
-    if (rc < 0)
-        return rc;
-    GROW(in->cancelled, in->n_cancelled, in->cap_cancelled);
-    in->cancelled[in->n_cancelled++] = job;
-    return 0;
+    if (rc == 0)
+        note_change(s, job, JOB_IS_CANCELLED);
+    return rc;
 }
 
 /* ---- listening ---- */
@@ -359,6 +356,29 @@ void service_turn_open(struct service *s)
     loop_timer_init(&s->inner->retry, s->loop, "retry of the store", on_retry, s);
 }
 
+/* What users did to their jobs by the engine's own commands. */
+static void listen_to_engine(struct service *s)
+{
+    static const enum event_kind kinds[] = { [JOB_IS_HELD] = EVENT_JOB_HELD,
+                                             [JOB_IS_RELEASED] = EVENT_JOB_RELEASED,
+                                             [JOB_IS_CANCELLED] = EVENT_JOB_CANCELLED };
+    const struct state *st = &s->base.ledger.state;
+    struct engine_change c;
+    struct err e = { 0 };
+
+    while (!s->broken && executor_next_change(&s->cycle.executor, &c)) {
+        if (!state_expects(st, kinds[c.change], c.job))
+            continue;    // GOGH knew, or the job has ended meanwhile
+        const struct event ev = { .kind = kinds[c.change],
+                                  .time_s = c.time_s,
+                                  .job = c.job,
+                                  .steps_done = st->jobs[c.job]->steps_done,
+                                  .reason = c.reason };
+        if (service_append(s, &ev, &e) < 0)
+            log_warn("job %d: %s", c.job, e.text);
+    }
+}
+
 static void listen_to_sensor(struct service *s)
 {
     struct err e = { 0 };
@@ -382,7 +402,7 @@ void service_turn_end(void *self)
 {
     struct service *s = self;
 
-    service_slurm_listen(s);
+    listen_to_engine(s);
     listen_to_sensor(s);
     service_commit(s);
     if (s->inner->has_news && !s->broken)

@@ -1,4 +1,4 @@
-/* submit_inner.h - what the files that read a submission share. */
+/* inner.h - what the files that read a submission share. */
 #ifndef DAEMON_SUBMIT_INNER_H
 #define DAEMON_SUBMIT_INNER_H
 
@@ -11,8 +11,7 @@
 /* A submission being read. */
 struct submit_reading {
     struct arena *arena;
-    const struct submit_scene *scene;
-    const struct caller *caller;
+    const struct submit_context *context;
     json_t *body;
     struct submit *out;
     uid_t uid;

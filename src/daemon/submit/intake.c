@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +22,8 @@
 #include "daemon/http/shapes.h"
 #include "daemon/config/auth.h"
 
-#define ENTRY_MAX (64 << 10)    // bytes of one passwd entry
-#define NAME_ROOM 160           // bytes of a job's own name: there is room for its number behind it
-#define NEAR 3                  // letters that a misspelt key may be away from what was meant
+#define NAME_ROOM 160    // bytes of a job's own name: there is room for its number behind it
+#define NEAR 3           // letters that a misspelt key may be away from what was meant
 
 /* ---- the promise ---- */
 
@@ -111,7 +109,7 @@ static const char *value_text(struct arena *a, const struct promise_key *k, cons
 static int unknown_key(const char *key, struct err *e)
 {
     const char *meant = NULL;
-    int nearest = NEAR;
+    int limit = NEAR;
 
     if (strcmp(key, "retries") == 0)
         return err_set(
@@ -119,11 +117,10 @@ static int unknown_key(const char *key, struct err *e)
             "gogh: retries: a job of sbatch that fails has failed; those of 'gogh submit "
             "--retries N' are tried again");
     for (int i = 0; i < N_KEYS; i++) {
-        const int d = text_distance(key, keys[i].key);
-        if (d <= nearest && d < (int)strlen(keys[i].key)) {
-            meant = keys[i].key;
-            nearest = d - 1;
-        }
+        const char *known = keys[i].key;
+
+        if (text_distance(key, known) < (int)strlen(known) && text_is_nearer(key, known, &limit))
+            meant = known;
     }
     if (meant)
         return err_set(e, EINVAL, "gogh: there is no '%.40s'; did you mean '%s'?", key, meant);
@@ -198,16 +195,10 @@ int intake_promise(struct arena *a, const char *text, double submit_s, json_t **
 
 /* ---- whose it is ---- */
 
-struct known {
-    char *name;    // heap; NULL: the system has not said yet
-    double until_s;
-    gid_t gid;
-};
-
 struct intake {
     struct map_u64 by_uid;
-    struct known *known;
-    int n_known, cap_known;
+    struct account *accounts;
+    int n_accounts, cap_accounts;
 };
 
 struct intake *intake_create(void)
@@ -222,57 +213,34 @@ void intake_destroy(struct intake *t)
 {
     if (!t)
         return;
-    for (int i = 0; i < t->n_known; i++)
-        free(t->known[i].name);
-    free(t->known);
+    for (int i = 0; i < t->n_accounts; i++)
+        free(t->accounts[i].name);
+    free(t->accounts);
     map_u64_release(&t->by_uid);
     free(t);
 }
 
 /* Its place, which may be empty still. */
-static struct known *find_known(struct intake *t, uid_t uid)
+static struct account *account_of(struct intake *t, uid_t uid)
 {
     int i = map_u64_get(&t->by_uid, uid);
 
     if (i < 0) {
-        GROW(t->known, t->n_known, t->cap_known);
-        i = t->n_known++;
-        t->known[i] = (struct known){ 0 };
+        GROW(t->accounts, t->n_accounts, t->cap_accounts);
+        i = t->n_accounts++;
+        t->accounts[i] = (struct account){ 0 };
         map_u64_set(&t->by_uid, uid, i);
     }
-    return &t->known[i];
-}
-
-/* As auth.c does it for peers: an account without a name is "uid:1234". False: the system does not
- * say now.
- */
-static bool learn(struct known *k, uid_t uid)
-{
-    char *room = heap_array(ENTRY_MAX, 1);
-    struct passwd entry, *found = NULL;
-    char name[32];
-    const int rc = getpwuid_r(uid, &entry, room, ENTRY_MAX, &found);
-
-    if (rc != 0 && rc != ENOENT && rc != ESRCH) {
-        free(room);
-        return false;
-    }
-    snprintf(name, sizeof name, "uid:%u", (unsigned)uid);
-    free(k->name);
-    k->name = strdup(found ? found->pw_name : name);
-    assert(k->name);
-    k->gid = found ? found->pw_gid : (gid_t)uid;
-    k->until_s = clock_stopwatch_s() + AUTH_FRESH_S;
-    free(room);
-    return true;
+    return &t->accounts[i];
 }
 
 static int find_owner(struct intake *t, struct arena *a, uid_t uid, struct caller *out,
                       struct err *e)
 {
-    struct known *k = find_known(t, uid);
+    struct account *k = account_of(t, uid);
 
-    if ((!k->name || clock_stopwatch_s() > k->until_s) && !learn(k, uid) && !k->name)
+    if ((!k->name || clock_stopwatch_s() > k->until_s) && !account_learn(k, uid, (gid_t)uid) &&
+        !k->name)
         return err_set(e, EAGAIN, "the system cannot say who user %u is now", (unsigned)uid);
     *out = (struct caller){
         .scope = SCOPE_SUBMIT, .owner = arena_strdup(a, k->name), .uid = uid, .gid = k->gid
@@ -297,7 +265,7 @@ static char *clean(struct arena *a, const char *text, size_t max)
 /* ---- its GPUs ---- */
 
 /* What somebody asked Slurm for. */
-struct asked {
+struct gres_request {
     int n;               // GPUs; 0: not said
     const char *type;    // NULL: any
     bool is_alone;       // all of a GPU's shards
@@ -329,7 +297,8 @@ static int read_count(char *rest, const char **type, long *n)
 /* One of "gpu", "gpu:2", "gpu:v100", "gpu:v100:2", perhaps with "gres:" or "gres/" before it. A
  * job's shards are of one GPU: several are all of it, or the gate would have made one of them.
  */
-static int read_gres_item(struct arena *a, struct slice item, struct asked *out, struct err *e)
+static int read_gres_item(struct arena *a, struct slice item, struct gres_request *out,
+                          struct err *e)
 {
     char *text = clean(a, item.at, item.len);
     char *rest = strncmp(text, "gres:", 5) == 0 || strncmp(text, "gres/", 5) == 0 ? text + 5 : text;
@@ -359,7 +328,7 @@ static int read_gres_item(struct arena *a, struct slice item, struct asked *out,
     return 0;
 }
 
-static int read_gres(struct arena *a, const char *gres, struct asked *out, struct err *e)
+static int read_gres(struct arena *a, const char *gres, struct gres_request *out, struct err *e)
 {
     while (*gres) {
         const size_t len = strcspn(gres, ",");
@@ -384,11 +353,12 @@ static const char *type_meant(struct arena *a, const struct catalog *c, const ch
 /* GPUs, nodes and types into 'body', where the promise does not say them itself. Those of a node
  * times the nodes; where nobody said how many nodes, all of them, wherever.
  */
-static int put_gpus(struct arena *a, const struct submit_scene *scene, const struct slurm_job *j,
-                    const struct slurm_note *note, json_t *body, struct err *e)
+static int put_gpus(struct arena *a, const struct submit_context *context,
+                    const struct slurm_job *j, const struct slurm_note *note, json_t *body,
+                    struct err *e)
 {
     const json_t *said = json_object_get(body, "nodes");
-    struct asked asked = { .is_strict = note->is_new };
+    struct gres_request asked = { .is_strict = note->is_new };
 
     if (read_gres(a, note->is_new ? note->gres : j->gres, &asked, e) < 0)
         return -EINVAL;
@@ -406,7 +376,7 @@ static int put_gpus(struct arena *a, const struct submit_scene *scene, const str
         json_object_set_new(body, "exclusive", json_true());
     if (asked.type && !json_object_get(body, "types"))
         json_object_set_new(body, "types",
-                            json_pack("[s]", type_meant(a, scene->catalog, asked.type)));
+                            json_pack("[s]", type_meant(a, context->catalog, asked.type)));
     return 0;
 }
 
@@ -461,7 +431,7 @@ static void put_command(struct arena *a, const struct slurm_job *j, const char *
 /* ---- all of it ---- */
 
 /* Nobody said what it runs: a model that its name is, as people write it, else its owner's own. */
-static bool guess_workload(struct arena *a, const struct submit_scene *scene,
+static bool guess_workload(struct arena *a, const struct submit_context *context,
                            const struct slurm_job *j, json_t *body)
 {
     const char *name = clean(a, j->name, NAME_ROOM);
@@ -470,33 +440,34 @@ static bool guess_workload(struct arena *a, const struct submit_scene *scene,
     if (json_object_get(body, "workload") || !text_is_name(slice_of(name)))
         return false;
     if (workload_builtin(a, name, NAN, &w, NULL) < 0 &&
-        catalog_find_workload_alike(scene->catalog, name) < 0)
+        catalog_find_workload_alike(context->catalog, name) < 0)
         return false;
     json_object_set_new(body, "workload", json_string(name));
     return true;
 }
 
-static int read_body(struct arena *a, const struct submit_scene *scene, const struct caller *owner,
+static int read_body(struct arena *a, const struct submit_context *context,
                      const struct slurm_job *j, json_t *body, struct submit *out, struct err *e)
 {
-    const bool is_guess = guess_workload(a, scene, j, body);
+    const bool is_guess = guess_workload(a, context, j, body);
     int rc = schema_check(&schema_submit, body, e);
 
     if (rc == 0)
-        rc = submit_read(a, scene, owner, body, NULL, out, e);
+        rc = submit_read(a, context, body, NULL, out, e);
     if (rc == -EINVAL && is_guess) {
         json_object_del(body, "workload");
         rc = schema_check(&schema_submit, body, e);
         if (rc == 0)
-            rc = submit_read(a, scene, owner, body, NULL, out, e);
+            rc = submit_read(a, context, body, NULL, out, e);
     }
     return rc;
 }
 
 /* As if it had been asked when sbatch was; who starts it, and as whom, is Slurm's business. */
-static struct submit_scene scene_of(const struct submit_scene *scene, const struct slurm_job *j)
+static struct submit_context context_of(const struct submit_context *context,
+                                        const struct slurm_job *j)
 {
-    struct submit_scene s = *scene;
+    struct submit_context s = *context;
 
     s.may_run_as = NULL;
     if (j->submit_s > 0 && j->submit_s < s.now_s)
@@ -504,18 +475,19 @@ static struct submit_scene scene_of(const struct submit_scene *scene, const stru
     return s;
 }
 
-static int read_new(struct arena *a, const struct submit_scene *scene, const struct caller *owner,
-                    const struct slurm_job *j, const struct slurm_note *note, json_t *body,
-                    struct submit *out, struct err *e)
+static int read_new(struct arena *a, const struct submit_context *context,
+                    const struct slurm_job *j, json_t *body, struct submit *out, struct err *e)
 {
+    struct slurm_note note;
     const char *name = json_string_value(json_object_get(body, "name"));
 
-    json_object_set_new(body, "name", json_string(name_of(a, scene->state, j, name)));
-    put_command(a, j, note->secret, body);
-    int rc = put_gpus(a, scene, j, note, body, e);
+    json_object_set_new(body, "name", json_string(name_of(a, context->state, j, name)));
+    slurm_note_read(a, j->comment, j->admin, &note);
+    put_command(a, j, note.secret, body);
+    int rc = put_gpus(a, context, j, &note, body, e);
     if (rc == 0)
-        rc = read_body(a, scene, owner, j, body, out, e);
-    out->is_held = note->is_new ? note->is_held : j->held == HOLD_USER;
+        rc = read_body(a, context, j, body, out, e);
+    out->is_held = note.is_new ? note.is_held : j->held == HOLD_USER;
     return rc;
 }
 
@@ -540,27 +512,25 @@ static void put_in_words(struct arena *a, struct err *e)
     snprintf(e->text, sizeof e->text, "%s", text);
 }
 
-int intake_read(struct intake *t, struct arena *a, const struct submit_scene *scene,
-                const struct slurm_job *j, struct submit *out, char secret[33], struct err *e)
+int intake_read(struct intake *t, struct arena *a, const struct submit_context *context,
+                const struct slurm_job *j, struct submit *out, struct err *e)
 {
-    const struct submit_scene then = scene_of(scene, j);
+    struct submit_context then = context_of(context, j);
     char key[96];
-    struct slurm_note note;
     struct caller owner;
     json_t *body = NULL;
 
     *out = (struct submit){ .again = -1 };
-    slurm_note_read(a, j->comment, j->admin, &note);
-    snprintf(secret, 33, "%s", note.secret);
     slurm_key(j, key, sizeof key);
-    out->again = state_find_key(scene->state, key);
+    out->again = state_find_key(context->state, key);
     if (out->again >= 0)
         return 0;
+    then.caller = &owner;
     int rc = find_owner(t, a, j->uid, &owner, e);
     if (rc == 0)
         rc = intake_promise(a, intake_promise_text(j->comment), then.now_s, &body, e);
     if (rc == 0)
-        rc = read_new(a, &then, &owner, j, &note, body, out, e);
+        rc = read_new(a, &then, j, body, out, e);
     if (rc < 0)
         put_in_words(a, e);
     json_decref(body);

@@ -9,8 +9,8 @@
  * user asked Slurm for, as the gate kept it. Touches nothing. Made by the daemon; remembers the
  * names of accounts, since asking for them may be slow.
  */
-#ifndef DAEMON_INTAKE_H
-#define DAEMON_INTAKE_H
+#ifndef DAEMON_SUBMIT_INTAKE_H
+#define DAEMON_SUBMIT_INTAKE_H
 
 #include <jansson.h>
 
@@ -34,12 +34,11 @@ int intake_promise(struct arena *a, const char *text, double submit_s, json_t **
 
 /* Read 'j' into 'out', as submit_read does: its owner is the Slurm job's, its key slurm_key's, its
  * command what sbatch was given (for show: Slurm runs it). Where that key is known already,
- * 'out->again' is the job, and nothing else counts. 'secret' is the one that its reports carry; "":
- * none.
+ * 'out->again' is the job, and nothing else counts.
  *   -EINVAL   it makes no sense; the sentence is for the user
  *   -EAGAIN   nobody can say now who its owner is
  */
-int intake_read(struct intake *t, struct arena *a, const struct submit_scene *scene,
-                const struct slurm_job *j, struct submit *out, char secret[33], struct err *e);
+int intake_read(struct intake *t, struct arena *a, const struct submit_context *context,
+                const struct slurm_job *j, struct submit *out, struct err *e);
 
 #endif

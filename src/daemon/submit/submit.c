@@ -48,18 +48,18 @@ int reading_check_name(const char *what, const char *name, struct err *e)
 static int read_owner(struct submit_reading *r, struct err *e)
 {
     const char *owner = reading_text(r, "owner");
-    const char *self = r->caller->owner;
+    const char *self = r->context->caller->owner;
 
-    r->uid = r->caller->uid;
-    r->gid = r->caller->gid;
+    r->uid = r->context->caller->uid;
+    r->gid = r->context->caller->gid;
     if (owner && (!self || strcmp(owner, self) != 0)) {
-        if (r->caller->scope < SCOPE_OPERATE)
+        if (r->context->caller->scope < SCOPE_OPERATE)
             return err_set(e, EACCES, "owner: submitting for others takes the scope 'operate'");
         if (reading_check_name("owner", owner, e) < 0)
             return -EINVAL;
-        if (!r->scene->account || r->scene->account(owner, &r->uid, &r->gid, e) < 0)
+        if (!r->context->account || r->context->account(owner, &r->uid, &r->gid, e) < 0)
             return err_set(e, EINVAL, "owner: there is no account '%.60s' on this machine", owner);
-        if (r->uid == 0 && r->caller->uid != 0 && r->caller->scope < SCOPE_ADMIN)
+        if (r->uid == 0 && r->context->caller->uid != 0 && r->context->caller->scope < SCOPE_ADMIN)
             return err_set(e, EACCES,
                            "owner: running things as '%.60s' takes the scope 'admin', or being it",
                            owner);
@@ -77,7 +77,7 @@ static int read_owner(struct submit_reading *r, struct err *e)
     if (reading_check_name("owner", self, e) < 0)
         return -EINVAL;
     r->out->spec.owner = arena_strdup(r->arena, self);
-    if (r->scene->may_run_as && r->scene->may_run_as(r->uid, e) < 0) {
+    if (r->context->may_run_as && r->context->may_run_as(r->uid, e) < 0) {
         e->code = EACCES;
         return -EACCES;
     }
@@ -110,10 +110,10 @@ static int read_key(struct submit_reading *r, const char *key, struct err *e)
     char *dump = json_dumps(r->body, JSON_COMPACT | JSON_SORT_KEYS);
     p->digest = digest_of(r->arena, dump, strlen(dump), 16);
     free(dump);
-    int known = state_find_key(r->scene->state, p->key);
+    int known = state_find_key(r->context->state, p->key);
     if (known < 0)
         return 0;
-    const struct job *j = r->scene->state->jobs[known];
+    const struct job *j = r->context->state->jobs[known];
     if (!j->spec.digest || strcmp(j->spec.digest, p->digest) != 0)
         return err_set(e, ENOTUNIQ,
                        "Idempotency-Key: it was used for another submission (job %d, '%.60s'); "
@@ -148,7 +148,7 @@ static int read_kind(struct submit_reading *r, struct err *e)
 /* Nobody said how long it will take: an hour where it would be fastest, as a first guess. */
 static double guess_steps(const struct submit_reading *r)
 {
-    const struct estimator *est = r->scene->estimator;
+    const struct estimator *est = r->context->estimator;
     const struct job_spec *p = &r->out->spec;
     double best = 0;
 
@@ -205,7 +205,7 @@ static int allow_type(struct submit_reading *r, const char *name, int type, stru
 /* Who asks for a v100 means those that are only had whole, too. */
 static int read_types(struct submit_reading *r, struct err *e)
 {
-    const struct catalog *c = r->scene->catalog;
+    const struct catalog *c = r->context->catalog;
     json_t *list = json_object_get(r->body, "types"), *one;
     size_t i;
 
@@ -240,7 +240,7 @@ static int n_nodes_with(const struct state *s, int type, int each, bool may_be_d
 }
 
 /* Can its gang, which is of one type, stand on 'n' nodes in equal parts? */
-static bool fits_nodes(const struct submit_scene *sc, const struct job_spec *p, int n,
+static bool fits_nodes(const struct submit_context *sc, const struct job_spec *p, int n,
                        bool may_be_down)
 {
     for (int t = 0; t < sc->catalog->n_types && p->n_gpus % n == 0; t++)
@@ -250,7 +250,7 @@ static bool fits_nodes(const struct submit_scene *sc, const struct job_spec *p, 
 }
 
 /* The fewest such nodes; 0: none will do. */
-static int fewest_nodes(const struct submit_scene *sc, const struct job_spec *p, bool may_be_down)
+static int fewest_nodes(const struct submit_context *sc, const struct job_spec *p, bool may_be_down)
 {
     for (int n = 1; n <= p->n_gpus; n++)
         if (fits_nodes(sc, p, n, may_be_down))
@@ -259,7 +259,7 @@ static int fewest_nodes(const struct submit_scene *sc, const struct job_spec *p,
 }
 
 /* Where none can as it is, as if all nodes were up; where none could, each GPU has its own. */
-static int nodes_for(const struct submit_scene *sc, const struct job_spec *p)
+static int nodes_for(const struct submit_context *sc, const struct job_spec *p)
 {
     int n = fewest_nodes(sc, p, false);
 
@@ -277,12 +277,12 @@ static int read_nodes(struct submit_reading *r, struct err *e)
     if (is_one && n > 1)
         return err_set(e, EINVAL, "one_node, and nodes: %d: keep one of the two", n);
     p->n_nodes = is_one ? 1 : n;
-    if (r->scene->wants_even && p->max_gpus > p->n_gpus)
+    if (r->context->wants_even && p->max_gpus > p->n_gpus)
         return err_set(e, EINVAL,
                        "max_gpus: a job under Slurm keeps the %d GPUs it asks for; leave it out",
                        p->n_gpus);
-    if (p->n_nodes == 0 && p->n_gpus > 1 && r->scene->wants_even)
-        p->n_nodes = nodes_for(r->scene, p);
+    if (p->n_nodes == 0 && p->n_gpus > 1 && r->context->wants_even)
+        p->n_nodes = nodes_for(r->context, p);
     return 0;
 }
 
@@ -290,7 +290,7 @@ static int read_promise(struct submit_reading *r, struct err *e)
 {
     struct job_spec *p = &r->out->spec;
 
-    p->submit_s = r->scene->now_s;
+    p->submit_s = r->context->now_s;
     p->n_gpus = (int)reading_number(r, "gpus", 1);
     p->max_gpus = (int)reading_number(r, "max_gpus", p->n_gpus);
     p->priority = (int)reading_number(r, "priority", 0);
@@ -319,7 +319,7 @@ static bool is_taken(const struct state *s, const char *name)
 
 static int read_name(struct submit_reading *r, struct err *e)
 {
-    const struct state *s = r->scene->state;
+    const struct state *s = r->context->state;
     struct job_spec *p = &r->out->spec;
     const char *name = reading_text(r, "name");
 
@@ -419,12 +419,10 @@ static int read_new(struct submit_reading *r, struct err *e)
     return rc;
 }
 
-int submit_read(struct arena *a, const struct submit_scene *scene, const struct caller *caller,
-                json_t *body, const char *key, struct submit *out, struct err *e)
+int submit_read(struct arena *a, const struct submit_context *context, json_t *body,
+                const char *key, struct submit *out, struct err *e)
 {
-    struct submit_reading r = {
-        .arena = a, .scene = scene, .caller = caller, .body = body, .out = out
-    };
+    struct submit_reading r = { .arena = a, .context = context, .body = body, .out = out };
 
     *out = (struct submit){ .again = -1 };
     int rc = read_owner(&r, e);

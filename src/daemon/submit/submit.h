@@ -1,11 +1,11 @@
 /* submit.h - what somebody asked for becomes a job: the body of POST /v1/jobs, read.
  *
- * Touches nothing: gives a spec to journal and, where nobody knows the workload yet, one to
- * add first. Bodies have been through schema_submit (api_schema.h). Made by the API for each
+ * Touches nothing: gives a spec to journal and, where nobody knows the workload yet, one to add
+ * first. Bodies have been through schema_submit (daemon/http/shapes.h). Made by the API for each
  * submission; lives in the request's arena.
  */
-#ifndef DAEMON_SUBMIT_H
-#define DAEMON_SUBMIT_H
+#ifndef DAEMON_SUBMIT_SUBMIT_H
+#define DAEMON_SUBMIT_SUBMIT_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -22,14 +22,15 @@ struct estimator;
 struct state;
 
 /* What a submission is read against; all borrowed. */
-struct submit_scene {
+struct submit_context {
+    const struct caller *caller;
     const struct catalog *catalog;
     const struct state *state;
     const struct estimator *estimator;    // for a first guess of steps; NULL: there is none
     double now_s;
 
-    /* A gang has as many GPUs on each of its nodes, as Slurm wants it: where a submission says nothing of
-     * nodes, the fewest that can have it are chosen.
+    /* A gang has as many GPUs on each of its nodes, as Slurm wants it: where a submission says
+     * nothing of nodes, the fewest that can have it are chosen.
      */
     bool wants_even;
 
@@ -53,16 +54,17 @@ struct submit {
  */
 #define SUBMIT_COMMAND_MAX (128 * 1024)
 
-/* Read 'body' as asked by 'caller' with an idempotency key (NULL: none). 0, or
+/* Read 'body' as the caller asked it with an idempotency key (NULL: none). 0, or
  *   -EINVAL    it makes no sense: the sentence names the field and the cure
  *   -EACCES    not in that name, or not as that user
  *   -EEXIST    a live job has that name
  *   -ENOTUNIQ  the key was used for another request
  */
-int submit_read(struct arena *a, const struct submit_scene *scene, const struct caller *caller,
-                json_t *body, const char *key, struct submit *out, struct err *e);
+int submit_read(struct arena *a, const struct submit_context *context, json_t *body,
+                const char *key, struct submit *out, struct err *e);
 
-/* Where GPUs are only had whole, their type is called so ("v100-16-whole" of "v100"); -1: none is. */
+/* Where GPUs are only had whole, their type is called so ("v100-16-whole" of "v100"); -1: none is.
+ */
 int submit_find_whole(struct arena *a, const struct catalog *c, const char *type);
 
 /* A workload from an object of features by name, with 'name' and 'batch'. */

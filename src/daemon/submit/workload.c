@@ -1,4 +1,4 @@
-/* submit_workload.c - which workload a submission means. */
+/* workload.c - which workload a submission means. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static const char *model_of(struct arena *a, const char *name)
 
 static void use_new(struct submit_reading *r, const struct workload *w)
 {
-    int known = catalog_find_workload_alike(r->scene->catalog, w->name);
+    int known = catalog_find_workload_alike(r->context->catalog, w->name);
 
     r->out->is_new_workload = known < 0;
     r->out->workload = *w;
@@ -77,7 +77,7 @@ static int read_descriptor(struct submit_reading *r, json_t *descriptor, struct 
     if (!json_object_get(descriptor, "inference"))
         w.is_inference = r->out->spec.kind == JOB_INFERENCE;
     use_new(r, &w);
-    if (r->caller->scope >= SCOPE_OPERATE)
+    if (r->context->caller->scope >= SCOPE_OPERATE)
         r->out->is_new_workload = true;    // it may tell what was not known, for others too
     return 0;
 }
@@ -85,7 +85,7 @@ static int read_descriptor(struct submit_reading *r, json_t *descriptor, struct 
 /* The catalog's workloads of this model: one of them, and how many. */
 static int siblings(const struct submit_reading *r, const char *model, int *n)
 {
-    const struct catalog *c = r->scene->catalog;
+    const struct catalog *c = r->context->catalog;
     char name[256];
     int found = -1;
     double batch;
@@ -105,7 +105,7 @@ static int siblings(const struct submit_reading *r, const char *model, int *n)
 /* A known model at a batch that nobody has tried: its features, and that batch. */
 static int inherit(struct submit_reading *r, int sibling, double batch, struct err *e)
 {
-    struct workload w = r->scene->catalog->workloads[sibling];
+    struct workload w = r->context->catalog->workloads[sibling];
     const char *value = isnan(batch) ? "" : arena_printf(r->arena, "%.17g", batch);
 
     if (workload_set(r->arena, &w, slice_of("batch"), slice_of(value), e) < 0)
@@ -124,7 +124,7 @@ static bool is_near(const char *asked, const char *known)
 
 static const char *near_miss(const struct submit_reading *r, const char *model)
 {
-    const struct catalog *c = r->scene->catalog;
+    const struct catalog *c = r->context->catalog;
     int n;
     const struct workload *builtin = workload_builtin_all(&n);
 
@@ -173,7 +173,7 @@ static int find_workload(struct submit_reading *r, const char *asked, double bat
                        batch);
     batch = isnan(batch) ? in_name : batch;
     int known =
-        catalog_find_workload_alike(r->scene->catalog, workload_name(r->arena, model, batch));
+        catalog_find_workload_alike(r->context->catalog, workload_name(r->arena, model, batch));
     if (known >= 0) {
         r->out->spec.workload = known;
         return 0;

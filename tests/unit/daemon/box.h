@@ -31,7 +31,7 @@
 #include "daemon/http/http.h"
 #include "daemon/http/route.h"
 
-#define BOX_PATIENCE_S 20.0
+#define BOX_PATIENCE_S 300.0    // a machine at load 20 keeps this
 
 struct box {
     struct arena arena;

@@ -28,7 +28,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    api_text_release(&text);
+    free(text.data);
     world_release(&world);
 }
 
@@ -48,7 +48,8 @@ static json_t *written(void)
     json_t *o = json_loads(text.data, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &wrong);
 
     ck_assert_msg(o != NULL, "%s in\n%s", wrong.text, text.data);
-    api_text_release(&text);
+    free(text.data);
+    api_text_init(&text);
     return o;
 }
 

@@ -30,8 +30,9 @@ static void setup(void)
     world_init(&world, "type v100\ntype k80\nworkload w\nnode box v100 k80\n"
                        "job a w steps=10 owner=ada\njob q\"uo\\te w steps=10 owner=b\\o\"b\n"
                        "start a 0\n");
-    service =
-        (struct service){ .clock = clock_manual(&stopped), .began_s = 50, .is_past_known = true };
+    service = (struct service){ .clock = clock_manual(&stopped),
+                                .began_s = 50,
+                                .has_earlier_usage = true };
     service.base.catalog = world.catalog;
     service.base.ledger = world.ledger;
     metrics_init(&service.metrics);
@@ -263,9 +264,9 @@ END_TEST
 
 START_TEST(joules_of_before_are_not_told_until_they_are_known)
 {
-    service.is_past_known = false;
+    service.has_earlier_usage = false;
     ck_assert_ptr_null(strstr(print(), "gogh_owner_energy_joules_total"));
-    service.is_past_known = true;
+    service.has_earlier_usage = true;
     has("gogh_owner_energy_joules_total{owner=\"ada\"} 1000\n");
 }
 END_TEST

@@ -140,7 +140,6 @@ START_TEST(it_begins_with_the_store_as_it_is_and_is_private)
     struct desk d;
     struct stat st;
     struct store *copy;
-    int64_t n = 0;
 
     desk_open(&d);
     json_t *o = last_line(&d);
@@ -157,8 +156,7 @@ START_TEST(it_begins_with_the_store_as_it_is_and_is_private)
     ck_assert_int_eq(stat(path, &st), 0);
     ck_assert_int_eq((int)(st.st_mode & 0777), 0600);
     OK(store_open(path, STORE_READ, &copy, &e));
-    OK(store_count(copy, "events", &n, &e));
-    ck_assert_int_eq((int)n, 1);
+    ck_assert_int_eq(count_rows(copy, "events"), 1);
     store_close(copy);
     desk_close(&d);
 }
@@ -238,39 +236,24 @@ static int order_job(void *self, int job, struct err *why)
     return order(self, why);
 }
 
-static bool is_odd(void *self, int i)
-{
-    (void)self;
-    return i % 2;
-}
-
-static double sleeps_s(void *self, int gpu)
-{
-    (void)self;
-    return 10.0 * gpu;
-}
-
 START_TEST(orders_are_written_down_once_they_are_accepted)
 {
     struct desk d;
     const struct placement p = { .job = 3, .n_gpus = 2, .gpus = (int[]){ 1, 0 }, .limit_w = 90 };
 
     desk_open(&d);
-    struct executor inner = { .self = &d,
-                              .start = order_placement,
-                              .stop = order_job,
-                              .move = order_placement,
-                              .cancel = order_job,
-                              .job_is_busy = is_odd,
-                              .gpu_is_busy = is_odd,
-                              .gpu_wake_s = sleeps_s };
-    struct executor x = record_executor(d.record, inner);
+    struct executor x = { .self = &d,
+                          .start = order_placement,
+                          .stop = order_job,
+                          .move = order_placement,
+                          .cancel = order_job };
+    record_orders(d.record, &x);
     d.refuses = EBUSY;
-    ck_assert_int_eq(x.start(x.self, &p, &e), -EBUSY);
+    ck_assert_int_eq(executor_give(&x, ORDER_START, &p, &e), -EBUSY);
     ck_assert_str_eq(e.text, "no");
     ck_assert_str_eq(whats(&d), "begin");
     d.refuses = 0;
-    OK(x.start(x.self, &p, &e));
+    OK(executor_give(&x, ORDER_START, &p, &e));
     json_t *o = last_line(&d);
     json_t *gpus = json_object_get(o, "gpus");
     ck_assert_int_eq((int)json_integer_value(json_object_get(o, "job")), 3);
@@ -278,12 +261,11 @@ START_TEST(orders_are_written_down_once_they_are_accepted)
     ck_assert_int_eq((int)json_integer_value(json_array_get(gpus, 1)), 0);
     ck_assert_int_eq((int)json_integer_value(json_object_get(o, "limit_w")), 90);
     json_decref(o);
-    OK(x.move(x.self, &p, &e));
-    OK(x.stop(x.self, 3, &e));
-    OK(x.cancel(x.self, 3, &e));
-    ck_assert_str_eq(whats(&d), "begin start move stop cancel");
-    ck_assert(x.job_is_busy(x.self, 1) && !x.gpu_is_busy(x.self, 2));
-    ck_assert_double_eq(x.gpu_wake_s(x.self, 3), 30);
+    OK(executor_give(&x, ORDER_MOVE, &p, &e));
+    OK(executor_give(&x, ORDER_LIMIT, &p, &e));
+    OK(executor_give(&x, ORDER_STOP, &(struct placement){ .job = 3 }, &e));
+    OK(executor_give(&x, ORDER_CANCEL, &(struct placement){ .job = 3 }, &e));
+    ck_assert_str_eq(whats(&d), "begin start move move stop cancel");
     desk_close(&d);
 }
 END_TEST
@@ -293,8 +275,8 @@ END_TEST
 START_TEST(a_look_tells_of_busy_and_sleeping_gpus_and_of_options_that_changed)
 {
     struct desk d;
-    struct snap_gpu gpus[] = { { .node = 0, .may_start = false },
-                               { .node = 0, .may_start = true, .wake_s = 12.5 } };
+    struct snapshot_gpu gpus[] = { { .node = 0, .may_start = false },
+                                   { .node = 0, .may_start = true, .wake_s = 12.5 } };
     struct snapshot s = { .now_s = 103, .n_gpus = 2, .gpus = gpus };
 
     desk_open(&d);
@@ -326,8 +308,8 @@ START_TEST(a_look_tells_what_the_executor_cannot_do)
     static const struct engine_job of[] = { { .cpus = 2, .barred = barred }, { .is_bound = true } };
     static const bool unlimited[] = { true };
     const struct engine_rules rules = { .nodes = nodes, .unlimited = unlimited, .jobs = of };
-    const struct snap_job jobs[] = { { .id = 7 }, { .id = 9 } };
-    const struct snap_gpu gpus[] = { { .node = 0, .may_start = true } };
+    const struct snapshot_job jobs[] = { { .id = 7 }, { .id = 9 } };
+    const struct snapshot_gpu gpus[] = { { .node = 0, .may_start = true } };
     struct snapshot s = { .now_s = 103,
                           .n_gpus = 1,
                           .gpus = gpus,
@@ -383,7 +365,8 @@ START_TEST(nothing_is_recorded_where_nobody_asks)
     desk_open(&d);
     OK(record_open(NULL, &d.config, &d.cycle, false, &none, &e));
     ck_assert_ptr_null(none);
-    ck_assert_ptr_eq(record_executor(NULL, x).self, &d);
+    record_orders(NULL, &x);
+    ck_assert_ptr_null((void *)x.order_to);
     record_commit(NULL);
     record_undo(NULL);
     record_measure(NULL, NULL);

@@ -172,14 +172,14 @@ static const struct slurm_job plain_job = {
     .cwd = "/home/ada",
 };
 
-static int read_job(const struct slurm_job *j, struct submit *out, char secret[33])
+static int read_job(const struct slurm_job *j, struct submit *out)
 {
-    const struct submit_scene scene = { .catalog = &world.catalog,
-                                        .state = &world.ledger.state,
-                                        .estimator = &world.est,
-                                        .now_s = NOW_S };
+    const struct submit_context context = { .catalog = &world.catalog,
+                                            .state = &world.ledger.state,
+                                            .estimator = &world.est,
+                                            .now_s = NOW_S };
 
-    return intake_read(intake, &arena, &scene, j, out, secret, &err);
+    return intake_read(intake, &arena, &context, j, out, &err);
 }
 
 static const char *told(const struct submit *s)
@@ -276,14 +276,13 @@ START_TEST(jobs_become_submissions)
 {
     struct slurm_job j = plain_job;
     struct submit got;
-    char secret[33];
 
     j.comment = jobs[_i].comment ? jobs[_i].comment : j.comment;
     j.admin = jobs[_i].admin ? jobs[_i].admin : j.admin;
     j.gres = jobs[_i].gres ? jobs[_i].gres : j.gres;
     j.name = jobs[_i].job_name ? jobs[_i].job_name : j.name;
     j.n_nodes = jobs[_i].n_nodes;
-    int rc = read_job(&j, &got, secret);
+    int rc = read_job(&j, &got);
     ck_assert_msg(rc == 0, "%s: %s", jobs[_i].name, err.text);
     ck_assert_msg(strcmp(told(&got), jobs[_i].want) == 0, "%s: %s", jobs[_i].name, told(&got));
     ck_assert_int_eq(got.again, -1);
@@ -297,19 +296,17 @@ START_TEST(what_it_runs_is_kept_with_its_secret)
 {
     struct slurm_job j = plain_job;
     struct submit got;
-    char secret[33];
 
     j.comment = "gogh: checkpoint=USR1 grace=30";
-    ck_assert_int_eq(read_job(&j, &got, secret), 0);
-    ck_assert_str_eq(secret, SECRET);
+    ck_assert_int_eq(read_job(&j, &got), 0);
     ck_assert_str_eq(got.spec.command, "{\"argv\":[\"/home/ada/train.sh\"],\"cwd\":\"/home/ada\","
                                        "\"env\":{\"GOGH_SECRET\":\"" SECRET "\"},\"grace_s\":30.0,"
                                        "\"checkpoint_signal\":\"USR1\",\"uid\":0,\"gid\":0}");
     j.admin = "";
     j.command = "(null)";
     j.cwd = "";
-    ck_assert_int_eq(read_job(&j, &got, secret), 0);
-    ck_assert_str_eq(secret, "");
+    ck_assert_int_eq(read_job(&j, &got), 0);
+    ck_assert_ptr_null(strstr(got.spec.command, "GOGH_SECRET"));
     ck_assert_ptr_nonnull(strstr(got.spec.command, "\"argv\":[\"train\"],\"grace_s\""));
 }
 END_TEST
@@ -317,16 +314,15 @@ END_TEST
 START_TEST(a_job_is_taken_in_once)
 {
     struct submit got;
-    char secret[33];
 
-    ck_assert_int_eq(read_job(&plain_job, &got, secret), 0);
+    ck_assert_int_eq(read_job(&plain_job, &got), 0);
     got.spec.workload = 0;
     world_apply(&world, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .spec = &got.spec });
-    ck_assert_int_eq(read_job(&plain_job, &got, secret), 0);
+    ck_assert_int_eq(read_job(&plain_job, &got), 0);
     ck_assert_int_eq(got.again, world_job(&world, "train"));
     struct slurm_job later = plain_job;    // its number was given out again
     later.submit_s = SUBMIT_S + 60;
-    ck_assert_int_eq(read_job(&later, &got, secret), 0);
+    ck_assert_int_eq(read_job(&later, &got), 0);
     ck_assert_int_eq(got.again, -1);
     ck_assert_str_eq(got.spec.name, "train-17");
 }
@@ -336,11 +332,10 @@ START_TEST(tasks_of_an_array_have_names_of_their_own)
 {
     struct slurm_job j = plain_job;
     struct submit got;
-    char secret[33];
 
     j.array = 17;
     j.task = 3;
-    ck_assert_int_eq(read_job(&j, &got, secret), 0);
+    ck_assert_int_eq(read_job(&j, &got), 0);
     ck_assert_str_eq(got.spec.name, "train-17_3");
 }
 END_TEST
@@ -349,12 +344,11 @@ START_TEST(an_account_without_a_name_has_its_number)
 {
     struct slurm_job j = plain_job;
     struct submit got;
-    char secret[33];
 
     j.uid = 3999999999;
-    ck_assert_int_eq(read_job(&j, &got, secret), 0);
+    ck_assert_int_eq(read_job(&j, &got), 0);
     ck_assert_str_eq(got.spec.owner, "uid:3999999999");
-    ck_assert_int_eq(read_job(&j, &got, secret), 0);
+    ck_assert_int_eq(read_job(&j, &got), 0);
     ck_assert_str_eq(got.spec.owner, "uid:3999999999");
 }
 END_TEST
@@ -363,12 +357,11 @@ START_TEST(many_accounts_are_remembered)
 {
     struct slurm_job j = plain_job;
     struct submit got;
-    char secret[33];
 
     for (int round = 0; round < 2; round++) {
         for (unsigned i = 0; i < 600; i++) {
             j.uid = 3000000000 + i;
-            ck_assert_int_eq(read_job(&j, &got, secret), 0);
+            ck_assert_int_eq(read_job(&j, &got), 0);
             ck_assert_str_eq(got.spec.owner, arena_printf(&arena, "uid:%u", (unsigned)j.uid));
         }
     }
@@ -402,11 +395,10 @@ START_TEST(what_makes_no_sense_is_refused)
 {
     struct slurm_job j = plain_job;
     struct submit got;
-    char secret[33];
 
     j.comment = refused[_i].comment ? refused[_i].comment : j.comment;
     j.admin = refused[_i].admin ? refused[_i].admin : j.admin;
-    int rc = read_job(&j, &got, secret);
+    int rc = read_job(&j, &got);
     ck_assert_msg(rc == -EINVAL, "%s: %d", refused[_i].name, rc);
     ck_assert_msg(strcmp(err.text, refused[_i].want) == 0, "%s: %s", refused[_i].name, err.text);
 }

@@ -74,26 +74,28 @@ static int only_ada(uid_t uid, struct err *e)
     return uid == 1001 ? 0 : err_set(e, EPERM, "this daemon is not root; it runs jobs of ada only");
 }
 
-static struct submit_scene scene(void)
+static struct submit_context context(void)
 {
-    return (struct submit_scene){ .catalog = &world.catalog,
-                                  .state = &world.ledger.state,
-                                  .estimator = &world.est,
-                                  .now_s = NOW_S,
-                                  .account = find_bob };
+    return (struct submit_context){ .caller = &ada,
+                                    .catalog = &world.catalog,
+                                    .state = &world.ledger.state,
+                                    .estimator = &world.est,
+                                    .now_s = NOW_S,
+                                    .account = find_bob };
 }
 
 /* The way of a request: parse, check, read. */
 static int submit_as(const struct caller *who, const char *text, const char *key,
                      struct submit *out)
 {
-    struct submit_scene s = scene();
+    struct submit_context s = context();
     json_t *body = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 
+    s.caller = who;
     ck_assert_msg(body != NULL, "not JSON: %s", text);
     int rc = schema_check(&schema_submit, body, &err);
     if (rc == 0)
-        rc = submit_read(&arena, &s, who, body, key, out, &err);
+        rc = submit_read(&arena, &s, body, key, out, &err);
     json_decref(body);
     return rc;
 }
@@ -424,13 +426,14 @@ END_TEST
 START_TEST(what_the_daemon_cannot_start_is_forbidden)
 {
     struct caller eve = { .scope = SCOPE_SUBMIT, .owner = "eve", .uid = 1003, .gid = 1 };
-    struct submit_scene s = scene();
+    struct submit_context s = context();
     struct submit out;
     json_t *body = json_loads("{\"workload\":\"plain\"," RUN "}", 0, NULL);
 
     s.may_run_as = only_ada;
-    ck_assert_int_eq(submit_read(&arena, &s, &ada, body, NULL, &out, &err), 0);
-    ck_assert_int_eq(submit_read(&arena, &s, &eve, body, NULL, &out, &err), -EACCES);
+    ck_assert_int_eq(submit_read(&arena, &s, body, NULL, &out, &err), 0);
+    s.caller = &eve;
+    ck_assert_int_eq(submit_read(&arena, &s, body, NULL, &out, &err), -EACCES);
     ck_assert_int_eq(err.code, EACCES);
     ck_assert_ptr_nonnull(strstr(err.text, "not root"));
     json_decref(body);
@@ -484,7 +487,7 @@ static const struct {
 
 START_TEST(where_gangs_are_even_the_fewest_nodes_are_chosen)
 {
-    struct submit_scene s = scene();
+    struct submit_context s = context();
     struct submit out;
 
     world_add(&world, "node even-1 v100 v100\nnode even-2 v100 v100 v100 v100\n"
@@ -496,10 +499,10 @@ START_TEST(where_gangs_are_even_the_fewest_nodes_are_chosen)
         json_pack("{s:s, s:i, s:[s]}", "workload", "plain", "gpus", even[_i].gpus, "argv", "run");
     if (even[_i].type)
         json_object_set_new(body, "types", json_pack("[s]", even[_i].type));
-    ck_assert_int_eq(submit_read(&arena, &s, &ada, body, NULL, &out, &err), 0);
+    ck_assert_int_eq(submit_read(&arena, &s, body, NULL, &out, &err), 0);
     ck_assert_msg(out.spec.n_nodes == even[_i].want, "%s: %d", even[_i].name, out.spec.n_nodes);
     json_object_set_new(body, "max_gpus", json_integer(even[_i].gpus + 1));
-    ck_assert_int_eq(submit_read(&arena, &s, &ada, body, NULL, &out, &err), -EINVAL);
+    ck_assert_int_eq(submit_read(&arena, &s, body, NULL, &out, &err), -EINVAL);
     json_decref(body);
 }
 END_TEST
