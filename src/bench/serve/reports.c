@@ -1,5 +1,5 @@
-/* bench_serve_reports.c - what ten thousand jobs that say how far they are cost the daemon. */
-#include "cli/bench_serve.h"
+/* reports.c - what ten thousand jobs that say how far they are cost the daemon. */
+#include "bench/serve/serve.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "base/stats.h"
-#include "cli/bench_optimize.h"
+#include "bench/optimize.h"
 
 #define REPORTING_JOBS 10000
 #define REPORTING_S 10
@@ -30,7 +30,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int reporters_open(struct reporters *p, const struct serve_rig *r, struct err *e)
+int reporters_open(struct reporters *p, const struct test_daemon *r, struct err *e)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
     struct rng rng;
@@ -109,48 +109,38 @@ int reporters_run(struct reporters *p, int second, int n_seconds, struct err *e)
     return rc;
 }
 
-struct report_figures {
-    struct samples percent, deciding_percent;
-};
-
-static int report_run(struct serve_rig *r, struct reporters *p, int second, int n_seconds,
-                      struct report_figures *out, struct err *e)
+static int report_run(struct test_daemon *r, struct reporters *p, int second, int n_seconds,
+                      struct samples *out, struct err *e)
 {
     const double began_s = clock_stopwatch_s();
-    const struct serve_cpu before = rig_cpu(r);
+    const struct serve_cpu before = daemon_cpu(r);
     int rc = reporters_run(p, second, n_seconds, e);
-    const struct serve_cpu after = rig_cpu(r);
+    const struct serve_cpu after = daemon_cpu(r);
     const double took_s = clock_stopwatch_s() - began_s;
 
     if (rc < 0)
         return rc;
-    samples_add(&out->percent, 100 * (after.self_s - before.self_s) / took_s);
-    samples_add(&out->deciding_percent, 100 * (after.children_s - before.children_s) / took_s);
+    samples_add(&out[0], 100 * (after.self_s - before.self_s) / took_s);
+    samples_add(&out[1], 100 * (after.children_s - before.children_s) / took_s);
     return 0;
 }
 
-static void tell_reports(struct serve_bench *b, const struct serve_rig *r,
-                         const struct reporters *p, struct report_figures *f)
+static void tell_reports(struct serve_bench *b, const struct test_daemon *r,
+                         const struct reporters *p, struct samples *f)
 {
-    serve_tell(b,
-               &(struct serve_figure){ "reports", "% of core", 15, false,
-                                       "10,000 jobs that report once a second" },
-               &f->percent);
-    serve_tell(b,
-               &(struct serve_figure){ "reports-decide", "% of core", NAN, false,
-                                       "decisions meanwhile, in processes of their own" },
-               &f->deciding_percent);
-    const double taken = rig_metric(r, "gogh_reports_total");
-    const double refused = rig_metric(r, "gogh_reports_bad_total");
+    serve_tell(b, "reports", &f[0]);
+    serve_tell(b, "reports-decide", &f[1]);
+    const double taken = daemon_metric(r, "gogh_reports_total");
+    const double refused = daemon_metric(r, "gogh_reports_bad_total");
     b->reports = json_pack("{s:I, s:o, s:o, s:I}", "sent", (json_int_t)p->n_sent, "taken",
-                           bench_number(taken), "refused", bench_number(refused), "without_room",
-                           (json_int_t)p->n_full);
+                           json_number_or_null(taken), "refused", json_number_or_null(refused),
+                           "without_room", (json_int_t)p->n_full);
     serve_remark(b,
                  "%ld sent, %.0f taken in, %.0f refused; %ld found no room at first, %ld were late",
                  p->n_sent, taken, refused, p->n_full, p->n_late);
     serve_remark(b, "meanwhile %.0f windows, %.0f decisions, %.0f commits, %.0f moves",
-                 rig_metric(r, "gogh_windows_total"), rig_metric(r, "gogh_decisions_total"),
-                 rig_metric(r, "gogh_commits_total"), rig_metric(r, "gogh_job_moves_total"));
+                 daemon_metric(r, "gogh_windows_total"), daemon_metric(r, "gogh_decisions_total"),
+                 daemon_metric(r, "gogh_commits_total"), daemon_metric(r, "gogh_job_moves_total"));
 }
 
 int serve_reports(struct serve_bench *b, struct err *e)
@@ -158,28 +148,28 @@ int serve_reports(struct serve_bench *b, struct err *e)
     const int n = serve_scaled(b, REPORTING_JOBS);
     const int n_seconds = b->scale > 1 ? REPORTING_SMALL_S : REPORTING_S;
     const struct serve_content content = { .n_gpus = n, .n_running = n };
-    struct report_figures f = { .percent = { 0 } };
+    struct samples f[2] = { 0 };    // percent of a core: the daemon, and its decisions
     struct reporters p = { .fd = -1 };
-    struct serve_rig r;
-    int rc = rig_make(&r, b->scratch, "reports", &content, "", e);
+    struct test_daemon r;
+    int rc = daemon_make(&r, b->scratch, "reports", &content, "", e);
 
     if (rc == 0)
-        rc = rig_start(&r, e);
+        rc = daemon_start(&r, e);
     if (rc == 0)
-        rc = rig_await(&r, "gogh_decisions_total", 1, 60, e);
+        rc = daemon_await(&r, "gogh_decisions_total", 1, 60, e);
     if (rc == 0)
         rc = reporters_open(&p, &r, e);
     for (int i = 0; i < serve_runs(b, 3) && rc == 0; i++)
-        rc = report_run(&r, &p, 1 + i * n_seconds, n_seconds, &f, e);
+        rc = report_run(&r, &p, 1 + i * n_seconds, n_seconds, f, e);
     if (rc == 0)
-        rc = rig_look(&r, e);
+        rc = daemon_look(&r, e);
     if (rc == 0) {
-        tell_reports(b, &r, &p, &f);
+        tell_reports(b, &r, &p, f);
         rc = serve_note_loop(b, &r, "reports", e);
     }
     reporters_close(&p);
-    rig_release(&r);
-    samples_release(&f.percent);
-    samples_release(&f.deciding_percent);
+    daemon_release(&r);
+    samples_release(&f[0]);
+    samples_release(&f[1]);
     return rc;
 }

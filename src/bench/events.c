@@ -1,4 +1,4 @@
-/* bench_events.c - the row "events" of `gogh bench optimize`: decisions one after the other.
+/* events.c - the row "events" of `gogh bench optimize`: decisions one after the other.
  *
  * A cluster in which jobs arrive and end, estimates change, and nodes are lost and return. Each
  * event is followed by a decision as the daemon's child makes it: the policy "gogh" behind the
@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/stats.h"
-#include "cli/bench.h"
-#include "cli/bench_changes.h"
-#include "cli/bench_optimize.h"
+#include "bench/bench.h"
+#include "bench/changes.h"
+#include "bench/optimize.h"
 #include "optimize/files/problem_make.h"
 #include "optimize/model/lower.h"
 #include "optimize/model/plan.h"
@@ -38,7 +38,7 @@ static const struct goal {
     double percent, decision_s, arrival_s, moves;
 } must = { 1.5, 0.1, 50e-6, 6 }, aim = { 0.7, 0.1, 20e-6, 6 };
 
-struct run {
+struct event_run {
     int n_events;
     struct changes c;
     struct solver solver;
@@ -46,25 +46,54 @@ struct run {
     struct samples gaps, own_gaps;    // in percent: to a fresh bound; to the plan's own
 };
 
-/* What comes out of the process that all of it happens in. */
-struct found {
-    double gap_mean, gap_worst, own_gap_worst;
-    double decision_mean_s, decision_p99_s, decision_worst_s;
-    double arrival_p99_s, arrival_p50_s;
-    double moves, pricing_mean_s;
-    int n_pricings;
+/* What comes out of the process that all of it happens in: figures in the order of their table. */
+enum {
+    GAP_MEAN,
+    GAP_WORST,
+    OWN_GAP,
+    MEAN_S,
+    P99_S,
+    WORST_S,
+    ARRIVAL_P50,
+    ARRIVAL_P99,
+    MOVES,
+    PRICINGS,
+    PRICING_S,
+    N_FIGURES
+};
+struct event_figures {
+    double v[N_FIGURES];
 };
 
-struct task {
+/* By key; of several seeds, means are taken of means, sums of counts, and the worst of all else. */
+static const struct {
+    const char *key;
+    enum { OF_WORST, OF_MEAN, OF_SUM } of;
+    double by;
+} figures[N_FIGURES] = {
+    [GAP_MEAN] = { "gap_mean_percent", OF_MEAN, 1 },
+    [GAP_WORST] = { "gap_worst_percent", OF_WORST, 1 },
+    [OWN_GAP] = { "own_gap_worst_percent", OF_WORST, 1 },
+    [MEAN_S] = { "seconds_mean", OF_MEAN, 1 },
+    [P99_S] = { "seconds_p99", OF_WORST, 1 },
+    [WORST_S] = { "seconds_worst", OF_WORST, 1 },
+    [ARRIVAL_P50] = { "arrival_p50_us", OF_WORST, 1e6 },
+    [ARRIVAL_P99] = { "arrival_p99_us", OF_WORST, 1e6 },
+    [MOVES] = { "moves_per_event", OF_MEAN, 1 },
+    [PRICINGS] = { "pricings", OF_SUM, 1 },
+    [PRICING_S] = { "pricing_seconds_mean", OF_MEAN, 1 },
+};
+
+struct event_task {
     int scale;
     uint64_t seed;
 };
 
-static void run_init(struct run *r, const struct task *t)
+static void event_run_init(struct event_run *r, const struct event_task *t)
 {
     struct make_options o = make_defaults;
 
-    *r = (struct run){ .n_events = N_EVENTS / t->scale, .solver = solver_gogh };
+    *r = (struct event_run){ .n_events = N_EVENTS / t->scale, .solver = solver_gogh };
     o.n_jobs = N_JOBS / t->scale;
     o.n_gpus = N_GPUS / t->scale;
     o.n_types = N_TYPES;
@@ -82,7 +111,7 @@ static void run_init(struct run *r, const struct task *t)
 
 /* How long a newcomer takes to find its place by kept prices, on an assignment where everybody else
  * stands. */
-static double place_s(const struct run *r, int job)
+static double place_s(const struct event_run *r, int job)
 {
     struct prices_options o = { .kept = r->solver.kept, .threads = 1 };
     struct prices *u = prices_find(&r->c.p, &o);
@@ -104,7 +133,7 @@ static double place_s(const struct run *r, int job)
 /* Of a hundred events 42 are arrivals, 42 ends, 12 changed estimates, 2 lost nodes, and 2 nodes
  * come back.
  */
-static void happen(struct run *r)
+static void happen(struct event_run *r)
 {
     uint64_t chance = rng_below(&r->c.rng, 100);
 
@@ -121,7 +150,7 @@ static void happen(struct run *r)
 }
 
 /* How far the plan is above the better of its own bound and one that is found from nothing. */
-static int add_gap(struct run *r, int i, const struct plan *x, struct err *e)
+static int add_gap(struct event_run *r, int i, const struct plan *x, struct err *e)
 {
     struct optimize_options how = optimize_defaults;
     struct bench_plan fresh;
@@ -139,7 +168,7 @@ static int add_gap(struct run *r, int i, const struct plan *x, struct err *e)
     return 0;
 }
 
-static void look_at_prices(struct run *r, const struct plan *x)
+static void look_at_prices(struct event_run *r, const struct plan *x)
 {
     double ratio = plan_gap(x).ratio, began_s = clock_stopwatch_s();
 
@@ -150,7 +179,7 @@ static void look_at_prices(struct run *r, const struct plan *x)
     samples_add(&r->pricings_s, clock_stopwatch_s() - began_s);
 }
 
-static int decide(struct run *r, struct plan *x, struct err *e)
+static int decide(struct event_run *r, struct plan *x, struct err *e)
 {
     struct lowered asked = { .problem = r->c.p };
     double began_s = clock_stopwatch_s();
@@ -160,7 +189,7 @@ static int decide(struct run *r, struct plan *x, struct err *e)
     return rc;
 }
 
-static int next_event(struct run *r, int i, struct err *e)
+static int next_event(struct event_run *r, int i, struct err *e)
 {
     struct plan x;
 
@@ -176,31 +205,31 @@ static int next_event(struct run *r, int i, struct err *e)
     return 0;
 }
 
-static struct found summary(struct run *r)
+static struct event_figures summary(struct event_run *r)
 {
-    return (struct found){
-        .gap_mean = samples_mean(&r->gaps),
-        .gap_worst = samples_quantile(&r->gaps, 1),
-        .own_gap_worst = samples_quantile(&r->own_gaps, 1),
-        .decision_mean_s = samples_mean(&r->decisions_s),
-        .decision_p99_s = samples_quantile(&r->decisions_s, 0.99),
-        .decision_worst_s = samples_quantile(&r->decisions_s, 1),
-        .arrival_p99_s = samples_quantile(&r->arrivals_s, 0.99),
-        .arrival_p50_s = samples_quantile(&r->arrivals_s, 0.5),
-        .moves = samples_mean(&r->moves),
-        .pricing_mean_s = samples_mean(&r->pricings_s),
-        .n_pricings = (int)r->pricings_s.n,
-    };
+    return (struct event_figures){ {
+        [GAP_MEAN] = samples_mean(&r->gaps),
+        [GAP_WORST] = samples_quantile(&r->gaps, 1),
+        [OWN_GAP] = samples_quantile(&r->own_gaps, 1),
+        [MEAN_S] = samples_mean(&r->decisions_s),
+        [P99_S] = samples_quantile(&r->decisions_s, 0.99),
+        [WORST_S] = samples_quantile(&r->decisions_s, 1),
+        [ARRIVAL_P50] = samples_quantile(&r->arrivals_s, 0.5),
+        [ARRIVAL_P99] = samples_quantile(&r->arrivals_s, 0.99),
+        [MOVES] = samples_mean(&r->moves),
+        [PRICINGS] = (double)r->pricings_s.n,
+        [PRICING_S] = samples_mean(&r->pricings_s),
+    } };
 }
 
 /* In a process of its own, which ends afterwards: nothing is tidied up. */
 static int run_events(const void *self, void *out, struct err *e)
 {
-    const struct task *t = self;
-    struct run r;
+    const struct event_task *t = self;
+    struct event_run r;
     struct plan x;
 
-    run_init(&r, t);
+    event_run_init(&r, t);
     int rc =
         decide(&r, &x, e);    // the first one has no prices yet, and is none of those that count
     if (rc < 0)
@@ -209,19 +238,20 @@ static int run_events(const void *self, void *out, struct err *e)
     changes_settle(&r.c, &x);
     for (int i = 1; i <= r.n_events && rc == 0; i++)
         rc = next_event(&r, i, e);
-    *(struct found *)out = summary(&r);
+    *(struct event_figures *)out = summary(&r);
     return rc;
 }
 
 /* ---- JSON ---- */
 
-static bool is_met(const struct found *f, const struct goal *g)
+static bool is_met(const struct event_figures *f, const struct goal *g)
 {
-    return f->gap_worst <= g->percent && f->decision_p99_s <= g->decision_s &&
-           f->arrival_p99_s <= g->arrival_s && f->moves <= g->moves;
+    return f->v[GAP_WORST] <= g->percent && f->v[P99_S] <= g->decision_s &&
+           f->v[ARRIVAL_P99] <= g->arrival_s && f->v[MOVES] <= g->moves;
 }
 
-static void add_goal(json_t *o, const char *name, const struct goal *g, const struct found *f)
+static void add_goal(json_t *o, const char *name, const struct goal *g,
+                     const struct event_figures *f)
 {
     const struct {
         const char *unit;
@@ -240,50 +270,40 @@ static void add_goal(json_t *o, const char *name, const struct goal *g, const st
     json_object_set_new(o, key, json_boolean(is_met(f, g)));
 }
 
-static json_t *events_json(const struct task *t, int seeds, const struct found *f, double bytes)
+static json_t *events_json(const struct event_task *t, int seeds, const struct event_figures *f,
+                           double bytes)
 {
     json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:s}", "name", "events", "jobs",
                           N_JOBS / t->scale, "gpus", N_GPUS / t->scale, "kinds", N_KINDS, "theta",
                           make_defaults.theta, "seeds", seeds, "events", N_EVENTS / t->scale,
                           "against", "bound");
 
-    json_object_set_new(o, "gap_mean_percent", bench_number(f->gap_mean));
-    json_object_set_new(o, "gap_worst_percent", bench_number(f->gap_worst));
-    json_object_set_new(o, "own_gap_worst_percent", bench_number(f->own_gap_worst));
-    json_object_set_new(o, "seconds_mean", bench_number(f->decision_mean_s));
-    json_object_set_new(o, "seconds_p99", bench_number(f->decision_p99_s));
-    json_object_set_new(o, "seconds_worst", bench_number(f->decision_worst_s));
-    json_object_set_new(o, "arrival_p50_us", bench_number(1e6 * f->arrival_p50_s));
-    json_object_set_new(o, "arrival_p99_us", bench_number(1e6 * f->arrival_p99_s));
-    json_object_set_new(o, "moves_per_event", bench_number(f->moves));
-    json_object_set_new(o, "pricings", json_integer(f->n_pricings));
-    json_object_set_new(o, "pricing_seconds_mean", bench_number(f->pricing_mean_s));
+    for (int i = 0; i < N_FIGURES; i++)
+        json_object_set_new(o, figures[i].key,
+                            figures[i].of == OF_SUM ? json_integer((json_int_t)f->v[i])
+                                                    : json_number_or_null(figures[i].by * f->v[i]));
     json_object_set_new(o, "rss_bytes", json_integer((json_int_t)bytes));
     add_goal(o, "must", &must, f);
     add_goal(o, "aim", &aim, f);
     return o;
 }
 
-/* Of several seeds: the mean of what are means, and the worst of all else. */
-static void merge(struct found *all, const struct found *one, int n)
+static void merge(struct event_figures *all, const struct event_figures *one, int n)
 {
-    all->gap_mean += (one->gap_mean - all->gap_mean) / n;
-    all->decision_mean_s += (one->decision_mean_s - all->decision_mean_s) / n;
-    all->moves += (one->moves - all->moves) / n;
-    all->pricing_mean_s += (one->pricing_mean_s - all->pricing_mean_s) / n;
-    all->gap_worst = fmax(all->gap_worst, one->gap_worst);
-    all->own_gap_worst = fmax(all->own_gap_worst, one->own_gap_worst);
-    all->decision_p99_s = fmax(all->decision_p99_s, one->decision_p99_s);
-    all->decision_worst_s = fmax(all->decision_worst_s, one->decision_worst_s);
-    all->arrival_p50_s = fmax(all->arrival_p50_s, one->arrival_p50_s);
-    all->arrival_p99_s = fmax(all->arrival_p99_s, one->arrival_p99_s);
-    all->n_pricings += one->n_pricings;
+    for (int i = 0; i < N_FIGURES; i++) {
+        double *v = &all->v[i];
+
+        if (figures[i].of == OF_MEAN)
+            *v += (one->v[i] - *v) / n;
+        else
+            *v = figures[i].of == OF_SUM ? *v + one->v[i] : fmax(*v, one->v[i]);
+    }
 }
 
 int bench_events(int seeds, int scale, json_t *list, struct err *e)
 {
-    struct task t = { .scale = scale };
-    struct found all = { 0 }, one;
+    struct event_task t = { .scale = scale };
+    struct event_figures all = { 0 }, one;
     double most_bytes = 0, bytes;
     int rc = 0;
 

@@ -1,14 +1,15 @@
-/* bench_optimize.h - what the parts of `gogh bench optimize` share.
+/* optimize.h - what the parts of `gogh bench optimize` share.
  *
  * Each part makes its instances from seeds, plans them in child processes, and gives back JSON;
- * bench_optimize.c prints it, as it is or as tables. Used by bench_optimize.c,
- * bench_events.c and bench_references.c, and by nobody else.
+ * optimize.c prints it, as it is or as tables. Used by optimize.c,
+ * events.c and references.c, and by nobody else.
  */
-#ifndef CLI_BENCH_OPTIMIZE_H
-#define CLI_BENCH_OPTIMIZE_H
+#ifndef BENCH_OPTIMIZE_H
+#define BENCH_OPTIMIZE_H
 
-#include <jansson.h>
 #include <stdbool.h>
+
+#include "base/text/json.h"
 
 struct err;
 struct optimize_options;
@@ -28,9 +29,6 @@ int bench_plan(const struct problem *p, const struct optimize_options *how, stru
 
 /* How far 'cost_w' is above 'than_w', in percent of that. */
 double bench_above(double cost_w, double than_w);
-
-/* JSON of a number; null where there is none (NAN, INFINITY). */
-json_t *bench_number(double x);
 
 /* Tell on stderr how far we are. */
 void bench_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,11 +1,11 @@
-/* bench_changes.h - a cluster that changes: where everybody stands after a plan, and what happens then.
+/* changes.h - a cluster that changes: where everybody stands after a plan, and what happens then.
  *
  * Made by: changes_init, from a generated problem with more jobs than run at first; the others
  * arrive later. Used by: the rows "changed" and "events" of `gogh bench optimize`. Owned; 'p' is
  * what a planner gets, and stays valid until the next call.
  */
-#ifndef CLI_BENCH_CHANGES_H
-#define CLI_BENCH_CHANGES_H
+#ifndef BENCH_CHANGES_H
+#define BENCH_CHANGES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,8 +39,8 @@ void changes_release(struct changes *c);
  */
 void changes_as_served(struct changes *c);
 
-/* What to make the next plan in; and let everybody stand where that plan has them. A job whose parts
- * stand under different power limits counts as new: a problem has no way to say so.
+/* What to make the next plan in; and let everybody stand where that plan has them. A job whose
+ * parts stand under different power limits counts as new: a problem has no way to say so.
  */
 struct arena *changes_arena(struct changes *c);
 void changes_settle(struct changes *c, const struct plan *x);
@@ -48,7 +48,8 @@ void changes_settle(struct changes *c, const struct plan *x);
 void changes_end(struct changes *c);      // a job by chance ends
 int changes_arrive(struct changes *c);    // the next one that is to come: its number
 
-/* What a kind does on a type turns out to be a few percent more or less, alone and beside others. */
+/* What a kind does on a type turns out to be a few percent more or less, alone and beside others.
+ */
 void changes_estimate(struct changes *c);
 
 /* A node is lost, and with it what runs there; the node that was lost first is back. */

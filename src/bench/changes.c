@@ -1,4 +1,4 @@
-#include "cli/bench_changes.h"
+#include "bench/changes.h"
 
 #include <assert.h>
 #include <math.h>

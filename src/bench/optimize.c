@@ -1,7 +1,7 @@
-/* bench_optimize.c - `gogh bench optimize`: how near the planner comes, how fast, in how much
+/* optimize.c - `gogh bench optimize`: how near the planner comes, how fast, in how much
  * memory; event by event; as it grows; and beside what others do.
  */
-#include "cli/bench_optimize.h"
+#include "bench/optimize.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -13,8 +13,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/stats.h"
-#include "cli/bench.h"
-#include "cli/bench_changes.h"
+#include "bench/bench.h"
+#include "bench/changes.h"
 #include "optimize/model/plan.h"
 #include "optimize/exact/exact.h"
 #include "optimize/optimize.h"
@@ -34,11 +34,6 @@
 double bench_above(double cost_w, double than_w)
 {
     return 100 * (cost_w - than_w) / fabs(than_w);
-}
-
-json_t *bench_number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
 }
 
 void bench_tell(const char *format, ...)
@@ -102,7 +97,7 @@ int bench_plan(const struct problem *p, const struct optimize_options *how, stru
 
 /* ---- instances of one make, one seed after the other ---- */
 
-struct row {
+struct figure_row {
     const char *name;
     int n_jobs, n_gpus, n_kinds, theta;
     double overload;    // 0: as generated
@@ -115,9 +110,10 @@ struct row {
     bool wants_proof;    // the bound to compare with is the exact method's
 };
 
-/* name, jobs, GPUs, kinds, theta, overload, seeds, exact?, changed?, budget; must: mean, worst, seconds;
- * aim; to be proven? */
-static const struct row rows[] = {
+/* name, jobs, GPUs, kinds, theta, overload, seeds, exact?, changed?, budget; must: mean, worst,
+ * seconds; aim; to be proven?
+ */
+static const struct figure_row rows[] = {
     { "small30", 50, 30, 0, 2, 0, 30, true, false, 0.5, 0.2, 1, 0.5, 0.05, 0.5, 0.5, false },
     { "small100", 140, 100, 0, 2, 0, 30, true, false, 0.5, 0.2, 1, 0.5, 0.05, 0.5, 0.5, false },
     { "500", 700, 500, 0, 2, 0, 13, false, false, 0.5, 0.4, 0, 0.5, 0.15, 0, 0.5, false },
@@ -132,23 +128,23 @@ static const struct row rows[] = {
 static const int growth[] = { 1000, 2500, 5000, 10000, 25000, 50000 };
 
 /* What the seeds of a row gave, in the row's budget, and again in the aim's where that is less. */
-struct tally {
+struct row_samples {
     struct samples gaps, seconds;
     struct samples aim_gaps, aim_seconds;
     double more_bytes;
     int n_kinds, n_proven;
 };
 
-static void tally_init(struct tally *t)
+static void row_samples_init(struct row_samples *t)
 {
-    *t = (struct tally){ 0 };
+    *t = (struct row_samples){ 0 };
     samples_init(&t->gaps);
     samples_init(&t->seconds);
     samples_init(&t->aim_gaps);
     samples_init(&t->aim_seconds);
 }
 
-static void tally_release(struct tally *t)
+static void row_samples_release(struct row_samples *t)
 {
     samples_release(&t->gaps);
     samples_release(&t->seconds);
@@ -156,11 +152,11 @@ static void tally_release(struct tally *t)
     samples_release(&t->aim_seconds);
 }
 
-/* What to compare with: the optimum as far as it is proven, otherwise the best of all bounds, of which
- * ours are looked at later: that of the exact search, or of a plan without a limit.
+/* What to compare with: the optimum as far as it is proven, otherwise the best of all bounds, of
+ * which ours are looked at later: that of the exact search, or of a plan without a limit.
  */
-static int reference_w(const struct row *r, const struct problem *p, double *out, bool *is_proven,
-                       struct err *e)
+static int reference_w(const struct figure_row *r, const struct problem *p, double *out,
+                       bool *is_proven, struct err *e)
 {
     struct optimize_options how = optimize_defaults;
     struct bench_plan best;
@@ -202,7 +198,7 @@ static int row_change(struct instance *in, int n, struct err *e)
     return 0;
 }
 
-static int row_make(const struct row *r, uint64_t seed, struct instance *out, struct err *e)
+static int row_make(const struct figure_row *r, uint64_t seed, struct instance *out, struct err *e)
 {
     struct make_options o = make_defaults;
     int n_changed = r->is_changed ? (r->n_jobs + 199) / 200 : 0;
@@ -225,7 +221,7 @@ static void instance_release(struct instance *in)
     kept_destroy(in->kept);
 }
 
-static int row_plan(const struct row *r, const struct instance *in, double budget_s,
+static int row_plan(const struct figure_row *r, const struct instance *in, double budget_s,
                     struct bench_plan *out, struct err *e)
 {
     struct optimize_options how = optimize_defaults;
@@ -237,7 +233,8 @@ static int row_plan(const struct row *r, const struct instance *in, double budge
     return bench_plan(&in->c.p, &how, out, e);
 }
 
-static int row_seed(const struct row *r, const struct instance *in, struct tally *t, struct err *e)
+static int row_seed(const struct figure_row *r, const struct instance *in, struct row_samples *t,
+                    struct err *e)
 {
     struct bench_plan ours, aim;
     double than_w = NAN;
@@ -276,7 +273,7 @@ static json_t *above_zero(double x)
     return x > 0 ? json_real(x) : json_null();
 }
 
-static void add_goals(json_t *o, const struct row *r, struct tally *t)
+static void add_goals(json_t *o, const struct figure_row *r, struct row_samples *t)
 {
     bool must = is_met(&t->gaps, &t->seconds, r->must, r->must_worst, r->must_s);
     bool aim = is_met(&t->aim_gaps, &t->aim_seconds, r->aim, r->aim_worst, r->aim_s);
@@ -288,14 +285,14 @@ static void add_goals(json_t *o, const struct row *r, struct tally *t)
     json_object_set_new(o, "aim_percent", json_real(r->aim));
     json_object_set_new(o, "aim_worst_percent", above_zero(r->aim_worst));
     json_object_set_new(o, "aim_s", json_real(r->aim_s));
-    json_object_set_new(o, "aim_gap_mean_percent", bench_number(samples_mean(&t->aim_gaps)));
+    json_object_set_new(o, "aim_gap_mean_percent", json_number_or_null(samples_mean(&t->aim_gaps)));
     json_object_set_new(o, "aim_gap_worst_percent",
-                        bench_number(samples_quantile(&t->aim_gaps, 1)));
-    json_object_set_new(o, "aim_seconds_mean", bench_number(samples_mean(&t->aim_seconds)));
+                        json_number_or_null(samples_quantile(&t->aim_gaps, 1)));
+    json_object_set_new(o, "aim_seconds_mean", json_number_or_null(samples_mean(&t->aim_seconds)));
     json_object_set_new(o, "aim_met", json_boolean(aim));
 }
 
-static json_t *row_json(const struct row *r, struct tally *t)
+static json_t *row_json(const struct figure_row *r, struct row_samples *t)
 {
     json_t *o =
         json_pack("{s:s, s:i, s:i, s:i, s:i, s:i}", "name", r->name, "jobs", r->n_jobs, "gpus",
@@ -304,23 +301,23 @@ static json_t *row_json(const struct row *r, struct tally *t)
     json_object_set_new(o, "against", json_string(r->is_exact ? "optimum" : "bound"));
     json_object_set_new(o, "proven", json_integer(t->n_proven));
     json_object_set_new(o, "budget_s", above_zero(r->budget_s));
-    json_object_set_new(o, "gap_mean_percent", bench_number(samples_mean(&t->gaps)));
-    json_object_set_new(o, "gap_worst_percent", bench_number(samples_quantile(&t->gaps, 1)));
-    json_object_set_new(o, "seconds_mean", bench_number(samples_mean(&t->seconds)));
-    json_object_set_new(o, "seconds_worst", bench_number(samples_quantile(&t->seconds, 1)));
+    json_object_set_new(o, "gap_mean_percent", json_number_or_null(samples_mean(&t->gaps)));
+    json_object_set_new(o, "gap_worst_percent", json_number_or_null(samples_quantile(&t->gaps, 1)));
+    json_object_set_new(o, "seconds_mean", json_number_or_null(samples_mean(&t->seconds)));
+    json_object_set_new(o, "seconds_worst", json_number_or_null(samples_quantile(&t->seconds, 1)));
     json_object_set_new(o, "rss_bytes", json_integer((json_int_t)t->more_bytes));
     if (r->must > 0)
         add_goals(o, r, t);
     return o;
 }
 
-static int run_row(const struct row *r, json_t *list, struct err *e)
+static int run_row(const struct figure_row *r, json_t *list, struct err *e)
 {
     struct instance in;
-    struct tally t;
+    struct row_samples t;
     int rc = 0;
 
-    tally_init(&t);
+    row_samples_init(&t);
     for (int s = 1; s <= r->seeds && rc == 0; s++) {
         bench_tell("%s: %d jobs on %d GPUs, seed %d of %d", r->name, r->n_jobs, r->n_gpus, s,
                    r->seeds);
@@ -331,11 +328,11 @@ static int run_row(const struct row *r, json_t *list, struct err *e)
     }
     if (rc == 0)
         json_array_append_new(list, row_json(r, &t));
-    tally_release(&t);
+    row_samples_release(&t);
     return rc;
 }
 
-static struct row row_for(struct row r, const struct bench_options *o)
+static struct figure_row row_for(struct figure_row r, const struct bench_options *o)
 {
     r.n_jobs /= o->scale;
     r.n_gpus /= o->scale;
@@ -349,7 +346,7 @@ static int run_growth(const struct bench_options *o, json_t *list, struct err *e
     int rc = 0;
 
     for (size_t i = 0; i < sizeof growth / sizeof *growth && rc == 0; i++) {
-        struct row r = { "growth", growth[i] * 7 / 5, growth[i], 50, 2, .seeds = 1 };
+        struct figure_row r = { "growth", growth[i] * 7 / 5, growth[i], 50, 2, .seeds = 1 };
         r = row_for(r, o);
         rc = run_row(&r, list, e);
     }
@@ -358,14 +355,14 @@ static int run_growth(const struct bench_options *o, json_t *list, struct err *e
 
 /* ---- tables ---- */
 
-struct column {
+struct figure_column {
     const char *key, *title;
     int width;
     double scale;    // what is shown is the value times this; 0: text, or a whole number
     int digits;
 };
 
-static void print_cell(const json_t *row, const struct column *c)
+static void print_cell(const json_t *row, const struct figure_column *c)
 {
     const json_t *v = json_object_get(row, c->key);
 
@@ -380,7 +377,8 @@ static void print_cell(const json_t *row, const struct column *c)
         printf(" %*s", c->width, "-");
 }
 
-static void print_table(const char *title, const json_t *list, const struct column *columns, int n)
+static void print_table(const char *title, const json_t *list, const struct figure_column *columns,
+                        int n)
 {
     size_t i;
     json_t *row;
@@ -400,7 +398,7 @@ static void print_table(const char *title, const json_t *list, const struct colu
     printf("\n");
 }
 
-static const struct column row_columns[] = {
+static const struct figure_column row_columns[] = {
     { "name", "name", 9, 0, 0 },
     { "jobs", "jobs", 6, 0, 0 },
     { "gpus", "GPUs", 6, 0, 0 },
@@ -425,7 +423,7 @@ static const struct column row_columns[] = {
 };
 #define N_GROWTH_COLUMNS 13    // those of a row that do not speak of goals
 
-static const struct column reference_columns[] = {
+static const struct figure_column reference_columns[] = {
     { "name", "reference", 10, 0, 0 },
     { "jobs", "jobs", 6, 0, 0 },
     { "gpus", "GPUs", 6, 0, 0 },
@@ -439,7 +437,7 @@ static const struct column reference_columns[] = {
     { "note", "note", 4, 0, 0 },
 };
 
-static const struct column event_columns[] = {
+static const struct figure_column event_columns[] = {
     { "name", "name", 9, 0, 0 },
     { "events", "events", 6, 0, 0 },
     { "gap_mean_percent", "gap %", 7, 1, 3 },
@@ -513,7 +511,7 @@ static int run_parts(const struct bench_options *how, json_t *o, struct err *e)
 
     json_object_set_new(o, "rows", list);
     for (size_t i = 0; i < sizeof rows / sizeof *rows && rc == 0; i++) {
-        const struct row r = row_for(rows[i], how);
+        const struct figure_row r = row_for(rows[i], how);
         if (bench_wants(how->names, r.name))
             rc = run_row(&r, list, e);
     }
@@ -528,17 +526,17 @@ static int run_parts(const struct bench_options *how, json_t *o, struct err *e)
     return rc;
 }
 
-int bench_optimize(const struct bench_options *how, bool is_json, struct err *e)
+int bench_optimize(const struct bench_options *how, struct err *e)
 {
     json_t *o = json_pack("{s:s}", "version", GOGH_VERSION);
     int rc = run_parts(how, o, e);
 
-    if (rc == 0 && is_json) {
-        json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        printf("\n");
-    } else if (rc == 0) {
-        print_all(o);
+    if (rc == 0 && how->is_json) {
+        json_print(o, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+        return 0;
     }
+    if (rc == 0)
+        print_all(o);
     json_decref(o);
     return rc;
 }

@@ -1,5 +1,5 @@
-/* bench_serve_http.c - as little HTTP as it takes to ask a daemon many questions quickly. */
-#include "cli/bench_serve.h"
+/* http.c - as little HTTP as it takes to ask a daemon many questions quickly. */
+#include "bench/serve/serve.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
-/* bench_serve_store.c - a store and runs as a daemon leaves them, of any size, in no time. */
-#include "cli/bench_serve.h"
+/* store.c - a store and runs as a daemon leaves them, of any size, in no time. */
+#include "bench/serve/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ void serve_secret(int job, char out[SERVE_SECRET_SIZE])
 
 /* ---- the store ---- */
 
-struct filling {
+struct store_fill {
     const struct serve_content *content;
     struct arena arena;
     struct store *store;
@@ -63,7 +63,7 @@ struct filling {
     int n_added;    // events in the open group
 };
 
-static int add(struct filling *f, const struct event *ev, struct err *e)
+static int add(struct store_fill *f, const struct event *ev, struct err *e)
 {
     int rc = f->n_added == 0 ? ledger_begin(&f->ledger, e) : 0;
 
@@ -76,7 +76,7 @@ static int add(struct filling *f, const struct event *ev, struct err *e)
     return rc;
 }
 
-static int add_workloads(struct filling *f, struct err *e)
+static int add_workloads(struct store_fill *f, struct err *e)
 {
     int rc = 0;
 
@@ -90,7 +90,7 @@ static int add_workloads(struct filling *f, struct err *e)
     return rc;
 }
 
-static int add_job(struct filling *f, int id, int gpu, struct err *e)
+static int add_job(struct store_fill *f, int id, int gpu, struct err *e)
 {
     const struct gpu *g = &f->ledger.state.gpus[gpu];
     char name[32];
@@ -115,7 +115,7 @@ static int add_job(struct filling *f, int id, int gpu, struct err *e)
     return add(f, &ev, e);
 }
 
-static int add_event(struct filling *f, enum event_kind kind, int job, int gpu, double ago_s,
+static int add_event(struct store_fill *f, enum event_kind kind, int job, int gpu, double ago_s,
                      struct err *e)
 {
     struct event ev = { .kind = kind,
@@ -128,7 +128,7 @@ static int add_event(struct filling *f, enum event_kind kind, int job, int gpu, 
     return add(f, &ev, e);
 }
 
-static int add_jobs(struct filling *f, struct err *e)
+static int add_jobs(struct store_fill *f, struct err *e)
 {
     const struct serve_content *c = f->content;
     const int n_before = c->n_ended + c->n_running;
@@ -149,7 +149,7 @@ static int add_jobs(struct filling *f, struct err *e)
     return rc;
 }
 
-static int drain(struct filling *f, struct err *e)
+static int drain(struct store_fill *f, struct err *e)
 {
     const struct state *s = &f->ledger.state;
     int rc = 0;
@@ -164,7 +164,7 @@ static int drain(struct filling *f, struct err *e)
     return rc;
 }
 
-static int fill(struct filling *f, struct err *e)
+static int fill(struct store_fill *f, struct err *e)
 {
     const char *node = serve_node(&f->arena, f->content);
     struct cluster cluster;
@@ -196,7 +196,7 @@ static int write_file(int dir, const char *name, const char *text, struct err *e
     return rc < 0 ? err_set(e, EIO, "a run's '%s' cannot be written", name) : 0;
 }
 
-static int write_run(struct filling *f, const char *runs, int job, const char *status,
+static int write_run(struct store_fill *f, const char *runs, int job, const char *status,
                      struct err *e)
 {
     const struct job *j = f->ledger.state.jobs[job];
@@ -220,7 +220,7 @@ static int write_run(struct filling *f, const char *runs, int job, const char *s
     return rc;
 }
 
-static int write_runs(struct filling *f, const char *dir, pid_t keeper, struct err *e)
+static int write_runs(struct store_fill *f, const char *dir, pid_t keeper, struct err *e)
 {
     char boot[BOOT_ID_SIZE], status[256], runs[4096];
     struct proc p;
@@ -245,7 +245,7 @@ static int write_runs(struct filling *f, const char *dir, pid_t keeper, struct e
 int serve_fill(const char *dir, const struct serve_content *c, pid_t keeper, struct err *e)
 {
     struct clock clock = clock_real();
-    struct filling f = { .content = c, .now_s = clock_now_s(&clock) };
+    struct store_fill f = { .content = c, .now_s = clock_now_s(&clock) };
 
     arena_init(&f.arena);
     catalog_init(&f.catalog);

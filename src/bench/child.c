@@ -1,5 +1,5 @@
-/* bench_child.c - a piece of work in a process of its own, with a deadline. */
-#include "cli/bench.h"
+/* child.c - a piece of work in a process of its own, with a deadline. */
+#include "bench/bench.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "base/clock.h"
 
 /* What comes through the pipe before the result. */
-struct word {
+struct child_report {
     int rc;
     struct err err;
     double more_bytes;
@@ -41,7 +41,7 @@ static double rss_bytes(void)
 
 static void child_run(bench_child_f *f, const void *self, void *out, size_t size, int to)
 {
-    struct word w = { 0 };
+    struct child_report w = { 0 };
     struct rusage use;
     double before = rss_bytes();
 
@@ -79,7 +79,7 @@ int bench_child(bench_child_f *f, const void *self, double limit_s, void *out, s
                 double *more_bytes, struct err *e)
 {
     double until_s = limit_s > 0 ? clock_stopwatch_s() + limit_s : (double)INFINITY;
-    struct word w;
+    struct child_report w;
     int ends[2];
 
     if (pipe(ends) < 0)

@@ -1,11 +1,11 @@
-/* bench_serve.h - what the files behind `gogh bench serve` share.
+/* serve.h - what the files behind `gogh bench serve` share.
  *
- * A *rig* is a scratch directory with a store, runs and a configuration, and a real goghd on
- * it. Made by a part of the bench, which asks it questions over its socket (bench_serve_http.c),
- * and ended by it, daemon and all. Used by the files bench_serve*.c and by nobody else.
+ * A *test daemon* is a scratch directory with a store, runs and a configuration, and a real goghd
+ * on it. Made by a part of the bench, which asks it questions over its socket (http.c), and ended
+ * by it, daemon and all. Used by the files bench_serve*.c and by nobody else.
  */
-#ifndef CLI_BENCH_SERVE_H
-#define CLI_BENCH_SERVE_H
+#ifndef BENCH_SERVE_SERVE_H
+#define BENCH_SERVE_SERVE_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 struct err;
 struct samples;
 
-/* ---- bench_serve_http.c: one connection that is kept, one question at a time ---- */
+/* ---- http.c: one connection that is kept, one question at a time ---- */
 
 struct serve_conn {
     int fd;
@@ -46,7 +46,7 @@ int conn_ask(struct serve_conn *c, const char *method, const char *path, const c
              struct err *e);
 const char *conn_body(const struct serve_conn *c);
 
-/* ---- bench_serve_store.c: what the daemon finds ---- */
+/* ---- store.c: what the daemon finds ---- */
 
 #define SERVE_SECRET_SIZE 33
 
@@ -69,9 +69,9 @@ int serve_fill(const char *dir, const struct serve_content *c, pid_t keeper, str
 /* What reports of a job's run carry. */
 void serve_secret(int job, char out[SERVE_SECRET_SIZE]);
 
-/* ---- bench_serve_daemon.c: the rig ---- */
+/* ---- daemon.c: the daemon ---- */
 
-struct serve_rig {
+struct test_daemon {
     struct arena arena;
     struct serve_content content;
     const char *dir, *config, *socket, *reports;
@@ -84,33 +84,34 @@ struct serve_rig {
 /* Make the directory 'name' in 'scratch' and what is in it. 'settings' are more lines of the
  * configuration.
  */
-int rig_make(struct serve_rig *r, const char *scratch, const char *name,
-             const struct serve_content *c, const char *settings, struct err *e);
-void rig_release(struct serve_rig *r);    // ends what runs; the directory stays
+int daemon_make(struct test_daemon *r, const char *scratch, const char *name,
+                const struct serve_content *c, const char *settings, struct err *e);
+void daemon_release(struct test_daemon *r);    // ends what runs; the directory stays
 
 /* Start the daemon and wait until it is ready, 60 s at most; end it. */
-int rig_start(struct serve_rig *r, struct err *e);
-void rig_stop(struct serve_rig *r);
+int daemon_start(struct test_daemon *r, struct err *e);
+void daemon_stop(struct test_daemon *r);
 
 /* Ask for /metrics, and find a number there; NaN: there is none of that name. */
-int rig_look(struct serve_rig *r, struct err *e);
-double rig_metric(const struct serve_rig *r, const char *name);
+int daemon_look(struct test_daemon *r, struct err *e);
+double daemon_metric(const struct test_daemon *r, const char *name);
 
-/* What the daemon has logged, in the rig's arena. */
-const char *rig_log(struct serve_rig *r);
+/* What the daemon has logged, in the daemon's arena. */
+const char *daemon_log(struct test_daemon *r);
 
 /* Look until a metric has reached a value. -ETIMEDOUT. */
-int rig_await(struct serve_rig *r, const char *name, double value, double limit_s, struct err *e);
+int daemon_await(struct test_daemon *r, const char *name, double value, double limit_s,
+                 struct err *e);
 
 /* Seconds of CPU that the daemon has used, and its children that have ended. */
 struct serve_cpu {
     double self_s, children_s;
     double wait_s;    // and that the loop's thread was ready and found no core free
 };
-struct serve_cpu rig_cpu(const struct serve_rig *r);
+struct serve_cpu daemon_cpu(const struct test_daemon *r);
 
 /* "VmRSS" or "VmHWM" of the daemon, in bytes. */
-double rig_memory(const struct serve_rig *r, const char *key);
+double daemon_memory(const struct test_daemon *r, const char *key);
 
 /* Run a program to its end, its output up to 'size' bytes into 'out' (NULL: nowhere), and give how
  * long it took. -ETIMEDOUT: it was killed; -EREMOTEIO: it did not exit with 0; -ENOENT.
@@ -118,14 +119,7 @@ double rig_memory(const struct serve_rig *r, const char *key);
 int serve_run(char *const *argv, char *const *env, double limit_s, char *out, size_t size,
               double *took_s, struct err *e);
 
-/* ---- bench_serve.c: what came of it ---- */
-
-struct serve_figure {
-    const char *name, *unit;
-    double limit;        // NaN: none
-    bool is_at_least;    // the limit is a floor
-    const char *what;
-};
+/* ---- serve.c: what came of it ---- */
 
 /* The bench as it goes. */
 struct serve_bench {
@@ -140,16 +134,18 @@ struct serve_bench {
     double n_stalls, longest_ms;    // of all daemons
 };
 
-/* The median of 'values' (or the one value) with the smallest and the largest, beside the limit. */
-void serve_tell(struct serve_bench *b, const struct serve_figure *f, struct samples *values);
-void serve_tell_one(struct serve_bench *b, const struct serve_figure *f, double value);
+/* The median of 'values' (or the one value) with the smallest and the largest, beside the limit of
+ * the figure 'name', which is in serve.c's table.
+ */
+void serve_tell(struct serve_bench *b, const char *name, struct samples *values);
+void serve_tell_one(struct serve_bench *b, const char *name, double value);
 
 /* What else a part has to say, a line of its own. */
 void serve_remark(const struct serve_bench *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* How the loop did, of a daemon that is about to be stopped. */
-int serve_note_loop(struct serve_bench *b, struct serve_rig *r, const char *part, struct err *e);
+int serve_note_loop(struct serve_bench *b, struct test_daemon *r, const char *part, struct err *e);
 
 void serve_sleep_until(double at_s);    // on the stopwatch
 
@@ -158,10 +154,10 @@ int serve_runs(const struct serve_bench *b, int otherwise);
 
 /* ---- parts in files of their own ---- */
 
-int serve_submit(struct serve_bench *b, struct err *e);      // bench_serve_submit.c
-int serve_reports(struct serve_bench *b, struct err *e);     // bench_serve_reports.c
-int serve_arrivals(struct serve_bench *b, struct err *e);    // bench_serve_arrivals.c
-int serve_slurm(struct serve_bench *b, struct err *e);       // bench_serve_slurm.c
+int serve_submit(struct serve_bench *b, struct err *e);      // submit.c
+int serve_reports(struct serve_bench *b, struct err *e);     // reports.c
+int serve_arrivals(struct serve_bench *b, struct err *e);    // arrivals.c
+int serve_slurm(struct serve_bench *b, struct err *e);       // slurm.c
 
 /* Jobs that report: each once a second, at its own moment in it. */
 struct reporters {
@@ -170,7 +166,7 @@ struct reporters {
     double *at_s;    // (n) the moment, rising
     long n_sent, n_late, n_full;
 };
-int reporters_open(struct reporters *p, const struct serve_rig *r, struct err *e);
+int reporters_open(struct reporters *p, const struct test_daemon *r, struct err *e);
 void reporters_close(struct reporters *p);
 
 /* All of them, from 'second' on for 'n_seconds', in real time. */

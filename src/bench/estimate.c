@@ -1,5 +1,5 @@
-/* bench_estimate.c - how fast P1 estimates, P2 refines, and both are learned. */
-#include "cli/bench.h"
+/* estimate.c - how fast P1 estimates, P2 refines, and both are learned. */
+#include "bench/bench.h"
 
 #include <errno.h>
 #include <math.h>
@@ -109,7 +109,7 @@ static int learn(struct arena *a, const char *path, struct err *e)
     return rc;
 }
 
-int bench_estimate_prepare(const char *scratch, struct reading *out, struct err *e)
+int bench_estimate_prepare(const char *scratch, struct bench_figures *out, struct err *e)
 {
     struct arena a;
     int rc = 0;
@@ -125,14 +125,14 @@ int bench_estimate_prepare(const char *scratch, struct reading *out, struct err 
 }
 
 /* What a run starts from: the names, and the model that was prepared. */
-struct stage {
+struct loaded_model {
     struct arena arena;
     struct catalog catalog;
     struct model *model;
-    struct p1_scene *scene;
+    struct p1_context *context;
 };
 
-static int stage_open(struct stage *s, const char *scratch, struct err *e)
+static int loaded_model_open(struct loaded_model *s, const char *scratch, struct err *e)
 {
     nn_init();
     arena_init(&s->arena);
@@ -143,39 +143,39 @@ static int stage_open(struct stage *s, const char *scratch, struct err *e)
 }
 
 /* Everybody on every type, from descriptors to what P1 needs of them. */
-static void stage_fill(struct stage *s)
+static void loaded_model_fill(struct loaded_model *s)
 {
     const struct catalog *c = &s->catalog;
     struct features on[N_TYPES];
 
-    s->scene = p1_scene_create(s->model->p1, N_TYPES);
+    s->context = p1_context_create(s->model->p1, N_TYPES);
     for (int w = 0; w < N_WORKLOADS; w++) {
-        struct subject who = subject_of(&c->workloads[w]);
+        struct identity who = identity_of(&c->workloads[w]);
 
         for (int t = 0; t < N_TYPES; t++)
             features_of(&c->workloads[w], &c->types[t], &on[t]);
-        p1_scene_add(s->scene, &who, on);
+        p1_context_add(s->context, &who, on);
     }
 }
 
 /* ---- P1: all cells ---- */
 
-int bench_estimate_cells(const char *scratch, struct reading *out, struct err *e)
+int bench_estimate_cells(const char *scratch, struct bench_figures *out, struct err *e)
 {
     static float ln_r[N_WORKLOADS], sd[N_WORKLOADS];
-    struct stage s;
+    struct loaded_model s;
     double sum = 0;
-    int rc = stage_open(&s, scratch, e);
+    int rc = loaded_model_open(&s, scratch, e);
 
     if (rc < 0)
         return rc;    // the child ends here; there is nothing to tidy
     double began_s = clock_stopwatch_s();
-    stage_fill(&s);
+    loaded_model_fill(&s);
     double filled_s = clock_stopwatch_s();
     for (int w = 0; w < N_WORKLOADS; w++)
         for (int t = 0; t < N_TYPES; t++) {
-            sum += (double)p1_alone(s.scene, w, t).ln_speed;
-            p1_beside(s.scene, w, t, 0, N_WORKLOADS, ln_r, sd);
+            sum += (double)p1_alone(s.context, w, t).ln_speed;
+            p1_beside(s.context, w, t, 0, N_WORKLOADS, ln_r, sd);
             sum += (double)ln_r[w];
         }
     double seconds = clock_stopwatch_s() - began_s;
@@ -188,21 +188,21 @@ int bench_estimate_cells(const char *scratch, struct reading *out, struct err *e
 /* ---- P2: all cells of one workload ---- */
 
 /* Milliseconds to correct all cells of a workload by the same sightings. */
-static int time_updates(struct stage *s, enum p2_way way, const struct beliefs *before,
-                        const struct sighting *seen, double *ms, struct err *e)
+static int time_updates(struct loaded_model *s, enum p2_way way, const struct p2_estimates *before,
+                        const struct p2_observation *seen, double *ms, struct err *e)
 {
     double total_s = 0;
     int rc = 0;
 
     for (int i = 0; i < N_UPDATES && rc == 0; i++) {
         struct arena a;
-        struct beliefs b;
+        struct p2_estimates b;
 
         arena_init(&a);
-        beliefs_make(&a, before->n_types, before->n_neighbours, true, &b);
-        beliefs_from_p1(s->scene, 0, &b);
+        p2_estimates_make(&a, before->n_types, before->n_neighbours, true, &b);
+        p2_estimates_from_p1(s->context, 0, &b);
         double began_s = clock_stopwatch_s();
-        rc = p2_refine(&a, s->model->p2, way, s->scene, N_SIGHTINGS, seen, &b, e);
+        rc = p2_refine(&a, s->model->p2, way, s->context, N_SIGHTINGS, seen, &b, e);
         total_s += clock_stopwatch_s() - began_s;
         arena_release(&a);
     }
@@ -210,20 +210,20 @@ static int time_updates(struct stage *s, enum p2_way way, const struct beliefs *
     return rc;
 }
 
-int bench_estimate_update(const char *scratch, struct reading *out, struct err *e)
+int bench_estimate_update(const char *scratch, struct bench_figures *out, struct err *e)
 {
-    struct stage s;
-    struct beliefs before;
-    struct sighting seen[N_SIGHTINGS];
-    int rc = stage_open(&s, scratch, e);
+    struct loaded_model s;
+    struct p2_estimates before;
+    struct p2_observation seen[N_SIGHTINGS];
+    int rc = loaded_model_open(&s, scratch, e);
 
     if (rc < 0)
         return rc;
-    stage_fill(&s);
-    beliefs_make(&s.arena, N_TYPES, N_WORKLOADS, true, &before);
-    beliefs_from_p1(s.scene, 0, &before);
+    loaded_model_fill(&s);
+    p2_estimates_make(&s.arena, N_TYPES, N_WORKLOADS, true, &before);
+    p2_estimates_from_p1(s.context, 0, &before);
     for (int i = 0; i < N_SIGHTINGS; i++)
-        seen[i] = (struct sighting){
+        seen[i] = (struct p2_observation){
             .type = i % N_TYPES,
             .neighbour = 10 * i - 1,
             .ln_speed = (double)before.alone[i % N_TYPES] + 0.1,
@@ -242,26 +242,7 @@ int bench_estimate_update(const char *scratch, struct reading *out, struct err *
 
 /* ---- learning from Gavel's measurements ---- */
 
-static const char *gavel_path(struct arena *a)
-{
-    return arena_printf(a, "%s/gavel/simulation_throughputs.json", bench_data_dir());
-}
-
-int bench_estimate_data(const char *scratch, struct reading *out, struct err *e)
-{
-    struct arena a;
-
-    (void)scratch;
-    (void)out;
-    arena_init(&a);
-    int missing = access(gavel_path(&a), R_OK) != 0;
-    arena_release(&a);
-    return missing ? err_set(e, ENOENT, "no measured data at %s (docs/formats/study.md#data)",
-                             bench_data_dir())
-                   : 0;
-}
-
-int bench_estimate_train(const char *scratch, struct reading *out, struct err *e)
+int bench_estimate_train(const char *scratch, struct bench_figures *out, struct err *e)
 {
     struct arena a;
     struct store *s = NULL;
@@ -275,7 +256,7 @@ int bench_estimate_train(const char *scratch, struct reading *out, struct err *e
     nn_init();
     arena_init(&a);
     catalog_init(&c);
-    struct import_gavel in = { .path = gavel_path(&a) };
+    struct import_gavel in = { .path = bench_gavel_path(&a) };
     int rc = store_open(":memory:", STORE_CREATE, &s, e);
     if (rc == 0)
         rc = catalog_load(&c, s, e);

@@ -1,5 +1,5 @@
-/* bench_serve_daemon.c - a real goghd in a scratch directory, and how it does. */
-#include "cli/bench_serve.h"
+/* daemon.c - a real goghd in a scratch directory, and how it does. */
+#include "bench/serve/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,9 +121,9 @@ static pid_t stand_in_start(void)
         poll(NULL, 0, -1);
 }
 
-/* ---- the rig ---- */
+/* ---- the daemon ---- */
 
-static int write_config(struct serve_rig *r, const char *settings, struct err *e)
+static int write_config(struct test_daemon *r, const char *settings, struct err *e)
 {
     const char *text = arena_printf(
         &r->arena,
@@ -134,10 +134,10 @@ static int write_config(struct serve_rig *r, const char *settings, struct err *e
     return file_write(r->config, text, strlen(text), e);
 }
 
-int rig_make(struct serve_rig *r, const char *scratch, const char *name,
-             const struct serve_content *c, const char *settings, struct err *e)
+int daemon_make(struct test_daemon *r, const char *scratch, const char *name,
+                const struct serve_content *c, const char *settings, struct err *e)
 {
-    *r = (struct serve_rig){ .content = *c, .conn = { .fd = -1 } };
+    *r = (struct test_daemon){ .content = *c, .conn = { .fd = -1 } };
     arena_init(&r->arena);
     r->dir = arena_printf(&r->arena, "%s/%s", scratch, name);
     r->config = arena_printf(&r->arena, "%s/gogh.conf", r->dir);
@@ -156,9 +156,9 @@ int rig_make(struct serve_rig *r, const char *scratch, const char *name,
     return rc;
 }
 
-void rig_release(struct serve_rig *r)
+void daemon_release(struct test_daemon *r)
 {
-    rig_stop(r);
+    daemon_stop(r);
     if (r->stand_in > 0) {
         kill(r->stand_in, SIGKILL);
         waitpid(r->stand_in, NULL, 0);
@@ -195,7 +195,7 @@ static void raise_descriptors(void)
     }
 }
 
-static _Noreturn void be_daemon(const struct serve_rig *r, const char *program)
+static _Noreturn void be_daemon(const struct test_daemon *r, const char *program)
 {
     char *argv[] = { (char *)program, "--config", (char *)r->config, NULL };
     char log[4096];
@@ -207,16 +207,16 @@ static _Noreturn void be_daemon(const struct serve_rig *r, const char *program)
 }
 
 /* What it said before it ended. */
-static int not_ready(struct serve_rig *r, const char *program, struct err *e)
+static int not_ready(struct test_daemon *r, const char *program, struct err *e)
 {
-    const char *text = rig_log(r);
+    const char *text = daemon_log(r);
 
-    rig_stop(r);
+    daemon_stop(r);
     return err_set(e, ECHILD, "%s is not ready: %.300s", program,
                    *text ? text : "set GOGHD to the daemon's program");
 }
 
-int rig_start(struct serve_rig *r, struct err *e)
+int daemon_start(struct test_daemon *r, struct err *e)
 {
     const char *program = find_daemon(&r->arena);
     const double began_s = clock_stopwatch_s();
@@ -244,7 +244,7 @@ int rig_start(struct serve_rig *r, struct err *e)
     return not_ready(r, program, e);
 }
 
-void rig_stop(struct serve_rig *r)
+void daemon_stop(struct test_daemon *r)
 {
     conn_close(&r->conn);
     if (r->daemon <= 0)
@@ -267,7 +267,7 @@ static double find_metric(const char *page, const char *name)
 }
 
 /* On a connection of its own: one that is kept is cut off when it is idle for long. */
-int rig_look(struct serve_rig *r, struct err *e)
+int daemon_look(struct test_daemon *r, struct err *e)
 {
     int rc;
 
@@ -276,27 +276,28 @@ int rig_look(struct serve_rig *r, struct err *e)
     return rc < 0 ? rc : conn_ask(&r->conn, "GET", "/metrics", NULL, e);
 }
 
-double rig_metric(const struct serve_rig *r, const char *name)
+double daemon_metric(const struct test_daemon *r, const char *name)
 {
     return r->conn.fd >= 0 ? find_metric(conn_body(&r->conn), name) : (double)NAN;
 }
 
-int rig_await(struct serve_rig *r, const char *name, double value, double limit_s, struct err *e)
+int daemon_await(struct test_daemon *r, const char *name, double value, double limit_s,
+                 struct err *e)
 {
     const double until_s = clock_stopwatch_s() + limit_s;
-    int rc = rig_look(r, e);
+    int rc = daemon_look(r, e);
 
-    while (rc == 0 && !(rig_metric(r, name) >= value)) {
+    while (rc == 0 && !(daemon_metric(r, name) >= value)) {
         if (clock_stopwatch_s() > until_s)
             return err_set(e, ETIMEDOUT, "%s is %g after %g s, and should be %g", name,
-                           rig_metric(r, name), limit_s, value);
+                           daemon_metric(r, name), limit_s, value);
         poll(NULL, 0, 200);
-        rc = rig_look(r, e);
+        rc = daemon_look(r, e);
     }
     return rc;
 }
 
-const char *rig_log(struct serve_rig *r)
+const char *daemon_log(struct test_daemon *r)
 {
     const char *text = "";
     size_t len = 0;
@@ -324,7 +325,7 @@ static double read_wait_s(pid_t pid)
 /* The words of /proc/PID/stat behind the name, which may hold anything: the 12th to 15th of them
  * are ticks of user and system time, and those of children (proc(5)).
  */
-struct serve_cpu rig_cpu(const struct serve_rig *r)
+struct serve_cpu daemon_cpu(const struct test_daemon *r)
 {
     char path[64], text[1024] = "";
     const double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
@@ -344,7 +345,7 @@ struct serve_cpu rig_cpu(const struct serve_rig *r)
                                read_wait_s(r->daemon) };
 }
 
-double rig_memory(const struct serve_rig *r, const char *key)
+double daemon_memory(const struct test_daemon *r, const char *key)
 {
     const size_t len = strlen(key);
     char path[64], line[256];

@@ -1,5 +1,5 @@
-/* bench_serve_submit.c - durable submits: how many a second, and how long one takes. */
-#include "cli/bench_serve.h"
+/* submit.c - durable submits: how many a second, and how long one takes. */
+#include "bench/serve/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static int submit_many(struct serve_conn *clients, int n, struct samples *ms, st
         if (n_sent++ < n)
             rc = submit_one(&clients[i], e);
     }
-    while (rc == 0 && ms->n < (size_t)n) {
+    while (rc == 0 && ms->n < n) {
         if (poll(polls, CLIENTS, 10000) <= 0)
             return err_set(e, ETIMEDOUT, "no submit was answered in 10 s");
         for (int i = 0; i < CLIENTS && rc >= 0; i++) {
@@ -92,23 +92,25 @@ static int connect_clients(struct serve_conn *clients, const char *socket, struc
     return rc;
 }
 
-struct submits {
-    struct samples per_s, p50_ms, p99_ms, most_ms, sync_ms, group;
-};
+/* What is told of all runs, in this order. */
+enum { SYNC, PER_S, P50, P99, WORST, GROUP, N_FIGURES };
+static const char *const figures[N_FIGURES] = { "sync",       "submit",       "submit-p50",
+                                                "submit-p99", "submit-worst", "submit-group" };
 
-static int submit_run(struct serve_bench *b, struct serve_rig *r, struct submits *s, struct err *e)
+static int submit_run(struct serve_bench *b, struct test_daemon *r, struct samples *s,
+                      struct err *e)
 {
     const int n = serve_scaled(b, SUBMITS);
     struct serve_conn clients[CLIENTS];
     struct samples ms;
-    int rc = time_sync(b, &s->sync_ms, e);
+    int rc = time_sync(b, &s[SYNC], e);
 
     samples_init(&ms);
     for (int i = 0; i < CLIENTS; i++)
         clients[i] = (struct serve_conn){ .fd = -1 };
     if (rc == 0)
-        rc = rig_look(r, e);
-    const double commits = rig_metric(r, "gogh_commits_total");
+        rc = daemon_look(r, e);
+    const double commits = daemon_metric(r, "gogh_commits_total");
     if (rc == 0)
         rc = connect_clients(clients, r->socket, e);
     const double began_s = clock_stopwatch_s();
@@ -116,13 +118,13 @@ static int submit_run(struct serve_bench *b, struct serve_rig *r, struct submits
         rc = submit_many(clients, n, &ms, e);
     const double took_s = clock_stopwatch_s() - began_s;
     if (rc == 0)
-        rc = rig_look(r, e);
+        rc = daemon_look(r, e);
     if (rc == 0) {
-        samples_add(&s->per_s, n / took_s);
-        samples_add(&s->p50_ms, samples_quantile(&ms, 0.5));
-        samples_add(&s->p99_ms, samples_quantile(&ms, 0.99));
-        samples_add(&s->most_ms, samples_quantile(&ms, 1));
-        samples_add(&s->group, n / (rig_metric(r, "gogh_commits_total") - commits));
+        samples_add(&s[PER_S], n / took_s);
+        samples_add(&s[P50], samples_quantile(&ms, 0.5));
+        samples_add(&s[P99], samples_quantile(&ms, 0.99));
+        samples_add(&s[WORST], samples_quantile(&ms, 1));
+        samples_add(&s[GROUP], n / (daemon_metric(r, "gogh_commits_total") - commits));
     }
     for (int i = 0; i < CLIENTS; i++)
         conn_close(&clients[i]);
@@ -130,49 +132,24 @@ static int submit_run(struct serve_bench *b, struct serve_rig *r, struct submits
     return rc;
 }
 
-static void tell_submits(struct serve_bench *b, struct submits *s)
-{
-    serve_tell(
-        b, &(struct serve_figure){ "sync", "ms", NAN, false, "4 KiB and fdatasync on this disk" },
-        &s->sync_ms);
-    serve_tell(b,
-               &(struct serve_figure){ "submit", "/s", 1000, true, "durable submits, 16 clients" },
-               &s->per_s);
-    serve_tell(
-        b, &(struct serve_figure){ "submit-p50", "ms", NAN, false, "of one submit among these" },
-        &s->p50_ms);
-    serve_tell(b,
-               &(struct serve_figure){ "submit-p99", "ms", 20, false, "of one submit among these" },
-               &s->p99_ms);
-    serve_tell(
-        b, &(struct serve_figure){ "submit-worst", "ms", NAN, false, "of one submit among these" },
-        &s->most_ms);
-    serve_tell(
-        b, &(struct serve_figure){ "submit-group", "jobs", NAN, false, "submits in one commit" },
-        &s->group);
-}
-
 int serve_submit(struct serve_bench *b, struct err *e)
 {
     const struct serve_content content = { .n_gpus = 100, .n_held = serve_scaled(b, KNOWN_JOBS) };
-    struct submits s = { .per_s = { 0 } };
-    struct serve_rig r;
-    int rc = rig_make(&r, b->scratch, "submit", &content, "", e);
+    struct samples s[N_FIGURES] = { 0 };
+    struct test_daemon r;
+    int rc = daemon_make(&r, b->scratch, "submit", &content, "", e);
 
     if (rc == 0)
-        rc = rig_start(&r, e);
+        rc = daemon_start(&r, e);
     for (int i = 0; i < serve_runs(b, 5) && rc == 0; i++)
-        rc = submit_run(b, &r, &s, e);
+        rc = submit_run(b, &r, s, e);
     if (rc == 0) {
-        tell_submits(b, &s);
+        for (int i = 0; i < N_FIGURES; i++)
+            serve_tell(b, figures[i], &s[i]);
         rc = serve_note_loop(b, &r, "submit", e);
     }
-    rig_release(&r);
-    samples_release(&s.per_s);
-    samples_release(&s.p50_ms);
-    samples_release(&s.p99_ms);
-    samples_release(&s.most_ms);
-    samples_release(&s.sync_ms);
-    samples_release(&s.group);
+    daemon_release(&r);
+    for (int i = 0; i < N_FIGURES; i++)
+        samples_release(&s[i]);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* bench_serve_arrivals.c - ten minutes in which a large cluster fills up, decision by decision.
+/* arrivals.c - ten minutes in which a large cluster fills up, decision by decision.
  *
  * All is real but the GPUs: each job is a keeper (0.18 MB) and a `sleep` (0.09 MB) that the daemon
  * starts, and stops where a plan moves it: 28,000 processes at the end, of the 32,768 that Linux
@@ -6,7 +6,7 @@
  * other machines, so all GPUs are of one node. Jobs report nothing; what that costs the part
  * "reports" measures.
  */
-#include "cli/bench_serve.h"
+#include "bench/serve/serve.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/stats.h"
-#include "cli/bench_optimize.h"
+#include "bench/optimize.h"
 
 #define N_GPUS 10000
 #define N_TYPES 6
@@ -49,7 +49,7 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds, N_BATCHES = 12 };
 
 struct arrivals {
     struct serve_bench *bench;
-    struct serve_rig rig;
+    struct test_daemon daemon;
     struct serve_conn submits, watch;
     int n_gpus, n_jobs;
     double seconds;
@@ -64,8 +64,8 @@ struct arrivals {
     double peak_bytes;
 };
 
-/* A connection that was idle for long, on a machine that had no core for us, has been cut off: then on
- * a new one. What could not be sent was not asked.
+/* A connection that was idle for long, on a machine that had no core for us, has been cut off: then
+ * on a new one. What could not be sent was not asked.
  */
 static int ask(struct arrivals *a, struct serve_conn *c, const char *method, const char *path,
                const char *body, struct err *e)
@@ -76,7 +76,7 @@ static int ask(struct arrivals *a, struct serve_conn *c, const char *method, con
         return rc;
     a->n_cut++;
     conn_close(c);
-    rc = conn_open(a->rig.socket, c, e);
+    rc = conn_open(a->daemon.socket, c, e);
     return rc < 0 ? rc : conn_ask(c, method, path, body, e);
 }
 
@@ -102,7 +102,7 @@ static void take_status(struct arrivals *a, json_t *o)
     a->n_certified = whole(o, "certified");
     a->n_waiting = whole(jobs, "waiting");
     a->n_running = whole(jobs, "running");
-    a->peak_bytes = fmax(a->peak_bytes, rig_memory(&a->rig, "VmHWM"));
+    a->peak_bytes = fmax(a->peak_bytes, daemon_memory(&a->daemon, "VmHWM"));
 }
 
 static int look(struct arrivals *a, struct err *e)
@@ -119,7 +119,7 @@ static int look(struct arrivals *a, struct err *e)
     a->next_look_s = now_s + LOOK_S;
     if (rc == 0 && now_s >= a->next_scrape_s) {
         a->next_scrape_s = now_s + SCRAPE_S;
-        rc = rig_look(&a->rig, e);
+        rc = daemon_look(&a->daemon, e);
     }
     return rc;
 }
@@ -226,15 +226,9 @@ static int take_latencies(struct arrivals *a, struct err *e)
 
 /* ---- telling ---- */
 
-static void tell_part(struct arrivals *a, const char *name, const char *unit, double limit,
-                      const char *what, double value)
-{
-    serve_tell_one(a->bench, &(struct serve_figure){ name, unit, limit, false, what }, value);
-}
-
 static void put(json_t *o, const char *key, double v)
 {
-    json_object_set_new(o, key, bench_number(v));
+    json_object_set_new(o, key, json_number_or_null(v));
 }
 
 static json_t *spread(struct samples *s)
@@ -249,32 +243,22 @@ static json_t *spread(struct samples *s)
 
 static void tell(struct arrivals *a, json_t *o)
 {
-    const struct serve_rig *r = &a->rig;
-    const double failed =
-        rig_metric(r, "gogh_solver_fallbacks_total") + rig_metric(r, "gogh_solver_deaths_total");
+    const struct test_daemon *r = &a->daemon;
+    const double failed = daemon_metric(r, "gogh_solver_fallbacks_total") +
+                          daemon_metric(r, "gogh_solver_deaths_total");
     const double bare = (double)(a->n_decisions - a->n_certified);
-    const double stalls = rig_metric(r, "gogh_loop_stalls_total");
-    const struct serve_cpu cpu = rig_cpu(r);
+    const double stalls = daemon_metric(r, "gogh_loop_stalls_total");
+    const struct serve_cpu cpu = daemon_cpu(r);
 
-    serve_tell(a->bench,
-               &(struct serve_figure){ "arrivals", "s", NAN, false,
-                                       "decisions while 14,000 jobs come to 10,000 GPUs" },
-               &a->decision_s);
-    tell_part(a, "arrivals-p99", "s", NAN, "of these", samples_quantile(&a->decision_s, 0.99));
-    tell_part(a, "arrivals-failed", "decisions", 0, "that the greedy plan stood in for", failed);
-    tell_part(a, "arrivals-bare", "decisions", 0, "whose gap is not known", bare);
-    for (size_t i = 0; i < a->gap_ratio.n; i++)
+    serve_tell(a->bench, "arrivals", &a->decision_s);
+    serve_tell_one(a->bench, "arrivals-p99", samples_quantile(&a->decision_s, 0.99));
+    serve_tell_one(a->bench, "arrivals-failed", failed);
+    serve_tell_one(a->bench, "arrivals-bare", bare);
+    for (int i = 0; i < a->gap_ratio.n; i++)
         a->gap_ratio.v[i] *= 100;
-    serve_tell(a->bench,
-               &(struct serve_figure){ "arrivals-gap", "%", NAN, false,
-                                       "that plans may be above the best ones" },
-               &a->gap_ratio);
-    serve_tell(
-        a->bench,
-        &(struct serve_figure){ "arrivals-place", "s", NAN, false, "from submission to start" },
-        &a->place_s);
-    tell_part(a, "arrivals-memory", "MB", 300, "of the daemon, the most at a time",
-              a->peak_bytes / 1e6);
+    serve_tell(a->bench, "arrivals-gap", &a->gap_ratio);
+    serve_tell(a->bench, "arrivals-place", &a->place_s);
+    serve_tell_one(a->bench, "arrivals-memory", a->peak_bytes / 1e6);
     json_object_set_new(o, "decision_s", spread(&a->decision_s));
     json_object_set_new(o, "gap_percent", spread(&a->gap_ratio));
     json_object_set_new(o, "place_s", spread(&a->place_s));
@@ -284,7 +268,7 @@ static void tell(struct arrivals *a, json_t *o)
     put(o, "children_cpu_s", cpu.children_s);
     put(o, "core_wait_s", cpu.wait_s);
     put(o, "stalls", stalls);
-    put(o, "longest_turn_ms", 1e3 * rig_metric(r, "gogh_loop_turn_longest_seconds"));
+    put(o, "longest_turn_ms", 1e3 * daemon_metric(r, "gogh_loop_turn_longest_seconds"));
     json_object_set_new(o, "must_met",
                         json_boolean(failed + bare + stalls == 0 && a->peak_bytes <= 300e6));
 }
@@ -307,14 +291,14 @@ static json_t *counts(const struct arrivals *a)
                   a->n_waiting, "late", (json_int_t)a->n_late, "cut", (json_int_t)a->n_cut);
 
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        put(o, metrics[i][0], rig_metric(&a->rig, metrics[i][1]));
+        put(o, metrics[i][0], daemon_metric(&a->daemon, metrics[i][1]));
     return o;
 }
 
 static int tell_all(struct arrivals *a, struct err *e)
 {
     struct serve_bench *b = a->bench;
-    int rc = rig_look(&a->rig, e);
+    int rc = daemon_look(&a->daemon, e);
 
     if (rc < 0)
         return rc;
@@ -325,12 +309,13 @@ static int tell_all(struct arrivals *a, struct err *e)
                  " with a gap; at the end %" JSON_INTEGER_FORMAT " jobs ran, %" JSON_INTEGER_FORMAT
                  " waited; %.0f moves, %.0f times prices anew, %ld submits late",
                  a->n_decisions, a->n_certified, a->n_running, a->n_waiting,
-                 rig_metric(&a->rig, "gogh_job_moves_total"),
-                 rig_metric(&a->rig, "gogh_repricing_seconds_count"), a->n_late);
+                 daemon_metric(&a->daemon, "gogh_job_moves_total"),
+                 daemon_metric(&a->daemon, "gogh_repricing_seconds_count"), a->n_late);
     serve_remark(
         b, "the daemon had %.0f s of the cores, its children %.0f; its loop waited %.1f s for one",
-        rig_cpu(&a->rig).self_s, rig_cpu(&a->rig).children_s, rig_cpu(&a->rig).wait_s);
-    return serve_note_loop(b, &a->rig, "arrivals", e);
+        daemon_cpu(&a->daemon).self_s, daemon_cpu(&a->daemon).children_s,
+        daemon_cpu(&a->daemon).wait_s);
+    return serve_note_loop(b, &a->daemon, "arrivals", e);
 }
 
 /* ---- the whole ---- */
@@ -359,14 +344,14 @@ static void end_jobs(void)
 static int run(struct arrivals *a, struct err *e)
 {
     const struct serve_content content = { .n_gpus = a->n_gpus, .n_types = N_TYPES };
-    int rc = rig_make(&a->rig, a->bench->scratch, "arrivals", &content, "power model\n", e);
+    int rc = daemon_make(&a->daemon, a->bench->scratch, "arrivals", &content, "power model\n", e);
 
     if (rc == 0)
-        rc = rig_start(&a->rig, e);
+        rc = daemon_start(&a->daemon, e);
     if (rc == 0)
-        rc = conn_open(a->rig.socket, &a->submits, e);
+        rc = conn_open(a->daemon.socket, &a->submits, e);
     if (rc == 0)
-        rc = conn_open(a->rig.socket, &a->watch, e);
+        rc = conn_open(a->daemon.socket, &a->watch, e);
     if (rc == 0)
         rc = arrive(a, e);
     if (rc == 0)
@@ -389,7 +374,7 @@ int serve_arrivals(struct serve_bench *b, struct err *e)
     int rc = run(&a, e);
     conn_close(&a.submits);
     conn_close(&a.watch);
-    rig_release(&a.rig);
+    daemon_release(&a.daemon);
     end_jobs();
     (void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
     samples_release(&a.decision_s);

@@ -1,18 +1,19 @@
-/* bench_references.c - what others do, on the same instances: the per-GPU integer program, Gavel's
+/* references.c - what others do, on the same instances: the per-GPU integer program, Gavel's
  * linear program with sharing, POP's partition, and greedy insertion.
  */
-#include "cli/bench_optimize.h"
+#include "bench/optimize.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/rng.h"
-#include "cli/bench.h"
+#include "bench/bench.h"
 #include "optimize/model/plan.h"
 #include "optimize/search/assignment.h"
 #include "optimize/prices/lp.h"
@@ -28,7 +29,7 @@
 const char bench_reference_names[] = "references,per-gpu,gavel,pop,greedy";
 
 /* What a reference came to. */
-struct other {
+struct reference {
     double objective_w;    // INFINITY: it found nothing
     double seconds;
     int n_columns;       // of its program; 0: it has none
@@ -212,7 +213,7 @@ static const char *integer_note(struct arena *a, const struct mip *m, const stru
     return r->status == MIP_OPTIMAL ? "optimal, it says" : "not proven in 20 s";
 }
 
-static int solve_integer(const struct problem *p, struct other *out, struct err *e)
+static int solve_integer(const struct problem *p, struct reference *out, struct err *e)
 {
     struct program g = { 0 };
     struct mip_options o = { .time_s = INTEGER_S, .is_as_shipped = true };
@@ -240,10 +241,10 @@ static int solve_integer(const struct problem *p, struct other *out, struct err 
     }
     struct mip m = { n_rows, g.n, g.start, g.row, g.value, g.cost, upper, is_integer, low, high };
     int rc = mip_solve(&a, &m, &o, &found, e);
-    *out = (struct other){ .objective_w = found.objective + problem_base_w(p),
-                           .seconds = found.seconds,
-                           .n_columns = g.n,
-                           .note = rc == 0 ? integer_note(&a, &m, &found) : NULL };
+    *out = (struct reference){ .objective_w = found.objective + problem_base_w(p),
+                               .seconds = found.seconds,
+                               .n_columns = g.n,
+                               .note = rc == 0 ? integer_note(&a, &m, &found) : NULL };
     program_release(&g);
     arena_release(&a);
     return rc;
@@ -260,7 +261,7 @@ static void count_types(const struct problem *p, double *room)
 static int solve_gavel(const void *self, void *to, struct err *e)
 {
     const struct problem *p = self;
-    struct other *out = to;
+    struct reference *out = to;
     struct program g = { 0 };
     struct arena a;
     int n_rows = 2 * p->n_jobs + p->n_types, type_of[64];
@@ -285,9 +286,9 @@ static int solve_gavel(const void *self, void *to, struct err *e)
         most[c] = INFINITY;
     lp_add_columns(lp, &(struct lp_lines){ g.n, least, most, g.cost, g.start, g.row, g.value });
     bool is_solved = lp_solve(lp, LP_PRIMAL);
-    *out = (struct other){ .objective_w = lp_cost(lp) + problem_base_w(p),
-                           .seconds = clock_stopwatch_s() - began_s,
-                           .n_columns = g.n };
+    *out = (struct reference){ .objective_w = lp_cost(lp) + problem_base_w(p),
+                               .seconds = clock_stopwatch_s() - began_s,
+                               .n_columns = g.n };
     return is_solved ? 0 : err_set(e, EDOM, "Clp did not solve Gavel's program");
 }
 
@@ -323,7 +324,7 @@ static void cut(struct arena *a, const struct problem *p, struct problem *parts)
     }
 }
 
-static int solve_pop(const struct problem *p, double time_s, struct other *out, struct err *e)
+static int solve_pop(const struct problem *p, struct reference *out, struct err *e)
 {
     struct optimize_options how = optimize_defaults;
     struct problem parts[N_PARTS];
@@ -333,10 +334,10 @@ static int solve_pop(const struct problem *p, double time_s, struct other *out, 
 
     arena_init(&a);
     cut(&a, p, parts);
-    *out = (struct other){ .note = "8 parts, one after the other" };
+    *out = (struct reference){ .note = "8 parts, one after the other" };
     how.exact = exact_run;
     how.method = METHOD_FAST;
-    how.time_s = time_s / N_PARTS;
+    how.time_s = 1.0 / N_PARTS;
     for (int i = 0; i < N_PARTS && rc == 0; i++) {
         rc = bench_plan(&parts[i], &how, &found, e);
         out->objective_w += found.cost_w;
@@ -351,7 +352,7 @@ static int solve_pop(const struct problem *p, double time_s, struct other *out, 
 static int solve_greedy(const void *self, void *to, struct err *e)
 {
     const struct problem *p = self;
-    struct other *out = to;
+    struct reference *out = to;
     struct plan x;
     struct arena a;
 
@@ -363,150 +364,113 @@ static int solve_greedy(const void *self, void *to, struct err *e)
         assignment_insert(d, j);
     double seconds = clock_stopwatch_s() - began_s;
     assignment_plan(d, &a, &x);
-    *out = (struct other){ .objective_w = x.cost_w + problem_base_w(p), .seconds = seconds };
+    *out = (struct reference){ .objective_w = x.cost_w + problem_base_w(p), .seconds = seconds };
     return plan_check(&a, p, &x, e);
 }
 
 /* ---- beside ours ---- */
 
-static json_t *tell(const char *name, const struct problem *p, const struct other *o,
+static json_t *tell(const char *name, const struct problem *p, const struct reference *o,
                     const struct bench_plan *ours)
 {
     json_t *j = json_pack("{s:s, s:i, s:i}", "name", name, "jobs", p->n_jobs, "gpus", p->n_gpus);
 
     json_object_set_new(j, "columns", o->n_columns > 0 ? json_integer(o->n_columns) : json_null());
-    json_object_set_new(j, "seconds", bench_number(o->seconds));
-    json_object_set_new(j, "objective", bench_number(o->objective_w));
-    json_object_set_new(j, "gap_percent", bench_number(bench_above(o->objective_w, ours->bound_w)));
-    json_object_set_new(j, "ours_seconds", bench_number(ours->seconds));
-    json_object_set_new(j, "ours_objective", bench_number(ours->cost_w));
+    json_object_set_new(j, "seconds", json_number_or_null(o->seconds));
+    json_object_set_new(j, "objective", json_number_or_null(o->objective_w));
+    json_object_set_new(j, "gap_percent",
+                        json_number_or_null(bench_above(o->objective_w, ours->bound_w)));
+    json_object_set_new(j, "ours_seconds", json_number_or_null(ours->seconds));
+    json_object_set_new(j, "ours_objective", json_number_or_null(ours->cost_w));
     json_object_set_new(j, "ours_gap_percent",
-                        bench_number(bench_above(ours->cost_w, ours->bound_w)));
-    json_object_set_new(j, "bound", bench_number(ours->bound_w));
+                        json_number_or_null(bench_above(ours->cost_w, ours->bound_w)));
+    json_object_set_new(j, "bound", json_number_or_null(ours->bound_w));
     json_object_set_new(j, "note", o->note ? json_string(o->note) : json_null());
     return j;
 }
 
-static int plan_ours(const struct problem *p, enum optimize_method method, double time_s,
-                     struct bench_plan *out, struct err *e)
+static int in_child(bench_child_f *f, const struct problem *p, double limit_s,
+                    struct reference *out, struct err *e)
+{
+    double ignored;
+
+    return bench_child(f, p, limit_s, out, sizeof *out, &ignored, e);
+}
+
+static int run_gavel(const struct problem *p, struct reference *out, struct err *e)
+{
+    int rc = in_child(solve_gavel, p, GAVEL_S, out, e);
+
+    if (rc == -ETIMEDOUT) {
+        *out = (struct reference){ .objective_w = INFINITY, .seconds = INFINITY, .note = e->text };
+        return 0;
+    }
+    return rc;
+}
+
+static int run_greedy(const struct problem *p, struct reference *out, struct err *e)
+{
+    return in_child(solve_greedy, p, 0, out, e);
+}
+
+/* Who plans which instance, and what we have for it. */
+static const struct contest {
+    const char *name, *title;
+    int n_jobs, n_gpus;
+    bool is_plain;      // jobs that everybody can express
+    double standing;    // share of the jobs that run
+    enum optimize_method ours;
+    double ours_s;
+    int (*run)(const struct problem *p, struct reference *out, struct err *e);
+} contests[] = {
+    { "per-gpu", "the per-GPU integer program", 50, 30, true, 0, METHOD_AUTO, 0.5, solve_integer },
+    { "gavel", "Gavel's linear program, 256 jobs", 256, 182, true, 0, METHOD_FAST, 1, run_gavel },
+    { "gavel", "Gavel's linear program, 512 jobs", 512, 365, true, 0, METHOD_FAST, 1, run_gavel },
+    { "gavel", "Gavel's linear program, 1024 jobs", 1024, 731, true, 0, METHOD_FAST, 1, run_gavel },
+    { "pop", "POP's partition", 14000, 10000, false, 0, METHOD_FAST, 1, solve_pop },
+    { "greedy", "greedy insertion", 14000, 10000, false, 0.6, METHOD_FAST, 1, run_greedy },
+};
+
+static int run_contest(const struct contest *c, struct reference *o, json_t *list, struct err *e)
 {
     struct optimize_options how = optimize_defaults;
+    struct bench_plan ours;
+    struct problem p;
+    struct arena a;
 
+    bench_tell("references: %s", c->title);
+    arena_init(&a);
+    if (c->is_plain)
+        make_plain(&a, c->n_jobs, c->n_gpus, &p);
+    else
+        make(&a, c->n_jobs, c->n_gpus, c->standing, &p);
     how.exact = exact_run;
-    how.method = method;
-    how.time_s = time_s;
-    return bench_plan(p, &how, out, e);
-}
-
-static int run_integer(json_t *list, struct err *e)
-{
-    struct bench_plan ours;
-    struct other o;
-    struct problem p;
-    struct arena a;
-
-    bench_tell("references: the per-GPU integer program");
-    arena_init(&a);
-    make_plain(&a, 50, 30, &p);
-    int rc = plan_ours(&p, METHOD_AUTO, 0.5, &ours, e);
+    how.method = c->ours;
+    how.time_s = c->ours_s;
+    int rc = bench_plan(&p, &how, &ours, e);
     if (rc == 0)
-        rc = solve_integer(&p, &o, e);
+        rc = c->run(&p, o, e);
     if (rc == 0)
-        json_array_append_new(list, tell("per-gpu", &p, &o, &ours));
+        json_array_append_new(list, tell(c->name, &p, o, &ours));
     arena_release(&a);
     return rc;
 }
 
-/* '*is_late': it took too long. */
-static int run_gavel(int n_jobs, json_t *list, bool *is_late, struct err *e)
-{
-    struct bench_plan ours;
-    struct other o;
-    struct problem p;
-    struct arena a;
-    double ignored;
-
-    bench_tell("references: Gavel's linear program, %d jobs", n_jobs);
-    arena_init(&a);
-    make_plain(&a, n_jobs, n_jobs * 5 / 7, &p);
-    int rc = plan_ours(&p, METHOD_FAST, 1, &ours, e);
-    if (rc == 0)
-        rc = bench_child(solve_gavel, &p, GAVEL_S, &o, sizeof o, &ignored, e);
-    *is_late = rc == -ETIMEDOUT;
-    if (*is_late) {
-        o = (struct other){ .objective_w = INFINITY, .seconds = INFINITY, .note = e->text };
-        rc = 0;
-    }
-    if (rc == 0)
-        json_array_append_new(list, tell("gavel", &p, &o, &ours));
-    arena_release(&a);
-    return rc;
-}
-
-static int run_gavels(json_t *list, struct err *e)
-{
-    bool is_late = false;
-    int rc = 0;
-
-    for (int n = 256; n <= 1024 && rc == 0 && !is_late; n *= 2)
-        rc = run_gavel(n, list, &is_late, e);
-    return rc;
-}
-
-static int run_pop(json_t *list, struct err *e)
-{
-    struct bench_plan ours;
-    struct other o;
-    struct problem p;
-    struct arena a;
-
-    bench_tell("references: POP's partition");
-    arena_init(&a);
-    make(&a, 14000, 10000, 0, &p);
-    int rc = plan_ours(&p, METHOD_FAST, 1, &ours, e);
-    if (rc == 0)
-        rc = solve_pop(&p, 1, &o, e);
-    if (rc == 0)
-        json_array_append_new(list, tell("pop", &p, &o, &ours));
-    arena_release(&a);
-    return rc;
-}
-
-static int run_greedy(json_t *list, struct err *e)
-{
-    struct bench_plan ours;
-    struct other o;
-    struct problem p;
-    struct arena a;
-    double ignored;
-
-    bench_tell("references: greedy insertion");
-    arena_init(&a);
-    make(&a, 14000, 10000, make_defaults.standing, &p);
-    int rc = plan_ours(&p, METHOD_FAST, 1, &ours, e);
-    if (rc == 0)
-        rc = bench_child(solve_greedy, &p, 0, &o, sizeof o, &ignored, e);
-    if (rc == 0)
-        json_array_append_new(list, tell("greedy", &p, &o, &ours));
-    arena_release(&a);
-    return rc;
-}
-
+/* Who took too long is not tried on a larger instance. */
 int bench_references(const char *rows, json_t *list, struct err *e)
 {
-    static const struct {
-        const char *name;
-        int (*run)(json_t *list, struct err *e);
-    } parts[] = {
-        { "per-gpu", run_integer },
-        { "gavel", run_gavels },
-        { "pop", run_pop },
-        { "greedy", run_greedy },
-    };
+    const char *late = "";
     int rc = 0;
 
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && rc == 0; i++)
-        if (bench_wants(rows, "references") || bench_wants(rows, parts[i].name))
-            rc = parts[i].run(list, e);
+    for (size_t i = 0; i < sizeof contests / sizeof *contests && rc == 0; i++) {
+        const struct contest *c = &contests[i];
+        struct reference o = { 0 };
+
+        if ((!bench_wants(rows, "references") && !bench_wants(rows, c->name)) ||
+            strcmp(c->name, late) == 0)
+            continue;
+        rc = run_contest(c, &o, list, e);
+        late = isinf(o.seconds) ? c->name : late;
+    }
     return rc;
 }

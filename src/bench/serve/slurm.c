@@ -1,5 +1,5 @@
-/* bench_serve_slurm.c - the same questions to Slurm and to us, in turn, where there is one. */
-#include "cli/bench_serve.h"
+/* slurm.c - the same questions to Slurm and to us, in turn, where there is one. */
+#include "bench/serve/serve.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -44,12 +44,12 @@ static void cancel(const char *id)
         (void)serve_run(argv, NULL, ASK_S, NULL, 0, &took_s, &e);
 }
 
-struct beside {
-    struct samples sbatch, submit, squeue, jobs;
-};
+enum { SBATCH, SUBMIT, SQUEUE, JOBS, N_PROGRAMS };
+static const char *const figures[N_PROGRAMS] = { "slurm-sbatch", "slurm-submit", "slurm-squeue",
+                                                 "slurm-jobs" };
 
 /* In turn, so that both see the same machine. What Slurm was given is held, and taken back. */
-static int ask_both(const char *gogh, const char *socket, struct beside *m, struct err *e)
+static int ask_both(const char *gogh, const char *socket, struct samples *m, struct err *e)
 {
     char where[4200], id[64] = "";
     char *env[] = { where, NULL };
@@ -60,38 +60,22 @@ static int ask_both(const char *gogh, const char *socket, struct beside *m, stru
     char *jobs[] = { (char *)gogh, "jobs", NULL };
 
     snprintf(where, sizeof where, "GOGH_SOCKET=%s", socket);
-    int rc = time_program(sbatch, NULL, id, sizeof id, &m->sbatch, e);
+    int rc = time_program(sbatch, NULL, id, sizeof id, &m[SBATCH], e);
     if (rc == 0)
-        rc = time_program(submit, env, NULL, 0, &m->submit, e);
+        rc = time_program(submit, env, NULL, 0, &m[SUBMIT], e);
     if (rc == 0)
-        rc = time_program(squeue, NULL, NULL, 0, &m->squeue, e);
+        rc = time_program(squeue, NULL, NULL, 0, &m[SQUEUE], e);
     if (rc == 0)
-        rc = time_program(jobs, env, NULL, 0, &m->jobs, e);
+        rc = time_program(jobs, env, NULL, 0, &m[JOBS], e);
     cancel(id);
     return rc;
-}
-
-static void tell_beside(struct serve_bench *b, struct beside *m)
-{
-    serve_tell(b,
-               &(struct serve_figure){ "slurm-sbatch", "ms", NAN, false, "sbatch, as a process" },
-               &m->sbatch);
-    serve_tell(
-        b, &(struct serve_figure){ "slurm-submit", "ms", NAN, false, "gogh submit, as a process" },
-        &m->submit);
-    serve_tell(b,
-               &(struct serve_figure){ "slurm-squeue", "ms", NAN, false, "squeue, as a process" },
-               &m->squeue);
-    serve_tell(b,
-               &(struct serve_figure){ "slurm-jobs", "ms", NAN, false, "gogh jobs, as a process" },
-               &m->jobs);
 }
 
 int serve_slurm(struct serve_bench *b, struct err *e)
 {
     const struct serve_content content = { .n_gpus = 100 };
-    struct beside m = { .sbatch = { 0 } };
-    struct serve_rig r;
+    struct samples m[N_PROGRAMS] = { 0 };
+    struct test_daemon r;
     char self[4096];
 
     if (!has_slurm()) {
@@ -101,19 +85,18 @@ int serve_slurm(struct serve_bench *b, struct err *e)
     }
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = '\0';
-    int rc = rig_make(&r, b->scratch, "slurm", &content, "", e);
+    int rc = daemon_make(&r, b->scratch, "slurm", &content, "", e);
     if (rc == 0)
-        rc = rig_start(&r, e);
+        rc = daemon_start(&r, e);
     for (int i = 0; i < serve_runs(b, ASKS) && rc == 0; i++)
-        rc = ask_both(self, r.socket, &m, e);
+        rc = ask_both(self, r.socket, m, e);
     if (rc == 0) {
-        tell_beside(b, &m);
+        for (int i = 0; i < N_PROGRAMS; i++)
+            serve_tell(b, figures[i], &m[i]);
         rc = serve_note_loop(b, &r, "slurm", e);
     }
-    rig_release(&r);
-    samples_release(&m.sbatch);
-    samples_release(&m.submit);
-    samples_release(&m.squeue);
-    samples_release(&m.jobs);
+    daemon_release(&r);
+    for (int i = 0; i < N_PROGRAMS; i++)
+        samples_release(&m[i]);
     return rc;
 }

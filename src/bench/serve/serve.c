@@ -1,40 +1,82 @@
-/* bench_serve.c - `gogh bench serve`: real daemons under load, and what becomes of them. */
-#include "cli/bench.h"
+/* serve.c - `gogh bench serve`: real daemons under load, and what becomes of them. */
+#include "bench/bench.h"
 
 #include <errno.h>
-#include <ftw.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/stats.h"
-#include "cli/bench_optimize.h"
-#include "cli/bench_serve.h"
+#include "bench/optimize.h"
+#include "bench/serve/serve.h"
 
 #define STALLS_SHOWN 8    // lines of a daemon's log, per part
 
 /* ---- figures ---- */
+
+/* Every figure, with its unit and the limit (NaN: none) that it should stay within. */
+static const struct serve_figure {
+    const char *name, *unit;
+    double limit;
+    bool is_at_least;    // the limit is a floor
+    const char *what;
+} figures[] = {
+    { "arrivals", "s", NAN, false, "decisions while 14,000 jobs come to 10,000 GPUs" },
+    { "arrivals-gap", "%", NAN, false, "that plans may be above the best ones" },
+    { "arrivals-place", "s", NAN, false, "from submission to start" },
+    { "arrivals-p99", "s", NAN, false, "of these" },
+    { "arrivals-failed", "decisions", 0, false, "that the greedy plan stood in for" },
+    { "arrivals-bare", "decisions", 0, false, "whose gap is not known" },
+    { "arrivals-memory", "MB", 300, false, "of the daemon, the most at a time" },
+    { "reports", "% of core", 15, false, "10,000 jobs that report once a second" },
+    { "reports-decide", "% of core", NAN, false, "decisions meanwhile, in processes of their own" },
+    { "list", "ms", 50, false, "GET /v1/jobs of 10,000 jobs, question to last byte" },
+    { "restart", "s", 2, false, "100,000 jobs in the store, 90,000 of them ended, to ready" },
+    { "restart-adopt", "s", NAN, false, "10,000 jobs that run, found again, to ready" },
+    { "memory", "MB", 300, false, "10,000 GPUs, 20,000 jobs, half of them run and report" },
+    { "memory-peak", "MB", NAN, false, "the most at a time" },
+    { "stalls", "turns", 0, false, "of more than 100 ms, in all" },
+    { "longest-turn", "ms", 100, false, "of the loop" },
+    { "slurm-sbatch", "ms", NAN, false, "sbatch, as a process" },
+    { "slurm-submit", "ms", NAN, false, "gogh submit, as a process" },
+    { "slurm-squeue", "ms", NAN, false, "squeue, as a process" },
+    { "slurm-jobs", "ms", NAN, false, "gogh jobs, as a process" },
+    { "sync", "ms", NAN, false, "4 KiB and fdatasync on this disk" },
+    { "submit", "/s", 1000, true, "durable submits, 16 clients" },
+    { "submit-p50", "ms", NAN, false, "of one submit among these" },
+    { "submit-p99", "ms", 20, false, "of one submit among these" },
+    { "submit-worst", "ms", NAN, false, "of one submit among these" },
+    { "submit-group", "jobs", NAN, false, "submits in one commit" },
+};
+
+static const struct serve_figure *find_figure(const char *name)
+{
+    const struct serve_figure *f = figures;
+
+    while (strcmp(f->name, name) != 0)
+        f++;
+    return f;
+}
 
 static bool is_within(const struct serve_figure *f, double median)
 {
     return f->is_at_least ? median >= f->limit : median <= f->limit;
 }
 
-void serve_tell(struct serve_bench *b, const struct serve_figure *f, struct samples *values)
+void serve_tell(struct serve_bench *b, const char *name, struct samples *values)
 {
+    const struct serve_figure *f = find_figure(name);
     const double median = samples_quantile(values, 0.5);
     const double low = samples_quantile(values, 0), high = samples_quantile(values, 1);
     const bool has_limit = !isnan(f->limit);
-    json_t *o =
-        json_pack("{s:s, s:s, s:o, s:o, s:o, s:i, s:o}", "name", f->name, "unit", f->unit, "median",
-                  bench_number(median), "min", bench_number(low), "max", bench_number(high), "runs",
-                  (int)values->n, "limit", bench_number(f->limit));
+    json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:i, s:o}", "name", f->name, "unit", f->unit,
+                          "median", json_number_or_null(median), "min", json_number_or_null(low),
+                          "max", json_number_or_null(high), "runs", (int)values->n, "limit",
+                          json_number_or_null(f->limit));
     char limit[64] = "";
 
     json_object_set_new(o, "within", has_limit ? json_boolean(is_within(f, median)) : json_null());
@@ -43,18 +85,18 @@ void serve_tell(struct serve_bench *b, const struct serve_figure *f, struct samp
         snprintf(limit, sizeof limit, "limit %s %g: %s", f->is_at_least ? ">=" : "<=", f->limit,
                  is_within(f, median) ? "within" : "MISSED");
     if (!b->is_json)
-        printf("%-15s %9.4g %-9s (%.4g .. %.4g, %zu runs)  %-24s  %s\n", f->name, median, f->unit,
+        printf("%-15s %9.4g %-9s (%.4g .. %.4g, %d runs)  %-24s  %s\n", f->name, median, f->unit,
                low, high, values->n, limit, f->what);
     fflush(stdout);
 }
 
-void serve_tell_one(struct serve_bench *b, const struct serve_figure *f, double value)
+void serve_tell_one(struct serve_bench *b, const char *name, double value)
 {
     struct samples one;
 
     samples_init(&one);
     samples_add(&one, value);
-    serve_tell(b, f, &one);
+    serve_tell(b, name, &one);
     samples_release(&one);
 }
 
@@ -72,28 +114,28 @@ void serve_remark(const struct serve_bench *b, const char *format, ...)
 }
 
 /* The daemon names who held its loop. */
-static void remark_stalls(const struct serve_bench *b, struct serve_rig *r)
+static void remark_stalls(const struct serve_bench *b, struct test_daemon *r)
 {
     int n = 0;
 
-    for (const char *at = strstr(rig_log(r), "the loop was held"); at && n < STALLS_SHOWN; n++) {
+    for (const char *at = strstr(daemon_log(r), "the loop was held"); at && n < STALLS_SHOWN; n++) {
         const char *end = strchrnul(at, '\n');
         serve_remark(b, "  %.*s", (int)(end - at), at);
         at = strstr(end, "the loop was held");
     }
 }
 
-int serve_note_loop(struct serve_bench *b, struct serve_rig *r, const char *part, struct err *e)
+int serve_note_loop(struct serve_bench *b, struct test_daemon *r, const char *part, struct err *e)
 {
-    int rc = rig_look(r, e);
-    const double n = rig_metric(r, "gogh_loop_stalls_total");
-    const double ms = 1e3 * rig_metric(r, "gogh_loop_turn_longest_seconds");
+    int rc = daemon_look(r, e);
+    const double n = daemon_metric(r, "gogh_loop_stalls_total");
+    const double ms = 1e3 * daemon_metric(r, "gogh_loop_turn_longest_seconds");
 
     b->n_stalls += n;
     b->longest_ms = fmax(b->longest_ms, ms);
-    json_array_append_new(b->stalls,
-                          json_pack("{s:s, s:o, s:o}", "part", part, "stalls", bench_number(n),
-                                    "longest_turn_ms", bench_number(ms)));
+    json_array_append_new(b->stalls, json_pack("{s:s, s:o, s:o}", "part", part, "stalls",
+                                               json_number_or_null(n), "longest_turn_ms",
+                                               json_number_or_null(ms)));
     serve_remark(b, "%s: %g turns held the loop for more than 100 ms; the longest took %.1f ms",
                  part, n, ms);
     remark_stalls(b, r);
@@ -115,7 +157,7 @@ int serve_runs(const struct serve_bench *b, int otherwise)
 #define LISTED_JOBS 10000
 #define LISTS 20    // in a run
 
-static int list_run(struct serve_rig *r, struct samples *p50_ms, size_t *n_bytes, struct err *e)
+static int list_run(struct test_daemon *r, struct samples *p50_ms, size_t *n_bytes, struct err *e)
 {
     struct samples ms;
     int rc = 0;
@@ -140,26 +182,23 @@ static int part_list(struct serve_bench *b, struct err *e)
                                            .n_running = n / 4,
                                            .n_held = n - n / 4 };
     struct samples ms;
-    struct serve_rig r;
+    struct test_daemon r;
     size_t n_bytes = 0;
-    int rc = rig_make(&r, b->scratch, "list", &content, "", e);
+    int rc = daemon_make(&r, b->scratch, "list", &content, "", e);
 
     samples_init(&ms);
     if (rc == 0)
-        rc = rig_start(&r, e);
+        rc = daemon_start(&r, e);
     if (rc == 0)
-        rc = rig_await(&r, "gogh_decisions_total", 1, 60, e);
+        rc = daemon_await(&r, "gogh_decisions_total", 1, 60, e);
     for (int i = 0; i < serve_runs(b, 5) && rc == 0; i++)
         rc = list_run(&r, &ms, &n_bytes, e);
     if (rc == 0) {
-        serve_tell(b,
-                   &(struct serve_figure){ "list", "ms", 50, false,
-                                           "GET /v1/jobs of 10,000 jobs, question to last byte" },
-                   &ms);
+        serve_tell(b, "list", &ms);
         serve_remark(b, "%.1f MB each; a quarter of the jobs run", (double)n_bytes / 1e6);
         rc = serve_note_loop(b, &r, "list", e);
     }
-    rig_release(&r);
+    daemon_release(&r);
     samples_release(&ms);
     return rc;
 }
@@ -169,19 +208,19 @@ static int part_list(struct serve_bench *b, struct err *e)
 static int time_restarts(struct serve_bench *b, const struct serve_content *c, const char *name,
                          struct samples *seconds, struct err *e)
 {
-    struct serve_rig r;
-    int rc = rig_make(&r, b->scratch, name, c, "", e);
+    struct test_daemon r;
+    int rc = daemon_make(&r, b->scratch, name, c, "", e);
 
     for (int i = 0; i < serve_runs(b, 5) && rc == 0; i++) {
-        rc = rig_start(&r, e);
+        rc = daemon_start(&r, e);
         if (rc == 0) {
             samples_add(seconds, r.ready_s);
             if (i == 0)
                 rc = serve_note_loop(b, &r, name, e);
-            rig_stop(&r);
+            daemon_stop(&r);
         }
     }
-    rig_release(&r);
+    daemon_release(&r);
     return rc;
 }
 
@@ -199,18 +238,11 @@ static int part_restart(struct serve_bench *b, struct err *e)
     samples_init(&adopting);
     int rc = time_restarts(b, &ended, "restart", &seconds, e);
     if (rc == 0) {
-        serve_tell(
-            b,
-            &(struct serve_figure){ "restart", "s", 2, false,
-                                    "100,000 jobs in the store, 90,000 of them ended, to ready" },
-            &seconds);
+        serve_tell(b, "restart", &seconds);
         rc = time_restarts(b, &running, "adopt", &adopting, e);
     }
     if (rc == 0)
-        serve_tell(b,
-                   &(struct serve_figure){ "restart-adopt", "s", NAN, false,
-                                           "10,000 jobs that run, found again, to ready" },
-                   &adopting);
+        serve_tell(b, "restart-adopt", &adopting);
     samples_release(&seconds);
     samples_release(&adopting);
     return rc;
@@ -223,13 +255,13 @@ static int part_memory(struct serve_bench *b, struct err *e)
     const int n = serve_scaled(b, 10000);
     const struct serve_content content = { .n_gpus = n, .n_running = n, .n_waiting = n };
     struct reporters p = { .fd = -1 };
-    struct serve_rig r;
-    int rc = rig_make(&r, b->scratch, "memory", &content, "", e);
+    struct test_daemon r;
+    int rc = daemon_make(&r, b->scratch, "memory", &content, "", e);
 
     if (rc == 0)
-        rc = rig_start(&r, e);
+        rc = daemon_start(&r, e);
     if (rc == 0)
-        rc = rig_await(&r, "gogh_decisions_total", 1, 60, e);
+        rc = daemon_await(&r, "gogh_decisions_total", 1, 60, e);
     if (rc == 0)
         rc = reporters_open(&p, &r, e);
     if (rc == 0)
@@ -237,18 +269,12 @@ static int part_memory(struct serve_bench *b, struct err *e)
     if (rc == 0)
         rc = conn_ask(&r.conn, "GET", "/v1/jobs?limit=10000", NULL, e);
     if (rc == 0) {
-        serve_tell_one(
-            b,
-            &(struct serve_figure){ "memory", "MB", 300, false,
-                                    "10,000 GPUs, 20,000 jobs, half of them run and report" },
-            rig_memory(&r, "VmRSS") / 1e6);
-        serve_tell_one(
-            b, &(struct serve_figure){ "memory-peak", "MB", NAN, false, "the most at a time" },
-            rig_memory(&r, "VmHWM") / 1e6);
+        serve_tell_one(b, "memory", daemon_memory(&r, "VmRSS") / 1e6);
+        serve_tell_one(b, "memory-peak", daemon_memory(&r, "VmHWM") / 1e6);
         rc = serve_note_loop(b, &r, "memory", e);
     }
     reporters_close(&p);
-    rig_release(&r);
+    daemon_release(&r);
     return rc;
 }
 
@@ -281,14 +307,6 @@ bool bench_serve_knows(const char *names)
     return is_known;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
 static int run_parts(struct serve_bench *b, const char *names, struct err *e)
 {
     int rc = 0;
@@ -300,11 +318,8 @@ static int run_parts(struct serve_bench *b, const char *names, struct err *e)
                 rc = err_prefix(e, "%s", parts[i].name);
         }
     if (rc == 0 && json_array_size(b->stalls) > 0) {
-        serve_tell_one(
-            b, &(struct serve_figure){ "stalls", "turns", 0, false, "of more than 100 ms, in all" },
-            b->n_stalls);
-        serve_tell_one(b, &(struct serve_figure){ "longest-turn", "ms", 100, false, "of the loop" },
-                       b->longest_ms);
+        serve_tell_one(b, "stalls", b->n_stalls);
+        serve_tell_one(b, "longest-turn", b->longest_ms);
     }
     return rc;
 }
@@ -322,25 +337,24 @@ static int run_in(struct serve_bench *b, const char *names, struct err *e)
         json_object_set_new(o, "arrivals", b->arrivals);
     if (b->has_no_slurm)
         json_object_set_new(o, "left_out", json_pack("[s]", "slurm"));
-    if (rc == 0 && b->is_json) {
-        json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-        printf("\n");
-    }
-    json_decref(o);
+    if (rc == 0 && b->is_json)
+        json_print(o, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    else
+        json_decref(o);
     return rc;
 }
 
-int bench_serve(const char *names, int runs, int scale, bool is_json, struct err *e)
+int bench_serve(const struct bench_options *how, struct err *e)
 {
-    struct serve_bench b = { .scale = scale > 0 ? scale : 1, .runs = runs, .is_json = is_json };
-    const char *tmp = getenv("TMPDIR");
     char scratch[4096];
+    struct serve_bench b = {
+        .scratch = scratch, .scale = how->scale, .runs = how->runs, .is_json = how->is_json
+    };
+    int rc = bench_scratch(scratch, sizeof scratch, e);
 
-    snprintf(scratch, sizeof scratch, "%s/gogh-bench-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(scratch))
-        return err_set(e, errno, "%s: %s", scratch, strerror(errno));
-    b.scratch = scratch;
-    int rc = run_in(&b, names, e);
-    nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);    // all in there is ours
+    if (rc == 0) {
+        rc = run_in(&b, how->names, e);
+        bench_scratch_remove(scratch);
+    }
     return rc;
 }

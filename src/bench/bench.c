@@ -1,0 +1,278 @@
+/* bench.c - the benches of `gogh bench`: each run in a process of its own, and told. */
+#include "bench/bench.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/stats.h"
+#include "base/text/json.h"
+
+struct bench {
+    const char *name, *unit, *what;
+    double limit;
+    bool is_at_least;      // the limit is a floor
+    double bytes_limit;    // 0: none
+    int runs;
+    bench_f *prepare;    // once, in the parent; NULL: nothing; -ENOENT: skip
+    bench_f *run;
+    const char *details[2];
+};
+
+const char *bench_data_dir(void)
+{
+    const char *dir = getenv("GOGH_DATA");
+
+    return dir ? dir : "../shared/data";
+}
+
+const char *bench_gavel_path(struct arena *a)
+{
+    return arena_printf(a, "%s/gavel/simulation_throughputs.json", bench_data_dir());
+}
+
+int bench_gavel_data(const char *scratch, struct bench_figures *out, struct err *e)
+{
+    struct arena a;
+
+    (void)scratch;
+    (void)out;
+    arena_init(&a);
+    int missing = access(bench_gavel_path(&a), R_OK) != 0;
+    arena_release(&a);
+    return missing ? err_set(e, ENOENT, "no measured data at %s (docs/formats/study.md#data)",
+                             bench_data_dir())
+                   : 0;
+}
+
+/* ---- a scratch directory ---- */
+
+int bench_scratch(char *out, size_t size, struct err *e)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    snprintf(out, size, "%s/gogh-bench-XXXXXX", tmp ? tmp : "/tmp");
+    return mkdtemp(out) ? 0 : err_set(e, errno, "%s: %s", out, strerror(errno));
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+void bench_scratch_remove(const char *path)
+{
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);    // all in there is ours
+}
+
+/* ---- running and telling ---- */
+
+static const struct bench benches[] = {
+    { .name = "import",
+      .unit = "s",
+      .what = "Gavel's throughputs into an empty store",
+      .limit = 1,
+      .runs = 5,
+      .prepare = bench_gavel_data,
+      .run = bench_import },
+    { .name = "open",
+      .unit = "s",
+      .what = "1,000,000 measurements opened, snapshot made",
+      .limit = 1,
+      .bytes_limit = 500e6,
+      .runs = 5,
+      .prepare = bench_open_prepare,
+      .run = bench_open,
+      .details = { "cells", "gpus" } },
+    { .name = "events",
+      .unit = "events/s",
+      .what = "simulator, trivial policy, 64 GPUs",
+      .limit = 1e6,
+      .is_at_least = true,
+      .runs = 5,
+      .run = bench_sim_events,
+      .details = { "events", "seconds" } },
+    { .name = "simulate",
+      .unit = "s",
+      .what = "100,000 jobs on 1,000 GPUs, greedy",
+      .limit = 60,
+      .runs = 1,
+      .run = bench_sim_greedy,
+      .details = { "decisions", "decision_p99_s" } },
+    { .name = "estimate",
+      .unit = "cells/s",
+      .what = "P1: 200 workloads x 8 GPU types, all pairs, from descriptors",
+      .limit = 2e6,
+      .is_at_least = true,
+      .bytes_limit = 200e6,
+      .runs = 5,
+      .prepare = bench_estimate_prepare,
+      .run = bench_estimate_cells,
+      .details = { "assembly_s", "seconds" } },
+    { .name = "estimate-update",
+      .unit = "ms",
+      .what = "P2: all cells of a workload of those, by five measurements",
+      .limit = 1,
+      .bytes_limit = 200e6,
+      .runs = 5,
+      .prepare = bench_estimate_prepare,
+      .run = bench_estimate_update,
+      .details = { "closed_form_ms", "network_ms" } },
+    { .name = "estimate-train",
+      .unit = "s",
+      .what = "P1 and P2 learned from Gavel's measurements",
+      .limit = 60,
+      .bytes_limit = 200e6,
+      .runs = 3,
+      .prepare = bench_gavel_data,
+      .run = bench_estimate_train,
+      .details = { "examples", "workloads" } },
+    { .name = "study",
+      .unit = "s",
+      .what = "1,000 jobs on 108 GPUs at load 0.9, gogh with power limits",
+      .limit = 20,
+      .bytes_limit = 1e9,
+      .runs = 3,
+      .prepare = bench_study_data,
+      .run = bench_study_large,
+      .details = { "decisions", "decision_p99_s" } },
+    { .name = "study-alibaba",
+      .unit = "s",
+      .what = "all pods of Alibaba's 6,212 GPUs, gogh",
+      .limit = 600,
+      .bytes_limit = 1e9,
+      .runs = 1,
+      .prepare = bench_alibaba_data,
+      .run = bench_study_alibaba,
+      .details = { "decisions", "decision_p99_s" } },
+};
+enum { N_BENCHES = sizeof benches / sizeof *benches };
+
+/* One run, as a child does it. */
+struct bench_run {
+    const struct bench *bench;
+    const char *scratch;
+};
+
+static int run_once(const void *self, void *to, struct err *e)
+{
+    const struct bench_run *r = self;
+    struct bench_figures *out = to;
+    struct rusage use;
+
+    *out = (struct bench_figures){ 0 };
+    int rc = r->bench->run(r->scratch, out, e);
+    getrusage(RUSAGE_SELF, &use);
+    out->peak_bytes = 1024.0 * (double)use.ru_maxrss;
+    return rc;
+}
+
+static bool is_within(const struct bench *b, double median, double peak_bytes)
+{
+    bool is_fast = b->is_at_least ? median >= b->limit : median <= b->limit;
+
+    return is_fast && (b->bytes_limit <= 0 || peak_bytes <= b->bytes_limit);
+}
+
+static json_t *tell(const struct bench *b, struct samples *values, struct samples *peaks,
+                    const struct bench_figures *last, bool is_json)
+{
+    double median = samples_quantile(values, 0.5), peak = samples_quantile(peaks, 1);
+    double low = samples_quantile(values, 0), high = samples_quantile(values, 1);
+    bool ok = is_within(b, median, peak);
+    json_t *o = json_pack("{s:s, s:s, s:f, s:f, s:f, s:i, s:f, s:b, s:f}", "name", b->name, "unit",
+                          b->unit, "median", median, "min", low, "max", high, "runs",
+                          (int)values->n, "limit", b->limit, "within", ok, "peak_bytes", peak);
+
+    for (int i = 0; i < 2; i++)
+        if (b->details[i])
+            json_object_set_new(o, b->details[i], json_real(last->detail[i]));
+    if (!is_json)
+        printf("%-15s %10.4g %-9s (%.4g .. %.4g, %d runs)  limit %s %g: %-6s  %5.0f MB  %s\n",
+               b->name, median, b->unit, low, high, values->n,
+               b->is_at_least ? ">=" : "<=", b->limit, ok ? "within" : "MISSED", peak / 1e6,
+               b->what);
+    return o;
+}
+
+static int run_bench(const struct bench *b, const char *scratch, int runs, bool is_json,
+                     json_t *list, struct err *e)
+{
+    struct samples values, peaks;
+    struct bench_figures r = { 0 };
+    const struct bench_run task = { b, scratch };
+    double more_bytes;
+    int rc = b->prepare ? b->prepare(scratch, &r, e) : 0;
+
+    if (rc == -ENOENT) {
+        fprintf(stderr, "gogh bench: %s skipped: %s\n", b->name, e->text);
+        json_array_append_new(list, json_pack("{s:s, s:s}", "name", b->name, "skipped", e->text));
+        return 0;
+    }
+    samples_init(&values);
+    samples_init(&peaks);
+    for (int i = 0; i < (runs ? runs : b->runs) && rc == 0; i++) {
+        rc = bench_child(run_once, &task, 0, &r, sizeof r, &more_bytes, e);
+        if (rc < 0)
+            rc = err_prefix(e, "%s", b->name);
+        if (rc == 0) {
+            samples_add(&values, r.value);
+            samples_add(&peaks, r.peak_bytes);
+        }
+    }
+    if (rc == 0)
+        json_array_append_new(list, tell(b, &values, &peaks, &r, is_json));
+    fflush(stdout);
+    samples_release(&values);
+    samples_release(&peaks);
+    return rc;
+}
+
+/* By its name, or by the word before a dash: "estimate" wants "estimate-train" too. */
+static bool is_wanted(const char *name, const char *const *names)
+{
+    bool has_none = !*names;
+
+    for (; *names; names++) {
+        size_t len = strlen(*names);
+
+        if (strncmp(*names, name, len) == 0 && (name[len] == '\0' || name[len] == '-'))
+            return true;
+    }
+    return has_none;
+}
+
+bool bench_knows(const char *name)
+{
+    for (int i = 0; i < N_BENCHES; i++)
+        if (strcmp(benches[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+int bench_run(const char *const *names, int runs, bool is_json, struct err *e)
+{
+    char scratch[4096];
+    json_t *list = json_array();
+    int rc = bench_scratch(scratch, sizeof scratch, e);
+
+    for (int i = 0; i < N_BENCHES && rc == 0; i++)
+        if (is_wanted(benches[i].name, names))
+            rc = run_bench(&benches[i], scratch, runs, is_json, list, e);
+    bench_scratch_remove(scratch);
+    json_t *out = json_pack("{s:s, s:o}", "version", GOGH_VERSION, "benches", list);
+    if (rc == 0 && is_json)
+        json_print(out, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    else
+        json_decref(out);
+    return rc;
+}

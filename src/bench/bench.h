@@ -1,0 +1,73 @@
+/* bench.h - the benches behind `gogh bench`, and what their files share.
+ *
+ * One run of a bench happens in a child process, so that each starts cold and its peak memory is
+ * its own. What it found comes back through a pipe.
+ */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct arena;
+
+/* What one run gives. */
+struct bench_figures {
+    double value;    // in the bench's unit
+    double peak_bytes;
+    double detail[2];    // what else the bench wants to say
+};
+
+typedef int bench_f(const char *scratch, struct bench_figures *out, struct err *e);
+
+/* Where measured data are: $GOGH_DATA, or beside the source; Gavel's there. */
+const char *bench_data_dir(void);
+const char *bench_gavel_path(struct arena *a);
+bench_f bench_gavel_data;    // is it there? else -ENOENT
+
+/* A new directory, its path into 'out'; and its end, with all that is in it. */
+int bench_scratch(char *out, size_t size, struct err *e);
+void bench_scratch_remove(const char *path);
+
+/* Importing and opening: store.c. The simulator: simulate.c. */
+bench_f bench_import, bench_open_prepare, bench_open;
+bench_f bench_sim_events, bench_sim_greedy;
+
+/* Estimating, refining and learning: estimate.c. */
+bench_f bench_estimate_prepare, bench_estimate_cells, bench_estimate_update, bench_estimate_train;
+
+/* Runs of a study: study.c. */
+bench_f bench_study_data, bench_study_large, bench_alibaba_data, bench_study_alibaba;
+
+/* Do 'f' in a child process: its result, 'size' bytes, comes back into 'out', with the most memory
+ * that it had beyond what it began with. What the parent has made is there for it to read. 0,
+ * -ETIMEDOUT after 'limit_s' (0: none), or what 'f' said. child.c.
+ */
+typedef int bench_child_f(const void *self, void *out, struct err *e);
+int bench_child(bench_child_f *f, const void *self, double limit_s, void *out, size_t size,
+                double *more_bytes, struct err *e);
+
+/* The benches by name ("estimate": all that begin so, too), or, of an empty list, all of them, each
+ * 'runs' times (0: as it says itself). bench.c. Prints what they find.
+ */
+bool bench_knows(const char *name);
+int bench_run(const char *const *names, int runs, bool is_json, struct err *e);
+
+/* The two that stand alone, and print what they find. */
+struct bench_options {
+    const char *names;    // which parts, with commas between; NULL: all
+    int runs;             // repetitions of a part of 'serve'; 0: as it says
+    int seeds;            // instances of each row of 'optimize'; 0: as the row says
+    int scale;            // sizes are divided by it, and goals mean nothing beyond 1
+    bool is_proving;      // smaller rows are compared with what the exact method finds, too
+    bool is_json;
+};
+
+bool bench_optimize_knows(const char *names);    // the planner: optimize.c
+int bench_optimize(const struct bench_options *how, struct err *e);
+bool bench_serve_knows(const char *names);    // the daemon: bench/serve/serve.c
+int bench_serve(const struct bench_options *how, struct err *e);
+
+#endif
