@@ -7,14 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/err.h"
+#include "base/text/buf.h"
+#include "base/text/file.h"
 #include "base/text/text.h"
 
 int cmd_fail(const struct err *e)
 {
     fflush(stdout);
     fprintf(stderr, "gogh: %s\n", e->text);
-    return EXIT_NO;
+    return e->code == ENOTCONN ? EXIT_NO_DAEMON : EXIT_NO;
 }
 
 int cmd_misuse(const struct cmd *c, const char *format, ...)
@@ -45,7 +48,7 @@ static int bad_option(const struct cmd *c, char **argv, int answer)
 static int take_whole(const struct cmd *c, const struct cmd_option *o, const char *text)
 {
     if (text_to_long(slice_of(text), (long)o->low, (long)o->high, o->out) == 0)
-        return CMD_GO_ON;
+        return 0;
     return cmd_misuse(c, "--%s wants a whole number from %.0f to %.0f, not '%s'", o->name, o->low,
                       o->high, text);
 }
@@ -55,7 +58,7 @@ static int take_number(const struct cmd *c, const struct cmd_option *o, const ch
     double *out = o->out;
 
     if (text_to_double(slice_of(text), out) == 0 && *out >= o->low && *out <= o->high)
-        return CMD_GO_ON;
+        return 0;
     return cmd_misuse(c, "--%s wants a number from %g to %g, not '%s'", o->name, o->low, o->high,
                       text);
 }
@@ -73,7 +76,7 @@ static int take_list(const struct cmd *c, const struct cmd_option *o, const char
             return cmd_misuse(c, "--%s takes at most %d names", o->name, CMD_LIST_MAX);
         out->words[out->n++] = (struct slice){ .at = text, .len = len };
         if (text[len] == '\0')
-            return CMD_GO_ON;
+            return 0;
         text += len + 1;
     }
 }
@@ -85,7 +88,7 @@ static int take_each(const struct cmd *c, const struct cmd_option *o, const char
     if (out->n == CMD_LIST_MAX)
         return cmd_misuse(c, "--%s can be given %d times", o->name, CMD_LIST_MAX);
     out->words[out->n++] = slice_of(text);
-    return CMD_GO_ON;
+    return 0;
 }
 
 static int take_option(const struct cmd *c, const struct cmd_option *o, const char *text)
@@ -93,10 +96,10 @@ static int take_option(const struct cmd *c, const struct cmd_option *o, const ch
     switch (o->kind) {
     case OPTION_FLAG:
         *(bool *)o->out = true;
-        return CMD_GO_ON;
+        return 0;
     case OPTION_TEXT:
         *(const char **)o->out = text;
-        return CMD_GO_ON;
+        return 0;
     case OPTION_WHOLE:
         return take_whole(c, o, text);
     case OPTION_NUMBER:
@@ -106,7 +109,7 @@ static int take_option(const struct cmd *c, const struct cmd_option *o, const ch
     case OPTION_EACH:
         return take_each(c, o, text);
     }
-    return CMD_GO_ON;
+    return 0;
 }
 
 /* getopt_long answers with the option's place in the table, beyond all characters. */
@@ -124,29 +127,71 @@ static void fill_longs(struct option *longs, const struct cmd_option *options, i
     longs[n + 1] = (struct option){ 0 };
 }
 
-int cmd_parse(const struct cmd *c, int argc, char **argv, const struct cmd_option *options,
-              int n_options, const char **words, int max_words)
+/* Everything behind "--" is somebody else's command; an empty list where there is no "--". */
+static char **cut_command(int *argc, char **argv)
 {
-    struct option longs[48];
-    int answer, status = CMD_GO_ON;
+    for (int i = 1; i < *argc; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            *argc = i;
+            argv[i] = NULL;
+            return argv + i + 1;
+        }
+    }
+    return argv + *argc;
+}
 
-    assert(n_options + 2 <= CMD_COUNT(longs));
-    fill_longs(longs, options, n_options);
+enum { HELP = -1 };
+
+/* Options into their places, the words that are left into the call. 0, HELP where that is asked
+ * for, or the exit status of a misuse, which has been told.
+ */
+static int parse(struct cmd_call *call, int argc, char **argv)
+{
+    const struct cmd *c = call->cmd;
+    char **command = c->takes_command ? cut_command(&argc, argv) : NULL;
+    struct option longs[48];
+    int answer, status = 0;
+
+    assert(c->n_options + 2 <= CMD_COUNT(longs));
+    fill_longs(longs, c->options, c->n_options);
     optind = 0;
     opterr = 0;
-    while (status == CMD_GO_ON && (answer = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
+    while (status == 0 && (answer = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
         if (answer == 'h')
-            status = cmd_help(c);
-        else if (answer < FIRST_OPTION)
+            return HELP;
+        if (answer < FIRST_OPTION)
             status = bad_option(c, argv, answer);
         else
-            status = take_option(c, &options[answer - FIRST_OPTION], optarg);
+            status = take_option(c, &c->options[answer - FIRST_OPTION], optarg);
     }
-    if (status == CMD_GO_ON && argc - optind > max_words)
-        status = cmd_misuse(c, "unexpected argument '%s'", argv[optind + max_words]);
-    for (int i = 0; i < max_words; i++)
-        words[i] = optind + i < argc ? argv[optind + i] : NULL;
+    if (status == 0 && argc - optind > c->max_words)
+        return cmd_misuse(c, "unexpected argument '%s'", argv[optind + c->max_words]);
+    call->words = ARENA_ARRAY(call->arena, const char *, (size_t)c->max_words + 1);
+    for (int i = 0; optind + i < argc && i < c->max_words; i++)
+        call->words[i] = argv[optind + i];
+    if (command)
+        call->words = (const char **)command;
     return status;
+}
+
+int cmd_run(const struct cmd *c, int argc, char **argv)
+{
+    struct arena a;
+    struct err e = { 0 };
+    struct cmd_call call = { .cmd = c, .arena = &a, .argv = argv };
+
+    arena_init(&a);
+    int status = parse(&call, argc - 1, argv + 1);
+    if (status == 0 && c->check)
+        status = c->check(&call);
+    if (status == 0) {
+        status = c->run(&call, &e);
+        if (status < 0)
+            status = cmd_fail(&e);
+    }
+    arena_release(&a);
+    int done = status == HELP ? cmd_help(c) : cmd_done();
+    return status > 0 ? status : done;
 }
 
 int cmd_help(const struct cmd *c)
@@ -162,4 +207,12 @@ int cmd_done(void)
         return EXIT_NO;
     }
     return EXIT_DONE;
+}
+
+int cmd_write(const char *path, const struct buf *text, struct err *e)
+{
+    if (path)
+        return file_write(path, buf_text(text), text->len, e);
+    fwrite(buf_text(text), 1, text->len, stdout);
+    return 0;
 }

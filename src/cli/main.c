@@ -99,7 +99,5 @@ int main(int argc, char **argv)
     if (is_one_of(argv[1], "version", "--version") && argc == 2)
         return version();
     const struct cmd *c = find(argv[1]);
-    if (!c)
-        return help_one(argv[1]);
-    return c->run(argc - 1, argv + 1);
+    return c ? cmd_run(c, argc, argv) : help_one(argv[1]);
 }

@@ -29,16 +29,34 @@ void table_init(struct table *t, struct arena *a, const char *headings)
 
 void table_put(struct table *t, const char *cell)
 {
-    if (t->n_cells == t->cap) {
-        int cap = t->cap > 0 ? 2 * t->cap : 64;
-        const char **more = ARENA_ARRAY(t->arena, const char *, (size_t)cap);
-
-        if (t->n_cells > 0)
-            memcpy(more, t->cells, (size_t)t->n_cells * sizeof *more);
-        t->cells = more;
-        t->cap = cap;
-    }
+    ARENA_GROW(t->arena, t->cells, t->n_cells, t->cap);
     t->cells[t->n_cells++] = cell;
+}
+
+static const char *field(struct arena *a, const json_t *o, char how, const char *key)
+{
+    switch (how) {
+    case '#':
+        return cell_number(a, o, key);
+    case '*':
+        return cell_scaled(a, o, key, 1 / KWH_J);
+    case '%':
+        return cell_percent(a, o, key);
+    case '+':
+        return cell_list(a, o, key);
+    default:
+        return cell_text(a, o, key);
+    }
+}
+
+void table_put_fields(struct table *t, const json_t *o, const char *keys)
+{
+    for (const char *p = keys; *p != '\0';) {
+        size_t mark = strchr("#*%+", *p) != NULL, len = strcspn(p, " ");
+
+        table_put(t, field(t->arena, o, *p, arena_strndup(t->arena, p + mark, len - mark)));
+        p += len + strspn(p + len, " ");
+    }
 }
 
 /* Characters, as far as each takes one place. */
@@ -88,18 +106,6 @@ void table_show(struct buf *b)
 }
 
 /* ---- cells ---- */
-
-double json_number_of(const json_t *o, const char *key)
-{
-    const json_t *v = json_object_get(o, key);
-
-    return json_is_number(v) ? json_number_value(v) : (double)NAN;
-}
-
-const char *json_text_of(const json_t *o, const char *key)
-{
-    return json_string_value(json_object_get(o, key));
-}
 
 const char *cell_clean(struct arena *a, const char *text)
 {
@@ -175,4 +181,12 @@ const char *cell_percent(struct arena *a, const json_t *o, const char *key)
 const char *cell_since(struct arena *a, const json_t *o, const char *key, double now_s)
 {
     return when_text(a, now_s - json_number_of(o, key));
+}
+
+void csv_quote(struct buf *out, const char *text)
+{
+    buf_puts(out, "\"");
+    for (; *text != '\0'; text++)
+        buf_printf(out, "%s%c", *text == '"' ? "\"" : "", *text);
+    buf_puts(out, "\"");
 }

@@ -6,8 +6,9 @@
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
 
-#include <jansson.h>
 #include <stdbool.h>
+
+#include "base/text/json.h"
 
 struct arena;
 struct buf;
@@ -25,11 +26,12 @@ struct table {
 /* Headings with '|' between; one that begins with '>' is for numbers and stands to the right. */
 void table_init(struct table *t, struct arena *a, const char *headings);
 void table_put(struct table *t, const char *cell);    // the next one of the row
-void table_print(const struct table *t, struct buf *out);
 
-/* A number, or NaN; a text, or NULL. */
-double json_number_of(const json_t *o, const char *key);
-const char *json_text_of(const json_t *o, const char *key);
+/* The next cells, of the fields of 'o' that 'keys' names with blanks between: as text, or, behind a
+ * '#', as a number, behind '*', joules as kWh, behind '%', a share in percent, behind '+', a list.
+ */
+void table_put_fields(struct table *t, const json_t *o, const char *keys);
+void table_print(const struct table *t, struct buf *out);
 
 /* Cells. */
 const char *cell_clean(struct arena *a, const char *text);    // control characters as '?'; NULL "-"
@@ -42,6 +44,9 @@ const char *cell_percent(struct arena *a, const json_t *o, const char *key);    
 const char *cell_since(struct arena *a, const json_t *o, const char *key, double now_s);
 
 #define KWH_J 3.6e6
+
+/* A field of CSV, in quotes. */
+void csv_quote(struct buf *out, const char *text);
 
 /* A buffer's text to standard output, and its end. */
 void table_show(struct buf *b);

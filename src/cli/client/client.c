@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/text/file.h"
 #include "cli/cmd.h"
+#include "cli/when.h"
 #include "daemon/config/config.h"
 
 /* The longest answer is that of `GET /v1/jobs`: some 700 bytes a job, 1000 jobs a page. */
@@ -34,6 +35,8 @@ struct client {
     json_t *answers;    // list: they live as long as the client
     char why[CURL_ERROR_SIZE];
 };
+
+struct client_options client_options;
 
 /* ---- where it is ---- */
 
@@ -78,7 +81,7 @@ static int find_token(struct client *c, const char **out, struct err *e)
     return rc;
 }
 
-static int use_url(struct client *c, const struct client_where *w, const char *url, struct err *e)
+static int use_url(struct client *c, const char *url, struct err *e)
 {
     const char *token = NULL;
     size_t len = strlen(url);
@@ -94,14 +97,14 @@ static int use_url(struct client *c, const struct client_where *w, const char *u
     if (token != NULL)
         c->headers = curl_slist_append(c->headers,
                                        arena_printf(&c->arena, "Authorization: Bearer %s", token));
-    if (w->cacert != NULL)
-        curl_easy_setopt(c->easy, CURLOPT_CAINFO, w->cacert);
+    if (client_options.cacert != NULL)
+        curl_easy_setopt(c->easy, CURLOPT_CAINFO, client_options.cacert);
     return 0;
 }
 
-static int choose(struct client *c, const struct client_where *w, struct err *e)
+static int choose(struct client *c, struct err *e)
 {
-    const char *url = w->url, *socket = w->socket;
+    const char *url = client_options.url, *socket = client_options.socket;
 
     if (url != NULL && socket != NULL)
         return err_set(e, EINVAL, "--url or --socket, not both");
@@ -109,8 +112,8 @@ static int choose(struct client *c, const struct client_where *w, struct err *e)
         url = getenv("GOGH_URL");
         socket = getenv("GOGH_SOCKET");
     }
-    if (url != NULL && (w->socket == NULL && url[0] != '\0'))
-        return use_url(c, w, url, e);
+    if (url != NULL && client_options.socket == NULL && url[0] != '\0')
+        return use_url(c, url, e);
     c->socket = socket != NULL && socket[0] != '\0' ? socket : CONFIG_SOCKET;
     c->base = "http://gogh";
     curl_easy_setopt(c->easy, CURLOPT_UNIX_SOCKET_PATH, c->socket);
@@ -126,7 +129,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t n, void *self)
     return buf_append(&c->answer, bytes, size * n) == 0 ? size * n : 0;
 }
 
-int client_open(const struct client_where *w, struct client **out, struct err *e)
+int client_open(struct client **out, struct err *e)
 {
     struct client *c = calloc(1, sizeof *c);
     int rc;
@@ -146,7 +149,7 @@ int client_open(const struct client_where *w, struct client **out, struct err *e
     curl_easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, c);
     curl_easy_setopt(c->easy, CURLOPT_USERAGENT, "gogh/" GOGH_VERSION);
-    rc = choose(c, w, e);
+    rc = choose(c, e);
     if (rc < 0) {
         client_close(c);
         return rc;
@@ -342,6 +345,32 @@ const char *client_with(struct client *c, const char *path, const char *name, co
                         client_escape(c, value));
 }
 
+struct client_period client_period;
+
+/* "name=seconds", where that end of the period was given. */
+static int add_time(struct client *c, const char *name, const char *text, const char **path,
+                    struct err *e)
+{
+    double s = 0;
+
+    if (text == NULL)
+        return 0;
+    if (when_time(text, when_now(), false, &s, e) < 0)
+        return err_prefix(e, "--%s", name);
+    *path = client_with(c, *path, name, arena_printf(&c->arena, "%.3f", s));
+    return 0;
+}
+
+int client_period_path(struct client *c, const char *path, const char **out, struct err *e)
+{
+    int rc = add_time(c, "from", client_period.from, &path, e);
+
+    if (rc == 0)
+        rc = add_time(c, "to", client_period.to, &path, e);
+    *out = path;
+    return rc;
+}
+
 const char *client_key(struct client *c)
 {
     unsigned char bits[16];
@@ -354,9 +383,31 @@ const char *client_key(struct client *c)
     return hex;
 }
 
-int client_fail(const struct err *e)
+int client_run(const struct cmd_call *call, struct err *e)
 {
-    int status = cmd_fail(e);
+    struct client *c = NULL;
+    int rc = client_open(&c, e);
 
-    return e->code == ENOTCONN ? EXIT_NO_DAEMON : status;
+    if (rc == 0)
+        rc = call->cmd->ask(c, call, e);
+    client_close(c);
+    return rc;
+}
+
+int client_check_job(const struct cmd_call *call)
+{
+    return call->words[0] != NULL ? 0 : cmd_misuse(call->cmd, "which job? its id or name");
+}
+
+int client_show(struct client *c, const char *path,
+                void (*print)(struct arena *a, const json_t *answer), struct err *e)
+{
+    json_t *answer;
+    int rc = client_get(c, path, &answer, e);
+
+    if (rc == 0 && client_options.is_json)
+        printf("%s\n", client_text(c));
+    else if (rc == 0)
+        print(&c->arena, answer);
+    return rc;
 }

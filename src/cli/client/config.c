@@ -1,4 +1,4 @@
-/* cmd_config.c - `gogh config`: the daemon's configuration looked over, shown, begun. */
+/* config.c - `gogh config`: the daemon's configuration looked over, shown, begun. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -39,7 +39,11 @@ static int read_config(struct arena *a, const char *path, bool may_lack, struct 
     return 0;
 }
 
-static int check(const struct config *c)
+static bool is_json;
+
+static const struct cmd_option options[] = { CMD_FLAG("json", is_json) };
+
+static int look_over(const struct config *c)
 {
     struct buf out;
     int n_bad;
@@ -49,57 +53,44 @@ static int check(const struct config *c)
     if (out.len == 0)
         buf_printf(&out, "%s: good\n", c->path != NULL ? c->path : "defaults");
     table_show(&out);
-    int done = cmd_done();
-    return n_bad > 0 ? EXIT_NO : done;
+    return n_bad > 0 ? EXIT_NO : EXIT_DONE;
 }
 
-static int show(const struct config *c, bool is_json)
+static int show(const struct config *c)
 {
     struct buf out;
 
     if (is_json) {
-        json_t *o = config_json(c);
-
-        json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
-        printf("\n");
-        json_decref(o);
-        return cmd_done();
+        json_print(config_json(c), JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+        return 0;
     }
     buf_init(&out, (size_t)256 << 20);
     config_print(c, &out);
     table_show(&out);
-    return cmd_done();
+    return 0;
 }
 
-static int run(int argc, char **argv)
+static bool is_word(const char *word, const char *is)
 {
-    bool is_json = false;
-    const struct cmd_option options[] = {
-        { .name = "json", .kind = OPTION_FLAG, .out = &is_json },
-    };
-    const char *words[2];
-    struct arena a;
-    struct config c;
-    struct err e = { 0 };
-    int status = cmd_parse(&cmd_config, argc, argv, options, CMD_COUNT(options), words, 2);
+    return word != NULL && strcmp(word, is) == 0;
+}
 
-    if (status != CMD_GO_ON)
-        return status;
-    bool is_check = words[0] != NULL && strcmp(words[0], "check") == 0;
-    if (words[0] != NULL && words[1] == NULL && strcmp(words[0], "template") == 0) {
+static int run(const struct cmd_call *call, struct err *e)
+{
+    const char *verb = call->words[0], *path = call->words[1];
+    const bool is_check = is_word(verb, "check");
+    struct config c;
+
+    if (is_word(verb, "template") && path == NULL) {
         for (int i = 0; config_template[i]; i++)
             fputs(config_template[i], stdout);
-        return cmd_done();
+        return 0;
     }
-    if (words[0] == NULL || (!is_check && strcmp(words[0], "show") != 0))
-        return cmd_misuse(&cmd_config, "want check, show or template");
-    arena_init(&a);
-    if (read_config(&a, words[1], !is_check, &c, &e) < 0)
-        status = cmd_fail(&e);
-    else
-        status = is_check ? check(&c) : show(&c, is_json);
-    arena_release(&a);
-    return status;
+    if (!is_check && !is_word(verb, "show"))
+        return cmd_misuse(call->cmd, "want check, show or template");
+    if (read_config(call->arena, path, !is_check, &c, e) < 0)
+        return -e->code;
+    return is_check ? look_over(&c) : show(&c);
 }
 
 const struct cmd cmd_config = {
@@ -107,5 +98,7 @@ const struct cmd cmd_config = {
     .synopsis = "config check [FILE] | show [FILE] [--json] | template",
     .summary = "the daemon's configuration looked over, shown, begun",
     .help = help,
+    CMD_OPTIONS(options),
+    .max_words = 2,
     .run = run,
 };

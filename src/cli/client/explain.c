@@ -1,4 +1,4 @@
-/* cmd_explain.c - `gogh explain`: why a job is where it is, or why it waits. */
+/* explain.c - `gogh explain`: why a job is where it is, or why it waits. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@ static const char help[] =
     "promise, what it would cost a neighbour, and the verdict. For a job that waits: for what,\n"
     "and when it may start. As recorded with the decision, not worked out afterwards.\n"
     "\n"
-    "  --at TIME        the decision in force then: \"2026-11-16 18:00\", 18:00 or -2h\n" CLIENT_HELP
-    "\n"
+    "  --at TIME        the decision in force then: \"2026-11-16 18:00\", 18:00 or "
+    "-2h\n" CLIENT_HELP "\n"
     "Examples:\n"
     "  gogh explain 12\n"
     "  gogh explain train-a --at 03:00\n";
@@ -36,17 +36,12 @@ static void put_row(struct table *t, const json_t *c)
 
     table_put(t, arena_printf(a, "%s x %s%s", cell_text(a, c, "n_gpus"), cell_text(a, c, "type"),
                               limit_w > 0 ? arena_printf(a, " at %.0f W", limit_w) : ""));
-    table_put(t, cell_text(a, c, "gpu"));
-    table_put(t, cell_text(a, c, "beside"));
-    table_put(t, cell_number(a, c, "speed"));
+    table_put_fields(t, c, "gpu beside #speed");
     table_put(t, isfinite(low)
                      ? arena_printf(a, "%s to %s", cell_value(a, low), cell_value(a, high))
                      : "-");
     table_put(t, isfinite(margin) ? arena_printf(a, "%+.0f", 100 * margin) : "-");
-    table_put(t, cell_number(a, c, "watts"));
-    table_put(t, cell_number(a, c, "added_w"));
-    table_put(t, cell_scaled(a, c, "joules", 1 / KWH_J));
-    table_put(t, cell_number(a, c, "cost_w"));
+    table_put_fields(t, c, "#watts #added_w *joules #cost_w");
     table_put(t, isfinite(left) ? arena_printf(a, "%+.0f%s", 100 * (left - 1),
                                                json_is_false(keeps) ? " (breaks)" : "")
                                 : "-");
@@ -101,7 +96,9 @@ static void put_wait(struct arena *a, const json_t *x, const json_t *job, double
         buf_puts(out, "When it may start is not known.\n");
 }
 
-/* A decision that placed it, and what has become of it: plans may come to nothing, or be others' by now. */
+/* A decision that placed it, and what has become of it: plans may come to nothing, or be others' by
+ * now.
+ */
 static void put_placed(struct arena *a, const json_t *x, const json_t *job, struct buf *out)
 {
     const char *was = cell_list(a, x, "gpus"), *is = cell_list(a, job, "gpus");
@@ -142,52 +139,30 @@ static void print_page(struct arena *a, const json_t *x, const json_t *job)
     table_show(&out);
 }
 
-static int explain(struct client *c, const char *id, const char *at, bool is_json, struct err *e)
+static const char *at;
+
+static const struct cmd_option options[] = { CMD_TEXT("at", at), CLIENT_OPTIONS };
+
+static int ask(struct client *c, const struct cmd_call *call, struct err *e)
 {
     struct arena *a = client_arena(c);
-    const char *path = arena_printf(a, "/v1/jobs/%s/explain", client_escape(c, id));
+    const char *about = arena_printf(a, "/v1/jobs/%s", client_escape(c, call->words[0]));
+    const char *path = arena_printf(a, "%s/explain", about);
     double at_s;
     json_t *x, *job = NULL;
 
     if (at != NULL) {
-        if (when_time(at, when_now(), false, &at_s, e) < 0) {
-            err_prefix(e, "--at");
-            return cmd_fail(e);
-        }
+        if (when_time(at, when_now(), false, &at_s, e) < 0)
+            return err_prefix(e, "--at");
         path = client_with(c, path, "at", arena_printf(a, "%.3f", at_s));
     }
     if (client_get(c, path, &x, e) < 0)
-        return client_fail(e);
-    if (is_json) {
+        return -e->code;
+    if (client_options.is_json)
         printf("%s\n", client_text(c));
-        return cmd_done();
-    }
-    path = arena_printf(a, "/v1/jobs/%s", client_escape(c, id));
-    print_page(a, x, client_get(c, path, &job, e) == 0 ? job : NULL);
-    return cmd_done();
-}
-
-static int run(int argc, char **argv)
-{
-    struct client_where where = { 0 };
-    const char *at = NULL, *id;
-    const struct cmd_option options[] = {
-        { .name = "at", .kind = OPTION_TEXT, .out = &at },
-        CLIENT_OPTIONS(where),
-    };
-    struct client *c = NULL;
-    struct err e = { 0 };
-    int status = cmd_parse(&cmd_explain, argc, argv, options, CMD_COUNT(options), &id, 1);
-
-    if (status != CMD_GO_ON)
-        return status;
-    if (id == NULL)
-        return cmd_misuse(&cmd_explain, "which job? its id or name");
-    if (client_open(&where, &c, &e) < 0)
-        return cmd_fail(&e);
-    status = explain(c, id, at, where.is_json, &e);
-    client_close(c);
-    return status;
+    else
+        print_page(a, x, client_get(c, about, &job, e) == 0 ? job : NULL);
+    return 0;
 }
 
 const struct cmd cmd_explain = {
@@ -195,5 +170,9 @@ const struct cmd cmd_explain = {
     .synopsis = "explain JOB [--at TIME] [--json]",
     .summary = "why a job is here and not there, or why it waits",
     .help = help,
-    .run = run,
+    CMD_OPTIONS(options),
+    .max_words = 1,
+    .check = client_check_job,
+    .run = client_run,
+    .ask = ask,
 };

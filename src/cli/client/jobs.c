@@ -1,4 +1,4 @@
-/* cmd_jobs.c - `gogh jobs`, `show`, `cancel`, `hold`, `release`. */
+/* jobs.c - `gogh jobs`, `show`, `cancel`, `hold`, `release`. */
 #include <jansson.h>
 #include <math.h>
 #include <pwd.h>
@@ -41,7 +41,8 @@ static const char cancel_help[] = "End jobs for good: those that run are told to
                                   "  gogh cancel 12 13\n";
 
 static const char hold_help[] =
-    "Do not start these waiting jobs until 'gogh release'. One that runs already is refused: cancel it,\n"
+    "Do not start these waiting jobs until 'gogh release'. One that runs already is refused: "
+    "cancel it,\n"
     "or let it run.\n"
     "\n" CLIENT_HELP "\n"
     "Examples:\n"
@@ -75,8 +76,8 @@ static void drop_doubles(json_t *jobs, const json_t *newer)
     json_decref(known);
 }
 
-/* Asked in the order in which jobs go on, so that none is missed between two questions; running ones
- * come first.
+/* Asked in the order in which jobs go on, so that none is missed between two questions; running
+ * ones come first.
  */
 int jobs_live(struct client *c, const char *path, json_t *into, struct err *e)
 {
@@ -157,16 +158,7 @@ static void put_row(struct table *t, const json_t *job, double now_s)
     double ended_s = json_number_of(job, "ended_s");
     double since_s = json_number_of(job, "started_s");
 
-    table_put(t, cell_text(a, job, "id"));
-    table_put(t, cell_text(a, job, "name"));
-    table_put(t, cell_text(a, job, "owner"));
-    table_put(t, cell_text(a, job, "state"));
-    table_put(t, cell_text(a, job, "workload"));
-    table_put(t, cell_number(a, job, "speed"));
-    table_put(t, cell_number(a, job, "need"));
-    table_put(t, cell_text(a, job, "promise"));
-    table_put(t, cell_number(a, job, "watts"));
-    table_put(t, cell_scaled(a, job, "joules", 1 / KWH_J));
+    table_put_fields(t, job, "id name owner state workload #speed #need promise #watts *joules");
     table_put(t, when_text(a, (isfinite(ended_s) ? ended_s : now_s) -
                                   (isfinite(since_s) ? since_s : json_number_of(job, "submit_s"))));
     table_put(t, jobs_gpus(a, job));
@@ -189,12 +181,9 @@ static void print_jobs(struct arena *a, json_t *jobs, bool is_json)
     struct buf out;
 
     if (is_json) {
-        json_t *o = json_pack("{s:O, s:I, s:n}", "jobs", jobs, "total",
-                              (json_int_t)json_array_size(jobs), "next");
-
-        json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
-        printf("\n");
-        json_decref(o);
+        json_print(json_pack("{s:O, s:I, s:n}", "jobs", jobs, "total",
+                             (json_int_t)json_array_size(jobs), "next"),
+                   JSON_COMPACT | JSON_REAL_PRECISION(15));
         return;
     }
     if (json_array_size(jobs) == 0) {
@@ -213,20 +202,36 @@ static const char *myself(struct arena *a)
     return p != NULL ? arena_strdup(a, p->pw_name) : arena_printf(a, "uid:%u", (unsigned)geteuid());
 }
 
-struct jobs_options {
+static struct {
     const char *state, *owner;
     bool is_mine, is_all;
-    struct client_where where;
+} filter;
+
+static const struct cmd_option jobs_options[] = {
+    CMD_TEXT("state", filter.state),
+    CMD_TEXT("owner", filter.owner),
+    CMD_FLAG("mine", filter.is_mine),
+    CMD_FLAG("all", filter.is_all),
+    CLIENT_OPTIONS,
 };
 
-static int list(const struct jobs_options *o, struct client *c, json_t *jobs, struct err *e)
+static int check_jobs(const struct cmd_call *call)
 {
-    const char *path =
-        client_with(c, "/v1/jobs", "owner", o->is_mine ? myself(client_arena(c)) : o->owner);
+    if (filter.is_mine && filter.owner != NULL)
+        return cmd_misuse(call->cmd, "--mine or --owner, not both");
+    if (filter.is_all && filter.state != NULL)
+        return cmd_misuse(call->cmd, "--all or --state, not both");
+    return 0;
+}
 
-    if (o->state != NULL)
-        return client_list(c, client_with(c, path, "state", o->state), "jobs", jobs, e);
-    if (o->is_all)
+static int list(struct client *c, json_t *jobs, struct err *e)
+{
+    const char *path = client_with(c, "/v1/jobs", "owner",
+                                   filter.is_mine ? myself(client_arena(c)) : filter.owner);
+
+    if (filter.state != NULL)
+        return client_list(c, client_with(c, path, "state", filter.state), "jobs", jobs, e);
+    if (filter.is_all)
         return client_list(c, path, "jobs", jobs, e);
     json_t *ended = json_array();
     int rc = jobs_live(c, path, jobs, e);
@@ -238,36 +243,16 @@ static int list(const struct jobs_options *o, struct client *c, json_t *jobs, st
     return rc;
 }
 
-static int run_jobs(int argc, char **argv)
+static int ask_jobs(struct client *c, const struct cmd_call *call, struct err *e)
 {
-    struct jobs_options o = { 0 };
-    const struct cmd_option options[] = {
-        { .name = "state", .kind = OPTION_TEXT, .out = &o.state },
-        { .name = "owner", .kind = OPTION_TEXT, .out = &o.owner },
-        { .name = "mine", .kind = OPTION_FLAG, .out = &o.is_mine },
-        { .name = "all", .kind = OPTION_FLAG, .out = &o.is_all },
-        CLIENT_OPTIONS(o.where),
-    };
-    struct client *c = NULL;
-    struct err e = { 0 };
-    int status = cmd_parse(&cmd_jobs, argc, argv, options, CMD_COUNT(options), NULL, 0);
-
-    if (status != CMD_GO_ON)
-        return status;
-    if (o.is_mine && o.owner != NULL)
-        return cmd_misuse(&cmd_jobs, "--mine or --owner, not both");
-    if (o.is_all && o.state != NULL)
-        return cmd_misuse(&cmd_jobs, "--all or --state, not both");
     json_t *jobs = json_array();
-    if (client_open(&o.where, &c, &e) < 0 || list(&o, c, jobs, &e) < 0) {
-        status = client_fail(&e);
-    } else {
-        print_jobs(client_arena(c), jobs, o.where.is_json);
-        status = cmd_done();
-    }
+    int rc = list(c, jobs, e);
+
+    (void)call;
+    if (rc == 0)
+        print_jobs(client_arena(c), jobs, client_options.is_json);
     json_decref(jobs);
-    client_close(c);
-    return status;
+    return rc;
 }
 
 /* ---- one job ---- */
@@ -388,55 +373,40 @@ static void print_job(struct arena *a, const json_t *j)
     say_command(a, j);
 }
 
-static int run_show(int argc, char **argv)
-{
-    struct client_where where = { 0 };
-    const struct cmd_option options[] = { CLIENT_OPTIONS(where) };
-    struct client *c = NULL;
-    struct err e = { 0 };
-    const char *id;
-    json_t *job;
-    int status = cmd_parse(&cmd_show, argc, argv, options, CMD_COUNT(options), &id, 1);
+static const struct cmd_option options[] = { CLIENT_OPTIONS };
 
-    if (status != CMD_GO_ON)
-        return status;
-    if (id == NULL)
-        return cmd_misuse(&cmd_show, "which job? its id or name");
-    if (client_open(&where, &c, &e) < 0 ||
-        client_get(c, arena_printf(client_arena(c), "/v1/jobs/%s", client_escape(c, id)), &job,
-                   &e) < 0) {
-        status = client_fail(&e);
-    } else {
-        if (where.is_json)
-            printf("%s\n", client_text(c));
-        else
-            print_job(client_arena(c), job);
-        status = cmd_done();
-    }
-    client_close(c);
-    return status;
+static int ask_show(struct client *c, const struct cmd_call *call, struct err *e)
+{
+    return client_show(
+        c, arena_printf(client_arena(c), "/v1/jobs/%s", client_escape(c, call->words[0])),
+        print_job, e);
 }
 
 /* ---- orders ---- */
 
 #define ORDER_JOBS_MAX 1000
 
-/* All that can be done is done; the worst exit status is the answer. */
-static int order_all(struct client *c, const struct cmd *cmd, const char **ids, bool is_json)
+static int check_order(const struct cmd_call *call)
 {
+    return call->words[0] != NULL ? 0 : cmd_misuse(call->cmd, "which jobs? their ids or names");
+}
+
+/* All that can be done is done; the worst exit status is the answer. */
+static int ask_order(struct client *c, const struct cmd_call *call, struct err *e)
+{
+    struct arena *a = client_arena(c);
     int worst = EXIT_DONE;
 
-    for (; *ids != NULL; ids++) {
-        struct arena *a = client_arena(c);
-        struct err e = { 0 };
+    for (const char **id = call->words; *id != NULL; id++) {
         json_t *job;
 
-        if (client_post(c, arena_printf(a, "/v1/jobs/%s/%s", client_escape(c, *ids), cmd->name),
-                        NULL, NULL, &job, &e) < 0) {
-            worst = client_fail(&e);
+        if (client_post(c,
+                        arena_printf(a, "/v1/jobs/%s/%s", client_escape(c, *id), call->cmd->name),
+                        NULL, NULL, &job, e) < 0) {
+            worst = cmd_fail(e);
             if (worst == EXIT_NO_DAEMON)
                 return worst;
-        } else if (is_json) {
+        } else if (client_options.is_json) {
             printf("%s\n", client_text(c));
         } else {
             printf("job %s (%s) %s\n", cell_text(a, job, "id"), cell_text(a, job, "name"),
@@ -446,48 +416,15 @@ static int order_all(struct client *c, const struct cmd *cmd, const char **ids, 
     return worst;
 }
 
-static int run_order(const struct cmd *cmd, int argc, char **argv)
-{
-    struct client_where where = { 0 };
-    const struct cmd_option options[] = { CLIENT_OPTIONS(where) };
-    const char *ids[ORDER_JOBS_MAX + 1] = { NULL };
-    struct client *c = NULL;
-    struct err e = { 0 };
-    int status = cmd_parse(cmd, argc, argv, options, CMD_COUNT(options), ids, ORDER_JOBS_MAX);
-
-    if (status != CMD_GO_ON)
-        return status;
-    if (ids[0] == NULL)
-        return cmd_misuse(cmd, "which jobs? their ids or names");
-    if (client_open(&where, &c, &e) < 0)
-        return cmd_fail(&e);
-    status = order_all(c, cmd, ids, where.is_json);
-    client_close(c);
-    int done = cmd_done();
-    return status != EXIT_DONE ? status : done;
-}
-
-static int run_cancel(int argc, char **argv)
-{
-    return run_order(&cmd_cancel, argc, argv);
-}
-
-static int run_hold(int argc, char **argv)
-{
-    return run_order(&cmd_hold, argc, argv);
-}
-
-static int run_release(int argc, char **argv)
-{
-    return run_order(&cmd_release, argc, argv);
-}
-
 const struct cmd cmd_jobs = {
     .name = "jobs",
     .synopsis = "jobs [--state S] [--owner NAME|--mine] [--all] [--json]",
     .summary = "the jobs: where they run, how fast, at how many watts",
     .help = jobs_help,
-    .run = run_jobs,
+    CMD_OPTIONS(jobs_options),
+    .check = check_jobs,
+    .run = client_run,
+    .ask = ask_jobs,
 };
 
 const struct cmd cmd_show = {
@@ -495,29 +432,22 @@ const struct cmd cmd_show = {
     .synopsis = "show JOB [--json]",
     .summary = "everything about one job",
     .help = show_help,
-    .run = run_show,
+    CMD_OPTIONS(options),
+    .max_words = 1,
+    .check = client_check_job,
+    .run = client_run,
+    .ask = ask_show,
 };
 
-const struct cmd cmd_cancel = {
-    .name = "cancel",
-    .synopsis = "cancel JOB... [--json]",
-    .summary = "end jobs for good",
-    .help = cancel_help,
-    .run = run_cancel,
-};
+// NOLINTBEGIN(bugprone-macro-parentheses): texts that are joined
+#define ORDER(verb, says, explained)                                                           \
+    {                                                                                          \
+        .name = verb, .synopsis = verb " JOB... [--json]", .summary = says, .help = explained, \
+        CMD_OPTIONS(options), .max_words = ORDER_JOBS_MAX, .check = check_order,               \
+        .run = client_run, .ask = ask_order                                                    \
+    }
 
-const struct cmd cmd_hold = {
-    .name = "hold",
-    .synopsis = "hold JOB... [--json]",
-    .summary = "keep jobs from running for now",
-    .help = hold_help,
-    .run = run_hold,
-};
-
-const struct cmd cmd_release = {
-    .name = "release",
-    .synopsis = "release JOB... [--json]",
-    .summary = "let held jobs run again",
-    .help = release_help,
-    .run = run_release,
-};
+const struct cmd cmd_cancel = ORDER("cancel", "end jobs for good", cancel_help);
+const struct cmd cmd_hold = ORDER("hold", "keep jobs from running for now", hold_help);
+const struct cmd cmd_release = ORDER("release", "let held jobs run again", release_help);
+// NOLINTEND(bugprone-macro-parentheses)

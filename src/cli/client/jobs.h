@@ -1,6 +1,6 @@
-/* jobs.h - lists of jobs, for `gogh jobs` and `gogh top`. cmd_jobs.c has them. */
-#ifndef CLI_JOBS_H
-#define CLI_JOBS_H
+/* jobs.h - lists of jobs, for `gogh jobs` and `gogh top`. jobs.c has them. */
+#ifndef CLI_CLIENT_JOBS_H
+#define CLI_CLIENT_JOBS_H
 
 #include <jansson.h>
 
@@ -15,8 +15,8 @@ int jobs_live(struct client *c, const char *path, json_t *into, struct err *e);
 /* A row a job. */
 void jobs_table(struct arena *a, const json_t *jobs, double now_s, struct buf *out);
 
-/* What a job cannot have as the cluster is: "no node has 8 GPUs of one type that it may use"; NULL where it waits for
- * something else.
+/* What a job cannot have as the cluster is: "no node has 8 GPUs of one type that it may use"; NULL
+ * where it waits for something else.
  */
 const char *jobs_beyond(struct arena *a, const json_t *job);
 

@@ -1,6 +1,6 @@
-/* nodes.h - lists of GPUs, for `gogh nodes` and `gogh top`. cmd_nodes.c has them. */
-#ifndef CLI_NODES_H
-#define CLI_NODES_H
+/* nodes.h - lists of GPUs, for `gogh nodes` and `gogh top`. nodes.c has them. */
+#ifndef CLI_CLIENT_NODES_H
+#define CLI_CLIENT_NODES_H
 
 #include <jansson.h>
 

@@ -1,4 +1,4 @@
-/* cmd_report.c - `gogh report`: energy, promises and prediction errors of a period. */
+/* report.c - `gogh report`: energy, promises and prediction errors of a period. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -11,14 +11,14 @@
 #include "base/text/file.h"
 #include "cli/client/client.h"
 #include "cli/cmd.h"
-#include "cli/period.h"
 #include "cli/table.h"
 #include "cli/client/usage_page.h"
 #include "cli/when.h"
 
 static const char help[] =
     "What a period cost: energy, kept promises and prediction errors, by owner, workload or GPU\n"
-    "type. Rows add up to the total. KEPT: of the time for which jobs with a promise ran, the part\n"
+    "type. Rows add up to the total. KEPT: of the time for which jobs with a promise ran, the "
+    "part\n"
     "in which they were as fast as it needs; '-' where nobody promised, or none reported a step.\n"
     "ERROR, COVERED: how far predictions were off, and how many were inside their interval.\n"
     "\n" PERIOD_HELP "  --by G           owner (the default), workload or gpu_type\n"
@@ -28,30 +28,26 @@ static const char help[] =
     "  gogh report --from 2026-11-01 --to 2026-12-01\n"
     "  gogh report --by gpu_type --from -7d --html week.html\n";
 
-struct options {
+static struct {
     const char *by, *html;
     bool is_csv;
-    struct period period;
-    struct client_where where;
+} how;
+
+static const struct cmd_option options[] = {
+    PERIOD_OPTIONS, CMD_TEXT("by", how.by), CMD_FLAG("csv", how.is_csv), CMD_TEXT("html", how.html),
+    CLIENT_OPTIONS,
 };
 
 /* ---- text ---- */
 
 static void put_row(struct table *t, const json_t *r, const char *name)
 {
-    struct arena *a = t->arena;
+    const char *cells[USAGE_CELLS];
 
+    usage_cells(t->arena, r, cells);
     table_put(t, name);
-    table_put(t, cell_text(a, r, "jobs"));
-    table_put(t, cell_scaled(a, r, "joules", 1 / KWH_J));
-    table_put(t, cell_scaled(a, r, "active_j", 1 / KWH_J));
-    table_put(t, cell_scaled(a, r, "idle_j", 1 / KWH_J));
-    table_put(t, cell_scaled(a, r, "gpu_s", 1 / 3600.0));
-    table_put(t, cell_number(a, r, "steps"));
-    table_put(t, usage_kept(a, r));
-    table_put(t, cell_text(a, r, "measured"));
-    table_put(t, cell_percent(a, r, "error"));
-    table_put(t, cell_percent(a, r, "coverage"));
+    for (int i = 0; i < USAGE_CELLS; i++)
+        table_put(t, cells[i]);
 }
 
 static const char *heading(const char *by)
@@ -99,14 +95,10 @@ static const char *const columns[] = { "name",     "jobs",  "joules",     "activ
 /* Quoted where it must be. */
 static void csv_text(struct buf *out, const char *text)
 {
-    if (text[0] != '\0' && strpbrk(text, ",\"\n\r") == NULL && text[0] != ' ') {
+    if (text[0] != '\0' && strpbrk(text, ",\"\n\r") == NULL && text[0] != ' ')
         buf_puts(out, text);
-        return;
-    }
-    buf_puts(out, "\"");
-    for (; *text != '\0'; text++)
-        buf_printf(out, "%s%c", *text == '"' ? "\"" : "", *text);
-    buf_puts(out, "\"");
+    else
+        csv_quote(out, text);
 }
 
 static void csv_row(struct buf *out, const json_t *r, const char *name)
@@ -155,53 +147,33 @@ static int write_page(struct arena *a, const json_t *r, const char *path, struct
     return rc;
 }
 
-static int show(const struct options *o, struct client *c, const json_t *r, struct err *e)
+static int check(const struct cmd_call *call)
 {
-    if (o->html != NULL && write_page(client_arena(c), r, o->html, e) < 0)
-        return cmd_fail(e);
-    if (o->where.is_json)
-        printf("%s\n", client_text(c));
-    else if (o->is_csv)
-        print_csv(client_arena(c), r);
-    else if (o->html == NULL)
-        print_text(client_arena(c), r);
-    return cmd_done();
+    return how.is_csv && client_options.is_json ? cmd_misuse(call->cmd, "--csv or --json, not both")
+                                                : 0;
 }
 
-static int ask(const struct options *o, struct client *c, struct err *e)
+static int ask(struct client *c, const struct cmd_call *call, struct err *e)
 {
-    const char *path = client_with(c, "/v1/report", "by", o->by);
+    struct arena *a = client_arena(c);
+    const char *path = client_with(c, "/v1/report", "by", how.by);
     json_t *r = NULL;
-    int rc = period_path(&o->period, c, path, &path, e);
+    int rc = client_period_path(c, path, &path, e);
 
+    (void)call;
     if (rc == 0)
         rc = client_get(c, path, &r, e);
-    return rc < 0 ? client_fail(e) : show(o, c, r, e);
-}
-
-static int run(int argc, char **argv)
-{
-    struct options o = { 0 };
-    const struct cmd_option options[] = {
-        PERIOD_OPTIONS(o.period),
-        { .name = "by", .kind = OPTION_TEXT, .out = &o.by },
-        { .name = "csv", .kind = OPTION_FLAG, .out = &o.is_csv },
-        { .name = "html", .kind = OPTION_TEXT, .out = &o.html },
-        CLIENT_OPTIONS(o.where),
-    };
-    struct client *c = NULL;
-    struct err e = { 0 };
-    int status = cmd_parse(&cmd_report, argc, argv, options, CMD_COUNT(options), NULL, 0);
-
-    if (status != CMD_GO_ON)
-        return status;
-    if (o.is_csv && o.where.is_json)
-        return cmd_misuse(&cmd_report, "--csv or --json, not both");
-    if (client_open(&o.where, &c, &e) < 0)
-        return cmd_fail(&e);
-    status = ask(&o, c, &e);
-    client_close(c);
-    return status;
+    if (rc == 0 && how.html != NULL)
+        rc = write_page(a, r, how.html, e);
+    if (rc < 0)
+        return rc;
+    if (client_options.is_json)
+        printf("%s\n", client_text(c));
+    else if (how.is_csv)
+        print_csv(a, r);
+    else if (how.html == NULL)
+        print_text(a, r);
+    return 0;
 }
 
 const struct cmd cmd_report = {
@@ -210,5 +182,8 @@ const struct cmd cmd_report = {
                 "[--csv|--html FILE|--json]",
     .summary = "energy, promises and prediction errors of a period",
     .help = help,
-    .run = run,
+    CMD_OPTIONS(options),
+    .check = check,
+    .run = client_run,
+    .ask = ask,
 };

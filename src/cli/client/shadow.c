@@ -1,4 +1,4 @@
-/* cmd_shadow.c - `gogh shadow`: what would have been saved. */
+/* shadow.c - `gogh shadow`: what would have been saved. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "cli/client/client.h"
 #include "cli/cmd.h"
-#include "cli/period.h"
+#include "cli/client/usage_page.h"
 #include "cli/table.h"
 #include "cli/when.h"
 
@@ -29,11 +29,7 @@ void shadow_put(struct arena *a, const json_t *s, struct buf *out)
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *r = json_array_get(runs, i);
 
-        table_put(&t, cell_text(a, r, "policy"));
-        table_put(&t, cell_text(a, r, "finished"));
-        table_put(&t, cell_scaled(a, r, "energy_j", 1 / KWH_J));
-        table_put(&t, cell_number(a, r, "joules_per_work"));
-        table_put(&t, cell_percent(a, r, "promise_attainment"));
+        table_put_fields(&t, r, "policy finished *energy_j #joules_per_work %promise_attainment");
         table_put(&t, when_text(a, json_number_of(r, "mean_jct_s")));
     }
     table_print(&t, out);
@@ -60,37 +56,23 @@ static void print_page(struct arena *a, const json_t *s)
     table_show(&out);
 }
 
-static int run(int argc, char **argv)
+static int ask(struct client *c, const struct cmd_call *call, struct err *e)
 {
-    struct client_where where = { 0 };
-    struct period p = { 0 };
-    const struct cmd_option options[] = { PERIOD_OPTIONS(p), CLIENT_OPTIONS(where) };
-    struct client *c = NULL;
-    struct err e = { 0 };
     const char *path;
-    json_t *s;
-    int status = cmd_parse(&cmd_shadow, argc, argv, options, CMD_COUNT(options), NULL, 0);
+    int rc = client_period_path(c, "/v1/shadow", &path, e);
 
-    if (status != CMD_GO_ON)
-        return status;
-    if (client_open(&where, &c, &e) < 0 || period_path(&p, c, "/v1/shadow", &path, &e) < 0 ||
-        client_get(c, path, &s, &e) < 0) {
-        status = client_fail(&e);
-    } else {
-        if (where.is_json)
-            printf("%s\n", client_text(c));
-        else
-            print_page(client_arena(c), s);
-        status = cmd_done();
-    }
-    client_close(c);
-    return status;
+    (void)call;
+    return rc < 0 ? rc : client_show(c, path, print_page, e);
 }
+
+static const struct cmd_option options[] = { PERIOD_OPTIONS, CLIENT_OPTIONS };
 
 const struct cmd cmd_shadow = {
     .name = "shadow",
     .synopsis = "shadow [--from TIME] [--to TIME] [--json]",
     .summary = "what would have been saved, or was",
     .help = help,
-    .run = run,
+    CMD_OPTIONS(options),
+    .run = client_run,
+    .ask = ask,
 };

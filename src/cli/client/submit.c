@@ -1,4 +1,4 @@
-/* cmd_submit.c - `gogh submit`: a new job for the daemon, and, with --wait, how it ended. */
+/* submit.c - `gogh submit`: a new job for the daemon, and, with --wait, how it ended. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -50,7 +50,8 @@ static const char help[] =
     "                   PATH HOME USER LOGNAME SHELL LANG LC_* PYTHONPATH LD_LIBRARY_PATH\n"
     "                   VIRTUAL_ENV CONDA_*\n"
     "  --cwd DIR        working directory (this one)\n"
-    "  --stdout F, --stderr F   files to append to (of the run: 'gogh show' names them); %j is the\n"
+    "  --stdout F, --stderr F   files to append to (of the run: 'gogh show' names them); %j is "
+    "the\n"
     "                   job's id, %n its name, %r the run\n"
     "  --timeout T      a run that takes longer has failed\n"
     "  --retries N      how often a run that failed is tried again (0)\n"
@@ -67,17 +68,64 @@ static const char help[] =
     "      python3 train.py --epochs 10\n"
     "  gogh submit --gpus 2 --one-node --min-throughput 3.5 --wait -- ./train\n";
 
-struct options {
+#define NO_NUMBER (-2000000000L)    // not given; no option takes it
+
+static struct options {
     const char *workload, *descriptor, *name, *kind, *duration, *deadline, *owner, *cwd, *out, *err,
         *timeout, *signal, *grace, *key;
     long batch, gpus, max_gpus, nodes, priority, retries, cpus, mem_mib;
     double steps, rate, min_throughput;
     bool is_exclusive, is_one_node, is_held, waits, is_new;
     struct cmd_list types, env;
-    struct client_where where;
+} given = {
+    .batch = NO_NUMBER,
+    .gpus = NO_NUMBER,
+    .max_gpus = NO_NUMBER,
+    .nodes = NO_NUMBER,
+    .priority = NO_NUMBER,
+    .retries = NO_NUMBER,
+    .cpus = NO_NUMBER,
+    .mem_mib = NO_NUMBER,
+    .steps = NAN,
+    .rate = NAN,
+    .min_throughput = NAN,
 };
 
-#define NO_NUMBER (-2000000000L)    // not given; no option takes it
+static const struct cmd_option options[] = {
+    CMD_TEXT("workload", given.workload),
+    CMD_WHOLE("batch", given.batch, 1, 1e7),
+    CMD_FLAG("new-workload", given.is_new),
+    CMD_TEXT("descriptor", given.descriptor),
+    CMD_TEXT("name", given.name),
+    CMD_TEXT("kind", given.kind),
+    CMD_NUMBER("steps", given.steps, 1e-9, 1e15),
+    CMD_NUMBER("rate", given.rate, 1e-9, 1e9),
+    CMD_TEXT("duration", given.duration),
+    CMD_NUMBER("min-throughput", given.min_throughput, 0, 1e9),
+    CMD_TEXT("deadline", given.deadline),
+    CMD_WHOLE("gpus", given.gpus, 1, 4096),
+    CMD_WHOLE("max-gpus", given.max_gpus, 1, 4096),
+    CMD_WHOLE("priority", given.priority, -1e6, 1e6),
+    CMD_FLAG("exclusive", given.is_exclusive),
+    CMD_FLAG("one-node", given.is_one_node),
+    CMD_WHOLE("nodes", given.nodes, 1, 4096),
+    CMD_WORDS("types", given.types),
+    CMD_TEXT("owner", given.owner),
+    CMD_EACH("env", given.env),
+    CMD_TEXT("cwd", given.cwd),
+    CMD_TEXT("stdout", given.out),
+    CMD_TEXT("stderr", given.err),
+    CMD_TEXT("timeout", given.timeout),
+    CMD_WHOLE("retries", given.retries, 0, 1e6),
+    CMD_WHOLE("cpus", given.cpus, 0, 1e5),
+    CMD_WHOLE("mem-mib", given.mem_mib, 0, 1 << 30),
+    CMD_TEXT("checkpoint-signal", given.signal),
+    CMD_TEXT("grace", given.grace),
+    CMD_FLAG("hold", given.is_held),
+    CMD_TEXT("key", given.key),
+    CMD_FLAG("wait", given.waits),
+    CLIENT_OPTIONS,
+};
 
 /* ---- the environment ---- */
 
@@ -257,7 +305,7 @@ static int put_file(json_t *body, const char *key, const char *path, struct aren
     return rc;
 }
 
-static int put_command(json_t *body, const struct options *o, char **words, struct arena *a,
+static int put_command(json_t *body, const struct options *o, const char **words, struct arena *a,
                        struct err *e)
 {
     json_t *argv = json_array();
@@ -311,14 +359,14 @@ static void rest(double s)
 /* Ask again and again, ever more seldom; a daemon that restarts is waited for. Each question has
  * a client of its own, so that a week of them is not kept in memory.
  */
-static int wait_for(const struct options *o, const char *path, json_t **job, struct err *e)
+static int wait_for(const char *path, json_t **job, struct err *e)
 {
     double pause_s = WAIT_FIRST_S;
 
     for (int n_lost = 0;;) {
         struct client *c = NULL;
         json_t *answer = NULL;
-        int rc = client_open(&o->where, &c, e);
+        int rc = client_open(&c, e);
 
         if (rc == 0)
             rc = client_get(c, path, &answer, e);
@@ -338,27 +386,25 @@ static int wait_for(const struct options *o, const char *path, json_t **job, str
     }
 }
 
-static int tell_end(const struct options *o, struct client *c, const char *path, struct err *e)
+static int tell_end(struct arena *a, const char *path, struct err *e)
 {
     json_t *job = NULL;
-    int rc = wait_for(o, path, &job, e);
+    int rc = wait_for(path, &job, e);
 
     if (rc < 0)
-        return client_fail(e);
+        return rc;
     bool is_done = strcmp(json_text_of(job, "state"), "finished") == 0;
-    if (o->where.is_json) {
-        json_dumpf(job, stdout, JSON_COMPACT);
-        printf("\n");
+    if (client_options.is_json) {
+        json_print(json_incref(job), JSON_COMPACT);
     } else {
         const char *reason = json_text_of(job, "reason");
 
-        printf("job %s (%s) %s%s%s\n", cell_text(client_arena(c), job, "id"),
-               cell_text(client_arena(c), job, "name"), cell_text(client_arena(c), job, "state"),
-               reason != NULL ? ": " : "",
-               reason != NULL ? cell_clean(client_arena(c), reason) : "");
+        printf("job %s (%s) %s%s%s\n", cell_text(a, job, "id"), cell_text(a, job, "name"),
+               cell_text(a, job, "state"), reason != NULL ? ": " : "",
+               reason != NULL ? cell_clean(a, reason) : "");
     }
     json_decref(job);
-    return cmd_done() == EXIT_DONE && is_done ? EXIT_DONE : EXIT_NO;
+    return is_done ? EXIT_DONE : EXIT_NO;
 }
 
 /* ---- the command ---- */
@@ -384,122 +430,44 @@ static void put_in_options(struct arena *a, struct err *e)
     snprintf(e->text, sizeof e->text, "%s", text);
 }
 
-static int submit(const struct options *o, struct client *c, const json_t *body, struct err *e)
+static int submit(struct client *c, const json_t *body, struct err *e)
 {
     struct arena *a = client_arena(c);
-    const char *key = o->key != NULL ? o->key : client_key(c);
+    const char *key = given.key != NULL ? given.key : client_key(c);
     json_t *job;
 
     if (client_post(c, "/v1/jobs", body, key, &job, e) < 0) {
         put_in_options(a, e);
-        return client_fail(e);
+        return -e->code;
     }
-    if (o->where.is_json && !o->waits)
+    if (client_options.is_json && !given.waits)
         printf("%s\n", client_text(c));
-    else if (!o->where.is_json)
+    else if (!client_options.is_json)
         printf("job %s (%s) submitted\n", cell_text(a, job, "id"), cell_text(a, job, "name"));
-    if (!o->waits)
-        return cmd_done();
+    if (!given.waits)
+        return 0;
     fflush(stdout);
-    return tell_end(o, c, arena_printf(a, "/v1/jobs/%s", cell_text(a, job, "id")), e);
+    return tell_end(a, arena_printf(a, "/v1/jobs/%s", cell_text(a, job, "id")), e);
 }
 
-static int fill(json_t *body, const struct options *o, char **words, struct arena *a, struct err *e)
+static int check(const struct cmd_call *call)
 {
-    int rc = put_work(body, o, a, e);
-
-    if (rc == 0)
-        put_place(body, o);
-    return rc < 0 ? rc : put_command(body, o, words, a, e);
+    return call->words[0] != NULL ? 0 : cmd_misuse(call->cmd, "which command? put it behind '--'");
 }
 
-static int submit_words(const struct options *o, char **words)
+static int ask(struct client *c, const struct cmd_call *call, struct err *e)
 {
-    struct client *c = NULL;
     json_t *body = json_object();
-    struct err e = { 0 };
-    int status;
+    int rc = put_work(body, &given, call->arena, e);
 
-    if (client_open(&o->where, &c, &e) < 0 || fill(body, o, words, client_arena(c), &e) < 0)
-        status = cmd_fail(&e);
-    else
-        status = submit(o, c, body, &e);
-    client_close(c);
-    json_decref(body);
-    return status;
-}
-
-/* Everything behind "--" is the command; NULL: there is no "--". */
-static char **split(int *argc, char **argv)
-{
-    for (int i = 1; i < *argc; i++) {
-        if (strcmp(argv[i], "--") == 0) {
-            *argc = i;
-            argv[i] = NULL;
-            return argv + i + 1;
-        }
+    if (rc == 0) {
+        put_place(body, &given);
+        rc = put_command(body, &given, call->words, call->arena, e);
     }
-    return NULL;
-}
-
-static const struct options unsaid = { .batch = NO_NUMBER,
-                                       .gpus = NO_NUMBER,
-                                       .max_gpus = NO_NUMBER,
-                                       .nodes = NO_NUMBER,
-                                       .priority = NO_NUMBER,
-                                       .retries = NO_NUMBER,
-                                       .cpus = NO_NUMBER,
-                                       .mem_mib = NO_NUMBER,
-                                       .steps = NAN,
-                                       .rate = NAN,
-                                       .min_throughput = NAN };
-
-static int run(int argc, char **argv)
-{
-    struct options o = unsaid;
-    const struct cmd_option options[] = {
-        { .name = "workload", .kind = OPTION_TEXT, .out = &o.workload },
-        { .name = "batch", .kind = OPTION_WHOLE, .out = &o.batch, .low = 1, .high = 1e7 },
-        { .name = "new-workload", .kind = OPTION_FLAG, .out = &o.is_new },
-        { .name = "descriptor", .kind = OPTION_TEXT, .out = &o.descriptor },
-        { .name = "name", .kind = OPTION_TEXT, .out = &o.name },
-        { .name = "kind", .kind = OPTION_TEXT, .out = &o.kind },
-        { .name = "steps", .kind = OPTION_NUMBER, .out = &o.steps, .low = 1e-9, .high = 1e15 },
-        { .name = "rate", .kind = OPTION_NUMBER, .out = &o.rate, .low = 1e-9, .high = 1e9 },
-        { .name = "duration", .kind = OPTION_TEXT, .out = &o.duration },
-        { .name = "min-throughput", .kind = OPTION_NUMBER, .out = &o.min_throughput, .high = 1e9 },
-        { .name = "deadline", .kind = OPTION_TEXT, .out = &o.deadline },
-        { .name = "gpus", .kind = OPTION_WHOLE, .out = &o.gpus, .low = 1, .high = 4096 },
-        { .name = "max-gpus", .kind = OPTION_WHOLE, .out = &o.max_gpus, .low = 1, .high = 4096 },
-        { .name = "priority", .kind = OPTION_WHOLE, .out = &o.priority, .low = -1e6, .high = 1e6 },
-        { .name = "exclusive", .kind = OPTION_FLAG, .out = &o.is_exclusive },
-        { .name = "one-node", .kind = OPTION_FLAG, .out = &o.is_one_node },
-        { .name = "nodes", .kind = OPTION_WHOLE, .out = &o.nodes, .low = 1, .high = 4096 },
-        { .name = "types", .kind = OPTION_LIST, .out = &o.types },
-        { .name = "owner", .kind = OPTION_TEXT, .out = &o.owner },
-        { .name = "env", .kind = OPTION_EACH, .out = &o.env },
-        { .name = "cwd", .kind = OPTION_TEXT, .out = &o.cwd },
-        { .name = "stdout", .kind = OPTION_TEXT, .out = &o.out },
-        { .name = "stderr", .kind = OPTION_TEXT, .out = &o.err },
-        { .name = "timeout", .kind = OPTION_TEXT, .out = &o.timeout },
-        { .name = "retries", .kind = OPTION_WHOLE, .out = &o.retries, .high = 1e6 },
-        { .name = "cpus", .kind = OPTION_WHOLE, .out = &o.cpus, .high = 1e5 },
-        { .name = "mem-mib", .kind = OPTION_WHOLE, .out = &o.mem_mib, .high = 1 << 30 },
-        { .name = "checkpoint-signal", .kind = OPTION_TEXT, .out = &o.signal },
-        { .name = "grace", .kind = OPTION_TEXT, .out = &o.grace },
-        { .name = "hold", .kind = OPTION_FLAG, .out = &o.is_held },
-        { .name = "key", .kind = OPTION_TEXT, .out = &o.key },
-        { .name = "wait", .kind = OPTION_FLAG, .out = &o.waits },
-        CLIENT_OPTIONS(o.where),
-    };
-    char **words = split(&argc, argv);
-    int status = cmd_parse(&cmd_submit, argc, argv, options, CMD_COUNT(options), NULL, 0);
-
-    if (status != CMD_GO_ON)
-        return status;
-    if (words == NULL || *words == NULL)
-        return cmd_misuse(&cmd_submit, "which command? put it behind '--'");
-    return submit_words(&o, words);
+    if (rc == 0)
+        rc = submit(c, body, e);
+    json_decref(body);
+    return rc;
 }
 
 const struct cmd cmd_submit = {
@@ -507,5 +475,9 @@ const struct cmd cmd_submit = {
     .synopsis = "submit [OPTIONS] -- COMMAND [ARGUMENTS]",
     .summary = "hand a job over to the daemon",
     .help = help,
-    .run = run,
+    CMD_OPTIONS(options),
+    .takes_command = true,
+    .check = check,
+    .run = client_run,
+    .ask = ask,
 };

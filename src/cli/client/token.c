@@ -1,8 +1,7 @@
-/* cmd_token.c - `gogh token`: who may come in by TCP. */
+/* token.c - `gogh token`: who may come in by TCP. */
 #include "cli/cmd.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +11,7 @@
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/text/file.h"
+#include "base/text/json.h"
 #include "daemon/config/auth.h"
 
 #define TOKENS_PATH "/etc/gogh/tokens"
@@ -37,14 +37,18 @@ static const char help[] =
     "  gogh token new grafana --scope read --owner nobody >grafana.token\n"
     "  gogh token revoke ci\n";
 
-struct options {
-    const char *verb, *name;
-    const char *scope, *owner, *path;
-    bool is_json;
+static const char *scope, *owner, *path = TOKENS_PATH;
+static bool is_json;
+
+static const struct cmd_option options[] = {
+    CMD_TEXT("scope", scope),
+    CMD_TEXT("owner", owner),
+    CMD_TEXT("tokens", path),
+    CMD_FLAG("json", is_json),
 };
 
 /* The file as it is; none is an empty one. */
-struct tokens {
+struct token_file {
     const char *text;
     size_t len;
     bool is_there;
@@ -53,11 +57,11 @@ struct tokens {
     int n;
 };
 
-static int load(struct arena *a, const char *path, struct tokens *out, struct err *e)
+static int load(struct arena *a, struct token_file *out, struct err *e)
 {
     int rc = 0;
 
-    *out = (struct tokens){ .text = "" };
+    *out = (struct token_file){ .text = "" };
     if (stat(path, &out->st) == 0) {
         out->is_there = true;
         rc = file_read_text(a, path, NULL, AUTH_TOKENS_MAX, &out->text, &out->len, e);
@@ -68,7 +72,7 @@ static int load(struct arena *a, const char *path, struct tokens *out, struct er
 }
 
 /* A file that was there keeps its owner and mode; a new one is for nobody else. */
-static int save(const char *path, const struct tokens *was, const struct buf *text, struct err *e)
+static int save(const struct token_file *was, const struct buf *text, struct err *e)
 {
     const mode_t mask = umask(077);
     int rc = file_write(path, buf_text(text), text->len, e);
@@ -81,7 +85,7 @@ static int save(const char *path, const struct tokens *was, const struct buf *te
     return rc;
 }
 
-static bool has(const struct tokens *t, const char *name)
+static bool has(const struct token_file *t, const char *name)
 {
     for (int i = 0; i < t->n; i++)
         if (strcmp(t->rows[i].name, name) == 0)
@@ -89,19 +93,18 @@ static bool has(const struct tokens *t, const char *name)
     return false;
 }
 
-static int do_new(struct arena *a, const struct options *o, struct err *e)
+static int do_new(struct arena *a, const char *name, struct err *e)
 {
     const char *token = NULL, *line = NULL;
-    struct tokens t;
+    struct token_file t;
     struct buf text;
-    int rc = load(a, o->path, &t, e);
+    int rc = load(a, &t, e);
 
-    if (rc == 0 && has(&t, o->name))
+    if (rc == 0 && has(&t, name))
         rc = err_set(e, EEXIST, "%s: there is a token '%s' already: revoke it, or use another name",
-                     o->path, o->name);
+                     path, name);
     if (rc == 0)
-        rc = auth_make_token(a, o->name, (enum scope)scope_by_name(o->scope), o->owner, &token,
-                             &line, e);
+        rc = auth_make_token(a, name, (enum scope)scope_by_name(scope), owner, &token, &line, e);
     if (rc < 0)
         return rc;
     buf_init(&text, AUTH_TOKENS_MAX);
@@ -110,15 +113,14 @@ static int do_new(struct arena *a, const struct options *o, struct err *e)
         rc = buf_puts(&text, "\n");
     if (rc == 0)
         rc = buf_puts(&text, line);
-    rc = rc < 0 ? err_set(e, EFBIG, "%s: too many tokens: revoke some", o->path)
-                : save(o->path, &t, &text, e);
+    rc = rc < 0 ? err_set(e, EFBIG, "%s: too many tokens: revoke some", path) : save(&t, &text, e);
     buf_release(&text);
     if (rc == 0)
         printf("%s\n", token);
     return rc;
 }
 
-static void print_json(const struct tokens *t)
+static void print_json(const struct token_file *t)
 {
     json_t *list = json_array();
 
@@ -126,21 +128,19 @@ static void print_json(const struct tokens *t)
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:s}", "name", t->rows[i].name, "scope",
                                         scope_name(t->rows[i].scope), "owner", t->rows[i].owner));
-    json_dumpf(list, stdout, 0);
-    putchar('\n');
-    json_decref(list);
+    json_print(list, 0);
 }
 
-static int do_list(struct arena *a, const struct options *o, struct err *e)
+static int do_list(struct arena *a, struct err *e)
 {
-    struct tokens t;
-    int rc = load(a, o->path, &t, e);
+    struct token_file t;
+    int rc = load(a, &t, e);
 
     if (rc == 0 && !t.is_there)
-        rc = err_set(e, ENOENT, "%s: is not there; 'gogh token new' makes it", o->path);
+        rc = err_set(e, ENOENT, "%s: is not there; 'gogh token new' makes it", path);
     if (rc < 0)
         return rc;
-    if (o->is_json) {
+    if (is_json) {
         print_json(&t);
         return 0;
     }
@@ -160,15 +160,15 @@ static bool is_line_of(struct arena *a, const char *line, size_t len, const char
            strcmp(row->name, name) == 0;
 }
 
-static int do_revoke(struct arena *a, const struct options *o, struct err *e)
+static int do_revoke(struct arena *a, const char *name, struct err *e)
 {
-    struct tokens t;
+    struct token_file t;
     struct buf text;
-    int rc = load(a, o->path, &t, e);
+    int rc = load(a, &t, e);
 
-    if (rc == 0 && !has(&t, o->name))
-        rc = err_set(e, ENOENT, "%s: there is no token '%s'; 'gogh token list' names them", o->path,
-                     o->name);
+    if (rc == 0 && !has(&t, name))
+        rc = err_set(e, ENOENT, "%s: there is no token '%s'; 'gogh token list' names them", path,
+                     name);
     if (rc < 0)
         return rc;
     buf_init(&text, AUTH_TOKENS_MAX);
@@ -176,68 +176,44 @@ static int do_revoke(struct arena *a, const struct options *o, struct err *e)
         const char *newline = memchr(p, '\n', (size_t)(end - p));
         size_t len = newline != NULL ? (size_t)(newline - p) + 1 : (size_t)(end - p);
 
-        if (!is_line_of(a, p, len, o->name))
+        if (!is_line_of(a, p, len, name))
             (void)buf_append(&text, p, len);    // shorter than what was read
         p += len;
     }
-    rc = save(o->path, &t, &text, e);
+    rc = save(&t, &text, e);
     buf_release(&text);
     return rc;
 }
 
-static int check_options(const struct options *o)
+static int check(const struct cmd_call *call)
 {
-    bool is_new = o->verb != NULL && strcmp(o->verb, "new") == 0;
-    bool is_list = o->verb != NULL && strcmp(o->verb, "list") == 0;
+    const char *verb = call->words[0], *name = call->words[1];
+    bool is_new = verb != NULL && strcmp(verb, "new") == 0;
+    bool is_list = verb != NULL && strcmp(verb, "list") == 0;
 
-    if (o->verb == NULL || (!is_new && !is_list && strcmp(o->verb, "revoke") != 0))
-        return cmd_misuse(&cmd_token, "say what to do: new, list or revoke");
-    if (is_list ? o->name != NULL : o->name == NULL)
-        return cmd_misuse(&cmd_token, is_list ? "'list' takes no name" : "say which token: NAME");
-    if (is_new && (o->scope == NULL || scope_by_name(o->scope) <= SCOPE_NONE))
-        return cmd_misuse(&cmd_token, "--scope wants read, submit, operate or admin");
-    if (is_new && o->owner == NULL)
-        return cmd_misuse(&cmd_token, "say whose jobs it submits: --owner USER");
-    if (!is_new && (o->scope != NULL || o->owner != NULL))
-        return cmd_misuse(&cmd_token, "--scope and --owner are for 'token new'");
-    if (!is_list && o->is_json)
-        return cmd_misuse(&cmd_token, "--json is for 'token list'");
+    if (verb == NULL || (!is_new && !is_list && strcmp(verb, "revoke") != 0))
+        return cmd_misuse(call->cmd, "say what to do: new, list or revoke");
+    if (is_list ? name != NULL : name == NULL)
+        return cmd_misuse(call->cmd, is_list ? "'list' takes no name" : "say which token: NAME");
+    if (is_new && (scope == NULL || scope_by_name(scope) <= SCOPE_NONE))
+        return cmd_misuse(call->cmd, "--scope wants read, submit, operate or admin");
+    if (is_new && owner == NULL)
+        return cmd_misuse(call->cmd, "say whose jobs it submits: --owner USER");
+    if (!is_new && (scope != NULL || owner != NULL))
+        return cmd_misuse(call->cmd, "--scope and --owner are for 'token new'");
+    if (!is_list && is_json)
+        return cmd_misuse(call->cmd, "--json is for 'token list'");
     return 0;
 }
 
-static int run_options(const struct options *o)
+static int run(const struct cmd_call *call, struct err *e)
 {
-    struct err e = { 0 };
-    struct arena a;
-    int rc;
+    const char *verb = call->words[0], *name = call->words[1];
 
-    arena_init(&a);
-    if (strcmp(o->verb, "new") == 0)
-        rc = do_new(&a, o, &e);
-    else
-        rc = strcmp(o->verb, "list") == 0 ? do_list(&a, o, &e) : do_revoke(&a, o, &e);
-    arena_release(&a);
-    return rc < 0 ? cmd_fail(&e) : cmd_done();
-}
-
-static int run(int argc, char **argv)
-{
-    struct options o = { .path = TOKENS_PATH };
-    const struct cmd_option options[] = {
-        { .name = "scope", .kind = OPTION_TEXT, .out = &o.scope },
-        { .name = "owner", .kind = OPTION_TEXT, .out = &o.owner },
-        { .name = "tokens", .kind = OPTION_TEXT, .out = &o.path },
-        { .name = "json", .kind = OPTION_FLAG, .out = &o.is_json },
-    };
-    const char *words[2];
-    int status = cmd_parse(&cmd_token, argc, argv, options, CMD_COUNT(options), words, 2);
-
-    if (status != CMD_GO_ON)
-        return status;
-    o.verb = words[0];
-    o.name = words[1];
-    status = check_options(&o);
-    return status != 0 ? status : run_options(&o);
+    if (strcmp(verb, "list") == 0)
+        return do_list(call->arena, e);
+    return strcmp(verb, "new") == 0 ? do_new(call->arena, name, e)
+                                    : do_revoke(call->arena, name, e);
 }
 
 const struct cmd cmd_token = {
@@ -245,5 +221,8 @@ const struct cmd cmd_token = {
     .synopsis = "token new NAME --scope S --owner USER | list | revoke NAME  [--tokens FILE]",
     .summary = "who may come in by TCP",
     .help = help,
+    CMD_OPTIONS(options),
+    .max_words = 2,
+    .check = check,
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* cmd_top.c - `gogh top`: the daemon's GPUs, jobs and decisions on a live screen. */
+/* top.c - `gogh top`: the daemon's GPUs, jobs and decisions on a live screen. */
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -38,37 +38,38 @@ static const char help[] =
 
 /* ---- what is shown ---- */
 
-struct view {
+/* All that a page shows. */
+struct top_page {
     struct client *client;
     json_t *status, *gpus, *jobs;    // the lists are ours, most watts first
 };
 
-struct ranked {
+struct drawing_row {
     json_t *row;
     double watts;
-    size_t place;
+    size_t index;
 };
 
 static int by_watts(const void *a, const void *b)
 {
-    const struct ranked *x = a, *y = b;
+    const struct drawing_row *x = a, *y = b;
 
     if (x->watts != y->watts)
         return x->watts < y->watts ? 1 : -1;
-    return x->place > y->place ? 1 : -1;
+    return x->index > y->index ? 1 : -1;
 }
 
 /* A new list; what draws nothing comes last, in the order it had. */
 static json_t *sorted(struct arena *a, const json_t *rows)
 {
     size_t n = json_array_size(rows);
-    struct ranked *r = ARENA_ARRAY(a, struct ranked, n + 1);
+    struct drawing_row *r = ARENA_ARRAY(a, struct drawing_row, n + 1);
     json_t *out = json_array();
 
     for (size_t i = 0; i < n; i++) {
         double w = json_number_of(json_array_get(rows, i), "watts");
 
-        r[i] = (struct ranked){ json_array_get(rows, i), isfinite(w) ? w : -1, i };
+        r[i] = (struct drawing_row){ json_array_get(rows, i), isfinite(w) ? w : -1, i };
     }
     qsort(r, n, sizeof *r, by_watts);
     for (size_t i = 0; i < n; i++)
@@ -76,22 +77,22 @@ static json_t *sorted(struct arena *a, const json_t *rows)
     return out;
 }
 
-static void view_close(struct view *v)
+static void page_close(struct top_page *v)
 {
     json_decref(v->gpus);
     json_decref(v->jobs);
     client_close(v->client);
-    *v = (struct view){ 0 };
+    *v = (struct top_page){ 0 };
 }
 
 /* Ask for all of it; each look has a client of its own, so that nothing piles up. */
-static int view_open(struct view *v, const struct client_where *where, struct err *e)
+static int page_open(struct top_page *v, struct err *e)
 {
     json_t *live = json_array(), *gpus = json_array();
     int rc;
 
-    *v = (struct view){ 0 };
-    rc = client_open(where, &v->client, e);
+    *v = (struct top_page){ 0 };
+    rc = client_open(&v->client, e);
     if (rc == 0)
         rc = client_get(v->client, "/v1/status", &v->status, e);
     if (rc == 0)
@@ -105,7 +106,7 @@ static int view_open(struct view *v, const struct client_where *where, struct er
     json_decref(live);
     json_decref(gpus);
     if (rc < 0)
-        view_close(v);
+        page_close(v);
     return rc;
 }
 
@@ -120,7 +121,7 @@ static int n_busy(const json_t *gpus)
     return n;
 }
 
-static void put_head(const struct view *v, struct buf *out)
+static void put_head(const struct top_page *v, struct buf *out)
 {
     struct arena *a = client_arena(v->client);
     const json_t *s = v->status, *jobs = json_object_get(s, "jobs");
@@ -144,7 +145,7 @@ static void put_head(const struct view *v, struct buf *out)
 }
 
 /* How far the last plan may be from the best one, where that is known. */
-static void put_gap(const struct view *v, struct buf *out)
+static void put_gap(const struct top_page *v, struct buf *out)
 {
     struct arena *a = client_arena(v->client);
     const json_t *s = v->status;
@@ -156,7 +157,7 @@ static void put_gap(const struct view *v, struct buf *out)
                    cell_percent(a, s, "gap_varying_ratio"));
 }
 
-static void draw(const struct view *v, int n_gpus, struct buf *out)
+static void draw(const struct top_page *v, int n_gpus, struct buf *out)
 {
     struct arena *a = client_arena(v->client);
 
@@ -173,27 +174,23 @@ static void draw(const struct view *v, int n_gpus, struct buf *out)
         buf_puts(out, "no jobs\n");
 }
 
-static int print_once(const struct client_where *where, struct err *e)
+static int print_once(struct err *e)
 {
-    struct view v;
+    struct top_page v;
     struct buf out;
 
-    if (view_open(&v, where, e) < 0)
-        return client_fail(e);
-    if (where->is_json) {
-        json_t *o =
-            json_pack("{s:O, s:O, s:O}", "status", v.status, "gpus", v.gpus, "jobs", v.jobs);
-
-        json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
-        printf("\n");
-        json_decref(o);
+    if (page_open(&v, e) < 0)
+        return -e->code;
+    if (client_options.is_json) {
+        json_print(json_pack("{s:O, s:O, s:O}", "status", v.status, "gpus", v.gpus, "jobs", v.jobs),
+                   JSON_COMPACT | JSON_REAL_PRECISION(15));
     } else {
         buf_init(&out, (size_t)1 << 30);
         draw(&v, INT_MAX, &out);
         table_show(&out);
     }
-    view_close(&v);
-    return cmd_done();
+    page_close(&v);
+    return 0;
 }
 
 /* ---- the terminal ---- */
@@ -335,21 +332,21 @@ static void put_page(const char *text, struct winsize w)
 
 /* ---- live ---- */
 
-static void look(const struct client_where *where)
+static void look(void)
 {
     struct winsize w = size_now();
     struct err e = { 0 };
-    struct view v;
+    struct top_page v;
     struct buf page;
 
     buf_init(&page, (size_t)1 << 30);
-    if (view_open(&v, where, &e) < 0) {
+    if (page_open(&v, &e) < 0) {
         buf_printf(&page, "gogh top: %s\n\ntrying again; 'q' ends this\n", e.text);
     } else {
         int n_gpus = (w.ws_row - 9) / 2;    // the head, two headings, blank lines
 
         draw(&v, n_gpus > 1 ? n_gpus : 1, &page);
-        view_close(&v);
+        page_close(&v);
     }
     if (!is_over)
         put_page(buf_text(&page), w);
@@ -379,45 +376,41 @@ static void stop_here(void)
     enter();
 }
 
-static int run_live(const struct client_where *where, double every_s, struct err *e)
+static int run_live(double every_s, struct err *e)
 {
-    struct view v;
+    struct top_page v;
 
-    if (view_open(&v, where, e) < 0)    // a wrong address is told where it stays to be read
-        return client_fail(e);
-    view_close(&v);
+    if (page_open(&v, e) < 0)    // a wrong address is told where it stays to be read
+        return -e->code;
+    page_close(&v);
     listen_to_signals();
     atexit(leave);
     enter();
     while (!is_over) {
         double began_s = clock_stopwatch_s();
 
-        look(where);
+        look();
         rest_until(began_s + every_s);
         if (is_to_stop)
             stop_here();
     }
     leave();
-    return EXIT_DONE;
+    return 0;
 }
 
-static int run(int argc, char **argv)
-{
-    struct client_where where = { 0 };
-    double every_s = 1;
-    bool is_once = false;
-    const struct cmd_option options[] = {
-        { .name = "every", .kind = OPTION_NUMBER, .out = &every_s, .low = 0.1, .high = 3600 },
-        { .name = "once", .kind = OPTION_FLAG, .out = &is_once },
-        CLIENT_OPTIONS(where),
-    };
-    struct err e = { 0 };
-    int status = cmd_parse(&cmd_top, argc, argv, options, CMD_COUNT(options), NULL, 0);
+static double every_s = 1;
+static bool is_once;
 
-    if (status != CMD_GO_ON)
-        return status;
-    return is_once || where.is_json || !can_draw() ? print_once(&where, &e)
-                                                   : run_live(&where, every_s, &e);
+static const struct cmd_option options[] = {
+    CMD_NUMBER("every", every_s, 0.1, 3600),
+    CMD_FLAG("once", is_once),
+    CLIENT_OPTIONS,
+};
+
+static int run(const struct cmd_call *call, struct err *e)
+{
+    (void)call;
+    return is_once || client_options.is_json || !can_draw() ? print_once(e) : run_live(every_s, e);
 }
 
 const struct cmd cmd_top = {
@@ -425,5 +418,6 @@ const struct cmd cmd_top = {
     .synopsis = "top [--every S] [--once] [--json]",
     .summary = "GPUs, jobs and decisions on a live screen",
     .help = help,
+    CMD_OPTIONS(options),
     .run = run,
 };

@@ -16,7 +16,8 @@ static void put_head(struct buf *out, const char *from, const char *to)
 {
     PUT(out,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>Energy and promises, %s to %s</title>\n"
+        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>Energy "
+        "and promises, %s to %s</title>\n"
         "<style>\n"
         ":root{color-scheme:light dark;--bg:#fff;--ink:#1d1d1f;--soft:#555;--line:#cfcfcf;"
         "--shade:#f4f4f2}\n"
@@ -32,7 +33,8 @@ static void put_head(struct buf *out, const char *from, const char *to)
         "white-space:nowrap}\n"
         "th[scope=row],th:first-child{text-align:left}th[scope=row]{font-weight:normal}"
         "thead th{background:var(--shade);white-space:normal;vertical-align:bottom}\n"
-        "tr.total,tr.total th{font-weight:700}.note,figcaption{color:var(--soft)}figure{margin:.8rem 0}\n",
+        "tr.total,tr.total "
+        "th{font-weight:700}.note,figcaption{color:var(--soft)}figure{margin:.8rem 0}\n",
         from, to);
     plot_style(out);
     PUT(out, "</style>\n</head>\n<body>\n<h1>Energy and promises</h1>\n<p>%s to %s</p>\n", from,
@@ -41,34 +43,33 @@ static void put_head(struct buf *out, const char *from, const char *to)
 
 /* ---- the table ---- */
 
-const char *usage_kept(struct arena *a, const json_t *row)
+void usage_cells(struct arena *a, const json_t *row, const char *cells[USAGE_CELLS])
 {
     const bool is_told = json_number_of(row, "steps") > 0 || json_number_of(row, "measured") > 0;
 
-    return is_told ? cell_percent(a, row, "kept") : "-";
-}
-
-static void put_td(struct buf *out, const char *cell)
-{
-    PUT(out, "<td>%s</td>", strcmp(cell, "-") == 0 ? "–" : cell);
+    cells[0] = cell_text(a, row, "jobs");
+    cells[1] = cell_scaled(a, row, "joules", 1 / KWH_J);
+    cells[2] = cell_scaled(a, row, "active_j", 1 / KWH_J);
+    cells[3] = cell_scaled(a, row, "idle_j", 1 / KWH_J);
+    cells[4] = cell_scaled(a, row, "gpu_s", 1 / 3600.0);
+    cells[5] = cell_number(a, row, "steps");
+    cells[6] = is_told ? cell_percent(a, row, "kept") : "-";
+    cells[7] = cell_text(a, row, "measured");
+    cells[8] = cell_percent(a, row, "error");
+    cells[9] = cell_percent(a, row, "coverage");
 }
 
 static void put_row(struct arena *a, const json_t *r, const char *name, const char *class,
                     struct buf *out)
 {
+    const char *cells[USAGE_CELLS];
+
+    usage_cells(a, r, cells);
     PUT(out, "<tr%s><th scope=\"row\">", class);
     plot_escape(out, name);
     PUT(out, "</th>");
-    put_td(out, cell_text(a, r, "jobs"));
-    put_td(out, cell_scaled(a, r, "joules", 1 / KWH_J));
-    put_td(out, cell_scaled(a, r, "active_j", 1 / KWH_J));
-    put_td(out, cell_scaled(a, r, "idle_j", 1 / KWH_J));
-    put_td(out, cell_scaled(a, r, "gpu_s", 1 / 3600.0));
-    put_td(out, cell_number(a, r, "steps"));
-    put_td(out, usage_kept(a, r));
-    put_td(out, cell_text(a, r, "measured"));
-    put_td(out, cell_percent(a, r, "error"));
-    put_td(out, cell_percent(a, r, "coverage"));
+    for (int i = 0; i < USAGE_CELLS; i++)
+        PUT(out, "<td>%s</td>", strcmp(cells[i], "-") == 0 ? "–" : cells[i]);
     PUT(out, "</tr>\n");
 }
 
@@ -128,32 +129,35 @@ static void put_bars(struct arena *a, const json_t *report, struct buf *out)
 }
 
 /* One figure by the hour; nothing where no hour has it. */
-static void put_line(struct arena *a, const json_t *report, const char *key, double by,
-                     const char *title, const char *label, struct buf *out)
+struct hourly {
+    const char *key;
+    double by;    // what is shown is the figure times this
+    const char *title, *label;
+};
+
+static void put_line(struct arena *a, const json_t *report, struct hourly h, struct buf *out)
 {
     const json_t *hours = json_object_get(report, "hours");
     size_t n = json_array_size(hours);
     double *x = ARENA_ARRAY(a, double, n), *y = ARENA_ARRAY(a, double, n);
     double first_s = json_number_of(json_array_get(hours, 0), "hour_s");
-    struct plot_series series = { .name = label, .n = (int)n, .x = x, .y = y };
-    struct plot_lines lines = { .title = title,
+    struct plot_series series = { .name = h.label, .n = (int)n, .x = x, .y = y };
+    struct plot_lines lines = { .title = h.title,
                                 .description = "each hour of the period",
                                 .x = { "hours since the first one", NAN, NAN, false },
-                                .y = { label, 0, NAN, false },
+                                .y = { h.label, 0, NAN, false },
                                 .n_series = 1,
                                 .series = &series };
     bool has_any = false;
 
     for (size_t i = 0; i < n; i++) {
-        const json_t *h = json_array_get(hours, i);
-
-        x[i] = (json_number_of(h, "hour_s") - first_s) / 3600;
-        y[i] = json_number_of(h, key) * by;
+        x[i] = (json_number_of(json_array_get(hours, i), "hour_s") - first_s) / 3600;
+        y[i] = json_number_of(json_array_get(hours, i), h.key) * h.by;
         has_any = has_any || isfinite(y[i]);
     }
     if (n < 2 || !has_any)
         return;
-    PUT(out, "<figure class=\"scroll\">\n<figcaption>%s</figcaption>\n", title);
+    PUT(out, "<figure class=\"scroll\">\n<figcaption>%s</figcaption>\n", h.title);
     plot_lines(out, &lines);
     PUT(out, "</figure>\n");
 }
@@ -185,9 +189,9 @@ void usage_page(struct arena *a, const json_t *report, struct buf *out)
     put_bars(a, report, out);
     put_saved(a, report, out);
     PUT(out, "<h2>Over time</h2>\n");
-    put_line(a, report, "joules", 1 / KWH_J, "Energy by the hour", "kWh", out);
-    put_line(a, report, "kept", 100, "Promises kept", "%", out);
-    put_line(a, report, "error", 100, "Prediction error", "%", out);
+    put_line(a, report, (struct hourly){ "joules", 1 / KWH_J, "Energy by the hour", "kWh" }, out);
+    put_line(a, report, (struct hourly){ "kept", 100, "Promises kept", "%" }, out);
+    put_line(a, report, (struct hourly){ "error", 100, "Prediction error", "%" }, out);
     PUT(out,
         "<p class=\"note\">Energy of a GPU that jobs share is split among them; what empty GPUs "
         "drew is the row (nobody). Promises kept: share of the promised time in which the promised "

@@ -1,4 +1,4 @@
-/* cmd_advise.c - `gogh advise`: what GOGH would have saved on a site's own history. */
+/* advise.c - `gogh advise`: what GOGH would have saved on a site's own history. */
 #include "cli/cmd.h"
 
 #include <errno.h>
@@ -16,10 +16,12 @@
 #include "sim/ground.h"
 
 static const char help[] =
-    "What GOGH would have saved on a site's own history: the jobs that Slurm's accounting tells of,\n"
+    "What GOGH would have saved on a site's own history: the jobs that Slurm's accounting tells "
+    "of,\n"
     "as they ran, and once more under GOGH, in a simulated cluster. Nothing is asked of Slurm.\n"
     "\n"
-    "  --sacct FILE      the output of sacct --parsable2 (docs/formats/sacct.md says which fields);\n"
+    "  --sacct FILE      the output of sacct --parsable2 (docs/formats/sacct.md says which "
+    "fields);\n"
     "                    may be compressed\n"
     "  --cluster FILE    the site's nodes and GPUs (docs/formats/cluster.md)\n"
     "  --partition NAME  only jobs of this partition\n"
@@ -36,7 +38,8 @@ static const char help[] =
     "  --shards N        shards that a GPU has; 2\n"
     "  --keep-types      jobs may only run on the types of GPU they had\n"
     "  --site-sleeps     the site's idle GPUs sleep already\n"
-    "  --no-levers       do not try GOGH without sharing and without sleep: in a third of the time\n"
+    "  --no-levers       do not try GOGH without sharing and without sleep: in a third of the "
+    "time\n"
     "  --price P         of a kWh, in whatever money\n"
     "  --co2 G           grams a kWh\n"
     "  --json            as JSON (docs/advise.md tells the keys)\n"
@@ -56,51 +59,45 @@ static const unsigned without[ROWS] = {
     [NO_SHARING] = 1U << LEVER_SHARING, [NO_SLEEP] = 1U << LEVER_SLEEP
 };
 
-static int parse_options(int argc, char **argv, struct advise_options *o)
-{
-    const struct cmd_option options[] = {
-        { .name = "sacct", .kind = OPTION_TEXT, .out = &o->sacct },
-        { .name = "cluster", .kind = OPTION_TEXT, .out = &o->cluster },
-        { .name = "partition", .kind = OPTION_TEXT, .out = &o->partition },
-        { .name = "workload", .kind = OPTION_TEXT, .out = &o->workload },
-        { .name = "truth", .kind = OPTION_TEXT, .out = &o->truth },
-        { .name = "seed", .kind = OPTION_WHOLE, .out = &o->seed, .high = CMD_SEED_MAX },
-        { .name = "seeds",
-          .kind = OPTION_WHOLE,
-          .out = &o->n_seeds,
-          .low = 1,
-          .high = ADVISE_SEEDS_MAX },
-        { .name = "tolerance", .kind = OPTION_NUMBER, .out = &o->tolerance, .low = 1, .high = 100 },
-        { .name = "from", .kind = OPTION_TEXT, .out = &o->from },
-        { .name = "to", .kind = OPTION_TEXT, .out = &o->to },
-        { .name = "days", .kind = OPTION_NUMBER, .out = &o->days, .low = 0.01, .high = 1e5 },
-        { .name = "shards", .kind = OPTION_WHOLE, .out = &o->shards, .low = 1, .high = 1000 },
-        { .name = "keep-types", .kind = OPTION_FLAG, .out = &o->keeps_types },
-        { .name = "site-sleeps", .kind = OPTION_FLAG, .out = &o->site_sleeps },
-        { .name = "no-levers", .kind = OPTION_FLAG, .out = &o->has_no_levers },
-        { .name = "price", .kind = OPTION_NUMBER, .out = &o->price, .low = 0, .high = 1e6 },
-        { .name = "co2", .kind = OPTION_NUMBER, .out = &o->co2_g, .low = 0, .high = 1e5 },
-        { .name = "json", .kind = OPTION_FLAG, .out = &o->is_json },
-    };
+static struct advise_options given = { .workload = "ResNet-50",
+                                       .seed = 1,
+                                       .n_seeds = 3,
+                                       .shards = 2,
+                                       .tolerance = 1.1,
+                                       .days = NAN,
+                                       .price = NAN,
+                                       .co2_g = NAN };
 
-    *o = (struct advise_options){ .workload = "ResNet-50",
-                                  .seed = 1,
-                                  .n_seeds = 3,
-                                  .shards = 2,
-                                  .tolerance = 1.1,
-                                  .days = NAN,
-                                  .price = NAN,
-                                  .co2_g = NAN };
-    int status = cmd_parse(&cmd_advise, argc, argv, options, CMD_COUNT(options), NULL, 0);
-    if (status != CMD_GO_ON)
-        return status;
-    if (o->sacct == NULL)
-        return cmd_misuse(&cmd_advise, "say what ran: --sacct FILE, made with '%s'", SACCT_COMMAND);
-    if (o->cluster == NULL)
-        return cmd_misuse(&cmd_advise, "say where it ran: --cluster FILE");
-    if (!isnan(o->days) && (o->from != NULL || o->to != NULL))
-        return cmd_misuse(&cmd_advise, "--days counts from the end: leave out --from and --to");
-    return CMD_GO_ON;
+static const struct cmd_option options[] = {
+    CMD_TEXT("sacct", given.sacct),
+    CMD_TEXT("cluster", given.cluster),
+    CMD_TEXT("partition", given.partition),
+    CMD_TEXT("workload", given.workload),
+    CMD_TEXT("truth", given.truth),
+    CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
+    CMD_WHOLE("seeds", given.n_seeds, 1, ADVISE_SEEDS_MAX),
+    CMD_NUMBER("tolerance", given.tolerance, 1, 100),
+    CMD_TEXT("from", given.from),
+    CMD_TEXT("to", given.to),
+    CMD_NUMBER("days", given.days, 0.01, 1e5),
+    CMD_WHOLE("shards", given.shards, 1, 1000),
+    CMD_FLAG("keep-types", given.keeps_types),
+    CMD_FLAG("site-sleeps", given.site_sleeps),
+    CMD_FLAG("no-levers", given.has_no_levers),
+    CMD_NUMBER("price", given.price, 0, 1e6),
+    CMD_NUMBER("co2", given.co2_g, 0, 1e5),
+    CMD_FLAG("json", given.is_json),
+};
+
+static int check(const struct cmd_call *call)
+{
+    if (given.sacct == NULL)
+        return cmd_misuse(call->cmd, "say what ran: --sacct FILE, made with '%s'", SACCT_COMMAND);
+    if (given.cluster == NULL)
+        return cmd_misuse(call->cmd, "say where it ran: --cluster FILE");
+    if (!isnan(given.days) && (given.from != NULL || given.to != NULL))
+        return cmd_misuse(call->cmd, "--days counts from the end: leave out --from and --to");
+    return 0;
 }
 
 /* ---- the history ---- */
@@ -271,16 +268,16 @@ static int try_policies(struct advice *v, const struct truth *t, uint64_t seed,
     int rc = 0;
 
     for (int r = GOGH; r < ROWS && rc == 0; r++) {
-        const struct history_try how = { .truth = t,
-                                         .seed = seed,
-                                         .tolerance = v->options->tolerance,
-                                         .without = without[r],
-                                         .on_step = v->progress.is_shown ? on_step : NULL,
-                                         .self = v };
+        const struct history_simulate how = { .truth = t,
+                                              .seed = seed,
+                                              .tolerance = v->options->tolerance,
+                                              .without = without[r],
+                                              .on_step = v->progress.is_shown ? on_step : NULL,
+                                              .self = v };
 
         if (!advise_has(v->options, (enum advise_row)r))
             continue;
-        rc = history_try(&v->history, &how, &out[r], e);
+        rc = history_simulate(&v->history, &how, &out[r], e);
         v->n_runs_done++;
     }
     return rc;
@@ -312,40 +309,23 @@ static int try_seed(struct advice *v, int i, struct err *e)
 
 /* ---- running ---- */
 
-static int advise(struct advice *v)
+static int run(const struct cmd_call *call, struct err *e)
 {
-    struct err e = { 0 };
-    int rc = read_all(v, &e);
+    struct advice *v = ARENA_ARRAY(call->arena, struct advice, 1);
 
-    progress_begin(&v->progress, "simulating", false);
-    for (int i = 0; i < v->options->n_seeds && rc == 0; i++)
-        rc = try_seed(v, i, &e);
-    progress_end(&v->progress);
-    if (rc < 0)
-        return cmd_fail(&e);
-    if (v->options->is_json)
-        advise_print_json(v);
-    else
-        advise_print_page(v);
-    return cmd_done();
-}
-
-static int run(int argc, char **argv)
-{
-    struct advise_options o;
-    struct arena a;
-    int status = parse_options(argc, argv, &o);
-
-    if (status != CMD_GO_ON)
-        return status;
+    v->options = &given;
+    v->arena = call->arena;
     nn_init();
-    arena_init(&a);
-    struct advice *v = ARENA_ARRAY(&a, struct advice, 1);
-    v->options = &o;
-    v->arena = &a;
-    status = advise(v);
-    arena_release(&a);
-    return status;
+    int rc = read_all(v, e);
+    progress_begin(&v->progress, "simulating", false);
+    for (int i = 0; i < given.n_seeds && rc == 0; i++)
+        rc = try_seed(v, i, e);
+    progress_end(&v->progress);
+    if (rc == 0 && given.is_json)
+        advise_print_json(v);
+    else if (rc == 0)
+        advise_print_page(v);
+    return rc;
 }
 
 const struct cmd cmd_advise = {
@@ -353,5 +333,7 @@ const struct cmd cmd_advise = {
     .synopsis = "advise --sacct FILE --cluster FILE [--partition NAME] [--workload NAME] [--json]",
     .summary = "what would have been saved on a Slurm site's history",
     .help = help,
+    CMD_OPTIONS(options),
+    .check = check,
     .run = run,
 };

@@ -1,9 +1,9 @@
 /* advise.h - what `gogh advise` was asked, and what came of it; the page that says so.
  *
- * Made and filled by cmd_advise.c, told by advise_page.c; lives in the command's arena.
+ * Made and filled by advise.c, told by advise_page.c; lives in the command's arena.
  */
-#ifndef CLI_ADVISE_H
-#define CLI_ADVISE_H
+#ifndef CLI_OFFLINE_ADVISE_H
+#define CLI_OFFLINE_ADVISE_H
 
 #include <stdbool.h>
 

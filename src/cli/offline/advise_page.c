@@ -1,7 +1,6 @@
 /* advise_page.c - what came of `gogh advise`, as JSON and for people. */
 #include "cli/offline/advise.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,11 +37,11 @@ static enum advise_row base_row(const struct advise_options *o)
 
 /* ---- what came out ---- */
 
-struct spread {
+struct range {
     double mean, low, high;
 };
 
-static void spread_add(struct spread *s, double v, int n)
+static void range_add(struct range *s, double v, int n)
 {
     s->low = n == 0 ? v : fmin(s->low, v);
     s->high = n == 0 ? v : fmax(s->high, v);
@@ -50,15 +49,15 @@ static void spread_add(struct spread *s, double v, int n)
 }
 
 /* Of a row, over the worlds. */
-struct outcome {
-    struct spread energy_kwh, saved_kwh, saved;    // the last as a part of the base
+struct row_figures {
+    struct range energy_kwh, saved_kwh, saved;    // the last as a part of the base
     double idle_kwh, mean_wait_s, p95_wait_s, mean_jct_s, promise_attainment, finished, later,
         moves;
 };
 
-static struct outcome outcome_of(const struct advice *v, enum advise_row r)
+static struct row_figures figures_of(const struct advice *v, enum advise_row r)
 {
-    struct outcome o = { 0 };
+    struct row_figures o = { 0 };
 
     for (int i = 0; i < v->options->n_seeds; i++) {
         const struct history_figures *f = &v->figures[i][r];
@@ -76,9 +75,9 @@ static struct outcome outcome_of(const struct advice *v, enum advise_row r)
             { &o.moves, (double)f->n_moves },
         };
 
-        spread_add(&o.energy_kwh, f->energy_j / KWH_J, i);
-        spread_add(&o.saved_kwh, (base_j - f->energy_j) / KWH_J, i);
-        spread_add(&o.saved, 1 - f->energy_j / base_j, i);
+        range_add(&o.energy_kwh, f->energy_j / KWH_J, i);
+        range_add(&o.saved_kwh, (base_j - f->energy_j) / KWH_J, i);
+        range_add(&o.saved, 1 - f->energy_j / base_j, i);
         for (size_t k = 0; k < sizeof means / sizeof *means; k++)
             *means[k].to += (means[k].is - *means[k].to) / (i + 1);
     }
@@ -104,16 +103,6 @@ static double held_part(const struct history *h)
 
 /* ---- as JSON ---- */
 
-static json_t *number(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
-static json_t *text(const char *s)
-{
-    return s != NULL ? json_string(s) : json_null();
-}
-
 static json_t *json_lines(const struct sacct *s)
 {
     return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "all", s->n_lines,
@@ -121,15 +110,15 @@ static json_t *json_lines(const struct sacct *s)
                      "never_ran", s->n_unstarted, "no_gpu", s->n_cpu, "repeated", s->n_repeated,
                      "refused", s->n_refused, "refused_line",
                      s->n_refused > 0 ? json_integer(s->refused_line) : json_null(), "refused_why",
-                     text(s->refused_why));
+                     json_text_or_null(s->refused_why));
 }
 
 static json_t *json_left_out(const struct history *h)
 {
     return json_pack("{s:i, s:i, s:o, s:i, s:o, s:i, s:i}", "outside", h->n_outside,
-                     "unknown_nodes", h->n_unknown_node, "unknown_node", text(h->unknown_node),
-                     "no_room", h->n_no_room, "no_room_job", text(h->no_room), "unfit", h->n_unfit,
-                     "mixed", h->n_mixed);
+                     "unknown_nodes", h->n_unknown_node, "unknown_node",
+                     json_text_or_null(h->unknown_node), "no_room", h->n_no_room, "no_room_job",
+                     json_text_or_null(h->no_room), "unfit", h->n_unfit, "mixed", h->n_mixed);
 }
 
 static json_t *json_workloads(const struct advice *v)
@@ -144,30 +133,36 @@ static json_t *json_workloads(const struct advice *v)
 
 static json_t *json_run(const struct advice *v, enum advise_row r)
 {
-    struct outcome o = outcome_of(v, r);
+    struct row_figures o = figures_of(v, r);
     json_t *j =
         json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name", rows[r].key, "energy_kwh",
-                  number(o.energy_kwh.mean), "energy_kwh_low", number(o.energy_kwh.low),
-                  "energy_kwh_high", number(o.energy_kwh.high), "saved", number(o.saved.mean),
-                  "saved_low", number(o.saved.low), "saved_high", number(o.saved.high));
+                  json_number_or_null(o.energy_kwh.mean), "energy_kwh_low",
+                  json_number_or_null(o.energy_kwh.low), "energy_kwh_high",
+                  json_number_or_null(o.energy_kwh.high), "saved",
+                  json_number_or_null(o.saved.mean), "saved_low", json_number_or_null(o.saved.low),
+                  "saved_high", json_number_or_null(o.saved.high));
 
-    json_object_update_new(
-        j, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "idle_kwh", number(o.idle_kwh),
-                     "mean_wait_s", number(o.mean_wait_s), "p95_wait_s", number(o.p95_wait_s),
-                     "mean_jct_s", number(o.mean_jct_s), "promise_attainment",
-                     number(o.promise_attainment), "finished", number(o.finished), "later",
-                     number(o.later), "moves", number(o.moves)));
+    json_object_update_new(j, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "idle_kwh",
+                                        json_number_or_null(o.idle_kwh), "mean_wait_s",
+                                        json_number_or_null(o.mean_wait_s), "p95_wait_s",
+                                        json_number_or_null(o.p95_wait_s), "mean_jct_s",
+                                        json_number_or_null(o.mean_jct_s), "promise_attainment",
+                                        json_number_or_null(o.promise_attainment), "finished",
+                                        json_number_or_null(o.finished), "later",
+                                        json_number_or_null(o.later), "moves",
+                                        json_number_or_null(o.moves)));
     return j;
 }
 
 static json_t *json_saved(const struct advice *v)
 {
-    struct outcome o = outcome_of(v, GOGH);
+    struct row_figures o = figures_of(v, GOGH);
 
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "kwh", number(o.saved_kwh.mean), "kwh_low",
-                     number(o.saved_kwh.low), "kwh_high", number(o.saved_kwh.high), "cost",
-                     number(o.saved_kwh.mean * v->options->price), "co2_kg",
-                     number(o.saved_kwh.mean * v->options->co2_g / 1000));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "kwh", json_number_or_null(o.saved_kwh.mean),
+                     "kwh_low", json_number_or_null(o.saved_kwh.low), "kwh_high",
+                     json_number_or_null(o.saved_kwh.high), "cost",
+                     json_number_or_null(o.saved_kwh.mean * v->options->price), "co2_kg",
+                     json_number_or_null(o.saved_kwh.mean * v->options->co2_g / 1000));
 }
 
 void advise_print_json(const struct advice *v)
@@ -183,8 +178,8 @@ void advise_print_json(const struct advice *v)
         json_object_set_new(states, sacct_state_name((enum sacct_state)i),
                             json_integer(v->sacct.n_states[i]));
     j = json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:f, s:i, s:f, s:i, s:i, s:i}", "sacct",
-                  o->sacct, "cluster", o->cluster, "partition", text(o->partition), "from",
-                  clock_text(v->arena, h->begin_s), "to",
+                  o->sacct, "cluster", o->cluster, "partition", json_text_or_null(o->partition),
+                  "from", clock_text(v->arena, h->begin_s), "to",
                   clock_text(v->arena, h->begin_s + h->end_s), "first_end",
                   clock_text(v->arena, h->begin_s + h->first_end_s), "last_start",
                   clock_text(v->arena, h->begin_s + h->last_start_s), "span_s", h->end_s, "gpus",
@@ -194,12 +189,10 @@ void advise_print_json(const struct advice *v)
         j, json_pack("{s:o, s:o, s:o, s:o, s:{s:i, s:f}, s:o, s:I, s:I, s:s, s:o, s:o}", "lines",
                      json_lines(&v->sacct), "states", states, "left_out", json_left_out(h),
                      "workloads", json_workloads(v), "promises", "asked", h->n_asked, "tolerance",
-                     o->tolerance, "truth", text(o->truth), "seed", (json_int_t)o->seed, "seeds",
-                     (json_int_t)o->n_seeds, "base", rows[base_row(o)].key, "runs", runs, "saved",
-                     json_saved(v)));
-    json_dumpf(j, stdout, JSON_REAL_PRECISION(12));
-    putchar('\n');
-    json_decref(j);
+                     o->tolerance, "truth", json_text_or_null(o->truth), "seed",
+                     (json_int_t)o->seed, "seeds", (json_int_t)o->n_seeds, "base",
+                     rows[base_row(o)].key, "runs", runs, "saved", json_saved(v)));
+    json_print(j, JSON_REAL_PRECISION(12));
 }
 
 /* ---- for people ---- */
@@ -287,7 +280,7 @@ static const char *percent(struct arena *a, double part)
 static void put_row(const struct advice *v, enum advise_row r, struct table *t)
 {
     struct arena *a = v->arena;
-    struct outcome o = outcome_of(v, r);
+    struct row_figures o = figures_of(v, r);
     const bool is_base = r == base_row(v->options), is_history = r <= WAS_ASLEEP;
 
     table_put(t, rows[r].title);
@@ -321,7 +314,7 @@ static void put_table(const struct advice *v, struct buf *out)
 static void put_saved(const struct advice *v, struct buf *out)
 {
     const struct advise_options *o = v->options;
-    struct outcome was = outcome_of(v, base_row(o)), is = outcome_of(v, GOGH);
+    struct row_figures was = figures_of(v, base_row(o)), is = figures_of(v, GOGH);
 
     buf_printf(out, "\nsaved      %.3f kWh (%.3f to %.3f)", is.saved_kwh.mean, is.saved_kwh.low,
                is.saved_kwh.high);

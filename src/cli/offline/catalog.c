@@ -1,9 +1,8 @@
-/* cmd_catalog.c - `gogh catalog`: what is known, one workload's cells, export, tables. */
+/* catalog.c - `gogh catalog`: what is known, one workload's cells, export, tables. */
 #include "cli/cmd.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 #include "base/text/buf.h"
 #include "base/err.h"
-#include "base/text/file.h"
+#include "base/text/json.h"
 #include "base/log.h"
 #include "base/text/text.h"
 #include "catalog/catalog.h"
@@ -44,30 +43,24 @@ static const char help[] =
     "  gogh catalog gpus\n"
     "  gogh catalog model --db lab.db\n";
 
-struct options {
+static struct options {
     const char *what, *workload;
     const char *db, *out;
     bool is_json, is_workloads;
+} given;
+
+static const struct cmd_option options[] = {
+    CMD_TEXT("db", given.db),
+    CMD_TEXT("out", given.out),
+    CMD_FLAG("workloads", given.is_workloads),
+    CMD_FLAG("json", given.is_json),
 };
 
 /* ---- helpers ---- */
 
-static json_t *json_number_or_null(double x)
+static void print_json(json_t *j)
 {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-static json_t *json_text_or_null(const char *s)
-{
-    return s != NULL ? json_string(s) : json_null();
-}
-
-static int print_json(json_t *j)
-{
-    json_dumpf(j, stdout, JSON_REAL_PRECISION(15));
-    putchar('\n');
-    json_decref(j);
-    return cmd_done();
+    json_print(j, JSON_REAL_PRECISION(15));
 }
 
 /* "1.2e+10 unit", or "unknown". */
@@ -145,21 +138,21 @@ static double cell_slowdown(const struct catalog *c, const struct cell *cell)
 
 static bool is_isolated(const struct cell *cell)
 {
-    return cell->key.neighbour < 0 && cell->key.n_gpus == 1 && cell->key.limit_w == 0;
+    return cell->key.neighbour < 0 && cell_key_is_plain(&cell->key);
 }
 
 static bool is_pair(const struct cell *cell)
 {
-    return cell->key.neighbour >= 0 && cell->key.n_gpus == 1 && cell->key.limit_w == 0;
+    return cell->key.neighbour >= 0 && cell_key_is_plain(&cell->key);
 }
 
 /* ---- catalog ---- */
 
-struct tally {
+struct cell_counts {
     int n_isolated, n_pairs, n_unfit, n_gangs, n_limited, n_watts;
 };
 
-static void tally_add(struct tally *t, const struct cell *cell)
+static void counts_add(struct cell_counts *t, const struct cell *cell)
 {
     bool is_measured = cell->n_speed > 0;
 
@@ -172,38 +165,38 @@ static void tally_add(struct tally *t, const struct cell *cell)
 }
 
 /* Cells by type or by workload; free it. */
-static struct tally *tally_cells(const struct catalog *c, bool is_by_type)
+static struct cell_counts *count_cells(const struct catalog *c, bool is_by_type)
 {
     size_t n = (size_t)(is_by_type ? c->n_types : c->n_workloads);
-    struct tally *t = calloc(n + 1, sizeof(*t));
+    struct cell_counts *t = calloc(n + 1, sizeof(*t));
 
     if (t == NULL)
         abort();
     for (int i = 0; i < c->n_cells; i++) {
         const struct cell *cell = &c->cells[i];
 
-        tally_add(&t[is_by_type ? cell->key.gpu_type : cell->key.workload], cell);
+        counts_add(&t[is_by_type ? cell->key.gpu_type : cell->key.workload], cell);
     }
     return t;
 }
 
-static json_t *tally_json(const char *name, const struct tally *t)
+static json_t *counts_json(const char *name, const struct cell_counts *t)
 {
     return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "name", name, "isolated", t->n_isolated,
                      "pairs", t->n_pairs, "unfit", t->n_unfit, "gangs", t->n_gangs, "limited",
                      t->n_limited, "watts", t->n_watts);
 }
 
-static int print_summary_json(const struct catalog *c, const struct catalog_summary *s)
+static void print_summary_json(const struct catalog *c, const struct catalog_summary *s)
 {
-    struct tally *by_type = tally_cells(c, true), *by_workload = tally_cells(c, false);
+    struct cell_counts *by_type = count_cells(c, true), *by_workload = count_cells(c, false);
     json_t *types = json_array(), *workloads = json_array();
     json_t *j;
 
     for (int i = 0; i < c->n_types; i++)
-        json_array_append_new(types, tally_json(c->types[i].name, &by_type[i]));
+        json_array_append_new(types, counts_json(c->types[i].name, &by_type[i]));
     for (int i = 0; i < c->n_workloads; i++)
-        json_array_append_new(workloads, tally_json(c->workloads[i].name, &by_workload[i]));
+        json_array_append_new(workloads, counts_json(c->workloads[i].name, &by_workload[i]));
     j = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:o, s:o}", "workloads",
                   s->n_workloads, "gpu_types", s->n_types, "isolated", s->n_isolated, "pairs",
                   s->n_pairs, "unfit_pairs", s->n_unfit_pairs, "unfit_isolated",
@@ -212,26 +205,26 @@ static int print_summary_json(const struct catalog *c, const struct catalog_summ
                   s->n_estimates, "by_gpu_type", types, "by_workload", workloads);
     free(by_type);
     free(by_workload);
-    return print_json(j);
+    print_json(j);
 }
 
-static void print_tally_head(const char *what, int width)
+static void print_counts_head(const char *what, int width)
 {
     putchar('\n');
     print_padded(what, width);
     printf(" %8s %8s %8s %8s %8s %8s\n", "alone", "pairs", "unfit", "gangs", "limited", "watts");
 }
 
-static void print_tally(const char *name, int width, const struct tally *t)
+static void print_counts(const char *name, int width, const struct cell_counts *t)
 {
     print_padded(name, width);
     printf(" %8d %8d %8d %8d %8d %8d\n", t->n_isolated, t->n_pairs, t->n_unfit, t->n_gangs,
            t->n_limited, t->n_watts);
 }
 
-static int print_summary(const struct catalog *c, const struct catalog_summary *s)
+static void print_summary(const struct catalog *c, const struct catalog_summary *s)
 {
-    struct tally *by_type = tally_cells(c, true), *by_workload = tally_cells(c, false);
+    struct cell_counts *by_type = count_cells(c, true), *by_workload = count_cells(c, false);
     int width = 20;
 
     for (int i = 0; i < c->n_types; i++)
@@ -245,23 +238,25 @@ static int print_summary(const struct catalog *c, const struct catalog_summary *
            s->n_pairs, s->n_unfit_pairs, s->n_unfit_isolated);
     printf("%d of gangs, %d under a power limit, %d with watts\n", s->n_gangs, s->n_limited,
            s->n_watts);
-    print_tally_head("GPU type", width);
+    print_counts_head("GPU type", width);
     for (int i = 0; i < c->n_types; i++)
-        print_tally(c->types[i].name, width, &by_type[i]);
-    print_tally_head("workload", width);
+        print_counts(c->types[i].name, width, &by_type[i]);
+    print_counts_head("workload", width);
     for (int i = 0; i < c->n_workloads; i++)
-        print_tally(c->workloads[i].name, width, &by_workload[i]);
+        print_counts(c->workloads[i].name, width, &by_workload[i]);
     free(by_type);
     free(by_workload);
-    return cmd_done();
 }
 
-static int run_summary(const struct catalog *c, const struct options *o)
+static void run_summary(const struct catalog *c, const struct options *o)
 {
     struct catalog_summary s;
 
     catalog_summarise(c, &s);
-    return o->is_json ? print_summary_json(c, &s) : print_summary(c, &s);
+    if (o->is_json)
+        print_summary_json(c, &s);
+    else
+        print_summary(c, &s);
 }
 
 /* ---- catalog show ---- */
@@ -331,7 +326,7 @@ static json_t *features_json(const struct workload *w)
     return j;
 }
 
-static int show_json(const struct catalog *c, int index)
+static void show_json(const struct catalog *c, int index)
 {
     const struct workload *w = &c->workloads[index];
     json_t *cells = json_array();
@@ -340,9 +335,9 @@ static int show_json(const struct catalog *c, int index)
         if (c->cells[i].key.workload == index)
             json_array_append_new(cells, cell_json(c, &c->cells[i]));
     }
-    return print_json(json_pack("{s:s, s:o, s:b, s:o, s:o}", "name", w->name, "batch",
-                                json_number_or_null(w->batch), "inference", w->is_inference,
-                                "features", features_json(w), "cells", cells));
+    print_json(json_pack("{s:s, s:o, s:b, s:o, s:o}", "name", w->name, "batch",
+                         json_number_or_null(w->batch), "inference", w->is_inference, "features",
+                         features_json(w), "cells", cells));
 }
 
 static void show_descriptor(const struct workload *w)
@@ -491,39 +486,38 @@ static int run_show(const struct catalog *c, const struct options *o)
 
     if (index < 0)
         return suggest(c, o->workload);
-    if (o->is_json)
-        return show_json(c, index);
+    if (o->is_json) {
+        show_json(c, index);
+        return 0;
+    }
     show_descriptor(&c->workloads[index]);
     show_alone(c, index);
     show_pairs(c, index);
     if (has_drift(c, index))
         show_drift(c, index);
-    return cmd_done();
+    return 0;
 }
 
 /* ---- catalog export ---- */
 
 #define EXPORT_BYTES_MAX ((size_t)2 << 30)    // some 20 million measurements
 
-static int run_export(struct store *s, const struct options *o)
+static int run_export(struct store *s, const struct options *o, struct err *e)
 {
-    struct err e = { 0 };
     struct buf out;
     int rc;
 
     buf_init(&out, EXPORT_BYTES_MAX);
-    rc = o->is_workloads ? catalog_export_workloads(s, &out, &e) : catalog_export(s, &out, &e);
-    if (rc == 0 && o->out != NULL)
-        rc = file_write(o->out, buf_text(&out), out.len, &e);
-    else if (rc == 0)
-        fwrite(buf_text(&out), 1, out.len, stdout);
+    rc = o->is_workloads ? catalog_export_workloads(s, &out, e) : catalog_export(s, &out, e);
+    if (rc == 0)
+        rc = cmd_write(o->out, &out, e);
     buf_release(&out);
-    return rc < 0 ? cmd_fail(&e) : cmd_done();
+    return rc;
 }
 
 /* ---- built-in tables ---- */
 
-static int run_gpus(bool is_json)
+static void run_gpus(bool is_json)
 {
     int n;
     const struct gpu_type *t = gpu_type_builtin_all(&n);
@@ -553,14 +547,15 @@ static int run_gpus(bool is_json)
                           "launch_s", t->launch_s, "idle_w", t->idle_w, "sleep_w", t->sleep_w,
                           "cap_w", t->cap_w, "limit_low_w", t->limit_low_w, "source", t->source));
     }
-    if (is_json)
-        return print_json(list);
+    if (is_json) {
+        print_json(list);
+        return;
+    }
     printf("\nFP32 and FP16 in TFLOP/s, dense; idle, sleep and cap in W\n");
     json_decref(list);
-    return cmd_done();
 }
 
-static int run_models(bool is_json)
+static void run_models(bool is_json)
 {
     int n;
     const struct workload *w = workload_builtin_all(&n);
@@ -580,9 +575,9 @@ static int run_models(bool is_json)
                                                   w->is_inference, "features", features_json(w)));
     }
     if (is_json)
-        return print_json(list);
-    json_decref(list);
-    return cmd_done();
+        print_json(list);
+    else
+        json_decref(list);
 }
 
 /* ---- catalog model ---- */
@@ -603,14 +598,14 @@ static json_t *challenge_json(const struct model *m, double time_s)
     if (!m)
         return json_null();
     return json_pack("{s:s, s:f, s:o, s:o, s:b}", "about", m->about, "time_s", time_s, "champion",
-                     json_number_or_null(m->duel.champion), "challenger",
-                     json_number_or_null(m->duel.challenger), "won", m->duel.is_won);
+                     json_number_or_null(m->comparison.champion), "challenger",
+                     json_number_or_null(m->comparison.challenger), "won", m->comparison.is_won);
 }
 
 static void show_challenge(const char *what, const struct model *m, double time_s)
 {
     char date[40];
-    const struct duel *d = &m->duel;
+    const struct comparison *d = &m->comparison;
 
     if (isfinite(d->champion) && isfinite(d->challenger))
         printf("%s: %s of %s %s: error %.4f against %.4f (%+.1f %%)\n", what, m->about,
@@ -622,15 +617,15 @@ static void show_challenge(const char *what, const struct model *m, double time_
 }
 
 /* Champion, and the last challenger that lost; either may be NULL. */
-struct ring {
+struct models {
     struct model *champion, *challenger;
     double champion_s, challenger_s;
     bool is_of_site;
 };
 
-static int print_ring_json(const struct ring *r)
+static void print_models_json(const struct models *r)
 {
-    json_t *j = json_pack(
+    print_json(json_pack(
         "{s:s, s:o, s:o, s:o, s:o}", "in_use",
         r->is_of_site ? "site"
         : r->champion ? "pretrained"
@@ -638,18 +633,16 @@ static int print_ring_json(const struct ring *r)
         "trained_s", r->is_of_site ? json_real(r->champion_s) : json_null(), "model",
         r->champion ? learned_json(r->champion) : json_null(), "won",
         r->is_of_site ? challenge_json(r->champion, r->champion_s) : json_null(), "challenger",
-        r->challenger ? challenge_json(r->challenger, r->challenger_s) : json_null());
-
-    return print_json(j);
+        r->challenger ? challenge_json(r->challenger, r->challenger_s) : json_null()));
 }
 
-static int print_ring(const struct ring *r)
+static void print_models(const struct models *r)
 {
     char date[40];
 
     if (!r->champion) {
         printf("no model: estimates start at the roofline\n");
-        return cmd_done();
+        return;
     }
     if (r->is_of_site)
         printf("in use: this site's own, of %s\n", show_date(date, sizeof(date), r->champion_s));
@@ -660,7 +653,6 @@ static int print_ring(const struct ring *r)
         show_challenge("champion", r->champion, r->champion_s);
     if (r->challenger)
         show_challenge("last challenger", r->challenger, r->challenger_s);
-    return cmd_done();
 }
 
 /* Damaged, or of another version. */
@@ -669,111 +661,97 @@ static bool is_unreadable(int rc)
     return rc == -EINVAL || rc == -ENOTSUP;
 }
 
-static int run_model(struct store *s, const struct options *o)
+static int run_model(struct store *s, const struct options *o, struct err *e)
 {
-    struct err e = { 0 };
-    struct ring r = { 0 };
-    int status;
+    struct models r = { 0 };
 
     nn_init();
-    int rc = fetch(s, MODEL_CHAMPION, &r.champion, &r.champion_s, &e);
+    int rc = fetch(s, MODEL_CHAMPION, &r.champion, &r.champion_s, e);
     if (is_unreadable(rc)) {
-        struct err cause = e;
-        rc = err_set(&e, cause.code, "%s; train anew: gogh train --db %s", cause.text, o->db);
+        struct err cause = *e;
+        rc = err_set(e, cause.code, "%s; train anew: gogh train --db %s", cause.text, o->db);
     }
     if (rc == 0)
-        rc = fetch(s, MODEL_CHALLENGER, &r.challenger, &r.challenger_s, &e);
+        rc = fetch(s, MODEL_CHALLENGER, &r.challenger, &r.challenger_s, e);
     if (is_unreadable(rc) && r.champion) {
-        log_warn("the last challenger: %s", e.text);
+        log_warn("the last challenger: %s", e->text);
         rc = 0;
     }
     r.is_of_site = r.champion != NULL;
     if (rc == 0 && r.champion == NULL)
-        rc = model_open(NULL, NULL, &r.champion, &e);
-    if (rc < 0)
-        status = cmd_fail(&e);
-    else
-        status = o->is_json ? print_ring_json(&r) : print_ring(&r);
+        rc = model_open(NULL, NULL, &r.champion, e);
+    if (rc == 0 && o->is_json)
+        print_models_json(&r);
+    else if (rc == 0)
+        print_models(&r);
     model_destroy(r.champion);
     model_destroy(r.challenger);
-    return status;
+    return rc;
 }
 
-/* ---- options ---- */
+/* ---- the command ---- */
 
-static int check_options(const struct options *o)
+static int check(const struct cmd_call *call)
 {
     static const char *const known[] = { "", "show", "export", "model", "gpus", "models" };
-    bool is_show = strcmp(o->what, "show") == 0, is_export = strcmp(o->what, "export") == 0;
-    size_t i = 0;
+    struct options *o = &given;
+    int i = 0;
 
-    while (i < sizeof(known) / sizeof(known[0]) && strcmp(o->what, known[i]) != 0)
+    o->what = call->words[0] != NULL ? call->words[0] : "";
+    o->workload = call->words[1];
+    const bool is_show = strcmp(o->what, "show") == 0, is_export = strcmp(o->what, "export") == 0;
+    while (i < CMD_COUNT(known) && strcmp(o->what, known[i]) != 0)
         i++;
-    if (i == sizeof(known) / sizeof(known[0]))
-        return cmd_misuse(&cmd_catalog,
-                          "unknown word '%s': want show, export, model, gpus or models", o->what);
+    if (i == CMD_COUNT(known))
+        return cmd_misuse(call->cmd, "unknown word '%s': want show, export, model, gpus or models",
+                          o->what);
     if (is_show && o->workload == NULL)
-        return cmd_misuse(&cmd_catalog, "say which workload to show");
+        return cmd_misuse(call->cmd, "say which workload to show");
     if (!is_show && o->workload != NULL)
-        return cmd_misuse(&cmd_catalog, "unexpected argument '%s'", o->workload);
+        return cmd_misuse(call->cmd, "unexpected argument '%s'", o->workload);
     if (is_export && o->is_json)
-        return cmd_misuse(&cmd_catalog, "an export is CSV: leave out --json");
+        return cmd_misuse(call->cmd, "an export is CSV: leave out --json");
     if (!is_export && (o->out != NULL || o->is_workloads))
-        return cmd_misuse(&cmd_catalog, "--out and --workloads are for 'catalog export'");
+        return cmd_misuse(call->cmd, "--out and --workloads are for 'catalog export'");
     if (i < 4 && o->db == NULL)
-        return cmd_misuse(&cmd_catalog, "say which store to read: --db DB");
+        return cmd_misuse(call->cmd, "say which store to read: --db DB");
     return 0;
 }
 
-static int run_with_store(const struct options *o)
+static int run_with_store(const struct options *o, struct err *e)
 {
-    struct err e = { 0 };
     struct catalog c;
     struct store *s;
-    int status;
+    int rc = store_open(o->db, STORE_READ, &s, e);
 
-    if (store_open(o->db, STORE_READ, &s, &e) < 0)
-        return cmd_fail(&e);
+    if (rc < 0)
+        return rc;
     catalog_init(&c);
     if (strcmp(o->what, "export") == 0)
-        status = run_export(s, o);
+        rc = run_export(s, o, e);
     else if (strcmp(o->what, "model") == 0)
-        status = run_model(s, o);
-    else if (catalog_load(&c, s, &e) < 0)
-        status = cmd_fail(&e);
-    else if (strcmp(o->what, "show") == 0)
-        status = run_show(&c, o);
+        rc = run_model(s, o, e);
     else
-        status = run_summary(&c, o);
+        rc = catalog_load(&c, s, e);
+    if (rc == 0 && strcmp(o->what, "show") == 0)
+        rc = run_show(&c, o);
+    else if (rc == 0 && o->what[0] == '\0')
+        run_summary(&c, o);
     catalog_release(&c);
     store_close(s);
-    return status;
+    return rc;
 }
 
-static int run(int argc, char **argv)
+static int run(const struct cmd_call *call, struct err *e)
 {
-    struct options o = { .what = NULL };
-    const struct cmd_option options[] = {
-        { .name = "db", .kind = OPTION_TEXT, .out = &o.db },
-        { .name = "out", .kind = OPTION_TEXT, .out = &o.out },
-        { .name = "workloads", .kind = OPTION_FLAG, .out = &o.is_workloads },
-        { .name = "json", .kind = OPTION_FLAG, .out = &o.is_json },
-    };
-    const char *words[2];
-    int status = cmd_parse(&cmd_catalog, argc, argv, options, CMD_COUNT(options), words, 2);
-
-    if (status != CMD_GO_ON)
-        return status;
-    o.what = words[0] != NULL ? words[0] : "";
-    o.workload = words[1];
-    status = check_options(&o);
-    if (status != 0)
-        return status;
-    if (strcmp(o.what, "gpus") == 0)
-        return run_gpus(o.is_json);
-    if (strcmp(o.what, "models") == 0)
-        return run_models(o.is_json);
-    return run_with_store(&o);
+    (void)call;
+    if (strcmp(given.what, "gpus") == 0)
+        run_gpus(given.is_json);
+    else if (strcmp(given.what, "models") == 0)
+        run_models(given.is_json);
+    else
+        return run_with_store(&given, e);
+    return 0;
 }
 
 const struct cmd cmd_catalog = {
@@ -781,5 +759,8 @@ const struct cmd cmd_catalog = {
     .synopsis = "catalog [show WORKLOAD | export | model | gpus | models] [--db DB] [options]",
     .summary = "what is known of workloads on GPU types",
     .help = help,
+    CMD_OPTIONS(options),
+    .max_words = 2,
+    .check = check,
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* cmd_demo.c - `gogh demo`: the embedded cluster at high speed, beside what most sites do. */
+/* demo.c - `gogh demo`: the embedded cluster at high speed, beside what most sites do. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -47,11 +47,20 @@ static const char embedded_cluster[] = "node kepler-[1-2]  k80:4\n"
 
 #define THEIR_POLICY "fifo-fastest"
 
-struct options {
+static struct options {
     long n_jobs, seed;
     double load, seconds;
     const char *out;
     bool is_plain;
+} given = { .n_jobs = 600, .seed = 1, .load = 0.6, .seconds = 30 };
+
+static const struct cmd_option options[] = {
+    CMD_WHOLE("jobs", given.n_jobs, 1, 1e6),
+    CMD_NUMBER("load", given.load, 0.01, 10),
+    CMD_NUMBER("seconds", given.seconds, 1, 86400),
+    CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
+    CMD_TEXT("out", given.out),
+    CMD_FLAG("plain", given.is_plain),
 };
 
 struct demo {
@@ -90,14 +99,14 @@ static int make_trace(struct demo *d, const struct options *o, struct err *e)
 static int make_sim(struct demo *d, const struct options *o, const char *policy, struct sim **out,
                     struct err *e)
 {
-    struct sim_options options = { .cluster = &d->cluster,
-                                   .trace = &d->trace,
-                                   .truth = &d->ground.truth,
-                                   .policy = policy,
-                                   .reference = "p100",
-                                   .seed = (uint64_t)o->seed };
+    struct sim_options so = { .cluster = &d->cluster,
+                              .trace = &d->trace,
+                              .truth = &d->ground.truth,
+                              .policy = policy,
+                              .reference = "p100",
+                              .seed = (uint64_t)o->seed };
 
-    return sim_create(&options, out, e);
+    return sim_create(&so, out, e);
 }
 
 static int demo_open(struct demo *d, const struct options *o, struct err *e)
@@ -258,43 +267,31 @@ static void print_summary(const struct demo *d, const char *out)
 
 /* ---- the command ---- */
 
-static int run(int argc, char **argv)
+static int run(const struct cmd_call *call, struct err *e)
 {
-    struct options o = { .n_jobs = 600, .seed = 1, .load = 0.6, .seconds = 30 };
-    const struct cmd_option options[] = {
-        { .name = "jobs", .kind = OPTION_WHOLE, .out = &o.n_jobs, .low = 1, .high = 1e6 },
-        { .name = "load", .kind = OPTION_NUMBER, .out = &o.load, .low = 0.01, .high = 10 },
-        { .name = "seconds", .kind = OPTION_NUMBER, .out = &o.seconds, .low = 1, .high = 86400 },
-        { .name = "seed", .kind = OPTION_WHOLE, .out = &o.seed, .high = CMD_SEED_MAX },
-        { .name = "out", .kind = OPTION_TEXT, .out = &o.out },
-        { .name = "plain", .kind = OPTION_FLAG, .out = &o.is_plain },
-    };
+    const struct options *o = &given;
+    const bool is_live = !o->is_plain && can_draw();
     struct sigaction interrupt = { .sa_handler = on_interrupt };
     struct demo d;
-    struct err e = { 0 };
-    int status = cmd_parse(&cmd_demo, argc, argv, options, CMD_COUNT(options), NULL, 0);
 
-    if (status != CMD_GO_ON)
-        return status;
-    bool is_live = !o.is_plain && can_draw();
+    (void)call;
     sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGTERM, &interrupt, NULL);
-    int rc = o.out ? file_write(o.out, "", 0, &e) : 0;    // better to hear of it now
-    if (rc < 0)
-        return cmd_fail(&e);
-    rc = demo_open(&d, &o, &e);
+    if (o->out && file_write(o->out, "", 0, e) < 0)    // better to hear of it now
+        return -e->code;
+    int rc = demo_open(&d, o, e);
     if (is_live)
         fputs(OTHER_SCREEN, stdout);
     if (rc == 0)
-        rc = demo_play(&d, &o, is_live, &e);
+        rc = demo_play(&d, o, is_live, e);
     if (is_live)
         fputs(FIRST_SCREEN, stdout);
-    if (rc == 0 && o.out)
-        rc = write_summary(&d, o.out, &e);
+    if (rc == 0 && o->out)
+        rc = write_summary(&d, o->out, e);
     if (rc == 0)
-        print_summary(&d, o.out);
+        print_summary(&d, o->out);
     demo_close(&d);
-    return rc < 0 ? cmd_fail(&e) : cmd_done();
+    return rc;
 }
 
 const struct cmd cmd_demo = {
@@ -302,5 +299,6 @@ const struct cmd cmd_demo = {
     .synopsis = "demo [--jobs N] [--load L] [--seconds S] [--seed N] [--out FILE] [--plain]",
     .summary = "the embedded cluster, running beside what most sites do",
     .help = help,
+    CMD_OPTIONS(options),
     .run = run,
 };

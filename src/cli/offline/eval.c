@@ -1,8 +1,7 @@
-/* cmd_eval.c - `gogh eval`: how well newcomers would have been predicted here. */
+/* eval.c - `gogh eval`: how well newcomers would have been predicted here. */
 #include "cli/cmd.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include "base/progress.h"
 #include "base/text/text.h"
 #include "catalog/catalog.h"
+#include "cli/table.h"
 #include "sim/eval/eval.h"
 #include "store/store.h"
 
@@ -32,7 +32,8 @@ static const char help[] =
     "  --seed N             of the draws and the training; 1\n"
     "  --choose HOW         which are revealed: random (the default), or active: the most\n"
     "                       informative of a random half\n"
-    "  --nets N             networks of each kind in each training, 3 to 8; as 'gogh train'. 3 are\n"
+    "  --nets N             networks of each kind in each training, 3 to 8; as 'gogh train'. 3 "
+    "are\n"
     "                       quicker and a little worse\n"
     "  --dump CSV           also write every scored prediction\n"
     "  --threads N          trainings at once; as many as there are processors. The output\n"
@@ -51,12 +52,25 @@ static const char help[] =
 
 enum { K_COUNT_MAX = 16 };
 
-struct options {
+static struct options {
     const char *db, *split, *measurements, *choose, *dump;
-    long seeds, seed, threads, n_nets;
+    long seeds, seed, threads, n_nets;    // threads 0: as many as there are processors
     bool is_json;
     int k[K_COUNT_MAX];
     struct eval_options eval;
+} given = { .split = "job", .measurements = "0,1,3,5", .choose = "random", .seeds = 8, .seed = 1 };
+
+static const struct cmd_option options[] = {
+    CMD_TEXT("db", given.db),
+    CMD_TEXT("split", given.split),
+    CMD_TEXT("measurements", given.measurements),
+    CMD_WHOLE("seeds", given.seeds, 1, 1000),
+    CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
+    CMD_TEXT("choose", given.choose),
+    CMD_WHOLE("nets", given.n_nets, 3, 8),
+    CMD_TEXT("dump", given.dump),
+    CMD_WHOLE("threads", given.threads, 1, 1024),
+    CMD_FLAG("json", given.is_json),
 };
 
 /* ---- the line ---- */
@@ -86,20 +100,28 @@ static bool parse_list(const char *text, int *k, int *n)
     }
 }
 
-static int check_options(struct options *o)
+static long n_processors(void)
 {
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : n;
+}
+
+static int check(const struct cmd_call *call)
+{
+    struct options *o = &given;
     struct eval_options *eval = &o->eval;
     int split = find_word(eval_split_names, EVAL_SPLITS, o->split),
         choice = find_word(eval_choice_names, EVAL_CHOICES, o->choose);
 
     if (o->db == NULL)
-        return cmd_misuse(&cmd_eval, "say which store: --db DB");
+        return cmd_misuse(call->cmd, "say which store: --db DB");
     if (split < 0)
-        return cmd_misuse(&cmd_eval, "--split wants job, family or gpu, not '%s'", o->split);
+        return cmd_misuse(call->cmd, "--split wants job, family or gpu, not '%s'", o->split);
     if (choice < 0)
-        return cmd_misuse(&cmd_eval, "--choose wants random or active, not '%s'", o->choose);
+        return cmd_misuse(call->cmd, "--choose wants random or active, not '%s'", o->choose);
     if (!parse_list(o->measurements, o->k, &eval->n_k))
-        return cmd_misuse(&cmd_eval,
+        return cmd_misuse(call->cmd,
                           "--measurements wants up to %d ascending numbers from 0 to %d with "
                           "commas between, as 0,1,3, not '%s'",
                           K_COUNT_MAX, EVAL_K_MAX, o->measurements);
@@ -108,54 +130,15 @@ static int check_options(struct options *o)
     eval->k = o->k;
     eval->n_sequences = (int)o->seeds;
     eval->seed = (uint64_t)o->seed;
-    eval->n_threads = (int)o->threads;
+    eval->n_threads = (int)(o->threads > 0 ? o->threads : n_processors());
     eval->n_nets = (int)o->n_nets;
     eval->keeps_predictions = o->dump != NULL;
-    return CMD_GO_ON;
-}
-
-static long n_processors(void)
-{
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-    return n < 1 ? 1 : n;
-}
-
-static int parse_options(int argc, char **argv, struct options *o)
-{
-    const struct cmd_option options[] = {
-        { .name = "db", .kind = OPTION_TEXT, .out = &o->db },
-        { .name = "split", .kind = OPTION_TEXT, .out = &o->split },
-        { .name = "measurements", .kind = OPTION_TEXT, .out = &o->measurements },
-        { .name = "seeds", .kind = OPTION_WHOLE, .out = &o->seeds, .low = 1, .high = 1000 },
-        { .name = "seed", .kind = OPTION_WHOLE, .out = &o->seed, .high = CMD_SEED_MAX },
-        { .name = "choose", .kind = OPTION_TEXT, .out = &o->choose },
-        { .name = "nets", .kind = OPTION_WHOLE, .out = &o->n_nets, .low = 3, .high = 8 },
-        { .name = "dump", .kind = OPTION_TEXT, .out = &o->dump },
-        { .name = "threads", .kind = OPTION_WHOLE, .out = &o->threads, .low = 1, .high = 1024 },
-        { .name = "json", .kind = OPTION_FLAG, .out = &o->is_json },
-    };
-
-    *o = (struct options){
-        .split = "job",
-        .measurements = "0,1,3,5",
-        .choose = "random",
-        .seeds = 8,
-        .seed = 1,
-        .threads = n_processors(),
-    };
-    int status = cmd_parse(&cmd_eval, argc, argv, options, CMD_COUNT(options), NULL, 0);
-    return status != CMD_GO_ON ? status : check_options(o);
+    return 0;
 }
 
 /* ---- output ---- */
 
-static json_t *number(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
-static int print_json(const struct options *o, const struct eval_result *r)
+static void print_json(const struct options *o, const struct eval_result *r)
 {
     json_t *rows = json_array();
 
@@ -163,16 +146,13 @@ static int print_json(const struct options *o, const struct eval_result *r)
         const struct eval_row *row = &r->rows[i];
         json_t *j = json_pack("{s:i, s:s}", "k", row->k, "method", row->method);
         for (int f = 0; f < EVAL_FIGURES; f++)
-            json_object_set_new(j, eval_figure_names[f], number(row->figure[f]));
+            json_object_set_new(j, eval_figure_names[f], json_number_or_null(row->figure[f]));
         json_array_append_new(rows, j);
     }
-    json_t *out = json_pack("{s:s, s:s, s:I, s:I, s:i, s:i, s:o}", "split", o->split, "choose",
-                            o->choose, "seeds", (json_int_t)o->seeds, "seed", (json_int_t)o->seed,
-                            "workloads", r->n_workloads, "folds", r->n_folds, "rows", rows);
-    json_dumpf(out, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    putchar('\n');
-    json_decref(out);
-    return cmd_done();
+    json_print(json_pack("{s:s, s:s, s:I, s:I, s:i, s:i, s:o}", "split", o->split, "choose",
+                         o->choose, "seeds", (json_int_t)o->seeds, "seed", (json_int_t)o->seed,
+                         "workloads", r->n_workloads, "folds", r->n_folds, "rows", rows),
+               JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 }
 
 static bool is_told(const struct eval_result *r, int figure)
@@ -183,7 +163,7 @@ static bool is_told(const struct eval_result *r, int figure)
     return false;
 }
 
-static int print_table(const struct options *o, const struct eval_result *r)
+static void print_table(const struct options *o, const struct eval_result *r)
 {
     printf("split %s: %d workloads, %d trainings; %ld sequences of %s measurements, seed %ld\n",
            o->split, r->n_workloads, r->n_folds, o->seeds,
@@ -206,28 +186,16 @@ static int print_table(const struct options *o, const struct eval_result *r)
         }
         printf("\n");
     }
-    return cmd_done();
-}
-
-static void put_quoted(struct buf *b, const char *text)
-{
-    buf_puts(b, "\"");
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            buf_puts(b, "\"");
-        buf_append(b, text, 1);
-    }
-    buf_puts(b, "\"");
 }
 
 static int put_prediction(struct buf *b, const struct catalog *c, const struct eval_prediction *p)
 {
-    put_quoted(b, c->workloads[p->workload].name);
+    csv_quote(b, c->workloads[p->workload].name);
     buf_printf(b, ",%d,%d,%s,", p->sequence, p->k, p->method);
-    put_quoted(b, c->types[p->type].name);
+    csv_quote(b, c->types[p->type].name);
     buf_puts(b, ",");
     if (p->neighbour >= 0)
-        put_quoted(b, c->workloads[p->neighbour].name);
+        csv_quote(b, c->workloads[p->neighbour].name);
     buf_printf(b, ",%s,%.9g,%.9g,", eval_quantity_names[p->quantity], p->truth, p->mean);
     if (!isnan(p->sd))
         buf_printf(b, "%.9g", p->sd);
@@ -270,12 +238,15 @@ static int evaluate(struct options *o, const struct catalog *c, struct err *e)
     int rc = eval_run(c, &o->eval, &r, e);
     progress_end(&p);
     if (rc < 0)
-        err_prefix(e, "%s", o->db);
+        rc = err_prefix(e, "%s", o->db);
     else if (o->dump)
         rc = write_dump(c, &r, o->dump, e);
-    int status = rc < 0 ? cmd_fail(e) : o->is_json ? print_json(o, &r) : print_table(o, &r);
+    if (rc == 0 && o->is_json)
+        print_json(o, &r);
+    else if (rc == 0)
+        print_table(o, &r);
     eval_release(&r);
-    return status;
+    return rc;
 }
 
 /* An evaluation takes minutes: what its end would trip over is better known before. */
@@ -300,25 +271,23 @@ static int check_dump(const char *path, struct err *e)
     return rc;
 }
 
-static int run(int argc, char **argv)
+static int run(const struct cmd_call *call, struct err *e)
 {
-    struct options o;
     struct catalog c;
     struct store *store = NULL;
-    struct err e = { 0 };
-    int status = parse_options(argc, argv, &o);
+    int rc = given.dump ? check_dump(given.dump, e) : 0;
 
-    if (status != CMD_GO_ON)
-        return status;
+    (void)call;
     catalog_init(&c);
-    if ((o.dump && check_dump(o.dump, &e) < 0) || store_open(o.db, STORE_READ, &store, &e) < 0 ||
-        catalog_load(&c, store, &e) < 0)
-        status = cmd_fail(&e);
-    else
-        status = evaluate(&o, &c, &e);
+    if (rc == 0)
+        rc = store_open(given.db, STORE_READ, &store, e);
+    if (rc == 0)
+        rc = catalog_load(&c, store, e);
+    if (rc == 0)
+        rc = evaluate(&given, &c, e);
     catalog_release(&c);
     store_close(store);
-    return status;
+    return rc;
 }
 
 const struct cmd cmd_eval = {
@@ -327,5 +296,7 @@ const struct cmd cmd_eval = {
                 "[--choose random|active] [--nets N] [--dump CSV] [--json]",
     .summary = "how well newcomers would have been predicted here",
     .help = help,
+    CMD_OPTIONS(options),
+    .check = check,
     .run = run,
 };

@@ -1,8 +1,7 @@
-/* cmd_import.c - `gogh import`: other people's measurements into a store. */
+/* import.c - `gogh import`: other people's measurements into a store. */
 #include "cli/cmd.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/progress.h"
+#include "base/text/json.h"
 #include "catalog/catalog.h"
 #include "catalog/import/draft.h"
 #include "catalog/import/import.h"
@@ -35,29 +35,41 @@ static const char help[] =
     "  gogh import zeus zeus/trace --db lab.db\n"
     "  gogh import csv ours.csv --db lab.db --json\n";
 
-struct options {
+static struct options {
     const char *kind, *input;
     const char *db, *isolated, *workloads, *watts;
     bool is_json;
+} given;
+
+static const struct cmd_option options[] = {
+    CMD_TEXT("db", given.db),
+    CMD_TEXT("isolated", given.isolated),
+    CMD_TEXT("workloads", given.workloads),
+    CMD_TEXT("watts", given.watts),
+    CMD_FLAG("json", given.is_json),
 };
 
-static int check_options(const struct options *o)
+static int check(const struct cmd_call *call)
 {
+    struct options *o = &given;
+
+    o->kind = call->words[0];
+    o->input = call->words[1];
     bool is_gavel = o->kind != NULL && strcmp(o->kind, "gavel") == 0;
     bool is_csv = o->kind != NULL && strcmp(o->kind, "csv") == 0;
 
     if (o->kind == NULL)
-        return cmd_misuse(&cmd_import, "say what to import: gavel, zeus or csv");
+        return cmd_misuse(call->cmd, "say what to import: gavel, zeus or csv");
     if (!is_gavel && !is_csv && strcmp(o->kind, "zeus") != 0)
-        return cmd_misuse(&cmd_import, "cannot import '%s': want gavel, zeus or csv", o->kind);
+        return cmd_misuse(call->cmd, "cannot import '%s': want gavel, zeus or csv", o->kind);
     if (o->input == NULL)
-        return cmd_misuse(&cmd_import, "say which file or directory to import");
+        return cmd_misuse(call->cmd, "say which file or directory to import");
     if (o->db == NULL)
-        return cmd_misuse(&cmd_import, "say which store to import into: --db DB");
+        return cmd_misuse(call->cmd, "say which store to import into: --db DB");
     if (!is_gavel && (o->isolated != NULL || o->watts != NULL))
-        return cmd_misuse(&cmd_import, "--isolated and --watts are for 'import gavel'");
+        return cmd_misuse(call->cmd, "--isolated and --watts are for 'import gavel'");
     if (!is_gavel && !is_csv && o->workloads != NULL)
-        return cmd_misuse(&cmd_import, "--workloads is for 'import gavel' and 'import csv'");
+        return cmd_misuse(call->cmd, "--workloads is for 'import gavel' and 'import csv'");
     return 0;
 }
 
@@ -119,64 +131,37 @@ static void print_report(const struct options *o, const struct import_report *r)
 
 static void print_json(const struct import_report *r)
 {
-    json_t *j =
-        json_pack("{s:b, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "known",
-                  r->is_known, "measurements", (json_int_t)r->n_measurements, "workloads",
-                  r->n_workloads, "gpu_types", r->n_types, "isolated", r->n_isolated, "pairs",
-                  r->n_pairs, "unfit", r->n_unfit, "gangs", r->n_gangs, "limited", r->n_limited,
-                  "watts", r->n_watts, "dropped", r->n_dropped, "copies", r->n_copies);
-
-    json_dumpf(j, stdout, 0);
-    putchar('\n');
-    json_decref(j);
+    json_print(json_pack("{s:b, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "known",
+                         r->is_known, "measurements", (json_int_t)r->n_measurements, "workloads",
+                         r->n_workloads, "gpu_types", r->n_types, "isolated", r->n_isolated,
+                         "pairs", r->n_pairs, "unfit", r->n_unfit, "gangs", r->n_gangs, "limited",
+                         r->n_limited, "watts", r->n_watts, "dropped", r->n_dropped, "copies",
+                         r->n_copies),
+               0);
 }
 
 /* The store is opened, and made where there is none, when nothing can be wrong with the
  * input any more: what fails leaves no store behind, and nobody's is ever deleted.
  */
-static int run_options(const struct options *o)
+static int run(const struct cmd_call *call, struct err *e)
 {
     struct import_report report = { 0 };
-    struct err e = { 0 };
     struct progress p;
     struct draft d;
-    int rc;
 
+    (void)call;
     draft_init(&d);
     progress_begin(&p, "importing", false);
-    rc = read_input(&d, o, &p, &e);
+    int rc = read_input(&d, &given, &p, e);
     if (rc == 0)
-        rc = write_store(&d, o->db, &p, &report, &e);
+        rc = write_store(&d, given.db, &p, &report, e);
     progress_end(&p);
     draft_release(&d);
-    if (rc < 0)
-        return cmd_fail(&e);
-    if (o->is_json)
+    if (rc == 0 && given.is_json)
         print_json(&report);
-    else
-        print_report(o, &report);
-    return cmd_done();
-}
-
-static int run(int argc, char **argv)
-{
-    struct options o = { .kind = NULL };
-    const struct cmd_option options[] = {
-        { .name = "db", .kind = OPTION_TEXT, .out = &o.db },
-        { .name = "isolated", .kind = OPTION_TEXT, .out = &o.isolated },
-        { .name = "workloads", .kind = OPTION_TEXT, .out = &o.workloads },
-        { .name = "watts", .kind = OPTION_TEXT, .out = &o.watts },
-        { .name = "json", .kind = OPTION_FLAG, .out = &o.is_json },
-    };
-    const char *words[2];
-    int status = cmd_parse(&cmd_import, argc, argv, options, CMD_COUNT(options), words, 2);
-
-    if (status != CMD_GO_ON)
-        return status;
-    o.kind = words[0];
-    o.input = words[1];
-    status = check_options(&o);
-    return status != 0 ? status : run_options(&o);
+    else if (rc == 0)
+        print_report(&given, &report);
+    return rc;
 }
 
 const struct cmd cmd_import = {
@@ -184,5 +169,8 @@ const struct cmd cmd_import = {
     .synopsis = "import gavel FILE | zeus DIR | csv FILE  --db DB [options]",
     .summary = "fill a store with measurements",
     .help = help,
+    CMD_OPTIONS(options),
+    .max_words = 2,
+    .check = check,
     .run = run,
 };

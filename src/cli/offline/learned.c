@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/text/json.h"
 #include "estimate/p1/p1.h"
 #include "refine/model.h"
 #include "refine/p2.h"
@@ -69,11 +70,6 @@ void learned_print(const struct model *m)
 
 /* ---- as JSON ---- */
 
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *error_json(double x)
 {
     return x > 0 ? json_real(x) : json_null();
@@ -91,9 +87,11 @@ static json_t *member_json(const struct p1 *p, enum p1_member m)
             o, regimes[r],
             json_pack("{s:o, s:o, s:o, s:o}", "alone_error", error_json(s.alone[r]), "pair_error",
                       error_json(s.pair[r]), "alone_weight",
-                      is_member ? number(p1_weight_of(p, m, (enum regime)r, false)) : json_null(),
+                      is_member ? json_number_or_null(p1_weight_of(p, m, (enum regime)r, false))
+                                : json_null(),
                       "pair_weight",
-                      is_member ? number(p1_weight_of(p, m, (enum regime)r, true)) : json_null()));
+                      is_member ? json_number_or_null(p1_weight_of(p, m, (enum regime)r, true))
+                                : json_null()));
     return o;
 }
 
@@ -107,7 +105,8 @@ json_t *learned_json(const struct model *m)
     return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:{s:s, s:o, s:o, s:i}}",
                      "about", m->about, "blas", m->blas, "alone", m->n_alone, "pairs", m->n_pairs,
                      "watts", m->n_watts, "workloads", m->n_workloads, "families", m->n_families,
-                     "error", number(model_error(m)), "p1", members, "p2", "champion",
+                     "error", json_number_or_null(model_error(m)), "p1", members, "p2", "champion",
                      c.is_promoted ? "network" : "closed form", "closed_form",
-                     number(c.closed_form), "network", number(c.network), "families", c.n_families);
+                     json_number_or_null(c.closed_form), "network", json_number_or_null(c.network),
+                     "families", c.n_families);
 }

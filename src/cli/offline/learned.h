@@ -2,8 +2,8 @@
  *
  * Shared by `gogh train`, `gogh catalog model` and every command that takes --model.
  */
-#ifndef CLI_LEARNED_H
-#define CLI_LEARNED_H
+#ifndef CLI_OFFLINE_LEARNED_H
+#define CLI_OFFLINE_LEARNED_H
 
 #include <jansson.h>
 

@@ -1,10 +1,9 @@
-/* cmd_optimize.c - `gogh optimize`: one problem in, one checked plan out; problems by chance; and
+/* optimize.c - `gogh optimize`: one problem in, one checked plan out; problems by chance; and
  * the judge for other people's plans.
  */
 #include "cli/cmd.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/text/file.h"
+#include "base/text/json.h"
 #include "base/text/text.h"
 #include "optimize/model/plan.h"
 #include "optimize/files/plan_file.h"
@@ -29,7 +29,8 @@ static const char help[] =
     "bound that no plan can beat, if there is time for one.\n"
     "\n"
     "  optimize PROBLEM.json     '-' reads standard input\n"
-    "      --exact                  until it is proven that nothing is better, 300 s if no time is\n"
+    "      --exact                  until it is proven that nothing is better, 300 s if no time "
+    "is\n"
     "                               given; without it small problems get 10 s for that\n"
     "      --fast                   without trying to prove it; default: as suits the size\n"
     "      --time S                 the best plan after about S seconds; with too little of it\n"
@@ -60,12 +61,29 @@ static const char help[] =
 
 #define NAMES_SHOWN 5    // jobs named in a summary for people
 
-struct options {
+static struct options {
     bool is_json, is_exact, is_fast, is_generate, in_watts;
     double time_s, overload, standing;
     long nodes, threads, seed, n_kinds, theta;
     const char *out, *check;
-    const char *words[4];
+} given = { .seed = -1, .standing = -1 };
+
+static const struct cmd_option options[] = {
+    CMD_FLAG("exact", given.is_exact),
+    CMD_FLAG("fast", given.is_fast),
+    CMD_NUMBER("time", given.time_s, 1e-3, 1e6),
+    CMD_WHOLE("nodes", given.nodes, 1, 1e15),
+    CMD_WHOLE("threads", given.threads, 1, 2),
+    CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
+    CMD_TEXT("out", given.out),
+    CMD_TEXT("check", given.check),
+    CMD_FLAG("json", given.is_json),
+    CMD_FLAG("generate", given.is_generate),
+    CMD_WHOLE("kinds", given.n_kinds, 1, 5000),
+    CMD_WHOLE("theta", given.theta, 1, THETA_MAX),
+    CMD_NUMBER("overload", given.overload, 0.01, 100),
+    CMD_NUMBER("standing", given.standing, 0, 1),
+    CMD_FLAG("watts", given.in_watts),
 };
 
 /* ---- the line ---- */
@@ -93,57 +111,25 @@ static const char *misplaced(const struct options *o)
     return NULL;
 }
 
-static int parse_options(int argc, char **argv, struct options *o)
+static int check(const struct cmd_call *call)
 {
-    const struct cmd_option options[] = {
-        { .name = "exact", .kind = OPTION_FLAG, .out = &o->is_exact },
-        { .name = "fast", .kind = OPTION_FLAG, .out = &o->is_fast },
-        { .name = "time", .kind = OPTION_NUMBER, .out = &o->time_s, .low = 1e-3, .high = 1e6 },
-        { .name = "nodes", .kind = OPTION_WHOLE, .out = &o->nodes, .low = 1, .high = 1e15 },
-        { .name = "threads", .kind = OPTION_WHOLE, .out = &o->threads, .low = 1, .high = 2 },
-        { .name = "seed", .kind = OPTION_WHOLE, .out = &o->seed, .high = CMD_SEED_MAX },
-        { .name = "out", .kind = OPTION_TEXT, .out = &o->out },
-        { .name = "check", .kind = OPTION_TEXT, .out = &o->check },
-        { .name = "json", .kind = OPTION_FLAG, .out = &o->is_json },
-        { .name = "generate", .kind = OPTION_FLAG, .out = &o->is_generate },
-        { .name = "kinds", .kind = OPTION_WHOLE, .out = &o->n_kinds, .low = 1, .high = 5000 },
-        { .name = "theta", .kind = OPTION_WHOLE, .out = &o->theta, .low = 1, .high = THETA_MAX },
-        { .name = "overload",
-          .kind = OPTION_NUMBER,
-          .out = &o->overload,
-          .low = 0.01,
-          .high = 100 },
-        { .name = "standing", .kind = OPTION_NUMBER, .out = &o->standing, .high = 1 },
-        { .name = "watts", .kind = OPTION_FLAG, .out = &o->in_watts },
-    };
+    const char *const *words = call->words, *why = misplaced(&given);
 
-    *o = (struct options){ .seed = -1, .standing = -1 };
-    int status = cmd_parse(&cmd_optimize, argc, argv, options, CMD_COUNT(options), o->words, 4);
-    if (status != CMD_GO_ON)
-        return status;
-    const char *why = misplaced(o);
     if (why)
-        return cmd_misuse(&cmd_optimize, "%s", why);
-    if (!o->is_generate && o->words[1])
-        return cmd_misuse(&cmd_optimize, "unexpected argument '%s'", o->words[1]);
-    if (!o->words[0] || (o->is_generate && !o->words[3]))
-        return cmd_misuse(&cmd_optimize, o->is_generate ? "--generate wants JOBS GPUS TYPES SEED"
-                                                        : "say which problem: a file, or '-'");
-    return CMD_GO_ON;
+        return cmd_misuse(call->cmd, "%s", why);
+    if (!given.is_generate && words[0] && words[1])
+        return cmd_misuse(call->cmd, "unexpected argument '%s'", words[1]);
+    if (!words[0] || (given.is_generate && !words[3]))
+        return cmd_misuse(call->cmd, given.is_generate ? "--generate wants JOBS GPUS TYPES SEED"
+                                                       : "say which problem: a file, or '-'");
+    return 0;
 }
 
 /* ---- a problem by chance ---- */
 
-static int put_out(const char *path, const struct buf *b, struct err *e)
+static int take_sizes(const struct cmd_call *call, struct make_options *out)
 {
-    if (path)
-        return file_write(path, buf_text(b), b->len, e) < 0 ? cmd_fail(e) : EXIT_DONE;
-    fwrite(buf_text(b), 1, b->len, stdout);
-    return cmd_done();
-}
-
-static int take_sizes(const struct options *o, struct make_options *out)
-{
+    const struct options *o = &given;
     static const struct {
         const char *name;
         double low, high;
@@ -153,9 +139,10 @@ static int take_sizes(const struct options *o, struct make_options *out)
     long v[4];
 
     for (int i = 0; i < 4; i++)
-        if (text_to_long(slice_of(o->words[i]), (long)wants[i].low, (long)wants[i].high, &v[i]) < 0)
-            return cmd_misuse(&cmd_optimize, "%s wants a whole number from %.0f to %.0f, not '%s'",
-                              wants[i].name, wants[i].low, wants[i].high, o->words[i]);
+        if (text_to_long(slice_of(call->words[i]), (long)wants[i].low, (long)wants[i].high, &v[i]) <
+            0)
+            return cmd_misuse(call->cmd, "%s wants a whole number from %.0f to %.0f, not '%s'",
+                              wants[i].name, wants[i].low, wants[i].high, call->words[i]);
     *out = make_defaults;
     out->n_jobs = (int)v[0];
     out->n_gpus = (int)v[1];
@@ -166,24 +153,25 @@ static int take_sizes(const struct options *o, struct make_options *out)
     out->overload = o->overload > 0 ? o->overload : out->overload;
     out->standing = o->standing >= 0 ? o->standing : out->standing;
     out->joules = !o->in_watts;
-    return CMD_GO_ON;
+    return 0;
 }
 
-static int generate(const struct options *o, struct arena *a)
+static int generate(const struct cmd_call *call, struct err *e)
 {
     struct make_options how;
-    struct err e = { 0 };
     struct problem p;
     struct buf b;
-    int status = take_sizes(o, &how);
+    int rc = take_sizes(call, &how);
 
-    if (status != CMD_GO_ON)
-        return status;
-    problem_make(a, &how, &p);
+    if (rc != 0)
+        return rc;
+    problem_make(call->arena, &how, &p);
     buf_init(&b, PROBLEM_BYTES_MAX);
-    status = problem_write(&p, &b, &e) < 0 ? cmd_fail(&e) : put_out(o->out, &b, &e);
+    rc = problem_write(&p, &b, e);
+    if (rc == 0)
+        rc = cmd_write(given.out, &b, e);
     buf_release(&b);
-    return status;
+    return rc;
 }
 
 /* ---- a summary ---- */
@@ -228,11 +216,6 @@ static void count(struct arena *a, struct result *r)
     r->cost_w = x->cost_w + problem_base_w(p);
 }
 
-static json_t *number_or_null(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 /* The most memory that this process had. */
 static json_int_t rss_bytes(void)
 {
@@ -248,8 +231,8 @@ static void add_result(json_t *j, const struct result *r)
     const struct plan *x = r->x;
 
     json_object_set_new(j, "objective", json_real(r->cost_w));
-    json_object_set_new(j, "bound", number_or_null(r->bound_w));
-    json_object_set_new(j, "gap_percent", number_or_null(gap_percent(r)));
+    json_object_set_new(j, "bound", json_number_or_null(r->bound_w));
+    json_object_set_new(j, "gap_percent", json_number_or_null(gap_percent(r)));
     json_object_set_new(j, "jobs", json_integer(r->n_jobs));
     json_object_set_new(j, "gpus", json_integer(r->p->n_gpus));
     json_object_set_new(j, "gpus_used", json_integer(r->n_used));
@@ -280,7 +263,7 @@ static void add_report(json_t *j, const struct result *of, uint64_t seed)
     };
 
     for (int i = 0; i < CMD_COUNT(reals); i++)
-        json_object_set_new(j, reals[i].key, number_or_null(reals[i].value));
+        json_object_set_new(j, reals[i].key, json_number_or_null(reals[i].value));
     json_object_set_new(j, "nodes", json_integer(r->nodes));
     json_object_set_new(j, "lp_rows", json_integer(r->lp_rows));
     json_object_set_new(j, "lp_columns", json_integer(r->lp_columns));
@@ -288,12 +271,9 @@ static void add_report(json_t *j, const struct result *of, uint64_t seed)
     json_object_set_new(j, "seed", json_integer((json_int_t)seed));
 }
 
-static int print_json(json_t *j)
+static void print_json(json_t *j)
 {
-    json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-    putchar('\n');
-    json_decref(j);
-    return cmd_done();
+    json_print(j, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 }
 
 /* ---- the same for people ---- */
@@ -359,7 +339,7 @@ static void print_cost(const struct result *r)
         printf("bounds and proofs know nothing of CPUs, memory, devices and barred nodes\n");
 }
 
-static int print_result(const struct result *r, const struct options *o)
+static void print_result(const struct result *r, const struct options *o)
 {
     print_cost(r);
     print_short(r);
@@ -371,7 +351,6 @@ static int print_result(const struct result *r, const struct options *o)
                r->report->seconds, r->report->nodes);
     if (r->report && o->out)
         printf("written to %s\n", o->out);
-    return cmd_done();
 }
 
 /* ---- planning ---- */
@@ -396,11 +375,10 @@ static int write_plan(const struct options *o, const struct result *r, struct er
     return rc;
 }
 
-static int plan(const struct options *o, struct arena *a, const struct problem *p)
+static int plan(const struct options *o, struct arena *a, const struct problem *p, struct err *e)
 {
     struct optimize_options how = optimize_defaults;
     struct optimize_report report = { 0 };
-    struct err e = { 0 };
     struct plan x;
 
     how.exact = exact_run;
@@ -409,18 +387,21 @@ static int plan(const struct options *o, struct arena *a, const struct problem *
     how.nodes = o->nodes;
     how.threads = (int)o->threads;
     how.seed = o->seed >= 0 ? (uint64_t)o->seed : how.seed;
-    if (optimize_run(a, p, &how, &x, &report, &e) < 0)
-        return cmd_fail(&e);
+    if (optimize_run(a, p, &how, &x, &report, e) < 0)
+        return -e->code;
     struct result r = { .p = p, .x = &x, .report = &report, .bound_w = report.bound_w };
     count(a, &r);
-    if (write_plan(o, &r, &e) < 0)
-        return cmd_fail(&e);
-    if (!o->is_json)
-        return print_result(&r, o);
+    if (write_plan(o, &r, e) < 0)
+        return -e->code;
+    if (!o->is_json) {
+        print_result(&r, o);
+        return 0;
+    }
     json_t *j = json_pack("{s:s, s:s}", "method", report.method, "status", status_name(&report));
     add_result(j, &r);
     add_report(j, &r, how.seed);
-    return print_json(j);
+    print_json(j);
+    return 0;
 }
 
 /* ---- judging ---- */
@@ -440,51 +421,40 @@ static int check_claims(const char *file, const struct result *r, const struct p
     return 0;
 }
 
-static int judge(const struct options *o, struct arena *a, const struct problem *p)
+static int judge(const struct options *o, struct arena *a, const struct problem *p, struct err *e)
 {
     struct plan_claims c;
-    struct err e = { 0 };
     struct plan x;
 
-    if (plan_read(a, p, o->check, &x, &c, &e) < 0)
-        return cmd_fail(&e);
-    if (plan_check(a, p, &x, &e) < 0) {
-        err_prefix(&e, "%s", o->check);
-        return cmd_fail(&e);
-    }
+    if (plan_read(a, p, o->check, &x, &c, e) < 0)
+        return -e->code;
+    if (plan_check(a, p, &x, e) < 0)
+        return err_prefix(e, "%s", o->check);
     struct result r = { .p = p, .x = &x, .bound_w = c.bound_w };
     count(a, &r);
-    if (check_claims(o->check, &r, &c, &e) < 0)
-        return cmd_fail(&e);
+    if (check_claims(o->check, &r, &c, e) < 0)
+        return -e->code;
     if (!o->is_json) {
         printf("%s holds%s%s\n", o->check, c.made_by ? "; made by " : "",
                c.made_by ? c.made_by : "");
-        return print_result(&r, o);
+        print_result(&r, o);
+        return 0;
     }
     json_t *j = json_pack("{s:b, s:s?}", "holds", true, "made_by", c.made_by);
     add_result(j, &r);
-    return print_json(j);
+    print_json(j);
+    return 0;
 }
 
-static int run(int argc, char **argv)
+static int run(const struct cmd_call *call, struct err *e)
 {
-    struct options o;
     struct problem p;
-    struct err e = { 0 };
-    struct arena a;
-    int status = parse_options(argc, argv, &o);
 
-    if (status != CMD_GO_ON)
-        return status;
-    arena_init(&a);
-    if (o.is_generate)
-        status = generate(&o, &a);
-    else if (problem_read(&a, o.words[0], &p, &e) < 0)
-        status = cmd_fail(&e);
-    else
-        status = o.check ? judge(&o, &a, &p) : plan(&o, &a, &p);
-    arena_release(&a);
-    return status;
+    if (given.is_generate)
+        return generate(call, e);
+    if (problem_read(call->arena, call->words[0], &p, e) < 0)
+        return -e->code;
+    return given.check ? judge(&given, call->arena, &p, e) : plan(&given, call->arena, &p, e);
 }
 
 const struct cmd cmd_optimize = {
@@ -495,5 +465,8 @@ const struct cmd cmd_optimize = {
                 "optimize --generate JOBS GPUS TYPES SEED [--out FILE]",
     .summary = "plan one problem, with a bound; check a plan; make up a problem",
     .help = help,
+    CMD_OPTIONS(options),
+    .max_words = 4,
+    .check = check,
     .run = run,
 };

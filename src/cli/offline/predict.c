@@ -1,6 +1,5 @@
-/* cmd_predict.c - `gogh predict`: how fast and how costly a workload would be. */
+/* predict.c - `gogh predict`: how fast and how costly a workload would be. */
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/text/json.h"
 #include "catalog/catalog.h"
 #include "cli/cmd.h"
 #include "cli/offline/learned.h"
@@ -45,10 +45,21 @@ static const char help[] =
     "  gogh predict bert-base --model none\n"
     "  gogh predict bert-base --db lab.db --model site --choose active\n";
 
-struct options {
+static struct options {
     const char *workload, *beside, *gpu, *db, *model, *choose;
     double batch;
     bool is_json;
+} given = { .batch = NAN };
+
+static const struct cmd_option options[] = {
+    CMD_TEXT("workload", given.workload),
+    CMD_NUMBER("batch", given.batch, 1, 1e7),
+    CMD_TEXT("beside", given.beside),
+    CMD_TEXT("gpu", given.gpu),
+    CMD_TEXT("db", given.db),
+    CMD_TEXT("model", given.model),
+    CMD_TEXT("choose", given.choose),
+    CMD_FLAG("json", given.is_json),
 };
 
 /* The index of 'name' in the catalog; a built-in model is put there first. */
@@ -83,12 +94,6 @@ static int add_types(struct catalog *c, struct err *e)
     return rc;
 }
 
-/* JSON has no NaN. */
-static json_t *number(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *row(const struct estimator *est, const struct options *o, int w, int beside,
                    int type)
 {
@@ -104,20 +109,21 @@ static json_t *row(const struct estimator *est, const struct options *o, int w, 
         printf("%-14s %12.4g %12.4g %12.4g %8.0f %9.2f\n", name, speed, speed * exp(-half),
                speed * exp(half), watts, unfit);
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu", name, "throughput",
-                     number(speed), "sd", number((double)cell->sd), "low90",
-                     number(speed * exp(-half)), "high90", number(speed * exp(half)), "watts",
-                     number(watts), "unfit", number(unfit));
+                     json_number_or_null(speed), "sd", json_number_or_null((double)cell->sd),
+                     "low90", json_number_or_null(speed * exp(-half)), "high90",
+                     json_number_or_null(speed * exp(half)), "watts", json_number_or_null(watts),
+                     "unfit", json_number_or_null(unfit));
 }
 
 /* ---- what to measure next ---- */
 
-/* What was asked: indices in the catalog; beside and only may be -1. */
-struct question {
+/* Which cells: indices in the catalog; beside and only may be -1. */
+struct predict_query {
     int w, beside, only;
 };
 
 /* The cell to measure next. */
-struct choice {
+struct next_cell {
     int type;         // -1: none is left
     int neighbour;    // -1: alone
     double gain;
@@ -127,7 +133,7 @@ struct choice {
 #define SEEN_MAX 48
 
 /* What was measured of it: alone first, for that tells most. */
-static int look(const struct catalog *c, int w, struct sighting *seen)
+static int look(const struct catalog *c, int w, struct p2_observation *seen)
 {
     int n = 0;
 
@@ -135,14 +141,13 @@ static int look(const struct catalog *c, int w, struct sighting *seen)
         for (int i = c->first_cell[w]; i >= 0 && n < SEEN_MAX; i = c->next_cell[i]) {
             const struct cell *cell = &c->cells[i];
             const struct cell_key *k = &cell->key;
-            if (k->n_gpus == 1 && k->limit_w == 0 && cell->n_speed &&
-                (k->neighbour < 0) == is_alone)
-                seen[n++] = (struct sighting){ .type = k->gpu_type,
-                                               .neighbour = k->neighbour,
-                                               .ln_speed = cell->ln_speed,
-                                               .ln_speed_var = cell_variance(cell),
-                                               .ln_r_partner = (double)NAN,
-                                               .ln_watts = (double)NAN };
+            if (cell_key_is_plain(k) && cell->n_speed && (k->neighbour < 0) == is_alone)
+                seen[n++] = (struct p2_observation){ .type = k->gpu_type,
+                                                     .neighbour = k->neighbour,
+                                                     .ln_speed = cell->ln_speed,
+                                                     .ln_speed_var = cell_variance(cell),
+                                                     .ln_r_partner = (double)NAN,
+                                                     .ln_watts = (double)NAN };
         }
     }
     return n;
@@ -160,23 +165,23 @@ static bool is_open(const struct estimator *est, int w, int type, int neighbour)
 }
 
 static int choose(struct arena *a, const struct estimator *est, const struct p2 *p,
-                  const struct question *q, struct choice *out, struct err *e)
+                  const struct predict_query *q, struct next_cell *out, struct err *e)
 {
-    struct sighting seen[SEEN_MAX];
-    struct beliefs prior;
+    struct p2_observation seen[SEEN_MAX];
+    struct p2_estimates prior;
     int n_seen = look(est->catalog, q->w, seen), n = 0;
     int from = q->beside < 0 ? -1 : q->beside, to = q->beside < 0 ? est->n_workloads : from + 1;
-    struct sighting *open =
-        ARENA_ARRAY(a, struct sighting, (size_t)est->n_types * (size_t)(to - from));
+    struct p2_observation *open =
+        ARENA_ARRAY(a, struct p2_observation, (size_t)est->n_types * (size_t)(to - from));
 
     for (int g = 0; g < est->n_types; g++)
         for (int i = from; i < to && (q->only < 0 || g == q->only); i++)
             if (is_open(est, q->w, g, i))
-                open[n++] = (struct sighting){ .type = g, .neighbour = i };
-    beliefs_make(a, est->n_types, est->n_workloads, false, &prior);
-    beliefs_from_p1(est->scene, q->w, &prior);
-    *out = (struct choice){ -1, -1, 0 };
-    int best = p2_choose(a, p, est->scene, &prior, n_seen, seen, n, open, &out->gain, e);
+                open[n++] = (struct p2_observation){ .type = g, .neighbour = i };
+    p2_estimates_make(a, est->n_types, est->n_workloads, false, &prior);
+    p2_estimates_from_p1(est->context, q->w, &prior);
+    *out = (struct next_cell){ -1, -1, 0 };
+    int best = p2_choose(a, p, est->context, &prior, n_seen, seen, n, open, &out->gain, e);
     if (best >= 0) {
         out->type = open[best].type;
         out->neighbour = open[best].neighbour;
@@ -184,12 +189,12 @@ static int choose(struct arena *a, const struct estimator *est, const struct p2 
     return best < -1 ? best : 0;
 }
 
-static const char *neighbour_name(const struct estimator *est, const struct choice *c)
+static const char *neighbour_name(const struct estimator *est, const struct next_cell *c)
 {
     return c->neighbour < 0 ? NULL : est->catalog->workloads[c->neighbour].name;
 }
 
-static json_t *choice_json(const struct estimator *est, const struct choice *c)
+static json_t *next_json(const struct estimator *est, const struct next_cell *c)
 {
     if (c->type < 0)
         return json_null();
@@ -197,7 +202,7 @@ static json_t *choice_json(const struct estimator *est, const struct choice *c)
                      neighbour_name(est, c), "gain", c->gain);
 }
 
-static void print_choice(const struct estimator *est, const struct choice *c)
+static void print_next(const struct estimator *est, const struct next_cell *c)
 {
     const char *neighbour = neighbour_name(est, c);
 
@@ -213,7 +218,7 @@ static void print_choice(const struct estimator *est, const struct choice *c)
 
 /* 'next' may be NULL: nobody asked. */
 static void print_rows(const struct estimator *est, const struct options *o,
-                       const struct question *q, const struct choice *next)
+                       const struct predict_query *q, const struct next_cell *next)
 {
     int w = q->w, beside = q->beside;
     json_t *rows = json_array();
@@ -229,18 +234,17 @@ static void print_rows(const struct estimator *est, const struct options *o,
     json_t *out = json_pack("{s:s, s:s?, s:o}", "workload", name, "beside",
                             beside < 0 ? NULL : est->catalog->workloads[beside].name, "rows", rows);
     if (next && o->is_json)
-        json_object_set_new(out, "choose", choice_json(est, next));
+        json_object_set_new(out, "choose", next_json(est, next));
     else if (next)
-        print_choice(est, next);
-    if (o->is_json) {
-        json_dumpf(out, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-        printf("\n");
-    }
-    json_decref(out);
+        print_next(est, next);
+    if (o->is_json)
+        json_print(out, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    else
+        json_decref(out);
 }
 
 /* Everybody who is asked about; what is built in is put into the catalog first. */
-static int understand(struct catalog *c, const struct options *o, struct question *out,
+static int find_query(struct catalog *c, const struct options *o, struct predict_query *out,
                       struct err *e)
 {
     int w = find_workload(c, o->workload, o->batch, e);
@@ -258,7 +262,7 @@ static int understand(struct catalog *c, const struct options *o, struct questio
                        "lists those",
                        o->gpu);
     }
-    *out = (struct question){ w, beside, only };
+    *out = (struct predict_query){ w, beside, only };
     return 0;
 }
 
@@ -267,10 +271,11 @@ static int predict(struct catalog *c, const struct model *m, const struct option
 {
     struct estimator est;
     struct refiner refiner;
-    struct question q = { 0 };
-    struct choice next;
+    struct predict_query q = { 0 };
+    struct next_cell next;
     struct arena a;
-    int rc = understand(c, o, &q, e);
+    const struct p2 *p2 = m ? m->p2 : NULL;
+    int rc = find_query(c, o, &q, e);
 
     if (rc < 0)
         return rc;
@@ -282,12 +287,12 @@ static int predict(struct catalog *c, const struct model *m, const struct option
     estimator_init(&est, c, 1.0);
     refiner_init(&refiner, c, &est);
     estimate_use(&est, m ? m->p1 : NULL);
-    refine_use(&refiner, m ? m->p2 : NULL);
+    refine_use(&refiner, p2);
     estimate_meet(&est);
     rc = refine_settle(&refiner, e);
     estimate_refresh(&est);
     if (rc >= 0 && o->choose)
-        rc = choose(&a, &est, m->p2, &q, &next, e);
+        rc = choose(&a, &est, p2, &q, &next, e);
     if (rc >= 0)
         print_rows(&est, o, &q, o->choose ? &next : NULL);
     refiner_release(&refiner);
@@ -296,13 +301,34 @@ static int predict(struct catalog *c, const struct model *m, const struct option
     return rc < 0 ? rc : 0;
 }
 
-static int predict_from(const struct options *o, struct err *e)
+static int check(const struct cmd_call *call)
 {
+    const char *word = call->words[0];
+    struct options *o = &given;
+
+    if (word && o->workload)
+        return cmd_misuse(call->cmd, "two workloads, '%s' and '%s': --beside is for sharing",
+                          o->workload, word);
+    o->workload = word ? word : o->workload;
+    if (!o->workload)
+        return cmd_misuse(call->cmd, "which workload?");
+    if (o->model && o->model[0] == '\0')
+        return cmd_misuse(call->cmd, "--model wants site, pretrained, none or a file");
+    if (o->choose && strcmp(o->choose, "active") != 0)
+        return cmd_misuse(call->cmd, "--choose wants active, not '%s'", o->choose);
+    return 0;
+}
+
+static int run(const struct cmd_call *call, struct err *e)
+{
+    const struct options *o = &given;
     struct catalog c;
     struct store *store = NULL;
     struct model *m = NULL;
     int rc = 0;
 
+    (void)call;
+    nn_init();
     catalog_init(&c);
     if (o->db)
         rc = store_open(o->db, STORE_READ, &store, e);
@@ -321,46 +347,14 @@ static int predict_from(const struct options *o, struct err *e)
     return rc;
 }
 
-static int run(int argc, char **argv)
-{
-    struct options o = { .batch = NAN };
-    const struct cmd_option options[] = {
-        { .name = "workload", .kind = OPTION_TEXT, .out = &o.workload },
-        { .name = "batch", .kind = OPTION_NUMBER, .out = &o.batch, .low = 1, .high = 1e7 },
-        { .name = "beside", .kind = OPTION_TEXT, .out = &o.beside },
-        { .name = "gpu", .kind = OPTION_TEXT, .out = &o.gpu },
-        { .name = "db", .kind = OPTION_TEXT, .out = &o.db },
-        { .name = "model", .kind = OPTION_TEXT, .out = &o.model },
-        { .name = "choose", .kind = OPTION_TEXT, .out = &o.choose },
-        { .name = "json", .kind = OPTION_FLAG, .out = &o.is_json },
-    };
-    struct err e = { 0 };
-    const char *word;
-    int status = cmd_parse(&cmd_predict, argc, argv, options, CMD_COUNT(options), &word, 1);
-
-    if (status != CMD_GO_ON)
-        return status;
-    if (word && o.workload)
-        return cmd_misuse(&cmd_predict, "two workloads, '%s' and '%s': --beside is for sharing",
-                          o.workload, word);
-    o.workload = word ? word : o.workload;
-    if (!o.workload)
-        return cmd_misuse(&cmd_predict, "which workload?");
-    if (o.model && o.model[0] == '\0')
-        return cmd_misuse(&cmd_predict, "--model wants site, pretrained, none or a file");
-    if (o.choose && strcmp(o.choose, "active") != 0)
-        return cmd_misuse(&cmd_predict, "--choose wants active, not '%s'", o.choose);
-    nn_init();
-    if (predict_from(&o, &e) < 0)
-        return cmd_fail(&e);
-    return cmd_done();
-}
-
 const struct cmd cmd_predict = {
     .name = "predict",
     .synopsis = "predict WORKLOAD [--batch N] [--beside W] [--gpu TYPE] [--db DB] [--model M] "
                 "[--choose active] [--json]",
     .summary = "how fast and how costly a workload would be, with intervals",
     .help = help,
+    CMD_OPTIONS(options),
+    .max_words = 1,
+    .check = check,
     .run = run,
 };

@@ -1,12 +1,12 @@
-/* cmd_replay.c - `gogh replay`: the state that a store's journal adds up to; and a daemon's record,
+/* replay.c - `gogh replay`: the state that a store's journal adds up to; and a daemon's record,
  * gone through again.
  */
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/text/json.h"
 #include "cli/cmd.h"
 #include "daemon/service/recover.h"
 #include "sim/rerun/rerun.h"
@@ -32,7 +32,18 @@ static const char help[] =
     "  gogh replay --db run.db\n"
     "  gogh replay --record /var/lib/gogh/record.jsonl --truth measured.db\n";
 
-#define TOLERANCE 0.05
+static const char *db;
+static struct rerun_options record;
+static double tolerance = 0.05;
+static bool is_json;
+
+static const struct cmd_option options[] = {
+    CMD_TEXT("db", db),
+    CMD_FLAG("json", is_json),
+    CMD_TEXT("record", record.record),
+    CMD_TEXT("truth", record.truth),
+    CMD_NUMBER("tolerance", tolerance, 0, 10),
+};
 
 static json_t *job_json(const struct state *s, const struct job *j, const struct catalog *c)
 {
@@ -55,13 +66,11 @@ static void print_json(const struct recovered *r)
 
     for (int i = 0; i < s->n_jobs; i++)
         json_array_append_new(jobs, job_json(s, s->jobs[i], &r->catalog));
-    json_t *o =
-        json_pack("{s:I, s:i, s:i, s:i, s:i, s:i, s:o}", "events", (json_int_t)r->ledger.last_seq,
-                  "nodes", s->n_nodes, "gpus", s->n_gpus, "running", s->n_running, "waiting",
-                  s->n_waiting, "ended", s->n_ended, "jobs", jobs);
-    json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
-    printf("\n");
-    json_decref(o);
+    json_print(json_pack("{s:I, s:i, s:i, s:i, s:i, s:i, s:o}", "events",
+                         (json_int_t)r->ledger.last_seq, "nodes", s->n_nodes, "gpus", s->n_gpus,
+                         "running", s->n_running, "waiting", s->n_waiting, "ended", s->n_ended,
+                         "jobs", jobs),
+               JSON_INDENT(2) | JSON_REAL_PRECISION(10));
 }
 
 static void print_text(const struct recovered *r)
@@ -83,27 +92,22 @@ static void print_text(const struct recovered *r)
     }
 }
 
-static int show_store(const char *db, bool is_json)
+static int show_store(struct err *e)
 {
     struct recovered r;
-    struct err e = { 0 };
+    int rc = recover_open(&r, db, STORE_READ, e);
 
-    if (recover_open(&r, db, STORE_READ, &e) < 0)
-        return cmd_fail(&e);
+    if (rc < 0)
+        return rc;
     if (is_json)
         print_json(&r);
     else
         print_text(&r);
     recover_close(&r);
-    return cmd_done();
+    return 0;
 }
 
 /* ---- a record ---- */
-
-static json_t *number(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
 
 static void print_rerun_json(const struct rerun_result *r)
 {
@@ -116,17 +120,17 @@ static void print_rerun_json(const struct rerun_result *r)
                                                t->n_gpus, "energy_cluster_j", t->cluster_j,
                                                "energy_sim_j", t->sim_j));
     }
-    json_t *o = json_pack(
-        "{s:I, s:I, s:I, s:s?, s:f, s:f, s:f, s:o, s:f, s:o, s:i, s:i, s:o, s:I, s:I, s:i}",
-        "decisions", (json_int_t)r->n_decisions, "same", (json_int_t)r->n_same, "cut",
-        (json_int_t)r->n_cut, "differs", r->differs, "watts_off", r->watts_off, "energy_cluster_j",
-        r->cluster_j, "energy_sim_j", r->sim_j, "difference", number(r->difference), "seconds",
-        r->seconds, "types", types, "finished", r->n_finished, "finished_sim", r->n_finished_sim,
-        "jct_off", number(r->jct_off), "events", (json_int_t)r->n_events, "measurements",
-        (json_int_t)r->n_measurements, "parts", r->n_parts);
-    json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
-    printf("\n");
-    json_decref(o);
+    json_print(
+        json_pack(
+            "{s:I, s:I, s:I, s:s?, s:f, s:f, s:f, s:o, s:f, s:o, s:i, s:i, s:o, s:I, s:I, s:i}",
+            "decisions", (json_int_t)r->n_decisions, "same", (json_int_t)r->n_same, "cut",
+            (json_int_t)r->n_cut, "differs", r->differs, "watts_off", r->watts_off,
+            "energy_cluster_j", r->cluster_j, "energy_sim_j", r->sim_j, "difference",
+            json_number_or_null(r->difference), "seconds", r->seconds, "types", types, "finished",
+            r->n_finished, "finished_sim", r->n_finished_sim, "jct_off",
+            json_number_or_null(r->jct_off), "events", (json_int_t)r->n_events, "measurements",
+            (json_int_t)r->n_measurements, "parts", r->n_parts),
+        JSON_INDENT(2) | JSON_REAL_PRECISION(10));
 }
 
 static void print_rerun_text(const struct rerun_result *r)
@@ -151,57 +155,41 @@ static void print_rerun_text(const struct rerun_result *r)
 }
 
 /* The answer is no where a plan differs, or joules do. */
-static int show_record(const struct rerun_options *o, double tolerance, bool is_json)
+static int show_record(struct arena *a, struct err *e)
 {
-    struct arena a;
     struct rerun_result r;
-    struct err e = { 0 };
+    int rc = rerun(a, &record, &r, e);
 
-    arena_init(&a);
-    int rc = rerun(&a, o, &r, &e);
-    if (rc == 0) {
-        if (is_json)
-            print_rerun_json(&r);
-        else
-            print_rerun_text(&r);
-    }
-    bool is_same = rc == 0 && r.n_same == r.n_decisions;
-    bool is_near = rc == 0 && !(fabs(r.difference) > tolerance);
-    arena_release(&a);
     if (rc < 0)
-        return cmd_fail(&e);
-    int status = cmd_done();
-    if (!is_same || !is_near)
-        fprintf(stderr, "gogh: the answer is no: %s%s\n",
-                is_same ? "joules differ by more than --tolerance" : "not all plans are the same",
-                is_same && !o->truth ? "; without --truth it goes by what was believed at the "
+        return rc;
+    if (is_json)
+        print_rerun_json(&r);
+    else
+        print_rerun_text(&r);
+    bool is_same = r.n_same == r.n_decisions, is_near = !(fabs(r.difference) > tolerance);
+    if (is_same && is_near)
+        return 0;
+    fflush(stdout);
+    fprintf(stderr, "gogh: the answer is no: %s%s\n",
+            is_same ? "joules differ by more than --tolerance" : "not all plans are the same",
+            is_same && !record.truth ? "; without --truth it goes by what was believed at the "
                                        "record's end"
                                      : "");
-    return is_same && is_near ? status : EXIT_NO;
+    return EXIT_NO;
 }
 
-static int run(int argc, char **argv)
+static int check(const struct cmd_call *call)
 {
-    const char *db = NULL;
-    struct rerun_options record = { 0 };
-    double tolerance = TOLERANCE;
-    bool is_json = false;
-    const struct cmd_option options[] = {
-        { .name = "db", .kind = OPTION_TEXT, .out = &db },
-        { .name = "json", .kind = OPTION_FLAG, .out = &is_json },
-        { .name = "record", .kind = OPTION_TEXT, .out = &record.record },
-        { .name = "truth", .kind = OPTION_TEXT, .out = &record.truth },
-        { .name = "tolerance", .kind = OPTION_NUMBER, .out = &tolerance, .low = 0, .high = 10 },
-    };
-    int status = cmd_parse(&cmd_replay, argc, argv, options, CMD_COUNT(options), NULL, 0);
-
-    if (status != CMD_GO_ON)
-        return status;
     if (!db == !record.record)
-        return cmd_misuse(&cmd_replay, "which store, or which record? --db DB or --record FILE");
+        return cmd_misuse(call->cmd, "which store, or which record? --db DB or --record FILE");
     if (db && record.truth)
-        return cmd_misuse(&cmd_replay, "--truth goes with --record");
-    return db ? show_store(db, is_json) : show_record(&record, tolerance, is_json);
+        return cmd_misuse(call->cmd, "--truth goes with --record");
+    return 0;
+}
+
+static int run(const struct cmd_call *call, struct err *e)
+{
+    return db ? show_store(e) : show_record(call->arena, e);
 }
 
 const struct cmd cmd_replay = {
@@ -209,5 +197,7 @@ const struct cmd cmd_replay = {
     .synopsis = "replay --db DB | --record FILE [--truth DB] [--tolerance PART] [--json]",
     .summary = "what a store's journal, or a daemon's record, adds up to",
     .help = help,
+    CMD_OPTIONS(options),
+    .check = check,
     .run = run,
 };

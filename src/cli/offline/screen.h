@@ -1,8 +1,8 @@
 /* screen.h - two simulations side by side as a page of text: nodes, GPUs and who shares
  * them, watts, promises, and what is saved.
  */
-#ifndef CLI_SCREEN_H
-#define CLI_SCREEN_H
+#ifndef CLI_OFFLINE_SCREEN_H
+#define CLI_OFFLINE_SCREEN_H
 
 struct buf;
 struct catalog;

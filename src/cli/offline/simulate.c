@@ -1,8 +1,7 @@
-/* cmd_simulate.c - `gogh simulate`: replay a trace on a cluster under one policy. */
+/* simulate.c - `gogh simulate`: replay a trace on a cluster under one policy. */
 #include "cli/cmd.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include "catalog/cluster/cluster.h"
 #include "catalog/cluster/state.h"
 #include "cli/offline/learned.h"
+#include "cli/table.h"
 #include "nn/gauss.h"
 #include "optimize/policy/solver.h"
 #include "refine/model.h"
@@ -37,20 +37,23 @@ static const char help[] =
     "  --truth DB        take the store's measurements as ground truth; without it the\n"
     "                    built-in tables are, off by hidden factors drawn from the seed\n"
     "  --policy NAME     gogh (the default), gogh-oracle (which knows the truth), watts, gavel,\n"
-    "                    pack, eaco, greedy, fifo-promise, fifo-fastest, fifo-random or fifo-first\n"
+    "                    pack, eaco, greedy, fifo-promise, fifo-fastest, fifo-random or "
+    "fifo-first\n"
     "  --seed N          chance: measurement noise, random policies, hidden factors; 1\n"
     "  --known DB        what the policy knows before it starts; without it, nothing\n"
     "  --model M         what the policy has learned before it starts: 'none' (the default: the\n"
     "                    roofline), 'pretrained', 'site' (of the store of --known), or a file of\n"
     "                    'gogh train'. The pretrained one has seen Gavel's measurements: where\n"
     "                    these are the truth, it knows the answers\n"
-    "  --without LEVERS  take these away from the policy: types, sharing, moving, sleep, limits or\n"
+    "  --without LEVERS  take these away from the policy: types, sharing, moving, sleep, limits "
+    "or\n"
     "                    joules, several with commas between them; not every policy has each\n"
     "  --learn           train anew on the way, on what was measured by then\n"
     "  --reference TYPE  the GPU that work is counted in; p100\n"
     "  --until S         stop the clock here instead of at the last job's end\n"
     "  --jobs-out CSV    also write how each job fared\n"
-    "  --journal DB      keep every event in a new store, for 'gogh replay'; a disk write an event\n"
+    "  --journal DB      keep every event in a new store, for 'gogh replay'; a disk write an "
+    "event\n"
     "  --no-timing       leave out wall times, so that the output repeats byte for byte\n"
     "  --json            as JSON\n"
     "\n"
@@ -61,13 +64,31 @@ static const char help[] =
     "  gogh simulate --cluster docs/examples/small.cluster --trace docs/examples/mixed.trace \\\n"
     "      --model pretrained --learn\n";
 
-struct options {
+static struct options {
     const char *cluster, *trace, *truth, *policy, *known, *reference, *jobs_out, *journal, *model;
     const char *without;
     unsigned levers;    // the same as bits
     long seed;
     double until_s;
     bool is_json, has_no_timing, is_learning;
+} given = { .policy = "gogh", .seed = 1, .model = "none" };
+
+static const struct cmd_option options[] = {
+    CMD_TEXT("cluster", given.cluster),
+    CMD_TEXT("trace", given.trace),
+    CMD_TEXT("truth", given.truth),
+    CMD_TEXT("policy", given.policy),
+    CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
+    CMD_TEXT("known", given.known),
+    CMD_TEXT("model", given.model),
+    CMD_TEXT("without", given.without),
+    CMD_FLAG("learn", given.is_learning),
+    CMD_TEXT("reference", given.reference),
+    CMD_NUMBER("until", given.until_s, 1e-3, 1e12),
+    CMD_TEXT("jobs-out", given.jobs_out),
+    CMD_TEXT("journal", given.journal),
+    CMD_FLAG("no-timing", given.has_no_timing),
+    CMD_FLAG("json", given.is_json),
 };
 
 /* "sharing,moving" as bits. */
@@ -89,144 +110,109 @@ static int parse_levers(const char *text, unsigned *out)
         *out |= 1U << lever;
         p = p[len] == ',' ? p + len + 1 : NULL;
     }
-    return CMD_GO_ON;
+    return 0;
 }
 
-/* Is there such a policy? 'bound' is none, and known from 'gogh study'. */
-static int check_policy(const char *name)
+/* The policy; 'gogh-oracle' is gogh that knows the truth. 'bound' is none, and known from 'gogh
+ * study'.
+ */
+static int find_policy(const char *name, struct solver *out)
 {
-    struct solver s;
+    char others[256] = "";
+    size_t len = 0;
 
     if (strcmp(name, "bound") == 0)
         return cmd_misuse(&cmd_simulate, "bound is no policy but the least energy that any could "
                                          "use: only 'gogh study --policy bound' has it");
-    if (strcmp(name, "gogh-oracle") == 0 || solver_by_name(name, 0, &s, NULL) == 0)
-        return CMD_GO_ON;
-    return cmd_misuse(&cmd_simulate,
-                      "no policy '%s'; there are gogh, gogh-oracle, watts, gavel, pack, eaco, "
-                      "greedy, fifo-promise, fifo-fastest, fifo-random, fifo-first",
-                      name);
+    if (solver_by_name(strcmp(name, "gogh-oracle") == 0 ? "gogh" : name, 0, out, NULL) == 0)
+        return 0;
+    for (int i = 1; solver_at(i) != NULL; i++)
+        len += (size_t)snprintf(others + len, sizeof others - len, ", %s", solver_at(i)->name);
+    return cmd_misuse(&cmd_simulate, "no policy '%s'; there are gogh, gogh-oracle%s", name, others);
 }
 
-/* Does the policy go by this lever? All do by the world's sleep; the fifos by limits besides. */
-static bool has_lever(const char *policy, enum lever l)
-{
-#define L(lever) (1U << LEVER_##lever)
-    static const struct {
-        const char *policy;
-        unsigned levers;
-    } more[] = {
-        { "gogh", L(TYPES) | L(SHARING) | L(MOVING) | L(LIMITS) | L(JOULES) },
-        { "gogh-oracle", L(TYPES) | L(SHARING) | L(MOVING) | L(LIMITS) | L(JOULES) },
-        { "watts", L(TYPES) | L(SHARING) | L(MOVING) | L(LIMITS) },
-        { "gavel", L(SHARING) | L(MOVING) | L(LIMITS) },
-        { "eaco", L(SHARING) | L(MOVING) | L(LIMITS) },
-        { "pack", L(SHARING) | L(LIMITS) },
-        { "greedy", L(SHARING) | L(MOVING) | L(LIMITS) },
-    };
-    unsigned levers = L(LIMITS);
-
-    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
-        if (strcmp(more[i].policy, policy) == 0)
-            levers = more[i].levers;
-    }
-    return ((levers | L(SLEEP)) >> l & 1) != 0;
-#undef L
-}
-
-static void warn_of_levers(const struct options *o)
+static void warn_of_levers(const struct options *o, const struct solver *policy)
 {
     for (int l = 0; l < LEVERS; l++) {
-        if ((o->levers >> l & 1) != 0 && !has_lever(o->policy, (enum lever)l))
+        if ((o->levers >> l & 1) != 0 && !solver_has_lever(policy, (enum lever)l))
             fprintf(stderr, "gogh: %s does not use %s: nothing is taken away\n", o->policy,
                     lever_name((enum lever)l));
     }
 }
 
-static int parse_options(int argc, char **argv, struct options *o)
+static int check(const struct cmd_call *call)
 {
-    const struct cmd_option options[] = {
-        { .name = "cluster", .kind = OPTION_TEXT, .out = &o->cluster },
-        { .name = "trace", .kind = OPTION_TEXT, .out = &o->trace },
-        { .name = "truth", .kind = OPTION_TEXT, .out = &o->truth },
-        { .name = "policy", .kind = OPTION_TEXT, .out = &o->policy },
-        { .name = "seed", .kind = OPTION_WHOLE, .out = &o->seed, .high = CMD_SEED_MAX },
-        { .name = "known", .kind = OPTION_TEXT, .out = &o->known },
-        { .name = "model", .kind = OPTION_TEXT, .out = &o->model },
-        { .name = "without", .kind = OPTION_TEXT, .out = &o->without },
-        { .name = "learn", .kind = OPTION_FLAG, .out = &o->is_learning },
-        { .name = "reference", .kind = OPTION_TEXT, .out = &o->reference },
-        { .name = "until", .kind = OPTION_NUMBER, .out = &o->until_s, .low = 1e-3, .high = 1e12 },
-        { .name = "jobs-out", .kind = OPTION_TEXT, .out = &o->jobs_out },
-        { .name = "journal", .kind = OPTION_TEXT, .out = &o->journal },
-        { .name = "no-timing", .kind = OPTION_FLAG, .out = &o->has_no_timing },
-        { .name = "json", .kind = OPTION_FLAG, .out = &o->is_json },
-    };
+    struct options *o = &given;
+    struct solver policy;
 
-    *o = (struct options){ .policy = "gogh", .seed = 1, .model = "none" };
-    int status = cmd_parse(&cmd_simulate, argc, argv, options, CMD_COUNT(options), NULL, 0);
-    if (status != CMD_GO_ON)
-        return status;
     if (o->cluster == NULL)
-        return cmd_misuse(&cmd_simulate, "say on which cluster: --cluster FILE");
+        return cmd_misuse(call->cmd, "say on which cluster: --cluster FILE");
     if (o->trace == NULL)
-        return cmd_misuse(&cmd_simulate, "say which jobs: --trace FILE");
+        return cmd_misuse(call->cmd, "say which jobs: --trace FILE");
     if (o->model[0] == '\0')
-        return cmd_misuse(&cmd_simulate, "--model wants none, pretrained, site or a file");
-    status = check_policy(o->policy);
-    if (status == CMD_GO_ON)
+        return cmd_misuse(call->cmd, "--model wants none, pretrained, site or a file");
+    int status = find_policy(o->policy, &policy);
+    if (status == 0)
         status = parse_levers(o->without, &o->levers);
-    if (status == CMD_GO_ON)
-        warn_of_levers(o);
+    if (status == 0)
+        warn_of_levers(o, &policy);
     return status;
 }
 
 /* ---- output ---- */
 
-static json_t *number(double v)
+static void set_number(json_t *j, const char *key, double v)
 {
-    return isfinite(v) ? json_real(v) : json_null();
+    json_object_set_new(j, key, json_number_or_null(v));
 }
 
 static void put_gap(json_t *j, const struct sim_result *r)
 {
-    const struct plan_gap *mean = &r->gap_mean, *worst = &r->gap_worst;
-
-    json_object_set_new(j, "gap_mean_w", number(mean->watts));
-    json_object_set_new(j, "gap_worst_w", number(worst->watts));
-    json_object_set_new(j, "gap_mean_ratio", number(mean->ratio));
-    json_object_set_new(j, "gap_worst_ratio", number(worst->ratio));
-    json_object_set_new(j, "gap_mean_varying_ratio", number(mean->varying_ratio));
-    json_object_set_new(j, "gap_worst_varying_ratio", number(worst->varying_ratio));
+    set_number(j, "gap_mean_w", r->gap_mean.watts);
+    set_number(j, "gap_worst_w", r->gap_worst.watts);
+    set_number(j, "gap_mean_ratio", r->gap_mean.ratio);
+    set_number(j, "gap_worst_ratio", r->gap_worst.ratio);
+    set_number(j, "gap_mean_varying_ratio", r->gap_mean.varying_ratio);
+    set_number(j, "gap_worst_varying_ratio", r->gap_worst.varying_ratio);
 }
 
-static int print_json(const struct options *o, const struct cluster_settings *set,
-                      const struct sim_result *r)
+static void put_figures(json_t *j, const struct sim_result *r)
+{
+    set_number(j, "energy_kwh", r->energy_j / KWH_J);
+    set_number(j, "promise_attainment", r->promise_attainment);
+    set_number(j, "mean_jct_s", r->mean_jct_s);
+    set_number(j, "p95_jct_s", r->p95_jct_s);
+    set_number(j, "makespan_s", r->makespan_s);
+    set_number(j, "allocation_efficiency", r->allocation_efficiency);
+    set_number(j, "work_s", r->work_s);
+    set_number(j, "gpu_s", r->gpu_s);
+    json_object_set_new(j, "moves", json_integer(r->n_moves));
+    json_object_set_new(j, "decisions", json_integer(r->n_decisions));
+    json_object_set_new(j, "fallbacks", json_integer(r->n_fallbacks));
+    json_object_set_new(j, "events", json_integer(r->n_events));
+    json_object_set_new(j, "measurements", json_integer(r->n_measurements));
+}
+
+static void print_json(const struct options *o, const struct cluster_settings *set,
+                       const struct sim_result *r)
 {
     const double none = NAN;
-    json_t *j = json_pack(
-        "{s:s, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I,"
-        " s:o, s:o}",
-        "policy", o->policy, "seed", (json_int_t)o->seed, "jobs", r->n_jobs, "finished",
-        r->n_finished, "failed", r->n_failed, "energy_kwh", number(r->energy_j / 3.6e6),
-        "promise_attainment", number(r->promise_attainment), "mean_jct_s", number(r->mean_jct_s),
-        "p95_jct_s", number(r->p95_jct_s), "makespan_s", number(r->makespan_s),
-        "allocation_efficiency", number(r->allocation_efficiency), "work_s", number(r->work_s),
-        "gpu_s", number(r->gpu_s), "moves", (json_int_t)r->n_moves, "decisions",
-        (json_int_t)r->n_decisions, "fallbacks", (json_int_t)r->n_fallbacks, "events",
-        (json_int_t)r->n_events, "measurements", (json_int_t)r->n_measurements, "decision_p50_s",
-        number(o->has_no_timing ? none : r->decision_p50_s), "decision_p99_s",
-        number(o->has_no_timing ? none : r->decision_p99_s));
+    json_t *j =
+        json_pack("{s:s, s:I, s:i, s:i, s:i}", "policy", o->policy, "seed", (json_int_t)o->seed,
+                  "jobs", r->n_jobs, "finished", r->n_finished, "failed", r->n_failed);
 
+    put_figures(j, r);
+    set_number(j, "decision_p50_s", o->has_no_timing ? none : r->decision_p50_s);
+    set_number(j, "decision_p99_s", o->has_no_timing ? none : r->decision_p99_s);
     json_object_set_new(j, "power_model",
                         json_string(power_model_name((enum power_model)set->power_model)));
     if (o->without != NULL)
         json_object_set_new(j, "without", json_string(o->without));
     put_gap(j, r);
     json_object_set_new(j, "repricings", json_integer(r->n_repricings));
-    json_object_set_new(j, "repricing_s", number(o->has_no_timing ? none : r->repricing_s));
-    json_object_set_new(j, "prediction_error", number(r->prediction_error));
-    json_object_set_new(j, "coverage90", number(r->coverage90));
+    set_number(j, "repricing_s", o->has_no_timing ? none : r->repricing_s);
+    set_number(j, "prediction_error", r->prediction_error);
+    set_number(j, "coverage90", r->coverage90);
     json_t *waiting = json_object();
     for (int why = WAIT_NOT + 1; why < WAIT_REASONS; why++)
         if (r->n_waiting[why] > 0)
@@ -235,10 +221,7 @@ static int print_json(const struct options *o, const struct cluster_settings *se
     json_object_set_new(j, "waiting", waiting);
     if (o->is_learning)
         json_object_set_new(j, "models", json_integer(r->n_models));
-    json_dumpf(j, stdout, JSON_REAL_PRECISION(15));
-    putchar('\n');
-    json_decref(j);
-    return cmd_done();
+    json_print(j, JSON_REAL_PRECISION(15));
 }
 
 static void print_line(const char *what, double v, const char *unit)
@@ -257,14 +240,14 @@ static void print_waiting(const struct sim_result *r)
                    wait_reason_name((enum wait_reason)why));
 }
 
-static int print_table(const struct options *o, const struct sim_result *r)
+static void print_table(const struct options *o, const struct sim_result *r)
 {
     printf("%-24s %12s%s%s (seed %ld)\n", "policy", o->policy,
            o->without != NULL ? " without " : "", o->without != NULL ? o->without : "", o->seed);
     printf("%-24s %12d of %d%s\n", "finished", r->n_finished, r->n_jobs,
            r->n_failed > 0 ? ", some failed" : "");
     print_waiting(r);
-    print_line("energy", r->energy_j / 3.6e6, "kWh");
+    print_line("energy", r->energy_j / KWH_J, "kWh");
     print_line("work done", r->work_s, "units (seconds alone on the reference GPU)");
     print_line("energy per work", r->energy_j / r->work_s, "joules per unit of work");
     print_line("promise attainment", 100 * r->promise_attainment, "%");
@@ -288,7 +271,6 @@ static int print_table(const struct options *o, const struct sim_result *r)
         print_line("decision, 99 %", 1e3 * r->decision_p99_s, "ms");
         print_line("finding prices anew", r->repricing_s, "s in all");
     }
-    return cmd_done();
 }
 
 static void put_field(struct buf *b, double v)
@@ -297,17 +279,6 @@ static void put_field(struct buf *b, double v)
         buf_puts(b, ",");
     else
         buf_printf(b, ",%.15g", v);
-}
-
-static void put_quoted(struct buf *b, const char *text)
-{
-    buf_puts(b, "\"");
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            buf_puts(b, "\"");
-        buf_append(b, text, 1);
-    }
-    buf_puts(b, "\"");
 }
 
 static int write_jobs(const struct sim *s, const struct trace *t, const char *path, struct err *e)
@@ -320,12 +291,12 @@ static int write_jobs(const struct sim *s, const struct trace *t, const char *pa
         &b,
         "job,workload,arrival_s,first_start_s,end_s,finished,steps_done,work_s,kept_s,reason\n");
     for (int i = 0; i < t->n_jobs; i++) {
-        struct world_fate f = { .first_s = NAN, .end_s = NAN };
+        struct world_outcome f = { .first_s = NAN, .end_s = NAN };
 
-        sim_job_fate(s, i, &f);
-        put_quoted(&b, t->jobs[i].name);
+        sim_job_outcome(s, i, &f);
+        csv_quote(&b, t->jobs[i].name);
         buf_puts(&b, ",");
-        put_quoted(&b, t->jobs[i].workload);
+        csv_quote(&b, t->jobs[i].workload);
         put_field(&b, t->jobs[i].at_s);
         put_field(&b, f.first_s);
         put_field(&b, f.end_s);
@@ -374,47 +345,44 @@ static int simulate(const struct options *o, const struct sim_options *so, struc
     if (rc == 0)
         sim_result(s, &r);
     sim_destroy(s);
-    if (rc < 0)
-        return cmd_fail(e);
-    return o->is_json ? print_json(o, &so->cluster->settings, &r) : print_table(o, &r);
+    if (rc == 0 && o->is_json)
+        print_json(o, &so->cluster->settings, &r);
+    else if (rc == 0)
+        print_table(o, &r);
+    return rc;
 }
 
-/* What it has learned; 'known' (may be NULL) is the store that may have a model of its own. */
-static int with_model(const struct options *o, struct sim_options so, struct store *known,
-                      struct err *e)
-{
-    struct model *m;
-    int rc = model_open(o->model, known, &m, e);
-
-    so.model = m;
-    int status = rc == 0 ? simulate(o, &so, e) : cmd_fail(e);
-    model_destroy(m);
-    return status;
-}
-
-/* What the policy may know, from another store; then the run. */
+/* What the policy knows when it begins, of another store; what it has learned, of that store or of
+ * elsewhere; then the run.
+ */
 static int with_known(const struct options *o, struct sim_options so, struct err *e)
 {
     struct catalog known;
     struct store *store = NULL;
-    int status, rc;
+    struct model *m = NULL;
+    int rc = 0;
 
-    if (o->known == NULL)
-        return with_model(o, so, NULL, e);
     catalog_init(&known);
-    rc = store_open(o->known, STORE_READ, &store, e);
-    if (rc == 0)
+    if (o->known != NULL)
+        rc = store_open(o->known, STORE_READ, &store, e);
+    if (rc == 0 && store != NULL) {
         rc = catalog_load(&known, store, e);
-    so.known = &known;
-    status = rc == 0 ? with_model(o, so, store, e) : cmd_fail(e);
+        so.known = &known;
+    }
+    if (rc == 0)
+        rc = model_open(o->model, store, &m, e);
+    so.model = m;
+    if (rc == 0)
+        rc = simulate(o, &so, e);
+    model_destroy(m);
     catalog_release(&known);
     store_close(store);
-    return status;
+    return rc;
 }
 
-static int run_options(const struct options *o, struct arena *a)
+static int run(const struct cmd_call *call, struct err *e)
 {
-    struct err e = { 0 };
+    const struct options *o = &given;
     struct cluster cl;
     struct trace t;
     struct ground g;
@@ -428,38 +396,23 @@ static int run_options(const struct options *o, struct arena *a)
         .is_learning = o->is_learning,
         .without = o->levers,
     };
-    int status;
 
-    if (cluster_read(a, o->cluster, &cl, &e) < 0 || trace_read(a, o->trace, &t, &e) < 0)
-        return cmd_fail(&e);
-    ground_name_batches(a, &t, &cl);
-    if (o->truth != NULL ? ground_open(&g, o->truth, &cl, &t, &e) < 0
+    nn_init();
+    if (cluster_read(call->arena, o->cluster, &cl, e) < 0 ||
+        trace_read(call->arena, o->trace, &t, e) < 0)
+        return -e->code;
+    ground_name_batches(call->arena, &t, &cl);
+    if (o->truth != NULL ? ground_open(&g, o->truth, &cl, &t, e) < 0
                          : ground_builtin(&g, &cl, &t, o->reference != NULL ? o->reference : "p100",
-                                          (uint64_t)o->seed, &e) < 0)
-        return cmd_fail(&e);
+                                          (uint64_t)o->seed, e) < 0)
+        return -e->code;
     so.truth = &g.truth;
-    if (o->journal != NULL && store_open(o->journal, STORE_CREATE, &so.journal, &e) < 0)
-        status = cmd_fail(&e);
-    else
-        status = with_known(o, so, &e);
+    int rc = o->journal != NULL ? store_open(o->journal, STORE_CREATE, &so.journal, e) : 0;
+    if (rc == 0)
+        rc = with_known(o, so, e);
     store_close(so.journal);
     ground_close(&g);
-    return status;
-}
-
-static int run(int argc, char **argv)
-{
-    struct options o;
-    struct arena a;
-    int status = parse_options(argc, argv, &o);
-
-    if (status != CMD_GO_ON)
-        return status;
-    nn_init();
-    arena_init(&a);
-    status = run_options(&o, &a);
-    arena_release(&a);
-    return status;
+    return rc;
 }
 
 const struct cmd cmd_simulate = {
@@ -468,5 +421,7 @@ const struct cmd cmd_simulate = {
         "simulate --cluster FILE --trace FILE [--truth DB] [--policy NAME] [--seed N] [--json]",
     .summary = "replay a trace on a simulated cluster",
     .help = help,
+    CMD_OPTIONS(options),
+    .check = check,
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* cmd_study.c - `gogh study`: scenarios under all their policies, and a report of what is saved. */
+/* study.c - `gogh study`: scenarios under all their policies, and a report of what is saved. */
 #include "cli/cmd.h"
 
 #include <errno.h>
@@ -33,7 +33,8 @@ static const char help[] =
     "  --jobs-parallel N    runs at the same time; as many as there are cores\n"
     "  --data DIR           published data (docs/formats/study.md#data); $GOGH_DATA, or\n"
     "                       ../shared/data\n"
-    "  --report             run nothing: write report and tables anew from the runs that are there,\n"
+    "  --report             run nothing: write report and tables anew from the runs that are "
+    "there,\n"
     "                       whichever build of the program made them\n"
     "  --list               the scenarios: runs, loads, seeds, and whether their data is there\n"
     "  --json               print results.json instead of a table\n"
@@ -43,11 +44,24 @@ static const char help[] =
     "  gogh study --scenario builtin --seeds 2 --out study\n"
     "  gogh study --scenario reference --policy gogh,fifo-fastest --load 0.9 --out study\n";
 
-struct options {
+static struct options {
     struct cmd_list scenarios, policies, loads;
     long n_seeds, n_parallel;    // 0: not said
     const char *data, *out;
     bool is_list, is_json, is_report;
+} given;
+
+static const struct cmd_option options[] = {
+    CMD_WORDS("scenario", given.scenarios),
+    CMD_WHOLE("seeds", given.n_seeds, 1, 1000),
+    CMD_WORDS("policy", given.policies),
+    CMD_WORDS("load", given.loads),
+    CMD_WHOLE("jobs-parallel", given.n_parallel, 1, 1000),
+    CMD_TEXT("data", given.data),
+    CMD_TEXT("out", given.out),
+    CMD_FLAG("report", given.is_report),
+    CMD_FLAG("list", given.is_list),
+    CMD_FLAG("json", given.is_json),
 };
 
 /* Names that follow the option's own one. */
@@ -66,44 +80,25 @@ static int add_scenarios_of(struct options *o, const char *names)
         if (len > 0)
             l->words[l->n++] = (struct slice){ .at = names, .len = len };
     }
-    return CMD_GO_ON;
+    return 0;
 }
 
-static int parse_options(int argc, char **argv, struct options *o)
+static int check(const struct cmd_call *call)
 {
-    const struct cmd_option options[] = {
-        { .name = "scenario", .kind = OPTION_LIST, .out = &o->scenarios },
-        { .name = "seeds", .kind = OPTION_WHOLE, .out = &o->n_seeds, .low = 1, .high = 1000 },
-        { .name = "policy", .kind = OPTION_LIST, .out = &o->policies },
-        { .name = "load", .kind = OPTION_LIST, .out = &o->loads },
-        { .name = "jobs-parallel",
-          .kind = OPTION_WHOLE,
-          .out = &o->n_parallel,
-          .low = 1,
-          .high = 1000 },
-        { .name = "data", .kind = OPTION_TEXT, .out = &o->data },
-        { .name = "out", .kind = OPTION_TEXT, .out = &o->out },
-        { .name = "report", .kind = OPTION_FLAG, .out = &o->is_report },
-        { .name = "list", .kind = OPTION_FLAG, .out = &o->is_list },
-        { .name = "json", .kind = OPTION_FLAG, .out = &o->is_json },
-    };
+    int status = 0;
 
-    const char *words[WORDS_MAX];
-
-    *o = (struct options){ 0 };
-    int status = cmd_parse(&cmd_study, argc, argv, options, CMD_COUNT(options), words, WORDS_MAX);
-    for (int i = 0; status == CMD_GO_ON && i < WORDS_MAX && words[i] != NULL; i++)
-        status = add_scenarios_of(o, words[i]);
-    if (status == CMD_GO_ON && !o->is_list && (o->out == NULL || o->out[0] == '\0'))
-        return cmd_misuse(&cmd_study, "say where the results go: --out DIR");
+    for (int i = 0; status == 0 && call->words[i] != NULL; i++)
+        status = add_scenarios_of(&given, call->words[i]);
+    if (status == 0 && !given.is_list && (given.out == NULL || given.out[0] == '\0'))
+        return cmd_misuse(call->cmd, "say where the results go: --out DIR");
     return status;
 }
 
 /* ---- which runs ---- */
 
 /* The runs of a study, growing on the heap. */
-struct chosen {
-    struct run_key *keys;
+struct study_runs {
+    struct study_run *keys;
     int n, cap;
 };
 
@@ -133,9 +128,9 @@ static bool has_load(const struct cmd_list *l, double load)
 }
 
 static void add_runs(struct arena *a, const struct options *o, const struct scenario *s,
-                     struct chosen *out)
+                     struct study_runs *out)
 {
-    struct run_key *keys;
+    struct study_run *keys;
     int n = scenario_runs(a, s, (int)o->n_seeds, &keys);
 
     for (int i = 0; i < n; i++) {
@@ -145,7 +140,7 @@ static void add_runs(struct arena *a, const struct options *o, const struct scen
 }
 
 /* Only the policies and loads that were asked for. */
-static void keep_asked(const struct options *o, struct chosen *c)
+static void keep_asked(const struct options *o, struct study_runs *c)
 {
     int n = 0;
 
@@ -157,37 +152,24 @@ static void keep_asked(const struct options *o, struct chosen *c)
     c->n = n;
 }
 
-/* "a, b, c": the policies of these runs, and their loads. */
-static const char *policies_of(struct arena *a, const struct chosen *c)
+/* "a, b, c": the policies of these runs, or their loads. */
+static const char *values_of(struct arena *a, const struct study_runs *c, bool is_load_wanted)
 {
-    const char *names = NULL;
+    const char *values = NULL;
 
     for (int i = 0; i < c->n; i++) {
+        const struct study_run *key = &c->keys[i];
         bool is_new = true;
 
         for (int k = 0; k < i && is_new; k++)
-            is_new = strcmp(c->keys[k].policy, c->keys[i].policy) != 0;
-        if (is_new)
-            names = names == NULL ? c->keys[i].policy
-                                  : arena_printf(a, "%s, %s", names, c->keys[i].policy);
+            is_new = is_load_wanted ? fabs(c->keys[k].load - key->load) > 1e-9
+                                    : strcmp(c->keys[k].policy, key->policy) != 0;
+        if (!is_new)
+            continue;
+        const char *one = is_load_wanted ? arena_printf(a, "%g", key->load) : key->policy;
+        values = values == NULL ? one : arena_printf(a, "%s, %s", values, one);
     }
-    return names;
-}
-
-static const char *loads_of(struct arena *a, const struct chosen *c)
-{
-    const char *loads = NULL;
-
-    for (int i = 0; i < c->n; i++) {
-        bool is_new = true;
-
-        for (int k = 0; k < i && is_new; k++)
-            is_new = fabs(c->keys[k].load - c->keys[i].load) > 1e-9;
-        if (is_new)
-            loads = loads == NULL ? arena_printf(a, "%g", c->keys[i].load)
-                                  : arena_printf(a, "%s, %g", loads, c->keys[i].load);
-    }
-    return loads;
+    return values;
 }
 
 /* "a, b, c": all scenarios. */
@@ -212,36 +194,30 @@ static int check_scenarios(struct arena *a, const struct cmd_list *l)
             return cmd_misuse(&cmd_study, "no scenario '%s'; there are %s", name,
                               scenario_names(a));
     }
-    return CMD_GO_ON;
+    return 0;
 }
 
-/* Every policy and load asked for must be somebody's. */
-static int check_filters(struct arena *a, const struct options *o, const struct chosen *c)
+/* Every policy, or load, asked for must be somebody's. */
+static int check_filter(struct arena *a, const struct cmd_list *group_query,
+                        const struct study_runs *c, bool is_of_loads)
 {
-    for (int i = 0; i < o->policies.n; i++) {
+    for (int i = 0; i < group_query->n; i++) {
+        const struct slice word = group_query->words[i];
         bool is_met = false;
 
         for (int k = 0; k < c->n && !is_met; k++)
-            is_met = slice_is(o->policies.words[i], c->keys[k].policy);
+            is_met =
+                is_of_loads ? is_load(word, c->keys[k].load) : slice_is(word, c->keys[k].policy);
         if (!is_met)
-            return cmd_misuse(&cmd_study, "no run has the policy '%.*s'; there are %s",
-                              (int)o->policies.words[i].len, o->policies.words[i].at,
-                              policies_of(a, c));
+            return cmd_misuse(&cmd_study, "no run has the %s '%.*s'; there are %s",
+                              is_of_loads ? "load" : "policy", (int)word.len, word.at,
+                              values_of(a, c, is_of_loads));
     }
-    for (int i = 0; i < o->loads.n; i++) {
-        bool is_met = false;
-
-        for (int k = 0; k < c->n && !is_met; k++)
-            is_met = is_load(o->loads.words[i], c->keys[k].load);
-        if (!is_met)
-            return cmd_misuse(&cmd_study, "no run has the load '%.*s'; there are %s",
-                              (int)o->loads.words[i].len, o->loads.words[i].at, loads_of(a, c));
-    }
-    return CMD_GO_ON;
+    return 0;
 }
 
 /* Scenarios that were named must have their data; without names, those that have it are taken. */
-static int add_scenarios(struct arena *a, const struct options *o, struct chosen *out)
+static int add_scenarios(struct arena *a, const struct options *o, struct study_runs *out)
 {
     const char *left_out = NULL;
     struct err e = { 0 }, first = { 0 };
@@ -263,23 +239,25 @@ static int add_scenarios(struct arena *a, const struct options *o, struct chosen
     }
     if (left_out != NULL)
         fprintf(stderr, "gogh: left out for want of data: %s; first, %s\n", left_out, first.text);
-    return CMD_GO_ON;
+    return 0;
 }
 
-static int choose(struct arena *a, const struct options *o, struct chosen *out)
+static int choose(struct arena *a, const struct options *o, struct study_runs *out)
 {
     int status = check_scenarios(a, &o->scenarios);
 
-    if (status == CMD_GO_ON)
+    if (status == 0)
         status = add_scenarios(a, o, out);
-    if (status == CMD_GO_ON)
-        status = check_filters(a, o, out);
-    if (status != CMD_GO_ON)
+    if (status == 0)
+        status = check_filter(a, &o->policies, out, false);
+    if (status == 0)
+        status = check_filter(a, &o->loads, out, true);
+    if (status != 0)
         return status;
     keep_asked(o, out);
     if (out->n == 0)
         return cmd_misuse(&cmd_study, "no run has one of these policies at one of these loads");
-    return CMD_GO_ON;
+    return 0;
 }
 
 /* "-" where a scenario needs no data. */
@@ -294,7 +272,7 @@ static void list_one(struct arena *a, const struct options *o, const struct scen
 {
     const int n_seeds = o->n_seeds > 0 ? (int)o->n_seeds : s->n_seeds;
     const char *loads = s->loads != NULL ? arena_printf(a, "%g", s->loads[0]) : "as it is";
-    struct run_key *keys;
+    struct study_run *keys;
 
     for (int i = 1; s->loads != NULL && s->loads[i] > 0; i++)
         loads = arena_printf(a, "%s,%g", loads, s->loads[i]);
@@ -307,7 +285,7 @@ static int list(struct arena *a, const struct options *o)
     int n, status = check_scenarios(a, &o->scenarios);
     const struct scenario *all = scenario_all(&n);
 
-    if (status != CMD_GO_ON)
+    if (status != 0)
         return status;
     printf("%-10s %5s  %-11s %5s  %-7s  %s\n", "scenario", "runs", "loads", "seeds", "data",
            "what it is");
@@ -315,12 +293,12 @@ static int list(struct arena *a, const struct options *o)
         if (o->scenarios.n == 0 || has_word(&o->scenarios, all[i].name))
             list_one(a, o, &all[i]);
     }
-    return cmd_done();
+    return 0;
 }
 
 /* ---- the table ---- */
 
-static void print_head(const struct run_key *k)
+static void print_head(const struct study_run *k)
 {
     printf("\n%s", k->scenario->name);
     if (k->load > 0)
@@ -329,31 +307,20 @@ static void print_head(const struct run_key *k)
            "without", "knows", "J/work", "", "promises", "kWh");
 }
 
-/* Mean and half-width over seeds of one of the figures. */
-static struct spread spread_rows(struct arena *a, const struct book_row *rows, int n,
-                                 double (*figure)(const struct run_result *r))
+/* Mean and half-width over seeds of the figure that stands 'at' bytes into a result, times 'by'. */
+static struct spread spread_rows(struct arena *a, const struct results_row *rows, int n, size_t at,
+                                 double by)
 {
     double *v = ARENA_ARRAY(a, double, (size_t)n);
 
-    for (int i = 0; i < n; i++)
-        v[i] = figure(&rows[i].result);
+    for (int i = 0; i < n; i++) {
+        memcpy(&v[i], (const char *)&rows[i].result + at, sizeof v[i]);
+        v[i] *= by;
+    }
     return spread_of(v, n);
 }
 
-static double joules_of(const struct run_result *r)
-{
-    return r->energy_j_per_work;
-}
-
-static double promises_of(const struct run_result *r)
-{
-    return 100 * r->promise_attainment;
-}
-
-static double kwh_of(const struct run_result *r)
-{
-    return r->energy_kwh;
-}
+#define SPREAD(figure, by) spread_rows(a, rows, n, offsetof(struct study_result, figure), by)
 
 /* "-" for what there is none of. */
 static const char *shown(struct arena *a, const char *unit, double v)
@@ -361,25 +328,25 @@ static const char *shown(struct arena *a, const char *unit, double v)
     return isfinite(v) ? arena_printf(a, "%.2f%s", v, unit) : "-";
 }
 
-static void print_kind(struct arena *a, const struct book_row *rows, int n)
+static void print_kind(struct arena *a, const struct results_row *rows, int n)
 {
-    const struct run_key *k = &rows[0].key;
-    struct spread j = spread_rows(a, rows, n, joules_of);
+    const struct study_run *k = &rows[0].key;
+    struct spread j = SPREAD(energy_j_per_work, 1);
     const char *half = isfinite(j.half) ? arena_printf(a, "± %6.2f", j.half) : "        ";
 
     printf("%-14s %-7s %-9s %-11s %9s %s %9s %9s\n", k->policy, k->has_limits ? "yes" : "no",
            k->without[0] != '\0' ? k->without : "-", knowledge_name(k->knows), shown(a, "", j.mean),
-           half, shown(a, " %", spread_rows(a, rows, n, promises_of).mean),
-           shown(a, "", spread_rows(a, rows, n, kwh_of).mean));
+           half, shown(a, " %", SPREAD(promise_attainment, 100).mean),
+           shown(a, "", SPREAD(energy_kwh, 1).mean));
 }
 
-static void print_table(struct arena *a, const struct book *b)
+static void print_table(struct arena *a, const struct results *b)
 {
     for (int i = 0; i < b->n_rows;) {
-        const struct run_key *k = &b->rows[i].key;
+        const struct study_run *k = &b->rows[i].key;
         int n = 1;
 
-        while (i + n < b->n_rows && run_is_alike(k, &b->rows[i + n].key))
+        while (i + n < b->n_rows && study_run_is_alike(k, &b->rows[i + n].key))
             n++;
         if (i == 0 || k->scenario != b->rows[i - 1].key.scenario ||
             k->load != b->rows[i - 1].key.load)
@@ -392,12 +359,12 @@ static void print_table(struct arena *a, const struct book *b)
            b->dir);
 }
 
-static int print_json(const struct book *b, struct err *e)
+static int print_json(const struct results *b, struct err *e)
 {
     struct buf text;
 
     buf_init(&text, (size_t)1 << 30);
-    int rc = book_json(b, &text, e);
+    int rc = results_json(b, &text, e);
     if (rc == 0)
         fwrite(buf_text(&text), 1, text.len, stdout);
     buf_release(&text);
@@ -416,11 +383,11 @@ static int check_place(struct arena *a, const struct options *o, struct err *e)
 }
 
 /* As pool_run, where nothing is to be run. */
-static int find_runs(struct arena *a, struct book *b, const struct chosen *c, struct pool_report *r,
-                     struct err *e)
+static int find_runs(struct arena *a, struct results *b, const struct study_runs *c,
+                     struct pool_report *r, struct err *e)
 {
     b->takes_any = true;
-    book_fill(a, b, c->keys, c->n);
+    results_fill(a, b, c->keys, c->n);
     *r = (struct pool_report){ .n_kept = b->n_rows };
     if (b->broken != NULL)
         fprintf(stderr, "gogh: %s: is no run, and left out; without --report it is done again\n",
@@ -430,7 +397,7 @@ static int find_runs(struct arena *a, struct book *b, const struct chosen *c, st
     return err_set(e, ENOENT, "%s: has none of these runs; leave out --report to do them", b->dir);
 }
 
-static bool has_scenario(const struct book *b, const struct scenario *s)
+static bool has_scenario(const struct results *b, const struct scenario *s)
 {
     for (int i = 0; i < b->n_rows; i++) {
         if (b->rows[i].key.scenario == s)
@@ -440,7 +407,8 @@ static bool has_scenario(const struct book *b, const struct scenario *s)
 }
 
 /* Of the scenarios that were named, else of those that have a run there. */
-static void print_found(const struct options *o, const struct chosen *c, const struct book *b)
+static void print_found(const struct options *o, const struct study_runs *c,
+                        const struct results *b)
 {
     int n = 0;
 
@@ -453,17 +421,17 @@ static void print_found(const struct options *o, const struct chosen *c, const s
 }
 
 /* Everything that is there is written and shown, also when some runs failed. */
-static int finish(struct arena *a, const struct options *o, const struct chosen *c,
-                  const struct book *b, const struct pool_report *r, struct err *e)
+static int finish(struct arena *a, const struct options *o, const struct study_runs *c,
+                  const struct results *b, const struct pool_report *r, struct err *e)
 {
-    int rc = book_write(b, e);
+    int rc = results_write(b, e);
 
     if (rc == 0)
         rc = report_write(a, b, e);
     if (rc == 0 && o->is_json)
         rc = print_json(b, e);
     if (rc < 0)
-        return cmd_fail(e);
+        return rc;
     if (!o->is_json)
         print_table(a, b);
     if (o->is_report)
@@ -471,20 +439,20 @@ static int finish(struct arena *a, const struct options *o, const struct chosen 
     else if (!o->is_json)
         printf("%d runs done, %d found from before, %d failed; results are in %s\n", r->n_done,
                r->n_kept, r->n_failed, b->dir);
-    int status = cmd_done();
     if (r->first_failure == NULL)
-        return status;
+        return 0;
+    fflush(stdout);
     fprintf(stderr, "gogh: %d of the runs failed; the first: %s\n", r->n_failed, r->first_failure);
     return EXIT_NO;
 }
 
 /* What each of the chosen scenarios reads. */
-static int digest_data(struct arena *a, const struct options *o, const struct chosen *c,
-                       struct book *b, struct err *e)
+static int digest_data(struct arena *a, const struct options *o, const struct study_runs *c,
+                       struct results *b, struct err *e)
 {
     int n, rc = 0;
     const struct scenario *all = scenario_all(&n);
-    struct book_data *data = ARENA_ARRAY(a, struct book_data, (size_t)n);
+    struct results_data *data = ARENA_ARRAY(a, struct results_data, (size_t)n);
 
     b->data = data;
     for (int i = 0; i < n && rc == 0; i++) {
@@ -500,45 +468,38 @@ static int digest_data(struct arena *a, const struct options *o, const struct ch
     return rc;
 }
 
-static int study(struct arena *a, const struct options *o, const struct chosen *c)
+static int study(struct arena *a, const struct options *o, const struct study_runs *c,
+                 struct err *e)
 {
     const struct pool_options po = { .n_parallel = (int)o->n_parallel, .data = o->data };
-    struct book b = { .dir = o->out, .version = GOGH_VERSION, .build = book_build(a) };
+    struct results b = { .dir = o->out, .version = GOGH_VERSION, .build = results_build(a) };
     struct pool_report r;
-    struct err e = { 0 };
-    int rc = check_place(a, o, &e);
+    int rc = check_place(a, o, e);
 
     if (rc == 0 && !o->is_report)
-        rc = digest_data(a, o, c, &b, &e);
+        rc = digest_data(a, o, c, &b, e);
     if (rc == 0)
-        rc = book_take(&b, &e);
+        rc = results_lock(&b, e);
     if (rc == 0)
-        rc = o->is_report ? find_runs(a, &b, c, &r, &e)
-                          : pool_run(a, &b, c->keys, c->n, &po, &r, &e);
-    int status = rc == 0 ? finish(a, o, c, &b, &r, &e) : cmd_fail(&e);
-    book_leave(&b);
-    return status;
+        rc = o->is_report ? find_runs(a, &b, c, &r, e) : pool_run(a, &b, c->keys, c->n, &po, &r, e);
+    if (rc == 0)
+        rc = finish(a, o, c, &b, &r, e);
+    results_unlock(&b);
+    return rc;
 }
 
-static int run(int argc, char **argv)
+static int run(const struct cmd_call *call, struct err *e)
 {
-    struct chosen c = { 0 };
-    struct options o;
-    struct arena a;
-    int status = parse_options(argc, argv, &o);
+    struct study_runs c = { 0 };
+    int status;
 
-    if (status != CMD_GO_ON)
-        return status;
-    arena_init(&a);
-    o.data = scenario_data(o.data);
-    if (o.is_list)
-        status = list(&a, &o);
-    else
-        status = choose(&a, &o, &c);
-    if (status == CMD_GO_ON)
-        status = study(&a, &o, &c);
+    given.data = scenario_data(given.data);
+    if (given.is_list)
+        return list(call->arena, &given);
+    status = choose(call->arena, &given, &c);
+    if (status == 0)
+        status = study(call->arena, &given, &c, e);
     free(c.keys);
-    arena_release(&a);
     return status;
 }
 
@@ -547,5 +508,8 @@ const struct cmd cmd_study = {
     .synopsis = "study [--scenario NAME...] [--seeds N] [--jobs-parallel N] --out DIR [--json]",
     .summary = "compare policies over scenarios, and report what is saved",
     .help = help,
+    CMD_OPTIONS(options),
+    .max_words = WORDS_MAX,
+    .check = check,
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* cmd_trace.c - `gogh trace`: make traces by chance, or from other people's. */
+/* trace.c - `gogh trace`: make traces by chance, or from other people's. */
 #include "cli/cmd.h"
 
 #include <errno.h>
@@ -42,11 +42,25 @@ static const char help[] =
     "      --jobs 1000 --load 0.6 --seed 11 --out r.trace\n"
     "  gogh trace import gavel traces.tar.gz --member traces/msr/seed=0/0e4a51.trace\n";
 
-struct options {
+static struct options {
     const char *verb, *kind, *input;
     const char *cluster, *truth, *reference, *member, *out;
     long n_jobs, seed;
     double load, rate, inference, gangs;
+} given = { .seed = 1 };
+
+static const struct cmd_option options[] = {
+    CMD_TEXT("cluster", given.cluster),
+    CMD_TEXT("truth", given.truth),
+    CMD_TEXT("reference", given.reference),
+    CMD_TEXT("member", given.member),
+    CMD_TEXT("out", given.out),
+    CMD_WHOLE("jobs", given.n_jobs, 1, 1e7),
+    CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
+    CMD_NUMBER("load", given.load, 1e-3, 100),
+    CMD_NUMBER("rate", given.rate, 1e-6, 1e9),
+    CMD_NUMBER("inference", given.inference, 0, 1),
+    CMD_NUMBER("gangs", given.gangs, 0, 1),
 };
 
 static int check_generate(const struct options *o)
@@ -59,7 +73,7 @@ static int check_generate(const struct options *o)
         return cmd_misuse(&cmd_trace, "--load and --rate exclude each other");
     if (o->member != NULL)
         return cmd_misuse(&cmd_trace, "--member is for 'trace import'");
-    return CMD_GO_ON;
+    return 0;
 }
 
 static int check_import(const struct options *o)
@@ -78,67 +92,41 @@ static int check_import(const struct options *o)
         return cmd_misuse(&cmd_trace, "say which file to import");
     if (o->load > 0 || o->rate > 0 || o->inference > 0 || o->gangs > 0)
         return cmd_misuse(&cmd_trace, "--load, --rate, --inference, --gangs are for 'generate'");
-    return CMD_GO_ON;
+    return 0;
 }
 
-static int parse_options(int argc, char **argv, struct options *o)
+static int check(const struct cmd_call *call)
 {
-    const struct cmd_option options[] = {
-        { .name = "cluster", .kind = OPTION_TEXT, .out = &o->cluster },
-        { .name = "truth", .kind = OPTION_TEXT, .out = &o->truth },
-        { .name = "reference", .kind = OPTION_TEXT, .out = &o->reference },
-        { .name = "member", .kind = OPTION_TEXT, .out = &o->member },
-        { .name = "out", .kind = OPTION_TEXT, .out = &o->out },
-        { .name = "jobs", .kind = OPTION_WHOLE, .out = &o->n_jobs, .low = 1, .high = 1e7 },
-        { .name = "seed", .kind = OPTION_WHOLE, .out = &o->seed, .high = CMD_SEED_MAX },
-        { .name = "load", .kind = OPTION_NUMBER, .out = &o->load, .low = 1e-3, .high = 100 },
-        { .name = "rate", .kind = OPTION_NUMBER, .out = &o->rate, .low = 1e-6, .high = 1e9 },
-        { .name = "inference", .kind = OPTION_NUMBER, .out = &o->inference, .high = 1 },
-        { .name = "gangs", .kind = OPTION_NUMBER, .out = &o->gangs, .high = 1 },
-    };
-    const char *words[3];
+    struct options *o = &given;
 
-    *o = (struct options){ .seed = 1 };
-    int status = cmd_parse(&cmd_trace, argc, argv, options, CMD_COUNT(options), words, 3);
-    if (status != CMD_GO_ON)
-        return status;
-    o->verb = words[0] != NULL ? words[0] : "";
-    o->kind = words[1] != NULL ? words[1] : "";
-    o->input = words[2];
+    o->verb = call->words[0] != NULL ? call->words[0] : "";
+    o->kind = call->words[0] != NULL && call->words[1] != NULL ? call->words[1] : "";
+    o->input = call->words[2];
     if (strcmp(o->verb, "generate") == 0)
         return check_generate(o);
     if (strcmp(o->verb, "import") == 0)
         return check_import(o);
-    return cmd_misuse(&cmd_trace, "cannot do '%s': want generate or import", o->verb);
+    return cmd_misuse(call->cmd, "cannot do '%s': want generate or import", o->verb);
 }
 
 /* ---- output ---- */
 
 #define OUT_MAX ((size_t)1 << 31)
 
-static int put_out(const struct options *o, const struct buf *b, struct err *e)
-{
-    if (o->out != NULL)
-        return file_write(o->out, buf_text(b), b->len, e) < 0 ? cmd_fail(e) : EXIT_DONE;
-    fwrite(buf_text(b), 1, b->len, stdout);
-    return cmd_done();
-}
-
 static int put_trace(const struct options *o, const struct trace *t, const char *origin,
                      struct err *e)
 {
     struct buf b;
-    int status;
+    int rc;
 
     buf_init(&b, OUT_MAX);
-    if (buf_printf(&b, "# %s, seed %ld\n", origin, o->seed) < 0 || trace_write(t, &b) < 0) {
-        err_set(e, EFBIG, "the trace has more than %zu bytes: ask for fewer with --jobs", OUT_MAX);
-        status = cmd_fail(e);
-    } else {
-        status = put_out(o, &b, e);
-    }
+    if (buf_printf(&b, "# %s, seed %ld\n", origin, o->seed) < 0 || trace_write(t, &b) < 0)
+        rc = err_set(e, EFBIG, "the trace has more than %zu bytes: ask for fewer with --jobs",
+                     OUT_MAX);
+    else
+        rc = cmd_write(o->out, &b, e);
     buf_release(&b);
-    return status;
+    return rc;
 }
 
 /* ---- generate and import ---- */
@@ -166,31 +154,28 @@ static int generate(const struct options *o, struct arena *a, struct err *e)
     struct cluster cl;
     struct ground g;
     struct trace t;
-    int rc, status;
-
     if (cluster_read(a, o->cluster, &cl, e) < 0 || open_ground(o, &cl, &g, e) < 0)
-        return cmd_fail(e);
-    rc = trace_draw_init(&draw, a, &g.truth, &cl, o->reference, how.seed, e);
+        return -e->code;
+    int rc = trace_draw_init(&draw, a, &g.truth, &cl, o->reference, how.seed, e);
     if (rc == 0)
         rc = trace_generate(a, &how, &draw, &cl, &t, e);
-    status = rc == 0 ? put_trace(o, &t, "gogh trace generate", e) : cmd_fail(e);
+    if (rc == 0)
+        rc = put_trace(o, &t, "gogh trace generate", e);
     ground_close(&g);
-    return status;
+    return rc;
 }
 
 static int import_nodes(const struct options *o, struct arena *a, const char *text, size_t len,
                         struct err *e)
 {
     struct buf b;
-    int status;
 
     buf_init(&b, OUT_MAX);
-    if (cluster_import_alibaba(a, o->input, text, len, &b, e) < 0)
-        status = cmd_fail(e);
-    else
-        status = put_out(o, &b, e);
+    int rc = cluster_import_alibaba(a, o->input, text, len, &b, e);
+    if (rc == 0)
+        rc = cmd_write(o->out, &b, e);
     buf_release(&b);
-    return status;
+    return rc;
 }
 
 static int import_jobs(const struct options *o, struct arena *a, struct trace_import *in,
@@ -211,11 +196,11 @@ static int import_with_draw(const struct options *o, struct arena *a, struct tra
     struct trace_draw draw;
     struct ground g = { 0 };
     struct trace t;
-    int rc = 0, status;
+    int rc = 0;
 
     if (needs_draw) {
         if (open_ground(o, NULL, &g, e) < 0)
-            return cmd_fail(e);
+            return -e->code;
         rc = trace_draw_init(&draw, a, &g.truth, NULL, o->reference, (uint64_t)o->seed, e);
         in.draw = &draw;
     }
@@ -224,10 +209,11 @@ static int import_with_draw(const struct options *o, struct arena *a, struct tra
     if (rc == 0 && in.n_skipped > 0)
         fprintf(stderr, "gogh: %s: left out %d rows without a GPU or a duration\n", o->input,
                 in.n_skipped);
-    status = rc == 0 ? put_trace(o, &t, "gogh trace import", e) : cmd_fail(e);
+    if (rc == 0)
+        rc = put_trace(o, &t, "gogh trace import", e);
     if (needs_draw)
         ground_close(&g);
-    return status;
+    return rc;
 }
 
 static int import(const struct options *o, struct arena *a, struct err *e)
@@ -236,25 +222,16 @@ static int import(const struct options *o, struct arena *a, struct err *e)
     int rc = file_read_text(a, o->input, o->member, (size_t)1 << 30, &in.text, &in.len, e);
 
     if (rc < 0)
-        return cmd_fail(e);
+        return rc;
     if (strcmp(o->kind, "alibaba-nodes") == 0)
         return import_nodes(o, a, in.text, in.len, e);
     return import_with_draw(o, a, in, e);
 }
 
-static int run(int argc, char **argv)
+static int run(const struct cmd_call *call, struct err *e)
 {
-    struct options o;
-    struct arena a;
-    struct err e = { 0 };
-    int status = parse_options(argc, argv, &o);
-
-    if (status != CMD_GO_ON)
-        return status;
-    arena_init(&a);
-    status = strcmp(o.verb, "generate") == 0 ? generate(&o, &a, &e) : import(&o, &a, &e);
-    arena_release(&a);
-    return status;
+    return strcmp(given.verb, "generate") == 0 ? generate(&given, call->arena, e)
+                                               : import(&given, call->arena, e);
 }
 
 const struct cmd cmd_trace = {
@@ -263,5 +240,8 @@ const struct cmd cmd_trace = {
                 "trace import gavel|philly|alibaba|alibaba-nodes FILE [--out FILE]",
     .summary = "make traces by chance, or from published ones",
     .help = help,
+    CMD_OPTIONS(options),
+    .max_words = 3,
+    .check = check,
     .run = run,
 };

@@ -1,9 +1,8 @@
-/* cmd_train.c - `gogh train`: a model of P1 and P2 from what a store has measured. */
+/* train.c - `gogh train`: a model of P1 and P2 from what a store has measured. */
 #include "cli/cmd.h"
 
 #include <cblas.h>
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/text/json.h"
 #include "catalog/catalog.h"
 #include "cli/offline/learned.h"
 #include "estimate/p1/p1.h"
@@ -41,10 +41,19 @@ static const char help[] =
     "  gogh train --db lab.db\n"
     "  gogh train --db gavel.db --seed 7 --out gavel.weights --json\n";
 
-struct options {
+static struct options {
     const char *db, *out, *about;
     long seed, n_nets;
     bool is_json;
+} given = { .seed = 1 };
+
+static const struct cmd_option options[] = {
+    CMD_TEXT("db", given.db),
+    CMD_TEXT("out", given.out),
+    CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
+    CMD_WHOLE("nets", given.n_nets, 3, 8),
+    CMD_TEXT("about", given.about),
+    CMD_FLAG("json", given.is_json),
 };
 
 /* ---- the same arithmetic everywhere ---- */
@@ -64,42 +73,32 @@ static bool can_do_haswell(void)
  * once. Where that fails the training goes on as the machine would have it, and the weights
  * carry the name of the arithmetic that they were made with.
  */
-static void start_again_as_haswell(int argc, char **argv)
+static void start_again_as_haswell(char **argv)
 {
     if (getenv(CORETYPE) || !can_do_haswell() || strcmp(openblas_get_corename(), "Haswell") == 0)
         return;
-    char **again = calloc((size_t)argc + 2, sizeof *again);
-    if (!again)
-        abort();
-    again[0] = argv[0];    // main looks at the second word only
-    for (int i = 0; i < argc; i++)
-        again[i + 1] = argv[i];
     setenv(CORETYPE, "Haswell", 1);
-    execv("/proc/self/exe", again);
+    execv("/proc/self/exe", argv);
     log_warn("starting again with " CORETYPE "=Haswell: %s; the weights will be %s's",
              strerror(errno), openblas_get_corename());
-    free(again);
 }
 
 /* ---- training ---- */
 
-static int tell(const struct options *o, const struct model *m, double seconds)
+static void tell(const struct options *o, const struct model *m, double seconds)
 {
     const char *where = o->out ? o->out : o->db;
 
     if (!o->is_json) {
         learned_print(m);
         printf("trained in %.1f s; %s %s\n", seconds, o->out ? "written to" : "kept in", where);
-        return cmd_done();
+        return;
     }
     json_t *j = learned_json(m);
     json_object_set_new(j, "seed", json_integer(o->seed));
     json_object_set_new(j, "seconds", json_real(seconds));
     json_object_set_new(j, "where", json_string(where));
-    json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(j);
-    return cmd_done();
+    json_print(j, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 }
 
 static int train(const struct options *o, struct arena *a, const struct catalog *c,
@@ -121,56 +120,37 @@ static int train(const struct options *o, struct arena *a, const struct catalog 
     return rc;
 }
 
-static int train_from(const struct options *o, struct arena *a)
+static int check(const struct cmd_call *call)
 {
-    struct err e = { 0 };
+    return given.db ? 0 : cmd_misuse(call->cmd, "say which store to learn from: --db DB");
+}
+
+static int run(const struct cmd_call *call, struct err *e)
+{
+    const struct options *o = &given;
     struct catalog c;
     struct store *s = NULL;
     struct model *m = NULL;
     struct clock clock = clock_real();
-    double began_s = clock_stopwatch_s();
-    int status;
 
+    start_again_as_haswell(call->argv);
+    nn_init();
+    double began_s = clock_stopwatch_s();
     catalog_init(&c);
-    int rc = store_open(o->db, o->out ? STORE_READ : STORE_WRITE, &s, &e);
+    int rc = store_open(o->db, o->out ? STORE_READ : STORE_WRITE, &s, e);
     if (rc == 0)
-        rc = catalog_load(&c, s, &e);
+        rc = catalog_load(&c, s, e);
     if (rc == 0)
-        rc = train(o, a, &c, &m, &e);
+        rc = train(o, call->arena, &c, &m, e);
     if (rc == 0)
-        rc = o->out ? model_write(m, o->out, &e)
-                    : model_keep(m, s, MODEL_CHAMPION, clock_now_s(&clock), &e);
-    status = rc == 0 ? tell(o, m, clock_stopwatch_s() - began_s) : cmd_fail(&e);
+        rc = o->out ? model_write(m, o->out, e)
+                    : model_keep(m, s, MODEL_CHAMPION, clock_now_s(&clock), e);
+    if (rc == 0)
+        tell(o, m, clock_stopwatch_s() - began_s);
     model_destroy(m);
     catalog_release(&c);
     store_close(s);
-    return status;
-}
-
-static int run(int argc, char **argv)
-{
-    struct options o = { .seed = 1 };
-    const struct cmd_option options[] = {
-        { .name = "db", .kind = OPTION_TEXT, .out = &o.db },
-        { .name = "out", .kind = OPTION_TEXT, .out = &o.out },
-        { .name = "seed", .kind = OPTION_WHOLE, .out = &o.seed, .high = CMD_SEED_MAX },
-        { .name = "nets", .kind = OPTION_WHOLE, .out = &o.n_nets, .low = 3, .high = 8 },
-        { .name = "about", .kind = OPTION_TEXT, .out = &o.about },
-        { .name = "json", .kind = OPTION_FLAG, .out = &o.is_json },
-    };
-    struct arena a;
-    int status = cmd_parse(&cmd_train, argc, argv, options, CMD_COUNT(options), NULL, 0);
-
-    if (status != CMD_GO_ON)
-        return status;
-    if (!o.db)
-        return cmd_misuse(&cmd_train, "say which store to learn from: --db DB");
-    start_again_as_haswell(argc, argv);
-    nn_init();
-    arena_init(&a);
-    status = train_from(&o, &a);
-    arena_release(&a);
-    return status;
+    return rc;
 }
 
 const struct cmd cmd_train = {
@@ -178,5 +158,7 @@ const struct cmd cmd_train = {
     .synopsis = "train --db DB [--out FILE] [--seed N] [--nets N] [--about TEXT] [--json]",
     .summary = "learn from everything that was measured",
     .help = help,
+    CMD_OPTIONS(options),
+    .check = check,
     .run = run,
 };

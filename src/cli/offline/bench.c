@@ -1,0 +1,127 @@
+/* bench.c - `gogh bench`: how fast, how much memory; ranges, not vibes. */
+#include "bench/bench.h"
+
+#include <string.h>
+
+#include "cli/cmd.h"
+
+static const char help[] =
+    "Measure this build on this machine. Each figure is the median of several runs with the\n"
+    "smallest and the largest beside it, and the limit it should stay within.\n"
+    "\n"
+    "  import     Gavel's 1.2 MB of throughputs into an empty store\n"
+    "  open       a store of 1,000,000 measurements opened, and a snapshot made\n"
+    "  events     the simulator with a trivial policy\n"
+    "  simulate   100,000 jobs on 1,000 GPUs to the end with greedy\n"
+    "  estimate   P1 over all cells of 200 workloads on 8 GPU types; with it run\n"
+    "             'estimate-update', a refinement by P2 of all cells of one workload, and\n"
+    "             'estimate-train', learning from Gavel's measurements\n"
+    "  study      1,000 jobs on 108 GPUs with gogh and power limits; with it runs\n"
+    "             'study-alibaba', all pods of a cluster of 6,212 GPUs\n"
+    "\n"
+    "Without names all of these run. 'import', 'estimate-train' and 'study' need measured data:\n"
+    "the directory $GOGH_DATA, or ../shared/data seen from where you are\n"
+    "(docs/formats/study.md#data); without it they are skipped and say so.\n"
+    "\n"
+    "  optimize   the planner: how near the optimum, how fast, in how much memory; alone on the\n"
+    "             line, because it takes up to an hour\n"
+    "  serve      the daemon: submits, listing, reports, restart and memory of real goghd\n"
+    "             processes ($GOGHD, or beside gogh), and Slurm where it answers; alone, too\n"
+    "\n"
+    "  --runs N   repetitions (5; 'simulate' runs once unless N is given)\n"
+    "  --rows R   parts of 'optimize', with commas between: small30, small100, 500, 10000,\n"
+    "             changed, 50000, 1000kinds, three, overload; events; growth; references, or\n"
+    "             single ones: per-gpu, gavel, pop, greedy. Parts of 'serve': submit, list,\n"
+    "             reports, restart, memory, arrivals, slurm\n"
+    "  --seeds N  instances of each row of 'optimize' (30, 13, 3 or 1)\n"
+    "  --scale N  rows of 'optimize', or 'serve', with the Nth part of everything, to see that\n"
+    "             it works; goals and limits are of the whole\n"
+    "  --prove    rows of 'optimize' with at most 1,000 jobs are compared with what the exact\n"
+    "             method finds in 60 s, too\n"
+    "  --json     one JSON object\n"
+    "\n"
+    "Examples:\n"
+    "  gogh bench\n"
+    "  gogh bench events open --runs 9 --json\n"
+    "  gogh bench estimate\n"
+    "  gogh bench optimize --rows small30,500 --seeds 5\n"
+    "  gogh bench serve --rows submit,restart\n";
+
+#define NAMES_MAX 9    // as many as there are
+
+static struct {
+    const char *rows;
+    long runs, seeds, scale;
+    bool is_json, is_proving;
+} given;
+
+static const struct cmd_option options[] = {
+    CMD_WHOLE("runs", given.runs, 1, 1000),    CMD_TEXT("rows", given.rows),
+    CMD_WHOLE("seeds", given.seeds, 1, 10000), CMD_WHOLE("scale", given.scale, 1, 10000),
+    CMD_FLAG("prove", given.is_proving),       CMD_FLAG("json", given.is_json),
+};
+
+static bool is_first(const struct cmd_call *call, const char *name)
+{
+    return call->words[0] && strcmp(call->words[0], name) == 0;
+}
+
+static int check_names(const struct cmd_call *call)
+{
+    for (const char **name = call->words; *name; name++)
+        if (!bench_knows(*name))
+            return cmd_misuse(
+                call->cmd,
+                "no bench '%s': want import, open, events, simulate, estimate, study or, "
+                "alone, optimize or serve",
+                *name);
+    return 0;
+}
+
+static int check(const struct cmd_call *call)
+{
+    const bool is_optimize = is_first(call, "optimize"), is_serve = is_first(call, "serve");
+
+    if ((is_optimize || is_serve) && call->words[1])
+        return cmd_misuse(call->cmd, "'%s' stands alone", call->words[0]);
+    if (is_optimize && given.runs > 0)
+        return cmd_misuse(call->cmd, "'optimize' has --rows and --seeds, not --runs");
+    if ((given.seeds > 0 || given.is_proving) && !is_optimize)
+        return cmd_misuse(call->cmd, "--seeds and --prove are for 'optimize'");
+    if (given.scale > 0 && !is_serve && !is_optimize)
+        return cmd_misuse(call->cmd, "--scale is for 'optimize' and 'serve'");
+    if (given.rows && !is_optimize && !is_serve)
+        return cmd_misuse(call->cmd, "--rows is for 'optimize' and 'serve'");
+    if (is_serve ? !bench_serve_knows(given.rows) : !bench_optimize_knows(given.rows))
+        return cmd_misuse(call->cmd, "'%s' names a row that is none", given.rows);
+    return is_optimize || is_serve ? 0 : check_names(call);
+}
+
+static int run(const struct cmd_call *call, struct err *e)
+{
+    const struct bench_options how = { .names = given.rows,
+                                       .runs = (int)given.runs,
+                                       .seeds = (int)given.seeds,
+                                       .scale = given.scale > 0 ? (int)given.scale : 1,
+                                       .is_proving = given.is_proving,
+                                       .is_json = given.is_json };
+
+    if (is_first(call, "optimize"))
+        return bench_optimize(&how, e);
+    if (is_first(call, "serve"))
+        return bench_serve(&how, e);
+    return bench_run(call->words, how.runs, how.is_json, e);
+}
+
+const struct cmd cmd_bench = {
+    .name = "bench",
+    .synopsis = "bench [import|open|events|simulate|estimate|study ...] [--runs N] [--json] | "
+                "bench optimize [--rows NAMES] [--seeds N] [--scale N] [--prove] [--json] | "
+                "bench serve [--rows NAMES] [--runs N] [--scale N] [--json]",
+    .summary = "measure this build on this machine",
+    .help = help,
+    CMD_OPTIONS(options),
+    .max_words = NAMES_MAX,
+    .check = check,
+    .run = run,
+};
