@@ -69,11 +69,10 @@ static void take(struct arena *a, const char *admin, const char *comment)
     struct state s;
     struct submit want;
     struct err e = { 0 };
-    char secret[33];
 
     state_init(&s);
-    const struct submit_scene scene = { .catalog = &catalog, .state = &s, .now_s = 1000 };
-    int rc = intake_read(intake, a, &scene, &j, &want, secret, &e);
+    const struct submit_context context = { .catalog = &catalog, .state = &s, .now_s = 1000 };
+    int rc = intake_read(intake, a, &context, &j, &want, &e);
     if (rc == 0) {
         struct event ev = { .kind = EVENT_JOB_SUBMITTED, .time_s = 1000, .spec = &want.spec };
         if (want.is_new_workload)

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(rc == 0 || rc == -EINVAL);
     if (rc < 0)
         return 0;
-    assert(size <= REPORT_BYTES_MAX && r.job >= 0 && r.run >= 0);
+    assert(size <= REPORT_BYTES_MAX && r.run >= 0);
+    assert(r.job >= 0 ? r.slurm_id == 0 : r.job == -1 && r.slurm_id > 0);
     assert(isfinite(r.steps) && r.steps >= 0);
     assert(r.secret >= bytes && r.secret + REPORT_SECRET_BYTES < bytes + size);
     assert(job_report_is_signed(&r, secret) ==

@@ -73,16 +73,16 @@ static void take(struct arena *a, struct state *s, const struct submit *want, co
 
 static void submit(struct arena *a, struct state *s, json_t *body, const char *key)
 {
-    struct submit_scene scene = {
-        .catalog = &catalog, .state = s, .now_s = 1000, .account = find_account
-    };
     struct caller who = { .scope = SCOPE_OPERATE, .owner = "ada", .uid = 5, .gid = 5 };
+    struct submit_context context = {
+        .caller = &who, .catalog = &catalog, .state = s, .now_s = 1000, .account = find_account
+    };
     struct submit want;
     struct err e = { 0 };
 
     int rc = schema_check(&schema_submit, body, &e);
     if (rc == 0)
-        rc = submit_read(a, &scene, &who, body, key, &want, &e);
+        rc = submit_read(a, &context, body, key, &want, &e);
     if (rc < 0) {
         assert(e.code == -rc && strlen(e.text) > 0);
         return;
@@ -91,7 +91,7 @@ static void submit(struct arena *a, struct state *s, json_t *body, const char *k
         take(a, s, &want, key);
     if (!key)
         return;
-    rc = submit_read(a, &scene, &who, body, key, &want, &e);
+    rc = submit_read(a, &context, body, key, &want, &e);
     assert(rc == 0 && want.again == 0);
 }
 

@@ -5,133 +5,43 @@ The day of serve.py, with a meter: a page as dcgm-exporter's has each GPU's watt
 follow a table by GPU type and who is there. What the daemon decided is decided again, plan by plan,
 and what the simulator draws for the same orders is what the meters have read.
 """
-import fcntl
-import http.server
 import json
-import os
-import subprocess
 import sys
-import threading
-import time
 
 from daemon import Box, check, run
+from meter import Meter, gogh, locked
 from serve import JOBS, TYPES, WORKLOADS, await_ends, factor, speed_of, submit_all, write_table
 
 LOADS = dict(zip(sorted(WORKLOADS), (0.30, 0.42, 0.36, 0.45, 0.25, 0.40, 0.20, 0.38, 0.33)))
 
 
-def gogh(*words, status=0):
-    done = subprocess.run([os.environ["GOGH"]] + list(words), text=True, capture_output=True,
-                          timeout=120)
-    check(done.returncode == status, "gogh", words, "ended with %d, not %d:" %
-          (done.returncode, status), done.stdout[-2000:], done.stderr[-2000:])
-    return done.stdout
-
-
-class Meter:
-    """Watts of the box's GPUs, read twenty times a second, as joules since it began."""
+class BoxMeter(Meter):
+    """Two GPUs of each type, by slot."""
 
     def __init__(self, box, figures):
         self.box = box
-        self.figures = figures  # by type: idle and cap
         self.rates = {i: job[4]["rate"] for i, job in enumerate(JOBS) if "rate" in job[4]}
-        self.joules = [0.0] * 6
-        self.watts = [self.figures[self.type_of(g)][0] for g in range(6)]
-        self.is_over = False
-        self.lock = threading.Lock()
-        self.thread = threading.Thread(target=self.integrate)
-        meter = self
+        super().__init__({g: 'gpu="%d"' % g for g in range(6)}, figures, LOADS)
 
-        class Page(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                body = meter.page().encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *words):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
-        self.serving = threading.Thread(target=self.server.serve_forever)
-
-    def __enter__(self):
-        self.thread.start()
-        self.serving.start()
-        return self
-
-    def __exit__(self, *unused):
-        self.is_over = True
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-        self.serving.join()
-
-    def url(self):
-        return "http://127.0.0.1:%d/metrics" % self.server.server_address[1]
-
-    @staticmethod
-    def type_of(gpu):
+    def type_of(self, gpu):
         return TYPES[gpu // 2]
 
-    def alone_w(self, gpu_type, workload):
-        idle, cap = self.figures[gpu_type]
-        return idle + LOADS[workload] * (cap - idle)
+    def shares(self):
+        there = {}
+        for slot, job, row in locked(self.box.path("work")):
+            if row in WORKLOADS:
+                there.setdefault(int(slot), []).append((int(job), row))
+        return {gpu: [(row, self.share(gpu, job, row, who)) for job, row in who]
+                for gpu, who in there.items()}
 
-    def living(self):
-        """(slot, job, workload) of all who hold their place locked, as workers see each other."""
-        for name in os.listdir(self.box.path("work")):
-            slot, at, job = name.partition("@")
-            if not at:
-                continue
-            try:
-                with open(self.box.path("work/" + name), "r") as f:
-                    try:
-                        fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                    except BlockingIOError:
-                        workload = f.read()
-                        if workload in WORKLOADS:
-                            yield int(slot), int(job), workload
-            except FileNotFoundError:
-                pass
-
-    def now_w(self):
-        there = [[] for _ in range(6)]
-        for slot, job, workload in self.living():
-            there[slot].append((job, workload))
-        watts = []
-        for gpu, who in enumerate(there):
-            idle, cap = self.figures[self.type_of(gpu)]
-            total = idle
-            for job, workload in who:
-                share = 1
-                for other, beside in who:
-                    if other != job:
-                        share *= factor(workload, beside)
-                if job in self.rates:
-                    share = min(share, self.rates[job] / speed_of(workload, self.type_of(gpu)))
-                total += share * (self.alone_w(self.type_of(gpu), workload) - idle)
-            watts.append(min(total, cap))
-        return watts
-
-    def integrate(self):
-        at_s = time.monotonic()
-        while not self.is_over:
-            time.sleep(0.05)
-            watts, now_s = self.now_w(), time.monotonic()
-            with self.lock:
-                self.watts = watts
-                self.joules = [j + w * (now_s - at_s) for j, w in zip(self.joules, watts)]
-            at_s = now_s
-
-    def page(self):
-        with self.lock:
-            lines = ['DCGM_FI_DEV_POWER_USAGE{gpu="%d"} %.3f' % (g, w)
-                     for g, w in enumerate(self.watts)]
-            lines += ['DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu="%d"} %.3f' % (g, 1000 * j)
-                      for g, j in enumerate(self.joules)]
-        return "\n".join(lines) + "\n"
+    def share(self, gpu, job, row, who):
+        share = 1
+        for other, beside in who:
+            if other != job:
+                share *= factor(row, beside)
+        if job in self.rates:
+            share = min(share, self.rates[job] / speed_of(row, self.type_of(gpu)))
+        return share
 
 
 def write_truth(box, meter, names):
@@ -188,7 +98,7 @@ def main():
     known = json.loads(gogh("catalog", "gpus", "--json"))
     figures = {t: next((k["idle_w"], k["cap_w"]) for k in known if k["name"].startswith(t))
                for t in TYPES}
-    with Box("k80:2 p100:2 v100:2") as box, Meter(box, figures) as meter:
+    with Box("k80:2 p100:2 v100:2") as box, BoxMeter(box, figures) as meter:
         box.lines = ["warmup_s 1", "power_s 1", "decide_s 0.5", "set report_s 10", "set move_s 0.5",
                      "set restart_s 0.2", "set settle_s 12", "power dcgm=" + meter.url(),
                      "record " + box.path("record")]
@@ -209,4 +119,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(run(main, 280))
+    sys.exit(run(main))

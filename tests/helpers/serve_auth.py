@@ -13,7 +13,7 @@ import ssl
 import subprocess
 import sys
 
-from daemon import Box, ask_by, check, free_port, run, until
+from daemon import Box, CEILING_S, ask_by, check, free_port, run, until
 
 SCOPES = ("none", "read", "submit", "operate", "admin")
 
@@ -84,9 +84,9 @@ class Way:
 
     def connect(self):
         if self.context:
-            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=20,
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=CEILING_S,
                                                context=self.context)
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=CEILING_S)
 
     def ask(self, method, path, token=None, body=None, scheme="Bearer"):
         headers = {"Authorization": "%s %s" % (scheme, token)} if token else {}
@@ -99,7 +99,7 @@ def start_on_tcp(box, tail, lines):
         port = free_port()
         box.spawn(lines + ["listen 127.0.0.1:%d%s" % (port, tail)])
         if until("it is up, or not", lambda: box.process.poll() is not None or box.try_ask(
-                "GET", "/readyz"), 30) and box.process.poll() is None:
+                "GET", "/readyz")) and box.process.poll() is None:
             return port
     check(False, "no port could be had")
 
@@ -166,8 +166,7 @@ def check_reload(box, way, tokens, path):
         f.writelines(lines)
     check(way.ask("GET", "/v1/jobs", tokens["operate"]).status == 200, "it is forgotten too soon")
     box.process.send_signal(1)
-    until("it is forgotten", lambda: way.ask("GET", "/v1/jobs", tokens["operate"]).status == 401,
-          10)
+    until("it is forgotten", lambda: way.ask("GET", "/v1/jobs", tokens["operate"]).status == 401)
     check(way.ask("GET", "/v1/jobs", tokens["read"]).status == 200, "so is another")
 
 
@@ -249,4 +248,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(run(main, 280))
+    sys.exit(run(main))

@@ -41,21 +41,21 @@ def main():
     with Box("v100:3", ["decide_s 0.1", "policy greedy"]) as box:
         box.start(["record " + box.path("record")])
         first = submit(box, "first", cpus=n - 1, exclusive=True)
-        box.until_state(first, "running", 30)
+        box.until_state(first, "running")
         second = submit(box, "second", cpus=1, mem_mib=mib // 2, exclusive=True)
-        box.until_state(second, "running", 30)
+        box.until_state(second, "running")
         third = submit(box, "third", cpus=n - 1)
-        until("CPUs are named", lambda: explained(box, third, "engine: node CPUs"), 30)
+        until("CPUs are named", lambda: explained(box, third, "engine: node CPUs"))
         fourth = submit(box, "fourth", mem_mib=mib - mib // 4)
-        until("memory is named", lambda: explained(box, fourth, "engine: node memory"), 30)
+        until("memory is named", lambda: explained(box, fourth, "engine: node memory"))
         never = submit(box, "never", cpus=n + 1)
-        until("it waits", lambda: box.job(never).get("reason") == "engine", 30)
+        until("it waits", lambda: box.job(never).get("reason") == "engine")
         check(box.job(third)["state"] == "waiting" and box.job(third)["reason"] == "capacity",
               "it waits for capacity:", box.job(third))
         box.must("POST", "/v1/jobs/%s/cancel" % first)
-        box.until_state(third, "running", 30)
+        box.until_state(third, "running")
         box.must("POST", "/v1/jobs/%s/cancel" % second)
-        box.until_state(fourth, "running", 30)
+        box.until_state(fourth, "running")
         check(box.metric("gogh_orders_refused_total") == 0, "nothing is refused")
         for job in (third, fourth, never):
             box.must("POST", "/v1/jobs/%s/cancel" % job)
@@ -65,4 +65,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(run(main, 120))
+    sys.exit(run(main))

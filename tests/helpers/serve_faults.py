@@ -33,10 +33,10 @@ def small_box(lines=(), start=True):
         yield box
 
 
-def job_ends(box, state="finished", seconds=30, **more):
+def job_ends(box, state="finished", **more):
     """A small job, from submission to its end."""
     job = box.submit(box.worker("w", steps=10, **LM, **more))["id"]
-    return box.until_state(job, state, seconds)
+    return box.until_state(job, state)
 
 
 def submit_says(box):
@@ -52,7 +52,7 @@ def lives(box):
 
 def refuses_writes(box):
     """Submits are refused with 503 and a sentence, come when it is over, and reading goes on."""
-    answer = until("a submit is refused", lambda: submit_says(box), 20)
+    answer = until("a submit is refused", lambda: submit_says(box))
     check(answer.status == 503 and "Retry-After" in answer.headers, "gave", answer.status,
           answer.text)
     check(len(answer.message()) > 20, "says only", answer.text)
@@ -62,8 +62,8 @@ def refuses_writes(box):
 
 
 def recovers(box):
-    until("a submit is taken", lambda: submit_says(box) is None, 20)
-    until("it is ready again", lambda: box.ask("GET", "/readyz").status == 200, 20)
+    until("a submit is taken", lambda: submit_says(box) is None)
+    until("it is ready again", lambda: box.ask("GET", "/readyz").status == 200)
     job_ends(box)
 
 
@@ -112,7 +112,7 @@ def disk_full():
             for pid in box.processes():
                 os.kill(pid, signal.SIGKILL)
             until("it is unmounted", lambda: subprocess.run(
-                ["umount", disk], stderr=subprocess.DEVNULL).returncode == 0, 10)
+                ["umount", disk], stderr=subprocess.DEVNULL).returncode == 0)
 
 
 def as_somebody(box):
@@ -155,13 +155,13 @@ def no_run_directory():
         with open(box.path("runs"), "w"):
             pass
         job = box.submit(box.worker("w", steps=10, **LM))["id"]
-        until("it is said", lambda: box.path("runs") in box.log(), 20)
+        until("it is said", lambda: box.path("runs") in box.log())
         lives(box)
         state = box.job(job)
         check(state["state"] == "waiting", "without a directory to run in it is", state)
         os.unlink(box.path("runs"))
         os.rename(box.path("away"), box.path("runs"))
-        box.until_state(job, "finished", 30)
+        box.until_state(job, "finished")
         box.finish()
     with small_box(start=False) as box:
         with open(box.path("file"), "w"):
@@ -175,11 +175,11 @@ def no_program():
     with small_box() as box:
         body = dict(box.worker("w", steps=10, **LM), argv=["/no/such/program"])
         job = box.submit(body)["id"]
-        found = box.until_state(job, "failed", 30)
+        found = box.until_state(job, "failed")
         check("/no/such/program" in (found["reason"] or ""), "says only", found["reason"])
         print("    " + found["reason"])
         job = box.submit(dict(body, argv=[os.environ["WORKER"]], retries=2))["id"]
-        found = box.until_state(job, "failed", 60)
+        found = box.until_state(job, "failed")
         check(found["failures"] == 3 and "exit 2" in found["reason"], "tried again?", found)
         job_ends(box)
         box.finish()
@@ -188,18 +188,18 @@ def no_program():
 def keeper_killed():
     with small_box() as box:
         job = box.submit(box.worker("w", steps=100000, **LM))["id"]
-        box.until_state(job, "running", 30)
-        until("it works", lambda: [r for r in box.work_log() if r["what"] == "start"], 20)
+        box.until_state(job, "running")
+        until("it works", lambda: [r for r in box.work_log() if r["what"] == "start"])
         keeper, = box.processes_called("keeper")
         os.kill(keeper, signal.SIGKILL)
         until("its end is noticed", lambda: box.job(job)["state"] != "running" or
-              len([r for r in box.work_log() if r["what"] == "start"]) > 1, 30)
+              len([r for r in box.work_log() if r["what"] == "start"]) > 1)
         found = box.job(job)
         print("    %s: %s" % (found["state"], found["reason"]))
         check(not [r for r in box.work_log() if r["what"] == "twice"], "it ran twice at a time")
         if found["state"] not in ("failed", "cancelled"):
             box.must("POST", "/v1/jobs/%d/cancel" % job)
-        until("nothing of it is left", lambda: not box.processes_called("worker"), 30)
+        until("nothing of it is left", lambda: not box.processes_called("worker"))
         job_ends(box)
         box.finish()
 
@@ -208,20 +208,20 @@ def stopped_job():
     """One that was halted hears that it is to end; one that does not listen is killed."""
     with small_box() as box:
         job = box.submit(box.worker("w", steps=100000, grace_s=20, **LM))["id"]
-        box.until_state(job, "running", 30)
-        until("it works", lambda: box.processes_called("worker"), 20)
-        row = until("it says so", box.work_log, 20)[0]
+        box.until_state(job, "running")
+        until("it works", lambda: box.processes_called("worker"))
+        row = until("it says so", box.work_log)[0]
         os.kill(row["pid"], signal.SIGSTOP)
         box.must("POST", "/v1/jobs/%d/cancel" % job)
-        until("it is gone", lambda: not box.processes_called("worker"), 10)
+        until("it is gone", lambda: not box.processes_called("worker"))
         check(box.work_log()[-1]["how"] == "saved", "it could not save:", box.work_log())
 
         job = box.submit(box.worker("w", steps=100000, grace_s=1, on_signal="ignore", **LM))["id"]
-        box.until_state(job, "running", 30)
-        until("it works", lambda: box.work_log()[-1]["what"] == "start", 20)
+        box.until_state(job, "running")
+        until("it works", lambda: box.work_log()[-1]["what"] == "start")
         began = time.monotonic()
         box.must("POST", "/v1/jobs/%d/cancel" % job)
-        until("it is gone", lambda: not box.processes_called("worker"), 15)
+        until("it is gone", lambda: not box.processes_called("worker"))
         check(time.monotonic() - began > 0.9, "it was killed before its time")
         check(box.job(job)["state"] == "cancelled", "it is", box.job(job))
         job_ends(box)
@@ -235,8 +235,7 @@ def lure(box, job, workload):
     for gpu, speed in ((here, 1), (other, 5000)):
         box.must("POST", "/v1/measurements", {"measurements": [
             {"workload": workload, "gpu": gpu, "throughput": speed, "noise": 0.01}] * 3})
-    until("it is moved", lambda: (box.job(job)["moves"], box.job(job)["gpu_type"]) == (1, other),
-          60)
+    until("it is moved", lambda: (box.job(job)["moves"], box.job(job)["gpu_type"]) == (1, other))
 
 
 def starts(box, job):
@@ -247,23 +246,23 @@ def moved_job():
     """Halted, it is woken to save, and goes on elsewhere; deaf, it is killed after its grace."""
     with small_box(["set settle_s 0", "set move_s 1"]) as box:
         job = box.submit(box.worker("w", steps=100000, grace_s=20, **LM))["id"]
-        until("it works", lambda: box.job(job)["speed"], 30)
+        until("it works", lambda: box.job(job)["speed"])
         os.kill(starts(box, job)[0]["pid"], signal.SIGSTOP)
         lure(box, job, "LM (batch size 20)")
         saved = [r for r in box.work_log() if r["how"] == "saved"]
-        until("it works there", lambda: len(starts(box, job)) == 2, 20)
+        until("it works there", lambda: len(starts(box, job)) == 2)
         check(saved and starts(box, job)[1]["steps"] >= saved[0]["steps"] > 0, "it did not go on:",
               box.work_log())
         box.must("POST", "/v1/jobs/%d/cancel" % job)
 
         deaf = box.submit(box.worker("w", steps=100000, grace_s=1, on_signal="ignore",
                                      workload="ResNet-18", batch=128))["id"]
-        until("it works", lambda: box.job(deaf)["speed"], 30)
+        until("it works", lambda: box.job(deaf)["speed"])
         lure(box, deaf, "ResNet-18 (batch size 128)")
-        until("it works there", lambda: len(starts(box, deaf)) == 2, 20)
+        until("it works there", lambda: len(starts(box, deaf)) == 2)
         check(not [r for r in box.work_log() if r["what"] == "twice"], "it ran twice at a time")
         box.must("POST", "/v1/jobs/%d/cancel" % deaf)
-        until("nothing is left", lambda: not box.processes_called("worker"), 20)
+        until("nothing is left", lambda: not box.processes_called("worker"))
         box.finish()
 
 
@@ -282,14 +281,14 @@ def descriptors():
             with contextlib.suppress(OSError):
                 s.connect(box.socket)
             crowd.append(s)
-        until("all are taken", lambda: len(os.listdir("/proc/%d/fd" % pid)) >= most, 10)
+        until("all are taken", lambda: len(os.listdir("/proc/%d/fd" % pid)) >= most)
         check(box.process.poll() is None, "the daemon ended")
         cpu = cpu_s(pid)
         time.sleep(1)  # a measurement, no waiting: does it turn in circles?
         check(cpu_s(pid) - cpu < 0.6, "it burns", cpu_s(pid) - cpu, "s of CPU in a second")
         for s in crowd:
             s.close()
-        until("it answers again", lambda: box.try_ask("GET", "/healthz", timeout=2), 30)
+        until("it answers again", lambda: box.try_ask("GET", "/healthz", timeout=2))
         recovers(box)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limit)
         box.finish()
@@ -317,17 +316,17 @@ def clock_jumps():
                        "ASAN_OPTIONS": "verify_asan_link_order=0:" +
                                        os.environ.get("ASAN_OPTIONS", "")})
         long = box.submit(box.worker("w", steps=600, **LM))["id"]
-        box.until_state(long, "running", 30)
-        until("it is heard of", lambda: box.job(long)["speed"], 30)
+        box.until_state(long, "running")
+        until("it is heard of", lambda: box.job(long)["speed"])
         for ahead_s, word in ((3600, "forward"), (-3600, "back")):
             before_j, began = joules(box), time.monotonic()
             set_clock(box, ahead_s)
-            until("it is said", lambda word=word: "clock was set " + word in box.log(), 20)
+            until("it is said", lambda word=word: "clock was set " + word in box.log())
             job_ends(box)
             passed_s = time.monotonic() - began
             check(joules(box) - before_j < 600 * passed_s + 100, "an hour's energy in", passed_s,
                   "s:", joules(box) - before_j)
-        box.until_state(long, "finished", 60)
+        box.until_state(long, "finished")
         for j in box.jobs():
             check(j["waited_s"] >= 0 and j["moves"] == 0, "waited", j)
         is_same_after_restart(box)
@@ -386,4 +385,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(run(main, 280))
+    sys.exit(run(main))

@@ -65,8 +65,8 @@ class GpuBox(Box):
     def watts(self):
         return [(g["source"], g["watts"]) for g in self.all_gpus()]
 
-    def until_watts(self, want, seconds=10):
-        until("watts are %s, not %s" % (want, self.watts()), lambda: self.watts() == want, seconds)
+    def until_watts(self, want):
+        until("watts are %s, not %s" % (want, self.watts()), lambda: self.watts() == want)
 
     def sleeper(self, name, **more):
         body = {"argv": SLEEPER, "workload": "ResNet-18", "batch": 64, "steps": 1e6, "cwd": "/",
@@ -81,7 +81,7 @@ def environment(pid):
 
 def pid_of(box, job):
     """Of the job's command: the one that the run's status names."""
-    box.until_state(job, "running", 20)
+    box.until_state(job, "running")
     with open(box.path("runs/%d.0/status" % job)) as f:
         return next(int(line.split()[1]) for line in f if line.startswith("started"))
 
@@ -119,17 +119,17 @@ def check_limits(box):
         {"workload": "ResNet-18 (batch size 64)", "gpu": kind, "throughput": speed, "watts": watts,
          "duration_s": 600}
         for kind, speed, watts in (("v100-sxm2-16", 20, 295), ("p100", 12, 245))]})
-    limited = until("a power limit is set", lambda: [g for g in box.all_gpus() if g["limit_w"]], 20)
+    limited = until("a power limit is set", lambda: [g for g in box.all_gpus() if g["limit_w"]])
     for g in limited:
         card = box.cards[g["slot"]]
         check(card[5] <= g["limit_w"] <= card[7], "a limit beyond its bounds:", g)
         until("the driver has the limit of %s" % g["gpu"],
-              lambda g=g: dict(box.limits()).get(g["slot"]) == g["limit_w"], 10)
+              lambda g=g: dict(box.limits()).get(g["slot"]) == g["limit_w"])
     for g in box.all_gpus():
         for j in g["jobs"]:
             box.must("POST", "/v1/jobs/%d/cancel" % j["id"])
     until("limits are back at the default",
-          lambda: all(w == box.cards[i][6] for i, w in dict(box.limits()).items()), 20)
+          lambda: all(w == box.cards[i][6] for i, w in dict(box.limits()).items()))
 
 
 def trouble(box, line, want):
@@ -138,12 +138,12 @@ def trouble(box, line, want):
     box.trouble = [line]
     box.tell()
     until("the model stands in: " + line,
-          lambda: all(source == "model" and w > 0 for source, w in box.watts()), 10)
+          lambda: all(source == "model" and w > 0 for source, w in box.watts()))
     check(box.metric("gogh_power_failures_total") > before, "failures are not counted")
     job = box.sleeper("meanwhile")
-    box.until_state(job, "running", 20)
+    box.until_state(job, "running")
     box.must("POST", "/v1/jobs/%d/cancel" % job)
-    box.until_state(job, "cancelled", 20)
+    box.until_state(job, "cancelled")
     box.trouble = []
     box.tell()
     box.until_watts(want)
@@ -173,7 +173,7 @@ def try_hanging_end():
         box.until_watts([("nvml", 61)])
         box.trouble = ["hang nvmlDeviceGetPowerUsage"]
         box.tell()
-        until("the model stands in", lambda: box.watts()[0][0] == "model", 10)
+        until("the model stands in", lambda: box.watts()[0][0] == "model")
         box.finish()
 
 
@@ -188,12 +188,12 @@ def try_another_card():
         nodes = box.get("/v1/nodes")["nodes"]
         check([n["state"] for n in nodes] == ["down", "up"], "nodes are", nodes)
         until("the new node's watts are read",
-              lambda: box.watts()[1:] == [("nvml", 61), ("nvml", 42)], 10)
+              lambda: box.watts()[1:] == [("nvml", 61), ("nvml", 42)])
         job = box.sleeper("after", types=["p100"])
         seen = environment(pid_of(box, job))["CUDA_VISIBLE_DEVICES"]
         check(seen == "GPU-p", "a job sees", seen)
         box.must("POST", "/v1/jobs/%d/cancel" % job)
-        box.until_state(job, "cancelled", 20)
+        box.until_state(job, "cancelled")
         box.finish()
 
 
@@ -255,7 +255,7 @@ def check_energy(box, watts):
     """Joules grow as the exporter's watts say, and jobs and nobody used all of them."""
     with_clock = lambda: (box.get("/v1/status")["now_s"], joules(box))
     t0, before = with_clock()
-    until("three seconds pass", lambda: with_clock()[0] >= t0 + 3, 10)
+    until("three seconds pass", lambda: with_clock()[0] >= t0 + 3)
     t1, after = with_clock()
     for i, w in enumerate(watts):
         grown = (after[i] - before[i]) / (t1 - t0)
@@ -278,7 +278,7 @@ def try_dcgm():
 
 def until_sources(box, want):
     until("sources are %s" % want,
-          lambda: [(g["source"], g["watts"]) for g in box.get("/v1/gpus")["gpus"]] == want, 10)
+          lambda: [(g["source"], g["watts"]) for g in box.get("/v1/gpus")["gpus"]] == want)
 
 
 def drive_dcgm(box, server):
@@ -286,19 +286,19 @@ def drive_dcgm(box, server):
     box.start()
     until_sources(box, [("dcgm", 200), ("dcgm", 90.5)])
     job = box.submit({"argv": SLEEPER, "workload": "LM", "batch": 20, "cwd": "/"})["id"]
-    box.until_state(job, "running", 20)
+    box.until_state(job, "running")
     check_energy(box, [200, 90.5])
     server.__exit__()
     until("the model stands in",
-          lambda: all(g["source"] == "model" and g["watts"] > 0 for g in box.all_gpus()), 10)
+          lambda: all(g["source"] == "model" and g["watts"] > 0 for g in box.all_gpus()))
     Exporter.watts = {0: 150, 1: 80}
     with Server(server.port):
         until_sources(box, [("dcgm", 150), ("dcgm", 80)])
         Exporter.watts = {1: 80}    # it lost one
         until("one is read, one modelled",
-              lambda: [g["source"] for g in box.all_gpus()] == ["model", "dcgm"], 10)
+              lambda: [g["source"] for g in box.all_gpus()] == ["model", "dcgm"])
         box.must("POST", "/v1/jobs/%d/cancel" % job)
-        box.until_state(job, "cancelled", 20)
+        box.until_state(job, "cancelled")
         check_quiet(box)
         box.finish()
 
@@ -313,4 +313,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(run(main, 240))
+    sys.exit(run(main))

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from daemon import Box, check, run, until
+from daemon import Box, CEILING_S, check, run, until
 
 CLIENTS = 4
 WORKLOADS = {"a": {"workload": "LM", "batch": 20}, "b": {"workload": "ResNet-18", "batch": 128}}
@@ -161,9 +161,9 @@ def main():
         kill_again_and_again(box, kills, chance, clients)
         stop.set()
         for c in clients:
-            c.join(60)
+            c.join(CEILING_S)
             check(c.failure is None and not c.is_alive(), "a client:", c.failure)
-        until("all jobs have ended", lambda: has_ended(box), 120)
+        until("all jobs have ended", lambda: has_ended(box))
         jobs = check_jobs(box, clients)
         check_runs(box, jobs, set().union(*(c.held for c in clients)),
                    set().union(*(c.cancelled for c in clients)))
@@ -175,4 +175,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(run(main, 60 + 8 * int(sys.argv[1])))
+    sys.exit(run(main))

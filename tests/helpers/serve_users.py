@@ -85,8 +85,8 @@ class UserBox(Box):
 
 def check_owned(box, job, owner):
     """It is its owner's, and nothing more."""
-    box.until_state(job, "running", 20)
-    until("the job has said all", lambda: box.output(job).endswith("done\n"), 20)
+    box.until_state(job, "running")
+    until("the job has said all", lambda: box.output(job).endswith("done\n"))
     said = box.output(job).splitlines()
     groups = " ".join(str(g) for g in os.getgrouplist(owner.pw_name, owner.pw_gid))
     check(said == ["ids %d %d %s" % (owner.pw_uid, owner.pw_gid, groups), "caps", "done"],
@@ -119,11 +119,11 @@ def try_capable(daemon, ann, bob):
         check(answer.status == 403, "somebody else's cancel gives", answer.status, answer.text)
         answer = box.ask_as(ann, "POST", "/v1/jobs/%d/cancel" % job)
         check(answer.status == 200, "an owner cannot cancel:", answer.status, answer.text)
-        box.until_state(job, "cancelled", 20)
-        until("its processes are gone", lambda: not box.processes_called("runs/%d.0" % job), 20)
+        box.until_state(job, "cancelled")
+        until("its processes are gone", lambda: not box.processes_called("runs/%d.0" % job))
         check(box.job(other)["state"] == "running", "the other job is", box.job(other))
         box.must("POST", "/v1/jobs/%d/cancel" % other)  # root may
-        box.until_state(other, "cancelled", 20)
+        box.until_state(other, "cancelled")
         box.finish()
 
 
@@ -135,7 +135,7 @@ def try_incapable(daemon, ann):
         check(answer.status == 403 and "capabilities SETUID" in answer.message(), "without capabilities",
               "another's job gives", answer.status, answer.text)
         own = box.submit_as(daemon, "own", "/bin/true")
-        box.until_state(own, "finished", 20)
+        box.until_state(own, "finished")
         box.finish()
 
 
@@ -147,4 +147,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(run(main, 240))
+    sys.exit(run(main))

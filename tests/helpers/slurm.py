@@ -5,7 +5,7 @@
         s.start()                               # goghd; waits until it has seen all nodes
         s.submit_worker("a", "w", steps=100, workload="LM", batch=20)            # gogh submit
         s.sbatch_worker("b", "w", steps=100, promise="workload=LM batch=20")     # sbatch, the gate
-        s.until_named("a", "finished", 60)
+        s.until_named("a", "finished")
         s.finish()                              # all is ended, and nothing is left
 
 What Box (daemon.py) has, this has too: ask, get, must, jobs, job, metric, cli, kill, stop. More:
@@ -15,7 +15,6 @@ What Box (daemon.py) has, this has too: ask, get, must, jobs, job, metric, cli, 
     squeue(), placed()      Slurm's view: [{"id", "name", "state", ...}]; {name: nodes} of what runs
     status()                the "slurm" object of /v1/status
     named(name)             the job of that name, as GET /v1/jobs/{id} has it
-    events(kinds)           what is in the journal so far
     work_log(), seen()      what the workers wrote: who began and ended; who was where beside whom
     users                   names of accounts to submit as; one's own where the test is not root
 
@@ -24,7 +23,6 @@ environment: GOGHD, GOGH, GOGH_SLURM_DRIVER, SRC.
 """
 import collections
 import contextlib
-import json
 import os
 import pwd
 import shutil
@@ -33,8 +31,8 @@ import sys
 import threading
 import time
 
-from daemon import Box, Failure, UnixConnection, check, read_bytes, run, until  # noqa: F401
-from daemon import check_deaths, describe, until_gone
+from daemon import Box, CEILING_S, Failure, IS_ALL, check, read_bytes, run, until  # noqa: F401
+from daemon import check_deaths, until_gone
 
 SRC = os.environ.get("SRC") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 CLUSTER = os.path.join(SRC, "tools/slurm-cluster")
@@ -60,6 +58,7 @@ def need_slurm():
 class Stalls(threading.Thread):
     """Turns of the daemon's loop that took longer than 100 ms, as its log has them. A turn for which
     the kernel let it wait for a CPU is not its fault: that time is taken off, as /proc tells it.
+    A verdict by seconds: for make test-all alone.
     """
 
     def __init__(self, box):
@@ -102,7 +101,7 @@ class Stalls(threading.Thread):
         for line, _, waited_s in self.found:
             print("note: %s; %.0f ms of waiting for a CPU" % (line, 1e3 * waited_s))
         bad = [line for line, took_s, waited_s in self.found if took_s - waited_s > 0.1]
-        check(not bad, len(bad), "turns of the loop took longer than 100 ms:", bad[:3])
+        check(not IS_ALL or not bad, len(bad), "turns of the loop took longer than 100 ms:", bad[:3])
 
 
 class Slurm(Box):
@@ -159,14 +158,14 @@ class Slurm(Box):
                                  self.path("reports.sock")))
         return name
 
-    def tool(self, verb, *words, seconds=90):
-        done = call([CLUSTER, verb, self.cluster] + list(words), seconds, stdin=subprocess.DEVNULL)
+    def tool(self, verb, *words):
+        done = call([CLUSTER, verb, self.cluster] + list(words), stdin=subprocess.DEVNULL)
         check(done.returncode == 0, "slurm-cluster", verb, *words, done.stdout, done.stderr)
         return done.stdout
 
-    def slurm(self, *argv, user=None, status=0, seconds=30, cwd=None, text=None):
+    def slurm(self, *argv, user=None, status=0, cwd=None, text=None):
         """Run a command of Slurm's; what it prints, or with another status what it complains."""
-        done = call([str(a) for a in argv], seconds, env=self.environment(user), input=text or "",
+        done = call([str(a) for a in argv], env=self.environment(user), input=text or "",
                     cwd=cwd or self.path("work"), **as_user(user))
         check(done.returncode == status, *argv, "ended with %d, not %d:" %
               (done.returncode, status), done.stdout[-500:], done.stderr[-500:])
@@ -207,10 +206,9 @@ class Slurm(Box):
             f.write("\n".join(kept.values()) + "\n")
         return name
 
-    def start(self, lines=None, env=None, seconds=60):
-        super().start(lines, env, seconds)
-        until("the daemon has seen all GPUs", lambda: self.get("/v1/status")["gpus"] == self.n_gpus,
-              seconds)
+    def start(self, lines=None, env=None):
+        super().start(lines, env)
+        until("the daemon has seen all GPUs", lambda: self.get("/v1/status")["gpus"] == self.n_gpus)
 
     def reload(self, lines):
         """Other lines of the configuration, by SIGHUP."""
@@ -223,21 +221,8 @@ class Slurm(Box):
     def named(self, name):
         return self.job(name)
 
-    def until_named(self, name, states, seconds):
-        return self.until_state(name, states, seconds)
-
-    def events(self, kinds=None, idle_s=1.0):
-        """The journal from its beginning: [{"seq", "kind", "time_s", ...}]."""
-        connection = UnixConnection(self.socket, idle_s)
-        found = []
-        try:
-            connection.request("GET", "/v1/events?after=0")
-            with contextlib.suppress(TimeoutError, OSError):
-                for event in read_events(connection.getresponse()):
-                    found.append(event)
-        finally:
-            connection.close()
-        return [e for e in found if kinds is None or e["kind"] in kinds]
+    def until_named(self, name, states):
+        return self.until_state(name, states)
 
     # ---- jobs ----
 
@@ -255,7 +240,7 @@ class Slurm(Box):
 
     def gogh(self, *words, user=None, status=0):
         """`gogh` as a user; what it prints."""
-        return self.slurm(self.program, *words, user=user, status=status, seconds=60)
+        return self.slurm(self.program, *words, user=user, status=status)
 
     def submit_worker(self, name, row, steps=None, rate=None, until_file=None, on_signal="save",
                       user=None, **more):
@@ -326,8 +311,7 @@ class Slurm(Box):
     def end(self):
         """End the cluster; that nothing is left."""
         self.tool("down")
-        left = until_gone(self)
-        check(not left, "processes are left:", [describe(p) for p in left])
+        until_gone(self)
 
     def finish(self):
         self.stop_well()
@@ -337,17 +321,17 @@ class Slurm(Box):
         self.stalls.is_over = True
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
-            self.process.wait(30)
+            self.process.wait(CEILING_S)
         with contextlib.suppress(Failure):
             self.tool("down", "--purge")
         super().clean_up()
 
 
-def call(argv, seconds, **more):
+def call(argv, **more):
     try:
-        return subprocess.run(argv, text=True, capture_output=True, timeout=seconds, **more)
+        return subprocess.run(argv, text=True, capture_output=True, timeout=CEILING_S, **more)
     except subprocess.TimeoutExpired:
-        raise Failure("not within %g s: %s" % (seconds, " ".join(argv))) from None
+        raise Failure("not within %g s: %s" % (CEILING_S, " ".join(argv))) from None
 
 
 def is_open(path):
@@ -372,19 +356,3 @@ def as_user(user):
         return {}
     account = pwd.getpwnam(user)
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-
-
-def read_events(response):
-    """Server-sent events as dictionaries, until nothing comes any more."""
-    event = {}
-    for line in response:
-        key, _, value = line.decode().rstrip("\n").partition(": ")
-        if key == "id":
-            event["seq"] = int(value)
-        elif key == "event":
-            event["kind"] = value
-        elif key == "data":
-            event.update(json.loads(value))
-        elif not line.strip() and event:
-            yield event
-            event = {}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The life of jobs on a real Slurm cluster: all kinds of them, and what users and sites may do.
 
-    slurm_life.py [NAME...]       these; else a few, or all with GOGH_SLURM_LONG=1
+    slurm_life.py [NAME...]       these; else a few, or a whole life with GOGH_TEST_ALL=1
 
   life     one GPU a node, the gate in force: an array, a server, a gang on two nodes; cancelled,
            held and released by either side; wrong promises; drained nodes; other partitions
@@ -16,9 +16,8 @@ import subprocess
 import sys
 import time
 
-from slurm import Slurm, as_user, check, need_slurm, run, until
+from slurm import CEILING_S, IS_ALL, Slurm, as_user, check, need_slurm, run, until
 
-IS_LONG = bool(os.environ.get("GOGH_SLURM_LONG"))
 SPEEDS = {"k80": 20, "v100": 40}
 LM = {"workload": "LM", "batch": 20}
 PROMISE = "workload=LM batch=20"
@@ -44,10 +43,10 @@ def step(text):
     print("    " + text, flush=True)
 
 
-def until_is(s, name, state, seconds):
+def until_is(s, name, state):
     """The job, once it is; one that came by sbatch is not known at first."""
     return until("%s is %s" % (name, state), lambda: next(
-        (j for j in s.jobs() if (j["name"], j["state"]) == (name, state)), None), seconds)
+        (j for j in s.jobs() if (j["name"], j["state"]) == (name, state)), None))
 
 
 def state_of(s, name):
@@ -71,8 +70,8 @@ def show(s, number):
 def end(s, *names):
     for name in names:
         s.must("POST", "/v1/jobs/%s/cancel" % s.named(name)["id"])
-        until_is(s, name, "cancelled", 30)
-    until("Slurm has ended them", lambda: not set(names) & set(s.placed()), 30)
+        until_is(s, name, "cancelled")
+    until("Slurm has ended them", lambda: not set(names) & set(s.placed()))
 
 
 # ---- one GPU a node ----
@@ -89,9 +88,9 @@ def array(s):
 
     def found():
         return {j["name"]: j for j in s.jobs() if j["name"].startswith("many")}
-    until("each task is a job", lambda: len(found()) == 5, 20)
+    until("each task is a job", lambda: len(found()) == 5)
     check(sorted(found()) == names, "they are called", sorted(found()))
-    until("all have finished", lambda: all(j["state"] == "finished" for j in found().values()), 60)
+    until("all have finished", lambda: all(j["state"] == "finished" for j in found().values()))
     for i in range(1, 6):
         check(len(runs_of(s, "task-%d" % i)) >= 1, "task", i, "did not run")
     check(all(j["owner"] == user and j["steps_done"] == 60 for j in found().values()), found())
@@ -101,26 +100,26 @@ def array(s):
 def server(s):
     """A rate for some time; what came of it."""
     s.submit_worker("server", "w", rate=10, duration="8s", user=s.users[0], **LM)
-    until_is(s, "server", "running", 30)
-    until("it serves as promised", lambda: abs((s.named("server")["speed"] or 0) - 10) < 2, 20)
-    job = until_is(s, "server", "finished", 40)
+    until_is(s, "server", "running")
+    until("it serves as promised", lambda: abs((s.named("server")["speed"] or 0) - 10) < 2)
+    job = until_is(s, "server", "finished")
     took_s = job["ended_s"] - job["started_s"]
-    check(7 < took_s < 20, "it served for", took_s, "s")
+    check(took_s > 7, "it served for", took_s, "s")
     check(show(s, slurm_id(s, "server"))["JobState"] in ("CANCELLED", "COMPLETED"), "in Slurm")
     step("a server was ended after %.1f s of 8" % took_s)
 
 
 def gang_of_nodes(s):
     s.submit_worker("gang", "w", steps=300, gpus=2, nodes=2, user=s.users[0], **LM)
-    job = until_is(s, "gang", "running", 40)
-    row = until("it works", lambda: runs_of(s, "gang"), 20)[-1]
+    job = until_is(s, "gang", "running")
+    row = until("it works", lambda: runs_of(s, "gang"))[-1]
     check(len(row["places"]) == 2 and sorted(row["places"]) == sorted(job["gpus"]),
           "it is on", row["places"], "and should be on", job["gpus"])
     check(len({p.split("-")[0] for p in row["places"]}) == 1, "of two types:", row["places"])
-    until_is(s, "gang", "finished", 60)
+    until_is(s, "gang", "finished")
     s.sbatch_worker("gang-b", "w", steps=100, promise=PROMISE, user=s.users[-1],
                     options=["--nodes=2", "--gres=gpu:1"])
-    until_is(s, "gang-b", "finished", 60)
+    until_is(s, "gang-b", "finished")
     check(len(runs_of(s, "gang-b")[-1]["places"]) == 2, "by sbatch:", runs_of(s, "gang-b"))
     step("gangs on two nodes, by gogh submit and by sbatch")
 
@@ -132,15 +131,15 @@ def cancelled(s):
             one = "%s-%s" % (name, way)
             hold = {"hold": True} if way == "wait" else {}
             s.submit_worker(one, "w", steps=100000, user=user, **LM, **hold)
-            until_is(s, one, "running" if way == "run" else "held", 30)
-            until("Slurm has it", lambda one=one: [j for j in s.squeue() if j["name"] == one], 20)
+            until_is(s, one, "running" if way == "run" else "held")
+            until("Slurm has it", lambda one=one: [j for j in s.squeue() if j["name"] == one])
             if by == "gogh":
                 s.gogh("cancel", one, user=user)
             else:
                 s.slurm("scancel", slurm_id(s, one), user=user)
-            until_is(s, one, "cancelled", 30)
+            until_is(s, one, "cancelled")
             until("it is in Slurm, too", lambda one=one: show(s, slurm_id(s, one))["JobState"] ==
-                  "CANCELLED", 30)
+                  "CANCELLED")
     check("c-gogh-wait" not in {r["name"] for r in s.work_log()}, "a held one ran")
     step("cancelled by either side, waiting and running")
 
@@ -148,57 +147,52 @@ def cancelled(s):
 def held_by_gogh(s):
     user = s.users[0]
     s.submit_worker("h", "w", steps=100000, user=user, hold=True, **LM)
-    number = until("Slurm has it", lambda: [j["id"] for j in s.squeue() if j["name"] == "h"], 20)[0]
-    until("it is held in Slurm", lambda: show(s, number)["Priority"] == "0", 20)
+    number = until("Slurm has it", lambda: [j["id"] for j in s.squeue() if j["name"] == "h"])[0]
+    until("it is held in Slurm", lambda: show(s, number)["Priority"] == "0")
     s.gogh("release", "h", user=user)
-    until_is(s, "h", "running", 30)
+    until_is(s, "h", "running")
     s.gogh("hold", "h", user=user, status=1)  # only those that wait
     end(s, "h")
     for i in range(4):  # all GPUs are taken
         s.submit_worker("full-%d" % i, "w", steps=100000, user=user, exclusive=True, **LM)
-    until("they run", lambda: len(s.placed()) == 4, 40)
+    until("they run", lambda: len(s.placed()) == 4)
     s.submit_worker("h2", "w", steps=100, user=user, exclusive=True, **LM)
     s.gogh("hold", "h2", user=user)
     end(s, "full-0", "full-1")
-    until("GOGH has planned anew", lambda: s.status()["under_way"] == 0, 20)
+    until("GOGH has planned anew", lambda: s.status()["under_way"] == 0)
     check(state_of(s, "h2") == "held" and not runs_of(s, "h2"), "it runs")
     s.gogh("release", "h2", user=user)
-    until_is(s, "h2", "finished", 40)
+    until_is(s, "h2", "finished")
     end(s, "full-2", "full-3")
     step("held and released by gogh")
 
 
 def scontrol_as(s, user, *words):
     done = subprocess.run(["scontrol"] + [str(w) for w in words], env=s.environment(user),
-                          text=True, capture_output=True, timeout=30, **as_user(user))
+                          text=True, capture_output=True, timeout=CEILING_S, **as_user(user))
     return done.returncode, done.stdout + done.stderr
 
 
 def held_by_slurm(s):
     user = s.users[0]
     s.sbatch_worker("u", "w", steps=100000, promise=PROMISE, user=user, options=["--hold"])
-    until_is(s, "u", "held", 20)
+    until_is(s, "u", "held")
     s.gogh("release", "u", user=user)
-    until_is(s, "u", "running", 30)
-    until("it works", lambda: runs_of(s, "u"), 20)
+    until_is(s, "u", "running")
+    until("it works", lambda: runs_of(s, "u"))
     number = slurm_id(s, "u")
     rc, said = scontrol_as(s, user, "hold", number)  # of one that runs: it goes on
     check(rc == 0, "a user's hold:", said)
     check("u" in s.placed(), "it has gone")
     rc, said = scontrol_as(s, user, "requeue", number)
     check(rc == 0, "a user's requeue:", said)
-    until_is(s, "u", "held", 30)
+    until_is(s, "u", "held")
     check("u" not in s.placed() and len(runs_of(s, "u")) == 1, "it runs:", s.placed())
     if user != "root" and os.geteuid() == 0:
         rc, said = scontrol_as(s, user, "release", number)
         check(rc != 0, "a user may release it past GOGH:", said)
     s.gogh("release", "u", user=user)
-    until("it works again", lambda: len(runs_of(s, "u")) == 2, 40)
-    if user != "root" and os.geteuid() == 0:
-        s.gogh("hold", "u", user=user)
-        until("it waits", lambda: "u" not in s.placed(), 30)
-        rc, said = scontrol_as(s, user, "release", number)
-        check(rc != 0, "a user may release it past GOGH:", said)
+    until("it works again", lambda: len(runs_of(s, "u")) == 2)
     end(s, "u")
     step("sbatch --hold, scontrol hold and requeue were respected")
 
@@ -213,7 +207,7 @@ def wrong_promises(s):
     step("told: " + next(line for line in said.splitlines() if "worklaod" in line))
     number = s.sbatch("far", ["/bin/true"], user=user, comment="gogh: types=h100")
     until("its comment says why", lambda: "gogh1 refused:" in
-          s.slurm("scontrol", "show", "job", number), 20)
+          s.slurm("scontrol", "show", "job", number))
     text = s.slurm("scontrol", "show", "job", number)
     step("told: " + next(x for x in text.splitlines() if "refused" in x).strip())
     check("h100" in text, "says only", text)
@@ -228,13 +222,13 @@ def drained(s):
     """A node that an operator takes away gets nothing, whatever it costs; later it does again."""
     s.slurm("scontrol", "update", "nodename=v100-0", "state=drain", "reason=fan")
     until("GOGH knows", lambda: {n["name"]: n["state"] for n in
-                                 s.get("/v1/nodes")["nodes"]}["v100-0"] == "drained", 20)
+                                 s.get("/v1/nodes")["nodes"]}["v100-0"] == "drained")
     for i in range(3):
         s.submit_worker("d%d" % i, "w", steps=100000, types="v100", user=s.users[0], **LM)
-    until("two run", lambda: len(s.placed()) == 2, 40)
+    until("two run", lambda: len(s.placed()) == 2)
     check(set(s.placed().values()) == {"v100-1"}, "they are on", s.placed())
     s.slurm("scontrol", "update", "nodename=v100-0", "state=resume")
-    until("the third has come", lambda: len(s.placed()) == 3, 40)
+    until("the third has come", lambda: len(s.placed()) == 3)
     check("v100-0" in s.placed().values(), "they are on", s.placed())
     end(s, "d0", "d1", "d2")
     step("a drained node was avoided, and used when it was back")
@@ -244,16 +238,16 @@ def other_partition(s):
     number = s.slurm("sbatch", "--parsable", "-p", "debug", "-w", "v100-0", "--gres=gpu:1", "-J",
                      "theirs", "-o", "/dev/null", user=s.users[-1],
                      text="#!/bin/sh\nsleep 600\n").strip()
-    until("it runs", lambda: s.placed().get("theirs") == "v100-0", 20)
+    until("it runs", lambda: s.placed().get("theirs") == "v100-0")
     for i in range(3):
         s.submit_worker("o%d" % i, "w", steps=100000, types="v100", user=s.users[0], **LM)
-    until("two run", lambda: len(s.placed()) == 3, 40)
+    until("two run", lambda: len(s.placed()) == 3)
     ours = {name: node for name, node in s.placed().items() if name != "theirs"}
     check(set(ours.values()) == {"v100-1"}, "ours are on", ours)
     check("theirs" not in {j["name"] for j in s.jobs()}, "GOGH took it in")
     check("AdminComment" not in show(s, number), "GOGH has left a note:", show(s, number))
     s.slurm("scancel", number)
-    until("the third has come", lambda: len(s.placed()) == 3 and "theirs" not in s.placed(), 40)
+    until("the third has come", lambda: len(s.placed()) == 3 and "theirs" not in s.placed())
     end(s, "o0", "o1", "o2")
     step("a job of another partition was left alone, and its GPU to it")
 
@@ -263,7 +257,7 @@ def node_cpus(s):
     s.submit_worker("c0", "w", steps=100000, types="v100", cpus=3, user=s.users[0], **LM)
     s.sbatch_worker("c1", "w", steps=100000, promise=PROMISE + " types=v100", user=s.users[-1],
                     options=["--cpus-per-task=3"])
-    until("two run", lambda: len(s.placed()) == 2, 40)
+    until("two run", lambda: len(s.placed()) == 2)
     check(set(s.placed().values()) == {"v100-0", "v100-1"}, "they are on", s.placed())
     s.submit_worker("c2", "w", steps=100000, types="v100", cpus=2, user=s.users[0], **LM)
 
@@ -272,10 +266,10 @@ def node_cpus(s):
         answer = job and s.ask("GET", "/v1/jobs/%s/explain" % job["id"])
         return {c["verdict"] for c in answer.body["candidates"]} if answer and answer.status == 200 \
             else ()
-    until("the rule is named", lambda: "engine: node CPUs" in verdicts(), 30)
+    until("the rule is named", lambda: "engine: node CPUs" in verdicts())
     check(len(s.placed()) == 2, "it was placed:", s.placed())
     end(s, "c0")
-    until("it has come", lambda: "c2" in s.placed(), 40)
+    until("it has come", lambda: "c2" in s.placed())
     check(s.metric("gogh_orders_refused_total") == 0, "an order was refused")
     end(s, "c1", "c2")
     step("CPUs of nodes are not given twice")
@@ -300,23 +294,23 @@ def device():
         s.sbatch_worker("gang-b", "w", steps=400, promise=PROMISE, user=s.users[-1],
                         options=["--gres=gpu:2"])
         for name in ("gang", "gang-b"):
-            job = until_is(s, name, "running", 40)
-            row = until("it works", lambda name=name: runs_of(s, name), 20)[-1]
+            job = until_is(s, name, "running")
+            row = until("it works", lambda name=name: runs_of(s, name))[-1]
             check(sorted(row["places"]) == sorted(job["gpus"]) and len(row["places"]) == 2, name,
                   "is on", row["places"], "and should be on", job["gpus"])
         for name in ("gang", "gang-b"):
-            until_is(s, name, "finished", 60)
+            until_is(s, name, "finished")
         names = ["dev%d" % i for i in range(6)]
         for name in names:
             s.submit_worker(name, "w", steps=200, user=s.users[0], **LM)
-        until("all six run on four GPUs", lambda: len(s.placed()) == 6, 40)
+        until("all six run on four GPUs", lambda: len(s.placed()) == 6)
         for name in names:
-            row = until("it works", lambda name=name: runs_of(s, name), 20)[-1]
+            row = until("it works", lambda name=name: runs_of(s, name))[-1]
             job = s.named(name)
             check(job["state"] != "running" or row["places"] == job["gpus"], name, "is on",
                   row["places"], "and should be on", job["gpus"])
         for name in names:
-            until_is(s, name, "finished", 60)
+            until_is(s, name, "finished")
         check(any(r["beside"] for r in s.seen()), "nobody shared a GPU")
         step("gangs on one node, and neighbours on one device")
 
@@ -332,7 +326,7 @@ def whole():
         def all_ended():
             most[0] = max(most[0], len(s.placed()))
             return all(state_of(s, n) == "finished" for n in names)
-        until("all have finished", all_ended, 90)
+        until("all have finished", all_ended)
         check(1 < most[0] <= 4, most[0], "at a time on four GPUs")
         check(not [r for r in s.seen() if r["beside"]], "somebody shared a GPU")
         types = {g["type"] for g in s.get("/v1/gpus")["gpus"]}
@@ -364,18 +358,18 @@ def shadow():
         for i in range(3):
             s.sbatch("t%d" % i, s.worker_argv("t%d" % i, "w", steps=300), user=user,
                      comment="gogh: " + PROMISE + " steps=300", options=["--gres=shard:1"])
-        until("Slurm runs them", lambda: len(s.placed()) == 3, 20)
+        until("Slurm runs them", lambda: len(s.placed()) == 3)
         until("GOGH sees where they run", lambda: {j["name"]: j["gpus"] for j in s.jobs()
                                                    if j["state"] == "running"} ==
-              {name: [node + "/0"] for name, node in s.placed().items()} != {}, 30)
+              {name: [node + "/0"] for name, node in s.placed().items()} != {})
         s.sbatch("gone", s.worker_argv("gone", "w", steps=100000), user=user,
                  comment="gogh: " + PROMISE, options=["--gres=shard:1"])
-        until_is(s, "gone", "running", 30)
+        until_is(s, "gone", "running")
         s.slurm("scancel", slurm_id(s, "gone"), user=user)
-        until_is(s, "gone", "cancelled", 30)
+        until_is(s, "gone", "cancelled")
         for i in range(3):
-            until_is(s, "t%d" % i, "finished", 60)
-        until("it has planned beside", lambda: s.gogh("shadow"), 10)
+            until_is(s, "t%d" % i, "finished")
+        until("it has planned beside", lambda: s.gogh("shadow"))
         with open(s.path("calls")) as f:
             calls = f.read().splitlines()
         bad = [c for c in calls if not c.startswith(READS)]
@@ -402,28 +396,25 @@ def power():
     lines = ["slurm_sleep yes", "set sleep_after_s 3", "set wake_s 5"]
     with cluster("v100:3", lines=lines, options=["--power-save"]) as s:
         s.submit_worker("a", "w", steps=100000, user=s.users[0], **LM)
-        here = until("one runs", lambda: s.placed().get("a"), 60)
-        until("the others sleep", lambda: asleep(s) == sorted(set(node_states(s)) - {here}), 90)
+        here = until("one runs", lambda: s.placed().get("a"))
+        until("the others sleep", lambda: asleep(s) == sorted(set(node_states(s)) - {here}))
         check(s.placed() == {"a": here}, "the one that ran does not:", s.placed())
         began = time.monotonic()
         s.submit_worker("b", "w", steps=100000, exclusive=True, user=s.users[0], **LM)
-        there = until("a node is woken for another", lambda: s.placed().get("b"), 60)
+        there = until("a node is woken for another", lambda: s.placed().get("b"))
         took_s = time.monotonic() - began
         check(there != here or s.placed().get("a") != here, "it is not alone:", s.placed())
         step("the empty nodes slept; one was woken for a job, which ran after %.1f s" % took_s)
-        check(took_s < 20, "waking took", took_s, "s")
         end(s, "a", "b")
 
 
 CASES = {f.__name__: f for f in (life, device, whole, shadow, power)}
-FEW = (("life", ("array", "server", "held_by_slurm", "wrong_promises",
-                 "node_cpus")),)
+FEW = () if IS_ALL else ("array", "server", "held_by_slurm", "wrong_promises", "node_cpus")
 
 
 def main():
-    few = FEW if not IS_LONG else [(name, ()) for name in CASES]
     asked = [(name, ()) if name in CASES else ("life", (name,)) for name in sys.argv[1:]]
-    for name, parts in asked or few:
+    for name, parts in asked or [("life", FEW)]:
         began = time.monotonic()
         print(name, flush=True)
         CASES[name](*([parts] if parts else []))
@@ -432,4 +423,4 @@ def main():
 
 if __name__ == "__main__":
     need_slurm()
-    sys.exit(run(main, 900 if IS_LONG else 280))
+    sys.exit(run(main))

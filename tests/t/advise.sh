@@ -1,27 +1,11 @@
 #!/usr/bin/env bash
 # `gogh advise` end to end: the history's energy reckoned twice, text, keys, repetition, refusals.
-set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failed=0
+. "$SRC/tests/helpers/script.sh"
 data=$SRC/tests/data/sacct
 site=(--cluster "$data/site.cluster")
 make=(python3 "$SRC/tests/helpers/make_sacct.py")
 
-no() {
-    echo "not so: $1"
-    failed=1
-}
-
-# refused STATUS WORDS ARGUMENT...: ends with STATUS, WORDS on stderr and nothing on stdout
-refused() {
-    local want=$1 words=$2 status=0
-    shift 2
-    "$GOGH" advise "$@" >"$dir/out" 2>"$dir/err" || status=$?
-    [[ $status == "$want" ]] || no "advise $* ends with $want (was $status)"
-    grep -qF -- "$words" "$dir/err" || no "advise $* says '$words' (said: $(cat "$dir/err"))"
-    [[ ! -s $dir/out ]] || no "advise $* prints nothing when refused"
-}
+verb=(advise)
 
 # is WANT QUERY: what jq finds in the last answer
 is() {
@@ -151,4 +135,3 @@ sed 's/,gres[^|]*//g' "$dir/big.sacct" >"$dir/untracked"
 refused 1 'does AccountingStorageTRES in slurm.conf name gres/gpu?' --sacct "$dir/untracked" "${site[@]}"
 refused 1 "no run on GPUs in partition 'none'; there are runs in " "${big[@]}" --partition none
 "$GOGH" advise --help | grep -q '^usage: gogh advise' || no "help says how it is used"
-exit $failed

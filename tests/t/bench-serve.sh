@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # `gogh bench serve` at a small part of its size: every figure is there, a Slurm that answers is
 # asked and gets back what it was given, and nothing is left behind.
-set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$SRC/tests/helpers/script.sh"
 command -v python3 >/dev/null || { echo "no python3: skipped"; exit 77; }
 mkdir "$dir/tmp" "$dir/bin"
 

@@ -1,15 +1,12 @@
 #!/bin/bash
 # The published measurements, imported: exact counts. Skipped where they are absent.
-set -eu
-
+. "$SRC/tests/helpers/script.sh"
 data=${GOGH_DATA:-$SRC/../shared/data}
 gavel=$data/gavel/simulation_throughputs.json
 if [ ! -r "$gavel" ]; then
     echo "skipped: no measured data"
     exit 77
 fi
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 
 expect() {

@@ -1,33 +1,24 @@
 #!/bin/bash
 # gogh catalog: what is known, shown and exported. Needs no data from outside; what the
 # published measurements must give is in catalog-data.sh.
-set -eu
-
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$SRC/tests/helpers/script.sh"
 cd "$dir"
-n_failed=0
-
-fail() {
-    echo "FAILED: $*"
-    n_failed=$((n_failed + 1))
-}
 
 # has NAME WORD COMMAND...: exit 0 and WORD in the output.
 has() {
     local name=$1 word=$2
     shift 2
-    "$GOGH" "$@" >out 2>err || fail "$name: exit $?: $(cat err)"
-    grep -qF -- "$word" out || fail "$name: no '$word' in: $(cat out)"
+    "$GOGH" "$@" >out 2>err || no "$name: exit $?: $(cat err)"
+    grep -qF -- "$word" out || no "$name: no '$word' in: $(cat out)"
 }
 
-# no STATUS NAME WORD COMMAND...: that exit status and WORD on stderr.
-no() {
+# refuses STATUS NAME WORD COMMAND...: that exit status and WORD on stderr.
+refuses() {
     local want=$1 name=$2 word=$3 status=0
     shift 3
     "$GOGH" "$@" >out 2>err || status=$?
-    [ "$status" = "$want" ] || fail "$name: exit $status"
-    grep -qF -- "$word" err || fail "$name: no '$word' in: $(cat err)"
+    [ "$status" = "$want" ] || no "$name: exit $status"
+    grep -qF -- "$word" err || no "$name: no '$word' in: $(cat err)"
 }
 
 cat >m.csv <<'END'
@@ -56,29 +47,29 @@ has 'a name as people write it' 'ResNet-18 (batch size 16)' \
     catalog show 'resnet18 (batch size 16)' --db a.db
 has 'a workload as JSON' '"slowdown": 0.5' \
     catalog show 'ResNet-18 (batch size 16)' --db a.db --json
-no 1 'a near miss' "did you mean 'ResNet-18 (batch size 16)'" \
+refuses 1 'a near miss' "did you mean 'ResNet-18 (batch size 16)'" \
     catalog show 'ResNet-81 (batch size 16)' --db a.db
-no 1 'part of a name' "did you mean 'ResNet-18 (batch size 16)'" catalog show resnet --db a.db
-no 1 'a far miss' 'lists them' catalog show xyzzy --db a.db
+refuses 1 'part of a name' "did you mean 'ResNet-18 (batch size 16)'" catalog show resnet --db a.db
+refuses 1 'a far miss' 'lists them' catalog show xyzzy --db a.db
 
 "$GOGH" catalog export --db a.db --out e.csv
-"$GOGH" catalog export --db a.db | cmp - e.csv || fail '--out differs from stdout'
-[ "$(wc -l <e.csv)" = 6 ] || fail 'export has not five rows'
+"$GOGH" catalog export --db a.db | cmp - e.csv || no '--out differs from stdout'
+[ "$(wc -l <e.csv)" = 6 ] || no 'export has not five rows'
 "$GOGH" catalog export --workloads --db a.db >w.csv
 "$GOGH" import csv e.csv --workloads w.csv --db b.db >out
-"$GOGH" catalog export --workloads --db b.db | cmp - w.csv || fail 'descriptors differ'
-no 1 'no place for the export' 'none/e.csv' catalog export --db a.db --out none/e.csv
+"$GOGH" catalog export --workloads --db b.db | cmp - w.csv || no 'descriptors differ'
+refuses 1 'no place for the export' 'none/e.csv' catalog export --db a.db --out none/e.csv
 if [ -e /dev/full ] && "$GOGH" catalog export --db a.db >/dev/full 2>err; then
-    fail 'a full disk went unnoticed'
+    no 'a full disk went unnoticed'
 fi
 
-no 2 'an export is no JSON' 'leave out --json' catalog export --db a.db --json
-[ ! -s out ] || fail 'export --json wrote something'
+refuses 2 'an export is no JSON' 'leave out --json' catalog export --db a.db --json
+[ ! -s out ] || no 'export --json wrote something'
 
 # aligned WHAT: every line of a table ends in the same column.
 aligned() {
     awk 'NF > 5 { if (width && length($0) != width) exit 1; width = length($0) }' table ||
-        fail "$1 is not aligned: $(cat table)"
+        no "$1 is not aligned: $(cat table)"
 }
 long='A name of a workload that is a good deal longer than any column was made for'
 printf 'workload,gpu,neighbour,throughput\n%s,v100,,1\n%s,v100,%s,1\n' "$long" "$long" "$long" >l.csv
@@ -94,20 +85,18 @@ has 'the GPU types as JSON' '"mem_bytes"' catalog gpus --json
 has 'the models' 'ResNet-50' catalog models
 has 'the models as JSON' '"flop_per_sample"' catalog models --json
 
-no 1 'no such store' 'none.db: there is no such store' catalog --db none.db
-[ ! -e none.db ] || fail 'reading made a store'
+refuses 1 'no such store' 'none.db: there is no such store' catalog --db none.db
+[ ! -e none.db ] || no 'reading made a store'
 cp a.db cut.db
 truncate -s 20000 cut.db
-no 1 'a store cut short' 'cut.db' catalog --db cut.db
+refuses 1 'a store cut short' 'cut.db' catalog --db cut.db
 sqlite3 newer.db 'PRAGMA application_id = 1196377928; PRAGMA user_version = 99; CREATE TABLE t (x)'
-no 1 'a newer store' 'upgrade' catalog --db newer.db
+refuses 1 'a newer store' 'upgrade' catalog --db newer.db
 sqlite3 other.db 'CREATE TABLE t (x)'
-no 1 "another program's file" 'another program' catalog --db other.db
+refuses 1 "another program's file" 'another program' catalog --db other.db
 
-no 2 'no store' 'usage: gogh catalog' catalog
-no 2 'an unknown word' 'usage: gogh catalog' catalog frobnicate --db a.db
-no 2 'no workload' 'usage: gogh catalog' catalog show --db a.db
-no 2 '--out without export' 'usage: gogh catalog' catalog --out x --db a.db
+refuses 2 'no store' 'usage: gogh catalog' catalog
+refuses 2 'an unknown word' 'usage: gogh catalog' catalog frobnicate --db a.db
+refuses 2 'no workload' 'usage: gogh catalog' catalog show --db a.db
+refuses 2 '--out without export' 'usage: gogh catalog' catalog --out x --db a.db
 has '--help' 'Examples:' catalog --help
-
-[ $n_failed = 0 ] || { echo "$n_failed failed"; exit 1; }

@@ -1,20 +1,15 @@
 #!/usr/bin/env bash
 # Includes may point left and never right; see tools/check-rooms.
-set -euo pipefail
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
-failed=0
+. "$SRC/tests/helpers/script.sh"
 
 # expect STATUS ROOM INCLUDED 'sentence'
 expect() {
-    rm -rf "$tree/src"
-    mkdir -p "$tree/src/$2"
-    echo "#include \"$3/thing.h\"" >"$tree/src/$2/thing.c"
+    rm -rf "$dir/src"
+    mkdir -p "$dir/src/$2"
+    echo "#include \"$3/thing.h\"" >"$dir/src/$2/thing.c"
     status=0
-    "$SRC/tools/check-rooms" "$tree" >/dev/null || status=$?
-    [[ $status == "$1" ]] && return
-    echo "not so: $4 ($2 including $3 gave exit $status)"
-    failed=1
+    "$SRC/tools/check-rooms" "$dir" >/dev/null || status=$?
+    [[ $status == "$1" ]] || no "$4 ($2 including $3 gave exit $status)"
 }
 
 expect 0 optimize estimate 'a room may look left'
@@ -32,4 +27,10 @@ expect 0 daemon sim 'the daemon may look back with the simulator'
 expect 1 daemon study 'the daemon must not look at studies'
 expect 1 cycle sim 'the cycle must not look at who runs it'
 expect 1 attic base 'a folder that is no room is found out'
-exit $failed
+expect 0 act/slurm act/driver 'a folder may look at those before it'
+expect 0 act/slurm act "a folder may look at its room's own files"
+expect 0 optimize optimize/search "a room's own files may look at folders before them"
+expect 1 optimize/search optimize 'and those not at them'
+expect 1 act/local act/slurm 'a folder must not look right'
+expect 0 monitor act/slurm 'other rooms do not care for folders'
+expect 1 act/attic base 'a folder that the room does not name is found out'

@@ -1,20 +1,6 @@
 #!/usr/bin/env bash
 # Every command explains itself, and misuse is told apart from failure.
-set -euo pipefail
-
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-expect() { # STATUS ARGUMENTS...
-    local want=$1 got=0
-    shift
-    "$GOGH" "$@" >"$dir/out" 2>"$dir/err" </dev/null || got=$?
-    if [ "$got" -ne "$want" ]; then
-        echo "gogh $*: exit $got, wanted $want"
-        cat "$dir/err"
-        exit 1
-    fi
-}
+. "$SRC/tests/helpers/script.sh"
 
 expect 0 help
 grep -q Examples "$dir/out"

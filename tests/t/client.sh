@@ -1,20 +1,12 @@
 #!/usr/bin/env bash
 # Jobs say how far they are: include/gogh.h as C99 and C++, and `gogh tick`.
-set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failed=0
+. "$SRC/tests/helpers/script.sh"
 me="gogh1 7 2 55555555555555555555555555555555"
 command -v python3 >/dev/null || { echo "no python3: skipped"; exit 77; }
 unset GOGH_JOB GOGH_RUN GOGH_SECRET GOGH_REPORTS GOGH_STEPS_DONE SLURM_JOB_ID SLURM_RESTART_COUNT
 
 inbox() { # unix|udp|closed COMMAND...: run it, and what came
     python3 "$SRC/tests/helpers/inbox.py" "$@"
-}
-
-no() {
-    echo "not so: $1"
-    failed=1
 }
 
 same() { # WHAT GOT WANT
@@ -73,4 +65,3 @@ refused 0 "is the daemon running" inbox closed "$GOGH" tick 5
 refused 2 "how many steps" "$GOGH" tick
 refused 2 "not a count" "$GOGH" tick many
 refused 2 "not a count" "$GOGH" tick -- -3
-exit $failed

@@ -1,20 +1,6 @@
 #!/usr/bin/env bash
 # gogh config: a file looked over, shown, begun; and that the documents know every setting.
-set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failed=0
-
-no() {
-    echo "not so: $1"
-    failed=1
-}
-expect() { # STATUS ARGUMENTS...
-    local want=$1 got=0
-    shift
-    "$GOGH" "$@" >"$dir/out" 2>"$dir/err" </dev/null || got=$?
-    [[ $got == "$want" ]] || no "'gogh $*' exits with $want (it is $got): $(cat "$dir/out" "$dir/err")"
-}
+. "$SRC/tests/helpers/script.sh"
 
 cat >"$dir/gogh.conf" <<CONF
 store $dir/gogh.db
@@ -81,4 +67,3 @@ done
 COMP_WORDS=(gogh jobs --state w) COMP_CWORD=3
 _gogh
 [[ ${COMPREPLY[*]} == waiting ]] || no "a state is completed: ${COMPREPLY[*]}"
-exit $failed

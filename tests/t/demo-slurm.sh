@@ -1,15 +1,13 @@
 #!/usr/bin/env bash
-# `make demo-slurm` ends by Ctrl-C at any time and leaves nothing; GOGH_SLURM_LONG=1: all of it, in
+# `make demo-slurm` ends by Ctrl-C at any time and leaves nothing; GOGH_TEST_ALL=1: all of it, in
 # less than a minute.
-set -euo pipefail
+. "$SRC/tests/helpers/script.sh"
 
 for program in slurmctld slurmd munged; do
     PATH=$PATH:/usr/sbin command -v "$program" >/dev/null ||
         { echo "skipped: $program is not installed"; exit 77; }
 done
-dir=$(mktemp -d)
 chmod 755 "$dir"    # users submit, too
-trap 'rm -rf "$dir"' EXIT
 
 # demo NAME COMMAND...: what it says goes to NAME; everything of it is below $dir.
 demo() {
@@ -25,7 +23,7 @@ demo() {
 # Ended in the middle: when the jobs have just been submitted.
 begun() { grep -q '^== 3 of 6' "$dir/early" 2>/dev/null; }
 (
-    end=$((SECONDS + 60))
+    end=$((SECONDS + 300))
     until begun || ((SECONDS > end)); do sleep 0.1; done
     kill -INT "$(cat "$dir/pid")"
 ) &
@@ -34,7 +32,7 @@ demo early bash -c 'trap - INT; echo $$ >"$0/pid"; exec "$@"' "$dir"
 wait
 grep -q 'ended; nothing is left' "$dir/early" || { echo "Ctrl-C is not heard"; cat "$dir/early"; exit 1; }
 
-[[ -n ${GOGH_SLURM_LONG:-} ]] || exit 0
+[[ -n ${GOGH_TEST_ALL:-} ]] || exit 0
 began=$SECONDS
 demo whole env
 cat "$dir/whole"

@@ -1,9 +1,6 @@
 #!/usr/bin/env bash
 # `gogh demo` ends by itself, says what was saved, writes the summary, and repeats itself.
-set -euo pipefail
-
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$SRC/tests/helpers/script.sh"
 
 "$GOGH" demo --plain --jobs 80 --seed 3 --out "$dir/one.json" >"$dir/one.txt"
 "$GOGH" demo --plain --jobs 80 --seed 3 --out "$dir/two.json" >"$dir/two.txt"
@@ -20,8 +17,12 @@ jq -e '.gogh.finished == 80 and .baseline.finished == 80 and (.energy_saved | ty
 
 # The live screen, on a terminal of its own; ended early it still sums up.
 if command -v script >/dev/null; then
-    TERM=xterm script -qec "timeout -s INT 2 '$GOGH' demo --seconds 60 --jobs 200" /dev/null </dev/null \
-        >"$dir/live.txt" || true
+    printf 'echo $$ >"%s/pid"\nexec "%s" demo --seconds 60 --jobs 200\n' "$dir" "$GOGH" >"$dir/live.sh"
+    TERM=xterm script -qfec "sh '$dir/live.sh'" /dev/null </dev/null >"$dir/live.txt" &
+    done_by() { grep -qsE "^$1 .* [0-9]+ +[0-9]+ +[1-9][0-9]* +[0-9]+.?\$" "$dir/live.txt"; }
+    until done_by gogh && done_by fifo-fastest; do kill -0 $!; sleep 0.1; done
+    kill -INT "$(cat "$dir/pid")"
+    wait $! || true
     grep -q 'a cell: who runs there, watts' "$dir/live.txt"
     if sed 's/\x1b\[[?0-9;]*[a-zA-Z]//g' "$dir/live.txt" | tr -d '\r' | grep -E '^.{80}'; then
         echo "a line of the live screen is wider than a terminal"

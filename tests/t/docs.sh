@@ -1,16 +1,7 @@
 #!/usr/bin/env bash
 # The documents say what is so: quoted lines, links, commands, built-in tables, the manual page.
-set -euo pipefail
-
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$SRC/tests/helpers/script.sh"
 cd "$SRC"
-bad=0
-
-complain() {
-    echo "$*"
-    bad=1
-}
 
 # Files of the project; a source tree without git has no others but those of a build.
 git ls-files -co --exclude-standard -- '*.md' >"$dir/files" 2>/dev/null ||
@@ -24,10 +15,10 @@ while read -r file; do
     while IFS= read -r line; do
         quoted=$((quoted + 1))
         grep -qxF -- "$line" docs/examples/mixed.trace ||
-            complain "$file: not a line of docs/examples/mixed.trace: $line"
+            no "$file: not a line of docs/examples/mixed.trace: $line"
     done < <(sed -n 's/^ *\(job .*=.*\)$/\1/p' "$file")
 done <"$dir/files"
-[ "$quoted" -gt 0 ] || complain "no document quotes docs/examples/mixed.trace"
+[ "$quoted" -gt 0 ] || no "no document quotes docs/examples/mixed.trace"
 
 # Headings as anchors: lower case, blanks are hyphens, other punctuation is gone.
 anchors() {
@@ -42,18 +33,31 @@ while read -r file; do
         path=$file
         [ -z "$target" ] || path=$(dirname "$file")/$target
         if [ ! -e "$path" ]; then
-            complain "$file: a link leads nowhere: $link"
+            no "$file: a link leads nowhere: $link"
         elif [ "$link" != "$target" ] && ! anchors "$path" | grep -qxF -- "${link#*#}"; then
-            complain "$file: no such heading: $link"
+            no "$file: no such heading: $link"
         fi
     done < <(sed 's/\x60[^\x60]*\x60//g' "$file" | grep -oE '\]\([^) ]+\)' | sed 's/^](//; s/)$//')
 done <"$dir/files"
 
-# The README names commands that exist.
+# The README and the tour name commands that exist.
 "$GOGH" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | sort -u >"$dir/commands"
 while read -r command; do
-    grep -qx "$command" "$dir/commands" || complain "README.md: no command 'gogh $command'"
-done < <(grep -oE '(^|[^A-Za-z])gogh [a-z]+' README.md | sed 's/.* //' | sort -u)
+    grep -qx "$command" "$dir/commands" || no "README.md or docs/tour.md: no command 'gogh $command'"
+done < <(grep -ohE '(^|[^A-Za-z])gogh [a-z]+' README.md docs/tour.md | sed 's/.* //' | sort -u)
+
+# What ARCHITECTURE names is there: files, and functions and structs of the source.
+while read -r name; do
+    case $name in
+    src/* | tests/* | docs/* | tools/* | data/* | packaging/* | web/*)
+        [ -e "$name" ] || no "ARCHITECTURE.md: no such file: $name" ;;
+    *_*)
+        grep -rqw --include='*.[ch]' -- "$name" src || no "ARCHITECTURE.md: nothing is called $name" ;;
+    esac
+done < <(grep -oP '\x60[A-Za-z0-9_./-]+\x60' ARCHITECTURE.md | tr -d '\140' | sort -u)
+words=$(sed -n '/^## The words/,$p' ARCHITECTURE.md | awk -F'|' 'NR > 4 && NF > 2 { n += split($2, w, ",") } END { print n }')
+[ "$words" -le 50 ] || no "ARCHITECTURE.md: $words words in the glossary; at most 50"
+[ "$(wc -w <README.md)" -lt 900 ] || no "README.md: 900 words or more"
 
 # The tables of built-in GPU types and models have the names that the program has.
 table() { # FILE: the rows of the last table, without its head
@@ -62,7 +66,7 @@ table() { # FILE: the rows of the last table, without its head
 same() { # WHAT: is "$dir/told" what the program has in "$dir/has"?
     sort -o "$dir/told" "$dir/told"
     sort -o "$dir/has" "$dir/has"
-    diff "$dir/told" "$dir/has" >"$dir/diff" || complain "$1 differs (>: in the program only)
+    diff "$dir/told" "$dir/has" >"$dir/diff" || no "$1 differs (>: in the program only)
 $(cat "$dir/diff")"
 }
 table docs/formats/gpu-types.md | awk -F' *[|] *' '{ print $2 }' >"$dir/told"
@@ -75,6 +79,5 @@ table docs/formats/workloads.md |
 same docs/formats/workloads.md
 
 if command -v mandoc >/dev/null; then
-    mandoc -T lint -W warning docs/man/gogh.1 || complain "docs/man/gogh.1: see mandoc above"
+    mandoc -T lint -W warning docs/man/gogh.1 || no "docs/man/gogh.1: see mandoc above"
 fi
-exit "$bad"

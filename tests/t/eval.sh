@@ -1,9 +1,6 @@
 #!/usr/bin/env bash
 # `gogh eval`: rows and figures, the dump behind them, repeatable bytes, and what it refuses.
-set -euo pipefail
-
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$SRC/tests/helpers/script.sh"
 
 # Five workloads of three families on two types; b and c do not fit a K80 together.
 {
@@ -81,31 +78,23 @@ else
     echo "no python3: the dump was not recomputed"
 fi
 
-refuse() { # STATUS TEXT OPTIONS...
-    local want=$1 text=$2 got=0
-    shift 2
-    "$GOGH" eval "$@" >"$dir/out" 2>"$dir/err" || got=$?
-    if [ "$got" -ne "$want" ] || ! grep -qF -- "$text" "$dir/err" || [ -s "$dir/out" ]; then
-        echo "gogh eval $*: exit $got, said: $(cat "$dir/err")"
-        exit 1
-    fi
-}
-refuse 2 '--db' --split job
-refuse 2 'job, family or gpu' --db "$dir/m.db" --split node
-refuse 2 'random or active' --db "$dir/m.db" --choose best
+verb=(eval)
+refused 2 '--db' --split job
+refused 2 'job, family or gpu' --db "$dir/m.db" --split node
+refused 2 'random or active' --db "$dir/m.db" --choose best
 for list in '' ',' 1,0 1,1 0,x -1 '0,' 101 0.5; do
-    refuse 2 'ascending numbers' --db "$dir/m.db" --measurements "$list"
+    refused 2 'ascending numbers' --db "$dir/m.db" --measurements "$list"
 done
 for n in 2 9 x; do
-    refuse 2 '--nets' --db "$dir/m.db" --nets "$n"
+    refused 2 '--nets' --db "$dir/m.db" --nets "$n"
 done
-refuse 1 "$dir/absent/" --db "$dir/absent.db" --dump "$dir/absent/x.csv"    # before anything else
-refuse 1 'is a directory' --db "$dir/m.db" --dump "$dir"
-refuse 1 absent.db --db "$dir/absent.db"
+refused 1 "$dir/absent/" --db "$dir/absent.db" --dump "$dir/absent/x.csv"    # before anything else
+refused 1 'is a directory' --db "$dir/m.db" --dump "$dir"
+refused 1 absent.db --db "$dir/absent.db"
 printf 'workload,gpu,throughput\na (batch size 8),k80,1\na (batch size 16),k80,2\n' >"$dir/one.csv"
 "$GOGH" import csv "$dir/one.csv" --workloads "$dir/w.csv" --db "$dir/one.db" >/dev/null
-refuse 1 'only one family' --db "$dir/one.db" --split family
-refuse 1 'only one GPU type' --db "$dir/one.db" --split gpu
+refused 1 'only one family' --db "$dir/one.db" --split family
+refused 1 'only one GPU type' --db "$dir/one.db" --split gpu
 printf 'workload,gpu,watts\na (batch size 8),k80,100\n' >"$dir/none.csv"
 "$GOGH" import csv "$dir/none.csv" --workloads "$dir/w.csv" --db "$dir/none.db" >/dev/null
-refuse 1 'no workload was measured alone' --db "$dir/none.db"
+refused 1 'no workload was measured alone' --db "$dir/none.db"

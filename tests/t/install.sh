@@ -1,16 +1,7 @@
 #!/usr/bin/env bash
 # What `make install` puts in place, below a DESTDIR: all of it, where each other looks for it.
-set -euo pipefail
-
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$SRC/tests/helpers/script.sh"
 build=$(dirname "$GOGH")
-bad=0
-
-complain() {
-    echo "$*"
-    bad=1
-}
 
 put() {
     DESTDIR="$dir/root" meson install -C "$build" --no-rebuild >"$dir/said"
@@ -34,27 +25,27 @@ for file in "$at/bin/gogh" "$at/sbin/goghd" "$dir/root$libexec/gogh-keeper" "$at
     "$at/share/bash-completion/completions/gogh" "$at/lib/sysusers.d/gogh.conf" \
     "$at/share/doc/gogh/api.md" "$at/share/doc/gogh/formats/gogh.conf.md" \
     "$at/share/doc/gogh/examples/box.conf" "$config"; do
-    [ -s "$file" ] || complain "not installed: ${file#"$dir/root"}"
+    [ -s "$file" ] || no "not installed: ${file#"$dir/root"}"
 done
-[ -n "$(find "$at/lib" -path '*/dist-packages/gogh.py')" ] || complain "the Python module is not installed"
+[ -n "$(find "$at/lib" -path '*/dist-packages/gogh.py')" ] || no "the Python module is not installed"
 for file in bin/gogh sbin/goghd sbin/gogh-slurm-setup; do
-    [ -x "$at/$file" ] || complain "$file cannot be run"
+    [ -x "$at/$file" ] || no "$file cannot be run"
 done
 
 # The unit starts the program that is there, as the user that is made.
 unit=$(find "$dir/root" -name goghd.service)
-grep -qx "ExecStart=$prefix/sbin/goghd" "$unit" || complain "the unit starts something else"
+grep -qx "ExecStart=$prefix/sbin/goghd" "$unit" || no "the unit starts something else"
 grep -q "^u $(sed -n 's/^User=//p' "$unit") " "$at/lib/sysusers.d/gogh.conf" ||
-    complain "the unit's user is not the one that is made"
-! grep -q '@[a-z]*@' "$unit" || complain "the unit has names that were not replaced"
-grep -aqF "$libexec" "$at/sbin/goghd" || complain "goghd does not look for its programs in $libexec"
+    no "the unit's user is not the one that is made"
+! grep -q '@[a-z]*@' "$unit" || no "the unit has names that were not replaced"
+grep -aqF "$libexec" "$at/sbin/goghd" || no "goghd does not look for its programs in $libexec"
 
 # An administrator's configuration stays.
-"$GOGH" config template | cmp - "$config" || complain "gogh.conf is another"
+"$GOGH" config template | cmp - "$config" || no "gogh.conf is another"
 echo "node box v100:1" >"$config"
 put
-grep -qx "node box v100:1" "$config" || complain "gogh.conf was overwritten"
-[ -s "$config.new" ] || complain "there is no gogh.conf.new"
+grep -qx "node box v100:1" "$config" || no "gogh.conf was overwritten"
+[ -s "$config.new" ] || no "there is no gogh.conf.new"
 
 # The installed programs run, with the weights that they carry.
 cat >"$dir/tiny.conf" <<END
@@ -65,20 +56,19 @@ gpus declared
 model pretrained
 node box v100:1
 END
-"$at/sbin/goghd" --config "$dir/tiny.conf" --check || complain "goghd --check fails"
+"$at/sbin/goghd" --config "$dir/tiny.conf" --check || no "goghd --check fails"
 [ "$("$at/sbin/goghd" --version | cut -d' ' -f2)" = "$("$at/bin/gogh" version | cut -d' ' -f2)" ] ||
-    complain "gogh and goghd are of different versions"
+    no "gogh and goghd are of different versions"
 "$at/bin/gogh" predict --workload LM --batch 20 --gpu v100 --model pretrained >"$dir/predicted" ||
-    complain "there are no pretrained weights"
+    no "there are no pretrained weights"
 
 # Manual pages are well formed.
 if command -v groff >/dev/null; then
     for page in "$at"/share/man/man?/*; do
         groff -mandoc -ww -z -Tutf8 "$page" >"$dir/groff" 2>&1
-        [ ! -s "$dir/groff" ] || complain "$(cat "$dir/groff")"
+        [ ! -s "$dir/groff" ] || no "$(cat "$dir/groff")"
     done
 fi
 if command -v mandoc >/dev/null; then
-    mandoc -Tlint -Wwarning "$at"/share/man/man?/* || bad=1
+    mandoc -Tlint -Wwarning "$at"/share/man/man?/* || no "mandoc finds the manual pages good"
 fi
-exit $bad

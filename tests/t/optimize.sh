@@ -1,24 +1,7 @@
 #!/usr/bin/env bash
 # `gogh optimize` end to end: problems by chance, plans and their judge, JSON, refusals.
-set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failed=0
-
-no() {
-    echo "not so: $1"
-    failed=1
-}
-
-# refused STATUS WORDS ARGUMENT...: ends with STATUS, WORDS on stderr, nothing on stdout
-refused() {
-    local want=$1 words=$2 status=0
-    shift 2
-    "$GOGH" optimize "$@" >"$dir/out" 2>"$dir/err" || status=$?
-    [[ $status == "$want" ]] || no "$* ends with $want (was $status)"
-    grep -qF -- "$words" "$dir/err" || no "$* says '$words' (said: $(cat "$dir/err"))"
-    [[ ! -s $dir/out ]] || no "$* prints nothing"
-}
+. "$SRC/tests/helpers/script.sh"
+verb=(optimize)
 
 # ---- problems by chance ----
 "$GOGH" optimize --generate 40 30 4 7 --out "$dir/p.json"
@@ -99,4 +82,3 @@ done
 
 # The integer solver is for those who ask for a proof, not for the daemon.
 ! ldd "$GOGHD" | grep -qi cbc || no "goghd does without CBC"
-exit "$failed"

@@ -1,9 +1,6 @@
 #!/usr/bin/env bash
 # `gogh predict`: the built-in tables without a store, measurements with one.
-set -euo pipefail
-
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$SRC/tests/helpers/script.sh"
 
 "$GOGH" predict bert-base --batch 32 --json >"$dir/bert.json"
 jq -e '.workload == "bert-base (batch size 32)" and (.rows | length) >= 21' "$dir/bert.json" \
@@ -50,15 +47,7 @@ grep -qE '^measure next: on [a-z0-9-]+ beside bert-base .*; uncertainty falls by
 "$GOGH" predict resnet50 --model pretrained --json >"$dir/plain.json"
 jq -e 'has("choose") | not' "$dir/plain.json" >/dev/null
 
-refuse() { # STATUS TEXT OPTIONS...
-    local want=$1 text=$2 got=0
-    shift 2
-    "$GOGH" predict resnet50 "$@" >"$dir/out" 2>"$dir/err" || got=$?
-    if [ "$got" -ne "$want" ] || ! grep -qF -- "$text" "$dir/err" || [ -s "$dir/out" ]; then
-        echo "gogh predict $*: exit $got, said: $(cat "$dir/err")"
-        exit 1
-    fi
-}
-refuse 1 'needs a model' --choose active --model none
-refuse 2 '--choose wants active' --choose random
-refuse 2 '--model wants' --model ''
+verb=(predict resnet50)
+refused 1 'needs a model' --choose active --model none
+refused 2 '--choose wants active' --choose random
+refused 2 '--model wants' --model ''

@@ -1,16 +1,8 @@
 #!/usr/bin/env bash
 # The page of a study: well-formed charts, nothing from elsewhere, the same bytes; and, where there
 # is a browser, that it opens there and fits a phone and a screen.
-set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failed=0
+. "$SRC/tests/helpers/script.sh"
 small=(--scenario builtin --seeds 2 --policy 'fifo-fastest,gogh' --policy bound)
-
-no() {
-    echo "not so: $1"
-    failed=1
-}
 
 "$GOGH" study "${small[@]}" --out "$dir/a" >"$dir/out"
 page=$dir/a/report.html
@@ -43,7 +35,7 @@ browser=$(command -v chromium || command -v chromium-browser || true)
 
 # in_browser WIDTH ADDRESS: the document as it is when it has been laid out
 in_browser() {
-    timeout 60 "$browser" --headless=new --no-sandbox --disable-gpu \
+    timeout 600 "$browser" --headless=new --no-sandbox --disable-gpu \
         --user-data-dir="$dir/profile" --window-size="$1,800" --dump-dom "$2" 2>"$dir/err"
 }
 
@@ -79,4 +71,3 @@ for width in 500 1200; do
     title=$(browse $width)
     [[ $title == 'wide 0 lost 0 flat 0 empty 0' ]] || no "in a window of $width all is seen: $title"
 done
-exit $failed

@@ -1,25 +1,9 @@
 #!/usr/bin/env bash
 # `gogh simulate` end to end: keys, repetition, refusals; with Gavel's data where it is there.
-set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failed=0
+. "$SRC/tests/helpers/script.sh"
 small=(--cluster "$SRC/docs/examples/small.cluster" --trace "$SRC/docs/examples/mixed.trace")
 
-no() {
-    echo "not so: $1"
-    failed=1
-}
-
-# refused STATUS WORDS ARGUMENT...: ends with STATUS, WORDS on stderr and nothing on stdout
-refused() {
-    local want=$1 words=$2 status=0
-    shift 2
-    "$GOGH" simulate "$@" >"$dir/out" 2>"$dir/err" || status=$?
-    [[ $status == "$want" ]] || no "simulate $* ends with $want (was $status)"
-    grep -qF -- "$words" "$dir/err" || no "simulate $* says '$words' (said: $(cat "$dir/err"))"
-    [[ ! -s $dir/out ]] || no "simulate $* prints nothing when refused"
-}
+verb=(simulate)
 
 for policy in gogh greedy fifo-fastest fifo-random fifo-first; do
     "$GOGH" simulate "${small[@]}" --policy $policy --seed 3 --no-timing --json >"$dir/a"
@@ -113,6 +97,11 @@ refused 2 "--trace" --cluster x
 refused 2 "unknown option" --wrong
 refused 2 "--seed" "${small[@]}" --seed -1
 refused 2 "there are gogh, gogh-oracle, watts" "${small[@]}" --policy wise
+"$GOGH" simulate --help >"$dir/help"
+for policy in $("$GOGH" simulate "${small[@]}" --policy wise 2>&1 | sed -n 's/.*there are //p' | tr -d ,); do
+    grep -qw -- "$policy" "$dir/help" || no "help names $policy"
+    grep -q "^ *words='gogh .*\b$policy\b" "$SRC/packaging/gogh.bash" || no "the shell completes $policy"
+done
 refused 2 "only 'gogh study --policy bound'" "${small[@]}" --policy bound
 refused 1 "nowhere" --cluster "$dir/nowhere" --trace x
 refused 1 "nowhere" "${small[@]}" --truth "$dir/nowhere"
@@ -135,4 +124,3 @@ if [[ -d $data/gavel ]]; then
         grep -qF '"finished": 100,' "$dir/a" || no "$policy finishes Gavel's jobs: $(cat "$dir/a")"
     done
 fi
-exit $failed

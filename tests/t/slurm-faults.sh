@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
 # A real Slurm cluster in which something is killed, hangs or is late, and GOGH in front of it: nothing
-# is lost, nothing runs twice. GOGH_SLURM_LONG=1: all of it, about a quarter of an hour.
+# is lost, nothing runs twice. GOGH_TEST_ALL=1: longer.
 set -euo pipefail
 exec python3 -B "$SRC/tests/helpers/slurm_faults.py" "$@"

@@ -1,13 +1,8 @@
 #!/usr/bin/env bash
 # The gate: a job of GOGH's partition waits, held, with its request kept; users cannot place it themselves.
 # By itself under every lua that is there, then in a real slurmctld with jobs of two users.
-set -euo pipefail
+. "$SRC/tests/helpers/script.sh"
 gate=$SRC/packaging/slurm/job_submit.lua
-failed=0
-no() {
-    echo "not so: $1"
-    failed=1
-}
 
 ran=0
 for lua in lua5.1 lua5.2 lua5.3 lua5.4; do
@@ -26,10 +21,9 @@ if [[ -n $missing || $(id -u) -ne 0 ]]; then
     exit 77
 fi
 
-dir=$(mktemp -d)
 chmod 755 "$dir"
 cluster() { "$SRC/tools/slurm-cluster" "$@"; }
-trap 'cluster down "$dir/c" --purge >/dev/null 2>&1; rm -rf "$dir"' EXIT
+at_end() { cluster down "$dir/c" --purge >/dev/null 2>&1; }
 sed 's/reports = ""/reports = "127.0.0.1:7118"/' "$gate" >"$dir/gate.lua"
 cluster up "$dir/c" --gpus "v100:2" --lua "$dir/gate.lua" >"$dir/up" 2>&1 || {
     cat "$dir/up"
@@ -87,7 +81,7 @@ one scontrol update "JobId=$id" TimeLimit=10 || no 'its owner may change what GO
 scontrol update "JobId=$id" ReqNodeList=v100-1 Gres=gres:shard:1 AdminComment='gogh1 token=0123456789abcdef-1'
 scontrol release "$id"
 until_state() { # ID STATE
-    local end=$((SECONDS + 30))
+    local end=$((SECONDS + 300))
     until [[ $(field "$1" JobState) == "$2" ]]; do
         ((SECONDS < end)) || { no "job $1 is $2: $(shown "$1")"; return; }
         sleep 0.1
@@ -154,4 +148,3 @@ id=$(two sbatch --parsable -o /dev/null -p debug --hold --wrap=true)
 refuses 'submit it there' two scontrol update "JobId=$id" Partition=gogh
 refuses 'submit it there' scontrol update "JobId=$id" Partition=gogh
 two scontrol release "$id" || no 'a job of another partition is released by its owner'
-exit "$failed"

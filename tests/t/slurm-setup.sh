@@ -1,14 +1,7 @@
 #!/usr/bin/env bash
 # gogh-slurm-setup: shows, writes, keeps what was there, does it once, takes it out; and a real Slurm takes it.
-set -euo pipefail
+. "$SRC/tests/helpers/script.sh"
 setup=$SRC/packaging/slurm/gogh-slurm-setup
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failed=0
-no() {
-    echo "not so: $1"
-    failed=1
-}
 expect() { # STATUS ARGUMENTS...
     local want=$1 got=0
     shift
@@ -207,7 +200,7 @@ if [[ -n $missing ]]; then
     exit 77
 fi
 cluster() { "$SRC/tools/slurm-cluster" "$@"; }
-trap 'cluster down "$dir/c" --purge >/dev/null 2>&1; rm -rf "$dir"' EXIT
+at_end() { cluster down "$dir/c" --purge >/dev/null 2>&1; }
 cluster up "$dir/c" --gpus "v100:2" --partition batch >"$dir/up" 2>&1 || {
     cat "$dir/up"
     exit 1
@@ -225,4 +218,3 @@ done
 id=$(cd / && sbatch --parsable -p gogh --gres=gpu:1 -o /dev/null --wrap=true)
 [[ $(scontrol show job "$id") == *Reason=JobHeld*'AdminComment=gogh1 new gres=gpu:1 nodes=1 held=no'* ]] ||
     no "the gate is in force: $(scontrol show job "$id")"
-exit "$failed"

@@ -1,25 +1,9 @@
 #!/usr/bin/env bash
 # `gogh study` end to end: keys, repetition, going on after kill -9, refusals.
-set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failed=0
+. "$SRC/tests/helpers/script.sh"
 small=(--scenario builtin --seeds 1 --policy 'fifo-fastest,gogh' --policy bound)
 
-no() {
-    echo "not so: $1"
-    failed=1
-}
-
-# refused STATUS WORDS ARGUMENT...: ends with STATUS, WORDS on stderr and nothing on stdout
-refused() {
-    local want=$1 words=$2 status=0
-    shift 2
-    "$GOGH" study "$@" >"$dir/out" 2>"$dir/err" || status=$?
-    [[ $status == "$want" ]] || no "study $* ends with $want (was $status)"
-    grep -qF -- "$words" "$dir/err" || no "study $* says '$words' (said: $(cat "$dir/err"))"
-    [[ ! -s $dir/out ]] || no "study $* prints nothing when refused"
-}
+verb=(study)
 
 "$GOGH" study --list >"$dir/out"
 grep -qE '^reference +360 +0.3,0.6,0.9 +6 +(there|missing) ' "$dir/out" ||
@@ -127,4 +111,3 @@ refused 1 "wants a directory" "${small[@]}" --out "$dir/file"
 flock "$dir/a/runs/lock" "$GOGH" study "${small[@]}" --out "$dir/a" >/dev/null 2>"$dir/err" &&
     no "a directory has one study at a time"
 grep -qF 'another study is at work' "$dir/err" || no "who has it is told: $(cat "$dir/err")"
-exit $failed

@@ -1,15 +1,7 @@
 #!/usr/bin/env bash
 # `gogh token`: made once, listed without their secret, taken away; the file stays ours alone.
-set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$SRC/tests/helpers/script.sh"
 file=$dir/tokens
-failed=0
-
-no() {
-    echo "not so: $1"
-    failed=1
-}
 
 # refused STATUS WORDS ARGUMENT...: ends with STATUS, WORDS on stderr
 refused() {
@@ -56,4 +48,3 @@ refused 2 "for 'token new'" revoke x --scope read
 echo 'half a line' >>"$file"
 refused 1 "four words, not 3" new x --scope read --owner a
 
-exit $failed

@@ -1,23 +1,9 @@
 #!/usr/bin/env bash
 # `gogh trace` end to end: generated traces repeat and are read again; published ones are read.
-set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failed=0
+. "$SRC/tests/helpers/script.sh"
 cluster=$SRC/docs/examples/small.cluster
 
-no() {
-    echo "not so: $1"
-    failed=1
-}
-
-refused() {
-    local want=$1 words=$2 status=0
-    shift 2
-    "$GOGH" trace "$@" >"$dir/out" 2>"$dir/err" || status=$?
-    [[ $status == "$want" ]] || no "trace $* ends with $want (was $status)"
-    grep -qF -- "$words" "$dir/err" || no "trace $* says '$words' (said: $(cat "$dir/err"))"
-}
+verb=(trace)
 
 "$GOGH" trace generate --cluster "$cluster" --jobs 40 --load 0.5 --seed 5 --inference 0.2 \
     --gangs 0.2 --out "$dir/a"
@@ -55,4 +41,3 @@ if [[ -d $data/gavel ]]; then
         --policy fifo-first --json >"$dir/out"
     grep -qF '"policy": "fifo-first"' "$dir/out" || no "Alibaba's cluster runs Alibaba's pods"
 fi
-exit $failed

@@ -1,24 +1,7 @@
 #!/usr/bin/env bash
 # `gogh train` end to end: the same bytes again, what the store keeps, refusals; and the weights
 # that ship with the program, made again from the measured data where these are there.
-set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failed=0
-
-no() {
-    echo "not so: $1"
-    failed=1
-}
-
-# refused STATUS WORDS ARGUMENT...: ends with STATUS, WORDS on stderr
-refused() {
-    local want=$1 words=$2 status=0
-    shift 2
-    "$GOGH" "$@" >"$dir/out" 2>"$dir/err" || status=$?
-    [[ $status == "$want" ]] || no "$* ends with $want (was $status)"
-    grep -qF -- "$words" "$dir/err" || no "$* says '$words' (said: $(cat "$dir/err"))"
-}
+. "$SRC/tests/helpers/script.sh"
 
 # Four families of two workloads, alone on two types and beside each other on one.
 {
@@ -95,4 +78,3 @@ if [[ -d $data/gavel && -d $data/zeus ]]; then
 else
     echo "no measured data at $data: the shipped weights are not made again"
 fi
-exit $failed

@@ -1,9 +1,6 @@
 #!/usr/bin/env bash
 # Who cannot run says why, and holds up nobody; who did not fit once is not banned for good.
-set -euo pipefail
-
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$SRC/tests/helpers/script.sh"
 cd "$dir"
 simulate() { "$GOGH" simulate --cluster c --trace t --no-timing --json "$@"; }
 want() { # SENTENCE JQ-CONDITION FILE

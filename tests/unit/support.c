@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/text/text.h"
+#include "store/inner.h"
 
 enum { WORDS_MAX = 24 };
 
@@ -23,6 +24,19 @@ static void must(int rc, const struct err *e, const char *what)
 {
     if (rc < 0)
         ck_abort_msg("%s: %s", what, e->text);
+}
+
+int count_rows(struct store *s, const char *table)
+{
+    sqlite3_stmt *q = NULL;
+    char sql[64];
+
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", table);
+    ck_assert_int_eq(sqlite3_prepare_v2(s->db, sql, -1, &q, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
+    int n = sqlite3_column_int(q, 0);
+    sqlite3_finalize(q);
+    return n;
 }
 
 static double number(const char *word)

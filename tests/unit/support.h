@@ -76,6 +76,9 @@ int world_type(const struct world *w, const char *name);
 /* Apply one event; the test fails when it is refused. */
 void world_apply(struct world *w, const struct event *ev);
 
+/* How many rows a table of the store has. */
+int count_rows(struct store *s, const char *table);
+
 /* A plain training submission to change and submit. */
 struct job_spec spec_of(const char *name, int workload);
 

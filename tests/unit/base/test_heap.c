@@ -62,7 +62,7 @@ START_TEST(a_simulation_s_worth_of_items_comes_out_in_order)
             last = item;
             n--;
         }
-        is_ordered &= h.n_items == n;
+        is_ordered &= h.n_items == (int)n;
     }
     while (h.n_items > 0) {
         struct heap_item item = heap_pop(&h);

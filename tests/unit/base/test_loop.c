@@ -130,7 +130,7 @@ START_TEST(timers_ring_in_the_order_they_are_due)
         const char *name;
         double after_s;
     } given[] = {
-        { "c", .003 }, { "a", .001 }, { "d", .004 }, { "b", .002 }, { "never", 1e6 }, { "e", .005 },
+        { "c", .3 }, { "a", .1 }, { "d", .4 }, { "b", .2 }, { "never", 1e6 }, { "e", .5 },
     };
     struct loop_timer t[7];
 
@@ -139,10 +139,10 @@ START_TEST(timers_ring_in_the_order_they_are_due)
         loop_timer_set(&t[i], given[i].after_s);
     }
     loop_timer_init(&t[6], l, "stop", stop, NULL);
-    loop_timer_set(&t[6], .02);
+    loop_timer_set(&t[6], 1);
     loop_timer_clear(&t[2]);
     loop_timer_clear(&t[2]);
-    loop_timer_set(&t[3], .006);
+    loop_timer_set(&t[3], .6);
     ck_assert_int_eq(loop_run(l, &e), 0);
     ck_assert_str_eq(heard, "a c e b ");
     ck_assert_int_eq(t[1].place, -1);
@@ -318,11 +318,11 @@ static void dawdle(void *self)
 START_TEST(a_turn_that_holds_the_loop_too_long_is_counted)
 {
     ck_assert_int_eq(loop_turn(l, 0, &e), 0);
-    ck_assert_uint_eq(loop_stats(l)->n_stalls, 0);
+    const uint64_t before = loop_stats(l)->n_stalls;    // a busy machine may have held it
     loop_post(l, "dawdle", dawdle, NULL);
     ck_assert_int_eq(loop_turn(l, 0, &e), 0);
     const struct loop_stats *s = loop_stats(l);
-    ck_assert_uint_eq(s->n_stalls, 1);
+    ck_assert_uint_eq(s->n_stalls, before + 1);
     ck_assert_uint_eq(s->n_turns, 2);
     ck_assert(s->longest_s >= LOOP_STALL_S && s->busy_s >= s->longest_s);
     uint64_t n = 0;
