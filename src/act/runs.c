@@ -66,8 +66,7 @@ void notices_push(struct notices *q, const struct run_notice *n)
     gpu_set_copy(&at, n->gpus, n->n_gpus);
     q->list[q->n] = *n;
     q->list[q->n].gpus = at.gpus;
-    q->list[q->n].reason = n->reason ? strdup(n->reason) : NULL;
-    assert(q->list[q->n].reason || !n->reason);    // out of memory: stop
+    q->list[q->n].reason = heap_text(n->reason);
     q->n++;
     notices_tell(q);
 }

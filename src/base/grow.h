@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* 'array' with room for 'n' elements, which may be fewer; what is new in it is not set. */
 static inline void *heap_resize(void *array, size_t n, size_t size)
@@ -40,6 +41,15 @@ static inline void *heap_array(size_t n, size_t size)
 
     assert(a);    // out of memory: stop; restart replays the journal
     return a;
+}
+
+/* A copy of 'text', or NULL of NULL. Owned. */
+static inline char *heap_text(const char *text)
+{
+    char *copy = text ? strdup(text) : NULL;
+
+    assert(copy || !text);    // out of memory: stop; restart replays the journal
+    return copy;
 }
 
 #define RESIZE(array, n) ((array) = heap_resize((array), (size_t)(n), sizeof *(array)))

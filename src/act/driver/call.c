@@ -55,25 +55,6 @@ static int take_groups(const struct passwd *user, uid_t uid, gid_t gid)
     return errno == EPERM && uid == geteuid() && gid == getegid() ? 0 : -errno;
 }
 
-static int become(const struct passwd *user, uid_t uid, gid_t gid)
-{
-    uid_t r = 0, s = 0, f = 0;
-    gid_t gr = 0, gs = 0, gf = 0;
-    int rc = take_groups(user, uid, gid);
-
-    if (rc < 0)
-        return rc;
-    if (setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
-        return -errno;
-    if (getresuid(&r, &f, &s) != 0 || r != uid || f != uid || s != uid)
-        return -EPERM;
-    if (getresgid(&gr, &gf, &gs) != 0 || gr != gid || gf != gid || gs != gid)
-        return -EPERM;
-    if (uid == 0)
-        return 0;
-    return proc_drop_capabilities() < 0 || setuid(0) == 0 ? -EPERM : 0;
-}
-
 static _Noreturn void give_up(int report, const char *what, const char *name, int error)
 {
     char text[300];
@@ -83,16 +64,6 @@ static _Noreturn void give_up(int report, const char *what, const char *name, in
 
     (void)sent;    // whoever listened is gone; so are we
     _exit(127);
-}
-
-static void reset_signals(void)
-{
-    sigset_t none;
-
-    for (int i = 1; i < NSIG; i++)
-        (void)signal(i, SIG_DFL);    // those that cannot be are already
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 /* The program with its path, in the directories that were named, not in a user's PATH. */
@@ -181,7 +152,9 @@ static char *const *be_user(const struct call_order *o, int report)
 
     if (o->has_login)
         add_login(o, user);
-    rc = become(user, o->uid, o->gid);
+    rc = take_groups(user, o->uid, o->gid);
+    if (rc == 0)
+        rc = proc_become(o->uid, o->gid);
     if (rc < 0)
         give_up(report, "cannot become the user", NULL, -rc);
     return argv;
@@ -196,7 +169,7 @@ static _Noreturn void be_command(const struct call_order *o, int fds[4], int rep
     (void)setpgid(0, 0);
     (void)umask(022);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    reset_signals();
+    proc_reset_signals();
     find_program(o, program, sizeof program);
     argv = o->as_user ? be_user(o, report) : o->argv;
     if (chdir("/") != 0)

@@ -27,6 +27,7 @@
 #include "act/driver/owners.h"
 #include "act/driver/task.h"
 #include "act/driver/wire.h"
+#include "act/local/proc.h"
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/clock.h"
@@ -450,22 +451,13 @@ static void read_options(struct slurm_driver *d, int argc, char **argv)
     rate_bucket_init(&d->bucket, rate, burst, clock_stopwatch_s());
 }
 
-/* Descriptors 0 to 2 are there, and no others: what a daemon forgot to close is not passed on. */
-static void settle_fds(void)
-{
-    (void)close_range(3, ~0U, 0);
-    for (int fd = 0; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
-            exit(1);
-}
-
 int main(int argc, char **argv)
 {
     struct slurm_driver d = { .setup = { .read_limit_s = READ_LIMIT_S,
                                          .change_limit_s = CHANGE_LIMIT_S } };
     struct stat st;
 
-    settle_fds();
+    proc_settle_fds();
     read_options(&d, argc, argv);
     d.is_socket = fstat(STDIN_FILENO, &st) == 0 && S_ISSOCK(st.st_mode);
     if (d.is_socket)

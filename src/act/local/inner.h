@@ -88,7 +88,8 @@ struct local {
     const struct state *state;
     const struct catalog *catalog;
     struct devices *devices;
-    char *run_dir, *keeper, *reports;
+    char *run_dir;
+    const char *keeper, *reports;
     bool *busy;    // (n_busy) GPUs that somebody leaves or comes to; see find_busy
     int n_busy;    // -1: to be found anew
     double (*steps_done)(void *self, int job);    // see local_setup
@@ -131,7 +132,6 @@ struct local {
     double limit_due_s;           // on the stopwatch: when the driver is taken to hang
 
     bool uses_mps, has_mps;
-    pid_t mps_pid;
     int mps_fd;
 };
 
@@ -148,7 +148,7 @@ void run_set_phase(struct local *l, struct run *r, enum run_phase phase);
 void run_drop(struct local *l, struct run *r, const char *reason);
 void run_try_pending(struct local *l);
 void run_on_more(void *self);
-void run_spawned(struct local *l, struct run *r, pid_t pid, uint64_t start);    // pid 0: in vain
+void run_spawned(struct local *l, struct run *r, pid_t pid, uint64_t start);    // pid < 0: in vain
 void run_on_sweep(void *self);
 bool keeper_is_gone(struct keeper *k);
 int keeper_attach(struct local *l, struct run *r, pid_t pid, uint64_t start);

@@ -214,24 +214,12 @@ static void prepare(struct keeper_state *k)
 
 static int become_owner(const struct keeper_state *k)
 {
-    const uid_t uid = (uid_t)k->order.command.uid;
-    const gid_t gid = (gid_t)k->order.command.gid;
-    uid_t r = 0, s = 0, f = 0;
-    gid_t gr = 0, gs = 0, gf = 0;
+    const struct command *c = &k->order.command;
 
-    if (setgroups((size_t)k->n_groups, k->groups) != 0 && (errno != EPERM || uid != geteuid()))
+    if (setgroups((size_t)k->n_groups, k->groups) != 0 &&
+        (errno != EPERM || (uid_t)c->uid != geteuid()))
         return -errno;
-    if (setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
-        return -errno;
-    if (getresuid(&r, &f, &s) != 0 || r != uid || f != uid || s != uid)
-        return -EPERM;
-    if (getresgid(&gr, &gf, &gs) != 0 || gr != gid || gf != gid || gs != gid)
-        return -EPERM;
-    if (uid == 0)
-        return 0;
-    if (proc_drop_capabilities() < 0 || setuid(0) == 0)
-        return -EPERM;
-    return 0;
+    return proc_become((uid_t)c->uid, (gid_t)c->gid);
 }
 
 /* ---- the command ---- */
@@ -264,16 +252,6 @@ static void redirect(struct keeper_state *k, int report, const char *path, int l
         give_up(k, report, "cannot write to", path ? path : "its log", errno);
 }
 
-static void reset_signals(void)
-{
-    sigset_t none;
-
-    for (int i = 1; i < NSIG; i++)
-        (void)signal(i, SIG_DFL);    // those that cannot be are already
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 static _Noreturn void be_command(struct keeper_state *k, int report)
 {
     const struct command *c = &k->order.command;
@@ -289,7 +267,7 @@ static _Noreturn void be_command(struct keeper_state *k, int report)
         give_up(k, report, "cannot enter", cwd, errno);
     redirect(k, report, c->out, k->out, STDOUT_FILENO);
     redirect(k, report, c->err, k->err, STDERR_FILENO);
-    reset_signals();
+    proc_reset_signals();
     environ = c->env;    // whose PATH is searched
     execvpe(c->argv[0], c->argv, c->env);
     give_up(k, report, "cannot run", c->argv[0], errno);
@@ -526,10 +504,7 @@ int main(int argc, char **argv)
         return 2;
     }
     k.timeout_at_s = k.served_at_s = k.kill_at_s = (double)INFINITY;
-    (void)close_range(3, ~0U, 0);
-    for (int fd = 0; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
-            return 1;
+    proc_settle_fds();
     k.signals = open_signals();
     umask(022);
     if (k.signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 ||

@@ -333,14 +333,6 @@ static void on_news(void *self, void (*f)(void *to), void *to)
 
 /* ---- life ---- */
 
-static char *copy(const char *text)
-{
-    char *c = text ? strdup(text) : NULL;
-
-    assert(c || !text);    // out of memory: stop
-    return c;
-}
-
 static int make_run_dir(const struct local *l, struct err *e)
 {
     struct stat st;
@@ -368,16 +360,16 @@ static struct local *local_make(const struct local_setup *s)
                          .state = s->state,
                          .catalog = s->catalog,
                          .devices = s->devices,
+                         .keeper = s->keeper,
+                         .reports = s->reports,
                          .grace_s = s->grace_s,
                          .node = s->node,
                          .uses_mps = s->uses_mps,
                          .notice_fd = -1,
                          .mps_fd = -1,
                          .limit_due_s = (double)INFINITY };
-    l->run_dir = s->run_dir[0] == '/' ? copy(s->run_dir) : realpath(s->run_dir, NULL);
-    l->run_dir = l->run_dir ? l->run_dir : copy(s->run_dir);
-    l->keeper = copy(s->keeper);
-    l->reports = copy(s->reports);
+    l->run_dir = s->run_dir[0] == '/' ? heap_text(s->run_dir) : realpath(s->run_dir, NULL);
+    l->run_dir = l->run_dir ? l->run_dir : heap_text(s->run_dir);
     l->steps_done = s->steps_done;
     l->steps_self = s->steps_self;
     l->n_slots = s->devices ? devices_n(s->devices) : 0;
@@ -447,8 +439,6 @@ void local_destroy(struct local *l)
     free(l->limit_w);
     free(l->cannot_limit);
     free(l->run_dir);
-    free(l->keeper);
-    free(l->reports);
     free(l);
 }
 

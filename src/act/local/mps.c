@@ -4,10 +4,8 @@
 #include "act/local/inner.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -16,6 +14,7 @@
 #include <unistd.h>
 
 #include "act/gpu/devices.h"
+#include "act/local/proc.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/text/text.h"
@@ -61,40 +60,23 @@ static void on_exit_of_starter(void *self, int fd, unsigned ready)
                  s.si_code == CLD_EXITED ? "exit" : "signal", s.si_status);
 }
 
-static int spawn(struct local *l)
+static pid_t spawn(struct local *l)
 {
-    char *argv[] = { PROGRAM, "-d", NULL };
-    char *env[] = { arena_printf(&l->scratch, "CUDA_MPS_PIPE_DIRECTORY=%s/mps/pipe", l->run_dir),
-                    arena_printf(&l->scratch, "CUDA_MPS_LOG_DIRECTORY=%s/mps/log", l->run_dir),
-                    arena_printf(&l->scratch, "PATH=%s", getenv("PATH") ? getenv("PATH") : ""),
-                    NULL };
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
-    sigset_t set;
-    int rc;
+    char *const argv[] = { PROGRAM, "-d", NULL };
+    char *const env[] = {
+        arena_printf(&l->scratch, "CUDA_MPS_PIPE_DIRECTORY=%s/mps/pipe", l->run_dir),
+        arena_printf(&l->scratch, "CUDA_MPS_LOG_DIRECTORY=%s/mps/log", l->run_dir),
+        arena_printf(&l->scratch, "PATH=%s", getenv("PATH") ? getenv("PATH") : ""), NULL
+    };
 
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, 1, 2);
-    posix_spawn_file_actions_addclosefrom_np(&files, 3);
-    posix_spawnattr_init(&how);
-    sigfillset(&set);
-    posix_spawnattr_setsigdefault(&how, &set);
-    sigemptyset(&set);
-    posix_spawnattr_setsigmask(&how, &set);
-    posix_spawnattr_setflags(&how,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    rc = posix_spawnp(&l->mps_pid, PROGRAM, &files, &how, argv, env);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&how);
-    return rc;
+    return proc_spawn(&(struct proc_spawn){
+        .program = PROGRAM, .is_searched = true, .argv = argv, .env = env, .fd = -1 });
 }
 
 void mps_start(struct local *l)
 {
     struct err e = { 0 };
-    int rc;
+    pid_t pid;
 
     if (!l->uses_mps || !has_nvidia(l))
         return;
@@ -104,14 +86,14 @@ void mps_start(struct local *l)
     (void)mkdir(arena_printf(&l->scratch, "%s/mps", l->run_dir), 0711);
     (void)mkdir(arena_printf(&l->scratch, "%s/mps/pipe", l->run_dir), 0755);
     (void)mkdir(arena_printf(&l->scratch, "%s/mps/log", l->run_dir), 0755);
-    rc = spawn(l);
-    if (rc == ENOENT)
+    pid = spawn(l);
+    if (pid == -ENOENT)
         log_info(PROGRAM " is not installed; jobs that share a GPU take turns");
-    else if (rc != 0)
-        log_warn(PROGRAM ": %s; jobs that share a GPU take turns", strerror(rc));
-    if (rc != 0)
+    else if (pid < 0)
+        log_warn(PROGRAM ": %s; jobs that share a GPU take turns", strerror(-pid));
+    if (pid < 0)
         return;
-    l->mps_fd = pidfd_open(l->mps_pid, 0);
+    l->mps_fd = pidfd_open(pid, 0);
     if (l->mps_fd < 0 ||
         loop_watch(l->loop, l->mps_fd, LOOP_READ, PROGRAM, on_exit_of_starter, l, &e) < 0)
         log_warn(PROGRAM ": cannot wait for it: %s", strerror(errno));

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,11 +164,84 @@ static bool has_capabilities(void)
     return data[0].effective || data[0].permitted || data[1].effective || data[1].permitted;
 }
 
-int proc_drop_capabilities(void)
+static int drop_capabilities(void)
 {
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct data[2] = { { 0 } };
 
     (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     return syscall(SYS_capset, &head, data) == 0 && !has_capabilities() ? 0 : -EPERM;
+}
+
+int proc_become(uid_t uid, gid_t gid)
+{
+    uid_t r = 0, s = 0, f = 0;
+    gid_t gr = 0, gs = 0, gf = 0;
+
+    if (setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
+        return -errno;
+    if (getresuid(&r, &f, &s) != 0 || r != uid || f != uid || s != uid)
+        return -EPERM;
+    if (getresgid(&gr, &gf, &gs) != 0 || gr != gid || gf != gid || gs != gid)
+        return -EPERM;
+    if (uid == 0)
+        return 0;
+    return drop_capabilities() < 0 || setuid(0) == 0 ? -EPERM : 0;
+}
+
+void proc_reset_signals(void)
+{
+    sigset_t none;
+
+    for (int i = 1; i < NSIG; i++)
+        (void)signal(i, SIG_DFL);    // those that cannot be are already
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void proc_settle_fds(void)
+{
+    (void)close_range(3, ~0U, 0);
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            exit(1);
+}
+
+/* ---- others ---- */
+
+static void place_fds(posix_spawn_file_actions_t *files, int fd)
+{
+    posix_spawn_file_actions_init(files);
+    if (fd >= 0) {
+        posix_spawn_file_actions_adddup2(files, fd, 0);
+        posix_spawn_file_actions_adddup2(files, 0, 1);
+    } else {
+        posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_addopen(files, 1, "/dev/null", O_WRONLY, 0);
+        posix_spawn_file_actions_adddup2(files, 1, 2);
+    }
+    posix_spawn_file_actions_addclosefrom_np(files, 3);
+}
+
+pid_t proc_spawn(const struct proc_spawn *p)
+{
+    const int flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    sigset_t all, none;
+    pid_t pid;
+    int rc;
+
+    sigfillset(&all);
+    sigemptyset(&none);
+    posix_spawnattr_init(&how);
+    posix_spawnattr_setsigdefault(&how, &all);
+    posix_spawnattr_setsigmask(&how, p->blocked ? p->blocked : &none);
+    posix_spawnattr_setflags(&how, (short)(p->fd < 0 ? flags | POSIX_SPAWN_SETSID : flags));
+    place_fds(&files, p->fd);
+    rc = p->is_searched ? posix_spawnp(&pid, p->program, &files, &how, p->argv, p->env)
+                        : posix_spawn(&pid, p->program, &files, &how, p->argv, p->env);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&how);
+    return rc == 0 ? pid : -rc;
 }

@@ -237,10 +237,9 @@ void run_set_names(struct local *l, struct run *r, const struct order *o)
     free(r->dir);
     free(r->out);
     free(r->err);
-    r->dir = strdup(dir);
-    r->out = strdup(c->out ? c->out : arena_printf(&l->scratch, "%s/out", dir));
-    r->err = strdup(c->err ? c->err : arena_printf(&l->scratch, "%s/err", dir));
-    assert(r->dir && r->out && r->err);    // out of memory: stop
+    r->dir = heap_text(dir);
+    r->out = heap_text(c->out ? c->out : arena_printf(&l->scratch, "%s/out", dir));
+    r->err = heap_text(c->err ? c->err : arena_printf(&l->scratch, "%s/err", dir));
     snprintf(r->secret, sizeof r->secret, "%s", o->secret);
     r->number = (int)o->run;
     r->uid = (uid_t)c->uid;
@@ -268,7 +267,7 @@ void run_spawned(struct local *l, struct run *r, pid_t pid, uint64_t start)
     r->is_spawning = false;
     r->has_spawned = true;
     r->due_s = clock_stopwatch_s() + (r->phase == RUN_LEAVING ? r->grace_s + PARTING_S : BEGIN_S);
-    if (pid)
+    if (pid > 0)
         (void)keeper_attach(l, r, pid, start);
     run_look(l, r);    // it may have called before it was known
 }

@@ -24,25 +24,16 @@ struct start {
     struct start *next;
     int job;
     char *dir;
-    pid_t pid;
+    pid_t pid;    // or -errno
     uint64_t start;
-    int rc;
 };
 
 /* With a worker, one at a time: the others are for who waits for drivers and for the store. */
 struct start_work {
     struct local *local;    // NULL: it is gone
-    char *keeper;
+    const char *keeper;
     struct start *first;
 };
-
-static char *copy(const char *text)
-{
-    char *c = strdup(text);
-
-    assert(c);    // out of memory: stop
-    return c;
-}
 
 static void starts_free(struct start *s)
 {
@@ -55,37 +46,21 @@ static void starts_free(struct start *s)
     }
 }
 
-/* The keeper leads a session of its own, has no descriptors of ours, and finds those signals
- * blocked that it waits for: what is sent before it is up is not lost.
- */
-static int spawn(char *keeper, char *dir, pid_t *pid)
+/* What is sent to it before it is up is not lost. */
+static pid_t spawn(const char *keeper, const char *dir)
 {
-    static char *const none[] = { "LC_ALL=C", NULL };
-    char *argv[] = { keeper, dir, NULL };
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
-    sigset_t all, blocked;
-    int rc;
+    char *const argv[] = { (char *)keeper, (char *)dir, NULL };
+    sigset_t blocked;
 
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, 1, 2);
-    posix_spawn_file_actions_addclosefrom_np(&files, 3);
-    posix_spawnattr_init(&how);
-    sigfillset(&all);
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGTERM);
     sigaddset(&blocked, SIGINT);
     sigaddset(&blocked, SIGUSR2);
-    posix_spawnattr_setsigdefault(&how, &all);
-    posix_spawnattr_setsigmask(&how, &blocked);
-    posix_spawnattr_setflags(&how,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    rc = posix_spawn(pid, keeper, &files, &how, argv, none);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&how);
-    return -rc;
+    return proc_spawn(&(struct proc_spawn){ .program = keeper,
+                                            .argv = argv,
+                                            .env = (char *[]){ "LC_ALL=C", NULL },
+                                            .fd = -1,
+                                            .blocked = &blocked });
 }
 
 static void start_all(void *self)
@@ -95,8 +70,8 @@ static void start_all(void *self)
     for (struct start *s = w->first; s; s = s->next) {
         struct proc p = { .start = 0 };
 
-        s->rc = spawn(w->keeper, s->dir, &s->pid);
-        if (s->rc == 0)
+        s->pid = spawn(w->keeper, s->dir);
+        if (s->pid > 0)
             (void)proc_read(s->pid, &p);    // ours, and there until we wait for it
         s->start = p.start;
     }
@@ -110,13 +85,12 @@ static void on_started(void *self)
     struct local *l = w->local;
 
     for (struct start *s = w->first; s && l; s = s->next) {
-        if (s->rc < 0)
+        if (s->pid < 0)
             log_warn("job %s: cannot start %s: %s", l->state->jobs[s->job]->spec.name, w->keeper,
-                     strerror(-s->rc));
-        run_spawned(l, run_find(l, s->job), s->rc < 0 ? 0 : s->pid, s->start);
+                     strerror(-s->pid));
+        run_spawned(l, run_find(l, s->job), s->pid, s->start);
     }
     starts_free(w->first);
-    free(w->keeper);
     free(w);
     if (l) {
         l->starting = NULL;
@@ -134,7 +108,7 @@ static void begin_next(struct local *l)
     for (int i = 0; i < BATCH && *end; i++)
         end = &(*end)->next;
     w = heap_array(1, sizeof *w);
-    *w = (struct start_work){ .local = l, .keeper = copy(l->keeper), .first = l->starts };
+    *w = (struct start_work){ .local = l, .keeper = l->keeper, .first = l->starts };
     l->starts = *end;
     *end = NULL;
     l->starting = w;
@@ -146,7 +120,7 @@ void start_ask(struct local *l, const struct run *r)
     struct start **end = &l->starts;
     struct start *s = heap_array(1, sizeof *s);
 
-    *s = (struct start){ .job = r->job, .dir = copy(r->dir) };
+    *s = (struct start){ .job = r->job, .dir = heap_text(r->dir) };
     while (*end)
         end = &(*end)->next;
     *end = s;

@@ -125,7 +125,6 @@ struct node_seen {
 
 struct slurm {
     struct slurm_setup setup;
-    const char *partition, *site, *reports;
     struct link *link;
     bool is_up;
     char why_down[200];

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "act/driver/wire.h"
+#include "act/local/proc.h"
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/clock.h"
@@ -37,7 +37,6 @@ struct pending_answer {
 
 struct link {
     struct link_setup setup;
-    char *driver, *commands, *conf;
     int fd;          // the socket; -1: no driver
     pid_t pid;       // 0: not a process of ours
     pid_t *dying;    // (n_dying) drivers that were killed, and not waited for yet
@@ -74,62 +73,50 @@ static void kill_driver(struct link *k)
     reap(k);
 }
 
-static int spawn(struct link *k, int fd)
+static pid_t spawn(struct link *k, int fd)
 {
+    const struct link_setup *s = &k->setup;
+    const char *argv[8] = { s->driver };
     char rate[40];
-    char *argv[8] = { k->driver };
-    static char *const none[] = { "LC_ALL=C", NULL };
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
-    sigset_t all, blocked;
-    int n = 1, rc;
+    int n = 1;
 
-    if (k->commands) {
+    if (s->commands) {
         argv[n++] = "--commands";
-        argv[n++] = k->commands;
+        argv[n++] = s->commands;
     }
-    if (k->conf) {
+    if (s->conf) {
         argv[n++] = "--conf";
-        argv[n++] = k->conf;
+        argv[n++] = s->conf;
     }
-    snprintf(rate, sizeof rate, "%.15g", k->setup.rate);
-    if (k->setup.rate > 0) {
+    snprintf(rate, sizeof rate, "%.15g", s->rate);
+    if (s->rate > 0) {
         argv[n++] = "--rate";
         argv[n++] = rate;
     }
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, fd, 0);
-    posix_spawn_file_actions_adddup2(&files, 0, 1);
-    posix_spawn_file_actions_addclosefrom_np(&files, 3);
-    posix_spawnattr_init(&how);
-    sigfillset(&all);
-    sigemptyset(&blocked);
-    posix_spawnattr_setsigdefault(&how, &all);
-    posix_spawnattr_setsigmask(&how, &blocked);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    rc = posix_spawn(&k->pid, k->driver, &files, &how, argv, none);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&how);
-    if (rc != 0)
-        k->pid = 0;
-    return -rc;
+    return proc_spawn(&(struct proc_spawn){ .program = s->driver,
+                                            .argv = (char *const *)argv,
+                                            .env = (char *[]){ "LC_ALL=C", NULL },
+                                            .fd = fd });
 }
 
 /* A socket with the driver behind it; negative: -errno. */
 static int open_driver(struct link *k)
 {
-    int fds[2], rc;
+    int fds[2];
+    pid_t pid;
 
     if (k->setup.open)
         return k->setup.open(k->setup.open_self);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
         return -errno;
-    rc = spawn(k, fds[1]);
+    pid = spawn(k, fds[1]);
     close(fds[1]);
-    if (rc == 0)
+    if (pid > 0) {
+        k->pid = pid;
         return fds[0];
+    }
     close(fds[0]);
-    return rc;
+    return pid;
 }
 
 /* ---- up and down ---- */
@@ -155,8 +142,8 @@ static void on_start(void *self)
     const int fd = open_driver(k);
 
     if (fd < 0) {
-        log_warn("cannot start %s: %s; again in %.1f s", k->driver ? k->driver : "the driver",
-                 strerror(-fd), k->pause_s);
+        log_warn("cannot start %s: %s; again in %.1f s",
+                 k->setup.driver ? k->setup.driver : "the driver", strerror(-fd), k->pause_s);
         start_later(k);
         return;
     }
@@ -366,22 +353,11 @@ uint64_t link_ask(struct link *k, link_line_f *line, link_end_f *end, void *self
 
 /* ---- life ---- */
 
-static char *copy(const char *text)
-{
-    char *c = text ? strdup(text) : NULL;
-
-    assert(c || !text);    // out of memory: stop
-    return c;
-}
-
 struct link *link_create(const struct link_setup *s)
 {
     struct link *k = heap_array(1, sizeof *k);
 
     *k = (struct link){ .setup = *s, .fd = -1, .pause_s = s->pause_s };
-    k->driver = copy(s->driver);
-    k->commands = copy(s->commands);
-    k->conf = copy(s->conf);
     buf_init(&k->in, WIRE_LINE_MAX + READ_MAX);
     buf_init(&k->out, OUT_MAX);
     arena_init(&k->scratch);
@@ -408,9 +384,6 @@ void link_destroy(struct link *k)
     buf_release(&k->out);
     arena_release(&k->scratch);
     free(k->pending);
-    free(k->driver);
-    free(k->commands);
-    free(k->conf);
     free(k);
 }
 

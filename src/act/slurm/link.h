@@ -43,7 +43,7 @@ typedef void link_end_f(void *self, const struct link_end *how);
 
 struct link_setup {
     struct loop *loop;
-    const char *driver, *commands, *conf;    // copied; the last two may be NULL
+    const char *driver, *commands, *conf;    // borrowed; the last two may be NULL
     double rate;         // calls a second that the driver may make on average; 0: its own default
     double pause_s;      // before one that died is replaced; doubles up to a hundredfold
     double silence_s;    // a driver that owes an answer says something in this time, or dies

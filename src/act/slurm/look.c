@@ -270,7 +270,7 @@ static bool is_implausible(struct slurm *x)
         log_error(
             "%d of %d jobs are missing from Slurm's listing at once; nothing is done until they "
             "are back, or an hour is over: may goghd still see all jobs of partition %s?",
-            n_gone, n, x->partition);
+            n_gone, n, x->setup.partition);
         x->gone_s = x->view.asked_s;
     }
     snprintf(x->why_down, sizeof x->why_down, "%d of %d jobs are missing from its listing at once",
@@ -383,7 +383,7 @@ static void ask_nodes(struct slurm *x)
     x->n_nodes = 0;
     x->n_since_nodes = 0;
     x->wants_nodes = false;
-    wire_put(link_begin(x->link, "nodes"), "partition", x->partition);
+    wire_put(link_begin(x->link, "nodes"), "partition", x->setup.partition);
     link_ask(x->link, on_node_line, on_nodes_end, x);
 }
 
@@ -404,7 +404,7 @@ void look_on_timer(void *self)
         ask_nodes(x);
     arena_reset(&x->job_arena[x->job_side]);
     x->n_jobs = x->n_others = 0;
-    wire_put(link_begin(x->link, "jobs"), "partition", x->partition);
+    wire_put(link_begin(x->link, "jobs"), "partition", x->setup.partition);
     link_ask(x->link, on_job_line, on_jobs_end, x);
 }
 
@@ -449,9 +449,7 @@ static void on_trouble(struct slurm *x, const struct wire_message *m)
         if (strcmp(m->pairs[i].key, "id") != 0)
             continue;
         GROW(x->unread, x->n_unread, x->cap_unread);
-        x->unread[x->n_unread] = strdup(m->pairs[i].value);
-        if (!x->unread[x->n_unread++])
-            abort();
+        x->unread[x->n_unread++] = heap_text(m->pairs[i].value);
         n_named++;
     }
     x->is_partial |= n_named < n;

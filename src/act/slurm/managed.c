@@ -172,8 +172,7 @@ void keep_text(char **to, const char *text)
 
     if (*to && text && strcmp(*to, text) == 0)
         return;
-    copy = text && *text ? strdup(text) : NULL;
-    assert(copy || !text || !*text);    // out of memory: stop
+    copy = text && *text ? heap_text(text) : NULL;
     free(*to);
     *to = copy;
 }

@@ -41,7 +41,7 @@ void slurm_key(const struct slurm_job *j, char *out, size_t size)
  */
 static int job_of_token(struct slurm *x, const char *token)
 {
-    const int job = slurm_token_job(token, x->site, x->n_safe);
+    const int job = slurm_token_job(token, x->setup.site, x->n_safe);
     const char *mark = job < 0 ? NULL : strchr(token + 17, '-');
 
     if (mark && strcmp(token, place_token(x, job)) != 0)

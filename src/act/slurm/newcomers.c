@@ -79,14 +79,6 @@ void newcomers_destroy(struct newcomers *w)
 
 /* ---- nodes ---- */
 
-static char *copy(const char *text)
-{
-    char *c = strdup(text);
-
-    assert(c);    // out of memory: stop
-    return c;
-}
-
 static struct seen_node *node_seen(struct newcomers *w, const char *name, bool *is_first)
 {
     int i = map_get(&w->by_name, name);
@@ -95,7 +87,7 @@ static struct seen_node *node_seen(struct newcomers *w, const char *name, bool *
     if (i >= 0)
         return &w->nodes[i];
     GROW(w->nodes, w->n_nodes, w->cap_nodes);
-    w->nodes[w->n_nodes] = (struct seen_node){ .name = copy(name) };
+    w->nodes[w->n_nodes] = (struct seen_node){ .name = heap_text(name) };
     map_set(&w->by_name, w->nodes[w->n_nodes].name, w->n_nodes);
     return &w->nodes[w->n_nodes++];
 }
@@ -106,7 +98,7 @@ static void complain(struct seen_node *n, const char *text)
     if (text && n->complaint && strcmp(n->complaint, text) == 0)
         return;
     free(n->complaint);
-    n->complaint = text ? copy(text) : NULL;
+    n->complaint = heap_text(text);
     if (text)
         log_warn("Slurm's node %s: %s", n->name, text);
 }
@@ -169,7 +161,7 @@ static void check_gres(struct newcomers *w, struct seen_node *n, int node, const
     if (n->gres && strcmp(n->gres, gres) == 0)
         return;
     free(n->gres);
-    n->gres = copy(gres);
+    n->gres = heap_text(gres);
     const int n_slots = slurm_slots_read(&w->arena, gres, &slots, &e);
     const int n_had = w->setup.state->nodes[node].n_gpus;
     n->is_odd = n_slots != n_had;

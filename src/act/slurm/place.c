@@ -318,7 +318,7 @@ const char *place_token(struct slurm *x, int job)
     const double submit_s = x->setup.state->jobs[job]->spec.submit_s;
     const uint64_t mark = (uint64_t)(int64_t)floor(submit_s) * 0x9e3779b97f4a7c15u;
 
-    return arena_printf(&x->scratch, "%s-%d-%04x", x->site, job, (unsigned)(mark >> 48));
+    return arena_printf(&x->scratch, "%s-%d-%04x", x->setup.site, job, (unsigned)(mark >> 48));
 }
 
 const char *place_note(struct slurm *x, const struct managed *m, const struct gpu_set *s,

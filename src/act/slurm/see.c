@@ -440,7 +440,7 @@ static bool is_ours(const struct slurm *x, const struct slurm_job *j)
     const char *list = j->partition;
 
     for (struct slice one; slice_next(&list, ',', &one);)
-        if (slice_is(one, x->partition))
+        if (slice_is(one, x->setup.partition))
             return true;
     return !*j->partition;
 }

@@ -266,8 +266,9 @@ void slurm_refuse(struct slurm *x, const struct slurm_job *j, const char *why)
     map_u64_set(&x->refused, refusal_key(j), 0);
     GROW(x->refusals, x->n_refusals, x->cap_refusals);
     r = &x->refusals[x->n_refusals++];
-    *r = (struct refusal){ .why = strdup(why), .uid = j->uid, .needs_hold = j->held != HOLD_ADMIN };
-    assert(r->why);    // out of memory: stop
+    *r = (struct refusal){ .why = heap_text(why),
+                           .uid = j->uid,
+                           .needs_hold = j->held != HOLD_ADMIN };
     match_number(j, r->number, sizeof r->number);
     slurm_pass_soon(x);
 }
@@ -341,7 +342,7 @@ static int facts(void *self, struct engine_fact *out)
         { FACT_FLAG, "up", "gogh_slurm_up", "1 while Slurm answers.", x->is_up, NULL },
         { FACT_TEXT, "trouble", NULL, NULL, NAN, x->is_up ? NULL : x->why_down },
         { FACT_TEXT, "version", NULL, NULL, NAN, *x->version ? x->version : NULL },
-        { FACT_TEXT, "partition", NULL, NULL, NAN, x->partition },
+        { FACT_TEXT, "partition", NULL, NULL, NAN, x->setup.partition },
         { FACT_TIME, "seen_s", NULL, NULL, x->has_view ? x->view.time_s : (double)NAN, NULL },
         { FACT_COUNT, "calls", "gogh_slurm_calls_total", "Calls of Slurm's commands.",
           (double)x->n_calls, NULL },
@@ -393,9 +394,6 @@ static struct slurm *slurm_make(const struct slurm_setup *s)
     map_init(&x->by_number);
     arena_init(&x->scratch);
     arena_init(&x->names);
-    x->partition = arena_strdup(&x->names, s->partition);
-    x->site = arena_strdup(&x->names, s->site);
-    x->reports = s->reports ? arena_strdup(&x->names, s->reports) : NULL;
     for (int i = 0; i < 2; i++) {
         arena_init(&x->job_arena[i]);
         arena_init(&x->node_arena[i]);

@@ -28,25 +28,26 @@ struct job_spec;
 struct loop;
 struct slurm;
 
+/* Texts are borrowed, as is all else that is pointed at. */
 struct slurm_setup {
     struct loop *loop;
     const struct clock *clock;
-    const struct state *state;        // borrowed: specs, GPUs, names
-    const struct catalog *catalog;    // borrowed
-    const char *driver;               // program
-    const char *commands;             // directory of Slurm's commands; NULL: by PATH
-    const char *conf;                 // SLURM_CONF; NULL: Slurm's default
-    const char *partition;            // GOGH's
-    const char *site;                 // first part of tokens: 16 hex digits, the store's own
-    const char *reports;              // address that jobs are told to report to (GOGH_REPORTS)
-    bool only_watches;                // shadow mode: nothing but reading calls
-    int theta;                        // jobs that may share a GPU
-    double rate;                      // calls a second, on average
-    double poll_s;                    // between two views; 2
-    double grace_s;                   // to save, where a command says nothing else
-    double patience_s;                // a pinned job that Slurm does not start is taken back; 60
-    double wake_s;                    // a sleeping node's way back
-    double sleep_after_s;    // a node without work is sent to sleep after this long; 0: never
+    const struct state *state;    // specs, GPUs, names
+    const struct catalog *catalog;
+    const char *driver;       // program
+    const char *commands;     // directory of Slurm's commands; NULL: by PATH
+    const char *conf;         // SLURM_CONF; NULL: Slurm's default
+    const char *partition;    // GOGH's
+    const char *site;         // first part of tokens: 16 hex digits, the store's own
+    const char *reports;      // address that jobs are told to report to (GOGH_REPORTS)
+    bool only_watches;        // shadow mode: nothing but reading calls
+    int theta;                // jobs that may share a GPU
+    double rate;              // calls a second, on average
+    double poll_s;            // between two views; 2
+    double grace_s;           // to save, where a command says nothing else
+    double patience_s;        // a pinned job that Slurm does not start is taken back; 60
+    double wake_s;            // a sleeping node's way back
+    double sleep_after_s;     // a node without work is sent to sleep after this long; 0: never
 
     const unsigned char *key;    // (16) what secrets of jobs' reports are made from; NULL: none is
 

@@ -146,7 +146,7 @@ static void put_env(struct slurm *x, const struct job *j, const struct command *
     put_variable(x, b, "GOGH_GPUS", arena_printf(a, "%d", j->spec.n_gpus));
     put_variable(x, b, "GOGH_WORKLOAD", m->name);
     put_variable(x, b, "GOGH_BATCH", isnan(m->batch) ? NULL : arena_printf(a, "%.15g", m->batch));
-    put_variable(x, b, "GOGH_REPORTS", x->reports);
+    put_variable(x, b, "GOGH_REPORTS", x->setup.reports);
     put_variable(x, b, "GOGH_SECRET", secret);
 }
 
@@ -181,7 +181,7 @@ void submit_put(struct slurm *x, const struct managed *m, struct buf *b)
     wire_put_long(b, "uid", c.uid);
     wire_put_long(b, "gid", c.gid);
     wire_put(b, "name", j->spec.name);
-    wire_put(b, "partition", x->partition);
+    wire_put(b, "partition", x->setup.partition);
     wire_put(b, "script", script_of(&x->scratch, &c));
     wire_put(b, "cwd", c.cwd);    // not said: the driver takes its owner's home
     wire_put(b, "out", file_of(&x->scratch, c.out, j));
