@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "act/gpu/devices.h"
-#include "base/text/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
@@ -24,36 +23,6 @@ const struct device *env_device(const struct local *l, int gpu)
         return NULL;
     const struct device *d = devices_get(l->devices, slot);
     return d->maker == DEVICE_DECLARED ? NULL : d;
-}
-
-/* "%j.log" as "12.log". A job's name may hold anything; in a file's name a '/' becomes '_'. */
-static const char *expand(struct arena *a, const char *path, int job, const char *name, int run)
-{
-    struct buf b;
-    const char *out;
-
-    if (!path)
-        return NULL;
-    buf_init(&b, 4096);
-    for (; *path; path++) {
-        if (path[0] == '%' && path[1] == 'j')
-            (void)buf_printf(&b, "%d", job);
-        else if (path[0] == '%' && path[1] == 'r')
-            (void)buf_printf(&b, "%d", run);
-        else if (path[0] == '%' && path[1] == 'n')
-            for (const char *c = name; *c; c++)
-                (void)buf_append(&b, *c == '/' ? "_" : c, 1);
-        else if (path[0] == '%' && path[1] == '%')
-            (void)buf_puts(&b, "%");
-        else {
-            (void)buf_append(&b, path, 1);
-            continue;
-        }
-        path++;
-    }
-    out = arena_strdup(a, buf_text(&b));
-    buf_release(&b);
-    return out;
 }
 
 /* ---- what GOGH sets ---- */
@@ -138,13 +107,7 @@ static void put_job(struct local *l, struct env *v, const struct order *o)
 
 static bool is_ours(const char *entry, const struct env *v)
 {
-    for (int i = 0; i < v->n; i++) {
-        const size_t len = (size_t)(strchr(v->set[i], '=') - v->set[i]) + 1;
-
-        if (strncmp(entry, v->set[i], len) == 0)
-            return true;
-    }
-    return strncmp(entry, "GOGH_", 5) == 0;
+    return command_sets(v->set, v->n, entry) || strncmp(entry, "GOGH_", 5) == 0;
 }
 
 /* What every program expects, where the submission said nothing of it. */
@@ -157,13 +120,9 @@ static void put_usual(struct local *l, const struct order *o, char **all, int *n
         owner ? arena_printf(&l->scratch, "LOGNAME=%s", owner) : NULL,
     };
 
-    for (int u = 0; u < USUAL; u++) {
-        bool is_set = usual[u] == NULL;
-        for (int i = 0; i < o->command.n_env && !is_set; i++)
-            is_set = strncmp(o->command.env[i], usual[u], strcspn(usual[u], "=") + 1) == 0;
-        if (!is_set)
+    for (int u = 0; u < USUAL; u++)
+        if (usual[u] && !command_sets(o->command.env, o->command.n_env, usual[u]))
             all[(*n)++] = arena_strdup(&l->scratch, usual[u]);
-    }
 }
 
 /* The command's environment, and over it what GOGH sets. */
@@ -201,17 +160,6 @@ static int put_secret(struct local *l, struct order *o, struct err *e)
     return 0;
 }
 
-static int put_owner(struct command *c, struct err *e)
-{
-    if (c->uid < 0 || c->gid < 0) {
-        if (geteuid() == 0)
-            return err_set(e, EINVAL, "its command says no uid and gid; whose is it?");
-        c->uid = c->uid < 0 ? (long)geteuid() : c->uid;
-        c->gid = c->gid < 0 ? (long)getegid() : c->gid;
-    }
-    return local_may_run_as((uid_t)c->uid, e);
-}
-
 /* What is left of a server's time, which counts from its first start. */
 static double finish_after_s(const struct local *l, const struct job *j)
 {
@@ -231,11 +179,9 @@ int env_order(struct local *l, const struct run *r, int number, const struct gpu
     int rc;
 
     *out = (struct order){ .job = r->job, .run = number, .submit_s = j->spec.submit_s };
-    if (!j->spec.command)
-        return err_set(e, EINVAL, "it has no command to run; submit it with one");
-    rc = command_parse(&l->scratch, j->spec.command, &out->command, e);
+    rc = command_of_job(&l->scratch, &j->spec, &out->command, e);
     if (rc == 0)
-        rc = put_owner(&out->command, e);
+        rc = local_may_run_as((uid_t)out->command.uid, e);
     if (rc == 0)
         rc = put_secret(l, out, e);
     if (rc < 0)
@@ -249,7 +195,7 @@ int env_order(struct local *l, const struct run *r, int number, const struct gpu
     if (isnan(out->command.grace_s))
         out->command.grace_s = l->grace_s;
     put_env(l, out, at);
-    out->command.out = expand(&l->scratch, out->command.out, r->job, j->spec.name, number);
-    out->command.err = expand(&l->scratch, out->command.err, r->job, j->spec.name, number);
+    out->command.out = command_file(&l->scratch, out->command.out, j, number, "%");
+    out->command.err = command_file(&l->scratch, out->command.err, j, number, "%");
     return 0;
 }

@@ -14,6 +14,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/text/buf.h"
+#include "catalog/cluster/job.h"
 
 #define TEXT_MAX ((size_t)128 << 10)    // of one argument or variable: MAX_ARG_STRLEN of Linux
 #define TIME_MAX_S 1e9                  // some thirty years: longer is a mistake
@@ -178,7 +180,7 @@ static int read_command(struct arena *a, json_t *o, struct command *c, struct er
 }
 
 /* A key that nobody knows is a mistake: what it was to change would silently not change. */
-static int check_keys(json_t *o, bool is_order, struct err *e)
+static int check_keys(json_t *o, struct err *e)
 {
     static const char *const keys[] = {
         "argv",    "cwd",    "env",       "uid",     "gid",
@@ -191,7 +193,7 @@ static int check_keys(json_t *o, bool is_order, struct err *e)
 
     json_object_foreach(o, key, v)
     {
-        bool is_known = is_order;
+        bool is_known = false;
 
         for (size_t i = 0; i < n && !is_known; i++)
             is_known = strcmp(key, keys[i]) == 0;
@@ -231,13 +233,63 @@ int command_parse(struct arena *a, const char *json, struct command *out, struct
 
     if (!o)
         return -EINVAL;
-    rc = check_keys(o, false, e);
+    rc = check_keys(o, e);
     if (rc == 0)
         rc = read_command(a, o, out, e);
     if (rc == 0 && out->grace_s > GRACE_MAX_S)
         rc = want(e, "grace_s", "a number of seconds, 0 to 3600");
     json_decref(o);
     return rc;
+}
+
+int command_of_job(struct arena *a, const struct job_spec *s, struct command *out, struct err *e)
+{
+    int rc = s->command ? command_parse(a, s->command, out, e)
+                        : err_set(e, EINVAL, "it has no command to run; submit it with one");
+
+    if (rc < 0 || (out->uid >= 0 && out->gid >= 0))
+        return rc;
+    if (geteuid() == 0)
+        return err_set(e, EINVAL, "its command says no uid and gid; whose is it?");
+    out->uid = out->uid < 0 ? (long)geteuid() : out->uid;
+    out->gid = out->gid < 0 ? (long)getegid() : out->gid;
+    return 0;
+}
+
+bool command_sets(char *const *env, int n_env, const char *entry)
+{
+    for (int i = 0; i < n_env; i++)
+        if (strncmp(env[i], entry, strcspn(entry, "=") + 1) == 0)
+            return true;
+    return false;
+}
+
+/* A job's name may hold anything; in a file's name a '/' becomes '_'. */
+const char *command_file(struct arena *a, const char *path, const struct job *j, int run,
+                         const char *percent)
+{
+    struct buf b;
+
+    if (!path)
+        return NULL;
+    buf_init(&b, PATH_MAX * strlen(percent));
+    for (; *path; path++) {
+        const char next = *path == '%' ? path[1] : '\0';
+
+        if (next == 'j')
+            (void)buf_printf(&b, "%d", j->id);
+        else if (next == 'r')
+            (void)buf_printf(&b, "%d", run);
+        else if (next == 'n')
+            for (const char *c = j->spec.name; *c; c++)
+                (void)buf_append(&b, *c == '/' ? "_" : c, 1);
+        else if (*path == '%')
+            (void)buf_puts(&b, percent);
+        else
+            (void)buf_append(&b, path, 1);
+        path += next == 'j' || next == 'r' || next == 'n' || next == '%';
+    }
+    return buf_keep(&b, a);
 }
 
 struct engine_job command_needs(struct arena *scratch, const char *json)

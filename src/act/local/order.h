@@ -15,6 +15,8 @@
 
 struct arena;
 struct err;
+struct job;
+struct job_spec;
 
 /* Larger ones would not pass execve(2), which takes 2 MB of arguments and environment. */
 #define ORDER_BYTES_MAX ((size_t)4 << 20)
@@ -53,6 +55,18 @@ struct order {
 
 /* -EINVAL names the key and what is wanted. */
 int command_parse(struct arena *a, const char *json, struct command *out, struct err *e);
+
+/* The command of a job, with the uid and gid that it is run by: ours, where it says none. */
+int command_of_job(struct arena *a, const struct job_spec *s, struct command *out, struct err *e);
+
+/* Is there a variable of the name of 'entry' ("NAME=", and whatever follows)? */
+bool command_sets(char *const *env, int n_env, const char *entry);
+
+/* The file that 'path' means for a run of the job, "%j.log" as "12.log"; a '%' that stays one is
+ * written as 'percent'. NULL of NULL.
+ */
+const char *command_file(struct arena *a, const char *path, const struct job *j, int run,
+                         const char *percent);
 
 /* What a command says of 'cpus' and 'mem_mib', quickly where it says nothing; NULL has none. */
 struct engine_job command_needs(struct arena *scratch, const char *json);

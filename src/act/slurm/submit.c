@@ -16,26 +16,9 @@
 
 #define SCRIPT_MAX ((size_t)1 << 20)    // a line of the driver's has at most that
 
-/* ---- reading ---- */
-
-static int read_command(struct slurm *x, const struct managed *m, struct command *out,
-                        struct err *e)
+static const struct job *job_of(const struct slurm *x, const struct managed *m)
 {
-    const char *json = x->setup.state->jobs[m->job]->spec.command;
-    int rc;
-
-    if (!json)
-        return err_set(e, EINVAL, "it has no command to run; submit it with one");
-    rc = command_parse(&x->scratch, json, out, e);
-    if (rc < 0)
-        return rc;
-    if (out->uid >= 0 && out->gid >= 0)
-        return 0;
-    if (geteuid() == 0)
-        return err_set(e, EINVAL, "its command says no uid and gid; whose is it?");
-    out->uid = out->uid < 0 ? (long)geteuid() : out->uid;
-    out->gid = out->gid < 0 ? (long)getegid() : out->gid;
-    return 0;
+    return x->setup.state->jobs[m->job];
 }
 
 void submit_learn(struct slurm *x, struct managed *m)
@@ -45,7 +28,7 @@ void submit_learn(struct slurm *x, struct managed *m)
     m->checkpoint_signal = SIGTERM;
     m->grace_s = (double)NAN;
     m->uid = NO_UID;
-    if (read_command(x, m, &c, NULL) < 0)
+    if (command_of_job(&x->scratch, &job_of(x, m)->spec, &c, NULL) < 0)
         return;
     m->uid = (uid_t)c.uid;
     m->checkpoint_signal = c.checkpoint_signal;
@@ -82,47 +65,10 @@ static const char *script_of(struct arena *a, const struct command *c)
     return buf_keep(&b, a);
 }
 
-/* "%j.log" as "12.log", in Slurm's words, in which a '%' is "%%". Runs of a job share one file. */
-static const char *file_of(struct arena *a, const char *path, const struct job *j)
-{
-    struct buf b;
-
-    if (!path)
-        return NULL;
-    buf_init(&b, 8192);
-    for (; *path; path++) {
-        const char next = *path == '%' ? path[1] : '\0';
-
-        if (next == 'j')
-            (void)buf_printf(&b, "%d", j->id);
-        else if (next == 'r')
-            (void)buf_puts(&b, "0");
-        else if (next == 'n')
-            for (const char *c = j->spec.name; *c; c++)
-                (void)buf_append(&b, *c == '/' ? "_" : c, 1);
-        else if (*path == '%')
-            (void)buf_puts(&b, "%%");
-        else
-            (void)buf_append(&b, path, 1);
-        path += next == 'j' || next == 'r' || next == 'n' || next == '%';
-    }
-    return buf_keep(&b, a);
-}
-
 static void put_variable(struct slurm *x, struct buf *b, const char *name, const char *value)
 {
     if (value)
         wire_put(b, "env", arena_printf(&x->scratch, "%s=%s", name, value));
-}
-
-static bool has_variable(const struct command *c, const char *name)
-{
-    const size_t len = strlen(name);
-
-    for (int i = 0; i < c->n_env; i++)
-        if (strncmp(c->env[i], name, len) == 0 && c->env[i][len] == '=')
-            return true;
-    return false;
 }
 
 /* Not GOGH_RUN: it changes with every run, and Slurm tells it (SLURM_RESTART_COUNT). */
@@ -135,11 +81,11 @@ static void put_env(struct slurm *x, const struct job *j, const struct command *
     for (int i = 0; i < c->n_env; i++)
         if (strncmp(c->env[i], "GOGH_", 5) != 0)
             wire_put(b, "env", c->env[i]);
-    if (!has_variable(c, "PATH"))
+    if (!command_sets(c->env, c->n_env, "PATH="))
         put_variable(x, b, "PATH", "/usr/local/bin:/usr/bin:/bin");
-    if (!has_variable(c, "USER"))
+    if (!command_sets(c->env, c->n_env, "USER="))
         put_variable(x, b, "USER", j->spec.owner);
-    if (!has_variable(c, "LOGNAME"))
+    if (!command_sets(c->env, c->n_env, "LOGNAME="))
         put_variable(x, b, "LOGNAME", j->spec.owner);
     put_variable(x, b, "GOGH_JOB", arena_printf(a, "%d", j->id));
     put_variable(x, b, "GOGH_NAME", j->spec.name);
@@ -157,7 +103,7 @@ int submit_check(struct slurm *x, const struct managed *m, struct err *e)
     int rc;
 
     arena_reset(&x->scratch);
-    rc = read_command(x, m, &c, e);
+    rc = command_of_job(&x->scratch, &job_of(x, m)->spec, &c, e);
     if (rc < 0)
         return rc;
     for (int i = 0; i < c.n_argv; i++)
@@ -173,10 +119,10 @@ int submit_check(struct slurm *x, const struct managed *m, struct err *e)
 
 void submit_put(struct slurm *x, const struct managed *m, struct buf *b)
 {
-    const struct job *j = x->setup.state->jobs[m->job];
+    const struct job *j = job_of(x, m);
     struct command c = { 0 };
 
-    (void)read_command(x, m, &c, NULL);    // checked before
+    (void)command_of_job(&x->scratch, &job_of(x, m)->spec, &c, NULL);    // checked before
     wire_put(b, "token", place_token(x, m->job));
     wire_put_long(b, "uid", c.uid);
     wire_put_long(b, "gid", c.gid);
@@ -184,8 +130,9 @@ void submit_put(struct slurm *x, const struct managed *m, struct buf *b)
     wire_put(b, "partition", x->setup.partition);
     wire_put(b, "script", script_of(&x->scratch, &c));
     wire_put(b, "cwd", c.cwd);    // not said: the driver takes its owner's home
-    wire_put(b, "out", file_of(&x->scratch, c.out, j));
-    wire_put(b, "err", file_of(&x->scratch, c.err, j));
+    // in Slurm's words a '%' is "%%", and runs of a job share one file
+    wire_put(b, "out", command_file(&x->scratch, c.out, j, 0, "%%"));
+    wire_put(b, "err", command_file(&x->scratch, c.err, j, 0, "%%"));
     wire_put(b, "comment", arena_printf(&x->scratch, "gogh: token=%s", place_token(x, m->job)));
     put_env(x, j, &c, b);
     const long n_here = j->spec.n_gpus / (j->spec.n_nodes > 1 ? j->spec.n_nodes : 1);
