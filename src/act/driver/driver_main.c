@@ -57,7 +57,6 @@ struct slurm_driver {
     bool is_socket, is_read_up, is_over;
     int signals;    // signalfd
     struct task task;
-    char *line;    // that the task was read from
     bool has_task;
     struct slurm_call *call;    // of the task, or of a probe
     bool is_probe, must_probe;
@@ -176,27 +175,30 @@ static void go_on(struct slurm_driver *d, double now_s)
 static void drop_task(struct slurm_driver *d)
 {
     task_release(&d->task);
-    free(d->line);
-    d->line = NULL;
     d->has_task = false;
 }
 
-/* The next whole line becomes the task. */
-static bool take_line(struct slurm_driver *d)
+/* The next whole line that waits, without its LF; false: there is none. */
+static bool find_line(const struct slurm_driver *d, struct slice *out)
 {
-    char *from = d->in.data + d->n_taken;
-    char *feed = d->n_taken < d->in.len ? memchr(from, '\n', d->in.len - d->n_taken) : NULL;
-    size_t len;
+    const char *from = d->n_taken < d->in.len ? d->in.data + d->n_taken : NULL;
+    const char *feed = from ? memchr(from, '\n', d->in.len - d->n_taken) : NULL;
 
     if (!feed)
         return false;
-    len = (size_t)(feed - from);
-    d->line = malloc(len + 1);
-    if (!d->line)
-        abort();
-    memcpy(d->line, from, len + 1);
-    d->n_taken += len + 1;
-    task_init(&d->task, &d->setup, d->line, len, &d->out);
+    *out = (struct slice){ from, (size_t)(feed - from) };
+    return true;
+}
+
+/* It becomes the task. */
+static bool take_line(struct slurm_driver *d)
+{
+    struct slice line;
+
+    if (!find_line(d, &line))
+        return false;
+    task_init(&d->task, &d->setup, line.at, line.len, &d->out);
+    d->n_taken += line.len + 1;
     d->has_task = true;
     return true;
 }
@@ -204,14 +206,8 @@ static bool take_line(struct slurm_driver *d)
 /* Those behind it that can be carried out with it. */
 static void join_lines(struct slurm_driver *d)
 {
-    while (d->n_taken < d->in.len) {
-        const char *from = d->in.data + d->n_taken;
-        const char *feed = memchr(from, '\n', d->in.len - d->n_taken);
-
-        if (!feed || !task_join(&d->task, from, (size_t)(feed - from)))
-            return;
-        d->n_taken += (size_t)(feed - from) + 1;
-    }
+    for (struct slice line; find_line(d, &line) && task_join(&d->task, line.at, line.len);)
+        d->n_taken += line.len + 1;
 }
 
 /* The current request as far as it goes without waiting. True: it may go further. */

@@ -304,13 +304,9 @@ long output_submitted(const char *text)
 /* "Slurmctld(primary) at HOST is UP": any of several controllers will do. */
 bool output_is_up(const char *text)
 {
-    while (*text) {
-        const size_t n = strcspn(text, "\n");
-
-        if (n > 6 && strncmp(text, "Slurmctld(", 10) == 0 &&
-            strncmp(text + n - 6, " is UP", 6) == 0)
+    for (struct slice s; slice_next(&text, '\n', &s);)
+        if (s.len > 6 && strncmp(s.at, "Slurmctld(", 10) == 0 &&
+            strncmp(s.at + s.len - 6, " is UP", 6) == 0)
             return true;
-        text += n + (text[n] == '\n');
-    }
     return false;
 }

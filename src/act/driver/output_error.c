@@ -56,16 +56,12 @@ enum output_kind output_kind_of(const char *text)
 
 const char *output_kind_word(enum output_kind k)
 {
-    switch (k) {
-    case OUTPUT_REFUSED:
-        return "refused";
-    case OUTPUT_GONE:
-        return "gone";
-    case OUTPUT_DOWN:
-    case OUTPUT_DOUBT:
-        break;
-    }
-    return "down";
+    static const char *const words[] = { [OUTPUT_REFUSED] = "refused",
+                                         [OUTPUT_DOWN] = "down",
+                                         [OUTPUT_DOUBT] = "down",
+                                         [OUTPUT_GONE] = "gone" };
+
+    return words[k];
 }
 
 /* "scancel: error: ..." and "slurm_update error: ..." without what is in front. */
@@ -83,16 +79,25 @@ static struct slice without_program(struct slice s)
     return s;
 }
 
+/* The next line of 'errors', without what is in front of its text. */
+static bool next_line(const char **errors, struct slice *line)
+{
+    const bool is_any = slice_next(errors, '\n', line);
+
+    *line = slice_trim(without_program(*line));
+    return is_any;
+}
+
+static const char *keep(struct arena *a, struct slice line)
+{
+    return arena_strndup(a, line.at, line.len < 400 ? line.len : 400);
+}
+
 const char *output_first_line(struct arena *a, const char *errors)
 {
-    while (*errors) {
-        const size_t n = strcspn(errors, "\n");
-        const struct slice s = slice_trim(without_program((struct slice){ errors, n }));
-
+    for (struct slice s; next_line(&errors, &s);)
         if (s.len > 0)
-            return arena_strndup(a, s.at, s.len < 400 ? s.len : 400);
-        errors += n + (errors[n] == '\n');
-    }
+            return keep(a, s);
     return "";
 }
 
@@ -123,26 +128,15 @@ const char *output_strange_line(struct arena *a, const char *errors, const char 
 {
     static const char echo[] = "slurm_suspend error";    // of release, behind the line that counts
 
-    while (*errors) {
-        const size_t n = strcspn(errors, "\n");
-        const struct slice s = slice_trim(without_program((struct slice){ errors, n }));
+    for (struct slice s; next_line(&errors, &s);) {
         bool is_known = s.len == 0 || strncmp(s.at, echo, sizeof echo - 1) == 0;
 
         for (int i = 0; i < n_ids && !is_known; i++)
             is_known = names_job(s, ids[i]);
         if (!is_known)
-            return arena_strndup(a, s.at, s.len < 400 ? s.len : 400);
-        errors += n + (errors[n] == '\n');
+            return keep(a, s);
     }
     return "";
-}
-
-static void read_trouble(struct arena *a, struct slice s, const char *id,
-                         struct output_trouble *out)
-{
-    out->id = id;
-    out->text = arena_strndup(a, s.at, s.len < 400 ? s.len : 400);
-    out->kind = output_kind_of(out->text);
 }
 
 int output_troubles(struct arena *a, const char *errors, const char *const *ids, int n_ids,
@@ -151,16 +145,16 @@ int output_troubles(struct arena *a, const char *errors, const char *const *ids,
     int n_found = 0;
 
     for (int i = 0; i < n_ids; i++) {
+        const char *at = errors;
         bool is_found = false;
 
-        for (const char *at = errors; *at && !is_found;) {
-            const size_t n = strcspn(at, "\n");
-            const struct slice s = slice_trim(without_program((struct slice){ at, n }));
-
+        for (struct slice s; !is_found && next_line(&at, &s);) {
             is_found = names_job(s, ids[i]);
-            if (is_found)
-                read_trouble(a, s, ids[i], &out[n_found++]);
-            at += n + (at[n] == '\n');
+            if (is_found) {
+                const char *text = keep(a, s);
+
+                out[n_found++] = (struct output_trouble){ ids[i], output_kind_of(text), text };
+            }
         }
     }
     return n_found;

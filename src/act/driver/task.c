@@ -12,16 +12,6 @@
 /* ---- answers ---- */
 
 /* "done", "failed" or "unknown", with what it has to say: NULL is nothing. */
-static void answer(struct task *t, const char *end, const char *kind, const char *text,
-                   struct buf *out)
-{
-    wire_begin(out, t->m.seq, end);
-    wire_put(out, "kind", kind);
-    wire_put(out, "text", text);
-    wire_end(out);
-    t->is_answered = true;
-}
-
 static void part_end(struct task_part *p, const char *end, const char *kind, const char *text)
 {
     if (p && !p->end) {    // NULL: none of these
@@ -38,9 +28,11 @@ static void parts_end(struct task *t, const char *end, const char *kind, const c
         part_end(&t->parts[i], end, kind, text);
 }
 
-/* In the order of the requests, once each has its end. */
-static void answer_parts(struct task *t, struct buf *out)
+/* In the order of the requests; those that are not over yet end so. */
+static void answer(struct task *t, const char *end, const char *kind, const char *text,
+                   struct buf *out)
 {
+    parts_end(t, end, kind, text);
     for (int i = 0; i < t->n_parts; i++) {
         const struct task_part *p = &t->parts[i];
 
@@ -69,7 +61,7 @@ static void tell_bad(const struct task *t, const struct output_bad *bad, const c
 
 /* ---- reading results ---- */
 
-static void read_hello(struct task *t, struct call_result *r, struct buf *out)
+void task_read_hello(struct task *t, struct call_result *r, struct buf *out)
 {
     if (output_config(&t->arena, r->out, t->m.seq, out) < 0)
         answer(t, "failed", "refused", "scontrol show config has no SLURM_VERSION", out);
@@ -93,7 +85,7 @@ static void end_listing(struct task *t, const struct output_bad *bad, const char
         t->step = t->verb->n_steps;    // no doubt about partitions
 }
 
-static void read_jobs(struct task *t, struct call_result *r, struct buf *out)
+void task_read_jobs(struct task *t, struct call_result *r, struct buf *out)
 {
     struct owners *owners = t->setup->owners;
     struct output_bad bad;
@@ -108,7 +100,7 @@ static void read_jobs(struct task *t, struct call_result *r, struct buf *out)
     end_listing(t, &bad, "id", out);
 }
 
-static void read_nodes(struct task *t, struct call_result *r, struct buf *out)
+void task_read_nodes(struct task *t, struct call_result *r, struct buf *out)
 {
     struct output_bad bad;
 
@@ -120,7 +112,7 @@ static void read_nodes(struct task *t, struct call_result *r, struct buf *out)
     end_listing(t, &bad, "node", out);
 }
 
-static void read_devices(struct task *t, struct call_result *r, struct buf *out)
+void task_read_devices(struct task *t, struct call_result *r, struct buf *out)
 {
     const struct output_bad bad = output_devices(&t->arena, r->out, t->mark, t->ids + t->first_id,
                                                  t->n_sent - t->first_id, t->m.seq, out);
@@ -128,7 +120,7 @@ static void read_devices(struct task *t, struct call_result *r, struct buf *out)
     tell_bad(t, &bad, "id", out);
 }
 
-static void read_submit(struct task *t, struct call_result *r, struct buf *out)
+void task_read_submit(struct task *t, struct call_result *r, struct buf *out)
 {
     const long id = output_submitted(r->out);
 
@@ -141,46 +133,26 @@ static void read_submit(struct task *t, struct call_result *r, struct buf *out)
     wire_end(out);
 }
 
-static const struct task_verb verbs[] = {
-    { "hello", false, 1, false, false, task_check_hello, task_order_hello, read_hello },
-    { "jobs", false, 2, false, false, task_check_partitions, task_order_jobs, read_jobs },
-    { "nodes", false, 2, false, false, task_check_partitions, task_order_nodes, read_nodes },
-    { "devices", false, 0, false, true, task_check_ids, task_order_devices, read_devices },
-    { "submit", true, 1, false, false, task_check_submit, task_order_submit, read_submit },
-    { "pin", true, 2, true, false, task_check_pin, task_order_part, NULL },
-    { "note", true, 1, true, false, task_check_note, task_order_part, NULL },
-    { "hold", true, 0, false, false, task_check_ids, task_order_hold, NULL },
-    { "requeue", true, 0, false, false, task_check_ids, task_order_requeue, NULL },
-    { "signal", true, 0, false, false, task_check_signal, task_order_signal, NULL },
-    { "cancel", true, 0, false, false, task_check_ids, task_order_cancel, NULL },
-    { "power", true, 1, false, false, task_check_power, task_order_power, NULL },
-};
-
 /* ---- a task's life ---- */
 
-static const struct task_verb *find_verb(const char *name)
+/* From a copy, in 'a': a line may hold anything, also NUL. */
+static int read_line(struct arena *a, const char *line, size_t len, struct task *to, struct err *e)
 {
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        if (strcmp(verbs[i].name, name) == 0)
-            return &verbs[i];
-    return NULL;
+    char *copy = arena_alloc(a, len + 1);
+    int rc;
+
+    memcpy(copy, line, len);
+    rc = wire_read(a, copy, len, &to->m, e);
+    if (rc < 0)
+        return rc;
+    to->ids = ARENA_ARRAY(a, const char *, (size_t)to->m.n_pairs);
+    for (int i = 0; i < to->m.n_pairs; i++)
+        if (strcmp(to->m.pairs[i].key, "id") == 0)
+            to->ids[to->n_ids++] = to->m.pairs[i].value;
+    return 0;
 }
 
-static void fill_ids(struct task *t)
-{
-    for (int i = 0; i < t->m.n_pairs; i++)
-        if (strcmp(t->m.pairs[i].key, "id") == 0)
-            t->ids[t->n_ids++] = t->m.pairs[i].value;
-}
-
-static void add_part(struct task *t, const struct wire_message *m, const char *id)
-{
-    if (!t->parts)
-        t->parts = ARENA_ARRAY(&t->arena, struct task_part, TASK_PARTS_MAX);
-    t->parts[t->n_parts++] = (struct task_part){ .m = *m, .id = id };
-}
-
-void task_init(struct task *t, const struct task_setup *setup, char *line, size_t len,
+void task_init(struct task *t, const struct task_setup *setup, const char *line, size_t len,
                struct buf *out)
 {
     struct err e = { 0 };
@@ -188,20 +160,16 @@ void task_init(struct task *t, const struct task_setup *setup, char *line, size_
 
     *t = (struct task){ .setup = setup };
     arena_init(&t->arena);
-    rc = wire_read(&t->arena, line, len, &t->m, &e);
+    t->parts = ARENA_ARRAY(&t->arena, struct task_part, TASK_PARTS_MAX);
+    rc = read_line(&t->arena, line, len, t, &e);
     if (rc == 0) {
-        t->verb = find_verb(t->m.verb);
-        t->ids = ARENA_ARRAY(&t->arena, const char *, (size_t)t->m.n_pairs);
-        fill_ids(t);
-        if (!t->verb)
-            rc = err_set(&e, EINVAL, "'%.40s' is not a request", t->m.verb);
-        else if (t->verb->check)
-            rc = t->verb->check(t, &e);
+        t->verb = task_find_verb(t->m.verb);
+        rc = t->verb ? t->verb->check(t, &e)
+                     : err_set(&e, EINVAL, "'%.40s' is not a request", t->m.verb);
     }
+    t->parts[t->n_parts++] = (struct task_part){ .m = t->m, .id = t->n_ids ? t->ids[0] : NULL };
     if (rc < 0)
         answer(t, "failed", "misuse", e.text, out);
-    else if (t->verb->is_joined)
-        add_part(t, &t->m, t->ids[0]);
 }
 
 /* "SEQ VERB" of the same verb, without reading all of it. */
@@ -218,22 +186,17 @@ bool task_join(struct task *t, const char *line, size_t len)
 {
     struct task other = { .setup = t->setup };
     struct err e = { 0 };
-    char *copy;
 
     if (t->is_answered || t->is_begun || !t->verb->is_joined || t->n_parts == TASK_PARTS_MAX ||
         !task_is_plain(&t->m) || len > WIRE_LINE_MAX || !is_alike(t, line, len))
         return false;
-    copy = arena_strndup(&t->arena, line, len);
-    if (wire_read(&t->arena, copy, len, &other.m, &e) < 0)
-        return false;
-    other.ids = ARENA_ARRAY(&t->arena, const char *, (size_t)other.m.n_pairs);
-    fill_ids(&other);
-    if (t->verb->check(&other, &e) < 0 || !task_is_plain(&other.m))
+    if (read_line(&t->arena, line, len, &other, &e) < 0 || t->verb->check(&other, &e) < 0 ||
+        !task_is_plain(&other.m))
         return false;
     for (int i = 0; i < t->n_parts; i++)
         if (strcmp(t->parts[i].id, other.ids[0]) == 0)
             return false;    // errors are told apart by the jobs they name
-    add_part(t, &other.m, other.ids[0]);
+    t->parts[t->n_parts++] = (struct task_part){ .m = other.m, .id = other.ids[0] };
     return true;
 }
 
@@ -294,8 +257,7 @@ static bool next_of_parts(struct task *t, struct call_order *order, struct buf *
         t->verb->order(t, order);
         return true;
     }
-    parts_end(t, "done", NULL, NULL);
-    answer_parts(t, out);
+    answer(t, "done", NULL, NULL, out);
     return false;
 }
 
@@ -305,7 +267,7 @@ bool task_next(struct task *t, double now_s, struct call_order *order, struct bu
         return false;
     t->asked_s = now_s;
     t->is_begun = true;
-    if (t->parts)
+    if (t->verb->is_joined)
         return next_of_parts(t, order, out);
     if (t->verb->n_steps ? t->step == t->verb->n_steps : t->n_sent == t->n_ids) {
         answer_end(t, out);
@@ -479,16 +441,14 @@ static bool take_parts(struct task *t, const struct call_result *r, struct buf *
 {
     const bool is_reached = t->is_checking ? take_owners(t, r) : take_step(t, r);
 
-    if (!is_reached) {
-        parts_end(t, "failed", "down", "Slurm cannot be reached any more");
-        answer_parts(t, out);
-    }
+    if (!is_reached)
+        answer(t, "failed", "down", "Slurm cannot be reached any more", out);
     return is_reached;
 }
 
 bool task_take(struct task *t, struct call_result *r, struct buf *out)
 {
-    if (t->parts)
+    if (t->verb->is_joined)
         return take_parts(t, r, out);
     if (r->end != CALL_EXITED)
         return take_loss(t, r, out);
@@ -502,19 +462,8 @@ bool task_take(struct task *t, struct call_result *r, struct buf *out)
     return true;
 }
 
-bool task_is_users(const struct task *t)
-{
-    return t->verb && t->verb->order == task_order_submit;
-}
-
 void task_give_up(struct task *t, const char *why, struct buf *out)
 {
-    if (t->is_answered)
-        return;
-    if (!t->parts) {
+    if (!t->is_answered)
         answer(t, "failed", "down", why, out);
-        return;
-    }
-    parts_end(t, "failed", "down", why);
-    answer_parts(t, out);
 }

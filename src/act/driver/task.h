@@ -38,7 +38,7 @@ struct task {
     struct arena arena;
     struct wire_message m;
     const struct task_verb *verb;
-    struct task_part *parts;    // (n_parts) of pins and notes; NULL: of others
+    struct task_part *parts;    // (n_parts) of pins and notes several; of others one
     int n_parts;
     bool is_begun;
     int step;
@@ -55,14 +55,12 @@ struct task {
     const char *trouble_text;    // of the first
 };
 
-/* Read a line ('len' bytes without its LF; written to), borrowed until task_release. What is no
- * request is answered at once.
- */
-void task_init(struct task *t, const struct task_setup *setup, char *line, size_t len,
+/* Read a line ('len' bytes without its LF). What is no request is answered at once. */
+void task_init(struct task *t, const struct task_setup *setup, const char *line, size_t len,
                struct buf *out);
 void task_release(struct task *t);
 
-/* Take another line (not written to) into a task that has not begun: true where it is the same kind
+/* Take another line into a task that has not begun: true where it is the same kind
  * of request, and one that can be carried out together with it. Each gets an answer of its own.
  */
 bool task_join(struct task *t, const char *line, size_t len);

@@ -15,7 +15,7 @@ struct task_verb {
     int n_steps;          // calls at most; 0: as many as the ids take
     bool is_joined;       // with others of its kind, in 'parts'
     bool is_gone_fine;    // of a job that Slurm does not know there is nothing to tell
-    int (*check)(const struct task *t, struct err *e);    // NULL: nothing to check
+    int (*check)(const struct task *t, struct err *e);    // is it of the form? -EINVAL
     void (*order)(struct task *t, struct call_order *o);
     void (*read)(struct task *t, struct call_result *r,
                  struct buf *out);    // NULL: nothing to read
@@ -35,28 +35,14 @@ int task_count_open(const struct task *t);                      // parts that ha
 /* May it be carried out together with others? */
 bool task_is_plain(const struct wire_message *m);
 
-/* Is it of the form? -EINVAL says what is not. */
-int task_check_hello(const struct task *t, struct err *e);
-int task_check_ids(const struct task *t, struct err *e);
-int task_check_note(const struct task *t, struct err *e);
-int task_check_partitions(const struct task *t, struct err *e);
-int task_check_pin(const struct task *t, struct err *e);
-int task_check_power(const struct task *t, struct err *e);
-int task_check_signal(const struct task *t, struct err *e);
-int task_check_submit(const struct task *t, struct err *e);
-
-/* The command for the next step. */
-void task_order_cancel(struct task *t, struct call_order *o);
-void task_order_devices(struct task *t, struct call_order *o);
-void task_order_hello(struct task *t, struct call_order *o);
-void task_order_hold(struct task *t, struct call_order *o);
-void task_order_jobs(struct task *t, struct call_order *o);
-void task_order_nodes(struct task *t, struct call_order *o);
+const struct task_verb *task_find_verb(const char *name);    // NULL: there is none
 void task_order_owners(struct task *t, struct call_order *o);
-void task_order_part(struct task *t, struct call_order *o);
-void task_order_power(struct task *t, struct call_order *o);
-void task_order_requeue(struct task *t, struct call_order *o);
-void task_order_signal(struct task *t, struct call_order *o);
-void task_order_submit(struct task *t, struct call_order *o);
+
+/* What the commands of a verb have printed becomes its answer (task.c). */
+void task_read_hello(struct task *t, struct call_result *r, struct buf *out);
+void task_read_jobs(struct task *t, struct call_result *r, struct buf *out);
+void task_read_nodes(struct task *t, struct call_result *r, struct buf *out);
+void task_read_devices(struct task *t, struct call_result *r, struct buf *out);
+void task_read_submit(struct task *t, struct call_result *r, struct buf *out);
 
 #endif

@@ -1,7 +1,12 @@
-/* Requests become commands. */
+/* The requests that there are: each is checked before anything is run, so that words which become
+ * arguments cannot be options, and then becomes commands.
+ */
 #include "act/driver/task_inner.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -9,6 +14,144 @@
 #include "act/driver/hosts.h"
 #include "act/driver/output.h"
 #include "base/text/buf.h"
+#include "base/err.h"
+
+const char *task_get(const struct task *t, const char *key)
+{
+    return wire_get(&t->m, key);
+}
+
+/* A word that is safe as a part of an argument: it cannot be an option, nor end one. */
+static bool is_word(const char *s, const char *also)
+{
+    if (!s || !*s || *s == '-')
+        return false;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && !strchr(also, *s))
+            return false;
+    return true;
+}
+
+/* "12" or "12_3". */
+static bool is_id(const char *s)
+{
+    const size_t n = strspn(s, "0123456789");
+    const size_t m = s[n] == '_' ? strspn(s + n + 1, "0123456789") : 0;
+
+    return n > 0 && n <= 18 && m <= 18 && (s[n] == '\0' || (m > 0 && s[n + 1 + m] == '\0'));
+}
+
+static int check_ids(const struct task *t, struct err *e)
+{
+    if (t->n_ids == 0)
+        return err_set(e, EINVAL, "'%s' wants 'id'", t->m.verb);
+    for (int i = 0; i < t->n_ids; i++)
+        if (!is_id(t->ids[i]))
+            return err_set(e, EINVAL, "'%.40s' is not a job's number, or ARRAY_TASK", t->ids[i]);
+    return 0;
+}
+
+static int check_id(const struct task *t, struct err *e)
+{
+    if (t->n_ids != 1)
+        return err_set(e, EINVAL, "'%s' wants one 'id'", t->m.verb);
+    if (task_get(t, "uid") && wire_get_long(&t->m, "uid", -1) < 0)
+        return err_set(e, EINVAL, "'uid' must be a number");
+    return check_ids(t, e);
+}
+
+static int check_hello(const struct task *t, struct err *e)
+{
+    if (wire_get_long(&t->m, "protocol", 0) != 1)
+        return err_set(e, EINVAL, "'hello' wants protocol=1, which is all this driver speaks");
+    return 0;
+}
+
+static int check_partitions(const struct task *t, struct err *e)
+{
+    for (int i = 0; i < t->m.n_pairs; i++)
+        if (strcmp(t->m.pairs[i].key, "partition") == 0 && !is_word(t->m.pairs[i].value, "._-"))
+            return err_set(e, EINVAL, "'%.40s' is not a partition's name", t->m.pairs[i].value);
+    return 0;
+}
+
+static int check_pin(const struct task *t, struct err *e)
+{
+    const char *nodes = task_get(t, "nodes"), *gres = task_get(t, "gres");
+    int rc = check_id(t, e);
+
+    if (rc < 0)
+        return rc;
+    if (!nodes || !hosts_are_plain(nodes))
+        return err_set(e, EINVAL, "'pin' wants nodes=a,b");
+    if (gres && *gres && !is_word(gres, ":,_.-"))
+        return err_set(e, EINVAL, "'%.40s' is not a gres", gres);
+    if (task_get(t, "n_nodes") && wire_get_long(&t->m, "n_nodes", 0) < 1)
+        return err_set(e, EINVAL, "'n_nodes' must be a number from 1 on");
+    return 0;
+}
+
+static int check_note(const struct task *t, struct err *e)
+{
+    if (task_get(t, "nodes"))
+        return err_set(e, EINVAL, "'note' wants no 'nodes': that would be a 'pin'");
+    if (!task_get(t, "admin"))
+        return err_set(e, EINVAL, "'note' wants 'admin'");
+    return check_id(t, e);
+}
+
+static int check_signal(const struct task *t, struct err *e)
+{
+    if (!is_word(task_get(t, "signal"), ""))
+        return err_set(e, EINVAL, "'signal' wants signal=USR1, or another one's name");
+    return check_ids(t, e);
+}
+
+static int check_power(const struct task *t, struct err *e)
+{
+    const char *state = task_get(t, "state");
+    int n = 0;
+
+    for (int i = 0; i < t->m.n_pairs; i++) {
+        const char *name = t->m.pairs[i].value;
+
+        if (strcmp(t->m.pairs[i].key, "node") != 0)
+            continue;
+        if (!hosts_are_plain(name))
+            return err_set(e, EINVAL, "'%.40s' is not a node's name", name);
+        n++;
+    }
+    if (n == 0 || !state || (strcmp(state, "up") != 0 && strcmp(state, "down") != 0))
+        return err_set(e, EINVAL, "'power' wants 'node', and state=up or down");
+    return 0;
+}
+
+static int check_submit(const struct task *t, struct err *e)
+{
+    const char *cwd = task_get(t, "cwd");
+
+    if (!is_word(task_get(t, "token"), "-_") || !task_get(t, "name") || !task_get(t, "script"))
+        return err_set(e, EINVAL, "'submit' wants 'token', 'name' and 'script'");
+    if (!is_word(task_get(t, "partition"), "._-"))
+        return err_set(e, EINVAL, "'submit' wants a 'partition'");
+    if (cwd && *cwd != '/')
+        return err_set(e, EINVAL, "'%.40s' is a 'cwd' that does not begin with '/'", cwd);
+    for (int i = 0; i < 2; i++) {
+        const long n = wire_get_long(&t->m, i ? "gid" : "uid", -1);
+
+        if (n < 0 || n >= (long)UINT_MAX)
+            return err_set(e, EINVAL, "'submit' wants the numbers 'uid' and 'gid'");
+    }
+    for (int i = 0; i < t->m.n_pairs; i++) {
+        const char *value = t->m.pairs[i].value;
+
+        if (strcmp(t->m.pairs[i].key, "env") == 0 && (*value == '=' || !strchr(value, '=')))
+            return err_set(e, EINVAL, "'%.40s' is not NAME=value", value);
+    }
+    return 0;
+}
+
+/* ---- commands ---- */
 
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/slurm/bin"
 
@@ -98,7 +241,7 @@ static const char *joined(struct task *t, const char *key)
     return buf_keep(&b, &t->arena);
 }
 
-void task_order_hello(struct task *t, struct call_order *o)
+static void order_hello(struct task *t, struct call_order *o)
 {
     task_order(t, &(struct arg_list){ { "scontrol", "show", "config" }, 3 }, NULL, o);
 }
@@ -119,7 +262,7 @@ static void order_partitions(struct task *t, struct call_order *o)
     task_order(t, &(struct arg_list){ { "scontrol", "--all", "show", "partition" }, 4 }, NULL, o);
 }
 
-void task_order_jobs(struct task *t, struct call_order *o)
+static void order_jobs(struct task *t, struct call_order *o)
 {
     if (t->step == 1) {
         order_partitions(t, o);
@@ -135,7 +278,7 @@ void task_order_owners(struct task *t, struct call_order *o)
     order_squeue(t, output_owners_format(&t->arena, t->mark), o);
 }
 
-void task_order_nodes(struct task *t, struct call_order *o)
+static void order_nodes(struct task *t, struct call_order *o)
 {
     struct arg_list w = { { "sinfo", "--noheader", "--Node" }, 3 };
     const char *partitions = joined(t, "partition");
@@ -157,7 +300,7 @@ static void count_ids(struct task *t, int max)
     t->n_sent = t->n_ids - t->n_sent > max ? t->n_sent + max : t->n_ids;
 }
 
-void task_order_devices(struct task *t, struct call_order *o)
+static void order_devices(struct task *t, struct call_order *o)
 {
     make_mark(t);
     count_ids(t, DEVICE_IDS_MAX);
@@ -263,7 +406,7 @@ static void order_release(struct task *t, struct call_order *o)
 /* A pin in two steps: an update of a held job cannot release it, and a release cannot place it.
  * What the update was refused is not released.
  */
-void task_order_part(struct task *t, struct call_order *o)
+static void order_part(struct task *t, struct call_order *o)
 {
     if (t->step == 1)
         order_release(t, o);
@@ -271,7 +414,7 @@ void task_order_part(struct task *t, struct call_order *o)
         order_update(t, o);
 }
 
-void task_order_power(struct task *t, struct call_order *o)
+static void order_power(struct task *t, struct call_order *o)
 {
     const char *nodes = hosts_compress(&t->arena, joined(t, "node"));
     const bool is_up = strcmp(task_get(t, "state"), "up") == 0;
@@ -296,12 +439,12 @@ static const char *next_ids(struct task *t)
     return buf_keep(&b, &t->arena);
 }
 
-void task_order_hold(struct task *t, struct call_order *o)
+static void order_hold(struct task *t, struct call_order *o)
 {
     task_order(t, &(struct arg_list){ { "scontrol", "hold", next_ids(t) }, 3 }, NULL, o);
 }
 
-void task_order_requeue(struct task *t, struct call_order *o)
+static void order_requeue(struct task *t, struct call_order *o)
 {
     task_order(t, &(struct arg_list){ { "scontrol", "requeuehold", next_ids(t) }, 3 }, NULL, o);
 }
@@ -321,7 +464,7 @@ static void order_scancel(struct task *t, const struct arg_list *w, struct call_
     o->argv = argv;
 }
 
-void task_order_signal(struct task *t, struct call_order *o)
+static void order_signal(struct task *t, struct call_order *o)
 {
     order_scancel(
         t,
@@ -331,7 +474,7 @@ void task_order_signal(struct task *t, struct call_order *o)
         o);
 }
 
-void task_order_cancel(struct task *t, struct call_order *o)
+static void order_cancel(struct task *t, struct call_order *o)
 {
     order_scancel(t, &(struct arg_list){ { "scancel" }, 1 }, o);
 }
@@ -378,7 +521,7 @@ static void add_option(struct task *t, struct arg_list *w, const char *option, c
 /* The script goes in by standard input. What it says in #SBATCH lines counts less than this. Who
  * the user is, is looked up by the call itself: directories of users have been known to hang.
  */
-void task_order_submit(struct task *t, struct call_order *o)
+static void order_submit(struct task *t, struct call_order *o)
 {
     /* sbatch then waits for room, for minutes. The second is from its public sources. */
     static const char *const full[] = { "Slurm temporarily unable to accept job",
@@ -406,6 +549,36 @@ void task_order_submit(struct task *t, struct call_order *o)
     o->input = task_get(t, "script");
     o->input_len = strlen(o->input);
     make_environment(t, o);
+}
+
+/* ---- all of them ---- */
+
+static const struct task_verb verbs[] = {
+    { "hello", false, 1, false, false, check_hello, order_hello, task_read_hello },
+    { "jobs", false, 2, false, false, check_partitions, order_jobs, task_read_jobs },
+    { "nodes", false, 2, false, false, check_partitions, order_nodes, task_read_nodes },
+    { "devices", false, 0, false, true, check_ids, order_devices, task_read_devices },
+    { "submit", true, 1, false, false, check_submit, order_submit, task_read_submit },
+    { "pin", true, 2, true, false, check_pin, order_part, NULL },
+    { "note", true, 1, true, false, check_note, order_part, NULL },
+    { "hold", true, 0, false, false, check_ids, order_hold, NULL },
+    { "requeue", true, 0, false, false, check_ids, order_requeue, NULL },
+    { "signal", true, 0, false, false, check_signal, order_signal, NULL },
+    { "cancel", true, 0, false, false, check_ids, order_cancel, NULL },
+    { "power", true, 1, false, false, check_power, order_power, NULL },
+};
+
+const struct task_verb *task_find_verb(const char *name)
+{
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+bool task_is_users(const struct task *t)
+{
+    return t->verb && t->verb->order == order_submit;
 }
 
 /* ---- the probe ---- */
