@@ -34,7 +34,7 @@ struct slurm_call {
     pid_t pid;
     int process;                 // pidfd: readable once it has ended
     int in, out, err, report;    // -1: closed
-    char *input;
+    const char *input;
     size_t input_len, n_written;
     struct buf output, errors;
     char why[300];             // why it could not begin; "": it did
@@ -268,11 +268,9 @@ static int begin_child(struct slurm_call *c, const struct call_order *o, struct 
 
 int call_begin(const struct call_order *o, double now_s, struct slurm_call **out, struct err *e)
 {
-    struct slurm_call *c = calloc(1, sizeof *c);
+    struct slurm_call *c = heap_array(1, sizeof *c);
     int rc;
 
-    if (!c)
-        abort();
     *c = (struct slurm_call){ .process = -1, .in = -1, .out = -1, .err = -1, .report = -1 };
     c->began_s = now_s;
     c->next_s = now_s + o->limit_s;
@@ -280,12 +278,8 @@ int call_begin(const struct call_order *o, double now_s, struct slurm_call **out
     c->last_words = o->last_words;
     buf_init(&c->output, o->output_max);
     buf_init(&c->errors, CALL_ERRORS_MAX);
+    c->input = o->input;
     c->input_len = o->input ? o->input_len : 0;
-    c->input = malloc(c->input_len + 1);
-    if (!c->input)
-        abort();
-    if (c->input_len)
-        memcpy(c->input, o->input, c->input_len);
     rc = begin_child(c, o, e);
     if (rc < 0) {
         call_destroy(c);
@@ -492,7 +486,6 @@ void call_destroy(struct slurm_call *c)
     shut(&c->out);
     shut(&c->err);
     shut(&c->report);
-    free(c->input);
     buf_release(&c->output);
     buf_release(&c->errors);
     free(c);

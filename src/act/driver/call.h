@@ -26,7 +26,7 @@ struct call_order {
     const char *program;    // a path; looked for in the directories of 'path' if it has no '/'
     const char *path;       // directories parted by ':'; NULL: none
     char *const *argv, *const *env;
-    const char *input;    // for its standard input; NULL: that is empty
+    const char *input;    // for its standard input, kept until it is over; NULL: that is empty
     size_t input_len;
     const char *extra;    // what it may read from descriptor 3; NULL: that is closed
     size_t extra_len;

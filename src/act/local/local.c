@@ -280,8 +280,9 @@ static bool is_unwanted(struct local *l, const struct run_notice *n)
     return true;
 }
 
-static void take_off(struct local *l)
+static void notice_done(void *self)
 {
+    struct local *l = self;
     const struct run_notice *n = notices_first(&l->notices);
     const struct run *r = run_find(l, n->job);
 
@@ -300,14 +301,9 @@ static int next_notice(void *self, struct run_notice *out)
         *out = *n;
         if (!is_unwanted(l, out))
             return 1;
-        take_off(l);
+        notice_done(l);
     }
     return 0;
-}
-
-static void notice_done(void *self)
-{
-    take_off(self);
 }
 
 static void committed(void *self)

@@ -6,13 +6,6 @@
  * directories, pid and start time. The directory is made before the process, and a keeper takes
  * it with a lock, so no run is started twice.
  *
- *     start --> WANTED --keeper took it--> RUNNING --ended--> (notice, directory kept for its logs)
- *                                             |
- *                              stop, move, cancel: LEAVING, the keeper asks, waits, kills;
- *                                             |  a move starts run N + 1 elsewhere
- *                                             v
- *                                          (notice)
- *
  * Sides of doors: the executor's, and half of the sensor's: notices are read by 'monitor/watch'.
  * Everything here is on the loop's thread and returns at once.
  */

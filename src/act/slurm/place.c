@@ -16,17 +16,10 @@
 
 static void gpu_set_add(struct gpu_set *s, int gpu)
 {
-    int *more;
-
     if (gpu_set_has(s, gpu))
         return;
-    more = heap_array((size_t)s->n_gpus + 1, sizeof *more);
-    if (s->n_gpus)
-        memcpy(more, s->gpus, (size_t)s->n_gpus * sizeof *more);
-    more[s->n_gpus] = gpu;
-    free(s->gpus);
-    s->gpus = more;
-    s->n_gpus++;
+    RESIZE(s->gpus, s->n_gpus + 1);
+    s->gpus[s->n_gpus++] = gpu;
 }
 
 /* ---- nodes ---- */

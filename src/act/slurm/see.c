@@ -92,20 +92,14 @@ static const char *lost_node(struct slurm *x, const struct managed *m)
     return "it was put back into Slurm's queue";
 }
 
-/* Slurm was killed, and what it is now is from before it took our last pin. */
-static void see_reborn(struct slurm *x)
-{
-    x->reborn_s = slurm_now_s(x);
-    x->wants_nodes = true;
-}
-
-/* Slurm has forgotten that it was started. Its slurmd has not: it takes the same number for a
- * second copy, and Slurm drains a node that says so. Ours is submitted anew, a user's goes to
- * another node.
+/* Slurm was killed, and has forgotten that it started this. Its slurmd has not: it takes the same
+ * number for a second copy, and Slurm drains a node that says so. Ours is submitted anew, a user's
+ * goes to another node.
  */
 static void start_anew(struct slurm *x, struct managed *m)
 {
-    see_reborn(x);
+    x->reborn_s = slurm_now_s(x);
+    x->wants_nodes = true;
     gpu_set_clear(&m->next);
     m->doubt_s = (double)NAN;
     if (managed_is_users(x, m)) {

@@ -121,23 +121,13 @@ static struct slice stem(struct slice type)
     return (struct slice){ type.at, len - 1 };
 }
 
-static long count_of(const struct line *l, const char *what)
-{
-    long n = 0;
-
-    for (int i = 0; i < l->n && n <= SLOTS_MAX; i++)
-        if (slice_is(l->items[i].what, what))
-            n += l->items[i].n;
-    return n;
-}
-
-/* Shards of exactly this type. */
-static long shards_of(const struct line *l, struct slice type)
+/* Of 'what' and, unless that is NULL, of exactly this type. */
+static long count_of(const struct line *l, const char *what, const struct slice *type)
 {
     long n = 0;
 
     for (int i = 0; i < l->n; i++)
-        if (slice_is(l->items[i].what, "shard") && same(l->items[i].type, type))
+        if (slice_is(l->items[i].what, what) && (!type || same(l->items[i].type, *type)))
             n += l->items[i].n;
     return n;
 }
@@ -152,50 +142,30 @@ static const char *name_of(struct arena *a, struct slice type)
     return type.len ? arena_strndup(a, type.at, type.len) : "gpu";
 }
 
-/* The only GPU of its node: whatever a job asks for there is on it. It is asked for without a type,
- * which 22.05 does not take a second time.
+/* The only one of its gres type or, 'is_alone', of its node: whatever a job asks for there is on
+ * it, and it is asked for without a type, which 22.05 does not take a second time.
  */
-static struct slurm_slot only_slot(struct arena *a, const struct line *l, const struct item *g)
+static struct slurm_slot exact_slot(struct arena *a, const struct line *l, const struct item *g,
+                                    bool is_alone)
 {
-    const long n_shards = count_of(l, "shard");
-    struct slurm_slot s = { .type = name_of(a, stem(g->type)), .exact = SLURM_EXACT };
+    const long n_shards = count_of(l, "shard", is_alone ? NULL : &g->type);
+    const char *what = n_shards > 1 ? "shard" : "gpu";
 
-    s.n_shards = n_shards > 1 ? (int)n_shards : 0;
-    s.gres = s.n_shards ? "shard" : "gpu";
-    return s;
-}
-
-/* One of several, and the only one of its gres type. */
-static struct slurm_slot named_slot(struct arena *a, const struct line *l, const struct item *g)
-{
-    const long n_shards = shards_of(l, g->type);
-    struct slurm_slot s = { .type = name_of(a, stem(g->type)), .exact = SLURM_EXACT };
-
-    s.n_shards = n_shards > 1 ? (int)n_shards : 0;
-    s.gres = join(a, s.n_shards ? "shard" : "gpu", g->type);
-    return s;
-}
-
-/* GPUs of exactly this type. */
-static long alike(const struct line *l, const struct item *g)
-{
-    long n = 0;
-
-    for (int i = 0; i < l->n; i++)
-        if (slice_is(l->items[i].what, "gpu") && same(l->items[i].type, g->type))
-            n += l->items[i].n;
-    return n;
+    return (struct slurm_slot){ .type = name_of(a, stem(g->type)),
+                                .gres = is_alone ? what : join(a, what, g->type),
+                                .n_shards = n_shards > 1 ? (int)n_shards : 0,
+                                .exact = SLURM_EXACT };
 }
 
 static struct slurm_slot slot_of(struct arena *a, const struct line *l, const struct item *g,
                                  long n_gpus)
 {
-    if (n_gpus == 1)
-        return only_slot(a, l, g);
-    if (g->type.len && alike(l, g) == 1)
-        return named_slot(a, l, g);
+    const long n_alike = count_of(l, "gpu", &g->type);
+
+    if (n_gpus == 1 || (g->type.len && n_alike == 1))
+        return exact_slot(a, l, g, n_gpus == 1);
     return (struct slurm_slot){ .type = name_of(a, g->type),
-                                .gres = alike(l, g) == n_gpus ? "gpu" : join(a, "gpu", g->type),
+                                .gres = n_alike == n_gpus ? "gpu" : join(a, "gpu", g->type),
                                 .exact = SLURM_WHOLE };
 }
 
@@ -210,7 +180,7 @@ int slurm_slots_read(struct arena *a, const char *gres, const struct slurm_slot 
     *out = NULL;
     if (rc < 0)
         return rc;
-    n_gpus = count_of(&l, "gpu");
+    n_gpus = count_of(&l, "gpu", NULL);
     if (n_gpus > SLOTS_MAX)
         return err_set(e, EINVAL, "gres '%.100s': more than %d GPUs on one node", gres, SLOTS_MAX);
     slots = ARENA_ARRAY(a, struct slurm_slot, (size_t)n_gpus);

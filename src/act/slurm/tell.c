@@ -61,8 +61,9 @@ void tell_end(struct slurm *x, struct managed *m, enum notice_kind kind, const c
         push(x, m, kind, slurm_has_ended(m->last.state) ? m->last.end_s : (double)NAN, reason);
 }
 
-static void drop(struct slurm *x)
+static void notice_done(void *self)
 {
+    struct slurm *x = self;
     struct managed *m = managed_find(x, notices_first(&x->notices)->job);
 
     assert(m && m->n_notices > 0);
@@ -95,14 +96,9 @@ static int next_notice(void *self, struct run_notice *out)
         *out = *n;
         if (!is_unwanted(x, out))
             return 1;
-        drop(x);
+        notice_done(x);
     }
     return 0;
-}
-
-static void notice_done(void *self)
-{
-    drop(self);
 }
 
 static void on_news(void *self, void (*f)(void *to), void *to)
