@@ -222,11 +222,10 @@ static void on_trouble(struct slurm_request *r, const struct wire_message *m)
     }
 }
 
-static void on_line(void *self, uint64_t seq, const struct wire_message *m)
+static void on_line(void *self, const struct wire_message *m)
 {
     struct slurm_request *r = self;
 
-    (void)seq;
     if (strcmp(m->verb, "trouble") == 0)
         on_trouble(r, m);
     else if (strcmp(m->verb, "device") == 0)

@@ -156,23 +156,18 @@ struct slurm {
 
     /* Views: the parts that are being collected, and those that count. */
     struct loop_timer look, pass;
-    bool is_looking, has_view, wants_nodes, is_partial, is_node_failed, is_node_partial;
+    bool is_looking, has_view, wants_nodes, is_node_failed, is_node_partial;
     char **unread;    // (n_unread) numbers of jobs whose lines could not be read
     int n_unread, cap_unread;
     char trouble[200];    // that was logged last
     char why_nodes[200];
-    bool is_believing;               // the view has just come
-    uint64_t view_seq;               // of the 'jobs' request that made the view
-    double asked_s, asked_wall_s;    // of the one that is under way
+    bool is_believing;    // the view has just come
+    uint64_t view_seq;    // of the 'jobs' request that made the view
     int n_since_nodes, n_since_hello, n_soon;
     struct arena job_arena[2], node_arena[2];
-    int job_side, node_side;    // the arenas that are being filled
-    struct slurm_job *jobs;     // being filled
-    int n_jobs, cap_jobs;
-    struct slurm_other *others;
-    int n_others, cap_others;
-    struct slurm_node *nodes;
-    int n_nodes, cap_nodes;
+    int job_side, node_side;     // the arenas that are being filled
+    struct slurm_view coming;    // and what is in them
+    int cap_jobs, cap_others, cap_nodes;
     bool has_nodes;    // the last round's nodes are complete
     struct slurm_view view;
     struct managed **managed_of;    // (view.n_jobs) whose each is; NULL: not ours
@@ -205,9 +200,7 @@ struct slurm {
     struct arena scratch, names;          // of a turn; of the process
 };
 
-/* slurm.c. 'open': see link_setup; NULL: the driver's program. */
-int slurm_create_with(const struct slurm_setup *s, int (*open)(void *self), void *open_self,
-                      struct slurm **out, struct err *e);
+/* slurm.c */
 double slurm_now_s(const struct slurm *x);    // on the stopwatch
 double slurm_wall_s(const struct slurm *x);
 void slurm_pass_soon(struct slurm *x);
@@ -217,10 +210,10 @@ void managed_action(struct slurm *x, struct managed *m);    // ask for what its 
 void slurm_pass(void *self);                                // give Slurm what is to be given
 
 /* look.c: views. */
-void look_begin(struct slurm *x);    // a driver is there
-void look_soon(struct slurm *x);     // something was changed
+void look_begin(void *self);        // a driver is there
+void look_soon(struct slurm *x);    // something was changed
 void look_on_timer(void *self);
-void look_on_line(void *self, uint64_t seq, const struct wire_message *m);
+void look_on_line(void *self, const struct wire_message *m);
 void look_release(struct slurm *x);
 bool look_is_unread(const struct slurm *x, const struct managed *m);    // it may be in the view
 void slurm_set_down(struct slurm *x, const char *why);
@@ -258,8 +251,7 @@ bool slurm_has_ended(enum slurm_state s);
 
 /* match.c: which Slurm job is which of ours. */
 void match_view(struct slurm *x);
-int match_job(struct slurm *x, const struct slurm_job *j);    // -1: not ours
-void match_strays(struct slurm *x);                           // cancel what was submitted twice
+void match_strays(struct slurm *x);    // cancel what was submitted twice
 void match_number(const struct slurm_job *j, char *out, size_t size);
 
 /* see.c: one managed job in a new view. */
@@ -312,8 +304,8 @@ bool gres_names(const char *gres, const struct slurm_slot *slot);    // by the s
 /* nodes.c: what nodes allow. */
 void nodes_learn(struct slurm *x);                  // from a new view
 int nodes_find(const struct slurm *x, int node);    // of the state: index in the view; -1: none
-bool nodes_gpu_is_busy(struct slurm *x, int gpu);
-double nodes_wake_s(const struct slurm *x, int gpu);
+bool nodes_gpu_is_busy(void *self, int gpu);
+double nodes_wake_s(void *self, int gpu);
 bool nodes_are_awake(struct slurm *x, const struct gpu_set *s);
 void nodes_hurry(
     struct slurm *x);    // after a view: what is about to change, and what has come free

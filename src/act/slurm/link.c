@@ -240,7 +240,7 @@ static int hear(struct link *k, char *line, size_t len)
         return -EPROTO;
     }
     if (m.seq == 0) {
-        k->setup.on_said(k->setup.self, 0, &m);
+        k->setup.on_said(k->setup.self, &m);
         return 0;
     }
     if (link_n_pending(k) == 0 || k->pending[k->first].seq != m.seq)
@@ -248,7 +248,7 @@ static int hear(struct link *k, char *line, size_t len)
     if (is_end(&m, &outcome))
         end_first(k, &m, outcome);
     else if (k->pending[k->first].line)
-        k->pending[k->first].line(k->pending[k->first].self, m.seq, &m);
+        k->pending[k->first].line(k->pending[k->first].self, &m);
     return 0;
 }
 

@@ -37,8 +37,8 @@ struct link_end {
     const char *text;    // never NULL; borrowed
 };
 
-/* A line of the answer to 'seq', or its end. */
-typedef void link_line_f(void *self, uint64_t seq, const struct wire_message *m);
+/* A line of an answer, or its end. */
+typedef void link_line_f(void *self, const struct wire_message *m);
 typedef void link_end_f(void *self, const struct link_end *how);
 
 struct link_setup {

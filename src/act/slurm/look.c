@@ -55,7 +55,7 @@ static double interval_s(const struct slurm *x)
 
 static void schedule(struct slurm *x)
 {
-    const double due_s = x->asked_s + interval_s(x);
+    const double due_s = x->coming.asked_s + interval_s(x);
 
     if (!x->is_looking)
         loop_timer_set(&x->look, fmax(due_s - slurm_now_s(x), 0));
@@ -94,16 +94,17 @@ bool look_is_unread(const struct slurm *x, const struct managed *m)
 
 static void take_job(struct slurm *x, const struct wire_message *m)
 {
+    struct arena *a = &x->job_arena[x->job_side];
     struct err e = { 0 };
     struct slurm_job j;
 
-    if (slurm_job_read(&x->job_arena[x->job_side], m, &j, &e) < 0) {
+    if (slurm_job_read(a, m, &j, &e) < 0) {
         log_warn("Slurm: %s", e.text);
-        x->is_partial = true;
+        x->coming.is_whole = false;
         return;
     }
-    GROW(x->jobs, x->n_jobs, x->cap_jobs);
-    x->jobs[x->n_jobs++] = j;
+    ARENA_GROW(a, x->coming.jobs, x->coming.n_jobs, x->cap_jobs);
+    x->coming.jobs[x->coming.n_jobs++] = j;
 }
 
 static void take_other(struct slurm *x, const struct wire_message *m)
@@ -111,8 +112,8 @@ static void take_other(struct slurm *x, const struct wire_message *m)
     struct arena *a = &x->job_arena[x->job_side];
     const char *nodes = wire_get(m, "nodes"), *gres = wire_get(m, "gres");
 
-    GROW(x->others, x->n_others, x->cap_others);
-    x->others[x->n_others++] =
+    ARENA_GROW(a, x->coming.others, x->coming.n_others, x->cap_others);
+    x->coming.others[x->coming.n_others++] =
         (struct slurm_other){ .id = wire_get_long(m, "id", 0),
                               .nodes = arena_strdup(a, nodes ? nodes : ""),
                               .gres = arena_strdup(a, gres ? gres : ""),
@@ -120,33 +121,32 @@ static void take_other(struct slurm *x, const struct wire_message *m)
                               .mem_mib = (int)wire_get_long(m, "mem_mib", 0) };
 }
 
-static void on_job_line(void *self, uint64_t seq, const struct wire_message *m)
+static void on_job_line(void *self, const struct wire_message *m)
 {
     struct slurm *x = self;
 
-    (void)seq;
     if (strcmp(m->verb, "job") == 0)
         take_job(x, m);
     else if (strcmp(m->verb, "other") == 0)
         take_other(x, m);
 }
 
-static void on_node_line(void *self, uint64_t seq, const struct wire_message *m)
+static void on_node_line(void *self, const struct wire_message *m)
 {
     struct slurm *x = self;
+    struct arena *a = &x->node_arena[x->node_side];
     struct err e = { 0 };
     struct slurm_node n;
 
-    (void)seq;
     if (strcmp(m->verb, "node") != 0)
         return;
-    if (slurm_node_read(&x->node_arena[x->node_side], m, &n, &e) < 0) {
+    if (slurm_node_read(a, m, &n, &e) < 0) {
         log_warn("Slurm: %s", e.text);
         x->is_node_partial = true;
         return;
     }
-    GROW(x->nodes, x->n_nodes, x->cap_nodes);
-    x->nodes[x->n_nodes++] = n;
+    ARENA_GROW(a, x->coming.nodes, x->coming.n_nodes, x->cap_nodes);
+    x->coming.nodes[x->coming.n_nodes++] = n;
 }
 
 static int by_number(const void *a, const void *b)
@@ -158,60 +158,46 @@ static int by_number(const void *a, const void *b)
     return (p->task > q->task) - (p->task < q->task);
 }
 
-static void *keep(struct arena *a, const void *list, int n, size_t size)
-{
-    void *copy = arena_array(a, (size_t)n, size);
-
-    if (n > 0)
-        memcpy(copy, list, (size_t)n * size);
-    return copy;
-}
-
 /* Nodes whose lines could not be read are as they were. */
 static void add_unread_nodes(struct slurm *x)
 {
     struct arena *a = &x->node_arena[x->node_side];
-    const int n_read = x->n_nodes;
+    struct slurm_view *v = &x->coming;
+    const int n_read = v->n_nodes;
 
     for (int i = 0; i < x->view.n_nodes; i++) {
-        const struct slurm_node *old = &x->view.nodes[i];
+        struct slurm_node old = x->view.nodes[i];
         bool is_there = false;
 
         for (int k = 0; k < n_read && !is_there; k++)
-            is_there = strcmp(x->nodes[k].name, old->name) == 0;
+            is_there = strcmp(v->nodes[k].name, old.name) == 0;
         if (is_there)
             continue;
-        GROW(x->nodes, x->n_nodes, x->cap_nodes);
-        x->nodes[x->n_nodes++] = (struct slurm_node){ .name = arena_strdup(a, old->name),
-                                                      .flags = old->flags,
-                                                      .gres = arena_strdup(a, old->gres),
-                                                      .reason = arena_strdup(a, old->reason) };
+        old.name = arena_strdup(a, old.name);
+        old.gres = arena_strdup(a, old.gres);
+        old.reason = arena_strdup(a, old.reason);
+        old.features = arena_strdup(a, old.features);
+        ARENA_GROW(a, v->nodes, v->n_nodes, x->cap_nodes);
+        v->nodes[v->n_nodes++] = old;
     }
 }
 
-static void keep_nodes(struct slurm *x)
+static void keep_view(struct slurm *x)
 {
-    if (x->is_node_partial)
-        add_unread_nodes(x);
-    x->view.nodes = keep(&x->node_arena[x->node_side], x->nodes, x->n_nodes, sizeof *x->nodes);
-    x->view.n_nodes = x->n_nodes;
-    x->node_side = 1 - x->node_side;
-}
+    struct slurm_view *v = &x->coming;
 
-static void keep_jobs(struct slurm *x)
-{
-    struct arena *a = &x->job_arena[x->job_side];
-
-    if (x->n_jobs > 1)
-        qsort(x->jobs, (size_t)x->n_jobs, sizeof *x->jobs, by_number);
-    x->view.jobs = keep(a, x->jobs, x->n_jobs, sizeof *x->jobs);
-    x->view.n_jobs = x->n_jobs;
-    x->view.others = keep(a, x->others, x->n_others, sizeof *x->others);
-    x->view.n_others = x->n_others;
-    x->view.time_s = x->asked_wall_s;
-    x->view.asked_s = x->asked_s;
-    x->view.is_whole = !x->is_partial;
+    if (v->n_jobs > 1)
+        qsort(v->jobs, (size_t)v->n_jobs, sizeof *v->jobs, by_number);
     x->job_side = 1 - x->job_side;
+    if (x->has_nodes) {
+        if (x->is_node_partial)
+            add_unread_nodes(x);
+        x->node_side = 1 - x->node_side;
+    } else {    // not asked for, this time
+        v->nodes = x->view.nodes;
+        v->n_nodes = x->view.n_nodes;
+    }
+    x->view = *v;
 }
 
 /* ---- believing ---- */
@@ -281,9 +267,7 @@ static bool is_implausible(struct slurm *x)
 /* Whoever is shown the view may change the state by it: nodes and jobs come first. */
 static void believe(struct slurm *x, uint64_t seq)
 {
-    if (x->has_nodes)
-        keep_nodes(x);
-    keep_jobs(x);
+    keep_view(x);
     x->view_seq = seq;
     x->has_view = true;
     nodes_learn(x);
@@ -338,14 +322,13 @@ static void on_jobs_end(void *self, const struct link_end *how)
 
 /* ---- asking ---- */
 
-static void on_config(void *self, uint64_t seq, const struct wire_message *m)
+static void on_config(void *self, const struct wire_message *m)
 {
     struct slurm *x = self;
     const char *version = wire_get(m, "version"), *can = wire_get(m, "can_move_typed");
     const double age_s = wire_get_double(m, "min_job_age_s");
     const double boot_s = wire_get_double(m, "boot_s");
 
-    (void)seq;
     if (strcmp(m->verb, "config") != 0)
         return;
     snprintf(x->version, sizeof x->version, "%s", version ? version : "");
@@ -380,7 +363,6 @@ static void ask_nodes(struct slurm *x)
 {
     arena_reset(&x->node_arena[x->node_side]);
     x->is_node_partial = false;
-    x->n_nodes = 0;
     x->n_since_nodes = 0;
     x->wants_nodes = false;
     wire_put(link_begin(x->link, "nodes"), "partition", x->setup.partition);
@@ -394,22 +376,25 @@ void look_on_timer(void *self)
     if (!link_is_up(x->link) || x->is_looking)
         return;
     x->is_looking = true;
-    x->is_partial = x->has_nodes = x->is_node_failed = false;
+    x->has_nodes = x->is_node_failed = false;
     drop_unread(x);
-    x->asked_s = slurm_now_s(x);
-    x->asked_wall_s = slurm_wall_s(x);
+    x->coming = (struct slurm_view){ .time_s = slurm_wall_s(x),
+                                     .asked_s = slurm_now_s(x),
+                                     .is_whole = true };
+    x->cap_jobs = x->cap_others = x->cap_nodes = 0;
     if (++x->n_since_hello >= HELLO_EVERY)
         say_hello(x);
     if (++x->n_since_nodes >= NODES_EVERY || x->wants_nodes || !x->has_view)
         ask_nodes(x);
     arena_reset(&x->job_arena[x->job_side]);
-    x->n_jobs = x->n_others = 0;
     wire_put(link_begin(x->link, "jobs"), "partition", x->setup.partition);
     link_ask(x->link, on_job_line, on_jobs_end, x);
 }
 
-void look_begin(struct slurm *x)
+void look_begin(void *self)
 {
+    struct slurm *x = self;
+
     x->is_looking = false;
     x->calls_before = x->n_calls;
     x->late_before = x->n_late;
@@ -452,14 +437,13 @@ static void on_trouble(struct slurm *x, const struct wire_message *m)
         x->unread[x->n_unread++] = heap_text(m->pairs[i].value);
         n_named++;
     }
-    x->is_partial |= n_named < n;
+    x->coming.is_whole &= n_named >= n;
 }
 
-void look_on_line(void *self, uint64_t seq, const struct wire_message *m)
+void look_on_line(void *self, const struct wire_message *m)
 {
     struct slurm *x = self;
 
-    (void)seq;
     if (strcmp(m->verb, "state") == 0) {
         on_state(x, m);
     } else if (strcmp(m->verb, "calls") == 0) {
@@ -479,7 +463,4 @@ void look_release(struct slurm *x)
         arena_release(&x->job_arena[i]);
         arena_release(&x->node_arena[i]);
     }
-    free(x->jobs);
-    free(x->others);
-    free(x->nodes);
 }

@@ -67,7 +67,7 @@ static int find_requeued(const struct slurm *x, const struct slurm_job *j)
     return colon && strtod(colon + 1, NULL) < j->submit_s ? job : -1;
 }
 
-int match_job(struct slurm *x, const struct slurm_job *j)
+int slurm_find_job(struct slurm *x, const struct slurm_job *j)
 {
     struct slurm_note note;
     struct managed *m;
@@ -133,7 +133,7 @@ static bool is_forgotten(const struct managed *m, const struct slurm_job *j)
 
 static void match_one(struct slurm *x, const struct slurm_job *j)
 {
-    const int job = match_job(x, j);
+    const int job = slurm_find_job(x, j);
     struct managed *m = job < 0 ? NULL : managed_find(x, job);
 
     if (m && m->state == MANAGED_TAKEN && managed_is_over(x, m))

@@ -155,8 +155,10 @@ static bool is_shut(const struct slurm *x, int gpu)
     return gpu < x->n_shut && slurm_now_s(x) < x->shut_s[gpu];
 }
 
-bool nodes_gpu_is_busy(struct slurm *x, int gpu)
+bool nodes_gpu_is_busy(void *self, int gpu)
 {
+    struct slurm *x = self;
+
     if (!x->has_view)
         return true;
     if (x->n_busy != x->setup.state->n_gpus)
@@ -231,8 +233,9 @@ void nodes_shut(struct slurm *x, const struct gpu_set *s, double for_s)
 
 /* ---- sleep ---- */
 
-double nodes_wake_s(const struct slurm *x, int gpu)
+double nodes_wake_s(void *self, int gpu)
 {
+    const struct slurm *x = self;
     const unsigned flags = x->has_view ? flags_of(x, gpu) : 0;
 
     return flags & (SLURM_NODE_ASLEEP | SLURM_NODE_WAKING) ? x->setup.wake_s : 0;

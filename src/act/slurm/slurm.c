@@ -19,7 +19,6 @@
 #define SILENCE_S 60.0         // a driver that owes an answer and says nothing hangs
 #define PAUSE_S 0.1            // before one that died is replaced, at first
 #define MIN_JOB_AGE_S 300.0    // Slurm's default
-#define THETA 2
 
 double slurm_now_s(const struct slurm *x)
 {
@@ -222,16 +221,6 @@ static bool job_is_busy(void *self, int job)
            (m->state == MANAGED_RUNNING && !told_running(x, m)) || managed_is_paused(x, m);
 }
 
-static bool gpu_is_busy(void *self, int gpu)
-{
-    return nodes_gpu_is_busy(self, gpu);
-}
-
-static double gpu_wake_s(void *self, int gpu)
-{
-    return nodes_wake_s(self, gpu);
-}
-
 /* ---- jobs that come, and wishes about them ---- */
 
 static void job_is_new(struct slurm *x, int job)
@@ -271,11 +260,6 @@ void slurm_refuse(struct slurm *x, const struct slurm_job *j, const char *why)
                            .needs_hold = j->held != HOLD_ADMIN };
     match_number(j, r->number, sizeof r->number);
     slurm_pass_soon(x);
-}
-
-int slurm_find_job(struct slurm *x, const struct slurm_job *j)
-{
-    return match_job(x, j);
 }
 
 static void job_is_held(struct slurm *x, int job)
@@ -367,11 +351,6 @@ static int facts(void *self, struct engine_fact *out)
 
 /* ---- life ---- */
 
-static void on_up(void *self)
-{
-    look_begin(self);
-}
-
 static struct slurm *slurm_make(const struct slurm_setup *s)
 {
     struct slurm *x = heap_array(1, sizeof *x);
@@ -386,8 +365,6 @@ static struct slurm *slurm_make(const struct slurm_setup *s)
                          .power_s = (double)-INFINITY,
                          .wake_s = (double)-INFINITY };
     x->last_request = &x->requests;
-    if (x->setup.theta < 1)
-        x->setup.theta = THETA;
     map_u64_init(&x->by_job);
     map_u64_init(&x->strays);
     map_u64_init(&x->refused);
@@ -449,26 +426,25 @@ static void learn_absence(struct slurm *x)
     free(gaps);
 }
 
-int slurm_create_with(const struct slurm_setup *s, int (*open)(void *self), void *open_self,
-                      struct slurm **out, struct err *e)
+int slurm_create(const struct slurm_setup *s, struct slurm **out, struct err *e)
 {
     struct link_setup link = { .loop = s->loop,
                                .driver = s->driver,
                                .commands = s->commands,
                                .conf = s->conf,
                                .rate = s->rate,
-                               .pause_s = open ? 1e-6 : PAUSE_S,
+                               .pause_s = s->open ? 1e-6 : PAUSE_S,
                                .silence_s = SILENCE_S,
-                               .on_up = on_up,
+                               .on_up = look_begin,
                                .on_said = look_on_line,
-                               .open = open,
-                               .open_self = open_self };
+                               .open = s->open,
+                               .open_self = s->open_self };
     struct slurm *x;
 
     *out = NULL;
     if (strlen(s->site) != 16)
         return err_set(e, EINVAL, "the store's mark '%s' is not 16 hex digits", s->site);
-    if (!open && access(s->driver, X_OK) != 0)
+    if (!s->open && access(s->driver, X_OK) != 0)
         return err_set(e, errno, "%s: not a program that can be run: %s", s->driver,
                        strerror(errno));
     x = slurm_make(s);
@@ -486,11 +462,6 @@ int slurm_create_with(const struct slurm_setup *s, int (*open)(void *self), void
     x->link = link_create(&link);
     *out = x;
     return 0;
-}
-
-int slurm_create(const struct slurm_setup *s, struct slurm **out, struct err *e)
-{
-    return slurm_create_with(s, NULL, NULL, out, e);
 }
 
 void slurm_destroy(struct slurm *x)
@@ -517,11 +488,6 @@ void slurm_destroy(struct slurm *x)
     free(x);
 }
 
-static void close_it(void *self)
-{
-    slurm_destroy(self);
-}
-
 void *slurm_owner(const struct slurm *x)
 {
     return x->setup.owner;
@@ -535,8 +501,8 @@ struct executor slurm_executor(struct slurm *x)
                            .move = order_move,
                            .cancel = order_cancel,
                            .job_is_busy = job_is_busy,
-                           .gpu_is_busy = gpu_is_busy,
-                           .gpu_wake_s = gpu_wake_s,
+                           .gpu_is_busy = nodes_gpu_is_busy,
+                           .gpu_wake_s = nodes_wake_s,
                            .rules = slurm_rules,
                            .job_is = job_is,
                            .committed = committed,
@@ -544,7 +510,6 @@ struct executor slurm_executor(struct slurm *x)
                            .facts = facts,
                            .may_run_as = local_may_run_as,
                            .set_grace = set_grace,
-                           .close = close_it,
                            .needs_even_gangs = true,
                            .node = -1 };
 

@@ -72,6 +72,10 @@ struct slurm_setup {
 
     /* That was all of a view; its consequences are told as notices. */
     void (*on_view)(void *owner);
+
+    /* See link_setup: tests have a driver of their own; NULL: the program. */
+    int (*open)(void *self);
+    void *open_self;
 };
 
 int slurm_create(const struct slurm_setup *s, struct slurm **out, struct err *e);
@@ -80,7 +84,7 @@ void slurm_destroy(struct slurm *x);    // leaves the jobs running; NULL is fine
 /* gpu_is_busy is true, too, for GPUs that jobs of other partitions hold, and of nodes that Slurm
  * keeps from us; gpu_wake_s is not 0 for sleeping nodes. A job that the state has is to be in
  * Slurm, too: one that is new is submitted soon; one that came from Slurm is there already, and the
- * next view finds it by its key. Closing it destroys 'x'.
+ * next view finds it by its key. It has no 'close': its owner has more to close than this.
  */
 struct executor slurm_executor(struct slurm *x);
 void *slurm_owner(const struct slurm *x);

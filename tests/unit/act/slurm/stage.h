@@ -135,7 +135,7 @@ static inline void stage_pump(struct slurm_stage *s)
 static inline void stage_wake(struct slurm_stage *s)
 {
     struct err e = { 0 };
-    const int rc = slurm_create_with(&s->setup, fake_open, &s->fake, &s->x, &e);
+    const int rc = slurm_create(&s->setup, &s->x, &e);
 
     ck_assert_msg(rc == 0, "%s", e.text);
     s->x->skew_s = s->skew_s;
@@ -211,6 +211,8 @@ static inline void stage_open_with(struct slurm_stage *s, const char *text)
                                      .partition = "gogh",
                                      .site = SITE,
                                      .theta = 2,
+                                     .open = fake_open,
+                                     .open_self = &s->fake,
                                      .poll_s = 1000,    // only when the test says so
                                      .grace_s = 20,
                                      .patience_s = 60,

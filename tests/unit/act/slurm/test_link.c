@@ -34,11 +34,11 @@ static void note(struct scene *s, const char *text)
     snprintf(s->heard + at, sizeof s->heard - at, "%s;", text);
 }
 
-static void on_line(void *self, uint64_t seq, const struct wire_message *m)
+static void on_line(void *self, const struct wire_message *m)
 {
     char text[100];
 
-    snprintf(text, sizeof text, "%d %s", (int)seq, m->verb);
+    snprintf(text, sizeof text, "%d %s", (int)m->seq, m->verb);
     note(self, text);
 }
 
