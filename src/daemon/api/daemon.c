@@ -177,7 +177,7 @@ void api_openapi(struct request *r)
         text = json_dumps(o, JSON_INDENT(2));
         json_decref(o);
     }
-    reply_text(r, 200, "application/json", text, strlen(text));
+    reply_take(r, 200, "application/json", strdup(text), strlen(text));
 }
 
 void api_metrics(struct request *r)

@@ -79,22 +79,14 @@ static uint64_t address_of(int fd)
 {
     struct sockaddr_storage from = { 0 };
     socklen_t len = sizeof from;
-    uint64_t v = 14695981039346656037u;    // FNV-1a
-    const unsigned char *at = NULL;
-    size_t n = 0;
 
     if (getpeername(fd, (struct sockaddr *)&from, &len) < 0)
         return 0;
-    if (from.ss_family == AF_INET) {
-        at = (const unsigned char *)&((struct sockaddr_in *)&from)->sin_addr;
-        n = 4;
-    } else if (from.ss_family == AF_INET6) {
-        at = (const unsigned char *)&((struct sockaddr_in6 *)&from)->sin6_addr;
-        n = 8;    // a site's part: the rest is the client's to choose
-    }
-    for (size_t i = 0; i < n; i++)
-        v = (v ^ at[i]) * 1099511628211u;
-    return v;
+    if (from.ss_family == AF_INET)
+        return http_hash(&((struct sockaddr_in *)&from)->sin_addr, 4);
+    if (from.ss_family == AF_INET6)    // a site's part: the rest is the client's to choose
+        return http_hash(&((struct sockaddr_in6 *)&from)->sin6_addr, 8);
+    return http_hash("", 0);
 }
 
 int *http_party(struct http *h, uint64_t party)
@@ -204,12 +196,11 @@ static void on_log(void *self, const char *format, va_list args)
     log_debug("http: %s", text);
 }
 
-int http_create(struct loop *l, const struct config *c, const struct auth *a,
-                const struct route *table, int n, void *service, struct http **out, struct err *e)
+struct http *http_create(struct loop *l, const struct config *c, const struct auth *a,
+                         const struct route *table, int n, void *service)
 {
     struct http *h = heap_array(1, sizeof *h);
 
-    (void)e;
     *h = (struct http){ .loop = l,
                         .config = c,
                         .auth = a,
@@ -229,8 +220,7 @@ int http_create(struct loop *l, const struct config *c, const struct auth *a,
     h->listeners[1].server = &h->servers[c->cert != NULL];
     loop_timer_init(&h->sweep, l, "http: who dawdles", on_sweep, h);
     loop_timer_init(&h->reopen, l, "http: listen again", http_reopen, h);
-    *out = h;
-    return 0;
+    return h;
 }
 
 static struct MHD_Daemon *start(struct server *d, unsigned flags, const char *key, const char *cert)
@@ -386,13 +376,6 @@ void http_destroy(struct http *h)
     for (int i = 0; i < SERVERS; i++)
         stop_server(&h->servers[i]);
     assert(h->conns == NULL);
-    while (h->spare != NULL) {
-        struct request_inner *q = h->spare;
-
-        h->spare = q->next;
-        arena_release(&q->r.arena);
-        free(q);
-    }
     free(h->buckets);
     free(h);
 }

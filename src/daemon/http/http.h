@@ -50,9 +50,8 @@ const char *request_header(const struct request *r, const char *name);
  * when http_flush says that what this turn wrote is safe.
  */
 void reply_json(struct request *r, int status, json_t *o);
-void reply_text(struct request *r, int status, const char *type, const char *text, size_t len);
 
-/* The same without a copy: 'text' is from malloc, and taken over. */
+/* 'text' is from malloc, and taken over. */
 void reply_take(struct request *r, int status, const char *type, char *text, size_t len);
 
 /* {"error": {"code": "not_found", "message": "..."}}; the code follows from the status. */
@@ -82,8 +81,8 @@ void stream_end(struct stream *s);       // what was written still goes out; on_
 void stream_forget(struct stream *s);    // end it; on_end will not be called
 
 /* Serve the routes of 'table' (n) with 'service' in every request; all borrowed. */
-int http_create(struct loop *l, const struct config *c, const struct auth *a,
-                const struct route *table, int n, void *service, struct http **out, struct err *e);
+struct http *http_create(struct loop *l, const struct config *c, const struct auth *a,
+                         const struct route *table, int n, void *service);
 
 /* Answers what is open with 503 first: no handler may touch its request any more. NULL is fine. */
 void http_destroy(struct http *h);

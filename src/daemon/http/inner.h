@@ -21,7 +21,6 @@
 #include "daemon/http/route.h"
 
 #define HEADERS_MAX 8                 // that a handler may set
-#define SPARE_REQUESTS 64             // kept for the next ones
 #define SEND_BYTES_S (16.0 * 1024)    // who reads an answer slower than this, and timeout_s, is cut
 #define LIMIT_BUCKETS 4096
 #define PARTIES 4096
@@ -77,7 +76,7 @@ struct request_inner {
     struct http *http;
     struct conn *conn;
     struct MHD_Connection *mhd;
-    struct request_inner *next;    // in the list of held or spare ones
+    struct request_inner *next;    // in the list of held ones
     char *uri;                     // as it came
     const char *query;             // after the '?'; NULL: none
     enum stage stage;
@@ -128,8 +127,6 @@ struct http {
     struct loop_timer reopen;    // listen again after the system was out of descriptors
     bool is_holding, is_stopping;
     struct request_inner *held, **held_end;
-    struct request_inner *spare;
-    int n_spare;
     int port;
     struct bucket *buckets;    // (LIMIT_BUCKETS)
     struct http_stats stats;
@@ -164,18 +161,16 @@ bool http_may_stay(struct request_inner *q);
  */
 int http_check_args(const struct route *r, json_t *args, const char *query, struct err *e);
 json_t *http_parse_body(const struct schema *s, const char *bytes, size_t len, struct err *e);
-bool http_is_shallow(const char *bytes, size_t len);
 
 /* reply.c */
 enum MHD_Result http_queue(struct request_inner *q);
-void http_release(struct request_inner *q);    // its answer may leave
 void http_refuse(struct request_inner *q, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void http_stream_over(struct request_inner *q);
-struct MHD_Response *http_error_response(int status, const char *message, size_t *len);
 
 /* limit.c: 0, or the seconds until 'key' may ask again. */
 double http_limit(struct http *h, uint64_t key, double now_s);
 uint64_t http_mix(uint64_t x);    // all its bits into all of the result
+uint64_t http_hash(const void *bytes, size_t n);
 
 #endif

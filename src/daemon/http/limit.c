@@ -9,6 +9,17 @@ uint64_t http_mix(uint64_t x)
     return x ^ x >> 33;
 }
 
+/* FNV-1a. */
+uint64_t http_hash(const void *bytes, size_t n)
+{
+    const unsigned char *at = bytes;
+    uint64_t v = 14695981039346656037u;
+
+    for (size_t i = 0; i < n; i++)
+        v = (v ^ at[i]) * 1099511628211u;
+    return v;
+}
+
 /* A bucket holds what may be asked at once: as much as in a second. Callers that meet in one
  * place of the table share it, unless the one that was there has been quiet for so long
  * that its bucket is full again.

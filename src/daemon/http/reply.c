@@ -15,29 +15,6 @@
 #define MESSAGE_MAX 1024
 #define STREAM_BLOCK (16 << 10)    // bytes that libmicrohttpd asks a stream for
 
-static struct request_inner *inner(struct request *r)
-{
-    return r->inner;
-}
-
-static const struct {
-    int status;
-    const char *code;
-} codes[] = {
-    { 400, "bad_request" }, { 401, "unauthorised" },       { 403, "forbidden" },
-    { 404, "not_found" },   { 405, "method_not_allowed" }, { 409, "conflict" },
-    { 413, "too_large" },   { 415, "unsupported" },        { 422, "key_reused" },
-    { 429, "too_many" },    { 500, "internal" },           { 503, "unavailable" },
-};
-
-static const char *code_of(int status)
-{
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (codes[i].status == status)
-            return codes[i].code;
-    return "error";
-}
-
 /* ---- responses ---- */
 
 static void add_header(struct MHD_Response *response, const char *name, const char *value)
@@ -46,16 +23,19 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
         log_warn("http: the header '%s: %.100s' cannot be sent", name, value);
 }
 
-static struct MHD_Response *make(size_t len, void *bytes, enum MHD_ResponseMemoryMode mode,
-                                 const char *type)
+static struct MHD_Response *of_type(struct MHD_Response *response, const char *type)
 {
-    struct MHD_Response *response = MHD_create_response_from_buffer(len, bytes, mode);
-
     assert(response);    // out of memory: stop; restart replays the journal
     add_header(response, "Content-Type", type);
     add_header(response, "X-Content-Type-Options", "nosniff");
     add_header(response, "Cache-Control", "no-store");
     return response;
+}
+
+/* Takes over 'text', which is from malloc. */
+static struct MHD_Response *make(size_t len, char *text, const char *type)
+{
+    return of_type(MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE), type);
 }
 
 static char *dump(json_t *o, size_t *len)
@@ -67,19 +47,17 @@ static char *dump(json_t *o, size_t *len)
     return text;
 }
 
-struct MHD_Response *http_error_response(int status, const char *message, size_t *len)
+static struct MHD_Response *error_response(int status, const char *message, size_t *len)
 {
-    json_t *o = json_pack("{s:{s:s, s:s%}}", "error", "code", code_of(status), "message", message,
-                          strlen(message));
-    char *text;
+    const char *code = route_error_code(status);
+    json_t *o = json_pack("{s:{s:s, s:s}}", "error", "code", code, "message", message);
 
     if (o == NULL)    // not UTF-8: somebody's bytes are in the message
-        o = json_pack("{s:{s:s, s:s}}", "error", "code", code_of(status), "message",
+        o = json_pack("{s:{s:s, s:s}}", "error", "code", code, "message",
                       "what was sent is not UTF-8");
-    text = dump(o, len);
+    char *text = dump(o, len);
     json_decref(o);
-    struct MHD_Response *response = make(*len, text, MHD_RESPMEM_MUST_FREE, "application/json");
-
+    struct MHD_Response *response = make(*len, text, "application/json");
     if (status == 503 || status == 429)
         add_header(response, "Retry-After", "1");
     if (status == 401)
@@ -114,7 +92,8 @@ enum MHD_Result http_queue(struct request_inner *q)
     return rc;
 }
 
-void http_release(struct request_inner *q)
+/* Its answer may leave. */
+static void release(struct request_inner *q)
 {
     q->stage = STAGE_READY;
     if (q->is_asleep)
@@ -131,7 +110,7 @@ static void answer(struct request_inner *q, int status, struct MHD_Response *res
     q->response = response;
     q->n_answer = len;
     if (!h->is_holding) {
-        http_release(q);
+        release(q);
         return;
     }
     q->stage = STAGE_HELD;
@@ -153,7 +132,7 @@ void http_refuse(struct request_inner *q, int status, const char *format, ...)
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
     q->status = status;
-    q->response = http_error_response(status, message, &q->n_answer);
+    q->response = error_response(status, message, &q->n_answer);
     q->is_refused = true;
     q->http->stats.n_refused++;
 }
@@ -168,7 +147,7 @@ static void fail(struct request_inner *q, const struct err *failed)
     MHD_destroy_response(q->response);
     q->n_headers = 0;
     q->status = 503;
-    q->response = http_error_response(503, failed->text, &q->n_answer);
+    q->response = error_response(503, failed->text, &q->n_answer);
 }
 
 void http_flush(struct http *h, const struct err *failed)
@@ -183,7 +162,7 @@ void http_flush(struct http *h, const struct err *failed)
 
         if (failed != NULL)
             fail(q, failed);
-        http_release(q);
+        release(q);
         q = next;
     }
 }
@@ -192,7 +171,7 @@ void http_flush(struct http *h, const struct err *failed)
 
 void reply_header(struct request *r, const char *name, const char *value)
 {
-    struct request_inner *q = inner(r);
+    struct request_inner *q = r->inner;
 
     assert(q->n_headers < HEADERS_MAX && q->stage == STAGE_WORKING);
     q->headers[q->n_headers].name = arena_strdup(&r->arena, name);
@@ -201,16 +180,7 @@ void reply_header(struct request *r, const char *name, const char *value)
 
 void reply_take(struct request *r, int status, const char *type, char *text, size_t len)
 {
-    answer(inner(r), status, make(len, text, MHD_RESPMEM_MUST_FREE, type), len);
-}
-
-void reply_text(struct request *r, int status, const char *type, const char *text, size_t len)
-{
-    char *copy = heap_array(len, 1);
-
-    if (len > 0)
-        memcpy(copy, text, len);
-    reply_take(r, status, type, copy, len);
+    answer(r->inner, status, make(len, text, type), len);
 }
 
 void reply_json(struct request *r, int status, json_t *o)
@@ -231,52 +201,27 @@ void reply_error(struct request *r, int status, const char *format, ...)
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    struct MHD_Response *response = http_error_response(status, message, &len);
-    answer(inner(r), status, response, len);
-}
-
-static int status_of(int code)
-{
-    switch (code) {
-    case EINVAL:
-    case EILSEQ:
-    case ERANGE:
-    case EDOM:
-    case E2BIG:
-    case ENAMETOOLONG:
-        return 400;
-    case EACCES:
-    case EPERM:
-        return 403;
-    case ENOENT:
-    case ESRCH:
-        return 404;
-    case EEXIST:
-    case EBUSY:
-        return 409;
-    case EFBIG:
-    case EMSGSIZE:
-        return 413;
-    case ENOSPC:
-    case EDQUOT:
-    case EROFS:
-    case EIO:
-    case EAGAIN:
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-    case ETIMEDOUT:
-    case ESHUTDOWN:
-    case ECANCELED:
-        return 503;
-    default:
-        return 500;
-    }
+    struct MHD_Response *response = error_response(status, message, &len);
+    answer(r->inner, status, response, len);
 }
 
 void reply_err(struct request *r, const struct err *e)
 {
-    reply_error(r, status_of(e->code), "%s", e->text);
+    static const struct {
+        int code, status;
+    } of[] = { { EINVAL, 400 },   { EILSEQ, 400 },       { ERANGE, 400 },    { EDOM, 400 },
+               { E2BIG, 400 },    { ENAMETOOLONG, 400 }, { EACCES, 403 },    { EPERM, 403 },
+               { ENOENT, 404 },   { ESRCH, 404 },        { EEXIST, 409 },    { EBUSY, 409 },
+               { EFBIG, 413 },    { EMSGSIZE, 413 },     { ENOSPC, 503 },    { EDQUOT, 503 },
+               { EROFS, 503 },    { EIO, 503 },          { EAGAIN, 503 },    { ENOMEM, 503 },
+               { EMFILE, 503 },   { ENFILE, 503 },       { ETIMEDOUT, 503 }, { ESHUTDOWN, 503 },
+               { ECANCELED, 503 } };
+    int status = 500;
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].code == e->code)
+            status = of[i].status;
+    reply_error(r, status, "%s", e->text);
 }
 
 /* ---- streams ---- */
@@ -310,9 +255,8 @@ static ssize_t read_stream(void *self, uint64_t at, char *to, size_t max)
 struct stream *reply_stream(struct request *r, const char *type, void (*on_end)(void *self),
                             void *self)
 {
-    struct request_inner *q = inner(r);
+    struct request_inner *q = r->inner;
     struct http *h = q->http;
-    struct MHD_Response *response;
     struct stream *s;
 
     if (h->stats.n_streams >= (h->config->connections_max + 1) / 2) {
@@ -322,18 +266,14 @@ struct stream *reply_stream(struct request *r, const char *type, void (*on_end)(
     s = heap_array(1, sizeof *s);
     *s = (struct stream){ .request = q, .on_end = on_end, .self = self };
     buf_init(&s->out, 2 * STREAM_MAX);
-    response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, s, NULL);
-    assert(response);    // out of memory
-    add_header(response, "Content-Type", type);
-    add_header(response, "X-Content-Type-Options", "nosniff");
-    add_header(response, "Cache-Control", "no-store");
     assert(q->stage == STAGE_WORKING && q->response == NULL);
     q->status = 200;
-    q->response = response;
+    q->response = of_type(
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, s, NULL),
+        type);
     q->stream = s;
     h->stats.n_streams++;
-    http_release(q);
+    release(q);
     return s;
 }
 
@@ -353,7 +293,7 @@ size_t stream_backlog(const struct stream *s)
 /* Move what is left to the front once most of the room is in front of it. */
 static void stream_tidy(struct stream *s)
 {
-    const size_t n = s->out.len - s->n_taken;
+    const size_t n = stream_backlog(s);
 
     if (s->n_taken < STREAM_MAX)
         return;

@@ -47,39 +47,6 @@ const char *request_header(const struct request *r, const char *name)
 
 /* ---- a request's life ---- */
 
-static struct request_inner *request_make(struct http *h)
-{
-    struct request_inner *q = h->spare;
-
-    if (q == NULL) {
-        q = heap_array(1, sizeof *q);
-        arena_init(&q->r.arena);
-        buf_init(&q->body, 0);
-        return q;
-    }
-    h->spare = q->next;
-    h->n_spare--;
-    return q;
-}
-
-/* Small ones are kept for the next request, with their memory. */
-static void request_free(struct http *h, struct request_inner *q)
-{
-    struct arena arena;
-
-    buf_release(&q->body);
-    if (h->n_spare == SPARE_REQUESTS) {
-        arena_release(&q->r.arena);
-        free(q);
-        return;
-    }
-    arena_reset(&q->r.arena);
-    arena = q->r.arena;
-    *q = (struct request_inner){ .r.arena = arena, .next = h->spare };
-    h->spare = q;
-    h->n_spare++;
-}
-
 /* Proxies ask for "http://host/path", too. */
 static const char *without_host(const char *uri)
 {
@@ -95,11 +62,12 @@ static const char *without_host(const char *uri)
 void *http_on_uri(void *self, const char *uri, struct MHD_Connection *mhd)
 {
     struct http *h = self;
-    struct request_inner *q = request_make(h);
+    struct request_inner *q = heap_array(1, sizeof *q);
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     char *question;
 
+    arena_init(&q->r.arena);
     q->http = h;
     q->mhd = mhd;
     q->conn = info->socket_context;
@@ -123,9 +91,9 @@ void *http_on_uri(void *self, const char *uri, struct MHD_Connection *mhd)
 void http_on_completed(void *self, struct MHD_Connection *mhd, void **request,
                        enum MHD_RequestTerminationCode why)
 {
-    struct http *h = self;
     struct request_inner *q = *request;
 
+    (void)self;
     (void)mhd;
     (void)why;
     if (q == NULL)
@@ -140,7 +108,9 @@ void http_on_completed(void *self, struct MHD_Connection *mhd, void **request,
     q->conn->request = NULL;
     q->conn->state = CONN_WAITING;
     q->conn->since_s = clock_stopwatch_s();
-    request_free(h, q);
+    buf_release(&q->body);
+    arena_release(&q->r.arena);
+    free(q);
     *request = NULL;
 }
 
@@ -171,21 +141,12 @@ static int find_caller(struct request_inner *q, struct err *e)
     return rc;
 }
 
-static uint64_t text_key(const char *s)
-{
-    uint64_t v = 14695981039346656037u;    // FNV-1a
-
-    for (; *s != '\0'; s++)
-        v = (v ^ (unsigned char)*s) * 1099511628211u;
-    return v;
-}
-
 static uint64_t caller_key(const struct request_inner *q)
 {
     const struct caller *c = &q->r.caller;
 
     if (c->token != NULL)
-        return BY_TOKEN | text_key(c->token) >> 4;
+        return BY_TOKEN | http_hash(c->token, strlen(c->token)) >> 4;
     return c->owner == NULL ? BY_ADDRESS | q->conn->address >> 4 : BY_UID | c->uid;
 }
 
@@ -327,7 +288,8 @@ static enum MHD_Result take_body(struct request_inner *q, const char *data, size
     return q->n_thrown <= (size_t)q->http->config->body_max ? MHD_YES : MHD_NO;
 }
 
-bool http_is_shallow(const char *bytes, size_t len)
+/* Is no value of a JSON text nested deeper than DEPTH_MAX? */
+static bool is_shallow(const char *bytes, size_t len)
 {
     bool is_text = false;
     int depth = 0;
@@ -357,7 +319,7 @@ json_t *http_parse_body(const struct schema *s, const char *bytes, size_t len, s
         err_fill(e, EINVAL, "want a JSON object as the body: a %s", s->name);
         return NULL;
     }
-    if (!http_is_shallow(bytes, len)) {
+    if (!is_shallow(bytes, len)) {
         err_fill(e, EINVAL, "the body is nested deeper than %d", DEPTH_MAX);
         return NULL;
     }

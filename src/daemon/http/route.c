@@ -128,23 +128,34 @@ bool route_has_parameter(const struct route *r, const char *name)
 
 static const struct {
     int status;
+    const char *code;    // in the answer
     const char *name, *about;
 } errors[] = {
-    { 400, "BadRequest", "An argument or the body is not as described; the message names it" },
-    { 401, "Unauthorised", "Nobody known: send 'Authorization: Bearer TOKEN'" },
-    { 403, "Forbidden", "The caller's scope does not allow this" },
-    { 404, "NotFound", "There is no such thing" },
-    { 405, "NotAllowed", "The path takes other methods; Allow names them" },
-    { 409, "Conflict", "The state does not allow this now" },
-    { 413, "TooLarge", "The body is larger than the daemon takes" },
-    { 415, "Unsupported", "The body is not application/json" },
-    { 422, "KeyReused", "The Idempotency-Key came with another request before" },
-    { 429, "TooMany", "Too many requests a second; Retry-After says when to come back" },
-    { 503, "Unavailable",
+    { 400, "bad_request", "BadRequest",
+      "An argument or the body is not as described; the message names it" },
+    { 401, "unauthorised", "Unauthorised", "Nobody known: send 'Authorization: Bearer TOKEN'" },
+    { 403, "forbidden", "Forbidden", "The caller's scope does not allow this" },
+    { 404, "not_found", "NotFound", "There is no such thing" },
+    { 405, "method_not_allowed", "NotAllowed", "The path takes other methods; Allow names them" },
+    { 409, "conflict", "Conflict", "The state does not allow this now" },
+    { 413, "too_large", "TooLarge", "The body is larger than the daemon takes" },
+    { 415, "unsupported", "Unsupported", "The body is not application/json" },
+    { 422, "key_reused", "KeyReused", "The Idempotency-Key came with another request before" },
+    { 429, "too_many", "TooMany",
+      "Too many requests a second; Retry-After says when to come back" },
+    { 503, "unavailable", "Unavailable",
       "Not now: the store cannot write, the daemon is busy or stopping; Retry-After says when to "
       "come back" },
 };
 enum { N_ERRORS = sizeof errors / sizeof *errors };
+
+const char *route_error_code(int status)
+{
+    for (int i = 0; i < N_ERRORS; i++)
+        if (errors[i].status == status)
+            return errors[i].code;
+    return "internal";
+}
 
 static const struct field error_body_fields[] = {
     { "code", FIELD_TEXT, .is_required = true, .about = "a word to branch on" },

@@ -60,6 +60,9 @@ bool route_has_parameter(const struct route *r, const char *name);
  */
 int route_decode(char *out, size_t max, const char *text, size_t len, bool is_query);
 
+/* The word for an error with that status, as "not_found". */
+const char *route_error_code(int status);
+
 /* The whole description, OpenAPI 3.0.3. Errors are all of 'route_error'. */
 extern const struct schema route_error;
 json_t *route_openapi(const struct route *table, int n);

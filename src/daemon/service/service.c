@@ -259,10 +259,9 @@ static int open_doors(struct service *s, struct err *e)
 
     if (rc == 0)
         rc = auth_open(&s->config, &s->auth, e);
-    if (rc == 0)
-        rc = http_create(s->loop, &s->config, s->auth, routes, n_routes, s, &s->http, e);
     if (rc < 0)
         return rc;
+    s->http = http_create(s->loop, &s->config, s->auth, routes, n_routes, s);
     s->feed = feed_create(s);
     s->decider = decider_create(s);
     return 0;

@@ -92,8 +92,7 @@ static inline void box_open(struct box *b, const struct route *table, int n, voi
 
     ck_assert_msg(loop_create(&b->loop, &e) == 0, "%s", e.text);
     ck_assert_msg(auth_open(&b->config, &b->auth, &e) == 0, "%s", e.text);
-    ck_assert_msg(http_create(b->loop, &b->config, b->auth, table, n, service, &b->http, &e) == 0,
-                  "%s", e.text);
+    b->http = http_create(b->loop, &b->config, b->auth, table, n, service);
     ck_assert_msg(http_listen(b->http, &e) == 0, "%s", e.text);
 }
 

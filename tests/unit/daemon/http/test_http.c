@@ -69,7 +69,7 @@ static void save(struct request *r)
 
 static void say(struct request *r)
 {
-    reply_text(r, 200, "text/plain", "ok\n", 3);
+    reply_take(r, 200, "text/plain", strdup("ok\n"), 3);
 }
 
 static void refuse(struct request *r)
@@ -514,7 +514,7 @@ START_TEST(a_client_that_left_does_not_matter)
     BOX_UNTIL(&box, later != NULL);
     client_close(&c);
     box_turn(&box);
-    reply_text(later, 200, "text/plain", "gone", 4);
+    reply_take(later, 200, "text/plain", strdup("gone"), 4);
     BOX_UNTIL(&box, http_stats(box.http).n_connections == 0);
 }
 END_TEST
@@ -735,7 +735,7 @@ START_TEST(a_handler_may_take_its_time)
     BOX_UNTIL(&box, later != NULL);
     began_s = clock_stopwatch_s();
     BOX_UNTIL(&box, clock_stopwatch_s() - began_s > 1.8);    // the next sweep is in a second
-    reply_text(later, 200, "text/plain", "done", 4);
+    reply_take(later, 200, "text/plain", strdup("done"), 4);
     ck_assert_int_eq(client_answer(&c).status, 200);
     client_close(&c);
 }
@@ -827,11 +827,9 @@ END_TEST
 
 static int try_listen(struct config *c, struct err *e)
 {
-    struct http *h = NULL;
-    int rc;
+    struct http *h = http_create(box.loop, c, box.auth, table, N_TABLE, &box);
+    int rc = http_listen(h, e);
 
-    ck_assert_int_eq(http_create(box.loop, c, box.auth, table, N_TABLE, &box, &h, e), 0);
-    rc = http_listen(h, e);
     http_destroy(h);
     return rc;
 }
