@@ -167,11 +167,6 @@ static const struct field error_fields[] = {
 };
 const struct schema route_error = { "Error", error_fields, 1 };
 
-static bool has_parameters(const struct route *r)
-{
-    return strchr(r->path, '{') != NULL;
-}
-
 /* Can the route answer with this error? Those of the rest are http's, and come from anywhere. */
 static bool may_fail_with(const struct route *r, int status)
 {
@@ -180,7 +175,7 @@ static bool may_fail_with(const struct route *r, int status)
     case 403:
         return r->scope > SCOPE_NONE;
     case 404:
-        return has_parameters(r) || r->also & ROUTE_404;
+        return strchr(r->path, '{') != NULL || r->also & ROUTE_404;
     case 409:
         return r->also & ROUTE_409;
     case 415:
@@ -205,14 +200,6 @@ bool route_may_answer(const struct route *r, int status)
 static json_t *content(const char *type, json_t *schema)
 {
     return json_pack("{s:{s:o}}", type, "schema", schema);
-}
-
-static json_t *schema_ref(const struct schema *s)
-{
-    json_t *o = json_object();
-
-    json_object_set_new(o, "$ref", json_sprintf("#/components/schemas/%s", s->name));
-    return o;
 }
 
 static json_t *success(const struct route *r)
@@ -242,13 +229,11 @@ static json_t *responses(const struct route *r)
         set_by_status(o, 200, success(r));
     set_by_status(o, r->status, success(r));
     for (int i = 0; i < N_ERRORS; i++) {
-        json_t *ref;
-
         if (!may_fail_with(r, errors[i].status))
             continue;
-        ref = json_object();
-        json_object_set_new(ref, "$ref", json_sprintf("#/components/responses/%s", errors[i].name));
-        set_by_status(o, errors[i].status, ref);
+        set_by_status(
+            o, errors[i].status,
+            json_pack("{s:o}", "$ref", json_sprintf("#/components/responses/%s", errors[i].name)));
     }
     return o;
 }

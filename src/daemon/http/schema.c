@@ -16,33 +16,23 @@
 
 /* ---- times ---- */
 
-/* 'n' digits at '*at', which moves on; -1: they are not. */
-static int take_digits(const char **at, int n)
+/* Does 'text' begin like 'form', in which 'd' is any digit and a letter is one of either case? */
+static bool has_form(const char *text, const char *form)
 {
-    int v = 0;
-
-    for (int i = 0; i < n; i++, (*at)++) {
-        if (!isdigit((unsigned char)**at))
-            return -1;
-        v = 10 * v + (**at - '0');
-    }
-    return v;
-}
-
-static bool take(const char **at, char c)
-{
-    if (toupper((unsigned char)**at) != c)
-        return false;
-    (*at)++;
+    for (; *form != '\0'; form++, text++)
+        if (*form == 'd' ? !isdigit((unsigned char)*text) : toupper((unsigned char)*text) != *form)
+            return false;
     return true;
 }
 
-static int days_in(int year, int month)
+/* The number that the 'n' digits at 'p' are. */
+static int digits(const char *p, int n)
 {
-    static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-    bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    int v = 0;
 
-    return days[month - 1] + (month == 2 && is_leap);
+    for (int i = 0; i < n; i++)
+        v = 10 * v + (p[i] - '0');
+    return v;
 }
 
 /* ".25"; NaN when digits are missing. */
@@ -50,8 +40,9 @@ static double take_fraction(const char **at)
 {
     double v = 0, unit = 0.1;
 
-    if (!take(at, '.'))
+    if (**at != '.')
         return 0;
+    ++*at;
     if (!isdigit((unsigned char)**at))
         return NAN;
     while (isdigit((unsigned char)**at)) {
@@ -61,49 +52,33 @@ static double take_fraction(const char **at)
     return v;
 }
 
-/* "Z" or "+01:00", as seconds east of Greenwich; NaN otherwise. */
-static double take_offset(const char **at)
+/* "Z" or "+01:00" to the end of the text, as seconds east of Greenwich; NaN otherwise. */
+static double offset_s(const char *p)
 {
-    double sign = **at == '-' ? -1 : 1;
-    int hours, minutes;
-
-    if (take(at, 'Z'))
-        return 0;
-    if (!take(at, '+') && !take(at, '-'))
+    if (has_form(p, "Z"))
+        return p[1] == '\0' ? 0 : (double)NAN;
+    if ((*p != '+' && *p != '-') || !has_form(p + 1, "dd:dd") || p[6] != '\0')
         return NAN;
-    hours = take_digits(at, 2);
-    minutes = hours >= 0 && take(at, ':') ? take_digits(at, 2) : -1;
-    if (hours > 23 || minutes < 0 || minutes > 59)
+    const int hours = digits(p + 1, 2), minutes = digits(p + 4, 2);
+    if (hours > 23 || minutes > 59)
         return NAN;
-    return sign * (3600.0 * hours + 60.0 * minutes);
+    return (*p == '-' ? -1 : 1) * (3600.0 * hours + 60.0 * minutes);
 }
 
 /* RFC 3339, section 5.6, and nothing else: a date without a time of day is no time. */
 static double parse_time(const char *p)
 {
-    int year = take_digits(&p, 4);
-    int month = year >= 0 && take(&p, '-') ? take_digits(&p, 2) : -1;
-    int day = month >= 0 && take(&p, '-') ? take_digits(&p, 2) : -1;
-    int hour = day >= 0 && take(&p, 'T') ? take_digits(&p, 2) : -1;
-    int minute = hour >= 0 && take(&p, ':') ? take_digits(&p, 2) : -1;
-    int second = minute >= 0 && take(&p, ':') ? take_digits(&p, 2) : -1;
-    double fraction, offset;
-
-    if (second < 0 || second > 60 || minute > 59 || hour > 23 || month < 1 || month > 12)
+    if (!has_form(p, "dddd-dd-ddTdd:dd:dd"))
         return NAN;
-    if (day < 1 || day > days_in(year, month))
+    const int month = digits(p + 5, 2), day = digits(p + 8, 2);
+    const int hour = digits(p + 11, 2), minute = digits(p + 14, 2), second = digits(p + 17, 2);
+    struct tm date = { .tm_year = digits(p, 4) - 1900, .tm_mon = month - 1, .tm_mday = day };
+    const double date_s = (double)timegm(&date);    // which makes March of the 30th of February
+    if (date.tm_mon != month - 1 || date.tm_mday != day || hour > 23 || minute > 59 || second > 60)
         return NAN;
-    fraction = take_fraction(&p);
-    offset = take_offset(&p);
-    if (*p != '\0')
-        return NAN;
-    struct tm tm = { .tm_year = year - 1900,
-                     .tm_mon = month - 1,
-                     .tm_mday = day,
-                     .tm_hour = hour,
-                     .tm_min = minute,
-                     .tm_sec = second };
-    return (double)timegm(&tm) + fraction - offset;
+    p += strlen("dddd-dd-ddTdd:dd:dd");
+    const double fraction = take_fraction(&p);
+    return date_s + 3600.0 * hour + 60.0 * minute + second + fraction - offset_s(p);
 }
 
 double schema_time_s(json_t *v)
@@ -200,16 +175,23 @@ static int check_word(const struct field *f, const char *word, const struct sche
     return err_set(e, EINVAL, "'%s' wants %s, not '%.60s'", at->path, list, word);
 }
 
+/* Are there as many as may be? */
+static int check_count(const struct field *f, size_t n, const char *what,
+                       const struct schema_path *at, struct err *e)
+{
+    if (is_within(f, (double)n))
+        return 0;
+    return err_set(e, EINVAL, "'%s' wants %.0f to %.0f %s, not %zu", at->path, f->low, f->high,
+                   what, n);
+}
+
 static int check_text(const struct field *f, json_t *v, const struct schema_path *at, struct err *e)
 {
     if (!json_is_string(v))
         return want(at, "a text", v, e);
     if (f->words != NULL)
         return check_word(f, json_string_value(v), at, e);
-    if (!is_within(f, (double)json_string_length(v)))
-        return err_set(e, EINVAL, "'%s' wants %.0f to %.0f bytes, not %zu", at->path, f->low,
-                       f->high, json_string_length(v));
-    return 0;
+    return check_count(f, json_string_length(v), "bytes", at, e);
 }
 
 static int check_texts(const struct field *f, json_t *v, const struct schema_path *at,
@@ -227,10 +209,7 @@ static int check_texts(const struct field *f, json_t *v, const struct schema_pat
         if (!json_is_string(item))
             return want(&here, "a text", item, e);
     }
-    if (!is_within(f, (double)json_array_size(v)))
-        return err_set(e, EINVAL, "'%s' wants %.0f to %.0f texts, not %zu", at->path, f->low,
-                       f->high, json_array_size(v));
-    return 0;
+    return check_count(f, json_array_size(v), "texts", at, e);
 }
 
 static int check_map(const struct field *f, json_t *v, const struct schema_path *at, struct err *e)
@@ -247,10 +226,7 @@ static int check_map(const struct field *f, json_t *v, const struct schema_path 
         if (!json_is_string(item))
             return want(&here, "a text", item, e);
     }
-    if (!is_within(f, (double)json_object_size(v)))
-        return err_set(e, EINVAL, "'%s' wants %.0f to %.0f texts, not %zu", at->path, f->low,
-                       f->high, json_object_size(v));
-    return 0;
+    return check_count(f, json_object_size(v), "texts", at, e);
 }
 
 static int check_object(const struct schema *s, json_t *o, const struct schema_path *at,
@@ -263,9 +239,8 @@ static int check_list(const struct field *f, json_t *v, const struct schema_path
 
     if (!json_is_array(v))
         return want(at, "a list of objects", v, e);
-    if (!is_within(f, (double)json_array_size(v)))
-        return err_set(e, EINVAL, "'%s' wants %.0f to %.0f objects, not %zu", at->path, f->low,
-                       f->high, json_array_size(v));
+    if (check_count(f, json_array_size(v), "objects", at, e) < 0)
+        return -EINVAL;
     json_array_foreach(v, i, item)
     {
         struct schema_path here = place_item(at, i);
@@ -475,29 +450,25 @@ json_t *schema_value(const struct field *f, const char *text, struct err *e)
 
 /* ---- as OpenAPI has it ---- */
 
+static void set_bound(json_t *o, const char *key, double v)
+{
+    if (v == floor(v) && fabs(v) < 1e15)
+        json_object_set_new(o, key, json_integer((json_int_t)v));
+    else if (isfinite(v))
+        json_object_set_new(o, key, json_real(v));
+}
+
 static void set_bounds(json_t *o, const struct field *f, const char *low, const char *high)
 {
     if (!has_bounds(f))
         return;
-    if (f->low == floor(f->low) && fabs(f->low) < 1e15)
-        json_object_set_new(o, low, json_integer((json_int_t)f->low));
-    else if (isfinite(f->low))
-        json_object_set_new(o, low, json_real(f->low));
-    if (f->high == floor(f->high) && fabs(f->high) < 1e15)
-        json_object_set_new(o, high, json_integer((json_int_t)f->high));
-    else if (isfinite(f->high))
-        json_object_set_new(o, high, json_real(f->high));
+    set_bound(o, low, f->low);
+    set_bound(o, high, f->high);
 }
 
-static json_t *reference(const struct schema *s)
+json_t *schema_ref(const struct schema *s)
 {
-    json_t *o;
-
-    if (s == NULL)
-        return json_pack("{s:s}", "type", "object");
-    o = json_object();
-    json_object_set_new(o, "$ref", json_sprintf("#/components/schemas/%s", s->name));
-    return o;
+    return json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", s->name));
 }
 
 static json_t *text_openapi(const struct field *f)
@@ -555,9 +526,10 @@ static json_t *type_openapi(const struct field *f)
         return json_pack("{s:s, s:{s:s}}", "type", "object", "additionalProperties", "type",
                          "string");
     case FIELD_OBJECT:
-        return f->of == NULL ? reference(NULL) : json_pack("{s:[o]}", "allOf", reference(f->of));
+        return f->of == NULL ? json_pack("{s:s}", "type", "object")
+                             : json_pack("{s:[o]}", "allOf", schema_ref(f->of));
     case FIELD_LIST:
-        return list_openapi(f, reference(f->of));
+        return list_openapi(f, schema_ref(f->of));
     }
     return json_object();
 }

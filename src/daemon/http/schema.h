@@ -54,6 +54,9 @@ json_t *schema_value(const struct field *f, const char *text, struct err *e);
 /* The schema as OpenAPI 3.0 has it; schemas it refers to by "#/components/schemas/NAME". */
 json_t *schema_openapi(const struct schema *s);
 
+/* Such a reference: {"$ref": ...}. */
+json_t *schema_ref(const struct schema *s);
+
 /* One field's type, bounds and words, as a parameter's "schema" has them. */
 json_t *schema_field_openapi(const struct field *f);
 
