@@ -7,7 +7,6 @@
 #include "base/grow.h"
 #include "catalog/catalog.h"
 #include "catalog/cluster/state.h"
-#include "store/store.h"
 
 #define TIME_MAX_S 1e12    // what a number of seconds may be
 
@@ -34,7 +33,8 @@ void usage_release(struct usage *u)
     map_u64_release(&u->part_by_key);
 }
 
-static void sum_add(struct usage_sum *s, const struct usage_sum *more)
+/* All but the key of a row. */
+static void sum_add(struct row_usage *s, const struct row_usage *more)
 {
     s->active_j += more->active_j;
     s->idle_j += more->idle_j;
@@ -47,12 +47,12 @@ static void sum_add(struct usage_sum *s, const struct usage_sum *more)
     s->n_covered += more->n_covered;
 }
 
-double usage_joules(const struct usage_sum *s)
+double usage_joules(const struct row_usage *r)
 {
-    return s->active_j + s->idle_j;
+    return r->active_j + r->idle_j;
 }
 
-static struct usage_part *part_at(struct usage *u, int64_t job, int64_t gpu_type)
+static struct row_usage *part_at(struct usage *u, int64_t job, int64_t gpu_type)
 {
     uint64_t key = (uint64_t)(job + 1) << 24 | ((uint64_t)gpu_type & 0xffffff);
     int i = map_u64_get(&u->part_by_key, key);
@@ -60,29 +60,26 @@ static struct usage_part *part_at(struct usage *u, int64_t job, int64_t gpu_type
     if (i < 0) {
         GROW(u->parts, u->n_parts, u->cap_parts);
         i = u->n_parts++;
-        u->parts[i] = (struct usage_part){ .job = job, .gpu_type = gpu_type };
+        u->parts[i] = (struct row_usage){ .job = job, .gpu_type = gpu_type };
         map_u64_set(&u->part_by_key, key, i);
     }
     return &u->parts[i];
 }
 
-static struct usage_hour *hour_at(struct usage *u, int64_t hour_s)
+static struct row_usage *hour_at(struct usage *u, int64_t hour_s)
 {
     if (u->n_hours == 0 || u->hours[u->n_hours - 1].hour_s != hour_s) {
         GROW(u->hours, u->n_hours, u->cap_hours);
-        u->hours[u->n_hours++] = (struct usage_hour){ .hour_s = hour_s };
+        u->hours[u->n_hours++] = (struct row_usage){ .hour_s = hour_s };
     }
     return &u->hours[u->n_hours - 1];
 }
 
 void usage_add(struct usage *u, const struct row_usage *r)
 {
-    struct usage_sum one = { r->active_j, r->idle_j,     r->gpu_s,     r->steps,    r->promised_s,
-                             r->kept_s,   r->n_measured, r->abs_error, r->n_covered };
-
-    sum_add(&part_at(u, r->job, r->gpu_type)->sum, &one);
-    sum_add(&hour_at(u, r->hour_s)->sum, &one);
-    sum_add(&u->total, &one);
+    sum_add(part_at(u, r->job, r->gpu_type), r);
+    sum_add(hour_at(u, r->hour_s), r);
+    sum_add(&u->total, r);
 }
 
 static int on_row(void *self, const struct row_usage *r)
@@ -111,7 +108,7 @@ int usage_read(struct usage *u, const char *path, double from_s, double to_s, st
 struct usage_line {
     const char *name;
     int n_jobs;
-    struct usage_sum sum;
+    struct row_usage sum;
 };
 
 struct usage_table {
@@ -133,7 +130,7 @@ static const char *type_name(const struct catalog *c, int64_t id)
 }
 
 /* Who a part belongs to. By type, empty GPUs are of their type; elsewhere they are nobody's. */
-static const char *part_name(const struct usage_table *t, const struct usage_part *p)
+static const char *part_name(const struct usage_table *t, const struct row_usage *p)
 {
     if (t->by == BY_GPU_TYPE)
         return type_name(t->catalog, p->gpu_type);
@@ -184,7 +181,7 @@ static json_t *share(double part, double whole)
     return whole > 0 ? json_real(part / whole) : json_null();
 }
 
-static json_t *row_json(const char *name, int n_jobs, const struct usage_sum *s)
+static json_t *row_json(const char *name, int n_jobs, const struct row_usage *s)
 {
     return json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:f, s:o, s:o}",    //
                      "name", name, "jobs", n_jobs, "joules", usage_joules(s),                //
@@ -200,11 +197,11 @@ static json_t *hours_json(const struct usage *u)
     json_t *list = json_array();
 
     for (int i = 0; i < u->n_hours; i++) {
-        const struct usage_sum *s = &u->hours[i].sum;
-        json_array_append_new(
-            list, json_pack("{s:I, s:f, s:o, s:o}", "hour_s", (json_int_t)u->hours[i].hour_s,
-                            "joules", usage_joules(s), "kept", share(s->kept_s, s->promised_s),
-                            "error", share(s->abs_error, s->n_measured)));
+        const struct row_usage *s = &u->hours[i];
+        json_array_append_new(list, json_pack("{s:I, s:f, s:o, s:o}", "hour_s",
+                                              (json_int_t)s->hour_s, "joules", usage_joules(s),
+                                              "kept", share(s->kept_s, s->promised_s), "error",
+                                              share(s->abs_error, s->n_measured)));
     }
     return list;
 }
@@ -214,9 +211,9 @@ static void table_fill(struct usage_table *t, const struct usage *u, int *n_jobs
     const int all = INT32_MAX;    // the total's "row"
 
     for (int i = 0; i < u->n_parts; i++) {
-        const struct usage_part *p = &u->parts[i];
+        const struct row_usage *p = &u->parts[i];
         int row = row_named(t, part_name(t, p));
-        sum_add(&t->rows[row].sum, &p->sum);
+        sum_add(&t->rows[row].sum, p);
         t->rows[row].n_jobs += count_once(t, row, p->job);
         *n_jobs += count_once(t, all, p->job);
     }

@@ -11,43 +11,24 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "store/store.h"
 
 struct catalog;
 struct err;
-struct row_usage;
 struct state;
 
 enum usage_by { BY_OWNER, BY_WORKLOAD, BY_GPU_TYPE, USAGE_BYS };
 extern const char *const usage_by_names[USAGE_BYS + 1];    // "owner", ..., NULL
 int usage_by_name(const char *name);                       // -1: there is none
 
-/* What rows add up to; fields as in struct row_usage. */
-struct usage_sum {
-    double active_j, idle_j;
-    double gpu_s;
-    double steps;
-    double promised_s, kept_s;
-    double n_measured, abs_error, n_covered;
-};
-
-struct usage_part {
-    int64_t job, gpu_type;    // as in the store
-    struct usage_sum sum;
-};
-
-struct usage_hour {
-    int64_t hour_s;
-    struct usage_sum sum;
-};
-
 /* A period's rows, added up. Owns heap. */
 struct usage {
-    struct usage_part *parts;    // (n_parts) one for each job and type
+    struct row_usage *parts;    // (n_parts) one for each job and type, of all hours
     int n_parts, cap_parts;
     struct map_u64 part_by_key;
-    struct usage_hour *hours;    // (n_hours) rising
+    struct row_usage *hours;    // (n_hours) rising, of all jobs and types
     int n_hours, cap_hours;
-    struct usage_sum total;
+    struct row_usage total;
 };
 
 void usage_init(struct usage *u);
@@ -59,7 +40,7 @@ void usage_add(struct usage *u, const struct row_usage *r);    // hours in risin
  */
 int usage_read(struct usage *u, const char *path, double from_s, double to_s, struct err *e);
 
-double usage_joules(const struct usage_sum *s);
+double usage_joules(const struct row_usage *r);
 
 /* "total", "rows" (most joules first; they add up to the total) and "hours", as docs/api.md has
  * them.
