@@ -429,7 +429,7 @@ static int parse_pass(struct parser *p, const char *name, const char *text, size
     return rc;
 }
 
-static void set_defaults(struct cluster_settings *s)
+void cluster_defaults(struct cluster_settings *s)
 {
     for (int i = 0; i < N_SETTINGS; i++) {
         void *field = (char *)s + settings[i].offset;
@@ -441,6 +441,17 @@ static void set_defaults(struct cluster_settings *s)
     }
 }
 
+bool cluster_setting(const struct cluster_settings *s, int i, struct cluster_setting *out)
+{
+    if (i >= N_SETTINGS)
+        return false;
+    const void *field = (const char *)s + settings[i].offset;
+    out->key = settings[i].key;
+    out->value = settings[i].is_int ? *(const int *)field : *(const double *)field;
+    out->word = settings[i].names != NULL ? settings[i].names[(int)out->value] : NULL;
+    return true;
+}
+
 int cluster_parse(struct arena *a, const char *name, const char *text, size_t len,
                   struct cluster *out, struct err *e)
 {
@@ -448,7 +459,7 @@ int cluster_parse(struct arena *a, const char *name, const char *text, size_t le
     int rc;
 
     *out = (struct cluster){ 0 };
-    set_defaults(&out->settings);
+    cluster_defaults(&out->settings);
     map_init(&p.nodes);
     map_init(&p.workloads);
     rc = parse_pass(&p, name, text, len, false, e);

@@ -50,6 +50,19 @@ struct cluster_settings {
     int power_model;         // enum power_model, by name in the file; POWER_ADDITIVE
 };
 
+/* Every setting at its default. */
+void cluster_defaults(struct cluster_settings *s);
+
+/* One setting after the other, in the order of docs/formats/cluster.md, for those who print them.
+ * False: there are no more than 'i'.
+ */
+struct cluster_setting {
+    const char *key;
+    double value;
+    const char *word;    // that stands for the value; NULL: it is a number
+};
+bool cluster_setting(const struct cluster_settings *s, int i, struct cluster_setting *out);
+
 struct cluster_node {
     const char *name;
     int n_gpus;

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <pwd.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -98,19 +97,6 @@ void api_show_job(struct request *r)
 
 /* ---- submit ---- */
 
-/* Names of accounts are in files or a directory service: only operators make us look. */
-static int find_account(const char *name, uid_t *uid, gid_t *gid, struct err *e)
-{
-    char text[4096];
-    struct passwd entry, *found = NULL;
-
-    if (getpwnam_r(name, &entry, text, sizeof text, &found) != 0 || !found)
-        return err_set(e, ENOENT, "there is no account '%.60s'", name);
-    *uid = found->pw_uid;
-    *gid = found->pw_gid;
-    return 0;
-}
-
 /* The engine's jobs are looked at and nothing else; true: that is said. */
 static bool only_watches(struct request *r)
 {
@@ -131,7 +117,7 @@ void api_submit_job(struct request *r)
                                       .now_s = api_now_s(r),
                                       .wants_even = s->cycle.executor.needs_even_gangs,
                                       .may_run_as = s->cycle.executor.may_run_as,
-                                      .account = find_account };
+                                      .account = account_find };
     struct submit want;
     struct err e = { 0 };
     int id = -1;

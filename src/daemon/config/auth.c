@@ -46,10 +46,7 @@ struct auth {
     struct account *accounts;    // (ACCOUNTS_MAX) of peers, by uid % ACCOUNTS_MAX
 };
 
-static const char *const scope_names[] = {
-    [SCOPE_NONE] = "none",       [SCOPE_READ] = "read",   [SCOPE_SUBMIT] = "submit",
-    [SCOPE_OPERATE] = "operate", [SCOPE_ADMIN] = "admin",
-};
+const char *const scope_names[] = { "none", "read", "submit", "operate", "admin", NULL };
 
 const char *scope_name(enum scope s)
 {
@@ -132,16 +129,13 @@ int auth_parse(struct arena *arena, const char *file, const char *text, size_t l
                          w.line, row.name);
         if (rc < 0)
             break;
-        GROW(rows, count, cap);
+        ARENA_GROW(arena, rows, count, cap);
         rows[count++] = row;
     }
     if (rc == 0) {
-        *out = ARENA_ARRAY(arena, struct auth_row, (size_t)count);
-        if (count > 0)
-            memcpy(*out, rows, (size_t)count * sizeof *rows);
+        *out = rows;
         *n = count;
     }
-    free(rows);
     return rc;
 }
 
@@ -163,23 +157,8 @@ static int check_file(const char *path, struct err *e)
     return 0;
 }
 
-static int read_file(struct arena *arena, const char *path, struct auth_row **out, int *n,
-                     struct err *e)
-{
-    const char *text = NULL;
-    size_t len = 0;
-    int rc = check_file(path, e);
-
-    if (rc == 0)
-        rc = file_read_text(arena, path, NULL, AUTH_TOKENS_MAX, &text, &len, e);
-    if (rc == 0)
-        rc = auth_parse(arena, path, text, len, out, n, e);
-    return rc;
-}
-
 const char *auth_line(struct arena *arena, const struct auth_row *r)
 {
-    const char *line;
     struct buf b;
 
     buf_init(&b, 4096);
@@ -187,15 +166,12 @@ const char *auth_line(struct arena *arena, const struct auth_row *r)
     (void)buf_printf(&b, " %s ", scope_name(r->scope));
     (void)words_put(&b, r->owner);
     (void)buf_printf(&b, " %s\n", r->digest);
-    line = arena_strdup(arena, buf_text(&b));
-    buf_release(&b);
-    return line;
+    return buf_keep(&b, arena);
 }
 
 /* ---- opening ---- */
 
-/* An account by name: its uid and gid, or -1 for both. */
-static void find_account(const char *name, uid_t *uid, gid_t *gid)
+bool account_find(const char *name, uid_t *uid, gid_t *gid)
 {
     char *room = heap_array(ENTRY_MAX, 1);
     struct passwd entry, *found = NULL;
@@ -207,20 +183,26 @@ static void find_account(const char *name, uid_t *uid, gid_t *gid)
         *gid = found->pw_gid;
     }
     free(room);
+    return *uid != (uid_t)-1;
 }
 
 static int open_tokens(struct auth *a, const char *path, struct err *e)
 {
     struct auth_row *rows = NULL;
-    int rc = read_file(&a->arena, path, &rows, &a->n_holders, e);
+    const char *text = NULL;
+    size_t len = 0;
+    int rc = check_file(path, e);
 
+    if (rc == 0)
+        rc = file_read_text(&a->arena, path, NULL, AUTH_TOKENS_MAX, &text, &len, e);
+    if (rc == 0)
+        rc = auth_parse(&a->arena, path, text, len, &rows, &a->n_holders, e);
     if (rc < 0)
         return rc;
-    assert(rows);    // an arena's, even where there are none
     a->holders = ARENA_ARRAY(&a->arena, struct holder, (size_t)a->n_holders);
     for (int i = 0; i < a->n_holders; i++) {
         a->holders[i].row = rows[i];
-        find_account(rows[i].owner, &a->holders[i].uid, &a->holders[i].gid);
+        account_find(rows[i].owner, &a->holders[i].uid, &a->holders[i].gid);
     }
     return 0;
 }

@@ -24,8 +24,9 @@ enum scope {
     SCOPE_OPERATE,    // everybody's jobs; drain nodes
     SCOPE_ADMIN,
 };
-const char *scope_name(enum scope s);    // "none", "read", ...
-int scope_by_name(const char *name);     // -1: there is none
+extern const char *const scope_names[];    // "none", "read", ..., NULL
+const char *scope_name(enum scope s);
+int scope_by_name(const char *name);    // -1: there is none
 
 struct caller {
     enum scope scope;
@@ -75,6 +76,9 @@ const char *auth_line(struct arena *arena, const struct auth_row *r);
  */
 int auth_make_token(struct arena *arena, const char *name, enum scope scope, const char *owner,
                     const char **token, const char **line, struct err *e);
+
+/* The account called 'name': its uid and gid; false: there is none, and both are -1. */
+bool account_find(const char *name, uid_t *uid, gid_t *gid);
 
 /* An account, as the system has it; remembered by those who ask often, since asking may be slow. */
 struct account {

@@ -25,7 +25,6 @@ static const char *const executor_words[] = { "local", "slurm", NULL };
 static const char *const gpus_words[] = { "auto", "nvml", "rocm", "declared", NULL };
 static const char *const power_words[] = { "auto", "nvml", "rocm", "dcgm", "model", NULL };
 static const char *const log_words[] = { "error", "warn", "info", "debug", NULL };
-const char *const config_scopes[] = { "none", "read", "submit", "operate", "admin", NULL };
 
 #define AT(field) .offset = offsetof(struct config, field)
 
@@ -35,13 +34,13 @@ const struct setting config_settings[] = {
     { "socket", SETTING_OWN, AT(socket) },
     { "listen", SETTING_OWN, AT(listen) },
     { "tokens", SETTING_PATH, AT(tokens), .may_reload = true },
-    { "reports", SETTING_PATH, AT(reports) },
-    { "reports_udp", SETTING_OWN, AT(reports_udp) },
+    { "reports", SETTING_SOCKET, AT(reports) },
+    { "reports_udp", SETTING_ADDRESS, AT(reports_udp) },
     { "mode", SETTING_CHOICE, AT(mode), .words = config_modes },
     { "policy", SETTING_TEXT, AT(policy), .may_reload = true },
     { "shadow_policy", SETTING_TEXT, AT(shadow_policy), .may_reload = true },
     { "model", SETTING_TEXT, AT(model) },
-    { "learn", SETTING_FLAG, AT(is_learning), .words = yes_no },
+    { "learn", SETTING_FLAG, AT(is_learning) },
     { "seed", SETTING_WHOLE, AT(seed), 0, 1e15 },
     { "executor", SETTING_CHOICE, AT(executor), .words = executor_words },
     { "slurm_partition", SETTING_TEXT, AT(slurm_partition) },
@@ -50,12 +49,12 @@ const struct setting config_settings[] = {
     { "slurm_poll_s", SETTING_NUMBER, AT(slurm_poll_s), 0.5, 600 },
     { "slurm_patience_s", SETTING_NUMBER, AT(slurm_patience_s), 5, 86400 },
     { "slurm_rate", SETTING_NUMBER, AT(slurm_rate), 0.5, 1000 },
-    { "slurm_sleep", SETTING_FLAG, AT(slurm_sleep), .words = yes_no },
+    { "slurm_sleep", SETTING_FLAG, AT(slurm_sleep) },
     { "record", SETTING_PATH, AT(record) },
     { "gpus", SETTING_CHOICE, AT(gpus), .words = gpus_words },
     { "power", SETTING_OWN, AT(power), .words = power_words },
     { "power_s", SETTING_NUMBER, AT(power_s), 0.1, 3600 },
-    { "mps", SETTING_FLAG, AT(uses_mps), .words = yes_no },
+    { "mps", SETTING_FLAG, AT(uses_mps) },
     { "grace_s", SETTING_NUMBER, AT(grace_s), 0, 86400, .may_reload = true },
     { "warmup_s", SETTING_NUMBER, AT(warmup_s), 0, 86400 },
     { "solve_s", SETTING_NUMBER, AT(solve_s), 0.1, 3600, .may_reload = true },
@@ -64,7 +63,7 @@ const struct setting config_settings[] = {
     { "body_max", SETTING_WHOLE, AT(body_max), 4096, 1 << 30 },
     { "connections_max", SETTING_WHOLE, AT(connections_max), 4, 1 << 20 },
     { "rate_max", SETTING_NUMBER, AT(rate_max), 0, 1e9 },
-    { "job_labels", SETTING_FLAG, AT(has_job_labels), .words = yes_no, .may_reload = true },
+    { "job_labels", SETTING_FLAG, AT(has_job_labels), .may_reload = true },
     { "log", SETTING_CHOICE, AT(log), .words = log_words, .may_reload = true },
 };
 const int config_n_settings = sizeof config_settings / sizeof *config_settings;
@@ -75,28 +74,17 @@ struct config_reader {
     struct config *out;
     int *lines;      // (of config_settings)
     int set_line;    // of 'set decide_s'; 0: none
-    bool has_nodes, has_types, sets_report;
+    bool has_nodes, sets_report;
     int cap_allow;
     struct buf cluster;    // the text with all other lines blank
+    struct buf own;        // more lines for it: see add_own_node
+    int n_own;
 };
 
 #define HERE(r) (r)->words.name, (r)->words.line
 #define SHORT(s) (int)((s).len < 60 ? (s).len : 60), (s).at
 
 /* ---- defaults ---- */
-
-static void default_cluster(struct cluster *out)
-{
-    static const char any[] = "node n v100:1";
-    struct arena a;
-    struct cluster c;
-
-    arena_init(&a);
-    cluster_parse(&a, "default", any, sizeof any - 1, &c, NULL);
-    *out = (struct cluster){ .settings = c.settings };
-    out->settings.report_s = REPORT_S;
-    arena_release(&a);
-}
 
 void config_defaults(struct config *c)
 {
@@ -127,7 +115,8 @@ void config_defaults(struct config *c)
         .rate_max = 2000,
         .log = LOG_INFO,
     };
-    default_cluster(&c->cluster);
+    cluster_defaults(&c->cluster.settings);
+    c->cluster.settings.report_s = REPORT_S;
     c->cluster.settings.decide_s = c->decide_s;
 }
 
@@ -293,7 +282,7 @@ static int take_socket(struct config_reader *r, struct err *e)
     if (rc == 0 && values[0].at != NULL)
         rc = take_mode(r, values[0], &r->out->socket_mode, e);
     if (rc == 0 && values[1].at != NULL) {
-        rc = take_choice(r, "scope", values[1], config_scopes, e);
+        rc = take_choice(r, "scope", values[1], scope_names, e);
         r->out->socket_scope = rc;
     }
     return rc < 0 ? rc : 0;
@@ -371,7 +360,7 @@ static int take_allow(struct config_reader *r, struct err *e)
     name = words_name(&r->words, who->value);
     if (name == NULL)
         return err_set(e, EINVAL, "%s:%d: allow: '%.*s' is no name", HERE(r), SHORT(who->value));
-    scope = take_choice(r, "what is allowed", r->words.word[2].value, config_scopes, e);
+    scope = take_choice(r, "what is allowed", r->words.word[2].value, scope_names, e);
     if (scope < 0)
         return scope;
     for (int i = 0; i < c->n_allow; i++)
@@ -429,13 +418,14 @@ static int take_plain(struct config_reader *r, const struct setting *s, struct e
         return rc;
     switch (s->kind) {
     case SETTING_PATH:
-        if (s->offset == offsetof(struct config, reports) && slice_is(value, "none")) {
-            r->out->reports = NULL;
-            return 0;
-        }
-        return take_path(r, s->name, value,
-                         s->offset == offsetof(struct config, reports) ? SOCKET_PATH_MAX : 0, out,
-                         e);
+        return take_path(r, s->name, value, 0, out, e);
+    case SETTING_SOCKET:
+        if (!slice_is(value, "none"))
+            return take_path(r, s->name, value, SOCKET_PATH_MAX, out, e);
+        *(const char **)out = NULL;
+        return 0;
+    case SETTING_ADDRESS:
+        return take_address(r, s->name, value, out, e);
     case SETTING_TEXT:
         return take_text(r, s, value, e);
     case SETTING_NUMBER:
@@ -443,7 +433,7 @@ static int take_plain(struct config_reader *r, const struct setting *s, struct e
     case SETTING_WHOLE:
         return take_whole(r, s, value, e);
     case SETTING_FLAG:
-        rc = take_choice(r, s->name, value, s->words, e);
+        rc = take_choice(r, s->name, value, yes_no, e);
         *(bool *)out = rc == 1;
         break;
     default:
@@ -455,16 +445,9 @@ static int take_plain(struct config_reader *r, const struct setting *s, struct e
 
 static int take_own(struct config_reader *r, const struct setting *s, struct err *e)
 {
-    int rc;
-
     if (strcmp(s->name, "socket") == 0)
         return take_socket(r, e);
-    if (strcmp(s->name, "listen") == 0)
-        return take_listen(r, e);
-    if (strcmp(s->name, "power") == 0)
-        return take_power(r, e);
-    rc = need_one(r, s->name, e);    // reports_udp
-    return rc < 0 ? rc : take_address(r, s->name, r->words.word[1].value, &r->out->reports_udp, e);
+    return strcmp(s->name, "listen") == 0 ? take_listen(r, e) : take_power(r, e);
 }
 
 static int take_setting(struct config_reader *r, int i, struct err *e)
@@ -488,7 +471,16 @@ static int find_setting(struct slice name)
     return -1;
 }
 
-/* A line for cluster_parse; true when it is one. */
+/* cluster_parse keeps the types that nodes have and wants a node. Here GPUs may be found instead of
+ * declared, so every described type gets a node of its own, which is forgotten afterwards.
+ */
+static void add_own_node(struct config_reader *r, struct slice type)
+{
+    buf_printf(&r->own, "\nnode \"(gogh.conf gputype %d)\" ", r->n_own++);
+    words_put(&r->own, arena_printf(r->arena, "%.*s:1", (int)type.len, type.at));
+}
+
+/* A line for cluster_parse, which says what is wrong with it; true when it is one. */
 static bool is_cluster_line(struct config_reader *r, struct slice verb)
 {
     struct slice key = r->words.n > 1 ? r->words.word[1].value : (struct slice){ "", 0 };
@@ -500,7 +492,9 @@ static bool is_cluster_line(struct config_reader *r, struct slice verb)
         return true;
     }
     r->has_nodes = r->has_nodes || slice_is(verb, "node");
-    r->has_types = r->has_types || slice_is(verb, "gputype");
+    if (slice_is(verb, "gputype") && r->words.n > 1 && r->words.word[1].key.at == NULL &&
+        text_is_name(key))
+        add_own_node(r, key);
     return slice_is(verb, "node") || slice_is(verb, "gputype") || slice_is(verb, "workload");
 }
 
@@ -551,49 +545,20 @@ static void keep_lines(struct config_reader *r, const char *from, const char *to
             buf_append(&r->cluster, "\n", 1);
 }
 
-/* cluster_parse keeps the types that nodes have and wants a node. Here GPUs may be found instead of
- * declared, so every described type gets a node of its own, which is forgotten afterwards.
- */
-#define OWN_NODE "(gogh.conf gputype %d)"
-
-static int name_types(struct config_reader *r, const char *text, size_t len, int *n_own,
-                      struct err *e)
-{
-    struct words w;
-    int rc;
-
-    words_open(&w, r->arena, r->words.name, text, len);
-    if (buf_puts(&r->cluster, "\n") < 0)
-        return -ENOSPC;
-    while ((rc = words_next(&w, e)) > 0) {
-        if (w.n < 2 || w.word[0].key.at != NULL || !slice_is(w.word[0].value, "gputype") ||
-            w.word[1].key.at != NULL || !text_is_name(w.word[1].value))
-            continue;    // nothing, or cluster_parse says what is wrong with it
-        buf_printf(&r->cluster, "node \"" OWN_NODE "\" ", *n_own);
-        words_put(&r->cluster,
-                  arena_printf(r->arena, "%.*s:1", (int)w.word[1].value.len, w.word[1].value.at));
-        buf_puts(&r->cluster, "\n");
-        ++*n_own;
-    }
-    if (rc == 0 && !r->has_nodes && *n_own == 0) {
-        buf_printf(&r->cluster, "node \"" OWN_NODE "\" v100:1\n", 0);
-        ++*n_own;
-    }
-    return rc;
-}
-
-static int take_cluster(struct config_reader *r, const char *text, size_t len, struct err *e)
+static int take_cluster(struct config_reader *r, struct err *e)
 {
     struct cluster *c = &r->out->cluster;
-    int n_own = 0, rc = name_types(r, text, len, &n_own, e);
+    const bool has_types = r->has_nodes || r->n_own > 0;
 
-    if (rc == 0)
-        rc = cluster_parse(r->arena, r->words.name, buf_text(&r->cluster), r->cluster.len, c, e);
+    if (!has_types)
+        add_own_node(r, slice_of("v100"));
+    buf_puts(&r->cluster, buf_text(&r->own));
+    int rc = cluster_parse(r->arena, r->words.name, buf_text(&r->cluster), r->cluster.len, c, e);
     if (rc < 0)
         return rc;
-    c->n_nodes -= n_own;
-    c->n_gpus -= n_own;
-    if (!r->has_nodes && !r->has_types)
+    c->n_nodes -= r->n_own;
+    c->n_gpus -= r->n_own;
+    if (!has_types)
         c->n_types = 0;
     if (!r->sets_report)
         c->settings.report_s = REPORT_S;
@@ -622,7 +587,6 @@ static int settle_reports(struct config_reader *r, struct err *e)
     struct config *c = r->out;
     const char *beside = c->socket != NULL ? c->socket : c->run_dir;
     const char *slash = strrchr(beside, '/');
-
     const int line = r->lines[find_setting(slice_of("reports"))];
 
     if (c->reports == NULL && c->reports_udp == NULL)
@@ -663,12 +627,14 @@ int config_parse(struct arena *a, const char *name, const char *text, size_t len
     out->lines = r.lines;
     words_open(&r.words, a, name, text, len);
     buf_init(&r.cluster, 8 * len + 1024);    // a described type gets a line of 40 bytes more
+    buf_init(&r.own, 8 * len + 1024);
     rc = read_lines(&r, e);
     if (rc == 0)
-        rc = take_cluster(&r, text, len, e);
+        rc = take_cluster(&r, e);
     if (rc == 0)
         rc = settle_decide(&r, e);
     buf_release(&r.cluster);
+    buf_release(&r.own);
     return rc;
 }
 

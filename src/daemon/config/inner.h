@@ -9,14 +9,16 @@
 
 #include "daemon/config/config.h"
 
-enum setting_kind {
-    SETTING_PATH,      // const char *, absolute
-    SETTING_TEXT,      // const char *
-    SETTING_FLAG,      // bool: the second of two words
-    SETTING_CHOICE,    // an enum: its place among the words
-    SETTING_NUMBER,    // double within low..high
-    SETTING_WHOLE,     // long within low..high
-    SETTING_OWN,       // a line of its own shape
+enum setting_kind {     // texts first, up to SETTING_TEXT
+    SETTING_PATH,       // const char *, absolute
+    SETTING_SOCKET,     // the same, of a Unix socket; NULL: none
+    SETTING_ADDRESS,    // const char *, HOST:PORT
+    SETTING_TEXT,       // const char *
+    SETTING_FLAG,       // bool: no or yes
+    SETTING_CHOICE,     // an enum: its place among the words
+    SETTING_NUMBER,     // double within low..high
+    SETTING_WHOLE,      // long within low..high
+    SETTING_OWN,        // a line of its own shape
 };
 
 struct setting {
@@ -30,12 +32,5 @@ struct setting {
 
 extern const struct setting config_settings[];
 extern const int config_n_settings;
-extern const char *const config_scopes[];    // by enum scope, up to NULL
-
-/* The field of 'c' that a setting is about. */
-static inline const void *setting_field(const struct setting *s, const struct config *c)
-{
-    return (const char *)c + s->offset;
-}
 
 #endif

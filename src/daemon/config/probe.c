@@ -25,49 +25,29 @@ struct probe {
     int n_bad;
 };
 
-static void put_place(const struct probe *p, struct buf *out, int line)
-{
-    const char *path = p->config->path != NULL ? p->config->path : "defaults";
-
-    if (line > 0)
-        buf_printf(out, "%s:%d: ", path, line);
-    else
-        buf_printf(out, "%s: ", path);
-}
-
-__attribute__((format(printf, 4, 0))) static void put_finding(struct probe *p, struct buf *out,
-                                                              int line, const char *format,
-                                                              va_list args)
-{
-    char text[512];
-
-    vsnprintf(text, sizeof text, format, args);
-    put_place(p, out, line);
-    buf_printf(out, "%s\n", text);
-}
-
-/* This keeps the daemon from starting. */
-__attribute__((format(printf, 3, 4))) static void bad(struct probe *p, const char *setting,
-                                                      const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    put_finding(p, p->out, config_line(p->config, setting), format, args);
-    va_end(args);
-    p->n_bad++;
-}
-
-/* This does not, and should be known. */
-__attribute__((format(printf, 3, 4))) static void note(struct probe *p, int line,
+/* A finding about a line (0: about none). What is bad keeps the daemon from starting; the rest
+ * should be known.
+ */
+__attribute__((format(printf, 4, 5))) static void tell(struct probe *p, bool is_bad, int line,
                                                        const char *format, ...)
 {
+    const char *path = p->config->path != NULL ? p->config->path : "defaults";
+    struct buf *out = is_bad ? p->out : &p->notes;
+    char text[512];
     va_list args;
 
     va_start(args, format);
-    put_finding(p, &p->notes, line, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    if (line > 0)
+        buf_printf(out, "%s:%d: %s\n", path, line, text);
+    else
+        buf_printf(out, "%s: %s\n", path, text);
+    p->n_bad += is_bad;
 }
+
+#define bad(p, setting, ...) tell((p), true, config_line((p)->config, (setting)), __VA_ARGS__)
+#define note(p, setting, ...) tell((p), false, config_line((p)->config, (setting)), __VA_ARGS__)
 
 /* ---- places to write ---- */
 
@@ -87,9 +67,8 @@ static void probe_parent(struct probe *p, const char *setting, const char *path)
     parent_of(path, dir, sizeof dir);
     bool is_there = stat(dir, &st) == 0 && S_ISDIR(st.st_mode);
     if (!is_there && (strcmp(dir, "/run/gogh") == 0 || strcmp(dir, "/var/lib/gogh") == 0))
-        note(p, config_line(p->config, setting),
-             "%s: '%s' is not there yet; systemd makes it when it starts the service", setting,
-             dir);
+        note(p, setting, "%s: '%s' is not there yet; systemd makes it when it starts the service",
+             setting, dir);
     else if (!is_there)
         bad(p, setting,
             "%s: the directory '%s' is not there; make it ('install -d %s'), or name "
@@ -177,16 +156,15 @@ static void probe_tls(struct probe *p)
         probe_pem(p, "cert", c->cert, "CERTIFICATE-----");
         probe_pem(p, "key", c->key, "PRIVATE KEY-----");
         if (!is_private(c->key))
-            note(p, config_line(c, "listen"),
-                 "listen: everybody can read the key; 'chmod o-rwx %s'", c->key);
+            note(p, "listen", "listen: everybody can read the key; 'chmod o-rwx %s'", c->key);
     } else if (c->listen != NULL) {
-        note(p, config_line(c, "listen"),
+        note(p, "listen",
              "listen: %s without TLS: whoever is on this machine can "
              "read along",
              c->listen);
     }
     if (c->listen != NULL && c->tokens == NULL)
-        note(p, config_line(c, "listen"), "listen: without a 'tokens' line nobody comes in by TCP");
+        note(p, "listen", "listen: without a 'tokens' line nobody comes in by TCP");
 }
 
 static void probe_tokens(struct probe *p)
@@ -204,7 +182,7 @@ static void probe_tokens(struct probe *p)
     if (auth_open(p->config, &a, &e) == 0)
         auth_close(a);
     else if (geteuid() == 0 && is_others(path))    // the daemon's user may not be who asks
-        note(p, config_line(p->config, "tokens"), "tokens: %s", e.text);
+        note(p, "tokens", "tokens: %s", e.text);
     else
         bad(p, "tokens", "tokens: %s", e.text);
 }
@@ -279,12 +257,11 @@ static void probe_slurm_reports(struct probe *p)
     const char *udp = p->config->reports_udp;
 
     if (udp == NULL)
-        note(p, config_line(p->config, "executor"),
+        note(p, "executor",
              "executor: jobs on other nodes cannot report to a socket of this host; say "
              "'reports_udp HOST:PORT' with a name that they know");
-    else if (strncmp(udp, "127.", 4) == 0 || strncmp(udp, "localhost:", 10) == 0 ||
-             strncmp(udp, "[::1]", 5) == 0)
-        note(p, config_line(p->config, "reports_udp"),
+    else if (config_is_loopback(udp))
+        note(p, "reports_udp",
              "reports_udp: %s means themselves to jobs on other nodes; say a name of this host "
              "that they know",
              udp);
@@ -323,7 +300,7 @@ static void probe_allow(struct probe *p)
         const struct config_allow *a = &p->config->allow[i];
 
         if (a->is_group ? getgrnam(a->name) == NULL : getpwnam(a->name) == NULL)
-            note(p, a->line, "allow: there is no %s '%s' here; the line does nothing",
+            tell(p, false, a->line, "allow: there is no %s '%s' here; the line does nothing",
                  a->is_group ? "group" : "user", a->name);
     }
 }

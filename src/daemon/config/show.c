@@ -7,70 +7,27 @@
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/err.h"
+#include "base/text/json.h"
 #include "base/text/words.h"
+#include "daemon/config/auth.h"
 #include "daemon/config/inner.h"
 
 /* ---- values ---- */
 
+/* The field of 'c' that a setting is about. */
+static const void *field_of(const struct setting *s, const struct config *c)
+{
+    return (const char *)c + s->offset;
+}
+
 static const char *text_of(const struct setting *s, const struct config *c)
 {
-    const char *v;
-
-    memcpy(&v, setting_field(s, c), sizeof v);
-    return v;
-}
-
-static const char *word_of(const struct setting *s, const struct config *c)
-{
-    return s->kind == SETTING_FLAG ? s->words[*(const bool *)setting_field(s, c)]
-                                   : s->words[*(const int *)setting_field(s, c)];
-}
-
-static double number_of(const struct setting *s, const struct config *c)
-{
-    return s->kind == SETTING_WHOLE ? (double)*(const long *)setting_field(s, c)
-                                    : *(const double *)setting_field(s, c);
+    return *(const char *const *)field_of(s, c);
 }
 
 static bool is_text(const struct setting *s)
 {
-    return s->kind == SETTING_PATH || s->kind == SETTING_TEXT;
-}
-
-static bool is_word(const struct setting *s)
-{
-    return s->kind == SETTING_FLAG || s->kind == SETTING_CHOICE;
-}
-
-/* What 'set' lines say, in the order of docs/formats/cluster.md. */
-static const struct {
-    const char *name;
-    size_t offset;
-    bool is_int;
-} sets[] = {
-#define SET(field, is_int)                                       \
-    {                                                            \
-#field, offsetof(struct cluster_settings, field), is_int \
-    }
-    SET(sleep_after_s, false), SET(wake_s, false),   SET(move_s, false),
-    SET(restart_s, false),     SET(settle_s, false), SET(report_s, false),
-    SET(noise, false),         SET(price_w, false),  SET(power_cap_w, false),
-    SET(confidence_z, false),  SET(theta, true),     SET(power_limits, true),
-#undef SET
-};
-#define N_SETS ((int)(sizeof sets / sizeof *sets))
-
-static double set_of(int i, const struct cluster_settings *s)
-{
-    const char *field = (const char *)s + sets[i].offset;
-    double v;
-    int whole;
-
-    memcpy(&whole, field, sizeof whole);
-    if (sets[i].is_int)
-        return whole;
-    memcpy(&v, field, sizeof v);
-    return v;
+    return s->kind <= SETTING_TEXT;
 }
 
 /* ---- as lines ---- */
@@ -80,7 +37,7 @@ static void print_own(const struct setting *s, const struct config *c, struct bu
     if (strcmp(s->name, "socket") == 0) {
         buf_puts(out, "socket          ");
         words_put(out, c->socket != NULL ? c->socket : "none");
-        buf_printf(out, " mode=%04o scope=%s\n", c->socket_mode, config_scopes[c->socket_scope]);
+        buf_printf(out, " mode=%04o scope=%s\n", c->socket_mode, scope_names[c->socket_scope]);
     } else if (strcmp(s->name, "listen") == 0 && c->listen != NULL) {
         buf_printf(out, "listen          %s", c->listen);
         if (c->cert != NULL) {
@@ -97,28 +54,33 @@ static void print_own(const struct setting *s, const struct config *c, struct bu
             words_put(out, c->dcgm_url);
         }
         buf_puts(out, "\n");
-    } else if (strcmp(s->name, "reports_udp") == 0 && c->reports_udp != NULL) {
-        buf_printf(out, "reports_udp     %s\n", c->reports_udp);
     }
 }
 
 static void print_setting(const struct setting *s, const struct config *c, struct buf *out)
 {
+    const void *field = field_of(s, c);
+    const char *text = is_text(s) ? text_of(s, c) : NULL;
+
     if (s->kind == SETTING_OWN) {
         print_own(s, c, out);
         return;
     }
-    if (strcmp(s->name, "reports") == 0 && c->reports == NULL)
-        buf_puts(out, "reports         none\n");
-    if (is_text(s) && text_of(s, c) == NULL)
+    if (s->kind == SETTING_SOCKET && text == NULL)
+        text = "none";
+    if (is_text(s) && text == NULL)
         return;
     buf_printf(out, "%-15s ", s->name);
     if (is_text(s))
-        words_put(out, text_of(s, c));
-    else if (is_word(s))
-        buf_puts(out, word_of(s, c));
+        words_put(out, text);
+    else if (s->kind == SETTING_FLAG)
+        buf_puts(out, *(const bool *)field ? "yes" : "no");
+    else if (s->kind == SETTING_CHOICE)
+        buf_puts(out, s->words[*(const int *)field]);
+    else if (s->kind == SETTING_WHOLE)
+        words_put_number(out, (double)*(const long *)field);
     else
-        words_put_number(out, number_of(s, c));
+        words_put_number(out, *(const double *)field);
     buf_puts(out, "\n");
 }
 
@@ -138,24 +100,34 @@ static void print_node(const struct cluster *c, const struct cluster_node *n, st
     buf_puts(out, "\n");
 }
 
+/* decide_s is a setting of ours, too, and is told there. */
+static bool is_ours(const struct cluster_setting *set)
+{
+    return strcmp(set->key, "decide_s") == 0;
+}
+
 void config_print(const struct config *c, struct buf *out)
 {
     const struct cluster *cl = &c->cluster;
+    struct cluster_setting set;
 
     for (int i = 0; i < config_n_settings; i++)
         print_setting(&config_settings[i], c, out);
     for (int i = 0; i < c->n_allow; i++) {
         buf_printf(out, "allow           %s=", c->allow[i].is_group ? "group" : "user");
         words_put(out, c->allow[i].name);
-        buf_printf(out, " %s\n", config_scopes[c->allow[i].scope]);
+        buf_printf(out, " %s\n", scope_names[c->allow[i].scope]);
     }
-    for (int i = 0; i < N_SETS; i++) {
-        buf_printf(out, "set             %s ", sets[i].name);
-        words_put_number(out, set_of(i, &cl->settings));
+    for (int i = 0; cluster_setting(&cl->settings, i, &set); i++) {
+        if (is_ours(&set))
+            continue;
+        buf_printf(out, "set             %s ", set.key);
+        if (set.word != NULL)
+            buf_puts(out, set.word);
+        else
+            words_put_number(out, set.value);
         buf_puts(out, "\n");
     }
-    buf_printf(out, "set             power_model %s\n",
-               power_model_name((enum power_model)cl->settings.power_model));
     for (int i = 0; i < cl->n_types; i++)
         if (cl->is_described[i])
             buf_printf(out, "# gputype       %s: as in the file\n", cl->types[i].name);
@@ -167,34 +139,30 @@ void config_print(const struct config *c, struct buf *out)
 
 /* ---- as JSON ---- */
 
-static json_t *text_json(const char *text)
-{
-    return text != NULL ? json_string(text) : json_null();
-}
-
 static json_t *setting_json(const struct setting *s, const struct config *c)
 {
+    const void *field = field_of(s, c);
+
     if (strcmp(s->name, "socket") == 0)
-        return json_pack("{s:o, s:o, s:s}", "path", text_json(c->socket), "mode",
+        return json_pack("{s:o, s:o, s:s}", "path", json_text_or_null(c->socket), "mode",
                          json_sprintf("%04o", c->socket_mode), "scope",
-                         config_scopes[c->socket_scope]);
+                         scope_names[c->socket_scope]);
     if (strcmp(s->name, "listen") == 0)
-        return c->listen == NULL ? json_null()
-                                 : json_pack("{s:s, s:o, s:o}", "address", c->listen, "cert",
-                                             text_json(c->cert), "key", text_json(c->key));
+        return c->listen == NULL
+                   ? json_null()
+                   : json_pack("{s:s, s:o, s:o}", "address", c->listen, "cert",
+                               json_text_or_null(c->cert), "key", json_text_or_null(c->key));
     if (strcmp(s->name, "power") == 0)
         return c->power == POWER_DCGM ? json_pack("{s:s}", "dcgm", c->dcgm_url)
                                       : json_string(s->words[c->power]);
-    if (strcmp(s->name, "reports_udp") == 0)
-        return text_json(c->reports_udp);
     if (is_text(s))
-        return text_json(text_of(s, c));
-    if (is_word(s) && s->kind == SETTING_FLAG && strcmp(s->words[0], "no") == 0)
-        return json_boolean(*(const bool *)setting_field(s, c));
-    if (is_word(s))
-        return json_string(word_of(s, c));
-    return s->kind == SETTING_WHOLE ? json_integer(*(const long *)setting_field(s, c))
-                                    : json_real(number_of(s, c));
+        return json_text_or_null(text_of(s, c));
+    if (s->kind == SETTING_FLAG)
+        return json_boolean(*(const bool *)field);
+    if (s->kind == SETTING_CHOICE)
+        return json_string(s->words[*(const int *)field]);
+    return s->kind == SETTING_WHOLE ? json_integer(*(const long *)field)
+                                    : json_real(*(const double *)field);
 }
 
 static json_t *nodes_json(const struct cluster *c)
@@ -226,12 +194,13 @@ static json_t *names_json(const struct cluster *c, bool is_types)
 
 static json_t *sets_json(const struct cluster_settings *s)
 {
+    struct cluster_setting set;
     json_t *o = json_object();
 
-    for (int i = 0; i < N_SETS; i++)
-        json_object_set_new(o, sets[i].name, json_real(set_of(i, s)));
-    json_object_set_new(o, "power_model",
-                        json_string(power_model_name((enum power_model)s->power_model)));
+    for (int i = 0; cluster_setting(s, i, &set); i++)
+        if (!is_ours(&set))
+            json_object_set_new(o, set.key,
+                                set.word != NULL ? json_string(set.word) : json_real(set.value));
     return o;
 }
 
@@ -242,9 +211,9 @@ json_t *config_json(const struct config *c)
     for (int i = 0; i < config_n_settings; i++)
         json_object_set_new(o, config_settings[i].name, setting_json(&config_settings[i], c));
     for (int i = 0; i < c->n_allow; i++)
-        json_array_append_new(
-            allow, json_pack("{s:s, s:s}", c->allow[i].is_group ? "group" : "user",
-                             c->allow[i].name, "scope", config_scopes[c->allow[i].scope]));
+        json_array_append_new(allow,
+                              json_pack("{s:s, s:s}", c->allow[i].is_group ? "group" : "user",
+                                        c->allow[i].name, "scope", scope_names[c->allow[i].scope]));
     json_object_set_new(o, "allow", allow);
     json_object_set_new(o, "node", nodes_json(&c->cluster));
     json_object_set_new(o, "gputype", names_json(&c->cluster, true));

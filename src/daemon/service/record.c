@@ -157,24 +157,17 @@ static double now_s(const struct record *r)
 /* As 'set' lines of a cluster file, which reads them back. */
 static void put_settings(struct buf *out, const struct cluster_settings *s)
 {
+    struct cluster_setting set;
     struct buf b;
 
     buf_init(&b, 4096);
-#define SET(field) buf_printf(&b, "set %s %.17g\n", #field, s->field)
-    SET(sleep_after_s);
-    SET(wake_s);
-    SET(move_s);
-    SET(restart_s);
-    SET(settle_s);
-    SET(report_s);
-    SET(noise);
-    SET(price_w);
-    SET(power_cap_w);
-    SET(confidence_z);
-    SET(decide_s);
-#undef SET
-    buf_printf(&b, "set theta %d\nset power_limits %d\nset power_model %s\n", s->theta,
-               s->power_limits, power_model_name((enum power_model)s->power_model));
+    for (int i = 0; cluster_setting(s, i, &set); i++) {
+        buf_printf(&b, "set %s ", set.key);
+        if (set.word)
+            buf_printf(&b, "%s\n", set.word);
+        else
+            buf_printf(&b, "%.17g\n", set.value);
+    }
     put_text(out, "settings", buf_text(&b));
     buf_release(&b);
 }

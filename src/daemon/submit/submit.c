@@ -57,7 +57,7 @@ static int read_owner(struct submit_reading *r, struct err *e)
             return err_set(e, EACCES, "owner: submitting for others takes the scope 'operate'");
         if (reading_check_name("owner", owner, e) < 0)
             return -EINVAL;
-        if (!r->context->account || r->context->account(owner, &r->uid, &r->gid, e) < 0)
+        if (!r->context->account || !r->context->account(owner, &r->uid, &r->gid))
             return err_set(e, EINVAL, "owner: there is no account '%.60s' on this machine", owner);
         if (r->uid == 0 && r->context->caller->uid != 0 && r->context->caller->scope < SCOPE_ADMIN)
             return err_set(e, EACCES,

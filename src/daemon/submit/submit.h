@@ -37,8 +37,9 @@ struct submit_context {
     /* Can processes of that user be started here? NULL: of everybody. */
     int (*may_run_as)(uid_t uid, struct err *e);
 
-    /* The account called 'name', for those who submit for others. NULL: nobody may. -ENOENT. */
-    int (*account)(const char *name, uid_t *uid, gid_t *gid, struct err *e);
+    /* The account called 'name', for those who submit for others (account_find). NULL: nobody may.
+     */
+    bool (*account)(const char *name, uid_t *uid, gid_t *gid);
 };
 
 struct submit {
