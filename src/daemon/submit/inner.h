@@ -26,6 +26,9 @@ bool reading_flag(const struct submit_reading *r, const char *key);
 /* Is it a name as text_is_name has it? */
 int reading_check_name(const char *what, const char *name, struct err *e);
 
+/* Does a live job have that name? */
+bool reading_is_taken(const struct state *s, const char *name);
+
 /* What it runs, into 'out'; its owner and kind have been read. */
 int reading_workload(struct submit_reading *r, struct err *e);
 

@@ -21,6 +21,7 @@
 #include "catalog/cluster/state.h"
 #include "daemon/http/shapes.h"
 #include "daemon/config/auth.h"
+#include "daemon/submit/inner.h"
 
 #define NAME_ROOM 160    // bytes of a job's own name: there is room for its number behind it
 #define NEAR 3           // letters that a misspelt key may be away from what was meant
@@ -382,13 +383,6 @@ static int put_gpus(struct arena *a, const struct submit_context *context,
 
 /* ---- its name and command ---- */
 
-static bool is_live(const struct state *s, const char *name)
-{
-    const int known = state_find_job(s, name);
-
-    return known >= 0 && s->jobs[known]->state <= JOB_RUNNING;
-}
-
 /* The user's own name where nobody has it, else with the number that Slurm has for it. */
 static const char *name_of(struct arena *a, const struct state *s, const struct slurm_job *j,
                            const char *asked)
@@ -401,12 +395,12 @@ static const char *name_of(struct arena *a, const struct state *s, const struct 
         own = "job";
     if (j->array >= 0)
         name = arena_printf(a, "%s-%ld_%ld", own, j->array, j->task);
-    else if (is_live(s, own) || strspn(own, "0123456789") == strlen(own))
+    else if (reading_is_taken(s, own) || strspn(own, "0123456789") == strlen(own))
         name = arena_printf(a, "%s-%ld", own, j->id);
     else
         name = own;
     const char *first = name;
-    for (int i = 2; is_live(s, name); i++)
+    for (int i = 2; reading_is_taken(s, name); i++)
         name = arena_printf(a, "%s-%d", first, i);
     return name;
 }

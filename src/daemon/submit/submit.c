@@ -169,10 +169,6 @@ static int read_deadline(struct submit_reading *r, struct err *e)
     if (!deadline || json_is_null(deadline))
         return 0;
     p->deadline_s = schema_time_s(deadline);
-    if (isnan(p->deadline_s))
-        return err_set(e, EINVAL,
-                       "deadline: want a time as 2026-11-16T18:00:00Z, or seconds "
-                       "since 1970");
     if (p->kind == JOB_INFERENCE)
         return err_set(e, EINVAL, "deadline: inference promises its rate; leave it out");
     if (p->is_guess)
@@ -309,12 +305,11 @@ static int read_promise(struct submit_reading *r, struct err *e)
 
 /* ---- its name ---- */
 
-static bool is_taken(const struct state *s, const char *name)
+bool reading_is_taken(const struct state *s, const char *name)
 {
-    int known = state_find_job(s, name);
-    enum job_state state = known < 0 ? JOB_FINISHED : s->jobs[known]->state;
+    const int known = state_find_job(s, name);
 
-    return state == JOB_WAITING || state == JOB_HELD || state == JOB_RUNNING;
+    return known >= 0 && s->jobs[known]->state <= JOB_RUNNING;
 }
 
 static int read_name(struct submit_reading *r, struct err *e)
@@ -325,7 +320,7 @@ static int read_name(struct submit_reading *r, struct err *e)
 
     if (!name) {
         p->name = arena_printf(r->arena, "job-%d", s->n_jobs);
-        for (int i = 2; is_taken(s, p->name); i++)
+        for (int i = 2; reading_is_taken(s, p->name); i++)
             p->name = arena_printf(r->arena, "job-%d-%d", s->n_jobs, i);
         return 0;
     }
@@ -334,7 +329,7 @@ static int read_name(struct submit_reading *r, struct err *e)
     if (strspn(name, "0123456789") == strlen(name))
         return err_set(e, EINVAL, "name: '%.60s' would be taken for a job's number; add a letter",
                        name);
-    if (is_taken(s, name))
+    if (reading_is_taken(s, name))
         return err_set(e, EEXIST, "name: job '%.60s' is %s; choose another name", name,
                        job_state_name(s->jobs[state_find_job(s, name)]->state));
     p->name = arena_strdup(r->arena, name);
@@ -360,38 +355,28 @@ static size_t command_bytes(json_t *argv, json_t *env)
     return n;
 }
 
-static int check_paths(const struct submit_reading *r, struct err *e)
-{
-    const char *cwd = reading_text(r, "cwd");
-
-    if (cwd && cwd[0] != '/')
-        return err_set(e, EINVAL, "cwd: want a path from the root, as /home/ada/run; got '%.60s'",
-                       cwd);
-    return 0;
-}
-
 static int read_command(struct submit_reading *r, struct err *e)
 {
-    static const char *const keys[] = { "argv",      "cwd",     "env",     "stdout", "stderr",
-                                        "timeout_s", "retries", "grace_s", "cpus",   "mem_mib" };
-    json_t *argv = json_object_get(r->body, "argv");
+    static const char *const keys[] = {
+        "argv",    "cwd",     "env",  "stdout",  "stderr",           "timeout_s",
+        "retries", "grace_s", "cpus", "mem_mib", "checkpoint_signal"
+    };
+    const char *cwd = reading_text(r, "cwd");
+    const size_t n =
+        command_bytes(json_object_get(r->body, "argv"), json_object_get(r->body, "env"));
 
-    if (json_array_size(argv) == 0)
-        return err_set(e, EINVAL, "argv: a program and its arguments; there is nothing to run");
-    size_t n = command_bytes(argv, json_object_get(r->body, "env"));
     if (n > SUBMIT_COMMAND_MAX)
         return err_set(e, EINVAL, "argv and env take %zu bytes; the most is %d. Put it in a file",
                        n, SUBMIT_COMMAND_MAX);
-    if (check_paths(r, e) < 0)
-        return -EINVAL;
+    if (cwd && cwd[0] != '/')
+        return err_set(e, EINVAL, "cwd: want a path from the root, as /home/ada/run; got '%.60s'",
+                       cwd);
     json_t *o = json_object();
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *v = json_object_get(r->body, keys[i]);
         if (v && !json_is_null(v))
             json_object_set(o, keys[i], v);
     }
-    if (reading_text(r, "checkpoint_signal"))
-        json_object_set(o, "checkpoint_signal", json_object_get(r->body, "checkpoint_signal"));
     json_object_set_new(o, "uid", json_integer((json_int_t)r->uid));
     json_object_set_new(o, "gid", json_integer((json_int_t)r->gid));
     char *dump = json_dumps(o, JSON_COMPACT);

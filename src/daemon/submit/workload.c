@@ -210,8 +210,6 @@ static int name_by_command(struct submit_reading *r, struct err *e)
     const char *first = json_string_value(json_array_get(argv, 1));
     struct workload w;
 
-    if (!program)
-        return err_set(e, EINVAL, "argv: a program and its arguments; there is nothing to run");
     bool has_more = first && first[0] && first[0] != '-';
     const char *name =
         arena_printf(r->arena, "%.60s: %.60s%s%.60s", r->out->spec.owner, base_name(program),
