@@ -60,6 +60,11 @@ double api_now_s(const struct request *r);
  */
 const struct job *api_find_job(struct request *r, const char *name);
 
+/* The end of a page of a list, and of the answer: 'next' is what the following one is after; -1:
+ * that was all.
+ */
+void api_end_page(struct api_text *t, long total, long next);
+
 /* Answer with the text of 't', which is released. */
 void api_reply(struct request *r, int status, struct api_text *t);
 

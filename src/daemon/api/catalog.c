@@ -55,13 +55,7 @@ void api_list_workloads(struct request *r)
     api_put_open(&t, "workloads", '[');
     for (long i = first; i < end; i++)
         put_workload(&t, c, (int)i);
-    api_put_close(&t, ']');
-    api_put_whole(&t, "total", c->n_workloads);
-    if (end < c->n_workloads)
-        api_put_whole(&t, "next", end - 1);
-    else
-        api_put_null(&t, "next");
-    api_put_close(&t, '}');
+    api_end_page(&t, c->n_workloads, end < c->n_workloads ? end - 1 : -1);
     api_reply(r, 200, &t);
 }
 

@@ -30,17 +30,6 @@ static void put_counts(struct api_text *t, const struct state *st)
     api_put_close(t, '}');
 }
 
-static double all_watts(const struct service *s)
-{
-    double watts = 0;
-
-    if (!s->watch)
-        return NAN;
-    for (int g = 0; g < s->base.ledger.state.n_gpus; g++)
-        watts += watch_gpu_w(s->watch, g);
-    return watts;
-}
-
 static void put_work(struct api_text *t, const struct service *s)
 {
     const struct metrics *m = &s->metrics;
@@ -116,7 +105,7 @@ void api_status(struct request *r)
     put_counts(&t, st);
     api_put_whole(&t, "nodes", st->n_nodes);
     api_put_whole(&t, "gpus", st->n_gpus);
-    api_put_number(&t, "watts", all_watts(s));
+    api_put_number(&t, "watts", s->watch ? service_watts(s) : (double)NAN);
     api_put_number(&t, "joules", s->energy ? energy_total_j(s->energy) : (double)NAN);
     put_work(&t, s);
     put_engine(&t, s);

@@ -77,13 +77,7 @@ void api_list_jobs(struct request *r)
         last = i;
         n++;
     }
-    api_put_close(&t, ']');
-    api_put_whole(&t, "total", total);
-    if (is_more)
-        api_put_whole(&t, "next", last);
-    else
-        api_put_null(&t, "next");
-    api_put_close(&t, '}');
+    api_end_page(&t, total, is_more ? last : -1);
     api_reply(r, 200, &t);
 }
 
@@ -226,6 +220,17 @@ struct service *api_service(const struct request *r)
 double api_now_s(const struct request *r)
 {
     return clock_now_s(&api_service(r)->clock);
+}
+
+void api_end_page(struct api_text *t, long total, long next)
+{
+    api_put_close(t, ']');
+    api_put_whole(t, "total", total);
+    if (next >= 0)
+        api_put_whole(t, "next", next);
+    else
+        api_put_null(t, "next");
+    api_put_close(t, '}');
 }
 
 void api_reply(struct request *r, int status, struct api_text *t)

@@ -166,12 +166,6 @@ void api_list_gpus(struct request *r)
     api_put_open(&t, "gpus", '[');
     for (long g = first; g < end; g++)
         put_gpu(&t, s, (int)g);
-    api_put_close(&t, ']');
-    api_put_whole(&t, "total", n_gpus);
-    if (end < n_gpus)
-        api_put_whole(&t, "next", end - 1);
-    else
-        api_put_null(&t, "next");
-    api_put_close(&t, '}');
+    api_end_page(&t, n_gpus, end < n_gpus ? end - 1 : -1);
     api_reply(r, 200, &t);
 }

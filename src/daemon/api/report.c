@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/grow.h"
+#include "base/text/json.h"
 #include "daemon/api/api.h"
 #include "daemon/service/decide.h"
 #include "daemon/api/usage.h"
@@ -52,17 +53,13 @@ static void asked_free(struct asked *q)
 
 /* ---- in the child, or without one ---- */
 
-static json_t *number_json(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *run_json(const struct hindsight_run *h)
 {
     return json_pack("{s:s, s:i, s:f, s:f, s:o, s:o, s:o}", "policy", h->policy, "finished",
                      h->n_finished, "energy_j", h->energy_j, "work_s", h->work_s, "joules_per_work",
-                     number_json(h->joules_per_work), "promise_attainment",
-                     number_json(h->promise_attainment), "mean_jct_s", number_json(h->mean_jct_s));
+                     json_number_or_null(h->joules_per_work), "promise_attainment",
+                     json_number_or_null(h->promise_attainment), "mean_jct_s",
+                     json_number_or_null(h->mean_jct_s));
 }
 
 /* The policies are those of the configuration: ours, and what the site does without us. */
@@ -89,7 +86,8 @@ static json_t *look_back(const struct asked *q, struct service *s, struct err *e
     if (rc == 0)
         o = json_pack("{s:f, s:f, s:i, s:[o, o], s:o, s:f}", "from_s", q->from_s, "to_s", q->to_s,
                       "jobs", runs[0].n_jobs, "runs", run_json(&runs[0]), run_json(&runs[1]),
-                      "saved", number_json(1 - runs[0].joules_per_work / runs[1].joules_per_work),
+                      "saved",
+                      json_number_or_null(1 - runs[0].joules_per_work / runs[1].joules_per_work),
                       "measured_j", usage_joules(&q->usage.total));
     arena_release(&a);
     return o;

@@ -204,7 +204,7 @@ static void record(struct service *s, const struct decision *d)
         service_undo(s, &e);
 }
 
-static double drawn_w(const struct service *s)
+double service_watts(const struct service *s)
 {
     double watts = 0;
 
@@ -233,7 +233,7 @@ static void count(struct service *s, const struct decision *d, const struct act_
     }
     s->last_decision_s = d->time_s;
     if (json_is_real(ours)) {
-        s->acting_w = only_watches(s) ? drawn_w(s) : d->plan.watts;
+        s->acting_w = only_watches(s) ? service_watts(s) : d->plan.watts;
         s->shadow_w = json_real_value(ours);
     }
 }

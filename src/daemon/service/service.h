@@ -106,6 +106,9 @@ int service_cancel(struct service *s, int job, struct err *e);
 /* Write down what was used up to now, so that a report has it. */
 void service_flush(struct service *s);
 
+/* What all GPUs draw now. */
+double service_watts(const struct service *s);
+
 /* Something has changed: decide soon. (service_append does this by itself.) */
 void service_wake(struct service *s);
 
