@@ -13,6 +13,7 @@
 #include "base/text/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "cycle/cycle.h"
@@ -57,10 +58,8 @@ struct decider {
 
 struct decider *decider_create(struct service *s)
 {
-    struct decider *d = calloc(1, sizeof *d);
+    struct decider *d = heap_array(1, sizeof *d);
 
-    if (!d)
-        abort();
     d->service = s;
     return d;
 }
@@ -81,20 +80,19 @@ static void child_free(struct decision_child *c)
     free(c);
 }
 
+static void let_go_of(const struct decision_child *c, int *fd)
+{
+    if (*fd < 0)
+        return;
+    loop_unwatch(c->decider->service->loop, *fd);
+    close(*fd);
+    *fd = -1;
+}
+
 static void let_go(struct decision_child *c)
 {
-    struct loop *l = c->decider->service->loop;
-
-    if (c->pipe >= 0) {
-        loop_unwatch(l, c->pipe);
-        close(c->pipe);
-        c->pipe = -1;
-    }
-    if (c->pidfd >= 0) {
-        loop_unwatch(l, c->pidfd);
-        close(c->pidfd);
-        c->pidfd = -1;
-    }
+    let_go_of(c, &c->pipe);
+    let_go_of(c, &c->pidfd);
 }
 
 /* The end of it, one way or the other. */
@@ -327,6 +325,7 @@ static void finish(struct decision_child *c, int status)
     struct head h = { 0 };
     struct err failed = { 0 };
 
+    let_go(c);
     c->decision.seconds = clock_stopwatch_s() - c->began_s;
     if (!read_answer(c, &h))
         describe_death(c, status, &failed);
@@ -343,16 +342,13 @@ static void on_end(void *self, int fd, unsigned ready)
 
     (void)fd;
     (void)ready;
-    if (waitpid(c->pid, &status, WNOHANG) == 0)
-        return;
-    let_go(c);
-    finish(c, status);
+    if (waitpid(c->pid, &status, WNOHANG) != 0)
+        finish(c, status);
 }
 
 static void on_answer(void *self, int fd, unsigned ready)
 {
     struct decision_child *c = self;
-    struct loop *l = c->decider->service->loop;
     char bytes[65536];
     ssize_t n = read(fd, bytes, sizeof bytes);
     struct err e = { 0 };
@@ -362,17 +358,15 @@ static void on_answer(void *self, int fd, unsigned ready)
         return;
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    loop_unwatch(l, c->pipe);
-    close(c->pipe);
-    c->pipe = -1;
+    let_go_of(c, &c->pipe);
     if (n > 0)
         kill(c->pid, SIGKILL);    // it talks too much
-    if (loop_watch(l, c->pidfd, LOOP_READ, "end of a decision", on_end, c, &e) == 0)
+    if (loop_watch(c->decider->service->loop, c->pidfd, LOOP_READ, "end of a decision", on_end, c,
+                   &e) == 0)
         return;
     int status = 0;
     log_warn("%s", e.text);
     waitpid(c->pid, &status, 0);    // it has closed its pipe: it is about to end
-    let_go(c);
     finish(c, status);
 }
 
@@ -394,9 +388,7 @@ static struct decision_child *child_make(struct decider *d, double limit_s, void
         err_set(e, EAGAIN, "%d questions are being worked on already; ask again later", d->n);
         return NULL;
     }
-    struct decision_child *c = calloc(1, sizeof *c);
-    if (!c)
-        abort();
+    struct decision_child *c = heap_array(1, sizeof *c);
     c->decider = d;
     c->pipe = c->pidfd = -1;
     c->limit_s = limit_s;

@@ -42,9 +42,8 @@ struct service_inner {
     const struct snapshot *priced;    // of this, until the child is there
 
     /* Now and then. */
-    struct loop_timer flush;    // usage to the store
-    struct loop_timer watchdog;
-    struct loop_timer accounts;    // promises
+    struct loop_timer flush;       // usage to the store
+    struct loop_timer accounts;    // promises; and the watchdog hears of us
     double accounted_s;
 };
 
@@ -58,7 +57,6 @@ void service_commit(struct service *s);
 void service_undo(struct service *s, const struct err *e);
 
 /* The turn's parts, for who puts them in their places. */
-void service_hear(struct service *s);
 void service_on_news(void *self);
 void service_turn_open(struct service *s);
 void service_turn_end(void *self);

@@ -23,19 +23,15 @@
 #include "monitor/energy.h"
 #include "monitor/watch.h"
 
-const double histogram_seconds[METRIC_BUCKETS - 1] = { .001, .003, .01, .03, .1, .3,
-                                                       1,    3,    10,  20,  30 };
-
-void histogram_init(struct histogram *h, const double *limits)
-{
-    *h = (struct histogram){ .limits = limits };
-}
+static const double limits_s[METRIC_BUCKETS - 1] = {
+    .001, .003, .01, .03, .1, .3, 1, 3, 10, 20, 30
+};
 
 void histogram_add(struct histogram *h, double v)
 {
     int i = 0;
 
-    while (i < METRIC_BUCKETS - 1 && v > h->limits[i])
+    while (i < METRIC_BUCKETS - 1 && v > limits_s[i])
         i++;
     h->counts[i]++;
     h->sum += v;
@@ -44,9 +40,6 @@ void histogram_add(struct histogram *h, double v)
 void metrics_init(struct metrics *m)
 {
     *m = (struct metrics){ .gap = { NAN, NAN, NAN }, .last_s = NAN };
-    histogram_init(&m->decision_s, histogram_seconds);
-    histogram_init(&m->repricing_s, histogram_seconds);
-    histogram_init(&m->commit_s, histogram_seconds);
 }
 
 /* ---- the text format ---- */
@@ -110,15 +103,18 @@ static void single(struct buf *out, const char *name, const char *type, const ch
     sample(out, name, v, NULL);
 }
 
-static void bucket(struct buf *out, const char *name, double limit, uint64_t count)
+static void count(struct buf *out, const char *name, const char *help, uint64_t v)
 {
-    if (isinf(limit))
-        buf_printf(out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, count);
-    else
-        buf_printf(out, "%s_bucket{le=\"%g\"} %" PRIu64 "\n", name, limit, count);
+    single(out, name, "counter", help, (double)v);
 }
 
-/* Prometheus wants each bucket to count all below it, too. 'limits' are (n), the last is infinite.
+static void gauge(struct buf *out, const char *name, const char *help, double v)
+{
+    single(out, name, "gauge", help, v);
+}
+
+/* Prometheus wants each bucket to count all below it, too. 'limits' are (n - 1): the last bucket has
+ * none.
  */
 static void buckets(struct buf *out, const char *name, const char *help, const double *limits,
                     const uint64_t *counts, int n, double sum)
@@ -127,8 +123,12 @@ static void buckets(struct buf *out, const char *name, const char *help, const d
 
     head(out, name, "histogram", help);
     for (int i = 0; i < n; i++) {
+        char limit[24] = "+Inf";
+
+        if (i < n - 1)
+            snprintf(limit, sizeof limit, "%g", limits[i]);
         so_far += counts[i];
-        bucket(out, name, i == n - 1 ? (double)INFINITY : limits[i], so_far);
+        buf_printf(out, "%s_bucket{le=\"%s\"} %" PRIu64 "\n", name, limit, so_far);
     }
     buf_printf(out, "%s_sum %.15g\n%s_count %" PRIu64 "\n", name, sum, name, so_far);
 }
@@ -136,7 +136,7 @@ static void buckets(struct buf *out, const char *name, const char *help, const d
 static void histogram_print(struct buf *out, const char *name, const char *help,
                             const struct histogram *h)
 {
-    buckets(out, name, help, h->limits, h->counts, METRIC_BUCKETS, h->sum);
+    buckets(out, name, help, limits_s, h->counts, METRIC_BUCKETS, h->sum);
 }
 
 /* ---- what there is to tell ---- */
@@ -145,10 +145,10 @@ static void print_build(const struct service *s, struct buf *out)
 {
     head(out, "gogh_build_info", "gauge", "The version that runs.");
     sample(out, "gogh_build_info", 1, LABELS("version", gogh_version));
-    single(out, "gogh_ready", "gauge",
-           "1: the journal is read, runs are adopted, and the store takes what is written.",
-           s->is_ready && !s->broken && !s->is_stopping);
-    single(out, "gogh_store_ok", "gauge", "1: the store takes what is written.", !s->broken);
+    gauge(out, "gogh_ready",
+          "1: the journal is read, runs are adopted, and the store takes what is written.",
+          s->is_ready && !s->broken && !s->is_stopping);
+    gauge(out, "gogh_store_ok", "1: the store takes what is written.", !s->broken);
 }
 
 static void print_jobs(const struct service *s, struct buf *out)
@@ -164,9 +164,9 @@ static void print_jobs(const struct service *s, struct buf *out)
         sample(out, "gogh_jobs", (double)n[i], LABELS("state", job_state_name((enum job_state)i)));
     for (int i = 0; i < st->n_gpus; i++)
         busy += st->gpus[i].n_jobs > 0;
-    single(out, "gogh_nodes", "gauge", "Nodes.", st->n_nodes);
-    single(out, "gogh_gpus", "gauge", "GPUs.", st->n_gpus);
-    single(out, "gogh_gpus_busy", "gauge", "GPUs with a job on them.", (double)busy);
+    gauge(out, "gogh_nodes", "Nodes.", st->n_nodes);
+    gauge(out, "gogh_gpus", "GPUs.", st->n_gpus);
+    gauge(out, "gogh_gpus_busy", "GPUs with a job on them.", (double)busy);
 }
 
 static void print_gpus(const struct service *s, struct buf *out)
@@ -248,21 +248,15 @@ static void print_energy(const struct service *s, struct buf *out)
         print_job_energy(s, out);
 }
 
-static void count(struct buf *out, const char *name, const char *help, uint64_t v)
-{
-    single(out, name, "counter", help, (double)v);
-}
-
 static void print_gap(const struct metrics *m, struct buf *out)
 {
     if (isnan(m->gap.watts))
         return;
-    single(out, "gogh_solver_gap_watts", "gauge", "How far the last plan may be from the best one.",
-           m->gap.watts);
-    single(out, "gogh_solver_gap_ratio", "gauge", "The same, as a part of all that it costs.",
-           m->gap.ratio);
-    single(out, "gogh_solver_gap_varying_ratio", "gauge",
-           "The same, as a part of what plans can change.", m->gap.varying_ratio);
+    gauge(out, "gogh_solver_gap_watts", "How far the last plan may be from the best one.",
+          m->gap.watts);
+    gauge(out, "gogh_solver_gap_ratio", "The same, as a part of all that it costs.", m->gap.ratio);
+    gauge(out, "gogh_solver_gap_varying_ratio", "The same, as a part of what plans can change.",
+          m->gap.varying_ratio);
 }
 
 static void print_decisions(const struct metrics *m, struct buf *out)
@@ -294,8 +288,8 @@ static void print_predictions(const struct metrics *m, struct buf *out)
     double n = (double)m->n_measurements;
     double mean = n > 0 ? m->sum_abs_error / n : (double)NAN;
 
-    single(out, "gogh_prediction_error_ratio", "gauge",
-           "Mean of |measured / believed - 1| since the daemon began.", mean);
+    gauge(out, "gogh_prediction_error_ratio",
+          "Mean of |measured / believed - 1| since the daemon began.", mean);
     head(out, "gogh_prediction_abs_error_ratio", "summary",
          "|measured / believed - 1| of the speeds measured.");
     sample(out, "gogh_prediction_abs_error_ratio_sum", m->sum_abs_error, NULL);
@@ -306,10 +300,8 @@ static void print_predictions(const struct metrics *m, struct buf *out)
 
 static void print_watch(const struct service *s, struct buf *out)
 {
-    struct watch_stats w = { .n_reports = s->metrics.n_reports, .n_bad = s->metrics.n_reports_bad };
+    const struct watch_stats w = s->watch ? watch_stats(s->watch) : (struct watch_stats){ 0 };
 
-    if (s->watch)
-        w = watch_stats(s->watch);
     count(out, "gogh_reports_total", "Datagrams of jobs taken in.", w.n_reports);
     count(out, "gogh_reports_bad_total", "Datagrams dropped: wrong secret, form or run.", w.n_bad);
     count(out, "gogh_windows_total", "Times of unchanged conditions that were measured.",
@@ -328,7 +320,7 @@ static void print_loop(const struct service *s, struct buf *out)
     buckets(out, "gogh_loop_turn_seconds", "How long a turn held the loop.", loop_buckets_s,
             l->buckets, LOOP_BUCKETS, l->busy_s);
     count(out, "gogh_loop_stalls_total", "Turns that took longer than 0.1 s.", l->n_stalls);
-    single(out, "gogh_loop_turn_longest_seconds", "gauge", "The longest turn.", l->longest_s);
+    gauge(out, "gogh_loop_turn_longest_seconds", "The longest turn.", l->longest_s);
 }
 
 static void print_http(const struct service *s, struct buf *out)
@@ -347,8 +339,8 @@ static void print_http(const struct service *s, struct buf *out)
     for (int i = 0; i < 6; i++)
         sample(out, "gogh_http_answers_total", (double)h.by_class[i], LABELS("class", classes[i]));
     count(out, "gogh_http_cut_total", "Connections cut off for dawdling.", h.n_cut);
-    single(out, "gogh_http_connections", "gauge", "Open connections.", h.n_connections);
-    single(out, "gogh_http_streams", "gauge", "Listeners to events.", h.n_streams);
+    gauge(out, "gogh_http_connections", "Open connections.", h.n_connections);
+    gauge(out, "gogh_http_streams", "Listeners to events.", h.n_streams);
 }
 
 /* ---- the process ---- */
@@ -403,13 +395,11 @@ static void print_process(const struct service *s, struct buf *out)
     single(out, "process_cpu_seconds_total", "counter", "CPU time of the daemon, children aside.",
            (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec));
-    single(out, "process_resident_memory_bytes", "gauge", "Memory in use.", resident);
-    single(out, "process_virtual_memory_bytes", "gauge", "Address space in use.", virtual);
-    single(out, "process_open_fds", "gauge", "Open descriptors.", count_descriptors());
-    single(out, "process_max_fds", "gauge", "Descriptors that may be open.",
-           (double)files.rlim_cur);
-    single(out, "process_start_time_seconds", "gauge", "When the process began, since 1970.",
-           s->began_s);
+    gauge(out, "process_resident_memory_bytes", "Memory in use.", resident);
+    gauge(out, "process_virtual_memory_bytes", "Address space in use.", virtual);
+    gauge(out, "process_open_fds", "Open descriptors.", count_descriptors());
+    gauge(out, "process_max_fds", "Descriptors that may be open.", (double)files.rlim_cur);
+    gauge(out, "process_start_time_seconds", "When the process began, since 1970.", s->began_s);
 }
 
 /* What the engine says of itself. */

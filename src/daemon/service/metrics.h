@@ -15,22 +15,18 @@ struct service;
 
 enum { METRIC_BUCKETS = 12 };
 
-/* A histogram with fixed limits; the last bucket has no end. */
+/* Seconds, by fixed limits from .001 to 30; the last bucket has no end. */
 struct histogram {
-    const double *limits;               // (METRIC_BUCKETS - 1), rising
     uint64_t counts[METRIC_BUCKETS];    // each observation once
     double sum;
 };
-void histogram_init(struct histogram *h, const double *limits);
 void histogram_add(struct histogram *h, double v);
-extern const double histogram_seconds[METRIC_BUCKETS - 1];    // .001 .. 30
 
 struct metrics {
     uint64_t n_decisions, n_fallbacks, n_solver_deaths;
     uint64_t n_certified;    // decisions whose plan knows its gap
     uint64_t n_moves, n_starts, n_stops, n_refused;
     uint64_t n_commits, n_commit_failures;
-    uint64_t n_reports, n_reports_bad;    // datagrams
     uint64_t n_measurements;
     uint64_t n_covered;      // inside the believed 90 % interval
     double sum_abs_error;    // of |measured / believed - 1|

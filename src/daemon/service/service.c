@@ -16,6 +16,7 @@
 
 #include "act/gpu/devices.h"
 #include "base/err.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "catalog/cluster/snapshot.h"
 #include "daemon/config/auth.h"
@@ -111,18 +112,6 @@ static int keep_others_out(const char *path, const char *what, int *lock, struct
     return 0;
 }
 
-static int lock_run_dir(struct service *s, struct err *e)
-{
-    return keep_others_out(arena_printf(&s->arena, "%s/daemon.lock", s->config.run_dir), "run_dir",
-                           &s->inner->locks[0], e);
-}
-
-static int lock_store(struct service *s, struct err *e)
-{
-    return keep_others_out(arena_printf(&s->arena, "%s.lock", s->config.store), "store",
-                           &s->inner->locks[1], e);
-}
-
 /* Commands and their environments are in the store: it is for nobody else to read. SQLite gives the
  * files beside it the same mode.
  */
@@ -155,7 +144,6 @@ static int open_cycle(struct service *s, struct err *e)
     c->clock = s->clock;
     c->ledger = &s->base.ledger;
     c->catalog = &s->base.catalog;
-    service_hear(s);
     c->options = solve_defaults;
     c->confidence_z = set->confidence_z;
     c->theta = set->theta;
@@ -347,15 +335,8 @@ static void on_accounts(void *self)
     struct service *s = self;
 
     service_account(s);
-    loop_timer_set(&s->inner->accounts, 5);
-}
-
-static void on_watchdog(void *self)
-{
-    struct service *s = self;
-
     service_notify("WATCHDOG=1");
-    loop_timer_set(&s->inner->watchdog, 5);
+    loop_timer_set(&s->inner->accounts, 5);
 }
 
 static void open_timers(struct service *s)
@@ -365,10 +346,8 @@ static void open_timers(struct service *s)
     service_turn_open(s);
     loop_timer_init(&in->flush, s->loop, "usage", on_flush, s);
     loop_timer_init(&in->accounts, s->loop, "promises", on_accounts, s);
-    loop_timer_init(&in->watchdog, s->loop, "watchdog", on_watchdog, s);
     loop_timer_set(&in->flush, 60);
     loop_timer_set(&in->accounts, 5);
-    loop_timer_set(&in->watchdog, 5);
 }
 
 /* ---- the whole ---- */
@@ -378,7 +357,8 @@ static int open_parts(struct service *s, const struct engine *engine, struct err
     int rc = make_dir(s->config.run_dir, 0711, e);
 
     if (rc == 0)
-        rc = lock_run_dir(s, e);
+        rc = keep_others_out(arena_printf(&s->arena, "%s/daemon.lock", s->config.run_dir),
+                             "run_dir", &s->inner->locks[0], e);
     if (rc == 0)
         rc = loop_create(&s->loop, e);
     if (rc == 0)
@@ -391,7 +371,8 @@ static int open_parts(struct service *s, const struct engine *engine, struct err
         return rc;
     s->is_open = true;
     store_set_patience(s->base.store, STORE_PATIENCE_S);
-    rc = lock_store(s, e);
+    rc = keep_others_out(arena_printf(&s->arena, "%s.lock", s->config.store), "store",
+                         &s->inner->locks[1], e);
     if (rc == 0)
         rc = ledger_begin(&s->base.ledger,
                           e);    // rows of an older store are made anew before anybody waits
@@ -421,9 +402,7 @@ int service_open(struct service *s, const struct config *c, const struct engine 
                  struct err *e)
 {
     *s = (struct service){ .clock = clock_real(), .config = *c };
-    s->inner = calloc(1, sizeof *s->inner);
-    if (!s->inner)
-        abort();
+    s->inner = heap_array(1, sizeof *s->inner);
     s->inner->locks[0] = s->inner->locks[1] = -1;
     s->began_s = clock_now_s(&s->clock);
     s->inner->accounted_s = s->began_s;

@@ -322,13 +322,6 @@ static void on_finding(void *self, const struct finding *f, double abs_error, bo
     service_wake(s);
 }
 
-void service_hear(struct service *s)
-{
-    s->cycle.append = append_for_cycle;
-    s->cycle.on_finding = on_finding;
-    s->cycle.owner = s;
-}
-
 void service_on_news(void *self)
 {
     struct service *s = self;
@@ -354,6 +347,9 @@ static void on_retry(void *self)
 void service_turn_open(struct service *s)
 {
     loop_timer_init(&s->inner->retry, s->loop, "retry of the store", on_retry, s);
+    s->cycle.append = append_for_cycle;
+    s->cycle.on_finding = on_finding;
+    s->cycle.owner = s;
 }
 
 /* What users did to their jobs by the engine's own commands. */
