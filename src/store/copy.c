@@ -1,4 +1,5 @@
-#include "store/copy.h"
+/* copy.c - a store as it is now, in a file of its own. */
+#include "store/store.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -12,6 +12,7 @@
 #include "base/text/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/grow.h"
 #include "store/inner.h"
 
 /* ---- errors ---- */
@@ -448,9 +449,9 @@ int store_open(const char *path, enum store_mode mode, struct store **out, struc
     *out = NULL;
     if (rc < 0)
         return rc;
-    s = calloc(1, sizeof(*s));
-    if (s == NULL || (s->path = strdup(path)) == NULL)
-        abort();
+    s = heap_array(1, sizeof *s);
+    s->path = strdup(path);
+    assert(s->path);
     rc = open_checked(s, mode, e);
     if (rc < 0) {
         store_close(s);

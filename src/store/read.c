@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/grow.h"
 #include "store/inner.h"
 
 /* A scan under way. Readers prepare their own statements, so that they nest. */
@@ -223,9 +224,7 @@ int store_get_model(struct store *s, const char *name, void **bytes, size_t *len
     if (rc < 0)
         return rc;
     *len = (size_t)sqlite3_column_bytes(b.q, 0);
-    *bytes = malloc(*len > 0 ? *len : 1);
-    if (*bytes == NULL)
-        abort();
+    *bytes = heap_array(*len, 1);
     if (*len > 0)
         memcpy(*bytes, sqlite3_column_blob(b.q, 0), *len);
     sqlite3_reset(b.q);

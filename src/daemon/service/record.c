@@ -26,7 +26,6 @@
 #include "monitor/energy.h"
 #include "optimize/model/plan.h"
 #include "refine/model.h"
-#include "store/copy.h"
 #include "store/store.h"
 
 #define RECORD_VERSION 1
