@@ -1,6 +1,5 @@
 /* The settings in effect, printed; and which of them a running daemon can take over. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -247,54 +246,36 @@ static bool is_same(const struct setting *s, const struct config *a, const struc
                                           : is_same_json(setting_json(s, a), setting_json(s, b));
 }
 
-/* The same number, or neither is one. */
-static bool is_same_number(double a, double b)
+static json_t *types_json(const struct cluster *c)
 {
-    return a == b || (isnan(a) && isnan(b));
+    json_t *list = json_array();
+
+    for (int i = 0; i < c->n_types; i++) {
+        const struct gpu_type *t = &c->types[i];
+        const double figures[] = { t->peak_fp32_flops, t->peak_fp16_flops, t->bandwidth_bytes_s,
+                                   t->mem_bytes,       t->launch_s,        t->idle_w,
+                                   t->sleep_w,         t->cap_w,           t->limit_low_w };
+        json_t *one = json_pack("[s, b]", t->name, c->is_described[i]);
+        for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
+            json_array_append_new(one, json_number_or_null(figures[k]));
+        json_array_append_new(list, one);
+    }
+    return list;
 }
 
-static bool is_same_type(const struct gpu_type *a, const struct gpu_type *b)
+static json_t *workloads_json(const struct cluster *c)
 {
-    return strcmp(a->name, b->name) == 0 && a->peak_fp32_flops == b->peak_fp32_flops &&
-           a->peak_fp16_flops == b->peak_fp16_flops &&
-           a->bandwidth_bytes_s == b->bandwidth_bytes_s && a->mem_bytes == b->mem_bytes &&
-           a->launch_s == b->launch_s && a->idle_w == b->idle_w && a->sleep_w == b->sleep_w &&
-           a->cap_w == b->cap_w && is_same_number(a->limit_low_w, b->limit_low_w);
-}
+    json_t *list = json_array();
 
-static bool is_same_types(const struct cluster *a, const struct cluster *b)
-{
-    if (a->n_types != b->n_types)
-        return false;
-    for (int i = 0; i < a->n_types; i++)
-        if (a->is_described[i] != b->is_described[i] || !is_same_type(&a->types[i], &b->types[i]))
-            return false;
-    return true;
-}
-
-static bool is_same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static bool is_same_workload(const struct workload *a, const struct workload *b)
-{
-    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
-        if (!is_same_number(workload_number(a, i), workload_number(b, i)))
-            return false;
-    return strcmp(a->name, b->name) == 0 && is_same_number(a->batch, b->batch) &&
-           a->is_inference == b->is_inference && is_same_text(a->family, b->family) &&
-           is_same_text(a->task, b->task) && is_same_text(a->dataset, b->dataset);
-}
-
-static bool is_same_workloads(const struct cluster *a, const struct cluster *b)
-{
-    if (a->n_workloads != b->n_workloads)
-        return false;
-    for (int i = 0; i < a->n_workloads; i++)
-        if (!is_same_workload(&a->workloads[i], &b->workloads[i]))
-            return false;
-    return true;
+    for (int i = 0; i < c->n_workloads; i++) {
+        const struct workload *w = &c->workloads[i];
+        json_t *one = json_pack("[s, o, b, s?, s?, s?]", w->name, json_number_or_null(w->batch),
+                                w->is_inference, w->family, w->task, w->dataset);
+        for (int k = 0; k < WORKLOAD_NUMBERS; k++)
+            json_array_append_new(one, json_number_or_null(workload_number(w, k)));
+        json_array_append_new(list, one);
+    }
+    return list;
 }
 
 /* The first kind of cluster line that differs; NULL: none does. */
@@ -302,9 +283,9 @@ static const char *other_lines(const struct cluster *a, const struct cluster *b)
 {
     if (!is_same_json(nodes_json(a), nodes_json(b)))
         return "node";
-    if (!is_same_types(a, b))
+    if (!is_same_json(types_json(a), types_json(b)))
         return "gputype";
-    if (!is_same_workloads(a, b))
+    if (!is_same_json(workloads_json(a), workloads_json(b)))
         return "workload";
     return is_same_json(sets_json(&a->settings), sets_json(&b->settings)) ? NULL : "set";
 }
