@@ -160,12 +160,14 @@ const char *route_error_code(int status)
 static const struct field error_body_fields[] = {
     { "code", FIELD_TEXT, .is_required = true, .about = "a word to branch on" },
     { "message", FIELD_TEXT, .is_required = true, .about = "a sentence to act on" },
+    { 0 },
 };
-static const struct schema error_body = { "ErrorBody", error_body_fields, 2 };
+static const struct schema error_body = { "ErrorBody", error_body_fields };
 static const struct field error_fields[] = {
     { "error", FIELD_OBJECT, .is_required = true, .of = &error_body, .about = "what went wrong" },
+    { 0 },
 };
-const struct schema route_error = { "Error", error_fields, 1 };
+const struct schema route_error = { "Error", error_fields };
 
 /* Can the route answer with this error? Those of the rest are http's, and come from anywhere. */
 static bool may_fail_with(const struct route *r, int status)
@@ -270,8 +272,8 @@ static json_t *parameters(const struct route *r)
 {
     json_t *list = json_array();
 
-    for (int i = 0; r->query != NULL && i < r->query->n_fields; i++)
-        json_array_append_new(list, parameter(r, &r->query->fields[i]));
+    for (const struct field *f = r->query != NULL ? r->query->fields : NULL; f && f->name; f++)
+        json_array_append_new(list, parameter(r, f));
     plain_parameters(r, list);
     if (r->also & ROUTE_422)
         json_array_append_new(list,
@@ -332,8 +334,8 @@ static void collect(json_t *all, const struct schema *s)
     if (s == NULL || json_object_get(all, s->name) != NULL)
         return;
     json_object_set_new(all, s->name, schema_openapi(s));
-    for (int i = 0; i < s->n_fields; i++)
-        collect(all, s->fields[i].of);
+    for (const struct field *f = s->fields; f->name != NULL; f++)
+        collect(all, f->of);
 }
 
 static json_t *components(const struct route *table, int n)

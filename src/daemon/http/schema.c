@@ -295,9 +295,9 @@ static int check_field(const struct field *f, json_t *v, const struct schema_pat
 
 const struct field *schema_find(const struct schema *s, const char *name)
 {
-    for (int i = 0; i < s->n_fields; i++)
-        if (strcmp(s->fields[i].name, name) == 0)
-            return &s->fields[i];
+    for (const struct field *f = s->fields; f->name != NULL; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
     return NULL;
 }
 
@@ -306,12 +306,10 @@ const char *schema_near(const struct schema *s, const char *name)
     const char *best = NULL;
     int limit = NEAR;
 
-    for (int i = 0; i < s->n_fields; i++) {
-        const char *known = s->fields[i].name;
-
-        if (text_distance(name, known) < (int)strlen(known) && text_is_nearer(name, known, &limit))
-            best = known;
-    }
+    for (const struct field *f = s->fields; f->name != NULL; f++)
+        if (text_distance(name, f->name) < (int)strlen(f->name) &&
+            text_is_nearer(name, f->name, &limit))
+            best = f->name;
     return best;
 }
 
@@ -330,13 +328,10 @@ static int unknown(const struct schema *s, const struct schema_path *at, const c
 static int check_required(const struct schema *s, json_t *o, const struct schema_path *at,
                           struct err *e)
 {
-    for (int i = 0; i < s->n_fields; i++) {
-        const struct field *f = &s->fields[i];
-
+    for (const struct field *f = s->fields; f->name != NULL; f++)
         if (f->is_required && json_object_get(o, f->name) == NULL)
             return err_set(e, EINVAL, "'%s' is missing: %s", place_of(at, f->name).path,
                            f->about != NULL ? f->about : "give it");
-    }
     return 0;
 }
 
@@ -550,8 +545,7 @@ json_t *schema_openapi(const struct schema *s)
     json_t *o = json_pack("{s:s, s:o, s:b}", "type", "object", "properties", properties,
                           "additionalProperties", 0);
 
-    for (int i = 0; i < s->n_fields; i++) {
-        const struct field *f = &s->fields[i];
+    for (const struct field *f = s->fields; f->name != NULL; f++) {
         json_t *p = schema_field_openapi(f);
 
         if (f->about != NULL)

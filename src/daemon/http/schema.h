@@ -35,9 +35,8 @@ struct field {
 };
 
 struct schema {
-    const char *name;    // "Job"
-    const struct field *fields;
-    int n_fields;
+    const char *name;              // "Job"
+    const struct field *fields;    // up to one without a name
 };
 
 /* 0, or -EINVAL naming the field, what was wrong, and the cure ("unknown field 'stepz'; did you

@@ -12,10 +12,14 @@
     {                                                          \
         .name = (n), .type = (t), .about = (text), __VA_ARGS__ \
     }
-#define SCHEMA(variable, title, list)                  \
-    const struct schema variable = { .name = (title),  \
-                                     .fields = (list), \
-                                     .n_fields = (int)(sizeof(list) / sizeof *(list)) }
+#define FIELDS(...)        \
+    (const struct field[]) \
+    {                      \
+        __VA_ARGS__,       \
+        {                  \
+            0              \
+        }                  \
+    }
 
 #define NAME_MAX_BYTES .low = 1, .high = 200
 #define JOB_MAX .low = 0, .high = 2147483647
@@ -30,71 +34,63 @@ static const char *const node_states[] = { "up", "drained", "down", NULL };
 static const char *const modes[] = { "active", "shadow", NULL };
 static const char *const doings[] = { "start", "stay", "move", "stop", "wait", "limit", NULL };
 
+/* clang-format off */
+
 /* ---- parameters ---- */
 
-static const struct field job_query[] = {
+const struct schema schema_job_query = { "JobQuery", FIELDS(
     FIELD("state", FIELD_TEXT, "only jobs in this state", .words = states),
     FIELD("owner", FIELD_TEXT, "only jobs of this owner", NAME_MAX_BYTES),
     FIELD("after", FIELD_WHOLE, "only jobs with a larger id", .low = -1, .high = 2147483647),
-    FIELD("limit", FIELD_WHOLE, "at most so many in one answer", .low = 1, .high = PAGE_MAX),
-};
-SCHEMA(schema_job_query, "JobQuery", job_query);
+    FIELD("limit", FIELD_WHOLE, "at most so many in one answer", .low = 1, .high = PAGE_MAX)
+) };
 
 #define JOB_ID FIELD("id", FIELD_TEXT, "the job's id or name", MUST, NAME_MAX_BYTES)
-static const struct field job_ref[] = { JOB_ID };
-SCHEMA(schema_job_ref, "JobRef", job_ref);
+const struct schema schema_job_ref = { "JobRef", FIELDS(JOB_ID) };
 
-static const struct field explain_query[] = {
+const struct schema schema_explain_query = { "ExplainQuery", FIELDS(
     JOB_ID,
-    FIELD("at", FIELD_TIME, "the newest decision no later than this; the newest of all", MAY),
-};
-SCHEMA(schema_explain_query, "ExplainQuery", explain_query);
+    FIELD("at", FIELD_TIME, "the newest decision no later than this; the newest of all", MAY)
+) };
 
-static const struct field node_ref[] = {
-    FIELD("name", FIELD_TEXT, "the node's name", MUST, NAME_MAX_BYTES),
-};
-SCHEMA(schema_node_ref, "NodeRef", node_ref);
+const struct schema schema_node_ref = { "NodeRef", FIELDS(
+    FIELD("name", FIELD_TEXT, "the node's name", MUST, NAME_MAX_BYTES)
+) };
 
-static const struct field page_query[] = {
+const struct schema schema_page_query = { "PageQuery", FIELDS(
     FIELD("after", FIELD_WHOLE, "go on behind this one: 'next' of the answer before", .low = -1,
           .high = 2147483647),
-    FIELD("limit", FIELD_WHOLE, "at most so many in one answer", .low = 1, .high = PAGE_MAX),
-};
-SCHEMA(schema_page_query, "PageQuery", page_query);
+    FIELD("limit", FIELD_WHOLE, "at most so many in one answer", .low = 1, .high = PAGE_MAX)
+) };
 
-static const struct field measurement_query[] = {
+const struct schema schema_measurement_query = { "MeasurementQuery", FIELDS(
     FIELD("workload", FIELD_TEXT, "only of this workload", NAME_MAX_BYTES),
     FIELD("gpu", FIELD_TEXT, "only on this GPU type", NAME_MAX_BYTES),
     FIELD("limit", FIELD_WHOLE, "at most so many, the newest cells first; 1000", .low = 1,
-          .high = PAGE_MAX),
-};
-SCHEMA(schema_measurement_query, "MeasurementQuery", measurement_query);
+          .high = PAGE_MAX)
+) };
 
-static const struct field estimate_query[] = {
+const struct schema schema_estimate_query = { "EstimateQuery", FIELDS(
     FIELD("workload", FIELD_TEXT, "the workload's full name", MUST, NAME_MAX_BYTES),
     FIELD("gpu", FIELD_TEXT, "only on this GPU type", NAME_MAX_BYTES),
-    FIELD("beside", FIELD_TEXT, "sharing a GPU with this workload; alone", NAME_MAX_BYTES),
-};
-SCHEMA(schema_estimate_query, "EstimateQuery", estimate_query);
+    FIELD("beside", FIELD_TEXT, "sharing a GPU with this workload; alone", NAME_MAX_BYTES)
+) };
 
 #define PERIOD                                                                     \
     FIELD("from", FIELD_TIME, "begin of the period; 30 days before its end", MAY), \
         FIELD("to", FIELD_TIME, "its end; now", MAY)
-static const struct field period_query[] = { PERIOD };
-SCHEMA(schema_period_query, "PeriodQuery", period_query);
+const struct schema schema_period_query = { "PeriodQuery", FIELDS(PERIOD) };
 
-static const struct field report_query[] = {
+const struct schema schema_report_query = { "ReportQuery", FIELDS(
     PERIOD,
-    FIELD("by", FIELD_TEXT, "what the rows are; owner", .words = groups),
-};
-SCHEMA(schema_report_query, "ReportQuery", report_query);
+    FIELD("by", FIELD_TEXT, "what the rows are; owner", .words = groups)
+) };
 
-static const struct field event_query[] = {
+const struct schema schema_event_query = { "EventQuery", FIELDS(
     FIELD("after", FIELD_WHOLE, "events behind this sequence number; from now on", .low = -1,
           .high = 9007199254740992.0),
-    FIELD("job", FIELD_TEXT, "only of this job: its id or name", NAME_MAX_BYTES),
-};
-SCHEMA(schema_event_query, "EventQuery", event_query);
+    FIELD("job", FIELD_TEXT, "only of this job: its id or name", NAME_MAX_BYTES)
+) };
 
 /* ---- bodies ---- */
 
@@ -118,14 +114,13 @@ SCHEMA(schema_event_query, "EventQuery", event_query);
         FIELD("rnn", FIELD_NUMBER, "recurrences dominate, 0 to 1", .may_be_null = true),           \
         FIELD("sparse", FIELD_NUMBER, "sparse lookups dominate, 0 to 1", .may_be_null = true)
 
-static const struct field descriptor[] = {
+const struct schema schema_descriptor = { "Descriptor", FIELDS(
     FIELD("name", FIELD_TEXT, "the model's name", MUST, NAME_MAX_BYTES),
     FIELD("inference", FIELD_FLAG, "forward only", MAY),
-    FEATURES,
-};
-SCHEMA(schema_descriptor, "Descriptor", descriptor);
+    FEATURES
+) };
 
-static const struct field submit[] = {
+const struct schema schema_submit = { "Submission", FIELDS(
     FIELD("name", FIELD_TEXT, "unique among live jobs; made up where absent", NAME_MAX_BYTES),
     FIELD("workload", FIELD_TEXT, "what it runs: a name of the catalog, or a built-in model",
           NAME_MAX_BYTES),
@@ -163,11 +158,10 @@ static const struct field submit[] = {
     FIELD("cpus", FIELD_WHOLE, "CPUs of its node that it takes for each GPU; 0", .low = 0,
           .high = 100000),
     FIELD("mem_mib", FIELD_WHOLE, "MiB of its node's memory, likewise; 0", .low = 0,
-          .high = 1 << 30),
-};
-SCHEMA(schema_submit, "Submission", submit);
+          .high = 1 << 30)
+) };
 
-static const struct field observation[] = {
+static const struct schema schema_observation = { "Observation", FIELDS(
     FIELD("workload", FIELD_TEXT, "a workload of the catalog", MUST, NAME_MAX_BYTES),
     FIELD("gpu", FIELD_TEXT, "the GPU type", MUST, NAME_MAX_BYTES),
     FIELD("beside", FIELD_TEXT, "the workload that shared the GPU; none", .may_be_null = true,
@@ -181,15 +175,13 @@ static const struct field observation[] = {
     FIELD("time", FIELD_TIME, "when; now", MAY),
     FIELD("duration_s", FIELD_NUMBER, "over how long", .may_be_null = true, .low = 0, .high = 1e10),
     FIELD("noise", FIELD_NUMBER, "sd of ln throughput; 0.05", .may_be_null = true, .low = 0,
-          .high = 10),
-};
-static SCHEMA(schema_observation, "Observation", observation);
+          .high = 10)
+) };
 
-static const struct field observations[] = {
+const struct schema schema_observations = { "Observations", FIELDS(
     FIELD("measurements", FIELD_LIST, "what was measured", MUST, .of = &schema_observation,
-          .low = 1, .high = MEASUREMENTS_MAX),
-};
-SCHEMA(schema_observations, "Observations", observations);
+          .low = 1, .high = MEASUREMENTS_MAX)
+) };
 
 /* ---- jobs ---- */
 
@@ -232,16 +224,14 @@ SCHEMA(schema_observations, "Observations", observations);
         FIELD("failures", FIELD_WHOLE, "runs that ended badly", MUST),                           \
         FIELD("reason", FIELD_TEXT, "why it waits, or how it failed", NONE)
 
-static const struct field job[] = { JOB_FIELDS };
-SCHEMA(schema_job, "Job", job);
+const struct schema schema_job = { "Job", FIELDS(JOB_FIELDS) };
 
-static const struct field job_reports[] = {
+static const struct schema schema_job_reports = { "JobReports", FIELDS(
     FIELD("heard_s", FIELD_NUMBER, "time of the last report", NONE),
-    FIELD("steps", FIELD_NUMBER, "cumulative, as it says", MUST),
-};
-static SCHEMA(schema_job_reports, "JobReports", job_reports);
+    FIELD("steps", FIELD_NUMBER, "cumulative, as it says", MUST)
+) };
 
-static const struct field command[] = {
+static const struct schema schema_command = { "Command", FIELDS(
     FIELD("argv", FIELD_TEXTS, "program and arguments", MUST),
     FIELD("cwd", FIELD_TEXT, "working directory", MAY),
     FIELD("env", FIELD_TEXTS, "names of variables; their values are not told", MAY),
@@ -254,11 +244,10 @@ static const struct field command[] = {
     FIELD("checkpoint_signal", FIELD_TEXT, "how a move is announced", .words = signals),
     FIELD("grace_s", FIELD_NUMBER, "seconds it may take to save", MAY),
     FIELD("cpus", FIELD_WHOLE, "CPUs of its node that it takes for each GPU", MAY),
-    FIELD("mem_mib", FIELD_WHOLE, "MiB of its node's memory, likewise", MAY),
-};
-static SCHEMA(schema_command, "Command", command);
+    FIELD("mem_mib", FIELD_WHOLE, "MiB of its node's memory, likewise", MAY)
+) };
 
-static const struct field job_whole[] = {
+const struct schema schema_job_whole = { "JobWhole", FIELDS(
     JOB_FIELDS,
     FIELD("command", FIELD_OBJECT, "as submitted", NONE, .of = &schema_command),
     FIELD("run", FIELD_WHOLE, "its present or last run, counted from 0", NONE),
@@ -267,30 +256,27 @@ static const struct field job_whole[] = {
     FIELD("dir", FIELD_TEXT, "the run's directory", NONE),
     FIELD("stdout", FIELD_TEXT, "where its output goes", NONE),
     FIELD("stderr", FIELD_TEXT, "where its errors go", NONE),
-    FIELD("reports", FIELD_OBJECT, "what it says of itself", NONE, .of = &schema_job_reports),
-};
-SCHEMA(schema_job_whole, "JobWhole", job_whole);
+    FIELD("reports", FIELD_OBJECT, "what it says of itself", NONE, .of = &schema_job_reports)
+) };
 
 #define NEXT(what) FIELD("next", FIELD_WHOLE, "'after' for " what "; null: that was all", NONE)
-static const struct field jobs[] = {
+const struct schema schema_jobs = { "Jobs", FIELDS(
     FIELD("jobs", FIELD_LIST, "by id", MUST, .of = &schema_job),
     FIELD("total", FIELD_WHOLE, "jobs that match", MUST),
-    NEXT("more jobs"),
-};
-SCHEMA(schema_jobs, "Jobs", jobs);
+    NEXT("more jobs")
+) };
 
-static const struct field cost_parts[] = {
+static const struct schema schema_cost_parts = { "CostParts", FIELDS(
     FIELD("draw_w", FIELD_NUMBER, "more watts of the GPUs", MUST),
     FIELD("price_w", FIELD_NUMBER, "price of GPUs that nobody else uses", MUST),
     FIELD("work_w", FIELD_NUMBER, "what its steps are worth: below 0", MUST),
     FIELD("short_w", FIELD_NUMBER, "its promise", MUST),
     FIELD("neighbour_w", FIELD_NUMBER, "what neighbours lose", MUST),
     FIELD("move_w", FIELD_NUMBER, "the move", MUST),
-    FIELD("wake_w", FIELD_NUMBER, "waking GPUs", MUST),
-};
-static SCHEMA(schema_cost_parts, "CostParts", cost_parts);
+    FIELD("wake_w", FIELD_NUMBER, "waking GPUs", MUST)
+) };
 
-static const struct field candidate[] = {
+static const struct schema schema_candidate = { "Candidate", FIELDS(
     FIELD("type", FIELD_TEXT, "GPU type", MUST),
     FIELD("n_gpus", FIELD_WHOLE, "so many of them", MUST),
     FIELD("gpu", FIELD_TEXT, "one of them", NONE),
@@ -312,11 +298,10 @@ static const struct field candidate[] = {
     FIELD("margin", FIELD_NUMBER, "low / need - 1", NONE),
     FIELD("neighbour_speed", FIELD_NUMBER, "what is left to the neighbour, as a part", NONE),
     FIELD("neighbour_keeps", FIELD_FLAG, "its promise", NONE),
-    FIELD("verdict", FIELD_TEXT, "chosen, or why not", MUST),
-};
-static SCHEMA(schema_candidate, "Candidate", candidate);
+    FIELD("verdict", FIELD_TEXT, "chosen, or why not", MUST)
+) };
 
-static const struct field explain[] = {
+const struct schema schema_explain = { "Explanation", FIELDS(
     FIELD("job", FIELD_WHOLE, "its id", MUST),
     FIELD("name", FIELD_TEXT, "its name", MUST),
     FIELD("time_s", FIELD_NUMBER, "of the decision", MUST),
@@ -335,13 +320,12 @@ static const struct field explain[] = {
     FIELD("need", FIELD_NUMBER, "steps/s", MUST),
     FIELD("z", FIELD_NUMBER, "standard deviations between speed and low", MUST),
     FIELD("left_out", FIELD_WHOLE, "candidates beyond those told", MUST),
-    FIELD("candidates", FIELD_LIST, "best first", MUST, .of = &schema_candidate),
-};
-SCHEMA(schema_explain, "Explanation", explain);
+    FIELD("candidates", FIELD_LIST, "best first", MUST, .of = &schema_candidate)
+) };
 
 /* ---- the plan ---- */
 
-static const struct field plan_job[] = {
+static const struct schema schema_plan_job = { "PlannedJob", FIELDS(
     FIELD("id", FIELD_WHOLE, "the job", MUST),
     FIELD("name", FIELD_TEXT, "its name", MUST),
     FIELD("does", FIELD_TEXT, "what would happen to it", MUST, .words = doings),
@@ -353,11 +337,10 @@ static const struct field plan_job[] = {
     FIELD("low", FIELD_NUMBER, "its lower end", NONE),
     FIELD("need", FIELD_NUMBER, "steps/s", MUST),
     FIELD("short", FIELD_FLAG, "the promise would not be kept", MUST),
-    FIELD("reason", FIELD_TEXT, "why it would wait", NONE),
-};
-static SCHEMA(schema_plan_job, "PlannedJob", plan_job);
+    FIELD("reason", FIELD_TEXT, "why it would wait", NONE)
+) };
 
-static const struct field plan[] = {
+const struct schema schema_plan = { "Plan", FIELDS(
     FIELD("time_s", FIELD_NUMBER, "when it was asked", MUST),
     FIELD("made_by", FIELD_TEXT, "the policy", MUST),
     FIELD("seconds", FIELD_NUMBER, "how long it took", MUST),
@@ -373,34 +356,30 @@ static const struct field plan[] = {
     FIELD("behind", FIELD_WHOLE, "jobs too far back in the queue to be looked at", MUST),
     FIELD("short", FIELD_WHOLE, "jobs with a named shortfall", MUST),
     FIELD("z", FIELD_NUMBER, "standard deviations between speed and low", MUST),
-    FIELD("jobs", FIELD_LIST, "each of them", MUST, .of = &schema_plan_job),
-};
-SCHEMA(schema_plan, "Plan", plan);
+    FIELD("jobs", FIELD_LIST, "each of them", MUST, .of = &schema_plan_job)
+) };
 
 /* ---- nodes and GPUs ---- */
 
-static const struct field node[] = {
+const struct schema schema_node = { "Node", FIELDS(
     FIELD("name", FIELD_TEXT, "its name", MUST),
     FIELD("state", FIELD_TEXT, "drained: what runs goes on, nothing new starts", MUST,
           .words = node_states),
     FIELD("gpus", FIELD_WHOLE, "how many", MUST),
     FIELD("busy", FIELD_WHOLE, "of these with a job", MUST),
-    FIELD("types", FIELD_TEXTS, "as k80:2", MUST),
-};
-SCHEMA(schema_node, "Node", node);
+    FIELD("types", FIELD_TEXTS, "as k80:2", MUST)
+) };
 
-static const struct field nodes[] = {
-    FIELD("nodes", FIELD_LIST, "all of them", MUST, .of = &schema_node),
-};
-SCHEMA(schema_nodes, "Nodes", nodes);
+const struct schema schema_nodes = { "Nodes", FIELDS(
+    FIELD("nodes", FIELD_LIST, "all of them", MUST, .of = &schema_node)
+) };
 
-static const struct field resident[] = {
+static const struct schema schema_resident = { "Resident", FIELDS(
     FIELD("id", FIELD_WHOLE, "the job", MUST),
-    FIELD("name", FIELD_TEXT, "its name", MUST),
-};
-static SCHEMA(schema_resident, "Resident", resident);
+    FIELD("name", FIELD_TEXT, "its name", MUST)
+) };
 
-static const struct field gpu[] = {
+static const struct schema schema_gpu = { "Gpu", FIELDS(
     FIELD("gpu", FIELD_TEXT, "as box/0", MUST),
     FIELD("node", FIELD_TEXT, "the node", MUST),
     FIELD("slot", FIELD_WHOLE, "its place there", MUST),
@@ -410,35 +389,31 @@ static const struct field gpu[] = {
     FIELD("watts", FIELD_NUMBER, "its draw", NONE),
     FIELD("source", FIELD_TEXT, "who says so: nvml, rocm, dcgm, model", NONE),
     FIELD("joules", FIELD_NUMBER, "since the daemon began", NONE),
-    FIELD("limit_w", FIELD_WHOLE, "power limit; 0: the default", MUST),
-};
-static SCHEMA(schema_gpu, "Gpu", gpu);
+    FIELD("limit_w", FIELD_WHOLE, "power limit; 0: the default", MUST)
+) };
 
-static const struct field gpus[] = {
+const struct schema schema_gpus = { "Gpus", FIELDS(
     FIELD("gpus", FIELD_LIST, "by node and slot", MUST, .of = &schema_gpu),
     FIELD("total", FIELD_WHOLE, "of the cluster", MUST),
-    NEXT("more GPUs"),
-};
-SCHEMA(schema_gpus, "Gpus", gpus);
+    NEXT("more GPUs")
+) };
 
 /* ---- the catalog ---- */
 
-static const struct field workload[] = {
+const struct schema schema_workload = { "Workload", FIELDS(
     FIELD("name", FIELD_TEXT, "the model and its batch", MUST),
     FIELD("inference", FIELD_FLAG, "forward only", MUST),
     FIELD("cells", FIELD_WHOLE, "places where it was measured", MUST),
-    FEATURES,
-};
-SCHEMA(schema_workload, "Workload", workload);
+    FEATURES
+) };
 
-static const struct field workloads[] = {
+const struct schema schema_workloads = { "Workloads", FIELDS(
     FIELD("workloads", FIELD_LIST, "in order of appearance", MUST, .of = &schema_workload),
     FIELD("total", FIELD_WHOLE, "of the catalog", MUST),
-    NEXT("more workloads"),
-};
-SCHEMA(schema_workloads, "Workloads", workloads);
+    NEXT("more workloads")
+) };
 
-static const struct field cell[] = {
+static const struct schema schema_cell = { "Cell", FIELDS(
     FIELD("workload", FIELD_TEXT, "what was measured", MUST),
     FIELD("gpu", FIELD_TEXT, "on which GPU type", MUST),
     FIELD("beside", FIELD_TEXT, "sharing it with whom; null: alone", NONE),
@@ -450,22 +425,19 @@ static const struct field cell[] = {
     FIELD("throughput", FIELD_NUMBER, "steps/s, mean of all", NONE),
     FIELD("sd", FIELD_NUMBER, "of the mean's logarithm", NONE),
     FIELD("watts", FIELD_NUMBER, "of the whole GPU", NONE),
-    FIELD("last_s", FIELD_NUMBER, "time of the newest", MUST),
-};
-static SCHEMA(schema_cell, "Cell", cell);
+    FIELD("last_s", FIELD_NUMBER, "time of the newest", MUST)
+) };
 
-static const struct field cells[] = {
+const struct schema schema_cells = { "Cells", FIELDS(
     FIELD("measurements", FIELD_LIST, "by cell, the newest cell first", MUST, .of = &schema_cell),
-    FIELD("total", FIELD_WHOLE, "cells that match", MUST),
-};
-SCHEMA(schema_cells, "Cells", cells);
+    FIELD("total", FIELD_WHOLE, "cells that match", MUST)
+) };
 
-static const struct field taken[] = {
-    FIELD("taken", FIELD_WHOLE, "measurements taken in", MUST),
-};
-SCHEMA(schema_taken, "Taken", taken);
+const struct schema schema_taken = { "Taken", FIELDS(
+    FIELD("taken", FIELD_WHOLE, "measurements taken in", MUST)
+) };
 
-static const struct field estimate[] = {
+static const struct schema schema_estimate = { "Estimate", FIELDS(
     FIELD("gpu", FIELD_TEXT, "GPU type", MUST),
     FIELD("beside", FIELD_TEXT, "sharing it with whom; null: alone", NONE),
     FIELD("speed", FIELD_NUMBER, "steps/s", MUST),
@@ -475,40 +447,36 @@ static const struct field estimate[] = {
     FIELD("unfit", FIELD_NUMBER, "chance that it does not fit", MUST),
     FIELD("watts", FIELD_NUMBER, "of the GPU with all on it", MUST),
     FIELD("slowdown", FIELD_NUMBER, "of the speed alone", MUST),
-    FIELD("measured", FIELD_WHOLE, "how often it was", MUST),
-};
-static SCHEMA(schema_estimate, "Estimate", estimate);
+    FIELD("measured", FIELD_WHOLE, "how often it was", MUST)
+) };
 
-static const struct field estimates[] = {
+const struct schema schema_estimates = { "Estimates", FIELDS(
     FIELD("workload", FIELD_TEXT, "of which", MUST),
-    FIELD("estimates", FIELD_LIST, "by GPU type", MUST, .of = &schema_estimate),
-};
-SCHEMA(schema_estimates, "Estimates", estimates);
+    FIELD("estimates", FIELD_LIST, "by GPU type", MUST, .of = &schema_estimate)
+) };
 
 /* ---- report and shadow ---- */
 
-static const struct field shadow_run[] = {
+static const struct schema schema_shadow_run = { "ShadowRun", FIELDS(
     FIELD("policy", FIELD_TEXT, "its name", MUST),
     FIELD("finished", FIELD_WHOLE, "jobs", MUST),
     FIELD("energy_j", FIELD_NUMBER, "joules", MUST),
     FIELD("work_s", FIELD_NUMBER, "work done, in seconds alone on the reference GPU", MUST),
     FIELD("joules_per_work", FIELD_NUMBER, "energy_j / work_s", NONE),
     FIELD("promise_attainment", FIELD_NUMBER, "share of promises kept", NONE),
-    FIELD("mean_jct_s", FIELD_NUMBER, "from submission to end", NONE),
-};
-static SCHEMA(schema_shadow_run, "ShadowRun", shadow_run);
+    FIELD("mean_jct_s", FIELD_NUMBER, "from submission to end", NONE)
+) };
 
-static const struct field shadow[] = {
+const struct schema schema_shadow = { "Shadow", FIELDS(
     FIELD("from_s", FIELD_NUMBER, "time", MUST),
     FIELD("to_s", FIELD_NUMBER, "time", MUST),
     FIELD("jobs", FIELD_WHOLE, "submitted in that period", MUST),
     FIELD("runs", FIELD_LIST, "under one policy and the other", MUST, .of = &schema_shadow_run),
     FIELD("saved", FIELD_NUMBER, "share of joules per work that the first saves", NONE),
-    FIELD("measured_j", FIELD_NUMBER, "what was really used, as far as the store has it", MUST),
-};
-SCHEMA(schema_shadow, "Shadow", shadow);
+    FIELD("measured_j", FIELD_NUMBER, "what was really used, as far as the store has it", MUST)
+) };
 
-static const struct field report_row[] = {
+static const struct schema schema_report_row = { "ReportRow", FIELDS(
     FIELD("name", FIELD_TEXT, "of an owner, workload or GPU type", MUST),
     FIELD("jobs", FIELD_WHOLE, "that used something", MUST),
     FIELD("joules", FIELD_NUMBER, "in all", MUST),
@@ -521,37 +489,35 @@ static const struct field report_row[] = {
     FIELD("kept", FIELD_NUMBER, "kept_s / promised_s", NONE),
     FIELD("measured", FIELD_NUMBER, "speeds", MUST),
     FIELD("error", FIELD_NUMBER, "mean of |measured / believed - 1|", NONE),
-    FIELD("coverage", FIELD_NUMBER, "share inside the believed 90 % interval", NONE),
-};
-static SCHEMA(schema_report_row, "ReportRow", report_row);
+    FIELD("coverage", FIELD_NUMBER, "share inside the believed 90 % interval", NONE)
+) };
 
-static const struct field report_hour[] = {
+static const struct schema schema_report_hour = { "ReportHour", FIELDS(
     FIELD("hour_s", FIELD_NUMBER, "its beginning", MUST),
     FIELD("joules", FIELD_NUMBER, "in that hour", MUST),
     FIELD("kept", FIELD_NUMBER, "kept_s / promised_s", NONE),
-    FIELD("error", FIELD_NUMBER, "mean of |measured / believed - 1|", NONE),
-};
-static SCHEMA(schema_report_hour, "ReportHour", report_hour);
+    FIELD("error", FIELD_NUMBER, "mean of |measured / believed - 1|", NONE)
+) };
 
-static const struct field report[] = {
+const struct schema schema_report = { "Report", FIELDS(
     FIELD("from_s", FIELD_NUMBER, "time", MUST),
     FIELD("to_s", FIELD_NUMBER, "time", MUST),
     FIELD("by", FIELD_TEXT, "what the rows are", MUST, .words = groups),
     FIELD("total", FIELD_OBJECT, "of all rows", MUST, .of = &schema_report_row),
     FIELD("rows", FIELD_LIST, "most joules first", MUST, .of = &schema_report_row),
     FIELD("hours", FIELD_LIST, "in their order", MUST, .of = &schema_report_hour),
-    FIELD("saved", FIELD_OBJECT, "against the shadow policy", NONE, .of = &schema_shadow),
-};
-SCHEMA(schema_report, "Report", report);
+    FIELD("saved", FIELD_OBJECT, "against the shadow policy", NONE, .of = &schema_shadow)
+) };
 
 /* ---- the daemon ---- */
 
 #define COUNT(state) FIELD(state, FIELD_WHOLE, "how many are", MUST)
-static const struct field job_counts[] = { COUNT("waiting"),  COUNT("held"),   COUNT("running"),
-                                           COUNT("finished"), COUNT("failed"), COUNT("cancelled") };
-static SCHEMA(schema_job_counts, "JobCounts", job_counts);
+static const struct schema schema_job_counts = { "JobCounts", FIELDS(
+    COUNT("waiting"), COUNT("held"), COUNT("running"), COUNT("finished"), COUNT("failed"),
+    COUNT("cancelled")
+) };
 
-static const struct field slurm[] = {
+static const struct schema schema_slurm = { "Slurm", FIELDS(
     FIELD("up", FIELD_FLAG, "it answers", MUST),
     FIELD("trouble", FIELD_TEXT, "why it does not", NONE),
     FIELD("version", FIELD_TEXT, "Slurm's", NONE),
@@ -563,11 +529,10 @@ static const struct field slurm[] = {
     FIELD("resubmits", FIELD_WHOLE, "jobs that Slurm had lost", MUST),
     FIELD("strays", FIELD_WHOLE, "jobs with a token of ours that are not ours", MUST),
     FIELD("foreign", FIELD_WHOLE, "jobs of the partition that another store's GOGH has", MUST),
-    FIELD("under_way", FIELD_WHOLE, "orders that are not carried out yet", MUST),
-};
-static SCHEMA(schema_slurm, "Slurm", slurm);
+    FIELD("under_way", FIELD_WHOLE, "orders that are not carried out yet", MUST)
+) };
 
-static const struct field status[] = {
+const struct schema schema_status = { "Status", FIELDS(
     FIELD("version", FIELD_TEXT, "of the daemon", MUST),
     FIELD("pid", FIELD_WHOLE, "of its process", MUST),
     FIELD("began_s", FIELD_NUMBER, "time", MUST),
@@ -597,14 +562,14 @@ static const struct field status[] = {
     FIELD("acting_w", FIELD_NUMBER, "shadow mode: predicted draw as it runs", NONE),
     FIELD("shadow_w", FIELD_NUMBER, "shadow mode: predicted draw of our plan", NONE),
     FIELD("store_ok", FIELD_FLAG, "the store takes what is written", MUST),
-    FIELD("slurm", FIELD_OBJECT, "where Slurm runs the jobs", NONE, .of = &schema_slurm),
-};
-SCHEMA(schema_status, "Status", status);
+    FIELD("slurm", FIELD_OBJECT, "where Slurm runs the jobs", NONE, .of = &schema_slurm)
+) };
 
-static const struct field health[] = { FIELD("ok", FIELD_FLAG, "the loop turns", MUST) };
-SCHEMA(schema_health, "Health", health);
+const struct schema schema_health = { "Health", FIELDS(
+    FIELD("ok", FIELD_FLAG, "the loop turns", MUST)
+) };
 
-static const struct field ready[] = {
-    FIELD("ready", FIELD_FLAG, "runs are adopted and a plan was made", MUST),
-};
-SCHEMA(schema_ready, "Ready", ready);
+const struct schema schema_ready = { "Ready", FIELDS(
+    FIELD("ready", FIELD_FLAG, "runs are adopted and a plan was made", MUST)
+) };
+/* clang-format on */

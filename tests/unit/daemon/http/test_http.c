@@ -25,18 +25,21 @@ static const struct field query_fields[] = {
     { "state", FIELD_TEXT, .words = states, .about = "only those" },
     { "since", FIELD_TIME, .about = "only after" },
     { "brief", FIELD_FLAG, .about = "less" },
+    { 0 },
 };
-static const struct schema query = { "ThingQuery", query_fields, 5 };
+static const struct schema query = { "ThingQuery", query_fields };
 static const struct field thing_fields[] = {
     { "name", FIELD_TEXT, .is_required = true, .low = 1, .high = 40, .about = "what it is called" },
     { "steps", FIELD_WHOLE, .low = 1, .high = 1e9, .about = "how many" },
     { "tags", FIELD_TEXTS, .low = 0, .high = 3, .about = "words" },
+    { 0 },
 };
-static const struct schema thing = { "Thing", thing_fields, 3 };
+static const struct schema thing = { "Thing", thing_fields };
 static const struct field size_fields[] = {
     { "bytes", FIELD_WHOLE, .low = 0, .high = 1e8, .about = "how large" },
+    { 0 },
 };
-static const struct schema size = { "SizeQuery", size_fields, 1 };
+static const struct schema size = { "SizeQuery", size_fields };
 
 static void show(struct request *r)
 {

@@ -8,22 +8,26 @@
 
 static const struct field job_fields[] = {
     { "name", FIELD_TEXT, .is_required = true, .about = "what it is called" },
+    { 0 },
 };
-static const struct schema job = { "Job", job_fields, 1 };
+static const struct schema job = { "Job", job_fields };
 static const struct field jobs_fields[] = {
     { "jobs", FIELD_LIST, .is_required = true, .of = &job, .about = "all of them" },
+    { 0 },
 };
-static const struct schema jobs = { "Jobs", jobs_fields, 1 };
+static const struct schema jobs = { "Jobs", jobs_fields };
 static const struct field list_fields[] = {
     { "limit", FIELD_WHOLE, .low = 1, .high = 10, .about = "how many" },
     { "types", FIELD_TEXTS, .about = "which" },
+    { 0 },
 };
-static const struct schema list_query = { "ListQuery", list_fields, 2 };
+static const struct schema list_query = { "ListQuery", list_fields };
 static const struct field at_fields[] = {
     { "id", FIELD_TEXT, .about = "the job" },
     { "at", FIELD_TIME, .about = "when" },
+    { 0 },
 };
-static const struct schema at_query = { "AtQuery", at_fields, 2 };
+static const struct schema at_query = { "AtQuery", at_fields };
 
 static const struct route table[] = {
     { "GET", "/v1/jobs", "listJobs", "All jobs", SCOPE_READ, &list_query, NULL, &jobs, NULL, 200,

@@ -11,8 +11,9 @@ static const char *const kinds[] = { "training", "inference", NULL };
 static const struct field inner_fields[] = {
     { "name", FIELD_TEXT, .is_required = true, .low = 1, .high = 8, .about = "what it is called" },
     { "share", FIELD_NUMBER, .low = 0.25, .high = 1.5, .about = "a part" },
+    { 0 },
 };
-static const struct schema inner = { "Inner", inner_fields, 2 };
+static const struct schema inner = { "Inner", inner_fields };
 static const struct field fields[] = {
     { "name", FIELD_TEXT, .is_required = true, .low = 1, .high = 8, .about = "what it is called" },
     { "kind", FIELD_TEXT, .words = kinds, .may_be_null = true, .about = "which kind" },
@@ -26,8 +27,9 @@ static const struct field fields[] = {
     { "first", FIELD_OBJECT, .of = &inner, .about = "one" },
     { "any", FIELD_OBJECT, .about = "whatever" },
     { "rest", FIELD_LIST, .of = &inner, .low = 0, .high = 2, .about = "more" },
+    { 0 },
 };
-static const struct schema all = { "All", fields, sizeof fields / sizeof *fields };
+static const struct schema all = { "All", fields };
 
 static const struct {
     const char *name, *given, *says;    // NULL: it is fine
@@ -202,7 +204,7 @@ START_TEST(it_describes_itself)
     char *text = json_dumps(o, JSON_COMPACT);
 
     ck_assert_str_eq(text, want);
-    ck_assert_uint_eq(json_object_size(p), sizeof fields / sizeof *fields);
+    ck_assert_uint_eq(json_object_size(p), sizeof fields / sizeof *fields - 1);
     ck_assert(json_is_true(json_object_get(json_object_get(p, "kind"), "nullable")));
     ck_assert_str_eq(json_string_value(json_object_get(
                          json_object_get(json_object_get(p, "rest"), "items"), "$ref")),
