@@ -46,11 +46,10 @@ void api_list_workloads(struct request *r)
     const struct catalog *c = catalog_of(r);
     long first = (long)request_number(r, "after", -1) + 1;
     long end = first + (long)request_number(r, "limit", PAGE_DEFAULT);
-    struct api_text t;
+    struct api_text t = { 0 };
 
     if (end > c->n_workloads)
         end = c->n_workloads;
-    api_text_init(&t);
     api_put_open(&t, NULL, '{');
     api_put_open(&t, "workloads", '[');
     for (long i = first; i < end; i++)
@@ -63,7 +62,7 @@ void api_add_workload(struct request *r)
 {
     struct workload w;
     struct err e = { 0 };
-    struct api_text t;
+    struct api_text t = { 0 };
     int index = -1;
     int rc = submit_describe(&r->arena, r->body, &w, &e);
 
@@ -73,7 +72,6 @@ void api_add_workload(struct request *r)
         reply_err(r, &e);
         return;
     }
-    api_text_init(&t);
     put_workload(&t, catalog_of(r), index);
     api_reply(r, 201, &t);
 }
@@ -131,11 +129,10 @@ void api_list_measurements(struct request *r)
     long limit = (long)request_number(r, "limit", PAGE_DEFAULT);
     long total = 0;
     int workload, type;
-    struct api_text t;
+    struct api_text t = { 0 };
 
     if (!find_workload(r, "workload", &workload) || !find_type(r, "gpu", &type))
         return;
-    api_text_init(&t);
     api_put_open(&t, NULL, '{');
     api_put_open(&t, "measurements", '[');
     for (int i = c->n_cells - 1; i >= 0; i--) {
@@ -295,14 +292,13 @@ void api_list_estimates(struct request *r)
     const struct catalog *c = catalog_of(r);
     struct estimator *est = &s->cycle.estimator;
     int workload, neighbour, type;
-    struct api_text t;
+    struct api_text t = { 0 };
 
     if (!find_workload(r, "workload", &workload) || !find_workload(r, "beside", &neighbour) ||
         !find_type(r, "gpu", &type))
         return;
     if (workload >= est->n_filled || neighbour >= est->n_filled || est->n_types < c->n_types)
         estimate_refresh(est);    // nobody has asked about these yet
-    api_text_init(&t);
     api_put_open(&t, NULL, '{');
     api_put_text(&t, "workload", c->workloads[workload].name);
     api_put_open(&t, "estimates", '[');

@@ -91,9 +91,8 @@ void api_status(struct request *r)
 {
     const struct service *s = api_service(r);
     const struct state *st = &s->base.ledger.state;
-    struct api_text t;
+    struct api_text t = { 0 };
 
-    api_text_init(&t);
     api_put_open(&t, NULL, '{');
     api_put_text(&t, "version", gogh_version);
     api_put_whole(&t, "pid", getpid());

@@ -20,9 +20,8 @@ static const struct state *state_of(const struct request *r)
 
 static void reply_job(struct request *r, int status, int id)
 {
-    struct api_text t;
+    struct api_text t = { 0 };
 
-    api_text_init(&t);
     job_put_whole(&t, NULL, api_service(r), state_of(r)->jobs[id], api_now_s(r));
     api_reply(r, status, &t);
 }
@@ -61,9 +60,8 @@ void api_list_jobs(struct request *r)
     long total = 0, n = 0, last = -1;
     bool is_more = false;
     double now_s = api_now_s(r);
-    struct api_text t;
+    struct api_text t = { 0 };
 
-    api_text_init(&t);
     api_put_open(&t, NULL, '{');
     api_put_open(&t, "jobs", '[');
     for (int i = 0; i < st->n_jobs; i++) {
@@ -236,7 +234,7 @@ void api_end_page(struct api_text *t, long total, long next)
 void api_reply(struct request *r, int status, struct api_text *t)
 {
     reply_take(r, status, "application/json", t->data, t->len);
-    api_text_init(t);    // the answer has the text now
+    *t = (struct api_text){ 0 };    // the answer has the text now
 }
 
 /* "s17" is the job that the engine calls 17. */

@@ -54,9 +54,8 @@ void api_list_nodes(struct request *r)
 {
     const struct service *s = api_service(r);
     const struct state *st = &s->base.ledger.state;
-    struct api_text t;
+    struct api_text t = { 0 };
 
-    api_text_init(&t);
     api_put_open(&t, NULL, '{');
     api_put_open(&t, "nodes", '[');
     for (int i = 0; i < st->n_nodes; i++)
@@ -74,7 +73,7 @@ static void change_node(struct request *r, enum node_state to)
     const char *name = request_text(r, "name");
     int n = state_find_node(st, name);
     struct err e = { 0 };
-    struct api_text t;
+    struct api_text t = { 0 };
 
     if (n < 0) {
         reply_error(r, 404, "there is no node '%.100s'; 'gogh nodes' lists them", name);
@@ -92,7 +91,6 @@ static void change_node(struct request *r, enum node_state to)
         reply_err(r, &e);
         return;
     }
-    api_text_init(&t);
     put_node(&t, s, &st->nodes[n]);
     api_reply(r, 200, &t);
 }
@@ -157,11 +155,10 @@ void api_list_gpus(struct request *r)
     int n_gpus = s->base.ledger.state.n_gpus;
     long first = (long)request_number(r, "after", -1) + 1;
     long end = first + (long)request_number(r, "limit", PAGE_MAX);
-    struct api_text t;
+    struct api_text t = { 0 };
 
     if (end > n_gpus)
         end = n_gpus;
-    api_text_init(&t);
     api_put_open(&t, NULL, '{');
     api_put_open(&t, "gpus", '[');
     for (long g = first; g < end; g++)

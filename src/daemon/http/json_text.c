@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void api_text_init(struct api_text *t)
-{
-    *t = (struct api_text){ .is_first = true };
-}
-
 /* Where the next 'n' bytes and a NUL may be written. */
 static char *room(struct api_text *t, size_t n)
 {
@@ -57,9 +52,9 @@ static void put_key(struct api_text *t, const char *key)
     size_t n = key ? strlen(key) : 0;
     char *at = room(t, n + 4), *begin = at;
 
-    if (!t->is_first)
+    if (t->has_item)
         *at++ = ',';
-    t->is_first = false;
+    t->has_item = true;
     if (key) {
         *at++ = '"';
         memcpy(at, key, n);
@@ -75,13 +70,13 @@ void api_put_open(struct api_text *t, const char *key, char bracket)
 {
     put_key(t, key);
     put(t, &bracket, 1);
-    t->is_first = true;
+    t->has_item = false;
 }
 
 void api_put_close(struct api_text *t, char bracket)
 {
     put(t, &bracket, 1);
-    t->is_first = false;
+    t->has_item = true;
 }
 
 void api_put_null(struct api_text *t, const char *key)

@@ -2,7 +2,7 @@
  *
  * A list of 10,000 jobs is some 300,000 values; as a tree of them it would take several times as
  * long to build as to write. Keys and values come in the order they are put; commas are ours.
- * Made by whoever answers, on the stack; the text is in its buffer.
+ * Made by whoever answers, on the stack, of zeroes; the text is in its buffer.
  */
 #ifndef DAEMON_HTTP_JSON_TEXT_H
 #define DAEMON_HTTP_JSON_TEXT_H
@@ -16,10 +16,8 @@
 struct api_text {
     char *data;    // from malloc, terminated; NULL until the first value
     size_t len, cap;
-    bool is_first;    // of the object or list that is open: no comma
+    bool has_item;    // the object or list that is open: then a comma comes
 };
-
-void api_text_init(struct api_text *t);
 
 /* Objects and lists; 'key' NULL: inside a list, or the outermost. */
 void api_put_open(struct api_text *t, const char *key, char bracket);    // '{' or '['

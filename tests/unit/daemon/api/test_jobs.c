@@ -23,7 +23,7 @@ static void setup(void)
     world_init(&world, "type v100\ntype k80\nworkload w\nworkload x\n"
                        "speed w v100 10 sd=0.1\nspeed w v100 6 beside=x sd=0.1\n"
                        "node box v100 k80\n");
-    api_text_init(&text);
+    text = (struct api_text){ 0 };
 }
 
 static void teardown(void)
@@ -49,7 +49,7 @@ static json_t *written(void)
 
     ck_assert_msg(o != NULL, "%s in\n%s", wrong.text, text.data);
     free(text.data);
-    api_text_init(&text);
+    text = (struct api_text){ 0 };
     return o;
 }
 
