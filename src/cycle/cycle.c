@@ -212,11 +212,6 @@ void cycle_note_reasons(struct cycle *c, const struct snapshot *s, const struct 
     c->n_sweeps += !c->wants_more;
 }
 
-bool cycle_wants_more(const struct cycle *c)
-{
-    return c->wants_more;
-}
-
 enum wait_reason cycle_why(const struct cycle *c, int job)
 {
     return job < c->n_why ? (enum wait_reason)c->why[job] : WAIT_NOT;

@@ -105,7 +105,7 @@ struct cycle {
     unsigned char *why;    // (n_why) by job id: its wait_reason in the last plan it was in
     bool *is_parked;       // (n_why) by job id: cannot run on the cluster as it is
     int n_why, cap_why;
-    bool wants_more;        // see cycle_wants_more
+    bool wants_more;        // jobs behind those just found unable to run here: decide again
     uint64_t parked_for;    // the cluster and the descriptions that they were parked for
     uint64_t budgets;       // of the executor's nodes, at the last look: stands for all of them
     uint64_t n_sweeps;      // times that everybody who might run has been looked at
@@ -133,9 +133,6 @@ void cycle_use(struct cycle *c, const struct model *m);
  */
 struct trainer_options;
 void cycle_learn(struct cycle *c, const struct trainer_options *o, double settle_s);
-
-/* There are jobs behind those that were just found to be unable to run here: decide again. */
-bool cycle_wants_more(const struct cycle *c);
 
 /* Take over a model that has been trained meanwhile and won, and offer the trainer what is new.
  * Keeps models in the store: not inside a transaction. cycle_run does this by itself.

@@ -560,7 +560,7 @@ static int arrive(struct sim *s, int i, struct err *e)
 /* When a decision that was put off is due; INFINITY: none was. */
 static double decision_due_s(const struct sim *s)
 {
-    if (cycle_wants_more(&s->cycle))
+    if (s->cycle.wants_more)
         return s->decided_s;
     if (s->ledger.state.version == s->decided_version)
         return INFINITY;

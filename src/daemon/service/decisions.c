@@ -264,7 +264,7 @@ static void carry_out(struct service *s, struct decision *d)
         cycle_act(&s->cycle, &d->snapshot, &d->plan, &acted);
     arena_reset(&s->cycle.arena);
     count(s, d, &acted);
-    if (cycle_wants_more(&s->cycle))
+    if (s->cycle.wants_more)
         service_wake(s);
     else if (acted.n_refused)
         loop_timer_set(&s->inner->decide, REFUSED_S);
