@@ -13,13 +13,14 @@
 #include "catalog/catalog.h"
 #include "catalog/cluster/event.h"
 #include "catalog/cluster/state.h"
+#include "daemon/config/auth.h"
 #include "daemon/http/shapes.h"
 #include "daemon/submit/intake.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct catalog catalog;
-static struct intake *intake;
+static struct accounts accounts;
 
 static void once(void)
 {
@@ -28,7 +29,7 @@ static void once(void)
 
     if (catalog.n_types)
         return;
-    intake = intake_create();
+    accounts_init(&accounts);
     catalog_init(&catalog);
     catalog_add_type(&catalog, gpu_type_builtin("v100"), &index, NULL);
     catalog_add_type(&catalog, gpu_type_builtin("k80"), &index, NULL);
@@ -72,7 +73,7 @@ static void take(struct arena *a, const char *admin, const char *comment)
 
     state_init(&s);
     const struct submit_context context = { .catalog = &catalog, .state = &s, .now_s = 1000 };
-    int rc = intake_read(intake, a, &context, &j, &want, &e);
+    int rc = intake_read(&accounts, a, &context, &j, &want, &e);
     if (rc == 0) {
         struct event ev = { .kind = EVENT_JOB_SUBMITTED, .time_s = 1000, .spec = &want.spec };
         if (want.is_new_workload)

@@ -26,24 +26,17 @@
 #define GROUPS_MAX 1024         // of one user; those beyond are not looked at
 #define ENTRY_MAX (64 << 10)    // bytes of one passwd entry
 #define DIGEST_BYTES 64
-#define ACCOUNTS_MAX 256    // accounts remembered
 #define TOKEN_BYTES 32
-
-struct holder {
-    struct auth_row row;
-    uid_t uid;
-    gid_t gid;
-};
 
 struct auth {
     struct arena arena;
-    struct holder *holders;    // (n_holders)
-    int n_holders;
+    struct auth_row *tokens;    // (n_tokens)
+    int n_tokens;
     struct config_allow *allow;    // (n_allow)
     int n_allow;
     enum scope socket_scope;
     uid_t self;
-    struct account *accounts;    // (ACCOUNTS_MAX) of peers, by uid % ACCOUNTS_MAX
+    struct accounts peers;
 };
 
 const char *const scope_names[] = { "none", "read", "submit", "operate", "admin", NULL };
@@ -188,7 +181,6 @@ bool account_find(const char *name, uid_t *uid, gid_t *gid)
 
 static int open_tokens(struct auth *a, const char *path, struct err *e)
 {
-    struct auth_row *rows = NULL;
     const char *text = NULL;
     size_t len = 0;
     int rc = check_file(path, e);
@@ -196,15 +188,10 @@ static int open_tokens(struct auth *a, const char *path, struct err *e)
     if (rc == 0)
         rc = file_read_text(&a->arena, path, NULL, AUTH_TOKENS_MAX, &text, &len, e);
     if (rc == 0)
-        rc = auth_parse(&a->arena, path, text, len, &rows, &a->n_holders, e);
-    if (rc < 0)
-        return rc;
-    a->holders = ARENA_ARRAY(&a->arena, struct holder, (size_t)a->n_holders);
-    for (int i = 0; i < a->n_holders; i++) {
-        a->holders[i].row = rows[i];
-        account_find(rows[i].owner, &a->holders[i].uid, &a->holders[i].gid);
-    }
-    return 0;
+        rc = auth_parse(&a->arena, path, text, len, &a->tokens, &a->n_tokens, e);
+    for (int i = 0; i < a->n_tokens; i++)
+        account_find(a->tokens[i].owner, &a->tokens[i].uid, &a->tokens[i].gid);
+    return rc;
 }
 
 int auth_open(const struct config *c, struct auth **out, struct err *e)
@@ -216,7 +203,7 @@ int auth_open(const struct config *c, struct auth **out, struct err *e)
     a->socket_scope = (enum scope)c->socket_scope;
     a->n_allow = c->n_allow;
     a->allow = ARENA_ARRAY(&a->arena, struct config_allow, (size_t)c->n_allow);
-    a->accounts = heap_array(ACCOUNTS_MAX, sizeof *a->accounts);
+    accounts_init(&a->peers);
     for (int i = 0; i < c->n_allow; i++) {
         a->allow[i] = c->allow[i];
         a->allow[i].name = arena_strdup(&a->arena, c->allow[i].name);
@@ -233,9 +220,7 @@ void auth_close(struct auth *a)
 {
     if (a == NULL)
         return;
-    for (int i = 0; i < ACCOUNTS_MAX; i++)
-        free(a->accounts[i].name);
-    free(a->accounts);
+    accounts_release(&a->peers);
     arena_release(&a->arena);
     free(a);
 }
@@ -288,47 +273,22 @@ static enum scope peer_scope(const struct auth *a, uid_t uid, const char *name, 
     return scope >= 0 ? (enum scope)scope : a->socket_scope;
 }
 
-bool account_learn(struct account *k, uid_t uid, gid_t otherwise)
-{
-    char *room = heap_array(ENTRY_MAX, 1);
-    struct passwd entry, *found = NULL;
-    char name[32];
-
-    snprintf(name, sizeof name, "uid:%u", (unsigned)uid);
-    int rc = getpwuid_r(uid, &entry, room, ENTRY_MAX, &found);
-    const bool is_said = rc == 0 || rc == ENOENT || rc == ESRCH;
-    if (is_said) {
-        free(k->name);
-        k->name = strdup(found != NULL ? found->pw_name : name);
-        assert(k->name);
-        k->uid = uid;
-        k->gid = found != NULL ? found->pw_gid : otherwise;
-        k->until_s = clock_stopwatch_s() + AUTH_FRESH_S;
-    }
-    free(room);
-    return is_said;
-}
-
-int auth_peer(const struct auth *a, struct arena *arena, int fd, struct caller *out, struct err *e)
+int auth_peer(struct auth *a, struct arena *arena, int fd, struct caller *out, struct err *e)
 {
     struct ucred peer = { 0 };
     socklen_t len = sizeof peer;
-    struct account *k;
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
         return err_set(e, EACCES, "who is the peer of the socket: %s", strerror(errno));
-    k = &a->accounts[peer.uid % ACCOUNTS_MAX];
-    const bool is_known = k->name != NULL && k->uid == peer.uid;
-    if (!is_known || clock_stopwatch_s() > k->until_s) {
-        if (account_learn(k, peer.uid, peer.gid))
-            k->scope = peer_scope(a, k->uid, k->name, k->gid);
-        else if (!is_known)
-            return err_set(
-                e, EAGAIN,
-                "the system cannot say who user %u is now: come back soon, or look at its "
-                "directory service",
-                (unsigned)peer.uid);
-    }
+    struct account *k = accounts_get(&a->peers, peer.uid, peer.gid);
+    if (k == NULL)
+        return err_set(e, EAGAIN,
+                       "the system cannot say who user %u is now: come back soon, or look at its "
+                       "directory service",
+                       (unsigned)peer.uid);
+    if (!k->has_scope)
+        k->scope = peer_scope(a, k->uid, k->name, k->gid);
+    k->has_scope = true;
     *out = (struct caller){
         .scope = k->scope,
         .owner = arena_strdup(arena, k->name),
@@ -336,6 +296,59 @@ int auth_peer(const struct auth *a, struct arena *arena, int fd, struct caller *
         .gid = k->gid,
     };
     return 0;
+}
+
+/* ---- accounts ---- */
+
+void accounts_init(struct accounts *a)
+{
+    *a = (struct accounts){ 0 };
+    map_u64_init(&a->by_uid);
+}
+
+void accounts_release(struct accounts *a)
+{
+    for (int i = 0; i < a->n; i++)
+        free(a->list[i].name);
+    free(a->list);
+    map_u64_release(&a->by_uid);
+}
+
+/* Ask the system about 'uid', and keep what it says; if it says nothing now, 'k' stays. */
+static void account_learn(struct account *k, uid_t uid, gid_t otherwise)
+{
+    char *room = heap_array(ENTRY_MAX, 1);
+    struct passwd entry, *found = NULL;
+    char name[32];
+
+    snprintf(name, sizeof name, "uid:%u", (unsigned)uid);
+    int rc = getpwuid_r(uid, &entry, room, ENTRY_MAX, &found);
+    if (rc == 0 || rc == ENOENT || rc == ESRCH) {
+        free(k->name);
+        k->name = strdup(found != NULL ? found->pw_name : name);
+        assert(k->name);
+        k->uid = uid;
+        k->gid = found != NULL ? found->pw_gid : otherwise;
+        k->until_s = clock_stopwatch_s() + AUTH_FRESH_S;
+        k->has_scope = false;
+    }
+    free(room);
+}
+
+struct account *accounts_get(struct accounts *a, uid_t uid, gid_t otherwise)
+{
+    int i = map_u64_get(&a->by_uid, uid);
+
+    if (i < 0) {
+        GROW(a->list, a->n, a->cap);
+        i = a->n++;
+        a->list[i] = (struct account){ 0 };
+        map_u64_set(&a->by_uid, uid, i);
+    }
+    struct account *k = &a->list[i];
+    if (k->name == NULL || clock_stopwatch_s() > k->until_s)
+        account_learn(k, uid, otherwise);
+    return k->name != NULL ? k : NULL;
 }
 
 /* ---- tokens ---- */
@@ -353,21 +366,21 @@ static bool is_same(const char *a, const char *b)
 int auth_token(const struct auth *a, struct arena *arena, const char *token, struct caller *out,
                struct err *e)
 {
-    const struct holder *found = NULL;
+    const struct auth_row *found = NULL;
     char digest[DIGEST_BYTES + 1];
 
     file_digest(token, strlen(token), digest);
-    for (int i = 0; i < a->n_holders; i++)    // all of them, so that time tells nothing
-        if (is_same(a->holders[i].row.digest, digest))
-            found = &a->holders[i];
+    for (int i = 0; i < a->n_tokens; i++)    // all of them, so that time tells nothing
+        if (is_same(a->tokens[i].digest, digest))
+            found = &a->tokens[i];
     if (found == NULL)
         return err_set(e, EACCES, "nobody has this token; 'gogh token list' names those there are");
     *out = (struct caller){
-        .scope = found->row.scope,
-        .owner = arena_strdup(arena, found->row.owner),
+        .scope = found->scope,
+        .owner = arena_strdup(arena, found->owner),
         .uid = found->uid,
         .gid = found->gid,
-        .token = arena_strdup(arena, found->row.name),
+        .token = arena_strdup(arena, found->name),
     };
     return 0;
 }
@@ -394,7 +407,7 @@ int auth_make_token(struct arena *arena, const char *name, enum scope scope, con
 {
     unsigned char bytes[TOKEN_BYTES];
     char spelt[48], digest[DIGEST_BYTES + 1];
-    const struct auth_row row = { name, scope, owner, digest };
+    const struct auth_row row = { .name = name, .scope = scope, .owner = owner, .digest = digest };
 
     if (!text_is_name(slice_of(name)) || !text_is_name(slice_of(owner)))
         return err_set(e, EINVAL, "'%.60s' is no name: 1 to 200 printable bytes",

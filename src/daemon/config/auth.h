@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/map.h"
+
 struct arena;
 struct auth;
 struct config;
@@ -43,12 +45,9 @@ void auth_close(struct auth *a);    // NULL is fine
 /* The peer of a Unix socket: the daemon's own user and root are admins, users and groups that
  * the configuration names get what it says (a line about the user counts before those about groups,
  * of which the highest does), everybody else its 'socket_scope'. An account without a name is
- * "uid:1234". What the system says of an account is remembered for AUTH_FRESH_S, since asking may
- * be slow where a directory service answers; while it does not, what it said before goes on
- * to count, and -EAGAIN comes where it never said anything. Texts go into 'arena'.
+ * "uid:1234". -EAGAIN: the system cannot say who it is (struct accounts). Texts go into 'arena'.
  */
-#define AUTH_FRESH_S 600.0
-int auth_peer(const struct auth *a, struct arena *arena, int fd, struct caller *out, struct err *e);
+int auth_peer(struct auth *a, struct arena *arena, int fd, struct caller *out, struct err *e);
 
 /* The holder of a token ("Bearer ..." without the word); compared in constant time. -EACCES. */
 int auth_token(const struct auth *a, struct arena *arena, const char *token, struct caller *out,
@@ -60,6 +59,8 @@ struct auth_row {
     enum scope scope;
     const char *owner;
     const char *digest;    // 64 hex digits
+    uid_t uid;             // of the owner's account, once it was looked up
+    gid_t gid;
 };
 
 #define AUTH_TOKENS_MAX (1L << 20)    // bytes of the file: some 9,000 tokens
@@ -80,18 +81,32 @@ int auth_make_token(struct arena *arena, const char *name, enum scope scope, con
 /* The account called 'name': its uid and gid; false: there is none, and both are -1. */
 bool account_find(const char *name, uid_t *uid, gid_t *gid);
 
-/* An account, as the system has it; remembered by those who ask often, since asking may be slow. */
+/* An account, as the system has it. */
 struct account {
     char *name;        // heap; NULL: the system has not said yet
     double until_s;    // on the stopwatch: ask again then
     uid_t uid;
     gid_t gid;
-    enum scope scope;    // of a peer
+    bool has_scope;    // of a peer, once it was found
+    enum scope scope;
 };
 
-/* Ask the system about 'uid', and keep what it says; false: it says nothing now, and 'k' stays. Of
- * an account that it does not have the name is "uid:1234", and the group 'otherwise'.
+/* Accounts that were asked about: asking may be slow where a directory service answers, so what the
+ * system says is remembered for AUTH_FRESH_S. While it does not answer, what it said before goes on
+ * to count.
  */
-bool account_learn(struct account *k, uid_t uid, gid_t otherwise);
+#define AUTH_FRESH_S 600.0
+struct accounts {
+    struct map_u64 by_uid;
+    struct account *list;    // (n)
+    int n, cap;
+};
+void accounts_init(struct accounts *a);
+void accounts_release(struct accounts *a);
+
+/* 'uid', until the next one is asked for; NULL: the system never said anything. Of an account that
+ * it does not have the name is "uid:1234", and the group 'otherwise'.
+ */
+struct account *accounts_get(struct accounts *a, uid_t uid, gid_t otherwise);
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/log.h"
+#include "daemon/config/auth.h"
 #include "daemon/engine/engine.h"
 #include "daemon/service/service.h"
 #include "daemon/submit/intake.h"
@@ -27,9 +28,9 @@
 struct site {
     struct service *service;
     struct slurm *slurm;
-    struct intake *intake;
-    char name[17];            // of this store's tokens
-    unsigned char key[16];    // its jobs' secrets are made from it
+    struct accounts accounts;    // of users
+    char name[17];               // of this store's tokens
+    unsigned char key[16];       // its jobs' secrets are made from it
 
     /* Nodes that a view showed first, until all of them are installed in one step. */
     struct arena arena;
@@ -167,17 +168,17 @@ static bool only_watches(const struct site *t)
 }
 
 /* Who only watches holds nothing: what was promised in words that make no sense is left out. */
-static int read_job(const struct site *t, struct arena *a, const struct submit_context *context,
+static int read_job(struct site *t, struct arena *a, const struct submit_context *context,
                     const struct slurm_job *j, struct submit *want, struct err *e)
 {
     struct slurm_job bare = *j;
-    int rc = intake_read(t->intake, a, context, j, want, e);
+    int rc = intake_read(&t->accounts, a, context, j, want, e);
 
     if (rc != -EINVAL || !only_watches(t))
         return rc;
     log_warn("Slurm's job %ld: %s; watched without its promise", j->id, e->text);
     bare.comment = "";
-    return intake_read(t->intake, a, context, &bare, want, e);
+    return intake_read(&t->accounts, a, context, &bare, want, e);
 }
 
 /* A user's job that GOGH cannot read stays held, and says why. */
@@ -227,7 +228,7 @@ static int install_described(struct service *s, struct err *e)
 static void site_destroy(struct site *t)
 {
     slurm_destroy(t->slurm);
-    intake_destroy(t->intake);
+    accounts_release(&t->accounts);
     arena_release(&t->arena);
     free(t->found.nodes);
     free(t->found.types);
@@ -282,7 +283,7 @@ int engine_open_slurm(struct service *s, const char *program, struct executor *o
     struct site *t = heap_array(1, sizeof *t);
 
     t->service = s;
-    t->intake = intake_create();
+    accounts_init(&t->accounts);
     arena_init(&t->arena);
     int rc = install_described(s, e);
     if (rc == 0)

@@ -28,8 +28,9 @@
 
 /* ---- servers ---- */
 
-void http_run_server(struct server *d)
+void http_run_server(void *self)
 {
+    struct server *d = self;
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
 
     if (MHD_run(d->mhd) != MHD_YES)
@@ -55,11 +56,6 @@ static void on_server(void *self, int fd, unsigned ready)
 {
     (void)fd;
     (void)ready;
-    http_run_server(self);
-}
-
-static void on_server_timer(void *self)
-{
     http_run_server(self);
 }
 
@@ -196,7 +192,7 @@ static void on_log(void *self, const char *format, va_list args)
     log_debug("http: %s", text);
 }
 
-struct http *http_create(struct loop *l, const struct config *c, const struct auth *a,
+struct http *http_create(struct loop *l, const struct config *c, struct auth *a,
                          const struct route *table, int n, void *service)
 {
     struct http *h = heap_array(1, sizeof *h);
@@ -212,7 +208,7 @@ struct http *http_create(struct loop *l, const struct config *c, const struct au
     h->buckets = heap_array(LIMIT_BUCKETS, sizeof *h->buckets);
     for (int i = 0; i < SERVERS; i++) {
         h->servers[i] = (struct server){ .http = h, .epoll_fd = -1 };
-        loop_timer_init(&h->servers[i].timer, l, "http: a server", on_server_timer, &h->servers[i]);
+        loop_timer_init(&h->servers[i].timer, l, "http: a server", http_run_server, &h->servers[i]);
     }
     for (int i = 0; i < LISTENERS; i++)
         h->listeners[i] = (struct listener){ .http = h, .fd = -1 };
@@ -304,7 +300,7 @@ int http_listen(struct http *h, struct err *e)
     return rc;
 }
 
-void http_use_auth(struct http *h, const struct auth *a)
+void http_use_auth(struct http *h, struct auth *a)
 {
     h->auth = a;
     h->auth_generation++;

@@ -81,7 +81,7 @@ void stream_end(struct stream *s);       // what was written still goes out; on_
 void stream_forget(struct stream *s);    // end it; on_end will not be called
 
 /* Serve the routes of 'table' (n) with 'service' in every request; all borrowed. */
-struct http *http_create(struct loop *l, const struct config *c, const struct auth *a,
+struct http *http_create(struct loop *l, const struct config *c, struct auth *a,
                          const struct route *table, int n, void *service);
 
 /* Answers what is open with 503 first: no handler may touch its request any more. NULL is fine. */
@@ -94,7 +94,7 @@ void http_destroy(struct http *h);
 int http_listen(struct http *h, struct err *e);
 
 /* After a reload. Counts from the next request on; streams of who may not listen any more end. */
-void http_use_auth(struct http *h, const struct auth *a);
+void http_use_auth(struct http *h, struct auth *a);
 
 /* From now on hold answers back: something was written that is not on disk yet. */
 void http_hold(struct http *h);

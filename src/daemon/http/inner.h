@@ -113,7 +113,7 @@ struct bucket {
 struct http {
     struct loop *loop;
     const struct config *config;
-    const struct auth *auth;
+    struct auth *auth;
     int auth_generation;
     const struct route *routes;
     int n_routes;
@@ -133,7 +133,7 @@ struct http {
 };
 
 /* http.c */
-void http_run_server(struct server *d);
+void http_run_server(void *self);             // a struct server
 void http_resume(struct request_inner *q);    // it sleeps; its server runs in the next turn
 void http_cut(struct conn *c);
 
@@ -164,7 +164,9 @@ json_t *http_parse_body(const struct schema *s, const char *bytes, size_t len, s
 
 /* reply.c */
 enum MHD_Result http_queue(struct request_inner *q);
-void http_refuse(struct request_inner *q, int status, const char *format, ...)
+
+/* Answer before a handler has seen it; false, always, so that a check can end with it. */
+bool http_refuse(struct request_inner *q, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void http_stream_over(struct request_inner *q);
 

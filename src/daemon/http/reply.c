@@ -119,10 +119,10 @@ static void answer(struct request_inner *q, int status, struct MHD_Response *res
     h->held_end = &q->next;
 }
 
-/* An answer of ours, before a handler has seen the request; it depends on nothing that is
- * written, so it is not held. Also while the body arrives: then it waits for its end.
+/* Depends on nothing that is written, so it is not held. Also while the body arrives: then it waits
+ * for its end.
  */
-void http_refuse(struct request_inner *q, int status, const char *format, ...)
+bool http_refuse(struct request_inner *q, int status, const char *format, ...)
 {
     char message[MESSAGE_MAX];
     va_list args;
@@ -135,6 +135,7 @@ void http_refuse(struct request_inner *q, int status, const char *format, ...)
     q->response = error_response(status, message, &q->n_answer);
     q->is_refused = true;
     q->http->stats.n_refused++;
+    return false;
 }
 
 void http_hold(struct http *h)

@@ -179,9 +179,8 @@ static bool is_in_time(struct request_inner *q)
     if (wait_s == 0)
         return true;
     q->http->stats.n_limited++;
-    http_refuse(q, 429, "more than %g requests a second: wait %.3f s", q->http->config->rate_max,
-                wait_s);
-    return false;
+    return http_refuse(q, 429, "more than %g requests a second: wait %.3f s",
+                       q->http->config->rate_max, wait_s);
 }
 
 bool http_may_stay(struct request_inner *q)
@@ -209,20 +208,16 @@ static bool may_ask(struct request_inner *q)
 
     if (need == SCOPE_NONE)
         return true;
-    if (rc == -EAGAIN) {    // the system cannot say who it is
-        http_refuse(q, 503, "%s", e.text);
-        return false;
-    }
+    if (rc == -EAGAIN)    // the system cannot say who it is
+        return http_refuse(q, 503, "%s", e.text);
     if (rc < 0)
         return refuse_nobody(q, e.text);
     if (q->r.caller.owner == NULL)
         return refuse_nobody(q, "who are you? Send 'Authorization: Bearer TOKEN'; 'gogh token new' "
                                 "makes one");
-    if (q->r.caller.scope < need) {
-        http_refuse(q, 403, "this needs the scope '%s', and '%s' has '%s': ask an admin",
-                    scope_name(need), q->r.caller.owner, scope_name(q->r.caller.scope));
-        return false;
-    }
+    if (q->r.caller.scope < need)
+        return http_refuse(q, 403, "this needs the scope '%s', and '%s' has '%s': ask an admin",
+                           scope_name(need), q->r.caller.owner, scope_name(q->r.caller.scope));
     return true;
 }
 
@@ -245,11 +240,9 @@ static bool takes_body(struct request_inner *q)
 
     if (q->r.route->body == NULL)
         type = coding = NULL;
-    if (!is_json(type) || (coding != NULL && strcasecmp(coding, "identity") != 0)) {
-        http_refuse(q, 415, "want a body of 'Content-Type: application/json', not '%.60s'",
-                    is_json(type) ? coding : type);
-        return false;
-    }
+    if (!is_json(type) || (coding != NULL && strcasecmp(coding, "identity") != 0))
+        return http_refuse(q, 415, "want a body of 'Content-Type: application/json', not '%.60s'",
+                           is_json(type) ? coding : type);
     if (length != NULL && text_to_long(slice_of(length), 0, max, &n) < 0) {
         q->is_too_large = true;
         http_refuse(q, 413, "the body may have %ld bytes, not %.20s: send less at once", max,
@@ -424,8 +417,7 @@ static bool check_key(struct request_inner *q)
     q->r.key = request_header(&q->r, "Idempotency-Key");
     if (q->r.key == NULL || (strlen(q->r.key) <= KEY_MAX && text_is_name(slice_of(q->r.key))))
         return true;
-    http_refuse(q, 400, "an Idempotency-Key has 1 to %d printable bytes", KEY_MAX);
-    return false;
+    return http_refuse(q, 400, "an Idempotency-Key has 1 to %d printable bytes", KEY_MAX);
 }
 
 static bool check_whole(struct request_inner *q)
@@ -437,24 +429,16 @@ static bool check_whole(struct request_inner *q)
     q->r.n_bytes = q->body.len;
     if (q->is_refused)
         return false;
-    if (q->http->is_stopping) {
-        http_refuse(q, 503, "the daemon is stopping: come back soon");
-        return false;
-    }
-    if (http_check_args(route, q->r.args, q->query, &e) < 0) {
-        http_refuse(q, 400, "%s", e.text);
-        return false;
-    }
-    if (route->body == NULL && q->r.n_bytes > 0) {
-        http_refuse(q, 400, "%s %s takes no body: leave it out", route->method, route->path);
-        return false;
-    }
+    if (q->http->is_stopping)
+        return http_refuse(q, 503, "the daemon is stopping: come back soon");
+    if (http_check_args(route, q->r.args, q->query, &e) < 0)
+        return http_refuse(q, 400, "%s", e.text);
+    if (route->body == NULL && q->r.n_bytes > 0)
+        return http_refuse(q, 400, "%s %s takes no body: leave it out", route->method, route->path);
     if (route->body != NULL) {
         q->r.body = http_parse_body(route->body, q->r.bytes, q->r.n_bytes, &e);
-        if (q->r.body == NULL) {
-            http_refuse(q, 400, "%s", e.text);
-            return false;
-        }
+        if (q->r.body == NULL)
+            return http_refuse(q, 400, "%s", e.text);
     }
     return check_key(q);
 }

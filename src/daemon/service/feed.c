@@ -114,8 +114,10 @@ static int spell(struct buf *out, const struct row_event *r)
 
 /* ---- listeners ---- */
 
-static void listener_free(struct subscriber *l)
+static void on_end(void *self)
 {
+    struct subscriber *l = self;
+
     l->feed->n_listeners--;
     if (l->feed->next_up == l)
         l->feed->next_up = l->next;
@@ -128,13 +130,7 @@ static void listener_free(struct subscriber *l)
     free(l);
 }
 
-static void on_end(void *self)
-{
-    listener_free(self);
-}
-
 struct slice_read {
-    struct feed *feed;
     struct subscriber *listener;
     int n;
 };
@@ -144,7 +140,7 @@ static int deliver(void *self, const struct row_event *r)
 {
     struct slice_read *s = self;
     struct subscriber *l = s->listener;
-    struct feed *f = s->feed;
+    struct feed *f = l->feed;
 
     if (r->seq > f->last_seq) {    // of a transaction that is not committed
         l->at = f->last_seq;
@@ -159,7 +155,7 @@ static int deliver(void *self, const struct row_event *r)
 /* A slice for 'l'; true: it could take more at once. */
 static bool feed_one(struct feed *f, struct subscriber *l)
 {
-    struct slice_read s = { .feed = f, .listener = l };
+    struct slice_read s = { .listener = l };
     struct err e = { 0 };
     int rc;
 

@@ -56,11 +56,16 @@ static bool knows(const struct estimator *e, const int *workloads, int n, int ty
     return e->cells && type < e->n_types;
 }
 
-struct job_belief job_believed(const struct service *s, const struct job *j)
+/* Of a running job's speed in its place, power limit and neighbours included; NaN: nothing yet. */
+struct belief {
+    double speed, low;
+};
+
+static struct belief believed(const struct service *s, const struct job *j)
 {
     const struct state *st = &s->base.ledger.state;
     const struct estimator *e = &s->cycle.estimator;
-    struct job_belief b = { NAN, NAN };
+    struct belief b = { NAN, NAN };
     int workloads[THETA_MAX];
     double rates[THETA_MAX];
 
@@ -84,7 +89,7 @@ struct job_belief job_believed(const struct service *s, const struct job *j)
 
 static bool has_ended(const struct job *j)
 {
-    return j->state == JOB_FINISHED || j->state == JOB_FAILED || j->state == JOB_CANCELLED;
+    return j->state > JOB_RUNNING;
 }
 
 static const char *promise_of_ended(const struct job *j, double floor)
@@ -163,7 +168,7 @@ static void put_going(struct api_text *t, const struct service *s, const struct 
                       double now_s)
 {
     struct watch_job seen = { .speed = NAN, .watts = NAN, .steps = NAN };
-    struct job_belief b = job_believed(s, j);
+    struct belief b = believed(s, j);
 
     if (j->state == JOB_RUNNING && s->watch)
         watch_job(s->watch, j->id, &seen);
@@ -220,6 +225,7 @@ static void put_common(struct api_text *t, const struct service *s, const struct
     put_place(t, s, j);
     put_going(t, s, j, now_s);
     put_life(t, s, j, now_s);
+    api_put_text(t, "reason", reason_of(s, j));
 }
 
 void job_put(struct api_text *t, const char *key, const struct service *s, const struct job *j,
@@ -227,7 +233,6 @@ void job_put(struct api_text *t, const char *key, const struct service *s, const
 {
     api_put_open(t, key, '{');
     put_common(t, s, j, now_s);
-    api_put_text(t, "reason", reason_of(s, j));
     api_put_close(t, '}');
 }
 
@@ -326,7 +331,6 @@ void job_put_whole(struct api_text *t, const char *key, const struct service *s,
 {
     api_put_open(t, key, '{');
     put_common(t, s, j, now_s);
-    api_put_text(t, "reason", reason_of(s, j));
     put_command(t, j->spec.command);
     put_run(t, s, j);
     put_reports(t, s, j);

@@ -24,14 +24,6 @@ void job_put_whole(struct api_text *t, const char *key, const struct service *s,
 enum { GPU_NAME_MAX = 224 };
 void api_gpu_name(const struct service *s, int gpu, char out[GPU_NAME_MAX]);
 
-/* What is believed of a running job's speed in its place, power limit and neighbours included;
- * NaN: nothing yet.
- */
-struct job_belief {
-    double speed, low;
-};
-struct job_belief job_believed(const struct service *s, const struct job *j);
-
 /* Slower than asked by less than this is the noise of a measurement, and kept. */
 #define PROMISE_SLACK 0.02
 

@@ -18,8 +18,7 @@ struct submit_reading {
     gid_t gid;
 };
 
-/* Values of the body; absent and null ones are NULL, 'otherwise' or false. */
-const char *reading_text(const struct submit_reading *r, const char *key);
+/* Values of the body; absent and null ones are 'otherwise' or false. */
 double reading_number(const struct submit_reading *r, const char *key, double otherwise);
 bool reading_flag(const struct submit_reading *r, const char *key);
 

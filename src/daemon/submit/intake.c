@@ -4,17 +4,13 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "act/slurm/slurm.h"
 #include "base/arena.h"
 #include "base/text/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
-#include "base/grow.h"
-#include "base/map.h"
 #include "base/text/text.h"
 #include "base/text/words.h"
 #include "catalog/catalog.h"
@@ -196,52 +192,12 @@ int intake_promise(struct arena *a, const char *text, double submit_s, json_t **
 
 /* ---- whose it is ---- */
 
-struct intake {
-    struct map_u64 by_uid;
-    struct account *accounts;
-    int n_accounts, cap_accounts;
-};
-
-struct intake *intake_create(void)
-{
-    struct intake *t = heap_array(1, sizeof *t);
-
-    map_u64_init(&t->by_uid);
-    return t;
-}
-
-void intake_destroy(struct intake *t)
-{
-    if (!t)
-        return;
-    for (int i = 0; i < t->n_accounts; i++)
-        free(t->accounts[i].name);
-    free(t->accounts);
-    map_u64_release(&t->by_uid);
-    free(t);
-}
-
-/* Its place, which may be empty still. */
-static struct account *account_of(struct intake *t, uid_t uid)
-{
-    int i = map_u64_get(&t->by_uid, uid);
-
-    if (i < 0) {
-        GROW(t->accounts, t->n_accounts, t->cap_accounts);
-        i = t->n_accounts++;
-        t->accounts[i] = (struct account){ 0 };
-        map_u64_set(&t->by_uid, uid, i);
-    }
-    return &t->accounts[i];
-}
-
-static int find_owner(struct intake *t, struct arena *a, uid_t uid, struct caller *out,
+static int find_owner(struct accounts *known, struct arena *a, uid_t uid, struct caller *out,
                       struct err *e)
 {
-    struct account *k = account_of(t, uid);
+    const struct account *k = accounts_get(known, uid, (gid_t)uid);
 
-    if ((!k->name || clock_stopwatch_s() > k->until_s) && !account_learn(k, uid, (gid_t)uid) &&
-        !k->name)
+    if (!k)
         return err_set(e, EAGAIN, "the system cannot say who user %u is now", (unsigned)uid);
     *out = (struct caller){
         .scope = SCOPE_SUBMIT, .owner = arena_strdup(a, k->name), .uid = uid, .gid = k->gid
@@ -506,7 +462,7 @@ static void put_in_words(struct arena *a, struct err *e)
     snprintf(e->text, sizeof e->text, "%s", text);
 }
 
-int intake_read(struct intake *t, struct arena *a, const struct submit_context *context,
+int intake_read(struct accounts *known, struct arena *a, const struct submit_context *context,
                 const struct slurm_job *j, struct submit *out, struct err *e)
 {
     struct submit_context then = context_of(context, j);
@@ -520,7 +476,7 @@ int intake_read(struct intake *t, struct arena *a, const struct submit_context *
     if (out->again >= 0)
         return 0;
     then.caller = &owner;
-    int rc = find_owner(t, a, j->uid, &owner, e);
+    int rc = find_owner(known, a, j->uid, &owner, e);
     if (rc == 0)
         rc = intake_promise(a, intake_promise_text(j->comment), then.now_s, &body, e);
     if (rc == 0)

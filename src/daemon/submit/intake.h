@@ -6,8 +6,7 @@
  *     sbatch --comment="gogh: workload=resnet50 batch=64 min-throughput=40 deadline=+6h steps=1e5"
  *
  * It becomes the body of POST /v1/jobs and goes through the same checks. GPUs come from what the
- * user asked Slurm for, as the gate kept it. Touches nothing. Made by the daemon; remembers the
- * names of accounts, since asking for them may be slow.
+ * user asked Slurm for, as the gate kept it. Touches nothing but the accounts that it asks about.
  */
 #ifndef DAEMON_SUBMIT_INTAKE_H
 #define DAEMON_SUBMIT_INTAKE_H
@@ -16,13 +15,10 @@
 
 #include "daemon/submit/submit.h"
 
+struct accounts;
 struct arena;
 struct err;
-struct intake;
 struct slurm_job;
-
-struct intake *intake_create(void);
-void intake_destroy(struct intake *t);    // NULL is fine
 
 /* What follows 'gogh:' in a comment, which borrows; "" where there is nothing. */
 const char *intake_promise_text(const char *comment);
@@ -38,7 +34,7 @@ int intake_promise(struct arena *a, const char *text, double submit_s, json_t **
  *   -EINVAL   it makes no sense; the sentence is for the user
  *   -EAGAIN   nobody can say now who its owner is
  */
-int intake_read(struct intake *t, struct arena *a, const struct submit_context *context,
+int intake_read(struct accounts *known, struct arena *a, const struct submit_context *context,
                 const struct slurm_job *j, struct submit *out, struct err *e);
 
 #endif

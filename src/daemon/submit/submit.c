@@ -10,17 +10,13 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/text/file.h"
+#include "base/text/json.h"
 #include "catalog/catalog.h"
 #include "catalog/cluster/state.h"
 #include "daemon/config/auth.h"
 #include "daemon/http/schema.h"
 #include "daemon/submit/inner.h"
 #include "estimate/estimate.h"
-
-const char *reading_text(const struct submit_reading *r, const char *key)
-{
-    return json_string_value(json_object_get(r->body, key));
-}
 
 double reading_number(const struct submit_reading *r, const char *key, double otherwise)
 {
@@ -47,7 +43,7 @@ int reading_check_name(const char *what, const char *name, struct err *e)
 
 static int read_owner(struct submit_reading *r, struct err *e)
 {
-    const char *owner = reading_text(r, "owner");
+    const char *owner = json_text_of(r->body, "owner");
     const char *self = r->context->caller->owner;
 
     r->uid = r->context->caller->uid;
@@ -128,7 +124,7 @@ static int read_key(struct submit_reading *r, const char *key, struct err *e)
 static int read_kind(struct submit_reading *r, struct err *e)
 {
     struct job_spec *p = &r->out->spec;
-    const char *kind = reading_text(r, "kind");
+    const char *kind = json_text_of(r->body, "kind");
     bool has_rate = json_is_number(json_object_get(r->body, "rate"));
 
     p->kind = has_rate ? JOB_INFERENCE : JOB_TRAINING;
@@ -316,7 +312,7 @@ static int read_name(struct submit_reading *r, struct err *e)
 {
     const struct state *s = r->context->state;
     struct job_spec *p = &r->out->spec;
-    const char *name = reading_text(r, "name");
+    const char *name = json_text_of(r->body, "name");
 
     if (!name) {
         p->name = arena_printf(r->arena, "job-%d", s->n_jobs);
@@ -361,7 +357,7 @@ static int read_command(struct submit_reading *r, struct err *e)
         "argv",    "cwd",     "env",  "stdout",  "stderr",           "timeout_s",
         "retries", "grace_s", "cpus", "mem_mib", "checkpoint_signal"
     };
-    const char *cwd = reading_text(r, "cwd");
+    const char *cwd = json_text_of(r->body, "cwd");
     const size_t n =
         command_bytes(json_object_get(r->body, "argv"), json_object_get(r->body, "env"));
 

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/text/json.h"
 #include "base/text/text.h"
 #include "catalog/catalog.h"
 #include "daemon/config/auth.h"
@@ -68,7 +69,7 @@ static int read_descriptor(struct submit_reading *r, json_t *descriptor, struct 
 {
     struct workload w;
 
-    if (reading_text(r, "workload") || json_object_get(r->body, "batch"))
+    if (json_text_of(r->body, "workload") || json_object_get(r->body, "batch"))
         return err_set(e, EINVAL,
                        "descriptor: it says name and batch itself; leave out 'workload' and "
                        "'batch'");
@@ -225,7 +226,7 @@ static int name_by_command(struct submit_reading *r, struct err *e)
 int reading_workload(struct submit_reading *r, struct err *e)
 {
     json_t *descriptor = json_object_get(r->body, "descriptor");
-    const char *asked = reading_text(r, "workload");
+    const char *asked = json_text_of(r->body, "workload");
     double batch = reading_number(r, "batch", NAN);
 
     if (json_is_object(descriptor))

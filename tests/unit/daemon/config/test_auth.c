@@ -189,7 +189,7 @@ END_TEST
 /* ---- peers ---- */
 
 /* Ask who a peer with this uid is: a child becomes that, and connects. */
-static struct caller ask_as(const struct auth *a, uid_t uid, gid_t gid)
+static struct caller ask_as(struct auth *a, uid_t uid, gid_t gid)
 {
     int pair[2];
     struct caller c = { 0 };

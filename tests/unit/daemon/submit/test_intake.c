@@ -10,6 +10,7 @@
 #include "act/slurm/slurm.h"
 #include "base/text/buf.h"
 #include "base/err.h"
+#include "daemon/config/auth.h"
 #include "unit/suite.h"
 #include "unit/support.h"
 
@@ -20,7 +21,7 @@
 static struct world world;
 static struct arena arena;
 static struct err err;
-static struct intake *intake;
+static struct accounts accounts;
 static int n_asked;    // times that the system was asked for an account
 
 /* Stands in for the C library's: counts, and knows root alone. */
@@ -47,12 +48,12 @@ static void setup(void)
     world_look(&world);
     arena_init(&arena);
     err = (struct err){ 0 };
-    intake = intake_create();
+    accounts_init(&accounts);
 }
 
 static void teardown(void)
 {
-    intake_destroy(intake);
+    accounts_release(&accounts);
     arena_release(&arena);
     world_release(&world);
 }
@@ -179,7 +180,7 @@ static int read_job(const struct slurm_job *j, struct submit *out)
                                             .estimator = &world.est,
                                             .now_s = NOW_S };
 
-    return intake_read(intake, &arena, &context, j, out, &err);
+    return intake_read(&accounts, &arena, &context, j, out, &err);
 }
 
 static const char *told(const struct submit *s)
