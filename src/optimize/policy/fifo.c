@@ -47,7 +47,7 @@ static enum wait_reason start(struct policy_work *w, int job, enum fifo_order or
  * behind it; a job that fits no GPU here does not.
  */
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
-                 struct plan *out, enum verdict *verdict, struct err *e)
+                 struct plan *out, struct err *e)
 {
     const enum fifo_order *order = self->how;
     bool is_blocked = false;
@@ -61,7 +61,8 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
         w.why[j] = is_blocked ? WAIT_TURN : start(&w, j, *order, self->seed);
         is_blocked |= w.why[j] != WAIT_NOT;
     }
-    return work_end(&w, out, verdict);
+    work_end(&w, out);
+    return 0;
 }
 
 static const enum fifo_order fastest = FASTEST, by_chance = BY_CHANCE, in_order = FIRST;

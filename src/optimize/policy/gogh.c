@@ -37,29 +37,6 @@ static bool stops_somebody(const struct problem *p, const struct plan *x)
     return false;
 }
 
-/* A search may end with a running job in nobody's place, though that is dearer than anything: then
- * those that run stay where they are, and the others are planned around them.
- */
-static int plan(struct arena *a, const struct problem *p, const struct optimize_options *how,
-                struct plan *out, struct optimize_report *report, struct err *e)
-{
-    struct problem held = *p;
-    int rc = optimize_run(a, p, how, out, report, e);
-
-    if (rc < 0 || !stops_somebody(p, out))
-        return rc;
-    held.jobs = ARENA_ARRAY(a, struct problem_job, (size_t)p->n_jobs);
-    for (int j = 0; j < p->n_jobs; j++) {
-        held.jobs[j] = p->jobs[j];
-        held.jobs[j].is_fixed = p->jobs[j].n_present > 0;
-    }
-    double bound_w = out->bound_w;    // of all plans, not only of those in which nobody moves
-    rc = optimize_run(a, &held, how, out, report, e);
-    out->bound_w = bound_w;
-    report->status = STATUS_FEASIBLE;
-    return rc;
-}
-
 static struct optimize_options options_for(const struct solver *self, const struct problem *p)
 {
     struct optimize_options how = optimize_defaults;
@@ -73,15 +50,27 @@ static struct optimize_options options_for(const struct solver *self, const stru
     return how;
 }
 
+/* A search may end with a running job in nobody's place, though that is dearer than anything: then
+ * those that run stay where they are, and the others are planned around them.
+ */
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
-                 struct plan *out, enum verdict *verdict, struct err *e)
+                 struct plan *out, struct err *e)
 {
     const struct optimize_options how = options_for(self, p);
-    struct optimize_report report = { 0 };
+    struct optimize_report report;
+    struct problem held = *p;
 
-    int rc = plan(a, p, &how, out, &report, e);
-    if (rc == 0)
-        *verdict = report.status == STATUS_OPTIMAL ? VERDICT_OPTIMAL : VERDICT_FEASIBLE;
+    int rc = optimize_run(a, p, &how, out, &report, e);
+    if (rc < 0 || !stops_somebody(p, out))
+        return rc;
+    held.jobs = ARENA_ARRAY(a, struct problem_job, (size_t)p->n_jobs);
+    for (int j = 0; j < p->n_jobs; j++) {
+        held.jobs[j] = p->jobs[j];
+        held.jobs[j].is_fixed = p->jobs[j].n_present > 0;
+    }
+    double bound_w = out->bound_w;    // of all plans, not only of those in which nobody moves
+    rc = optimize_run(a, &held, &how, out, &report, e);
+    out->bound_w = bound_w;
     return rc;
 }
 

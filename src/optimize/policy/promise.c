@@ -254,7 +254,7 @@ static void part(struct queue *q, int gpu)
 }
 
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
-                 struct plan *out, enum verdict *verdict, struct err *e)
+                 struct plan *out, struct err *e)
 {
     struct queue q = { .sharing = self->how,
                        .n_wanted = ARENA_ARRAY(a, int, (size_t)p->n_types),
@@ -270,7 +270,8 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     for (int g = 0; g < p->n_gpus && q.sharing->parts; g++)
         if (is_mistake(&q, g))
             part(&q, g);
-    return work_end(&q.work, out, verdict);
+    work_end(&q.work, out);
+    return 0;
 }
 
 static const struct sharing never = { .is_allowed = false }, where_it_pays = { .is_allowed = true },

@@ -38,12 +38,9 @@ int solver_lower(const struct solver *self, struct arena *a, const struct snapsh
 int solver_plan(const struct solver *self, struct arena *a, const struct lowered *asked,
                 struct plan *out, struct err *e)
 {
-    enum verdict verdict = VERDICT_NONE;
-    int rc = self->solve(self, a, &asked->problem, out, &verdict, e);
+    int rc = self->solve(self, a, &asked->problem, out, e);
 
     out->made_by = self->name;
-    if (rc == 0 && verdict == VERDICT_NONE)
-        return err_set(e, EAGAIN, "no plan");
     return rc < 0 ? rc : plan_check(a, &asked->problem, out, e);
 }
 

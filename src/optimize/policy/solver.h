@@ -1,8 +1,7 @@
 /* solver.h - the second door: who makes plans.
  *
- * A policy sees a problem (model/problem.h) and makes a plan (model/plan.h). Whether a call worked
- * (the return value) and what the solver concluded (the verdict) are two different answers. The
- * same problem, seed and kept prices give the same plan; only large clusters use kept prices.
+ * A policy sees a problem (model/problem.h) and makes a plan (model/plan.h). The same problem, seed
+ * and kept prices give the same plan; only large clusters use kept prices.
  */
 #ifndef OPTIMIZE_POLICY_SOLVER_H
 #define OPTIMIZE_POLICY_SOLVER_H
@@ -21,12 +20,6 @@ struct plan;
 struct problem;
 struct snapshot;
 
-enum verdict {
-    VERDICT_NONE,    // no plan
-    VERDICT_FEASIBLE,
-    VERDICT_OPTIMAL,
-};
-
 struct solver {
     const char *name;
     const char *about;    // what it does, in a line
@@ -36,7 +29,7 @@ struct solver {
     const void *how;             // the solver's own; lives as long as the process
     struct kept_prices *kept;    // between decisions, for "gogh" and "watts"; NULL: nothing is kept
     int (*solve)(const struct solver *self, struct arena *a, const struct problem *p,
-                 struct plan *out, enum verdict *verdict, struct err *e);
+                 struct plan *out, struct err *e);
 };
 
 /* Does taking the lever away change what it does? */
@@ -47,8 +40,8 @@ int solver_lower(const struct solver *self, struct arena *a, const struct snapsh
                  const struct estimator *est, const struct solve_options *o, struct lowered *out,
                  struct err *e);
 
-/* Solve it, into 'a', and have the plan judged. 0; what 'solve' returns; -EAGAIN: it made none; or
- * -EINVAL: its plan did not pass plan_check.
+/* Solve it, into 'a', and have the plan judged. 0; what 'solve' returns; or -EINVAL: its plan did
+ * not pass plan_check.
  */
 int solver_plan(const struct solver *self, struct arena *a, const struct lowered *asked,
                 struct plan *out, struct err *e);

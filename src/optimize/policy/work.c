@@ -124,7 +124,7 @@ static void settle_limit(struct policy_work *w, int gpu)
         assignment_undo(d);
 }
 
-int work_end(struct policy_work *w, struct plan *out, enum verdict *verdict)
+void work_end(struct policy_work *w, struct plan *out)
 {
     for (int g = 0; g < w->problem->n_gpus; g++)
         if (w->assignment->gpus[g].n_jobs > 0)
@@ -134,6 +134,4 @@ int work_end(struct policy_work *w, struct plan *out, enum verdict *verdict)
         if (out->jobs[j].n_gpus == 0 && w->why[j] != WAIT_NOT)
             out->jobs[j].reason = w->why[j];
     assignment_destroy(w->assignment);
-    *verdict = VERDICT_FEASIBLE;
-    return 0;
 }

@@ -64,6 +64,6 @@ int work_n_short(const struct policy_work *w, int gpu);
 double work_least_share(const struct policy_work *w, int gpu);
 
 /* Settle power limits, and say who is where: a plan. */
-int work_end(struct policy_work *w, struct plan *out, enum verdict *verdict);
+void work_end(struct policy_work *w, struct plan *out);
 
 #endif

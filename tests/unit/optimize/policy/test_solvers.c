@@ -579,12 +579,11 @@ END_TEST
 static int solve_problem(const char *name, struct arena *a, const struct problem *p,
                          struct plan *out, struct err *e)
 {
-    enum verdict verdict = VERDICT_NONE;
     struct solver solver;
     int rc = solver_by_name(name, 1, &solver, e);
 
     if (rc == 0)
-        rc = solver.solve(&solver, a, p, out, &verdict, e);
+        rc = solver.solve(&solver, a, p, out, e);
     return rc < 0 ? rc : plan_check(a, p, out, e);
 }
 
