@@ -167,7 +167,6 @@ static struct assignment *begin(struct pipeline *r, const struct prices *u)
         d = is_better ? other : d;
     }
     reduced_costs_destroy(reduced);
-    r->report->rounded_w = assignment_cost(d);
     r->report->round_s = clock_stopwatch_s() - t_s;
     return d;
 }
@@ -194,7 +193,17 @@ static void settle_each(const struct pipeline *r, struct assignment *d)
     }
 }
 
-/* Prices, rounding, search: an answer that has passed the judge. */
+/* The assignment as an answer, for the judge. */
+static int answer(struct pipeline *r, const char *method, struct assignment *d, struct plan *out,
+                  struct err *e)
+{
+    assignment_plan(d, r->arena, out);
+    assignment_destroy(d);
+    r->report->method = method;
+    return plan_check(r->arena, r->p, out, e);
+}
+
+/* Prices, rounding, search. */
 static int plan_fast(struct pipeline *r, struct plan *out, struct prices *u, struct err *e)
 {
     struct assignment *d = begin(r, u);
@@ -203,11 +212,9 @@ static int plan_fast(struct pipeline *r, struct plan *out, struct prices *u, str
     search(r, d, u);
     exchange_homes(d);
     settle_each(r, d);
-    assignment_plan(d, r->arena, out);
-    assignment_destroy(d);
+    int rc = answer(r, "fast", d, out, e);
     assignment_destroy(r->spare);
-    r->report->method = "fast";
-    return plan_check(r->arena, r->p, out, e);
+    return rc;
 }
 
 /* Is there time to list all patterns, and to use them? */
@@ -230,13 +237,9 @@ static int plan_hurried(struct pipeline *r, struct plan *out, struct err *e)
 {
     struct assignment *d = standing_assignment(r->p);
 
-    r->report->rounded_w = assignment_cost(d);
     search(r, d, NULL);
-    assignment_plan(d, r->arena, out);
-    assignment_destroy(d);
-    r->report->method = "hurried";
     r->report->lp_bound_w = -INFINITY;
-    return plan_check(r->arena, r->p, out, e);
+    return answer(r, "hurried", d, out, e);
 }
 
 static bool may_stand(const struct pipeline *r)
@@ -254,30 +257,15 @@ static int plan_standing(struct pipeline *r, struct plan *out, struct err *e)
 
     assignment_lay_present(d);
     assignment_insert_rest(d, u, reduced, NULL);
-    r->report->rounded_w = assignment_cost(d);
     if (r->o->time_s > 0)
         search(r, d, u);
     else
         search_around(d, u, reduced, r->o->seed, (int)r->o->nodes);
     reduced_costs_destroy(reduced);
     exchange_homes(d);
-    assignment_plan(d, r->arena, out);
-    assignment_destroy(d);
-    r->report->method = "standing";
     r->report->lp_bound_w = u->bound_w;
     prices_destroy(u);
-    return plan_check(r->arena, r->p, out, e);
-}
-
-/* What always exists. */
-static int plan_greedy(struct pipeline *r, struct plan *out, struct err *e)
-{
-    struct assignment *d = standing_assignment(r->p);
-
-    assignment_plan(d, r->arena, out);
-    assignment_destroy(d);
-    r->report->method = "greedy";
-    return plan_check(r->arena, r->p, out, e);
+    return answer(r, "standing", d, out, e);
 }
 
 /* Go on from 'out' until it is proven or time is up. A child that cannot be had changes
@@ -315,7 +303,7 @@ static int make_plan(struct pipeline *r, struct plan *out, struct err *e)
         kept_take(r->o->kept, u);
     if (rc < 0) {
         log_error("a plan did not pass its check: %s", e->text);
-        rc = plan_greedy(r, out, e);
+        rc = answer(r, "greedy", standing_assignment(r->p), out, e);    // what always exists
     }
     r->report->bound_w = r->report->lp_bound_w;
     if (rc == 0 && u && wants_exact(r))
@@ -349,7 +337,6 @@ int optimize_run(struct arena *a, const struct problem *p, const struct optimize
     report->cost_w = out->cost_w + base_w;
     report->bound_w += base_w;
     report->lp_bound_w += base_w;
-    report->rounded_w += base_w;
     report->seconds = clock_stopwatch_s() - t_s;
     return rc;
 }

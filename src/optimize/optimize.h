@@ -59,7 +59,6 @@ struct optimize_report {
     double cost_w;        // the answer's, with problem_base_w
     double bound_w;       // no answer costs less; likewise
     double lp_bound_w;    // the certificate's alone
-    double rounded_w;     // cost before the search
     double seconds;       // in all
     double lp_s, round_s, search_s, exact_s;
     long nodes;    // search steps done

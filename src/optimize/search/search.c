@@ -2,13 +2,13 @@
 
 #include <assert.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/grow.h"
 #include "optimize/prices/columns.h"
+#include "optimize/prices/fork_join.h"
 #include "optimize/prices/prices.h"
 #include "optimize/search/inner.h"
 
@@ -28,9 +28,7 @@
 #define BAD_W 1.0
 #define WORST_MAX 600
 
-const struct search_options search_defaults = {
-    .seed = 1, .nodes = 100000, .threads = 1, .heat = -1
-};
+const struct search_options search_defaults = { .seed = 1, .nodes = 100000, .threads = 1 };
 
 /* ---- walks at the same time ---- */
 
@@ -76,23 +74,14 @@ static void run_task(struct workers *c, struct walk_task *t)
     free(job_w);
 }
 
-static void *work(void *workers)
+/* One after the other, by whoever has time. */
+static void run_tasks(void *workers, int part, int n_parts)
 {
     struct workers *c = workers;
 
+    (void)part, (void)n_parts;
     for (int i; (i = atomic_fetch_add(&c->next, 1)) < c->n_tasks;)
         run_task(c, &c->tasks[i]);
-    return NULL;
-}
-
-static void run_tasks(struct workers *c)
-{
-    pthread_t other;
-    bool has_other = c->n_threads > 1 && pthread_create(&other, NULL, work, c) == 0;
-
-    work(c);
-    if (has_other)
-        pthread_join(other, NULL);
 }
 
 /* ---- cutting ---- */
@@ -243,7 +232,7 @@ static void run_chains(struct workers *c, double heat_w)
     c->n_tasks = n;
     if (c->o->clock)
         c->slice_s = (c->o->until_s - clock_now_s(c->o->clock)) * c->n_threads / n;
-    run_tasks(c);
+    fork_join(c->n_threads, run_tasks, c);
     for (int i = 0; i < n; i++) {
         c->nodes += tasks[i].nodes;
         if (tasks[i].shard->assignment->cost_w < tasks[best].shard->assignment->cost_w)
@@ -280,7 +269,7 @@ static void run_round(struct workers *c, const struct units *u, struct rng *rng,
     c->tasks = tasks;
     c->n_tasks = n_shards;
     atomic_store(&c->next, 0);
-    run_tasks(c);
+    fork_join(c->n_threads, run_tasks, c);
     for (int i = 0; i < n_shards; i++) {
         shard_apply(d, tasks[i].shard);
         c->nodes += tasks[i].nodes;
@@ -342,7 +331,8 @@ static double typical_w(const struct assignment *d)
 /* A step takes about 2 us on a small problem. */
 #define STEPS_A_SECOND 450000.0
 
-/* A walk with time to spare begins hot. Measured against the best of all heats: eight problems of
+/* How much worse a step may be at first, as a share of what a used GPU costs: a walk with time to
+ * spare begins hot. Measured against the best of all heats: eight problems of
  * 50 jobs and 30 GPUs with 16,000 steps a GPU end 0.001 % above it with heat 0.1 and 0.25 % with
  * 0.01; four of 140 jobs and 100 GPUs with 4,000 steps a GPU 0.17 % and 0.04 %.
  */
@@ -363,7 +353,7 @@ static double heat_for(const struct assignment *d, const struct prices *u,
 long search_run(struct assignment *d, const struct prices *u, const struct search_options *o)
 {
     struct workers c = { .d = d, .o = o, .u = u, .n_threads = o->threads > 1 ? 2 : 1 };
-    double heat = o->heat >= 0 ? o->heat : heat_for(d, u, o);
+    double heat = heat_for(d, u, o);
 
     assert(o->nodes > 0 || o->clock);
     if (u && d->tables->pairs)

@@ -31,8 +31,6 @@ struct search_options {
     int threads;                  // 1 or 2
     const struct clock *clock;    // NULL: no end but the nodes
     double until_s;               // on that clock
-    double heat;    // how much worse a step may be at first, as a share of what a used GPU
-                    // costs; < 0: as suits a start without (or with) prices
 };
 
 extern const struct search_options search_defaults;
