@@ -136,19 +136,25 @@ bool problem_yield_of(const struct problem *p, int type, int limit, const int *j
     return problem_yield(p, type, limit, kinds, n, out);
 }
 
-bool problem_gang_yield(const struct problem *p, int type, int limit, int kind, int m, bool is_near,
-                        struct yield *out)
+void problem_make_gang(const struct problem *p, int type, int kind, int m, bool is_near,
+                       struct yield *y)
 {
     const struct problem_kind *k = &p->kinds[kind];
     double factor = is_near ? p->gang_near[m] : p->gang_far[m];
 
+    y->watts *= m;
+    y->speed[0] *= factor;
+    y->low[0] *= factor;
+    y->cost_w = y->watts + m * (p->price_w - p->types[type].sleep_w) -
+                k->value_j * problem_done(k, y->speed[0]);
+}
+
+bool problem_gang_yield(const struct problem *p, int type, int limit, int kind, int m, bool is_near,
+                        struct yield *out)
+{
     if (!problem_yield(p, type, limit, &kind, 1, out))
         return false;
-    out->watts *= m;
-    out->speed[0] *= factor;
-    out->low[0] *= factor;
-    out->cost_w = out->watts + m * (p->price_w - p->types[type].sleep_w) -
-                  k->value_j * problem_done(k, out->speed[0]);
+    problem_make_gang(p, type, kind, m, is_near, out);
     return true;
 }
 

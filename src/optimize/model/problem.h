@@ -218,7 +218,13 @@ bool problem_yield(const struct problem *p, int type, int limit, const int *kind
 bool problem_yield_of(const struct problem *p, int type, int limit, const int *jobs, int n,
                       struct yield *out);
 
-/* The same for a whole gang of m > 1 GPUs, each alone: cost_w and watts of all of them. */
+/* From what a kind does on one GPU, alone, to what a gang of m > 1 of them does: cost_w and watts
+ * of all of them.
+ */
+void problem_make_gang(const struct problem *p, int type, int kind, int m, bool is_near,
+                       struct yield *y);
+
+/* Both at once. */
 bool problem_gang_yield(const struct problem *p, int type, int limit, int kind, int m, bool is_near,
                         struct yield *out);
 

@@ -94,29 +94,14 @@ static double rest_low(const struct assignment *d, int job, int gpu)
     return j->low;
 }
 
-bool assignment_are_near(const struct assignment *d, const int *gpus, int n)
-{
-    for (int i = 1; i < n; i++)
-        if (d->problem->gpus[gpus[i]].node != d->problem->gpus[gpus[0]].node)
-            return false;
-    return true;
-}
-
 bool assignment_gang_yield(const struct assignment *d, int job, int type, int limit, int m,
                            bool is_near, struct yield *out)
 {
-    const struct problem *p = d->problem;
-    const struct problem_kind *k = &p->kinds[p->jobs[job].kind];
-    const struct alone_cell *c = tables_alone(d->tables, type, p->jobs[job].kind, limit);
-    double factor = is_near ? p->gang_near[m] : p->gang_far[m];
+    int kind = d->problem->jobs[job].kind;
 
-    if (!(c->cost_w < HUGE_VAL))
+    if (!tables_yield(d, type, limit, &kind, 1, out))
         return false;
-    out->watts = c->watts * m;
-    out->speed[0] = c->speed * factor;
-    out->low[0] = c->low * factor;
-    double done = k->rate > 0 ? fmin(out->speed[0], k->rate) : out->speed[0];
-    out->cost_w = out->watts + m * (p->price_w - p->types[type].sleep_w) - k->value_j * done;
+    problem_make_gang(d->problem, type, kind, m, is_near, out);
     return true;
 }
 
@@ -129,8 +114,8 @@ static bool combo_at(const struct assignment *d, const int *gpus, int m, const i
 
     for (int i = 0; i < n; i++)
         kinds[i] = d->problem->jobs[jobs[i]].kind;
-    if (m > 1 ? !assignment_gang_yield(d, jobs[0], type, limit, m, assignment_are_near(d, gpus, m),
-                                       &y)
+    if (m > 1 ? !assignment_gang_yield(d, jobs[0], type, limit, m,
+                                       problem_stands(d->problem, gpus, m, 1), &y)
               : !tables_yield(d, type, limit, kinds, n, &y))
         return false;
     out->limit = limit;
@@ -351,17 +336,6 @@ static void gang_put(struct assignment *d, int job, const int *gpus, int n, cons
     job_refresh(d, job, true);
 }
 
-static int without(const struct assignment *d, int gpu, int job, int *jobs)
-{
-    const struct assignment_gpu *g = &d->gpus[gpu];
-    int n = 0;
-
-    for (int i = 0; i < g->n_jobs; i++)
-        if (g->jobs[i] != job)
-            jobs[n++] = g->jobs[i];
-    return n;
-}
-
 static void part_put(struct assignment *d, int job, int gpu, const struct combo *c)
 {
     int jobs[THETA_MAX];
@@ -492,7 +466,7 @@ static bool leave_make(const struct assignment *d, int job, int gpu, struct comb
                        double *more_w)
 {
     int jobs[THETA_MAX];
-    int n = without(d, gpu, job, jobs);
+    int n = assignment_without(d, gpu, job, jobs);
 
     if (n == 0) {
         *more_w = d->problem->types[d->problem->gpus[gpu].type].idle_w - d->gpus[gpu].watts;
@@ -527,7 +501,7 @@ bool assignment_take(struct assignment *d, int job)
     for (int k = 0; k < n; k++) {
         int i = is_whole ? k : n - 1 - k;    // parts from the last on
         journal_gpu(d, gpus[i]);
-        gpu_become(d, gpus[i], jobs, without(d, gpus[i], job, jobs), &c[i], false);
+        gpu_become(d, gpus[i], jobs, assignment_without(d, gpus[i], job, jobs), &c[i], false);
         gpu_settle(d, gpus[i], -1);
     }
     job_refresh(d, job, true);

@@ -41,6 +41,10 @@ struct position {
     short kept;      // how much of its speed the resident keeps, in steps of 1/NEED_STEPS
 };
 
+/* The least first; and what ends a list of them. */
+int position_order(const void *a, const void *b);
+extern const struct position position_end;
+
 #define NEED_STEPS 16    // lists of GPUs are by how much of its speed alone the resident needs
 
 struct assignment_tables {
@@ -105,13 +109,23 @@ static inline int assignment_with(const struct assignment *d, int gpu, int job, 
     return n + 1;
 }
 
+/* And but for one. */
+static inline int assignment_without(const struct assignment *d, int gpu, int job, int *jobs)
+{
+    int n = 0;
+
+    for (int i = 0; i < d->gpus[gpu].n_jobs; i++)
+        if (d->gpus[gpu].jobs[i] != job)
+            jobs[n++] = d->gpus[gpu].jobs[i];
+    return n;
+}
+
 /* May 'job' come to 'gpu' as a part among those there, as far as the jobs themselves go? */
 bool assignment_may_join(const struct assignment *d, int job, int gpu);
 
 /* What a gang does: whether near, cost and watts of all GPUs. */
 bool assignment_gang_yield(const struct assignment *d, int job, int type, int limit, int m,
                            bool is_near, struct yield *out);
-bool assignment_are_near(const struct assignment *d, const int *gpus, int n);
 
 /* ---- lists ---- */
 

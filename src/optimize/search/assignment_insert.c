@@ -208,14 +208,15 @@ static void try_gang(const struct assignment *d, int job, int type, int n, struc
         if (!assignment_free(d, job, type, n, gpus))
             return;
         wake_w = gang_wake_w(d, job, gpus, n);
-        is_near = assignment_are_near(d, gpus, n);
+        is_near = problem_stands(d->problem, gpus, n, 1);
     }
     try_gang_at(d, job, &at, is_near, wake_w, best);
     if (!is_near || !(wake_w > 0) || j->n_nodes != 0 || d->has_rules ||
         !lists_collect(d, type, n, 0, gpus))
         return;
     at.is_far = true;
-    try_gang_at(d, job, &at, assignment_are_near(d, gpus, n), gang_wake_w(d, job, gpus, n), best);
+    try_gang_at(d, job, &at, problem_stands(d->problem, gpus, n, 1), gang_wake_w(d, job, gpus, n),
+                best);
 }
 
 static struct gang_choice seek_gang(const struct assignment *d, int job, double less_than_w)

@@ -1,7 +1,6 @@
 #include "optimize/search/assignment_inner.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/arena.h"
 #include "optimize/model/plan.h"
@@ -111,11 +110,6 @@ static enum wait_reason why(struct assignment *d, int job)
 
 /* ---- the answer ---- */
 
-static int by_number(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
 void assignment_plan(struct assignment *d, struct arena *a, struct plan *out)
 {
     const struct problem *p = d->problem;
@@ -128,7 +122,7 @@ void assignment_plan(struct assignment *d, struct arena *a, struct plan *out)
         int *gpus = ARENA_ARRAY(a, int, (size_t)n);
         for (int i = 0; i < n; i++)
             gpus[i] = d->job_gpus[d->jobs[j].first + i];
-        qsort(gpus, (size_t)n, sizeof *gpus, by_number);
+        plan_sort_gpus(gpus, n);
         out->jobs[j].n_gpus = n;
         out->jobs[j].gpus = gpus;
         if (n == 0 && p->jobs[j].name)

@@ -173,7 +173,9 @@ static double pair_w(const struct assignment_tables *t, const struct problem *p,
     return best;
 }
 
-static int by_least(const void *a, const void *b)
+const struct position position_end = { (float)HUGE_VAL, 0, -1, -1, -1, 0 };
+
+int position_order(const void *a, const void *b)
 {
     const struct position *x = a, *y = b;
 
@@ -213,7 +215,7 @@ static int list_positions(const struct assignment_tables *t, const struct proble
                                           .kept = other < 0 ? 0 : kept_step(p, type, other, kind) };
         }
     }
-    qsort(out, (size_t)n, sizeof *out, by_least);
+    qsort(out, (size_t)n, sizeof *out, position_order);
     return n;
 }
 
@@ -227,7 +229,7 @@ static void keep_positions(const struct assignment_tables *t, const struct posit
         if (all[i].beside < 0 || n_shared++ < most)
             row[n_kept++] = all[i];
     for (; n_kept < t->n_positions; n_kept++)
-        row[n_kept] = (struct position){ (float)HUGE_VAL, 0, -1, -1, -1, 0 };
+        row[n_kept] = position_end;
 }
 
 static void fill_positions(struct arena *a, struct assignment_tables *t, const struct problem *p)

@@ -47,15 +47,6 @@ static double beside_w(struct reduced_costs *g, const struct assignment *d, cons
     return least;
 }
 
-static int by_least(const void *a, const void *b)
-{
-    const struct position *x = a, *y = b;
-
-    if (x->least_w != y->least_w)
-        return x->least_w < y->least_w ? -1 : 1;
-    return x->type != y->type ? x->type - y->type : x->beside - y->beside;
-}
-
 static void reduced_kind(struct reduced_costs *g, const struct assignment *d,
                          const struct prices *u, int kind)
 {
@@ -79,8 +70,8 @@ static void reduced_kind(struct reduced_costs *g, const struct assignment *d,
         }
         row[i].least_w = g->open_w[((long)type * t->n_kinds + kind) * (NEED_STEPS + 1)];
     }
-    qsort(row, (size_t)n, sizeof *row, by_least);
-    row[n] = (struct position){ (float)HUGE_VAL, 0, -1, -1, -1, 0 };
+    qsort(row, (size_t)n, sizeof *row, position_order);
+    row[n] = position_end;
 }
 
 struct reduced_costs *reduced_costs_create(const struct assignment *d, const struct prices *u)

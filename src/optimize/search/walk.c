@@ -450,20 +450,16 @@ static bool displace(struct search_walk *w, struct removal *r)
 static double attraction_w(const struct search_walk *w, int job, int gpu)
 {
     const struct assignment *d = w->d;
-    int from = assignment_gpus(d, job)[0], jobs[THETA_MAX], n = 0;
+    int from = assignment_gpus(d, job)[0], jobs[THETA_MAX];
+    int n = assignment_without(d, from, job, jobs);
     struct combo c, rest = { 0 };
 
     if (from == gpu || !assignment_may_join(d, job, gpu))
         return -1;
-    for (int i = 0; i < d->gpus[from].n_jobs; i++)
-        if (d->gpus[from].jobs[i] != job)
-            jobs[n++] = d->gpus[from].jobs[i];
     if (n > 0 && !combo_make(d, from, jobs, n, -1, &rest))
         return -1;
     double save_w = assignment_gpu_total(d, from) - rest.total_w + assignment_gpu_total(d, gpu);
-    n = d->gpus[gpu].n_jobs;
-    memcpy(jobs, d->gpus[gpu].jobs, sizeof jobs);
-    jobs[n++] = job;
+    n = assignment_with(d, gpu, job, jobs);
     return combo_make(d, gpu, jobs, n, -1, &c) ? save_w - c.total_w : -1;
 }
 
