@@ -36,7 +36,7 @@ static void build_rows(struct exact_program *x)
 
 /* ---- caps ---- */
 
-static void build_caps(struct exact_program *x, const int *residents)
+static void build_caps(struct exact_program *x, const struct residents *residents)
 {
     const struct problem *p = x->p;
     const double *room_w = caps_room_w(x->arena, p, residents);
@@ -94,7 +94,7 @@ static void group_join(struct exact_program *x, int gpu, enum group_level level)
     x->row_high[at->row[0]] = ++at->n;
 }
 
-static void build_groups(struct exact_program *x, const int *residents)
+static void build_groups(struct exact_program *x, const struct residents *residents)
 {
     size_t n_gpus = (size_t)x->p->n_gpus;
 
@@ -104,7 +104,7 @@ static void build_groups(struct exact_program *x, const int *residents)
     for (int l = GROUP_LEVELS - 1; l >= 0; l--)
         for (int g = 0; g < x->p->n_gpus; g++) {
             x->group_of[l][g] = -1;
-            if (l == GROUP_GPU ? residents[g * THETA_MAX] >= 0 : x->p->gpus[g].may_start)
+            if (l == GROUP_GPU ? residents[g].n > 0 : x->p->gpus[g].may_start)
                 group_join(x, g, l);
         }
 }
@@ -269,7 +269,7 @@ void program_build(struct arena *a, const struct problem *p, bool has_racks, dou
     build_rows(x);
     for (int j = 0; j < p->n_jobs; j++)
         row_add(x, p->jobs[j].name != NULL, p->jobs[j].name != NULL);
-    const int *residents = residents_list(a, p);
+    const struct residents *residents = problem_residents(a, p);
     build_caps(x, residents);
     build_groups(x, residents);
     build_classes(x);

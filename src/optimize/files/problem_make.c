@@ -406,14 +406,9 @@ static void stand(struct arena *a, struct problem *p, int n_planned, int n_stand
 static void make_cap(struct problem_maker *m)
 {
     struct problem *p = m->p;
-    struct residents *on = ARENA_ARRAY(m->a, struct residents, (size_t)p->n_gpus);
+    const struct residents *on = problem_residents(m->a, p);
     double idle_w = 0, more_w = 0, room = p->n_gpus < 100 ? CAP_ROOM_FEW : CAP_ROOM;
 
-    for (int j = 0; j < p->n_jobs; j++)
-        for (int i = 0; i < p->jobs[j].n_present; i++) {
-            struct residents *at = &on[p->jobs[j].present[i]];
-            at->jobs[at->n++] = j;
-        }
     for (int g = 0; g < p->n_gpus; g++) {
         struct yield y;
         int type = p->gpus[g].type, limit = on[g].n > 0 ? p->jobs[on[g].jobs[0]].present_limit : 0;

@@ -1,7 +1,10 @@
 #include "optimize/model/problem.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
+
+#include "base/arena.h"
 
 /* ---- what a combination does ---- */
 
@@ -156,6 +159,19 @@ bool problem_gang_yield(const struct problem *p, int type, int limit, int kind, 
         return false;
     problem_make_gang(p, type, kind, m, is_near, out);
     return true;
+}
+
+struct residents *problem_residents(struct arena *a, const struct problem *p)
+{
+    struct residents *list = ARENA_ARRAY(a, struct residents, (size_t)p->n_gpus);
+
+    for (int j = 0; j < p->n_jobs; j++)
+        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
+            struct residents *on = &list[p->jobs[j].present[i]];
+            assert(on->n < THETA_MAX);
+            on->jobs[on->n++] = j;
+        }
+    return list;
 }
 
 int problem_n_nodes(const struct problem *p)

@@ -27,6 +27,7 @@
 #include "catalog/cluster/state.h"    // THETA_MAX
 #include "optimize/model/plan.h"      // enum wait_reason
 
+struct arena;
 struct err;
 
 #define LIMITS_MAX 4    // settings of a GPU: its default, and this many less one power limits
@@ -195,6 +196,9 @@ struct residents {
     int n;
     int jobs[THETA_MAX];
 };
+
+/* (n_gpus) who stands where now, of those with a name; in the arena. */
+struct residents *problem_residents(struct arena *a, const struct problem *p);
 
 /* What a combination does on a GPU: the only arithmetic planners share, and which the judge and
  * the certificate do again for themselves.

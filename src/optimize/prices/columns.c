@@ -418,33 +418,20 @@ static double about_patterns(const struct columns *c, int n)
 
 /* ---- GPUs and gangs ---- */
 
-int *residents_list(struct arena *a, const struct problem *p)
-{
-    int *list = ARENA_ARRAY(a, int, (size_t)p->n_gpus *THETA_MAX);
-
-    for (int i = 0; i < p->n_gpus * THETA_MAX; i++)
-        list[i] = -1;
-    for (int j = 0; j < p->n_jobs; j++)
-        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
-            int *on = list + p->jobs[j].present[i] * THETA_MAX;
-            on[residents_count(on)] = j;
-        }
-    return list;
-}
-
-double *caps_room_w(struct arena *a, const struct problem *p, const int *residents)
+double *caps_room_w(struct arena *a, const struct problem *p, const struct residents *residents)
 {
     double *room_w = ARENA_ARRAY(a, double, 1 + (size_t)p->n_racks);
     double *idle_w = ARENA_ARRAY(a, double, 1 + (size_t)p->n_racks);
 
     for (int g = 0; g < p->n_gpus; g++) {
-        const int *on = residents + g * THETA_MAX, n = residents_count(on);
+        const struct residents *on = &residents[g];
         struct yield y = { .watts = p->types[p->gpus[g].type].idle_w };
         const int at[] = { 0, 1 + p->gpus[g].rack };
         for (int i = 0; i < 1 + (p->rack_cap_w != NULL); i++)
             idle_w[at[i]] += y.watts;
-        if (n > 0)
-            problem_yield_of(p, p->gpus[g].type, p->jobs[on[0]].present_limit, on, n, &y);
+        if (on->n > 0)
+            problem_yield_of(p, p->gpus[g].type, p->jobs[on->jobs[0]].present_limit, on->jobs,
+                             on->n, &y);
         for (int i = 0; i < 1 + (p->rack_cap_w != NULL); i++)
             room_w[at[i]] += y.watts;
     }
@@ -458,16 +445,16 @@ double *caps_room_w(struct arena *a, const struct problem *p, const int *residen
 
 int columns_residents(const struct columns *c, int gpu, int *jobs, int *n_fixed)
 {
-    const int *all = &c->residents[gpu * THETA_MAX], n_all = residents_count(all);
+    const struct residents *all = &c->residents[gpu];
     int n = 0;
 
-    for (int i = 0; i < n_all; i++)
-        if (c->p->jobs[all[i]].is_fixed)
-            jobs[n++] = all[i];
+    for (int i = 0; i < all->n; i++)
+        if (c->p->jobs[all->jobs[i]].is_fixed)
+            jobs[n++] = all->jobs[i];
     *n_fixed = n;
-    for (int i = 0; i < n_all; i++)
-        if (c->class_of[all[i]] >= 0)
-            jobs[n++] = all[i];
+    for (int i = 0; i < all->n; i++)
+        if (c->class_of[all->jobs[i]] >= 0)
+            jobs[n++] = all->jobs[i];
     return n;
 }
 
@@ -475,16 +462,16 @@ static void make_gpus(struct columns *c)
 {
     const struct problem *p = c->p;
 
-    c->residents = residents_list(&c->arena, p);
+    c->residents = problem_residents(&c->arena, p);
     c->is_held = ARENA_ARRAY(&c->arena, bool, (size_t)p->n_gpus);
     c->n_open = ARENA_ARRAY(&c->arena, int, (size_t)p->n_types);
     c->n_usable = ARENA_ARRAY(&c->arena, int, (size_t)p->n_types);
     for (int g = 0; g < p->n_gpus; g++) {
-        const int *on = &c->residents[g * THETA_MAX], n = residents_count(on);
-        for (int i = 0; i < n; i++)
-            c->is_held[g] |= p->jobs[on[i]].is_fixed;
+        const struct residents *on = &c->residents[g];
+        for (int i = 0; i < on->n; i++)
+            c->is_held[g] |= p->jobs[on->jobs[i]].is_fixed;
         c->n_open[p->gpus[g].type] += p->gpus[g].may_start && !c->is_held[g];
-        c->n_usable[p->gpus[g].type] += p->gpus[g].may_start || n > 0;
+        c->n_usable[p->gpus[g].type] += p->gpus[g].may_start || on->n > 0;
     }
 }
 
@@ -533,7 +520,7 @@ static int *most_on_node(struct columns *c)
 
     for (int g = 0; g < p->n_gpus; g++) {
         int type = p->gpus[g].type, *here = &n[(long)p->gpus[g].node * p->n_types + type];
-        if (!p->gpus[g].may_start && c->residents[g * THETA_MAX] < 0)
+        if (!p->gpus[g].may_start && c->residents[g].n == 0)
             continue;
         ++*here;
         most[type] = *here > most[type] ? *here : most[type];
@@ -645,11 +632,11 @@ static void add_stayers(struct columns *c, int gpu, const int *jobs, int n)
 static void make_stayers(struct columns *c)
 {
     for (int g = 0; g < c->p->n_gpus; g++) {
-        const int *on = &c->residents[g * THETA_MAX];
+        const struct residents *on = &c->residents[g];
         bool is_closed = c->is_held[g] || !c->p->gpus[g].may_start;
-        int n = is_closed ? residents_count(on) : 0, some[THETA_MAX];
-        for (unsigned mask = 1; mask < 1U << n; mask++)
-            add_stayers(c, g, some, subset(on, n, mask, some));
+        int some[THETA_MAX];
+        for (unsigned mask = 1; is_closed && mask < 1U << on->n; mask++)
+            add_stayers(c, g, some, subset(on->jobs, on->n, mask, some));
     }
 }
 

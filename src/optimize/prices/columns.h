@@ -112,7 +112,7 @@ struct columns {
     int *first_gang;                // (n_jobs + 1)
     int *n_open;                    // (n_types) GPUs that take anybody
     int *n_usable;                  // (n_types) GPUs that take anybody or have somebody
-    int *residents;                 // (n_gpus, THETA_MAX) jobs that stand there now; -1: nobody
+    struct residents *residents;    // (n_gpus) who stands there now
     bool *is_held;                  // (n_gpus) by a fixed job
     struct fixed_pattern *fixed;    // by GPU
     int n_fixed;
@@ -147,19 +147,6 @@ static inline int columns_slot(const struct job_class *k, double low)
 /* The first of its bins in which some slot holds 'need'; n_bins: none does. */
 int columns_bin_for(const struct job_class *k, double need);
 
-/* Who stands where now: (n_gpus, THETA_MAX) jobs, -1: nobody. In the arena. */
-int *residents_list(struct arena *a, const struct problem *p);
-
-/* How many are on a GPU of that list. */
-static inline int residents_count(const int *on)
-{
-    int n = 0;
-
-    while (n < THETA_MAX && on[n] >= 0)
-        n++;
-    return n;
-}
-
 /* Residents of a GPU: fixed ones first, then those that have a class. Gangs count as nobody. */
 int columns_residents(const struct columns *c, int gpu, int *jobs, int *n_fixed);
 
@@ -177,7 +164,7 @@ static inline int subset(const int *jobs, int n, unsigned mask, int *out)
 /* (1 + n_racks) watts that caps leave above all GPUs awake, without the margin: of the cluster,
  * then of each rack; HUGE_VAL: no cap. The present allocation may stand above them.
  */
-double *caps_room_w(struct arena *a, const struct problem *p, const int *residents);
+double *caps_room_w(struct arena *a, const struct problem *p, const struct residents *residents);
 
 /* How far below idle a limit may take a GPU. */
 double type_below_idle_w(const struct problem_type *t);

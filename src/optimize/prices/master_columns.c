@@ -237,22 +237,20 @@ static void add_kept(struct master_inner *in, int gpu)
 {
     const struct columns *c = in->m.c;
     const struct problem *p = c->p;
-    const int *on = &c->residents[gpu * THETA_MAX];
-    int type = p->gpus[gpu].type, kinds[THETA_MAX], bins[THETA_MAX], n = 0, at = -1;
+    const int *on = c->residents[gpu].jobs, n = c->residents[gpu].n;
+    int type = p->gpus[gpu].type, bins[THETA_MAX], at = -1;
     double saved_w = 0, best = HUGE_VAL, draw_w = 0, worth_w = 0;
 
-    for (; n < THETA_MAX && on[n] >= 0; n++) {
-        const struct problem_job *j = &p->jobs[on[n]];
-        if (in->m.group_of[on[n]] >= 0 || c->class_of[on[n]] < 0)
+    for (int i = 0; i < n; i++) {
+        if (in->m.group_of[on[i]] >= 0 || c->class_of[on[i]] < 0)
             return;
-        kinds[n] = j->kind;
-        bins[n] = master_bin(in, on[n]);
-        worth_w += in->now.slot_w[bins[n]];
-        saved_w += j->move_w;
+        bins[i] = master_bin(in, on[i]);
+        worth_w += in->now.slot_w[bins[i]];
+        saved_w += p->jobs[on[i]].move_w;
     }
     for (int limit = 0; limit < p->types[type].n_limits && n > 0; limit++) {
         struct yield y;
-        if (!problem_yield(p, type, limit, kinds, n, &y))
+        if (!problem_yield_of(p, type, limit, on, n, &y))
             break;
         for (int i = 0; i < n; i++)
             y.cost_w += problem_short_w(&p->jobs[on[i]], y.low[i]);

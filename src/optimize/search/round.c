@@ -83,10 +83,10 @@ static void keep_contents(struct rounding *r)
         if (x->kind != COLUMN_KEPT || x->x < KEPT_FROM)
             continue;
         int gpu = (int)x->which;
-        const int *on = &r->c->residents[gpu * THETA_MAX];
-        for (int k = 0; k < THETA_MAX && on[k] >= 0; k++)
-            if (assignment_put(r->d, on[k], &gpu, 1, -1))
-                r->is_wanting[on[k]] = false;
+        const struct residents *on = &r->c->residents[gpu];
+        for (int k = 0; k < on->n; k++)
+            if (assignment_put(r->d, on->jobs[k], &gpu, 1, -1))
+                r->is_wanting[on->jobs[k]] = false;
     }
 }
 
@@ -361,12 +361,12 @@ static int fit(const struct rounding *r, const struct pattern_instance *x, const
 /* The instance in which most of a GPU's residents could stay, at least 'n_least'. */
 static void match_gpu(struct rounding *r, int gpu, int n_least)
 {
-    const int *on = &r->c->residents[gpu * THETA_MAX];
+    const struct residents *on = &r->c->residents[gpu];
     int type = r->p->gpus[gpu].type, jobs[THETA_MAX], n = 0, slot_of[THETA_MAX];
 
-    for (int i = 0; i < THETA_MAX && on[i] >= 0; i++)
-        if (r->is_wanting[on[i]])
-            jobs[n++] = on[i];
+    for (int i = 0; i < on->n; i++)
+        if (r->is_wanting[on->jobs[i]])
+            jobs[n++] = on->jobs[i];
     if (n < n_least)
         return;
     for (int i = 0; i < n; i++) {
