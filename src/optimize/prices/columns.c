@@ -123,6 +123,22 @@ int ranked_most_first(const void *a, const void *b)
                           : (x->which > y->which) - (x->which < y->which);
 }
 
+struct key_index key_index_make(struct arena *a, const int *keys, int n, int n_keys)
+{
+    struct key_index x = { .first = ARENA_ARRAY(a, int, (size_t)n_keys + 2) };
+
+    for (int i = 0; i < n; i++)
+        if (keys[i] >= 0)
+            x.first[keys[i] + 2]++;
+    for (int k = 0; k < n_keys; k++)
+        x.first[k + 2] += x.first[k + 1];
+    x.items = ARENA_ARRAY(a, int, (size_t)x.first[n_keys + 1]);
+    for (int i = 0; i < n; i++)
+        if (keys[i] >= 0)
+            x.items[x.first[keys[i] + 1]++] = i;
+    return x;
+}
+
 /* ---- all combinations of classes on a type ---- */
 
 struct combination {

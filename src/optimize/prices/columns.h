@@ -88,6 +88,14 @@ struct ranked_index {
 int ranked_least_first(const void *a, const void *b);
 int ranked_most_first(const void *a, const void *b);
 
+/* Numbers by key: those of key k are items[first[k]] to items[first[k + 1] - 1], rising. */
+struct key_index {
+    int *first, *items;
+};
+
+/* 'keys' (n) are below 'n_keys'; -1: left out. In the arena. */
+struct key_index key_index_make(struct arena *a, const int *keys, int n, int n_keys);
+
 struct columns {
     const struct problem *p;
     struct arena arena;

@@ -240,23 +240,24 @@ static int most_lacking(const struct master_inner *in, int k, const double *slot
 
 /* Entries of new rows, as they are met column by column. */
 struct row_entries {
+    int first;    // of the rows
     int n, cap;
-    int *row, *column;
+    int *row, *column;    // (n) rows are counted from the first
     double *value;
 };
 
-/* One slot more or less of a column, for all rows from 'first' on that it counts in. */
+/* One slot more or less of a column, for all new rows that it counts in. */
 static void slot_entries(const struct master_inner *in, int column, int bin, double value,
-                         int first, struct row_entries *to)
+                         struct row_entries *to)
 {
     int k = in->m.c->class_of_bin[bin];
     const struct class_rows *r = &in->rows[k];
 
     for (int i = 0; i < r->n && in->m.c->classes[k].first_bin + r->bin[i] <= bin; i++) {
-        int at = to->n - 1;
-        if (r->row[i] < first)
+        int at = to->n - 1, row = r->row[i] - to->first;
+        if (row < 0)
             continue;
-        while (at >= 0 && to->column[at] == column && to->row[at] != r->row[i])
+        while (at >= 0 && to->column[at] == column && to->row[at] != row)
             at--;
         if (at >= 0 && to->column[at] == column) {
             to->value[at] += value;
@@ -265,22 +266,22 @@ static void slot_entries(const struct master_inner *in, int column, int bin, dou
         GROW_BESIDE(to->row, to->n, to->cap);
         GROW_BESIDE(to->column, to->n, to->cap);
         GROW(to->value, to->n, to->cap);
-        to->row[to->n] = r->row[i];
+        to->row[to->n] = row;
         to->column[to->n] = column;
         to->value[to->n++] = value;
     }
 }
 
-static void meet_columns(const struct master_inner *in, int first, struct row_entries *to)
+static void meet_columns(const struct master_inner *in, struct row_entries *to)
 {
     for (int i = 0; i < in->m.n_columns; i++) {
         const struct master_column *x = &in->m.columns[i];
         if (x->most == 0)
             continue;    // a base
         for (int s = 0; s < x->n_gives; s++)
-            slot_entries(in, i, x->gives[s], 1, first, to);
+            slot_entries(in, i, x->gives[s], 1, to);
         for (int s = 0; s < x->n_takes; s++)
-            slot_entries(in, i, x->takes[s], -1, first, to);
+            slot_entries(in, i, x->takes[s], -1, to);
     }
 }
 
@@ -288,25 +289,23 @@ static void meet_columns(const struct master_inner *in, int first, struct row_en
 static void write_rows(struct master_inner *in, int first, const double *lower)
 {
     int n = in->n_rows - first;
-    struct row_entries e = { 0 };
+    struct row_entries e = { .first = first };
+    struct arena scratch;
 
-    meet_columns(in, first, &e);
-    double *value = heap_array((size_t)e.n, sizeof *value);
-    int *index = heap_array((size_t)e.n, sizeof *index);
-    int *start = heap_array((size_t)n + 2, sizeof *start);
-    for (int i = 0; i < e.n; i++)
-        start[e.row[i] - first + 2]++;
-    for (int r = 0; r < n; r++)
-        start[r + 2] += start[r + 1];
+    arena_init(&scratch);
+    meet_columns(in, &e);
+    struct key_index of = key_index_make(&scratch, e.row, e.n, n);
+    double *value = ARENA_ARRAY(&scratch, double, (size_t)e.n);
+    int *index = ARENA_ARRAY(&scratch, int, (size_t)e.n);
     for (int i = 0; i < e.n; i++) {
-        int at = start[e.row[i] - first + 1]++;
-        index[at] = e.column[i];
-        value[at] = e.value[i];
+        index[i] = e.column[of.items[i]];
+        value[i] = e.value[of.items[i]];
     }
-    lp_add_rows(in->lp, &(struct lp_lines){ n, lower, NULL, NULL, start, index, value });
-    void *done[] = { e.row, e.column, e.value, value, index, start };
-    for (size_t i = 0; i < sizeof done / sizeof *done; i++)
-        free(done[i]);
+    lp_add_rows(in->lp, &(struct lp_lines){ n, lower, NULL, NULL, of.first, index, value });
+    free(e.row);
+    free(e.column);
+    free(e.value);
+    arena_release(&scratch);
 }
 
 int master_lacking_rows(struct master_inner *in)

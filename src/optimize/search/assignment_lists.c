@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "optimize/prices/columns.h"
 
 /* ---- groups, by how many free GPUs they have ---- */
 
@@ -75,23 +76,15 @@ static void find_groups(struct assignment_lists *l, const struct problem *p)
     map_u64_release(&known);
 }
 
-static void list_members(struct arena *a, struct assignment_lists *l, const struct problem *p)
-{
-    l->members = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
-    for (int i = 1; i < l->n_groups; i++)
-        l->groups[i].first = l->groups[i - 1].first + l->groups[i - 1].n;
-    for (int g = 0; g < p->n_gpus; g++)
-        l->members[l->groups[l->group_of[g]].first++] = g;
-    for (int i = 0; i < l->n_groups; i++)
-        l->groups[i].first -= l->groups[i].n;
-}
-
 static void make_groups(struct arena *a, struct assignment_lists *l, const struct problem *p)
 {
     l->group_of = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
     l->groups = ARENA_ARRAY(a, struct group, (size_t)p->n_gpus);
     find_groups(l, p);
-    list_members(a, l, p);
+    struct key_index members = key_index_make(a, l->group_of, p->n_gpus, l->n_groups);
+    l->members = members.items;
+    for (int i = 0; i < l->n_groups; i++)
+        l->groups[i].first = members.first[i];
     l->by_free = ARENA_ARRAY(a, int, 2 * (size_t)p->n_types * (FREE_MAX + 1));
     for (int i = 0; i < 2 * p->n_types * (FREE_MAX + 1); i++)
         l->by_free[i] = -1;

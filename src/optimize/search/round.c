@@ -34,11 +34,6 @@ struct pattern_instance {
     int job[THETA_MAX];    // -1: free
 };
 
-/* Numbers by key: those of key k are items[first[k]] to items[first[k + 1] - 1], rising. */
-struct key_index {
-    int *first, *items;
-};
-
 struct rounding {
     struct arena arena;
     const struct problem *p;
@@ -56,23 +51,6 @@ struct rounding {
     bool *is_wanting;             // (n_jobs) single and without a place
     bool *is_taken;               // (n_gpus) by an instance
 };
-
-/* 'keys' (n) are below 'n_keys'; -1: left out. */
-static struct key_index lookup_make(struct arena *a, const int *keys, int n, int n_keys)
-{
-    struct key_index x = { .first = ARENA_ARRAY(a, int, (size_t)n_keys + 2) };
-
-    for (int i = 0; i < n; i++)
-        if (keys[i] >= 0)
-            x.first[keys[i] + 2]++;
-    for (int k = 0; k < n_keys; k++)
-        x.first[k + 2] += x.first[k + 1];
-    x.items = ARENA_ARRAY(a, int, (size_t)x.first[n_keys + 1]);
-    for (int i = 0; i < n; i++)
-        if (keys[i] >= 0)
-            x.items[x.first[keys[i] + 1]++] = i;
-    return x;
-}
 
 /* ---- what stays whole ---- */
 
@@ -143,7 +121,7 @@ static void choose_columns(struct rounding *r)
 
     for (int i = 0; i < r->m->n_columns; i++)
         group[i] = r->m->columns[i].x > 1e-6 ? r->m->columns[i].group : -1;
-    struct key_index of = lookup_make(&r->arena, group, r->m->n_columns, r->m->n_groups);
+    struct key_index of = key_index_make(&r->arena, group, r->m->n_columns, r->m->n_groups);
     for (int g = 0; g < r->m->n_groups; g++)
         choose_for_group(r, g, of.items + of.first[g], of.first[g + 1] - of.first[g]);
 }
@@ -270,7 +248,7 @@ static void list_instances(struct rounding *r)
         bool is_new = s < x->n && (s == 0 || x->class[s] != x->class[s - 1]);
         keys[i] = is_new ? x->type * r->c->n_classes + x->class[s] : -1;
     }
-    r->slots_of = lookup_make(&r->arena, keys, n, r->p->n_types * r->c->n_classes);
+    r->slots_of = key_index_make(&r->arena, keys, n, r->p->n_types * r->c->n_classes);
 }
 
 /* ---- slots and who needs them ---- */
@@ -404,31 +382,27 @@ static int by_draw(const void *a, const void *b, void *self)
 
 /* GPUs of racks, for instances that have none yet. */
 struct rack_room {
-    double *room_w;    // (n_racks)
-    int *n_open;       // (n_types, n_racks)
-    int *gpus, *first;
+    double *room_w;           // (n_racks)
+    int *n_open;              // (n_types, n_racks)
+    struct key_index gpus;    // by rack
 };
 
 static void rack_room_init(struct rounding *r, struct rack_room *x)
 {
     const struct problem *p = r->p;
+    int *rack = ARENA_ARRAY(&r->arena, int, (size_t)p->n_gpus);
 
     x->room_w = ARENA_ARRAY(&r->arena, double, (size_t)p->n_racks);
     x->n_open = ARENA_ARRAY(&r->arena, int, (size_t)(p->n_types * p->n_racks));
-    x->gpus = ARENA_ARRAY(&r->arena, int, (size_t)p->n_gpus);
-    x->first = ARENA_ARRAY(&r->arena, int, (size_t)p->n_racks + 2);
     memcpy(x->room_w, r->d->rack_room_w, (size_t)p->n_racks * sizeof *x->room_w);
     for (int i = 0; i < r->n_instances; i++)
         if (r->instances[i].gpu >= 0)
             x->room_w[p->gpus[r->instances[i].gpu].rack] -= r->instances[i].draw_w;
     for (int g = 0; g < p->n_gpus; g++) {
-        x->first[p->gpus[g].rack + 2]++;
+        rack[g] = p->gpus[g].rack;
         x->n_open[p->gpus[g].type * p->n_racks + p->gpus[g].rack] += is_open(r, g);
     }
-    for (int k = 0; k < p->n_racks; k++)
-        x->first[k + 2] += x->first[k + 1];
-    for (int g = 0; g < p->n_gpus; g++)
-        x->gpus[x->first[p->gpus[g].rack + 1]++] = g;
+    x->gpus = key_index_make(&r->arena, rack, p->n_gpus, p->n_racks);
 }
 
 /* Instances that draw most come first, each to the rack with most room, so that as many as can be
@@ -449,9 +423,11 @@ static void match_racks(struct rounding *r)
         for (int k = 0; k < r->p->n_racks && x->gpu < 0; k++)
             if (n_open[k] > 0 && (best < 0 || to.room_w[k] > to.room_w[best]))
                 best = k;
-        for (int q = best < 0 ? 0 : to.first[best]; best >= 0 && x->gpu < 0; q++)
-            if (r->p->gpus[to.gpus[q]].type == x->type && is_open(r, to.gpus[q]))
-                r->is_taken[x->gpu = to.gpus[q]] = true;
+        for (int q = best < 0 ? 0 : to.gpus.first[best]; best >= 0 && x->gpu < 0; q++) {
+            int gpu = to.gpus.items[q];
+            if (r->p->gpus[gpu].type == x->type && is_open(r, gpu))
+                r->is_taken[x->gpu = gpu] = true;
+        }
         if (best >= 0) {
             n_open[best]--;
             to.room_w[best] -= x->draw_w;
@@ -545,7 +521,7 @@ static void fill_slots(struct rounding *r)
         int s = i % THETA_MAX;
         class_of[i] = s < x->n && x->gpu >= 0 && x->job[s] < 0 ? x->class[s] : -1;
     }
-    struct key_index open = lookup_make(&r->arena, class_of, n, r->c->n_classes);
+    struct key_index open = key_index_make(&r->arena, class_of, n, r->c->n_classes);
     for (int j = 0; j < r->p->n_jobs; j++)
         n_wants += wants_of(r, j, levels);
     struct ranked_index *wants = ARENA_ARRAY(&r->arena, struct ranked_index, (size_t)n_wants);

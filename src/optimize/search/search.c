@@ -86,36 +86,22 @@ static void run_tasks(void *workers, int part, int n_parts)
 
 /* ---- cutting ---- */
 
-struct units {    // GPUs of a node stay together
-    int n;
-    int *first, *gpus;    // (n + 1), (n_gpus)
-};
-
-static void units_make(const struct problem *p, struct units *u)
+/* GPUs by node. */
+static struct key_index on_nodes(struct arena *a, const struct problem *p)
 {
-    u->n = problem_n_nodes(p);
-    u->gpus = heap_array((size_t)p->n_gpus, sizeof *u->gpus);
-    u->first = heap_array((size_t)u->n + 2, sizeof *u->first);
+    int *node = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
+
     for (int g = 0; g < p->n_gpus; g++)
-        u->first[p->gpus[g].node + 2]++;
-    for (int i = 1; i <= u->n; i++)
-        u->first[i + 1] += u->first[i];
-    for (int g = 0; g < p->n_gpus; g++)
-        u->gpus[u->first[p->gpus[g].node + 1]++] = g;
+        node[g] = p->gpus[g].node;
+    return key_index_make(a, node, p->n_gpus, problem_n_nodes(p));
 }
 
-static void units_release(struct units *u)
-{
-    free(u->gpus);
-    free(u->first);
-}
-
-/* Put the neighbours of a unit, by jobs that stand on both, at the end of the queue. */
-static void queue_related(const struct assignment *d, const struct units *u, int unit,
+/* Put the neighbours of a node, by jobs that stand on both, at the end of the queue. */
+static void queue_related(const struct assignment *d, const struct key_index *on, int node,
                           bool *is_seen, int *queue, int *n)
 {
-    for (int i = u->first[unit]; i < u->first[unit + 1]; i++) {
-        const struct assignment_gpu *g = &d->gpus[u->gpus[i]];
+    for (int i = on->first[node]; i < on->first[node + 1]; i++) {
+        const struct assignment_gpu *g = &d->gpus[on->items[i]];
         for (int k = 0; k < g->n_jobs; k++) {
             int job = g->jobs[k];
             for (int m = 0; d->jobs[job].n_gpus > 1 && m < d->jobs[job].n_gpus; m++) {
@@ -129,15 +115,16 @@ static void queue_related(const struct assignment *d, const struct units *u, int
 }
 
 /* Cut nodes into shards of about the same size, so that few jobs stand in several. */
-static void cut(const struct assignment *d, const struct units *u, struct rng *rng, int n_shards,
-                int *shard_of)
+static void cut(const struct assignment *d, const struct key_index *on, struct rng *rng,
+                int n_shards, int *shard_of)
 {
-    int *order = heap_array((size_t)u->n, sizeof *order),
-        *queue = heap_array((size_t)u->n, sizeof *queue);
-    bool *is_seen = heap_array((size_t)u->n, sizeof *is_seen);
+    const int n_nodes = problem_n_nodes(d->problem);
+    int *order = heap_array((size_t)n_nodes, sizeof *order),
+        *queue = heap_array((size_t)n_nodes, sizeof *queue);
+    bool *is_seen = heap_array((size_t)n_nodes, sizeof *is_seen);
     int n = 0, head = 0, done = 0;
 
-    for (int i = 0; i < u->n; i++) {
+    for (int i = 0; i < n_nodes; i++) {
         int k = (int)rng_below(rng, (uint64_t)i + 1);
         order[i] = order[k];
         order[k] = i;
@@ -149,14 +136,14 @@ static void cut(const struct assignment *d, const struct units *u, struct rng *r
             is_seen[order[next]] = true;
             queue[n++] = order[next];
         }
-        int unit = queue[head++];
-        for (int i = u->first[unit]; i < u->first[unit + 1]; i++, done++)
-            shard_of[u->gpus[i]] = (int)((long)done * n_shards / d->problem->n_gpus);
-        queue_related(d, u, unit, is_seen, queue, &n);
+        int node = queue[head++];
+        for (int i = on->first[node]; i < on->first[node + 1]; i++, done++)
+            shard_of[on->items[i]] = (int)((long)done * n_shards / d->problem->n_gpus);
+        queue_related(d, on, node, is_seen, queue, &n);
     }
     /* A node may have been cut in two at a border: it goes with its first GPU. */
     for (int g = 0; g < d->problem->n_gpus; g++)
-        shard_of[g] = shard_of[u->gpus[u->first[d->problem->gpus[g].node]]];
+        shard_of[g] = shard_of[on->items[on->first[d->problem->gpus[g].node]]];
     free(order);
     free(queue);
     free(is_seen);
@@ -246,8 +233,8 @@ static void run_chains(struct workers *c, double heat_w)
 
 /* ---- large: shards, cut anew each round ---- */
 
-/* From 'heat_w' to 'cool_w'; 'u' NULL: on the GPUs that lose most. */
-static void run_round(struct workers *c, const struct units *u, struct rng *rng, int n_shards,
+/* From 'heat_w' to 'cool_w'; 'on' (nodes) NULL: on the GPUs that lose most. */
+static void run_round(struct workers *c, const struct key_index *on, struct rng *rng, int n_shards,
                       double heat_w, double cool_w)
 {
     struct assignment *d = c->d;
@@ -255,8 +242,8 @@ static void run_round(struct workers *c, const struct units *u, struct rng *rng,
     int *shard_of = heap_array((size_t)d->problem->n_gpus, sizeof *shard_of);
     uint64_t turn = rng_u64(rng) >> 8;
 
-    if (u)
-        cut(d, u, rng, n_shards, shard_of);
+    if (on)
+        cut(d, on, rng, n_shards, shard_of);
     else
         cut_worst(d, c, rng, n_shards, shard_of);
     for (int i = 0; i < n_shards; i++) {
@@ -291,12 +278,13 @@ static void run_shards(struct workers *c, double heat_w)
     const struct problem *p = c->d->problem;
     const int n_rounds = rounds_for(c->o);
     int n_shards = p->n_gpus / SHARD_GPUS;
-    struct units units;
+    struct arena scratch;
     struct rng rng;
 
     n_shards = n_shards < 2 ? 2 : n_shards > N_SHARDS_MAX ? N_SHARDS_MAX : n_shards;
     rng_init(&rng, c->o->seed, "shards");
-    units_make(p, &units);
+    arena_init(&scratch);
+    const struct key_index on = on_nodes(&scratch, p);
     for (int round = 0; round < n_rounds; round++) {
         double from_w = heat_w * pow(0.3, round), to_w = from_w * 0.3;
         bool is_worst = c->u && round % 3 < 2;
@@ -307,10 +295,9 @@ static void run_shards(struct workers *c, double heat_w)
                 break;
             c->slice_s = left_s / (n_rounds - round) * c->n_threads / n_cut;
         }
-        run_round(c, is_worst ? NULL : &units, &rng, n_cut, from_w,
-                  round < n_rounds - 1 ? to_w : 0);
+        run_round(c, is_worst ? NULL : &on, &rng, n_cut, from_w, round < n_rounds - 1 ? to_w : 0);
     }
-    units_release(&units);
+    arena_release(&scratch);
 }
 
 /* ---- all ---- */
