@@ -71,6 +71,7 @@ bool tables_yield(const struct assignment *d, int type, int limit, const int *ki
 /* ---- reduced costs (reduced_costs.c) ---- */
 
 struct reduced_costs {
+    struct arena arena;
     const double *type_w;    // (n_types) worth of a GPU; borrowed
     double *watt_price;      // (n_types) of a watt above idle, margin included
     int n_kinds;

@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/rng.h"
+#include "optimize/prices/columns.h"
 #include "optimize/search/assignment_inner.h"
 
 struct clock;
@@ -19,18 +21,13 @@ struct prices;
 
 #define RECENT_MAX 64
 
-struct related {
-    int *jobs;
-    int n, cap;
-};
-
 struct search_walk {
+    struct arena arena;    // of everything below
     struct assignment *d;
     struct rng rng;
     const struct prices *u;       // NULL: none
     const double *job_w;          // (n_jobs) each job's part of the bound
-    struct related *related;      // (n_kinds) jobs that may be moved
-    int *related_at;              // (n_jobs) where a job is among its related; -1: not there
+    struct key_index related;     // jobs that may be moved, by kind
     double *hardness;             // (n_jobs) who is inserted first
     int *recent, n_recent;        // (RECENT_MAX) GPUs where something has just happened
     double loss_w;                // all inefficiencies when they were last summed up
@@ -76,16 +73,16 @@ double walk_loss(const struct search_walk *w, int gpu);
 /* ---- shard ---- */
 
 struct shard {
+    struct arena arena;                // of its problem and what is below
     const struct assignment *whole;    // what it is cut from, how, and for whose turn
     const int *shard_of;
     int n_shards, index;
     uint64_t turn;
-    int *local;    // (n_gpus of the whole) number in the shard, -1: not there; while it is made
+    int *local;    // (n_gpus of the whole) number in the shard, -1: not there
     struct problem problem;
     struct assignment *assignment;
     int *gpu_of;    // (problem.n_gpus) its number in the whole
     int *job_of;    // (problem.n_jobs)
-    int *present;
 };
 
 /* Part of an assignment: GPUs with 'shard_of' == 'index', and the waiting jobs whose turn it is.

@@ -81,15 +81,15 @@ struct reduced_costs *reduced_costs_create(const struct assignment *d, const str
     long n_open = (long)t->n_types * t->n_kinds * (NEED_STEPS + 1);
 
     g->type_w = u->u.type_w;
-    g->watt_price = heap_array((size_t)t->n_types, sizeof *g->watt_price);
+    g->watt_price = ARENA_ARRAY(&g->arena, double, (size_t)t->n_types);
     for (int type = 0; type < t->n_types; type++)
         g->watt_price[type] = dual_watt_price(&u->u, type) * d->problem->watts_margin;
     g->n_kinds = t->n_kinds;
-    g->open_w = heap_array((size_t)n_open, sizeof *g->open_w);
+    g->open_w = ARENA_ARRAY(&g->arena, float, (size_t)n_open);
     for (long i = 0; i < n_open; i++)
         g->open_w[i] = (float)HUGE_VAL;
     g->positions =
-        heap_array((size_t)t->n_kinds * (size_t)(t->n_positions + 1), sizeof *g->positions);
+        ARENA_ARRAY(&g->arena, struct position, (size_t)t->n_kinds * (size_t)(t->n_positions + 1));
     for (int kind = 0; kind < t->n_kinds; kind++)
         reduced_kind(g, d, u, kind);
     return g;
@@ -99,9 +99,7 @@ void reduced_costs_destroy(struct reduced_costs *g)
 {
     if (!g)
         return;
-    free(g->watt_price);
-    free(g->open_w);
-    free(g->positions);
+    arena_release(&g->arena);
     free(g);
 }
 

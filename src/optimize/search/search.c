@@ -119,10 +119,13 @@ static void cut(const struct assignment *d, const struct key_index *on, struct r
                 int n_shards, int *shard_of)
 {
     const int n_nodes = problem_n_nodes(d->problem);
-    int *order = heap_array((size_t)n_nodes, sizeof *order),
-        *queue = heap_array((size_t)n_nodes, sizeof *queue);
-    bool *is_seen = heap_array((size_t)n_nodes, sizeof *is_seen);
     int n = 0, head = 0, done = 0;
+    struct arena scratch;
+
+    arena_init(&scratch);
+    int *order = ARENA_ARRAY(&scratch, int, (size_t)n_nodes);
+    int *queue = ARENA_ARRAY(&scratch, int, (size_t)n_nodes);
+    bool *is_seen = ARENA_ARRAY(&scratch, bool, (size_t)n_nodes);
 
     for (int i = 0; i < n_nodes; i++) {
         int k = (int)rng_below(rng, (uint64_t)i + 1);
@@ -144,9 +147,7 @@ static void cut(const struct assignment *d, const struct key_index *on, struct r
     /* A node may have been cut in two at a border: it goes with its first GPU. */
     for (int g = 0; g < d->problem->n_gpus; g++)
         shard_of[g] = shard_of[on->items[on->first[d->problem->gpus[g].node]]];
-    free(order);
-    free(queue);
-    free(is_seen);
+    arena_release(&scratch);
 }
 
 /* ---- where most is lost ---- */

@@ -35,14 +35,14 @@ static void take_gpus(struct shard *s)
     const struct problem *p = s->whole->problem;
     int n = 0;
 
-    s->local = heap_array((size_t)p->n_gpus, sizeof *s->local);
+    s->local = ARENA_ARRAY(&s->arena, int, (size_t)p->n_gpus);
     for (int g = 0; g < p->n_gpus; g++) {
         s->local[g] = gpu_belongs(s, g) ? n : -1;
         n += s->local[g] >= 0;
     }
     s->problem.n_gpus = n;
-    s->problem.gpus = heap_array((size_t)n, sizeof *s->problem.gpus);
-    s->gpu_of = heap_array((size_t)n, sizeof *s->gpu_of);
+    s->problem.gpus = ARENA_ARRAY(&s->arena, struct problem_gpu, (size_t)n);
+    s->gpu_of = ARENA_ARRAY(&s->arena, int, (size_t)n);
     for (int g = 0; g < p->n_gpus; g++)
         if (s->local[g] >= 0) {
             s->problem.gpus[s->local[g]] = p->gpus[g];
@@ -71,40 +71,34 @@ static bool job_belongs(const struct shard *s, int job)
     return n_here(s, assignment_gpus(s->whole, job), j->n_gpus) > 0;
 }
 
-/* Its present GPUs as the shard has them; 'room' has space for them. */
-static void translate_present(const struct shard *s, struct problem_job *j, int *room)
+/* Its present GPUs as the shard has them. */
+static void translate_present(struct shard *s, struct problem_job *j)
 {
-    int n = 0;
+    int *here = ARENA_ARRAY(&s->arena, int, (size_t)j->n_present), n = 0;
 
     for (int i = 0; i < j->n_present; i++)
         if (s->local[j->present[i]] >= 0)
-            room[n++] = s->local[j->present[i]];
-    j->present = room;
+            here[n++] = s->local[j->present[i]];
+    j->present = here;
     j->n_present = n;
 }
 
 static void take_jobs(struct shard *s)
 {
     const struct problem *p = s->whole->problem;
-    int n = 0, n_present = 0;
+    int n = 0;
 
     for (int j = 0; j < p->n_jobs; j++)
-        if (job_belongs(s, j)) {
-            n++;
-            n_present += p->jobs[j].n_present;
-        }
-    s->problem.jobs = heap_array((size_t)n, sizeof *s->problem.jobs);
-    s->job_of = heap_array((size_t)n, sizeof *s->job_of);
-    s->present = heap_array((size_t)n_present, sizeof *s->present);
-    n_present = 0;
+        n += job_belongs(s, j);
+    s->problem.jobs = ARENA_ARRAY(&s->arena, struct problem_job, (size_t)n);
+    s->job_of = ARENA_ARRAY(&s->arena, int, (size_t)n);
     for (int j = 0; j < p->n_jobs; j++) {
         if (!job_belongs(s, j))
             continue;
         struct problem_job *mine = &s->problem.jobs[s->problem.n_jobs];
         s->job_of[s->problem.n_jobs++] = j;
         *mine = p->jobs[j];
-        translate_present(s, mine, s->present + n_present);
-        n_present += mine->n_present;
+        translate_present(s, mine);
     }
 }
 
@@ -149,16 +143,14 @@ static void share_rooms(struct shard *s)
     s->assignment->room_w = whole->room_w * s->problem.n_gpus / n;
     if (!whole->rack_room_w)
         return;
-    int *all = heap_array((size_t)p->n_racks, sizeof *all),
-        *mine = heap_array((size_t)p->n_racks, sizeof *mine);
+    int *all = ARENA_ARRAY(&s->arena, int, (size_t)p->n_racks);
+    int *mine = ARENA_ARRAY(&s->arena, int, (size_t)p->n_racks);
     for (int g = 0; g < p->n_gpus; g++) {
         all[p->gpus[g].rack] += s->shard_of[g] >= 0;
         mine[p->gpus[g].rack] += s->local[g] >= 0;
     }
     for (int r = 0; r < p->n_racks; r++)
         s->assignment->rack_room_w[r] = mine[r] ? whole->rack_room_w[r] * mine[r] / all[r] : 0;
-    free(all);
-    free(mine);
 }
 
 /* What nodes have left likewise, where a node is in several. */
@@ -169,8 +161,8 @@ static void share_nodes(struct shard *s)
 
     if (!whole->node_room)
         return;
-    int *all = heap_array((size_t)p->n_nodes, sizeof *all);
-    int *mine = heap_array((size_t)p->n_nodes, sizeof *mine);
+    int *all = ARENA_ARRAY(&s->arena, int, (size_t)p->n_nodes);
+    int *mine = ARENA_ARRAY(&s->arena, int, (size_t)p->n_nodes);
     for (int g = 0; g < p->n_gpus; g++) {
         all[p->gpus[g].node] += s->shard_of[g] >= 0;
         mine[p->gpus[g].node] += s->local[g] >= 0;
@@ -182,8 +174,6 @@ static void share_nodes(struct shard *s)
         s->assignment->node_room[n].mem_mib =
             is_whole ? left->mem_mib : left->mem_mib / all[n] * mine[n];
     }
-    free(all);
-    free(mine);
 }
 
 struct shard *shard_create(const struct assignment *whole, const int *shard_of, int n_shards,
@@ -206,8 +196,6 @@ struct shard *shard_create(const struct assignment *whole, const int *shard_of, 
             assignment_force_limit(s->assignment, g, whole->gpus[s->gpu_of[g]].limit);
     share_rooms(s);
     share_nodes(s);
-    free(s->local);
-    s->local = NULL;
     return s;
 }
 
@@ -216,11 +204,7 @@ void shard_destroy(struct shard *s)
     if (!s)
         return;
     assignment_destroy(s->assignment);
-    free(s->problem.gpus);
-    free(s->problem.jobs);
-    free(s->present);
-    free(s->gpu_of);
-    free(s->job_of);
+    arena_release(&s->arena);
     free(s);
 }
 

@@ -137,23 +137,35 @@ static int random_gpu(struct search_walk *w)
     return gpu;
 }
 
+/* A job of the same kind that may be moved; -1: none. */
+static int random_kin(struct search_walk *w, int job)
+{
+    const int *first = &w->related.first[w->d->problem->jobs[job].kind];
+
+    return first[0] < first[1] ? w->related.items[first[0] + below(w, first[1] - first[0])] : -1;
+}
+
 /* A GPU of a job of the same kind; -1: none. */
 static int gpu_of_kind(struct search_walk *w, int job)
 {
-    const struct related *all = &w->related[w->d->problem->jobs[job].kind];
+    int related = random_kin(w, job);
 
-    if (all->n == 0)
+    if (related < 0)
         return -1;
-    int related = all->jobs[below(w, all->n)];
     int n_gpus = w->d->jobs[related].n_gpus;
     return n_gpus ? assignment_gpus(w->d, related)[below(w, n_gpus)] : -1;
+}
+
+static bool may_move(const struct assignment *d, int job)
+{
+    return d->problem->jobs[job].name && !d->problem->jobs[job].is_fixed;
 }
 
 static bool is_troubled(const struct search_walk *w, int job)
 {
     const struct assignment_job *j = &w->d->jobs[job];
 
-    return w->related_at[job] >= 0 && (j->n_gpus == 0 || j->short_w > 0);
+    return may_move(w->d, job) && (j->n_gpus == 0 || j->short_w > 0);
 }
 
 /* Remember who waits or misses its promise. */
@@ -400,11 +412,9 @@ static int humbler_kin(struct search_walk *w, int job)
 {
     const struct assignment *d = w->d;
     const struct problem_job *j = &d->problem->jobs[job];
-    const struct related *all = &w->related[j->kind];
-    int best = -1;
+    int best = -1, related;
 
-    for (int i = 0; i < KIN_TRIES && all->n > 0; i++) {
-        int related = all->jobs[below(w, all->n)];
+    for (int i = 0; i < KIN_TRIES && (related = random_kin(w, job)) >= 0; i++) {
         const struct problem_job *k = &d->problem->jobs[related];
         if (related == job || !is_single(d, related) || k->need >= j->need ||
             d->jobs[related].low < j->need || k->is_exclusive != j->is_exclusive ||
@@ -506,9 +516,9 @@ static void save_best(struct search_walk *w)
     const struct assignment *d = w->d;
 
     if (!w->best_n) {
-        w->best_gpus = heap_array((size_t)d->n_job_gpus, sizeof *w->best_gpus);
-        w->best_n = heap_array((size_t)d->problem->n_jobs, sizeof *w->best_n);
-        w->best_limit = heap_array((size_t)d->problem->n_gpus, sizeof *w->best_limit);
+        w->best_gpus = ARENA_ARRAY(&w->arena, int, (size_t)d->n_job_gpus);
+        w->best_n = ARENA_ARRAY(&w->arena, int, (size_t)d->problem->n_jobs);
+        w->best_limit = ARENA_ARRAY(&w->arena, unsigned char, (size_t)d->problem->n_gpus);
     }
     for (int j = 0; j < d->problem->n_jobs; j++)
         w->best_n[j] = d->jobs[j].n_gpus;
@@ -671,28 +681,12 @@ static double hardness_of(const struct assignment *d, int job)
     return (most > 0 ? j->need / most : 0) + (j->form == FORM_GANG ? j->n_min - 1 : 0);
 }
 
-static bool may_move(const struct assignment *d, int job)
-{
-    return d->problem->jobs[job].name && !d->problem->jobs[job].is_fixed;
-}
-
-static void admit(struct search_walk *w, int job)
-{
-    struct related *k = &w->related[w->d->problem->jobs[job].kind];
-
-    if (!may_move(w->d, job))
-        return;
-    GROW(k->jobs, k->n, k->cap);
-    w->related_at[job] = k->n;
-    k->jobs[k->n++] = job;
-    w->hardness[job] = hardness_of(w->d, job);
-    note_trouble(w, job);
-}
-
 struct search_walk *walk_create(struct assignment *d, const struct prices *u, const double *job_w,
                                 uint64_t seed, uint64_t stream)
 {
     struct search_walk *w = heap_array(1, sizeof *w);
+    size_t n_jobs = (size_t)d->problem->n_jobs;
+    int *kind = ARENA_ARRAY(&w->arena, int, n_jobs);
 
     w->d = d;
     w->u = u;
@@ -700,17 +694,17 @@ struct search_walk *walk_create(struct assignment *d, const struct prices *u, co
     d->job_price_w = job_w;
     rng_init(&w->rng, seed ^ stream * 0x9e3779b97f4a7c15u, "search");
     d->chance = rng_u64(&w->rng) | 1;
-    w->sums = heap_array((size_t)d->problem->n_gpus, sizeof *w->sums);
-    w->recent = heap_array(RECENT_MAX, sizeof *w->recent);
-    w->related = heap_array((size_t)d->problem->n_kinds, sizeof *w->related);
-    w->related_at = heap_array((size_t)d->problem->n_jobs, sizeof *w->related_at);
-    w->hardness = heap_array((size_t)d->problem->n_jobs, sizeof *w->hardness);
-    w->troubled = heap_array((size_t)d->problem->n_jobs, sizeof *w->troubled);
-    w->is_listed = heap_array((size_t)d->problem->n_jobs, sizeof *w->is_listed);
-    for (int j = 0; j < d->problem->n_jobs; j++)
-        w->related_at[j] = -1;
-    for (int j = 0; j < d->problem->n_jobs; j++)
-        admit(w, j);
+    w->sums = ARENA_ARRAY(&w->arena, double, (size_t)d->problem->n_gpus);
+    w->recent = ARENA_ARRAY(&w->arena, int, RECENT_MAX);
+    w->hardness = ARENA_ARRAY(&w->arena, double, n_jobs);
+    w->troubled = ARENA_ARRAY(&w->arena, int, n_jobs);
+    w->is_listed = ARENA_ARRAY(&w->arena, bool, n_jobs);
+    for (int j = 0; j < d->problem->n_jobs; j++) {
+        kind[j] = may_move(d, j) ? d->problem->jobs[j].kind : -1;
+        w->hardness[j] = may_move(d, j) ? hardness_of(d, j) : 0;
+        note_trouble(w, j);
+    }
+    w->related = key_index_make(&w->arena, kind, d->problem->n_jobs, d->problem->n_kinds);
     return w;
 }
 
@@ -718,17 +712,6 @@ void walk_destroy(struct search_walk *w)
 {
     if (!w)
         return;
-    for (int k = 0; k < w->d->problem->n_kinds; k++)
-        free(w->related[k].jobs);
-    free(w->related);
-    free(w->related_at);
-    free(w->recent);
-    free(w->hardness);
-    free(w->sums);
-    free(w->troubled);
-    free(w->is_listed);
-    free(w->best_gpus);
-    free(w->best_n);
-    free(w->best_limit);
+    arena_release(&w->arena);
     free(w);
 }
