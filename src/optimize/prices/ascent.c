@@ -13,12 +13,10 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/grow.h"
 #include "optimize/prices/columns.h"
 #include "optimize/prices/fork_join.h"
 #include "optimize/prices/prices.h"
@@ -42,17 +40,24 @@
 
 /* Patterns of one type that take part. */
 struct active {
-    long n, cap;
+    long n;
     long *which;
     float *value;    // scratch
+};
+
+/* Neighbouring bins of one price. */
+struct price_block {
+    double weight, sum;
+    int n;
 };
 
 struct ascent {
     const struct columns *c;
     const struct prices_options *o;
-    double until_s;    // on the options' clock
-    bool is_first;     // from a guess
-    struct arena arenas[2];
+    double until_s;        // on the options' clock
+    bool is_first;         // from a guess
+    struct arena arena;    // of everything below
+    struct arena choosing[2];
     struct dual *u;
     int threads;              // 1 where two are not worth their starting
     struct active *active;    // (n_types)
@@ -64,6 +69,7 @@ struct ascent {
     double *soft_w;       // (n_types)
     double tau, near_w;
     struct job_choice *choices;
+    struct price_block *blocks;    // (n_bins) scratch
 };
 
 /* ---- who takes part ---- */
@@ -94,11 +100,6 @@ static void renew_type(struct ascent *a, int type)
     struct active *to = &a->active[type];
     double most = 0;
 
-    if (to->cap < x->n) {
-        to->cap = x->n;
-        RESIZE(to->which, to->cap);
-        RESIZE(to->value, to->cap);
-    }
     for (long i = 0; i < x->n; i++) {
         to->value[i] = (float)pattern_w(x, i, a->u->slot_w, dual_watt_price(a->u, type));
         most = (double)to->value[i] > most ? (double)to->value[i] : most;
@@ -210,9 +211,9 @@ static void make_demand(struct ascent *a, double weight)
     const struct columns *c = a->c;
     double *gang = a->gang_gpus;
 
-    arena_reset(&a->arenas[0]);
-    arena_reset(&a->arenas[1]);
-    choices_make(a->arenas, c, a->u, true, a->threads, a->choices);
+    arena_reset(&a->choosing[0]);
+    arena_reset(&a->choosing[1]);
+    choices_make(a->choosing, c, a->u, true, a->threads, a->choices);
     for (int b = 0; b < c->n_bins; b++)
         a->demand[b] *= 1 - weight;
     for (int t = 0; t < c->p->n_types; t++)
@@ -234,12 +235,6 @@ static inline double larger(double x, double y)
 {
     return x > y ? x : y;
 }
-
-/* Neighbouring bins of one price. */
-struct price_block {
-    double weight, sum;
-    int n;
-};
 
 /* The nearest prices that never fall, each weighted by 'weight': neighbours out of order share one.
  */
@@ -265,7 +260,7 @@ static void project(double *price, const double *weight, int n, struct price_blo
 /* Along the gradient, scaled by how many slots a bin has; no step longer than tau. Returns whether
  * momentum still points uphill.
  */
-static bool step_slots(struct ascent *a, struct price_block *blocks)
+static bool step_slots(struct ascent *a)
 {
     const struct columns *c = a->c;
     double uphill = 0;
@@ -279,7 +274,7 @@ static bool step_slots(struct ascent *a, struct price_block *blocks)
     }
     for (int k = 0; k < c->n_classes; k++)
         project(a->ahead + c->classes[k].first_bin, a->weight + c->classes[k].first_bin,
-                c->classes[k].n_bins, blocks);
+                c->classes[k].n_bins, a->blocks);
     for (int b = 1; b < c->n_bins; b++)
         uphill += (a->demand[b] - a->supply[b]) * (a->ahead[b] - a->u->slot_w[b]);
     double *was = a->last;
@@ -290,7 +285,7 @@ static bool step_slots(struct ascent *a, struct price_block *blocks)
 }
 
 /* Some steps at one temperature. */
-static void ascend(struct ascent *a, struct price_block *blocks, int n_steps)
+static void ascend(struct ascent *a, int n_steps)
 {
     int n = a->c->n_bins, k = 0;
 
@@ -307,7 +302,7 @@ static void ascend(struct ascent *a, struct price_block *blocks, int n_steps)
             a->ahead[b] = a->u->slot_w[b] + momentum * (a->u->slot_w[b] - a->last[b]);
         a->ahead[0] = 0;
         make_supply(a);
-        if (!step_slots(a, blocks))
+        if (!step_slots(a))
             k = 0;
     }
 }
@@ -338,45 +333,30 @@ static void ascent_init(struct ascent *a, const struct columns *c, const struct 
 
     *a = (struct ascent){ .c = c, .o = o, .u = u };
     a->threads = columns_n_patterns(c) > PATTERNS_FOR_TWO ? o->threads : 1;
-    arena_init(&a->arenas[0]);
-    arena_init(&a->arenas[1]);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        *rows[i] = heap_array(n, sizeof(double));
-    a->active = heap_array(n_types, sizeof *a->active);
-    a->gang_gpus = heap_array(n_types, sizeof *a->gang_gpus);
-    a->soft_w = heap_array(n_types, sizeof *a->soft_w);
-    a->choices = heap_array((size_t)c->p->n_jobs, sizeof *a->choices);
-    memcpy(a->last, u->slot_w, n * sizeof *a->last);
-}
-
-static void ascent_release(struct ascent *a)
-{
-    void *rows[] = { a->mean,   a->weight,  a->risen_from,     a->last,
-                     a->ahead,  a->demand,  a->supply,         a->gang_gpus,
-                     a->soft_w, a->choices, a->part_supply[0], a->part_supply[1] };
-
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        free(rows[i]);
-    for (int t = 0; t < a->c->p->n_types; t++) {
-        free(a->active[t].which);
-        free(a->active[t].value);
+        *rows[i] = ARENA_ARRAY(&a->arena, double, n);
+    a->blocks = ARENA_ARRAY(&a->arena, struct price_block, n);
+    a->active = ARENA_ARRAY(&a->arena, struct active, n_types);
+    for (size_t t = 0; t < n_types; t++) {
+        a->active[t].which = ARENA_ARRAY(&a->arena, long, (size_t)c->patterns[t].n);
+        a->active[t].value = ARENA_ARRAY(&a->arena, float, (size_t)c->patterns[t].n);
     }
-    free(a->active);
-    arena_release(&a->arenas[0]);
-    arena_release(&a->arenas[1]);
+    a->gang_gpus = ARENA_ARRAY(&a->arena, double, n_types);
+    a->soft_w = ARENA_ARRAY(&a->arena, double, n_types);
+    a->choices = ARENA_ARRAY(&a->arena, struct job_choice, (size_t)c->p->n_jobs);
+    u->slot_w = ARENA_ARRAY(&a->arena, double, n);    // steps exchange it with others of theirs
 }
 
 void ascent_run(const struct columns *c, const struct prices_options *o, double until_s,
                 double tau_from, double tau_to, struct dual *u)
 {
     size_t n = (size_t)c->n_bins;
-    struct price_block *blocks = heap_array(n, sizeof *blocks);
     struct dual now = *u;
     struct ascent a;
 
-    now.slot_w = heap_array(n, sizeof *now.slot_w);    // steps exchange it with others of theirs
-    memcpy(now.slot_w, u->slot_w, n * sizeof *now.slot_w);
     ascent_init(&a, c, o, &now);
+    memcpy(now.slot_w, u->slot_w, n * sizeof *now.slot_w);
+    memcpy(a.last, u->slot_w, n * sizeof *a.last);
     a.until_s = until_s;
     a.is_first = tau_from <= 0;
     memcpy(a.soft_w, u->type_w, (size_t)c->p->n_types * sizeof *a.soft_w);
@@ -386,13 +366,13 @@ void ascent_run(const struct columns *c, const struct prices_options *o, double 
     while (a.tau >= to && (a.is_first || !o->clock || clock_now_s(o->clock) < until_s)) {
         double began_s = clock_stopwatch_s();
         int n_steps = steps_for(&a, to, step_s);
-        ascend(&a, blocks, n_steps);
+        ascend(&a, n_steps);
         step_s = (clock_stopwatch_s() - began_s) / n_steps;
         a.tau *= TAU_FALLS;
     }
     memcpy(u->slot_w, now.slot_w, n * sizeof *u->slot_w);
     memcpy(u->type_w, a.soft_w, (size_t)c->p->n_types * sizeof *u->type_w);
-    free(now.slot_w);
-    ascent_release(&a);
-    free(blocks);
+    arena_release(&a.choosing[0]);
+    arena_release(&a.choosing[1]);
+    arena_release(&a.arena);
 }

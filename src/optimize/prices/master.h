@@ -38,9 +38,9 @@ enum column_kind {
 
 struct master_column {
     enum column_kind kind;
-    int type;          // -1: none
-    long which;        // pattern; GPU that is kept; fixed pattern; gang
-    int group, job;    // -1: none
+    int type;      // of a pattern, a GPU that is kept, a gang
+    long which;    // pattern; GPU that is kept; fixed pattern; gang
+    int group;     // -1: none
     int n_gives, n_takes;
     const int *gives, *takes;    // bins of slots that it brings (a pattern's, or those left for
                                  // others), and that it needs

@@ -109,7 +109,6 @@ static void add_pattern(struct master_inner *in, int type, long i)
                                  .type = type,
                                  .which = i,
                                  .group = -1,
-                                 .job = -1,
                                  .gives = x->bin + i * x->theta,
                                  .cost_w = x->cost_w[i],
                                  .most = HUGE_VAL };
@@ -129,9 +128,7 @@ static struct master_column choice_column(struct master_inner *in, int group,
 {
     const struct columns *c = in->m.c;
     const struct problem_job *j = &c->p->jobs[master_representative(&in->m, group)];
-    struct master_column new = {
-        .kind = COLUMN_WAIT, .type = -1, .which = -1, .group = group, .job = -1, .cost_w = j->wait_w
-    };
+    struct master_column new = { .kind = COLUMN_WAIT, .group = group, .cost_w = j->wait_w };
     double low = 0;
 
     if (x->gang >= 0) {
@@ -268,7 +265,6 @@ static void add_kept(struct master_inner *in, int gpu)
                                  .type = type,
                                  .which = gpu,
                                  .group = -1,
-                                 .job = -1,
                                  .n_gives = n,
                                  .gives = kept,
                                  .cost_w = best - saved_w,
@@ -301,10 +297,8 @@ void master_add_fixed(struct master_inner *in)
                 continue;
             in->is_fixed_in[k] = true;
             struct master_column new = { .kind = COLUMN_FIXED,
-                                         .type = -1,
                                          .which = k,
                                          .group = -1,
-                                         .job = -1,
                                          .n_gives = 1,
                                          .gives = &x->bin,
                                          .cost_w = x->cost_w - c->held_w[x->gpu],
@@ -328,10 +322,7 @@ static void add_short(struct master_inner *in, int job, int lower, double cost_w
     bins[1] = lower;
     column_add(in,
                &(struct master_column){ .kind = lower < 0 ? COLUMN_WAIT : COLUMN_SHORT,
-                                        .type = -1,
-                                        .which = -1,
                                         .group = -1,
-                                        .job = job,
                                         .n_gives = 1,
                                         .gives = bins,
                                         .n_takes = lower >= 0,
@@ -391,13 +382,9 @@ void master_add_shorts(struct master_inner *in)
 
 static void add_slack(struct master_inner *in, int row, double value, double cost_w)
 {
-    struct master_column new = { .kind = COLUMN_SLACK,
-                                 .type = -1,
-                                 .which = row,
-                                 .group = -1,
-                                 .job = -1,
-                                 .cost_w = cost_w,
-                                 .most = HUGE_VAL };
+    struct master_column new = {
+        .kind = COLUMN_SLACK, .which = row, .group = -1, .cost_w = cost_w, .most = HUGE_VAL
+    };
 
     column_add(in, &new, &(struct row_use){ row, value }, 1);
 }

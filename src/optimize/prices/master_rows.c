@@ -340,12 +340,14 @@ int master_lacking_rows(struct master_inner *in)
 /* Rows of groups from 'first' on. */
 static void write_group_rows(struct master_inner *in, int first)
 {
-    int n = in->n_rows - first, at = 0, most = in->m.n_columns;
-    int *start = heap_array((size_t)n + 1, sizeof *start);
-    int *index = heap_array((size_t)most, sizeof *index);
-    double *value = heap_array((size_t)most, sizeof *value);
-    double *upper = heap_array((size_t)n, sizeof *upper);
+    int n = in->n_rows - first, at = 0;
+    struct arena scratch;
 
+    arena_init(&scratch);
+    int *start = ARENA_ARRAY(&scratch, int, (size_t)n + 1);
+    int *index = ARENA_ARRAY(&scratch, int, (size_t)in->m.n_columns);
+    double *value = ARENA_ARRAY(&scratch, double, (size_t)in->m.n_columns);
+    double *upper = ARENA_ARRAY(&scratch, double, (size_t)n);
     for (int k = 0; k < in->m.n_groups; k++) {
         const struct job_group *g = &in->m.groups[k];
         if (g->row < first)
@@ -359,10 +361,7 @@ static void write_group_rows(struct master_inner *in, int first)
         upper[g->row - first] = g->n_jobs;
     }
     lp_add_rows(in->lp, &(struct lp_lines){ n, NULL, upper, NULL, start, index, value });
-    free(start);
-    free(index);
-    free(value);
-    free(upper);
+    arena_release(&scratch);
 }
 
 int master_group_rows(struct master_inner *in)
