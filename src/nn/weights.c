@@ -35,7 +35,7 @@ void weights_init(struct weights *w, struct arena *a)
     *w = (struct weights){ .a = a };
 }
 
-static const struct weights_array *find(const struct weights *w, const char *name)
+const struct weights_array *weights_find(const struct weights *w, const char *name)
 {
     for (int i = 0; i < w->n; i++)
         if (strcmp(w->arrays[i].name, name) == 0)
@@ -54,7 +54,7 @@ static void put(struct weights *w, const char *name, enum weights_kind kind, int
                 const void *data)
 {
     assert(rows >= 0 && cols >= 0 && w->n < WEIGHTS_ARRAYS_MAX);
-    assert(text_is_name(slice_of(name)) && find(w, name) == NULL);
+    assert(text_is_name(slice_of(name)) && weights_find(w, name) == NULL);
     size_t n = (size_t)rows * (size_t)cols * kind_bytes(kind);
     char *copy = arena_alloc(w->a, n + 1);    // and a text's NUL
 
@@ -80,53 +80,38 @@ void weights_put_text(struct weights *w, const char *name, const char *text)
     put(w, name, WEIGHTS_TEXT, 1, (int)strlen(text), text);
 }
 
-static int get(const struct weights *w, const char *name, enum weights_kind kind, int rows,
-               int cols, const void **out, struct err *e)
+/* The data of an array; NULL, and why, if it is not there as wanted or an earlier one was not. */
+static const void *take(struct weights_reader *r, const char *name, enum weights_kind kind,
+                        int rows, int cols)
 {
-    const struct weights_array *array = find(w, name);
+    const struct weights_array *array = weights_find(r->from, name);
 
+    if (r->rc < 0)
+        return NULL;
     if (array == NULL)
-        return err_set(e, ENOENT, "weights: there is no array '%s'", name);
-    if (array->kind != kind)
-        return err_set(e, EINVAL, "weights: '%s' is %s, want %s", name, kind_names[array->kind],
-                       kind_names[kind]);
-    if ((rows != -1 && rows != array->rows) || (cols != -1 && cols != array->cols))
-        return err_set(e, EINVAL, "weights: '%s' is %d x %d, want %d x %d (-1: any)", name,
-                       array->rows, array->cols, rows, cols);
-    *out = array->data;
-    return 0;
+        r->rc = err_set(r->e, ENOENT, "weights: there is no array '%s'", name);
+    else if (array->kind != kind)
+        r->rc = err_set(r->e, EINVAL, "weights: '%s' is %s, want %s", name, kind_names[array->kind],
+                        kind_names[kind]);
+    else if ((rows != -1 && rows != array->rows) || (cols != -1 && cols != array->cols))
+        r->rc = err_set(r->e, EINVAL, "weights: '%s' is %d x %d, want %d x %d (-1: any)", name,
+                        array->rows, array->cols, rows, cols);
+    return r->rc < 0 ? NULL : array->data;
 }
 
-int weights_get(const struct weights *w, const char *name, int rows, int cols, const float **out,
-                struct err *e)
+const float *weights_floats(struct weights_reader *r, const char *name, int rows, int cols)
 {
-    const void *data;
-    int rc = get(w, name, WEIGHTS_FLOATS, rows, cols, &data, e);
-
-    if (rc == 0)
-        *out = data;
-    return rc;
+    return take(r, name, WEIGHTS_FLOATS, rows, cols);
 }
 
-int weights_get_doubles(const struct weights *w, const char *name, int rows, int cols,
-                        const double **out, struct err *e)
+const double *weights_doubles(struct weights_reader *r, const char *name, int rows, int cols)
 {
-    const void *data;
-    int rc = get(w, name, WEIGHTS_DOUBLES, rows, cols, &data, e);
-
-    if (rc == 0)
-        *out = data;
-    return rc;
+    return take(r, name, WEIGHTS_DOUBLES, rows, cols);
 }
 
-int weights_get_text(const struct weights *w, const char *name, const char **out, struct err *e)
+const char *weights_text(struct weights_reader *r, const char *name)
 {
-    const void *data;
-    int rc = get(w, name, WEIGHTS_TEXT, -1, -1, &data, e);
-
-    if (rc == 0)
-        *out = data;
-    return rc;
+    return take(r, name, WEIGHTS_TEXT, -1, -1);
 }
 
 bool weights_within(const float *x, size_t n, float most)
@@ -142,17 +127,6 @@ bool weights_within_doubles(const double *x, size_t n, double most)
     for (size_t i = 0; i < n; i++)
         if (!(fabs(x[i]) <= most))
             return false;
-    return true;
-}
-
-bool weights_shape(const struct weights *w, const char *name, int *rows, int *cols)
-{
-    const struct weights_array *array = find(w, name);
-
-    if (array == NULL)
-        return false;
-    *rows = array->rows;
-    *cols = array->cols;
     return true;
 }
 
@@ -173,18 +147,17 @@ static uint64_t bytes_get(const unsigned char *from, size_t n)
     return v;
 }
 
-/* Numbers are kept as their IEEE 754 bits. */
-static uint64_t bits_of(const struct weights_array *array, size_t i)
+/* Numbers are kept as their IEEE 754 bits: 'n' of them from this machine's order, or back to it. */
+static void bytes_turn(char *bytes, size_t n, size_t width)
 {
-    uint32_t narrow;
-    uint64_t wide;
-
-    if (array->kind == WEIGHTS_FLOATS) {
-        memcpy(&narrow, (const float *)array->data + i, sizeof narrow);
-        return narrow;
-    }
-    memcpy(&wide, (const double *)array->data + i, sizeof wide);
-    return wide;
+    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+        return;
+    for (char *end = bytes + n * width; bytes < end; bytes += width)
+        for (size_t i = 0; i < width / 2; i++) {
+            char first = bytes[i];
+            bytes[i] = bytes[width - 1 - i];
+            bytes[width - 1 - i] = first;
+        }
 }
 
 /* The content must be finite, or be text; the same rule on the way out and in. */
@@ -211,7 +184,7 @@ static int array_encode(const struct weights_array *array, struct buf *out)
 {
     size_t n = (size_t)array->rows * (size_t)array->cols, width = kind_bytes(array->kind);
     size_t name_len = strlen(array->name);
-    unsigned char head[ARRAY_HEAD], number[8];
+    unsigned char head[ARRAY_HEAD];
     int rc;
 
     bytes_put(head, name_len, 2);
@@ -221,12 +194,11 @@ static int array_encode(const struct weights_array *array, struct buf *out)
     rc = buf_append(out, head, sizeof head);
     if (rc == 0)
         rc = buf_append(out, array->name, name_len);
-    if (rc == 0 && array->kind == WEIGHTS_TEXT)
-        return buf_append(out, array->data, n);
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        bytes_put(number, bits_of(array, i), width);
-        rc = buf_append(out, number, width);
-    }
+    size_t at = out->len;
+    if (rc == 0)
+        rc = buf_append(out, array->data, n * width);
+    if (rc == 0)
+        bytes_turn(out->data + at, n, width);
     return rc;
 }
 
@@ -267,11 +239,11 @@ int weights_encode(const struct weights *w, struct buf *out, struct err *e)
 
 /* -- reading -- */
 
-struct weights_reader {
+struct rest {
     const unsigned char *at, *end;    // what is left; without the digest
 };
 
-static size_t left(const struct weights_reader *r)
+static size_t left(const struct rest *r)
 {
     return (size_t)(r->end - r->at);
 }
@@ -302,7 +274,7 @@ static int frame_check(const unsigned char *bytes, size_t len, struct err *e)
 }
 
 /* The 12 bytes before an array's name and data; what they promise must be there. */
-static int head_decode(struct weights_reader *r, int i, struct weights_array *out, size_t *name_len,
+static int head_decode(struct rest *r, int i, struct weights_array *out, size_t *name_len,
                        size_t *n, struct err *e)
 {
     if (left(r) < ARRAY_HEAD)
@@ -328,27 +300,18 @@ static int head_decode(struct weights_reader *r, int i, struct weights_array *ou
 }
 
 /* 'n' numbers or bytes of 'kind' as this machine has them. */
-static const void *data_decode(struct arena *a, struct weights_reader *r, enum weights_kind kind,
-                               size_t n)
+static const void *data_decode(struct arena *a, struct rest *r, enum weights_kind kind, size_t n)
 {
     size_t width = kind_bytes(kind);
     char *data = arena_alloc(a, n * width + 1);
 
-    for (size_t i = 0; i < n; i++, r->at += width) {
-        uint64_t wide = bytes_get(r->at, width);
-        uint32_t narrow = (uint32_t)wide;
-
-        if (kind == WEIGHTS_FLOATS)
-            memcpy(data + i * width, &narrow, width);
-        else if (kind == WEIGHTS_DOUBLES)
-            memcpy(data + i * width, &wide, width);
-        else
-            data[i] = (char)wide;
-    }
+    memcpy(data, r->at, n * width);
+    bytes_turn(data, n, width);
+    r->at += n * width;
     return data;
 }
 
-static int array_decode(struct weights *w, struct weights_reader *r, int i, struct err *e)
+static int array_decode(struct weights *w, struct rest *r, int i, struct err *e)
 {
     struct weights_array array;
     size_t name_len, n;
@@ -360,7 +323,7 @@ static int array_decode(struct weights *w, struct weights_reader *r, int i, stru
         return err_set(e, EINVAL, "weights: array %d: its name is no name", i);
     array.name = arena_strndup(w->a, (const char *)r->at, name_len);
     r->at += name_len;
-    if (find(w, array.name) != NULL)
+    if (weights_find(w, array.name) != NULL)
         return err_set(e, EINVAL, "weights: array '%s' is there twice", array.name);
     array.data = data_decode(w->a, r, array.kind, n);
     rc = array_check(&array, e);
@@ -377,7 +340,7 @@ int weights_decode(struct arena *a, const void *bytes, size_t len, struct weight
 
     if (rc < 0)
         return rc;
-    struct weights_reader r = { b + HEAD, b + len - DIGEST };
+    struct rest r = { b + HEAD, b + len - DIGEST };
     uint64_t n = bytes_get(b + 12, 4);
     if (n > WEIGHTS_ARRAYS_MAX)
         return err_set(e, EINVAL, "weights: %u arrays, at most %d are read", (unsigned)n,

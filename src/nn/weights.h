@@ -43,23 +43,29 @@ void weights_put_doubles(struct weights *w, const char *name, int rows, int cols
                          const double *data);
 void weights_put_text(struct weights *w, const char *name, const char *text);
 
-/* The array 'name' of this kind and shape; -1 for rows or cols that may be any. -ENOENT:
- * there is none; -EINVAL: it is of another kind or shape; 'e' says which.
+/* The array 'name'; NULL: there is none. */
+const struct weights_array *weights_find(const struct weights *w, const char *name);
+
+/* Taking arrays one after the other. The first that is not as wanted ends it: 'rc' and 'e' say why
+ * (-ENOENT: there is none; -EINVAL: it is of another kind or shape), and it and all after it are
+ * NULL.
  */
-int weights_get(const struct weights *w, const char *name, int rows, int cols, const float **out,
-                struct err *e);
-int weights_get_doubles(const struct weights *w, const char *name, int rows, int cols,
-                        const double **out, struct err *e);
-int weights_get_text(const struct weights *w, const char *name, const char **out, struct err *e);
+struct weights_reader {
+    const struct weights *from;
+    struct err *e;
+    int rc;
+};
+
+/* The array 'name' of this kind and shape; -1 for rows or cols that may be any. */
+const float *weights_floats(struct weights_reader *r, const char *name, int rows, int cols);
+const double *weights_doubles(struct weights_reader *r, const char *name, int rows, int cols);
+const char *weights_text(struct weights_reader *r, const char *name);
 
 /* Is none of n numbers beyond 'most', either way? Whatever a file gives passes through products
  * and exponentials, which huge numbers would make infinite.
  */
 bool weights_within(const float *x, size_t n, float most);
 bool weights_within_doubles(const double *x, size_t n, double most);
-
-/* The shape of 'name'; false: there is none. */
-bool weights_shape(const struct weights *w, const char *name, int *rows, int *cols);
 
 /* Write to 'out' (its content is replaced; initialised by the caller). The same bag gives
  * the same bytes. -EDOM: a number is not finite, -EILSEQ: a text is not UTF-8, -EFBIG: too

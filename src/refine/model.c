@@ -152,21 +152,15 @@ static double or_nan(double x)
 
 static int take_numbers(struct model *m, const struct weights *w, struct err *e)
 {
-    const char *about = "", *blas = "";
-    const double *n = NULL;
-    int rc = weights_get_text(w, "about", &about, e);
+    struct weights_reader in = { w, e, 0 };
+    const char *about = weights_text(&in, "about"), *blas = weights_text(&in, "blas");
+    const double *n = weights_doubles(&in, "model", 1, NUMBERS);
 
-    if (rc == 0)
-        rc = weights_get_text(w, "blas", &blas, e);
-    if (rc == 0)
-        rc = weights_get_doubles(w, "model", 1, NUMBERS, &n, e);
-    if (rc < 0 || !n)
-        return rc;
-    for (int i = 0; i <= N_MEASUREMENTS && rc == 0; i++)
+    if (in.rc < 0)
+        return in.rc;
+    for (int i = 0; i <= N_MEASUREMENTS; i++)
         if (!(n[i] >= 0 && n[i] <= (i == N_MEASUREMENTS ? 1e15 : 1e9)))
-            rc = err_set(e, EINVAL, "model: a count of %g", n[i]);
-    if (rc < 0)
-        return rc;
+            return err_set(e, EINVAL, "model: a count of %g", n[i]);
     m->about = arena_strdup(&m->arena, about);
     m->blas = arena_strdup(&m->arena, blas);
     m->n_alone = (int)n[N_ALONE];
@@ -199,8 +193,6 @@ int model_decode(const void *bytes, size_t len, struct model **out, struct err *
     arena_release(&a);
     return finish(m, rc, out);
 }
-
-/* ---- files and rows ---- */
 
 /* ---- by name ---- */
 

@@ -432,28 +432,17 @@ int p2_save(const struct p2 *p, struct weights *to, struct err *e)
     return 0;
 }
 
-static int check_loaded(const struct p2 *p, struct err *e)
-{
-    for (int r = 0; r < REGIMES; r++)
-        if (!relations_are_sound(&p->of[r]))
-            return err_set(e, EINVAL, "p2 relations: row %d is no correlation; train again", r);
-    return 0;
-}
-
 int p2_load(const struct weights *from, struct p2 **out, struct err *e)
 {
-    const double *numbers, *contest;
-    const float *net;
+    struct weights_reader in = { from, e, 0 };
     struct p2 *p = calloc(1, sizeof *p);
 
     assert(p);
     gain_net_init(&p->net, NULL);
-    int rc = weights_get_doubles(from, "p2 relations", REGIMES, RELATION_NUMBERS, &numbers, e);
-    if (rc == 0)
-        rc = weights_get_doubles(from, "p2 contest", 1, 4, &contest, e);
-    if (rc == 0)
-        rc = weights_get(from, "p2 network", 1, p->net.params.n, &net, e);
-    if (rc == 0) {
+    const double *numbers = weights_doubles(&in, "p2 relations", REGIMES, RELATION_NUMBERS);
+    const double *contest = weights_doubles(&in, "p2 contest", 1, 4);
+    const float *net = weights_floats(&in, "p2 network", 1, p->net.params.n);
+    if (in.rc == 0) {
         memcpy(p->of, numbers, sizeof p->of);
         memcpy(p->net.params.w, net, (size_t)p->net.params.n * sizeof *net);
         p->contest = (struct p2_contest){
@@ -462,11 +451,13 @@ int p2_load(const struct weights *from, struct p2 **out, struct err *e)
             .n_families = (int)fmin(fmax(contest[2], 0), 1e9),
             .is_promoted = contest[3] > 0,
         };
-        rc = check_loaded(p, e);
     }
-    if (rc < 0) {
+    for (int r = 0; r < REGIMES && in.rc == 0; r++)
+        if (!relations_are_sound(&p->of[r]))
+            in.rc = err_set(e, EINVAL, "p2 relations: row %d is no correlation; train again", r);
+    if (in.rc < 0) {
         p2_destroy(p);
-        return rc;
+        return in.rc;
     }
     *out = p;
     return 0;

@@ -171,16 +171,16 @@ int beside_load(struct arena *a, const struct weights *from, const char *name, s
                 struct err *e)
 {
     const char *pairs = arena_printf(a, "%s.pairs", name);
-    const float *rows = NULL;
-    int n = 0, cols;
+    struct weights_reader in = { from, e, 0 };
 
     *out = (struct beside){ 0 };
     int rc = points_load(a, from, arena_printf(a, "%s.points", name), &out->who, &out->n_who, e);
-    if (rc == 0)
-        rc = weights_get(from, pairs, -1, 4, &rows, e);
-    if (rc != 0)
+    if (rc < 0)
         return rc;
-    weights_shape(from, pairs, &n, &cols);
+    const float *rows = weights_floats(&in, pairs, -1, 4);
+    if (in.rc < 0)
+        return in.rc;
+    int n = weights_find(from, pairs)->rows;
     if (n > EXAMPLES_PAIRS_MAX || out->n_who > 2 * n)
         return err_set(e, EINVAL, "%s: %d pairs of %d are more than a model has", pairs, n,
                        out->n_who);

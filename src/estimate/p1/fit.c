@@ -193,16 +193,16 @@ void fit_save(const struct fit *f, struct weights *to)
 
 int fit_load(struct arena *a, const struct weights *from, struct fit *out, struct err *e)
 {
-    const double *curve = NULL, *factors = NULL;
+    struct weights_reader in = { from, e, 0 };
     struct kernel_point *points = NULL;
     int n = 0, rc = points_load(a, from, "fit.points", &points, &n, e);
 
-    if (rc == 0)
-        rc = weights_get_doubles(from, "fit.factors", n, 2, &factors, e);
-    if (rc == 0)
-        rc = weights_get_doubles(from, "fit.curve", 1, 3, &curve, e);
-    if (rc < 0 || !curve || !factors)
+    if (rc < 0)
         return rc;
+    const double *factors = weights_doubles(&in, "fit.factors", n, 2);
+    const double *curve = weights_doubles(&in, "fit.curve", 1, 3);
+    if (in.rc < 0)
+        return in.rc;
     if (!(curve[0] > 0 && curve[0] <= CURVE_MAX && fabs(curve[1]) <= CURVE_MAX && curve[2] >= 0 &&
           curve[2] <= CURVE_MAX))
         rc = err_set(e, EINVAL, "fit.curve: numbers that no curve has");

@@ -462,12 +462,12 @@ void points_save(const struct kernel_point *points, int n, const char *name, str
 int points_load(struct arena *a, const struct weights *from, const char *name,
                 struct kernel_point **out, int *n, struct err *e)
 {
-    const float *rows;
-    int cols, rc = weights_get(from, name, -1, POINT_FLOATS, &rows, e);
+    struct weights_reader in = { from, e, 0 };
+    const float *rows = weights_floats(&in, name, -1, POINT_FLOATS);
 
-    if (rc < 0)
-        return rc;
-    weights_shape(from, name, n, &cols);
+    if (in.rc < 0)
+        return in.rc;
+    *n = weights_find(from, name)->rows;
     if (*n > POINTS_MAX)
         return err_set(e, EINVAL, "%s: %d points are more than a model has", name, *n);
     *out = ARENA_ARRAY(a, struct kernel_point, (size_t)*n);
@@ -509,17 +509,18 @@ static bool are_variances(const double *rest, int n)
 int process_load(struct arena *a, kernel_f *kernel, const struct weights *from, const char *name,
                  struct process *out, struct err *e)
 {
-    const double *rest = NULL;
+    struct weights_reader in = { from, e, 0 };
     int n = 0;
 
     *out = (struct process){ .kernel = kernel };
     int rc = points_load(a, from, arena_printf(a, "%s.points", name), &out->points, &n, e);
     if (rc == 0 && n > EXAMPLES_PAIRS_MAX)
         rc = err_set(e, EINVAL, "%s: %d points are more than are learned from", name, n);
-    if (rc == 0)
-        rc = weights_get_doubles(from, arena_printf(a, "%s.values", name), 1, 2 * n + 2, &rest, e);
-    if (rc < 0 || !rest)
+    if (rc < 0)
         return rc;
+    const double *rest = weights_doubles(&in, arena_printf(a, "%s.values", name), 1, 2 * n + 2);
+    if (in.rc < 0)
+        return in.rc;
     if (!weights_within_doubles(rest, 2 * (size_t)n + 2, VALUE_MAX))
         rc = err_set(e, EINVAL, "%s.values: a number that nothing measured is", name);
     if (rc == 0 && !are_variances(rest, n))

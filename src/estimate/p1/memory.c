@@ -454,63 +454,56 @@ void memory_save(const struct memory *m, struct weights *to)
     weights_put_doubles(to, "memory.scale", 1, 1, &m->scale);
 }
 
-static int get_masked(const struct weights *from, const char *name, const char *mask_name, int rows,
-                      int cols, float *out, struct err *e)
+/* In 'a'; NaN where the mask is 0. */
+static float *get_masked(struct arena *a, struct weights_reader *in, const char *name,
+                         const char *mask_name, int rows, int cols)
 {
-    const float *value = NULL, *mask = NULL;
-    int rc = weights_get(from, name, rows, cols, &value, e);
+    size_t n = (size_t)rows * (size_t)cols;
+    float *out = ARENA_ARRAY(a, float, n);
+    const float *value = weights_floats(in, name, rows, cols);
+    const float *mask = weights_floats(in, mask_name, rows, cols);
 
-    if (rc == 0)
-        rc = weights_get(from, mask_name, rows, cols, &mask, e);
-    if (rc < 0 || !value || !mask)
-        return rc;
-    if (!weights_within(value, (size_t)rows * (size_t)cols, VALUE_MAX))
-        rc = err_set(e, EINVAL, "%s: a number that nothing measured is", name);
-    for (size_t i = 0; rc == 0 && i < (size_t)rows * (size_t)cols; i++)
+    if (in->rc == 0 && !weights_within(value, n, VALUE_MAX))
+        in->rc = err_set(in->e, EINVAL, "%s: a number that nothing measured is", name);
+    for (size_t i = 0; in->rc == 0 && i < n; i++)
         out[i] = mask[i] > 0 ? value[i] : NAN;
-    return rc;
+    return out;
 }
 
-static int load_items(struct arena *a, const struct weights *from, struct memory *m, struct err *e)
+static int load_items(struct arena *a, struct weights_reader *in, struct memory *m)
 {
-    float *values = ARENA_ARRAY(a, float, (size_t)m->n *VALUE_COLS);
-    const double *who, *on;
-    int rc = weights_get_doubles(from, "memory.who", m->n, WHO_COLS, &who, e);
+    const double *who = weights_doubles(in, "memory.who", m->n, WHO_COLS);
+    const double *on = weights_doubles(in, "memory.features", m->n, ON_COLS);
+    const float *value = get_masked(a, in, "memory.values", "memory.known", m->n, VALUE_COLS);
 
-    if (rc == 0)
-        rc = weights_get_doubles(from, "memory.features", m->n, ON_COLS, &on, e);
-    if (rc == 0)
-        rc = get_masked(from, "memory.values", "memory.known", m->n, VALUE_COLS, values, e);
-    for (int i = 0; rc == 0 && i < m->n; i++, who += WHO_COLS, on += ON_COLS) {
+    for (int i = 0; in->rc == 0 && i < m->n;
+         i++, who += WHO_COLS, on += ON_COLS, value += VALUE_COLS) {
         struct remembered *it = &m->items[i];
-        const float *value = values + (size_t)i * VALUE_COLS;
 
         if (!join(who, &it->who.name) || !join(who + 2, &it->who.family) ||
             !join(who + 4, &it->who.dataset))
-            return err_set(e, EINVAL, "memory.who: row %d is not made of digests", i + 1);
+            return err_set(in->e, EINVAL, "memory.who: row %d is not made of digests", i + 1);
         if (!weights_within_doubles(on, ON_COLS, FEATURE_MAX))
-            return err_set(e, EINVAL, "memory.features: row %d is beyond any feature", i + 1);
+            return err_set(in->e, EINVAL, "memory.features: row %d is beyond any feature", i + 1);
         features_read(on, &it->on);
         it->alone = value[REMEMBERED_ALONE];
         it->watts = value[REMEMBERED_WATTS];
         it->as_job = value[REMEMBERED_AS_JOB];
         it->as_neighbour = value[REMEMBERED_AS_NEIGHBOUR];
     }
-    return rc;
+    return in->rc;
 }
 
 /* Where each type's items begin: each has some, all are in order. */
-static int load_types(const struct weights *from, struct memory *m, struct err *e)
+static int load_types(struct arena *a, struct weights_reader *in, struct memory *m)
 {
-    const double *first = NULL, *scale = NULL;
-    int rc = weights_get_doubles(from, "memory.first", 1, m->n_types + 1, &first, e);
+    const double *first = weights_doubles(in, "memory.first", 1, m->n_types + 1);
+    const double *scale = weights_doubles(in, "memory.scale", 1, 1);
+    struct err *e = in->e;
 
-    if (rc == 0)
-        rc = weights_get_doubles(from, "memory.scale", 1, 1, &scale, e);
-    if (rc == 0)
-        rc = get_masked(from, "memory.mean-s", "memory.mean-s-known", 1, m->n_types, m->mean_s, e);
-    if (rc < 0 || !first || !scale)
-        return rc;
+    m->mean_s = get_masked(a, in, "memory.mean-s", "memory.mean-s-known", 1, m->n_types);
+    if (in->rc < 0)
+        return in->rc;
     if (first[0] != 0 || first[m->n_types] != m->n)
         return err_set(e, EINVAL, "memory.first: want to begin at 0 and to end at %d", m->n);
     for (int t = 0; t <= m->n_types; t++) {
@@ -526,24 +519,22 @@ static int load_types(const struct weights *from, struct memory *m, struct err *
 
 int memory_load(struct arena *a, const struct weights *from, struct memory *out, struct err *e)
 {
-    const double *numbers;
-    int n = 0, n_firsts = 0, one;
-    int rc = weights_get_doubles(from, "memory.who", -1, WHO_COLS, &numbers, e);
+    struct weights_reader in = { from, e, 0 };
 
-    if (rc == 0)    // only then is there a number behind every row that room is made for
-        rc = weights_get_doubles(from, "memory.first", 1, -1, &numbers, e);
-    if (rc < 0)
-        return rc;
-    weights_shape(from, "memory.who", &n, &one);
-    weights_shape(from, "memory.first", &one, &n_firsts);
+    weights_doubles(&in, "memory.who", -1, WHO_COLS);
+    weights_doubles(&in, "memory.first", 1, -1);
+    if (in.rc < 0)    // only now is there a number behind every row that room is made for
+        return in.rc;
+    int n = weights_find(from, "memory.who")->rows;
+    int n_firsts = weights_find(from, "memory.first")->cols;
     if (n_firsts < 1)
         return err_set(e, EINVAL, "memory.first: want where at least one type begins");
     make_room(a, n, n_firsts - 1, out);
     out->n = n;
     out->n_types = n_firsts - 1;
-    rc = load_types(from, out, e);
+    int rc = load_types(a, &in, out);
     if (rc == 0)
-        rc = load_items(a, from, out, e);
+        rc = load_items(a, &in, out);
     if (rc == 0)
         find_places(out);
     return rc;

@@ -237,15 +237,13 @@ void net_save(const struct net *n, const char *name, struct weights *to)
 int net_load(const struct weights *from, const char *name, struct net **out, struct err *e)
 {
     char text[NAME_MAX_BYTES];
-    const char *kind_name = NULL;
-    const float *numbers = NULL, *made = NULL;
+    struct weights_reader in = { from, e, 0 };
+    const char *kind_name = weights_text(&in, array_name(text, name, "kind"));
+    const float *made = weights_floats(&in, array_name(text, name, "shape"), 1, SHAPE_COLS);
     enum net_kind kind = 0;
-    int rc = weights_get_text(from, array_name(text, name, "kind"), &kind_name, e);
 
-    if (rc == 0)
-        rc = weights_get(from, array_name(text, name, "shape"), 1, SHAPE_COLS, &made, e);
-    if (rc < 0 || !kind_name || !made)
-        return rc;
+    if (in.rc < 0)
+        return in.rc;
     while (kind < N_NET_KINDS && strcmp(kind_name, net_names[kind]) != 0)
         kind++;
     if (kind == N_NET_KINDS)
@@ -256,12 +254,12 @@ int net_load(const struct weights *from, const char *name, struct net **out, str
     if (!is_same)
         return err_set(e, EINVAL, "%s: a network of another shape; train again", name);
     struct net *net = net_create(kind, 0);
-    rc = weights_get(from, array_name(text, name, "numbers"), 1, net->p.n, &numbers, e);
-    if (rc == 0 && !weights_within(numbers, (size_t)net->p.n, NUMBER_MAX))
-        rc = err_set(e, EINVAL, "%s: a number that no training ends with; train again", name);
-    if (rc < 0) {
+    const float *numbers = weights_floats(&in, array_name(text, name, "numbers"), 1, net->p.n);
+    if (in.rc == 0 && !weights_within(numbers, (size_t)net->p.n, NUMBER_MAX))
+        in.rc = err_set(e, EINVAL, "%s: a number that no training ends with; train again", name);
+    if (in.rc < 0) {
         net_destroy(net);
-        return rc;
+        return in.rc;
     }
     memcpy(net->p.w, numbers, (size_t)net->p.n * sizeof *numbers);
     *out = net;

@@ -96,11 +96,11 @@ int p1_save(const struct p1 *p, struct weights *to, struct err *e)
 
 static int load_head(struct p1 *p, const struct weights *from, struct err *e)
 {
-    const double *head, *weight, *score;
-    int rc = weights_get_doubles(from, "p1", 1, HEAD_NUMBERS, &head, e);
+    struct weights_reader in = { from, e, 0 };
+    const double *head = weights_doubles(&in, "p1", 1, HEAD_NUMBERS);
 
-    if (rc < 0)
-        return rc;
+    if (in.rc < 0)
+        return in.rc;
     if (!(head[HEAD_FAVOURITE] >= 0 && head[HEAD_FAVOURITE] < N_NET_KINDS && head[HEAD_NETS] >= 0 &&
           head[HEAD_NETS] <= NETS_MAX && head[HEAD_TYPES] >= 0 && head[HEAD_TYPES] <= TYPES_MAX))
         return err_set(e, EINVAL, "p1: counts that no model has");
@@ -111,8 +111,7 @@ static int load_head(struct p1 *p, const struct weights *from, struct err *e)
         if (!(head[i] >= (i < HEAD_WEIGHTS ? -1 : 0) && head[i] <= 1))
             return err_set(e, EINVAL, "p1: number %d is %g, which no weight is", i, head[i]);
     memcpy(p->cross, head + HEAD_CROSS, sizeof p->cross);
-    weight = head + HEAD_WEIGHTS;
-    score = head + HEAD_SCORES;
+    const double *weight = head + HEAD_WEIGHTS, *score = head + HEAD_SCORES;
     for (int r = 0; r < REGIMES; r++)
         for (int m = 0; m < P1_MEMBERS; m++) {
             p->alone_weight[r][m] = *weight++;
@@ -126,9 +125,11 @@ static int load_head(struct p1 *p, const struct weights *from, struct err *e)
 static int load_type(struct p1 *p, const struct weights *from, const char *name,
                      struct trained_type *k, struct err *e)
 {
-    const double *row;
+    struct weights_reader in = { from, e, 0 };
+    const double *row = weights_doubles(&in, name, 1, TYPE_NUMBERS);
+    const char *points = arena_printf(&p->arena, "%s.points", name);
     struct kernel_point *figures;
-    int n = 0, cols, rc = weights_get_doubles(from, name, 1, TYPE_NUMBERS, &row, e);
+    int n = 0, rc = in.rc;
 
     if (rc == 0)
         rc = points_load(&p->arena, from, arena_printf(&p->arena, "%s.on", name), &figures, &n, e);
@@ -146,8 +147,8 @@ static int load_type(struct p1 *p, const struct weights *from, const char *name,
         for (int other = 0; other < REGIMES; other++)
             k->beside_sd[r][other] = *row++;
     }
-    if (!weights_shape(from, arena_printf(&p->arena, "%s.points", name), &n, &cols) &&
-        !weights_shape(from, arena_printf(&p->arena, "%s.pairs", name), &n, &cols))
+    if (!weights_find(from, points) &&
+        !weights_find(from, arena_printf(&p->arena, "%s.pairs", name)))
         return beside_fit(&p->arena, &(struct examples){ 0 }, 0, NULL, &k->beside, e);
     return beside_load(&p->arena, from, name, &k->beside, e);
 }

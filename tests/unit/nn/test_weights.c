@@ -44,27 +44,22 @@ START_TEST(what_goes_in_comes_out)
 {
     struct weights w, back;
     struct err e = { 0 };
-    const float *f;
-    const double *d;
-    const char *text;
-    int rows, cols;
 
     bag_fill(&w);
     ck_assert_int_eq(weights_encode(&w, &bytes, &e), 0);
     int rc = weights_decode(&arena, bytes.data, bytes.len, &back, &e);
     ck_assert_msg(rc == 0, "%s", e.text);
     ck_assert_int_eq(back.n, 5);
-    ck_assert_int_eq(weights_get(&back, "p1/dense", 2, 3, &f, &e), 0);
-    ck_assert_mem_eq(f, floats, sizeof floats);
-    ck_assert_int_eq(weights_get_doubles(&back, "sd", -1, 2, &d, &e), 0);
-    ck_assert_mem_eq(d, doubles, sizeof doubles);
-    ck_assert_int_eq(weights_get_text(&back, "about", &text, &e), 0);
-    ck_assert_str_eq(text, "three layers, \xc3\xbc");
-    ck_assert_int_eq(weights_get_text(&back, "empty", &text, &e), 0);
-    ck_assert_str_eq(text, "");
-    ck_assert_int_eq(weights_get(&back, "nothing", -1, -1, &f, &e), 0);
-    ck_assert(weights_shape(&back, "nothing", &rows, &cols) && rows == 0 && cols == 4);
-    ck_assert(!weights_shape(&back, "nowhere", &rows, &cols));
+    struct weights_reader in = { &back, &e, 0 };
+    ck_assert_mem_eq(weights_floats(&in, "p1/dense", 2, 3), floats, sizeof floats);
+    ck_assert_mem_eq(weights_doubles(&in, "sd", -1, 2), doubles, sizeof doubles);
+    ck_assert_str_eq(weights_text(&in, "about"), "three layers, \xc3\xbc");
+    ck_assert_str_eq(weights_text(&in, "empty"), "");
+    ck_assert_ptr_nonnull(weights_floats(&in, "nothing", -1, -1));
+    ck_assert_int_eq(in.rc, 0);
+    const struct weights_array *nothing = weights_find(&back, "nothing");
+    ck_assert(nothing->rows == 0 && nothing->cols == 4);
+    ck_assert_ptr_null(weights_find(&back, "nowhere"));
 }
 END_TEST
 
@@ -135,19 +130,18 @@ START_TEST(asking_for_what_is_not_there_says_what_is)
 {
     struct err e = { 0 };
     struct weights w;
-    const double *d;
-    const char *text;
-    const float *f;
-    int rc;
+    struct weights_reader in = { &w, &e, 0 };
 
     bag_fill(&w);
     if (asks[_i].kind == WEIGHTS_FLOATS)
-        rc = weights_get(&w, asks[_i].array, asks[_i].rows, asks[_i].cols, &f, &e);
+        weights_floats(&in, asks[_i].array, asks[_i].rows, asks[_i].cols);
     else if (asks[_i].kind == WEIGHTS_DOUBLES)
-        rc = weights_get_doubles(&w, asks[_i].array, asks[_i].rows, asks[_i].cols, &d, &e);
+        weights_doubles(&in, asks[_i].array, asks[_i].rows, asks[_i].cols);
     else
-        rc = weights_get_text(&w, asks[_i].array, &text, &e);
-    ck_assert_msg(rc == asks[_i].want, "%s: %d", asks[_i].name, rc);
+        weights_text(&in, asks[_i].array);
+    ck_assert_msg(in.rc == asks[_i].want, "%s: %d", asks[_i].name, in.rc);
+    ck_assert_msg((weights_floats(&in, "p1/dense", 2, 3) == NULL) == (in.rc < 0),
+                  "%s: what fails once has failed", asks[_i].name);
     ck_assert_msg(strstr(e.text, asks[_i].says) != NULL, "%s: %s", asks[_i].name, e.text);
 }
 END_TEST
@@ -292,7 +286,6 @@ END_TEST
 START_TEST(a_bag_of_the_largest_number_of_arrays_makes_the_journey)
 {
     struct weights w, back;
-    const float *f;
     char name[16];
 
     weights_init(&w, &arena);
@@ -304,8 +297,8 @@ START_TEST(a_bag_of_the_largest_number_of_arrays_makes_the_journey)
     }
     ck_assert_int_eq(weights_encode(&w, &bytes, NULL), 0);
     ck_assert_int_eq(weights_decode(&arena, bytes.data, bytes.len, &back, NULL), 0);
-    ck_assert_int_eq(weights_get(&back, "w1023", 1, 1, &f, NULL), 0);
-    ck_assert(*f == 1023);
+    struct weights_reader in = { .from = &back };
+    ck_assert(*weights_floats(&in, "w1023", 1, 1) == 1023);
 }
 END_TEST
 
