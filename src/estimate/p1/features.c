@@ -1,6 +1,9 @@
 #include "estimate/p1/features.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "catalog/gpu_type.h"
 #include "catalog/workload.h"
@@ -97,6 +100,34 @@ void features_of(const struct workload *w, const struct gpu_type *g, struct feat
     };
     take_kinds(w, out->kind);
     take_figures(g, out->figure);
+}
+
+/* Two doubles, then floats. */
+enum { FEATURE_FLOATS = FEATURE_NUMBERS - 2, FLOATS_AT = offsetof(struct features, share) };
+static_assert(offsetof(struct features, figures_known) ==
+                  FLOATS_AT + (FEATURE_FLOATS - 1) * sizeof(float),
+              "side by side");
+
+void features_write(const struct features *f, double *row)
+{
+    float floats[FEATURE_FLOATS];
+
+    memcpy(floats, (const char *)f + FLOATS_AT, sizeof floats);
+    *row++ = f->ln_roofline;
+    *row++ = f->ln_watts;
+    for (int i = 0; i < FEATURE_FLOATS; i++)
+        *row++ = (double)floats[i];
+}
+
+void features_read(const double *row, struct features *f)
+{
+    float floats[FEATURE_FLOATS];
+
+    f->ln_roofline = *row++;
+    f->ln_watts = *row++;
+    for (int i = 0; i < FEATURE_FLOATS; i++)
+        floats[i] = (float)*row++;
+    memcpy((char *)f + FLOATS_AT, floats, sizeof floats);
 }
 
 bool features_are_of_one_type(const struct features *a, const struct features *b)

@@ -50,6 +50,11 @@ struct features {
 
 void features_of(const struct workload *w, const struct gpu_type *g, struct features *out);
 
+/* All of its numbers in a row, as they stand above, for files; and back. */
+enum { FEATURE_NUMBERS = 2 + FEATURE_SHARES + FEATURE_KINDS + FEATURE_FIGURES + 8 };
+void features_write(const struct features *f, double *row);
+void features_read(const double *row, struct features *f);
+
 /* Are these of one GPU type, figure for figure? */
 bool features_are_of_one_type(const struct features *a, const struct features *b);
 

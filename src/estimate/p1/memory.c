@@ -348,7 +348,6 @@ void memory_make(struct arena *a, const struct examples *x, const struct holdout
 
 /* Digests as halves, which a double holds exactly; what is not known is masked. */
 enum { WHO_COLS = 6, VALUE_COLS = REMEMBERED_ANYTHING };
-enum { ON_COLS = 2 + FEATURE_SHARES + FEATURE_KINDS + FEATURE_FIGURES + 8 };
 
 /* Residuals are logarithms and roots: none is near this. */
 #define VALUE_MAX 1e3f
@@ -372,47 +371,6 @@ static bool join(const double *from, uint64_t *digest)
     return true;
 }
 
-/* The numbers of 'on' and where they stand in a row, in both directions. */
-static void features_write(const struct features *on, double *row)
-{
-    *row++ = on->ln_roofline;
-    *row++ = on->ln_watts;
-    for (int i = 0; i < FEATURE_SHARES; i++)
-        *row++ = (double)on->share[i];
-    for (int i = 0; i < FEATURE_KINDS; i++)
-        *row++ = (double)on->kind[i];
-    for (int i = 0; i < FEATURE_FIGURES; i++)
-        *row++ = (double)on->figure[i];
-    *row++ = (double)on->ln_batch;
-    *row++ = (double)on->ln_step_s;
-    *row++ = (double)on->ln_kernel_s;
-    *row++ = (double)on->ln_params;
-    *row++ = (double)on->mem_share;
-    *row++ = (double)on->busy;
-    *row++ = (double)on->known;
-    *row++ = (double)on->figures_known;
-}
-
-static void features_read(const double *row, struct features *on)
-{
-    on->ln_roofline = *row++;
-    on->ln_watts = *row++;
-    for (int i = 0; i < FEATURE_SHARES; i++)
-        on->share[i] = (float)*row++;
-    for (int i = 0; i < FEATURE_KINDS; i++)
-        on->kind[i] = (float)*row++;
-    for (int i = 0; i < FEATURE_FIGURES; i++)
-        on->figure[i] = (float)*row++;
-    on->ln_batch = (float)*row++;
-    on->ln_step_s = (float)*row++;
-    on->ln_kernel_s = (float)*row++;
-    on->ln_params = (float)*row++;
-    on->mem_share = (float)*row++;
-    on->busy = (float)*row++;
-    on->known = (float)*row++;
-    on->figures_known = (float)*row++;
-}
-
 static void put_masked(struct weights *to, const char *name, const char *mask_name, int rows,
                        int cols, const float *values)
 {
@@ -431,7 +389,7 @@ void memory_save(const struct memory *m, struct weights *to)
 {
     size_t n = (size_t)m->n;
     double *who = ARENA_ARRAY(to->a, double, n *WHO_COLS);
-    double *on = ARENA_ARRAY(to->a, double, n *ON_COLS);
+    double *on = ARENA_ARRAY(to->a, double, n *FEATURE_NUMBERS);
     double *first = ARENA_ARRAY(to->a, double, (size_t)m->n_types + 1);
     float *values = ARENA_ARRAY(to->a, float, n *VALUE_COLS);
 
@@ -439,7 +397,7 @@ void memory_save(const struct memory *m, struct weights *to)
         halve(m->items[i].who.name, who + i * WHO_COLS);
         halve(m->items[i].who.family, who + i * WHO_COLS + 2);
         halve(m->items[i].who.dataset, who + i * WHO_COLS + 4);
-        features_write(&m->items[i].on, on + i * ON_COLS);
+        features_write(&m->items[i].on, on + i * FEATURE_NUMBERS);
         for (int j = 0; j < VALUE_COLS; j++)
             values[i * VALUE_COLS + (size_t)j] =
                 remembered_value(&m->items[i], (enum remembered_what)j);
@@ -447,7 +405,7 @@ void memory_save(const struct memory *m, struct weights *to)
     for (int t = 0; t <= m->n_types; t++)
         first[t] = (double)m->first[t];
     weights_put_doubles(to, "memory.who", m->n, WHO_COLS, who);
-    weights_put_doubles(to, "memory.features", m->n, ON_COLS, on);
+    weights_put_doubles(to, "memory.features", m->n, FEATURE_NUMBERS, on);
     put_masked(to, "memory.values", "memory.known", m->n, VALUE_COLS, values);
     put_masked(to, "memory.mean-s", "memory.mean-s-known", 1, m->n_types, m->mean_s);
     weights_put_doubles(to, "memory.first", 1, m->n_types + 1, first);
@@ -473,17 +431,17 @@ static float *get_masked(struct arena *a, struct weights_reader *in, const char 
 static int load_items(struct arena *a, struct weights_reader *in, struct memory *m)
 {
     const double *who = weights_doubles(in, "memory.who", m->n, WHO_COLS);
-    const double *on = weights_doubles(in, "memory.features", m->n, ON_COLS);
+    const double *on = weights_doubles(in, "memory.features", m->n, FEATURE_NUMBERS);
     const float *value = get_masked(a, in, "memory.values", "memory.known", m->n, VALUE_COLS);
 
     for (int i = 0; in->rc == 0 && i < m->n;
-         i++, who += WHO_COLS, on += ON_COLS, value += VALUE_COLS) {
+         i++, who += WHO_COLS, on += FEATURE_NUMBERS, value += VALUE_COLS) {
         struct remembered *it = &m->items[i];
 
         if (!join(who, &it->who.name) || !join(who + 2, &it->who.family) ||
             !join(who + 4, &it->who.dataset))
             return err_set(in->e, EINVAL, "memory.who: row %d is not made of digests", i + 1);
-        if (!weights_within_doubles(on, ON_COLS, FEATURE_MAX))
+        if (!weights_within_doubles(on, FEATURE_NUMBERS, FEATURE_MAX))
             return err_set(in->e, EINVAL, "memory.features: row %d is beyond any feature", i + 1);
         features_read(on, &it->on);
         it->alone = value[REMEMBERED_ALONE];
