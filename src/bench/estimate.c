@@ -12,7 +12,7 @@
 #include "catalog/catalog.h"
 #include "catalog/import/import.h"
 #include "estimate/p1/p1.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "refine/model.h"
 #include "refine/p2.h"
 #include "store/store.h"

@@ -15,7 +15,7 @@
 #include "catalog/cluster/ledger.h"
 #include "catalog/cluster/snapshot.h"
 #include "monitor/monitor.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "optimize/model/lower.h"
 #include "optimize/model/plan.h"
 #include "optimize/prices/kept.h"

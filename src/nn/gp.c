@@ -8,6 +8,11 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+void nn_init(void)
+{
+    openblas_set_num_threads(1);
+}
+
 int gp_fit(struct arena *a, int n, double *k, const double *y, struct gp *out, struct err *e)
 {
     *out = (struct gp){ .n = n, .inverse = k, .alpha = ARENA_ARRAY(a, double, (size_t)n) };
@@ -25,29 +30,38 @@ int gp_fit(struct arena *a, int n, double *k, const double *y, struct gp *out, s
     return 0;
 }
 
-/* With Q the inverse and B the block: the conditional mean is y_B - (Q_BB)^-1 alpha_B, its
- * covariance (Q_BB)^-1. 'factor' gets the Cholesky factor of Q_BB, 'gone' (Q_BB)^-1 alpha_B.
- */
-static int solve_block(struct arena *a, const struct gp *g, int m, const int *block,
-                       double **factor, double **gone, struct err *e)
+/* The Cholesky factor of Q_BB, with Q the inverse and B the block. */
+static int factor_block(struct arena *a, const struct gp *g, int m, const int *block,
+                        double **factor, struct err *e)
 {
     double *q = ARENA_ARRAY(a, double, (size_t)m *(size_t)m);
-    double *v = ARENA_ARRAY(a, double, (size_t)m);
 
     for (int i = 0; i < m; i++) {
         const double *row = g->inverse + (size_t)block[i] * (size_t)g->n;
         for (int j = 0; j < m; j++)
             q[(size_t)i * (size_t)m + (size_t)j] = row[block[j]];
-        v[i] = g->alpha[block[i]];
     }
+    *factor = q;
     int rc = m ? LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', m, q, m) : 0;
     if (rc != 0)
         return err_set(e, EDOM, "block of %d points: leading minor %d is not positive", m, rc);
-    if (m)
-        LAPACKE_dpotrs(LAPACK_ROW_MAJOR, 'L', m, 1, q, m, v, 1);
-    *factor = q;
-    *gone = v;
     return 0;
+}
+
+/* The conditional mean is y_B - (Q_BB)^-1 alpha_B, its covariance (Q_BB)^-1. 'factor' gets the
+ * factor of Q_BB, 'gone' (Q_BB)^-1 alpha_B.
+ */
+static int solve_block(struct arena *a, const struct gp *g, int m, const int *block,
+                       double **factor, double **gone, struct err *e)
+{
+    int rc = factor_block(a, g, m, block, factor, e);
+
+    *gone = ARENA_ARRAY(a, double, (size_t)m);
+    for (int i = 0; i < m; i++)
+        (*gone)[i] = g->alpha[block[i]];
+    if (m && rc == 0)
+        LAPACKE_dpotrs(LAPACK_ROW_MAJOR, 'L', m, 1, *factor, m, *gone, 1);
+    return rc;
 }
 
 int gp_leave_out(struct arena *a, const struct gp *g, const double *y, int m, const int *block,
@@ -83,5 +97,20 @@ int gp_without(struct arena *a, const struct gp *g, int m, const int *block, dou
         cblas_daxpy(g->n, -gone[i], g->inverse + (size_t)block[i] * (size_t)g->n, 1, alpha, 1);
     for (int i = 0; i < m; i++)    // zero but for rounding
         alpha[block[i]] = 0;
+    return 0;
+}
+
+int gp_in_block(struct arena *a, const struct gp *g, int m, const int *block, const double *u,
+                double *out, struct err *e)
+{
+    double *factor, *v = ARENA_ARRAY(a, double, (size_t)m);
+    int rc = factor_block(a, g, m, block, &factor, e);
+
+    if (rc < 0)
+        return rc;
+    memcpy(v, u, (size_t)m * sizeof *v);
+    cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, 1, m, 1, factor, m,
+                v, m);
+    *out = cblas_ddot(m, v, 1, v, 1);
     return 0;
 }

@@ -10,6 +10,11 @@
 struct arena;
 struct err;
 
+/* One thread for all linear algebra of this process: our matrices are small, and the sums
+ * must not depend on how many cores a machine has. Call once, before the first use.
+ */
+void nn_init(void);
+
 struct gp {
     int n;
     double *inverse;    // (n, n) of the kernel with its noise
@@ -31,5 +36,9 @@ int gp_leave_out(struct arena *a, const struct gp *g, const double *y, int m, co
 /* 'alpha' (n) of a process that has not seen 'block': zeros there. */
 int gp_without(struct arena *a, const struct gp *g, int m, const int *block, double *alpha,
                struct err *e);
+
+/* u' (Q_BB)^-1 u, with Q the inverse, B the block, and 'u' (m). */
+int gp_in_block(struct arena *a, const struct gp *g, int m, const int *block, const double *u,
+                double *out, struct err *e);
 
 #endif

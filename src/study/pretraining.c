@@ -11,7 +11,7 @@
 #include "catalog/catalog.h"
 #include "estimate/p1/examples.h"
 #include "estimate/p1/p1.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "refine/model.h"
 #include "sim/sim.h"
 

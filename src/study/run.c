@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "catalog/cluster/state.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "optimize/policy/solver.h"
 #include "sim/sim.h"
 #include "sim/world/world.h"

@@ -11,7 +11,7 @@
 #include "base/text/file.h"
 #include "cli/offline/advise.h"
 #include "cli/table.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "optimize/policy/solver.h"
 #include "sim/ground.h"
 

@@ -16,7 +16,7 @@
 #include "catalog/catalog.h"
 #include "catalog/import/export.h"
 #include "cli/offline/learned.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "refine/model.h"
 #include "store/store.h"
 

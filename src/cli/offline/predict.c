@@ -12,7 +12,7 @@
 #include "cli/cmd.h"
 #include "cli/offline/learned.h"
 #include "estimate/estimate.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "refine/model.h"
 #include "refine/p2.h"
 #include "refine/refine.h"

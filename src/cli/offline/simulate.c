@@ -19,7 +19,7 @@
 #include "catalog/cluster/state.h"
 #include "cli/offline/learned.h"
 #include "cli/table.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "optimize/policy/solver.h"
 #include "refine/model.h"
 #include "sim/ground.h"

@@ -29,7 +29,7 @@
 #include "monitor/energy.h"
 #include "monitor/monitor.h"
 #include "monitor/watch.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "refine/model.h"
 #include "refine/trainer.h"
 

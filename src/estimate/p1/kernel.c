@@ -9,7 +9,6 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "nn/gauss.h"
 #include "nn/weights.h"
 
 static double square(double x)
@@ -212,55 +211,21 @@ static int forget(struct arena *a, const struct process *p, int m, const int *bl
     return rc;
 }
 
-/* k' Q k of the process without its block, where k is 0 at the block already. */
-static int explained(struct arena *a, const struct gp *g, const double *k, int m, const int *block,
-                     double *out, struct err *e)
-{
-    int n = g->n, rc = 0;
-    double *qk = ARENA_ARRAY(a, double, (size_t)n);
-    double none[1], zero = 0;
-
-    if (n == 0) {
-        *out = 0;
-        return 0;
-    }
-    cblas_dsymv(CblasRowMajor, CblasLower, n, 1, g->inverse, n, k, 1, 0, qk, 1);
-    *out = cblas_ddot(n, k, 1, qk, 1);
-    if (m == 0)
-        return 0;
-    double *q_bb = ARENA_ARRAY(a, double, (size_t)m *(size_t)m);
-    double *u = ARENA_ARRAY(a, double, (size_t)m);
-    for (int i = 0; i < m; i++) {
-        u[i] = qk[block[i]];
-        for (int j = 0; j < m; j++)
-            q_bb[i * m + j] = g->inverse[(size_t)block[i] * (size_t)n + (size_t)block[j]];
-    }
-    rc = gauss_condition(a, m, q_bb, u, 1, u, none, &zero, e);    // zero becomes u' Q_bb^-1 u
-    *out -= zero;
-    return rc;
-}
-
 int process_ask(struct arena *a, const struct process *p, const struct kernel_point *at,
-                double *mean, double *sd, struct err *e)
+                double *mean, struct err *e)
 {
-    int n = p->gp.n, rc;
+    int n = p->gp.n;
     int *block = ARENA_ARRAY(a, int, (size_t)n);
     double *k = ARENA_ARRAY(a, double, (size_t)n);
-    double *alpha = ARENA_ARRAY(a, double, (size_t)n), gone, shift = 0;
+    double *rest = ARENA_ARRAY(a, double, (size_t)n), shift = 0;
     int m = points_of(p, &at->who, block);
+    int rc = m ? forget(a, p, m, block, &shift, rest, e) : 0;
 
-    rc = m ? forget(a, p, m, block, &shift, alpha, e) : 0;
-    if (rc < 0)
-        return rc;
     for (int i = 0; i < n; i++)
         k[i] = p->kernel(at, &p->points[i]);
     for (int i = 0; i < m; i++)
         k[block[i]] = 0;
-    *mean = p->mean + shift + (n ? cblas_ddot(n, k, 1, m ? alpha : p->gp.alpha, 1) : 0);
-    if (!sd)
-        return 0;
-    rc = explained(a, &p->gp, k, m, block, &gone, e);
-    *sd = sqrt(fmax(p->kernel(at, at) + p->noise - gone, 1e-4));
+    *mean = p->mean + shift + (n ? cblas_ddot(n, k, 1, m ? rest : p->gp.alpha, 1) : 0);
     return rc;
 }
 
@@ -299,23 +264,19 @@ static void explained_by_all(struct arena *a, const struct process *p, int n_at,
     }
 }
 
-/* As 'explained', of each of n_at rows 'k'. */
+/* k' Q k of each of n_at rows 'k', for the process without its block, where k is 0 already. */
 static int explained_all(struct arena *a, const struct process *p, int n_at, const float *k, int m,
                          const int *block, double *out, struct err *e)
 {
     int n = p->gp.n, rc = 0;
-    double *q_bb = ARENA_ARRAY(a, double, (size_t)m *(size_t)m);
-    double *u = ARENA_ARRAY(a, double, (size_t)m), none[1], gone = 0;
+    double *u = ARENA_ARRAY(a, double, (size_t)m), gone = 0;
 
     explained_by_all(a, p, n_at, k, out);
     for (int at = 0; at < n_at && m && rc == 0; at++) {
-        for (int i = 0; i < m; i++) {
-            const double *q = p->gp.inverse + (size_t)block[i] * (size_t)n;
-            u[i] = mixed_dot(n, k + (size_t)at * (size_t)n, q);
-            for (int j = 0; j < m; j++)
-                q_bb[i * m + j] = q[block[j]];
-        }
-        rc = gauss_condition(a, m, q_bb, u, 1, u, none, &gone, e);    // u' Q_bb^-1 u
+        for (int i = 0; i < m; i++)
+            u[i] = mixed_dot(n, k + (size_t)at * (size_t)n,
+                             p->gp.inverse + (size_t)block[i] * (size_t)n);
+        rc = gp_in_block(a, &p->gp, m, block, u, &gone, e);
         out[at] -= gone;
     }
     return rc;
@@ -376,8 +337,6 @@ int process_leave_out(struct arena *a, const struct process *p, int m, const int
 /* ---- saving ---- */
 
 /* Digests travel as four numbers of 16 bits each: a float holds those exactly. */
-enum { DIGEST_FLOATS = 3 * 4 };    // of a subject
-
 static float *put_digest(float *to, uint64_t d)
 {
     for (int i = 0; i < 4; i++)
@@ -393,60 +352,39 @@ static const float *get_digest(const float *from, uint64_t *d)
     return from;
 }
 
-static float *put_floats(float *to, const float *from, int n)
+/* A point has ln_roofline and ln_watts behind the features that are arrays. */
+static int feature_of(int column)
 {
-    memcpy(to, from, (size_t)n * sizeof *to);
-    return to + n;
-}
+    enum { ARRAYS = FEATURE_SHARES + FEATURE_KINDS + FEATURE_FIGURES };
 
-static const float *get_floats(const float *from, float *to, int n)
-{
-    memcpy(to, from, (size_t)n * sizeof *to);
-    return from + n;
+    if (column < ARRAYS)
+        return column + 2;
+    return column < ARRAYS + 2 ? column - ARRAYS : column;
 }
 
 static void put_point(const struct kernel_point *p, float *to)
 {
-    const struct features *f = &p->on;
-    const float rest[] = {
-        (float)f->ln_roofline, (float)f->ln_watts, f->ln_batch, f->ln_step_s, f->ln_kernel_s,
-        f->ln_params,          f->mem_share,       f->busy,     f->known,     f->figures_known
-    };
-    float *at = put_digest(put_digest(put_digest(to, p->who.name), p->who.family), p->who.dataset);
+    double row[FEATURE_NUMBERS];
 
-    at = put_floats(at, f->share, FEATURE_SHARES);
-    at = put_floats(at, f->kind, FEATURE_KINDS);
-    at = put_floats(at, f->figure, FEATURE_FIGURES);
-    at = put_floats(at, rest, (int)(sizeof rest / sizeof *rest));
-    assert(at == to + POINT_FLOATS);
+    to = put_digest(put_digest(put_digest(to, p->who.name), p->who.family), p->who.dataset);
+    features_write(&p->on, row);
+    for (int i = 0; i < FEATURE_NUMBERS; i++)
+        to[i] = (float)row[feature_of(i)];
 }
 
 /* false: numbers that no feature has. */
 static bool get_point(const float *from, struct kernel_point *p)
 {
-    struct features *f = &p->on;
-    float rest[10];
+    double row[FEATURE_NUMBERS];
 
-    if (!weights_within(from + DIGEST_FLOATS, POINT_FLOATS - DIGEST_FLOATS, (float)FEATURE_MAX))
+    if (!weights_within(from + DIGEST_FLOATS, FEATURE_NUMBERS, (float)FEATURE_MAX))
         return false;
-
     from = get_digest(from, &p->who.name);
     from = get_digest(from, &p->who.family);
     from = get_digest(from, &p->who.dataset);
-    from = get_floats(from, f->share, FEATURE_SHARES);
-    from = get_floats(from, f->kind, FEATURE_KINDS);
-    from = get_floats(from, f->figure, FEATURE_FIGURES);
-    get_floats(from, rest, 10);
-    f->ln_roofline = (double)rest[0];
-    f->ln_watts = (double)rest[1];
-    f->ln_batch = rest[2];
-    f->ln_step_s = rest[3];
-    f->ln_kernel_s = rest[4];
-    f->ln_params = rest[5];
-    f->mem_share = rest[6];
-    f->busy = rest[7];
-    f->known = rest[8];
-    f->figures_known = rest[9];
+    for (int i = 0; i < FEATURE_NUMBERS; i++)
+        row[feature_of(i)] = (double)from[i];
+    features_read(row, &p->on);
     return true;
 }
 

@@ -83,15 +83,13 @@ struct process {
 int process_fit(struct arena *a, kernel_f *kernel, double noise, const struct examples *x, int n,
                 const struct example *list, struct process *out, struct err *e);
 
-/* Mean and standard deviation (may be NULL) at 'at', as if nothing had been seen of its own
- * workload.
- */
+/* The mean at 'at', as if nothing had been seen of its own workload. */
 int process_ask(struct arena *a, const struct process *p, const struct kernel_point *at,
-                double *mean, double *sd, struct err *e);
+                double *mean, struct err *e);
 
-/* The same of one workload at n_at points (types), to 1e-5 (sd: 1e-4) and many times faster: what
- * there is to forget is forgotten once, and kernels are worked out in rows. Over kernel_ridge
- * there is no sd.
+/* The same of one workload at n_at points (types), to 1e-5 and many times faster: what there is to
+ * forget is forgotten once, and kernels are worked out in rows. With the standard deviation, to
+ * 1e-4; NULL: nobody asks, and over kernel_ridge there is none.
  */
 int process_ask_all(struct arena *a, const struct process *p, int n_at,
                     const struct kernel_point *at, double *mean, double *sd, struct err *e);
@@ -110,7 +108,8 @@ int process_load(struct arena *a, kernel_f *kernel, const struct weights *from, 
  * takes the square of its points in memory, so one is refused over more than it may learn from:
  * EXAMPLES_PAIRS_MAX.
  */
-enum { POINT_FLOATS = 35, POINTS_MAX = 4 * EXAMPLES_PAIRS_MAX };
+enum { DIGEST_FLOATS = 3 * 4, POINT_FLOATS = DIGEST_FLOATS + FEATURE_NUMBERS };
+enum { POINTS_MAX = 4 * EXAMPLES_PAIRS_MAX };
 void points_save(const struct kernel_point *points, int n, const char *name, struct weights *to);
 int points_load(struct arena *a, const struct weights *from, const char *name,
                 struct kernel_point **out, int *n, struct err *e);

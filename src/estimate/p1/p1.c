@@ -526,7 +526,7 @@ static float process_mean(struct p1_context *s, const struct process *p,
 {
     struct err e = { 0 };
     double mean;
-    int rc = process_ask(&s->scratch, p, at, &mean, NULL, &e);
+    int rc = process_ask(&s->scratch, p, at, &mean, &e);
 
     assert(rc == 0);    // a block of a positive definite matrix
     return (float)mean;

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "sim/eval/cells.h"
 #include "sim/eval/fold.h"
 #include "sim/eval/score.h"

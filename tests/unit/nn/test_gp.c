@@ -84,6 +84,10 @@ START_TEST(leaving_out_equals_never_having_seen)
         }
         ck_assert_double_eq_tol(mean[b], want, 1e-8);
         ck_assert_double_eq_tol(cov[b * m + b], variance, 1e-8);
+        double u[N] = { [0] = 0 }, in_block;
+        u[b] = 1;
+        ck_assert_int_eq(gp_in_block(&a, &full, m, block, u, &in_block, &e), 0);
+        ck_assert_double_eq_tol(in_block, variance, 1e-8);
     }
     arena_release(&a);
 }

@@ -3,7 +3,7 @@
 #include "nn/adam.h"
 #include "nn/attention.h"
 #include "nn/dense.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "nn/gru.h"
 #include "nn/params.h"
 #include "nn/stop.h"

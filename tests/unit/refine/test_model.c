@@ -8,7 +8,7 @@
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "estimate/p1/p1.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "nn/weights.h"
 #include "refine/p2.h"
 #include "store/store.h"

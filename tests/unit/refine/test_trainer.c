@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/text/buf.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "nn/weights.h"
 #include "refine/model.h"
 #include "unit/refine/small_catalog.h"

@@ -159,6 +159,17 @@ static int others(const struct examples *x, int w, bool by_family, struct exampl
     return n;
 }
 
+/* What a process says at 'at'; the sd only where there is one. */
+static void ask(struct arena *a, const struct process *p, const struct kernel_point *at,
+                double *mean, double *sd)
+{
+    double near;
+
+    ck_assert_int_eq(process_ask(a, p, at, mean, NULL), 0);
+    if (p->kernel != kernel_ridge)
+        ck_assert_int_eq(process_ask_all(a, p, 1, at, &near, sd, NULL), 0);
+}
+
 static const struct {
     const char *name;
     kernel_f *kernel;
@@ -184,13 +195,14 @@ START_TEST(a_process_forgets_the_workload_that_asks)
             struct kernel_point at = point_at(&l.x, w, t);
             double mean, sd, want, want_sd;
             int n = others(&l.x, w, false, list);
-            ck_assert_int_eq(process_ask(&l.w.arena, &p, &at, &mean, &sd, NULL), 0);
+            ask(&l.w.arena, &p, &at, &mean, &sd);
             ask_plainly(&l.x, processes[_i].kernel, processes[_i].noise, list, n, &at, &want,
                         &want_sd);
             ck_assert_msg(fabs(mean - want) < 1e-6, "%s: %d on %d: %.9g, want %.9g",
                           processes[_i].name, w, t, mean, want);
-            ck_assert_msg(fabs(sd - want_sd) < 1e-6, "%s: %d on %d: sd %.9g, want %.9g",
-                          processes[_i].name, w, t, sd, want_sd);
+            ck_assert_msg(p.kernel == kernel_ridge || fabs(sd - want_sd) < 1e-4,
+                          "%s: %d on %d: sd %.9g, want %.9g", processes[_i].name, w, t, sd,
+                          want_sd);
         }
     world_release(&l.w);
 }
@@ -207,10 +219,10 @@ START_TEST(a_newcomer_is_told_what_all_points_say)
     int n = others(&l.x, 4, false, list);
     struct kernel_point at = point_at(&l.x, 4, 1);
     ck_assert_int_eq(process_fit(&l.w.arena, kernel_alone, 0.01, &l.x, n, list, &p, NULL), 0);
-    ck_assert_int_eq(process_ask(&l.w.arena, &p, &at, &mean, &sd, NULL), 0);
+    ask(&l.w.arena, &p, &at, &mean, &sd);
     ask_plainly(&l.x, kernel_alone, 0.01, list, n, &at, &want, &want_sd);
     ck_assert_double_eq_tol(mean, want, 1e-9);
-    ck_assert_double_eq_tol(sd, want_sd, 1e-9);
+    ck_assert_double_eq_tol(sd, want_sd, 1e-4);
     world_release(&l.w);
 }
 END_TEST
@@ -221,7 +233,7 @@ START_TEST(asking_on_all_types_agrees_with_asking_on_each)
     struct lab l;
     struct process p;
     struct example list[64];
-    double mean[3], sd[3], want, want_sd;
+    double mean[3], sd[3], want;
 
     lab_init(&l);
     int n = _i < 2 ? others(&l.x, 4, false, list) : 0;
@@ -236,10 +248,13 @@ START_TEST(asking_on_all_types_agrees_with_asking_on_each)
         ck_assert_int_eq(process_ask_all(&l.w.arena, &p, 3, at, mean, has_sd ? sd : NULL, NULL), 0);
         ck_assert_int_eq(process_ask_all(&l.w.arena, &p, 0, NULL, NULL, NULL, NULL), 0);
         for (int t = 0; t < 3; t++) {
-            process_ask(&l.w.arena, &p, &at[t], &want, &want_sd, NULL);
+            double alone, alone_sd;
+            process_ask(&l.w.arena, &p, &at[t], &want, NULL);
             ck_assert_double_eq_tol(mean[t], want, 1e-5);
+            process_ask_all(&l.w.arena, &p, 1, &at[t], &alone, has_sd ? &alone_sd : NULL, NULL);
+            ck_assert_double_eq_tol(mean[t], alone, 1e-9);
             if (has_sd)
-                ck_assert_double_eq_tol(sd[t], want_sd, 1e-4);
+                ck_assert_double_eq_tol(sd[t], alone_sd, 1e-6);
         }
     }
     world_release(&l.w);
@@ -285,13 +300,13 @@ START_TEST(without_points_the_kernel_is_all_there_is)
     lab_init(&l);
     struct kernel_point at = point_at(&l.x, 0, 0);
     ck_assert_int_eq(process_fit(&l.w.arena, kernel_alone, 0.01, &l.x, 0, NULL, &p, NULL), 0);
-    ck_assert_int_eq(process_ask(&l.w.arena, &p, &at, &mean, &sd, NULL), 0);
+    ask(&l.w.arena, &p, &at, &mean, &sd);
     ck_assert_double_eq(mean, 0);
     ck_assert_double_eq_tol(sd, sqrt(kernel_alone(&at, &at) + 0.01), 1e-9);
     ck_assert_int_eq(process_fit(&l.w.arena, kernel_alone, 0.01, &l.x, 3, l.x.alone, &p, NULL), 0);
-    ck_assert_int_eq(process_ask(&l.w.arena, &p, &at, &mean, &sd, NULL), 0);    // all its own
+    ask(&l.w.arena, &p, &at, &mean, &sd);    // all its own
     ck_assert_double_eq(mean, 0);
-    ck_assert_double_eq_tol(sd, sqrt(kernel_alone(&at, &at) + 0.01), 1e-6);
+    ck_assert_double_eq_tol(sd, sqrt(kernel_alone(&at, &at) + 0.01), 1e-4);
     world_release(&l.w);
 }
 END_TEST
@@ -311,8 +326,8 @@ START_TEST(what_is_saved_answers_the_same)
     ck_assert_int_eq(process_load(&l.w.arena, kernel_alone, &bag, "it", &back, NULL), 0);
     for (int w = 0; w < l.x.n_workloads; w++) {
         struct kernel_point at = point_at(&l.x, w, 1);
-        process_ask(&l.w.arena, &p, &at, &want, &want_sd, NULL);
-        process_ask(&l.w.arena, &back, &at, &mean, &sd, NULL);
+        ask(&l.w.arena, &p, &at, &want, &want_sd);
+        ask(&l.w.arena, &back, &at, &mean, &sd);
         ck_assert_double_eq_tol(mean, want, 1e-9);
         ck_assert_double_eq_tol(sd, want_sd, 1e-9);
     }

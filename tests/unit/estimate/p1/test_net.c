@@ -8,7 +8,7 @@
 #include "estimate/p1/examples.h"
 #include "estimate/p1/memory.h"
 #include "estimate/p1/net_inner.h"
-#include "nn/gauss.h"
+#include "nn/gp.h"
 #include "nn/weights.h"
 #include "unit/estimate/synthetic.h"
 #include "unit/suite.h"
