@@ -313,8 +313,7 @@ struct error_sums {
     int n;
 };
 
-static void add_square(struct error_sums *q, double champion, const float *const held[REGIMES],
-                       int i)
+static void add_square(struct error_sums *q, double champion, float *const held[REGIMES], int i)
 {
     double kin = (double)held[REGIME_KIN][i], stranger = (double)held[REGIME_STRANGER][i];
     double challenger = isnan(kin) ? stranger : kin;
@@ -343,7 +342,7 @@ static void compare(const struct p1_context *s, const struct p1_errors *held,
 
         if (!p1_knows(s, ex->workload))
             add_square(alone, was - (double)p1_alone(s, ex->workload, ex->gpu_type).ln_speed,
-                       (const float *const *)held->alone, i);
+                       held->of[P1_ALONE], i);
     }
     for (int i = 0; i < x->n_pairs; i++) {
         const struct example *ex = &x->pairs[i];
@@ -352,7 +351,7 @@ static void compare(const struct p1_context *s, const struct p1_errors *held,
         if (p1_knows(s, ex->workload))
             continue;
         p1_beside(s, ex->workload, ex->gpu_type, ex->neighbour, ex->neighbour + 1, &said, &sd);
-        add_square(pair, (double)ex->value - (double)said, (const float *const *)held->own, i);
+        add_square(pair, (double)ex->value - (double)said, held->of[P1_OWN], i);
     }
 }
 

@@ -35,82 +35,54 @@ static void fill_scene(struct arena *a, const struct examples *x, const struct p
 
 /* ---- what P1 was wrong in ---- */
 
-static void keep(struct p1_error *list, int *n, struct p1_error it)
+/* The sd that P1 states of what it is wrong in. */
+static float stated_sd(const struct p1_context *s, int workload, enum p1_target of, int type,
+                       int other)
 {
-    if (isfinite(it.error) && isfinite(it.sd) && it.sd > 0)
-        list[(*n)++] = it;
+    struct p1_alone alone = p1_alone(s, workload, type);
+    float ln_r, sd = of == P1_WATTS ? alone.ln_watts_sd : alone.ln_speed_sd;
+
+    if (of == P1_OWN)
+        p1_beside(s, workload, type, other, other + 1, &ln_r, &sd);
+    if (of == P1_PARTNER)
+        p1_partner(s, workload, type, other, other + 1, &ln_r, &sd);
+    return sd;
 }
 
-/* Errors of one example in its arrays, which have room for all. */
-static void take_alone(const struct p2_examples *l, const struct examples *x,
-                       const struct p1_errors *of, struct p2_example *it)
+static void take_errors(struct arena *a, const struct p2_examples *l, const struct examples *x,
+                        const struct p1_errors *errors, struct p2_example *it)
 {
-    for (int i = 0; i < x->n_alone; i++) {
-        int type = x->alone[i].gpu_type;
-        if (x->alone[i].workload == it->workload)
-            keep(it->alone, &it->n_alone,
-                 (struct p1_error){ type, -1, of->alone[it->regime][i],
-                                    p1_alone(l->context, it->at, type).ln_speed_sd });
-    }
-    for (int i = 0; i < x->n_watts; i++) {
-        int type = x->watts[i].gpu_type;
-        if (x->watts[i].workload == it->workload)
-            keep(it->watts, &it->n_watts,
-                 (struct p1_error){ type, -1, of->watts[it->regime][i],
-                                    p1_alone(l->context, it->at, type).ln_watts_sd });
-    }
-}
+    const struct example *list[P1_TARGETS] = { x->alone, x->pairs, x->pairs, x->watts };
+    const int n[P1_TARGETS] = { x->n_alone, x->n_pairs, x->n_pairs, x->n_watts };
 
-static void take_pairs(const struct p2_examples *l, const struct examples *x,
-                       const struct p1_errors *of, struct p2_example *it)
-{
-    for (int i = 0; i < x->n_pairs; i++) {
-        const struct example *p = &x->pairs[i];
-        float ln_r, sd;
-        if (p->workload == it->workload && isfinite(of->own[it->regime][i])) {
-            p1_beside(l->context, it->at, p->gpu_type, p->neighbour, p->neighbour + 1, &ln_r, &sd);
-            keep(it->own, &it->n_own,
-                 (struct p1_error){ p->gpu_type, p->neighbour, of->own[it->regime][i], sd });
+    for (enum p1_target k = 0; k < P1_TARGETS; k++)
+        for (int i = 0; i < n[k]; i++) {
+            const struct example *e = &list[k][i];
+            int who = k == P1_PARTNER ? e->neighbour : e->workload;
+            int other = k == P1_PARTNER ? e->workload : e->neighbour;
+            float error = errors->of[k][it->regime][i];
+            if (who != it->workload || !isfinite(error))
+                continue;
+            float sd = stated_sd(l->context, it->at, k, e->gpu_type, other);
+            if (!isfinite(sd) || !(sd > 0))
+                continue;
+            struct target_errors *to = &it->of[k];
+            ARENA_GROW(a, to->list, to->n, to->cap);
+            to->list[to->n++] = (struct p1_error){ e->gpu_type, other, error, sd };
         }
-        if (p->neighbour == it->workload && isfinite(of->partner[it->regime][i])) {
-            p1_partner(l->context, it->at, p->gpu_type, p->workload, p->workload + 1, &ln_r, &sd);
-            keep(it->partner, &it->n_partner,
-                 (struct p1_error){ p->gpu_type, p->workload, of->partner[it->regime][i], sd });
-        }
-    }
-}
-
-static size_t count(int n, const struct example *x, int workload)
-{
-    size_t found = 0;
-
-    for (int i = 0; i < n; i++)
-        found += x[i].workload == workload;
-    return found;
-}
-
-static void make_room(struct arena *a, const struct examples *x, struct p2_example *it)
-{
-    size_t n_partner = 0;
-
-    for (int i = 0; i < x->n_pairs; i++)
-        n_partner += x->pairs[i].neighbour == it->workload;
-    it->alone = ARENA_ARRAY(a, struct p1_error, count(x->n_alone, x->alone, it->workload));
-    it->watts = ARENA_ARRAY(a, struct p1_error, count(x->n_watts, x->watts, it->workload));
-    it->own = ARENA_ARRAY(a, struct p1_error, count(x->n_pairs, x->pairs, it->workload));
-    it->partner = ARENA_ARRAY(a, struct p1_error, n_partner);
 }
 
 /* The same as a table, with what is believed: episodes are cut from it. */
 static void make_table(struct arena *a, const struct p2_examples *l, struct p2_example *it)
 {
+    const struct target_errors *alone = &it->of[P1_ALONE], *own = &it->of[P1_OWN];
     int *column = ARENA_ARRAY(a, int, (size_t)l->everyone.n_neighbours);
     int n = 0, n_types = l->n_types;
 
     memset(column, -1, (size_t)l->everyone.n_neighbours * sizeof *column);
-    for (int i = 0; i < it->n_own; i++)
-        if (column[it->own[i].other] < 0)
-            column[it->own[i].other] = n++;
+    for (int i = 0; i < own->n; i++)
+        if (column[own->list[i].other] < 0)
+            column[own->list[i].other] = n++;
     p2_estimates_make(a, n_types, n, false, &it->believed);
     for (int w = 0; w < l->everyone.n_neighbours; w++)
         if (column[w] >= 0)
@@ -122,10 +94,10 @@ static void make_table(struct arena *a, const struct p2_examples *l, struct p2_e
         it->alone_error[g] = NAN;
     for (int c = 0; c < n_types * n; c++)
         it->own_error[c] = NAN;
-    for (int i = 0; i < it->n_alone; i++)
-        it->alone_error[it->alone[i].type] = it->alone[i].error;
-    for (int i = 0; i < it->n_own; i++)
-        it->own_error[it->own[i].type * n + column[it->own[i].other]] = it->own[i].error;
+    for (int i = 0; i < alone->n; i++)
+        it->alone_error[alone->list[i].type] = alone->list[i].error;
+    for (int i = 0; i < own->n; i++)
+        it->own_error[own->list[i].type * n + column[own->list[i].other]] = own->list[i].error;
 }
 
 void p2_examples_make(struct arena *a, const struct examples *x, const struct p1 *p1,
@@ -139,9 +111,7 @@ void p2_examples_make(struct arena *a, const struct examples *x, const struct p1
     fill_scene(a, x, p1, out);
     for (int i = 0; i < out->n; i++) {
         struct p2_example *it = &out->list[i];
-        make_room(a, x, it);
-        take_alone(out, x, errors, it);
-        take_pairs(out, x, errors, it);
+        take_errors(a, out, x, errors, it);
         make_table(a, out, it);
     }
     relations_look(out);

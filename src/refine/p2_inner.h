@@ -131,17 +131,22 @@ struct moments {
     double us[2];         // of u u' (1 - s) times 1, l
 };
 
+/* All errors in one of P1's targets, and their moments. */
+struct target_errors {
+    struct p1_error *list;
+    int n, cap;
+    struct moments moments;
+};
+
 /* One workload as a newcomer, in one regime. */
 struct p2_example {
     int workload, family;    // of the examples
     int at;                  // in the context: itself, or itself without its family
     enum regime regime;
-    struct p1_error *alone, *own, *partner, *watts;
-    int n_alone, n_own, n_partner, n_watts;
-    struct p2_estimates believed;    // beside all neighbours of 'own'
-    float *alone_error;              // (n_types) as in 'alone'; NaN: not known
+    struct target_errors of[P1_TARGETS];
+    struct p2_estimates believed;    // beside all neighbours that it has an error beside
+    float *alone_error;              // (n_types) as in P1_ALONE; NaN: not known
     float *own_error;                // (n_types, believed.n_neighbours)
-    struct moments of_alone, of_own, of_partner, of_watts;
 };
 
 struct p2_examples {

@@ -1,7 +1,6 @@
 #include "refine/p2_inner.h"
 
 #include <math.h>
-#include <stddef.h>
 
 /* Without data. For a model's errors: what the leave-one-out errors of a prototype of P1 showed
  * on Gavel's 26 workloads. The roofline's: errors on two GPU types correlate .63 (k80, p100), .12
@@ -126,27 +125,25 @@ static void moments_take(const struct p2_examples *l, int n, const struct p1_err
 
 void relations_look(struct p2_examples *l)
 {
-    for (int i = 0; i < l->n; i++) {
-        struct p2_example *it = &l->list[i];
-        moments_take(l, it->n_alone, it->alone, &it->of_alone);
-        moments_take(l, it->n_own, it->own, &it->of_own);
-        moments_take(l, it->n_partner, it->partner, &it->of_partner);
-        moments_take(l, it->n_watts, it->watts, &it->of_watts);
-    }
+    for (int i = 0; i < l->n; i++)
+        for (enum p1_target k = 0; k < P1_TARGETS; k++) {
+            struct target_errors *of = &l->list[i].of[k];
+            moments_take(l, of->n, of->list, &of->moments);
+        }
 }
 
 /* ---- correlations ---- */
 
 /* The sum of all examples' moments, u in units of what sds should have been. */
-static void add_up(const struct p2_examples *l, const bool *held, enum regime regime, size_t which,
-                   struct moments *out)
+static void add_up(const struct p2_examples *l, const bool *held, enum regime regime,
+                   enum p1_target of, struct moments *out)
 {
     double n_one = 0;
 
     *out = (struct moments){ 0 };
     for (int i = 0; i < l->n; i++) {
         const struct p2_example *it = &l->list[i];
-        const struct moments *m = (const struct moments *)((const char *)it + which);
+        const struct moments *m = &it->of[of].moments;
         if (it->regime != regime || (held && held[it->family]) || !m->is_any)
             continue;
         n_one++;
@@ -212,13 +209,13 @@ void relations_learn(const struct p2_examples *l, const bool *held, struct relat
     for (enum regime r = 0; r < REGIMES; r++) {
         const struct relations *usual = &defaults[r];
         struct moments m;
-        add_up(l, held, r, offsetof(struct p2_example, of_alone), &m);
+        add_up(l, held, r, P1_ALONE, &m);
         out[r].alone = learn_types(&m, 1, 0, usual->alone);
-        add_up(l, held, r, offsetof(struct p2_example, of_watts), &m);
+        add_up(l, held, r, P1_WATTS, &m);
         out[r].watts = learn_types(&m, 1, 0, usual->watts);
-        add_up(l, held, r, offsetof(struct p2_example, of_own), &m);
+        add_up(l, held, r, P1_OWN, &m);
         out[r].own = learn_effect(&m, &usual->own);
-        add_up(l, held, r, offsetof(struct p2_example, of_partner), &m);
+        add_up(l, held, r, P1_PARTNER, &m);
         out[r].partner = learn_effect(&m, &usual->partner);
     }
 }

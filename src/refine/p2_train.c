@@ -248,13 +248,19 @@ static bool is_held(const bool *held, const struct p2_example *it)
     return held && held[it->family];
 }
 
+/* Can something be seen of it, and something else be wrong? */
+static bool may_teach(const struct p2_example *it)
+{
+    return it->of[P1_ALONE].n + it->of[P1_OWN].n > 1;
+}
+
 static int open_lessons(struct arena *a, const struct p2_examples *l, const bool *held, int **out)
 {
     int n = 0;
 
     *out = ARENA_ARRAY(a, int, (size_t)l->n);
     for (int i = 0; i < l->n; i++)
-        if (!is_held(held, &l->list[i]) && l->list[i].n_alone + l->list[i].n_own > 1)
+        if (!is_held(held, &l->list[i]) && may_teach(&l->list[i]))
             (*out)[n++] = i;
     return n;
 }
@@ -339,7 +345,7 @@ static int deal(struct arena *a, const struct p2_examples *l, int n_families, in
         (*group)[f] = -1;
     for (int i = 0; i < l->n; i++) {
         const struct p2_example *it = &l->list[i];
-        if ((*group)[it->family] < 0 && it->n_alone + it->n_own > 1)
+        if ((*group)[it->family] < 0 && may_teach(it))
             (*group)[it->family] = n++ % GROUPS_MAX;
     }
     return n;

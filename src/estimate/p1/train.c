@@ -35,6 +35,13 @@
 /* And that of all towards the process's own, as by this many: a handful that agree may be lucky. */
 #define FEW 2.0
 
+/* The examples of one target that the view shows. */
+struct shown {
+    struct example *list;    // (n)
+    int *at;                 // (n) positions in the examples
+    int n;
+};
+
 /* What is being trained, and what members said when they could not know. */
 struct training {
     struct p1 *p;
@@ -42,41 +49,44 @@ struct training {
     const struct holdout *v;
     const struct p1_options *o;
     struct arena *scratch;
-    struct example *alone, *watts, *pairs;    // what the view shows
-    int n_alone, n_watts, n_pairs;
-    int *alone_at, *watts_at, *pairs_at;         // positions in x
-    float *said_alone[P1_MEMBERS][REGIMES];      // (n_alone)
-    float *said_own[P1_MEMBERS][REGIMES];        // (n_pairs) sqrt(r), the job held out
-    float *said_partner[P1_MEMBERS][REGIMES];    // (n_pairs) the neighbour held out
-    double *alone_sd[REGIMES];                   // (n_alone) the process's own
-    double *watts_sd[REGIMES];
-    float *said_watts[REGIMES];
+    struct shown of[P1_TARGETS];                     // both targets of pairs have the same
+    float *said[P1_TARGETS][P1_MEMBERS][REGIMES];    // (n) as the example's value; of pairs sqrt(r)
+    double *sd[P1_TARGETS][REGIMES];                 // (n) the process's own; not of pairs
     bool *has_kin;           // (n_workloads) the view shows something of another of its family
     int *order[REGIMES];     // (n_workloads) its number, and its family's, among those shown
     int n_shown[REGIMES];    // workloads, and families
     struct net_question asked[REGIMES];    // of every workload on every type, with kin and without
 };
 
-/* ---- what the view shows ---- */
-
-static int show(struct training *t, const struct example *from, int n, struct example **out,
-                int **at)
+static bool is_of_pairs(enum p1_target k)
 {
-    int kept = 0;
-
-    *out = ARENA_ARRAY(t->scratch, struct example, (size_t)n);
-    *at = ARENA_ARRAY(t->scratch, int, (size_t)n);
-    for (int i = 0; i < n; i++)
-        if (holdout_shows(t->v, from[i].workload, from[i].gpu_type, from[i].neighbour)) {
-            (*at)[kept] = i;
-            (*out)[kept++] = from[i];
-        }
-    return kept;
+    return k == P1_OWN || k == P1_PARTNER;
 }
 
-static float *floats(struct training *t, int n)
+/* The workload that an example tells of when it is held out. */
+static int held_of(enum p1_target k, const struct example *e)
 {
-    float *f = ARENA_ARRAY(t->scratch, float, (size_t)n);
+    return k == P1_PARTNER ? e->neighbour : e->workload;
+}
+
+/* ---- what the view shows ---- */
+
+static struct shown show(struct training *t, const struct example *from, int n)
+{
+    struct shown out = { .list = ARENA_ARRAY(t->scratch, struct example, (size_t)n),
+                         .at = ARENA_ARRAY(t->scratch, int, (size_t)n) };
+
+    for (int i = 0; i < n; i++)
+        if (holdout_shows(t->v, from[i].workload, from[i].gpu_type, from[i].neighbour)) {
+            out.at[out.n] = i;
+            out.list[out.n++] = from[i];
+        }
+    return out;
+}
+
+static float *unsaid(struct arena *a, int n)
+{
+    float *f = ARENA_ARRAY(a, float, (size_t)n);
 
     for (int i = 0; i < n; i++)
         f[i] = NAN;
@@ -89,8 +99,9 @@ static void find_kin(struct training *t)
     int *first = ARENA_ARRAY(t->scratch, int, (size_t)x->n_families);    // workload + 1
 
     t->has_kin = ARENA_ARRAY(t->scratch, bool, (size_t)x->n_workloads);
-    for (int i = 0; i < t->n_alone + t->n_watts; i++) {
-        int w = i < t->n_alone ? t->alone[i].workload : t->watts[i - t->n_alone].workload;
+    const struct shown *alone = &t->of[P1_ALONE], *watts = &t->of[P1_WATTS];
+    for (int i = 0; i < alone->n + watts->n; i++) {
+        int w = i < alone->n ? alone->list[i].workload : watts->list[i - alone->n].workload;
         int *other = &first[x->family[w]];
         if (*other && *other != w + 1)
             t->has_kin[w] = t->has_kin[*other - 1] = true;
@@ -111,12 +122,9 @@ static void number_shown(struct training *t)
     bool *is_shown = ARENA_ARRAY(t->scratch, bool, (size_t)x->n_workloads);
     int *family = ARENA_ARRAY(t->scratch, int, (size_t)x->n_families);    // its number + 1
 
-    for (int i = 0; i < t->n_alone; i++)
-        is_shown[t->alone[i].workload] = true;
-    for (int i = 0; i < t->n_watts; i++)
-        is_shown[t->watts[i].workload] = true;
-    for (int i = 0; i < t->n_pairs; i++)
-        is_shown[t->pairs[i].workload] = is_shown[t->pairs[i].neighbour] = true;
+    for (enum p1_target k = 0; k < P1_TARGETS; k++)
+        for (int i = 0; i < t->of[k].n; i++)
+            is_shown[held_of(k, &t->of[k].list[i])] = true;
     for (int r = 0; r < REGIMES; r++)
         t->order[r] = ARENA_ARRAY(t->scratch, int, (size_t)x->n_workloads);
     for (int w = 0; w < x->n_workloads; w++) {
@@ -132,21 +140,17 @@ static void number_shown(struct training *t)
 
 static void look(struct training *t)
 {
-    t->n_alone = show(t, t->x->alone, t->x->n_alone, &t->alone, &t->alone_at);
-    t->n_watts = show(t, t->x->watts, t->x->n_watts, &t->watts, &t->watts_at);
-    t->n_pairs = show(t, t->x->pairs, t->x->n_pairs, &t->pairs, &t->pairs_at);
+    t->of[P1_ALONE] = show(t, t->x->alone, t->x->n_alone);
+    t->of[P1_OWN] = t->of[P1_PARTNER] = show(t, t->x->pairs, t->x->n_pairs);
+    t->of[P1_WATTS] = show(t, t->x->watts, t->x->n_watts);
     find_kin(t);
     number_shown(t);
-    for (int r = 0; r < REGIMES; r++) {
-        t->alone_sd[r] = ARENA_ARRAY(t->scratch, double, (size_t)t->n_alone);
-        t->watts_sd[r] = ARENA_ARRAY(t->scratch, double, (size_t)t->n_watts);
-        t->said_watts[r] = floats(t, t->n_watts);
-        for (int m = 0; m < P1_MEMBERS; m++) {
-            t->said_alone[m][r] = floats(t, t->n_alone);
-            t->said_own[m][r] = floats(t, t->n_pairs);
-            t->said_partner[m][r] = floats(t, t->n_pairs);
+    for (enum p1_target k = 0; k < P1_TARGETS; k++)
+        for (int r = 0; r < REGIMES; r++) {
+            t->sd[k][r] = ARENA_ARRAY(t->scratch, double, (size_t)t->of[k].n);
+            for (int m = 0; m < P1_MEMBERS; m++)
+                t->said[k][m][r] = unsaid(t->scratch, t->of[k].n);
         }
-    }
 }
 
 /* Is workload 'w' out when 'held' is: itself, or one of its family? */
@@ -157,68 +161,61 @@ static bool is_out(const struct training *t, enum regime r, int held, int w)
 
 /* ---- processes ---- */
 
-static int train_processes(struct training *t, struct err *e)
-{
-    struct p1 *p = t->p;
-    int rc =
-        process_fit(&p->arena, kernel_alone, ALONE_NOISE, t->x, t->n_alone, t->alone, &p->alone, e);
-
-    if (rc == 0)
-        rc = process_fit(&p->arena, kernel_ridge, RIDGE_NOISE, t->x, t->n_alone, t->alone,
-                         &p->ridge, e);
-    if (rc == 0)
-        rc = process_fit(&p->arena, kernel_alone, WATTS_NOISE, t->x, t->n_watts, t->watts,
-                         &p->watts, e);
-    return rc;
-}
-
 /* Leave each workload (or family) out of a process once. */
-static int hold_out(struct training *t, const struct process *p, enum regime r,
-                    const struct example *list, int n, float *said, double *sd, struct err *e)
+static int hold_out(struct training *t, const struct process *p, enum p1_target k, enum p1_member m,
+                    enum regime r, struct err *e)
 {
+    const struct example *list = t->of[k].list;
+    int n = t->of[k].n, rc = 0;
     double *mean = ARENA_ARRAY(t->scratch, double, (size_t)n);
-    double *spread = ARENA_ARRAY(t->scratch, double, (size_t)n);
+    double *sd = ARENA_ARRAY(t->scratch, double, (size_t)n);
     bool *is_done = ARENA_ARRAY(t->scratch, bool, (size_t)n);
     int *block = ARENA_ARRAY(t->scratch, int, (size_t)n);
     struct arena once;
-    int rc = 0;
 
     arena_init(&once);
     for (int i = 0; i < n && rc == 0; i++) {
-        int m = 0;
+        int n_block = 0;
         if (is_done[i])
             continue;
-        for (int k = i; k < n; k++)
-            if (is_out(t, r, list[i].workload, list[k].workload)) {
-                block[m++] = k;
-                is_done[k] = true;
+        for (int j = i; j < n; j++)
+            if (is_out(t, r, list[i].workload, list[j].workload)) {
+                block[n_block++] = j;
+                is_done[j] = true;
             }
         arena_reset(&once);
-        rc = process_leave_out(&once, p, m, block, mean, spread, e);
+        rc = process_leave_out(&once, p, n_block, block, mean, sd, e);
     }
     arena_release(&once);
-    for (int i = 0; i < n && rc == 0; i++) {
-        said[i] = (float)mean[i];
-        if (sd)
-            sd[i] = spread[i];
-    }
+    for (int i = 0; i < n; i++)
+        t->said[k][m][r][i] = (float)mean[i];
+    if (m == P1_GP)
+        memcpy(t->sd[k][r], sd, (size_t)n * sizeof *sd);
     return rc;
 }
 
-static int hold_out_processes(struct training *t, struct err *e)
+static int train_processes(struct training *t, struct err *e)
 {
+    struct p1 *p = t->p;
+    const struct {
+        struct process *process;
+        enum p1_target target;
+        enum p1_member member;
+        kernel_f *kernel;
+        double noise;
+    } all[] = {
+        { &p->alone, P1_ALONE, P1_GP, kernel_alone, ALONE_NOISE },
+        { &p->ridge, P1_ALONE, P1_RIDGE, kernel_ridge, RIDGE_NOISE },
+        { &p->watts, P1_WATTS, P1_GP, kernel_alone, WATTS_NOISE },
+    };
     int rc = 0;
 
-    for (int r = 0; r < REGIMES && rc == 0; r++) {
-        enum regime regime = (enum regime)r;
-        rc = hold_out(t, &t->p->alone, regime, t->alone, t->n_alone, t->said_alone[P1_GP][r],
-                      t->alone_sd[r], e);
-        if (rc == 0)
-            rc = hold_out(t, &t->p->ridge, regime, t->alone, t->n_alone, t->said_alone[P1_RIDGE][r],
-                          NULL, e);
-        if (rc == 0)
-            rc = hold_out(t, &t->p->watts, regime, t->watts, t->n_watts, t->said_watts[r],
-                          t->watts_sd[r], e);
+    for (size_t i = 0; i < sizeof all / sizeof *all && rc == 0; i++) {
+        const struct shown *of = &t->of[all[i].target];
+        rc = process_fit(&p->arena, all[i].kernel, all[i].noise, t->x, of->n, of->list,
+                         all[i].process, e);
+        for (enum regime r = 0; r < REGIMES && rc == 0; r++)
+            rc = hold_out(t, all[i].process, all[i].target, all[i].member, r, e);
     }
     return rc;
 }
@@ -230,38 +227,26 @@ static void know_types(struct training *t)
 {
     const struct examples *x = t->x;
     struct p1 *p = t->p;
+    bool *is_seen = ARENA_ARRAY(t->scratch, bool, (size_t)x->n_types);
 
+    for (enum p1_target k = 0; k < P1_TARGETS; k++)
+        for (int i = 0; i < t->of[k].n; i++)
+            is_seen[t->of[k].list[i].gpu_type] = true;
     p->types = ARENA_ARRAY(&p->arena, struct trained_type, (size_t)x->n_types);
-    for (int g = 0; g < x->n_types && p->n_types < TYPES_MAX; g++) {
-        bool is_seen = false;
-        for (int i = 0; i < t->n_alone && !is_seen; i++)
-            is_seen = t->alone[i].gpu_type == g;
-        for (int i = 0; i < t->n_pairs && !is_seen; i++)
-            is_seen = t->pairs[i].gpu_type == g;
-        for (int i = 0; i < t->n_watts && !is_seen; i++)
-            is_seen = t->watts[i].gpu_type == g;
-        if (is_seen)
+    for (int g = 0; g < x->n_types && p->n_types < TYPES_MAX; g++)
+        if (is_seen[g])
             p->types[p->n_types++].on = *examples_at(x, 0, g);
-    }
 }
 
-static int known_type_of(const struct p1 *p, const struct features *on)
+/* The known type that an example is on; -1: none. */
+static int known_type_of(const struct training *t, const struct example *e)
 {
-    for (int k = 0; k < p->n_types; k++)
-        if (features_are_of_one_type(&p->types[k].on, on))
+    const struct features *on = examples_at(t->x, e->workload, e->gpu_type);
+
+    for (int k = 0; k < t->p->n_types; k++)
+        if (features_are_of_one_type(&t->p->types[k].on, on))
             return k;
     return -1;
-}
-
-/* The pairs on known type 'k': their positions in t->pairs. */
-static int pairs_on(const struct training *t, int k, int *at)
-{
-    int n = 0;
-
-    for (int i = 0; i < t->n_pairs; i++)
-        if (known_type_of(t->p, examples_at(t->x, t->pairs[i].workload, t->pairs[i].gpu_type)) == k)
-            at[n++] = i;
-    return n;
 }
 
 /* Leave each workload (or family) out of the process over pairs once, in both roles. */
@@ -271,6 +256,7 @@ static int hold_out_pairs(struct training *t, const struct beside *b, enum regim
     double *s = ARENA_ARRAY(t->scratch, double, (size_t)n);
     int *block = ARENA_ARRAY(t->scratch, int, (size_t)n);
     bool *is_done = ARENA_ARRAY(t->scratch, bool, (size_t)t->x->n_workloads);
+    const struct example *pairs = t->of[P1_OWN].list;
     struct arena once;
     int rc = 0;
 
@@ -280,19 +266,16 @@ static int hold_out_pairs(struct training *t, const struct beside *b, enum regim
         if (is_done[w] || t->v->is_held[w])
             continue;
         for (int i = 0; i < n; i++)
-            if (is_out(t, r, w, t->pairs[at[i]].workload) ||
-                is_out(t, r, w, t->pairs[at[i]].neighbour))
+            if (is_out(t, r, w, pairs[at[i]].workload) || is_out(t, r, w, pairs[at[i]].neighbour))
                 block[m++] = i;
         for (int k = w; k < t->x->n_workloads; k++)
             is_done[k] = is_done[k] || is_out(t, r, w, k);
         arena_reset(&once);
         rc = beside_leave_out(&once, b, m, block, s, e);
         for (int i = 0; i < m && rc == 0; i++) {
-            const struct example *pair = &t->pairs[at[block[i]]];
-            if (is_out(t, r, w, pair->workload))
-                t->said_own[P1_GP][r][at[block[i]]] = (float)s[i];
-            if (is_out(t, r, w, pair->neighbour))
-                t->said_partner[P1_GP][r][at[block[i]]] = (float)s[i];
+            for (enum p1_target k = P1_OWN; k <= P1_PARTNER; k++)
+                if (is_out(t, r, w, held_of(k, &pairs[at[block[i]]])))
+                    t->said[k][P1_GP][r][at[block[i]]] = (float)s[i];
         }
     }
     arena_release(&once);
@@ -301,15 +284,19 @@ static int hold_out_pairs(struct training *t, const struct beside *b, enum regim
 
 static int train_pairs(struct training *t, struct err *e)
 {
-    struct example *list = ARENA_ARRAY(t->scratch, struct example, (size_t)t->n_pairs);
-    int *at = ARENA_ARRAY(t->scratch, int, (size_t)t->n_pairs);
+    const struct shown *pairs = &t->of[P1_OWN];
+    struct example *list = ARENA_ARRAY(t->scratch, struct example, (size_t)pairs->n);
+    int *at = ARENA_ARRAY(t->scratch, int, (size_t)pairs->n);
     int rc = 0;
 
     for (int k = 0; k < t->p->n_types && rc == 0; k++) {
         struct trained_type *type = &t->p->types[k];
-        int n = pairs_on(t, k, at);
-        for (int i = 0; i < n; i++)
-            list[i] = t->pairs[at[i]];
+        int n = 0;
+        for (int i = 0; i < pairs->n; i++)
+            if (known_type_of(t, &pairs->list[i]) == k) {
+                at[n] = i;
+                list[n++] = pairs->list[i];
+            }
         rc = beside_fit(&t->p->arena, t->x, n, list, &type->beside, e);
         for (int r = 0; r < REGIMES && rc == 0; r++)
             rc = hold_out_pairs(t, &type->beside, (enum regime)r, n, at, e);
@@ -322,11 +309,11 @@ static int train_pairs(struct training *t, struct err *e)
 static void hold_out_nearest(struct training *t)
 {
     for (int r = 0; r < REGIMES; r++)
-        for (int i = 0; i < t->n_alone; i++) {
-            const struct example *x = &t->alone[i];
+        for (int i = 0; i < t->of[P1_ALONE].n; i++) {
+            const struct example *x = &t->of[P1_ALONE].list[i];
             nearest_alone(&t->p->memory, &t->x->who[x->workload],
                           examples_at(t->x, x->workload, x->gpu_type), r == REGIME_STRANGER, 3,
-                          &t->said_alone[P1_NEAREST3][r][i]);
+                          &t->said[P1_ALONE][P1_NEAREST3][r][i]);
         }
 }
 
@@ -372,12 +359,14 @@ static void hold_out_net(struct training *t, const struct net *net, enum p1_memb
     struct net_word *fresh = ARENA_ARRAY(&once, struct net_word, n);
     net_answer(net, &t->asked[REGIME_KIN], known);
     net_answer(net, &t->asked[r], fresh);
-    for (int i = 0; i < t->n_alone; i++)
-        if (is_unseen[t->alone[i].workload])
-            t->said_alone[m][r][i] =
-                fresh[t->alone[i].workload * x->n_types + t->alone[i].gpu_type].alone;
-    for (int i = 0; i < t->n_pairs; i++) {
-        const struct example *pair = &t->pairs[i];
+    for (int i = 0; i < t->of[P1_ALONE].n; i++) {
+        const struct example *alone = &t->of[P1_ALONE].list[i];
+        if (is_unseen[alone->workload])
+            t->said[P1_ALONE][m][r][i] =
+                fresh[alone->workload * x->n_types + alone->gpu_type].alone;
+    }
+    for (int i = 0; i < t->of[P1_OWN].n; i++) {
+        const struct example *pair = &t->of[P1_OWN].list[i];
         int job = pair->workload * x->n_types + pair->gpu_type;
         int other = pair->neighbour * x->n_types + pair->gpu_type;
         bool job_out = is_unseen[pair->workload], other_out = is_unseen[pair->neighbour];
@@ -387,9 +376,9 @@ static void hold_out_net(struct training *t, const struct net *net, enum p1_memb
         net_pairs(net, (job_out ? fresh : known)[job].as_job, 1,
                   (other_out ? fresh : known)[other].as_neighbour, NET_WIDTH, 1, &s);
         if (job_out)
-            t->said_own[m][r][i] = s;
+            t->said[P1_OWN][m][r][i] = s;
         if (other_out)
-            t->said_partner[m][r][i] = s;
+            t->said[P1_PARTNER][m][r][i] = s;
     }
     arena_release(&once);
 }
@@ -424,7 +413,7 @@ static void train_nets(struct training *t)
     if (n_parts < PARTS_MIN)
         n_parts = PARTS_MIN;
     t->p->favourite = FAVOURITE;
-    if (t->n_alone < 8)
+    if (t->of[P1_ALONE].n < 8)
         return;
     assert(2 * n_parts <= NETS_MAX);
     t->p->n_nets = 2 * n_parts;
@@ -439,22 +428,11 @@ static void train_nets(struct training *t)
 /* What was said of strangers says nothing of kin. */
 static void forget_strangers(struct training *t)
 {
-    const enum regime r = REGIME_KIN;
-
-    for (int m = 0; m < P1_MEMBERS; m++) {
-        for (int i = 0; i < t->n_alone; i++)
-            if (!counts(t, r, t->alone[i].workload))
-                t->said_alone[m][r][i] = NAN;
-        for (int i = 0; i < t->n_pairs; i++) {
-            if (!counts(t, r, t->pairs[i].workload))
-                t->said_own[m][r][i] = NAN;
-            if (!counts(t, r, t->pairs[i].neighbour))
-                t->said_partner[m][r][i] = NAN;
-        }
-    }
-    for (int i = 0; i < t->n_watts; i++)
-        if (!counts(t, r, t->watts[i].workload))
-            t->said_watts[r][i] = NAN;
+    for (enum p1_target k = 0; k < P1_TARGETS; k++)
+        for (int i = 0; i < t->of[k].n; i++)
+            for (int m = 0; m < P1_MEMBERS; m++)
+                if (!counts(t, REGIME_KIN, held_of(k, &t->of[k].list[i])))
+                    t->said[k][m][REGIME_KIN][i] = NAN;
 }
 
 /* Weights of n members, at least 0 and together 1, that make the least squared error of their
@@ -493,32 +471,31 @@ static void even_out(double *products, int n, int n_groups, double *weight)
     }
 }
 
-struct member_answers {
-    enum p1_member member;
-    const float *value[2];    // own and partner, or alone and NULL
-};
-
-/* Error of what was said of example i; NaN where nothing was. Pairs are compared as ln r. */
-static double error_of(const struct example *list, const float *said, int i, bool is_pair)
+/* How far example i of a target is from what was 'said' of it; NaN: nothing was. Pairs are compared
+ * as ln r.
+ */
+static float error_of(const struct training *t, enum p1_target k, int i, float said)
 {
-    if (isnan(said[i]))
+    if (isnan(said))
         return NAN;
-    return (double)(list[i].value - (is_pair ? p1_ln_r(said[i]) : said[i]));
+    return t->of[k].list[i].value - (is_of_pairs(k) ? p1_ln_r(said) : said);
 }
 
-static void weigh(const struct member_answers *said, int n, const struct example *list, int n_list,
-                  bool is_pair, int n_groups, double *weight, struct p1_score *scores,
-                  enum regime r)
+/* Weights of n members by their errors: of speeds alone, or of pairs in both roles. */
+static void weigh(const struct training *t, enum regime r, bool is_pair, int n,
+                  const enum p1_member *members, int n_groups, double *weight)
 {
+    const enum p1_target first = is_pair ? P1_OWN : P1_ALONE;
+    const enum p1_target last = is_pair ? P1_PARTNER : P1_ALONE;
     double products[P1_MEMBERS * P1_MEMBERS] = { 0 }, w[P1_MEMBERS] = { 0 };
     int used = 0;
 
-    for (int part = 0; part < 1 + is_pair; part++)
-        for (int i = 0; i < n_list; i++) {
+    for (enum p1_target k = first; k <= last; k++)
+        for (int i = 0; i < t->of[k].n; i++) {
             double error[P1_MEMBERS] = { 0 };
             bool is_whole = true;
             for (int m = 0; m < n; m++) {
-                error[m] = error_of(list, said[m].value[part], i, is_pair);
+                error[m] = (double)error_of(t, k, i, t->said[k][members[m]][r][i]);
                 is_whole = is_whole && !isnan(error[m]);
             }
             used += is_whole;
@@ -527,12 +504,14 @@ static void weigh(const struct member_answers *said, int n, const struct example
         }
     for (int m = 0; m < n * n; m++)
         products[m] /= used ? used : 1;
-    for (int m = 0; m < n; m++)
-        *(is_pair ? &scores[said[m].member].pair[r] : &scores[said[m].member].alone[r]) =
+    for (int m = 0; m < n; m++) {
+        struct p1_score *score = &t->p->scores[members[m]];
+        *(is_pair ? &score->pair[r] : &score->alone[r]) =
             used ? sqrt(products[m * n + m]) : (double)NAN;
+    }
     even_out(products, n, n_groups, w);
     for (int m = 0; m < n; m++)    // nothing to go by: the process, which then says its prior
-        weight[said[m].member] = used ? w[m] : said[m].member == P1_GP;
+        weight[members[m]] = used ? w[m] : members[m] == P1_GP;
 }
 
 /* Workloads, or families, that something was measured of. */
@@ -541,8 +520,8 @@ static int n_groups(struct training *t, enum regime r)
     bool *is_seen = ARENA_ARRAY(t->scratch, bool, (size_t)(t->x->n_workloads + t->x->n_families));
     int n = 0;
 
-    for (int i = 0; i < t->n_alone; i++) {
-        int w = t->alone[i].workload;
+    for (int i = 0; i < t->of[P1_ALONE].n; i++) {
+        int w = t->of[P1_ALONE].list[i].workload;
         if (!counts(t, r, w))
             continue;
         int group = r == REGIME_KIN ? w : t->x->n_workloads + t->x->family[w];
@@ -555,104 +534,78 @@ static int n_groups(struct training *t, enum regime r)
 static void weigh_members(struct training *t)
 {
     struct p1 *p = t->p;
+    enum p1_member favourite = p1_net_member(p->favourite);
+    const enum p1_member alone[] = { P1_NEAREST3, P1_RIDGE, P1_GP, favourite };
+    const enum p1_member pairs[] = { P1_GP, favourite };
+    int has_nets = p->n_nets > 0;
 
-    for (int r = 0; r < REGIMES; r++) {
-        struct member_answers alone[P1_MEMBERS] = { { P1_NEAREST3,
-                                                      { t->said_alone[P1_NEAREST3][r] } },
-                                                    { P1_RIDGE, { t->said_alone[P1_RIDGE][r] } },
-                                                    { P1_GP, { t->said_alone[P1_GP][r] } } };
-        struct member_answers pairs[P1_MEMBERS] = {
-            { P1_GP, { t->said_own[P1_GP][r], t->said_partner[P1_GP][r] } }
-        };
-        int n = 3, n_pairs = 1, groups = n_groups(t, (enum regime)r);
-        if (p->n_nets) {
-            enum p1_member m = p1_net_member(p->favourite);
-            alone[n++] = (struct member_answers){ m, { t->said_alone[m][r] } };
-            pairs[n_pairs++] =
-                (struct member_answers){ m, { t->said_own[m][r], t->said_partner[m][r] } };
-        }
-        weigh(alone, n, t->alone, t->n_alone, false, groups, p->alone_weight[r], p->scores,
-              (enum regime)r);
-        weigh(pairs, n_pairs, t->pairs, t->n_pairs, true, groups, p->pair_weight[r], p->scores,
-              (enum regime)r);
+    for (enum regime r = 0; r < REGIMES; r++) {
+        int groups = n_groups(t, r);
+        weigh(t, r, false, 3 + has_nets, alone, groups, p->alone_weight[r]);
+        weigh(t, r, true, 1 + has_nets, pairs, groups, p->pair_weight[r]);
     }
 }
 
 /* What all together said; NaN where a member with weight said nothing. */
-static float together(float *said[P1_MEMBERS][REGIMES], const double *weight, int r, int i)
+static float together(const struct training *t, enum p1_target k, enum regime r, int i)
 {
+    const double *weight = is_of_pairs(k) ? t->p->pair_weight[r] : t->p->alone_weight[r];
     float sum = 0;
 
+    if (k == P1_WATTS)
+        return t->said[k][P1_GP][r][i];
     for (int m = 0; m < P1_MEMBERS; m++)
         if (weight[m] > 0)
-            sum += (float)weight[m] * said[m][r][i];
+            sum += (float)weight[m] * t->said[k][m][r][i];
     return sum;
 }
 
 /* ---- errors and uncertainty ---- */
 
-static float *errors_for(struct p1 *p, int n)
+/* Root mean square of the errors that are known, of targets first .. last; NaN: of nothing. */
+static double rms(const struct training *t, enum p1_target first, enum p1_target last,
+                  enum regime r)
 {
-    float *f = ARENA_ARRAY(&p->arena, float, (size_t)n);
+    double sum = 0;
+    int n = 0;
 
-    for (int i = 0; i < n; i++)
-        f[i] = NAN;
-    return f;
-}
-
-static double rms(double sum, double n)
-{
+    for (int i = 0; i < t->of[first].n; i++)
+        for (enum p1_target k = first; k <= last; k++) {
+            float error = t->p->errors.of[k][r][t->of[k].at[i]];
+            sum += isnan(error) ? 0 : (double)(error * error);
+            n += !isnan(error);
+        }
     return n > 0 ? sqrt(sum / n) : (double)NAN;
 }
 
 static void take_errors(struct training *t)
 {
     struct p1 *p = t->p;
-    struct p1_errors *out = &p->errors;
+    const int n[P1_TARGETS] = { t->x->n_alone, t->x->n_pairs, t->x->n_pairs, t->x->n_watts };
 
     p->has_errors = true;
-    for (int r = 0; r < REGIMES; r++) {
-        double alone = 0, pair = 0;
-        int n_alone = 0, n_pair = 0;
-        out->alone[r] = errors_for(p, t->x->n_alone);
-        out->own[r] = errors_for(p, t->x->n_pairs);
-        out->partner[r] = errors_for(p, t->x->n_pairs);
-        out->watts[r] = errors_for(p, t->x->n_watts);
-        for (int i = 0; i < t->n_alone; i++) {
-            float error = t->alone[i].value - together(t->said_alone, p->alone_weight[r], r, i);
-            out->alone[r][t->alone_at[i]] = error;
-            alone += isnan(error) ? 0 : (double)(error * error);
-            n_alone += !isnan(error);
+    for (enum regime r = 0; r < REGIMES; r++) {
+        for (enum p1_target k = 0; k < P1_TARGETS; k++) {
+            float *out = p->errors.of[k][r] = unsaid(&p->arena, n[k]);
+            for (int i = 0; i < t->of[k].n; i++)
+                out[t->of[k].at[i]] = error_of(t, k, i, together(t, k, r, i));
         }
-        for (int i = 0; i < t->n_pairs; i++) {
-            float own = together(t->said_own, p->pair_weight[r], r, i);
-            float partner = together(t->said_partner, p->pair_weight[r], r, i);
-            float own_error = isnan(own) ? NAN : t->pairs[i].value - p1_ln_r(own);
-            float partner_error = isnan(partner) ? NAN : t->pairs[i].value - p1_ln_r(partner);
-            out->own[r][t->pairs_at[i]] = own_error;
-            out->partner[r][t->pairs_at[i]] = partner_error;
-            pair += isnan(own) ? 0 : (double)(own_error * own_error);
-            pair += isnan(partner) ? 0 : (double)(partner_error * partner_error);
-            n_pair += !isnan(own) + !isnan(partner);
-        }
-        for (int i = 0; i < t->n_watts; i++)
-            out->watts[r][t->watts_at[i]] = t->watts[i].value - t->said_watts[r][i];
-        p->scores[P1_ENSEMBLE].alone[r] = rms(alone, n_alone);
-        p->scores[P1_ENSEMBLE].pair[r] = rms(pair, n_pair);
+        p->scores[P1_ENSEMBLE].alone[r] = rms(t, P1_ALONE, P1_ALONE, r);
+        p->scores[P1_ENSEMBLE].pair[r] = rms(t, P1_OWN, P1_PARTNER, r);
     }
 }
 
 /* Of errors in units of the process's own sd: by how much it should be larger, on each type. */
-static void scale_sd(struct training *t, enum regime r, const struct example *list, int n,
-                     const int *at, const float *errors, const double *sd, bool is_watts)
+static void scale_sd(struct training *t, enum regime r, enum p1_target of)
 {
     struct p1 *p = t->p;
+    const struct shown *shown = &t->of[of];
     double *sum = ARENA_ARRAY(t->scratch, double, (size_t)p->n_types + 1);
     int *count = ARENA_ARRAY(t->scratch, int, (size_t)p->n_types + 1);
 
-    for (int i = 0; i < n; i++) {
-        int k = known_type_of(p, examples_at(t->x, list[i].workload, list[i].gpu_type));
-        double u = (double)errors[at[i]] / sd[i];
+    for (int i = 0; i < shown->n; i++) {
+        int k = known_type_of(t, &shown->list[i]);
+        double u = (double)p->errors.of[of][r][shown->at[i]] / t->sd[of][r][i];
         if (isnan(u) || k < 0)
             continue;
         sum[k] += u * u;
@@ -663,7 +616,7 @@ static void scale_sd(struct training *t, enum regime r, const struct example *li
     double all = (sum[p->n_types] + FEW) / (count[p->n_types] + FEW);
     for (int k = 0; k < p->n_types; k++) {
         double scale = sqrt((sum[k] + SHRINK * all) / (count[k] + SHRINK));
-        *(is_watts ? &p->types[k].watts_scale[r] : &p->types[k].alone_scale[r]) = scale;
+        *(of == P1_WATTS ? &p->types[k].watts_scale[r] : &p->types[k].alone_scale[r]) = scale;
     }
 }
 
@@ -676,23 +629,20 @@ static double shrunk_rms(double sum, int n, double all)
 static void spread_pairs(struct training *t)
 {
     struct p1 *p = t->p;
+    const struct shown *pairs = &t->of[P1_OWN];
 
     for (int k = 0; k < p->n_types; k++) {
         double sum[REGIMES][2] = { { 0 } };
         int n[REGIMES][2] = { { 0 } };
-        for (int i = 0; i < t->n_pairs; i++) {
-            const struct example *x = &t->pairs[i];
-            if (known_type_of(p, examples_at(t->x, x->workload, x->gpu_type)) != k)
+        for (int i = 0; i < pairs->n; i++) {
+            if (known_type_of(t, &pairs->list[i]) != k)
                 continue;
-            for (int r = 0; r < REGIMES; r++) {
-                float error[2] = { p->errors.own[r][t->pairs_at[i]],
-                                   p->errors.partner[r][t->pairs_at[i]] };
-                for (int role = 0; role < 2; role++)
-                    if (!isnan(error[role])) {
-                        sum[r][role] += (double)(error[role] * error[role]);
-                        n[r][role]++;
-                    }
-            }
+            for (int r = 0; r < REGIMES; r++)
+                for (int role = 0; role < 2; role++) {
+                    float error = p->errors.of[P1_OWN + role][r][pairs->at[i]];
+                    sum[r][role] += isnan(error) ? 0 : (double)(error * error);
+                    n[r][role] += !isnan(error);
+                }
         }
         double(*sd)[REGIMES] = p->types[k].beside_sd;
         double unknown = BESIDE_SD_UNKNOWN;
@@ -712,22 +662,20 @@ static void spread_pairs(struct training *t)
 static double cross_of(struct training *t, enum regime r)
 {
     const struct examples *x = t->x;
-    size_t n = (size_t)x->n_workloads * (size_t)x->n_types;
-    float *alone = ARENA_ARRAY(t->scratch, float, n);
+    const struct shown *lone = &t->of[P1_ALONE], *pairs = &t->of[P1_OWN];
+    float *alone = unsaid(t->scratch, x->n_workloads * x->n_types);
     double product = 0, alone2 = 0, own2 = 0;
     int count = 0;
 
-    for (size_t i = 0; i < n; i++)
-        alone[i] = NAN;
-    for (int i = 0; i < t->n_alone; i++)
-        alone[t->alone[i].workload * x->n_types + t->alone[i].gpu_type] =
-            t->p->errors.alone[r][t->alone_at[i]];
-    for (int i = 0; i < t->n_pairs; i++) {
-        const struct example *pair = &t->pairs[i];
-        int k = known_type_of(t->p, examples_at(x, pair->workload, pair->gpu_type));
+    for (int i = 0; i < lone->n; i++)
+        alone[lone->list[i].workload * x->n_types + lone->list[i].gpu_type] =
+            t->p->errors.of[P1_ALONE][r][lone->at[i]];
+    for (int i = 0; i < pairs->n; i++) {
+        const struct example *pair = &pairs->list[i];
+        int k = known_type_of(t, pair);
         double sd = k < 0 ? (double)NAN : t->p->types[k].beside_sd[r][REGIME_KIN];
         double z = (double)alone[pair->workload * x->n_types + pair->gpu_type];
-        double own = (double)t->p->errors.own[r][t->pairs_at[i]] / sd;
+        double own = (double)t->p->errors.of[P1_OWN][r][pairs->at[i]] / sd;
         if (isnan(z) || isnan(own))
             continue;
         product += z * own;
@@ -742,15 +690,13 @@ static double cross_of(struct training *t, enum regime r)
 
 static void measure_spread(struct training *t)
 {
-    for (int r = 0; r < REGIMES; r++) {
-        scale_sd(t, (enum regime)r, t->alone, t->n_alone, t->alone_at, t->p->errors.alone[r],
-                 t->alone_sd[r], false);
-        scale_sd(t, (enum regime)r, t->watts, t->n_watts, t->watts_at, t->p->errors.watts[r],
-                 t->watts_sd[r], true);
+    for (enum regime r = 0; r < REGIMES; r++) {
+        scale_sd(t, r, P1_ALONE);
+        scale_sd(t, r, P1_WATTS);
     }
     spread_pairs(t);
-    for (int r = 0; r < REGIMES; r++)
-        t->p->cross[r] = cross_of(t, (enum regime)r);
+    for (enum regime r = 0; r < REGIMES; r++)
+        t->p->cross[r] = cross_of(t, r);
 }
 
 /* Scores of networks that are not in the ensemble, for the table. */
@@ -763,11 +709,9 @@ static void score_others(struct training *t)
         double none[P1_MEMBERS];
         if (k == (int)p->favourite || !p->n_nets || !p->nets[k][0])
             continue;
-        for (int r = 0; r < REGIMES; r++) {
-            struct member_answers alone = { m, { t->said_alone[m][r] } };
-            struct member_answers pairs = { m, { t->said_own[m][r], t->said_partner[m][r] } };
-            weigh(&alone, 1, t->alone, t->n_alone, false, 1, none, p->scores, (enum regime)r);
-            weigh(&pairs, 1, t->pairs, t->n_pairs, true, 1, none, p->scores, (enum regime)r);
+        for (enum regime r = 0; r < REGIMES; r++) {
+            weigh(t, r, false, 1, &m, 1, none);
+            weigh(t, r, true, 1, &m, 1, none);
         }
     }
 }
@@ -790,8 +734,6 @@ int p1_train(const struct examples *x, const struct holdout *v, const struct p1_
     memory_make(&p->arena, x, v, &p->memory);
     fit_learn(&p->arena, x, v, &p->fit);
     int rc = train_processes(&t, e);
-    if (rc == 0)
-        rc = hold_out_processes(&t, e);
     if (rc == 0)
         rc = train_pairs(&t, e);
     if (rc == 0) {

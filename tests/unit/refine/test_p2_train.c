@@ -95,14 +95,14 @@ static void measure(struct school *s, enum law law, int w, struct rng *r)
             int at = w * TYPES + g;
             s->x.alone[at] = (struct example){ w, g, -1, 0, 0.03f };
             s->x.watts[at] = s->x.alone[at];
-            to->alone[regime][at] = alone[g] * (float)(s->p1.sd * scale * (1 + 0.3 * g));
-            to->watts[regime][at] = alone[g] * (float)s->p1.watts_sd;
+            to->of[P1_ALONE][regime][at] = alone[g] * (float)(s->p1.sd * scale * (1 + 0.3 * g));
+            to->of[P1_WATTS][regime][at] = alone[g] * (float)s->p1.watts_sd;
             for (int j = 0; j < n; j++) {
                 int pair = (w * TYPES + g) * n + j;
                 double sd = s->p1.beside_sd * scale * (1 + 0.1 * (j % 3));
                 s->x.pairs[pair] = (struct example){ w, g, j, 0, 0.03f };
-                to->own[regime][pair] = own[g * n + j] * (float)sd;
-                to->partner[regime][pair] = (float)(rng_normal(r) * sd);
+                to->of[P1_OWN][regime][pair] = own[g * n + j] * (float)sd;
+                to->of[P1_PARTNER][regime][pair] = (float)(rng_normal(r) * sd);
             }
         }
     }
@@ -127,10 +127,10 @@ static void school_open(struct school *s, enum law law, int n, uint64_t seed)
     s->x.watts = ARENA_ARRAY(&s->a, struct example, (size_t)s->x.n_alone);
     s->x.pairs = ARENA_ARRAY(&s->a, struct example, (size_t)s->x.n_pairs);
     for (int i = 0; i < REGIMES; i++) {
-        s->p1.errors.alone[i] = floats(s, s->x.n_alone);
-        s->p1.errors.watts[i] = floats(s, s->x.n_alone);
-        s->p1.errors.own[i] = floats(s, s->x.n_pairs);
-        s->p1.errors.partner[i] = floats(s, s->x.n_pairs);
+        s->p1.errors.of[P1_ALONE][i] = floats(s, s->x.n_alone);
+        s->p1.errors.of[P1_WATTS][i] = floats(s, s->x.n_alone);
+        s->p1.errors.of[P1_OWN][i] = floats(s, s->x.n_pairs);
+        s->p1.errors.of[P1_PARTNER][i] = floats(s, s->x.n_pairs);
     }
     for (int w = 0; w < n; w++)
         describe(s, w, &r);
@@ -263,12 +263,12 @@ static void hold_out(struct school *s)
         for (int i = 0; i < s->x.n_alone; i++)
             if (s->x.alone[i].workload == HELD) {
                 s->x.alone[i].value = s->x.watts[i].value = 1e6f;
-                s->p1.errors.alone[r][i] = s->p1.errors.watts[r][i] = NAN;
+                s->p1.errors.of[P1_ALONE][r][i] = s->p1.errors.of[P1_WATTS][r][i] = NAN;
             }
         for (int i = 0; i < s->x.n_pairs; i++)
             if (s->x.pairs[i].workload == HELD || s->x.pairs[i].neighbour == HELD) {
                 s->x.pairs[i].value = -1e6f;
-                s->p1.errors.own[r][i] = s->p1.errors.partner[r][i] = NAN;
+                s->p1.errors.of[P1_OWN][r][i] = s->p1.errors.of[P1_PARTNER][r][i] = NAN;
             }
     }
 }
@@ -285,8 +285,8 @@ static void forget(struct school *s)
         s->x.alone[n] = s->x.alone[i];
         s->x.watts[n] = s->x.watts[i];
         for (int r = 0; r < REGIMES; r++) {
-            of->alone[r][n] = of->alone[r][i];
-            of->watts[r][n] = of->watts[r][i];
+            of->of[P1_ALONE][r][n] = of->of[P1_ALONE][r][i];
+            of->of[P1_WATTS][r][n] = of->of[P1_WATTS][r][i];
         }
         n++;
     }
@@ -297,8 +297,8 @@ static void forget(struct school *s)
             continue;
         s->x.pairs[n] = s->x.pairs[i];
         for (int r = 0; r < REGIMES; r++) {
-            of->own[r][n] = of->own[r][i];
-            of->partner[r][n] = of->partner[r][i];
+            of->of[P1_OWN][r][n] = of->of[P1_OWN][r][i];
+            of->of[P1_PARTNER][r][n] = of->of[P1_PARTNER][r][i];
         }
         n++;
     }

@@ -346,7 +346,7 @@ START_TEST(what_is_held_out_leaves_no_trace)
     const struct p1_errors *errors = p1_held_out(q);
     for (int i = 0; i < l.x.n_alone; i++)
         if (!holdout_shows(&l.v, l.x.alone[i].workload, l.x.alone[i].gpu_type, -1))
-            ck_assert_msg(isnan(errors->alone[0][i]) && isnan(errors->alone[1][i]),
+            ck_assert_msg(isnan(errors->of[P1_ALONE][0][i]) && isnan(errors->of[P1_ALONE][1][i]),
                           "%s: an error of what was not shown", leaks[_i].name);
     buf_release(&before);
     buf_release(&after);
@@ -452,7 +452,7 @@ START_TEST(the_score_over_pairs_counts_both_roles)
         double sum = 0;
         int n = 0;
         for (int i = 0; i < 2 * l.x.n_pairs; i++) {
-            float error = (i % 2 ? errors->own : errors->partner)[r][i / 2];
+            float error = errors->of[i % 2 ? P1_OWN : P1_PARTNER][r][i / 2];
             sum += isnan(error) ? 0 : (double)(error * error);
             n += !isnan(error);
         }
