@@ -57,91 +57,70 @@ static bool is_same_workload(const struct identity *a, const struct identity *b)
     return a->name == b->name;
 }
 
-float remembered_value(const struct remembered *it, enum remembered_what what)
-{
-    switch (what) {
-    case REMEMBERED_ALONE:
-        return it->alone;
-    case REMEMBERED_WATTS:
-        return it->watts;
-    case REMEMBERED_AS_JOB:
-        return it->as_job;
-    case REMEMBERED_AS_NEIGHBOUR:
-        return it->as_neighbour;
-    case REMEMBERED_ANYTHING:
-        break;
-    }
-    return 0;
-}
-
-struct query {
-    const struct identity *who;
-    const struct features *on;
-    bool no_kin;
-    enum remembered_what what;
-};
-
-static bool is_wanted(const struct query *q, const struct remembered *it)
+static bool is_wanted(const struct memory_query *q, const struct remembered *it)
 {
     if (is_same_workload(q->who, &it->who))
         return false;
     if (q->no_kin && identity_kin(q->who, &it->who) > 0)
         return false;
-    return !isnan(remembered_value(it, q->what));
+    return q->what == REMEMBERED_ANYTHING || !isnan(it->value[q->what]);
 }
 
-/* Put an item among the best 'n' of at most 'k'; returns how many there are then. The score is
- * kept apart, for items so unlike that a float calls them equal.
+struct search {
+    const struct memory *m;
+    const struct memory_query *q;
+    double place[MEMORY_PLACE];
+    int k, n;               // wanted, and found so far
+    struct similar *out;    // (n) the best of these
+    double score[MEMORY_NEAREST_MAX];
+};
+
+/* Put an item among the best. The score is kept apart, for items so unlike that a float calls them
+ * equal.
  */
-static int keep_best(struct similar *out, double *score, int n, int k, int item, double similarity)
+static void keep_best(struct search *s, int item, double similarity)
 {
-    int at = n;
+    int at = s->n;
 
-    while (at > 0 && score[at - 1] < similarity)
+    while (at > 0 && s->score[at - 1] < similarity)
         at--;
-    if (at == k)
-        return n;
-    n += n < k;
-    memmove(out + at + 1, out + at, (size_t)(n - 1 - at) * sizeof *out);
-    memmove(score + at + 1, score + at, (size_t)(n - 1 - at) * sizeof *score);
-    out[at] = (struct similar){ item, (float)similarity };
-    score[at] = similarity;
-    return n;
+    if (at == s->k)
+        return;
+    s->n += s->n < s->k;
+    memmove(s->out + at + 1, s->out + at, (size_t)(s->n - 1 - at) * sizeof *s->out);
+    memmove(s->score + at + 1, s->score + at, (size_t)(s->n - 1 - at) * sizeof *s->score);
+    s->out[at] = (struct similar){ item, (float)similarity };
+    s->score[at] = similarity;
 }
 
-/* The best of items [first, last), all on one type that is 'same' like the wanted one. */
-static int scan(const struct memory *m, const struct query *q, const double *place, int first,
-                int last, double same, int n, int k, struct similar *out, double *score)
+/* The best of the items on one type, which is 'same' like the wanted one. */
+static void scan(struct search *s, int type, double same)
 {
-    for (int i = first; i < last; i++)
-        if (is_wanted(q, &m->items[i]))
-            n = keep_best(out, score, n, k, i, same * likeness(m, q->who, q->on, place, i));
-    return n;
+    const struct memory *m = s->m;
+
+    for (int i = m->first[type]; i < m->first[type + 1]; i++)
+        if (is_wanted(s->q, &m->items[i]))
+            keep_best(s, i, same * likeness(m, s->q->who, s->q->on, s->place, i));
 }
 
-static int nearest(const struct memory *m, const struct query *q, int k, struct similar *out)
+static double sameness(const struct memory *m, int type, const struct features *on)
 {
-    double place[MEMORY_PLACE], score[MEMORY_NEAREST_MAX];
-    int n = 0;
+    return features_same_type(on, &m->items[m->first[type]].on);
+}
+
+int memory_nearest(const struct memory *m, const struct memory_query *q, int k, struct similar *out)
+{
+    struct search s = { .m = m, .q = q, .k = k, .out = out };
 
     assert(0 < k && k <= MEMORY_NEAREST_MAX);
-    place_of(q->on, place);
-    for (int t = 0; t < m->n_types && n == 0; t++)
-        if (features_same_type(q->on, &m->items[m->first[t]].on) > SAME_TYPE)
-            n = scan(m, q, place, m->first[t], m->first[t + 1], 1, n, k, out, score);
-    if (n > 0)
-        return n;
-    for (int t = 0; t < m->n_types; t++) {
-        double same = features_same_type(q->on, &m->items[m->first[t]].on);
-        n = scan(m, q, place, m->first[t], m->first[t + 1], same, n, k, out, score);
-    }
-    return n;
-}
-
-int memory_nearest(const struct memory *m, const struct identity *who, const struct features *on,
-                   bool no_kin, enum remembered_what what, int k, struct similar *out)
-{
-    return nearest(m, &(struct query){ who, on, no_kin, what }, k, out);
+    place_of(q->on, s.place);
+    for (int t = 0; t < m->n_types && s.n == 0; t++)
+        if (sameness(m, t, q->on) > SAME_TYPE)
+            scan(&s, t, 1);
+    bool is_strange = s.n == 0;
+    for (int t = 0; t < m->n_types && is_strange; t++)
+        scan(&s, t, sameness(m, t, q->on));
+    return s.n;
 }
 
 bool memory_has_kin(const struct memory *m, const struct identity *who)
@@ -175,7 +154,7 @@ double memory_mean_s(const struct memory *m, const struct features *on)
     double sum = 0, weight = 0;
 
     for (int t = 0; t < m->n_types; t++) {
-        double same = features_same_type(on, &m->items[m->first[t]].on);
+        double same = sameness(m, t, on);
         if (isnan(m->mean_s[t]))
             continue;
         if (same > SAME_TYPE)
@@ -190,44 +169,38 @@ double memory_mean_s(const struct memory *m, const struct features *on)
 
 /* Sums over what is shown of each (type, workload), all workloads of a type side by side. */
 struct sums {
-    double alone, watts, as_job, as_neighbour;
-    int n_alone, n_watts, n_job, n_neighbour;
+    double sum[REMEMBERED_ANYTHING];
+    int n[REMEMBERED_ANYTHING];
 };
+
+static void add(struct sums *s, enum remembered_what what, double value)
+{
+    s->sum[what] += value;
+    s->n[what]++;
+}
+
+static void sum_alone(const struct examples *x, const struct holdout *v, int n,
+                      const struct example *list, enum remembered_what what, struct sums *all)
+{
+    for (int i = 0; i < n; i++)
+        if (holdout_shows(v, list[i].workload, list[i].gpu_type, -1))
+            add(&all[list[i].gpu_type * x->n_workloads + list[i].workload], what,
+                (double)list[i].value);
+}
 
 static void sum_up(const struct examples *x, const struct holdout *v, struct sums *all)
 {
-    for (int i = 0; i < x->n_alone; i++) {
-        const struct example *e = &x->alone[i];
-        struct sums *s = &all[e->gpu_type * x->n_workloads + e->workload];
-        if (holdout_shows(v, e->workload, e->gpu_type, -1)) {
-            s->alone += (double)e->value;
-            s->n_alone++;
-        }
-    }
-    for (int i = 0; i < x->n_watts; i++) {
-        const struct example *e = &x->watts[i];
-        struct sums *s = &all[e->gpu_type * x->n_workloads + e->workload];
-        if (holdout_shows(v, e->workload, e->gpu_type, -1)) {
-            s->watts += (double)e->value;
-            s->n_watts++;
-        }
-    }
+    sum_alone(x, v, x->n_alone, x->alone, REMEMBERED_ALONE, all);
+    sum_alone(x, v, x->n_watts, x->watts, REMEMBERED_WATTS, all);
     for (int i = 0; i < x->n_pairs; i++) {
         const struct example *e = &x->pairs[i];
         struct sums *s = &all[e->gpu_type * x->n_workloads];
         if (holdout_shows(v, e->workload, e->gpu_type, e->neighbour)) {
             double root = exp((double)e->value / 2);
-            s[e->workload].as_job += root;
-            s[e->workload].n_job++;
-            s[e->neighbour].as_neighbour += root;
-            s[e->neighbour].n_neighbour++;
+            add(&s[e->workload], REMEMBERED_AS_JOB, root);
+            add(&s[e->neighbour], REMEMBERED_AS_NEIGHBOUR, root);
         }
     }
-}
-
-static float mean_or_nan(double sum, int n, double less)
-{
-    return n > 0 ? (float)(sum / n - less) : NAN;
 }
 
 /* All that is known on one type; its items end up side by side. */
@@ -238,21 +211,20 @@ static void remember_type(const struct examples *x, int type, const struct sums 
     int n_pairs = 0, first = out->n;
 
     for (int w = 0; w < x->n_workloads; w++) {
-        sum += s[w].as_job;
-        n_pairs += s[w].n_job;
+        sum += s[w].sum[REMEMBERED_AS_JOB];
+        n_pairs += s[w].n[REMEMBERED_AS_JOB];
     }
     double mean = n_pairs > 0 ? sum / n_pairs : 0;
     for (int w = 0; w < x->n_workloads; w++) {
-        if (s[w].n_alone + s[w].n_watts + s[w].n_job + s[w].n_neighbour == 0)
-            continue;
-        out->items[out->n++] = (struct remembered){
-            .who = x->who[w],
-            .on = *examples_at(x, w, type),
-            .alone = mean_or_nan(s[w].alone, s[w].n_alone, 0),
-            .watts = mean_or_nan(s[w].watts, s[w].n_watts, 0),
-            .as_job = mean_or_nan(s[w].as_job, s[w].n_job, mean),
-            .as_neighbour = mean_or_nan(s[w].as_neighbour, s[w].n_neighbour, mean),
-        };
+        struct remembered it = { .who = x->who[w], .on = *examples_at(x, w, type) };
+        bool is_known = false;
+        for (int i = 0; i < REMEMBERED_ANYTHING; i++) {
+            double less = i < REMEMBERED_AS_JOB ? 0 : mean;
+            it.value[i] = s[w].n[i] > 0 ? (float)(s[w].sum[i] / s[w].n[i] - less) : NAN;
+            is_known = is_known || s[w].n[i] > 0;
+        }
+        if (is_known)
+            out->items[out->n++] = it;
     }
     if (out->n == first)
         return;
@@ -285,7 +257,7 @@ static double scale_error(const struct memory *m, enum remembered_what what)
     int n = 0;
 
     for (int i = 0; i < m->n; i++) {
-        float value = remembered_value(&m->items[i], what);
+        float value = m->items[i].value[what];
         mean += isnan(value) ? 0 : (double)value;
         n += !isnan(value);
     }
@@ -295,16 +267,16 @@ static double scale_error(const struct memory *m, enum remembered_what what)
         struct similar best[3];
         double sum = 0, weight = 1e-9;
 
-        if (isnan(remembered_value(it, what)))
+        if (isnan(it->value[what]))
             continue;
-        int k = memory_nearest(m, &it->who, &it->on, false, what, 3, best);
+        int k =
+            memory_nearest(m, &(struct memory_query){ &it->who, &it->on, false, what }, 3, best);
         for (int j = 0; j < k; j++) {
-            sum += (double)best[j].similarity *
-                   (double)remembered_value(&m->items[best[j].item], what);
+            sum += (double)best[j].similarity * (double)m->items[best[j].item].value[what];
             weight += (double)best[j].similarity;
         }
-        off += fabs(sum / weight - (double)remembered_value(it, what));
-        spread += fabs(mean - (double)remembered_value(it, what));
+        off += fabs(sum / weight - (double)it->value[what]);
+        spread += fabs(mean - (double)it->value[what]);
     }
     return spread > 0 ? off / spread : 0;
 }
@@ -398,9 +370,7 @@ void memory_save(const struct memory *m, struct weights *to)
         halve(m->items[i].who.family, who + i * WHO_COLS + 2);
         halve(m->items[i].who.dataset, who + i * WHO_COLS + 4);
         features_write(&m->items[i].on, on + i * FEATURE_NUMBERS);
-        for (int j = 0; j < VALUE_COLS; j++)
-            values[i * VALUE_COLS + (size_t)j] =
-                remembered_value(&m->items[i], (enum remembered_what)j);
+        memcpy(values + i * VALUE_COLS, m->items[i].value, sizeof m->items[i].value);
     }
     for (int t = 0; t <= m->n_types; t++)
         first[t] = (double)m->first[t];
@@ -444,10 +414,7 @@ static int load_items(struct arena *a, struct weights_reader *in, struct memory 
         if (!weights_within_doubles(on, FEATURE_NUMBERS, FEATURE_MAX))
             return err_set(in->e, EINVAL, "memory.features: row %d is beyond any feature", i + 1);
         features_read(on, &it->on);
-        it->alone = value[REMEMBERED_ALONE];
-        it->watts = value[REMEMBERED_WATTS];
-        it->as_job = value[REMEMBERED_AS_JOB];
-        it->as_neighbour = value[REMEMBERED_AS_NEIGHBOUR];
+        memcpy(it->value, value, sizeof it->value);
     }
     return in->rc;
 }

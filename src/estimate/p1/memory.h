@@ -18,25 +18,20 @@ struct examples;
 struct holdout;
 struct weights;
 
+enum remembered_what {
+    REMEMBERED_ALONE,           // ln residual of its speed over the roofline
+    REMEMBERED_WATTS,           // ln residual of its watts
+    REMEMBERED_AS_JOB,          // mean of sqrt(r) of it beside others, less the type's mean
+    REMEMBERED_AS_NEIGHBOUR,    // mean of sqrt(r) of others beside it, less the type's mean
+    REMEMBERED_ANYTHING
+};
+
 /* One workload on one GPU type. What is not known is NaN. */
 struct remembered {
     struct identity who;
     struct features on;
-    float alone;           // ln residual of its speed over the roofline
-    float watts;           // ln residual of its watts
-    float as_job;          // mean of sqrt(r) of it beside others, less the type's mean
-    float as_neighbour;    // mean of sqrt(r) of others beside it, less the type's mean
+    float value[REMEMBERED_ANYTHING];
 };
-
-enum remembered_what {
-    REMEMBERED_ALONE,
-    REMEMBERED_WATTS,
-    REMEMBERED_AS_JOB,
-    REMEMBERED_AS_NEIGHBOUR,
-    REMEMBERED_ANYTHING
-};
-
-float remembered_value(const struct remembered *it, enum remembered_what what);
 
 enum { MEMORY_PLACE = FEATURE_SHARES + FEATURE_KINDS + 2, MEMORY_NEAREST_MAX = 16 };
 
@@ -61,12 +56,19 @@ struct similar {
     float similarity;
 };
 
+struct memory_query {
+    const struct identity *who;
+    const struct features *on;
+    bool no_kin;    // as if nobody of the family were known
+    enum remembered_what what;
+};
+
 /* The at most 'k' most similar items of which 'what' is known, on this type (or, where there are
- * none on it, on the types most like it), best first; never 'who' itself, and with 'no_kin'
- * nobody of its family. Ties break by position. Returns how many.
+ * none on it, on the types most like it), best first; never 'who' itself. Ties break by position.
+ * Returns how many.
  */
-int memory_nearest(const struct memory *m, const struct identity *who, const struct features *on,
-                   bool no_kin, enum remembered_what what, int k, struct similar *out);
+int memory_nearest(const struct memory *m, const struct memory_query *q, int k,
+                   struct similar *out);
 
 /* Does it remember a relative of 'who' (other than itself)? */
 bool memory_has_kin(const struct memory *m, const struct identity *who);

@@ -13,17 +13,14 @@ struct weighted_sum {
     int n;
 };
 
-static struct weighted_sum ask(const struct memory *m, const struct identity *who,
-                               const struct features *on, bool no_kin, enum remembered_what what,
-                               int k)
+static struct weighted_sum ask(const struct memory *m, const struct memory_query *q, int k)
 {
     struct similar best[MEMORY_NEAREST_MAX];
-    struct weighted_sum o = { 0 };
+    struct weighted_sum o = { .n = memory_nearest(m, q, k, best) };
 
-    o.n = memory_nearest(m, who, on, no_kin, what, k, best);
     for (int i = 0; i < o.n; i++) {
         double weight = (double)best[i].similarity + LEAST_WEIGHT;
-        o.sum += weight * (double)remembered_value(&m->items[best[i].item], what);
+        o.sum += weight * (double)m->items[best[i].item].value[q->what];
         o.weight += weight;
     }
     return o;
@@ -36,7 +33,7 @@ static double overall_mean(const struct memory *m, const struct identity *who)
     int n = 0;
 
     for (int i = 0; i < m->n; i++) {
-        float value = m->items[i].alone;
+        float value = m->items[i].value[REMEMBERED_ALONE];
         if (isnan(value) || m->items[i].who.name == who->name)
             continue;
         sum += (double)value;
@@ -45,35 +42,34 @@ static double overall_mean(const struct memory *m, const struct identity *who)
     return n > 0 ? sum / n : 0;
 }
 
-int nearest_alone(const struct memory *m, const struct identity *who, const struct features *on,
-                  bool no_kin, int k, float *ln_residual)
+float nearest_alone(const struct memory *m, const struct identity *who, const struct features *on,
+                    bool no_kin, int k)
 {
-    struct weighted_sum o = ask(m, who, on, no_kin, REMEMBERED_ALONE, k);
+    struct weighted_sum o = ask(m, &(struct memory_query){ who, on, no_kin, REMEMBERED_ALONE }, k);
 
-    *ln_residual = (float)(o.n > 0 ? o.sum / o.weight : overall_mean(m, who));
-    return o.n;
+    return (float)(o.n > 0 ? o.sum / o.weight : overall_mean(m, who));
 }
 
-static float deviation(const struct weighted_sum *o)
+static float deviation(const struct memory *m, const struct identity *who,
+                       const struct features *on, enum remembered_what what, int k)
 {
-    return (float)(o->sum / (o->weight + NEAREST_HALF_BELIEVED));
+    struct weighted_sum o = ask(m, &(struct memory_query){ who, on, false, what }, k);
+
+    return (float)(o.sum / (o.weight + NEAREST_HALF_BELIEVED));
 }
 
 float nearest_as_job(const struct memory *m, const struct identity *who, const struct features *on,
-                     bool no_kin, int k)
+                     int k)
 {
-    struct weighted_sum o = ask(m, who, on, no_kin, REMEMBERED_AS_JOB, k);
-
-    return deviation(&o);
+    return deviation(m, who, on, REMEMBERED_AS_JOB, k);
 }
 
 float nearest_as_neighbour(const struct memory *m, const struct identity *who,
-                           const struct features *on, bool no_kin, int k, bool include_self)
+                           const struct features *on, int k)
 {
-    const struct remembered *self = include_self ? memory_find(m, who, on) : NULL;
+    const struct remembered *self = memory_find(m, who, on);
 
-    if (self && !isnan(self->as_neighbour))
-        return self->as_neighbour;
-    struct weighted_sum o = ask(m, who, on, no_kin, REMEMBERED_AS_NEIGHBOUR, k);
-    return deviation(&o);
+    if (self && !isnan(self->value[REMEMBERED_AS_NEIGHBOUR]))
+        return self->value[REMEMBERED_AS_NEIGHBOUR];
+    return deviation(m, who, on, REMEMBERED_AS_NEIGHBOUR, k);
 }

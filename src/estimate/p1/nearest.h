@@ -15,10 +15,10 @@ struct identity;
 
 /* ln residual of the speed alone: the mean over the 'k' nearest of which it is
  * known, by similarity; where there are none, the mean over all that is known (0: nothing).
- * With 'no_kin' as if nobody of the family were known. Returns how many were near.
+ * With 'no_kin' as if nobody of the family were known.
  */
-int nearest_alone(const struct memory *m, const struct identity *who, const struct features *on,
-                  bool no_kin, int k, float *ln_residual);
+float nearest_alone(const struct memory *m, const struct identity *who, const struct features *on,
+                    bool no_kin, int k);
 
 /* Likeness (the sum over those asked) at which half of a deviation from the type's mean is
  * believed: one workload whose descriptor stands near, without kin, has 0.4. Networks start from
@@ -27,12 +27,12 @@ int nearest_alone(const struct memory *m, const struct identity *who, const stru
 #define NEAREST_HALF_BELIEVED 0.15
 
 /* The two parts of sqrt(r), each less the type's mean (memory_mean_s); 0 where nothing is known.
- * The parts of unlike workloads are shrunk towards 0. With 'include_self' what was seen of the
- * neighbour itself on this very type stands alone: it is known, and only the job is new.
+ * The parts of unlike workloads are shrunk towards 0. What was seen of the neighbour itself on this
+ * very type stands alone: it is known, and only the job is new.
  */
 float nearest_as_job(const struct memory *m, const struct identity *who, const struct features *on,
-                     bool no_kin, int k);
+                     int k);
 float nearest_as_neighbour(const struct memory *m, const struct identity *who,
-                           const struct features *on, bool no_kin, int k, bool include_self);
+                           const struct features *on, int k);
 
 #endif

@@ -48,7 +48,7 @@ static void put_token(const struct identity *who, const struct features *on,
     to[TOKEN_LN_KERNEL] = (on->ln_kernel_s - it->on.ln_kernel_s) * LN_SCALE;
     to[TOKEN_LN_PARAMS] = (on->ln_params - it->on.ln_params) * LN_SCALE;
     for (int i = 0; i < REMEMBERED_ANYTHING; i++) {
-        float value = remembered_value(it, (enum remembered_what)i);
+        float value = it->value[i];
         to[TOKEN_VALUES + i] = isnan(value) ? 0 : value;
         to[TOKEN_KNOWN + i] = isnan(value) ? 0 : 1;
     }
@@ -94,8 +94,8 @@ void net_ask(struct arena *a, const struct memory *m, int n, const struct identi
         float *tokens = out->tokens + row * NET_CONTEXT * NET_TOKEN;
         bool *is_there = out->is_there + row * NET_CONTEXT;
         struct similar best[NET_CONTEXT];
-        int k =
-            memory_nearest(m, &who[row], &on[row], no_kin, REMEMBERED_ANYTHING, NET_CONTEXT, best);
+        struct memory_query q = { &who[row], &on[row], no_kin, REMEMBERED_ANYTHING };
+        int k = memory_nearest(m, &q, NET_CONTEXT, best);
 
         for (int i = 0; i < k; i++) {
             int at = NET_CONTEXT - 1 - i;

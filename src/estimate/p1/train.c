@@ -311,9 +311,9 @@ static void hold_out_nearest(struct training *t)
     for (int r = 0; r < REGIMES; r++)
         for (int i = 0; i < t->of[P1_ALONE].n; i++) {
             const struct example *x = &t->of[P1_ALONE].list[i];
-            nearest_alone(&t->p->memory, &t->x->who[x->workload],
-                          examples_at(t->x, x->workload, x->gpu_type), r == REGIME_STRANGER, 3,
-                          &t->said[P1_ALONE][P1_NEAREST3][r][i]);
+            t->said[P1_ALONE][P1_NEAREST3][r][i] =
+                nearest_alone(&t->p->memory, &t->x->who[x->workload],
+                              examples_at(t->x, x->workload, x->gpu_type), r == REGIME_STRANGER, 3);
         }
 }
 

@@ -41,8 +41,8 @@ START_TEST(it_remembers_what_is_shown_by_type)
     double sum = 0;
     for (int i = memory.first[0]; i < memory.first[1]; i++) {
         ck_assert(memory.items[i].who.name == examples.who[i].name);
-        ck_assert(memory.items[i].alone == examples.alone[i * TYPES].value);
-        sum += (double)memory.items[i].as_job;
+        ck_assert(memory.items[i].value[REMEMBERED_ALONE] == examples.alone[i * TYPES].value);
+        sum += (double)memory.items[i].value[REMEMBERED_AS_JOB];
     }
     ck_assert_double_eq_tol(sum, 0, 1e-4);
     ck_assert_double_eq(memory_mean_s(&memory, examples_at(&examples, 3, 1)),
@@ -64,8 +64,10 @@ START_TEST(nothing_of_a_held_out_workload_or_type_is_remembered)
     memory_make(&arena, &examples, &view, &memory);
     for (int i = 0; i < memory.n; i++) {
         ck_assert(memory.items[i].who.name != examples.who[2].name);
-        ck_assert(memory.items[i].as_job == before.items[i].as_job);
-        ck_assert(memory.items[i].as_neighbour == before.items[i].as_neighbour);
+        ck_assert(memory.items[i].value[REMEMBERED_AS_JOB] ==
+                  before.items[i].value[REMEMBERED_AS_JOB]);
+        ck_assert(memory.items[i].value[REMEMBERED_AS_NEIGHBOUR] ==
+                  before.items[i].value[REMEMBERED_AS_NEIGHBOUR]);
     }
 }
 END_TEST
@@ -76,8 +78,9 @@ START_TEST(the_nearest_are_others_best_first_and_no_kin_where_asked)
         for (int w = 0; w < WORKLOADS; w++) {
             const struct features *on = examples_at(&examples, w, 1);
             struct similar best[5];
-            int n =
-                memory_nearest(&memory, &examples.who[w], on, no_kin, REMEMBERED_ALONE, 5, best);
+            int n = memory_nearest(
+                &memory, &(struct memory_query){ &examples.who[w], on, no_kin, REMEMBERED_ALONE },
+                5, best);
 
             ck_assert_int_eq(n, 5);
             for (int i = 0; i < n; i++) {
@@ -100,7 +103,10 @@ START_TEST(on_an_unknown_type_the_most_alike_one_speaks)
 
     on.figure[0] -= 0.1f;
     ck_assert_int_eq(
-        memory_nearest(&memory, &examples.who[4], &on, false, REMEMBERED_ANYTHING, 3, best), 3);
+        memory_nearest(&memory,
+                       &(struct memory_query){ &examples.who[4], &on, false, REMEMBERED_ANYTHING },
+                       3, best),
+        3);
     for (int i = 0; i < 3; i++)
         ck_assert_int_ge(best[i].item, memory.first[1]);
     ck_assert_double_eq_tol(memory_mean_s(&memory, &on), (double)memory.mean_s[1], 0.01);
@@ -126,8 +132,10 @@ START_TEST(an_empty_memory_answers)
     memset(is_held, 1, sizeof is_held);
     memory_make(&arena, &examples, &view, &memory);
     ck_assert_int_eq(memory.n, 0);
-    ck_assert_int_eq(memory_nearest(&memory, &examples.who[0], &examples.at[0], false,
-                                    REMEMBERED_ANYTHING, 3, best),
+    ck_assert_int_eq(memory_nearest(&memory,
+                                    &(struct memory_query){ &examples.who[0], &examples.at[0],
+                                                            false, REMEMBERED_ANYTHING },
+                                    3, best),
                      0);
     ck_assert_double_eq(memory_mean_s(&memory, &examples.at[0]), MEMORY_S_UNKNOWN);
 }
@@ -140,8 +148,8 @@ START_TEST(it_travels_through_bytes_unchanged)
     struct buf bytes;
     struct err e;
 
-    memory.items[5].watts = NAN;
-    memory.items[7].as_job = NAN;
+    memory.items[5].value[REMEMBERED_WATTS] = NAN;
+    memory.items[7].value[REMEMBERED_AS_JOB] = NAN;
     weights_init(&sent, &arena);
     memory_save(&memory, &sent);
     buf_init(&bytes, WEIGHTS_BYTES_MAX);
@@ -224,7 +232,7 @@ START_TEST(a_value_that_nothing_measured_is_refused)
     struct memory back;
     struct err e;
 
-    memory.items[3].alone = 1e30f;
+    memory.items[3].value[REMEMBERED_ALONE] = 1e30f;
     weights_init(&w, &arena);
     memory_save(&memory, &w);
     ck_assert_int_eq(memory_load(&arena, &w, &back, &e), -EINVAL);
