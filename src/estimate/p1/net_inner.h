@@ -97,14 +97,21 @@ void net_forward(const struct net *net, const struct net_question *q, struct net
 
 /* What one row, or two side by side, should have said. */
 struct net_target {
-    int row, beside;
-    float value;    // residual, or sqrt(r)
+    int row, beside;    // beside -1: alone
+    float value;        // residual, or sqrt(r)
+};
+
+/* Targets of one kind: the speed alone, watts, pairs. The first two are columns of the output. */
+enum { NET_ALONE = OUT_ALONE, NET_WATTS = OUT_WATTS, NET_PAIRS, NET_TARGETS };
+
+struct net_targets {
+    struct net_target *list;
+    int n;
 };
 
 struct net_batch {
     struct net_question q;
-    struct net_target *alone, *watts, *pairs;
-    int n_alone, n_watts, n_pairs;
+    struct net_targets of[NET_TARGETS];
 };
 
 /* The loss of a batch; adds its gradient to 'grad' (NULL: the value alone). */

@@ -14,8 +14,10 @@
 #define PAIR_WEIGHT 10.0f
 
 /* Of targets that are one column of 'y'. */
-static double loss_column(const struct net_target *t, int n, int column, const float *y, float *dy)
+static double loss_column(const struct net_targets *of, int column, const float *y, float *dy)
 {
+    const struct net_target *t = of->list;
+    const int n = of->n;
     double sum = 0;
 
     for (int i = 0; i < n; i++) {
@@ -54,9 +56,11 @@ static void pair_backward(const float *c, const float *job, const float *neighbo
     }
 }
 
-static double loss_pairs(const struct net *net, const struct net_target *t, int n, const float *y,
+static double loss_pairs(const struct net *net, const struct net_targets *of, const float *y,
                          float *dy, float *grad)
 {
+    const struct net_target *t = of->list;
+    const int n = of->n;
     const float *c = net->p.w + net->bend;
     const float scale = n > 0 ? PAIR_WEIGHT / (float)n : 0;
     double sum = 0;
@@ -107,9 +111,9 @@ double net_loss(const struct net *net, const struct net_batch *b, struct net_pas
 
     net_forward(net, &b->q, pass);
     memset(pass->dy, 0, (size_t)b->q.n * NET_OUTPUTS * sizeof *pass->dy);
-    loss += loss_column(b->alone, b->n_alone, OUT_ALONE, pass->y, pass->dy);
-    loss += loss_column(b->watts, b->n_watts, OUT_WATTS, pass->y, pass->dy);
-    loss += loss_pairs(net, b->pairs, b->n_pairs, pass->y, pass->dy, grad);
+    for (int k = 0; k < NET_PAIRS; k++)
+        loss += loss_column(&b->of[k], k, pass->y, pass->dy);
+    loss += loss_pairs(net, &b->of[NET_PAIRS], pass->y, pass->dy, grad);
     if (grad)
         backward(net, &b->q, pass, grad);
     return loss;

@@ -43,23 +43,18 @@ static const struct schedule schedule = {
  */
 enum { ROWS_MAX = 192 };
 
-/* Cells to learn from, or to be tested on, by rows of the questions. */
-struct net_cells {
-    struct net_target *alone, *watts, *pairs;
-    int n_alone, n_watts, n_pairs;
-};
-
 struct net_trainer {
     const struct examples *x;
     const struct holdout *v;
     const bool *is_kept_back;
     int n_rows;
-    int *row;                              // (n_workloads, n_types); -1: nothing is known there
-    struct net_question read[READINGS];    // (n_rows) each
-    struct net_cells learn, check;
+    int *row;                                 // (n_workloads, n_types); -1: nothing is known there
+    struct net_question read[READINGS];       // (n_rows) each
+    struct net_targets learn[NET_TARGETS];    // by rows of the questions
+    struct net_targets check[NET_TARGETS];
     bool *is_stranger;         // (n_rows) how it is read in a check
     int *slot;                 // (n_rows) where it is in the batch; -1: not
-    int *taken;                // (ROWS_MAX) which rows are in the batch
+    int *taken, n_taken;       // (ROWS_MAX) which rows are in the batch
     struct net_batch batch;    // readings side by side, ROWS_MAX apart at most
     struct net_pass pass;
 };
@@ -92,23 +87,26 @@ static bool is_stranger(const struct net_trainer *t, int workload)
     return true;
 }
 
-/* Sort examples that are shown into lessons to learn and to check; 'is_pair': as sqrt(r). */
-static void sort_out(struct net_trainer *t, const struct example *list, int n, bool is_pair,
-                     struct net_target *learn, int *n_learn, struct net_target *check, int *n_check)
+/* Sort examples that are shown into those to learn from and those to check by. */
+static void sort_out(struct arena *a, struct net_trainer *t, int kind, int n,
+                     const struct example *list)
 {
+    struct net_targets *learn = &t->learn[kind], *check = &t->check[kind];
+
+    learn->list = ARENA_ARRAY(a, struct net_target, (size_t)n);
+    check->list = ARENA_ARRAY(a, struct net_target, (size_t)n);
     for (int i = 0; i < n; i++) {
         const struct example *e = &list[i];
+        const bool is_pair = kind == NET_PAIRS;
+        struct net_targets *to = is_kept(t, e) ? check : learn;
         if (!holdout_shows(t->v, e->workload, e->gpu_type, e->neighbour))
             continue;
-        struct net_target target = {
-            .row = row_claim(t, e->workload, e->gpu_type),
+        int row = row_claim(t, e->workload, e->gpu_type);
+        to->list[to->n++] = (struct net_target){
+            .row = row,
             .beside = is_pair ? row_claim(t, e->neighbour, e->gpu_type) : -1,
             .value = is_pair ? expf(e->value / 2) : e->value,
         };
-        if (is_kept(t, e))
-            check[(*n_check)++] = target;
-        else
-            learn[(*n_learn)++] = target;
     }
 }
 
@@ -124,27 +122,17 @@ static void find_strangers(struct arena *a, struct net_trainer *t)
                 t->is_stranger[t->row[w * x->n_types + g]] = is_stranger(t, w);
 }
 
-static void lesson_init(struct arena *a, const struct examples *x, struct net_cells *out)
-{
-    out->alone = ARENA_ARRAY(a, struct net_target, (size_t)x->n_alone);
-    out->watts = ARENA_ARRAY(a, struct net_target, (size_t)x->n_watts);
-    out->pairs = ARENA_ARRAY(a, struct net_target, (size_t)x->n_pairs);
-}
-
 static void take_lessons(struct arena *a, struct net_trainer *t)
 {
     const struct examples *x = t->x;
-    struct net_cells *l = &t->learn, *c = &t->check;
     size_t n = (size_t)x->n_workloads * (size_t)x->n_types;
 
     t->row = ARENA_ARRAY(a, int, n);
     for (size_t i = 0; i < n; i++)
         t->row[i] = -1;
-    lesson_init(a, x, l);
-    lesson_init(a, x, c);
-    sort_out(t, x->alone, x->n_alone, false, l->alone, &l->n_alone, c->alone, &c->n_alone);
-    sort_out(t, x->watts, x->n_watts, false, l->watts, &l->n_watts, c->watts, &c->n_watts);
-    sort_out(t, x->pairs, x->n_pairs, true, l->pairs, &l->n_pairs, c->pairs, &c->n_pairs);
+    sort_out(a, t, NET_ALONE, x->n_alone, x->alone);
+    sort_out(a, t, NET_WATTS, x->n_watts, x->watts);
+    sort_out(a, t, NET_PAIRS, x->n_pairs, x->pairs);
 }
 
 static void take_questions(struct arena *a, struct net_trainer *t, const struct memory *m)
@@ -174,37 +162,32 @@ static void make_room(struct arena *a, struct net_trainer *t, const struct net *
     t->batch.q.inputs = ARENA_ARRAY(a, float, rows *NET_INPUTS);
     t->batch.q.tokens = ARENA_ARRAY(a, float, rows *NET_CONTEXT *NET_TOKEN);
     t->batch.q.is_there = ARENA_ARRAY(a, bool, rows *NET_CONTEXT);
-    t->batch.alone = ARENA_ARRAY(a, struct net_target, (size_t)t->x->n_alone * READINGS);
-    t->batch.watts = ARENA_ARRAY(a, struct net_target, (size_t)t->x->n_watts * READINGS);
-    t->batch.pairs = ARENA_ARRAY(a, struct net_target, (size_t)t->x->n_pairs);
+    for (int k = 0; k < NET_TARGETS; k++) {
+        int n = t->learn[k].n > t->check[k].n ? t->learn[k].n : t->check[k].n;
+        t->batch.of[k].list = ARENA_ARRAY(a, struct net_target, (size_t)n * READINGS);
+    }
     net_pass_init(a, net, ROWS_MAX * READINGS, &t->pass);
 }
 
 /* ---- a batch ---- */
 
-static void shuffle_list(struct net_target *list, int n, struct rng *r)
+static void shuffle(struct net_targets *of, struct rng *r)
 {
-    for (int i = n - 1; i > 0; i--) {
-        int j = (int)rng_below(r, (uint64_t)i + 1);
-        struct net_target swap = list[i];
-        list[i] = list[j];
-        list[j] = swap;
-    }
-}
-
-static void shuffle(struct net_cells *l, struct rng *r)
-{
-    shuffle_list(l->alone, l->n_alone, r);
-    shuffle_list(l->watts, l->n_watts, r);
-    shuffle_list(l->pairs, l->n_pairs, r);
+    for (int k = 0; k < NET_TARGETS; k++)
+        for (int i = of[k].n - 1; i > 0; i--) {
+            int j = (int)rng_below(r, (uint64_t)i + 1);
+            struct net_target swap = of[k].list[i];
+            of[k].list[i] = of[k].list[j];
+            of[k].list[j] = swap;
+        }
 }
 
 /* The place of a row in the batch; -1 when 'cap' places are taken by others. */
-static int slot_claim(struct net_trainer *t, int row, int *n_taken, int cap)
+static int slot_claim(struct net_trainer *t, int row, int cap)
 {
-    if (t->slot[row] < 0 && *n_taken < cap) {
-        t->slot[row] = *n_taken;
-        t->taken[(*n_taken)++] = row;
+    if (t->slot[row] < 0 && t->n_taken < cap) {
+        t->slot[row] = t->n_taken;
+        t->taken[t->n_taken++] = row;
     }
     return t->slot[row];
 }
@@ -219,91 +202,71 @@ static void copy_row(const struct net_question *from, int row, struct net_questi
            NET_CONTEXT * sizeof(bool));
 }
 
-/* Targets of one column. */
-static int take_column(struct net_trainer *t, const struct net_target *from, int n, int *n_taken,
-                       int cap, struct net_target *to)
+/* Targets of one kind, as long as there is room for their rows. */
+static void take(struct net_trainer *t, const struct net_targets *from, int cap,
+                 struct net_targets *to)
 {
-    int taken = 0;
-
-    for (int i = 0; i < n; i++) {
-        int slot = slot_claim(t, from[i].row, n_taken, cap);
-        if (slot >= 0)
-            to[taken++] = (struct net_target){ slot, -1, from[i].value };
+    to->n = 0;
+    for (int i = 0; i < from->n; i++) {
+        struct net_target it = from->list[i];
+        bool is_pair = it.beside >= 0;
+        it.row = slot_claim(t, it.row, cap);
+        it.beside = is_pair && it.row >= 0 ? slot_claim(t, it.beside, cap) : -1;
+        if (it.row >= 0 && is_pair == (it.beside >= 0))
+            to->list[to->n++] = it;
     }
-    return taken;
-}
-
-static int take_pairs(struct net_trainer *t, const struct net_target *from, int n, int *n_taken,
-                      struct net_target *to)
-{
-    int taken = 0;
-
-    for (int i = 0; i < n; i++) {
-        int job = slot_claim(t, from[i].row, n_taken, ROWS_MAX);
-        int neighbour = job < 0 ? -1 : slot_claim(t, from[i].beside, n_taken, ROWS_MAX);
-        if (neighbour >= 0)
-            to[taken++] = (struct net_target){ job, neighbour, from[i].value };
-    }
-    return taken;
 }
 
 /* All of the lesson where there is room, else as much of it as comes first. Both readings of the
- * rows stand in the batch one after the other; targets point into the first. Returns how many
- * rows each has.
+ * rows stand in the batch one after the other; targets point into the first.
  */
-static int batch_take(struct net_trainer *t, const struct net_cells *from)
+static void batch_take(struct net_trainer *t, const struct net_targets *from)
 {
     struct net_batch *b = &t->batch;
-    int n_taken = 0, cap = t->n_rows > ROWS_MAX ? ROWS_MAX / 4 : ROWS_MAX;
+    int cap = t->n_rows > ROWS_MAX ? ROWS_MAX / 4 : ROWS_MAX;
 
+    t->n_taken = 0;
     for (int i = 0; i < t->n_rows; i++)
         t->slot[i] = -1;
-    b->n_alone = take_column(t, from->alone, from->n_alone, &n_taken, cap, b->alone);
-    b->n_watts = take_column(t, from->watts, from->n_watts, &n_taken, cap, b->watts);
-    b->n_pairs = take_pairs(t, from->pairs, from->n_pairs, &n_taken, b->pairs);
-    b->q.n = n_taken * READINGS;
+    for (int k = 0; k < NET_TARGETS; k++)
+        take(t, &from[k], k == NET_PAIRS ? ROWS_MAX : cap, &b->of[k]);
+    b->q.n = t->n_taken * READINGS;
     for (int reading = 0; reading < READINGS; reading++)
-        for (int i = 0; i < n_taken; i++)
-            copy_row(&t->read[reading], t->taken[i], &b->q, reading * n_taken + i);
-    return n_taken;
-}
-
-static int both_readings(struct net_target *list, int n, int n_taken)
-{
-    for (int i = 0; i < n; i++) {
-        list[n + i] = list[i];
-        list[n + i].row += n_taken;
-    }
-    return n * READINGS;
+        for (int i = 0; i < t->n_taken; i++)
+            copy_row(&t->read[reading], t->taken[i], &b->q, reading * t->n_taken + i);
 }
 
 /* To learn from: single targets in both readings; of a pair, one at a time is the stranger, or
  * none.
  */
-static void read_for_learning(struct net_batch *b, int n_taken, struct rng *r)
+static void read_for_learning(struct net_trainer *t, struct rng *r)
 {
-    b->n_alone = both_readings(b->alone, b->n_alone, n_taken);
-    b->n_watts = both_readings(b->watts, b->n_watts, n_taken);
-    for (int i = 0; i < b->n_pairs; i++) {
+    const struct net_targets *pairs = &t->batch.of[NET_PAIRS];
+
+    for (int k = 0; k < NET_PAIRS; k++) {
+        struct net_targets *of = &t->batch.of[k];
+        for (int i = 0, n = of->n; i < n; i++) {
+            of->list[of->n] = of->list[i];
+            of->list[of->n++].row += t->n_taken;
+        }
+    }
+    for (int i = 0; i < pairs->n; i++) {
         uint64_t stranger = rng_below(r, 3);
-        b->pairs[i].row += stranger == 1 ? n_taken : 0;
-        b->pairs[i].beside += stranger == 2 ? n_taken : 0;
+        pairs->list[i].row += stranger == 1 ? t->n_taken : 0;
+        pairs->list[i].beside += stranger == 2 ? t->n_taken : 0;
     }
 }
 
 /* To be checked: as it will be asked of those that are kept back. */
-static void read_for_check(struct net_trainer *t, int n_taken)
+static void read_for_check(struct net_trainer *t)
 {
-    struct net_batch *b = &t->batch;
-
-    for (int i = 0; i < b->n_alone; i++)
-        b->alone[i].row += t->is_stranger[t->taken[b->alone[i].row]] ? n_taken : 0;
-    for (int i = 0; i < b->n_watts; i++)
-        b->watts[i].row += t->is_stranger[t->taken[b->watts[i].row]] ? n_taken : 0;
-    for (int i = 0; i < b->n_pairs; i++) {
-        b->pairs[i].row += t->is_stranger[t->taken[b->pairs[i].row]] ? n_taken : 0;
-        b->pairs[i].beside += t->is_stranger[t->taken[b->pairs[i].beside]] ? n_taken : 0;
-    }
+    for (int k = 0; k < NET_TARGETS; k++)
+        for (int i = 0; i < t->batch.of[k].n; i++) {
+            struct net_target *it = &t->batch.of[k].list[i];
+            it->row += t->is_stranger[t->taken[it->row]] ? t->n_taken : 0;
+            if (it->beside >= 0)
+                it->beside += t->is_stranger[t->taken[it->beside]] ? t->n_taken : 0;
+        }
 }
 
 /* Descriptors are guesses; those of a family that nobody has seen more so, or the network learns
@@ -353,18 +316,19 @@ static void disturb(struct net_question *q, struct rng *r)
 
 static double check_loss(struct net_trainer *t, const struct net *net)
 {
-    read_for_check(t, batch_take(t, &t->check));
+    batch_take(t, t->check);
+    read_for_check(t);
     return net_loss(net, &t->batch, &t->pass, NULL);
 }
 
-static bool is_empty(const struct net_cells *l)
+static bool is_empty(const struct net_targets *of)
 {
-    return l->n_alone + l->n_watts + l->n_pairs == 0;
+    return of[NET_ALONE].n + of[NET_WATTS].n + of[NET_PAIRS].n == 0;
 }
 
 static void walk(struct net_trainer *t, struct net *net, uint64_t seed)
 {
-    bool may_stop = !is_empty(&t->check);
+    bool may_stop = !is_empty(t->check);
     struct adam adam;
     struct stop stop;
     struct rng r;
@@ -373,11 +337,12 @@ static void walk(struct net_trainer *t, struct net *net, uint64_t seed)
     adam_init(&adam, net->p.n);
     adam.decay = schedule.decay;
     stop_init(&stop, net->p.n, schedule.patience);
-    shuffle(&t->check, &r);
+    shuffle(t->check, &r);
     for (int step = 0; step < schedule.n_steps; step++) {
         if (t->n_rows > ROWS_MAX)
-            shuffle(&t->learn, &r);
-        read_for_learning(&t->batch, batch_take(t, &t->learn), &r);
+            shuffle(t->learn, &r);
+        batch_take(t, t->learn);
+        read_for_learning(t, &r);
         disturb(&t->batch.q, &r);
         params_clear(&net->p);
         net_loss(net, &t->batch, &t->pass, net->p.grad);
@@ -401,7 +366,7 @@ struct net *net_train(const struct examples *x, const struct holdout *v, const s
 
     arena_init(&a);
     take_lessons(&a, &t);
-    if (!is_empty(&t.learn)) {
+    if (!is_empty(t.learn)) {
         find_strangers(&a, &t);
         take_questions(&a, &t, m);
         make_room(&a, &t, net);

@@ -68,12 +68,9 @@ static void batch_of(struct net_batch *b)
         watts[w] = (struct net_target){ w, -1, 2 };    // on the straight part of the loss
         pairs[w] = (struct net_target){ w, (w + 5) % WORKLOADS, 0.6f };
     }
-    *b = (struct net_batch){ .alone = alone,
-                             .watts = watts,
-                             .pairs = pairs,
-                             .n_alone = WORKLOADS,
-                             .n_watts = WORKLOADS,
-                             .n_pairs = WORKLOADS };
+    *b = (struct net_batch){ .of = { [NET_ALONE] = { alone, WORKLOADS },
+                                     [NET_WATTS] = { watts, WORKLOADS },
+                                     [NET_PAIRS] = { pairs, WORKLOADS } } };
     net_ask(&arena, &memory, WORKLOADS, who, on, false, &b->q);
     for (int i = 0; i < NET_CONTEXT; i++)
         b->q.is_there[i] = false;
