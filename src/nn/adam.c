@@ -6,6 +6,9 @@
 
 #include "nn/params.h"
 
+/* As everybody's. */
+static const float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f;
+
 void adam_init(struct adam *a, int n)
 {
     assert(n > 0);
@@ -13,9 +16,6 @@ void adam_init(struct adam *a, int n)
         .n = n,
         .m = calloc((size_t)n, sizeof *a->m),
         .v = calloc((size_t)n, sizeof *a->v),
-        .beta1 = 0.9f,
-        .beta2 = 0.999f,
-        .eps = 1e-8f,
         .decay = 0.01f,
     };
     assert(a->m && a->v);    // out of memory: stop; restart replays the journal
@@ -47,19 +47,18 @@ double adam_step(struct adam *a, struct params *p, double rate)
         return norm;
     a->n_steps++;
     /* Both running means begin at zero; their first steps are made up for here. */
-    double unbias1 = 1 - pow((double)a->beta1, (double)a->n_steps);
-    double unbias2 = 1 - pow((double)a->beta2, (double)a->n_steps);
+    double unbias1 = 1 - pow((double)beta1, (double)a->n_steps);
+    double unbias2 = 1 - pow((double)beta2, (double)a->n_steps);
     const float step = (float)(rate / unbias1), root = (float)(1 / sqrt(unbias2));
     const float keep = (float)(1 - rate * (double)a->decay), s = (float)shorten;
-    const float b1 = a->beta1, b2 = a->beta2, eps = a->eps;
     const float *restrict grad = p->grad;
     float *restrict m = a->m, *restrict v = a->v, *restrict w = p->w;
 
     for (int i = 0; i < p->n; i++) {
         float g = grad[i] * s;
 
-        m[i] = b1 * m[i] + (1 - b1) * g;
-        v[i] = b2 * v[i] + (1 - b2) * g * g;
+        m[i] = beta1 * m[i] + (1 - beta1) * g;
+        v[i] = beta2 * v[i] + (1 - beta2) * g * g;
         w[i] = keep * w[i] - step * m[i] / (sqrtf(v[i]) * root + eps);
     }
     return norm;

@@ -10,11 +10,10 @@ struct params;
 
 struct adam {
     int n;
-    long n_steps;               // done so far
-    float *m, *v;               // (n): running means of gradients and of their squares
-    float beta1, beta2, eps;    // 0.9, 0.999, 1e-8
-    float decay;                // 0.01: of all weights, times the rate, per step
-    float clip;                 // gradients are shortened to this norm; 0: never
+    long n_steps;    // done so far
+    float *m, *v;    // (n): running means of gradients and of their squares
+    float decay;     // 0.01: of all weights, times the rate, per step
+    float clip;      // gradients are shortened to this norm; 0: never
 };
 
 /* For a line of 'n' numbers. */
