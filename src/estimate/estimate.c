@@ -96,7 +96,7 @@ double estimate_prior_watts(const struct estimator *e, int workload, int type, d
         return (double)alone.ln_watts;
     }
     if (sd)
-        *sd = roofline_watts_sd();
+        *sd = ROOFLINE_WATTS_SD;
     return log(roofline_watts(&e->on[workload * e->n_types + type], &e->catalog->types[type]));
 }
 
@@ -234,7 +234,8 @@ void estimate_meet(struct estimator *e)
     }
     for (; e->n_workloads < c->n_workloads; e->n_workloads++) {
         for (int type = 0; type < e->n_types; type++)
-            prior_roofline(c, e->n_workloads, type, &e->on[e->n_workloads * e->n_types + type]);
+            roofline(&c->workloads[e->n_workloads], &c->types[type],
+                     &e->on[e->n_workloads * e->n_types + type]);
         if (e->context)
             show_to_p1(e, e->n_workloads);
     }

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "catalog/catalog.h"
 #include "estimate/prior/roofline.h"
 
 /* Memory figures are rough (1.4x), so fitting is a matter of chance: a logistic curve in
@@ -43,12 +42,7 @@ void prior_of(const struct roofline *on, const struct roofline *beside, double c
     out->unfit = prior_unfit(bytes, capacity_bytes, beside ? 2 : 1);
     if (beside) {
         out->ln_speed += log(roofline_slowdown(on, beside));
-        out->beside_sd = roofline_slowdown_sd();
+        out->beside_sd = ROOFLINE_SLOWDOWN_SD;
     }
     out->sd = hypot(out->alone_sd, out->beside_sd);
-}
-
-void prior_roofline(const struct catalog *c, int workload, int gpu_type, struct roofline *out)
-{
-    roofline(&c->workloads[workload], &c->types[gpu_type], out);
 }

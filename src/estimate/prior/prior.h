@@ -6,7 +6,6 @@
 #ifndef ESTIMATE_PRIOR_PRIOR_H
 #define ESTIMATE_PRIOR_PRIOR_H
 
-struct catalog;
 struct roofline;
 
 struct prior {
@@ -28,8 +27,5 @@ double prior_unfit(double bytes, double capacity_bytes, int n_jobs);
 
 /* The share of the capacity that several jobs may ask for, for that chance to be 'unfit_max'. */
 double prior_share_max(double unfit_max);
-
-/* The rooflines themselves, for a workload and type of the catalog. */
-void prior_roofline(const struct catalog *c, int workload, int gpu_type, struct roofline *out);
 
 #endif

@@ -23,9 +23,6 @@
  */
 #define CLASH_ALWAYS 0.40
 #define CLASH_BUSY 0.50
-#define SLOWDOWN_SD 0.35
-
-#define WATTS_SD 0.25
 
 /* A median model, for features nobody told us: ResNet-50-like. */
 static const struct workload_step typical = {
@@ -110,14 +107,4 @@ double roofline_gang(int n, int is_spread)
 double roofline_speed_sd(const struct roofline *w)
 {
     return sqrt(SPEED_SD * SPEED_SD + w->n_unknown * UNKNOWN_SD * UNKNOWN_SD);
-}
-
-double roofline_slowdown_sd(void)
-{
-    return SLOWDOWN_SD;
-}
-
-double roofline_watts_sd(void)
-{
-    return WATTS_SD;
 }

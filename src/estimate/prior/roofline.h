@@ -37,7 +37,7 @@ double roofline_gang(int n, int is_spread);
 
 /* Standard deviations of the logarithms of these estimates. */
 double roofline_speed_sd(const struct roofline *w);
-double roofline_slowdown_sd(void);
-double roofline_watts_sd(void);
+#define ROOFLINE_SLOWDOWN_SD 0.35
+#define ROOFLINE_WATTS_SD 0.25
 
 #endif

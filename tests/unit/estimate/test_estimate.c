@@ -110,7 +110,7 @@ START_TEST(what_refine_left_is_used_and_the_prior_elsewhere)
     ck_assert_double_eq_tol((double)c->low, 10 * exp(-0.5), 1e-5);
     ck_assert_double_eq_tol((double)c->sd, 0.5, 1e-6);
     ck_assert_double_eq_tol((double)estimate_cell(&w.est, 0, 0, 1)->speed, standing(6, 0.25), 1e-5);
-    prior_roofline(&w.catalog, 2, 0, &on);
+    roofline(&w.catalog.workloads[2], &w.catalog.types[0], &on);
     prior_of(&on, NULL, w.catalog.types[0].mem_bytes, &p);
     c = estimate_cell(&w.est, 2, 0, -1);
     ck_assert_double_eq_tol((double)c->speed, standing(exp(p.ln_speed), p.alone_sd), 1e-4);
@@ -430,7 +430,7 @@ START_TEST(without_p1_the_prior_is_the_roofline)
     }
     ck_assert_double_eq_tol(exp(estimate_prior_watts(&w.est, 0, 0, &sd)),
                             roofline_watts(&w.est.on[0], &w.catalog.types[0]), 1e-9);
-    ck_assert_double_eq(sd, roofline_watts_sd());
+    ck_assert_double_eq(sd, ROOFLINE_WATTS_SD);
     world_release(&w);
 }
 END_TEST
@@ -507,12 +507,13 @@ START_TEST(the_stated_bias_and_spread_hold_on_measured_data)
         bool is_pair = c->key.neighbour >= 0;
         if (!c->n_speed || c->key.n_gpus > 1)
             continue;
-        prior_roofline(&w.catalog, c->key.workload, c->key.gpu_type, &on);
+        roofline(&w.catalog.workloads[c->key.workload], &w.catalog.types[c->key.gpu_type], &on);
         double error = c->ln_speed + log(on.step_s);
         if (is_pair) {
             alone_key.neighbour = -1;
             const struct cell *alone = catalog_cell(&w.catalog, alone_key);
-            prior_roofline(&w.catalog, c->key.neighbour, c->key.gpu_type, &beside);
+            roofline(&w.catalog.workloads[c->key.neighbour], &w.catalog.types[c->key.gpu_type],
+                     &beside);
             double believed = roofline_slowdown(&on, &beside);
             error = c->ln_speed - alone->ln_speed - log(believed);
             abs_pair += fabs(exp(c->ln_speed - alone->ln_speed) - believed);

@@ -85,9 +85,9 @@ static double prior_mean(const struct school *s, int w, int type, int beside, st
 {
     struct roofline on, other;
 
-    prior_roofline(&s->w.catalog, w, type, &on);
+    roofline(&s->w.catalog.workloads[w], &s->w.catalog.types[type], &on);
     if (beside >= 0)
-        prior_roofline(&s->w.catalog, beside, type, &other);
+        roofline(&s->w.catalog.workloads[beside], &s->w.catalog.types[type], &other);
     prior_of(&on, beside < 0 ? NULL : &other, s->w.catalog.types[type].mem_bytes, out);
     return out->ln_speed;
 }
@@ -618,7 +618,7 @@ START_TEST(watts_are_corrected_on_all_types)
     struct roofline on;
 
     school_open(&s);
-    prior_roofline(&s.w.catalog, 0, 0, &on);
+    roofline(&s.w.catalog.workloads[0], &s.w.catalog.types[0], &on);
     double prior = roofline_watts(&on, &s.w.catalog.types[0]);
     double k80 = s.w.est.alone_w[1];
     struct measurement m = speed_of(0, 0, -1, 10);
