@@ -132,16 +132,14 @@ void fit_learn(struct arena *a, const struct examples *x, const struct holdout *
     *out = (struct fit){ .steepness = exp((double)l.p.w[STEEPNESS]),
                          .doubtful = (double)l.p.w[DOUBTFUL],
                          .overhead = exp((double)l.p.w[OVERHEAD]),
-                         .who = ARENA_ARRAY(a, struct identity, (size_t)x->n_workloads),
-                         .of_family = ARENA_ARRAY(a, double, (size_t)x->n_workloads),
-                         .of_workload = ARENA_ARRAY(a, double, (size_t)x->n_workloads) };
-    for (int w = 0; w < x->n_workloads; w++) {
-        if (v->is_held[w])
-            continue;
-        out->who[out->n] = x->who[w];
-        out->of_family[out->n] = (double)*of_family(&l, l.p.w, w);
-        out->of_workload[out->n++] = (double)*of_workload(&l, l.p.w, w);
-    }
+                         .factors = ARENA_ARRAY(a, struct fit_factor, (size_t)x->n_workloads) };
+    for (int w = 0; w < x->n_workloads; w++)
+        if (!v->is_held[w])
+            out->factors[out->n++] = (struct fit_factor){
+                .who = x->who[w],
+                .of_family = (double)*of_family(&l, l.p.w, w),
+                .of_workload = (double)*of_workload(&l, l.p.w, w),
+            };
     params_release(&l.p);
 }
 
@@ -150,12 +148,13 @@ double fit_share(const struct fit *f, const struct identity *who, const struct f
     double factor = 0;
 
     for (int i = 0; i < f->n; i++) {
-        if (f->who[i].name == who->name) {
-            factor = f->of_family[i] + f->of_workload[i];
+        const struct fit_factor *of = &f->factors[i];
+        if (of->who.name == who->name) {
+            factor = of->of_family + of->of_workload;
             break;
         }
-        if (who->family && f->who[i].family == who->family)
-            factor = f->of_family[i];
+        if (who->family && of->who.family == who->family)
+            factor = of->of_family;
     }
     return (double)on->mem_share * exp(factor) + in_device(f->overhead, on);
 }
@@ -178,9 +177,9 @@ void fit_save(const struct fit *f, struct weights *to)
     const double curve[] = { f->steepness, f->doubtful, f->overhead };
 
     for (int i = 0; i < f->n; i++) {
-        points[i].who = f->who[i];
-        factors[2 * i] = f->of_family[i];
-        factors[2 * i + 1] = f->of_workload[i];
+        points[i].who = f->factors[i].who;
+        factors[2 * i] = f->factors[i].of_family;
+        factors[2 * i + 1] = f->factors[i].of_workload;
     }
     points_save(points, f->n, "fit.points", to);
     weights_put_doubles(to, "fit.factors", f->n, 2, factors);
@@ -211,13 +210,8 @@ int fit_load(struct arena *a, const struct weights *from, struct fit *out, struc
     if (rc < 0)
         return rc;
     *out = (struct fit){ .steepness = curve[0], .doubtful = curve[1], .overhead = curve[2] };
-    out->who = ARENA_ARRAY(a, struct identity, (size_t)n);
-    out->of_family = ARENA_ARRAY(a, double, (size_t)n);
-    out->of_workload = ARENA_ARRAY(a, double, (size_t)n);
-    for (; out->n < n; out->n++) {
-        out->who[out->n] = points[out->n].who;
-        out->of_family[out->n] = factors[2 * out->n];
-        out->of_workload[out->n] = factors[2 * out->n + 1];
-    }
+    out->factors = ARENA_ARRAY(a, struct fit_factor, (size_t)n);
+    for (; out->n < n; out->n++, factors += 2)
+        out->factors[out->n] = (struct fit_factor){ points[out->n].who, factors[0], factors[1] };
     return 0;
 }

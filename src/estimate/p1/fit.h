@@ -14,13 +14,18 @@ struct arena;
 struct err;
 struct weights;
 
+/* What was learned of one workload's memory. */
+struct fit_factor {
+    struct identity who;
+    double of_family;      // ln factor that the family has
+    double of_workload;    // and on top of it the workload
+};
+
 struct fit {
     double steepness;
-    double doubtful;         // ln of the share of memory at which the chance is a half
-    double overhead;         // of each process, as a share of 16 GB
-    struct identity *who;    // (n) workloads it learned from
-    double *of_family;       // (n) ln factor that the family has
-    double *of_workload;     // (n) and on top of it the workload
+    double doubtful;               // ln of the share of memory at which the chance is a half
+    double overhead;               // of each process, as a share of 16 GB
+    struct fit_factor *factors;    // (n) workloads it learned from
     int n;
 };
 

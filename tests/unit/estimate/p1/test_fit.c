@@ -109,8 +109,8 @@ static double objective(const struct lab *l, const struct fit *f)
     sum += pow(log(f->steepness / l->before.steepness) / 0.5, 2) / 2 +
            pow(f->doubtful / 0.5, 2) / 2 + pow(log(f->overhead / l->before.overhead) / 0.5, 2) / 2;
     for (int w = 0; w < f->n; w++) {
-        family[l->x.family[w]] = f->of_family[w];
-        sum += pow(f->of_workload[w] / 0.2, 2) / 2;
+        family[l->x.family[w]] = f->factors[w].of_family;
+        sum += pow(f->factors[w].of_workload / 0.2, 2) / 2;
     }
     for (int i = 0; i < l->x.n_families; i++)
         sum += family[i] * family[i] / 2;
@@ -127,9 +127,9 @@ static void nudge(const struct lab *l, struct fit *f, int what, double by)
         f->overhead *= exp(by);
     else if (what < 3 + l->x.n_families) {
         for (int w = 0; w < f->n; w++)
-            f->of_family[w] += l->x.family[w] == what - 3 ? by : 0;
+            f->factors[w].of_family += l->x.family[w] == what - 3 ? by : 0;
     } else
-        f->of_workload[what - 3 - l->x.n_families] += by;
+        f->factors[what - 3 - l->x.n_families].of_workload += by;
 }
 
 START_TEST(what_is_learned_is_the_most_likely)
