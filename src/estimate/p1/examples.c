@@ -113,29 +113,17 @@ static void take_cell(const struct catalog *c, const struct cell *cell, struct e
 /* ---- the replay buffer: fair parts of too many ---- */
 
 struct stratum {
-    uint64_t key;     // the families of the workload and of its neighbour
+    uint64_t key;     // the families of the workload and of its neighbour; then the rank among such
     uint64_t draw;    // a chance of its own
     int at;
-    int rank;    // among those of its stratum, by chance
 };
 
-static int by_stratum(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
     const struct stratum *p = a, *q = b;
 
     if (p->key != q->key)
         return p->key < q->key ? -1 : 1;
-    if (p->draw != q->draw)
-        return p->draw < q->draw ? -1 : 1;
-    return p->at < q->at ? -1 : p->at > q->at;
-}
-
-static int by_rank(const void *a, const void *b)
-{
-    const struct stratum *p = a, *q = b;
-
-    if (p->rank != q->rank)
-        return p->rank < q->rank ? -1 : 1;
     if (p->draw != q->draw)
         return p->draw < q->draw ? -1 : 1;
     return p->at < q->at ? -1 : p->at > q->at;
@@ -154,12 +142,15 @@ static int thin_out(struct arena *a, const struct examples *x, struct example *l
     for (int i = 0; i < n; i++) {
         int beside = list[i].neighbour < 0 ? 0 : x->family[list[i].neighbour] + 1;
         s[i] = (struct stratum){ (uint64_t)x->family[list[i].workload] << 32 | (uint64_t)beside,
-                                 rng_u64(chance), i, 0 };
+                                 rng_u64(chance), i };
     }
-    qsort(s, (size_t)n, sizeof *s, by_stratum);
-    for (int i = 1; i < n; i++)
-        s[i].rank = s[i].key == s[i - 1].key ? s[i - 1].rank + 1 : 0;
-    qsort(s, (size_t)n, sizeof *s, by_rank);
+    qsort(s, (size_t)n, sizeof *s, by_key);
+    for (int i = 0, first = 0; i < n; i++) {
+        bool is_last = i + 1 == n || s[i + 1].key != s[i].key;
+        s[i].key = (uint64_t)(i - first);
+        first = is_last ? i + 1 : first;
+    }
+    qsort(s, (size_t)n, sizeof *s, by_key);
     for (int i = 0; i < max; i++)
         is_kept[s[i].at] = true;
     for (int i = 0; i < n; i++)

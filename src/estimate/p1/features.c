@@ -34,26 +34,23 @@ double identity_kin(const struct identity *a, const struct identity *b)
 }
 
 /* Figures are taken relative to a V100, so that a GPU without one stands in the middle. */
-static float ln_figure(double value, double middle)
+static void take_figures(const struct gpu_type *g, struct features *out)
 {
-    return value > 0 ? (float)log(value / middle) : 0;
-}
+    const struct {
+        double value, middle;
+    } figures[] = { { g->peak_fp32_flops, 14e12 },
+                    { g->bandwidth_bytes_s, 900e9 },
+                    { g->mem_bytes, 16e9 },
+                    { g->launch_s, 6e-6 } };
+    int n_known = g->year > 0;
 
-static void take_figures(const struct gpu_type *g, float *figure)
-{
-    figure[0] = ln_figure(g->peak_fp32_flops, 14e12);
-    figure[1] = ln_figure(g->bandwidth_bytes_s, 900e9);
-    figure[2] = ln_figure(g->mem_bytes, 16e9);
-    figure[3] = ln_figure(g->launch_s, 6e-6);
-    figure[4] = g->year > 0 ? (float)(g->year - 2017) / 3 : 0;
-}
-
-static float figures_known(const struct gpu_type *g)
-{
-    int n = (g->peak_fp32_flops > 0) + (g->bandwidth_bytes_s > 0) + (g->mem_bytes > 0) +
-            (g->launch_s > 0) + (g->year > 0);
-
-    return (float)n / FEATURE_FIGURES;
+    for (int i = 0; i < FEATURE_FIGURES - 1; i++) {
+        bool is_known = figures[i].value > 0;
+        out->figure[i] = is_known ? (float)log(figures[i].value / figures[i].middle) : 0;
+        n_known += is_known;
+    }
+    out->figure[FEATURE_FIGURES - 1] = g->year > 0 ? (float)(g->year - 2017) / 3 : 0;
+    out->figures_known = (float)n_known / FEATURE_FIGURES;
 }
 
 static void take_kinds(const struct workload *w, float *kind)
@@ -96,10 +93,9 @@ void features_of(const struct workload *w, const struct gpu_type *g, struct feat
         .mem_share = g->mem_bytes > 0 ? (float)fmin(r.mem_bytes / g->mem_bytes, 4) : 0.5f,
         .busy = (float)(1 - r.host_s / r.step_s),
         .known = known_share(w),
-        .figures_known = figures_known(g),
     };
     take_kinds(w, out->kind);
-    take_figures(g, out->figure);
+    take_figures(g, out);
 }
 
 /* Two doubles, then floats. */
