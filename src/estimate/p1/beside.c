@@ -109,12 +109,6 @@ int beside_forget(struct arena *a, const struct beside *b, const struct identity
     return gp_without(a, &b->gp, m, block, rest, e);
 }
 
-void beside_as_neighbour(struct arena *a, const struct beside *b, const struct kernel_point *at,
-                         float *as_neighbour)
-{
-    rows_ask(a, &b->rows, at, as_neighbour);
-}
-
 /* The kernel with a workload is the same in both roles. */
 void beside_as_job(struct arena *a, const struct beside *b, const double *alpha,
                    const float *as_neighbour, float *constant, float *as_job)

@@ -40,9 +40,7 @@ int beside_fit(struct arena *a, const struct examples *x, int n, const struct ex
 int beside_forget(struct arena *a, const struct beside *b, const struct identity *who,
                   const double **alpha, struct err *e);
 
-/* As a neighbour: (n_who); and from that, with an alpha, as a job. */
-void beside_as_neighbour(struct arena *a, const struct beside *b, const struct kernel_point *at,
-                         float *as_neighbour);
+/* As a neighbour it is what rows_ask says of 'rows'; from that, with an alpha, as a job. */
 void beside_as_job(struct arena *a, const struct beside *b, const double *alpha,
                    const float *as_neighbour, float *constant, float *as_job);
 

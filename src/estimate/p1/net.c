@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,8 +206,6 @@ void net_pairs(const struct net *net, const float *as_job, int n, const float *a
 
 /* ---- files ---- */
 
-enum { NAME_MAX_BYTES = 128 };
-
 /* Weights are of order 1. Beyond this a few layers might end at infinity. */
 #define NUMBER_MAX 1e3f
 
@@ -217,29 +214,19 @@ static const float shape[] = { NET_INPUTS, NET_TOKEN, NET_CONTEXT, NET_HIDDEN,
                                NET_STATE,  NET_HEADS, NET_WIDTH };
 enum { SHAPE_COLS = sizeof shape / sizeof *shape };
 
-static const char *array_name(char *to, const char *name, const char *suffix)
-{
-    int len = snprintf(to, NAME_MAX_BYTES, "%s.%s", name, suffix);
-
-    assert(0 < len && len < NAME_MAX_BYTES);
-    return to;
-}
-
 void net_save(const struct net *n, const char *name, struct weights *to)
 {
-    char text[NAME_MAX_BYTES];
-
-    weights_put_text(to, array_name(text, name, "kind"), net_names[n->kind]);
-    weights_put(to, array_name(text, name, "shape"), 1, SHAPE_COLS, shape);
-    weights_put(to, array_name(text, name, "numbers"), 1, n->p.n, n->p.w);
+    weights_put_text(to, arena_printf(to->a, "%s.kind", name), net_names[n->kind]);
+    weights_put(to, arena_printf(to->a, "%s.shape", name), 1, SHAPE_COLS, shape);
+    weights_put(to, arena_printf(to->a, "%s.numbers", name), 1, n->p.n, n->p.w);
 }
 
 int net_load(const struct weights *from, const char *name, struct net **out, struct err *e)
 {
-    char text[NAME_MAX_BYTES];
+    struct arena *a = from->a;
     struct weights_reader in = { from, e, 0 };
-    const char *kind_name = weights_text(&in, array_name(text, name, "kind"));
-    const float *made = weights_floats(&in, array_name(text, name, "shape"), 1, SHAPE_COLS);
+    const char *kind_name = weights_text(&in, arena_printf(a, "%s.kind", name));
+    const float *made = weights_floats(&in, arena_printf(a, "%s.shape", name), 1, SHAPE_COLS);
     enum net_kind kind = 0;
 
     if (in.rc < 0)
@@ -254,7 +241,7 @@ int net_load(const struct weights *from, const char *name, struct net **out, str
     if (!is_same)
         return err_set(e, EINVAL, "%s: a network of another shape; train again", name);
     struct net *net = net_create(kind, 0);
-    const float *numbers = weights_floats(&in, array_name(text, name, "numbers"), 1, net->p.n);
+    const float *numbers = weights_floats(&in, arena_printf(a, "%s.numbers", name), 1, net->p.n);
     if (in.rc == 0 && !weights_within(numbers, (size_t)net->p.n, NUMBER_MAX))
         in.rc = err_set(e, EINVAL, "%s: a number that no training ends with; train again", name);
     if (in.rc < 0) {

@@ -305,7 +305,7 @@ static void believe_pairs(struct p1_context *s, int known, float lean, const dou
         int rc = beside_forget(&s->scratch, b, &c->at.who, fresh_alpha, &e);
         assert(rc == 0);    // a block of a positive definite matrix
     }
-    beside_as_neighbour(&s->scratch, b, &c->at, near);
+    rows_ask(&s->scratch, &b->rows, &c->at, near);
     beside_as_job(&s->scratch, b, b->gp.alpha, near, &constant, full);
     cblas_sscal(b->n_who, lean, full, 1);
     if (*fresh_alpha == b->gp.alpha) {    // nothing of its own to forget

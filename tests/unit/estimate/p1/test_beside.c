@@ -72,10 +72,10 @@ static double ask(struct lab *l, const struct beside *b, int job, int neighbour,
     float constant, as_job[16], as_neighbour[16], rest[16];
     const double *alpha = b->gp.alpha;
 
-    beside_as_neighbour(&l->w.arena, b, &other, as_neighbour);
+    rows_ask(&l->w.arena, &b->rows, &other, as_neighbour);
     if (forget)
         ck_assert_int_eq(beside_forget(&l->w.arena, b, &at.who, &alpha, NULL), 0);
-    beside_as_neighbour(&l->w.arena, b, &at, rest);
+    rows_ask(&l->w.arena, &b->rows, &at, rest);
     beside_as_job(&l->w.arena, b, alpha, rest, &constant, as_job);
     double s = (double)constant;
     for (int i = 0; i < b->n_who; i++)
