@@ -202,7 +202,7 @@ static int time_updates(struct loaded_model *s, enum p2_way way, const struct p2
         p2_estimates_make(&a, before->n_types, before->n_neighbours, true, &b);
         p2_estimates_from_p1(s->context, 0, &b);
         double began_s = clock_stopwatch_s();
-        rc = p2_refine(&a, s->model->p2, way, s->context, N_SIGHTINGS, seen, &b, e);
+        rc = p2_refine(&a, s->model->p2, way, &(struct p2_sightings){ N_SIGHTINGS, seen }, &b, e);
         total_s += clock_stopwatch_s() - began_s;
         arena_release(&a);
     }

@@ -1,7 +1,7 @@
 #include "refine/p2.h"
 
-#include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -14,30 +14,46 @@ const char *const p2_way_names[P2_WAYS] = {
 
 /* ---- what is believed before ---- */
 
+/* All numbers stand in one row. */
+static size_t count_numbers(int n_types, int n_neighbours, bool with_partner)
+{
+    return (size_t)n_types * (4 + (with_partner ? 5 : 3) * (size_t)n_neighbours);
+}
+
 void p2_estimates_make(struct arena *a, int n_types, int n_neighbours, bool with_partner,
                        struct p2_estimates *out)
 {
     size_t n = (size_t)n_types, n_cells = n * (size_t)n_neighbours;
 
+    float *at = ARENA_ARRAY(a, float, count_numbers(n_types, n_neighbours, with_partner));
+
     *out = (struct p2_estimates){
         .n_types = n_types,
         .n_neighbours = n_neighbours,
-        .workload = -1,
         .neighbour = ARENA_ARRAY(a, int, (size_t)n_neighbours),
-        .alone = ARENA_ARRAY(a, float, n),
-        .alone_sd = ARENA_ARRAY(a, float, n),
-        .own = ARENA_ARRAY(a, float, n_cells),
-        .own_sd = ARENA_ARRAY(a, float, n_cells),
-        .pair_sd = ARENA_ARRAY(a, float, n_cells),
-        .watts = ARENA_ARRAY(a, float, n),
-        .watts_sd = ARENA_ARRAY(a, float, n),
+        .alone = at,
+        .alone_sd = at + n,
+        .watts = at + 2 * n,
+        .watts_sd = at + 3 * n,
+        .own = at + 4 * n,
+        .own_sd = at + 4 * n + n_cells,
+        .pair_sd = at + 4 * n + 2 * n_cells,
+        .partner = with_partner ? at + 4 * n + 3 * n_cells : NULL,
+        .partner_sd = with_partner ? at + 4 * n + 4 * n_cells : NULL,
     };
-    if (with_partner) {
-        out->partner = ARENA_ARRAY(a, float, n_cells);
-        out->partner_sd = ARENA_ARRAY(a, float, n_cells);
-    }
     for (int j = 0; j < n_neighbours; j++)
         out->neighbour[j] = j;
+}
+
+void p2_estimates_copy(struct arena *a, const struct p2_estimates *from, struct p2_estimates *out)
+{
+    p2_estimates_make(a, from->n_types, from->n_neighbours, from->partner, out);
+    out->context = from->context;
+    out->workload = from->workload;
+    out->regime = from->regime;
+    memcpy(out->neighbour, from->neighbour, (size_t)from->n_neighbours * sizeof *out->neighbour);
+    memcpy(out->alone, from->alone,
+           count_numbers(from->n_types, from->n_neighbours, from->partner) * sizeof *out->alone);
 }
 
 /* p1_beside, or the other way round p1_partner. */
@@ -45,8 +61,7 @@ typedef void ask_f(const struct p1_context *s, int workload, int type, int from,
                    float *ln_r, float *sd);
 
 /* All neighbours on one type; runs of them in one question. */
-static void ask_all(ask_f *ask, const struct p1_context *s, const struct p2_estimates *b, int type,
-                    float *ln_r, float *sd)
+static void ask_all(ask_f *ask, const struct p2_estimates *b, int type, float *ln_r, float *sd)
 {
     int last;
 
@@ -54,7 +69,7 @@ static void ask_all(ask_f *ask, const struct p1_context *s, const struct p2_esti
         int from = b->neighbour[j];
         for (last = j + 1; last < b->n_neighbours && b->neighbour[last] == from + last - j;)
             last++;
-        ask(s, b->workload, type, from, from + last - j, ln_r + j, sd + j);
+        ask(b->context, b->workload, type, from, from + last - j, ln_r + j, sd + j);
     }
 }
 
@@ -62,6 +77,7 @@ void p2_estimates_from_p1(const struct p1_context *s, int workload, struct p2_es
 {
     int n = out->n_neighbours;
 
+    out->context = s;
     out->workload = workload;
     for (int g = 0; g < out->n_types; g++) {
         struct p1_alone alone = p1_alone(s, workload, g);
@@ -70,9 +86,9 @@ void p2_estimates_from_p1(const struct p1_context *s, int workload, struct p2_es
         out->alone_sd[g] = alone.ln_speed_sd;
         out->watts[g] = alone.ln_watts;
         out->watts_sd[g] = alone.ln_watts_sd;
-        ask_all(p1_beside, s, out, g, out->own + g * n, out->own_sd + g * n);
+        ask_all(p1_beside, out, g, out->own + g * n, out->own_sd + g * n);
         if (out->partner)
-            ask_all(p1_partner, s, out, g, out->partner + g * n, out->partner_sd + g * n);
+            ask_all(p1_partner, out, g, out->partner + g * n, out->partner_sd + g * n);
         float cross = (float)p1_cross(s, alone.regime);
         for (int c = g * n; c < (g + 1) * n; c++) {
             float z = out->alone_sd[g], r = out->own_sd[c];
@@ -202,14 +218,13 @@ void p2_estimates_widen(struct p2_estimates *b, float by)
 }
 
 static int refine_speeds(struct arena *a, const struct p2 *p, enum p2_way way,
-                         const struct p1_context *s, int n, const struct p2_observation *seen,
-                         struct p2_estimates *b, struct err *e)
+                         const struct p2_sightings *seen, struct p2_estimates *b, struct err *e)
 {
     struct evidence v;
     struct correction what;
     struct gain_pass bent;
 
-    evidence_of_speeds(a, p2_relations(p, s, b->regime), s, n, seen, b, &v);
+    evidence_of_speeds(a, p2_relations(p, b), seen, b, &v);
     if (v.n == 0)
         return 0;
     if (way == P2_SHIFT) {
@@ -217,15 +232,15 @@ static int refine_speeds(struct arena *a, const struct p2 *p, enum p2_way way,
         return 0;
     }
     double doubt = 1;
-    int rc = s ? evidence_doubt(a, &v, &doubt, e) : 0;    // the roofline was never sure
+    int rc = b->context ? evidence_doubt(a, &v, &doubt, e) : 0;    // the roofline was never sure
     if (rc == 0)
         rc = evidence_weigh(a, &v, e);
     if (rc < 0)
         return rc;
     p2_estimates_widen(b, (float)sqrt(doubt));
-    bool is_bent = way == P2_NETWORK && p && s;
+    bool is_bent = way == P2_NETWORK && p && b->context;
     if (is_bent)
-        gain_net_forward(a, &p->net, &v, s, b, &bent);
+        gain_net_forward(a, &p->net, &v, b, &bent);
     conclude(a, &v, is_bent ? &bent : NULL, &what);
     apply_pairs(&v, &what, b);
     apply(&what, b->n_types, b->alone, b->alone_sd);
@@ -255,42 +270,43 @@ static int refine_others(struct arena *a, enum p2_way way, struct evidence *v, f
 }
 
 /* Nobody runs faster for having a neighbour; only where it was seen is it left standing. */
-static void clip(const struct p2_estimates *b, int n, const struct p2_observation *seen,
-                 bool is_partner, float *ln_r, struct arena *a)
+static void clip(struct arena *a, const struct p2_estimates *b, const struct p2_sightings *seen,
+                 bool is_partner, float *ln_r)
 {
     int n_cells = b->n_types * b->n_neighbours;
     bool *is_seen = ARENA_ARRAY(a, bool, (size_t)n_cells);
 
-    for (int i = 0; i < n; i++)
-        if (seen[i].neighbour >= 0 && !isnan(is_partner ? seen[i].ln_r_partner : seen[i].ln_speed))
-            is_seen[seen[i].type * b->n_neighbours + seen[i].neighbour] = true;
+    for (int i = 0; i < seen->n; i++) {
+        const struct p2_observation *it = &seen->list[i];
+        if (it->neighbour >= 0 && !isnan(is_partner ? it->ln_r_partner : it->ln_speed))
+            is_seen[it->type * b->n_neighbours + it->neighbour] = true;
+    }
     for (int c = 0; c < n_cells; c++)
         if (!is_seen[c])
             ln_r[c] = fminf(ln_r[c], 0);
 }
 
-int p2_refine(struct arena *a, const struct p2 *p, enum p2_way way, const struct p1_context *s,
-              int n, const struct p2_observation *seen, struct p2_estimates *b, struct err *e)
+int p2_refine(struct arena *a, const struct p2 *p, enum p2_way way, const struct p2_sightings *seen,
+              struct p2_estimates *b, struct err *e)
 {
-    const struct relations *r = p2_relations(p, s, b->regime);
+    const struct relations *r = p2_relations(p, b);
     struct evidence v;
 
-    assert(!s || b->workload >= 0);
-    if (way == P2_NONE || n == 0)
+    if (way == P2_NONE || seen->n == 0)
         return 0;
     if (way == P2_CHAMPION)
         way = p && p->contest.is_promoted ? P2_NETWORK : P2_CLOSED;
-    evidence_of_watts(a, r, s, n, seen, b, &v);
+    evidence_of_watts(a, r, seen, b, &v);
     int rc = refine_others(a, way, &v, b->watts, b->watts_sd, e);
     if (rc == 0 && b->partner) {
-        evidence_of_partners(a, r, s, n, seen, b, &v);
+        evidence_of_partners(a, r, seen, b, &v);
         rc = refine_others(a, way, &v, b->partner, b->partner_sd, e);
     }
     if (rc == 0)
-        rc = refine_speeds(a, p, way, s, n, seen, b, e);
-    if (rc == 0 && s)
-        clip(b, n, seen, false, b->own, a);
-    if (rc == 0 && s && b->partner)
-        clip(b, n, seen, true, b->partner, a);
+        rc = refine_speeds(a, p, way, seen, b, e);
+    if (rc == 0 && b->context)
+        clip(a, b, seen, false, b->own);
+    if (rc == 0 && b->context && b->partner)
+        clip(a, b, seen, true, b->partner);
     return rc;
 }

@@ -68,13 +68,19 @@ struct p2_observation {
     double ln_watts;    // alone; NaN: not seen
 };
 
+struct p2_sightings {
+    int n;
+    const struct p2_observation *list;    // (n) of different cells
+};
+
 /* All of its cells: on each type alone and beside each neighbour. As P1 believes them before, as
  * corrected after p2_refine. Arrays (n_types) and (n_types, n_neighbours).
  */
 struct p2_estimates {
     int n_types, n_neighbours;
-    int workload;      // whose, in the context; -1: there is no context
-    int *neighbour;    // (n_neighbours) who they are in the context
+    const struct p1_context *context;    // how alike neighbours and types are; NULL: nobody knows
+    int workload;                        // whose, in the context
+    int *neighbour;                      // (n_neighbours) who they are in the context
     enum regime regime;
     float *alone, *alone_sd;        // ln speed
     float *own, *own_sd;            // ln r of it beside each
@@ -89,26 +95,29 @@ struct p2_estimates {
 void p2_estimates_make(struct arena *a, int n_types, int n_neighbours, bool with_partner,
                        struct p2_estimates *out);
 
+/* The same ones once more, in 'a'. */
+void p2_estimates_copy(struct arena *a, const struct p2_estimates *from, struct p2_estimates *out);
+
 /* Before any observation: P1's, of a workload of the context beside the neighbours of 'out'. */
 void p2_estimates_from_p1(const struct p1_context *s, int workload, struct p2_estimates *out);
 
-/* Correct 'b', which nothing has corrected yet, in place by 'n' observations of different cells.
- * The context tells how alike neighbours and types are. Without one (NULL) they are alike only to
- * themselves, and the correlations are those of the roofline's errors. Sightings that contradict
- * what P1 was sure of first widen everything that it believes of the workload; otherwise no
+/* Correct 'b', which nothing has corrected yet, in place by what was 'seen'. Without a context
+ * neighbours and types are alike only to themselves, and the correlations are those of the
+ * roofline's errors. Sightings that contradict what P1 was sure of first widen everything that it
+ * believes of the workload; otherwise no
  * standard deviation grows. No slowdown is believed above 1, except where one was seen. -EDOM: the
  * covariance is none, and 'b' is worth nothing.
  */
-int p2_refine(struct arena *a, const struct p2 *p, enum p2_way way, const struct p1_context *s,
-              int n, const struct p2_observation *seen, struct p2_estimates *b, struct err *e);
+int p2_refine(struct arena *a, const struct p2 *p, enum p2_way way, const struct p2_sightings *seen,
+              struct p2_estimates *b, struct err *e);
 
-/* Of the cells 'allowed' (n; only type and neighbour are read), the one whose measurement lowers
+/* Of the cells 'allowed' (only type and neighbour are read), the one whose measurement lowers
  * the expected error most, given what was 'seen' already: the mean standard deviation over types
- * alone, and over pairs. Its index, -1 when n is 0, or -EDOM. '*gain' (may be NULL) gets by how
+ * alone, and over pairs. Its index, -1 when there are none, or -EDOM. '*gain' (may be NULL) gets by how
  * much, in the sum of both means.
  */
-int p2_choose(struct arena *a, const struct p2 *p, const struct p1_context *s,
-              const struct p2_estimates *prior, int n_seen, const struct p2_observation *seen,
-              int n, const struct p2_observation *allowed, double *gain, struct err *e);
+int p2_choose(struct arena *a, const struct p2 *p, const struct p2_estimates *prior,
+              const struct p2_sightings *seen, const struct p2_sightings *allowed, double *gain,
+              struct err *e);
 
 #endif

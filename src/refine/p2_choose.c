@@ -82,25 +82,26 @@ static double expected(const struct p2_estimates *b, const struct evidence *v,
     return mean_sd(after->alone, b->n_types) + mean_sd(after->pair, b->n_types * n);
 }
 
-int p2_choose(struct arena *a, const struct p2 *p, const struct p1_context *s,
-              const struct p2_estimates *prior, int n_seen, const struct p2_observation *seen,
-              int n, const struct p2_observation *allowed, double *gain, struct err *e)
+int p2_choose(struct arena *a, const struct p2 *p, const struct p2_estimates *prior,
+              const struct p2_sightings *seen, const struct p2_sightings *allowed, double *gain,
+              struct err *e)
 {
-    const struct relations *r = p2_relations(p, s, prior->regime);
+    const struct relations *r = p2_relations(p, prior);
     struct evidence known, asked;
     struct variances before, after;
     int best = -1;
     double least = INFINITY;
 
-    evidence_of_speeds(a, r, s, n_seen, seen, prior, &known);
+    evidence_of_speeds(a, r, seen, prior, &known);
     int rc = evidence_weigh(a, &known, e);
     if (rc < 0)
         return rc;
     spread_of(a, prior, &known, &before);
     spread_of(a, prior, &known, &after);
-    for (int i = 0; i < n; i++) {
-        struct p2_observation one = { .type = allowed[i].type, .neighbour = allowed[i].neighbour };
-        evidence_of_speeds(a, r, s, 1, &one, prior, &asked);
+    for (int i = 0; i < allowed->n; i++) {
+        struct p2_observation one = { .type = allowed->list[i].type,
+                                      .neighbour = allowed->list[i].neighbour };
+        evidence_of_speeds(a, r, &(struct p2_sightings){ 1, &one }, prior, &asked);
         double error = expected(prior, &known, &before, &one, asked.k, &after);
         if (error < least) {
             least = error;

@@ -17,24 +17,24 @@
 /* How many surprises as large as expected P1's uncertainty counts as, before anything was seen. */
 #define TRUSTED 4.0
 
-double p2_same(const struct p1_context *s, const struct p2_estimates *b, int type, int other)
+double p2_same(const struct p2_estimates *b, int type, int other)
 {
-    if (!s || type == other)
+    if (!b->context || type == other)
         return type == other;
-    return features_same_type(p1_features(s, b->workload, type),
-                              p1_features(s, b->workload, other));
+    return features_same_type(p1_features(b->context, b->workload, type),
+                              p1_features(b->context, b->workload, other));
 }
 
-double p2_like(const struct p1_context *s, const struct p2_estimates *b, int neighbour, int other)
+double p2_like(const struct p2_estimates *b, int neighbour, int other)
 {
     int who = b->neighbour[neighbour], whom = b->neighbour[other];
     int n = b->n_types < LIKE_TYPES ? b->n_types : LIKE_TYPES;
     double sum = 0;
 
-    if (!s || who == whom)
+    if (!b->context || who == whom)
         return who == whom;
     for (int i = 0; i < n; i++)
-        sum += p1_like(s, i * b->n_types / n, who, whom);
+        sum += p1_like(b->context, i * b->n_types / n, who, whom);
     return sum / n;
 }
 
@@ -43,7 +43,7 @@ static size_t n_cells(const struct p2_estimates *b)
     return (size_t)b->n_types * (size_t)b->n_neighbours;
 }
 
-static void evidence_make(struct arena *a, int n_max, size_t n_targets, const struct p1_context *s,
+static void evidence_make(struct arena *a, int n_max, size_t n_targets,
                           const struct p2_estimates *b, struct evidence *out)
 {
     size_t n = (size_t)n_max, n_types = (size_t)b->n_types;
@@ -62,7 +62,7 @@ static void evidence_make(struct arena *a, int n_max, size_t n_targets, const st
     };
     for (int g = 0; g < b->n_types; g++)
         for (int h = 0; h <= g; h++)
-            out->same[g * b->n_types + h] = out->same[h * b->n_types + g] = p2_same(s, b, g, h);
+            out->same[g * b->n_types + h] = out->same[h * b->n_types + g] = p2_same(b, g, h);
 }
 
 static void add_surprise(struct evidence *v, const struct p2_observation *seen, double y,
@@ -74,7 +74,7 @@ static void add_surprise(struct evidence *v, const struct p2_observation *seen, 
     v->noise[v->n++] = var;
 }
 
-static void find_likes(const struct p1_context *s, const struct p2_estimates *b, struct evidence *v)
+static void find_likes(const struct p2_estimates *b, struct evidence *v)
 {
     int n = b->n_neighbours;
 
@@ -85,7 +85,7 @@ static void find_likes(const struct p1_context *s, const struct p2_estimates *b,
         if (twin < o && n > 0)
             memcpy(v->like + o * n, v->like + twin * n, (size_t)n * sizeof *v->like);
         for (int j = 0; j < n && twin == o && v->beside[o] >= 0; j++)
-            v->like[o * n + j] = p2_like(s, b, j, v->beside[o]);
+            v->like[o * n + j] = p2_like(b, j, v->beside[o]);
     }
 }
 
@@ -117,12 +117,11 @@ static void fill_cells(const struct evidence *v, int o, const struct effect *f,
 /* Bounded so that the whole stays a covariance: it must fit between the parts of both that types
  * do not share.
  */
-double p2_coupling(const struct relations *r, const struct p1_context *s,
-                   const struct p2_estimates *b)
+double p2_coupling(const struct relations *r, const struct p2_estimates *b)
 {
     double most = 0.95 * sqrt((1 - r->alone) * (1 - r->own.types) * r->own.common);
 
-    return s ? fmin(fmax(p1_cross(s, b->regime), -most), most) : 0;
+    return b->context ? fmin(fmax(p1_cross(b->context, b->regime), -most), most) : 0;
 }
 
 /* Covariances of surprise 'o' with errors of the other kind: of its type's speed with what each
@@ -161,60 +160,62 @@ static void sum_up(const struct p2_estimates *b, int n_own, struct evidence *v)
     }
 }
 
-void evidence_of_speeds(struct arena *a, const struct relations *r, const struct p1_context *s,
-                        int n, const struct p2_observation *seen, const struct p2_estimates *b,
-                        struct evidence *out)
+void evidence_of_speeds(struct arena *a, const struct relations *r, const struct p2_sightings *seen,
+                        const struct p2_estimates *b, struct evidence *out)
 {
-    evidence_make(a, n, (size_t)b->n_types + n_cells(b), s, b, out);
-    for (int i = 0; i < n; i++) {
-        int type = seen[i].type, beside = seen[i].neighbour;
+    evidence_make(a, seen->n, (size_t)b->n_types + n_cells(b), b, out);
+    for (int i = 0; i < seen->n; i++) {
+        const struct p2_observation *it = &seen->list[i];
+        int type = it->type, beside = it->neighbour;
         double believed = (double)b->alone[type];
-        if (isnan(seen[i].ln_speed))
+        if (isnan(it->ln_speed))
             continue;
         if (beside >= 0)
             believed += (double)b->own[type * b->n_neighbours + beside];
-        add_surprise(out, &seen[i], seen[i].ln_speed - believed,
-                     seen[i].ln_speed_var + REFINE_NOISE * REFINE_NOISE);
+        add_surprise(out, it, it->ln_speed - believed,
+                     it->ln_speed_var + REFINE_NOISE * REFINE_NOISE);
     }
-    find_likes(s, b, out);
+    find_likes(b, out);
     for (int o = 0; o < out->n; o++) {
         double *k = out->k + (size_t)o * (size_t)out->n_targets;
         fill_types(out, o, r->alone, b, b->alone_sd, k);
         if (out->beside[o] >= 0)
             fill_cells(out, o, &r->own, b, b->own_sd, k + b->n_types);
-        fill_across(out, o, p2_coupling(r, s, b), b, k);
+        fill_across(out, o, p2_coupling(r, b), b, k);
     }
     sum_up(b, b->n_types, out);
 }
 
-void evidence_of_partners(struct arena *a, const struct relations *r, const struct p1_context *s,
-                          int n, const struct p2_observation *seen, const struct p2_estimates *b,
+void evidence_of_partners(struct arena *a, const struct relations *r,
+                          const struct p2_sightings *seen, const struct p2_estimates *b,
                           struct evidence *out)
 {
-    evidence_make(a, n, n_cells(b), s, b, out);
-    for (int i = 0; i < n; i++) {
-        if (seen[i].neighbour < 0 || isnan(seen[i].ln_r_partner))
+    evidence_make(a, seen->n, n_cells(b), b, out);
+    for (int i = 0; i < seen->n; i++) {
+        const struct p2_observation *it = &seen->list[i];
+        if (it->neighbour < 0 || isnan(it->ln_r_partner))
             continue;
-        int cell = seen[i].type * b->n_neighbours + seen[i].neighbour;
-        add_surprise(out, &seen[i], seen[i].ln_r_partner - (double)b->partner[cell],
-                     seen[i].ln_r_partner_var + REFINE_NOISE * REFINE_NOISE);
+        int cell = it->type * b->n_neighbours + it->neighbour;
+        add_surprise(out, it, it->ln_r_partner - (double)b->partner[cell],
+                     it->ln_r_partner_var + REFINE_NOISE * REFINE_NOISE);
     }
-    find_likes(s, b, out);
+    find_likes(b, out);
     for (int o = 0; o < out->n; o++)
         fill_cells(out, o, &r->partner, b, b->partner_sd,
                    out->k + (size_t)o * (size_t)out->n_targets);
     sum_up(b, 0, out);
 }
 
-void evidence_of_watts(struct arena *a, const struct relations *r, const struct p1_context *s,
-                       int n, const struct p2_observation *seen, const struct p2_estimates *b,
-                       struct evidence *out)
+void evidence_of_watts(struct arena *a, const struct relations *r, const struct p2_sightings *seen,
+                       const struct p2_estimates *b, struct evidence *out)
 {
-    evidence_make(a, n, (size_t)b->n_types, s, b, out);
-    for (int i = 0; i < n; i++)
-        if (seen[i].neighbour < 0 && !isnan(seen[i].ln_watts))
-            add_surprise(out, &seen[i], seen[i].ln_watts - (double)b->watts[seen[i].type],
+    evidence_make(a, seen->n, (size_t)b->n_types, b, out);
+    for (int i = 0; i < seen->n; i++) {
+        const struct p2_observation *it = &seen->list[i];
+        if (it->neighbour < 0 && !isnan(it->ln_watts))
+            add_surprise(out, it, it->ln_watts - (double)b->watts[it->type],
                          CATALOG_NOISE * CATALOG_NOISE);
+    }
     for (int o = 0; o < out->n; o++)
         fill_types(out, o, r->watts, b, b->watts_sd, out->k + (size_t)o * (size_t)b->n_types);
     sum_up(b, b->n_types, out);

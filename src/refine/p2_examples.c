@@ -29,7 +29,7 @@ static void fill_scene(struct arena *a, const struct examples *x, const struct p
         };
     }
     p2_estimates_make(a, x->n_types, x->n_workloads, false, &out->everyone);
-    out->everyone.workload = 0;
+    out->everyone.context = out->context;
     out->n_types = x->n_types;
 }
 
@@ -158,6 +158,7 @@ static void cut(struct arena *a, const struct p2_example *of, struct rng *chance
         column[j] = j;
     shuffle(m, column, chance);
     p2_estimates_make(a, n_types, n, false, &out->b);
+    out->b.context = all->context;
     out->b.workload = all->workload;
     out->b.regime = of->regime;
     out->own_error = ARENA_ARRAY(a, float, (size_t)(n_types * n));
@@ -230,30 +231,14 @@ bool episode_make(struct arena *a, const struct p2_example *of, int n_max, struc
     return out->n_seen > 0;
 }
 
-static void copy_beliefs(struct arena *a, const struct p2_estimates *from, struct p2_estimates *out)
-{
-    size_t n_types = (size_t)from->n_types, n = (size_t)from->n_neighbours;
-
-    p2_estimates_make(a, from->n_types, from->n_neighbours, false, out);
-    out->workload = from->workload;
-    out->regime = from->regime;
-    memcpy(out->neighbour, from->neighbour, n * sizeof *out->neighbour);
-    memcpy(out->alone, from->alone, n_types * sizeof *out->alone);
-    memcpy(out->alone_sd, from->alone_sd, n_types * sizeof *out->alone_sd);
-    memcpy(out->own, from->own, n_types * n * sizeof *out->own);
-    memcpy(out->own_sd, from->own_sd, n_types * n * sizeof *out->own_sd);
-    memcpy(out->pair_sd, from->pair_sd, n_types * n * sizeof *out->pair_sd);
-}
-
-double episode_error(struct arena *a, const struct p2 *p, enum p2_way way,
-                     const struct p1_context *s, const struct episode *ep)
+double episode_error(struct arena *a, const struct p2 *p, enum p2_way way, const struct episode *ep)
 {
     struct p2_estimates b;
     int n_types = ep->b.n_types, n = ep->b.n_neighbours, n_errors = 0;
     double sum = 0;
 
-    copy_beliefs(a, &ep->b, &b);
-    if (p2_refine(a, p, way, s, ep->n_seen, ep->seen, &b, NULL) < 0)
+    p2_estimates_copy(a, &ep->b, &b);
+    if (p2_refine(a, p, way, &(struct p2_sightings){ ep->n_seen, ep->seen }, &b, NULL) < 0)
         return (double)NAN;
     for (int g = 0; g < n_types; g++) {
         double alone = (double)(b.alone[g] - ep->b.alone[g] - ep->alone_error[g]);

@@ -57,7 +57,8 @@ static inline double p2_mix(double unlike, double same)
     return unlike + (1 - unlike) * same;
 }
 
-const struct relations *p2_relations(const struct p2 *p, const struct p1_context *s, enum regime r);
+/* Those of the errors in 'b'. */
+const struct relations *p2_relations(const struct p2 *p, const struct p2_estimates *b);
 
 /* ---- evidence: surprises, and what they say of each target ---- */
 
@@ -79,28 +80,25 @@ struct evidence {
 };
 
 /* How alike two types are, and two neighbours (positions in 'b'), in what they do to errors. */
-double p2_same(const struct p1_context *s, const struct p2_estimates *b, int type, int other);
-double p2_like(const struct p1_context *s, const struct p2_estimates *b, int neighbour, int other);
+double p2_same(const struct p2_estimates *b, int type, int other);
+double p2_like(const struct p2_estimates *b, int neighbour, int other);
 
 /* The correlation of an error in the job's own speed with those in what neighbours do to it, on one
  * type; as much less on two as these are less alike.
  */
-double p2_coupling(const struct relations *r, const struct p1_context *s,
-                   const struct p2_estimates *b);
+double p2_coupling(const struct relations *r, const struct p2_estimates *b);
 
 /* All standard deviations of speeds times 'by'. */
 void p2_estimates_widen(struct p2_estimates *b, float by);
 
 /* Surprises in speeds, in slowdowns of partners, or in watts: 'y' and the covariances. */
-void evidence_of_speeds(struct arena *a, const struct relations *r, const struct p1_context *s,
-                        int n, const struct p2_observation *seen, const struct p2_estimates *b,
-                        struct evidence *out);
-void evidence_of_partners(struct arena *a, const struct relations *r, const struct p1_context *s,
-                          int n, const struct p2_observation *seen, const struct p2_estimates *b,
+void evidence_of_speeds(struct arena *a, const struct relations *r, const struct p2_sightings *seen,
+                        const struct p2_estimates *b, struct evidence *out);
+void evidence_of_partners(struct arena *a, const struct relations *r,
+                          const struct p2_sightings *seen, const struct p2_estimates *b,
                           struct evidence *out);
-void evidence_of_watts(struct arena *a, const struct relations *r, const struct p1_context *s,
-                       int n, const struct p2_observation *seen, const struct p2_estimates *b,
-                       struct evidence *out);
+void evidence_of_watts(struct arena *a, const struct relations *r, const struct p2_sightings *seen,
+                       const struct p2_estimates *b, struct evidence *out);
 
 /* Surprises that are larger than P1 thought possible say that it was too sure of this workload:
  * its descriptor may be wrong. All covariances (not the noise) grow by '*doubt', at least 1; by
@@ -189,8 +187,7 @@ struct gain_pass {
 };
 
 void gain_net_forward(struct arena *a, const struct gain_net *net, const struct evidence *v,
-                      const struct p1_context *s, const struct p2_estimates *b,
-                      struct gain_pass *out);
+                      const struct p2_estimates *b, struct gain_pass *out);
 
 /* Gradients by gamma and delta, laid out like them (and used up), into the line 'grad'. */
 void gain_net_backward(struct arena *a, const struct gain_net *net, const struct evidence *v,
@@ -221,6 +218,6 @@ bool episode_make(struct arena *a, const struct p2_example *of, int n_max, struc
 
 /* Mean |error| of ln speed over cells that were not seen, after refining in this way. */
 double episode_error(struct arena *a, const struct p2 *p, enum p2_way way,
-                     const struct p1_context *s, const struct episode *ep);
+                     const struct episode *ep);
 
 #endif

@@ -55,9 +55,10 @@ static float *put_shares(const struct p1_context *s, int workload, int type, flo
 }
 
 /* What both inputs tell of a cell (beside -1: alone): 12 numbers. */
-static float *put_cell(const struct p1_context *s, const struct p2_estimates *b, int type,
-                       int beside, float *x)
+static float *put_cell(const struct p2_estimates *b, int type, int beside, float *x)
 {
+    const struct p1_context *s = b->context;
+
     *x++ = beside >= 0;
     *x++ = beside >= 0 ? b->own[type * b->n_neighbours + beside] : 0;
     *x++ = b->regime == REGIME_KIN ? 1 : -1;
@@ -66,12 +67,11 @@ static float *put_cell(const struct p1_context *s, const struct p2_estimates *b,
     return put_shares(s, beside < 0 ? -1 : b->neighbour[beside], type, x);
 }
 
-static void put_sightings(const struct p1_context *s, const struct p2_estimates *b,
-                          const struct evidence *v, float *x)
+static void put_sightings(const struct p2_estimates *b, const struct evidence *v, float *x)
 {
     for (int o = 0; o < v->n; o++) {
         double surprise = v->y[o] / v->sd[o];
-        x = put_cell(s, b, v->type[o], v->beside[o], x);
+        x = put_cell(b, v->type[o], v->beside[o], x);
         *x++ = bounded(surprise, 3);
         *x++ = bounded(fabs(surprise), 3);
         *x++ = 4 * (float)v->sd[o];
@@ -102,8 +102,8 @@ static float *target_sds(struct arena *a, const struct evidence *v, const struct
     return sd;
 }
 
-static void put_targets(struct arena *a, const struct p1_context *s, const struct p2_estimates *b,
-                        const struct evidence *v, const float *sd, float *x)
+static void put_targets(struct arena *a, const struct p2_estimates *b, const struct evidence *v,
+                        const float *sd, float *x)
 {
     const float *gone = shares_gone(a, v, sd);
     float rms = overall(v);
@@ -111,7 +111,7 @@ static void put_targets(struct arena *a, const struct p1_context *s, const struc
 
     for (int t = 0; t < v->n_targets; t++) {
         int cell = t - b->n_types;
-        x = put_cell(s, b, cell < 0 ? t : cell / n, cell < 0 ? -1 : cell % n, x);
+        x = put_cell(b, cell < 0 ? t : cell / n, cell < 0 ? -1 : cell % n, x);
         *x++ = 4 * sd[t];
         *x++ = fminf(gone[t], 1);
         *x++ = (float)v->n / 5;
@@ -179,8 +179,7 @@ static void bend(const struct evidence *v, struct gain_pass *p)
 }
 
 void gain_net_forward(struct arena *a, const struct gain_net *net, const struct evidence *v,
-                      const struct p1_context *s, const struct p2_estimates *b,
-                      struct gain_pass *out)
+                      const struct p2_estimates *b, struct gain_pass *out)
 {
     size_t n = (size_t)v->n, m = (size_t)v->n_targets;
     const float *w = net->params.w, *sd = target_sds(a, v, b);
@@ -196,8 +195,8 @@ void gain_net_forward(struct arena *a, const struct gain_net *net, const struct 
         .gamma = ARENA_ARRAY(a, float, n *m),
         .delta = ARENA_ARRAY(a, float, m),
     };
-    put_targets(a, s, b, v, sd, out->target_x);
-    put_sightings(s, b, v, out->sighting_x);
+    put_targets(a, b, v, sd, out->target_x);
+    put_sightings(b, v, out->sighting_x);
     put_figures(b, v, sd, out->figures);
     dense_forward(&net->target_in, w, v->n_targets, out->target_x, out->target_h);
     tanh_forward(m * GAIN_HIDDEN, out->target_h, out->target_h);

@@ -37,11 +37,11 @@ static const struct relations of_roofline = {
 #define CELL_MIN 0.02
 #define TYPES_MAX 0.95
 
-const struct relations *p2_relations(const struct p2 *p, const struct p1_context *s, enum regime r)
+const struct relations *p2_relations(const struct p2 *p, const struct p2_estimates *b)
 {
-    if (!s)
+    if (!b->context)
         return &of_roofline;
-    return p ? &p->of[r] : &defaults[r];
+    return p ? &p->of[b->regime] : &defaults[b->regime];
 }
 
 static bool is_share(double x)
@@ -67,8 +67,8 @@ static void add_pair(const struct p2_examples *l, const struct p1_error *p,
                      const struct p1_error *q, double uu, struct moments *m, double *n_type,
                      double *n_other)
 {
-    double like = p->other < 0 ? 1 : p2_like(l->context, &l->everyone, p->other, q->other);
-    double same = p2_same(l->context, &l->everyone, p->type, q->type);
+    double like = p->other < 0 ? 1 : p2_like(&l->everyone, p->other, q->other);
+    double same = p2_same(&l->everyone, p->type, q->type);
     double powers[3] = { 1, like, like * like };
 
     if (p->type == q->type) {

@@ -80,20 +80,19 @@ struct shared_errors {
 };
 
 static void shared_errors_make(struct arena *a, const struct relations *r,
-                               const struct p1_context *s, const struct p2_estimates *b,
-                               struct shared_errors *out)
+                               const struct p2_estimates *b, struct shared_errors *out)
 {
     int n_types = b->n_types, n = b->n_neighbours;
 
     *out = (struct shared_errors){ .r = r,
                                    .b = b,
-                                   .cross = p2_coupling(r, s, b),
+                                   .cross = p2_coupling(r, b),
                                    .same = ARENA_ARRAY(a, double, (size_t)(n_types * n_types)),
                                    .like = ARENA_ARRAY(a, double, (size_t)(n * n)) };
     for (int i = 0; i < n_types * n_types; i++)
-        out->same[i] = p2_same(s, b, i / n_types, i % n_types);
+        out->same[i] = p2_same(b, i / n_types, i % n_types);
     for (int i = 0; i < n * n; i++)
-        out->like[i] = p2_like(s, b, i / n, i % n);
+        out->like[i] = p2_like(b, i / n, i % n);
 }
 
 /* The covariance of errors 'i' >= 'j' (types alone, then cells), as evidence_of_speeds has it. */
@@ -116,8 +115,8 @@ static double covariance(const struct shared_errors *f, int i, int j)
 }
 
 /* Replace the episode's errors, and what is seen of them. */
-static void draw_errors(struct arena *a, const struct relations *r, const struct p1_context *s,
-                        struct episode *ep, struct rng *chance)
+static void draw_errors(struct arena *a, const struct relations *r, struct episode *ep,
+                        struct rng *chance)
 {
     const struct p2_estimates *b = &ep->b;
     int n_types = b->n_types, n = b->n_neighbours, m = n_types + n_types * n;
@@ -126,7 +125,7 @@ static void draw_errors(struct arena *a, const struct relations *r, const struct
     float *error = ARENA_ARRAY(a, float, (size_t)m);
     struct shared_errors kin;
 
-    shared_errors_make(a, r, s, b, &kin);
+    shared_errors_make(a, r, b, &kin);
     for (int i = 0; i < m; i++)
         for (int j = 0; j <= i; j++)
             k[i * m + j] = covariance(&kin, i, j);
@@ -216,21 +215,21 @@ static void gradient_cells(const struct episode *ep, const struct gain_pass *pas
 }
 
 /* The very steps of p2_refine, doubt included: it widens the episode's beliefs. */
-static void learn_episode(struct arena *a, const struct relations *r, const struct p1_context *s,
-                          struct episode *ep, struct gain_net *net)
+static void learn_episode(struct arena *a, const struct relations *r, struct episode *ep,
+                          struct gain_net *net)
 {
     double doubt;
     struct evidence v;
     struct gain_pass pass;
     struct episode_gradient pull;
 
-    evidence_of_speeds(a, r, s, ep->n_seen, ep->seen, &ep->b, &v);
+    evidence_of_speeds(a, r, &(struct p2_sightings){ ep->n_seen, ep->seen }, &ep->b, &v);
     if (evidence_doubt(a, &v, &doubt, NULL) < 0 || evidence_weigh(a, &v, NULL) < 0)
         return;
     p2_estimates_widen(&ep->b, (float)sqrt(doubt));
     size_t n = (size_t)v.n * (size_t)v.n_targets;
     float *dgamma = ARENA_ARRAY(a, float, n);
-    gain_net_forward(a, net, &v, s, &ep->b, &pass);
+    gain_net_forward(a, net, &v, &ep->b, &pass);
     gradient_make(a, &v, &ep->b, &pass, &pull);
     gradient_cells(ep, &pass, &pull);
     for (size_t at = 0; at < n; at++) {
@@ -290,8 +289,8 @@ void gain_net_train(const struct p2_examples *l, const bool *held,
             if (!episode_make(&a, it, 1 + (int)rng_below(&chance, SIGHTINGS_MAX), &chance, &ep))
                 continue;
             if (is_drawn)
-                draw_errors(&a, &of[it->regime], l->context, &ep, &chance);
-            learn_episode(&a, &of[it->regime], l->context, &ep, net);
+                draw_errors(&a, &of[it->regime], &ep, &chance);
+            learn_episode(&a, &of[it->regime], &ep, net);
         }
         adam_step(&adam, &net->params, adam_cosine(step, STEPS, STEPS / 10, RATE_PEAK, RATE_LAST));
     }
@@ -323,8 +322,8 @@ static struct score compare(const struct p2_examples *l, const bool *held, const
             arena_reset(&a);
             if (!episode_make(&a, &l->list[i], 1 + k % SIGHTINGS_MAX, &chance, &ep))
                 continue;
-            double closed = episode_error(&a, p, P2_CLOSED, l->context, &ep);
-            double network = episode_error(&a, p, P2_NETWORK, l->context, &ep);
+            double closed = episode_error(&a, p, P2_CLOSED, &ep);
+            double network = episode_error(&a, p, P2_NETWORK, &ep);
             if (!isfinite(closed) || !isfinite(network))
                 continue;
             sum.closed_form += closed;

@@ -511,7 +511,8 @@ static int correct_row(struct refiner *r, int workload, int from, int to, struct
     int n = look(r, out, seen);
     for (int i = 0; i < n; i++)
         out->has_watts |= !isnan(seen[i].ln_watts);
-    int rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, r->estimator->context, n, seen, &out->b, e);
+    int rc =
+        p2_refine(&r->arena, r->p2, P2_CHAMPION, &(struct p2_sightings){ n, seen }, &out->b, e);
     if (rc == 0 && n == OBSERVED_MAX)
         correct_left_out(r, out);
     if (rc == 0)
@@ -681,7 +682,7 @@ static bool learn_column(struct refiner *r, int workload, struct workload_column
     int n_types = r->estimator->n_types, n = r->estimator->n_workloads;
     size_t size = (size_t)n_types * (size_t)n;
     struct column_seen of = { 0 };
-    struct p2_estimates b;
+    struct p2_estimates b, believed;
 
     if (p1_knows(context, workload))
         return false;
@@ -690,10 +691,8 @@ static bool learn_column(struct refiner *r, int workload, struct workload_column
         return false;
     p2_estimates_make(&r->arena, n_types, n, true, &b);
     p2_estimates_from_p1(context, workload, &b);
-    float *ln_r = ARENA_ARRAY(&r->arena, float, size), *sd = ARENA_ARRAY(&r->arena, float, size);
-    memcpy(ln_r, b.partner, size * sizeof *ln_r);
-    memcpy(sd, b.partner_sd, size * sizeof *sd);
-    *rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, context, of.n, of.seen, &b, e);
+    p2_estimates_copy(&r->arena, &b, &believed);
+    *rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, &(struct p2_sightings){ of.n, of.seen }, &b, e);
     if (*rc < 0)
         return false;
     *c = (struct workload_column){ .n = n,
@@ -701,8 +700,8 @@ static bool learn_column(struct refiner *r, int workload, struct workload_column
                                    .narrow = calloc(size, sizeof *c->narrow) };
     assert(c->shift && c->narrow);
     for (int i = 0; i < n_types * n; i++) {
-        c->shift[i] = b.partner[i] - ln_r[i];
-        c->narrow[i] = narrowed(context, i % n, i / n, sd[i], b.partner_sd[i]);
+        c->shift[i] = b.partner[i] - believed.partner[i];
+        c->narrow[i] = narrowed(context, i % n, i / n, believed.partner_sd[i], b.partner_sd[i]);
     }
     return true;
 }

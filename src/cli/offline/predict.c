@@ -181,7 +181,8 @@ static int choose(struct arena *a, const struct estimator *est, const struct p2 
     p2_estimates_make(a, est->n_types, est->n_workloads, false, &prior);
     p2_estimates_from_p1(est->context, q->w, &prior);
     *out = (struct next_cell){ -1, -1, 0 };
-    int best = p2_choose(a, p, est->context, &prior, n_seen, seen, n, open, &out->gain, e);
+    int best = p2_choose(a, p, &prior, &(struct p2_sightings){ n_seen, seen },
+                         &(struct p2_sightings){ n, open }, &out->gain, e);
     if (best >= 0) {
         out->type = open[best].type;
         out->neighbour = open[best].neighbour;

@@ -214,25 +214,6 @@ static bool ask_member(struct fold_run *r, const struct newcomer *n, enum p1_mem
     return true;
 }
 
-static void p2_estimates_copy(struct arena *a, const struct p2_estimates *from,
-                              struct p2_estimates *to)
-{
-    size_t n = (size_t)from->n_types, n_pairs = n * (size_t)from->n_neighbours;
-
-    p2_estimates_make(a, from->n_types, from->n_neighbours, true, to);
-    to->workload = from->workload;
-    to->regime = from->regime;
-    memcpy(to->alone, from->alone, n * sizeof *to->alone);
-    memcpy(to->alone_sd, from->alone_sd, n * sizeof *to->alone_sd);
-    memcpy(to->own, from->own, n_pairs * sizeof *to->own);
-    memcpy(to->own_sd, from->own_sd, n_pairs * sizeof *to->own_sd);
-    memcpy(to->pair_sd, from->pair_sd, n_pairs * sizeof *to->pair_sd);
-    memcpy(to->partner, from->partner, n_pairs * sizeof *to->partner);
-    memcpy(to->partner_sd, from->partner_sd, n_pairs * sizeof *to->partner_sd);
-    memcpy(to->watts, from->watts, n * sizeof *to->watts);
-    memcpy(to->watts_sd, from->watts_sd, n * sizeof *to->watts_sd);
-}
-
 /* Of the first 'n_seen' sightings those that the daemon would correct by, as refine.c chooses
  * them: the lonely ones, then the newest. '*count' gets how many.
  */
@@ -276,7 +257,7 @@ static int believe(struct fold_run *r, const struct newcomer *n, int method, int
     if (method == P1_ENSEMBLE || n_seen == 0)
         return 1;
     const struct p2_observation *seen = that_tell(&r->scratch, n, n_seen, &n_seen);
-    int rc = p2_refine(&r->scratch, r->p2, way, r->context, n_seen, seen, b, e);
+    int rc = p2_refine(&r->scratch, r->p2, way, &(struct p2_sightings){ n_seen, seen }, b, e);
     return rc < 0 ? rc : 1;
 }
 
@@ -424,8 +405,8 @@ static int choose(struct fold_run *r, const struct newcomer *n, const bool *is_o
         at[n_allowed++] = i;
     }
     const struct p2_observation *seen = that_tell(&r->scratch, n, n->n_known + n->n_at, &n_seen);
-    int best = p2_choose(&r->scratch, r->p2, r->context, &n->prior, n_seen, seen, n_allowed,
-                         allowed, NULL, e);
+    int best = p2_choose(&r->scratch, r->p2, &n->prior, &(struct p2_sightings){ n_seen, seen },
+                         &(struct p2_sightings){ n_allowed, allowed }, NULL, e);
     *chosen = best < 0 ? -1 : at[best];
     return best < -1 ? best : 0;
 }

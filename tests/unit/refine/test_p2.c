@@ -94,7 +94,7 @@ static void refine(struct stage *s, const struct p2 *p, enum p2_way way, struct 
     struct err e = { 0 };
 
     copy(s, out);
-    int rc = p2_refine(&s->a, p, way, s->context, s->n, s->seen, out, &e);
+    int rc = p2_refine(&s->a, p, way, &(struct p2_sightings){ s->n, s->seen }, out, &e);
     ck_assert_msg(rc == 0, "%s", e.text);
 }
 
@@ -472,7 +472,8 @@ START_TEST(some_neighbours_are_corrected_as_among_all)
     p2_estimates_make(&s.a, TYPES, 3, true, &some);
     memcpy(some.neighbour, who, sizeof who);
     p2_estimates_from_p1(s.context, 0, &some);
-    ck_assert_int_eq(p2_refine(&s.a, NULL, P2_CLOSED, s.context, 1, s.seen, &some, &e), 0);
+    ck_assert_int_eq(
+        p2_refine(&s.a, NULL, P2_CLOSED, &(struct p2_sightings){ 1, s.seen }, &some, &e), 0);
     for (int g = 0; g < TYPES; g++)
         for (int j = 0; j < 3; j++) {
             ck_assert(some.own[g * 3 + j] == all.own[g * OTHERS + who[j]]);
@@ -522,10 +523,13 @@ START_TEST(the_cell_to_measure_is_the_one_that_tells_most)
         }
         allowed[n++] = (struct p2_observation){ .type = type, .neighbour = beside };
     }
-    int chosen = p2_choose(&s.a, NULL, s.context, &s.b, s.n, s.seen, n, allowed, &gain, &e);
+    struct p2_sightings known = { s.n, s.seen };
+    int chosen =
+        p2_choose(&s.a, NULL, &s.b, &known, &(struct p2_sightings){ n, allowed }, &gain, &e);
     ck_assert_int_eq(chosen, best);
     ck_assert_double_eq_tol(gain, expected_error(&seen) - least, 1e-6);
-    ck_assert_int_eq(p2_choose(&s.a, NULL, s.context, &s.b, s.n, s.seen, 0, NULL, NULL, &e), -1);
+    ck_assert_int_eq(p2_choose(&s.a, NULL, &s.b, &known, &(struct p2_sightings){ 0 }, NULL, &e),
+                     -1);
     stage_strike(&s);
 }
 END_TEST
@@ -537,7 +541,7 @@ static double wish(struct stage *s, const struct gain_net *net, const struct evi
 {
     double sum = 0;
 
-    gain_net_forward(&s->a, net, v, s->context, &s->b, pass);
+    gain_net_forward(&s->a, net, v, &s->b, pass);
     for (int i = 0; i < v->n * v->n_targets; i++) {
         dgamma[i] = (float)(i % 5 - 2);
         sum += (double)(dgamma[i] * pass->gamma[i]);
@@ -563,7 +567,7 @@ START_TEST(gradients_are_what_differences_say)
     usual_p2(&p, 2);
     for (int i = 0; i < p.net.params.n; i++)
         p.net.params.w[i] = (float)(0.2 * rng_normal(&r));
-    evidence_of_speeds(&s.a, &p.of[0], s.context, s.n, s.seen, &s.b, &v);
+    evidence_of_speeds(&s.a, &p.of[0], &(struct p2_sightings){ s.n, s.seen }, &s.b, &v);
     ck_assert_int_eq(evidence_weigh(&s.a, &v, NULL), 0);
     wish(&s, &p.net, &v, &pass, dgamma, ddelta);
     params_clear(&p.net.params);

@@ -380,7 +380,8 @@ static void assert_refined(const struct school *s, struct arena *a, int n,
 
     p2_estimates_make(a, s->w.est.n_types, s->w.est.n_workloads, false, &b);
     p2_estimates_from_p1(context, 0, &b);
-    ck_assert_msg(p2_refine(a, NULL, P2_CHAMPION, context, n, seen, &b, &e) == 0, "%s", e.text);
+    ck_assert_msg(p2_refine(a, NULL, P2_CHAMPION, &(struct p2_sightings){ n, seen }, &b, &e) == 0,
+                  "%s", e.text);
     for (int g = 0; g < b.n_types; g++) {
         ck_assert_double_eq_tol(believed(s, 0, g, -1), (double)b.alone[g], 1e-4);
         ck_assert_double_eq_tol(sd_of(s, 0, g, -1), (double)b.alone_sd[g], 1e-4);
@@ -592,7 +593,8 @@ START_TEST(what_a_newcomer_does_is_what_p2_says_of_partners_live_and_loaded)
     p2_estimates_make(&a, 3, 4, true, &after);
     p2_estimates_from_p1(s.w.est.context, 2, &before);
     p2_estimates_from_p1(s.w.est.context, 2, &after);
-    ck_assert_int_eq(p2_refine(&a, NULL, P2_CHAMPION, s.w.est.context, 1, &seen, &after, &e), 0);
+    ck_assert_int_eq(
+        p2_refine(&a, NULL, P2_CHAMPION, &(struct p2_sightings){ 1, &seen }, &after, &e), 0);
     for (int g = 0; g < 3; g++) {
         double shift = (double)(after.partner[g * 4 + 3] - before.partner[g * 4 + 3]);
         ck_assert_double_eq_tol(believed(&s, 3, g, 2), fmin(was[g] + shift, lonely[g]), 1e-4);
