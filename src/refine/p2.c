@@ -170,25 +170,18 @@ static void apply(const struct correction *v, int n, float *mean, float *sd)
 
 /* ---- speeds ---- */
 
-static double pair_drop(const struct evidence *v, int n_types, int type, int cell)
-{
-    double sum = 0;
-
-    for (int o = 0; o < v->n; o++) {
-        const double *white = v->white + (size_t)o * (size_t)v->n_targets;
-        double both = white[type] + white[n_types + cell];
-        sum += both * both;
-    }
-    return sum;
-}
-
 static void apply_pairs(const struct evidence *v, const struct correction *what,
                         struct p2_estimates *b)
 {
-    for (int g = 0; g < b->n_types; g++)
-        for (int c = g * b->n_neighbours; c < (g + 1) * b->n_neighbours; c++)
-            b->pair_sd[c] = remaining_sd((double)b->pair_sd[c], pair_drop(v, b->n_types, g, c),
-                                         what->delta ? &what->delta[b->n_types + c] : NULL);
+    for (int t = b->n_types; t < v->n_targets; t++) {
+        float *sd = &b->pair_sd[t - b->n_types];
+        double drop = 0;
+        for (int o = 0; o < v->n; o++) {
+            double whole = p2_whole(b, v->white + (size_t)o * (size_t)v->n_targets, t);
+            drop += whole * whole;
+        }
+        *sd = remaining_sd((double)*sd, drop, what->delta ? &what->delta[t] : NULL);
+    }
 }
 
 /* With one shift for all, what a neighbour does stays as it was. */

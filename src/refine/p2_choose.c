@@ -5,81 +5,58 @@
 #include "base/arena.h"
 #include "catalog/catalog.h"
 
-/* Variances given what was seen: of the job's own speed on each type, and of each pair. */
-struct variances {
-    double *alone;    // (n_types)
-    double *pair;     // (n_types, n_neighbours)
-};
+/* Cells are those of evidence of speeds: types alone, then pairs. */
 
-static double mean_sd(const double *variance, int n)
+/* The mean sd of types alone, plus that of pairs. */
+static double mean_sds(const struct p2_estimates *b, const double *variance)
 {
-    double sum = 0;
+    int n_pairs = b->n_types * b->n_neighbours;
+    double alone = 0, pair = 0;
 
-    for (int i = 0; i < n; i++)
-        sum += sqrt(fmax(variance[i], 0));
-    return n ? sum / n : 0;
+    for (int g = 0; g < b->n_types; g++)
+        alone += sqrt(fmax(variance[g], 0));
+    for (int c = 0; c < n_pairs; c++)
+        pair += sqrt(fmax(variance[b->n_types + c], 0));
+    return (b->n_types ? alone / b->n_types : 0) + (n_pairs ? pair / n_pairs : 0);
 }
 
-/* Before anything was seen, then without what the evidence takes. */
-static void spread_of(struct arena *a, const struct p2_estimates *b, const struct evidence *v,
-                      struct variances *out)
+/* The variance of each cell: before anything was seen, then without what the evidence takes. */
+static double *spread_of(struct arena *a, const struct p2_estimates *b, const struct evidence *v)
 {
-    int n = b->n_neighbours;
+    double *variance = ARENA_ARRAY(a, double, (size_t)v->n_targets);
 
-    out->alone = ARENA_ARRAY(a, double, (size_t)b->n_types);
-    out->pair = ARENA_ARRAY(a, double, (size_t)(b->n_types * n));
-    for (int g = 0; g < b->n_types; g++) {
-        out->alone[g] = (double)b->alone_sd[g] * (double)b->alone_sd[g];
-        for (int c = g * n; c < (g + 1) * n; c++)
-            out->pair[c] = (double)b->pair_sd[c] * (double)b->pair_sd[c];
+    for (int t = 0; t < v->n_targets; t++) {
+        double sd = (double)(t < b->n_types ? b->alone_sd[t] : b->pair_sd[t - b->n_types]);
+        variance[t] = sd * sd;
     }
-    for (int o = 0; o < v->n; o++) {
-        const double *white = v->white + (size_t)o * (size_t)v->n_targets;
-        for (int g = 0; g < b->n_types; g++) {
-            out->alone[g] -= white[g] * white[g];
-            for (int c = g * n; c < (g + 1) * n; c++)
-                out->pair[c] -=
-                    (white[g] + white[b->n_types + c]) * (white[g] + white[b->n_types + c]);
+    for (int o = 0; o < v->n; o++)
+        for (int t = 0; t < v->n_targets; t++) {
+            double whole = p2_whole(b, v->white + (size_t)o * (size_t)v->n_targets, t);
+            variance[t] -= whole * whole;
         }
-    }
+    return variance;
 }
 
-/* What an observation of a cell sees, in a row over targets: its type's, and its own if it has one.
+/* The mean sds that a measurement of cell 'at' would leave of 'before'. 'k' (n_targets): its
+ * covariance with all targets, which here loses what the evidence knows already. 'after'
+ * (n_targets) is for scratch.
  */
-static double seen_in(const struct p2_estimates *b, const double *row,
-                      const struct p2_observation *at)
+static double expected(const struct p2_estimates *b, const struct evidence *v, const double *before,
+                       int at, double *k, double *after)
 {
-    double cell =
-        at->neighbour < 0 ? 0 : row[b->n_types + at->type * b->n_neighbours + at->neighbour];
-
-    return row[at->type] + cell;
-}
-
-/* The mean sds that a measurement of 'at' would leave. 'k' (n_targets): its covariance with all
- * targets, which here loses what the evidence knows already.
- */
-static double expected(const struct p2_estimates *b, const struct evidence *v,
-                       const struct variances *before, const struct p2_observation *at, double *k,
-                       struct variances *after)
-{
-    int n = b->n_neighbours;
-
     for (int o = 0; o < v->n; o++) {
         const double *white = v->white + (size_t)o * (size_t)v->n_targets;
-        double by = seen_in(b, white, at);
+        double by = p2_whole(b, white, at);
         for (int t = 0; t < v->n_targets; t++)
             k[t] -= by * white[t];
     }
     double var =
-        fmax(seen_in(b, k, at), 0) + CATALOG_NOISE * CATALOG_NOISE + REFINE_NOISE * REFINE_NOISE;
-    for (int g = 0; g < b->n_types; g++) {
-        after->alone[g] = before->alone[g] - k[g] * k[g] / var;
-        for (int c = g * n; c < (g + 1) * n; c++) {
-            double both = k[g] + k[b->n_types + c];
-            after->pair[c] = before->pair[c] - both * both / var;
-        }
+        fmax(p2_whole(b, k, at), 0) + CATALOG_NOISE * CATALOG_NOISE + REFINE_NOISE * REFINE_NOISE;
+    for (int t = 0; t < v->n_targets; t++) {
+        double whole = p2_whole(b, k, t);
+        after[t] = before[t] - whole * whole / var;
     }
-    return mean_sd(after->alone, b->n_types) + mean_sd(after->pair, b->n_types * n);
+    return mean_sds(b, after);
 }
 
 int p2_choose(struct arena *a, const struct p2 *p, const struct p2_estimates *prior,
@@ -88,7 +65,6 @@ int p2_choose(struct arena *a, const struct p2 *p, const struct p2_estimates *pr
 {
     const struct relations *r = p2_relations(p, prior);
     struct evidence known, asked;
-    struct variances before, after;
     int best = -1;
     double least = INFINITY;
 
@@ -96,20 +72,22 @@ int p2_choose(struct arena *a, const struct p2 *p, const struct p2_estimates *pr
     int rc = evidence_weigh(a, &known, e);
     if (rc < 0)
         return rc;
-    spread_of(a, prior, &known, &before);
-    spread_of(a, prior, &known, &after);
+    const double *before = spread_of(a, prior, &known);
+    double *after = ARENA_ARRAY(a, double, (size_t)known.n_targets);
     for (int i = 0; i < allowed->n; i++) {
         struct p2_observation one = { .type = allowed->list[i].type,
                                       .neighbour = allowed->list[i].neighbour };
         evidence_of_speeds(a, r, &(struct p2_sightings){ 1, &one }, prior, &asked);
-        double error = expected(prior, &known, &before, &one, asked.k, &after);
+        int at = one.neighbour < 0
+                     ? one.type
+                     : prior->n_types + one.type * prior->n_neighbours + one.neighbour;
+        double error = expected(prior, &known, before, at, asked.k, after);
         if (error < least) {
             least = error;
             best = i;
         }
     }
     if (gain && best >= 0)
-        *gain = mean_sd(before.alone, prior->n_types) +
-                mean_sd(before.pair, prior->n_types * prior->n_neighbours) - least;
+        *gain = mean_sds(prior, before) - least;
     return best;
 }

@@ -79,6 +79,14 @@ struct evidence {
     double *gain;          // (n, n_targets) what a surprise of 1 adds to a target
 };
 
+/* What a row over such targets says of the whole cell of target 't': of a pair, of both its parts. */
+static inline double p2_whole(const struct p2_estimates *b, const double *row, int t)
+{
+    int cell = t - b->n_types;
+
+    return row[t] + (cell < 0 ? 0 : row[cell / b->n_neighbours]);
+}
+
 /* How alike two types are, and two neighbours (positions in 'b'), in what they do to errors. */
 double p2_same(const struct p2_estimates *b, int type, int other);
 double p2_like(const struct p2_estimates *b, int neighbour, int other);

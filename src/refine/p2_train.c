@@ -167,8 +167,7 @@ static void gradient_make(struct arena *a, const struct evidence *v, const struc
         const double *white = v->white + (size_t)o * n;
         for (size_t t = 0; t < n; t++) {
             size_t at = (size_t)o * n + t;
-            int cell = (int)t - b->n_types;
-            double whole = white[t] + (cell < 0 ? 0 : white[cell / b->n_neighbours]);
+            double whole = p2_whole(b, white, (int)t);
             out->shift[t] += v->gain[at] * (1 + (double)pass->gamma[at]) * v->y[o];
             out->drop[t] += whole * whole;
         }
