@@ -15,12 +15,17 @@ enum { NETS_MAX = 16, TYPES_MAX = 128 };    // four arrays each: see WEIGHTS_ARR
 /* sd of ln r where nothing says otherwise: what the roofline is wrong by (roofline.c). */
 #define BESIDE_SD_UNKNOWN 0.35
 
+/* How far P1 is off on a type, by the regime of the job; as it stands in files. */
+struct spread {
+    double alone_scale, watts_scale;    // of the process's sd
+    double beside_sd[REGIMES];          // of ln r: by the regime of the neighbour
+};
+
 /* A GPU type that something was learned on. */
 struct trained_type {
-    struct features on;                                   // only its figures count
-    double alone_scale[REGIMES], watts_scale[REGIMES];    // of the process's sd
-    double beside_sd[REGIMES][REGIMES];    // of ln r: by the job's regime and the neighbour's
-    struct beside beside;                  // of no pairs: gp.n is 0
+    struct features on;    // only its figures count
+    struct spread spread[REGIMES];
+    struct beside beside;    // of no pairs: gp.n is 0
 };
 
 struct p1 {

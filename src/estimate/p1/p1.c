@@ -160,7 +160,7 @@ static void spread_beside(const struct p1 *p, struct context_type *type, double 
         for (int other = 0; other < REGIMES; other++) {
             double sd = 0, all = 0;
             for (int t = 0; t < p->n_types; t++) {
-                sd += type->lean[t] * p->types[t].beside_sd[r][other];
+                sd += type->lean[t] * p->types[t].spread[r].beside_sd[other];
                 all += type->lean[t];
             }
             if (all <= 0)
@@ -226,8 +226,8 @@ static double mixed_scale(const struct p1_context *s, int type, enum regime r, b
     double sum = 0, all = 0;
 
     for (int t = 0; t < s->p1->n_types; t++) {
-        const struct trained_type *k = &s->p1->types[t];
-        sum += lean[t] * (is_watts ? k->watts_scale[r] : k->alone_scale[r]);
+        const struct spread *k = &s->p1->types[t].spread[r];
+        sum += lean[t] * (is_watts ? k->watts_scale : k->alone_scale);
         all += lean[t];
     }
     return all > 0 ? sum : 1;

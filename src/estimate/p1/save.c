@@ -20,8 +20,7 @@ enum {
     HEAD_NUMBERS = HEAD_SCORES + 2 * REGIMES * P1_MEMBERS
 };
 
-/* Of one type: two scales by regime, and the sds of ln r. */
-enum { TYPE_NUMBERS = 2 * REGIMES + REGIMES * REGIMES };
+enum { TYPE_NUMBERS = REGIMES * (sizeof(struct spread) / sizeof(double)) };
 
 /* No spread, in logarithms or as a scale, is near this. */
 #define SPREAD_MAX 1e3
@@ -55,16 +54,10 @@ static void save_head(const struct p1 *p, struct weights *to)
 
 static void save_type(const struct trained_type *k, const char *name, struct weights *to)
 {
-    double row[TYPE_NUMBERS], *at = row;
     struct kernel_point figures = { .on = k->on };
+    double row[TYPE_NUMBERS];
 
-    for (int r = 0; r < REGIMES; r++) {
-        *at++ = k->alone_scale[r];
-        *at++ = k->watts_scale[r];
-        for (int n = 0; n < REGIMES; n++)
-            *at++ = k->beside_sd[r][n];
-    }
-    assert(at == row + TYPE_NUMBERS);
+    memcpy(row, k->spread, sizeof row);
     weights_put_doubles(to, name, 1, TYPE_NUMBERS, row);
     points_save(&figures, 1, arena_printf(to->a, "%s.on", name), to);
     if (k->beside.gp.n > 0)
@@ -141,12 +134,7 @@ static int load_type(struct p1 *p, const struct weights *from, const char *name,
         if (!(row[i] > 0 && row[i] <= SPREAD_MAX))
             return err_set(e, EINVAL, "%s: a spread of %g", name, row[i]);
     k->on = figures[0].on;
-    for (int r = 0; r < REGIMES; r++) {
-        k->alone_scale[r] = *row++;
-        k->watts_scale[r] = *row++;
-        for (int other = 0; other < REGIMES; other++)
-            k->beside_sd[r][other] = *row++;
-    }
+    memcpy(k->spread, row, sizeof k->spread);
     if (!weights_find(from, points) &&
         !weights_find(from, arena_printf(&p->arena, "%s.pairs", name)))
         return beside_fit(&p->arena, &(struct examples){ 0 }, 0, NULL, &k->beside, e);

@@ -615,8 +615,9 @@ static void scale_sd(struct training *t, enum regime r, enum p1_target of)
     }
     double all = (sum[p->n_types] + FEW) / (count[p->n_types] + FEW);
     for (int k = 0; k < p->n_types; k++) {
+        struct spread *spread = &p->types[k].spread[r];
         double scale = sqrt((sum[k] + SHRINK * all) / (count[k] + SHRINK));
-        *(of == P1_WATTS ? &p->types[k].watts_scale[r] : &p->types[k].alone_scale[r]) = scale;
+        *(of == P1_WATTS ? &spread->watts_scale : &spread->alone_scale) = scale;
     }
 }
 
@@ -644,12 +645,12 @@ static void spread_pairs(struct training *t)
                     n[r][role] += !isnan(error);
                 }
         }
-        double(*sd)[REGIMES] = p->types[k].beside_sd;
+        struct spread *of = p->types[k].spread;
         double unknown = BESIDE_SD_UNKNOWN;
-        sd[0][0] = shrunk_rms(sum[0][0] + sum[0][1], n[0][0] + n[0][1], unknown);
-        sd[1][0] = shrunk_rms(sum[1][0], n[1][0], unknown);
-        sd[0][1] = shrunk_rms(sum[1][1], n[1][1], unknown);
-        sd[1][1] = fmax(sd[1][0], sd[0][1]) * 1.1;
+        of[0].beside_sd[0] = shrunk_rms(sum[0][0] + sum[0][1], n[0][0] + n[0][1], unknown);
+        of[1].beside_sd[0] = shrunk_rms(sum[1][0], n[1][0], unknown);
+        of[0].beside_sd[1] = shrunk_rms(sum[1][1], n[1][1], unknown);
+        of[1].beside_sd[1] = fmax(of[1].beside_sd[0], of[0].beside_sd[1]) * 1.1;
     }
 }
 
@@ -673,7 +674,7 @@ static double cross_of(struct training *t, enum regime r)
     for (int i = 0; i < pairs->n; i++) {
         const struct example *pair = &pairs->list[i];
         int k = known_type_of(t, pair);
-        double sd = k < 0 ? (double)NAN : t->p->types[k].beside_sd[r][REGIME_KIN];
+        double sd = k < 0 ? (double)NAN : t->p->types[k].spread[r].beside_sd[REGIME_KIN];
         double z = (double)alone[pair->workload * x->n_types + pair->gpu_type];
         double own = (double)t->p->errors.of[P1_OWN][r][pairs->at[i]] / sd;
         if (isnan(z) || isnan(own))
