@@ -34,6 +34,12 @@ struct workload_column {
     float *narrow;    // (n_types, n) what it multiplies the sd of each one's speed there by, <= 1
 };
 
+/* What has changed since a workload was last settled. */
+struct workload_news {
+    bool is_stale;    // its estimates are to be made anew
+    struct workload_column column;
+};
+
 /* The speeds of one workload alone on one type, under all limits: ln speed over the law's ln factor
  * is a line, and its slope is how much more than the law a limit takes. Sums, each weighted by
  * 1/noise^2.
@@ -50,20 +56,19 @@ void refiner_init(struct refiner *r, struct catalog *c, const struct estimator *
 
 static void forget_columns(struct refiner *r)
 {
-    for (int w = 0; w < r->n_columns; w++) {
-        free(r->columns[w].shift);
-        free(r->columns[w].narrow);
-        r->columns[w] = (struct workload_column){ .is_stale = true };
+    for (int w = 0; w < r->n_news; w++) {
+        struct workload_column *c = &r->news[w].column;
+        free(c->shift);
+        free(c->narrow);
+        *c = (struct workload_column){ .is_stale = true };
     }
 }
 
 void refiner_release(struct refiner *r)
 {
     arena_release(&r->arena);
-    free(r->is_stale);
-    free(r->stale);
     forget_columns(r);
-    free(r->columns);
+    free(r->news);
     free(r->bends);
 }
 
@@ -74,34 +79,21 @@ void refine_use(struct refiner *r, const struct p2 *p2)
     forget_columns(r);
 }
 
-static struct workload_column *grown(struct workload_column *old, int *n, int to)
+/* Borrowed until the next call. */
+static struct workload_news *news_of(struct refiner *r, int workload)
 {
-    struct workload_column *more = heap_resize(old, (size_t)(to > *n ? to : *n), sizeof *more);
-
-    for (; *n < to; ++*n)
-        more[*n] = (struct workload_column){ .is_stale = true };
-    return more;
-}
-
-static void mark_stale(struct refiner *r, int workload)
-{
-    if (workload >= r->cap) {
-        int cap = workload + 64;
-        RESIZE(r->is_stale, cap);
-        RESIZE(r->stale, cap);
-        for (int w = r->cap; w < cap; w++)
-            r->is_stale[w] = false;
-        r->cap = cap;
+    if (workload >= r->n_news) {
+        int n = workload + 64;
+        RESIZE(r->news, n);
+        for (; r->n_news < n; r->n_news++)
+            r->news[r->n_news] = (struct workload_news){ .column = { .is_stale = true } };
     }
-    if (r->is_stale[workload])
-        return;
-    r->is_stale[workload] = true;
-    r->stale[r->n_stale++] = workload;
+    return &r->news[workload];
 }
 
 static bool has_news(const struct refiner *r, int workload)
 {
-    return workload < r->cap && r->is_stale[workload];
+    return workload < r->n_news && r->news[workload].is_stale;
 }
 
 /* ---- taking in ---- */
@@ -137,8 +129,8 @@ static bool note_surprise(struct refiner *r, const struct measurement *m)
 
 static void mark_column(struct refiner *r, int neighbour)
 {
-    if (neighbour >= 0 && neighbour < r->n_columns)
-        r->columns[neighbour].is_stale = true;
+    if (neighbour >= 0)
+        news_of(r, neighbour)->column.is_stale = true;
 }
 
 /* What a neighbour does is seen in the workload's speed beside it, by its speed alone. */
@@ -310,7 +302,7 @@ int refine_take(struct refiner *r, const struct measurement *seen, struct err *e
         rc = catalog_end(r->catalog, catalog_record(r->catalog, m, 0, e), e);
     news = news || has_bent(r, m) || (rc == 0 && has_doubled(catalog_cell(r->catalog, m->key)));
     if (rc == 0 && news)
-        mark_stale(r, m->key.workload);
+        news_of(r, m->key.workload)->is_stale = true;
     if (rc == 0 && news)
         mark_columns(r, &m->key);
     return rc;
@@ -485,7 +477,7 @@ static void add_columns(const struct refiner *r, struct workload_row *row)
 
     for (int j = 0; j < b->n_neighbours; j++) {
         int neighbour = b->neighbour[j];
-        const struct workload_column *c = neighbour < r->n_columns ? &r->columns[neighbour] : NULL;
+        const struct workload_column *c = neighbour < r->n_news ? &r->news[neighbour].column : NULL;
         if (!c || row->workload >= c->n || has_met(r, row->workload, neighbour))
             continue;
         for (int g = 0; g < b->n_types; g++) {
@@ -551,35 +543,27 @@ static struct stored_estimate estimate_beside(const struct workload_row *row, in
                                      .ln_watts_sd = NAN };
 }
 
-static int correct(struct refiner *r, int workload, struct err *e)
-{
-    struct workload_row row;
-    int rc = correct_row(r, workload, 0, r->estimator->n_workloads, &row, e);
-
-    for (int type = 0; type < r->estimator->n_types && rc == 0; type++) {
-        struct stored_estimate est = estimate_alone(r, &row, type);
-        catalog_put_estimate(r->catalog, workload, type, -1, &est);
-        for (int n = 0; n < r->estimator->n_workloads; n++) {
-            est = estimate_beside(&row, type, n);
-            catalog_put_estimate(r->catalog, workload, type, n, &est);
-        }
-    }
-    return rc;
-}
-
 /* The workload's cells beside neighbours from .. to-1, which have just appeared, or of which
- * something was learned: what is known of the workload reaches them too.
+ * something was learned: what is known of the workload reaches them too. If it 'has_changed' itself,
+ * also those alone, and the whole row counts as another.
  */
-static int greet(struct refiner *r, int workload, int from, int to, struct err *e)
+static int correct(struct refiner *r, int workload, int from, int to, bool has_changed,
+                   struct err *e)
 {
     struct workload_row row;
     int rc = correct_row(r, workload, from, to, &row, e);
 
-    for (int type = 0; type < r->estimator->n_types && rc == 0; type++)
+    for (int type = 0; type < r->estimator->n_types && rc == 0; type++) {
+        struct stored_estimate est;
+        if (has_changed) {
+            est = estimate_alone(r, &row, type);
+            catalog_put_estimate(r->catalog, workload, type, -1, &est);
+        }
         for (int n = from; n < to; n++) {
-            struct stored_estimate est = estimate_beside(&row, type, n);
+            est = estimate_beside(&row, type, n);
             catalog_add_estimate(r->catalog, workload, type, n, &est);
         }
+    }
     arena_reset(&r->arena);
     return rc;
 }
@@ -605,9 +589,9 @@ static int meet_newcomers(struct refiner *r, struct err *e)
         if (r->catalog->first_cell[w] < 0)
             continue;
         if (w >= from)
-            mark_stale(r, w);
+            news_of(r, w)->is_stale = true;
         else
-            rc = greet(r, w, from, r->n_met, e);
+            rc = correct(r, w, from, r->n_met, false, e);
     }
     for (int w = from; from > 0 && w < r->estimator->n_filled; w++)    // somebody has looked there
         catalog_touch_column(r->catalog, w);
@@ -745,19 +729,19 @@ static bool move_cells(struct refiner *r, int row, int workload, const struct wo
  */
 static int settle_column(struct refiner *r, int workload, struct err *e)
 {
-    struct workload_column was = r->columns[workload], is;
+    struct workload_column was = news_of(r, workload)->column, is;
     int rc = 0;
 
-    r->columns[workload].is_stale = false;
+    r->news[workload].column.is_stale = false;
     bool is_news = learn_column(r, workload, &is, e, &rc);
     arena_reset(&r->arena);
     if (!is_news)
         return rc;
-    r->columns[workload] = is;
+    r->news[workload].column = is;
     for (int row = 0; row < r->estimator->n_workloads && rc == 0; row++)
         if (r->catalog->first_cell[row] >= 0 && !has_news(r, row) && !has_met(r, row, workload) &&
             !move_cells(r, row, workload, &was, &is))
-            rc = greet(r, row, workload, workload + 1, e);
+            rc = correct(r, row, workload, workload + 1, false, e);
     catalog_touch_column(r->catalog, workload);
     free(was.shift);
     free(was.narrow);
@@ -770,10 +754,8 @@ static int settle_columns(struct refiner *r, struct err *e)
 
     if (!r->estimator->context)
         return 0;
-    r->columns = grown(r->columns, &r->n_columns, n);
-    assert(n == 0 || r->columns);
     for (int w = 0; w < n && rc == 0; w++)
-        if (r->columns[w].is_stale)
+        if (news_of(r, w)->column.is_stale)
             rc = settle_column(r, w, e);
     return rc;
 }
@@ -782,17 +764,18 @@ int refine_settle(struct refiner *r, struct err *e)
 {
     if (r->is_frozen)
         return 0;
-    int rc = meet_newcomers(r, e), n_settled = r->n_stale;
+    int rc = meet_newcomers(r, e), n_settled = 0;
 
     if (rc == 0)
         rc = settle_columns(r, e);
-    for (int i = 0; i < r->n_stale; i++) {
-        assert(r->stale[i] < r->estimator->n_workloads);    // measured, so it was estimated
-        r->is_stale[r->stale[i]] = false;
+    for (int w = 0; w < r->n_news; w++) {
+        if (!r->news[w].is_stale)
+            continue;
+        assert(w < r->estimator->n_workloads);    // measured, so it was estimated
+        r->news[w].is_stale = false;
+        n_settled++;
         if (rc == 0)
-            rc = correct(r, r->stale[i], e);
-        arena_reset(&r->arena);
+            rc = correct(r, w, 0, r->estimator->n_workloads, true, e);
     }
-    r->n_stale = 0;
     return rc < 0 ? rc : n_settled;
 }

@@ -28,11 +28,8 @@ struct refiner {
     const struct p2 *p2;                  // borrowed; NULL: the closed form with defaults
     bool is_frozen;                       // what the catalog's estimates say is not corrected
     struct arena arena;                   // scratch of one refinement
-    bool *is_stale;                       // (cap) workloads with news
-    int *stale;                           // (n_stale) which ones
-    int n_stale, cap;
-    struct workload_column *columns;    // (n_columns) by neighbour; see refine.c
-    int n_columns;
+    struct workload_news *news;           // (n_news) by workload; see refine.c
+    int n_news;
     struct bend_seen *bends;    // (n_bends, n_bend_types) speeds alone under limits; see refine.c
     int n_bends, n_bend_types;
     uint32_t descriptions;    // the estimator's, when estimates were last all made
