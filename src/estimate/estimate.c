@@ -49,7 +49,7 @@ static void roofline_prior(const struct estimator *e, int w, int type, int neigh
     prior_of(on, beside, e->catalog->types[type].mem_bytes, out);
 }
 
-/* As many neighbours as P1 is asked about at once. */
+/* As many neighbours as are asked about at once. */
 enum { ASKED = 256 };
 
 static void p1_prior(const struct estimator *e, int w, int type, int from, int to,
@@ -57,24 +57,20 @@ static void p1_prior(const struct estimator *e, int w, int type, int from, int t
 {
     struct p1_alone alone = p1_alone(e->context, w, type);
     double z = (double)alone.ln_speed_sd, cross = p1_cross(e->context, alone.regime);
-    float ln_r[ASKED], sd[ASKED];
+    float ln_r[ASKED] = { 0 }, sd[ASKED] = { 0 };
+    int n_lone = from < 0;
 
-    for (int at = from; at < to;) {
-        int n = at < 0 ? 1 : to - at < ASKED ? to - at : ASKED;
-        if (at < 0)
-            ln_r[0] = sd[0] = 0;
-        else
-            p1_beside(e->context, w, type, at, at + n, ln_r, sd);
-        for (int i = 0; i < n; i++)
-            out[at - from + i] = (struct prior){
-                .ln_speed = (double)(alone.ln_speed + ln_r[i]),
-                .alone_sd = z,
-                .beside_sd = (double)sd[i],
-                .sd = sqrt(z * z + (double)(sd[i] * sd[i]) + 2 * cross * z * (double)sd[i]),
-                .unfit = p1_unfit(e->context, w, type, at + i),
-            };
-        at += n;
-    }
+    assert(to - from <= ASKED);
+    if (from + n_lone < to)
+        p1_beside(e->context, w, type, from + n_lone, to, ln_r + n_lone, sd + n_lone);
+    for (int i = 0; i < to - from; i++)
+        out[i] = (struct prior){
+            .ln_speed = (double)(alone.ln_speed + ln_r[i]),
+            .alone_sd = z,
+            .beside_sd = (double)sd[i],
+            .sd = sqrt(z * z + (double)(sd[i] * sd[i]) + 2 * cross * z * (double)sd[i]),
+            .unfit = p1_unfit(e->context, w, type, from + i),
+        };
 }
 
 void estimate_prior(const struct estimator *e, int workload, int type, int from, int to,

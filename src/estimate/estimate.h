@@ -54,7 +54,7 @@ void estimator_release(struct estimator *e);
 void estimate_use(struct estimator *e, const struct p1 *p1);
 
 /* What is believed before anything was measured of 'workload': on 'type' beside the neighbours
- * from .. to-1, where -1 stands for alone. (to - from) into 'out'.
+ * from .. to-1, where -1 stands for alone. (to - from, at most 256) into 'out'.
  */
 void estimate_prior(const struct estimator *e, int workload, int type, int from, int to,
                     struct prior *out);
