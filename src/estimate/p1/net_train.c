@@ -7,7 +7,6 @@
 #include "estimate/p1/examples.h"
 #include "estimate/p1/net_inner.h"
 #include "nn/adam.h"
-#include "nn/stop.h"
 
 /* A workload is read with its kin in the context and without: as a job like one we know, and as
  * one of a family nobody has seen.
@@ -326,34 +325,47 @@ static bool is_empty(const struct net_targets *of)
     return of[NET_ALONE].n + of[NET_WATTS].n + of[NET_PAIRS].n == 0;
 }
 
-static void walk(struct net_trainer *t, struct net *net, uint64_t seed)
+static void take_step(struct net_trainer *t, struct net *net, int step, struct adam *adam,
+                      struct rng *r)
 {
-    bool may_stop = !is_empty(t->check);
+    if (t->n_rows > ROWS_MAX)
+        shuffle(t->learn, r);
+    batch_take(t, t->learn);
+    read_for_learning(t, r);
+    disturb(&t->batch.q, r);
+    params_clear(&net->p);
+    net_loss(net, &t->batch, &t->pass, net->p.grad);
+    adam_step(adam, &net->p,
+              adam_cosine(step, schedule.n_steps, schedule.n_warm, schedule.rate, 0));
+}
+
+/* Ends with the weights of the best check, where there is something to check by. */
+static void walk(struct arena *a, struct net_trainer *t, struct net *net, uint64_t seed)
+{
+    size_t bytes = (size_t)net->p.n * sizeof *net->p.w;
+    float *best_w = arena_alloc(a, bytes);
+    double best = (double)INFINITY;
+    int n_worse = 0;    // checks since the best
     struct adam adam;
-    struct stop stop;
     struct rng r;
 
     rng_init(&r, seed, "network batches");
     adam_init(&adam, net->p.n);
     adam.decay = schedule.decay;
-    stop_init(&stop, net->p.n, schedule.patience);
     shuffle(t->check, &r);
-    for (int step = 0; step < schedule.n_steps; step++) {
-        if (t->n_rows > ROWS_MAX)
-            shuffle(t->learn, &r);
-        batch_take(t, t->learn);
-        read_for_learning(t, &r);
-        disturb(&t->batch.q, &r);
-        params_clear(&net->p);
-        net_loss(net, &t->batch, &t->pass, net->p.grad);
-        adam_step(&adam, &net->p,
-                  adam_cosine(step, schedule.n_steps, schedule.n_warm, schedule.rate, 0));
-        if (may_stop && (step + 1) % schedule.check_every == 0 &&
-            stop_take(&stop, check_loss(t, net), net->p.w))
-            break;
+    for (int step = 0; step < schedule.n_steps && n_worse < schedule.patience; step++) {
+        take_step(t, net, step, &adam, &r);
+        if (is_empty(t->check) || (step + 1) % schedule.check_every != 0)
+            continue;
+        double loss = check_loss(t, net);
+        n_worse = loss < best ? 0 : n_worse + 1;
+        if (n_worse > 0)
+            continue;
+        best = loss;
+        memcpy(best_w, net->p.w, bytes);
     }
-    stop_best(&stop, net->p.w);
-    stop_release(&stop);
+    if (isfinite(best))
+        memcpy(net->p.w, best_w, bytes);
     adam_release(&adam);
 }
 
@@ -370,7 +382,7 @@ struct net *net_train(const struct examples *x, const struct holdout *v, const s
         find_strangers(&a, &t);
         take_questions(&a, &t, m);
         make_room(&a, &t, net);
-        walk(&t, net, seed);
+        walk(&a, &t, net, seed);
     }
     arena_release(&a);
     return net;
