@@ -20,6 +20,9 @@
 /* Two GPU types that are this alike are the same: figures travel through files as they are. */
 #define SAME_TYPE 0.9999
 
+/* Nobody is so unlike that his word weighs nothing, when there is no other. */
+#define LEAST_WEIGHT 1e-6
+
 /* Scales of the distance to choose from; of equal ones the first. */
 static const double scales[] = { 1, 0.5, 2 };
 
@@ -52,14 +55,9 @@ static double likeness(const struct memory *m, const struct identity *who,
     return BY_FEATURES * exp(-sum / (2 * m->scale * m->scale)) + BY_KIN * related;
 }
 
-static bool is_same_workload(const struct identity *a, const struct identity *b)
-{
-    return a->name == b->name;
-}
-
 static bool is_wanted(const struct memory_query *q, const struct remembered *it)
 {
-    if (is_same_workload(q->who, &it->who))
+    if (q->who->name == it->who.name)
         return false;
     if (q->no_kin && identity_kin(q->who, &it->who) > 0)
         return false;
@@ -126,7 +124,7 @@ int memory_nearest(const struct memory *m, const struct memory_query *q, int k, 
 bool memory_has_kin(const struct memory *m, const struct identity *who)
 {
     for (int i = 0; i < m->n; i++)
-        if (!is_same_workload(who, &m->items[i].who) && identity_kin(who, &m->items[i].who) > 0)
+        if (who->name != m->items[i].who.name && identity_kin(who, &m->items[i].who) > 0)
             return true;
     return false;
 }
@@ -134,19 +132,9 @@ bool memory_has_kin(const struct memory *m, const struct identity *who)
 bool memory_knows(const struct memory *m, const struct identity *who)
 {
     for (int i = 0; i < m->n; i++)
-        if (is_same_workload(who, &m->items[i].who))
+        if (who->name == m->items[i].who.name)
             return true;
     return false;
-}
-
-const struct remembered *memory_find(const struct memory *m, const struct identity *who,
-                                     const struct features *on)
-{
-    for (int i = 0; i < m->n; i++)
-        if (is_same_workload(who, &m->items[i].who) &&
-            features_same_type(on, &m->items[i].on) > SAME_TYPE)
-            return &m->items[i];
-    return NULL;
 }
 
 double memory_mean_s(const struct memory *m, const struct features *on)
@@ -163,6 +151,85 @@ double memory_mean_s(const struct memory *m, const struct features *on)
         weight += same + 1e-6;
     }
     return weight > 0 ? sum / weight : MEMORY_S_UNKNOWN;
+}
+
+/* ---- what the nearest say ---- */
+
+struct weighted_sum {
+    double sum, weight;
+    int n;
+};
+
+static struct weighted_sum ask_nearest(const struct memory *m, const struct memory_query *q, int k)
+{
+    struct similar best[MEMORY_NEAREST_MAX];
+    struct weighted_sum o = { .n = memory_nearest(m, q, k, best) };
+
+    for (int i = 0; i < o.n; i++) {
+        double weight = (double)best[i].similarity + LEAST_WEIGHT;
+        o.sum += weight * (double)m->items[best[i].item].value[q->what];
+        o.weight += weight;
+    }
+    return o;
+}
+
+/* Over everything that may be looked at: never the one who asks. */
+static double overall_mean(const struct memory *m, const struct identity *who)
+{
+    double sum = 0;
+    int n = 0;
+
+    for (int i = 0; i < m->n; i++) {
+        float value = m->items[i].value[REMEMBERED_ALONE];
+        if (isnan(value) || m->items[i].who.name == who->name)
+            continue;
+        sum += (double)value;
+        n++;
+    }
+    return n > 0 ? sum / n : 0;
+}
+
+float memory_alone(const struct memory *m, const struct identity *who, const struct features *on,
+                   bool no_kin, int k)
+{
+    struct weighted_sum o =
+        ask_nearest(m, &(struct memory_query){ who, on, no_kin, REMEMBERED_ALONE }, k);
+
+    return (float)(o.n > 0 ? o.sum / o.weight : overall_mean(m, who));
+}
+
+static float deviation(const struct memory *m, const struct identity *who,
+                       const struct features *on, enum remembered_what what, int k)
+{
+    struct weighted_sum o = ask_nearest(m, &(struct memory_query){ who, on, false, what }, k);
+
+    return (float)(o.sum / (o.weight + MEMORY_HALF_BELIEVED));
+}
+
+float memory_as_job(const struct memory *m, const struct identity *who, const struct features *on,
+                    int k)
+{
+    return deviation(m, who, on, REMEMBERED_AS_JOB, k);
+}
+
+const struct remembered *memory_find(const struct memory *m, const struct identity *who,
+                                     const struct features *on)
+{
+    for (int i = 0; i < m->n; i++)
+        if (who->name == m->items[i].who.name &&
+            features_same_type(on, &m->items[i].on) > SAME_TYPE)
+            return &m->items[i];
+    return NULL;
+}
+
+float memory_as_neighbour(const struct memory *m, const struct identity *who,
+                          const struct features *on, int k)
+{
+    const struct remembered *self = memory_find(m, who, on);
+
+    if (self && !isnan(self->value[REMEMBERED_AS_NEIGHBOUR]))
+        return self->value[REMEMBERED_AS_NEIGHBOUR];
+    return deviation(m, who, on, REMEMBERED_AS_NEIGHBOUR, k);
 }
 
 /* ---- making one ---- */

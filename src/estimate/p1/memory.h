@@ -1,8 +1,8 @@
-/* memory.h - what a model remembers of the workloads it learned from, and which of them are most
- * like a newcomer.
+/* memory.h - what a model remembers of the workloads it learned from, which of them are most like a
+ * newcomer, and what these say of it.
  *
- * Made by memory_make from examples; part of P1, saved with it. Read by the nearest-neighbour
- * members and by the networks, as context: "the most similar workloads did this on that GPU".
+ * Made by memory_make from examples; part of P1, saved with it. Nearest-neighbour members of P1, and
+ * read by the networks, as context: "the most similar workloads did this on that GPU".
  * Lives in the arena it was made in; never changed afterwards.
  */
 #ifndef ESTIMATE_P1_MEMORY_H
@@ -85,6 +85,33 @@ double memory_mean_s(const struct memory *m, const struct features *on);
 
 /* What memory_mean_s says when no pair was ever seen: the mean over Gavel's three GPU types. */
 #define MEMORY_S_UNKNOWN 0.8
+
+/* What the most similar remembered workloads say of a newcomer. A slowdown is a sum, sqrt(r) = the
+ * type's mean + the job's part + the neighbour's part, so that a table over all pairs costs no more
+ * than one over workloads.
+ */
+
+/* ln residual of the speed alone: the mean over the 'k' nearest of which it is
+ * known, by similarity; where there are none, the mean over all that is known (0: nothing).
+ * With 'no_kin' as if nobody of the family were known.
+ */
+float memory_alone(const struct memory *m, const struct identity *who, const struct features *on,
+                   bool no_kin, int k);
+
+/* Likeness (the sum over those asked) at which half of a deviation from the type's mean is
+ * believed: one workload whose descriptor stands near, without kin, has 0.4. Networks start from
+ * the same belief.
+ */
+#define MEMORY_HALF_BELIEVED 0.15
+
+/* The two parts of sqrt(r), each less the type's mean (memory_mean_s); 0 where nothing is known.
+ * The parts of unlike workloads are shrunk towards 0. What was seen of the neighbour itself on this
+ * very type stands alone: it is known, and only the job is new.
+ */
+float memory_as_job(const struct memory *m, const struct identity *who, const struct features *on,
+                    int k);
+float memory_as_neighbour(const struct memory *m, const struct identity *who,
+                          const struct features *on, int k);
 
 void memory_save(const struct memory *m, struct weights *to);
 int memory_load(struct arena *a, const struct weights *from, struct memory *out, struct err *e);

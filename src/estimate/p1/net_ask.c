@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "base/arena.h"
-#include "estimate/p1/nearest.h"
 #include "estimate/p1/net_inner.h"
 
 /* Logarithms by their usual spread: e^3 is twenty times more. */
@@ -72,7 +71,7 @@ void net_base(const float *tokens, const bool *is_there, float *inputs)
         }
     }
     for (int j = 0; j < REMEMBERED_ANYTHING; j++)
-        inputs[IN_BASE + j] = sum[j] / (weight[j] + (float)NEAREST_HALF_BELIEVED);
+        inputs[IN_BASE + j] = sum[j] / (weight[j] + (float)MEMORY_HALF_BELIEVED);
     inputs[IN_BASE + REMEMBERED_AS_JOB] /= TOKEN_PAIR_SCALE;
     inputs[IN_BASE + REMEMBERED_AS_NEIGHBOUR] /= TOKEN_PAIR_SCALE;
     inputs[IN_WEIGHT] = all;

@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/grow.h"
 #include "catalog/workload.h"
-#include "estimate/p1/nearest.h"
 #include "estimate/p1/inner.h"
 
 const char *const p1_member_names[P1_MEMBERS] = { "mean",         "nearest",      "nearest3",
@@ -277,7 +276,7 @@ static void believe_alone(struct p1_context *s, int w, int g, enum regime r,
 
     float mean = (float)said->alone[g] * (float)weight[P1_GP];
     mean += (float)said->ridge[g] * (float)weight[P1_RIDGE];
-    mean += nearest_alone(&p->memory, &c->at.who, on, false, 3) * (float)weight[P1_NEAREST3];
+    mean += memory_alone(&p->memory, &c->at.who, on, false, 3) * (float)weight[P1_NEAREST3];
     mean += nets_alone(s, w, g, false) * (float)weight[p1_net_member(p->favourite)];
     double scale = mixed_scale(s, g, r, false), strange_sd = s->types[g].strange_sd;
     double unknown_var = (1 - (double)on->known) * WORKLOAD_NUMBERS * UNKNOWN_SD * UNKNOWN_SD;
@@ -544,7 +543,7 @@ bool p1_ask_alone(struct p1_context *s, enum p1_member m, int workload, int type
     if (m == P1_MEAN)
         z = (float)p->alone.mean;
     else if (m == P1_NEAREST || m == P1_NEAREST3)
-        z = nearest_alone(&p->memory, &c->at.who, &c->at.on, false, m == P1_NEAREST ? 1 : 3);
+        z = memory_alone(&p->memory, &c->at.who, &c->at.on, false, m == P1_NEAREST ? 1 : 3);
     else if (m == P1_RIDGE || m == P1_GP)
         z = process_mean(s, m == P1_GP ? &p->alone : &p->ridge, &c->at);
     else if (kind_of(m, &kind)) {
@@ -582,8 +581,8 @@ bool p1_ask_beside(struct p1_context *s, enum p1_member m, int workload, int typ
         v = (float)memory_mean_s(&p->memory, &c->at.on);
     if (m == P1_NEAREST || m == P1_NEAREST3) {
         int k = m == P1_NEAREST ? 1 : 3;
-        v += nearest_as_job(&p->memory, &c->at.who, &c->at.on, k);
-        v += nearest_as_neighbour(&p->memory, &n->at.who, &n->at.on, k);
+        v += memory_as_job(&p->memory, &c->at.who, &c->at.on, k);
+        v += memory_as_neighbour(&p->memory, &n->at.who, &n->at.on, k);
     } else if (m == P1_GP) {
         v = c->fresh;
         if (g->width)

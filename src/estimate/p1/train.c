@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "estimate/p1/nearest.h"
 #include "estimate/p1/inner.h"
 
 /* Networks of each kind and regime. Each never sees another part of the workloads (or of the
@@ -312,8 +311,8 @@ static void hold_out_nearest(struct training *t)
         for (int i = 0; i < t->of[P1_ALONE].n; i++) {
             const struct example *x = &t->of[P1_ALONE].list[i];
             t->said[P1_ALONE][P1_NEAREST3][r][i] =
-                nearest_alone(&t->p->memory, &t->x->who[x->workload],
-                              examples_at(t->x, x->workload, x->gpu_type), r == REGIME_STRANGER, 3);
+                memory_alone(&t->p->memory, &t->x->who[x->workload],
+                             examples_at(t->x, x->workload, x->gpu_type), r == REGIME_STRANGER, 3);
         }
 }
 

@@ -1,4 +1,3 @@
-#include "estimate/p1/nearest.h"
 
 #include <string.h>
 
@@ -39,8 +38,8 @@ static double alone_error(bool no_kin, int k, double *of_zero)
 
     for (int i = 0; i < examples.n_alone; i++) {
         const struct example *e = &examples.alone[i];
-        float z = nearest_alone(&memory, &examples.who[e->workload],
-                                examples_at(&examples, e->workload, e->gpu_type), no_kin, k);
+        float z = memory_alone(&memory, &examples.who[e->workload],
+                               examples_at(&examples, e->workload, e->gpu_type), no_kin, k);
 
         sum += fabs((double)(z - e->value));
         zero += fabs((double)e->value);
@@ -63,14 +62,14 @@ START_TEST(a_workload_is_never_asked_about_itself)
 {
     const struct features *on = examples_at(&examples, 4, 0);
 
-    float before = nearest_alone(&memory, &examples.who[4], on, false, 3);
-    float job = nearest_as_job(&memory, &examples.who[4], on, 3);
+    float before = memory_alone(&memory, &examples.who[4], on, false, 3);
+    float job = memory_as_job(&memory, &examples.who[4], on, 3);
     for (int i = 0; i < memory.n; i++)
         if (memory.items[i].who.name == examples.who[4].name)
             memory.items[i].value[REMEMBERED_ALONE] = memory.items[i].value[REMEMBERED_AS_JOB] =
                 memory.items[i].value[REMEMBERED_WATTS] = 1e9f;
-    ck_assert(before == nearest_alone(&memory, &examples.who[4], on, false, 3));
-    ck_assert(job == nearest_as_job(&memory, &examples.who[4], on, 3));
+    ck_assert(before == memory_alone(&memory, &examples.who[4], on, false, 3));
+    ck_assert(job == memory_as_job(&memory, &examples.who[4], on, 3));
 }
 END_TEST
 
@@ -79,11 +78,11 @@ START_TEST(with_nobody_near_the_mean_speaks)
     for (int i = 0; i < memory.n; i++)
         memory.items[i].value[REMEMBERED_ALONE] =
             memory.items[i].who.family == examples.who[0].family ? 0.25f : NAN;
-    float z = nearest_alone(&memory, &examples.who[0], &examples.at[0], true, 3);
+    float z = memory_alone(&memory, &examples.who[0], &examples.at[0], true, 3);
     ck_assert(fabsf(z - 0.25f) < 1e-6f);
     for (int i = 0; i < memory.n; i++)
         memory.items[i].value[REMEMBERED_ALONE] = NAN;
-    ck_assert(nearest_alone(&memory, &examples.who[0], &examples.at[0], false, 3) == 0);
+    ck_assert(memory_alone(&memory, &examples.who[0], &examples.at[0], false, 3) == 0);
 }
 END_TEST
 
@@ -92,12 +91,12 @@ START_TEST(a_known_neighbour_speaks_for_itself)
     const struct features *on = examples_at(&examples, 7, 1);
     const struct remembered *it = memory_find(&memory, &examples.who[7], on);
 
-    ck_assert(nearest_as_neighbour(&memory, &examples.who[7], on, 3) ==
+    ck_assert(memory_as_neighbour(&memory, &examples.who[7], on, 3) ==
               it->value[REMEMBERED_AS_NEIGHBOUR]);
     is_held[7] = true;
     remember();
     ck_assert_ptr_null(memory_find(&memory, &examples.who[7], on));
-    ck_assert(isfinite(nearest_as_neighbour(&memory, &examples.who[7], on, 3)));
+    ck_assert(isfinite(memory_as_neighbour(&memory, &examples.who[7], on, 3)));
 }
 END_TEST
 
@@ -110,8 +109,8 @@ START_TEST(two_parts_make_a_slowdown_better_than_the_mean)
         const struct features *job = examples_at(&examples, e->workload, e->gpu_type);
         const struct features *neighbour = examples_at(&examples, e->neighbour, e->gpu_type);
         double mean = memory_mean_s(&memory, job), truth = exp((double)e->value / 2);
-        float parts = nearest_as_job(&memory, &examples.who[e->workload], job, 3) +
-                      nearest_as_neighbour(&memory, &examples.who[e->neighbour], neighbour, 3);
+        float parts = memory_as_job(&memory, &examples.who[e->workload], job, 3) +
+                      memory_as_neighbour(&memory, &examples.who[e->neighbour], neighbour, 3);
 
         off += fabs(mean + (double)parts - truth);
         of_mean += fabs(mean - truth);
