@@ -760,9 +760,9 @@ double sim_now_s(const struct sim *s)
     return s->clock.t_s;
 }
 
-double sim_watts(const struct sim *s)
+const struct world *sim_world(const struct sim *s)
 {
-    return world_watts(s->world);
+    return s->world;
 }
 
 const struct state *sim_state(const struct sim *s)
@@ -773,41 +773,6 @@ const struct state *sim_state(const struct sim *s)
 const struct catalog *sim_catalog(const struct sim *s)
 {
     return &s->belief;
-}
-
-double sim_gpu_watts(const struct sim *s, int gpu)
-{
-    return world_gpu_watts(s->world, gpu);
-}
-
-int sim_gpu_is_asleep(const struct sim *s, int gpu)
-{
-    return world_gpu_is_asleep(s->world, gpu);
-}
-
-double sim_gpu_energy_j(const struct sim *s, int gpu)
-{
-    return world_gpu_energy_j(s->world, gpu);
-}
-
-double sim_gpu_held_s(const struct sim *s, int gpu)
-{
-    return world_gpu_held_s(s->world, gpu);
-}
-
-double sim_energy_j(const struct sim *s)
-{
-    return world_energy_j(s->world);
-}
-
-double sim_work_s(const struct sim *s)
-{
-    return world_work_s(s->world);
-}
-
-double sim_gpu_s(const struct sim *s)
-{
-    return world_gpu_s(s->world);
 }
 
 void sim_learning(const struct sim *s, double *sum_abs_error, long *n)

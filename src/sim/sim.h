@@ -23,6 +23,8 @@ struct sim;
 struct state;
 struct store;
 struct truth;
+struct world;
+struct world_outcome;
 
 struct sim_options {
     const struct cluster *cluster;
@@ -106,7 +108,6 @@ int sim_advance(struct sim *s, double until_s, struct err *e);
 void sim_result(struct sim *s, struct sim_result *out);
 
 /* How job 'i' of the trace has fared; false before it is submitted. */
-struct world_outcome;
 bool sim_job_outcome(const struct sim *s, int i, struct world_outcome *out);
 
 /* "running", or why it waits ("memory", ...) or has failed ("out of memory"); "" for a job that has
@@ -114,20 +115,13 @@ bool sim_job_outcome(const struct sim *s, int i, struct world_outcome *out);
  */
 const char *sim_job_reason(const struct sim *s, int i);
 
-/* For live screens: what the world looks like now. Borrowed. */
+/* What there is now. Borrowed. The world has single figures of sim_result, so far, without going
+ * through all jobs.
+ */
 double sim_now_s(const struct sim *s);
-double sim_watts(const struct sim *s);
+const struct world *sim_world(const struct sim *s);
 const struct state *sim_state(const struct sim *s);
 const struct catalog *sim_catalog(const struct sim *s);    // what the policy believes
-double sim_gpu_watts(const struct sim *s, int gpu);
-int sim_gpu_is_asleep(const struct sim *s, int gpu);
-double sim_gpu_energy_j(const struct sim *s, int gpu);    // so far
-double sim_gpu_held_s(const struct sim *s, int gpu);      // so far, by anybody
-
-/* Single figures of sim_result, so far, without going through all jobs. */
-double sim_energy_j(const struct sim *s);
-double sim_work_s(const struct sim *s);
-double sim_gpu_s(const struct sim *s);
 
 /* Sum of |measured / believed - 1| over the '*n' speeds measured so far. */
 void sim_learning(const struct sim *s, double *sum_abs_error, long *n);

@@ -58,9 +58,9 @@ static struct totals totals_now(const struct sim *s)
 {
     struct totals m = {
         .time_s = sim_now_s(s),
-        .energy_j = sim_energy_j(s),
-        .work_s = sim_work_s(s),
-        .gpu_s = sim_gpu_s(s),
+        .energy_j = world_energy_j(sim_world(s)),
+        .work_s = world_work_s(sim_world(s)),
+        .gpu_s = world_gpu_s(sim_world(s)),
     };
 
     sim_learning(s, &m.sum_error, &m.n_measured);
@@ -210,8 +210,8 @@ static void type_figures(const struct sim *s, const struct cluster *cl, struct s
         for (int k = 0; k < cl->nodes[i].n_gpus; k++) {
             struct study_type *t = &out->types[cl->nodes[i].types[k]];
 
-            t->gpu_hours += sim_gpu_held_s(s, gpu) / 3600;
-            t->energy_kwh += sim_gpu_energy_j(s, gpu) / 3.6e6;
+            t->gpu_hours += world_gpu_held_s(sim_world(s), gpu) / 3600;
+            t->energy_kwh += world_gpu_energy_j(sim_world(s), gpu) / 3.6e6;
             gpu++;
         }
     }

@@ -185,9 +185,10 @@ static double rest_joules(const struct history *h, const struct sim *s, bool is_
     for (int i = 0; i < cl->n_nodes; i++) {
         for (int k = 0; k < cl->nodes[i].n_gpus; k++, gpu++) {
             const struct gpu_type *t = &cl->types[cl->nodes[i].types[k]];
-            double idle_s = is_always_on                ? rest_s
-                            : sim_gpu_is_asleep(s, gpu) ? 0
-                                                        : fmin(rest_s, cl->settings.sleep_after_s);
+            double idle_s = is_always_on ? rest_s
+                            : world_gpu_is_asleep(sim_world(s), gpu)
+                                ? 0
+                                : fmin(rest_s, cl->settings.sleep_after_s);
 
             sum += t->idle_w * idle_s + t->sleep_w * (rest_s - idle_s);
         }

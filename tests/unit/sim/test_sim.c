@@ -438,12 +438,12 @@ START_TEST(figures_so_far_are_those_of_the_result)
                      0);
     sim_advance(s, 55 + 400 * _i, &e);
     sim_result(s, &r);
-    NEAR(sim_energy_j(s), r.energy_j);
-    NEAR(sim_work_s(s), r.work_s);
-    NEAR(sim_gpu_s(s), r.gpu_s);
+    NEAR(world_energy_j(sim_world(s)), r.energy_j);
+    NEAR(world_work_s(sim_world(s)), r.work_s);
+    NEAR(world_gpu_s(sim_world(s)), r.gpu_s);
     for (int i = 0; i < sim_state(s)->n_gpus; i++) {
-        energy_j += sim_gpu_energy_j(s, i);
-        held_s += sim_gpu_held_s(s, i);
+        energy_j += world_gpu_energy_j(sim_world(s), i);
+        held_s += world_gpu_held_s(sim_world(s), i);
     }
     NEAR(energy_j, r.energy_j);
     NEAR(held_s, r.gpu_s);

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "catalog/cluster/state.h"
 #include "sim/sim.h"
+#include "sim/world/world.h"
 #include "study/run.h"
 #include "unit/suite.h"
 
@@ -100,13 +101,13 @@ START_TEST(the_window_is_from_a_fifth_of_the_arrivals_to_their_end)
 
     fixture_init(&f, key_of("greedy", 11));
     go_to(&f, f.inputs.arrivals_s / 5);
-    energy_j = sim_energy_j(f.sim);
-    work_s = sim_work_s(f.sim);
-    gpu_s = sim_gpu_s(f.sim);
+    energy_j = world_energy_j(sim_world(f.sim));
+    work_s = world_work_s(sim_world(f.sim));
+    gpu_s = world_gpu_s(sim_world(f.sim));
     go_to(&f, f.inputs.arrivals_s);
-    energy_j = sim_energy_j(f.sim) - energy_j;
-    work_s = sim_work_s(f.sim) - work_s;
-    gpu_s = sim_gpu_s(f.sim) - gpu_s;
+    energy_j = world_energy_j(sim_world(f.sim)) - energy_j;
+    work_s = world_work_s(sim_world(f.sim)) - work_s;
+    gpu_s = world_gpu_s(sim_world(f.sim)) - gpu_s;
     NEAR(f.got.energy_j_per_work, energy_j / work_s);
     NEAR(f.got.allocation_efficiency, work_s / gpu_s);
     fixture_release(&f);
@@ -160,7 +161,7 @@ START_TEST(types_add_up_to_the_cluster)
         energy_kwh += f.got.types[i].energy_kwh;
         n_gpus += f.got.types[i].n_gpus;
     }
-    NEAR(hours, sim_gpu_s(f.sim) / 3600);
+    NEAR(hours, world_gpu_s(sim_world(f.sim)) / 3600);
     NEAR(energy_kwh, f.got.energy_kwh);
     ck_assert_int_eq(n_gpus, 4);
     ck_assert_str_eq(f.got.types[0].name, "p100");
