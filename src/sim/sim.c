@@ -50,36 +50,24 @@ struct sim {
 
 /* ---- making ---- */
 
-/* The reference GPU's index in the truth. */
-static int find_reference(const struct sim_options *o, int *out, struct err *e)
-{
-    const char *name = o->reference != NULL ? o->reference : "p100";
-
-    *out = truth_find_type(o->truth, name);
-    if (*out < 0 && o->reference == NULL)
-        *out = 0;
-    if (*out < 0)
-        return err_set(e, EINVAL, "the ground truth has no GPU type '%s': choose another reference",
-                       name);
-    return 0;
-}
-
 static double reference_speed(const struct truth *t, int workload, int reference)
 {
-    double speed = truth_speed(t, workload, reference);
+    int type = truth_counted_on(t, workload, reference);
 
-    for (int a = 0; a < t->n_types && speed <= 0; a++)
-        speed = truth_speed(t, workload, a);
-    return speed > 0 ? speed : 1;    // fits nowhere: it will never do a step
+    return type >= 0 ? truth_speed(t, workload, type) : 1;    // fits nowhere: never does a step
 }
 
 /* What the trace's jobs run, looked up once. */
-static int find_workloads(struct sim *s, int reference, struct err *e)
+static int find_workloads(struct sim *s, struct err *e)
 {
     const struct trace *t = s->options.trace;
+    const int reference = truth_reference(s->options.truth, s->options.reference);
     struct map seen;
     int n = 0, rc = 0;
 
+    if (reference < 0)
+        return err_set(e, EINVAL, "the ground truth has no GPU type '%s': choose another reference",
+                       s->options.reference);
     s->workload_of = ARENA_ARRAY(&s->arena, int, (size_t)t->n_jobs);
     s->workloads = ARENA_ARRAY(&s->arena, struct sim_workload, (size_t)t->n_jobs);
     map_init(&seen);
@@ -411,7 +399,7 @@ static int make_cycle(struct sim *s, struct err *e)
 static int build(struct sim *s, struct err *e)
 {
     const struct sim_options *o = &s->options;
-    int reference, rc = 0;
+    int rc = 0;
 
     if (o->journal != NULL)
         rc = catalog_load(&s->belief, o->journal, e);
@@ -425,9 +413,7 @@ static int build(struct sim *s, struct err *e)
     if (rc == 0 && o->known != NULL)
         rc = adopt(s, o->known, e);
     if (rc == 0)
-        rc = find_reference(o, &reference, e);
-    if (rc == 0)
-        rc = find_workloads(s, reference, e);
+        rc = find_workloads(s, e);
     if (rc == 0 && sim_policy_is_oracle(o->policy))
         rc = reveal(s, e);
     if (rc == 0)
@@ -479,16 +465,6 @@ int sim_save(struct sim *s, struct err *e)
 
 /* ---- running ---- */
 
-/* The promised throughput that figures count by; see sim.h. */
-static double promise_of(const struct trace_job *j)
-{
-    double promise = fmax(j->min_throughput, j->is_inference ? j->rate : 0);
-
-    if (!j->is_inference && !isnan(j->deadline_s))
-        promise = fmax(promise, j->steps / j->deadline_s);
-    return promise;
-}
-
 static void submit_to_world(struct sim *s, const struct trace_job *j, const struct sim_workload *w)
 {
     world_submit(s->world, &(struct world_job_spec){
@@ -497,7 +473,7 @@ static void submit_to_world(struct sim *s, const struct trace_job *j, const stru
                                .steps = j->steps,
                                .rate = j->rate,
                                .duration_s = j->duration_s,
-                               .promise = promise_of(j),
+                               .promise = trace_job_promise(j),
                                .reference_speed = w->reference_speed,
                                .max_gpus = j->max_gpus,
                            });

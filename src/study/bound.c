@@ -53,31 +53,13 @@ struct bound_program {
 
 /* ---- classes of jobs ---- */
 
-/* As the simulator has it (sim.h). */
-static double promise_of(const struct trace_job *j)
-{
-    double promise = fmax(j->min_throughput, j->is_inference ? j->rate : 0);
-
-    if (!j->is_inference && !isnan(j->deadline_s))
-        promise = fmax(promise, j->steps / j->deadline_s);
-    return promise;
-}
-
-static double unit_of(const struct bound_program *p, int workload)
-{
-    double speed = truth_speed(p->truth, workload, p->reference);
-
-    for (int t = 0; t < p->truth->n_types && speed <= 0; t++)
-        speed = truth_speed(p->truth, workload, t);
-    return speed;
-}
-
 static struct class *find_class(struct bound_program *p, const struct trace_job *j, struct err *e)
 {
     const int w = truth_find_workload(p->truth, j->workload);
+    const int type = w >= 0 ? truth_counted_on(p->truth, w, p->reference) : -1;
     struct class *c = p->classes;
 
-    if (w < 0 || unit_of(p, w) <= 0) {
+    if (type < 0) {
         err_set(e, EINVAL, "job %s: workload '%s' runs nowhere", j->name, j->workload);
         return NULL;
     }
@@ -86,7 +68,9 @@ static struct class *find_class(struct bound_program *p, const struct trace_job 
     if (c < p->classes + p->n_classes)
         return c;
     p->n_classes++;
-    *c = (struct class){ .workload = w, .n_gpus = j->n_gpus, .unit = unit_of(p, w) };
+    *c = (struct class){ .workload = w,
+                         .n_gpus = j->n_gpus,
+                         .unit = truth_speed(p->truth, w, type) };
     return c;
 }
 
@@ -139,7 +123,7 @@ static int make_classes(struct bound_program *p, struct err *e)
             if (of[i] != k)
                 continue;
             works[n++] = (struct promised_work){
-                .promise = p->keeps_promises ? promise_of(j) / j->n_gpus : 0,
+                .promise = p->keeps_promises ? trace_job_promise(j) / j->n_gpus : 0,
                 .work = (j->is_inference ? j->rate * j->duration_s : j->steps) / c->unit,
             };
             p->work_s += works[n - 1].work;
@@ -492,14 +476,12 @@ int bound_solve(struct arena *a, const struct study_inputs *s, bool has_limits, 
         .has_limits = has_limits,
         .keeps_promises = keeps_promises,
         .period_s = s->arrivals_s,
-        .reference = truth_find_type(&s->ground.truth, "p100"),
+        .reference = truth_reference(&s->ground.truth, NULL),
     };
     int rc = check(&p, e);
 
     if (rc < 0)
         return rc;
-    if (p.reference < 0)
-        p.reference = 0;
     arena_init(&p.arena);
     rc = make_classes(&p, e);
     if (rc == 0)

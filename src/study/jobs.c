@@ -35,13 +35,9 @@ static int largest_node(const struct cluster *cl)
 static double offered_by(const struct trace_draw *d, int node_max, const struct trace_job *j)
 {
     const int w = truth_find_workload(d->truth, j->workload);
-    int type = d->reference;
+    const int type = w >= 0 ? truth_counted_on(d->truth, w, d->reference) : -1;
 
-    if (w < 0)
-        return 0;
-    for (int t = 0; t < d->truth->n_types && truth_speed(d->truth, w, type) <= 0; t++)
-        type = t;
-    if (truth_speed(d->truth, w, type) <= 0)
+    if (type < 0)
         return 0;
     if (j->is_inference)
         return j->rate * j->duration_s / truth_speed(d->truth, w, type);

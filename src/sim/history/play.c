@@ -138,8 +138,7 @@ static void measure(struct history *h, const struct world *w, const int *ids, do
 
         world_job_outcome(w, ids[i], &f);
         fill_in(j, is, f.steps_done, tolerance);
-        double promise = fmax(is->min_throughput, is->is_inference ? is->rate : 0);
-        kept_s += f.steps_done / ran_s >= promise * (1 - 1e-9) ? ran_s : 0;
+        kept_s += f.steps_done / ran_s >= trace_job_promise(is) * (1 - 1e-9) ? ran_s : 0;
         all_s += j->end_s - j->at_s;
         jct_s += j->end_s - j->at_s;
         samples_add(&waits, j->start_s - j->at_s);

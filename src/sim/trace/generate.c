@@ -9,17 +9,6 @@
 #include "catalog/cluster/cluster.h"
 #include "sim/world/truth.h"
 
-static int find_reference(const struct truth *t, const char *name, int *out, struct err *e)
-{
-    *out = truth_find_type(t, name != NULL ? name : "p100");
-    if (*out < 0 && name == NULL)
-        *out = 0;
-    if (*out < 0)
-        return err_set(e, EINVAL,
-                       "the ground truth has no GPU type '%s': choose another --reference", name);
-    return 0;
-}
-
 static int find_types(struct trace_draw *d, struct arena *a, const struct cluster *cl,
                       struct err *e)
 {
@@ -74,11 +63,16 @@ int trace_draw_init(struct trace_draw *d, struct arena *a, const struct truth *t
 
     *d = (struct trace_draw){
         .truth = truth,
+        .reference = truth_reference(truth, reference),
         .fastest = -1,
         .promise_low = 0.3,
         .promise_high = 0.9,
     };
-    if (find_reference(truth, reference, &d->reference, e) < 0 || find_types(d, a, cl, e) < 0)
+    if (d->reference < 0)
+        return err_set(e, EINVAL,
+                       "the ground truth has no GPU type '%s': choose another --reference",
+                       reference);
+    if (find_types(d, a, cl, e) < 0)
         return -EINVAL;
     find_workloads(d, a);
     if (d->n_training == 0)

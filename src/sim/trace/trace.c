@@ -293,6 +293,14 @@ int trace_read(struct arena *a, const char *path, struct trace *out, struct err 
     return rc < 0 ? rc : trace_parse(a, path, text, len, out, e);
 }
 
+double trace_job_promise(const struct trace_job *j)
+{
+    if (j->is_inference)
+        return fmax(j->min_throughput, j->rate);
+    return isnan(j->deadline_s) ? j->min_throughput
+                                : fmax(j->min_throughput, j->steps / j->deadline_s);
+}
+
 static int put_number(struct buf *out, const char *key, double v)
 {
     int rc = buf_printf(out, " %s=", key);

@@ -46,6 +46,11 @@ int trace_parse(struct arena *a, const char *name, const char *text, size_t len,
                 struct err *e);
 int trace_read(struct arena *a, const char *path, struct trace *out, struct err *e);
 
+/* The promised throughput that figures count by, in steps/s: the largest of its minimum, a server's
+ * rate, and steps over deadline; 0: none.
+ */
+double trace_job_promise(const struct trace_job *j);
+
 /* Put the jobs in order of arrival, equal ones in the order they had. */
 void trace_sort(struct arena *a, struct trace *t);
 

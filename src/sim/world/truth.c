@@ -50,6 +50,23 @@ int truth_find_workload(const struct truth *t, const char *name)
     return catalog_find_workload_alike(t->catalog, name);
 }
 
+int truth_reference(const struct truth *t, const char *name)
+{
+    int type = truth_find_type(t, name != NULL ? name : "p100");
+
+    return type < 0 && name == NULL ? 0 : type;
+}
+
+int truth_counted_on(const struct truth *t, int workload, int reference)
+{
+    if (truth_speed(t, workload, reference) > 0)
+        return reference;
+    for (int a = 0; a < t->n_types; a++)
+        if (truth_speed(t, workload, a) > 0)
+            return a;
+    return -1;
+}
+
 /* Where the rooflines of all workloads on all types stand while a truth is made. */
 static struct roofline *rooflines(const struct catalog *c)
 {

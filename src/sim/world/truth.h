@@ -57,6 +57,16 @@ void truth_release(struct truth *t);
 int truth_find_type(const struct truth *t, const char *name);
 int truth_find_workload(const struct truth *t, const char *name);
 
+/* The GPU type that work is counted in: 'name', or where that is NULL p100, or the first type if it
+ * is not there; -1: there is none of that name.
+ */
+int truth_reference(const struct truth *t, const char *name);
+
+/* Where a workload's work is counted: on the reference, else on the first type where it fits; -1: it
+ * fits nowhere.
+ */
+int truth_counted_on(const struct truth *t, int workload, int reference);
+
 /* Speed of a gang of 'n' GPUs of one type, steps/s. */
 double truth_gang_speed(const struct truth *t, int workload, int type, int n, int is_spread);
 
