@@ -153,16 +153,19 @@ static int parse(struct cmd_call *call, int argc, char **argv)
     int answer, status = 0;
 
     assert(c->n_options + 2 <= CMD_COUNT(longs));
+    call->is_given = ARENA_ARRAY(call->arena, bool, (size_t)c->n_options);
     fill_longs(longs, c->options, c->n_options);
     optind = 0;
     opterr = 0;
     while (status == 0 && (answer = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
         if (answer == 'h')
             return HELP;
-        if (answer < FIRST_OPTION)
+        if (answer < FIRST_OPTION) {
             status = bad_option(c, argv, answer);
-        else
-            status = take_option(c, &c->options[answer - FIRST_OPTION], optarg);
+            continue;
+        }
+        call->is_given[answer - FIRST_OPTION] = true;
+        status = take_option(c, &c->options[answer - FIRST_OPTION], optarg);
     }
     if (status == 0 && argc - optind > c->max_words)
         return cmd_misuse(c, "unexpected argument '%s'", argv[optind + c->max_words]);

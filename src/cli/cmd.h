@@ -53,6 +53,7 @@ struct cmd_call {
     const struct cmd *cmd;
     struct arena *arena;    // ends with the command
     const char **words;     // (max_words + 1) what is no option, then NULL
+    bool *is_given;         // (n_options) whose value was
     char **argv;            // of the process
 };
 

@@ -68,8 +68,6 @@ static const char help[] =
     "      python3 train.py --epochs 10\n"
     "  gogh submit --gpus 2 --one-node --min-throughput 3.5 --wait -- ./train\n";
 
-#define NO_NUMBER (-2000000000L)    // not given; no option takes it
-
 static struct options {
     const char *workload, *descriptor, *name, *kind, *duration, *deadline, *owner, *cwd, *out, *err,
         *timeout, *signal, *grace, *key;
@@ -77,32 +75,21 @@ static struct options {
     double steps, rate, min_throughput;
     bool is_exclusive, is_one_node, is_held, waits, is_new;
     struct cmd_list types, env;
-} given = {
-    .batch = NO_NUMBER,
-    .gpus = NO_NUMBER,
-    .max_gpus = NO_NUMBER,
-    .nodes = NO_NUMBER,
-    .priority = NO_NUMBER,
-    .retries = NO_NUMBER,
-    .cpus = NO_NUMBER,
-    .mem_mib = NO_NUMBER,
-    .steps = NAN,
-    .rate = NAN,
-    .min_throughput = NAN,
-};
+} given;
 
+/* Those before --env are fields of the API. */
 static const struct cmd_option options[] = {
     CMD_TEXT("workload", given.workload),
-    CMD_WHOLE("batch", given.batch, 1, 1e7),
-    CMD_FLAG("new-workload", given.is_new),
     CMD_TEXT("descriptor", given.descriptor),
     CMD_TEXT("name", given.name),
     CMD_TEXT("kind", given.kind),
+    CMD_TEXT("duration", given.duration),
+    CMD_TEXT("deadline", given.deadline),
+    CMD_WHOLE("batch", given.batch, 1, 1e7),
+    CMD_FLAG("new-workload", given.is_new),
     CMD_NUMBER("steps", given.steps, 1e-9, 1e15),
     CMD_NUMBER("rate", given.rate, 1e-9, 1e9),
-    CMD_TEXT("duration", given.duration),
     CMD_NUMBER("min-throughput", given.min_throughput, 0, 1e9),
-    CMD_TEXT("deadline", given.deadline),
     CMD_WHOLE("gpus", given.gpus, 1, 4096),
     CMD_WHOLE("max-gpus", given.max_gpus, 1, 4096),
     CMD_WHOLE("priority", given.priority, -1e6, 1e6),
@@ -110,18 +97,18 @@ static const struct cmd_option options[] = {
     CMD_FLAG("one-node", given.is_one_node),
     CMD_WHOLE("nodes", given.nodes, 1, 4096),
     CMD_WORDS("types", given.types),
-    CMD_TEXT("owner", given.owner),
-    CMD_EACH("env", given.env),
-    CMD_TEXT("cwd", given.cwd),
+    CMD_FLAG("hold", given.is_held),
     CMD_TEXT("stdout", given.out),
     CMD_TEXT("stderr", given.err),
     CMD_TEXT("timeout", given.timeout),
+    CMD_TEXT("grace", given.grace),
+    CMD_TEXT("checkpoint-signal", given.signal),
+    CMD_TEXT("owner", given.owner),
     CMD_WHOLE("retries", given.retries, 0, 1e6),
     CMD_WHOLE("cpus", given.cpus, 0, 1e5),
     CMD_WHOLE("mem-mib", given.mem_mib, 0, 1 << 30),
-    CMD_TEXT("checkpoint-signal", given.signal),
-    CMD_TEXT("grace", given.grace),
-    CMD_FLAG("hold", given.is_held),
+    CMD_EACH("env", given.env),
+    CMD_TEXT("cwd", given.cwd),
     CMD_TEXT("key", given.key),
     CMD_FLAG("wait", given.waits),
     CLIENT_OPTIONS,
@@ -158,7 +145,7 @@ static int put_variable(json_t *env, const char *name, size_t len, const char *v
     return json_object_set_new(env, key, text) == 0 ? 0 : err_set(e, EINVAL, "--env: bad name");
 }
 
-static int put_environment(json_t *body, const struct options *o, struct err *e)
+static int put_environment(json_t *body, struct err *e)
 {
     extern char **environ;
     json_t *env = json_object();
@@ -171,8 +158,8 @@ static int put_environment(json_t *body, const struct options *o, struct err *e)
         if (is_passed_on(*v, len) && (*v)[len] == '=')
             rc = put_variable(env, *v, len, *v + len + 1, e);
     }
-    for (int i = 0; i < o->env.n && rc == 0; i++) {
-        const char *text = o->env.words[i].at;
+    for (int i = 0; i < given.env.n && rc == 0; i++) {
+        const char *text = given.env.words[i].at;
         size_t len = strcspn(text, "=");
         const char *value = text[len] == '=' ? text + len + 1 : getenv(text);
 
@@ -186,54 +173,50 @@ static int put_environment(json_t *body, const struct options *o, struct err *e)
 
 /* ---- the body ---- */
 
-static int put_text(json_t *body, const char *key, const char *text, struct err *e)
+/* A field of the body, of an option's text. */
+typedef int put_f(json_t *body, const char *key, const char *text, struct arena *a, struct err *e);
+
+static int put_text(json_t *body, const char *key, const char *text, struct arena *a, struct err *e)
 {
-    if (text == NULL)
-        return 0;
+    (void)a;
     return json_object_set_new(body, key, json_string(text)) == 0
                ? 0
                : err_set(e, EINVAL, "%s: '%s' is no UTF-8", key, text);
 }
 
-static void put_whole(json_t *body, const char *key, long v)
+static json_t *number_json(double v)
 {
-    if (v != NO_NUMBER)
-        json_object_set_new(body, key, json_integer(v));
+    return v == floor(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v) : json_real(v);
 }
 
-static void put_number(json_t *body, const char *key, double v)
-{
-    if (isfinite(v))
-        json_object_set_new(body, key,
-                            v == floor(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v)
-                                                            : json_real(v));
-}
-
-static void put_flag(json_t *body, const char *key, bool is)
-{
-    if (is)
-        json_object_set_new(body, key, json_true());
-}
-
-static int put_duration(json_t *body, const char *key, const char *text, struct err *e)
+static int put_duration(json_t *body, const char *key, const char *text, struct arena *a,
+                        struct err *e)
 {
     double s = 0;
-    int rc = text != NULL ? when_duration(text, &s, e) : 0;
+    int rc = when_duration(text, &s, e);
 
-    if (text != NULL && rc == 0)
-        put_number(body, key, s);
-    return rc;
+    (void)a;
+    return rc < 0 ? rc : json_object_set_new(body, key, number_json(s));
 }
 
-static int put_descriptor(json_t *body, const char *path, struct arena *a, struct err *e)
+static int put_time(json_t *body, const char *key, const char *text, struct arena *a, struct err *e)
+{
+    double s = 0;
+
+    (void)a;
+    if (when_time(text, when_now(), true, &s, e) < 0)
+        return err_prefix(e, "--%s", key);
+    return json_object_set_new(body, key, number_json(s));
+}
+
+static int put_object(json_t *body, const char *key, const char *path, struct arena *a,
+                      struct err *e)
 {
     json_error_t wrong;
     const char *text;
     size_t len;
     json_t *o;
 
-    if (path == NULL)
-        return 0;
     if (file_read_text(a, path, NULL, 1 << 20, &text, &len, e) < 0)
         return -e->code;
     o = json_loadb(text, len, JSON_REJECT_DUPLICATES, &wrong);
@@ -241,52 +224,7 @@ static int put_descriptor(json_t *body, const char *path, struct arena *a, struc
         json_decref(o);
         return err_set(e, EINVAL, "%s:%d: want one JSON object: %s", path, wrong.line, wrong.text);
     }
-    return json_object_set_new(body, "descriptor", o);
-}
-
-static int put_work(json_t *body, const struct options *o, struct arena *a, struct err *e)
-{
-    double deadline_s = NAN;
-    int rc = put_text(body, "workload", o->workload, e);
-
-    if (rc == 0)
-        rc = put_descriptor(body, o->descriptor, a, e);
-    if (rc == 0)
-        rc = put_text(body, "name", o->name, e);
-    if (rc == 0)
-        rc = put_text(body, "kind", o->kind, e);
-    if (rc == 0)
-        rc = put_duration(body, "duration_s", o->duration, e);
-    if (rc == 0 && o->deadline != NULL) {
-        rc = when_time(o->deadline, when_now(), true, &deadline_s, e);
-        if (rc < 0)
-            err_prefix(e, "--deadline");
-    }
-    put_whole(body, "batch", o->batch);
-    put_flag(body, "new_workload", o->is_new);
-    put_number(body, "steps", o->steps);
-    put_number(body, "rate", o->rate);
-    put_number(body, "min_throughput", o->min_throughput);
-    put_number(body, "deadline", deadline_s);
-    return rc;
-}
-
-static void put_place(json_t *body, const struct options *o)
-{
-    json_t *types = json_array();
-
-    for (int i = 0; i < o->types.n; i++)
-        json_array_append_new(types, json_stringn(o->types.words[i].at, o->types.words[i].len));
-    if (o->types.n > 0)
-        json_object_set(body, "types", types);
-    json_decref(types);
-    put_whole(body, "gpus", o->gpus);
-    put_whole(body, "max_gpus", o->max_gpus);
-    put_whole(body, "priority", o->priority);
-    put_flag(body, "exclusive", o->is_exclusive);
-    put_flag(body, "one_node", o->is_one_node);
-    put_whole(body, "nodes", o->nodes);
-    put_flag(body, "hold", o->is_held);
+    return json_object_set_new(body, key, o);
 }
 
 /* Files and directories are named from the root: the daemon is elsewhere. */
@@ -295,45 +233,84 @@ static int put_file(json_t *body, const char *key, const char *path, struct aren
     char *here;
     int rc;
 
-    if (path == NULL || path[0] == '/')
-        return put_text(body, key, path, e);
+    if (path[0] == '/')
+        return put_text(body, key, path, a, e);
     here = getcwd(NULL, 0);
     if (here == NULL)
         return err_set(e, errno, "the working directory: %s", strerror(errno));
-    rc = put_text(body, key, *path != '\0' ? arena_printf(a, "%s/%s", here, path) : here, e);
+    rc = put_text(body, key, *path != '\0' ? arena_printf(a, "%s/%s", here, path) : here, a, e);
     free(here);
     return rc;
 }
 
-static int put_command(json_t *body, const struct options *o, const char **words, struct arena *a,
-                       struct err *e)
+/* Texts that are not told as they are. */
+static const struct {
+    const char *option, *key;
+    put_f *put;
+} forms[] = {
+    { "descriptor", "descriptor", put_object }, { "deadline", "deadline", put_time },
+    { "duration", "duration_s", put_duration }, { "timeout", "timeout_s", put_duration },
+    { "grace", "grace_s", put_duration },       { "stdout", "stdout", put_file },
+    { "stderr", "stderr", put_file },
+};
+
+/* The API has '_' where options have '-'. */
+static const char *key_of(struct arena *a, const char *option)
+{
+    char *key = arena_strdup(a, option);
+
+    for (char *p = key; *p != '\0'; p++)
+        *p = *p == '-' ? '_' : *p;
+    return key;
+}
+
+static json_t *list_json(const struct cmd_list *l)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < l->n; i++)
+        json_array_append_new(list, json_stringn(l->words[i].at, l->words[i].len));
+    return list;
+}
+
+static int put_option(json_t *body, const struct cmd_option *o, struct arena *a, struct err *e)
+{
+    const char *key = key_of(a, o->name);
+
+    switch (o->kind) {
+    case OPTION_FLAG:
+        return json_object_set_new(body, key, json_true());
+    case OPTION_WHOLE:
+        return json_object_set_new(body, key, json_integer(*(const long *)o->out));
+    case OPTION_NUMBER:
+        return json_object_set_new(body, key, number_json(*(const double *)o->out));
+    case OPTION_LIST:
+    case OPTION_EACH:
+        return json_object_set_new(body, key, list_json(o->out));
+    case OPTION_TEXT:
+        break;
+    }
+    for (int i = 0; i < CMD_COUNT(forms); i++)
+        if (strcmp(forms[i].option, o->name) == 0)
+            return forms[i].put(body, forms[i].key, *(const char **)o->out, a, e);
+    return put_text(body, key, *(const char **)o->out, a, e);
+}
+
+static int put_job(json_t *body, const struct cmd_call *call, struct err *e)
 {
     json_t *argv = json_array();
     int rc = 0;
 
     json_object_set_new(body, "argv", argv);
-    for (; *words != NULL; words++)
-        if (json_array_append_new(argv, json_string(*words)) < 0)
-            return err_set(e, EINVAL, "the command's word '%s' is no UTF-8", *words);
-    rc = put_file(body, "cwd", o->cwd != NULL ? o->cwd : "", a, e);
+    for (const char **word = call->words; *word != NULL; word++)
+        if (json_array_append_new(argv, json_string(*word)) < 0)
+            return err_set(e, EINVAL, "the command's word '%s' is no UTF-8", *word);
+    for (int i = 0; options[i].out != &given.env && rc == 0; i++)
+        if (call->is_given[i])
+            rc = put_option(body, &options[i], call->arena, e);
     if (rc == 0)
-        rc = put_environment(body, o, e);
-    if (rc == 0)
-        rc = put_file(body, "stdout", o->out, a, e);
-    if (rc == 0)
-        rc = put_file(body, "stderr", o->err, a, e);
-    if (rc == 0)
-        rc = put_duration(body, "timeout_s", o->timeout, e);
-    if (rc == 0)
-        rc = put_duration(body, "grace_s", o->grace, e);
-    if (rc == 0)
-        rc = put_text(body, "checkpoint_signal", o->signal, e);
-    if (rc == 0)
-        rc = put_text(body, "owner", o->owner, e);
-    put_whole(body, "retries", o->retries);
-    put_whole(body, "cpus", o->cpus);
-    put_whole(body, "mem_mib", o->mem_mib);
-    return rc;
+        rc = put_file(body, "cwd", given.cwd != NULL ? given.cwd : "", call->arena, e);
+    return rc == 0 ? put_environment(body, e) : rc;
 }
 
 /* ---- waiting ---- */
@@ -458,12 +435,8 @@ static int check(const struct cmd_call *call)
 static int ask(struct client *c, const struct cmd_call *call, struct err *e)
 {
     json_t *body = json_object();
-    int rc = put_work(body, &given, call->arena, e);
+    int rc = put_job(body, call, e);
 
-    if (rc == 0) {
-        put_place(body, &given);
-        rc = put_command(body, &given, call->words, call->arena, e);
-    }
     if (rc == 0)
         rc = submit(c, body, e);
     json_decref(body);
