@@ -137,7 +137,7 @@ static int write_config(struct test_daemon *r, const char *settings, struct err 
 int daemon_make(struct test_daemon *r, const char *scratch, const char *name,
                 const struct serve_content *c, const char *settings, struct err *e)
 {
-    *r = (struct test_daemon){ .content = *c, .conn = { .fd = -1 } };
+    *r = (struct test_daemon){ .content = *c, .conn = { .fd = -1 }, .reporters = { .fd = -1 } };
     arena_init(&r->arena);
     r->dir = arena_printf(&r->arena, "%s/%s", scratch, name);
     r->config = arena_printf(&r->arena, "%s/gogh.conf", r->dir);
@@ -158,6 +158,7 @@ int daemon_make(struct test_daemon *r, const char *scratch, const char *name,
 
 void daemon_release(struct test_daemon *r)
 {
+    reporters_close(&r->reporters);
     daemon_stop(r);
     if (r->stand_in > 0) {
         kill(r->stand_in, SIGKILL);

@@ -92,9 +92,8 @@ void serve_tell(struct serve_bench *b, const char *name, struct samples *values)
 
 void serve_tell_one(struct serve_bench *b, const char *name, double value)
 {
-    struct samples one;
+    struct samples one = { 0 };
 
-    samples_init(&one);
     samples_add(&one, value);
     serve_tell(b, name, &one);
     samples_release(&one);
@@ -152,141 +151,156 @@ int serve_runs(const struct serve_bench *b, int otherwise)
     return b->runs ? b->runs : otherwise;
 }
 
+static int ask_all(struct serve_bench *b, const struct serve_part *p, struct test_daemon *r,
+                   struct samples *s, struct err *e)
+{
+    int rc = daemon_start(r, e);
+
+    if (rc == 0 && p->content.n_running > 0)
+        rc = daemon_await(r, "gogh_decisions_total", 1, 60, e);
+    for (int i = 0; i < (p->runs > 0 ? serve_runs(b, p->runs) : 1) && rc == 0; i++)
+        rc = p->ask(b, r, s, e);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < SERVE_FIGURES_MAX && p->figures[i]; i++)
+        serve_tell(b, p->figures[i], &s[i]);
+    if (p->remark)
+        p->remark(b, r);
+    return serve_note_loop(b, r, p->name, e);
+}
+
+static struct serve_content scaled(const struct serve_bench *b, struct serve_content c)
+{
+    int *const counts[] = { &c.n_running, &c.n_waiting, &c.n_held, &c.n_ended };
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        *counts[i] = *counts[i] > 0 ? serve_scaled(b, *counts[i]) : 0;
+    c.n_gpus = c.n_running > 0 ? c.n_running : 100;
+    return c;
+}
+
+int serve_part_run(struct serve_bench *b, const struct serve_part *p, struct err *e)
+{
+    const struct serve_content content = scaled(b, p->content);
+    struct samples s[SERVE_FIGURES_MAX] = { 0 };
+    struct test_daemon r;
+    int rc = daemon_make(&r, b->scratch, p->name, &content, "", e);
+
+    if (rc == 0)
+        rc = ask_all(b, p, &r, s, e);
+    daemon_release(&r);
+    for (int i = 0; i < SERVE_FIGURES_MAX; i++)
+        samples_release(&s[i]);
+    return rc;
+}
+
 /* ---- the list ---- */
 
-#define LISTED_JOBS 10000
 #define LISTS 20    // in a run
 
-static int list_run(struct test_daemon *r, struct samples *p50_ms, size_t *n_bytes, struct err *e)
+static int ask_list(struct serve_bench *b, struct test_daemon *r, struct samples *p50_ms,
+                    struct err *e)
 {
-    struct samples ms;
+    struct samples ms = { 0 };
     int rc = 0;
 
-    samples_init(&ms);
+    (void)b;
     for (int i = 0; i < LISTS && rc == 0; i++) {
         rc = conn_ask(&r->conn, "GET", "/v1/jobs?limit=10000", NULL, e);
         samples_add(&ms, 1e3 * (r->conn.answered_s - r->conn.asked_s));
     }
-    *n_bytes = r->conn.in.len - r->conn.n_head;
     if (rc == 0)
         samples_add(p50_ms, samples_quantile(&ms, 0.5));
     samples_release(&ms);
     return rc;
 }
 
-/* A quarter of them runs: those have most to tell. */
-static int part_list(struct serve_bench *b, struct err *e)
+static void remark_list(struct serve_bench *b, struct test_daemon *r)
 {
-    const int n = serve_scaled(b, LISTED_JOBS);
-    const struct serve_content content = { .n_gpus = serve_scaled(b, 2500),
-                                           .n_running = n / 4,
-                                           .n_held = n - n / 4 };
-    struct samples ms;
-    struct test_daemon r;
-    size_t n_bytes = 0;
-    int rc = daemon_make(&r, b->scratch, "list", &content, "", e);
-
-    samples_init(&ms);
-    if (rc == 0)
-        rc = daemon_start(&r, e);
-    if (rc == 0)
-        rc = daemon_await(&r, "gogh_decisions_total", 1, 60, e);
-    for (int i = 0; i < serve_runs(b, 5) && rc == 0; i++)
-        rc = list_run(&r, &ms, &n_bytes, e);
-    if (rc == 0) {
-        serve_tell(b, "list", &ms);
-        serve_remark(b, "%.1f MB each; a quarter of the jobs run", (double)n_bytes / 1e6);
-        rc = serve_note_loop(b, &r, "list", e);
-    }
-    daemon_release(&r);
-    samples_release(&ms);
-    return rc;
+    serve_remark(b, "%.1f MB each; a quarter of the jobs run",
+                 (double)(r->conn.in.len - r->conn.n_head) / 1e6);
 }
 
 /* ---- restart ---- */
 
-static int time_restarts(struct serve_bench *b, const struct serve_content *c, const char *name,
-                         struct samples *seconds, struct err *e)
+static int time_restarts(struct serve_bench *b, struct serve_content c, const char *name,
+                         const char *figure, struct err *e)
 {
+    struct samples seconds = { 0 };
     struct test_daemon r;
-    int rc = daemon_make(&r, b->scratch, name, c, "", e);
 
+    c = scaled(b, c);
+    int rc = daemon_make(&r, b->scratch, name, &c, "", e);
     for (int i = 0; i < serve_runs(b, 5) && rc == 0; i++) {
         rc = daemon_start(&r, e);
         if (rc == 0) {
-            samples_add(seconds, r.ready_s);
+            samples_add(&seconds, r.ready_s);
             if (i == 0)
                 rc = serve_note_loop(b, &r, name, e);
             daemon_stop(&r);
         }
     }
+    if (rc == 0)
+        serve_tell(b, figure, &seconds);
     daemon_release(&r);
+    samples_release(&seconds);
     return rc;
 }
 
 static int part_restart(struct serve_bench *b, struct err *e)
 {
-    const struct serve_content ended = { .n_gpus = 100,
-                                         .n_ended = serve_scaled(b, 90000),
-                                         .n_waiting = serve_scaled(b, 10000),
-                                         .is_drained = true };
-    const struct serve_content running = { .n_gpus = serve_scaled(b, 10000),
-                                           .n_running = serve_scaled(b, 10000) };
-    struct samples seconds, adopting;
+    const struct serve_content ended = { .n_ended = 90000, .n_waiting = 10000, .is_drained = true };
+    const struct serve_content running = { .n_running = 10000 };
+    int rc = time_restarts(b, ended, "restart", "restart", e);
 
-    samples_init(&seconds);
-    samples_init(&adopting);
-    int rc = time_restarts(b, &ended, "restart", &seconds, e);
-    if (rc == 0) {
-        serve_tell(b, "restart", &seconds);
-        rc = time_restarts(b, &running, "adopt", &adopting, e);
-    }
-    if (rc == 0)
-        serve_tell(b, "restart-adopt", &adopting);
-    samples_release(&seconds);
-    samples_release(&adopting);
-    return rc;
+    return rc < 0 ? rc : time_restarts(b, running, "adopt", "restart-adopt", e);
 }
 
 /* ---- memory ---- */
 
-static int part_memory(struct serve_bench *b, struct err *e)
+static int ask_memory(struct serve_bench *b, struct test_daemon *r, struct samples *s,
+                      struct err *e)
 {
-    const int n = serve_scaled(b, 10000);
-    const struct serve_content content = { .n_gpus = n, .n_running = n, .n_waiting = n };
-    struct reporters p = { .fd = -1 };
-    struct test_daemon r;
-    int rc = daemon_make(&r, b->scratch, "memory", &content, "", e);
+    int rc = reporters_run(r, 3, e);
 
+    (void)b;
     if (rc == 0)
-        rc = daemon_start(&r, e);
-    if (rc == 0)
-        rc = daemon_await(&r, "gogh_decisions_total", 1, 60, e);
-    if (rc == 0)
-        rc = reporters_open(&p, &r, e);
-    if (rc == 0)
-        rc = reporters_run(&p, 1, 3, e);
-    if (rc == 0)
-        rc = conn_ask(&r.conn, "GET", "/v1/jobs?limit=10000", NULL, e);
-    if (rc == 0) {
-        serve_tell_one(b, "memory", daemon_memory(&r, "VmRSS") / 1e6);
-        serve_tell_one(b, "memory-peak", daemon_memory(&r, "VmHWM") / 1e6);
-        rc = serve_note_loop(b, &r, "memory", e);
-    }
-    reporters_close(&p);
-    daemon_release(&r);
-    return rc;
+        rc = conn_ask(&r->conn, "GET", "/v1/jobs?limit=10000", NULL, e);
+    if (rc < 0)
+        return rc;
+    samples_add(&s[0], daemon_memory(r, "VmRSS") / 1e6);
+    samples_add(&s[1], daemon_memory(r, "VmHWM") / 1e6);
+    return 0;
 }
 
 /* ---- the whole ---- */
 
-static const struct part {
-    const char *name;
-    int (*run)(struct serve_bench *b, struct err *e);
-} parts[] = {
-    { "submit", serve_submit },  { "list", part_list },     { "reports", serve_reports },
-    { "restart", part_restart }, { "memory", part_memory }, { "arrivals", serve_arrivals },
-    { "slurm", serve_slurm },
+/* Of the jobs that are listed a quarter runs: those have most to tell. */
+static const struct serve_part parts[] = {
+    { .name = "submit",
+      .content = { .n_held = 10000 },
+      .runs = 5,
+      .figures = { "sync", "submit", "submit-p50", "submit-p99", "submit-worst", "submit-group" },
+      .ask = serve_submit },
+    { .name = "list",
+      .content = { .n_running = 2500, .n_held = 7500 },
+      .runs = 5,
+      .figures = { "list" },
+      .ask = ask_list,
+      .remark = remark_list },
+    { .name = "reports",
+      .content = { .n_running = 10000 },
+      .runs = 3,
+      .figures = { "reports", "reports-decide" },
+      .ask = serve_report,
+      .remark = serve_remark_reports },
+    { .name = "restart", .run = part_restart },
+    { .name = "memory",
+      .content = { .n_running = 10000, .n_waiting = 10000 },
+      .figures = { "memory", "memory-peak" },
+      .ask = ask_memory },
+    { .name = "arrivals", .run = serve_arrivals },
+    { .name = "slurm", .run = serve_slurm },
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
@@ -313,7 +327,7 @@ static int run_parts(struct serve_bench *b, const char *names, struct err *e)
 
     for (int i = 0; i < N_PARTS && rc == 0; i++)
         if (bench_wants(names, parts[i].name)) {
-            rc = parts[i].run(b, e);
+            rc = parts[i].run ? parts[i].run(b, e) : serve_part_run(b, &parts[i], e);
             if (rc < 0)
                 rc = err_prefix(e, "%s", parts[i].name);
         }

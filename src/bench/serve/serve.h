@@ -2,7 +2,7 @@
  *
  * A *test daemon* is a scratch directory with a store, runs and a configuration, and a real goghd
  * on it. Made by a part of the bench, which asks it questions over its socket (http.c), and ended
- * by it, daemon and all. Used by the files bench_serve*.c and by nobody else.
+ * by it, daemon and all.
  */
 #ifndef BENCH_SERVE_SERVE_H
 #define BENCH_SERVE_SERVE_H
@@ -71,6 +71,15 @@ void serve_secret(int job, char out[SERVE_SECRET_SIZE]);
 
 /* ---- daemon.c: the daemon ---- */
 
+/* Jobs that report: each once a second, at its own moment in it. */
+struct reporters {
+    int fd;          // -1: nobody does
+    int first, n;    // jobs
+    int second;      // the next one
+    double *at_s;    // (n) the moment, rising
+    long n_sent, n_late, n_full;
+};
+
 struct test_daemon {
     struct arena arena;
     struct serve_content content;
@@ -79,6 +88,7 @@ struct test_daemon {
     pid_t stand_in;    // keeps every run, is every job, ignores everything; 0: none
     double ready_s;    // from exec to /readyz
     struct serve_conn conn;
+    struct reporters reporters;
 };
 
 /* Make the directory 'name' in 'scratch' and what is in it. 'settings' are more lines of the
@@ -140,6 +150,21 @@ struct serve_bench {
 void serve_tell(struct serve_bench *b, const char *name, struct samples *values);
 void serve_tell_one(struct serve_bench *b, const char *name, double value);
 
+/* A part that is one daemon, asked several times. It has a GPU for each job that runs, or 100. */
+#define SERVE_FIGURES_MAX 6
+typedef int serve_ask_f(struct serve_bench *b, struct test_daemon *r, struct samples *s,
+                        struct err *e);
+struct serve_part {
+    const char *name;
+    struct serve_content content;    // as a whole
+    int runs;                        // unless it was said how many; 0: one, whatever was said
+    const char *figures[SERVE_FIGURES_MAX];    // that asking adds to 's'
+    serve_ask_f *ask;
+    void (*remark)(struct serve_bench *b, struct test_daemon *r);    // NULL: nothing more to say
+    int (*run)(struct serve_bench *b, struct err *e);                // or: all else
+};
+int serve_part_run(struct serve_bench *b, const struct serve_part *p, struct err *e);
+
 /* What else a part has to say, a line of its own. */
 void serve_remark(const struct serve_bench *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -154,22 +179,15 @@ int serve_runs(const struct serve_bench *b, int otherwise);
 
 /* ---- parts in files of their own ---- */
 
-int serve_submit(struct serve_bench *b, struct err *e);      // submit.c
-int serve_reports(struct serve_bench *b, struct err *e);     // reports.c
+serve_ask_f serve_submit, serve_report;                      // submit.c, reports.c
 int serve_arrivals(struct serve_bench *b, struct err *e);    // arrivals.c
 int serve_slurm(struct serve_bench *b, struct err *e);       // slurm.c
 
-/* Jobs that report: each once a second, at its own moment in it. */
-struct reporters {
-    int fd;
-    int first, n;    // jobs
-    double *at_s;    // (n) the moment, rising
-    long n_sent, n_late, n_full;
-};
-int reporters_open(struct reporters *p, const struct test_daemon *r, struct err *e);
-void reporters_close(struct reporters *p);
+/* What became of the reports. */
+void serve_remark_reports(struct serve_bench *b, struct test_daemon *r);
 
-/* All of them, from 'second' on for 'n_seconds', in real time. */
-int reporters_run(struct reporters *p, int second, int n_seconds, struct err *e);
+/* Let the daemon's jobs report, for 'n_seconds' in real time. reports.c */
+int reporters_run(struct test_daemon *r, int n_seconds, struct err *e);
+void reporters_close(struct reporters *p);
 
 #endif

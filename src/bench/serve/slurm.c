@@ -44,22 +44,21 @@ static void cancel(const char *id)
         (void)serve_run(argv, NULL, ASK_S, NULL, 0, &took_s, &e);
 }
 
-enum { SBATCH, SUBMIT, SQUEUE, JOBS, N_PROGRAMS };
-static const char *const figures[N_PROGRAMS] = { "slurm-sbatch", "slurm-submit", "slurm-squeue",
-                                                 "slurm-jobs" };
+enum { SBATCH, SUBMIT, SQUEUE, JOBS };
 
 /* In turn, so that both see the same machine. What Slurm was given is held, and taken back. */
-static int ask_both(const char *gogh, const char *socket, struct samples *m, struct err *e)
+static int ask_both(struct serve_bench *b, struct test_daemon *r, struct samples *m, struct err *e)
 {
-    char where[4200], id[64] = "";
+    char gogh[] = "/proc/self/exe", where[4200], id[64] = "";
     char *env[] = { where, NULL };
     char *sbatch[] = { "sbatch", "--parsable", "--hold", "--wrap", "true", NULL };
     char *squeue[] = { "squeue", NULL };
-    char *submit[] = { (char *)gogh, "submit", "--hold", "--workload", "resnet50",
-                       "--steps",    "1000",   "--",     "true",       NULL };
-    char *jobs[] = { (char *)gogh, "jobs", NULL };
+    char *submit[] = { gogh,      "submit", "--hold", "--workload", "resnet50",
+                       "--steps", "1000",   "--",     "true",       NULL };
+    char *jobs[] = { gogh, "jobs", NULL };
 
-    snprintf(where, sizeof where, "GOGH_SOCKET=%s", socket);
+    (void)b;
+    snprintf(where, sizeof where, "GOGH_SOCKET=%s", r->socket);
     int rc = time_program(sbatch, NULL, id, sizeof id, &m[SBATCH], e);
     if (rc == 0)
         rc = time_program(submit, env, NULL, 0, &m[SUBMIT], e);
@@ -73,30 +72,16 @@ static int ask_both(const char *gogh, const char *socket, struct samples *m, str
 
 int serve_slurm(struct serve_bench *b, struct err *e)
 {
-    const struct serve_content content = { .n_gpus = 100 };
-    struct samples m[N_PROGRAMS] = { 0 };
-    struct test_daemon r;
-    char self[4096];
+    static const struct serve_part part = {
+        .name = "slurm",
+        .runs = ASKS,
+        .figures = { "slurm-sbatch", "slurm-submit", "slurm-squeue", "slurm-jobs" },
+        .ask = ask_both,
+    };
 
-    if (!has_slurm()) {
-        serve_remark(b, "slurm: left out, for 'squeue' does not answer here");
-        b->has_no_slurm = true;
-        return 0;
-    }
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = '\0';
-    int rc = daemon_make(&r, b->scratch, "slurm", &content, "", e);
-    if (rc == 0)
-        rc = daemon_start(&r, e);
-    for (int i = 0; i < serve_runs(b, ASKS) && rc == 0; i++)
-        rc = ask_both(self, r.socket, m, e);
-    if (rc == 0) {
-        for (int i = 0; i < N_PROGRAMS; i++)
-            serve_tell(b, figures[i], &m[i]);
-        rc = serve_note_loop(b, &r, "slurm", e);
-    }
-    daemon_release(&r);
-    for (int i = 0; i < N_PROGRAMS; i++)
-        samples_release(&m[i]);
-    return rc;
+    if (has_slurm())
+        return serve_part_run(b, &part, e);
+    serve_remark(b, "slurm: left out, for 'squeue' does not answer here");
+    b->has_no_slurm = true;
+    return 0;
 }

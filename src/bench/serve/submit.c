@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "base/stats.h"
 
-#define KNOWN_JOBS 10000
 #define SUBMITS 4000    // in a run: some seconds
 #define CLIENTS 16
 #define SYNCS 200
@@ -92,20 +91,16 @@ static int connect_clients(struct serve_conn *clients, const char *socket, struc
     return rc;
 }
 
-/* What is told of all runs, in this order. */
-enum { SYNC, PER_S, P50, P99, WORST, GROUP, N_FIGURES };
-static const char *const figures[N_FIGURES] = { "sync",       "submit",       "submit-p50",
-                                                "submit-p99", "submit-worst", "submit-group" };
+/* What is told of it, in this order. */
+enum { SYNC, PER_S, P50, P99, WORST, GROUP };
 
-static int submit_run(struct serve_bench *b, struct test_daemon *r, struct samples *s,
-                      struct err *e)
+int serve_submit(struct serve_bench *b, struct test_daemon *r, struct samples *s, struct err *e)
 {
     const int n = serve_scaled(b, SUBMITS);
     struct serve_conn clients[CLIENTS];
-    struct samples ms;
+    struct samples ms = { 0 };
     int rc = time_sync(b, &s[SYNC], e);
 
-    samples_init(&ms);
     for (int i = 0; i < CLIENTS; i++)
         clients[i] = (struct serve_conn){ .fd = -1 };
     if (rc == 0)
@@ -129,27 +124,5 @@ static int submit_run(struct serve_bench *b, struct test_daemon *r, struct sampl
     for (int i = 0; i < CLIENTS; i++)
         conn_close(&clients[i]);
     samples_release(&ms);
-    return rc;
-}
-
-int serve_submit(struct serve_bench *b, struct err *e)
-{
-    const struct serve_content content = { .n_gpus = 100, .n_held = serve_scaled(b, KNOWN_JOBS) };
-    struct samples s[N_FIGURES] = { 0 };
-    struct test_daemon r;
-    int rc = daemon_make(&r, b->scratch, "submit", &content, "", e);
-
-    if (rc == 0)
-        rc = daemon_start(&r, e);
-    for (int i = 0; i < serve_runs(b, 5) && rc == 0; i++)
-        rc = submit_run(b, &r, s, e);
-    if (rc == 0) {
-        for (int i = 0; i < N_FIGURES; i++)
-            serve_tell(b, figures[i], &s[i]);
-        rc = serve_note_loop(b, &r, "submit", e);
-    }
-    daemon_release(&r);
-    for (int i = 0; i < N_FIGURES; i++)
-        samples_release(&s[i]);
     return rc;
 }
