@@ -6,6 +6,7 @@
  * the gap says so.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/arena.h"
@@ -47,41 +48,34 @@ struct event_run {
 };
 
 /* What comes out of the process that all of it happens in: figures in the order of their table. */
-enum {
-    GAP_MEAN,
-    GAP_WORST,
-    OWN_GAP,
-    MEAN_S,
-    P99_S,
-    WORST_S,
-    ARRIVAL_P50,
-    ARRIVAL_P99,
-    MOVES,
-    PRICINGS,
-    PRICING_S,
-    N_FIGURES
-};
+enum { GAP_WORST = 1, P99_S = 4, ARRIVAL_P99 = 7, MOVES = 8, N_FIGURES = 11 };
 struct event_figures {
     double v[N_FIGURES];
 };
 
-/* By key; of several seeds, means are taken of means, sums of counts, and the worst of all else. */
+#define AT(samples) offsetof(struct event_run, samples)
+#define MEAN (-1.0)
+#define COUNT (-2.0)
+
+/* By key: a quantile of which samples, or their mean or count, and its unit. Of several seeds,
+ * means are taken of means, sums of counts, and the worst of all else.
+ */
 static const struct {
     const char *key;
-    enum { OF_WORST, OF_MEAN, OF_SUM } of;
-    double by;
+    size_t samples;
+    double of, by;
 } figures[N_FIGURES] = {
-    [GAP_MEAN] = { "gap_mean_percent", OF_MEAN, 1 },
-    [GAP_WORST] = { "gap_worst_percent", OF_WORST, 1 },
-    [OWN_GAP] = { "own_gap_worst_percent", OF_WORST, 1 },
-    [MEAN_S] = { "seconds_mean", OF_MEAN, 1 },
-    [P99_S] = { "seconds_p99", OF_WORST, 1 },
-    [WORST_S] = { "seconds_worst", OF_WORST, 1 },
-    [ARRIVAL_P50] = { "arrival_p50_us", OF_WORST, 1e6 },
-    [ARRIVAL_P99] = { "arrival_p99_us", OF_WORST, 1e6 },
-    [MOVES] = { "moves_per_event", OF_MEAN, 1 },
-    [PRICINGS] = { "pricings", OF_SUM, 1 },
-    [PRICING_S] = { "pricing_seconds_mean", OF_MEAN, 1 },
+    { "gap_mean_percent", AT(gaps), MEAN, 1 },
+    [GAP_WORST] = { "gap_worst_percent", AT(gaps), 1, 1 },
+    { "own_gap_worst_percent", AT(own_gaps), 1, 1 },
+    { "seconds_mean", AT(decisions_s), MEAN, 1 },
+    [P99_S] = { "seconds_p99", AT(decisions_s), 0.99, 1 },
+    { "seconds_worst", AT(decisions_s), 1, 1 },
+    { "arrival_p50_us", AT(arrivals_s), 0.5, 1e6 },
+    [ARRIVAL_P99] = { "arrival_p99_us", AT(arrivals_s), 0.99, 1e6 },
+    [MOVES] = { "moves_per_event", AT(moves), MEAN, 1 },
+    { "pricings", AT(pricings_s), COUNT, 1 },
+    { "pricing_seconds_mean", AT(pricings_s), MEAN, 1 },
 };
 
 struct event_task {
@@ -103,10 +97,6 @@ static void event_run_init(struct event_run *r, const struct event_task *t)
     changes_as_served(&r->c);
     r->solver.seed = 1;
     r->solver.kept = kept_create();
-    struct samples *all[] = { &r->decisions_s, &r->arrivals_s, &r->pricings_s,
-                              &r->moves,       &r->gaps,       &r->own_gaps };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        samples_init(all[i]);
 }
 
 /* How long a newcomer takes to find its place by kept prices, on an assignment where everybody else
@@ -205,21 +195,17 @@ static int next_event(struct event_run *r, int i, struct err *e)
     return 0;
 }
 
-static struct event_figures summary(struct event_run *r)
+static void sum_up(struct event_run *r, struct event_figures *out)
 {
-    return (struct event_figures){ {
-        [GAP_MEAN] = samples_mean(&r->gaps),
-        [GAP_WORST] = samples_quantile(&r->gaps, 1),
-        [OWN_GAP] = samples_quantile(&r->own_gaps, 1),
-        [MEAN_S] = samples_mean(&r->decisions_s),
-        [P99_S] = samples_quantile(&r->decisions_s, 0.99),
-        [WORST_S] = samples_quantile(&r->decisions_s, 1),
-        [ARRIVAL_P50] = samples_quantile(&r->arrivals_s, 0.5),
-        [ARRIVAL_P99] = samples_quantile(&r->arrivals_s, 0.99),
-        [MOVES] = samples_mean(&r->moves),
-        [PRICINGS] = (double)r->pricings_s.n,
-        [PRICING_S] = samples_mean(&r->pricings_s),
-    } };
+    for (int i = 0; i < N_FIGURES; i++) {
+        struct samples *s = (struct samples *)((char *)r + figures[i].samples);
+
+        if (figures[i].of == COUNT)
+            out->v[i] = s->n;
+        else
+            out->v[i] =
+                figures[i].of == MEAN ? samples_mean(s) : samples_quantile(s, figures[i].of);
+    }
 }
 
 /* In a process of its own, which ends afterwards: nothing is tidied up. */
@@ -238,7 +224,7 @@ static int run_events(const void *self, void *out, struct err *e)
     changes_settle(&r.c, &x);
     for (int i = 1; i <= r.n_events && rc == 0; i++)
         rc = next_event(&r, i, e);
-    *(struct event_figures *)out = summary(&r);
+    sum_up(&r, out);
     return rc;
 }
 
@@ -280,8 +266,8 @@ static json_t *events_json(const struct event_task *t, int seeds, const struct e
 
     for (int i = 0; i < N_FIGURES; i++)
         json_object_set_new(o, figures[i].key,
-                            figures[i].of == OF_SUM ? json_integer((json_int_t)f->v[i])
-                                                    : json_number_or_null(figures[i].by * f->v[i]));
+                            figures[i].of == COUNT ? json_integer((json_int_t)f->v[i])
+                                                   : json_number_or_null(figures[i].by * f->v[i]));
     json_object_set_new(o, "rss_bytes", json_integer((json_int_t)bytes));
     add_goal(o, "must", &must, f);
     add_goal(o, "aim", &aim, f);
@@ -293,10 +279,10 @@ static void merge(struct event_figures *all, const struct event_figures *one, in
     for (int i = 0; i < N_FIGURES; i++) {
         double *v = &all->v[i];
 
-        if (figures[i].of == OF_MEAN)
+        if (figures[i].of == MEAN)
             *v += (one->v[i] - *v) / n;
         else
-            *v = figures[i].of == OF_SUM ? *v + one->v[i] : fmax(*v, one->v[i]);
+            *v = figures[i].of == COUNT ? *v + one->v[i] : fmax(*v, one->v[i]);
     }
 }
 
