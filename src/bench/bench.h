@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/text/text.h"
 
 struct arena;
 
@@ -65,9 +66,9 @@ struct bench_options {
     bool is_json;
 };
 
-bool bench_optimize_knows(const char *names);    // the planner: optimize.c
+bool bench_optimize_knows(struct slice part);    // the planner: optimize.c
 int bench_optimize(const struct bench_options *how, struct err *e);
-bool bench_serve_knows(const char *names);    // the daemon: bench/serve/serve.c
+bool bench_serve_knows(struct slice part);    // the daemon: bench/serve/serve.c
 int bench_serve(const struct bench_options *how, struct err *e);
 
 #endif

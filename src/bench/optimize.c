@@ -49,15 +49,11 @@ void bench_tell(const char *format, ...)
 
 bool bench_wants(const char *list, const char *name)
 {
-    size_t n = strlen(name);
+    bool is_wanted = !list;
 
-    if (!list)
-        return true;
-    for (const char *at = n > 0 ? list : NULL; at;
-         at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        if (strncmp(at, name, n) == 0 && (at[n] == '\0' || at[n] == ','))
-            return true;
-    return false;
+    for (struct slice one; !is_wanted && slice_next(&list, ',', &one);)
+        is_wanted = slice_is(one, name);
+    return is_wanted;
 }
 
 struct plan_task {
@@ -97,70 +93,64 @@ int bench_plan(const struct problem *p, const struct optimize_options *how, stru
 
 /* ---- instances of one make, one seed after the other ---- */
 
-struct figure_row {
-    const char *name;
-    int n_jobs, n_gpus, n_kinds, theta;
-    double overload;    // 0: as generated
-    int seeds;
-    bool is_exact;                      // compared with the optimum, not with the best bound
-    bool is_changed;                    // a whole plan stands, 1 % of its jobs changed; prices kept
-    double budget_s;                    // 0: the nodes that suit its size
-    double must, must_worst, must_s;    // percent, percent, seconds; 0: nothing said
-    double aim, aim_worst, aim_s;
-    bool wants_proof;    // the bound to compare with is the exact method's
+/* Percent at the mean, percent at worst, seconds; 0: nothing said. */
+struct row_goal {
+    double percent, worst, s;
 };
 
-/* name, jobs, GPUs, kinds, theta, overload, seeds, exact?, changed?, budget; must: mean, worst,
- * seconds; aim; to be proven?
- */
+struct figure_row {
+    const char *name;
+    int n_jobs, n_gpus, n_kinds, theta, seeds;
+    bool is_exact;      // compared with the optimum, not with the best bound
+    bool is_changed;    // a whole plan stands, 1 % of its jobs changed; prices kept
+    double budget_s;    // 0: the nodes that suit its size
+    struct row_goal must, aim;
+};
+
+/* name, jobs, GPUs, kinds, theta, seeds, exact?, changed?, budget; must; aim */
 static const struct figure_row rows[] = {
-    { "small30", 50, 30, 0, 2, 0, 30, true, false, 0.5, 0.2, 1, 0.5, 0.05, 0.5, 0.5, false },
-    { "small100", 140, 100, 0, 2, 0, 30, true, false, 0.5, 0.2, 1, 0.5, 0.05, 0.5, 0.5, false },
-    { "500", 700, 500, 0, 2, 0, 13, false, false, 0.5, 0.4, 0, 0.5, 0.15, 0, 0.5, false },
-    { "10000", 14000, 10000, 50, 2, 0, 13, false, false, 1.5, 0.3, 0, 1.5, 0.1, 0, 0.5, false },
-    { "changed", 14000, 10000, 50, 2, 0, 13, false, true, 0.2, 0.35, 0, 0.2, 0.15, 0, 0.1, false },
-    { "50000", 70000, 50000, 50, 2, 0, 3, false, false, 8, 0.4, 0, 8, 0.1, 0, 2, false },
-    { "1000kinds", 14000, 10000, 1000, 2, 0, 3, false, false, 10, 8, 0, 10, 1, 0, 5, false },
-    { "three", 20000, 10000, 50, 3, 0, 3, false, false, 5, 6, 0, 5, 1, 0, 2, false },
-    { "overload", 20000, 10000, 50, 2, 0, 3, false, false, 3, 0.8, 0, 3, 0.3, 0, 1, false },
+    { "small30", 50, 30, 0, 2, 30, true, false, 0.5, { 0.2, 1, 0.5 }, { 0.05, 0.5, 0.5 } },
+    { "small100", 140, 100, 0, 2, 30, true, false, 0.5, { 0.2, 1, 0.5 }, { 0.05, 0.5, 0.5 } },
+    { "500", 700, 500, 0, 2, 13, false, false, 0.5, { 0.4, 0, 0.5 }, { 0.15, 0, 0.5 } },
+    { "10000", 14000, 10000, 50, 2, 13, false, false, 1.5, { 0.3, 0, 1.5 }, { 0.1, 0, 0.5 } },
+    { "changed", 14000, 10000, 50, 2, 13, false, true, 0.2, { 0.35, 0, 0.2 }, { 0.15, 0, 0.1 } },
+    { "50000", 70000, 50000, 50, 2, 3, false, false, 8, { 0.4, 0, 8 }, { 0.1, 0, 2 } },
+    { "1000kinds", 14000, 10000, 1000, 2, 3, false, false, 10, { 8, 0, 10 }, { 1, 0, 5 } },
+    { "three", 20000, 10000, 50, 3, 3, false, false, 5, { 6, 0, 5 }, { 1, 0, 2 } },
+    { "overload", 20000, 10000, 50, 2, 3, false, false, 3, { 0.8, 0, 3 }, { 0.3, 0, 1 } },
 };
 
 static const int growth[] = { 1000, 2500, 5000, 10000, 25000, 50000 };
 
 /* What the seeds of a row gave, in the row's budget, and again in the aim's where that is less. */
 struct row_samples {
-    struct samples gaps, seconds;
-    struct samples aim_gaps, aim_seconds;
+    struct row_try {
+        struct samples gaps, seconds;
+    } ours, aim;
     double more_bytes;
     int n_kinds, n_proven;
 };
 
-static void row_samples_init(struct row_samples *t)
+static void row_try_add(struct row_try *t, const struct bench_plan *x, double than_w)
 {
-    *t = (struct row_samples){ 0 };
-    samples_init(&t->gaps);
-    samples_init(&t->seconds);
-    samples_init(&t->aim_gaps);
-    samples_init(&t->aim_seconds);
+    samples_add(&t->gaps, bench_above(x->cost_w, than_w));
+    samples_add(&t->seconds, x->seconds);
 }
 
-static void row_samples_release(struct row_samples *t)
+static void row_try_release(struct row_try *t)
 {
     samples_release(&t->gaps);
     samples_release(&t->seconds);
-    samples_release(&t->aim_gaps);
-    samples_release(&t->aim_seconds);
 }
 
 /* What to compare with: the optimum as far as it is proven, otherwise the best of all bounds, of
  * which ours are looked at later: that of the exact search, or of a plan without a limit.
  */
-static int reference_w(const struct figure_row *r, const struct problem *p, double *out,
-                       bool *is_proven, struct err *e)
+static int reference_w(const struct problem *p, bool is_exact, double *out, bool *is_proven,
+                       struct err *e)
 {
     struct optimize_options how = optimize_defaults;
     struct bench_plan best;
-    bool is_exact = r->is_exact || r->wants_proof;
 
     how.exact = exact_run;
     how.method = is_exact ? METHOD_EXACT : METHOD_FAST;
@@ -176,6 +166,7 @@ static int reference_w(const struct figure_row *r, const struct problem *p, doub
 struct instance {
     struct changes c;
     struct kept_prices *kept;
+    bool wants_exact;    // what it is compared with is the exact method's
 };
 
 /* Half of the changed jobs end, as many arrive. */
@@ -209,9 +200,7 @@ static int row_make(const struct figure_row *r, uint64_t seed, struct instance *
     o.n_kinds = r->n_kinds;
     o.theta = r->theta;
     o.seed = seed;
-    o.overload = r->overload > 0 ? r->overload : 1;
     changes_init(&out->c, &o, n_changed);
-    out->kept = NULL;
     return n_changed > 0 ? row_change(out, n_changed, e) : 0;
 }
 
@@ -242,17 +231,15 @@ static int row_seed(const struct figure_row *r, const struct instance *in, struc
 
     int rc = row_plan(r, in, r->budget_s, &ours, e);
     if (rc == 0)
-        rc = reference_w(r, &in->c.p, &than_w, &is_proven, e);
+        rc = reference_w(&in->c.p, in->wants_exact, &than_w, &is_proven, e);
     if (rc < 0)
         return rc;
     aim = ours;
-    if (r->aim_s < r->budget_s && (rc = row_plan(r, in, r->aim_s, &aim, e)) < 0)
+    if (r->aim.s < r->budget_s && (rc = row_plan(r, in, r->aim.s, &aim, e)) < 0)
         return rc;
     than_w = fmax(than_w, fmax(ours.bound_w, aim.bound_w));
-    samples_add(&t->gaps, bench_above(ours.cost_w, than_w));
-    samples_add(&t->seconds, ours.seconds);
-    samples_add(&t->aim_gaps, bench_above(aim.cost_w, than_w));
-    samples_add(&t->aim_seconds, aim.seconds);
+    row_try_add(&t->ours, &ours, than_w);
+    row_try_add(&t->aim, &aim, than_w);
     t->more_bytes = fmax(t->more_bytes, ours.more_bytes);
     t->n_kinds = in->c.p.n_kinds;
     t->n_proven += is_proven || ours.is_proven;
@@ -260,11 +247,11 @@ static int row_seed(const struct figure_row *r, const struct instance *in, struc
 }
 
 /* Are the mean (and the worst, where that is asked for) and the mean time within the goal? */
-static bool is_met(struct samples *gaps, const struct samples *seconds, double percent,
-                   double worst, double within_s)
+static bool is_met(struct row_try *t, const struct row_goal *g)
 {
-    return samples_mean(gaps) <= percent && (worst <= 0 || samples_quantile(gaps, 1) <= worst) &&
-           samples_mean(seconds) <= within_s;
+    return samples_mean(&t->gaps) <= g->percent &&
+           (g->worst <= 0 || samples_quantile(&t->gaps, 1) <= g->worst) &&
+           samples_mean(&t->seconds) <= g->s;
 }
 
 /* null where the table says nothing. */
@@ -273,72 +260,58 @@ static json_t *above_zero(double x)
     return x > 0 ? json_real(x) : json_null();
 }
 
-static void add_goals(json_t *o, const struct figure_row *r, struct row_samples *t)
+static json_t *goals_json(const struct figure_row *r, struct row_samples *t)
 {
-    bool must = is_met(&t->gaps, &t->seconds, r->must, r->must_worst, r->must_s);
-    bool aim = is_met(&t->aim_gaps, &t->aim_seconds, r->aim, r->aim_worst, r->aim_s);
-
-    json_object_set_new(o, "must_percent", json_real(r->must));
-    json_object_set_new(o, "must_worst_percent", above_zero(r->must_worst));
-    json_object_set_new(o, "must_s", json_real(r->must_s));
-    json_object_set_new(o, "must_met", json_boolean(must));
-    json_object_set_new(o, "aim_percent", json_real(r->aim));
-    json_object_set_new(o, "aim_worst_percent", above_zero(r->aim_worst));
-    json_object_set_new(o, "aim_s", json_real(r->aim_s));
-    json_object_set_new(o, "aim_gap_mean_percent", json_number_or_null(samples_mean(&t->aim_gaps)));
-    json_object_set_new(o, "aim_gap_worst_percent",
-                        json_number_or_null(samples_quantile(&t->aim_gaps, 1)));
-    json_object_set_new(o, "aim_seconds_mean", json_number_or_null(samples_mean(&t->aim_seconds)));
-    json_object_set_new(o, "aim_met", json_boolean(aim));
+    return json_pack(
+        "{s:f, s:o, s:f, s:b, s:f, s:o, s:f, s:o, s:o, s:o, s:b}", "must_percent", r->must.percent,
+        "must_worst_percent", above_zero(r->must.worst), "must_s", r->must.s, "must_met",
+        is_met(&t->ours, &r->must), "aim_percent", r->aim.percent, "aim_worst_percent",
+        above_zero(r->aim.worst), "aim_s", r->aim.s, "aim_gap_mean_percent",
+        json_number_or_null(samples_mean(&t->aim.gaps)), "aim_gap_worst_percent",
+        json_number_or_null(samples_quantile(&t->aim.gaps, 1)), "aim_seconds_mean",
+        json_number_or_null(samples_mean(&t->aim.seconds)), "aim_met", is_met(&t->aim, &r->aim));
 }
 
 static json_t *row_json(const struct figure_row *r, struct row_samples *t)
 {
-    json_t *o =
-        json_pack("{s:s, s:i, s:i, s:i, s:i, s:i}", "name", r->name, "jobs", r->n_jobs, "gpus",
-                  r->n_gpus, "kinds", t->n_kinds, "theta", r->theta, "seeds", r->seeds);
+    struct samples *gaps = &t->ours.gaps, *seconds = &t->ours.seconds;
+    json_t *o = json_pack(
+        "{s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:I}", "name", r->name,
+        "jobs", r->n_jobs, "gpus", r->n_gpus, "kinds", t->n_kinds, "theta", r->theta, "seeds",
+        r->seeds, "against", r->is_exact ? "optimum" : "bound", "proven", t->n_proven, "budget_s",
+        above_zero(r->budget_s), "gap_mean_percent", json_number_or_null(samples_mean(gaps)),
+        "gap_worst_percent", json_number_or_null(samples_quantile(gaps, 1)), "seconds_mean",
+        json_number_or_null(samples_mean(seconds)), "seconds_worst",
+        json_number_or_null(samples_quantile(seconds, 1)), "rss_bytes", (json_int_t)t->more_bytes);
 
-    json_object_set_new(o, "against", json_string(r->is_exact ? "optimum" : "bound"));
-    json_object_set_new(o, "proven", json_integer(t->n_proven));
-    json_object_set_new(o, "budget_s", above_zero(r->budget_s));
-    json_object_set_new(o, "gap_mean_percent", json_number_or_null(samples_mean(&t->gaps)));
-    json_object_set_new(o, "gap_worst_percent", json_number_or_null(samples_quantile(&t->gaps, 1)));
-    json_object_set_new(o, "seconds_mean", json_number_or_null(samples_mean(&t->seconds)));
-    json_object_set_new(o, "seconds_worst", json_number_or_null(samples_quantile(&t->seconds, 1)));
-    json_object_set_new(o, "rss_bytes", json_integer((json_int_t)t->more_bytes));
-    if (r->must > 0)
-        add_goals(o, r, t);
+    if (r->must.percent > 0)
+        json_object_update_new(o, goals_json(r, t));
     return o;
 }
 
-static int run_row(const struct figure_row *r, json_t *list, struct err *e)
+static int run_row(struct figure_row r, const struct bench_options *o, json_t *list, struct err *e)
 {
-    struct instance in;
-    struct row_samples t;
+    struct row_samples t = { 0 };
     int rc = 0;
 
-    row_samples_init(&t);
-    for (int s = 1; s <= r->seeds && rc == 0; s++) {
-        bench_tell("%s: %d jobs on %d GPUs, seed %d of %d", r->name, r->n_jobs, r->n_gpus, s,
-                   r->seeds);
-        rc = row_make(r, (uint64_t)s, &in, e);
-        if (rc == 0)
-            rc = row_seed(r, &in, &t, e);
-        instance_release(&in);
-    }
-    if (rc == 0)
-        json_array_append_new(list, row_json(r, &t));
-    row_samples_release(&t);
-    return rc;
-}
-
-static struct figure_row row_for(struct figure_row r, const struct bench_options *o)
-{
     r.n_jobs /= o->scale;
     r.n_gpus /= o->scale;
     r.seeds = o->seeds > 0 ? o->seeds : r.seeds;
-    r.wants_proof = o->is_proving && r.n_jobs <= PROVE_JOBS;
-    return r;
+    for (int s = 1; s <= r.seeds && rc == 0; s++) {
+        struct instance in = { .wants_exact =
+                                   r.is_exact || (o->is_proving && r.n_jobs <= PROVE_JOBS) };
+
+        bench_tell("%s: %d jobs on %d GPUs, seed %d of %d", r.name, r.n_jobs, r.n_gpus, s, r.seeds);
+        rc = row_make(&r, (uint64_t)s, &in, e);
+        if (rc == 0)
+            rc = row_seed(&r, &in, &t, e);
+        instance_release(&in);
+    }
+    if (rc == 0)
+        json_array_append_new(list, row_json(&r, &t));
+    row_try_release(&t.ours);
+    row_try_release(&t.aim);
+    return rc;
 }
 
 static int run_growth(const struct bench_options *o, json_t *list, struct err *e)
@@ -347,8 +320,8 @@ static int run_growth(const struct bench_options *o, json_t *list, struct err *e
 
     for (size_t i = 0; i < sizeof growth / sizeof *growth && rc == 0; i++) {
         struct figure_row r = { "growth", growth[i] * 7 / 5, growth[i], 50, 2, .seeds = 1 };
-        r = row_for(r, o);
-        rc = run_row(&r, list, e);
+
+        rc = run_row(r, o, list, e);
     }
     return rc;
 }
@@ -484,24 +457,12 @@ static void print_all(const json_t *o)
 
 /* ---- the whole ---- */
 
-static bool is_part(const char *name)
+bool bench_optimize_knows(struct slice name)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(name, rows[i].name) == 0)
+        if (slice_is(name, rows[i].name))
             return true;
-    return bench_wants("events,growth", name) || bench_wants(bench_reference_names, name);
-}
-
-bool bench_optimize_knows(const char *names)
-{
-    struct arena a;
-    bool is_known = true;
-
-    arena_init(&a);
-    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        is_known = is_known && is_part(arena_strndup(&a, at, strcspn(at, ",")));
-    arena_release(&a);
-    return is_known;
+    return slice_is(name, "events") || slice_is(name, "growth") || bench_references_know(name);
 }
 
 static int run_parts(const struct bench_options *how, json_t *o, struct err *e)
@@ -510,11 +471,9 @@ static int run_parts(const struct bench_options *how, json_t *o, struct err *e)
     int rc = 0;
 
     json_object_set_new(o, "rows", list);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && rc == 0; i++) {
-        const struct figure_row r = row_for(rows[i], how);
-        if (bench_wants(how->names, r.name))
-            rc = run_row(&r, list, e);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && rc == 0; i++)
+        if (bench_wants(how->names, rows[i].name))
+            rc = run_row(rows[i], how, list, e);
     if (rc == 0 && bench_wants(how->names, "events"))
         rc = bench_events(how->seeds > 0 ? how->seeds : 1, how->scale, list, e);
     json_object_set_new(o, "growth", grown);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "base/text/json.h"
+#include "base/text/text.h"
 
 struct err;
 struct optimize_options;
@@ -44,7 +45,7 @@ int bench_events(int seeds, int scale, json_t *list, struct err *e);
 /* What others do, beside us on the same instances: appended to 'list', one object each. 'rows' as
  * in bench_optimize; "references" means all of them.
  */
-extern const char bench_reference_names[];
+bool bench_references_know(struct slice name);
 int bench_references(const char *rows, json_t *list, struct err *e);
 
 #endif

@@ -26,8 +26,6 @@
 #define INTEGER_S 20.0    // for CBC on the per-GPU program
 #define GAVEL_S 60.0      // for Clp on Gavel's; beyond, it is not tried larger
 
-const char bench_reference_names[] = "references,per-gpu,gavel,pop,greedy";
-
 /* What a reference came to. */
 struct reference {
     double objective_w;    // INFINITY: it found nothing
@@ -89,6 +87,8 @@ struct program {
     int *start, *row;
     int n, n_values;
     int cap_cost, cap_start, cap_row, cap_value;
+    int n_rows;
+    double *low, *high;    // (n_rows)
 };
 
 static void program_entry(struct program *g, int row, double value)
@@ -108,12 +108,6 @@ static void program_column(struct program *g, double cost)
     GROW(g->start, g->n + 1, g->cap_start);
     g->start[g->n] = g->n_values;
     g->cost[g->n++] = cost;
-}
-
-static void program_end(struct program *g)
-{
-    GROW(g->start, g->n + 1, g->cap_start);
-    g->start[g->n] = g->n_values;
 }
 
 static void program_release(struct program *g)
@@ -157,7 +151,7 @@ static void add_combinations(struct program *g, const struct problem *p, const i
                     add_combination(g, p, one, two, &y, i);
 }
 
-/* Waiting, and missing a promise; the last 2 * n_jobs columns. */
+/* Waiting, and missing a promise. */
 static void add_misses(struct program *g, const struct problem *p)
 {
     for (int j = 0; j < p->n_jobs; j++) {
@@ -167,22 +161,27 @@ static void add_misses(struct program *g, const struct problem *p)
         if (p->jobs[j].need > 0)
             program_entry(g, 2 * j + 1, 1);
     }
-    program_end(g);
 }
 
-/* Limits of the rows; 'room' of each place. */
-static void fill_rows(const struct problem *p, const double *room, int n_places, double *low,
-                      double *high)
+/* The program of places of which each has a type, and room for so many GPUs' worth of jobs; the
+ * last 2 * n_jobs columns are misses.
+ */
+static void program_make(struct program *g, struct arena *a, const struct problem *p,
+                         const int *type_of, const double *room, int n_places)
 {
+    *g = (struct program){ .n_rows = 2 * p->n_jobs + n_places };
+    g->low = ARENA_ARRAY(a, double, (size_t)g->n_rows);
+    g->high = ARENA_ARRAY(a, double, (size_t)g->n_rows);
     for (int j = 0; j < p->n_jobs; j++) {
-        low[2 * j] = high[2 * j] = 1;
-        low[2 * j + 1] = p->jobs[j].need > 0 ? 1 : 0;
-        high[2 * j + 1] = INFINITY;
+        g->low[2 * j] = g->high[2 * j] = 1;
+        g->low[2 * j + 1] = p->jobs[j].need > 0 ? 1 : 0;
+        g->high[2 * j + 1] = INFINITY;
     }
-    for (int i = 0; i < n_places; i++) {
-        low[2 * p->n_jobs + i] = 0;
-        high[2 * p->n_jobs + i] = room[i];
-    }
+    memcpy(g->high + 2 * p->n_jobs, room, (size_t)n_places * sizeof *room);
+    add_combinations(g, p, type_of, n_places);
+    add_misses(g, p);
+    GROW(g->start, g->n + 1, g->cap_start);
+    g->start[g->n] = g->n_values;
 }
 
 /* ---- a binary for each GPU and combination, as in the paper ---- */
@@ -215,31 +214,27 @@ static const char *integer_note(struct arena *a, const struct mip *m, const stru
 
 static int solve_integer(const struct problem *p, struct reference *out, struct err *e)
 {
-    struct program g = { 0 };
+    struct program g;
     struct mip_options o = { .time_s = INTEGER_S, .is_as_shipped = true };
     struct mip_result found;
     struct arena a;
 
     arena_init(&a);
-    int n_rows = 2 * p->n_jobs + p->n_gpus;
     int *type_of = ARENA_ARRAY(&a, int, (size_t)p->n_gpus);
     double *room = ARENA_ARRAY(&a, double, (size_t)p->n_gpus);
-    double *low = ARENA_ARRAY(&a, double, (size_t)n_rows);
-    double *high = ARENA_ARRAY(&a, double, (size_t)n_rows);
     for (int i = 0; i < p->n_gpus; i++) {
         type_of[i] = p->gpus[i].type;
         room[i] = 1;
     }
-    fill_rows(p, room, p->n_gpus, low, high);
-    add_combinations(&g, p, type_of, p->n_gpus);
-    add_misses(&g, p);
+    program_make(&g, &a, p, type_of, room, p->n_gpus);
     bool *is_integer = ARENA_ARRAY(&a, bool, (size_t)g.n);
     double *upper = ARENA_ARRAY(&a, double, (size_t)g.n);
     for (int c = 0; c < g.n; c++) {
         is_integer[c] = c < g.n - 2 * p->n_jobs;
         upper[c] = 1;
     }
-    struct mip m = { n_rows, g.n, g.start, g.row, g.value, g.cost, upper, is_integer, low, high };
+    struct mip m = { g.n_rows, g.n,   g.start,    g.row, g.value,
+                     g.cost,   upper, is_integer, g.low, g.high };
     int rc = mip_solve(&a, &m, &o, &found, e);
     *out = (struct reference){ .objective_w = found.objective + problem_base_w(p),
                                .seconds = found.seconds,
@@ -252,34 +247,25 @@ static int solve_integer(const struct problem *p, struct reference *out, struct 
 
 /* ---- shares of time for each job, pair and type, as Gavel ---- */
 
-static void count_types(const struct problem *p, double *room)
-{
-    for (int g = 0; g < p->n_gpus; g++)
-        room[p->gpus[g].type]++;
-}
-
 static int solve_gavel(const void *self, void *to, struct err *e)
 {
     const struct problem *p = self;
     struct reference *out = to;
-    struct program g = { 0 };
+    struct program g;
     struct arena a;
-    int n_rows = 2 * p->n_jobs + p->n_types, type_of[64];
+    int type_of[64];
     double room[64] = { 0 };
 
     arena_init(&a);
     double began_s = clock_stopwatch_s();
     for (int t = 0; t < p->n_types; t++)
         type_of[t] = t;
-    count_types(p, room);
-    add_combinations(&g, p, type_of, p->n_types);
-    add_misses(&g, p);
+    for (int i = 0; i < p->n_gpus; i++)
+        room[p->gpus[i].type]++;
+    program_make(&g, &a, p, type_of, room, p->n_types);
     struct lp *lp = lp_create();
-    double *low = ARENA_ARRAY(&a, double, (size_t)n_rows);
-    double *high = ARENA_ARRAY(&a, double, (size_t)n_rows);
-    fill_rows(p, room, p->n_types, low, high);
-    int *empty = ARENA_ARRAY(&a, int, (size_t)n_rows + 1);
-    lp_add_rows(lp, &(struct lp_lines){ n_rows, low, high, NULL, empty, empty, low });
+    int *empty = ARENA_ARRAY(&a, int, (size_t)g.n_rows + 1);
+    lp_add_rows(lp, &(struct lp_lines){ g.n_rows, g.low, g.high, NULL, empty, empty, g.low });
     double *least = ARENA_ARRAY(&a, double, (size_t)g.n);
     double *most = ARENA_ARRAY(&a, double, (size_t)g.n);
     for (int c = 0; c < g.n; c++)
@@ -373,20 +359,16 @@ static int solve_greedy(const void *self, void *to, struct err *e)
 static json_t *tell(const char *name, const struct problem *p, const struct reference *o,
                     const struct bench_plan *ours)
 {
-    json_t *j = json_pack("{s:s, s:i, s:i}", "name", name, "jobs", p->n_jobs, "gpus", p->n_gpus);
-
-    json_object_set_new(j, "columns", o->n_columns > 0 ? json_integer(o->n_columns) : json_null());
-    json_object_set_new(j, "seconds", json_number_or_null(o->seconds));
-    json_object_set_new(j, "objective", json_number_or_null(o->objective_w));
-    json_object_set_new(j, "gap_percent",
-                        json_number_or_null(bench_above(o->objective_w, ours->bound_w)));
-    json_object_set_new(j, "ours_seconds", json_number_or_null(ours->seconds));
-    json_object_set_new(j, "ours_objective", json_number_or_null(ours->cost_w));
-    json_object_set_new(j, "ours_gap_percent",
-                        json_number_or_null(bench_above(ours->cost_w, ours->bound_w)));
-    json_object_set_new(j, "bound", json_number_or_null(ours->bound_w));
-    json_object_set_new(j, "note", o->note ? json_string(o->note) : json_null());
-    return j;
+    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", name,
+                     "jobs", p->n_jobs, "gpus", p->n_gpus, "columns",
+                     o->n_columns > 0 ? json_integer(o->n_columns) : json_null(), "seconds",
+                     json_number_or_null(o->seconds), "objective",
+                     json_number_or_null(o->objective_w), "gap_percent",
+                     json_number_or_null(bench_above(o->objective_w, ours->bound_w)),
+                     "ours_seconds", json_number_or_null(ours->seconds), "ours_objective",
+                     json_number_or_null(ours->cost_w), "ours_gap_percent",
+                     json_number_or_null(bench_above(ours->cost_w, ours->bound_w)), "bound",
+                     json_number_or_null(ours->bound_w), "note", json_text_or_null(o->note));
 }
 
 static int in_child(bench_child_f *f, const struct problem *p, double limit_s,
@@ -431,6 +413,17 @@ static const struct contest {
     { "greedy", "greedy insertion", 14000, 10000, false, 0.6, METHOD_FAST, 1, run_greedy },
 };
 
+enum { N_CONTESTS = sizeof contests / sizeof *contests };
+
+bool bench_references_know(struct slice name)
+{
+    bool is_known = slice_is(name, "references");
+
+    for (int i = 0; i < N_CONTESTS && !is_known; i++)
+        is_known = slice_is(name, contests[i].name);
+    return is_known;
+}
+
 static int run_contest(const struct contest *c, struct reference *o, json_t *list, struct err *e)
 {
     struct optimize_options how = optimize_defaults;
@@ -462,7 +455,7 @@ int bench_references(const char *rows, json_t *list, struct err *e)
     const char *late = "";
     int rc = 0;
 
-    for (size_t i = 0; i < sizeof contests / sizeof *contests && rc == 0; i++) {
+    for (int i = 0; i < N_CONTESTS && rc == 0; i++) {
         const struct contest *c = &contests[i];
         struct reference o = { 0 };
 

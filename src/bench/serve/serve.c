@@ -304,21 +304,12 @@ static const struct serve_part parts[] = {
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
-static bool is_part(const char *name, size_t len)
+bool bench_serve_knows(struct slice part)
 {
     for (int i = 0; i < N_PARTS; i++)
-        if (strlen(parts[i].name) == len && strncmp(parts[i].name, name, len) == 0)
+        if (slice_is(part, parts[i].name))
             return true;
     return false;
-}
-
-bool bench_serve_knows(const char *names)
-{
-    bool is_known = true;
-
-    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        is_known = is_known && is_part(at, strcspn(at, ","));
-    return is_known;
 }
 
 static int run_parts(struct serve_bench *b, const char *names, struct err *e)

@@ -78,6 +78,15 @@ static int check_names(const struct cmd_call *call)
     return 0;
 }
 
+/* Parts of 'optimize' or 'serve', with commas between. */
+static bool are_parts(const char *names, bool (*knows)(struct slice part))
+{
+    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (!knows((struct slice){ at, strcspn(at, ",") }))
+            return false;
+    return true;
+}
+
 static int check(const struct cmd_call *call)
 {
     const bool is_optimize = is_first(call, "optimize"), is_serve = is_first(call, "serve");
@@ -92,7 +101,7 @@ static int check(const struct cmd_call *call)
         return cmd_misuse(call->cmd, "--scale is for 'optimize' and 'serve'");
     if (given.rows && !is_optimize && !is_serve)
         return cmd_misuse(call->cmd, "--rows is for 'optimize' and 'serve'");
-    if (is_serve ? !bench_serve_knows(given.rows) : !bench_optimize_knows(given.rows))
+    if (!are_parts(given.rows, is_serve ? bench_serve_knows : bench_optimize_knows))
         return cmd_misuse(call->cmd, "'%s' names a row that is none", given.rows);
     return is_optimize || is_serve ? 0 : check_names(call);
 }
