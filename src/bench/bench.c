@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/stats.h"
 #include "base/text/json.h"
+#include "study/scenario.h"
 
 struct bench {
     const char *name, *unit, *what;
@@ -20,7 +20,8 @@ struct bench {
     bool is_at_least;      // the limit is a floor
     double bytes_limit;    // 0: none
     int runs;
-    bench_f *prepare;    // once, in the parent; NULL: nothing; -ENOENT: skip
+    const char *scenario;        // without whose data it is skipped; NULL: it needs none
+    bench_prepare_f *prepare;    // once, in the parent; NULL: nothing; -ENOENT: skip
     bench_f *run;
     const char *details[2];
 };
@@ -30,25 +31,6 @@ const char *bench_data_dir(void)
     const char *dir = getenv("GOGH_DATA");
 
     return dir ? dir : "../shared/data";
-}
-
-const char *bench_gavel_path(struct arena *a)
-{
-    return arena_printf(a, "%s/gavel/simulation_throughputs.json", bench_data_dir());
-}
-
-int bench_gavel_data(const char *scratch, struct bench_figures *out, struct err *e)
-{
-    struct arena a;
-
-    (void)scratch;
-    (void)out;
-    arena_init(&a);
-    int missing = access(bench_gavel_path(&a), R_OK) != 0;
-    arena_release(&a);
-    return missing ? err_set(e, ENOENT, "no measured data at %s (docs/formats/study.md#data)",
-                             bench_data_dir())
-                   : 0;
 }
 
 /* ---- a scratch directory ---- */
@@ -142,7 +124,7 @@ static const struct bench benches[] = {
       .limit = 20,
       .bytes_limit = 1e9,
       .runs = 3,
-      .prepare = bench_study_data,
+      .scenario = "large",
       .run = bench_study_large,
       .details = { "decisions", "decision_p99_s" } },
     { .name = "study-alibaba",
@@ -151,7 +133,7 @@ static const struct bench benches[] = {
       .limit = 600,
       .bytes_limit = 1e9,
       .runs = 1,
-      .prepare = bench_alibaba_data,
+      .scenario = "alibaba",
       .run = bench_study_alibaba,
       .details = { "decisions", "decision_p99_s" } },
 };
@@ -168,9 +150,12 @@ static int run_once(const void *self, void *to, struct err *e)
     const struct bench_run *r = self;
     struct bench_figures *out = to;
     struct rusage use;
+    struct arena a;
 
+    arena_init(&a);
     *out = (struct bench_figures){ 0 };
-    int rc = r->bench->run(r->scratch, out, e);
+    int rc = r->bench->run(&a, r->scratch, out, e);
+    arena_release(&a);
     getrusage(RUSAGE_SELF, &use);
     out->peak_bytes = 1024.0 * (double)use.ru_maxrss;
     return rc;
@@ -204,22 +189,32 @@ static json_t *tell(const struct bench *b, struct samples *values, struct sample
     return o;
 }
 
+static int prepare(const struct bench *b, const char *scratch, struct err *e)
+{
+    struct arena a;
+
+    if (b->scenario && !scenario_has_data(scenario_by_name(b->scenario), bench_data_dir(), e))
+        return -ENOENT;
+    arena_init(&a);
+    int rc = b->prepare ? b->prepare(&a, scratch, e) : 0;
+    arena_release(&a);
+    return rc;
+}
+
 static int run_bench(const struct bench *b, const char *scratch, int runs, bool is_json,
                      json_t *list, struct err *e)
 {
-    struct samples values, peaks;
+    struct samples values = { 0 }, peaks = { 0 };
     struct bench_figures r = { 0 };
     const struct bench_run task = { b, scratch };
     double more_bytes;
-    int rc = b->prepare ? b->prepare(scratch, &r, e) : 0;
+    int rc = prepare(b, scratch, e);
 
     if (rc == -ENOENT) {
         fprintf(stderr, "gogh bench: %s skipped: %s\n", b->name, e->text);
         json_array_append_new(list, json_pack("{s:s, s:s}", "name", b->name, "skipped", e->text));
         return 0;
     }
-    samples_init(&values);
-    samples_init(&peaks);
     for (int i = 0; i < (runs ? runs : b->runs) && rc == 0; i++) {
         rc = bench_child(run_once, &task, 0, &r, sizeof r, &more_bytes, e);
         if (rc < 0)

@@ -13,6 +13,8 @@
 #include "base/text/text.h"
 
 struct arena;
+struct catalog;
+struct store;
 
 /* What one run gives. */
 struct bench_figures {
@@ -21,26 +23,32 @@ struct bench_figures {
     double detail[2];    // what else the bench wants to say
 };
 
-typedef int bench_f(const char *scratch, struct bench_figures *out, struct err *e);
+/* One run, and what must be there before the first one; in an arena that ends with it. */
+typedef int bench_f(struct arena *a, const char *scratch, struct bench_figures *out, struct err *e);
+typedef int bench_prepare_f(struct arena *a, const char *scratch, struct err *e);
 
-/* Where measured data are: $GOGH_DATA, or beside the source; Gavel's there. */
+/* Where measured data are: $GOGH_DATA, or beside the source. */
 const char *bench_data_dir(void);
-const char *bench_gavel_path(struct arena *a);
-bench_f bench_gavel_data;    // is it there? else -ENOENT
 
 /* A new directory, its path into 'out'; and its end, with all that is in it. */
 int bench_scratch(char *out, size_t size, struct err *e);
 void bench_scratch_remove(const char *path);
 
-/* Importing and opening: store.c. The simulator: simulate.c. */
-bench_f bench_import, bench_open_prepare, bench_open;
-bench_f bench_sim_events, bench_sim_greedy;
+/* Importing and opening: store.c. */
+bench_prepare_f bench_gavel_data, bench_open_prepare;
+bench_f bench_import, bench_open;
+
+/* A catalog with eight GPU types; with Gavel's measurements in the store 'db'. */
+int bench_add_types(struct catalog *c, struct err *e);
+int bench_import_gavel(struct arena *a, const char *db, struct store **s, struct catalog *c,
+                       struct err *e);
+
+/* The simulator, alone and as a study runs it: simulate.c. */
+bench_f bench_sim_events, bench_sim_greedy, bench_study_large, bench_study_alibaba;
 
 /* Estimating, refining and learning: estimate.c. */
-bench_f bench_estimate_prepare, bench_estimate_cells, bench_estimate_update, bench_estimate_train;
-
-/* Runs of a study: study.c. */
-bench_f bench_study_data, bench_study_large, bench_alibaba_data, bench_study_alibaba;
+bench_prepare_f bench_estimate_prepare;
+bench_f bench_estimate_cells, bench_estimate_update, bench_estimate_train;
 
 /* Do 'f' in a child process: its result, 'size' bytes, comes back into 'out', with the most memory
  * that it had beyond what it began with. What the parent has made is there for it to read. 0,

@@ -10,12 +10,10 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "catalog/catalog.h"
-#include "catalog/import/import.h"
 #include "estimate/p1/p1.h"
 #include "nn/gp.h"
 #include "refine/model.h"
 #include "refine/p2.h"
-#include "store/store.h"
 
 enum { N_WORKLOADS = 200, N_TYPES = 8, N_SIGHTINGS = 5, N_UPDATES = 50 };
 
@@ -23,17 +21,14 @@ enum { N_WORKLOADS = 200, N_TYPES = 8, N_SIGHTINGS = 5, N_UPDATES = 50 };
 
 /* ---- a synthetic catalog ---- */
 
-static const char *const type_names[N_TYPES] = { "k80", "p100", "v100", "t4",
-                                                 "a40", "a100", "l4",   "h100" };
-
 /* Built-in models at several batch sizes: every one a workload of its own. */
-static int add_names(struct catalog *c, struct err *e)
+static int catalog_make(struct catalog *c, struct err *e)
 {
-    int n_models, index, rc = 0;
+    int n_models, index, rc;
     const struct workload *models = workload_builtin_all(&n_models);
 
-    for (int t = 0; t < N_TYPES && rc == 0; t++)
-        rc = catalog_add_type(c, gpu_type_builtin(type_names[t]), &index, e);
+    catalog_init(c);
+    rc = bench_add_types(c, e);
     for (int w = 0; w < N_WORKLOADS && rc == 0; w++) {
         struct workload load;
         int batch = 1 + w / n_models * 8;
@@ -82,12 +77,6 @@ static int add_measurements(struct catalog *c, struct err *e)
     return rc;
 }
 
-static int catalog_make(struct catalog *c, struct err *e)
-{
-    catalog_init(c);
-    return add_names(c, e);
-}
-
 static int learn(struct arena *a, const char *path, struct err *e)
 {
     struct catalog c;
@@ -109,36 +98,28 @@ static int learn(struct arena *a, const char *path, struct err *e)
     return rc;
 }
 
-int bench_estimate_prepare(const char *scratch, struct bench_figures *out, struct err *e)
+int bench_estimate_prepare(struct arena *a, const char *scratch, struct err *e)
 {
-    struct arena a;
-    int rc = 0;
+    const char *path = arena_printf(a, "%s/%s", scratch, MODEL_FILE);
 
-    (void)out;
     nn_init();
-    arena_init(&a);
-    const char *path = arena_printf(&a, "%s/%s", scratch, MODEL_FILE);
-    if (access(path, R_OK) != 0)    // another bench may have made it
-        rc = learn(&a, path, e);
-    arena_release(&a);
-    return rc;
+    return access(path, R_OK) == 0 ? 0 : learn(a, path, e);    // another bench may have made it
 }
 
 /* What a run starts from: the names, and the model that was prepared. */
 struct loaded_model {
-    struct arena arena;
     struct catalog catalog;
     struct model *model;
     struct p1_context *context;
 };
 
-static int loaded_model_open(struct loaded_model *s, const char *scratch, struct err *e)
+static int loaded_model_open(struct loaded_model *s, struct arena *a, const char *scratch,
+                             struct err *e)
 {
     nn_init();
-    arena_init(&s->arena);
     int rc = catalog_make(&s->catalog, e);
     if (rc == 0)
-        rc = model_read(arena_printf(&s->arena, "%s/%s", scratch, MODEL_FILE), &s->model, e);
+        rc = model_read(arena_printf(a, "%s/%s", scratch, MODEL_FILE), &s->model, e);
     return rc;
 }
 
@@ -160,12 +141,13 @@ static void loaded_model_fill(struct loaded_model *s)
 
 /* ---- P1: all cells ---- */
 
-int bench_estimate_cells(const char *scratch, struct bench_figures *out, struct err *e)
+int bench_estimate_cells(struct arena *a, const char *scratch, struct bench_figures *out,
+                         struct err *e)
 {
     static float ln_r[N_WORKLOADS], sd[N_WORKLOADS];
     struct loaded_model s;
     double sum = 0;
-    int rc = loaded_model_open(&s, scratch, e);
+    int rc = loaded_model_open(&s, a, scratch, e);
 
     if (rc < 0)
         return rc;    // the child ends here; there is nothing to tidy
@@ -210,17 +192,18 @@ static int time_updates(struct loaded_model *s, enum p2_way way, const struct p2
     return rc;
 }
 
-int bench_estimate_update(const char *scratch, struct bench_figures *out, struct err *e)
+int bench_estimate_update(struct arena *a, const char *scratch, struct bench_figures *out,
+                          struct err *e)
 {
     struct loaded_model s;
     struct p2_estimates before;
     struct p2_observation seen[N_SIGHTINGS];
-    int rc = loaded_model_open(&s, scratch, e);
+    int rc = loaded_model_open(&s, a, scratch, e);
 
     if (rc < 0)
         return rc;
     loaded_model_fill(&s);
-    p2_estimates_make(&s.arena, N_TYPES, N_WORKLOADS, true, &before);
+    p2_estimates_make(a, N_TYPES, N_WORKLOADS, true, &before);
     p2_estimates_from_p1(s.context, 0, &before);
     for (int i = 0; i < N_SIGHTINGS; i++)
         seen[i] = (struct p2_observation){
@@ -242,30 +225,22 @@ int bench_estimate_update(const char *scratch, struct bench_figures *out, struct
 
 /* ---- learning from Gavel's measurements ---- */
 
-int bench_estimate_train(const char *scratch, struct bench_figures *out, struct err *e)
+int bench_estimate_train(struct arena *a, const char *scratch, struct bench_figures *out,
+                         struct err *e)
 {
-    struct arena a;
     struct store *s = NULL;
     struct catalog c;
-    struct import_report report;
     struct examples x;
     struct model *m = NULL;
     struct p1_options how = { .seed = 1 };
 
     (void)scratch;
     nn_init();
-    arena_init(&a);
-    catalog_init(&c);
-    struct import_gavel in = { .path = bench_gavel_path(&a) };
-    int rc = store_open(":memory:", STORE_CREATE, &s, e);
-    if (rc == 0)
-        rc = catalog_load(&c, s, e);
-    if (rc == 0)
-        rc = import_gavel(&c, &in, 0, NULL, &report, e);
+    int rc = bench_import_gavel(a, ":memory:", &s, &c, e);
     if (rc < 0)
         return rc;    // the child ends here; there is nothing to tidy
     double began_s = clock_stopwatch_s();
-    examples_take(&a, &c, EXAMPLES_PAIRS_MAX, 1, &x);
+    examples_take(a, &c, EXAMPLES_PAIRS_MAX, 1, &x);
     rc = model_train(&x, NULL, &how, "bench", &m, e);
     out->value = clock_stopwatch_s() - began_s;
     if (rc == 0) {

@@ -16,10 +16,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/grow.h"
-#include "catalog/catalog.h"
 #include "catalog/cluster/cluster.h"
-#include "catalog/cluster/ledger.h"
-#include "store/store.h"
+#include "daemon/service/recover.h"
 
 /* Events in one transaction. */
 #define GROUP 4096
@@ -54,9 +52,7 @@ void serve_secret(int job, char out[SERVE_SECRET_SIZE])
 struct store_fill {
     const struct serve_content *content;
     struct arena arena;
-    struct store *store;
-    struct catalog catalog;
-    struct ledger ledger;
+    struct recovered to;
     double now_s;
     int workloads[N_MODELS * N_BATCHES];
     char command[512];
@@ -65,13 +61,13 @@ struct store_fill {
 
 static int add(struct store_fill *f, const struct event *ev, struct err *e)
 {
-    int rc = f->n_added == 0 ? ledger_begin(&f->ledger, e) : 0;
+    int rc = f->n_added == 0 ? ledger_begin(&f->to.ledger, e) : 0;
 
     if (rc == 0)
-        rc = ledger_add(&f->ledger, ev, e);
+        rc = ledger_add(&f->to.ledger, ev, e);
     if (rc == 0 && ++f->n_added == GROUP) {
         f->n_added = 0;
-        rc = ledger_commit(&f->ledger, e);
+        rc = ledger_commit(&f->to.ledger, e);
     }
     return rc;
 }
@@ -83,16 +79,16 @@ static int add_workloads(struct store_fill *f, struct err *e)
     for (int i = 0; i < N_MODELS * N_BATCHES && rc == 0; i++) {
         const int batch = 8 + 8 * (i / N_MODELS);
         struct workload w;
-        rc = workload_builtin(&f->catalog.arena, models[i % N_MODELS], batch, &w, e);
+        rc = workload_builtin(&f->to.catalog.arena, models[i % N_MODELS], batch, &w, e);
         if (rc == 0)
-            rc = catalog_add_workload(&f->catalog, &w, &f->workloads[i], e);
+            rc = catalog_add_workload(&f->to.catalog, &w, &f->workloads[i], e);
     }
     return rc;
 }
 
 static int add_job(struct store_fill *f, int id, int gpu, struct err *e)
 {
-    const struct gpu *g = &f->ledger.state.gpus[gpu];
+    const struct gpu *g = &f->to.ledger.state.gpus[gpu];
     char name[32];
     struct job_spec spec = {
         .name = name,
@@ -151,7 +147,7 @@ static int add_jobs(struct store_fill *f, struct err *e)
 
 static int drain(struct store_fill *f, struct err *e)
 {
-    const struct state *s = &f->ledger.state;
+    const struct state *s = &f->to.ledger.state;
     int rc = 0;
 
     for (int i = 0; i < s->n_nodes && rc == 0; i++) {
@@ -171,16 +167,16 @@ static int fill(struct store_fill *f, struct err *e)
     int rc = cluster_parse(&f->arena, "bench", node, strlen(node), &cluster, e);
 
     if (rc == 0)
-        rc = cluster_install(&cluster, &f->catalog, &f->ledger, f->now_s, e);
+        rc = cluster_install(&cluster, &f->to.catalog, &f->to.ledger, f->now_s, e);
     if (rc == 0)
-        rc = ledger_begin(&f->ledger, e);
+        rc = ledger_begin(&f->to.ledger, e);
     if (rc == 0)
         rc = add_workloads(f, e);
     if (rc == 0)
         rc = add_jobs(f, e);
     if (rc == 0 && f->content->is_drained)
         rc = drain(f, e);
-    return rc < 0 ? rc : ledger_commit(&f->ledger, e);
+    return rc < 0 ? rc : ledger_commit(&f->to.ledger, e);
 }
 
 /* ---- runs ---- */
@@ -199,7 +195,7 @@ static int write_file(int dir, const char *name, const char *text, struct err *e
 static int write_run(struct store_fill *f, const char *runs, int job, const char *status,
                      struct err *e)
 {
-    const struct job *j = f->ledger.state.jobs[job];
+    const struct job *j = f->to.ledger.state.jobs[job];
     const char *path = arena_printf(&f->arena, "%s/%d.0", runs, job);
     char secret[SERVE_SECRET_SIZE];
     struct order o = { .job = job, .submit_s = j->spec.submit_s, .gpus = j->gpus, .n_gpus = 1 };
@@ -248,25 +244,18 @@ int serve_fill(const char *dir, const struct serve_content *c, pid_t keeper, str
     struct store_fill f = { .content = c, .now_s = clock_now_s(&clock) };
 
     arena_init(&f.arena);
-    catalog_init(&f.catalog);
     snprintf(f.command, sizeof f.command,
              "{\"argv\":[\"python3\",\"train.py\",\"--data\",\"/data/train\",\"--seed\",\"1\"],"
              "\"cwd\":\"/\",\"env\":{\"PATH\":\"/usr/bin:/bin\",\"HOME\":\"/\",\"LANG\":\"C\"},"
              "\"uid\":%u,\"gid\":%u}",
              (unsigned)geteuid(), (unsigned)getegid());
-    int rc = store_open(arena_printf(&f.arena, "%s/gogh.db", dir), STORE_CREATE, &f.store, e);
-    if (rc == 0)
-        rc = catalog_load(&f.catalog, f.store, e);
-    if (rc == 0)
-        rc = ledger_open(&f.ledger, &f.catalog, f.store, e);
+    int rc = recover_open(&f.to, arena_printf(&f.arena, "%s/gogh.db", dir), STORE_CREATE, e);
     if (rc == 0) {
         rc = fill(&f, e);
         if (rc == 0)
             rc = write_runs(&f, dir, keeper, e);
-        ledger_close(&f.ledger);
+        recover_close(&f.to);
     }
-    catalog_release(&f.catalog);
-    store_close(f.store);
     arena_release(&f.arena);
     return rc;
 }
