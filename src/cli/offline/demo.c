@@ -10,14 +10,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text/file.h"
+#include "catalog/catalog.h"
 #include "catalog/cluster/cluster.h"
+#include "catalog/cluster/state.h"
 #include "cli/cmd.h"
-#include "cli/offline/screen.h"
+#include "cli/table.h"
 #include "sim/ground.h"
 #include "sim/sim.h"
 #include "sim/trace/generate.h"
@@ -47,7 +48,7 @@ static const char embedded_cluster[] = "node kepler-[1-2]  k80:4\n"
 
 #define THEIR_POLICY "fifo-fastest"
 
-static struct options {
+static struct {
     long n_jobs, seed;
     double load, seconds;
     const char *out;
@@ -64,12 +65,10 @@ static const struct cmd_option options[] = {
 };
 
 struct demo {
-    struct arena arena;
     struct cluster cluster;
     struct ground ground;
     struct trace trace;
-    struct screen screen;
-    bool has_ground;
+    struct sim *ours, *theirs;    // GOGH, and the policy it is compared with, on the same jobs
 };
 
 static volatile sig_atomic_t is_interrupted;
@@ -82,58 +81,155 @@ static void on_interrupt(int signal)
 
 /* ---- setting up ---- */
 
-static int make_trace(struct demo *d, const struct options *o, struct err *e)
+static int make_trace(struct demo *d, struct arena *a, struct err *e)
 {
     struct trace_draw draw;
-    struct trace_generate how = {
-        .n_jobs = (int)o->n_jobs, .load = o->load, .inference = 0.2, .seed = (uint64_t)o->seed
-    };
-    int rc = trace_draw_init(&draw, &d->arena, &d->ground.truth, &d->cluster, "p100",
-                             (uint64_t)o->seed, e);
+    struct trace_generate how = { .n_jobs = (int)given.n_jobs,
+                                  .load = given.load,
+                                  .inference = 0.2,
+                                  .seed = (uint64_t)given.seed };
+    int rc = trace_draw_init(&draw, a, &d->ground.truth, &d->cluster, "p100", how.seed, e);
 
     if (rc == 0)
-        rc = trace_generate(&d->arena, &how, &draw, &d->cluster, &d->trace, e);
+        rc = trace_generate(a, &how, &draw, &d->cluster, &d->trace, e);
     return rc;
 }
 
-static int make_sim(struct demo *d, const struct options *o, const char *policy, struct sim **out,
-                    struct err *e)
+static int make_sim(struct demo *d, const char *policy, struct sim **out, struct err *e)
 {
     struct sim_options so = { .cluster = &d->cluster,
                               .trace = &d->trace,
                               .truth = &d->ground.truth,
                               .policy = policy,
                               .reference = "p100",
-                              .seed = (uint64_t)o->seed };
+                              .seed = (uint64_t)given.seed };
 
     return sim_create(&so, out, e);
 }
 
-static int demo_open(struct demo *d, const struct options *o, struct err *e)
+static int demo_open(struct demo *d, struct arena *a, struct err *e)
 {
-    *d = (struct demo){ .screen.their_name = THEIR_POLICY };
-    arena_init(&d->arena);
-    int rc = cluster_parse(&d->arena, "embedded cluster", embedded_cluster,
-                           strlen(embedded_cluster), &d->cluster, e);
+    int rc = cluster_parse(a, "embedded cluster", embedded_cluster, strlen(embedded_cluster),
+                           &d->cluster, e);
+
     if (rc == 0)
-        rc = ground_builtin(&d->ground, &d->cluster, NULL, "p100", (uint64_t)o->seed, e);
-    d->has_ground = rc == 0;
+        rc = ground_builtin(&d->ground, &d->cluster, NULL, "p100", (uint64_t)given.seed, e);
     if (rc == 0)
-        rc = make_trace(d, o, e);
+        rc = make_trace(d, a, e);
     if (rc == 0)
-        rc = make_sim(d, o, "gogh", &d->screen.ours, e);
+        rc = make_sim(d, "gogh", &d->ours, e);
     if (rc == 0)
-        rc = make_sim(d, o, THEIR_POLICY, &d->screen.theirs, e);
+        rc = make_sim(d, THEIR_POLICY, &d->theirs, e);
     return rc;
 }
 
-static void demo_close(struct demo *d)
+/* How both do. */
+struct demo_figures {
+    struct sim_result us, them;
+    double saved;    // share of the energy per unit of work, 0..1; NaN before both did some
+};
+
+static struct demo_figures demo_result(const struct demo *d)
 {
-    sim_destroy(d->screen.ours);
-    sim_destroy(d->screen.theirs);
-    if (d->has_ground)
-        ground_close(&d->ground);
-    arena_release(&d->arena);
+    struct demo_figures f = { .saved = NAN };
+
+    sim_result(d->ours, &f.us);
+    sim_result(d->theirs, &f.them);
+    if (f.us.work_s > 0 && f.them.work_s > 0)
+        f.saved = 1 - (f.us.energy_j / f.us.work_s) / (f.them.energy_j / f.them.work_s);
+    return f;
+}
+
+/* ---- the page: nodes, GPUs and who shares them, watts, promises, what is saved ---- */
+
+#define PAGE_COLUMNS 79
+#define PAGE_ROWS 16    // with the seven nodes of the embedded cluster
+
+/* "j000123" is "123": what fits into a cell. */
+static const char *short_name(const char *name)
+{
+    const char *digits = name + strcspn(name, "123456789");
+
+    return *digits ? digits : name;
+}
+
+static void draw_gpu(const struct sim *sim, int gpu, struct buf *out)
+{
+    const struct state *s = sim_state(sim);
+    const struct gpu *g = &s->gpus[gpu];
+    char cell[64] = "";
+    size_t at = 0;
+
+    for (int i = 0; i < g->n_jobs && at < sizeof cell; i++) {
+        const char *name = short_name(s->jobs[g->jobs[i]]->spec.name);
+        at += (size_t)snprintf(cell + at, sizeof cell - at, "%s%s", i ? "+" : "", name);
+    }
+    if (g->n_jobs == 0)
+        snprintf(cell, sizeof cell, "%s", sim_gpu_is_asleep(sim, gpu) ? "zzz" : "idle");
+    buf_printf(out, " |%8.8s %4.0f", cell, sim_gpu_watts(sim, gpu));
+}
+
+static void draw_node(const struct sim *sim, int node, struct buf *out)
+{
+    const struct state *s = sim_state(sim);
+    const struct node *n = &s->nodes[node];
+    const char *type = sim_catalog(sim)->types[s->gpus[n->first_gpu].type].name;
+
+    buf_printf(out, "%-8.8s %-8.8s", n->name, type);
+    for (int g = n->first_gpu; g < n->first_gpu + n->n_gpus; g++)
+        draw_gpu(sim, g, out);
+    buf_puts(out, " |\n");
+}
+
+static void draw_figures(const char *name, const struct sim *sim, const struct sim_result *r,
+                         struct buf *out)
+{
+    const struct state *s = sim_state(sim);
+    double per_work = r->work_s > 0 ? r->energy_j / r->work_s : 0;
+
+    buf_printf(out, "%-13.13s %6.0f %7.1f %8.1f %7.0f %% %7d %7d %6d %6ld\n", name, sim_watts(sim),
+               r->energy_j / 3.6e6, per_work,
+               isnan(r->promise_attainment) ? 100 : 100 * r->promise_attainment, s->n_running,
+               s->n_waiting, r->n_finished, r->n_moves);
+}
+
+static void draw_clock(double t_s, struct buf *out)
+{
+    long minutes = (long)(t_s / 60);
+
+    buf_printf(out, "day %ld %02ld:%02ld", minutes / 1440, minutes / 60 % 24, minutes % 60);
+}
+
+static void draw_page(const struct demo *d, struct buf *out)
+{
+    const struct state *state = sim_state(d->ours);
+    const struct demo_figures f = demo_result(d);
+
+    buf_printf(out, "GOGH, embedded cluster of %d GPUs, ", state->n_gpus);
+    draw_clock(sim_now_s(d->ours), out);
+    buf_puts(out, "; a cell: who runs there, watts\n\n");
+    for (int n = 0; n < state->n_nodes; n++)
+        draw_node(d->ours, n, out);
+    buf_printf(out, "\n%-13s %6s %7s %8s %9s %7s %7s %6s %6s\n", "", "W now", "kWh", "J/work",
+               "promises", "running", "waiting", "done", "moves");
+    draw_figures("gogh", d->ours, &f.us, out);
+    draw_figures(THEIR_POLICY, d->theirs, &f.them, out);
+    buf_printf(out, "\n%ld measurements learned from. ", f.us.n_measurements);
+    if (isnan(f.saved))
+        buf_puts(out, "No work done yet.\n");
+    else
+        buf_printf(out, "Energy saved per unit of work: %.0f %%\n", 100 * f.saved);
+}
+
+/* For logs and pipes. */
+static void draw_line(const struct demo *d, struct buf *out)
+{
+    const struct demo_figures f = demo_result(d);
+
+    draw_clock(sim_now_s(d->ours), out);
+    buf_printf(out, "  %5d jobs done  %6.1f kWh  promises %3.0f %%  saved %3.0f %%\n",
+               f.us.n_finished, f.us.energy_j / 3.6e6, 100 * f.us.promise_attainment,
+               isnan(f.saved) ? 0 : 100 * f.saved);
 }
 
 /* ---- running ---- */
@@ -154,23 +250,22 @@ static bool can_draw(void)
         return false;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row == 0)
         return true;    // it does not say
-    return size.ws_col >= SCREEN_COLUMNS && size.ws_row >= SCREEN_ROWS;
+    return size.ws_col >= PAGE_COLUMNS && size.ws_row >= PAGE_ROWS;
 }
 
-static void show(const struct screen *s, bool is_live)
+static void show(const struct demo *d, bool is_live)
 {
     struct buf page;
 
     buf_init(&page, 1 << 20);
     if (is_live) {
         buf_puts(&page, CURSOR_HOME ERASE_BELOW);
-        screen_draw(s, &page);
+        draw_page(d, &page);
     } else {
-        screen_line(s, &page);
+        draw_line(d, &page);
     }
-    fwrite(buf_text(&page), 1, page.len, stdout);
+    table_show(&page);
     fflush(stdout);
-    buf_release(&page);
 }
 
 /* Wait until 'due_s' on the stopwatch, so that a person can follow. */
@@ -187,21 +282,21 @@ static void pace(double due_s)
 /* Both worlds advance in step; ten frames a second on a terminal, a line for each
  * simulated half day elsewhere.
  */
-static int demo_play(struct demo *d, const struct options *o, bool is_live, struct err *e)
+static int demo_play(struct demo *d, bool is_live, struct err *e)
 {
     double last_s = d->trace.jobs[d->trace.n_jobs - 1].at_s;
-    double step_s = is_live ? 1.1 * last_s / (10 * o->seconds) : 43200;
+    double step_s = is_live ? 1.1 * last_s / (10 * given.seconds) : 43200;
     double began_s = clock_stopwatch_s();
     int ours = 1, theirs = 1;
 
     for (long frame = 1; (ours > 0 || theirs > 0) && !is_interrupted; frame++) {
         double t_s = step_s * (double)frame;
-        ours = sim_advance(d->screen.ours, t_s, e);
-        theirs = ours < 0 ? ours : sim_advance(d->screen.theirs, t_s, e);
+        ours = sim_advance(d->ours, t_s, e);
+        theirs = ours < 0 ? ours : sim_advance(d->theirs, t_s, e);
         if (ours < 0 || theirs < 0)
             return -e->code;
         if (is_live || ours > 0)
-            show(&d->screen, is_live);
+            show(d, is_live);
         if (is_live)
             pace(began_s + 0.1 * (double)frame);
     }
@@ -210,25 +305,22 @@ static int demo_play(struct demo *d, const struct options *o, bool is_live, stru
 
 /* ---- summing up ---- */
 
-static json_t *result_json(struct sim *s, const char *policy)
+static json_t *result_json(const struct sim_result *r, const char *policy)
 {
-    struct sim_result r;
-
-    sim_result(s, &r);
     return json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:I}", "policy", policy, "jobs",
-                     r.n_jobs, "finished", r.n_finished, "energy_kwh", r.energy_j / 3.6e6,
-                     "energy_j_per_work", r.work_s > 0 ? r.energy_j / r.work_s : 0.0,
-                     "promise_attainment", isnan(r.promise_attainment) ? 0 : r.promise_attainment,
-                     "mean_jct_s", r.n_finished ? r.mean_jct_s : 0.0, "allocation_efficiency",
-                     r.gpu_s > 0 ? r.allocation_efficiency : 0.0, "moves", (json_int_t)r.n_moves);
+                     r->n_jobs, "finished", r->n_finished, "energy_kwh", r->energy_j / 3.6e6,
+                     "energy_j_per_work", r->work_s > 0 ? r->energy_j / r->work_s : 0.0,
+                     "promise_attainment", isnan(r->promise_attainment) ? 0 : r->promise_attainment,
+                     "mean_jct_s", r->n_finished ? r->mean_jct_s : 0.0, "allocation_efficiency",
+                     r->gpu_s > 0 ? r->allocation_efficiency : 0.0, "moves",
+                     (json_int_t)r->n_moves);
 }
 
-static int write_summary(const struct demo *d, const char *path, struct err *e)
+static int write_summary(const struct demo_figures *f, const char *path, struct err *e)
 {
-    double saved = screen_saved(&d->screen);
-    json_t *o = json_pack("{s:f, s:o, s:o}", "energy_saved", isnan(saved) ? 0 : saved, "gogh",
-                          result_json(d->screen.ours, "gogh"), "baseline",
-                          result_json(d->screen.theirs, THEIR_POLICY));
+    json_t *o =
+        json_pack("{s:f, s:o, s:o}", "energy_saved", isnan(f->saved) ? 0 : f->saved, "gogh",
+                  result_json(&f->us, "gogh"), "baseline", result_json(&f->them, THEIR_POLICY));
     char *text = json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
     int rc = file_write(path, text, strlen(text), e);
 
@@ -237,60 +329,60 @@ static int write_summary(const struct demo *d, const char *path, struct err *e)
     return rc;
 }
 
-static void print_summary(const struct demo *d, const char *out)
+static void print_summary(const struct demo_figures *f)
 {
-    struct sim_result us, them;
-    double saved = screen_saved(&d->screen);
+    const struct sim_result *us = &f->us, *them = &f->them;
 
-    sim_result(d->screen.ours, &us);
-    sim_result(d->screen.theirs, &them);
-    if (us.n_finished == 0 || them.n_finished == 0) {
+    if (us->n_finished == 0 || them->n_finished == 0) {
         printf("\nEnded before a job was done; nothing to compare.\n");
         return;
     }
     printf("\n%-28s %12s %14s\n", "", "gogh", THEIR_POLICY);
-    printf("%-28s %12d %14d\n", "jobs finished", us.n_finished, them.n_finished);
-    printf("%-28s %12.1f %14.1f\n", "energy, kWh", us.energy_j / 3.6e6, them.energy_j / 3.6e6);
-    printf("%-28s %12.1f %14.1f\n", "joules per unit of work", us.energy_j / us.work_s,
-           them.energy_j / them.work_s);
-    printf("%-28s %10.1f %% %12.1f %%\n", "promises kept", 100 * us.promise_attainment,
-           100 * them.promise_attainment);
-    printf("%-28s %12.0f %14.0f\n", "mean completion time, s", us.mean_jct_s, them.mean_jct_s);
-    printf("%-28s %12ld %14ld\n", "moves", us.n_moves, them.n_moves);
+    printf("%-28s %12d %14d\n", "jobs finished", us->n_finished, them->n_finished);
+    printf("%-28s %12.1f %14.1f\n", "energy, kWh", us->energy_j / 3.6e6, them->energy_j / 3.6e6);
+    printf("%-28s %12.1f %14.1f\n", "joules per unit of work", us->energy_j / us->work_s,
+           them->energy_j / them->work_s);
+    printf("%-28s %10.1f %% %12.1f %%\n", "promises kept", 100 * us->promise_attainment,
+           100 * them->promise_attainment);
+    printf("%-28s %12.0f %14.0f\n", "mean completion time, s", us->mean_jct_s, them->mean_jct_s);
+    printf("%-28s %12ld %14ld\n", "moves", us->n_moves, them->n_moves);
     printf("\nEnergy saved per unit of work against first come, first served: %.1f %%\n",
-           isnan(saved) ? 0 : 100 * saved);
+           isnan(f->saved) ? 0 : 100 * f->saved);
     printf("(One unit of work is a second of a job alone on a p100. Modelled speeds and\n"
            "watts; see docs/experiments.md.)\n");
-    if (out)
-        printf("Summary written to %s\n", out);
+    if (given.out)
+        printf("Summary written to %s\n", given.out);
 }
 
 /* ---- the command ---- */
 
 static int run(const struct cmd_call *call, struct err *e)
 {
-    const struct options *o = &given;
-    const bool is_live = !o->is_plain && can_draw();
+    const bool is_live = !given.is_plain && can_draw();
     struct sigaction interrupt = { .sa_handler = on_interrupt };
-    struct demo d;
+    struct demo d = { 0 };
 
-    (void)call;
     sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGTERM, &interrupt, NULL);
-    if (o->out && file_write(o->out, "", 0, e) < 0)    // better to hear of it now
+    if (given.out && file_write(given.out, "", 0, e) < 0)    // better to hear of it now
         return -e->code;
-    int rc = demo_open(&d, o, e);
+    int rc = demo_open(&d, call->arena, e);
     if (is_live)
         fputs(OTHER_SCREEN, stdout);
     if (rc == 0)
-        rc = demo_play(&d, o, is_live, e);
+        rc = demo_play(&d, is_live, e);
     if (is_live)
         fputs(FIRST_SCREEN, stdout);
-    if (rc == 0 && o->out)
-        rc = write_summary(&d, o->out, e);
-    if (rc == 0)
-        print_summary(&d, o->out);
-    demo_close(&d);
+    if (rc == 0) {
+        const struct demo_figures f = demo_result(&d);
+
+        rc = given.out ? write_summary(&f, given.out, e) : 0;
+        if (rc == 0)
+            print_summary(&f);
+    }
+    sim_destroy(d.ours);
+    sim_destroy(d.theirs);
+    ground_close(&d.ground);
     return rc;
 }
 
