@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,7 @@
 #include "study/scenario.h"
 
 struct bench {
-    const char *name, *unit, *what;
-    double limit;
-    bool is_at_least;      // the limit is a floor
+    struct bench_limit limit;
     double bytes_limit;    // 0: none
     int runs;
     const char *scenario;        // without whose data it is skipped; NULL: it needs none
@@ -59,78 +58,52 @@ void bench_scratch_remove(const char *path)
 /* ---- running and telling ---- */
 
 static const struct bench benches[] = {
-    { .name = "import",
-      .unit = "s",
-      .what = "Gavel's throughputs into an empty store",
-      .limit = 1,
+    { .limit = { "import", "s", "Gavel's throughputs into an empty store", 1, false },
       .runs = 5,
       .prepare = bench_gavel_data,
       .run = bench_import },
-    { .name = "open",
-      .unit = "s",
-      .what = "1,000,000 measurements opened, snapshot made",
-      .limit = 1,
+    { .limit = { "open", "s", "1,000,000 measurements opened, snapshot made", 1, false },
       .bytes_limit = 500e6,
       .runs = 5,
       .prepare = bench_open_prepare,
       .run = bench_open,
       .details = { "cells", "gpus" } },
-    { .name = "events",
-      .unit = "events/s",
-      .what = "simulator, trivial policy, 64 GPUs",
-      .limit = 1e6,
-      .is_at_least = true,
+    { .limit = { "events", "events/s", "simulator, trivial policy, 64 GPUs", 1e6, true },
       .runs = 5,
       .run = bench_sim_events,
       .details = { "events", "seconds" } },
-    { .name = "simulate",
-      .unit = "s",
-      .what = "100,000 jobs on 1,000 GPUs, greedy",
-      .limit = 60,
+    { .limit = { "simulate", "s", "100,000 jobs on 1,000 GPUs, greedy", 60, false },
       .runs = 1,
       .run = bench_sim_greedy,
       .details = { "decisions", "decision_p99_s" } },
-    { .name = "estimate",
-      .unit = "cells/s",
-      .what = "P1: 200 workloads x 8 GPU types, all pairs, from descriptors",
-      .limit = 2e6,
-      .is_at_least = true,
+    { .limit = { "estimate", "cells/s",
+                 "P1: 200 workloads x 8 GPU types, all pairs, from descriptors", 2e6, true },
       .bytes_limit = 200e6,
       .runs = 5,
       .prepare = bench_estimate_prepare,
       .run = bench_estimate_cells,
       .details = { "assembly_s", "seconds" } },
-    { .name = "estimate-update",
-      .unit = "ms",
-      .what = "P2: all cells of a workload of those, by five measurements",
-      .limit = 1,
+    { .limit = { "estimate-update", "ms",
+                 "P2: all cells of a workload of those, by five measurements", 1, false },
       .bytes_limit = 200e6,
       .runs = 5,
       .prepare = bench_estimate_prepare,
       .run = bench_estimate_update,
       .details = { "closed_form_ms", "network_ms" } },
-    { .name = "estimate-train",
-      .unit = "s",
-      .what = "P1 and P2 learned from Gavel's measurements",
-      .limit = 60,
+    { .limit = { "estimate-train", "s", "P1 and P2 learned from Gavel's measurements", 60, false },
       .bytes_limit = 200e6,
       .runs = 3,
       .prepare = bench_gavel_data,
       .run = bench_estimate_train,
       .details = { "examples", "workloads" } },
-    { .name = "study",
-      .unit = "s",
-      .what = "1,000 jobs on 108 GPUs at load 0.9, gogh with power limits",
-      .limit = 20,
+    { .limit = { "study", "s", "1,000 jobs on 108 GPUs at load 0.9, gogh with power limits", 20,
+                 false },
       .bytes_limit = 1e9,
       .runs = 3,
       .scenario = "large",
       .run = bench_study_large,
       .details = { "decisions", "decision_p99_s" } },
-    { .name = "study-alibaba",
-      .unit = "s",
-      .what = "all pods of Alibaba's 6,212 GPUs, gogh",
-      .limit = 600,
+    { .limit = { "study-alibaba", "s", "all pods of Alibaba's 6,212 GPUs, gogh", 600, false },
       .bytes_limit = 1e9,
       .runs = 1,
       .scenario = "alibaba",
@@ -161,31 +134,40 @@ static int run_once(const void *self, void *to, struct err *e)
     return rc;
 }
 
-static bool is_within(const struct bench *b, double median, double peak_bytes)
+json_t *bench_limit_json(const struct bench_limit *l, struct samples *values)
 {
-    bool is_fast = b->is_at_least ? median >= b->limit : median <= b->limit;
-
-    return is_fast && (b->bytes_limit <= 0 || peak_bytes <= b->bytes_limit);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:i, s:o}", "name", l->name, "unit", l->unit,
+                     "median", json_number_or_null(samples_quantile(values, 0.5)), "min",
+                     json_number_or_null(samples_quantile(values, 0)), "max",
+                     json_number_or_null(samples_quantile(values, 1)), "runs", values->n, "limit",
+                     json_number_or_null(l->limit));
 }
 
-static json_t *tell(const struct bench *b, struct samples *values, struct samples *peaks,
+bool bench_is_within(const struct bench_limit *l, struct samples *values)
+{
+    double median = samples_quantile(values, 0.5);
+
+    return l->is_at_least ? median >= l->limit : median <= l->limit;
+}
+
+static json_t *tell(const struct bench *b, struct samples *values, double peak_bytes,
                     const struct bench_figures *last, bool is_json)
 {
-    double median = samples_quantile(values, 0.5), peak = samples_quantile(peaks, 1);
-    double low = samples_quantile(values, 0), high = samples_quantile(values, 1);
-    bool ok = is_within(b, median, peak);
-    json_t *o = json_pack("{s:s, s:s, s:f, s:f, s:f, s:i, s:f, s:b, s:f}", "name", b->name, "unit",
-                          b->unit, "median", median, "min", low, "max", high, "runs",
-                          (int)values->n, "limit", b->limit, "within", ok, "peak_bytes", peak);
+    const struct bench_limit *l = &b->limit;
+    const bool ok =
+        bench_is_within(l, values) && (b->bytes_limit <= 0 || peak_bytes <= b->bytes_limit);
+    json_t *o = bench_limit_json(l, values);
 
+    json_object_set_new(o, "within", json_boolean(ok));
+    json_object_set_new(o, "peak_bytes", json_real(peak_bytes));
     for (int i = 0; i < 2; i++)
         if (b->details[i])
             json_object_set_new(o, b->details[i], json_real(last->detail[i]));
     if (!is_json)
         printf("%-15s %10.4g %-9s (%.4g .. %.4g, %d runs)  limit %s %g: %-6s  %5.0f MB  %s\n",
-               b->name, median, b->unit, low, high, values->n,
-               b->is_at_least ? ">=" : "<=", b->limit, ok ? "within" : "MISSED", peak / 1e6,
-               b->what);
+               l->name, samples_quantile(values, 0.5), l->unit, samples_quantile(values, 0),
+               samples_quantile(values, 1), values->n, l->is_at_least ? ">=" : "<=", l->limit,
+               ok ? "within" : "MISSED", peak_bytes / 1e6, l->what);
     return o;
 }
 
@@ -204,31 +186,30 @@ static int prepare(const struct bench *b, const char *scratch, struct err *e)
 static int run_bench(const struct bench *b, const char *scratch, int runs, bool is_json,
                      json_t *list, struct err *e)
 {
-    struct samples values = { 0 }, peaks = { 0 };
+    struct samples values = { 0 };
     struct bench_figures r = { 0 };
     const struct bench_run task = { b, scratch };
-    double more_bytes;
+    double more_bytes, peak_bytes = 0;
     int rc = prepare(b, scratch, e);
 
     if (rc == -ENOENT) {
-        fprintf(stderr, "gogh bench: %s skipped: %s\n", b->name, e->text);
-        json_array_append_new(list, json_pack("{s:s, s:s}", "name", b->name, "skipped", e->text));
+        fprintf(stderr, "gogh bench: %s skipped: %s\n", b->limit.name, e->text);
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s}", "name", b->limit.name, "skipped", e->text));
         return 0;
     }
     for (int i = 0; i < (runs ? runs : b->runs) && rc == 0; i++) {
         rc = bench_child(run_once, &task, 0, &r, sizeof r, &more_bytes, e);
         if (rc < 0)
-            rc = err_prefix(e, "%s", b->name);
-        if (rc == 0) {
+            rc = err_prefix(e, "%s", b->limit.name);
+        if (rc == 0)
             samples_add(&values, r.value);
-            samples_add(&peaks, r.peak_bytes);
-        }
+        peak_bytes = fmax(peak_bytes, r.peak_bytes);
     }
     if (rc == 0)
-        json_array_append_new(list, tell(b, &values, &peaks, &r, is_json));
+        json_array_append_new(list, tell(b, &values, peak_bytes, &r, is_json));
     fflush(stdout);
     samples_release(&values);
-    samples_release(&peaks);
     return rc;
 }
 
@@ -249,7 +230,7 @@ static bool is_wanted(const char *name, const char *const *names)
 bool bench_knows(const char *name)
 {
     for (int i = 0; i < N_BENCHES; i++)
-        if (strcmp(benches[i].name, name) == 0)
+        if (strcmp(benches[i].limit.name, name) == 0)
             return true;
     return false;
 }
@@ -261,7 +242,7 @@ int bench_run(const char *const *names, int runs, bool is_json, struct err *e)
     int rc = bench_scratch(scratch, sizeof scratch, e);
 
     for (int i = 0; i < N_BENCHES && rc == 0; i++)
-        if (is_wanted(benches[i].name, names))
+        if (is_wanted(benches[i].limit.name, names))
             rc = run_bench(&benches[i], scratch, runs, is_json, list, e);
     bench_scratch_remove(scratch);
     json_t *out = json_pack("{s:s, s:o}", "version", GOGH_VERSION, "benches", list);

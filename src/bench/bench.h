@@ -8,12 +8,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/err.h"
+#include "base/text/json.h"
 #include "base/text/text.h"
 
 struct arena;
 struct catalog;
+struct samples;
 struct store;
 
 /* What one run gives. */
@@ -50,6 +53,12 @@ bench_f bench_sim_events, bench_sim_greedy, bench_study_large, bench_study_aliba
 bench_prepare_f bench_estimate_prepare;
 bench_f bench_estimate_cells, bench_estimate_update, bench_estimate_train;
 
+/* "VmRSS" or "VmHWM" of a process, in bytes. child.c. */
+double bench_memory(pid_t pid, const char *key);
+
+/* A file of /proc/PID as text; "" where there is none. child.c. */
+void bench_proc_text(pid_t pid, const char *file, char *text, size_t size);
+
 /* Do 'f' in a child process: its result, 'size' bytes, comes back into 'out', with the most memory
  * that it had beyond what it began with. What the parent has made is there for it to read. 0,
  * -ETIMEDOUT after 'limit_s' (0: none), or what 'f' said. child.c.
@@ -63,6 +72,17 @@ int bench_child(bench_child_f *f, const void *self, double limit_s, void *out, s
  */
 bool bench_knows(const char *name);
 int bench_run(const char *const *names, int runs, bool is_json, struct err *e);
+
+/* A figure, and the limit (NaN: none) that its median should stay within. */
+struct bench_limit {
+    const char *name, *unit, *what;
+    double limit;
+    bool is_at_least;    // the limit is a floor
+};
+
+/* What came of it: JSON but for whether it is within the limit. bench.c. */
+json_t *bench_limit_json(const struct bench_limit *l, struct samples *values);
+bool bench_is_within(const struct bench_limit *l, struct samples *values);
 
 /* The two that stand alone, and print what they find. */
 struct bench_options {

@@ -22,28 +22,31 @@ struct child_report {
     double more_bytes;
 };
 
-/* Memory that this process has now. */
-static double rss_bytes(void)
+void bench_proc_text(pid_t pid, const char *file, char *text, size_t size)
 {
-    char line[128] = "";
-    FILE *f = fopen("/proc/self/statm", "re");
-    char *at = line;
+    char path[64];
 
-    if (f) {
-        at = fgets(line, sizeof line, f);
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    FILE *f = fopen(path, "re");
+    text[f ? fread(text, 1, size - 1, f) : 0] = '\0';
+    if (f)
         fclose(f);
-    }
-    if (!at)
-        return 0;
-    strtol(line, &at, 10);    // all that is mapped; what is in memory comes second
-    return (double)strtol(at, NULL, 10) * (double)sysconf(_SC_PAGESIZE);
+}
+
+double bench_memory(pid_t pid, const char *key)
+{
+    char text[4096];
+
+    bench_proc_text(pid, "status", text, sizeof text);
+    const char *at = strstr(text, key);
+    return at ? 1024.0 * strtod(at + strlen(key) + 1, NULL) : (double)NAN;
 }
 
 static void child_run(bench_child_f *f, const void *self, void *out, size_t size, int to)
 {
     struct child_report w = { 0 };
     struct rusage use;
-    double before = rss_bytes();
+    double before = bench_memory(getpid(), "VmRSS");
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     w.rc = f(self, out, &w.err);

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/stats.h"
+#include "bench/bench.h"
 #include "bench/optimize.h"
 
 #define N_GPUS 10000
@@ -102,7 +103,7 @@ static void take_status(struct arrivals *a, json_t *o)
     a->n_certified = whole(o, "certified");
     a->n_waiting = whole(jobs, "waiting");
     a->n_running = whole(jobs, "running");
-    a->peak_bytes = fmax(a->peak_bytes, daemon_memory(&a->daemon, "VmHWM"));
+    a->peak_bytes = fmax(a->peak_bytes, bench_memory(a->daemon.daemon, "VmHWM"));
 }
 
 static int look(struct arrivals *a, struct err *e)

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text/file.h"
+#include "bench/bench.h"
 
 #define READY_S 60.0
 #define STOP_S 20.0
@@ -308,56 +309,22 @@ const char *daemon_log(struct test_daemon *r)
     return text;
 }
 
-/* The second word of /proc/PID/schedstat, in ns. */
-static double read_wait_s(pid_t pid)
-{
-    char path[64], text[128] = "";
-
-    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
-    FILE *f = fopen(path, "re");
-    if (f) {
-        text[fread(text, 1, sizeof text - 1, f)] = '\0';
-        fclose(f);
-    }
-    const char *second = strchr(text, ' ');
-    return second ? 1e-9 * strtod(second, NULL) : 0;
-}
-
-/* The words of /proc/PID/stat behind the name, which may hold anything: the 12th to 15th of them
- * are ticks of user and system time, and those of children (proc(5)).
+/* Of /proc/PID/stat the words behind the name, which may hold anything: the 12th to 15th of them
+ * are ticks of user and system time, and those of children (proc(5)); of schedstat the second, ns.
  */
 struct serve_cpu daemon_cpu(const struct test_daemon *r)
 {
-    char path[64], text[1024] = "";
     const double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
     double ticks[4] = { 0 };
+    char text[1024];
     int n = 0;
 
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)r->daemon);
-    FILE *f = fopen(path, "re");
-    if (f && !fgets(text, sizeof text, f))
-        text[0] = '\0';
-    if (f)
-        fclose(f);
+    bench_proc_text(r->daemon, "stat", text, sizeof text);
     for (char *at = strrchr(text, ')'); at && n < 16; at = strchr(at + 1, ' '))
         if (++n > 12)
             ticks[n - 13] = strtod(at, NULL);
+    bench_proc_text(r->daemon, "schedstat", text, sizeof text);
+    const char *second = strchr(text, ' ');
     return (struct serve_cpu){ (ticks[0] + ticks[1]) * tick_s, (ticks[2] + ticks[3]) * tick_s,
-                               read_wait_s(r->daemon) };
-}
-
-double daemon_memory(const struct test_daemon *r, const char *key)
-{
-    const size_t len = strlen(key);
-    char path[64], line[256];
-    double bytes = NAN;
-
-    snprintf(path, sizeof path, "/proc/%d/status", (int)r->daemon);
-    FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, key, len) == 0 && line[len] == ':')
-            bytes = 1024.0 * strtod(line + len + 1, NULL);
-    if (f)
-        fclose(f);
-    return bytes;
+                               second ? 1e-9 * strtod(second, NULL) : 0 };
 }

@@ -18,75 +18,54 @@
 
 /* ---- figures ---- */
 
-/* Every figure, with its unit and the limit (NaN: none) that it should stay within. */
-static const struct serve_figure {
-    const char *name, *unit;
-    double limit;
-    bool is_at_least;    // the limit is a floor
-    const char *what;
-} figures[] = {
-    { "arrivals", "s", NAN, false, "decisions while 14,000 jobs come to 10,000 GPUs" },
-    { "arrivals-gap", "%", NAN, false, "that plans may be above the best ones" },
-    { "arrivals-place", "s", NAN, false, "from submission to start" },
-    { "arrivals-p99", "s", NAN, false, "of these" },
-    { "arrivals-failed", "decisions", 0, false, "that the greedy plan stood in for" },
-    { "arrivals-bare", "decisions", 0, false, "whose gap is not known" },
-    { "arrivals-memory", "MB", 300, false, "of the daemon, the most at a time" },
-    { "reports", "% of core", 15, false, "10,000 jobs that report once a second" },
-    { "reports-decide", "% of core", NAN, false, "decisions meanwhile, in processes of their own" },
-    { "list", "ms", 50, false, "GET /v1/jobs of 10,000 jobs, question to last byte" },
-    { "restart", "s", 2, false, "100,000 jobs in the store, 90,000 of them ended, to ready" },
-    { "restart-adopt", "s", NAN, false, "10,000 jobs that run, found again, to ready" },
-    { "memory", "MB", 300, false, "10,000 GPUs, 20,000 jobs, half of them run and report" },
-    { "memory-peak", "MB", NAN, false, "the most at a time" },
-    { "stalls", "turns", 0, false, "of more than 100 ms, in all" },
-    { "longest-turn", "ms", 100, false, "of the loop" },
-    { "slurm-sbatch", "ms", NAN, false, "sbatch, as a process" },
-    { "slurm-submit", "ms", NAN, false, "gogh submit, as a process" },
-    { "slurm-squeue", "ms", NAN, false, "squeue, as a process" },
-    { "slurm-jobs", "ms", NAN, false, "gogh jobs, as a process" },
-    { "sync", "ms", NAN, false, "4 KiB and fdatasync on this disk" },
-    { "submit", "/s", 1000, true, "durable submits, 16 clients" },
-    { "submit-p50", "ms", NAN, false, "of one submit among these" },
-    { "submit-p99", "ms", 20, false, "of one submit among these" },
-    { "submit-worst", "ms", NAN, false, "of one submit among these" },
-    { "submit-group", "jobs", NAN, false, "submits in one commit" },
+/* Every figure, with its unit and the limit that it should stay within. */
+static const struct bench_limit figures[] = {
+    { "arrivals", "s", "decisions while 14,000 jobs come to 10,000 GPUs", NAN, false },
+    { "arrivals-gap", "%", "that plans may be above the best ones", NAN, false },
+    { "arrivals-place", "s", "from submission to start", NAN, false },
+    { "arrivals-p99", "s", "of these", NAN, false },
+    { "arrivals-failed", "decisions", "that the greedy plan stood in for", 0, false },
+    { "arrivals-bare", "decisions", "whose gap is not known", 0, false },
+    { "arrivals-memory", "MB", "of the daemon, the most at a time", 300, false },
+    { "reports", "% of core", "10,000 jobs that report once a second", 15, false },
+    { "reports-decide", "% of core", "decisions meanwhile, in processes of their own", NAN, false },
+    { "list", "ms", "GET /v1/jobs of 10,000 jobs, question to last byte", 50, false },
+    { "restart", "s", "100,000 jobs in the store, 90,000 of them ended, to ready", 2, false },
+    { "restart-adopt", "s", "10,000 jobs that run, found again, to ready", NAN, false },
+    { "memory", "MB", "10,000 GPUs, 20,000 jobs, half of them run and report", 300, false },
+    { "memory-peak", "MB", "the most at a time", NAN, false },
+    { "stalls", "turns", "of more than 100 ms, in all", 0, false },
+    { "longest-turn", "ms", "of the loop", 100, false },
+    { "slurm-sbatch", "ms", "sbatch, as a process", NAN, false },
+    { "slurm-submit", "ms", "gogh submit, as a process", NAN, false },
+    { "slurm-squeue", "ms", "squeue, as a process", NAN, false },
+    { "slurm-jobs", "ms", "gogh jobs, as a process", NAN, false },
+    { "sync", "ms", "4 KiB and fdatasync on this disk", NAN, false },
+    { "submit", "/s", "durable submits, 16 clients", 1000, true },
+    { "submit-p50", "ms", "of one submit among these", NAN, false },
+    { "submit-p99", "ms", "of one submit among these", 20, false },
+    { "submit-worst", "ms", "of one submit among these", NAN, false },
+    { "submit-group", "jobs", "submits in one commit", NAN, false },
 };
-
-static const struct serve_figure *find_figure(const char *name)
-{
-    const struct serve_figure *f = figures;
-
-    while (strcmp(f->name, name) != 0)
-        f++;
-    return f;
-}
-
-static bool is_within(const struct serve_figure *f, double median)
-{
-    return f->is_at_least ? median >= f->limit : median <= f->limit;
-}
 
 void serve_tell(struct serve_bench *b, const char *name, struct samples *values)
 {
-    const struct serve_figure *f = find_figure(name);
-    const double median = samples_quantile(values, 0.5);
-    const double low = samples_quantile(values, 0), high = samples_quantile(values, 1);
-    const bool has_limit = !isnan(f->limit);
-    json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:i, s:o}", "name", f->name, "unit", f->unit,
-                          "median", json_number_or_null(median), "min", json_number_or_null(low),
-                          "max", json_number_or_null(high), "runs", (int)values->n, "limit",
-                          json_number_or_null(f->limit));
+    const struct bench_limit *f = figures;
     char limit[64] = "";
 
-    json_object_set_new(o, "within", has_limit ? json_boolean(is_within(f, median)) : json_null());
+    while (strcmp(f->name, name) != 0)
+        f++;
+    const bool has_limit = !isnan(f->limit), is_within = bench_is_within(f, values);
+    json_t *o = bench_limit_json(f, values);
+    json_object_set_new(o, "within", has_limit ? json_boolean(is_within) : json_null());
     json_array_append_new(b->figures, o);
     if (has_limit)
         snprintf(limit, sizeof limit, "limit %s %g: %s", f->is_at_least ? ">=" : "<=", f->limit,
-                 is_within(f, median) ? "within" : "MISSED");
+                 is_within ? "within" : "MISSED");
     if (!b->is_json)
-        printf("%-15s %9.4g %-9s (%.4g .. %.4g, %d runs)  %-24s  %s\n", f->name, median, f->unit,
-               low, high, values->n, limit, f->what);
+        printf("%-15s %9.4g %-9s (%.4g .. %.4g, %d runs)  %-24s  %s\n", f->name,
+               samples_quantile(values, 0.5), f->unit, samples_quantile(values, 0),
+               samples_quantile(values, 1), values->n, limit, f->what);
     fflush(stdout);
 }
 
@@ -268,8 +247,8 @@ static int ask_memory(struct serve_bench *b, struct test_daemon *r, struct sampl
         rc = conn_ask(&r->conn, "GET", "/v1/jobs?limit=10000", NULL, e);
     if (rc < 0)
         return rc;
-    samples_add(&s[0], daemon_memory(r, "VmRSS") / 1e6);
-    samples_add(&s[1], daemon_memory(r, "VmHWM") / 1e6);
+    samples_add(&s[0], bench_memory(r->daemon, "VmRSS") / 1e6);
+    samples_add(&s[1], bench_memory(r->daemon, "VmHWM") / 1e6);
     return 0;
 }
 

@@ -120,9 +120,6 @@ struct serve_cpu {
 };
 struct serve_cpu daemon_cpu(const struct test_daemon *r);
 
-/* "VmRSS" or "VmHWM" of the daemon, in bytes. */
-double daemon_memory(const struct test_daemon *r, const char *key);
-
 /* Run a program to its end, its output up to 'size' bytes into 'out' (NULL: nowhere), and give how
  * long it took. -ETIMEDOUT: it was killed; -EREMOTEIO: it did not exit with 0; -ENOENT.
  */
