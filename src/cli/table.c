@@ -59,8 +59,7 @@ void table_put_fields(struct table *t, const json_t *o, const char *keys)
     }
 }
 
-/* Characters, as far as each takes one place. */
-static int width_of(const char *text)
+int cell_width(const char *text)
 {
     int n = 0;
 
@@ -71,7 +70,7 @@ static int width_of(const char *text)
 
 static void put_cell(struct buf *out, const char *cell, int width, bool is_right, bool is_last)
 {
-    int pad = width - width_of(cell);
+    int pad = width - cell_width(cell);
 
     if (is_right)
         buf_printf(out, "%*s%s", pad, "", cell);
@@ -88,7 +87,7 @@ void table_print(const struct table *t, struct buf *out)
 
     assert(t->n_cells % t->n_columns == 0);
     for (int i = 0; i < t->n_cells; i++) {
-        int w = width_of(t->cells[i]), c = i % t->n_columns;
+        int w = cell_width(t->cells[i]), c = i % t->n_columns;
 
         widths[c] = w > widths[c] ? w : widths[c];
     }

@@ -34,6 +34,7 @@ void table_put_fields(struct table *t, const json_t *o, const char *keys);
 void table_print(const struct table *t, struct buf *out);
 
 /* Cells. */
+int cell_width(const char *text);    // characters, as far as each takes one place
 const char *cell_clean(struct arena *a, const char *text);    // control characters as '?'; NULL "-"
 const char *cell_text(struct arena *a, const json_t *o, const char *key);
 const char *cell_list(struct arena *a, const json_t *o, const char *key);    // "a,b"

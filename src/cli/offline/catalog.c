@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/text/json.h"
@@ -16,6 +17,7 @@
 #include "catalog/catalog.h"
 #include "catalog/import/export.h"
 #include "cli/offline/learned.h"
+#include "cli/table.h"
 #include "nn/gp.h"
 #include "refine/model.h"
 #include "store/store.h"
@@ -43,7 +45,7 @@ static const char help[] =
     "  gogh catalog gpus\n"
     "  gogh catalog model --db lab.db\n";
 
-static struct options {
+static struct {
     const char *what, *workload;
     const char *db, *out;
     bool is_json, is_workloads;
@@ -64,23 +66,21 @@ static void print_json(json_t *j)
 }
 
 /* "1.2e+10 unit", or "unknown". */
-static const char *show_number(char *room, size_t size, double x, const char *unit)
+static const char *show_number(struct arena *a, double x, const char *unit)
 {
-    if (isfinite(x))
-        snprintf(room, size, "%.4g%s%s", x, unit[0] != '\0' ? " " : "", unit);
-    else
-        snprintf(room, size, "unknown");
-    return room;
+    return isfinite(x) ? arena_printf(a, "%.4g%s%s", x, unit[0] != '\0' ? " " : "", unit)
+                       : "unknown";
 }
 
-static const char *show_date(char *room, size_t size, double time_s)
+static const char *show_date(struct arena *a, double time_s)
 {
     time_t t = (time_t)time_s;
+    char room[40];
     struct tm tm;
 
-    if (!gmtime_r(&t, &tm) || strftime(room, size, "%Y-%m-%d %H:%M UTC", &tm) == 0)
-        snprintf(room, size, "%.0f s", time_s);
-    return room;
+    if (!gmtime_r(&t, &tm) || strftime(room, sizeof room, "%Y-%m-%d %H:%M UTC", &tm) == 0)
+        return arena_printf(a, "%.0f s", time_s);
+    return arena_strdup(a, room);
 }
 
 static const char *plural(int64_t n)
@@ -88,19 +88,9 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-/* How many columns a UTF-8 text takes, near enough: one a character. */
-static int columns_of(const char *s)
-{
-    int n = 0;
-
-    for (; *s != '\0'; s++)
-        n += (*s & 0xc0) != 0x80;
-    return n;
-}
-
 static int wider(int width, const char *s)
 {
-    int n = columns_of(s);
+    int n = cell_width(s);
 
     return n > width ? n : width;
 }
@@ -108,7 +98,7 @@ static int wider(int width, const char *s)
 /* A text, and blanks up to 'width'. */
 static void print_padded(const char *s, int width)
 {
-    int n = columns_of(s);
+    int n = cell_width(s);
 
     printf("%s%*s", s, n < width ? width - n : 0, "");
 }
@@ -148,7 +138,9 @@ static bool is_pair(const struct cell *cell)
 
 /* ---- catalog ---- */
 
+/* Cells of a type or a workload. */
 struct cell_counts {
+    const char *name;
     int n_isolated, n_pairs, n_unfit, n_gangs, n_limited, n_watts;
 };
 
@@ -164,73 +156,32 @@ static void counts_add(struct cell_counts *t, const struct cell *cell)
     t->n_watts += cell->n_watts > 0;
 }
 
-/* Cells by type or by workload; free it. */
-static struct cell_counts *count_cells(const struct catalog *c, bool is_by_type)
+static json_t *counts_json(const struct cell_counts *t, int n)
 {
-    size_t n = (size_t)(is_by_type ? c->n_types : c->n_workloads);
-    struct cell_counts *t = calloc(n + 1, sizeof(*t));
+    json_t *list = json_array();
 
-    if (t == NULL)
-        abort();
-    for (int i = 0; i < c->n_cells; i++) {
-        const struct cell *cell = &c->cells[i];
-
-        counts_add(&t[is_by_type ? cell->key.gpu_type : cell->key.workload], cell);
-    }
-    return t;
+    for (int i = 0; i < n; i++, t++)
+        json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "name",
+                                              t->name, "isolated", t->n_isolated, "pairs",
+                                              t->n_pairs, "unfit", t->n_unfit, "gangs", t->n_gangs,
+                                              "limited", t->n_limited, "watts", t->n_watts));
+    return list;
 }
 
-static json_t *counts_json(const char *name, const struct cell_counts *t)
-{
-    return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "name", name, "isolated", t->n_isolated,
-                     "pairs", t->n_pairs, "unfit", t->n_unfit, "gangs", t->n_gangs, "limited",
-                     t->n_limited, "watts", t->n_watts);
-}
-
-static void print_summary_json(const struct catalog *c, const struct catalog_summary *s)
-{
-    struct cell_counts *by_type = count_cells(c, true), *by_workload = count_cells(c, false);
-    json_t *types = json_array(), *workloads = json_array();
-    json_t *j;
-
-    for (int i = 0; i < c->n_types; i++)
-        json_array_append_new(types, counts_json(c->types[i].name, &by_type[i]));
-    for (int i = 0; i < c->n_workloads; i++)
-        json_array_append_new(workloads, counts_json(c->workloads[i].name, &by_workload[i]));
-    j = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:o, s:o}", "workloads",
-                  s->n_workloads, "gpu_types", s->n_types, "isolated", s->n_isolated, "pairs",
-                  s->n_pairs, "unfit_pairs", s->n_unfit_pairs, "unfit_isolated",
-                  s->n_unfit_isolated, "gangs", s->n_gangs, "limited", s->n_limited, "watts",
-                  s->n_watts, "measurements", (json_int_t)s->n_measurements, "estimates",
-                  s->n_estimates, "by_gpu_type", types, "by_workload", workloads);
-    free(by_type);
-    free(by_workload);
-    print_json(j);
-}
-
-static void print_counts_head(const char *what, int width)
+static void print_counts(const char *what, int width, const struct cell_counts *t, int n)
 {
     putchar('\n');
     print_padded(what, width);
     printf(" %8s %8s %8s %8s %8s %8s\n", "alone", "pairs", "unfit", "gangs", "limited", "watts");
+    for (int i = 0; i < n; i++, t++) {
+        print_padded(t->name, width);
+        printf(" %8d %8d %8d %8d %8d %8d\n", t->n_isolated, t->n_pairs, t->n_unfit, t->n_gangs,
+               t->n_limited, t->n_watts);
+    }
 }
 
-static void print_counts(const char *name, int width, const struct cell_counts *t)
+static void print_summary(const struct catalog_summary *s)
 {
-    print_padded(name, width);
-    printf(" %8d %8d %8d %8d %8d %8d\n", t->n_isolated, t->n_pairs, t->n_unfit, t->n_gangs,
-           t->n_limited, t->n_watts);
-}
-
-static void print_summary(const struct catalog *c, const struct catalog_summary *s)
-{
-    struct cell_counts *by_type = count_cells(c, true), *by_workload = count_cells(c, false);
-    int width = 20;
-
-    for (int i = 0; i < c->n_types; i++)
-        width = wider(width, c->types[i].name);
-    for (int i = 0; i < c->n_workloads; i++)
-        width = wider(width, c->workloads[i].name);
     printf("%d workload%s on %d GPU type%s, %" PRId64 " measurement%s, %d estimate%s\n",
            s->n_workloads, plural(s->n_workloads), s->n_types, plural(s->n_types),
            s->n_measurements, plural(s->n_measurements), s->n_estimates, plural(s->n_estimates));
@@ -238,25 +189,44 @@ static void print_summary(const struct catalog *c, const struct catalog_summary 
            s->n_pairs, s->n_unfit_pairs, s->n_unfit_isolated);
     printf("%d of gangs, %d under a power limit, %d with watts\n", s->n_gangs, s->n_limited,
            s->n_watts);
-    print_counts_head("GPU type", width);
-    for (int i = 0; i < c->n_types; i++)
-        print_counts(c->types[i].name, width, &by_type[i]);
-    print_counts_head("workload", width);
-    for (int i = 0; i < c->n_workloads; i++)
-        print_counts(c->workloads[i].name, width, &by_workload[i]);
-    free(by_type);
-    free(by_workload);
 }
 
-static void run_summary(const struct catalog *c, const struct options *o)
+static json_t *summary_json(const struct catalog_summary *s)
 {
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i}", "workloads",
+                     s->n_workloads, "gpu_types", s->n_types, "isolated", s->n_isolated, "pairs",
+                     s->n_pairs, "unfit_pairs", s->n_unfit_pairs, "unfit_isolated",
+                     s->n_unfit_isolated, "gangs", s->n_gangs, "limited", s->n_limited, "watts",
+                     s->n_watts, "measurements", (json_int_t)s->n_measurements, "estimates",
+                     s->n_estimates);
+}
+
+static void run_summary(struct arena *a, const struct catalog *c)
+{
+    struct cell_counts *types = ARENA_ARRAY(a, struct cell_counts, (size_t)c->n_types);
+    struct cell_counts *workloads = ARENA_ARRAY(a, struct cell_counts, (size_t)c->n_workloads);
     struct catalog_summary s;
+    int width = 20;
 
     catalog_summarise(c, &s);
-    if (o->is_json)
-        print_summary_json(c, &s);
-    else
-        print_summary(c, &s);
+    for (int i = 0; i < c->n_types; i++)
+        width = wider(width, types[i].name = c->types[i].name);
+    for (int i = 0; i < c->n_workloads; i++)
+        width = wider(width, workloads[i].name = c->workloads[i].name);
+    for (int i = 0; i < c->n_cells; i++) {
+        counts_add(&types[c->cells[i].key.gpu_type], &c->cells[i]);
+        counts_add(&workloads[c->cells[i].key.workload], &c->cells[i]);
+    }
+    if (!given.is_json) {
+        print_summary(&s);
+        print_counts("GPU type", width, types, c->n_types);
+        print_counts("workload", width, workloads, c->n_workloads);
+        return;
+    }
+    json_t *j = summary_json(&s);
+    json_object_set_new(j, "by_gpu_type", counts_json(types, c->n_types));
+    json_object_set_new(j, "by_workload", counts_json(workloads, c->n_workloads));
+    print_json(j);
 }
 
 /* ---- catalog show ---- */
@@ -340,42 +310,36 @@ static void show_json(const struct catalog *c, int index)
                          features_json(w), "cells", cells));
 }
 
-static void show_descriptor(const struct workload *w)
+static void show_descriptor(struct arena *a, const struct workload *w)
 {
-    char room[40];
-
     printf("%s\n", w->name);
     printf("  %-20s %s\n", "kind", w->is_inference ? "inference" : "training");
-    printf("  %-20s %s\n", "batch", show_number(room, sizeof(room), w->batch, ""));
+    printf("  %-20s %s\n", "batch", show_number(a, w->batch, ""));
     printf("  %-20s %s\n", "family", w->family != NULL ? w->family : "unknown");
     printf("  %-20s %s\n", "task", w->task != NULL ? w->task : "unknown");
     printf("  %-20s %s\n", "dataset", w->dataset != NULL ? w->dataset : "unknown");
     for (int i = 0; i < WORKLOAD_NUMBERS; i++)
-        printf("  %-20s %s\n", workload_number_names[i],
-               show_number(room, sizeof(room), workload_number(w, i), ""));
+        printf("  %-20s %s\n", workload_number_names[i], show_number(a, workload_number(w, i), ""));
 }
 
-static void show_alone_cell(const struct catalog *c, const struct cell *cell)
+static void show_alone_cell(struct arena *a, const struct catalog *c, const struct cell *cell)
 {
     const struct cell_key *k = &cell->key;
-    char gpu[240], speed[40], watts[40];
+    const char *gpu = c->types[k->gpu_type].name, *speed = "-";
 
-    snprintf(gpu, sizeof(gpu), "%s", c->types[k->gpu_type].name);
     if (k->n_gpus > 1)
-        snprintf(gpu, sizeof(gpu), "%.200s x %d%s", c->types[k->gpu_type].name, k->n_gpus,
-                 k->is_spread ? " spread" : "");
+        gpu = arena_printf(a, "%.200s x %d%s", gpu, k->n_gpus, k->is_spread ? " spread" : "");
     if (k->limit_w > 0)
-        snprintf(gpu + strlen(gpu), sizeof(gpu) - strlen(gpu), " at %d W", k->limit_w);
-    show_number(speed, sizeof(speed), cell_speed(cell), "steps/s");
-    show_number(watts, sizeof(watts), cell_watts(cell), "W");
-    if (cell->n_speed == 0 && cell->n_unfit > 0)
-        snprintf(speed, sizeof(speed), "does not fit");
-    else if (cell->n_speed == 0)
-        snprintf(speed, sizeof(speed), "-");
-    printf("  %-28s %18s %12s\n", gpu, speed, cell->n_watts > 0 ? watts : "-");
+        gpu = arena_printf(a, "%s at %d W", gpu, k->limit_w);
+    if (cell->n_speed > 0)
+        speed = show_number(a, cell_speed(cell), "steps/s");
+    else if (cell->n_unfit > 0)
+        speed = "does not fit";
+    printf("  %-28s %18s %12s\n", gpu, speed,
+           cell->n_watts > 0 ? show_number(a, cell_watts(cell), "W") : "-");
 }
 
-static void show_alone(const struct catalog *c, int index)
+static void show_alone(struct arena *a, const struct catalog *c, int index)
 {
     bool has_any = false;
 
@@ -387,7 +351,7 @@ static void show_alone(const struct catalog *c, int index)
         if (!has_any)
             printf("\nalone\n");
         has_any = true;
-        show_alone_cell(c, cell);
+        show_alone_cell(a, c, cell);
     }
     if (!has_any)
         printf("\nnothing was measured alone\n");
@@ -415,15 +379,13 @@ static void show_pair(const struct catalog *c, int index, int neighbour, int wid
     putchar('\n');
 }
 
-static void show_pairs(const struct catalog *c, int index)
+static void show_pairs(struct arena *a, const struct catalog *c, int index)
 {
     static const char head[] = "beside (speed, of that alone)";
-    bool *is_neighbour = calloc((size_t)c->n_workloads + 1, sizeof(*is_neighbour));
+    bool *is_neighbour = ARENA_ARRAY(a, bool, (size_t)c->n_workloads);
     bool has_any = false;
-    int width = columns_of(head);
+    int width = cell_width(head);
 
-    if (is_neighbour == NULL)
-        abort();
     for (int i = 0; i < c->n_cells; i++) {
         if (c->cells[i].key.workload == index && is_pair(&c->cells[i]))
             is_neighbour[c->cells[i].key.neighbour] = has_any = true;
@@ -442,14 +404,12 @@ static void show_pairs(const struct catalog *c, int index)
         if (is_neighbour[n])
             show_pair(c, index, n, width);
     }
-    free(is_neighbour);
 }
 
 /* Where speeds have changed for good: cells, the workload as a whole, GPU types it ran on. */
-static void show_drift(const struct catalog *c, int index)
+static void show_drift(struct arena *a, const struct catalog *c, int index)
 {
     const struct drift_watch *w = &c->workload_drift[index];
-    char date[40];
 
     for (int i = c->first_cell[index]; i >= 0; i = c->next_cell[i]) {
         const struct cell *cell = &c->cells[i];
@@ -458,16 +418,14 @@ static void show_drift(const struct catalog *c, int index)
         if (cell->n_drifts > 0)
             printf("\nits speed on %s%s%s changed for good, noticed %s",
                    c->types[cell->key.gpu_type].name, beside >= 0 ? " beside " : "",
-                   beside >= 0 ? c->workloads[beside].name : "",
-                   show_date(date, sizeof(date), cell->drift_s));
+                   beside >= 0 ? c->workloads[beside].name : "", show_date(a, cell->drift_s));
     }
     if (w->n_drifts > 0)
-        printf("\nso did the workload as a whole, noticed %s",
-               show_date(date, sizeof(date), w->last_s));
+        printf("\nso did the workload as a whole, noticed %s", show_date(a, w->last_s));
     for (int t = 0; t < c->n_types; t++)
         if (c->type_drift[t].n_drifts > 0)
             printf("\n%s as a whole changed, noticed %s", c->types[t].name,
-                   show_date(date, sizeof(date), c->type_drift[t].last_s));
+                   show_date(a, c->type_drift[t].last_s));
     putchar('\n');
 }
 
@@ -480,21 +438,21 @@ static bool has_drift(const struct catalog *c, int index)
     return has;
 }
 
-static int run_show(const struct catalog *c, const struct options *o)
+static int run_show(struct arena *a, const struct catalog *c)
 {
-    int index = catalog_find_workload_alike(c, o->workload);
+    int index = catalog_find_workload_alike(c, given.workload);
 
     if (index < 0)
-        return suggest(c, o->workload);
-    if (o->is_json) {
+        return suggest(c, given.workload);
+    if (given.is_json) {
         show_json(c, index);
         return 0;
     }
-    show_descriptor(&c->workloads[index]);
-    show_alone(c, index);
-    show_pairs(c, index);
+    show_descriptor(a, &c->workloads[index]);
+    show_alone(a, c, index);
+    show_pairs(a, c, index);
     if (has_drift(c, index))
-        show_drift(c, index);
+        show_drift(a, c, index);
     return 0;
 }
 
@@ -502,82 +460,78 @@ static int run_show(const struct catalog *c, const struct options *o)
 
 #define EXPORT_BYTES_MAX ((size_t)2 << 30)    // some 20 million measurements
 
-static int run_export(struct store *s, const struct options *o, struct err *e)
+static int run_export(struct store *s, struct err *e)
 {
     struct buf out;
     int rc;
 
     buf_init(&out, EXPORT_BYTES_MAX);
-    rc = o->is_workloads ? catalog_export_workloads(s, &out, e) : catalog_export(s, &out, e);
+    rc = given.is_workloads ? catalog_export_workloads(s, &out, e) : catalog_export(s, &out, e);
     if (rc == 0)
-        rc = cmd_write(o->out, &out, e);
+        rc = cmd_write(given.out, &out, e);
     buf_release(&out);
     return rc;
 }
 
 /* ---- built-in tables ---- */
 
-static void run_gpus(bool is_json)
+static json_t *gpu_json(const struct gpu_type *t)
 {
-    int n;
-    const struct gpu_type *t = gpu_type_builtin_all(&n);
+    return json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s}", "name",
+                     t->name, "title", t->title, "year", t->year, "peak_fp32_flops",
+                     t->peak_fp32_flops, "peak_fp16_flops", t->peak_fp16_flops, "bandwidth_bytes_s",
+                     t->bandwidth_bytes_s, "mem_bytes", t->mem_bytes, "launch_s", t->launch_s,
+                     "idle_w", t->idle_w, "sleep_w", t->sleep_w, "cap_w", t->cap_w, "limit_low_w",
+                     t->limit_low_w, "source", t->source);
+}
+
+static void run_gpus(void)
+{
+    int n, name_width = 12, title_width = 20;
+    const struct gpu_type *all = gpu_type_builtin_all(&n);
     json_t *list = json_array();
-    int name_width = 12, title_width = 20;
 
     for (int i = 0; i < n; i++) {
-        name_width = wider(name_width, t[i].name);
-        title_width = wider(title_width, t[i].title);
+        json_array_append_new(list, gpu_json(&all[i]));
+        name_width = wider(name_width, all[i].name);
+        title_width = wider(title_width, all[i].title);
     }
-    if (!is_json)
-        printf("%-*s %-*s %5s %7s %7s %7s %6s %5s %5s %5s\n", name_width, "name", title_width,
-               "title", "year", "FP32", "FP16", "GB/s", "GiB", "idle", "sleep", "cap");
-    for (int i = 0; i < n; i++, t++) {
-        if (!is_json)
-            printf("%-*s %-*s %5d %7.1f %7.1f %7.0f %6.0f %5.0f %5.0f %5.0f\n", name_width, t->name,
-                   title_width, t->title, t->year, t->peak_fp32_flops / 1e12,
-                   t->peak_fp16_flops / 1e12, t->bandwidth_bytes_s / 1e9,
-                   t->mem_bytes / 1073741824.0, t->idle_w, t->sleep_w, t->cap_w);
-        else
-            json_array_append_new(
-                list,
-                json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s}",
-                          "name", t->name, "title", t->title, "year", t->year, "peak_fp32_flops",
-                          t->peak_fp32_flops, "peak_fp16_flops", t->peak_fp16_flops,
-                          "bandwidth_bytes_s", t->bandwidth_bytes_s, "mem_bytes", t->mem_bytes,
-                          "launch_s", t->launch_s, "idle_w", t->idle_w, "sleep_w", t->sleep_w,
-                          "cap_w", t->cap_w, "limit_low_w", t->limit_low_w, "source", t->source));
-    }
-    if (is_json) {
+    if (given.is_json) {
         print_json(list);
         return;
     }
-    printf("\nFP32 and FP16 in TFLOP/s, dense; idle, sleep and cap in W\n");
     json_decref(list);
+    printf("%-*s %-*s %5s %7s %7s %7s %6s %5s %5s %5s\n", name_width, "name", title_width, "title",
+           "year", "FP32", "FP16", "GB/s", "GiB", "idle", "sleep", "cap");
+    for (const struct gpu_type *t = all; t < all + n; t++)
+        printf("%-*s %-*s %5d %7.1f %7.1f %7.0f %6.0f %5.0f %5.0f %5.0f\n", name_width, t->name,
+               title_width, t->title, t->year, t->peak_fp32_flops / 1e12, t->peak_fp16_flops / 1e12,
+               t->bandwidth_bytes_s / 1e9, t->mem_bytes / 1073741824.0, t->idle_w, t->sleep_w,
+               t->cap_w);
+    printf("\nFP32 and FP16 in TFLOP/s, dense; idle, sleep and cap in W\n");
 }
 
-static void run_models(bool is_json)
+static void run_models(void)
 {
     int n;
-    const struct workload *w = workload_builtin_all(&n);
+    const struct workload *all = workload_builtin_all(&n);
     json_t *list = json_array();
 
-    if (!is_json)
-        printf("%-44s %-10s %-28s %10s %14s %14s\n", "model at its usual batch size", "kind",
-               "task", "params", "FLOP/sample", "bytes/sample");
-    for (int i = 0; i < n; i++, w++) {
-        if (!is_json)
-            printf("%-44s %-10s %-28s %10.3g %14.3g %14.3g\n", w->name,
-                   w->is_inference ? "inference" : "training", w->task != NULL ? w->task : "-",
-                   w->params, w->flop_per_sample, w->bytes_per_sample);
-        else
-            json_array_append_new(list, json_pack("{s:s, s:o, s:b, s:o}", "name", w->name, "batch",
-                                                  json_number_or_null(w->batch), "inference",
-                                                  w->is_inference, "features", features_json(w)));
-    }
-    if (is_json)
+    for (const struct workload *w = all; w < all + n; w++)
+        json_array_append_new(list, json_pack("{s:s, s:o, s:b, s:o}", "name", w->name, "batch",
+                                              json_number_or_null(w->batch), "inference",
+                                              w->is_inference, "features", features_json(w)));
+    if (given.is_json) {
         print_json(list);
-    else
-        json_decref(list);
+        return;
+    }
+    json_decref(list);
+    printf("%-44s %-10s %-28s %10s %14s %14s\n", "model at its usual batch size", "kind", "task",
+           "params", "FLOP/sample", "bytes/sample");
+    for (const struct workload *w = all; w < all + n; w++)
+        printf("%-44s %-10s %-28s %10.3g %14.3g %14.3g\n", w->name,
+               w->is_inference ? "inference" : "training", w->task != NULL ? w->task : "-",
+               w->params, w->flop_per_sample, w->bytes_per_sample);
 }
 
 /* ---- catalog model ---- */
@@ -602,18 +556,16 @@ static json_t *challenge_json(const struct model *m, double time_s)
                      json_number_or_null(m->comparison.challenger), "won", m->comparison.is_won);
 }
 
-static void show_challenge(const char *what, const struct model *m, double time_s)
+static void show_challenge(struct arena *a, const char *what, const struct model *m, double time_s)
 {
-    char date[40];
     const struct comparison *d = &m->comparison;
 
     if (isfinite(d->champion) && isfinite(d->challenger))
         printf("%s: %s of %s %s: error %.4f against %.4f (%+.1f %%)\n", what, m->about,
-               show_date(date, sizeof(date), time_s), d->is_won ? "won" : "lost", d->challenger,
-               d->champion, 100 * (d->challenger / d->champion - 1));
+               show_date(a, time_s), d->is_won ? "won" : "lost", d->challenger, d->champion,
+               100 * (d->challenger / d->champion - 1));
     else
-        printf("%s: %s of %s had nobody to beat\n", what, m->about,
-               show_date(date, sizeof(date), time_s));
+        printf("%s: %s of %s had nobody to beat\n", what, m->about, show_date(a, time_s));
 }
 
 /* Champion, and the last challenger that lost; either may be NULL. */
@@ -636,23 +588,21 @@ static void print_models_json(const struct models *r)
         r->challenger ? challenge_json(r->challenger, r->challenger_s) : json_null()));
 }
 
-static void print_models(const struct models *r)
+static void print_models(struct arena *a, const struct models *r)
 {
-    char date[40];
-
     if (!r->champion) {
         printf("no model: estimates start at the roofline\n");
         return;
     }
     if (r->is_of_site)
-        printf("in use: this site's own, of %s\n", show_date(date, sizeof(date), r->champion_s));
+        printf("in use: this site's own, of %s\n", show_date(a, r->champion_s));
     else
         printf("in use: the pretrained one\n");
     learned_print(r->champion);
     if (r->is_of_site)
-        show_challenge("champion", r->champion, r->champion_s);
+        show_challenge(a, "champion", r->champion, r->champion_s);
     if (r->challenger)
-        show_challenge("last challenger", r->challenger, r->challenger_s);
+        show_challenge(a, "last challenger", r->challenger, r->challenger_s);
 }
 
 /* Damaged, or of another version. */
@@ -661,7 +611,7 @@ static bool is_unreadable(int rc)
     return rc == -EINVAL || rc == -ENOTSUP;
 }
 
-static int run_model(struct store *s, const struct options *o, struct err *e)
+static int run_model(struct arena *a, struct store *s, struct err *e)
 {
     struct models r = { 0 };
 
@@ -669,7 +619,7 @@ static int run_model(struct store *s, const struct options *o, struct err *e)
     int rc = fetch(s, MODEL_CHAMPION, &r.champion, &r.champion_s, e);
     if (is_unreadable(rc)) {
         struct err cause = *e;
-        rc = err_set(e, cause.code, "%s; train anew: gogh train --db %s", cause.text, o->db);
+        rc = err_set(e, cause.code, "%s; train anew: gogh train --db %s", cause.text, given.db);
     }
     if (rc == 0)
         rc = fetch(s, MODEL_CHALLENGER, &r.challenger, &r.challenger_s, e);
@@ -680,10 +630,10 @@ static int run_model(struct store *s, const struct options *o, struct err *e)
     r.is_of_site = r.champion != NULL;
     if (rc == 0 && r.champion == NULL)
         rc = model_open(NULL, NULL, &r.champion, e);
-    if (rc == 0 && o->is_json)
+    if (rc == 0 && given.is_json)
         print_models_json(&r);
     else if (rc == 0)
-        print_models(&r);
+        print_models(a, &r);
     model_destroy(r.champion);
     model_destroy(r.challenger);
     return rc;
@@ -694,49 +644,49 @@ static int run_model(struct store *s, const struct options *o, struct err *e)
 static int check(const struct cmd_call *call)
 {
     static const char *const known[] = { "", "show", "export", "model", "gpus", "models" };
-    struct options *o = &given;
     int i = 0;
 
-    o->what = call->words[0] != NULL ? call->words[0] : "";
-    o->workload = call->words[1];
-    const bool is_show = strcmp(o->what, "show") == 0, is_export = strcmp(o->what, "export") == 0;
-    while (i < CMD_COUNT(known) && strcmp(o->what, known[i]) != 0)
+    given.what = call->words[0] != NULL ? call->words[0] : "";
+    given.workload = call->words[1];
+    const bool is_show = strcmp(given.what, "show") == 0,
+               is_export = strcmp(given.what, "export") == 0;
+    while (i < CMD_COUNT(known) && strcmp(given.what, known[i]) != 0)
         i++;
     if (i == CMD_COUNT(known))
         return cmd_misuse(call->cmd, "unknown word '%s': want show, export, model, gpus or models",
-                          o->what);
-    if (is_show && o->workload == NULL)
+                          given.what);
+    if (is_show && given.workload == NULL)
         return cmd_misuse(call->cmd, "say which workload to show");
-    if (!is_show && o->workload != NULL)
-        return cmd_misuse(call->cmd, "unexpected argument '%s'", o->workload);
-    if (is_export && o->is_json)
+    if (!is_show && given.workload != NULL)
+        return cmd_misuse(call->cmd, "unexpected argument '%s'", given.workload);
+    if (is_export && given.is_json)
         return cmd_misuse(call->cmd, "an export is CSV: leave out --json");
-    if (!is_export && (o->out != NULL || o->is_workloads))
+    if (!is_export && (given.out != NULL || given.is_workloads))
         return cmd_misuse(call->cmd, "--out and --workloads are for 'catalog export'");
-    if (i < 4 && o->db == NULL)
+    if (i < 4 && given.db == NULL)
         return cmd_misuse(call->cmd, "say which store to read: --db DB");
     return 0;
 }
 
-static int run_with_store(const struct options *o, struct err *e)
+static int run_with_store(struct arena *a, struct err *e)
 {
     struct catalog c;
     struct store *s;
-    int rc = store_open(o->db, STORE_READ, &s, e);
+    int rc = store_open(given.db, STORE_READ, &s, e);
 
     if (rc < 0)
         return rc;
     catalog_init(&c);
-    if (strcmp(o->what, "export") == 0)
-        rc = run_export(s, o, e);
-    else if (strcmp(o->what, "model") == 0)
-        rc = run_model(s, o, e);
+    if (strcmp(given.what, "export") == 0)
+        rc = run_export(s, e);
+    else if (strcmp(given.what, "model") == 0)
+        rc = run_model(a, s, e);
     else
         rc = catalog_load(&c, s, e);
-    if (rc == 0 && strcmp(o->what, "show") == 0)
-        rc = run_show(&c, o);
-    else if (rc == 0 && o->what[0] == '\0')
-        run_summary(&c, o);
+    if (rc == 0 && strcmp(given.what, "show") == 0)
+        rc = run_show(a, &c);
+    else if (rc == 0 && given.what[0] == '\0')
+        run_summary(a, &c);
     catalog_release(&c);
     store_close(s);
     return rc;
@@ -744,13 +694,12 @@ static int run_with_store(const struct options *o, struct err *e)
 
 static int run(const struct cmd_call *call, struct err *e)
 {
-    (void)call;
     if (strcmp(given.what, "gpus") == 0)
-        run_gpus(given.is_json);
+        run_gpus();
     else if (strcmp(given.what, "models") == 0)
-        run_models(given.is_json);
+        run_models();
     else
-        return run_with_store(&given, e);
+        return run_with_store(call->arena, e);
     return 0;
 }
 

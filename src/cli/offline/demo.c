@@ -21,6 +21,7 @@
 #include "cli/table.h"
 #include "sim/ground.h"
 #include "sim/sim.h"
+#include "sim/world/world.h"
 #include "sim/trace/generate.h"
 
 static const char help[] =
@@ -165,8 +166,9 @@ static void draw_gpu(const struct sim *sim, int gpu, struct buf *out)
         at += (size_t)snprintf(cell + at, sizeof cell - at, "%s%s", i ? "+" : "", name);
     }
     if (g->n_jobs == 0)
-        snprintf(cell, sizeof cell, "%s", sim_gpu_is_asleep(sim, gpu) ? "zzz" : "idle");
-    buf_printf(out, " |%8.8s %4.0f", cell, sim_gpu_watts(sim, gpu));
+        snprintf(cell, sizeof cell, "%s",
+                 world_gpu_is_asleep(sim_world(sim), gpu) ? "zzz" : "idle");
+    buf_printf(out, " |%8.8s %4.0f", cell, world_gpu_watts(sim_world(sim), gpu));
 }
 
 static void draw_node(const struct sim *sim, int node, struct buf *out)
@@ -187,8 +189,8 @@ static void draw_figures(const char *name, const struct sim *sim, const struct s
     const struct state *s = sim_state(sim);
     double per_work = r->work_s > 0 ? r->energy_j / r->work_s : 0;
 
-    buf_printf(out, "%-13.13s %6.0f %7.1f %8.1f %7.0f %% %7d %7d %6d %6ld\n", name, sim_watts(sim),
-               r->energy_j / 3.6e6, per_work,
+    buf_printf(out, "%-13.13s %6.0f %7.1f %8.1f %7.0f %% %7d %7d %6d %6ld\n", name,
+               world_watts(sim_world(sim)), r->energy_j / 3.6e6, per_work,
                isnan(r->promise_attainment) ? 100 : 100 * r->promise_attainment, s->n_running,
                s->n_waiting, r->n_finished, r->n_moves);
 }
