@@ -24,17 +24,11 @@ double when_now(void)
 
 static double unit_of(char c)
 {
-    switch (c) {
-    case 's':
-        return 1;
-    case 'm':
-        return 60;
-    case 'h':
-        return 3600;
-    case 'd':
-        return 86400;
-    }
-    return NAN;
+    static const char names[] = "smhd";
+    static const double seconds[] = { 1, 60, 3600, 86400 };
+    const char *at = c != '\0' ? strchr(names, c) : NULL;
+
+    return at != NULL ? seconds[at - names] : (double)NAN;
 }
 
 /* Numbers with their units, one after the other; a lone number is in seconds. */

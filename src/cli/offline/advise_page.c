@@ -48,11 +48,16 @@ static void range_add(struct range *s, double v, int n)
     s->mean += (v - s->mean) / (n + 1);
 }
 
+enum { IDLE_KWH, MEAN_WAIT_S, P95_WAIT_S, MEAN_JCT_S, PROMISE, FINISHED, LATER, MOVES, N_MEANS };
+static const char *const mean_keys[N_MEANS] = {
+    "idle_kwh",           "mean_wait_s", "p95_wait_s", "mean_jct_s",
+    "promise_attainment", "finished",    "later",      "moves"
+};
+
 /* Of a row, over the worlds. */
 struct row_figures {
     struct range energy_kwh, saved_kwh, saved;    // the last as a part of the base
-    double idle_kwh, mean_wait_s, p95_wait_s, mean_jct_s, promise_attainment, finished, later,
-        moves;
+    double mean[N_MEANS];
 };
 
 static struct row_figures figures_of(const struct advice *v, enum advise_row r)
@@ -62,24 +67,15 @@ static struct row_figures figures_of(const struct advice *v, enum advise_row r)
     for (int i = 0; i < v->options->n_seeds; i++) {
         const struct history_figures *f = &v->figures[i][r];
         const double base_j = v->figures[i][base_row(v->options)].energy_j;
-        const struct {
-            double *to, is;
-        } means[] = {
-            { &o.idle_kwh, f->idle_j / KWH_J },
-            { &o.mean_wait_s, f->mean_wait_s },
-            { &o.p95_wait_s, f->p95_wait_s },
-            { &o.mean_jct_s, f->mean_jct_s },
-            { &o.promise_attainment, f->promise_attainment },
-            { &o.finished, f->n_finished },
-            { &o.later, f->n_later },
-            { &o.moves, (double)f->n_moves },
-        };
+        const double is[N_MEANS] = { f->idle_j / KWH_J, f->mean_wait_s,        f->p95_wait_s,
+                                     f->mean_jct_s,     f->promise_attainment, f->n_finished,
+                                     f->n_later,        (double)f->n_moves };
 
         range_add(&o.energy_kwh, f->energy_j / KWH_J, i);
         range_add(&o.saved_kwh, (base_j - f->energy_j) / KWH_J, i);
         range_add(&o.saved, 1 - f->energy_j / base_j, i);
-        for (size_t k = 0; k < sizeof means / sizeof *means; k++)
-            *means[k].to += (means[k].is - *means[k].to) / (i + 1);
+        for (int k = 0; k < N_MEANS; k++)
+            o.mean[k] += (is[k] - o.mean[k]) / (i + 1);
     }
     return o;
 }
@@ -131,38 +127,39 @@ static json_t *json_workloads(const struct advice *v)
                      "unknown", h->n_unknown_workload, "unclear_comments", v->sacct.n_unclear);
 }
 
+static void put(json_t *j, const char *key, double v)
+{
+    json_object_set_new(j, key, json_number_or_null(v));
+}
+
+static void put_range(json_t *j, struct arena *a, const char *key, const struct range *r)
+{
+    put(j, key, r->mean);
+    put(j, arena_printf(a, "%s_low", key), r->low);
+    put(j, arena_printf(a, "%s_high", key), r->high);
+}
+
 static json_t *json_run(const struct advice *v, enum advise_row r)
 {
-    struct row_figures o = figures_of(v, r);
-    json_t *j =
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name", rows[r].key, "energy_kwh",
-                  json_number_or_null(o.energy_kwh.mean), "energy_kwh_low",
-                  json_number_or_null(o.energy_kwh.low), "energy_kwh_high",
-                  json_number_or_null(o.energy_kwh.high), "saved",
-                  json_number_or_null(o.saved.mean), "saved_low", json_number_or_null(o.saved.low),
-                  "saved_high", json_number_or_null(o.saved.high));
+    const struct row_figures o = figures_of(v, r);
+    json_t *j = json_pack("{s:s}", "name", rows[r].key);
 
-    json_object_update_new(j, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "idle_kwh",
-                                        json_number_or_null(o.idle_kwh), "mean_wait_s",
-                                        json_number_or_null(o.mean_wait_s), "p95_wait_s",
-                                        json_number_or_null(o.p95_wait_s), "mean_jct_s",
-                                        json_number_or_null(o.mean_jct_s), "promise_attainment",
-                                        json_number_or_null(o.promise_attainment), "finished",
-                                        json_number_or_null(o.finished), "later",
-                                        json_number_or_null(o.later), "moves",
-                                        json_number_or_null(o.moves)));
+    put_range(j, v->arena, "energy_kwh", &o.energy_kwh);
+    put_range(j, v->arena, "saved", &o.saved);
+    for (int k = 0; k < N_MEANS; k++)
+        put(j, mean_keys[k], o.mean[k]);
     return j;
 }
 
 static json_t *json_saved(const struct advice *v)
 {
-    struct row_figures o = figures_of(v, GOGH);
+    const struct row_figures o = figures_of(v, GOGH);
+    json_t *j = json_object();
 
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "kwh", json_number_or_null(o.saved_kwh.mean),
-                     "kwh_low", json_number_or_null(o.saved_kwh.low), "kwh_high",
-                     json_number_or_null(o.saved_kwh.high), "cost",
-                     json_number_or_null(o.saved_kwh.mean * v->options->price), "co2_kg",
-                     json_number_or_null(o.saved_kwh.mean * v->options->co2_g / 1000));
+    put_range(j, v->arena, "kwh", &o.saved_kwh);
+    put(j, "cost", o.saved_kwh.mean * v->options->price);
+    put(j, "co2_kg", o.saved_kwh.mean * v->options->co2_g / 1000);
+    return j;
 }
 
 void advise_print_json(const struct advice *v)
@@ -289,10 +286,10 @@ static void put_row(const struct advice *v, enum advise_row r, struct table *t)
     table_put(t, is_base ? "-"
                          : arena_printf(a, "%s to %s", percent(a, o.saved.low),
                                         percent(a, o.saved.high)));
-    table_put(t, when_text(a, o.mean_wait_s));
-    table_put(t, when_text(a, o.mean_jct_s));
-    table_put(t, percent(a, o.promise_attainment));
-    table_put(t, is_history ? "-" : percent(a, o.later / v->history.n_jobs));
+    table_put(t, when_text(a, o.mean[MEAN_WAIT_S]));
+    table_put(t, when_text(a, o.mean[MEAN_JCT_S]));
+    table_put(t, percent(a, o.mean[PROMISE]));
+    table_put(t, is_history ? "-" : percent(a, o.mean[LATER] / v->history.n_jobs));
 }
 
 static void put_table(const struct advice *v, struct buf *out)
@@ -324,13 +321,13 @@ static void put_saved(const struct advice *v, struct buf *out)
         buf_printf(out, ", %.3f kg of CO2 at %g g/kWh", is.saved_kwh.mean * o->co2_g / 1000,
                    o->co2_g);
     buf_puts(out, "\n");
-    if (!isnan(was.idle_kwh))
+    if (!isnan(was.mean[IDLE_KWH]))
         buf_printf(out, "idle       %.3f kWh of what was used went to GPUs that nobody held\n",
-                   was.idle_kwh);
-    if (is.finished < v->history.n_jobs)
+                   was.mean[IDLE_KWH]);
+    if (is.mean[FINISHED] < v->history.n_jobs)
         buf_printf(out,
                    "unfinished %.1f of %d jobs under GOGH: their work is missing in what it used\n",
-                   v->history.n_jobs - is.finished, v->history.n_jobs);
+                   v->history.n_jobs - is.mean[FINISHED], v->history.n_jobs);
 }
 
 /* Part of the history at its edges from which on they are worth a word. */

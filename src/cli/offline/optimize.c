@@ -226,24 +226,16 @@ static json_int_t rss_bytes(void)
 }
 
 /* What both a plan of ours and somebody else's have. */
-static void add_result(json_t *j, const struct result *r)
+static json_t *result_json(const struct result *r)
 {
     const struct plan *x = r->x;
 
-    json_object_set_new(j, "objective", json_real(r->cost_w));
-    json_object_set_new(j, "bound", json_number_or_null(r->bound_w));
-    json_object_set_new(j, "gap_percent", json_number_or_null(gap_percent(r)));
-    json_object_set_new(j, "jobs", json_integer(r->n_jobs));
-    json_object_set_new(j, "gpus", json_integer(r->p->n_gpus));
-    json_object_set_new(j, "gpus_used", json_integer(r->n_used));
-    json_object_set_new(j, "unserved", json_integer(x->n_waiting));
-    json_object_set_new(j, "shortfalls", json_integer(x->n_short));
-    json_object_set_new(j, "moves", json_integer(x->n_moves));
-    json_object_set_new(j, "watts", json_real(x->watts));
-    json_object_set_new(j, "short_w", json_real(x->short_w));
-    json_object_set_new(j, "wait_w", json_real(x->wait_w));
-    json_object_set_new(j, "move_w", json_real(x->move_w));
-    json_object_set_new(j, "rss_bytes", json_integer(rss_bytes()));
+    return json_pack("{s:f, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:I}",
+                     "objective", r->cost_w, "bound", json_number_or_null(r->bound_w),
+                     "gap_percent", json_number_or_null(gap_percent(r)), "jobs", r->n_jobs, "gpus",
+                     r->p->n_gpus, "gpus_used", r->n_used, "unserved", x->n_waiting, "shortfalls",
+                     x->n_short, "moves", x->n_moves, "watts", x->watts, "short_w", x->short_w,
+                     "wait_w", x->wait_w, "move_w", x->move_w, "rss_bytes", rss_bytes());
 }
 
 static const char *status_name(const struct optimize_report *r)
@@ -251,24 +243,15 @@ static const char *status_name(const struct optimize_report *r)
     return r->status == STATUS_OPTIMAL ? "optimal" : "feasible";
 }
 
-static void add_report(json_t *j, const struct result *of, uint64_t seed)
+static json_t *report_json(const struct optimize_report *r, uint64_t seed)
 {
-    const struct optimize_report *r = of->report;
-    const struct {
-        const char *key;
-        double value;
-    } reals[] = {
-        { "seconds", r->seconds }, { "lp_bound", r->lp_bound_w }, { "lp_s", r->lp_s },
-        { "round_s", r->round_s }, { "search_s", r->search_s },   { "exact_s", r->exact_s },
-    };
-
-    for (int i = 0; i < CMD_COUNT(reals); i++)
-        json_object_set_new(j, reals[i].key, json_number_or_null(reals[i].value));
-    json_object_set_new(j, "nodes", json_integer(r->nodes));
-    json_object_set_new(j, "lp_rows", json_integer(r->lp_rows));
-    json_object_set_new(j, "lp_columns", json_integer(r->lp_columns));
-    json_object_set_new(j, "lp_rounds", json_integer(r->lp_rounds));
-    json_object_set_new(j, "seed", json_integer((json_int_t)seed));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "seconds",
+        json_number_or_null(r->seconds), "lp_bound", json_number_or_null(r->lp_bound_w), "lp_s",
+        json_number_or_null(r->lp_s), "round_s", json_number_or_null(r->round_s), "search_s",
+        json_number_or_null(r->search_s), "exact_s", json_number_or_null(r->exact_s), "nodes",
+        (json_int_t)r->nodes, "lp_rows", (json_int_t)r->lp_rows, "lp_columns",
+        (json_int_t)r->lp_columns, "lp_rounds", (json_int_t)r->lp_rounds, "seed", (json_int_t)seed);
 }
 
 static void print_json(json_t *j)
@@ -398,8 +381,8 @@ static int plan(const struct options *o, struct arena *a, const struct problem *
         return 0;
     }
     json_t *j = json_pack("{s:s, s:s}", "method", report.method, "status", status_name(&report));
-    add_result(j, &r);
-    add_report(j, &r, how.seed);
+    json_object_update_new(j, result_json(&r));
+    json_object_update_new(j, report_json(&report, how.seed));
     print_json(j);
     return 0;
 }
@@ -441,7 +424,7 @@ static int judge(const struct options *o, struct arena *a, const struct problem 
         return 0;
     }
     json_t *j = json_pack("{s:b, s:s?}", "holds", true, "made_by", c.made_by);
-    add_result(j, &r);
+    json_object_update_new(j, result_json(&r));
     print_json(j);
     return 0;
 }

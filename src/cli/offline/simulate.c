@@ -17,7 +17,6 @@
 #include "catalog/catalog.h"
 #include "catalog/cluster/cluster.h"
 #include "catalog/cluster/state.h"
-#include "cli/offline/learned.h"
 #include "cli/table.h"
 #include "nn/gp.h"
 #include "optimize/policy/solver.h"
@@ -166,6 +165,20 @@ static void set_number(json_t *j, const char *key, double v)
     json_object_set_new(j, key, json_number_or_null(v));
 }
 
+static json_t *figures_json(const struct sim_result *r)
+{
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "energy_kwh",
+        json_number_or_null(r->energy_j / KWH_J), "promise_attainment",
+        json_number_or_null(r->promise_attainment), "mean_jct_s",
+        json_number_or_null(r->mean_jct_s), "p95_jct_s", json_number_or_null(r->p95_jct_s),
+        "makespan_s", json_number_or_null(r->makespan_s), "allocation_efficiency",
+        json_number_or_null(r->allocation_efficiency), "work_s", json_number_or_null(r->work_s),
+        "gpu_s", json_number_or_null(r->gpu_s), "moves", (json_int_t)r->n_moves, "decisions",
+        (json_int_t)r->n_decisions, "fallbacks", (json_int_t)r->n_fallbacks, "events",
+        (json_int_t)r->n_events, "measurements", (json_int_t)r->n_measurements);
+}
+
 static void put_gap(json_t *j, const struct sim_result *r)
 {
     set_number(j, "gap_mean_w", r->gap_mean.watts);
@@ -176,23 +189,6 @@ static void put_gap(json_t *j, const struct sim_result *r)
     set_number(j, "gap_worst_varying_ratio", r->gap_worst.varying_ratio);
 }
 
-static void put_figures(json_t *j, const struct sim_result *r)
-{
-    set_number(j, "energy_kwh", r->energy_j / KWH_J);
-    set_number(j, "promise_attainment", r->promise_attainment);
-    set_number(j, "mean_jct_s", r->mean_jct_s);
-    set_number(j, "p95_jct_s", r->p95_jct_s);
-    set_number(j, "makespan_s", r->makespan_s);
-    set_number(j, "allocation_efficiency", r->allocation_efficiency);
-    set_number(j, "work_s", r->work_s);
-    set_number(j, "gpu_s", r->gpu_s);
-    json_object_set_new(j, "moves", json_integer(r->n_moves));
-    json_object_set_new(j, "decisions", json_integer(r->n_decisions));
-    json_object_set_new(j, "fallbacks", json_integer(r->n_fallbacks));
-    json_object_set_new(j, "events", json_integer(r->n_events));
-    json_object_set_new(j, "measurements", json_integer(r->n_measurements));
-}
-
 static void print_json(const struct options *o, const struct cluster_settings *set,
                        const struct sim_result *r)
 {
@@ -201,7 +197,7 @@ static void print_json(const struct options *o, const struct cluster_settings *s
         json_pack("{s:s, s:I, s:i, s:i, s:i}", "policy", o->policy, "seed", (json_int_t)o->seed,
                   "jobs", r->n_jobs, "finished", r->n_finished, "failed", r->n_failed);
 
-    put_figures(j, r);
+    json_object_update_new(j, figures_json(r));
     set_number(j, "decision_p50_s", o->has_no_timing ? none : r->decision_p50_s);
     set_number(j, "decision_p99_s", o->has_no_timing ? none : r->decision_p99_s);
     json_object_set_new(j, "power_model",

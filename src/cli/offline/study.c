@@ -4,14 +4,12 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/err.h"
-#include "base/grow.h"
 #include "base/text/text.h"
 #include "study/results.h"
 #include "study/pool.h"
@@ -44,7 +42,7 @@ static const char help[] =
     "  gogh study --scenario builtin --seeds 2 --out study\n"
     "  gogh study --scenario reference --policy gogh,fifo-fastest --load 0.9 --out study\n";
 
-static struct options {
+static struct {
     struct cmd_list scenarios, policies, loads;
     long n_seeds, n_parallel;    // 0: not said
     const char *data, *out;
@@ -67,9 +65,9 @@ static const struct cmd_option options[] = {
 /* Names that follow the option's own one. */
 #define WORDS_MAX 16
 
-static int add_scenarios_of(struct options *o, const char *names)
+static int add_scenarios_of(const char *names)
 {
-    struct cmd_list *l = &o->scenarios;
+    struct cmd_list *l = &given.scenarios;
 
     if (l->n == 0)
         return cmd_misuse(&cmd_study, "unexpected argument '%s': want --scenario %s", names, names);
@@ -88,7 +86,7 @@ static int check(const struct cmd_call *call)
     int status = 0;
 
     for (int i = 0; status == 0 && call->words[i] != NULL; i++)
-        status = add_scenarios_of(&given, call->words[i]);
+        status = add_scenarios_of(call->words[i]);
     if (status == 0 && !given.is_list && (given.out == NULL || given.out[0] == '\0'))
         return cmd_misuse(call->cmd, "say where the results go: --out DIR");
     return status;
@@ -96,59 +94,59 @@ static int check(const struct cmd_call *call)
 
 /* ---- which runs ---- */
 
-/* The runs of a study, growing on the heap. */
+/* The runs of a study, growing in the arena. */
 struct study_runs {
     struct study_run *keys;
     int n, cap;
 };
 
-static bool has_word(const struct cmd_list *l, const char *word)
+/* Is it one of those that were named, where any were? */
+static bool is_asked(const struct cmd_list *l, const char *word)
 {
-    for (int i = 0; i < l->n; i++) {
+    for (int i = 0; i < l->n; i++)
         if (slice_is(l->words[i], word))
             return true;
-    }
-    return false;
+    return l->n == 0;
 }
 
-static bool is_load(struct slice word, double load)
+/* Has the run this policy, or load? */
+static bool has_value(const struct study_run *k, struct slice word, bool is_of_loads)
 {
     double v;
 
-    return text_to_double(word, &v) == 0 && fabs(v - load) < 1e-9;
+    if (!is_of_loads)
+        return slice_is(word, k->policy);
+    return text_to_double(word, &v) == 0 && fabs(v - k->load) < 1e-9;
 }
 
-static bool has_load(const struct cmd_list *l, double load)
+static bool is_kept(const struct study_run *k, const struct cmd_list *l, bool is_of_loads)
 {
-    for (int i = 0; i < l->n; i++) {
-        if (is_load(l->words[i], load))
+    for (int i = 0; i < l->n; i++)
+        if (has_value(k, l->words[i], is_of_loads))
             return true;
-    }
-    return false;
+    return l->n == 0;
 }
 
-static void add_runs(struct arena *a, const struct options *o, const struct scenario *s,
-                     struct study_runs *out)
+static void add_runs(struct arena *a, const struct scenario *s, struct study_runs *out)
 {
     struct study_run *keys;
-    int n = scenario_runs(a, s, (int)o->n_seeds, &keys);
+    int n = scenario_runs(a, s, (int)given.n_seeds, &keys);
 
     for (int i = 0; i < n; i++) {
-        GROW(out->keys, out->n, out->cap);
+        ARENA_GROW(a, out->keys, out->n, out->cap);
         out->keys[out->n++] = keys[i];
     }
 }
 
 /* Only the policies and loads that were asked for. */
-static void keep_asked(const struct options *o, struct study_runs *c)
+static void keep_asked(struct study_runs *c)
 {
     int n = 0;
 
-    for (int i = 0; i < c->n; i++) {
-        if ((o->policies.n == 0 || has_word(&o->policies, c->keys[i].policy)) &&
-            (o->loads.n == 0 || has_load(&o->loads, c->keys[i].load)))
+    for (int i = 0; i < c->n; i++)
+        if (is_kept(&c->keys[i], &given.policies, false) &&
+            is_kept(&c->keys[i], &given.loads, true))
             c->keys[n++] = c->keys[i];
-    }
     c->n = n;
 }
 
@@ -185,8 +183,10 @@ static const char *scenario_names(struct arena *a)
 }
 
 /* Every name must be one; which ones are chosen is asked of the table, in its order. */
-static int check_scenarios(struct arena *a, const struct cmd_list *l)
+static int check_scenarios(struct arena *a)
 {
+    const struct cmd_list *l = &given.scenarios;
+
     for (int i = 0; i < l->n; i++) {
         const char *name = arena_strndup(a, l->words[i].at, l->words[i].len);
 
@@ -198,16 +198,15 @@ static int check_scenarios(struct arena *a, const struct cmd_list *l)
 }
 
 /* Every policy, or load, asked for must be somebody's. */
-static int check_filter(struct arena *a, const struct cmd_list *group_query,
-                        const struct study_runs *c, bool is_of_loads)
+static int check_filter(struct arena *a, const struct cmd_list *l, const struct study_runs *c,
+                        bool is_of_loads)
 {
-    for (int i = 0; i < group_query->n; i++) {
-        const struct slice word = group_query->words[i];
+    for (int i = 0; i < l->n; i++) {
+        const struct slice word = l->words[i];
         bool is_met = false;
 
         for (int k = 0; k < c->n && !is_met; k++)
-            is_met =
-                is_of_loads ? is_load(word, c->keys[k].load) : slice_is(word, c->keys[k].policy);
+            is_met = has_value(&c->keys[k], word, is_of_loads);
         if (!is_met)
             return cmd_misuse(&cmd_study, "no run has the %s '%.*s'; there are %s",
                               is_of_loads ? "load" : "policy", (int)word.len, word.at,
@@ -217,7 +216,7 @@ static int check_filter(struct arena *a, const struct cmd_list *group_query,
 }
 
 /* Scenarios that were named must have their data; without names, those that have it are taken. */
-static int add_scenarios(struct arena *a, const struct options *o, struct study_runs *out)
+static int add_scenarios(struct arena *a, struct study_runs *out)
 {
     const char *left_out = NULL;
     struct err e = { 0 }, first = { 0 };
@@ -225,13 +224,13 @@ static int add_scenarios(struct arena *a, const struct options *o, struct study_
     const struct scenario *all = scenario_all(&n);
 
     for (int i = 0; i < n; i++) {
-        if (o->scenarios.n > 0 && !has_word(&o->scenarios, all[i].name))
+        if (!is_asked(&given.scenarios, all[i].name))
             continue;
-        if (o->is_report || scenario_has_data(&all[i], o->data, &e)) {
-            add_runs(a, o, &all[i], out);
+        if (given.is_report || scenario_has_data(&all[i], given.data, &e)) {
+            add_runs(a, &all[i], out);
             continue;
         }
-        if (o->scenarios.n > 0)
+        if (given.scenarios.n > 0)
             return cmd_fail(&e);
         first = left_out == NULL ? e : first;
         left_out =
@@ -242,57 +241,56 @@ static int add_scenarios(struct arena *a, const struct options *o, struct study_
     return 0;
 }
 
-static int choose(struct arena *a, const struct options *o, struct study_runs *out)
+static int choose(struct arena *a, struct study_runs *out)
 {
-    int status = check_scenarios(a, &o->scenarios);
+    int status = check_scenarios(a);
 
     if (status == 0)
-        status = add_scenarios(a, o, out);
+        status = add_scenarios(a, out);
     if (status == 0)
-        status = check_filter(a, &o->policies, out, false);
+        status = check_filter(a, &given.policies, out, false);
     if (status == 0)
-        status = check_filter(a, &o->loads, out, true);
+        status = check_filter(a, &given.loads, out, true);
     if (status != 0)
         return status;
-    keep_asked(o, out);
+    keep_asked(out);
     if (out->n == 0)
         return cmd_misuse(&cmd_study, "no run has one of these policies at one of these loads");
     return 0;
 }
 
 /* "-" where a scenario needs no data. */
-static const char *data_state(const struct scenario *s, const char *data)
+static const char *data_state(const struct scenario *s)
 {
     if (!scenario_needs_data(s))
         return "-";
-    return scenario_has_data(s, data, NULL) ? "there" : "missing";
+    return scenario_has_data(s, given.data, NULL) ? "there" : "missing";
 }
 
-static void list_one(struct arena *a, const struct options *o, const struct scenario *s)
+static void list_one(struct arena *a, const struct scenario *s)
 {
-    const int n_seeds = o->n_seeds > 0 ? (int)o->n_seeds : s->n_seeds;
+    const int n_seeds = given.n_seeds > 0 ? (int)given.n_seeds : s->n_seeds;
     const char *loads = s->loads != NULL ? arena_printf(a, "%g", s->loads[0]) : "as it is";
     struct study_run *keys;
 
     for (int i = 1; s->loads != NULL && s->loads[i] > 0; i++)
         loads = arena_printf(a, "%s,%g", loads, s->loads[i]);
     printf("%-10s %5d  %-11s %5d  %-7s  %s\n", s->name, scenario_runs(a, s, n_seeds, &keys), loads,
-           n_seeds, data_state(s, o->data), s->title);
+           n_seeds, data_state(s), s->title);
 }
 
-static int list(struct arena *a, const struct options *o)
+static int list(struct arena *a)
 {
-    int n, status = check_scenarios(a, &o->scenarios);
+    int n, status = check_scenarios(a);
     const struct scenario *all = scenario_all(&n);
 
     if (status != 0)
         return status;
     printf("%-10s %5s  %-11s %5s  %-7s  %s\n", "scenario", "runs", "loads", "seeds", "data",
            "what it is");
-    for (int i = 0; i < n; i++) {
-        if (o->scenarios.n == 0 || has_word(&o->scenarios, all[i].name))
-            list_one(a, o, &all[i]);
-    }
+    for (int i = 0; i < n; i++)
+        if (is_asked(&given.scenarios, all[i].name))
+            list_one(a, &all[i]);
     return 0;
 }
 
@@ -366,7 +364,7 @@ static int print_json(const struct results *b, struct err *e)
     buf_init(&text, (size_t)1 << 30);
     int rc = results_json(b, &text, e);
     if (rc == 0)
-        fwrite(buf_text(&text), 1, text.len, stdout);
+        rc = cmd_write(NULL, &text, e);
     buf_release(&text);
     return rc;
 }
@@ -374,12 +372,13 @@ static int print_json(const struct results *b, struct err *e)
 /* ---- running ---- */
 
 /* A report makes no directory. */
-static int check_place(struct arena *a, const struct options *o, struct err *e)
+static int check_place(struct arena *a, struct err *e)
 {
-    if (!o->is_report || access(arena_printf(a, "%s/runs", o->out), F_OK) == 0)
+    if (!given.is_report || access(arena_printf(a, "%s/runs", given.out), F_OK) == 0)
         return 0;
     return err_set(e, ENOENT,
-                   "%s: no study was run there; name another --out, or leave out --report", o->out);
+                   "%s: no study was run there; name another --out, or leave out --report",
+                   given.out);
 }
 
 /* As pool_run, where nothing is to be run. */
@@ -407,36 +406,36 @@ static bool has_scenario(const struct results *b, const struct scenario *s)
 }
 
 /* Of the scenarios that were named, else of those that have a run there. */
-static void print_found(const struct options *o, const struct study_runs *c,
-                        const struct results *b)
+static void print_found(const struct study_runs *c, const struct results *b)
 {
+    FILE *to = given.is_json ? stderr : stdout;
     int n = 0;
 
     for (int i = 0; i < c->n; i++)
-        n += o->scenarios.n > 0 || has_scenario(b, c->keys[i].scenario);
-    fprintf(o->is_json ? stderr : stdout, "%d of %d runs", b->n_rows, n);
+        n += given.scenarios.n > 0 || has_scenario(b, c->keys[i].scenario);
+    fprintf(to, "%d of %d runs", b->n_rows, n);
     if (b->n_rows < n)
-        fprintf(o->is_json ? stderr : stdout, "; %d missing", n - b->n_rows);
-    fprintf(o->is_json ? stderr : stdout, "; results are in %s\n", b->dir);
+        fprintf(to, "; %d missing", n - b->n_rows);
+    fprintf(to, "; results are in %s\n", b->dir);
 }
 
 /* Everything that is there is written and shown, also when some runs failed. */
-static int finish(struct arena *a, const struct options *o, const struct study_runs *c,
-                  const struct results *b, const struct pool_report *r, struct err *e)
+static int finish(struct arena *a, const struct study_runs *c, const struct results *b,
+                  const struct pool_report *r, struct err *e)
 {
     int rc = results_write(b, e);
 
     if (rc == 0)
         rc = report_write(a, b, e);
-    if (rc == 0 && o->is_json)
+    if (rc == 0 && given.is_json)
         rc = print_json(b, e);
     if (rc < 0)
         return rc;
-    if (!o->is_json)
+    if (!given.is_json)
         print_table(a, b);
-    if (o->is_report)
-        print_found(o, c, b);
-    else if (!o->is_json)
+    if (given.is_report)
+        print_found(c, b);
+    else if (!given.is_json)
         printf("%d runs done, %d found from before, %d failed; results are in %s\n", r->n_done,
                r->n_kept, r->n_failed, b->dir);
     if (r->first_failure == NULL)
@@ -447,8 +446,8 @@ static int finish(struct arena *a, const struct options *o, const struct study_r
 }
 
 /* What each of the chosen scenarios reads. */
-static int digest_data(struct arena *a, const struct options *o, const struct study_runs *c,
-                       struct results *b, struct err *e)
+static int digest_data(struct arena *a, const struct study_runs *c, struct results *b,
+                       struct err *e)
 {
     int n, rc = 0;
     const struct scenario *all = scenario_all(&n);
@@ -463,27 +462,27 @@ static int digest_data(struct arena *a, const struct options *o, const struct st
         if (!is_chosen)
             continue;
         data[b->n_data].scenario = &all[i];
-        rc = scenario_digest(a, &all[i], o->data, &data[b->n_data++].digest, e);
+        rc = scenario_digest(a, &all[i], given.data, &data[b->n_data++].digest, e);
     }
     return rc;
 }
 
-static int study(struct arena *a, const struct options *o, const struct study_runs *c,
-                 struct err *e)
+static int study(struct arena *a, const struct study_runs *c, struct err *e)
 {
-    const struct pool_options po = { .n_parallel = (int)o->n_parallel, .data = o->data };
-    struct results b = { .dir = o->out, .version = GOGH_VERSION, .build = results_build(a) };
+    const struct pool_options po = { .n_parallel = (int)given.n_parallel, .data = given.data };
+    struct results b = { .dir = given.out, .version = GOGH_VERSION, .build = results_build(a) };
     struct pool_report r;
-    int rc = check_place(a, o, e);
+    int rc = check_place(a, e);
 
-    if (rc == 0 && !o->is_report)
-        rc = digest_data(a, o, c, &b, e);
+    if (rc == 0 && !given.is_report)
+        rc = digest_data(a, c, &b, e);
     if (rc == 0)
         rc = results_lock(&b, e);
     if (rc == 0)
-        rc = o->is_report ? find_runs(a, &b, c, &r, e) : pool_run(a, &b, c->keys, c->n, &po, &r, e);
+        rc = given.is_report ? find_runs(a, &b, c, &r, e)
+                             : pool_run(a, &b, c->keys, c->n, &po, &r, e);
     if (rc == 0)
-        rc = finish(a, o, c, &b, &r, e);
+        rc = finish(a, c, &b, &r, e);
     results_unlock(&b);
     return rc;
 }
@@ -495,12 +494,9 @@ static int run(const struct cmd_call *call, struct err *e)
 
     given.data = scenario_data(given.data);
     if (given.is_list)
-        return list(call->arena, &given);
-    status = choose(call->arena, &given, &c);
-    if (status == 0)
-        status = study(call->arena, &given, &c, e);
-    free(c.keys);
-    return status;
+        return list(call->arena);
+    status = choose(call->arena, &c);
+    return status == 0 ? study(call->arena, &c, e) : status;
 }
 
 const struct cmd cmd_study = {

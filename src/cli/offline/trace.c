@@ -63,6 +63,18 @@ static const struct cmd_option options[] = {
     CMD_NUMBER("gangs", given.gangs, 0, 1),
 };
 
+static const struct trace_kind {
+    const char *name;
+    int (*read)(struct arena *a, struct trace_import *in, struct trace *out, struct err *e);
+} kinds[] = {
+    { "gavel", trace_import_gavel },
+    { "philly", trace_import_philly },
+    { "alibaba", trace_import_alibaba },
+    { "alibaba-nodes", NULL },    // is no trace but a cluster
+};
+
+static const struct trace_kind *kind;    // of an import; NULL: there is no such
+
 static int check_generate(const struct options *o)
 {
     if (o->kind[0] != '\0')
@@ -78,12 +90,9 @@ static int check_generate(const struct options *o)
 
 static int check_import(const struct options *o)
 {
-    static const char *const kinds[] = { "gavel", "philly", "alibaba", "alibaba-nodes" };
-    bool is_known = false;
-
-    for (int i = 0; i < 4; i++)
-        is_known |= strcmp(o->kind, kinds[i]) == 0;
-    if (!is_known)
+    for (int i = 0; i < CMD_COUNT(kinds); i++)
+        kind = strcmp(o->kind, kinds[i].name) == 0 ? &kinds[i] : kind;
+    if (!kind)
         return cmd_misuse(&cmd_trace,
                           "cannot import '%s': want gavel, philly, alibaba or "
                           "alibaba-nodes",
@@ -178,21 +187,11 @@ static int import_nodes(const struct options *o, struct arena *a, const char *te
     return rc;
 }
 
-static int import_jobs(const struct options *o, struct arena *a, struct trace_import *in,
-                       struct trace *t, struct err *e)
-{
-    if (strcmp(o->kind, "gavel") == 0)
-        return trace_import_gavel(a, in, t, e);
-    if (strcmp(o->kind, "philly") == 0)
-        return trace_import_philly(a, in, t, e);
-    return trace_import_alibaba(a, in, t, e);
-}
-
 /* Gavel's traces say what runs, so they need no truth; with one, jobs get promises. */
 static int import_with_draw(const struct options *o, struct arena *a, struct trace_import in,
                             struct err *e)
 {
-    const bool needs_draw = o->truth != NULL || strcmp(o->kind, "gavel") != 0;
+    const bool needs_draw = o->truth != NULL || kind->read != trace_import_gavel;
     struct trace_draw draw;
     struct ground g = { 0 };
     struct trace t;
@@ -205,7 +204,7 @@ static int import_with_draw(const struct options *o, struct arena *a, struct tra
         in.draw = &draw;
     }
     if (rc == 0)
-        rc = import_jobs(o, a, &in, &t, e);
+        rc = kind->read(a, &in, &t, e);
     if (rc == 0 && in.n_skipped > 0)
         fprintf(stderr, "gogh: %s: left out %d rows without a GPU or a duration\n", o->input,
                 in.n_skipped);
@@ -223,9 +222,7 @@ static int import(const struct options *o, struct arena *a, struct err *e)
 
     if (rc < 0)
         return rc;
-    if (strcmp(o->kind, "alibaba-nodes") == 0)
-        return import_nodes(o, a, in.text, in.len, e);
-    return import_with_draw(o, a, in, e);
+    return kind->read ? import_with_draw(o, a, in, e) : import_nodes(o, a, in.text, in.len, e);
 }
 
 static int run(const struct cmd_call *call, struct err *e)
