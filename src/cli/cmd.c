@@ -33,6 +33,11 @@ int cmd_misuse(const struct cmd *c, const char *format, ...)
     return EXIT_MISUSE;
 }
 
+bool cmd_is(const char *word, const char *is)
+{
+    return word != NULL && strcmp(word, is) == 0;
+}
+
 /* What getopt_long did not like: ':' a value is missing, '?' anything else. */
 static int bad_option(const struct cmd *c, char **argv, int answer)
 {

@@ -95,6 +95,9 @@ int cmd_fail(const struct err *e);
 /* Say what is wrong and how the command is used, on stderr; gives EXIT_MISUSE. */
 int cmd_misuse(const struct cmd *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Is it this word? NULL is none. */
+bool cmd_is(const char *word, const char *is);
+
 /* Print synopsis and help to stdout. */
 int cmd_help(const struct cmd *c);
 

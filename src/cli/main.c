@@ -82,11 +82,6 @@ static void set_log_level(const char *word)
     log_warn("GOGH_LOG=%s: want error, warn, info or debug", word);
 }
 
-static bool is_one_of(const char *word, const char *a, const char *b)
-{
-    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
-}
-
 int main(int argc, char **argv)
 {
     set_log_level(getenv("GOGH_LOG"));
@@ -94,9 +89,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "gogh: which command? 'gogh help' lists them\n");
         return EXIT_MISUSE;
     }
-    if (is_one_of(argv[1], "help", "--help") || strcmp(argv[1], "-h") == 0)
+    if (cmd_is(argv[1], "help") || cmd_is(argv[1], "--help") || cmd_is(argv[1], "-h"))
         return argc > 2 ? help_one(argv[2]) : help_all();
-    if (is_one_of(argv[1], "version", "--version") && argc == 2)
+    if ((cmd_is(argv[1], "version") || cmd_is(argv[1], "--version")) && argc == 2)
         return version();
     const struct cmd *c = find(argv[1]);
     return c ? cmd_run(c, argc, argv) : help_one(argv[1]);

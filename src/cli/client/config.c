@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/text/buf.h"
@@ -70,23 +69,18 @@ static int show(const struct config *c)
     return 0;
 }
 
-static bool is_word(const char *word, const char *is)
-{
-    return word != NULL && strcmp(word, is) == 0;
-}
-
 static int run(const struct cmd_call *call, struct err *e)
 {
     const char *verb = call->words[0], *path = call->words[1];
-    const bool is_check = is_word(verb, "check");
+    const bool is_check = cmd_is(verb, "check");
     struct config c;
 
-    if (is_word(verb, "template") && path == NULL) {
+    if (cmd_is(verb, "template") && path == NULL) {
         for (int i = 0; config_template[i]; i++)
             fputs(config_template[i], stdout);
         return 0;
     }
-    if (!is_check && !is_word(verb, "show"))
+    if (!is_check && !cmd_is(verb, "show"))
         return cmd_misuse(call->cmd, "want check, show or template");
     if (read_config(call->arena, path, !is_check, &c, e) < 0)
         return -e->code;

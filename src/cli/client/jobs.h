@@ -1,4 +1,6 @@
-/* jobs.h - lists of jobs, for `gogh jobs` and `gogh top`. jobs.c has them. */
+/* jobs.h - lists of jobs and of GPUs, for `gogh jobs`, `nodes` and `top`. jobs.c and nodes.c have
+ * them.
+ */
 #ifndef CLI_CLIENT_JOBS_H
 #define CLI_CLIENT_JOBS_H
 
@@ -22,5 +24,8 @@ const char *jobs_beyond(struct arena *a, const json_t *job);
 
 /* The GPUs it runs on, or why it does not. */
 const char *jobs_gpus(struct arena *a, const json_t *job);
+
+/* A row a GPU, the first 'n_most' of them. */
+void nodes_gpus(struct arena *a, const json_t *gpus, int n_most, struct buf *out);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "cli/client/client.h"
 #include "cli/cmd.h"
-#include "cli/client/nodes.h"
+#include "cli/client/jobs.h"
 #include "cli/table.h"
 
 static const char help[] =
@@ -99,7 +99,7 @@ static int check(const struct cmd_call *call)
 {
     const char *const *words = call->words;
 
-    if (words[0] != NULL && strcmp(words[0], "drain") != 0 && strcmp(words[0], "resume") != 0)
+    if (words[0] != NULL && !cmd_is(words[0], "drain") && !cmd_is(words[0], "resume"))
         return cmd_misuse(call->cmd, "'%s': want drain or resume", words[0]);
     if (words[0] != NULL && words[1] == NULL)
         return cmd_misuse(call->cmd, "which node?");

@@ -188,10 +188,9 @@ static int do_revoke(struct arena *a, const char *name, struct err *e)
 static int check(const struct cmd_call *call)
 {
     const char *verb = call->words[0], *name = call->words[1];
-    bool is_new = verb != NULL && strcmp(verb, "new") == 0;
-    bool is_list = verb != NULL && strcmp(verb, "list") == 0;
+    const bool is_new = cmd_is(verb, "new"), is_list = cmd_is(verb, "list");
 
-    if (verb == NULL || (!is_new && !is_list && strcmp(verb, "revoke") != 0))
+    if (!is_new && !is_list && !cmd_is(verb, "revoke"))
         return cmd_misuse(call->cmd, "say what to do: new, list or revoke");
     if (is_list ? name != NULL : name == NULL)
         return cmd_misuse(call->cmd, is_list ? "'list' takes no name" : "say which token: NAME");

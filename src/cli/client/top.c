@@ -19,7 +19,6 @@
 #include "cli/client/client.h"
 #include "cli/cmd.h"
 #include "cli/client/jobs.h"
-#include "cli/client/nodes.h"
 #include "cli/table.h"
 #include "cli/when.h"
 
@@ -59,22 +58,21 @@ static int by_watts(const void *a, const void *b)
     return x->index > y->index ? 1 : -1;
 }
 
-/* A new list; what draws nothing comes last, in the order it had. */
-static json_t *sorted(struct arena *a, const json_t *rows)
+/* What draws nothing comes last, in the order it had. */
+static void sort(struct arena *a, json_t *rows)
 {
     size_t n = json_array_size(rows);
-    struct drawing_row *r = ARENA_ARRAY(a, struct drawing_row, n + 1);
-    json_t *out = json_array();
+    struct drawing_row *r = ARENA_ARRAY(a, struct drawing_row, n);
 
     for (size_t i = 0; i < n; i++) {
         double w = json_number_of(json_array_get(rows, i), "watts");
 
-        r[i] = (struct drawing_row){ json_array_get(rows, i), isfinite(w) ? w : -1, i };
+        r[i] =
+            (struct drawing_row){ json_incref(json_array_get(rows, i)), isfinite(w) ? w : -1, i };
     }
     qsort(r, n, sizeof *r, by_watts);
     for (size_t i = 0; i < n; i++)
-        json_array_append(out, r[i].row);
-    return out;
+        json_array_set_new(rows, i, r[i].row);
 }
 
 static void page_close(struct top_page *v)
@@ -82,32 +80,26 @@ static void page_close(struct top_page *v)
     json_decref(v->gpus);
     json_decref(v->jobs);
     client_close(v->client);
-    *v = (struct top_page){ 0 };
 }
 
 /* Ask for all of it; each look has a client of its own, so that nothing piles up. */
 static int page_open(struct top_page *v, struct err *e)
 {
-    json_t *live = json_array(), *gpus = json_array();
-    int rc;
-
-    *v = (struct top_page){ 0 };
-    rc = client_open(&v->client, e);
+    *v = (struct top_page){ .gpus = json_array(), .jobs = json_array() };
+    int rc = client_open(&v->client, e);
     if (rc == 0)
         rc = client_get(v->client, "/v1/status", &v->status, e);
     if (rc == 0)
-        rc = client_list(v->client, "/v1/gpus", "gpus", gpus, e);
+        rc = client_list(v->client, "/v1/gpus", "gpus", v->gpus, e);
     if (rc == 0)
-        rc = jobs_live(v->client, "/v1/jobs", live, e);
-    if (rc == 0) {
-        v->gpus = sorted(client_arena(v->client), gpus);
-        v->jobs = sorted(client_arena(v->client), live);
-    }
-    json_decref(live);
-    json_decref(gpus);
-    if (rc < 0)
+        rc = jobs_live(v->client, "/v1/jobs", v->jobs, e);
+    if (rc < 0) {
         page_close(v);
-    return rc;
+        return rc;
+    }
+    sort(client_arena(v->client), v->gpus);
+    sort(client_arena(v->client), v->jobs);
+    return 0;
 }
 
 /* ---- the page ---- */

@@ -61,11 +61,6 @@ static const struct cmd_option options[] = {
     CMD_FLAG("prove", given.is_proving),       CMD_FLAG("json", given.is_json),
 };
 
-static bool is_first(const struct cmd_call *call, const char *name)
-{
-    return call->words[0] && strcmp(call->words[0], name) == 0;
-}
-
 static int check_names(const struct cmd_call *call)
 {
     for (const char **name = call->words; *name; name++)
@@ -89,7 +84,8 @@ static bool are_parts(const char *names, bool (*knows)(struct slice part))
 
 static int check(const struct cmd_call *call)
 {
-    const bool is_optimize = is_first(call, "optimize"), is_serve = is_first(call, "serve");
+    const bool is_optimize = cmd_is(call->words[0], "optimize"),
+               is_serve = cmd_is(call->words[0], "serve");
 
     if ((is_optimize || is_serve) && call->words[1])
         return cmd_misuse(call->cmd, "'%s' stands alone", call->words[0]);
@@ -115,9 +111,9 @@ static int run(const struct cmd_call *call, struct err *e)
                                        .is_proving = given.is_proving,
                                        .is_json = given.is_json };
 
-    if (is_first(call, "optimize"))
+    if (cmd_is(call->words[0], "optimize"))
         return bench_optimize(&how, e);
-    if (is_first(call, "serve"))
+    if (cmd_is(call->words[0], "serve"))
         return bench_serve(&how, e);
     return bench_run(call->words, how.runs, how.is_json, e);
 }

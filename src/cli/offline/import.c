@@ -55,12 +55,11 @@ static int check(const struct cmd_call *call)
 
     o->kind = call->words[0];
     o->input = call->words[1];
-    bool is_gavel = o->kind != NULL && strcmp(o->kind, "gavel") == 0;
-    bool is_csv = o->kind != NULL && strcmp(o->kind, "csv") == 0;
+    const bool is_gavel = cmd_is(o->kind, "gavel"), is_csv = cmd_is(o->kind, "csv");
 
     if (o->kind == NULL)
         return cmd_misuse(call->cmd, "say what to import: gavel, zeus or csv");
-    if (!is_gavel && !is_csv && strcmp(o->kind, "zeus") != 0)
+    if (!is_gavel && !is_csv && !cmd_is(o->kind, "zeus"))
         return cmd_misuse(call->cmd, "cannot import '%s': want gavel, zeus or csv", o->kind);
     if (o->input == NULL)
         return cmd_misuse(call->cmd, "say which file or directory to import");

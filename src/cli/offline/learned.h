@@ -1,15 +1,10 @@
-/* learned.h - models on the command line: which one is meant, and what is in it.
- *
- * Shared by `gogh train`, `gogh catalog model` and every command that takes --model.
- */
+/* learned.h - what is in a model, for `gogh train` and `gogh catalog model`. */
 #ifndef CLI_OFFLINE_LEARNED_H
 #define CLI_OFFLINE_LEARNED_H
 
 #include <jansson.h>
 
-struct err;
 struct model;
-struct store;
 
 /* What it learned from, each member's held-out errors and weights, P2's contest. */
 void learned_print(const struct model *m);

@@ -10,7 +10,6 @@
 #include "base/text/json.h"
 #include "catalog/catalog.h"
 #include "cli/cmd.h"
-#include "cli/offline/learned.h"
 #include "estimate/estimate.h"
 #include "nn/gp.h"
 #include "refine/model.h"
