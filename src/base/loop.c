@@ -56,8 +56,7 @@ struct loop {
     struct source *sources;    // (n_sources) by descriptor
     int n_sources;
     uint32_t next_stamp;
-    struct loop_timer **timers;    // (n_timers) a heap, the next one first
-    int n_timers, cap_timers;
+    struct loop_timer *timers;    // those that are set, the next one first
     sigset_t mask;
     struct callback on_signal[SIGNALS];
     struct callback at_end[AT_END_MAX];
@@ -161,10 +160,8 @@ static int open_descriptors(struct loop *l, struct err *e)
 
 int loop_create(struct loop **out, struct err *e)
 {
-    struct loop *l = calloc(1, sizeof *l);
+    struct loop *l = heap_array(1, sizeof *l);
 
-    if (!l)
-        return err_set(e, ENOMEM, "event loop: out of memory");
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->has_work, NULL);
     pthread_cond_init(&l->has_done, NULL);
@@ -188,17 +185,6 @@ static void calls_drop(struct calls *c)
         free(one);
 }
 
-void loop_leave(struct loop *l)
-{
-    if (l->epoll >= 0)
-        close(l->epoll);
-    if (l->wake >= 0)
-        close(l->wake);
-    if (l->signals >= 0)
-        close(l->signals);
-    l->epoll = l->wake = l->signals = -1;
-}
-
 void loop_destroy(struct loop *l)
 {
     if (!l)
@@ -209,14 +195,16 @@ void loop_destroy(struct loop *l)
     pthread_mutex_unlock(&l->lock);
     for (int i = 0; i < l->n_workers; i++)
         pthread_join(l->workers[i], NULL);
-    loop_leave(l);
+    const int fds[] = { l->epoll, l->wake, l->signals };
+    for (int i = 0; i < 3; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
     calls_drop(&l->posted);
     calls_drop(&l->waiting);
     pthread_cond_destroy(&l->has_done);
     pthread_cond_destroy(&l->has_work);
     pthread_mutex_destroy(&l->lock);
     free(l->sources);
-    free(l->timers);
     free(l);
 }
 
@@ -273,80 +261,45 @@ static void serve(struct loop *l, const struct epoll_event *ev)
     note_time(l, what, began_s);
 }
 
-/* ---- timers: a binary heap that knows where each one stands ---- */
-
-static void timer_put(struct loop *l, int place, struct loop_timer *t)
-{
-    l->timers[place] = t;
-    t->place = place;
-}
-
-static void timer_rise(struct loop *l, struct loop_timer *t)
-{
-    int at = t->place;
-
-    while (at > 0 && l->timers[(at - 1) / 2]->due_s > t->due_s) {
-        timer_put(l, at, l->timers[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-    timer_put(l, at, t);
-}
-
-static void timer_sink(struct loop *l, struct loop_timer *t)
-{
-    int at = t->place;
-
-    for (;;) {
-        int child = 2 * at + 1;
-        if (child + 1 < l->n_timers && l->timers[child + 1]->due_s < l->timers[child]->due_s)
-            child++;
-        if (child >= l->n_timers || l->timers[child]->due_s >= t->due_s)
-            break;
-        timer_put(l, at, l->timers[child]);
-        at = child;
-    }
-    timer_put(l, at, t);
-}
+/* ---- timers: some two dozen in a daemon, in the order in which they are due ---- */
 
 void loop_timer_init(struct loop_timer *t, struct loop *l, const char *what, loop_f *f, void *self)
 {
     *t = (struct loop_timer){
-        .loop = l, .what = what, .f = f, .self = self, .due_s = (double)INFINITY, .place = -1
+        .loop = l, .what = what, .f = f, .self = self, .due_s = (double)INFINITY
     };
 }
 
 void loop_timer_clear(struct loop_timer *t)
 {
-    struct loop *l = t->loop;
-
-    if (!l || t->place < 0)
+    if (!t->loop)
         return;
-    struct loop_timer *last = l->timers[--l->n_timers];
-    if (last != t) {
-        timer_put(l, t->place, last);
-        timer_sink(l, last);
-        timer_rise(l, last);
+    for (struct loop_timer **at = &t->loop->timers; *at; at = &(*at)->next) {
+        if (*at == t) {
+            *at = t->next;
+            break;
+        }
     }
-    t->place = -1;
     t->due_s = (double)INFINITY;
 }
 
 void loop_timer_set(struct loop_timer *t, double after_s)
 {
-    struct loop *l = t->loop;
+    struct loop_timer **at = &t->loop->timers;
 
     loop_timer_clear(t);
     t->due_s = clock_stopwatch_s() + fmax(after_s, 0);
-    GROW(l->timers, l->n_timers, l->cap_timers);
-    timer_put(l, l->n_timers++, t);
-    timer_rise(l, t);
+    while (*at && (*at)->due_s <= t->due_s)
+        at = &(*at)->next;
+    t->next = *at;
+    *at = t;
 }
 
 /* Those that were due when the turn began; what they set goes into the next turn. */
 static void ring(struct loop *l, double now_s)
 {
-    while (l->n_timers > 0 && l->timers[0]->due_s <= now_s) {
-        struct loop_timer *t = l->timers[0];
+    while (l->timers && l->timers->due_s <= now_s) {
+        struct loop_timer *t = l->timers;
         loop_timer_clear(t);
         call(l, t->what, t->f, t->self);
     }
@@ -375,10 +328,8 @@ void loop_at_turn_end(struct loop *l, const char *what, loop_f *f, void *self)
 
 static struct call *call_make(const char *what, loop_f *work, loop_f *f, void *self)
 {
-    struct call *one = malloc(sizeof *one);
+    struct call *one = heap_array(1, sizeof *one);
 
-    if (!one)
-        abort();
     *one = (struct call){ .what = what, .work = work, .f = f, .self = self };
     return one;
 }
@@ -481,7 +432,7 @@ static bool wait_for_workers(struct loop *l, double until_s)
     return is_done;
 }
 
-bool loop_settle_within(struct loop *l, double most_s)
+bool loop_settle(struct loop *l, double most_s)
 {
     const double until_s = clock_stopwatch_s() + fmin(most_s, 1e9);
     bool is_more = true;
@@ -495,11 +446,6 @@ bool loop_settle_within(struct loop *l, double most_s)
         pthread_mutex_unlock(&l->lock);
     }
     return true;
-}
-
-void loop_settle(struct loop *l)
-{
-    (void)loop_settle_within(l, (double)INFINITY);
 }
 
 /* ---- turning ---- */
@@ -537,8 +483,8 @@ static int wait_ms(const struct loop *l, double most_s)
 {
     double wait_s = most_s;
 
-    if (l->n_timers > 0)
-        wait_s = fmin(wait_s, l->timers[0]->due_s - clock_stopwatch_s());
+    if (l->timers)
+        wait_s = fmin(wait_s, l->timers->due_s - clock_stopwatch_s());
     if (!(wait_s < 3600))
         wait_s = 3600;
     return wait_s > 0 ? (int)ceil(wait_s * 1e3) : 0;

@@ -41,8 +41,8 @@ struct loop_timer {
     const char *what;
     loop_f *f;
     void *self;
-    double due_s;    // on the stopwatch; INFINITY: unset
-    int place;       // in the loop's heap; -1: unset
+    double due_s;               // on the stopwatch; INFINITY: unset
+    struct loop_timer *next;    // the loop's: who is due after it
 };
 void loop_timer_init(struct loop_timer *t, struct loop *l, const char *what, loop_f *f, void *self);
 void loop_timer_set(struct loop_timer *t, double after_s);
@@ -66,8 +66,7 @@ void loop_work(struct loop *l, const char *what, loop_f *work, loop_f *done, voi
 /* Wait for all work that was handed in, and call what it brought: before its owners go. Work may
  * hang: then false, after 'most_s', and its owners must not go.
  */
-void loop_settle(struct loop *l);
-bool loop_settle_within(struct loop *l, double most_s);
+bool loop_settle(struct loop *l, double most_s);
 
 /* One turn: wait at most 'most_s' for something to be ready, serve it. For loop_run, and tests. */
 int loop_turn(struct loop *l, double most_s, struct err *e);
@@ -75,10 +74,6 @@ int loop_turn(struct loop *l, double most_s, struct err *e);
 /* Turn until loop_stop; -Exxx when waiting itself fails. */
 int loop_run(struct loop *l, struct err *e);
 void loop_stop(struct loop *l);
-
-/* In a child after fork: close the loop's descriptors without touching what the parent waits for.
- */
-void loop_leave(struct loop *l);
 
 /* How long turns held the loop: for the metric that proves it. Bucket i counts turns of at
  * most loop_buckets_s[i]; the last one has no end.

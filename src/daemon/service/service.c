@@ -467,7 +467,7 @@ void service_close(struct service *s)
     feed_destroy(s->feed);
     auth_close(s->auth);
     bool is_training = s->has_cycle && s->cycle.trainer && trainer_is_busy(s->cycle.trainer);
-    if (s->loop && (!loop_settle_within(s->loop, SETTLE_S) || is_training))
+    if (s->loop && (!loop_settle(s->loop, SETTLE_S) || is_training))
         end_without_them();
     record_close(s->record);
     watch_destroy(s->watch);

@@ -265,7 +265,7 @@ static void box_open(struct box *b)
 static void box_close(struct box *b)
 {
     watch_destroy(b->watch);
-    loop_settle(b->loop);
+    loop_settle(b->loop, 600);
     loop_destroy(b->loop);
     energy_destroy(b->energy);
     close(b->fd);
@@ -327,7 +327,7 @@ static void pass(struct box *b, int n)
                 report(b, j, "");
         }
         turn(b);
-        loop_settle(b->loop);
+        loop_settle(b->loop, 600);
         listen_all(b);
     }
 }
@@ -1005,7 +1005,7 @@ START_TEST(a_driver_that_hangs_holds_nobody)
     }
     ck_assert_str_eq(watch_power_source(b.watch, 1), "model");
     pthread_mutex_unlock(&hang);
-    loop_settle(b.loop);
+    loop_settle(b.loop, 600);
     ck_assert_str_eq(watch_power_source(b.watch, 1), "rocm");
     box_close(&b);
 }
