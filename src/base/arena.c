@@ -124,7 +124,7 @@ void *arena_grow(struct arena *a, void *array, int n, int *cap, size_t size)
 
 char *arena_strdup(struct arena *a, const char *s)
 {
-    return arena_strndup(a, s, strlen(s));
+    return s ? arena_strndup(a, s, strlen(s)) : NULL;
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)

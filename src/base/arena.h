@@ -37,7 +37,7 @@ void *arena_array(struct arena *a, size_t n, size_t size);
  */
 void *arena_grow(struct arena *a, void *array, int n, int *cap, size_t size);
 
-/* Copies of strings, always terminated. */
+/* Copies of strings, always terminated. Of NULL: NULL. */
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));

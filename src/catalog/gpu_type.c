@@ -45,18 +45,12 @@ static const struct figure *figure_find(struct slice key)
     return NULL;
 }
 
-/* How much of a user's text an error repeats. */
-static int shown(struct slice s)
-{
-    return s.len < 40 ? (int)s.len : 40;
-}
-
 static int set_year(struct gpu_type *t, struct slice value, struct err *e)
 {
     long year;
 
     if (text_to_long(value, YEAR_LOW, YEAR_HIGH, &year) < 0)
-        return err_set(e, EINVAL, "year=%.*s: want a whole year from %d to %d", shown(value),
+        return err_set(e, EINVAL, "year=%.*s: want a whole year from %d to %d", slice_shown(value),
                        value.at, YEAR_LOW, YEAR_HIGH);
     t->year = (int)year;
     return 0;
@@ -69,7 +63,7 @@ static int set_share_max(struct gpu_type *t, struct slice value, struct err *e)
     if (text_to_long(value, 0, 1, &n) < 0)
         return err_set(e, EINVAL,
                        "share_max=%.*s: want 1 (nobody shares such a GPU) or 0 (as theta says)",
-                       shown(value), value.at);
+                       slice_shown(value), value.at);
     t->share_max = (int)n;
     return 0;
 }
@@ -84,14 +78,14 @@ int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struc
     if (slice_is(key, "share_max"))
         return set_share_max(t, value, e);
     if (!f)
-        return err_set(e, EINVAL, "no such GPU figure '%.*s': use one of " KEYS, shown(key),
+        return err_set(e, EINVAL, "no such GPU figure '%.*s': use one of " KEYS, slice_shown(key),
                        key.at);
     if (text_to_double(value, &number) < 0)
         return err_set(e, EINVAL, "%s=%.*s: not a number; write %s in %s from %g to %g", f->key,
-                       shown(value), value.at, f->key, f->unit, f->low, f->high);
+                       slice_shown(value), value.at, f->key, f->unit, f->low, f->high);
     if (number < f->low || number > f->high)
-        return err_set(e, EINVAL, "%s=%.*s is out of range: want %g to %g %s", f->key, shown(value),
-                       value.at, f->low, f->high, f->unit);
+        return err_set(e, EINVAL, "%s=%.*s is out of range: want %g to %g %s", f->key,
+                       slice_shown(value), value.at, f->low, f->high, f->unit);
     number *= f->scale;
     memcpy((char *)t + f->offset, &number, sizeof number);
     return 0;

@@ -28,9 +28,9 @@ struct gpu_type {
     double sleep_w;              // deepest state that wakes in seconds
     double cap_w;                // default power limit (TDP)
     double limit_low_w;          // lowest power limit it accepts; 0 or NaN: it has no other
+    int share_max;               // 1: nobody shares one; 0: as the cluster's theta says
     int year;                    // of introduction
     const char *source;          // where the figures are from
-    int share_max;               // 1: nobody shares one; 0: as the cluster's theta says
 };
 
 /* The built-in type called 'name' or one of its aliases ("v100" is "v100-16"), by

@@ -116,19 +116,13 @@ struct slice workload_name_split(const char *name, double *batch)
     return all;
 }
 
-/* How much of a user's text an error repeats. */
-static int shown(struct slice s)
-{
-    return s.len < 40 ? (int)s.len : 40;
-}
-
 static int set_text(struct arena *a, const char **field, struct slice key, struct slice value,
                     struct err *e)
 {
     if (value.len > 0 && !text_is_name(value))
         return err_set(e, EINVAL,
                        "%.*s: want 1 to 200 printable bytes of UTF-8, or nothing if unknown",
-                       shown(key), key.at);
+                       slice_shown(key), key.at);
     *field = value.len > 0 ? arena_strndup(a, value.at, value.len) : NULL;
     return 0;
 }
@@ -140,8 +134,8 @@ static int set_batch(struct arena *a, struct workload *w, struct slice value, st
 
     if (value.len > 0) {
         if (text_to_long(value, 1, WORKLOAD_BATCH_MAX, &whole) < 0)
-            return err_set(e, EINVAL, "batch=%.*s: want a whole number from 1 to %d", shown(value),
-                           value.at, WORKLOAD_BATCH_MAX);
+            return err_set(e, EINVAL, "batch=%.*s: want a whole number from 1 to %d",
+                           slice_shown(value), value.at, WORKLOAD_BATCH_MAX);
         batch = (double)whole;
     }
     w->batch = batch;
@@ -156,7 +150,7 @@ static int set_inference(struct workload *w, struct slice value, struct err *e)
 {
     if (!slice_is(value, "0") && !slice_is(value, "1"))
         return err_set(e, EINVAL, "inference=%.*s: want 0 for training or 1 for inference",
-                       shown(value), value.at);
+                       slice_shown(value), value.at);
     w->is_inference = slice_is(value, "1");
     return 0;
 }
@@ -168,9 +162,9 @@ static int set_number(struct workload *w, int i, struct slice value, struct err 
 
     if (value.len > 0 && text_to_double(value, &number) < 0)
         return err_set(e, EINVAL, "%s=%.*s: not a number; want 0 to %g, or nothing for unknown",
-                       key, shown(value), value.at, numbers[i].high);
+                       key, slice_shown(value), value.at, numbers[i].high);
     if (number < 0 || number > numbers[i].high)
-        return err_set(e, EINVAL, "%s=%.*s is out of range: want 0 to %g", key, shown(value),
+        return err_set(e, EINVAL, "%s=%.*s is out of range: want 0 to %g", key, slice_shown(value),
                        value.at, numbers[i].high);
     workload_set_number(w, i, number);
     return 0;
@@ -193,6 +187,6 @@ int workload_set(struct arena *a, struct workload *w, struct slice key, struct s
         if (slice_is(key, workload_number_names[i]))
             return set_number(w, i, value, e);
     }
-    return err_set(e, EINVAL, "no such workload feature '%.*s': use one of " KEYS, shown(key),
+    return err_set(e, EINVAL, "no such workload feature '%.*s': use one of " KEYS, slice_shown(key),
                    key.at);
 }

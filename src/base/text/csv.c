@@ -8,13 +8,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-#define SHOWN_MAX 40    // bytes of somebody's input that fit into a sentence
-
-static int shown(struct slice s)
-{
-    return (int)(s.len < SHOWN_MAX ? s.len : SHOWN_MAX);
-}
-
 static bool at_line_end(const struct csv *c)
 {
     return c->at == c->end || *c->at == '\n' ||
@@ -156,7 +149,7 @@ static int check_header(const struct csv *c, struct err *e)
         for (int k = 0; k < i; k++) {
             if (c->column[k].len == name.len && memcmp(c->column[k].at, name.at, name.len) == 0)
                 return err_set(e, EINVAL, "%s:%d: column '%.*s' is there twice; remove one",
-                               c->name, c->line, shown(name), name.at);
+                               c->name, c->line, slice_shown(name), name.at);
         }
     }
     return 0;
@@ -227,9 +220,9 @@ int csv_number(const struct csv *c, int column, bool may_be_empty, double *out, 
     rc = text_to_double(field, out);
     if (rc == -ERANGE)
         return err_set(e, EINVAL, "%s:%d: column '%.*s': '%.*s' is too large a number", c->name,
-                       c->line, shown(name), name.at, shown(field), field.at);
+                       c->line, slice_shown(name), name.at, slice_shown(field), field.at);
     if (rc < 0)
         return err_set(e, EINVAL, "%s:%d: column '%.*s': want a number, got '%.*s'", c->name,
-                       c->line, shown(name), name.at, shown(field), field.at);
+                       c->line, slice_shown(name), name.at, slice_shown(field), field.at);
     return 0;
 }

@@ -16,6 +16,11 @@ bool slice_is(struct slice s, const char *word)
     return strlen(word) == s.len && (s.len == 0 || memcmp(s.at, word, s.len) == 0);
 }
 
+int slice_shown(struct slice s)
+{
+    return s.len < 40 ? (int)s.len : 40;
+}
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -213,12 +218,21 @@ bool text_alike(const char *a, const char *b)
     }
 }
 
-const char *text_unalias(const char *const (*pairs)[2], int n, const char *name)
+const char *text_unalias(const char *const (*rows)[TEXT_ALIASES], int n, const char *name)
 {
     for (int i = 0; i < n; i++)
-        if (text_alike(pairs[i][0], name))
-            return pairs[i][1];
+        for (int k = 1; k < TEXT_ALIASES && rows[i][k]; k++)
+            if (text_alike(rows[i][k], name))
+                return rows[i][0];
     return name;
+}
+
+int text_find(const char *const *words, int n, const char *word)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(words[i], word) == 0)
+            return i;
+    return -1;
 }
 
 int text_distance(const char *a, const char *b)

@@ -17,6 +17,7 @@ struct slice {
 
 struct slice slice_of(const char *s);
 bool slice_is(struct slice s, const char *word);
+int slice_shown(struct slice s);            // how much of a user's text an error repeats
 struct slice slice_trim(struct slice s);    // without blanks at either end
 
 /* The next item of a list that is parted by 'separator'; '*list' moves behind it. False: no more.
@@ -46,10 +47,14 @@ bool text_is_name(struct slice s);
  */
 bool text_alike(const char *a, const char *b);
 
-/* What 'name' is another name for, by text_alike, of 'n' pairs (another name, the name): else
+/* What 'name' is another name for, by text_alike, of 'n' rows (the name, others for it): else
  * itself.
  */
-const char *text_unalias(const char *const (*pairs)[2], int n, const char *name);
+#define TEXT_ALIASES 5
+const char *text_unalias(const char *const (*rows)[TEXT_ALIASES], int n, const char *name);
+
+/* Where 'word' is among 'n' others; -1: nowhere. */
+int text_find(const char *const *words, int n, const char *word);
 
 /* How many letters one must add, drop or change to make one of the other, without regard
  * to case; of the first 100 bytes.

@@ -74,8 +74,7 @@ static int whole(struct csv_reader *r, enum csv_column c, long low, long high, l
     if (s.len == 0 || text_to_long(s, low, high, out) == 0)
         return 0;
     return err_set(r->e, EINVAL, "%s:%d: %s: want a whole number from %ld to %ld, not '%.*s'",
-                   r->csv.name, r->csv.line, column_names[c], low, high,
-                   (int)(s.len < 40 ? s.len : 40), s.at);
+                   r->csv.name, r->csv.line, column_names[c], low, high, slice_shown(s), s.at);
 }
 
 static int open_columns(struct csv_reader *r)
@@ -100,7 +99,7 @@ static int open_columns(struct csv_reader *r)
                            "%s:%d: unknown column '%.*s'; known are workload, gpu, "
                            "neighbour, batch, n_gpus, spread, limit_w, throughput, watts, fits, "
                            "time, duration_s, noise",
-                           r->csv.name, r->csv.line, (int)(s.len < 40 ? s.len : 40), s.at);
+                           r->csv.name, r->csv.line, slice_shown(s), s.at);
     }
     return 0;
 }
