@@ -12,15 +12,10 @@
  */
 #define CHILDREN 4
 
-void heap_init(struct heap *h)
-{
-    *h = (struct heap){ 0 };
-}
-
 void heap_release(struct heap *h)
 {
     free(h->items);
-    heap_init(h);
+    *h = (struct heap){ 0 };
 }
 
 static bool comes_before(const struct heap_item *a, const struct heap_item *b)

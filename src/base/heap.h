@@ -1,7 +1,7 @@
 /* heap.h - what happens next: a min-heap of (time, sequence) with a payload.
  *
  * Equal times come out in the order they went in, so a simulation repeats exactly.
- * Owns heap memory; release when done.
+ * Empty when zeroed; owns heap memory, so release when done.
  */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H
@@ -23,7 +23,6 @@ struct heap {
     uint64_t next_seq;
 };
 
-void heap_init(struct heap *h);
 void heap_release(struct heap *h);
 void heap_push(struct heap *h, double at_s, uint32_t kind, int32_t index, uint32_t stamp);
 

@@ -8,15 +8,10 @@
 
 #define SLOTS_MIN 16
 
-void map_u64_init(struct map_u64 *m)
-{
-    *m = (struct map_u64){ 0 };
-}
-
 void map_u64_release(struct map_u64 *m)
 {
     free(m->slots);
-    map_u64_init(m);
+    *m = (struct map_u64){ 0 };
 }
 
 /* Where a search for 'key' begins. Keys are often packed fields, so high bits must
@@ -78,16 +73,11 @@ void map_u64_prefetch(const struct map_u64 *m, uint64_t key)
 
 /* ---- names ---- */
 
-void map_init(struct map *m)
-{
-    *m = (struct map){ 0 };
-}
-
 void map_release(struct map *m)
 {
     map_u64_release(&m->by_hash);
     free(m->names);
-    map_init(m);
+    *m = (struct map){ 0 };
 }
 
 /* FNV-1a; names are short. */

@@ -1,9 +1,9 @@
 /* map.h - names to small integers, and 64-bit keys to small integers.
  *
  * Open addressing, power-of-two tables, never shrinking, no deletion: made for
- * interning what a run meets. Owns heap memory; release when done. A map of keys holds
- * millions and is searched a million times at start: its slots are as small as can be.
- * A map of names is one of their hashes.
+ * interning what a run meets. Empty when zeroed; owns heap memory, so release when done.
+ * A map of keys holds millions and is searched a million times at start: its slots are as
+ * small as can be. A map of names is one of their hashes.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
@@ -19,7 +19,6 @@ struct map_u64 {
     size_t n_slots, n_used;
 };
 
-void map_u64_init(struct map_u64 *m);
 void map_u64_release(struct map_u64 *m);
 int map_u64_get(const struct map_u64 *m, uint64_t key);    // -1: none
 void map_u64_set(struct map_u64 *m, uint64_t key, int value);
@@ -36,7 +35,6 @@ struct map {
     int n, cap;
 };
 
-void map_init(struct map *m);
 void map_release(struct map *m);
 
 /* The value of 'name', or -1. */

@@ -6,15 +6,10 @@
 
 #include "base/grow.h"
 
-void samples_init(struct samples *s)
-{
-    *s = (struct samples){ 0 };
-}
-
 void samples_release(struct samples *s)
 {
     free(s->v);
-    samples_init(s);
+    *s = (struct samples){ 0 };
 }
 
 void samples_add(struct samples *s, double v)
@@ -33,7 +28,7 @@ double samples_mean(const struct samples *s)
     return s->n == 0 ? (double)NAN : sum / (double)s->n;
 }
 
-static int compare(const void *a, const void *b)
+int by_number(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
 
@@ -48,7 +43,7 @@ double samples_quantile(struct samples *s, double q)
     assert(q >= 0 && q <= 1);
     if (s->n == 0)
         return (double)NAN;
-    qsort(s->v, (size_t)s->n, sizeof *s->v, compare);
+    qsort(s->v, (size_t)s->n, sizeof *s->v, by_number);
     at = q * (double)(s->n - 1);
     i = (int)at;
     part = at - (double)i;

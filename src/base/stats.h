@@ -2,15 +2,15 @@
 #ifndef BASE_STATS_H
 #define BASE_STATS_H
 
-#include <stddef.h>
+/* For qsort: doubles, the smallest first. */
+int by_number(const void *a, const void *b);
 
-/* A growing list of samples. Owns heap memory; release when done. */
+/* A growing list of samples. Empty when zeroed; owns heap memory, so release when done. */
 struct samples {
     double *v;
     int n, cap;
 };
 
-void samples_init(struct samples *s);
 void samples_release(struct samples *s);
 void samples_add(struct samples *s, double v);
 double samples_mean(const struct samples *s);    // NaN when empty

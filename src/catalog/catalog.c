@@ -16,11 +16,6 @@ void catalog_init(struct catalog *c)
 {
     *c = (struct catalog){ 0 };
     arena_init(&c->arena);
-    map_init(&c->type_by_name);
-    map_init(&c->workload_by_name);
-    map_u64_init(&c->cell_by_key);
-    map_u64_init(&c->setting_by_key);
-    map_u64_init(&c->estimate_by_key);
     c->n_settings = 1;    // setting 0: one GPU, default limit
 }
 

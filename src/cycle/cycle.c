@@ -27,11 +27,6 @@ void cycle_init(struct cycle *c)
     nn_init();
     arena_init(&c->arena);
     arena_init(&c->unsafe_arena);
-    samples_init(&c->decision_s);
-    samples_init(&c->repricing_s);
-    samples_init(&c->gap_w);
-    samples_init(&c->gap_ratio);
-    samples_init(&c->gap_varying_ratio);
     estimator_init(&c->estimator, c->catalog, c->confidence_z);
     refiner_init(&c->refiner, c->catalog, &c->estimator);
     c->n_decisions = c->n_fallbacks = c->n_moves = 0;

@@ -50,7 +50,6 @@ struct energy *energy_create(const struct state *s, const struct catalog *c)
 
     e->state = s;
     e->catalog = c;
-    map_u64_init(&e->entry_by_key);
     return e;
 }
 
@@ -279,7 +278,6 @@ int energy_take(struct energy *e, double now_s, int (*f)(void *self, const struc
     e->n_entries = 0;
     e->cap_entries = was.cap_taken;
     map_u64_release(&e->entry_by_key);
-    map_u64_init(&e->entry_by_key);
     return 0;
 }
 

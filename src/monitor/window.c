@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/stats.h"
 #include "catalog/catalog.h"
 
 /* A part is an outlier when its ln rate is this many (robust) standard deviations off the median,
@@ -114,13 +115,6 @@ double window_speed(const struct window *w, double now_s)
 
 /* ---- what the parts add up to ---- */
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static double median_of(const double *v, int n)
 {
     double sorted[WINDOW_PARTS_MAX];
@@ -128,7 +122,7 @@ static double median_of(const double *v, int n)
     assert(n > 0 && n <= WINDOW_PARTS_MAX);
     for (int i = 0; i < n; i++)
         sorted[i] = v[i];
-    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_number);
     return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
 }
 

@@ -87,10 +87,9 @@ static void *work(void *self)
 /* Do measured workloads come from this many families? One without a family is one of its own. */
 static bool has_families(const struct catalog *c, int n_wanted)
 {
-    struct map seen;
+    struct map seen = { 0 };
     int n = 0;
 
-    map_init(&seen);
     for (int w = 0; w < c->n_workloads && n < n_wanted; w++) {
         const char *family = c->workloads[w].family;
 

@@ -62,7 +62,7 @@ static int find_workloads(struct sim *s, struct err *e)
 {
     const struct trace *t = s->options.trace;
     const int reference = truth_reference(s->options.truth, s->options.reference);
-    struct map seen;
+    struct map seen = { 0 };
     int n = 0, rc = 0;
 
     if (reference < 0)
@@ -70,7 +70,6 @@ static int find_workloads(struct sim *s, struct err *e)
                        s->options.reference);
     s->workload_of = ARENA_ARRAY(&s->arena, int, (size_t)t->n_jobs);
     s->workloads = ARENA_ARRAY(&s->arena, struct sim_workload, (size_t)t->n_jobs);
-    map_init(&seen);
     for (int i = 0; i < t->n_jobs && rc == 0; i++) {
         const char *name = t->jobs[i].workload;
         int known = map_get(&seen, name);
@@ -698,7 +697,6 @@ void sim_result(struct sim *s, struct sim_result *out)
         out->prediction_error = s->cycle.refiner.sum_abs_error / (double)out->n_measurements;
         out->coverage90 = (double)s->cycle.refiner.n_covered / (double)out->n_measurements;
     }
-    samples_init(&t.jct_s);
     for (int i = 0; i < out->n_submitted; i++)
         count_job(s, i, out, &t);
     count_waiting(s, out);

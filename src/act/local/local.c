@@ -373,7 +373,6 @@ static struct local *local_make(const struct local_setup *s)
     l->cannot_limit = heap_array((size_t)l->n_slots, sizeof *l->cannot_limit);
     for (int i = 0; i < l->n_slots; i++)
         l->limit_w[i] = -1;
-    map_u64_init(&l->by_job);
     arena_init(&l->scratch);
     proc_boot_id(l->boot);
     notices_init(&l->notices, l->loop, "notices of runs");

@@ -56,7 +56,6 @@ struct newcomers *newcomers_create(const struct slurm_setup *s)
 
     w->setup = *s;
     arena_init(&w->arena);
-    map_init(&w->by_name);
     return w;
 }
 

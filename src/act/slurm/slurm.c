@@ -365,10 +365,6 @@ static struct slurm *slurm_make(const struct slurm_setup *s)
                          .power_s = (double)-INFINITY,
                          .wake_s = (double)-INFINITY };
     x->last_request = &x->requests;
-    map_u64_init(&x->by_job);
-    map_u64_init(&x->strays);
-    map_u64_init(&x->refused);
-    map_init(&x->by_number);
     arena_init(&x->scratch);
     arena_init(&x->names);
     for (int i = 0; i < 2; i++) {

@@ -47,7 +47,7 @@ static int reporters_open(struct reporters *p, const struct test_daemon *r, stru
     rng_init(&rng, 1, "bench-reports");
     for (int i = 0; i < p->n; i++)
         p->at_s[i] = rng_uniform(&rng);
-    qsort(p->at_s, (size_t)p->n, sizeof *p->at_s, compare);
+    qsort(p->at_s, (size_t)p->n, sizeof *p->at_s, by_number);
     return 0;
 }
 

@@ -460,8 +460,6 @@ int cluster_parse(struct arena *a, const char *name, const char *text, size_t le
 
     *out = (struct cluster){ 0 };
     cluster_defaults(&out->settings);
-    map_init(&p.nodes);
-    map_init(&p.workloads);
     rc = parse_pass(&p, name, text, len, false, e);
     if (rc == 0)
         rc = parse_pass(&p, name, text, len, true, e);

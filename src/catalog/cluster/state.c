@@ -13,9 +13,6 @@ void state_init(struct state *s)
 {
     *s = (struct state){ .first_waiting = -1, .last_waiting = -1 };
     arena_init(&s->arena);
-    map_init(&s->node_by_name);
-    map_init(&s->job_by_name);
-    map_init(&s->job_by_key);
     arena_init(&s->past);
 }
 

@@ -124,7 +124,6 @@ int descriptors_read(struct arena *a, const char *name, const char *text, size_t
     int rc;
 
     *out = (struct descriptors){ 0 };
-    map_init(&out->by_key);
     rc = csv_open(&csv, a, name, text, len, e);
     return rc < 0 ? rc : read_rows(a, &csv, out, e);
 }

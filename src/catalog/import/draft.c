@@ -18,9 +18,6 @@ void draft_init(struct draft *d)
 {
     *d = (struct draft){ 0 };
     arena_init(&d->arena);
-    map_init(&d->type_by_name);
-    map_init(&d->workload_by_name);
-    map_init(&d->descriptors.by_key);
 }
 
 void draft_release(struct draft *d)
@@ -243,9 +240,8 @@ static void count_unfit(struct draft *d, struct map_u64 *seen, struct cell_key k
 static void count_rows(struct draft *d)
 {
     struct import_report *r = &d->report;
-    struct map_u64 seen;
+    struct map_u64 seen = { 0 };
 
-    map_u64_init(&seen);
     r->n_types = d->n_types;
     r->n_workloads = d->n_workloads;
     for (int i = 0; i < d->n_rows; i++) {

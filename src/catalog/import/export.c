@@ -127,8 +127,6 @@ int catalog_export(struct store *s, struct buf *out, struct err *e)
     int rc;
 
     arena_init(&x.arena);
-    map_u64_init(&x.types);
-    map_u64_init(&x.workloads);
     rc = too_large(&x, buf_puts(out, "workload,gpu,neighbour,n_gpus,spread,limit_w,throughput,"
                                      "watts,fits,time,duration_s,noise\n"));
     if (rc == 0)

@@ -23,7 +23,6 @@ int usage_by_name(const char *name)
 void usage_init(struct usage *u)
 {
     *u = (struct usage){ 0 };
-    map_u64_init(&u->part_by_key);
 }
 
 void usage_release(struct usage *u)
@@ -228,8 +227,6 @@ json_t *usage_json(const struct usage *u, enum usage_by by, const struct state *
     json_t *rows = json_array();
     int n_jobs = 0;
 
-    map_init(&t.row_by_name);
-    map_u64_init(&t.counted);
     table_fill(&t, u, &n_jobs);
     for (int i = 0; i < t.n_rows; i++)
         json_array_append_new(rows, row_json(t.rows[i].name, t.rows[i].n_jobs, &t.rows[i].sum));

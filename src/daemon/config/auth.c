@@ -303,7 +303,6 @@ int auth_peer(struct auth *a, struct arena *arena, int fd, struct caller *out, s
 void accounts_init(struct accounts *a)
 {
     *a = (struct accounts){ 0 };
-    map_u64_init(&a->by_uid);
 }
 
 void accounts_release(struct accounts *a)

@@ -198,11 +198,10 @@ static void print_owners(const struct service *s, struct buf *out)
 {
     const struct state *st = &s->base.ledger.state;
     struct arena a;
-    struct map owners;
+    struct map owners = { 0 };
     int n = 0;
 
     arena_init(&a);
-    map_init(&owners);
     double *joules = ARENA_ARRAY(&a, double, (size_t)st->n_jobs + 1);
     const char **names = ARENA_ARRAY(&a, const char *, (size_t)st->n_jobs + 1);
     for (int i = 0; i < st->n_jobs; i++) {

@@ -33,9 +33,8 @@ static int number_of(struct map *seen, const char *text, int *n)
 static void take_workloads(struct arena *a, const struct catalog *c, struct examples *out)
 {
     size_t n = (size_t)c->n_workloads;
-    struct map families;
+    struct map families = { 0 };
 
-    map_init(&families);
     out->n_workloads = c->n_workloads;
     out->n_types = c->n_types;
     out->family = ARENA_ARRAY(a, int, n);

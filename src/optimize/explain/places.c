@@ -240,10 +240,9 @@ static void count_shared(struct explain *q, struct map_u64 *kinds, int gpu)
 
 void explain_find_shared(struct explain *q)
 {
-    struct map_u64 kinds;
+    struct map_u64 kinds = { 0 };
 
     assert(q->p->n_kinds < 1 << KIND_BITS);
-    map_u64_init(&kinds);
     q->chosen = -1;
     q->shared = ARENA_ARRAY(q->arena, struct explain_shared, (size_t)q->p->n_gpus);
     for (int g = 0; g < q->p->n_gpus; g++) {

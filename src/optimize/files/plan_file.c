@@ -217,7 +217,6 @@ int plan_parse(struct arena *a, const struct problem *p, const char *name, const
     out->limit = ARENA_ARRAY(a, unsigned char, (size_t)p->n_gpus);
     r.setter = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
     r.n_on = ARENA_ARRAY(a, int, (size_t)p->n_gpus);
-    map_init(&r.names);
     bool is_read = read_claims(&top, c) && read_jobs(&r, &top);
     if (is_read)
         plan_price(a, p, out);

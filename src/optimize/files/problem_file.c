@@ -632,9 +632,6 @@ int problem_parse(struct arena *a, const char *name, const char *text, size_t le
         return -EINVAL;
     r.top = (struct doc_at){ &r.doc, root, NULL, -1 };
     *out = (struct problem){ 0 };
-    map_init(&r.types);
-    map_init(&r.kinds);
-    map_init(&r.jobs);
     /* The tables are checked before anybody reckons with them. */
     bool is_read = read_frame(&r) && read_kinds(&r) && read_types(&r) && check(&r) &&
                    read_gpus(&r) && read_racks(&r) && read_nodes(&r) && read_jobs(&r) &&

@@ -246,10 +246,9 @@ static bool check_gpu(const struct problem *p, int gpu, struct map_u64 *firsts, 
 
 static bool check_gpus(const struct problem *p, struct err *e)
 {
-    struct map_u64 firsts;
+    struct map_u64 firsts = { 0 };
     bool is_good = true;
 
-    map_u64_init(&firsts);
     for (int g = 0; g < p->n_gpus && is_good; g++)
         is_good = check_gpu(p, g, &firsts, e);
     map_u64_release(&firsts);

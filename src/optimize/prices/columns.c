@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/stats.h"
 #include "optimize/prices/fork_join.h"
 
 /* Levels of slots that differ by less are one edge, for jobs that add up several slots. */
@@ -212,13 +213,6 @@ static void add_level(void *self, int type, const struct combination *x)
             edge_add(&edges[x->classes[i]], x->y.low[i]);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 /* The needs of a class's jobs, or what a part of a spread one has to hold where all are alike. */
 static void add_needs(const struct columns *c, struct edges *edges)
 {
@@ -240,7 +234,7 @@ static int thin_out(struct edges *e, int most)
     int n = 0;
 
     edge_add(e, 0);
-    qsort(e->at, (size_t)e->n, sizeof *e->at, by_value);
+    qsort(e->at, (size_t)e->n, sizeof *e->at, by_number);
     for (int i = 0; i < e->n; i++)
         if (n == 0 || e->at[i] > e->at[n - 1] * (e->wants_levels ? LEVEL_STEP : 1))
             e->at[n++] = e->at[i];

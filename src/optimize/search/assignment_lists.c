@@ -58,9 +58,8 @@ static void group_count(struct assignment_lists *l, int group, int more)
 /* One for each node and type, in the order in which they first appear. */
 static void find_groups(struct assignment_lists *l, const struct problem *p)
 {
-    struct map_u64 known;
+    struct map_u64 known = { 0 };
 
-    map_u64_init(&known);
     for (int g = 0; g < p->n_gpus; g++) {
         const struct problem_gpu *gpu = &p->gpus[g];
         uint64_t key = (uint64_t)gpu->node << 8 | (uint64_t)gpu->type;

@@ -464,9 +464,6 @@ int history_make(struct arena *a, const struct sacct *s, const struct cluster *c
 
     *out = (struct history){ .sacct = s, .cluster = cl, .options = *o };
     arena_init(&scratch);
-    map_init(&m.nodes);
-    map_init(&m.types);
-    map_init(&m.names);
     lay_out(&m);
     choose_jobs(&m, &scratch);
     seat_jobs(&m, &scratch);

@@ -126,10 +126,9 @@ static double idle_joules(const struct history *h, const struct world *w)
 static void measure(struct history *h, const struct world *w, const int *ids, double tolerance,
                     struct history_figures *out)
 {
-    struct samples waits;
+    struct samples waits = { 0 };
     double kept_s = 0, all_s = 0, jct_s = 0;
 
-    samples_init(&waits);
     for (int i = 0; i < h->n_jobs; i++) {
         const struct history_job *j = &h->jobs[i];
         struct trace_job *is = &h->trace.jobs[i];
@@ -198,9 +197,8 @@ static double rest_joules(const struct history *h, const struct sim *s, bool is_
 static void compare(const struct history *h, const struct sim *s, double tolerance,
                     struct history_figures *out)
 {
-    struct samples waits;
+    struct samples waits = { 0 };
 
-    samples_init(&waits);
     for (int i = 0; i < h->n_jobs; i++) {
         const struct history_job *j = &h->jobs[i];
         struct world_outcome f = { .first_s = NAN, .end_s = NAN };

@@ -459,9 +459,6 @@ int sacct_parse(struct arena *a, const char *name, const char *text, size_t len,
     struct sacct_parser p = { .arena = a, .out = out, .partition = partition };
 
     *out = (struct sacct){ .name = name };
-    map_init(&p.hosts);
-    map_init(&p.runs);
-    map_init(&p.ids);
     int rc = parse(&p, (struct slice){ text, len }, e);
     map_release(&p.hosts);
     map_release(&p.runs);

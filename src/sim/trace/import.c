@@ -417,10 +417,9 @@ static void openb_draw(struct trace_draw *d, struct trace_job *j)
 /* Pods' names must be each other's only one, like any trace's. */
 static int check_names(const struct trace_import *in, const struct trace *t, struct err *e)
 {
-    struct map names;
+    struct map names = { 0 };
     int rc = 0;
 
-    map_init(&names);
     for (int i = 0; i < t->n_jobs && rc == 0; i++) {
         if (map_get(&names, t->jobs[i].name) >= 0)
             rc = err_set(e, EINVAL, "%s: pod '%s' is there twice: keep one row", in->name,

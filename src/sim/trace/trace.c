@@ -262,8 +262,6 @@ int trace_parse(struct arena *a, const char *name, const char *text, size_t len,
     int rc;
 
     *out = (struct trace){ .name = name };
-    map_init(&p.names);
-    map_init(&p.workloads);
     words_open(&p.words, a, name, text, len);
     while ((rc = words_next(&p.words, e)) > 0) {
         rc = parse_job(&p, &j, e);

@@ -722,7 +722,6 @@ struct world *world_create(const struct world_setup *s)
     w->gpus = calloc((size_t)s->n_gpus, sizeof *w->gpus);
     assert(w->gpus != NULL);
     arena_init(&w->arena);
-    heap_init(&w->heap);
     rng_init(&w->noise, s->seed, "noise");
     for (int i = 0; i < s->n_gpus; i++) {
         struct world_gpu *g = &w->gpus[i];

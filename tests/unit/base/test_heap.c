@@ -12,9 +12,8 @@ START_TEST(earlier_comes_first_and_equal_times_in_the_order_they_went_in)
 {
     static const double at_s[] = { 3, 1, 2, 1, 3, 1, -INFINITY, INFINITY, 0.0, -0.0 };
     static const int want[] = { 6, 8, 9, 1, 3, 5, 2, 0, 4, 7 };
-    struct heap h;
+    struct heap h = { 0 };
 
-    heap_init(&h);
     ck_assert_ptr_null(heap_top(&h));
     for (int i = 0; i < 10; i++)
         heap_push(&h, at_s[i], (uint32_t)(100 + i), i, (uint32_t)(200 + i));
@@ -44,13 +43,12 @@ static bool follows(const struct heap_item *b, const struct heap_item *a)
 START_TEST(a_simulation_s_worth_of_items_comes_out_in_order)
 {
     struct rng r;
-    struct heap h;
+    struct heap h = { 0 };
     struct heap_item last = { .at_s = -1 };
     bool is_ordered = true;
     size_t n = 0;
 
     rng_init(&r, 1, "heap");
-    heap_init(&h);
     for (int i = 0; i < 200000; i++) {
         if (h.n_items == 0 || rng_below(&r, 5) < 3) {
             heap_push(&h, fmax(last.at_s, 0) + (double)rng_below(&r, 4), 0, i, 0);
@@ -77,18 +75,16 @@ END_TEST
 
 START_TEST(taking_from_an_empty_heap_stops_the_process)
 {
-    struct heap h;
+    struct heap h = { 0 };
 
-    heap_init(&h);
     heap_pop(&h);
 }
 END_TEST
 
 START_TEST(a_time_that_is_no_number_stops_the_process)
 {
-    struct heap h;
+    struct heap h = { 0 };
 
-    heap_init(&h);
     heap_push(&h, (double)NAN, 0, 0, 0);
 }
 END_TEST

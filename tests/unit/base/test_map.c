@@ -11,9 +11,8 @@
 
 START_TEST(an_empty_map_knows_nothing)
 {
-    struct map m;
+    struct map m = { 0 };
 
-    map_init(&m);
     ck_assert_int_eq(map_get(&m, "a"), -1);
     map_release(&m);
 }
@@ -21,9 +20,8 @@ END_TEST
 
 START_TEST(an_empty_map_of_numbers_knows_nothing)
 {
-    struct map_u64 m;
+    struct map_u64 m = { 0 };
 
-    map_u64_init(&m);
     map_u64_prefetch(&m, 7);
     ck_assert_int_eq(map_u64_get(&m, 0), -1);
     map_u64_set(&m, 0, 3);
@@ -36,10 +34,9 @@ END_TEST
 
 START_TEST(names_are_found_by_content_and_can_be_set_again)
 {
-    struct map m;
+    struct map m = { 0 };
     char again[] = "v100";
 
-    map_init(&m);
     map_set(&m, "v100", 3);
     map_set(&m, "", 0);
     ck_assert_int_eq(map_get(&m, again), 3);
@@ -56,10 +53,9 @@ START_TEST(many_names_survive_growth)
 {
     bool is_found = true;
     struct arena a;
-    struct map m;
+    struct map m = { 0 };
 
     arena_init(&a);
-    map_init(&m);
     for (int i = 0; i < 20000; i++)
         map_set(&m, arena_printf(&a, "job-%d", i), i);
     for (int i = 0; i < 20000; i++)
@@ -80,9 +76,8 @@ START_TEST(many_numbers_survive_growth_whatever_their_pattern)
 
     for (size_t k = 0; k < sizeof strides / sizeof strides[0]; k++) {
         bool is_found = true;
-        struct map_u64 m;
+        struct map_u64 m = { 0 };
 
-        map_u64_init(&m);
         for (int i = 0; i < 20000; i++)
             map_u64_set(&m, (uint64_t)i * strides[k], i % 7);
         for (int i = 0; i < 20000; i++)
@@ -97,9 +92,8 @@ END_TEST
 
 START_TEST(a_negative_value_stops_the_process)
 {
-    struct map m;
+    struct map m = { 0 };
 
-    map_init(&m);
     map_set(&m, "a", -1);
 }
 END_TEST

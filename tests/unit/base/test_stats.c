@@ -8,9 +8,8 @@
 
 START_TEST(no_samples_have_no_summary)
 {
-    struct samples s;
+    struct samples s = { 0 };
 
-    samples_init(&s);
     ck_assert(isnan(samples_mean(&s)));
     ck_assert(isnan(samples_quantile(&s, 0.5)));
     samples_release(&s);
@@ -43,10 +42,9 @@ START_TEST(quantiles_interpolate_between_order_statistics)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct samples s;
+        struct samples s = { 0 };
         double got;
 
-        samples_init(&s);
         for (int k = 0; k < cases[i].n; k++)
             samples_add(&s, cases[i].v[k]);
         got = samples_quantile(&s, cases[i].q);
@@ -58,9 +56,8 @@ END_TEST
 
 START_TEST(the_mean_of_many_is_their_mean)
 {
-    struct samples s;
+    struct samples s = { 0 };
 
-    samples_init(&s);
     for (int i = 1; i <= 10000; i++)
         samples_add(&s, i);
     ck_assert_double_eq(samples_mean(&s), 5000.5);
@@ -72,9 +69,8 @@ END_TEST
 
 START_TEST(a_sample_that_is_no_number_stops_the_process)
 {
-    struct samples s;
+    struct samples s = { 0 };
 
-    samples_init(&s);
     samples_add(&s, (double)NAN);
 }
 END_TEST

@@ -64,12 +64,11 @@ START_TEST(each_run_of_a_study_has_a_name_of_its_own)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
     const struct scenario *all;
-    struct map seen;
+    struct map seen = { 0 };
     struct arena a;
     int n_all;
 
     arena_init(&a);
-    map_init(&seen);
     all = scenario_all(&n_all);
     for (int i = 0; i < n_all; i++) {
         struct study_run *keys;
