@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "unit/suite.h"
 
-START_TEST(a_manual_clock_stands_until_moved)
+TEST(a_manual_clock_stands_until_moved)
 {
     struct clock_manual m = { 5 };
     struct clock c = clock_manual(&m);
@@ -15,9 +15,8 @@ START_TEST(a_manual_clock_stands_until_moved)
     m.t_s = 7.25;
     ck_assert_double_eq(clock_now_s(&c), 7.25);
 }
-END_TEST
 
-START_TEST(the_real_clock_is_the_system_s)
+TEST(the_real_clock_is_the_system_s)
 {
     struct clock c = clock_real();
     struct timespec before, after;
@@ -29,9 +28,8 @@ START_TEST(the_real_clock_is_the_system_s)
     ck_assert_double_ge(now_s, (double)before.tv_sec - 1);
     ck_assert_double_le(now_s, (double)after.tv_sec + 2);
 }
-END_TEST
 
-START_TEST(the_stopwatch_never_runs_backwards)
+TEST(the_stopwatch_never_runs_backwards)
 {
     double last_s = clock_stopwatch_s();
 
@@ -41,17 +39,4 @@ START_TEST(the_stopwatch_never_runs_backwards)
         ck_assert_double_ge(now_s, last_s);
         last_s = now_s;
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("clock");
-    TCase *t = tcase_create("clock");
-
-    tcase_add_test(t, a_manual_clock_stands_until_moved);
-    tcase_add_test(t, the_real_clock_is_the_system_s);
-    tcase_add_test(t, the_stopwatch_never_runs_backwards);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

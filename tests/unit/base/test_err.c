@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "unit/suite.h"
 
-START_TEST(an_error_carries_its_code_and_its_sentence)
+TEST(an_error_carries_its_code_and_its_sentence)
 {
     struct err e = { 0 };
 
@@ -14,15 +14,13 @@ START_TEST(an_error_carries_its_code_and_its_sentence)
     ck_assert_int_eq(e.code, EINVAL);
     ck_assert_str_eq(e.text, "line 3: want a number");
 }
-END_TEST
 
-START_TEST(nobody_has_to_listen)
+TEST(nobody_has_to_listen)
 {
     ck_assert_int_eq(err_set(NULL, ENOENT, "gone"), -ENOENT);
 }
-END_TEST
 
-START_TEST(context_goes_in_front_and_the_code_stays)
+TEST(context_goes_in_front_and_the_code_stays)
 {
     struct err e;
 
@@ -31,9 +29,8 @@ START_TEST(context_goes_in_front_and_the_code_stays)
     ck_assert_int_eq(err_prefix(&e, "import"), -EFBIG);
     ck_assert_str_eq(e.text, "import: file a: too big");
 }
-END_TEST
 
-START_TEST(a_long_text_loses_its_tail_and_never_the_context)
+TEST(a_long_text_loses_its_tail_and_never_the_context)
 {
     char lots[2000];
     struct err e;
@@ -48,18 +45,4 @@ START_TEST(a_long_text_loses_its_tail_and_never_the_context)
     err_prefix(&e, "%s", lots);
     ck_assert_uint_eq(strlen(e.text), sizeof e.text - 1);
     ck_assert_int_eq(e.text[0], 'x');
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("err");
-    TCase *t = tcase_create("err");
-
-    tcase_add_test(t, an_error_carries_its_code_and_its_sentence);
-    tcase_add_test(t, nobody_has_to_listen);
-    tcase_add_test(t, context_goes_in_front_and_the_code_stays);
-    tcase_add_test(t, a_long_text_loses_its_tail_and_never_the_context);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -36,7 +36,7 @@ static const char *release_stderr(void)
     return caught;
 }
 
-START_TEST(lines_above_the_level_are_dropped)
+TEST(lines_above_the_level_are_dropped)
 {
     static const struct {
         enum log_level level;
@@ -58,9 +58,8 @@ START_TEST(lines_above_the_level_are_dropped)
         ck_assert_str_eq(release_stderr(), cases[i].want);
     }
 }
-END_TEST
 
-START_TEST(a_long_line_is_cut_and_still_ends)
+TEST(a_long_line_is_cut_and_still_ends)
 {
     const char *line;
 
@@ -72,9 +71,8 @@ START_TEST(a_long_line_is_cut_and_still_ends)
     ck_assert_uint_eq(strlen(line), 2047);
     ck_assert_int_eq(line[strlen(line) - 1], '\n');
 }
-END_TEST
 
-START_TEST(progress_is_silent_without_a_terminal)
+TEST(progress_is_silent_without_a_terminal)
 {
     struct progress p;
 
@@ -86,9 +84,8 @@ START_TEST(progress_is_silent_without_a_terminal)
     progress_end(&p);
     ck_assert_str_eq(release_stderr(), "");
 }
-END_TEST
 
-START_TEST(progress_is_silent_for_short_work)
+TEST(progress_is_silent_for_short_work)
 {
     struct progress p;
 
@@ -100,9 +97,8 @@ START_TEST(progress_is_silent_for_short_work)
     progress_end(&p);
     ck_assert_str_eq(release_stderr(), "");
 }
-END_TEST
 
-START_TEST(progress_draws_share_and_time_left_then_wipes)
+TEST(progress_draws_share_and_time_left_then_wipes)
 {
     struct progress p;
     const char *seen;
@@ -123,19 +119,4 @@ START_TEST(progress_draws_share_and_time_left_then_wipes)
     ck_assert_ptr_null(strstr(seen, "50%"));
     ck_assert_ptr_nonnull(strstr(seen, "importing 7, 10"));
     ck_assert_str_eq(strrchr(seen, '\r'), "\r\033[K");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("log");
-    TCase *t = tcase_create("log");
-
-    tcase_add_test(t, lines_above_the_level_are_dropped);
-    tcase_add_test(t, a_long_line_is_cut_and_still_ends);
-    tcase_add_test(t, progress_is_silent_without_a_terminal);
-    tcase_add_test(t, progress_is_silent_for_short_work);
-    tcase_add_test(t, progress_draws_share_and_time_left_then_wipes);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

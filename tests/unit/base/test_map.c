@@ -9,16 +9,15 @@
 #include "base/map.h"
 #include "unit/suite.h"
 
-START_TEST(an_empty_map_knows_nothing)
+TEST(an_empty_map_knows_nothing)
 {
     struct map m = { 0 };
 
     ck_assert_int_eq(map_get(&m, "a"), -1);
     map_release(&m);
 }
-END_TEST
 
-START_TEST(an_empty_map_of_numbers_knows_nothing)
+TEST(an_empty_map_of_numbers_knows_nothing)
 {
     struct map_u64 m = { 0 };
 
@@ -30,9 +29,8 @@ START_TEST(an_empty_map_of_numbers_knows_nothing)
     ck_assert_uint_eq(m.n_used, 1);
     map_u64_release(&m);
 }
-END_TEST
 
-START_TEST(names_are_found_by_content_and_can_be_set_again)
+TEST(names_are_found_by_content_and_can_be_set_again)
 {
     struct map m = { 0 };
     char again[] = "v100";
@@ -47,9 +45,8 @@ START_TEST(names_are_found_by_content_and_can_be_set_again)
     ck_assert_int_eq(m.n, 2);
     map_release(&m);
 }
-END_TEST
 
-START_TEST(many_names_survive_growth)
+TEST(many_names_survive_growth)
 {
     bool is_found = true;
     struct arena a;
@@ -66,9 +63,8 @@ START_TEST(many_names_survive_growth)
     map_release(&m);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(many_numbers_survive_growth_whatever_their_pattern)
+TEST(many_numbers_survive_growth_whatever_their_pattern)
 {
     static const uint64_t strides[] = {
         1, 2, 4096, (uint64_t)1 << 32, (uint64_t)1 << 48, 0x9e3779b97f4a7c15u
@@ -88,27 +84,10 @@ START_TEST(many_numbers_survive_growth_whatever_their_pattern)
         map_u64_release(&m);
     }
 }
-END_TEST
 
-START_TEST(a_negative_value_stops_the_process)
+ABORT(a_negative_value_stops_the_process)
 {
     struct map m = { 0 };
 
     map_set(&m, "a", -1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("map");
-    TCase *t = tcase_create("map");
-
-    tcase_add_test(t, an_empty_map_knows_nothing);
-    tcase_add_test(t, an_empty_map_of_numbers_knows_nothing);
-    tcase_add_test(t, names_are_found_by_content_and_can_be_set_again);
-    tcase_add_test(t, many_names_survive_growth);
-    tcase_add_test(t, many_numbers_survive_growth_whatever_their_pattern);
-    tcase_add_test_raise_signal(t, a_negative_value_stops_the_process, SIGABRT);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "unit/suite.h"
 
-START_TEST(the_generator_is_xoshiro256_star_star)
+TEST(the_generator_is_xoshiro256_star_star)
 {
     static const uint64_t want[] = { 11520, 0, 1509978240, 1215971899390074240,
                                      1216172134540287360 };
@@ -16,10 +16,9 @@ START_TEST(the_generator_is_xoshiro256_star_star)
     for (int i = 0; i < 5; i++)
         ck_assert_uint_eq(rng_u64(&r), want[i]);
 }
-END_TEST
 
 /* Golden values computed by a second implementation in another language. */
-START_TEST(seed_and_purpose_choose_the_sequence_for_ever)
+TEST(seed_and_purpose_choose_the_sequence_for_ever)
 {
     static const struct {
         uint64_t seed;
@@ -40,7 +39,6 @@ START_TEST(seed_and_purpose_choose_the_sequence_for_ever)
             ck_assert_uint_eq(rng_u64(&r), cases[i].want[k]);
     }
 }
-END_TEST
 
 #define N_DRAWS 200000
 
@@ -89,7 +87,7 @@ static struct moments measure(double (*draw_f)(struct rng *r))
 }
 
 /* The mean of 200,000 draws strays by sd/447; five times that is allowed. */
-START_TEST(moments_are_those_of_the_distribution)
+TEST(moments_are_those_of_the_distribution)
 {
     static const struct {
         const char *name;
@@ -113,9 +111,8 @@ START_TEST(moments_are_those_of_the_distribution)
                       m.min, m.max);
     }
 }
-END_TEST
 
-START_TEST(below_reaches_every_value_and_nothing_else)
+TEST(below_reaches_every_value_and_nothing_else)
 {
     static const uint64_t bounds[] = { 1, 2, 3, 7, 64, (uint64_t)3 << 62, UINT64_MAX };
     int seen[7] = { 0 };
@@ -131,9 +128,8 @@ START_TEST(below_reaches_every_value_and_nothing_else)
     for (int i = 0; i < 7; i++)
         ck_assert_int_lt(abs(seen[i] - 10000), 500);
 }
-END_TEST
 
-START_TEST(between_equal_ends_is_that_end)
+TEST(between_equal_ends_is_that_end)
 {
     struct rng r;
 
@@ -145,28 +141,11 @@ START_TEST(between_equal_ends_is_that_end)
         ck_assert_double_eq(v, 1);    // the only value in [1, the next double)
     }
 }
-END_TEST
 
-START_TEST(below_zero_stops_the_process)
+ABORT(below_zero_stops_the_process)
 {
     struct rng r;
 
     rng_init(&r, 3, "zero");
     rng_below(&r, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("rng");
-    TCase *t = tcase_create("rng");
-
-    tcase_add_test(t, the_generator_is_xoshiro256_star_star);
-    tcase_add_test(t, seed_and_purpose_choose_the_sequence_for_ever);
-    tcase_add_test(t, moments_are_those_of_the_distribution);
-    tcase_add_test(t, below_reaches_every_value_and_nothing_else);
-    tcase_add_test(t, between_equal_ends_is_that_end);
-    tcase_add_test_raise_signal(t, below_zero_stops_the_process, SIGABRT);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

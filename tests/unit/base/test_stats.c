@@ -6,7 +6,7 @@
 #include "base/stats.h"
 #include "unit/suite.h"
 
-START_TEST(no_samples_have_no_summary)
+TEST(no_samples_have_no_summary)
 {
     struct samples s = { 0 };
 
@@ -14,9 +14,8 @@ START_TEST(no_samples_have_no_summary)
     ck_assert(isnan(samples_quantile(&s, 0.5)));
     samples_release(&s);
 }
-END_TEST
 
-START_TEST(quantiles_interpolate_between_order_statistics)
+TEST(quantiles_interpolate_between_order_statistics)
 {
     static const struct {
         const char *name;
@@ -52,9 +51,8 @@ START_TEST(quantiles_interpolate_between_order_statistics)
         samples_release(&s);
     }
 }
-END_TEST
 
-START_TEST(the_mean_of_many_is_their_mean)
+TEST(the_mean_of_many_is_their_mean)
 {
     struct samples s = { 0 };
 
@@ -65,25 +63,10 @@ START_TEST(the_mean_of_many_is_their_mean)
     samples_release(&s);
     ck_assert_uint_eq(s.n, 0);
 }
-END_TEST
 
-START_TEST(a_sample_that_is_no_number_stops_the_process)
+ABORT(a_sample_that_is_no_number_stops_the_process)
 {
     struct samples s = { 0 };
 
     samples_add(&s, (double)NAN);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("stats");
-    TCase *t = tcase_create("stats");
-
-    tcase_add_test(t, no_samples_have_no_summary);
-    tcase_add_test(t, quantiles_interpolate_between_order_statistics);
-    tcase_add_test(t, the_mean_of_many_is_their_mean);
-    tcase_add_test_raise_signal(t, a_sample_that_is_no_number_stops_the_process, SIGABRT);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -7,7 +7,7 @@
 #include "base/text/buf.h"
 #include "unit/suite.h"
 
-START_TEST(an_empty_buffer_reads_as_an_empty_string)
+TEST(an_empty_buffer_reads_as_an_empty_string)
 {
     struct buf b;
 
@@ -17,9 +17,8 @@ START_TEST(an_empty_buffer_reads_as_an_empty_string)
     buf_release(&b);
     ck_assert_str_eq(buf_text(&b), "");
 }
-END_TEST
 
-START_TEST(the_ceiling_holds_and_a_refusal_changes_nothing)
+TEST(the_ceiling_holds_and_a_refusal_changes_nothing)
 {
     struct buf b;
 
@@ -37,9 +36,8 @@ START_TEST(the_ceiling_holds_and_a_refusal_changes_nothing)
     ck_assert_uint_eq(b.len, 5);
     buf_release(&b);
 }
-END_TEST
 
-START_TEST(nothing_fits_under_a_ceiling_of_zero)
+TEST(nothing_fits_under_a_ceiling_of_zero)
 {
     struct buf b;
 
@@ -49,9 +47,8 @@ START_TEST(nothing_fits_under_a_ceiling_of_zero)
     ck_assert_str_eq(buf_text(&b), "");
     buf_release(&b);
 }
-END_TEST
 
-START_TEST(it_grows_and_stays_terminated)
+TEST(it_grows_and_stays_terminated)
 {
     bool is_good = true;
     struct buf b;
@@ -69,9 +66,8 @@ START_TEST(it_grows_and_stays_terminated)
     ck_assert_str_eq(buf_text(&b), "");
     buf_release(&b);
 }
-END_TEST
 
-START_TEST(bytes_may_be_any)
+TEST(bytes_may_be_any)
 {
     struct buf b;
 
@@ -80,19 +76,4 @@ START_TEST(bytes_may_be_any)
     ck_assert_uint_eq(b.len, 3);
     ck_assert_int_eq(memcmp(b.data, "a\0b", 4), 0);
     buf_release(&b);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("buf");
-    TCase *t = tcase_create("buf");
-
-    tcase_add_test(t, an_empty_buffer_reads_as_an_empty_string);
-    tcase_add_test(t, the_ceiling_holds_and_a_refusal_changes_nothing);
-    tcase_add_test(t, nothing_fits_under_a_ceiling_of_zero);
-    tcase_add_test(t, it_grows_and_stays_terminated);
-    tcase_add_test(t, bytes_may_be_any);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -48,6 +48,8 @@ static void teardown(void)
     arena_release(&arena);
 }
 
+FIXTURE(setup, teardown)
+
 /* Bytes as they are, without the code under test. */
 static const char *put(const char *name, const char *bytes, size_t len)
 {
@@ -153,7 +155,7 @@ static void expect_failure(const char *path, const char *member, size_t max, int
     ck_assert_str_eq(e.text + strlen(path), want);
 }
 
-START_TEST(plain_and_compressed_files_read_alike)
+TEST(plain_and_compressed_files_read_alike)
 {
     expect_read(put("plain", "hello\n", 6), NULL, "hello\n");
     expect_read(put("empty", "", 0), NULL, "");
@@ -163,9 +165,8 @@ START_TEST(plain_and_compressed_files_read_alike)
     expect_read(put_packed("a.bz2", PACK_BZIP2, "hello\n"), NULL, "hello\n");
     expect_read(put_packed("a.zst", PACK_ZSTD, "hello\n"), NULL, "hello\n");
 }
-END_TEST
 
-START_TEST(a_tar_gives_the_member_asked_for)
+TEST(a_tar_gives_the_member_asked_for)
 {
     static const char *const many[] = {
         "d/", "", "./d/a", "first", "d/b", "second", "c", "", NULL
@@ -181,9 +182,8 @@ START_TEST(a_tar_gives_the_member_asked_for)
         expect_read(put_tar("single.tar", p, single), NULL, "alone");
     }
 }
-END_TEST
 
-START_TEST(an_unclear_or_absent_member_is_named_with_a_cure)
+TEST(an_unclear_or_absent_member_is_named_with_a_cure)
 {
     static const char *const many[] = { "a", "1", "b", "2", "c", "3", "d", "4",
                                         "e", "5", "f", "6", "g", "7", NULL };
@@ -202,9 +202,8 @@ START_TEST(an_unclear_or_absent_member_is_named_with_a_cure)
     expect_failure(put("plain", "x", 1), "a", 100, EINVAL,
                    ": not a tar archive; read it without naming 'a' in it");
 }
-END_TEST
 
-START_TEST(the_ceiling_counts_bytes_after_decompression)
+TEST(the_ceiling_counts_bytes_after_decompression)
 {
     static const char *const pairs[] = { "a", "123456", NULL };
     char *zeros = arena_printf(&arena, "%01000000d", 0);
@@ -221,9 +220,8 @@ START_TEST(the_ceiling_counts_bytes_after_decompression)
     expect_failure(path, "a", 5, EFBIG, ": more than 5 bytes; split it");
     expect_failure(path, NULL, 5, EFBIG, ": more than 5 bytes; split it");
 }
-END_TEST
 
-START_TEST(what_cannot_be_read_says_why)
+TEST(what_cannot_be_read_says_why)
 {
     const char *path = put_packed("cut.gz", PACK_GZIP, arena_printf(&arena, "%0100000d", 7));
     const char *text;
@@ -236,9 +234,8 @@ START_TEST(what_cannot_be_read_says_why)
     ck_assert_int_eq(file_read(&arena, path, NULL, 1 << 20, &text, &len, &e), -EINVAL);
     ck_assert_ptr_nonnull(strstr(e.text, "damaged or cut short"));
 }
-END_TEST
 
-START_TEST(text_is_utf8_without_its_mark)
+TEST(text_is_utf8_without_its_mark)
 {
     static const struct {
         const char *name, *given;
@@ -274,9 +271,8 @@ START_TEST(text_is_utf8_without_its_mark)
                                     &(size_t){ 0 }, NULL),
                      -ENOENT);
 }
-END_TEST
 
-START_TEST(writing_replaces_the_file_whole_and_leaves_nothing_beside_it)
+TEST(writing_replaces_the_file_whole_and_leaves_nothing_beside_it)
 {
     const char *path = path_of("out"), *link = path_of("link");
     struct stat st;
@@ -295,9 +291,8 @@ START_TEST(writing_replaces_the_file_whole_and_leaves_nothing_beside_it)
     ck_assert_int_eq(unlink(link), 0);
     ck_assert_int_eq(unlink(path), 0);    // teardown's rmdir sees the rest
 }
-END_TEST
 
-START_TEST(writing_where_nothing_can_be_written_says_so)
+TEST(writing_where_nothing_can_be_written_says_so)
 {
     const char *path = path_of("no/such/folder");
     struct err e;
@@ -306,9 +301,8 @@ START_TEST(writing_where_nothing_can_be_written_says_so)
     ck_assert_str_eq(e.text + strlen(path), ": cannot write: No such file or directory");
     ck_assert_int_eq(file_write(folder, "x", 1, &e), -EISDIR);
 }
-END_TEST
 
-START_TEST(a_pipe_is_written_to_and_not_replaced)
+TEST(a_pipe_is_written_to_and_not_replaced)
 {
     const char *path = path_of("pipe");
     char got[4] = "";
@@ -326,9 +320,8 @@ START_TEST(a_pipe_is_written_to_and_not_replaced)
     ck_assert(S_ISFIFO(st.st_mode));
     close(fd);
 }
-END_TEST
 
-START_TEST(a_digest_is_sha256)
+TEST(a_digest_is_sha256)
 {
     char out[65];
 
@@ -336,25 +329,4 @@ START_TEST(a_digest_is_sha256)
     ck_assert_str_eq(out, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     file_digest("", 0, out);
     ck_assert_str_eq(out, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("file");
-    TCase *t = tcase_create("file");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, plain_and_compressed_files_read_alike);
-    tcase_add_test(t, a_tar_gives_the_member_asked_for);
-    tcase_add_test(t, an_unclear_or_absent_member_is_named_with_a_cure);
-    tcase_add_test(t, the_ceiling_counts_bytes_after_decompression);
-    tcase_add_test(t, what_cannot_be_read_says_why);
-    tcase_add_test(t, text_is_utf8_without_its_mark);
-    tcase_add_test(t, writing_replaces_the_file_whole_and_leaves_nothing_beside_it);
-    tcase_add_test(t, writing_where_nothing_can_be_written_says_so);
-    tcase_add_test(t, a_pipe_is_written_to_and_not_replaced);
-    tcase_add_test(t, a_digest_is_sha256);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

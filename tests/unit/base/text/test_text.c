@@ -7,7 +7,7 @@
 #include "base/text/text.h"
 #include "unit/suite.h"
 
-START_TEST(a_double_is_a_whole_finite_decimal)
+TEST(a_double_is_a_whole_finite_decimal)
 {
     static const struct {
         const char *given;
@@ -52,9 +52,8 @@ START_TEST(a_double_is_a_whole_finite_decimal)
                       rc, got);
     }
 }
-END_TEST
 
-START_TEST(a_number_ends_where_its_slice_ends)
+TEST(a_number_ends_where_its_slice_ends)
 {
     char many[200];
     double v = 0;
@@ -69,9 +68,8 @@ START_TEST(a_number_ends_where_its_slice_ends)
     ck_assert_int_eq(text_to_double((struct slice){ many, sizeof many }, &v), -EINVAL);
     ck_assert_int_eq(text_to_long((struct slice){ many, sizeof many }, 0, 9, &n), -ERANGE);
 }
-END_TEST
 
-START_TEST(a_long_is_a_whole_integer_within_bounds)
+TEST(a_long_is_a_whole_integer_within_bounds)
 {
     static const struct {
         const char *given;
@@ -108,9 +106,8 @@ START_TEST(a_long_is_a_whole_integer_within_bounds)
                       rc, got);
     }
 }
-END_TEST
 
-START_TEST(utf8_is_what_unicode_says)
+TEST(utf8_is_what_unicode_says)
 {
     static const struct {
         const char *name, *given;
@@ -155,9 +152,8 @@ START_TEST(utf8_is_what_unicode_says)
         free(exact);
     }
 }
-END_TEST
 
-START_TEST(a_name_is_short_printable_and_not_blank_at_its_ends)
+TEST(a_name_is_short_printable_and_not_blank_at_its_ends)
 {
     static const struct {
         const char *given;
@@ -178,9 +174,8 @@ START_TEST(a_name_is_short_printable_and_not_blank_at_its_ends)
     ck_assert(text_is_name((struct slice){ longest, 200 }));
     ck_assert(!text_is_name((struct slice){ longest, 201 }));
 }
-END_TEST
 
-START_TEST(names_are_alike_but_for_case_dashes_and_blanks)
+TEST(names_are_alike_but_for_case_dashes_and_blanks)
 {
     static const struct {
         const char *a, *b;
@@ -203,9 +198,8 @@ START_TEST(names_are_alike_but_for_case_dashes_and_blanks)
         ck_assert(text_alike(cases[i].b, cases[i].a) == cases[i].want);
     }
 }
-END_TEST
 
-START_TEST(slices_compare_and_trim)
+TEST(slices_compare_and_trim)
 {
     ck_assert(slice_is(slice_of("abc"), "abc"));
     ck_assert(!slice_is(slice_of("abc"), "ab"));
@@ -215,7 +209,6 @@ START_TEST(slices_compare_and_trim)
     ck_assert(slice_is(slice_trim(slice_of(" \t ")), ""));
     ck_assert(slice_is(slice_trim(slice_of("")), ""));
 }
-END_TEST
 
 static const struct {
     const char *a, *b;
@@ -226,27 +219,8 @@ static const struct {
     { "a40", "a400", 1 }, { "h100", "100", 1 },  { "kitten", "sitting", 3 },
 };
 
-START_TEST(the_distance_counts_letters_to_change)
+EACH(the_distance_counts_letters_to_change, distances)
 {
     ck_assert_int_eq(text_distance(distances[_i].a, distances[_i].b), distances[_i].want);
     ck_assert_int_eq(text_distance(distances[_i].b, distances[_i].a), distances[_i].want);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("text");
-    TCase *t = tcase_create("text");
-
-    tcase_add_test(t, a_double_is_a_whole_finite_decimal);
-    tcase_add_test(t, a_number_ends_where_its_slice_ends);
-    tcase_add_test(t, a_long_is_a_whole_integer_within_bounds);
-    tcase_add_test(t, utf8_is_what_unicode_says);
-    tcase_add_test(t, a_name_is_short_printable_and_not_blank_at_its_ends);
-    tcase_add_test(t, names_are_alike_but_for_case_dashes_and_blanks);
-    tcase_add_loop_test(t, the_distance_counts_letters_to_change, 0,
-                        sizeof distances / sizeof distances[0]);
-    tcase_add_test(t, slices_compare_and_trim);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
