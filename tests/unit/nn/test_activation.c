@@ -30,7 +30,7 @@ static const struct {
 
 enum { N_BENDS = sizeof bends / sizeof *bends, N_VECTOR = 54 };
 
-START_TEST(outputs_and_gradients_are_torchs)
+TIMES(outputs_and_gradients_are_torchs, N_BENDS)
 {
     float y[N_VECTOR], dx[N_VECTOR];
     struct vectors v;
@@ -47,10 +47,9 @@ START_TEST(outputs_and_gradients_are_torchs)
     }
     vectors_close(&v);
 }
-END_TEST
 
 /* From the smallest numbers to the largest that do not underflow, both signs. */
-START_TEST(within_a_millionth_of_the_real_function)
+TIMES(within_a_millionth_of_the_real_function, N_BENDS)
 {
     double worst = 0;
 
@@ -66,7 +65,6 @@ START_TEST(within_a_millionth_of_the_real_function)
     }
     ck_assert_msg(worst < 1e-6, "%s is off by %g", bends[_i].name, worst);
 }
-END_TEST
 
 struct probe {
     int bend;
@@ -82,7 +80,7 @@ static double probe_value(void *self)
     return dot(40, y, k->dy);
 }
 
-START_TEST(gradients_are_those_of_differences)
+TIMES(gradients_are_those_of_differences, N_BENDS)
 {
     struct probe k = { .bend = _i };
     float dx[40], in_place[40];
@@ -100,9 +98,8 @@ START_TEST(gradients_are_those_of_differences)
     bends[_i].backward(40, k.x, in_place, in_place);
     assert_close("dx in place", 40, in_place, dx, 0);
 }
-END_TEST
 
-START_TEST(far_out_they_stay_finite_and_nan_stays_nan)
+TIMES(far_out_they_stay_finite_and_nan_stays_nan, N_BENDS)
 {
     float x[] = { 1e30f, -1e30f, INFINITY, NAN }, y[4];
 
@@ -111,18 +108,4 @@ START_TEST(far_out_they_stay_finite_and_nan_stays_nan)
     ck_assert(isfinite(y[1]) && fabsf(y[1]) <= 1);
     ck_assert(y[0] == 1 || y[0] > 1e30f || y[0] == x[0]);
     ck_assert(!isnan(y[2]));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("activation");
-    TCase *t = tcase_create("activation");
-
-    tcase_add_loop_test(t, outputs_and_gradients_are_torchs, 0, N_BENDS);
-    tcase_add_loop_test(t, within_a_millionth_of_the_real_function, 0, N_BENDS);
-    tcase_add_loop_test(t, gradients_are_those_of_differences, 0, N_BENDS);
-    tcase_add_loop_test(t, far_out_they_stay_finite_and_nan_stays_nan, 0, N_BENDS);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

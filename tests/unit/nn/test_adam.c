@@ -6,7 +6,7 @@
 
 enum { N = 6, STEPS = 8 };
 
-START_TEST(every_step_is_torchs)
+TEST(every_step_is_torchs)
 {
     struct vectors v;
     struct params p;
@@ -33,9 +33,8 @@ START_TEST(every_step_is_torchs)
     params_release(&p);
     vectors_close(&v);
 }
-END_TEST
 
-START_TEST(the_first_step_is_the_rate_against_the_gradients_sign)
+TEST(the_first_step_is_the_rate_against_the_gradients_sign)
 {
     static const float grad[] = { 1e-3f, -5, 200, 0 };
     struct params p;
@@ -51,9 +50,8 @@ START_TEST(the_first_step_is_the_rate_against_the_gradients_sign)
     adam_release(&a);
     params_release(&p);
 }
-END_TEST
 
-START_TEST(decay_shrinks_weights_that_have_no_gradient)
+TEST(decay_shrinks_weights_that_have_no_gradient)
 {
     struct params p;
     struct adam a;
@@ -68,9 +66,8 @@ START_TEST(decay_shrinks_weights_that_have_no_gradient)
     adam_release(&a);
     params_release(&p);
 }
-END_TEST
 
-START_TEST(a_gradient_that_is_not_finite_changes_nothing)
+TEST(a_gradient_that_is_not_finite_changes_nothing)
 {
     static const float bad[] = { INFINITY, -INFINITY, NAN };
     struct params p;
@@ -89,9 +86,8 @@ START_TEST(a_gradient_that_is_not_finite_changes_nothing)
     adam_release(&a);
     params_release(&p);
 }
-END_TEST
 
-START_TEST(rates_rise_in_a_line_and_fall_along_a_cosine)
+TEST(rates_rise_in_a_line_and_fall_along_a_cosine)
 {
     static const struct {
         long step;
@@ -103,19 +99,4 @@ START_TEST(rates_rise_in_a_line_and_fall_along_a_cosine)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_double_eq_tol(adam_cosine(cases[i].step, 23, 3, 1, 0.2), cases[i].want, 1e-6);
     ck_assert_double_eq_tol(adam_cosine(0, 1, 0, 0.7, 0), 0.7, 1e-12);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("adam");
-    TCase *t = tcase_create("adam");
-
-    tcase_add_test(t, every_step_is_torchs);
-    tcase_add_test(t, the_first_step_is_the_rate_against_the_gradients_sign);
-    tcase_add_test(t, decay_shrinks_weights_that_have_no_gradient);
-    tcase_add_test(t, a_gradient_that_is_not_finite_changes_nothing);
-    tcase_add_test(t, rates_rise_in_a_line_and_fall_along_a_cosine);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

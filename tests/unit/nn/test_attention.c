@@ -4,7 +4,7 @@
 #include "unit/nn/reference.h"
 #include "unit/suite.h"
 
-START_TEST(outputs_and_gradients_are_torchs)
+TEST(outputs_and_gradients_are_torchs)
 {
     struct attention t;
     struct vectors v;
@@ -28,7 +28,6 @@ START_TEST(outputs_and_gradients_are_torchs)
     params_release(&p);
     vectors_close(&v);
 }
-END_TEST
 
 enum { ROWS = 3, LEN = 4, QUERY = 5, TOKEN = 2, MODEL = 6, HEADS = 3 };
 enum { N_Q = ROWS * QUERY, N_T = ROWS * LEN * TOKEN, N_Y = ROWS * MODEL };
@@ -75,7 +74,7 @@ static double probe_value(void *self)
     return dot(N_Y, y, k->dy);
 }
 
-START_TEST(gradients_are_those_of_differences)
+TEST(gradients_are_those_of_differences)
 {
     float dquery[N_Q], dtokens[N_T];
     struct probe k;
@@ -89,9 +88,8 @@ START_TEST(gradients_are_those_of_differences)
     assert_gradient("w", probe_value, &k, k.p.n, k.p.w, k.p.grad);
     probe_release(&k);
 }
-END_TEST
 
-START_TEST(a_row_without_tokens_gives_zeros_and_teaches_nothing)
+TEST(a_row_without_tokens_gives_zeros_and_teaches_nothing)
 {
     float y[N_Y], dquery[N_Q], dtokens[N_T];
     struct probe k;
@@ -115,9 +113,8 @@ START_TEST(a_row_without_tokens_gives_zeros_and_teaches_nothing)
         ck_assert(y[i] == 0);
     probe_release(&k);
 }
-END_TEST
 
-START_TEST(what_stands_in_place_of_an_absent_token_does_not_matter)
+TEST(what_stands_in_place_of_an_absent_token_does_not_matter)
 {
     float y[N_Y], again[N_Y], dtokens[N_T];
     struct probe k;
@@ -137,7 +134,6 @@ START_TEST(what_stands_in_place_of_an_absent_token_does_not_matter)
         ck_assert((dtokens[i] == 0) == !k.there[i / TOKEN]);
     probe_release(&k);
 }
-END_TEST
 
 /* One head of one number: a token is its key and its value. */
 static const struct {
@@ -165,7 +161,7 @@ static const struct {
     { "far apart, the first takes all", -1000, { { -1, 2 }, { 0, 4 }, { 1, 9 } }, { 1, 1, 1 }, 2 },
 };
 
-START_TEST(shares_worked_out_by_hand)
+EACH(shares_worked_out_by_hand, scores)
 {
     static const float w[] = { 1, 0, 1, 0, 0, 1, 0, 0, 1, 0 };    // all pass what they get
     struct attention t;
@@ -186,19 +182,4 @@ START_TEST(shares_worked_out_by_hand)
         ck_assert(again == y);
     }
     params_release(&p);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("attention");
-    TCase *t = tcase_create("attention");
-
-    tcase_add_test(t, outputs_and_gradients_are_torchs);
-    tcase_add_test(t, gradients_are_those_of_differences);
-    tcase_add_test(t, a_row_without_tokens_gives_zeros_and_teaches_nothing);
-    tcase_add_test(t, what_stands_in_place_of_an_absent_token_does_not_matter);
-    tcase_add_loop_test(t, shares_worked_out_by_hand, 0, sizeof scores / sizeof *scores);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -4,7 +4,7 @@
 #include "unit/nn/reference.h"
 #include "unit/suite.h"
 
-START_TEST(outputs_and_gradients_are_torchs)
+TEST(outputs_and_gradients_are_torchs)
 {
     float y[4 * 3], dx[4 * 5];
     struct vectors v;
@@ -24,7 +24,6 @@ START_TEST(outputs_and_gradients_are_torchs)
     params_release(&p);
     vectors_close(&v);
 }
-END_TEST
 
 enum { ROWS = 3, IN = 4, OUT = 5 };
 
@@ -52,7 +51,7 @@ static void probe_init(struct probe *k, struct rng *r)
     draw_normal(r, ROWS * OUT, k->dy);
 }
 
-START_TEST(gradients_are_those_of_differences)
+TEST(gradients_are_those_of_differences)
 {
     float dx[ROWS * IN];
     struct probe k;
@@ -65,9 +64,8 @@ START_TEST(gradients_are_those_of_differences)
     assert_gradient("w", probe_value, &k, k.p.n, k.p.w, k.p.grad);
     params_release(&k.p);
 }
-END_TEST
 
-START_TEST(gradients_of_weights_add_up_and_either_may_be_left_out)
+TEST(gradients_of_weights_add_up_and_either_may_be_left_out)
 {
     float dx[ROWS * IN], again[ROWS * IN], once[7 + IN * OUT + OUT];
     struct probe k;
@@ -88,17 +86,4 @@ START_TEST(gradients_of_weights_add_up_and_either_may_be_left_out)
     dense_backward(&k.d, k.p.w, 0, NULL, NULL, dx, k.p.grad);
     assert_close("dx of no rows", ROWS * IN, dx, again, 0);
     params_release(&k.p);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("dense");
-    TCase *t = tcase_create("dense");
-
-    tcase_add_test(t, outputs_and_gradients_are_torchs);
-    tcase_add_test(t, gradients_are_those_of_differences);
-    tcase_add_test(t, gradients_of_weights_add_up_and_either_may_be_left_out);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

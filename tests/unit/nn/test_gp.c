@@ -48,7 +48,7 @@ static bool is_in(int i, const int *block, int m)
     return false;
 }
 
-START_TEST(leaving_out_equals_never_having_seen)
+EACH(leaving_out_equals_never_having_seen, cases)
 {
     struct arena a;
     struct err e = { 0 };
@@ -91,9 +91,8 @@ START_TEST(leaving_out_equals_never_having_seen)
     }
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_kernel_that_is_none_is_refused)
+TEST(a_kernel_that_is_none_is_refused)
 {
     struct arena a;
     struct err e = { 0 };
@@ -103,18 +102,4 @@ START_TEST(a_kernel_that_is_none_is_refused)
     arena_init(&a);
     ck_assert_int_lt(gp_fit(&a, 2, k, two, &g, &e), 0);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *t = tcase_create("gp");
-
-    tcase_add_loop_test(t, leaving_out_equals_never_having_seen, 0,
-                        (int)(sizeof cases / sizeof *cases));
-    tcase_add_test(t, a_kernel_that_is_none_is_refused);
-    Suite *s = suite_create("gp");
-
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -12,7 +12,7 @@ static const struct {
     { "some rows lack some tokens, one all of them", "gru-absent", 4, 4 },
 };
 
-START_TEST(outputs_and_gradients_are_torchs)
+EACH(outputs_and_gradients_are_torchs, files)
 {
     const int rows = files[_i].rows, len = files[_i].len, n_x = rows * len * 3, n_h = rows * 4;
     struct vectors v;
@@ -39,7 +39,6 @@ START_TEST(outputs_and_gradients_are_torchs)
     params_release(&p);
     vectors_close(&v);
 }
-END_TEST
 
 enum { ROWS = 3, LEN = 4, IN = 2, STATE = 3, N_X = ROWS * LEN * IN, N_H = ROWS * STATE };
 
@@ -84,7 +83,7 @@ static double probe_value(void *self)
     return dot(N_H, h, k->dh);
 }
 
-START_TEST(gradients_are_those_of_differences)
+TEST(gradients_are_those_of_differences)
 {
     float dx[N_X], dh0[N_H];
     struct probe k;
@@ -98,9 +97,8 @@ START_TEST(gradients_are_those_of_differences)
     assert_gradient("w", probe_value, &k, k.p.n, k.p.w, k.p.grad);
     probe_release(&k);
 }
-END_TEST
 
-START_TEST(an_absent_token_leaves_the_state_and_what_stands_there_does_not_matter)
+TEST(an_absent_token_leaves_the_state_and_what_stands_there_does_not_matter)
 {
     float h[N_H], again[N_H], dx[N_X];
     struct probe k;
@@ -119,9 +117,8 @@ START_TEST(an_absent_token_leaves_the_state_and_what_stands_there_does_not_matte
         ck_assert((dx[i] == 0) == !k.there[i / IN]);
     probe_release(&k);
 }
-END_TEST
 
-START_TEST(no_mask_is_all_tokens_and_no_state_is_zeros)
+TEST(no_mask_is_all_tokens_and_no_state_is_zeros)
 {
     float h[N_H], again[N_H], zeros[N_H] = { 0 };
     struct probe k;
@@ -137,18 +134,4 @@ START_TEST(no_mask_is_all_tokens_and_no_state_is_zeros)
                  k.scratch);
     assert_close("dh0 of no tokens", N_H, h, k.dh, 0);
     probe_release(&k);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("gru");
-    TCase *t = tcase_create("gru");
-
-    tcase_add_loop_test(t, outputs_and_gradients_are_torchs, 0, sizeof files / sizeof *files);
-    tcase_add_test(t, gradients_are_those_of_differences);
-    tcase_add_test(t, an_absent_token_leaves_the_state_and_what_stands_there_does_not_matter);
-    tcase_add_test(t, no_mask_is_all_tokens_and_no_state_is_zeros);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -6,7 +6,7 @@
 #include "nn/params.h"
 #include "unit/suite.h"
 
-START_TEST(claims_follow_each_other_and_begin_at_zero)
+TEST(claims_follow_each_other_and_begin_at_zero)
 {
     static const int sizes[] = { 3, 1, 100, 7, 5000 };
     struct params p;
@@ -32,9 +32,8 @@ START_TEST(claims_follow_each_other_and_begin_at_zero)
     params_release(&p);
     ck_assert_ptr_null(p.w);
 }
-END_TEST
 
-START_TEST(draws_fill_glorots_range_and_nothing_else)
+TEST(draws_fill_glorots_range_and_nothing_else)
 {
     const double bound = sqrt(6.0 / (20 + 30));
     double low = 0, high = 0, square = 0;
@@ -57,9 +56,8 @@ START_TEST(draws_fill_glorots_range_and_nothing_else)
     ck_assert_double_eq_tol(square, 2.0 / 50, 0.002);
     params_release(&p);
 }
-END_TEST
 
-START_TEST(the_same_seed_draws_the_same_bytes_and_no_rng_leaves_zeros)
+TEST(the_same_seed_draws_the_same_bytes_and_no_rng_leaves_zeros)
 {
     struct params p[3];
 
@@ -78,17 +76,4 @@ START_TEST(the_same_seed_draws_the_same_bytes_and_no_rng_leaves_zeros)
     ck_assert_mem_ne(p[0].w, p[2].w, 50 * sizeof(float));
     for (int i = 0; i < 3; i++)
         params_release(&p[i]);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("params");
-    TCase *t = tcase_create("params");
-
-    tcase_add_test(t, claims_follow_each_other_and_begin_at_zero);
-    tcase_add_test(t, draws_fill_glorots_range_and_nothing_else);
-    tcase_add_test(t, the_same_seed_draws_the_same_bytes_and_no_rng_leaves_zeros);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -157,7 +157,7 @@ static double net_train(struct net *n, const struct task *t, struct pass *k)
     return best;
 }
 
-START_TEST(a_network_learns_a_small_function)
+TIMES(a_network_learns_a_small_function, N_KINDS)
 {
     struct pass *k = calloc(1, sizeof *k);
     struct task t;
@@ -173,9 +173,8 @@ START_TEST(a_network_learns_a_small_function)
     params_release(&n.p);
     free(k);
 }
-END_TEST
 
-START_TEST(the_same_seed_learns_the_same_bytes_and_another_seed_others)
+TIMES(the_same_seed_learns_the_same_bytes_and_another_seed_others, N_KINDS)
 {
     struct pass *k = calloc(1, sizeof *k);
     struct task t;
@@ -193,7 +192,6 @@ START_TEST(the_same_seed_learns_the_same_bytes_and_another_seed_others)
         params_release(&n[i].p);
     free(k);
 }
-END_TEST
 
 /* All layers in a row: an error in how they are joined shows only here. */
 struct probe {
@@ -209,7 +207,7 @@ static double probe_value(void *self)
     return net_forward(&p->n, p->n.p.w, &p->t, &p->k);
 }
 
-START_TEST(gradients_of_a_whole_network_are_those_of_differences)
+TIMES(gradients_of_a_whole_network_are_those_of_differences, N_KINDS)
 {
     struct probe *p = calloc(1, sizeof *p);
 
@@ -221,17 +219,4 @@ START_TEST(gradients_of_a_whole_network_are_those_of_differences)
     assert_gradient("w", probe_value, p, p->n.p.n, p->n.p.w, p->n.p.grad);
     params_release(&p->n.p);
     free(p);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("training");
-    TCase *t = tcase_create("training");
-
-    tcase_add_loop_test(t, a_network_learns_a_small_function, 0, N_KINDS);
-    tcase_add_loop_test(t, the_same_seed_learns_the_same_bytes_and_another_seed_others, 0, N_KINDS);
-    tcase_add_loop_test(t, gradients_of_a_whole_network_are_those_of_differences, 0, N_KINDS);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -27,6 +27,8 @@ static void teardown(void)
     arena_release(&arena);
 }
 
+FIXTURE(setup, teardown)
+
 static const float floats[] = { 0, -0.0f, 1, 1e-45f, -3.4e38f, 0.1f };
 static const double doubles[] = { 1.0 / 3, -1e300 };
 
@@ -40,7 +42,7 @@ static void bag_fill(struct weights *w)
     weights_put_text(w, "empty", "");
 }
 
-START_TEST(what_goes_in_comes_out)
+TEST(what_goes_in_comes_out)
 {
     struct weights w, back;
     struct err e = { 0 };
@@ -61,9 +63,8 @@ START_TEST(what_goes_in_comes_out)
     ck_assert(nothing->rows == 0 && nothing->cols == 4);
     ck_assert_ptr_null(weights_find(&back, "nowhere"));
 }
-END_TEST
 
-START_TEST(the_same_bag_gives_the_same_bytes_also_after_a_journey)
+TEST(the_same_bag_gives_the_same_bytes_also_after_a_journey)
 {
     struct weights w, again, back;
     struct buf second;
@@ -81,9 +82,8 @@ START_TEST(the_same_bag_gives_the_same_bytes_also_after_a_journey)
     ck_assert_mem_eq(bytes.data, second.data, bytes.len);
     buf_release(&second);
 }
-END_TEST
 
-START_TEST(the_bytes_are_those_of_the_document)
+TEST(the_bytes_are_those_of_the_document)
 {
     static const unsigned char want[] = {
         0x89, 'G', 'O', 'G', 'H', 'N', 'N', '\n',    //
@@ -104,7 +104,6 @@ START_TEST(the_bytes_are_those_of_the_document)
     ck_assert_uint_eq(bytes.len, sizeof want + 32);
     ck_assert_mem_eq(bytes.data, want, sizeof want);
 }
-END_TEST
 
 static const struct {
     const char *name, *array;
@@ -126,7 +125,7 @@ static const struct {
     { "text that is floats", "p1/dense", WEIGHTS_TEXT, 2, 3, -EINVAL, "is floats, want text" },
 };
 
-START_TEST(asking_for_what_is_not_there_says_what_is)
+EACH(asking_for_what_is_not_there_says_what_is, asks)
 {
     struct err e = { 0 };
     struct weights w;
@@ -144,7 +143,6 @@ START_TEST(asking_for_what_is_not_there_says_what_is)
                   "%s: what fails once has failed", asks[_i].name);
     ck_assert_msg(strstr(e.text, asks[_i].says) != NULL, "%s: %s", asks[_i].name, e.text);
 }
-END_TEST
 
 /* Decode a copy of its exact size, so that the sanitizer sees a read past the end. */
 static int decode_exactly(const char *data, size_t len, struct err *e)
@@ -158,7 +156,7 @@ static int decode_exactly(const char *data, size_t len, struct err *e)
     return rc;
 }
 
-START_TEST(a_change_of_any_bit_is_refused)
+TEST(a_change_of_any_bit_is_refused)
 {
     struct weights w;
 
@@ -174,9 +172,8 @@ START_TEST(a_change_of_any_bit_is_refused)
     }
     ck_assert_int_eq(decode_exactly(bytes.data, bytes.len, NULL), 0);
 }
-END_TEST
 
-START_TEST(a_file_that_is_cut_short_or_too_long_is_refused)
+TEST(a_file_that_is_cut_short_or_too_long_is_refused)
 {
     struct weights w;
 
@@ -191,7 +188,6 @@ START_TEST(a_file_that_is_cut_short_or_too_long_is_refused)
     ck_assert_int_eq(buf_append(&bytes, "", 1), 0);
     ck_assert_int_eq(decode_exactly(bytes.data, bytes.len, NULL), -EINVAL);
 }
-END_TEST
 
 /* Bytes with a right checksum and wrong content: "HEAD" stands for magic and version. */
 #define HEAD "\x89GOGHNN\n\1\0\0\0"
@@ -242,7 +238,7 @@ static const struct {
     { "a text with a NUL in it", CASE(ONE "\1\0\3\0\1\0\0\0\2\0\0\0w\0i"), -EILSEQ, "at byte 0" },
 };
 
-START_TEST(a_forgery_with_a_right_checksum_is_refused)
+EACH(a_forgery_with_a_right_checksum_is_refused, forgeries)
 {
     char signed_bytes[256];
     struct err e = { 0 };
@@ -256,9 +252,8 @@ START_TEST(a_forgery_with_a_right_checksum_is_refused)
     ck_assert_msg(rc == forgeries[_i].want, "%s: %d %s", forgeries[_i].name, rc, e.text);
     ck_assert_msg(strstr(e.text, forgeries[_i].says) != NULL, "%s: %s", forgeries[_i].name, e.text);
 }
-END_TEST
 
-START_TEST(what_could_not_be_read_back_is_not_written)
+TEST(what_could_not_be_read_back_is_not_written)
 {
     const float bad_float = NAN;
     const double bad_double = (double)-INFINITY;
@@ -281,9 +276,8 @@ START_TEST(what_could_not_be_read_back_is_not_written)
     ck_assert_int_eq(weights_encode(&w, &small, &e), -EFBIG);
     buf_release(&small);
 }
-END_TEST
 
-START_TEST(a_bag_of_the_largest_number_of_arrays_makes_the_journey)
+TEST(a_bag_of_the_largest_number_of_arrays_makes_the_journey)
 {
     struct weights w, back;
     char name[16];
@@ -300,9 +294,8 @@ START_TEST(a_bag_of_the_largest_number_of_arrays_makes_the_journey)
     struct weights_reader in = { .from = &back };
     ck_assert(*weights_floats(&in, "w1023", 1, 1) == 1023);
 }
-END_TEST
 
-START_TEST(numbers_are_within_what_bounds_them)
+TEST(numbers_are_within_what_bounds_them)
 {
     const float few[] = { 1, -2, 3 };
     const double more[] = { 1, -4, 3 };
@@ -311,27 +304,4 @@ START_TEST(numbers_are_within_what_bounds_them)
     ck_assert(weights_within(few, 3, 3) && !weights_within(few, 3, 2.5f));
     ck_assert(weights_within_doubles(more, 3, 4) && !weights_within_doubles(more, 3, 3));
     ck_assert(!weights_within_doubles(none, 1, 1e9) && weights_within_doubles(none, 0, 1));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("weights");
-    TCase *t = tcase_create("weights");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, what_goes_in_comes_out);
-    tcase_add_test(t, the_same_bag_gives_the_same_bytes_also_after_a_journey);
-    tcase_add_test(t, the_bytes_are_those_of_the_document);
-    tcase_add_loop_test(t, asking_for_what_is_not_there_says_what_is, 0,
-                        sizeof asks / sizeof *asks);
-    tcase_add_test(t, a_change_of_any_bit_is_refused);
-    tcase_add_test(t, a_file_that_is_cut_short_or_too_long_is_refused);
-    tcase_add_loop_test(t, a_forgery_with_a_right_checksum_is_refused, 0,
-                        sizeof forgeries / sizeof *forgeries);
-    tcase_add_test(t, what_could_not_be_read_back_is_not_written);
-    tcase_add_test(t, a_bag_of_the_largest_number_of_arrays_makes_the_journey);
-    tcase_add_test(t, numbers_are_within_what_bounds_them);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
