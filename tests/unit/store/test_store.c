@@ -42,6 +42,8 @@ static void tear_down(void)
     rmdir(dir);
 }
 
+FIXTURE(set_up, tear_down)
+
 static struct store *open_store(enum store_mode mode)
 {
     struct store *s;
@@ -173,7 +175,7 @@ static const struct {
     { "a directory is refused", make_directory, STORE_CREATE, -EINVAL, "path of a store" },
 };
 
-START_TEST(a_file_that_is_not_ours_is_refused_with_a_cure)
+EACH(a_file_that_is_not_ours_is_refused_with_a_cure, refusals)
 {
     struct store *s = (struct store *)1;
     struct err e = { 0 };
@@ -188,9 +190,8 @@ START_TEST(a_file_that_is_not_ours_is_refused_with_a_cure)
     if (refusals[_i].make == make_directory)
         rmdir(path);
 }
-END_TEST
 
-START_TEST(a_refused_database_is_left_as_it_was)
+TEST(a_refused_database_is_left_as_it_was)
 {
     struct store *s;
     struct stat before, after;
@@ -202,9 +203,8 @@ START_TEST(a_refused_database_is_left_as_it_was)
     ck_assert_int_eq(before.st_size, after.st_size);
     ck_assert_int_eq(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
 }
-END_TEST
 
-START_TEST(a_missing_directory_says_so)
+TEST(a_missing_directory_says_so)
 {
     struct store *s;
     struct err e = { 0 };
@@ -214,7 +214,6 @@ START_TEST(a_missing_directory_says_so)
     ck_assert_int_lt(store_open(deep, STORE_CREATE, &s, &e), 0);
     ck_assert_ptr_nonnull(strstr(e.text, "directory"));
 }
-END_TEST
 
 /* ---- rows ---- */
 
@@ -252,7 +251,7 @@ static int see_workload(void *self, const struct row_workload *r)
     return 0;
 }
 
-START_TEST(rows_come_back_as_they_went_in)
+TEST(rows_come_back_as_they_went_in)
 {
     struct store *s = open_store(STORE_CREATE);
     struct seen seen = { 0 };
@@ -268,7 +267,6 @@ START_TEST(rows_come_back_as_they_went_in)
     ck_assert_int_eq(n, 2);
     store_close(s);
 }
-END_TEST
 
 static int stop_at_two(void *self, const struct row_measurement *r)
 {
@@ -276,7 +274,7 @@ static int stop_at_two(void *self, const struct row_measurement *r)
     return r->id == 2 ? 42 : 0;
 }
 
-START_TEST(a_callback_stops_a_scan_with_its_own_answer)
+TEST(a_callback_stops_a_scan_with_its_own_answer)
 {
     struct store *s = open_store(STORE_CREATE);
     int n = 0;
@@ -286,9 +284,8 @@ START_TEST(a_callback_stops_a_scan_with_its_own_answer)
     ck_assert_int_eq(n, 2);
     store_close(s);
 }
-END_TEST
 
-START_TEST(putting_the_same_name_again_keeps_its_id)
+TEST(putting_the_same_name_again_keeps_its_id)
 {
     struct store *s = open_store(STORE_CREATE);
     struct row_workload r = { .name = "one", .batch = 16, .family = "g" };
@@ -302,7 +299,6 @@ START_TEST(putting_the_same_name_again_keeps_its_id)
     ck_assert_int_eq(count_rows(s, "workloads"), 2);
     store_close(s);
 }
-END_TEST
 
 static int note_type(void *self, const struct row_gpu_type *r)
 {
@@ -317,7 +313,7 @@ static int note_workload(void *self, const struct row_workload *r)
     return 0;
 }
 
-START_TEST(filling_keeps_what_is_known_and_putting_replaces_it)
+TEST(filling_keeps_what_is_known_and_putting_replaces_it)
 {
     struct store *s = open_store(STORE_CREATE);
     struct row_gpu_type type = {
@@ -346,9 +342,8 @@ START_TEST(filling_keeps_what_is_known_and_putting_replaces_it)
     ck_assert(w.batch == 99);
     store_close(s);
 }
-END_TEST
 
-START_TEST(what_is_rolled_back_was_never_there)
+TEST(what_is_rolled_back_was_never_there)
 {
     struct store *s = open_store(STORE_CREATE);
     struct row_measurement m = { .workload = 1, .gpu_type = 1, .n_gpus = 1, .fits = true };
@@ -365,9 +360,8 @@ START_TEST(what_is_rolled_back_was_never_there)
     ck_assert_int_eq(count_rows(s, "measurements"), 3);
     store_close(s);
 }
-END_TEST
 
-START_TEST(a_row_that_refers_to_nothing_is_refused)
+TEST(a_row_that_refers_to_nothing_is_refused)
 {
     struct store *s = open_store(STORE_CREATE);
     struct row_measurement m = { .workload = 77, .gpu_type = 1, .n_gpus = 1, .fits = true };
@@ -379,7 +373,6 @@ START_TEST(a_row_that_refers_to_nothing_is_refused)
     store_rollback(s);
     store_close(s);
 }
-END_TEST
 
 static const char *const changes[] = {
     "UPDATE measurements SET throughput = 1",
@@ -391,7 +384,7 @@ static const char *const changes[] = {
     "INSERT OR REPLACE INTO events VALUES (1, 2, 'x', '{}')",
 };
 
-START_TEST(measurements_and_events_cannot_be_changed)
+EACH(measurements_and_events_cannot_be_changed, changes)
 {
     struct store *s = open_store(STORE_CREATE);
 
@@ -403,9 +396,8 @@ START_TEST(measurements_and_events_cannot_be_changed)
     ck_assert_ptr_nonnull(strstr(sqlite3_errmsg(s->db), "append-only"));
     store_close(s);
 }
-END_TEST
 
-START_TEST(an_origin_is_known_by_kind_and_digest)
+TEST(an_origin_is_known_by_kind_and_digest)
 {
     struct store *s = open_store(STORE_CREATE);
     int64_t id = 5, made;
@@ -421,7 +413,6 @@ START_TEST(an_origin_is_known_by_kind_and_digest)
     ck_assert_int_eq(id, 0);
     store_close(s);
 }
-END_TEST
 
 /* ---- journal, state, models ---- */
 
@@ -435,7 +426,7 @@ static int see_event(void *self, const struct row_event *r)
     return 0;
 }
 
-START_TEST(a_number_of_its_own_stays)
+TEST(a_number_of_its_own_stays)
 {
     struct store *s = open_store(STORE_CREATE);
     struct err e = { 0 };
@@ -451,9 +442,8 @@ START_TEST(a_number_of_its_own_stays)
     ck_assert_int_eq(store_commit(s, &e), 0);
     store_close(s);
 }
-END_TEST
 
-START_TEST(events_are_numbered_without_gaps)
+TEST(events_are_numbered_without_gaps)
 {
     struct store *s = open_store(STORE_CREATE);
     int64_t seq, last = 1;
@@ -471,7 +461,6 @@ START_TEST(events_are_numbered_without_gaps)
     ck_assert_int_eq(last, 2);
     store_close(s);
 }
-END_TEST
 
 static int see_job(void *self, const struct row_job *r, const struct row_job_state *at)
 {
@@ -523,7 +512,7 @@ static void put_state(struct store *s)
     ck_assert_int_eq(store_commit(s, NULL), 0);
 }
 
-START_TEST(the_state_is_kept_as_rows_that_can_be_written_anew)
+TEST(the_state_is_kept_as_rows_that_can_be_written_anew)
 {
     struct store *s = open_store(STORE_CREATE);
     int64_t seq = -1;
@@ -542,7 +531,6 @@ START_TEST(the_state_is_kept_as_rows_that_can_be_written_anew)
     }
     store_close(s);
 }
-END_TEST
 
 static const char *const tears[] = {
     "DELETE FROM job_states WHERE id = 1",
@@ -550,7 +538,7 @@ static const char *const tears[] = {
     "DELETE FROM job_states",
 };
 
-START_TEST(a_job_that_stands_nowhere_is_damage)
+EACH(a_job_that_stands_nowhere_is_damage, tears)
 {
     struct store *s = open_store(STORE_CREATE);
     struct err e = { 0 };
@@ -562,7 +550,6 @@ START_TEST(a_job_that_stands_nowhere_is_damage)
     ck_assert_ptr_nonnull(strstr(e.text, "missing; restore a copy"));
     store_close(s);
 }
-END_TEST
 
 /* ---- what was used, and why ---- */
 
@@ -579,7 +566,7 @@ static int see_usage(void *self, const struct row_usage *r)
     return 0;
 }
 
-START_TEST(usage_of_the_same_hour_job_and_type_adds_up)
+TEST(usage_of_the_same_hour_job_and_type_adds_up)
 {
     static const struct row_usage rows[] = {
         { .hour_s = 7200, .job = 1, .gpu_type = 1, .active_j = 1, .n_covered = 1 },
@@ -604,7 +591,6 @@ START_TEST(usage_of_the_same_hour_job_and_type_adds_up)
     ck_assert_double_eq(all.active_j, 63);
     store_close(s);
 }
-END_TEST
 
 static void decide(struct store *s, int64_t job, double time_s, const char *body)
 {
@@ -624,7 +610,7 @@ static void check_decision(struct store *s, int64_t job, double time_s, const ch
     free(body);
 }
 
-START_TEST(the_newest_decisions_of_a_job_are_kept_and_found_by_time)
+TEST(the_newest_decisions_of_a_job_are_kept_and_found_by_time)
 {
     struct store *s = open_store(STORE_CREATE);
     char body[32];
@@ -653,9 +639,8 @@ START_TEST(the_newest_decisions_of_a_job_are_kept_and_found_by_time)
     check_decision(s, 2, 9, "back");
     store_close(s);
 }
-END_TEST
 
-START_TEST(the_newest_model_of_a_name_is_found)
+TEST(the_newest_model_of_a_name_is_found)
 {
     struct store *s = open_store(STORE_CREATE);
     void *bytes;
@@ -680,11 +665,10 @@ START_TEST(the_newest_model_of_a_name_is_found)
     ck_assert_int_eq(store_model_time(s, "p3", &time_s, NULL), -ENOENT);
     store_close(s);
 }
-END_TEST
 
 /* ---- the world fails ---- */
 
-START_TEST(a_full_disk_is_an_error_and_nothing_is_half_written)
+TEST(a_full_disk_is_an_error_and_nothing_is_half_written)
 {
     struct store *s = open_store(STORE_CREATE);
     struct row_measurement m = { .workload = 1, .gpu_type = 1, .n_gpus = 1, .fits = true };
@@ -704,9 +688,8 @@ START_TEST(a_full_disk_is_an_error_and_nothing_is_half_written)
     ck_assert_int_eq(count_rows(s, "measurements"), 3);
     store_close(s);
 }
-END_TEST
 
-START_TEST(a_second_writer_hears_that_the_store_is_busy)
+TEST(a_second_writer_hears_that_the_store_is_busy)
 {
     struct store *first = open_store(STORE_CREATE), *second;
     struct err e = { 0 };
@@ -724,9 +707,8 @@ START_TEST(a_second_writer_hears_that_the_store_is_busy)
     store_close(second);
     store_close(first);
 }
-END_TEST
 
-START_TEST(the_path_is_put_in_front_of_an_error_once)
+TEST(the_path_is_put_in_front_of_an_error_once)
 {
     struct store *s = open_store(STORE_CREATE);
     char want[400];
@@ -740,9 +722,8 @@ START_TEST(the_path_is_put_in_front_of_an_error_once)
     ck_assert_str_eq(e.text, want);
     store_close(s);
 }
-END_TEST
 
-START_TEST(a_reader_sees_commits_of_a_live_writer)
+TEST(a_reader_sees_commits_of_a_live_writer)
 {
     struct store *writer = open_store(STORE_CREATE), *reader;
 
@@ -756,9 +737,8 @@ START_TEST(a_reader_sees_commits_of_a_live_writer)
     store_close(reader);
     store_close(writer);
 }
-END_TEST
 
-START_TEST(a_reader_that_holds_sees_one_moment)
+TEST(a_reader_that_holds_sees_one_moment)
 {
     struct store *writer = open_store(STORE_CREATE), *reader;
 
@@ -776,9 +756,8 @@ START_TEST(a_reader_that_holds_sees_one_moment)
     store_close(reader);
     store_close(writer);
 }
-END_TEST
 
-START_TEST(reading_leaves_no_files_behind)
+TEST(reading_leaves_no_files_behind)
 {
     struct stat st;
     char log_path[320];
@@ -788,10 +767,9 @@ START_TEST(reading_leaves_no_files_behind)
     snprintf(log_path, sizeof(log_path), "%s-wal", path);
     ck_assert_int_lt(stat(log_path, &st), 0);
 }
-END_TEST
 
 /* Root may write anywhere; for other users this takes the immutable way in. */
-START_TEST(a_store_in_a_read_only_directory_can_be_read)
+TEST(a_store_in_a_read_only_directory_can_be_read)
 {
     struct store *s = open_store(STORE_CREATE);
     struct err e = { 0 };
@@ -812,11 +790,10 @@ START_TEST(a_store_in_a_read_only_directory_can_be_read)
         ck_assert_ptr_nonnull(strstr(e.text, "writable"));
     }
 }
-END_TEST
 
 /* ---- migrations ---- */
 
-START_TEST(each_migration_runs_once_and_failures_undo_it)
+TEST(each_migration_runs_once_and_failures_undo_it)
 {
     static const char *const steps[] = {
         NULL,    // versions 1 to 3 are what open made
@@ -839,9 +816,8 @@ START_TEST(each_migration_runs_once_and_failures_undo_it)
     sqlite3_finalize(q);
     store_close(s);
 }
-END_TEST
 
-START_TEST(an_older_store_is_not_read_but_migrated_by_a_writer)
+TEST(an_older_store_is_not_read_but_migrated_by_a_writer)
 {
     struct store *s;
     struct err e = { 0 };
@@ -854,7 +830,6 @@ START_TEST(an_older_store_is_not_read_but_migrated_by_a_writer)
     ck_assert_int_eq(count_rows(s, "measurements"), 0);
     store_close(s);
 }
-END_TEST
 
 /* A store as version 1 left it: a node and a job in rows, and the journal that they are from. */
 static void make_version_1(void)
@@ -869,7 +844,7 @@ static void make_version_1(void)
             "INSERT INTO meta (key, value) VALUES ('applied_seq', 2)");
 }
 
-START_TEST(the_rows_of_version_1_are_left_for_the_journal_to_make_anew)
+TEST(the_rows_of_version_1_are_left_for_the_journal_to_make_anew)
 {
     struct store *s;
     struct err e = { 0 };
@@ -887,7 +862,6 @@ START_TEST(the_rows_of_version_1_are_left_for_the_journal_to_make_anew)
     store_close(s);
     store_close(open_store(STORE_READ));
 }
-END_TEST
 
 /* A store as version 2 left it: a type, and jobs that ask for one node or for none. */
 static void make_version_2(void)
@@ -914,7 +888,7 @@ static int note_nodes(void *self, const struct row_job *r, const struct row_job_
     return 0;
 }
 
-START_TEST(the_rows_of_version_2_stay_and_mean_what_they_meant)
+TEST(the_rows_of_version_2_stay_and_mean_what_they_meant)
 {
     struct row_gpu_type t = { 0 };
     struct err e = { 0 };
@@ -932,9 +906,8 @@ START_TEST(the_rows_of_version_2_stay_and_mean_what_they_meant)
     ck_assert_int_eq(seq, 2);
     store_close(s);
 }
-END_TEST
 
-START_TEST(whether_a_type_may_be_shared_is_filled_in_once_and_put_as_it_is_said)
+TEST(whether_a_type_may_be_shared_is_filled_in_once_and_put_as_it_is_said)
 {
     static const struct {
         int share_max;
@@ -954,9 +927,8 @@ START_TEST(whether_a_type_may_be_shared_is_filled_in_once_and_put_as_it_is_said)
     }
     store_close(s);
 }
-END_TEST
 
-START_TEST(a_store_in_memory_works_and_leaves_nothing)
+TEST(a_store_in_memory_works_and_leaves_nothing)
 {
     struct store *s;
 
@@ -965,49 +937,4 @@ START_TEST(a_store_in_memory_works_and_leaves_nothing)
     ck_assert_int_eq(count_rows(s, "measurements"), 7);
     store_close(s);
     store_close(NULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("store");
-    TCase *t = tcase_create("store");
-
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_loop_test(t, a_file_that_is_not_ours_is_refused_with_a_cure, 0,
-                        sizeof(refusals) / sizeof(refusals[0]));
-    tcase_add_test(t, a_refused_database_is_left_as_it_was);
-    tcase_add_test(t, a_missing_directory_says_so);
-    tcase_add_test(t, rows_come_back_as_they_went_in);
-    tcase_add_test(t, a_callback_stops_a_scan_with_its_own_answer);
-    tcase_add_test(t, putting_the_same_name_again_keeps_its_id);
-    tcase_add_test(t, filling_keeps_what_is_known_and_putting_replaces_it);
-    tcase_add_test(t, what_is_rolled_back_was_never_there);
-    tcase_add_test(t, a_row_that_refers_to_nothing_is_refused);
-    tcase_add_loop_test(t, measurements_and_events_cannot_be_changed, 0,
-                        sizeof(changes) / sizeof(changes[0]));
-    tcase_add_test(t, an_origin_is_known_by_kind_and_digest);
-    tcase_add_test(t, a_number_of_its_own_stays);
-    tcase_add_test(t, events_are_numbered_without_gaps);
-    tcase_add_test(t, the_state_is_kept_as_rows_that_can_be_written_anew);
-    tcase_add_loop_test(t, a_job_that_stands_nowhere_is_damage, 0,
-                        sizeof(tears) / sizeof(tears[0]));
-    tcase_add_test(t, usage_of_the_same_hour_job_and_type_adds_up);
-    tcase_add_test(t, the_newest_decisions_of_a_job_are_kept_and_found_by_time);
-    tcase_add_test(t, the_newest_model_of_a_name_is_found);
-    tcase_add_test(t, a_full_disk_is_an_error_and_nothing_is_half_written);
-    tcase_add_test(t, a_second_writer_hears_that_the_store_is_busy);
-    tcase_add_test(t, the_path_is_put_in_front_of_an_error_once);
-    tcase_add_test(t, a_reader_sees_commits_of_a_live_writer);
-    tcase_add_test(t, a_reader_that_holds_sees_one_moment);
-    tcase_add_test(t, reading_leaves_no_files_behind);
-    tcase_add_test(t, a_store_in_a_read_only_directory_can_be_read);
-    tcase_add_test(t, each_migration_runs_once_and_failures_undo_it);
-    tcase_add_test(t, an_older_store_is_not_read_but_migrated_by_a_writer);
-    tcase_add_test(t, the_rows_of_version_1_are_left_for_the_journal_to_make_anew);
-    tcase_add_test(t, the_rows_of_version_2_stay_and_mean_what_they_meant);
-    tcase_add_test(t, whether_a_type_may_be_shared_is_filled_in_once_and_put_as_it_is_said);
-    tcase_add_test(t, a_store_in_memory_works_and_leaves_nothing);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }
