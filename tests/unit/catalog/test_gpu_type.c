@@ -7,9 +7,7 @@
 #include "catalog/gpu_type.h"
 #include "unit/suite.h"
 
-#define LEN(a) (int)(sizeof(a) / sizeof((a)[0]))
-
-START_TEST(every_builtin_type_is_whole_sourced_and_found_by_its_name)
+TEST(every_builtin_type_is_whole_sourced_and_found_by_its_name)
 {
     struct err e;
     int n;
@@ -26,7 +24,6 @@ START_TEST(every_builtin_type_is_whole_sourced_and_found_by_its_name)
         ck_assert(i == 0 || all[i - 1].year <= all[i].year);
     }
 }
-END_TEST
 
 /* The list a reader is promised, with one figure of each to see that rows are not swapped. */
 static const struct {
@@ -58,7 +55,7 @@ static const struct {
     { "mi300x", 163.4, 1307.4, 5300, 192, 750 },
 };
 
-START_TEST(the_promised_types_have_their_figures)
+EACH(the_promised_types_have_their_figures, promised)
 {
     const struct gpu_type *t = gpu_type_builtin(promised[_i].name);
 
@@ -70,24 +67,22 @@ START_TEST(the_promised_types_have_their_figures)
     ck_assert_double_eq(t->mem_bytes, promised[_i].mem_gib * (1 << 30));
     ck_assert_double_eq(t->cap_w, promised[_i].cap_w);
 }
-END_TEST
 
-START_TEST(the_types_of_our_studies_idle_and_sleep_as_the_studies_say)
+TEST(the_types_of_our_studies_idle_and_sleep_as_the_studies_say)
 {
     static const struct {
         const char *name;
         double idle_w;
     } cases[] = { { "k80", 30 }, { "p100", 30 }, { "v100", 40 } };
 
-    for (int i = 0; i < LEN(cases); i++) {
+    for (int i = 0; i < (int)N_ROWS(cases); i++) {
         const struct gpu_type *t = gpu_type_builtin(cases[i].name);
         ck_assert_double_eq(t->idle_w, cases[i].idle_w);
         ck_assert_double_eq(t->sleep_w, 10);
     }
 }
-END_TEST
 
-START_TEST(boards_accept_the_limits_that_zeus_set_and_no_lower_ones)
+TEST(boards_accept_the_limits_that_zeus_set_and_no_lower_ones)
 {
     static const struct {
         const char *name;
@@ -96,14 +91,13 @@ START_TEST(boards_accept_the_limits_that_zeus_set_and_no_lower_ones)
                   { "rtx6000", 100 }, { "a40", 100 },  { "h100", 200 } };
     struct gpu_type t = *gpu_type_builtin("v100");
 
-    for (int i = 0; i < LEN(cases); i++)
+    for (int i = 0; i < (int)N_ROWS(cases); i++)
         ck_assert_double_eq(gpu_type_builtin(cases[i].name)->limit_low_w, cases[i].low_w);
     ck_assert_int_eq(gpu_type_set(&t, slice_of("limit_low"), slice_of("150"), NULL), 0);
     ck_assert_double_eq(t.limit_low_w, 150);
     ck_assert_int_eq(gpu_type_set(&t, slice_of("limit_low"), slice_of("0"), NULL), 0);
     ck_assert_int_eq(gpu_type_check(&t, NULL), 0);
 }
-END_TEST
 
 static const struct {
     const char *said, *want;
@@ -134,7 +128,7 @@ static const struct {
     { "--", NULL },
 };
 
-START_TEST(people_and_drivers_spell_names_differently)
+EACH(people_and_drivers_spell_names_differently, names)
 {
     const struct gpu_type *t = gpu_type_builtin(names[_i].said);
 
@@ -145,9 +139,8 @@ START_TEST(people_and_drivers_spell_names_differently)
     ck_assert_msg(t != NULL, "'%s' not found", names[_i].said);
     ck_assert_str_eq(t->name, names[_i].want);
 }
-END_TEST
 
-START_TEST(figures_are_set_in_the_units_of_files)
+TEST(figures_are_set_in_the_units_of_files)
 {
     static const char *const pairs[][2] = {
         { "peak_fp32", "4.5" }, { "peak_fp16", "90" }, { "bandwidth", "500" },
@@ -157,7 +150,7 @@ START_TEST(figures_are_set_in_the_units_of_files)
     struct gpu_type t = { .name = "mine" };
     struct err e = { 0 };
 
-    for (int i = 0; i < LEN(pairs); i++) {
+    for (int i = 0; i < (int)N_ROWS(pairs); i++) {
         ck_assert_int_eq(gpu_type_check(&t, &e), -EINVAL);
         ck_assert_int_eq(gpu_type_set(&t, slice_of(pairs[i][0]), slice_of(pairs[i][1]), &e), 0);
     }
@@ -172,7 +165,6 @@ START_TEST(figures_are_set_in_the_units_of_files)
     ck_assert_double_eq(t.cap_w, 300);
     ck_assert_int_eq(t.year, 2030);
 }
-END_TEST
 
 static const struct {
     const char *name, *key, *value, *cure;
@@ -196,7 +188,7 @@ static const struct {
     { "a year is of this age", "year", "17", "2000 to 2100" },
 };
 
-START_TEST(a_bad_figure_is_refused_with_its_cure_and_changes_nothing)
+EACH(a_bad_figure_is_refused_with_its_cure_and_changes_nothing, refusals)
 {
     const struct gpu_type before = *gpu_type_builtin("v100");
     struct gpu_type t = before;
@@ -207,7 +199,6 @@ START_TEST(a_bad_figure_is_refused_with_its_cure_and_changes_nothing)
     ck_assert_msg(strstr(e.text, refusals[_i].cure), "%s: '%s'", refusals[_i].name, e.text);
     ck_assert_int_eq(memcmp(&t, &before, sizeof t), 0);
 }
-END_TEST
 
 /* One figure of a good type, made bad. */
 static const struct {
@@ -227,7 +218,7 @@ static const struct {
     { "a sleep that draws nothing is fine", offsetof(struct gpu_type, sleep_w), 0, NULL },
 };
 
-START_TEST(check_names_the_figure_that_is_wrong)
+EACH(check_names_the_figure_that_is_wrong, checks)
 {
     struct gpu_type t = *gpu_type_builtin("v100");
     struct err e = { 0 };
@@ -242,9 +233,8 @@ START_TEST(check_names_the_figure_that_is_wrong)
     ck_assert_msg(rc == -EINVAL, "%s", checks[_i].name);
     ck_assert_msg(strstr(e.text, checks[_i].says), "%s: '%s'", checks[_i].name, e.text);
 }
-END_TEST
 
-START_TEST(check_wants_a_name_and_a_year)
+TEST(check_wants_a_name_and_a_year)
 {
     struct gpu_type nameless = *gpu_type_builtin("v100"), ageless = nameless;
     struct err e = { 0 };
@@ -255,24 +245,4 @@ START_TEST(check_wants_a_name_and_a_year)
     ageless.year = 0;
     ck_assert_int_eq(gpu_type_check(&ageless, &e), -EINVAL);
     ck_assert_ptr_nonnull(strstr(e.text, "year"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("gpu_type");
-    TCase *t = tcase_create("gpu_type");
-
-    tcase_add_test(t, every_builtin_type_is_whole_sourced_and_found_by_its_name);
-    tcase_add_loop_test(t, the_promised_types_have_their_figures, 0, LEN(promised));
-    tcase_add_test(t, the_types_of_our_studies_idle_and_sleep_as_the_studies_say);
-    tcase_add_test(t, boards_accept_the_limits_that_zeus_set_and_no_lower_ones);
-    tcase_add_loop_test(t, people_and_drivers_spell_names_differently, 0, LEN(names));
-    tcase_add_test(t, figures_are_set_in_the_units_of_files);
-    tcase_add_loop_test(t, a_bad_figure_is_refused_with_its_cure_and_changes_nothing, 0,
-                        LEN(refusals));
-    tcase_add_loop_test(t, check_names_the_figure_that_is_wrong, 0, LEN(checks));
-    tcase_add_test(t, check_wants_a_name_and_a_year);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

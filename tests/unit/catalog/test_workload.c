@@ -8,8 +8,6 @@
 #include "catalog/workload.h"
 #include "unit/suite.h"
 
-#define LEN(a) (int)(sizeof(a) / sizeof((a)[0]))
-
 static struct arena arena;
 
 static void setup(void)
@@ -22,12 +20,14 @@ static void teardown(void)
     arena_release(&arena);
 }
 
+FIXTURE(setup, teardown)
+
 static void assert_near(double got, double want)
 {
     ck_assert_msg(fabs(got - want) <= 1e-12 * fabs(want), "%.17g is not %.17g", got, want);
 }
 
-START_TEST(every_builtin_model_is_whole_and_found_by_its_own_name)
+TEST(every_builtin_model_is_whole_and_found_by_its_own_name)
 {
     int n;
     const struct workload *all = workload_builtin_all(&n);
@@ -49,7 +49,6 @@ START_TEST(every_builtin_model_is_whole_and_found_by_its_own_name)
         ck_assert_ptr_eq(found.family, w->family);
     }
 }
-END_TEST
 
 /* What a reader is promised, and the names that traces use. */
 static const struct {
@@ -87,7 +86,7 @@ static const struct {
     { "bert-base-infer", "bert-base-infer" },
 };
 
-START_TEST(models_are_found_as_people_write_them)
+EACH(models_are_found_as_people_write_them, names)
 {
     struct workload w;
     struct err e = { 0 };
@@ -97,9 +96,8 @@ START_TEST(models_are_found_as_people_write_them)
     ck_assert_str_eq(w.name, workload_name(&arena, names[_i].want, 32));
     ck_assert_double_eq(w.batch, 32);
 }
-END_TEST
 
-START_TEST(an_unknown_model_or_batch_is_refused_with_its_cure)
+TEST(an_unknown_model_or_batch_is_refused_with_its_cure)
 {
     static const struct {
         const char *model;
@@ -117,16 +115,15 @@ START_TEST(an_unknown_model_or_batch_is_refused_with_its_cure)
     };
     struct workload w;
 
-    for (int i = 0; i < LEN(cases); i++) {
+    for (int i = 0; i < (int)N_ROWS(cases); i++) {
         struct err e = { 0 };
         ck_assert_int_eq(workload_builtin(&arena, cases[i].model, cases[i].batch, &w, &e),
                          cases[i].rc);
         ck_assert_msg(strstr(e.text, cases[i].cure), "'%s'", e.text);
     }
 }
-END_TEST
 
-START_TEST(the_usual_batch_of_a_model_without_batches_is_none)
+TEST(the_usual_batch_of_a_model_without_batches_is_none)
 {
     struct workload w;
 
@@ -134,7 +131,6 @@ START_TEST(the_usual_batch_of_a_model_without_batches_is_none)
     ck_assert_str_eq(w.name, "A3C");
     ck_assert(isnan(w.batch));
 }
-END_TEST
 
 /* By hand: ResNet-18 at 16 moves 16 * 20e6 + 24 * 11.2e6 bytes and holds 16 * 20e6 / 3 +
  * 16 * 11.2e6; the host works 16 * 0.15 + 1 ms. Llama 7B at 8 reads 8 * 537e6 of cache
@@ -153,7 +149,7 @@ static const struct {
     { "inference", "llama-7b", 8, { 108e9, 17.776e9, 390, 2.16e-3, 17.776e9 } },
 };
 
-START_TEST(a_step_costs_what_the_formulas_say)
+EACH(a_step_costs_what_the_formulas_say, steps)
 {
     struct workload w;
     struct workload_step got;
@@ -166,9 +162,8 @@ START_TEST(a_step_costs_what_the_formulas_say)
     assert_near(got.host_s, steps[_i].want.host_s);
     assert_near(got.mem_bytes, steps[_i].want.mem_bytes);
 }
-END_TEST
 
-START_TEST(seventy_billion_parameters_do_not_fit_eighty_gib)
+TEST(seventy_billion_parameters_do_not_fit_eighty_gib)
 {
     struct workload w;
 
@@ -177,7 +172,6 @@ START_TEST(seventy_billion_parameters_do_not_fit_eighty_gib)
     ck_assert_int_eq(workload_builtin(&arena, "llama-13b", 1, &w, NULL), 0);
     ck_assert_double_lt(workload_step(&w).mem_bytes, 40.0 * (1 << 30));
 }
-END_TEST
 
 /* An unknown feature spoils what needs it and nothing else. */
 static const struct {
@@ -200,7 +194,7 @@ static const struct {
     { "dataset", false, false, false, false, false },
 };
 
-START_TEST(an_unknown_feature_spoils_only_what_needs_it)
+EACH(an_unknown_feature_spoils_only_what_needs_it, unknowns)
 {
     struct workload w;
     struct workload_step step;
@@ -218,9 +212,8 @@ START_TEST(an_unknown_feature_spoils_only_what_needs_it)
         ck_assert_int_eq(isnan(step.mem_bytes) != 0, unknowns[_i].mem);
     }
 }
-END_TEST
 
-START_TEST(a_fresh_workload_knows_nothing)
+TEST(a_fresh_workload_knows_nothing)
 {
     struct workload w;
 
@@ -235,16 +228,15 @@ START_TEST(a_fresh_workload_knows_nothing)
     ck_assert_double_eq(w.cpu_ms_per_step, 5);
     ck_assert_double_eq(w.sparse, 9);
 }
-END_TEST
 
-START_TEST(names_and_batches_join_and_split)
+TEST(names_and_batches_join_and_split)
 {
     static const double batches[] = { 1, 16, 8192, 1048576, WORKLOAD_BATCH_MAX };
     static const char *const models[] = { "ResNet-18", "x", "a (b)", "LM (batch size" };
     double batch;
 
-    for (int m = 0; m < LEN(models); m++) {
-        for (int i = 0; i < LEN(batches); i++) {
+    for (int m = 0; m < (int)N_ROWS(models); m++) {
+        for (int i = 0; i < (int)N_ROWS(batches); i++) {
             const char *name = workload_name(&arena, models[m], batches[i]);
             struct slice model = workload_name_split(name, &batch);
 
@@ -257,9 +249,8 @@ START_TEST(names_and_batches_join_and_split)
     }
     ck_assert_str_eq(workload_name(&arena, "ResNet-18", 16), "ResNet-18 (batch size 16)");
 }
-END_TEST
 
-START_TEST(what_only_looks_like_a_batch_stays_in_the_name)
+TEST(what_only_looks_like_a_batch_stays_in_the_name)
 {
     static const char *const whole[] = {
         "",
@@ -277,14 +268,13 @@ START_TEST(what_only_looks_like_a_batch_stays_in_the_name)
     };
     double batch;
 
-    for (int i = 0; i < LEN(whole); i++) {
+    for (int i = 0; i < (int)N_ROWS(whole); i++) {
         ck_assert_msg(slice_is(workload_name_split(whole[i], &batch), whole[i]), "%s", whole[i]);
         ck_assert_msg(isnan(batch), "%s", whole[i]);
     }
 }
-END_TEST
 
-START_TEST(features_are_set_by_their_csv_names)
+TEST(features_are_set_by_their_csv_names)
 {
     struct workload w;
 
@@ -308,9 +298,8 @@ START_TEST(features_are_set_by_their_csv_names)
     ck_assert_int_eq(workload_set(&arena, &w, slice_of("inference"), slice_of("0"), NULL), 0);
     ck_assert(!w.is_inference);
 }
-END_TEST
 
-START_TEST(a_batch_renames_the_workload)
+TEST(a_batch_renames_the_workload)
 {
     struct workload w;
 
@@ -324,7 +313,6 @@ START_TEST(a_batch_renames_the_workload)
     ck_assert_str_eq(w.name, "mine");
     ck_assert(isnan(w.batch));
 }
-END_TEST
 
 static const struct {
     const char *name, *key, *value, *cure;
@@ -345,7 +333,7 @@ static const struct {
     { "a dataset has no blank at its ends", "dataset", " x", "printable" },
 };
 
-START_TEST(a_bad_feature_is_refused_with_its_cure_and_changes_nothing)
+EACH(a_bad_feature_is_refused_with_its_cure_and_changes_nothing, refusals)
 {
     struct workload w, before;
     struct err e = { 0 };
@@ -357,29 +345,4 @@ START_TEST(a_bad_feature_is_refused_with_its_cure_and_changes_nothing)
     ck_assert_msg(rc == -EINVAL, "%s", refusals[_i].name);
     ck_assert_msg(strstr(e.text, refusals[_i].cure), "%s: '%s'", refusals[_i].name, e.text);
     ck_assert_int_eq(memcmp(&w, &before, sizeof w), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("workload");
-    TCase *t = tcase_create("workload");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, every_builtin_model_is_whole_and_found_by_its_own_name);
-    tcase_add_loop_test(t, models_are_found_as_people_write_them, 0, LEN(names));
-    tcase_add_test(t, an_unknown_model_or_batch_is_refused_with_its_cure);
-    tcase_add_test(t, the_usual_batch_of_a_model_without_batches_is_none);
-    tcase_add_loop_test(t, a_step_costs_what_the_formulas_say, 0, LEN(steps));
-    tcase_add_test(t, seventy_billion_parameters_do_not_fit_eighty_gib);
-    tcase_add_loop_test(t, an_unknown_feature_spoils_only_what_needs_it, 0, LEN(unknowns));
-    tcase_add_test(t, a_fresh_workload_knows_nothing);
-    tcase_add_test(t, names_and_batches_join_and_split);
-    tcase_add_test(t, what_only_looks_like_a_batch_stays_in_the_name);
-    tcase_add_test(t, features_are_set_by_their_csv_names);
-    tcase_add_test(t, a_batch_renames_the_workload);
-    tcase_add_loop_test(t, a_bad_feature_is_refused_with_its_cure_and_changes_nothing, 0,
-                        LEN(refusals));
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

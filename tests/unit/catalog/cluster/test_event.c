@@ -28,7 +28,7 @@ static void round_trip(const struct world *w, const struct event *ev, struct eve
     ck_assert_double_eq(out->time_s, ev->time_s);
 }
 
-START_TEST(a_node_and_its_types_come_back)
+TEST(a_node_and_its_types_come_back)
 {
     static const int types[] = { 1, 0, 1 };
     struct event in = { .kind = EVENT_NODE_ADDED,
@@ -56,7 +56,6 @@ START_TEST(a_node_and_its_types_come_back)
     }
     world_release(&w);
 }
-END_TEST
 
 static void same_spec(const struct job_spec *a, const struct job_spec *b)
 {
@@ -84,7 +83,7 @@ static void same_spec(const struct job_spec *a, const struct job_spec *b)
     ck_assert_pstr_eq(a->digest, b->digest);
 }
 
-START_TEST(a_submission_comes_back_field_by_field)
+TEST(a_submission_comes_back_field_by_field)
 {
     struct rng r;
     struct world w;
@@ -120,9 +119,8 @@ START_TEST(a_submission_comes_back_field_by_field)
     }
     world_release(&w);
 }
-END_TEST
 
-START_TEST(events_of_a_job_come_back_field_by_field)
+TEST(events_of_a_job_come_back_field_by_field)
 {
     static const int gpus[] = { 2, 0 };
     struct world w;
@@ -158,18 +156,16 @@ START_TEST(events_of_a_job_come_back_field_by_field)
     }
     world_release(&w);
 }
-END_TEST
 
-START_TEST(kinds_have_names_and_names_have_kinds)
+TEST(kinds_have_names_and_names_have_kinds)
 {
     for (int k = 0; k < EVENT_KINDS; k++)
         ck_assert_int_eq(event_kind_parse(event_kind_name((enum event_kind)k)), k);
     ck_assert_int_eq(event_kind_parse("job_eaten"), -1);
     ck_assert_int_eq(event_kind_parse(""), -1);
 }
-END_TEST
 
-START_TEST(a_command_becomes_compact_once_and_stays_so)
+TEST(a_command_becomes_compact_once_and_stays_so)
 {
     struct arena a;
 
@@ -179,13 +175,12 @@ START_TEST(a_command_becomes_compact_once_and_stays_so)
     ck_assert_str_eq(event_compact(&a, once), once);
     arena_release(&a);
 }
-END_TEST
 
 static const char *const not_commands[] = {
     "", "[]", "\"x\"", "{", "{} {}", "{\"a\":1,\"a\":2}", "{\"a\":\"\xff\"}", "{\"a\":NaN}",
 };
 
-START_TEST(what_json_cannot_say_is_not_encoded)
+TEST(what_json_cannot_say_is_not_encoded)
 {
     struct world w;
     struct event in = { .kind = EVENT_JOB_FAILED, .job = 0, .reason = "\xff" };
@@ -205,7 +200,6 @@ START_TEST(what_json_cannot_say_is_not_encoded)
     ck_assert_ptr_null(event_encode(&w.arena, &in, &w.ledger.state, &w.catalog));
     world_release(&w);
 }
-END_TEST
 
 #define SUBMISSION "{\"name\":\"x\",\"workload\":\"w\",\"submit_s\":0,\"n_gpus\":1,\"max_gpus\":1,"
 
@@ -260,7 +254,7 @@ static const struct {
       "no workload q in the catalog" },
 };
 
-START_TEST(garbage_is_refused_with_a_reason)
+EACH(garbage_is_refused_with_a_reason, garbage)
 {
     struct world w;
     struct event out;
@@ -273,21 +267,4 @@ START_TEST(garbage_is_refused_with_a_reason)
     ck_assert_msg(strstr(e.text, garbage[_i].want) != NULL, "%s %s: %s", garbage[_i].kind,
                   garbage[_i].body, e.text);
     world_release(&w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("event");
-    TCase *t = tcase_create("event");
-
-    tcase_add_test(t, a_node_and_its_types_come_back);
-    tcase_add_test(t, a_submission_comes_back_field_by_field);
-    tcase_add_test(t, events_of_a_job_come_back_field_by_field);
-    tcase_add_test(t, kinds_have_names_and_names_have_kinds);
-    tcase_add_test(t, a_command_becomes_compact_once_and_stays_so);
-    tcase_add_test(t, what_json_cannot_say_is_not_encoded);
-    tcase_add_loop_test(t, garbage_is_refused_with_a_reason, 0, sizeof garbage / sizeof *garbage);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

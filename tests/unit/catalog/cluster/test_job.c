@@ -29,7 +29,7 @@ static const struct {
     { "inference behind its deadline must hurry", 0, 8, 50, 0, 15, 100, 5, 30, 300 },
 };
 
-START_TEST(need_and_remaining)
+EACH(need_and_remaining, cases)
 {
     struct job j = { .spec = spec_of("j", 0), .steps_done = cases[_i].done };
     struct job_spec *s = &j.spec;
@@ -45,7 +45,6 @@ START_TEST(need_and_remaining)
     ck_assert_msg(job_remaining(&j, cases[_i].now_s) == cases[_i].want_remaining,
                   "%s: remaining %g", cases[_i].name, job_remaining(&j, cases[_i].now_s));
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -60,7 +59,7 @@ static const struct {
     { "a clock that went back takes nothing back", JOB_RUNNING, 40, 10, 2, 5, 60 },
 };
 
-START_TEST(progress_between_reports)
+EACH(progress_between_reports, heard)
 {
     struct job j = { .spec = spec_of("j", 0),
                      .state = heard[_i].state,
@@ -72,7 +71,6 @@ START_TEST(progress_between_reports)
     ck_assert_msg(job_remaining(&j, heard[_i].now_s) == heard[_i].want, "%s: %g", heard[_i].name,
                   job_remaining(&j, heard[_i].now_s));
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -87,7 +85,7 @@ static const struct {
     { "but when it has finished nothing remains", JOB_FINISHED, 80, 0 },
 };
 
-START_TEST(a_guess_of_the_steps_is_no_promise_of_an_end)
+EACH(a_guess_of_the_steps_is_no_promise_of_an_end, guesses)
 {
     struct job j = { .spec = spec_of("j", 0),
                      .state = guesses[_i].state,
@@ -98,10 +96,9 @@ START_TEST(a_guess_of_the_steps_is_no_promise_of_an_end)
     ck_assert_msg(job_remaining(&j, 0) == guesses[_i].want, "%s: %g", guesses[_i].name,
                   job_remaining(&j, 0));
 }
-END_TEST
 
 /* Against bit sets: as lists in some order, each GPU once. */
-START_TEST(gpus_are_compared_as_sets)
+TEST(gpus_are_compared_as_sets)
 {
     struct rng r;
 
@@ -124,9 +121,8 @@ START_TEST(gpus_are_compared_as_sets)
     }
     ck_assert(gpus_same(NULL, 0, NULL, 0));
 }
-END_TEST
 
-START_TEST(a_server_serves_its_time_whatever_its_speed)
+TEST(a_server_serves_its_time_whatever_its_speed)
 {
     struct job j = { .spec = spec_of("j", 0), .started_s = NAN };
 
@@ -138,9 +134,16 @@ START_TEST(a_server_serves_its_time_whatever_its_speed)
     ck_assert_double_eq(job_time_left_s(&j, 120), 30);
     ck_assert_double_eq(job_time_left_s(&j, 500), 0);
 }
-END_TEST
 
-static char too_long[202], endless[514];    // filled with letters in main
+static char too_long[202], endless[514];
+
+static void fill_with_letters(void)
+{
+    memset(too_long, 'x', sizeof too_long - 1);
+    memset(endless, 'x', sizeof endless - 1);
+}
+
+FIXTURE(fill_with_letters, NULL)
 
 #define TRAINING                                                                \
     {                                                                           \
@@ -207,7 +210,7 @@ static const struct {
     { "a digest without end", WITH(.digest = endless), "digest" },
 };
 
-START_TEST(a_submission_is_judged)
+EACH(a_submission_is_judged, specs)
 {
     struct err e = { 0 };
     int rc = job_spec_check(&specs[_i].spec, &e);
@@ -219,9 +222,8 @@ START_TEST(a_submission_is_judged)
     ck_assert_msg(rc == -EINVAL, "%s: accepted", specs[_i].name);
     ck_assert_msg(strstr(e.text, specs[_i].want) != NULL, "%s: %s", specs[_i].name, e.text);
 }
-END_TEST
 
-START_TEST(types_beyond_the_64th_can_only_be_any)
+TEST(types_beyond_the_64th_can_only_be_any)
 {
     struct job_spec s = spec_of("a", 0);
 
@@ -229,24 +231,4 @@ START_TEST(types_beyond_the_64th_can_only_be_any)
     s.allowed_types = UINT64_C(1) << 63 | 1;
     ck_assert(job_allows(&s, 0) && job_allows(&s, 63));
     ck_assert(!job_allows(&s, 1) && !job_allows(&s, 64) && !job_allows(&s, 200));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("job");
-    TCase *t = tcase_create("job");
-
-    memset(too_long, 'x', sizeof too_long - 1);
-    memset(endless, 'x', sizeof endless - 1);
-    tcase_add_loop_test(t, need_and_remaining, 0, sizeof cases / sizeof *cases);
-    tcase_add_loop_test(t, a_submission_is_judged, 0, sizeof specs / sizeof *specs);
-    tcase_add_loop_test(t, progress_between_reports, 0, sizeof heard / sizeof *heard);
-    tcase_add_loop_test(t, a_guess_of_the_steps_is_no_promise_of_an_end, 0,
-                        sizeof guesses / sizeof *guesses);
-    tcase_add_test(t, gpus_are_compared_as_sets);
-    tcase_add_test(t, a_server_serves_its_time_whatever_its_speed);
-    tcase_add_test(t, types_beyond_the_64th_can_only_be_any);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

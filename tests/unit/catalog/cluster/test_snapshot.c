@@ -10,7 +10,7 @@ static const char small[] = "type v100\ntype k80\n"
                             "workload w\nworkload x\n"
                             "node n1 v100 k80 v100\nnode n2 k80\n";
 
-START_TEST(running_first_then_the_queue_in_order)
+TEST(running_first_then_the_queue_in_order)
 {
     struct world w;
 
@@ -35,9 +35,8 @@ START_TEST(running_first_then_the_queue_in_order)
     ck_assert_int_eq(s->n_behind, 0);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(gpus_know_their_residents_and_residents_their_gpus)
+TEST(gpus_know_their_residents_and_residents_their_gpus)
 {
     struct world w;
 
@@ -63,9 +62,8 @@ START_TEST(gpus_know_their_residents_and_residents_their_gpus)
     ck_assert_int_ne(s->gpus[2].jobs[0], s->gpus[2].jobs[1]);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(nothing_that_happens_later_shows)
+TEST(nothing_that_happens_later_shows)
 {
     struct world w;
     struct plan before, after;
@@ -101,9 +99,8 @@ START_TEST(nothing_that_happens_later_shows)
     }
     world_release(&w);
 }
-END_TEST
 
-START_TEST(an_endless_queue_is_cut_and_the_rest_counted)
+TEST(an_endless_queue_is_cut_and_the_rest_counted)
 {
     struct world w;
     char name[16];
@@ -123,9 +120,8 @@ START_TEST(an_endless_queue_is_cut_and_the_rest_counted)
     ck_assert_str_eq(w.snapshot.jobs[2].spec->name, "j1");
     world_release(&w);
 }
-END_TEST
 
-START_TEST(parked_jobs_make_room_for_those_behind_them)
+TEST(parked_jobs_make_room_for_those_behind_them)
 {
     enum { N = 3 * SNAPSHOT_WAITING_MAX };
     static bool is_parked[N / 2];
@@ -152,9 +148,8 @@ START_TEST(parked_jobs_make_room_for_those_behind_them)
     }
     world_release(&w);
 }
-END_TEST
 
-START_TEST(what_sleeps_is_told_by_gpu_and_without_that_all_are_awake)
+TEST(what_sleeps_is_told_by_gpu_and_without_that_all_are_awake)
 {
     static const double wake_s[] = { 60, 0, -1, (double)NAN, 0, 0, 0, 0 };
     struct world w;
@@ -170,9 +165,8 @@ START_TEST(what_sleeps_is_told_by_gpu_and_without_that_all_are_awake)
     }
     world_release(&w);
 }
-END_TEST
 
-START_TEST(an_empty_world_has_an_empty_snapshot)
+TEST(an_empty_world_has_an_empty_snapshot)
 {
     struct world w;
 
@@ -180,21 +174,4 @@ START_TEST(an_empty_world_has_an_empty_snapshot)
     ck_assert_int_eq(w.snapshot.n_jobs, 0);
     ck_assert_int_eq(w.snapshot.n_gpus, 0);
     world_release(&w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("snapshot");
-    TCase *t = tcase_create("snapshot");
-
-    tcase_add_test(t, running_first_then_the_queue_in_order);
-    tcase_add_test(t, gpus_know_their_residents_and_residents_their_gpus);
-    tcase_add_test(t, nothing_that_happens_later_shows);
-    tcase_add_test(t, an_endless_queue_is_cut_and_the_rest_counted);
-    tcase_add_test(t, parked_jobs_make_room_for_those_behind_them);
-    tcase_add_test(t, what_sleeps_is_told_by_gpu_and_without_that_all_are_awake);
-    tcase_add_test(t, an_empty_world_has_an_empty_snapshot);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -79,13 +79,12 @@ static void try_arrow(enum event_kind kind, enum job_state from)
     world_release(&other);
 }
 
-START_TEST(the_arrows_of_the_picture_and_no_others)
+TEST(the_arrows_of_the_picture_and_no_others)
 {
     for (int kind = EVENT_JOB_STARTED; kind < EVENT_KINDS; kind++)
         for (int from = JOB_WAITING; from <= JOB_CANCELLED; from++)
             try_arrow((enum event_kind)kind, (enum job_state)from);
 }
-END_TEST
 
 /* ---- what else is refused ---- */
 
@@ -113,7 +112,7 @@ static const struct {
     { "a GPU below zero", { .kind = EVENT_JOB_STARTED, .gpus = below, .n_gpus = 2 }, "no GPU -1" },
 };
 
-START_TEST(what_does_not_fit_is_refused_and_nothing_changes)
+EACH(what_does_not_fit_is_refused_and_nothing_changes, refused)
 {
     struct world w, other;
     struct err e = { 0 };
@@ -130,9 +129,8 @@ START_TEST(what_does_not_fit_is_refused_and_nothing_changes)
     world_release(&w);
     world_release(&other);
 }
-END_TEST
 
-START_TEST(a_name_is_taken_while_its_job_lives_and_free_afterwards)
+TEST(a_name_is_taken_while_its_job_lives_and_free_afterwards)
 {
     struct world w;
     struct job_spec s = spec_of("a", 0);
@@ -150,9 +148,8 @@ START_TEST(a_name_is_taken_while_its_job_lives_and_free_afterwards)
     ck_assert_int_eq(state_apply(&w.ledger.state, &again, &e), -EINVAL);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(a_gpu_is_full_some_time_but_a_resident_may_start_there_again)
+TEST(a_gpu_is_full_some_time_but_a_resident_may_start_there_again)
 {
     struct world w;
     static const int first[] = { 0 };
@@ -175,11 +172,10 @@ START_TEST(a_gpu_is_full_some_time_but_a_resident_may_start_there_again)
     state_assert(&w.ledger.state);
     world_release(&w);
 }
-END_TEST
 
 /* ---- moves, times, limits ---- */
 
-START_TEST(another_limit_where_it_runs_is_no_move)
+TEST(another_limit_where_it_runs_is_no_move)
 {
     struct world w;
     static const int same[] = { 1, 0 };
@@ -197,9 +193,8 @@ START_TEST(another_limit_where_it_runs_is_no_move)
     state_assert(&w.ledger.state);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(a_move_keeps_the_first_start_and_counts)
+TEST(a_move_keeps_the_first_start_and_counts)
 {
     struct world w;
     static const int two[] = { 1, 4 };
@@ -231,7 +226,6 @@ START_TEST(a_move_keeps_the_first_start_and_counts)
     ck_assert_double_eq(a->steps_done, 40);    // steps are never undone
     world_release(&w);
 }
-END_TEST
 
 /* ---- the queue ---- */
 
@@ -271,7 +265,7 @@ static const struct {
     { "without a new run they do not fall", EVENT_JOB_PROGRESSED, NAN, { 60, NAN }, 100 },
 };
 
-START_TEST(a_run_may_go_on_from_an_older_checkpoint)
+EACH(a_run_may_go_on_from_an_older_checkpoint, said)
 {
     struct world w;
     struct event ev = { .kind = EVENT_JOB_PROGRESSED, .time_s = 10, .steps_done = 100 };
@@ -299,9 +293,8 @@ START_TEST(a_run_may_go_on_from_an_older_checkpoint)
     ck_assert_double_ge(j->pace, 0);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(the_queue_is_by_priority_then_age)
+EACH(the_queue_is_by_priority_then_age, queues)
 {
     struct world w;
     char got[200] = "";
@@ -321,9 +314,8 @@ START_TEST(the_queue_is_by_priority_then_age)
     state_assert(s);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(nodes_go_up_and_down_without_touching_their_jobs)
+TEST(nodes_go_up_and_down_without_touching_their_jobs)
 {
     struct world w;
 
@@ -343,7 +335,6 @@ START_TEST(nodes_go_up_and_down_without_touching_their_jobs)
     ck_assert_int_eq(state_find_gpu(s, "n3", 0), -1);
     world_release(&w);
 }
-END_TEST
 
 /* ---- anything, in any order ---- */
 
@@ -374,7 +365,7 @@ static void random_event(struct rng *r, const struct state *s, struct event *ev,
                                                   : s->first_waiting;
 }
 
-START_TEST(thousands_of_random_events_leave_a_consistent_state)
+TEST(thousands_of_random_events_leave_a_consistent_state)
 {
     struct rng r;
     struct world w;
@@ -407,9 +398,8 @@ START_TEST(thousands_of_random_events_leave_a_consistent_state)
     ck_assert_int_gt(w.ledger.state.n_ended, 100);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(a_key_is_used_once_and_finds_its_job)
+TEST(a_key_is_used_once_and_finds_its_job)
 {
     struct world w;
     struct job_spec s = spec_of("a", 0);
@@ -429,10 +419,9 @@ START_TEST(a_key_is_used_once_and_finds_its_job)
     ck_assert_int_eq(state_find_key(&w.ledger.state, "k"), 0);
     world_release(&w);
 }
-END_TEST
 
 /* The same events in two worlds; in the second nothing is ever taken back. */
-START_TEST(what_is_undone_never_was)
+TIMES(what_is_undone_never_was, 6)
 {
     struct rng r;
     struct world w, other;
@@ -479,27 +468,4 @@ START_TEST(what_is_undone_never_was)
     ck_assert_int_gt(n_undone, 100);
     world_release(&w);
     world_release(&other);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("state");
-    TCase *t = tcase_create("state");
-
-    tcase_add_test(t, the_arrows_of_the_picture_and_no_others);
-    tcase_add_loop_test(t, what_does_not_fit_is_refused_and_nothing_changes, 0,
-                        sizeof refused / sizeof *refused);
-    tcase_add_test(t, a_name_is_taken_while_its_job_lives_and_free_afterwards);
-    tcase_add_test(t, a_gpu_is_full_some_time_but_a_resident_may_start_there_again);
-    tcase_add_test(t, another_limit_where_it_runs_is_no_move);
-    tcase_add_test(t, a_move_keeps_the_first_start_and_counts);
-    tcase_add_loop_test(t, a_run_may_go_on_from_an_older_checkpoint, 0, sizeof said / sizeof *said);
-    tcase_add_loop_test(t, the_queue_is_by_priority_then_age, 0, sizeof queues / sizeof *queues);
-    tcase_add_test(t, nodes_go_up_and_down_without_touching_their_jobs);
-    tcase_add_test(t, a_key_is_used_once_and_finds_its_job);
-    tcase_add_loop_test(t, what_is_undone_never_was, 0, 6);
-    tcase_add_test(t, thousands_of_random_events_leave_a_consistent_state);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
