@@ -63,7 +63,7 @@ static void same_tables(const struct estimator *a, const struct estimator *b)
         }
 }
 
-START_TEST(a_refresh_equals_a_table_made_from_scratch)
+TIMES(a_refresh_equals_a_table_made_from_scratch, 3)
 {
     struct rng r;
     struct world w;
@@ -83,7 +83,6 @@ START_TEST(a_refresh_equals_a_table_made_from_scratch)
     ck_assert_int_gt(w.catalog.n_workloads, 32);    // the table had to grow
     world_release(&w);
 }
-END_TEST
 
 /* ---- cells ---- */
 
@@ -98,7 +97,7 @@ static double standing(double median, double sd)
     return median * exp(-sd * sd / 2);
 }
 
-START_TEST(what_refine_left_is_used_and_the_prior_elsewhere)
+TEST(what_refine_left_is_used_and_the_prior_elsewhere)
 {
     struct world w;
     struct prior p;
@@ -120,9 +119,8 @@ START_TEST(what_refine_left_is_used_and_the_prior_elsewhere)
                             hypot(p.alone_sd, p.beside_sd), 1e-6);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(slowdowns_multiply_in_whatever_order)
+TEST(slowdowns_multiply_in_whatever_order)
 {
     static const int xy[] = { 1, 2 }, yx[] = { 2, 1 }, x[] = { 1 };
     struct world w;
@@ -145,9 +143,8 @@ START_TEST(slowdowns_multiply_in_whatever_order)
     ck_assert_double_eq_tol(low, low2, 1e-12);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(gangs_are_measured_or_scaled)
+TEST(gangs_are_measured_or_scaled)
 {
     struct world w;
     const double alone = standing(10, 0.5);
@@ -176,9 +173,8 @@ START_TEST(gangs_are_measured_or_scaled)
                             1e-4);    // spread was not measured
     world_release(&w);
 }
-END_TEST
 
-START_TEST(watts_of_one_of_two_and_of_nobody)
+TEST(watts_of_one_of_two_and_of_nobody)
 {
     static const int w_[] = { 0 }, wx[] = { 0, 1 };
     struct world w;
@@ -193,7 +189,6 @@ START_TEST(watts_of_one_of_two_and_of_nobody)
                             1e-3);
     world_release(&w);
 }
-END_TEST
 
 /* ---- fitting ---- */
 
@@ -215,7 +210,7 @@ static const struct {
     { "one that does not fit alone fits beside nobody", "", "small", "huge", 0.99, 1 },
 };
 
-START_TEST(a_limit_takes_what_is_known_of_those_who_are_there)
+TEST(a_limit_takes_what_is_known_of_those_who_are_there)
 {
     struct world w;
     const int both[] = { 0, 1 };
@@ -251,7 +246,6 @@ START_TEST(a_limit_takes_what_is_known_of_those_who_are_there)
     ck_assert(got.speed == 1 && got.watts == 10);
     world_release(&w);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -269,7 +263,7 @@ static const struct {
     { "one whose speed is known may", { 0.1F, 0.5F }, 0.05F, 2, 1, 1 },
 };
 
-START_TEST(only_who_is_known_may_be_limited)
+EACH(only_who_is_known_may_be_limited, limitable)
 {
     struct world w;
     const int both[] = { 0, 1 };
@@ -289,9 +283,8 @@ START_TEST(only_who_is_known_may_be_limited)
                   "%s", limitable[_i].name);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(memory_decides_unless_somebody_has_looked)
+EACH(memory_decides_unless_somebody_has_looked, fits)
 {
     struct world w;
     int both[2], n = 1;
@@ -306,9 +299,8 @@ START_TEST(memory_decides_unless_somebody_has_looked)
     ck_assert_msg(unfit >= fits[_i].low && unfit <= fits[_i].high, "%s: %g", fits[_i].name, unfit);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(what_has_run_fits_even_if_it_once_did_not)
+TEST(what_has_run_fits_even_if_it_once_did_not)
 {
     struct world w;
     int huge;
@@ -326,7 +318,6 @@ START_TEST(what_has_run_fits_even_if_it_once_did_not)
     ck_assert_double_eq(estimate_unfit(&w.est, 0, &huge, 1), 0);
     world_release(&w);
 }
-END_TEST
 
 /* ---- P1 in the roofline's place ---- */
 
@@ -347,7 +338,7 @@ static struct p1 *teach(struct world *w)
     return p;
 }
 
-START_TEST(p1_speaks_where_nothing_was_refined_and_the_roofline_again_without)
+TEST(p1_speaks_where_nothing_was_refined_and_the_roofline_again_without)
 {
     struct world w;
     struct p1 *p = teach(&w);
@@ -373,9 +364,8 @@ START_TEST(p1_speaks_where_nothing_was_refined_and_the_roofline_again_without)
     estimator_release(&plain);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(cells_are_made_of_what_p1_believes)
+TEST(cells_are_made_of_what_p1_believes)
 {
     struct world w;
     struct p1 *p = teach(&w);
@@ -413,9 +403,8 @@ START_TEST(cells_are_made_of_what_p1_believes)
     p1_destroy(p);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(without_p1_the_prior_is_the_roofline)
+TEST(without_p1_the_prior_is_the_roofline)
 {
     struct world w;
     struct prior p, want;
@@ -433,10 +422,9 @@ START_TEST(without_p1_the_prior_is_the_roofline)
     ck_assert_double_eq(sd, ROOFLINE_WATTS_SD);
     world_release(&w);
 }
-END_TEST
 
 /* As the refresh above, with P1: up to rounding, for it answers many at once. */
-START_TEST(a_refresh_with_p1_equals_a_table_made_from_scratch)
+TEST(a_refresh_with_p1_equals_a_table_made_from_scratch)
 {
     struct world w;
     struct p1 *p = teach(&w);
@@ -467,7 +455,6 @@ START_TEST(a_refresh_with_p1_equals_a_table_made_from_scratch)
     world_release(&w);
     p1_destroy(p);
 }
-END_TEST
 
 /* ---- the stated errors, where the measurements are at hand ---- */
 
@@ -484,7 +471,7 @@ static const char *data_file(struct arena *a, const char *name)
     return path;
 }
 
-START_TEST(the_stated_bias_and_spread_hold_on_measured_data)
+TEST(the_stated_bias_and_spread_hold_on_measured_data)
 {
     struct world w;
     struct import_report report;
@@ -534,30 +521,4 @@ START_TEST(the_stated_bias_and_spread_hold_on_measured_data)
     ck_assert_double_eq_tol(abs_pair / n[1], 0.15, 0.03);
     ck_assert_double_eq_tol(sum2[1], 0.35, 0.05);
     world_release(&w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("estimate");
-    TCase *t = tcase_create("estimate");
-
-    tcase_add_loop_test(t, a_refresh_equals_a_table_made_from_scratch, 0, 3);
-    tcase_add_test(t, what_refine_left_is_used_and_the_prior_elsewhere);
-    tcase_add_test(t, slowdowns_multiply_in_whatever_order);
-    tcase_add_test(t, gangs_are_measured_or_scaled);
-    tcase_add_test(t, watts_of_one_of_two_and_of_nobody);
-    tcase_add_test(t, a_limit_takes_what_is_known_of_those_who_are_there);
-    tcase_add_loop_test(t, only_who_is_known_may_be_limited, 0,
-                        sizeof limitable / sizeof *limitable);
-    tcase_add_loop_test(t, memory_decides_unless_somebody_has_looked, 0,
-                        sizeof fits / sizeof *fits);
-    tcase_add_test(t, what_has_run_fits_even_if_it_once_did_not);
-    tcase_add_test(t, p1_speaks_where_nothing_was_refined_and_the_roofline_again_without);
-    tcase_add_test(t, cells_are_made_of_what_p1_believes);
-    tcase_add_test(t, without_p1_the_prior_is_the_roofline);
-    tcase_add_test(t, a_refresh_with_p1_equals_a_table_made_from_scratch);
-    tcase_add_test(t, the_stated_bias_and_spread_hold_on_measured_data);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -83,7 +83,7 @@ static double ask(struct lab *l, const struct beside *b, int job, int neighbour,
     return s;
 }
 
-START_TEST(a_product_of_two_vectors_is_the_whole_sum)
+TEST(a_product_of_two_vectors_is_the_whole_sum)
 {
     struct lab l;
     struct beside b;
@@ -97,9 +97,8 @@ START_TEST(a_product_of_two_vectors_is_the_whole_sum)
                                     ask_plainly(&l.x, l.x.pairs, l.x.n_pairs, i, k), 1e-4);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(forgetting_is_never_having_seen_it_in_either_role)
+TEST(forgetting_is_never_having_seen_it_in_either_role)
 {
     struct lab l;
     struct beside b;
@@ -118,9 +117,8 @@ START_TEST(forgetting_is_never_having_seen_it_in_either_role)
     }
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(leaving_out_agrees_with_fitting_again)
+TEST(leaving_out_agrees_with_fitting_again)
 {
     struct lab l;
     struct beside b;
@@ -146,9 +144,8 @@ START_TEST(leaving_out_agrees_with_fitting_again)
     }
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(without_pairs_nothing_is_known)
+TEST(without_pairs_nothing_is_known)
 {
     struct lab l;
     struct beside b;
@@ -159,11 +156,10 @@ START_TEST(without_pairs_nothing_is_known)
     ck_assert_double_eq_tol(ask(&l, &b, 0, 1, true), BESIDE_MEAN, 1e-6);
     world_release(&l.w);
 }
-END_TEST
 
 /* ---- files ---- */
 
-START_TEST(what_is_saved_answers_the_same)
+TIMES(what_is_saved_answers_the_same, 2)
 {
     struct lab l;
     struct beside b, back;
@@ -178,7 +174,6 @@ START_TEST(what_is_saved_answers_the_same)
         ck_assert_double_eq_tol(ask(&l, &b, i, 6, _i), ask(&l, &back, i, 6, _i), 1e-6);
     world_release(&l.w);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -197,7 +192,7 @@ static const struct {
     { "a noise that is none", { 0, 1, 0.1f, (float)NAN }, -EINVAL },
 };
 
-START_TEST(positions_out_of_range_are_refused)
+EACH(positions_out_of_range_are_refused, rows)
 {
     struct lab l;
     struct beside back;
@@ -215,9 +210,8 @@ START_TEST(positions_out_of_range_are_refused)
     ck_assert_msg(rc == rows[_i].rc, "%s: %d, %s", rows[_i].name, rc, e.text);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(workloads_in_no_pair_are_refused)
+TEST(workloads_in_no_pair_are_refused)
 {
     const float row[4] = { 0, 1, 0.1f, 0.01f };
     struct lab l;
@@ -234,21 +228,4 @@ START_TEST(workloads_in_no_pair_are_refused)
     weights_put(&bag, "it.pairs", 1, 4, row);
     ck_assert_int_eq(beside_load(&l.w.arena, &bag, "it", &back, &e), -EINVAL);
     world_release(&l.w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("beside");
-    TCase *t = tcase_create("beside");
-
-    tcase_add_test(t, a_product_of_two_vectors_is_the_whole_sum);
-    tcase_add_test(t, forgetting_is_never_having_seen_it_in_either_role);
-    tcase_add_test(t, leaving_out_agrees_with_fitting_again);
-    tcase_add_test(t, without_pairs_nothing_is_known);
-    tcase_add_loop_test(t, what_is_saved_answers_the_same, 0, 2);
-    tcase_add_loop_test(t, positions_out_of_range_are_refused, 0, sizeof rows / sizeof *rows);
-    tcase_add_test(t, workloads_in_no_pair_are_refused);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -8,7 +8,7 @@
 static const char small[] = "type v100\ntype k80\nworkload a family=A\nworkload b family=B\n"
                             "workload c family=A\nworkload d\nworkload e\n";
 
-START_TEST(residuals_are_over_the_roofline_and_slowdowns_over_the_speed_alone)
+TEST(residuals_are_over_the_roofline_and_slowdowns_over_the_speed_alone)
 {
     struct world w;
     struct examples x;
@@ -36,7 +36,6 @@ START_TEST(residuals_are_over_the_roofline_and_slowdowns_over_the_speed_alone)
     ck_assert_int_eq(x.n_fits, 2);
     world_release(&w);
 }
-END_TEST
 
 static const struct {
     const char *name, *more;
@@ -51,7 +50,7 @@ static const struct {
     { "belief on another type does not help", "speed a k80 10\n", 2, 0, 0 },
 };
 
-START_TEST(a_slowdown_needs_a_speed_alone)
+EACH(a_slowdown_needs_a_speed_alone, pairs)
 {
     struct world w;
     struct examples x;
@@ -67,9 +66,8 @@ START_TEST(a_slowdown_needs_a_speed_alone)
     ck_assert_int_eq(x.n_fits, 1);    // it ran, so it fits
     world_release(&w);
 }
-END_TEST
 
-START_TEST(the_doubt_about_the_speed_alone_is_part_of_the_noise)
+TEST(the_doubt_about_the_speed_alone_is_part_of_the_noise)
 {
     struct world w;
     struct examples x;
@@ -81,7 +79,6 @@ START_TEST(the_doubt_about_the_speed_alone_is_part_of_the_noise)
     ck_assert_double_eq_tol((double)x.pairs[0].noise, hypot(0.2, 0.02), 1e-6);
     world_release(&w);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -91,7 +88,7 @@ static const struct {
     { "power limits are left out", { .neighbour = -1, .n_gpus = 1, .limit_w = 150 } },
 };
 
-START_TEST(only_one_gpu_at_its_default_limit_is_learned_from)
+EACH(only_one_gpu_at_its_default_limit_is_learned_from, foreign)
 {
     struct world w;
     struct examples x;
@@ -105,9 +102,8 @@ START_TEST(only_one_gpu_at_its_default_limit_is_learned_from)
     ck_assert_msg(x.n_alone + x.n_watts + x.n_fits + x.n_pairs == 0, "%s", foreign[_i].name);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(what_did_not_fit_is_remembered_until_it_ran)
+TEST(what_did_not_fit_is_remembered_until_it_ran)
 {
     struct world w;
     struct examples x;
@@ -122,7 +118,6 @@ START_TEST(what_did_not_fit_is_remembered_until_it_ran)
         ck_assert_int_eq(x.fits[i].is_unfit, x.fits[i].neighbour >= 0);
     world_release(&w);
 }
-END_TEST
 
 /* ---- too many ---- */
 
@@ -155,7 +150,7 @@ static const struct {
 };
 
 /* Nobody keeps two more than another who had to give something up. */
-START_TEST(thinning_fills_the_room_fairly)
+EACH(thinning_fills_the_room_fairly, crowds)
 {
     struct world w;
     struct examples x;
@@ -185,9 +180,8 @@ START_TEST(thinning_fills_the_room_fairly)
                       crowds[_i].name);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(the_seed_decides_which_are_kept)
+TEST(the_seed_decides_which_are_kept)
 {
     struct world w;
     struct examples x, again, other;
@@ -202,11 +196,10 @@ START_TEST(the_seed_decides_which_are_kept)
     ck_assert_mem_ne(x.pairs, other.pairs, (size_t)x.n_pairs * sizeof *x.pairs);
     world_release(&w);
 }
-END_TEST
 
 /* ---- views ---- */
 
-START_TEST(a_view_hides_a_workload_in_every_role)
+TEST(a_view_hides_a_workload_in_every_role)
 {
     const bool held[] = { true, false, false }, held_type[] = { false, true };
     struct holdout v = { held, NULL }, by_type = { held + 1, held_type };
@@ -218,9 +211,8 @@ START_TEST(a_view_hides_a_workload_in_every_role)
     ck_assert(holdout_shows(&by_type, 0, 0, 1));
     ck_assert(!holdout_shows(&by_type, 0, 1, 1));
 }
-END_TEST
 
-START_TEST(an_empty_catalog_gives_empty_examples)
+TEST(an_empty_catalog_gives_empty_examples)
 {
     struct world w;
     struct examples x;
@@ -229,24 +221,4 @@ START_TEST(an_empty_catalog_gives_empty_examples)
     examples_take(&w.arena, &w.catalog, 10, 1, &x);
     ck_assert_int_eq(x.n_workloads + x.n_alone + x.n_pairs + x.n_watts + x.n_fits, 0);
     world_release(&w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("examples");
-    TCase *t = tcase_create("examples");
-
-    tcase_add_test(t, residuals_are_over_the_roofline_and_slowdowns_over_the_speed_alone);
-    tcase_add_loop_test(t, a_slowdown_needs_a_speed_alone, 0, sizeof pairs / sizeof *pairs);
-    tcase_add_test(t, the_doubt_about_the_speed_alone_is_part_of_the_noise);
-    tcase_add_loop_test(t, only_one_gpu_at_its_default_limit_is_learned_from, 0,
-                        sizeof foreign / sizeof *foreign);
-    tcase_add_test(t, what_did_not_fit_is_remembered_until_it_ran);
-    tcase_add_loop_test(t, thinning_fills_the_room_fairly, 0, sizeof crowds / sizeof *crowds);
-    tcase_add_test(t, the_seed_decides_which_are_kept);
-    tcase_add_test(t, a_view_hides_a_workload_in_every_role);
-    tcase_add_test(t, an_empty_catalog_gives_empty_examples);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -42,7 +42,7 @@ static void features_finite(const struct features *f, const char *name)
     ck_assert_msg(f->known >= 0 && f->known <= 1 && f->busy >= 0 && f->busy <= 1, "%s", name);
 }
 
-START_TEST(shares_add_up_to_one_and_nothing_is_nan)
+EACH(shares_add_up_to_one_and_nothing_is_nan, known)
 {
     struct world w;
     struct features f;
@@ -64,9 +64,8 @@ START_TEST(shares_add_up_to_one_and_nothing_is_nan)
     }
     world_release(&w);
 }
-END_TEST
 
-START_TEST(what_costs_nothing_is_finite_too)
+TEST(what_costs_nothing_is_finite_too)
 {
     struct world w;
     struct features f;
@@ -77,9 +76,8 @@ START_TEST(what_costs_nothing_is_finite_too)
     features_finite(&f, "nothing");
     world_release(&w);
 }
-END_TEST
 
-START_TEST(what_is_known_is_counted)
+TEST(what_is_known_is_counted)
 {
     struct world w;
     struct features f;
@@ -94,7 +92,6 @@ START_TEST(what_is_known_is_counted)
     ck_assert_double_eq_tol(f.ln_roofline, -(double)f.ln_step_s, 1e-5);
     world_release(&w);
 }
-END_TEST
 
 /* ---- types ---- */
 
@@ -108,7 +105,7 @@ static const struct {
     { "a K80 is nothing like an A100", "k80", "a100", 0, 0.001 },
 };
 
-START_TEST(types_are_as_alike_as_their_figures)
+EACH(types_are_as_alike_as_their_figures, pairs)
 {
     struct workload w;
     struct features a, b;
@@ -120,9 +117,8 @@ START_TEST(types_are_as_alike_as_their_figures)
     ck_assert_msg(same >= pairs[_i].low && same <= pairs[_i].high, "%s: %g", pairs[_i].name, same);
     ck_assert_double_eq(same, features_same_type(&b, &a));
 }
-END_TEST
 
-START_TEST(figures_that_are_known_are_counted)
+TEST(figures_that_are_known_are_counted)
 {
     struct gpu_type half = { .name = "half", .mem_bytes = 16e9, .year = 2017 };
     struct workload w;
@@ -135,7 +131,6 @@ START_TEST(figures_that_are_known_are_counted)
     features_of(&w, &half, &f);
     ck_assert_double_eq_tol((double)f.figures_known, 2.0 / FEATURE_FIGURES, 1e-6);
 }
-END_TEST
 
 /* ---- kin ---- */
 
@@ -166,7 +161,7 @@ static struct identity subject_from(const char *const text[3])
     return identity_of(&w);
 }
 
-START_TEST(kin_is_by_family_and_dataset)
+EACH(kin_is_by_family_and_dataset, kin)
 {
     struct identity a = subject_from(kin[_i].a), b = subject_from(kin[_i].b);
 
@@ -174,21 +169,4 @@ START_TEST(kin_is_by_family_and_dataset)
                   identity_kin(&a, &b));
     ck_assert_msg(identity_kin(&b, &a) == kin[_i].kin, "%s, the other way", kin[_i].name);
     ck_assert_int_eq(a.family == 0, kin[_i].a[1] == NULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("features");
-    TCase *t = tcase_create("features");
-
-    tcase_add_loop_test(t, shares_add_up_to_one_and_nothing_is_nan, 0,
-                        sizeof known / sizeof *known);
-    tcase_add_test(t, what_costs_nothing_is_finite_too);
-    tcase_add_test(t, what_is_known_is_counted);
-    tcase_add_loop_test(t, types_are_as_alike_as_their_figures, 0, sizeof pairs / sizeof *pairs);
-    tcase_add_test(t, figures_that_are_known_are_counted);
-    tcase_add_loop_test(t, kin_is_by_family_and_dataset, 0, sizeof kin / sizeof *kin);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -44,7 +44,7 @@ static const struct {
 };
 
 /* By Cholesky: with a speck on the diagonal no pivot of a semidefinite matrix is negative. */
-START_TEST(kernels_are_symmetric_and_positive)
+TIMES(kernels_are_symmetric_and_positive, 3)
 {
     struct lab l;
 
@@ -67,12 +67,11 @@ START_TEST(kernels_are_symmetric_and_positive)
     }
     world_release(&l.w);
 }
-END_TEST
 
 /* Rows are the same kernels once more, with floats: over points enough for two chunks and a part
  * of a third.
  */
-START_TEST(a_row_is_the_kernel_with_each_point)
+TIMES(a_row_is_the_kernel_with_each_point, 3)
 {
     enum { N = 300 };
     struct lab l;
@@ -95,9 +94,8 @@ START_TEST(a_row_is_the_kernel_with_each_point)
     }
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(a_neighbour_is_most_like_itself)
+TEST(a_neighbour_is_most_like_itself)
 {
     struct lab l;
 
@@ -110,7 +108,6 @@ START_TEST(a_neighbour_is_most_like_itself)
     ck_assert_double_gt(kernel_alone(&a, &kin), kernel_alone(&a, &other));
     world_release(&l.w);
 }
-END_TEST
 
 /* ---- processes ---- */
 
@@ -180,7 +177,7 @@ static const struct {
 };
 
 /* Its own values are nowhere in the answer: not in the weights, not in the mean. */
-START_TEST(a_process_forgets_the_workload_that_asks)
+TIMES(a_process_forgets_the_workload_that_asks, 2)
 {
     struct lab l;
     struct process p;
@@ -206,9 +203,8 @@ START_TEST(a_process_forgets_the_workload_that_asks)
         }
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(a_newcomer_is_told_what_all_points_say)
+TEST(a_newcomer_is_told_what_all_points_say)
 {
     struct lab l;
     struct process p;
@@ -225,10 +221,9 @@ START_TEST(a_newcomer_is_told_what_all_points_say)
     ck_assert_double_eq_tol(sd, want_sd, 1e-4);
     world_release(&l.w);
 }
-END_TEST
 
 /* Whoever asks has points of its own but for one; and where there are no points at all. */
-START_TEST(asking_on_all_types_agrees_with_asking_on_each)
+TIMES(asking_on_all_types_agrees_with_asking_on_each, 4)
 {
     struct lab l;
     struct process p;
@@ -259,9 +254,8 @@ START_TEST(asking_on_all_types_agrees_with_asking_on_each)
     }
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(leaving_out_agrees_with_fitting_again)
+TIMES(leaving_out_agrees_with_fitting_again, 2)
 {
     struct lab l;
     struct process p;
@@ -289,9 +283,8 @@ START_TEST(leaving_out_agrees_with_fitting_again)
     }
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(without_points_the_kernel_is_all_there_is)
+TEST(without_points_the_kernel_is_all_there_is)
 {
     struct lab l;
     struct process p;
@@ -309,9 +302,8 @@ START_TEST(without_points_the_kernel_is_all_there_is)
     ck_assert_double_eq_tol(sd, sqrt(kernel_alone(&at, &at) + 0.01), 1e-4);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(what_is_saved_answers_the_same)
+TEST(what_is_saved_answers_the_same)
 {
     struct lab l;
     struct process p, back;
@@ -337,9 +329,8 @@ START_TEST(what_is_saved_answers_the_same)
     ck_assert_int_eq(process_load(&l.w.arena, kernel_alone, &bag, "other", &back, &e), -ENOENT);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(points_with_fewer_values_are_refused)
+TEST(points_with_fewer_values_are_refused)
 {
     struct lab l;
     struct process back;
@@ -357,7 +348,6 @@ START_TEST(points_with_fewer_values_are_refused)
     ck_assert_int_eq(process_load(&l.w.arena, kernel_alone, &bag, "it", &back, &e), -EINVAL);
     world_release(&l.w);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -373,7 +363,7 @@ static const struct {
     { "a feature beyond all", { 0, 0.01, 1, 2, 0.01, 0.02 }, 1e30f, -EINVAL },
 };
 
-START_TEST(numbers_out_of_range_are_refused)
+EACH(numbers_out_of_range_are_refused, saved)
 {
     struct lab l;
     struct process back;
@@ -392,10 +382,9 @@ START_TEST(numbers_out_of_range_are_refused)
     ck_assert_msg(rc == saved[_i].rc, "%s: %d, %s", saved[_i].name, rc, e.text);
     world_release(&l.w);
 }
-END_TEST
 
 /* Their square would be 36 MB: it is refused before. */
-START_TEST(more_points_than_are_learned_from_are_refused)
+TEST(more_points_than_are_learned_from_are_refused)
 {
     enum { N = EXAMPLES_PAIRS_MAX + 1 };
     struct lab l;
@@ -414,26 +403,4 @@ START_TEST(more_points_than_are_learned_from_are_refused)
     weights_put_doubles(&bag, "it.values", 1, 2 * N + 2, values);
     ck_assert_int_eq(process_load(&l.w.arena, kernel_alone, &bag, "it", &back, &e), -EINVAL);
     world_release(&l.w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kernel");
-    TCase *t = tcase_create("kernel");
-
-    tcase_add_loop_test(t, kernels_are_symmetric_and_positive, 0, 3);
-    tcase_add_test(t, a_neighbour_is_most_like_itself);
-    tcase_add_loop_test(t, a_row_is_the_kernel_with_each_point, 0, 3);
-    tcase_add_loop_test(t, a_process_forgets_the_workload_that_asks, 0, 2);
-    tcase_add_test(t, a_newcomer_is_told_what_all_points_say);
-    tcase_add_loop_test(t, asking_on_all_types_agrees_with_asking_on_each, 0, 4);
-    tcase_add_loop_test(t, leaving_out_agrees_with_fitting_again, 0, 2);
-    tcase_add_test(t, without_points_the_kernel_is_all_there_is);
-    tcase_add_test(t, what_is_saved_answers_the_same);
-    tcase_add_test(t, points_with_fewer_values_are_refused);
-    tcase_add_loop_test(t, numbers_out_of_range_are_refused, 0, sizeof saved / sizeof *saved);
-    tcase_add_test(t, more_points_than_are_learned_from_are_refused);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

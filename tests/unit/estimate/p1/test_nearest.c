@@ -31,6 +31,8 @@ static void tear_down(void)
     arena_release(&arena);
 }
 
+FIXTURE(set_up, tear_down)
+
 /* Mean size of an error of what is said of each workload alone, and of what its own would be. */
 static double alone_error(bool no_kin, int k, double *of_zero)
 {
@@ -48,7 +50,7 @@ static double alone_error(bool no_kin, int k, double *of_zero)
     return sum / examples.n_alone;
 }
 
-START_TEST(siblings_tell_the_speed_alone)
+TEST(siblings_tell_the_speed_alone)
 {
     double zero, with_kin = alone_error(false, 3, &zero), without = alone_error(true, 3, &zero);
 
@@ -56,9 +58,8 @@ START_TEST(siblings_tell_the_speed_alone)
     ck_assert_double_lt(with_kin, without);
     ck_assert_double_lt(alone_error(false, 1, &zero), 0.4 * zero);
 }
-END_TEST
 
-START_TEST(a_workload_is_never_asked_about_itself)
+TEST(a_workload_is_never_asked_about_itself)
 {
     const struct features *on = examples_at(&examples, 4, 0);
 
@@ -71,9 +72,8 @@ START_TEST(a_workload_is_never_asked_about_itself)
     ck_assert(before == memory_alone(&memory, &examples.who[4], on, false, 3));
     ck_assert(job == memory_as_job(&memory, &examples.who[4], on, 3));
 }
-END_TEST
 
-START_TEST(with_nobody_near_the_mean_speaks)
+TEST(with_nobody_near_the_mean_speaks)
 {
     for (int i = 0; i < memory.n; i++)
         memory.items[i].value[REMEMBERED_ALONE] =
@@ -84,9 +84,8 @@ START_TEST(with_nobody_near_the_mean_speaks)
         memory.items[i].value[REMEMBERED_ALONE] = NAN;
     ck_assert(memory_alone(&memory, &examples.who[0], &examples.at[0], false, 3) == 0);
 }
-END_TEST
 
-START_TEST(a_known_neighbour_speaks_for_itself)
+TEST(a_known_neighbour_speaks_for_itself)
 {
     const struct features *on = examples_at(&examples, 7, 1);
     const struct remembered *it = memory_find(&memory, &examples.who[7], on);
@@ -98,9 +97,8 @@ START_TEST(a_known_neighbour_speaks_for_itself)
     ck_assert_ptr_null(memory_find(&memory, &examples.who[7], on));
     ck_assert(isfinite(memory_as_neighbour(&memory, &examples.who[7], on, 3)));
 }
-END_TEST
 
-START_TEST(two_parts_make_a_slowdown_better_than_the_mean)
+TEST(two_parts_make_a_slowdown_better_than_the_mean)
 {
     double off = 0, of_mean = 0;
 
@@ -116,20 +114,4 @@ START_TEST(two_parts_make_a_slowdown_better_than_the_mean)
         of_mean += fabs(mean - truth);
     }
     ck_assert_double_lt(off, 0.6 * of_mean);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("estimate/nearest");
-    TCase *t = tcase_create("nearest");
-
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, siblings_tell_the_speed_alone);
-    tcase_add_test(t, a_workload_is_never_asked_about_itself);
-    tcase_add_test(t, with_nobody_near_the_mean_speaks);
-    tcase_add_test(t, a_known_neighbour_speaks_for_itself);
-    tcase_add_test(t, two_parts_make_a_slowdown_better_than_the_mean);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -35,6 +35,8 @@ static void tear_down(void)
     arena_release(&arena);
 }
 
+FIXTURE(set_up, tear_down)
+
 static void hold_family(int family, bool *list)
 {
     for (int w = 0; w < WORKLOADS; w++)
@@ -93,7 +95,7 @@ static double loss_moved(struct net *net, const struct net_batch *b, struct net_
 /* Along its own gradient a loss must rise as fast as the gradient is long: 64 weights at a time,
  * so that none is left out.
  */
-START_TEST(gradients_match_finite_differences)
+TIMES(gradients_match_finite_differences, N_NET_KINDS)
 {
     struct net *net = net_create((enum net_kind)_i, 5);
     struct net_batch b;
@@ -127,7 +129,6 @@ START_TEST(gradients_match_finite_differences)
     }
     net_destroy(net);
 }
-END_TEST
 
 /* ---- learning ---- */
 
@@ -170,7 +171,7 @@ static void score_family(const struct net *net, struct score *s)
     ck_assert(n > 0 && n_pairs > 0);
 }
 
-START_TEST(each_kind_learns_a_family_nobody_has_seen_better_than_the_mean)
+TIMES(each_kind_learns_a_family_nobody_has_seen_better_than_the_mean, N_NET_KINDS)
 {
     struct score s = { 0 };
 
@@ -185,9 +186,8 @@ START_TEST(each_kind_learns_a_family_nobody_has_seen_better_than_the_mean)
     ck_assert_double_lt(s.alone, 0.8 * s.mean_alone);
     ck_assert_double_lt(s.pair, 0.8 * s.mean_pair);
 }
-END_TEST
 
-START_TEST(the_same_seed_gives_the_same_weights_and_another_does_not)
+TIMES(the_same_seed_gives_the_same_weights_and_another_does_not, N_NET_KINDS)
 {
     enum net_kind kind = (enum net_kind)_i;
     struct net *a = net_train(&examples, &view, &memory, NULL, kind, 1);
@@ -201,7 +201,6 @@ START_TEST(the_same_seed_gives_the_same_weights_and_another_does_not)
     net_destroy(b);
     net_destroy(c);
 }
-END_TEST
 
 static struct net *train_without_family(int family)
 {
@@ -211,7 +210,7 @@ static struct net *train_without_family(int family)
     return net_train(&examples, &view, &memory, is_kept, NET_FEED_FORWARD, 1);
 }
 
-START_TEST(nothing_of_a_held_out_family_reaches_the_weights)
+TEST(nothing_of_a_held_out_family_reaches_the_weights)
 {
     struct net *clean = train_without_family(2);
 
@@ -229,9 +228,8 @@ START_TEST(nothing_of_a_held_out_family_reaches_the_weights)
     net_destroy(clean);
     net_destroy(poisoned);
 }
-END_TEST
 
-START_TEST(with_nothing_to_learn_a_network_says_what_its_context_says)
+TIMES(with_nothing_to_learn_a_network_says_what_its_context_says, N_NET_KINDS)
 {
     memset(is_held, 1, sizeof is_held);
     memory_make(&arena, &examples, &view, &memory);
@@ -245,11 +243,10 @@ START_TEST(with_nothing_to_learn_a_network_says_what_its_context_says)
     ck_assert(fabsf(s - (float)MEMORY_S_UNKNOWN) < 1e-6f);
     net_destroy(net);
 }
-END_TEST
 
 /* ---- asking ---- */
 
-START_TEST(pairs_in_a_row_are_the_pairs_one_by_one)
+TEST(pairs_in_a_row_are_the_pairs_one_by_one)
 {
     struct net *net = net_train(&examples, &view, &memory, NULL, NET_FEED_FORWARD, 1);
     struct net_word *words = words_of(net, false);
@@ -265,9 +262,8 @@ START_TEST(pairs_in_a_row_are_the_pairs_one_by_one)
     ck_assert(row[0] > 0.05f && row[0] < 0.6f);    // half of a square root
     net_destroy(net);
 }
-END_TEST
 
-START_TEST(a_network_travels_through_bytes_unchanged)
+TIMES(a_network_travels_through_bytes_unchanged, N_NET_KINDS)
 {
     enum net_kind kind = (enum net_kind)_i;
     struct net *net = net_create(kind, 4), *back = NULL;
@@ -288,7 +284,6 @@ START_TEST(a_network_travels_through_bytes_unchanged)
     net_destroy(net);
     net_destroy(back);
 }
-END_TEST
 
 /* A file from another build: one array of it is not what it should be. */
 static const struct {
@@ -304,7 +299,7 @@ static const struct {
     { "a number that no training ends with", "p1-recurrent", 7, 0, NET_INPUTS, 1e6f },
 };
 
-START_TEST(a_strange_network_is_refused)
+EACH(a_strange_network_is_refused, strange)
 {
     float shape[] = { strange[_i].first, NET_TOKEN, NET_CONTEXT, NET_HIDDEN,
                       NET_STATE,         NET_HEADS, NET_WIDTH };
@@ -320,27 +315,4 @@ START_TEST(a_strange_network_is_refused)
     ck_assert_msg(net_load(&w, "x", &net, &e) == -EINVAL, "%s", strange[_i].name);
     ck_assert_ptr_null(net);
     net_destroy(made);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("estimate/net");
-    TCase *t = tcase_create("net");
-
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_loop_test(t, gradients_match_finite_differences, 0, N_NET_KINDS);
-    tcase_add_loop_test(t, each_kind_learns_a_family_nobody_has_seen_better_than_the_mean, 0,
-                        N_NET_KINDS);
-    tcase_add_loop_test(t, the_same_seed_gives_the_same_weights_and_another_does_not, 0,
-                        N_NET_KINDS);
-    tcase_add_test(t, nothing_of_a_held_out_family_reaches_the_weights);
-    tcase_add_loop_test(t, with_nothing_to_learn_a_network_says_what_its_context_says, 0,
-                        N_NET_KINDS);
-    tcase_add_test(t, pairs_in_a_row_are_the_pairs_one_by_one);
-    tcase_add_loop_test(t, a_network_travels_through_bytes_unchanged, 0, N_NET_KINDS);
-    tcase_add_loop_test(t, a_strange_network_is_refused, 0,
-                        (int)(sizeof strange / sizeof *strange));
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -23,7 +23,7 @@ static const struct {
     { "a limit below idle is none", 30, 200, 200, 1 },
 };
 
-START_TEST(the_law)
+EACH(the_law, cases)
 {
     struct limited got = limits_apply(&v100, cases[_i].limit_w, cases[_i].w0);
 
@@ -31,9 +31,8 @@ START_TEST(the_law)
                       fabs(got.speed / cases[_i].speed - 1) < 0.01,
                   "%s: %g W, %g", cases[_i].name, got.watts, got.speed);
 }
-END_TEST
 
-START_TEST(more_room_is_never_slower_and_more_draw_never_faster)
+TEST(more_room_is_never_slower_and_more_draw_never_faster)
 {
     for (int limit_w = 60; limit_w < 250; limit_w += 10)
         for (double w0 = 45; w0 < 250; w0 += 5) {
@@ -49,7 +48,6 @@ START_TEST(more_room_is_never_slower_and_more_draw_never_faster)
         }
     ck_assert_double_eq_tol(limits_undo_bent(&v100, 0, 123, limit_law), 123, 1e-9);
 }
-END_TEST
 
 /* ln of 0.587 and of 98 / 200, the law at 100 W of one that wants 200, times what it differs by. */
 static const struct {
@@ -64,7 +62,7 @@ static const struct {
     { "nobody draws more than the limit", 1, 0.8, 100, 0.587 },
 };
 
-START_TEST(workloads_differ_from_the_law)
+EACH(workloads_differ_from_the_law, bent)
 {
     const struct limit_bend b = { .loss = bent[_i].loss, .draw = bent[_i].draw };
     struct limited got = limits_bent(&v100, 100, 200, b);
@@ -77,9 +75,8 @@ START_TEST(workloads_differ_from_the_law)
     double w0 = limits_undo_bent(&v100, 175, limits_bent(&v100, 175, 190, b).watts, b);
     ck_assert_double_eq_tol(w0, 190, 0.5);
 }
-END_TEST
 
-START_TEST(together_they_differ_as_their_watts_do)
+TEST(together_they_differ_as_their_watts_do)
 {
     const struct limit_bend two[] = { { .loss = 2, .draw = 1.2, .at = -0.4 },
                                       { .loss = 1, .draw = 1, .loss_sd = 0.2 } };
@@ -92,7 +89,6 @@ START_TEST(together_they_differ_as_their_watts_do)
     mean = limit_bend_mean(two, (double[]){ 0, 0 }, 2);
     ck_assert(mean.loss == 1 && mean.draw == 1);
 }
-END_TEST
 
 static const struct {
     const char *type;
@@ -107,7 +103,7 @@ static const struct {
     { "mi100", 0, { 0 } },
 };
 
-START_TEST(limits_are_offered_where_a_type_accepts_them)
+EACH(limits_are_offered_where_a_type_accepts_them, offers)
 {
     const struct gpu_type unknown = { .name = "u" };
     int out[LIMITS_OFFERED];
@@ -117,20 +113,4 @@ START_TEST(limits_are_offered_where_a_type_accepts_them)
     for (int i = 0; i < n; i++)
         ck_assert_msg(out[i] == offers[_i].limits[i], "%s: %d W", offers[_i].type, out[i]);
     ck_assert_int_eq(limits_offer(&unknown, out), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("limits");
-    TCase *t = tcase_create("limits");
-
-    tcase_add_loop_test(t, the_law, 0, sizeof cases / sizeof *cases);
-    tcase_add_test(t, more_room_is_never_slower_and_more_draw_never_faster);
-    tcase_add_loop_test(t, workloads_differ_from_the_law, 0, sizeof bent / sizeof *bent);
-    tcase_add_test(t, together_they_differ_as_their_watts_do);
-    tcase_add_loop_test(t, limits_are_offered_where_a_type_accepts_them, 0,
-                        sizeof offers / sizeof *offers);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

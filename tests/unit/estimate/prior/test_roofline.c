@@ -36,7 +36,7 @@ static struct workload workload_of(double flop, double bytes, double kernels, do
     return w;
 }
 
-START_TEST(the_four_times_are_summed)
+TEST(the_four_times_are_summed)
 {
     struct workload w = workload_of(4e12, 40e9, 1000, 200);
     struct roofline r;
@@ -52,9 +52,8 @@ START_TEST(the_four_times_are_summed)
     roofline(&w, &plain, &r);
     ck_assert_double_eq_tol(r.compute_s, 0.25, 1e-12);    // half precision
 }
-END_TEST
 
-START_TEST(slowdown_and_watts_by_hand)
+TEST(slowdown_and_watts_by_hand)
 {
     struct roofline busy = { .step_s = 1, .compute_s = 1 };
     struct roofline half = { .step_s = 1, .memory_s = 0.5, .host_s = 0.5 };
@@ -70,7 +69,6 @@ START_TEST(slowdown_and_watts_by_hand)
     ck_assert_double_eq_tol(roofline_gang(4, 0), 4 * 0.87 * 0.87, 1e-12);
     ck_assert_double_eq_tol(roofline_gang(2, 1), 2 * 0.66, 1e-12);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -87,13 +85,12 @@ static const struct {
     { "three add up too", { 60, 70, 80 }, { 1, 0.5, 0.1 }, 3, 50 + 10 + 10 + 3 },
 };
 
-START_TEST(power_is_shared_additively)
+EACH(power_is_shared_additively, shared)
 {
     double w = power_shared_w(&plain, shared[_i].alone_w, shared[_i].share, shared[_i].n);
 
     ck_assert_msg(fabs(w - shared[_i].want_w) < 1e-9, "%s: %g", shared[_i].name, w);
 }
-END_TEST
 
 /* Idle 50 W, cap 250 W: room for 200. Clocks fall by the law at 250 W for what is wanted, over the
  * law there for 250 W; at 350 W that is 0.876 / 0.979.
@@ -114,7 +111,7 @@ static const struct {
     { "the whole room is taken", { 250, 250 }, { 1, 0.1 }, 2, { 250, 0.9870 }, { 250, 1 } },
 };
 
-START_TEST(what_is_drawn_together_depends_on_the_model)
+EACH(what_is_drawn_together_depends_on_the_model, drawn)
 {
     const double watts[] = { drawn[_i].additive.watts, drawn[_i].saturating.watts };
     const double speed[] = { drawn[_i].additive.speed, drawn[_i].saturating.speed };
@@ -127,7 +124,6 @@ START_TEST(what_is_drawn_together_depends_on_the_model)
                       got.watts, got.speed);
     }
 }
-END_TEST
 
 static double maybe(struct rng *r, double low, double high)
 {
@@ -146,7 +142,7 @@ static struct workload random_workload(struct rng *r)
     return w;
 }
 
-START_TEST(whatever_the_features_the_estimate_is_sane)
+TEST(whatever_the_features_the_estimate_is_sane)
 {
     struct rng r;
     int n_types;
@@ -177,9 +173,8 @@ START_TEST(whatever_the_features_the_estimate_is_sane)
         ck_assert(faster.step_s <= a.step_s);
     }
 }
-END_TEST
 
-START_TEST(each_unknown_feature_makes_the_estimate_less_sure)
+TEST(each_unknown_feature_makes_the_estimate_less_sure)
 {
     struct workload w = workload_of(1e12, 1e9, 100, 1);
     struct roofline known, fewer, none;
@@ -195,9 +190,8 @@ START_TEST(each_unknown_feature_makes_the_estimate_less_sure)
     ck_assert_double_lt(roofline_speed_sd(&known), roofline_speed_sd(&fewer));
     ck_assert_double_lt(roofline_speed_sd(&fewer), roofline_speed_sd(&none));
 }
-END_TEST
 
-START_TEST(a_gpu_type_that_nobody_described_still_has_an_estimate)
+TEST(a_gpu_type_that_nobody_described_still_has_an_estimate)
 {
     static const double unknown[] = { 0, NAN };
     struct workload w = workload_of(1e12, 1e9, 100, 1);
@@ -224,9 +218,8 @@ START_TEST(a_gpu_type_that_nobody_described_still_has_an_estimate)
         ck_assert(isfinite(p.ln_speed) && p.unfit == 0.5);
     }
 }
-END_TEST
 
-START_TEST(more_memory_asked_for_fits_less_surely)
+TEST(more_memory_asked_for_fits_less_surely)
 {
     struct roofline r = { .step_s = 1 };
     double before = -1;
@@ -245,23 +238,4 @@ START_TEST(more_memory_asked_for_fits_less_surely)
     r.mem_bytes = 1e9;
     prior_of(&r, NULL, plain.mem_bytes, &p);
     ck_assert_double_lt(p.unfit, 0.01);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("roofline");
-    TCase *t = tcase_create("roofline");
-
-    tcase_add_test(t, the_four_times_are_summed);
-    tcase_add_test(t, slowdown_and_watts_by_hand);
-    tcase_add_loop_test(t, power_is_shared_additively, 0, sizeof shared / sizeof *shared);
-    tcase_add_loop_test(t, what_is_drawn_together_depends_on_the_model, 0,
-                        sizeof drawn / sizeof *drawn);
-    tcase_add_test(t, whatever_the_features_the_estimate_is_sane);
-    tcase_add_test(t, each_unknown_feature_makes_the_estimate_less_sure);
-    tcase_add_test(t, a_gpu_type_that_nobody_described_still_has_an_estimate);
-    tcase_add_test(t, more_memory_asked_for_fits_less_surely);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
