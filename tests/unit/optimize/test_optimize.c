@@ -17,8 +17,6 @@
 #define NODES 20000000L
 #define SAME 2e-6    // 'optimal' is within 1e-6, on either side
 
-#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
-
 /* ---- one problem, one method ---- */
 
 struct trial {
@@ -94,7 +92,7 @@ static void trial_seed(struct trial *t, int seed)
     trial_best(t);
 }
 
-START_TEST(exact_is_the_optimum)
+TIMES(exact_is_the_optimum, suite_size(12, 100))
 {
     for (int seed = _i * ROUND; seed < (_i + 1) * ROUND; seed++) {
         struct trial t;
@@ -104,9 +102,8 @@ START_TEST(exact_is_the_optimum)
         arena_release(&t.arena);
     }
 }
-END_TEST
 
-START_TEST(auto_without_a_budget_is_the_optimum_too)
+TIMES(auto_without_a_budget_is_the_optimum_too, suite_size(3, 15))
 {
     for (int seed = _i * ROUND; seed < (_i + 1) * ROUND; seed++) {
         struct trial t;
@@ -116,7 +113,6 @@ START_TEST(auto_without_a_budget_is_the_optimum_too)
         arena_release(&t.arena);
     }
 }
-END_TEST
 
 /* Every second one with rules of an engine. */
 static void trial_ruled(struct trial *t, int seed)
@@ -127,7 +123,7 @@ static void trial_ruled(struct trial *t, int seed)
     trial_best(t);
 }
 
-START_TEST(fast_is_feasible_and_its_bound_holds)
+TIMES(fast_is_feasible_and_its_bound_holds, suite_size(15, 100))
 {
     for (int seed = _i * ROUND; seed < (_i + 1) * ROUND; seed++) {
         struct trial t;
@@ -136,7 +132,6 @@ START_TEST(fast_is_feasible_and_its_bound_holds)
         arena_release(&t.arena);
     }
 }
-END_TEST
 
 /* The judge's price of leaving who runs where it is, and all others waiting. */
 static double standing_w(struct trial *t)
@@ -161,7 +156,7 @@ static double standing_w(struct trial *t)
     return x.cost_w;
 }
 
-START_TEST(fast_is_never_worse_than_what_stands)
+TIMES(fast_is_never_worse_than_what_stands, suite_size(5, 25))
 {
     for (int seed = _i * ROUND; seed < (_i + 1) * ROUND; seed++) {
         struct trial t;
@@ -173,7 +168,6 @@ START_TEST(fast_is_never_worse_than_what_stands)
         arena_release(&t.arena);
     }
 }
-END_TEST
 
 /* ---- problems made to be unpleasant ---- */
 
@@ -309,7 +303,7 @@ static const struct {
     { "nothing at all", as_it_is, 0, 0 },
 };
 
-START_TEST(unpleasant_problems_are_solved_like_others)
+EACH(unpleasant_problems_are_solved_like_others, unpleasant)
 {
     for (int seed = 1; seed <= suite_size(5, 40); seed++) {
         struct trial t;
@@ -322,7 +316,6 @@ START_TEST(unpleasant_problems_are_solved_like_others)
         arena_release(&t.arena);
     }
 }
-END_TEST
 
 /* ---- what is no number is refused at the door ---- */
 
@@ -370,7 +363,7 @@ static void expect_refused(struct problem *p, const char *what, int i)
     arena_release(&a);
 }
 
-START_TEST(what_is_no_number_is_refused)
+TIMES(what_is_no_number_is_refused, 3)
 {
     static const double none[] = { NAN, INFINITY, -INFINITY };
 
@@ -391,7 +384,6 @@ START_TEST(what_is_no_number_is_refused)
         arena_release(&t.arena);
     }
 }
-END_TEST
 
 /* ---- the same on one thread and on two ---- */
 
@@ -436,25 +428,7 @@ static void same_on_one_and_two(int seed, enum optimize_method method)
     arena_release(&a);
 }
 
-START_TEST(one_thread_and_two_give_the_same_answer)
+SPAN(one_thread_and_two_give_the_same_answer, 1, 1 + suite_size(2, 4))
 {
     same_on_one_and_two(_i, METHOD_FAST);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("optimize");
-    TCase *c = tcase_create("brute"), *odd = tcase_create("odd");
-
-    tcase_add_loop_test(c, exact_is_the_optimum, 0, suite_size(12, 100));
-    tcase_add_loop_test(c, auto_without_a_budget_is_the_optimum_too, 0, suite_size(3, 15));
-    tcase_add_loop_test(c, fast_is_feasible_and_its_bound_holds, 0, suite_size(15, 100));
-    tcase_add_loop_test(c, fast_is_never_worse_than_what_stands, 0, suite_size(5, 25));
-    tcase_add_loop_test(odd, unpleasant_problems_are_solved_like_others, 0, COUNT(unpleasant));
-    tcase_add_loop_test(odd, what_is_no_number_is_refused, 0, 3);
-    tcase_add_loop_test(odd, one_thread_and_two_give_the_same_answer, 1, 1 + suite_size(2, 4));
-    suite_add_tcase(s, c);
-    suite_add_tcase(s, odd);
-    return suite_run(s);
 }

@@ -89,27 +89,25 @@ static void compare(uint64_t seed)
     arena_release(&a);
 }
 
-START_TEST(agrees_with_brute_force_on_tiny_problems)
+TEST(agrees_with_brute_force_on_tiny_problems)
 {
     for (uint64_t seed = 1; seed <= (uint64_t)suite_size(50, 250); seed++)
         compare(seed);
 }
-END_TEST
 
 /* On the first three CBC called another point optimal, with a start or preprocessing; on the next
  * it crashed; it said that there is none on 3026; and the optimum of the last is 0.
  */
-START_TEST(agrees_where_the_solver_was_wrong)
+TEST(agrees_where_the_solver_was_wrong)
 {
     static const uint64_t seeds[] = { 1487, 3025, 10318, 2681, 3026, 31414 };
 
     for (int i = 0; i < (int)(sizeof seeds / sizeof seeds[0]); i++)
         compare(seeds[i]);
 }
-END_TEST
 
 /* Larger than brute force can do, with every feature on. */
-START_TEST(no_certificate_is_above_a_proven_optimum)
+TIMES(no_certificate_is_above_a_proven_optimum, suite_size(2, 15))
 {
     for (uint64_t seed = (uint64_t)_i * 10 + 1; seed <= (uint64_t)(_i + 1) * 10; seed++) {
         struct prices_options o = { .wants_vertex = true, .threads = 1 };
@@ -129,7 +127,6 @@ START_TEST(no_certificate_is_above_a_proven_optimum)
         arena_release(&a);
     }
 }
-END_TEST
 
 static void small_make(struct arena *a, int n_jobs, int n_gpus, uint64_t seed, struct problem *p)
 {
@@ -142,7 +139,7 @@ static void small_make(struct arena *a, int n_jobs, int n_gpus, uint64_t seed, s
     problem_make(a, &o, p);
 }
 
-START_TEST(proves_generated_problems)
+TEST(proves_generated_problems)
 {
     for (uint64_t seed = 1; seed <= (uint64_t)suite_size(2, 5); seed++) {
         struct arena a;
@@ -160,9 +157,8 @@ START_TEST(proves_generated_problems)
         arena_release(&a);
     }
 }
-END_TEST
 
-START_TEST(a_bound_that_meets_the_start_is_proof_enough)
+TEST(a_bound_that_meets_the_start_is_proof_enough)
 {
     struct arena a;
     struct problem p;
@@ -178,9 +174,8 @@ START_TEST(a_bound_that_meets_the_start_is_proof_enough)
     ck_assert_double_lt(suite_cpu_s() - began_s, 20);    // nothing is solved
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_bound_above_the_start_proves_nothing)
+TEST(a_bound_above_the_start_proves_nothing)
 {
     struct arena a;
     struct problem p;
@@ -193,9 +188,8 @@ START_TEST(a_bound_above_the_start_proves_nothing)
     ck_assert_double_lt(r.out.cost_w, r.start.cost_w);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(without_time_the_start_and_its_bound_come_back)
+TEST(without_time_the_start_and_its_bound_come_back)
 {
     struct arena a;
     struct problem p;
@@ -209,9 +203,8 @@ START_TEST(without_time_the_start_and_its_bound_come_back)
     ck_assert_double_eq(r.bound_w, -12345);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(with_little_time_the_bound_still_holds)
+TEST(with_little_time_the_bound_still_holds)
 {
     struct arena a;
     struct problem p;
@@ -224,12 +217,11 @@ START_TEST(with_little_time_the_bound_still_holds)
     ck_assert_double_le(little.bound_w, much.out.cost_w + slack_w(much.out.cost_w));
     arena_release(&a);
 }
-END_TEST
 
 /* Four may share, so that there are millions of combinations: whoever lists them minds the time.
  * The ceiling is for machines that are busy; without the clock it took minutes.
  */
-START_TEST(ends_in_time_where_it_cannot_even_build)
+TEST(ends_in_time_where_it_cannot_even_build)
 {
     struct make_options o = make_defaults;
     struct arena a;
@@ -246,23 +238,4 @@ START_TEST(ends_in_time_where_it_cannot_even_build)
     ck_assert_double_lt(suite_cpu_s() - began_s, 20);
     ck_assert(!r.is_proven);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("exact");
-    TCase *t = tcase_create("exact");
-
-    tcase_add_test(t, agrees_with_brute_force_on_tiny_problems);
-    tcase_add_test(t, agrees_where_the_solver_was_wrong);
-    tcase_add_loop_test(t, no_certificate_is_above_a_proven_optimum, 0, suite_size(2, 15));
-    tcase_add_test(t, proves_generated_problems);
-    tcase_add_test(t, ends_in_time_where_it_cannot_even_build);
-    tcase_add_test(t, a_bound_that_meets_the_start_is_proof_enough);
-    tcase_add_test(t, a_bound_above_the_start_proves_nothing);
-    tcase_add_test(t, without_time_the_start_and_its_bound_come_back);
-    tcase_add_test(t, with_little_time_the_bound_still_holds);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -147,7 +147,7 @@ static void solve(struct arena *a, const struct mip *m, double time_s, struct mi
     ck_assert_msg(mip_solve(a, m, &o, out, &e) == 0, "%s", e.text);
 }
 
-START_TEST(finds_what_trying_everything_finds)
+TEST(finds_what_trying_everything_finds)
 {
     struct dense d;
     struct arena a;
@@ -165,9 +165,8 @@ START_TEST(finds_what_trying_everything_finds)
     }
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(looks_at_nothing_that_costs_more_than_asked_for)
+TEST(looks_at_nothing_that_costs_more_than_asked_for)
 {
     struct dense d;
     struct arena a;
@@ -187,9 +186,8 @@ START_TEST(looks_at_nothing_that_costs_more_than_asked_for)
     ck_assert_double_eq_tol(r.objective, best, 1e-6);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(minds_equalities_and_what_need_not_be_whole)
+TEST(minds_equalities_and_what_need_not_be_whole)
 {
     struct dense d = { 0 };
     struct arena a;
@@ -210,9 +208,8 @@ START_TEST(minds_equalities_and_what_need_not_be_whole)
     ck_assert_double_eq_tol(r.objective, 3.5, 1e-6);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(never_claims_that_there_is_no_answer)
+TEST(never_claims_that_there_is_no_answer)
 {
     struct dense d = { 0 };
     struct arena a;
@@ -228,9 +225,8 @@ START_TEST(never_claims_that_there_is_no_answer)
     ck_assert(isinf(r.objective) && r.bound < 0 && isinf(r.bound));
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(is_over_when_its_time_is)
+TEST(is_over_when_its_time_is)
 {
     struct dense d;
     struct arena a;
@@ -248,9 +244,8 @@ START_TEST(is_over_when_its_time_is)
     ck_assert_int_eq(r.status, MIP_NONE);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(leaves_no_process_and_no_file_behind)
+TEST(leaves_no_process_and_no_file_behind)
 {
     struct dense d;
     struct arena a;
@@ -267,7 +262,6 @@ START_TEST(leaves_no_process_and_no_file_behind)
     ck_assert_int_eq(errno, ECHILD);
     arena_release(&a);
 }
-END_TEST
 
 static void *one_of_two(void *arg)
 {
@@ -285,7 +279,7 @@ static void *one_of_two(void *arg)
     return NULL;
 }
 
-START_TEST(two_threads_may_solve_at_once)
+TEST(two_threads_may_solve_at_once)
 {
     struct dense d[2];
     pthread_t threads[2];
@@ -296,21 +290,4 @@ START_TEST(two_threads_may_solve_at_once)
     }
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("mip");
-    TCase *t = tcase_create("mip");
-
-    tcase_add_test(t, finds_what_trying_everything_finds);
-    tcase_add_test(t, looks_at_nothing_that_costs_more_than_asked_for);
-    tcase_add_test(t, minds_equalities_and_what_need_not_be_whole);
-    tcase_add_test(t, never_claims_that_there_is_no_answer);
-    tcase_add_test(t, is_over_when_its_time_is);
-    tcase_add_test(t, leaves_no_process_and_no_file_behind);
-    tcase_add_test(t, two_threads_may_solve_at_once);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -39,7 +39,7 @@ static const char good[] =
     "  {\"job\": \"x\", \"gpus\": [0], \"limit_w\": 150, \"speed\": 99, \"shortfall\": 0},\n"
     "  {\"job\": \"y\", \"waits\": \"capacity\"}, {\"job\": \"g\", \"gpus\": [1, 2]}]}";
 
-START_TEST(a_plan_is_read_and_priced)
+TEST(a_plan_is_read_and_priced)
 {
     struct plan_claims c;
     struct err e = { 0 };
@@ -59,9 +59,8 @@ START_TEST(a_plan_is_read_and_priced)
     ck_assert_msg(plan_check(&a, &p, &x, &e) == 0, "%s", e.text);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(what_is_written_is_read_as_the_same)
+TEST(what_is_written_is_read_as_the_same)
 {
     struct plan_claims c, d;
     struct err e = { 0 };
@@ -91,7 +90,6 @@ START_TEST(what_is_written_is_read_as_the_same)
     buf_release(&two);
     arena_release(&a);
 }
-END_TEST
 
 #define REST                                                                                 \
     "{\"job\": \"y\", \"waits\": \"capacity\"}, {\"job\": \"s\", \"waits\": \"capacity\"}, " \
@@ -132,7 +130,7 @@ static const struct {
     { "a job without a name", "{\"gpus\": [1]}", "f: jobs[0]: has no \"job\"" },
 };
 
-START_TEST(a_bad_plan_is_refused_with_its_place)
+EACH(a_bad_plan_is_refused_with_its_place, refusals)
 {
     struct plan_claims c;
     struct err e = { 0 };
@@ -146,18 +144,4 @@ START_TEST(a_bad_plan_is_refused_with_its_place)
                   refusals[_i].claim);
     ck_assert_msg(strstr(e.text, refusals[_i].says), "%s: %s", refusals[_i].claim, e.text);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("plan_file");
-    TCase *t = tcase_create("all");
-
-    tcase_add_test(t, a_plan_is_read_and_priced);
-    tcase_add_test(t, what_is_written_is_read_as_the_same);
-    tcase_add_loop_test(t, a_bad_plan_is_refused_with_its_place, 0,
-                        sizeof refusals / sizeof *refusals);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -121,7 +121,7 @@ static void there_and_back(struct arena *a, const struct problem *p)
     buf_release(&b);
 }
 
-START_TEST(what_is_made_written_and_read_is_the_same)
+TIMES(what_is_made_written_and_read_is_the_same, 8)
 {
     struct make_options o = make_defaults;
     struct problem p;
@@ -138,9 +138,8 @@ START_TEST(what_is_made_written_and_read_is_the_same)
     there_and_back(&a, &p);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(gangs_over_nodes_and_gpus_that_sleep_are_kept)
+TEST(gangs_over_nodes_and_gpus_that_sleep_are_kept)
 {
     struct make_options o = make_defaults;
     struct problem p;
@@ -164,9 +163,8 @@ START_TEST(gangs_over_nodes_and_gpus_that_sleep_are_kept)
     there_and_back(&a, &p);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(what_an_engine_cannot_do_is_kept)
+TIMES(what_an_engine_cannot_do_is_kept, 20)
 {
     struct make_options o = make_defaults;
     struct problem p;
@@ -180,7 +178,6 @@ START_TEST(what_an_engine_cannot_do_is_kept)
     there_and_back(&a, &p);
     arena_release(&a);
 }
-END_TEST
 
 /* Numbers as estimates have them: all digits, and nothing in common. */
 static void roughen(struct problem *p)
@@ -204,7 +201,7 @@ static void roughen(struct problem *p)
     p->rack_cap_w = NULL;
 }
 
-START_TEST(numbers_with_all_their_digits_survive)
+TEST(numbers_with_all_their_digits_survive)
 {
     struct make_options o = make_defaults;
     struct problem p;
@@ -216,9 +213,8 @@ START_TEST(numbers_with_all_their_digits_survive)
     there_and_back(&a, &p);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(what_a_file_cannot_say_is_refused)
+TEST(what_a_file_cannot_say_is_refused)
 {
     struct make_options o = make_defaults;
     struct err e = { 0 };
@@ -239,7 +235,6 @@ START_TEST(what_a_file_cannot_say_is_refused)
     buf_release(&b);
     arena_release(&a);
 }
-END_TEST
 
 /* ---- a file by hand ---- */
 
@@ -251,7 +246,7 @@ static const char by_hand[] =
     " \"jobs\": [{\"name\": \"x\", \"kind\": \"a\"}, "
     "{\"name\": \"y\", \"kind\": 1, \"n_min\": 2}]}";
 
-START_TEST(what_is_left_out_has_a_default)
+TEST(what_is_left_out_has_a_default)
 {
     struct err e = { 0 };
     struct problem p;
@@ -270,10 +265,9 @@ START_TEST(what_is_left_out_has_a_default)
     ck_assert(p.gang_near[2] == 2 && p.gang_far[3] == 3);
     arena_release(&a);
 }
-END_TEST
 
 /* 100 W and 4 steps/s alone: a step takes 25 J, and 30 where the job's second costs 20 W. */
-START_TEST(a_job_s_time_may_have_a_price)
+TEST(a_job_s_time_may_have_a_price)
 {
     static const char text[] =
         "{\"kinds\": [{\"name\": \"k\"}, {\"name\": \"v\", \"value_j\": 7}],"
@@ -297,9 +291,8 @@ START_TEST(a_job_s_time_may_have_a_price)
     there_and_back(&a, &p);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_file_that_is_not_there_is_named)
+TEST(a_file_that_is_not_there_is_named)
 {
     char *dir = scratch_make(), path[200];
     struct err e = { 0 };
@@ -316,7 +309,6 @@ START_TEST(a_file_that_is_not_there_is_named)
     scratch_remove(dir);
     arena_release(&a);
 }
-END_TEST
 
 /* ---- refusals ---- */
 
@@ -513,7 +505,7 @@ static int parse_pieces(struct arena *a, const struct pieces *c, struct problem 
     return problem_parse(a, "f", text, strlen(text), out, e);
 }
 
-START_TEST(a_bad_file_is_refused_with_its_place)
+EACH(a_bad_file_is_refused_with_its_place, refusals)
 {
     struct err e = { 0 };
     struct problem p;
@@ -527,7 +519,6 @@ START_TEST(a_bad_file_is_refused_with_its_place)
                   refusals[_i].claim, e.text);
     arena_release(&a);
 }
-END_TEST
 
 /* 'n' numbers, or objects named by their numbers, between two texts. */
 static void put_many(struct buf *b, const char *before, int n, bool is_named, const char *after)
@@ -539,7 +530,7 @@ static void put_many(struct buf *b, const char *before, int n, bool is_named, co
     ck_assert_int_eq(buf_puts(b, after), 0);
 }
 
-START_TEST(lists_have_an_end)
+TEST(lists_have_an_end)
 {
     static const struct {
         const char *before;
@@ -572,9 +563,8 @@ START_TEST(lists_have_an_end)
         arena_release(&a);
     }
 }
-END_TEST
 
-START_TEST(bytes_that_are_no_object_are_refused)
+TEST(bytes_that_are_no_object_are_refused)
 {
     static const char *const texts[] = { "", "[]", "{", "null", "5", "\xff", "{} {}" };
 
@@ -588,26 +578,4 @@ START_TEST(bytes_that_are_no_object_are_refused)
         ck_assert(e.text[0] != '\0');
         arena_release(&a);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("problem_file");
-    TCase *t = tcase_create("all");
-
-    tcase_add_loop_test(t, what_is_made_written_and_read_is_the_same, 0, 8);
-    tcase_add_test(t, gangs_over_nodes_and_gpus_that_sleep_are_kept);
-    tcase_add_loop_test(t, what_an_engine_cannot_do_is_kept, 0, 20);
-    tcase_add_test(t, numbers_with_all_their_digits_survive);
-    tcase_add_test(t, what_a_file_cannot_say_is_refused);
-    tcase_add_test(t, what_is_left_out_has_a_default);
-    tcase_add_test(t, a_job_s_time_may_have_a_price);
-    tcase_add_test(t, a_file_that_is_not_there_is_named);
-    tcase_add_loop_test(t, a_bad_file_is_refused_with_its_place, 0,
-                        sizeof refusals / sizeof *refusals);
-    tcase_add_test(t, lists_have_an_end);
-    tcase_add_test(t, bytes_that_are_no_object_are_refused);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

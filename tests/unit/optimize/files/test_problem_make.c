@@ -46,7 +46,7 @@ static struct make_options options_of(int i, uint64_t seed)
     return o;
 }
 
-START_TEST(every_problem_passes_the_check)
+EACH(every_problem_passes_the_check, sizes)
 {
     for (uint64_t seed = 0; seed < 3; seed++) {
         struct make_options o = options_of(_i, seed);
@@ -62,7 +62,6 @@ START_TEST(every_problem_passes_the_check)
         arena_release(&a);
     }
 }
-END_TEST
 
 static void write_one(const struct make_options *o, struct buf *out)
 {
@@ -76,7 +75,7 @@ static void write_one(const struct make_options *o, struct buf *out)
     arena_release(&a);
 }
 
-START_TEST(the_same_seed_gives_the_same_bytes_and_another_others)
+TEST(the_same_seed_gives_the_same_bytes_and_another_others)
 {
     struct make_options o = make_defaults;
     struct buf one, two;
@@ -93,7 +92,6 @@ START_TEST(the_same_seed_gives_the_same_bytes_and_another_others)
     buf_release(&one);
     buf_release(&two);
 }
-END_TEST
 
 /* ---- realism, on a medium problem ---- */
 
@@ -142,7 +140,7 @@ static void count_cells(const struct problem *p, struct census *c)
         }
 }
 
-START_TEST(it_is_as_its_header_says)
+TEST(it_is_as_its_header_says)
 {
     struct make_options o = make_defaults;
     struct census c = { 0 };
@@ -168,7 +166,6 @@ START_TEST(it_is_as_its_header_says)
     ck_assert(p.power_cap_w > 0 && p.n_racks > 25);
     arena_release(&a);
 }
-END_TEST
 
 /* What each job that runs holds, summed over its GPUs. */
 static void sum_held(const struct problem *p, double *low)
@@ -192,7 +189,7 @@ static void sum_held(const struct problem *p, double *low)
     }
 }
 
-START_TEST(nearly_all_who_stand_keep_their_promise_on_gpus_that_were_open_to_them)
+TEST(nearly_all_who_stand_keep_their_promise_on_gpus_that_were_open_to_them)
 {
     int n_standing = 0, n_short = 0;
 
@@ -219,18 +216,4 @@ START_TEST(nearly_all_who_stand_keep_their_promise_on_gpus_that_were_open_to_the
     }
     ck_assert_msg(n_standing > 200 && n_short < 0.05 * n_standing, "%d of %d fall short", n_short,
                   n_standing);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("problem_make");
-    TCase *t = tcase_create("all");
-
-    tcase_add_loop_test(t, every_problem_passes_the_check, 0, sizeof sizes / sizeof *sizes);
-    tcase_add_test(t, the_same_seed_gives_the_same_bytes_and_another_others);
-    tcase_add_test(t, it_is_as_its_header_says);
-    tcase_add_test(t, nearly_all_who_stand_keep_their_promise_on_gpus_that_were_open_to_them);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -163,7 +163,7 @@ static void court_open(struct check *c)
     plan_price(&c->arena, &c->p, &c->x);
 }
 
-START_TEST(a_right_answer_passes_and_its_numbers_are_known)
+TEST(a_right_answer_passes_and_its_numbers_are_known)
 {
     struct check c;
     struct err e = { 0 };
@@ -190,7 +190,6 @@ START_TEST(a_right_answer_passes_and_its_numbers_are_known)
                             1e-9);
     arena_release(&c.arena);
 }
-END_TEST
 
 /* ---- how far from the best ---- */
 
@@ -212,7 +211,7 @@ static bool is_same(double a, double b)
     return fabs(a - b) < 1e-12 || (isnan(a) && isnan(b));
 }
 
-START_TEST(a_plan_knows_its_gap)
+EACH(a_plan_knows_its_gap, gaps)
 {
     struct plan x = { .cost_w = gaps[_i].cost_w,
                       .bound_w = gaps[_i].bound_w,
@@ -224,9 +223,8 @@ START_TEST(a_plan_knows_its_gap)
                       is_same(got.varying_ratio, want.varying_ratio),
                   "%s: %g W, %g, %g", gaps[_i].name, got.watts, got.ratio, got.varying_ratio);
 }
-END_TEST
 
-START_TEST(what_varies_is_not_set_off)
+TEST(what_varies_is_not_set_off)
 {
     struct check c;
 
@@ -238,7 +236,6 @@ START_TEST(what_varies_is_not_set_off)
     ck_assert_double_eq(c.x.varying_w, once_w);
     arena_release(&c.arena);
 }
-END_TEST
 
 /* ---- wrong in one thing ---- */
 
@@ -530,7 +527,7 @@ static const struct {
       "job gang: its engine gives the same of each node (same devices)" },
 };
 
-START_TEST(an_answer_that_is_wrong_in_one_thing_is_refused)
+EACH(an_answer_that_is_wrong_in_one_thing_is_refused, wrongs)
 {
     struct check c;
     struct err e = { 0 };
@@ -545,7 +542,6 @@ START_TEST(an_answer_that_is_wrong_in_one_thing_is_refused)
     ck_assert_msg(strstr(e.text, wrongs[_i].want) != NULL, "%s: %s", wrongs[_i].name, e.text);
     arena_release(&c.arena);
 }
-END_TEST
 
 /* ---- right, though it looks wrong ---- */
 
@@ -617,7 +613,7 @@ static const struct {
     { "and where it asks for two", be_gang_over_two },
 };
 
-START_TEST(an_answer_that_is_right_passes)
+EACH(an_answer_that_is_right_passes, rights)
 {
     struct check c;
     struct err e = { 0 };
@@ -628,7 +624,6 @@ START_TEST(an_answer_that_is_right_passes)
     ck_assert_msg(plan_check(&c.arena, &c.p, &c.x, &e) == 0, "%s: %s", rights[_i].name, e.text);
     arena_release(&c.arena);
 }
-END_TEST
 
 /* ---- what nobody plans for, and what is counted on ---- */
 
@@ -693,7 +688,7 @@ static const struct {
     { "who cannot run waits for another reason", another_reason, "entry 6 waits for another" },
 };
 
-START_TEST(what_nobody_plans_for_is_told_as_it_is)
+EACH(what_nobody_plans_for_is_told_as_it_is, thaws)
 {
     struct check c;
     struct err e = { 0 };
@@ -713,10 +708,9 @@ START_TEST(what_nobody_plans_for_is_told_as_it_is)
         ck_assert_msg(strstr(e.text, thaws[_i].want), "%s: %s", thaws[_i].name, e.text);
     arena_release(&c.arena);
 }
-END_TEST
 
 /* Half of what is counted on is believed: the promise is paid as if it held, and said not to. */
-START_TEST(what_is_hoped_for_is_not_said)
+TEST(what_is_hoped_for_is_not_said)
 {
     struct problem_trust trust[N_TYPES * N_KINDS];
     struct check c;
@@ -736,9 +730,8 @@ START_TEST(what_is_hoped_for_is_not_said)
     ck_assert_double_eq_tol(c.to[GANG].speed, 4 * 1.8 / 1.5, 1e-12);
     arena_release(&c.arena);
 }
-END_TEST
 
-START_TEST(the_answers_of_brute_force_pass)
+TIMES(the_answers_of_brute_force_pass, 5)
 {
     for (int seed = 1; seed <= 500; seed++) {
         struct arena a;
@@ -754,24 +747,4 @@ START_TEST(the_answers_of_brute_force_pass)
         ck_assert_msg(plan_check(&a, &p, &x, &e) == 0, "seed %d: %s", seed, e.text);
         arena_release(&a);
     }
-}
-END_TEST
-
-#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
-
-int main(void)
-{
-    Suite *s = suite_create("answer");
-    TCase *c = tcase_create("judge");
-
-    tcase_add_test(c, a_right_answer_passes_and_its_numbers_are_known);
-    tcase_add_loop_test(c, a_plan_knows_its_gap, 0, COUNT(gaps));
-    tcase_add_test(c, what_varies_is_not_set_off);
-    tcase_add_loop_test(c, an_answer_that_is_wrong_in_one_thing_is_refused, 0, COUNT(wrongs));
-    tcase_add_loop_test(c, an_answer_that_is_right_passes, 0, COUNT(rights));
-    tcase_add_loop_test(c, what_nobody_plans_for_is_told_as_it_is, 0, COUNT(thaws));
-    tcase_add_test(c, what_is_hoped_for_is_not_said);
-    tcase_add_loop_test(c, the_answers_of_brute_force_pass, 0, 5);
-    suite_add_tcase(s, c);
-    return suite_run(s);
 }

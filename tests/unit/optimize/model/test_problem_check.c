@@ -314,7 +314,7 @@ static const struct {
     { "a limit on who must not be limited", present_free, "cannot run so" },
 };
 
-START_TEST(way)
+EACH(way, ways)
 {
     struct door d;
     struct err e = { 0 };
@@ -325,9 +325,8 @@ START_TEST(way)
     ck_assert_msg(strstr(e.text, ways[_i].says), "%s: %s", ways[_i].claim, e.text);
     ck_assert_msg(!strstr(e.text, "(null)"), "%s: %s", ways[_i].claim, e.text);
 }
-END_TEST
 
-START_TEST(a_good_problem_passes)
+TEST(a_good_problem_passes)
 {
     struct door d;
     struct err e = { 0 };
@@ -335,7 +334,6 @@ START_TEST(a_good_problem_passes)
     door_open(&d);
     ck_assert_msg(problem_check(&d.p, &e) == 0, "%s", e.text);
 }
-END_TEST
 
 WAY(extreme, (d->speed[0] = 1e6F, d->low[0] = 1e-6F, d->watts[0] = 1e-6F, d->types[0].cap_w = 1e6,
               d->jobs[WAITS].need = 1e-300, d->jobs[WAITS].short_w = 1e300))
@@ -367,7 +365,7 @@ static const struct {
     { "a job that stays as the rules do not allow", frozen_held },
 };
 
-START_TEST(fine_too)
+EACH(fine_too, fine)
 {
     struct door d;
     struct err e = { 0 };
@@ -375,17 +373,4 @@ START_TEST(fine_too)
     door_open(&d);
     fine[_i].make(&d);
     ck_assert_msg(problem_check(&d.p, &e) == 0, "%s: %s", fine[_i].claim, e.text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("problem_check");
-    TCase *t = tcase_create("all");
-
-    tcase_add_test(t, a_good_problem_passes);
-    tcase_add_loop_test(t, way, 0, sizeof ways / sizeof *ways);
-    tcase_add_loop_test(t, fine_too, 0, sizeof fine / sizeof *fine);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

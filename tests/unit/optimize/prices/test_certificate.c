@@ -131,7 +131,7 @@ static double check_seed(uint64_t seed, int jobs, int gpus)
 }
 
 /* And the test means something: of many problems, some are met exactly. */
-START_TEST(no_prices_give_a_bound_above_the_optimum)
+TIMES(no_prices_give_a_bound_above_the_optimum, 5)
 {
     int n = suite_size(100, 400), n_met = 0;
 
@@ -139,10 +139,9 @@ START_TEST(no_prices_give_a_bound_above_the_optimum)
         n_met += check_seed((uint64_t)(_i * 1000 + seed), 2 + _i, 1 + _i) < 1e-3;
     ck_assert_msg(n_met >= n / 20, "%d of %d", n_met, n);
 }
-END_TEST
 
 /* Of many problems the prices that are found prove half of them to within a percent. */
-START_TEST(prices_that_are_found_prove_most)
+TIMES(prices_that_are_found_prove_most, 4)
 {
     int n = suite_size(60, 200), n_near = 0;
 
@@ -159,9 +158,8 @@ START_TEST(prices_that_are_found_prove_most)
     }
     ck_assert_msg(n_near >= n / 3, "%d of %d", n_near, n);
 }
-END_TEST
 
-START_TEST(two_threads_find_the_same_prices)
+SPAN(two_threads_find_the_same_prices, 1, 1 + suite_size(20, 40))
 {
     struct arena a;
     struct problem p;
@@ -177,10 +175,9 @@ START_TEST(two_threads_find_the_same_prices)
     prices_destroy(two);
     arena_release(&a);
 }
-END_TEST
 
 /* Its job may take another GPU beside the one that takes nobody new. */
-START_TEST(a_gang_may_grow_from_a_gpu_that_takes_nobody_new)
+TEST(a_gang_may_grow_from_a_gpu_that_takes_nobody_new)
 {
     const int here[] = { 0 };
     float speed[] = { 2, 2 }, low[] = { 2, 2 }, watts[] = { 100 };
@@ -214,18 +211,4 @@ START_TEST(a_gang_may_grow_from_a_gpu_that_takes_nobody_new)
     struct prices *u = prices_find(&p, &(struct prices_options){ .threads = 1 });
     ck_assert_double_le(u->bound_w, 200);
     prices_destroy(u);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("certificate");
-    TCase *c = tcase_create("bound");
-
-    tcase_add_loop_test(c, no_prices_give_a_bound_above_the_optimum, 0, 5);
-    tcase_add_loop_test(c, prices_that_are_found_prove_most, 0, 4);
-    tcase_add_loop_test(c, two_threads_find_the_same_prices, 1, 1 + suite_size(20, 40));
-    tcase_add_test(c, a_gang_may_grow_from_a_gpu_that_takes_nobody_new);
-    suite_add_tcase(s, c);
-    return suite_run(s);
 }

@@ -41,7 +41,7 @@ static struct prices *find(const struct problem *p, const struct kept_prices *ke
     return prices_find(p, &(struct prices_options){ .threads = 1, .kept = kept });
 }
 
-START_TEST(nothing_is_kept_at_first)
+TEST(nothing_is_kept_at_first)
 {
     struct fixture f;
 
@@ -54,9 +54,8 @@ START_TEST(nothing_is_kept_at_first)
     prices_destroy(v);
     tear_down(&f);
 }
-END_TEST
 
-START_TEST(the_same_problem_has_the_same_bound_again)
+SPAN(the_same_problem_has_the_same_bound_again, 1, 4)
 {
     struct fixture f;
 
@@ -69,10 +68,9 @@ START_TEST(the_same_problem_has_the_same_bound_again)
     prices_destroy(again);
     tear_down(&f);
 }
-END_TEST
 
 /* One job in fifty is gone: the bound falls by little more than what those cost. */
-START_TEST(they_serve_when_some_jobs_have_gone)
+SPAN(they_serve_when_some_jobs_have_gone, 1, 4)
 {
     struct fixture f;
 
@@ -89,7 +87,6 @@ START_TEST(they_serve_when_some_jobs_have_gone)
     prices_destroy(anew);
     tear_down(&f);
 }
-END_TEST
 
 /* Bins that no slot falls into have any price; where other needs make other bins, it is nobody's. */
 static void spoil_empty_bins(struct prices *u)
@@ -105,7 +102,7 @@ static void spoil_empty_bins(struct prices *u)
     }
 }
 
-START_TEST(prices_of_what_nobody_offers_are_forgotten)
+SPAN(prices_of_what_nobody_offers_are_forgotten, 1, 4)
 {
     struct fixture f;
 
@@ -123,9 +120,8 @@ START_TEST(prices_of_what_nobody_offers_are_forgotten)
     prices_destroy(anew);
     tear_down(&f);
 }
-END_TEST
 
-START_TEST(bytes_hold_all_of_them)
+TEST(bytes_hold_all_of_them)
 {
     struct kept_prices *copy = kept_create();
     struct fixture f;
@@ -147,7 +143,6 @@ START_TEST(bytes_hold_all_of_them)
     buf_release(&bytes);
     tear_down(&f);
 }
-END_TEST
 
 /* A job stands where the plan has it, if all its GPUs have one setting. */
 static void stand(struct problem_job *j, const struct plan *x, int job)
@@ -181,7 +176,7 @@ static const struct {
     { "they have served for a while", 255, { 0.001, 0.001, 0.001, 0.001 }, false },
 };
 
-START_TEST(the_gap_says_when_they_serve_no_longer)
+EACH(the_gap_says_when_they_serve_no_longer, counts)
 {
     struct fixture f;
     bool is_due = false;
@@ -193,12 +188,11 @@ START_TEST(the_gap_says_when_they_serve_no_longer)
     ck_assert_msg(is_due == counts[_i].is_due, "%s", counts[_i].name);
     tear_down(&f);
 }
-END_TEST
 
 /* A decision after the other: each plan is judged and has a finite bound below its cost, and only the
  * first finds prices.
  */
-START_TEST(standing_plans_know_how_good_they_are)
+SPAN(standing_plans_know_how_good_they_are, 1, 4)
 {
     struct optimize_options o = optimize_defaults;
     struct optimize_report report;
@@ -222,22 +216,4 @@ START_TEST(standing_plans_know_how_good_they_are)
         }
     }
     tear_down(&f);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kept");
-    TCase *c = tcase_create("prices");
-
-    tcase_add_test(c, nothing_is_kept_at_first);
-    tcase_add_loop_test(c, the_same_problem_has_the_same_bound_again, 1, 4);
-    tcase_add_loop_test(c, they_serve_when_some_jobs_have_gone, 1, 4);
-    tcase_add_loop_test(c, prices_of_what_nobody_offers_are_forgotten, 1, 4);
-    tcase_add_test(c, bytes_hold_all_of_them);
-    tcase_add_loop_test(c, the_gap_says_when_they_serve_no_longer, 0,
-                        (int)(sizeof counts / sizeof *counts));
-    tcase_add_loop_test(c, standing_plans_know_how_good_they_are, 1, 4);
-    suite_add_tcase(s, c);
-    return suite_run(s);
 }

@@ -36,7 +36,7 @@ static void expect(struct lp *lp, enum lp_method method, double cost)
     ck_assert_double_eq_tol(lp_cost(lp), cost, 1e-9);
 }
 
-START_TEST(it_is_solved_and_its_prices_add_up)
+TEST(it_is_solved_and_its_prices_add_up)
 {
     struct lp *lp = diet();
 
@@ -46,9 +46,8 @@ START_TEST(it_is_solved_and_its_prices_add_up)
     ck_assert_double_eq_tol(lp_duals(lp)[0] * 4 + lp_duals(lp)[1] * 1, 9, 1e-9);
     lp_destroy(lp);
 }
-END_TEST
 
-START_TEST(a_row_that_is_added_counts)
+TEST(a_row_that_is_added_counts)
 {
     struct lp *lp = diet();
     const double low[] = { -INFINITY }, high[] = { 2 }, value[] = { 1 };
@@ -62,9 +61,8 @@ START_TEST(a_row_that_is_added_counts)
     expect(lp, LP_DUAL, 10);    // y <= 2, so x = 2
     lp_destroy(lp);
 }
-END_TEST
 
-START_TEST(a_column_that_is_added_counts_and_may_become_dearer)
+TEST(a_column_that_is_added_counts_and_may_become_dearer)
 {
     struct lp *lp = diet();
     const double cost[] = { 1 }, value[] = { 1 };
@@ -79,9 +77,8 @@ START_TEST(a_column_that_is_added_counts_and_may_become_dearer)
     expect(lp, LP_PRIMAL, 9);
     lp_destroy(lp);
 }
-END_TEST
 
-START_TEST(rows_may_begin_empty_and_without_limits)
+TEST(rows_may_begin_empty_and_without_limits)
 {
     struct lp *lp = lp_create();
     const double high[] = { 5, 3 }, cost[] = { -1 }, value[] = { 1, 1 };
@@ -93,9 +90,8 @@ START_TEST(rows_may_begin_empty_and_without_limits)
     expect(lp, LP_PRIMAL, -3);
     lp_destroy(lp);
 }
-END_TEST
 
-START_TEST(what_cannot_be_is_not_called_solved)
+TEST(what_cannot_be_is_not_called_solved)
 {
     struct lp *lp = diet();
     const double low[] = { -INFINITY }, high[] = { 3 }, value[] = { 1, 1 };
@@ -107,19 +103,4 @@ START_TEST(what_cannot_be_is_not_called_solved)
             .n = 1, .lower = low, .upper = high, .start = start, .index = index, .value = value });
     ck_assert(!lp_solve(lp, LP_DUAL));    // x + y is at least 4 and at most 3
     lp_destroy(lp);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("lp");
-    TCase *t = tcase_create("lp");
-
-    tcase_add_test(t, it_is_solved_and_its_prices_add_up);
-    tcase_add_test(t, a_row_that_is_added_counts);
-    tcase_add_test(t, a_column_that_is_added_counts_and_may_become_dearer);
-    tcase_add_test(t, rows_may_begin_empty_and_without_limits);
-    tcase_add_test(t, what_cannot_be_is_not_called_solved);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -100,7 +100,7 @@ static int waiting_job(struct rng *r, const struct assignment *d)
     return d->problem->jobs[job].name && d->jobs[job].n_gpus == 0 ? job : -1;
 }
 
-START_TEST(it_allows_exactly_what_the_judge_allows)
+TEST(it_allows_exactly_what_the_judge_allows)
 {
     int n_yes = 0, n_no = 0;
 
@@ -134,7 +134,6 @@ START_TEST(it_allows_exactly_what_the_judge_allows)
     ck_assert_int_gt(n_yes, 300);
     ck_assert_int_gt(n_no, 300);
 }
-END_TEST
 
 /* One change of any sort; most are refused now and then. */
 static void push(struct assignment *d, struct rng *r)
@@ -196,7 +195,7 @@ static void push_around(const struct problem *p, uint64_t seed, int n_pushes, in
     assignment_destroy(d);
 }
 
-START_TEST(its_cost_is_the_judges_after_any_change)
+TEST(its_cost_is_the_judges_after_any_change)
 {
     for (uint64_t seed = 1; seed <= 200; seed++) {
         struct arena a;
@@ -220,9 +219,8 @@ START_TEST(its_cost_is_the_judges_after_any_change)
         arena_release(&a);
     }
 }
-END_TEST
 
-START_TEST(inserting_everybody_beats_letting_everybody_wait)
+TEST(inserting_everybody_beats_letting_everybody_wait)
 {
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct arena a;
@@ -247,7 +245,6 @@ START_TEST(inserting_everybody_beats_letting_everybody_wait)
         arena_release(&a);
     }
 }
-END_TEST
 
 /* ---- why a job waits ---- */
 
@@ -295,7 +292,7 @@ static const struct {
     { "or not", { 0, 110 }, 2, 1, 0 },
 };
 
-START_TEST(an_insertion_counts_what_it_wakes)
+EACH(an_insertion_counts_what_it_wakes, wakings)
 {
     struct arena a;
     struct problem p;
@@ -315,7 +312,6 @@ START_TEST(an_insertion_counts_what_it_wakes)
     assignment_destroy(d);
     arena_release(&a);
 }
-END_TEST
 
 static void has_place(struct problem *p)
 {
@@ -361,7 +357,7 @@ static const struct {
     { "nothing that is worth it", costs_too_much, WAIT_CAPACITY },
 };
 
-START_TEST(who_waits_is_told_why)
+EACH(who_waits_is_told_why, reasons)
 {
     struct arena a;
     struct problem p;
@@ -377,19 +373,4 @@ START_TEST(who_waits_is_told_why)
                   wait_reason_name(x.jobs[0].reason));
     assignment_destroy(d);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("assignment");
-    TCase *t = tcase_create("assignment");
-
-    tcase_add_test(t, it_allows_exactly_what_the_judge_allows);
-    tcase_add_test(t, its_cost_is_the_judges_after_any_change);
-    tcase_add_test(t, inserting_everybody_beats_letting_everybody_wait);
-    tcase_add_loop_test(t, an_insertion_counts_what_it_wakes, 0, sizeof wakings / sizeof *wakings);
-    tcase_add_loop_test(t, who_waits_is_told_why, 0, (int)(sizeof reasons / sizeof *reasons));
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -41,7 +41,7 @@ static void make_four(struct arena *a, struct problem *p)
     }
 }
 
-START_TEST(a_cycle_of_moves_is_undone)
+TEST(a_cycle_of_moves_is_undone)
 {
     struct arena a;
     struct problem p;
@@ -60,10 +60,9 @@ START_TEST(a_cycle_of_moves_is_undone)
     assignment_destroy(d);
     arena_release(&a);
 }
-END_TEST
 
 /* On random problems: never dearer, and what comes of it passes the judge. */
-START_TEST(rounding_and_exchange_make_plans_that_hold)
+TIMES(rounding_and_exchange_make_plans_that_hold, suite_size(10, 60))
 {
     struct arena a;
     struct problem p;
@@ -93,7 +92,6 @@ START_TEST(rounding_and_exchange_make_plans_that_hold)
     }
     arena_release(&a);
 }
-END_TEST
 
 /* ---- what is planned fresh ---- */
 
@@ -131,7 +129,7 @@ static double exchanged_w(const struct problem *p, const struct plan *fresh)
  */
 #define CHANCE 0.005
 
-START_TEST(a_plan_is_not_dearer_than_a_fresh_one_exchanged)
+SPAN(a_plan_is_not_dearer_than_a_fresh_one_exchanged, 1, 1 + suite_size(4, 20))
 {
     struct optimize_options how = optimize_defaults;
     struct make_options o = make_defaults;
@@ -158,18 +156,4 @@ START_TEST(a_plan_is_not_dearer_than_a_fresh_one_exchanged)
     ck_assert_msg(ours.cost_w <= theirs_w + chance_w, "seed %d: %g W, and %g W fresh", _i,
                   ours.cost_w, theirs_w);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("exchange");
-    TCase *c = tcase_create("homes");
-
-    tcase_add_test(c, a_cycle_of_moves_is_undone);
-    tcase_add_loop_test(c, rounding_and_exchange_make_plans_that_hold, 0, suite_size(10, 60));
-    tcase_add_loop_test(c, a_plan_is_not_dearer_than_a_fresh_one_exchanged, 1,
-                        1 + suite_size(4, 20));
-    suite_add_tcase(s, c);
-    return suite_run(s);
 }

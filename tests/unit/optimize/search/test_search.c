@@ -43,7 +43,7 @@ static void solve(struct arena *a, const struct problem *p, long nodes, int thre
     assignment_destroy(d);
 }
 
-START_TEST(tiny_problems_are_solved_as_if_by_brute_force)
+TEST(tiny_problems_are_solved_as_if_by_brute_force)
 {
     const uint64_t n_tiny = (uint64_t)suite_size(40, 120);
     int n_same = 0, n_sure = 0;
@@ -68,7 +68,6 @@ START_TEST(tiny_problems_are_solved_as_if_by_brute_force)
     ck_assert_int_gt(n_sure, (int)n_tiny / 2);
     ck_assert_msg(n_same >= n_sure * 97 / 100, "only %d of %d", n_same, n_sure);
 }
-END_TEST
 
 static bool same_bytes(const struct plan *x, const struct plan *y)
 {
@@ -92,7 +91,7 @@ static const struct {
     { "shards, an engine's rules", 700, 500, 2, 6000, true },
 };
 
-START_TEST(threads_make_no_difference)
+EACH(threads_make_no_difference, sizes)
 {
     struct make_options o = make_defaults;
     struct arena a;
@@ -113,9 +112,8 @@ START_TEST(threads_make_no_difference)
     ck_assert_msg(same_bytes(&x[0], &x[2]), "%s: a second run differs", sizes[_i].name);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(it_ends_when_its_time_is_over)
+TEST(it_ends_when_its_time_is_over)
 {
     struct clock_manual m = { .t_s = 10 };
     struct clock c = clock_manual(&m);
@@ -134,17 +132,4 @@ START_TEST(it_ends_when_its_time_is_over)
     ck_assert(assignment_cost(d) <= before_w + 1e-9 * fabs(before_w));
     assignment_destroy(d);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("search");
-    TCase *t = tcase_create("search");
-
-    tcase_add_test(t, tiny_problems_are_solved_as_if_by_brute_force);
-    tcase_add_loop_test(t, threads_make_no_difference, 0, (int)(sizeof sizes / sizeof *sizes));
-    tcase_add_test(t, it_ends_when_its_time_is_over);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
