@@ -151,7 +151,7 @@ static void lay(struct world *w, const char *place, struct plan_job *out)
             gpus[out->n_gpus++] = *place - '0';
 }
 
-START_TEST(exactly_the_differences_become_orders)
+EACH(exactly_the_differences_become_orders, cases)
 {
     struct world w;
     struct plan_job jobs[5];
@@ -177,7 +177,6 @@ START_TEST(exactly_the_differences_become_orders)
         ck_assert(!is_impossible[j]);    // it said that it was busy
     world_release(&w);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -192,7 +191,7 @@ static const struct {
     { "nor a limit that cannot be set", ENOTSUP, true },
 };
 
-START_TEST(a_place_that_cannot_be_had_is_told)
+EACH(a_place_that_cannot_be_had_is_told, refusals)
 {
     struct world w;
     struct plan_job jobs[1];
@@ -210,12 +209,11 @@ START_TEST(a_place_that_cannot_be_had_is_told)
     ck_assert_msg(is_impossible[0] == refusals[_i].want, "%s", refusals[_i].name);
     world_release(&w);
 }
-END_TEST
 
 /* Where what jobs draw together is limited orders go one by one, each to what is allowed; of two who
  * change places none can be the first.
  */
-START_TEST(two_may_change_places_under_a_cap)
+TEST(two_may_change_places_under_a_cap)
 {
     struct world w;
     struct plan_job jobs[2];
@@ -243,18 +241,4 @@ START_TEST(two_may_change_places_under_a_cap)
     ck_assert_int_eq(got.n_refused, 0);
     assignment_destroy(allowed);
     world_release(&w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("act");
-    TCase *t = tcase_create("act");
-
-    tcase_add_loop_test(t, exactly_the_differences_become_orders, 0, sizeof cases / sizeof *cases);
-    tcase_add_loop_test(t, a_place_that_cannot_be_had_is_told, 0,
-                        (int)(sizeof refusals / sizeof *refusals));
-    tcase_add_test(t, two_may_change_places_under_a_cap);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -2,7 +2,7 @@
 #include "act/driver/breaker.h"
 #include "unit/suite.h"
 
-START_TEST(a_failure_opens_and_pauses_double_up_to_eight_seconds)
+TEST(a_failure_opens_and_pauses_double_up_to_eight_seconds)
 {
     static const double pauses_s[] = { 1, 2, 4, 8, 8 };
     struct breaker b;
@@ -21,9 +21,8 @@ START_TEST(a_failure_opens_and_pauses_double_up_to_eight_seconds)
     ck_assert(!b.is_open && !breaker_wants_probe(&b, t + 100));
     ck_assert(!breaker_succeeded(&b, t));
 }
-END_TEST
 
-START_TEST(one_that_opens_again_soon_pauses_longer_and_later_as_at_first)
+TEST(one_that_opens_again_soon_pauses_longer_and_later_as_at_first)
 {
     struct breaker b;
 
@@ -36,9 +35,8 @@ START_TEST(one_that_opens_again_soon_pauses_longer_and_later_as_at_first)
     breaker_failed(&b, 10 + BREAKER_STEADY_S);
     ck_assert_double_eq(b.pause_s, BREAKER_PAUSE_MIN_S);
 }
-END_TEST
 
-START_TEST(a_bucket_gives_its_burst_at_once_and_then_its_rate)
+TEST(a_bucket_gives_its_burst_at_once_and_then_its_rate)
 {
     struct rate_bucket b;
     int n = 0;
@@ -54,9 +52,8 @@ START_TEST(a_bucket_gives_its_burst_at_once_and_then_its_rate)
     ck_assert(rate_bucket_wait_s(&b, 10.0) > 0);
     ck_assert_double_eq(rate_bucket_wait_s(&b, 10.25), 0);
 }
-END_TEST
 
-START_TEST(a_bucket_is_never_fuller_than_its_burst_and_time_does_not_go_back)
+TEST(a_bucket_is_never_fuller_than_its_burst_and_time_does_not_go_back)
 {
     struct rate_bucket b;
     int n = 0;
@@ -67,18 +64,4 @@ START_TEST(a_bucket_is_never_fuller_than_its_burst_and_time_does_not_go_back)
     ck_assert_int_eq(n, 3);
     ck_assert(!rate_bucket_take(&b, 5));
     ck_assert(!rate_bucket_take(&b, 1e6));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("act/slurm_breaker");
-    TCase *t = tcase_create("breaker");
-
-    tcase_add_test(t, a_failure_opens_and_pauses_double_up_to_eight_seconds);
-    tcase_add_test(t, one_that_opens_again_soon_pauses_longer_and_later_as_at_first);
-    tcase_add_test(t, a_bucket_gives_its_burst_at_once_and_then_its_rate);
-    tcase_add_test(t, a_bucket_is_never_fuller_than_its_burst_and_time_does_not_go_back);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -96,7 +96,7 @@ static bool take_owner(struct scene *s, const char *id, const char *uid)
 #define UPDATE "scontrol update JobId=7 ReqNodeList=a StartTime=now"
 #define PIN "3 pin\tid=7\tnodes=a\tuid=5"
 
-START_TEST(a_pin_is_preceded_by_whose_job_it_is)
+TEST(a_pin_is_preceded_by_whose_job_it_is)
 {
     struct scene s;
 
@@ -113,9 +113,8 @@ START_TEST(a_pin_is_preceded_by_whose_job_it_is)
     ck_assert_str_eq(buf_text(&s.out), "3 done\n");
     close_scene(&s);
 }
-END_TEST
 
-START_TEST(one_listing_will_do_for_several_pins_while_it_is_fresh)
+TEST(one_listing_will_do_for_several_pins_while_it_is_fresh)
 {
     struct scene s;
 
@@ -131,7 +130,6 @@ START_TEST(one_listing_will_do_for_several_pins_while_it_is_fresh)
     ck_assert_str_eq(next(&s), "scontrol release 7");    // a slow listing is not asked for again
     close_scene(&s);
 }
-END_TEST
 
 static const struct {
     const char *name, *id, *uid;
@@ -141,7 +139,7 @@ static const struct {
     { "not there", "8", "5" },
 };
 
-START_TEST(a_number_that_is_anothers_is_not_touched)
+EACH(a_number_that_is_anothers_is_not_touched, strangers)
 {
     for (int is_note = 0; is_note < 2; is_note++) {
         struct scene s;
@@ -155,9 +153,8 @@ START_TEST(a_number_that_is_anothers_is_not_touched)
         close_scene(&s);
     }
 }
-END_TEST
 
-START_TEST(while_nobody_says_whose_it_is_nothing_is_changed)
+TEST(while_nobody_says_whose_it_is_nothing_is_changed)
 {
     struct call_result late = { .end = CALL_LATE, .errors = "", .took_s = 5 };
     struct scene s;
@@ -176,7 +173,6 @@ START_TEST(while_nobody_says_whose_it_is_nothing_is_changed)
     ck_assert(strstr(buf_text(&s.out), "kind=misuse"));
     close_scene(&s);
 }
-END_TEST
 
 static bool join(struct scene *s, const char *line)
 {
@@ -185,7 +181,7 @@ static bool join(struct scene *s, const char *line)
 
 #define NOTE "\tadmin=gogh1 token=ab-1 at=a/0"
 
-START_TEST(pins_that_follow_each_other_go_together)
+TEST(pins_that_follow_each_other_go_together)
 {
     struct scene s;
 
@@ -220,7 +216,6 @@ START_TEST(pins_that_follow_each_other_go_together)
         "7 done\n");
     close_scene(&s);
 }
-END_TEST
 
 static const struct {
     const char *name, *first, *second;
@@ -240,7 +235,7 @@ static const struct {
     { "behind a wrong one", "3 pin\tid=7", "4 pin\tid=8\tnodes=a", false },
 };
 
-START_TEST(what_goes_together)
+EACH(what_goes_together, neighbours)
 {
     struct scene s;
 
@@ -249,7 +244,6 @@ START_TEST(what_goes_together)
                   neighbours[_i].name);
     close_scene(&s);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -284,7 +278,7 @@ static const struct {
       true },
 };
 
-START_TEST(what_goes_wrong_for_several)
+EACH(what_goes_wrong_for_several, losses)
 {
     struct call_result r = losses[_i].r;
     struct scene s;
@@ -301,9 +295,8 @@ START_TEST(what_goes_wrong_for_several)
                   "%s: %s", losses[_i].name, buf_text(&s.out));
     close_scene(&s);
 }
-END_TEST
 
-START_TEST(those_that_are_not_tried_are_all_answered)
+TEST(those_that_are_not_tried_are_all_answered)
 {
     struct scene s;
 
@@ -314,9 +307,8 @@ START_TEST(those_that_are_not_tried_are_all_answered)
                      "3 failed\tkind=down\ttext=x\n4 failed\tkind=down\ttext=x\n");
     close_scene(&s);
 }
-END_TEST
 
-START_TEST(a_listing_says_whose_jobs_are_which)
+TEST(a_listing_says_whose_jobs_are_which)
 {
     struct scene s;
 
@@ -327,10 +319,9 @@ START_TEST(a_listing_says_whose_jobs_are_which)
     ck_assert_int_eq(s.owners.n, 0);
     close_scene(&s);
 }
-END_TEST
 
 /* An empty listing is believed of a partition that there is. */
-START_TEST(a_partition_that_is_not_there_is_refused)
+TEST(a_partition_that_is_not_there_is_refused)
 {
     static const char *const lines[] = { "3 jobs\tpartition=gogh", "3 nodes\tpartition=gogh" };
 
@@ -351,7 +342,6 @@ START_TEST(a_partition_that_is_not_there_is_refused)
             close_scene(&s);
         }
 }
-END_TEST
 
 /* "1 VERB id=1 id=2 ..." */
 static char *with_ids(const char *verb, int n)
@@ -374,7 +364,7 @@ static int n_words(char *const *argv)
     return n;
 }
 
-START_TEST(many_jobs_are_asked_for_in_parts)
+TEST(many_jobs_are_asked_for_in_parts)
 {
     char *line = with_ids("cancel", 1201);
     struct scene s;
@@ -390,7 +380,6 @@ START_TEST(many_jobs_are_asked_for_in_parts)
     close_scene(&s);
     free(line);
 }
-END_TEST
 
 static int n_of(const char *text, const char *what)
 {
@@ -401,7 +390,7 @@ static int n_of(const char *text, const char *what)
     return n;
 }
 
-START_TEST(devices_are_asked_for_a_hundred_at_a_time)
+TEST(devices_are_asked_for_a_hundred_at_a_time)
 {
     char *line = with_ids("devices", 250);
     struct scene s;
@@ -429,11 +418,10 @@ START_TEST(devices_are_asked_for_a_hundred_at_a_time)
     close_scene(&s);
     free(line);
 }
-END_TEST
 
 #define SUBMIT "4 submit\ttoken=ab-1\tname=x\tscript=y\tpartition=p\tuid=5\tgid=6\tenv=A=b"
 
-START_TEST(the_driver_itself_looks_nobody_up)
+TEST(the_driver_itself_looks_nobody_up)
 {
     struct scene s;
 
@@ -451,7 +439,6 @@ START_TEST(the_driver_itself_looks_nobody_up)
     ck_assert_ptr_null(s.order.home_option);
     close_scene(&s);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -473,7 +460,7 @@ static const struct {
       false },
 };
 
-START_TEST(a_submission_that_goes_wrong)
+EACH(a_submission_that_goes_wrong, ends)
 {
     struct call_result r = ends[_i].r;
     struct scene s;
@@ -483,29 +470,4 @@ START_TEST(a_submission_that_goes_wrong)
     ck_assert_msg(task_take(&s.task, &r, &s.out) == ends[_i].is_reached, "%s", ends[_i].name);
     ck_assert_str_eq(buf_text(&s.out), ends[_i].want);
     close_scene(&s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("act/slurm_task");
-    TCase *t = tcase_create("tasks");
-
-    tcase_add_test(t, a_pin_is_preceded_by_whose_job_it_is);
-    tcase_add_test(t, one_listing_will_do_for_several_pins_while_it_is_fresh);
-    tcase_add_loop_test(t, a_number_that_is_anothers_is_not_touched, 0,
-                        (int)(sizeof strangers / sizeof *strangers));
-    tcase_add_test(t, while_nobody_says_whose_it_is_nothing_is_changed);
-    tcase_add_test(t, pins_that_follow_each_other_go_together);
-    tcase_add_loop_test(t, what_goes_together, 0, (int)(sizeof neighbours / sizeof *neighbours));
-    tcase_add_loop_test(t, what_goes_wrong_for_several, 0, (int)(sizeof losses / sizeof *losses));
-    tcase_add_test(t, those_that_are_not_tried_are_all_answered);
-    tcase_add_test(t, a_listing_says_whose_jobs_are_which);
-    tcase_add_test(t, a_partition_that_is_not_there_is_refused);
-    tcase_add_test(t, many_jobs_are_asked_for_in_parts);
-    tcase_add_test(t, devices_are_asked_for_a_hundred_at_a_time);
-    tcase_add_test(t, the_driver_itself_looks_nobody_up);
-    tcase_add_loop_test(t, a_submission_that_goes_wrong, 0, (int)(sizeof ends / sizeof *ends));
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "unit/suite.h"
 
-START_TEST(a_message_reads_back_as_it_was_written)
+TEST(a_message_reads_back_as_it_was_written)
 {
     static const char *const values[] = {
         "", "plain", "a=b", "100%", "tab\tfeed\n\x1f\x7f", "\xc3\xa9\xff", "%41"
@@ -44,7 +44,6 @@ START_TEST(a_message_reads_back_as_it_was_written)
     buf_release(&b);
     arena_release(&a);
 }
-END_TEST
 
 static const struct {
     const char *name, *line, *says;    // says NULL: accepted
@@ -70,7 +69,7 @@ static const struct {
     { "an escaped NUL", "1 x\ta=%00", "%XX" },
 };
 
-START_TEST(a_line_is_accepted_or_told_why_not)
+EACH(a_line_is_accepted_or_told_why_not, lines)
 {
     struct wire_message m;
     struct err e = { 0 };
@@ -88,9 +87,8 @@ START_TEST(a_line_is_accepted_or_told_why_not)
     free(line);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_line_that_is_too_long_or_has_too_many_keys_is_refused)
+TEST(a_line_that_is_too_long_or_has_too_many_keys_is_refused)
 {
     struct wire_message m;
     struct err e = { 0 };
@@ -111,18 +109,4 @@ START_TEST(a_line_that_is_too_long_or_has_too_many_keys_is_refused)
     ck_assert(strstr(e.text, "keys"));
     free(line);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("act/slurm_wire");
-    TCase *t = tcase_create("lines");
-
-    tcase_add_test(t, a_message_reads_back_as_it_was_written);
-    tcase_add_loop_test(t, a_line_is_accepted_or_told_why_not, 0,
-                        (int)(sizeof lines / sizeof *lines));
-    tcase_add_test(t, a_line_that_is_too_long_or_has_too_many_keys_is_refused);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

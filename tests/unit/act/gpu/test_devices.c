@@ -50,7 +50,7 @@ static void box_close(struct box *b)
     scratch_remove(b->dir);
 }
 
-START_TEST(gpus_are_what_the_driver_says)
+TEST(gpus_are_what_the_driver_says)
 {
     struct box b;
 
@@ -66,9 +66,8 @@ START_TEST(gpus_are_what_the_driver_says)
     ck_assert(isnan(devices_get(b.devices, 1)->limit_low_w));
     box_close(&b);
 }
-END_TEST
 
-START_TEST(power_is_read_each_time_and_joules_where_they_are_counted)
+TEST(power_is_read_each_time_and_joules_where_they_are_counted)
 {
     struct box b;
     struct device_power p;
@@ -91,9 +90,8 @@ START_TEST(power_is_read_each_time_and_joules_where_they_are_counted)
     ck_assert_int_eq(devices_power(b.devices, 0, &p, &e), -EIO);
     box_close(&b);
 }
-END_TEST
 
-START_TEST(a_limit_is_set_within_its_bounds_and_taken_back)
+TEST(a_limit_is_set_within_its_bounds_and_taken_back)
 {
     struct box b;
     struct err e = { 0 };
@@ -111,7 +109,6 @@ START_TEST(a_limit_is_set_within_its_bounds_and_taken_back)
     ck_assert_int_eq(devices_limit(b.devices, 0, 200, &e), -EPERM);
     box_close(&b);
 }
-END_TEST
 
 static const struct {
     const char *name, *text, *lib;
@@ -130,7 +127,7 @@ static const struct {
     { "a library of something else", "", "libm.so.6", true, -EIO, 0 },
 };
 
-START_TEST(what_is_missing_is_an_error_only_where_it_was_asked_for)
+EACH(what_is_missing_is_an_error_only_where_it_was_asked_for, opens)
 {
     struct box b;
     struct err e = { 0 };
@@ -146,13 +143,12 @@ START_TEST(what_is_missing_is_an_error_only_where_it_was_asked_for)
         ck_assert_uint_gt(strlen(e.text), 10);
     box_close(&b);
 }
-END_TEST
 
 #define AMD                                                   \
     "gpu 0 Instinct_MI210 c0ffee 64e9 200 3200 100 300 300\n" \
     "gpu 1 Radeon_VII 0 16e9 90.5 -1 0 0 0\n"
 
-START_TEST(amd_speaks_through_its_own_library)
+TEST(amd_speaks_through_its_own_library)
 {
     struct box b;
     struct device_power p;
@@ -190,7 +186,6 @@ START_TEST(amd_speaks_through_its_own_library)
     ck_assert_double_eq(p.watts, 201);
     box_close(&b);
 }
-END_TEST
 
 /* ---- with jobs on them ---- */
 
@@ -198,7 +193,7 @@ END_TEST
     "trap 'exit 0' TERM; echo $CUDA_VISIBLE_DEVICES $CUDA_MPS_PIPE_DIRECTORY > up; while :; do " \
     "sleep 0.01; done"
 
-START_TEST(a_new_limit_is_set_without_a_restart_and_undone_at_the_end)
+TEST(a_new_limit_is_set_without_a_restart_and_undone_at_the_end)
 {
     struct box b;
 
@@ -221,9 +216,8 @@ START_TEST(a_new_limit_is_set_without_a_restart_and_undone_at_the_end)
     stage_close(&b.stage);
     box_close(&b);
 }
-END_TEST
 
-START_TEST(a_limit_that_cannot_be_set_is_not_believed)
+TEST(a_limit_that_cannot_be_set_is_not_believed)
 {
     struct box b;
     struct err e = { 0 };
@@ -240,9 +234,8 @@ START_TEST(a_limit_that_cannot_be_set_is_not_believed)
     stage_close(&b.stage);
     box_close(&b);
 }
-END_TEST
 
-START_TEST(where_limits_cannot_be_set_a_job_starts_without_and_says_so)
+TEST(where_limits_cannot_be_set_a_job_starts_without_and_says_so)
 {
     struct box b;
     struct err e = { 0 };
@@ -259,9 +252,8 @@ START_TEST(where_limits_cannot_be_set_a_job_starts_without_and_says_so)
     stage_close(&b.stage);
     box_close(&b);
 }
-END_TEST
 
-START_TEST(a_driver_that_fails_once_is_asked_again)
+TEST(a_driver_that_fails_once_is_asked_again)
 {
     struct box b;
 
@@ -278,9 +270,8 @@ START_TEST(a_driver_that_fails_once_is_asked_again)
     stage_close(&b.stage);
     box_close(&b);
 }
-END_TEST
 
-START_TEST(a_limit_that_another_daemon_left_is_undone_before_a_job_without_one)
+TEST(a_limit_that_another_daemon_left_is_undone_before_a_job_without_one)
 {
     struct box b;
     char line[400];
@@ -294,9 +285,8 @@ START_TEST(a_limit_that_another_daemon_left_is_undone_before_a_job_without_one)
     stage_close(&b.stage);
     box_close(&b);
 }
-END_TEST
 
-START_TEST(a_slot_without_a_device_takes_any_limit)
+TEST(a_slot_without_a_device_takes_any_limit)
 {
     struct stage s;
 
@@ -308,7 +298,6 @@ START_TEST(a_slot_without_a_device_takes_any_limit)
     until_heard(&s, "started 0.0 on 0 at 150 W\n");
     stage_close(&s);
 }
-END_TEST
 
 static const struct {
     const char *name, *script;
@@ -320,7 +309,7 @@ static const struct {
     { "or serves another user", "#!/bin/sh\n[ \"$1\" = -d ]\n", false, true },
 };
 
-START_TEST(mps_is_used_where_it_is)
+EACH(mps_is_used_where_it_is, mps)
 {
     struct box b;
     char path[600], want[400];
@@ -354,27 +343,4 @@ START_TEST(mps_is_used_where_it_is)
     until_written(&b.stage, want);
     stage_close(&b.stage);
     box_close(&b);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("devices");
-    TCase *t = tcase_create("devices");
-
-    tcase_add_test(t, gpus_are_what_the_driver_says);
-    tcase_add_test(t, power_is_read_each_time_and_joules_where_they_are_counted);
-    tcase_add_test(t, a_limit_is_set_within_its_bounds_and_taken_back);
-    tcase_add_loop_test(t, what_is_missing_is_an_error_only_where_it_was_asked_for, 0,
-                        sizeof opens / sizeof *opens);
-    tcase_add_test(t, amd_speaks_through_its_own_library);
-    tcase_add_test(t, a_new_limit_is_set_without_a_restart_and_undone_at_the_end);
-    tcase_add_test(t, a_limit_that_cannot_be_set_is_not_believed);
-    tcase_add_test(t, where_limits_cannot_be_set_a_job_starts_without_and_says_so);
-    tcase_add_test(t, a_driver_that_fails_once_is_asked_again);
-    tcase_add_test(t, a_limit_that_another_daemon_left_is_undone_before_a_job_without_one);
-    tcase_add_test(t, a_slot_without_a_device_takes_any_limit);
-    tcase_add_loop_test(t, mps_is_used_where_it_is, 0, sizeof mps / sizeof *mps);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -44,7 +44,7 @@ static const struct {
     { "another signal", "{\"argv\":[\"a\"],\"checkpoint_signal\":\"KILL\"}", "'USR1' or 'none'" },
 };
 
-START_TEST(a_command_is_accepted_or_told_why_not)
+EACH(a_command_is_accepted_or_told_why_not, commands)
 {
     struct err e = { 0 };
     int rc = local_check_command(commands[_i].json, &e);
@@ -56,9 +56,8 @@ START_TEST(a_command_is_accepted_or_told_why_not)
     ck_assert_msg(rc == -EINVAL, "%s", commands[_i].name);
     ck_assert_msg(strstr(e.text, commands[_i].says), "%s: %s", commands[_i].name, e.text);
 }
-END_TEST
 
-START_TEST(an_order_reads_back_as_it_was_written)
+TEST(an_order_reads_back_as_it_was_written)
 {
     char *argv[] = { "a", "\x01\n\"", NULL }, *env[] = { "A=b=c", "B=", NULL };
     int gpus[] = { 3, 0 };
@@ -100,7 +99,6 @@ START_TEST(an_order_reads_back_as_it_was_written)
     ck_assert_int_eq(order_decode(&a, "{\"argv\":[\"a\"],\"gpus\":[0]}", 26, &got, &e), -EINVAL);
     arena_release(&a);
 }
-END_TEST
 
 #define BOOT "01234567-89ab-cdef-0123-456789abcdef"
 #define TAKEN "taken 10 20 " BOOT "\n"
@@ -135,7 +133,7 @@ static const struct {
     { "unknown lines are passed over", "\n\n \nhello\n" TAKEN, 1, 0, 0, ENDED_NOT, 0, "" },
 };
 
-START_TEST(a_status_is_what_its_whole_lines_say)
+EACH(a_status_is_what_its_whole_lines_say, statuses)
 {
     struct status s;
 
@@ -148,19 +146,4 @@ START_TEST(a_status_is_what_its_whole_lines_say)
         ck_assert(s.keeper_pid == 10 && s.keeper_start == 20 && strcmp(s.boot, BOOT) == 0);
     if (s.is_started)
         ck_assert(s.pid == 11 && s.start == 21 && s.started_s == 5.5);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_order");
-    TCase *t = tcase_create("local_order");
-
-    tcase_add_loop_test(t, a_command_is_accepted_or_told_why_not, 0,
-                        sizeof commands / sizeof *commands);
-    tcase_add_test(t, an_order_reads_back_as_it_was_written);
-    tcase_add_loop_test(t, a_status_is_what_its_whole_lines_say, 0,
-                        sizeof statuses / sizeof *statuses);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -371,7 +371,7 @@ static void check_job(struct chaos *c, const struct job *j)
         ck_assert_str_eq(found->nodes, st->nodes[st->gpus[j->gpus[0]].node].name);
 }
 
-START_TEST(whatever_happens)
+TIMES(whatever_happens, N_SEEDS)
 {
     struct chaos *c = calloc(1, sizeof *c);
     const struct state *st = &c->s.w.ledger.state;
@@ -408,15 +408,4 @@ START_TEST(whatever_happens)
     ck_assert_int_eq((int)stage_fact(&c->s, "under_way").number, 0);
     stage_close(&c->s);
     free(c);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("slurm_chaos");
-    TCase *t = tcase_create("seeds");
-
-    tcase_add_loop_test(t, whatever_happens, 0, N_SEEDS);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

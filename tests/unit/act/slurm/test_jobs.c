@@ -1132,25 +1132,12 @@ static void must_say(const char *name, const char *script, const char *want)
     stage_close(&s);
 }
 
-START_TEST(what_is_asked_and_told)
+EACH(what_is_asked_and_told, cases)
 {
     must_say(cases[_i].name, cases[_i].script, cases[_i].want);
 }
-END_TEST
 
-START_TEST(what_slurm_would_not_do)
+EACH(what_slurm_would_not_do, rules)
 {
     must_say(rules[_i].name, rules[_i].script, rules[_i].want);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("slurm_jobs");
-    TCase *t = tcase_create("transcripts");
-
-    tcase_add_loop_test(t, what_is_asked_and_told, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_loop_test(t, what_slurm_would_not_do, 0, (int)(sizeof rules / sizeof *rules));
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -112,37 +112,37 @@ static void until_heard(struct scene *s, const char *text)
     ck_assert_msg(strstr(s->heard, text), "waited in vain for '%s'; heard '%s'", text, s->heard);
 }
 
-#define EACH "while read -r seq verb; do "
+#define SERVE "while read -r seq verb; do "
 
 static const struct {
     const char *name, *script, *want;
     int n_asked;
 } drivers[] = {
     { "answers come in the order of the requests",
-      EACH "echo \"$seq job\"; echo \"$seq done\"; done", "1 job;1 done;2 job;2 done;", 2 },
-    { "what answers nothing is heard, too", "echo '0 state'; " EACH "echo \"$seq done\"; done",
+      SERVE "echo \"$seq job\"; echo \"$seq done\"; done", "1 job;1 done;2 job;2 done;", 2 },
+    { "what answers nothing is heard, too", "echo '0 state'; " SERVE "echo \"$seq done\"; done",
       "0 state;1 done;", 1 },
     { "a line may come in pieces",
-      EACH "printf \"$seq \"; sleep 0.05; printf 'do'; sleep 0.05; echo ne; done", "1 done;", 1 },
+      SERVE "printf \"$seq \"; sleep 0.05; printf 'do'; sleep 0.05; echo ne; done", "1 done;", 1 },
     { "a failure has a kind and a text",
-      EACH "printf '%s failed\\tkind=down\\ttext=no route\\n' $seq; done",
+      SERVE "printf '%s failed\\tkind=down\\ttext=no route\\n' $seq; done",
       "1 failed down no route;", 1 },
-    { "what the driver does not know is unknown", EACH "echo \"$seq unknown\"; done", "1 unknown;",
+    { "what the driver does not know is unknown", SERVE "echo \"$seq unknown\"; done", "1 unknown;",
       1 },
     { "one that dies is replaced, and what it owed in doubt", "read -r x; exit 3",
       "1 unknown;2 unknown;3 unknown;", 1 },
     { "so is one that never begins", "exit 0", "1 unknown;2 unknown;3 unknown;4 unknown;", 2 },
-    { "so is one that says what it should not", EACH "echo \"$seq \"; done", "1 unknown;2 unknown;",
-      1 },
-    { "or answers what it was not asked", EACH "echo '77 done'; done", "1 unknown;2 unknown;", 1 },
-    { "or says nothing", EACH ":; done", "1 unknown;2 unknown;", 1 },
+    { "so is one that says what it should not", SERVE "echo \"$seq \"; done",
+      "1 unknown;2 unknown;", 1 },
+    { "or answers what it was not asked", SERVE "echo '77 done'; done", "1 unknown;2 unknown;", 1 },
+    { "or says nothing", SERVE ":; done", "1 unknown;2 unknown;", 1 },
     { "or does not even end when told to", "trap '' TERM HUP PIPE; while :; do sleep 1; done",
       "1 unknown;2 unknown;", 1 },
     { "it is told what it needs", "printf '0 said\\n0 a%s\\n' \"$(echo \"$*\" | tr -dc a-z)\"; cat",
       "0 said;0 aconfetcxconfrate;", 0 },
 };
 
-START_TEST(drivers_of_all_kinds)
+EACH(drivers_of_all_kinds, drivers)
 {
     struct scene s;
 
@@ -153,9 +153,8 @@ START_TEST(drivers_of_all_kinds)
     ck_assert_int_eq((int)link_n_drivers(s.link), s.n_up);
     close_scene(&s);
 }
-END_TEST
 
-START_TEST(requests_that_are_larger_than_a_socket)
+TEST(requests_that_are_larger_than_a_socket)
 {
     struct scene s;
     char *large = malloc(300001);
@@ -163,7 +162,7 @@ START_TEST(requests_that_are_larger_than_a_socket)
 
     memset(large, 'x', 300000);
     large[300000] = '\0';
-    open_scene(&s, EACH "echo \"$seq done\"; done", 0, PATIENCE_S);
+    open_scene(&s, SERVE "echo \"$seq done\"; done", 0, PATIENCE_S);
     while (s.n_up == 0)
         ck_assert_int_eq(loop_turn(s.loop, 0.05, &e), 0);
     for (int i = 0; i < 3; i++) {
@@ -176,15 +175,14 @@ START_TEST(requests_that_are_larger_than_a_socket)
     free(large);
     close_scene(&s);
 }
-END_TEST
 
-START_TEST(a_program_that_is_not_there_is_tried_again)
+TEST(a_program_that_is_not_there_is_tried_again)
 {
     struct scene s;
     struct err e = { 0 };
     char away[310];
 
-    open_scene(&s, EACH "echo \"$seq done\"; done", 1, PATIENCE_S);
+    open_scene(&s, SERVE "echo \"$seq done\"; done", 1, PATIENCE_S);
     snprintf(away, sizeof away, "%s.away", s.driver);
     ck_assert_int_eq(rename(s.driver, away), 0);
     for (int i = 0; i < 3; i++)
@@ -193,17 +191,4 @@ START_TEST(a_program_that_is_not_there_is_tried_again)
     ck_assert_int_eq(rename(away, s.driver), 0);
     until_heard(&s, "1 done;");
     close_scene(&s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("slurm_link");
-    TCase *t = tcase_create("link");
-
-    tcase_add_loop_test(t, drivers_of_all_kinds, 0, (int)(sizeof drivers / sizeof *drivers));
-    tcase_add_test(t, requests_that_are_larger_than_a_socket);
-    tcase_add_test(t, a_program_that_is_not_there_is_tried_again);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

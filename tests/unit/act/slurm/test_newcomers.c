@@ -100,6 +100,8 @@ static void teardown(void)
     world_release(&world);
 }
 
+FIXTURE(setup, teardown)
+
 static void see(struct slurm_node *nodes, int n_nodes, struct slurm_job *jobs, int n_jobs)
 {
     const struct slurm_view v = {
@@ -196,7 +198,7 @@ static const struct {
         { NULL, "uu", "a up;" } } },
 };
 
-START_TEST(nodes_are_told)
+EACH(nodes_are_told, lives)
 {
     for (size_t i = 0; i < 5 && lives[_i].steps[i].nodes; i++) {
         if (lives[_i].steps[i].order)
@@ -206,9 +208,8 @@ START_TEST(nodes_are_told)
                       lives[_i].name, i + 1, buf_text(&told));
     }
 }
-END_TEST
 
-START_TEST(a_node_that_cannot_be_added_is_asked_for_again)
+TEST(a_node_that_cannot_be_added_is_asked_for_again)
 {
     can_add = false;
     see_nodes("uuu");
@@ -219,7 +220,6 @@ START_TEST(a_node_that_cannot_be_added_is_asked_for_again)
     see_nodes("uuu");
     ck_assert_str_eq(buf_text(&told), "");
 }
-END_TEST
 
 #define TOKEN "0123456789abcdef-17"
 
@@ -238,7 +238,7 @@ static struct slurm_job job(long id, enum slurm_state state, const char *comment
                                .gres = "gpu:1" };
 }
 
-START_TEST(jobs_without_a_token_are_handed_over_once)
+TEST(jobs_without_a_token_are_handed_over_once)
 {
     struct slurm_job jobs[] = {
         job(1, SLURM_PENDING, "", "gogh1 new gres=gpu:1 nodes=1 held=no"),
@@ -262,9 +262,8 @@ START_TEST(jobs_without_a_token_are_handed_over_once)
     see(NULL, 0, jobs, 9);
     ck_assert_str_eq(buf_text(&told), "take 9;");
 }
-END_TEST
 
-START_TEST(tasks_of_an_array_are_jobs)
+TEST(tasks_of_an_array_are_jobs)
 {
     struct slurm_job jobs[] = { job(5, SLURM_PENDING, "", ""), job(5, SLURM_PENDING, "", "") };
 
@@ -276,9 +275,8 @@ START_TEST(tasks_of_an_array_are_jobs)
     see(NULL, 0, jobs, 2);
     ck_assert_str_eq(buf_text(&told), "");
 }
-END_TEST
 
-START_TEST(a_job_that_could_not_be_written_is_handed_over_again)
+TEST(a_job_that_could_not_be_written_is_handed_over_again)
 {
     struct slurm_job jobs[] = { job(1, SLURM_PENDING, "", ""), job(2, SLURM_PENDING, "", "") };
 
@@ -288,7 +286,6 @@ START_TEST(a_job_that_could_not_be_written_is_handed_over_again)
     see(NULL, 0, jobs, 2);
     ck_assert_str_eq(buf_text(&told), "take 1;take 2;");
 }
-END_TEST
 
 static const struct {
     const char *name, *gres;
@@ -303,7 +300,7 @@ static const struct {
     { "something else", "gpus:1,nvme:gpu:1", false },
 };
 
-START_TEST(a_job_without_a_gate_that_asks_for_no_gpu_is_left_alone)
+EACH(a_job_without_a_gate_that_asks_for_no_gpu_is_left_alone, requests)
 {
     struct slurm_job j = job(1, SLURM_RUNNING, "", "");
 
@@ -312,9 +309,8 @@ START_TEST(a_job_without_a_gate_that_asks_for_no_gpu_is_left_alone)
     ck_assert_msg((buf_text(&told)[0] != '\0') == requests[_i].is_taken, "%s: '%s'",
                   requests[_i].name, buf_text(&told));
 }
-END_TEST
 
-START_TEST(many_jobs_are_handed_over_by_and_by_in_their_order)
+TEST(many_jobs_are_handed_over_by_and_by_in_their_order)
 {
     static const char *const first[] = { "take 1_0;take 1_1;", "take 101_0;take 101_1;",
                                          "take 201_0;take 201_1;" };
@@ -338,9 +334,8 @@ START_TEST(many_jobs_are_handed_over_by_and_by_in_their_order)
     see(NULL, 0, jobs, 450);
     ck_assert_str_eq(buf_text(&told), "");
 }
-END_TEST
 
-START_TEST(those_who_cannot_be_taken_do_not_keep_out_the_others)
+TEST(those_who_cannot_be_taken_do_not_keep_out_the_others)
 {
     static struct slurm_job jobs[201];
 
@@ -355,9 +350,8 @@ START_TEST(those_who_cannot_be_taken_do_not_keep_out_the_others)
     ck_assert_int_eq(strncmp(buf_text(&told), "take 1;take 2;", 14), 0);
     ck_assert_ptr_null(strstr(buf_text(&told), "take 201;"));
 }
-END_TEST
 
-START_TEST(what_was_lost_with_a_commit_is_handed_over_again)
+TEST(what_was_lost_with_a_commit_is_handed_over_again)
 {
     struct slurm_job jobs[] = { job(1, SLURM_PENDING, "", ""), job(2, SLURM_PENDING, "", ""),
                                 job(3, SLURM_PENDING, "", "") };
@@ -375,9 +369,8 @@ START_TEST(what_was_lost_with_a_commit_is_handed_over_again)
     see(NULL, 0, jobs, 3);
     ck_assert_str_eq(buf_text(&told), "");
 }
-END_TEST
 
-START_TEST(a_commit_that_is_lost_while_jobs_are_handed_over)
+TEST(a_commit_that_is_lost_while_jobs_are_handed_over)
 {
     struct slurm_job jobs[] = { job(1, SLURM_PENDING, "", ""), job(2, SLURM_PENDING, "", ""),
                                 job(3, SLURM_PENDING, "", "") };
@@ -390,9 +383,8 @@ START_TEST(a_commit_that_is_lost_while_jobs_are_handed_over)
     see(NULL, 0, jobs, 3);
     ck_assert_str_eq(buf_text(&told), "take 1;take 2;take 3;");
 }
-END_TEST
 
-START_TEST(tokens_that_this_store_has_not_given_out_are_counted)
+TEST(tokens_that_this_store_has_not_given_out_are_counted)
 {
     struct slurm_job jobs[] = {
         job(1, SLURM_PENDING, "gogh: token=0123456789abcdef-0-1a2b", ""),
@@ -413,27 +405,4 @@ START_TEST(tokens_that_this_store_has_not_given_out_are_counted)
     ck_assert_str_eq(buf_text(&told), "take 6;");
     see(NULL, 0, NULL, 0);
     ck_assert_int_eq(newcomers_n_foreign(newcomers), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("slurm");
-    TCase *t = tcase_create("slurm");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, nodes_are_told, 0, sizeof lives / sizeof *lives);
-    tcase_add_test(t, a_node_that_cannot_be_added_is_asked_for_again);
-    tcase_add_test(t, jobs_without_a_token_are_handed_over_once);
-    tcase_add_test(t, tasks_of_an_array_are_jobs);
-    tcase_add_test(t, a_job_that_could_not_be_written_is_handed_over_again);
-    tcase_add_loop_test(t, a_job_without_a_gate_that_asks_for_no_gpu_is_left_alone, 0,
-                        sizeof requests / sizeof *requests);
-    tcase_add_test(t, many_jobs_are_handed_over_by_and_by_in_their_order);
-    tcase_add_test(t, those_who_cannot_be_taken_do_not_keep_out_the_others);
-    tcase_add_test(t, what_was_lost_with_a_commit_is_handed_over_again);
-    tcase_add_test(t, a_commit_that_is_lost_while_jobs_are_handed_over);
-    tcase_add_test(t, tokens_that_this_store_has_not_given_out_are_counted);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

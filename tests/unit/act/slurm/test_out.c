@@ -37,7 +37,7 @@ static const struct {
     { &waiting, "out-%j", "out-8" },
 };
 
-START_TEST(a_pattern_becomes_the_file_that_slurm_writes)
+EACH(a_pattern_becomes_the_file_that_slurm_writes, cases)
 {
     struct slurm_job j = *cases[_i].job;
     struct arena a;
@@ -46,16 +46,4 @@ START_TEST(a_pattern_becomes_the_file_that_slurm_writes)
     arena_init(&a);
     ck_assert_str_eq(slurm_out_path(&a, &j, "ann"), cases[_i].path);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("slurm_out");
-    TCase *c = tcase_create("paths");
-
-    tcase_add_loop_test(c, a_pattern_becomes_the_file_that_slurm_writes, 0,
-                        sizeof cases / sizeof *cases);
-    suite_add_tcase(s, c);
-    return suite_run(s);
 }

@@ -38,7 +38,7 @@ static const struct {
     { "two types", "gpu:a:b:1", "?" },
 };
 
-START_TEST(slots_are_read)
+EACH(slots_are_read, lines)
 {
     const struct slurm_slot *slots;
     struct arena a;
@@ -55,15 +55,4 @@ START_TEST(slots_are_read)
                  slots[i].gres, slots[i].n_shards, slots[i].exact == SLURM_EXACT ? "" : "*");
     ck_assert_msg(strcmp(got, lines[_i].want) == 0, "%s: %s %s", lines[_i].name, got, e.text);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("slurm_slots");
-    TCase *t = tcase_create("gres");
-
-    tcase_add_loop_test(t, slots_are_read, 0, (int)(sizeof lines / sizeof *lines));
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -35,7 +35,7 @@ static const struct {
     { "is taken", MANAGED_TAKEN, OF(ON_TAKEN) },
 };
 
-START_TEST(every_event_leads_somewhere_once)
+TEST(every_event_leads_somewhere_once)
 {
     ck_assert_int_eq(sizeof enters / sizeof *enters, MANAGED_STATES);
     for (int s = 0; s < MANAGED_STATES; s++) {
@@ -51,10 +51,9 @@ START_TEST(every_event_leads_somewhere_once)
         }
     }
 }
-END_TEST
 
 /* Orders come at any time, and move nobody who has ended, or is about to for good. */
-START_TEST(orders_bring_nobody_back)
+TEST(orders_bring_nobody_back)
 {
     static const enum managed_state over[] = { MANAGED_CANCELLING, MANAGED_ENDED, MANAGED_REPORTED,
                                                MANAGED_TAKEN };
@@ -64,7 +63,6 @@ START_TEST(orders_bring_nobody_back)
         for (size_t e = 0; e < sizeof orders / sizeof *orders; e++)
             ck_assert_int_eq(managed_next(over[s], orders[e]), over[s]);
 }
-END_TEST
 
 static unsigned reach(unsigned states)
 {
@@ -77,12 +75,11 @@ static unsigned reach(unsigned states)
     return states;
 }
 
-START_TEST(no_state_is_a_trap_and_none_is_out_of_reach)
+TEST(no_state_is_a_trap_and_none_is_out_of_reach)
 {
     for (int s = 0; s < MANAGED_STATES; s++)
         ck_assert_msg(reach(OF(s)) == OF(MANAGED_STATES) - 1, "from state %d: %x", s, reach(OF(s)));
 }
-END_TEST
 
 /* ---- what states ask for ---- */
 
@@ -174,7 +171,7 @@ static void act_twice(struct slurm *x, uint64_t seed, unsigned *met)
         ask_flush(x);
 }
 
-START_TEST(acting_twice_is_acting_once)
+TEST(acting_twice_is_acting_once)
 {
     struct slurm_stage *s = calloc(1, sizeof *s);
     unsigned met = 0;
@@ -203,20 +200,4 @@ START_TEST(acting_twice_is_acting_once)
     free(s);
     for (int state = 0; state <= MANAGED_CANCELLING; state++)
         ck_assert_msg(met & OF(state), "no job was ever in state %d", state);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("slurm_state");
-    TCase *t = tcase_create("arrows"), *a = tcase_create("actions");
-
-    tcase_add_test(t, every_event_leads_somewhere_once);
-    tcase_add_test(t, orders_bring_nobody_back);
-    tcase_add_test(t, no_state_is_a_trap_and_none_is_out_of_reach);
-    suite_add_tcase(s, t);
-    tcase_set_timeout(a, 120);
-    tcase_add_test(a, acting_twice_is_acting_once);
-    suite_add_tcase(s, a);
-    return suite_run(s);
 }

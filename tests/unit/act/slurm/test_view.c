@@ -40,7 +40,7 @@ static const struct {
     { "a user beyond all", "1 job\tid=12\tuid=4294967295\tstate=PENDING", -EINVAL, 0 },
 };
 
-START_TEST(jobs_are_read)
+EACH(jobs_are_read, jobs)
 {
     struct arena a;
     struct wire_message m;
@@ -54,9 +54,8 @@ START_TEST(jobs_are_read)
         ck_assert_msg(j.state == jobs[_i].state, "%s", jobs[_i].name);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(all_that_a_job_line_says)
+TEST(all_that_a_job_line_says)
 {
     struct arena a;
     struct wire_message m;
@@ -87,7 +86,6 @@ START_TEST(all_that_a_job_line_says)
     ck_assert_str_eq(j.reason, "");
     arena_release(&a);
 }
-END_TEST
 
 /* ---- nodes ---- */
 
@@ -109,7 +107,7 @@ static const struct {
     { "words that are not known mean nothing", "idle,planned", 0 },
 };
 
-START_TEST(nodes_are_read)
+EACH(nodes_are_read, nodes)
 {
     struct arena a;
     struct wire_message m;
@@ -123,9 +121,8 @@ START_TEST(nodes_are_read)
     ck_assert_msg(n.flags == nodes[_i].flags, "%s: %u", nodes[_i].name, n.flags);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_node_needs_a_name_and_a_state)
+TEST(a_node_needs_a_name_and_a_state)
 {
     static const char *const lines[] = { "1 node\tstate=idle", "1 node\tname=a",
                                          "1 node\tname=a\tstate=" };
@@ -141,7 +138,6 @@ START_TEST(a_node_needs_a_name_and_a_state)
     }
     arena_release(&a);
 }
-END_TEST
 
 /* ---- notes ---- */
 
@@ -175,7 +171,7 @@ static const struct {
       "1 0 '' '' '' 0 0 '' 0 -1" },
 };
 
-START_TEST(notes_are_read)
+EACH(notes_are_read, notes)
 {
     struct slurm_note n;
     struct arena a;
@@ -187,19 +183,4 @@ START_TEST(notes_are_read)
              n.at, n.gres, n.n_nodes, n.is_held, n.secret, n.n_failures, n.asked_run);
     ck_assert_msg(strcmp(got, notes[_i].want) == 0, "%s: %s", notes[_i].name, got);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("slurm_view");
-    TCase *t = tcase_create("lines");
-
-    tcase_add_loop_test(t, jobs_are_read, 0, (int)(sizeof jobs / sizeof *jobs));
-    tcase_add_test(t, all_that_a_job_line_says);
-    tcase_add_loop_test(t, nodes_are_read, 0, (int)(sizeof nodes / sizeof *nodes));
-    tcase_add_test(t, a_node_needs_a_name_and_a_state);
-    tcase_add_loop_test(t, notes_are_read, 0, (int)(sizeof notes / sizeof *notes));
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
