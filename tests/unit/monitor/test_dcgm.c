@@ -56,7 +56,7 @@ static const struct {
     { "a page in HTML", "<html><body>404 {not found}</body></html>\n", 0, { { 0 } } },
 };
 
-START_TEST(pages_are_read)
+EACH(pages_are_read, cases)
 {
     struct dcgm_gpu got[4];
     int n = dcgm_parse(cases[_i].given, strlen(cases[_i].given), got, 4);
@@ -72,9 +72,8 @@ START_TEST(pages_are_read)
         ck_assert(isnan(want->joules) ? isnan(got[i].joules) : got[i].joules == want->joules);
     }
 }
-END_TEST
 
-START_TEST(no_more_than_there_is_room_for)
+TEST(no_more_than_there_is_room_for)
 {
     static const char page[] =
         WATTS "{gpu=\"0\"} 1\n" WATTS "{gpu=\"1\"} 2\n" MJ "{gpu=\"0\"} 3000\n";
@@ -83,16 +82,4 @@ START_TEST(no_more_than_there_is_room_for)
     ck_assert_int_eq(dcgm_parse(page, strlen(page), got, 1), 1);
     ck_assert_int_eq(got[0].index, 0);
     ck_assert_double_eq(got[0].joules, 3);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("dcgm");
-    TCase *t = tcase_create("dcgm");
-
-    tcase_add_loop_test(t, pages_are_read, 0, sizeof cases / sizeof *cases);
-    tcase_add_test(t, no_more_than_there_is_room_for);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

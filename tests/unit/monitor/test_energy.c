@@ -53,7 +53,7 @@ static struct taken take_all(struct energy *e, double now_s)
     return t;
 }
 
-START_TEST(idle_draw_is_split_evenly_and_the_rest_by_work)
+TEST(idle_draw_is_split_evenly_and_the_rest_by_work)
 {
     struct world w;
 
@@ -76,9 +76,8 @@ START_TEST(idle_draw_is_split_evenly_and_the_rest_by_work)
     energy_destroy(e);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(hours_are_split_exactly)
+TEST(hours_are_split_exactly)
 {
     struct world w;
 
@@ -112,9 +111,8 @@ START_TEST(hours_are_split_exactly)
     energy_destroy(e);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(time_that_goes_back_books_nothing)
+TEST(time_that_goes_back_books_nothing)
 {
     struct world w;
 
@@ -134,9 +132,8 @@ START_TEST(time_that_goes_back_books_nothing)
     energy_destroy(e);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(what_could_not_be_written_comes_again)
+TEST(what_could_not_be_written_comes_again)
 {
     struct world w;
     struct taken t = { .fail_at = 1 };
@@ -166,7 +163,6 @@ START_TEST(what_could_not_be_written_comes_again)
     energy_destroy(e);
     world_release(&w);
 }
-END_TEST
 
 /* Anybody anywhere at any draw, taken out at any time. */
 static double wander(struct energy *e, struct rng *r, struct taken *all)
@@ -194,7 +190,7 @@ static double wander(struct energy *e, struct rng *r, struct taken *all)
     return now_s;
 }
 
-START_TEST(the_parts_are_the_whole)
+TIMES(the_parts_are_the_whole, 30)
 {
     struct world w;
     struct taken all = { .fail_at = -1 };
@@ -222,19 +218,4 @@ START_TEST(the_parts_are_the_whole)
     ck_assert_double_eq_tol(gpus_j / energy_total_j(e), 1, 1e-9);
     energy_destroy(e);
     world_release(&w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("energy");
-    TCase *t = tcase_create("energy");
-
-    tcase_add_test(t, idle_draw_is_split_evenly_and_the_rest_by_work);
-    tcase_add_test(t, hours_are_split_exactly);
-    tcase_add_test(t, time_that_goes_back_books_nothing);
-    tcase_add_test(t, what_could_not_be_written_comes_again);
-    tcase_add_loop_test(t, the_parts_are_the_whole, 0, 30);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -67,7 +67,7 @@ static double wait_s(double s)
     return clock_stopwatch_s();
 }
 
-START_TEST(what_waited_is_as_old_as_it_is)
+TEST(what_waited_is_as_old_as_it_is)
 {
     struct post p;
     double before_s[3], after_s[3];
@@ -89,9 +89,8 @@ START_TEST(what_waited_is_as_old_as_it_is)
     }
     post_close(&p);
 }
-END_TEST
 
-START_TEST(what_is_too_long_is_seen_to_be)
+TEST(what_is_too_long_is_seen_to_be)
 {
     struct post p;
     char bytes[2000];
@@ -107,16 +106,4 @@ START_TEST(what_is_too_long_is_seen_to_be)
     ck_assert_uint_gt(p.came.len[1], REPORT_BYTES_MAX);
     ck_assert_uint_eq(p.came.len[2], 0);
     post_close(&p);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("inbox");
-    TCase *t = tcase_create("inbox");
-
-    tcase_add_test(t, what_waited_is_as_old_as_it_is);
-    tcase_add_test(t, what_is_too_long_is_seen_to_be);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

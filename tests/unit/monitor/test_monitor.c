@@ -47,7 +47,7 @@ static const struct {
       -1 },
 };
 
-START_TEST(observations_become_events)
+EACH(observations_become_events, events)
 {
     struct world w;
     struct finding f;
@@ -72,7 +72,6 @@ START_TEST(observations_become_events)
         ck_assert_int_eq(w.ledger.state.nodes[seen.node].state, NODE_DOWN);
     world_release(&w);
 }
-END_TEST
 
 #define WINDOW .kind = OBS_WINDOW, .from_s = 100, .time_s = 200, .watts = 180, .limit_w = 0
 #define ON_0 .gpus = gpu0, .n_gpus = 1
@@ -151,7 +150,7 @@ static const struct {
       180 },
 };
 
-START_TEST(steady_windows_become_measurements)
+EACH(steady_windows_become_measurements, windows)
 {
     struct world w;
     struct finding f;
@@ -178,9 +177,8 @@ START_TEST(steady_windows_become_measurements)
     }
     world_release(&w);
 }
-END_TEST
 
-START_TEST(a_gang_is_a_cell_of_its_own)
+TEST(a_gang_is_a_cell_of_its_own)
 {
     struct world w;
     struct finding f;
@@ -196,9 +194,8 @@ START_TEST(a_gang_is_a_cell_of_its_own)
     ck_assert_int_eq(f.measurement.key.limit_w, 120);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(what_did_not_fit_is_remembered_and_waits_again)
+TEST(what_did_not_fit_is_remembered_and_waits_again)
 {
     struct world w;
     struct finding f;
@@ -224,18 +221,4 @@ START_TEST(what_did_not_fit_is_remembered_and_waits_again)
     monitor_read(&seen, &w.ledger.state, &f);
     ck_assert(!f.has_measurement);
     world_release(&w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("monitor");
-    TCase *t = tcase_create("monitor");
-
-    tcase_add_loop_test(t, observations_become_events, 0, sizeof events / sizeof *events);
-    tcase_add_loop_test(t, steady_windows_become_measurements, 0, sizeof windows / sizeof *windows);
-    tcase_add_test(t, a_gang_is_a_cell_of_its_own);
-    tcase_add_test(t, what_did_not_fit_is_remembered_and_waits_again);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -56,7 +56,7 @@ static const struct {
     { "a blank at the end", "gogh1 7 0 " SECRET " 1200 ", 0, { .job = 7, .steps = 1200 } },
 };
 
-START_TEST(datagrams_are_taken_apart)
+EACH(datagrams_are_taken_apart, cases)
 {
     struct job_report r;
     const size_t len = strlen(cases[_i].given);
@@ -75,9 +75,8 @@ START_TEST(datagrams_are_taken_apart)
     }
     free(exact);
 }
-END_TEST
 
-START_TEST(one_wrong_digit_is_a_wrong_secret)
+TEST(one_wrong_digit_is_a_wrong_secret)
 {
     static const char given[] = "gogh1 7 0 " SECRET " 1200";
     struct job_report r;
@@ -91,9 +90,8 @@ START_TEST(one_wrong_digit_is_a_wrong_secret)
     }
     ck_assert(job_report_is_signed(&r, other));
 }
-END_TEST
 
-START_TEST(a_datagram_that_is_too_long_is_none)
+TEST(a_datagram_that_is_too_long_is_none)
 {
     char given[REPORT_BYTES_MAX + 2];
     struct job_report r;
@@ -102,17 +100,4 @@ START_TEST(a_datagram_that_is_too_long_is_none)
     memset(given + n, 'y', sizeof given - (size_t)n);
     ck_assert_int_eq(job_report_parse(given, REPORT_BYTES_MAX, &r), 0);
     ck_assert_int_eq(job_report_parse(given, REPORT_BYTES_MAX + 1, &r), -EINVAL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("report");
-    TCase *t = tcase_create("report");
-
-    tcase_add_loop_test(t, datagrams_are_taken_apart, 0, sizeof cases / sizeof *cases);
-    tcase_add_test(t, one_wrong_digit_is_a_wrong_secret);
-    tcase_add_test(t, a_datagram_that_is_too_long_is_none);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

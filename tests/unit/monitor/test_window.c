@@ -122,7 +122,7 @@ static void walk(int i, struct window *w)
     }
 }
 
-START_TEST(windows_are_told)
+EACH(windows_are_told, cases)
 {
     struct window w;
     struct window_result t;
@@ -143,7 +143,6 @@ START_TEST(windows_are_told)
         ck_assert_msg(t.noise >= cases[_i].noise_low && t.noise <= cases[_i].noise_high,
                       "%s: noise %g", cases[_i].name, t.noise);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -160,7 +159,7 @@ static const struct {
     { "one", { 200 }, WINDOW_STEADY, 0, 0 },
 };
 
-START_TEST(few_parts_are_not_believed_blindly)
+EACH(few_parts_are_not_believed_blindly, few)
 {
     struct window w;
     struct window_result t;
@@ -178,10 +177,9 @@ START_TEST(few_parts_are_not_believed_blindly)
                       : isnan(t.noise),
                   "%s: noise %g", few[_i].name, t.noise);
 }
-END_TEST
 
 /* Seeds of chance: 200 windows of one jittery job; the error of its speed is as large as told. */
-START_TEST(noise_is_what_it_says)
+TEST(noise_is_what_it_says)
 {
     double squares = 0, told = 0;
     int n = 0;
@@ -208,9 +206,8 @@ START_TEST(noise_is_what_it_says)
     ck_assert_int_gt(n, 180);
     ck_assert_msg(squares / told > .6 && squares / told < 1.7, "ratio %g", squares / told);
 }
-END_TEST
 
-START_TEST(a_change_ends_the_window_and_begins_a_warm_up)
+TEST(a_change_ends_the_window_and_begins_a_warm_up)
 {
     struct window w;
     struct window_result t;
@@ -227,9 +224,8 @@ START_TEST(a_change_ends_the_window_and_begins_a_warm_up)
     ck_assert(window_count(&w, 50, 251));
     ck_assert_double_eq(w.from_s, 50);
 }
-END_TEST
 
-START_TEST(windows_follow_each_other_without_a_gap)
+TEST(windows_follow_each_other_without_a_gap)
 {
     struct window w;
     struct window_result first, second;
@@ -245,9 +241,8 @@ START_TEST(windows_follow_each_other_without_a_gap)
     ck_assert_double_eq(first.to_s, second.from_s);
     ck_assert_double_eq(first.steps + second.steps, 7 * (second.to_s - first.from_s));
 }
-END_TEST
 
-START_TEST(counts_and_times_that_fall_are_ignored)
+TEST(counts_and_times_that_fall_are_ignored)
 {
     struct window w;
 
@@ -259,9 +254,8 @@ START_TEST(counts_and_times_that_fall_are_ignored)
     ck_assert_double_eq(w.last_s, 5);
     ck_assert_double_eq(w.last_steps, 100);
 }
-END_TEST
 
-START_TEST(the_speed_to_show_is_of_the_last_half_minute)
+TEST(the_speed_to_show_is_of_the_last_half_minute)
 {
     struct window w;
 
@@ -276,21 +270,4 @@ START_TEST(the_speed_to_show_is_of_the_last_half_minute)
         window_count(&w, i, 1001 + 20 * (i - 100));
     ck_assert_double_eq_tol(window_speed(&w, 140), 20, 1e-9);
     ck_assert_double_lt(window_speed(&w, 300), 5);    // it has fallen silent
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("window");
-    TCase *t = tcase_create("window");
-
-    tcase_add_loop_test(t, windows_are_told, 0, sizeof cases / sizeof *cases);
-    tcase_add_loop_test(t, few_parts_are_not_believed_blindly, 0, sizeof few / sizeof *few);
-    tcase_add_test(t, noise_is_what_it_says);
-    tcase_add_test(t, a_change_ends_the_window_and_begins_a_warm_up);
-    tcase_add_test(t, windows_follow_each_other_without_a_gap);
-    tcase_add_test(t, counts_and_times_that_fall_are_ignored);
-    tcase_add_test(t, the_speed_to_show_is_of_the_last_half_minute);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
