@@ -339,3 +339,10 @@ void tiny_rules(struct arena *a, uint64_t seed, struct problem *p)
             .barred = chance(&r, 0.3) ? make_bars(a, &r, p->n_nodes) : NULL,
         };
 }
+
+void tiny_any(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, struct problem *out)
+{
+    tiny_make(a, seed, jobs_most, gpus_most, out);
+    if (seed % 2)
+        tiny_rules(a, seed, out);
+}

@@ -21,4 +21,7 @@ void tiny_make(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, str
  */
 void tiny_rules(struct arena *a, uint64_t seed, struct problem *p);
 
+/* tiny_make, with tiny_rules for every other seed. */
+void tiny_any(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, struct problem *out);
+
 #endif

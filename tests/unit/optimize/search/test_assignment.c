@@ -109,9 +109,7 @@ TEST(it_allows_exactly_what_the_judge_allows)
         struct problem p;
         struct rng r;
         arena_init(&a);
-        tiny_make(&a, seed, 6, 5, &p);
-        if (seed % 2)
-            tiny_rules(&a, seed, &p);
+        tiny_any(&a, seed, 6, 5, &p);
         rng_init(&r, seed, "assignment");
         struct assignment *d = assignment_create(&p);
         for (int i = 0; i < 40 && p.n_jobs > 0 && p.n_gpus > 0 && may_be_empty(d); i++) {
@@ -201,9 +199,7 @@ TEST(its_cost_is_the_judges_after_any_change)
         struct arena a;
         struct problem p;
         arena_init(&a);
-        tiny_make(&a, seed, 6, 5, &p);
-        if (seed % 2)
-            tiny_rules(&a, seed, &p);
+        tiny_any(&a, seed, 6, 5, &p);
         push_around(&p, seed, 30, 1);
         arena_release(&a);
     }
@@ -226,9 +222,7 @@ TEST(inserting_everybody_beats_letting_everybody_wait)
         struct arena a;
         struct problem p;
         arena_init(&a);
-        tiny_make(&a, seed, 6, 5, &p);
-        if (seed % 2)
-            tiny_rules(&a, seed, &p);
+        tiny_any(&a, seed, 6, 5, &p);
         struct assignment *d = assignment_create(&p);
         if (!may_be_empty(d))
             assignment_lay_present(d);
