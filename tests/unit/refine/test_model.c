@@ -42,6 +42,8 @@ static void tear_down(void)
     arena_release(&a);
 }
 
+FIXTURE_ONCE(set_up, tear_down)
+
 static void encode(const struct model *of, struct buf *out)
 {
     struct err e = { 0 };
@@ -63,7 +65,7 @@ static void assert_same(const struct model *one, const struct model *other)
     buf_release(&d);
 }
 
-START_TEST(it_knows_what_it_learned_from)
+TEST(it_knows_what_it_learned_from)
 {
     ck_assert_str_eq(m->about, "a test");
     ck_assert_int_eq(m->n_workloads, SMALL_FAMILIES * SMALL_BATCHES);
@@ -74,9 +76,8 @@ START_TEST(it_knows_what_it_learned_from)
     ck_assert_int_gt((int)strlen(m->blas), 0);
     ck_assert(isnan(m->comparison.champion) && !m->comparison.is_won);
 }
-END_TEST
 
-START_TEST(what_is_decoded_says_the_same)
+TEST(what_is_decoded_says_the_same)
 {
     struct buf b;
     struct model *again;
@@ -96,9 +97,8 @@ START_TEST(what_is_decoded_says_the_same)
     model_destroy(again);
     buf_release(&b);
 }
-END_TEST
 
-START_TEST(training_again_gives_the_same_bytes_and_another_seed_others)
+TEST(training_again_gives_the_same_bytes_and_another_seed_others)
 {
     struct p1_options o = { .seed = 1, .n_nets = 1 };
     struct model *again;
@@ -116,7 +116,6 @@ START_TEST(training_again_gives_the_same_bytes_and_another_seed_others)
     buf_release(&d);
     model_destroy(again);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -129,7 +128,7 @@ static const struct {
     { "one byte of a number", false, 3000 },
 };
 
-START_TEST(damaged_bytes_are_refused)
+EACH(damaged_bytes_are_refused, damages)
 {
     struct buf b;
     struct model *again = m;
@@ -144,9 +143,8 @@ START_TEST(damaged_bytes_are_refused)
     ck_assert_int_gt((int)strlen(e.text), 0);
     buf_release(&b);
 }
-END_TEST
 
-START_TEST(weights_of_something_else_are_refused)
+TEST(weights_of_something_else_are_refused)
 {
     struct weights w;
     struct buf b;
@@ -162,9 +160,8 @@ START_TEST(weights_of_something_else_are_refused)
     ck_assert_ptr_nonnull(strstr(e.text, "train anew"));
     buf_release(&b);
 }
-END_TEST
 
-START_TEST(a_store_keeps_champion_and_challenger_apart)
+TEST(a_store_keeps_champion_and_challenger_apart)
 {
     struct store *s;
     struct model *again;
@@ -182,9 +179,8 @@ START_TEST(a_store_keeps_champion_and_challenger_apart)
     model_destroy(again);
     store_close(s);
 }
-END_TEST
 
-START_TEST(a_file_is_read_as_it_was_written_and_blamed_by_its_path)
+TEST(a_file_is_read_as_it_was_written_and_blamed_by_its_path)
 {
     char *dir = scratch_make();
     const char *path = arena_printf(&a, "%s/m.weights", dir);
@@ -199,22 +195,20 @@ START_TEST(a_file_is_read_as_it_was_written_and_blamed_by_its_path)
     ck_assert_ptr_eq(strstr(e.text, "/dev/null"), e.text);
     scratch_remove(dir);
 }
-END_TEST
 
 /* What it was trained on must be told better than by chance: the families' hidden factors are
  * 0.2 apart, and noise is 3 %.
  */
-START_TEST(errors_are_those_of_what_was_held_out)
+TEST(errors_are_those_of_what_was_held_out)
 {
     struct p1_score s = p1_score_of(m->p1, P1_ENSEMBLE);
 
     ck_assert_double_eq_tol(model_error(m), (s.alone[REGIME_KIN] + s.pair[REGIME_KIN]) / 2, 1e-12);
     ck_assert(model_error(m) > 0 && model_error(m) < 0.3);
 }
-END_TEST
 
 /* Of each family one workload: nobody has kin. */
-START_TEST(where_nobody_has_kin_the_error_is_that_about_strangers)
+TEST(where_nobody_has_kin_the_error_is_that_about_strangers)
 {
     struct p1_options o = { .seed = 1, .n_nets = 1 };
     bool is_held[SMALL_FAMILIES * SMALL_BATCHES];
@@ -229,10 +223,9 @@ START_TEST(where_nobody_has_kin_the_error_is_that_about_strangers)
     ck_assert(model_error(lonely) > 0);
     model_destroy(lonely);
 }
-END_TEST
 
 /* The old one does not know the last family; the new one is asked as if it knew the others. */
-START_TEST(a_comparison_is_about_those_whom_the_champion_does_not_know)
+TEST(a_comparison_is_about_those_whom_the_champion_does_not_know)
 {
     struct p1_options o = { .seed = 1, .n_nets = 1 };
     bool is_held[SMALL_FAMILIES * SMALL_BATCHES] = { 0 };
@@ -250,9 +243,8 @@ START_TEST(a_comparison_is_about_those_whom_the_champion_does_not_know)
     ck_assert_double_eq(first.challenger, model_error(m));
     model_destroy(old);
 }
-END_TEST
 
-START_TEST(the_pretrained_one_is_whole)
+TEST(the_pretrained_one_is_whole)
 {
     struct model *shipped;
     struct err e = { 0 };
@@ -262,27 +254,4 @@ START_TEST(the_pretrained_one_is_whole)
     ck_assert_int_gt(shipped->n_families, 5);
     ck_assert_str_eq(shipped->blas, "Haswell");
     model_destroy(shipped);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("model");
-    TCase *t = tcase_create("model");
-
-    /* Unchecked: runs once, and every test is a child that inherits the model. */
-    tcase_add_unchecked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, it_knows_what_it_learned_from);
-    tcase_add_test(t, what_is_decoded_says_the_same);
-    tcase_add_test(t, training_again_gives_the_same_bytes_and_another_seed_others);
-    tcase_add_loop_test(t, damaged_bytes_are_refused, 0, sizeof damages / sizeof *damages);
-    tcase_add_test(t, weights_of_something_else_are_refused);
-    tcase_add_test(t, a_store_keeps_champion_and_challenger_apart);
-    tcase_add_test(t, a_file_is_read_as_it_was_written_and_blamed_by_its_path);
-    tcase_add_test(t, errors_are_those_of_what_was_held_out);
-    tcase_add_test(t, where_nobody_has_kin_the_error_is_that_about_strangers);
-    tcase_add_test(t, a_comparison_is_about_those_whom_the_champion_does_not_know);
-    tcase_add_test(t, the_pretrained_one_is_whole);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

@@ -209,7 +209,7 @@ static double doubt_of(const struct stage *s)
     return fmax((4 + o.squares) / (4 + s->n), 1);
 }
 
-START_TEST(the_closed_form_is_the_joint_gaussian_conditioned)
+TIMES(the_closed_form_is_the_joint_gaussian_conditioned, 24)
 {
     struct stage s;
     struct p2_estimates b;
@@ -237,9 +237,8 @@ START_TEST(the_closed_form_is_the_joint_gaussian_conditioned)
     }
     stage_strike(&s);
 }
-END_TEST
 
-START_TEST(a_partner_s_slowdown_corrects_partners_and_nobody_s_speed)
+TIMES(a_partner_s_slowdown_corrects_partners_and_nobody_s_speed, 2)
 {
     struct stage s;
     struct p2_estimates b, was;
@@ -269,9 +268,8 @@ START_TEST(a_partner_s_slowdown_corrects_partners_and_nobody_s_speed)
     ck_assert_mem_eq(b.watts, was.watts, TYPES * sizeof *b.watts);
     stage_strike(&s);
 }
-END_TEST
 
-START_TEST(watts_on_one_type_correct_the_others)
+TEST(watts_on_one_type_correct_the_others)
 {
     struct stage s;
     struct p2_estimates b, was;
@@ -293,7 +291,6 @@ START_TEST(watts_on_one_type_correct_the_others)
     ck_assert_mem_eq(b.alone, was.alone, TYPES * sizeof *b.alone);
     stage_strike(&s);
 }
-END_TEST
 
 /* ---- other ways ---- */
 
@@ -327,7 +324,7 @@ static void usual_p2(struct p2 *p, uint64_t seed)
     }
 }
 
-START_TEST(an_untrained_network_is_the_closed_form_number_for_number)
+TIMES(an_untrained_network_is_the_closed_form_number_for_number, 24)
 {
     struct stage s;
     struct p2_estimates closed, network;
@@ -341,9 +338,8 @@ START_TEST(an_untrained_network_is_the_closed_form_number_for_number)
     gain_net_release(&p.net);
     stage_strike(&s);
 }
-END_TEST
 
-START_TEST(the_champion_is_who_won)
+TEST(the_champion_is_who_won)
 {
     struct stage s;
     struct p2_estimates closed, network, champion;
@@ -364,9 +360,8 @@ START_TEST(the_champion_is_who_won)
     gain_net_release(&p.net);
     stage_strike(&s);
 }
-END_TEST
 
-START_TEST(no_update_changes_nothing)
+TEST(no_update_changes_nothing)
 {
     struct stage s;
     struct p2_estimates b, was;
@@ -380,9 +375,8 @@ START_TEST(no_update_changes_nothing)
     assert_same(&b, &was);
     stage_strike(&s);
 }
-END_TEST
 
-START_TEST(a_shift_moves_all_speeds_by_the_mean_surprise)
+TIMES(a_shift_moves_all_speeds_by_the_mean_surprise, 2)
 {
     struct stage s;
     struct p2_estimates b, was;
@@ -418,9 +412,8 @@ START_TEST(a_shift_moves_all_speeds_by_the_mean_surprise)
     ck_assert_mem_eq(b.own, was.own, TYPES * OTHERS * sizeof *b.own);
     stage_strike(&s);
 }
-END_TEST
 
-START_TEST(only_contradiction_grows_uncertainty_and_no_neighbour_helps)
+TIMES(only_contradiction_grows_uncertainty_and_no_neighbour_helps, 24)
 {
     struct stage s;
     struct p2_estimates b, was;
@@ -455,9 +448,8 @@ START_TEST(only_contradiction_grows_uncertainty_and_no_neighbour_helps)
     gain_net_release(&p.net);
     stage_strike(&s);
 }
-END_TEST
 
-START_TEST(some_neighbours_are_corrected_as_among_all)
+TEST(some_neighbours_are_corrected_as_among_all)
 {
     struct stage s;
     struct p2_estimates all, some;
@@ -482,7 +474,6 @@ START_TEST(some_neighbours_are_corrected_as_among_all)
         }
     stage_strike(&s);
 }
-END_TEST
 
 /* ---- what to measure next ---- */
 
@@ -498,7 +489,7 @@ static double expected_error(const struct oracle *o)
     return alone + pair;
 }
 
-START_TEST(the_cell_to_measure_is_the_one_that_tells_most)
+TIMES(the_cell_to_measure_is_the_one_that_tells_most, 12)
 {
     struct stage s;
     struct oracle seen;
@@ -532,7 +523,6 @@ START_TEST(the_cell_to_measure_is_the_one_that_tells_most)
                      -1);
     stage_strike(&s);
 }
-END_TEST
 
 /* ---- the network's gradients ---- */
 
@@ -553,7 +543,7 @@ static double wish(struct stage *s, const struct gain_net *net, const struct evi
     return sum;
 }
 
-START_TEST(gradients_are_what_differences_say)
+TEST(gradients_are_what_differences_say)
 {
     struct stage s;
     struct p2 p;
@@ -585,25 +575,4 @@ START_TEST(gradients_are_what_differences_say)
     }
     gain_net_release(&p.net);
     stage_strike(&s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("p2");
-    TCase *t = tcase_create("p2");
-
-    tcase_add_loop_test(t, the_closed_form_is_the_joint_gaussian_conditioned, 0, 24);
-    tcase_add_loop_test(t, a_partner_s_slowdown_corrects_partners_and_nobody_s_speed, 0, 2);
-    tcase_add_test(t, watts_on_one_type_correct_the_others);
-    tcase_add_loop_test(t, an_untrained_network_is_the_closed_form_number_for_number, 0, 24);
-    tcase_add_test(t, the_champion_is_who_won);
-    tcase_add_test(t, no_update_changes_nothing);
-    tcase_add_loop_test(t, a_shift_moves_all_speeds_by_the_mean_surprise, 0, 2);
-    tcase_add_loop_test(t, only_contradiction_grows_uncertainty_and_no_neighbour_helps, 0, 24);
-    tcase_add_test(t, some_neighbours_are_corrected_as_among_all);
-    tcase_add_loop_test(t, the_cell_to_measure_is_the_one_that_tells_most, 0, 12);
-    tcase_add_test(t, gradients_are_what_differences_say);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

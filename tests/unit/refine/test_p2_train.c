@@ -162,7 +162,7 @@ static void encode(const struct p2 *p, struct arena *a, struct buf *out)
     ck_assert_msg(weights_encode(&w, out, &e) == 0, "%s", e.text);
 }
 
-START_TEST(correlations_are_those_of_the_errors)
+TEST(correlations_are_those_of_the_errors)
 {
     struct school s;
     struct p2_examples l;
@@ -183,9 +183,8 @@ START_TEST(correlations_are_those_of_the_errors)
     p2_examples_release(&l);
     school_close(&s);
 }
-END_TEST
 
-START_TEST(without_errors_the_defaults_stand)
+TEST(without_errors_the_defaults_stand)
 {
     struct school s;
 
@@ -201,9 +200,8 @@ START_TEST(without_errors_the_defaults_stand)
     p2_destroy(NULL);
     school_close(&s);
 }
-END_TEST
 
-START_TEST(a_network_that_finds_what_the_closed_form_misses_is_promoted)
+TIMES(a_network_that_finds_what_the_closed_form_misses_is_promoted, suite_size(1, 2))
 {
     struct school s;
 
@@ -215,9 +213,8 @@ START_TEST(a_network_that_finds_what_the_closed_form_misses_is_promoted)
     p2_destroy(p);
     school_close(&s);
 }
-END_TEST
 
-START_TEST(where_there_is_nothing_to_find_the_closed_form_stays)
+TIMES(where_there_is_nothing_to_find_the_closed_form_stays, suite_size(1, 2))
 {
     struct school s;
 
@@ -229,9 +226,8 @@ START_TEST(where_there_is_nothing_to_find_the_closed_form_stays)
     p2_destroy(p);
     school_close(&s);
 }
-END_TEST
 
-START_TEST(the_same_lessons_teach_the_same_bytes)
+TEST(the_same_lessons_teach_the_same_bytes)
 {
     struct school s;
     struct buf bytes[2];
@@ -252,7 +248,6 @@ START_TEST(the_same_lessons_teach_the_same_bytes)
     buf_release(&bytes[1]);
     school_close(&s);
 }
-END_TEST
 
 enum { HELD = 4 };
 
@@ -305,7 +300,7 @@ static void forget(struct school *s)
     s->x.n_pairs = n;
 }
 
-START_TEST(what_was_held_out_does_not_leak)
+TEST(what_was_held_out_does_not_leak)
 {
     struct buf bytes[2];
 
@@ -327,9 +322,8 @@ START_TEST(what_was_held_out_does_not_leak)
     buf_release(&bytes[0]);
     buf_release(&bytes[1]);
 }
-END_TEST
 
-START_TEST(what_is_saved_is_what_is_loaded)
+TIMES(what_is_saved_is_what_is_loaded, 2)
 {
     struct school s;
     struct buf bytes, again;
@@ -355,9 +349,8 @@ START_TEST(what_is_saved_is_what_is_loaded)
     buf_release(&again);
     school_close(&s);
 }
-END_TEST
 
-START_TEST(numbers_that_are_no_correlations_are_refused)
+TEST(numbers_that_are_no_correlations_are_refused)
 {
     struct arena a;
     struct weights w;
@@ -378,24 +371,4 @@ START_TEST(numbers_that_are_no_correlations_are_refused)
     ck_assert_ptr_null(p);
     gain_net_release(&net);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("p2_train");
-    TCase *t = tcase_create("p2_train");
-
-    tcase_add_test(t, correlations_are_those_of_the_errors);
-    tcase_add_test(t, without_errors_the_defaults_stand);
-    tcase_add_loop_test(t, a_network_that_finds_what_the_closed_form_misses_is_promoted, 0,
-                        suite_size(1, 2));
-    tcase_add_loop_test(t, where_there_is_nothing_to_find_the_closed_form_stays, 0,
-                        suite_size(1, 2));
-    tcase_add_test(t, the_same_lessons_teach_the_same_bytes);
-    tcase_add_test(t, what_was_held_out_does_not_leak);
-    tcase_add_loop_test(t, what_is_saved_is_what_is_loaded, 0, 2);
-    tcase_add_test(t, numbers_that_are_no_correlations_are_refused);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -32,6 +32,8 @@ static void tear_down(void)
     catalog_release(&c);
 }
 
+FIXTURE(set_up, tear_down)
+
 static const struct {
     const char *name;
     int n_families;    // measured
@@ -42,7 +44,7 @@ static const struct {
     { "three families", 3, true },
 };
 
-START_TEST(a_training_needs_enough_to_learn_from)
+EACH(a_training_needs_enough_to_learn_from, offers)
 {
     small_measurements(&c, offers[_i].n_families, 1);
     ck_assert_msg(trainer_offer(t, &c, NULL) == offers[_i].want, "%s", offers[_i].name);
@@ -52,9 +54,8 @@ START_TEST(a_training_needs_enough_to_learn_from)
     ck_assert(!trainer_is_busy(t));
     model_destroy(m);
 }
-END_TEST
 
-START_TEST(the_next_one_needs_news)
+TEST(the_next_one_needs_news)
 {
     struct rng rng;
 
@@ -71,9 +72,8 @@ START_TEST(the_next_one_needs_news)
         small_measure(&c, &rng, 0, 0, -1);
     ck_assert(trainer_offer(t, &c, NULL));    // be it of the same cells
 }
-END_TEST
 
-START_TEST(the_first_one_has_nobody_to_beat)
+TEST(the_first_one_has_nobody_to_beat)
 {
     small_measurements(&c, 4, 1);
     ck_assert(trainer_offer(t, &c, NULL));
@@ -83,10 +83,9 @@ START_TEST(the_first_one_has_nobody_to_beat)
     ck_assert_int_eq(m->n_families, 4);
     model_destroy(m);
 }
-END_TEST
 
 /* The workloads of the fourth family are all that the old one does not know. */
-START_TEST(a_challenger_must_be_better_about_those_whom_the_champion_does_not_know)
+TEST(a_challenger_must_be_better_about_those_whom_the_champion_does_not_know)
 {
     struct arena a;
     struct examples x;
@@ -109,9 +108,8 @@ START_TEST(a_challenger_must_be_better_about_those_whom_the_champion_does_not_kn
     model_destroy(old);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(who_has_seen_more_of_the_same_wins)
+TEST(who_has_seen_more_of_the_same_wins)
 {
     small_measurements(&c, 3, 1);
     ck_assert(trainer_offer(t, &c, NULL));
@@ -123,9 +121,8 @@ START_TEST(who_has_seen_more_of_the_same_wins)
     model_destroy(m);
     model_destroy(old);
 }
-END_TEST
 
-START_TEST(a_restart_alone_is_no_news)
+TEST(a_restart_alone_is_no_news)
 {
     small_measurements(&c, 3, 1);
     ck_assert(trainer_offer(t, &c, NULL));
@@ -142,9 +139,8 @@ START_TEST(a_restart_alone_is_no_news)
     ck_assert(trainer_offer(t, &c, NULL));
     model_destroy(m);
 }
-END_TEST
 
-START_TEST(the_catalog_may_grow_while_a_worker_learns)
+TEST(the_catalog_may_grow_while_a_worker_learns)
 {
     struct buf b[2];
 
@@ -170,9 +166,8 @@ START_TEST(the_catalog_may_grow_while_a_worker_learns)
     buf_release(&b[0]);
     buf_release(&b[1]);
 }
-END_TEST
 
-START_TEST(a_training_may_be_abandoned)
+TEST(a_training_may_be_abandoned)
 {
     small_measurements(&c, 3, 1);
     ck_assert(trainer_offer(t, &c, NULL));
@@ -181,24 +176,4 @@ START_TEST(a_training_may_be_abandoned)
     ck_assert_ptr_null(trainer_take(t));
     ck_assert_ptr_null(trainer_wait(t));
     trainer_destroy(NULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("trainer");
-    TCase *tc = tcase_create("trainer");
-
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, a_training_needs_enough_to_learn_from, 0,
-                        sizeof offers / sizeof *offers);
-    tcase_add_test(tc, the_next_one_needs_news);
-    tcase_add_test(tc, the_first_one_has_nobody_to_beat);
-    tcase_add_test(tc, a_challenger_must_be_better_about_those_whom_the_champion_does_not_know);
-    tcase_add_test(tc, who_has_seen_more_of_the_same_wins);
-    tcase_add_test(tc, a_restart_alone_is_no_news);
-    tcase_add_test(tc, the_catalog_may_grow_while_a_worker_learns);
-    tcase_add_test(tc, a_training_may_be_abandoned);
-    suite_add_tcase(suite, tc);
-    return suite_run(suite);
 }
