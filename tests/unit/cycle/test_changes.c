@@ -482,7 +482,7 @@ static void decide(struct scene *s, int n_between)
 /* 15,000 changes over all seeds; in test-all 100,000. */
 enum { CHANGES = 1000 };
 
-START_TEST(no_order_breaks_a_rule)
+TIMES(no_order_breaks_a_rule, suite_size(15, 100))
 {
     static struct scene s;
 
@@ -496,15 +496,4 @@ START_TEST(no_order_breaks_a_rule)
     state_assert(&s.w.ledger.state);
     cycle_release(&s.cycle);
     world_release(&s.w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("changes");
-    TCase *t = tcase_create("changes");
-
-    tcase_add_loop_test(t, no_order_breaks_a_rule, 0, suite_size(15, 100));
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
