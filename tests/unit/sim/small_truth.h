@@ -12,6 +12,7 @@
 #define TESTS_SIM_SMALL_TRUTH_H
 
 #include <check.h>
+#include <math.h>
 
 #include "base/err.h"
 #include "catalog/catalog.h"
@@ -24,6 +25,23 @@ struct small_truth {
     struct catalog catalog;
     struct truth truth;
 };
+
+/* A measurement; no steps per second: it did not fit. */
+static inline void record_speed(struct catalog *c, int w, int type, int neighbour,
+                                double throughput, double watts)
+{
+    struct measurement m = {
+        .key = { .workload = w, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1 },
+        .fits = throughput > 0,
+        .throughput = throughput > 0 ? throughput : (double)NAN,
+        .watts = watts,
+        .duration_s = NAN,
+        .noise = NAN,
+    };
+    struct err e;
+
+    ck_assert_int_eq(catalog_record(c, &m, 0, &e), 0);
+}
 
 static inline void small_truth_names(struct catalog *c)
 {

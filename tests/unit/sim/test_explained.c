@@ -86,7 +86,7 @@ static void run(const char *policy, uint64_t seed, struct tally *t)
     arena_release(&a);
 }
 
-START_TEST(nothing_that_costs_less_goes_without_a_reason)
+SPAN(nothing_that_costs_less_goes_without_a_reason, 3, 3 + suite_size(1, 3))
 {
     struct tally t;
 
@@ -98,15 +98,4 @@ START_TEST(nothing_that_costs_less_goes_without_a_reason)
     ck_assert_int_gt(t.n_seen[CANDIDATE_BREAKS_NEIGHBOUR], 0);
     ck_assert_int_gt(t.n_seen[CANDIDATE_MOVE_COSTS], 0);
     ck_assert_int_gt(t.n_seen[CANDIDATE_TRIED_LESS], 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("explained");
-    TCase *c = tcase_create("explained");
-
-    tcase_add_loop_test(c, nothing_that_costs_less_goes_without_a_reason, 3, 3 + suite_size(1, 3));
-    suite_add_tcase(s, c);
-    return suite_run(s);
 }

@@ -395,7 +395,7 @@ static void change(struct run *r, const char *from, const char *to)
     OK(file_write(r->record_path, now, strlen(now), &e));
 }
 
-START_TEST(the_same_plans_come_out_and_the_same_joules)
+TIMES(the_same_plans_come_out_and_the_same_joules, 2)
 {
     struct run r;
     struct rerun_result got;
@@ -427,9 +427,8 @@ START_TEST(the_same_plans_come_out_and_the_same_joules)
     ck_assert_ptr_nonnull(strstr(e.text, "nobody was finding any"));
     run_close(&r);
 }
-END_TEST
 
-START_TEST(a_plan_that_was_another_is_found_and_followed)
+TEST(a_plan_that_was_another_is_found_and_followed)
 {
     struct run r;
     struct rerun_result got;
@@ -453,9 +452,8 @@ START_TEST(a_plan_that_was_another_is_found_and_followed)
     ck_assert_ptr_nonnull(strstr(got.differs, "at 90 W, now on GPU"));
     run_close(&r);
 }
-END_TEST
 
-START_TEST(a_second_start_of_the_daemon_is_a_second_part)
+TEST(a_second_start_of_the_daemon_is_a_second_part)
 {
     struct run r;
     struct rerun_result got;
@@ -492,7 +490,6 @@ START_TEST(a_second_start_of_the_daemon_is_a_second_part)
     ck_assert_double_eq_tol(got.seconds, 50, 1e-9);
     run_close(&r);
 }
-END_TEST
 
 /* ---- reading ---- */
 
@@ -544,7 +541,7 @@ static const struct {
       "test:2: energy: 'joules'" },
 };
 
-START_TEST(a_record_is_read_or_what_is_wrong_is_said)
+EACH(a_record_is_read_or_what_is_wrong_is_said, texts)
 {
     struct arena a;
     struct rerun_entries got;
@@ -565,9 +562,8 @@ START_TEST(a_record_is_read_or_what_is_wrong_is_said)
     }
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(what_is_missing_is_named)
+TEST(what_is_missing_is_named)
 {
     struct run r;
     struct rerun_result got;
@@ -585,20 +581,4 @@ START_TEST(what_is_missing_is_named)
     ck_assert_int_lt(rerun(&r.arena, &o, &got, &e), 0);
     ck_assert_ptr_nonnull(strstr(e.text, "record.db"));
     run_close(&r);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("rerun");
-    TCase *c = tcase_create("rerun");
-
-    tcase_add_loop_test(c, the_same_plans_come_out_and_the_same_joules, 0, 2);
-    tcase_add_test(c, a_plan_that_was_another_is_found_and_followed);
-    tcase_add_test(c, a_second_start_of_the_daemon_is_a_second_part);
-    tcase_add_loop_test(c, a_record_is_read_or_what_is_wrong_is_said, 0,
-                        (int)(sizeof texts / sizeof *texts));
-    tcase_add_test(c, what_is_missing_is_named);
-    suite_add_tcase(s, c);
-    return suite_run(s);
 }

@@ -109,7 +109,7 @@ static int count_news(struct setting *s, enum observation_kind kind, struct obse
     return n;
 }
 
-START_TEST(two_jobs_share_a_gpu)
+TEST(two_jobs_share_a_gpu)
 {
     struct setting s;
     int a, b;
@@ -138,9 +138,8 @@ START_TEST(two_jobs_share_a_gpu)
     ck_assert(world_gpu_is_asleep(s.world, 0));
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(a_world_that_is_always_on_idles)
+TEST(a_world_that_is_always_on_idles)
 {
     struct setting s;
     int a;
@@ -155,9 +154,8 @@ START_TEST(a_world_that_is_always_on_idles)
     ck_assert(!world_gpu_is_asleep(s.world, 0) && !world_gpu_is_asleep(s.world, 1));
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(a_sleeping_gpu_wakes_before_it_works)
+TEST(a_sleeping_gpu_wakes_before_it_works)
 {
     struct setting s;
     int a;
@@ -174,9 +172,8 @@ START_TEST(a_sleeping_gpu_wakes_before_it_works)
     NEAR(world_gpu_energy_j(s.world, 0), 60 * 50.0 + 40 * 10.0 + 5 * 50.0 + 100 * 200.0);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(a_move_loses_its_time_and_holds_the_new_gpu)
+TEST(a_move_loses_its_time_and_holds_the_new_gpu)
 {
     struct setting s;
     struct err e;
@@ -200,9 +197,8 @@ START_TEST(a_move_loses_its_time_and_holds_the_new_gpu)
     NEAR(world_gpu_s(s.world), 125);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(a_stopped_job_goes_on_where_it_was_and_loses_a_move)
+TEST(a_stopped_job_goes_on_where_it_was_and_loses_a_move)
 {
     struct setting s;
     struct observation o;
@@ -223,9 +219,8 @@ START_TEST(a_stopped_job_goes_on_where_it_was_and_loses_a_move)
     NEAR(outcome(&s, a).end_s, 60 + 60 + 50);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(a_cancelled_job_frees_its_gpu_and_does_not_come_back)
+TEST(a_cancelled_job_frees_its_gpu_and_does_not_come_back)
 {
     struct setting s;
     struct observation o;
@@ -254,9 +249,8 @@ START_TEST(a_cancelled_job_frees_its_gpu_and_does_not_come_back)
     ck_assert_int_eq(start(&s, b, 1), -EBUSY);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(a_server_draws_by_its_load_and_ends_by_the_clock)
+TEST(a_server_draws_by_its_load_and_ends_by_the_clock)
 {
     struct setting s;
     int a;
@@ -277,9 +271,8 @@ START_TEST(a_server_draws_by_its_load_and_ends_by_the_clock)
     NEAR(world_gpu_energy_j(s.world, 0), 100 * (50 + 150 * 0.4));
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(a_gang_is_as_slow_as_its_worst_gpu)
+TEST(a_gang_is_as_slow_as_its_worst_gpu)
 {
     const int both[] = { 0, 1 };
     struct setting s;
@@ -303,9 +296,8 @@ START_TEST(a_gang_is_as_slow_as_its_worst_gpu)
     NEAR(world_gpu_watts(s.world, 0), 50 + 150 * 0.5 + 50 * 0.8);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_told_and_waits_again)
+TEST(what_does_not_fit_is_told_and_waits_again)
 {
     struct setting s;
     struct observation o;
@@ -334,9 +326,8 @@ START_TEST(what_does_not_fit_is_told_and_waits_again)
     NEAR(outcome(&s, a).end_s, 45);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(a_job_that_never_fits_fails_in_the_end)
+TEST(a_job_that_never_fits_fails_in_the_end)
 {
     struct setting s;
     struct observation o;
@@ -353,9 +344,8 @@ START_TEST(a_job_that_never_fits_fails_in_the_end)
     ck_assert_int_lt(start(&s, a, 0), 0);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(windows_cover_the_run_without_gaps)
+TEST(windows_cover_the_run_without_gaps)
 {
     struct setting s;
     struct observation o;
@@ -379,9 +369,8 @@ START_TEST(windows_cover_the_run_without_gaps)
     NEAR(steps, 10000);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(noise_is_of_the_size_it_should_be)
+TEST(noise_is_of_the_size_it_should_be)
 {
     struct setting s;
     struct observation o;
@@ -407,9 +396,8 @@ START_TEST(noise_is_of_the_size_it_should_be)
     ck_assert_double_eq_tol(sqrt(squares / n), 0.05, 0.006);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(orders_that_make_no_sense_are_refused)
+TEST(orders_that_make_no_sense_are_refused)
 {
     struct setting s;
     struct err e;
@@ -427,9 +415,8 @@ START_TEST(orders_that_make_no_sense_are_refused)
     ck_assert_int_eq(world_n_placed(s.world), 1);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(another_limit_in_the_same_place_loses_no_time_but_pace)
+TEST(another_limit_in_the_same_place_loses_no_time_but_pace)
 {
     struct setting s;
     struct observation o;
@@ -452,9 +439,8 @@ START_TEST(another_limit_in_the_same_place_loses_no_time_but_pace)
     NEAR(outcome(&s, a).end_s, 40 + 60 / now.speed);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(who_differs_from_the_law_goes_at_another_pace)
+TEST(who_differs_from_the_law_goes_at_another_pace)
 {
     struct setting s;
     struct err e;
@@ -470,7 +456,6 @@ START_TEST(who_differs_from_the_law_goes_at_another_pace)
     NEAR(world_gpu_watts(s.world, 0), law.watts);
     setting_close(&s);
 }
-END_TEST
 
 /* Two of a kind that do not slow each other down, 250 W each on a GPU that idles at 50 and stops at
  * 300: they want 450. By the law, 300 W leave 0.8471 of their speed, and 0.9790 to who wants 300.
@@ -483,7 +468,7 @@ static const struct {
     { POWER_SATURATING, 50 + 250 * (1 - 0.2 * 0.2), 1 },
 };
 
-START_TEST(what_two_draw_and_whether_clocks_fall_depends_on_the_model)
+TIMES(what_two_draw_and_whether_clocks_fall_depends_on_the_model, 2)
 {
     struct setting s;
     int a, b;
@@ -502,7 +487,6 @@ START_TEST(what_two_draw_and_whether_clocks_fall_depends_on_the_model)
     NEAR(world_gpu_energy_j(s.world, 2), 10 * together[_i].watts);
     setting_close(&s);
 }
-END_TEST
 
 /* Random orders for a while; a digest of everything the sensor told. */
 static double stir(struct setting *s, struct rng *rng)
@@ -530,7 +514,7 @@ static double stir(struct setting *s, struct rng *rng)
     return digest;
 }
 
-START_TEST(energy_and_steps_are_conserved_whatever_is_ordered)
+TEST(energy_and_steps_are_conserved_whatever_is_ordered)
 {
     struct setting s;
     struct rng rng;
@@ -559,9 +543,8 @@ START_TEST(energy_and_steps_are_conserved_whatever_is_ordered)
     NEAR(world_work_s(s.world), work_s);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(the_same_orders_give_the_same_world)
+TEST(the_same_orders_give_the_same_world)
 {
     struct setting s, t;
     struct rng x, y;
@@ -574,32 +557,4 @@ START_TEST(the_same_orders_give_the_same_world)
     ck_assert(world_energy_j(s.world) == world_energy_j(t.world));
     setting_close(&s);
     setting_close(&t);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("world");
-    TCase *t = tcase_create("world");
-
-    suite_add_tcase(s, t);
-    tcase_add_test(t, two_jobs_share_a_gpu);
-    tcase_add_test(t, a_world_that_is_always_on_idles);
-    tcase_add_test(t, a_sleeping_gpu_wakes_before_it_works);
-    tcase_add_test(t, a_move_loses_its_time_and_holds_the_new_gpu);
-    tcase_add_test(t, a_stopped_job_goes_on_where_it_was_and_loses_a_move);
-    tcase_add_test(t, a_cancelled_job_frees_its_gpu_and_does_not_come_back);
-    tcase_add_test(t, a_server_draws_by_its_load_and_ends_by_the_clock);
-    tcase_add_test(t, a_gang_is_as_slow_as_its_worst_gpu);
-    tcase_add_test(t, what_does_not_fit_is_told_and_waits_again);
-    tcase_add_test(t, a_job_that_never_fits_fails_in_the_end);
-    tcase_add_test(t, windows_cover_the_run_without_gaps);
-    tcase_add_test(t, noise_is_of_the_size_it_should_be);
-    tcase_add_test(t, orders_that_make_no_sense_are_refused);
-    tcase_add_test(t, another_limit_in_the_same_place_loses_no_time_but_pace);
-    tcase_add_test(t, who_differs_from_the_law_goes_at_another_pace);
-    tcase_add_loop_test(t, what_two_draw_and_whether_clocks_fall_depends_on_the_model, 0, 2);
-    tcase_add_test(t, energy_and_steps_are_conserved_whatever_is_ordered);
-    tcase_add_test(t, the_same_orders_give_the_same_world);
-    return suite_run(s);
 }
