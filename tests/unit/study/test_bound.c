@@ -86,7 +86,7 @@ static const struct {
       100 },
 };
 
-START_TEST(by_hand)
+EACH(by_hand, cases)
 {
     struct setting s;
     struct bound b;
@@ -109,9 +109,8 @@ START_TEST(by_hand)
     ck_assert_double_eq_tol(b.type_j[SLOW] + b.type_j[FAST], b.energy_j, 1e-3);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(a_gang_is_so_many_gpus_with_their_parts_of_its_speed)
+TEST(a_gang_is_so_many_gpus_with_their_parts_of_its_speed)
 {
     struct setting s;
     struct bound b;
@@ -125,9 +124,8 @@ START_TEST(a_gang_is_so_many_gpus_with_their_parts_of_its_speed)
     ck_assert_double_eq_tol(b.gpu_s, 2 * took_s, 0.01);
     setting_close(&s);
 }
-END_TEST
 
-START_TEST(what_fits_nowhere_is_named)
+TEST(what_fits_nowhere_is_named)
 {
     struct setting s;
     struct bound b;
@@ -138,7 +136,6 @@ START_TEST(what_fits_nowhere_is_named)
     ck_assert_ptr_nonnull(strstr(e.text, "huge"));
     setting_close(&s);
 }
-END_TEST
 
 /* ---- the same, job by job ---- */
 
@@ -244,7 +241,7 @@ static const char *random_trace(struct arena *a, struct rng *r)
     return text;
 }
 
-START_TEST(classes_and_levels_cost_what_single_jobs_cost)
+TIMES(classes_and_levels_cost_what_single_jobs_cost, 12)
 {
     const bool has_limits = _i % 2 == 1;
     struct setting s;
@@ -263,9 +260,8 @@ START_TEST(classes_and_levels_cost_what_single_jobs_cost)
     setting_close(&s);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(fewer_rules_never_cost_more)
+TEST(fewer_rules_never_cost_more)
 {
     struct setting s;
     struct arena a;
@@ -287,7 +283,6 @@ START_TEST(fewer_rules_never_cost_more)
     setting_close(&s);
     arena_release(&a);
 }
-END_TEST
 
 /* ---- simulations ---- */
 
@@ -299,7 +294,7 @@ static const struct {
     { "gogh", true },          { "gogh-oracle", false }, { "gogh-oracle", true },
 };
 
-START_TEST(no_simulation_uses_less)
+EACH(no_simulation_uses_less, policies)
 {
     struct study_run k = {
         .scenario = scenario_by_name("builtin"),
@@ -340,20 +335,4 @@ START_TEST(no_simulation_uses_less)
     sim_destroy(sim);
     scenario_close(&s);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("study/bound");
-    TCase *t = tcase_create("bound");
-
-    tcase_add_loop_test(t, by_hand, 0, (int)(sizeof cases / sizeof cases[0]));
-    tcase_add_test(t, a_gang_is_so_many_gpus_with_their_parts_of_its_speed);
-    tcase_add_test(t, what_fits_nowhere_is_named);
-    tcase_add_loop_test(t, classes_and_levels_cost_what_single_jobs_cost, 0, 12);
-    tcase_add_test(t, fewer_rules_never_cost_more);
-    tcase_add_loop_test(t, no_simulation_uses_less, 0, (int)(sizeof policies / sizeof policies[0]));
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

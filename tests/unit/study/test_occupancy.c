@@ -26,7 +26,7 @@ static const struct {
     { "sorted by GPU, then time", { "start a 1\n", "start b 0\n", "" }, "0 1 120-200 1 0 60-200 " },
 };
 
-START_TEST(looks_become_stays)
+EACH(looks_become_stays, cases)
 {
     struct study_result r = { 0 };
     struct world w;
@@ -47,9 +47,8 @@ START_TEST(looks_become_stays)
     occupancy_release(&s);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(another_power_limit_is_another_stay)
+TEST(another_power_limit_is_another_stay)
 {
     struct study_result r = { 0 };
     struct world w;
@@ -67,16 +66,4 @@ START_TEST(another_power_limit_is_another_stay)
     ck_assert(r.intervals[1].limit_w == 150 && r.intervals[1].from_s == 120);
     occupancy_release(&s);
     world_release(&w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("stays");
-    TCase *t = tcase_create("stays");
-
-    tcase_add_loop_test(t, looks_become_stays, 0, sizeof cases / sizeof *cases);
-    tcase_add_test(t, another_power_limit_is_another_stay);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

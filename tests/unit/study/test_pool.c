@@ -81,7 +81,7 @@ static void fixture_release(struct fixture *f)
     arena_release(&f->arena);
 }
 
-START_TEST(rows_stand_in_the_order_of_the_keys)
+TIMES(rows_stand_in_the_order_of_the_keys, 4)
 {
     static const char *const policies[] = { "a", "gogh", "b", "gavel", "c" };    // of unlike cost
     struct fixture f;
@@ -98,9 +98,8 @@ START_TEST(rows_stand_in_the_order_of_the_keys)
     }
     fixture_release(&f);
 }
-END_TEST
 
-START_TEST(what_is_there_is_not_done_again)
+TEST(what_is_there_is_not_done_again)
 {
     static const char *const policies[] = { "a", "b" };
     struct fixture f;
@@ -116,7 +115,6 @@ START_TEST(what_is_there_is_not_done_again)
     ck_assert(f.report.n_done == 0 && f.report.n_kept == 2);
     fixture_release(&f);
 }
-END_TEST
 
 static const struct {
     const char *policy, *want;
@@ -126,7 +124,7 @@ static const struct {
     { "leaves", "run small-0.5-leaves-awake-empty-s1: ended without a word" },
 };
 
-START_TEST(a_run_that_fails_is_named_and_the_others_are_kept)
+EACH(a_run_that_fails_is_named_and_the_others_are_kept, failures)
 {
     const char *const policies[] = { "a", failures[_i].policy, "b" };
     struct fixture f;
@@ -140,11 +138,10 @@ START_TEST(a_run_that_fails_is_named_and_the_others_are_kept)
     ck_assert_str_eq(f.results.rows[1].key.policy, "b");
     fixture_release(&f);
 }
-END_TEST
 
 static const char *const stops[] = { "stops", "ends" };
 
-START_TEST(an_interrupted_pool_ends_its_children_and_keeps_what_is_done)
+TIMES(an_interrupted_pool_ends_its_children_and_keeps_what_is_done, 2)
 {
     const char *const policies[] = { "gogh", stops[_i], stops[_i] };    // gogh is begun first
     struct fixture f;
@@ -160,9 +157,8 @@ START_TEST(an_interrupted_pool_ends_its_children_and_keeps_what_is_done)
     ck_assert(f.report.n_kept == 1 && f.report.n_done == 2);
     fixture_release(&f);
 }
-END_TEST
 
-START_TEST(signals_are_as_they_were_afterwards)
+TEST(signals_are_as_they_were_afterwards)
 {
     static const char *const policies[] = { "a" };
     sigset_t now;
@@ -175,9 +171,8 @@ START_TEST(signals_are_as_they_were_afterwards)
               !sigismember(&now, SIGCHLD));
     fixture_release(&f);
 }
-END_TEST
 
-START_TEST(a_directory_that_cannot_be_written_stops_the_pool)
+TEST(a_directory_that_cannot_be_written_stops_the_pool)
 {
     static const char *const policies[] = { "spoils", "a", "b" };
     struct fixture f;
@@ -190,9 +185,8 @@ START_TEST(a_directory_that_cannot_be_written_stops_the_pool)
     ck_assert_int_eq(f.report.n_done, 0);
     fixture_release(&f);
 }
-END_TEST
 
-START_TEST(children_do_not_hold_the_directory)
+TEST(children_do_not_hold_the_directory)
 {
     static const char *const policies[] = { "looks" };
     struct fixture f;
@@ -201,22 +195,4 @@ START_TEST(children_do_not_hold_the_directory)
     lock_of_parent = f.results.lock;
     ck_assert_msg(fixture_run(&f) == 0 && f.report.n_failed == 0, "%s", f.report.first_failure);
     fixture_release(&f);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("pool");
-    TCase *t = tcase_create("pool");
-
-    tcase_add_loop_test(t, rows_stand_in_the_order_of_the_keys, 0, 4);
-    tcase_add_test(t, what_is_there_is_not_done_again);
-    tcase_add_loop_test(t, a_run_that_fails_is_named_and_the_others_are_kept, 0,
-                        sizeof failures / sizeof *failures);
-    tcase_add_loop_test(t, an_interrupted_pool_ends_its_children_and_keeps_what_is_done, 0, 2);
-    tcase_add_test(t, signals_are_as_they_were_afterwards);
-    tcase_add_test(t, a_directory_that_cannot_be_written_stops_the_pool);
-    tcase_add_test(t, children_do_not_hold_the_directory);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -66,7 +66,7 @@ static const struct cell *cell(const struct catalog *c, const char *workload, co
            });
 }
 
-START_TEST(a_family_is_held_out_as_itself_and_as_a_neighbour)
+TEST(a_family_is_held_out_as_itself_and_as_a_neighbour)
 {
     struct catalog all, rest;
     struct err e;
@@ -83,9 +83,8 @@ START_TEST(a_family_is_held_out_as_itself_and_as_a_neighbour)
     catalog_release(&rest);
     catalog_release(&all);
 }
-END_TEST
 
-START_TEST(a_cell_keeps_its_weight)
+TEST(a_cell_keeps_its_weight)
 {
     struct catalog all, rest;
     struct err e;
@@ -100,9 +99,8 @@ START_TEST(a_cell_keeps_its_weight)
     catalog_release(&rest);
     catalog_release(&all);
 }
-END_TEST
 
-START_TEST(seeds_in_a_row_hold_out_one_family_after_the_other)
+TEST(seeds_in_a_row_hold_out_one_family_after_the_other)
 {
     struct catalog all;
 
@@ -112,9 +110,8 @@ START_TEST(seeds_in_a_row_hold_out_one_family_after_the_other)
     ck_assert_str_eq(pretraining_family(&all, 2), "x");
     catalog_release(&all);
 }
-END_TEST
 
-START_TEST(the_pretrained_model_comes_without_measurements)
+TEST(the_pretrained_model_comes_without_measurements)
 {
     struct pretraining k;
     struct err e = { 0 };
@@ -125,9 +122,8 @@ START_TEST(the_pretrained_model_comes_without_measurements)
     pretraining_release(&k);
     ck_assert_ptr_null(k.model);
 }
-END_TEST
 
-START_TEST(the_others_come_with_a_model_that_learned_from_them)
+TEST(the_others_come_with_a_model_that_learned_from_them)
 {
     struct catalog all;
     struct pretraining k;
@@ -141,19 +137,4 @@ START_TEST(the_others_come_with_a_model_that_learned_from_them)
     ck_assert_int_eq(k.model->n_workloads, 3);
     pretraining_release(&k);
     catalog_release(&all);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("study/pretraining");
-    TCase *t = tcase_create("known");
-
-    tcase_add_test(t, a_family_is_held_out_as_itself_and_as_a_neighbour);
-    tcase_add_test(t, a_cell_keeps_its_weight);
-    tcase_add_test(t, seeds_in_a_row_hold_out_one_family_after_the_other);
-    tcase_add_test(t, the_pretrained_model_comes_without_measurements);
-    tcase_add_test(t, the_others_come_with_a_model_that_learned_from_them);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

@@ -71,7 +71,7 @@ static void go_to(struct fixture *f, double until_s)
 
 static const char *const policies[] = { "greedy", "fifo-random", "gogh" };
 
-START_TEST(looking_at_a_run_does_not_change_it)
+TIMES(looking_at_a_run_does_not_change_it, 3)
 {
     struct sim_result want;
     struct fixture f;
@@ -92,9 +92,8 @@ START_TEST(looking_at_a_run_does_not_change_it)
     ck_assert_int_eq(isnan(f.got.gap_worst_varying_ratio), !has_bound);
     fixture_release(&f);
 }
-END_TEST
 
-START_TEST(the_window_is_from_a_fifth_of_the_arrivals_to_their_end)
+TEST(the_window_is_from_a_fifth_of_the_arrivals_to_their_end)
 {
     double energy_j, work_s, gpu_s;
     struct fixture f;
@@ -112,9 +111,8 @@ START_TEST(the_window_is_from_a_fifth_of_the_arrivals_to_their_end)
     NEAR(f.got.allocation_efficiency, work_s / gpu_s);
     fixture_release(&f);
 }
-END_TEST
 
-START_TEST(slices_add_up_to_the_run)
+TEST(slices_add_up_to_the_run)
 {
     double energy_j = 0, work_s = 0, last_s = 0, errors = 0;
     long measured = 0;
@@ -145,9 +143,8 @@ START_TEST(slices_add_up_to_the_run)
     ck_assert_int_eq(f.got.slices[f.got.n_slices - 1].waiting, 0);
     fixture_release(&f);
 }
-END_TEST
 
-START_TEST(types_add_up_to_the_cluster)
+TEST(types_add_up_to_the_cluster)
 {
     double hours = 0, energy_kwh = 0;
     int n_gpus = 0;
@@ -168,9 +165,8 @@ START_TEST(types_add_up_to_the_cluster)
     ck_assert_int_eq(f.got.types[0].n_gpus, 2);
     fixture_release(&f);
 }
-END_TEST
 
-START_TEST(attainment_of_slices_and_of_the_first_hundred_jobs_lies_around_the_whole)
+TEST(attainment_of_slices_and_of_the_first_hundred_jobs_lies_around_the_whole)
 {
     double low = INFINITY, high = 0;
     struct fixture f;
@@ -188,9 +184,8 @@ START_TEST(attainment_of_slices_and_of_the_first_hundred_jobs_lies_around_the_wh
     ck_assert(f.got.mean_queue_s > 0 && f.got.mean_queue_s < f.got.mean_jct_s);
     fixture_release(&f);
 }
-END_TEST
 
-START_TEST(stays_are_of_the_middle_hours_and_of_the_first_seed)
+TEST(stays_are_of_the_middle_hours_and_of_the_first_seed)
 {
     struct fixture f;
 
@@ -212,7 +207,6 @@ START_TEST(stays_are_of_the_middle_hours_and_of_the_first_seed)
     ck_assert(!study_run_keeps_intervals(&f.key, &f.inputs));
     fixture_release(&f);
 }
-END_TEST
 
 /* GPU-seconds that two jobs shared in the strip. */
 static double shared_s(const struct study_result *r)
@@ -227,7 +221,7 @@ static double shared_s(const struct study_result *r)
     return sum;
 }
 
-START_TEST(a_lever_that_is_taken_away_is_not_used)
+TEST(a_lever_that_is_taken_away_is_not_used)
 {
     struct study_run k = key_of("gogh", 11);
     struct study_result with, without;
@@ -243,9 +237,8 @@ START_TEST(a_lever_that_is_taken_away_is_not_used)
     ck_assert(shared_s(&without) == 0);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(the_bound_lies_below_and_has_no_schedule)
+TEST(the_bound_lies_below_and_has_no_schedule)
 {
     struct study_run k = key_of("bound", 11);
     struct study_result bound, run;
@@ -262,9 +255,8 @@ START_TEST(the_bound_lies_below_and_has_no_schedule)
     NEAR(bound.work_s, run.work_s);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(what_cannot_be_opened_is_told)
+TEST(what_cannot_be_opened_is_told)
 {
     struct scenario needs_data = small;
     struct study_run k = key_of("greedy", 11);
@@ -279,31 +271,10 @@ START_TEST(what_cannot_be_opened_is_told)
     ck_assert_msg(strstr(e.text, "/nowhere") != NULL, "%s", e.text);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(planning_costs_more_than_not_planning)
+TEST(planning_costs_more_than_not_planning)
 {
     struct study_run gogh = key_of("gogh", 11), fifo = key_of("fifo-fastest", 11);
 
     ck_assert(study_run_cost(&gogh) > study_run_cost(&fifo) && study_run_cost(&fifo) > 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("run");
-    TCase *t = tcase_create("run");
-
-    tcase_add_loop_test(t, looking_at_a_run_does_not_change_it, 0, 3);
-    tcase_add_test(t, the_window_is_from_a_fifth_of_the_arrivals_to_their_end);
-    tcase_add_test(t, slices_add_up_to_the_run);
-    tcase_add_test(t, types_add_up_to_the_cluster);
-    tcase_add_test(t, attainment_of_slices_and_of_the_first_hundred_jobs_lies_around_the_whole);
-    tcase_add_test(t, stays_are_of_the_middle_hours_and_of_the_first_seed);
-    tcase_add_test(t, a_lever_that_is_taken_away_is_not_used);
-    tcase_add_test(t, the_bound_lies_below_and_has_no_schedule);
-    tcase_add_test(t, what_cannot_be_opened_is_told);
-    tcase_add_test(t, planning_costs_more_than_not_planning);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

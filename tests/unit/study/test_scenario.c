@@ -45,7 +45,7 @@ static const struct {
       "always-on-0.9-gogh-awake-limits-empty-s12" },
 };
 
-START_TEST(runs_are_listed_in_order)
+EACH(runs_are_listed_in_order, lists)
 {
     struct study_run *keys;
     struct arena a;
@@ -58,9 +58,8 @@ START_TEST(runs_are_listed_in_order)
     ck_assert_str_eq(study_run_name(&a, &keys[n - 1]), lists[_i].last);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(each_run_of_a_study_has_a_name_of_its_own)
+TEST(each_run_of_a_study_has_a_name_of_its_own)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
     const struct scenario *all;
@@ -87,9 +86,8 @@ START_TEST(each_run_of_a_study_has_a_name_of_its_own)
     map_release(&seen);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(only_oracles_know_the_truth)
+TEST(only_oracles_know_the_truth)
 {
     struct study_run *keys;
     struct arena a;
@@ -105,9 +103,8 @@ START_TEST(only_oracles_know_the_truth)
     }
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_lever_that_is_the_worlds_is_taken_from_the_world)
+TEST(a_lever_that_is_the_worlds_is_taken_from_the_world)
 {
     struct study_run *keys;
     struct arena a;
@@ -123,7 +120,6 @@ START_TEST(a_lever_that_is_the_worlds_is_taken_from_the_world)
     ck_assert_int_eq(n_full, 3);
     arena_release(&a);
 }
-END_TEST
 
 /* ---- inputs ---- */
 
@@ -147,7 +143,7 @@ static void must_open(struct arena *a, const struct study_run *k, const char *da
     ck_assert_msg(scenario_open(a, k, data, out, &e) == 0, "%s", e.text);
 }
 
-START_TEST(the_built_in_scenario_needs_no_data)
+TEST(the_built_in_scenario_needs_no_data)
 {
     const struct study_run k = key("builtin", 0.7, 11);
     struct study_inputs s;
@@ -163,9 +159,8 @@ START_TEST(the_built_in_scenario_needs_no_data)
     scenario_close(&s);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(policies_get_the_same_jobs_and_seeds_others)
+TEST(policies_get_the_same_jobs_and_seeds_others)
 {
     struct study_run k = key("builtin", 0.7, 11), other;
     struct study_inputs one, same, another;
@@ -192,9 +187,8 @@ START_TEST(policies_get_the_same_jobs_and_seeds_others)
     scenario_close(&another);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(the_world_has_the_runs_sleep_and_limits)
+TEST(the_world_has_the_runs_sleep_and_limits)
 {
     struct study_run k = key("builtin", 0.7, 11);
     struct study_inputs s;
@@ -214,9 +208,8 @@ START_TEST(the_world_has_the_runs_sleep_and_limits)
     scenario_close(&s);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_file_that_is_missing_is_named_with_the_cure)
+TEST(a_file_that_is_missing_is_named_with_the_cure)
 {
     static const struct {
         const char *scenario, *file;
@@ -241,11 +234,10 @@ START_TEST(a_file_that_is_missing_is_named_with_the_cure)
     }
     arena_release(&a);
 }
-END_TEST
 
 /* ---- the data directory ---- */
 
-START_TEST(data_is_where_one_says_else_where_the_environment_says)
+TEST(data_is_where_one_says_else_where_the_environment_says)
 {
     ck_assert_int_eq(setenv("GOGH_DATA", "/there", 1), 0);
     ck_assert_str_eq(scenario_data("here"), "here");
@@ -253,7 +245,6 @@ START_TEST(data_is_where_one_says_else_where_the_environment_says)
     ck_assert_int_eq(unsetenv("GOGH_DATA"), 0);
     ck_assert_str_eq(scenario_data(NULL), "../shared/data");
 }
-END_TEST
 
 static const char *must_digest(struct arena *a, const char *scenario, const char *data)
 {
@@ -264,7 +255,7 @@ static const char *must_digest(struct arena *a, const char *scenario, const char
     return digest;
 }
 
-START_TEST(the_digest_tells_apart_the_data_that_a_scenario_reads)
+TEST(the_digest_tells_apart_the_data_that_a_scenario_reads)
 {
     char *dir = scratch_make();
     const char *one, *same, *other, *sub, *path;
@@ -289,7 +280,6 @@ START_TEST(the_digest_tells_apart_the_data_that_a_scenario_reads)
     scratch_remove(dir);
     arena_release(&a);
 }
-END_TEST
 
 /* ---- with published data, where it is ---- */
 
@@ -314,7 +304,7 @@ static const struct {
     { "saturating", 0.6, 12, 12, 12, 1000 },
 };
 
-START_TEST(clusters_have_the_gpus_that_they_are_named_for)
+EACH(clusters_have_the_gpus_that_they_are_named_for, clusters)
 {
     struct study_run k = key(clusters[_i].scenario, clusters[_i].load, 11);
     struct study_inputs s;
@@ -345,9 +335,8 @@ START_TEST(clusters_have_the_gpus_that_they_are_named_for)
     scenario_close(&s);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(alibabas_cluster_is_there_whole)
+TEST(alibabas_cluster_is_there_whole)
 {
     struct study_run k = key("alibaba", 0, 11);
     struct study_inputs s;
@@ -366,27 +355,4 @@ START_TEST(alibabas_cluster_is_there_whole)
     ck_assert_int_eq(s.trace.n_jobs, 7063);    // of 8,152 pods, those with a GPU and a duration
     scenario_close(&s);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("study/scenario");
-    TCase *t = tcase_create("scenario");
-
-    tcase_add_loop_test(t, runs_are_listed_in_order, 0, (int)(sizeof lists / sizeof lists[0]));
-    tcase_add_test(t, each_run_of_a_study_has_a_name_of_its_own);
-    tcase_add_test(t, only_oracles_know_the_truth);
-    tcase_add_test(t, a_lever_that_is_the_worlds_is_taken_from_the_world);
-    tcase_add_test(t, the_built_in_scenario_needs_no_data);
-    tcase_add_test(t, policies_get_the_same_jobs_and_seeds_others);
-    tcase_add_test(t, the_world_has_the_runs_sleep_and_limits);
-    tcase_add_test(t, a_file_that_is_missing_is_named_with_the_cure);
-    tcase_add_test(t, data_is_where_one_says_else_where_the_environment_says);
-    tcase_add_test(t, the_digest_tells_apart_the_data_that_a_scenario_reads);
-    tcase_add_loop_test(t, clusters_have_the_gpus_that_they_are_named_for, 0,
-                        (int)(sizeof clusters / sizeof clusters[0]));
-    tcase_add_test(t, alibabas_cluster_is_there_whole);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

@@ -6,7 +6,7 @@
 
 #define NONE ((double)NAN)
 
-START_TEST(students_quantiles_are_those_of_the_tables)
+TEST(students_quantiles_are_those_of_the_tables)
 {
     static const struct {
         int freedom;
@@ -21,16 +21,14 @@ START_TEST(students_quantiles_are_those_of_the_tables)
                       "%d degrees of freedom: %g", cases[i].freedom,
                       spread_student(cases[i].freedom));
 }
-END_TEST
 
-START_TEST(more_freedom_is_never_a_larger_quantile)
+TEST(more_freedom_is_never_a_larger_quantile)
 {
     for (int i = 1; i < 100; i++)
         ck_assert(spread_student(i + 1) < spread_student(i));
 }
-END_TEST
 
-START_TEST(spreads_are_those_computed_by_hand)
+TEST(spreads_are_those_computed_by_hand)
 {
     /* 1, 2, 3: sd 1, 4.30265 / sqrt(3) = 2.48414. 10, 14: sd 2.82843, 12.7062 * 2 = 25.4124. */
     static const struct {
@@ -60,9 +58,8 @@ START_TEST(spreads_are_those_computed_by_hand)
                           "%s: figure %d is %g", cases[i].name, k, got[k]);
     }
 }
-END_TEST
 
-START_TEST(what_is_shown_is_an_interval_from_four_values_on)
+TEST(what_is_shown_is_an_interval_from_four_values_on)
 {
     /* 1, 2, 3, 2: sd 0.8165, 3.18245 * 0.8165 / 2 = 1.29923. */
     static const struct {
@@ -88,18 +85,4 @@ START_TEST(what_is_shown_is_an_interval_from_four_values_on)
                       "%s: to %g", cases[i].name, s.to);
         ck_assert_msg(spread_is_even(&s) == cases[i].is_even, "%s", cases[i].name);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("spread");
-    TCase *t = tcase_create("spread");
-
-    tcase_add_test(t, students_quantiles_are_those_of_the_tables);
-    tcase_add_test(t, more_freedom_is_never_a_larger_quantile);
-    tcase_add_test(t, spreads_are_those_computed_by_hand);
-    tcase_add_test(t, what_is_shown_is_an_interval_from_four_values_on);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -21,6 +21,8 @@ static void teardown(void)
     buf_release(&out);
 }
 
+FIXTURE(setup, teardown)
+
 static void check_tags(const char *name)
 {
     const char *wrong = tags_wrong(buf_text(&out));
@@ -30,7 +32,7 @@ static void check_tags(const char *name)
 
 /* ---- numbers ---- */
 
-START_TEST(ticks_are_round_and_hold_the_data)
+TEST(ticks_are_round_and_hold_the_data)
 {
     static const struct {
         const char *name;
@@ -85,9 +87,8 @@ START_TEST(ticks_are_round_and_hold_the_data)
                       "%s: from %g to %g", cases[i].name, t.low, t.high);
     }
 }
-END_TEST
 
-START_TEST(there_are_never_more_ticks_than_asked_for)
+TEST(there_are_never_more_ticks_than_asked_for)
 {
     for (int n_max = 3; n_max <= PLOT_TICKS_MAX; n_max++)
         for (double high = 0.7; high < 1e7; high *= 1.7) {
@@ -99,9 +100,8 @@ START_TEST(there_are_never_more_ticks_than_asked_for)
             ck_assert(log.n >= 1 && log.n <= PLOT_TICKS_MAX);
         }
 }
-END_TEST
 
-START_TEST(numbers_are_written_as_people_read_them)
+TEST(numbers_are_written_as_people_read_them)
 {
     static const struct {
         double v;
@@ -127,15 +127,13 @@ START_TEST(numbers_are_written_as_people_read_them)
     ck_assert_str_eq(plot_fixed(-0.04, 1).text, "0.0");    // no minus nought
     ck_assert_str_eq(plot_fixed(-1234.56, 1).text, "\u22121\u202f234.6");
 }
-END_TEST
 
-START_TEST(text_is_escaped)
+TEST(text_is_escaped)
 {
     plot_escape(&out, "<script>alert(\"a\" & 'b')</script>\x01\u00e9");
     ck_assert_str_eq(buf_text(&out),
                      "&lt;script&gt;alert(&quot;a&quot; &amp; &#39;b&#39;)&lt;/script&gt;?\u00e9");
 }
-END_TEST
 
 /* ---- charts ---- */
 
@@ -153,7 +151,7 @@ static struct plot_lines lines_of(const struct plot_series *s, int n)
     };
 }
 
-START_TEST(a_gap_lifts_the_pen)
+TEST(a_gap_lifts_the_pen)
 {
     const double y[] = { 1, 2, NONE, 4, 5, 6 };
     const struct plot_series s = { .name = "s", .n = 6, .x = xs, .y = y };
@@ -175,9 +173,8 @@ START_TEST(a_gap_lifts_the_pen)
     ck_assert_int_eq(n_lines, 3);
     ck_assert_ptr_null(strstr(buf_text(&out), "nan"));
 }
-END_TEST
 
-START_TEST(a_point_between_gaps_is_a_marker)
+TEST(a_point_between_gaps_is_a_marker)
 {
     double x[40], y[40];
     const struct plot_series s = { .name = "s", .n = 40, .x = x, .y = y };
@@ -191,9 +188,8 @@ START_TEST(a_point_between_gaps_is_a_marker)
     /* Every third of thirty points: 0, 3, ... 27; and the lone one, which is number 29. */
     ck_assert_int_eq(count_of(buf_text(&out), "class=\"dot\""), 11);
 }
-END_TEST
 
-START_TEST(bands_end_at_gaps)
+TEST(bands_end_at_gaps)
 {
     const double y[] = { 1, 2, NONE, 4, 5, 6 }, low[] = { 0, 1, 2, 3, 4, 5 };
     const struct plot_series s = { .name = "s", .n = 6, .x = xs, .y = y, .low = low, .high = y };
@@ -203,9 +199,8 @@ START_TEST(bands_end_at_gaps)
     check_tags("bands");
     ck_assert_int_eq(count_of(buf_text(&out), "class=\"band\""), 2);
 }
-END_TEST
 
-START_TEST(nothing_to_draw_is_an_empty_chart)
+TEST(nothing_to_draw_is_an_empty_chart)
 {
     const double y[] = { NONE, NONE, NONE, NONE, NONE, NONE };
     const struct plot_series s = { .name = "s", .n = 6, .x = xs, .y = y };
@@ -219,9 +214,8 @@ START_TEST(nothing_to_draw_is_an_empty_chart)
     ck_assert_ptr_null(strstr(buf_text(&out), "nan"));
     ck_assert_ptr_null(strstr(buf_text(&out), "inf"));
 }
-END_TEST
 
-START_TEST(a_log_axis_leaves_nought_out)
+TEST(a_log_axis_leaves_nought_out)
 {
     const double y[] = { 0, 1, 10, 100, -1, 1000 };
     const struct plot_series s = { .name = "s", .n = 6, .x = xs, .y = y };
@@ -233,7 +227,6 @@ START_TEST(a_log_axis_leaves_nought_out)
     ck_assert_ptr_null(strstr(buf_text(&out), "inf"));
     ck_assert_ptr_nonnull(strstr(buf_text(&out), ">1\u202f000<"));
 }
-END_TEST
 
 /* Where a tick with this label stands, along x. */
 static double tick_x(const char *label)
@@ -251,7 +244,7 @@ static double tick_x(const char *label)
     return x;
 }
 
-START_TEST(bars_are_as_long_as_their_values)
+TEST(bars_are_as_long_as_their_values)
 {
     const double y[] = { 50, 100 };
     const char *const groups[] = { "half", "whole" };
@@ -273,9 +266,8 @@ START_TEST(bars_are_as_long_as_their_values)
     ck_assert_double_eq_tol(from, tick_x("0"), 0.1);
     ck_assert_double_eq_tol(to, (tick_x("40") + tick_x("60")) / 2, 0.1);
 }
-END_TEST
 
-START_TEST(whiskers_and_missing_bars_are_shown_as_they_are)
+TEST(whiskers_and_missing_bars_are_shown_as_they_are)
 {
     const double y[] = { 50, NONE, -20 }, low[] = { 45, NONE, NONE }, high[] = { 55, NONE, NONE };
     const char *const groups[] = { "a", "<b>", "c" };
@@ -303,7 +295,6 @@ START_TEST(whiskers_and_missing_bars_are_shown_as_they_are)
     ck_assert_int_eq(count_of(buf_text(&out), "class=\"bar"), 0);
     ck_assert_int_eq(count_of(buf_text(&out), "class=\"dot\""), 4 + 2);    // 2 in the legend
 }
-END_TEST
 
 /* Tops and heights of spans in order. */
 static int spans_read(double top[], double height[], int max)
@@ -318,7 +309,7 @@ static int spans_read(double top[], double height[], int max)
     return n;
 }
 
-START_TEST(spans_share_a_lane_only_where_they_overlap)
+TEST(spans_share_a_lane_only_where_they_overlap)
 {
     const struct plot_span spans[] = {
         { 0, 0, 10, 0, false, "<script>" }, { 0, 5, 15, 1, true, "b" },
@@ -357,9 +348,8 @@ START_TEST(spans_share_a_lane_only_where_they_overlap)
     plot_timeline(&out, &more);
     ck_assert_int_eq(spans_read(top, height, 8), 5);
 }
-END_TEST
 
-START_TEST(every_chart_has_a_title_and_a_description)
+TEST(every_chart_has_a_title_and_a_description)
 {
     const struct plot_lines p = lines_of(NULL, 0);
 
@@ -369,9 +359,8 @@ START_TEST(every_chart_has_a_title_and_a_description)
     ck_assert_ptr_nonnull(
         strstr(buf_text(&out), "<desc>of &quot;things&quot; &amp; others</desc>"));
 }
-END_TEST
 
-START_TEST(a_legend_wraps_and_is_above_the_drawing)
+TEST(a_legend_wraps_and_is_above_the_drawing)
 {
     const double y[] = { 1, 2, 3, 4, 5, 6 };
     struct plot_series s[PLOT_SERIES_MAX];
@@ -394,38 +383,11 @@ START_TEST(a_legend_wraps_and_is_above_the_drawing)
         ck_assert(height < 100);    // five rows of two
     }
 }
-END_TEST
 
-START_TEST(the_style_is_for_light_dark_and_paper)
+TEST(the_style_is_for_light_dark_and_paper)
 {
     plot_style(&out);
     ck_assert_ptr_nonnull(strstr(buf_text(&out), "@media screen and (prefers-color-scheme:dark)"));
     ck_assert_ptr_nonnull(strstr(buf_text(&out), "print-color-adjust"));
     ck_assert_ptr_null(strstr(buf_text(&out), "url("));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("plot");
-    TCase *t = tcase_create("plot");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, ticks_are_round_and_hold_the_data);
-    tcase_add_test(t, there_are_never_more_ticks_than_asked_for);
-    tcase_add_test(t, numbers_are_written_as_people_read_them);
-    tcase_add_test(t, text_is_escaped);
-    tcase_add_test(t, a_gap_lifts_the_pen);
-    tcase_add_test(t, a_point_between_gaps_is_a_marker);
-    tcase_add_test(t, bands_end_at_gaps);
-    tcase_add_test(t, nothing_to_draw_is_an_empty_chart);
-    tcase_add_test(t, a_log_axis_leaves_nought_out);
-    tcase_add_test(t, bars_are_as_long_as_their_values);
-    tcase_add_test(t, whiskers_and_missing_bars_are_shown_as_they_are);
-    tcase_add_test(t, spans_share_a_lane_only_where_they_overlap);
-    tcase_add_test(t, every_chart_has_a_title_and_a_description);
-    tcase_add_test(t, a_legend_wraps_and_is_above_the_drawing);
-    tcase_add_test(t, the_style_is_for_light_dark_and_paper);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

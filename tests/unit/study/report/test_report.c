@@ -27,6 +27,8 @@ static void teardown(void)
     arena_release(&arena);
 }
 
+FIXTURE(setup, teardown)
+
 static const char *page_of(const struct results *b)
 {
     const char *wrong;
@@ -79,7 +81,7 @@ static struct results results_of(struct results_row *rows, int n)
         struct results){ .dir = ".", .version = "<1>", .digest = "d&d", .n_rows = n, .rows = rows };
 }
 
-START_TEST(changes_are_paired_by_seed)
+TEST(changes_are_paired_by_seed)
 {
     /* -10 %, -20 %, -30 %, -20 % by seed: mean -20, sd 8.165, t(3) 3.18245 * 8.165 / 2 = 13.0.
      * Seed 5 of one alone does not count.
@@ -101,9 +103,8 @@ START_TEST(changes_are_paired_by_seed)
     ck_assert_ptr_nonnull(
         strstr(text, "There is no comparison that gogh loses in energy or promises."));
 }
-END_TEST
 
-START_TEST(few_seeds_show_the_smallest_and_the_largest)
+TEST(few_seeds_show_the_smallest_and_the_largest)
 {
     struct results_row rows[] = {
         tiny_row("gavel", 1, false, 100, 0.999),
@@ -121,9 +122,8 @@ START_TEST(few_seeds_show_the_smallest_and_the_largest)
     ck_assert_ptr_null(strstr(text, "There is no comparison that gogh loses"));
     ck_assert_ptr_nonnull(strstr(text, "With so few seeds gogh lost none of these comparisons."));
 }
-END_TEST
 
-START_TEST(a_share_stays_between_nothing_and_all)
+TEST(a_share_stays_between_nothing_and_all)
 {
     struct results_row rows[8];
     int n = 0;
@@ -139,9 +139,8 @@ START_TEST(a_share_stays_between_nothing_and_all)
     ck_assert_ptr_nonnull(strstr(text, "<td>95.0<br><small>79.1..100.0</small></td>"));
     ck_assert_ptr_nonnull(strstr(text, "<td>5.0<br><small>0.0..20.9</small></td>"));
 }
-END_TEST
 
-START_TEST(only_the_same_footing_is_counted)
+TEST(only_the_same_footing_is_counted)
 {
     struct results_row rows[] = {
         tiny_row("gavel", 1, false, 100, 0.9),
@@ -159,9 +158,8 @@ START_TEST(only_the_same_footing_is_counted)
     ck_assert_ptr_nonnull(strstr(
         text, "scope=\"colgroup\">only gogh limits power<br><small>unlike footing, not counted"));
 }
-END_TEST
 
-START_TEST(who_finishes_jobs_later_is_told)
+TEST(who_finishes_jobs_later_is_told)
 {
     struct results_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
                                   tiny_row("gogh", 1, false, 90, 0.9) };
@@ -174,9 +172,8 @@ START_TEST(who_finishes_jobs_later_is_told)
     ck_assert_ptr_nonnull(strstr(text, "Jobs finish later under gogh in 1 of 1</b>"));
     ck_assert_ptr_nonnull(strstr(text, "change by +12.0&nbsp;% to +12.0&nbsp;%"));
 }
-END_TEST
 
-START_TEST(runs_that_are_missing_are_told_first)
+TEST(runs_that_are_missing_are_told_first)
 {
     struct results_row rows[] = {
         tiny_row("gavel", 11, false, 100, 0.9), tiny_row("gavel", 12, false, 100, 0.9),
@@ -208,9 +205,8 @@ START_TEST(runs_that_are_missing_are_told_first)
                           cases[i].name);
     }
 }
-END_TEST
 
-START_TEST(who_loses_is_called_losing)
+TEST(who_loses_is_called_losing)
 {
     static const struct {
         const char *name;
@@ -260,9 +256,8 @@ START_TEST(who_loses_is_called_losing)
         ck_assert_msg(strstr(text, "<td class=\"lost\">") != NULL, "%s", cases[i].name);
     }
 }
-END_TEST
 
-START_TEST(oracles_are_distances_and_not_lost_to)
+TEST(oracles_are_distances_and_not_lost_to)
 {
     struct results_row rows[] = {
         tiny_row("bound", 1, false, 80, (double)NAN),
@@ -278,9 +273,8 @@ START_TEST(oracles_are_distances_and_not_lost_to)
     ck_assert_ptr_nonnull(strstr(text, "<th scope=\"row\">bound</th><td>+25.0&nbsp;%</td>"));
     ck_assert_ptr_null(strstr(text, "class=\"lost\""));
 }
-END_TEST
 
-START_TEST(one_seed_has_no_interval)
+TEST(one_seed_has_no_interval)
 {
     struct results_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
                                   tiny_row("gogh", 1, false, 90, 0.9) };
@@ -297,9 +291,8 @@ START_TEST(one_seed_has_no_interval)
     ck_assert_ptr_nonnull(strstr(text, "With this one seed gogh lost none"));
     ck_assert_ptr_null(strstr(text, "nan"));
 }
-END_TEST
 
-START_TEST(everything_is_escaped)
+TEST(everything_is_escaped)
 {
     struct study_type type = { "<i>type</i>", 2, 1, 1 };
     struct results_row rows[] = { tiny_row("<script>", 1, false, 100, 0.9),
@@ -316,9 +309,8 @@ START_TEST(everything_is_escaped)
     ck_assert_ptr_nonnull(strstr(text, "d&amp;d"));
     ck_assert_ptr_nonnull(strstr(text, "&lt;i&gt;type&lt;/i&gt;"));
 }
-END_TEST
 
-START_TEST(jobs_that_did_not_finish_are_told)
+TEST(jobs_that_did_not_finish_are_told)
 {
     struct results_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
                                   tiny_row("gogh", 1, false, 90, 0.9) };
@@ -333,9 +325,8 @@ START_TEST(jobs_that_did_not_finish_are_told)
     ck_assert_ptr_nonnull(strstr(page_of(&b), "<p>2 of the 10 jobs of all runs (1 failed):</p>"));
     ck_assert_ptr_null(strstr(page_of(&b), "class=\"lost\""));
 }
-END_TEST
 
-START_TEST(jobs_that_only_gogh_leaves_are_a_loss)
+TEST(jobs_that_only_gogh_leaves_are_a_loss)
 {
     struct results_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
                                   tiny_row("gogh", 1, false, 90, 0.9) };
@@ -349,9 +340,8 @@ START_TEST(jobs_that_only_gogh_leaves_are_a_loss)
     ck_assert_ptr_nonnull(strstr(text, "leaves jobs undone that the other finishes in 1"));
     ck_assert_ptr_null(strstr(text, "lost none"));
 }
-END_TEST
 
-START_TEST(jobs_left_by_what_is_known_are_told_apart)
+TEST(jobs_left_by_what_is_known_are_told_apart)
 {
     const char *const names[] = { "learning", NULL };
     struct results b = made_results(&arena, names, 1);
@@ -370,9 +360,8 @@ START_TEST(jobs_left_by_what_is_known_are_told_apart)
                                         knows[i])),
             1);
 }
-END_TEST
 
-START_TEST(what_pretraining_has_seen_and_where_it_hurts_is_said)
+TEST(what_pretraining_has_seen_and_where_it_hurts_is_said)
 {
     const char *const names[] = { "learning", NULL };
     struct results b = made_results(&arena, names, 2);
@@ -388,9 +377,8 @@ START_TEST(what_pretraining_has_seen_and_where_it_hurts_is_said)
     ck_assert_ptr_nonnull(
         strstr(page_of(&b), "with power limits: <b class=\"tag\">pretrained does worse"));
 }
-END_TEST
 
-START_TEST(every_policy_and_lever_is_explained)
+TEST(every_policy_and_lever_is_explained)
 {
     static const char *const terms[] = { "fifo-random", "fifo-fastest", "fifo-promise", "pack",
                                          "gavel",       "eaco",         "greedy",       "watts",
@@ -404,9 +392,8 @@ START_TEST(every_policy_and_lever_is_explained)
         ck_assert_msg(strstr(text, arena_printf(&arena, "<dt>%s</dt><dd>", terms[i])) != NULL,
                       "not explained: %s", terms[i]);
 }
-END_TEST
 
-START_TEST(an_empty_book_is_a_page_without_shells)
+TEST(an_empty_book_is_a_page_without_shells)
 {
     const struct results b = { .dir = ".", .version = "1", .digest = "none" };
     const char *text = page_of(&b);
@@ -416,9 +403,8 @@ START_TEST(an_empty_book_is_a_page_without_shells)
     ck_assert_ptr_null(strstr(text, "<svg"));
     ck_assert_int_eq(count_of(text, "<h2"), 1);    // the definitions
 }
-END_TEST
 
-START_TEST(parts_without_rows_are_left_out)
+TEST(parts_without_rows_are_left_out)
 {
     static const struct {
         const char *scenario, *id;
@@ -443,11 +429,10 @@ START_TEST(parts_without_rows_are_left_out)
                       cases[i].id, cases[i].scenario);
     }
 }
-END_TEST
 
 static const char *const many[] = { "reference", "levers", "no-k80", "learning", NULL };
 
-START_TEST(the_same_rows_give_the_same_bytes)
+TEST(the_same_rows_give_the_same_bytes)
 {
     struct results b = made_results(&arena, many, 0);
     const char *first = arena_strdup(&arena, page_of(&b));
@@ -460,9 +445,8 @@ START_TEST(the_same_rows_give_the_same_bytes)
     }
     ck_assert_str_eq(first, page_of(&b));
 }
-END_TEST
 
-START_TEST(a_page_needs_nothing_else_and_is_small)
+TEST(a_page_needs_nothing_else_and_is_small)
 {
     const struct results b = made_results(&arena, many, 0);
     const char *text = page_of(&b);
@@ -478,9 +462,8 @@ START_TEST(a_page_needs_nothing_else_and_is_small)
     ck_assert_ptr_null(strstr(text, "inf<"));
     ck_assert_uint_lt(page.len, 2u << 20);
 }
-END_TEST
 
-START_TEST(every_chart_and_table_is_named)
+TEST(every_chart_and_table_is_named)
 {
     const struct results b = made_results(&arena, many, 0);
     const char *text = page_of(&b);
@@ -491,9 +474,8 @@ START_TEST(every_chart_and_table_is_named)
     ck_assert_int_eq(count_of(text, "<th>"), 0);    // all have a scope
     ck_assert_int_eq(count_of(text, "<svg"), count_of(text, "role=\"img\""));
 }
-END_TEST
 
-START_TEST(every_assumption_is_beside_its_scenario)
+TEST(every_assumption_is_beside_its_scenario)
 {
     static const char *const words[] = {
         "12 k80 (30 W idle, 10 W asleep, 149 W at most)",
@@ -513,9 +495,8 @@ START_TEST(every_assumption_is_beside_its_scenario)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         ck_assert_msg(strstr(text, words[i]) != NULL, "not said: %s", words[i]);
 }
-END_TEST
 
-START_TEST(other_power_models_and_sleeplessness_are_named)
+TEST(other_power_models_and_sleeplessness_are_named)
 {
     const char *const names[] = { "always-on", "saturating", NULL };
     const struct results b = made_results(&arena, names, 1);
@@ -524,9 +505,8 @@ START_TEST(other_power_models_and_sleeplessness_are_named)
     ck_assert_ptr_nonnull(strstr(text, "No GPU ever sleeps."));
     ck_assert_ptr_nonnull(strstr(text, "<b>Power model where shared:</b> saturating"));
 }
-END_TEST
 
-START_TEST(levers_are_percent_more_without_them)
+TEST(levers_are_percent_more_without_them)
 {
     const char *const names[] = { "levers", NULL };
     struct results b = made_results(&arena, names, 1);
@@ -539,9 +519,8 @@ START_TEST(levers_are_percent_more_without_them)
     ck_assert_ptr_nonnull(strstr(text, "<th scope=\"row\">moving</th><td>+7.0&nbsp;%</td>"));
     ck_assert_ptr_nonnull(strstr(text, "<th scope=\"row\">sharing</th><td>\u22121.0&nbsp;%</td>"));
 }
-END_TEST
 
-START_TEST(the_command_is_the_one_that_was_given)
+TEST(the_command_is_the_one_that_was_given)
 {
     const char *const names[] = { "reference", "no-k80", NULL };
     struct results usual = made_results(&arena, names, 0);
@@ -559,9 +538,8 @@ START_TEST(the_command_is_the_one_that_was_given)
         page_of(&less), "gogh study --scenario no-k80 --policy "
                         "fifo-fastest,fifo-promise,gogh --load 0.6,0.9 --seeds 2 --out DIR\n"));
 }
-END_TEST
 
-START_TEST(who_shared_is_drawn_by_type)
+TEST(who_shared_is_drawn_by_type)
 {
     const char *const names[] = { "reference", NULL };
     const struct results b = made_results(&arena, names, 2);
@@ -576,9 +554,8 @@ START_TEST(who_shared_is_drawn_by_type)
     ck_assert_ptr_nonnull(strstr(text, "limited to 140 W</title>"));
     ck_assert_ptr_nonnull(strstr(text, "no power limit</title>"));
 }
-END_TEST
 
-START_TEST(curves_are_of_one_footing)
+TEST(curves_are_of_one_footing)
 {
     static const char *const scenarios[] = { "reference", "k80-heavy" };
 
@@ -600,9 +577,8 @@ START_TEST(curves_are_of_one_footing)
         ck_assert_msg(strstr(page_of(&b), with) == NULL, "there: %s", with);
     }
 }
-END_TEST
 
-START_TEST(axes_of_promises_say_where_they_begin)
+TEST(axes_of_promises_say_where_they_begin)
 {
     const char *const names[] = { "reference", NULL };
     struct results b = made_results(&arena, names, 1);
@@ -617,9 +593,8 @@ START_TEST(axes_of_promises_say_where_they_begin)
     }
     ck_assert_ptr_null(strstr(page_of(&b), "axis begins at"));
 }
-END_TEST
 
-START_TEST(the_page_is_written_beside_the_results)
+TEST(the_page_is_written_beside_the_results)
 {
     char *dir = scratch_make();
     struct results b = { .dir = dir, .version = "1", .digest = "none" };
@@ -635,43 +610,4 @@ START_TEST(the_page_is_written_beside_the_results)
     b.dir = arena_printf(&arena, "%s/nowhere", dir);
     ck_assert_int_lt(report_write(&arena, &b, &e), 0);
     scratch_remove(dir);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("report");
-    TCase *t = tcase_create("report");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, changes_are_paired_by_seed);
-    tcase_add_test(t, who_loses_is_called_losing);
-    tcase_add_test(t, oracles_are_distances_and_not_lost_to);
-    tcase_add_test(t, one_seed_has_no_interval);
-    tcase_add_test(t, few_seeds_show_the_smallest_and_the_largest);
-    tcase_add_test(t, a_share_stays_between_nothing_and_all);
-    tcase_add_test(t, only_the_same_footing_is_counted);
-    tcase_add_test(t, who_finishes_jobs_later_is_told);
-    tcase_add_test(t, runs_that_are_missing_are_told_first);
-    tcase_add_test(t, jobs_that_only_gogh_leaves_are_a_loss);
-    tcase_add_test(t, jobs_left_by_what_is_known_are_told_apart);
-    tcase_add_test(t, what_pretraining_has_seen_and_where_it_hurts_is_said);
-    tcase_add_test(t, every_policy_and_lever_is_explained);
-    tcase_add_test(t, curves_are_of_one_footing);
-    tcase_add_test(t, axes_of_promises_say_where_they_begin);
-    tcase_add_test(t, everything_is_escaped);
-    tcase_add_test(t, jobs_that_did_not_finish_are_told);
-    tcase_add_test(t, an_empty_book_is_a_page_without_shells);
-    tcase_add_test(t, parts_without_rows_are_left_out);
-    tcase_add_test(t, the_same_rows_give_the_same_bytes);
-    tcase_add_test(t, a_page_needs_nothing_else_and_is_small);
-    tcase_add_test(t, every_chart_and_table_is_named);
-    tcase_add_test(t, every_assumption_is_beside_its_scenario);
-    tcase_add_test(t, other_power_models_and_sleeplessness_are_named);
-    tcase_add_test(t, levers_are_percent_more_without_them);
-    tcase_add_test(t, the_command_is_the_one_that_was_given);
-    tcase_add_test(t, who_shared_is_drawn_by_type);
-    tcase_add_test(t, the_page_is_written_beside_the_results);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
