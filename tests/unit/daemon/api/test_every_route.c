@@ -124,6 +124,8 @@ static void teardown(void)
                   (unsigned)status);
 }
 
+FIXTURE_ONCE(setup, teardown)
+
 /* ---- asking ---- */
 
 struct answer {
@@ -343,7 +345,7 @@ static void wait_for_decision(void)
     ck_assert_msg(a.status == 200, "no decision was recorded in 300 s");
 }
 
-START_TEST(every_answer_is_as_its_schema_says)
+TEST(every_answer_is_as_its_schema_says)
 {
     bool is_asked[128] = { false };
 
@@ -364,7 +366,6 @@ START_TEST(every_answer_is_as_its_schema_says)
         ck_assert_msg(is_asked[i] || strcmp(routes[i].id, "streamEvents") == 0,
                       "nobody asked %s %s", routes[i].method, routes[i].path);
 }
-END_TEST
 
 /* ---- who may ---- */
 
@@ -379,7 +380,7 @@ static const char *path_of(const struct route *r)
                         strncmp(brace, "{id}", 4) == 0 ? "0" : "box", strchr(brace, '}') + 1);
 }
 
-START_TEST(every_route_refuses_callers_below_its_scope)
+TIMES(every_route_refuses_callers_below_its_scope, n_routes)
 {
     const struct route *r = &routes[_i];
 
@@ -392,10 +393,9 @@ START_TEST(every_route_refuses_callers_below_its_scope)
         answer_release(&a);
     }
 }
-END_TEST
 
 /* A body that makes no sense gets as far as its check. */
-START_TEST(and_takes_those_of_its_scope)
+TIMES(and_takes_those_of_its_scope, n_routes)
 {
     const struct route *r = &routes[_i];
 
@@ -406,7 +406,6 @@ START_TEST(and_takes_those_of_its_scope)
                   r->method, r->path, a.status, buf_text(&a.body));
     answer_release(&a);
 }
-END_TEST
 
 /* After its day job 0 has ended: whoever may change it hears that. */
 static const struct {
@@ -418,7 +417,7 @@ static const struct {
     { "somebody else", STRANGER, 403 },
 };
 
-START_TEST(jobs_are_changed_by_owners_and_operators)
+EACH(jobs_are_changed_by_owners_and_operators, hands)
 {
     static const char *const what[] = { "cancel", "hold", "release" };
 
@@ -430,7 +429,6 @@ START_TEST(jobs_are_changed_by_owners_and_operators)
         answer_release(&a);
     }
 }
-END_TEST
 
 /* ---- events ---- */
 
@@ -443,7 +441,7 @@ static size_t on_event(char *bytes, size_t size, size_t n, void *self)
     return strstr(buf_text(got), "\n\n") && strstr(buf_text(got), "job_cancelled") ? 0 : size * n;
 }
 
-START_TEST(what_happened_is_told_to_listeners)
+TEST(what_happened_is_told_to_listeners)
 {
     CURL *c = curl_easy_init();
     struct buf got;
@@ -462,21 +460,4 @@ START_TEST(what_happened_is_told_to_listeners)
     ck_assert_ptr_null(strstr(buf_text(&got), "node_added"));
     curl_easy_cleanup(c);
     buf_release(&got);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("api_routes");
-    TCase *t = tcase_create("api_routes");
-
-    tcase_add_unchecked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, every_route_refuses_callers_below_its_scope, 0, n_routes);
-    tcase_add_test(t, every_answer_is_as_its_schema_says);
-    tcase_add_loop_test(t, jobs_are_changed_by_owners_and_operators, 0,
-                        sizeof hands / sizeof *hands);
-    tcase_add_test(t, what_happened_is_told_to_listeners);
-    tcase_add_loop_test(t, and_takes_those_of_its_scope, 0, n_routes);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -32,6 +32,8 @@ static void teardown(void)
     world_release(&world);
 }
 
+FIXTURE(setup, teardown)
+
 /* A daemon of the world's state and estimates, without doors. */
 static void look(void)
 {
@@ -83,14 +85,13 @@ static const struct {
     { "endless", INFINITY, "null" },
 };
 
-START_TEST(numbers_are_written_short)
+EACH(numbers_are_written_short, numbers)
 {
     api_put_number(&text, NULL, numbers[_i].v);
     ck_assert_msg(strcmp(text.data, numbers[_i].want) == 0, "%s: %s", numbers[_i].name, text.data);
 }
-END_TEST
 
-START_TEST(numbers_read_back_as_themselves)
+TEST(numbers_read_back_as_themselves)
 {
     for (double v = 1e-12; v < 1e18; v *= 1.37) {
         api_put_number(&text, NULL, v);
@@ -101,16 +102,14 @@ START_TEST(numbers_read_back_as_themselves)
         json_decref(o);
     }
 }
-END_TEST
 
-START_TEST(times_are_to_the_millisecond)
+TEST(times_are_to_the_millisecond)
 {
     api_put_time(&text, NULL, 1763281142.1234);
     ck_assert_str_eq(text.data, "1763281142.123");
 }
-END_TEST
 
-START_TEST(texts_are_escaped)
+TEST(texts_are_escaped)
 {
     static const char hard[] = "a\"b\\c\nd\x01é";
 
@@ -130,7 +129,6 @@ START_TEST(texts_are_escaped)
     ck_assert(json_is_null(json_object_get(o, "n")));
     json_decref(o);
 }
-END_TEST
 
 /* ---- jobs ---- */
 
@@ -147,7 +145,7 @@ static const struct {
     { "one that was cancelled", "job a w steps=10\ncancel a\n", "cancelled" },
 };
 
-START_TEST(every_state_is_as_its_schema_says)
+EACH(every_state_is_as_its_schema_says, lives)
 {
     struct err e = { 0 };
 
@@ -161,9 +159,8 @@ START_TEST(every_state_is_as_its_schema_says)
     ck_assert_msg(schema_check(&schema_job, o, &e) == 0, "%s: %s", lives[_i].name, e.text);
     json_decref(o);
 }
-END_TEST
 
-START_TEST(a_place_and_what_is_believed_of_it)
+TEST(a_place_and_what_is_believed_of_it)
 {
     world_add(&world, "job a w steps=10\nstart a 0\n");
     json_t *o = shown("a", 20);
@@ -177,9 +174,8 @@ START_TEST(a_place_and_what_is_believed_of_it)
     ck_assert_double_eq_tol(json_number_value(json_object_get(o, "predicted")), 5.97, 0.01);
     json_decref(o);
 }
-END_TEST
 
-START_TEST(a_guess_is_not_told_as_steps)
+TEST(a_guess_is_not_told_as_steps)
 {
     struct job_spec s = spec_of("a", 0);
 
@@ -189,9 +185,8 @@ START_TEST(a_guess_is_not_told_as_steps)
     ck_assert(json_is_null(json_object_get(o, "steps")));
     json_decref(o);
 }
-END_TEST
 
-START_TEST(a_command_is_told_without_its_secrets)
+TEST(a_command_is_told_without_its_secrets)
 {
     struct job_spec s = spec_of("a", 0);
     struct err e = { 0 };
@@ -207,7 +202,6 @@ START_TEST(a_command_is_told_without_its_secrets)
     ck_assert_int_eq(json_array_size(json_object_get(c, "argv")), 2);
     json_decref(o);
 }
-END_TEST
 
 /* ---- promises ---- */
 
@@ -237,7 +231,7 @@ static const struct {
     { "nobody wants it any more", JOB_CANCELLED, 4, NAN, 0, 5, NAN, 99, "none" },
 };
 
-START_TEST(promises_are_judged)
+EACH(promises_are_judged, promises)
 {
     struct job j = { .spec = spec_of("j", 0),
                      .state = promises[_i].state,
@@ -251,11 +245,10 @@ START_TEST(promises_are_judged)
     const char *got = job_promise(&j, promises[_i].speed, promises[_i].now_s);
     ck_assert_msg(strcmp(got, promises[_i].want) == 0, "%s: %s", promises[_i].name, got);
 }
-END_TEST
 
 /* ---- many ---- */
 
-START_TEST(a_page_of_ten_thousand_is_one_text)
+TEST(a_page_of_ten_thousand_is_one_text)
 {
     struct job_spec s = spec_of("a", 0);
     char name[32];
@@ -278,25 +271,4 @@ START_TEST(a_page_of_ten_thousand_is_one_text)
     json_t *o = written();
     ck_assert_int_eq(json_array_size(o), PAGE_MAX);
     json_decref(o);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("api_jobs");
-    TCase *t = tcase_create("api_jobs");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, numbers_are_written_short, 0, sizeof numbers / sizeof *numbers);
-    tcase_add_test(t, numbers_read_back_as_themselves);
-    tcase_add_test(t, times_are_to_the_millisecond);
-    tcase_add_test(t, texts_are_escaped);
-    tcase_add_loop_test(t, every_state_is_as_its_schema_says, 0, sizeof lives / sizeof *lives);
-    tcase_add_test(t, a_place_and_what_is_believed_of_it);
-    tcase_add_test(t, a_guess_is_not_told_as_steps);
-    tcase_add_test(t, a_command_is_told_without_its_secrets);
-    tcase_add_loop_test(t, promises_are_judged, 0, sizeof promises / sizeof *promises);
-    tcase_add_test(t, a_page_of_ten_thousand_is_one_text);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

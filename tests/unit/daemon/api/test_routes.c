@@ -9,7 +9,7 @@
 #include "daemon/http/route.h"
 #include "unit/suite.h"
 
-START_TEST(each_route_is_whole)
+TIMES(each_route_is_whole, n_routes)
 {
     const struct route *r = &routes[_i];
 
@@ -22,9 +22,8 @@ START_TEST(each_route_is_whole)
     ck_assert(r->status == 200 || r->status == 201);
     ck_assert_msg(!r->body || strcmp(r->method, "POST") == 0, "%s: a GET with a body", r->path);
 }
-END_TEST
 
-START_TEST(only_health_and_description_need_no_scope)
+TIMES(only_health_and_description_need_no_scope, n_routes)
 {
     const struct route *r = &routes[_i];
     bool is_open = strncmp(r->path, "/v1/", 4) != 0 && strcmp(r->path, "/metrics") != 0;
@@ -33,7 +32,6 @@ START_TEST(only_health_and_description_need_no_scope)
     if (strcmp(r->method, "POST") == 0)
         ck_assert_msg(r->scope >= SCOPE_SUBMIT, "%s changes something", r->path);
 }
-END_TEST
 
 /* Who may change what; all that only looks takes 'read'. */
 static const struct {
@@ -47,7 +45,7 @@ static const struct {
 };
 enum { N_CHANGES = sizeof changes / sizeof *changes };
 
-START_TEST(changes_take_more_than_looking)
+TIMES(changes_take_more_than_looking, n_routes)
 {
     const struct route *r = &routes[_i];
     enum scope want = r->scope == SCOPE_NONE ? SCOPE_NONE : SCOPE_READ;
@@ -62,9 +60,8 @@ START_TEST(changes_take_more_than_looking)
     ck_assert_msg(n == (strcmp(r->method, "POST") == 0), "%s", r->id);
     ck_assert_msg(r->scope == want, "%s takes %s", r->id, scope_name(r->scope));
 }
-END_TEST
 
-START_TEST(no_two_are_alike)
+TIMES(no_two_are_alike, n_routes)
 {
     for (int i = 0; i < _i; i++) {
         ck_assert_str_ne(routes[i].id, routes[_i].id);
@@ -73,7 +70,6 @@ START_TEST(no_two_are_alike)
                       "%s %s twice", routes[i].method, routes[i].path);
     }
 }
-END_TEST
 
 /* ---- schemas ---- */
 
@@ -105,7 +101,7 @@ static void walk(const struct schema *s)
     }
 }
 
-START_TEST(all_schemas_are_named_and_described)
+TEST(all_schemas_are_named_and_described)
 {
     n_seen = 0;
     for (int i = 0; i < n_routes; i++) {
@@ -115,9 +111,8 @@ START_TEST(all_schemas_are_named_and_described)
     }
     ck_assert_int_gt(n_seen, 30);
 }
-END_TEST
 
-START_TEST(parameters_of_a_path_are_required_texts)
+TIMES(parameters_of_a_path_are_required_texts, n_routes)
 {
     const struct route *r = &routes[_i];
 
@@ -131,11 +126,10 @@ START_TEST(parameters_of_a_path_are_required_texts)
         ck_assert_msg(f && f->is_required && f->type == FIELD_TEXT, "%s: {%s}", r->path, name);
     }
 }
-END_TEST
 
 /* ---- the description ---- */
 
-START_TEST(openapi_has_exactly_the_routes)
+TEST(openapi_has_exactly_the_routes)
 {
     json_t *o = route_openapi(routes, n_routes), *paths = json_object_get(o, "paths");
     const char *path, *method;
@@ -155,10 +149,9 @@ START_TEST(openapi_has_exactly_the_routes)
     ck_assert_int_eq(n, n_routes);
     json_decref(o);
 }
-END_TEST
 
 /* "POST /v1/jobs/{id}/cancel" may be written as "`/cancel`" behind its first line. */
-START_TEST(the_page_names_every_route)
+TIMES(the_page_names_every_route, n_routes)
 {
     const char *root = getenv("SRC"), *text, *last;
     char path[4096], word[256];
@@ -177,22 +170,4 @@ START_TEST(the_page_names_every_route)
     snprintf(brief, sizeof brief, "`%s`", last);
     ck_assert_msg(strstr(text, word) || strstr(text, brief), "docs/api.md has no '%s'", word);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("routes");
-    TCase *t = tcase_create("routes");
-
-    tcase_add_loop_test(t, each_route_is_whole, 0, n_routes);
-    tcase_add_loop_test(t, only_health_and_description_need_no_scope, 0, n_routes);
-    tcase_add_loop_test(t, changes_take_more_than_looking, 0, n_routes);
-    tcase_add_loop_test(t, no_two_are_alike, 0, n_routes);
-    tcase_add_test(t, all_schemas_are_named_and_described);
-    tcase_add_loop_test(t, parameters_of_a_path_are_required_texts, 0, n_routes);
-    tcase_add_test(t, openapi_has_exactly_the_routes);
-    tcase_add_loop_test(t, the_page_names_every_route, 0, n_routes);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

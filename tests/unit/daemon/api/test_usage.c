@@ -28,6 +28,8 @@ static void teardown(void)
     world_release(&world);
 }
 
+FIXTURE(setup, teardown)
+
 /* Types are 1 (v100) and 2 (k80), as a catalog without a store has them. */
 static const struct row_usage rows[] = {
     { 0, 0, 1, 100, 10, 5, 50, 10, 10, 2, .2, 2 }, { 0, 1, 2, 200, 20, 6, 60, 10, 5, 0, 0, 0 },
@@ -85,7 +87,7 @@ static const struct {
     { "time spent waiting is on none", BY_GPU_TYPE, "(none)", 1, 0, 0, 5, 0 },
 };
 
-START_TEST(rows_are_grouped)
+EACH(rows_are_grouped, cases)
 {
     add_all();
     json_t *o = report(cases[_i].by), *row = row_named(o, cases[_i].row);
@@ -101,9 +103,8 @@ START_TEST(rows_are_grouped)
         ck_assert_double_eq_tol(number(row, "kept"), cases[_i].kept, 1e-9);
     json_decref(o);
 }
-END_TEST
 
-START_TEST(rows_add_up_to_the_total)
+TIMES(rows_add_up_to_the_total, USAGE_BYS)
 {
     static const char *const keys[] = { "joules", "active_j",   "idle_j", "gpu_s",
                                         "steps",  "promised_s", "kept_s", "measured" };
@@ -122,9 +123,8 @@ START_TEST(rows_add_up_to_the_total)
     ck_assert_int_eq((int)number(total, "jobs"), 3);
     json_decref(o);
 }
-END_TEST
 
-START_TEST(errors_are_means_over_what_was_measured)
+TEST(errors_are_means_over_what_was_measured)
 {
     add_all();
     json_t *o = report(BY_OWNER), *ada = row_named(o, "ada");
@@ -134,9 +134,8 @@ START_TEST(errors_are_means_over_what_was_measured)
     ck_assert(json_is_null(json_object_get(row_named(o, "(nobody)"), "error")));
     json_decref(o);
 }
-END_TEST
 
-START_TEST(hours_are_in_their_order_and_most_joules_first)
+TEST(hours_are_in_their_order_and_most_joules_first)
 {
     static const double joules[] = { 360, 791, 0 };
 
@@ -151,9 +150,8 @@ START_TEST(hours_are_in_their_order_and_most_joules_first)
     ck_assert_str_eq(json_string_value(json_object_get(first, "name")), "ada");
     json_decref(o);
 }
-END_TEST
 
-START_TEST(a_report_is_as_its_schema_says)
+TEST(a_report_is_as_its_schema_says)
 {
     struct err e = { 0 };
 
@@ -168,11 +166,10 @@ START_TEST(a_report_is_as_its_schema_says)
         add_all();
     }
 }
-END_TEST
 
 /* ---- from a store ---- */
 
-START_TEST(hours_of_a_period_come_from_the_store)
+TEST(hours_of_a_period_come_from_the_store)
 {
     char *dir = scratch_make();
     char path[512];
@@ -194,21 +191,4 @@ START_TEST(hours_of_a_period_come_from_the_store)
     ck_assert_double_eq(usage_joules(&usage.total), 791);
     store_close(s);
     scratch_remove(dir);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("report");
-    TCase *t = tcase_create("report");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, rows_are_grouped, 0, sizeof cases / sizeof *cases);
-    tcase_add_loop_test(t, rows_add_up_to_the_total, 0, USAGE_BYS);
-    tcase_add_test(t, errors_are_means_over_what_was_measured);
-    tcase_add_test(t, hours_are_in_their_order_and_most_joules_first);
-    tcase_add_test(t, a_report_is_as_its_schema_says);
-    tcase_add_test(t, hours_of_a_period_come_from_the_store);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -39,6 +39,8 @@ static void tear_down(void)
     arena_release(&arena);
 }
 
+FIXTURE(set_up, tear_down)
+
 static void write_tokens(const char *text, mode_t mode)
 {
     struct err e = { 0 };
@@ -74,7 +76,7 @@ static const struct {
     { "a quote that is open", "\"ci read ci " DIGEST "\n", -1, "quote" },
 };
 
-START_TEST(a_file_of_tokens)
+EACH(a_file_of_tokens, files)
 {
     struct auth_row *rows = NULL;
     struct err e = { 0 };
@@ -97,7 +99,6 @@ START_TEST(a_file_of_tokens)
         ck_assert_int_eq(again->scope, rows[i].scope);
     }
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -111,7 +112,7 @@ static const struct {
     { "for others to write", 0602, -EACCES },
 };
 
-START_TEST(a_file_that_others_may_read_is_refused)
+EACH(a_file_that_others_may_read_is_refused, modes)
 {
     struct auth *a = NULL;
     struct err e = { 0 };
@@ -123,9 +124,8 @@ START_TEST(a_file_that_others_may_read_is_refused)
         ck_assert_ptr_nonnull(strstr(e.text, "chmod 600"));
     auth_close(a);
 }
-END_TEST
 
-START_TEST(a_file_that_is_not_there)
+TEST(a_file_that_is_not_there)
 {
     struct auth *a = NULL;
     struct err e = { 0 };
@@ -140,9 +140,8 @@ START_TEST(a_file_that_is_not_there)
     ck_assert_int_eq(auth_token(a, &arena, "x", &c, &e), -EACCES);
     auth_close(a);
 }
-END_TEST
 
-START_TEST(a_new_token_opens_what_it_should)
+TEST(a_new_token_opens_what_it_should)
 {
     const char *token = NULL, *other = NULL, *line = NULL, *more = NULL;
     struct auth *a = NULL;
@@ -172,9 +171,8 @@ START_TEST(a_new_token_opens_what_it_should)
     ck_assert_int_eq(auth_token(a, &arena, arena_printf(&arena, "%s ", token), &c, &e), -EACCES);
     auth_close(a);
 }
-END_TEST
 
-START_TEST(a_token_needs_a_name_and_a_scope)
+TEST(a_token_needs_a_name_and_a_scope)
 {
     const char *token = NULL, *line = NULL;
     struct err e = { 0 };
@@ -184,7 +182,6 @@ START_TEST(a_token_needs_a_name_and_a_scope)
     ck_assert_int_eq(auth_make_token(&arena, "a", SCOPE_READ, "", &token, &line, &e), -EINVAL);
     ck_assert_int_eq(auth_make_token(&arena, "a", SCOPE_NONE, "a", &token, &line, &e), -EINVAL);
 }
-END_TEST
 
 /* ---- peers ---- */
 
@@ -241,7 +238,7 @@ static struct caller ask_as(struct auth *a, uid_t uid, gid_t gid)
     return c;
 }
 
-START_TEST(our_own_user_is_an_admin)
+TEST(our_own_user_is_an_admin)
 {
     const struct passwd *me = getpwuid(geteuid());
     struct auth *a = NULL;
@@ -262,7 +259,6 @@ START_TEST(our_own_user_is_an_admin)
     close(pair[1]);
     auth_close(a);
 }
-END_TEST
 
 static struct config_allow allow[] = {
     { .is_group = true, .name = "adm", .scope = SCOPE_READ },
@@ -283,7 +279,7 @@ static const struct {
     { "a user counts before its group", "games", SCOPE_READ },
 };
 
-START_TEST(peers_get_what_the_configuration_says)
+EACH(peers_get_what_the_configuration_says, peers)
 {
     const struct passwd *p = getpwnam(peers[_i].user);
     struct auth *a = NULL;
@@ -308,9 +304,8 @@ START_TEST(peers_get_what_the_configuration_says)
     }
     auth_close(a);
 }
-END_TEST
 
-START_TEST(an_account_without_a_name_has_a_number)
+TEST(an_account_without_a_name_has_a_number)
 {
     struct auth *a = NULL;
     struct err e = { 0 };
@@ -327,34 +322,11 @@ START_TEST(an_account_without_a_name_has_a_number)
     ck_assert_int_eq(c.scope, SCOPE_READ);
     auth_close(a);
 }
-END_TEST
 
-START_TEST(scopes_have_names)
+TEST(scopes_have_names)
 {
     for (int s = SCOPE_NONE; s <= SCOPE_ADMIN; s++)
         ck_assert_int_eq(scope_by_name(scope_name((enum scope)s)), s);
     ck_assert_int_eq(scope_by_name("Read"), -1);
     ck_assert_int_eq(scope_by_name(""), -1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("auth");
-    TCase *t = tcase_create("auth");
-
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_loop_test(t, a_file_of_tokens, 0, (int)(sizeof files / sizeof *files));
-    tcase_add_loop_test(t, a_file_that_others_may_read_is_refused, 0,
-                        (int)(sizeof modes / sizeof *modes));
-    tcase_add_test(t, a_file_that_is_not_there);
-    tcase_add_test(t, a_new_token_opens_what_it_should);
-    tcase_add_test(t, a_token_needs_a_name_and_a_scope);
-    tcase_add_test(t, our_own_user_is_an_admin);
-    tcase_add_loop_test(t, peers_get_what_the_configuration_says, 0,
-                        (int)(sizeof peers / sizeof *peers));
-    tcase_add_test(t, an_account_without_a_name_has_a_number);
-    tcase_add_test(t, scopes_have_names);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

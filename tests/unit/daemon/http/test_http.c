@@ -150,6 +150,8 @@ static void tear_down(void)
     box_close(&box);
 }
 
+FIXTURE(set_up, tear_down)
+
 static const char *bearer(enum scope s)
 {
     return s == SCOPE_NONE ? ""
@@ -236,7 +238,7 @@ static const struct {
       JSON "Idempotency-Key: a\x01z\r\n", "{\"name\": \"a\"}", 400, "Idempotency-Key" },
 };
 
-START_TEST(refused_with_a_reason)
+EACH(refused_with_a_reason, refusals)
 {
     const char *headers =
         arena_printf(&box.arena, "%s%s", bearer(refusals[_i].scope), refusals[_i].headers);
@@ -255,9 +257,8 @@ START_TEST(refused_with_a_reason)
     ck_assert_int_eq(got.status, 200);
     client_close(&c);
 }
-END_TEST
 
-START_TEST(who_asks_too_often_is_told_when_to_come_back)
+TEST(who_asks_too_often_is_told_when_to_come_back)
 {
     box.config.rate_max = 3;
     struct client c = client_tcp(&box);
@@ -276,9 +277,8 @@ START_TEST(who_asks_too_often_is_told_when_to_come_back)
     BOX_UNTIL(&box, client_ask(&c, ask).status == 200);    // a third of a second later
     client_close(&c);
 }
-END_TEST
 
-START_TEST(a_body_too_large_is_refused_before_it_comes)
+TEST(a_body_too_large_is_refused_before_it_comes)
 {
     struct client c = client_tcp(&box);
     const char *head = arena_printf(&box.arena,
@@ -292,7 +292,6 @@ START_TEST(a_body_too_large_is_refused_before_it_comes)
     BOX_UNTIL(&box, (client_take(&c), c.is_over));
     client_close(&c);
 }
-END_TEST
 
 /* 'n' chunks of 4000 blanks, then a thing. */
 static void send_chunks(struct client *c, int n)
@@ -311,7 +310,7 @@ static void send_chunks(struct client *c, int n)
     (void)client_send(c, "e\r\n{\"name\": \"ch\"}\r\n0\r\n\r\n", 24);
 }
 
-START_TEST(a_body_in_chunks_is_put_together)
+TEST(a_body_in_chunks_is_put_together)
 {
     struct client c = client_tcp(&box);
     struct answer got = { 0 };
@@ -327,9 +326,8 @@ START_TEST(a_body_in_chunks_is_put_together)
     ck_assert_int_eq(n_handled, 1);
     client_close(&c);
 }
-END_TEST
 
-START_TEST(chunks_without_end_are_cut)
+TEST(chunks_without_end_are_cut)
 {
     struct client c = client_tcp(&box);
 
@@ -338,9 +336,8 @@ START_TEST(chunks_without_end_are_cut)
     ck_assert_int_eq(n_handled, 0);
     client_close(&c);
 }
-END_TEST
 
-START_TEST(headers_too_large_are_refused)
+TEST(headers_too_large_are_refused)
 {
     struct client c = client_tcp(&box);
     char *large = arena_alloc(&box.arena, 40000);
@@ -353,7 +350,6 @@ START_TEST(headers_too_large_are_refused)
     ck_assert_msg(got.status == 431 || got.status == 413, "%d", got.status);
     client_close(&c);
 }
-END_TEST
 
 /* ---- what is answered ---- */
 
@@ -370,7 +366,7 @@ static const struct {
       "{\"id\":\"x\",\"limit\":7}" },
 };
 
-START_TEST(answered)
+EACH(answered, asks)
 {
     struct client c = client_tcp(&box);
     struct answer got = client_ask(&c, request_of(&box, asks[_i].line, bearer(SCOPE_READ), ""));
@@ -382,9 +378,8 @@ START_TEST(answered)
     ck_assert_ptr_nonnull(strstr(got.head, "Content-Type: application/json"));
     client_close(&c);
 }
-END_TEST
 
-START_TEST(a_body_comes_with_its_caller_and_key)
+TEST(a_body_comes_with_its_caller_and_key)
 {
     struct client c = client_tcp(&box);
     const char *headers =
@@ -400,9 +395,8 @@ START_TEST(a_body_comes_with_its_caller_and_key)
                      "\"key\":\"k1\"}");
     client_close(&c);
 }
-END_TEST
 
-START_TEST(the_peer_of_the_socket_is_known)
+TEST(the_peer_of_the_socket_is_known)
 {
     struct client c = client_unix(&box);
     struct answer got = client_ask(&c, request_of(&box, "POST /v1/admin", "", ""));
@@ -415,9 +409,8 @@ START_TEST(the_peer_of_the_socket_is_known)
     ck_assert_int_eq(st.st_mode & 0777, 0600);
     client_close(&c);
 }
-END_TEST
 
-START_TEST(head_is_get_without_the_body)
+TEST(head_is_get_without_the_body)
 {
     struct client c = client_tcp(&box);
     struct answer got =
@@ -429,9 +422,8 @@ START_TEST(head_is_get_without_the_body)
     ck_assert_int_eq(got.status, 200);
     client_close(&c);
 }
-END_TEST
 
-START_TEST(requests_in_one_piece_are_answered_in_order)
+TEST(requests_in_one_piece_are_answered_in_order)
 {
     struct client c = client_tcp(&box);
     char *all = arena_alloc(&box.arena, 65536);
@@ -452,7 +444,6 @@ START_TEST(requests_in_one_piece_are_answered_in_order)
     }
     client_close(&c);
 }
-END_TEST
 
 static const struct {
     int code, want;
@@ -460,7 +451,7 @@ static const struct {
               { EBUSY, 409 },     { ENOSPC, 503 }, { EROFS, 503 },  { EIO, 503 },
               { ECANCELED, 503 }, { EFBIG, 413 },  { EPROTO, 500 } };
 
-START_TEST(an_error_of_ours_has_its_status)
+EACH(an_error_of_ours_has_its_status, codes)
 {
     char line[60];
     struct client c = client_tcp(&box);
@@ -473,9 +464,8 @@ START_TEST(an_error_of_ours_has_its_status)
         ck_assert_ptr_nonnull(strstr(got.head, "Retry-After: "));
     client_close(&c);
 }
-END_TEST
 
-START_TEST(a_large_answer_arrives_whole)
+TEST(a_large_answer_arrives_whole)
 {
     struct client c = client_unix(&box);
     struct answer got = client_ask(&c, request_of(&box, "GET /v1/large?bytes=20000000", "", ""));
@@ -484,11 +474,10 @@ START_TEST(a_large_answer_arrives_whole)
     ck_assert_uint_eq(got.n_body, 20000000);
     client_close(&c);
 }
-END_TEST
 
 /* ---- later ---- */
 
-START_TEST(an_answer_may_come_later)
+TEST(an_answer_may_come_later)
 {
     struct client c = client_tcp(&box), other = client_tcp(&box);
     const char *ask = request_of(&box, "GET /v1/later", bearer(SCOPE_READ), "");
@@ -506,9 +495,8 @@ START_TEST(an_answer_may_come_later)
     client_close(&c);
     client_close(&other);
 }
-END_TEST
 
-START_TEST(a_client_that_left_does_not_matter)
+TEST(a_client_that_left_does_not_matter)
 {
     struct client c = client_tcp(&box);
     const char *ask = request_of(&box, "GET /v1/later", bearer(SCOPE_READ), "");
@@ -520,9 +508,8 @@ START_TEST(a_client_that_left_does_not_matter)
     reply_take(later, 200, "text/plain", strdup("gone"), 4);
     BOX_UNTIL(&box, http_stats(box.http).n_connections == 0);
 }
-END_TEST
 
-START_TEST(held_answers_leave_when_it_is_safe)
+TEST(held_answers_leave_when_it_is_safe)
 {
     struct client c[3];
     const char *ask = request_of(&box, "POST /v1/save", bearer(SCOPE_SUBMIT), "");
@@ -547,9 +534,8 @@ START_TEST(held_answers_leave_when_it_is_safe)
         client_close(&c[i]);
     }
 }
-END_TEST
 
-START_TEST(held_answers_become_503_when_it_failed)
+TEST(held_answers_become_503_when_it_failed)
 {
     struct client c = client_tcp(&box);
     const char *ask = request_of(&box, "POST /v1/save", bearer(SCOPE_SUBMIT), "");
@@ -567,9 +553,8 @@ START_TEST(held_answers_become_503_when_it_failed)
     ck_assert_ptr_null(strstr(got.head, "Location"));
     client_close(&c);
 }
-END_TEST
 
-START_TEST(the_end_answers_what_is_open)
+TEST(the_end_answers_what_is_open)
 {
     struct client asleep = client_tcp(&box), held = client_tcp(&box), listens = client_unix(&box);
     const char *ask = request_of(&box, "GET /v1/later", bearer(SCOPE_READ), "");
@@ -595,7 +580,6 @@ START_TEST(the_end_answers_what_is_open)
     client_close(&held);
     client_close(&listens);
 }
-END_TEST
 
 /* ---- streams ---- */
 
@@ -608,7 +592,7 @@ static void listen_to(struct client *c)
     BOX_UNTIL(&box, stream != NULL);
 }
 
-START_TEST(a_stream_goes_on_until_it_ends)
+TEST(a_stream_goes_on_until_it_ends)
 {
     struct client c = client_unix(&box);
 
@@ -629,9 +613,8 @@ START_TEST(a_stream_goes_on_until_it_ends)
     ck_assert_int_eq(http_stats(box.http).n_streams, 0);
     client_close(&c);
 }
-END_TEST
 
-START_TEST(a_listener_that_leaves_is_noticed)
+TEST(a_listener_that_leaves_is_noticed)
 {
     struct client c = client_unix(&box);
 
@@ -639,9 +622,8 @@ START_TEST(a_listener_that_leaves_is_noticed)
     client_close(&c);
     BOX_UNTIL(&box, (stream != NULL ? stream_write(stream, ":\n\n", 3) : (void)0, n_ended == 1));
 }
-END_TEST
 
-START_TEST(a_listener_that_does_not_read_is_cut)
+TEST(a_listener_that_does_not_read_is_cut)
 {
     struct client c = client_unix(&box);
     char *block = arena_alloc(&box.arena, 10000);
@@ -657,9 +639,8 @@ START_TEST(a_listener_that_does_not_read_is_cut)
     ck_assert_uint_eq(http_stats(box.http).n_cut, 1);
     client_close(&c);
 }
-END_TEST
 
-START_TEST(streams_may_not_take_all_connections)
+TEST(streams_may_not_take_all_connections)
 {
     struct client c[3];
 
@@ -673,7 +654,6 @@ START_TEST(streams_may_not_take_all_connections)
     for (int i = 0; i < 3; i++)
         client_close(&c[i]);
 }
-END_TEST
 
 /* ---- clients that dawdle ---- */
 
@@ -698,7 +678,7 @@ static void drip(struct client *c, const char *bytes)
     }
 }
 
-START_TEST(a_client_that_dawdles_is_cut)
+EACH(a_client_that_dawdles_is_cut, drips)
 {
     struct client c = client_tcp(&box);
     double began_s = clock_stopwatch_s();
@@ -710,9 +690,8 @@ START_TEST(a_client_that_dawdles_is_cut)
     ck_assert_uint_eq(http_stats(box.http).n_cut, 1);
     client_close(&c);
 }
-END_TEST
 
-START_TEST(a_client_that_reads_too_slowly_is_cut)
+TEST(a_client_that_reads_too_slowly_is_cut)
 {
     struct client c = client_unix(&box);
     const char *ask = request_of(&box, "GET /v1/large?bytes=2000000", "", "");
@@ -725,9 +704,8 @@ START_TEST(a_client_that_reads_too_slowly_is_cut)
     BOX_UNTIL(&box, http_stats(box.http).n_connections == 0);
     client_close(&c);
 }
-END_TEST
 
-START_TEST(a_handler_may_take_its_time)
+TEST(a_handler_may_take_its_time)
 {
     struct client c = client_tcp(&box);
     const char *ask = request_of(&box, "GET /v1/later", bearer(SCOPE_READ), "");
@@ -742,9 +720,8 @@ START_TEST(a_handler_may_take_its_time)
     ck_assert_int_eq(client_answer(&c).status, 200);
     client_close(&c);
 }
-END_TEST
 
-START_TEST(too_many_connections_wait_for_their_turn)
+TEST(too_many_connections_wait_for_their_turn)
 {
     struct client c[6];
 
@@ -763,9 +740,8 @@ START_TEST(too_many_connections_wait_for_their_turn)
     for (int i = 1; i < 6; i++)
         client_close(&c[i]);
 }
-END_TEST
 
-START_TEST(half_open_connections_do_not_keep_others_out)
+TEST(half_open_connections_do_not_keep_others_out)
 {
     enum { HALF = 40 };
     struct client half[HALF];
@@ -784,9 +760,8 @@ START_TEST(half_open_connections_do_not_keep_others_out)
     for (int i = 0; i < HALF; i++)
         client_close(&half[i]);
 }
-END_TEST
 
-START_TEST(who_guesses_tokens_is_limited_too)
+TEST(who_guesses_tokens_is_limited_too)
 {
     box.config.rate_max = 3;
     struct client c = client_tcp(&box);
@@ -800,9 +775,8 @@ START_TEST(who_guesses_tokens_is_limited_too)
         client_ask(&c, request_of(&box, "GET /v1/things/x", bearer(SCOPE_READ), "")).status, 200);
     client_close(&c);
 }
-END_TEST
 
-START_TEST(without_descriptors_it_serves_who_is_there_and_recovers)
+TEST(without_descriptors_it_serves_who_is_there_and_recovers)
 {
     struct client there = client_tcp(&box), newcomer = client_tcp(&box);
     struct rlimit was, none;
@@ -824,7 +798,6 @@ START_TEST(without_descriptors_it_serves_who_is_there_and_recovers)
     client_close(&there);
     client_close(&newcomer);
 }
-END_TEST
 
 /* ---- listening ---- */
 
@@ -837,7 +810,7 @@ static int try_listen(struct config *c, struct err *e)
     return rc;
 }
 
-START_TEST(a_socket_that_somebody_listens_to_is_left_alone)
+TEST(a_socket_that_somebody_listens_to_is_left_alone)
 {
     struct config c = box.config;
     struct err e = { 0 };
@@ -849,9 +822,8 @@ START_TEST(a_socket_that_somebody_listens_to_is_left_alone)
     ck_assert_int_eq(stat(box.sock, &after), 0);
     ck_assert_uint_eq(before.st_ino, after.st_ino);
 }
-END_TEST
 
-START_TEST(what_is_left_of_a_dead_daemon_is_replaced)
+TEST(what_is_left_of_a_dead_daemon_is_replaced)
 {
     char path[320];
     struct config c = box.config;
@@ -873,7 +845,6 @@ START_TEST(what_is_left_of_a_dead_daemon_is_replaced)
     ck_assert_int_eq(access(path, F_OK), 0);
     unlink(path);
 }
-END_TEST
 
 static const struct {
     const char *name, *listen, *cert, *key;
@@ -891,7 +862,7 @@ static const struct {
     { "a certificate that is none", "127.0.0.1:0", "/dev/null", "/dev/null", -EINVAL, "" },
 };
 
-START_TEST(where_to_listen)
+EACH(where_to_listen, listens)
 {
     struct config c = box.config;
     struct err e = { 0 };
@@ -905,9 +876,43 @@ START_TEST(where_to_listen)
     ck_assert_msg(rc == listens[_i].want, "%s: %d %s", listens[_i].name, rc, e.text);
     ck_assert_msg(strstr(e.text, listens[_i].says), "%s: %s", listens[_i].name, e.text);
 }
-END_TEST
+
+/* ---- auth anew ---- */
+
+TEST(new_tokens_count_at_once)
+{
+    struct client c = client_tcp(&box);
+    const char *ask = request_of(&box, "GET /v1/things/x", bearer(SCOPE_READ), "");
+    struct auth *fresh = NULL;
+    struct err e = { 0 };
+
+    ck_assert_int_eq(client_ask(&c, ask).status, 200);
+    struct client hears = client_tcp(&box), stays = client_unix(&box);
+    const char *hear = request_of(&box, "GET /v1/stream", bearer(SCOPE_READ), "");
+    ck_assert(client_send(&hears, hear, strlen(hear)));
+    BOX_UNTIL(&box, stream != NULL);
+    listen_to(&stays);
+    ck_assert_int_eq(file_write(box.tokens, "", 0, &e), 0);
+    ck_assert_msg(auth_open(&box.config, &fresh, &e) == 0, "%s", e.text);
+    http_use_auth(box.http, fresh);
+    auth_close(box.auth);
+    box.auth = fresh;
+    ck_assert_int_eq(client_ask(&c, ask).status, 401);
+    ck_assert_uint_eq(http_stats(box.http).n_unauthorised, 1);
+    BOX_UNTIL(&box, n_ended == 1);    // whose token is gone
+    ck_assert_int_eq(client_ask(&c, request_of(&box, "GET /open", "", "")).status, 200);
+    ck_assert_int_eq(box.http->auth_generation, 2);    // peers of the socket are asked about anew
+    ck_assert_int_eq(http_stats(box.http).n_streams, 1);
+    client_close(&hears);
+    client_close(&stays);
+    ck_assert_uint_eq(http_stats(box.http).by_class[2], 4);
+    ck_assert_uint_eq(http_stats(box.http).by_class[4], 1);
+    client_close(&c);
+}
 
 /* ---- TLS ---- */
+
+FIXTURE(prepare, tear_down)
 
 static size_t take_body(char *bytes, size_t n, size_t items, void *self)
 {
@@ -965,7 +970,7 @@ static bool make_certificate(const char *cert, const char *key)
     return status == 0;
 }
 
-START_TEST(tls_with_a_certificate_of_ours)
+TEST(tls_with_a_certificate_of_ours)
 {
     const char *cert = arena_printf(&box.arena, "%s/c.pem", box.dir);
     const char *key = arena_printf(&box.arena, "%s/k.pem", box.dir);
@@ -1001,9 +1006,8 @@ START_TEST(tls_with_a_certificate_of_ours)
     unlink(key);
     buf_release(&body);
 }
-END_TEST
 
-START_TEST(a_tls_client_that_stops_in_the_handshake_is_cut)
+TEST(a_tls_client_that_stops_in_the_handshake_is_cut)
 {
     const char *cert = arena_printf(&box.arena, "%s/c.pem", box.dir);
     const char *key = arena_printf(&box.arena, "%s/k.pem", box.dir);
@@ -1025,87 +1029,4 @@ START_TEST(a_tls_client_that_stops_in_the_handshake_is_cut)
     }
     unlink(cert);
     unlink(key);
-}
-END_TEST
-
-/* ---- auth anew ---- */
-
-START_TEST(new_tokens_count_at_once)
-{
-    struct client c = client_tcp(&box);
-    const char *ask = request_of(&box, "GET /v1/things/x", bearer(SCOPE_READ), "");
-    struct auth *fresh = NULL;
-    struct err e = { 0 };
-
-    ck_assert_int_eq(client_ask(&c, ask).status, 200);
-    struct client hears = client_tcp(&box), stays = client_unix(&box);
-    const char *hear = request_of(&box, "GET /v1/stream", bearer(SCOPE_READ), "");
-    ck_assert(client_send(&hears, hear, strlen(hear)));
-    BOX_UNTIL(&box, stream != NULL);
-    listen_to(&stays);
-    ck_assert_int_eq(file_write(box.tokens, "", 0, &e), 0);
-    ck_assert_msg(auth_open(&box.config, &fresh, &e) == 0, "%s", e.text);
-    http_use_auth(box.http, fresh);
-    auth_close(box.auth);
-    box.auth = fresh;
-    ck_assert_int_eq(client_ask(&c, ask).status, 401);
-    ck_assert_uint_eq(http_stats(box.http).n_unauthorised, 1);
-    BOX_UNTIL(&box, n_ended == 1);    // whose token is gone
-    ck_assert_int_eq(client_ask(&c, request_of(&box, "GET /open", "", "")).status, 200);
-    ck_assert_int_eq(box.http->auth_generation, 2);    // peers of the socket are asked about anew
-    ck_assert_int_eq(http_stats(box.http).n_streams, 1);
-    client_close(&hears);
-    client_close(&stays);
-    ck_assert_uint_eq(http_stats(box.http).by_class[2], 4);
-    ck_assert_uint_eq(http_stats(box.http).by_class[4], 1);
-    client_close(&c);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("http");
-    TCase *t = tcase_create("served");
-    TCase *tls = tcase_create("tls");
-
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_loop_test(t, refused_with_a_reason, 0, (int)(sizeof refusals / sizeof *refusals));
-    tcase_add_test(t, who_asks_too_often_is_told_when_to_come_back);
-    tcase_add_test(t, a_body_too_large_is_refused_before_it_comes);
-    tcase_add_test(t, a_body_in_chunks_is_put_together);
-    tcase_add_test(t, chunks_without_end_are_cut);
-    tcase_add_test(t, headers_too_large_are_refused);
-    tcase_add_loop_test(t, answered, 0, (int)(sizeof asks / sizeof *asks));
-    tcase_add_test(t, a_body_comes_with_its_caller_and_key);
-    tcase_add_test(t, the_peer_of_the_socket_is_known);
-    tcase_add_test(t, head_is_get_without_the_body);
-    tcase_add_test(t, requests_in_one_piece_are_answered_in_order);
-    tcase_add_loop_test(t, an_error_of_ours_has_its_status, 0, (int)(sizeof codes / sizeof *codes));
-    tcase_add_test(t, a_large_answer_arrives_whole);
-    tcase_add_test(t, an_answer_may_come_later);
-    tcase_add_test(t, a_client_that_left_does_not_matter);
-    tcase_add_test(t, held_answers_leave_when_it_is_safe);
-    tcase_add_test(t, held_answers_become_503_when_it_failed);
-    tcase_add_test(t, the_end_answers_what_is_open);
-    tcase_add_test(t, a_stream_goes_on_until_it_ends);
-    tcase_add_test(t, a_listener_that_leaves_is_noticed);
-    tcase_add_test(t, a_listener_that_does_not_read_is_cut);
-    tcase_add_test(t, streams_may_not_take_all_connections);
-    tcase_add_loop_test(t, a_client_that_dawdles_is_cut, 0, (int)(sizeof drips / sizeof *drips));
-    tcase_add_test(t, a_client_that_reads_too_slowly_is_cut);
-    tcase_add_test(t, a_handler_may_take_its_time);
-    tcase_add_test(t, too_many_connections_wait_for_their_turn);
-    tcase_add_test(t, half_open_connections_do_not_keep_others_out);
-    tcase_add_test(t, who_guesses_tokens_is_limited_too);
-    tcase_add_test(t, without_descriptors_it_serves_who_is_there_and_recovers);
-    tcase_add_test(t, a_socket_that_somebody_listens_to_is_left_alone);
-    tcase_add_test(t, what_is_left_of_a_dead_daemon_is_replaced);
-    tcase_add_loop_test(t, where_to_listen, 0, (int)(sizeof listens / sizeof *listens));
-    tcase_add_test(t, new_tokens_count_at_once);
-    suite_add_tcase(s, t);
-    tcase_add_checked_fixture(tls, prepare, tear_down);
-    tcase_add_test(tls, tls_with_a_certificate_of_ours);
-    tcase_add_test(tls, a_tls_client_that_stops_in_the_handshake_is_cut);
-    suite_add_tcase(s, tls);
-    return suite_run(s);
 }

@@ -77,7 +77,7 @@ static const struct {
     { "methods are in capitals", "get", "/v1/jobs", NULL, "GET, HEAD, POST" },
 };
 
-START_TEST(found)
+EACH(found, cases)
 {
     json_t *args = json_object();
     const char *allow = NULL;
@@ -99,7 +99,6 @@ START_TEST(found)
     free(text);
     json_decref(args);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -114,7 +113,7 @@ static const struct {
     { "%c3%bc", 6, 8, true, "\xc3\xbc" }, { "%c3", 3, 8, true, NULL },
 };
 
-START_TEST(escapes_are_undone)
+EACH(escapes_are_undone, escapes)
 {
     char out[8] = "";
     int n =
@@ -124,7 +123,6 @@ START_TEST(escapes_are_undone)
     if (n >= 0)
         ck_assert_str_eq(out, escapes[_i].want);
 }
-END_TEST
 
 /* What is at a path of keys and indices, "paths|/v1/jobs|get"; NULL: nothing. */
 static json_t *at(json_t *o, const char *path)
@@ -183,7 +181,7 @@ static const struct {
     { "components|schemas|ListQuery", NULL },
 };
 
-START_TEST(it_describes_itself)
+EACH(it_describes_itself, described)
 {
     json_t *o = route_openapi(table, N);
     json_t *v = at(o, described[_i].path);
@@ -194,7 +192,6 @@ START_TEST(it_describes_itself)
     free(text);
     json_decref(o);
 }
-END_TEST
 
 /* Every "$ref" below 'o' leads somewhere in 'root'. */
 static void check_references(json_t *root, json_t *o)
@@ -222,24 +219,10 @@ static void check_references(json_t *root, json_t *o)
     }
 }
 
-START_TEST(references_lead_somewhere)
+TEST(references_lead_somewhere)
 {
     json_t *o = route_openapi(table, N);
 
     check_references(o, o);
     json_decref(o);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("route");
-    TCase *t = tcase_create("route");
-
-    tcase_add_loop_test(t, found, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_loop_test(t, escapes_are_undone, 0, (int)(sizeof escapes / sizeof *escapes));
-    tcase_add_loop_test(t, it_describes_itself, 0, (int)(sizeof described / sizeof *described));
-    tcase_add_test(t, references_lead_somewhere);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -84,7 +84,7 @@ static const struct {
       "'any' wants an object, not a list" },
 };
 
-START_TEST(checked)
+EACH(checked, cases)
 {
     json_t *o = json_loads(cases[_i].given, JSON_DECODE_ANY, NULL);
     struct err e = { 0 };
@@ -96,7 +96,6 @@ START_TEST(checked)
         ck_assert_msg(strstr(e.text, cases[_i].says), "%s: %s", cases[_i].name, e.text);
     json_decref(o);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -131,7 +130,7 @@ static const struct {
     { "", NAN },
 };
 
-START_TEST(a_time_is_strict)
+EACH(a_time_is_strict, times)
 {
     json_t *v = json_string(times[_i].text);
     double got = schema_time_s(v);
@@ -140,7 +139,6 @@ START_TEST(a_time_is_strict)
                   times[_i].text, got);
     json_decref(v);
 }
-END_TEST
 
 static const struct {
     const char *field, *text, *want;    // as JSON; NULL: refused
@@ -173,7 +171,7 @@ static const struct {
     { "env", "x", NULL },
 };
 
-START_TEST(a_text_of_a_query_gets_its_type)
+EACH(a_text_of_a_query_gets_its_type, values)
 {
     struct err e = { 0 };
     json_t *v = schema_value(schema_find(&all, values[_i].field), values[_i].text, &e);
@@ -188,9 +186,8 @@ START_TEST(a_text_of_a_query_gets_its_type)
     json_decref(v);
     free(text);
 }
-END_TEST
 
-START_TEST(it_describes_itself)
+TEST(it_describes_itself)
 {
     static const char want[] =
         "{\"type\":\"object\",\"properties\":{"
@@ -212,19 +209,4 @@ START_TEST(it_describes_itself)
     free(text);
     json_decref(o);
     json_decref(whole);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("schema");
-    TCase *t = tcase_create("schema");
-
-    tcase_add_loop_test(t, checked, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_loop_test(t, a_time_is_strict, 0, (int)(sizeof times / sizeof *times));
-    tcase_add_loop_test(t, a_text_of_a_query_gets_its_type, 0,
-                        (int)(sizeof values / sizeof *values));
-    tcase_add_test(t, it_describes_itself);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

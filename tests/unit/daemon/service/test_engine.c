@@ -88,6 +88,8 @@ static void teardown(void)
     arena_release(&box.arena);
 }
 
+FIXTURE(setup, teardown)
+
 /* ---- asking ---- */
 
 /* The answer's status; its body is in 'said'. */
@@ -138,7 +140,7 @@ static int running(const char *name)
 
 /* ---- a job's life ---- */
 
-START_TEST(a_job_is_told_of_once_it_is_on_disk_then_started_and_its_end_journaled)
+TEST(a_job_is_told_of_once_it_is_on_disk_then_started_and_its_end_journaled)
 {
     ck_assert_double_eq(engine.grace_s, 7);
     const int job = running("one");
@@ -156,9 +158,8 @@ START_TEST(a_job_is_told_of_once_it_is_on_disk_then_started_and_its_end_journale
     ck_assert_ptr_nonnull(strstr(said, "\"two\""));
     ck_assert_int_eq(ask("GET /v1/jobs/s102", ""), 404);
 }
-END_TEST
 
-START_TEST(holds_releases_and_cancels_reach_it_in_their_order)
+TEST(holds_releases_and_cancels_reach_it_in_their_order)
 {
     engine.script = "start one slow\n";
     ck_assert_int_eq(submit("one"), 201);
@@ -179,9 +180,8 @@ START_TEST(holds_releases_and_cancels_reach_it_in_their_order)
     ck_assert(!engine.runs[0].is_there);
     ck_assert_int_eq(change("one", "hold"), 409);
 }
-END_TEST
 
-START_TEST(what_its_users_do_is_journaled)
+TEST(what_its_users_do_is_journaled)
 {
     running("one");
     running("two");
@@ -198,11 +198,10 @@ START_TEST(what_its_users_do_is_journaled)
     ck_assert_str_eq(s.base.ledger.state.jobs[2]->reason, "by memory's commands");
     ck_assert(!ASKED("cancel three"));    // it knows
 }
-END_TEST
 
 /* ---- faults ---- */
 
-START_TEST(an_order_that_is_refused_is_given_again)
+TEST(an_order_that_is_refused_is_given_again)
 {
     engine.script = "start one refuse\n";
     ck_assert_int_eq(submit("one"), 201);
@@ -211,9 +210,8 @@ START_TEST(an_order_that_is_refused_is_given_again)
     service_wake(&s);    // sooner than by itself
     UNTIL(state_of("one") == JOB_RUNNING);
 }
-END_TEST
 
-START_TEST(where_it_cannot_put_a_job_that_is_not_tried_again)
+TEST(where_it_cannot_put_a_job_that_is_not_tried_again)
 {
     engine.script = "start one cannot\n";
     ck_assert_int_eq(submit("one"), 201);
@@ -224,9 +222,8 @@ START_TEST(where_it_cannot_put_a_job_that_is_not_tried_again)
     ck_assert_int_eq(s.cycle.n_refusals, 1);
     ck_assert_int_ne(s.cycle.refusals[0].node, node);
 }
-END_TEST
 
-START_TEST(an_engine_that_dies_is_said_to_be_down_and_serves_again)
+TEST(an_engine_that_dies_is_said_to_be_down_and_serves_again)
 {
     running("one");
     engine.script = "start two die\n";
@@ -242,9 +239,8 @@ START_TEST(an_engine_that_dies_is_said_to_be_down_and_serves_again)
     service_wake(&s);
     UNTIL(state_of("two") == JOB_RUNNING);
 }
-END_TEST
 
-START_TEST(what_ran_when_the_daemon_went_is_told_again)
+TEST(what_ran_when_the_daemon_went_is_told_again)
 {
     running("one");
     service_close(&s);
@@ -253,9 +249,8 @@ START_TEST(what_ran_when_the_daemon_went_is_told_again)
     memory_end(&engine, 0, NOTICE_FINISHED, NULL);
     UNTIL(state_of("one") == JOB_FINISHED);
 }
-END_TEST
 
-START_TEST(a_node_that_goes_takes_no_jobs_until_it_is_back)
+TEST(a_node_that_goes_takes_no_jobs_until_it_is_back)
 {
     const int job = running("one");
     const int gone = s.base.ledger.state.gpus[engine.runs[job].gpus[0]].node;
@@ -271,9 +266,8 @@ START_TEST(a_node_that_goes_takes_no_jobs_until_it_is_back)
     memory_node(&engine, gone, NODE_UP);
     UNTIL(state_of("two") == JOB_RUNNING);
 }
-END_TEST
 
-START_TEST(a_turn_that_the_disk_refuses_is_undone_and_nothing_of_it_is_ordered)
+TEST(a_turn_that_the_disk_refuses_is_undone_and_nothing_of_it_is_ordered)
 {
     sqlite3 *other;
 
@@ -296,11 +290,10 @@ START_TEST(a_turn_that_the_disk_refuses_is_undone_and_nothing_of_it_is_ordered)
     ck_assert_int_eq(submit("two"), 201);
     UNTIL(ASKED("new two"));
 }
-END_TEST
 
 /* ---- what it cannot do at all ---- */
 
-START_TEST(who_only_watches_is_given_no_orders)
+TEST(who_only_watches_is_given_no_orders)
 {
     service_close(&s);
     only_watches = "memory only watches";
@@ -309,9 +302,8 @@ START_TEST(who_only_watches_is_given_no_orders)
     ck_assert_ptr_nonnull(strstr(said, "memory only watches"));
     ck_assert_int_eq(change("one", "cancel"), 409);
 }
-END_TEST
 
-START_TEST(an_engine_that_does_not_open_keeps_the_daemon_from_starting)
+TEST(an_engine_that_does_not_open_keeps_the_daemon_from_starting)
 {
     const struct engine how = { open_memory, "memory" };
 
@@ -321,26 +313,4 @@ START_TEST(an_engine_that_does_not_open_keeps_the_daemon_from_starting)
     ck_assert_str_eq(e.text, "there is no memory");
     unsetenv("NO_MEMORY");
     open_service();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *all = suite_create("daemon/service/engine");
-    TCase *t = tcase_create("a third engine");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_job_is_told_of_once_it_is_on_disk_then_started_and_its_end_journaled);
-    tcase_add_test(t, holds_releases_and_cancels_reach_it_in_their_order);
-    tcase_add_test(t, what_its_users_do_is_journaled);
-    tcase_add_test(t, an_order_that_is_refused_is_given_again);
-    tcase_add_test(t, where_it_cannot_put_a_job_that_is_not_tried_again);
-    tcase_add_test(t, an_engine_that_dies_is_said_to_be_down_and_serves_again);
-    tcase_add_test(t, what_ran_when_the_daemon_went_is_told_again);
-    tcase_add_test(t, a_node_that_goes_takes_no_jobs_until_it_is_back);
-    tcase_add_test(t, a_turn_that_the_disk_refuses_is_undone_and_nothing_of_it_is_ordered);
-    tcase_add_test(t, who_only_watches_is_given_no_orders);
-    tcase_add_test(t, an_engine_that_does_not_open_keeps_the_daemon_from_starting);
-    suite_add_tcase(all, t);
-    return suite_run(all);
 }

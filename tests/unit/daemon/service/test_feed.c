@@ -56,6 +56,8 @@ static void tear_down(void)
     box_close(&box);
 }
 
+FIXTURE(set_up, tear_down)
+
 /* Journal one event of a job; not told yet. */
 static int64_t journal(const char *kind, const char *body)
 {
@@ -120,7 +122,7 @@ static int count(const struct client *c, const char *word)
     return n;
 }
 
-START_TEST(a_listener_hears_what_happens_from_now_on)
+TEST(a_listener_hears_what_happens_from_now_on)
 {
     happen(3);
     struct client c = listen_to("GET /v1/events");
@@ -134,9 +136,8 @@ START_TEST(a_listener_hears_what_happens_from_now_on)
                                  "data: {\"time_s\":1.500000,\"job\":0,\"steps_done\":0}\n\n"));
     client_close(&c);
 }
-END_TEST
 
-START_TEST(what_was_missed_comes_from_the_journal_in_order)
+TEST(what_was_missed_comes_from_the_journal_in_order)
 {
     happen(2000);
     struct client c = listen_to("GET /v1/events?after=10");
@@ -156,9 +157,8 @@ START_TEST(what_was_missed_comes_from_the_journal_in_order)
     }
     client_close(&c);
 }
-END_TEST
 
-START_TEST(a_sequence_number_of_the_future_is_now)
+TEST(a_sequence_number_of_the_future_is_now)
 {
     happen(3);
     struct client c = listen_to("GET /v1/events?after=99");
@@ -167,9 +167,8 @@ START_TEST(a_sequence_number_of_the_future_is_now)
     BOX_UNTIL(&box, (client_take(&c), has_id(&c, 4)));
     client_close(&c);
 }
-END_TEST
 
-START_TEST(one_job_alone)
+TEST(one_job_alone)
 {
     struct job_spec spec = {
         .name = "b", .steps = 10, .deadline_s = NAN, .n_gpus = 1, .max_gpus = 1
@@ -199,9 +198,8 @@ START_TEST(one_job_alone)
     ck_assert(has_id(&c, 2));
     client_close(&c);
 }
-END_TEST
 
-START_TEST(a_submission_is_told_without_its_secrets)
+TEST(a_submission_is_told_without_its_secrets)
 {
     struct client c = listen_to("GET /v1/events");
     struct err e = { 0 };
@@ -220,9 +218,8 @@ START_TEST(a_submission_is_told_without_its_secrets)
     ck_assert_ptr_null(strstr(c.in, "s3cret"));
     client_close(&c);
 }
-END_TEST
 
-START_TEST(what_is_not_on_disk_is_not_told)
+TEST(what_is_not_on_disk_is_not_told)
 {
     struct client c = listen_to("GET /v1/events");
     struct err e = { 0 };
@@ -242,9 +239,8 @@ START_TEST(what_is_not_on_disk_is_not_told)
     client_close(&c);
     client_close(&late);
 }
-END_TEST
 
-START_TEST(a_slow_listener_falls_behind_and_loses_nothing)
+TEST(a_slow_listener_falls_behind_and_loses_nothing)
 {
     enum { N = 10000 };    // some 1 MB: more than the socket and the stream hold
     struct client c = listen_to("GET /v1/events");
@@ -259,9 +255,8 @@ START_TEST(a_slow_listener_falls_behind_and_loses_nothing)
     ck_assert_uint_eq(http_stats(box.http).n_cut, 0);
     client_close(&c);
 }
-END_TEST
 
-START_TEST(listeners_come_and_go)
+TEST(listeners_come_and_go)
 {
     struct client c[5];
 
@@ -278,9 +273,8 @@ START_TEST(listeners_come_and_go)
         client_close(&c[i]);
     }
 }
-END_TEST
 
-START_TEST(http_may_end_before_the_feed)
+TEST(http_may_end_before_the_feed)
 {
     struct client c = listen_to("GET /v1/events");
 
@@ -290,24 +284,4 @@ START_TEST(http_may_end_before_the_feed)
     happen(1);    // nobody hears it
     box_turn(&box);
     client_close(&c);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("feed");
-    TCase *t = tcase_create("feed");
-
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, a_listener_hears_what_happens_from_now_on);
-    tcase_add_test(t, what_was_missed_comes_from_the_journal_in_order);
-    tcase_add_test(t, a_sequence_number_of_the_future_is_now);
-    tcase_add_test(t, one_job_alone);
-    tcase_add_test(t, a_submission_is_told_without_its_secrets);
-    tcase_add_test(t, what_is_not_on_disk_is_not_told);
-    tcase_add_test(t, a_slow_listener_falls_behind_and_loses_nothing);
-    tcase_add_test(t, listeners_come_and_go);
-    tcase_add_test(t, http_may_end_before_the_feed);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

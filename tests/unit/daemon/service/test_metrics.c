@@ -54,6 +54,8 @@ static void teardown(void)
     world_release(&world);
 }
 
+FIXTURE(setup, teardown)
+
 static const char *print(void)
 {
     buf_clear(&page);
@@ -229,7 +231,7 @@ static void has(const char *line)
 
 /* ---- */
 
-START_TEST(every_line_is_one_that_prometheus_reads)
+TEST(every_line_is_one_that_prometheus_reads)
 {
     histogram_add(&service.metrics.decision_s, .002);
     histogram_add(&service.metrics.decision_s, 5);
@@ -239,9 +241,8 @@ START_TEST(every_line_is_one_that_prometheus_reads)
     read_page(print());
     ck_assert_int_gt(n_families, 30);
 }
-END_TEST
 
-START_TEST(jobs_joules_and_the_build_are_told)
+TEST(jobs_joules_and_the_build_are_told)
 {
     has("gogh_jobs{state=\"running\"} 1\n");
     has("gogh_jobs{state=\"waiting\"} 1\n");
@@ -260,32 +261,28 @@ START_TEST(jobs_joules_and_the_build_are_told)
     has("gogh_repricing_seconds_count 1\n");
     has("process_start_time_seconds 50\n");
 }
-END_TEST
 
-START_TEST(joules_of_before_are_not_told_until_they_are_known)
+TEST(joules_of_before_are_not_told_until_they_are_known)
 {
     service.has_earlier_usage = false;
     ck_assert_ptr_null(strstr(print(), "gogh_owner_energy_joules_total"));
     service.has_earlier_usage = true;
     has("gogh_owner_energy_joules_total{owner=\"ada\"} 1000\n");
 }
-END_TEST
 
-START_TEST(labels_are_escaped)
+TEST(labels_are_escaped)
 {
     has("gogh_owner_energy_joules_total{owner=\"b\\\\o\\\"b\"} 0\n");
 }
-END_TEST
 
-START_TEST(jobs_have_labels_only_where_configured)
+TEST(jobs_have_labels_only_where_configured)
 {
     ck_assert_ptr_null(strstr(print(), "gogh_job_energy_joules_total"));
     service.config.has_job_labels = true;
     has("gogh_job_energy_joules_total{job=\"a\",owner=\"ada\",workload=\"w\"} 1000\n");
 }
-END_TEST
 
-START_TEST(the_prediction_error_is_a_mean)
+TEST(the_prediction_error_is_a_mean)
 {
     has("gogh_prediction_error_ratio NaN\n");
     service.metrics.n_measurements = 4;
@@ -295,7 +292,6 @@ START_TEST(the_prediction_error_is_a_mean)
     has("gogh_prediction_abs_error_ratio_count 4\n");
     has("gogh_prediction_covered_total 3\n");
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -308,7 +304,7 @@ static const struct {
     { "above the last", 31, METRIC_BUCKETS - 1 },
 };
 
-START_TEST(each_observation_is_in_one_bucket)
+EACH(each_observation_is_in_one_bucket, observed)
 {
     struct histogram h = { 0 };
 
@@ -317,23 +313,4 @@ START_TEST(each_observation_is_in_one_bucket)
         ck_assert_msg(h.counts[i] == (i == observed[_i].want), "%s: bucket %d", observed[_i].name,
                       i);
     ck_assert_double_eq(h.sum, observed[_i].v);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("metrics");
-    TCase *t = tcase_create("metrics");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, every_line_is_one_that_prometheus_reads);
-    tcase_add_test(t, jobs_joules_and_the_build_are_told);
-    tcase_add_test(t, joules_of_before_are_not_told_until_they_are_known);
-    tcase_add_test(t, labels_are_escaped);
-    tcase_add_test(t, jobs_have_labels_only_where_configured);
-    tcase_add_test(t, the_prediction_error_is_a_mean);
-    tcase_add_loop_test(t, each_observation_is_in_one_bucket, 0,
-                        sizeof observed / sizeof *observed);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
