@@ -179,7 +179,7 @@ struct told {
     int gpu;    // the first
 };
 
-struct box {
+static struct box {    // of the test
     struct world world;
     struct loop *loop;
     struct energy *energy;
@@ -191,7 +191,7 @@ struct box {
     int n_news;
     struct told told[64];
     int n_told;
-};
+} box;
 
 static double model_w(void *self, int gpu)
 {
@@ -208,19 +208,20 @@ static double alone_speed(void *self, int job, int gpu)
 
 static void count_news(void *self)
 {
-    ((struct box *)self)->n_news++;
+    (void)self;
+    box.n_news++;
 }
 
-static struct watch_setup setup_of(struct box *b)
+static struct watch_setup usual_setup(void)
 {
-    return (struct watch_setup){ .loop = b->loop,
-                                 .clock = &b->clock,
-                                 .state = &b->world.ledger.state,
-                                 .catalog = &b->world.catalog,
+    return (struct watch_setup){ .loop = box.loop,
+                                 .clock = &box.clock,
+                                 .state = &box.world.ledger.state,
+                                 .catalog = &box.world.catalog,
                                  .executor = &fake_executor,
                                  .devices = (struct devices *)devices,
-                                 .energy = b->energy,
-                                 .socket = b->path,
+                                 .energy = box.energy,
+                                 .socket = box.path,
                                  .power_s = 5,
                                  .warmup_s = 10,
                                  .report_s = 30,
@@ -228,9 +229,25 @@ static struct watch_setup setup_of(struct box *b)
                                  .alone_speed = alone_speed };
 }
 
-static void box_begin(struct box *b, const char *more)
+static void box_watch(const struct watch_setup *s)
 {
-    *b = (struct box){ .clock = clock_real() };
+    struct err e = { 0 };
+
+    ck_assert_msg(watch_create(s, &box.watch, &e) == 0, "%s", e.text);
+    watch_on_news(box.watch, count_news, NULL);
+}
+
+/* Another watch, of a world that has more in it. */
+static void box_watch_anew(const char *more, const struct watch_setup *s)
+{
+    watch_destroy(box.watch);
+    world_add(&box.world, more);
+    box_watch(s);
+}
+
+static void box_open(void)
+{
+    box = (struct box){ .clock = clock_real() };
     stopwatch_s = 1000;
     wall_s = 1e6;
     executor = (struct fake){ .run = { -1, -1, -1 } };
@@ -238,97 +255,85 @@ static void box_begin(struct box *b, const char *more)
         device_w[i] = 200;
         device_j[i] = NAN;
     }
-    world_init(&b->world, box_text);
-    world_add(&b->world, more);
-    ck_assert_int_eq(loop_create(&b->loop, NULL), 0);
-    b->energy = energy_create(&b->world.ledger.state, &b->world.catalog);
-    b->dir = scratch_make();
-    snprintf(b->path, sizeof b->path, "%s/reports", b->dir);
-    b->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    world_init(&box.world, box_text);
+    ck_assert_int_eq(loop_create(&box.loop, NULL), 0);
+    box.energy = energy_create(&box.world.ledger.state, &box.world.catalog);
+    box.dir = scratch_make();
+    snprintf(box.path, sizeof box.path, "%s/reports", box.dir);
+    box.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    struct watch_setup s = usual_setup();
+    box_watch(&s);
 }
 
-static void box_watch(struct box *b, const struct watch_setup *s)
+static void box_close(void)
 {
-    struct err e = { 0 };
-
-    ck_assert_msg(watch_create(s, &b->watch, &e) == 0, "%s", e.text);
-    watch_on_news(b->watch, count_news, b);
+    watch_destroy(box.watch);
+    loop_settle(box.loop, 600);
+    loop_destroy(box.loop);
+    energy_destroy(box.energy);
+    close(box.fd);
+    ck_assert(access(box.path, F_OK) != 0);
+    scratch_remove(box.dir);
+    world_release(&box.world);
 }
 
-static void box_open(struct box *b)
-{
-    box_begin(b, "");
-    struct watch_setup s = setup_of(b);
-    box_watch(b, &s);
-}
+FIXTURE(box_open, box_close)
 
-static void box_close(struct box *b)
-{
-    watch_destroy(b->watch);
-    loop_settle(b->loop, 600);
-    loop_destroy(b->loop);
-    energy_destroy(b->energy);
-    close(b->fd);
-    ck_assert(access(b->path, F_OK) != 0);
-    scratch_remove(b->dir);
-    world_release(&b->world);
-}
-
-static void send_text(struct box *b, const char *text)
+static void send_text(const char *text)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
 
-    snprintf(to.sun_path, sizeof to.sun_path, "%s", b->path);
-    ck_assert_int_eq(sendto(b->fd, text, strlen(text), 0, (struct sockaddr *)&to, sizeof to),
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", box.path);
+    ck_assert_int_eq(sendto(box.fd, text, strlen(text), 0, (struct sockaddr *)&to, sizeof to),
                      (ssize_t)strlen(text));
 }
 
-static void report(struct box *b, int job, const char *keys)
+static void report(int job, const char *keys)
 {
     char text[256];
 
     snprintf(text, sizeof text, "gogh1 %d %d %s %.0f%s", job, executor.run[job], secret_of(job),
-             b->steps[job], keys);
-    send_text(b, text);
+             box.steps[job], keys);
+    send_text(text);
 }
 
-static void turn(struct box *b)
+static void turn(void)
 {
-    ck_assert_int_eq(loop_turn(b->loop, 0, NULL), 0);
+    ck_assert_int_eq(loop_turn(box.loop, 0, NULL), 0);
 }
 
 /* What the sensor has to tell, taken in. */
-static void listen_all(struct box *b)
+static void listen_all(void)
 {
-    struct sensor s = watch_sensor(b->watch);
+    struct sensor s = watch_sensor(box.watch);
     struct observation o;
     struct finding f;
 
     while (s.next(s.self, &o) == 1) {
-        ck_assert_int_lt(b->n_told, 64);
-        b->told[b->n_told++] = (struct told){ o, o.n_gpus ? o.gpus[0] : -1 };
-        monitor_read(&o, &b->world.ledger.state, &f);
+        ck_assert_int_lt(box.n_told, 64);
+        box.told[box.n_told++] = (struct told){ o, o.n_gpus ? o.gpus[0] : -1 };
+        monitor_read(&o, &box.world.ledger.state, &f);
         if (f.has_event)
-            world_apply(&b->world, &f.event);
+            world_apply(&box.world, &f.event);
         s.done(s.self);
     }
 }
 
 /* 'n' seconds go by; jobs with a rate say how far they are, and it is listened to. */
-static void pass(struct box *b, int n)
+static void pass(int n)
 {
     for (int i = 0; i < n; i++) {
         stopwatch_s++;
         wall_s++;
         for (int j = 0; j < JOBS; j++) {
-            b->steps[j] += b->rate[j];
+            box.steps[j] += box.rate[j];
             device_j[j] += device_w[j];
-            if (b->rate[j] > 0)
-                report(b, j, "");
+            if (box.rate[j] > 0)
+                report(j, "");
         }
-        turn(b);
-        loop_settle(b->loop, 600);
-        listen_all(b);
+        turn();
+        loop_settle(box.loop, 600);
+        listen_all();
     }
 }
 
@@ -342,45 +347,45 @@ static void notice_put(const struct run_notice *n)
 
 static const int gpu_sets[][2] = { { 0, 1 }, { 1, 2 }, { 2, 0 } };
 
-static void start(struct box *b, int job, int gpu, double rate)
+static void start(int job, int gpu, double rate)
 {
     executor.run[job]++;
-    b->rate[job] = rate;
+    box.rate[job] = rate;
     notice_put(&(struct run_notice){
         .kind = NOTICE_STARTED, .job = job, .n_gpus = 1 + (job == C), .gpus = gpu_sets[gpu] });
-    listen_all(b);
+    listen_all();
 }
 
-static void end(struct box *b, int job, enum notice_kind kind, const char *reason)
+static void end(int job, enum notice_kind kind, const char *reason)
 {
-    b->rate[job] = 0;
-    const struct job *j = b->world.ledger.state.jobs[job];
+    box.rate[job] = 0;
+    const struct job *j = box.world.ledger.state.jobs[job];
     notice_put(&(struct run_notice){ .kind = kind,
                                      .job = job,
                                      .n_gpus = j->n_held,
                                      .gpus = gpu_sets[j->gpus[0]],
                                      .reason = reason });
-    listen_all(b);
+    listen_all();
 }
 
 /* The nth thing told of a kind, or NULL. */
-static const struct told *find(const struct box *b, enum observation_kind kind, int job, int nth)
+static const struct told *find(enum observation_kind kind, int job, int nth)
 {
-    for (int i = 0; i < b->n_told; i++) {
-        const struct observation *o = &b->told[i].seen;
+    for (int i = 0; i < box.n_told; i++) {
+        const struct observation *o = &box.told[i].seen;
         if (o->kind == kind && o->job == job && nth-- == 0)
-            return &b->told[i];
+            return &box.told[i];
     }
     return NULL;
 }
 
 /* The first measurement without a neighbour. */
-static const struct told *find_alone(const struct box *b, int job)
+static const struct told *find_alone(int job)
 {
-    for (int i = 0; i < b->n_told; i++) {
-        const struct observation *o = &b->told[i].seen;
+    for (int i = 0; i < box.n_told; i++) {
+        const struct observation *o = &box.told[i].seen;
         if (o->kind == OBS_WINDOW && o->job == job && o->steps > 0 && o->n_neighbours == 0)
-            return &b->told[i];
+            return &box.told[i];
     }
     ck_abort_msg("job %d was never measured alone", job);
 }
@@ -392,16 +397,13 @@ static double speed_of(const struct told *t)
 
 /* ---- windows ---- */
 
-START_TEST(a_steady_job_is_told_every_report_s)
+TEST(a_steady_job_is_told_every_report_s)
 {
-    struct box b;
-
-    box_open(&b);
-    start(&b, A, 0, 5);
-    pass(&b, 110);
-    ck_assert_int_eq(b.told[0].seen.kind, OBS_STARTED);
+    start(A, 0, 5);
+    pass(110);
+    ck_assert_int_eq(box.told[0].seen.kind, OBS_STARTED);
     for (int i = 0; i < 2; i++) {
-        const struct told *t = find(&b, OBS_WINDOW, A, i);
+        const struct told *t = find(OBS_WINDOW, A, i);
         ck_assert(t);
         ck_assert_double_eq_tol(speed_of(t), 5, 1e-6);
         ck_assert(t->seen.noise > 0 && t->seen.noise < .02);
@@ -411,144 +413,111 @@ START_TEST(a_steady_job_is_told_every_report_s)
         ck_assert_int_eq(t->seen.n_neighbours, 0);
         ck_assert(isnan(t->seen.watts));    // modelled: learning from that would be circular
     }
-    ck_assert_int_eq((int)watch_stats(b.watch).n_windows, 3);
-    ck_assert_double_eq(b.world.ledger.state.jobs[A]->pace, 5);
-    ck_assert_int_gt(b.n_news, 2);
-    box_close(&b);
+    ck_assert_int_eq((int)watch_stats(box.watch).n_windows, 3);
+    ck_assert_double_eq(box.world.ledger.state.jobs[A]->pace, 5);
+    ck_assert_int_gt(box.n_news, 2);
 }
-END_TEST
 
-START_TEST(a_neighbour_ends_the_window_and_is_named_in_the_next)
+TEST(a_neighbour_ends_the_window_and_is_named_in_the_next)
 {
-    struct box b;
-
-    box_open(&b);
-    start(&b, A, 0, 5);
-    pass(&b, 30);
-    start(&b, B, 0, 3);
-    const struct told *alone = find(&b, OBS_WINDOW, A, 0);
-    ck_assert(alone && find(&b, OBS_STARTED, B, 0) == alone + 1);
+    start(A, 0, 5);
+    pass(30);
+    start(B, 0, 3);
+    const struct told *alone = find(OBS_WINDOW, A, 0);
+    ck_assert(alone && find(OBS_STARTED, B, 0) == alone + 1);
     ck_assert_int_eq(alone->seen.n_neighbours, 0);
-    b.rate[A] = 2;
-    pass(&b, 60);
-    const struct told *beside = find(&b, OBS_WINDOW, A, 1);
+    box.rate[A] = 2;
+    pass(60);
+    const struct told *beside = find(OBS_WINDOW, A, 1);
     ck_assert(beside);
     ck_assert_double_eq_tol(speed_of(beside), 2, 1e-6);
     ck_assert_int_eq(beside->seen.n_neighbours, 1);
     ck_assert_int_eq(beside->seen.neighbours[0], B);
-    ck_assert_double_eq_tol(speed_of(find(&b, OBS_WINDOW, B, 0)), 3, 1e-6);
-    box_close(&b);
+    ck_assert_double_eq_tol(speed_of(find(OBS_WINDOW, B, 0)), 3, 1e-6);
 }
-END_TEST
 
-START_TEST(the_last_window_comes_before_the_end)
+TEST(the_last_window_comes_before_the_end)
 {
-    struct box b;
-
-    box_open(&b);
-    start(&b, A, 0, 5);
-    pass(&b, 25);
-    b.steps[A] = 128;
-    report(&b, A, "");    // its last words, in the same moment
-    end(&b, A, NOTICE_FINISHED, NULL);
-    const struct told *window = find(&b, OBS_WINDOW, A, 0);
-    ck_assert(window && find(&b, OBS_FINISHED, A, 0) == window + 1);
+    start(A, 0, 5);
+    pass(25);
+    box.steps[A] = 128;
+    report(A, "");    // its last words, in the same moment
+    end(A, NOTICE_FINISHED, NULL);
+    const struct told *window = find(OBS_WINDOW, A, 0);
+    ck_assert(window && find(OBS_FINISHED, A, 0) == window + 1);
     ck_assert_double_eq(window[1].seen.steps_done, 128);
-    ck_assert_int_eq((int)watch_stats(b.watch).n_bad, 0);
-    ck_assert(!watch_job(b.watch, A, &(struct watch_job){ 0 }));
-    box_close(&b);
+    ck_assert_int_eq((int)watch_stats(box.watch).n_bad, 0);
+    ck_assert(!watch_job(box.watch, A, &(struct watch_job){ 0 }));
 }
-END_TEST
 
-START_TEST(what_changes_all_the_time_is_told_without_a_measurement)
+TEST(what_changes_all_the_time_is_told_without_a_measurement)
 {
-    struct box b;
-
-    box_open(&b);
-    start(&b, A, 0, 5);
+    start(A, 0, 5);
     for (int i = 0; i < 8; i++) {
-        start(&b, B, 0, 0);
-        pass(&b, 9);
-        end(&b, B, NOTICE_STOPPED, NULL);
-        pass(&b, 9);
+        start(B, 0, 0);
+        pass(9);
+        end(B, NOTICE_STOPPED, NULL);
+        pass(9);
     }
-    const struct told *t = find(&b, OBS_WINDOW, A, 1);
+    const struct told *t = find(OBS_WINDOW, A, 1);
     ck_assert(t);
     ck_assert_double_eq(t->seen.from_s, t->seen.time_s);
-    ck_assert_double_gt(b.world.ledger.state.jobs[A]->steps_done, 400);
-    ck_assert_int_eq((int)watch_stats(b.watch).n_windows, 0);
-    box_close(&b);
+    ck_assert_double_gt(box.world.ledger.state.jobs[A]->steps_done, 400);
+    ck_assert_int_eq((int)watch_stats(box.watch).n_windows, 0);
 }
-END_TEST
 
-START_TEST(a_job_that_never_reports_runs_on_and_its_speed_is_unknown)
+TEST(a_job_that_never_reports_runs_on_and_its_speed_is_unknown)
 {
-    struct box b;
     struct watch_job j;
 
-    box_open(&b);
-    start(&b, A, 0, 0);
-    pass(&b, 100);
-    ck_assert(watch_job(b.watch, A, &j));
+    start(A, 0, 0);
+    pass(100);
+    ck_assert(watch_job(box.watch, A, &j));
     ck_assert(!j.has_reported && isnan(j.speed) && isnan(j.heard_s));
     ck_assert_double_eq(j.watts, 100);
-    ck_assert_int_eq(b.n_told, 1);
-    box_close(&b);
+    ck_assert_int_eq(box.n_told, 1);
 }
-END_TEST
 
-START_TEST(a_clock_that_is_set_changes_no_length)
+TEST(a_clock_that_is_set_changes_no_length)
 {
-    struct box b;
-
-    box_open(&b);
-    start(&b, A, 0, 5);
-    pass(&b, 30);
-    double before_j = energy_total_j(b.energy);
+    start(A, 0, 5);
+    pass(30);
+    double before_j = energy_total_j(box.energy);
     wall_s += 1e5;
-    pass(&b, 5);
-    ck_assert_double_lt(energy_total_j(b.energy) - before_j, 15 * 303);
+    pass(5);
+    ck_assert_double_lt(energy_total_j(box.energy) - before_j, 15 * 303);
     wall_s -= 2e5;
-    pass(&b, 75);
+    pass(75);
     for (int i = 0; i < 2; i++)
-        ck_assert_double_eq_tol(speed_of(find(&b, OBS_WINDOW, A, i)), 5, 1e-3);
-    ck_assert_double_eq_tol(find(&b, OBS_WINDOW, A, 1)->seen.time_s, wall_s, 60);
-    ck_assert_double_lt(energy_total_j(b.energy), 111 * 303);
-    box_close(&b);
+        ck_assert_double_eq_tol(speed_of(find(OBS_WINDOW, A, i)), 5, 1e-3);
+    ck_assert_double_eq_tol(find(OBS_WINDOW, A, 1)->seen.time_s, wall_s, 60);
+    ck_assert_double_lt(energy_total_j(box.energy), 111 * 303);
 }
-END_TEST
 
-START_TEST(what_is_not_listened_to_does_not_spoil_a_window)
+TEST(what_is_not_listened_to_does_not_spoil_a_window)
 {
-    struct box b;
-
-    box_open(&b);
-    start(&b, A, 0, 5);
-    pass(&b, 30);
+    start(A, 0, 5);
+    pass(30);
     executor.run[B]++;
     notice_put(
         &(struct run_notice){ .kind = NOTICE_STARTED, .job = B, .n_gpus = 1, .gpus = gpu_sets[0] });
     for (int i = 0; i < 20; i++) {    // nobody listens, and A is slower beside B
         stopwatch_s++;
         wall_s++;
-        b.steps[A] += 1;
-        report(&b, A, "");
-        turn(&b);
+        box.steps[A] += 1;
+        report(A, "");
+        turn();
     }
-    listen_all(&b);
-    ck_assert_double_eq_tol(speed_of(find(&b, OBS_WINDOW, A, 0)), 5, 1e-6);
-    ck_assert_int_eq(find(&b, OBS_WINDOW, A, 0)->seen.n_neighbours, 0);
-    box_close(&b);
+    listen_all();
+    ck_assert_double_eq_tol(speed_of(find(OBS_WINDOW, A, 0)), 5, 1e-6);
+    ck_assert_int_eq(find(OBS_WINDOW, A, 0)->seen.n_neighbours, 0);
 }
-END_TEST
 
-START_TEST(news_stay_until_they_are_safe)
+TEST(news_stay_until_they_are_safe)
 {
-    struct box b;
     struct observation once, twice;
 
-    box_open(&b);
-    struct sensor s = watch_sensor(b.watch);
+    struct sensor s = watch_sensor(box.watch);
     ck_assert_int_eq(s.next(s.self, &once), 0);
     executor.run[A]++;
     notice_put(&(struct run_notice){
@@ -562,212 +531,174 @@ START_TEST(news_stay_until_they_are_safe)
     s.done(s.self);
     ck_assert_int_eq(executor.first, 1);
     ck_assert_int_eq(s.next(s.self, &once), 0);
-    box_close(&b);
 }
-END_TEST
 
-START_TEST(jobs_that_run_already_are_watched_from_the_start)
+TEST(jobs_that_run_already_are_watched_from_the_start)
 {
-    struct box b;
-
-    box_begin(&b, "start a 0\nstart b 0\n");
     executor.run[A] = executor.run[B] = 0;
-    struct watch_setup s = setup_of(&b);
-    box_watch(&b, &s);
-    b.rate[A] = 4;
-    pass(&b, 60);
-    ck_assert_double_eq_tol(speed_of(find(&b, OBS_WINDOW, A, 0)), 4, 1e-6);
-    ck_assert_int_eq(find(&b, OBS_WINDOW, A, 0)->seen.neighbours[0], B);
-    box_close(&b);
+    struct watch_setup s = usual_setup();
+    box_watch_anew("start a 0\nstart b 0\n", &s);
+    box.rate[A] = 4;
+    pass(60);
+    ck_assert_double_eq_tol(speed_of(find(OBS_WINDOW, A, 0)), 4, 1e-6);
+    ck_assert_int_eq(find(OBS_WINDOW, A, 0)->seen.neighbours[0], B);
 }
-END_TEST
 
-START_TEST(a_move_begins_anew_elsewhere)
+TEST(a_move_begins_anew_elsewhere)
 {
-    struct box b;
-
-    box_open(&b);
-    start(&b, A, 0, 5);
-    pass(&b, 30);
-    start(&b, A, 1, 7);    // the next run
-    ck_assert(find(&b, OBS_WINDOW, A, 0) && find(&b, OBS_STARTED, A, 1));
-    ck_assert_int_eq(find(&b, OBS_WINDOW, A, 0)->gpu, 0);
-    pass(&b, 50);
-    ck_assert_double_eq_tol(speed_of(find(&b, OBS_WINDOW, A, 1)), 7, 1e-6);
-    ck_assert_int_eq(find(&b, OBS_WINDOW, A, 1)->gpu, 1);
-    start(&b, B, 0, 1);    // where A was: nobody is beside it
-    pass(&b, 50);
-    ck_assert_int_eq(find(&b, OBS_WINDOW, B, 0)->seen.n_neighbours, 0);
-    box_close(&b);
+    start(A, 0, 5);
+    pass(30);
+    start(A, 1, 7);    // the next run
+    ck_assert(find(OBS_WINDOW, A, 0) && find(OBS_STARTED, A, 1));
+    ck_assert_int_eq(find(OBS_WINDOW, A, 0)->gpu, 0);
+    pass(50);
+    ck_assert_double_eq_tol(speed_of(find(OBS_WINDOW, A, 1)), 7, 1e-6);
+    ck_assert_int_eq(find(OBS_WINDOW, A, 1)->gpu, 1);
+    start(B, 0, 1);    // where A was: nobody is beside it
+    pass(50);
+    ck_assert_int_eq(find(OBS_WINDOW, B, 0)->seen.n_neighbours, 0);
 }
-END_TEST
 
-START_TEST(a_cancelled_job_leaves_though_nobody_says_so)
+TEST(a_cancelled_job_leaves_though_nobody_says_so)
 {
-    struct box b;
-
-    box_open(&b);
-    start(&b, A, 0, 5);
-    start(&b, B, 0, 5);
-    pass(&b, 30);
-    world_add(&b.world, "cancel b\n");
+    start(A, 0, 5);
+    start(B, 0, 5);
+    pass(30);
+    world_add(&box.world, "cancel b\n");
     executor.is_busy[0] = true;
-    const double before_j = energy_job_j(b.energy, B);
-    pass(&b, 20);    // its grace: it still runs, and pays
-    ck_assert(watch_job(b.watch, B, &(struct watch_job){ 0 }));
-    ck_assert(!find(&b, OBS_WINDOW, A, 1) && !find(&b, OBS_WINDOW, B, 1));
-    ck_assert_double_ge(energy_job_j(b.energy, B) - before_j, 15 * 15);    // half of idle, at least
+    const double before_j = energy_job_j(box.energy, B);
+    pass(20);    // its grace: it still runs, and pays
+    ck_assert(watch_job(box.watch, B, &(struct watch_job){ 0 }));
+    ck_assert(!find(OBS_WINDOW, A, 1) && !find(OBS_WINDOW, B, 1));
+    ck_assert_double_ge(energy_job_j(box.energy, B) - before_j,
+                        15 * 15);    // half of idle, at least
     executor.is_busy[0] = false;
     executor.is_gone[B] = true;
-    b.rate[B] = 0;
-    b.rate[A] = 9;
-    pass(&b, 2);
-    ck_assert(!watch_job(b.watch, B, &(struct watch_job){ 0 }));
-    pass(&b, 50);
-    ck_assert_int_eq(find(&b, OBS_WINDOW, A, 0)->seen.n_neighbours, 1);
-    ck_assert_double_eq_tol(speed_of(find(&b, OBS_WINDOW, A, 0)), 5, .3);
-    ck_assert_double_eq_tol(speed_of(find_alone(&b, A)), 9, 1e-6);
-    box_close(&b);
+    box.rate[B] = 0;
+    box.rate[A] = 9;
+    pass(2);
+    ck_assert(!watch_job(box.watch, B, &(struct watch_job){ 0 }));
+    pass(50);
+    ck_assert_int_eq(find(OBS_WINDOW, A, 0)->seen.n_neighbours, 1);
+    ck_assert_double_eq_tol(speed_of(find(OBS_WINDOW, A, 0)), 5, .3);
+    ck_assert_double_eq_tol(speed_of(find_alone(A)), 9, 1e-6);
 }
-END_TEST
 
-START_TEST(what_is_taken_back_does_not_end_the_watch)
+TEST(what_is_taken_back_does_not_end_the_watch)
 {
-    struct box b;
     struct watch_job j;
 
-    box_open(&b);
-    start(&b, A, 0, 5);
-    pass(&b, 5);
-    world_add(&b.world, "stop a\n");    // as after a commit that failed: the start comes again
-    pass(&b, 5);
-    ck_assert(watch_job(b.watch, A, &j));
-    world_add(&b.world, "start a 0\n");
-    pass(&b, 60);
-    ck_assert_double_eq_tol(speed_of(find(&b, OBS_WINDOW, A, 0)), 5, 1e-6);
-    box_close(&b);
+    start(A, 0, 5);
+    pass(5);
+    world_add(&box.world, "stop a\n");    // as after a commit that failed: the start comes again
+    pass(5);
+    ck_assert(watch_job(box.watch, A, &j));
+    world_add(&box.world, "start a 0\n");
+    pass(60);
+    ck_assert_double_eq_tol(speed_of(find(OBS_WINDOW, A, 0)), 5, 1e-6);
 }
-END_TEST
 
-START_TEST(while_somebody_leaves_nothing_is_measured_there)
+TEST(while_somebody_leaves_nothing_is_measured_there)
 {
-    struct box b;
-
-    box_open(&b);
-    start(&b, A, 0, 5);
-    start(&b, B, 0, 5);
-    pass(&b, 25);
+    start(A, 0, 5);
+    start(B, 0, 5);
+    pass(25);
     executor.is_busy[0] = true;    // B is asked to go, and saves
-    b.rate[B] = 0;
-    b.rate[A] = 7;
-    pass(&b, 60);
-    const struct told *beside = find(&b, OBS_WINDOW, A, 0);
+    box.rate[B] = 0;
+    box.rate[A] = 7;
+    pass(60);
+    const struct told *beside = find(OBS_WINDOW, A, 0);
     ck_assert(beside && beside->seen.n_neighbours == 1);
     ck_assert_double_eq_tol(speed_of(beside), 5, .5);
-    ck_assert_double_gt(b.world.ledger.state.jobs[A]->steps_done, 300);    // told all the same
+    ck_assert_double_gt(box.world.ledger.state.jobs[A]->steps_done, 300);    // told all the same
     struct watch_job j;
-    ck_assert(watch_job(b.watch, A, &j));
+    ck_assert(watch_job(box.watch, A, &j));
     ck_assert_double_eq_tol(j.speed, 7, .1);    // and shown
     executor.is_busy[0] = false;
-    end(&b, B, NOTICE_STOPPED, NULL);
-    b.rate[A] = 9;
-    pass(&b, 60);
-    ck_assert_int_eq((int)watch_stats(b.watch).n_windows, 3);    // one of B, before
-    const struct told *alone = find_alone(&b, A);
+    end(B, NOTICE_STOPPED, NULL);
+    box.rate[A] = 9;
+    pass(60);
+    ck_assert_int_eq((int)watch_stats(box.watch).n_windows, 3);    // one of B, before
+    const struct told *alone = find_alone(A);
     ck_assert_double_eq_tol(speed_of(alone), 9, 1e-6);
     ck_assert_double_ge(alone->seen.from_s, 1e6 + 25 + 60 + 10);
-    box_close(&b);
 }
-END_TEST
 
-START_TEST(jobs_that_change_places_may_be_many_for_a_moment)
+TEST(jobs_that_change_places_may_be_many_for_a_moment)
 {
-    struct box b;
-
-    box_begin(&b, "job d w\njob e w\njob f w\n");
-    struct watch_setup s = setup_of(&b);
-    box_watch(&b, &s);
+    struct watch_setup s = usual_setup();
+    box_watch_anew("job d w\njob e w\njob f w\n", &s);
     const int who[] = { A, B, 3, 4, 5 };
     for (int i = 0; i < 5; i++) {
         notice_put(&(struct run_notice){
             .kind = NOTICE_STARTED, .job = who[i], .n_gpus = 1, .gpus = gpu_sets[0] });
     }
-    listen_all(&b);
+    listen_all();
     double watts = 0;
     for (int i = 0; i < 5; i++) {
         struct watch_job j;
 
-        ck_assert(watch_job(b.watch, who[i], &j));
+        ck_assert(watch_job(box.watch, who[i], &j));
         watts += j.watts;
     }
-    ck_assert_double_eq_tol(watts, watch_gpu_w(b.watch, 0), 1e-9);
-    pass(&b, 10);
-    box_close(&b);
+    ck_assert_double_eq_tol(watts, watch_gpu_w(box.watch, 0), 1e-9);
+    pass(10);
 }
-END_TEST
 
 /* ---- reports ---- */
 
-START_TEST(an_older_checkpoint_is_believed)
+TEST(an_older_checkpoint_is_believed)
 {
-    struct box b;
     const struct job *a;
 
-    box_open(&b);
-    start(&b, A, 0, 5);
-    pass(&b, 50);
-    end(&b, A, NOTICE_STOPPED, NULL);
-    a = b.world.ledger.state.jobs[A];
+    start(A, 0, 5);
+    pass(50);
+    end(A, NOTICE_STOPPED, NULL);
+    a = box.world.ledger.state.jobs[A];
     ck_assert_double_eq(a->steps_done, 250);
-    pass(&b, 1);
-    b.steps[A] = 10;    // where its checkpoint was
-    start(&b, A, 0, 4);
-    pass(&b, 50);
+    pass(1);
+    box.steps[A] = 10;    // where its checkpoint was
+    start(A, 0, 4);
+    pass(50);
     ck_assert_double_ge(a->steps_done, 10 + 4 * 35);
     ck_assert_double_le(a->steps_done, 10 + 4 * 50);
     const double before = a->steps_done;
-    b.steps[A] = 20;    // and not a second time
-    pass(&b, 20);
+    box.steps[A] = 20;    // and not a second time
+    pass(20);
     ck_assert_double_ge(a->steps_done, before);
-    box_close(&b);
 }
-END_TEST
 
-START_TEST(only_the_run_itself_is_heard)
+TEST(only_the_run_itself_is_heard)
 {
-    struct box b;
     struct watch_job j;
     char text[128];
 
-    box_open(&b);
-    start(&b, A, 0, 0);
+    start(A, 0, 0);
     executor.run[B] = 0;    // has begun, but nobody has heard of it yet
-    report(&b, B, "");
-    turn(&b);
-    ck_assert_int_eq((int)watch_stats(b.watch).n_bad, 0);
-    send_text(&b, "hello");
+    report(B, "");
+    turn();
+    ck_assert_int_eq((int)watch_stats(box.watch).n_bad, 0);
+    send_text("hello");
     snprintf(text, sizeof text, "gogh1 %d 0 %s 9", A, secret_of(B));    // another's secret
-    send_text(&b, text);
+    send_text(text);
     snprintf(text, sizeof text, "gogh1 %d 1 %s 9", A, secret_of(A));    // a run that is not there
-    send_text(&b, text);
+    send_text(text);
     snprintf(text, sizeof text, "gogh1 99 0 %s 9", secret_of(A));
-    send_text(&b, text);
-    turn(&b);
-    ck_assert_int_eq((int)watch_stats(b.watch).n_bad, 4);
-    ck_assert_int_eq((int)watch_stats(b.watch).n_reports, 5);
-    watch_job(b.watch, A, &j);
+    send_text(text);
+    turn();
+    ck_assert_int_eq((int)watch_stats(box.watch).n_bad, 4);
+    ck_assert_int_eq((int)watch_stats(box.watch).n_reports, 5);
+    watch_job(box.watch, A, &j);
     ck_assert(!j.has_reported);
-    b.steps[A] = 9;
-    report(&b, A, "");
-    b.steps[A] = 8;    // overtaken
-    report(&b, A, "");
-    turn(&b);
-    watch_job(b.watch, A, &j);
+    box.steps[A] = 9;
+    report(A, "");
+    box.steps[A] = 8;    // overtaken
+    report(A, "");
+    turn();
+    watch_job(box.watch, A, &j);
     ck_assert(j.has_reported && j.steps == 9 && j.heard_s == wall_s);
-    ck_assert_int_eq((int)watch_stats(b.watch).n_bad, 4);
-    box_close(&b);
+    ck_assert_int_eq((int)watch_stats(box.watch).n_bad, 4);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -782,234 +713,185 @@ static const struct {
     { "a failure of another kind", NOTICE_FAILED, "exit 1", "", OBS_FAILED },
 };
 
-START_TEST(out_of_memory_is_no_failure)
+EACH(out_of_memory_is_no_failure, ends)
 {
-    struct box b;
-
-    box_open(&b);
-    start(&b, A, 0, 0);
-    start(&b, B, 0, 0);
-    report(&b, A, ends[_i].keys ? ends[_i].keys : " unfit=1");
+    start(A, 0, 0);
+    start(B, 0, 0);
+    report(A, ends[_i].keys ? ends[_i].keys : " unfit=1");
     if (!ends[_i].keys) {
-        b.steps[A]++;
-        report(&b, A, "");
+        box.steps[A]++;
+        report(A, "");
     }
-    turn(&b);
-    end(&b, B, NOTICE_STOPPED, NULL);    // it was beside it when it happened
-    end(&b, A, ends[_i].kind, ends[_i].reason);
-    const struct told *t = find(&b, ends[_i].want, A, 0);
+    turn();
+    end(B, NOTICE_STOPPED, NULL);    // it was beside it when it happened
+    end(A, ends[_i].kind, ends[_i].reason);
+    const struct told *t = find(ends[_i].want, A, 0);
     ck_assert_msg(t, "%s", ends[_i].name);
     if (ends[_i].want == OBS_UNFIT) {
         ck_assert_int_eq(t->seen.n_neighbours, 1);
         ck_assert_int_eq(t->seen.neighbours[0], B);
-        ck_assert_int_eq(b.world.ledger.state.jobs[A]->state, JOB_WAITING);
+        ck_assert_int_eq(box.world.ledger.state.jobs[A]->state, JOB_WAITING);
     }
-    box_close(&b);
 }
-END_TEST
 
-START_TEST(reports_come_by_udp_too)
+TEST(reports_come_by_udp_too)
 {
-    struct box b;
     struct watch_job j;
     char text[128];
     struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-
-    box_begin(&b, "");
-    struct watch_setup s = setup_of(&b);
+    struct watch_setup s = usual_setup();
     s.udp = "127.0.0.1:0";
-    box_watch(&b, &s);
-    start(&b, A, 0, 0);
-    to.sin_port = htons((uint16_t)watch_udp_port(b.watch));
+    box_watch_anew("", &s);
+    start(A, 0, 0);
+    to.sin_port = htons((uint16_t)watch_udp_port(box.watch));
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     snprintf(text, sizeof text, "gogh1 %d 0 %s 12\n", A, secret_of(A));
     ck_assert(sendto(fd, text, strlen(text), 0, (struct sockaddr *)&to, sizeof to) > 0);
-    for (int i = 0; i < 500 && watch_stats(b.watch).n_reports == 0; i++)
-        ck_assert_int_eq(loop_turn(b.loop, .01, NULL), 0);
-    ck_assert(watch_job(b.watch, A, &j) && j.steps == 12);
+    for (int i = 0; i < 30000 && watch_stats(box.watch).n_reports == 0; i++)
+        ck_assert_int_eq(loop_turn(box.loop, .01, NULL), 0);
+    ck_assert(watch_job(box.watch, A, &j) && j.steps == 12);
     close(fd);
-    box_close(&b);
 }
-END_TEST
 
-START_TEST(the_socket_is_made_anew_but_no_file_is_removed)
+TEST(the_socket_is_made_anew_but_no_file_is_removed)
 {
-    struct box b;
     struct stat st;
     struct err e = { 0 };
-
-    box_begin(&b, "");
-    struct watch_setup s = setup_of(&b);
+    struct watch_setup s = usual_setup();
     struct sockaddr_un at = { .sun_family = AF_UNIX };
-    snprintf(at.sun_path, sizeof at.sun_path, "%s", b.path);
+    snprintf(at.sun_path, sizeof at.sun_path, "%s", box.path);
+    watch_destroy(box.watch);
     int old = socket(AF_UNIX, SOCK_DGRAM, 0);
     ck_assert_int_eq(bind(old, (struct sockaddr *)&at, sizeof at), 0);
     close(old);
-    box_watch(&b, &s);    // a socket that was left behind
-    ck_assert_int_eq(stat(b.path, &st), 0);
+    box_watch(&s);    // a socket that was left behind
+    ck_assert_int_eq(stat(box.path, &st), 0);
     ck_assert_int_eq((int)(st.st_mode & 0777), 0666);
-    watch_destroy(b.watch);
-    fclose(fopen(b.path, "w"));
-    ck_assert_int_eq(watch_create(&s, &b.watch, &e), -EEXIST);
-    ck_assert(strstr(e.text, b.path) && access(b.path, F_OK) == 0);
-    unlink(b.path);
+    watch_destroy(box.watch);
+    fclose(fopen(box.path, "w"));
+    ck_assert_int_eq(watch_create(&s, &box.watch, &e), -EEXIST);
+    ck_assert(strstr(e.text, box.path) && access(box.path, F_OK) == 0);
+    unlink(box.path);
     s.udp = "nonsense";
-    ck_assert_int_eq(watch_create(&s, &b.watch, &e), -EINVAL);
-    b.watch = NULL;
-    box_close(&b);
+    ck_assert_int_eq(watch_create(&s, &box.watch, &e), -EINVAL);
+    box.watch = NULL;
 }
-END_TEST
 
 /* ---- power ---- */
 
-START_TEST(what_is_down_draws_nothing)
+TIMES(what_is_down_draws_nothing, 2)
 {
-    struct box b;
-
-    box_begin(&b, "node n2 v100\ndown n2\n");
-    struct watch_setup s = setup_of(&b);
+    struct watch_setup s = usual_setup();
     s.model_w = _i ? model_w : NULL;
-    box_watch(&b, &s);
-    pass(&b, 20);
-    ck_assert_double_eq(watch_gpu_w(b.watch, 3), 0);
-    ck_assert_double_eq(energy_gpu_j(b.energy, 3), 0);
-    ck_assert_double_eq(watch_gpu_w(b.watch, 0), _i ? 100 : 30);
-    world_add(&b.world, "up n2\n");
-    pass(&b, 6);
-    ck_assert_double_eq(watch_gpu_w(b.watch, 3), _i ? 103 : 30);
-    box_close(&b);
+    box_watch_anew("node n2 v100\ndown n2\n", &s);
+    pass(20);
+    ck_assert_double_eq(watch_gpu_w(box.watch, 3), 0);
+    ck_assert_double_eq(energy_gpu_j(box.energy, 3), 0);
+    ck_assert_double_eq(watch_gpu_w(box.watch, 0), _i ? 100 : 30);
+    world_add(&box.world, "up n2\n");
+    pass(6);
+    ck_assert_double_eq(watch_gpu_w(box.watch, 3), _i ? 103 : 30);
 }
-END_TEST
 
-START_TEST(a_clock_that_was_set_is_noticed_by_whoever_asks)
+TEST(a_clock_that_was_set_is_noticed_by_whoever_asks)
 {
-    struct box b;
-
-    box_open(&b);
-    pass(&b, 10);
-    ck_assert_double_eq(watch_now_s(b.watch), wall_s);
+    pass(10);
+    ck_assert_double_eq(watch_now_s(box.watch), wall_s);
     wall_s += 1e5;
     struct row_usage sum = { 0 };
-    ck_assert_int_eq(energy_take(b.energy, watch_now_s(b.watch), add_up, &sum), 0);
+    ck_assert_int_eq(energy_take(box.energy, watch_now_s(box.watch), add_up, &sum), 0);
     ck_assert_double_le(sum.idle_j, 11 * 303);
-    box_close(&b);
 }
-END_TEST
 
-START_TEST(power_is_read_and_a_window_has_its_mean)
+TEST(power_is_read_and_a_window_has_its_mean)
 {
-    struct box b;
-
-    box_begin(&b, "");
-    struct watch_setup s = setup_of(&b);
+    struct watch_setup s = usual_setup();
     s.power = WATCH_DEVICES;
-    box_watch(&b, &s);
-    pass(&b, 6);
-    ck_assert_str_eq(watch_power_source(b.watch, 0), "nvml");
-    ck_assert_str_eq(watch_power_source(b.watch, 1), "rocm");
-    ck_assert_str_eq(watch_power_source(b.watch, 2), "model");
-    ck_assert_double_eq(watch_gpu_w(b.watch, 0), 200);
-    ck_assert_double_eq(watch_gpu_w(b.watch, 2), 102);
-    start(&b, A, 0, 5);
-    pass(&b, 60);
-    ck_assert_double_eq_tol(find(&b, OBS_WINDOW, A, 0)->seen.watts, 200, 1e-9);
-    box_close(&b);
+    box_watch_anew("", &s);
+    pass(6);
+    ck_assert_str_eq(watch_power_source(box.watch, 0), "nvml");
+    ck_assert_str_eq(watch_power_source(box.watch, 1), "rocm");
+    ck_assert_str_eq(watch_power_source(box.watch, 2), "model");
+    ck_assert_double_eq(watch_gpu_w(box.watch, 0), 200);
+    ck_assert_double_eq(watch_gpu_w(box.watch, 2), 102);
+    start(A, 0, 5);
+    pass(60);
+    ck_assert_double_eq_tol(find(OBS_WINDOW, A, 0)->seen.watts, 200, 1e-9);
 }
-END_TEST
 
-START_TEST(devices_are_those_of_this_box)
+TEST(devices_are_those_of_this_box)
 {
-    struct box b;
-
-    box_begin(&b, "node n2 v100\n");
-    struct watch_setup s = setup_of(&b);
+    struct watch_setup s = usual_setup();
     s.power = WATCH_DEVICES;
     s.node = 1;
-    box_watch(&b, &s);
-    pass(&b, 6);
-    ck_assert_str_eq(watch_power_source(b.watch, 0), "model");
-    ck_assert_str_eq(watch_power_source(b.watch, 3), "nvml");
-    ck_assert_double_eq(watch_gpu_w(b.watch, 3), 200);
-    box_close(&b);
+    box_watch_anew("node n2 v100\n", &s);
+    pass(6);
+    ck_assert_str_eq(watch_power_source(box.watch, 0), "model");
+    ck_assert_str_eq(watch_power_source(box.watch, 3), "nvml");
+    ck_assert_double_eq(watch_gpu_w(box.watch, 3), 200);
 }
-END_TEST
 
-START_TEST(a_counter_of_joules_sees_what_a_glance_does_not)
+TEST(a_counter_of_joules_sees_what_a_glance_does_not)
 {
-    struct box b;
     double drawn_j[71];
-
-    box_begin(&b, "");
-    struct watch_setup s = setup_of(&b);
+    struct watch_setup s = usual_setup();
     s.power = WATCH_DEVICES;
     drawn_j[0] = device_j[0] = 1e6;    // counts from here, see pass
-    box_watch(&b, &s);
-    start(&b, A, 0, 5);
+    box_watch_anew("", &s);
+    start(A, 0, 5);
     for (int i = 1; i <= 70; i++) {
         device_w[0] = 100 + 3 * i - (i % 5 == 1 ? 90 : 0);    // and readings are every 5 s
         drawn_j[i] = drawn_j[i - 1] + device_w[0];
-        pass(&b, 1);
+        pass(1);
     }
-    ck_assert_double_eq_tol(watch_gpu_w(b.watch, 0), 280, 10);
-    const struct observation *o = &find(&b, OBS_WINDOW, A, 0)->seen;
+    ck_assert_double_eq_tol(watch_gpu_w(box.watch, 0), 280, 10);
+    const struct observation *o = &find(OBS_WINDOW, A, 0)->seen;
     double from_j = drawn_j[(int)(o->from_s - 1e6)], to_j = drawn_j[(int)(o->time_s - 1e6)];
     ck_assert_double_eq_tol(o->watts, (to_j - from_j) / (o->time_s - o->from_s), 7);
-    box_close(&b);
 }
-END_TEST
 
-START_TEST(the_model_stands_in_for_a_device_that_fails)
+TEST(the_model_stands_in_for_a_device_that_fails)
 {
-    struct box b;
-
-    box_begin(&b, "");
-    struct watch_setup s = setup_of(&b);
+    struct watch_setup s = usual_setup();
     s.power = WATCH_DEVICES;
-    box_watch(&b, &s);
-    pass(&b, 6);
-    start(&b, A, 0, 5);
+    box_watch_anew("", &s);
+    pass(6);
+    start(A, 0, 5);
     device_w[0] = NAN;
-    pass(&b, 9);
-    ck_assert_str_eq(watch_power_source(b.watch, 0), "nvml");    // not yet
-    pass(&b, 40);
-    ck_assert_str_eq(watch_power_source(b.watch, 0), "model");
-    ck_assert_double_eq(watch_gpu_w(b.watch, 0), 100);
-    ck_assert_int_ge((int)watch_stats(b.watch).n_power_failures, 3);
-    ck_assert(isnan(find(&b, OBS_WINDOW, A, 0)->seen.watts));
+    pass(9);
+    ck_assert_str_eq(watch_power_source(box.watch, 0), "nvml");    // not yet
+    pass(40);
+    ck_assert_str_eq(watch_power_source(box.watch, 0), "model");
+    ck_assert_double_eq(watch_gpu_w(box.watch, 0), 100);
+    ck_assert_int_ge((int)watch_stats(box.watch).n_power_failures, 3);
+    ck_assert(isnan(find(OBS_WINDOW, A, 0)->seen.watts));
     device_w[0] = 120;
-    pass(&b, 10);
-    ck_assert_str_eq(watch_power_source(b.watch, 0), "nvml");
-    ck_assert_double_eq(watch_gpu_w(b.watch, 0), 120);
-    pass(&b, 60);
-    ck_assert(isnan(find(&b, OBS_WINDOW, A, 1)->seen.watts));    // part of it was not read
-    ck_assert_double_eq_tol(find(&b, OBS_WINDOW, A, 2)->seen.watts, 120, 1e-9);
-    box_close(&b);
+    pass(10);
+    ck_assert_str_eq(watch_power_source(box.watch, 0), "nvml");
+    ck_assert_double_eq(watch_gpu_w(box.watch, 0), 120);
+    pass(60);
+    ck_assert(isnan(find(OBS_WINDOW, A, 1)->seen.watts));    // part of it was not read
+    ck_assert_double_eq_tol(find(OBS_WINDOW, A, 2)->seen.watts, 120, 1e-9);
 }
-END_TEST
 
-START_TEST(a_driver_that_hangs_holds_nobody)
+TEST(a_driver_that_hangs_holds_nobody)
 {
-    struct box b;
-
-    box_begin(&b, "");
-    struct watch_setup s = setup_of(&b);
+    struct watch_setup s = usual_setup();
     s.power = WATCH_DEVICES;
-    box_watch(&b, &s);
-    pass(&b, 6);
-    ck_assert_str_eq(watch_power_source(b.watch, 1), "rocm");
+    box_watch_anew("", &s);
+    pass(6);
+    ck_assert_str_eq(watch_power_source(box.watch, 1), "rocm");
     pthread_mutex_lock(&hang);
     for (int i = 0; i < 21; i++) {
         stopwatch_s++;
         wall_s++;
-        turn(&b);
+        turn();
     }
-    ck_assert_str_eq(watch_power_source(b.watch, 1), "model");
+    ck_assert_str_eq(watch_power_source(box.watch, 1), "model");
     pthread_mutex_unlock(&hang);
-    loop_settle(b.loop, 600);
-    ck_assert_str_eq(watch_power_source(b.watch, 1), "rocm");
-    box_close(&b);
+    loop_settle(box.loop, 600);
+    ck_assert_str_eq(watch_power_source(box.watch, 1), "rocm");
 }
-END_TEST
 
 static const char dcgm_page[] = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n"
                                 "DCGM_FI_DEV_POWER_USAGE{gpu=\"7\",UUID=\"GPU-a\"} 61.5\n"
@@ -1073,129 +955,72 @@ static const struct {
       "HTTP/1.0 200 OK\r\n\r\nDCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 7\n", "%h", 7, 7 },
 };
 
-START_TEST(gpus_of_a_cluster_are_known_by_their_nodes)
+EACH(gpus_of_a_cluster_are_known_by_their_nodes, clusters)
 {
     struct exporter x;
-    struct box b;
     char url[64];
 
     exporter_open(&x, clusters[_i].page);
     snprintf(url, sizeof url, "http://127.0.0.1:%d/%s", x.port, clusters[_i].path);
-    box_begin(&b, "node n2 v100\n");
-    struct watch_setup s = setup_of(&b);
+    struct watch_setup s = usual_setup();
     s.node = -1;
     s.devices = NULL;
     s.power = WATCH_DCGM;
     s.dcgm_url = url;
-    box_watch(&b, &s);
-    pass(&b, 6);
-    ck_assert_double_eq(watch_gpu_w(b.watch, 0), clusters[_i].want_n1_w);
-    ck_assert_double_eq(watch_gpu_w(b.watch, 3), clusters[_i].want_n2_w);
-    ck_assert_str_eq(watch_power_source(b.watch, 1), "model");    // nobody tells of it
+    box_watch_anew("node n2 v100\n", &s);
+    pass(6);
+    ck_assert_double_eq(watch_gpu_w(box.watch, 0), clusters[_i].want_n1_w);
+    ck_assert_double_eq(watch_gpu_w(box.watch, 3), clusters[_i].want_n2_w);
+    ck_assert_str_eq(watch_power_source(box.watch, 1), "model");    // nobody tells of it
     exporter_close(&x);
-    box_close(&b);
 }
-END_TEST
 
-START_TEST(a_dcgm_exporter_is_asked)
+TEST(a_dcgm_exporter_is_asked)
 {
     struct exporter x;
-    struct box b;
     char url[64];
 
     exporter_open(&x, dcgm_page);
     snprintf(url, sizeof url, "http://127.0.0.1:%d/metrics", x.port);
-    box_begin(&b, "");
-    struct watch_setup s = setup_of(&b);
+    struct watch_setup s = usual_setup();
     s.power = WATCH_DCGM;
     s.dcgm_url = url;
-    box_watch(&b, &s);
-    pass(&b, 6);
-    ck_assert_str_eq(watch_power_source(b.watch, 0), "dcgm");
-    ck_assert_double_eq(watch_gpu_w(b.watch, 0), 61.5);    // by UUID
-    ck_assert_double_eq(watch_gpu_w(b.watch, 1), 44);
-    ck_assert_double_eq(watch_gpu_w(b.watch, 2), 33);    // by number
+    box_watch_anew("", &s);
+    pass(6);
+    ck_assert_str_eq(watch_power_source(box.watch, 0), "dcgm");
+    ck_assert_double_eq(watch_gpu_w(box.watch, 0), 61.5);    // by UUID
+    ck_assert_double_eq(watch_gpu_w(box.watch, 1), 44);
+    ck_assert_double_eq(watch_gpu_w(box.watch, 2), 33);    // by number
     exporter_close(&x);
-    pass(&b, 21);
-    ck_assert_str_eq(watch_power_source(b.watch, 0), "model");
+    pass(21);
+    ck_assert_str_eq(watch_power_source(box.watch, 0), "model");
     s.dcgm_url = NULL;
     ck_assert_int_eq(watch_create(&s, &(struct watch *){ NULL }, NULL), -EINVAL);
-    box_close(&b);
 }
-END_TEST
 
-START_TEST(a_shared_gpu_is_paid_for_by_work)
+TEST(a_shared_gpu_is_paid_for_by_work)
 {
-    struct box b;
     struct watch_job a, c;
 
-    box_open(&b);
-    start(&b, A, 0, 8);     // four fifths of what it does alone
-    start(&b, B, 0, 16);    // two fifths
-    pass(&b, 100);
-    watch_job(b.watch, A, &a);
-    watch_job(b.watch, B, &c);
+    start(A, 0, 8);     // four fifths of what it does alone
+    start(B, 0, 16);    // two fifths
+    pass(100);
+    watch_job(box.watch, A, &a);
+    watch_job(box.watch, B, &c);
     ck_assert_double_eq_tol(a.watts + c.watts, 100, 1e-9);
     ck_assert_double_eq_tol(a.watts, 15 + 70 * 2 / 3.0, 1e-6);
-    ck_assert_double_eq_tol(energy_job_j(b.energy, A), 95 * a.watts, 700);
-    double all_j = energy_gpu_j(b.energy, 0);
-    ck_assert_double_eq_tol(energy_job_j(b.energy, A) + energy_job_j(b.energy, B), all_j,
+    ck_assert_double_eq_tol(energy_job_j(box.energy, A), 95 * a.watts, 700);
+    double all_j = energy_gpu_j(box.energy, 0);
+    ck_assert_double_eq_tol(energy_job_j(box.energy, A) + energy_job_j(box.energy, B), all_j,
                             1e-9 * all_j);
-    box_close(&b);
 }
-END_TEST
 
-START_TEST(a_gang_names_who_is_on_any_of_its_gpus)
+TEST(a_gang_names_who_is_on_any_of_its_gpus)
 {
-    struct box b;
-
-    box_open(&b);
-    start(&b, C, 0, 5);    // GPUs 0 and 1
-    start(&b, B, 1, 3);    // GPU 1
-    pass(&b, 60);
-    const struct told *t = find(&b, OBS_WINDOW, C, 0);
+    start(C, 0, 5);    // GPUs 0 and 1
+    start(B, 1, 3);    // GPU 1
+    pass(60);
+    const struct told *t = find(OBS_WINDOW, C, 0);
     ck_assert(t && t->seen.n_gpus == 2 && t->seen.n_neighbours == 1);
     ck_assert_int_eq(t->seen.neighbours[0], B);
-    box_close(&b);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("watch");
-    TCase *t = tcase_create("watch");
-
-    tcase_add_test(t, a_steady_job_is_told_every_report_s);
-    tcase_add_test(t, a_neighbour_ends_the_window_and_is_named_in_the_next);
-    tcase_add_test(t, the_last_window_comes_before_the_end);
-    tcase_add_test(t, what_changes_all_the_time_is_told_without_a_measurement);
-    tcase_add_test(t, a_job_that_never_reports_runs_on_and_its_speed_is_unknown);
-    tcase_add_test(t, a_clock_that_is_set_changes_no_length);
-    tcase_add_test(t, what_is_not_listened_to_does_not_spoil_a_window);
-    tcase_add_test(t, news_stay_until_they_are_safe);
-    tcase_add_test(t, jobs_that_run_already_are_watched_from_the_start);
-    tcase_add_test(t, a_move_begins_anew_elsewhere);
-    tcase_add_test(t, a_cancelled_job_leaves_though_nobody_says_so);
-    tcase_add_test(t, what_is_taken_back_does_not_end_the_watch);
-    tcase_add_test(t, while_somebody_leaves_nothing_is_measured_there);
-    tcase_add_test(t, jobs_that_change_places_may_be_many_for_a_moment);
-    tcase_add_test(t, an_older_checkpoint_is_believed);
-    tcase_add_test(t, only_the_run_itself_is_heard);
-    tcase_add_loop_test(t, out_of_memory_is_no_failure, 0, sizeof ends / sizeof *ends);
-    tcase_add_test(t, reports_come_by_udp_too);
-    tcase_add_test(t, the_socket_is_made_anew_but_no_file_is_removed);
-    tcase_add_loop_test(t, what_is_down_draws_nothing, 0, 2);
-    tcase_add_test(t, a_clock_that_was_set_is_noticed_by_whoever_asks);
-    tcase_add_test(t, power_is_read_and_a_window_has_its_mean);
-    tcase_add_test(t, devices_are_those_of_this_box);
-    tcase_add_test(t, a_counter_of_joules_sees_what_a_glance_does_not);
-    tcase_add_test(t, the_model_stands_in_for_a_device_that_fails);
-    tcase_add_test(t, a_driver_that_hangs_holds_nobody);
-    tcase_add_test(t, a_dcgm_exporter_is_asked);
-    tcase_add_loop_test(t, gpus_of_a_cluster_are_known_by_their_nodes, 0,
-                        sizeof clusters / sizeof *clusters);
-    tcase_add_test(t, a_shared_gpu_is_paid_for_by_work);
-    tcase_add_test(t, a_gang_names_who_is_on_any_of_its_gpus);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
