@@ -25,87 +25,101 @@
 #include "unit/suite.h"
 
 /* A world behind the doors: whatever is ordered happens at once and is seen at the next poll. */
-struct stage {
+static struct stage {
     struct observation queue[32];
     int gpus[32][4];
     int n, next;
     bool refuses;
     int n_starts;    // that start_but_on_0 was asked for
     struct clock_manual clock;
-};
+} stage;
 
-static struct observation *see(struct stage *s, enum observation_kind kind, int job)
+static struct world world;    // where nothing is yet when a test begins
+static struct cycle cycle;    // of that world, by the doors of that stage
+
+static struct observation *see(enum observation_kind kind, int job)
 {
-    ck_assert_int_lt(s->n, 32);
-    s->queue[s->n] =
-        (struct observation){ .kind = kind, .time_s = s->clock.t_s, .job = job, .watts = NAN };
-    return &s->queue[s->n++];
+    ck_assert_int_lt(stage.n, 32);
+    stage.queue[stage.n] =
+        (struct observation){ .kind = kind, .time_s = stage.clock.t_s, .job = job, .watts = NAN };
+    return &stage.queue[stage.n++];
 }
 
 static int stage_start(void *self, const struct placement *p, struct err *e)
 {
-    struct stage *s = self;
-
-    if (s->refuses)
+    (void)self;
+    if (stage.refuses)
         return err_set(e, EBUSY, "not today");
-    struct observation *o = see(s, OBS_STARTED, p->job);
-    memcpy(s->gpus[s->n - 1], p->gpus, (size_t)p->n_gpus * sizeof *p->gpus);
-    o->gpus = s->gpus[s->n - 1];
+    struct observation *o = see(OBS_STARTED, p->job);
+    memcpy(stage.gpus[stage.n - 1], p->gpus, (size_t)p->n_gpus * sizeof *p->gpus);
+    o->gpus = stage.gpus[stage.n - 1];
     o->n_gpus = p->n_gpus;
     return 0;
 }
 
 static int stage_stop(void *self, int job, struct err *e)
 {
-    (void)e;
-    see(self, OBS_STOPPED, job);
+    (void)self, (void)e;
+    see(OBS_STOPPED, job);
     return 0;
 }
 
 static int stage_next(void *self, struct observation *out)
 {
-    struct stage *s = self;
-
-    if (s->next == s->n)
-        return s->n = s->next = 0;
-    *out = s->queue[s->next];
+    (void)self;
+    if (stage.next == stage.n)
+        return stage.n = stage.next = 0;
+    *out = stage.queue[stage.next];
     return 1;
 }
 
 static void stage_done(void *self)
 {
-    struct stage *s = self;
-
-    s->next++;
+    (void)self;
+    stage.next++;
 }
 
-static void open_cycle(struct cycle *c, struct stage *s, struct world *w)
+static void open_cycle(struct cycle *c, struct ledger *ledger, struct catalog *catalog)
 {
-    *s = (struct stage){ 0 };
     *c = (struct cycle){
-        .clock = clock_manual(&s->clock),
+        .clock = clock_manual(&stage.clock),
         .solver = solver_greedy,
-        .executor = { .self = s, .start = stage_start, .stop = stage_stop, .move = stage_start },
-        .sensor = { .self = s, .next = stage_next, .done = stage_done },
-        .ledger = &w->ledger,
-        .catalog = &w->catalog,
+        .executor = { .start = stage_start, .stop = stage_stop, .move = stage_start },
+        .sensor = { .next = stage_next, .done = stage_done },
+        .ledger = ledger,
+        .catalog = catalog,
         .options = solve_defaults,
         .confidence_z = 1,
         .theta = 2,
     };
     cycle_init(c);
-    log_set_level(LOG_ERROR);
 }
 
-static void run(struct cycle *c, int want)
+static void set_up(void)
+{
+    log_set_level(LOG_ERROR);
+    stage = (struct stage){ 0 };
+    world_init(&world, "");
+    open_cycle(&cycle, &world.ledger, &world.catalog);
+}
+
+static void tear_down(void)
+{
+    cycle_release(&cycle);
+    world_release(&world);
+}
+
+FIXTURE(set_up, tear_down)
+
+static void run(int want)
 {
     struct err e = { 0 };
-    int rc = cycle_run(c, &e);
+    int rc = cycle_run(&cycle, &e);
 
     ck_assert_msg(rc == want, "%d observations: %s", rc, e.text);
 }
 
-static const char small[] = "type v100\ntype k80\nworkload w\nnode n v100 k80\n";
+#define SMALL "type v100\ntype k80\nworkload w\nnode n v100 k80\n"
 
 static double stage_wake_s(void *self, int gpu)
 {
@@ -113,30 +127,23 @@ static double stage_wake_s(void *self, int gpu)
     return gpu == 1 ? 45 : 0;
 }
 
-START_TEST(what_sleeps_is_asked_at_the_door)
+TEST(what_sleeps_is_asked_at_the_door)
 {
     struct snapshot seen;
-    struct world w;
-    struct stage s;
-    struct cycle c;
     struct err e = { 0 };
 
-    world_init(&w, small);
-    open_cycle(&c, &s, &w);
+    world_add(&world, SMALL);
     for (int asks = 0; asks < 2; asks++) {
-        c.executor.gpu_wake_s = asks ? stage_wake_s : NULL;
-        ck_assert_int_eq(cycle_look(&c, &w.arena, &seen, &e), 0);
+        cycle.executor.gpu_wake_s = asks ? stage_wake_s : NULL;
+        ck_assert_int_eq(cycle_look(&cycle, &world.arena, &seen, &e), 0);
         ck_assert_double_eq(seen.gpus[0].wake_s, 0);
         ck_assert_double_eq(seen.gpus[1].wake_s, asks ? 45 : 0);
     }
-    cycle_release(&c);
-    world_release(&w);
 }
-END_TEST
 
 /* ---- what the executor cannot do ---- */
 
-static const char two_nodes[] = "type v100\nworkload w\nnode n0 v100\nnode n1 v100\n";
+#define TWO_NODES "type v100\nworkload w\nnode n0 v100\nnode n1 v100\n"
 
 /* Of node 0 nobody may use anything; job 0 may not go to node 1, job 1 takes a CPU. */
 static bool stage_rules(void *self, struct arena *a, const int *jobs, int n_jobs,
@@ -154,111 +161,84 @@ static bool stage_rules(void *self, struct arena *a, const int *jobs, int n_jobs
     return true;
 }
 
-START_TEST(what_the_executor_cannot_do_is_not_planned)
+TEST(what_the_executor_cannot_do_is_not_planned)
 {
-    struct world w;
-    struct stage s;
-    struct cycle c;
-
-    world_init(&w, two_nodes);
-    world_add(&w, "job a w exclusive=1\njob b w exclusive=1\njob c w exclusive=1\n");
-    open_cycle(&c, &s, &w);
-    c.executor.rules = stage_rules;
-    run(&c, 2);
-    ck_assert_int_eq(w.ledger.state.jobs[0]->gpus[0], 0);
-    ck_assert_int_eq(w.ledger.state.jobs[1]->gpus[0], 1);
-    ck_assert_int_eq(cycle_why(&c, 2), WAIT_CAPACITY);
-    cycle_release(&c);
-    world_release(&w);
+    world_add(&world, TWO_NODES "job a w exclusive=1\njob b w exclusive=1\njob c w exclusive=1\n");
+    cycle.executor.rules = stage_rules;
+    run(2);
+    ck_assert_int_eq(world.ledger.state.jobs[0]->gpus[0], 0);
+    ck_assert_int_eq(world.ledger.state.jobs[1]->gpus[0], 1);
+    ck_assert_int_eq(cycle_why(&cycle, 2), WAIT_CAPACITY);
 }
-END_TEST
 
 /* Nothing starts on GPU 0, and no rule says so. */
 static int start_but_on_0(void *self, const struct placement *p, struct err *e)
 {
-    struct stage *s = self;
-
-    s->n_starts++;
+    stage.n_starts++;
     if (p->gpus[0] == 0)
         return err_set(e, ENODEV, "not there");
     return stage_start(self, p, e);
 }
 
-START_TEST(what_was_refused_for_good_is_not_tried_again)
+TEST(what_was_refused_for_good_is_not_tried_again)
 {
-    struct world w;
-    struct stage s;
-    struct cycle c;
-
-    world_init(&w, two_nodes);
-    world_add(&w, "job a w exclusive=1\n");
-    open_cycle(&c, &s, &w);
-    c.executor.start = start_but_on_0;
-    run(&c, 0);
-    run(&c, 1);
-    ck_assert_int_eq(s.n_starts, 2);
-    ck_assert_int_eq(w.ledger.state.jobs[0]->gpus[0], 1);
-    world_add(&w, "job b w exclusive=1\n");
+    world_add(&world, TWO_NODES "job a w exclusive=1\n");
+    cycle.executor.start = start_but_on_0;
+    run(0);
+    run(1);
+    ck_assert_int_eq(stage.n_starts, 2);
+    ck_assert_int_eq(world.ledger.state.jobs[0]->gpus[0], 1);
+    world_add(&world, "job b w exclusive=1\n");
     for (int i = 0; i < 5; i++)
-        run(&c, 0);
-    ck_assert_int_eq(s.n_starts, 3);
-    ck_assert_int_eq(cycle_why(&c, 1), WAIT_CAPACITY);    // the other node would do
-    world_add(&w, "node n2 v100\n");
-    run(&c, 0);
-    ck_assert_int_eq(s.n_starts, 4);    // nodes have changed: it is tried once more
-    run(&c, 1);
-    cycle_release(&c);
-    world_release(&w);
+        run(0);
+    ck_assert_int_eq(stage.n_starts, 3);
+    ck_assert_int_eq(cycle_why(&cycle, 1), WAIT_CAPACITY);    // the other node would do
+    world_add(&world, "node n2 v100\n");
+    run(0);
+    ck_assert_int_eq(stage.n_starts, 4);    // nodes have changed: it is tried once more
+    run(1);
 }
-END_TEST
 
-START_TEST(a_job_walks_from_submission_to_finished)
+TEST(a_job_walks_from_submission_to_finished)
 {
-    struct world w;
-    struct stage s;
-    struct cycle c;
     struct err e = { 0 };
 
-    world_init(&w, small);
-    open_cycle(&c, &s, &w);
-    run(&c, 0);
-    world_add(&w, "job a w steps=1000\n");
-    s.refuses = true;
-    run(&c, 0);
-    const struct job *a = w.ledger.state.jobs[0];
+    world_add(&world, SMALL);
+    run(0);
+    world_add(&world, "job a w steps=1000\n");
+    stage.refuses = true;
+    run(0);
+    const struct job *a = world.ledger.state.jobs[0];
     ck_assert_int_eq(a->state, JOB_WAITING);    // refused: it waits for the next cycle
-    s.refuses = false;
-    s.clock.t_s = 5;
-    run(&c, 1);
+    stage.refuses = false;
+    stage.clock.t_s = 5;
+    run(1);
     ck_assert_int_eq(a->state, JOB_RUNNING);
     ck_assert_double_eq(a->started_s, 5);
-    run(&c, 0);    // nothing to change
-    s.clock.t_s = 105;
-    struct observation *o = see(&s, OBS_WINDOW, 0);
+    run(0);    // nothing to change
+    stage.clock.t_s = 105;
+    struct observation *o = see(OBS_WINDOW, 0);
     o->gpus = a->gpus;
     o->n_gpus = 1;
     o->from_s = 5;
     o->steps = o->steps_done = 300;
     o->watts = 150;
-    ck_assert_int_eq(cycle_listen(&c, INT_MAX, &e), 1);
+    ck_assert_int_eq(cycle_listen(&cycle, INT_MAX, &e), 1);
     ck_assert_double_eq(a->steps_done, 300);
-    ck_assert_int_eq(w.catalog.n_measurements, 1);
-    run(&c, 0);    // the next cycle's estimates have learned from it
-    int type = w.ledger.state.gpus[a->gpus[0]].type;
-    ck_assert_double_eq_tol((double)estimate_cell(&c.estimator, 0, type, -1)->speed, 3, 0.1);
-    o = see(&s, OBS_FINISHED, 0);
+    ck_assert_int_eq(world.catalog.n_measurements, 1);
+    run(0);    // the next cycle's estimates have learned from it
+    int type = world.ledger.state.gpus[a->gpus[0]].type;
+    ck_assert_double_eq_tol((double)estimate_cell(&cycle.estimator, 0, type, -1)->speed, 3, 0.1);
+    o = see(OBS_FINISHED, 0);
     o->steps_done = 1000;
-    run(&c, 1);
+    run(1);
     ck_assert_int_eq(a->state, JOB_FINISHED);
     ck_assert_double_eq(a->steps_done, 1000);
-    ck_assert_int_eq(c.n_decisions, 6);
-    ck_assert_int_eq(c.n_fallbacks, 0);
-    ck_assert_int_eq((int)c.decision_s.n, 6);
-    state_assert(&w.ledger.state);
-    cycle_release(&c);
-    world_release(&w);
+    ck_assert_int_eq(cycle.n_decisions, 6);
+    ck_assert_int_eq(cycle.n_fallbacks, 0);
+    ck_assert_int_eq((int)cycle.decision_s.n, 6);
+    state_assert(&world.ledger.state);
 }
-END_TEST
 
 /* ---- solvers of no use ---- */
 
@@ -289,57 +269,37 @@ static const struct solver useless[] = {
     { .name = "lying", .solve = solve_lies },
 };
 
-START_TEST(the_greedy_plan_stands_in_for_a_solver_of_no_use)
+TIMES(the_greedy_plan_stands_in_for_a_solver_of_no_use, 2)
 {
-    struct world w;
-    struct stage s;
-    struct cycle c;
-
-    world_init(&w, small);
-    world_add(&w, "job a w\njob b w\n");
-    open_cycle(&c, &s, &w);
-    c.solver = useless[_i];
-    run(&c, 2);
-    ck_assert_int_eq(w.ledger.state.n_running, 2);
-    ck_assert_int_eq(c.n_fallbacks, 1);
-    run(&c, 0);
-    ck_assert_int_eq(c.n_fallbacks, 2);
-    ck_assert_int_eq(c.n_decisions, 2);
-    cycle_release(&c);
-    world_release(&w);
+    world_add(&world, SMALL "job a w\njob b w\n");
+    cycle.solver = useless[_i];
+    run(2);
+    ck_assert_int_eq(world.ledger.state.n_running, 2);
+    ck_assert_int_eq(cycle.n_fallbacks, 1);
+    run(0);
+    ck_assert_int_eq(cycle.n_fallbacks, 2);
+    ck_assert_int_eq(cycle.n_decisions, 2);
 }
-END_TEST
 
-START_TEST(news_of_a_job_that_was_cancelled_meanwhile_does_not_end_the_run)
+TEST(news_of_a_job_that_was_cancelled_meanwhile_does_not_end_the_run)
 {
-    struct world w;
-    struct stage s;
-    struct cycle c;
     struct err e = { 0 };
 
-    world_init(&w, small);
-    world_add(&w, "job a w\njob b w\n");
-    open_cycle(&c, &s, &w);
-    run(&c, 2);
-    world_add(&w, "cancel a\n");
-    see(&s, OBS_STOPPED, world_job(&w, "a"));
-    see(&s, OBS_FINISHED, world_job(&w, "a"));
-    see(&s, OBS_FINISHED, world_job(&w, "b"));
-    ck_assert_msg(cycle_listen(&c, INT_MAX, &e) == 3, "%s", e.text);
-    ck_assert_int_eq(w.ledger.state.jobs[0]->state, JOB_CANCELLED);
-    ck_assert_int_eq(w.ledger.state.jobs[1]->state, JOB_FINISHED);
-    cycle_release(&c);
-    world_release(&w);
+    world_add(&world, SMALL "job a w\njob b w\n");
+    run(2);
+    world_add(&world, "cancel a\n");
+    see(OBS_STOPPED, world_job(&world, "a"));
+    see(OBS_FINISHED, world_job(&world, "a"));
+    see(OBS_FINISHED, world_job(&world, "b"));
+    ck_assert_msg(cycle_listen(&cycle, INT_MAX, &e) == 3, "%s", e.text);
+    ck_assert_int_eq(world.ledger.state.jobs[0]->state, JOB_CANCELLED);
+    ck_assert_int_eq(world.ledger.state.jobs[1]->state, JOB_FINISHED);
 }
-END_TEST
 
 /* ---- plans made elsewhere, and groups that are undone ---- */
 
-START_TEST(a_plan_leaves_alone_who_changed_since_it_was_begun)
+TEST(a_plan_leaves_alone_who_changed_since_it_was_begun)
 {
-    struct world w;
-    struct stage s;
-    struct cycle c;
     struct snapshot seen;
     struct lowered asked;
     struct plan plan;
@@ -347,24 +307,21 @@ START_TEST(a_plan_leaves_alone_who_changed_since_it_was_begun)
     bool is_fallback;
     struct err e = { 0 };
 
-    world_init(&w, "type v100\ntype k80\nworkload w\nnode n v100\nnode m k80\n");
-    world_add(&w, "job a w exclusive=1\njob b w exclusive=1\njob c w\n");
-    open_cycle(&c, &s, &w);
-    ck_assert_int_eq(cycle_look(&c, &c.arena, &seen, &e), 0);
-    ck_assert_int_eq(cycle_plan(&c, &c.arena, &c.solver, &seen, &asked, &plan, &is_fallback, &e),
-                     0);
+    world_add(&world, "type v100\ntype k80\nworkload w\nnode n v100\nnode m k80\n");
+    world_add(&world, "job a w exclusive=1\njob b w exclusive=1\njob c w\n");
+    ck_assert_int_eq(cycle_look(&cycle, &cycle.arena, &seen, &e), 0);
+    ck_assert_int_eq(
+        cycle_plan(&cycle, &cycle.arena, &cycle.solver, &seen, &asked, &plan, &is_fallback, &e), 0);
     ck_assert_int_eq(plan.n_placed, 2);
-    world_add(&w, "cancel a\n");
-    world_add(&w, w.ledger.state.gpus[plan.jobs[1].gpus[0]].node == 0 ? "down n\n" : "down m\n");
-    cycle_act(&c, &seen, &plan, &acted);
+    world_add(&world, "cancel a\n");
+    world_add(&world,
+              world.ledger.state.gpus[plan.jobs[1].gpus[0]].node == 0 ? "down n\n" : "down m\n");
+    cycle_act(&cycle, &seen, &plan, &acted);
     ck_assert_int_eq(acted.n_started, 0);
     ck_assert_int_eq(acted.n_refused, 0);
-    ck_assert_int_eq(s.n, 0);
-    ck_assert_int_eq(cycle_why(&c, 2), plan.jobs[2].reason);
-    cycle_release(&c);
-    world_release(&w);
+    ck_assert_int_eq(stage.n, 0);
+    ck_assert_int_eq(cycle_why(&cycle, 2), plan.jobs[2].reason);
 }
-END_TEST
 
 /* 'a' moves to the second GPU, and 'b' gets the first. */
 static int solve_shifts(const struct solver *self, struct arena *a, const struct problem *p,
@@ -392,12 +349,9 @@ static const struct {
     { "who should come is cancelled: the move is made", "cancel b\n", 1, 0 },
 };
 
-START_TEST(who_stays_keeps_others_away)
+EACH(who_stays_keeps_others_away, shifts)
 {
     static const struct solver shifting = { .name = "shifting", .solve = solve_shifts };
-    struct world w;
-    struct stage s;
-    struct cycle c;
     struct snapshot seen;
     struct lowered asked;
     struct plan plan;
@@ -405,22 +359,18 @@ START_TEST(who_stays_keeps_others_away)
     bool is_fallback;
     struct err e = { 0 };
 
-    world_init(&w, "type v100\nworkload w\nnode n v100\nnode m v100\n"
-                   "job a w exclusive=1\njob b w exclusive=1\nstart a 0\n");
-    open_cycle(&c, &s, &w);
-    s.clock.t_s = 1000;
-    ck_assert_int_eq(cycle_look(&c, &c.arena, &seen, &e), 0);
-    ck_assert_int_eq(cycle_plan(&c, &c.arena, &shifting, &seen, &asked, &plan, &is_fallback, &e),
-                     0);
+    world_add(&world, "type v100\nworkload w\nnode n v100\nnode m v100\n"
+                      "job a w exclusive=1\njob b w exclusive=1\nstart a 0\n");
+    stage.clock.t_s = 1000;
+    ck_assert_int_eq(cycle_look(&cycle, &cycle.arena, &seen, &e), 0);
+    ck_assert_int_eq(
+        cycle_plan(&cycle, &cycle.arena, &shifting, &seen, &asked, &plan, &is_fallback, &e), 0);
     ck_assert_msg(!is_fallback, "%s", e.text);
-    world_add(&w, shifts[_i].meanwhile);
-    cycle_act(&c, &seen, &plan, &acted);
+    world_add(&world, shifts[_i].meanwhile);
+    cycle_act(&cycle, &seen, &plan, &acted);
     ck_assert_msg(acted.n_moved == shifts[_i].n_moved && acted.n_started == shifts[_i].n_started,
                   "%s: %d moved, %d started", shifts[_i].name, acted.n_moved, acted.n_started);
-    cycle_release(&c);
-    world_release(&w);
 }
-END_TEST
 
 struct group {
     struct ledger *ledger;
@@ -439,79 +389,60 @@ static int group_append(void *self, const struct event *ev, struct err *e)
 }
 
 /* What the journal lost is told again, once; the sensor is not asked for it a second time. */
-START_TEST(starts_and_ends_that_were_undone_are_taken_in_again)
+TEST(starts_and_ends_that_were_undone_are_taken_in_again)
 {
-    struct world w;
-    struct stage s;
-    struct cycle c;
     struct err e = { 0 };
 
-    world_init(&w, small);
-    world_add(&w, "job a w\njob b w\n");
-    open_cycle(&c, &s, &w);
-    struct group g = { .ledger = &w.ledger };
-    c.append = group_append;
-    c.owner = &g;
+    world_add(&world, SMALL "job a w\njob b w\n");
+    struct group g = { .ledger = &world.ledger };
+    cycle.append = group_append;
+    cycle.owner = &g;
     g.refuses = true;
-    ck_assert_int_eq(cycle_run(&c, &e),
+    ck_assert_int_eq(cycle_run(&cycle, &e),
                      -ENOSPC);    // the orders went out, their starts are unheard
     g.refuses = false;
-    ck_assert_int_eq(cycle_listen(&c, 1, &e), 1);
-    ck_assert_int_eq(cycle_listen(&c, INT_MAX, &e), 1);
-    ck_assert_int_eq(w.ledger.state.n_running, 2);
+    ck_assert_int_eq(cycle_listen(&cycle, 1, &e), 1);
+    ck_assert_int_eq(cycle_listen(&cycle, INT_MAX, &e), 1);
+    ck_assert_int_eq(world.ledger.state.n_running, 2);
 
     /* The commit fails: as if the two starts had never been. */
-    world_add(&w, "stop a\nstop b\n");
-    cycle_is_undone(&c);
-    ck_assert_int_eq(cycle_listen(&c, INT_MAX, &e), 2);
-    ck_assert_int_eq(w.ledger.state.n_running, 2);
+    world_add(&world, "stop a\nstop b\n");
+    cycle_is_undone(&cycle);
+    ck_assert_int_eq(cycle_listen(&cycle, INT_MAX, &e), 2);
+    ck_assert_int_eq(world.ledger.state.n_running, 2);
     ck_assert_int_eq(g.n, 4);
-    cycle_is_safe(&c);
-    ck_assert_int_eq(cycle_listen(&c, INT_MAX, &e), 0);
+    cycle_is_safe(&cycle);
+    ck_assert_int_eq(cycle_listen(&cycle, INT_MAX, &e), 0);
     ck_assert_int_eq(g.n, 4);
-    state_assert(&w.ledger.state);
-    cycle_release(&c);
-    world_release(&w);
+    state_assert(&world.ledger.state);
 }
-END_TEST
 
-START_TEST(a_newcomer_s_neighbours_are_estimated_before_it_is_placed)
+TEST(a_newcomer_s_neighbours_are_estimated_before_it_is_placed)
 {
-    struct world w;
-    struct stage s;
-    struct cycle c;
-
-    world_init(&w, small);
-    world_add(&w, "job a w\n");
-    open_cycle(&c, &s, &w);
-    run(&c, 1);
-    struct observation *o = see(&s, OBS_WINDOW, 0);
-    o->gpus = w.ledger.state.jobs[0]->gpus;
+    world_add(&world, SMALL "job a w\n");
+    run(1);
+    struct observation *o = see(OBS_WINDOW, 0);
+    o->gpus = world.ledger.state.jobs[0]->gpus;
     o->n_gpus = 1;
     o->from_s = -100;
     o->steps = 1e5;
-    run(&c, 1);
+    run(1);
     for (int i = 0; i < 40; i++) {
         char line[64];
         snprintf(line, sizeof line, "workload x%d\njob b%d x%d\n", i, i, i);
-        world_add(&w, line);
+        world_add(&world, line);
     }
     struct err e = { 0 };
-    ck_assert_msg(cycle_run(&c, &e) >= 1, "%s", e.text);
-    ck_assert_int_eq(c.estimator.n_workloads, 41);
-    int type = w.ledger.state.gpus[w.ledger.state.jobs[0]->gpus[0]].type;
-    double alone = (double)estimate_cell(&c.estimator, 0, type, -1)->speed;
+    ck_assert_msg(cycle_run(&cycle, &e) >= 1, "%s", e.text);
+    ck_assert_int_eq(cycle.estimator.n_workloads, 41);
+    int type = world.ledger.state.gpus[world.ledger.state.jobs[0]->gpus[0]].type;
+    double alone = (double)estimate_cell(&cycle.estimator, 0, type, -1)->speed;
     ck_assert_double_eq_tol(alone, 1000, 50);
-    ck_assert_double_gt((double)estimate_cell(&c.estimator, 0, type, 40)->speed, alone / 2);
-    cycle_release(&c);
-    world_release(&w);
+    ck_assert_double_gt((double)estimate_cell(&cycle.estimator, 0, type, 40)->speed, alone / 2);
 }
-END_TEST
 
-START_TEST(with_a_store_a_restart_finds_events_and_measurements)
+TEST(with_a_store_a_restart_finds_events_and_measurements)
 {
-    struct world w;
-    struct stage s;
     struct cycle c;
     struct store *store;
     struct catalog catalog;
@@ -526,7 +457,6 @@ START_TEST(with_a_store_a_restart_finds_events_and_measurements)
     };
     int index;
 
-    world_init(&w, "");
     ck_assert_int_eq(store_open(":memory:", STORE_CREATE, &store, &e), 0);
     catalog_init(&catalog);
     ck_assert_int_eq(catalog_load(&catalog, store, &e), 0);
@@ -537,18 +467,14 @@ START_TEST(with_a_store_a_restart_finds_events_and_measurements)
     ck_assert_int_eq(store_commit(store, &e), 0);
     ck_assert_int_eq(ledger_open(&ledger, &catalog, store, &e), 0);
     ck_assert_int_eq(ledger_append(&ledger, begin, 2, &e), 0);
-    open_cycle(&c, &s, &w);
-    cycle_release(&c);
-    c.ledger = &ledger;
-    c.catalog = &catalog;
-    cycle_init(&c);
-    run(&c, 1);
-    struct observation *o = see(&s, OBS_WINDOW, 0);
+    open_cycle(&c, &ledger, &catalog);
+    ck_assert_int_eq(cycle_run(&c, &e), 1);
+    struct observation *o = see(OBS_WINDOW, 0);
     o->gpus = ledger.state.jobs[0]->gpus;
     o->n_gpus = 1;
     o->from_s = -100;
     o->steps = o->steps_done = 50;
-    run(&c, 1);
+    ck_assert_int_eq(cycle_run(&c, &e), 1);
     ck_assert_int_eq(count_rows(store, "measurements"), 1);
     ck_assert_int_eq(ledger_open(&again, &catalog, store, &e), 0);
     const char *what = state_differs(&ledger.state, &again.state);
@@ -558,85 +484,68 @@ START_TEST(with_a_store_a_restart_finds_events_and_measurements)
     ledger_close(&ledger);
     catalog_release(&catalog);
     store_close(store);
-    world_release(&w);
 }
-END_TEST
 
-/* A cycle that learns from 'c', which nobody runs jobs on. */
-static void open_learner(struct cycle *c, struct stage *s, struct world *w, double settle_s)
+/* The cycle learns from a catalog that nobody runs jobs on. */
+static void learn(double settle_s)
 {
     static const struct trainer_options quick = {
         .seed = 1, .n_nets = 1, .growth = 0.25, .n_cells_min = 8, .n_families_min = 3
     };
 
-    world_init(w, "");
-    small_names(&w->catalog);
-    open_cycle(c, s, w);
-    cycle_learn(c, &quick, settle_s);
+    small_names(&world.catalog);
+    cycle_learn(&cycle, &quick, settle_s);
 }
 
-START_TEST(a_new_model_is_waited_for_when_its_time_has_come)
+TEST(a_new_model_is_waited_for_when_its_time_has_come)
 {
-    struct world w;
-    struct stage s;
-    struct cycle c;
-
-    open_learner(&c, &s, &w, 600);
-    run(&c, 0);
-    ck_assert(!trainer_is_busy(c.trainer));    // nothing to learn from yet
-    small_measurements(&w.catalog, 3, 1);
-    s.clock.t_s = 100;
-    run(&c, 0);
-    ck_assert(trainer_is_busy(c.trainer));
-    s.clock.t_s = 699;
-    run(&c, 0);
-    ck_assert(trainer_is_busy(c.trainer) && c.model == NULL);    // however fast it was
-    s.clock.t_s = 700;
-    run(&c, 0);
-    ck_assert(c.model != NULL && c.model == c.trained);
-    ck_assert_int_eq(c.model->n_measurements, w.catalog.n_measurements);
-    ck_assert_int_eq(c.n_models, 1);
-    ck_assert_ptr_eq(c.estimator.p1, c.model->p1);
-    ck_assert_ptr_eq(c.refiner.p2, c.model->p2);
-    cycle_release(&c);
-    world_release(&w);
+    learn(600);
+    run(0);
+    ck_assert(!trainer_is_busy(cycle.trainer));    // nothing to learn from yet
+    small_measurements(&world.catalog, 3, 1);
+    stage.clock.t_s = 100;
+    run(0);
+    ck_assert(trainer_is_busy(cycle.trainer));
+    stage.clock.t_s = 699;
+    run(0);
+    ck_assert(trainer_is_busy(cycle.trainer) && cycle.model == NULL);    // however fast it was
+    stage.clock.t_s = 700;
+    run(0);
+    ck_assert(cycle.model != NULL && cycle.model == cycle.trained);
+    ck_assert_int_eq(cycle.model->n_measurements, world.catalog.n_measurements);
+    ck_assert_int_eq(cycle.n_models, 1);
+    ck_assert_ptr_eq(cycle.estimator.p1, cycle.model->p1);
+    ck_assert_ptr_eq(cycle.refiner.p2, cycle.model->p2);
 }
-END_TEST
 
-START_TEST(winners_and_losers_are_kept_and_a_loser_changes_nothing)
+TEST(winners_and_losers_are_kept_and_a_loser_changes_nothing)
 {
-    struct world w;
-    struct stage s;
-    struct cycle c;
     struct store *store;
     struct model *m = NULL;
 
-    open_learner(&c, &s, &w, 0);
+    learn(0);
     ck_assert_int_eq(store_open(":memory:", STORE_CREATE, &store, NULL), 0);
-    small_measurements(&w.catalog, 3, 1);
-    w.catalog.store = store;
-    run(&c, 0);
-    run(&c, 0);    // waits: its time has come at once
+    small_measurements(&world.catalog, 3, 1);
+    world.catalog.store = store;
+    run(0);
+    run(0);    // waits: its time has come at once
     ck_assert_int_eq(model_fetch(store, MODEL_CHAMPION, &m, NULL), 0);
     ck_assert(m->comparison.is_won);
     model_destroy(m);
-    const struct model *champion = c.model;
-    w.catalog.store = NULL;
-    small_measurements(&w.catalog, 4, 2);
-    w.catalog.store = store;
-    run(&c, 0);
-    run(&c, 0);
-    bool has_won = c.model != champion;
+    const struct model *champion = cycle.model;
+    world.catalog.store = NULL;
+    small_measurements(&world.catalog, 4, 2);
+    world.catalog.store = store;
+    run(0);
+    run(0);
+    bool has_won = cycle.model != champion;
     ck_assert_int_eq(count_rows(store, "models"), 2);
     ck_assert_int_eq(model_fetch(store, MODEL_CHALLENGER, &m, NULL), has_won ? -ENOENT : 0);
-    ck_assert_int_eq(c.n_models, has_won ? 2 : 1);
+    ck_assert_int_eq(cycle.n_models, has_won ? 2 : 1);
     model_destroy(m);
-    w.catalog.store = NULL;
-    cycle_release(&c);
-    world_release(&w);
+    world.catalog.store = NULL;
     store_close(store);
 }
-END_TEST
 
 /* As on a full disk: the store refuses every model. */
 static struct store *open_full_store(const char *path)
@@ -657,68 +566,31 @@ static struct store *open_full_store(const char *path)
     return store;
 }
 
-START_TEST(a_model_that_cannot_be_kept_is_used_all_the_same)
+TEST(a_model_that_cannot_be_kept_is_used_all_the_same)
 {
     char dir[] = "/tmp/gogh-cycle-XXXXXX", path[64];
-    struct world w;
-    struct stage s;
-    struct cycle c;
     struct model *m = NULL;
 
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/full.db", dir);
     struct store *store = open_full_store(path);
-    open_learner(&c, &s, &w, 0);
-    small_measurements(&w.catalog, 3, 1);
-    w.catalog.store = store;
-    run(&c, 0);
-    run(&c, 0);
-    ck_assert(c.model != NULL && c.model == c.trained);
+    learn(0);
+    small_measurements(&world.catalog, 3, 1);
+    world.catalog.store = store;
+    run(0);
+    run(0);
+    ck_assert(cycle.model != NULL && cycle.model == cycle.trained);
     ck_assert_int_eq(model_fetch(store, MODEL_CHAMPION, &m, NULL), -ENOENT);
-    w.catalog.store = NULL;
-    cycle_release(&c);
-    world_release(&w);
+    world.catalog.store = NULL;
     store_close(store);
     unlink(path);
     rmdir(dir);
 }
-END_TEST
 
-START_TEST(a_run_that_ends_in_the_middle_of_a_training_ends_cleanly)
+TEST(a_run_that_ends_in_the_middle_of_a_training_ends_cleanly)
 {
-    struct world w;
-    struct stage s;
-    struct cycle c;
-
-    open_learner(&c, &s, &w, NAN);
-    small_measurements(&w.catalog, 3, 1);
-    run(&c, 0);
-    ck_assert(trainer_is_busy(c.trainer));
-    cycle_release(&c);
-    world_release(&w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("cycle");
-    TCase *t = tcase_create("cycle");
-
-    tcase_add_test(t, what_sleeps_is_asked_at_the_door);
-    tcase_add_test(t, what_the_executor_cannot_do_is_not_planned);
-    tcase_add_test(t, what_was_refused_for_good_is_not_tried_again);
-    tcase_add_test(t, a_job_walks_from_submission_to_finished);
-    tcase_add_loop_test(t, the_greedy_plan_stands_in_for_a_solver_of_no_use, 0, 2);
-    tcase_add_test(t, news_of_a_job_that_was_cancelled_meanwhile_does_not_end_the_run);
-    tcase_add_test(t, a_plan_leaves_alone_who_changed_since_it_was_begun);
-    tcase_add_loop_test(t, who_stays_keeps_others_away, 0, sizeof shifts / sizeof *shifts);
-    tcase_add_test(t, starts_and_ends_that_were_undone_are_taken_in_again);
-    tcase_add_test(t, a_newcomer_s_neighbours_are_estimated_before_it_is_placed);
-    tcase_add_test(t, with_a_store_a_restart_finds_events_and_measurements);
-    tcase_add_test(t, a_new_model_is_waited_for_when_its_time_has_come);
-    tcase_add_test(t, winners_and_losers_are_kept_and_a_loser_changes_nothing);
-    tcase_add_test(t, a_model_that_cannot_be_kept_is_used_all_the_same);
-    tcase_add_test(t, a_run_that_ends_in_the_middle_of_a_training_ends_cleanly);
-    suite_add_tcase(s, t);
-    return suite_run(s);
+    learn(NAN);
+    small_measurements(&world.catalog, 3, 1);
+    run(0);
+    ck_assert(trainer_is_busy(cycle.trainer));
 }
