@@ -7,6 +7,34 @@
 
 #include "unit/act/local/stage.h"
 
+TEST(who_is_not_root_runs_only_as_himself)
+{
+    struct err e = { 0 };
+
+    ck_assert_int_eq(local_may_run_as(geteuid(), &e), 0);
+    if (geteuid() == 0) {
+        ck_assert_int_eq(local_may_run_as(12345, &e), 0);
+        ck_assert_int_eq(setresuid(65534, 65534, 65534), 0);    // a process of its own
+    }
+    ck_assert_int_eq(local_may_run_as(geteuid(), &e), 0);
+    ck_assert_int_eq(local_may_run_as(12345, &e), -EPERM);
+    ck_assert_ptr_nonnull(strstr(e.text, "SETUID"));
+}
+
+static struct stage s;    // of each test from here on
+
+static void open_stage(void)
+{
+    stage_open(&s);
+}
+
+static void close_stage(void)
+{
+    stage_close(&s);
+}
+
+FIXTURE(open_stage, close_stage)
+
 /* ---- how a run ends ---- */
 
 #define RUNNING_ON "started 0.0 on 0\n"
@@ -40,54 +68,37 @@ static const struct {
       RUNNING_ON "stopped 0.0: exit 3; try 2 of 2\n" },
 };
 
-START_TEST(a_run_ends_as_it_should)
+EACH(a_run_ends_as_it_should, ends)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_script(&s, 0, ends[_i].script, ends[_i].more);
     start(&s, 0, 0);
     ck_assert_int_eq(local_n_under_way(s.local), 1);
     until_heard(&s, strchr(ends[_i].want, '\n') + 1);
     ck_assert_msg(strcmp(s.heard, ends[_i].want) == 0, "%s: %s", ends[_i].name, s.heard);
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_program_that_is_not_there_is_named)
+TEST(a_program_that_is_not_there_is_named)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_argv(&s, 0, "[\"none\\nsuch\"]", "");
     start(&s, 0, 0);
     until_heard(&s, "failed");
     ck_assert_str_eq(s.heard,
                      RUNNING_ON "failed 0.0: cannot run 'none?such': No such file or directory\n");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_server_ends_when_its_time_is_served)
+TEST(a_server_ends_when_its_time_is_served)
 {
-    struct stage s;
-
-    stage_open(&s);
     s.w.ledger.state.jobs[3]->spec.duration_s = 0.3;
     set_script(&s, 3, "trap 'exit 9' TERM; while :; do sleep 0.01; done", "");
     start(&s, 3, 1);
     until_heard(&s, "finished");
     ck_assert_str_eq(s.heard, "started 3.0 on 1\nfinished 3.0\n");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(failures_are_counted_over_restarts_until_no_try_is_left)
+TEST(failures_are_counted_over_restarts_until_no_try_is_left)
 {
-    struct stage s;
     struct run_info run;
 
-    stage_open(&s);
     set_script(&s, 0, "echo $GOGH_RESTART; exit 3", ",\"retries\":2,\"stdout\":\"%n.%j.log\"");
     start(&s, 0, 0);
     until_heard(&s, "try 2 of 3");
@@ -105,18 +116,14 @@ START_TEST(failures_are_counted_over_restarts_until_no_try_is_left)
     start(&s, 0, 2);
     until_heard(&s, "failed 0.2: exit 3\n");
     ck_assert_str_eq(content(&s, "a.0.log"), "0\n1\n2\n");
-    stage_close(&s);
 }
-END_TEST
 
 /* ---- what a command gets ---- */
 
-START_TEST(arguments_arrive_as_they_are)
+TEST(arguments_arrive_as_they_are)
 {
-    struct stage s;
     struct run_info run;
 
-    stage_open(&s);
     set_argv(&s, 0,
              "[\"printf\",\"<%s>\",\"a b\",\"$(id)\",\"'\\\"\",\"\",\"*\",\"\\u00e9\\n\\\\;\"]",
              "");
@@ -126,9 +133,7 @@ START_TEST(arguments_arrive_as_they_are)
     ck_assert_str_eq(content(&s, run.out), "<a b><$(id)><'\"><><*><\xc3\xa9\n\\;>");
     ck_assert_str_eq(content(&s, run.err), "");
     ck_assert_int_eq(run.pid, 0);
-    stage_close(&s);
 }
-END_TEST
 
 static int by_text(const void *a, const void *b)
 {
@@ -154,14 +159,12 @@ static void names_of(const char *text, char *out, size_t size)
     }
 }
 
-START_TEST(the_environment_is_what_was_given_and_what_gogh_sets)
+TEST(the_environment_is_what_was_given_and_what_gogh_sets)
 {
-    struct stage s;
     struct run_info run;
     char names[2000];
 
     setenv("LEAKED", "1", 1);
-    stage_open(&s);
     set_argv(&s, 2, "[\"env\"]", "");
     start(&s, 2, 1);
     until_heard(&s, "finished");
@@ -180,17 +183,13 @@ START_TEST(the_environment_is_what_was_given_and_what_gogh_sets)
     ck_assert_ptr_nonnull(strstr(env, "GOGH_GPU_TYPE=v100\n"));
     ck_assert_uint_eq(strlen(run.secret), 32);
     ck_assert_ptr_nonnull(strstr(env, run.secret));
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_command_has_no_descriptors_of_ours_and_leads_its_group)
+TEST(a_command_has_no_descriptors_of_ours_and_leads_its_group)
 {
-    struct stage s;
     struct run_info run;
     int leak;
 
-    stage_open(&s);
     leak = open("/dev/null", O_RDONLY);    // without O_CLOEXEC
     ck_assert_int_ge(leak, 3);
     set_script(&s, 0,
@@ -204,16 +203,13 @@ START_TEST(a_command_has_no_descriptors_of_ours_and_leads_its_group)
     ck_assert_int_eq(pid, group);
     ck_assert_ptr_nonnull(strstr(content(&s, run.out), "/dev/null"));
     close(leak);
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_job_of_another_user_has_that_users_rights_and_no_more)
+TEST(a_job_of_another_user_has_that_users_rights_and_no_more)
 {
     const struct passwd *nobody = getpwnam("nobody");
     char want[4000], more[400];
     struct run_info run;
-    struct stage s;
     gid_t groups[100];
     int n = 100;
 
@@ -222,7 +218,6 @@ START_TEST(a_job_of_another_user_has_that_users_rights_and_no_more)
         return;
     }
     ck_assert_int_eq(setgroups(2, (gid_t[]){ 0, 4 }), 0);    // none of which it may keep
-    stage_open(&s);
     snprintf(more, sizeof more, ",\"cwd\":\"/\"");
     set_script(&s, 0,
                "id -u; id -g; id -G; grep -E 'Cap(Eff|Prm|Amb)' /proc/self/status | grep -vc "
@@ -251,24 +246,7 @@ START_TEST(a_job_of_another_user_has_that_users_rights_and_no_more)
     ck_assert_int_eq(stat(run.out, &st), 0);
     ck_assert_uint_eq(st.st_uid, nobody->pw_uid);    // who may read it
     s.w.ledger.state.jobs[0]->spec.command = NULL;
-    stage_close(&s);
 }
-END_TEST
-
-START_TEST(who_is_not_root_runs_only_as_himself)
-{
-    struct err e = { 0 };
-
-    ck_assert_int_eq(local_may_run_as(geteuid(), &e), 0);
-    if (geteuid() == 0) {
-        ck_assert_int_eq(local_may_run_as(12345, &e), 0);
-        ck_assert_int_eq(setresuid(65534, 65534, 65534), 0);    // a process of its own
-    }
-    ck_assert_int_eq(local_may_run_as(geteuid(), &e), 0);
-    ck_assert_int_eq(local_may_run_as(12345, &e), -EPERM);
-    ck_assert_ptr_nonnull(strstr(e.text, "SETUID"));
-}
-END_TEST
 
 /* ---- stop, cancel, move ---- */
 
@@ -301,12 +279,10 @@ static const struct {
       true, "", "saved\n" },
 };
 
-START_TEST(a_job_is_asked_to_leave_then_made_to)
+EACH(a_job_is_asked_to_leave_then_made_to, leaves)
 {
-    struct stage s;
     char want[200];
 
-    stage_open(&s);
     set_script(&s, 0, leaves[_i].script, leaves[_i].more);
     start(&s, 0, 0);
     until_heard(&s, "started");
@@ -324,15 +300,10 @@ START_TEST(a_job_is_asked_to_leave_then_made_to)
     ck_assert_msg(strcmp(content(&s, "f"), leaves[_i].saved) == 0, "%s", leaves[_i].name);
     ck_assert_int_eq(s.x.stop(s.x.self, 0, NULL), 0);    // of one that has ended
     ck_assert_int_eq(s.x.cancel(s.x.self, 0, NULL), 0);
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_stop_before_the_start_leaves_nothing_behind)
+TEST(a_stop_before_the_start_leaves_nothing_behind)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_script(&s, 0, LOOPS, "");
     start(&s, 0, 0);
     ck_assert_int_eq(s.x.stop(s.x.self, 0, NULL), 0);    // no turn was taken since
@@ -340,15 +311,10 @@ START_TEST(a_stop_before_the_start_leaves_nothing_behind)
     ck_assert_str_eq(s.heard, "");
     start(&s, 0, 1);
     until_heard(&s, "started 0.1 on 1\n");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_move_stops_and_starts_elsewhere_as_one)
+TEST(a_move_stops_and_starts_elsewhere_as_one)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_script(&s, 0,
                "echo $GOGH_RESTART:$CUDA_VISIBLE_DEVICES >> f; trap 'exit 0' TERM; while :; do "
                "sleep 0.01; done",
@@ -364,19 +330,15 @@ START_TEST(a_move_stops_and_starts_elsewhere_as_one)
     ck_assert_str_eq(s.heard, "started 0.0 on 0\nstarted 0.1 on 2 moved\n");
     ck_assert_int_eq(start_at(&s, 0, 2, 0, NULL), 0);    // there already
     ck_assert_int_eq(start_at(&s, 0, 1, 0, NULL), -EBUSY);
-    stage_close(&s);
 }
-END_TEST
 
 /* Two jobs change places: each holds a directory as its GPU, slowly. */
-START_TEST(nobody_starts_on_a_gpu_before_the_one_who_leaves_it_has_left)
+TEST(nobody_starts_on_a_gpu_before_the_one_who_leaves_it_has_left)
 {
     static const char *const script =
         "mkdir gpu$GOGH_SLOTS || echo clash > clash; trap 'sleep 0.2; rmdir gpu'$GOGH_SLOTS'; exit "
         "0' TERM; echo up > up$GOGH_JOB.$GOGH_RUN; while :; do sleep 0.01; done";
-    struct stage s;
 
-    stage_open(&s);
     set_script(&s, 0, script, "");
     set_script(&s, 1, script, "");
     set_script(&s, 2, "test -d gpu2 && echo clash > clash; exit 0", "");
@@ -398,26 +360,21 @@ START_TEST(nobody_starts_on_a_gpu_before_the_one_who_leaves_it_has_left)
     start(&s, 2, 2);    // while job 0 still cleans up
     until_heard(&s, "finished 2.0");
     ck_assert_str_eq(content(&s, "clash"), "");
-    stage_close(&s);
 }
-END_TEST
 
-static void touch(struct stage *s, const char *name)
+static void touch(const char *name)
 {
     char path[400];
     int fd;
 
-    snprintf(path, sizeof path, "%s/%s", s->dir, name);
+    snprintf(path, sizeof path, "%s/%s", s.dir, name);
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     ck_assert_int_ge(fd, 0);
     close(fd);
 }
 
-START_TEST(who_leaves_or_comes_is_busy_and_nobody_else)
+TEST(who_leaves_or_comes_is_busy_and_nobody_else)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_script(&s, 0, "trap '' TERM; echo up > up; while ! test -e go; do sleep 0.01; done", "");
     set_script(&s, 1, LOOPS, "");
     ck_assert(!s.x.job_is_busy(s.x.self, 0) && !s.x.gpu_is_busy(s.x.self, 0));
@@ -435,16 +392,14 @@ START_TEST(who_leaves_or_comes_is_busy_and_nobody_else)
     start(&s, 1, 1);
     until_heard(&s, "started 1.0 on 1\n");
     ck_assert(s.x.job_is_busy(s.x.self, 0) && !s.x.job_is_busy(s.x.self, 1));
-    touch(&s, "go");
+    touch("go");
     stage_until(&s, is_idle, "idle");
     ck_assert(!s.x.gpu_is_busy(s.x.self, 0));
-    stage_close(&s);
 }
-END_TEST
 
-static int n_runs(const struct stage *s)
+static int n_runs(void)
 {
-    DIR *d = opendir(s->runs);
+    DIR *d = opendir(s.runs);
     struct dirent *entry;
     int n = 0;
 
@@ -454,18 +409,15 @@ static int n_runs(const struct stage *s)
     return n;
 }
 
-static bool has_process(struct stage *s)
+static bool has_process(struct stage *at)
 {
     struct run_info found;
 
-    return stage_find(s, 0, &found) && found.is_there;
+    return stage_find(at, 0, &found) && found.is_there;
 }
 
-START_TEST(who_has_begun_is_busy_until_that_is_heard)
+TEST(who_has_begun_is_busy_until_that_is_heard)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_script(&s, 0, LOOPS, "");
     s.is_deaf = true;
     start(&s, 0, 0);
@@ -476,17 +428,13 @@ START_TEST(who_has_begun_is_busy_until_that_is_heard)
     s.is_deaf = false;
     stage_hear(&s);
     ck_assert(!s.x.job_is_busy(s.x.self, 0) && !s.x.gpu_is_busy(s.x.self, 0));
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(without_a_keeper_to_start_a_job_waits)
+TEST(without_a_keeper_to_start_a_job_waits)
 {
-    struct stage s;
     struct err e = { 0 };
     char keeper[300];
 
-    stage_open(&s);
     stage_sleep(&s);
     snprintf(keeper, sizeof keeper, "%s/keeper", s.dir);
     ck_assert_int_eq(symlink(s.keeper, keeper), 0);
@@ -497,18 +445,14 @@ START_TEST(without_a_keeper_to_start_a_job_waits)
     start(&s, 0, 0);
     stage_until(&s, is_idle, "idle");
     ck_assert_str_eq(s.heard, "");
-    ck_assert_int_eq(n_runs(&s), 0);
+    ck_assert_int_eq(n_runs(), 0);
     ck_assert(!s.x.job_is_busy(s.x.self, 0) && !s.x.gpu_is_busy(s.x.self, 0));
     ck_assert_int_eq(start_at(&s, 0, 0, 0, &e), -EAGAIN);    // not at once
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_start_that_waits_ends_when_its_job_is_held)
+/* Job 1 is told to start where job 0 has been told to leave, and takes its time. */
+static void start_behind(void)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_script(&s, 0, "trap 'sleep 0.2; exit 0' TERM; " LOOPS, "");
     set_script(&s, 1, "exit 0", "");
     start(&s, 0, 0);
@@ -516,55 +460,45 @@ START_TEST(a_start_that_waits_ends_when_its_job_is_held)
     until_written(&s, "up up");
     s.x.stop(s.x.self, 0, NULL);
     start(&s, 1, 0);
+}
+
+TEST(a_start_that_waits_ends_when_its_job_is_held)
+{
+    start_behind();
     world_add(&s.w, "hold b\n");
     stage_until(&s, is_idle, "idle");
     stage_hear(&s);
     ck_assert_ptr_null(strstr(s.heard, "1.0"));
     ck_assert_str_eq(content(&s, "runs/1.0/order"), "");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_start_that_waits_can_be_taken_back)
+TEST(a_start_that_waits_can_be_taken_back)
 {
-    struct stage s;
-
-    stage_open(&s);
-    set_script(&s, 0, "trap 'sleep 0.2; exit 0' TERM; " LOOPS, "");
-    set_script(&s, 1, "exit 0", "");
-    start(&s, 0, 0);
-    until_heard(&s, "started");
-    until_written(&s, "up up");
-    s.x.stop(s.x.self, 0, NULL);
-    start(&s, 1, 0);
+    start_behind();
     ck_assert_int_eq(local_n_under_way(s.local), 2);
     ck_assert_int_eq(s.x.stop(s.x.self, 1, NULL), 0);
     stage_until(&s, is_idle, "idle");
     stage_hear(&s);
     ck_assert_ptr_null(strstr(s.heard, "1.0"));
-    stage_close(&s);
 }
-END_TEST
 
 /* ---- the daemon goes and comes back ---- */
 
 #define WAITS "trap 'exit 0' TERM; echo up > up; while ! test -e go; do sleep 0.01; done; exit 0"
 
-static void run_a(struct stage *s, const char *more)
+static void run_a(const char *more)
 {
-    stage_open(s);
-    set_script(s, 0, WAITS, more);
-    start(s, 0, 0);
-    until_heard(s, "started");
-    until_written(s, "up up");
+    set_script(&s, 0, WAITS, more);
+    start(&s, 0, 0);
+    until_heard(&s, "started");
+    until_written(&s, "up up");
 }
 
-START_TEST(a_job_that_runs_is_found_again_and_only_its_end_is_news)
+TEST(a_job_that_runs_is_found_again_and_only_its_end_is_news)
 {
-    struct stage s;
     struct run_info before, after;
 
-    run_a(&s, "");
+    run_a("");
     ck_assert(stage_find(&s, 0, &before) && before.pid > 0);
     const pid_t pid = before.pid;
     char secret[40];
@@ -575,20 +509,16 @@ START_TEST(a_job_that_runs_is_found_again_and_only_its_end_is_news)
     ck_assert_int_eq(after.pid, pid);
     ck_assert_str_eq(after.secret, secret);
     ck_assert_int_eq(local_n_under_way(s.local), 0);
-    touch(&s, "go");
+    touch("go");
     until_heard(&s, "finished");
     ck_assert_str_eq(s.heard, RUNNING_ON "finished 0.0\n");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(what_ended_meanwhile_is_told)
+TEST(what_ended_meanwhile_is_told)
 {
-    struct stage s;
-
-    run_a(&s, "");
+    run_a("");
     stage_sleep(&s);
-    touch(&s, "go");
+    touch("go");
     until_written(&s, "runs/0.0/status ended");
     stage_wake(&s);
     until_heard(&s, "finished");
@@ -597,56 +527,48 @@ START_TEST(what_ended_meanwhile_is_told)
     stage_wake(&s);    // and told once
     stage_hear(&s);
     ck_assert_str_eq(s.heard, RUNNING_ON "finished 0.0\n");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_start_and_an_end_that_nobody_heard_of_are_told)
+TIMES(a_start_and_an_end_that_nobody_heard_of_are_told, 2)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_script(&s, 0, WAITS, "");
     start(&s, 0, 0);
     stage_sleep(&s);    // at once
     until_written(&s, "runs/0.0/status started");
     if (_i == 1) {
-        touch(&s, "go");
+        touch("go");
         until_written(&s, "runs/0.0/status ended");
     }
     stage_wake(&s);
     until_heard(&s, RUNNING_ON);
-    touch(&s, "go");
+    touch("go");
     until_heard(&s, "finished");
     ck_assert_str_eq(s.heard, RUNNING_ON "finished 0.0\n");
-    stage_close(&s);
 }
-END_TEST
 
-static const char *status_of(struct stage *s)
+static const char *status_of(void)
 {
-    return content(s, "runs/0.0/status");
+    return content(&s, "runs/0.0/status");
 }
 
-static pid_t keeper_pid(struct stage *s)
+static pid_t keeper_pid(void)
 {
     int pid = 0;
 
-    ck_assert_int_eq(sscanf(status_of(s), "taken %d", &pid), 1);
+    ck_assert_int_eq(sscanf(status_of(), "taken %d", &pid), 1);
     return pid;
 }
 
-START_TEST(a_killed_keeper_takes_its_command_along)
+TIMES(a_killed_keeper_takes_its_command_along, 4)
 {
-    struct stage s;
     struct run_info run;
 
-    run_a(&s, _i & 1 ? ",\"retries\":1" : "");
+    run_a(_i & 1 ? ",\"retries\":1" : "");
     ck_assert(stage_find(&s, 0, &run));
     const pid_t pid = run.pid;
     if (_i & 2)
         stage_sleep(&s);
-    ck_assert_int_eq(kill(keeper_pid(&s), SIGKILL), 0);
+    ck_assert_int_eq(kill(keeper_pid(), SIGKILL), 0);
     if (_i & 2) {
         siginfo_t i;
         ck_assert_int_eq(waitid(P_ALL, 0, &i, WEXITED | WNOWAIT), 0);
@@ -656,16 +578,11 @@ START_TEST(a_killed_keeper_takes_its_command_along)
                            : RUNNING_ON "failed 0.0: its keeper was killed\n");
     struct proc p = { .state = 'X' };
     ck_assert(proc_read(pid, &p) < 0 || p.state == 'Z');
-    ck_assert_ptr_nonnull(strstr(status_of(&s), " failed its keeper was killed\n"));
-    stage_close(&s);
+    ck_assert_ptr_nonnull(strstr(status_of(), " failed its keeper was killed\n"));
 }
-END_TEST
 
-START_TEST(a_run_that_no_keeper_took_has_not_begun)
+TIMES(a_run_that_no_keeper_took_has_not_begun, 2)
 {
-    struct stage s;
-
-    stage_open(&s);
     stage_sleep(&s);
     s.keeper = "/bin/true";
     stage_wake(&s);
@@ -689,64 +606,51 @@ START_TEST(a_run_that_no_keeper_took_has_not_begun)
     start(&s, 0, 1);
     until_heard(&s, "finished");
     ck_assert_str_eq(s.heard, "started 0.0 on 1\nfinished 0.0\n");    // and does not count
-    stage_close(&s);
 }
-END_TEST
 
-static void run_keeper(const struct stage *s)
+static void run_keeper(void)
 {
     pid_t pid = fork();
     int code;
 
     if (pid == 0) {
         char dir[300];
-        snprintf(dir, sizeof dir, "%s/0.0", s->runs);
-        execl(s->keeper, s->keeper, dir, NULL);
+        snprintf(dir, sizeof dir, "%s/0.0", s.runs);
+        execl(s.keeper, s.keeper, dir, NULL);
         _exit(9);
     }
     ck_assert_int_eq(waitpid(pid, &code, 0), pid);
     ck_assert_int_eq(code, 0);
 }
 
-START_TEST(a_second_keeper_does_nothing)
+TEST(a_second_keeper_does_nothing)
 {
-    struct stage s;
-
-    run_a(&s, "");
+    run_a("");
     char before[1000];
-    snprintf(before, sizeof before, "%s", status_of(&s));
-    run_keeper(&s);    // while it runs
-    ck_assert_str_eq(status_of(&s), before);
-    touch(&s, "go");
+    snprintf(before, sizeof before, "%s", status_of());
+    run_keeper();    // while it runs
+    ck_assert_str_eq(status_of(), before);
+    touch("go");
     until_heard(&s, "finished");
     stage_until(&s, has_no_children, "the keeper's end");
-    snprintf(before, sizeof before, "%s", status_of(&s));
-    run_keeper(&s);    // and when nobody has the lock
-    ck_assert_str_eq(status_of(&s), before);
-    stage_close(&s);
+    snprintf(before, sizeof before, "%s", status_of());
+    run_keeper();    // and when nobody has the lock
+    ck_assert_str_eq(status_of(), before);
 }
-END_TEST
 
-START_TEST(a_job_cancelled_while_the_daemon_was_away_is_ended)
+TEST(a_job_cancelled_while_the_daemon_was_away_is_ended)
 {
-    struct stage s;
-
-    run_a(&s, "");
+    run_a("");
     stage_sleep(&s);
     world_add(&s.w, "cancel a\n");
     stage_wake(&s);
     stage_until(&s, is_idle, "idle");
     stage_until(&s, is_nobody_left, "nobody left");
     ck_assert_str_eq(s.heard, RUNNING_ON);
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_job_held_before_its_start_was_heard_is_stopped)
+TEST(a_job_held_before_its_start_was_heard_is_stopped)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_script(&s, 0, WAITS, "");
     s.is_deaf = true;
     start(&s, 0, 0);
@@ -761,28 +665,19 @@ START_TEST(a_job_held_before_its_start_was_heard_is_stopped)
     world_add(&s.w, "release a\n");
     start(&s, 0, 1);
     until_heard(&s, "started 0.1 on 1");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_job_whose_run_is_gone_waits_again)
+TEST(a_job_whose_run_is_gone_waits_again)
 {
-    struct stage s;
-
-    stage_open(&s);
     stage_sleep(&s);
     world_add(&s.w, "start b 1\n");
     stage_wake(&s);
     until_heard(&s, "stopped 1.-1: its run is gone\n");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_move_cut_in_two_leaves_the_job_waiting)
+TEST(a_move_cut_in_two_leaves_the_job_waiting)
 {
-    struct stage s;
-
-    run_a(&s, "");
+    run_a("");
     ck_assert_int_eq(move_to(&s, 0, 1, 0), 0);
     stage_sleep(&s);    // before its first half is done
     until_written(&s, "runs/0.0/status stopped");
@@ -790,18 +685,15 @@ START_TEST(a_move_cut_in_two_leaves_the_job_waiting)
     until_heard(&s, "stopped 0.0: ");
     start(&s, 0, 1);
     until_heard(&s, "started 0.1 on 1\n");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_run_of_another_boot_is_stopped_and_is_no_failure)
+TEST(a_run_of_another_boot_is_stopped_and_is_no_failure)
 {
-    struct stage s;
     struct run_info run;
 
-    run_a(&s, "");
+    run_a("");
     stage_sleep(&s);
-    ck_assert_int_eq(kill(keeper_pid(&s), SIGTERM), 0);
+    ck_assert_int_eq(kill(keeper_pid(), SIGTERM), 0);
     until_written(&s, "runs/0.0/status stopped");
     char path[400];
     snprintf(path, sizeof path, "%s/0.0/status", s.runs);
@@ -813,15 +705,10 @@ START_TEST(a_run_of_another_boot_is_stopped_and_is_no_failure)
     until_heard(&s, "stopped 0.0: the machine was restarted\n");
     ck_assert(stage_find(&s, 0, &run));
     ck_assert_int_eq(run.n_failures, 0);
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(an_end_that_the_disk_has_not_is_told_again)
+TEST(an_end_that_the_disk_has_not_is_told_again)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_script(&s, 0, "exit 0", "");
     s.is_lossy = true;
     start(&s, 0, 0);
@@ -832,9 +719,7 @@ START_TEST(an_end_that_the_disk_has_not_is_told_again)
     stage_wake(&s);
     until_heard(&s, RUNNING_ON "finished 0.0\n");
     ck_assert_int_eq(s.w.ledger.state.jobs[0]->state, JOB_FINISHED);
-    stage_close(&s);
 }
-END_TEST
 
 static const struct {
     const char *name, *script, *more, *ends;
@@ -844,13 +729,11 @@ static const struct {
     { "to be tried again", "exit 3", ",\"retries\":2", "stopped" },
 };
 
-START_TEST(an_end_that_the_disk_has_is_not_told_again_though_it_bears_no_mark)
+EACH(an_end_that_the_disk_has_is_not_told_again_though_it_bears_no_mark, known)
 {
-    struct stage s;
     struct run_info run;
     char heard[sizeof s.heard];
 
-    stage_open(&s);
     s.is_unsafe = true;
     set_script(&s, 0, known[_i].script, known[_i].more);
     start(&s, 0, 0);
@@ -863,18 +746,16 @@ START_TEST(an_end_that_the_disk_has_is_not_told_again_though_it_bears_no_mark)
     ck_assert(stage_find(&s, 0, &run));
     ck_assert_int_eq(run.n_failures, _i > 0);
     s.is_unsafe = false;
-    stage_close(&s);
 }
-END_TEST
 
 /* Write over what the keeper of run 0.0 said of itself. */
-static void disguise(struct stage *s, int pid)
+static void disguise(int pid)
 {
     char path[400], boot[BOOT_ID_SIZE], rest[1000];
     FILE *f;
 
-    snprintf(path, sizeof path, "%s/0.0/status", s->runs);
-    snprintf(rest, sizeof rest, "%s", strchr(status_of(s), '\n') + 1);
+    snprintf(path, sizeof path, "%s/0.0/status", s.runs);
+    snprintf(rest, sizeof rest, "%s", strchr(status_of(), '\n') + 1);
     proc_boot_id(boot);
     f = fopen(path, "r+e");
     ck_assert_int_eq(ftruncate(fileno(f), 0), 0);
@@ -882,33 +763,29 @@ static void disguise(struct stage *s, int pid)
     fclose(f);
 }
 
-START_TEST(a_keeper_that_cannot_be_seen_lives_as_long_as_it_has_its_lock)
+TIMES(a_keeper_that_cannot_be_seen_lives_as_long_as_it_has_its_lock, 2)
 {
-    struct stage s;
     struct run_info run;
 
-    run_a(&s, "");
-    const pid_t pid = keeper_pid(&s);
+    run_a("");
+    const pid_t pid = keeper_pid();
     stage_sleep(&s);
-    disguise(&s, _i ? (int)pid : 999999999);
+    disguise(_i ? (int)pid : 999999999);
     stage_wake(&s);
     ck_assert(stage_find(&s, 0, &run) && run.pid > 0);
     ck_assert_int_eq(local_n_under_way(s.local), 0);
-    ck_assert_ptr_null(strstr(status_of(&s), "ended"));
-    touch(&s, "go");
+    ck_assert_ptr_null(strstr(status_of(), "ended"));
+    touch("go");
     until_heard(&s, "finished");
     ck_assert_str_eq(s.heard, RUNNING_ON "finished 0.0\n");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_keeper_that_is_hidden_can_be_stopped)
+TEST(a_keeper_that_is_hidden_can_be_stopped)
 {
     char path[64];
-    struct stage s;
 
-    run_a(&s, "");
-    snprintf(path, sizeof path, "/proc/%d", (int)keeper_pid(&s));
+    run_a("");
+    snprintf(path, sizeof path, "/proc/%d", (int)keeper_pid());
     stage_sleep(&s);
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("none", path, "tmpfs", 0, NULL) != 0)
@@ -918,61 +795,44 @@ START_TEST(a_keeper_that_is_hidden_can_be_stopped)
     ck_assert_int_eq(s.x.stop(s.x.self, 0, NULL), 0);
     until_heard(&s, "stopped 0.0: stopped as planned\n");
     (void)umount2(path, MNT_DETACH);
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(the_end_of_a_cancelled_job_is_told_if_its_cancelling_was_lost)
+TEST(the_end_of_a_cancelled_job_is_told_if_its_cancelling_was_lost)
 {
-    struct stage s;
-
-    run_a(&s, "");
+    run_a("");
     ck_assert_int_eq(s.x.cancel(s.x.self, 0, NULL), 0);    // the state has it running
     until_heard(&s, "stopped 0.0: it was told to end\n");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(what_ended_before_it_was_asked_to_ended_by_itself)
+TEST(what_ended_before_it_was_asked_to_ended_by_itself)
 {
-    struct stage s;
     struct run_info run;
 
-    run_a(&s, "");
-    const pid_t keeper = keeper_pid(&s);
+    run_a("");
+    const pid_t keeper = keeper_pid();
     ck_assert(stage_find(&s, 0, &run));
     ck_assert_int_eq(kill(keeper, SIGSTOP), 0);
-    touch(&s, "go");
+    touch("go");
     for (struct proc p = { 0 }; proc_read(run.pid, &p) == 0 && p.state != 'Z';)
         usleep(1000);
     ck_assert_int_eq(s.x.stop(s.x.self, 0, NULL), 0);
     ck_assert_int_eq(kill(keeper, SIGCONT), 0);
     until_heard(&s, "finished 0.0\n");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(offspring_in_a_session_of_its_own_dies_with_a_killed_keeper)
+TEST(offspring_in_a_session_of_its_own_dies_with_a_killed_keeper)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_script(&s, 0, "setsid setsid sleep 600 & sleep 0.1; " LOOPS, "");
     start(&s, 0, 0);
     until_heard(&s, "started");
     until_written(&s, "up up");
-    ck_assert_int_eq(kill(keeper_pid(&s), SIGKILL), 0);
+    ck_assert_int_eq(kill(keeper_pid(), SIGKILL), 0);
     until_heard(&s, "failed 0.0: its keeper was killed\n");
     stage_until(&s, is_nobody_left, "nobody left");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(a_job_that_finished_while_it_was_held_is_not_run_again)
+TIMES(a_job_that_finished_while_it_was_held_is_not_run_again, 2)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_script(&s, 0, "echo ran >> f; exit 0", "");
     s.is_deaf = true;
     start(&s, 0, 0);
@@ -992,19 +852,16 @@ START_TEST(a_job_that_finished_while_it_was_held_is_not_run_again)
     until_heard(&s, "finished");
     ck_assert_str_eq(s.heard, "started 0.0 on 1\nfinished 0.0\n");
     ck_assert_str_eq(content(&s, "f"), "ran\n");
-    stage_close(&s);
 }
-END_TEST
 
 /* ---- a box in trouble ---- */
 
-START_TEST(a_run_that_cannot_be_read_keeps_the_daemon_from_starting)
+TIMES(a_run_that_cannot_be_read_keeps_the_daemon_from_starting, 2)
 {
     char path[400];
-    struct stage s;
     struct err e = { 0 };
 
-    run_a(&s, "");
+    run_a("");
     stage_sleep(&s);
     snprintf(path, sizeof path, "%s/0.0/order", s.runs);
     char away[500];
@@ -1015,17 +872,13 @@ START_TEST(a_run_that_cannot_be_read_keeps_the_daemon_from_starting)
     ck_assert_ptr_nonnull(strstr(e.text, "/0.0: order: cannot read"));
     ck_assert(_i || rmdir(path) == 0);
     ck_assert_int_eq(rename(away, path), 0);
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(failures_are_counted_though_the_last_folder_is_empty)
+TEST(failures_are_counted_though_the_last_folder_is_empty)
 {
     char path[400];
-    struct stage s;
     struct run_info run;
 
-    stage_open(&s);
     set_script(&s, 0, "exit 3", ",\"retries\":2");
     start(&s, 0, 0);
     until_heard(&s, "try 2 of 3");
@@ -1035,18 +888,14 @@ START_TEST(failures_are_counted_though_the_last_folder_is_empty)
     stage_wake(&s);
     ck_assert_int_ne(access(path, F_OK), 0);
     ck_assert(stage_find(&s, 0, &run) && run.run == 0 && run.n_failures == 1);
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(without_descriptors_or_disk_a_start_is_refused_and_works_later)
+TIMES(without_descriptors_or_disk_a_start_is_refused_and_works_later, 2)
 {
     static const int limits[] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
-    struct stage s;
     struct rlimit was, none;
     struct err e = { 0 };
 
-    stage_open(&s);
     signal(SIGXFSZ, SIG_IGN);
     set_script(&s, 0, "exit 0", "");
     ck_assert_int_eq(getrlimit(limits[_i], &was), 0);
@@ -1055,21 +904,17 @@ START_TEST(without_descriptors_or_disk_a_start_is_refused_and_works_later)
     ck_assert_int_lt(start_at(&s, 0, 0, 0, &e), 0);
     ck_assert_int_eq(setrlimit(limits[_i], &was), 0);
     ck_assert_ptr_nonnull(strstr(e.text, "cannot write"));
-    ck_assert_int_eq(n_runs(&s), 0);
+    ck_assert_int_eq(n_runs(), 0);
     ck_assert_int_eq(local_n_under_way(s.local), 0);
     start(&s, 0, 0);
     until_heard(&s, "finished");
-    stage_close(&s);
 }
-END_TEST
 
-START_TEST(orders_that_make_no_sense_are_refused)
+TEST(orders_that_make_no_sense_are_refused)
 {
-    struct stage s;
     struct err e = { 0 };
     const int far = 9;
 
-    stage_open(&s);
     stage_sleep(&s);
     s.node = 1;    // and its GPUs are those of node 0
     stage_wake(&s);
@@ -1086,74 +931,15 @@ START_TEST(orders_that_make_no_sense_are_refused)
     ck_assert_int_eq(s.x.start(s.x.self, &(struct placement){ 77, 1, &far, 0 }, &e), -ENODEV);
     ck_assert_int_eq(s.x.stop(s.x.self, 77, &e), -ENODEV);
     ck_assert_int_eq(s.x.cancel(s.x.self, -1, &e), -ENODEV);
-    ck_assert_int_eq(n_runs(&s), 0);
-    stage_close(&s);
+    ck_assert_int_eq(n_runs(), 0);
 }
-END_TEST
 
-START_TEST(two_jobs_share_a_gpu_as_asked)
+TEST(two_jobs_share_a_gpu_as_asked)
 {
-    struct stage s;
-
-    stage_open(&s);
     set_script(&s, 0, "echo $CUDA_VISIBLE_DEVICES > f0; " WAITS, "");
     set_script(&s, 1, "echo $CUDA_VISIBLE_DEVICES > f1; " WAITS, "");
     start(&s, 0, 3);
     start(&s, 1, 3);
     until_written(&s, "f0 3\n");
     until_written(&s, "f1 3\n");
-    stage_close(&s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local");
-    TCase *t = tcase_create("local");
-
-    tcase_add_loop_test(t, a_run_ends_as_it_should, 0, sizeof ends / sizeof *ends);
-    tcase_add_test(t, a_program_that_is_not_there_is_named);
-    tcase_add_test(t, a_server_ends_when_its_time_is_served);
-    tcase_add_test(t, failures_are_counted_over_restarts_until_no_try_is_left);
-    tcase_add_test(t, arguments_arrive_as_they_are);
-    tcase_add_test(t, the_environment_is_what_was_given_and_what_gogh_sets);
-    tcase_add_test(t, a_command_has_no_descriptors_of_ours_and_leads_its_group);
-    tcase_add_test(t, a_job_of_another_user_has_that_users_rights_and_no_more);
-    tcase_add_test(t, who_is_not_root_runs_only_as_himself);
-    tcase_add_loop_test(t, a_job_is_asked_to_leave_then_made_to, 0, sizeof leaves / sizeof *leaves);
-    tcase_add_test(t, a_stop_before_the_start_leaves_nothing_behind);
-    tcase_add_test(t, a_move_stops_and_starts_elsewhere_as_one);
-    tcase_add_test(t, nobody_starts_on_a_gpu_before_the_one_who_leaves_it_has_left);
-    tcase_add_test(t, a_start_that_waits_can_be_taken_back);
-    tcase_add_test(t, a_job_that_runs_is_found_again_and_only_its_end_is_news);
-    tcase_add_test(t, what_ended_meanwhile_is_told);
-    tcase_add_loop_test(t, a_start_and_an_end_that_nobody_heard_of_are_told, 0, 2);
-    tcase_add_loop_test(t, a_killed_keeper_takes_its_command_along, 0, 4);
-    tcase_add_loop_test(t, a_run_that_no_keeper_took_has_not_begun, 0, 2);
-    tcase_add_test(t, a_second_keeper_does_nothing);
-    tcase_add_test(t, a_job_cancelled_while_the_daemon_was_away_is_ended);
-    tcase_add_test(t, a_job_held_before_its_start_was_heard_is_stopped);
-    tcase_add_test(t, a_job_whose_run_is_gone_waits_again);
-    tcase_add_test(t, a_move_cut_in_two_leaves_the_job_waiting);
-    tcase_add_test(t, a_run_of_another_boot_is_stopped_and_is_no_failure);
-    tcase_add_test(t, an_end_that_the_disk_has_not_is_told_again);
-    tcase_add_loop_test(t, an_end_that_the_disk_has_is_not_told_again_though_it_bears_no_mark, 0,
-                        sizeof known / sizeof *known);
-    tcase_add_loop_test(t, a_keeper_that_cannot_be_seen_lives_as_long_as_it_has_its_lock, 0, 2);
-    tcase_add_test(t, a_keeper_that_is_hidden_can_be_stopped);
-    tcase_add_test(t, the_end_of_a_cancelled_job_is_told_if_its_cancelling_was_lost);
-    tcase_add_test(t, what_ended_before_it_was_asked_to_ended_by_itself);
-    tcase_add_test(t, offspring_in_a_session_of_its_own_dies_with_a_killed_keeper);
-    tcase_add_loop_test(t, a_job_that_finished_while_it_was_held_is_not_run_again, 0, 2);
-    tcase_add_loop_test(t, a_run_that_cannot_be_read_keeps_the_daemon_from_starting, 0, 2);
-    tcase_add_test(t, failures_are_counted_though_the_last_folder_is_empty);
-    tcase_add_test(t, who_leaves_or_comes_is_busy_and_nobody_else);
-    tcase_add_test(t, who_has_begun_is_busy_until_that_is_heard);
-    tcase_add_test(t, without_a_keeper_to_start_a_job_waits);
-    tcase_add_test(t, a_start_that_waits_ends_when_its_job_is_held);
-    tcase_add_loop_test(t, without_descriptors_or_disk_a_start_is_refused_and_works_later, 0, 2);
-    tcase_add_test(t, orders_that_make_no_sense_are_refused);
-    tcase_add_test(t, two_jobs_share_a_gpu_as_asked);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
