@@ -13,7 +13,28 @@
 #include "base/err.h"
 #include "unit/suite.h"
 
+#define PATIENCE_S 300.0    // nothing here takes a second; a busy machine may
+
 static char *const no_env[] = { "ONLY=this", NULL };
+
+/* A script of the shell's, which has all the time it wants. */
+static struct call_order sh(const char *script)
+{
+    static char *argv[] = { "sh", "-c", NULL, NULL };
+    static char *const env[] = { "PATH=/usr/bin:/bin", NULL };
+
+    argv[2] = (char *)script;
+    return (struct call_order){
+        .program = "/bin/sh", .argv = argv, .env = env, .limit_s = PATIENCE_S, .output_max = 1000
+    };
+}
+
+static void ignore_pipes(void)
+{
+    (void)signal(SIGPIPE, SIG_IGN);    // as the driver does
+}
+
+FIXTURE(ignore_pipes, NULL)
 
 /* Drive a call to its end, as the driver's loop does. */
 static struct slurm_call *finish(const struct call_order *o, struct call_result *r)
@@ -55,29 +76,25 @@ static const struct {
       CALL_EXITED, 0, "/\n", "" },
 };
 
-START_TEST(a_command_gets_what_it_is_given_and_ends_as_it_does)
+EACH(a_command_gets_what_it_is_given_and_ends_as_it_does, cases)
 {
-    char *argv[] = { "sh", "-c", (char *)cases[_i].script, NULL };
-    struct call_order o = { .program = "sh",
-                            .path = "/nowhere::/usr/bin:/bin",
-                            .argv = argv,
-                            .env = no_env,
-                            .input = "input",
-                            .input_len = 5,
-                            .extra = "extra",
-                            .extra_len = 5,
-                            .limit_s = 20,
-                            .output_max = 1000 };
+    struct call_order o = sh(cases[_i].script);
     struct call_result r = { 0 };
-    struct slurm_call *c = finish(&o, &r);
 
+    o.program = "sh";
+    o.path = "/nowhere::/usr/bin:/bin";
+    o.env = no_env;
+    o.input = "input";
+    o.input_len = 5;
+    o.extra = "extra";
+    o.extra_len = 5;
+    struct slurm_call *c = finish(&o, &r);
     ck_assert_msg(r.end == cases[_i].end && r.status == cases[_i].status, "%s: %d %d %s",
                   cases[_i].name, (int)r.end, r.status, r.errors);
     ck_assert_msg(strcmp(r.out, cases[_i].out) == 0, "%s: %s", cases[_i].name, r.out);
     ck_assert_msg(strcmp(r.errors, cases[_i].errors) == 0, "%s: %s", cases[_i].name, r.errors);
     call_destroy(c);
 }
-END_TEST
 
 static const struct {
     const char *name, *script;
@@ -92,22 +109,18 @@ static const struct {
     { "one that says too much is ended", "yes", 1000, CALL_FLOODED },
 };
 
-START_TEST(what_exceeds_its_limit_is_ended)
+EACH(what_exceeds_its_limit_is_ended, bounds)
 {
-    char *argv[] = { "sh", "-c", (char *)bounds[_i].script, NULL };
-    struct call_order o = { .program = "/bin/sh",
-                            .argv = argv,
-                            .env = (char *const[]){ "PATH=/usr/bin:/bin", NULL },
-                            .limit_s = bounds[_i].limit_s,
-                            .output_max = 100000 };
+    struct call_order o = sh(bounds[_i].script);
     struct call_result r = { 0 };
-    struct slurm_call *c = finish(&o, &r);
 
+    o.limit_s = bounds[_i].limit_s;
+    o.output_max = 100000;
+    struct slurm_call *c = finish(&o, &r);
     ck_assert_msg(r.end == bounds[_i].end, "%s: %d", bounds[_i].name, (int)r.end);
     ck_assert(r.out_len <= 100000);
     call_destroy(c);
 }
-END_TEST
 
 static bool is_alive(long pid)
 {
@@ -124,34 +137,29 @@ static bool is_alive(long pid)
     return state != 'Z' && state != 'X';
 }
 
-START_TEST(what_a_command_leaves_behind_is_killed)
+TEST(what_a_command_leaves_behind_is_killed)
 {
-    char *argv[] = { "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!", NULL };
-    struct call_order o = { .program = "/bin/sh",
-                            .argv = argv,
-                            .env = (char *const[]){ "PATH=/usr/bin:/bin", NULL },
-                            .limit_s = 10,
-                            .output_max = 1000 };
+    struct call_order o = sh("sleep 1000 >/dev/null 2>&1 & echo $!");
     struct call_result r = { 0 };
     struct slurm_call *c = finish(&o, &r);
     const long pid = strtol(r.out, NULL, 10);
+    const double until_s = clock_stopwatch_s() + PATIENCE_S;
 
     ck_assert_int_gt(pid, 1);
-    for (int i = 0; i < 200 && is_alive(pid); i++)
+    while (is_alive(pid) && clock_stopwatch_s() < until_s)
         poll(NULL, 0, 10);
     ck_assert(!is_alive(pid));
     call_destroy(c);
 }
-END_TEST
 
-START_TEST(a_command_that_is_not_there_is_told)
+TEST(a_command_that_is_not_there_is_told)
 {
     char *argv[] = { "nosuch", NULL };
     struct call_order o = { .program = "nosuch",
                             .path = "/bin",
                             .argv = argv,
                             .env = no_env,
-                            .limit_s = 5,
+                            .limit_s = PATIENCE_S,
                             .output_max = 1000 };
     struct call_result r = { 0 };
     struct slurm_call *c = finish(&o, &r);
@@ -160,29 +168,26 @@ START_TEST(a_command_that_is_not_there_is_told)
     ck_assert(strstr(r.errors, "cannot run 'nosuch'"));
     call_destroy(c);
 }
-END_TEST
 
 /* As a login has it, but for what is there already; nobody is looked up in this process. */
-START_TEST(a_command_of_a_user_gets_his_home_and_login)
+TEST(a_command_of_a_user_gets_his_home_and_login)
 {
     const struct passwd *user = getpwuid(geteuid());
     char *argv[] = { "sh", "-c", "echo \"$1\"; tr '\\0' '\\n' <&3", "sh", NULL }, want[3000];
-    struct call_order o = { .program = "/bin/sh",
-                            .argv = argv,
-                            .env = (char *const[]){ "PATH=/usr/bin:/bin", NULL },
-                            .extra = "A=b\0SHELL=/x",
-                            .extra_len = sizeof "A=b\0SHELL=/x",
-                            .as_user = true,
-                            .uid = geteuid(),
-                            .gid = getegid(),
-                            .has_login = true,
-                            .home_option = "--chdir=",
-                            .limit_s = 10,
-                            .output_max = 10000 };
+    struct call_order o = sh("");
     struct call_result r = { 0 };
     struct slurm_call *c;
 
     ck_assert(user);
+    o.argv = argv;
+    o.extra = "A=b\0SHELL=/x";
+    o.extra_len = sizeof "A=b\0SHELL=/x";
+    o.as_user = true;
+    o.uid = geteuid();
+    o.gid = getegid();
+    o.has_login = true;
+    o.home_option = "--chdir=";
+    o.output_max = 10000;
     snprintf(want, sizeof want,
              "--chdir=%s\nA=b\nSHELL=/x\nPATH=/usr/local/bin:/usr/bin:/bin\nHOME=%s\n"
              "USER=%s\nLOGNAME=%s\n",
@@ -192,7 +197,6 @@ START_TEST(a_command_of_a_user_gets_his_home_and_login)
     ck_assert_str_eq(r.out, want);
     call_destroy(c);
 }
-END_TEST
 
 /* Takes the place of the C library's where a case wants it to. */
 static bool is_directory_hung;
@@ -212,7 +216,7 @@ struct passwd *getpwuid(uid_t uid)
     return look_up(uid);
 }
 
-START_TEST(a_directory_of_users_that_hangs_holds_nobody_up)
+TEST(a_directory_of_users_that_hangs_holds_nobody_up)
 {
     char *argv[] = { "true", NULL };
     struct call_order o = { .program = "/bin/true",
@@ -232,41 +236,31 @@ START_TEST(a_directory_of_users_that_hangs_holds_nobody_up)
     ck_assert_msg(strstr(r.errors, "cannot become the user"), "%s", r.errors);
     call_destroy(c);
 }
-END_TEST
 
-START_TEST(a_command_without_hope_is_ended)
+TEST(a_command_without_hope_is_ended)
 {
-    char *argv[] = { "sh", "-c", "echo 'x: no room, retrying' >&2; sleep 1000", NULL };
-    struct call_order o = { .program = "/bin/sh",
-                            .argv = argv,
-                            .env = (char *const[]){ "PATH=/usr/bin:/bin", NULL },
-                            .last_words = (const char *const[]){ "never", "no room", NULL },
-                            .limit_s = 1000,
-                            .output_max = 1000 };
+    static const char *const last_words[] = { "never", "no room", NULL };
+    struct call_order o = sh("echo 'x: no room, retrying' >&2; sleep 1000");
     struct call_result r = { 0 };
-    struct slurm_call *c = finish(&o, &r);
 
+    o.last_words = last_words;
+    o.limit_s = 1000;
+    struct slurm_call *c = finish(&o, &r);
     ck_assert_int_eq(r.end, CALL_HOPELESS);
     ck_assert_str_eq(r.errors, "x: no room, retrying\n");
     call_destroy(c);
 }
-END_TEST
 
 /* Nobody's groups, and no way back. Needs root: without, it must be refused. */
-START_TEST(a_command_of_another_user_has_his_rights_alone)
+TEST(a_command_of_another_user_has_his_rights_alone)
 {
-    char *argv[] = { "sh", "-c", "id -u; id -g; id -G; grep CapEff /proc/self/status", NULL };
-    struct call_order o = { .program = "/bin/sh",
-                            .argv = argv,
-                            .env = (char *const[]){ "PATH=/usr/bin:/bin", NULL },
-                            .as_user = true,
-                            .uid = 65534,
-                            .gid = 65533,
-                            .limit_s = 10,
-                            .output_max = 1000 };
+    struct call_order o = sh("id -u; id -g; id -G; grep CapEff /proc/self/status");
     struct call_result r = { 0 };
-    struct slurm_call *c = finish(&o, &r);
 
+    o.as_user = true;
+    o.uid = 65534;
+    o.gid = 65533;
+    struct slurm_call *c = finish(&o, &r);
     if (geteuid() != 0) {
         ck_assert_int_eq(r.end, CALL_NOT_BEGUN);
         ck_assert(strstr(r.errors, "cannot become the user"));
@@ -276,25 +270,4 @@ START_TEST(a_command_of_another_user_has_his_rights_alone)
         ck_assert_msg(strstr(r.out, "CapEff:\t0000000000000000"), "%s", r.out);
     }
     call_destroy(c);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("act/slurm_call");
-    TCase *t = tcase_create("calls");
-
-    (void)signal(SIGPIPE, SIG_IGN);    // as the driver does
-    tcase_add_loop_test(t, a_command_gets_what_it_is_given_and_ends_as_it_does, 0,
-                        (int)(sizeof cases / sizeof *cases));
-    tcase_add_loop_test(t, what_exceeds_its_limit_is_ended, 0,
-                        (int)(sizeof bounds / sizeof *bounds));
-    tcase_add_test(t, what_a_command_leaves_behind_is_killed);
-    tcase_add_test(t, a_command_that_is_not_there_is_told);
-    tcase_add_test(t, a_command_of_a_user_gets_his_home_and_login);
-    tcase_add_test(t, a_directory_of_users_that_hangs_holds_nobody_up);
-    tcase_add_test(t, a_command_without_hope_is_ended);
-    tcase_add_test(t, a_command_of_another_user_has_his_rights_alone);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
