@@ -38,6 +38,23 @@ static struct wire_message request(struct arena *a, const char *line)
     return m;
 }
 
+static struct arena a;
+static struct buf out;
+
+static void set_up(void)
+{
+    arena_init(&a);
+    buf_init(&out, 1 << 20);
+}
+
+static void tear_down(void)
+{
+    buf_release(&out);
+    arena_release(&a);
+}
+
+FIXTURE(set_up, tear_down)
+
 /* ---- listings ---- */
 
 static const struct {
@@ -118,18 +135,14 @@ static const struct {
     { "24.11: without GPUs", "24.11/sinfo.txt", "7 node\tname=cpu1\tstate=idle\tcpus=4\t" },
 };
 
-START_TEST(a_listing_becomes_lines)
+EACH(a_listing_becomes_lines, listed)
 {
     const char *want = listed[_i].want;
     struct output_bad bad;
     struct wire_message m;
-    struct arena a;
-    struct buf out;
     size_t len;
     char *text;
 
-    arena_init(&a);
-    buf_init(&out, 1 << 20);
     m = request(&a, "7 x\tpartition=gogh");
     text = load(&a, listed[_i].file, &len);
     if (strstr(listed[_i].file, "squeue"))
@@ -142,10 +155,7 @@ START_TEST(a_listing_becomes_lines)
                       buf_text(&out));
     else
         ck_assert_msg(strstr(buf_text(&out), want), "%s:\n%s", listed[_i].name, buf_text(&out));
-    buf_release(&out);
-    arena_release(&a);
 }
-END_TEST
 
 static int n_lines(const char *text)
 {
@@ -156,35 +166,24 @@ static int n_lines(const char *text)
     return n;
 }
 
-START_TEST(each_node_is_listed_once)
+TEST(each_node_is_listed_once)
 {
     struct wire_message m;
-    struct arena a;
-    struct buf out;
     size_t len;
     char *text;
 
-    arena_init(&a);
-    buf_init(&out, 1 << 20);
     m = request(&a, "7 nodes");
     text = load(&a, "22.05/sinfo-busy.txt", &len);
     (void)output_nodes(&a, text, len, MARK, &m, &out);
     ck_assert_int_eq(n_lines(buf_text(&out)), 4);
-    buf_release(&out);
-    arena_release(&a);
 }
-END_TEST
 
 /* Whatever is cut off the end or the beginning: what is left whole is read, the rest is counted. */
-START_TEST(a_listing_that_is_cut_loses_the_cut_line_only)
+TEST(a_listing_that_is_cut_loses_the_cut_line_only)
 {
     struct wire_message m;
-    struct arena a;
-    struct buf out;
     size_t len;
 
-    arena_init(&a);
-    buf_init(&out, 1 << 20);
     m = request(&a, "7 x\tpartition=gogh");
     (void)load(&a, "24.11/squeue.txt", &len);
     for (size_t n = 0; n < len; n += 7) {
@@ -209,58 +208,41 @@ START_TEST(a_listing_that_is_cut_loses_the_cut_line_only)
         arena_reset(&a);
         m = request(&a, "7 x\tpartition=gogh");
     }
-    buf_release(&out);
-    arena_release(&a);
 }
-END_TEST
 
 #define FIELD(text) text "\x1f" MARK
 
 /* A record that breaks off, and whose successor begins in the midst of it. */
-START_TEST(a_line_that_breaks_off_does_not_take_the_next_with_it)
+TEST(a_line_that_breaks_off_does_not_take_the_next_with_it)
 {
     char text[] =
         FIELD("a") "{" FIELD("idle") ";" FIELD("gp") "\n" FIELD("b") "{" FIELD("idle+powered_down+down") ";" FIELD("(null)") ";" FIELD(
             "0") ";" FIELD("0") ";" FIELD("(null)") ";" FIELD("infinite") ";" FIELD("none") "}\n" FIELD("c") "{";
     struct output_bad bad;
     struct wire_message m;
-    struct arena a;
-    struct buf out;
 
-    arena_init(&a);
-    buf_init(&out, 1 << 20);
     m = request(&a, "7 nodes");
     text[strlen(FIELD("a") "{" FIELD("idle") ";"
                                              "gp")] = 'u';    // the field's end is lost
     bad = output_nodes(&a, text, sizeof text - 1, MARK, &m, &out);
     ck_assert_int_eq(bad.n, 2);
     ck_assert_str_eq(buf_text(&out), "7 node\tname=b\tstate=idle,powered_down,down\n");
-    buf_release(&out);
-    arena_release(&a);
 }
-END_TEST
 
 /* Separators that a user wrote are not the listing's: its mark is another each time. */
-START_TEST(a_listing_with_another_mark_has_nothing_in_it)
+TEST(a_listing_with_another_mark_has_nothing_in_it)
 {
     struct output_bad bad;
     struct wire_message m;
-    struct arena a;
-    struct buf out;
     size_t len;
     char *text;
 
-    arena_init(&a);
-    buf_init(&out, 1 << 20);
     m = request(&a, "7 x\tpartition=gogh");
     text = load(&a, "22.05/squeue.txt", &len);
     bad = output_jobs(&a, text, len, "fedcba9876543210", &m, NULL, &out);
     ck_assert_int_eq(bad.n, 1);
     ck_assert_int_eq((int)out.len, 0);
-    buf_release(&out);
-    arena_release(&a);
 }
-END_TEST
 
 /* ---- single jobs and nodes, made up ---- */
 
@@ -339,16 +321,12 @@ static const struct {
     { "N/A", "much", "2-", "" },
 };
 
-START_TEST(what_a_job_takes_of_nodes_is_told)
+EACH(what_a_job_takes_of_nodes_is_told, needs)
 {
     struct output_bad bad;
     struct wire_message m;
-    struct arena a;
-    struct buf out;
     char *text;
 
-    arena_init(&a);
-    buf_init(&out, 1 << 20);
     m = request(&a, "7 jobs\tpartition=gogh");
     text = arena_printf(&a,
                         "1" END "{1" NEXT "N/A" NEXT "5" NEXT "gogh" NEXT "PENDING" NEXT "None" NEXT
@@ -360,10 +338,7 @@ START_TEST(what_a_job_takes_of_nodes_is_told)
     ck_assert_int_eq(bad.n, 0);
     ck_assert_str_eq(strstr(buf_text(&out), "\tout=/o") + strlen("\tout=/o"),
                      arena_printf(&a, "%s%s\n", *needs[_i].want ? "\t" : "", needs[_i].want));
-    buf_release(&out);
-    arena_release(&a);
 }
-END_TEST
 
 /* 'want' at the beginning of 'text'; a '*' is the rest of a line. */
 static bool begins(const char *text, const char *want)
@@ -377,17 +352,13 @@ static bool begins(const char *text, const char *want)
     return true;
 }
 
-START_TEST(a_job_is_told_of_as_it_is)
+EACH(a_job_is_told_of_as_it_is, made_up)
 {
     struct owners owners;
     struct output_bad bad;
     struct wire_message m;
-    struct arena a;
-    struct buf out;
     char *text;
 
-    arena_init(&a);
-    buf_init(&out, 1 << 20);
     owners_init(&owners);
     m = request(&a, "7 jobs\tpartition=gogh");
     text = arena_strdup(&a, made_up[_i].text);
@@ -400,15 +371,12 @@ START_TEST(a_job_is_told_of_as_it_is)
         ck_assert_str_eq(bad.names[0], made_up[_i].bad);
     ck_assert(owners.n >= 1 && owners.list[0].uid == 5);
     owners_release(&owners);
-    buf_release(&out);
-    arena_release(&a);
 }
-END_TEST
 
 #define WHAT_IT_HAS "8" NEXT "2000" NEXT "big,new" NEXT "2:00:00"
 #define HAS "\tcpus=8\tmem_mib=2000\tfeatures=big,new\tlimit_s=7200\n"
 
-START_TEST(a_node_that_is_not_understood_is_left_alone_and_not_left_out)
+TEST(a_node_that_is_not_understood_is_left_alone_and_not_left_out)
 {
     char text[] = "a" END "{"
                   "future" NEXT "(null)" NEXT WHAT_IT_HAS NEXT "none" END "}\n"
@@ -418,31 +386,22 @@ START_TEST(a_node_that_is_not_understood_is_left_alone_and_not_left_out)
                   "idle" NEXT "gpu:1" NEXT WHAT_IT_HAS NEXT "none" END "}\n";
     struct output_bad bad;
     struct wire_message m;
-    struct arena a;
-    struct buf out;
 
-    arena_init(&a);
-    buf_init(&out, 1 << 20);
     m = request(&a, "7 nodes");
     bad = output_nodes(&a, text, sizeof text - 1, MARK, &m, &out);
     ck_assert_str_eq(buf_text(&out),
                      "7 node\tname=a\tstate=down" HAS "7 node\tname=b\tstate=drain\tgres=gpu:1\t"
                      "reason=its state 'blocked' is not known" HAS);
     ck_assert(bad.n == 1 && bad.n_names == 1 && strcmp(bad.names[0], "c d") == 0);
-    buf_release(&out);
-    arena_release(&a);
 }
-END_TEST
 
-START_TEST(owners_are_listed_alone_too)
+TEST(owners_are_listed_alone_too)
 {
     char text[] = "12" END "{12" NEXT "N/A" NEXT "5" END "}\n"
                   "13" END "{13" NEXT "3" NEXT "6" END "}\n"
                   "15" END "{13" NEXT "4" NEXT "7" END "}\n";
     struct owners o;
-    struct arena a;
 
-    arena_init(&a);
     ck_assert(strstr(output_owners_format(&a, MARK), "UserID:0" END "}"));
     owners_init(&o);
     ck_assert(!owners_are_fresh(&o, 100));
@@ -458,9 +417,7 @@ START_TEST(owners_are_listed_alone_too)
     owners_forget(&o);
     ck_assert(!owners_are_fresh(&o, 100));
     owners_release(&o);
-    arena_release(&a);
 }
-END_TEST
 
 /* ---- devices, config, numbers ---- */
 
@@ -485,28 +442,21 @@ static const struct {
       1 },
 };
 
-START_TEST(devices_are_read)
+EACH(devices_are_read, devices)
 {
     static const char *const ids[][4] = { { "1", "99999", "11", "8" },
                                           { "1", "2", "-", "-" },
                                           { "101", "108", "99999", "109" } };
     struct output_bad bad;
-    struct arena a;
-    struct buf out;
     size_t len;
     char *text;
 
-    arena_init(&a);
-    buf_init(&out, 1 << 20);
     text = load(&a, devices[_i].file, &len);
     bad = output_devices(&a, text, MARK, ids[_i], 4, 7, &out);
     ck_assert_msg(strcmp(buf_text(&out), devices[_i].want) == 0, "%s:\n%s", devices[_i].name,
                   buf_text(&out));
     ck_assert_int_eq(bad.n, devices[_i].n_bad);
-    buf_release(&out);
-    arena_release(&a);
 }
-END_TEST
 
 #define FORGED_GRES "\n   JOB_GRES=gpu:1\n     Nodes=a CPU_IDs=0 Mem=0 GRES=gpu:1(IDX:3)"
 #define REAL_USER "\n   UserId=ann(1001) GroupId=ann(1001) MCS_label=N/A"
@@ -526,15 +476,11 @@ static const struct {
       "x" REAL_USER REAL_END "y" REAL_USER FORGED_GRES REAL_END, 0, 1 },
 };
 
-START_TEST(nobody_chooses_which_gpu_he_is_seen_on)
+EACH(nobody_chooses_which_gpu_he_is_seen_on, forgeries)
 {
     struct output_bad bad;
-    struct arena a;
-    struct buf out;
     char *text;
 
-    arena_init(&a);
-    buf_init(&out, 1 << 20);
     text = (char *)arena_printf(&a, "m%sx0\nJobId=1 JobName=%s\n\nm%sx\n", MARK, forgeries[_i].job,
                                 MARK);
     bad = output_devices(&a, text, MARK, (const char *const[]){ "1" }, 1, 7, &out);
@@ -542,37 +488,26 @@ START_TEST(nobody_chooses_which_gpu_he_is_seen_on)
                   buf_text(&out));
     ck_assert_msg(bad.n == forgeries[_i].n_bad && bad.n_names == bad.n, "%s: %d",
                   forgeries[_i].name, bad.n);
-    buf_release(&out);
-    arena_release(&a);
 }
-END_TEST
 
-START_TEST(partitions_are_there_or_not)
+TEST(partitions_are_there_or_not)
 {
     static const char text[] = "PartitionName=gogh2\n   Nodes=a\n\nPartitionName=gogh\n   Nodes=a "
                                "PartitionName=no\n\n";
     struct wire_message m;
-    struct arena a;
 
-    arena_init(&a);
     m = request(&a, "7 jobs\tpartition=gogh\tpartition=gogh2");
     ck_assert_ptr_null(output_partition_missing(text, &m));
     m = request(&a, "7 jobs\tpartition=gogh\tpartition=no");
     ck_assert_str_eq(output_partition_missing(text, &m), "no");
     m = request(&a, "7 jobs\tpartition=gog");
     ck_assert_str_eq(output_partition_missing(text, &m), "gog");
-    arena_release(&a);
 }
-END_TEST
 
-START_TEST(the_configuration_is_read)
+TEST(the_configuration_is_read)
 {
-    struct arena a;
-    struct buf out;
     size_t len;
 
-    arena_init(&a);
-    buf_init(&out, 1 << 20);
     ck_assert_int_eq(output_config(&a, load(&a, "22.05/config.txt", &len), 1, &out), 0);
     ck_assert(strstr(buf_text(&out), "1 config\tversion=22.05.8\tmin_job_age_s=300\tkill_wait_s=3\t"
                                      "requeue=yes\tboot_s=1"));
@@ -583,17 +518,12 @@ START_TEST(the_configuration_is_read)
                      "1 config\tversion=24.11.5\tmin_job_age_s=300\tkill_wait_s=30\trequeue=no\t"
                      "boot_s=1731700000\tcluster=hall\tcan_move_typed=yes\n");
     ck_assert_int_eq(output_config(&a, "nothing\n", 1, &out), -1);
-    buf_release(&out);
-    arena_release(&a);
 }
-END_TEST
 
-START_TEST(single_words_are_read)
+TEST(single_words_are_read)
 {
-    struct arena a;
     size_t len;
 
-    arena_init(&a);
     ck_assert(output_is_up(load(&a, "22.05/ping-up.txt", &len)));
     ck_assert(!output_is_up(load(&a, "22.05/ping-down.txt", &len)));
     ck_assert(output_is_up(load(&a, "24.11/ping-up.txt", &len)));
@@ -603,9 +533,7 @@ START_TEST(single_words_are_read)
     ck_assert_int_eq(output_submitted("Submitted batch job 17\n"), 0);
     ck_assert_int_eq(output_submitted(""), 0);
     ck_assert_int_eq(output_submitted("17x"), 0);
-    arena_release(&a);
 }
-END_TEST
 
 /* ---- errors ---- */
 
@@ -619,13 +547,11 @@ static enum output_kind kind_of(const char *word)
     ck_abort_msg("no kind is called '%s'", word);
 }
 
-START_TEST(an_error_is_known_by_its_text)
+TIMES(an_error_is_known_by_its_text, 2)
 {
-    struct arena a;
     int n = 0;
     size_t len;
 
-    arena_init(&a);
     for (char *line = load(&a, _i ? "24.11/errors.txt" : "22.05/errors.txt", &len); *line;) {
         char *end = strchr(line, '\n'), *what = strchr(line, '\t'), *text;
 
@@ -640,11 +566,9 @@ START_TEST(an_error_is_known_by_its_text)
         line = end + 1;
     }
     ck_assert_int_gt(n, 10);
-    arena_release(&a);
 }
-END_TEST
 
-START_TEST(errors_are_told_of_the_jobs_they_name)
+TEST(errors_are_told_of_the_jobs_they_name)
 {
     static const char errors[] = "Invalid job id specified for job 99\n"
                                  "slurm_suspend error: No error\n"
@@ -652,9 +576,7 @@ START_TEST(errors_are_told_of_the_jobs_they_name)
                                  "12_3: Job is pending execution\n";
     static const char *const ids[] = { "9", "7", "12_3", "99", "999" };
     struct output_trouble x[5];
-    struct arena a;
 
-    arena_init(&a);
     ck_assert_int_eq(output_troubles(&a, errors, ids, 5, x), 3);
     ck_assert_str_eq(x[0].id, "7");
     ck_assert_str_eq(x[0].text, "Kill job error on job id 7: Access denied");
@@ -664,9 +586,7 @@ START_TEST(errors_are_told_of_the_jobs_they_name)
     ck_assert_int_eq(x[2].kind, OUTPUT_GONE);
     ck_assert_str_eq(output_first_line(&a, "\n\nscontrol: error: what\nnext"), "what");
     ck_assert_str_eq(output_first_line(&a, ""), "");
-    arena_release(&a);
 }
-END_TEST
 
 /* ---- lists of nodes ---- */
 
@@ -696,26 +616,22 @@ static const struct {
     { "a[0-999][0-999]", NULL },
 };
 
-START_TEST(a_list_is_spelled_out)
+EACH(a_list_is_spelled_out, lists)
 {
     struct err e = { 0 };
-    const char *out = NULL;
-    struct arena a;
+    const char *names = NULL;
     int rc;
 
-    arena_init(&a);
-    rc = hosts_expand(&a, lists[_i].list, &out, &e);
+    rc = hosts_expand(&a, lists[_i].list, &names, &e);
     if (lists[_i].names)
-        ck_assert_msg(rc == 0 && strcmp(out, lists[_i].names) == 0, "'%s': %s %s", lists[_i].list,
-                      out, e.text);
+        ck_assert_msg(rc == 0 && strcmp(names, lists[_i].names) == 0, "'%s': %s %s", lists[_i].list,
+                      names, e.text);
     else
         ck_assert_msg(rc == -EINVAL && strstr(e.text, "list of nodes"), "'%s': %s", lists[_i].list,
-                      out);
-    arena_release(&a);
+                      names);
 }
-END_TEST
 
-START_TEST(what_is_compressed_expands_to_the_same)
+TEST(what_is_compressed_expands_to_the_same)
 {
     static const struct {
         const char *names, *list;
@@ -733,45 +649,12 @@ START_TEST(what_is_compressed_expands_to_the_same)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *list, *back = "";
         struct err e = { 0 };
-        struct arena a;
 
-        arena_init(&a);
         list = hosts_compress(&a, cases[i].names);
         ck_assert_str_eq(list, cases[i].list);
         ck_assert_int_eq(hosts_expand(&a, list, &back, &e), 0);
         ck_assert_str_eq(back, cases[i].names);
-        arena_release(&a);
     }
     ck_assert(hosts_are_plain("a,b-1.x") && !hosts_are_plain("") && !hosts_are_plain("a,"));
     ck_assert(!hosts_are_plain("-a") && !hosts_are_plain("a[1-2]") && !hosts_are_plain("a b"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("act/slurm_output");
-    TCase *t = tcase_create("output");
-
-    tcase_add_loop_test(t, a_listing_becomes_lines, 0, (int)(sizeof listed / sizeof *listed));
-    tcase_add_test(t, each_node_is_listed_once);
-    tcase_add_test(t, a_listing_that_is_cut_loses_the_cut_line_only);
-    tcase_add_test(t, a_line_that_breaks_off_does_not_take_the_next_with_it);
-    tcase_add_test(t, a_listing_with_another_mark_has_nothing_in_it);
-    tcase_add_loop_test(t, a_job_is_told_of_as_it_is, 0, (int)(sizeof made_up / sizeof *made_up));
-    tcase_add_loop_test(t, what_a_job_takes_of_nodes_is_told, 0,
-                        (int)(sizeof needs / sizeof *needs));
-    tcase_add_test(t, a_node_that_is_not_understood_is_left_alone_and_not_left_out);
-    tcase_add_test(t, owners_are_listed_alone_too);
-    tcase_add_loop_test(t, nobody_chooses_which_gpu_he_is_seen_on, 0,
-                        (int)(sizeof forgeries / sizeof *forgeries));
-    tcase_add_test(t, partitions_are_there_or_not);
-    tcase_add_loop_test(t, devices_are_read, 0, (int)(sizeof devices / sizeof *devices));
-    tcase_add_test(t, the_configuration_is_read);
-    tcase_add_test(t, single_words_are_read);
-    tcase_add_loop_test(t, an_error_is_known_by_its_text, 0, 2);
-    tcase_add_test(t, errors_are_told_of_the_jobs_they_name);
-    tcase_add_loop_test(t, a_list_is_spelled_out, 0, (int)(sizeof lists / sizeof *lists));
-    tcase_add_test(t, what_is_compressed_expands_to_the_same);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
