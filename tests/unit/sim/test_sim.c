@@ -34,52 +34,74 @@ static int simulate(const struct sim_options *o, struct sim_result *r, struct er
     return rc;
 }
 
-static int run_without(const char *cluster, const char *trace, const char *policy, double until_s,
-                       unsigned without, struct sim_result *r, struct err *e)
-{
-    struct small_truth small;
-    struct cluster cl;
-    struct trace t;
-    struct arena a;
-    int rc;
+static struct arena arena;
+static struct small_truth small;
+static struct cluster cluster;
+static struct trace trace;
 
-    arena_init(&a);
+static void set_up(void)
+{
+    arena_init(&arena);
     small_truth_init(&small);
-    ck_assert_msg(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, e) == 0, "%s", e->text);
-    ck_assert_msg(trace_parse(&a, "t", trace, strlen(trace), &t, e) == 0, "%s", e->text);
-    rc = simulate(&(struct sim_options){ .cluster = &cl,
-                                         .trace = &t,
-                                         .truth = &small.truth,
-                                         .policy = policy,
-                                         .reference = "slow",
-                                         .seed = 1,
-                                         .until_s = until_s,
-                                         .without = without },
-                  r, e);
-    small_truth_release(&small);
-    arena_release(&a);
-    return rc;
 }
 
-static int run(const char *cluster, const char *trace, const char *policy, double until_s,
-               struct sim_result *r, struct err *e)
+static void tear_down(void)
 {
-    return run_without(cluster, trace, policy, until_s, 0, r, e);
+    small_truth_release(&small);
+    arena_release(&arena);
 }
 
-#define NEAR(got, want) ck_assert_double_eq_tol((got), (want), 1e-6 * (1 + fabs((double)(want))))
+FIXTURE(set_up, tear_down)
 
-START_TEST(one_job_after_another_by_hand)
+static void read_both(const char *nodes, const char *jobs)
+{
+    struct err e = { 0 };
+
+    ck_assert_msg(cluster_parse(&arena, "c", nodes, strlen(nodes), &cluster, &e) == 0, "%s",
+                  e.text);
+    ck_assert_msg(trace_parse(&arena, "t", jobs, strlen(jobs), &trace, &e) == 0, "%s", e.text);
+}
+
+/* These jobs on these nodes, as the small truth has them. */
+static struct sim_options small_run(const char *nodes, const char *jobs, const char *policy)
+{
+    read_both(nodes, jobs);
+    return (struct sim_options){ .cluster = &cluster,
+                                 .trace = &trace,
+                                 .truth = &small.truth,
+                                 .policy = policy,
+                                 .reference = "slow",
+                                 .seed = 1 };
+}
+
+static struct sim_result run(struct sim_options o)
 {
     struct sim_result r;
     struct err e = { 0 };
 
+    ck_assert_msg(simulate(&o, &r, &e) == 0, "%s", e.text);
+    return r;
+}
+
+static struct sim *begin(struct sim_options o)
+{
+    struct sim *s;
+    struct err e = { 0 };
+
+    ck_assert_msg(sim_create(&o, &s, &e) == 0, "%s", e.text);
+    return s;
+}
+
+#define NEAR(got, want) ck_assert_double_eq_tol((got), (want), 1e-6 * (1 + fabs((double)(want))))
+
+TEST(one_job_after_another_by_hand)
+{
     /* The second waits for the first's end at 110, then needs 50 s. */
-    ck_assert_int_eq(run("node a slow:1\n" TYPES,
-                         "job a at=10 workload=big steps=1000 min=5\n"
-                         "job b at=20 workload=small steps=200 min=2\n",
-                         "fifo-first", 0, &r, &e),
-                     0);
+    const struct sim_result r = run(small_run("node a slow:1\n" TYPES,
+                                              "job a at=10 workload=big steps=1000 min=5\n"
+                                              "job b at=20 workload=small steps=200 min=2\n",
+                                              "fifo-first"));
+
     ck_assert_int_eq(r.n_finished, 2);
     NEAR(r.energy_j, 10 * 50.0 + 100 * 200.0 + 50 * 100.0);
     NEAR(r.makespan_s, 150);
@@ -89,51 +111,40 @@ START_TEST(one_job_after_another_by_hand)
     NEAR(r.gpu_s, 150);
     NEAR(r.allocation_efficiency, 1);
 }
-END_TEST
 
-START_TEST(the_clock_stops_where_it_is_told_to)
+TEST(the_clock_stops_where_it_is_told_to)
 {
-    struct sim_result r;
-    struct err e = { 0 };
+    struct sim_options o = small_run("node a slow:1\n" TYPES,
+                                     "job a at=10 workload=big steps=1000 min=5\n", "fifo-first");
 
-    ck_assert_int_eq(run("node a slow:1\n" TYPES, "job a at=10 workload=big steps=1000 min=5\n",
-                         "fifo-first", 60, &r, &e),
-                     0);
+    o.until_s = 60;
+    const struct sim_result r = run(o);
     ck_assert_int_eq(r.n_finished, 0);
     NEAR(r.energy_j, 10 * 50.0 + 50 * 200.0);
     NEAR(r.work_s, 50);
     NEAR(r.promise_attainment, 1);
     ck_assert(isnan(r.mean_jct_s) && isnan(r.makespan_s));
 }
-END_TEST
 
-START_TEST(a_job_that_can_never_run_does_not_keep_the_clock_going)
+TEST(a_job_that_can_never_run_does_not_keep_the_clock_going)
 {
-    struct sim_result r;
-    struct err e = { 0 };
+    const struct sim_result r = run(small_run("node a slow:1\n" TYPES,
+                                              "job a at=0 workload=big steps=1000\n"
+                                              "job b at=0 workload=small steps=100 gpus=2\n",
+                                              "fifo-fastest"));
 
-    ck_assert_int_eq(run("node a slow:1\n" TYPES,
-                         "job a at=0 workload=big steps=1000\n"
-                         "job b at=0 workload=small steps=100 gpus=2\n",
-                         "fifo-fastest", 0, &r, &e),
-                     0);
     ck_assert_int_le(r.n_finished, 1);
 }
-END_TEST
 
-START_TEST(decisions_keep_their_distance)
+TEST(decisions_keep_their_distance)
 {
-    struct sim_result r;
-    struct err e = { 0 };
+    const struct sim_result r = run(small_run("node a slow:2\nset decide_s 50\n" TYPES,
+                                              "job a at=0 workload=big steps=100\n"
+                                              "job b at=10 workload=big steps=100\n",
+                                              "fifo-first"));
 
-    ck_assert_int_eq(run("node a slow:2\nset decide_s 50\n" TYPES,
-                         "job a at=0 workload=big steps=100\n"
-                         "job b at=10 workload=big steps=100\n",
-                         "fifo-first", 0, &r, &e),
-                     0);
     NEAR(r.makespan_s, 60);    // the second starts at 50
 }
-END_TEST
 
 static const struct {
     const char *name, *cluster, *trace, *policy, *want;
@@ -148,63 +159,54 @@ static const struct {
       "job a at=0 workload=big steps=1 types=fast\n", "greedy", "may only run on 'fast'" },
 };
 
-START_TEST(what_cannot_be_simulated_is_refused)
+EACH(what_cannot_be_simulated_is_refused, refused)
 {
+    struct sim_options o = small_run(refused[_i].cluster, refused[_i].trace, refused[_i].policy);
     struct sim_result r;
     struct err e = { 0 };
 
-    ck_assert_int_lt(run(refused[_i].cluster, refused[_i].trace, refused[_i].policy, 0, &r, &e), 0);
+    ck_assert_int_lt(simulate(&o, &r, &e), 0);
     ck_assert_msg(strstr(e.text, refused[_i].want) != NULL, "%s: got %s", refused[_i].name, e.text);
 }
-END_TEST
 
 /* A busy hour of everything at once, under the built-in truth. */
-static void run_jobs(const char *cluster, const struct sim_options *how, struct sim_result *r)
+static struct sim_result run_jobs(const char *nodes, struct sim_options o)
 {
-    struct sim_options o = *how;
-    char trace[20000] = "";
+    char jobs[20000] = "";
     struct err e = { 0 };
     struct ground g;
-    struct cluster cl;
-    struct trace t;
-    struct arena a;
     size_t len = 0;
 
     for (int i = 0; i < 60; i++)
-        len +=
-            (size_t)snprintf(trace + len, sizeof trace - len,
-                             i % 7 == 3 ? "job j%d at=%d workload=whisper-small batch=%d rate=0.5 "
-                                          "duration=900\n"
-                                        : "job j%d at=%d workload=resnet50 batch=%d steps=900 "
-                                          "min=0.5\n",
-                             i, i * 60, 4 << (i % 3));
-    arena_init(&a);
-    ck_assert_int_eq(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, &e), 0);
-    ck_assert_msg(trace_parse(&a, "t", trace, len, &t, &e) == 0, "%s", e.text);
-    ck_assert_msg(ground_builtin(&g, &cl, &t, "p100", 1, &e) == 0, "%s", e.text);
-    o.cluster = &cl;
-    o.trace = &t;
+        len += (size_t)snprintf(jobs + len, sizeof jobs - len,
+                                i % 7 == 3 ? "job j%d at=%d workload=whisper-small batch=%d "
+                                             "rate=0.5 duration=900\n"
+                                           : "job j%d at=%d workload=resnet50 batch=%d steps=900 "
+                                             "min=0.5\n",
+                                i, i * 60, 4 << (i % 3));
+    read_both(nodes, jobs);
+    ck_assert_msg(ground_builtin(&g, &cluster, &trace, "p100", 1, &e) == 0, "%s", e.text);
+    o.cluster = &cluster;
+    o.trace = &trace;
     o.truth = &g.truth;
-    ck_assert_msg(simulate(&o, r, &e) == 0, "%s", e.text);
+    const struct sim_result r = run(o);
     ground_close(&g);
-    arena_release(&a);
+    return r;
 }
 
-static void run_busy(const char *policy, struct sim_result *r)
+static struct sim_result run_busy(const char *policy)
 {
-    run_jobs("node a-[1-2] k80:2 p100:1\nnode b v100:2\nset report_s 60\n",
-             &(struct sim_options){ .policy = policy, .seed = 1 }, r);
+    return run_jobs("node a-[1-2] k80:2 p100:1\nnode b v100:2\nset report_s 60\n",
+                    (struct sim_options){ .policy = policy, .seed = 1 });
 }
 
 static const char *const policies[] = { "gogh",         "gogh-oracle", "greedy",
                                         "fifo-fastest", "fifo-random", "fifo-first" };
 
-START_TEST(every_policy_ends_and_repeats_itself)
+EACH(every_policy_ends_and_repeats_itself, policies)
 {
-    struct sim_result a, b;
+    const struct sim_result a = run_busy(policies[_i]), b = run_busy(policies[_i]);
 
-    run_busy(policies[_i], &a);
-    run_busy(policies[_i], &b);
     ck_assert_int_eq(a.n_finished, 60);
     ck_assert(a.energy_j == b.energy_j && a.mean_jct_s == b.mean_jct_s &&
               a.promise_attainment == b.promise_attainment && a.n_events == b.n_events &&
@@ -212,7 +214,6 @@ START_TEST(every_policy_ends_and_repeats_itself)
     ck_assert(a.promise_attainment >= 0 && a.promise_attainment <= 1);
     ck_assert_int_eq(a.n_fallbacks, 0);
 }
-END_TEST
 
 /* ---- how good plans are ---- */
 
@@ -237,14 +238,13 @@ static void count_known(void *self, const struct lowered *asked, const struct pl
                 isfinite(gap.ratio) && isfinite(gap.varying_ratio);
 }
 
-START_TEST(every_plan_of_gogh_knows_its_gap_at_every_size)
+EACH(every_plan_of_gogh_knows_its_gap_at_every_size, sizes)
 {
     struct sim_options o = { .policy = sizes[_i].policy, .seed = 1, .on_plan = count_known };
     long n_known = 0;
-    struct sim_result r;
 
     o.owner = &n_known;
-    run_jobs(sizes[_i].cluster, &o, &r);
+    const struct sim_result r = run_jobs(sizes[_i].cluster, o);
     ck_assert_int_gt(r.n_decisions, 60);
     ck_assert_int_eq(n_known, sizes[_i].has_bound ? r.n_decisions : 0);
     ck_assert_int_eq(isfinite(r.gap_mean.watts) && isfinite(r.gap_worst.varying_ratio),
@@ -252,93 +252,56 @@ START_TEST(every_plan_of_gogh_knows_its_gap_at_every_size)
     ck_assert_int_eq(isnan(r.gap_mean.watts), !sizes[_i].has_bound);
     ck_assert(!(r.gap_worst.ratio < r.gap_mean.ratio));
 }
-END_TEST
 
-START_TEST(a_described_workload_may_have_another_batch)
+TEST(a_described_workload_may_have_another_batch)
 {
-    static const char cluster[] = "node a v100:1\nworkload mine like=resnet50 params=9e6\n";
-    static const char trace[] = "job a at=0 workload=mine batch=8 steps=10\n"
-                                "job b at=0 workload=mine steps=10\n";
     struct err e = { 0 };
     struct ground g;
-    struct cluster cl;
-    struct trace t;
-    struct arena a;
 
-    arena_init(&a);
-    ck_assert_int_eq(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, &e), 0);
-    ck_assert_int_eq(trace_parse(&a, "t", trace, strlen(trace), &t, &e), 0);
-    ck_assert_msg(ground_builtin(&g, &cl, &t, NULL, 1, &e) == 0, "%s", e.text);
+    read_both("node a v100:1\nworkload mine like=resnet50 params=9e6\n",
+              "job a at=0 workload=mine batch=8 steps=10\njob b at=0 workload=mine steps=10\n");
+    ck_assert_msg(ground_builtin(&g, &cluster, &trace, NULL, 1, &e) == 0, "%s", e.text);
     ck_assert_int_eq(g.truth.n_workloads, 2);
     ck_assert(g.catalog.workloads[1].batch == 8 && g.catalog.workloads[1].params == 9e6);
     ground_close(&g);
-    arena_release(&a);
 }
-END_TEST
 
-START_TEST(advancing_in_pieces_changes_nothing)
+TEST(advancing_in_pieces_changes_nothing)
 {
-    static const char cluster[] = "node a slow:2\nset noise 0\n" TYPES;
-    static const char trace[] = "job a at=0 workload=big steps=1000\n"
-                                "job b at=7 workload=small steps=900\n"
-                                "job c at=9 workload=big steps=2000\n";
-    struct sim_result whole, pieces;
-    struct small_truth small;
-    struct err e = { 0 };
-    struct cluster cl;
-    struct sim *s;
-    struct trace t;
-    struct arena a;
+    const struct sim_options o = small_run("node a slow:2\nset noise 0\n" TYPES,
+                                           "job a at=0 workload=big steps=1000\n"
+                                           "job b at=7 workload=small steps=900\n"
+                                           "job c at=9 workload=big steps=2000\n",
+                                           "greedy");
+    const struct sim_result whole = run(o);
+    struct sim *s = begin(o);
+    struct sim_result pieces;
 
-    ck_assert_int_eq(run(cluster, trace, "greedy", 0, &whole, &e), 0);
-    arena_init(&a);
-    small_truth_init(&small);
-    ck_assert_int_eq(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, &e), 0);
-    ck_assert_int_eq(trace_parse(&a, "t", trace, strlen(trace), &t, &e), 0);
-    ck_assert_int_eq(sim_create(&(struct sim_options){ .cluster = &cl,
-                                                       .trace = &t,
-                                                       .truth = &small.truth,
-                                                       .policy = "greedy",
-                                                       .reference = "slow",
-                                                       .seed = 1 },
-                                &s, &e),
-                     0);
-    for (double at_s = 3; sim_advance(s, at_s, &e) > 0; at_s += 3)
+    for (double at_s = 3; sim_advance(s, at_s, NULL) > 0; at_s += 3)
         ck_assert(sim_now_s(s) == at_s);
     sim_result(s, &pieces);
     ck_assert(pieces.energy_j == whole.energy_j && pieces.mean_jct_s == whole.mean_jct_s &&
               pieces.gpu_s == whole.gpu_s && pieces.n_events == whole.n_events);
     sim_destroy(s);
-    small_truth_release(&small);
-    arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_run_does_without_the_levers_that_are_taken_away)
+TEST(a_run_does_without_the_levers_that_are_taken_away)
 {
-    static const char cluster[] = "node a slow:2\nset noise 0\n" TYPES;
-    static const char trace[] = "job a at=100 workload=small steps=400\n"
-                                "job b at=100 workload=small steps=400\n";
-    struct sim_result all, no_sleep, no_sharing;
-    struct err e = { 0 };
+    static const char jobs[] = "job a at=100 workload=small steps=400\n"
+                               "job b at=100 workload=small steps=400\n";
+    struct sim_options o = small_run("node a slow:2\nset noise 0\n" TYPES, jobs, "fifo-first");
 
     /* Both begin 5 s late, on GPUs that slept from 60 to 100 s, or at once. */
-    ck_assert_int_eq(run(cluster, trace, "fifo-first", 0, &all, &e), 0);
-    NEAR(all.energy_j, 2 * (60 * 50.0 + 40 * 10 + 5 * 50 + 100 * 100));
-    ck_assert_int_eq(run_without(cluster, trace, "fifo-first", 0, 1U << LEVER_SLEEP, &no_sleep, &e),
-                     0);
-    NEAR(no_sleep.energy_j, 2 * (100 * 50.0 + 100 * 100));
+    NEAR(run(o).energy_j, 2 * (60 * 50.0 + 40 * 10 + 5 * 50 + 100 * 100));
+    o.without = 1U << LEVER_SLEEP;
+    NEAR(run(o).energy_j, 2 * (100 * 50.0 + 100 * 100));
 
     /* On one GPU, they wait for each other or share it. */
-    ck_assert_int_eq(run("node a slow:1\nset noise 0\n" TYPES, trace, "gogh-oracle", 0, &all, &e),
-                     0);
-    NEAR(all.gpu_s, 5 + 100 / 0.6);
-    ck_assert_int_eq(run_without("node a slow:1\nset noise 0\n" TYPES, trace, "gogh-oracle", 0,
-                                 1U << LEVER_SHARING, &no_sharing, &e),
-                     0);
-    NEAR(no_sharing.gpu_s, 5 + 200);
+    o = small_run("node a slow:1\nset noise 0\n" TYPES, jobs, "gogh-oracle");
+    NEAR(run(o).gpu_s, 5 + 100 / 0.6);
+    o.without = 1U << LEVER_SHARING;
+    NEAR(run(o).gpu_s, 5 + 200);
 }
-END_TEST
 
 /* Every cell of the policy's own estimates against the small truth. */
 static void check_oracle(const struct sim *s, const struct truth *t)
@@ -369,34 +332,19 @@ static void check_oracle(const struct sim *s, const struct truth *t)
     estimator_release(&est);
 }
 
-START_TEST(an_oracle_knows_everything_and_keeps_to_it)
+TIMES(an_oracle_knows_everything_and_keeps_to_it, 2)
 {
-    static const char cluster[] = "node a slow:1 fast:1\nset report_s 20\n" TYPES;
-    static const char trace[] = "job a at=0 workload=big steps=1000\n"
-                                "job b at=7 workload=small steps=900\n"
-                                "job c at=9 workload=huge steps=500\n";
-    struct small_truth small;
+    const struct sim_options o = small_run("node a slow:1 fast:1\nset report_s 20\n" TYPES,
+                                           "job a at=0 workload=big steps=1000\n"
+                                           "job b at=7 workload=small steps=900\n"
+                                           "job c at=9 workload=huge steps=500\n",
+                                           "gogh-oracle");
     struct err e = { 0 };
-    struct cluster cl;
-    struct sim *s;
-    struct trace t;
-    struct arena a;
     double sum = 0;
     long n = 0;
 
-    arena_init(&a);
-    small_truth_init(&small);
-    ck_assert_int_eq(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, &e), 0);
-    cl.settings.noise = _i == 0 ? 0 : 0.05;
-    ck_assert_int_eq(trace_parse(&a, "t", trace, strlen(trace), &t, &e), 0);
-    ck_assert_int_eq(sim_create(&(struct sim_options){ .cluster = &cl,
-                                                       .trace = &t,
-                                                       .truth = &small.truth,
-                                                       .policy = "gogh-oracle",
-                                                       .reference = "slow",
-                                                       .seed = 1 },
-                                &s, &e),
-                     0);
+    cluster.settings.noise = _i == 0 ? 0 : 0.05;
+    struct sim *s = begin(o);
     check_oracle(s, &small.truth);
     ck_assert_int_eq(sim_advance(s, INFINITY, &e), 0);
     check_oracle(s, &small.truth);
@@ -404,38 +352,19 @@ START_TEST(an_oracle_knows_everything_and_keeps_to_it)
     ck_assert_int_gt(n, 5);
     ck_assert_double_lt(sum / (double)n, _i == 0 ? 1e-3 : 0.1);
     sim_destroy(s);
-    small_truth_release(&small);
-    arena_release(&a);
 }
-END_TEST
 
-START_TEST(figures_so_far_are_those_of_the_result)
+TIMES(figures_so_far_are_those_of_the_result, 2)
 {
-    static const char cluster[] = "node a slow:2 fast:1\nset noise 0\n" TYPES;
-    static const char trace[] = "job a at=0 workload=big steps=1000\n"
-                                "job b at=7 workload=small steps=900\n"
-                                "job c at=9 workload=big steps=2000 gpus=1 max_gpus=2\n";
-    struct small_truth small;
+    struct sim *s = begin(small_run("node a slow:2 fast:1\nset noise 0\n" TYPES,
+                                    "job a at=0 workload=big steps=1000\n"
+                                    "job b at=7 workload=small steps=900\n"
+                                    "job c at=9 workload=big steps=2000 gpus=1 max_gpus=2\n",
+                                    "greedy"));
     struct sim_result r;
     struct err e = { 0 };
-    struct cluster cl;
-    struct sim *s;
-    struct trace t;
-    struct arena a;
     double energy_j = 0, held_s = 0;
 
-    arena_init(&a);
-    small_truth_init(&small);
-    ck_assert_int_eq(cluster_parse(&a, "c", cluster, strlen(cluster), &cl, &e), 0);
-    ck_assert_msg(trace_parse(&a, "t", trace, strlen(trace), &t, &e) == 0, "%s", e.text);
-    ck_assert_int_eq(sim_create(&(struct sim_options){ .cluster = &cl,
-                                                       .trace = &t,
-                                                       .truth = &small.truth,
-                                                       .policy = "greedy",
-                                                       .reference = "slow",
-                                                       .seed = 1 },
-                                &s, &e),
-                     0);
     sim_advance(s, 55 + 400 * _i, &e);
     sim_result(s, &r);
     NEAR(world_energy_j(sim_world(s)), r.energy_j);
@@ -449,31 +378,4 @@ START_TEST(figures_so_far_are_those_of_the_result)
     NEAR(held_s, r.gpu_s);
     ck_assert_double_gt(r.work_s, 0);
     sim_destroy(s);
-    small_truth_release(&small);
-    arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("sim");
-    TCase *t = tcase_create("sim");
-
-    suite_add_tcase(s, t);
-    tcase_add_test(t, one_job_after_another_by_hand);
-    tcase_add_test(t, the_clock_stops_where_it_is_told_to);
-    tcase_add_test(t, a_job_that_can_never_run_does_not_keep_the_clock_going);
-    tcase_add_test(t, decisions_keep_their_distance);
-    tcase_add_loop_test(t, what_cannot_be_simulated_is_refused, 0,
-                        sizeof refused / sizeof refused[0]);
-    tcase_add_loop_test(t, every_policy_ends_and_repeats_itself, 0,
-                        sizeof policies / sizeof policies[0]);
-    tcase_add_loop_test(t, every_plan_of_gogh_knows_its_gap_at_every_size, 0,
-                        (int)(sizeof sizes / sizeof *sizes));
-    tcase_add_test(t, a_described_workload_may_have_another_batch);
-    tcase_add_test(t, advancing_in_pieces_changes_nothing);
-    tcase_add_test(t, a_run_does_without_the_levers_that_are_taken_away);
-    tcase_add_loop_test(t, an_oracle_knows_everything_and_keeps_to_it, 0, 2);
-    tcase_add_loop_test(t, figures_so_far_are_those_of_the_result, 0, 2);
-    return suite_run(s);
 }
