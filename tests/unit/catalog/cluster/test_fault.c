@@ -60,18 +60,18 @@ static void take_over_writing(void)
 
 /* ---- a ledger to try ---- */
 
-struct desk {
+static struct desk {
     char *dir;
     char path[300];
     struct recovered r;
-};
+} d;    // of the test
 
-static void desk_open(struct desk *d)
+static void desk_open(void)
 {
     struct err e = { 0 };
 
-    ck_assert_msg(recover_open(&d->r, d->path, STORE_WRITE, &e) == 0, "%s", e.text);
-    store_set_patience(d->r.store, 0.001);
+    ck_assert_msg(recover_open(&d.r, d.path, STORE_WRITE, &e) == 0, "%s", e.text);
+    store_set_patience(d.r.store, 0.001);
 }
 
 static void submit(struct ledger *l, const char *name, int workload, const char *command, int want)
@@ -86,7 +86,7 @@ static void submit(struct ledger *l, const char *name, int workload, const char 
 }
 
 /* Two types, a workload, a node and a job, all on disk. */
-static void desk_init(struct desk *d)
+static void desk_init(void)
 {
     static const int types[] = { 0, 1 };
     struct event node = { .kind = EVENT_NODE_ADDED, .node = "n", .gpu_types = types, .n_gpus = 2 };
@@ -95,49 +95,51 @@ static void desk_init(struct desk *d)
     int index;
 
     take_over_writing();
-    d->dir = scratch_make();
-    snprintf(d->path, sizeof d->path, "%s/store.db", d->dir);
-    ck_assert_int_eq(store_open(d->path, STORE_CREATE, &s, NULL), 0);
+    d.dir = scratch_make();
+    snprintf(d.path, sizeof d.path, "%s/store.db", d.dir);
+    ck_assert_int_eq(store_open(d.path, STORE_CREATE, &s, NULL), 0);
     store_close(s);
-    desk_open(d);
-    struct catalog *c = &d->r.catalog;
+    desk_open();
+    struct catalog *c = &d.r.catalog;
     workload_init(&w, "w");
-    ck_assert_int_eq(ledger_begin(&d->r.ledger, NULL), 0);
+    ck_assert_int_eq(ledger_begin(&d.r.ledger, NULL), 0);
     ck_assert_int_eq(catalog_add_type(c, gpu_type_builtin("v100"), &index, NULL), 0);
     ck_assert_int_eq(catalog_add_type(c, gpu_type_builtin("k80"), &index, NULL), 0);
     ck_assert_int_eq(catalog_add_workload(c, &w, &index, NULL), 0);
-    ck_assert_int_eq(ledger_add(&d->r.ledger, &node, NULL), 0);
-    submit(&d->r.ledger, "a", 0, NULL, 0);
-    ck_assert_int_eq(ledger_commit(&d->r.ledger, NULL), 0);
+    ck_assert_int_eq(ledger_add(&d.r.ledger, &node, NULL), 0);
+    submit(&d.r.ledger, "a", 0, NULL, 0);
+    ck_assert_int_eq(ledger_commit(&d.r.ledger, NULL), 0);
 }
 
-static void desk_release(struct desk *d)
+static void desk_release(void)
 {
-    recover_close(&d->r);
-    scratch_remove(d->dir);
+    recover_close(&d.r);
+    scratch_remove(d.dir);
 }
+
+FIXTURE(desk_init, desk_release)
 
 /* What a restart finds is what is in memory. */
-static void check_restart(struct desk *d)
+static void check_restart(void)
 {
     struct ledger again;
     struct err e = { 0 };
 
-    ck_assert_msg(ledger_open(&again, &d->r.catalog, d->r.store, &e) == 0, "%s", e.text);
-    const char *what = state_differs(&d->r.ledger.state, &again.state);
+    ck_assert_msg(ledger_open(&again, &d.r.catalog, d.r.store, &e) == 0, "%s", e.text);
+    const char *what = state_differs(&d.r.ledger.state, &again.state);
     ck_assert_msg(!what, "a restart changes %s", what);
-    ck_assert_int_eq(again.last_seq, d->r.ledger.last_seq);
+    ck_assert_int_eq(again.last_seq, d.r.ledger.last_seq);
     ledger_close(&again);
 }
 
 /* A group with everything in it: a workload that is new, a measurement of it, a job that asks
  * for it, and news of the one that was there. 0, or the first failure.
  */
-static int try_group(struct desk *d, struct err *e)
+static int try_group(struct err *e)
 {
     static const int first[] = { 0 };
-    struct catalog *c = &d->r.catalog;
-    struct ledger *l = &d->r.ledger;
+    struct catalog *c = &d.r.catalog;
+    struct ledger *l = &d.r.ledger;
     struct measurement m = { .key = { .gpu_type = 1, .neighbour = -1, .n_gpus = 1 },
                              .fits = true,
                              .throughput = 2,
@@ -169,25 +171,25 @@ static int try_group(struct desk *d, struct err *e)
 }
 
 /* The fault is gone: the same again, and a restart of everything knows it all. */
-static void check_recovery(struct desk *d)
+static void check_recovery(void)
 {
     struct err e = { 0 };
 
-    ck_assert_int_eq(d->r.ledger.state.n_jobs, 1);
-    ck_assert_int_eq(d->r.ledger.state.jobs[0]->state, JOB_WAITING);
-    ck_assert_int_eq(count_rows(d->r.store, "events"), 2);
-    ck_assert_int_eq(count_rows(d->r.store, "workloads"), 1);
-    check_restart(d);
-    ck_assert_msg(try_group(d, &e) == 0, "%s", e.text);
-    ck_assert_int_eq(count_rows(d->r.store, "measurements"), 1);
-    check_restart(d);
-    recover_close(&d->r);
-    desk_open(d);
-    const struct state *s = &d->r.ledger.state;
+    ck_assert_int_eq(d.r.ledger.state.n_jobs, 1);
+    ck_assert_int_eq(d.r.ledger.state.jobs[0]->state, JOB_WAITING);
+    ck_assert_int_eq(count_rows(d.r.store, "events"), 2);
+    ck_assert_int_eq(count_rows(d.r.store, "workloads"), 1);
+    check_restart();
+    ck_assert_msg(try_group(&e) == 0, "%s", e.text);
+    ck_assert_int_eq(count_rows(d.r.store, "measurements"), 1);
+    check_restart();
+    recover_close(&d.r);
+    desk_open();
+    const struct state *s = &d.r.ledger.state;
     ck_assert_int_eq(s->n_jobs, 2);
     ck_assert_int_eq(s->jobs[0]->state, JOB_RUNNING);
-    ck_assert_str_eq(d->r.catalog.workloads[s->jobs[1]->spec.workload].name, "fresh");
-    ck_assert_int_eq(d->r.catalog.n_measurements, 1);
+    ck_assert_str_eq(d.r.catalog.workloads[s->jobs[1]->spec.workload].name, "fresh");
+    ck_assert_int_eq(d.r.catalog.n_measurements, 1);
 }
 
 static const struct {
@@ -204,37 +206,30 @@ static const struct {
     { "a disk that takes data and loses it", 0, EIO, -EIO, "check the disk" },
 };
 
-START_TEST(a_group_that_cannot_be_committed_never_was)
+EACH(a_group_that_cannot_be_committed_never_was, faults)
 {
-    struct desk d;
-
-    desk_init(&d);
     write_fault = faults[_i].write_fault;
     sync_fault = faults[_i].sync_fault;
     for (int round = 0; round < 3; round++) {
         struct err e = { 0 };
-        int rc = try_group(&d, &e);
+        int rc = try_group(&e);
         ck_assert_msg(rc == faults[_i].rc, "%s: %d %s", faults[_i].name, rc, e.text);
         ck_assert_msg(strstr(e.text, d.path) == e.text, "%s: %s", faults[_i].name, e.text);
         ck_assert_msg(strstr(e.text, faults[_i].cure), "%s: %s", faults[_i].name, e.text);
         ck_assert(!d.r.ledger.is_begun);
     }
     write_fault = sync_fault = 0;
-    check_recovery(&d);
-    desk_release(&d);
+    check_recovery();
 }
-END_TEST
 
 /* More than SQLite keeps in memory: the disk is met before the commit. */
-START_TEST(a_group_that_outgrows_memory_fails_where_it_is_and_never_was)
+EACH(a_group_that_outgrows_memory_fails_where_it_is_and_never_was, faults)
 {
     enum { LONG = 20000, MANY = 1000 };
-    struct desk d;
     static char x[LONG];
     struct arena arena;
     int rc = 0, n = 0;
 
-    desk_init(&d);
     arena_init(&arena);
     memset(x, 'x', LONG - 1);
     const char *command = arena_printf(&arena, "{\"x\":\"%s\"}", x);
@@ -253,22 +248,18 @@ START_TEST(a_group_that_outgrows_memory_fails_where_it_is_and_never_was)
     ck_assert(!d.r.ledger.is_begun);
     ck_assert_int_eq(ledger_commit(&d.r.ledger, NULL), 0);    // nothing is left of it
     write_fault = 0;
-    check_recovery(&d);
+    check_recovery();
     arena_release(&arena);
-    desk_release(&d);
 }
-END_TEST
 
 /* The same by the system itself, without our hand in it. */
-START_TEST(a_file_that_may_not_grow_is_a_full_disk)
+TEST(a_file_that_may_not_grow_is_a_full_disk)
 {
-    struct desk d;
     struct rlimit was, small;
     struct stat st;
     struct err e = { 0 };
     char log_path[320];
 
-    desk_init(&d);
     snprintf(log_path, sizeof log_path, "%s-wal", d.path);
     ck_assert_int_eq(stat(log_path, &st), 0);
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
@@ -276,39 +267,31 @@ START_TEST(a_file_that_may_not_grow_is_a_full_disk)
     small.rlim_cur = (rlim_t)st.st_size + 5000;    // one page of several
     signal(SIGXFSZ, SIG_IGN);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
-    int rc = try_group(&d, &e);
+    int rc = try_group(&e);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &was), 0);
     ck_assert_msg(rc == -ENOSPC, "%d %s", rc, e.text);
     ck_assert_ptr_nonnull(strstr(e.text, "make room"));
-    check_recovery(&d);
-    desk_release(&d);
+    check_recovery();
 }
-END_TEST
 
-START_TEST(a_store_that_another_process_is_writing_is_busy_and_then_is_not)
+TEST(a_store_that_another_process_is_writing_is_busy_and_then_is_not)
 {
-    struct desk d;
     struct store *other;
     struct err e = { 0 };
 
-    desk_init(&d);
     ck_assert_int_eq(store_open(d.path, STORE_WRITE, &other, NULL), 0);
     ck_assert_int_eq(store_begin(other, NULL), 0);
-    ck_assert_int_eq(try_group(&d, &e), -EBUSY);
+    ck_assert_int_eq(try_group(&e), -EBUSY);
     ck_assert_ptr_nonnull(strstr(e.text, "try again"));
     store_close(other);
-    check_recovery(&d);
-    desk_release(&d);
+    check_recovery();
 }
-END_TEST
 
-START_TEST(a_second_writer_of_the_journal_is_noticed)
+TEST(a_second_writer_of_the_journal_is_noticed)
 {
-    struct desk d;
     struct recovered other;
     struct err e = { 0 };
 
-    desk_init(&d);
     ck_assert_int_eq(recover_open(&other, d.path, STORE_WRITE, &e), 0);
     ck_assert_int_eq(ledger_begin(&other.ledger, &e), 0);
     submit(&other.ledger, "theirs", 0, NULL, 0);
@@ -318,35 +301,27 @@ START_TEST(a_second_writer_of_the_journal_is_noticed)
     submit(&d.r.ledger, "ours", 0, NULL, -EBUSY);
     ck_assert_int_eq(d.r.ledger.state.n_jobs, 1);
     ck_assert_int_eq(count_rows(d.r.store, "events"), 3);
-    desk_release(&d);
 }
-END_TEST
 
-START_TEST(a_store_opened_for_reading_takes_no_group)
+TEST(a_store_opened_for_reading_takes_no_group)
 {
-    struct desk d;
     struct recovered r;
     struct err e = { 0 };
 
-    desk_init(&d);
     ck_assert_int_eq(recover_open(&r, d.path, STORE_READ, &e), 0);
     ck_assert_int_eq(ledger_begin(&r.ledger, &e), -EROFS);
     ck_assert_ptr_nonnull(strstr(e.text, d.path));
     recover_close(&r);
-    desk_release(&d);
 }
-END_TEST
 
 /* Without a ledger: the catalog's own transactions. */
-START_TEST(a_catalog_whose_transaction_failed_writes_its_rows_with_the_next)
+TEST(a_catalog_whose_transaction_failed_writes_its_rows_with_the_next)
 {
-    struct desk d;
     struct catalog *c = &d.r.catalog;
     struct workload w, other;
     struct err e = { 0 };
     int fresh, index;
 
-    desk_init(&d);
     workload_init(&w, "fresh");
     workload_init(&other, "other");
     write_fault = ENOSPC;
@@ -369,31 +344,11 @@ START_TEST(a_catalog_whose_transaction_failed_writes_its_rows_with_the_next)
     ck_assert_int_eq(catalog_add_workload(c, &other, &index, &e), 0);
     ck_assert_int_eq(catalog_end(c, catalog_record(c, &m, 0, &e), &e), 0);
     recover_close(&d.r);
-    desk_open(&d);
+    desk_open();
     struct cell_key key = m.key;
     key.workload = catalog_find_workload(c, "fresh");
     ck_assert_int_ge(key.workload, 0);
     ck_assert_ptr_nonnull(catalog_cell(c, key));
     ck_assert_int_ge(catalog_find_workload(c, "other"), 0);
     ck_assert_int_eq(c->n_workloads, 4);
-    desk_release(&d);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("fault");
-    TCase *t = tcase_create("fault");
-
-    tcase_add_loop_test(t, a_group_that_cannot_be_committed_never_was, 0,
-                        sizeof faults / sizeof *faults);
-    tcase_add_loop_test(t, a_group_that_outgrows_memory_fails_where_it_is_and_never_was, 0,
-                        sizeof faults / sizeof *faults);
-    tcase_add_test(t, a_file_that_may_not_grow_is_a_full_disk);
-    tcase_add_test(t, a_store_that_another_process_is_writing_is_busy_and_then_is_not);
-    tcase_add_test(t, a_second_writer_of_the_journal_is_noticed);
-    tcase_add_test(t, a_store_opened_for_reading_takes_no_group);
-    tcase_add_test(t, a_catalog_whose_transaction_failed_writes_its_rows_with_the_next);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

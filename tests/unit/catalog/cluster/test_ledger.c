@@ -13,32 +13,32 @@
 #include "unit/suite.h"
 
 /* A ledger on a store in a directory of its own. */
-struct desk {
+static struct desk {
     char *dir;
     char path[300];
     struct store *store;
     struct catalog catalog;
     struct ledger ledger;
-};
+} d;    // of the test
 
-static void desk_open(struct desk *d)
+static void desk_open(void)
 {
     struct err e = { 0 };
 
-    ck_assert_msg(store_open(d->path, STORE_CREATE, &d->store, &e) == 0, "%s", e.text);
-    catalog_init(&d->catalog);
-    ck_assert_msg(catalog_load(&d->catalog, d->store, &e) == 0, "%s", e.text);
-    ck_assert_msg(ledger_open(&d->ledger, &d->catalog, d->store, &e) == 0, "%s", e.text);
+    ck_assert_msg(store_open(d.path, STORE_CREATE, &d.store, &e) == 0, "%s", e.text);
+    catalog_init(&d.catalog);
+    ck_assert_msg(catalog_load(&d.catalog, d.store, &e) == 0, "%s", e.text);
+    ck_assert_msg(ledger_open(&d.ledger, &d.catalog, d.store, &e) == 0, "%s", e.text);
 }
 
-static void desk_close(struct desk *d)
+static void desk_close(void)
 {
-    ledger_close(&d->ledger);
-    catalog_release(&d->catalog);
-    store_close(d->store);
+    ledger_close(&d.ledger);
+    catalog_release(&d.catalog);
+    store_close(d.store);
 }
 
-static void desk_init(struct desk *d)
+static void desk_init(void)
 {
     static const int types[] = { 0, 1, 0, 0 };
     struct workload w;
@@ -49,27 +49,29 @@ static void desk_init(struct desk *d)
     struct err e = { 0 };
     int index;
 
-    d->dir = scratch_make();
-    snprintf(d->path, sizeof d->path, "%s/store.db", d->dir);
-    desk_open(d);
+    d.dir = scratch_make();
+    snprintf(d.path, sizeof d.path, "%s/store.db", d.dir);
+    desk_open();
     workload_init(&w, "w");
-    ck_assert_int_eq(store_begin(d->store, &e), 0);
-    ck_assert_int_eq(catalog_add_type(&d->catalog, gpu_type_builtin("v100"), &index, &e), 0);
-    ck_assert_int_eq(catalog_add_type(&d->catalog, gpu_type_builtin("k80"), &index, &e), 0);
-    ck_assert_int_eq(catalog_add_workload(&d->catalog, &w, &index, &e), 0);
-    ck_assert_int_eq(store_commit(d->store, &e), 0);
-    ck_assert_msg(ledger_append(&d->ledger, nodes, 2, &e) == 0, "%s", e.text);
+    ck_assert_int_eq(store_begin(d.store, &e), 0);
+    ck_assert_int_eq(catalog_add_type(&d.catalog, gpu_type_builtin("v100"), &index, &e), 0);
+    ck_assert_int_eq(catalog_add_type(&d.catalog, gpu_type_builtin("k80"), &index, &e), 0);
+    ck_assert_int_eq(catalog_add_workload(&d.catalog, &w, &index, &e), 0);
+    ck_assert_int_eq(store_commit(d.store, &e), 0);
+    ck_assert_msg(ledger_append(&d.ledger, nodes, 2, &e) == 0, "%s", e.text);
 }
 
-static void desk_release(struct desk *d)
+static void desk_release(void)
 {
-    desk_close(d);
-    scratch_remove(d->dir);
+    desk_close();
+    scratch_remove(d.dir);
 }
 
-static int64_t n_events(struct desk *d)
+FIXTURE(desk_init, desk_release)
+
+static int64_t n_events(void)
 {
-    return count_rows(d->store, "events");
+    return count_rows(d.store, "events");
 }
 
 /* ---- random lives ---- */
@@ -81,35 +83,35 @@ struct draw {
     int gpus[3];
 };
 
-static void draw_spec(struct rng *r, struct draw *d)
+static void draw_spec(struct rng *r, struct draw *out)
 {
-    snprintf(d->name, sizeof d->name, "j%d", (int)rng_below(r, 30));
-    d->spec = spec_of(d->name, 0);
-    d->spec.owner = rng_below(r, 2) ? "eve" : NULL;
-    d->spec.submit_s = rng_uniform(r) / 3;
-    d->spec.deadline_s = rng_below(r, 2) ? 1e6 / 7 : (double)NAN;
-    d->spec.n_gpus = 1 + (int)rng_below(r, 2);
-    d->spec.max_gpus = d->spec.n_gpus + 1;
-    d->spec.priority = (int)rng_below(r, 3) - 1;
-    d->spec.is_exclusive = rng_below(r, 2);
-    d->spec.n_nodes = (int)rng_below(r, 3);
-    if (d->spec.n_nodes == 2)
-        d->spec.n_gpus = d->spec.max_gpus = 2;
-    d->spec.allowed_types = rng_below(r, 4);
-    d->spec.is_guess = isnan(d->spec.deadline_s) && rng_below(r, 2);
-    d->spec.command = rng_below(r, 2) ? "{ \"argv\": [\"true\"], \"grace_s\": 0.1 }" : NULL;
-    snprintf(d->key, sizeof d->key, "k%d", (int)rng_below(r, 100));
-    d->spec.key = rng_below(r, 2) ? d->key : NULL;
-    d->spec.digest = d->spec.key ? "00ff" : NULL;
+    snprintf(out->name, sizeof out->name, "j%out", (int)rng_below(r, 30));
+    out->spec = spec_of(out->name, 0);
+    out->spec.owner = rng_below(r, 2) ? "eve" : NULL;
+    out->spec.submit_s = rng_uniform(r) / 3;
+    out->spec.deadline_s = rng_below(r, 2) ? 1e6 / 7 : (double)NAN;
+    out->spec.n_gpus = 1 + (int)rng_below(r, 2);
+    out->spec.max_gpus = out->spec.n_gpus + 1;
+    out->spec.priority = (int)rng_below(r, 3) - 1;
+    out->spec.is_exclusive = rng_below(r, 2);
+    out->spec.n_nodes = (int)rng_below(r, 3);
+    if (out->spec.n_nodes == 2)
+        out->spec.n_gpus = out->spec.max_gpus = 2;
+    out->spec.allowed_types = rng_below(r, 4);
+    out->spec.is_guess = isnan(out->spec.deadline_s) && rng_below(r, 2);
+    out->spec.command = rng_below(r, 2) ? "{ \"argv\": [\"true\"], \"grace_s\": 0.1 }" : NULL;
+    snprintf(out->key, sizeof out->key, "k%out", (int)rng_below(r, 100));
+    out->spec.key = rng_below(r, 2) ? out->key : NULL;
+    out->spec.digest = out->spec.key ? "00ff" : NULL;
     if (rng_below(r, 3) == 0) {
-        d->spec.kind = JOB_INFERENCE;
-        d->spec.rate = 1.0 / 3;
-        d->spec.duration_s = 100;
+        out->spec.kind = JOB_INFERENCE;
+        out->spec.rate = 1.0 / 3;
+        out->spec.duration_s = 100;
     }
 }
 
 /* Mostly of the living, so that most are accepted. */
-static void draw_event(struct rng *r, const struct state *s, struct draw *d)
+static void draw_event(struct rng *r, const struct state *s, struct draw *out)
 {
     static const enum event_kind kinds[] = {
         EVENT_JOB_SUBMITTED, EVENT_JOB_SUBMITTED,  EVENT_JOB_STARTED, EVENT_JOB_STARTED,
@@ -120,110 +122,102 @@ static void draw_event(struct rng *r, const struct state *s, struct draw *d)
     int n_jobs = s->n_jobs ? s->n_jobs : 1;
     int recent = n_jobs > 10 ? n_jobs - 10 : 0;
 
-    draw_spec(r, d);
-    d->ev = (struct event){ .kind = kinds[rng_below(r, sizeof kinds / sizeof *kinds)],
-                            .time_s = rng_uniform(r) * 1e9,
-                            .job = recent + (int)rng_below(r, (uint64_t)(n_jobs - recent)),
-                            .spec = &d->spec,
-                            .gpus = d->gpus,
-                            .n_gpus = 1 + (int)rng_below(r, 3),
-                            .limit_w = rng_below(r, 2) ? 150 : 0,
-                            .steps_done = rng_uniform(r) * 1000,
-                            .reason = rng_below(r, 2) ? "bad luck" : NULL,
-                            .node = rng_below(r, 2) ? "n1" : "n2",
-                            .node_state = (enum node_state)rng_below(r, 3) };
+    draw_spec(r, out);
+    out->ev = (struct event){ .kind = kinds[rng_below(r, sizeof kinds / sizeof *kinds)],
+                              .time_s = rng_uniform(r) * 1e9,
+                              .job = recent + (int)rng_below(r, (uint64_t)(n_jobs - recent)),
+                              .spec = &out->spec,
+                              .gpus = out->gpus,
+                              .n_gpus = 1 + (int)rng_below(r, 3),
+                              .limit_w = rng_below(r, 2) ? 150 : 0,
+                              .steps_done = rng_uniform(r) * 1000,
+                              .reason = rng_below(r, 2) ? "bad luck" : NULL,
+                              .node = rng_below(r, 2) ? "n1" : "n2",
+                              .node_state = (enum node_state)rng_below(r, 3) };
     for (int i = 0; i < 3; i++)
-        d->gpus[i] = (int)rng_below(r, 7);    // 6 does not exist
+        out->gpus[i] = (int)rng_below(r, 7);    // 6 does not exist
 }
 
 /* What a restart would find, against what is in memory. */
-static void check_restart(struct desk *d, bool is_behind, const char *when)
+static void check_restart(bool is_behind, const char *when)
 {
     struct ledger again;
     struct err e = { 0 };
 
-    ck_assert_msg(ledger_open(&again, &d->catalog, d->store, &e) == 0, "%s: %s", when, e.text);
-    const char *what = state_differs(&d->ledger.state, &again.state);
+    ck_assert_msg(ledger_open(&again, &d.catalog, d.store, &e) == 0, "%s: %s", when, e.text);
+    const char *what = state_differs(&d.ledger.state, &again.state);
     ck_assert_msg(!what, "%s a restart changes %s", when, what);
-    ck_assert_int_eq(again.last_seq, d->ledger.last_seq);
+    ck_assert_int_eq(again.last_seq, d.ledger.last_seq);
     ck_assert_int_eq(again.is_behind, is_behind);
     ledger_close(&again);
 }
 
 /* A group of random events, committed or not; counts those that were refused. */
-static int random_group(struct rng *r, struct desk *d, bool is_kept)
+static int random_group(struct rng *r, bool is_kept)
 {
     struct err e = { 0 };
     int n_refused = 0;
 
-    ck_assert_msg(ledger_begin(&d->ledger, &e) == 0, "%s", e.text);
+    ck_assert_msg(ledger_begin(&d.ledger, &e) == 0, "%s", e.text);
     for (int k = (int)rng_below(r, 6); k >= 0; k--) {
         struct draw draw;
-        draw_event(r, &d->ledger.state, &draw);
-        int rc = ledger_add(&d->ledger, &draw.ev, &e);
+        draw_event(r, &d.ledger.state, &draw);
+        int rc = ledger_add(&d.ledger, &draw.ev, &e);
         ck_assert_msg(rc == 0 || rc == -EINVAL, "%s", e.text);
         n_refused += rc < 0;
     }
     if (is_kept)
-        ck_assert_msg(ledger_commit(&d->ledger, &e) == 0, "%s", e.text);
+        ck_assert_msg(ledger_commit(&d.ledger, &e) == 0, "%s", e.text);
     else
-        ledger_undo(&d->ledger);
+        ledger_undo(&d.ledger);
     return n_refused;
 }
 
-START_TEST(a_restart_after_any_group_gives_the_same_state)
+TIMES(a_restart_after_any_group_gives_the_same_state, 8)
 {
     struct rng r;
-    struct desk d;
     int n_refused = 0;
 
     rng_init(&r, (uint64_t)_i, "ledger");
-    desk_init(&d);
     for (int i = 0; i < 120; i++) {
-        n_refused += random_group(&r, &d, rng_below(&r, 4) > 0);
-        ck_assert_int_eq(d.ledger.last_seq, n_events(&d));
+        n_refused += random_group(&r, rng_below(&r, 4) > 0);
+        ck_assert_int_eq(d.ledger.last_seq, n_events());
         if (rng_below(&r, 6) == 0)
-            check_restart(&d, false, "after a group");
+            check_restart(false, "after a group");
     }
-    check_restart(&d, false, "in the end");
+    check_restart(false, "in the end");
     ck_assert_int_gt(n_refused, 20);
     ck_assert_int_gt(d.ledger.state.n_ended, 5);
-    desk_release(&d);
 }
-END_TEST
 
-static void run_sql(const struct desk *d, const char *sql)
+static void run_sql(const char *sql)
 {
     sqlite3 *db;
 
-    ck_assert_int_eq(sqlite3_open(d->path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_open(d.path, &db), SQLITE_OK);
     ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
     sqlite3_close(db);
 }
 
 /* As a store of version 1 is after its migration. */
-START_TEST(rows_are_what_the_journal_adds_up_to_and_are_made_anew_where_missing)
+TIMES(rows_are_what_the_journal_adds_up_to_and_are_made_anew_where_missing, 4)
 {
     struct rng r;
-    struct desk d;
 
     rng_init(&r, (uint64_t)_i, "rows");
-    desk_init(&d);
     for (int i = 0; i < 40; i++)
-        random_group(&r, &d, true);
-    run_sql(&d, "DELETE FROM job_states; DELETE FROM jobs; DELETE FROM gpus; DELETE FROM nodes;"
-                "DELETE FROM meta");
-    check_restart(&d, true, "from the journal alone");
+        random_group(&r, true);
+    run_sql("DELETE FROM job_states; DELETE FROM jobs; DELETE FROM gpus; DELETE FROM nodes;"
+            "DELETE FROM meta");
+    check_restart(true, "from the journal alone");
     ledger_close(&d.ledger);
     ck_assert_int_eq(ledger_open(&d.ledger, &d.catalog, d.store, NULL), 0);
-    random_group(&r, &d, false);
-    check_restart(&d, true, "after a group that was undone");
-    random_group(&r, &d, true);
-    check_restart(&d, false, "with the first group");
+    random_group(&r, false);
+    check_restart(true, "after a group that was undone");
+    random_group(&r, true);
+    check_restart(false, "with the first group");
     ck_assert(!d.ledger.is_behind);
-    desk_release(&d);
 }
-END_TEST
 
 static const struct {
     const char *sql, *want;
@@ -243,29 +237,24 @@ static const struct {
       "job row 7: job a has id 6 where 0 is next" },
 };
 
-START_TEST(rows_that_make_no_sense_are_named)
+EACH(rows_that_make_no_sense_are_named, odd_rows)
 {
     static const int first[] = { 0 };
     struct job_spec a = spec_of("a", 0);
     struct event batch[] = { { .kind = EVENT_JOB_SUBMITTED, .spec = &a },
                              { .kind = EVENT_JOB_STARTED, .job = 0, .gpus = first, .n_gpus = 1 } };
-    struct desk d;
     struct ledger again;
     struct err e = { 0 };
 
-    desk_init(&d);
     ck_assert_int_eq(ledger_append(&d.ledger, batch, 2, &e), 0);
-    run_sql(&d, odd_rows[_i].sql);
+    run_sql(odd_rows[_i].sql);
     ck_assert_int_eq(ledger_open(&again, &d.catalog, d.store, &e), -EINVAL);
     ck_assert_msg(strstr(e.text, odd_rows[_i].want) == e.text, "%s: %s", odd_rows[_i].sql, e.text);
-    desk_release(&d);
 }
-END_TEST
 
-START_TEST(a_refused_event_spoils_nothing_of_its_group)
+TEST(a_refused_event_spoils_nothing_of_its_group)
 {
     static const int first[] = { 0 }, missing[] = { 99 };
-    struct desk d;
     struct job_spec a = spec_of("a", 0), b = spec_of("b", 0), c = spec_of("c", 0);
     const struct event good[] = {
         { .kind = EVENT_JOB_SUBMITTED, .spec = &a },
@@ -282,7 +271,6 @@ START_TEST(a_refused_event_spoils_nothing_of_its_group)
     };
     struct err e = { 0 };
 
-    desk_init(&d);
     c.command = "[\"not\", \"an object\"]";
     ck_assert_int_eq(ledger_begin(&d.ledger, &e), 0);
     ck_assert_int_eq(ledger_begin(&d.ledger, &e), 0);
@@ -296,22 +284,18 @@ START_TEST(a_refused_event_spoils_nothing_of_its_group)
     ck_assert_int_eq(d.ledger.is_begun, true);
     ck_assert_int_eq(ledger_commit(&d.ledger, &e), 0);
     ck_assert_int_eq(ledger_commit(&d.ledger, &e), 0);    // nothing was begun
-    ck_assert_int_eq(n_events(&d), 2 + 3);
-    check_restart(&d, false, "after refusals");
-    desk_release(&d);
+    ck_assert_int_eq(n_events(), 2 + 3);
+    check_restart(false, "after refusals");
 }
-END_TEST
 
-START_TEST(an_undone_group_leaves_jobs_where_they_are_in_memory)
+TEST(an_undone_group_leaves_jobs_where_they_are_in_memory)
 {
     static const int first[] = { 0 };
     struct job_spec a = spec_of("a", 0), b = spec_of("b", 0);
     struct event submit = { .kind = EVENT_JOB_SUBMITTED, .spec = &a };
     struct event more[] = { { .kind = EVENT_JOB_STARTED, .gpus = first, .n_gpus = 1 },
                             { .kind = EVENT_JOB_SUBMITTED, .spec = &b } };
-    struct desk d;
 
-    desk_init(&d);
     ck_assert_int_eq(ledger_append(&d.ledger, &submit, 1, NULL), 0);
     const struct job *was = d.ledger.state.jobs[0];
     ck_assert_int_eq(ledger_begin(&d.ledger, NULL), 0);
@@ -322,19 +306,15 @@ START_TEST(an_undone_group_leaves_jobs_where_they_are_in_memory)
     ck_assert_ptr_eq(d.ledger.state.jobs[0], was);
     ck_assert_int_eq(was->state, JOB_WAITING);
     ck_assert_int_eq(state_find_job(&d.ledger.state, "b"), -1);
-    check_restart(&d, false, "after an undone group");
-    desk_release(&d);
+    check_restart(false, "after an undone group");
 }
-END_TEST
 
-START_TEST(a_reader_sees_a_group_when_it_is_committed)
+TEST(a_reader_sees_a_group_when_it_is_committed)
 {
     struct job_spec a = spec_of("a", 0);
     struct event submit = { .kind = EVENT_JOB_SUBMITTED, .spec = &a };
-    struct desk d;
     struct err e = { 0 };
 
-    desk_init(&d);
     for (int is_committed = 0; is_committed < 2; is_committed++) {
         struct recovered r;
         if (is_committed)
@@ -348,14 +328,11 @@ START_TEST(a_reader_sees_a_group_when_it_is_committed)
         ck_assert_int_eq(ledger_begin(&r.ledger, &e), -EROFS);
         recover_close(&r);
     }
-    desk_release(&d);
 }
-END_TEST
 
-START_TEST(a_refused_event_leaves_nothing_of_its_batch)
+TEST(a_refused_event_leaves_nothing_of_its_batch)
 {
     static const int first[] = { 0 }, missing[] = { 99 }, below[] = { -7 };
-    struct desk d;
     struct job_spec a = spec_of("a", 0), b = spec_of("b", 0);
     const struct event bad[] = {
         { .kind = EVENT_JOB_STARTED, .job = 0, .gpus = missing, .n_gpus = 1 },
@@ -367,8 +344,7 @@ START_TEST(a_refused_event_leaves_nothing_of_its_batch)
         { .kind = EVENT_NODE_CHANGED, .node = "nobody" },
     };
 
-    desk_init(&d);
-    int64_t before = n_events(&d), last = d.ledger.last_seq;
+    int64_t before = n_events(), last = d.ledger.last_seq;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct event batch[] = {
             { .kind = EVENT_JOB_SUBMITTED, .spec = &a },
@@ -382,17 +358,15 @@ START_TEST(a_refused_event_leaves_nothing_of_its_batch)
         ck_assert_int_eq(d.ledger.state.n_jobs, 0);
         ck_assert_int_eq(d.ledger.state.n_nodes, 2);
         ck_assert_int_eq(d.ledger.last_seq, last);
-        ck_assert_int_eq(n_events(&d), before);
+        ck_assert_int_eq(n_events(), before);
     }
     /* And the next batch finds everything in order. */
     struct event good = { .kind = EVENT_JOB_SUBMITTED, .spec = &a };
     ck_assert_int_eq(ledger_append(&d.ledger, &good, 1, NULL), 0);
     ck_assert_int_eq(d.ledger.last_seq, last + 1);
-    desk_release(&d);
 }
-END_TEST
 
-START_TEST(without_a_store_events_are_applied_and_nothing_is_kept)
+TEST(without_a_store_events_are_applied_and_nothing_is_kept)
 {
     struct world w;
     struct job_spec a = spec_of("a", 0);
@@ -409,9 +383,8 @@ START_TEST(without_a_store_events_are_applied_and_nothing_is_kept)
     ck_assert_int_eq(w.ledger.state.jobs[0]->state, JOB_HELD);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(a_journal_that_makes_no_sense_names_its_event)
+TIMES(a_journal_that_makes_no_sense_names_its_event, 3)
 {
     static const struct {
         const char *kind, *body, *want;
@@ -420,36 +393,12 @@ START_TEST(a_journal_that_makes_no_sense_names_its_event)
         { "job_held", "not json", "journal: event 3: job_held: column" },
         { "job_eaten", "{}", "journal: event 3: unknown kind of event" },
     };
-    struct desk d;
     struct ledger again;
     struct err e = { 0 };
 
-    desk_init(&d);
     ck_assert_int_eq(store_begin(d.store, &e), 0);
     ck_assert_int_eq(store_append_event(d.store, 0, rows[_i].kind, rows[_i].body, NULL, &e), 0);
     ck_assert_int_eq(store_commit(d.store, &e), 0);
     ck_assert_int_eq(ledger_open(&again, &d.catalog, d.store, &e), -EINVAL);
     ck_assert_msg(strstr(e.text, rows[_i].want) == e.text, "%s", e.text);
-    desk_release(&d);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("ledger");
-    TCase *t = tcase_create("ledger");
-
-    tcase_add_loop_test(t, a_restart_after_any_group_gives_the_same_state, 0, 8);
-    tcase_add_loop_test(t, rows_are_what_the_journal_adds_up_to_and_are_made_anew_where_missing, 0,
-                        4);
-    tcase_add_loop_test(t, rows_that_make_no_sense_are_named, 0,
-                        sizeof odd_rows / sizeof *odd_rows);
-    tcase_add_test(t, a_refused_event_spoils_nothing_of_its_group);
-    tcase_add_test(t, an_undone_group_leaves_jobs_where_they_are_in_memory);
-    tcase_add_test(t, a_reader_sees_a_group_when_it_is_committed);
-    tcase_add_test(t, a_refused_event_leaves_nothing_of_its_batch);
-    tcase_add_test(t, without_a_store_events_are_applied_and_nothing_is_kept);
-    tcase_add_loop_test(t, a_journal_that_makes_no_sense_names_its_event, 0, 3);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

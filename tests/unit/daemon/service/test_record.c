@@ -27,7 +27,7 @@ static struct err e;
 #define OK(call) ck_assert_msg((call) >= 0, "%s", e.text)
 
 /* All that a record is of: a store, a state, a cycle. */
-struct desk {
+static struct desk {
     struct arena arena;
     char *dir;
     const char *path;
@@ -39,58 +39,60 @@ struct desk {
     struct cycle cycle;
     struct record *record;
     int refuses;    // errno that orders get
-};
+} d;                // of the test
 
-static void desk_open(struct desk *d)
+static void desk_open(void)
 {
     static const char text[] = "node a k80:1 v100:1\nset move_s 7\n";
     int index;
     struct workload w;
 
-    *d = (struct desk){ .dir = scratch_make(), .clock = { .t_s = 100 } };
-    arena_init(&d->arena);
-    d->path = arena_printf(&d->arena, "%s/record", d->dir);
-    config_defaults(&d->config);
-    OK(cluster_parse(&d->arena, "test", text, sizeof text - 1, &d->config.cluster, &e));
-    OK(store_open(arena_printf(&d->arena, "%s/db", d->dir), STORE_CREATE, &d->store, &e));
-    catalog_init(&d->catalog);
-    OK(catalog_load(&d->catalog, d->store, &e));
-    OK(ledger_open(&d->ledger, &d->catalog, d->store, &e));
-    OK(cluster_install(&d->config.cluster, &d->catalog, &d->ledger, 1, &e));
-    OK(catalog_begin(&d->catalog, &e));
+    d = (struct desk){ .dir = scratch_make(), .clock = { .t_s = 100 } };
+    arena_init(&d.arena);
+    d.path = arena_printf(&d.arena, "%s/record", d.dir);
+    config_defaults(&d.config);
+    OK(cluster_parse(&d.arena, "test", text, sizeof text - 1, &d.config.cluster, &e));
+    OK(store_open(arena_printf(&d.arena, "%s/db", d.dir), STORE_CREATE, &d.store, &e));
+    catalog_init(&d.catalog);
+    OK(catalog_load(&d.catalog, d.store, &e));
+    OK(ledger_open(&d.ledger, &d.catalog, d.store, &e));
+    OK(cluster_install(&d.config.cluster, &d.catalog, &d.ledger, 1, &e));
+    OK(catalog_begin(&d.catalog, &e));
     workload_init(&w, "w");
-    OK(catalog_add_workload(&d->catalog, &w, &index, &e));
-    OK(catalog_end(&d->catalog, 0, &e));
-    d->cycle.clock = clock_manual(&d->clock);
-    d->cycle.ledger = &d->ledger;
-    d->cycle.catalog = &d->catalog;
-    d->cycle.options = solve_defaults;
-    OK(record_open(d->path, &d->config, &d->cycle, false, &d->record, &e));
+    OK(catalog_add_workload(&d.catalog, &w, &index, &e));
+    OK(catalog_end(&d.catalog, 0, &e));
+    d.cycle.clock = clock_manual(&d.clock);
+    d.cycle.ledger = &d.ledger;
+    d.cycle.catalog = &d.catalog;
+    d.cycle.options = solve_defaults;
+    OK(record_open(d.path, &d.config, &d.cycle, false, &d.record, &e));
 }
 
-static void desk_close(struct desk *d)
+static void desk_close(void)
 {
-    record_close(d->record);
-    ledger_close(&d->ledger);
-    catalog_release(&d->catalog);
-    store_close(d->store);
-    scratch_remove(d->dir);
-    arena_release(&d->arena);
+    record_close(d.record);
+    ledger_close(&d.ledger);
+    catalog_release(&d.catalog);
+    store_close(d.store);
+    scratch_remove(d.dir);
+    arena_release(&d.arena);
 }
+
+FIXTURE(desk_open, desk_close)
 
 /* The 'what' of all lines, with blanks between; each line is an object of its own. */
-static const char *whats(struct desk *d)
+static const char *whats(void)
 {
     const char *text, *all = "";
     size_t len;
 
-    OK(file_read(&d->arena, d->path, NULL, 1 << 20, &text, &len, &e));
+    OK(file_read(&d.arena, d.path, NULL, 1 << 20, &text, &len, &e));
     while (*text) {
         size_t n = strcspn(text, "\n");
         json_t *o = json_loadb(text, n, 0, NULL);
 
         ck_assert_ptr_nonnull(o);
-        all = arena_printf(&d->arena, "%s%s%s", all, *all ? " " : "",
+        all = arena_printf(&d.arena, "%s%s%s", all, *all ? " " : "",
                            json_string_value(json_object_get(o, "what")));
         json_decref(o);
         text += n + 1;
@@ -99,12 +101,12 @@ static const char *whats(struct desk *d)
 }
 
 /* The last line. Yours. */
-static json_t *last_line(struct desk *d)
+static json_t *last_line(void)
 {
     const char *text;
     size_t len;
 
-    OK(file_read(&d->arena, d->path, NULL, 1 << 20, &text, &len, &e));
+    OK(file_read(&d.arena, d.path, NULL, 1 << 20, &text, &len, &e));
     ck_assert(len > 1 && text[len - 1] == '\n');
     const char *at = text + len - 1;
     while (at > text && at[-1] != '\n')
@@ -112,18 +114,18 @@ static json_t *last_line(struct desk *d)
     return json_loads(at, 0, NULL);
 }
 
-static void submit(struct desk *d, const char *name)
+static void submit(const char *name)
 {
     struct job_spec spec = spec_of(name, 0);
     struct event ev = { .kind = EVENT_JOB_SUBMITTED, .time_s = 101, .spec = &spec };
 
     spec.command = "{\"argv\":[\"/bin/true\"],\"env\":{\"TOKEN\":\"secret\"}}";
-    OK(ledger_begin(&d->ledger, &e));
-    OK(ledger_add(&d->ledger, &ev, &e));
-    record_event(d->record, &ev);
+    OK(ledger_begin(&d.ledger, &e));
+    OK(ledger_add(&d.ledger, &ev, &e));
+    record_event(d.record, &ev);
 }
 
-static void measure(struct desk *d)
+static void measure(void)
 {
     struct measurement m = { .key = { .neighbour = -1, .n_gpus = 1 },
                              .fits = true,
@@ -132,17 +134,15 @@ static void measure(struct desk *d)
                              .time_s = 102,
                              .noise = NAN };
 
-    record_measure(d->record, &m);
+    record_measure(d.record, &m);
 }
 
-START_TEST(it_begins_with_the_store_as_it_is_and_is_private)
+TEST(it_begins_with_the_store_as_it_is_and_is_private)
 {
-    struct desk d;
     struct stat st;
     struct store *copy;
 
-    desk_open(&d);
-    json_t *o = last_line(&d);
+    json_t *o = last_line();
     ck_assert_str_eq(json_string_value(json_object_get(o, "what")), "begin");
     ck_assert_str_eq(json_string_value(json_object_get(o, "store")), "record.db");
     ck_assert_ptr_nonnull(
@@ -158,90 +158,71 @@ START_TEST(it_begins_with_the_store_as_it_is_and_is_private)
     OK(store_open(path, STORE_READ, &copy, &e));
     ck_assert_int_eq(count_rows(copy, "events"), 1);
     store_close(copy);
-    desk_close(&d);
 }
-END_TEST
 
-START_TEST(what_a_transaction_did_waits_for_its_commit)
+TEST(what_a_transaction_did_waits_for_its_commit)
 {
-    struct desk d;
-
-    desk_open(&d);
-    measure(&d);
-    ck_assert_str_eq(whats(&d), "begin measurement");    // nothing that might be undone before it
-    submit(&d, "a");
-    measure(&d);
-    ck_assert_str_eq(whats(&d), "begin measurement");
+    measure();
+    ck_assert_str_eq(whats(), "begin measurement");    // nothing that might be undone before it
+    submit("a");
+    measure();
+    ck_assert_str_eq(whats(), "begin measurement");
     OK(ledger_commit(&d.ledger, &e));
     record_commit(d.record);
-    ck_assert_str_eq(whats(&d), "begin measurement event measurement");
-    desk_close(&d);
+    ck_assert_str_eq(whats(), "begin measurement event measurement");
 }
-END_TEST
 
-START_TEST(events_that_were_undone_are_left_out_and_what_was_learned_is_not)
+TEST(events_that_were_undone_are_left_out_and_what_was_learned_is_not)
 {
-    struct desk d;
-
-    desk_open(&d);
-    submit(&d, "a");
-    measure(&d);
-    submit(&d, "b");
+    submit("a");
+    measure();
+    submit("b");
     ledger_undo(&d.ledger);
     record_undo(d.record);
-    ck_assert_str_eq(whats(&d), "begin measurement");
-    submit(&d, "c");
+    ck_assert_str_eq(whats(), "begin measurement");
+    submit("c");
     OK(ledger_commit(&d.ledger, &e));
     record_commit(d.record);
-    json_t *o = last_line(&d);
+    json_t *o = last_line();
     json_t *body = json_object_get(o, "body");
     ck_assert_str_eq(json_string_value(json_object_get(body, "name")), "c");
     ck_assert_ptr_null(json_object_get(body, "command"));
     json_decref(o);
-    desk_close(&d);
 }
-END_TEST
 
-START_TEST(numbers_come_back_as_they_were)
+TEST(numbers_come_back_as_they_were)
 {
-    struct desk d;
-
-    desk_open(&d);
-    measure(&d);
-    json_t *o = last_line(&d);
+    measure();
+    json_t *o = last_line();
     ck_assert(json_real_value(json_object_get(o, "throughput")) == 0.1);
     ck_assert(json_is_null(json_object_get(o, "watts")));
     ck_assert(json_is_null(json_object_get(o, "neighbour")));
     json_decref(o);
-    desk_close(&d);
 }
-END_TEST
 
 /* ---- orders ---- */
 
-static int order(struct desk *d, struct err *why)
+static int order(struct err *why)
 {
-    return d->refuses ? err_set(why, d->refuses, "no") : 0;
+    return d.refuses ? err_set(why, d.refuses, "no") : 0;
 }
 
 static int order_placement(void *self, const struct placement *p, struct err *why)
 {
-    (void)p;
-    return order(self, why);
+    (void)self, (void)p;
+    return order(why);
 }
 
 static int order_job(void *self, int job, struct err *why)
 {
-    (void)job;
-    return order(self, why);
+    (void)self, (void)job;
+    return order(why);
 }
 
-START_TEST(orders_are_written_down_once_they_are_accepted)
+TEST(orders_are_written_down_once_they_are_accepted)
 {
-    struct desk d;
     const struct placement p = { .job = 3, .n_gpus = 2, .gpus = (int[]){ 1, 0 }, .limit_w = 90 };
 
-    desk_open(&d);
     struct executor x = { .self = &d,
                           .start = order_placement,
                           .stop = order_job,
@@ -251,10 +232,10 @@ START_TEST(orders_are_written_down_once_they_are_accepted)
     d.refuses = EBUSY;
     ck_assert_int_eq(executor_give(&x, ORDER_START, &p, &e), -EBUSY);
     ck_assert_str_eq(e.text, "no");
-    ck_assert_str_eq(whats(&d), "begin");
+    ck_assert_str_eq(whats(), "begin");
     d.refuses = 0;
     OK(executor_give(&x, ORDER_START, &p, &e));
-    json_t *o = last_line(&d);
+    json_t *o = last_line();
     json_t *gpus = json_object_get(o, "gpus");
     ck_assert_int_eq((int)json_integer_value(json_object_get(o, "job")), 3);
     ck_assert_int_eq((int)json_integer_value(json_array_get(gpus, 0)), 1);
@@ -265,43 +246,37 @@ START_TEST(orders_are_written_down_once_they_are_accepted)
     OK(executor_give(&x, ORDER_LIMIT, &p, &e));
     OK(executor_give(&x, ORDER_STOP, &(struct placement){ .job = 3 }, &e));
     OK(executor_give(&x, ORDER_CANCEL, &(struct placement){ .job = 3 }, &e));
-    ck_assert_str_eq(whats(&d), "begin start move move stop cancel");
-    desk_close(&d);
+    ck_assert_str_eq(whats(), "begin start move move stop cancel");
 }
-END_TEST
 
 /* ---- looks ---- */
 
-START_TEST(a_look_tells_of_busy_and_sleeping_gpus_and_of_options_that_changed)
+TEST(a_look_tells_of_busy_and_sleeping_gpus_and_of_options_that_changed)
 {
-    struct desk d;
     struct snapshot_gpu gpus[] = { { .node = 0, .may_start = false },
                                    { .node = 0, .may_start = true, .wake_s = 12.5 } };
     struct snapshot s = { .now_s = 103, .n_gpus = 2, .gpus = gpus };
 
-    desk_open(&d);
     s.nodes = d.ledger.state.nodes;
     record_look(d.record, &solver_greedy, &s);
-    json_t *o = last_line(&d);
+    json_t *o = last_line();
     ck_assert_int_eq((int)json_array_size(json_object_get(o, "busy")), 1);
     json_t *wake = json_array_get(json_object_get(o, "wake"), 0);
     ck_assert_double_eq(json_number_value(json_array_get(wake, 1)), 12.5);
     ck_assert(json_is_object(json_object_get(o, "options")));
     json_decref(o);
     record_look(d.record, &solver_greedy, &s);
-    o = last_line(&d);
+    o = last_line();
     ck_assert_ptr_null(json_object_get(o, "options"));
     json_decref(o);
     d.cycle.options.may_share = false;
     record_look(d.record, &solver_greedy, &s);
-    o = last_line(&d);
+    o = last_line();
     ck_assert(json_is_false(json_object_get(json_object_get(o, "options"), "may_share")));
     json_decref(o);
-    desk_close(&d);
 }
-END_TEST
 
-START_TEST(a_look_tells_what_the_executor_cannot_do)
+TEST(a_look_tells_what_the_executor_cannot_do)
 {
     static const struct engine_node nodes[] = { { 4, LONG_MAX } };
     static const unsigned char barred[] = { ENGINE_FEATURE };
@@ -317,12 +292,10 @@ START_TEST(a_look_tells_what_the_executor_cannot_do)
                           .n_jobs = 2,
                           .jobs = jobs,
                           .engine = &rules };
-    struct desk d;
 
-    desk_open(&d);
     s.nodes = d.ledger.state.nodes;
     record_look(d.record, &solver_greedy, &s);
-    json_t *o = last_line(&d);
+    json_t *o = last_line();
     char *ruled = json_dumps(json_object_get(o, "ruled"), JSON_COMPACT);
     char *has = json_dumps(json_object_get(o, "nodes"), JSON_COMPACT);
     ck_assert_str_eq(ruled, "[[7,2,0,0,0,4],[9,0,0,0,1]]");
@@ -333,36 +306,27 @@ START_TEST(a_look_tells_what_the_executor_cannot_do)
     json_decref(o);
     s.engine = NULL;
     record_look(d.record, &solver_greedy, &s);
-    o = last_line(&d);
+    o = last_line();
     ck_assert_ptr_null(json_object_get(o, "ruled"));
     json_decref(o);
-    desk_close(&d);
 }
-END_TEST
 
-START_TEST(a_second_start_appends_and_copies_anew)
+TEST(a_second_start_appends_and_copies_anew)
 {
-    struct desk d;
-
-    desk_open(&d);
     record_close(d.record);
     OK(record_open(d.path, &d.config, &d.cycle, true, &d.record, &e));
-    ck_assert_str_eq(whats(&d), "begin begin");
-    json_t *o = last_line(&d);
+    ck_assert_str_eq(whats(), "begin begin");
+    json_t *o = last_line();
     ck_assert_str_eq(json_string_value(json_object_get(o, "store")), "record.2.db");
     ck_assert(json_is_true(json_object_get(o, "sleeps")));
     json_decref(o);
-    desk_close(&d);
 }
-END_TEST
 
-START_TEST(nothing_is_recorded_where_nobody_asks)
+TEST(nothing_is_recorded_where_nobody_asks)
 {
-    struct desk d;
     struct record *none = NULL;
     struct executor x = { .self = &d };
 
-    desk_open(&d);
     OK(record_open(NULL, &d.config, &d.cycle, false, &none, &e));
     ck_assert_ptr_null(none);
     record_orders(NULL, &x);
@@ -379,24 +343,4 @@ START_TEST(nothing_is_recorded_where_nobody_asks)
     record_close(NULL);
     ck_assert_int_lt(record_open("/nowhere/at/all", &d.config, &d.cycle, false, &none, &e), 0);
     ck_assert_ptr_nonnull(strstr(e.text, "/nowhere/at/all"));
-    desk_close(&d);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("record");
-    TCase *c = tcase_create("record");
-
-    tcase_add_test(c, it_begins_with_the_store_as_it_is_and_is_private);
-    tcase_add_test(c, what_a_transaction_did_waits_for_its_commit);
-    tcase_add_test(c, events_that_were_undone_are_left_out_and_what_was_learned_is_not);
-    tcase_add_test(c, numbers_come_back_as_they_were);
-    tcase_add_test(c, orders_are_written_down_once_they_are_accepted);
-    tcase_add_test(c, a_look_tells_of_busy_and_sleeping_gpus_and_of_options_that_changed);
-    tcase_add_test(c, a_look_tells_what_the_executor_cannot_do);
-    tcase_add_test(c, a_second_start_appends_and_copies_anew);
-    tcase_add_test(c, nothing_is_recorded_where_nobody_asks);
-    suite_add_tcase(s, c);
-    return suite_run(s);
 }
