@@ -9,6 +9,7 @@
 #include "base/text/csv.h"
 #include "base/err.h"
 #include "unit/suite.h"
+#include "unit/texts.h"
 
 /* Everything that was read, as "[field|field]@line", or the error. */
 static const char *digest(struct arena *a, const char *text, size_t len)
@@ -16,7 +17,6 @@ static const char *digest(struct arena *a, const char *text, size_t len)
     struct err e = { 0 };
     struct buf b;
     struct csv c;
-    const char *out;
     int rc;
 
     buf_init(&b, 4096);
@@ -31,14 +31,10 @@ static const char *digest(struct arena *a, const char *text, size_t len)
         ck_assert_int_eq(rc, -EINVAL);
         buf_printf(&b, "! %s", e.text);
     }
-    out = arena_strdup(a, buf_text(&b));
-    buf_release(&b);
-    return out;
+    return text_taken(a, &b);
 }
 
-static const struct {
-    const char *name, *given, *want;
-} cases[] = {
+static const struct text_row cases[] = {
     { "a record is read by line", "a,b\n1,2\n3,4\n", "[1|2]@2 [3|4]@3 " },
     { "the last line needs no end", "a,b\n1,2", "[1|2]@2 " },
     { "CRLF is a line end", "a,b\r\n1,2\r\n", "[1|2]@2 " },
@@ -75,7 +71,7 @@ static const struct {
       "! f.csv:2: a quote inside a field; put the whole field in quotes" },
 };
 
-START_TEST(the_table_is_the_format)
+TEST(the_table_is_the_format)
 {
     struct arena a;
 
@@ -89,13 +85,12 @@ START_TEST(the_table_is_the_format)
         memcpy(exact, cases[i].given, len);
         got = digest(&a, exact, len);
         free(exact);
-        ck_assert_msg(strcmp(got, cases[i].want) == 0, "%s: got \"%s\"", cases[i].name, got);
+        text_row_check(&cases[i], got);
     }
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_table_may_be_64_columns_wide_and_no_wider)
+TEST(a_table_may_be_64_columns_wide_and_no_wider)
 {
     struct arena a;
     struct buf b;
@@ -115,9 +110,8 @@ START_TEST(a_table_may_be_64_columns_wide_and_no_wider)
     buf_release(&b);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(columns_are_found_by_name)
+TEST(columns_are_found_by_name)
 {
     static const char text[] = "gpu,\"watts\"\n";
     struct arena a;
@@ -135,9 +129,8 @@ START_TEST(columns_are_found_by_name)
     ck_assert_str_eq(e.text, "p.csv: no column 'batch'; add it to the header");
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(numbers_are_whole_and_finite_or_named)
+TEST(numbers_are_whole_and_finite_or_named)
 {
     static const char text[] = "gpu,watts\nv100,2.5e2\nv100,\nv100,fast\nv100,1e999\n";
     struct arena a;
@@ -164,18 +157,4 @@ START_TEST(numbers_are_whole_and_finite_or_named)
     ck_assert_int_eq(csv_next(&c, &e), 0);
     ck_assert_int_eq(csv_next(&c, &e), 0);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("csv");
-    TCase *t = tcase_create("csv");
-
-    tcase_add_test(t, the_table_is_the_format);
-    tcase_add_test(t, a_table_may_be_64_columns_wide_and_no_wider);
-    tcase_add_test(t, columns_are_found_by_name);
-    tcase_add_test(t, numbers_are_whole_and_finite_or_named);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/text/words.h"
 #include "unit/suite.h"
+#include "unit/texts.h"
 
 /* Everything that was read, as "line:[word][key=value]", or the error. */
 static const char *digest(struct arena *a, const char *text, size_t len)
@@ -16,7 +17,6 @@ static const char *digest(struct arena *a, const char *text, size_t len)
     struct err e = { 0 };
     struct words w;
     struct buf b;
-    const char *out;
     int rc;
 
     buf_init(&b, 65536);
@@ -35,14 +35,10 @@ static const char *digest(struct arena *a, const char *text, size_t len)
     }
     if (rc < 0)
         buf_printf(&b, "! %s", e.text);
-    out = arena_strdup(a, buf_text(&b));
-    buf_release(&b);
-    return out;
+    return text_taken(a, &b);
 }
 
-static const struct {
-    const char *name, *given, *want;
-} cases[] = {
+static const struct text_row cases[] = {
     { "blanks part words", "a b\tc\n", "1:[a][b][c]" },
     { "comments and empty lines are skipped and counted", "# x\n\n  a # b\nc", "3:[a]4:[c]" },
     { "a hash inside a word is data", "a#b c=#d\n", "1:[a#b][c=#d]" },
@@ -60,19 +56,16 @@ static const struct {
       "! f:1: text follows a closing quote: put a blank between" },
 };
 
-START_TEST(reading)
+EACH(reading, cases)
 {
     struct arena a;
 
     arena_init(&a);
-    ck_assert_msg(strcmp(digest(&a, cases[_i].given, strlen(cases[_i].given)), cases[_i].want) == 0,
-                  "%s: got %s", cases[_i].name,
-                  digest(&a, cases[_i].given, strlen(cases[_i].given)));
+    text_row_check(&cases[_i], digest(&a, cases[_i].given, strlen(cases[_i].given)));
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(too_many_words_are_an_error)
+TEST(too_many_words_are_an_error)
 {
     char line[WORDS_MAX * 2 + 3];
     struct arena a;
@@ -84,9 +77,8 @@ START_TEST(too_many_words_are_an_error)
     ck_assert(strstr(digest(&a, line, 2 * WORDS_MAX + 2), "more than 64 words") != NULL);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(what_is_put_is_read_back)
+TEST(what_is_put_is_read_back)
 {
     static const char *const values[] = { "a",  "a b",        "",      "a=b",
                                           "#a", "say \"hi\"", "c:\\d", "\xc3\xa9" };
@@ -109,9 +101,8 @@ START_TEST(what_is_put_is_read_back)
     }
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(numbers_read_back_in_few_digits)
+TEST(numbers_read_back_in_few_digits)
 {
     static const double numbers[] = { 0, 1, 0.1, 1e300, 1.0 / 3, 60.5, 123456789.123, 5e-324 };
     struct buf b;
@@ -130,9 +121,8 @@ START_TEST(numbers_read_back_in_few_digits)
     ck_assert_str_eq(buf_text(&b), "10024890");
     buf_release(&b);
 }
-END_TEST
 
-START_TEST(a_quoted_word_takes_no_more_memory_than_it_has_letters)
+TEST(a_quoted_word_takes_no_more_memory_than_it_has_letters)
 {
     struct arena a;
     struct err e = { 0 };
@@ -151,19 +141,4 @@ START_TEST(a_quoted_word_takes_no_more_memory_than_it_has_letters)
     ck_assert_uint_lt(a.used, 4096);
     arena_release(&a);
     free(text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("words");
-    TCase *t = tcase_create("words");
-
-    suite_add_tcase(s, t);
-    tcase_add_loop_test(t, reading, 0, sizeof cases / sizeof cases[0]);
-    tcase_add_test(t, too_many_words_are_an_error);
-    tcase_add_test(t, what_is_put_is_read_back);
-    tcase_add_test(t, a_quoted_word_takes_no_more_memory_than_it_has_letters);
-    tcase_add_test(t, numbers_read_back_in_few_digits);
-    return suite_run(s);
 }

@@ -9,6 +9,7 @@
 #include "catalog/cluster/ledger.h"
 #include "store/store.h"
 #include "unit/suite.h"
+#include "unit/texts.h"
 
 /* "node=type,type ..." for each node, or the error. */
 static const char *digest(struct arena *a, const char *text)
@@ -16,7 +17,6 @@ static const char *digest(struct arena *a, const char *text)
     struct err e = { 0 };
     struct cluster c;
     struct buf b;
-    const char *out;
 
     buf_init(&b, 65536);
     if (cluster_parse(a, "c", text, strlen(text), &c, &e) < 0) {
@@ -32,14 +32,10 @@ static const char *digest(struct arena *a, const char *text)
         }
         ck_assert_int_eq(n, c.n_gpus);
     }
-    out = arena_strdup(a, buf_text(&b));
-    buf_release(&b);
-    return out;
+    return text_taken(a, &b);
 }
 
-static const struct {
-    const char *name, *given, *want;
-} cases[] = {
+static const struct text_row cases[] = {
     { "a node has GPUs of one type", "node a v100:2\n", "a=v100,v100 " },
     { "or of several", "node a v100:1 k80:1\n", "a=v100,k80 " },
     { "a range makes many nodes", "node a-[9-11] k80:1\n", "a-9=k80 a-10=k80 a-11=k80 " },
@@ -104,19 +100,18 @@ static const struct {
       "! c:3: workload 'w' is described twice: keep one line" },
 };
 
-START_TEST(reading)
+EACH(reading, cases)
 {
     struct arena a;
     const char *got;
 
     arena_init(&a);
     got = digest(&a, cases[_i].given);
-    ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: got %s", cases[_i].name, got);
+    text_row_check(&cases[_i], got);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(settings_have_defaults_and_can_be_set)
+TEST(settings_have_defaults_and_can_be_set)
 {
     static const char text[] = "node a v100:1\nset sleep_after_s 90\nset theta 3\nset noise 0\n"
                                "set power_model saturating\n";
@@ -137,9 +132,8 @@ START_TEST(settings_have_defaults_and_can_be_set)
     ck_assert_str_eq(power_model_name((enum power_model)c.settings.power_model), "additive");
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(figures_are_overridden_and_the_rest_kept)
+TEST(figures_are_overridden_and_the_rest_kept)
 {
     static const char text[] = "gputype v100 cap=300\ngputype fast like=v100 idle=20\n"
                                "gputype v100-whole like=v100 share_max=1\n"
@@ -161,9 +155,8 @@ START_TEST(figures_are_overridden_and_the_rest_kept)
               c.workloads[0].flop_per_sample > 0);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(installing_makes_types_nodes_and_gpus)
+TEST(installing_makes_types_nodes_and_gpus)
 {
     static const char text[] = "node a-[1-2] v100:2 k80:1\n";
     struct catalog catalog;
@@ -186,10 +179,9 @@ START_TEST(installing_makes_types_nodes_and_gpus)
     catalog_release(&catalog);
     arena_release(&a);
 }
-END_TEST
 
 /* What the store knows of 'v100' and 'net' after a cluster file was installed over it. */
-START_TEST(written_lines_replace_what_the_store_knows_and_used_types_only_fill)
+TEST(written_lines_replace_what_the_store_knows_and_used_types_only_fill)
 {
     static const char text[] = "node a v100:1 k80:1\n"
                                "gputype v100 idle=200 share_max=1\n"
@@ -237,9 +229,8 @@ START_TEST(written_lines_replace_what_the_store_knows_and_used_types_only_fill)
     store_close(s);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_file_describes_no_more_types_than_a_catalog_takes)
+TEST(a_file_describes_no_more_types_than_a_catalog_takes)
 {
     struct arena a;
     struct buf b;
@@ -253,20 +244,4 @@ START_TEST(a_file_describes_no_more_types_than_a_catalog_takes)
                      "! c:256: more than 255 GPU types: keep those that nodes have");
     buf_release(&b);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("cluster");
-    TCase *t = tcase_create("cluster");
-
-    suite_add_tcase(s, t);
-    tcase_add_loop_test(t, reading, 0, sizeof cases / sizeof cases[0]);
-    tcase_add_test(t, settings_have_defaults_and_can_be_set);
-    tcase_add_test(t, figures_are_overridden_and_the_rest_kept);
-    tcase_add_test(t, installing_makes_types_nodes_and_gpus);
-    tcase_add_test(t, written_lines_replace_what_the_store_knows_and_used_types_only_fill);
-    tcase_add_test(t, a_file_describes_no_more_types_than_a_catalog_takes);
-    return suite_run(s);
 }

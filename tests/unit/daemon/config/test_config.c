@@ -14,6 +14,7 @@
 #include "daemon/config/inner.h"
 #include "unit/suite.h"
 #include "unit/support.h"
+#include "unit/texts.h"
 
 static struct arena arena;
 static struct err err;
@@ -28,6 +29,8 @@ static void teardown(void)
 {
     arena_release(&arena);
 }
+
+FIXTURE(setup, teardown)
 
 static int parse(const char *text, struct config *out)
 {
@@ -45,18 +48,15 @@ static struct config good(const char *text)
 static const char *printed(const struct config *c)
 {
     struct buf b;
-    const char *text;
 
     buf_init(&b, 1 << 20);
     config_print(c, &b);
-    text = arena_strdup(&arena, buf_text(&b));
-    buf_release(&b);
-    return text;
+    return text_taken(&arena, &b);
 }
 
 /* ---- reading ---- */
 
-START_TEST(a_path_is_seen_from_where_we_are)
+TEST(a_path_is_seen_from_where_we_are)
 {
     struct config c = good("store a/b.db\nrun_dir /c\n");
     char here[4096], want[4200];
@@ -66,9 +66,8 @@ START_TEST(a_path_is_seen_from_where_we_are)
     ck_assert_str_eq(c.store, want);
     ck_assert_str_eq(c.run_dir, "/c");
 }
-END_TEST
 
-START_TEST(an_empty_file_is_the_defaults)
+TEST(an_empty_file_is_the_defaults)
 {
     struct config c = good("# nothing\n\n"), d;
 
@@ -81,7 +80,6 @@ START_TEST(an_empty_file_is_the_defaults)
     ck_assert_int_eq(c.cluster.n_nodes + c.cluster.n_gpus + c.cluster.n_types, 0);
     ck_assert_int_eq(config_line(&c, "store"), 0);
 }
-END_TEST
 
 static const struct {
     const char *address;
@@ -99,14 +97,13 @@ static const struct {
     { "10.127.0.1:1", false },
 };
 
-START_TEST(the_loopback_is_known_by_its_whole_host)
+EACH(the_loopback_is_known_by_its_whole_host, hosts)
 {
     ck_assert_msg(config_is_loopback(hosts[_i].address) == hosts[_i].is_here, "%s",
                   hosts[_i].address);
 }
-END_TEST
 
-START_TEST(reports_may_come_by_udp_alone)
+TEST(reports_may_come_by_udp_alone)
 {
     struct config c = good("reports none\nreports_udp 127.0.0.1:7118\n");
 
@@ -115,9 +112,8 @@ START_TEST(reports_may_come_by_udp_alone)
     ck_assert_int_eq(parse("reports none\n", &c), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "reports_udp"));
 }
-END_TEST
 
-START_TEST(every_line_is_read)
+TEST(every_line_is_read)
 {
     struct config c = good("store /a/b.db\nrun_dir \"/a/my runs\"\n"
                            "socket /x/g.sock mode=0660 scope=read\n"
@@ -146,9 +142,8 @@ START_TEST(every_line_is_read)
     ck_assert_int_eq(c.cluster.settings.theta, 3);
     ck_assert_int_eq(config_line(&c, "policy"), 10);
 }
-END_TEST
 
-START_TEST(what_is_printed_reads_back_to_the_same)
+TEST(what_is_printed_reads_back_to_the_same)
 {
     struct config c =
         good("socket none\nlisten 127.0.0.1:1\nstore \"/a b=c\"\npower model\n"
@@ -161,9 +156,8 @@ START_TEST(what_is_printed_reads_back_to_the_same)
     ck_assert_str_eq(d.store, "/a b=c");
     ck_assert_int_eq(d.cluster.n_nodes, 3);
 }
-END_TEST
 
-START_TEST(described_types_stay_without_a_node)
+TEST(described_types_stay_without_a_node)
 {
     struct config c = good("gputype mine like=v100 cap=200\ngpus auto\ngputype k80 cap=111\n");
 
@@ -173,9 +167,8 @@ START_TEST(described_types_stay_without_a_node)
     ck_assert_str_eq(c.cluster.types[0].name, "mine");
     ck_assert_double_eq(c.cluster.types[1].cap_w, 111);
 }
-END_TEST
 
-START_TEST(one_pace_of_decisions)
+TEST(one_pace_of_decisions)
 {
     struct config a = good("decide_s 3\n"), b = good("set decide_s 4\n");
 
@@ -183,7 +176,6 @@ START_TEST(one_pace_of_decisions)
     ck_assert_double_eq(b.decide_s, 4);
     ck_assert_double_eq(good("set report_s 99\n").cluster.settings.report_s, 99);
 }
-END_TEST
 
 /* ---- refusing ---- */
 
@@ -229,7 +221,7 @@ static const struct {
     { "an open quote", "seed 1\nstore \"/a\n", "gogh.conf:2: a quote" },
 };
 
-START_TEST(a_wrong_line_is_named_with_its_cure)
+EACH(a_wrong_line_is_named_with_its_cure, wrong)
 {
     struct config c;
 
@@ -237,7 +229,6 @@ START_TEST(a_wrong_line_is_named_with_its_cure)
     ck_assert_msg(strstr(err.text, wrong[_i].says) != NULL, "%s: '%s' lacks '%s'", wrong[_i].name,
                   err.text, wrong[_i].says);
 }
-END_TEST
 
 /* ---- the template ---- */
 
@@ -263,7 +254,7 @@ static char *uncommented(void)
     return text;
 }
 
-START_TEST(the_template_is_the_defaults_and_has_every_setting)
+TEST(the_template_is_the_defaults_and_has_every_setting)
 {
     static const char *const many[] = { "allow", "node", "gputype", "workload", "set" };
     const char *text = uncommented();
@@ -284,7 +275,6 @@ START_TEST(the_template_is_the_defaults_and_has_every_setting)
     c.cluster.n_nodes = c.cluster.n_types = c.cluster.n_workloads = 0;
     ck_assert_str_eq(printed(&c), printed(&d));
 }
-END_TEST
 
 /* ---- reloading ---- */
 
@@ -305,7 +295,7 @@ static const struct {
     { "the mode", "mode active\n", "mode shadow\n", "'mode'" },
 };
 
-START_TEST(a_reload_takes_what_can_change)
+EACH(a_reload_takes_what_can_change, reloads)
 {
     struct config was = good(reloads[_i].was), now = good(reloads[_i].now);
     int rc = config_may_reload(&was, &now, &err);
@@ -315,7 +305,6 @@ START_TEST(a_reload_takes_what_can_change)
         ck_assert_msg(strstr(err.text, reloads[_i].says) != NULL, "%s: %s", reloads[_i].name,
                       err.text);
 }
-END_TEST
 
 /* ---- the machine ---- */
 
@@ -332,6 +321,8 @@ static void remove_dir(void)
     scratch_remove(dir);
     teardown();
 }
+
+FIXTURE(make_dir, remove_dir)
 
 static void put_file(const char *name, const char *text)
 {
@@ -409,7 +400,7 @@ static void put_commands(void)
     }
 }
 
-START_TEST(the_machine_is_looked_at)
+EACH(the_machine_is_looked_at, probes)
 {
     struct config c;
     struct buf out;
@@ -441,9 +432,8 @@ START_TEST(the_machine_is_looked_at)
     ck_assert((probes[_i].says[0] == '\0') == (out.len == 0));
     buf_release(&out);
 }
-END_TEST
 
-START_TEST(a_missing_file_is_told_apart)
+TEST(a_missing_file_is_told_apart)
 {
     struct config c;
 
@@ -454,34 +444,4 @@ START_TEST(a_missing_file_is_told_apart)
     put_file("gogh.conf", "seed\n");
     ck_assert_int_eq(config_read(&arena, placed("%d/gogh.conf"), &c, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "gogh.conf:1:"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("config");
-    TCase *text = tcase_create("text"), *machine = tcase_create("machine");
-
-    tcase_add_checked_fixture(text, setup, teardown);
-    tcase_add_test(text, a_path_is_seen_from_where_we_are);
-    tcase_add_test(text, an_empty_file_is_the_defaults);
-    tcase_add_loop_test(text, the_loopback_is_known_by_its_whole_host, 0,
-                        sizeof hosts / sizeof *hosts);
-    tcase_add_test(text, reports_may_come_by_udp_alone);
-    tcase_add_test(text, every_line_is_read);
-    tcase_add_test(text, what_is_printed_reads_back_to_the_same);
-    tcase_add_test(text, described_types_stay_without_a_node);
-    tcase_add_test(text, one_pace_of_decisions);
-    tcase_add_loop_test(text, a_wrong_line_is_named_with_its_cure, 0,
-                        (int)(sizeof wrong / sizeof *wrong));
-    tcase_add_test(text, the_template_is_the_defaults_and_has_every_setting);
-    tcase_add_loop_test(text, a_reload_takes_what_can_change, 0,
-                        (int)(sizeof reloads / sizeof *reloads));
-    tcase_add_checked_fixture(machine, make_dir, remove_dir);
-    tcase_add_loop_test(machine, the_machine_is_looked_at, 0,
-                        (int)(sizeof probes / sizeof *probes));
-    tcase_add_test(machine, a_missing_file_is_told_apart);
-    suite_add_tcase(s, text);
-    suite_add_tcase(s, machine);
-    return suite_run(s);
 }

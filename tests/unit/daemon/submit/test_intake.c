@@ -13,6 +13,7 @@
 #include "daemon/config/auth.h"
 #include "unit/suite.h"
 #include "unit/support.h"
+#include "unit/texts.h"
 
 #define NOW_S 5000.0
 #define SUBMIT_S 4000.0
@@ -58,6 +59,8 @@ static void teardown(void)
     world_release(&world);
 }
 
+FIXTURE(setup, teardown)
+
 /* ---- the words ---- */
 
 static const struct {
@@ -84,7 +87,7 @@ static const struct {
     { "several lines", "batch=1\nsteps=2", "{\"batch\":1,\"steps\":2.0}" },
 };
 
-START_TEST(promises_become_bodies)
+EACH(promises_become_bodies, promises)
 {
     json_t *body = NULL;
     int rc = intake_promise(&arena, promises[_i].text, SUBMIT_S, &body, &err);
@@ -95,7 +98,6 @@ START_TEST(promises_become_bodies)
     free(got);
     json_decref(body);
 }
-END_TEST
 
 static const struct {
     const char *name, *text, *want;
@@ -134,7 +136,7 @@ static const struct {
       "its UTF-8 bytes" },
 };
 
-START_TEST(wrong_promises_name_the_word)
+EACH(wrong_promises_name_the_word, wrong)
 {
     json_t *body = NULL;
     int rc = intake_promise(&arena, wrong[_i].text, SUBMIT_S, &body, &err);
@@ -143,9 +145,8 @@ START_TEST(wrong_promises_name_the_word)
     ck_assert_ptr_null(body);
     ck_assert_msg(strcmp(err.text, wrong[_i].want) == 0, "%s: %s", wrong[_i].name, err.text);
 }
-END_TEST
 
-START_TEST(a_promise_begins_where_its_mark_does)
+TEST(a_promise_begins_where_its_mark_does)
 {
     ck_assert_str_eq(intake_promise_text("gogh: batch=3"), " batch=3");
     ck_assert_str_eq(intake_promise_text("project 7; GOGH: batch=3"), " batch=3");
@@ -153,7 +154,6 @@ START_TEST(a_promise_begins_where_its_mark_does)
     ck_assert_str_eq(intake_promise_text(""), "");
     ck_assert_str_eq(intake_promise_text(NULL), "");
 }
-END_TEST
 
 /* ---- the job ---- */
 
@@ -203,9 +203,7 @@ static const char *told(const struct submit *s)
     if (!isnan(p->deadline_s))
         buf_printf(&b, " by=%g", p->deadline_s);
     buf_printf(&b, "%s at=%g", s->is_held ? " held" : "", p->submit_s);
-    const char *text = arena_strdup(&arena, buf_text(&b));
-    buf_release(&b);
-    return text;
+    return text_taken(&arena, &b);
 }
 
 /* What differs from the plain job, and what comes of it. */
@@ -273,7 +271,7 @@ static const struct {
       "root/mine root: train.sh gpus=1 at=4000" },
 };
 
-START_TEST(jobs_become_submissions)
+EACH(jobs_become_submissions, jobs)
 {
     struct slurm_job j = plain_job;
     struct submit got;
@@ -291,9 +289,8 @@ START_TEST(jobs_become_submissions)
         got.spec.workload = 0;    // its index is the catalog's to give
     world_apply(&world, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .spec = &got.spec });
 }
-END_TEST
 
-START_TEST(what_it_runs_is_kept_with_its_secret)
+TEST(what_it_runs_is_kept_with_its_secret)
 {
     struct slurm_job j = plain_job;
     struct submit got;
@@ -310,9 +307,8 @@ START_TEST(what_it_runs_is_kept_with_its_secret)
     ck_assert_ptr_null(strstr(got.spec.command, "GOGH_SECRET"));
     ck_assert_ptr_nonnull(strstr(got.spec.command, "\"argv\":[\"train\"],\"grace_s\""));
 }
-END_TEST
 
-START_TEST(a_job_is_taken_in_once)
+TEST(a_job_is_taken_in_once)
 {
     struct submit got;
 
@@ -327,9 +323,8 @@ START_TEST(a_job_is_taken_in_once)
     ck_assert_int_eq(got.again, -1);
     ck_assert_str_eq(got.spec.name, "train-17");
 }
-END_TEST
 
-START_TEST(tasks_of_an_array_have_names_of_their_own)
+TEST(tasks_of_an_array_have_names_of_their_own)
 {
     struct slurm_job j = plain_job;
     struct submit got;
@@ -339,9 +334,8 @@ START_TEST(tasks_of_an_array_have_names_of_their_own)
     ck_assert_int_eq(read_job(&j, &got), 0);
     ck_assert_str_eq(got.spec.name, "train-17_3");
 }
-END_TEST
 
-START_TEST(an_account_without_a_name_has_its_number)
+TEST(an_account_without_a_name_has_its_number)
 {
     struct slurm_job j = plain_job;
     struct submit got;
@@ -352,9 +346,8 @@ START_TEST(an_account_without_a_name_has_its_number)
     ck_assert_int_eq(read_job(&j, &got), 0);
     ck_assert_str_eq(got.spec.owner, "uid:3999999999");
 }
-END_TEST
 
-START_TEST(many_accounts_are_remembered)
+TEST(many_accounts_are_remembered)
 {
     struct slurm_job j = plain_job;
     struct submit got;
@@ -368,7 +361,6 @@ START_TEST(many_accounts_are_remembered)
     }
     ck_assert_int_eq(n_asked, 600);
 }
-END_TEST
 
 static const struct {
     const char *name, *comment, *admin, *want;
@@ -392,7 +384,7 @@ static const struct {
       "new-workload=yes" },
 };
 
-START_TEST(what_makes_no_sense_is_refused)
+EACH(what_makes_no_sense_is_refused, refused)
 {
     struct slurm_job j = plain_job;
     struct submit got;
@@ -402,27 +394,4 @@ START_TEST(what_makes_no_sense_is_refused)
     int rc = read_job(&j, &got);
     ck_assert_msg(rc == -EINVAL, "%s: %d", refused[_i].name, rc);
     ck_assert_msg(strcmp(err.text, refused[_i].want) == 0, "%s: %s", refused[_i].name, err.text);
-}
-END_TEST
-
-#define N(list) (sizeof(list) / sizeof *(list))
-
-int main(void)
-{
-    Suite *s = suite_create("intake");
-    TCase *t = tcase_create("intake");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, promises_become_bodies, 0, N(promises));
-    tcase_add_loop_test(t, wrong_promises_name_the_word, 0, N(wrong));
-    tcase_add_test(t, a_promise_begins_where_its_mark_does);
-    tcase_add_loop_test(t, jobs_become_submissions, 0, N(jobs));
-    tcase_add_test(t, what_it_runs_is_kept_with_its_secret);
-    tcase_add_test(t, a_job_is_taken_in_once);
-    tcase_add_test(t, tasks_of_an_array_have_names_of_their_own);
-    tcase_add_test(t, an_account_without_a_name_has_its_number);
-    tcase_add_test(t, many_accounts_are_remembered);
-    tcase_add_loop_test(t, what_makes_no_sense_is_refused, 0, N(refused));
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

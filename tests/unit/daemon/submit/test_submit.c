@@ -13,6 +13,7 @@
 #include "daemon/config/auth.h"
 #include "unit/suite.h"
 #include "unit/support.h"
+#include "unit/texts.h"
 
 #define NOW_S 1000.0
 
@@ -58,6 +59,8 @@ static void teardown(void)
     arena_release(&arena);
     world_release(&world);
 }
+
+FIXTURE(setup, teardown)
 
 /* "bob" and "root" have an account; nobody else does. */
 static bool find_bob(const char *name, uid_t *uid, gid_t *gid)
@@ -128,9 +131,7 @@ static const char *told(const struct submit *s)
                p->n_nodes == 1 ? " one_node" : "", s->is_held ? " held" : "");
     if (p->n_nodes > 1)
         buf_printf(&b, " nodes=%d", p->n_nodes);
-    const char *text = arena_strdup(&arena, buf_text(&b));
-    buf_release(&b);
-    return text;
+    return text_taken(&arena, &b);
 }
 
 #define RUN "\"argv\":[\"run\"]"
@@ -198,7 +199,7 @@ static const struct {
       "ada/done training plain steps=0? gpus=1..1" },
 };
 
-START_TEST(is_read)
+EACH(is_read, good)
 {
     struct submit s;
     int rc = submit_as(&ada, good[_i].body, NULL, &s);
@@ -209,7 +210,6 @@ START_TEST(is_read)
     ck_assert_int_eq(s.again, -1);
     ck_assert_ptr_null(s.spec.key);
 }
-END_TEST
 
 /* ---- what is refused ---- */
 
@@ -270,7 +270,7 @@ static const struct {
       EINVAL, "checkpoint_signal" },
 };
 
-START_TEST(is_refused)
+EACH(is_refused, bad)
 {
     struct submit s;
     int rc = submit_as(&ada, bad[_i].body, NULL, &s);
@@ -279,9 +279,8 @@ START_TEST(is_refused)
     ck_assert_int_eq(err.code, bad[_i].code);
     ck_assert_msg(strstr(err.text, bad[_i].want), "%s: %s", bad[_i].name, err.text);
 }
-END_TEST
 
-START_TEST(a_command_may_not_fill_the_journal)
+TEST(a_command_may_not_fill_the_journal)
 {
     struct submit s;
     char *long_word = arena_alloc(&arena, SUBMIT_COMMAND_MAX + 1);
@@ -292,11 +291,10 @@ START_TEST(a_command_may_not_fill_the_journal)
     ck_assert_int_eq(submit_as(&ada, body, NULL, &s), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "argv and env take 131073 bytes"));
 }
-END_TEST
 
 /* ---- inherited and guessed ---- */
 
-START_TEST(a_new_batch_keeps_the_features_of_its_model)
+TEST(a_new_batch_keeps_the_features_of_its_model)
 {
     struct submit s;
 
@@ -305,9 +303,8 @@ START_TEST(a_new_batch_keeps_the_features_of_its_model)
     ck_assert_double_eq(s.workload.batch, 64);
     ck_assert_double_eq(s.workload.flop_per_sample, 1e9);
 }
-END_TEST
 
-START_TEST(an_unknown_workload_has_no_features_but_its_kind)
+TEST(an_unknown_workload_has_no_features_but_its_kind)
 {
     struct submit s;
 
@@ -318,9 +315,8 @@ START_TEST(an_unknown_workload_has_no_features_but_its_kind)
     for (int i = 0; i < WORKLOAD_NUMBERS; i++)
         ck_assert_double_nan(workload_number(&s.workload, i));
 }
-END_TEST
 
-START_TEST(the_first_guess_is_an_hour_where_it_is_fastest)
+TEST(the_first_guess_is_an_hour_where_it_is_fastest)
 {
     struct submit s;
 
@@ -335,11 +331,10 @@ START_TEST(the_first_guess_is_an_hour_where_it_is_fastest)
     ck_assert_int_eq(submit_as(&ada, "{\"workload\":\"unheard-of\"," RUN "}", NULL, &s), 0);
     ck_assert_double_eq(s.spec.steps, 1e5);
 }
-END_TEST
 
 /* ---- who ---- */
 
-START_TEST(the_command_runs_as_its_owner)
+TEST(the_command_runs_as_its_owner)
 {
     struct submit s;
     json_int_t uid, gid;
@@ -361,9 +356,8 @@ START_TEST(the_command_runs_as_its_owner)
     ck_assert_int_eq(json_integer_value(json_object_get(o, "retries")), 2);
     json_decref(o);
 }
-END_TEST
 
-START_TEST(operators_submit_for_those_who_have_an_account)
+TEST(operators_submit_for_those_who_have_an_account)
 {
     struct caller op = ada;
     struct submit s;
@@ -377,9 +371,8 @@ START_TEST(operators_submit_for_those_who_have_an_account)
                      -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "no account 'eve'"));
 }
-END_TEST
 
-START_TEST(only_admins_submit_for_root)
+TEST(only_admins_submit_for_root)
 {
     static const char *const body = "{\"owner\":\"root\",\"workload\":\"plain\"," RUN "}";
     struct caller who = ada;
@@ -391,9 +384,8 @@ START_TEST(only_admins_submit_for_root)
     who.scope = SCOPE_ADMIN;
     ck_assert_int_eq(submit_as(&who, body, NULL, &s), 0);
 }
-END_TEST
 
-START_TEST(only_operators_tell_what_was_not_known_of_a_workload)
+TEST(only_operators_tell_what_was_not_known_of_a_workload)
 {
     static const char *const body =
         "{\"descriptor\":{\"name\":\"plain\",\"params\":5e6},\"steps\":5," RUN "}";
@@ -406,9 +398,8 @@ START_TEST(only_operators_tell_what_was_not_known_of_a_workload)
     ck_assert_int_eq(submit_as(&who, body, NULL, &s), 0);
     ck_assert(s.is_new_workload);
 }
-END_TEST
 
-START_TEST(nobody_and_who_has_no_account_submit_nothing)
+TEST(nobody_and_who_has_no_account_submit_nothing)
 {
     struct caller who = { .scope = SCOPE_SUBMIT, .uid = (uid_t)-1 };
     struct submit s;
@@ -419,9 +410,8 @@ START_TEST(nobody_and_who_has_no_account_submit_nothing)
     ck_assert_int_eq(submit_as(&who, "{\"workload\":\"plain\"," RUN "}", NULL, &s), -EACCES);
     ck_assert_ptr_nonnull(strstr(err.text, "no account 'ghost'"));
 }
-END_TEST
 
-START_TEST(what_the_daemon_cannot_start_is_forbidden)
+TEST(what_the_daemon_cannot_start_is_forbidden)
 {
     struct caller eve = { .scope = SCOPE_SUBMIT, .owner = "eve", .uid = 1003, .gid = 1 };
     struct submit_context s = context();
@@ -436,7 +426,6 @@ START_TEST(what_the_daemon_cannot_start_is_forbidden)
     ck_assert_ptr_nonnull(strstr(err.text, "not root"));
     json_decref(body);
 }
-END_TEST
 
 /* ---- twice ---- */
 
@@ -446,7 +435,7 @@ static void keep(const struct submit *s)
                 &(struct event){ .kind = EVENT_JOB_SUBMITTED, .time_s = NOW_S, .spec = &s->spec });
 }
 
-START_TEST(the_same_key_gives_the_same_job)
+TEST(the_same_key_gives_the_same_job)
 {
     static const char body[] = "{\"name\":\"x\",\"workload\":\"plain\",\"steps\":5," RUN "}";
     static const char same[] = "{" RUN ",\"steps\":5,\"workload\":\"plain\",\"name\":\"x\"}";
@@ -465,7 +454,6 @@ START_TEST(the_same_key_gives_the_same_job)
     ck_assert_int_eq(submit_as(&ada, same, "k2", &again), -EEXIST);
     ck_assert_int_eq(submit_as(&bob, other, "k1", &again), -EEXIST);    // another owner's key
 }
-END_TEST
 
 /* Besides the small world: a node of 2 v100, two of 4, one of 8 that is down, and two k80. */
 static const struct {
@@ -483,7 +471,7 @@ static const struct {
     { "nobody could have it", 11, NULL, 11 },
 };
 
-START_TEST(where_gangs_are_even_the_fewest_nodes_are_chosen)
+EACH(where_gangs_are_even_the_fewest_nodes_are_chosen, even)
 {
     struct submit_context s = context();
     struct submit out;
@@ -503,40 +491,12 @@ START_TEST(where_gangs_are_even_the_fewest_nodes_are_chosen)
     ck_assert_int_eq(submit_read(&arena, &s, body, NULL, &out, &err), -EINVAL);
     json_decref(body);
 }
-END_TEST
 
-START_TEST(a_made_up_name_is_free)
+TEST(a_made_up_name_is_free)
 {
     struct submit s;
 
     world_add(&world, "job job-3 plain steps=1\n");    // is job 2
     ck_assert_int_eq(submit_as(&ada, "{\"workload\":\"plain\"," RUN "}", NULL, &s), 0);
     ck_assert_str_eq(s.spec.name, "job-3-2");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("submit");
-    TCase *t = tcase_create("submit");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, is_read, 0, sizeof good / sizeof *good);
-    tcase_add_loop_test(t, is_refused, 0, sizeof bad / sizeof *bad);
-    tcase_add_test(t, a_command_may_not_fill_the_journal);
-    tcase_add_test(t, a_new_batch_keeps_the_features_of_its_model);
-    tcase_add_test(t, an_unknown_workload_has_no_features_but_its_kind);
-    tcase_add_test(t, the_first_guess_is_an_hour_where_it_is_fastest);
-    tcase_add_test(t, the_command_runs_as_its_owner);
-    tcase_add_test(t, operators_submit_for_those_who_have_an_account);
-    tcase_add_test(t, only_admins_submit_for_root);
-    tcase_add_test(t, only_operators_tell_what_was_not_known_of_a_workload);
-    tcase_add_test(t, nobody_and_who_has_no_account_submit_nothing);
-    tcase_add_test(t, what_the_daemon_cannot_start_is_forbidden);
-    tcase_add_test(t, the_same_key_gives_the_same_job);
-    tcase_add_loop_test(t, where_gangs_are_even_the_fewest_nodes_are_chosen, 0,
-                        sizeof even / sizeof *even);
-    tcase_add_test(t, a_made_up_name_is_free);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

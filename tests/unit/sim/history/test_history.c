@@ -11,6 +11,7 @@
 #include "sim/history/sacct.h"
 #include "unit/sim/small_truth.h"
 #include "unit/suite.h"
+#include "unit/texts.h"
 
 /* GPUs 0 and 1 are slow, 2 is fast, 3 is slow: small_truth.h has what runs how there. */
 #define CLUSTER                                                                               \
@@ -92,14 +93,10 @@ static const char *digest(struct scene *c)
     if (h->n_unfit + h->n_taken_for_default + h->n_outside > 0)
         buf_printf(&b, " unfit %d taken %d outside %d", h->n_unfit, h->n_taken_for_default,
                    h->n_outside);
-    const char *out = arena_strdup(&c->arena, buf_text(&b));
-    buf_release(&b);
-    return out;
+    return text_taken(&c->arena, &b);
 }
 
-static const struct {
-    const char *name, *given, *want;
-} cases[] = {
+static const struct text_row cases[] = {
     { "a job does what its GPU lets it do, and is promised it by half",
       JOB("1", "big", "08:00", "08:10", "3600", "gres/gpu=1", "n1", ""), "0 big 36000>=5;" },
     { "the second takes the next GPU, the third the first once it is free",
@@ -160,7 +157,7 @@ static const struct {
       "0,1 big 10440>=8.7; no room 1 2" },
 };
 
-START_TEST(finds_out_who_had_what)
+EACH(finds_out_who_had_what, cases)
 {
     struct err e = { 0 };
     struct scene c;
@@ -168,15 +165,13 @@ START_TEST(finds_out_who_had_what)
     ck_assert_msg(scene_make(&c, cases[_i].given, &usual, &e) == 0, "%s: %s", cases[_i].name,
                   e.text);
     const char *got = digest(&c);
-    ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: '%s', want '%s'", cases[_i].name, got,
-                  cases[_i].want);
+    text_row_check(&cases[_i], got);
     scene_release(&c);
 }
-END_TEST
 
 /* ---- joules ---- */
 
-START_TEST(the_energy_is_that_of_busy_and_idle_gpus)
+TEST(the_energy_is_that_of_busy_and_idle_gpus)
 {
     struct history_figures f;
     struct err e = { 0 };
@@ -199,9 +194,8 @@ START_TEST(the_energy_is_that_of_busy_and_idle_gpus)
                             3 * (60 * 50 + 4140 * 10) + (60 * 50 + 540 * 10) + 3600 * 200, 1e-6);
     scene_release(&c);
 }
-END_TEST
 
-START_TEST(a_window_cuts_off_what_ran_before_and_after)
+TEST(a_window_cuts_off_what_ran_before_and_after)
 {
     struct history_options o = usual;
     struct history_figures f;
@@ -224,9 +218,8 @@ START_TEST(a_window_cuts_off_what_ran_before_and_after)
     ck_assert_double_eq(f.mean_wait_s, 150);    // 0 and 300: from the window's beginning
     scene_release(&c);
 }
-END_TEST
 
-START_TEST(gogh_does_the_same_work)
+TEST(gogh_does_the_same_work)
 {
     struct history_figures was, is, longer;
     struct err e = { 0 };
@@ -258,9 +251,8 @@ START_TEST(gogh_does_the_same_work)
     ck_assert_double_eq_tol(longer.energy_j - is.energy_j, 4 * 1000 * 50, 1e-3);
     scene_release(&c);
 }
-END_TEST
 
-START_TEST(a_history_of_nobody_is_an_error)
+TEST(a_history_of_nobody_is_an_error)
 {
     struct err e = { 0 };
     struct scene c;
@@ -271,7 +263,6 @@ START_TEST(a_history_of_nobody_is_an_error)
     ck_assert_ptr_nonnull(strstr(e.text, "1 on nodes that the cluster file has not as x7"));
     scene_release(&c);
 }
-END_TEST
 
 /* ---- names ---- */
 
@@ -292,7 +283,7 @@ static const struct {
     { "resnet50_bs0", "ResNet-50 (batch size 64)" },
 };
 
-START_TEST(recognises_names)
+EACH(recognises_names, names)
 {
     struct err e = { 0 };
     struct cluster cl;
@@ -307,22 +298,4 @@ START_TEST(recognises_names)
         ck_assert_msg(got != NULL && strncmp(got, names[_i].want, strlen(names[_i].want)) == 0,
                       "%s: %s", names[_i].given, got);
     arena_release(&a);
-}
-END_TEST
-
-#define ENTRIES(table) ((int)(sizeof(table) / sizeof *(table)))
-
-int main(void)
-{
-    Suite *s = suite_create("history");
-    TCase *t = tcase_create("history");
-
-    tcase_add_loop_test(t, finds_out_who_had_what, 0, ENTRIES(cases));
-    tcase_add_test(t, the_energy_is_that_of_busy_and_idle_gpus);
-    tcase_add_test(t, a_window_cuts_off_what_ran_before_and_after);
-    tcase_add_test(t, gogh_does_the_same_work);
-    tcase_add_test(t, a_history_of_nobody_is_an_error);
-    tcase_add_loop_test(t, recognises_names, 0, ENTRIES(names));
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "sim/history/sacct.h"
 #include "unit/suite.h"
+#include "unit/texts.h"
 
 /* ---- small pieces ---- */
 
@@ -30,7 +31,7 @@ static const struct {
     { "words", "yesterday", -1 },
 };
 
-START_TEST(reads_times)
+EACH(reads_times, times)
 {
     double v = 0;
     int rc = sacct_time(slice_of(times[_i].given), &v);
@@ -42,7 +43,6 @@ START_TEST(reads_times)
     else
         ck_assert_msg(rc == 0 && v == times[_i].want, "%s: %d, %.0f", times[_i].name, rc, v);
 }
-END_TEST
 
 static const struct {
     const char *name, *given;
@@ -60,7 +60,7 @@ static const struct {
     { "letters", "aa:bb", -1 },
 };
 
-START_TEST(reads_elapsed)
+EACH(reads_elapsed, spans)
 {
     double v = 0;
     int rc = sacct_elapsed(slice_of(spans[_i].given), &v);
@@ -70,7 +70,6 @@ START_TEST(reads_elapsed)
     else
         ck_assert_msg(rc == 0 && v == spans[_i].want, "%s: %d, %g", spans[_i].name, rc, v);
 }
-END_TEST
 
 static const struct {
     const char *name, *given, *want;    // want "!": refused
@@ -93,7 +92,7 @@ static const struct {
     { "more by brackets than anybody has", "n[1-999]x[1-999]", "!" },
 };
 
-START_TEST(reads_lists_of_nodes)
+EACH(reads_lists_of_nodes, lists)
 {
     const char *const *names;
     struct arena a;
@@ -112,7 +111,6 @@ START_TEST(reads_lists_of_nodes)
     buf_release(&b);
     arena_release(&a);
 }
-END_TEST
 
 /* ---- files ---- */
 
@@ -171,7 +169,6 @@ static const char *digest(struct arena *a, const char *text, const char *partiti
     struct err e = { 0 };
     struct sacct s;
     struct buf b;
-    const char *out;
 
     buf_init(&b, 65536);
     if (sacct_parse(a, "f", text, strlen(text), partition, &s, &e) < 0) {
@@ -183,9 +180,7 @@ static const char *digest(struct arena *a, const char *text, const char *partiti
         for (int i = 0; i < s.n_jobs; i++)
             put_job(&b, &s.jobs[i]);
     }
-    out = arena_strdup(a, buf_text(&b));
-    buf_release(&b);
-    return out;
+    return text_taken(a, &b);
 }
 
 static const struct {
@@ -297,7 +292,7 @@ static const struct {
     { "a header alone is a quiet month", HEAD, "", NULL },
 };
 
-START_TEST(reads_files)
+EACH(reads_files, files)
 {
     struct arena a;
 
@@ -307,9 +302,8 @@ START_TEST(reads_files)
                   files[_i].want);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_missing_column_comes_with_the_command)
+TEST(a_missing_column_comes_with_the_command)
 {
     struct err e = { 0 };
     struct sacct s;
@@ -320,21 +314,4 @@ START_TEST(a_missing_column_comes_with_the_command)
     ck_assert_ptr_nonnull(strstr(e.text, "sacct --allusers --parsable2 --starttime"));
     ck_assert_ptr_nonnull(strstr(e.text, "AdminComment'"));
     arena_release(&a);
-}
-END_TEST
-
-#define ENTRIES(table) ((int)(sizeof(table) / sizeof *(table)))
-
-int main(void)
-{
-    Suite *s = suite_create("sacct");
-    TCase *t = tcase_create("sacct");
-
-    tcase_add_loop_test(t, reads_times, 0, ENTRIES(times));
-    tcase_add_loop_test(t, reads_elapsed, 0, ENTRIES(spans));
-    tcase_add_loop_test(t, reads_lists_of_nodes, 0, ENTRIES(lists));
-    tcase_add_loop_test(t, reads_files, 0, ENTRIES(files));
-    tcase_add_test(t, a_missing_column_comes_with_the_command);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -8,6 +8,7 @@
 #include "sim/trace/import.h"
 #include "unit/sim/small_truth.h"
 #include "unit/suite.h"
+#include "unit/texts.h"
 
 enum kind { GAVEL, GAVEL_DRAWN, PHILLY, ALIBABA, NODES };
 
@@ -33,7 +34,6 @@ static const char *digest(struct arena *a, enum kind kind, const char *text)
     struct trace_import in = { .name = "f", .text = text, .len = strlen(text) };
     struct trace t = { 0 };
     struct err e = { 0 };
-    const char *out;
     struct buf b;
     int rc;
 
@@ -64,10 +64,8 @@ static const char *digest(struct arena *a, enum kind kind, const char *text)
         buf_printf(&b, "%s%s;", j->is_exclusive ? " alone" : "",
                    j->min_throughput > 0 ? " promised" : "");
     }
-    out = arena_strdup(a, buf_text(&b));
-    buf_release(&b);
     small_truth_release(&small);
-    return out;
+    return text_taken(a, &b);
 }
 
 static const struct {
@@ -122,7 +120,7 @@ static const struct {
       "! f:2: want a printable sn and a model of P100, T4, V100M16, V100M32, A10, G2, G3" },
 };
 
-START_TEST(importing)
+EACH(importing, cases)
 {
     struct arena a;
     const char *got;
@@ -132,9 +130,8 @@ START_TEST(importing)
     ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: got %s", cases[_i].name, got);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_duration_becomes_as_many_steps_as_the_reference_does)
+TEST(a_duration_becomes_as_many_steps_as_the_reference_does)
 {
     static const char text[] = "timestamp,duration,num_gpus,gpu_time,cluster\n"
                                "2017-10-09 00:00:00,1000,1,1000,a\n";
@@ -154,9 +151,8 @@ START_TEST(a_duration_becomes_as_many_steps_as_the_reference_does)
     small_truth_release(&small);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_gang_that_is_too_large_is_cut_down_and_keeps_its_length)
+TEST(a_gang_that_is_too_large_is_cut_down_and_keeps_its_length)
 {
     static const char text[] = "timestamp,duration,num_gpus,gpu_time,cluster\n"
                                "2017-10-09 07:01:55,1000,64,64000,x\n";
@@ -186,9 +182,8 @@ START_TEST(a_gang_that_is_too_large_is_cut_down_and_keeps_its_length)
     small_truth_release(&small);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(nodes_become_a_cluster_file)
+TEST(nodes_become_a_cluster_file)
 {
     struct arena a;
     const char *got;
@@ -198,18 +193,4 @@ START_TEST(nodes_become_a_cluster_file)
     ck_assert_ptr_nonnull(strstr(got, "\nnode n-1 v100-32:2\nnode n-2 g2:8\n"));
     ck_assert_ptr_nonnull(strstr(got, "\ngputype g2 like="));
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("trace_import");
-    TCase *t = tcase_create("trace_import");
-
-    suite_add_tcase(s, t);
-    tcase_add_loop_test(t, importing, 0, sizeof cases / sizeof cases[0]);
-    tcase_add_test(t, a_duration_becomes_as_many_steps_as_the_reference_does);
-    tcase_add_test(t, a_gang_that_is_too_large_is_cut_down_and_keeps_its_length);
-    tcase_add_test(t, nodes_become_a_cluster_file);
-    return suite_run(s);
 }

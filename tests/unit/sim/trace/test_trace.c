@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "sim/trace/trace.h"
 #include "unit/suite.h"
+#include "unit/texts.h"
 
 /* The trace as trace_write has it, or the error. */
 static const char *digest(struct arena *a, const char *text)
@@ -14,21 +15,16 @@ static const char *digest(struct arena *a, const char *text)
     struct err e = { 0 };
     struct trace t;
     struct buf b;
-    const char *out;
 
     buf_init(&b, 65536);
     if (trace_parse(a, "t", text, strlen(text), &t, &e) < 0)
         buf_printf(&b, "! %s", e.text);
     else
         ck_assert_int_eq(trace_write(&t, &b), 0);
-    out = arena_strdup(a, buf_text(&b));
-    buf_release(&b);
-    return out;
+    return text_taken(a, &b);
 }
 
-static const struct {
-    const char *name, *given, *want;
-} cases[] = {
+static const struct text_row cases[] = {
     { "a training job", "job a at=0 workload=w steps=10\n", "job a at=0 workload=w steps=10\n" },
     { "an inference job", "job a at=1.5 workload=w rate=3 duration=60\n",
       "job a at=1.5 workload=w rate=3 duration=60\n" },
@@ -91,21 +87,20 @@ static const struct {
       "! t:1: job 'a' has its batch in the workload's name: leave batch= out" },
 };
 
-START_TEST(reading)
+EACH(reading, cases)
 {
     struct arena a;
     const char *got;
 
     arena_init(&a);
     got = digest(&a, cases[_i].given);
-    ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: got %s", cases[_i].name, got);
+    text_row_check(&cases[_i], got);
     if (got[0] != '!')
         ck_assert_str_eq(digest(&a, got), got);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(what_is_not_said_has_a_default)
+TEST(what_is_not_said_has_a_default)
 {
     static const char text[] = "job a at=0 workload=w steps=1 gpus=3\n";
     struct trace t;
@@ -118,16 +113,4 @@ START_TEST(what_is_not_said_has_a_default)
               t.jobs[0].owner == NULL && t.jobs[0].types == NULL && t.jobs[0].priority == 0 &&
               t.jobs[0].min_throughput == 0 && !t.jobs[0].is_inference);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("trace");
-    TCase *t = tcase_create("trace");
-
-    suite_add_tcase(s, t);
-    tcase_add_loop_test(t, reading, 0, sizeof cases / sizeof cases[0]);
-    tcase_add_test(t, what_is_not_said_has_a_default);
-    return suite_run(s);
 }
