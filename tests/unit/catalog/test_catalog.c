@@ -9,24 +9,10 @@
 #include "base/err.h"
 #include "catalog/import/export.h"
 #include "store/store.h"
+#include "unit/catalog/stored.h"
 #include "unit/suite.h"
 
-static struct store *s;
-static struct catalog c;
-
-static void set_up(void)
-{
-    ck_assert_int_eq(store_open(":memory:", STORE_CREATE, &s, NULL), 0);
-    catalog_init(&c);
-    ck_assert_int_eq(catalog_load(&c, s, NULL), 0);
-    ck_assert_int_eq(store_begin(s, NULL), 0);
-}
-
-static void tear_down(void)
-{
-    catalog_release(&c);
-    store_close(s);
-}
+FIXTURE(set_up, tear_down)
 
 static int add_type(const char *name, double cap_w)
 {
@@ -65,39 +51,7 @@ static void record(struct measurement m)
     ck_assert_msg(catalog_record(&c, &m, 0, &e) == 0, "%s", e.text);
 }
 
-/* What is in memory and what a new catalog reads from the store are the same. */
-static void check_reload(void)
-{
-    struct catalog again;
-
-    ck_assert_int_eq(store_commit(s, NULL), 0);
-    catalog_init(&again);
-    ck_assert_int_eq(catalog_load(&again, s, NULL), 0);
-    ck_assert_int_eq(again.n_cells, c.n_cells);
-    ck_assert_int_eq(again.n_workloads, c.n_workloads);
-    ck_assert_int_eq(again.n_types, c.n_types);
-    ck_assert_int_eq(again.n_measurements, c.n_measurements);
-    ck_assert_int_eq(again.n_estimates, c.n_estimates);
-    for (int i = 0; i < c.n_cells; i++) {
-        const struct cell *a = &c.cells[i], *b = &again.cells[i];
-
-        ck_assert_ptr_eq(catalog_cell(&again, a->key), b);
-        ck_assert_int_eq(a->n_speed, b->n_speed);
-        ck_assert_int_eq(a->n_unfit, b->n_unfit);
-        ck_assert_double_eq(a->ln_speed, b->ln_speed);
-        ck_assert_double_eq(a->ln_watts, b->ln_watts);
-        ck_assert_double_eq(a->speed_scatter, b->speed_scatter);
-    }
-    for (int i = 0; i < c.n_types; i++)
-        ck_assert(isnan(c.types[i].cap_w) || again.types[i].cap_w == c.types[i].cap_w);
-    for (int i = 0; i < c.n_workloads; i++)
-        ck_assert(isnan(c.workloads[i].params) ||
-                  again.workloads[i].params == c.workloads[i].params);
-    catalog_release(&again);
-    ck_assert_int_eq(store_begin(s, NULL), 0);
-}
-
-START_TEST(unknown_figures_are_filled_in_and_known_ones_stay)
+TEST(unknown_figures_are_filled_in_and_known_ones_stay)
 {
     ck_assert_int_eq(add_type("v100", NAN), 0);
     ck_assert_int_eq(add_type("k80", 149), 1);
@@ -113,9 +67,8 @@ START_TEST(unknown_figures_are_filled_in_and_known_ones_stay)
     ck_assert_int_eq(catalog_find_type(&c, "k80"), 1);
     check_reload();
 }
-END_TEST
 
-START_TEST(the_mean_is_of_logarithms_and_weighted_by_precision)
+TEST(the_mean_is_of_logarithms_and_weighted_by_precision)
 {
     int w = add_workload("a", NAN), t = add_type("v100", 250);
     struct cell_key key = { .workload = w, .gpu_type = t, .neighbour = -1, .n_gpus = 1 };
@@ -132,9 +85,8 @@ START_TEST(the_mean_is_of_logarithms_and_weighted_by_precision)
     ck_assert_uint_eq(c.revision[w], 1);    // a cell seen again is no news to the estimator
     check_reload();
 }
-END_TEST
 
-START_TEST(measurements_that_contradict_each_other_are_trusted_less)
+TEST(measurements_that_contradict_each_other_are_trusted_less)
 {
     int w = add_workload("a", NAN), t = add_type("v100", 250);
     struct cell_key key = { .workload = w, .gpu_type = t, .neighbour = -1, .n_gpus = 1 };
@@ -151,9 +103,8 @@ START_TEST(measurements_that_contradict_each_other_are_trusted_less)
     ck_assert_double_eq_tol(cell_variance(catalog_cell(&c, far)), half * half, 1e-6);
     check_reload();
 }
-END_TEST
 
-START_TEST(noise_too_good_to_be_true_counts_as_the_least)
+TEST(noise_too_good_to_be_true_counts_as_the_least)
 {
     int w = add_workload("a", NAN), t = add_type("v100", 250);
     struct cell_key key = { .workload = w, .gpu_type = t, .neighbour = -1, .n_gpus = 1 };
@@ -163,9 +114,8 @@ START_TEST(noise_too_good_to_be_true_counts_as_the_least)
     ck_assert(isfinite(catalog_cell(&c, key)->ln_speed));
     check_reload();
 }
-END_TEST
 
-START_TEST(what_is_set_replaces_what_was_known)
+TEST(what_is_set_replaces_what_was_known)
 {
     struct gpu_type v100 = *gpu_type_builtin("v100");
     struct workload w;
@@ -192,9 +142,8 @@ START_TEST(what_is_set_replaces_what_was_known)
     ck_assert_uint_eq(c.descriptions, before + 2);
     check_reload();
 }
-END_TEST
 
-START_TEST(two_catalogs_of_one_store_do_not_wipe_out_what_the_other_learnt)
+TEST(two_catalogs_of_one_store_do_not_wipe_out_what_the_other_learnt)
 {
     struct catalog other, again;
     struct gpu_type t = { .name = "v100", .idle_w = 40, .cap_w = NAN };
@@ -220,7 +169,6 @@ START_TEST(two_catalogs_of_one_store_do_not_wipe_out_what_the_other_learnt)
     catalog_release(&again);
     catalog_release(&other);
 }
-END_TEST
 
 /* Rows that only another program could have written. */
 static const struct {
@@ -234,7 +182,7 @@ static const struct {
     { "a name of nothing", 100, "", ":memory:: workload 1 has no proper name" },
 };
 
-START_TEST(odd_rows_of_a_store_are_refused_with_its_path)
+EACH(odd_rows_of_a_store_are_refused_with_its_path, odd_rows)
 {
     struct row_gpu_type type = { .name = "v100" };
     struct row_workload workload = { .name = odd_rows[_i].workload };
@@ -252,9 +200,8 @@ START_TEST(odd_rows_of_a_store_are_refused_with_its_path)
     ck_assert_msg(strstr(e.text, odd_rows[_i].want) == e.text, "%s: %s", odd_rows[_i].name, e.text);
     catalog_release(&again);
 }
-END_TEST
 
-START_TEST(rows_beyond_one_batch_are_all_loaded)
+TEST(rows_beyond_one_batch_are_all_loaded)
 {
     int w = add_workload("a", NAN), t = add_type("v100", 250);
 
@@ -266,7 +213,6 @@ START_TEST(rows_beyond_one_batch_are_all_loaded)
     }
     check_reload();
 }
-END_TEST
 
 /* Every field of a key makes another cell. */
 static const struct cell_key keys[] = {
@@ -283,7 +229,7 @@ static const struct cell_key keys[] = {
     { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = 2, .limit_w = 125 },
 };
 
-START_TEST(every_field_of_a_key_makes_another_cell)
+TEST(every_field_of_a_key_makes_another_cell)
 {
     const int n = sizeof(keys) / sizeof(keys[0]);
     int n_listed = 0;
@@ -304,7 +250,6 @@ START_TEST(every_field_of_a_key_makes_another_cell)
     ck_assert_int_eq(n_listed, n - 1);
     check_reload();
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -329,7 +274,7 @@ static const struct {
       { .key = { .neighbour = -1, .n_gpus = 1 }, .throughput = 1, .watts = NAN } },
 };
 
-START_TEST(what_is_no_measurement_is_refused)
+EACH(what_is_no_measurement_is_refused, refused)
 {
     struct err e = { 0 };
 
@@ -339,9 +284,8 @@ START_TEST(what_is_no_measurement_is_refused)
     ck_assert_int_eq(c.n_cells, 0);
     ck_assert_int_eq(c.n_measurements, 0);
 }
-END_TEST
 
-START_TEST(the_summary_counts_unordered_pairs_that_do_not_fit)
+TEST(the_summary_counts_unordered_pairs_that_do_not_fit)
 {
     struct catalog_summary sum;
     struct measurement unfit = { .key = { .neighbour = 1, .n_gpus = 1 },
@@ -368,9 +312,8 @@ START_TEST(the_summary_counts_unordered_pairs_that_do_not_fit)
     ck_assert_int_eq(sum.n_pairs, 0);
     check_reload();
 }
-END_TEST
 
-START_TEST(estimates_are_replaced_and_saved_once)
+TEST(estimates_are_replaced_and_saved_once)
 {
     struct stored_estimate est = {
         .ln_speed = 1, .ln_speed_sd = 0.5f, .ln_watts = NAN, .ln_watts_sd = NAN
@@ -396,9 +339,8 @@ START_TEST(estimates_are_replaced_and_saved_once)
     ck_assert_int_eq(store_begin(s, NULL), 0);
     check_reload();
 }
-END_TEST
 
-START_TEST(a_catalog_without_a_store_keeps_everything_in_memory)
+TEST(a_catalog_without_a_store_keeps_everything_in_memory)
 {
     struct catalog alone;
     struct workload w;
@@ -416,9 +358,8 @@ START_TEST(a_catalog_without_a_store_keeps_everything_in_memory)
     ck_assert_int_eq(catalog_save_estimates(&alone, 0, NULL), 0);
     catalog_release(&alone);
 }
-END_TEST
 
-START_TEST(one_type_more_than_fits_the_key_is_refused)
+TEST(one_type_more_than_fits_the_key_is_refused)
 {
     struct gpu_type t = { 0 };
     struct err e = { 0 };
@@ -433,9 +374,8 @@ START_TEST(one_type_more_than_fits_the_key_is_refused)
     ck_assert_int_eq(rc, -EOVERFLOW);
     ck_assert_int_eq(c.n_types, CATALOG_TYPES_MAX);
 }
-END_TEST
 
-START_TEST(an_export_quotes_what_needs_it_and_keeps_every_digit)
+TEST(an_export_quotes_what_needs_it_and_keeps_every_digit)
 {
     struct buf out;
     int w = add_workload("# a, \"b\"", NAN), t = add_type("v100", 250);
@@ -456,32 +396,4 @@ START_TEST(an_export_quotes_what_needs_it_and_keeps_every_digit)
     buf_init(&out, 20);
     ck_assert_int_eq(catalog_export(s, &out, NULL), -EFBIG);
     buf_release(&out);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("catalog");
-    TCase *t = tcase_create("catalog");
-
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, unknown_figures_are_filled_in_and_known_ones_stay);
-    tcase_add_test(t, the_mean_is_of_logarithms_and_weighted_by_precision);
-    tcase_add_test(t, measurements_that_contradict_each_other_are_trusted_less);
-    tcase_add_test(t, noise_too_good_to_be_true_counts_as_the_least);
-    tcase_add_test(t, what_is_set_replaces_what_was_known);
-    tcase_add_test(t, two_catalogs_of_one_store_do_not_wipe_out_what_the_other_learnt);
-    tcase_add_loop_test(t, odd_rows_of_a_store_are_refused_with_its_path, 0,
-                        sizeof(odd_rows) / sizeof(odd_rows[0]));
-    tcase_add_test(t, rows_beyond_one_batch_are_all_loaded);
-    tcase_add_test(t, every_field_of_a_key_makes_another_cell);
-    tcase_add_loop_test(t, what_is_no_measurement_is_refused, 0,
-                        sizeof(refused) / sizeof(refused[0]));
-    tcase_add_test(t, the_summary_counts_unordered_pairs_that_do_not_fit);
-    tcase_add_test(t, estimates_are_replaced_and_saved_once);
-    tcase_add_test(t, a_catalog_without_a_store_keeps_everything_in_memory);
-    tcase_add_test(t, one_type_more_than_fits_the_key_is_refused);
-    tcase_add_test(t, an_export_quotes_what_needs_it_and_keeps_every_digit);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

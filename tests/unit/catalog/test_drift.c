@@ -6,18 +6,17 @@
 #include "base/rng.h"
 #include "catalog/catalog.h"
 #include "store/store.h"
+#include "unit/catalog/stored.h"
 #include "unit/suite.h"
 
-static struct store *s;
-static struct catalog c;
-
-static void add_names(void)
+static void set_up_names(void)
 {
     static const char *const types[] = { "k80", "v100", "a100" };
     static const char *const workloads[] = { "a", "b", "c", "d" };
     struct workload w;
     int i;
 
+    set_up();
     for (int t = 0; t < 3; t++)
         ck_assert_int_eq(catalog_add_type(&c, &(struct gpu_type){ .name = types[t] }, &i, NULL), 0);
     for (int n = 0; n < 4; n++) {
@@ -26,20 +25,7 @@ static void add_names(void)
     }
 }
 
-static void set_up(void)
-{
-    ck_assert_int_eq(store_open(":memory:", STORE_CREATE, &s, NULL), 0);
-    catalog_init(&c);
-    ck_assert_int_eq(catalog_load(&c, s, NULL), 0);
-    ck_assert_int_eq(store_begin(s, NULL), 0);
-    add_names();
-}
-
-static void tear_down(void)
-{
-    catalog_release(&c);
-    store_close(s);
-}
+FIXTURE(set_up_names, tear_down)
 
 static const struct cell *record(int workload, int type, double steps_s, double time_s)
 {
@@ -67,35 +53,7 @@ static const struct cell *record_noisy(struct rng *rng, int workload, int type, 
     return cell;
 }
 
-/* The store, read again, gives the same state. */
-static void check_reload(void)
-{
-    struct catalog again;
-
-    ck_assert_int_eq(store_commit(s, NULL), 0);
-    catalog_init(&again);
-    ck_assert_int_eq(catalog_load(&again, s, NULL), 0);
-    ck_assert_int_eq(again.n_cells, c.n_cells);
-    for (int i = 0; i < c.n_cells; i++) {
-        const struct cell *a = &c.cells[i], *b = &again.cells[i];
-
-        ck_assert(a->n_past == b->n_past && a->n_drifts == b->n_drifts);
-        ck_assert(a->n_behind == b->n_behind && a->drift_s == b->drift_s);
-        ck_assert(a->drift.up == b->drift.up && a->drift.down == b->drift.down);
-        ck_assert(a->ln_speed == b->ln_speed && a->speed_weight == b->speed_weight);
-        ck_assert(a->ln_watts == b->ln_watts && a->speed_scatter == b->speed_scatter);
-    }
-    for (int t = 0; t < c.n_types; t++)
-        ck_assert(again.type_drift[t].n_drifts == c.type_drift[t].n_drifts &&
-                  again.type_drift[t].last_s == c.type_drift[t].last_s);
-    for (int w = 0; w < c.n_workloads; w++)
-        ck_assert(again.workload_drift[w].n_drifts == c.workload_drift[w].n_drifts &&
-                  again.workload_drift[w].n_cells == c.workload_drift[w].n_cells);
-    catalog_release(&again);
-    ck_assert_int_eq(store_begin(s, NULL), 0);
-}
-
-START_TEST(steady_noise_never_fires)
+SPAN(steady_noise_never_fires, 1, 6)
 {
     struct rng rng;
 
@@ -104,9 +62,8 @@ START_TEST(steady_noise_never_fires)
     ck_assert_int_eq(cell->n_drifts, 0);
     ck_assert_double_eq_tol(cell->ln_speed, log(10), 0.002);
 }
-END_TEST
 
-START_TEST(noise_larger_than_stated_is_no_drift)
+SPAN(noise_larger_than_stated_is_no_drift, 1, 6)
 {
     struct rng rng;
     const struct cell *cell = NULL;
@@ -116,7 +73,6 @@ START_TEST(noise_larger_than_stated_is_no_drift)
         cell = record(0, 0, 10 * exp(rng_normal(&rng)), i);    // twenty times
     ck_assert_int_eq(cell->n_drifts, 0);
 }
-END_TEST
 
 /* 'n_before' steady measurements, then others: is it noticed, and within how many? */
 static const struct {
@@ -136,7 +92,7 @@ static const struct {
     { "nothing at all", 20, 1, 200, 0 },
 };
 
-START_TEST(a_step_is_noticed_and_the_mean_follows)
+EACH(a_step_is_noticed_and_the_mean_follows, steps)
 {
     struct rng rng;
     const struct cell *cell = NULL;
@@ -144,7 +100,7 @@ START_TEST(a_step_is_noticed_and_the_mean_follows)
 
     for (uint64_t seed = 1; seed <= 5; seed++) {
         tear_down();
-        set_up();
+        set_up_names();
         rng_init(&rng, seed, "test-drift");
         record_noisy(&rng, 0, 0, 10, steps[_i].n_before);
         n_until = 0;
@@ -164,9 +120,8 @@ START_TEST(a_step_is_noticed_and_the_mean_follows)
         check_reload();
     }
 }
-END_TEST
 
-START_TEST(three_workloads_that_change_on_a_type_cast_doubt_on_all_of_it)
+TEST(three_workloads_that_change_on_a_type_cast_doubt_on_all_of_it)
 {
     const struct cell *cell;
     double before = 0;
@@ -190,9 +145,8 @@ START_TEST(three_workloads_that_change_on_a_type_cast_doubt_on_all_of_it)
     check_reload();
     ck_assert_int_eq(record(3, 0, 13, 200)->n_behind, 0);    // measured anew: as good as ever
 }
-END_TEST
 
-START_TEST(cells_that_tell_of_the_change_are_not_behind_it)
+TEST(cells_that_tell_of_the_change_are_not_behind_it)
 {
     for (int i = 0; i < 40; i++)
         for (int w = 0; w < 4; w++)
@@ -208,9 +162,8 @@ START_TEST(cells_that_tell_of_the_change_are_not_behind_it)
     }
     check_reload();
 }
-END_TEST
 
-START_TEST(a_workload_that_changes_on_two_types_is_doubted_on_the_third)
+TEST(a_workload_that_changes_on_two_types_is_doubted_on_the_third)
 {
     const struct cell *cell;
 
@@ -229,7 +182,6 @@ START_TEST(a_workload_that_changes_on_two_types_is_doubted_on_the_third)
     ck_assert_int_eq(cell->n_behind, 0);
     check_reload();
 }
-END_TEST
 
 /* Cells that change, as (other, measurements since the one before); three are needed. */
 static const struct {
@@ -242,7 +194,7 @@ static const struct {
     { "those of long ago do not count", { 1, 2, 3, 4 }, { 0, DRIFT_RUN + 1, 10, 10 }, 3 },
 };
 
-START_TEST(several_changes_within_a_short_run_are_no_coincidence)
+EACH(several_changes_within_a_short_run_are_no_coincidence, runs)
 {
     struct drift_watch w = { 0 };
     int fired = -1;
@@ -254,24 +206,4 @@ START_TEST(several_changes_within_a_short_run_are_no_coincidence)
     }
     ck_assert_msg(fired == runs[_i].want, "%s: %d", runs[_i].name, fired);
     ck_assert_int_eq(w.n_drifts, fired >= 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("drift");
-    TCase *t = tcase_create("drift");
-
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_loop_test(t, steady_noise_never_fires, 1, 6);
-    tcase_add_loop_test(t, noise_larger_than_stated_is_no_drift, 1, 6);
-    tcase_add_loop_test(t, a_step_is_noticed_and_the_mean_follows, 0,
-                        sizeof(steps) / sizeof(steps[0]));
-    tcase_add_test(t, three_workloads_that_change_on_a_type_cast_doubt_on_all_of_it);
-    tcase_add_test(t, cells_that_tell_of_the_change_are_not_behind_it);
-    tcase_add_test(t, a_workload_that_changes_on_two_types_is_doubted_on_the_third);
-    tcase_add_loop_test(t, several_changes_within_a_short_run_are_no_coincidence, 0,
-                        sizeof(runs) / sizeof(runs[0]));
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }
