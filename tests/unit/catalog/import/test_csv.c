@@ -11,22 +11,12 @@
 #include "base/err.h"
 #include "base/text/file.h"
 #include "catalog/import/descriptors.h"
-#include "catalog/import/draft.h"
 #include "catalog/import/export.h"
 #include "store/store.h"
+#include "unit/catalog/import/drafts.h"
 #include "unit/suite.h"
 
-static struct draft d;
-
-static void set_up(void)
-{
-    draft_init(&d);
-}
-
-static void tear_down(void)
-{
-    draft_release(&d);
-}
+FIXTURE(set_up, tear_down)
 
 static int read_text(const char *text, struct err *e)
 {
@@ -37,7 +27,7 @@ static int read_text(const char *text, struct err *e)
 
 /* ---- rows ---- */
 
-START_TEST(two_columns_and_a_value_are_enough)
+TEST(two_columns_and_a_value_are_enough)
 {
     ck_assert_int_eq(read_text("gpu,workload,throughput\nv100,A,2\n", NULL), 0);
     ck_assert_int_eq(d.n_rows, 1);
@@ -47,9 +37,8 @@ START_TEST(two_columns_and_a_value_are_enough)
     ck_assert_int_eq(d.rows[0].key.neighbour, -1);
     ck_assert_double_eq(d.rows[0].time_s, 0);
 }
-END_TEST
 
-START_TEST(every_column_has_its_place)
+TEST(every_column_has_its_place)
 {
     const struct measurement *m;
 
@@ -68,7 +57,6 @@ START_TEST(every_column_has_its_place)
     ck_assert(m->noise == 0.02);
     ck_assert(!d.rows[1].fits && d.rows[1].key.workload == m->key.workload);
 }
-END_TEST
 
 #define A50 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
@@ -110,7 +98,7 @@ static const struct {
     { "the fourth line", "workload,gpu,throughput\n# note\nA,v100,1\nA,v100,x\n", "m.csv:4" },
 };
 
-START_TEST(malformed_rows_are_refused_with_line_and_column)
+EACH(malformed_rows_are_refused_with_line_and_column, refusals)
 {
     struct err e = { 0 };
 
@@ -118,7 +106,6 @@ START_TEST(malformed_rows_are_refused_with_line_and_column)
     ck_assert_msg(strstr(e.text, refusals[_i].want) != NULL && strstr(e.text, "m.csv") == e.text,
                   "%s: %s", refusals[_i].name, e.text);
 }
-END_TEST
 
 /* ---- descriptors ---- */
 
@@ -127,7 +114,7 @@ static int describe(const char *text, struct descriptors *out, struct err *e)
     return descriptors_read(&d.arena, "d.csv", text, strlen(text), out, e);
 }
 
-START_TEST(a_family_describes_all_its_batch_sizes)
+TEST(a_family_describes_all_its_batch_sizes)
 {
     struct descriptors des;
     struct workload w;
@@ -144,9 +131,8 @@ START_TEST(a_family_describes_all_its_batch_sizes)
     ck_assert_str_eq(w.family, "B");
     descriptors_release(&des);
 }
-END_TEST
 
-START_TEST(a_name_column_describes_workloads_one_by_one)
+TEST(a_name_column_describes_workloads_one_by_one)
 {
     struct descriptors des;
     struct workload w;
@@ -164,9 +150,8 @@ START_TEST(a_name_column_describes_workloads_one_by_one)
     ck_assert_str_eq(w.family, "Z");
     descriptors_release(&des);
 }
-END_TEST
 
-START_TEST(without_descriptors_the_built_in_models_are_asked)
+TEST(without_descriptors_the_built_in_models_are_asked)
 {
     struct workload w;
     bool is_described;
@@ -177,7 +162,6 @@ START_TEST(without_descriptors_the_built_in_models_are_asked)
     descriptors_apply(&d.arena, NULL, "nobody's model", &w, &is_described);
     ck_assert(!is_described && isnan(w.batch) && isnan(w.params));
 }
-END_TEST
 
 static const struct {
     const char *name, *given, *want;
@@ -193,7 +177,7 @@ static const struct {
     { "a batch that the name denies", "name,batch\nA (batch size 4),5\n", "disagree" },
 };
 
-START_TEST(malformed_descriptors_are_refused)
+EACH(malformed_descriptors_are_refused, bad_descriptors)
 {
     struct descriptors des;
     struct err e = { 0 };
@@ -204,7 +188,6 @@ START_TEST(malformed_descriptors_are_refused)
                   bad_descriptors[_i].name, e.text);
     descriptors_release(&des);
 }
-END_TEST
 
 /* ---- whole imports ---- */
 
@@ -225,7 +208,7 @@ static void import_text(struct store *s, const char *path, const char *text,
     catalog_release(&c);
 }
 
-START_TEST(export_and_import_give_the_same_bytes_and_twice_is_once)
+TEST(export_and_import_give_the_same_bytes_and_twice_is_once)
 {
     static const char given[] =
         "workload,gpu,neighbour,n_gpus,spread,limit_w,throughput,watts,fits,time,duration_s,"
@@ -254,10 +237,9 @@ START_TEST(export_and_import_give_the_same_bytes_and_twice_is_once)
     store_close(s);
     unlink(path);
 }
-END_TEST
 
 /* What a catalog would refuse is found before a store is opened. */
-START_TEST(a_draft_that_no_catalog_takes_is_refused_with_the_name_of_its_file)
+TEST(a_draft_that_no_catalog_takes_is_refused_with_the_name_of_its_file)
 {
     static const char digest[] = "0000000000000000000000000000000000000000000000000000000000000000";
     struct err e = { 0 };
@@ -278,9 +260,8 @@ START_TEST(a_draft_that_no_catalog_takes_is_refused_with_the_name_of_its_file)
     ck_assert_int_eq(draft_check(&d, &e), -EOVERFLOW);
     ck_assert_msg(strstr(e.text, "m.csv: 't254' is one GPU type too many") == e.text, "%s", e.text);
 }
-END_TEST
 
-START_TEST(descriptors_survive_export_and_import)
+TEST(descriptors_survive_export_and_import)
 {
     struct store *s;
     struct catalog c;
@@ -307,27 +288,4 @@ START_TEST(descriptors_survive_export_and_import)
     buf_release(&out);
     catalog_release(&c);
     store_close(s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("import_csv");
-    TCase *t = tcase_create("import_csv");
-
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, two_columns_and_a_value_are_enough);
-    tcase_add_test(t, every_column_has_its_place);
-    tcase_add_loop_test(t, malformed_rows_are_refused_with_line_and_column, 0,
-                        sizeof(refusals) / sizeof(refusals[0]));
-    tcase_add_test(t, a_family_describes_all_its_batch_sizes);
-    tcase_add_test(t, a_name_column_describes_workloads_one_by_one);
-    tcase_add_test(t, without_descriptors_the_built_in_models_are_asked);
-    tcase_add_loop_test(t, malformed_descriptors_are_refused, 0,
-                        sizeof(bad_descriptors) / sizeof(bad_descriptors[0]));
-    tcase_add_test(t, export_and_import_give_the_same_bytes_and_twice_is_once);
-    tcase_add_test(t, a_draft_that_no_catalog_takes_is_refused_with_the_name_of_its_file);
-    tcase_add_test(t, descriptors_survive_export_and_import);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

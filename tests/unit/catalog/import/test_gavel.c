@@ -6,20 +6,10 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "catalog/import/draft.h"
+#include "unit/catalog/import/drafts.h"
 #include "unit/suite.h"
 
-static struct draft d;
-
-static void set_up(void)
-{
-    draft_init(&d);
-}
-
-static void tear_down(void)
-{
-    draft_release(&d);
-}
+FIXTURE(set_up, tear_down)
 
 static int read_text(const char *throughputs, const char *isolated, struct err *e)
 {
@@ -90,7 +80,7 @@ static const struct {
       "B k80 - 1 0 1 4\nB k80 B 1 0 1 5\n", 0, 0 },
 };
 
-START_TEST(the_meaning_of_a_value_depends_on_where_it_stands)
+EACH(the_meaning_of_a_value_depends_on_where_it_stands, reads)
 {
     struct err e = { 0 };
 
@@ -100,9 +90,8 @@ START_TEST(the_meaning_of_a_value_depends_on_where_it_stands)
     ck_assert_int_eq(d.report.n_dropped, reads[_i].n_dropped);
     ck_assert_int_eq(d.report.n_copies, reads[_i].n_copies);
 }
-END_TEST
 
-START_TEST(types_have_the_names_of_the_file_and_built_in_figures)
+TEST(types_have_the_names_of_the_file_and_built_in_figures)
 {
     ck_assert_int_eq(read_text("{\"v100\": {" A ": {\"null\": 1}},"
                                " \"zz9\": {" A ": {\"null\": 1}}}",
@@ -114,7 +103,6 @@ START_TEST(types_have_the_names_of_the_file_and_built_in_figures)
     ck_assert_str_eq(d.workloads[0].family, "A");
     ck_assert_double_eq(d.workloads[0].batch, 4);
 }
-END_TEST
 
 /* ---- what is refused ---- */
 
@@ -157,7 +145,7 @@ static const struct {
     { "not one measurement", "{\"k80\": {}}", "not one measurement" },
 };
 
-START_TEST(malformed_input_is_refused_with_its_place)
+EACH(malformed_input_is_refused_with_its_place, refusals)
 {
     struct err e = { 0 };
 
@@ -165,9 +153,8 @@ START_TEST(malformed_input_is_refused_with_its_place)
     ck_assert_msg(strstr(e.text, refusals[_i].want) != NULL, "%s: %s", refusals[_i].name, e.text);
     ck_assert_msg(strncmp(e.text, "one.json: ", 10) == 0, "%s: %s", refusals[_i].name, e.text);
 }
-END_TEST
 
-START_TEST(deep_nesting_is_refused)
+TEST(deep_nesting_is_refused)
 {
     enum { DEEP = 100000 };
     char *text = arena_alloc(&d.arena, DEEP + 1);
@@ -176,9 +163,8 @@ START_TEST(deep_nesting_is_refused)
     memset(text, '[', DEEP);
     ck_assert_int_eq(read_text(text, NULL, &e), -EINVAL);
 }
-END_TEST
 
-START_TEST(a_pair_needs_an_isolated_speed_in_the_other_file)
+TEST(a_pair_needs_an_isolated_speed_in_the_other_file)
 {
     struct err e = { 0 };
 
@@ -187,9 +173,8 @@ START_TEST(a_pair_needs_an_isolated_speed_in_the_other_file)
                      -EINVAL);
     ck_assert_ptr_nonnull(strstr(e.text, "two.json: k80.\"('B', 1)\".null"));
 }
-END_TEST
 
-START_TEST(a_pair_that_outgrows_its_range_names_its_place)
+TEST(a_pair_that_outgrows_its_range_names_its_place)
 {
     struct err e = { 0 };
 
@@ -198,7 +183,6 @@ START_TEST(a_pair_that_outgrows_its_range_names_its_place)
                      -EINVAL);
     ck_assert_ptr_nonnull(strstr(e.text, "one.json: k80.\"('B', 1)\".\"('B', 1)\": above 1e9"));
 }
-END_TEST
 
 /* ---- watts ---- */
 
@@ -216,7 +200,7 @@ static const struct {
     { "a word for a number", "gpu,workload,watts\nk80,B,many\n", "w.csv:2" },
 };
 
-START_TEST(watts_are_measurements_without_speed)
+EACH(watts_are_measurements_without_speed, watts)
 {
     struct draft_text in = { "w.csv", watts[_i].given, strlen(watts[_i].given) };
     struct err e = { 0 };
@@ -233,25 +217,4 @@ START_TEST(watts_are_measurements_without_speed)
     ck_assert_int_eq(d.n_rows, 2);
     ck_assert(isnan(d.rows[1].throughput) && d.rows[1].fits);
     ck_assert_double_eq(d.rows[1].watts, 107.3);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("import_gavel");
-    TCase *t = tcase_create("import_gavel");
-
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_loop_test(t, the_meaning_of_a_value_depends_on_where_it_stands, 0,
-                        sizeof(reads) / sizeof(reads[0]));
-    tcase_add_test(t, types_have_the_names_of_the_file_and_built_in_figures);
-    tcase_add_loop_test(t, malformed_input_is_refused_with_its_place, 0,
-                        sizeof(refusals) / sizeof(refusals[0]));
-    tcase_add_test(t, deep_nesting_is_refused);
-    tcase_add_test(t, a_pair_needs_an_isolated_speed_in_the_other_file);
-    tcase_add_test(t, a_pair_that_outgrows_its_range_names_its_place);
-    tcase_add_loop_test(t, watts_are_measurements_without_speed, 0,
-                        sizeof(watts) / sizeof(watts[0]));
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

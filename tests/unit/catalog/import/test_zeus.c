@@ -6,22 +6,12 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "catalog/import/draft.h"
+#include "unit/catalog/import/drafts.h"
 #include "unit/suite.h"
 
 #define HEAD "dataset,network,batch_size,optimizer,power_limit,time_per_epoch,average_power\n"
 
-static struct draft d;
-
-static void set_up(void)
-{
-    draft_init(&d);
-}
-
-static void tear_down(void)
-{
-    draft_release(&d);
-}
+FIXTURE(set_up, tear_down)
 
 static int read_text(const char *gpu, const char *text, struct err *e)
 {
@@ -30,7 +20,7 @@ static int read_text(const char *gpu, const char *text, struct err *e)
     return zeus_read(&d, gpu, &in, e);
 }
 
-START_TEST(an_epoch_becomes_steps_per_second)
+TEST(an_epoch_becomes_steps_per_second)
 {
     const struct workload *w;
 
@@ -47,7 +37,6 @@ START_TEST(an_epoch_becomes_steps_per_second)
     ck_assert_double_eq(w->batch, 256);
     ck_assert(w->params > 1e7);    // ResNet-50 is built in
 }
-END_TEST
 
 static const struct {
     const char *name, *network, *dataset, *want;
@@ -58,7 +47,7 @@ static const struct {
     { "a network that is trained on one dataset only", "resnet50", "imagenet", "resnet50" },
 };
 
-START_TEST(the_dataset_has_a_say_in_the_descriptor)
+EACH(the_dataset_has_a_say_in_the_descriptor, descriptors)
 {
     struct workload want;
     const char *text = arena_printf(&d.arena, "%s%s,%s,32,adamw,250,100,200\n", HEAD,
@@ -71,7 +60,6 @@ START_TEST(the_dataset_has_a_say_in_the_descriptor)
                   "%s", descriptors[_i].name);
     ck_assert_str_eq(d.workloads[0].dataset, descriptors[_i].dataset);
 }
-END_TEST
 
 /* 'limits' of rows in, limits of cells out; 0 is the default. */
 static const struct {
@@ -84,7 +72,7 @@ static const struct {
     { "and for a type nobody knows", "zz9", { 100, 250, 300 }, { 100, 250, 0 } },
 };
 
-START_TEST(one_limit_counts_as_none)
+EACH(one_limit_counts_as_none, limits)
 {
     char *text = arena_strdup(&d.arena, HEAD);
 
@@ -96,7 +84,6 @@ START_TEST(one_limit_counts_as_none)
         ck_assert_msg(d.rows[i].key.limit_w == limits[_i].want[i], "%s", limits[_i].name);
     ck_assert_int_eq(d.n_workloads, 1);
 }
-END_TEST
 
 static const struct {
     const char *name, *given, *want;
@@ -114,28 +101,11 @@ static const struct {
     { "too few fields", HEAD "cifar100,net\n", "z.csv:2" },
 };
 
-START_TEST(malformed_rows_are_refused_with_their_line)
+EACH(malformed_rows_are_refused_with_their_line, refusals)
 {
     struct err e = { 0 };
 
     ck_assert_msg(read_text("v100", refusals[_i].given, &e) == -EINVAL, "%s", refusals[_i].name);
     ck_assert_msg(strstr(e.text, refusals[_i].want) != NULL && strstr(e.text, "z.csv") == e.text,
                   "%s: %s", refusals[_i].name, e.text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("import_zeus");
-    TCase *t = tcase_create("import_zeus");
-
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, an_epoch_becomes_steps_per_second);
-    tcase_add_loop_test(t, the_dataset_has_a_say_in_the_descriptor, 0,
-                        sizeof(descriptors) / sizeof(descriptors[0]));
-    tcase_add_loop_test(t, one_limit_counts_as_none, 0, sizeof(limits) / sizeof(limits[0]));
-    tcase_add_loop_test(t, malformed_rows_are_refused_with_their_line, 0,
-                        sizeof(refusals) / sizeof(refusals[0]));
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }
