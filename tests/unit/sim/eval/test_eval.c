@@ -14,25 +14,10 @@
 #include "sim/eval/cells.h"
 #include "sim/eval/lowrank.h"
 #include "sim/eval/score.h"
+#include "unit/sim/small_truth.h"
 #include "unit/suite.h"
 
 enum { N_WORKLOADS = 5, N_TYPES = 2 };
-
-static void record(struct catalog *c, int w, int type, int neighbour, double throughput,
-                   double watts)
-{
-    struct measurement m = {
-        .key = { .workload = w, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1 },
-        .fits = throughput > 0,
-        .throughput = throughput > 0 ? throughput : (double)NAN,
-        .watts = watts,
-        .duration_s = NAN,
-        .noise = NAN,
-    };
-    struct err e;
-
-    ck_assert_int_eq(catalog_record(c, &m, 0, &e), 0);
-}
 
 static void name_all(struct catalog *c)
 {
@@ -80,13 +65,13 @@ static void measure_all(struct catalog *c, struct twist t)
 
             if (w == t.workload || g == t.type)
                 speed *= t.factor;
-            record(c, w, g, -1, speed, 100 + 20 * w + 50 * g + (g == t.type ? t.factor : 0));
+            record_speed(c, w, g, -1, speed, 100 + 20 * w + 50 * g + (g == t.type ? t.factor : 0));
             for (int n = 0; n < N_WORKLOADS; n++) {
                 double r = 1 - 0.06 * (n + 1) - 0.05 * ((w + n + g) % 3);
 
                 if (n == t.workload || g == t.type)
                     r /= t.factor;
-                record(c, w, g, n, g == 0 && w + n == 7 && w != n ? 0 : r * speed, NAN);
+                record_speed(c, w, g, n, g == 0 && w + n == 7 && w != n ? 0 : r * speed, NAN);
             }
         }
     }
@@ -161,7 +146,7 @@ static double spearman_by_counting(const double *x, const double *y, int n)
     return (n * xy - sx * sy) / sqrt((n * xx - sx * sx) * (n * yy - sy * sy));
 }
 
-START_TEST(ranks_and_roc_agree_with_counting_pairs)
+TEST(ranks_and_roc_agree_with_counting_pairs)
 {
     enum { N = 40 };
     double x[N], y[N];
@@ -186,9 +171,8 @@ START_TEST(ranks_and_roc_agree_with_counting_pairs)
     ck_assert(isnan(eval_auc(&a, x, is_hit, 0)));
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(figures_of_a_few_predictions_are_those_by_hand)
+TEST(figures_of_a_few_predictions_are_those_by_hand)
 {
     static const struct eval_prediction p[] = {
         { .quantity = EVAL_ISOLATED, .type = 0, .truth = 10, .mean = 11, .sd = 0.1 },
@@ -217,11 +201,10 @@ START_TEST(figures_of_a_few_predictions_are_those_by_hand)
         ck_assert(isnan(figure[f]));
     arena_release(&a);
 }
-END_TEST
 
 /* ---- low rank ---- */
 
-START_TEST(completion_finds_a_row_that_follows_the_others)
+TEST(completion_finds_a_row_that_follows_the_others)
 {
     enum { ROWS = 12, COLUMNS = 9 };
     int group[COLUMNS + 1][2] = { 0 };
@@ -251,24 +234,23 @@ START_TEST(completion_finds_a_row_that_follows_the_others)
         ck_assert_double_eq_tol(row[c], entries[4 * COLUMNS + c].value, 0.3);
     arena_release(&a);
 }
-END_TEST
 
 /* ---- cells ---- */
 
-START_TEST(truth_is_what_was_measured_from_both_sides)
+TEST(truth_is_what_was_measured_from_both_sides)
 {
     struct catalog c;
     struct arena a;
 
     arena_init(&a);
     name_all(&c);
-    record(&c, 0, 1, -1, 10, 150);
-    record(&c, 0, 1, 2, 6, NAN);
-    record(&c, 2, 1, -1, 4, NAN);
-    record(&c, 2, 1, 0, 3, NAN);
-    record(&c, 0, 0, 2, 5, NAN);    // alone it was not measured there
-    record(&c, 3, 1, 0, 2, NAN);    // this side only
-    record(&c, 0, 1, 4, 0, NAN);    // does not fit
+    record_speed(&c, 0, 1, -1, 10, 150);
+    record_speed(&c, 0, 1, 2, 6, NAN);
+    record_speed(&c, 2, 1, -1, 4, NAN);
+    record_speed(&c, 2, 1, 0, 3, NAN);
+    record_speed(&c, 0, 0, 2, 5, NAN);    // alone it was not measured there
+    record_speed(&c, 3, 1, 0, 2, NAN);    // this side only
+    record_speed(&c, 0, 1, 4, 0, NAN);    // does not fit
     struct eval_cells *all = eval_cells_take(&a, &c);
     const struct eval_cell *x = all[0].cell;
     ck_assert_int_eq(all[0].n, 5);
@@ -287,9 +269,8 @@ START_TEST(truth_is_what_was_measured_from_both_sides)
     catalog_release(&c);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(draws_are_three_tenths_alone_and_never_repeat)
+TEST(draws_are_three_tenths_alone_and_never_repeat)
 {
     struct catalog c;
     struct arena a;
@@ -319,9 +300,8 @@ START_TEST(draws_are_three_tenths_alone_and_never_repeat)
     catalog_release(&c);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(half_of_each_kind_is_offered)
+TEST(half_of_each_kind_is_offered)
 {
     struct catalog c;
     struct arena a;
@@ -343,7 +323,6 @@ START_TEST(half_of_each_kind_is_offered)
     catalog_release(&c);
     arena_release(&a);
 }
-END_TEST
 
 /* ---- the protocol ---- */
 
@@ -360,7 +339,7 @@ static void count(const struct eval_result *r, int w, int sequence, int k, const
     }
 }
 
-START_TEST(what_is_revealed_is_not_scored)
+TIMES(what_is_revealed_is_not_scored, 3)
 {
     static const int k[] = { 0, 3 };
     struct eval_options o = usual(_i == 2 ? EVAL_FAMILY : EVAL_JOB, k, 2);
@@ -393,7 +372,6 @@ START_TEST(what_is_revealed_is_not_scored)
     }
     eval_release(&r);
 }
-END_TEST
 
 static bool same_but_truth(const struct eval_prediction *a, const struct eval_prediction *b)
 {
@@ -410,7 +388,7 @@ static bool must_stay(const struct eval_prediction *p, struct twist t)
     return t.type >= 0 ? p->type == t.type : p->workload == t.workload;
 }
 
-START_TEST(nothing_of_the_held_out_part_leaks)
+TIMES(nothing_of_the_held_out_part_leaks, 3)
 {
     static const int k[] = { 0 };
     static const struct {
@@ -443,9 +421,8 @@ START_TEST(nothing_of_the_held_out_part_leaks)
     eval_release(&r);
     eval_release(&twisted);
 }
-END_TEST
 
-START_TEST(threads_change_nothing)
+TEST(threads_change_nothing)
 {
     static const int k[] = { 0, 2 };
     struct eval_options o = usual(EVAL_FAMILY, k, 2);
@@ -467,9 +444,8 @@ START_TEST(threads_change_nothing)
     eval_release(&one);
     eval_release(&two);
 }
-END_TEST
 
-START_TEST(too_little_to_hold_out_is_told)
+TIMES(too_little_to_hold_out_is_told, 4)
 {
     static const int k[] = { 0 };
     static const struct {
@@ -490,30 +466,9 @@ START_TEST(too_little_to_hold_out_is_told)
     name_all(&c);
     for (int w = 0; w < cases[_i].n_workloads; w++)
         for (int g = 0; g < cases[_i].n_types; g++)
-            record(&c, w, g, -1, 10, NAN);
+            record_speed(&c, w, g, -1, 10, NAN);
     ck_assert_int_eq(eval_run(&c, &o, &r, &e), -ENODATA);
     ck_assert_msg(strstr(e.text, cases[_i].want) != NULL, "%s", e.text);
     eval_release(&r);
     catalog_release(&c);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("eval");
-    TCase *figures = tcase_create("figures"), *protocol = tcase_create("protocol");
-
-    tcase_add_test(figures, ranks_and_roc_agree_with_counting_pairs);
-    tcase_add_test(figures, figures_of_a_few_predictions_are_those_by_hand);
-    tcase_add_test(figures, completion_finds_a_row_that_follows_the_others);
-    suite_add_tcase(s, figures);
-    tcase_add_test(protocol, truth_is_what_was_measured_from_both_sides);
-    tcase_add_test(protocol, draws_are_three_tenths_alone_and_never_repeat);
-    tcase_add_test(protocol, half_of_each_kind_is_offered);
-    tcase_add_loop_test(protocol, what_is_revealed_is_not_scored, 0, 3);
-    tcase_add_loop_test(protocol, nothing_of_the_held_out_part_leaks, 0, 3);
-    tcase_add_test(protocol, threads_change_nothing);
-    tcase_add_loop_test(protocol, too_little_to_hold_out_is_told, 0, 4);
-    suite_add_tcase(s, protocol);
-    return suite_run(s);
 }

@@ -6,23 +6,7 @@
 #include "unit/sim/small_truth.h"
 #include "unit/suite.h"
 
-static void record(struct catalog *c, int w, int type, int neighbour, double throughput,
-                   double watts)
-{
-    struct measurement m = {
-        .key = { .workload = w, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1 },
-        .fits = throughput > 0,
-        .throughput = throughput > 0 ? throughput : (double)NAN,
-        .watts = watts,
-        .duration_s = NAN,
-        .noise = NAN,
-    };
-    struct err e;
-
-    ck_assert_int_eq(catalog_record(c, &m, 0, &e), 0);
-}
-
-START_TEST(measured_cells_are_taken_as_they_are)
+TEST(measured_cells_are_taken_as_they_are)
 {
     struct catalog c;
     struct truth t;
@@ -30,12 +14,12 @@ START_TEST(measured_cells_are_taken_as_they_are)
     int n_filled;
 
     small_truth_names(&c);
-    record(&c, BIG, SLOW, -1, 10, 120);
-    record(&c, BIG, SLOW, SMALL, 7, NAN);
-    record(&c, BIG, SLOW, BIG, 10.5, NAN);
-    record(&c, SMALL, SLOW, -1, 4, NAN);
-    record(&c, SMALL, SLOW, HUGE_ONE, 0, NAN);
-    record(&c, HUGE_ONE, SLOW, -1, 0, NAN);
+    record_speed(&c, BIG, SLOW, -1, 10, 120);
+    record_speed(&c, BIG, SLOW, SMALL, 7, NAN);
+    record_speed(&c, BIG, SLOW, BIG, 10.5, NAN);
+    record_speed(&c, SMALL, SLOW, -1, 4, NAN);
+    record_speed(&c, SMALL, SLOW, HUGE_ONE, 0, NAN);
+    record_speed(&c, HUGE_ONE, SLOW, -1, 0, NAN);
     ck_assert_int_eq(truth_from_catalog(&t, &c, &n_filled, &e), 0);
     ck_assert_double_eq_tol(truth_speed(&t, BIG, SLOW), 10, 1e-9);
     ck_assert_double_eq_tol(truth_watts(&t, BIG, SLOW), 120, 1e-9);
@@ -51,9 +35,8 @@ START_TEST(measured_cells_are_taken_as_they_are)
     truth_release(&t);
     catalog_release(&c);
 }
-END_TEST
 
-START_TEST(a_workload_nobody_knows_anything_of_is_an_error)
+TEST(a_workload_nobody_knows_anything_of_is_an_error)
 {
     struct workload w;
     struct catalog c;
@@ -68,9 +51,8 @@ START_TEST(a_workload_nobody_knows_anything_of_is_an_error)
     ck_assert_ptr_nonnull(strstr(e.text, "'mystery' has neither"));
     catalog_release(&c);
 }
-END_TEST
 
-START_TEST(hidden_factors_belong_to_names_and_seed)
+TEST(hidden_factors_belong_to_names_and_seed)
 {
     struct catalog c, fewer;
     struct truth a, b, other;
@@ -98,9 +80,8 @@ START_TEST(hidden_factors_belong_to_names_and_seed)
     catalog_release(&c);
     catalog_release(&fewer);
 }
-END_TEST
 
-START_TEST(hidden_factors_have_the_spread_that_was_asked)
+TEST(hidden_factors_have_the_spread_that_was_asked)
 {
     struct ground g;
     double squares = 0, loss = 0, draw = 0;
@@ -129,9 +110,8 @@ START_TEST(hidden_factors_have_the_spread_that_was_asked)
     truth_release(&flat);
     ground_close(&g);
 }
-END_TEST
 
-START_TEST(names_are_found_as_people_write_them)
+TEST(names_are_found_as_people_write_them)
 {
     struct small_truth s;
     struct ground g;
@@ -148,9 +128,8 @@ START_TEST(names_are_found_as_people_write_them)
     ck_assert_int_ge(truth_find_type(&g.truth, "v100"), 0);
     ground_close(&g);
 }
-END_TEST
 
-START_TEST(measured_gangs_win_over_the_rule)
+TEST(measured_gangs_win_over_the_rule)
 {
     struct small_truth s;
     struct err e;
@@ -171,20 +150,4 @@ START_TEST(measured_gangs_win_over_the_rule)
     ck_assert_int_eq(catalog_record(&s.catalog, &m, 0, &e), 0);
     ck_assert_double_eq_tol(truth_gang_speed(&s.truth, BIG, SLOW, 4, 0), 33, 1e-9);
     small_truth_release(&s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("truth");
-    TCase *t = tcase_create("truth");
-
-    suite_add_tcase(s, t);
-    tcase_add_test(t, measured_cells_are_taken_as_they_are);
-    tcase_add_test(t, a_workload_nobody_knows_anything_of_is_an_error);
-    tcase_add_test(t, hidden_factors_belong_to_names_and_seed);
-    tcase_add_test(t, hidden_factors_have_the_spread_that_was_asked);
-    tcase_add_test(t, names_are_found_as_people_write_them);
-    tcase_add_test(t, measured_gangs_win_over_the_rule);
-    return suite_run(s);
 }
