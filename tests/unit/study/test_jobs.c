@@ -6,38 +6,12 @@
 #include "base/log.h"
 #include "sim/trace/generate.h"
 #include "study/jobs.h"
-#include "unit/sim/small_truth.h"
+#include "unit/sim/drawing.h"
 #include "unit/study/published.h"
 #include "unit/suite.h"
 
-struct setting {
-    struct small_truth small;
-    struct arena arena;
-    struct cluster cluster;
-    struct trace_draw draw;
-};
-
-static void setting_open(struct setting *s)
-{
-    static const char text[] = "gputype slow like=v100\ngputype fast like=v100\n"
-                               "node a slow:3\nnode b fast:1\n";
-    struct err e;
-
-    small_truth_init(&s->small);
-    arena_init(&s->arena);
-    ck_assert_int_eq(cluster_parse(&s->arena, "c", text, strlen(text), &s->cluster, &e), 0);
-    ck_assert_int_eq(
-        trace_draw_init(&s->draw, &s->arena, &s->small.truth, &s->cluster, NULL, 1, &e), 0);
-}
-
-static void setting_close(struct setting *s)
-{
-    arena_release(&s->arena);
-    small_truth_release(&s->small);
-}
-
 /* 'n' jobs of 100 to 200 s of work, one every 10 s: a load of 3 on a capacity of 5. */
-static struct trace heavy(struct setting *s, int n)
+static struct trace heavy(struct drawing *s, int n)
 {
     struct trace t = { .name = "heavy", .n_jobs = n };
 
@@ -55,11 +29,11 @@ static struct trace heavy(struct setting *s, int n)
     return t;
 }
 
-START_TEST(what_is_offered_is_counted_on_the_reference)
+TEST(what_is_offered_is_counted_on_the_reference)
 {
-    struct setting s;
+    struct drawing s;
 
-    setting_open(&s);
+    drawing_open(&s, NULL, 1);
     struct trace_job jobs[] = {
         { .workload = "big", .steps = 100, .n_gpus = 1, .at_s = 0 },
         { .workload = "small", .is_inference = true, .rate = 2, .duration_s = 60, .at_s = 4 },
@@ -71,15 +45,14 @@ START_TEST(what_is_offered_is_counted_on_the_reference)
     const struct trace t = { .n_jobs = 3, .jobs = jobs };
     ck_assert_double_eq_tol(jobs_offered_s(&s.draw, &s.cluster, &t), 10 + 30 + 10, 1e-9);
     ck_assert_double_eq_tol(jobs_load(&s.draw, &s.cluster, &t), 50.0 / (5 * 10), 1e-9);
-    setting_close(&s);
+    drawing_close(&s);
 }
-END_TEST
 
-START_TEST(a_gang_offers_what_it_keeps_busy)
+TEST(a_gang_offers_what_it_keeps_busy)
 {
-    struct setting s;
+    struct drawing s;
 
-    setting_open(&s);
+    drawing_open(&s, NULL, 1);
     struct trace_job gang = { .workload = "big", .steps = 100, .n_gpus = 2 };
     const struct trace t = { .n_jobs = 1, .jobs = &gang };
     const double speed = truth_gang_speed(&s.small.truth, BIG, SLOW, 2, 0);
@@ -88,9 +61,8 @@ START_TEST(a_gang_offers_what_it_keeps_busy)
     gang.n_gpus = 4;    // more than a node has
     ck_assert_double_eq_tol(jobs_offered_s(&s.draw, &s.cluster, &t),
                             4 * 100 / truth_gang_speed(&s.small.truth, BIG, SLOW, 4, 1), 1e-9);
-    setting_close(&s);
+    drawing_close(&s);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -104,12 +76,12 @@ static const struct {
     { "no more than asked for are kept", 0.9, 1000, 1000, 1000 },
 };
 
-START_TEST(a_trace_is_thinned_to_the_load)
+EACH(a_trace_is_thinned_to_the_load, thinned)
 {
-    struct setting s;
+    struct drawing s;
     struct err e = { 0 };
 
-    setting_open(&s);
+    drawing_open(&s, NULL, 1);
     struct trace t = heavy(&s, 6000);
     ck_assert_msg(jobs_thin(&s.arena, &s.draw, &s.cluster, thinned[_i].load, thinned[_i].n_jobs, 5,
                             &t, &e) == 0,
@@ -126,16 +98,15 @@ START_TEST(a_trace_is_thinned_to_the_load)
         if (i > 0)
             ck_assert_double_ge(t.jobs[i].at_s, t.jobs[i - 1].at_s);
     }
-    setting_close(&s);
+    drawing_close(&s);
 }
-END_TEST
 
-START_TEST(what_is_kept_depends_on_the_seed_alone)
+TEST(what_is_kept_depends_on_the_seed_alone)
 {
-    struct setting s;
+    struct drawing s;
     struct err e;
 
-    setting_open(&s);
+    drawing_open(&s, NULL, 1);
     struct trace one = heavy(&s, 3000), same = heavy(&s, 3000), other = heavy(&s, 3000);
     ck_assert_int_eq(jobs_thin(&s.arena, &s.draw, &s.cluster, 0.5, 100, 5, &one, &e), 0);
     ck_assert_int_eq(jobs_thin(&s.arena, &s.draw, &s.cluster, 0.5, 100, 5, &same, &e), 0);
@@ -143,22 +114,20 @@ START_TEST(what_is_kept_depends_on_the_seed_alone)
     ck_assert_str_eq(one.jobs[0].name, same.jobs[0].name);
     ck_assert_double_eq(one.jobs[99].at_s, same.jobs[99].at_s);
     ck_assert_str_ne(one.jobs[0].name, other.jobs[0].name);
-    setting_close(&s);
+    drawing_close(&s);
 }
-END_TEST
 
-START_TEST(a_trace_that_leaves_nothing_is_an_error)
+TEST(a_trace_that_leaves_nothing_is_an_error)
 {
-    struct setting s;
+    struct drawing s;
     struct err e = { 0 };
 
-    setting_open(&s);
+    drawing_open(&s, NULL, 1);
     struct trace t = heavy(&s, 3);
     ck_assert_int_lt(jobs_thin(&s.arena, &s.draw, &s.cluster, 1e-9, 0, 5, &t, &e), 0);
     ck_assert_ptr_nonnull(strstr(e.text, "heavy"));
-    setting_close(&s);
+    drawing_close(&s);
 }
-END_TEST
 
 /* ---- services ---- */
 
@@ -170,7 +139,7 @@ static const struct scenario served = {
     .loads = loads,
 };
 
-static struct trace serve(struct setting *s, int seed)
+static struct trace serve(struct drawing *s, int seed)
 {
     const struct study_run k = { .scenario = &served, .load = 0.6, .seed = seed, .without = "" };
     struct trace t;
@@ -182,7 +151,7 @@ static struct trace serve(struct setting *s, int seed)
 }
 
 /* What servers offer, all of it, and what that is of the cluster's capacity. */
-static void count_served(struct setting *s, int seed, double *served_s, double *all_s, double *load)
+static void count_served(struct drawing *s, int seed, double *served_s, double *all_s, double *load)
 {
     struct trace t = serve(s, seed), servers = { 0 };
 
@@ -196,29 +165,28 @@ static void count_served(struct setting *s, int seed, double *served_s, double *
     *load = jobs_load(&s->draw, &s->cluster, &servers);
 }
 
-START_TEST(a_third_of_the_work_is_served)
+TEST(a_third_of_the_work_is_served)
 {
     double served_s = 0, all_s = 0, load;
-    struct setting s;
+    struct drawing s;
 
-    setting_open(&s);
+    drawing_open(&s, NULL, 1);
     for (int seed = 1; seed <= 20; seed++) {
         count_served(&s, seed, &served_s, &all_s, &load);
         ck_assert_double_eq_tol(load, 0.2, 0.02);    // nothing but the ends of days is chance
     }
     ck_assert_double_eq_tol(served_s / all_s, 1.0 / 3, 0.03);    // training is drawn
-    setting_close(&s);
+    drawing_close(&s);
 }
-END_TEST
 
-START_TEST(a_service_is_a_chain_of_hours_whose_rates_follow_the_day)
+TEST(a_service_is_a_chain_of_hours_whose_rates_follow_the_day)
 {
     const struct trace_job *before = NULL;
     double low = INFINITY, high = 0;
-    struct setting s;
+    struct drawing s;
     int n = 0;
 
-    setting_open(&s);
+    drawing_open(&s, NULL, 1);
     struct trace t = serve(&s, 4);
     for (int i = 0; i < t.n_jobs; i++) {
         const struct trace_job *j = &t.jobs[i];
@@ -239,24 +207,23 @@ START_TEST(a_service_is_a_chain_of_hours_whose_rates_follow_the_day)
     ck_assert_int_gt(n, 24);
     ck_assert_double_gt(low, 0);
     ck_assert_double_le(low, 0.55 * high);    // at least half as deep as its peak
-    setting_close(&s);
+    drawing_close(&s);
 }
-END_TEST
 
 /* ---- promises ---- */
 
-START_TEST(tight_promises_are_drawn_where_the_scenario_says)
+TEST(tight_promises_are_drawn_where_the_scenario_says)
 {
     const struct scenario tight = {
         .name = "t", .n_jobs = 200, .promise_low = 0.7, .promise_high = 1.0, .loads = loads
     };
     const struct study_run k = { .scenario = &tight, .load = 0.6, .seed = 2, .without = "" };
-    struct setting s;
+    struct drawing s;
     struct trace t;
     struct err e;
     int n_hard = 0;
 
-    setting_open(&s);
+    drawing_open(&s, NULL, 1);
     ck_assert_int_eq(jobs_make(&s.arena, &k, "/nowhere", &s.cluster, &s.small.truth, &t, &e), 0);
     for (int i = 0; i < t.n_jobs; i++) {
         const double of =
@@ -266,9 +233,8 @@ START_TEST(tight_promises_are_drawn_where_the_scenario_says)
         n_hard += of > 1;
     }
     ck_assert(n_hard > 5 && n_hard < 45);    // one in ten
-    setting_close(&s);
+    drawing_close(&s);
 }
-END_TEST
 
 /* ---- published traces, where they are ---- */
 
@@ -278,7 +244,7 @@ static const struct {
     int n_least;
 } thin_ones[] = { { "msr", 0.3, 300 }, { "msr", 0.9, 500 }, { "philly", 0.6, 1000 } };
 
-START_TEST(published_traces_are_thinned_too)
+EACH(published_traces_are_thinned_too, thin_ones)
 {
     struct study_run k = {
         .scenario = scenario_by_name(thin_ones[_i].scenario),
@@ -312,25 +278,4 @@ START_TEST(published_traces_are_thinned_too)
     }
     scenario_close(&s);
     arena_release(&a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("study/jobs");
-    TCase *t = tcase_create("jobs");
-
-    tcase_add_test(t, what_is_offered_is_counted_on_the_reference);
-    tcase_add_test(t, a_gang_offers_what_it_keeps_busy);
-    tcase_add_loop_test(t, a_trace_is_thinned_to_the_load, 0,
-                        (int)(sizeof thinned / sizeof thinned[0]));
-    tcase_add_test(t, what_is_kept_depends_on_the_seed_alone);
-    tcase_add_test(t, a_trace_that_leaves_nothing_is_an_error);
-    tcase_add_test(t, a_third_of_the_work_is_served);
-    tcase_add_test(t, a_service_is_a_chain_of_hours_whose_rates_follow_the_day);
-    tcase_add_test(t, tight_promises_are_drawn_where_the_scenario_says);
-    tcase_add_loop_test(t, published_traces_are_thinned_too, 0,
-                        (int)(sizeof thin_ones / sizeof thin_ones[0]));
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

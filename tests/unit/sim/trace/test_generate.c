@@ -6,36 +6,10 @@
 #include "base/text/buf.h"
 #include "catalog/cluster/cluster.h"
 #include "sim/trace/generate.h"
-#include "unit/sim/small_truth.h"
+#include "unit/sim/drawing.h"
 #include "unit/suite.h"
 
-struct setting {
-    struct small_truth small;
-    struct arena arena;
-    struct cluster cluster;
-    struct trace_draw draw;
-};
-
-static void setting_open(struct setting *s, uint64_t seed)
-{
-    static const char text[] = "gputype slow like=v100\ngputype fast like=v100\n"
-                               "node a slow:3\nnode b fast:1\n";
-    struct err e;
-
-    small_truth_init(&s->small);
-    arena_init(&s->arena);
-    ck_assert_int_eq(cluster_parse(&s->arena, "c", text, strlen(text), &s->cluster, &e), 0);
-    ck_assert_int_eq(
-        trace_draw_init(&s->draw, &s->arena, &s->small.truth, &s->cluster, "slow", seed, &e), 0);
-}
-
-static void setting_close(struct setting *s)
-{
-    arena_release(&s->arena);
-    small_truth_release(&s->small);
-}
-
-static struct trace generate(struct setting *s, const struct trace_generate *o)
+static struct trace generate(struct drawing *s, const struct trace_generate *o)
 {
     struct trace t;
     struct err e;
@@ -44,26 +18,25 @@ static struct trace generate(struct setting *s, const struct trace_generate *o)
     return t;
 }
 
-START_TEST(capacity_counts_gpus_by_their_speed)
+TEST(capacity_counts_gpus_by_their_speed)
 {
-    struct setting s;
+    struct drawing s;
 
-    setting_open(&s, 1);
+    drawing_open(&s, "slow", 1);
     ck_assert_double_eq_tol(trace_capacity(&s.draw, &s.cluster), 3 + 2, 1e-9);
     ck_assert_int_eq(s.draw.n_training, 2);    // the huge one does not fit the reference
     ck_assert_int_eq(s.draw.fastest, FAST);
-    setting_close(&s);
+    drawing_close(&s);
 }
-END_TEST
 
-START_TEST(load_is_offered_work_over_capacity)
+TEST(load_is_offered_work_over_capacity)
 {
     const struct trace_generate o = { .n_jobs = 20000, .load = 0.6, .seed = 1 };
-    struct setting s;
+    struct drawing s;
     double work_s = 0;
     struct trace t;
 
-    setting_open(&s, 1);
+    drawing_open(&s, "slow", 1);
     t = generate(&s, &o);
     for (int i = 0; i < t.n_jobs; i++) {
         double speed = strcmp(t.jobs[i].workload, "big") == 0 ? 10 : 4;
@@ -73,18 +46,17 @@ START_TEST(load_is_offered_work_over_capacity)
         work_s += alone_s;
     }
     ck_assert_double_eq_tol(work_s / (t.jobs[t.n_jobs - 1].at_s * 5), 0.6, 0.02);
-    setting_close(&s);
+    drawing_close(&s);
 }
-END_TEST
 
-START_TEST(promises_are_a_part_of_the_reference_speed_or_only_the_fastest_keeps_them)
+TEST(promises_are_a_part_of_the_reference_speed_or_only_the_fastest_keeps_them)
 {
     const struct trace_generate o = { .n_jobs = 20000, .load = 0.6, .seed = 2 };
-    struct setting s;
+    struct drawing s;
     struct trace t;
     int n_hard = 0;
 
-    setting_open(&s, 2);
+    drawing_open(&s, "slow", 2);
     t = generate(&s, &o);
     for (int i = 0; i < t.n_jobs; i++) {
         double speed = strcmp(t.jobs[i].workload, "big") == 0 ? 10 : 4;
@@ -94,11 +66,10 @@ START_TEST(promises_are_a_part_of_the_reference_speed_or_only_the_fastest_keeps_
         n_hard += part > 1;
     }
     ck_assert_double_eq_tol((double)n_hard / t.n_jobs, 0.1, 0.01);
-    setting_close(&s);
+    drawing_close(&s);
 }
-END_TEST
 
-START_TEST(kinds_come_in_the_shares_that_were_asked)
+TEST(kinds_come_in_the_shares_that_were_asked)
 {
     const struct trace_generate o = {
         .n_jobs = 10000,
@@ -107,11 +78,11 @@ START_TEST(kinds_come_in_the_shares_that_were_asked)
         .gangs = 0.2,
         .seed = 3,
     };
-    struct setting s;
+    struct drawing s;
     struct trace t;
     int n_servers = 0, n_gangs = 0;
 
-    setting_open(&s, 3);
+    drawing_open(&s, "slow", 3);
     t = generate(&s, &o);
     for (int i = 0; i < t.n_jobs; i++) {
         n_servers += t.jobs[i].is_inference;
@@ -122,56 +93,38 @@ START_TEST(kinds_come_in_the_shares_that_were_asked)
     ck_assert_double_eq_tol(n_servers / 1e4, 0.25, 0.02);
     ck_assert_double_eq_tol(n_gangs / 1e4, 0.75 * 0.2, 0.02);
     ck_assert_double_eq_tol(t.jobs[t.n_jobs - 1].at_s / 60 / 1e4, 1, 0.05);
-    setting_close(&s);
+    drawing_close(&s);
 }
-END_TEST
 
-START_TEST(the_same_seed_gives_the_same_trace_and_another_another)
+TEST(the_same_seed_gives_the_same_trace_and_another_another)
 {
     struct buf text[3];
 
     for (int i = 0; i < 3; i++) {
         const struct trace_generate o = { .n_jobs = 50, .load = 0.5, .seed = i == 2 ? 8 : 7 };
-        struct setting s;
+        struct drawing s;
         struct trace t;
 
-        setting_open(&s, o.seed);
+        drawing_open(&s, "slow", o.seed);
         t = generate(&s, &o);
         buf_init(&text[i], 1 << 20);
         ck_assert_int_eq(trace_write(&t, &text[i]), 0);
-        setting_close(&s);
+        drawing_close(&s);
     }
     ck_assert_str_eq(buf_text(&text[0]), buf_text(&text[1]));
     ck_assert_str_ne(buf_text(&text[0]), buf_text(&text[2]));
     for (int i = 0; i < 3; i++)
         buf_release(&text[i]);
 }
-END_TEST
 
-START_TEST(a_reference_that_is_not_there_is_an_error)
+TEST(a_reference_that_is_not_there_is_an_error)
 {
     struct trace_draw d;
-    struct setting s;
+    struct drawing s;
     struct err e;
 
-    setting_open(&s, 1);
+    drawing_open(&s, "slow", 1);
     ck_assert_int_lt(trace_draw_init(&d, &s.arena, &s.small.truth, NULL, "a100", 1, &e), 0);
     ck_assert_ptr_nonnull(strstr(e.text, "'a100'"));
-    setting_close(&s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("trace_generate");
-    TCase *t = tcase_create("trace_generate");
-
-    suite_add_tcase(s, t);
-    tcase_add_test(t, capacity_counts_gpus_by_their_speed);
-    tcase_add_test(t, load_is_offered_work_over_capacity);
-    tcase_add_test(t, promises_are_a_part_of_the_reference_speed_or_only_the_fastest_keeps_them);
-    tcase_add_test(t, kinds_come_in_the_shares_that_were_asked);
-    tcase_add_test(t, the_same_seed_gives_the_same_trace_and_another_another);
-    tcase_add_test(t, a_reference_that_is_not_there_is_an_error);
-    return suite_run(s);
+    drawing_close(&s);
 }
