@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "optimize/explain/explain.h"
 #include "unit/suite.h"
+#include "unit/optimize/drawn.h"
 #include "unit/support.h"
 
 /* As ck_assert_msg; but Check keeps a note of each of those, and there are millions here. */
@@ -147,7 +148,7 @@ static void explain(struct world *w, const struct plan *p, const char *name,
     explain_job(&w->arena, &w->asked, p, snapshot_job(w, name), out);
 }
 
-START_TEST(a_verdict)
+EACH(a_verdict, cases)
 {
     struct explanation x;
     struct world w;
@@ -166,11 +167,10 @@ START_TEST(a_verdict)
     ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: %s", cases[_i].name, got);
     world_release(&w);
 }
-END_TEST
 
 #define NEAR(got, want) ck_assert_double_eq_tol((got), (want), 1e-6 * (1 + fabs((double)(want))))
 
-START_TEST(the_figures_of_a_pair_by_hand)
+TEST(the_figures_of_a_pair_by_hand)
 {
     struct explanation x;
     struct world w;
@@ -199,9 +199,8 @@ START_TEST(the_figures_of_a_pair_by_hand)
     NEAR(x.candidates[1].cost.price_w, 50);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(low_and_high_hold_with_the_stated_confidence)
+TEST(low_and_high_hold_with_the_stated_confidence)
 {
     struct explanation x;
     struct world w;
@@ -218,7 +217,6 @@ START_TEST(low_and_high_hold_with_the_stated_confidence)
     ck_assert_double_eq_tol(x.candidates[0].speed, exp(mean - sd * sd / 2), 1e-5);
     world_release(&w);
 }
-END_TEST
 
 /* ---- when ---- */
 
@@ -297,7 +295,7 @@ static void let_wait(struct world *w, struct plan *p)
     plan_price(&w->arena, q, p);
 }
 
-START_TEST(a_start_is_expected)
+EACH(a_start_is_expected, starts)
 {
     struct explanation x;
     struct world w;
@@ -318,7 +316,6 @@ START_TEST(a_start_is_expected)
     }
     world_release(&w);
 }
-END_TEST
 
 /* ---- what sleeps ---- */
 
@@ -331,7 +328,7 @@ static const struct candidate *candidate_of(const struct world *w, const struct 
     ck_abort_msg("no candidate on %s", type);
 }
 
-START_TEST(it_is_told_what_sleeps_and_what_that_costs)
+TEST(it_is_told_what_sleeps_and_what_that_costs)
 {
     struct explanation awake, asleep;
     struct world w;
@@ -364,11 +361,10 @@ START_TEST(it_is_told_what_sleeps_and_what_that_costs)
     json_decref(o);
     world_release(&w);
 }
-END_TEST
 
 /* ---- the best of its kind ---- */
 
-START_TEST(a_gang_is_offered_the_tightest_node)
+TEST(a_gang_is_offered_the_tightest_node)
 {
     struct explanation x;
     struct world w;
@@ -382,10 +378,9 @@ START_TEST(a_gang_is_offered_the_tightest_node)
     ck_assert_int_eq(x.candidates[0].n_places, 2);    // one on each node
     world_release(&w);
 }
-END_TEST
 
 /* The limit that a place is weighed with is the one that policies would set there. */
-START_TEST(a_place_is_offered_under_the_limit_it_would_get)
+TEST(a_place_is_offered_under_the_limit_it_would_get)
 {
     int last = -1, n_limits = 0;
 
@@ -411,7 +406,6 @@ START_TEST(a_place_is_offered_under_the_limit_it_would_get)
     }
     ck_assert_int_ge(n_limits, 2);
 }
-END_TEST
 
 /* ---- against the plan itself ---- */
 
@@ -455,13 +449,7 @@ static void random_job(struct rng *r, struct world *w, int i)
     s.is_exclusive = rng_below(r, 6) == 0;
     s.n_nodes = rng_below(r, 2);
     s.allowed_types = rng_below(r, 3) ? 0 : 1 + rng_below(r, 7);
-    if (rng_below(r, 4) == 0) {
-        s.kind = JOB_INFERENCE;
-        s.rate = exp(rng_between(r, -1, 2));
-        s.min_throughput = fmin(s.min_throughput, s.rate);
-        s.duration_s = 5000;
-    }
-    world_apply(w, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .time_s = w->now_s, .spec = &s });
+    draw_submission(r, w, &s, 4);
 }
 
 static void start_all(struct world *w, const struct plan *p)
@@ -499,18 +487,10 @@ static void random_rules(struct rng *r, struct world *w)
 
 static void random_world(struct rng *r, struct world *w, struct plan *p)
 {
-    static const char *const kinds[] = { "v100", "k80", "a100" };
-    char line[100];
-
     world_init(w, "");
     random_catalog(r, w);
     w->theta = 1 + (int)rng_below(r, 3);
-    for (int n = 0, n_nodes = 1 + (int)rng_below(r, 3); n < n_nodes; n++) {
-        size_t at = (size_t)snprintf(line, sizeof line, "node n%d", n);
-        for (int g = 1 + (int)rng_below(r, 4); g > 0; g--)
-            at += (size_t)snprintf(line + at, sizeof line - at, " %s", kinds[rng_below(r, 3)]);
-        world_add(w, line);
-    }
+    draw_nodes(r, w, 4);
     int n_before = (int)rng_below(r, 7), n_new = 1 + (int)rng_below(r, 6);
     for (int i = 0; i < n_before; i++)
         random_job(r, w, i);
@@ -741,7 +721,7 @@ static void check_order(const struct world *w, const struct explanation *x,
 
 enum { N_WORLDS = 1500, N_SHARDS = 4 };
 
-START_TEST(every_cost_is_the_plans_and_every_verdict_the_judges)
+TIMES(every_cost_is_the_plans_and_every_verdict_the_judges, N_SHARDS)
 {
     int n_seen[CANDIDATE_VERDICTS] = { 0 };
 
@@ -767,7 +747,6 @@ START_TEST(every_cost_is_the_plans_and_every_verdict_the_judges)
         ck_assert_msg(n_seen[v] > 0, "never '%s'",
                       candidate_verdict_name((enum candidate_verdict)v));
 }
-END_TEST
 
 /* ---- many GPUs ---- */
 
@@ -795,7 +774,7 @@ static void crowd(struct world *w, int n, int n_kinds, struct plan *p)
     let_wait(w, p);
 }
 
-START_TEST(the_best_are_kept_and_the_others_counted)
+TEST(the_best_are_kept_and_the_others_counted)
 {
     struct explanation x;
     struct world w;
@@ -809,11 +788,10 @@ START_TEST(the_best_are_kept_and_the_others_counted)
         ck_assert_int_eq(x.candidates[i].n_places, 2);
     world_release(&w);
 }
-END_TEST
 
 /* ---- JSON ---- */
 
-START_TEST(an_explanation_and_a_plan_say_names)
+TEST(an_explanation_and_a_plan_say_names)
 {
     struct explanation x;
     struct world w;
@@ -857,7 +835,6 @@ START_TEST(an_explanation_and_a_plan_say_names)
     json_decref(o);
     world_release(&w);
 }
-END_TEST
 
 static const struct {
     const char *want;
@@ -869,7 +846,7 @@ static const struct {
     { "move", 2, 0, 0, true },
 };
 
-START_TEST(what_a_job_does)
+EACH(what_a_job_does, deeds)
 {
     struct world w;
     struct plan p;
@@ -890,25 +867,4 @@ START_TEST(what_a_job_does)
     ck_assert_str_eq(json_string_value(json_object_get(job, "does")), deeds[_i].want);
     json_decref(o);
     world_release(&w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("explain");
-    TCase *t = tcase_create("explain");
-
-    tcase_add_loop_test(t, a_verdict, 0, sizeof cases / sizeof *cases);
-    tcase_add_test(t, the_figures_of_a_pair_by_hand);
-    tcase_add_test(t, low_and_high_hold_with_the_stated_confidence);
-    tcase_add_loop_test(t, a_start_is_expected, 0, sizeof starts / sizeof *starts);
-    tcase_add_test(t, it_is_told_what_sleeps_and_what_that_costs);
-    tcase_add_test(t, a_gang_is_offered_the_tightest_node);
-    tcase_add_test(t, a_place_is_offered_under_the_limit_it_would_get);
-    tcase_add_loop_test(t, every_cost_is_the_plans_and_every_verdict_the_judges, 0, N_SHARDS);
-    tcase_add_test(t, the_best_are_kept_and_the_others_counted);
-    tcase_add_test(t, an_explanation_and_a_plan_say_names);
-    tcase_add_loop_test(t, what_a_job_does, 0, sizeof deeds / sizeof *deeds);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -10,6 +10,7 @@
 #include "optimize/model/plan.h"
 #include "optimize/model/lower.h"
 #include "unit/suite.h"
+#include "unit/optimize/drawn.h"
 #include "unit/support.h"
 
 #define CLUSTER                                                                          \
@@ -65,7 +66,7 @@ static const struct {
     { "no jobs, no kinds", "", 2, 0 },
 };
 
-START_TEST(what_occurs_is_in_it)
+EACH(what_occurs_is_in_it, sizes)
 {
     struct world w;
     struct lowered l;
@@ -77,9 +78,8 @@ START_TEST(what_occurs_is_in_it)
                   "%s: %d types, %d kinds", sizes[_i].name, l.problem.n_types, l.problem.n_kinds);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(gpus_are_the_snapshot_s_in_its_order)
+TEST(gpus_are_the_snapshot_s_in_its_order)
 {
     struct world w;
     struct lowered l;
@@ -94,10 +94,9 @@ START_TEST(gpus_are_the_snapshot_s_in_its_order)
     }
     world_release(&w);
 }
-END_TEST
 
 /* Frozen jobs keep what they use, and the others have the rest. */
-START_TEST(what_the_engine_cannot_do_is_in_it)
+TEST(what_the_engine_cannot_do_is_in_it)
 {
     struct world w;
     struct lowered l;
@@ -114,9 +113,8 @@ START_TEST(what_the_engine_cannot_do_is_in_it)
     ck_assert_int_eq(job_at(&w, &l, "a")->engine.barred[1], ENGINE_FEATURE);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(who_is_bound_by_the_engine_stays)
+TEST(who_is_bound_by_the_engine_stays)
 {
     struct world w;
     struct lowered l;
@@ -127,9 +125,8 @@ START_TEST(who_is_bound_by_the_engine_stays)
     ck_assert(job_at(&w, &l, "a")->is_fixed);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_has_no_speed)
+TEST(what_does_not_fit_has_no_speed)
 {
     struct world w;
     struct lowered l;
@@ -148,9 +145,8 @@ START_TEST(what_does_not_fit_has_no_speed)
     ck_assert(p->speed[problem_cell(p, v100, a, c)] == 0);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(a_step_is_worth_its_joules_at_the_best_place)
+TEST(a_step_is_worth_its_joules_at_the_best_place)
 {
     struct world w;
     struct lowered l;
@@ -173,7 +169,6 @@ START_TEST(a_step_is_worth_its_joules_at_the_best_place)
     ck_assert_double_eq(l.problem.kinds[kind].value_j, 0);
     world_release(&w);
 }
-END_TEST
 
 static const struct {
     const char *name, *given;
@@ -205,7 +200,7 @@ static const struct {
     { "nor who runs where it may not", "job a w types=k80\nstart a 0\nat 600\n", true, 0, 1 },
 };
 
-START_TEST(who_runs_may_move_or_not)
+EACH(who_runs_may_move_or_not, running)
 {
     struct world w;
     struct lowered l;
@@ -219,10 +214,9 @@ START_TEST(who_runs_may_move_or_not)
     ck_assert_msg((a->frozen != NULL) == running[_i].frozen, "%s", running[_i].name);
     world_release(&w);
 }
-END_TEST
 
 /* Jobs of the last case, by hand: their GPUs take nobody, and their neighbours stay too. */
-START_TEST(a_frozen_gpu_takes_nobody)
+TEST(a_frozen_gpu_takes_nobody)
 {
     struct world w;
     struct lowered l;
@@ -238,9 +232,8 @@ START_TEST(a_frozen_gpu_takes_nobody)
         ck_assert(l.problem.gpus[g].may_start == (g != 0));
     world_release(&w);
 }
-END_TEST
 
-START_TEST(nobody_shares_what_nobody_may)
+TEST(nobody_shares_what_nobody_may)
 {
     struct world w;
     struct lowered l;
@@ -264,10 +257,9 @@ START_TEST(nobody_shares_what_nobody_may)
     ck_assert(l.problem.jobs[0].frozen && l.problem.jobs[1].frozen && !l.problem.jobs[2].frozen);
     world_release(&w);
 }
-END_TEST
 
 /* A minute at 40 W and a price of 50 W, for a job that has 100 s left: 5,400 J, or 54 W. */
-START_TEST(waking_is_paid_back_in_the_time_that_is_left)
+TEST(waking_is_paid_back_in_the_time_that_is_left)
 {
     struct world w;
     struct lowered l;
@@ -295,9 +287,8 @@ START_TEST(waking_is_paid_back_in_the_time_that_is_left)
                         0.5 * job_at(&w, &l, "d")->wait_w * (1 + 1e-12));
     world_release(&w);
 }
-END_TEST
 
-START_TEST(weights_follow_priority_and_waiting)
+TEST(weights_follow_priority_and_waiting)
 {
     struct world w;
     struct lowered l;
@@ -318,9 +309,8 @@ START_TEST(weights_follow_priority_and_waiting)
     ck_assert_double_gt(job_at(&w, &l, "g")->wait_w, 100 * b->wait_w);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(a_move_is_dearer_the_less_is_left)
+TEST(a_move_is_dearer_the_less_is_left)
 {
     struct world w;
     struct lowered l;
@@ -337,9 +327,8 @@ START_TEST(a_move_is_dearer_the_less_is_left)
     ck_assert_double_eq(job_at(&w, &l, "a")->move_w, 0);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(a_move_costs_the_planner_three_times_what_it_costs_greedy)
+TEST(a_move_costs_the_planner_three_times_what_it_costs_greedy)
 {
     struct world w;
     struct lowered ours, theirs;
@@ -355,9 +344,8 @@ START_TEST(a_move_costs_the_planner_three_times_what_it_costs_greedy)
     ck_assert_double_eq_tol(ours.problem.jobs[0].move_w, 3 * theirs.problem.jobs[0].move_w, 1e-9);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(who_cannot_run_here_is_told_why)
+TEST(who_cannot_run_here_is_told_why)
 {
     struct world w;
     struct lowered l;
@@ -370,10 +358,9 @@ START_TEST(who_cannot_run_here_is_told_why)
     ck_assert(!l.problem.jobs[0].name && !l.problem.jobs[1].name && l.problem.jobs[2].name);
     world_release(&w);
 }
-END_TEST
 
 /* 0.8 of 4 steps/s beside somebody, whatever theta is by now; 100 W and a part of another. */
-START_TEST(frozen_jobs_have_the_speed_and_watts_they_have)
+TEST(frozen_jobs_have_the_speed_and_watts_they_have)
 {
     struct world w;
     struct lowered l;
@@ -391,9 +378,8 @@ START_TEST(frozen_jobs_have_the_speed_and_watts_they_have)
     ck_assert_double_eq(l.problem.gpus[0].held_w, 0);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(what_nobody_has_tried_is_hoped_for)
+TEST(what_nobody_has_tried_is_hoped_for)
 {
     struct world w;
     struct lowered l;
@@ -422,9 +408,8 @@ START_TEST(what_nobody_has_tried_is_hoped_for)
     ck_assert_double_eq_tol(low, (double)c->low * fit, 1e-4 * low);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(limits_are_offered_where_they_may_be_used)
+TEST(limits_are_offered_where_they_may_be_used)
 {
     struct world w;
     struct lowered l;
@@ -455,11 +440,10 @@ START_TEST(limits_are_offered_where_they_may_be_used)
     ck_assert_ptr_nonnull(l.problem.jobs[0].frozen);
     world_release(&w);
 }
-END_TEST
 
 /* ---- what may not be used ---- */
 
-START_TEST(types_that_must_not_be_told_apart_are_alike)
+TEST(types_that_must_not_be_told_apart_are_alike)
 {
     struct world w;
     struct lowered l;
@@ -482,9 +466,8 @@ START_TEST(types_that_must_not_be_told_apart_are_alike)
     ck_assert(p->speed[problem_cell(p, k80, a, b)] == 0);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(gpus_that_do_not_sleep_idle)
+TEST(gpus_that_do_not_sleep_idle)
 {
     struct world w;
     struct lowered l;
@@ -498,7 +481,6 @@ START_TEST(gpus_that_do_not_sleep_idle)
     ck_assert_double_eq(l.problem.types[type_at(&w, &l, "k80")].sleep_w, 30);
     world_release(&w);
 }
-END_TEST
 
 /* ---- limits ---- */
 
@@ -522,7 +504,7 @@ static void start_limited(struct world *w, float watts_sd, int limit_w)
                                     .limit_w = limit_w });
 }
 
-START_TEST(what_is_known_of_limits_is_in_it)
+TEST(what_is_known_of_limits_is_in_it)
 {
     struct world w;
     struct lowered l;
@@ -542,7 +524,6 @@ START_TEST(what_is_known_of_limits_is_in_it)
     ck_assert(!b->is_free);
     world_release(&w);
 }
-END_TEST
 
 static const struct {
     const char *name;
@@ -557,7 +538,7 @@ static const struct {
     { "and where it is broken already", 0.3F, 50, 1, 1 },
 };
 
-START_TEST(limits_that_must_not_be_are_lifted)
+EACH(limits_that_must_not_be_are_lifted, lifted)
 {
     struct world w;
     struct lowered l;
@@ -572,7 +553,6 @@ START_TEST(limits_that_must_not_be_are_lifted)
                   "%s: setting %d", lifted[_i].name, l.problem.jobs[0].present_limit);
     world_release(&w);
 }
-END_TEST
 
 /* ---- random worlds ---- */
 
@@ -610,13 +590,7 @@ static void random_job(struct rng *r, struct world *w, int i)
     s.is_exclusive = rng_below(r, 5) == 0;
     s.n_nodes = rng_below(r, 3) == 0;
     s.allowed_types = rng_below(r, 3) ? 0 : 1 + rng_below(r, 7);
-    if (rng_below(r, 3) == 0) {
-        s.kind = JOB_INFERENCE;
-        s.rate = exp(rng_between(r, -1, 2));
-        s.min_throughput = fmin(s.min_throughput, s.rate);
-        s.duration_s = 5000;
-    }
-    world_apply(w, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .time_s = w->now_s, .spec = &s });
+    draw_submission(r, w, &s, 3);
 }
 
 /* On any GPUs that still take somebody, lawful or not. */
@@ -641,18 +615,10 @@ static void random_start(struct rng *r, struct world *w, int job)
 
 static void random_world(struct rng *r, struct world *w)
 {
-    static const char *const kinds[] = { "v100", "k80", "a100" };
-    char line[100];
-
     world_init(w, "");
     random_cells(r, w);
     w->theta = 1 + (int)rng_below(r, 3);
-    for (int n = 0, n_nodes = 1 + (int)rng_below(r, 3); n < n_nodes; n++) {
-        size_t at = (size_t)snprintf(line, sizeof line, "node n%d", n);
-        for (int g = 1 + (int)rng_below(r, 4); g > 0; g--)
-            at += (size_t)snprintf(line + at, sizeof line - at, " %s", kinds[rng_below(r, 3)]);
-        world_add(w, line);
-    }
+    draw_nodes(r, w, 4);
     for (int i = 0, n = (int)rng_below(r, 10); i < n; i++) {
         random_job(r, w, i);
         if (rng_below(r, 2))
@@ -680,7 +646,7 @@ static void standing(struct world *w, const struct lowered *l, struct plan *x)
     }
 }
 
-START_TEST(what_stands_may_stay)
+TIMES(what_stands_may_stay, 4)
 {
     struct rng r;
     int n_frozen = 0, n_present = 0;
@@ -707,7 +673,6 @@ START_TEST(what_stands_may_stay)
     ck_assert_int_gt(n_frozen, 50);
     ck_assert_int_gt(n_present, 50);
 }
-END_TEST
 
 /* All combinations of up to theta of the jobs, on every type. */
 static void check_combination(const struct world *w, const struct lowered *l, int type,
@@ -752,7 +717,7 @@ static void check_combination(const struct world *w, const struct lowered *l, in
                       watts, y.watts);
 }
 
-START_TEST(combinations_are_what_the_judge_of_plans_says)
+TIMES(combinations_are_what_the_judge_of_plans_says, 4)
 {
     struct rng r;
 
@@ -774,37 +739,4 @@ START_TEST(combinations_are_what_the_judge_of_plans_says)
             }
         world_release(&w);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("lower");
-    TCase *t = tcase_create("lower");
-
-    tcase_add_loop_test(t, what_occurs_is_in_it, 0, sizeof sizes / sizeof *sizes);
-    tcase_add_test(t, gpus_are_the_snapshot_s_in_its_order);
-    tcase_add_test(t, what_the_engine_cannot_do_is_in_it);
-    tcase_add_test(t, who_is_bound_by_the_engine_stays);
-    tcase_add_test(t, what_does_not_fit_has_no_speed);
-    tcase_add_test(t, a_step_is_worth_its_joules_at_the_best_place);
-    tcase_add_loop_test(t, who_runs_may_move_or_not, 0, sizeof running / sizeof *running);
-    tcase_add_test(t, a_frozen_gpu_takes_nobody);
-    tcase_add_test(t, nobody_shares_what_nobody_may);
-    tcase_add_test(t, waking_is_paid_back_in_the_time_that_is_left);
-    tcase_add_test(t, weights_follow_priority_and_waiting);
-    tcase_add_test(t, a_move_is_dearer_the_less_is_left);
-    tcase_add_test(t, a_move_costs_the_planner_three_times_what_it_costs_greedy);
-    tcase_add_test(t, who_cannot_run_here_is_told_why);
-    tcase_add_test(t, frozen_jobs_have_the_speed_and_watts_they_have);
-    tcase_add_test(t, what_nobody_has_tried_is_hoped_for);
-    tcase_add_test(t, limits_are_offered_where_they_may_be_used);
-    tcase_add_test(t, types_that_must_not_be_told_apart_are_alike);
-    tcase_add_test(t, gpus_that_do_not_sleep_idle);
-    tcase_add_test(t, what_is_known_of_limits_is_in_it);
-    tcase_add_loop_test(t, limits_that_must_not_be_are_lifted, 0, sizeof lifted / sizeof *lifted);
-    tcase_add_loop_test(t, what_stands_may_stay, 0, 4);
-    tcase_add_loop_test(t, combinations_are_what_the_judge_of_plans_says, 0, 4);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

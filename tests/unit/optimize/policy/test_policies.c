@@ -8,8 +8,10 @@
 #include "base/rng.h"
 #include "estimate/prior/limits.h"
 #include "optimize/policy/gavel_inner.h"
+#include "unit/optimize/planned.h"
 #include "unit/suite.h"
 #include "unit/support.h"
+#include "unit/texts.h"
 
 /* By the step, 'w' costs 24 J on a v100 and 35 J on the k80, the price of GPU-seconds included;
  * 'frugal' costs 28 J and 12.5 J.
@@ -121,9 +123,7 @@ static const struct {
 #define WHOLE "type whole=v100 share_max=1\nspeed w whole 10\nwatts w whole 200\npairs 0.9\n"
 #define TWO "node n1 v100 v100 v100\nnode n2 v100 v100\nnode n3 v100\n"
 
-static const struct {
-    const char *name, *given, *want;
-} rules[] = {
+static const struct text_row rules[] = {
     { "a gang over two nodes has as many on each, on those with fewest to spare",
       TWO "job a w gpus=4 nodes=2\n", "a 0 1 3 4" },
     { "and where one node has them all too",
@@ -172,9 +172,7 @@ static const struct {
  */
 #define ASLEEP "node n1 v100\nnode n2 k80\nwake n1 60\n"
 
-static const struct {
-    const char *name, *given, *want;
-} wakings[] = {
+static const struct text_row wakings[] = {
     { "a short job does not wake a node", ASLEEP "job a w steps=240\n", "a 1" },
     { "a long one does", ASLEEP "job a w steps=100000\n", "a 0" },
     { "a short one does when it may not go elsewhere", ASLEEP "job a w steps=240 types=v100\n",
@@ -186,31 +184,7 @@ static const struct {
       "a 0" },
 };
 
-static void describe(const struct world *w, const struct plan *p, char *out, size_t size)
-{
-    size_t at = 0;
-
-    out[0] = '\0';
-    for (int j = 0; j < p->n_jobs; j++) {
-        const struct plan_job *pj = &p->jobs[j];
-        at += (size_t)snprintf(out + at, size - at, "%s%s", j ? ", " : "",
-                               w->snapshot.jobs[j].spec->name);
-        for (int i = 0; i < pj->n_gpus; i++)
-            at += (size_t)snprintf(out + at, size - at, " %d", pj->gpus[i]);
-        if (!pj->n_gpus)
-            at += (size_t)snprintf(out + at, size - at, " %s", wait_reason_name(pj->reason));
-    }
-}
-
-static void must_pass(struct world *w, const struct plan *p, const char *name)
-{
-    struct err e = { 0 };
-
-    if (plan_check(&w->arena, &w->asked.problem, p, &e) < 0)
-        ck_abort_msg("%s: %s", name, e.text);
-}
-
-START_TEST(a_choice)
+EACH(a_choice, cases)
 {
     struct world w;
     struct plan p;
@@ -227,7 +201,6 @@ START_TEST(a_choice)
     ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: %s", cases[_i].name, got);
     world_release(&w);
 }
-END_TEST
 
 static int by_number(const void *a, const void *b)
 {
@@ -247,53 +220,41 @@ static void sort_gpus(struct world *w, struct plan *p)
     }
 }
 
-START_TEST(all_policies_keep_to_it)
+static void check_row(const struct text_row *row, const char *policy)
+{
+    struct world w;
+    struct plan p;
+    char got[400];
+
+    world_init(&w, CLUSTER);
+    world_add(&w, row->given);
+    world_look(&w);
+    world_solve(&w, policy, &p);
+    must_pass(&w, &p, row->name);
+    sort_gpus(&w, &p);
+    describe(&w, &p, got, sizeof got);
+    ck_assert_msg(strcmp(got, row->want) == 0, "%s, %s: %s", policy, row->name, got);
+    world_release(&w);
+}
+
+EACH(all_policies_keep_to_it, rules)
 {
     static const char *const policies[] = { "fifo-first",   "fifo-fastest", "fifo-random",
                                             "fifo-promise", "pack",         "eaco",
                                             "gavel",        "greedy",       "gogh" };
 
-    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
-        struct world w;
-        struct plan p;
-        char got[400];
-
-        world_init(&w, CLUSTER);
-        world_add(&w, rules[_i].given);
-        world_look(&w);
-        world_solve(&w, policies[i], &p);
-        must_pass(&w, &p, rules[_i].name);
-        sort_gpus(&w, &p);
-        describe(&w, &p, got, sizeof got);
-        ck_assert_msg(strcmp(got, rules[_i].want) == 0, "%s, %s: %s", policies[i], rules[_i].name,
-                      got);
-        world_release(&w);
-    }
+    for (size_t i = 0; i < N_ROWS(policies); i++)
+        check_row(&rules[_i], policies[i]);
 }
-END_TEST
 
 /* Those that weigh joules. */
-START_TEST(waking_is_weighed)
+EACH(waking_is_weighed, wakings)
 {
     static const char *const policies[] = { "fifo-promise", "pack", "eaco", "greedy", "gogh" };
 
-    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
-        struct world w;
-        struct plan p;
-        char got[400];
-
-        world_init(&w, CLUSTER);
-        world_add(&w, wakings[_i].given);
-        world_look(&w);
-        world_solve(&w, policies[i], &p);
-        must_pass(&w, &p, wakings[_i].name);
-        describe(&w, &p, got, sizeof got);
-        ck_assert_msg(strcmp(got, wakings[_i].want) == 0, "%s, %s: %s", policies[i],
-                      wakings[_i].name, got);
-        world_release(&w);
-    }
+    for (size_t i = 0; i < N_ROWS(policies); i++)
+        check_row(&wakings[_i], policies[i]);
 }
-END_TEST
 
 /* ---- power limits ---- */
 
@@ -317,7 +278,7 @@ static double cost_at(const struct world *w, const struct plan_job *pj, int limi
     return (at.watts - t->sleep_w + w->options.price_w) / at.speed;
 }
 
-START_TEST(the_limit_is_the_cheapest_that_keeps_the_promise)
+TIMES(the_limit_is_the_cheapest_that_keeps_the_promise, N_BASELINES)
 {
     bool is_seen[2] = { false, false };
 
@@ -345,9 +306,8 @@ START_TEST(the_limit_is_the_cheapest_that_keeps_the_promise)
     }
     ck_assert(is_seen[0] && is_seen[1]);
 }
-END_TEST
 
-START_TEST(a_limit_that_breaks_a_promise_is_lifted_and_a_better_one_is_set)
+TEST(a_limit_that_breaks_a_promise_is_lifted_and_a_better_one_is_set)
 {
     for (int i = 0; i < N_BASELINES; i++) {
         struct world w;
@@ -376,7 +336,6 @@ START_TEST(a_limit_that_breaks_a_promise_is_lifted_and_a_better_one_is_set)
         world_release(&w);
     }
 }
-END_TEST
 
 /* ---- gavel's program ---- */
 
@@ -466,7 +425,7 @@ static double check_optimum(const struct gavel_program *p)
     return sum;
 }
 
-START_TEST(the_program_is_solved_to_its_optimum_and_no_whole_placement_does_more)
+TEST(the_program_is_solved_to_its_optimum_and_no_whole_placement_does_more)
 {
     struct rng r;
     int n_reached = 0;
@@ -490,20 +449,4 @@ START_TEST(the_program_is_solved_to_its_optimum_and_no_whole_placement_does_more
         arena_release(&a);
     }
     ck_assert_int_gt(n_reached, 100);    // most optima are whole
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("policies");
-    TCase *t = tcase_create("policies");
-
-    tcase_add_loop_test(t, a_choice, 0, sizeof cases / sizeof *cases);
-    tcase_add_loop_test(t, all_policies_keep_to_it, 0, sizeof rules / sizeof *rules);
-    tcase_add_loop_test(t, waking_is_weighed, 0, sizeof wakings / sizeof *wakings);
-    tcase_add_loop_test(t, the_limit_is_the_cheapest_that_keeps_the_promise, 0, N_BASELINES);
-    tcase_add_test(t, a_limit_that_breaks_a_promise_is_lifted_and_a_better_one_is_set);
-    tcase_add_test(t, the_program_is_solved_to_its_optimum_and_no_whole_placement_does_more);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -11,6 +11,8 @@
 #include "optimize/model/problem.h"
 #include "unit/optimize/brute.h"
 #include "unit/optimize/tiny.h"
+#include "unit/optimize/drawn.h"
+#include "unit/optimize/planned.h"
 #include "unit/suite.h"
 #include "unit/support.h"
 
@@ -104,22 +106,6 @@ static const struct {
       "a 3 4 5" },
 };
 
-static void describe(const struct world *w, const struct plan *p, char *out, size_t size)
-{
-    size_t at = 0;
-
-    out[0] = '\0';
-    for (int j = 0; j < p->n_jobs; j++) {
-        const struct plan_job *pj = &p->jobs[j];
-        at += (size_t)snprintf(out + at, size - at, "%s%s", j ? ", " : "",
-                               w->snapshot.jobs[j].spec->name);
-        for (int i = 0; i < pj->n_gpus; i++)
-            at += (size_t)snprintf(out + at, size - at, " %d", pj->gpus[i]);
-        if (!pj->n_gpus)
-            at += (size_t)snprintf(out + at, size - at, " %s", wait_reason_name(pj->reason));
-    }
-}
-
 /* Of GPUs 0 and 1, which are alike, the one that is named first is 0. */
 static void describe_alike(const struct world *w, const struct plan *p, char *out, size_t size)
 {
@@ -132,15 +118,7 @@ static void describe_alike(const struct world *w, const struct plan *p, char *ou
     }
 }
 
-static void must_pass(struct world *w, const struct plan *p, const char *name)
-{
-    struct err e = { 0 };
-
-    if (plan_check(&w->arena, &w->asked.problem, p, &e) < 0)
-        ck_abort_msg("%s: %s", name, e.text);
-}
-
-START_TEST(a_place_or_a_reason)
+EACH(a_place_or_a_reason, cases)
 {
     struct world w;
     struct plan p;
@@ -158,9 +136,8 @@ START_TEST(a_place_or_a_reason)
     ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: %s", cases[_i].name, got);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(a_running_job_moves_when_that_pays_and_not_before_it_has_settled)
+TEST(a_running_job_moves_when_that_pays_and_not_before_it_has_settled)
 {
     struct world w;
     struct plan p;
@@ -182,7 +159,6 @@ START_TEST(a_running_job_moves_when_that_pays_and_not_before_it_has_settled)
     ck_assert_int_eq(p.jobs[0].gpus[0], 2);
     world_release(&w);
 }
-END_TEST
 
 /* ---- limits that are there already ---- */
 
@@ -208,7 +184,7 @@ static const struct {
     { "and not under one that does not", 0.3, 250, true },
 };
 
-START_TEST(limits_are_lifted_as_far_as_the_cap_allows)
+EACH(limits_are_lifted_as_far_as_the_cap_allows, lifts)
 {
     struct world w;
     struct plan p;
@@ -229,11 +205,10 @@ START_TEST(limits_are_lifted_as_far_as_the_cap_allows)
                   p.jobs[0].limit_w);
     world_release(&w);
 }
-END_TEST
 
 /* ---- promises that are not kept for long ---- */
 
-START_TEST(a_long_server_goes_where_its_rate_is_held)
+TEST(a_long_server_goes_where_its_rate_is_held)
 {
     struct world w;
     struct plan p;
@@ -248,11 +223,10 @@ START_TEST(a_long_server_goes_where_its_rate_is_held)
     ck_assert(!p.jobs[0].is_short);
     world_release(&w);
 }
-END_TEST
 
 /* ---- names ---- */
 
-START_TEST(levers_are_found_by_name_and_take_one_thing_each)
+TEST(levers_are_found_by_name_and_take_one_thing_each)
 {
     struct solve_options all = solve_defaults;
 
@@ -270,10 +244,9 @@ START_TEST(levers_are_found_by_name_and_take_one_thing_each)
     }
     ck_assert_int_eq(lever_by_name("luck"), -1);
 }
-END_TEST
 
 /* Whoever started them there: on a type that is not allowed, and as a gang over two types. */
-START_TEST(who_runs_where_it_should_not_stops_nobodys_plan)
+TIMES(who_runs_where_it_should_not_stops_nobodys_plan, N_POLICIES)
 {
     struct world w;
     struct plan p;
@@ -286,9 +259,8 @@ START_TEST(who_runs_where_it_should_not_stops_nobodys_plan)
     ck_assert_int_gt(p.jobs[2].n_gpus, 0);
     world_release(&w);
 }
-END_TEST
 
-START_TEST(solvers_are_found_by_name)
+TEST(solvers_are_found_by_name)
 {
     struct solver s;
     struct err e = { 0 };
@@ -302,7 +274,6 @@ START_TEST(solvers_are_found_by_name)
     for (int i = 0; i < N_POLICIES; i++)
         ck_assert_ptr_nonnull(strstr(e.text, policies[i]));
 }
-END_TEST
 
 /* ---- random worlds ---- */
 
@@ -374,13 +345,7 @@ static void random_job(struct rng *r, struct world *w, int i)
         s.max_gpus = s.n_gpus;
     }
     s.allowed_types = rng_below(r, 3) ? 0 : 1 + rng_below(r, 7);
-    if (rng_below(r, 4) == 0) {
-        s.kind = JOB_INFERENCE;
-        s.rate = exp(rng_between(r, -1, 2));
-        s.min_throughput = fmin(s.min_throughput, s.rate);
-        s.duration_s = 5000;
-    }
-    world_apply(w, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .time_s = w->now_s, .spec = &s });
+    draw_submission(r, w, &s, 4);
 }
 
 /* Do what a plan says, so that the next snapshot has something running. */
@@ -415,20 +380,13 @@ static void random_rest(struct rng *r, struct world *w)
 
 static void random_world(struct rng *r, struct world *w)
 {
-    static const char *const kinds[] = { "v100", "k80", "a100" };
     struct plan p;
-    char line[100];
 
     world_init(w, "");
     random_catalog(r, w);
     random_bends(r, w);
     w->theta = 1 + (int)rng_below(r, 3);
-    for (int n = 0, n_nodes = 1 + (int)rng_below(r, 3); n < n_nodes; n++) {
-        size_t at = (size_t)snprintf(line, sizeof line, "node n%d", n);
-        for (int g = 1 + (int)rng_below(r, 3); g > 0; g--)
-            at += (size_t)snprintf(line + at, sizeof line - at, " %s", kinds[rng_below(r, 3)]);
-        world_add(w, line);
-    }
+    draw_nodes(r, w, 3);
     int n_before = (int)rng_below(r, 6), n_new = (int)rng_below(r, 6);
     for (int i = 0; i < n_before; i++)
         random_job(r, w, i);
@@ -543,7 +501,7 @@ static void check_reasons(const struct world *w, const struct plan *p)
     }
 }
 
-START_TEST(every_plan_passes_is_repeatable_and_fair)
+TIMES(every_plan_passes_is_repeatable_and_fair, suite_size(30, 200))
 {
     struct rng r;
 
@@ -572,7 +530,6 @@ START_TEST(every_plan_passes_is_repeatable_and_fair)
         world_release(&w);
     }
 }
-END_TEST
 
 /* ---- problems of their own ---- */
 
@@ -621,7 +578,7 @@ static void check_promises(const struct problem *p, const struct plan *now, cons
     }
 }
 
-START_TEST(every_answer_passes_and_breaks_no_promise)
+TIMES(every_answer_passes_and_breaks_no_promise, suite_size(20, 100))
 {
     for (uint64_t seed = 1 + 10 * (uint64_t)_i; seed <= 10 + 10 * (uint64_t)_i; seed++) {
         struct arena a;
@@ -646,10 +603,9 @@ START_TEST(every_answer_passes_and_breaks_no_promise)
         arena_release(&a);
     }
 }
-END_TEST
 
 /* Greedy decides job by job, so it need not be best. */
-START_TEST(greedy_is_never_better_than_all_possibilities_and_seldom_much_worse)
+TEST(greedy_is_never_better_than_all_possibilities_and_seldom_much_worse)
 {
     const int n_all = suite_size(100, 300);
     int n = 0, n_best = 0;
@@ -674,25 +630,4 @@ START_TEST(greedy_is_never_better_than_all_possibilities_and_seldom_much_worse)
     printf("greedy: the best in %d of %d\n", n_best, n);
     ck_assert_int_gt(3 * n, 2 * n_all);
     ck_assert_int_gt(n_best, n / 4);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("solvers");
-    TCase *t = tcase_create("solvers");
-
-    tcase_add_loop_test(t, a_place_or_a_reason, 0, sizeof cases / sizeof *cases);
-    tcase_add_test(t, a_running_job_moves_when_that_pays_and_not_before_it_has_settled);
-    tcase_add_loop_test(t, limits_are_lifted_as_far_as_the_cap_allows, 0,
-                        sizeof lifts / sizeof *lifts);
-    tcase_add_test(t, a_long_server_goes_where_its_rate_is_held);
-    tcase_add_test(t, levers_are_found_by_name_and_take_one_thing_each);
-    tcase_add_test(t, solvers_are_found_by_name);
-    tcase_add_loop_test(t, who_runs_where_it_should_not_stops_nobodys_plan, 0, N_POLICIES);
-    tcase_add_loop_test(t, every_plan_passes_is_repeatable_and_fair, 0, suite_size(30, 200));
-    tcase_add_loop_test(t, every_answer_passes_and_breaks_no_promise, 0, suite_size(20, 100));
-    tcase_add_test(t, greedy_is_never_better_than_all_possibilities_and_seldom_much_worse);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
