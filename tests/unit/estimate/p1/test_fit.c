@@ -5,6 +5,7 @@
 #include "estimate/p1/fit.h"
 #include "nn/weights.h"
 #include "unit/estimate/p1/lab.h"
+#include "unit/estimate/p1/spoil.h"
 
 /* Two families whose descriptors ask for the same: half of the device each. */
 static const char text[] = "type v100 memory=16\n"
@@ -56,7 +57,7 @@ static double shares_of(const struct lab *l, const struct fit *f, const struct f
 
 /* ---- nothing seen ---- */
 
-START_TEST(before_anything_was_seen_memory_decides)
+TEST(before_anything_was_seen_memory_decides)
 {
     struct lab l;
     double last = -1;
@@ -76,11 +77,10 @@ START_TEST(before_anything_was_seen_memory_decides)
     }
     world_release(&l.w);
 }
-END_TEST
 
 /* ---- what was seen ---- */
 
-START_TEST(a_family_whose_pairs_never_fit_takes_more)
+TEST(a_family_whose_pairs_never_fit_takes_more)
 {
     struct lab l;
 
@@ -93,7 +93,6 @@ START_TEST(a_family_whose_pairs_never_fit_takes_more)
     ck_assert_double_lt(fit_unfit(&l.after, 2 * share(&l, &l.after, a1)), 0.5);
     world_release(&l.w);
 }
-END_TEST
 
 /* Less likely what was seen, and less likely beforehand: what fit_learn makes the least of. The
  * sds are those of fit.c; what was learned from nothing is what was believed.
@@ -132,7 +131,7 @@ static void nudge(const struct lab *l, struct fit *f, int what, double by)
         f->factors[what - 3 - l->x.n_families].of_workload += by;
 }
 
-START_TEST(what_is_learned_is_the_most_likely)
+TEST(what_is_learned_is_the_most_likely)
 {
     struct lab l;
     const double h = 1e-4;
@@ -150,9 +149,8 @@ START_TEST(what_is_learned_is_the_most_likely)
     }
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(what_is_held_out_is_not_learned_from)
+TEST(what_is_held_out_is_not_learned_from)
 {
     struct lab l;
     struct fit f;
@@ -171,11 +169,10 @@ START_TEST(what_is_held_out_is_not_learned_from)
     ck_assert_double_eq(f.steepness, l.after.steepness);
     world_release(&l.w);
 }
-END_TEST
 
 /* ---- files ---- */
 
-START_TEST(what_is_saved_answers_the_same)
+TEST(what_is_saved_answers_the_same)
 {
     struct lab l;
     struct fit back;
@@ -192,13 +189,8 @@ START_TEST(what_is_saved_answers_the_same)
     ck_assert_double_eq(fit_unfit(&l.after, 0.9), fit_unfit(&back, 0.9));
     world_release(&l.w);
 }
-END_TEST
 
-static const struct {
-    const char *name, *array;
-    int at;
-    double value;
-} spoiled[] = {
+static const struct spoiled_row spoiled[] = {
     { "a curve that falls", "fit.curve", 0, -1 },
     { "a curve that is flat", "fit.curve", 0, 0 },
     { "a curve beyond all memories", "fit.curve", 1, 1e9 },
@@ -207,7 +199,7 @@ static const struct {
     { "a factor beyond all memories", "fit.factors", 0, 1e3 },
 };
 
-START_TEST(a_spoiled_fit_is_refused)
+EACH(a_spoiled_fit_is_refused, spoiled)
 {
     struct lab l;
     struct fit back;
@@ -217,30 +209,7 @@ START_TEST(a_spoiled_fit_is_refused)
     lab_init(&l);
     weights_init(&bag, &l.w.arena);
     fit_save(&l.after, &bag);
-    for (int i = 0; i < bag.n; i++)
-        if (strcmp(bag.arrays[i].name, spoiled[_i].array) == 0) {
-            size_t n = (size_t)bag.arrays[i].rows * (size_t)bag.arrays[i].cols;
-            double *copy = ARENA_ARRAY(&l.w.arena, double, n);
-            memcpy(copy, bag.arrays[i].data, n * sizeof *copy);
-            copy[spoiled[_i].at] = spoiled[_i].value;
-            bag.arrays[i].data = copy;
-        }
+    spoil(&l.w.arena, &bag, &spoiled[_i]);
     ck_assert_msg(fit_load(&l.w.arena, &bag, &back, &e) == -EINVAL, "%s", spoiled[_i].name);
     world_release(&l.w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("fit");
-    TCase *t = tcase_create("fit");
-
-    tcase_add_test(t, before_anything_was_seen_memory_decides);
-    tcase_add_test(t, a_family_whose_pairs_never_fit_takes_more);
-    tcase_add_test(t, what_is_learned_is_the_most_likely);
-    tcase_add_test(t, what_is_held_out_is_not_learned_from);
-    tcase_add_test(t, what_is_saved_answers_the_same);
-    tcase_add_loop_test(t, a_spoiled_fit_is_refused, 0, sizeof spoiled / sizeof *spoiled);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -8,6 +8,7 @@
 #include "estimate/p1/examples.h"
 #include "nn/weights.h"
 #include "unit/estimate/synthetic.h"
+#include "unit/estimate/p1/spoil.h"
 #include "unit/suite.h"
 
 static struct arena arena;
@@ -32,7 +33,9 @@ static void tear_down(void)
     arena_release(&arena);
 }
 
-START_TEST(it_remembers_what_is_shown_by_type)
+FIXTURE(set_up, tear_down)
+
+TEST(it_remembers_what_is_shown_by_type)
 {
     ck_assert_int_eq(memory.n, WORKLOADS * TYPES);
     ck_assert_int_eq(memory.n_types, TYPES);
@@ -48,9 +51,8 @@ START_TEST(it_remembers_what_is_shown_by_type)
     ck_assert_double_eq(memory_mean_s(&memory, examples_at(&examples, 3, 1)),
                         (double)memory.mean_s[1]);
 }
-END_TEST
 
-START_TEST(nothing_of_a_held_out_workload_or_type_is_remembered)
+TEST(nothing_of_a_held_out_workload_or_type_is_remembered)
 {
     is_held[2] = is_held_type[1] = true;
     memory_make(&arena, &examples, &view, &memory);
@@ -70,9 +72,8 @@ START_TEST(nothing_of_a_held_out_workload_or_type_is_remembered)
                   before.items[i].value[REMEMBERED_AS_NEIGHBOUR]);
     }
 }
-END_TEST
 
-START_TEST(the_nearest_are_others_best_first_and_no_kin_where_asked)
+TEST(the_nearest_are_others_best_first_and_no_kin_where_asked)
 {
     for (int no_kin = 0; no_kin < 2; no_kin++)
         for (int w = 0; w < WORKLOADS; w++) {
@@ -94,9 +95,8 @@ START_TEST(the_nearest_are_others_best_first_and_no_kin_where_asked)
                 ck_assert(memory.items[best[0].item].who.family == examples.who[w].family);
         }
 }
-END_TEST
 
-START_TEST(on_an_unknown_type_the_most_alike_one_speaks)
+TEST(on_an_unknown_type_the_most_alike_one_speaks)
 {
     struct features on = *examples_at(&examples, 4, 1);
     struct similar best[3];
@@ -111,9 +111,8 @@ START_TEST(on_an_unknown_type_the_most_alike_one_speaks)
         ck_assert_int_ge(best[i].item, memory.first[1]);
     ck_assert_double_eq_tol(memory_mean_s(&memory, &on), (double)memory.mean_s[1], 0.01);
 }
-END_TEST
 
-START_TEST(kin_is_known_only_from_others)
+TEST(kin_is_known_only_from_others)
 {
     ck_assert(memory_has_kin(&memory, &examples.who[0]));
     is_held[1] = is_held[2] = true;
@@ -123,9 +122,8 @@ START_TEST(kin_is_known_only_from_others)
     ck_assert(memory_knows(&memory, &examples.who[0]));
     ck_assert(!memory_knows(&memory, &examples.who[1]));
 }
-END_TEST
 
-START_TEST(an_empty_memory_answers)
+TEST(an_empty_memory_answers)
 {
     struct similar best[3];
 
@@ -139,9 +137,8 @@ START_TEST(an_empty_memory_answers)
                      0);
     ck_assert_double_eq(memory_mean_s(&memory, &examples.at[0]), MEMORY_S_UNKNOWN);
 }
-END_TEST
 
-START_TEST(it_travels_through_bytes_unchanged)
+TEST(it_travels_through_bytes_unchanged)
 {
     struct weights sent, got;
     struct memory back;
@@ -163,21 +160,17 @@ START_TEST(it_travels_through_bytes_unchanged)
     ck_assert_double_eq(back.scale, memory.scale);
     buf_release(&bytes);
 }
-END_TEST
 
 /* Arrays as they might come from elsewhere; each spoils one thing. */
-static const struct {
-    const char *name, *array;
-    double value;
-} spoiled[] = {
-    { "a digest that is no whole number is refused", "memory.who", 0.5 },
-    { "a type that begins in the middle is refused", "memory.first", 3 },
-    { "a scale of nothing is refused", "memory.scale", 0 },
-    { "a scale beyond all distances is refused", "memory.scale", 1e6 },
-    { "a feature beyond all logarithms is refused", "memory.features", 1e30 },
+static const struct spoiled_row spoiled[] = {
+    { "a digest that is no whole number is refused", "memory.who", 0, 0.5 },
+    { "a type that begins in the middle is refused", "memory.first", 0, 3 },
+    { "a scale of nothing is refused", "memory.scale", 0, 0 },
+    { "a scale beyond all distances is refused", "memory.scale", 0, 1e6 },
+    { "a feature beyond all logarithms is refused", "memory.features", 0, 1e30 },
 };
 
-START_TEST(a_spoiled_memory_is_refused)
+EACH(a_spoiled_memory_is_refused, spoiled)
 {
     struct weights w;
     struct memory back;
@@ -185,18 +178,9 @@ START_TEST(a_spoiled_memory_is_refused)
 
     weights_init(&w, &arena);
     memory_save(&memory, &w);
-    for (int i = 0; i < w.n; i++)
-        if (strcmp(w.arrays[i].name, spoiled[_i].array) == 0) {
-            double *copy = arena_alloc(&arena, (size_t)w.arrays[i].rows * (size_t)w.arrays[i].cols *
-                                                   sizeof *copy);
-            memcpy(copy, w.arrays[i].data,
-                   (size_t)w.arrays[i].rows * (size_t)w.arrays[i].cols * sizeof *copy);
-            copy[0] = spoiled[_i].value;
-            w.arrays[i].data = copy;
-        }
+    spoil(&arena, &w, &spoiled[_i]);
     ck_assert_msg(memory_load(&arena, &w, &back, &e) == -EINVAL, "%s", spoiled[_i].name);
 }
-END_TEST
 
 /* Rows without columns take no bytes in a file, and must take no room either. */
 static const struct {
@@ -209,7 +193,7 @@ static const struct {
     { "features of fewer workloads", "memory.features", 1, 1 },
 };
 
-START_TEST(a_misshapen_memory_is_refused)
+EACH(a_misshapen_memory_is_refused, misshapen)
 {
     struct weights w;
     struct memory back;
@@ -224,9 +208,8 @@ START_TEST(a_misshapen_memory_is_refused)
         }
     ck_assert_msg(memory_load(&arena, &w, &back, &e) == -EINVAL, "%s", misshapen[_i].name);
 }
-END_TEST
 
-START_TEST(a_value_that_nothing_measured_is_refused)
+TEST(a_value_that_nothing_measured_is_refused)
 {
     struct weights w;
     struct memory back;
@@ -236,26 +219,4 @@ START_TEST(a_value_that_nothing_measured_is_refused)
     weights_init(&w, &arena);
     memory_save(&memory, &w);
     ck_assert_int_eq(memory_load(&arena, &w, &back, &e), -EINVAL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("estimate/memory");
-    TCase *t = tcase_create("memory");
-
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, it_remembers_what_is_shown_by_type);
-    tcase_add_test(t, nothing_of_a_held_out_workload_or_type_is_remembered);
-    tcase_add_test(t, the_nearest_are_others_best_first_and_no_kin_where_asked);
-    tcase_add_test(t, on_an_unknown_type_the_most_alike_one_speaks);
-    tcase_add_test(t, kin_is_known_only_from_others);
-    tcase_add_test(t, an_empty_memory_answers);
-    tcase_add_test(t, it_travels_through_bytes_unchanged);
-    tcase_add_loop_test(t, a_spoiled_memory_is_refused, 0, (int)(sizeof spoiled / sizeof *spoiled));
-    tcase_add_loop_test(t, a_misshapen_memory_is_refused, 0,
-                        (int)(sizeof misshapen / sizeof *misshapen));
-    tcase_add_test(t, a_value_that_nothing_measured_is_refused);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

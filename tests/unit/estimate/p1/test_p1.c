@@ -7,6 +7,7 @@
 #include "estimate/prior/prior.h"
 #include "nn/weights.h"
 #include "unit/estimate/p1/lab.h"
+#include "unit/estimate/p1/spoil.h"
 
 enum { MOST = 64 };
 
@@ -115,7 +116,7 @@ static const struct {
     { "a type that was never measured", 0, 11, 2 },
 };
 
-START_TEST(whatever_was_measured_answers_make_sense)
+EACH(whatever_was_measured_answers_make_sense, worlds)
 {
     struct lab l;
 
@@ -128,9 +129,8 @@ START_TEST(whatever_was_measured_answers_make_sense)
     p1_destroy(p);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(with_nothing_to_learn_from_the_roofline_speaks)
+TEST(with_nothing_to_learn_from_the_roofline_speaks)
 {
     struct lab l;
 
@@ -150,9 +150,8 @@ START_TEST(with_nothing_to_learn_from_the_roofline_speaks)
     p1_destroy(p);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(one_measurement_does_not_make_it_sure)
+TEST(one_measurement_does_not_make_it_sure)
 {
     struct lab none, one;
 
@@ -170,7 +169,6 @@ START_TEST(one_measurement_does_not_make_it_sure)
     world_release(&none.w);
     world_release(&one.w);
 }
-END_TEST
 
 /* ---- it learns ---- */
 
@@ -216,7 +214,7 @@ static double beside_error(const struct lab *l, struct p1_context *s, enum p1_me
     return sum;
 }
 
-START_TEST(all_together_beat_the_mean_on_what_was_held_out)
+EACH(all_together_beat_the_mean_on_what_was_held_out, parts)
 {
     struct lab l;
 
@@ -235,9 +233,8 @@ START_TEST(all_together_beat_the_mean_on_what_was_held_out)
     p1_destroy(p);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(members_are_there_when_asked_for)
+TEST(members_are_there_when_asked_for)
 {
     struct lab l;
     float y;
@@ -260,7 +257,6 @@ START_TEST(members_are_there_when_asked_for)
     }
     world_release(&l.w);
 }
-END_TEST
 
 /* ---- it does not see what it must not ---- */
 
@@ -326,7 +322,7 @@ static void same_answers(const struct lab *l, const struct p1 *p, const struct p
     p1_context_destroy(t);
 }
 
-START_TEST(what_is_held_out_leaves_no_trace)
+EACH(what_is_held_out_leaves_no_trace, leaks)
 {
     struct lab l;
     struct buf before, after;
@@ -354,7 +350,6 @@ START_TEST(what_is_held_out_leaves_no_trace)
     p1_destroy(q);
     world_release(&l.w);
 }
-END_TEST
 
 /* Too little for networks, so that the processes speak alone. Workload 0 alone is 'more' faster
  * than one would think, and beside others as fast as ever.
@@ -375,7 +370,7 @@ static void few(struct lab *l, double more)
     examples_take(&l->w.arena, &l->w.catalog, 100, 1, &l->x);
 }
 
-START_TEST(its_own_measurements_are_in_no_belief_about_it_but_in_those_of_partners)
+TEST(its_own_measurements_are_in_no_belief_about_it_but_in_those_of_partners)
 {
     struct lab l, m;
     float a[MOST], b[MOST], sd[MOST];
@@ -410,10 +405,9 @@ START_TEST(its_own_measurements_are_in_no_belief_about_it_but_in_those_of_partne
     world_release(&l.w);
     world_release(&m.w);
 }
-END_TEST
 
 /* Workload 3 was measured, and nobody of its family but itself. */
-START_TEST(a_neighbour_that_was_measured_is_no_stranger)
+TEST(a_neighbour_that_was_measured_is_no_stranger)
 {
     struct lab l;
     float ln_r, sd;
@@ -439,9 +433,8 @@ START_TEST(a_neighbour_that_was_measured_is_no_stranger)
     p1_destroy(p);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(the_score_over_pairs_counts_both_roles)
+TEST(the_score_over_pairs_counts_both_roles)
 {
     struct lab l;
 
@@ -461,11 +454,10 @@ START_TEST(the_score_over_pairs_counts_both_roles)
     p1_destroy(p);
     world_release(&l.w);
 }
-END_TEST
 
 /* ---- it is the same again ---- */
 
-START_TEST(the_same_seed_gives_the_same_bytes_and_files_answer_the_same)
+TEST(the_same_seed_gives_the_same_bytes_and_files_answer_the_same)
 {
     struct lab l;
     struct buf one, two, three;
@@ -498,9 +490,8 @@ START_TEST(the_same_seed_gives_the_same_bytes_and_files_answer_the_same)
     p1_destroy(back);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(what_is_missing_from_a_file_is_refused)
+TEST(what_is_missing_from_a_file_is_refused)
 {
     struct lab l;
     struct weights bag, less;
@@ -525,13 +516,8 @@ START_TEST(what_is_missing_from_a_file_is_refused)
     p1_destroy(p);
     world_release(&l.w);
 }
-END_TEST
 
-static const struct {
-    const char *name, *array;
-    int at;
-    double value;
-} spoiled[] = {
+static const struct spoiled_row spoiled[] = {
     { "a favourite that is no network", "p1", 0, 7 },
     { "a thousand networks", "p1", 1, 1000 },
     { "a thousand types", "p1", 2, 1000 },
@@ -542,7 +528,7 @@ static const struct {
     { "a spread beyond all", "type0", 3, 1e9 },
 };
 
-START_TEST(numbers_that_no_model_has_are_refused)
+EACH(numbers_that_no_model_has_are_refused, spoiled)
 {
     struct lab l;
     struct weights bag;
@@ -553,22 +539,14 @@ START_TEST(numbers_that_no_model_has_are_refused)
     struct p1 *p = train(&l, &l.x, false);
     weights_init(&bag, &l.w.arena);
     ck_assert_int_eq(p1_save(p, &bag, &e), 0);
-    for (int i = 0; i < bag.n; i++)
-        if (strcmp(bag.arrays[i].name, spoiled[_i].array) == 0) {
-            size_t n = (size_t)bag.arrays[i].rows * (size_t)bag.arrays[i].cols;
-            double *copy = ARENA_ARRAY(&l.w.arena, double, n);
-            memcpy(copy, bag.arrays[i].data, n * sizeof *copy);
-            copy[spoiled[_i].at] = spoiled[_i].value;
-            bag.arrays[i].data = copy;
-        }
+    spoil(&l.w.arena, &bag, &spoiled[_i]);
     ck_assert_msg(p1_load(&bag, &back, &e) == -EINVAL, "%s", spoiled[_i].name);
     ck_assert_ptr_null(back);
     p1_destroy(p);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(types_without_pairs_save_none_and_answer_the_same)
+TEST(types_without_pairs_save_none_and_answer_the_same)
 {
     struct lab l;
     struct weights bag;
@@ -588,9 +566,8 @@ START_TEST(types_without_pairs_save_none_and_answer_the_same)
     p1_destroy(back);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(what_could_not_be_loaded_is_not_saved)
+TEST(what_could_not_be_loaded_is_not_saved)
 {
     struct lab l;
     struct weights bag;
@@ -604,9 +581,8 @@ START_TEST(what_could_not_be_loaded_is_not_saved)
     p1_destroy(p);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(a_scene_that_grows_says_the_same)
+TEST(a_scene_that_grows_says_the_same)
 {
     struct lab l;
     float r[2][MOST], sd[2][MOST];
@@ -636,9 +612,8 @@ START_TEST(a_scene_that_grows_says_the_same)
     p1_destroy(p);
     world_release(&l.w);
 }
-END_TEST
 
-START_TEST(no_average_leads_a_slowdown_astray)
+TEST(no_average_leads_a_slowdown_astray)
 {
     static const struct {
         float s, ln_r;
@@ -649,7 +624,6 @@ START_TEST(no_average_leads_a_slowdown_astray)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_double_eq_tol((double)p1_ln_r(cases[i].s), (double)cases[i].ln_r, 1e-5);
 }
-END_TEST
 
 /* ---- types ---- */
 
@@ -663,7 +637,7 @@ static const struct {
     { "twelve strange ones, none of which says much", 12, 5 },
 };
 
-START_TEST(all_known_types_together_speak_for_a_new_one)
+EACH(all_known_types_together_speak_for_a_new_one, strange)
 {
     struct trained_type types[12] = { 0 };
     struct p1 p = { .types = types, .n_types = strange[_i].n };
@@ -677,9 +651,8 @@ START_TEST(all_known_types_together_speak_for_a_new_one)
         sum += share[t];
     ck_assert_msg(fabs(sum - 1) < 1e-9, "%s: %g", strange[_i].name, sum);
 }
-END_TEST
 
-START_TEST(a_type_that_nobody_described_is_strange)
+TEST(a_type_that_nobody_described_is_strange)
 {
     struct lab l;
     struct features on[2];
@@ -695,36 +668,4 @@ START_TEST(a_type_that_nobody_described_is_strange)
     p1_context_destroy(s);
     p1_destroy(p);
     world_release(&l.w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("p1");
-    TCase *t = tcase_create("p1");
-
-    tcase_add_loop_test(t, whatever_was_measured_answers_make_sense, 0,
-                        sizeof worlds / sizeof *worlds);
-    tcase_add_test(t, with_nothing_to_learn_from_the_roofline_speaks);
-    tcase_add_test(t, one_measurement_does_not_make_it_sure);
-    tcase_add_loop_test(t, all_together_beat_the_mean_on_what_was_held_out, 0,
-                        sizeof parts / sizeof *parts);
-    tcase_add_test(t, members_are_there_when_asked_for);
-    tcase_add_loop_test(t, what_is_held_out_leaves_no_trace, 0, sizeof leaks / sizeof *leaks);
-    tcase_add_test(t, its_own_measurements_are_in_no_belief_about_it_but_in_those_of_partners);
-    tcase_add_test(t, the_same_seed_gives_the_same_bytes_and_files_answer_the_same);
-    tcase_add_test(t, what_is_missing_from_a_file_is_refused);
-    tcase_add_test(t, a_scene_that_grows_says_the_same);
-    tcase_add_test(t, no_average_leads_a_slowdown_astray);
-    tcase_add_loop_test(t, all_known_types_together_speak_for_a_new_one, 0,
-                        sizeof strange / sizeof *strange);
-    tcase_add_loop_test(t, numbers_that_no_model_has_are_refused, 0,
-                        sizeof spoiled / sizeof *spoiled);
-    tcase_add_test(t, types_without_pairs_save_none_and_answer_the_same);
-    tcase_add_test(t, what_could_not_be_loaded_is_not_saved);
-    tcase_add_test(t, a_neighbour_that_was_measured_is_no_stranger);
-    tcase_add_test(t, the_score_over_pairs_counts_both_roles);
-    tcase_add_test(t, a_type_that_nobody_described_is_strange);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
