@@ -92,7 +92,7 @@ static double prior_mean(const struct school *s, int w, int type, int beside, st
     return out->ln_speed;
 }
 
-START_TEST(a_measured_cell_is_believed_and_the_others_follow)
+TEST(a_measured_cell_is_believed_and_the_others_follow)
 {
     struct school s;
     struct prior p;
@@ -122,9 +122,8 @@ START_TEST(a_measured_cell_is_believed_and_the_others_follow)
     ck_assert_double_eq(believed(&s, 1, 0, 0), bystander);    // and other workloads stay
     school_close(&s);
 }
-END_TEST
 
-START_TEST(a_neighbour_s_effect_carries_over_to_other_gpus_and_neighbours)
+TEST(a_neighbour_s_effect_carries_over_to_other_gpus_and_neighbours)
 {
     struct school s;
     struct prior p;
@@ -143,9 +142,8 @@ START_TEST(a_neighbour_s_effect_carries_over_to_other_gpus_and_neighbours)
     ck_assert_double_eq_tol(believed(&s, 0, 0, -1), lonely, 0.02);    // known well already
     school_close(&s);
 }
-END_TEST
 
-START_TEST(certainty_grows_while_measurements_agree)
+TEST(certainty_grows_while_measurements_agree)
 {
     struct school s;
     struct rng r;
@@ -169,9 +167,8 @@ START_TEST(certainty_grows_while_measurements_agree)
     }
     school_close(&s);
 }
-END_TEST
 
-START_TEST(measurements_that_contradict_each_other_give_no_confident_mean)
+TEST(measurements_that_contradict_each_other_give_no_confident_mean)
 {
     struct school s;
 
@@ -185,9 +182,8 @@ START_TEST(measurements_that_contradict_each_other_give_no_confident_mean)
     ck_assert_double_gt(sd_of(&s, 0, 0, -1), 5 * sure);
     school_close(&s);
 }
-END_TEST
 
-START_TEST(an_interval_is_kept_on_both_sides_of_the_mean)
+TEST(an_interval_is_kept_on_both_sides_of_the_mean)
 {
     static const struct {
         double at;    // in standard deviations of a measurement
@@ -204,9 +200,8 @@ START_TEST(an_interval_is_kept_on_both_sides_of_the_mean)
         school_close(&s);
     }
 }
-END_TEST
 
-START_TEST(many_measurements_converge)
+TEST(many_measurements_converge)
 {
     struct school s;
     struct rng r;
@@ -227,7 +222,6 @@ START_TEST(many_measurements_converge)
     ck_assert_int_gt(s.r.n_covered, 150);
     school_close(&s);
 }
-END_TEST
 
 /* ---- against conditioning written out again ---- */
 
@@ -303,7 +297,7 @@ static void condition(const struct school *s, int w, const struct cell_at *targe
     *sd = sqrt(fmax(cov(target, target) - drop, 0));
 }
 
-START_TEST(settling_equals_dense_conditioning)
+TIMES(settling_equals_dense_conditioning, 4)
 {
     struct rng r;
 
@@ -331,9 +325,8 @@ START_TEST(settling_equals_dense_conditioning)
         school_close(&s);
     }
 }
-END_TEST
 
-START_TEST(a_newcomer_is_met_with_what_is_known)
+TEST(a_newcomer_is_met_with_what_is_known)
 {
     struct school s;
     struct prior p;
@@ -351,7 +344,6 @@ START_TEST(a_newcomer_is_met_with_what_is_known)
     ck_assert_int_eq(refine_settle(&s.r, NULL), 0);    // and only once
     school_close(&s);
 }
-END_TEST
 
 /* ---- with a model ---- */
 
@@ -367,6 +359,17 @@ static struct p1 *model_of(struct school *s, struct arena *a)
 
     examples_take(a, &s->w.catalog, EXAMPLES_PAIRS_MAX, 1, &x);
     ck_assert_msg(p1_train(&x, &v, &o, &p1, &e) == 0, "%s", e.text);
+    return p1;
+}
+
+/* From here on it is estimated by a model of what has been measured. */
+static struct p1 *use_model(struct school *s, struct arena *a)
+{
+    settle(s);
+    struct p1 *p1 = model_of(s, a);
+    estimate_use(&s->w.est, p1);
+    refine_use(&s->r, NULL);
+    estimate_refresh(&s->w.est);
     return p1;
 }
 
@@ -393,7 +396,7 @@ static void assert_refined(const struct school *s, struct arena *a, int n,
     }
 }
 
-START_TEST(with_a_model_its_beliefs_are_corrected)
+TEST(with_a_model_its_beliefs_are_corrected)
 {
     struct school s;
     struct arena a;
@@ -408,11 +411,7 @@ START_TEST(with_a_model_its_beliefs_are_corrected)
         struct measurement m = speed_of(0, seen[i].type, seen[i].neighbour, exp(seen[i].ln_speed));
         take(&s, &m);
     }
-    settle(&s);
-    struct p1 *p1 = model_of(&s, &a);
-    estimate_use(&s.w.est, p1);
-    refine_use(&s.r, NULL);
-    estimate_refresh(&s.w.est);
+    struct p1 *p1 = use_model(&s, &a);
     settle(&s);    // what was believed of measured workloads is made anew
     assert_refined(&s, &a, 2, seen);
     world_add(&s.w, "workload d params=1e7 flop_per_sample=1e9 batch=4\n");
@@ -423,12 +422,11 @@ START_TEST(with_a_model_its_beliefs_are_corrected)
     p1_destroy(p1);
     arena_release(&a);
 }
-END_TEST
 
 /* Workload c is new to the model. What it does to a says something of what it does to b, which
  * was measured alone only, and nothing of what a does to b.
  */
-START_TEST(what_a_newcomer_does_to_one_is_believed_of_others)
+TEST(what_a_newcomer_does_to_one_is_believed_of_others)
 {
     struct school s;
     struct arena a;
@@ -439,11 +437,7 @@ START_TEST(what_a_newcomer_does_to_one_is_believed_of_others)
     school_open(&s);
     take(&s, &alone[0]);
     take(&s, &alone[1]);
-    settle(&s);
-    struct p1 *p1 = model_of(&s, &a);
-    estimate_use(&s.w.est, p1);
-    refine_use(&s.r, NULL);
-    estimate_refresh(&s.w.est);
+    struct p1 *p1 = use_model(&s, &a);
     settle(&s);
     double b_beside_c = believed(&s, 1, 0, 2), b_beside_a = believed(&s, 1, 0, 0);
     double sd = sd_of(&s, 1, 0, 2), was = believed(&s, 1, 0, -1);
@@ -461,7 +455,6 @@ START_TEST(what_a_newcomer_does_to_one_is_believed_of_others)
     p1_destroy(p1);
     arena_release(&a);
 }
-END_TEST
 
 /* ---- what is believed live is what is believed after a restart ---- */
 
@@ -495,7 +488,7 @@ static void assert_as_loaded(const struct school *s, const struct p1 *p1, double
 }
 
 /* All of a type becomes faster or slower; nobody runs the last workload by then. */
-START_TEST(live_equals_loaded_after_a_drift)
+TIMES(live_equals_loaded_after_a_drift, 3)
 {
     static const double factors[] = { 1.15, 1.4, 0.7 };
     struct school s;
@@ -523,9 +516,8 @@ START_TEST(live_equals_loaded_after_a_drift)
     assert_as_loaded(&s, NULL, 0.012);
     school_close(&s);
 }
-END_TEST
 
-START_TEST(a_new_type_is_met_with_what_is_known)
+TEST(a_new_type_is_met_with_what_is_known)
 {
     struct school s;
     struct arena a;
@@ -537,11 +529,7 @@ START_TEST(a_new_type_is_met_with_what_is_known)
     school_open(&s);
     take(&s, &m[0]);
     take(&s, &m[1]);
-    settle(&s);
-    struct p1 *p1 = model_of(&s, &a);
-    estimate_use(&s.w.est, p1);
-    refine_use(&s.r, NULL);
-    estimate_refresh(&s.w.est);
+    struct p1 *p1 = use_model(&s, &a);
     take(&s, &beside);
     settle(&s);
     ck_assert_int_eq(catalog_add_type(&s.w.catalog, gpu_type_builtin("p100"), &type, NULL), 0);
@@ -552,12 +540,11 @@ START_TEST(a_new_type_is_met_with_what_is_known)
     p1_destroy(p1);
     arena_release(&a);
 }
-END_TEST
 
 /* What c, new to the model, does to a, then to b; d never meets it. */
 static const double effects[][2] = { { 0.2, 0.3 }, { 0.99, 0.2 }, { 0.99, 0.98 }, { 0.3, 0.9 } };
 
-START_TEST(what_a_newcomer_does_is_what_p2_says_of_partners_live_and_loaded)
+EACH(what_a_newcomer_does_is_what_p2_says_of_partners_live_and_loaded, effects)
 {
     struct school s;
     struct arena a;
@@ -572,11 +559,7 @@ START_TEST(what_a_newcomer_does_is_what_p2_says_of_partners_live_and_loaded)
                                    speed_of(3, 0, -1, 5) };
     for (int i = 0; i < 3; i++)
         take(&s, &alone[i]);
-    settle(&s);
-    struct p1 *p1 = model_of(&s, &a);
-    estimate_use(&s.w.est, p1);
-    refine_use(&s.r, NULL);
-    estimate_refresh(&s.w.est);
+    struct p1 *p1 = use_model(&s, &a);
     settle(&s);
     double was[3], lonely[3];
     for (int g = 0; g < 3; g++) {
@@ -612,9 +595,8 @@ START_TEST(what_a_newcomer_does_is_what_p2_says_of_partners_live_and_loaded)
     p1_destroy(p1);
     arena_release(&a);
 }
-END_TEST
 
-START_TEST(watts_are_corrected_on_all_types)
+TEST(watts_are_corrected_on_all_types)
 {
     struct school s;
     struct roofline on;
@@ -632,9 +614,8 @@ START_TEST(watts_are_corrected_on_all_types)
     ck_assert_double_eq_tol(s.w.est.alone_w[1], k80 * pow(1.2, 0.5 * trust), 1e-2);
     school_close(&s);
 }
-END_TEST
 
-START_TEST(gangs_and_misfits_correct_nothing)
+TEST(gangs_and_misfits_correct_nothing)
 {
     struct school s;
 
@@ -652,9 +633,8 @@ START_TEST(gangs_and_misfits_correct_nothing)
     ck_assert_int_eq(refine_take(&s.r, &m[0], NULL), -EINVAL);
     school_close(&s);
 }
-END_TEST
 
-START_TEST(what_a_limit_shows_counts_as_without_it)
+TEST(what_a_limit_shows_counts_as_without_it)
 {
     struct school s;
     struct cell_key key = { .n_gpus = 1, .neighbour = -1 };
@@ -674,7 +654,6 @@ START_TEST(what_a_limit_shows_counts_as_without_it)
     ck_assert_int_eq(s.r.n_measurements, 1);
     school_close(&s);
 }
-END_TEST
 
 /* A speed alone of 10 steps/s and 200 W without a limit, under one of 'limit_w' (0: none), for who
  * loses 'loss' times what the law says.
@@ -696,7 +675,7 @@ static double pace_at(const struct school *s, int limit_w)
     return estimate_limited(&s->w.est, 0, (int[]){ 0 }, NULL, 1, limit_w).speed;
 }
 
-START_TEST(what_limits_take_is_learned_from_speeds_under_two_of_them)
+TEST(what_limits_take_is_learned_from_speeds_under_two_of_them)
 {
     struct school s;
     const double law = 0.634;    // of 200 W at 105, cf. test_limits.c
@@ -721,9 +700,8 @@ START_TEST(what_limits_take_is_learned_from_speeds_under_two_of_them)
     ck_assert_double_eq_tol(s.w.est.bend[1 * s.w.est.n_types].loss, 1, 1e-6);    // another family
     school_close(&s);
 }
-END_TEST
 
-START_TEST(under_a_deep_limit_watts_say_nothing_about_other_ones)
+TEST(under_a_deep_limit_watts_say_nothing_about_other_ones)
 {
     struct school s;
     struct cell_key key = { .n_gpus = 1, .neighbour = -1 };
@@ -739,9 +717,8 @@ START_TEST(under_a_deep_limit_watts_say_nothing_about_other_ones)
     ck_assert_double_eq_tol(exp(seen->ln_speed), m.throughput / pace, 1e-6);
     school_close(&s);
 }
-END_TEST
 
-START_TEST(who_is_frozen_keeps_its_mind_and_counts_its_errors)
+TEST(who_is_frozen_keeps_its_mind_and_counts_its_errors)
 {
     struct school s;
 
@@ -755,9 +732,8 @@ START_TEST(who_is_frozen_keeps_its_mind_and_counts_its_errors)
     ck_assert_int_eq(s.r.n_measurements, 1);
     school_close(&s);
 }
-END_TEST
 
-START_TEST(a_type_that_nobody_described_spoils_no_other)
+TEST(a_type_that_nobody_described_spoils_no_other)
 {
     struct school s;
     struct gpu_type mystery = { .name = "mystery" };
@@ -779,9 +755,8 @@ START_TEST(a_type_that_nobody_described_spoils_no_other)
     ck_assert(isfinite(prior_mean(&s, 0, type, -1, &p)));
     school_close(&s);
 }
-END_TEST
 
-START_TEST(every_measured_cell_is_believed_however_many_there_are)
+TEST(every_measured_cell_is_believed_however_many_there_are)
 {
     struct school s;
     struct prior p;
@@ -812,9 +787,8 @@ START_TEST(every_measured_cell_is_believed_however_many_there_are)
                               (n % 2 ? 0.3 : -0.3));
     school_close(&s);
 }
-END_TEST
 
-START_TEST(with_a_store_a_measurement_is_on_disk)
+TEST(with_a_store_a_measurement_is_on_disk)
 {
     struct catalog c;
     struct estimator est;
@@ -842,37 +816,4 @@ START_TEST(with_a_store_a_measurement_is_on_disk)
     estimator_release(&est);
     catalog_release(&c);
     store_close(store);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("refine");
-    TCase *t = tcase_create("refine");
-
-    tcase_add_test(t, a_measured_cell_is_believed_and_the_others_follow);
-    tcase_add_test(t, a_neighbour_s_effect_carries_over_to_other_gpus_and_neighbours);
-    tcase_add_test(t, certainty_grows_while_measurements_agree);
-    tcase_add_test(t, measurements_that_contradict_each_other_give_no_confident_mean);
-    tcase_add_test(t, an_interval_is_kept_on_both_sides_of_the_mean);
-    tcase_add_test(t, many_measurements_converge);
-    tcase_add_loop_test(t, settling_equals_dense_conditioning, 0, 4);
-    tcase_add_test(t, a_newcomer_is_met_with_what_is_known);
-    tcase_add_test(t, with_a_model_its_beliefs_are_corrected);
-    tcase_add_test(t, what_a_newcomer_does_to_one_is_believed_of_others);
-    tcase_add_loop_test(t, live_equals_loaded_after_a_drift, 0, 3);
-    tcase_add_test(t, a_new_type_is_met_with_what_is_known);
-    tcase_add_loop_test(t, what_a_newcomer_does_is_what_p2_says_of_partners_live_and_loaded, 0,
-                        sizeof(effects) / sizeof(effects[0]));
-    tcase_add_test(t, watts_are_corrected_on_all_types);
-    tcase_add_test(t, gangs_and_misfits_correct_nothing);
-    tcase_add_test(t, what_a_limit_shows_counts_as_without_it);
-    tcase_add_test(t, what_limits_take_is_learned_from_speeds_under_two_of_them);
-    tcase_add_test(t, under_a_deep_limit_watts_say_nothing_about_other_ones);
-    tcase_add_test(t, who_is_frozen_keeps_its_mind_and_counts_its_errors);
-    tcase_add_test(t, a_type_that_nobody_described_spoils_no_other);
-    tcase_add_test(t, every_measured_cell_is_believed_however_many_there_are);
-    tcase_add_test(t, with_a_store_a_measurement_is_on_disk);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }
