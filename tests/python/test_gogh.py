@@ -169,7 +169,7 @@ class Inside(unittest.TestCase):
             with t._lock:  # as another thread would
                 child = os.fork()
                 if child == 0:
-                    signal.alarm(10)
+                    signal.alarm(300)
                     t.step()
                     os._exit(0)
             self.assertEqual(os.waitpid(child, 0)[1], 0)
@@ -177,7 +177,7 @@ class Inside(unittest.TestCase):
     def test_udp(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
             s.bind(("127.0.0.1", 0))
-            s.settimeout(10)
+            s.settimeout(300)
             with mock.patch.dict(os.environ, {"GOGH_REPORTS": "udp:127.0.0.1:%d" % s.getsockname()[1]}):
                 with gogh.track() as t:
                     t.step(3)

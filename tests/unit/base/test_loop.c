@@ -29,6 +29,8 @@ static void teardown(void)
     loop_destroy(l);
 }
 
+FIXTURE(setup, teardown)
+
 static void hear(const char *word)
 {
     size_t n = strlen(heard);
@@ -60,7 +62,7 @@ static void read_one(void *self, int fd, unsigned ready)
         loop_stop(l);
 }
 
-START_TEST(a_descriptor_is_served_while_it_is_ready)
+TEST(a_descriptor_is_served_while_it_is_ready)
 {
     int p[2];
 
@@ -77,7 +79,6 @@ START_TEST(a_descriptor_is_served_while_it_is_ready)
     close(p[0]);
     close(p[1]);
 }
-END_TEST
 
 static int others[2];
 
@@ -98,7 +99,7 @@ static void take_over(void *self, int fd, unsigned ready)
     loop_unwatch(l, fd);
 }
 
-START_TEST(news_of_a_descriptor_that_was_let_go_in_the_same_turn_are_not_told_to_its_successor)
+TEST(news_of_a_descriptor_that_was_let_go_in_the_same_turn_are_not_told_to_its_successor)
 {
     int a[2], b[2];
 
@@ -113,18 +114,16 @@ START_TEST(news_of_a_descriptor_that_was_let_go_in_the_same_turn_are_not_told_to
     ck_assert_int_eq(loop_turn(l, 0, &e), 0);
     ck_assert_str_eq(heard, "first ");
 }
-END_TEST
 
-START_TEST(a_bad_descriptor_is_refused_with_its_name)
+TEST(a_bad_descriptor_is_refused_with_its_name)
 {
     ck_assert_int_lt(loop_watch(l, 900, LOOP_READ, "nothing", read_one, NULL, &e), 0);
     ck_assert_ptr_nonnull(strstr(e.text, "nothing"));
 }
-END_TEST
 
 /* ---- timers ---- */
 
-START_TEST(timers_ring_in_the_order_they_are_due)
+TEST(timers_ring_in_the_order_they_are_due)
 {
     static const struct {
         const char *name;
@@ -148,9 +147,8 @@ START_TEST(timers_ring_in_the_order_they_are_due)
     ck_assert(isinf(t[1].due_s));
     loop_timer_clear(&t[4]);
 }
-END_TEST
 
-START_TEST(a_thousand_timers_set_and_cleared_at_random_stay_in_order)
+TEST(a_thousand_timers_set_and_cleared_at_random_stay_in_order)
 {
     enum { N = 1000 };
     static struct loop_timer t[N];
@@ -181,11 +179,10 @@ START_TEST(a_thousand_timers_set_and_cleared_at_random_stay_in_order)
         loop_timer_clear(&t[i]);
     ck_assert_int_eq(loop_turn(l, 0, &e), 0);
 }
-END_TEST
 
 /* ---- signals, posts, work ---- */
 
-START_TEST(signals_come_through_the_loop)
+TEST(signals_come_through_the_loop)
 {
     ck_assert_int_eq(loop_signal(l, SIGUSR1, hear_self, "usr1", &e), 0);
     ck_assert_int_eq(loop_signal(l, SIGTERM, stop, NULL, &e), 0);
@@ -194,7 +191,6 @@ START_TEST(signals_come_through_the_loop)
     ck_assert_int_eq(loop_run(l, &e), 0);
     ck_assert_str_eq(heard, "usr1 ");
 }
-END_TEST
 
 struct sum {
     pthread_t by;
@@ -219,7 +215,7 @@ static void added(void *self)
         loop_stop(l);
 }
 
-START_TEST(work_is_done_by_others_and_comes_back_here)
+TEST(work_is_done_by_others_and_comes_back_here)
 {
     struct sum sums[20];
     int left = 20;
@@ -232,9 +228,8 @@ START_TEST(work_is_done_by_others_and_comes_back_here)
     for (int i = 0; i < 20; i++)
         ck_assert_int_eq(sums[i].n, 2 * i);
 }
-END_TEST
 
-START_TEST(settling_waits_for_work_and_calls_what_it_brought)
+TEST(settling_waits_for_work_and_calls_what_it_brought)
 {
     struct sum s = { .n = 3, .left = &(int){ 2 } };
 
@@ -243,7 +238,6 @@ START_TEST(settling_waits_for_work_and_calls_what_it_brought)
     ck_assert_int_eq(s.n, 6);
     ck_assert_int_eq(*s.left, 1);
 }
-END_TEST
 
 static void wait_for_it(void *self)
 {
@@ -257,7 +251,7 @@ static void hear_end(void *self)
     hear("end");
 }
 
-START_TEST(work_that_hangs_is_not_waited_for_longer_than_told)
+TEST(work_that_hangs_is_not_waited_for_longer_than_told)
 {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -265,10 +259,9 @@ START_TEST(work_that_hangs_is_not_waited_for_longer_than_told)
     loop_work(l, "hang", wait_for_it, hear_end, &lock);
     ck_assert(!loop_settle(l, 0.01));
     pthread_mutex_unlock(&lock);
-    ck_assert(loop_settle(l, 60));
+    ck_assert(loop_settle(l, 300));
     ck_assert_str_eq(heard, "end ");
 }
-END_TEST
 
 static void *post_from_there(void *self)
 {
@@ -277,7 +270,7 @@ static void *post_from_there(void *self)
     return NULL;
 }
 
-START_TEST(another_thread_may_hand_in_a_call)
+TEST(another_thread_may_hand_in_a_call)
 {
     pthread_t t;
 
@@ -287,9 +280,8 @@ START_TEST(another_thread_may_hand_in_a_call)
     ck_assert_int_eq(loop_turn(l, 0, &e), 0);
     ck_assert_str_eq(heard, "there ");
 }
-END_TEST
 
-START_TEST(a_turn_ends_after_everything_that_was_ready)
+TEST(a_turn_ends_after_everything_that_was_ready)
 {
     int p[2];
 
@@ -303,7 +295,6 @@ START_TEST(a_turn_ends_after_everything_that_was_ready)
     close(p[0]);
     close(p[1]);
 }
-END_TEST
 
 static void dawdle(void *self)
 {
@@ -314,7 +305,7 @@ static void dawdle(void *self)
         ;
 }
 
-START_TEST(a_turn_that_holds_the_loop_too_long_is_counted)
+TEST(a_turn_that_holds_the_loop_too_long_is_counted)
 {
     ck_assert_int_eq(loop_turn(l, 0, &e), 0);
     const uint64_t before = loop_stats(l)->n_stalls;    // a busy machine may have held it
@@ -328,28 +319,4 @@ START_TEST(a_turn_that_holds_the_loop_too_long_is_counted)
     for (int i = 0; i < LOOP_BUCKETS; i++)
         n += s->buckets[i];
     ck_assert_uint_eq(n, 2);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("loop");
-    TCase *t = tcase_create("loop");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_descriptor_is_served_while_it_is_ready);
-    tcase_add_test(
-        t, news_of_a_descriptor_that_was_let_go_in_the_same_turn_are_not_told_to_its_successor);
-    tcase_add_test(t, a_bad_descriptor_is_refused_with_its_name);
-    tcase_add_test(t, timers_ring_in_the_order_they_are_due);
-    tcase_add_test(t, a_thousand_timers_set_and_cleared_at_random_stay_in_order);
-    tcase_add_test(t, signals_come_through_the_loop);
-    tcase_add_test(t, work_is_done_by_others_and_comes_back_here);
-    tcase_add_test(t, settling_waits_for_work_and_calls_what_it_brought);
-    tcase_add_test(t, work_that_hangs_is_not_waited_for_longer_than_told);
-    tcase_add_test(t, another_thread_may_hand_in_a_call);
-    tcase_add_test(t, a_turn_ends_after_everything_that_was_ready);
-    tcase_add_test(t, a_turn_that_holds_the_loop_too_long_is_counted);
-    suite_add_tcase(s, t);
-    return suite_run(s);
 }

@@ -46,12 +46,6 @@ static void setup(void)
     open_box(1);
 }
 
-/* More jobs and GPUs than are planned as a whole each time: prices are kept. */
-static void setup_large(void)
-{
-    open_box(300);
-}
-
 static void teardown(void)
 {
     service_close(&s);
@@ -59,6 +53,8 @@ static void teardown(void)
     ck_assert_int_eq(system(clean), 0);
     arena_release(&arena);
 }
+
+FIXTURE(setup, teardown)
 
 struct outcome {
     bool is_there;
@@ -158,7 +154,7 @@ static const struct {
     { "a child that hangs is ended", hang, 0.2, ETIMEDOUT, "within 0.2 s" },
 };
 
-START_TEST(work)
+EACH(work, cases)
 {
     struct outcome o = { 0 };
 
@@ -175,21 +171,19 @@ START_TEST(work)
     while (decider_n_busy(s.decider) > 0)
         ck_assert_int_eq(loop_turn(s.loop, 0.05, &e), 0);
 }
-END_TEST
 
-START_TEST(a_child_keeps_nothing_open_but_its_pipe)
+TEST(a_child_keeps_nothing_open_but_its_pipe)
 {
     struct outcome o = { 0 };
 
-    ck_assert_int_eq(decider_work(s.decider, 10, count_descriptors, worked, &o, &e), 0);
+    ck_assert_int_eq(decider_work(s.decider, 100, count_descriptors, worked, &o, &e), 0);
     wait_for(&o);
     ck_assert(json_is_integer(o.result));
     ck_assert_int_le(json_integer_value(o.result), 4);    // stdin, stdout, stderr, the pipe
     json_decref(o.result);
 }
-END_TEST
 
-START_TEST(too_many_questions_at_once_are_refused)
+TEST(too_many_questions_at_once_are_refused)
 {
     struct outcome o[16] = { { 0 } };
     int n = 0;
@@ -206,7 +200,6 @@ START_TEST(too_many_questions_at_once_are_refused)
         ck_assert_int_eq(o[i].code, ECANCELED);
     }
 }
-END_TEST
 
 /* ---- decisions ---- */
 
@@ -249,7 +242,7 @@ static void add_job(const char *name)
     ck_assert_msg(service_append(&s, &ev, &e) == 0, "%s", e.text);
 }
 
-START_TEST(a_plan_comes_back_as_a_value)
+TIMES(a_plan_comes_back_as_a_value, 3)
 {
     static const char *const policies[] = { NULL, "greedy", "fifo-fastest" };
     struct outcome o = { 0 };
@@ -263,9 +256,25 @@ START_TEST(a_plan_comes_back_as_a_value)
     ck_assert(!o.is_fallback);
     ck_assert_int_eq(s.base.ledger.state.n_running, 0);    // asking changes nothing
 }
-END_TEST
+
+TEST(a_policy_that_is_none_is_refused)
+{
+    struct outcome o = { 0 };
+
+    ck_assert_int_eq(decider_ask(s.decider, "luck", NULL, decided, &o, &e), -ENOENT);
+    ck_assert_ptr_nonnull(strstr(e.text, "luck"));
+    ck_assert_int_eq(decider_n_busy(s.decider), 0);
+}
 
 /* ---- prices ---- */
+
+/* More jobs and GPUs than are planned as a whole each time: prices are kept. */
+static void setup_large(void)
+{
+    open_box(300);
+}
+
+FIXTURE(setup_large, teardown)
 
 static void priced(void *self, struct decision *d, const struct err *failed)
 {
@@ -298,7 +307,7 @@ static uint64_t n_repricings(void)
 /* The first decision's child hands its prices over; when these are old a child of its own finds
  * others, and decisions, ours and the daemon's, go on meanwhile.
  */
-START_TEST(prices_are_found_anew_beside_decisions)
+TEST(prices_are_found_anew_beside_decisions)
 {
     decide();
     ck_assert(kept_is_empty(s.cycle.kept));    // there are no jobs yet
@@ -316,33 +325,4 @@ START_TEST(prices_are_found_anew_beside_decisions)
         ck_assert_int_eq(loop_turn(s.loop, 0.05, &e), 0);
     ck_assert_int_eq(n_repricings(), 1);
     ck_assert(!kept_count(s.cycle.kept, 0));    // they are new
-}
-END_TEST
-
-START_TEST(a_policy_that_is_none_is_refused)
-{
-    struct outcome o = { 0 };
-
-    ck_assert_int_eq(decider_ask(s.decider, "luck", NULL, decided, &o, &e), -ENOENT);
-    ck_assert_ptr_nonnull(strstr(e.text, "luck"));
-    ck_assert_int_eq(decider_n_busy(s.decider), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("decide");
-    TCase *t = tcase_create("decide"), *large = tcase_create("large");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, work, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_test(t, a_child_keeps_nothing_open_but_its_pipe);
-    tcase_add_test(t, too_many_questions_at_once_are_refused);
-    tcase_add_loop_test(t, a_plan_comes_back_as_a_value, 0, 3);
-    tcase_add_test(t, a_policy_that_is_none_is_refused);
-    suite_add_tcase(suite, t);
-    tcase_add_checked_fixture(large, setup_large, teardown);
-    tcase_add_test(large, prices_are_found_anew_beside_decisions);
-    suite_add_tcase(suite, large);
-    return suite_run(suite);
 }
