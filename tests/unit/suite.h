@@ -81,15 +81,4 @@ static inline double suite_cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Run a suite that was put together by hand; the exit status is the verdict. */
-static inline int suite_run(Suite *s)
-{
-    SRunner *r = srunner_create(s);
-
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
-
 #endif
