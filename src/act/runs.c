@@ -1,6 +1,5 @@
 #include "act/runs.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

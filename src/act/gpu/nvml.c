@@ -5,7 +5,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "act/gpu/devices.h"
@@ -30,6 +29,7 @@ struct nvml_memory {
 
 struct nvml {
     void *library;
+    bool has_begun;
     handle *devices;    // (n)
     int n;
     int (*init)(void);
@@ -119,8 +119,10 @@ static void nvml_close(void *self)
 {
     struct nvml *n = self;
 
-    n->shut_down();
-    dlclose(n->library);
+    if (n->has_begun)
+        n->shut_down();
+    if (n->library)
+        dlclose(n->library);
     free(n->devices);
     free(n);
 }
@@ -149,11 +151,16 @@ static int load(struct nvml *n, struct err *e)
                         &n->library, e);
 }
 
-static int find_devices(struct nvml *n, struct err *e)
+static int begin(struct nvml *n, struct err *e)
 {
     unsigned count = 0;
-    int code = n->count(&count);
+    int code = n->init();
 
+    if (code != NVML_OK)
+        return err_set(e, code == NVML_DRIVER_NOT_LOADED ? ENOENT : EIO, "NVML: cannot begin: %s",
+                       n->error_text(code));
+    n->has_begun = true;
+    code = n->count(&count);
     if (code != NVML_OK)
         return err_set(e, EIO, "NVML: cannot count the GPUs: %s", n->error_text(code));
     n->devices = heap_array(count, sizeof *n->devices);
@@ -170,19 +177,8 @@ int nvml_open(struct driver *out, struct err *e)
     struct nvml *n = heap_array(1, sizeof *n);
     int rc = load(n, e);
 
-    if (rc < 0) {
-        free(n);
-        return rc;
-    }
-    int code = n->init();
-    if (code != NVML_OK) {
-        rc = err_set(e, code == NVML_DRIVER_NOT_LOADED ? ENOENT : EIO, "NVML: cannot begin: %s",
-                     n->error_text(code));
-        dlclose(n->library);
-        free(n);
-        return rc;
-    }
-    rc = find_devices(n, e);
+    if (rc == 0)
+        rc = begin(n, e);
     if (rc < 0) {
         nvml_close(n);
         return rc;

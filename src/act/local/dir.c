@@ -1,7 +1,6 @@
 /* The run directory: one folder a run, found again after a restart, removed when there are many. */
 #include "act/local/inner.h"
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -60,7 +60,6 @@ struct run {
     char secret[33];
     uid_t uid;    // its owner
     int n_failures, retries;
-    int n_relimits;    // orders for another limit, not carried out yet
     double timeout_s, grace_s;
     struct keeper *keeper;    // NULL: not known, or gone
     bool is_spawning;         // a worker is to start its keeper: nothing of it is there yet
@@ -128,7 +127,6 @@ struct local {
     bool *cannot_limit;    // (n_slots) for good
     int n_slots;
     struct limit_work *limits;    // a queue; the first one is with a worker
-    int n_relimits;               // of them that were ordered
     double limit_due_s;           // on the stopwatch: when the driver is taken to hang
 
     bool uses_mps, has_mps;
@@ -187,6 +185,7 @@ void limit_ask(struct local *l, struct run *r, const struct gpu_set *at, bool is
 void limit_forget(struct local *l, const struct gpu_set *at);
 void limit_note(struct local *l, const struct gpu_set *at);    // of a run that was adopted
 int limit_check(const struct local *l, const struct gpu_set *at, struct err *e);
+int limit_n_awaited(const struct local *l, int job);    // orders for another one; -1: of all jobs
 void limit_sweep(struct local *l);
 void limit_release(struct local *l);
 void mps_start(struct local *l);

@@ -5,11 +5,9 @@
  * killed. Knows nothing of the daemon, which may come and go meanwhile, but two signals:
  * SIGTERM asks for a checkpoint and an end, SIGUSR2 (or SIGINT) for an end.
  */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <math.h>
 #include <poll.h>
 #include <pwd.h>
@@ -94,18 +92,14 @@ static void fail(struct keeper_state *k, const char *what, const char *name, int
 
 static int write_end(const struct keeper_state *k)
 {
+    static const char *const words[] = {
+        [WHY_STOPPED] = "stopped", [WHY_TIMEOUT] = "timeout", [WHY_SERVED] = "served"
+    };
+
     if (k->has_failed)
         return status_append(k->status, "ended %.3f failed %s", k->ended_s, k->failure);
-    switch (k->why) {
-    case WHY_STOPPED:
-        return status_append(k->status, "ended %.3f stopped", k->ended_s);
-    case WHY_TIMEOUT:
-        return status_append(k->status, "ended %.3f timeout", k->ended_s);
-    case WHY_SERVED:
-        return status_append(k->status, "ended %.3f served", k->ended_s);
-    case WHY_SELF:
-        break;
-    }
+    if (k->why != WHY_SELF)
+        return status_append(k->status, "ended %.3f %s", k->ended_s, words[k->why]);
     if (WIFSIGNALED(k->code))
         return status_append(k->status, "ended %.3f signal %d", k->ended_s, WTERMSIG(k->code));
     return status_append(k->status, "ended %.3f exit %d", k->ended_s, WEXITSTATUS(k->code));

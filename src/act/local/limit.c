@@ -20,7 +20,7 @@ struct limit_work {
     const struct devices *devices;
     int job, number;    // -1: for nobody, a GPU that is free again
     bool is_relimit;    // an order of its own
-    bool is_counted;    // in n_relimits
+    bool is_awaited;    // likewise, and the driver is not taken to hang
     int n_slots, watts;
     int *slots;
     int rc;
@@ -63,17 +63,6 @@ static void on_refused(struct local *l, const struct limit_work *w, struct run *
         notice_push(l, r, NOTICE_STARTED, 0, NULL);
 }
 
-/* An order for another limit is under way, or is not any more. */
-static void count(struct local *l, struct limit_work *w, struct run *r, int n)
-{
-    if (!w->is_relimit || w->is_counted == (n > 0))
-        return;
-    w->is_counted = n > 0;
-    l->n_relimits += n;
-    if (r)
-        r->n_relimits = r->n_relimits + n > 0 ? r->n_relimits + n : 0;
-}
-
 static void on_set(void *self)
 {
     struct limit_work *w = self;
@@ -87,7 +76,6 @@ static void on_set(void *self)
     l->limits = w->next;
     l->limit_due_s = (double)INFINITY;
     r = w->job < 0 ? NULL : run_find(l, w->job);
-    count(l, w, r, -1);
     if (r && (r->number != w->number || r->phase == RUN_ENDED))
         r = NULL;
     if (w->rc < 0) {
@@ -149,7 +137,7 @@ void limit_ask(struct local *l, struct run *r, const struct gpu_set *at, bool is
     w->job = r->job;
     w->number = r->number;
     w->watts = at->limit_w;
-    w->is_relimit = is_relimit;
+    w->is_relimit = w->is_awaited = is_relimit;
     for (int i = 0; i < at->n_gpus; i++) {
         const int slot = slot_to_set(l, at->gpus[i], at->limit_w);
 
@@ -160,8 +148,16 @@ void limit_ask(struct local *l, struct run *r, const struct gpu_set *at, bool is
         work_free(w);
         return;
     }
-    count(l, w, r, 1);
     enqueue(l, w);
+}
+
+int limit_n_awaited(const struct local *l, int job)
+{
+    int n = 0;
+
+    for (const struct limit_work *w = l->limits; w; w = w->next)
+        n += w->is_awaited && (job < 0 || w->job == job);
+    return n;
 }
 
 static bool is_used(const struct local *l, int gpu)
@@ -215,11 +211,11 @@ int limit_check(const struct local *l, const struct gpu_set *at, struct err *e)
 /* A driver that hangs holds up no decisions, and gets no more to do. */
 void limit_sweep(struct local *l)
 {
-    if (l->limit_due_s > clock_stopwatch_s() || l->n_relimits == 0)
+    if (l->limit_due_s > clock_stopwatch_s() || limit_n_awaited(l, -1) == 0)
         return;
     log_warn("the driver does not answer to a power limit; none are set any more");
     for (struct limit_work *w = l->limits; w; w = w->next)
-        count(l, w, w->job < 0 ? NULL : run_find(l, w->job), -1);
+        w->is_awaited = false;
     for (int i = 0; i < l->n_slots; i++)
         l->cannot_limit[i] = true;
 }

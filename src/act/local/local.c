@@ -1,6 +1,5 @@
 #include "act/local/local.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -15,11 +14,8 @@
 #include "act/local/inner.h"
 #include "act/local/order.h"
 #include "act/local/proc.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/grow.h"
-#include "base/log.h"
-#include "catalog/catalog.h"
 #include "catalog/cluster/engine.h"
 #include "catalog/cluster/state.h"
 
@@ -152,10 +148,11 @@ static bool is_unheard_of(const struct local *l, const struct run *r)
 
 static bool job_is_busy(void *self, int job)
 {
-    const struct run *r = run_find(self, job);
+    const struct local *l = self;
+    const struct run *r = run_find(l, job);
 
     return r && (r->phase == RUN_PENDING || r->phase == RUN_WANTED || r->phase == RUN_LEAVING ||
-                 r->n_relimits > 0 || is_unheard_of(self, r));
+                 limit_n_awaited(l, job) > 0 || is_unheard_of(l, r));
 }
 
 static void mark_busy(struct local *l, const struct gpu_set *at)
@@ -249,7 +246,7 @@ static bool rules(void *self, struct arena *a, const int *jobs, int n_jobs,
 int local_n_under_way(const struct local *l)
 {
     return l->n_phase[RUN_PENDING] + l->n_phase[RUN_WANTED] + l->n_phase[RUN_LEAVING] +
-           l->n_relimits;
+           limit_n_awaited(l, -1);
 }
 
 /* ---- notices ---- */

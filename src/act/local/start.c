@@ -3,16 +3,11 @@
  */
 #include "act/local/inner.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "act/local/proc.h"
-#include "base/clock.h"
 #include "base/grow.h"
 #include "base/log.h"
 #include "catalog/cluster/state.h"
