@@ -1,6 +1,5 @@
 #include "act/driver/call.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>

@@ -5,7 +5,6 @@
  * waits in poll(2) only: while a command runs or hangs, requests are read, and the end of the
  * socket, which ends the driver and the command, is noticed.
  */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -99,7 +98,7 @@ static void note_reach(struct slurm_driver *d, bool is_reached, const char *why,
 
     if (!is_reached) {
         snprintf(d->why, sizeof d->why, "%s", why);
-        owners_forget(&d->owners);
+        d->owners.is_known = false;
     }
     is_new =
         is_reached ? breaker_succeeded(&d->breaker, now_s) : breaker_failed(&d->breaker, now_s);
@@ -466,7 +465,6 @@ int main(int argc, char **argv)
             (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     d.news_s = clock_stopwatch_s() + NEWS_S;
     breaker_init(&d.breaker);
-    owners_init(&d.owners);
     d.setup.owners = &d.owners;
     buf_init(&d.in, WAITING_MAX + WIRE_LINE_MAX + 131072);
     buf_init(&d.out, ANSWER_MAX);

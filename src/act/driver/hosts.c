@@ -106,18 +106,13 @@ static int expand_item(struct host_names *x, const char *head, struct slice rest
                           (struct slice){ close + 1, (size_t)(rest.at + rest.len - close) - 1 }, e);
 }
 
-/* The item at 'at' ends at a comma outside of brackets. */
-static size_t item_len(const char *at)
+size_t hosts_item_len(const char *list, char open, char close)
 {
     bool is_inside = false;
     size_t n = 0;
 
-    for (; at[n] && (at[n] != ',' || is_inside); n++) {
-        if (at[n] == '[')
-            is_inside = true;
-        else if (at[n] == ']')
-            is_inside = false;
-    }
+    for (; list[n] && (list[n] != ',' || is_inside); n++)
+        is_inside = list[n] == open || (is_inside && list[n] != close);
     return n;
 }
 
@@ -129,7 +124,7 @@ int hosts_expand(struct arena *a, const char *list, const char **out, struct err
     *out = "";
     buf_init(&x.text, TEXT_MAX);
     while (*list && rc == 0) {
-        const size_t n = item_len(list);
+        const size_t n = hosts_item_len(list, '[', ']');
 
         rc = expand_item(&x, "", (struct slice){ list, n }, e);
         list += n;
@@ -178,16 +173,12 @@ static bool follows(const struct split *before, const struct split *s)
 
 static void put_run(struct buf *b, const struct split *first, const struct split *last)
 {
-    const char *comma = b->len ? "," : "";
-
-    if (first->width == 0)
-        (void)buf_printf(b, "%s%.*s", comma, (int)first->head.len, first->head.at);
-    else if (first->number == last->number)
-        (void)buf_printf(b, "%s%.*s%0*ld", comma, (int)first->head.len, first->head.at,
-                         first->width, first->number);
-    else
-        (void)buf_printf(b, "%s%.*s[%0*ld-%0*ld]", comma, (int)first->head.len, first->head.at,
-                         first->width, first->number, last->width, last->number);
+    (void)buf_printf(b, "%s%.*s", b->len ? "," : "", (int)first->head.len, first->head.at);
+    if (first->number != last->number)
+        (void)buf_printf(b, "[%0*ld-%0*ld]", first->width, first->number, last->width,
+                         last->number);
+    else if (first->width > 0)
+        (void)buf_printf(b, "%0*ld", first->width, first->number);
 }
 
 const char *hosts_compress(struct arena *a, const char *names)

@@ -6,6 +6,7 @@
 #define ACT_DRIVER_HOSTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct arena;
 struct err;
@@ -22,6 +23,9 @@ int hosts_expand(struct arena *a, const char *list, const char **out, struct err
 
 /* The same names in brackets where neighbours differ in a last number only; order is kept. */
 const char *hosts_compress(struct arena *a, const char *names);
+
+/* How long the first item of a list is: up to a comma that is not between 'open' and 'close'. */
+size_t hosts_item_len(const char *list, char open, char close);
 
 /* True for a list of plain names, as they are in slurm.conf: letters, digits, '.', '_', '-'. */
 bool hosts_are_plain(const char *names);

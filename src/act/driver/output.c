@@ -221,10 +221,12 @@ static const char *gres_of(struct arena *a, const char *tres)
     return *text ? text : NULL;
 }
 
-static bool has_gpus(const char *gres)
+bool output_has_gpus(const char *gres)
 {
     for (struct slice s; gres && slice_next(&gres, ',', &s);) {
-        const struct slice name = { s.at, strcspn(s.at, ":=,") };
+        const bool has_prefix = strncmp(s.at, "gres:", 5) == 0 || strncmp(s.at, "gres/", 5) == 0;
+        const char *from = s.at + (has_prefix ? 5 : 0);
+        const struct slice name = { from, strcspn(from, ":=,") };
 
         if (slice_is(name, "gpu") || slice_is(name, "mps") || slice_is(name, "shard"))
             return true;
@@ -237,7 +239,7 @@ static const char *gres_asked(struct arena *a, const char *const *f, int *way)
 {
     for (*way = JOB_PER_NODE; *way <= JOB_PER_TASK; ++*way) {
         const char *gres = gres_of(a, f[*way]);
-        if (has_gpus(gres))
+        if (output_has_gpus(gres))
             return gres;
     }
     return NULL;
@@ -453,7 +455,7 @@ static void put_job(struct arena *a, struct buf *out, uint64_t seq, const char *
 static void put_other(struct arena *a, struct buf *out, uint64_t seq, const char *const *f,
                       const struct job_lists *x)
 {
-    if (!holds_nodes(f[JOB_STATE]) || !x->nodes || !*x->nodes || !has_gpus(x->gres))
+    if (!holds_nodes(f[JOB_STATE]) || !x->nodes || !*x->nodes || !output_has_gpus(x->gres))
         return;
     wire_begin(out, seq, "other");
     put_id(a, out, f);
@@ -600,23 +602,18 @@ void output_owners(char *text, size_t len, const char *mark, struct owners *owne
 
 /* ---- nodes ---- */
 
-enum node_field {
-    NODE_NAME,
-    NODE_STATE,
-    NODE_GRES,
-    NODE_CPUS,
-    NODE_MEMORY,
-    NODE_FEATURES,
-    NODE_LIMIT,
-    NODE_REASON,
-    NODE_FIELDS,
-};
+/* Ours, and sinfo's. */
+// clang-format off
+#define NODE_LIST(X) \
+    X(NAME, "NodeList") X(STATE, "StateComplete") X(GRES, "Gres") X(CPUS, "CPUs") \
+    X(MEMORY, "Memory") X(FEATURES, "Features") X(LIMIT, "Time") X(REASON, "Reason")
+// clang-format on
 
-static const char *const node_names[NODE_FIELDS] = {
-    [NODE_NAME] = "NodeList", [NODE_STATE] = "StateComplete", [NODE_GRES] = "Gres",
-    [NODE_CPUS] = "CPUs",     [NODE_MEMORY] = "Memory",       [NODE_FEATURES] = "Features",
-    [NODE_LIMIT] = "Time",    [NODE_REASON] = "Reason",
-};
+#define AS_NODE_ENUM(name, word) NODE_##name,
+
+enum node_field { NODE_LIST(AS_NODE_ENUM) NODE_FIELDS };
+
+static const char *const node_names[NODE_FIELDS] = { NODE_LIST(AS_WORD) };
 
 const char *output_nodes_format(struct arena *a, const char *mark)
 {

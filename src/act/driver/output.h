@@ -46,6 +46,9 @@ struct output_bad {
 struct output_bad output_jobs(struct arena *a, char *text, size_t len, const char *mark,
                               const struct wire_message *m, struct owners *owners, struct buf *out);
 
+/* Is a GPU, or a part of one, among these gres ("gpu:1", "gres:shard:v100:1")? NULL has none. */
+bool output_has_gpus(const char *gres);
+
 /* Only whose job is which: the format, and what squeue printed. */
 const char *output_owners_format(struct arena *a, const char *mark);
 void output_owners(char *text, size_t len, const char *mark, struct owners *owners);

@@ -102,10 +102,8 @@ static void put_node_devices(struct buf *out, uint64_t seq, const char *id, stru
                              const char *gres)
 {
     while (*gres) {
-        size_t n = 0;
+        const size_t n = hosts_item_len(gres, '(', ')');
 
-        for (bool is_inside = false; gres[n] && (gres[n] != ',' || is_inside); n++)
-            is_inside = gres[n] == '(' || (is_inside && gres[n] != ')');
         if (n > 0)
             put_device(out, seq, id, node, (struct slice){ gres, n });
         gres += n + (gres[n] == ',');
@@ -201,13 +199,12 @@ static const char *config_value(struct arena *a, const char *text, const char *k
 {
     const size_t len = strlen(key);
 
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        const char *at;
+    for (struct slice line; slice_next(&text, '\n', &line);) {
+        const char *at = line.at;
 
-        line += *line == '\n';
-        if (strncasecmp(line, key, len) != 0)
+        if (strncasecmp(at, key, len) != 0)
             continue;
-        at = line + len + strspn(line + len, " ");
+        at += len + strspn(at + len, " ");
         if (*at != '=')
             continue;
         at += 1 + strspn(at + 1, " ");
@@ -271,12 +268,11 @@ static bool has_partition(const char *text, const char *name)
     static const char key[] = "PartitionName=";
     const size_t len = strlen(name);
 
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, key, sizeof key - 1) != 0)
+    for (struct slice line; slice_next(&text, '\n', &line);) {
+        if (strncmp(line.at, key, sizeof key - 1) != 0)
             continue;
-        line += sizeof key - 1;
-        if (strncmp(line, name, len) == 0 && strchr(" \n", line[len]))
+        line.at += sizeof key - 1;
+        if (strncmp(line.at, name, len) == 0 && strchr(" \n", line.at[len]))
             return true;
     }
     return false;

@@ -7,11 +7,6 @@
 #include "base/grow.h"
 #include "base/text/text.h"
 
-void owners_init(struct owners *o)
-{
-    *o = (struct owners){ 0 };
-}
-
 void owners_release(struct owners *o)
 {
     free(o->list);
@@ -29,11 +24,6 @@ void owners_add(struct owners *o, const struct owner *one)
 {
     GROW(o->list, o->n, o->cap);
     o->list[o->n++] = *one;
-}
-
-void owners_forget(struct owners *o)
-{
-    o->is_known = false;
 }
 
 bool owners_are_fresh(const struct owners *o, double now_s)

@@ -19,6 +19,7 @@ struct owner {
     long uid;
 };
 
+/* Nothing is known while all is zero; 'is_known' may be taken back. */
 struct owners {
     struct owner *list;    // (n) in the order of the listing
     int n, cap;
@@ -26,13 +27,11 @@ struct owners {
     double asked_s;    // when the listing was asked for
 };
 
-void owners_init(struct owners *o);
 void owners_release(struct owners *o);
 
 /* A new listing, asked for at 'asked_s', and a job of it. */
 void owners_begin(struct owners *o, double asked_s);
 void owners_add(struct owners *o, const struct owner *one);
-void owners_forget(struct owners *o);
 
 bool owners_are_fresh(const struct owners *o, double now_s);
 

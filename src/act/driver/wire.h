@@ -7,7 +7,6 @@
 #ifndef ACT_DRIVER_WIRE_H
 #define ACT_DRIVER_WIRE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

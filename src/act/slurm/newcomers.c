@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "act/driver/output.h"
 #include "act/slurm/slurm.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/text/text.h"
 #include "catalog/cluster/state.h"
 
 /* A node, as it was seen last. A drain may be Slurm's or have been asked of GOGH; who undoes one
@@ -260,27 +260,12 @@ static const struct seen_job *find_taken(const struct newcomers *w, const struct
     return b && b->id == j->id && b->task == j->task && b->submit_s == j->submit_s ? b : NULL;
 }
 
-/* A list of gres that has a GPU in it, or a part of one. */
-static bool has_gpu(const char *gres)
-{
-    for (struct slice item; slice_next(&gres, ',', &item);) {
-        const bool has_prefix =
-            strncmp(item.at, "gres:", 5) == 0 || strncmp(item.at, "gres/", 5) == 0;
-        const char *from = item.at + (has_prefix ? 5 : 0);
-        const struct slice name = { from, strcspn(from, ":=,") };
-
-        if (slice_is(name, "gpu") || slice_is(name, "shard") || slice_is(name, "mps"))
-            return true;
-    }
-    return false;
-}
-
 /* One that came by sbatch, and that nobody has refused or given a token. */
 static bool is_for_us(const struct slurm_job *j, const struct slurm_note *note)
 {
     if (strncmp(j->admin, SLURM_REFUSED, strlen(SLURM_REFUSED) - 1) == 0)
         return false;
-    return note->token[0] == '\0' && (note->is_new || has_gpu(j->gres));
+    return note->token[0] == '\0' && (note->is_new || output_has_gpus(j->gres));
 }
 
 /* A token that this store has not given out: another one has, or this one before a backup. */

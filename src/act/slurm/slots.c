@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "act/driver/hosts.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/text/text.h"
@@ -26,17 +27,6 @@ struct line {
 };
 
 /* ---- reading ---- */
-
-/* Where an item ends: at a comma that is not inside "(S:0,1)". */
-static size_t item_length(const char *at)
-{
-    size_t len = 0;
-    int depth = 0;
-
-    for (; at[len] && (at[len] != ',' || depth > 0); len++)
-        depth += (at[len] == '(') - (at[len] == ')');
-    return len;
-}
 
 static struct slice part(struct slice *rest)
 {
@@ -85,7 +75,7 @@ static int line_read(const char *at, struct line *out, struct err *e)
     if (strcmp(at, "(null)") == 0 || strcmp(at, "N/A") == 0)
         return 0;
     while (*at) {
-        const size_t len = item_length(at);
+        const size_t len = hosts_item_len(at, '(', ')');    // "(S:0,1)"
         int rc;
 
         if (out->n == ITEMS_MAX)

@@ -44,7 +44,7 @@ static void open_scene(struct scene *s, const char *line)
 {
     *s = (struct scene){ .now_s = 100 };
     s->setup = (struct task_setup){ .read_limit_s = 5, .change_limit_s = 10, .owners = &s->owners };
-    owners_init(&s->owners);
+    s->owners = (struct owners){ 0 };
     buf_init(&s->out, 1 << 20);
     begin(s, line);
 }
