@@ -7,7 +7,6 @@
 #include <signal.h>
 
 #include "base/log.h"
-#include "catalog/cluster/state.h"
 
 #define SHUT_S 60.0      // GPUs of a node that does not wake are left alone
 #define NOTE_S 10.0      // jobs get a note of their own when they wait for that long
@@ -94,11 +93,8 @@ static bool must_wait(const struct slurm *x, const struct managed *m)
 {
     for (int i = 0; i < x->n_active; i++) {
         const struct managed *o = x->active[i];
-        const bool is_going = managed_is_leaving(o) ||
-                              (o->state == MANAGED_RUNNING && o->last.state == SLURM_ENDING) ||
-                              (o->state == MANAGED_HELD && !isnan(o->doubt_s) && o->pin_gres);
 
-        if (o == m || !is_going)
+        if (o == m || !managed_is_going(o))
             continue;
         for (int g = 0; g < m->next.n_gpus; g++)
             if (gpu_set_has(&o->at, m->next.gpus[g]) &&

@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/log.h"
-#include "catalog/cluster/state.h"
 
 #define AGAIN_S 3.0         // what came to nothing is asked again
 #define REFUSED_S 10.0      // what Slurm said no to
@@ -338,18 +337,17 @@ void ask_pin(struct slurm *x, struct managed *m)
         return;
     arena_reset(&x->scratch);
     gres = place_gres(x, m, &m->next, &e);
-    if (gres && place_needs_new(x, m, gres) && !managed_is_users(x, m)) {
+    if (gres && place_needs_new(x, m, gres)) {    // not a user's
         log_info("job %s: Slurm's job %s cannot ask for %s any more; submitted anew",
                  managed_name(x, m), m->number, gres);
         managed_replace(x, m);
         return;
     }
-    if (!gres || place_check(x, m, &m->next, &e) < 0) {
+    if (!gres) {
         managed_pause(x, m, e.text);
         managed_give_up(x, m, e.text);
         return;
     }
-    gres = place_gres(x, m, &m->next, &e);    // the check has used the same memory
     out = link_begin(x->link, "pin");
     wire_put(out, "id", m->number);
     wire_put_long(out, "uid", (long)m->uid);

@@ -237,6 +237,7 @@ void managed_forget_run(struct managed *m);    // of its Slurm job nothing count
 void managed_replace(struct slurm *x, struct managed *m);    // another is to take its job's place
 void keep_text(char **to, const char *text);    // a copy instead of the old one; "" is NULL
 bool managed_is_under_way(const struct managed *m);
+bool managed_is_going(const struct managed *m);    // it is about to leave 'at', or may be there yet
 bool managed_is_fresh(const struct slurm *x,
                       const struct managed *m);    // the view knows all we asked
 const char *managed_name(const struct slurm *x, const struct managed *m);
@@ -279,12 +280,12 @@ void ask_release(struct slurm *x);
 int submit_check(struct slurm *x, const struct managed *m, struct err *e);
 void submit_put(struct slurm *x, const struct managed *m, struct buf *b);    // one that was checked
 void submit_learn(struct slurm *x, struct managed *m);
+const char *slurm_secret(struct slurm *x, int job);    // borrowed until the next call; NULL: none
 
 /* place.c: places, and what Slurm calls them. */
-int place_check(struct slurm *x, const struct managed *m, const struct gpu_set *s, struct err *e);
 const char *place_nodes(struct slurm *x, const struct gpu_set *s, int *n_nodes);    // "a,b"
 const char *place_gres(struct slurm *x, const struct managed *m, const struct gpu_set *s,
-                       struct err *e);
+                       struct err *e);    // what a pin asks for; NULL: it cannot be had there
 bool place_needs_new(struct slurm *x, const struct managed *m,
                      const char *gres);    // its Slurm job cannot ask for that any more
 bool place_is_bound(struct slurm *x, const struct managed *m);    // to its device, likewise
@@ -314,11 +315,8 @@ bool nodes_are_settling(struct slurm *x);                         // nothing is 
 void nodes_shut(struct slurm *x, const struct gpu_set *s, double for_s);
 void nodes_wake(struct slurm *x);
 void nodes_sleep(struct slurm *x);
-bool nodes_is_ours(struct slurm *x, const struct managed *m, const struct slurm_job *j);
+bool nodes_has_stranger(struct slurm *x, int i);    // job i of the view has nodes, not by our order
 void nodes_release(struct slurm *x);
-
-/* secret.c: the secret that a job's reports carry, borrowed until the next call; NULL: none. */
-const char *slurm_secret(struct slurm *x, int job);
 
 /* rules.c: what Slurm would not do. */
 bool slurm_rules(void *self, struct arena *a, const int *jobs, int n_jobs,

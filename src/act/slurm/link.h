@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 struct buf;
-struct err;
 struct link;
 struct loop;
 struct wire_message;

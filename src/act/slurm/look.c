@@ -7,7 +7,6 @@
 
 #include "act/driver/wire.h"
 #include "act/slurm/newcomers.h"
-#include "base/text/buf.h"
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/log.h"

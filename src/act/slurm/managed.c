@@ -1,7 +1,6 @@
 /* The jobs that are managed: who they are, and what may be said of each. */
 #include "act/slurm/inner.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +76,13 @@ bool managed_has_served(const struct slurm *x, const struct managed *m)
 bool managed_is_under_way(const struct managed *m)
 {
     return m->next.n_gpus > 0 || m->state == MANAGED_PINNED || managed_is_leaving(m);
+}
+
+bool managed_is_going(const struct managed *m)
+{
+    return managed_is_leaving(m) ||
+           (m->state == MANAGED_RUNNING && m->last.state == SLURM_ENDING) ||
+           (m->state == MANAGED_HELD && !isnan(m->doubt_s) && m->pin_gres);
 }
 
 bool managed_is_fresh(const struct slurm *x, const struct managed *m)

@@ -3,13 +3,11 @@
  */
 #include "act/slurm/inner.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
 #include "base/log.h"
-#include "base/text/text.h"
 #include "catalog/cluster/state.h"
 
 #define STRAY_S 3.0    // between two requests to cancel what was submitted twice

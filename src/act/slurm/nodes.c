@@ -3,11 +3,9 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "base/grow.h"
-#include "base/log.h"
 #include "base/text/text.h"
 #include "catalog/cluster/state.h"
 
@@ -106,31 +104,30 @@ static void mark_foreign(struct slurm *x, const char *nodes, const char *gres)
     }
 }
 
-bool nodes_is_ours(struct slurm *x, const struct managed *m, const struct slurm_job *j)
+bool nodes_has_stranger(struct slurm *x, int i)
 {
-    return m && m->now == j &&
-           (m->state == MANAGED_PINNED || m->state == MANAGED_RUNNING || managed_is_leaving(m)) &&
-           place_is_on(x, &m->at, j->nodes);
+    const struct slurm_job *j = &x->view.jobs[i];
+    const struct managed *m = x->managed_of ? x->managed_of[i] : NULL;
+    const bool is_ours =
+        m && m->now == j &&
+        (m->state == MANAGED_PINNED || m->state == MANAGED_RUNNING || managed_is_leaving(m)) &&
+        place_is_on(x, &m->at, j->nodes);
+
+    return j->state != SLURM_PENDING && !slurm_has_ended(j->state) && !is_ours;
 }
 
 static void mark_jobs(struct slurm *x)
 {
-    for (int i = 0; i < x->view.n_jobs; i++) {
-        const struct slurm_job *j = &x->view.jobs[i];
-
-        if (j->state != SLURM_PENDING && !slurm_has_ended(j->state) &&
-            !nodes_is_ours(x, x->managed_of ? x->managed_of[i] : NULL, j))
-            mark_foreign(x, j->nodes, j->gres);
-    }
+    for (int i = 0; i < x->view.n_jobs; i++)
+        if (nodes_has_stranger(x, i))
+            mark_foreign(x, x->view.jobs[i].nodes, x->view.jobs[i].gres);
     for (int i = 0; i < x->view.n_others; i++)
         mark_foreign(x, x->view.others[i].nodes, x->view.others[i].gres);
 }
 
 static void mark_managed(struct slurm *x, const struct managed *m)
 {
-    if (managed_is_leaving(m) || m->state == MANAGED_PINNED ||
-        (m->state == MANAGED_RUNNING && m->last.state == SLURM_ENDING) ||
-        (m->state == MANAGED_HELD && !isnan(m->doubt_s) && m->pin_gres))
+    if (managed_is_going(m) || m->state == MANAGED_PINNED)
         mark(x, &m->at);
     if (m->next.n_gpus > 0)
         mark(x, &m->next);

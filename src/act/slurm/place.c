@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "act/driver/wire.h"
@@ -220,8 +219,8 @@ static bool is_typed(const char *gres)
     return false;
 }
 
-const char *place_gres(struct slurm *x, const struct managed *m, const struct gpu_set *s,
-                       struct err *e)
+static const char *common_gres(struct slurm *x, const struct managed *m, const struct gpu_set *s,
+                               struct err *e)
 {
     const char *first = NULL;
 
@@ -277,19 +276,18 @@ bool place_is_bound(struct slurm *x, const struct managed *m)
     return false;
 }
 
-int place_check(struct slurm *x, const struct managed *m, const struct gpu_set *s, struct err *e)
+const char *place_gres(struct slurm *x, const struct managed *m, const struct gpu_set *s,
+                       struct err *e)
 {
-    const char *gres;
+    const char *gres = common_gres(x, m, s, e);
 
-    arena_reset(&x->scratch);
-    gres = place_gres(x, m, s, e);
-    if (!gres)
-        return -ENODEV;
-    if (managed_is_users(x, m) && place_needs_new(x, m, gres))
-        return err_set(e, ENODEV,
-                       "Slurm %s does not let a job that asked for %s ask for %s; it needs 23.02.6",
-                       x->version, gres_of(m), gres);
-    return 0;
+    if (gres && managed_is_users(x, m) && place_needs_new(x, m, gres)) {
+        err_fill(e, ENODEV,
+                 "Slurm %s does not let a job that asked for %s ask for %s; it needs 23.02.6",
+                 x->version, gres_of(m), gres);
+        return NULL;
+    }
+    return gres;
 }
 
 /* Could it be on all of these, with that gres? One without types says nothing. */

@@ -64,13 +64,9 @@ static const struct engine_node *find_nodes(const struct rule_source *r)
     }
     for (int i = 0; i < v->n_others; i++)
         give(r, v->others[i].nodes, v->others[i].cpus, v->others[i].mem_mib, nodes);
-    for (int i = 0; i < v->n_jobs; i++) {
-        const struct slurm_job *j = &v->jobs[i];
-
-        if (j->state != SLURM_PENDING && !slurm_has_ended(j->state) &&
-            !nodes_is_ours(r->x, r->x->managed_of ? r->x->managed_of[i] : NULL, j))
-            give(r, j->nodes, j->cpus, j->mem_mib, nodes);
-    }
+    for (int i = 0; i < v->n_jobs; i++)
+        if (nodes_has_stranger(r->x, i))
+            give(r, v->jobs[i].nodes, v->jobs[i].cpus, v->jobs[i].mem_mib, nodes);
     return nodes;
 }
 

@@ -3,12 +3,9 @@
  */
 #include "act/slurm/inner.h"
 
-#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "base/log.h"
 #include "catalog/cluster/state.h"
 

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/grow.h"
-#include "base/log.h"
 #include "catalog/cluster/state.h"
 
 #define SILENCE_S 60.0         // a driver that owes an answer and says nothing hangs
@@ -81,9 +80,9 @@ static int check_shunned(struct slurm *x, struct managed *m, const struct gpu_se
 static int check_gpus(struct slurm *x, struct managed *m, const struct gpu_set *next, struct err *e)
 {
     struct err own = { 0 };
-    int rc = place_check(x, m, next, &own);
 
-    if (rc == 0)
+    arena_reset(&x->scratch);
+    if (place_gres(x, m, next, &own))
         return check_shunned(x, m, next, e);
     if (m->state == MANAGED_HELD)
         managed_pause(x, m, own.text);

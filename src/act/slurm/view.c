@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 
 #include "act/driver/wire.h"
@@ -251,8 +250,6 @@ static void take_pair(struct arena *a, struct slice key, struct slice value, str
         copy_token(value, out);
     else if (slice_is(key, "at"))
         out->at = arena_strndup(a, value.at, value.len);
-    else if (slice_is(key, "limit"))
-        take_number(value, &out->limit_w);
     else if (slice_is(key, "gres"))
         out->gres = arena_strndup(a, value.at, value.len);
     else if (slice_is(key, "nodes"))

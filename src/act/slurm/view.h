@@ -107,13 +107,12 @@ struct slurm_note {
     bool is_new;                    // left by the gate, and not taken in yet
     char token[SLURM_TOKEN_MAX];    // "": none
     const char *at;                 // "node/slot,node/slot"; "": none
-    int limit_w;
-    const char *gres;    // what the user asked for, as the gate kept it; "": nothing
-    int n_nodes;         // 0: not said
-    bool is_held;        // the user asked for a hold
-    char secret[33];     // "": none
-    int n_failures;      // runs that ended badly before the last pin
-    int asked_run;       // the run that was asked to save and exit by itself; -1: none
+    const char *gres;               // what the user asked for, as the gate kept it; "": nothing
+    int n_nodes;                    // 0: not said
+    bool is_held;                   // the user asked for a hold
+    char secret[33];                // "": none
+    int n_failures;                 // runs that ended badly before the last pin
+    int asked_run;                  // the run that was asked to save and exit by itself; -1: none
 };
 
 /* 'comment' and 'admin' of a job; texts in 'a'. What is not of the form is as if absent. */
