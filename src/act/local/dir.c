@@ -236,15 +236,15 @@ static bool remove_untaken(const struct local *l, const struct old_dir *x, int d
 
 static bool is_known(const struct local *l, const struct order *o)
 {
-    return o->job < l->state->n_jobs &&
-           fabs(l->state->jobs[o->job]->spec.submit_s - o->submit_s) < 1e-3;
+    return o->job < l->setup.state->n_jobs &&
+           fabs(l->setup.state->jobs[o->job]->spec.submit_s - o->submit_s) < 1e-3;
 }
 
 static bool is_left(const struct local *l, int job)
 {
     const struct run *r = run_find(l, job);
 
-    return job >= l->state->n_jobs || (job_is_over(l, job) && (!r || r->phase == RUN_ENDED));
+    return job >= l->setup.state->n_jobs || (job_is_over(l, job) && (!r || r->phase == RUN_ENDED));
 }
 
 static struct run *remember(struct local *l, const struct order *o)
@@ -285,7 +285,7 @@ static bool is_old(const struct job *j, const struct status *st, bool was_told)
 static void adopt(struct local *l, const struct order *o, const struct status *st, bool was_told)
 {
     struct run *r = remember(l, o);
-    const struct job *j = l->state->jobs[r->job];
+    const struct job *j = l->setup.state->jobs[r->job];
 
     r->is_told = j->state == JOB_RUNNING;
     r->due_s = clock_stopwatch_s() + COMING_S;
@@ -394,7 +394,7 @@ void dir_take_back(struct local *l, struct run *r)
 
 static bool is_here(const struct local *l, const struct job *j)
 {
-    return j->n_held > 0 && l->state->gpus[j->gpus[0]].node == l->node;
+    return j->n_held > 0 && l->setup.state->gpus[j->gpus[0]].node == l->setup.node;
 }
 
 /* The state has it running, and there is no trace of it, nor of anything that is yet to be heard.
@@ -404,12 +404,12 @@ void dir_miss_lost(struct local *l)
 {
     if (notices_first(&l->notices) || l->n_ends > 0)
         return;
-    for (int i = 0; i < l->state->n_running; i++) {
-        const struct job *j = l->state->jobs[l->state->running[i]];
+    for (int i = 0; i < l->setup.state->n_running; i++) {
+        const struct job *j = l->setup.state->jobs[l->setup.state->running[i]];
         struct run *r = is_here(l, j) ? run_get(l, j->id) : NULL;
 
         if (r && r->phase == RUN_ENDED)
-            notice_push(l, r, NOTICE_STOPPED, clock_now_s(l->clock), "its run is gone");
+            notice_push(l, r, NOTICE_STOPPED, clock_now_s(l->setup.clock), "its run is gone");
     }
 }
 
@@ -493,6 +493,7 @@ int dir_listen(struct local *l, struct err *e)
     if (dir >= 0)
         close(dir);
     if (rc == 0)
-        rc = loop_watch(l->loop, l->notice_fd, LOOP_READ, "keepers' notices", on_notice, l, e);
+        rc =
+            loop_watch(l->setup.loop, l->notice_fd, LOOP_READ, "keepers' notices", on_notice, l, e);
     return rc;
 }

@@ -17,11 +17,12 @@
 
 const struct device *env_device(const struct local *l, int gpu)
 {
-    const int slot = l->state->gpus[gpu].slot;
+    const int slot = l->setup.state->gpus[gpu].slot;
 
-    if (!l->devices || l->state->gpus[gpu].node != l->node || slot >= devices_n(l->devices))
+    if (!l->setup.devices || l->setup.state->gpus[gpu].node != l->setup.node ||
+        slot >= devices_n(l->setup.devices))
         return NULL;
-    const struct device *d = devices_get(l->devices, slot);
+    const struct device *d = devices_get(l->setup.devices, slot);
     return d->maker == DEVICE_DECLARED ? NULL : d;
 }
 
@@ -60,7 +61,7 @@ static const char *devices_of(struct local *l, const struct gpu_set *at, bool is
             list = arena_printf(&l->scratch, "%s%s%s", list, comma, d->uuid);
         else
             list = arena_printf(&l->scratch, "%s%s%d", list, comma,
-                                d ? d->index : l->state->gpus[at->gpus[i]].slot);
+                                d ? d->index : l->setup.state->gpus[at->gpus[i]].slot);
     }
     return list;
 }
@@ -84,23 +85,24 @@ static void put_devices(struct local *l, struct env *v, const struct gpu_set *at
 
 static void put_job(struct local *l, struct env *v, const struct order *o)
 {
-    const struct job *j = l->state->jobs[o->job];
-    const struct workload *w = &l->catalog->workloads[j->spec.workload];
-    const struct gpu *g = &l->state->gpus[o->gpus[0]];
+    const struct job *j = l->setup.state->jobs[o->job];
+    const struct workload *w = &l->setup.catalog->workloads[j->spec.workload];
+    const struct gpu *g = &l->setup.state->gpus[o->gpus[0]];
 
     put_long(v, "GOGH_JOB", o->job);
     put(v, "GOGH_NAME", j->spec.name);
     put_long(v, "GOGH_RUN", o->run);
     put_long(v, "GOGH_RESTART", o->run);
-    double steps = l->steps_done ? l->steps_done(l->steps_self, (int)o->job) : j->steps_done;
+    double steps =
+        l->setup.steps_done ? l->setup.steps_done(l->setup.steps_self, (int)o->job) : j->steps_done;
     put(v, "GOGH_STEPS_DONE", arena_printf(&l->scratch, "%.15g", steps));
     put_long(v, "GOGH_GPUS", o->n_gpus);
-    put(v, "GOGH_GPU_TYPE", l->catalog->types[g->type].name);
+    put(v, "GOGH_GPU_TYPE", l->setup.catalog->types[g->type].name);
     put(v, "GOGH_WORKLOAD", w->name);
     if (!isnan(w->batch))
         put(v, "GOGH_BATCH", arena_printf(&l->scratch, "%.15g", w->batch));
-    if (l->reports)
-        put(v, "GOGH_REPORTS", l->reports);
+    if (l->setup.reports)
+        put(v, "GOGH_REPORTS", l->setup.reports);
     put(v, "GOGH_SECRET", o->secret);
     put(v, "GOGH_DIR", dir_path(&l->scratch, l, (int)o->job, (int)o->run));
 }
@@ -113,7 +115,7 @@ static bool is_ours(const char *entry, const struct env *v)
 /* What every program expects, where the submission said nothing of it. */
 static void put_usual(struct local *l, const struct order *o, char **all, int *n)
 {
-    const char *owner = l->state->jobs[o->job]->spec.owner;
+    const char *owner = l->setup.state->jobs[o->job]->spec.owner;
     const char *usual[] = {
         "PATH=/usr/local/bin:/usr/bin:/bin",
         owner ? arena_printf(&l->scratch, "USER=%s", owner) : NULL,
@@ -168,14 +170,14 @@ static double finish_after_s(const struct local *l, const struct job *j)
     if (j->spec.kind != JOB_INFERENCE || !(left_s > 0))
         return 0;
     if (!isnan(j->started_s))
-        left_s -= clock_now_s(l->clock) - j->started_s;
+        left_s -= clock_now_s(l->setup.clock) - j->started_s;
     return fmin(fmax(left_s, 0.001), 1e9);
 }
 
 int env_order(struct local *l, const struct run *r, int number, const struct gpu_set *at,
               struct order *out, struct err *e)
 {
-    const struct job *j = l->state->jobs[r->job];
+    const struct job *j = l->setup.state->jobs[r->job];
     int rc;
 
     *out = (struct order){ .job = r->job, .run = number, .submit_s = j->spec.submit_s };
@@ -193,7 +195,7 @@ int env_order(struct local *l, const struct run *r, int number, const struct gpu
     out->is_move = r->is_move;
     out->finish_after_s = finish_after_s(l, j);
     if (isnan(out->command.grace_s))
-        out->command.grace_s = l->grace_s;
+        out->command.grace_s = l->setup.grace_s;
     put_env(l, out, at);
     out->command.out = command_file(&l->scratch, out->command.out, j, number, "%");
     out->command.err = command_file(&l->scratch, out->command.err, j, number, "%");

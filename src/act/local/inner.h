@@ -82,19 +82,10 @@ struct run_end {
 };
 
 struct local {
-    struct loop *loop;
-    const struct clock *clock;
-    const struct state *state;
-    const struct catalog *catalog;
-    struct devices *devices;
-    char *run_dir;
-    const char *keeper, *reports;
-    bool *busy;    // (n_busy) GPUs that somebody leaves or comes to; see find_busy
-    int n_busy;    // -1: to be found anew
-    double (*steps_done)(void *self, int job);    // see local_setup
-    void *steps_self;
-    double grace_s;
-    int node;
+    struct local_setup setup;
+    char *run_dir;    // from the root
+    bool *busy;       // (n_busy) GPUs that somebody leaves or comes to; see find_busy
+    int n_busy;       // -1: to be found anew
 
     struct map_u64 by_job;    // to indices of 'runs'
     struct run **runs;
@@ -129,7 +120,7 @@ struct local {
     struct limit_work *limits;    // a queue; the first one is with a worker
     double limit_due_s;           // on the stopwatch: when the driver is taken to hang
 
-    bool uses_mps, has_mps;
+    bool has_mps;
     int mps_fd;
 };
 

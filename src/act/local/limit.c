@@ -94,7 +94,7 @@ static void begin_next(struct local *l)
     if (!l->limits || !isinf(l->limit_due_s))
         return;
     l->limit_due_s = clock_stopwatch_s() + DRIVER_S;
-    loop_work(l->loop, "power limits", set_limits, on_set, l->limits);
+    loop_work(l->setup.loop, "power limits", set_limits, on_set, l->limits);
 }
 
 static void enqueue(struct local *l, struct limit_work *w)
@@ -107,57 +107,16 @@ static void enqueue(struct local *l, struct limit_work *w)
     begin_next(l);
 }
 
-static struct limit_work *work_make(struct local *l, int n_max)
-{
-    struct limit_work *w = heap_array(1, sizeof *w);
-
-    w->local = l;
-    w->devices = l->devices;
-    w->job = w->number = -1;
-    w->slots = heap_array((size_t)n_max, sizeof *w->slots);
-    return w;
-}
-
 /* The device's slot when its limit is to be other than it was last asked to be; -1. */
 static int slot_to_set(struct local *l, int gpu, int watts)
 {
-    const int slot = l->state->gpus[gpu].slot;
+    const int slot = l->setup.state->gpus[gpu].slot;
 
     if (!env_device(l, gpu) || slot >= l->n_slots || l->cannot_limit[slot] ||
         l->limit_w[slot] == watts)
         return -1;
     l->limit_w[slot] = watts;
     return slot;
-}
-
-void limit_ask(struct local *l, struct run *r, const struct gpu_set *at, bool is_relimit)
-{
-    struct limit_work *w = work_make(l, at->n_gpus);
-
-    w->job = r->job;
-    w->number = r->number;
-    w->watts = at->limit_w;
-    w->is_relimit = w->is_awaited = is_relimit;
-    for (int i = 0; i < at->n_gpus; i++) {
-        const int slot = slot_to_set(l, at->gpus[i], at->limit_w);
-
-        if (slot >= 0)
-            w->slots[w->n_slots++] = slot;
-    }
-    if (w->n_slots == 0 && !is_relimit) {
-        work_free(w);
-        return;
-    }
-    enqueue(l, w);
-}
-
-int limit_n_awaited(const struct local *l, int job)
-{
-    int n = 0;
-
-    for (const struct limit_work *w = l->limits; w; w = w->next)
-        n += w->is_awaited && (job < 0 || w->job == job);
-    return n;
 }
 
 static bool is_used(const struct local *l, int gpu)
@@ -171,33 +130,69 @@ static bool is_used(const struct local *l, int gpu)
     return false;
 }
 
-void limit_forget(struct local *l, const struct gpu_set *at)
+/* For those GPUs whose limit is to be another one. */
+static struct limit_work *work_make(struct local *l, const struct gpu_set *at, int watts,
+                                    bool only_free)
 {
-    struct limit_work *w = work_make(l, at->n_gpus);
+    struct limit_work *w = heap_array(1, sizeof *w);
 
+    *w = (struct limit_work){
+        .local = l, .devices = l->setup.devices, .job = -1, .number = -1, .watts = watts
+    };
+    w->slots = heap_array((size_t)at->n_gpus, sizeof *w->slots);
     for (int i = 0; i < at->n_gpus; i++) {
-        const int slot = is_used(l, at->gpus[i]) ? -1 : slot_to_set(l, at->gpus[i], 0);
+        const bool is_left = only_free && is_used(l, at->gpus[i]);
+        const int slot = is_left ? -1 : slot_to_set(l, at->gpus[i], watts);
 
         if (slot >= 0)
             w->slots[w->n_slots++] = slot;
     }
-    if (w->n_slots)
+    return w;
+}
+
+void limit_ask(struct local *l, struct run *r, const struct gpu_set *at, bool is_relimit)
+{
+    struct limit_work *w = work_make(l, at, at->limit_w, false);
+
+    w->job = r->job;
+    w->number = r->number;
+    w->is_relimit = w->is_awaited = is_relimit;
+    if (w->n_slots > 0 || is_relimit)
         enqueue(l, w);
     else
         work_free(w);
 }
 
+void limit_forget(struct local *l, const struct gpu_set *at)
+{
+    struct limit_work *w = work_make(l, at, 0, true);
+
+    if (w->n_slots > 0)
+        enqueue(l, w);
+    else
+        work_free(w);
+}
+
+int limit_n_awaited(const struct local *l, int job)
+{
+    int n = 0;
+
+    for (const struct limit_work *w = l->limits; w; w = w->next)
+        n += w->is_awaited && (job < 0 || w->job == job);
+    return n;
+}
+
 void limit_note(struct local *l, const struct gpu_set *at)
 {
     for (int i = 0; i < at->n_gpus; i++)
-        if (at->gpus[i] < l->state->n_gpus && env_device(l, at->gpus[i]))
-            l->limit_w[l->state->gpus[at->gpus[i]].slot] = at->limit_w;
+        if (at->gpus[i] < l->setup.state->n_gpus && env_device(l, at->gpus[i]))
+            l->limit_w[l->setup.state->gpus[at->gpus[i]].slot] = at->limit_w;
 }
 
 int limit_check(const struct local *l, const struct gpu_set *at, struct err *e)
 {
     for (int i = 0; i < at->n_gpus && at->limit_w; i++) {
-        const int slot = l->state->gpus[at->gpus[i]].slot;
+        const int slot = l->setup.state->gpus[at->gpus[i]].slot;
 
         if (slot < l->n_slots && l->cannot_limit[slot])
             return err_set(e, ENOTSUP,

@@ -23,10 +23,10 @@
 
 static int check_place(const struct local *l, const struct placement *p, struct err *e)
 {
-    int rc = order_check(l->state, p, e);
+    int rc = order_check(l->setup.state, p, e);
 
     for (int i = 0; i < p->n_gpus && rc == 0; i++)
-        if (l->state->gpus[p->gpus[i]].node != l->node)
+        if (l->setup.state->gpus[p->gpus[i]].node != l->setup.node)
             rc = err_set(e, ENODEV, "GPU %d is of another machine", p->gpus[i]);
     return rc;
 }
@@ -80,7 +80,7 @@ static int order_stop(void *self, int job, struct err *e)
     struct local *l = self;
     struct run *r;
 
-    if (order_check_job(l->state, job, e) < 0)
+    if (order_check_job(l->setup.state, job, e) < 0)
         return -ENODEV;
     r = run_find(l, job);
     if (!r || r->phase == RUN_ENDED)
@@ -122,7 +122,7 @@ static int order_cancel(void *self, int job, struct err *e)
     struct local *l = self;
     struct run *r;
 
-    if (order_check_job(l->state, job, e) < 0)
+    if (order_check_job(l->setup.state, job, e) < 0)
         return -ENODEV;
     r = run_find(l, job);
     if (!r || r->phase == RUN_ENDED)
@@ -139,7 +139,7 @@ static int order_cancel(void *self, int job, struct err *e)
 /* It has begun, and the state has not heard of it: it is neither to be placed nor to be moved. */
 static bool is_unheard_of(const struct local *l, const struct run *r)
 {
-    const struct job *j = l->state->jobs[r->job];
+    const struct job *j = l->setup.state->jobs[r->job];
 
     return r->phase == RUN_RUNNING && notices_first(&l->notices) &&
            (j->state == JOB_WAITING ||
@@ -164,7 +164,7 @@ static void mark_busy(struct local *l, const struct gpu_set *at)
 /* All GPUs at once, since whoever asks asks of each; anew after something has changed. */
 static void find_busy(struct local *l)
 {
-    const int n = l->state->n_gpus;
+    const int n = l->setup.state->n_gpus;
 
     free(l->busy);
     l->busy = heap_array((size_t)n, sizeof *l->busy);
@@ -186,7 +186,7 @@ static bool gpu_is_busy(void *self, int gpu)
     if (l->n_phase[RUN_PENDING] + l->n_phase[RUN_WANTED] + l->n_phase[RUN_LEAVING] == 0 &&
         !notices_first(&l->notices))
         return false;
-    if (l->n_busy != l->state->n_gpus)
+    if (l->n_busy != l->setup.state->n_gpus)
         find_busy(l);
     return l->busy[gpu];
 }
@@ -196,13 +196,13 @@ static bool find_budgets(const struct local *l, struct engine_node *nodes, unsig
 {
     bool has_others = false;
 
-    for (int n = 0; n < l->state->n_nodes; n++) {
+    for (int n = 0; n < l->setup.state->n_nodes; n++) {
         nodes[n] = (struct engine_node){ LONG_MAX, LONG_MAX };
-        barred[n] = n == l->node ? ENGINE_CAN : ENGINE_NODE;
-        has_others |= n != l->node && l->state->nodes[n].state == NODE_UP;
+        barred[n] = n == l->setup.node ? ENGINE_CAN : ENGINE_NODE;
+        has_others |= n != l->setup.node && l->setup.state->nodes[n].state == NODE_UP;
     }
-    if (l->node >= 0)
-        nodes[l->node] =
+    if (l->setup.node >= 0)
+        nodes[l->setup.node] =
             (struct engine_node){ sysconf(_SC_NPROCESSORS_ONLN),
                                   sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024) };
     return has_others;
@@ -212,10 +212,11 @@ static bool find_unlimited(const struct local *l, bool *unlimited)
 {
     bool is_any = false;
 
-    for (int g = 0; g < l->state->n_gpus; g++) {
-        const struct gpu *gpu = &l->state->gpus[g];
+    for (int g = 0; g < l->setup.state->n_gpus; g++) {
+        const struct gpu *gpu = &l->setup.state->gpus[g];
 
-        unlimited[g] = gpu->node == l->node && gpu->slot < l->n_slots && l->cannot_limit[gpu->slot];
+        unlimited[g] =
+            gpu->node == l->setup.node && gpu->slot < l->n_slots && l->cannot_limit[gpu->slot];
         is_any |= unlimited[g];
     }
     return is_any;
@@ -225,15 +226,15 @@ static bool rules(void *self, struct arena *a, const int *jobs, int n_jobs,
                   struct engine_rules *out)
 {
     const struct local *l = self;
-    const size_t n_nodes = (size_t)l->state->n_nodes;
+    const size_t n_nodes = (size_t)l->setup.state->n_nodes;
     struct engine_job *needs = ARENA_ARRAY(a, struct engine_job, (size_t)n_jobs);
     struct engine_node *nodes = ARENA_ARRAY(a, struct engine_node, n_nodes);
     unsigned char *barred = ARENA_ARRAY(a, unsigned char, n_nodes);
-    bool *unlimited = ARENA_ARRAY(a, bool, (size_t)l->state->n_gpus);
+    bool *unlimited = ARENA_ARRAY(a, bool, (size_t)l->setup.state->n_gpus);
     bool has_needs = false, has_others = find_budgets(l, nodes, barred);
 
     for (int i = 0; i < n_jobs; i++) {
-        needs[i] = command_needs(a, l->state->jobs[jobs[i]]->spec.command);
+        needs[i] = command_needs(a, l->setup.state->jobs[jobs[i]]->spec.command);
         needs[i].barred = has_others ? barred : NULL;
         has_needs |= needs[i].cpus > 0 || needs[i].mem_mib > 0;
     }
@@ -261,7 +262,7 @@ static bool is_end(const struct run_notice *n)
  */
 static bool is_unwanted(struct local *l, const struct run_notice *n)
 {
-    const bool is_held = l->state->jobs[n->job]->state == JOB_HELD;
+    const bool is_held = l->setup.state->jobs[n->job]->state == JOB_HELD;
     struct run *r = run_find(l, n->job);
 
     if (job_may_run(l, n->job))
@@ -348,23 +349,11 @@ static struct local *local_make(const struct local_setup *s)
 {
     struct local *l = heap_array(1, sizeof *l);
 
-    *l = (struct local){ .loop = s->loop,
-                         .clock = s->clock,
-                         .state = s->state,
-                         .catalog = s->catalog,
-                         .devices = s->devices,
-                         .keeper = s->keeper,
-                         .reports = s->reports,
-                         .grace_s = s->grace_s,
-                         .node = s->node,
-                         .uses_mps = s->uses_mps,
-                         .notice_fd = -1,
-                         .mps_fd = -1,
-                         .limit_due_s = (double)INFINITY };
+    *l = (struct local){
+        .setup = *s, .notice_fd = -1, .mps_fd = -1, .limit_due_s = (double)INFINITY
+    };
     l->run_dir = s->run_dir[0] == '/' ? heap_text(s->run_dir) : realpath(s->run_dir, NULL);
     l->run_dir = l->run_dir ? l->run_dir : heap_text(s->run_dir);
-    l->steps_done = s->steps_done;
-    l->steps_self = s->steps_self;
     l->n_slots = s->devices ? devices_n(s->devices) : 0;
     l->limit_w = heap_array((size_t)l->n_slots, sizeof *l->limit_w);
     l->cannot_limit = heap_array((size_t)l->n_slots, sizeof *l->cannot_limit);
@@ -372,9 +361,9 @@ static struct local *local_make(const struct local_setup *s)
         l->limit_w[i] = -1;
     arena_init(&l->scratch);
     proc_boot_id(l->boot);
-    notices_init(&l->notices, l->loop, "notices of runs");
-    loop_timer_init(&l->sweep, l->loop, "sweep of runs", run_on_sweep, l);
-    loop_timer_init(&l->more, l->loop, "starts of runs", run_on_more, l);
+    notices_init(&l->notices, l->setup.loop, "notices of runs");
+    loop_timer_init(&l->sweep, l->setup.loop, "sweep of runs", run_on_sweep, l);
+    loop_timer_init(&l->more, l->setup.loop, "starts of runs", run_on_more, l);
     return l;
 }
 
@@ -386,8 +375,9 @@ int local_create(const struct local_setup *s, struct local **out, struct err *e)
     *out = NULL;
     l = local_make(s);
     rc = make_run_dir(l, e);
-    if (rc == 0 && access(l->keeper, X_OK) != 0)
-        rc = err_set(e, errno, "%s: not a program that can be run: %s", l->keeper, strerror(errno));
+    if (rc == 0 && access(l->setup.keeper, X_OK) != 0)
+        rc = err_set(e, errno, "%s: not a program that can be run: %s", l->setup.keeper,
+                     strerror(errno));
     if (rc == 0)
         rc = dir_listen(l, e);
     if (rc == 0)
@@ -414,7 +404,7 @@ void local_destroy(struct local *l)
     limit_release(l);
     start_release(l);
     if (l->notice_fd >= 0) {
-        loop_unwatch(l->loop, l->notice_fd);
+        loop_unwatch(l->setup.loop, l->notice_fd);
         close(l->notice_fd);
     }
     notices_release(&l->notices);
@@ -438,7 +428,7 @@ static void set_grace(void *self, double grace_s)
 {
     struct local *l = self;
 
-    l->grace_s = grace_s;
+    l->setup.grace_s = grace_s;
 }
 
 static void close_it(void *self)
@@ -509,7 +499,7 @@ static bool take_limits(const struct local *l)
     bool do_all = l->n_slots > 0;
 
     for (int i = 0; i < l->n_slots; i++)
-        do_all = do_all && isfinite(devices_get(l->devices, i)->limit_low_w);
+        do_all = do_all && isfinite(devices_get(l->setup.devices, i)->limit_low_w);
     return do_all;
 }
 
@@ -534,7 +524,7 @@ struct executor local_executor(struct local *l)
         .close = close_it,
         .takes_limits = take_limits(l),
         .may_sleep = true,
-        .node = l->node,
-        .devices = l->devices,
+        .node = l->setup.node,
+        .devices = l->setup.devices,
     };
 }

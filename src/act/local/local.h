@@ -25,13 +25,14 @@ struct local;
 struct loop;
 struct state;
 
+/* Texts are borrowed, as is all else that is pointed at. */
 struct local_setup {
     struct loop *loop;
     const struct clock *clock;
-    const struct state *state;        // borrowed: specs, GPUs, names
-    const struct catalog *catalog;    // borrowed: names of types and workloads
+    const struct state *state;        // specs, GPUs, names
+    const struct catalog *catalog;    // names of types and workloads
     int node;                         // this box, in the state; others are of no concern
-    struct devices *devices;          // borrowed: of its slots in order; declared ones have none
+    struct devices *devices;          // of its slots in order; declared ones have none
     const char *run_dir;
     const char *keeper;     // the keeper's program
     const char *reports;    // address that jobs are told to report to (GOGH_REPORTS)

@@ -23,8 +23,8 @@
 
 static bool has_nvidia(const struct local *l)
 {
-    for (int i = 0; l->devices && i < devices_n(l->devices); i++)
-        if (devices_get(l->devices, i)->maker == DEVICE_NVIDIA)
+    for (int i = 0; l->setup.devices && i < devices_n(l->setup.devices); i++)
+        if (devices_get(l->setup.devices, i)->maker == DEVICE_NVIDIA)
             return true;
     return false;
 }
@@ -78,7 +78,7 @@ void mps_start(struct local *l)
     struct err e = { 0 };
     pid_t pid;
 
-    if (!l->uses_mps || !has_nvidia(l))
+    if (!l->setup.uses_mps || !has_nvidia(l))
         return;
     l->has_mps = runs_already(l);
     if (l->has_mps)
@@ -95,7 +95,7 @@ void mps_start(struct local *l)
         return;
     l->mps_fd = pidfd_open(pid, 0);
     if (l->mps_fd < 0 ||
-        loop_watch(l->loop, l->mps_fd, LOOP_READ, PROGRAM, on_exit_of_starter, l, &e) < 0)
+        loop_watch(l->setup.loop, l->mps_fd, LOOP_READ, PROGRAM, on_exit_of_starter, l, &e) < 0)
         log_warn(PROGRAM ": cannot wait for it: %s", strerror(errno));
 }
 
@@ -103,7 +103,7 @@ void mps_release(struct local *l)
 {
     if (l->mps_fd < 0)
         return;
-    loop_unwatch(l->loop, l->mps_fd);
+    loop_unwatch(l->setup.loop, l->mps_fd);
     close(l->mps_fd);
     l->mps_fd = -1;
 }

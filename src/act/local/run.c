@@ -38,14 +38,14 @@
 
 bool job_is_over(const struct local *l, int job)
 {
-    const enum job_state s = l->state->jobs[job]->state;
+    const enum job_state s = l->setup.state->jobs[job]->state;
 
     return s == JOB_FINISHED || s == JOB_FAILED || s == JOB_CANCELLED;
 }
 
 bool job_may_run(const struct local *l, int job)
 {
-    const enum job_state s = l->state->jobs[job]->state;
+    const enum job_state s = l->setup.state->jobs[job]->state;
 
     return s == JOB_WAITING || s == JOB_RUNNING;
 }
@@ -112,7 +112,7 @@ void run_set_phase(struct local *l, struct run *r, enum run_phase phase)
 void notice_push(struct local *l, const struct run *r, enum notice_kind kind, double time_s,
                  const char *reason)
 {
-    const double now_s = clock_now_s(l->clock);
+    const double now_s = clock_now_s(l->setup.clock);
 
     notices_push(&l->notices, &(struct run_notice){
                                   .kind = kind,
@@ -146,7 +146,7 @@ void keeper_free(struct keeper *k)
     if (r && r->keeper == k)
         r->keeper = NULL;
     if (k->fd >= 0) {
-        loop_unwatch(k->local->loop, k->fd);
+        loop_unwatch(k->local->setup.loop, k->fd);
         close(k->fd);
     }
     free(k);
@@ -195,7 +195,7 @@ static void attach(struct local *l, struct run *r, pid_t pid, uint64_t start, in
                           .pid = pid,
                           .start = start,
                           .fd = fd };
-    if (fd >= 0 && loop_watch(l->loop, fd, LOOP_READ, "a keeper", on_keeper, k, NULL) < 0) {
+    if (fd >= 0 && loop_watch(l->setup.loop, fd, LOOP_READ, "a keeper", on_keeper, k, NULL) < 0) {
         close(fd);
         k->fd = -1;
     }
@@ -384,7 +384,7 @@ void run_try_pending(struct local *l)
             run_drop(l, r, NULL);
             i = 0;
         } else if (r->phase == RUN_PENDING && !must_wait(l, r, &r->next) && begin(l, r, &e) < 0) {
-            log_warn("job %s: %s; it waits", l->state->jobs[r->job]->spec.name, e.text);
+            log_warn("job %s: %s; it waits", l->setup.state->jobs[r->job]->spec.name, e.text);
             run_drop(l, r, e.text);
             l->pause_until_s = clock_stopwatch_s() + PAUSE_S;
             notices_tell(&l->notices);    // it is nobody's any more: decide again
@@ -416,7 +416,7 @@ static void send(struct local *l, struct run *r)
     r->is_sent = true;
     if (rc < 0 && rc != -ESRCH)
         log_warn("job %s: cannot signal its keeper %d: %s; the daemon needs CAP_KILL",
-                 l->state->jobs[r->job]->spec.name, (int)r->keeper->pid, strerror(-rc));
+                 l->setup.state->jobs[r->job]->spec.name, (int)r->keeper->pid, strerror(-rc));
 }
 
 void run_leave(struct local *l, struct run *r, enum run_wish wish)
@@ -541,7 +541,7 @@ static void write_end(const struct local *l, const struct run *r, struct status 
 {
     int fd = status_open(dir);
 
-    st->ended_s = clock_now_s(l->clock);
+    st->ended_s = clock_now_s(l->setup.clock);
     snprintf(st->text, sizeof st->text, "%s", why);
     if (fd < 0 ||
         status_append(fd, "ended %.3f %s%s%s", st->ended_s,

@@ -81,8 +81,8 @@ static void on_started(void *self)
 
     for (struct start *s = w->first; s && l; s = s->next) {
         if (s->pid < 0)
-            log_warn("job %s: cannot start %s: %s", l->state->jobs[s->job]->spec.name, w->keeper,
-                     strerror(-s->pid));
+            log_warn("job %s: cannot start %s: %s", l->setup.state->jobs[s->job]->spec.name,
+                     w->keeper, strerror(-s->pid));
         run_spawned(l, run_find(l, s->job), s->pid, s->start);
     }
     starts_free(w->first);
@@ -103,11 +103,11 @@ static void begin_next(struct local *l)
     for (int i = 0; i < BATCH && *end; i++)
         end = &(*end)->next;
     w = heap_array(1, sizeof *w);
-    *w = (struct start_work){ .local = l, .keeper = l->keeper, .first = l->starts };
+    *w = (struct start_work){ .local = l, .keeper = l->setup.keeper, .first = l->starts };
     l->starts = *end;
     *end = NULL;
     l->starting = w;
-    loop_work(l->loop, "keepers", start_all, on_started, w);
+    loop_work(l->setup.loop, "keepers", start_all, on_started, w);
 }
 
 void start_ask(struct local *l, const struct run *r)
