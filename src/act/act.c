@@ -29,16 +29,12 @@ bool act_changes(const struct snapshot_job *j, const struct plan_job *pj)
 
 static void count(struct act_report *r, enum order_kind order, int rc)
 {
-    if (rc < 0)
-        r->n_refused++;
-    else if (order == ORDER_STOP)
-        r->n_stopped++;
-    else if (order == ORDER_MOVE)
-        r->n_moved++;
-    else if (order == ORDER_LIMIT)
-        r->n_limited++;
-    else
-        r->n_started++;
+    int *const accepted[] = { [ORDER_STOP] = &r->n_stopped,
+                              [ORDER_MOVE] = &r->n_moved,
+                              [ORDER_LIMIT] = &r->n_limited,
+                              [ORDER_START] = &r->n_started };
+
+    ++*(rc < 0 ? &r->n_refused : accepted[order]);
 }
 
 struct acting {

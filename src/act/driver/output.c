@@ -699,16 +699,11 @@ static const char *node_gres(struct arena *a, const char *gres)
     return text;
 }
 
-static const char *reason_of(const char *reason)
-{
-    return strcmp(reason, "none") == 0 ? NULL : present(reason);
-}
-
 /* In a state that is new to us what runs may go on, and nothing is begun. */
 static void put_node(struct arena *a, struct buf *out, uint64_t seq, const char *const *f)
 {
     const char *state = node_state(a, f[NODE_STATE]), *gres = present(f[NODE_GRES]);
-    const char *reason = reason_of(f[NODE_REASON]);
+    const char *reason = strcmp(f[NODE_REASON], "none") == 0 ? NULL : present(f[NODE_REASON]);
 
     if (!state && !reason)
         reason = arena_printf(a, "its state '%.40s' is not known", f[NODE_STATE]);

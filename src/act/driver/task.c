@@ -77,16 +77,9 @@ static void read_partitions(struct task *t, struct call_result *r, struct buf *o
                arena_printf(&t->arena, "Slurm has no partition '%.80s'", missing), out);
 }
 
-static void end_listing(struct task *t, const struct output_bad *bad, const char *key,
-                        struct buf *out)
+void task_read_listing(struct task *t, struct call_result *r, struct buf *out)
 {
-    tell_bad(t, bad, key, out);
-    if (bad->n_good > 0 || !task_get(t, "partition"))
-        t->step = t->verb->n_steps;    // no doubt about partitions
-}
-
-void task_read_jobs(struct task *t, struct call_result *r, struct buf *out)
-{
+    const bool is_jobs = strcmp(t->verb->name, "jobs") == 0;
     struct owners *owners = t->setup->owners;
     struct output_bad bad;
 
@@ -94,22 +87,13 @@ void task_read_jobs(struct task *t, struct call_result *r, struct buf *out)
         read_partitions(t, r, out);
         return;
     }
-    if (owners)
+    if (is_jobs && owners)
         owners_begin(owners, t->asked_s);
-    bad = output_jobs(&t->arena, r->out, r->out_len, t->mark, &t->m, owners, out);
-    end_listing(t, &bad, "id", out);
-}
-
-void task_read_nodes(struct task *t, struct call_result *r, struct buf *out)
-{
-    struct output_bad bad;
-
-    if (t->step == 2) {
-        read_partitions(t, r, out);
-        return;
-    }
-    bad = output_nodes(&t->arena, r->out, r->out_len, t->mark, &t->m, out);
-    end_listing(t, &bad, "node", out);
+    bad = is_jobs ? output_jobs(&t->arena, r->out, r->out_len, t->mark, &t->m, owners, out)
+                  : output_nodes(&t->arena, r->out, r->out_len, t->mark, &t->m, out);
+    tell_bad(t, &bad, is_jobs ? "id" : "node", out);
+    if (bad.n_good > 0 || !task_get(t, "partition"))
+        t->step = t->verb->n_steps;    // no doubt about partitions
 }
 
 void task_read_devices(struct task *t, struct call_result *r, struct buf *out)

@@ -40,8 +40,7 @@ void task_order_owners(struct task *t, struct call_order *o);
 
 /* What the commands of a verb have printed becomes its answer (task.c). */
 void task_read_hello(struct task *t, struct call_result *r, struct buf *out);
-void task_read_jobs(struct task *t, struct call_result *r, struct buf *out);
-void task_read_nodes(struct task *t, struct call_result *r, struct buf *out);
+void task_read_listing(struct task *t, struct call_result *r, struct buf *out);
 void task_read_devices(struct task *t, struct call_result *r, struct buf *out);
 void task_read_submit(struct task *t, struct call_result *r, struct buf *out);
 

@@ -555,8 +555,8 @@ static void order_submit(struct task *t, struct call_order *o)
 
 static const struct task_verb verbs[] = {
     { "hello", false, 1, false, false, check_hello, order_hello, task_read_hello },
-    { "jobs", false, 2, false, false, check_partitions, order_jobs, task_read_jobs },
-    { "nodes", false, 2, false, false, check_partitions, order_nodes, task_read_nodes },
+    { "jobs", false, 2, false, false, check_partitions, order_jobs, task_read_listing },
+    { "nodes", false, 2, false, false, check_partitions, order_nodes, task_read_listing },
     { "devices", false, 0, false, true, check_ids, order_devices, task_read_devices },
     { "submit", true, 1, false, false, check_submit, order_submit, task_read_submit },
     { "pin", true, 2, true, false, check_pin, order_part, NULL },

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "act/driver/wire.h"
+#include "act/local/order.h"
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/grow.h"
@@ -261,13 +262,11 @@ bool ask_may(const struct slurm *x, const struct managed *m)
 
 /* ---- several at a time ---- */
 
-static const struct {
-    const char *verb, *key, *value;
-} batches[] = {
-    [BATCH_HOLD] = { "hold", NULL, NULL },           [BATCH_REQUEUE] = { "requeue", NULL, NULL },
-    [BATCH_SIGNAL] = { "signal", "signal", "USR1" }, [BATCH_CANCEL] = { "cancel", NULL, NULL },
-    [BATCH_DEVICES] = { "devices", NULL, NULL },
-};
+static const char *const batch_verbs[] = { [BATCH_HOLD] = "hold",
+                                           [BATCH_REQUEUE] = "requeue",
+                                           [BATCH_SIGNAL] = "signal",
+                                           [BATCH_CANCEL] = "cancel",
+                                           [BATCH_DEVICES] = "devices" };
 
 void ask_batch(struct slurm *x, struct managed *m, enum batch_kind b)
 {
@@ -278,13 +277,13 @@ void ask_batch(struct slurm *x, struct managed *m, enum batch_kind b)
 
 static void flush_part(struct slurm *x, enum batch_kind b, struct managed *const *managed, int n)
 {
-    struct buf *out = link_begin(x->link, batches[b].verb);
+    struct buf *out = link_begin(x->link, batch_verbs[b]);
 
     for (int i = 0; i < n; i++)
         wire_put(out, "id", managed[i]->number);
-    if (batches[b].key)
-        wire_put(out, batches[b].key, batches[b].value);
-    send(x, request_make(x, batches[b].verb, NULL, managed, n));
+    if (b == BATCH_SIGNAL)
+        wire_put(out, "signal", "USR1");
+    send(x, request_make(x, batch_verbs[b], NULL, managed, n));
 }
 
 void ask_flush(struct slurm *x)
@@ -303,13 +302,14 @@ void ask_flush(struct slurm *x)
 
 void ask_submit(struct slurm *x, struct managed *m)
 {
+    struct command command;
     struct err e = { 0 };
     struct buf *out;
     int rc;
 
     if (x->n_submitting >= SUBMITTING_MAX || !is_open(x) || slurm_now_s(x) < m->again_s)
         return;
-    rc = submit_check(x, m, &e);
+    rc = submit_check(x, m, &command, &e);
     if (rc < 0) {
         if (!m->is_logged)
             log_warn("job %s: %s", managed_name(x, m), e.text);
@@ -320,7 +320,7 @@ void ask_submit(struct slurm *x, struct managed *m)
         return;
     }
     out = link_begin(x->link, "submit");
-    submit_put(x, m, out);
+    submit_put(x, m, &command, out);
     managed_update(x, m, ON_SUBMIT_SENT);
     m->absent_s = (double)NAN;
     send(x, request_make(x, "submit", &x->n_submitting, &m, 1));

@@ -105,6 +105,7 @@ struct managed {
 enum batch_kind { BATCH_HOLD, BATCH_REQUEUE, BATCH_SIGNAL, BATCH_CANCEL, BATCH_DEVICES, BATCHES };
 
 struct buf;
+struct command;
 struct engine_rules;
 struct slurm_request;
 struct wire_message;
@@ -277,8 +278,8 @@ bool ask_may(const struct slurm *x,
 void ask_release(struct slurm *x);
 
 /* submit.c: a command becomes a request; the owner and manners of a command. */
-int submit_check(struct slurm *x, const struct managed *m, struct err *e);
-void submit_put(struct slurm *x, const struct managed *m, struct buf *b);    // one that was checked
+int submit_check(struct slurm *x, const struct managed *m, struct command *out, struct err *e);
+void submit_put(struct slurm *x, const struct managed *m, const struct command *c, struct buf *b);
 void submit_learn(struct slurm *x, struct managed *m);
 const char *slurm_secret(struct slurm *x, int job);    // borrowed until the next call; NULL: none
 

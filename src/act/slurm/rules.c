@@ -21,9 +21,8 @@ struct rule_source {
     struct arena *arena;
     int n_nodes;
     const struct slurm_job **of;    // (n_jobs) by id: as the view has it; NULL: it is not there
-    int n_of;
-    const int *devices;           // (n_gpus)
-    struct barred_nodes *bars;    // (n_bars), as many as jobs at most
+    const int *devices;             // (n_gpus)
+    struct barred_nodes *bars;      // (n_bars), as many as jobs at most
     int n_bars;
 };
 
@@ -181,7 +180,7 @@ static int device_of(const struct rule_source *r, const struct managed *m)
 static struct engine_job needs_of(const struct rule_source *r, int job)
 {
     const struct job_spec *spec = &r->x->setup.state->jobs[job]->spec;
-    const struct slurm_job *j = job < r->n_of ? r->of[job] : NULL;
+    const struct slurm_job *j = r->of[job];
     const int n_nodes = spec->n_nodes > 1 ? spec->n_nodes : 1, n = spec->n_gpus / n_nodes;
 
     if (!j)
@@ -192,7 +191,7 @@ static struct engine_job needs_of(const struct rule_source *r, int job)
 
 static struct engine_job rules_for(struct rule_source *r, int job)
 {
-    const struct slurm_job *j = job < r->n_of ? r->of[job] : NULL;
+    const struct slurm_job *j = r->of[job];
     struct engine_job out = needs_of(r, job);
     const struct managed *m = managed_find(r->x, job);
 
@@ -211,7 +210,7 @@ bool slurm_rules(void *self, struct arena *a, const int *jobs, int n_jobs, struc
 {
     struct slurm *x = self;
     const struct state *s = x->setup.state;
-    struct rule_source r = { .x = x, .arena = a, .n_nodes = s->n_nodes, .n_of = s->n_jobs };
+    struct rule_source r = { .x = x, .arena = a, .n_nodes = s->n_nodes };
     struct engine_job *ruled = ARENA_ARRAY(a, struct engine_job, (size_t)n_jobs);
 
     if (x->setup.only_watches || !x->has_view)

@@ -211,7 +211,7 @@ static int order_cancel(void *self, int job, struct err *e)
 static bool job_is_busy(void *self, int job)
 {
     const struct slurm *x = self;
-    const struct managed *m = job < 0 || x->setup.only_watches ? NULL : managed_find(x, job);
+    const struct managed *m = managed_find(x, job);
 
     if (job < 0 || x->setup.only_watches)
         return false;

@@ -134,20 +134,19 @@ static void put_env(struct slurm *x, const struct job *j, const struct command *
     put_variable(x, b, "GOGH_SECRET", secret);
 }
 
-int submit_check(struct slurm *x, const struct managed *m, struct err *e)
+int submit_check(struct slurm *x, const struct managed *m, struct command *out, struct err *e)
 {
-    struct command c;
     size_t n = 0;
     int rc;
 
     arena_reset(&x->scratch);
-    rc = command_of_job(&x->scratch, &job_of(x, m)->spec, &c, e);
+    rc = command_of_job(&x->scratch, &job_of(x, m)->spec, out, e);
     if (rc < 0)
         return rc;
-    for (int i = 0; i < c.n_argv; i++)
-        n += 4 * strlen(c.argv[i]);
-    for (int i = 0; i < c.n_env; i++)
-        n += 3 * strlen(c.env[i]);
+    for (int i = 0; i < out->n_argv; i++)
+        n += 4 * strlen(out->argv[i]);
+    for (int i = 0; i < out->n_env; i++)
+        n += 3 * strlen(out->env[i]);
     if (n > SCRIPT_MAX / 2)
         return err_set(e, E2BIG,
                        "its command and environment are too large for Slurm; put them "
@@ -155,31 +154,29 @@ int submit_check(struct slurm *x, const struct managed *m, struct err *e)
     return 0;
 }
 
-void submit_put(struct slurm *x, const struct managed *m, struct buf *b)
+void submit_put(struct slurm *x, const struct managed *m, const struct command *c, struct buf *b)
 {
     const struct job *j = job_of(x, m);
-    struct command c = { 0 };
 
-    (void)command_of_job(&x->scratch, &job_of(x, m)->spec, &c, NULL);    // checked before
     wire_put(b, "token", place_token(x, m->job));
-    wire_put_long(b, "uid", c.uid);
-    wire_put_long(b, "gid", c.gid);
+    wire_put_long(b, "uid", c->uid);
+    wire_put_long(b, "gid", c->gid);
     wire_put(b, "name", j->spec.name);
     wire_put(b, "partition", x->setup.partition);
-    wire_put(b, "script", script_of(&x->scratch, &c));
-    wire_put(b, "cwd", c.cwd);    // not said: the driver takes its owner's home
+    wire_put(b, "script", script_of(&x->scratch, c));
+    wire_put(b, "cwd", c->cwd);    // not said: the driver takes its owner's home
     // in Slurm's words a '%' is "%%", and runs of a job share one file
-    wire_put(b, "out", command_file(&x->scratch, c.out, j, 0, "%%"));
-    wire_put(b, "err", command_file(&x->scratch, c.err, j, 0, "%%"));
+    wire_put(b, "out", command_file(&x->scratch, c->out, j, 0, "%%"));
+    wire_put(b, "err", command_file(&x->scratch, c->err, j, 0, "%%"));
     wire_put(b, "comment", arena_printf(&x->scratch, "gogh: token=%s", place_token(x, m->job)));
-    put_env(x, j, &c, b);
+    put_env(x, j, c, b);
     const long n_here = j->spec.n_gpus / (j->spec.n_nodes > 1 ? j->spec.n_nodes : 1);
     if (j->spec.n_nodes > 0)
         wire_put_long(b, "nodes", j->spec.n_nodes);
-    if (c.cpus > 0)
-        wire_put_long(b, "cpus", c.cpus * n_here);
-    if (c.mem_mib > 0)
-        wire_put_long(b, "mem_mib", c.mem_mib * n_here);
-    if (c.timeout_s > 0)
-        wire_put_long(b, "minutes", (long)ceil(c.timeout_s / 60));
+    if (c->cpus > 0)
+        wire_put_long(b, "cpus", c->cpus * n_here);
+    if (c->mem_mib > 0)
+        wire_put_long(b, "mem_mib", c->mem_mib * n_here);
+    if (c->timeout_s > 0)
+        wire_put_long(b, "minutes", (long)ceil(c->timeout_s / 60));
 }

@@ -165,14 +165,6 @@ static unsigned flags_of(struct slice word)
     return 0;
 }
 
-/* One that wakes does not respond yet, and is not lost for that. */
-static unsigned settle(unsigned flags, bool is_silent)
-{
-    if (is_silent && !(flags & (SLURM_NODE_ASLEEP | SLURM_NODE_WAKING)))
-        flags |= SLURM_NODE_DOWN;
-    return flags;
-}
-
 int slurm_node_read(struct arena *a, const struct wire_message *m, struct slurm_node *out,
                     struct err *e)
 {
@@ -195,7 +187,8 @@ int slurm_node_read(struct arena *a, const struct wire_message *m, struct slurm_
         else
             out->flags |= flags_of(word);
     }
-    out->flags = settle(out->flags, is_silent);
+    if (is_silent && !(out->flags & (SLURM_NODE_ASLEEP | SLURM_NODE_WAKING)))
+        out->flags |= SLURM_NODE_DOWN;    // one that wakes is silent, and not lost for that
     return 0;
 }
 
