@@ -12,7 +12,7 @@
 #include "optimize/model/lower.h"
 #include "optimize/model/plan.h"
 #include "optimize/search/assignment.h"
-#include "optimize/search/repair.h"
+#include "optimize/search/search.h"
 
 /* ---- has anything changed since it was looked at? ---- */
 

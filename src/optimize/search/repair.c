@@ -1,4 +1,4 @@
-#include "optimize/search/repair.h"
+#include "optimize/search/search.h"
 
 #include "base/arena.h"
 #include "optimize/model/plan.h"

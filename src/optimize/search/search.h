@@ -20,10 +20,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct clock;
+struct arena;
 struct assignment;
-struct reduced_costs;
+struct clock;
+struct plan;
+struct plan_job;
 struct prices;
+struct problem;
+struct reduced_costs;
 
 struct search_options {
     uint64_t seed;
@@ -60,5 +64,14 @@ void tight_place(const struct prices *u, const struct reduced_costs *reduced, st
  * saved.
  */
 double exchange_homes(struct assignment *d);
+
+/* repair.c: as much of a plan as the rules allow by now, for the cycle, when something has changed
+ * between a plan and the time to act on it. 'wanted' (n_jobs) are the places (n_gpus, gpus,
+ * limit_w) that the problem's jobs should have; who cannot have its place stays as it is, with
+ * whoever then cannot have it either, and 'wanted' says so. Those of 'is_left' (n_jobs) want what
+ * they have, their power limit too. The plan is in 'a'; the judge has not seen it.
+ */
+void plan_repair(struct arena *a, const struct problem *p, struct plan_job *wanted,
+                 const bool *is_left, struct plan *out);
 
 #endif
