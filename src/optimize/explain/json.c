@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text/json.h"
 #include "catalog/catalog.h"
 #include "catalog/cluster/snapshot.h"
 #include "optimize/explain/explain.h"
@@ -21,11 +22,6 @@ static void put(json_t *o, const char *key, json_t *value)
     int rc = json_object_set_new(o, key, value);
 
     assert(rc == 0);
-}
-
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
 }
 
 /* Names may come from anywhere; what is no UTF-8 is null. */
@@ -74,33 +70,36 @@ static json_t *reason_of(const struct plan_job *pj)
 
 static json_t *cost_json(const struct candidate_cost *w)
 {
-    return made(json_pack("{so so so so so so so}", "draw_w", number(w->draw_w), "price_w",
-                          number(w->price_w), "work_w", number(w->work_w), "short_w",
-                          number(w->short_w), "neighbour_w", number(w->neighbour_w), "move_w",
-                          number(w->move_w), "wake_w", number(w->wake_w)));
+    return made(json_pack(
+        "{so so so so so so so}", "draw_w", json_number_or_null(w->draw_w), "price_w",
+        json_number_or_null(w->price_w), "work_w", json_number_or_null(w->work_w), "short_w",
+        json_number_or_null(w->short_w), "neighbour_w", json_number_or_null(w->neighbour_w),
+        "move_w", json_number_or_null(w->move_w), "wake_w", json_number_or_null(w->wake_w)));
 }
 
 static json_t *candidate_json(const struct candidate *c, const struct lowered *asked)
 {
     const struct snapshot *s = asked->snapshot;
     bool is_shared = c->neighbour >= 0, is_known = isfinite(c->cost.cost_w);
-    json_t *o = json_pack(
-        "{so si so so so si si so so so so so so so so}", "type",
-        text(asked->problem.types[c->type].name), "n_gpus", c->n_gpus, "gpu", gpu_name(s, c->gpu),
-        "beside", job_name(s, c->neighbour), "beside_id", job_id(s, c->neighbour), "places",
-        c->n_places, "limit_w", c->limit_w, "speed", number(c->speed), "low", number(c->low),
-        "high", number(c->high), "watts", number(c->watts), "added_w",
-        is_known ? number(c->cost.draw_w) : json_null(), "joules", number(c->joules), "cost_w",
-        number(c->cost.cost_w), "parts", is_known ? cost_json(&c->cost) : json_null());
+    json_t *o =
+        json_pack("{so si so so so si si so so so so so so so so}", "type",
+                  text(asked->problem.types[c->type].name), "n_gpus", c->n_gpus, "gpu",
+                  gpu_name(s, c->gpu), "beside", job_name(s, c->neighbour), "beside_id",
+                  job_id(s, c->neighbour), "places", c->n_places, "limit_w", c->limit_w, "speed",
+                  json_number_or_null(c->speed), "low", json_number_or_null(c->low), "high",
+                  json_number_or_null(c->high), "watts", json_number_or_null(c->watts), "added_w",
+                  is_known ? json_number_or_null(c->cost.draw_w) : json_null(), "joules",
+                  json_number_or_null(c->joules), "cost_w", json_number_or_null(c->cost.cost_w),
+                  "parts", is_known ? cost_json(&c->cost) : json_null());
 
     if (is_known && (c->cost.hope_w < 0 || c->cost.hope_w > 0)) {
-        put(o, "counted_on", number(c->counted));
-        put(o, "hope_w", number(c->cost.hope_w));
+        put(o, "counted_on", json_number_or_null(c->counted));
+        put(o, "hope_w", json_number_or_null(c->cost.hope_w));
     }
-    put(o, "margin", number(c->margin));
+    put(o, "margin", json_number_or_null(c->margin));
     if (c->wake_s > 0)
-        put(o, "wake_s", number(c->wake_s));
-    put(o, "neighbour_speed", number(c->neighbour_speed));
+        put(o, "wake_s", json_number_or_null(c->wake_s));
+    put(o, "neighbour_speed", json_number_or_null(c->neighbour_speed));
     put(o, "neighbour_keeps", is_shared ? json_boolean(c->neighbour_keeps) : json_null());
     put(o, "verdict",
         c->verdict == CANDIDATE_ENGINE ? json_sprintf("engine: %s", engine_rule_name(c->rule))
@@ -119,13 +118,14 @@ json_t *explain_json(const struct explanation *x, const struct lowered *asked, c
         json_array_append_new(list, candidate_json(&x->candidates[i], asked));
     return made(json_pack(
         "{so so so so so so so ss so so so so so so so so so si}", "job", job_id(s, x->job), "name",
-        job_name(s, x->job), "time_s", number(s->now_s), "made_by", text(p->made_by), "gap_w",
-        number(gap.watts), "gap_ratio", number(gap.ratio), "gap_varying_ratio",
-        number(gap.varying_ratio), "state", pj->n_gpus ? "running" : "waiting", "gpus",
-        gpu_names(s, pj->gpus, pj->n_gpus), "reason", reason_of(pj), "wait_w", number(x->wait_w),
-        "may_start_s", number(x->may_start_s), "waits_for", job_name(s, x->waits_for),
-        "waits_for_id", job_id(s, x->waits_for), "need", number(s->jobs[x->job].need), "z",
-        number(asked->problem.z), "candidates", list, "left_out", x->n_left_out));
+        job_name(s, x->job), "time_s", json_number_or_null(s->now_s), "made_by", text(p->made_by),
+        "gap_w", json_number_or_null(gap.watts), "gap_ratio", json_number_or_null(gap.ratio),
+        "gap_varying_ratio", json_number_or_null(gap.varying_ratio), "state",
+        pj->n_gpus ? "running" : "waiting", "gpus", gpu_names(s, pj->gpus, pj->n_gpus), "reason",
+        reason_of(pj), "wait_w", json_number_or_null(x->wait_w), "may_start_s",
+        json_number_or_null(x->may_start_s), "waits_for", job_name(s, x->waits_for), "waits_for_id",
+        job_id(s, x->waits_for), "need", json_number_or_null(s->jobs[x->job].need), "z",
+        json_number_or_null(asked->problem.z), "candidates", list, "left_out", x->n_left_out));
 }
 
 /* ---- a plan ---- */
@@ -153,9 +153,9 @@ static json_t *plan_job_json(const struct plan *p, const struct snapshot *s, int
         gpu_names(s, j->gpus, j->n_held), "type",
         is_placed ? text(s->catalog->types[s->gpus[pj->gpus[0]].type].name) : json_null(),
         "limit_w", is_placed ? pj->limit_w : 0, "speed",
-        is_placed ? number(pj->speed) : json_null(), "low",
-        is_placed ? number(pj->low) : json_null(), "need", number(j->need), "short", pj->is_short,
-        "reason", reason_of(pj)));
+        is_placed ? json_number_or_null(pj->speed) : json_null(), "low",
+        is_placed ? json_number_or_null(pj->low) : json_null(), "need",
+        json_number_or_null(j->need), "short", pj->is_short, "reason", reason_of(pj)));
 }
 
 json_t *plan_json(const struct plan *p, const struct lowered *asked)
@@ -166,10 +166,11 @@ json_t *plan_json(const struct plan *p, const struct lowered *asked)
 
     for (int j = 0; j < p->n_jobs; j++)
         json_array_append_new(jobs, plan_job_json(p, s, j));
-    return made(json_pack("{so so so so so so si si si si so so}", "time_s", number(s->now_s),
-                          "made_by", text(p->made_by), "watts", number(p->watts), "gap_w",
-                          number(gap.watts), "gap_ratio", number(gap.ratio), "gap_varying_ratio",
-                          number(gap.varying_ratio), "placed", p->n_placed, "waiting", p->n_waiting,
-                          "behind", s->n_behind, "short", p->n_short, "z", number(asked->problem.z),
-                          "jobs", jobs));
+    return made(json_pack("{so so so so so so si si si si so so}", "time_s",
+                          json_number_or_null(s->now_s), "made_by", text(p->made_by), "watts",
+                          json_number_or_null(p->watts), "gap_w", json_number_or_null(gap.watts),
+                          "gap_ratio", json_number_or_null(gap.ratio), "gap_varying_ratio",
+                          json_number_or_null(gap.varying_ratio), "placed", p->n_placed, "waiting",
+                          p->n_waiting, "behind", s->n_behind, "short", p->n_short, "z",
+                          json_number_or_null(asked->problem.z), "jobs", jobs));
 }
