@@ -27,34 +27,16 @@ static double drawn_w(const struct explain *q, int gpu)
     return is_idle ? q->p->types[type].idle_w : y.watts;
 }
 
-static void use_nodes(const struct problem *p, int job, const int *gpus, int n, long sign,
-                      struct engine_node *left)
-{
-    for (int i = 0; i < n && p->jobs[job].name; i++) {
-        left[p->gpus[gpus[i]].node].cpus += sign * p->jobs[job].engine.cpus;
-        left[p->gpus[gpus[i]].node].mem_mib += sign * p->jobs[job].engine.mem_mib;
-    }
-}
-
-/* What the others leave of nodes; where those that run use more than there is, they have that. */
+/* What the others leave of nodes. */
 static void lay_nodes(struct explain *q)
 {
     const struct problem *p = q->p;
 
     q->ruled = ARENA_ARRAY(q->arena, enum engine_rule, (size_t)p->n_types);
-    if (!p->nodes)
-        return;
-    q->left = ARENA_ARRAY(q->arena, struct engine_node, (size_t)p->n_nodes);
-    for (int j = 0; j < p->n_jobs; j++)
-        use_nodes(p, j, p->jobs[j].present, p->jobs[j].n_present, 1, q->left);
-    for (int n = 0; n < p->n_nodes; n++) {
-        q->left[n].cpus = q->left[n].cpus > p->nodes[n].cpus ? q->left[n].cpus : p->nodes[n].cpus;
-        q->left[n].mem_mib =
-            q->left[n].mem_mib > p->nodes[n].mem_mib ? q->left[n].mem_mib : p->nodes[n].mem_mib;
-    }
-    for (int j = 0; j < p->n_jobs; j++)
-        if (j != q->job)
-            use_nodes(p, j, q->plan->jobs[j].gpus, q->plan->jobs[j].n_gpus, -1, q->left);
+    q->left = problem_node_room(q->arena, p);
+    for (int j = 0; j < p->n_jobs && q->left; j++)
+        for (int i = 0; p->jobs[j].name && j != q->job && i < q->plan->jobs[j].n_gpus; i++)
+            problem_use_node(p, j, q->plan->jobs[j].gpus[i], -1, q->left);
 }
 
 /* The rule that keeps the job from a GPU, where it is not already. */

@@ -214,6 +214,22 @@ int problem_node_fits(const struct engine_node *left, const struct problem_job *
     return least < INT_MAX ? (int)least : INT_MAX;
 }
 
+struct engine_node *problem_node_room(struct arena *a, const struct problem *p)
+{
+    if (!p->nodes)
+        return NULL;
+    struct engine_node *room = ARENA_ARRAY(a, struct engine_node, (size_t)p->n_nodes);
+    for (int j = 0; j < p->n_jobs; j++)
+        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++)
+            problem_use_node(p, j, p->jobs[j].present[i], 1, room);
+    for (int n = 0; n < p->n_nodes; n++) {
+        const struct engine_node *has = &p->nodes[n];
+        room[n].cpus = room[n].cpus > has->cpus ? room[n].cpus : has->cpus;
+        room[n].mem_mib = room[n].mem_mib > has->mem_mib ? room[n].mem_mib : has->mem_mib;
+    }
+    return room;
+}
+
 bool problem_devices_match(const struct problem *p, const int *gpus, int n)
 {
     for (int i = 0; i < n; i++) {

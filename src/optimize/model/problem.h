@@ -301,6 +301,21 @@ static inline enum engine_rule problem_bars(const struct problem *p, const struc
 int problem_node_fits(const struct engine_node *left, const struct problem_job *j,
                       enum engine_rule *why);
 
+/* What a job uses of a GPU's node is taken from there (-1), or given back (1). */
+static inline void problem_use_node(const struct problem *p, int job, int gpu, int sign,
+                                    struct engine_node *nodes)
+{
+    struct engine_node *of = &nodes[p->gpus[gpu].node];
+
+    of->cpus += sign * p->jobs[job].engine.cpus;
+    of->mem_mib += sign * p->jobs[job].engine.mem_mib;
+}
+
+/* (n_nodes) what nodes have for all jobs together: where those that run use more, that is what they
+ * have. In the arena; NULL: nobody counts.
+ */
+struct engine_node *problem_node_room(struct arena *a, const struct problem *p);
+
 /* Does a gang get the same devices of each of its nodes? */
 bool problem_devices_match(const struct problem *p, const int *gpus, int n);
 

@@ -54,16 +54,8 @@ static void draw_more(struct assignment *d, int gpu, double more_w)
 
 void nodes_use(struct assignment *d, int gpu, int sign)
 {
-    const struct assignment_gpu *g = &d->gpus[gpu];
-
-    if (!d->node_room)
-        return;
-    struct engine_node *room = &d->node_room[d->problem->gpus[gpu].node];
-    for (int i = 0; i < g->n_jobs; i++) {
-        const struct engine_job *j = &d->problem->jobs[g->jobs[i]].engine;
-        room->cpus += sign * j->cpus;
-        room->mem_mib += sign * j->mem_mib;
-    }
+    for (int i = 0; d->node_room && i < d->gpus[gpu].n_jobs; i++)
+        problem_use_node(d->problem, d->gpus[gpu].jobs[i], gpu, sign, d->node_room);
 }
 
 /* Has the node of the last of these GPUs room for all of them that are there? */
@@ -602,29 +594,6 @@ static void rooms_make(struct assignment *d)
         d->rack_room_w[r] += p->rack_cap_w[r] > 0 ? p->rack_cap_w[r] / p->watts_margin : HUGE_VAL;
 }
 
-/* What nodes have for all jobs together; where those that run use more, that is what they have. */
-static void nodes_make(struct assignment *d)
-{
-    const struct problem *p = d->problem;
-    size_t n = (size_t)p->n_nodes;
-
-    if (!p->nodes)
-        return;
-    struct engine_node *used = ARENA_ARRAY(&d->arena, struct engine_node, n);
-    d->node_room = ARENA_ARRAY(&d->arena, struct engine_node, n);
-    for (int j = 0; j < p->n_jobs; j++)
-        for (int i = 0; p->jobs[j].name && i < p->jobs[j].n_present; i++) {
-            struct engine_node *of = &used[p->gpus[p->jobs[j].present[i]].node];
-            of->cpus += p->jobs[j].engine.cpus;
-            of->mem_mib += p->jobs[j].engine.mem_mib;
-        }
-    for (int i = 0; i < p->n_nodes; i++) {
-        const struct engine_node *has = &p->nodes[i], *now = &used[i];
-        d->node_room[i].cpus = has->cpus > now->cpus ? has->cpus : now->cpus;
-        d->node_room[i].mem_mib = has->mem_mib > now->mem_mib ? has->mem_mib : now->mem_mib;
-    }
-}
-
 static void lay(struct assignment *d, bool only_fixed)
 {
     const struct problem *p = d->problem;
@@ -679,7 +648,7 @@ struct assignment *assignment_create_with(const struct problem *p,
     d->journal = ARENA_NEW(&d->arena, struct assignment_undo_log);
     jobs_make(d);
     rooms_make(d);
-    nodes_make(d);
+    d->node_room = problem_node_room(&d->arena, p);
     d->has_rules = problem_has_rules(p);
     d->lists = lists_create(&d->arena, p);
     count_types(d);
