@@ -128,5 +128,5 @@ double prices_slot_w(const struct prices *u, int kind, double low)
     if (u->class_of_kind[kind] < 0)
         return 0;
     const struct job_class *k = &u->columns->classes[u->class_of_kind[kind]];
-    return u->u.slot_w[k->first_bin + columns_bin(k, low)];
+    return u->u.slot_w[columns_slot(k, low)];
 }

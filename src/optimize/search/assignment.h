@@ -125,12 +125,6 @@ static inline const int *assignment_gpus(const struct assignment *d, int job)
     return d->job_gpus + d->jobs[job].first;
 }
 
-/* What a job itself costs: shortfall, waiting, moving. */
-static inline double assignment_own_w(const struct assignment *d, int job)
-{
-    return d->jobs[job].short_w + d->jobs[job].fee_w;
-}
-
 static inline double assignment_cost(const struct assignment *d)
 {
     return d->cost_w;

@@ -253,11 +253,6 @@ static void list_instances(struct rounding *r)
 
 /* ---- slots and who needs them ---- */
 
-static int bin_of(const struct rounding *r, int class, double low)
-{
-    return r->c->classes[class].first_bin + columns_bin(&r->c->classes[class], low);
-}
-
 /* What a job wants of each of its slots; returns how many. */
 static int wants_of(const struct rounding *r, int job, double *levels)
 {
@@ -281,10 +276,11 @@ static void count_slack(struct rounding *r)
 
     for (int i = 0; i < r->n_instances; i++)
         for (int s = 0; s < r->instances[i].n; s++)
-            r->slack[bin_of(r, r->instances[i].class[s], r -> instances[i].low[s])]++;
+            r->slack[columns_slot(&r->c->classes[r->instances[i].class[s]],
+                                  r->instances[i].low[s])]++;
     for (int j = 0; j < r->p->n_jobs; j++)
         for (int i = wants_of(r, j, levels); i-- > 0;)
-            r->slack[bin_of(r, r->c->class_of[j], levels[i])]--;
+            r->slack[columns_slot(&r->c->classes[r->c->class_of[j]], levels[i])]--;
     for (int k = 0; k < r->c->n_classes; k++) {
         int *slack = r->slack + r->c->classes[k].first_bin;
         for (int b = r->c->classes[k].n_bins - 2; b >= 0; b--)
@@ -295,11 +291,12 @@ static void count_slack(struct rounding *r)
 /* May a job that needs less take this slot, and the others still be served? */
 static bool may_take(const struct rounding *r, int job, double low)
 {
-    int class = r->c->class_of[job], need = bin_of(r, class, r->p->jobs[job].need);
+    int class = r->c->class_of[job],
+        need = columns_slot(&r->c->classes[class], r->p->jobs[job].need);
 
     if (low < r->p->jobs[job].need)
         return false;
-    for (int b = bin_of(r, class, low); b > need; b--)
+    for (int b = columns_slot(&r->c->classes[class], low); b > need; b--)
         if (r->slack[b] < 1)
             return false;
     return true;
@@ -307,9 +304,9 @@ static bool may_take(const struct rounding *r, int job, double low)
 
 static void take_slot(struct rounding *r, int job, struct pattern_instance *x, int s)
 {
-    int class = x->class[s], need = bin_of(r, class, r->p->jobs[job].need);
+    int class = x->class[s], need = columns_slot(&r->c->classes[class], r->p->jobs[job].need);
 
-    for (int b = bin_of(r, class, x->low[s]); b > need; b--)
+    for (int b = columns_slot(&r->c->classes[class], x->low[s]); b > need; b--)
         r->slack[b]--;
     x->job[s] = job;
     r->is_wanting[job] = false;

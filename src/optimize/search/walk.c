@@ -52,7 +52,8 @@ double walk_loss(const struct search_walk *w, int gpu)
         int job = g->jobs[i];
         if (d->problem->jobs[job].is_fixed)
             return 0;
-        loss += (assignment_own_w(d, job) - w->job_w[job]) / d->jobs[job].n_gpus;
+        const struct assignment_job *j = &d->jobs[job];
+        loss += (j->short_w + j->fee_w - w->job_w[job]) / j->n_gpus;
     }
     return loss;
 }
