@@ -1,7 +1,6 @@
 #include "bench/changes.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 #include "optimize/files/problem_make.h"
@@ -137,9 +136,8 @@ void changes_estimate(struct changes *c)
         p->speed[cell] *= times;
         p->low[cell] *= times;
     }
-    double value_j = problem_best_joules(p, kind);
-    if (p->kinds[kind].value_j > 0 && isfinite(value_j))
-        p->kinds[kind].value_j = value_j;
+    if (p->kinds[kind].value_j > 0)
+        p->kinds[kind].value_j = problem_best_joules(p, kind);
 }
 
 static bool is_lost(const struct changes *c, int node)

@@ -59,8 +59,7 @@ static void make_plain(struct arena *a, int n_jobs, int n_gpus, struct problem *
     for (int t = 0; t < out->n_types; t++)
         out->types[t].n_limits = 1;
     for (int k = 0; k < out->n_kinds; k++)    // steps are worth what they cost at the default
-        out->kinds[k].value_j =
-            isfinite(problem_best_joules(out, k)) ? problem_best_joules(out, k) : 0;
+        out->kinds[k].value_j = problem_best_joules(out, k);
     for (int g = 0; g < out->n_gpus; g++)
         out->gpus[g].may_start = true;
     out->power_cap_w = 0;

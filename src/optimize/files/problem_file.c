@@ -605,10 +605,8 @@ static bool read_objective(struct problem_reader *r)
     if (!doc_either(&r->top, "objective", "joules", "watts", &is_watts))
         return false;
     for (int k = 0; k < r->p->n_kinds && !is_watts; k++)
-        if (!json_object_get(json_array_get(list, (size_t)r->of[k]), "value_j")) {
-            double value_j = problem_best_joules(r->p, k);
-            r->p->kinds[k].value_j = isfinite(value_j) ? value_j : 0;
-        }
+        if (!json_object_get(json_array_get(list, (size_t)r->of[k]), "value_j"))
+            r->p->kinds[k].value_j = problem_best_joules(r->p, k);
     return true;
 }
 

@@ -196,8 +196,7 @@ static void make_kinds(struct problem_maker *m)
             most = fmax(most, (double)p->speed[problem_cell(p, t, k, -1)]);
         if (rng_uniform(&m->kinds) < 0.1)    // it serves requests: it cannot do more than arrive
             p->kinds[k].rate = significant(most * rng_between(&m->kinds, 0.4, 0.8));
-        double value_j = m->o->joules ? problem_best_joules(p, k) : 0;
-        p->kinds[k].value_j = isfinite(value_j) ? value_j : 0;
+        p->kinds[k].value_j = m->o->joules ? problem_best_joules(p, k) : 0;
     }
 }
 

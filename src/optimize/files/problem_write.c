@@ -194,11 +194,10 @@ static bool is_watts(const struct problem *p)
 static void put_kind(struct doc_out *w, int kind)
 {
     const struct problem_kind *k = &w->p->kinds[kind];
-    double best = problem_best_joules(w->p, kind), value_j = isfinite(best) ? best : 0;
 
     put_name(w, "  {\"name\": ", k->name);
     doc_put_pair(w, "mem_gib", k->mem_gib);
-    if (k->value_j != value_j && !is_watts(w->p))
+    if (k->value_j != problem_best_joules(w->p, kind) && !is_watts(w->p))
         doc_put_pair(w, "value_j", k->value_j);
     doc_put_fields(w, problem_kind_fields + 2, k);    // those behind value_j
     doc_put(w, "}");

@@ -222,9 +222,8 @@ void lower_values(struct lowering *l)
     struct problem *p = l->problem;
 
     for (int k = 0; k < p->n_kinds; k++) {
-        double joules = problem_best_joules(p, k);
         bool counts = l->options->objective == OBJECTIVE_JOULES && p->kinds[k].rate == 0;
-        p->kinds[k].value_j = counts && isfinite(joules) ? joules : 0;
+        p->kinds[k].value_j = counts ? problem_best_joules(p, k) : 0;
     }
 }
 

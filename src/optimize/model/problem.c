@@ -271,7 +271,7 @@ double problem_best_joules(const struct problem *p, int kind)
             double cost_w = y.watts - p->types[type].sleep_w + p->price_w + p->kinds[kind].time_w;
             best = fmin(best, cost_w / problem_done(&p->kinds[kind], y.speed[0]));
         }
-    return best;
+    return isfinite(best) ? best : 0;
 }
 
 double problem_base_w(const struct problem *p)

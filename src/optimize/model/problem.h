@@ -338,7 +338,7 @@ double problem_base_w(const struct problem *p);
 int problem_check(const struct problem *p, struct err *e);
 
 /* The value of a kind's step for joules to finish: (watts - sleep_w + price_w + time_w) / speed at
- * the type, alone and under the setting, where that is least. INFINITY when it runs nowhere.
+ * the type, alone and under the setting, where that is least. 0 when it runs nowhere.
  */
 double problem_best_joules(const struct problem *p, int kind);
 
