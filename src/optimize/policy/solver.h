@@ -52,25 +52,14 @@ int solver_by_name(const char *name, uint64_t seed, struct solver *out, struct e
 /* All that there are, one after the other; NULL behind the last. */
 const struct solver *solver_at(int i);
 
-/* The planner (optimize.h); and the same with least watts now for its objective. */
-extern const struct solver solver_gogh, solver_watts;
+/* The planner (optimize.h). */
+extern const struct solver solver_gogh;
 
 /* The standing fallback: always makes a plan, in time linear in jobs and GPUs. */
 extern const struct solver solver_greedy;
 
-/* First come, first served, one job a GPU: what most sites do. The next job gets the
- * fastest free GPU, a random one, or the first.
- */
-extern const struct solver solver_fifo_fastest, solver_fifo_random, solver_fifo_first;
-
-/* First come, first served, on GPUs that keep the promise: alone; alone or beside somebody, where
- * that costs less and all promises hold; and beside somebody wherever nobody is slowed down much.
- */
-extern const struct solver solver_fifo_promise, solver_pack, solver_eaco;
-
-/* The most throughput of all jobs together, by a linear program over kinds of jobs and GPU types,
- * shared GPUs included, in leases of six minutes.
- */
-extern const struct solver solver_gavel;
+/* The others, each of which says what it does ('about'). */
+extern const struct solver solver_watts, solver_gavel, solver_pack, solver_eaco,
+    solver_fifo_promise, solver_fifo_fastest, solver_fifo_random, solver_fifo_first;
 
 #endif
