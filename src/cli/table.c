@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -68,20 +67,20 @@ int cell_width(const char *text)
     return n;
 }
 
-static void put_cell(struct buf *out, const char *cell, int width, bool is_right, bool is_last)
+static void put_cell(FILE *out, const char *cell, int width, bool is_right, bool is_last)
 {
     int pad = width - cell_width(cell);
 
     if (is_right)
-        buf_printf(out, "%*s%s", pad, "", cell);
+        fprintf(out, "%*s%s", pad, "", cell);
     else if (is_last)
-        buf_puts(out, cell);
+        fputs(cell, out);
     else
-        buf_printf(out, "%s%*s", cell, pad, "");
-    buf_puts(out, is_last ? "\n" : "  ");
+        fprintf(out, "%s%*s", cell, pad, "");
+    fputs(is_last ? "\n" : "  ", out);
 }
 
-void table_print(const struct table *t, struct buf *out)
+void table_print(const struct table *t, FILE *out)
 {
     int widths[TABLE_COLUMNS_MAX] = { 0 };
 

@@ -7,6 +7,7 @@
 #define CLI_TABLE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/text/json.h"
 
@@ -31,7 +32,7 @@ void table_put(struct table *t, const char *cell);    // the next one of the row
  * '#', as a number, behind '*', joules as kWh, behind '%', a share in percent, behind '+', a list.
  */
 void table_put_fields(struct table *t, const json_t *o, const char *keys);
-void table_print(const struct table *t, struct buf *out);
+void table_print(const struct table *t, FILE *out);
 
 /* Cells. */
 int cell_width(const char *text);    // characters, as far as each takes one place

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/text/buf.h"
 #include "base/err.h"
 #include "cli/client/client.h"
 #include "cli/cmd.h"
@@ -53,14 +52,14 @@ static void put_row(struct table *t, const json_t *c)
                             : verdict);
 }
 
-static void put_candidates(struct arena *a, const json_t *x, struct buf *out)
+static void print_candidates(struct arena *a, const json_t *x)
 {
     const json_t *list = json_object_get(x, "candidates");
     double left_out = json_number_of(x, "left_out");
     struct table t;
 
     if (json_array_size(list) == 0) {
-        buf_puts(out, "\nNo candidate places were recorded.\n");
+        printf("\nNo candidate places were recorded.\n");
         return;
     }
     table_init(&t, a,
@@ -68,50 +67,49 @@ static void put_candidates(struct arena *a, const json_t *x, struct buf *out)
                ">COST W|>NEIGHBOUR %|VERDICT");
     for (size_t i = 0; i < json_array_size(list); i++)
         put_row(&t, json_array_get(list, i));
-    buf_puts(out, "\n");
-    table_print(&t, out);
+    printf("\n");
+    table_print(&t, stdout);
     if (left_out > 0)
-        buf_printf(out, "and %.0f more, which are worse\n", left_out);
-    buf_puts(out, "\nMARGIN: the interval's lower end above what the promise needs. ADDED W, KWH: "
-                  "what this job\nadds there, and until its work is done. COST W: what plans "
-                  "weigh: that and the GPU's price,\nbroken promises, moves, what neighbours "
-                  "lose, less what its work is worth. NEIGHBOUR: how\nthe neighbour's speed "
-                  "changes.\n");
+        printf("and %.0f more, which are worse\n", left_out);
+    printf("\nMARGIN: the interval's lower end above what the promise needs. ADDED W, KWH: "
+           "what this job\nadds there, and until its work is done. COST W: what plans "
+           "weigh: that and the GPU's price,\nbroken promises, moves, what neighbours "
+           "lose, less what its work is worth. NEIGHBOUR: how\nthe neighbour's speed "
+           "changes.\n");
 }
 
-static void put_wait(struct arena *a, const json_t *x, const json_t *job, double now_s,
-                     struct buf *out)
+static void print_wait(struct arena *a, const json_t *x, const json_t *job, double now_s)
 {
     double may_s = json_number_of(x, "may_start_s");
     const char *behind = json_text_of(x, "waits_for");
 
-    buf_printf(out, "It waits: %s.\n", cell_text(a, x, "reason"));
+    printf("It waits: %s.\n", cell_text(a, x, "reason"));
     if (jobs_beyond(a, job) != NULL)
-        buf_printf(out, "It cannot run here as the cluster is: %s.\n", jobs_beyond(a, job));
+        printf("It cannot run here as the cluster is: %s.\n", jobs_beyond(a, job));
     else if (isfinite(may_s))
-        buf_printf(out, "It may start at about %s (in %s)%s%s%s.\n", when_clock(a, may_s, now_s),
-                   when_text(a, fmax(0, may_s - now_s)), behind != NULL ? ", when job '" : "",
-                   behind != NULL ? cell_clean(a, behind) : "", behind != NULL ? "' ends" : "");
+        printf("It may start at about %s (in %s)%s%s%s.\n", when_clock(a, may_s, now_s),
+               when_text(a, fmax(0, may_s - now_s)), behind != NULL ? ", when job '" : "",
+               behind != NULL ? cell_clean(a, behind) : "", behind != NULL ? "' ends" : "");
     else
-        buf_puts(out, "When it may start is not known.\n");
+        printf("When it may start is not known.\n");
 }
 
 /* A decision that placed it, and what has become of it: plans may come to nothing, or be others' by
  * now.
  */
-static void put_placed(struct arena *a, const json_t *x, const json_t *job, struct buf *out)
+static void print_placed(struct arena *a, const json_t *x, const json_t *job)
 {
     const char *was = cell_list(a, x, "gpus"), *is = cell_list(a, job, "gpus");
     const char *state = cell_text(a, job, "state");
 
     if (strcmp(state, "running") == 0 && strcmp(was, is) == 0)
-        buf_printf(out, "It runs on %s.\n", was);
+        printf("It runs on %s.\n", was);
     else if (strcmp(state, "running") == 0)
-        buf_printf(out, "It was to run on %s; it runs on %s.\n", was, is);
+        printf("It was to run on %s; it runs on %s.\n", was, is);
     else if (strcmp(state, "waiting") == 0 || strcmp(state, "held") == 0)
-        buf_printf(out, "It is to run on %s; it is %s still.\n", was, state);
+        printf("It is to run on %s; it is %s still.\n", was, state);
     else
-        buf_printf(out, "It was placed on %s.\n", was);
+        printf("It was placed on %s.\n", was);
 }
 
 static void print_page(struct arena *a, const json_t *x, const json_t *job)
@@ -119,24 +117,20 @@ static void print_page(struct arena *a, const json_t *x, const json_t *job)
     const bool has_ended = isfinite(json_number_of(job, "ended_s"));
     double now_s = when_now(), need = json_number_of(x, "need");
     const char *state = json_text_of(x, "state");
-    struct buf out;
 
-    buf_init(&out, (size_t)1 << 28);
-    buf_printf(&out, "job %s (%s), decided at %s by %s\n\n", cell_text(a, x, "job"),
-               cell_text(a, x, "name"), when_clock(a, json_number_of(x, "time_s"), now_s),
-               cell_text(a, x, "made_by"));
+    printf("job %s (%s), decided at %s by %s\n\n", cell_text(a, x, "job"), cell_text(a, x, "name"),
+           when_clock(a, json_number_of(x, "time_s"), now_s), cell_text(a, x, "made_by"));
     if (state != NULL && strcmp(state, "running") == 0)
-        put_placed(a, x, job, &out);
+        print_placed(a, x, job);
     else if (has_ended)
-        buf_printf(&out, "It waited: %s.\n", cell_text(a, x, "reason"));
+        printf("It waited: %s.\n", cell_text(a, x, "reason"));
     else
-        put_wait(a, x, job, now_s, &out);
+        print_wait(a, x, job, now_s);
     if (need > 0)
-        buf_printf(&out, "Its promise needs %s steps/s from now on.\n", cell_value(a, need));
+        printf("Its promise needs %s steps/s from now on.\n", cell_value(a, need));
     else
-        buf_puts(&out, "It has no promise to keep.\n");
-    put_candidates(a, x, &out);
-    table_show(&out);
+        printf("It has no promise to keep.\n");
+    print_candidates(a, x);
 }
 
 static const char *at;

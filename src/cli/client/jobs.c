@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/text/buf.h"
 #include "base/err.h"
 #include "cli/client/client.h"
 #include "cli/cmd.h"
@@ -164,7 +163,7 @@ static void put_row(struct table *t, const json_t *job, double now_s)
     table_put(t, jobs_gpus(a, job));
 }
 
-void jobs_table(struct arena *a, const json_t *jobs, double now_s, struct buf *out)
+void jobs_table(struct arena *a, const json_t *jobs, double now_s, FILE *out)
 {
     struct table t;
 
@@ -178,8 +177,6 @@ void jobs_table(struct arena *a, const json_t *jobs, double now_s, struct buf *o
 
 static void print_jobs(struct arena *a, json_t *jobs, bool is_json)
 {
-    struct buf out;
-
     if (is_json) {
         json_print(json_pack("{s:O, s:I, s:n}", "jobs", jobs, "total",
                              (json_int_t)json_array_size(jobs), "next"),
@@ -190,9 +187,7 @@ static void print_jobs(struct arena *a, json_t *jobs, bool is_json)
         printf("no jobs\n");
         return;
     }
-    buf_init(&out, (size_t)1 << 30);
-    jobs_table(a, jobs, when_now(), &out);
-    table_show(&out);
+    jobs_table(a, jobs, when_now(), stdout);
 }
 
 static const char *myself(struct arena *a)

@@ -5,9 +5,9 @@
 #define CLI_CLIENT_JOBS_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 struct arena;
-struct buf;
 struct client;
 struct err;
 
@@ -15,7 +15,7 @@ struct err;
 int jobs_live(struct client *c, const char *path, json_t *into, struct err *e);
 
 /* A row a job. */
-void jobs_table(struct arena *a, const json_t *jobs, double now_s, struct buf *out);
+void jobs_table(struct arena *a, const json_t *jobs, double now_s, FILE *out);
 
 /* What a job cannot have as the cluster is: "no node has 8 GPUs of one type that it may use"; NULL
  * where it waits for something else.
@@ -26,6 +26,6 @@ const char *jobs_beyond(struct arena *a, const json_t *job);
 const char *jobs_gpus(struct arena *a, const json_t *job);
 
 /* A row a GPU, the first 'n_most' of them. */
-void nodes_gpus(struct arena *a, const json_t *gpus, int n_most, struct buf *out);
+void nodes_gpus(struct arena *a, const json_t *gpus, int n_most, FILE *out);
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/text/buf.h"
 #include "base/err.h"
 #include "cli/client/client.h"
 #include "cli/cmd.h"
@@ -39,7 +38,7 @@ static const char *residents(struct arena *a, const json_t *gpu)
     return text != NULL ? text : "-";
 }
 
-void nodes_gpus(struct arena *a, const json_t *gpus, int n_most, struct buf *out)
+void nodes_gpus(struct arena *a, const json_t *gpus, int n_most, FILE *out)
 {
     struct table t;
 
@@ -56,30 +55,26 @@ void nodes_gpus(struct arena *a, const json_t *gpus, int n_most, struct buf *out
     table_print(&t, out);
 }
 
-static void put_nodes(struct arena *a, const json_t *nodes, struct buf *out)
+static void print_nodes(struct arena *a, const json_t *nodes)
 {
     struct table t;
 
     table_init(&t, a, "NODE|STATE|>GPUS|>BUSY|TYPES");
     for (size_t i = 0; i < json_array_size(nodes); i++)
         table_put_fields(&t, json_array_get(nodes, i), "name state gpus busy +types");
-    table_print(&t, out);
+    table_print(&t, stdout);
 }
 
 static void print_all(struct client *c, json_t *nodes, json_t *gpus)
 {
-    struct buf out;
-
     if (client_options.is_json) {
         json_print(json_pack("{s:O, s:O}", "nodes", nodes, "gpus", gpus),
                    JSON_COMPACT | JSON_REAL_PRECISION(15));
         return;
     }
-    buf_init(&out, (size_t)1 << 30);
-    put_nodes(client_arena(c), nodes, &out);
-    buf_puts(&out, "\n");
-    nodes_gpus(client_arena(c), gpus, INT_MAX, &out);
-    table_show(&out);
+    print_nodes(client_arena(c), nodes);
+    printf("\n");
+    nodes_gpus(client_arena(c), gpus, INT_MAX, stdout);
 }
 
 static int list(struct client *c, struct err *e)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/text/buf.h"
 #include "base/err.h"
 #include "cli/client/client.h"
 #include "cli/cmd.h"
@@ -35,16 +34,13 @@ static void print_plan(struct arena *a, const json_t *p)
 {
     const json_t *jobs = json_object_get(p, "jobs");
     struct table t;
-    struct buf out;
 
-    buf_init(&out, (size_t)1 << 30);
-    buf_printf(&out,
-               "planned by %s in %s: %s jobs placed, %s wait, %s short of their promise, %s W\n",
-               cell_text(a, p, "made_by"), when_text(a, json_number_of(p, "seconds")),
-               cell_text(a, p, "placed"), cell_text(a, p, "waiting"), cell_text(a, p, "short"),
-               cell_number(a, p, "watts"));
+    printf("planned by %s in %s: %s jobs placed, %s wait, %s short of their promise, %s W\n",
+           cell_text(a, p, "made_by"), when_text(a, json_number_of(p, "seconds")),
+           cell_text(a, p, "placed"), cell_text(a, p, "waiting"), cell_text(a, p, "short"),
+           cell_number(a, p, "watts"));
     if (json_is_true(json_object_get(p, "fallback")))
-        buf_puts(&out, "(the greedy plan stands in: the policy gave none in time)\n");
+        printf("(the greedy plan stands in: the policy gave none in time)\n");
     table_init(&t, a, "DOES|>ID|JOB|FROM|TO|TYPE|>STEPS/S|>AT LEAST|>NEEDED|NOTE");
     for (int d = 0; d < CMD_COUNT(changes); d++)
         for (size_t i = 0; i < json_array_size(jobs); i++) {
@@ -54,10 +50,9 @@ static void print_plan(struct arena *a, const json_t *p)
                 put_row(&t, j);
         }
     if (json_array_size(jobs) > 0) {
-        buf_puts(&out, "\n");
-        table_print(&t, &out);
+        printf("\n");
+        table_print(&t, stdout);
     }
-    table_show(&out);
 }
 
 static int ask(struct client *c, const struct cmd_call *call, struct err *e)

@@ -1,7 +1,6 @@
 /* report.c - `gogh report`: energy, promises and prediction errors of a period, as text, CSV or a
  * page; `gogh shadow`: what would have been saved.
  */
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -74,7 +73,7 @@ static void row_cells(struct arena *a, const json_t *row, const char *cells[ROW_
 
 /* ---- what was, or would have been, saved ---- */
 
-static void put_saved(struct arena *a, const json_t *s, struct buf *out)
+static void print_saved(struct arena *a, const json_t *s)
 {
     const json_t *runs = json_object_get(s, "runs");
     double saved = json_number_of(s, "saved"), measured = json_number_of(s, "measured_j");
@@ -87,28 +86,24 @@ static void put_saved(struct arena *a, const json_t *s, struct buf *out)
         table_put_fields(&t, r, "policy finished *energy_j #joules_per_work %promise_attainment");
         table_put(&t, when_text(a, json_number_of(r, "mean_jct_s")));
     }
-    table_print(&t, out);
+    table_print(&t, stdout);
     if (isfinite(saved) && json_array_size(runs) >= 2)
-        buf_printf(out, "\n%s takes %.1f %% %s energy per unit of work than %s.\n",
-                   cell_text(a, json_array_get(runs, 0), "policy"), 100 * fabs(saved),
-                   saved >= 0 ? "less" : "more", cell_text(a, json_array_get(runs, 1), "policy"));
+        printf("\n%s takes %.1f %% %s energy per unit of work than %s.\n",
+               cell_text(a, json_array_get(runs, 0), "policy"), 100 * fabs(saved),
+               saved >= 0 ? "less" : "more", cell_text(a, json_array_get(runs, 1), "policy"));
     else
-        buf_puts(out, "\nToo little was done to compare.\n");
+        printf("\nToo little was done to compare.\n");
     if (isfinite(measured))
-        buf_printf(out, "Really used: %s kWh.\n", cell_value(a, measured / KWH_J));
+        printf("Really used: %s kWh.\n", cell_value(a, measured / KWH_J));
 }
 
 static void print_shadow(struct arena *a, const json_t *s)
 {
-    struct buf out;
-
-    buf_init(&out, (size_t)1 << 20);
-    buf_printf(&out, "%s job%s from %s to %s, simulated\n\n", cell_text(a, s, "jobs"),
-               json_number_of(s, "jobs") == 1 ? "" : "s",
-               when_clock(a, json_number_of(s, "from_s"), NAN),
-               when_clock(a, json_number_of(s, "to_s"), NAN));
-    put_saved(a, s, &out);
-    table_show(&out);
+    printf("%s job%s from %s to %s, simulated\n\n", cell_text(a, s, "jobs"),
+           json_number_of(s, "jobs") == 1 ? "" : "s",
+           when_clock(a, json_number_of(s, "from_s"), NAN),
+           when_clock(a, json_number_of(s, "to_s"), NAN));
+    print_saved(a, s);
 }
 
 /* ---- text ---- */
@@ -134,11 +129,9 @@ static void print_text(struct arena *a, const json_t *r)
 {
     const json_t *rows = json_object_get(r, "rows"), *saved = json_object_get(r, "saved");
     struct table t;
-    struct buf out;
 
-    buf_init(&out, (size_t)1 << 28);
-    buf_printf(&out, "from %s to %s\n\n", when_clock(a, json_number_of(r, "from_s"), NAN),
-               when_clock(a, json_number_of(r, "to_s"), NAN));
+    printf("from %s to %s\n\n", when_clock(a, json_number_of(r, "from_s"), NAN),
+           when_clock(a, json_number_of(r, "to_s"), NAN));
     table_init(&t, a,
                arena_printf(a,
                             "%s|>JOBS|>KWH|>WORKING|>IDLE|>GPU HOURS|>STEPS|>KEPT %%|"
@@ -150,12 +143,11 @@ static void print_text(struct arena *a, const json_t *r)
         put_row(&t, row, cell_text(a, row, "name"));
     }
     put_row(&t, json_object_get(r, "total"), "total");
-    table_print(&t, &out);
+    table_print(&t, stdout);
     if (json_is_object(saved)) {
-        buf_puts(&out, "\n");
-        put_saved(a, saved, &out);
+        printf("\n");
+        print_saved(a, saved);
     }
-    table_show(&out);
 }
 
 /* ---- CSV ---- */

@@ -1,4 +1,5 @@
 /* top.c - `gogh top`: the daemon's GPUs, jobs and decisions on a live screen. */
+#include <assert.h>
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -113,74 +114,70 @@ static int n_busy(const json_t *gpus)
     return n;
 }
 
-static void put_head(const struct top_page *v, struct buf *out)
+static void put_head(const struct top_page *v, FILE *out)
 {
     struct arena *a = client_arena(v->client);
     const json_t *s = v->status, *jobs = json_object_get(s, "jobs");
     double now_s = json_number_of(s, "now_s");
 
-    buf_printf(out, "gogh %s  %s, %s  up %s  %s%s\n", cell_text(a, s, "version"),
-               cell_text(a, s, "mode"), cell_text(a, s, "policy"),
-               cell_since(a, s, "began_s", now_s), when_clock(a, now_s, now_s),
-               json_is_false(json_object_get(s, "store_ok")) ? "  THE STORE CANNOT WRITE" : "");
-    buf_printf(out, "jobs: %s running, %s waiting, %s held   GPUs: %d of %s busy   %s W   %s kWh\n",
-               cell_text(a, jobs, "running"), cell_text(a, jobs, "waiting"),
-               cell_text(a, jobs, "held"), n_busy(v->gpus), cell_text(a, s, "gpus"),
-               cell_number(a, s, "watts"), cell_scaled(a, s, "joules", 1 / KWH_J));
-    buf_printf(out,
-               "decisions: %s (%s by the fallback), last %s ago   moves: %s   measured: %s, "
-               "error %s %%, covered %s %%\n",
-               cell_text(a, s, "decisions"), cell_text(a, s, "fallbacks"),
-               cell_since(a, s, "last_decision_s", now_s), cell_text(a, s, "moves"),
-               cell_text(a, s, "measurements"), cell_percent(a, s, "error"),
-               cell_percent(a, s, "coverage"));
+    fprintf(out, "gogh %s  %s, %s  up %s  %s%s\n", cell_text(a, s, "version"),
+            cell_text(a, s, "mode"), cell_text(a, s, "policy"), cell_since(a, s, "began_s", now_s),
+            when_clock(a, now_s, now_s),
+            json_is_false(json_object_get(s, "store_ok")) ? "  THE STORE CANNOT WRITE" : "");
+    fprintf(out, "jobs: %s running, %s waiting, %s held   GPUs: %d of %s busy   %s W   %s kWh\n",
+            cell_text(a, jobs, "running"), cell_text(a, jobs, "waiting"),
+            cell_text(a, jobs, "held"), n_busy(v->gpus), cell_text(a, s, "gpus"),
+            cell_number(a, s, "watts"), cell_scaled(a, s, "joules", 1 / KWH_J));
+    fprintf(out,
+            "decisions: %s (%s by the fallback), last %s ago   moves: %s   measured: %s, "
+            "error %s %%, covered %s %%\n",
+            cell_text(a, s, "decisions"), cell_text(a, s, "fallbacks"),
+            cell_since(a, s, "last_decision_s", now_s), cell_text(a, s, "moves"),
+            cell_text(a, s, "measurements"), cell_percent(a, s, "error"),
+            cell_percent(a, s, "coverage"));
 }
 
 /* How far the last plan may be from the best one, where that is known. */
-static void put_gap(const struct top_page *v, struct buf *out)
+static void put_gap(const struct top_page *v, FILE *out)
 {
     struct arena *a = client_arena(v->client);
     const json_t *s = v->status;
 
     if (json_is_number(json_object_get(s, "gap_w")))
-        buf_printf(out,
-                   "plan: at most %s W from the best, %s %% of its cost, %s %% of what can vary\n",
-                   cell_number(a, s, "gap_w"), cell_percent(a, s, "gap_ratio"),
-                   cell_percent(a, s, "gap_varying_ratio"));
+        fprintf(out,
+                "plan: at most %s W from the best, %s %% of its cost, %s %% of what can vary\n",
+                cell_number(a, s, "gap_w"), cell_percent(a, s, "gap_ratio"),
+                cell_percent(a, s, "gap_varying_ratio"));
 }
 
-static void draw(const struct top_page *v, int n_gpus, struct buf *out)
+static void draw(const struct top_page *v, int n_gpus, FILE *out)
 {
     struct arena *a = client_arena(v->client);
 
     put_head(v, out);
     put_gap(v, out);
-    buf_puts(out, "\n");
+    fputs("\n", out);
     nodes_gpus(a, v->gpus, n_gpus, out);
     if ((int)json_array_size(v->gpus) > n_gpus)
-        buf_printf(out, "and %d more GPUs\n", (int)json_array_size(v->gpus) - n_gpus);
-    buf_puts(out, "\n");
+        fprintf(out, "and %d more GPUs\n", (int)json_array_size(v->gpus) - n_gpus);
+    fputs("\n", out);
     if (json_array_size(v->jobs) > 0)
         jobs_table(a, v->jobs, json_number_of(v->status, "now_s"), out);
     else
-        buf_puts(out, "no jobs\n");
+        fputs("no jobs\n", out);
 }
 
 static int print_once(struct err *e)
 {
     struct top_page v;
-    struct buf out;
 
     if (page_open(&v, e) < 0)
         return -e->code;
-    if (client_options.is_json) {
+    if (client_options.is_json)
         json_print(json_pack("{s:O, s:O, s:O}", "status", v.status, "gpus", v.gpus, "jobs", v.jobs),
                    JSON_COMPACT | JSON_REAL_PRECISION(15));
-    } else {
-        buf_init(&out, (size_t)1 << 30);
-        draw(&v, INT_MAX, &out);
-        table_show(&out);
-    }
+    else
+        draw(&v, INT_MAX, stdout);
     page_close(&v);
     return 0;
 }
@@ -231,45 +228,34 @@ static void enter(void)
     put_bytes(ENTER, sizeof ENTER - 1);
 }
 
-static void on_end(int signal)
+static void on_signal(int number)
 {
-    (void)signal;
-    is_over = 1;
-}
-
-static void on_stop(int signal)
-{
-    (void)signal;
-    is_to_stop = 1;
-}
-
-static void on_resize(int signal)
-{
-    (void)signal;    // poll comes back, and the next page has the new size
-}
-
-/* We fail: the message must not land on the other screen. */
-static void on_crash(int number)
-{
-    leave();
-    signal(number, SIG_DFL);
-    raise(number);
+    switch (number) {
+    case SIGTSTP:
+        is_to_stop = 1;
+        break;
+    case SIGWINCH:    // poll comes back, and the next page has the new size
+        break;
+    case SIGABRT:    // we fail: the message must not land on the other screen
+    case SIGSEGV:
+        leave();
+        signal(number, SIG_DFL);
+        raise(number);
+        break;
+    default:
+        is_over = 1;
+    }
 }
 
 static void listen_to_signals(void)
 {
-    static const struct {
-        int signal;
-        void (*handler)(int);
-    } all[] = { { SIGINT, on_end },    { SIGTERM, on_end },   { SIGHUP, on_end },
-                { SIGQUIT, on_end },   { SIGTSTP, on_stop },  { SIGWINCH, on_resize },
-                { SIGABRT, on_crash }, { SIGSEGV, on_crash }, { SIGPIPE, SIG_IGN } };
+    static const int heard[] = { SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT,
+                                 SIGTSTP, SIGWINCH, SIGABRT, SIGSEGV };
+    const struct sigaction s = { .sa_handler = on_signal };
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        struct sigaction s = { .sa_handler = all[i].handler };
-
-        sigaction(all[i].signal, &s, NULL);
-    }
+    for (int i = 0; i < CMD_COUNT(heard); i++)
+        sigaction(heard[i], &s, NULL);
+    signal(SIGPIPE, SIG_IGN);
 }
 
 static bool can_draw(void)
@@ -329,20 +315,23 @@ static void look(void)
     struct winsize w = size_now();
     struct err e = { 0 };
     struct top_page v;
-    struct buf page;
+    char *page = NULL;
+    size_t len;
+    FILE *out = open_memstream(&page, &len);
 
-    buf_init(&page, (size_t)1 << 30);
+    assert(out != NULL);
     if (page_open(&v, &e) < 0) {
-        buf_printf(&page, "gogh top: %s\n\ntrying again; 'q' ends this\n", e.text);
+        fprintf(out, "gogh top: %s\n\ntrying again; 'q' ends this\n", e.text);
     } else {
         int n_gpus = (w.ws_row - 9) / 2;    // the head, two headings, blank lines
 
-        draw(&v, n_gpus > 1 ? n_gpus : 1, &page);
+        draw(&v, n_gpus > 1 ? n_gpus : 1, out);
         page_close(&v);
     }
+    fclose(out);
     if (!is_over)
-        put_page(buf_text(&page), w);
-    buf_release(&page);
+        put_page(page, w);
+    free(page);
 }
 
 /* Rest until 'due_s' on the stopwatch, a key or a signal. */

@@ -210,7 +210,7 @@ static void put_count(struct buf *b, int n, const char *what)
     buf_printf(b, "%d %s", n, what);
 }
 
-static void put_left_out(const struct advice *v, struct buf *out)
+static void print_left_out(const struct advice *v)
 {
     const struct sacct *s = &v->sacct;
     const struct history *h = &v->history;
@@ -236,35 +236,33 @@ static void put_left_out(const struct advice *v, struct buf *out)
     put_count(&b, h->n_unfit, "that could not have fitted where they ran");
     put_count(&b, h->n_mixed, "gangs of several types of GPU, too large for any one");
     if (b.len > 0)
-        buf_printf(out, "left out   %s\n", buf_text(&b));
+        printf("left out   %s\n", buf_text(&b));
     buf_release(&b);
 }
 
-static void put_head(const struct advice *v, struct buf *out)
+static void print_head(const struct advice *v)
 {
     const struct advise_options *o = v->options;
     const struct history *h = &v->history;
 
-    buf_printf(out, "history    %s to %s (%s), %d GPUs, held %.0f %% of the time\n",
-               clock_text(v->arena, h->begin_s), clock_text(v->arena, h->begin_s + h->end_s),
-               when_text(v->arena, h->end_s), h->cluster->n_gpus, 100 * held_part(h));
-    buf_printf(out, "jobs       %d run%s on GPUs, of %d lines of %s\n", h->n_jobs,
-               h->n_jobs == 1 ? "" : "s", v->sacct.n_lines, cell_clean(v->arena, o->sacct));
-    put_left_out(v, out);
-    buf_printf(out, "workloads  %d told by comments, %d by names, %d taken for %s\n",
-               h->n_from[FROM_COMMENT], h->n_from[FROM_NAME], h->n_from[FROM_DEFAULT],
-               h->options.workload);
+    printf("history    %s to %s (%s), %d GPUs, held %.0f %% of the time\n",
+           clock_text(v->arena, h->begin_s), clock_text(v->arena, h->begin_s + h->end_s),
+           when_text(v->arena, h->end_s), h->cluster->n_gpus, 100 * held_part(h));
+    printf("jobs       %d run%s on GPUs, of %d lines of %s\n", h->n_jobs, h->n_jobs == 1 ? "" : "s",
+           v->sacct.n_lines, cell_clean(v->arena, o->sacct));
+    print_left_out(v);
+    printf("workloads  %d told by comments, %d by names, %d taken for %s\n",
+           h->n_from[FROM_COMMENT], h->n_from[FROM_NAME], h->n_from[FROM_DEFAULT],
+           h->options.workload);
     if (h->n_taken_for_default > 0)
-        buf_printf(
-            out,
+        printf(
             "           and %d that were told, since as told they would not fit where they ran\n",
             h->n_taken_for_default);
     if (h->n_unknown_workload + v->sacct.n_unclear > 0)
-        buf_printf(out, "           %d comments name a workload nobody knows, %d make no sense\n",
-                   h->n_unknown_workload, v->sacct.n_unclear);
-    buf_printf(out,
-               "promises   %d of comments; to the others the speed they had, divided by %g\n\n",
-               h->n_asked, o->tolerance);
+        printf("           %d comments name a workload nobody knows, %d make no sense\n",
+               h->n_unknown_workload, v->sacct.n_unclear);
+    printf("promises   %d of comments; to the others the speed they had, divided by %g\n\n",
+           h->n_asked, o->tolerance);
 }
 
 static const char *percent(struct arena *a, double part)
@@ -292,7 +290,7 @@ static void put_row(const struct advice *v, enum advise_row r, struct table *t)
     table_put(t, is_history ? "-" : percent(a, o.mean[LATER] / v->history.n_jobs));
 }
 
-static void put_table(const struct advice *v, struct buf *out)
+static void print_table(const struct advice *v)
 {
     struct table t;
 
@@ -300,34 +298,30 @@ static void put_table(const struct advice *v, struct buf *out)
     for (int r = 0; r < ROWS; r++)
         if (advise_has(v->options, (enum advise_row)r))
             put_row(v, (enum advise_row)r, &t);
-    table_print(&t, out);
-    buf_printf(
-        out,
-        "(wait, to the end: means, from when a job was ready; kept: part of that time in which "
-        "it had its\n promise; later: jobs that took over %g times as long as they did)\n",
-        v->options->tolerance);
+    table_print(&t, stdout);
+    printf("(wait, to the end: means, from when a job was ready; kept: part of that time in which "
+           "it had its\n promise; later: jobs that took over %g times as long as they did)\n",
+           v->options->tolerance);
 }
 
-static void put_saved(const struct advice *v, struct buf *out)
+static void print_saved(const struct advice *v)
 {
     const struct advise_options *o = v->options;
     struct row_figures was = figures_of(v, base_row(o)), is = figures_of(v, GOGH);
 
-    buf_printf(out, "\nsaved      %.3f kWh (%.3f to %.3f)", is.saved_kwh.mean, is.saved_kwh.low,
-               is.saved_kwh.high);
+    printf("\nsaved      %.3f kWh (%.3f to %.3f)", is.saved_kwh.mean, is.saved_kwh.low,
+           is.saved_kwh.high);
     if (!isnan(o->price))
-        buf_printf(out, ", %.2f at %g a kWh", is.saved_kwh.mean * o->price, o->price);
+        printf(", %.2f at %g a kWh", is.saved_kwh.mean * o->price, o->price);
     if (!isnan(o->co2_g))
-        buf_printf(out, ", %.3f kg of CO2 at %g g/kWh", is.saved_kwh.mean * o->co2_g / 1000,
-                   o->co2_g);
-    buf_puts(out, "\n");
+        printf(", %.3f kg of CO2 at %g g/kWh", is.saved_kwh.mean * o->co2_g / 1000, o->co2_g);
+    printf("\n");
     if (!isnan(was.mean[IDLE_KWH]))
-        buf_printf(out, "idle       %.3f kWh of what was used went to GPUs that nobody held\n",
-                   was.mean[IDLE_KWH]);
+        printf("idle       %.3f kWh of what was used went to GPUs that nobody held\n",
+               was.mean[IDLE_KWH]);
     if (is.mean[FINISHED] < v->history.n_jobs)
-        buf_printf(out,
-                   "unfinished %.1f of %d jobs under GOGH: their work is missing in what it used\n",
-                   v->history.n_jobs - is.mean[FINISHED], v->history.n_jobs);
+        printf("unfinished %.1f of %d jobs under GOGH: their work is missing in what it used\n",
+               v->history.n_jobs - is.mean[FINISHED], v->history.n_jobs);
 }
 
 /* Part of the history at its edges from which on they are worth a word. */
@@ -336,38 +330,32 @@ static void put_saved(const struct advice *v, struct buf *out)
 /* Accounting that was asked for from a day on has of the time before only who ran still, and so
  * at its end: GPUs would seem idle that were not.
  */
-static void put_edges(const struct advice *v, struct buf *out)
+static void print_edges(const struct advice *v)
 {
     const struct history *h = &v->history;
 
     if (h->first_end_s + (h->end_s - h->last_start_s) <= EDGES * h->end_s)
         return;
-    buf_printf(
-        out,
-        "edges      Nobody ended before %s, and nobody began after %s.\n"
-        "           Where that is because sacct was asked for that time only, say --from and "
-        "--to.\n",
-        clock_text(v->arena, h->begin_s + h->first_end_s),
-        clock_text(v->arena, h->begin_s + h->last_start_s));
+    printf("edges      Nobody ended before %s, and nobody began after %s.\n"
+           "           Where that is because sacct was asked for that time only, say --from and "
+           "--to.\n",
+           clock_text(v->arena, h->begin_s + h->first_end_s),
+           clock_text(v->arena, h->begin_s + h->last_start_s));
 }
 
 /* What the figures rest on. */
-static void put_caveats(const struct advice *v, struct buf *out)
+static void print_caveats(const struct advice *v)
 {
     const struct advise_options *o = v->options;
 
     if (o->truth == NULL)
-        buf_printf(
-            out,
-            "beware     Speeds, watts and slowdowns are estimates, of built-in tables; %ld "
-            "world%s drawn\n"
-            "           from them, %.0f %% off. Your own measurements are better: --truth DB.\n",
-            o->n_seeds, o->n_seeds == 1 ? " is" : "s are", 100 * GROUND_SPREAD);
+        printf("beware     Speeds, watts and slowdowns are estimates, of built-in tables; %ld "
+               "world%s drawn\n"
+               "           from them, %.0f %% off. Your own measurements are better: --truth DB.\n",
+               o->n_seeds, o->n_seeds == 1 ? " is" : "s are", 100 * GROUND_SPREAD);
     else
-        buf_puts(out,
-                 "beware     Speeds, watts and slowdowns that the store has not are estimates.\n");
-    buf_puts(
-        out,
+        printf("beware     Speeds, watts and slowdowns that the store has not are estimates.\n");
+    printf(
         "           A job counts as busy for as long as it held its GPUs, and its work as what "
         "a busy one\n"
         "           does there. Only GPUs are counted; nothing else of a node draws or sleeps. "
@@ -377,13 +365,9 @@ static void put_caveats(const struct advice *v, struct buf *out)
 
 void advise_print_page(const struct advice *v)
 {
-    struct buf b;
-
-    buf_init(&b, (size_t)1 << 20);
-    put_head(v, &b);
-    put_table(v, &b);
-    put_saved(v, &b);
-    put_edges(v, &b);
-    put_caveats(v, &b);
-    table_show(&b);
+    print_head(v);
+    print_table(v);
+    print_saved(v);
+    print_edges(v);
+    print_caveats(v);
 }
