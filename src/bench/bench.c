@@ -183,7 +183,7 @@ static int prepare(const struct bench *b, const char *scratch, struct err *e)
     return rc;
 }
 
-static int run_bench(const struct bench *b, const char *scratch, int runs, bool is_json,
+static int run_bench(const struct bench *b, const char *scratch, const struct bench_options *how,
                      json_t *list, struct err *e)
 {
     struct samples values = { 0 };
@@ -198,7 +198,7 @@ static int run_bench(const struct bench *b, const char *scratch, int runs, bool 
                               json_pack("{s:s, s:s}", "name", b->limit.name, "skipped", e->text));
         return 0;
     }
-    for (int i = 0; i < (runs ? runs : b->runs) && rc == 0; i++) {
+    for (int i = 0; i < (how->runs ? how->runs : b->runs) && rc == 0; i++) {
         rc = bench_child(run_once, &task, 0, &r, sizeof r, &more_bytes, e);
         if (rc < 0)
             rc = err_prefix(e, "%s", b->limit.name);
@@ -207,7 +207,7 @@ static int run_bench(const struct bench *b, const char *scratch, int runs, bool 
         peak_bytes = fmax(peak_bytes, r.peak_bytes);
     }
     if (rc == 0)
-        json_array_append_new(list, tell(b, &values, peak_bytes, &r, is_json));
+        json_array_append_new(list, tell(b, &values, peak_bytes, &r, how->is_json));
     fflush(stdout);
     samples_release(&values);
     return rc;
@@ -235,7 +235,7 @@ bool bench_knows(const char *name)
     return false;
 }
 
-int bench_run(const char *const *names, int runs, bool is_json, struct err *e)
+int bench_run(const char *const *names, const struct bench_options *how, struct err *e)
 {
     char scratch[4096];
     json_t *list = json_array();
@@ -243,10 +243,10 @@ int bench_run(const char *const *names, int runs, bool is_json, struct err *e)
 
     for (int i = 0; i < N_BENCHES && rc == 0; i++)
         if (is_wanted(benches[i].limit.name, names))
-            rc = run_bench(&benches[i], scratch, runs, is_json, list, e);
+            rc = run_bench(&benches[i], scratch, how, list, e);
     bench_scratch_remove(scratch);
     json_t *out = json_pack("{s:s, s:o}", "version", GOGH_VERSION, "benches", list);
-    if (rc == 0 && is_json)
+    if (rc == 0 && how->is_json)
         json_print(out, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     else
         json_decref(out);

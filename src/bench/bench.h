@@ -67,12 +67,6 @@ typedef int bench_child_f(const void *self, void *out, struct err *e);
 int bench_child(bench_child_f *f, const void *self, double limit_s, void *out, size_t size,
                 double *more_bytes, struct err *e);
 
-/* The benches by name ("estimate": all that begin so, too), or, of an empty list, all of them, each
- * 'runs' times (0: as it says itself). bench.c. Prints what they find.
- */
-bool bench_knows(const char *name);
-int bench_run(const char *const *names, int runs, bool is_json, struct err *e);
-
 /* A figure, and the limit (NaN: none) that its median should stay within. */
 struct bench_limit {
     const char *name, *unit, *what;
@@ -84,16 +78,22 @@ struct bench_limit {
 json_t *bench_limit_json(const struct bench_limit *l, struct samples *values);
 bool bench_is_within(const struct bench_limit *l, struct samples *values);
 
-/* The two that stand alone, and print what they find. */
 struct bench_options {
-    const char *names;    // which parts, with commas between; NULL: all
-    int runs;             // repetitions of a part of 'serve'; 0: as it says
-    int seeds;            // instances of each row of 'optimize'; 0: as the row says
-    int scale;            // sizes are divided by it, and goals mean nothing beyond 1
+    const char *names;    // which parts of one that stands alone, with commas between; NULL: all
+    long runs;            // repetitions; 0: as each says
+    long seeds;           // instances of each row of 'optimize'; 0: as the row says
+    long scale;           // sizes are divided by it, and goals mean nothing beyond 1
     bool is_proving;      // smaller rows are compared with what the exact method finds, too
     bool is_json;
 };
 
+/* The benches by name ("estimate": all that begin so, too), or, of an empty list, all of them.
+ * Prints what they find. bench.c.
+ */
+bool bench_knows(const char *name);
+int bench_run(const char *const *names, const struct bench_options *how, struct err *e);
+
+/* The two that stand alone, and print what they find. */
 bool bench_optimize_knows(struct slice part);    // the planner: optimize.c
 int bench_optimize(const struct bench_options *how, struct err *e);
 bool bench_serve_knows(struct slice part);    // the daemon: bench/serve/serve.c

@@ -8,7 +8,6 @@
 #define BENCH_CHANGES_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/rng.h"

@@ -7,7 +7,6 @@
  */
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -236,24 +235,13 @@ static bool is_met(const struct event_figures *f, const struct goal *g)
            f->v[ARRIVAL_P99] <= g->arrival_s && f->v[MOVES] <= g->moves;
 }
 
-static void add_goal(json_t *o, const char *name, const struct goal *g,
-                     const struct event_figures *f)
+static json_t *goals_json(const struct event_figures *f)
 {
-    const struct {
-        const char *unit;
-        double value;
-    } parts[] = { { "percent", g->percent },
-                  { "s", g->decision_s },
-                  { "arrival_us", 1e6 * g->arrival_s },
-                  { "moves", g->moves } };
-    char key[32];
-
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        snprintf(key, sizeof key, "%s_%s", name, parts[i].unit);
-        json_object_set_new(o, key, json_real(parts[i].value));
-    }
-    snprintf(key, sizeof key, "%s_met", name);
-    json_object_set_new(o, key, json_boolean(is_met(f, g)));
+    return json_pack("{s:f, s:f, s:f, s:f, s:b, s:f, s:f, s:f, s:f, s:b}", "must_percent",
+                     must.percent, "must_s", must.decision_s, "must_arrival_us",
+                     1e6 * must.arrival_s, "must_moves", must.moves, "must_met", is_met(f, &must),
+                     "aim_percent", aim.percent, "aim_s", aim.decision_s, "aim_arrival_us",
+                     1e6 * aim.arrival_s, "aim_moves", aim.moves, "aim_met", is_met(f, &aim));
 }
 
 static json_t *events_json(const struct event_task *t, int seeds, const struct event_figures *f,
@@ -269,8 +257,7 @@ static json_t *events_json(const struct event_task *t, int seeds, const struct e
                             figures[i].of == COUNT ? json_integer((json_int_t)f->v[i])
                                                    : json_number_or_null(figures[i].by * f->v[i]));
     json_object_set_new(o, "rss_bytes", json_integer((json_int_t)bytes));
-    add_goal(o, "must", &must, f);
-    add_goal(o, "aim", &aim, f);
+    json_object_update_new(o, goals_json(f));
     return o;
 }
 

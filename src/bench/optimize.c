@@ -3,7 +3,6 @@
  */
 #include "bench/optimize.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <math.h>
 #include <stdarg.h>
@@ -294,9 +293,9 @@ static int run_row(struct figure_row r, const struct bench_options *o, json_t *l
     struct row_samples t = { 0 };
     int rc = 0;
 
-    r.n_jobs /= o->scale;
-    r.n_gpus /= o->scale;
-    r.seeds = o->seeds > 0 ? o->seeds : r.seeds;
+    r.n_jobs /= (int)o->scale;
+    r.n_gpus /= (int)o->scale;
+    r.seeds = o->seeds > 0 ? (int)o->seeds : r.seeds;
     for (int s = 1; s <= r.seeds && rc == 0; s++) {
         struct instance in = { .wants_exact =
                                    r.is_exact || (o->is_proving && r.n_jobs <= PROVE_JOBS) };
@@ -475,7 +474,7 @@ static int run_parts(const struct bench_options *how, json_t *o, struct err *e)
         if (bench_wants(how->names, rows[i].name))
             rc = run_row(rows[i], how, list, e);
     if (rc == 0 && bench_wants(how->names, "events"))
-        rc = bench_events(how->seeds > 0 ? how->seeds : 1, how->scale, list, e);
+        rc = bench_events(how->seeds > 0 ? (int)how->seeds : 1, (int)how->scale, list, e);
     json_object_set_new(o, "growth", grown);
     if (rc == 0 && bench_wants(how->names, "growth"))
         rc = run_growth(how, grown, e);

@@ -22,8 +22,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/stats.h"
+#include "base/text/json.h"
 #include "bench/bench.h"
-#include "bench/optimize.h"
 
 #define N_GPUS 10000
 #define N_TYPES 6
@@ -300,6 +300,7 @@ static int tell_all(struct arrivals *a, struct err *e)
 {
     struct serve_bench *b = a->bench;
     int rc = daemon_look(&a->daemon, e);
+    const struct serve_cpu cpu = daemon_cpu(&a->daemon);
 
     if (rc < 0)
         return rc;
@@ -314,8 +315,7 @@ static int tell_all(struct arrivals *a, struct err *e)
                  daemon_metric(&a->daemon, "gogh_repricing_seconds_count"), a->n_late);
     serve_remark(
         b, "the daemon had %.0f s of the cores, its children %.0f; its loop waited %.1f s for one",
-        daemon_cpu(&a->daemon).self_s, daemon_cpu(&a->daemon).children_s,
-        daemon_cpu(&a->daemon).wait_s);
+        cpu.self_s, cpu.children_s, cpu.wait_s);
     return serve_note_loop(b, &a->daemon, "arrivals", e);
 }
 

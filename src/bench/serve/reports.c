@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "base/stats.h"
-#include "bench/optimize.h"
+#include "base/text/json.h"
 
 #define REPORTING_S 10
 #define REPORTING_SMALL_S 1    // with a part of the size

@@ -1,13 +1,10 @@
 /* serve.c - `gogh bench serve`: real daemons under load, and what becomes of them. */
 #include "bench/bench.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/stats.h"
@@ -331,9 +328,10 @@ static int run_in(struct serve_bench *b, const char *names, struct err *e)
 int bench_serve(const struct bench_options *how, struct err *e)
 {
     char scratch[4096];
-    struct serve_bench b = {
-        .scratch = scratch, .scale = how->scale, .runs = how->runs, .is_json = how->is_json
-    };
+    struct serve_bench b = { .scratch = scratch,
+                             .scale = (int)how->scale,
+                             .runs = (int)how->runs,
+                             .is_json = how->is_json };
     int rc = bench_scratch(scratch, sizeof scratch, e);
 
     if (rc == 0) {

@@ -1,10 +1,8 @@
 /* slurm.c - the same questions to Slurm and to us, in turn, where there is one. */
 #include "bench/serve/serve.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/stats.h"

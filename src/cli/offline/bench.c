@@ -49,14 +49,10 @@ static const char help[] =
 
 #define NAMES_MAX 9    // as many as there are
 
-static struct {
-    const char *rows;
-    long runs, seeds, scale;
-    bool is_json, is_proving;
-} given;
+static struct bench_options given;
 
 static const struct cmd_option options[] = {
-    CMD_WHOLE("runs", given.runs, 1, 1000),    CMD_TEXT("rows", given.rows),
+    CMD_WHOLE("runs", given.runs, 1, 1000),    CMD_TEXT("rows", given.names),
     CMD_WHOLE("seeds", given.seeds, 1, 10000), CMD_WHOLE("scale", given.scale, 1, 10000),
     CMD_FLAG("prove", given.is_proving),       CMD_FLAG("json", given.is_json),
 };
@@ -95,27 +91,21 @@ static int check(const struct cmd_call *call)
         return cmd_misuse(call->cmd, "--seeds and --prove are for 'optimize'");
     if (given.scale > 0 && !is_serve && !is_optimize)
         return cmd_misuse(call->cmd, "--scale is for 'optimize' and 'serve'");
-    if (given.rows && !is_optimize && !is_serve)
+    if (given.names && !is_optimize && !is_serve)
         return cmd_misuse(call->cmd, "--rows is for 'optimize' and 'serve'");
-    if (!are_parts(given.rows, is_serve ? bench_serve_knows : bench_optimize_knows))
-        return cmd_misuse(call->cmd, "'%s' names a row that is none", given.rows);
+    if (!are_parts(given.names, is_serve ? bench_serve_knows : bench_optimize_knows))
+        return cmd_misuse(call->cmd, "'%s' names a row that is none", given.names);
     return is_optimize || is_serve ? 0 : check_names(call);
 }
 
 static int run(const struct cmd_call *call, struct err *e)
 {
-    const struct bench_options how = { .names = given.rows,
-                                       .runs = (int)given.runs,
-                                       .seeds = (int)given.seeds,
-                                       .scale = given.scale > 0 ? (int)given.scale : 1,
-                                       .is_proving = given.is_proving,
-                                       .is_json = given.is_json };
-
+    given.scale = given.scale > 0 ? given.scale : 1;
     if (cmd_is(call->words[0], "optimize"))
-        return bench_optimize(&how, e);
+        return bench_optimize(&given, e);
     if (cmd_is(call->words[0], "serve"))
-        return bench_serve(&how, e);
-    return bench_run(call->words, how.runs, how.is_json, e);
+        return bench_serve(&given, e);
+    return bench_run(call->words, &given, e);
 }
 
 const struct cmd cmd_bench = {

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -406,15 +405,19 @@ static void show_pairs(struct arena *a, const struct catalog *c, int index)
     }
 }
 
-/* Where speeds have changed for good: cells, the workload as a whole, GPU types it ran on. */
+/* Where speeds have changed for good: cells, the workload as a whole, GPU types; nothing where
+ * neither it nor a type it ran on has.
+ */
 static void show_drift(struct arena *a, const struct catalog *c, int index)
 {
     const struct drift_watch *w = &c->workload_drift[index];
+    bool has_any = w->n_drifts > 0;
 
     for (int i = c->first_cell[index]; i >= 0; i = c->next_cell[i]) {
         const struct cell *cell = &c->cells[i];
         int beside = cell->key.neighbour;
 
+        has_any |= cell->n_drifts > 0 || c->type_drift[cell->key.gpu_type].n_drifts > 0;
         if (cell->n_drifts > 0)
             printf("\nits speed on %s%s%s changed for good, noticed %s",
                    c->types[cell->key.gpu_type].name, beside >= 0 ? " beside " : "",
@@ -422,20 +425,12 @@ static void show_drift(struct arena *a, const struct catalog *c, int index)
     }
     if (w->n_drifts > 0)
         printf("\nso did the workload as a whole, noticed %s", show_date(a, w->last_s));
-    for (int t = 0; t < c->n_types; t++)
+    for (int t = 0; t < c->n_types && has_any; t++)
         if (c->type_drift[t].n_drifts > 0)
             printf("\n%s as a whole changed, noticed %s", c->types[t].name,
                    show_date(a, c->type_drift[t].last_s));
-    putchar('\n');
-}
-
-static bool has_drift(const struct catalog *c, int index)
-{
-    bool has = c->workload_drift[index].n_drifts > 0;
-
-    for (int i = c->first_cell[index]; i >= 0 && !has; i = c->next_cell[i])
-        has = c->cells[i].n_drifts > 0 || c->type_drift[c->cells[i].key.gpu_type].n_drifts > 0;
-    return has;
+    if (has_any)
+        putchar('\n');
 }
 
 static int run_show(struct arena *a, const struct catalog *c)
@@ -451,8 +446,7 @@ static int run_show(struct arena *a, const struct catalog *c)
     show_descriptor(a, &c->workloads[index]);
     show_alone(a, c, index);
     show_pairs(a, c, index);
-    if (has_drift(c, index))
-        show_drift(a, c, index);
+    show_drift(a, c, index);
     return 0;
 }
 
