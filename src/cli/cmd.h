@@ -7,7 +7,6 @@
 #define CLI_CMD_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/text/text.h"
 

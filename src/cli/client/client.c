@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <curl/curl.h>
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/arena.h"
 #include "cli/cmd.h"

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/text/json.h"
 #include "cli/client/client.h"
 #include "cli/cmd.h"
-#include "cli/table.h"
 
 static const char help[] =
     "Print what a job's present or last run wrote, on the box that it runs on.\n"

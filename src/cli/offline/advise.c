@@ -12,7 +12,7 @@
 #include "cli/offline/advise.h"
 #include "cli/table.h"
 #include "nn/gp.h"
-#include "optimize/policy/solver.h"
+#include "optimize/model/options.h"
 #include "sim/ground.h"
 
 static const char help[] =

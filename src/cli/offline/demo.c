@@ -1,5 +1,4 @@
 /* demo.c - `gogh demo`: the embedded cluster at high speed, beside what most sites do. */
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>

@@ -1,11 +1,8 @@
 /* simulate.c - `gogh simulate`: replay a trace on a cluster under one policy. */
 #include "cli/cmd.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -13,7 +10,6 @@
 #include "base/err.h"
 #include "base/text/file.h"
 #include "base/progress.h"
-#include "base/text/text.h"
 #include "catalog/catalog.h"
 #include "catalog/cluster/cluster.h"
 #include "catalog/cluster/state.h"

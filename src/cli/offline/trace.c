@@ -2,7 +2,6 @@
 #include "cli/cmd.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/text/file.h"
-#include "base/text/text.h"
 #include "catalog/cluster/cluster.h"
 #include "sim/ground.h"
 #include "sim/trace/trace.h"
