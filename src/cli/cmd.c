@@ -217,10 +217,12 @@ int cmd_done(void)
     return EXIT_DONE;
 }
 
-int cmd_write(const char *path, const struct buf *text, struct err *e)
+int cmd_write(const char *path, struct buf *text, int rc, struct err *e)
 {
-    if (path)
-        return file_write(path, buf_text(text), text->len, e);
-    fwrite(buf_text(text), 1, text->len, stdout);
-    return 0;
+    if (rc == 0 && path)
+        rc = file_write(path, buf_text(text), text->len, e);
+    else if (rc == 0)
+        fwrite(buf_text(text), 1, text->len, stdout);
+    buf_release(text);
+    return rc;
 }

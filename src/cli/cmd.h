@@ -103,8 +103,10 @@ int cmd_help(const struct cmd *c);
 /* Flush stdout; EXIT_DONE, or EXIT_NO when not everything could be written. */
 int cmd_done(void);
 
-/* Text to standard output, or into the file 'path' (NULL: none). */
+/* Text to standard output, or into the file 'path' (NULL: none), unless making it has failed with
+ * 'rc'; and its end.
+ */
 struct buf;
-int cmd_write(const char *path, const struct buf *text, struct err *e);
+int cmd_write(const char *path, struct buf *text, int rc, struct err *e);
 
 #endif

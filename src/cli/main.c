@@ -71,15 +71,14 @@ static void set_log_level(const char *word)
         [LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"
     };
 
-    if (!word)
-        return;
-    for (int i = LOG_ERROR; i <= LOG_DEBUG; i++) {
+    for (int i = LOG_ERROR; word && i <= LOG_DEBUG; i++) {
         if (strcmp(levels[i], word) == 0) {
             log_set_level((enum log_level)i);
             return;
         }
     }
-    log_warn("GOGH_LOG=%s: want error, warn, info or debug", word);
+    if (word)
+        log_warn("GOGH_LOG=%s: want error, warn, info or debug", word);
 }
 
 int main(int argc, char **argv)

@@ -9,7 +9,6 @@
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/err.h"
-#include "base/text/file.h"
 #include "cli/client/client.h"
 #include "cli/cmd.h"
 #include "cli/table.h"
@@ -375,13 +374,10 @@ static int write_page(struct arena *a, const json_t *r, const char *path, struct
     size_t n = json_array_size(json_object_get(r, "rows"));
     size_t hours = json_array_size(json_object_get(r, "hours"));
     struct buf out;
-    int rc;
 
     buf_init(&out, ((size_t)1 << 20) + 8192 * n + 4096 * hours);
     put_page(a, r, &out);
-    rc = file_write(path, out.data, out.len, e);
-    buf_release(&out);
-    return rc;
+    return cmd_write(path, &out, 0, e);
 }
 
 static int check(const struct cmd_call *call)

@@ -457,14 +457,10 @@ static int run_show(struct arena *a, const struct catalog *c)
 static int run_export(struct store *s, struct err *e)
 {
     struct buf out;
-    int rc;
 
     buf_init(&out, EXPORT_BYTES_MAX);
-    rc = given.is_workloads ? catalog_export_workloads(s, &out, e) : catalog_export(s, &out, e);
-    if (rc == 0)
-        rc = cmd_write(given.out, &out, e);
-    buf_release(&out);
-    return rc;
+    int rc = given.is_workloads ? catalog_export_workloads(s, &out, e) : catalog_export(s, &out, e);
+    return cmd_write(given.out, &out, rc, e);
 }
 
 /* ---- built-in tables ---- */

@@ -11,7 +11,6 @@
 
 #include "base/text/buf.h"
 #include "base/err.h"
-#include "base/text/file.h"
 #include "base/progress.h"
 #include "base/text/text.h"
 #include "catalog/catalog.h"
@@ -214,10 +213,7 @@ static int write_dump(const struct catalog *c, const struct eval_result *r, cons
         rc = put_prediction(&b, c, &r->predictions[i]);
     if (rc < 0)
         rc = err_set(e, EFBIG, "%s: more than 4 GiB; reveal fewer, or take fewer --seeds", path);
-    else
-        rc = file_write(path, buf_text(&b), b.len, e);
-    buf_release(&b);
-    return rc;
+    return cmd_write(path, &b, rc, e);
 }
 
 /* ---- running ---- */

@@ -12,7 +12,6 @@
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/err.h"
-#include "base/text/file.h"
 #include "base/text/json.h"
 #include "base/text/text.h"
 #include "optimize/model/plan.h"
@@ -167,11 +166,7 @@ static int generate(const struct cmd_call *call, struct err *e)
         return rc;
     problem_make(call->arena, &how, &p);
     buf_init(&b, PROBLEM_BYTES_MAX);
-    rc = problem_write(&p, &b, e);
-    if (rc == 0)
-        rc = cmd_write(given.out, &b, e);
-    buf_release(&b);
-    return rc;
+    return cmd_write(given.out, &b, problem_write(&p, &b, e), e);
 }
 
 /* ---- a summary ---- */
@@ -351,11 +346,7 @@ static int write_plan(const struct options *o, const struct result *r, struct er
     if (!o->out)
         return 0;
     buf_init(&b, PROBLEM_BYTES_MAX);
-    int rc = plan_write(r->p, r->x, &c, &b, e);
-    if (rc == 0)
-        rc = file_write(o->out, buf_text(&b), b.len, e);
-    buf_release(&b);
-    return rc;
+    return cmd_write(o->out, &b, plan_write(r->p, r->x, &c, &b, e), e);
 }
 
 static int plan(const struct options *o, struct arena *a, const struct problem *p, struct err *e)

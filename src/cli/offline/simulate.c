@@ -8,7 +8,6 @@
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/err.h"
-#include "base/text/file.h"
 #include "base/progress.h"
 #include "catalog/catalog.h"
 #include "catalog/cluster/cluster.h"
@@ -276,7 +275,6 @@ static void put_field(struct buf *b, double v)
 static int write_jobs(const struct sim *s, const struct trace *t, const char *path, struct err *e)
 {
     struct buf b;
-    int rc;
 
     buf_init(&b, (size_t)1 << 30);
     buf_puts(
@@ -298,9 +296,7 @@ static int write_jobs(const struct sim *s, const struct trace *t, const char *pa
         put_field(&b, f.has_promise ? f.kept_s : (double)NAN);
         buf_printf(&b, ",%s\n", sim_job_reason(s, i));
     }
-    rc = file_write(path, buf_text(&b), b.len, e);
-    buf_release(&b);
-    return rc;
+    return cmd_write(path, &b, 0, e);
 }
 
 /* ---- running ---- */

@@ -362,11 +362,7 @@ static int print_json(const struct results *b, struct err *e)
     struct buf text;
 
     buf_init(&text, (size_t)1 << 30);
-    int rc = results_json(b, &text, e);
-    if (rc == 0)
-        rc = cmd_write(NULL, &text, e);
-    buf_release(&text);
-    return rc;
+    return cmd_write(NULL, &text, results_json(b, &text, e), e);
 }
 
 /* ---- running ---- */

@@ -124,16 +124,13 @@ static int put_trace(const struct options *o, const struct trace *t, const char 
                      struct err *e)
 {
     struct buf b;
-    int rc;
+    int rc = 0;
 
     buf_init(&b, OUT_MAX);
     if (buf_printf(&b, "# %s, seed %ld\n", origin, o->seed) < 0 || trace_write(t, &b) < 0)
         rc = err_set(e, EFBIG, "the trace has more than %zu bytes: ask for fewer with --jobs",
                      OUT_MAX);
-    else
-        rc = cmd_write(o->out, &b, e);
-    buf_release(&b);
-    return rc;
+    return cmd_write(o->out, &b, rc, e);
 }
 
 /* ---- generate and import ---- */
@@ -178,11 +175,7 @@ static int import_nodes(const struct options *o, struct arena *a, const char *te
     struct buf b;
 
     buf_init(&b, OUT_MAX);
-    int rc = cluster_import_alibaba(a, o->input, text, len, &b, e);
-    if (rc == 0)
-        rc = cmd_write(o->out, &b, e);
-    buf_release(&b);
-    return rc;
+    return cmd_write(o->out, &b, cluster_import_alibaba(a, o->input, text, len, &b, e), e);
 }
 
 /* Gavel's traces say what runs, so they need no truth; with one, jobs get promises. */
