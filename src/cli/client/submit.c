@@ -68,7 +68,7 @@ static const char help[] =
     "      python3 train.py --epochs 10\n"
     "  gogh submit --gpus 2 --one-node --min-throughput 3.5 --wait -- ./train\n";
 
-static struct options {
+static struct {
     const char *workload, *descriptor, *name, *kind, *duration, *deadline, *owner, *cwd, *out, *err,
         *timeout, *signal, *grace, *key;
     long batch, gpus, max_gpus, nodes, priority, retries, cpus, mem_mib;

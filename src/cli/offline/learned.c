@@ -12,24 +12,22 @@
 /* ---- as a table ---- */
 
 /* An error of a member; one that was not trained has none. */
-static const char *shown(char *room, size_t size, double x)
+static void print_error(double x)
 {
     if (x > 0)
-        snprintf(room, size, "%.3f", x);
+        printf(" %8.3f", x);
     else
-        snprintf(room, size, "-");
-    return room;
+        printf(" %8s", "-");
 }
 
 static void print_member(const struct p1 *p, enum p1_member m)
 {
     struct p1_score s = p1_score_of(p, m);
-    char room[40];
 
     printf("%-16s", p1_member_names[m]);
     for (int r = 0; r < REGIMES; r++) {
-        printf(" %8s", shown(room, sizeof room, s.alone[r]));
-        printf(" %8s", shown(room, sizeof room, s.pair[r]));
+        print_error(s.alone[r]);
+        print_error(s.pair[r]);
         for (int is_pair = 0; is_pair < 2 && m != P1_ENSEMBLE; is_pair++)
             printf(" %7.2f", p1_weight_of(p, m, (enum regime)r, is_pair));
         if (m == P1_ENSEMBLE && r == 0)
