@@ -219,7 +219,7 @@ static const struct workload models[] = {
       .dataset = "LAION", COST(860e6, 1.36e12, 2e9, 1500), HOST(0.5, 15), .conv = 1, .gemm = 0.5 },
 };
 
-/* Models with their other names, compared by text_alike. The spellings of Zeus and Pollux are among them. */
+/* Models with their other names, by text_alike; the spellings of Zeus and Pollux are among them. */
 static const char *const aliases[][TEXT_ALIASES] = {
     { "ResNet-18", "resnet18-cifar10" },
     { "ResNet-50", "resnet50-imagenet" },

@@ -234,7 +234,7 @@ TEST(settling_waits_for_work_and_calls_what_it_brought)
     struct sum s = { .n = 3, .left = &(int){ 2 } };
 
     loop_work(l, "sum", add, added, &s);
-    loop_settle(l, 600);
+    loop_settle(l, 1e9);
     ck_assert_int_eq(s.n, 6);
     ck_assert_int_eq(*s.left, 1);
 }

@@ -287,7 +287,7 @@ static inline void stage_close(struct stage *s)
     stage_until(s, has_no_children, "no zombies");
     stage_until(s, is_nobody_left, "nobody left");
     stage_sleep(s);
-    loop_settle(s->loop, 600);    // what was under way frees what it has
+    loop_settle(s->loop, 1e9);    // what was under way frees what it has
     loop_destroy(s->loop);
     world_release(&s->w);
     scratch_remove(s->dir);

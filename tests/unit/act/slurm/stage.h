@@ -223,7 +223,7 @@ static inline void stage_open_with(struct slurm_stage *s, const char *text)
 static inline void stage_close(struct slurm_stage *s)
 {
     stage_sleep(s);
-    loop_settle(s->loop, 600);
+    loop_settle(s->loop, 1e9);
     loop_destroy(s->loop);
     world_release(&s->w);
     fake_release(&s->fake);

@@ -38,7 +38,7 @@ static void open_box(int n_v100)
     ck_assert_msg(service_open(&s, &c, &(struct engine){ engine_open_local, "/bin/true" }, &e) == 0,
                   "%s", e.text);
     /* glibc's allocator survives a fork beside a busy thread, AddressSanitizer's does not. */
-    loop_settle(s.loop, 600);
+    loop_settle(s.loop, 1e9);
 }
 
 static void setup(void)

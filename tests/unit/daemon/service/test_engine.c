@@ -62,7 +62,7 @@ static void open_service(void)
     ck_assert_msg(service_open(&s, &box.config, &how, &e) == 0, "%s", e.text);
     box.loop = s.loop;
     box.http = s.http;
-    loop_settle(s.loop, 600);    // AddressSanitizer does not survive a fork beside a busy thread
+    loop_settle(s.loop, 1e9);    // AddressSanitizer does not survive a fork beside a busy thread
 }
 
 static void setup(void)

@@ -21,8 +21,9 @@ static void open_feed(struct request *r)
 static const struct field fields[] = {
     { "after", FIELD_WHOLE, .about = "a sequence number" },
     { "job", FIELD_WHOLE, .about = "a job" },
+    { 0 },
 };
-static const struct schema query = { "EventsQuery", fields, 2 };
+static const struct schema query = { "EventsQuery", fields };
 static const struct route table[] = {
     { "GET", "/v1/events", "events", "Events", SCOPE_READ, &query, NULL, NULL, "text/event-stream",
       200, open_feed, 0 },

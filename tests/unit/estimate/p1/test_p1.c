@@ -417,7 +417,7 @@ TEST(a_neighbour_that_was_measured_is_no_stranger)
     for (int t = 0; t < p->n_types; t++)
         for (int r = 0; r < REGIMES; r++)
             for (int other = 0; other < REGIMES; other++)
-                p->types[t].beside_sd[r][other] = 0.1 + 0.2 * r + 0.4 * other;
+                p->types[t].spread[r].beside_sd[other] = 0.1 + 0.2 * r + 0.4 * other;
     struct p1_context *s = scene_of(&l, p);
     struct identity nobody = { 1, 2, 3 };
     int stranger = p1_context_add(s, &nobody, examples_at(&l.x, 3, 0));
