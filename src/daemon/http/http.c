@@ -90,14 +90,12 @@ int *http_party(struct http *h, uint64_t party)
     return &h->parties[http_mix(party) % PARTIES];
 }
 
-static uint64_t party_of(const struct conn *c)
+static uint64_t user_of(int fd)
 {
     struct ucred peer = { .uid = (uid_t)-1 };
     socklen_t len = sizeof peer;
 
-    if (!c->is_unix)
-        return c->address;
-    (void)getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+    (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
     return peer.uid;
 }
 
@@ -112,8 +110,7 @@ static void conn_begin(struct server *d, struct MHD_Connection *mhd, void **cont
     c->server = d;
     c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     c->is_unix = getsockopt(c->fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
-    c->address = c->is_unix ? 0 : address_of(c->fd);
-    c->party = party_of(c);
+    c->party = c->is_unix ? user_of(c->fd) : address_of(c->fd);
     ++*http_party(h, c->party);
     c->state = CONN_WAITING;
     c->since_s = clock_stopwatch_s();

@@ -56,7 +56,6 @@ struct conn {
     double allowed_s;    // for the answer; INFINITY: not timed
     int fd;
     bool is_unix, is_cut;
-    uint64_t address;       // a number for the peer's address; 0 for Unix
     uint64_t party;         // a number for who is at the other end: a user here, or an address
     struct arena arena;     // texts of 'peer'
     struct caller peer;     // of a Unix socket

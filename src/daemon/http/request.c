@@ -147,7 +147,9 @@ static uint64_t caller_key(const struct request_inner *q)
 
     if (c->token != NULL)
         return BY_TOKEN | http_hash(c->token, strlen(c->token)) >> 4;
-    return c->owner == NULL ? BY_ADDRESS | q->conn->address >> 4 : BY_UID | c->uid;
+    if (c->owner != NULL)
+        return BY_UID | c->uid;
+    return q->conn->is_unix ? BY_ADDRESS : BY_ADDRESS | q->conn->party >> 4;
 }
 
 /* ---- before the body ---- */

@@ -466,67 +466,51 @@ json_t *schema_ref(const struct schema *s)
     return json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", s->name));
 }
 
-static json_t *text_openapi(const struct field *f)
+static json_t *words_openapi(const struct field *f)
 {
-    json_t *o = json_pack("{s:s}", "type", "string");
-    json_t *words;
+    json_t *words = json_array();
 
-    if (f->words == NULL) {
-        set_bounds(o, f, "minLength", "maxLength");
-        return o;
-    }
-    words = json_array();
     for (int i = 0; f->words[i] != NULL; i++)
         json_array_append_new(words, json_string(f->words[i]));
     if (f->may_be_null)    // 3.0 wants null among them, too
         json_array_append_new(words, json_null());
-    json_object_set_new(o, "enum", words);
-    return o;
-}
-
-static json_t *number_openapi(const struct field *f)
-{
-    json_t *o = json_pack("{s:s}", "type", f->type == FIELD_WHOLE ? "integer" : "number");
-
-    if (f->type == FIELD_WHOLE)
-        json_object_set_new(o, "format", json_string("int64"));
-    set_bounds(o, f, "minimum", "maximum");
-    return o;
-}
-
-static json_t *list_openapi(const struct field *f, json_t *items)
-{
-    json_t *o = json_pack("{s:s, s:o}", "type", "array", "items", items);
-
-    set_bounds(o, f, "minItems", "maxItems");
-    return o;
+    return words;
 }
 
 static json_t *type_openapi(const struct field *f)
 {
-    switch (f->type) {
-    case FIELD_TEXT:
-        return text_openapi(f);
-    case FIELD_NUMBER:
-    case FIELD_WHOLE:
-        return number_openapi(f);
-    case FIELD_FLAG:
-        return json_pack("{s:s}", "type", "boolean");
-    case FIELD_TIME:
+    static const struct {
+        const char *type, *format;
+        const char *low, *high;    // what the bounds are called; NULL: there are none
+    } as[] = {
+        [FIELD_TEXT] = { "string", NULL, "minLength", "maxLength" },
+        [FIELD_NUMBER] = { "number", NULL, "minimum", "maximum" },
+        [FIELD_WHOLE] = { "integer", "int64", "minimum", "maximum" },
+        [FIELD_FLAG] = { .type = "boolean" },
+        [FIELD_TEXTS] = { "array", NULL, "minItems", "maxItems" },
+        [FIELD_MAP] = { .type = "object" },
+        [FIELD_OBJECT] = { .type = "object" },
+        [FIELD_LIST] = { "array", NULL, "minItems", "maxItems" },
+    };
+
+    if (f->type == FIELD_TIME)
         return json_pack("{s:[{s:s, s:s}, {s:s}]}", "oneOf", "type", "string", "format",
                          "date-time", "type", "number");
-    case FIELD_TEXTS:
-        return list_openapi(f, json_pack("{s:s}", "type", "string"));
-    case FIELD_MAP:
-        return json_pack("{s:s, s:{s:s}}", "type", "object", "additionalProperties", "type",
-                         "string");
-    case FIELD_OBJECT:
-        return f->of == NULL ? json_pack("{s:s}", "type", "object")
-                             : json_pack("{s:[o]}", "allOf", schema_ref(f->of));
-    case FIELD_LIST:
-        return list_openapi(f, schema_ref(f->of));
-    }
-    return json_object();
+    if (f->type == FIELD_OBJECT && f->of != NULL)
+        return json_pack("{s:[o]}", "allOf", schema_ref(f->of));
+    json_t *o = json_pack("{s:s}", "type", as[f->type].type);
+    if (as[f->type].format != NULL)
+        json_object_set_new(o, "format", json_string(as[f->type].format));
+    if (f->type == FIELD_TEXTS || f->type == FIELD_MAP)
+        json_object_set_new(o, f->type == FIELD_MAP ? "additionalProperties" : "items",
+                            json_pack("{s:s}", "type", "string"));
+    if (f->type == FIELD_LIST)
+        json_object_set_new(o, "items", schema_ref(f->of));
+    if (f->words != NULL)
+        json_object_set_new(o, "enum", words_openapi(f));
+    else if (as[f->type].low != NULL)
+        set_bounds(o, f, as[f->type].low, as[f->type].high);
+    return o;
 }
 
 json_t *schema_field_openapi(const struct field *f)

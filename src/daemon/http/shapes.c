@@ -7,7 +7,8 @@
  */
 #define MAY .is_required = false
 #define MUST .is_required = true
-#define NONE .is_required = true, .may_be_null = true
+#define NULLABLE .may_be_null = true
+#define NONE .is_required = true, NULLABLE
 #define FIELD(n, t, text, ...)                                 \
     {                                                          \
         .name = (n), .type = (t), .about = (text), __VA_ARGS__ \
@@ -95,24 +96,21 @@ const struct schema schema_event_query = { "EventQuery", FIELDS(
 /* ---- bodies ---- */
 
 /* Ranges are workload_set's, which says them in its errors. */
-#define FEATURES                                                                                   \
-    FIELD("batch", FIELD_WHOLE, "samples a step", .may_be_null = true, .low = 1,                   \
-          .high = 10000000),                                                                       \
-        FIELD("family", FIELD_TEXT, "what generalises to other batch sizes", .may_be_null = true,  \
-              .high = 200),                                                                        \
-        FIELD("task", FIELD_TEXT, "as image-classification", .may_be_null = true, .high = 200),    \
-        FIELD("dataset", FIELD_TEXT, "as ImageNet", .may_be_null = true, .high = 200),             \
-        FIELD("params", FIELD_NUMBER, "trainable parameters", .may_be_null = true),                \
-        FIELD("flop_per_sample", FIELD_NUMBER, "FLOP, forward and backward", .may_be_null = true), \
-        FIELD("bytes_per_sample", FIELD_NUMBER, "device memory traffic, bytes",                    \
-              .may_be_null = true),                                                                \
-        FIELD("kernels_per_step", FIELD_NUMBER, "kernel launches", .may_be_null = true),           \
-        FIELD("cpu_ms_per_sample", FIELD_NUMBER, "host work, ms", .may_be_null = true),            \
-        FIELD("cpu_ms_per_step", FIELD_NUMBER, "host work, ms", .may_be_null = true),              \
-        FIELD("conv", FIELD_NUMBER, "convolutions dominate, 0 to 1", .may_be_null = true),         \
-        FIELD("gemm", FIELD_NUMBER, "matrix products dominate, 0 to 1", .may_be_null = true),      \
-        FIELD("rnn", FIELD_NUMBER, "recurrences dominate, 0 to 1", .may_be_null = true),           \
-        FIELD("sparse", FIELD_NUMBER, "sparse lookups dominate, 0 to 1", .may_be_null = true)
+#define FEATURES                                                                                 \
+    FIELD("batch", FIELD_WHOLE, "samples a step", NULLABLE, .low = 1, .high = 10000000),         \
+    FIELD("family", FIELD_TEXT, "what generalises to other batch sizes", NULLABLE, .high = 200), \
+    FIELD("task", FIELD_TEXT, "as image-classification", NULLABLE, .high = 200),                 \
+    FIELD("dataset", FIELD_TEXT, "as ImageNet", NULLABLE, .high = 200),                          \
+    FIELD("params", FIELD_NUMBER, "trainable parameters", NULLABLE),                             \
+    FIELD("flop_per_sample", FIELD_NUMBER, "FLOP, forward and backward", NULLABLE),              \
+    FIELD("bytes_per_sample", FIELD_NUMBER, "device memory traffic, bytes", NULLABLE),           \
+    FIELD("kernels_per_step", FIELD_NUMBER, "kernel launches", NULLABLE),                        \
+    FIELD("cpu_ms_per_sample", FIELD_NUMBER, "host work, ms", NULLABLE),                         \
+    FIELD("cpu_ms_per_step", FIELD_NUMBER, "host work, ms", NULLABLE),                           \
+    FIELD("conv", FIELD_NUMBER, "convolutions dominate, 0 to 1", NULLABLE),                      \
+    FIELD("gemm", FIELD_NUMBER, "matrix products dominate, 0 to 1", NULLABLE),                   \
+    FIELD("rnn", FIELD_NUMBER, "recurrences dominate, 0 to 1", NULLABLE),                        \
+    FIELD("sparse", FIELD_NUMBER, "sparse lookups dominate, 0 to 1", NULLABLE)
 
 const struct schema schema_descriptor = { "Descriptor", FIELDS(
     FIELD("name", FIELD_TEXT, "the model's name", MUST, NAME_MAX_BYTES),
@@ -133,7 +131,7 @@ const struct schema schema_submit = { "Submission", FIELDS(
     FIELD("duration_s", FIELD_NUMBER, "inference: seconds from its first start", .low = 1e-3,
           .high = 1e10),
     FIELD("min_throughput", FIELD_NUMBER, "the promise, steps/s", .low = 0, .high = 1e9),
-    FIELD("deadline", FIELD_TIME, "the promise as a time; needs steps", .may_be_null = true),
+    FIELD("deadline", FIELD_TIME, "the promise as a time; needs steps", NULLABLE),
     FIELD("gpus", FIELD_WHOLE, "the gang, all at once; 1", .low = 1, .high = 4096),
     FIELD("max_gpus", FIELD_WHOLE, "and at most so many; gpus", .low = 1, .high = 4096),
     FIELD("priority", FIELD_WHOLE, "higher goes first; 0", .low = -1000000, .high = 1000000),
@@ -164,17 +162,17 @@ const struct schema schema_submit = { "Submission", FIELDS(
 static const struct schema schema_observation = { "Observation", FIELDS(
     FIELD("workload", FIELD_TEXT, "a workload of the catalog", MUST, NAME_MAX_BYTES),
     FIELD("gpu", FIELD_TEXT, "the GPU type", MUST, NAME_MAX_BYTES),
-    FIELD("beside", FIELD_TEXT, "the workload that shared the GPU; none", .may_be_null = true,
+    FIELD("beside", FIELD_TEXT, "the workload that shared the GPU; none", NULLABLE,
           NAME_MAX_BYTES),
     FIELD("gpus", FIELD_WHOLE, "size of the gang; 1", .low = 1, .high = 65535),
     FIELD("spread", FIELD_FLAG, "the gang stood on several nodes", MAY),
     FIELD("limit_w", FIELD_WHOLE, "power limit in force; the default", .low = 0, .high = 65535),
     FIELD("unfit", FIELD_FLAG, "it ran out of GPU memory", MAY),
-    FIELD("throughput", FIELD_NUMBER, "steps/s", .may_be_null = true, .low = 1e-12, .high = 1e12),
-    FIELD("watts", FIELD_NUMBER, "of the whole GPU", .may_be_null = true, .low = 1e-3, .high = 1e6),
+    FIELD("throughput", FIELD_NUMBER, "steps/s", NULLABLE, .low = 1e-12, .high = 1e12),
+    FIELD("watts", FIELD_NUMBER, "of the whole GPU", NULLABLE, .low = 1e-3, .high = 1e6),
     FIELD("time", FIELD_TIME, "when; now", MAY),
-    FIELD("duration_s", FIELD_NUMBER, "over how long", .may_be_null = true, .low = 0, .high = 1e10),
-    FIELD("noise", FIELD_NUMBER, "sd of ln throughput; 0.05", .may_be_null = true, .low = 0,
+    FIELD("duration_s", FIELD_NUMBER, "over how long", NULLABLE, .low = 0, .high = 1e10),
+    FIELD("noise", FIELD_NUMBER, "sd of ln throughput; 0.05", NULLABLE, .low = 0,
           .high = 10)
 ) };
 
