@@ -132,7 +132,7 @@ void api_submit_job(struct request *r)
         reply_err(r, &e);
         return;
     }
-    reply_header(r, "Location", arena_printf(&r->arena, "/v1/jobs/%d", id));
+    reply_location(r, arena_printf(&r->arena, "/v1/jobs/%d", id));
     reply_job(r, 201, id);
 }
 

@@ -63,8 +63,8 @@ void reply_error(struct request *r, int status, const char *format, ...)
  */
 void reply_err(struct request *r, const struct err *e);
 
-/* A header for the answer to come: "Location", ... */
-void reply_header(struct request *r, const char *name, const char *value);
+/* For the answer to come: where that is which was made. */
+void reply_location(struct request *r, const char *path);
 
 /* An endless answer (server-sent events), which is never held back: write only what is safe.
  * Whoever reads too slowly to keep its backlog below STREAM_MAX bytes is cut off, and so is

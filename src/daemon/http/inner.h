@@ -20,7 +20,6 @@
 #include "daemon/http/http.h"
 #include "daemon/http/route.h"
 
-#define HEADERS_MAX 8                 // that a handler may set
 #define SEND_BYTES_S (16.0 * 1024)    // who reads an answer slower than this, and timeout_s, is cut
 #define LIMIT_BUCKETS 4096
 #define PARTIES 4096
@@ -89,10 +88,7 @@ struct request_inner {
     size_t n_answer;                  // bytes
     struct MHD_Response *response;    // until queued
     struct stream *stream;
-    int n_headers;
-    struct {
-        const char *name, *value;
-    } headers[HEADERS_MAX];
+    const char *location;    // of what was made; NULL: nothing was
 };
 
 struct stream {

@@ -74,8 +74,8 @@ enum MHD_Result http_queue(struct request_inner *q)
     enum MHD_Result rc;
 
     assert(response && q->stage == STAGE_READY);
-    for (int i = 0; i < q->n_headers; i++)
-        add_header(response, q->headers[i].name, q->headers[i].value);
+    if (q->location != NULL)
+        add_header(response, "Location", q->location);
     if (q->http->is_stopping)
         add_header(response, "Connection", "close");
     rc = MHD_queue_response(q->mhd, status, response);
@@ -146,7 +146,7 @@ void http_hold(struct http *h)
 static void fail(struct request_inner *q, const struct err *failed)
 {
     MHD_destroy_response(q->response);
-    q->n_headers = 0;
+    q->location = NULL;
     q->status = 503;
     q->response = error_response(503, failed->text, &q->n_answer);
 }
@@ -170,13 +170,10 @@ void http_flush(struct http *h, const struct err *failed)
 
 /* ---- what handlers call ---- */
 
-void reply_header(struct request *r, const char *name, const char *value)
+void reply_location(struct request *r, const char *path)
 {
-    struct request_inner *q = r->inner;
-
-    assert(q->n_headers < HEADERS_MAX && q->stage == STAGE_WORKING);
-    q->headers[q->n_headers].name = arena_strdup(&r->arena, name);
-    q->headers[q->n_headers++].value = arena_strdup(&r->arena, value);
+    assert(r->inner->stage == STAGE_WORKING);
+    r->inner->location = arena_strdup(&r->arena, path);
 }
 
 void reply_take(struct request *r, int status, const char *type, char *text, size_t len)

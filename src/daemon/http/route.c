@@ -248,24 +248,7 @@ static json_t *parameter(const struct route *r, const struct field *f)
 
     if (f->about != NULL)
         json_object_set_new(o, "description", json_string(f->about));
-    if (f->type == FIELD_TEXTS) {    // a,b,c
-        json_object_set_new(o, "style", json_string("form"));
-        json_object_set_new(o, "explode", json_false());
-    }
     return o;
-}
-
-/* Parameters of the path that the query's schema says nothing about: any text. */
-static void plain_parameters(const struct route *r, json_t *list)
-{
-    for (const char *p = r->path; (p = strchr(p, '{')) != NULL; p++) {
-        char name[64];
-        const struct field f = { .name = name, .type = FIELD_TEXT };
-
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(p + 1, "}"), p + 1);
-        if (r->query == NULL || schema_find(r->query, name) == NULL)
-            json_array_append_new(list, parameter(r, &f));
-    }
 }
 
 static json_t *parameters(const struct route *r)
@@ -274,7 +257,6 @@ static json_t *parameters(const struct route *r)
 
     for (const struct field *f = r->query != NULL ? r->query->fields : NULL; f && f->name; f++)
         json_array_append_new(list, parameter(r, f));
-    plain_parameters(r, list);
     if (r->also & ROUTE_422)
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:b, s:{s:s}, s:s}", "name", "Idempotency-Key",

@@ -21,7 +21,7 @@ struct route {
     const char *id;        // OpenAPI's operationId: "listJobs"
     const char *summary;
     enum scope scope;               // the least that the caller needs
-    const struct schema *query;     // path and query parameters; NULL: none
+    const struct schema *query;     // all path and query parameters; NULL: none
     const struct schema *body;      // NULL: none
     const struct schema *answer;    // NULL: not JSON; see 'type'
     const char *type;               // content type of other answers

@@ -16,7 +16,7 @@ enum field_type {
     FIELD_NUMBER,    // low..high, finite
     FIELD_WHOLE,     // low..high
     FIELD_FLAG,
-    FIELD_TIME,      // "2026-11-16T18:00:00Z", or seconds since 1970
+    FIELD_TIME,      // "2026-11-16T18:00:00Z", or seconds since 1970; no bounds
     FIELD_TEXTS,     // a list of texts; low..high: how many
     FIELD_MAP,       // an object of texts
     FIELD_OBJECT,    // 'of'; NULL: any object

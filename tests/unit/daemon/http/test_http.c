@@ -51,7 +51,7 @@ static void make(struct request *r)
 {
     n_handled++;
     ck_assert_ptr_eq(r->service, &box);
-    reply_header(r, "Location", "/v1/things/x");
+    reply_location(r, "/v1/things/x");
     reply_json(r, 201,
                json_pack("{s:s, s:f, s:s, s:s?, s:s?}", "name", request_text(r, "name"), "steps",
                          request_number(r, "steps", -1), "owner", r->caller.owner, "token",
@@ -66,7 +66,7 @@ static void keep(struct request *r)
 static void save(struct request *r)
 {
     http_hold(box.http);
-    reply_header(r, "Location", "/v1/saved");
+    reply_location(r, "/v1/saved");
     reply_json(r, 201, json_pack("{s:b}", "saved", 1));
 }
 

@@ -28,6 +28,12 @@ static const struct field at_fields[] = {
     { 0 },
 };
 static const struct schema at_query = { "AtQuery", at_fields };
+static const struct field gpu_fields[] = {
+    { "node", FIELD_TEXT, .about = "the node" },
+    { "slot", FIELD_TEXT, .about = "its place there" },
+    { 0 },
+};
+static const struct schema gpu_query = { "GpuQuery", gpu_fields };
 
 static const struct route table[] = {
     { "GET", "/v1/jobs", "listJobs", "All jobs", SCOPE_READ, &list_query, NULL, &jobs, NULL, 200,
@@ -38,7 +44,7 @@ static const struct route table[] = {
       NULL, 0 },
     { "POST", "/v1/jobs/{id}/cancel", "cancelJob", "No more", SCOPE_SUBMIT, NULL, NULL, &job, NULL,
       200, NULL, 0 },
-    { "GET", "/v1/gpus/{node}/{slot}", "showGpu", "A GPU", SCOPE_READ, NULL, NULL, NULL,
+    { "GET", "/v1/gpus/{node}/{slot}", "showGpu", "A GPU", SCOPE_READ, &gpu_query, NULL, NULL,
       "text/plain", 200, NULL, 0 },
     { "GET", "/healthz", "health", "Alive", SCOPE_NONE, NULL, NULL, NULL, "text/plain", 200, NULL,
       0 },
@@ -168,7 +174,6 @@ static const struct {
     { "paths|/v1/jobs|get|parameters|0",
       "{\"name\":\"limit\",\"in\":\"query\",\"required\":false,\"schema\":{\"type\":\"integer\","
       "\"format\":\"int64\",\"minimum\":1,\"maximum\":10},\"description\":\"how many\"}" },
-    { "paths|/v1/jobs|get|parameters|1|explode", "false" },
     { "paths|/v1/jobs/{id}|get|parameters|0|in", "\"path\"" },
     { "paths|/v1/jobs/{id}|get|parameters|0|required", "true" },
     { "paths|/v1/jobs/{id}|get|parameters|1|in", "\"query\"" },
