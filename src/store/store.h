@@ -253,8 +253,8 @@ int store_applied_seq(struct store *s, int64_t *applied_seq, struct err *e);
 int store_number(struct store *s, const char *key, int64_t otherwise, int64_t *out, struct err *e);
 
 /* Copy what 's' has, outside of a transaction, to 'path', which must not exist; it is for its
- * owner's eyes only, since jobs' commands are in it. The copy is a store like any other; it keeps no
- * log beside it until somebody writes to it. Takes as long as writing the file does. On an error
+ * owner's eyes only, since jobs' commands are in it. The copy is a store like any other; it keeps
+ * no log beside it until somebody writes to it. Takes as long as writing the file does. On an error
  * nothing is left there. -EEXIST, -ENOSPC, -EIO, ...
  */
 int store_copy(struct store *s, const char *path, struct err *e);

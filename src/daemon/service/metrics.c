@@ -113,8 +113,7 @@ static void gauge(struct buf *out, const char *name, const char *help, double v)
     single(out, name, "gauge", help, v);
 }
 
-/* Prometheus wants each bucket to count all below it, too. 'limits' are (n - 1): the last bucket has
- * none.
+/* Prometheus wants each bucket to count all below it, too. 'limits' are (n - 1): the last has none.
  */
 static void buckets(struct buf *out, const char *name, const char *help, const double *limits,
                     const uint64_t *counts, int n, double sum)

@@ -98,11 +98,8 @@ static int read_key(struct submit_reading *r, const char *key, struct err *e)
         return 0;
     if (reading_check_name("Idempotency-Key", key, e) < 0)
         return -EINVAL;
-    size_t n_owner = strlen(p->owner) + 1;    // with its NUL, which parts the two
-    char *both = arena_alloc(r->arena, n_owner + strlen(key) + 1);
-    memcpy(both, p->owner, n_owner);
-    memcpy(both + n_owner, key, strlen(key) + 1);
-    p->key = digest_of(r->arena, both, n_owner + strlen(key), 32);
+    const char *both = arena_printf(r->arena, "%s%c%s", p->owner, '\0', key);    // parted by a NUL
+    p->key = digest_of(r->arena, both, strlen(p->owner) + 1 + strlen(key), 32);
     char *dump = json_dumps(r->body, JSON_COMPACT | JSON_SORT_KEYS);
     p->digest = digest_of(r->arena, dump, strlen(dump), 16);
     free(dump);
