@@ -104,17 +104,16 @@ void p2_estimates_from_p1(const struct p1_context *s, int workload, struct p2_es
 /* Correct 'b', which nothing has corrected yet, in place by what was 'seen'. Without a context
  * neighbours and types are alike only to themselves, and the correlations are those of the
  * roofline's errors. Sightings that contradict what P1 was sure of first widen everything that it
- * believes of the workload; otherwise no
- * standard deviation grows. No slowdown is believed above 1, except where one was seen. -EDOM: the
- * covariance is none, and 'b' is worth nothing.
+ * believes of the workload; otherwise no standard deviation grows. No slowdown is believed above
+ * 1, except where one was seen. -EDOM: the covariance is none, and 'b' is worth nothing.
  */
 int p2_refine(struct arena *a, const struct p2 *p, enum p2_way way, const struct p2_sightings *seen,
               struct p2_estimates *b, struct err *e);
 
 /* Of the cells 'allowed' (only type and neighbour are read), the one whose measurement lowers
  * the expected error most, given what was 'seen' already: the mean standard deviation over types
- * alone, and over pairs. Its index, -1 when there are none, or -EDOM. '*gain' (may be NULL) gets by how
- * much, in the sum of both means.
+ * alone, and over pairs. Its index, -1 when there are none, or -EDOM. '*gain' (may be NULL)
+ * gets by how much, in the sum of both means.
  */
 int p2_choose(struct arena *a, const struct p2 *p, const struct p2_estimates *prior,
               const struct p2_sightings *seen, const struct p2_sightings *allowed, double *gain,

@@ -79,7 +79,7 @@ struct evidence {
     double *gain;          // (n, n_targets) what a surprise of 1 adds to a target
 };
 
-/* What a row over such targets says of the whole cell of target 't': of a pair, of both its parts. */
+/* What a row over such targets says of the whole cell of target 't': of a pair, of both parts. */
 static inline double p2_whole(const struct p2_estimates *b, const double *row, int t)
 {
     int cell = t - b->n_types;

@@ -317,22 +317,42 @@ static bool tells_more(const struct cell *a, const struct cell *b)
     return is_alone != (b->key.neighbour < 0) ? is_alone : a->last_s > b->last_s;
 }
 
+/* Put a cell among the 'n' of at most 'max' that tell most, in that order; returns how many there
+ * are then.
+ */
+static int keep_telling(const struct cell **list, int n, int max, const struct cell *cell)
+{
+    if (n == max && !tells_more(cell, list[n - 1]))
+        return n;
+    int at = n < max ? n++ : n - 1;
+    for (; at > 0 && tells_more(cell, list[at - 1]); at--)
+        list[at] = list[at - 1];
+    list[at] = cell;
+    return n;
+}
+
 static bool has_watts(const struct cell *c)
 {
     return c->key.neighbour < 0 && c->n_watts > 0;
 }
 
+/* The cell on one GPU, if its speed was measured; else NULL. */
+static const struct cell *plain_cell(const struct refiner *r, int workload, int type, int neighbour)
+{
+    struct cell_key key = {
+        .workload = workload, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1
+    };
+    const struct cell *cell = catalog_cell(r->catalog, key);
+
+    return cell && cell->n_speed ? cell : NULL;
+}
+
 /* Was 'workload' measured beside 'neighbour', on any type? */
 static bool has_met(const struct refiner *r, int workload, int neighbour)
 {
-    for (int g = 0; g < r->estimator->n_types; g++) {
-        struct cell_key key = {
-            .workload = workload, .gpu_type = g, .neighbour = neighbour, .n_gpus = 1
-        };
-        const struct cell *seen = catalog_cell(r->catalog, key);
-        if (seen && seen->n_speed)
+    for (int g = 0; g < r->estimator->n_types; g++)
+        if (plain_cell(r, workload, g, neighbour))
             return true;
-    }
     return false;
 }
 
@@ -344,14 +364,8 @@ static int observed_cells(const struct refiner *r, int workload, const struct ce
 
     for (int i = c->first_cell[workload]; i >= 0; i = c->next_cell[i]) {
         const struct cell *cell = &c->cells[i];
-        if (!cell_key_is_plain(&cell->key) || (!cell->n_speed && !has_watts(cell)))
-            continue;
-        if (n == OBSERVED_MAX && !tells_more(cell, out[n - 1]))
-            continue;
-        int at = n < OBSERVED_MAX ? n++ : n - 1;
-        for (; at > 0 && tells_more(cell, out[at - 1]); at--)
-            out[at] = out[at - 1];
-        out[at] = cell;
+        if (cell_key_is_plain(&cell->key) && (cell->n_speed || has_watts(cell)))
+            n = keep_telling(out, n, OBSERVED_MAX, cell);
     }
     return n;
 }
@@ -544,8 +558,8 @@ static struct stored_estimate estimate_beside(const struct workload_row *row, in
 }
 
 /* The workload's cells beside neighbours from .. to-1, which have just appeared, or of which
- * something was learned: what is known of the workload reaches them too. If it 'has_changed' itself,
- * also those alone, and the whole row counts as another.
+ * something was learned: what is known of the workload reaches them too. If it 'has_changed'
+ * itself, also those alone, and the whole row counts as another.
  */
 static int correct(struct refiner *r, int workload, int from, int to, bool has_changed,
                    struct err *e)
@@ -600,49 +614,33 @@ static int meet_newcomers(struct refiner *r, struct err *e)
 
 /* ---- columns ---- */
 
-/* What was seen of others beside a workload, the newest first. */
-struct column_seen {
-    struct p2_observation seen[COLUMN_SEEN_MAX];
-    double last_s[COLUMN_SEEN_MAX];
-    int n;
-};
-
-static void look_at(const struct cell *beside, const struct cell *alone, struct column_seen *out)
+/* What was seen of others beside a workload, the newest first; only where the speed alone is known
+ * too. Returns how many, at most COLUMN_SEEN_MAX.
+ */
+static int look_at_column(const struct refiner *r, int workload, struct p2_observation *seen)
 {
-    if (out->n == COLUMN_SEEN_MAX && beside->last_s <= out->last_s[out->n - 1])
-        return;
-    int at = out->n < COLUMN_SEEN_MAX ? out->n++ : out->n - 1;
-    for (; at > 0 && beside->last_s > out->last_s[at - 1]; at--) {
-        out->seen[at] = out->seen[at - 1];
-        out->last_s[at] = out->last_s[at - 1];
-    }
-    out->last_s[at] = beside->last_s;
-    out->seen[at] = (struct p2_observation){
-        .type = beside->key.gpu_type,
-        .neighbour = beside->key.workload,
-        .ln_speed = (double)NAN,
-        .ln_r_partner = beside->ln_speed - alone->ln_speed,
-        .ln_r_partner_var = cell_variance(beside) + cell_variance(alone),
-        .ln_watts = (double)NAN,
-    };
-}
+    const struct cell *cells[COLUMN_SEEN_MAX];
+    int n = 0;
 
-/* Only where the speed alone is known too. */
-static void look_at_column(const struct refiner *r, int workload, struct column_seen *out)
-{
-    out->n = 0;
-    for (int other = 0; other < r->estimator->n_workloads; other++) {
+    for (int other = 0; other < r->estimator->n_workloads; other++)
         for (int g = 0; g < r->estimator->n_types && r->catalog->first_cell[other] >= 0; g++) {
-            struct cell_key key = {
-                .workload = other, .gpu_type = g, .neighbour = workload, .n_gpus = 1
-            };
-            const struct cell *beside = catalog_cell(r->catalog, key);
-            key.neighbour = -1;
-            const struct cell *alone = beside ? catalog_cell(r->catalog, key) : NULL;
-            if (alone && alone->n_speed && beside->n_speed)
-                look_at(beside, alone, out);
+            const struct cell *beside = plain_cell(r, other, g, workload);
+            if (beside && plain_cell(r, other, g, -1))
+                n = keep_telling(cells, n, COLUMN_SEEN_MAX, beside);
         }
+    for (int i = 0; i < n; i++) {
+        const struct cell_key *k = &cells[i]->key;
+        const struct cell *alone = plain_cell(r, k->workload, k->gpu_type, -1);
+        seen[i] = (struct p2_observation){
+            .type = k->gpu_type,
+            .neighbour = k->workload,
+            .ln_speed = (double)NAN,
+            .ln_r_partner = cells[i]->ln_speed - alone->ln_speed,
+            .ln_r_partner_var = cell_variance(cells[i]) + cell_variance(alone),
+            .ln_watts = (double)NAN,
+        };
     }
+    return n;
 }
 
 /* By how much an sd shrinks that is of two parts, where the second was 'before' and is 'after'. */
@@ -665,18 +663,18 @@ static bool learn_column(struct refiner *r, int workload, struct workload_column
     const struct p1_context *context = r->estimator->context;
     int n_types = r->estimator->n_types, n = r->estimator->n_workloads;
     size_t size = (size_t)n_types * (size_t)n;
-    struct column_seen of = { 0 };
+    struct p2_observation seen[COLUMN_SEEN_MAX];
     struct p2_estimates b, believed;
 
     if (p1_knows(context, workload))
         return false;
-    look_at_column(r, workload, &of);
+    struct p2_sightings of = { look_at_column(r, workload, seen), seen };
     if (of.n == 0)
         return false;
     p2_estimates_make(&r->arena, n_types, n, true, &b);
     p2_estimates_from_p1(context, workload, &b);
     p2_estimates_copy(&r->arena, &b, &believed);
-    *rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, &(struct p2_sightings){ of.n, of.seen }, &b, e);
+    *rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, &of, &b, e);
     if (*rc < 0)
         return false;
     *c = (struct workload_column){ .n = n,
