@@ -16,7 +16,7 @@ enum { NETS_MAX = 16, TYPES_MAX = 128 };    // four arrays each: see WEIGHTS_ARR
 #define BESIDE_SD_UNKNOWN 0.35
 
 /* How far P1 is off on a type, by the regime of the job; as it stands in files. */
-struct spread {
+struct type_spread {
     double alone_scale, watts_scale;    // of the process's sd
     double beside_sd[REGIMES];          // of ln r: by the regime of the neighbour
 };
@@ -24,7 +24,7 @@ struct spread {
 /* A GPU type that something was learned on. */
 struct trained_type {
     struct features on;    // only its figures count
-    struct spread spread[REGIMES];
+    struct type_spread spread[REGIMES];
     struct beside beside;    // of no pairs: gp.n is 0
 };
 

@@ -1,9 +1,9 @@
 /* memory.h - what a model remembers of the workloads it learned from, which of them are most like a
  * newcomer, and what these say of it.
  *
- * Made by memory_make from examples; part of P1, saved with it. Nearest-neighbour members of P1, and
- * read by the networks, as context: "the most similar workloads did this on that GPU".
- * Lives in the arena it was made in; never changed afterwards.
+ * Made by memory_make from examples; part of P1, saved with it. Speaks for the
+ * nearest-neighbour members; read by the networks, as context: "the most similar workloads did this
+ * on that GPU". Lives in the arena it was made in; never changed afterwards.
  */
 #ifndef ESTIMATE_P1_MEMORY_H
 #define ESTIMATE_P1_MEMORY_H

@@ -109,18 +109,6 @@ static void sort_out(struct arena *a, struct net_trainer *t, int kind, int n,
     }
 }
 
-/* Which rows are read as of a family nobody has seen when the network is checked. */
-static void find_strangers(struct arena *a, struct net_trainer *t)
-{
-    const struct examples *x = t->x;
-
-    t->is_stranger = ARENA_ARRAY(a, bool, (size_t)t->n_rows);
-    for (int w = 0; w < x->n_workloads; w++)
-        for (int g = 0; g < x->n_types; g++)
-            if (t->row[w * x->n_types + g] >= 0)
-                t->is_stranger[t->row[w * x->n_types + g]] = is_stranger(t, w);
-}
-
 static void take_lessons(struct arena *a, struct net_trainer *t)
 {
     const struct examples *x = t->x;
@@ -134,12 +122,16 @@ static void take_lessons(struct arena *a, struct net_trainer *t)
     sort_out(a, t, NET_PAIRS, x->n_pairs, x->pairs);
 }
 
+/* What is asked of each row; and which are read as of a family nobody has seen when the network is
+ * checked.
+ */
 static void take_questions(struct arena *a, struct net_trainer *t, const struct memory *m)
 {
     const struct examples *x = t->x;
     struct identity *who = ARENA_ARRAY(a, struct identity, (size_t)t->n_rows);
     struct features *on = ARENA_ARRAY(a, struct features, (size_t)t->n_rows);
 
+    t->is_stranger = ARENA_ARRAY(a, bool, (size_t)t->n_rows);
     for (int w = 0; w < x->n_workloads; w++)
         for (int g = 0; g < x->n_types; g++) {
             int row = t->row[w * x->n_types + g];
@@ -147,6 +139,7 @@ static void take_questions(struct arena *a, struct net_trainer *t, const struct 
                 continue;
             who[row] = x->who[w];
             on[row] = *examples_at(x, w, g);
+            t->is_stranger[row] = is_stranger(t, w);
         }
     net_ask(a, m, t->n_rows, who, on, false, &t->read[WITH_KIN]);
     net_ask(a, m, t->n_rows, who, on, true, &t->read[WITHOUT_KIN]);
@@ -379,7 +372,6 @@ struct net *net_train(const struct examples *x, const struct holdout *v, const s
     arena_init(&a);
     take_lessons(&a, &t);
     if (!is_empty(t.learn)) {
-        find_strangers(&a, &t);
         take_questions(&a, &t, m);
         make_room(&a, &t, net);
         walk(&a, &t, net, seed);

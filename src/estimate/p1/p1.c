@@ -225,7 +225,7 @@ static double mixed_scale(const struct p1_context *s, int type, enum regime r, b
     double sum = 0, all = 0;
 
     for (int t = 0; t < s->p1->n_types; t++) {
-        const struct spread *k = &s->p1->types[t].spread[r];
+        const struct type_spread *k = &s->p1->types[t].spread[r];
         sum += lean[t] * (is_watts ? k->watts_scale : k->alone_scale);
         all += lean[t];
     }

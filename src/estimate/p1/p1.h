@@ -64,14 +64,15 @@ void p1_destroy(struct p1 *p);    // NULL is fine
 int p1_save(const struct p1 *p, struct weights *to, struct err *e);
 int p1_load(const struct weights *from, struct p1 **out, struct err *e);
 
-/* Numbers that P1 may be wrong in: ln speed alone, ln r of the job and of its neighbour, ln watts. */
+/* What P1 may be wrong in: ln speed alone, ln r of the job and of its neighbour, ln watts. */
 enum p1_target { P1_ALONE, P1_OWN, P1_PARTNER, P1_WATTS, P1_TARGETS };
 
 /* What held-out parts of the training data taught: truth less belief, for every example of 'x'
  * that the view showed (NaN for others), had its workload (REGIME_KIN) or the workload's whole
  * family (REGIME_STRANGER) never been seen. A pair has two: as the held-out job's own, and as the
- * neighbour of the held-out one ('partner'). Not saved with the model: NULL after p1_load. Slightly too kind to networks: what was held out from one has
- * helped to choose the memory's scale, and for strangers other parts when to stop.
+ * neighbour of the held-out one ('partner'). Not saved with the model: NULL after
+ * p1_load. Slightly too kind to networks: what was held out from one has helped to choose the
+ * memory's scale, and for strangers other parts when to stop.
  */
 struct p1_errors {
     float *of[P1_TARGETS][REGIMES];    // (n_alone, n_pairs, n_pairs, n_watts)

@@ -20,7 +20,7 @@ enum {
     HEAD_NUMBERS = HEAD_SCORES + 2 * REGIMES * P1_MEMBERS
 };
 
-enum { TYPE_NUMBERS = REGIMES * (sizeof(struct spread) / sizeof(double)) };
+enum { TYPE_NUMBERS = REGIMES * (sizeof(struct type_spread) / sizeof(double)) };
 
 /* No spread, in logarithms or as a scale, is near this. */
 #define SPREAD_MAX 1e3

@@ -614,7 +614,7 @@ static void scale_sd(struct training *t, enum regime r, enum p1_target of)
     }
     double all = (sum[p->n_types] + FEW) / (count[p->n_types] + FEW);
     for (int k = 0; k < p->n_types; k++) {
-        struct spread *spread = &p->types[k].spread[r];
+        struct type_spread *spread = &p->types[k].spread[r];
         double scale = sqrt((sum[k] + SHRINK * all) / (count[k] + SHRINK));
         *(of == P1_WATTS ? &spread->watts_scale : &spread->alone_scale) = scale;
     }
@@ -644,7 +644,7 @@ static void spread_pairs(struct training *t)
                     n[r][role] += !isnan(error);
                 }
         }
-        struct spread *of = p->types[k].spread;
+        struct type_spread *of = p->types[k].spread;
         double unknown = BESIDE_SD_UNKNOWN;
         of[0].beside_sd[0] = shrunk_rms(sum[0][0] + sum[0][1], n[0][0] + n[0][1], unknown);
         of[1].beside_sd[0] = shrunk_rms(sum[1][0], n[1][0], unknown);
