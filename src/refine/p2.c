@@ -14,7 +14,7 @@ const char *const p2_way_names[P2_WAYS] = {
 
 /* ---- what is believed before ---- */
 
-/* All numbers stand in one row. */
+/* All numbers stand in one row, those of P2's targets first. */
 static size_t count_numbers(int n_types, int n_neighbours, bool with_partner)
 {
     return (size_t)n_types * (4 + (with_partner ? 5 : 3) * (size_t)n_neighbours);
@@ -32,12 +32,12 @@ void p2_estimates_make(struct arena *a, int n_types, int n_neighbours, bool with
         .n_neighbours = n_neighbours,
         .neighbour = ARENA_ARRAY(a, int, (size_t)n_neighbours),
         .alone = at,
-        .alone_sd = at + n,
-        .watts = at + 2 * n,
-        .watts_sd = at + 3 * n,
-        .own = at + 4 * n,
-        .own_sd = at + 4 * n + n_cells,
-        .pair_sd = at + 4 * n + 2 * n_cells,
+        .own = at + n,
+        .alone_sd = at + n + n_cells,
+        .own_sd = at + 2 * n + n_cells,
+        .pair_sd = at + 2 * n + 2 * n_cells,
+        .watts = at + 2 * n + 3 * n_cells,
+        .watts_sd = at + 3 * n + 3 * n_cells,
         .partner = with_partner ? at + 4 * n + 3 * n_cells : NULL,
         .partner_sd = with_partner ? at + 4 * n + 4 * n_cells : NULL,
     };
@@ -236,11 +236,7 @@ static int refine_speeds(struct arena *a, const struct p2 *p, enum p2_way way,
         gain_net_forward(a, &p->net, &v, b, &bent);
     conclude(a, &v, is_bent ? &bent : NULL, &what);
     apply_pairs(&v, &what, b);
-    apply(&what, b->n_types, b->alone, b->alone_sd);
-    what.shift += b->n_types;
-    what.drop += b->n_types;
-    what.delta = what.delta ? what.delta + b->n_types : NULL;
-    apply(&what, b->n_types * b->n_neighbours, b->own, b->own_sd);
+    apply(&what, v.n_targets, b->alone, b->alone_sd);
     return 0;
 }
 

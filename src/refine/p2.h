@@ -83,7 +83,7 @@ struct p2_estimates {
     int *neighbour;                      // (n_neighbours) who they are in the context
     enum regime regime;
     float *alone, *alone_sd;        // ln speed
-    float *own, *own_sd;            // ln r of it beside each
+    float *own, *own_sd;            // ln r of it beside each; right behind alone and alone_sd
     float *pair_sd;                 // of ln speed beside each: of the sum of both
     float *partner, *partner_sd;    // ln r of each beside it; NULL: nobody asks
     float *watts, *watts_sd;        // ln watts alone

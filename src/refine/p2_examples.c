@@ -161,7 +161,9 @@ static void cut(struct arena *a, const struct p2_example *of, struct rng *chance
     out->b.context = all->context;
     out->b.workload = all->workload;
     out->b.regime = of->regime;
-    out->own_error = ARENA_ARRAY(a, float, (size_t)(n_types * n));
+    out->alone_error = ARENA_ARRAY(a, float, (size_t)(n_types * (1 + n)));
+    out->own_error = out->alone_error + n_types;
+    memcpy(out->alone_error, of->alone_error, (size_t)n_types * sizeof(float));
     for (int g = 0; g < n_types; g++) {
         out->b.alone[g] = all->alone[g];
         out->b.alone_sd[g] = all->alone_sd[g];
@@ -174,8 +176,6 @@ static void cut(struct arena *a, const struct p2_example *of, struct rng *chance
             out->own_error[to] = of->own_error[from];
         }
     }
-    out->alone_error = ARENA_ARRAY(a, float, (size_t)n_types);
-    memcpy(out->alone_error, of->alone_error, (size_t)n_types * sizeof(float));
 }
 
 /* Targets whose truth is known: types alone, then pairs. */

@@ -215,7 +215,7 @@ struct episode {
     int n_seen;
     bool *is_seen;         // (n_types), then (n_types, n_neighbours)
     float *alone_error;    // (n_types) NaN: not known
-    float *own_error;      // (n_types, n_neighbours)
+    float *own_error;      // (n_types, n_neighbours), right behind
 };
 
 /* Of a example, with up to 'n_max' observations (fewer where less is known; at least one is left

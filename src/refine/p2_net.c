@@ -92,16 +92,6 @@ static float *shares_gone(struct arena *a, const struct evidence *v, const float
     return gone;
 }
 
-/* Standard deviations of all targets, in their order. */
-static float *target_sds(struct arena *a, const struct evidence *v, const struct p2_estimates *b)
-{
-    float *sd = ARENA_ARRAY(a, float, (size_t)v->n_targets);
-
-    for (int t = 0; t < v->n_targets; t++)
-        sd[t] = t < b->n_types ? b->alone_sd[t] : b->own_sd[t - b->n_types];
-    return sd;
-}
-
 static void put_targets(struct arena *a, const struct p2_estimates *b, const struct evidence *v,
                         const float *sd, float *x)
 {
@@ -120,11 +110,12 @@ static void put_targets(struct arena *a, const struct p2_estimates *b, const str
     }
 }
 
-/* What an observation and a target have to do with each other; beside -1: a job alone. */
-static float *put_figures_of(const struct p2_estimates *b, const struct evidence *v, int o,
-                             int type, int beside, const float *sd, float *x)
+/* What an observation and a target have to do with each other. */
+static float *put_figures_of(const struct p2_estimates *b, const struct evidence *v, int o, int t,
+                             const float *sd, float *x)
 {
-    int t = beside < 0 ? type : b->n_types + type * b->n_neighbours + beside;
+    int cell = t - b->n_types, type = cell < 0 ? t : cell / b->n_neighbours;
+    int beside = cell < 0 ? -1 : cell % b->n_neighbours;
     size_t at = (size_t)o * (size_t)v->n_targets + (size_t)t;
     bool are_pairs = beside >= 0 && v->beside[o] >= 0;
 
@@ -135,18 +126,6 @@ static float *put_figures_of(const struct p2_estimates *b, const struct evidence
     *x++ = are_pairs ? (float)v->like[o * b->n_neighbours + beside] : 0;
     *x++ = (beside < 0) == (v->beside[o] < 0);
     return x;
-}
-
-static void put_figures(const struct p2_estimates *b, const struct evidence *v, const float *sd,
-                        float *x)
-{
-    for (int o = 0; o < v->n; o++) {
-        for (int g = 0; g < b->n_types; g++)
-            x = put_figures_of(b, v, o, g, -1, sd, x);
-        for (int g = 0; g < b->n_types; g++)
-            for (int j = 0; j < b->n_neighbours; j++)
-                x = put_figures_of(b, v, o, g, j, sd, x);
-    }
 }
 
 /* ---- forward and backward ---- */
@@ -182,7 +161,7 @@ void gain_net_forward(struct arena *a, const struct gain_net *net, const struct 
                       const struct p2_estimates *b, struct gain_pass *out)
 {
     size_t n = (size_t)v->n, m = (size_t)v->n_targets;
-    const float *w = net->params.w, *sd = target_sds(a, v, b);
+    const float *w = net->params.w, *sd = b->alone_sd;
 
     *out = (struct gain_pass){
         .target_x = ARENA_ARRAY(a, float, m *GAIN_TARGET_IN),
@@ -197,7 +176,9 @@ void gain_net_forward(struct arena *a, const struct gain_net *net, const struct 
     };
     put_targets(a, b, v, sd, out->target_x);
     put_sightings(b, v, out->sighting_x);
-    put_figures(b, v, sd, out->figures);
+    float *figures = out->figures;
+    for (int i = 0; i < v->n * v->n_targets; i++)
+        figures = put_figures_of(b, v, i / v->n_targets, i % v->n_targets, sd, figures);
     dense_forward(&net->target_in, w, v->n_targets, out->target_x, out->target_h);
     tanh_forward(m * GAIN_HIDDEN, out->target_h, out->target_h);
     dense_forward(&net->target_out, w, v->n_targets, out->target_h, out->target_u);

@@ -64,12 +64,6 @@ static void correlate(int n, double *k, const double *noise, float *out)
     }
 }
 
-static void draw_noise(int n, double *out, struct rng *chance)
-{
-    for (int i = 0; i < n; i++)
-        out[i] = rng_normal(chance);
-}
-
 /* What the errors of one episode have in common, worked out once. */
 struct shared_errors {
     const struct relations *r;
@@ -103,8 +97,7 @@ static double covariance(const struct shared_errors *f, int i, int j)
     int n = b->n_neighbours, cell = i - b->n_types, other = j - b->n_types;
     int type = cell < 0 ? i : cell / n, other_type = other < 0 ? j : other / n;
     double same = f->same[type * b->n_types + other_type];
-    double sd = (double)(cell < 0 ? b->alone_sd[i] : b->own_sd[cell]);
-    double other_sd = (double)(other < 0 ? b->alone_sd[j] : b->own_sd[other]);
+    double sd = (double)b->alone_sd[i], other_sd = (double)b->alone_sd[j];
 
     if (cell < 0)
         return sd * other_sd * p2_mix(f->r->alone, same);
@@ -122,17 +115,15 @@ static void draw_errors(struct arena *a, const struct relations *r, struct episo
     int n_types = b->n_types, n = b->n_neighbours, m = n_types + n_types * n;
     double *k = ARENA_ARRAY(a, double, (size_t)m *(size_t)m);
     double *noise = ARENA_ARRAY(a, double, (size_t)m);
-    float *error = ARENA_ARRAY(a, float, (size_t)m);
     struct shared_errors kin;
 
     shared_errors_make(a, r, b, &kin);
     for (int i = 0; i < m; i++)
         for (int j = 0; j <= i; j++)
             k[i * m + j] = covariance(&kin, i, j);
-    draw_noise(m, noise, chance);
-    correlate(m, k, noise, error);
-    memcpy(ep->alone_error, error, (size_t)n_types * sizeof *error);
-    memcpy(ep->own_error, error + n_types, (size_t)(m - n_types) * sizeof *error);
+    for (int i = 0; i < m; i++)
+        noise[i] = rng_normal(chance);
+    correlate(m, k, noise, ep->alone_error);
     for (int i = 0; i < ep->n_seen; i++) {
         struct p2_observation *seen = &ep->seen[i];
         int cell = seen->type * n + seen->neighbour;
