@@ -51,12 +51,6 @@ size_t attention_scratch(const struct attention *t, int n, int len)
     return (size_t)n * (per_row * (size_t)t->n_model + 2 * (size_t)t->n_heads * (size_t)len);
 }
 
-/* Which of a row's tokens exist; NULL: all. */
-static const bool *there_of(const struct tokens *in, size_t row)
-{
-    return in->is_there == NULL ? NULL : in->is_there + row * (size_t)in->len;
-}
-
 static bool row_has_tokens(const struct tokens *in, size_t row)
 {
     for (size_t i = 0; i < (size_t)in->len; i++)
@@ -65,32 +59,35 @@ static bool row_has_tokens(const struct tokens *in, size_t row)
     return false;
 }
 
-/* Scores to shares: exponents over their sum. Absent tokens get none. */
-static void softmax(int len, const bool *is_there, float *score)
+/* Scores of a row's tokens, which begin at 'first', to shares: exponents over their sum. Absent
+ * tokens get none.
+ */
+static void softmax(const struct tokens *in, size_t first, float *score)
 {
+    const size_t len = (size_t)in->len;
     float top = -INFINITY, sum = 0;
 
-    for (int i = 0; i < len; i++)
-        if ((is_there == NULL || is_there[i]) && score[i] > top)
+    for (size_t i = 0; i < len; i++)
+        if (tokens_have(in, first + i) && score[i] > top)
             top = score[i];
-    for (int i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         score[i] -= top;
-    exp_forward((size_t)len, score, score);
-    for (int i = 0; i < len; i++) {
-        score[i] = is_there == NULL || is_there[i] ? score[i] : 0;
+    exp_forward(len, score, score);
+    for (size_t i = 0; i < len; i++) {
+        score[i] = tokens_have(in, first + i) ? score[i] : 0;
         sum += score[i];
     }
-    for (int i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         score[i] /= sum;
 }
 
 /* One head of one row: 'key' points at its first number of the first token's key; the
  * value stands n_model further, the next token 2 n_model.
  */
-static void head_forward(const struct attention *t, int len, const bool *is_there,
+static void head_forward(const struct attention *t, const struct tokens *in, size_t row,
                          const float *query, const float *key, float *share, float *gathered)
 {
-    const int width = t->n_model / t->n_heads, next = 2 * t->n_model;
+    const int width = t->n_model / t->n_heads, next = 2 * t->n_model, len = in->len;
     const float scale = 1 / sqrtf((float)width);
 
     for (int i = 0; i < len; i++) {
@@ -100,7 +97,7 @@ static void head_forward(const struct attention *t, int len, const bool *is_ther
             dot += query[j] * key[(size_t)i * (size_t)next + (size_t)j];
         share[i] = dot * scale;
     }
-    softmax(len, is_there, share);
+    softmax(in, row * (size_t)len, share);
     memset(gathered, 0, (size_t)width * sizeof *gathered);
     for (int i = 0; i < len; i++) {
         const float *value = key + (size_t)i * (size_t)next + t->n_model;
@@ -126,7 +123,7 @@ void attention_forward(const struct attention *t, const float *w, const float *q
         for (size_t head = 0; head < (size_t)t->n_heads; head++) {
             size_t first = head * (model / (size_t)t->n_heads);
 
-            head_forward(t, len, there_of(in, row), k.query + row * model + first,
+            head_forward(t, in, row, k.query + row * model + first,
                          k.key_value + row * l * 2 * model + first,
                          k.share + (row * (size_t)t->n_heads + head) * l,
                          k.gathered + row * model + first);
