@@ -163,18 +163,6 @@ void net_answer(const struct net *net, const struct net_question *q, struct net_
     arena_release(&a);
 }
 
-void net_words(const struct net *net, const struct memory *m, int n, const struct identity *who,
-               const struct features *on, bool no_kin, struct net_word *out)
-{
-    struct net_question q;
-    struct arena a;
-
-    arena_init(&a);
-    net_ask(&a, m, n, who, on, no_kin, &q);
-    net_answer(net, &q, out);
-    arena_release(&a);
-}
-
 /* ---- pairs ---- */
 
 /* sqrt(r) = j0 + n0 + sum of c_k |j_k + n_k|: a bend is a straight part and a fold, and all

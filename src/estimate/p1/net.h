@@ -67,10 +67,6 @@ void net_ask(struct arena *a, const struct memory *m, int n, const struct identi
              const struct features *on, bool no_kin, struct net_question *out);
 void net_answer(const struct net *net, const struct net_question *q, struct net_word *out);
 
-/* Both at once. */
-void net_words(const struct net *net, const struct memory *m, int n, const struct identity *who,
-               const struct features *on, bool no_kin, struct net_word *out);
-
 /* Add to 's' (n) 'weight' times what it says of sqrt(r) of a job beside each of n neighbours:
  * vectors as above, neighbours 'stride' floats apart. On the type of both.
  */

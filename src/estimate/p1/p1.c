@@ -232,38 +232,31 @@ static double mixed_scale(const struct p1_context *s, int type, enum regime r, b
     return all > 0 ? sum : 1;
 }
 
+enum { SAID_ALONE, SAID_RIDGE, SAID_WATTS, SAID };
+
 /* What the processes say of a workload on all types: (n_types) each. */
 struct process_answers {
-    double *alone, *alone_sd, *ridge, *watts, *watts_sd;
+    double *mean[SAID], *sd[SAID];
     const double **fresh;    // (p1->n_types) see beside_forget; NULL: not asked yet
 };
 
 static void ask_processes(struct p1_context *s, const struct context_cell *cells,
                           struct process_answers *out)
 {
+    const struct process *all[SAID] = { &s->p1->alone, &s->p1->ridge, &s->p1->watts };
     size_t n = (size_t)s->n_types;
-    double *numbers = ARENA_ARRAY(&s->scratch, double, 5 * n);
     struct kernel_point *at = ARENA_ARRAY(&s->scratch, struct kernel_point, n);
     struct err e = { 0 };
 
     for (size_t g = 0; g < n; g++)
         at[g] = cells[g].at;
-    *out = (struct process_answers){
-        .alone = numbers,
-        .alone_sd = numbers + n,
-        .ridge = numbers + 2 * n,
-        .watts = numbers + 3 * n,
-        .watts_sd = numbers + 4 * n,
-        .fresh = ARENA_ARRAY(&s->scratch, const double *, (size_t)s->p1->n_types),
-    };
-    int rc =
-        process_ask_all(&s->scratch, &s->p1->alone, s->n_types, at, out->alone, out->alone_sd, &e);
-    if (rc == 0)
-        rc = process_ask_all(&s->scratch, &s->p1->ridge, s->n_types, at, out->ridge, NULL, &e);
-    if (rc == 0)
-        rc = process_ask_all(&s->scratch, &s->p1->watts, s->n_types, at, out->watts, out->watts_sd,
-                             &e);
-    assert(rc == 0);    // blocks of positive definite matrices
+    out->fresh = ARENA_ARRAY(&s->scratch, const double *, (size_t)s->p1->n_types);
+    for (int i = 0; i < SAID; i++) {
+        out->mean[i] = ARENA_ARRAY(&s->scratch, double, n);
+        out->sd[i] = i == SAID_RIDGE ? NULL : ARENA_ARRAY(&s->scratch, double, n);
+        int rc = process_ask_all(&s->scratch, all[i], s->n_types, at, out->mean[i], out->sd[i], &e);
+        assert(rc == 0);    // blocks of positive definite matrices
+    }
 }
 
 static void believe_alone(struct p1_context *s, int w, int g, enum regime r,
@@ -272,10 +265,10 @@ static void believe_alone(struct p1_context *s, int w, int g, enum regime r,
     const struct p1 *p = s->p1;
     const struct features *on = &c->at.on;
     const double *weight = p->alone_weight[r];
-    double sd = said->alone_sd[g];
+    double sd = said->sd[SAID_ALONE][g];
 
-    float mean = (float)said->alone[g] * (float)weight[P1_GP];
-    mean += (float)said->ridge[g] * (float)weight[P1_RIDGE];
+    float mean = (float)said->mean[SAID_ALONE][g] * (float)weight[P1_GP];
+    mean += (float)said->mean[SAID_RIDGE][g] * (float)weight[P1_RIDGE];
     mean += memory_alone(&p->memory, &c->at.who, on, false, 3) * (float)weight[P1_NEAREST3];
     mean += nets_alone(s, w, g, false) * (float)weight[p1_net_member(p->favourite)];
     double scale = mixed_scale(s, g, r, false), strange_sd = s->types[g].strange_sd;
@@ -283,8 +276,8 @@ static void believe_alone(struct p1_context *s, int w, int g, enum regime r,
     c->alone = (struct p1_alone){
         .ln_speed = (float)on->ln_roofline + mean,
         .ln_speed_sd = (float)sqrt(sd * sd * scale * scale + unknown_var + strange_sd * strange_sd),
-        .ln_watts = (float)on->ln_watts + (float)said->watts[g],
-        .ln_watts_sd = (float)(said->watts_sd[g] * mixed_scale(s, g, r, true)),
+        .ln_watts = (float)on->ln_watts + (float)said->mean[SAID_WATTS][g],
+        .ln_watts_sd = (float)(said->sd[SAID_WATTS][g] * mixed_scale(s, g, r, true)),
         .mem_share = (float)fit_share(&p->fit, &c->at.who, on),
         .regime = r,
     };
@@ -512,10 +505,12 @@ static bool kind_of(enum p1_member m, enum net_kind *k)
     return m >= P1_FEED_FORWARD && m <= P1_ATTENTION;
 }
 
-static void net_word_of(const struct p1_context *s, enum net_kind k, int i,
-                        const struct kernel_point *at, struct net_word *out)
+static struct net_question ask_of(struct p1_context *s, const struct kernel_point *at)
 {
-    net_words(s->p1->nets[k][i], &s->p1->memory, 1, &at->who, &at->on, false, out);
+    struct net_question q;
+
+    net_ask(&s->scratch, &s->p1->memory, 1, &at->who, &at->on, false, &q);
+    return q;
 }
 
 static float process_mean(struct p1_context *s, const struct process *p,
@@ -549,9 +544,10 @@ bool p1_ask_alone(struct p1_context *s, enum p1_member m, int workload, int type
     else if (kind_of(m, &kind)) {
         if (!p->n_nets || !p->nets[kind][0])
             return false;
+        struct net_question q = ask_of(s, &c->at);
         for (int i = 0; i < p->n_nets; i++) {
             struct net_word word;
-            net_word_of(s, kind, i, &c->at, &word);
+            net_answer(p->nets[kind][i], &q, &word);
             z += word.alone / (float)p->n_nets;
         }
     }
@@ -589,14 +585,16 @@ bool p1_ask_beside(struct p1_context *s, enum p1_member m, int workload, int typ
             v += cblas_sdot(g->width, g->fresh + (size_t)workload * (size_t)g->width, 1,
                             g->beside + (size_t)neighbour * (size_t)g->width, 1);
     } else if (kind_of(m, &kind)) {
+        struct net_question of_job = ask_of(s, &c->at), of_other = ask_of(s, &n->at);
         for (int i = 0; i < p->n_nets; i++) {
             struct net_word job, other;
-            net_word_of(s, kind, i, &c->at, &job);
-            net_word_of(s, kind, i, &n->at, &other);
+            net_answer(p->nets[kind][i], &of_job, &job);
+            net_answer(p->nets[kind][i], &of_other, &other);
             net_pairs(p->nets[kind][i], job.as_job, 1, other.as_neighbour, NET_WIDTH,
                       1 / (float)p->n_nets, &v);
         }
     }
+    arena_reset(&s->scratch);
     *ln_r = p1_ln_r(v);
     return true;
 }

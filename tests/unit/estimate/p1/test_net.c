@@ -47,10 +47,12 @@ static struct net_word *words_of(const struct net *net, bool no_kin)
 {
     struct identity *who = ARENA_ARRAY(&arena, struct identity, WORKLOADS * TYPES);
     struct net_word *out = ARENA_ARRAY(&arena, struct net_word, WORKLOADS * TYPES);
+    struct net_question q;
 
     for (int i = 0; i < WORKLOADS * TYPES; i++)
         who[i] = examples.who[i / TYPES];
-    net_words(net, &memory, WORKLOADS * TYPES, who, examples.at, no_kin, out);
+    net_ask(&arena, &memory, WORKLOADS * TYPES, who, examples.at, no_kin, &q);
+    net_answer(net, &q, out);
     return out;
 }
 
