@@ -30,7 +30,6 @@ static void fill_scene(struct arena *a, const struct examples *x, const struct p
     }
     p2_estimates_make(a, x->n_types, x->n_workloads, false, &out->everyone);
     out->everyone.context = out->context;
-    out->n_types = x->n_types;
 }
 
 /* ---- what P1 was wrong in ---- */
@@ -77,7 +76,7 @@ static void make_table(struct arena *a, const struct p2_examples *l, struct p2_e
 {
     const struct target_errors *alone = &it->of[P1_ALONE], *own = &it->of[P1_OWN];
     int *column = ARENA_ARRAY(a, int, (size_t)l->everyone.n_neighbours);
-    int n = 0, n_types = l->n_types;
+    int n = 0, n_types = l->everyone.n_types;
 
     memset(column, -1, (size_t)l->everyone.n_neighbours * sizeof *column);
     for (int i = 0; i < own->n; i++)

@@ -159,7 +159,7 @@ struct p2_examples {
     struct p1_context *context;      // all workloads, then those with kin once more, as strangers
     struct p2_estimates everyone;    // no beliefs: names the neighbours of the context
     struct p2_example *list;         // (n)
-    int n, n_types;
+    int n;
 };
 
 /* From P1's held-out errors; what is not finite teaches nothing. Owns a context. */

@@ -441,14 +441,11 @@ static double unlimited_speed(const struct refiner *r, const struct cell *c)
            loss_of(r, c->key.workload, c->key.gpu_type).loss * c->ln_pace;
 }
 
-static int look(const struct refiner *r, const struct workload_row *row,
-                struct p2_observation *seen)
+static void look(const struct refiner *r, struct workload_row *row, struct p2_observation *seen)
 {
-    int n = 0;
-
-    for (; n < row->n_cells; n++) {
-        const struct cell *c = row->cells[n];
-        seen[n] = (struct p2_observation){
+    for (int i = 0; i < row->n_cells; i++) {
+        const struct cell *c = row->cells[i];
+        seen[i] = (struct p2_observation){
             .type = c->key.gpu_type,
             .neighbour = position(row, c->key.neighbour),
             .ln_speed = c->n_speed ? unlimited_speed(r, c) : (double)NAN,
@@ -456,8 +453,8 @@ static int look(const struct refiner *r, const struct workload_row *row,
             .ln_r_partner = (double)NAN,
             .ln_watts = has_watts(c) ? c->ln_watts : (double)NAN,
         };
+        row->has_watts = row->has_watts || has_watts(c);
     }
-    return n;
 }
 
 /* Measured cells beside neighbours that were too many to take part correct themselves. */
@@ -514,12 +511,10 @@ static int correct_row(struct refiner *r, int workload, int from, int to, struct
         p2_estimates_from_p1(r->estimator->context, workload, &out->b);
     else
         believe_roofline(r, workload, &out->b);
-    int n = look(r, out, seen);
-    for (int i = 0; i < n; i++)
-        out->has_watts |= !isnan(seen[i].ln_watts);
-    int rc =
-        p2_refine(&r->arena, r->p2, P2_CHAMPION, &(struct p2_sightings){ n, seen }, &out->b, e);
-    if (rc == 0 && n == OBSERVED_MAX)
+    look(r, out, seen);
+    struct p2_sightings sightings = { out->n_cells, seen };
+    int rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, &sightings, &out->b, e);
+    if (rc == 0 && out->n_cells == OBSERVED_MAX)
         correct_left_out(r, out);
     if (rc == 0)
         add_columns(r, out);
@@ -654,11 +649,10 @@ static float narrowed(const struct p1_context *s, int workload, int type, float 
     return was > 0 ? sqrtf(fminf(fmaxf(is / was, 0.01F), 1)) : 1;
 }
 
-/* A workload's effect on all, from what was seen of it, into an empty column. False: nothing was
- * seen, P1 knows it already, or (*rc) it failed.
+/* A workload's effect on all, from what was seen of it; of n 0 where nothing was, or P1 knows it
+ * already.
  */
-static bool learn_column(struct refiner *r, int workload, struct workload_column *c, struct err *e,
-                         int *rc)
+static int learn_column(struct refiner *r, int workload, struct workload_column *out, struct err *e)
 {
     const struct p1_context *context = r->estimator->context;
     int n_types = r->estimator->n_types, n = r->estimator->n_workloads;
@@ -666,26 +660,26 @@ static bool learn_column(struct refiner *r, int workload, struct workload_column
     struct p2_observation seen[COLUMN_SEEN_MAX];
     struct p2_estimates b, believed;
 
+    *out = (struct workload_column){ 0 };
     if (p1_knows(context, workload))
-        return false;
+        return 0;
     struct p2_sightings of = { look_at_column(r, workload, seen), seen };
     if (of.n == 0)
-        return false;
+        return 0;
     p2_estimates_make(&r->arena, n_types, n, true, &b);
     p2_estimates_from_p1(context, workload, &b);
     p2_estimates_copy(&r->arena, &b, &believed);
-    *rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, &of, &b, e);
-    if (*rc < 0)
-        return false;
-    *c = (struct workload_column){ .n = n,
-                                   .shift = calloc(size, sizeof *c->shift),
-                                   .narrow = calloc(size, sizeof *c->narrow) };
-    assert(c->shift && c->narrow);
+    int rc = p2_refine(&r->arena, r->p2, P2_CHAMPION, &of, &b, e);
+    if (rc < 0)
+        return rc;
+    out->n = n;
+    RESIZE(out->shift, size);
+    RESIZE(out->narrow, size);
     for (int i = 0; i < n_types * n; i++) {
-        c->shift[i] = b.partner[i] - believed.partner[i];
-        c->narrow[i] = narrowed(context, i % n, i / n, believed.partner_sd[i], b.partner_sd[i]);
+        out->shift[i] = b.partner[i] - believed.partner[i];
+        out->narrow[i] = narrowed(context, i % n, i / n, believed.partner_sd[i], b.partner_sd[i]);
     }
-    return true;
+    return 0;
 }
 
 /* A column before and after: what it says of 'row' on 'type'. */
@@ -728,12 +722,11 @@ static bool move_cells(struct refiner *r, int row, int workload, const struct wo
 static int settle_column(struct refiner *r, int workload, struct err *e)
 {
     struct workload_column was = news_of(r, workload)->column, is;
-    int rc = 0;
 
     r->news[workload].column.is_stale = false;
-    bool is_news = learn_column(r, workload, &is, e, &rc);
+    int rc = learn_column(r, workload, &is, e);
     arena_reset(&r->arena);
-    if (!is_news)
+    if (is.n == 0)
         return rc;
     r->news[workload].column = is;
     for (int row = 0; row < r->estimator->n_workloads && rc == 0; row++)

@@ -113,12 +113,6 @@ static bool has_news(const struct trainer *t, const struct catalog *c)
            has_families(c, t->options.n_families_min);
 }
 
-static void forget_examples(struct trainer *t)
-{
-    arena_reset(&t->arena);
-    t->examples = (struct examples){ 0 };
-}
-
 bool trainer_offer(struct trainer *t, const struct catalog *c, const struct model *champion)
 {
     if (t->is_running || !has_news(t, c))
@@ -133,7 +127,7 @@ bool trainer_offer(struct trainer *t, const struct catalog *c, const struct mode
     t->is_running = rc == 0;
     if (rc != 0) {
         log_warn("no thread to train on: %s", strerror(rc));
-        forget_examples(t);
+        arena_reset(&t->arena);    // the examples
     }
     return t->is_running;
 }
@@ -153,7 +147,7 @@ struct model *trainer_wait(struct trainer *t)
     t->challenger = NULL;
     if (t->rc < 0)
         log_warn("training: %s", t->err.text);
-    forget_examples(t);
+    arena_reset(&t->arena);    // the examples
     return m;
 }
 

@@ -9,8 +9,6 @@
 #ifndef ESTIMATE_P1_BESIDE_H
 #define ESTIMATE_P1_BESIDE_H
 
-#include <stdbool.h>
-
 #include "estimate/p1/kernel.h"
 
 /* One type. */

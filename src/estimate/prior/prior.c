@@ -14,16 +14,13 @@
 #define ALONE_DOUBTFUL 1.25
 #define DOUBT_STEEPNESS 12
 
-static double chance_at(double share, double doubtful)
+double prior_unfit(double bytes, double capacity_bytes, int n_jobs)
 {
+    double share = bytes / capacity_bytes, doubtful = n_jobs > 1 ? PAIR_DOUBTFUL : ALONE_DOUBTFUL;
+
     if (!isfinite(share))    // nobody told us the GPU's memory
         return 0.5;
     return 1 / (1 + exp(-DOUBT_STEEPNESS * (share - doubtful)));
-}
-
-double prior_unfit(double bytes, double capacity_bytes, int n_jobs)
-{
-    return chance_at(bytes / capacity_bytes, n_jobs > 1 ? PAIR_DOUBTFUL : ALONE_DOUBTFUL);
 }
 
 double prior_share_max(double unfit_max)
