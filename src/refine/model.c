@@ -56,15 +56,14 @@ static void count_workloads(struct arena *a, const struct examples *x, const str
     bool *is_met = ARENA_ARRAY(a, bool, (size_t)x->n_workloads);
     bool *is_met_family = ARENA_ARRAY(a, bool, (size_t)x->n_families);
 
-    for (int i = 0; i < x->n_alone; i++)
-        if (holdout_shows(v, x->alone[i].workload, x->alone[i].gpu_type, -1))
-            is_met[x->alone[i].workload] = true;
-    for (int w = 0; w < x->n_workloads; w++) {
-        m->n_workloads += is_met[w];
-        if (is_met[w] && !is_met_family[x->family[w]]) {
-            is_met_family[x->family[w]] = true;
-            m->n_families++;
-        }
+    for (int i = 0; i < x->n_alone; i++) {
+        const struct example *e = &x->alone[i];
+        int family = x->family[e->workload];
+        if (!holdout_shows(v, e->workload, e->gpu_type, -1))
+            continue;
+        m->n_workloads += !is_met[e->workload];
+        m->n_families += !is_met_family[family];
+        is_met[e->workload] = is_met_family[family] = true;
     }
 }
 
@@ -94,7 +93,7 @@ int model_train(const struct examples *x, const struct holdout *v, const struct 
     count_workloads(&scratch, x, v, m);
     int rc = p1_train(x, v, o, &m->p1, e);
     if (rc == 0)
-        rc = p2_train(x, m->p1, o->seed, &m->p2, e);
+        m->p2 = p2_train(x, m->p1, o->seed);
     arena_release(&scratch);
     return finish(m, rc, out);
 }
@@ -137,10 +136,10 @@ int model_encode(const struct model *m, struct buf *out, struct err *e)
     weights_put_text(&w, "blas", m->blas);
     weights_put_doubles(&w, "model", 1, NUMBERS, numbers);
     int rc = p1_save(m->p1, &w, e);
-    if (rc == 0)
-        rc = p2_save(m->p2, &w, e);
-    if (rc == 0)
+    if (rc == 0) {
+        p2_save(m->p2, &w);
         rc = weights_encode(&w, out, e);
+    }
     arena_release(&a);
     return rc;
 }

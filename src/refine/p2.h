@@ -36,10 +36,9 @@ struct p2;
  * episodes in which every workload plays the newcomer, and by episodes drawn from the prior. The
  * same arguments give the same bytes.
  */
-int p2_train(const struct examples *x, const struct p1 *p1, uint64_t seed, struct p2 **out,
-             struct err *e);
+struct p2 *p2_train(const struct examples *x, const struct p1 *p1, uint64_t seed);
 void p2_destroy(struct p2 *p);    // NULL is fine
-int p2_save(const struct p2 *p, struct weights *to, struct err *e);
+void p2_save(const struct p2 *p, struct weights *to);
 int p2_load(const struct weights *from, struct p2 **out, struct err *e);
 
 /* How the contest went: mean absolute error of ln speed on families held out, after one to five

@@ -372,14 +372,12 @@ static struct p2_contest hold_contest(struct arena *a, const struct p2_examples 
     return out;
 }
 
-int p2_train(const struct examples *x, const struct p1 *p1, uint64_t seed, struct p2 **out,
-             struct err *e)
+struct p2 *p2_train(const struct examples *x, const struct p1 *p1, uint64_t seed)
 {
     struct p2 *p = calloc(1, sizeof *p);
     struct p2_examples examples;
     struct arena a;
 
-    (void)e;    // there is always something to fall back upon
     assert(p);
     arena_init(&a);
     p2_examples_make(&a, x, p1, &examples);
@@ -388,8 +386,7 @@ int p2_train(const struct examples *x, const struct p1 *p1, uint64_t seed, struc
     gain_net_train(&examples, NULL, p->of, seed, &p->net);
     p2_examples_release(&examples);
     arena_release(&a);
-    *out = p;
-    return 0;
+    return p;
 }
 
 void p2_destroy(struct p2 *p)
@@ -411,7 +408,7 @@ struct p2_contest p2_contest(const struct p2 *p)
 enum { RELATION_NUMBERS = sizeof(struct relations) / sizeof(double) };
 static_assert(sizeof(struct relations) == 10 * sizeof(double), "all numbers, side by side");
 
-int p2_save(const struct p2 *p, struct weights *to, struct err *e)
+void p2_save(const struct p2 *p, struct weights *to)
 {
     bool was_held = isfinite(p->contest.closed_form);
     double contest[4] = { was_held ? p->contest.closed_form : -1,
@@ -419,12 +416,10 @@ int p2_save(const struct p2 *p, struct weights *to, struct err *e)
                           p->contest.is_promoted };
     double numbers[REGIMES * RELATION_NUMBERS];
 
-    (void)e;    // what cannot be written shows when it is
     memcpy(numbers, p->of, sizeof numbers);
     weights_put_doubles(to, "p2 relations", REGIMES, RELATION_NUMBERS, numbers);
     weights_put_doubles(to, "p2 contest", 1, 4, contest);
     weights_put(to, "p2 network", 1, p->net.params.n, p->net.params.w);
-    return 0;
 }
 
 int p2_load(const struct weights *from, struct p2 **out, struct err *e)

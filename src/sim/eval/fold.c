@@ -82,10 +82,9 @@ static int learn(struct fold_run *r, struct err *e)
     struct p1_options o = { .seed = r->s->o->seed, .n_nets = r->s->o->n_nets, .all_members = true };
     int rc = p1_train(x, &r->view, &o, &r->p1, e);
 
-    if (rc == 0)
-        rc = p2_train(x, r->p1, r->s->o->seed, &r->p2, e);
     if (rc < 0)
         return rc;
+    r->p2 = p2_train(x, r->p1, r->s->o->seed);
     r->context = p1_context_create(r->p1, x->n_types);
     for (int w = 0; w < x->n_workloads; w++) {
         int index = p1_context_add(r->context, &x->who[w], examples_at(x, w, 0));
