@@ -129,7 +129,6 @@ struct p1_error {
  * follow. 'l' is how alike the neighbours are, 's' the types; u the error in units of its sd.
  */
 struct moments {
-    bool is_any;          // there was an error
     double square;        // mean of u^2
     double l[3];          // on one type: means of 1, l, l^2
     double ul[2];         // of u u', u u' l

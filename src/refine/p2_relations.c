@@ -64,8 +64,7 @@ bool relations_are_sound(const struct relations *r)
 /* ---- moments ---- */
 
 static void add_pair(const struct p2_examples *l, const struct p1_error *p,
-                     const struct p1_error *q, double uu, struct moments *m, double *n_type,
-                     double *n_other)
+                     const struct p1_error *q, double uu, struct moments *m)
 {
     double like = p->other < 0 ? 1 : p2_like(&l->everyone, p->other, q->other);
     double same = p2_same(&l->everyone, p->type, q->type);
@@ -76,7 +75,6 @@ static void add_pair(const struct p2_examples *l, const struct p1_error *p,
             m->l[i] += powers[i];
         for (int i = 0; i < 2; i++)
             m->ul[i] += uu * powers[i];
-        (*n_type)++;
         return;
     }
     for (int i = 0; i < 3; i++) {
@@ -85,7 +83,6 @@ static void add_pair(const struct p2_examples *l, const struct p1_error *p,
     }
     for (int i = 0; i < 2; i++)
         m->us[i] += uu * (1 - same) * powers[i];
-    (*n_other)++;
 }
 
 static double in_sds(const struct p1_error *x)
@@ -105,22 +102,22 @@ static void moments_take(const struct p2_examples *l, int n, const struct p1_err
                          struct moments *out)
 {
     int step = n / COMPARED_MAX + 1;
-    double n_one = 0, n_type = 0, n_other = 0;
+    double n_one = 0;
 
     *out = (struct moments){ 0 };
     for (int i = 0; i < n; i += step) {
         out->square += in_sds(&x[i]) * in_sds(&x[i]);
         n_one++;
         for (int j = 0; j < i; j += step)
-            add_pair(l, &x[i], &x[j], in_sds(&x[i]) * in_sds(&x[j]), out, &n_type, &n_other);
+            add_pair(l, &x[i], &x[j], in_sds(&x[i]) * in_sds(&x[j]), out);
     }
+    double n_type = out->l[0], n_other = n_one * (n_one - 1) / 2 - n_type;
     divide(&out->square, 1, n_one);
     divide(out->l, 3, n_type);
     divide(out->ul, 2, n_type);
     divide(out->s, 3, n_other);
     divide(out->r, 3, n_other);
     divide(out->us, 2, n_other);
-    out->is_any = n_one > 0;
 }
 
 void relations_look(struct p2_examples *l)
@@ -144,7 +141,7 @@ static void add_up(const struct p2_examples *l, const bool *held, enum regime re
     for (int i = 0; i < l->n; i++) {
         const struct p2_example *it = &l->list[i];
         const struct moments *m = &it->of[of].moments;
-        if (it->regime != regime || (held && held[it->family]) || !m->is_any)
+        if (it->regime != regime || (held && held[it->family]) || it->of[of].n == 0)
             continue;
         n_one++;
         out->square += m->square;
