@@ -356,11 +356,6 @@ static void shares_of(const struct estimator *e, int type, const int *workloads,
     }
 }
 
-static double asleep_w(const struct gpu_type *g)
-{
-    return g->sleep_w > 0 ? g->sleep_w : 0;
-}
-
 double estimate_watts(const struct estimator *e, int type, const int *workloads,
                       const double *rates, int n)
 {
@@ -368,7 +363,7 @@ double estimate_watts(const struct estimator *e, int type, const int *workloads,
     double alone_w[THETA_MAX], share[THETA_MAX];
 
     if (n == 0)
-        return asleep_w(g);
+        return fmax(g->sleep_w, 0);    // of NaN and 0, 0
     shares_of(e, type, workloads, rates, n, alone_w, share);
     return power_shared_w(g, alone_w, share, n);
 }
@@ -381,7 +376,7 @@ struct limited estimate_limited(const struct estimator *e, int type, const int *
     struct limit_bend bend[THETA_MAX];
 
     if (n == 0)
-        return (struct limited){ .watts = asleep_w(g), .speed = 1, .low = 1 };
+        return (struct limited){ .watts = fmax(g->sleep_w, 0), .speed = 1, .low = 1 };
     shares_of(e, type, workloads, rates, n, alone_w, share);
     double w0 = power_shared_w(g, alone_w, share, n);
     for (int i = 0; i < n; i++) {
