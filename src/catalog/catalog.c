@@ -14,9 +14,8 @@
 
 void catalog_init(struct catalog *c)
 {
-    *c = (struct catalog){ 0 };
+    *c = (struct catalog){ .n_settings = 1 };    // setting 0: one GPU, default limit
     arena_init(&c->arena);
-    c->n_settings = 1;    // setting 0: one GPU, default limit
 }
 
 void catalog_release(struct catalog *c)
@@ -167,25 +166,11 @@ static int setting_intern(struct catalog *c, struct cell_key k, int *setting, st
 
 /* ---- types and workloads ---- */
 
-static const char *keep(struct catalog *c, const char *text)
-{
-    return text != NULL ? arena_strdup(&c->arena, text) : NULL;
-}
-
 static bool fill_text(struct catalog *c, const char **have, const char *more)
 {
     if (*have != NULL || more == NULL)
         return false;
-    *have = keep(c, more);
-    return true;
-}
-
-/* Figures of a type are positive; anything else means unknown. */
-static bool fill_figure(double *have, double more)
-{
-    if (*have > 0 || !(more > 0))
-        return false;
-    *have = more;
+    *have = arena_strdup(&c->arena, more);
     return true;
 }
 
@@ -222,32 +207,6 @@ static int write_type(struct catalog *c, int i, const struct gpu_type *t, write_
     return c->store != NULL ? f(c->store, &r, &c->type_row[i], e) : 0;
 }
 
-static bool fill_type(struct catalog *c, struct gpu_type *t, const struct gpu_type *more)
-{
-    bool changed = false;
-
-    changed |= fill_text(c, &t->title, more->title);
-    changed |= fill_text(c, &t->source, more->source);
-    changed |= fill_figure(&t->peak_fp32_flops, more->peak_fp32_flops);
-    changed |= fill_figure(&t->peak_fp16_flops, more->peak_fp16_flops);
-    changed |= fill_figure(&t->bandwidth_bytes_s, more->bandwidth_bytes_s);
-    changed |= fill_figure(&t->mem_bytes, more->mem_bytes);
-    changed |= fill_figure(&t->launch_s, more->launch_s);
-    changed |= fill_figure(&t->idle_w, more->idle_w);
-    changed |= fill_figure(&t->sleep_w, more->sleep_w);
-    changed |= fill_figure(&t->cap_w, more->cap_w);
-    changed |= fill_figure(&t->limit_low_w, more->limit_low_w);
-    if (t->year == 0 && more->year != 0) {
-        t->year = more->year;
-        changed = true;
-    }
-    if (t->share_max == 0 && more->share_max != 0) {
-        t->share_max = more->share_max;
-        changed = true;
-    }
-    return changed;
-}
-
 /* Append without a look at the store. */
 int catalog_append_type(struct catalog *c, const struct gpu_type *t, int64_t row, struct err *e)
 {
@@ -261,9 +220,9 @@ int catalog_append_type(struct catalog *c, const struct gpu_type *t, int64_t row
     GROW(c->types, i, c->cap_types);
     c->type_drift[i] = (struct drift_watch){ 0 };
     c->types[i] = *t;
-    c->types[i].name = keep(c, t->name);
-    c->types[i].title = keep(c, t->title);
-    c->types[i].source = keep(c, t->source);
+    c->types[i].name = arena_strdup(&c->arena, t->name);
+    c->types[i].title = arena_strdup(&c->arena, t->title);
+    c->types[i].source = arena_strdup(&c->arena, t->source);
     c->type_row[i] = row;
     map_set(&c->type_by_name, c->types[i].name, i);
     c->n_types++;
@@ -272,7 +231,12 @@ int catalog_append_type(struct catalog *c, const struct gpu_type *t, int64_t row
 
 int catalog_describe_type(struct catalog *c, int index, const struct gpu_type *more, struct err *e)
 {
-    if (!fill_type(c, &c->types[index], more))
+    struct gpu_type *t = &c->types[index];
+    bool has_changed = gpu_type_fill(t, more);
+
+    has_changed |= fill_text(c, &t->title, more->title);
+    has_changed |= fill_text(c, &t->source, more->source);
+    if (!has_changed)
         return 0;
     c->descriptions++;
     return write_type(c, index, more, store_fill_gpu_type, e);
@@ -280,37 +244,31 @@ int catalog_describe_type(struct catalog *c, int index, const struct gpu_type *m
 
 int catalog_add_type(struct catalog *c, const struct gpu_type *t, int *index, struct err *e)
 {
-    int i = catalog_find_type(c, t->name);
-    int rc;
+    int known = catalog_find_type(c, t->name);
+    int rc = known < 0 ? catalog_append_type(c, t, 0, e) : 0;
 
-    if (i >= 0) {
-        *index = i;
-        return catalog_describe_type(c, i, t, e);
-    }
-    rc = catalog_append_type(c, t, 0, e);
     if (rc < 0)
         return rc;
-    *index = c->n_types - 1;
-    return write_type(c, *index, t, store_fill_gpu_type, e);
+    *index = known >= 0 ? known : c->n_types - 1;
+    return known >= 0 ? catalog_describe_type(c, known, t, e)
+                      : write_type(c, *index, t, store_fill_gpu_type, e);
 }
 
 int catalog_set_type(struct catalog *c, const struct gpu_type *t, int *index, struct err *e)
 {
-    struct gpu_type *have;
-    int i = catalog_find_type(c, t->name);
-    int rc = i < 0 ? catalog_append_type(c, t, 0, e) : 0;
+    int known = catalog_find_type(c, t->name);
+    int rc = known < 0 ? catalog_append_type(c, t, 0, e) : 0;
 
     if (rc < 0)
         return rc;
-    *index = i >= 0 ? i : c->n_types - 1;
-    have = &c->types[*index];
-    if (i >= 0) {
-        struct gpu_type old = *have;
+    *index = known >= 0 ? known : c->n_types - 1;
+    if (known >= 0) {
+        struct gpu_type *have = &c->types[known], old = *have;
 
         *have = *t;
         have->name = old.name;
-        have->title = t->title != NULL ? keep(c, t->title) : old.title;
-        have->source = t->source != NULL ? keep(c, t->source) : old.source;
+        have->title = t->title ? arena_strdup(&c->arena, t->title) : old.title;
+        have->source = t->source ? arena_strdup(&c->arena, t->source) : old.source;
         c->descriptions++;
     }
     return write_type(c, *index, t, store_put_gpu_type, e);
@@ -367,6 +325,16 @@ static void grow_workloads(struct catalog *c)
     GROW(c->workloads, c->n_workloads, c->cap_workloads);
 }
 
+/* What 'w' states, under the name that the workload has here. */
+static void put_workload(struct catalog *c, int i, const char *name, const struct workload *w)
+{
+    c->workloads[i] = *w;
+    c->workloads[i].name = name;
+    c->workloads[i].family = arena_strdup(&c->arena, w->family);
+    c->workloads[i].task = arena_strdup(&c->arena, w->task);
+    c->workloads[i].dataset = arena_strdup(&c->arena, w->dataset);
+}
+
 int catalog_append_workload(struct catalog *c, const struct workload *w, int64_t row, struct err *e)
 {
     int i = c->n_workloads;
@@ -375,11 +343,7 @@ int catalog_append_workload(struct catalog *c, const struct workload *w, int64_t
         return err_set(e, EOVERFLOW, "'%s' is one workload too many: a catalog takes %d", w->name,
                        CATALOG_WORKLOADS_MAX);
     grow_workloads(c);
-    c->workloads[i] = *w;
-    c->workloads[i].name = keep(c, w->name);
-    c->workloads[i].family = keep(c, w->family);
-    c->workloads[i].task = keep(c, w->task);
-    c->workloads[i].dataset = keep(c, w->dataset);
+    put_workload(c, i, arena_strdup(&c->arena, w->name), w);
     c->workload_row[i] = row;
     c->first_cell[i] = -1;
     c->revision[i] = c->column_revision[i] = 0;
@@ -391,40 +355,31 @@ int catalog_append_workload(struct catalog *c, const struct workload *w, int64_t
 
 int catalog_add_workload(struct catalog *c, const struct workload *w, int *index, struct err *e)
 {
-    int i = catalog_find_workload(c, w->name);
-    int rc;
+    int known = catalog_find_workload(c, w->name);
+    int rc = known < 0 ? catalog_append_workload(c, w, 0, e) : 0;
 
-    if (i >= 0) {
-        *index = i;
-        if (!fill_workload(c, &c->workloads[i], w))
-            return 0;
-        c->descriptions++;
-        return write_workload(c, i, w, store_fill_workload, e);
-    }
-    rc = catalog_append_workload(c, w, 0, e);
     if (rc < 0)
         return rc;
-    *index = c->n_workloads - 1;
+    *index = known >= 0 ? known : c->n_workloads - 1;
+    if (known >= 0 && !fill_workload(c, &c->workloads[known], w))
+        return 0;
+    c->descriptions += known >= 0;
     return write_workload(c, *index, w, store_fill_workload, e);
 }
 
 int catalog_set_workload(struct catalog *c, const struct workload *w, int *index, struct err *e)
 {
-    struct workload old;
-    int i = catalog_find_workload(c, w->name);
-    int rc = i < 0 ? catalog_append_workload(c, w, 0, e) : 0;
+    int known = catalog_find_workload(c, w->name);
+    int rc = known < 0 ? catalog_append_workload(c, w, 0, e) : 0;
 
     if (rc < 0)
         return rc;
-    *index = i >= 0 ? i : c->n_workloads - 1;
-    if (i >= 0) {
-        old = c->workloads[i];
-        c->workloads[i] = *w;
-        c->workloads[i].name = old.name;
-        c->workloads[i].family = keep(c, w->family);
-        c->workloads[i].task = keep(c, w->task);
-        c->workloads[i].dataset = keep(c, w->dataset);
-        fill_workload(c, &c->workloads[i], &old);
+    *index = known >= 0 ? known : c->n_workloads - 1;
+    if (known >= 0) {
+        struct workload old = c->workloads[known];
+
+        put_workload(c, known, old.name, w);
+        fill_workload(c, &c->workloads[known], &old);
         c->descriptions++;
     }
     return write_workload(c, *index, w, store_put_workload, e);
@@ -483,8 +438,7 @@ static int cell_intern(struct catalog *c, struct cell_key key, struct cell **out
     i = map_u64_get(&c->cell_by_key, packed);
     if (i < 0) {
         i = c->n_cells++;
-        int cap = c->cap_cells;
-        GROW(c->next_cell, i, cap);
+        GROW_BESIDE(c->next_cell, i, c->cap_cells);
         GROW(c->cells, i, c->cap_cells);
         c->cells[i] = (struct cell){ .key = key };
         c->next_cell[i] = c->first_cell[key.workload];

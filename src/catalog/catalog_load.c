@@ -101,15 +101,23 @@ static int index_of(const int64_t *ids, int n, int64_t id)
     return -1;
 }
 
+/* The cell that a row's ids mean; false: one of them is not in the store. */
+static bool find_cell(const struct catalog *c, int64_t workload, int64_t type, int64_t neighbour,
+                      struct cell_key *out)
+{
+    out->workload = index_of(c->workload_row, c->n_workloads, workload);
+    out->gpu_type = index_of(c->type_row, c->n_types, type);
+    out->neighbour = neighbour != 0 ? index_of(c->workload_row, c->n_workloads, neighbour) : -1;
+    return out->workload >= 0 && out->gpu_type >= 0 && (neighbour == 0 || out->neighbour >= 0);
+}
+
 static int load_batch(struct loader *l)
 {
     struct catalog *c = l->c;
     uint64_t key[LOAD_BATCH];
 
     for (int i = 0; i < l->n_batch; i++) {
-        struct cell_key k = l->batch[i].key;
-
-        key[i] = catalog_cell_key(c, k);
+        key[i] = catalog_cell_key(c, l->batch[i].key);
         map_u64_prefetch(&c->cell_by_key, key[i]);
     }
     for (int i = 0; i < l->n_batch; i++) {
@@ -131,19 +139,10 @@ static int load_batch(struct loader *l)
 static int load_measurement(void *self, const struct row_measurement *r)
 {
     struct loader *l = self;
-    struct catalog *c = l->c;
     struct measurement *m = &l->batch[l->n_batch];
 
     *m = (struct measurement){
-        .key = {
-            .workload = index_of(c->workload_row, c->n_workloads, r->workload),
-            .gpu_type = index_of(c->type_row, c->n_types, r->gpu_type),
-            .neighbour = r->neighbour != 0
-                             ? index_of(c->workload_row, c->n_workloads, r->neighbour) : -1,
-            .n_gpus = r->n_gpus,
-            .is_spread = r->is_spread,
-            .limit_w = r->limit_w >= 0 && r->limit_w <= CATALOG_LIMIT_W_MAX ? (int)r->limit_w : 0,
-        },
+        .key = { .n_gpus = r->n_gpus, .is_spread = r->is_spread },
         .fits = r->fits,
         .throughput = r->throughput,
         .watts = r->watts,
@@ -151,7 +150,7 @@ static int load_measurement(void *self, const struct row_measurement *r)
         .duration_s = r->duration_s,
         .noise = r->noise,
     };
-    if (m->key.workload < 0 || m->key.gpu_type < 0 || (r->neighbour != 0 && m->key.neighbour < 0))
+    if (!find_cell(l->c, r->workload, r->gpu_type, r->neighbour, &m->key))
         return err_set(l->e, EINVAL,
                        "measurement %" PRId64 " names a workload or GPU type that is "
                        "not in the store; restore a copy",
@@ -161,6 +160,7 @@ static int load_measurement(void *self, const struct row_measurement *r)
                        "measurement %" PRId64 " has a power limit of %g W: want up to %d; "
                        "restore a copy",
                        r->id, r->limit_w, CATALOG_LIMIT_W_MAX);
+    m->key.limit_w = isnan(r->limit_w) ? 0 : (int)r->limit_w;
     l->row[l->n_batch++] = r->id;
     return l->n_batch == LOAD_BATCH ? load_batch(l) : 0;
 }
@@ -168,11 +168,7 @@ static int load_measurement(void *self, const struct row_measurement *r)
 static int load_estimate(void *self, const struct row_estimate *r)
 {
     struct loader *l = self;
-    struct catalog *c = l->c;
-    int workload = index_of(c->workload_row, c->n_workloads, r->workload);
-    int type = index_of(c->type_row, c->n_types, r->gpu_type);
-    int neighbour =
-        r->neighbour != 0 ? index_of(c->workload_row, c->n_workloads, r->neighbour) : -1;
+    struct cell_key k;
     struct stored_estimate est = {
         .ln_speed = (float)r->ln_speed,
         .ln_speed_sd = (float)r->ln_speed_sd,
@@ -180,11 +176,11 @@ static int load_estimate(void *self, const struct row_estimate *r)
         .ln_watts_sd = (float)r->ln_watts_sd,
     };
 
-    if (workload < 0 || type < 0 || (r->neighbour != 0 && neighbour < 0))
+    if (!find_cell(l->c, r->workload, r->gpu_type, r->neighbour, &k))
         return err_set(l->e, EINVAL,
                        "an estimate names a workload or GPU type that is not in the "
                        "store; restore a copy");
-    catalog_put_estimate(c, workload, type, neighbour, &est);
+    catalog_put_estimate(l->c, k.workload, k.gpu_type, k.neighbour, &est);
     return 0;
 }
 

@@ -36,6 +36,35 @@ enum {
     "peak_fp32, peak_fp16, bandwidth, memory, launch, idle, sleep, cap, limit_low, year, " \
     "share_max"
 
+static double *figure_of(const struct gpu_type *t, const struct figure *f)
+{
+    return (double *)((char *)t + f->offset);
+}
+
+void gpu_type_init(struct gpu_type *t, const char *name)
+{
+    *t = (struct gpu_type){ .name = name };
+    for (int i = 0; i < N_FIGURES; i++)
+        *figure_of(t, &figures[i]) = NAN;
+}
+
+bool gpu_type_fill(struct gpu_type *t, const struct gpu_type *more)
+{
+    bool has_changed = (!t->year && more->year) || (!t->share_max && more->share_max);
+
+    for (int i = 0; i < N_FIGURES; i++) {
+        double *have = figure_of(t, &figures[i]), told = *figure_of(more, &figures[i]);
+
+        if (*have > 0 || !(told > 0))
+            continue;
+        *have = told;
+        has_changed = true;
+    }
+    t->year = t->year ? t->year : more->year;
+    t->share_max = t->share_max ? t->share_max : more->share_max;
+    return has_changed;
+}
+
 static const struct figure *figure_find(struct slice key)
 {
     for (int i = 0; i < N_FIGURES; i++) {
@@ -86,16 +115,14 @@ int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struc
     if (number < f->low || number > f->high)
         return err_set(e, EINVAL, "%s=%.*s is out of range: want %g to %g %s", f->key,
                        slice_shown(value), value.at, f->low, f->high, f->unit);
-    number *= f->scale;
-    memcpy((char *)t + f->offset, &number, sizeof number);
+    *figure_of(t, f) = number * f->scale;
     return 0;
 }
 
 static int figure_check(const struct gpu_type *t, const struct figure *f, struct err *e)
 {
-    double value;
+    double value = *figure_of(t, f);
 
-    memcpy(&value, (const char *)t + f->offset, sizeof value);
     if (isfinite(value) && (value > 0 || (value == 0 && f->low == 0)))
         return 0;
     return err_set(e, EINVAL, "GPU type '%s' has no usable %s: add %s=NUMBER in %s, or like=TYPE",

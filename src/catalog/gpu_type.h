@@ -7,6 +7,7 @@
 #ifndef CATALOG_GPU_TYPE_H
 #define CATALOG_GPU_TYPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/text/text.h"
@@ -40,6 +41,12 @@ const struct gpu_type *gpu_type_builtin(const char *name);
 
 /* All built-in types, oldest first. */
 const struct gpu_type *gpu_type_builtin_all(int *n);
+
+/* All figures unknown. */
+void gpu_type_init(struct gpu_type *t, const char *name);
+
+/* Take figures from 'more' that are unknown of 't': not above 0. False: there were none. */
+bool gpu_type_fill(struct gpu_type *t, const struct gpu_type *more);
 
 /* Set one figure of 't' by its key as written in configuration files: peak_fp32 (TFLOP/s),
  * peak_fp16 (TFLOP/s), bandwidth (GB/s), memory (GiB), launch (us), idle, sleep, cap, limit_low
