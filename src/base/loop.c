@@ -406,15 +406,11 @@ void loop_work(struct loop *l, const char *what, loop_f *work, loop_f *done, voi
 static void deliver(struct loop *l)
 {
     pthread_mutex_lock(&l->lock);
-    struct call *one = l->posted.first;
+    struct calls posted = l->posted;
     calls_init(&l->posted);
     pthread_mutex_unlock(&l->lock);
-    while (one) {
-        struct call *next = one->next;
+    for (struct call *one; (one = calls_take(&posted)) != NULL; free(one))
         call(l, one->what, one->f, one->self);
-        free(one);
-        one = next;
-    }
 }
 
 /* False: it takes longer. */

@@ -18,7 +18,7 @@ void progress_step(struct progress *p, double done, double total)
 {
     double now_s, spent_s;
 
-    if (!p->is_shown)
+    if (!p || !p->is_shown)
         return;
     now_s = clock_stopwatch_s();
     spent_s = now_s - p->began_s;

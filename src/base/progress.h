@@ -17,7 +17,7 @@ struct progress {
 
 void progress_begin(struct progress *p, const char *what, bool always);
 
-/* 'done' of 'total' units; total 0 means unknown. Shows percentage and ETA. */
+/* 'done' of 'total' units; total 0 means unknown. Shows percentage and ETA. NULL is fine. */
 void progress_step(struct progress *p, double done, double total);
 
 /* Wipe the line. */

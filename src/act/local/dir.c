@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/log.h"
+#include "base/text/file.h"
 #include "base/text/text.h"
 #include "catalog/cluster/state.h"
 
@@ -51,21 +52,6 @@ int dir_make(struct local *l, int job, int *number, struct err *e)
     return 0;
 }
 
-static int write_all(int fd, const char *text, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, text, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        text += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 /* Whole or not at all: a keeper reads what is called 'order'. It is the keeper that makes it
  * durable (keeper_main.c): that may take a while, and the loop has none.
  */
@@ -80,7 +66,7 @@ int dir_write(struct local *l, const struct order *o, struct err *e)
 
     if (fd < 0)
         return cannot(e, temp);
-    rc = write_all(fd, text, strlen(text)) == 0 ? 0 : cannot(e, temp);
+    rc = file_write_all(fd, text, strlen(text)) == 0 ? 0 : cannot(e, temp);
     if (close(fd) != 0 && rc == 0)
         rc = cannot(e, temp);
     if (rc == 0 && rename(temp, path) != 0)

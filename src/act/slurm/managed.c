@@ -174,8 +174,6 @@ void managed_set_active(struct slurm *x, struct managed *m, bool is_active)
 
 void keep_text(char **to, const char *text)
 {
-    char *copy;
-
     if (*to && text && strcmp(*to, text) == 0)
         return;
     copy = text && *text ? heap_text(text) : NULL;

@@ -198,7 +198,7 @@ int file_read_text(struct arena *a, const char *path, const char *member, size_t
                    line);
 }
 
-static int write_all(int fd, const char *bytes, size_t len)
+int file_write_all(int fd, const char *bytes, size_t len)
 {
     while (len > 0) {
         ssize_t n = write(fd, bytes, len);
@@ -225,6 +225,18 @@ static void sync_directory_of(const char *path)
         close(fd);
     }
     free(folder);
+}
+
+/* Write all of it and close; 'must_last': on disk before that. */
+static int fill(int fd, const char *bytes, size_t len, bool must_last)
+{
+    int rc = file_write_all(fd, bytes, len);
+
+    if (rc == 0 && must_last && fsync(fd) != 0)
+        rc = -errno;
+    if (close(fd) != 0 && rc == 0)
+        rc = -errno;
+    return rc;
 }
 
 /* A new file beside 'path' with a name nobody has, which is the caller's to free.
@@ -256,11 +268,7 @@ static int replace(const char *path, mode_t mode, const char *bytes, size_t len)
 
     if (name == NULL)
         return fd;
-    rc = write_all(fd, bytes, len);
-    if (rc == 0 && fsync(fd) != 0)
-        rc = -errno;
-    if (close(fd) != 0 && rc == 0)
-        rc = -errno;
+    rc = fill(fd, bytes, len, true);
     if (rc == 0 && rename(name, path) != 0)
         rc = -errno;
     if (rc < 0)
@@ -275,14 +283,8 @@ static int replace(const char *path, mode_t mode, const char *bytes, size_t len)
 static int write_through(const char *path, const char *bytes, size_t len)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
-    int rc;
 
-    if (fd < 0)
-        return -errno;
-    rc = write_all(fd, bytes, len);
-    if (close(fd) != 0 && rc == 0)
-        rc = -errno;
-    return rc;
+    return fd < 0 ? -errno : fill(fd, bytes, len, false);
 }
 
 int file_write(const char *path, const char *bytes, size_t len, struct err *e)

@@ -31,6 +31,9 @@ int file_read_text(struct arena *a, const char *path, const char *member, size_t
  */
 int file_write(const char *path, const char *bytes, size_t len, struct err *e);
 
+/* All of it to a descriptor; 0 or a negative errno. */
+int file_write_all(int fd, const char *bytes, size_t len);
+
 /* Hex SHA-256 of some bytes, 64 digits, in 'out' (65 bytes). */
 void file_digest(const void *bytes, size_t len, char out[65]);
 

@@ -26,11 +26,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 struct slice slice_trim(struct slice s)
 {
     while (s.len > 0 && is_blank(s.at[0])) {
@@ -58,7 +53,7 @@ static size_t n_digits(struct slice s, size_t i)
 {
     size_t n = 0;
 
-    while (i + n < s.len && is_digit(s.at[i + n]))
+    while (i + n < s.len && s.at[i + n] >= '0' && s.at[i + n] <= '9')
         n++;
     return n;
 }

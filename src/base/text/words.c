@@ -62,17 +62,10 @@ static const char *bare_end(const char *p, const char *end, bool stops_at_equals
 static int take_word(struct words *w, const char **at, const char *end, struct word *out,
                      struct err *e)
 {
-    const char *p = *at, *stop;
+    const char *p = *at, *stop = bare_end(p, end, true);
 
     *out = (struct word){ 0 };
-    if (*p != '"') {
-        stop = bare_end(p, end, true);
-        if (stop == end || *stop != '=' || stop == p) {
-            stop = bare_end(p, end, false);
-            out->value = (struct slice){ p, (size_t)(stop - p) };
-            *at = stop;
-            return 0;
-        }
+    if (*p != '"' && stop > p && stop < end && *stop == '=') {
         out->key = (struct slice){ p, (size_t)(stop - p) };
         p = stop + 1;
     }

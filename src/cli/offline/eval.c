@@ -74,14 +74,6 @@ static const struct cmd_option options[] = {
 
 /* ---- the line ---- */
 
-static int find_word(const char *const *words, int n, const char *word)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(words[i], word) == 0)
-            return i;
-    return -1;
-}
-
 /* "0,1,3": numbers that grow. */
 static bool parse_list(const char *text, int *k, int *n)
 {
@@ -110,8 +102,8 @@ static int check(const struct cmd_call *call)
 {
     struct options *o = &given;
     struct eval_options *eval = &o->eval;
-    int split = find_word(eval_split_names, EVAL_SPLITS, o->split),
-        choice = find_word(eval_choice_names, EVAL_CHOICES, o->choose);
+    int split = text_find(eval_split_names, EVAL_SPLITS, o->split),
+        choice = text_find(eval_choice_names, EVAL_CHOICES, o->choose);
 
     if (o->db == NULL)
         return cmd_misuse(call->cmd, "say which store: --db DB");

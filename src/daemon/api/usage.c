@@ -14,10 +14,7 @@ const char *const usage_by_names[USAGE_BYS + 1] = { "owner", "workload", "gpu_ty
 
 int usage_by_name(const char *name)
 {
-    for (int i = 0; i < USAGE_BYS; i++)
-        if (strcmp(usage_by_names[i], name) == 0)
-            return i;
-    return -1;
+    return text_find(usage_by_names, USAGE_BYS, name);
 }
 
 void usage_init(struct usage *u)

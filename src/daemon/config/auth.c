@@ -48,10 +48,7 @@ const char *scope_name(enum scope s)
 
 int scope_by_name(const char *name)
 {
-    for (int i = SCOPE_NONE; i <= SCOPE_ADMIN; i++)
-        if (strcmp(scope_names[i], name) == 0)
-            return i;
-    return -1;
+    return text_find(scope_names, SCOPE_ADMIN + 1, name);
 }
 
 /* ---- the tokens file ---- */

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/log.h"
+#include "base/text/file.h"
 #include "base/loop.h"
 #include "cycle/cycle.h"
 #include "daemon/service/record.h"
@@ -149,21 +150,6 @@ static void leave_parent(pid_t parent, int *pipe)
     signal(SIGPIPE, SIG_DFL);
 }
 
-static void write_all(int fd, const void *bytes, size_t n)
-{
-    const char *at = bytes;
-
-    while (n > 0) {
-        ssize_t done = write(fd, at, n);
-        if (done < 0 && errno != EINTR)
-            _exit(1);
-        if (done > 0) {
-            at += done;
-            n -= (size_t)done;
-        }
-    }
-}
-
 /* What comes first in an answer; then, of a decision, the jobs of the plan (struct plan_job, each
  * with its GPUs behind it) and the prices that it was the first to find; then raw bytes; then JSON.
  * Parent and child are the same program: structs as they are.
@@ -205,8 +191,7 @@ _Noreturn static void answer(const struct decision_child *c, int pipe, struct he
     buf_append(&out, buf_text(&kept), kept.len);
     buf_append(&out, buf_text(&c->raw), c->raw.len);
     buf_append(&out, text, h->n_json);
-    write_all(pipe, out.data, out.len);
-    _exit(0);
+    _exit(file_write_all(pipe, out.data, out.len) == 0 ? 0 : 1);
 }
 
 static void decide_there(const struct decision_child *c, int pipe)

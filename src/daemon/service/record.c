@@ -233,8 +233,7 @@ int record_open(const char *path, const struct config *c, const struct cycle *cy
         return err_set(e, errno, "record %s: %s", path, strerror(errno));
     struct record *r = heap_array(1, sizeof *r);
     r->fd = fd;
-    r->path = strdup(path);
-    assert(r->path);
+    r->path = heap_text(path);
     r->cycle = cycle;
     r->n_models = cycle->n_models;
     buf_init(&r->line, LINE_MAX_BYTES);

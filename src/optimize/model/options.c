@@ -1,6 +1,6 @@
 #include "optimize/model/options.h"
 
-#include <string.h>
+#include "base/text/text.h"
 
 const struct solve_options solve_defaults = { .price_w = 50,
                                               .move_s = 60,
@@ -24,10 +24,7 @@ const char *lever_name(enum lever l)
 
 int lever_by_name(const char *name)
 {
-    for (int l = 0; l < LEVERS; l++)
-        if (strcmp(lever_names[l], name) == 0)
-            return l;
-    return -1;
+    return text_find(lever_names, LEVERS, name);
 }
 
 void lever_take(struct solve_options *o, enum lever l)
