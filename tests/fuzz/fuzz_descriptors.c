@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     arena_init(&a);
     if (descriptors_read(&a, "input", text, size, &found, &e) == 0)
-        descriptors_apply(&a, &found, "ResNet-18 (batch size 16)", &w, NULL);
+        descriptors_apply(&a, &found, "ResNet-18 (batch size 16)", &w);
     descriptors_release(&found);
     arena_release(&a);
     return 0;

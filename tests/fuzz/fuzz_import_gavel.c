@@ -23,8 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             struct catalog c;
 
             catalog_init(&c);
-            draft_begin_part(&d, "fuzz", "input",
-                             "0000000000000000000000000000000000000000000000000000000000000000");
+            draft_begin_part(&d, "fuzz", "input");
             d.part[0].first_row = 0;
             d.part[0].n_rows = d.n_rows;
             draft_commit(&d, &c, 0, NULL, &report, &e);

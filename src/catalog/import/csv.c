@@ -7,7 +7,6 @@
 
 #include "base/text/csv.h"
 #include "base/err.h"
-#include "base/text/file.h"
 #include "base/progress.h"
 #include "catalog/import/draft.h"
 
@@ -37,12 +36,15 @@ struct csv_reader {
     struct draft *d;
     struct csv csv;
     int at[COL_COUNT];    // -1: the file has no such column
+    int rc;               // of what was refused first; nothing is read after that
     struct err *e;
 };
 
-static int refuse(struct csv_reader *r, enum csv_column c, const char *what)
+static void refuse(struct csv_reader *r, enum csv_column c, const char *what)
 {
-    return err_set(r->e, EINVAL, "%s:%d: %s: %s", r->csv.name, r->csv.line, column_names[c], what);
+    if (r->rc == 0)
+        r->rc =
+            err_set(r->e, EINVAL, "%s:%d: %s: %s", r->csv.name, r->csv.line, column_names[c], what);
 }
 
 static struct slice field(const struct csv_reader *r, enum csv_column c)
@@ -51,30 +53,28 @@ static struct slice field(const struct csv_reader *r, enum csv_column c)
 }
 
 /* NaN when the column or the field is missing. Outside [low, high]: an error. */
-static int number(struct csv_reader *r, enum csv_column c, double low, double high, double *out)
+static double number(struct csv_reader *r, enum csv_column c, double low, double high)
 {
-    int rc;
+    double x = NAN;
 
-    *out = (double)NAN;
-    if (r->at[c] < 0)
-        return 0;
-    rc = csv_number(&r->csv, r->at[c], true, out, r->e);
-    if (rc == 0 && (*out < low || *out > high))
-        rc = err_set(r->e, EINVAL, "%s:%d: %s: %g is not within %g to %g; wrong unit?", r->csv.name,
-                     r->csv.line, column_names[c], *out, low, high);
-    return rc;
+    if (r->rc < 0 || r->at[c] < 0)
+        return x;
+    r->rc = csv_number(&r->csv, r->at[c], true, &x, r->e);
+    if (r->rc == 0 && (x < low || x > high))
+        r->rc = err_set(r->e, EINVAL, "%s:%d: %s: %g is not within %g to %g; wrong unit?",
+                        r->csv.name, r->csv.line, column_names[c], x, low, high);
+    return x;
 }
 
-static int whole(struct csv_reader *r, enum csv_column c, long low, long high, long missing,
-                 long *out)
+static int whole(struct csv_reader *r, enum csv_column c, int low, int high, int missing)
 {
     struct slice s = field(r, c);
+    long n = missing;
 
-    *out = missing;
-    if (s.len == 0 || text_to_long(s, low, high, out) == 0)
-        return 0;
-    return err_set(r->e, EINVAL, "%s:%d: %s: want a whole number from %ld to %ld, not '%.*s'",
-                   r->csv.name, r->csv.line, column_names[c], low, high, slice_shown(s), s.at);
+    if (r->rc == 0 && s.len > 0 && text_to_long(s, low, high, &n) < 0)
+        r->rc = err_set(r->e, EINVAL, "%s:%d: %s: want a whole number from %d to %d, not '%.*s'",
+                        r->csv.name, r->csv.line, column_names[c], low, high, slice_shown(s), s.at);
+    return (int)n;
 }
 
 static int open_columns(struct csv_reader *r)
@@ -104,116 +104,87 @@ static int open_columns(struct csv_reader *r)
     return 0;
 }
 
-static int read_name(struct csv_reader *r, enum csv_column c, const char **out)
+/* NULL: it is no name. */
+static const char *read_name(struct csv_reader *r, enum csv_column c)
 {
     struct slice s = field(r, c);
 
-    if (!text_is_name(s))
-        return refuse(r, c, "want a name of 1 to 200 printable bytes of UTF-8");
-    *out = arena_strndup(&r->d->arena, s.at, s.len);
-    return 0;
+    if (text_is_name(s))
+        return arena_strndup(&r->d->arena, s.at, s.len);
+    refuse(r, c, "want a name of 1 to 200 printable bytes of UTF-8");
+    return NULL;
 }
 
 /* "ResNet-18" with batch 16 is "ResNet-18 (batch size 16)"; a name may also state it. */
-static int read_workload(struct csv_reader *r, int *index)
+static int read_workload(struct csv_reader *r)
 {
-    const char *name;
+    const char *name = read_name(r, COL_WORKLOAD);
+    int batch = whole(r, COL_BATCH, 1, 1000000000, 0);
     double stated;
-    long batch = 0;
-    int rc = read_name(r, COL_WORKLOAD, &name);
 
-    if (rc == 0)
-        rc = whole(r, COL_BATCH, 1, 1000000000, 0, &batch);
-    if (rc < 0)
-        return rc;
+    if (r->rc < 0)
+        return -1;
     workload_name_split(name, &stated);
     if (batch > 0 && isnan(stated))
-        name = workload_name(&r->d->arena, name, (double)batch);
-    else if (batch > 0 && stated != (double)batch)
-        return refuse(r, COL_BATCH, "differs from the batch size in the workload's name");
+        name = workload_name(&r->d->arena, name, batch);
+    else if (batch > 0 && stated != batch)
+        refuse(r, COL_BATCH, "differs from the batch size in the workload's name");
     if (!text_is_name(slice_of(name)))
-        return refuse(r, COL_WORKLOAD, "over 200 bytes with its batch size; shorten it");
-    *index = draft_workload(r->d, name);
-    return 0;
+        refuse(r, COL_WORKLOAD, "over 200 bytes with its batch size; shorten it");
+    return r->rc < 0 ? -1 : draft_workload(r->d, name);
 }
 
-static int read_key(struct csv_reader *r, struct cell_key *key)
+static struct cell_key read_key(struct csv_reader *r)
 {
-    const char *name;
-    long n_gpus = 1, spread = 0, limit_w = 0;
-    int rc = read_workload(r, &key->workload);
+    struct cell_key key = { .workload = read_workload(r), .neighbour = -1 };
+    const char *type = read_name(r, COL_GPU);
+    const char *neighbour = field(r, COL_NEIGHBOUR).len > 0 ? read_name(r, COL_NEIGHBOUR) : NULL;
 
-    if (rc == 0)
-        rc = read_name(r, COL_GPU, &name);
-    if (rc == 0)
-        key->gpu_type = draft_type(r->d, name);
-    key->neighbour = -1;
-    if (rc == 0 && field(r, COL_NEIGHBOUR).len > 0) {
-        rc = read_name(r, COL_NEIGHBOUR, &name);
-        if (rc == 0)
-            key->neighbour = draft_workload(r->d, name);
-    }
-    if (rc == 0)
-        rc = whole(r, COL_N_GPUS, 1, CATALOG_GANG_MAX, 1, &n_gpus);
-    if (rc == 0)
-        rc = whole(r, COL_SPREAD, 0, 1, 0, &spread);
-    if (rc == 0)
-        rc = whole(r, COL_LIMIT_W, 1, (long)IMPORT_WATTS_MAX, 0, &limit_w);
-    if (rc < 0)
-        return rc;
-    if (spread == 1 && n_gpus == 1)
-        return refuse(r, COL_SPREAD, "one GPU cannot be spread over nodes; give n_gpus");
-    key->n_gpus = (int)n_gpus;
-    key->is_spread = spread == 1;
-    key->limit_w = (int)limit_w;
-    return 0;
+    key.n_gpus = whole(r, COL_N_GPUS, 1, CATALOG_GANG_MAX, 1);
+    key.is_spread = whole(r, COL_SPREAD, 0, 1, 0);
+    key.limit_w = whole(r, COL_LIMIT_W, 1, (int)IMPORT_WATTS_MAX, 0);
+    if (key.is_spread && key.n_gpus == 1)
+        refuse(r, COL_SPREAD, "one GPU cannot be spread over nodes; give n_gpus");
+    if (r->rc < 0)
+        return key;
+    key.gpu_type = draft_type(r->d, type);
+    if (neighbour)
+        key.neighbour = draft_workload(r->d, neighbour);
+    return key;
 }
 
-static int check_values(struct csv_reader *r, const struct measurement *m)
+static void check_values(struct csv_reader *r, const struct measurement *m)
 {
     if (m->throughput == 0)
-        return refuse(r, COL_THROUGHPUT,
-                      "0 is no speed; where a job does not fit write fits 0 "
-                      "and leave it empty");
+        refuse(r, COL_THROUGHPUT,
+               "0 is no speed; where a job does not fit write fits 0 and leave it empty");
     if (m->watts == 0)
-        return refuse(r, COL_WATTS, "0 W is no measurement; leave it empty");
+        refuse(r, COL_WATTS, "0 W is no measurement; leave it empty");
     if (m->noise < CATALOG_NOISE_MIN)
-        return refuse(r, COL_NOISE,
-                      "below 0.0001 is too good to be true; leave it empty where it is not known");
+        refuse(r, COL_NOISE,
+               "below 0.0001 is too good to be true; leave it empty where it is not known");
     if (!m->fits && !isnan(m->throughput))
-        return refuse(r, COL_FITS, "0 means that it does not fit; then there is no throughput");
+        refuse(r, COL_FITS, "0 means that it does not fit; then there is no throughput");
     if (m->fits && isnan(m->throughput) && isnan(m->watts))
-        return refuse(r, COL_THROUGHPUT, "a row needs a throughput, watts, or fits 0");
-    return 0;
+        refuse(r, COL_THROUGHPUT, "a row needs a throughput, watts, or fits 0");
 }
 
 static int read_row(struct csv_reader *r)
 {
-    struct measurement m = { 0 };
-    long fits = 1;
-    int rc = read_key(r, &m.key);
+    struct measurement m = { .key = read_key(r) };
 
-    if (rc == 0)
-        rc = number(r, COL_THROUGHPUT, 0, IMPORT_SPEED_MAX, &m.throughput);
-    if (rc == 0)
-        rc = number(r, COL_WATTS, 0, IMPORT_WATTS_MAX * m.key.n_gpus, &m.watts);
-    if (rc == 0)
-        rc = whole(r, COL_FITS, 0, 1, 1, &fits);
-    if (rc == 0)
-        rc = number(r, COL_TIME, 0, 1e11, &m.time_s);
-    if (rc == 0)
-        rc = number(r, COL_DURATION_S, 0, 1e10, &m.duration_s);
-    if (rc == 0)
-        rc = number(r, COL_NOISE, 0, 10, &m.noise);
-    if (rc < 0)
-        return rc;
-    m.fits = fits == 1;
+    m.throughput = number(r, COL_THROUGHPUT, 0, IMPORT_SPEED_MAX);
+    m.watts = number(r, COL_WATTS, 0, IMPORT_WATTS_MAX * m.key.n_gpus);
+    m.fits = whole(r, COL_FITS, 0, 1, 1);
+    m.time_s = number(r, COL_TIME, 0, 1e11);
+    m.duration_s = number(r, COL_DURATION_S, 0, 1e10);
+    m.noise = number(r, COL_NOISE, 0, 10);
     if (isnan(m.time_s))
         m.time_s = 0;
-    rc = check_values(r, &m);
-    if (rc == 0)
+    check_values(r, &m);
+    if (r->rc == 0)
         *draft_add(r->d, m.key.workload, m.key.gpu_type, m.key.neighbour) = m;
-    return rc;
+    return r->rc;
 }
 
 int csv_read(struct draft *d, const struct draft_text *in, struct progress *p, struct err *e)
@@ -225,7 +196,7 @@ int csv_read(struct draft *d, const struct draft_text *in, struct progress *p, s
         rc = open_columns(&r);
     while (rc == 0 && (rc = csv_next(&r.csv, e)) > 0) {
         rc = read_row(&r);
-        if (p != NULL && d->n_rows % 1024 == 0)
+        if (d->n_rows % 1024 == 0)
             progress_step(p, (double)(r.csv.at - in->text), (double)in->len);
     }
     if (rc == 0 && d->n_rows == 0)
@@ -237,15 +208,14 @@ int import_csv_read(struct draft *d, const char *path, const char *workloads, st
                     struct err *e)
 {
     struct draft_text in = { 0 };
-    char digest[65];
     int rc = draft_describe(d, workloads, e);
 
     if (rc == 0)
         rc = draft_load(d, path, &in, e);
     if (rc < 0)
         return rc;
-    file_digest(in.text, in.len, digest);
-    draft_begin_part(d, "csv", path, digest);
+    draft_begin_part(d, "csv", path);
+    draft_add_digest(d, &in);
     rc = csv_read(d, &in, p, e);
     return rc < 0 ? rc : draft_check(d, e);
 }

@@ -11,16 +11,6 @@
 
 #define ROWS_MAX 1000000    // as many workloads as anybody has described, a thousand times
 
-/* How many records are left: every line could be one. */
-static int count_lines(const struct csv *c)
-{
-    int n = 1;
-
-    for (const char *p = c->at; p < c->end && n < ROWS_MAX; p++)
-        n += *p == '\n';
-    return n;
-}
-
 /* Set every feature of the record; the name is set by the caller, afterwards, because
  * setting a batch size renames.
  */
@@ -94,18 +84,17 @@ static int check_columns(struct arena *a, const struct csv *c, int name_column, 
 static int read_rows(struct arena *a, struct csv *c, struct descriptors *out, struct err *e)
 {
     int name_column = csv_column(c, "name");
-    int rc = check_columns(a, c, name_column, e);
+    int cap = 0, rc = check_columns(a, c, name_column, e);
 
     if (rc < 0)
         return rc;
     out->is_by_name = name_column >= 0;
-    int cap = count_lines(c);
-    out->rows = ARENA_ARRAY(a, struct workload, (size_t)cap);
     while ((rc = csv_next(c, e)) > 0) {
         const char *key = NULL;
 
-        if (out->n_rows == cap)
+        if (out->n_rows == ROWS_MAX)
             return err_set(e, EFBIG, "%s:%d: more than %d rows", c->name, c->line, ROWS_MAX);
+        ARENA_GROW(a, out->rows, out->n_rows, cap);
         rc = read_row(a, c, name_column, &out->rows[out->n_rows], &key, e);
         if (rc < 0)
             return rc;
@@ -135,17 +124,14 @@ void descriptors_release(struct descriptors *d)
 
 static bool apply_builtin(struct arena *a, const char *family, double batch, struct workload *out)
 {
-    struct workload found;
-
-    if (workload_builtin(a, family, batch, &found, NULL) < 0)
+    if (workload_builtin(a, family, batch, out, NULL) < 0)
         return false;
-    *out = found;
     out->family = family;
     return true;
 }
 
-void descriptors_apply(struct arena *a, const struct descriptors *d, const char *name,
-                       struct workload *out, bool *is_described)
+bool descriptors_apply(struct arena *a, const struct descriptors *d, const char *name,
+                       struct workload *out)
 {
     double batch;
     struct slice model = workload_name_split(name, &batch);
@@ -162,6 +148,5 @@ void descriptors_apply(struct arena *a, const struct descriptors *d, const char 
     if (!is_found || !d || !d->is_by_name)
         out->batch = batch;
     out->name = name;
-    if (is_described != NULL)
-        *is_described = is_found;
+    return is_found;
 }

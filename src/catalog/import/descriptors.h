@@ -32,10 +32,10 @@ int descriptors_read(struct arena *a, const char *name, const char *text, size_t
 void descriptors_release(struct descriptors *d);
 
 /* The workload called 'name', with what is known of it: from 'd' (may be NULL), else
- * from the built-in models, else only family and batch as its name has them.
- * '*is_described' (if given) says whether more than that is known.
+ * from the built-in models, else only family and batch as its name has them; false: no more than
+ * that is known.
  */
-void descriptors_apply(struct arena *a, const struct descriptors *d, const char *name,
-                       struct workload *out, bool *is_described);
+bool descriptors_apply(struct arena *a, const struct descriptors *d, const char *name,
+                       struct workload *out);
 
 #endif

@@ -41,18 +41,10 @@ int draft_type(struct draft *d, const char *name)
     i = d->n_types++;
     GROW(d->types, i, d->cap_types);
     builtin = gpu_type_builtin(name);
-    d->types[i] = builtin != NULL ? *builtin
-                                  : (struct gpu_type){
-                                        .peak_fp32_flops = (double)NAN,
-                                        .peak_fp16_flops = (double)NAN,
-                                        .bandwidth_bytes_s = (double)NAN,
-                                        .mem_bytes = (double)NAN,
-                                        .launch_s = (double)NAN,
-                                        .idle_w = (double)NAN,
-                                        .sleep_w = (double)NAN,
-                                        .cap_w = (double)NAN,
-                                        .limit_low_w = (double)NAN,
-                                    };
+    if (builtin != NULL)
+        d->types[i] = *builtin;
+    else
+        gpu_type_init(&d->types[i], name);
     d->types[i].name = arena_strdup(&d->arena, name);
     map_set(&d->type_by_name, d->types[i].name, i);
     return i;
@@ -60,16 +52,14 @@ int draft_type(struct draft *d, const char *name)
 
 int draft_workload(struct draft *d, const char *name)
 {
-    bool is_described;
     int i = map_get(&d->workload_by_name, name);
 
     if (i >= 0)
         return i;
     i = d->n_workloads++;
     GROW(d->workloads, i, d->cap_workloads);
-    descriptors_apply(&d->arena, d->is_describing ? &d->descriptors : NULL,
-                      arena_strdup(&d->arena, name), &d->workloads[i], &is_described);
-    d->n_undescribed += !is_described;
+    d->n_undescribed += !descriptors_apply(&d->arena, d->is_describing ? &d->descriptors : NULL,
+                                           arena_strdup(&d->arena, name), &d->workloads[i]);
     map_set(&d->workload_by_name, d->workloads[i].name, i);
     return i;
 }
@@ -90,14 +80,25 @@ struct measurement *draft_add(struct draft *d, int workload, int type, int neigh
     return &d->rows[d->n_rows++];
 }
 
-void draft_begin_part(struct draft *d, const char *kind, const char *name, const char *digest)
+void draft_begin_part(struct draft *d, const char *kind, const char *name)
 {
-    struct draft_part *part = &d->part[d->n_parts];
+    assert(d->n_parts < DRAFT_PARTS_MAX);
+    d->part[d->n_parts++] =
+        (struct draft_part){ .kind = kind, .name = name, .first_row = d->n_rows };
+}
 
-    assert(d->n_parts < DRAFT_PARTS_MAX && strlen(digest) == 64);
-    d->n_parts++;
-    *part = (struct draft_part){ .kind = kind, .name = name, .first_row = d->n_rows };
-    memcpy(part->digest, digest, sizeof(part->digest));
+void draft_add_digest(struct draft *d, const struct draft_text *in)
+{
+    char *sum = d->part[d->n_parts - 1].digest;
+    char both[128 + 1];
+
+    file_digest(in->text, in->len, both + 64);
+    if (sum[0] == '\0') {
+        memcpy(sum, both + 64, 65);
+        return;
+    }
+    memcpy(both, sum, 64);
+    file_digest(both, 128, sum);
 }
 
 int draft_load(struct draft *d, const char *path, struct draft_text *out, struct err *e)
@@ -147,6 +148,24 @@ static struct measurement placed_row(const struct draft *d, int i)
     return m;
 }
 
+/* The rows of 'part' into a catalog that has its types and workloads. */
+static int record_part(const struct draft *d, struct catalog *c, const struct draft_part *part,
+                       int64_t origin, struct progress *p, struct err *e)
+{
+    int rc = 0;
+
+    for (int i = 0; i < part->n_rows && rc == 0; i++) {
+        struct measurement m = placed_row(d, part->first_row + i);
+
+        rc = catalog_record(c, &m, origin, e);
+        if (i % 1024 == 0)
+            progress_step(p, part->first_row + i, d->n_rows);
+    }
+    if (rc < 0 && (rc == -EOVERFLOW || c->store == NULL) && e != NULL)
+        err_prefix(e, "%s", part->name);
+    return rc;
+}
+
 static int commit_part(struct draft *d, struct catalog *c, const struct draft_part *part,
                        double now_s, struct progress *p, struct err *e)
 {
@@ -160,17 +179,8 @@ static int commit_part(struct draft *d, struct catalog *c, const struct draft_pa
         rc = store_add_origin(c->store, part->kind, part->name, part->digest, now_s, &origin, e);
     }
     d->report.is_known = false;
-    for (int i = 0; i < part->n_rows && rc == 0; i++) {
-        struct measurement m = placed_row(d, part->first_row + i);
-
-        rc = catalog_record(c, &m, origin, e);
-        if (rc == -EOVERFLOW && e != NULL)
-            err_prefix(e, "%s", part->name);
-        if (p != NULL && i % 1024 == 0)
-            progress_step(p, part->first_row + i, d->n_rows);
-        d->report.n_measurements += rc == 0;
-    }
-    return rc;
+    d->report.n_measurements += part->n_rows;
+    return rc < 0 ? rc : record_part(d, c, part, origin, p, e);
 }
 
 /* The built-in type that somebody who wrote 'name' may have meant, or NULL. */
@@ -271,17 +281,8 @@ int draft_check(struct draft *d, struct err *e)
 
     catalog_init(&trial);
     rc = commit_names(d, &trial, e);
-    for (int i = 0; i < d->n_parts && rc == 0; i++) {
-        const struct draft_part *part = &d->part[i];
-
-        for (int k = 0; k < part->n_rows && rc == 0; k++) {
-            struct measurement m = placed_row(d, part->first_row + k);
-
-            rc = catalog_record(&trial, &m, 0, e);
-        }
-        if (rc < 0 && e != NULL)
-            err_prefix(e, "%s", part->name);
-    }
+    for (int i = 0; i < d->n_parts && rc == 0; i++)
+        rc = record_part(d, &trial, &d->part[i], 0, NULL, e);
     catalog_release(&trial);
     return rc;
 }
@@ -289,7 +290,7 @@ int draft_check(struct draft *d, struct err *e)
 int draft_commit(struct draft *d, struct catalog *c, double now_s, struct progress *p,
                  struct import_report *out, struct err *e)
 {
-    int rc = c->store != NULL ? store_begin(c->store, e) : 0;
+    int rc = catalog_begin(c, e);
 
     if (rc < 0)
         return rc;
@@ -298,11 +299,7 @@ int draft_commit(struct draft *d, struct catalog *c, double now_s, struct progre
                  d->n_undescribed);
     count_rows(d);
     d->report.is_known = true;
-    rc = commit_all(d, c, now_s, p, e);
-    if (rc == 0 && c->store != NULL)
-        rc = store_commit(c->store, e);
-    else if (c->store != NULL)
-        store_rollback(c->store);
+    rc = catalog_end(c, commit_all(d, c, now_s, p, e), e);
     if (rc == 0)
         *out = d->report;
     return rc;

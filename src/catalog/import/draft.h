@@ -28,7 +28,7 @@ struct progress;
 struct draft_part {
     const char *kind;    // "gavel", "watts", ...
     const char *name;    // of the file, for people
-    char digest[65];
+    char digest[65];     // of its files together, in hex
     int first_row, n_rows;
 };
 
@@ -64,8 +64,8 @@ int draft_workload(struct draft *d, const char *name);
 /* A row that states nothing but its cell; the caller fills it in at once. */
 struct measurement *draft_add(struct draft *d, int workload, int type, int neighbour);
 
-/* Rows from here on belong to this origin. 'digest' has 64 hex digits. */
-void draft_begin_part(struct draft *d, const char *kind, const char *name, const char *digest);
+/* Rows from here on belong to this origin. */
+void draft_begin_part(struct draft *d, const char *kind, const char *name);
 
 /* 0 when an empty catalog takes all of it: what is left to fail is the store. The last step
  * of reading; errors name the file.
@@ -90,6 +90,9 @@ int gavel_read(struct draft *d, const struct draft_text *throughputs,
 int gavel_read_watts(struct draft *d, const struct draft_text *in, struct err *e);
 int zeus_read(struct draft *d, const char *gpu, const struct draft_text *in, struct err *e);
 int csv_read(struct draft *d, const struct draft_text *in, struct progress *p, struct err *e);
+
+/* A file of the present part: its digest goes into the part's. */
+void draft_add_digest(struct draft *d, const struct draft_text *in);
 
 /* Read a whole text file into the draft's arena. */
 int draft_load(struct draft *d, const char *path, struct draft_text *out, struct err *e);

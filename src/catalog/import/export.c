@@ -1,4 +1,5 @@
-#include "catalog/import/export.h"
+/* export.c - the catalog as CSV (docs/formats/measurements.md): what the importers read. */
+#include "catalog/import/import.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +23,7 @@ struct export
     const char **names;
     int n_names, cap_names;
     struct buf *out;
+    int rc;    // not 0: something did not fit
     struct err *e;
 };
 
@@ -39,39 +41,39 @@ static const char *find_name(const struct export *x, const struct map_u64 *by_id
     return i >= 0 ? x->names[i] : NULL;
 }
 
-/* A field, in quotes where the reader would not see it as it is. */
-static int put_text(struct buf *out, const char *s)
+/* A field, in quotes where the reader would not see it as it is; nothing for NULL. */
+static void put_text(struct export *x, const char *s)
 {
-    int rc;
-
     if (s == NULL)
-        return 0;
-    if (s[0] != '#' && strpbrk(s, ",\"\r\n") == NULL)
-        return buf_puts(out, s);
-    rc = buf_puts(out, "\"");
-    for (; *s != '\0' && rc == 0; s++)
-        rc = *s == '"' ? buf_puts(out, "\"\"") : buf_append(out, s, 1);
-    return rc == 0 ? buf_puts(out, "\"") : rc;
+        return;
+    if (s[0] != '#' && strpbrk(s, ",\"\r\n") == NULL) {
+        x->rc |= buf_puts(x->out, s);
+        return;
+    }
+    x->rc |= buf_puts(x->out, "\"");
+    for (; *s != '\0'; s++)
+        x->rc |= *s == '"' ? buf_puts(x->out, "\"\"") : buf_append(x->out, s, 1);
+    x->rc |= buf_puts(x->out, "\"");
+}
+
+static void put_comma_text(struct export *x, const char *s)
+{
+    x->rc |= buf_puts(x->out, ",");
+    put_text(x, s);
 }
 
 /* Nothing for NaN. */
-static int put_comma_number(struct buf *out, double x)
+static void put_comma_number(struct export *x, double v)
 {
-    int rc = buf_puts(out, ",");
-
-    return rc == 0 && !isnan(x) ? words_put_number(out, x) : rc;
+    x->rc |= buf_puts(x->out, ",");
+    if (!isnan(v))
+        x->rc |= words_put_number(x->out, v);
 }
 
-static int put_comma_text(struct buf *out, const char *s)
+static int end_line(struct export *x)
 {
-    int rc = buf_puts(out, ",");
-
-    return rc == 0 ? put_text(out, s) : rc;
-}
-
-static int too_large(struct export *x, int rc)
-{
-    if (rc == 0)
+    x->rc |= buf_puts(x->out, "\n");
+    if (x->rc == 0)
         return 0;
     return err_set(x->e, EFBIG, "the export would be larger than %zu MiB", x->out->max >> 20);
 }
@@ -95,30 +97,28 @@ static int note_workload(void *self, const struct row_workload *r)
 static int put_measurement(void *self, const struct row_measurement *r)
 {
     struct export *x = self;
-    struct buf *out = x->out;
     const char *workload = find_name(x, &x->workloads, r->workload);
     const char *type = find_name(x, &x->types, r->gpu_type);
     const char *neighbour = r->neighbour != 0 ? find_name(x, &x->workloads, r->neighbour) : NULL;
-    int rc;
 
     if (workload == NULL || type == NULL || (r->neighbour != 0 && neighbour == NULL))
         return err_set(x->e, EINVAL,
                        "measurement %" PRId64 " names a workload or GPU type that is "
                        "not in the store; restore a copy",
                        r->id);
-    rc = put_text(out, workload);
-    rc = rc != 0 ? rc : put_comma_text(out, type);
-    rc = rc != 0 ? rc : put_comma_text(out, neighbour);
-    rc = rc != 0 ? rc : buf_printf(out, ",%d,%d", r->n_gpus, r->is_spread);
-    rc = rc != 0 ? rc : put_comma_number(out, r->limit_w);
-    rc = rc != 0 ? rc : put_comma_number(out, r->throughput);
-    rc = rc != 0 ? rc : put_comma_number(out, r->watts);
-    rc = rc != 0 ? rc : buf_printf(out, ",%d", r->fits);
-    rc = rc != 0 ? rc : put_comma_number(out, r->time_s != 0 ? r->time_s : (double)NAN);
-    rc = rc != 0 ? rc : put_comma_number(out, r->duration_s);
-    rc = rc != 0 ? rc : put_comma_number(out, r->noise);
-    rc = rc != 0 ? rc : buf_puts(out, "\n");
-    return too_large(x, rc);
+    put_text(x, workload);
+    put_comma_text(x, type);
+    put_comma_text(x, neighbour);
+    put_comma_number(x, r->n_gpus);
+    put_comma_number(x, r->is_spread);
+    put_comma_number(x, r->limit_w);
+    put_comma_number(x, r->throughput);
+    put_comma_number(x, r->watts);
+    put_comma_number(x, r->fits);
+    put_comma_number(x, r->time_s != 0 ? r->time_s : (double)NAN);
+    put_comma_number(x, r->duration_s);
+    put_comma_number(x, r->noise);
+    return end_line(x);
 }
 
 int catalog_export(struct store *s, struct buf *out, struct err *e)
@@ -127,8 +127,9 @@ int catalog_export(struct store *s, struct buf *out, struct err *e)
     int rc;
 
     arena_init(&x.arena);
-    rc = too_large(&x, buf_puts(out, "workload,gpu,neighbour,n_gpus,spread,limit_w,throughput,"
-                                     "watts,fits,time,duration_s,noise\n"));
+    x.rc = buf_puts(out, "workload,gpu,neighbour,n_gpus,spread,limit_w,throughput,watts,fits,time,"
+                         "duration_s,noise");
+    rc = end_line(&x);
     if (rc == 0)
         rc = store_each_gpu_type(s, note_type, &x, e);
     if (rc == 0)
@@ -145,27 +146,25 @@ int catalog_export(struct store *s, struct buf *out, struct err *e)
 static int put_workload(void *self, const struct row_workload *r)
 {
     struct export *x = self;
-    int rc = put_text(x->out, r->name);
 
-    rc = rc != 0 ? rc : put_comma_number(x->out, r->batch);
-    rc = rc != 0 ? rc : buf_printf(x->out, ",%d", r->is_inference);
-    rc = rc != 0 ? rc : put_comma_text(x->out, r->family);
-    rc = rc != 0 ? rc : put_comma_text(x->out, r->task);
-    rc = rc != 0 ? rc : put_comma_text(x->out, r->dataset);
-    for (int i = 0; i < WORKLOAD_NUMBERS && rc == 0; i++)
-        rc = put_comma_number(x->out, r->number[i]);
-    rc = rc != 0 ? rc : buf_puts(x->out, "\n");
-    return too_large(x, rc);
+    put_text(x, r->name);
+    put_comma_number(x, r->batch);
+    put_comma_number(x, r->is_inference);
+    put_comma_text(x, r->family);
+    put_comma_text(x, r->task);
+    put_comma_text(x, r->dataset);
+    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+        put_comma_number(x, r->number[i]);
+    return end_line(x);
 }
 
 int catalog_export_workloads(struct store *s, struct buf *out, struct err *e)
 {
     struct export x = { .out = out, .e = e };
-    int rc = buf_puts(out, "name,batch,inference,family,task,dataset");
 
-    for (int i = 0; i < WORKLOAD_NUMBERS && rc == 0; i++)
-        rc = buf_printf(out, ",%s", workload_number_names[i]);
-    rc = rc != 0 ? rc : buf_puts(out, "\n");
-    rc = too_large(&x, rc);
+    x.rc = buf_puts(out, "name,batch,inference,family,task,dataset");
+    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+        put_comma_text(&x, workload_number_names[i]);
+    int rc = end_line(&x);
     return rc == 0 ? store_each_workload(s, put_workload, &x, e) : rc;
 }

@@ -17,7 +17,6 @@
 
 #include "base/text/csv.h"
 #include "base/err.h"
-#include "base/text/file.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "catalog/import/draft.h"
@@ -125,6 +124,12 @@ static const char *speed_problem(const json_t *v)
     return NULL;
 }
 
+/* One of a pair's speeds: 0 for this job, 1 for the other. */
+static double speed_of(const json_t *pair, size_t i)
+{
+    return json_number_value(json_array_get(pair, i));
+}
+
 /* NULL when 'v' is a pair of speeds, or of zeros. */
 static const char *pair_problem(const json_t *v)
 {
@@ -135,8 +140,7 @@ static const char *pair_problem(const json_t *v)
     problem = speed_problem(json_array_get(v, 0));
     if (problem == NULL)
         problem = speed_problem(json_array_get(v, 1));
-    if (problem == NULL && (json_number_value(json_array_get(v, 0)) > 0) !=
-                               (json_number_value(json_array_get(v, 1)) > 0))
+    if (problem == NULL && (speed_of(v, 0) > 0) != (speed_of(v, 1) > 0))
         problem = "one of the two speeds is zero; a pair runs, or does not fit (both zero)";
     return problem;
 }
@@ -144,6 +148,22 @@ static const char *pair_problem(const json_t *v)
 static json_t *isolated_value(const json_t *root, const char *gpu, const char *job)
 {
     return json_object_get(json_object_get(json_object_get(root, gpu), job), "null");
+}
+
+/* 'job' runs at 'speed' (0: does not fit) times 'scale' there, alone (neighbour -1) or beside
+ * another.
+ */
+static void add_row(struct gavel *g, const struct gpu_key *gpu, const struct job_key *job,
+                    int neighbour, double speed, double scale)
+{
+    struct draft *d = g->d;
+    struct measurement *m =
+        draft_add(d, draft_workload(d, job->name), draft_type(d, gpu->base), neighbour);
+
+    m->key.n_gpus = job->n_workers;
+    m->key.is_spread = gpu->is_spread;
+    m->fits = speed > 0;
+    m->throughput = speed > 0 ? speed * scale : (double)NAN;
 }
 
 /* ---- isolated speeds ---- */
@@ -154,7 +174,6 @@ static int read_isolated(struct gavel *g, const struct gpu_key *gpu, const struc
     struct draft *d = g->d;
     const char *problem = speed_problem(v);
     double speed = json_number_value(v);
-    struct measurement *m;
 
     if (problem != NULL)
         return bad(g, g->isolated_file, gpu->key, job->key, "null", problem);
@@ -167,11 +186,7 @@ static int read_isolated(struct gavel *g, const struct gpu_key *gpu, const struc
         d->report.n_dropped++;
         return 0;
     }
-    m = draft_add(d, draft_workload(d, job->name), draft_type(d, gpu->base), -1);
-    m->key.n_gpus = job->n_workers;
-    m->key.is_spread = gpu->is_spread;
-    m->fits = speed > 0;
-    m->throughput = speed > 0 ? speed : (double)NAN;
+    add_row(g, gpu, job, -1, speed, 1);
     return 0;
 }
 
@@ -203,8 +218,6 @@ static int pair_scale(struct gavel *g, const char *gpu, const char *job, double 
 static int add_pair(struct gavel *g, const struct gpu_key *gpu, const struct job_key *this,
                     const struct job_key *other, double speed)
 {
-    struct draft *d = g->d;
-    struct measurement *m;
     double scale = 1;
     int rc = speed > 0 ? pair_scale(g, gpu->key, this->key, &scale) : 0;
 
@@ -213,13 +226,8 @@ static int add_pair(struct gavel *g, const struct gpu_key *gpu, const struct job
     if (speed * scale > IMPORT_SPEED_MAX)
         return bad(g, g->file, gpu->key, this->key, other->key,
                    "above 1e9 steps/s with the speeds of --isolated; compare both files' units");
-    int workload = draft_workload(d, this->name);
-    int neighbour = draft_workload(d, other->name);
-    m = draft_add(d, workload, draft_type(d, gpu->base), neighbour);
-    m->key.n_gpus = this->n_workers;
-    m->key.is_spread = gpu->is_spread;
-    m->fits = speed > 0;
-    m->throughput = speed > 0 ? speed * scale : (double)NAN;
+    draft_workload(g->d, this->name);    // workloads are numbered as they are met
+    add_row(g, gpu, this, draft_workload(g->d, other->name), speed, scale);
     return 0;
 }
 
@@ -230,8 +238,7 @@ static int check_mirror(struct gavel *g, const struct gpu_key *gpu, const struct
     char what[240];
 
     if (!json_is_array(mirror) ||
-        (json_number_value(json_array_get(v, 0)) == json_number_value(json_array_get(mirror, 1)) &&
-         json_number_value(json_array_get(v, 1)) == json_number_value(json_array_get(mirror, 0))))
+        (speed_of(v, 0) == speed_of(mirror, 1) && speed_of(v, 1) == speed_of(mirror, 0)))
         return 0;
     snprintf(what, sizeof(what),
              "contradicts %.60s.\"%.60s\".\"%.60s\", the same pair; correct one of them", gpu->key,
@@ -246,7 +253,7 @@ static int read_pair(struct gavel *g, const struct gpu_key *gpu, const struct jo
     json_t *mirror = json_object_get(json_object_get(jobs, other->key), this->key);
     const char *problem = pair_problem(v);
     bool is_single = this->n_workers == 1 && other->n_workers == 1;
-    double speed = json_number_value(json_array_get(v, 0));
+    double speed = speed_of(v, 0);
     int rc;
 
     if (problem != NULL)
@@ -269,7 +276,7 @@ static int read_pair(struct gavel *g, const struct gpu_key *gpu, const struct jo
     rc = add_pair(g, gpu, this, other, speed);
     /* Each pair is listed under both jobs; where it is not, take both sides from here. */
     if (rc == 0 && strcmp(this->key, other->key) != 0 && mirror == NULL)
-        rc = add_pair(g, gpu, other, this, json_number_value(json_array_get(v, 1)));
+        rc = add_pair(g, gpu, other, this, speed_of(v, 1));
     return rc;
 }
 
@@ -307,8 +314,7 @@ static int each_job(struct gavel *g, const char *file, json_t *root, job_f *f, s
             if (rc < 0)
                 return rc;
         }
-        if (p != NULL)
-            progress_step(p, ++n_done, (double)json_object_size(root));
+        progress_step(p, ++n_done, (double)json_object_size(root));
     }
     return 0;
 }
@@ -451,49 +457,30 @@ int gavel_read_watts(struct draft *d, const struct draft_text *in, struct err *e
 
 /* ---- the importer ---- */
 
-/* One digest for files that shape values together. */
-static void digest_files(const struct draft_text *a, const struct draft_text *b, char out[65])
-{
-    char both[128 + 1];
-
-    file_digest(a->text, a->len, both);
-    memcpy(out, both, 65);
-    if (b == NULL)
-        return;
-    file_digest(b->text, b->len, both + 64);
-    file_digest(both, 128, out);
-}
-
-static int read_files(struct draft *d, const struct import_gavel *in, struct progress *p,
+int import_gavel_read(struct draft *d, const struct import_gavel *in, struct progress *p,
                       struct err *e)
 {
     struct draft_text throughputs = { 0 }, isolated = { 0 }, watts = { 0 };
-    char digest[65];
-    int rc = draft_load(d, in->path, &throughputs, e);
+    int rc = draft_describe(d, in->workloads, e);
 
+    if (rc == 0)
+        rc = draft_load(d, in->path, &throughputs, e);
     if (rc == 0 && in->isolated != NULL)
         rc = draft_load(d, in->isolated, &isolated, e);
     if (rc == 0 && in->watts != NULL)
         rc = draft_load(d, in->watts, &watts, e);
     if (rc < 0)
         return rc;
-    digest_files(&throughputs, in->isolated != NULL ? &isolated : NULL, digest);
-    draft_begin_part(d, "gavel", in->path, digest);
+    draft_begin_part(d, "gavel", in->path);
+    draft_add_digest(d, &throughputs);
+    if (in->isolated != NULL)
+        draft_add_digest(d, &isolated);
     rc = gavel_read(d, &throughputs, in->isolated != NULL ? &isolated : NULL, p, e);
-    if (rc < 0 || in->watts == NULL)
-        return rc;
-    file_digest(watts.text, watts.len, digest);
-    draft_begin_part(d, "watts", in->watts, digest);
-    return gavel_read_watts(d, &watts, e);
-}
-
-int import_gavel_read(struct draft *d, const struct import_gavel *in, struct progress *p,
-                      struct err *e)
-{
-    int rc = draft_describe(d, in->workloads, e);
-
-    if (rc == 0)
-        rc = read_files(d, in, p, e);
+    if (rc == 0 && in->watts != NULL) {
+        draft_begin_part(d, "watts", in->watts);
+        draft_add_digest(d, &watts);
+        rc = gavel_read_watts(d, &watts, e);
+    }
     return rc < 0 ? rc : draft_check(d, e);
 }
 

@@ -1,11 +1,11 @@
-/* import.h - other people's measurements into a catalog: all of a file, or nothing.
+/* import.h - measurements in and out: other people's into a catalog, ours as CSV.
  *
- * Each importer parses and checks its whole input first (import_*_read, into a draft) and
- * writes afterwards, in one transaction (draft_commit in draft.h): whoever has yet to open
- * or make a store does so in between, so that input that is wrong leaves no trace. The
- * same content again changes nothing (origins in the store). Errors name file, line or
- * JSON path, and the cure. After an error the store is as it was; a catalog that had begun
- * to take rows is only good for catalog_release.
+ * All of a file comes in, or nothing. Each importer parses and checks its whole input first
+ * (import_*_read, into a draft) and writes afterwards, in one transaction (draft_commit in
+ * draft.h): whoever has yet to open or make a store does so in between, so that input that is
+ * wrong leaves no trace. The same content again changes nothing (origins in the store). Errors
+ * name file, line or JSON path, and the cure. After an error the store is as it was; a catalog
+ * that had begun to take rows is only good for catalog_release.
  */
 #ifndef CATALOG_IMPORT_IMPORT_H
 #define CATALOG_IMPORT_IMPORT_H
@@ -13,10 +13,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct buf;
 struct catalog;
 struct draft;
 struct err;
 struct progress;
+struct store;
 
 struct import_report {
     bool is_known;               // this very content was imported before; nothing changed
@@ -49,5 +51,13 @@ int import_zeus_read(struct draft *d, const char *dir, struct progress *p, struc
  */
 int import_csv_read(struct draft *d, const char *path, const char *workloads, struct progress *p,
                     struct err *e);
+
+/* Every measurement of 's' as such a CSV, one line each in the order they arrived, into 'out'; and
+ * every workload's descriptor, as 'workloads' reads it. Numbers have as many digits as it takes to
+ * read the same value back: export, import into an empty store and export again gives the same
+ * bytes.
+ */
+int catalog_export(struct store *s, struct buf *out, struct err *e);
+int catalog_export_workloads(struct store *s, struct buf *out, struct err *e);
 
 #endif

@@ -14,7 +14,6 @@
 
 #include "base/text/csv.h"
 #include "base/err.h"
-#include "base/text/file.h"
 #include "base/progress.h"
 #include "catalog/import/draft.h"
 
@@ -114,13 +113,13 @@ static int find_samples(const struct csv *c, const char *dataset, double *n_samp
 /* The built-in model of this network on this dataset; what the network is usually trained on
  * where there is no such thing.
  */
-static bool find_builtin(struct draft *d, const struct zeus_row *r, struct workload *out)
+static void find_builtin(struct draft *d, const struct zeus_row *r, struct workload *out)
 {
     const char *both = arena_printf(&d->arena, "%s-%s", r->text[NETWORK], r->text[DATASET]);
     double batch = r->number[BATCH];
 
-    return workload_builtin(&d->arena, both, batch, out, NULL) == 0 ||
-           workload_builtin(&d->arena, r->text[NETWORK], batch, out, NULL) == 0;
+    if (workload_builtin(&d->arena, both, batch, out, NULL) < 0)
+        (void)workload_builtin(&d->arena, r->text[NETWORK], batch, out, NULL);
 }
 
 /* "resnet50/imagenet/adadelta (batch size 256)": fields of 50 bytes never outgrow a name. */
@@ -129,14 +128,12 @@ static int row_workload(struct draft *d, const struct zeus_row *r)
     const char *model =
         arena_printf(&d->arena, "%s/%s/%s", r->text[NETWORK], r->text[DATASET], r->text[OPTIMIZER]);
     const char *name = workload_name(&d->arena, model, r->number[BATCH]);
-    struct workload found;
     int n_before = d->n_workloads;
     int i = draft_workload(d, name);
 
     if (i < n_before)
         return i;
-    if (find_builtin(d, r, &found))
-        d->workloads[i] = found;
+    find_builtin(d, r, &d->workloads[i]);
     d->workloads[i].name = name;
     d->workloads[i].family = r->text[NETWORK];
     d->workloads[i].dataset = r->text[DATASET];
@@ -217,23 +214,13 @@ static const char *gpu_of_file(struct arena *a, const char *file)
     return arena_strndup(a, file + head, len - head - tail);
 }
 
-/* All digests so far, and this file's, into one. */
-static void add_digest(char sum[65], const struct draft_text *in)
-{
-    char both[128 + 1];
-
-    memcpy(both, sum, 64);
-    file_digest(in->text, in->len, both + 64);
-    file_digest(both, 128, sum);
-}
-
 static int read_files(struct draft *d, const char *dir, struct dirent **files, int n_files,
                       struct progress *p, struct err *e)
 {
-    char digest[65] = "0000000000000000000000000000000000000000000000000000000000000000";
     int n_read = 0;
 
-    draft_begin_part(d, "zeus", dir, digest);
+    draft_begin_part(d, "zeus", dir);
+    memset(d->part[0].digest, '0', 64);    // what the files' digests are added to
     for (int i = 0; i < n_files; i++) {
         const char *gpu = gpu_of_file(&d->arena, files[i]->d_name);
         struct draft_text in;
@@ -246,12 +233,10 @@ static int read_files(struct draft *d, const char *dir, struct dirent **files, i
             rc = zeus_read(d, gpu, &in, e);
         if (rc < 0)
             return rc;
-        add_digest(digest, &in);
+        draft_add_digest(d, &in);
         n_read++;
-        if (p != NULL)
-            progress_step(p, i, n_files);
+        progress_step(p, i, n_files);
     }
-    memcpy(d->part[0].digest, digest, sizeof(digest));
     if (n_read == 0)
         return err_set(e, ENOENT,
                        "%s: no summary_power_<gpu>.csv in it; give the directory that "
@@ -260,7 +245,7 @@ static int read_files(struct draft *d, const char *dir, struct dirent **files, i
     return 0;
 }
 
-static int read_directory(struct draft *d, const char *dir, struct progress *p, struct err *e)
+int import_zeus_read(struct draft *d, const char *dir, struct progress *p, struct err *e)
 {
     struct dirent **files;
     int n_files = scandir(dir, &files, NULL, alphasort);
@@ -273,12 +258,5 @@ static int read_directory(struct draft *d, const char *dir, struct progress *p, 
     for (int i = 0; i < n_files; i++)
         free(files[i]);
     free(files);
-    return rc;
-}
-
-int import_zeus_read(struct draft *d, const char *dir, struct progress *p, struct err *e)
-{
-    int rc = read_directory(d, dir, p, e);
-
     return rc < 0 ? rc : draft_check(d, e);
 }

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/text/text.h"
 #include "catalog/catalog.h"
-#include "catalog/import/export.h"
+#include "catalog/import/import.h"
 #include "cli/offline/learned.h"
 #include "cli/table.h"
 #include "nn/gp.h"

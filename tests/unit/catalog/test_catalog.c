@@ -7,7 +7,7 @@
 
 #include "base/text/buf.h"
 #include "base/err.h"
-#include "catalog/import/export.h"
+#include "catalog/import/import.h"
 #include "store/store.h"
 #include "unit/catalog/stored.h"
 #include "unit/suite.h"

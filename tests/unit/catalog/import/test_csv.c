@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/text/file.h"
 #include "catalog/import/descriptors.h"
-#include "catalog/import/export.h"
+#include "catalog/import/draft.h"
 #include "store/store.h"
 #include "unit/catalog/import/drafts.h"
 #include "unit/suite.h"
@@ -121,12 +121,12 @@ TEST(a_family_describes_all_its_batch_sizes)
     bool is_described;
 
     ck_assert_int_eq(describe("# note\nfamily,task,params,conv\nA,vision,5e6,1\n", &des, NULL), 0);
-    descriptors_apply(&d.arena, &des, "A (batch size 16)", &w, &is_described);
+    is_described = descriptors_apply(&d.arena, &des, "A (batch size 16)", &w);
     ck_assert(is_described && w.batch == 16 && w.params == 5e6 && w.conv == 1);
     ck_assert_str_eq(w.name, "A (batch size 16)");
     ck_assert_str_eq(w.family, "A");
     ck_assert(isnan(w.gemm) && w.dataset == NULL);
-    descriptors_apply(&d.arena, &des, "B (batch size 2)", &w, &is_described);
+    is_described = descriptors_apply(&d.arena, &des, "B (batch size 2)", &w);
     ck_assert(!is_described && w.batch == 2 && isnan(w.params));
     ck_assert_str_eq(w.family, "B");
     descriptors_release(&des);
@@ -141,11 +141,11 @@ TEST(a_name_column_describes_workloads_one_by_one)
                               "Z (batch size 4),,,,9\n",
                               &des, NULL),
                      0);
-    descriptors_apply(&d.arena, &des, "X y", &w, NULL);
+    descriptors_apply(&d.arena, &des, "X y", &w);
     ck_assert(w.batch == 32 && w.is_inference && w.params == 7);
     ck_assert_str_eq(w.name, "X y");
     ck_assert_str_eq(w.family, "F");
-    descriptors_apply(&d.arena, &des, "Z (batch size 4)", &w, NULL);
+    descriptors_apply(&d.arena, &des, "Z (batch size 4)", &w);
     ck_assert(w.batch == 4 && w.params == 9 && !w.is_inference);
     ck_assert_str_eq(w.family, "Z");
     descriptors_release(&des);
@@ -156,10 +156,10 @@ TEST(without_descriptors_the_built_in_models_are_asked)
     struct workload w;
     bool is_described;
 
-    descriptors_apply(&d.arena, NULL, "ResNet-50 (batch size 8)", &w, &is_described);
+    is_described = descriptors_apply(&d.arena, NULL, "ResNet-50 (batch size 8)", &w);
     ck_assert(is_described && w.batch == 8 && w.params > 1e7);
     ck_assert_str_eq(w.family, "ResNet-50");
-    descriptors_apply(&d.arena, NULL, "nobody's model", &w, &is_described);
+    is_described = descriptors_apply(&d.arena, NULL, "nobody's model", &w);
     ck_assert(!is_described && isnan(w.batch) && isnan(w.params));
 }
 
@@ -241,11 +241,10 @@ TEST(export_and_import_give_the_same_bytes_and_twice_is_once)
 /* What a catalog would refuse is found before a store is opened. */
 TEST(a_draft_that_no_catalog_takes_is_refused_with_the_name_of_its_file)
 {
-    static const char digest[] = "0000000000000000000000000000000000000000000000000000000000000000";
     struct err e = { 0 };
     char name[16];
 
-    draft_begin_part(&d, "csv", "m.csv", digest);
+    draft_begin_part(&d, "csv", "m.csv");
     for (int i = 0; i < CATALOG_SETTINGS_MAX; i++) {
         struct measurement *m = draft_add(&d, draft_workload(&d, "A"), draft_type(&d, "v100"), -1);
         m->key.limit_w = i + 1;
@@ -282,7 +281,7 @@ TEST(descriptors_survive_export_and_import)
     buf_init(&out, 10000);
     ck_assert_int_eq(catalog_export_workloads(s, &out, NULL), 0);
     ck_assert_int_eq(describe(buf_text(&out), &des, NULL), 0);
-    descriptors_apply(&d.arena, &des, "X, y", &w, NULL);
+    descriptors_apply(&d.arena, &des, "X, y", &w);
     ck_assert(w.batch == 3 && w.params == 1.0 / 3 && isnan(w.conv));
     descriptors_release(&des);
     buf_release(&out);
