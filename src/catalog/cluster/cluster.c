@@ -242,6 +242,16 @@ static int setting_value(const struct parser *p, const struct setting *s, struct
     return 0;
 }
 
+static void put_setting(struct cluster_settings *to, const struct setting *s, double v)
+{
+    void *field = (char *)to + s->offset;
+
+    if (s->is_int)
+        *(int *)field = (int)v;
+    else
+        *(double *)field = v;
+}
+
 /* set KEY VALUE */
 static int parse_set(struct parser *p, struct err *e)
 {
@@ -253,7 +263,6 @@ static int parse_set(struct parser *p, struct err *e)
                        HERE(p));
     for (int i = 0; i < N_SETTINGS; i++) {
         const struct setting *s = &settings[i];
-        void *field = (char *)&p->out->settings + s->offset;
 
         if (!slice_is(w[1].value, s->key))
             continue;
@@ -262,10 +271,7 @@ static int parse_set(struct parser *p, struct err *e)
         if (setting_value(p, s, w[2].value, &v, e) < 0)
             return -EINVAL;
         p->is_set[i] = true;
-        if (s->is_int)
-            *(int *)field = (int)v;
-        else
-            *(double *)field = v;
+        put_setting(&p->out->settings, s, v);
         return 0;
     }
     return err_set(
@@ -431,14 +437,8 @@ static int parse_pass(struct parser *p, const char *name, const char *text, size
 
 void cluster_defaults(struct cluster_settings *s)
 {
-    for (int i = 0; i < N_SETTINGS; i++) {
-        void *field = (char *)s + settings[i].offset;
-
-        if (settings[i].is_int)
-            *(int *)field = (int)settings[i].normal;
-        else
-            *(double *)field = settings[i].normal;
-    }
+    for (int i = 0; i < N_SETTINGS; i++)
+        put_setting(s, &settings[i], settings[i].normal);
 }
 
 bool cluster_setting(const struct cluster_settings *s, int i, struct cluster_setting *out)

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/text/text.h"
+
 static const char *const names[ENGINE_RULES] = {
     [ENGINE_CAN] = "none",
     [ENGINE_NODE] = "not its node",
@@ -23,10 +25,9 @@ const char *engine_rule_name(enum engine_rule r)
 
 int engine_rule_find(const char *name)
 {
-    for (int r = ENGINE_CAN + 1; r < ENGINE_RULES; r++)
-        if (strcmp(names[r], name) == 0)
-            return r;
-    return -1;
+    int r = text_find(names, ENGINE_RULES, name);
+
+    return r > ENGINE_CAN ? r : -1;
 }
 
 /* Both there or neither, and alike where they are. */

@@ -32,17 +32,9 @@ const char *event_kind_name(enum event_kind k)
     return kind_names[k];
 }
 
-static int word_index(const char *word, const char *const *words, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(words[i], word) == 0)
-            return i;
-    return -1;
-}
-
 int event_kind_parse(const char *name)
 {
-    return word_index(name, kind_names, EVENT_KINDS);
+    return text_find(kind_names, EVENT_KINDS, name);
 }
 
 /* ---- encode ---- */
@@ -68,22 +60,19 @@ static json_t *command_load(const char *text)
     return NULL;
 }
 
-static const char *command_dump(struct arena *a, const json_t *o)
+const char *event_text(struct arena *a, json_t *o)
 {
     char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    const char *copy = text ? arena_strdup(a, text) : NULL;
+    const char *copy = arena_strdup(a, text);
 
     free(text);
+    json_decref(o);
     return copy;
 }
 
 const char *event_compact(struct arena *a, const char *command)
 {
-    json_t *o = command_load(command);
-    const char *text = o ? command_dump(a, o) : NULL;
-
-    json_decref(o);
-    return text;
+    return event_text(a, command_load(command));
 }
 
 /* Fields that stand at their default are left out. NULL: a text is not UTF-8, or the command
@@ -172,13 +161,7 @@ json_t *event_to_json(const struct event *ev, const struct state *s, const struc
 const char *event_encode(struct arena *a, const struct event *ev, const struct state *s,
                          const struct catalog *c)
 {
-    json_t *o = event_to_json(ev, s, c);
-    char *text = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-    const char *copy = text ? arena_strdup(a, text) : NULL;
-
-    free(text);
-    json_decref(o);
-    return copy;
+    return event_text(a, event_to_json(ev, s, c));
 }
 
 /* ---- decode ---- */
@@ -211,7 +194,6 @@ static int spec_from_json(struct arena *a, json_t *o, const struct catalog *c, s
                           struct err *e)
 {
     const char *name = NULL, *owner = NULL, *workload = NULL, *key = NULL, *digest = NULL;
-    double rate = 0;
     int exclusive = 0, one_node = 0, guess = 0;
     json_int_t n_gpus = 0, max_gpus = 0, n_nodes = 0, priority = 0;
     json_t *types = NULL, *command = NULL;
@@ -221,7 +203,7 @@ static int spec_from_json(struct arena *a, json_t *o, const struct catalog *c, s
                     "{s:s, s?s, s:s, s:F, s:I, s:I, s?F, s?F, s?F, s?F, s?F, s?I, s?b, s?b, s?o,"
                     " s?b, s?s, s?s, s?o, s?I}",
                     "name", &name, "owner", &owner, "workload", &workload, "submit_s", &s->submit_s,
-                    "n_gpus", &n_gpus, "max_gpus", &max_gpus, "steps", &s->steps, "rate", &rate,
+                    "n_gpus", &n_gpus, "max_gpus", &max_gpus, "steps", &s->steps, "rate", &s->rate,
                     "duration_s", &s->duration_s, "min_throughput", &s->min_throughput,
                     "deadline_s", &s->deadline_s, "priority", &priority, "exclusive", &exclusive,
                     "one_node", &one_node, "types", &types, "guess", &guess, "key", &key, "digest",
@@ -233,15 +215,14 @@ static int spec_from_json(struct arena *a, json_t *o, const struct catalog *c, s
     s->max_gpus = (int)max_gpus;
     s->priority = (int)priority;
     s->name = arena_strdup(a, name);
-    s->owner = owner ? arena_strdup(a, owner) : NULL;
-    s->rate = rate;
-    s->kind = rate > 0 ? JOB_INFERENCE : JOB_TRAINING;
+    s->owner = arena_strdup(a, owner);
+    s->kind = s->rate > 0 ? JOB_INFERENCE : JOB_TRAINING;
     s->is_exclusive = exclusive;
     s->n_nodes = one_node ? 1 : (int)n_nodes;
     s->is_guess = guess;
-    s->key = key ? arena_strdup(a, key) : NULL;
-    s->digest = digest ? arena_strdup(a, digest) : NULL;
-    s->command = command ? command_dump(a, command) : NULL;
+    s->key = arena_strdup(a, key);
+    s->digest = arena_strdup(a, digest);
+    s->command = event_text(a, json_incref(command));
     s->workload = catalog_find_workload(c, workload);
     if (s->workload < 0)
         return err_set(e, EINVAL, "no workload %s in the catalog", workload);
@@ -298,7 +279,7 @@ static int node_from_json(struct arena *a, json_t *o, const struct catalog *c, s
     out->node = arena_strdup(a, node);
     if (out->kind == EVENT_NODE_ADDED)
         return node_types_from_json(a, json_object_get(o, "gpus"), c, out, e);
-    int index = state ? word_index(state, node_state_names, 3) : -1;
+    int index = state ? text_find(node_state_names, 3, state) : -1;
     if (index < 0)
         return wrong("state", e);
     out->node_state = (enum node_state)index;
@@ -317,7 +298,7 @@ static int job_from_json(struct arena *a, json_t *o, const struct state *s, stru
         return wrong("job", e);
     out->job = (int)job;
     out->limit_w = (int)limit_w;
-    out->reason = reason ? arena_strdup(a, reason) : NULL;
+    out->reason = arena_strdup(a, reason);
     if (out->kind == EVENT_JOB_STARTED)
         return gpus_from_json(a, json_object_get(o, "gpus"), s, out, e);
     return 0;

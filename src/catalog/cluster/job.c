@@ -7,13 +7,19 @@
 #include "base/err.h"
 #include "base/text/text.h"
 
+static const char *const state_names[] = {
+    [JOB_WAITING] = "waiting",   [JOB_HELD] = "held",     [JOB_RUNNING] = "running",
+    [JOB_FINISHED] = "finished", [JOB_FAILED] = "failed", [JOB_CANCELLED] = "cancelled",
+};
+
 const char *job_state_name(enum job_state s)
 {
-    static const char *const names[] = {
-        [JOB_WAITING] = "waiting",   [JOB_HELD] = "held",     [JOB_RUNNING] = "running",
-        [JOB_FINISHED] = "finished", [JOB_FAILED] = "failed", [JOB_CANCELLED] = "cancelled",
-    };
-    return names[s];
+    return state_names[s];
+}
+
+int job_state_parse(const char *name)
+{
+    return text_find(state_names, JOB_CANCELLED + 1, name);
 }
 
 double job_remaining(const struct job *j, double now_s)

@@ -34,8 +34,9 @@ enum job_state {
  */
 #define JOB_MOVING "is being moved"
 
-/* "waiting", "running", ... */
+/* "waiting", "running", ... and back; -1 for an unknown word. */
 const char *job_state_name(enum job_state s);
+int job_state_parse(const char *name);
 
 enum job_kind {
     JOB_TRAINING,     // steps to do

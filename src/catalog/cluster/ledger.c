@@ -10,14 +10,9 @@
 
 /* ---- opening ---- */
 
-struct replay {
-    struct ledger *ledger;
-    struct err *e;
-};
-
 static int replay_one(void *self, const struct row_event *row)
 {
-    struct replay *r = self;
+    struct ledger_reader *r = self;
     struct ledger *l = r->ledger;
     struct event ev;
     int rc = event_decode(&l->scratch, row->kind, row->time_s, row->body, &l->state, l->catalog,
@@ -36,7 +31,7 @@ static int replay_one(void *self, const struct row_event *row)
 int ledger_open(struct ledger *l, struct catalog *c, struct store *s, struct err *e)
 {
     struct err unasked = { 0 };
-    struct replay r = { .ledger = l, .e = e ? e : &unasked };
+    struct ledger_reader r = { .ledger = l, .e = e ? e : &unasked };
     int rc;
 
     *l = (struct ledger){ .catalog = c, .store = s };

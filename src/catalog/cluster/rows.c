@@ -15,18 +15,6 @@
 
 /* ---- writing ---- */
 
-static const char *body_text(struct ledger *l, json_t *o)
-{
-    char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
-
-    assert(text);    // the state holds only finite numbers and well-formed texts
-    const char *copy = arena_strdup(&l->scratch, text);
-
-    free(text);
-    json_decref(o);
-    return copy;
-}
-
 static int write_node(struct ledger *l, int index, struct err *e)
 {
     const struct state *s = &l->state;
@@ -40,7 +28,10 @@ static int write_node(struct ledger *l, int index, struct err *e)
     };
     json_t *body = event_to_json(&added, s, l->catalog);
     json_object_set_new(body, "state", json_integer(node->state));
-    struct row_node row = { .id = index + 1, .name = node->name, .body = body_text(l, body) };
+    struct row_node row = { .id = index + 1,
+                            .name = node->name,
+                            .body = event_text(&l->scratch, body) };
+    assert(row.body);    // the state holds only finite numbers and well-formed texts
     return store_put_node(l->store, &row, e);
 }
 
@@ -169,14 +160,9 @@ int rows_write_all(struct ledger *l, struct err *e)
 
 /* ---- reading ---- */
 
-struct row_reader {
-    struct ledger *ledger;
-    struct err *e;
-};
-
 static int read_node(void *self, const struct row_node *row)
 {
-    struct row_reader *r = self;
+    struct ledger_reader *r = self;
     struct ledger *l = r->ledger;
     struct event ev = { .kind = EVENT_NODE_ADDED };
     json_t *body = json_loads(row->body, 0, NULL);
@@ -194,26 +180,15 @@ static int read_node(void *self, const struct row_node *row)
     return rc < 0 ? err_prefix(r->e, "node row %s", row->name) : 0;
 }
 
-static int state_by_name(const char *name)
-{
-    for (int s = JOB_WAITING; s <= JOB_CANCELLED; s++)
-        if (strcmp(job_state_name((enum job_state)s), name) == 0)
-            return s;
-    return -1;
-}
-
 /* Names, one a line, to bits. */
 static int read_types(struct ledger *l, const char *text, uint64_t *out, struct err *e)
 {
-    while (text) {
-        const char *end = strchr(text, '\n');
-        const char *name =
-            arena_strndup(&l->scratch, text, end ? (size_t)(end - text) : strlen(text));
+    for (struct slice s; text && slice_next(&text, '\n', &s);) {
+        const char *name = arena_strndup(&l->scratch, s.at, s.len);
         int t = catalog_find_type(l->catalog, name);
         if (t < 0 || t >= 64)
             return err_set(e, EINVAL, "no GPU type %s here", name);
         *out |= UINT64_C(1) << t;
-        text = end ? end + 1 : NULL;
     }
     return 0;
 }
@@ -263,9 +238,9 @@ static int read_gpus(struct ledger *l, const char *text, struct job *out, struct
 
 static int read_job(void *self, const struct row_job *row, const struct row_job_state *at)
 {
-    struct row_reader *r = self;
+    struct ledger_reader *r = self;
     struct ledger *l = r->ledger;
-    int state = state_by_name(at->state);
+    int state = job_state_parse(at->state);
     struct job job = { .id = (int)row->id - 1,
                        .state = (enum job_state)state,
                        .steps_done = at->steps_done,
@@ -292,7 +267,7 @@ static int read_job(void *self, const struct row_job *row, const struct row_job_
 int rows_read(struct ledger *l, struct err *e)
 {
     struct err unasked = { 0 };
-    struct row_reader r = { .ledger = l, .e = e ? e : &unasked };
+    struct ledger_reader r = { .ledger = l, .e = e ? e : &unasked };
     int rc = store_applied_seq(l->store, &l->last_seq, r.e);
 
     if (rc == 0)

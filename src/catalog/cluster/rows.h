@@ -14,6 +14,12 @@ struct ledger;
 int rows_write_event(struct ledger *l, const struct event *ev, struct err *e);    // once applied
 int rows_write_all(struct ledger *l, struct err *e);                              // anew
 
+/* What reads rows and events of the store. */
+struct ledger_reader {
+    struct ledger *ledger;
+    struct err *e;
+};
+
 /* Fill the ledger's empty state; last_seq becomes the last event that the rows reflect. */
 int rows_read(struct ledger *l, struct err *e);
 

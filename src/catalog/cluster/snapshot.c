@@ -1,6 +1,7 @@
 #include "catalog/cluster/snapshot.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/arena.h"
 
@@ -9,8 +10,7 @@ static void copy_job(struct arena *a, const struct job *j, double now_s, struct 
     bool is_running = j->state == JOB_RUNNING;
     int *gpus = ARENA_ARRAY(a, int, (size_t)j->n_held);
 
-    for (int i = 0; i < j->n_held; i++)
-        gpus[i] = j->gpus[i];
+    memcpy(gpus, j->gpus, (size_t)j->n_held * sizeof *gpus);
     *out = (struct snapshot_job){
         .id = j->id,
         .spec = &j->spec,

@@ -209,12 +209,6 @@ static bool is_live(const struct job *j)
     return j->state == JOB_WAITING || j->state == JOB_HELD || j->state == JOB_RUNNING;
 }
 
-static void jobs_grow(struct state *s)
-{
-    GROW_BESIDE(s->running, s->n_jobs, s->cap_jobs);
-    GROW(s->jobs, s->n_jobs, s->cap_jobs);
-}
-
 static int submit_check(const struct state *s, const struct job_spec *spec, struct err *e)
 {
     struct err why = { 0 };
@@ -231,28 +225,24 @@ static int submit_check(const struct state *s, const struct job_spec *spec, stru
     return 0;
 }
 
-static const char *keep(struct state *s, const char *text)
-{
-    return text ? arena_strdup(&s->arena, text) : NULL;
-}
-
 /* A new job that waits, but not in the queue yet. */
 static struct job *job_make(struct state *s, const struct job_spec *spec)
 {
     struct job *j = ARENA_NEW(&s->arena, struct job);
 
-    jobs_grow(s);
+    GROW_BESIDE(s->running, s->n_jobs, s->cap_jobs);
+    GROW(s->jobs, s->n_jobs, s->cap_jobs);
     *j = (struct job){ .spec = *spec,
                        .id = s->n_jobs,
                        .state = JOB_WAITING,
                        .started_s = NAN,
                        .next_waiting = -1,
                        .prev_waiting = -1 };
-    j->spec.name = keep(s, spec->name);
-    j->spec.owner = keep(s, spec->owner);
-    j->spec.command = keep(s, spec->command);
-    j->spec.key = keep(s, spec->key);
-    j->spec.digest = keep(s, spec->digest);
+    j->spec.name = arena_strdup(&s->arena, spec->name);
+    j->spec.owner = arena_strdup(&s->arena, spec->owner);
+    j->spec.command = arena_strdup(&s->arena, spec->command);
+    j->spec.key = arena_strdup(&s->arena, spec->key);
+    j->spec.digest = arena_strdup(&s->arena, spec->digest);
     j->gpus = ARENA_ARRAY(&s->arena, int, (size_t)spec->max_gpus);
     s->jobs[s->n_jobs++] = j;
     map_set(&s->job_by_name, j->spec.name, j->id);
@@ -287,27 +277,7 @@ static bool is_relimit(const struct job *j, const struct event *ev)
            gpus_same(j->gpus, j->n_held, ev->gpus, ev->n_gpus);
 }
 
-/* On GPUs that gang_check has found free for it. */
-static void job_start(struct state *s, struct job *j, const struct event *ev)
-{
-    if (is_relimit(j, ev)) {
-        j->limit_w = ev->limit_w;
-        return;
-    }
-    if (j->state == JOB_RUNNING) {
-        gpus_leave(s, j);
-        j->n_moves++;
-    } else {
-        j->n_moves += j->reason && strcmp(j->reason, JOB_MOVING) == 0;
-        queue_remove(s, j);
-        running_add(s, j);
-        j->state = JOB_RUNNING;
-    }
-    gpus_take(s, j, ev);
-    if (isnan(j->started_s))
-        j->started_s = ev->time_s;
-}
-
+/* Out of the queue, off its GPUs, or no longer ended: wherever its state has it. */
 static void job_leave(struct state *s, struct job *j)
 {
     if (j->state == JOB_RUNNING) {
@@ -316,65 +286,62 @@ static void job_leave(struct state *s, struct job *j)
     } else if (j->state == JOB_WAITING) {
         queue_remove(s, j);
     }
+    s->n_ended -= !is_live(j);
 }
 
-static void job_end(struct state *s, struct job *j, enum job_state how)
+/* And in again, by its new state; one that runs, on the GPUs of 'ev'. */
+static void job_enter(struct state *s, struct job *j, const struct event *ev)
 {
-    job_leave(s, j);
-    j->state = how;
-    s->n_ended++;
+    if (j->state == JOB_RUNNING) {
+        gpus_take(s, j, ev);
+        running_add(s, j);
+    } else if (j->state == JOB_WAITING) {
+        queue_add(s, j);
+    }
+    s->n_ended += !is_live(j);
 }
 
-/* Which states an event may find a job in; anything else is an arrow not drawn. */
-static const unsigned allowed_from[EVENT_KINDS] = {
-    [EVENT_JOB_STARTED] = 1 << JOB_WAITING | 1 << JOB_RUNNING,
-    [EVENT_JOB_PROGRESSED] = 1 << JOB_RUNNING,
-    [EVENT_JOB_STOPPED] = 1 << JOB_RUNNING,
-    [EVENT_JOB_FINISHED] = 1 << JOB_RUNNING,
-    [EVENT_JOB_FAILED] = 1 << JOB_RUNNING,
-    [EVENT_JOB_CANCELLED] = 1 << JOB_WAITING | 1 << JOB_HELD | 1 << JOB_RUNNING,
-    [EVENT_JOB_HELD] = 1 << JOB_WAITING,
-    [EVENT_JOB_RELEASED] = 1 << JOB_HELD,
+/* The arrows of job.h: the states an event may find a job in, and where it leads. */
+static const struct {
+    unsigned from;
+    enum job_state to;
+} arrows[EVENT_KINDS] = {
+    [EVENT_JOB_STARTED] = { 1 << JOB_WAITING | 1 << JOB_RUNNING, JOB_RUNNING },
+    [EVENT_JOB_PROGRESSED] = { 1 << JOB_RUNNING, JOB_RUNNING },
+    [EVENT_JOB_STOPPED] = { 1 << JOB_RUNNING, JOB_WAITING },
+    [EVENT_JOB_FINISHED] = { 1 << JOB_RUNNING, JOB_FINISHED },
+    [EVENT_JOB_FAILED] = { 1 << JOB_RUNNING, JOB_FAILED },
+    [EVENT_JOB_CANCELLED] = { 1 << JOB_WAITING | 1 << JOB_HELD | 1 << JOB_RUNNING, JOB_CANCELLED },
+    [EVENT_JOB_HELD] = { 1 << JOB_WAITING, JOB_HELD },
+    [EVENT_JOB_RELEASED] = { 1 << JOB_HELD, JOB_WAITING },
 };
 
 bool state_expects(const struct state *s, enum event_kind kind, int job)
 {
-    return job >= 0 && job < s->n_jobs && (allowed_from[kind] & 1u << s->jobs[job]->state);
+    return job >= 0 && job < s->n_jobs && (arrows[kind].from & 1u << s->jobs[job]->state);
+}
+
+/* A start that is no relimit: on GPUs that gang_check has found free for it. */
+static void note_start(struct job *j, const struct event *ev)
+{
+    j->n_moves += j->state == JOB_RUNNING || (j->reason && strcmp(j->reason, JOB_MOVING) == 0);
+    if (isnan(j->started_s))
+        j->started_s = ev->time_s;
 }
 
 static void job_change(struct state *s, struct job *j, const struct event *ev)
 {
-    switch (ev->kind) {
-    case EVENT_JOB_STARTED:
-        job_start(s, j, ev);
-        break;
-    case EVENT_JOB_PROGRESSED:
-        break;
-    case EVENT_JOB_STOPPED:
-        job_leave(s, j);
-        j->state = JOB_WAITING;
-        queue_add(s, j);
-        break;
-    case EVENT_JOB_FINISHED:
-        job_end(s, j, JOB_FINISHED);
-        break;
-    case EVENT_JOB_FAILED:
-        job_end(s, j, JOB_FAILED);
-        break;
-    case EVENT_JOB_CANCELLED:
-        job_end(s, j, JOB_CANCELLED);
-        break;
-    case EVENT_JOB_HELD:
-        job_leave(s, j);
-        j->state = JOB_HELD;
-        break;
-    case EVENT_JOB_RELEASED:
-        j->state = JOB_WAITING;
-        queue_add(s, j);
-        break;
-    default:
-        assert(!"not an event of a job");
+    if (ev->kind == EVENT_JOB_PROGRESSED)
+        return;
+    if (is_relimit(j, ev)) {
+        j->limit_w = ev->limit_w;
+        return;
     }
+    if (ev->kind == EVENT_JOB_STARTED)
+        note_start(j, ev);
+    job_leave(s, j);
+    j->state = arrows[ev->kind].to;
+    job_enter(s, j, ev);
 }
 
 /* Is it the first count of its run? A start is heard as it changes the job; 0 is no count. */
@@ -400,7 +367,7 @@ static void hear(struct state *s, struct job *j, const struct event *ev, bool is
     j->steps_done = is_first ? ev->steps_done : fmax(j->steps_done, ev->steps_done);
     j->heard_s = ev->time_s;
     if (ev->kind != EVENT_JOB_PROGRESSED)
-        j->reason = ev->reason ? arena_strdup(&s->arena, ev->reason) : NULL;
+        j->reason = arena_strdup(&s->arena, ev->reason);
 }
 
 static int job_check(const struct state *s, const struct event *ev, struct err *e)
@@ -494,8 +461,7 @@ static void remember(struct state *s, const struct event *ev)
         c->index = ev->job;
         c->was = *s->jobs[ev->job];
         c->gpus = ARENA_ARRAY(&s->past, int, (size_t)c->was.n_held);
-        for (int i = 0; i < c->was.n_held; i++)
-            c->gpus[i] = c->was.gpus[i];
+        memcpy(c->gpus, c->was.gpus, (size_t)c->was.n_held * sizeof *c->gpus);
     }
 }
 
@@ -515,15 +481,9 @@ static void job_put_back(struct state *s, const struct undo_step *c)
     struct job *j = s->jobs[c->index];
     struct event start = { .gpus = c->gpus, .n_gpus = c->was.n_held, .limit_w = c->was.limit_w };
 
-    s->n_ended -= !is_live(j);    // what ends was alive before
     job_leave(s, j);
     *j = c->was;
-    if (j->state == JOB_RUNNING) {
-        gpus_take(s, j, &start);
-        running_add(s, j);
-    } else if (j->state == JOB_WAITING) {
-        queue_add(s, j);
-    }
+    job_enter(s, j, &start);
 }
 
 static void change_undo(struct state *s, const struct undo_step *c)
@@ -588,13 +548,10 @@ int state_restore_job(struct state *s, const struct job *as, struct err *e)
     j->changed_s = as->changed_s;
     j->started_s = as->started_s;
     j->n_moves = as->n_moves;
-    j->reason = as->reason ? arena_strdup(&s->arena, as->reason) : NULL;
-    s->n_ended += !is_live(j);
+    j->reason = arena_strdup(&s->arena, as->reason);
     s->version++;
-    if (j->state == JOB_RUNNING) {
-        gpus_take(s, j, &start);
-        running_add(s, j);
-    }
+    if (j->state != JOB_WAITING)    // those line up when all are there
+        job_enter(s, j, &start);
     return 0;
 }
 

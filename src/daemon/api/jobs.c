@@ -42,12 +42,9 @@ static bool passes(const struct filter *f, const struct job *j)
 static struct filter filter_asked(const struct request *r)
 {
     const char *state = request_text(r, "state");
-    struct filter f = { .state = -1, .owner = request_text(r, "owner") };
 
-    for (int i = 0; state && i <= JOB_CANCELLED; i++)
-        if (strcmp(state, job_state_name((enum job_state)i)) == 0)
-            f.state = i;
-    return f;
+    return (struct filter){ .state = state ? job_state_parse(state) : -1,
+                            .owner = request_text(r, "owner") };
 }
 
 void api_list_jobs(struct request *r)
