@@ -7,31 +7,9 @@
 
 #include "base/text/text.h"
 
-enum metric { METRIC_OTHER, METRIC_WATTS, METRIC_MILLIJOULES };
-
-/* One line, taken apart. */
-struct sample {
-    enum metric metric;
-    struct dcgm_gpu of;
-    double value;
-};
-
 static struct slice rest_of(struct slice s, size_t from)
 {
     return (struct slice){ s.at + from, s.len - from };
-}
-
-static enum metric take_metric(struct slice *line)
-{
-    const char *brace = memchr(line->at, '{', line->len);
-    struct slice name = { line->at, brace ? (size_t)(brace - line->at) : 0 };
-
-    if (!brace)
-        return METRIC_OTHER;
-    *line = rest_of(*line, name.len + 1);
-    return slice_is(name, "DCGM_FI_DEV_POWER_USAGE")                ? METRIC_WATTS
-           : slice_is(name, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION") ? METRIC_MILLIJOULES
-                                                                    : METRIC_OTHER;
 }
 
 /* 'key="value"' and what parts it from the next; \ keeps a quote inside. False: not of the form. */
@@ -78,17 +56,30 @@ static bool take_labels(struct slice *line, struct dcgm_gpu *out)
     return true;
 }
 
-static bool read_line(struct slice line, struct sample *out)
+/* One line, taken apart: of what is told of a GPU, one figure. */
+static bool read_line(struct slice line, struct dcgm_gpu *out)
 {
-    *out = (struct sample){ .of = { .index = -1, .watts = NAN, .joules = NAN } };
-    out->metric = take_metric(&line);
-    if (out->metric == METRIC_OTHER || !take_labels(&line, &out->of))
+    const char *brace = memchr(line.at, '{', line.len);
+    struct slice metric = { line.at, brace ? (size_t)(brace - line.at) : 0 };
+    bool is_watts = slice_is(metric, "DCGM_FI_DEV_POWER_USAGE");
+    double value;
+
+    *out = (struct dcgm_gpu){ .index = -1, .watts = NAN, .joules = NAN };
+    if (!is_watts && !slice_is(metric, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"))
+        return false;
+    line = rest_of(line, metric.len + 1);
+    if (!take_labels(&line, out))
         return false;
     const char *blank = line.len > 0 ? memchr(line.at, ' ', line.len) : NULL;
     if (blank)    // a time of its own may follow
         line.len = (size_t)(blank - line.at);
-    return text_to_double(line, &out->value) == 0 && out->value >= 0 &&
-           (out->of.index >= 0 || out->of.uuid[0] != '\0');
+    if (text_to_double(line, &value) < 0 || !(value >= 0))
+        return false;
+    if (is_watts)
+        out->watts = value;
+    else
+        out->joules = value / 1000;
+    return out->index >= 0 || out->uuid[0] != '\0';
 }
 
 /* Not every line tells the host. */
@@ -113,22 +104,20 @@ int dcgm_parse(const char *text, size_t len, struct dcgm_gpu *out, int max)
 
     for (size_t at = 0, end; at < len; at = end + 1) {
         const char *newline = memchr(text + at, '\n', len - at);
-        struct sample s;
+        struct dcgm_gpu told;
 
         end = newline ? (size_t)(newline - text) : len;
-        if (!read_line((struct slice){ text + at, end - at }, &s))
+        if (!read_line((struct slice){ text + at, end - at }, &told))
             continue;
-        struct dcgm_gpu *g = find(out, n, &s.of);
-        if (!g && n == max)
+        struct dcgm_gpu *g = find(out, n, &told);
+        if (!g && n < max)
+            out[n++] = told;
+        if (!g)
             continue;
-        if (!g) {
-            g = &out[n++];
-            *g = s.of;
-        }
-        if (s.metric == METRIC_WATTS && isnan(g->watts))
-            g->watts = s.value;
-        else if (s.metric == METRIC_MILLIJOULES && isnan(g->joules))
-            g->joules = s.value / 1000;
+        if (isnan(g->watts))
+            g->watts = told.watts;
+        if (isnan(g->joules))
+            g->joules = told.joules;
     }
     return n;
 }

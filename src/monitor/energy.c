@@ -29,6 +29,11 @@ struct usage_entry {
     struct row_usage row;
 };
 
+struct usage_entries {
+    struct usage_entry *list;    // (n)
+    int n, cap;
+};
+
 struct energy {
     const struct state *state;
     const struct catalog *catalog;
@@ -37,11 +42,9 @@ struct energy {
     double *job_j;    // (n_jobs)
     int n_jobs, cap_jobs;
     double total_j;
-    struct usage_entry *entries;    // (n_entries) since the last energy_take
-    int n_entries, cap_entries;
+    struct usage_entries entries;    // since the last energy_take
     struct map_u64 entry_by_key;
-    struct usage_entry *taken;    // (n_taken) by the last one
-    int n_taken, cap_taken;
+    struct usage_entries taken;    // by the last one
 };
 
 struct energy *energy_create(const struct state *s, const struct catalog *c)
@@ -58,8 +61,8 @@ void energy_destroy(struct energy *e)
     if (!e)
         return;
     map_u64_release(&e->entry_by_key);
-    free(e->entries);
-    free(e->taken);
+    free(e->entries.list);
+    free(e->taken.list);
     free(e->job_j);
     free(e->gpus);
     free(e);
@@ -85,18 +88,19 @@ static struct row_usage *row_at(struct energy *e, long hour, int job, int type)
 
     if (i < 0) {
         const struct catalog *c = e->catalog;
+        const int64_t type_row = type >= 0 && c->store ? c->type_row[type] : type + 1;
 
-        GROW(e->entries, e->n_entries, e->cap_entries);
-        i = e->n_entries++;
-        e->entries[i] = (struct usage_entry){ .hour = hour, .job = job, .type = type };
-        e->entries[i].row = (struct row_usage){ .hour_s = hour * (long)HOUR_S,
-                                                .job = job,
-                                                .gpu_type = type < 0   ? 0
-                                                            : c->store ? c->type_row[type]
-                                                                       : type + 1 };
+        GROW(e->entries.list, e->entries.n, e->entries.cap);
+        i = e->entries.n++;
+        e->entries.list[i] = (struct usage_entry){
+            .hour = hour,
+            .job = job,
+            .type = type,
+            .row = { .hour_s = hour * (long)HOUR_S, .job = job, .gpu_type = type_row },
+        };
         map_u64_set(&e->entry_by_key, key, i);
     }
-    return &e->entries[i].row;
+    return &e->entries.list[i].row;
 }
 
 /* The type of the GPUs that the job is on; -1: none. */
@@ -173,19 +177,13 @@ static struct gpu_draw *gpu_at(struct energy *e, int gpu)
     return &e->gpus[gpu];
 }
 
-/* NaN and less than nothing are nothing. */
-static double positive(double watts)
-{
-    return watts > 0 ? watts : 0;
-}
-
 void energy_draw(struct energy *e, int gpu, double now_s, double watts, double idle_w)
 {
     struct gpu_draw *g = gpu_at(e, gpu);
 
     book(e, gpu, now_s);
-    g->watts = positive(watts);
-    g->idle_w = positive(idle_w);
+    g->watts = fmax(watts, 0);    // NaN and less than nothing are nothing
+    g->idle_w = fmax(idle_w, 0);
 }
 
 void energy_share(struct energy *e, int gpu, double now_s, const struct energy_share *who, int n)
@@ -265,26 +263,22 @@ int energy_take(struct energy *e, double now_s, int (*f)(void *self, const struc
 {
     for (int i = 0; i < e->n_gpus; i++)
         book(e, i, now_s);
-    for (int i = 0; i < e->n_entries; i++) {
-        int rc = f(self, &e->entries[i].row);
+    for (int i = 0; i < e->entries.n; i++) {
+        int rc = f(self, &e->entries.list[i].row);
         if (rc != 0)
             return rc;
     }
-    const struct energy was = *e;
-    e->taken = was.entries;
-    e->n_taken = was.n_entries;
-    e->cap_taken = was.cap_entries;
-    e->entries = was.taken;
-    e->n_entries = 0;
-    e->cap_entries = was.cap_taken;
+    const struct usage_entries empty = { .list = e->taken.list, .cap = e->taken.cap };
+    e->taken = e->entries;
+    e->entries = empty;
     map_u64_release(&e->entry_by_key);
     return 0;
 }
 
 void energy_take_back(struct energy *e)
 {
-    for (int i = 0; i < e->n_taken; i++) {
-        const struct usage_entry *t = &e->taken[i];
+    for (int i = 0; i < e->taken.n; i++) {
+        const struct usage_entry *t = &e->taken.list[i];
         struct row_usage *r = row_at(e, t->hour, t->job, t->type);
 
         r->active_j += t->row.active_j;
@@ -297,5 +291,5 @@ void energy_take_back(struct energy *e)
         r->abs_error += t->row.abs_error;
         r->n_covered += t->row.n_covered;
     }
-    e->n_taken = 0;
+    e->taken.n = 0;
 }

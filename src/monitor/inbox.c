@@ -35,12 +35,14 @@ struct inbox_socket {
     double empty_s;    // when nothing was left in it
 };
 
+enum { LOCAL, UDP, SOCKETS };
+
 struct inbox {
     struct loop *loop;
     inbox_f *f;
     void *self;
     char *path;    // NULL: no Unix socket
-    struct inbox_socket local, udp;
+    struct inbox_socket sockets[SOCKETS];
     struct mmsghdr heads[BATCH];
     struct datagram datagrams[BATCH];
 };
@@ -109,10 +111,9 @@ static void on_readable(void *self, int fd, unsigned ready)
 
 void inbox_look(struct inbox *b)
 {
-    if (b->local.fd >= 0)
-        on_readable(&b->local, b->local.fd, LOOP_READ);
-    if (b->udp.fd >= 0)
-        on_readable(&b->udp, b->udp.fd, LOOP_READ);
+    for (int i = 0; i < SOCKETS; i++)
+        if (b->sockets[i].fd >= 0)
+            on_readable(&b->sockets[i], b->sockets[i].fd, LOOP_READ);
 }
 
 /* ---- opening ---- */
@@ -161,21 +162,19 @@ static int open_local(struct inbox *b, const char *path, struct err *e)
         close(fd);
         return rc;
     }
-    b->path = strdup(path);
-    assert(b->path);
-    return socket_watch(&b->local, fd, b, "reports", e);
+    b->path = heap_copy(path);
+    return socket_watch(&b->sockets[LOCAL], fd, b, "reports", e);
 }
 
-static int bind_udp(const struct addrinfo *to, struct err *e)
+static int bind_udp(const struct addrinfo *to, const char *udp, struct err *e)
 {
     int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (fd < 0)
-        return err_set(e, errno, "%s", strerror(errno));
-    if (bind(fd, to->ai_addr, to->ai_addrlen) == 0)
+    if (fd >= 0 && bind(fd, to->ai_addr, to->ai_addrlen) == 0)
         return fd;
-    int rc = err_set(e, errno, "%s", strerror(errno));
-    close(fd);
+    int rc = err_set(e, errno, "reports by UDP on %s: %s", udp, strerror(errno));
+    if (fd >= 0)
+        close(fd);
     return rc;
 }
 
@@ -193,11 +192,9 @@ static int open_udp(struct inbox *b, const char *udp, struct err *e)
     int why = getaddrinfo(host, colon + 1, &want, &found);
     if (why != 0)
         return err_set(e, EINVAL, "'%s': reports by UDP: %s", udp, gai_strerror(why));
-    int fd = bind_udp(found, e);
+    int fd = bind_udp(found, udp, e);
     freeaddrinfo(found);
-    if (fd < 0)
-        return e ? err_prefix(e, "reports by UDP on %s", udp) : fd;
-    return socket_watch(&b->udp, fd, b, "reports by UDP", e);
+    return fd < 0 ? fd : socket_watch(&b->sockets[UDP], fd, b, "reports by UDP", e);
 }
 
 int inbox_open(struct loop *l, const char *path, const char *udp, inbox_f *f, void *self,
@@ -209,7 +206,7 @@ int inbox_open(struct loop *l, const char *path, const char *udp, inbox_f *f, vo
     b->loop = l;
     b->f = f;
     b->self = self;
-    b->local.fd = b->udp.fd = -1;
+    b->sockets[LOCAL].fd = b->sockets[UDP].fd = -1;
     if (path)
         rc = open_local(b, path, e);
     if (rc == 0 && udp)
@@ -222,20 +219,16 @@ int inbox_open(struct loop *l, const char *path, const char *udp, inbox_f *f, vo
     return 0;
 }
 
-static void socket_close(struct inbox_socket *x)
-{
-    if (x->fd < 0)
-        return;
-    loop_unwatch(x->inbox->loop, x->fd);
-    close(x->fd);
-}
-
 void inbox_close(struct inbox *b)
 {
     if (!b)
         return;
-    socket_close(&b->local);
-    socket_close(&b->udp);
+    for (int i = 0; i < SOCKETS; i++) {
+        if (b->sockets[i].fd < 0)
+            continue;
+        loop_unwatch(b->loop, b->sockets[i].fd);
+        close(b->sockets[i].fd);
+    }
     if (b->path)
         (void)unlink(b->path);
     free(b->path);
@@ -251,7 +244,7 @@ int inbox_udp_port(const struct inbox *b)
     } at = { .v6 = { 0 } };
     socklen_t n = sizeof at;
 
-    if (b->udp.fd < 0 || getsockname(b->udp.fd, &at.any, &n) < 0)
+    if (b->sockets[UDP].fd < 0 || getsockname(b->sockets[UDP].fd, &at.any, &n) < 0)
         return 0;
     return ntohs(at.any.sa_family == AF_INET6 ? at.v6.sin6_port : at.v4.sin_port);
 }

@@ -112,16 +112,13 @@ static void read_devices(struct power_reading *r)
 {
     for (int i = 0; i < r->n; i++) {
         struct device_power p;
-        struct err why = { 0 };
 
         r->gpus[i] = (struct dcgm_gpu){ .index = i, .watts = NAN, .joules = NAN };
         if (devices_get(r->devices, i)->maker == DEVICE_DECLARED)
             continue;
-        if (devices_power(r->devices, i, &p, &why) == 0) {
+        if (devices_power(r->devices, i, &p, &r->why) == 0) {
             r->gpus[i].watts = p.watts;
             r->gpus[i].joules = p.joules;
-        } else {
-            r->why = why;
         }
     }
 }
@@ -250,17 +247,6 @@ static void gauge_miss(struct meter *m, int gpu, const struct err *why)
     d->read_s = NAN;
 }
 
-/* Can it be read, from here or through its node's exporter? */
-static const struct gpu *within_reach(const struct meter *m, int gpu)
-{
-    const struct state *s = m->setup.state;
-    const struct gpu *g = &s->gpus[gpu];
-
-    if (m->setup.node < 0)
-        return s->nodes[g->node].state != NODE_DOWN && m->setup.power == WATCH_DCGM ? g : NULL;
-    return g->node == m->setup.node ? g : NULL;
-}
-
 static const struct device *device_of(const struct meter *m, int slot)
 {
     const struct devices *d = m->setup.devices;
@@ -304,15 +290,19 @@ static const struct dcgm_gpu *find_seen(const struct meter *m, const struct powe
     return NULL;
 }
 
-/* Is there anything to read there at all? */
+/* Is there anything to read there, from here or through its node's exporter? */
 static bool is_readable(const struct meter *m, int gpu)
 {
-    const struct gpu *g = within_reach(m, gpu);
-
-    if (!g || m->setup.power == WATCH_MODEL)
-        return false;
+    const struct state *s = m->setup.state;
+    const struct gpu *g = &s->gpus[gpu];
     const struct device *dev = device_of(m, g->slot);
-    return m->setup.power == WATCH_DCGM || (dev && dev->maker != DEVICE_DECLARED);
+    const bool is_page = m->setup.power == WATCH_DCGM;
+
+    if (m->setup.power == WATCH_MODEL)
+        return false;
+    if (m->setup.node < 0)
+        return is_page && s->nodes[g->node].state != NODE_DOWN;
+    return g->node == m->setup.node && (is_page || (dev && dev->maker != DEVICE_DECLARED));
 }
 
 static void done(void *self)
@@ -343,25 +333,15 @@ static void done(void *self)
     m->on_round(m->self);
 }
 
-/* The address of a node's exporter: "%h" is its name. */
-static char *url_of(const char *pattern, const char *node)
-{
-    const char *at = strstr(pattern, "%h");
-    const size_t size = strlen(pattern) + strlen(node) + 1;
-    char *url = heap_array(size, 1);
-
-    if (at)
-        snprintf(url, size, "%.*s%s%s", (int)(at - pattern), pattern, node, at + 2);
-    else
-        memcpy(url, pattern, strlen(pattern) + 1);
-    return url;
-}
-
+/* The page of a node's exporter: in its address "%h" is the node's name. */
 static void add_page(struct power_reading *r, const char *pattern, const char *node)
 {
     struct exporter_page *p = &r->pages[r->n_pages++];
+    const char *at = strstr(pattern, "%h");
+    const int head = (int)(at ? at - pattern : (ptrdiff_t)strlen(pattern));
 
-    p->url = url_of(pattern, node);
+    if (asprintf(&p->url, "%.*s%s%s", head, pattern, node, at ? at + 2 : "") < 0)
+        abort();
     if (strlen(node) < sizeof p->host)
         memcpy(p->host, node, strlen(node) + 1);
 }

@@ -37,7 +37,6 @@ static void read_window(const struct observation *seen, const struct state *s, s
     double throughput = seen->steps / length_s;
     struct measurement *m = &out->measurement;
 
-    out->event.kind = EVENT_JOB_PROGRESSED;
     if (length_s < MONITOR_WINDOW_MIN_S || !(throughput > 0) ||
         !shows_speed(&s->jobs[seen->job]->spec, throughput))
         return;
@@ -52,7 +51,6 @@ static void read_window(const struct observation *seen, const struct state *s, s
 
 static void read_unfit(const struct observation *seen, const struct state *s, struct finding *out)
 {
-    out->event.kind = EVENT_JOB_STOPPED;
     out->event.reason = "did not fit";
     out->measurement = (struct measurement){
         .throughput = NAN, .watts = NAN, .time_s = seen->time_s, .duration_s = NAN, .noise = NAN
@@ -74,7 +72,6 @@ static void read_node(const struct observation *seen, const struct state *s, str
     };
     const struct node *n = &s->nodes[seen->node];
 
-    out->event.kind = EVENT_NODE_CHANGED;
     out->event.node = n->name;
     out->event.node_state = states[seen->kind];
     out->has_event = n->state != states[seen->kind];
@@ -85,38 +82,29 @@ static void read_node(const struct observation *seen, const struct state *s, str
 
 void monitor_read(const struct observation *seen, const struct state *s, struct finding *out)
 {
-    *out = (struct finding){ .has_event = true };
-    out->event = (struct event){ .time_s = seen->time_s,
-                                 .job = seen->job,
-                                 .steps_done = seen->steps_done,
-                                 .reason = seen->reason };
-    switch (seen->kind) {
-    case OBS_STARTED:
-        out->event.kind = EVENT_JOB_STARTED;
-        out->event.gpus = seen->gpus;
-        out->event.n_gpus = seen->n_gpus;
-        out->event.limit_w = seen->limit_w;
-        break;
-    case OBS_STOPPED:
-        out->event.kind = EVENT_JOB_STOPPED;
-        break;
-    case OBS_FINISHED:
-        out->event.kind = EVENT_JOB_FINISHED;
-        break;
-    case OBS_FAILED:
-        out->event.kind = EVENT_JOB_FAILED;
-        break;
-    case OBS_UNFIT:
-        read_unfit(seen, s, out);
-        break;
-    case OBS_WINDOW:
-        read_window(seen, s, out);
-        break;
-    case OBS_NODE_UP:
-    case OBS_NODE_DOWN:
-    case OBS_NODE_DRAINED:
+    static const enum event_kind kinds[] = {
+        [OBS_STARTED] = EVENT_JOB_STARTED,       [OBS_STOPPED] = EVENT_JOB_STOPPED,
+        [OBS_FINISHED] = EVENT_JOB_FINISHED,     [OBS_FAILED] = EVENT_JOB_FAILED,
+        [OBS_UNFIT] = EVENT_JOB_STOPPED,         [OBS_WINDOW] = EVENT_JOB_PROGRESSED,
+        [OBS_NODE_UP] = EVENT_NODE_CHANGED,      [OBS_NODE_DOWN] = EVENT_NODE_CHANGED,
+        [OBS_NODE_DRAINED] = EVENT_NODE_CHANGED,
+    };
+
+    *out = (struct finding){ .event = { .kind = kinds[seen->kind],
+                                        .time_s = seen->time_s,
+                                        .job = seen->job,
+                                        .gpus = seen->gpus,
+                                        .n_gpus = seen->n_gpus,
+                                        .limit_w = seen->limit_w,
+                                        .steps_done = seen->steps_done,
+                                        .reason = seen->reason } };
+    if (out->event.kind == EVENT_NODE_CHANGED) {
         read_node(seen, s, out);
         return;
     }
+    if (seen->kind == OBS_UNFIT)
+        read_unfit(seen, s, out);
+    else if (seen->kind == OBS_WINDOW)
+        read_window(seen, s, out);
     out->has_event = state_expects(s, out->event.kind, seen->job);
 }

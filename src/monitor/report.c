@@ -6,18 +6,29 @@
 
 #include "base/text/text.h"
 
-/* A whole number that ends at a blank; moves '*at' behind the blank. */
+/* Up to the next blank or the end; moves '*at' behind the blank. */
+static struct slice take_word(const char **at, const char *end)
+{
+    const char *blank = memchr(*at, ' ', (size_t)(end - *at));
+    struct slice word = { *at, (size_t)((blank ? blank : end) - *at) };
+
+    *at = blank ? blank + 1 : end;
+    return word;
+}
+
+/* A whole number without a sign. */
+static bool to_whole(struct slice s, long most, long *out)
+{
+    return s.len > 0 && s.at[0] >= '0' && text_to_long(s, 0, most, out) == 0;
+}
+
 static bool take_whole(const char **at, const char *end, int *out)
 {
-    const char *p = *at;
-    long v = 0;
+    long v;
 
-    while (p < end && *p >= '0' && *p <= '9' && v <= INT_MAX)
-        v = 10 * v + (*p++ - '0');
-    if (p == *at || p == end || *p != ' ' || v > INT_MAX)
+    if (!to_whole(take_word(at, end), INT_MAX, &v))
         return false;
     *out = (int)v;
-    *at = p + 1;
     return true;
 }
 
@@ -55,25 +66,12 @@ static bool take_secret(const char **at, const char *end, const char **out)
     return true;
 }
 
-/* Up to the next blank or the end; moves '*at' behind the blank. */
-static struct slice take_word(const char **at, const char *end)
-{
-    const char *blank = memchr(*at, ' ', (size_t)(end - *at));
-    struct slice word = { *at, (size_t)((blank ? blank : end) - *at) };
-
-    *at = blank ? blank + 1 : end;
-    return word;
-}
-
 /* Nearly all counts are whole and short: fifteen digits are exact in a double. */
 static bool to_steps(struct slice s, double *out)
 {
-    long v = 0;
-    size_t i = 0;
+    long v;
 
-    for (; i < s.len && i < 15 && s.at[i] >= '0' && s.at[i] <= '9'; i++)
-        v = 10 * v + (s.at[i] - '0');
-    if (i > 0 && i == s.len) {
+    if (s.len <= 15 && to_whole(s, LONG_MAX, &v)) {
         *out = (double)v;
         return true;
     }

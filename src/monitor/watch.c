@@ -128,10 +128,7 @@ static int sensor_next(void *self, struct observation *out)
 
     if (w->first_queued == w->n_queued && !take_notice(w))
         return 0;
-    const struct queued *n = &w->queue[w->first_queued];
-    *out = n->seen;
-    if (!n->is_notice)
-        out->gpus = n->gpus;
+    *out = w->queue[w->first_queued].seen;
     return 1;
 }
 
@@ -167,21 +164,18 @@ static bool is_early(const struct watch *w, const struct job_report *said)
     struct run_info found;
 
     return said->job >= 0 && said->job < w->setup.state->n_jobs &&
-           watched_run(w, said->job, &found) && found.run == said->run && found.secret &&
-           strlen(found.secret) == REPORT_SECRET_BYTES && job_report_is_signed(said, found.secret);
-}
-
-static void note_unfit(struct watch *w, struct watched_run *r)
-{
-    r->is_unfit = true;
-    r->unfit = (struct observation){ .watts = NAN, .noise = NAN };
-    watched_neighbours(w, r, &r->unfit);
+           executor_find(w->setup.executor, said->job, &found) && found.run == said->run &&
+           found.secret && strlen(found.secret) == REPORT_SECRET_BYTES &&
+           job_report_is_signed(said, found.secret);
 }
 
 static void hear(struct watch *w, struct watched_run *r, const struct job_report *said, double at_s)
 {
-    if (said->is_unfit && !r->is_unfit)
-        note_unfit(w, r);
+    if (said->is_unfit && !r->is_unfit) {
+        r->is_unfit = true;
+        r->unfit = (struct observation){ .watts = NAN, .noise = NAN };
+        watched_neighbours(w, r, &r->unfit);
+    }
     if (r->has_reported && said->steps < r->steps)
         return;    // overtaken on its way
     if (said->steps > r->steps && !said->is_unfit)
@@ -246,7 +240,7 @@ static bool is_over(const struct watch *w, int job)
 
     if (is == JOB_RUNNING || is == JOB_WAITING)
         return false;
-    return !watched_run(w, job, &found) || !found.is_there;
+    return !executor_find(w->setup.executor, job, &found) || !found.is_there;
 }
 
 /* Jobs that were cancelled leave without a notice, and when they have really gone. As long as news
@@ -292,7 +286,7 @@ static void on_tick(void *self)
 static void on_round(void *self)
 {
     struct watch *w = self;
-    const double now_s = watch_wall_s(w, clock_stopwatch_s());
+    const double now_s = watch_now_s(w);
 
     if (!w->setup.energy || !w->meter)
         return;

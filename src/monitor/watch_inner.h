@@ -38,7 +38,7 @@ struct gpu_residents {
 
 struct queued {
     struct observation seen;
-    int *gpus;         // owned; NULL: borrowed from the notice
+    int *gpus;         // what it has of them, owned; NULL: borrowed from the notice
     bool is_notice;    // of the executor: it wants to hear that it is safe
 };
 
@@ -66,12 +66,8 @@ struct watch {
 
 struct watched_run *watched_find(const struct watch *w, int job);    // NULL: does not run
 
-/* Its present or last run, as the executor has it; false: none. */
-bool watched_run(const struct watch *w, int job, struct run_info *out);
-
 /* A job is on GPUs from now on: a start, a move, another limit. Windows there end. */
-struct watched_run *watched_enter(struct watch *w, int job, int n_gpus, const int *gpus,
-                                  int limit_w);
+void watched_enter(struct watch *w, int job, int n_gpus, const int *gpus, int limit_w);
 
 /* It is not any more; windows there end. */
 void watched_leave(struct watch *w, struct watched_run *r);

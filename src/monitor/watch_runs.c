@@ -83,7 +83,7 @@ void residents_share(struct watch *w, int gpu)
     if (!w->setup.energy)
         return;
     residents_weights(w, gpu, who);
-    energy_share(w->setup.energy, gpu, watch_wall_s(w, clock_stopwatch_s()), who, n);
+    energy_share(w->setup.energy, gpu, watch_now_s(w), who, n);
 }
 
 double watched_watts(const struct watch *w, const struct watched_run *r)
@@ -108,16 +108,6 @@ double watched_watts(const struct watch *w, const struct watched_run *r)
 
 /* ---- neighbours ---- */
 
-static void add_neighbour(struct observation *o, int job)
-{
-    for (int i = 0; i < o->n_neighbours; i++) {
-        if (o->neighbours[i] == job)
-            return;
-    }
-    if (o->n_neighbours < OBS_NEIGHBOURS_MAX)
-        o->neighbours[o->n_neighbours++] = job;
-}
-
 /* Of a gang: those on any of its GPUs, since the slowest sets the pace. */
 void watched_neighbours(const struct watch *w, const struct watched_run *r, struct observation *o)
 {
@@ -125,9 +115,11 @@ void watched_neighbours(const struct watch *w, const struct watched_run *r, stru
     for (int i = 0; i < r->n_gpus; i++) {
         const struct gpu_residents *s = &w->residents[r->gpus[i]];
 
-        for (int k = 0; k < s->n; k++) {
-            if (s->jobs[k] != r->job)
-                add_neighbour(o, s->jobs[k]);
+        for (int k = 0; k < s->n && o->n_neighbours < OBS_NEIGHBOURS_MAX; k++) {
+            const int job = s->jobs[k];
+
+            if (job != r->job && !gpus_have(o->neighbours, o->n_neighbours, job))
+                o->neighbours[o->n_neighbours++] = job;
         }
     }
 }
@@ -157,6 +149,7 @@ static void tell(struct watch *w, struct watched_run *r, struct observation *o)
     struct queued *n = watch_put(w, o);
     n->gpus = heap_array((size_t)r->n_gpus, sizeof *n->gpus);
     memcpy(n->gpus, r->gpus, (size_t)r->n_gpus * sizeof *n->gpus);
+    n->seen.gpus = n->gpus;
     r->told_s = clock_stopwatch_s();
     r->told_steps = o->steps_done;
 }
@@ -281,11 +274,6 @@ static struct watched_run *run_add(struct watch *w, int job)
     return r;
 }
 
-bool watched_run(const struct watch *w, int job, struct run_info *out)
-{
-    return executor_find(w->setup.executor, job, out);
-}
-
 /* A new run of it: what an older one said is over. */
 static void run_begin(struct watch *w, struct watched_run *r, const struct run_info *found)
 {
@@ -300,8 +288,7 @@ static void run_begin(struct watch *w, struct watched_run *r, const struct run_i
     window_begin(&r->window, r->told_s, w->setup.warmup_s, w->setup.report_s);
 }
 
-struct watched_run *watched_enter(struct watch *w, int job, int n_gpus, const int *gpus,
-                                  int limit_w)
+void watched_enter(struct watch *w, int job, int n_gpus, const int *gpus, int limit_w)
 {
     struct run_info found = { .run = -1 };
     struct watched_run *r = watched_find(w, job);
@@ -313,7 +300,7 @@ struct watched_run *watched_enter(struct watch *w, int job, int n_gpus, const in
     const bool is_first = !r->gpus;
     const int n_before = r->n_gpus;
     int *before = r->gpus;
-    watched_run(w, job, &found);
+    executor_find(w->setup.executor, job, &found);
     take_gpus(w, r, n_gpus, gpus);
     r->limit_w = limit_w;
     if (is_first || found.run != r->n)
@@ -323,7 +310,6 @@ struct watched_run *watched_enter(struct watch *w, int job, int n_gpus, const in
     for (int i = 0; i < n_gpus; i++)
         residents_share(w, gpus[i]);
     free(before);
-    return r;
 }
 
 void watched_leave(struct watch *w, struct watched_run *r)
