@@ -504,12 +504,10 @@ static bool cell_add_speed(struct cell *cell, const struct measurement *m)
 /* True: its speed has changed for good. */
 static bool cell_add(struct cell *cell, const struct measurement *m)
 {
-    bool has_changed = false;
+    bool has_changed = !isnan(m->throughput) && cell_add_speed(cell, m);
 
     if (!m->fits)
         cell->n_unfit++;
-    if (!isnan(m->throughput))
-        has_changed = cell_add_speed(cell, m);
     if (!isnan(m->watts)) {
         cell->n_watts++;
         cell->ln_watts += (log(m->watts) - cell->ln_watts) / cell->n_watts;

@@ -162,7 +162,7 @@ static int open_local(struct inbox *b, const char *path, struct err *e)
         close(fd);
         return rc;
     }
-    b->path = heap_copy(path);
+    b->path = heap_text(path);
     return socket_watch(&b->sockets[LOCAL], fd, b, "reports", e);
 }
 

@@ -68,9 +68,8 @@ static void check_errors(struct arena *a, const char *text)
 static void fuzz_jobs(struct arena *a, struct buf *text, const struct wire_message *m,
                       struct buf *out)
 {
-    struct owners owners;
+    struct owners owners = { 0 };
 
-    owners_init(&owners);
     (void)output_jobs(a, text->data, text->len, MARK, m, &owners, out);
     (void)owners_agree(&owners, "12_3", 1);
     owners_release(&owners);

@@ -176,7 +176,7 @@ void keep_text(char **to, const char *text)
 {
     if (*to && text && strcmp(*to, text) == 0)
         return;
-    copy = text && *text ? heap_text(text) : NULL;
+    char *copy = text && *text ? heap_text(text) : NULL;
     free(*to);
     *to = copy;
 }

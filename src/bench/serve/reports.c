@@ -21,13 +21,6 @@
 #define REPORTING_S 10
 #define REPORTING_SMALL_S 1    // with a part of the size
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static int reporters_open(struct reporters *p, const struct test_daemon *r, struct err *e)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };

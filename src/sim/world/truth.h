@@ -62,8 +62,8 @@ int truth_find_workload(const struct truth *t, const char *name);
  */
 int truth_reference(const struct truth *t, const char *name);
 
-/* Where a workload's work is counted: on the reference, else on the first type where it fits; -1: it
- * fits nowhere.
+/* Where a workload's work is counted: on the reference, else on the first type where it fits; -1:
+ * it fits nowhere.
  */
 int truth_counted_on(const struct truth *t, int workload, int reference);
 
