@@ -128,7 +128,7 @@ int dir_lock(int dir)
     return -EBUSY;
 }
 
-void dir_leave(struct local *l, int job, int number)
+static void dir_leave(struct local *l, int job, int number)
 {
     GROW(l->old_dirs, l->n_old_dirs, l->cap_old_dirs);
     l->old_dirs[l->n_old_dirs++] = (struct old_dir){ job, number };

@@ -139,8 +139,6 @@ void run_try_pending(struct local *l);
 void run_on_more(void *self);
 void run_spawned(struct local *l, struct run *r, pid_t pid, uint64_t start);    // pid < 0: in vain
 void run_on_sweep(void *self);
-bool keeper_is_gone(struct keeper *k);
-int keeper_attach(struct local *l, struct run *r, pid_t pid, uint64_t start);
 bool job_is_over(const struct local *l, int job);    // for good
 bool job_may_run(const struct local *l, int job);    // neither over nor held
 void keeper_free(struct keeper *k);
@@ -157,8 +155,7 @@ void dir_mark_later(struct local *l, int job, int number, bool is_last);    // o
 int dir_lock(int dir);    // a descriptor; -EBUSY: a keeper has it; another -errno
 void dir_take_back(struct local *l, struct run *r);    // a run that has not begun
 void dir_miss_lost(struct local *l);
-void dir_leave(struct local *l, int job, int number);    // its job has ended
-void dir_leave_all(struct local *l, int job, int last);
+void dir_leave_all(struct local *l, int job, int last);    // its job has ended
 int dir_adopt_all(struct local *l, struct err *e);
 int dir_listen(struct local *l, struct err *e);
 

@@ -153,23 +153,17 @@ int proc_kill_left(pid_t leader, uint64_t start, uid_t uid, const char *entry)
     return n;
 }
 
-static bool has_capabilities(void)
-{
-    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct data[2] = { { 0 } };
-
-    if (syscall(SYS_capget, &head, data) != 0)
-        return true;
-    return data[0].effective || data[0].permitted || data[1].effective || data[1].permitted;
-}
-
+/* And look whether they are gone. */
 static int drop_capabilities(void)
 {
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct data[2] = { { 0 } };
+    struct __user_cap_data_struct none[2] = { { 0 } }, left[2] = { { 0 } };
 
     (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    return syscall(SYS_capset, &head, data) == 0 && !has_capabilities() ? 0 : -EPERM;
+    if (syscall(SYS_capset, &head, none) != 0 || syscall(SYS_capget, &head, left) != 0 ||
+        left[0].effective || left[0].permitted || left[1].effective || left[1].permitted)
+        return -EPERM;
+    return 0;
 }
 
 int proc_become(uid_t uid, gid_t gid)

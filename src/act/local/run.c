@@ -169,7 +169,7 @@ static void on_keeper(void *self, int fd, unsigned ready)
 }
 
 /* Also lets go of one that is. */
-bool keeper_is_gone(struct keeper *k)
+static bool keeper_is_gone(struct keeper *k)
 {
     siginfo_t s = { 0 };
     struct proc p;
@@ -210,7 +210,7 @@ static void attach(struct local *l, struct run *r, pid_t pid, uint64_t start, in
 /* Watch the process that keeps 'r'; -ESRCH: there is none. Without a descriptor to spare the
  * sweep looks after it.
  */
-int keeper_attach(struct local *l, struct run *r, pid_t pid, uint64_t start)
+static int keeper_attach(struct local *l, struct run *r, pid_t pid, uint64_t start)
 {
     int fd = proc_open(pid, start);
 

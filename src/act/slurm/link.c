@@ -76,22 +76,19 @@ static void kill_driver(struct link *k)
 static pid_t spawn(struct link *k, int fd)
 {
     const struct link_setup *s = &k->setup;
-    const char *argv[8] = { s->driver };
     char rate[40];
+    const char *const options[][2] = { { "--commands", s->commands },
+                                       { "--conf", s->conf },
+                                       { "--rate", s->rate > 0 ? rate : NULL } };
+    const char *argv[8] = { s->driver };
     int n = 1;
 
-    if (s->commands) {
-        argv[n++] = "--commands";
-        argv[n++] = s->commands;
-    }
-    if (s->conf) {
-        argv[n++] = "--conf";
-        argv[n++] = s->conf;
-    }
     snprintf(rate, sizeof rate, "%.15g", s->rate);
-    if (s->rate > 0) {
-        argv[n++] = "--rate";
-        argv[n++] = rate;
+    for (int i = 0; i < 3; i++) {
+        if (!options[i][1])
+            continue;
+        argv[n++] = options[i][0];
+        argv[n++] = options[i][1];
     }
     return proc_spawn(&(struct proc_spawn){ .program = s->driver,
                                             .argv = (char *const *)argv,
