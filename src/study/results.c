@@ -230,7 +230,7 @@ int results_keep(const struct results *b, const struct study_run *k, const struc
     arena_init(&a);
     json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "run", study_run_name(&a, k), "version",
                           b->version, "build", b->build, "data", digest_of(b, k->scenario),
-                          "result", results_row_json(k, r), "details", results_details_json(k, r));
+                          "result", results_row_json(k, r), "details", results_details_json(r));
     assert(j != NULL);
     /* 17 digits read back as the same number. */
     char *text = json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17));

@@ -6,59 +6,99 @@
 #include <math.h>
 #include <string.h>
 
-#define REAL(member)                                                 \
-    {                                                                \
-        .name = #member, .at = offsetof(struct study_result, member) \
-    }
-#define LONG(member)                                                                      \
-    {                                                                                     \
-        .name = #member, .kind = FIGURE_LONG, .at = offsetof(struct study_result, member) \
-    }
-#define INT(member)                                                                      \
-    {                                                                                    \
-        .name = #member, .kind = FIGURE_INT, .at = offsetof(struct study_result, member) \
-    }
-#define TIMING(member)                                                                  \
-    {                                                                                   \
-        .name = #member, .at = offsetof(struct study_result, member), .is_timing = true \
-    }
+#define COLUMN(is, type, member) .kind = FIGURE_##is, .at = offsetof(struct type, member)
+#define FIGURE(is, member) .name = #member, COLUMN(is, study_result, member)
+#define TIMING(member) FIGURE(REAL, member), .is_timing = true
 
 /* In the order of columns; docs/formats/study.md has the same. */
 const struct figure results_figures[] = {
-    REAL(energy_j_per_work),
-    REAL(energy_kwh),
-    REAL(promise_attainment),
-    REAL(mean_jct_s),
-    REAL(p95_jct_s),
-    REAL(mean_queue_s),
-    REAL(makespan_s),
-    REAL(allocation_efficiency),
-    REAL(work_s),
-    LONG(moves),
-    LONG(decisions),
-    LONG(fallbacks),
-    LONG(repricings),
-    LONG(measurements),
-    INT(jobs),
-    INT(finished),
-    INT(failed),
-    REAL(gap_mean_w),
-    REAL(gap_worst_w),
-    REAL(gap_mean_ratio),
-    REAL(gap_worst_ratio),
-    REAL(gap_mean_varying_ratio),
-    REAL(gap_worst_varying_ratio),
-    REAL(prediction_error),
-    REAL(coverage90),
-    REAL(first_100_attainment),
-    REAL(next_attainment),
-    TIMING(decision_p50_s),
-    TIMING(decision_p99_s),
-    TIMING(repricing_s),
-    TIMING(wall_s),
-    TIMING(rss_bytes),
+    { FIGURE(REAL, energy_j_per_work) },
+    { FIGURE(REAL, energy_kwh) },
+    { FIGURE(REAL, promise_attainment) },
+    { FIGURE(REAL, mean_jct_s) },
+    { FIGURE(REAL, p95_jct_s) },
+    { FIGURE(REAL, mean_queue_s) },
+    { FIGURE(REAL, makespan_s) },
+    { FIGURE(REAL, allocation_efficiency) },
+    { FIGURE(REAL, work_s) },
+    { FIGURE(LONG, moves) },
+    { FIGURE(LONG, decisions) },
+    { FIGURE(LONG, fallbacks) },
+    { FIGURE(LONG, repricings) },
+    { FIGURE(LONG, measurements) },
+    { FIGURE(INT, jobs) },
+    { FIGURE(INT, finished) },
+    { FIGURE(INT, failed) },
+    { FIGURE(REAL, gap_mean_w) },
+    { FIGURE(REAL, gap_worst_w) },
+    { FIGURE(REAL, gap_mean_ratio) },
+    { FIGURE(REAL, gap_worst_ratio) },
+    { FIGURE(REAL, gap_mean_varying_ratio) },
+    { FIGURE(REAL, gap_worst_varying_ratio) },
+    { FIGURE(REAL, prediction_error) },
+    { FIGURE(REAL, coverage90) },
+    { FIGURE(REAL, first_100_attainment) },
+    { FIGURE(REAL, next_attainment) },
+    { TIMING(decision_p50_s) },
+    { TIMING(decision_p99_s) },
+    { TIMING(repricing_s) },
+    { TIMING(wall_s) },
+    { TIMING(rss_bytes) },
 };
 const int n_results_figures = sizeof results_figures / sizeof *results_figures;
+
+static const struct figure types[] = {
+    { "gpu", COLUMN(TEXT, study_type, name) },
+    { "gpus", COLUMN(INT, study_type, n_gpus) },
+    { "gpu_hours", COLUMN(REAL, study_type, gpu_hours) },
+    { "energy_kwh", COLUMN(REAL, study_type, energy_kwh) },
+};
+static const struct figure slices[] = {
+    { "time_s", COLUMN(REAL, study_slice, time_s) },
+    { "watts", COLUMN(REAL, study_slice, watts) },
+    { "work_per_s", COLUMN(REAL, study_slice, work_per_s) },
+    { "error", COLUMN(REAL, study_slice, error) },
+    { "measurements", COLUMN(LONG, study_slice, measurements) },
+    { "attainment", COLUMN(REAL, study_slice, attainment) },
+    { "waiting", COLUMN(INT, study_slice, waiting) },
+};
+static const struct figure stays[] = {
+    { "gpu", COLUMN(INT, study_interval, gpu) },
+    { "job", COLUMN(INT, study_interval, job) },
+    { "limit_w", COLUMN(INT, study_interval, limit_w) },
+    { "from_s", COLUMN(REAL, study_interval, from_s) },
+    { "to_s", COLUMN(REAL, study_interval, to_s) },
+};
+
+#define LIST(member) \
+    .n_at = offsetof(struct study_result, n_##member), .at = offsetof(struct study_result, member)
+#define COLUMNS(of) .n_columns = (int)(sizeof(of) / sizeof *(of)), .columns = (of)
+
+const struct figure_list results_lists[RESULTS_LISTS] = {
+    [RESULTS_TYPES] = { "types.csv", sizeof(struct study_type), LIST(types), COLUMNS(types) },
+    [RESULTS_SLICES] = { "slices.csv", sizeof(struct study_slice), LIST(slices), COLUMNS(slices) },
+    [RESULTS_STAYS] = { "stays.csv", sizeof(struct study_interval), LIST(intervals),
+                        COLUMNS(stays) },
+};
+
+int figure_list_n(const struct figure_list *l, const struct study_result *r)
+{
+    return *(const int *)((const char *)r + l->n_at);
+}
+
+const void *figure_list_at(const struct figure_list *l, const struct study_result *r, int i)
+{
+    return *(const char *const *)((const char *)r + l->at) + (size_t)i * l->size;
+}
+
+double figure_number(const struct figure *f, const void *of)
+{
+    const char *at = (const char *)of + f->at;
+
+    if (f->kind == FIGURE_REAL)
+        return *(const double *)at;
+    return f->kind == FIGURE_LONG ? (double)*(const long *)at : *(const int *)at;
+}
 
 /* A bound knows how many jobs there are, and counts nothing else. */
 static bool has_figure(const struct figure *f, const char *policy)
@@ -69,39 +109,7 @@ static bool has_figure(const struct figure *f, const char *policy)
 
 double figure_value(const struct figure *f, const struct study_run *k, const struct study_result *r)
 {
-    const char *at = (const char *)r + f->at;
-    double real;
-    long whole;
-    int small;
-
-    if (!has_figure(f, k->policy))
-        return NAN;
-    switch (f->kind) {
-    case FIGURE_LONG:
-        memcpy(&whole, at, sizeof whole);
-        return (double)whole;
-    case FIGURE_INT:
-        memcpy(&small, at, sizeof small);
-        return small;
-    case FIGURE_REAL:
-        break;
-    }
-    memcpy(&real, at, sizeof real);
-    return real;
-}
-
-static void figure_set(const struct figure *f, struct study_result *r, double v)
-{
-    char *at = (char *)r + f->at;
-    const long whole = f->kind == FIGURE_LONG ? (long)v : 0;
-    const int small = f->kind == FIGURE_INT ? (int)v : 0;
-
-    if (f->kind == FIGURE_LONG)
-        memcpy(at, &whole, sizeof whole);
-    else if (f->kind == FIGURE_INT)
-        memcpy(at, &small, sizeof small);
-    else
-        memcpy(at, &v, sizeof v);
+    return has_figure(f, k->policy) ? figure_number(f, r) : (double)NAN;
 }
 
 /* ---- out ---- */
@@ -111,12 +119,12 @@ static json_t *number(double v)
     return isfinite(v) ? json_real(v) : json_null();
 }
 
-static json_t *figure_json(const struct figure *f, const struct study_run *k,
-                           const struct study_result *r)
+static json_t *figure_json(const struct figure *f, const void *of)
 {
-    double v = figure_value(f, k, r);
-
-    return f->kind == FIGURE_REAL || isnan(v) ? number(v) : json_integer((json_int_t)v);
+    if (f->kind == FIGURE_TEXT)
+        return json_string(*(const char *const *)((const char *)of + f->at));
+    return f->kind == FIGURE_REAL ? number(figure_number(f, of))
+                                  : json_integer((json_int_t)figure_number(f, of));
 }
 
 static json_t *key_json(const struct study_run *k)
@@ -134,9 +142,11 @@ json_t *results_row_json(const struct study_run *k, const struct study_result *r
 
     assert(row != NULL);
     for (int i = 0; i < n_results_figures; i++) {
-        if (!results_figures[i].is_timing)
-            json_object_set_new(row, results_figures[i].name,
-                                figure_json(&results_figures[i], k, r));
+        const struct figure *f = &results_figures[i];
+
+        if (!f->is_timing)
+            json_object_set_new(row, f->name,
+                                has_figure(f, k->policy) ? figure_json(f, r) : json_null());
     }
     for (int i = 0; i < r->n_types; i++) {
         json_object_set_new(hours, r->types[i].name, number(r->types[i].gpu_hours));
@@ -147,55 +157,67 @@ json_t *results_row_json(const struct study_run *k, const struct study_result *r
     return row;
 }
 
-/* The first number is the slice's end; the rest as struct study_slice has them. */
-static json_t *slice_json(const struct study_slice *s)
+/* Rows of the values of its columns. */
+static json_t *list_json(int list, const struct study_result *r)
 {
-    return json_pack("[o, o, o, o, I, o, i]", number(s->time_s), number(s->watts),
-                     number(s->work_per_s), number(s->error), (json_int_t)s->measurements,
-                     number(s->attainment), s->waiting);
+    const struct figure_list *l = &results_lists[list];
+    json_t *all = json_array();
+
+    for (int i = 0; i < figure_list_n(l, r); i++) {
+        json_t *row = json_array();
+
+        for (int c = 0; c < l->n_columns; c++)
+            json_array_append_new(row, figure_json(&l->columns[c], figure_list_at(l, r, i)));
+        json_array_append_new(all, row);
+    }
+    return all;
 }
 
-json_t *results_details_json(const struct study_run *k, const struct study_result *r)
+json_t *results_details_json(const struct study_result *r)
 {
-    json_t *timing = json_object(), *types = json_array(), *slices = json_array();
-    json_t *intervals = json_array();
+    json_t *timing = json_object();
 
     for (int i = 0; i < n_results_figures; i++) {
         if (results_figures[i].is_timing)
             json_object_set_new(timing, results_figures[i].name,
-                                figure_json(&results_figures[i], k, r));
+                                figure_json(&results_figures[i], r));
     }
-    for (int i = 0; i < r->n_types; i++)
-        json_array_append_new(types, json_pack("[s, i, o, o]", r->types[i].name, r->types[i].n_gpus,
-                                               number(r->types[i].gpu_hours),
-                                               number(r->types[i].energy_kwh)));
-    for (int i = 0; i < r->n_slices; i++)
-        json_array_append_new(slices, slice_json(&r->slices[i]));
-    for (int i = 0; i < r->n_intervals; i++)
-        json_array_append_new(intervals,
-                              json_pack("[i, i, i, o, o]", r->intervals[i].gpu, r->intervals[i].job,
-                                        r->intervals[i].limit_w, number(r->intervals[i].from_s),
-                                        number(r->intervals[i].to_s)));
-    return json_pack("{s:o, s:o, s:o, s:[o, o], s:o}", "timing", timing, "types", types, "slices",
-                     slices, "stays_s", number(r->intervals_from_s), number(r->intervals_to_s),
-                     "stays", intervals);
+    return json_pack("{s:o, s:o, s:o, s:[o, o], s:o}", "timing", timing, "types",
+                     list_json(RESULTS_TYPES, r), "slices", list_json(RESULTS_SLICES, r), "stays_s",
+                     number(r->intervals_from_s), number(r->intervals_to_s), "stays",
+                     list_json(RESULTS_STAYS, r));
 }
 
 /* ---- and back ---- */
 
 /* null is NaN; false: neither that nor a number. */
-static bool take(const json_t *j, double *out)
+static bool take_number(const json_t *j, double *out)
 {
     *out = json_is_number(j) ? json_number_value(j) : (double)NAN;
     return json_is_number(j) || json_is_null(j);
 }
 
-static bool take_int(const json_t *j, int *out)
+/* False: it is not of the figure's kind. */
+static bool take(struct arena *a, const struct figure *f, const json_t *j, void *to)
 {
-    json_int_t v = json_integer_value(j);
+    char *at = (char *)to + f->at;
+    const json_int_t v = json_integer_value(j);
 
-    *out = v >= INT_MIN && v <= INT_MAX ? (int)v : 0;
-    return json_is_integer(j) && *out == v;
+    switch (f->kind) {
+    case FIGURE_REAL:
+        return take_number(j, (double *)at);
+    case FIGURE_LONG:
+        *(long *)at = (long)v;
+        return json_is_integer(j);
+    case FIGURE_INT:
+        *(int *)at = (int)v;
+        return json_is_integer(j) && v >= INT_MIN && v <= INT_MAX;
+    case FIGURE_TEXT:
+        if (json_is_string(j))
+            *(const char **)at = arena_strdup(a, json_string_value(j));
+        return json_is_string(j);
+    }
+    return false;
 }
 
 /* A count that the policy does not have may also be there, as older files have it. */
@@ -208,68 +230,43 @@ static bool take_figures(const json_t *row, const json_t *timing, struct study_r
     for (int i = 0; i < n_results_figures; i++) {
         const struct figure *f = &results_figures[i];
         const json_t *j = json_object_get(f->is_timing ? timing : row, f->name);
-        double v;
 
-        if (!take(j, &v))
+        if (!has_figure(f, policy) && json_is_null(j))
+            continue;
+        if (!take(NULL, f, j, out))
             return false;
-        if (f->kind != FIGURE_REAL && !json_is_integer(j)) {
-            if (has_figure(f, policy) || !json_is_null(j))
-                return false;
-            v = 0;
-        }
-        figure_set(f, out, v);
     }
     return true;
 }
 
-static bool take_type(struct arena *a, const json_t *j, struct study_type *t)
+static bool take_list(struct arena *a, int list, const json_t *j, struct study_result *out)
 {
-    const char *name = json_string_value(json_array_get(j, 0));
+    const struct figure_list *l = &results_lists[list];
+    const size_t n = json_array_size(j);
+    char *all = arena_array(a, n, l->size);
+    bool is_fine = json_is_array(j);
 
-    if (name == NULL)
-        return false;
-    t->name = arena_strdup(a, name);
-    return take_int(json_array_get(j, 1), &t->n_gpus) &&
-           take(json_array_get(j, 2), &t->gpu_hours) && take(json_array_get(j, 3), &t->energy_kwh);
-}
-
-static bool take_slice(const json_t *j, struct study_slice *s)
-{
-    s->measurements = (long)json_integer_value(json_array_get(j, 4));
-    return take(json_array_get(j, 0), &s->time_s) && take(json_array_get(j, 1), &s->watts) &&
-           take(json_array_get(j, 2), &s->work_per_s) && take(json_array_get(j, 3), &s->error) &&
-           json_is_integer(json_array_get(j, 4)) && take(json_array_get(j, 5), &s->attainment) &&
-           take_int(json_array_get(j, 6), &s->waiting);
+    *(int *)((char *)out + l->n_at) = (int)n;
+    *(void **)((char *)out + l->at) = all;
+    for (size_t i = 0; i < n; i++)
+        for (int c = 0; c < l->n_columns && is_fine; c++)
+            is_fine = take(a, &l->columns[c], json_array_get(json_array_get(j, i), (size_t)c),
+                           all + i * l->size);
+    return is_fine;
 }
 
 /* Charts have a row for each GPU up to the last: a file may not ask for any number of them. */
 #define ROWS_MAX 65536
 
-static bool take_interval(const json_t *j, struct study_interval *s)
+static bool are_stays_sane(const struct study_result *r)
 {
-    return take_int(json_array_get(j, 0), &s->gpu) && take_int(json_array_get(j, 1), &s->job) &&
-           take_int(json_array_get(j, 2), &s->limit_w) && take(json_array_get(j, 3), &s->from_s) &&
-           take(json_array_get(j, 4), &s->to_s) && s->gpu >= 0 && s->gpu < ROWS_MAX && s->job >= 0;
-}
+    for (int i = 0; i < r->n_intervals; i++) {
+        const struct study_interval *s = &r->intervals[i];
 
-static bool take_lists(struct arena *a, const json_t *types, const json_t *slices,
-                       const json_t *intervals, struct study_result *out)
-{
-    bool is_fine = json_is_array(types) && json_is_array(slices) && json_is_array(intervals);
-
-    out->n_types = (int)json_array_size(types);
-    out->n_slices = (int)json_array_size(slices);
-    out->n_intervals = (int)json_array_size(intervals);
-    out->types = ARENA_ARRAY(a, struct study_type, (size_t)out->n_types);
-    out->slices = ARENA_ARRAY(a, struct study_slice, (size_t)out->n_slices);
-    out->intervals = ARENA_ARRAY(a, struct study_interval, (size_t)out->n_intervals);
-    for (int i = 0; i < out->n_types && is_fine; i++)
-        is_fine = take_type(a, json_array_get(types, (size_t)i), &out->types[i]);
-    for (int i = 0; i < out->n_slices && is_fine; i++)
-        is_fine = take_slice(json_array_get(slices, (size_t)i), &out->slices[i]);
-    for (int i = 0; i < out->n_intervals && is_fine; i++)
-        is_fine = take_interval(json_array_get(intervals, (size_t)i), &out->intervals[i]);
-    return is_fine;
+        if (s->gpu < 0 || s->gpu >= ROWS_MAX || s->job < 0)
+            return false;
+    }
+    return true;
 }
 
 bool results_read_back(struct arena *a, const json_t *row, const json_t *details,
@@ -279,8 +276,10 @@ bool results_read_back(struct arena *a, const json_t *row, const json_t *details
 
     *out = (struct study_result){ 0 };
     return take_figures(row, json_object_get(details, "timing"), out) &&
-           take(json_array_get(window, 0), &out->intervals_from_s) &&
-           take(json_array_get(window, 1), &out->intervals_to_s) &&
-           take_lists(a, json_object_get(details, "types"), json_object_get(details, "slices"),
-                      json_object_get(details, "stays"), out);
+           take_number(json_array_get(window, 0), &out->intervals_from_s) &&
+           take_number(json_array_get(window, 1), &out->intervals_to_s) &&
+           take_list(a, RESULTS_TYPES, json_object_get(details, "types"), out) &&
+           take_list(a, RESULTS_SLICES, json_object_get(details, "slices"), out) &&
+           take_list(a, RESULTS_STAYS, json_object_get(details, "stays"), out) &&
+           are_stays_sane(out);
 }

@@ -72,68 +72,25 @@ static void put_figures(const struct results *b, bool is_timing, struct buf *out
     }
 }
 
-static void put_runs(const struct results *b, struct buf *out)
+static void put_list(const struct results *b, const struct figure_list *l, struct buf *out)
 {
-    put_figures(b, false, out);
-}
-
-static void put_timing(const struct results *b, struct buf *out)
-{
-    put_figures(b, true, out);
-}
-
-static void put_slices(const struct results *b, struct buf *out)
-{
-    buf_printf(out, "%s,time_s,watts,work_per_s,error,measurements,attainment,waiting\n",
-               key_columns);
+    buf_puts(out, key_columns);
+    for (int c = 0; c < l->n_columns; c++)
+        buf_printf(out, ",%s", l->columns[c].name);
+    buf_puts(out, "\n");
     for (int i = 0; i < b->n_rows; i++) {
         const struct study_result *r = &b->rows[i].result;
 
-        for (int k = 0; k < r->n_slices; k++) {
-            const struct study_slice *s = &r->slices[k];
+        for (int k = 0; k < figure_list_n(l, r); k++) {
+            const char *of = figure_list_at(l, r, k);
 
             put_key(out, &b->rows[i].key);
-            put(out, s->time_s);
-            put(out, s->watts);
-            put(out, s->work_per_s);
-            put(out, s->error);
-            put(out, (double)s->measurements);
-            put(out, s->attainment);
-            put(out, s->waiting);
-            buf_puts(out, "\n");
-        }
-    }
-}
-
-static void put_types(const struct results *b, struct buf *out)
-{
-    buf_printf(out, "%s,gpu,gpus,gpu_hours,energy_kwh\n", key_columns);
-    for (int i = 0; i < b->n_rows; i++) {
-        const struct study_result *r = &b->rows[i].result;
-
-        for (int k = 0; k < r->n_types; k++) {
-            put_key(out, &b->rows[i].key);
-            buf_printf(out, ",%s,%d", r->types[k].name, r->types[k].n_gpus);
-            put(out, r->types[k].gpu_hours);
-            put(out, r->types[k].energy_kwh);
-            buf_puts(out, "\n");
-        }
-    }
-}
-
-static void put_intervals(const struct results *b, struct buf *out)
-{
-    buf_printf(out, "%s,gpu,job,limit_w,from_s,to_s\n", key_columns);
-    for (int i = 0; i < b->n_rows; i++) {
-        const struct study_result *r = &b->rows[i].result;
-
-        for (int k = 0; k < r->n_intervals; k++) {
-            const struct study_interval *s = &r->intervals[k];
-
-            put_key(out, &b->rows[i].key);
-            buf_printf(out, ",%d,%d,%d", s->gpu, s->job, s->limit_w);
-            put(out, s->from_s);
-            put(out, s->to_s);
+            for (int c = 0; c < l->n_columns; c++) {
+                if (l->columns[c].kind == FIGURE_TEXT)
+                    buf_printf(out, ",%s", *(const char *const *)(of + l->columns[c].at));
+                else
+                    put(out, figure_number(&l->columns[c], of));
+            }
             buf_puts(out, "\n");
         }
     }
@@ -156,23 +113,21 @@ static int write_file(const struct results *b, const char *name, const struct bu
 
 int results_write(const struct results *b, struct err *e)
 {
-    static const struct {
-        const char *name;
-        void (*put)(const struct results *b, struct buf *out);
-    } tables[] = {
-        { "runs.csv", put_runs },       { "slices.csv", put_slices }, { "types.csv", put_types },
-        { "stays.csv", put_intervals }, { "timing.csv", put_timing },
-    };
     struct buf text;
 
     buf_init(&text, TABLE_BYTES_MAX);
     int rc = results_json(b, &text, e);
     if (rc == 0)
         rc = write_file(b, "results.json", &text, e);
-    for (size_t i = 0; i < sizeof tables / sizeof *tables && rc == 0; i++) {
+    for (int is_timing = 0; is_timing < 2 && rc == 0; is_timing++) {
         buf_clear(&text);
-        tables[i].put(b, &text);
-        rc = write_file(b, tables[i].name, &text, e);
+        put_figures(b, is_timing != 0, &text);
+        rc = write_file(b, is_timing ? "timing.csv" : "runs.csv", &text, e);
+    }
+    for (int i = 0; i < RESULTS_LISTS && rc == 0; i++) {
+        buf_clear(&text);
+        put_list(b, &results_lists[i], &text);
+        rc = write_file(b, results_lists[i].file, &text, e);
     }
     buf_release(&text);
     return rc;

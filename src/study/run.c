@@ -15,6 +15,7 @@
 #include "sim/world/world.h"
 #include "study/bound.h"
 #include "study/occupancy.h"
+#include "study/results_inner.h"
 
 #define SLICES 100                  // of the arrival period
 #define SLICES_MAX 400              // with those after it; the last one takes all that is left
@@ -309,39 +310,19 @@ static int simulate(struct arena *a, const struct study_run *k, const struct stu
 static int solve_bound(struct arena *a, const struct study_run *k, const struct study_inputs *s,
                        struct study_result *out, struct err *e)
 {
-    const double nothing = NAN;
     struct bound b = { 0 };
     int rc = bound_solve(a, s, k->has_limits, k->has_sleep, false, &b, e);
 
     if (rc < 0)
         return rc;
-    *out = (struct study_result){
-        .energy_j_per_work = ratio(b.energy_j, b.work_s),
-        .allocation_efficiency = ratio(b.work_s, b.gpu_s),
-        .energy_kwh = b.least_j / 3.6e6,
-        .promise_attainment = nothing,
-        .mean_jct_s = nothing,
-        .p95_jct_s = nothing,
-        .mean_queue_s = nothing,
-        .makespan_s = nothing,
-        .work_s = b.work_s,
-        .jobs = s->trace.n_jobs,
-        .gap_mean_w = nothing,
-        .gap_worst_w = nothing,
-        .gap_mean_ratio = nothing,
-        .gap_worst_ratio = nothing,
-        .gap_mean_varying_ratio = nothing,
-        .gap_worst_varying_ratio = nothing,
-        .prediction_error = nothing,
-        .coverage90 = nothing,
-        .first_100_attainment = nothing,
-        .next_attainment = nothing,
-        .decision_p50_s = nothing,
-        .decision_p99_s = nothing,
-        .repricing_s = nothing,
-        .n_types = out->n_types,
-        .types = out->types,
-    };
+    for (int i = 0; i < n_results_figures; i++)
+        if (results_figures[i].kind == FIGURE_REAL)
+            *(double *)((char *)out + results_figures[i].at) = NAN;
+    out->energy_j_per_work = ratio(b.energy_j, b.work_s);
+    out->allocation_efficiency = ratio(b.work_s, b.gpu_s);
+    out->energy_kwh = b.least_j / 3.6e6;
+    out->work_s = b.work_s;
+    out->jobs = s->trace.n_jobs;
     for (int i = 0; i < out->n_types; i++) {
         int type = truth_find_type(&s->ground.truth, out->types[i].name);
 
