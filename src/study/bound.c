@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -16,11 +15,7 @@ struct class
 {
     int workload, n_gpus;
     double unit;    // steps of one unit of work
-    int n_jobs;
-    double *promises;    // (n_jobs) steps/s of one of its GPUs, by size; then the levels
-    double *work;        // (n_jobs) units; then of each level
-    int n_levels;        // distinct promises
-    int first_row;       // of level 0, the lowest
+    double work;    // units
 };
 
 /* The GPUs of a type of the cluster. */
@@ -35,16 +30,16 @@ struct bound_program {
     struct arena arena;
     const struct study_inputs *inputs;
     const struct truth *truth;
-    bool has_limits, keeps_promises;
+    bool has_limits;
     int reference;
     int n_classes;
     struct class *classes;
     int n_pools;
     struct gpu_pool *pools;
-    int n_rows;
+    int n_rows;    // GPU-seconds of the pools, then work of the classes
     double period_s, work_s;
 
-    /* The columns: the horizon, what levels pass down, then seconds. */
+    /* The columns: the horizon, what is done too much, then seconds. */
     int n_columns, n_entries;
     double *lower, *upper, *cost, *value;
     int *start, *index;
@@ -74,35 +69,10 @@ static struct class *find_class(struct bound_program *p, const struct trace_job 
     return c;
 }
 
-struct promised_work {
-    double promise, work;
-};
-
-static int by_promise(const void *a, const void *b)
-{
-    const struct promised_work *x = a, *y = b;
-
-    return (x->promise > y->promise) - (x->promise < y->promise);
-}
-
-/* Its jobs' work by promise, equal ones together. */
-static void make_levels(struct bound_program *p, struct class *c, struct promised_work *works)
-{
-    qsort(works, (size_t)c->n_jobs, sizeof *works, by_promise);
-    c->promises = ARENA_ARRAY(&p->arena, double, (size_t)c->n_jobs);
-    c->work = ARENA_ARRAY(&p->arena, double, (size_t)c->n_jobs);
-    for (int i = 0; i < c->n_jobs; i++) {
-        if (c->n_levels == 0 || works[i].promise > c->promises[c->n_levels - 1])
-            c->promises[c->n_levels++] = works[i].promise;
-        c->work[c->n_levels - 1] += works[i].work;
-    }
-}
-
 static int make_classes(struct bound_program *p, struct err *e)
 {
     const struct trace *t = &p->inputs->trace;
     int *of = ARENA_ARRAY(&p->arena, int, (size_t)t->n_jobs);
-    struct promised_work *works = ARENA_ARRAY(&p->arena, struct promised_work, (size_t)t->n_jobs);
 
     p->classes = ARENA_ARRAY(&p->arena, struct class, (size_t)t->n_jobs);
     for (int i = 0; i < t->n_jobs; i++) {
@@ -110,25 +80,18 @@ static int make_classes(struct bound_program *p, struct err *e)
 
         if (c == NULL)
             return -EINVAL;
-        c->n_jobs++;
         of[i] = (int)(c - p->classes);
     }
     for (int k = 0; k < p->n_classes; k++) {
-        struct class *c = &p->classes[k];
-        int n = 0;
-
         for (int i = 0; i < t->n_jobs; i++) {
             const struct trace_job *j = &t->jobs[i];
+            double steps = j->is_inference ? j->rate * j->duration_s : j->steps;
 
             if (of[i] != k)
                 continue;
-            works[n++] = (struct promised_work){
-                .promise = p->keeps_promises ? trace_job_promise(j) / j->n_gpus : 0,
-                .work = (j->is_inference ? j->rate * j->duration_s : j->steps) / c->unit,
-            };
-            p->work_s += works[n - 1].work;
+            p->classes[k].work += steps / p->classes[k].unit;
+            p->work_s += steps / p->classes[k].unit;
         }
-        make_levels(p, c, works);
     }
     return 0;
 }
@@ -167,30 +130,17 @@ static int make_pools(struct bound_program *p, bool has_sleep, struct err *e)
     return 0;
 }
 
-/* What no place holds is promised no more than the fastest place gives: a GPU alone, unlimited. */
-static int lower_promises(struct bound_program *p, struct err *e)
+static int check_places(const struct bound_program *p, struct err *e)
 {
     for (int i = 0; i < p->n_classes; i++) {
-        struct class *c = &p->classes[i];
         double best = 0;
-        int n = 0;
 
         for (int k = 0; k < p->n_pools; k++)
             if (p->pools[k].n_gpus > 0)
                 best = fmax(best, p->pools[k].speed[i]);
         if (best <= 0)
             return err_set(e, EINVAL, "workload '%s' fits on no GPU of the cluster",
-                           p->truth->catalog->workloads[c->workload].name);
-        while (n < c->n_levels && c->promises[n] <= best)
-            n++;
-        for (int l = n; l < c->n_levels; l++) {
-            double work = c->work[l];
-
-            c->work[l] = 0;
-            c->promises[n] = best;
-            c->work[n] += work;
-        }
-        c->n_levels = n < c->n_levels ? n + 1 : n;
+                           p->truth->catalog->workloads[p->classes[i].workload].name);
     }
     return 0;
 }
@@ -227,22 +177,6 @@ static void add_column(struct bound_program *p, double cost, double low, double 
     p->start[p->n_columns] = p->n_entries;
 }
 
-/* The highest level that 'speed' holds; -1: not even the lowest. */
-static int level_of(const struct class *c, double speed)
-{
-    int low = 0, high = c->n_levels;
-
-    while (low < high) {
-        int middle = (low + high) / 2;
-
-        if (speed >= c->promises[middle] * (1 - 1e-9))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low - 1;
-}
-
 /* What the simulated world lets a GPU draw with 'n' jobs on it, and how much slower they go. */
 static struct limited drawn(const struct bound_program *p, const struct gpu_pool *k,
                             const int *workloads, const double *share, int n, int limit_w)
@@ -263,13 +197,11 @@ static struct limited drawn(const struct bound_program *p, const struct gpu_pool
     return l;
 }
 
-/* One second of a GPU of kind 'k' with 'n' jobs of classes 'c' on it, under 'limit_w'. What is
- * too slow for everybody is left out: alone or with somebody else its time is better spent.
- */
+/* One second of a GPU of kind 'k' with 'n' jobs of classes 'c' on it, under 'limit_w'. */
 static void add_place(struct bound_program *p, int kind, const int *c, int n, int limit_w)
 {
     const struct gpu_pool *k = &p->pools[kind];
-    int workload[2] = { 0 }, row[2];
+    int workload[2] = { 0 };
     double share[2] = { 0 };
     struct limited l;
 
@@ -281,20 +213,14 @@ static void add_place(struct bound_program *p, int kind, const int *c, int n, in
             return;
     }
     l = drawn(p, k, workload, share, n, limit_w);
-    for (int i = 0; i < n; i++) {
-        row[i] = level_of(&p->classes[c[i]], k->speed[c[i]] * share[i] * l.speed);
-        if (row[i] < 0)
-            return;
-        row[i] += p->classes[c[i]].first_row;
-    }
     add_entry(p, kind, 1);
     for (int i = 0; i < n; i++) {
         double work = k->speed[c[i]] * share[i] * l.speed / p->classes[c[i]].unit;
 
-        if (i == 1 && row[1] == row[0])
+        if (i == 1 && c[1] == c[0])
             p->value[p->n_entries - 1] += work;
         else
-            add_entry(p, row[i], work);
+            add_entry(p, p->n_pools + c[i], work);
     }
     add_column(p, l.watts - k->base_w, 0, INFINITY, kind);
 }
@@ -320,23 +246,6 @@ static void add_places(struct bound_program *p)
     }
 }
 
-/* What was done at a level above its promise serves the next lower level; at the lowest it is
- * too much and harms nobody.
- */
-static void add_passes(struct bound_program *p)
-{
-    for (int i = 0; i < p->n_classes; i++) {
-        const struct class *c = &p->classes[i];
-
-        for (int l = 0; l < c->n_levels; l++) {
-            add_entry(p, c->first_row + l, -1);
-            if (l > 0)
-                add_entry(p, c->first_row + l - 1, 1);
-            add_column(p, 0, 0, INFINITY, -1);
-        }
-    }
-}
-
 /* ---- the program: rates over the arrival period, watts ---- */
 
 static void add_rows(struct bound_program *p, struct lp *lp)
@@ -348,10 +257,9 @@ static void add_rows(struct bound_program *p, struct lp *lp)
     for (int k = 0; k < p->n_pools; k++)
         low[k] = -INFINITY;
     for (int i = 0; i < p->n_classes; i++) {
-        const struct class *c = &p->classes[i];
+        const int row = p->n_pools + i;
 
-        for (int l = 0; l < c->n_levels; l++)
-            low[c->first_row + l] = high[c->first_row + l] = c->work[l] / p->period_s;
+        low[row] = high[row] = p->classes[i].work / p->period_s;
     }
     lp_add_rows(lp, &(struct lp_lines){ p->n_rows, low, high, NULL, start, p->index, p->value });
 }
@@ -441,18 +349,17 @@ static void make_columns(struct bound_program *p)
 {
     double base_w = 0;
 
-    p->n_rows = p->n_pools;
-    for (int i = 0; i < p->n_classes; i++) {
-        p->classes[i].first_row = p->n_rows;
-        p->n_rows += p->classes[i].n_levels;
-    }
+    p->n_rows = p->n_pools + p->n_classes;
     open_columns(p);
     for (int k = 0; k < p->n_pools; k++) {
         add_entry(p, k, -p->pools[k].n_gpus);
         base_w += p->pools[k].n_gpus * p->pools[k].base_w;
     }
     add_column(p, base_w, 1, 1, -1);
-    add_passes(p);
+    for (int i = 0; i < p->n_classes; i++) {    // work done too much harms nobody
+        add_entry(p, p->n_pools + i, -1);
+        add_column(p, 0, 0, INFINITY, -1);
+    }
     add_places(p);
 }
 
@@ -468,13 +375,12 @@ static int check(const struct bound_program *p, struct err *e)
 }
 
 int bound_solve(struct arena *a, const struct study_inputs *s, bool has_limits, bool has_sleep,
-                bool keeps_promises, struct bound *out, struct err *e)
+                struct bound *out, struct err *e)
 {
     struct bound_program p = {
         .inputs = s,
         .truth = &s->ground.truth,
         .has_limits = has_limits,
-        .keeps_promises = keeps_promises,
         .period_s = s->arrivals_s,
         .reference = truth_reference(&s->ground.truth, NULL),
     };
@@ -487,7 +393,7 @@ int bound_solve(struct arena *a, const struct study_inputs *s, bool has_limits, 
     if (rc == 0)
         rc = make_pools(&p, has_sleep, e);
     if (rc == 0)
-        rc = lower_promises(&p, e);
+        rc = check_places(&p, e);
     if (rc == 0) {
         make_columns(&p);
         rc = solve_both(a, &p, out, e);

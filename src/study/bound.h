@@ -16,11 +16,6 @@
  *   less from 0 to its end, whatever its policy. (Proven for training on single GPUs. Work that is
  *   served counts as work that may be done at any time at full speed, a gang as so many GPUs
  *   with their parts of its speed.)
- *
- * With promises, work is only done where it is as fast as was promised; these bound runs that
- * keep every promise while their jobs run. The work of a class (workload and gang size) that was
- * promised v or more must be done at places of speed v or more, for every v: places are nested
- * by speed, so that these rows alone say that each job's work finds places of its own.
  */
 #ifndef STUDY_BOUND_H
 #define STUDY_BOUND_H
@@ -42,11 +37,10 @@ struct bound {
     double least_j;        // over the horizon that costs least
 };
 
-/* Solve it for the trace of 's'. 'has_limits' and 'has_sleep' as in the run; 'keeps_promises': a
- * job's work only in places that hold its promise, or, where none does, where it is fastest.
- * -EINVAL: a workload fits nowhere, or the cluster lets more than two jobs share a GPU.
+/* Solve it for the trace of 's', whose promises are left aside. 'has_limits' and 'has_sleep' as in
+ * the run. -EINVAL: a workload fits nowhere, or the cluster lets more than two jobs share a GPU.
  */
 int bound_solve(struct arena *a, const struct study_inputs *s, bool has_limits, bool has_sleep,
-                bool keeps_promises, struct bound *out, struct err *e);
+                struct bound *out, struct err *e);
 
 #endif

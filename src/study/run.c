@@ -311,7 +311,7 @@ static int solve_bound(struct arena *a, const struct study_run *k, const struct 
                        struct study_result *out, struct err *e)
 {
     struct bound b = { 0 };
-    int rc = bound_solve(a, s, k->has_limits, k->has_sleep, false, &b, e);
+    int rc = bound_solve(a, s, k->has_limits, k->has_sleep, &b, e);
 
     if (rc < 0)
         return rc;

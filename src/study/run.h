@@ -77,7 +77,7 @@ struct study_result {
 /* Gantt strips are kept of the first seed only, of clusters of at most 64 GPUs. */
 bool study_run_keeps_intervals(const struct study_run *k, const struct study_inputs *s);
 
-/* Simulate, or, for the policy "bound", solve (bound.h, promises aside): then there are energy per
+/* Simulate, or, for the policy "bound", solve (bound.h): then there are energy per
  * work, the least energy to completion, allocation efficiency and types, and nothing else. 'data'
  * as for scenario_open.
  */

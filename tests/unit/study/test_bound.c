@@ -49,41 +49,30 @@ static const struct {
     const char *name;
     const char *cluster, *trace;
     double period_s;
-    bool is_awake, keeps_promises;
+    bool is_awake;
     double energy_j, least_j, horizon_s, work_s, gpu_s;
 } cases[] = {
     { "a job alone draws its watts and sleeps for the rest", "node a slow:1\nset theta 1\n",
-      "job j at=0 workload=big steps=1000\n", 1000, false, false, 29000, 29000, 1000, 100, 100 },
+      "job j at=0 workload=big steps=1000\n", 1000, false, 29000, 29000, 1000, 100, 100 },
     { "where nobody sleeps the rest is idle", "node a slow:1\nset theta 1\n",
-      "job j at=0 workload=big steps=1000\n", 1000, true, false, 65000, 65000, 1000, 100, 100 },
+      "job j at=0 workload=big steps=1000\n", 1000, true, 65000, 65000, 1000, 100, 100 },
     { "the type of fewer joules does the work", "node a slow:1 fast:1\nset theta 1\n",
-      "job j at=0 workload=big steps=1000\n", 1000, false, false, 32000, 32000, 1000, 100, 50 },
+      "job j at=0 workload=big steps=1000\n", 1000, false, 32000, 32000, 1000, 100, 50 },
     { "a pair shares the idle watts", "node a slow:1\n",
       "job j at=0 workload=big steps=500\njob k at=0 workload=small steps=320\n", 1000, false,
-      false, 25500, 25500, 1000, 130, 100 },
+      25500, 25500, 1000, 130, 100 },
     { "unless nothing is shared", "node a slow:1\nset theta 1\n",
       "job j at=0 workload=big steps=500\njob k at=0 workload=small steps=320\n", 1000, false,
-      false, 26700, 26700, 1000, 130, 130 },
+      26700, 26700, 1000, 130, 130 },
     { "what the better type has no time for goes to the other, or waits",
       "node a slow:1 fast:1\nset theta 1\n", "job j at=0 workload=big steps=1000\n", 40, false,
-      false, 14200, 13000, 40, 100, 60 },
+      14200, 13000, 40, 100, 60 },
     { "too much for the period takes as long as it takes", "node a slow:1\nset theta 1\n",
-      "job j at=0 workload=big steps=1000\n", 10, false, false, 20000, 20000, 100, 100, 100 },
-    { "without a promise two of a kind share", "node a fast:1\n",
-      "job j at=0 workload=small steps=480 min=7\n", 1000, false, false, 18000, 18000, 1000, 120,
-      50 },
-    { "a promise that sharing breaks is kept alone", "node a fast:1\n",
-      "job j at=0 workload=small steps=480 min=7\n", 1000, false, true, 18400, 18400, 1000, 120,
-      60 },
-    { "a promise that nobody can keep asks for the fastest place", "node a slow:1 fast:1\n",
-      "job j at=0 workload=small steps=480 min=9\n", 1000, false, true, 28400, 28400, 1000, 120,
-      60 },
-    { "each job's promise is its own", "node a fast:1\n",
-      "job j at=0 workload=small steps=480 min=7\njob k at=0 workload=small steps=480 min=4\n",
-      1000, false, true, 26400, 26400, 1000, 240, 110 },
+      "job j at=0 workload=big steps=1000\n", 10, false, 20000, 20000, 100, 100, 100 },
+    { "two of a kind share, whatever was promised", "node a fast:1\n",
+      "job j at=0 workload=small steps=480 min=7\n", 1000, false, 18000, 18000, 1000, 120, 50 },
     { "served work counts as work", "node a slow:1\nset theta 1\n",
-      "job j at=0 workload=big rate=5 duration=200\n", 1000, false, false, 29000, 29000, 1000, 100,
-      100 },
+      "job j at=0 workload=big rate=5 duration=200\n", 1000, false, 29000, 29000, 1000, 100, 100 },
 };
 
 EACH(by_hand, cases)
@@ -93,8 +82,7 @@ EACH(by_hand, cases)
     struct err e = { 0 };
 
     setting_open(&s, cases[_i].cluster, cases[_i].trace, cases[_i].period_s);
-    ck_assert_msg(bound_solve(&s.arena, &s.inputs, false, !cases[_i].is_awake,
-                              cases[_i].keeps_promises, &b, &e) == 0,
+    ck_assert_msg(bound_solve(&s.arena, &s.inputs, false, !cases[_i].is_awake, &b, &e) == 0,
                   "%s: %s", cases[_i].name, e.text);
     ck_assert_msg(fabs(b.energy_j - cases[_i].energy_j) < 0.01, "%s: %g J", cases[_i].name,
                   b.energy_j);
@@ -119,7 +107,7 @@ TEST(a_gang_is_so_many_gpus_with_their_parts_of_its_speed)
     setting_open(&s, "node a slow:4\nset theta 1\n", "job j at=0 workload=big steps=1000 gpus=2\n",
                  1000);
     const double took_s = 1000 / truth_gang_speed(&s.small.truth, BIG, SLOW, 2, 0);
-    ck_assert_int_eq(bound_solve(&s.arena, &s.inputs, false, true, false, &b, &e), 0);
+    ck_assert_int_eq(bound_solve(&s.arena, &s.inputs, false, true, &b, &e), 0);
     ck_assert_double_eq_tol(b.energy_j, 4 * 10 * 1000 + 2 * 190 * took_s, 0.01);
     ck_assert_double_eq_tol(b.gpu_s, 2 * took_s, 0.01);
     setting_close(&s);
@@ -132,15 +120,15 @@ TEST(what_fits_nowhere_is_named)
     struct err e = { 0 };
 
     setting_open(&s, "node a slow:1\n", "job j at=0 workload=huge steps=10\n", 10);
-    ck_assert_int_lt(bound_solve(&s.arena, &s.inputs, false, true, false, &b, &e), 0);
+    ck_assert_int_lt(bound_solve(&s.arena, &s.inputs, false, true, &b, &e), 0);
     ck_assert_ptr_nonnull(strstr(e.text, "huge"));
     setting_close(&s);
 }
 
 /* ---- the same, job by job ---- */
 
-/* The plainest program: seconds of a type, a limit, and one job or two of them, each only where
- * it is as fast as was promised. Rates over the period, as the bound's.
+/* The plainest program: seconds of a type, a limit, and one job or two of them. Rates over the
+ * period, as the bound's.
  */
 struct plain {
     const struct study_inputs *inputs;
@@ -185,8 +173,6 @@ static void plain_place(struct plain *p, int type, int limit_w, const int *jobs,
     ck_assert_double_le(watts, g->cap_w);    // no clock falls among big and small
     l = limits_apply(g, limit_w, watts);
     for (int i = 0; i < n; i++) {
-        if (speed[i] * l.speed < p->inputs->trace.jobs[jobs[i]].min_throughput)
-            return;
         row[1 + i] = 2 + jobs[i];
         value[1 + i] = speed[i] * l.speed;
     }
@@ -241,7 +227,7 @@ static const char *random_trace(struct arena *a, struct rng *r)
     return text;
 }
 
-TIMES(classes_and_levels_cost_what_single_jobs_cost, 12)
+TIMES(classes_cost_what_single_jobs_cost, 12)
 {
     const bool has_limits = _i % 2 == 1;
     struct setting s;
@@ -253,8 +239,7 @@ TIMES(classes_and_levels_cost_what_single_jobs_cost, 12)
     arena_init(&a);
     rng_init(&r, (uint64_t)_i, "bound test");
     setting_open(&s, "node a slow:1 fast:1\n", random_trace(&a, &r), 2000);
-    ck_assert_msg(bound_solve(&s.arena, &s.inputs, has_limits, true, true, &b, &e) == 0, "%s",
-                  e.text);
+    ck_assert_msg(bound_solve(&s.arena, &s.inputs, has_limits, true, &b, &e) == 0, "%s", e.text);
     ck_assert_double_eq_tol(b.horizon_s, 2000, 1e-6);
     ck_assert_double_eq_tol(b.energy_j / plain_energy(&s.inputs, has_limits), 1, 1e-6);
     setting_close(&s);
@@ -266,18 +251,16 @@ TEST(fewer_rules_never_cost_more)
     struct setting s;
     struct arena a;
     struct err e = { 0 };
-    struct bound free_one, limited, promised, awake;
+    struct bound free_one, limited, awake;
     struct rng r;
 
     arena_init(&a);
     rng_init(&r, 7, "bound test");
     setting_open(&s, "node a slow:1 fast:1\n", random_trace(&a, &r), 2000);
-    ck_assert_int_eq(bound_solve(&a, &s.inputs, false, true, false, &free_one, &e), 0);
-    ck_assert_int_eq(bound_solve(&a, &s.inputs, true, true, false, &limited, &e), 0);
-    ck_assert_int_eq(bound_solve(&a, &s.inputs, false, true, true, &promised, &e), 0);
-    ck_assert_int_eq(bound_solve(&a, &s.inputs, false, false, false, &awake, &e), 0);
+    ck_assert_int_eq(bound_solve(&a, &s.inputs, false, true, &free_one, &e), 0);
+    ck_assert_int_eq(bound_solve(&a, &s.inputs, true, true, &limited, &e), 0);
+    ck_assert_int_eq(bound_solve(&a, &s.inputs, false, false, &awake, &e), 0);
     ck_assert_double_lt(limited.energy_j, free_one.energy_j);
-    ck_assert_double_gt(promised.energy_j, free_one.energy_j);
     ck_assert_double_gt(awake.energy_j, free_one.energy_j);
     ck_assert_double_le(free_one.least_j, free_one.energy_j * (1 + 1e-9));
     setting_close(&s);
@@ -316,7 +299,7 @@ EACH(no_simulation_uses_less, policies)
     ck_assert_msg(scenario_open(&a, &k, "/nowhere", &s, &e) == 0, "%s", e.text);
     s.trace.n_jobs = 60;
     s.arrivals_s = s.trace.jobs[59].at_s;
-    ck_assert_int_eq(bound_solve(&a, &s, k.has_limits, true, false, &b, &e), 0);
+    ck_assert_int_eq(bound_solve(&a, &s, k.has_limits, true, &b, &e), 0);
     const struct sim_options o = {
         .cluster = &s.cluster,
         .trace = &s.trace,
