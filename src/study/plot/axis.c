@@ -235,41 +235,26 @@ void svg_marker(struct buf *out, int series, double x, double y)
 
 #define LEGEND_ROW 16.0
 #define LEGEND_SAMPLE 28.0
+#define LEGEND_LEFT 4.0
 
-static double legend_width(const struct plot_series *s)
+double legend_put(struct buf *out, const struct plot_series *series, int n, double width,
+                  legend_f *draw)
 {
-    return LEGEND_SAMPLE + text_width(s->name, 11) + 14;
-}
+    double x = 0, y = 0;
 
-/* Goes through the places; draws where 'out' is given. Returns the height. */
-static double legend_layout(struct buf *out, const struct plot_series *series, int n, double x,
-                            double y, double width, legend_f *draw)
-{
-    double at = 0, row = 0;
+    for (int i = 0; i < n && n > 1; i++) {
+        const double wide = LEGEND_SAMPLE + text_width(series[i].name, 11) + 14;
 
-    for (int i = 0; i < n; i++) {
-        const double wide = legend_width(&series[i]);
-
-        if (at > 0 && at + wide > width) {
-            at = 0;
-            row += LEGEND_ROW;
+        if (x > 0 && x + wide > width - 2 * LEGEND_LEFT) {
+            x = 0;
+            y += LEGEND_ROW;
         }
         if (out != NULL) {
-            draw(out, i, x + at, y + row + 8);
-            svg_text(out, x + at + LEGEND_SAMPLE - 4, y + row + 12, "start", NULL, series[i].name);
+            draw(out, i, LEGEND_LEFT + x, y + 8);
+            svg_text(out, LEGEND_LEFT + x + LEGEND_SAMPLE - 4, y + 12, "start", NULL,
+                     series[i].name);
         }
-        at += wide;
+        x += wide;
     }
-    return row + LEGEND_ROW;
-}
-
-double legend_put(struct buf *out, const struct plot_series *series, int n, double x, double y,
-                  double width, legend_f *draw)
-{
-    return legend_layout(out, series, n, x, y, width, draw);
-}
-
-double legend_height(const struct plot_series *series, int n, double width)
-{
-    return legend_layout(NULL, series, n, 0, 0, width, NULL);
+    return n > 1 ? y + LEGEND_ROW : 0;
 }

@@ -126,10 +126,9 @@ static void draw_dot(struct buf *out, int series, double x, double y)
 void plot_bars(struct buf *out, const struct plot_bars *p)
 {
     const double width = p->width > 0 ? p->width : 400;
-    const double legend =
-        p->n_series > 1 ? legend_height(p->series, p->n_series, width - 8) + 4 : 0;
-    const double bottom = legend + 4 + p->n_groups * (p->n_series * BAR + GAP);
-    struct bar_rows r = { .p = p, .top = legend + 4 };
+    const double legend = legend_put(NULL, p->series, p->n_series, width, NULL);
+    struct bar_rows r = { .p = p, .top = legend > 0 ? legend + 8 : 4 };
+    const double bottom = r.top + p->n_groups * (p->n_series * BAR + GAP);
     double left = 40;
 
     assert(p->n_series <= PLOT_SERIES_MAX);
@@ -138,9 +137,7 @@ void plot_bars(struct buf *out, const struct plot_bars *p)
     left = fmin(left, width / 2);
     r.x = scale_make(&p->value, extent_of(p), left, width - 44, 6);
     svg_open(out, p->title, p->description, width, bottom + 34);
-    if (p->n_series > 1)
-        legend_put(out, p->series, p->n_series, 4, 0, width - 8,
-                   p->are_dots ? draw_dot : draw_sample);
+    legend_put(out, p->series, p->n_series, width, p->are_dots ? draw_dot : draw_sample);
     axis_bottom(out, &r.x, p->value.label, r.top, bottom);
     for (int i = 0; i < p->n_groups; i++)
         put_group(out, &r, i);

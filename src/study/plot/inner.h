@@ -49,12 +49,12 @@ void axis_left(struct buf *out, const struct scale *s, const char *label, double
 /* The marker of a series: circle, square, diamond, triangles. */
 void svg_marker(struct buf *out, int series, double x, double y);
 
-/* Names of series in rows of 'width' from (x, y); returns the height taken. 'draw' makes the
- * sample of a series at a place.
+/* Names of series in rows at the top of a chart of that 'width', each behind its sample, which
+ * 'draw' makes at a place; returns the height taken. One series needs no name. 'out' NULL: only
+ * the height.
  */
 typedef void legend_f(struct buf *out, int series, double x, double y);
-double legend_put(struct buf *out, const struct plot_series *series, int n, double x, double y,
-                  double width, legend_f *draw);
-double legend_height(const struct plot_series *series, int n, double width);
+double legend_put(struct buf *out, const struct plot_series *series, int n, double width,
+                  legend_f *draw);
 
 #endif

@@ -122,8 +122,8 @@ static double left_room(const struct plot_lines *p, struct extent y)
 void plot_lines(struct buf *out, const struct plot_lines *p)
 {
     const double width = p->width > 0 ? p->width : 640, height = p->height > 0 ? p->height : 260;
-    const double legend = p->n_series > 1 ? legend_height(p->series, p->n_series, width - 8) : 0;
-    const double top = legend + 24, bottom = height - 34, right = width - 18;
+    const double top = legend_put(NULL, p->series, p->n_series, width, NULL) + 24,
+                 bottom = height - 34, right = width - 18;
     const struct extent y = extent_of(p, true);
     const double left = left_room(p, y);
     const struct line_chart c = {
@@ -134,8 +134,7 @@ void plot_lines(struct buf *out, const struct plot_lines *p)
 
     assert(p->n_series <= PLOT_SERIES_MAX);
     svg_open(out, p->title, p->description, width, height);
-    if (p->n_series > 1)
-        legend_put(out, p->series, p->n_series, 4, 0, width - 8, draw_sample);
+    legend_put(out, p->series, p->n_series, width, draw_sample);
     axis_left(out, &c.y, p->y.label, left, right);
     axis_bottom(out, &c.x, p->x.label, top, bottom);
     for (int k = 0; k < p->n_series; k++) {
