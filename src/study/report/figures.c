@@ -81,8 +81,7 @@ static struct bars bars_make(const struct report *r, const struct scenario_resul
 
     for (int i = 0; i < s->n_groups; i++) {
         const struct run_group *c = &s->groups[i];
-        const struct spread spread =
-            kind->are_dots ? group_share(r, c, kind->figure) : group_spread(r, c, kind->figure);
+        const struct spread spread = group_spread(r, c, kind->figure);
 
         if (c->key.load != load || c->key.without[0] != '\0' || !isfinite(spread.mean))
             continue;

@@ -183,35 +183,33 @@ bool scenario_footing(const struct scenario_results *s, double load)
 
 /* ---- figures ---- */
 
+/* A value is 'times' the result's 'over' something. */
+static const struct {
+    size_t at;    // offset
+    double times, over;
+    bool is_share;
+} figures[] = {
+#define OF(member) offsetof(struct study_result, member)
+    [REPORT_ENERGY] = { OF(energy_j_per_work), 1, 1, false },
+    [REPORT_KWH] = { OF(energy_kwh), 1, 1, false },
+    [REPORT_ATTAINMENT] = { OF(promise_attainment), 100, 1, true },
+    [REPORT_JCT_H] = { OF(mean_jct_s), 1, 3600, false },
+    [REPORT_JCT95_H] = { OF(p95_jct_s), 1, 3600, false },
+    [REPORT_QUEUE_MIN] = { OF(mean_queue_s), 1, 60, false },
+    [REPORT_EFFICIENCY] = { OF(allocation_efficiency), 1, 1, false },
+    [REPORT_FIRST] = { OF(first_100_attainment), 100, 1, true },
+    [REPORT_NEXT] = { OF(next_attainment), 100, 1, true },
+    [REPORT_ERROR] = { OF(prediction_error), 100, 1, false },
+    [REPORT_COVERAGE] = { OF(coverage90), 100, 1, true },
+    [REPORT_MOVES] = { OF(moves), 1, 1, false },
+#undef OF
+};
+
 static double value_of(const struct study_result *r, enum report_figure f)
 {
-    switch (f) {
-    case REPORT_ENERGY:
-        return r->energy_j_per_work;
-    case REPORT_KWH:
-        return r->energy_kwh;
-    case REPORT_ATTAINMENT:
-        return 100 * r->promise_attainment;
-    case REPORT_JCT_H:
-        return r->mean_jct_s / 3600;
-    case REPORT_JCT95_H:
-        return r->p95_jct_s / 3600;
-    case REPORT_QUEUE_MIN:
-        return r->mean_queue_s / 60;
-    case REPORT_EFFICIENCY:
-        return r->allocation_efficiency;
-    case REPORT_MOVES:
+    if (f == REPORT_MOVES)
         return isnan(r->mean_jct_s) ? (double)NAN : (double)r->moves;    // a bound runs nobody
-    case REPORT_FIRST:
-        return 100 * r->first_100_attainment;
-    case REPORT_NEXT:
-        return 100 * r->next_attainment;
-    case REPORT_ERROR:
-        return 100 * r->prediction_error;
-    case REPORT_COVERAGE:
-        return 100 * r->coverage90;
-    }
-    return NAN;
+    return figures[f].times * *(const double *)((const char *)r + figures[f].at) / figures[f].over;
 }
 
 struct spread group_spread(const struct report *r, const struct run_group *c, enum report_figure f)
@@ -220,12 +218,7 @@ struct spread group_spread(const struct report *r, const struct run_group *c, en
 
     for (int i = 0; i < c->n; i++)
         v[i] = value_of(&c->rows[i]->result, f);
-    return spread_within(spread_of(v, c->n), 0, INFINITY);    // no figure is below 0
-}
-
-struct spread group_share(const struct report *r, const struct run_group *c, enum report_figure f)
-{
-    return spread_within(group_spread(r, c, f), 0, 100);
+    return spread_within(spread_of(v, c->n), 0, figures[f].is_share ? 100 : INFINITY);
 }
 
 struct unfinished group_unfinished(const struct run_group *c)

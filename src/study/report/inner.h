@@ -67,7 +67,7 @@ int report_seeds(const struct report *r);
  */
 bool scenario_footing(const struct scenario_results *s, double load);
 
-/* Figures of a run, as they are shown. */
+/* Figures of a run, as they are shown; none is below 0, a share not above 100. */
 enum report_figure {
     REPORT_ENERGY,    // J per unit of work
     REPORT_KWH,
@@ -76,15 +76,13 @@ enum report_figure {
     REPORT_JCT95_H,
     REPORT_QUEUE_MIN,
     REPORT_EFFICIENCY,
-    REPORT_MOVES,
     REPORT_FIRST,    // promises kept of jobs 1 to 100, and of those after them
     REPORT_NEXT,
     REPORT_ERROR,    // of predictions
     REPORT_COVERAGE,
+    REPORT_MOVES,
 };
 struct spread group_spread(const struct report *r, const struct run_group *c, enum report_figure f);
-struct spread group_share(const struct report *r, const struct run_group *c,
-                          enum report_figure f);    // in 0..100
 
 /* Jobs of all seeds that did not finish; of a bound, which runs nobody, none. */
 struct unfinished {

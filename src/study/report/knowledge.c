@@ -21,10 +21,7 @@ static void put_knowledge_row(struct report *r, const struct scenario_results *s
     else
         PUT(r->out, "<td>–</td>");
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
-        report_put_spread(r->out,
-                          figures[i] == REPORT_ERROR ? group_spread(r, c, figures[i])
-                                                     : group_share(r, c, figures[i]),
-                          1);
+        report_put_spread(r->out, group_spread(r, c, figures[i]), 1);
     PUT(r->out, "</tr>\n");
 }
 

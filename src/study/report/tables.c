@@ -55,16 +55,15 @@ static const struct column {
     const char *title, *unit;
     enum report_figure figure;
     int decimals;
-    bool is_share;
 } columns[] = {
-    { "energy per work", "J", REPORT_ENERGY, -1, false },
-    { "to completion", "kWh", REPORT_KWH, -1, false },
-    { "promises kept", "%", REPORT_ATTAINMENT, 1, true },
-    { "mean JCT", "h", REPORT_JCT_H, 2, false },
-    { "p95 JCT", "h", REPORT_JCT95_H, 2, false },
-    { "queueing", "min", REPORT_QUEUE_MIN, 1, false },
-    { "allocation efficiency", "", REPORT_EFFICIENCY, 3, false },
-    { "moves", "", REPORT_MOVES, 0, false },
+    { "energy per work", "J", REPORT_ENERGY, -1 },
+    { "to completion", "kWh", REPORT_KWH, -1 },
+    { "promises kept", "%", REPORT_ATTAINMENT, 1 },
+    { "mean JCT", "h", REPORT_JCT_H, 2 },
+    { "p95 JCT", "h", REPORT_JCT95_H, 2 },
+    { "queueing", "min", REPORT_QUEUE_MIN, 1 },
+    { "allocation efficiency", "", REPORT_EFFICIENCY, 3 },
+    { "moves", "", REPORT_MOVES, 0 },
 };
 #define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))
 
@@ -110,14 +109,8 @@ static void put_policy_row(struct report *r, const struct scenario_results *s,
         is_ours ? " class=\"ours\"" : "", html(r, c->key.policy), c->key.has_limits ? "yes" : "no");
     if (s->n_knows > 1)
         PUT(r->out, "<td class=\"word\">%s</td>", knowledge_title(c->key.knows));
-    for (int i = 0; i < N_COLUMNS; i++) {
-        const struct column *col = &columns[i];
-
-        report_put_spread(r->out,
-                          col->is_share ? group_share(r, c, col->figure)
-                                        : group_spread(r, c, col->figure),
-                          col->decimals);
-    }
+    for (int i = 0; i < N_COLUMNS; i++)
+        report_put_spread(r->out, group_spread(r, c, columns[i].figure), columns[i].decimals);
     for (int i = 0; i < s->n_types; i++) {
         const struct spread hours = type_hours(r, c, s->types[i]);
 
