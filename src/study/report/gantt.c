@@ -27,32 +27,27 @@ struct gantt_runs {
     int n;
 };
 
-/* The first scenario and its highest load that has intervals of gogh. */
-static struct gantt_runs choose(const struct report *r)
+/* Its highest load that has intervals of gogh. */
+static struct gantt_runs choose(const struct scenario_results *s)
 {
-    for (int i = 0; i < r->n_scenarios; i++)
-        for (int l = r->scenarios[i].n_loads - 1; l >= 0; l--) {
-            const struct scenario_results *s = &r->scenarios[i];
-            const double load = s->loads[l];
-            const bool has_limits = scenario_footing(s, load);
-            const struct results_row *ours = row_with_intervals(s, load, "gogh", has_limits);
-            const struct results_row *theirs =
-                row_with_intervals(s, load, "fifo-fastest", has_limits);
-            struct gantt_runs c = { .results = s };
+    struct gantt_runs c = { .results = s };
 
-            if (ours == NULL)
-                continue;
-            c.rows[c.n++] = ours;
-            if (theirs != NULL)
-                c.rows[c.n++] = theirs;
-            return c;
-        }
-    return (struct gantt_runs){ 0 };
+    for (int l = s->n_loads - 1; l >= 0 && c.n == 0; l--) {
+        const double load = s->loads[l];
+        const bool has_limits = scenario_footing(s, load);
+
+        c.rows[0] = row_with_intervals(s, load, "gogh", has_limits);
+        c.rows[1] = row_with_intervals(s, load, "fifo-fastest", has_limits);
+        if (c.rows[0] != NULL)
+            c.n = c.rows[1] != NULL ? 2 : 1;
+    }
+    return c;
 }
 
-bool report_has_gantt(const struct report *r)
+bool report_has_gantt(const struct report *r, const struct scenario_results *s)
 {
-    return choose(r).n > 0;
+    (void)r;
+    return choose(s).n > 0;
 }
 
 /* ---- rows: GPUs by type ---- */
@@ -177,9 +172,11 @@ static void put_timeline(struct report *r, const struct scenario_results *s,
 
 void report_gantt(struct report *r)
 {
-    const struct gantt_runs c = choose(r);
+    struct gantt_runs c = { .n = 0 };
     struct gpu_rows l;
 
+    for (int i = 0; i < r->n_scenarios && c.n == 0; i++)    // the first that has any
+        c = choose(&r->scenarios[i]);
     assert(c.n > 0 && c.results != NULL);    // report_has_gantt
     l = gpu_rows_make(r, &c);
     PUT(r->out,

@@ -106,9 +106,8 @@ const char *load_title(struct arena *a, double load);
 /* What runs begin with, for a column or a legend. */
 const char *knowledge_title(enum knowledge k);
 
-/* report.c */
-bool report_has_scenarios(const struct report *r);
-void report_scenarios(struct report *r);
+/* Has a part of the page something to show of the scenario? */
+typedef bool report_has_f(const struct report *r, const struct scenario_results *s);
 
 /* Looks and words of the page: style.c, text.c. */
 void report_style(struct report *r);
@@ -118,7 +117,7 @@ void report_definitions(struct report *r);
 void report_command(struct report *r);
 
 /* summary.c: gogh against everybody else. */
-bool report_has_summary(const struct report *r);
+report_has_f report_has_summary;
 void report_summary(struct report *r);
 
 /* tables.c: every figure; figures.c: bars. */
@@ -126,18 +125,18 @@ void report_policies(struct report *r, const struct scenario_results *s);
 void report_bars(struct report *r, const struct scenario_results *s);
 
 /* levers.c */
-bool report_has_levers(const struct report *r);
+report_has_f report_has_levers;
 void report_levers(struct report *r);
 
 /* times.c: curves; knowledge.c: the table below those of learning. */
-bool report_has_times(const struct report *r);
+report_has_f report_has_times;
 void report_times(struct report *r);
-bool report_has_learning(const struct report *r);
+report_has_f report_has_learning;
 void report_learning(struct report *r);
 void report_knowledge(struct report *r);
 
 /* gantt.c */
-bool report_has_gantt(const struct report *r);
+report_has_f report_has_gantt;
 void report_gantt(struct report *r);
 
 /* The label of an axis of shares, which says where the axis begins unless at 0 or 50. */

@@ -13,18 +13,11 @@ static const struct run_group *lever_base(const struct scenario_results *s,
     return less->key.without[0] != '\0' ? scenario_group(s, w) : NULL;
 }
 
-static bool has_levers(const struct scenario_results *s)
+bool report_has_levers(const struct report *r, const struct scenario_results *s)
 {
+    (void)r;
     for (int i = 0; i < s->n_groups; i++)
         if (lever_base(s, &s->groups[i]) != NULL)
-            return true;
-    return false;
-}
-
-bool report_has_levers(const struct report *r)
-{
-    for (int i = 0; i < r->n_scenarios; i++)
-        if (has_levers(&r->scenarios[i]))
             return true;
     return false;
 }
@@ -159,7 +152,7 @@ void report_levers(struct report *r)
     for (int i = 0; i < r->n_scenarios; i++) {
         const struct scenario_results *s = &r->scenarios[i];
 
-        if (!has_levers(s))
+        if (!report_has_levers(r, s))
             continue;
         PUT(r->out, "<h3>%s</h3>\n<div class=\"charts\">\n", html(r, s->scenario->name));
         put_lever_bars(r, s);

@@ -6,29 +6,14 @@
 #include "base/text/file.h"
 #include "study/report/inner.h"
 
-/* A part of the page; left out where the results has nothing for it. */
-static const struct part {
-    const char *id, *title;
-    bool (*has)(const struct report *r);    // NULL: always
-    void (*put)(struct report *r);
-} parts[] = {
-    { "summary", "Summary", report_has_summary, report_summary },
-    { "scenarios", "Scenarios", report_has_scenarios, report_scenarios },
-    { "levers", "What each lever brings", report_has_levers, report_levers },
-    { "time", "Energy and promises over time", report_has_times, report_times },
-    { "learning", "Learning", report_has_learning, report_learning },
-    { "gantt", "Who shared which GPU", report_has_gantt, report_gantt },
-    { "definitions", "Definitions", NULL, report_definitions },
-    { "again", "How to do it again", report_has_scenarios, report_command },
-};
-#define N_PARTS ((int)(sizeof parts / sizeof parts[0]))
-
-bool report_has_scenarios(const struct report *r)
+static bool is_there(const struct report *r, const struct scenario_results *s)
 {
-    return r->n_scenarios > 0;
+    (void)r;
+    (void)s;
+    return true;
 }
 
-void report_scenarios(struct report *r)
+static void put_scenarios(struct report *r)
 {
     for (int i = 0; i < r->n_scenarios; i++) {
         const struct scenario_results *s = &r->scenarios[i];
@@ -40,6 +25,33 @@ void report_scenarios(struct report *r)
         report_policies(r, s);
         PUT(r->out, "</section>\n");
     }
+}
+
+/* A part of the page; left out where the results has nothing for it. */
+static const struct part {
+    const char *id, *title;
+    report_has_f *has;    // of any scenario; NULL: always
+    void (*put)(struct report *r);
+} parts[] = {
+    { "summary", "Summary", report_has_summary, report_summary },
+    { "scenarios", "Scenarios", is_there, put_scenarios },
+    { "levers", "What each lever brings", report_has_levers, report_levers },
+    { "time", "Energy and promises over time", report_has_times, report_times },
+    { "learning", "Learning", report_has_learning, report_learning },
+    { "gantt", "Who shared which GPU", report_has_gantt, report_gantt },
+    { "definitions", "Definitions", NULL, report_definitions },
+    { "again", "How to do it again", is_there, report_command },
+};
+#define N_PARTS ((int)(sizeof parts / sizeof parts[0]))
+
+static bool part_has(const struct report *r, const struct part *p)
+{
+    if (p->has == NULL)
+        return true;
+    for (int i = 0; i < r->n_scenarios; i++)
+        if (p->has(r, &r->scenarios[i]))
+            return true;
+    return false;
 }
 
 static void put_identity(struct report *r)
@@ -55,12 +67,7 @@ static void put_identity(struct report *r)
 static bool has_run(const struct results *b, const struct study_run *k)
 {
     for (int i = 0; i < b->n_rows; i++) {
-        const struct study_run *o = &b->rows[i].key;
-
-        if (o->scenario == k->scenario && o->load == k->load && o->seed == k->seed &&
-            o->has_sleep == k->has_sleep && o->has_limits == k->has_limits &&
-            o->knows == k->knows && strcmp(o->policy, k->policy) == 0 &&
-            strcmp(o->without, k->without) == 0)
+        if (b->rows[i].key.seed == k->seed && study_run_is_alike(&b->rows[i].key, k))
             return true;
     }
     return false;
@@ -152,7 +159,7 @@ static void put_contents(struct report *r)
 {
     PUT(r->out, "<nav aria-label=\"Contents\"><ul>\n");
     for (int i = 0; i < N_PARTS; i++)
-        if (parts[i].has == NULL || parts[i].has(r))
+        if (part_has(r, &parts[i]))
             PUT(r->out, "<li><a href=\"#%s\">%s</a></li>\n", parts[i].id, parts[i].title);
     PUT(r->out, "</ul></nav>\n</header>\n");
 }
@@ -166,7 +173,7 @@ void report_page(struct arena *a, const struct results *b, struct buf *out)
     put_contents(&r);
     PUT(out, "<main>\n");
     for (int i = 0; i < N_PARTS; i++) {
-        if (parts[i].has != NULL && !parts[i].has(&r))
+        if (!part_has(&r, &parts[i]))
             continue;
         PUT(out, "<section>\n<h2 id=\"%s\">%s</h2>\n", parts[i].id, parts[i].title);
         parts[i].put(&r);

@@ -129,9 +129,11 @@ static int others_of(const struct report *r, const struct scenario_results *s, b
 static bool has_rivals(const struct report *r, const struct scenario_results *s,
                        enum knowledge knows)
 {
-    const char **names;
-
-    return others_of(r, s, false, knows, &names) + others_of(r, s, true, knows, &names) > 0;
+    for (int i = 0; i < s->n_groups; i++)
+        if (strcmp(s->groups[i].key.policy, "gogh") != 0 &&
+            is_against_anybody(r, s, s->groups[i].key.policy, knows))
+            return true;
+    return false;
 }
 
 /* Jobs that did not finish, of all runs. */
@@ -150,14 +152,14 @@ static struct unfinished all_unfinished(const struct report *r)
     return all;
 }
 
-bool report_has_summary(const struct report *r)
+bool report_has_summary(const struct report *r, const struct scenario_results *s)
 {
-    if (all_unfinished(r).n > 0)
-        return true;
-    for (int i = 0; i < r->n_scenarios; i++)
-        for (int k = 0; k < r->scenarios[i].n_knows; k++)
-            if (has_rivals(r, &r->scenarios[i], r->scenarios[i].knows[k]))
-                return true;
+    for (int i = 0; i < s->n_groups; i++)
+        if (group_unfinished(&s->groups[i]).n > 0)
+            return true;
+    for (int k = 0; k < s->n_knows; k++)
+        if (has_rivals(r, s, s->knows[k]))
+            return true;
     return false;
 }
 
@@ -361,17 +363,13 @@ static void put_comparison(struct report *r, const struct policy_comparison *c, 
 static unsigned variants_of(const struct report *r, const struct scenario_results *s,
                             enum knowledge knows)
 {
-    const char **names;
     unsigned bits = 0;
 
-    for (int are_oracles = 0; are_oracles < 2; are_oracles++) {
-        const int n = others_of(r, s, are_oracles != 0, knows, &names);
-
-        for (int v = 0; v < N_VARIANTS; v++)
-            for (int p = 0; p < n; p++)
-                if (has_variant(r, s, &variants[v], names[p], knows))
-                    bits |= 1u << v;
-    }
+    for (int v = 0; v < N_VARIANTS; v++)
+        for (int i = 0; i < s->n_groups; i++)
+            if (strcmp(s->groups[i].key.policy, "gogh") != 0 &&
+                has_variant(r, s, &variants[v], s->groups[i].key.policy, knows))
+                bits |= 1u << v;
     return bits;
 }
 

@@ -215,19 +215,11 @@ static const struct curve promise_curve = { SLICE_TIME_H, SLICE_ATTAINMENT, 0, P
                                             false };
 
 /* One policy alone has nobody to be held against. */
-static bool has_times(const struct report *r, const struct scenario_results *s)
+bool report_has_times(const struct report *r, const struct scenario_results *s)
 {
     struct plot_series series[N_SHOWN];
 
     return curves_by_policy(r, s, &power_curve, series) > 1;
-}
-
-bool report_has_times(const struct report *r)
-{
-    for (int i = 0; i < r->n_scenarios; i++)
-        if (has_times(r, &r->scenarios[i]))
-            return true;
-    return false;
 }
 
 void report_times(struct report *r)
@@ -264,7 +256,7 @@ void report_times(struct report *r)
         const struct scenario_results *s = &r->scenarios[i];
         int n;
 
-        if (!has_times(r, s))
+        if (!report_has_times(r, s))
             continue;
         PUT(r->out, "<div class=\"charts\">\n");
         n = curves_by_policy(r, s, &power_curve, series);
@@ -307,7 +299,7 @@ static int curves_by_knowledge(const struct report *r, const struct scenario_res
 }
 
 /* Scenarios that vary what is known, and the first of the others: the rest look like it. */
-static bool is_learning_shown(const struct report *r, const struct scenario_results *s)
+bool report_has_learning(const struct report *r, const struct scenario_results *s)
 {
     struct plot_series series[PLOT_SERIES_MAX];
 
@@ -319,14 +311,6 @@ static bool is_learning_shown(const struct report *r, const struct scenario_resu
         if (before->n_knows < 2 && curves_by_knowledge(r, before, SLICE_TIME_H, series) > 0)
             return false;
     return true;
-}
-
-bool report_has_learning(const struct report *r)
-{
-    for (int i = 0; i < r->n_scenarios; i++)
-        if (is_learning_shown(r, &r->scenarios[i]))
-            return true;
-    return false;
 }
 
 void report_learning(struct report *r)
@@ -362,7 +346,7 @@ void report_learning(struct report *r)
         const struct scenario_results *s = &r->scenarios[i];
         int n;
 
-        if (!is_learning_shown(r, s))
+        if (!report_has_learning(r, s))
             continue;
         const bool has_limits = !learns_without(s);
 
