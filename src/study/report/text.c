@@ -97,7 +97,8 @@ static const char *jobs_text(const struct scenario *s)
 
 static void put_seeds(struct report *r, const struct scenario_results *s)
 {
-    int low = s->groups[0].rows[0]->key.seed, high = low, most = 0;
+    int low = s->groups[0].rows[0]->key.seed, high = low;
+    const int most = scenario_seeds(s);
 
     for (int i = 0; i < s->n_groups; i++) {
         for (int k = 0; k < s->groups[i].n; k++) {
@@ -106,7 +107,6 @@ static void put_seeds(struct report *r, const struct scenario_results *s)
             low = seed < low ? seed : low;
             high = seed > high ? seed : high;
         }
-        most = s->groups[i].n > most ? s->groups[i].n : most;
     }
     if (most == 1)
         PUT(r->out, "one seed (%d): nothing here is sure", low);
@@ -250,7 +250,7 @@ void report_definitions(struct report *r)
     put_levers(r);
 }
 
-static bool sheet_has_policy(const struct scenario_results *s, const char *policy)
+static bool has_policy(const struct scenario_results *s, const char *policy)
 {
     for (int i = 0; i < s->n_groups; i++)
         if (strcmp(s->groups[i].key.policy, policy) == 0)
@@ -258,18 +258,35 @@ static bool sheet_has_policy(const struct scenario_results *s, const char *polic
     return false;
 }
 
-/* What the command line calls the policies or loads that the scenario has, where not all that the
- * scenario has are there.
- */
+static bool has_all_policies(const struct scenario_results *s)
+{
+    for (const char *const *p = s->scenario->policies; *p != NULL; p++)
+        if (!has_policy(s, *p))
+            return false;
+    return true;
+}
+
+static bool has_all_loads(const struct scenario_results *s)
+{
+    int n = 0;
+
+    while (s->scenario->loads != NULL && s->scenario->loads[n] > 0)
+        n++;
+    return s->n_loads >= n;
+}
+
+static bool is_usual(const struct scenario_results *s)
+{
+    return has_all_policies(s) && has_all_loads(s) && scenario_seeds(s) == s->scenario->n_seeds;
+}
+
+/* The policies, or loads, where not all that the scenario has are there. */
 static void put_policy_option(struct report *r, const struct scenario_results *s)
 {
     const char *between = " --policy ";
-    bool is_all = true;
 
-    for (const char *const *p = s->scenario->policies; *p != NULL; p++)
-        is_all = is_all && sheet_has_policy(s, *p);
-    for (const char *const *p = s->scenario->policies; !is_all && *p != NULL; p++) {
-        if (!sheet_has_policy(s, *p))
+    for (const char *const *p = s->scenario->policies; *p != NULL && !has_all_policies(s); p++) {
+        if (!has_policy(s, *p))
             continue;
         PUT(r->out, "%s%s", between, html(r, *p));
         between = ",";
@@ -278,24 +295,8 @@ static void put_policy_option(struct report *r, const struct scenario_results *s
 
 static void put_load_option(struct report *r, const struct scenario_results *s)
 {
-    int n = 0;
-
-    while (s->scenario->loads != NULL && s->scenario->loads[n] > 0)
-        n++;
-    for (int i = 0; s->n_loads < n && i < s->n_loads; i++)
+    for (int i = 0; i < s->n_loads && !has_all_loads(s); i++)
         PUT(r->out, "%s%g", i == 0 ? " --load " : ",", s->loads[i]);
-}
-
-static bool is_usual(const struct scenario_results *s)
-{
-    int n = 0;
-
-    for (const char *const *p = s->scenario->policies; *p != NULL; p++)
-        if (!sheet_has_policy(s, *p))
-            return false;
-    while (s->scenario->loads != NULL && s->scenario->loads[n] > 0)
-        n++;
-    return s->n_loads >= n && scenario_seeds(s) == s->scenario->n_seeds;
 }
 
 /* One command for the scenarios that are as usual, one more for each of the others. */

@@ -11,8 +11,6 @@
 #define POINTS_PROMISES 26
 #define POINTS_ERRORS 40
 
-static const struct plot_axis open_axis = { .low = (double)NAN, .high = (double)NAN };
-
 /* A value of a slice. */
 enum slice_value {
     SLICE_TIME_H,
@@ -151,9 +149,8 @@ static int curves_by_policy(const struct report *r, const struct scenario_result
 
 struct times_chart {
     const char *title, *note, *x, *y;
-    double low, high;    // of y; NaN: from the data
-    bool is_log_x;
-    bool is_share;    // the label says where the axis begins
+    bool is_log_x;    // else it begins with the run
+    bool is_share;    // ends at 100, and the label says where it begins; else y begins at 0
 };
 
 static double last_x(const struct plot_series *series, int n)
@@ -182,27 +179,23 @@ static void put_chart(struct report *r, const struct scenario_results *s,
                       const struct times_chart *c, bool has_limits,
                       const struct plot_series *series, int n)
 {
-    struct plot_lines p = {
+    const double low = c->is_share ? share_low(series, n) : 0;
+    const struct plot_lines p = {
         .title = arena_printf(r->a, "%s, %s", c->title, s->scenario->name),
         .description = c->note,
         .width = 556,    // two beside one another
         .height = 250,
-        .x = open_axis,
-        .y = { .label = c->y, .low = c->low, .high = c->high },
+        .x = { .label = c->x,
+               .low = c->is_log_x ? (double)NAN : 0,
+               .high = c->is_log_x ? (double)NAN : last_x(series, n),
+               .is_log = c->is_log_x },
+        .y = { .label = c->is_share ? report_axis_label(r->a, c->y, low) : c->y,
+               .low = low,
+               .high = c->is_share ? 100 : (double)NAN },
         .n_series = n,
         .series = series,
     };
 
-    if (c->is_share) {
-        p.y.low = share_low(series, n);
-        p.y.label = report_axis_label(r->a, c->y, p.y.low);
-    }
-    p.x.label = c->x;
-    p.x.is_log = c->is_log_x;
-    if (!c->is_log_x) {
-        p.x.low = 0;
-        p.x.high = last_x(series, n);
-    }
     PUT(r->out, "<figure><figcaption>%s: %s, %s, %s</figcaption>\n", c->title,
         html(r, s->scenario->name), load_title(r->a, last_load(s)),
         has_limits ? "with power limits" : "without power limits");
@@ -229,8 +222,6 @@ void report_times(struct report *r)
         "Mean draw of the whole cluster over time, first seed, one curve a policy.",
         "hours since the first arrival",
         "kW",
-        0,
-        (double)NAN,
         false,
         false,
     };
@@ -239,8 +230,6 @@ void report_times(struct report *r)
         "Part of the promises kept to the jobs that arrived in a stretch of time.",
         "arrival, hours since the first",
         "% of promises",
-        (double)NAN,
-        100,
         false,
         true,
     };
@@ -320,8 +309,6 @@ void report_learning(struct report *r)
         "Mean relative error of predictions against the number of measurements made so far.",
         "measurements so far",
         "error, %",
-        0,
-        (double)NAN,
         true,
         false,
     };
@@ -330,8 +317,6 @@ void report_learning(struct report *r)
         "Mean relative error of predictions against the time since the first arrival.",
         "hours since the first arrival",
         "error, %",
-        0,
-        (double)NAN,
         false,
         false,
     };
