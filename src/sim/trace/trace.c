@@ -19,31 +19,29 @@
 
 enum { NAME_TEXT, NUMBER, WHOLE };
 
-/* The keys of a job line. */
+/* The keys of a job line, in the order in which they are written. */
 static const struct key {
     const char *key;
     int kind;
     size_t offset;
     double low, high;
+    double usual;    // number that needs no word; NaN never does
 } keys[] = {
-#define KEY(name, kind, field, low, high)                        \
-    {                                                            \
-        name, kind, offsetof(struct trace_job, field), low, high \
-    }
-    KEY("at", NUMBER, at_s, 0, 1e12),
-    KEY("workload", NAME_TEXT, workload, 0, 0),
-    KEY("steps", NUMBER, steps, 1e-9, 1e14),
-    KEY("rate", NUMBER, rate, 1e-9, 1e8),
-    KEY("duration", NUMBER, duration_s, 1e-3, 1e9),
-    KEY("min", NUMBER, min_throughput, 1e-12, 1e8),
-    KEY("deadline", NUMBER, deadline_s, 1e-3, 1e12),
-    KEY("gpus", WHOLE, n_gpus, 1, GPUS_MAX),
-    KEY("max_gpus", WHOLE, max_gpus, 1, GPUS_MAX),
-    KEY("nodes", WHOLE, n_nodes, 1, GPUS_MAX),
-    KEY("priority", WHOLE, priority, -1000000, 1000000),
-    KEY("owner", NAME_TEXT, owner, 0, 0),
-    KEY("types", NAME_TEXT, types, 0, 0),
-#undef KEY
+#define AT(field) offsetof(struct trace_job, field)
+    { "at", NUMBER, AT(at_s), 0, 1e12, -1 },
+    { "workload", NAME_TEXT, AT(workload), 0, 0, 0 },
+    { "steps", NUMBER, AT(steps), 1e-9, 1e14, 0 },
+    { "rate", NUMBER, AT(rate), 1e-9, 1e8, 0 },
+    { "duration", NUMBER, AT(duration_s), 1e-3, 1e9, 0 },
+    { "min", NUMBER, AT(min_throughput), 1e-12, 1e8, 0 },
+    { "deadline", NUMBER, AT(deadline_s), 1e-3, 1e12, 0 },
+    { "gpus", WHOLE, AT(n_gpus), 1, GPUS_MAX, 1 },
+    { "max_gpus", WHOLE, AT(max_gpus), 1, GPUS_MAX, 0 },
+    { "priority", WHOLE, AT(priority), -1000000, 1000000, 0 },
+    { "owner", NAME_TEXT, AT(owner), 0, 0, 0 },
+    { "types", NAME_TEXT, AT(types), 0, 0, 0 },
+    { "nodes", WHOLE, AT(n_nodes), 1, GPUS_MAX, 0 },
+#undef AT
 };
 
 enum { N_KEYS = sizeof keys / sizeof keys[0], KEY_AT = 0, KEY_BATCH = N_KEYS, N_SEEN };
@@ -51,10 +49,9 @@ enum { N_KEYS = sizeof keys / sizeof keys[0], KEY_AT = 0, KEY_BATCH = N_KEYS, N_
 struct trace_parser {
     struct words words;
     struct arena *arena;
-    struct map names, workloads;    // names of jobs; workload names already interned
-    const char **interned;
+    struct map names;    // of jobs
     struct trace *out;
-    int cap, n_interned, cap_interned;
+    int cap;
     bool is_seen[N_SEEN];    // keys of this line
     double batch;
 };
@@ -114,19 +111,6 @@ static int take_pair(struct trace_parser *p, struct trace_job *j, const struct w
     return 0;
 }
 
-/* One string for all jobs that run the same. */
-static const char *intern(struct trace_parser *p, const char *name)
-{
-    int i = map_get(&p->workloads, name);
-
-    if (i >= 0)
-        return p->interned[i];
-    ARENA_GROW(p->arena, p->interned, p->n_interned, p->cap_interned);
-    p->interned[p->n_interned] = name;
-    map_set(&p->workloads, name, p->n_interned++);
-    return name;
-}
-
 /* What a line must have, and must not have together. */
 static int finish_job(struct trace_parser *p, struct trace_job *j, struct err *e)
 {
@@ -170,7 +154,6 @@ static int finish_job(struct trace_parser *p, struct trace_job *j, struct err *e
                            "%s:%d: job '%s': the workload's name with its batch is over 200 bytes",
                            HERE(p), j->name);
     }
-    j->workload = intern(p, j->workload);
     return 0;
 }
 
@@ -271,7 +254,6 @@ int trace_parse(struct arena *a, const char *name, const char *text, size_t len,
             break;
     }
     map_release(&p.names);
-    map_release(&p.workloads);
     if (rc == 0 && out->n_jobs == 0)
         rc = err_set(e, EINVAL,
                      "%s: no job: add lines like 'job a at=0 workload=resnet50 "
@@ -299,78 +281,44 @@ double trace_job_promise(const struct trace_job *j)
                                 : fmax(j->min_throughput, j->steps / j->deadline_s);
 }
 
-static int put_number(struct buf *out, const char *key, double v)
+/* A key that is not as usual: false, where there is no room. */
+static bool write_key(const struct trace_job *j, const struct key *k, struct buf *out)
 {
-    int rc = buf_printf(out, " %s=", key);
+    const char *field = (const char *)j + k->offset;
 
-    return rc < 0 ? rc : words_put_number(out, v);
+    if (k->kind == NAME_TEXT) {
+        const char *text = *(const char *const *)field;
+
+        return text == NULL || (buf_printf(out, " %s=", k->key) == 0 && words_put(out, text) == 0);
+    }
+    const double v = k->kind == WHOLE ? *(const int *)field : *(const double *)field;
+
+    return isnan(v) || v == k->usual ||
+           (buf_printf(out, " %s=", k->key) == 0 && words_put_number(out, v) == 0);
 }
 
-static int put_text(struct buf *out, const char *key, const char *text)
+static bool write_job(const struct trace_job *j, struct buf *out)
 {
-    int rc = buf_printf(out, " %s=", key);
+    struct trace_job said = *j;
+    bool is_fine = buf_puts(out, "job ") == 0 && words_put(out, j->name) == 0;
 
-    return rc < 0 ? rc : words_put(out, text);
-}
-
-static int write_work(const struct trace_job *j, struct buf *out)
-{
-    int rc;
-
-    if (!j->is_inference)
-        return put_number(out, "steps", j->steps);
-    rc = put_number(out, "rate", j->rate);
-    return rc < 0 ? rc : put_number(out, "duration", j->duration_s);
-}
-
-/* What is not at its default. */
-static int write_wishes(const struct trace_job *j, struct buf *out)
-{
-    int rc = 0;
-
-    if (j->min_throughput > 0)
-        rc = put_number(out, "min", j->min_throughput);
-    if (rc == 0 && !isnan(j->deadline_s))
-        rc = put_number(out, "deadline", j->deadline_s);
-    if (rc == 0 && j->n_gpus != 1)
-        rc = buf_printf(out, " gpus=%d", j->n_gpus);
-    if (rc == 0 && j->max_gpus != j->n_gpus)
-        rc = buf_printf(out, " max_gpus=%d", j->max_gpus);
-    if (rc == 0 && j->priority != 0)
-        rc = buf_printf(out, " priority=%d", j->priority);
-    if (rc == 0 && j->owner != NULL)
-        rc = put_text(out, "owner", j->owner);
-    if (rc == 0 && j->types != NULL)
-        rc = put_text(out, "types", j->types);
-    if (rc == 0 && j->is_exclusive)
-        rc = buf_puts(out, " exclusive");
-    if (rc == 0 && j->n_nodes == 1)
-        rc = buf_puts(out, " one_node");
-    if (rc == 0 && j->n_nodes > 1)
-        rc = buf_printf(out, " nodes=%d", j->n_nodes);
-    return rc;
+    said.max_gpus = j->max_gpus != j->n_gpus ? j->max_gpus : 0;
+    said.n_nodes = 0;    // comes last, or as one_node
+    for (int i = 0; i < N_KEYS && is_fine; i++)
+        is_fine = write_key(&said, &keys[i], out);
+    if (is_fine && j->is_exclusive)
+        is_fine = buf_puts(out, " exclusive") == 0;
+    if (is_fine && j->n_nodes == 1)
+        is_fine = buf_puts(out, " one_node") == 0;
+    if (is_fine && j->n_nodes > 1)
+        is_fine = buf_printf(out, " nodes=%d", j->n_nodes) == 0;
+    return is_fine && buf_puts(out, "\n") == 0;
 }
 
 int trace_write(const struct trace *t, struct buf *out)
 {
-    int rc = 0;
-
-    for (int i = 0; i < t->n_jobs && rc == 0; i++) {
-        const struct trace_job *j = &t->jobs[i];
-
-        rc = buf_puts(out, "job ");
-        if (rc == 0)
-            rc = words_put(out, j->name);
-        if (rc == 0)
-            rc = put_number(out, "at", j->at_s);
-        if (rc == 0)
-            rc = put_text(out, "workload", j->workload);
-        if (rc == 0)
-            rc = write_work(j, out);
-        if (rc == 0)
-            rc = write_wishes(j, out);
-        if (rc == 0)
-            rc = buf_puts(out, "\n");
-    }
-    return rc;
+    for (int i = 0; i < t->n_jobs; i++)
+        if (!write_job(&t->jobs[i], out))
+            return -ENOSPC;
+    return 0;
 }
