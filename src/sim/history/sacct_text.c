@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "sim/history/sacct.h"
+#include "sim/trace/import.h"
 
 bool sacct_cut(struct slice *rest, char c, struct slice *part)
 {
@@ -45,31 +45,20 @@ bool sacct_is_nothing(struct slice s)
 
 int sacct_time(struct slice s, double *out)
 {
-    static const struct {
-        size_t at, len;
-    } parts[] = { { 0, 4 }, { 5, 2 }, { 8, 2 }, { 11, 2 }, { 14, 2 }, { 17, 2 } };
-    long v[6];
-    struct tm tm = { 0 }, back;
+    struct tm tm, day;
 
     *out = NAN;
     if (sacct_is_nothing(s))
         return 0;
     if (s.len >= 9 && s.len <= 11)    // SLURM_TIME_FORMAT=%s
         return text_to_double(s, out) == 0 && *out >= 0 ? 0 : -EINVAL;
-    if (s.len != 19 || s.at[4] != '-' || s.at[7] != '-' || (s.at[10] != ' ' && s.at[10] != 'T') ||
-        s.at[13] != ':' || s.at[16] != ':')
+    if (!trace_calendar(s, &tm))
         return -EINVAL;
-    for (int i = 0; i < 6; i++) {
-        if (!sacct_digits((struct slice){ s.at + parts[i].at, parts[i].len }, &v[i]))
-            return -EINVAL;
-    }
-    tm = (struct tm){ .tm_year = (int)v[0] - 1900, .tm_mon = (int)v[1] - 1, .tm_mday = (int)v[2] };
-    back = tm;
-    time_t day = timegm(&back);    // which makes March of the 30th of February
-    if (v[0] < 1970 || back.tm_mon != tm.tm_mon || back.tm_mday != tm.tm_mday || v[3] > 23 ||
-        v[4] > 59 || v[5] > 60)
+    day = (struct tm){ .tm_year = tm.tm_year, .tm_mon = tm.tm_mon, .tm_mday = tm.tm_mday };
+    timegm(&day);    // which makes March of the 30th of February
+    if (day.tm_mday != tm.tm_mday)
         return -EINVAL;
-    *out = (double)day + (double)(v[3] * 3600 + v[4] * 60 + v[5]);
+    *out = (double)timegm(&tm);
     return 0;
 }
 

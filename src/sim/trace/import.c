@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -200,19 +199,7 @@ static int whole_gpus(const struct csv *c, int column, int low, int *n, struct e
 
 /* ---- Philly ---- */
 
-/* Days since 1970 of a date of the Gregorian calendar: years that begin in March put the
- * leap day last, and 400 of them have 146,097 days.
- */
-static int64_t days_of(int64_t y, int64_t m, int64_t d)
-{
-    const int64_t year = y - (m <= 2), era = year / 400, of_era = year - era * 400;
-    const int64_t of_year = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
-
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-/* "2017-10-09 07:01:55" in seconds since 1970. */
-static int parse_timestamp(struct slice s, double *out)
+bool trace_calendar(struct slice s, struct tm *out)
 {
     static const struct {
         size_t at, len;
@@ -223,17 +210,22 @@ static int parse_timestamp(struct slice s, double *out)
 
     if (s.len != 19 || s.at[4] != '-' || s.at[7] != '-' || (s.at[10] != ' ' && s.at[10] != 'T') ||
         s.at[13] != ':' || s.at[16] != ':')
-        return -EINVAL;
+        return false;
     for (int i = 0; i < 6; i++) {
         const char *digits = s.at + parts[i].at;
 
         if (digits[0] == '-' || digits[0] == '+' ||
             text_to_long((struct slice){ digits, parts[i].len }, parts[i].low, parts[i].high,
                          &v[i]) < 0)
-            return -EINVAL;
+            return false;
     }
-    *out = (double)(days_of(v[0], v[1], v[2]) * 86400 + v[3] * 3600 + v[4] * 60 + v[5]);
-    return 0;
+    *out = (struct tm){ .tm_year = (int)v[0] - 1900,
+                        .tm_mon = (int)v[1] - 1,
+                        .tm_mday = (int)v[2],
+                        .tm_hour = (int)v[3],
+                        .tm_min = (int)v[4],
+                        .tm_sec = (int)v[5] };
+    return true;
 }
 
 struct philly_columns {
@@ -243,13 +235,15 @@ struct philly_columns {
 static int philly_row(struct arena *a, const struct csv *c, const struct philly_columns *at,
                       struct trace_job *j, struct err *e)
 {
+    struct tm submitted;
     int n = 0;
 
-    if (parse_timestamp(c->field[at->timestamp], &j->at_s) < 0)
+    if (!trace_calendar(c->field[at->timestamp], &submitted))
         return err_set(e, EINVAL, "%s:%d: timestamp '%.*s': want YYYY-MM-DD HH:MM:SS", c->name,
                        c->line,
                        (int)(c->field[at->timestamp].len < 40 ? c->field[at->timestamp].len : 40),
                        c->field[at->timestamp].at);
+    j->at_s = (double)timegm(&submitted);
     if (csv_number(c, at->duration, false, &j->duration_s, e) < 0 ||
         whole_gpus(c, at->n_gpus, 1, &n, e) < 0)
         return -EINVAL;

@@ -6,8 +6,11 @@
 #ifndef SIM_TRACE_IMPORT_H
 #define SIM_TRACE_IMPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
+#include "base/text/text.h"
 #include "sim/trace/trace.h"
 
 struct arena;
@@ -36,6 +39,11 @@ int trace_import_philly(struct arena *a, struct trace_import *in, struct trace *
 /* Alibaba's openb pod list (cluster-trace-gpu-v2023). */
 int trace_import_alibaba(struct arena *a, struct trace_import *in, struct trace *out,
                          struct err *e);
+
+/* "2017-10-09 07:01:55", or a T for the blank, each part within its range; false: it is none. Months
+ * are not asked for their days.
+ */
+bool trace_calendar(struct slice s, struct tm *out);
 
 /* Alibaba's openb node list as a cluster file. */
 int cluster_import_alibaba(struct arena *a, const char *name, const char *text, size_t len,
