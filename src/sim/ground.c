@@ -24,12 +24,8 @@ static int add_types(struct catalog *c, const struct cluster *cl, const char *re
         rc = catalog_add_type(c, &cl->types[i], &index, e);
     if (rc < 0 || reference == NULL)
         return rc;
-    for (int i = 0; i < cl->n_types; i++) {
-        if (text_alike(cl->types[i].name, reference) ||
-            (gpu_type_builtin(reference) != NULL &&
-             gpu_type_builtin(cl->types[i].name) == gpu_type_builtin(reference)))
-            return 0;
-    }
+    if (catalog_find_type_alike(c, reference) >= 0)
+        return 0;
     t = gpu_type_builtin(reference);
     if (t == NULL)
         return err_set(e, EINVAL,
@@ -133,23 +129,31 @@ static int add_builtin_workloads(struct catalog *c, struct err *e)
     return rc;
 }
 
+int ground_describe_types(struct ground *g, const struct cluster *cl, struct err *e)
+{
+    int rc = 0;
+
+    for (int i = 0; cl != NULL && i < cl->n_types && rc == 0; i++) {
+        int index = catalog_find_type_alike(&g->catalog, cl->types[i].name);
+
+        if (index >= 0)
+            rc = catalog_describe_type(&g->catalog, index, &cl->types[i], e);
+    }
+    return rc;
+}
+
 /* What the store has not measured is described by the cluster file or built in, and its
  * speeds are the model's.
  */
 static int open_store(struct ground *g, const char *path, const struct cluster *cl,
                       const struct trace *t, struct err *e)
 {
-    int index, rc = store_open(path, STORE_READ, &g->store, e);
+    int rc = store_open(path, STORE_READ, &g->store, e);
 
     if (rc == 0)
         rc = catalog_load(&g->catalog, g->store, e);
-    if (rc < 0)
-        return rc;
-    for (int i = 0; cl != NULL && i < cl->n_types && rc == 0; i++) {
-        index = catalog_find_type_alike(&g->catalog, cl->types[i].name);
-        if (index >= 0)
-            rc = catalog_describe_type(&g->catalog, index, &cl->types[i], e);
-    }
+    if (rc == 0)
+        rc = ground_describe_types(g, cl, e);
     return rc == 0 ? add_workloads(&g->catalog, cl, t, e) : rc;
 }
 

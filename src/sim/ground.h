@@ -49,6 +49,9 @@ int ground_open(struct ground *g, const char *path, const struct cluster *cl, co
 int ground_builtin(struct ground *g, const struct cluster *cl, const struct trace *t,
                    const char *reference, uint64_t seed, struct err *e);
 
+/* Figures of GPU types that the catalog lacks, from 'cl' (may be NULL). */
+int ground_describe_types(struct ground *g, const struct cluster *cl, struct err *e);
+
 void ground_close(struct ground *g);
 
 #endif

@@ -134,38 +134,25 @@ static int gavel_paths(struct arena *a, const char *data, struct import_gavel *i
     return rc;
 }
 
-static int fill_catalog(struct catalog *c, const char *data, const struct cluster *cl,
-                        struct err *e)
+int data_ground_gavel(struct ground *g, const char *data, const struct cluster *cl, struct err *e)
 {
     struct import_report report;
     struct import_gavel in;
     struct arena a;
     int rc;
 
+    *g = (struct ground){ 0 };
+    catalog_init(&g->catalog);
     arena_init(&a);
     rc = gavel_paths(&a, data, &in, e);
     if (rc == 0)
-        rc = import_gavel(c, &in, 0, NULL, &report, e);
-    for (int i = 0; i < cl->n_types && rc == 0; i++) {
-        int index = catalog_find_type_alike(c, cl->types[i].name);
-
-        if (index >= 0)
-            rc = catalog_describe_type(c, index, &cl->types[i], e);
-    }
-    arena_release(&a);
-    return rc;
-}
-
-int data_ground_gavel(struct ground *g, const char *data, const struct cluster *cl, struct err *e)
-{
-    int rc;
-
-    *g = (struct ground){ 0 };
-    catalog_init(&g->catalog);
-    rc = fill_catalog(&g->catalog, data, cl, e);
+        rc = import_gavel(&g->catalog, &in, 0, NULL, &report, e);
+    if (rc == 0)
+        rc = ground_describe_types(g, cl, e);
     if (rc == 0)
         rc = truth_from_catalog(&g->truth, &g->catalog, &g->n_filled, e);
     if (rc < 0)
         ground_close(g);
+    arena_release(&a);
     return rc;
 }
