@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/grow.h"
 #include "base/map.h"
 #include "base/stats.h"
 #include "catalog/catalog.h"
@@ -427,10 +428,9 @@ static int build(struct sim *s, struct err *e)
 
 int sim_create(const struct sim_options *o, struct sim **out, struct err *e)
 {
-    struct sim *s = calloc(1, sizeof *s);
+    struct sim *s = heap_array(1, sizeof *s);
     int rc;
 
-    assert(s != NULL);
     s->options = *o;
     s->decided_s = -INFINITY;
     arena_init(&s->arena);

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/grow.h"
 #include "catalog/catalog.h"
 #include "nn/gp.h"
 #include "sim/eval/cells.h"
@@ -208,8 +209,7 @@ static void merge_predictions(const struct fold_queue *w, struct eval_result *ou
 
     for (int i = 0; i < w->n_folds; i++)
         n += (size_t)w->parts[i].n_predictions;
-    out->predictions = calloc(n + 1, sizeof *out->predictions);
-    assert(out->predictions);
+    out->predictions = heap_array(n, sizeof *out->predictions);
     for (int i = 0; i < w->n_folds; i++) {
         struct eval_part *p = &w->parts[i];
         if (p->n_predictions)
@@ -246,8 +246,7 @@ static void merge(struct arena *a, const struct fold_queue *w, struct eval_resul
 
     out->n_folds = w->n_folds;
     out->n_workloads = n_scored(w);
-    out->rows = calloc((size_t)n_k * EVAL_METHODS, sizeof *out->rows);
-    assert(out->rows);
+    out->rows = heap_array((size_t)n_k * EVAL_METHODS, sizeof *out->rows);
     for (int k = 0; k < n_k; k++) {
         for (int m = 0; m < EVAL_METHODS; m++) {
             struct eval_row *row = &out->rows[out->n_rows];

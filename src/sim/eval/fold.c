@@ -500,7 +500,6 @@ static int score_workload(struct fold_run *r, int w, struct err *e)
 
     meet(r, w, &n);
     ask_fits(r, &n);
-    r->out->n_workloads++;
     for (int sequence = 0; sequence < o->n_sequences && rc == 0; sequence++) {
         rc = reveal(r, &n, sequence, e);
         for (int i = 0; i < o->n_k && rc == 0; i++)
@@ -537,8 +536,7 @@ int eval_fold_run(const struct eval_setting *s, const struct eval_fold *fold, st
 void eval_part_init(struct eval_part *p, int n_k)
 {
     *p = (struct eval_part){ 0 };
-    p->sums = calloc((size_t)n_k, sizeof *p->sums);
-    assert(p->sums);
+    p->sums = heap_array((size_t)n_k, sizeof *p->sums);
 }
 
 void eval_part_release(struct eval_part *p)

@@ -41,7 +41,6 @@ struct eval_sum {
 
 /* Owns heap memory. */
 struct eval_part {
-    int n_workloads;                          // scored
     struct eval_sum (*sums)[EVAL_METHODS];    // (n_k)
     struct eval_prediction *predictions;
     int n_predictions, cap_predictions;

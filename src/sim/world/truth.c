@@ -7,28 +7,21 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/grow.h"
 #include "base/rng.h"
 #include "catalog/catalog.h"
 #include "estimate/estimate.h"
 #include "estimate/prior/roofline.h"
-
-static void *array(size_t n, size_t size)
-{
-    void *p = calloc(n > 0 ? n : 1, size);
-
-    assert(p != NULL);    // out of memory: stop
-    return p;
-}
 
 static void truth_alloc(struct truth *t, const struct catalog *c)
 {
     const size_t cells = (size_t)c->n_workloads * (size_t)c->n_types;
 
     *t = (struct truth){ .catalog = c, .n_types = c->n_types, .n_workloads = c->n_workloads };
-    t->speed = array(cells, sizeof *t->speed);
-    t->watts = array(cells, sizeof *t->watts);
-    t->bend = array(cells, sizeof *t->bend);
-    t->slowdown = array(cells * (size_t)c->n_workloads, sizeof *t->slowdown);
+    t->speed = heap_array(cells, sizeof *t->speed);
+    t->watts = heap_array(cells, sizeof *t->watts);
+    t->bend = heap_array(cells, sizeof *t->bend);
+    t->slowdown = heap_array(cells * (size_t)c->n_workloads, sizeof *t->slowdown);
 }
 
 void truth_release(struct truth *t)
@@ -70,7 +63,7 @@ int truth_counted_on(const struct truth *t, int workload, int reference)
 /* Where the rooflines of all workloads on all types stand while a truth is made. */
 static struct roofline *rooflines(const struct catalog *c)
 {
-    struct roofline *r = array((size_t)c->n_workloads * (size_t)c->n_types, sizeof *r);
+    struct roofline *r = heap_array((size_t)c->n_workloads * (size_t)c->n_types, sizeof *r);
 
     for (int w = 0; w < c->n_workloads; w++) {
         for (int a = 0; a < c->n_types; a++)

@@ -712,15 +712,13 @@ bool world_has_news(const struct world *w)
 
 struct world *world_create(const struct world_setup *s)
 {
-    struct world *w = calloc(1, sizeof *w);
+    struct world *w = heap_array(1, sizeof *w);
 
-    assert(w != NULL);
     w->truth = s->truth;
     w->settings = s->settings;
     w->is_always_on = s->is_always_on;
     w->n_gpus = s->n_gpus;
-    w->gpus = calloc((size_t)s->n_gpus, sizeof *w->gpus);
-    assert(w->gpus != NULL);
+    w->gpus = heap_array((size_t)s->n_gpus, sizeof *w->gpus);
     arena_init(&w->arena);
     rng_init(&w->noise, s->seed, "noise");
     for (int i = 0; i < s->n_gpus; i++) {
