@@ -17,21 +17,6 @@ struct model;
 struct store;
 struct truth;
 
-/* A job as the copy of the store has it. */
-struct rerun_job {
-    enum job_state state;
-    double steps_done;
-    int n_held;
-    const int *gpus;
-};
-
-/* What the first part began with. */
-struct rerun_before {
-    int n_jobs, n_gpus, n_nodes;
-    const struct rerun_job *jobs;
-    const bool *is_down;    // (n_nodes)
-};
-
 struct rerun_part {
     struct arena *arena;
     const char *name;                // of the record, for messages
@@ -48,13 +33,13 @@ struct rerun_part {
     struct cycle cycle;
     bool is_loaded, has_cycle;
     const struct rerun_view *looking;    // whose busy GPUs the executor tells of
-    struct rerun_before before;
 };
 
-/* The world carries out the orders of all parts, from what was there 'before', and draws; adds to
- * the result of 'last', whose state and catalog are as at the end, with all who ever were there.
+/* The world carries out the orders of all parts, from the state that the first began with, and
+ * draws; adds to the result of 'last', whose state and catalog are as at the end, with all who ever
+ * were there.
  */
-int rerun_world(struct rerun_part *last, const struct rerun_before *before,
+int rerun_world(struct rerun_part *last, const struct state *before,
                 const struct rerun_entries *all, const struct truth *t, struct err *e);
 
 #endif

@@ -159,34 +159,6 @@ static struct executor recorded_executor(struct rerun_part *p)
 
 /* ---- opening ---- */
 
-static void remember_jobs(struct rerun_part *p)
-{
-    const struct state *s = &p->ledger.state;
-    struct rerun_job *jobs = ARENA_ARRAY(p->arena, struct rerun_job, (size_t)s->n_jobs);
-
-    for (int i = 0; i < s->n_jobs; i++) {
-        const struct job *j = s->jobs[i];
-        int *gpus = ARENA_ARRAY(p->arena, int, (size_t)j->n_held);
-
-        for (int k = 0; k < j->n_held; k++)
-            gpus[k] = j->gpus[k];
-        jobs[i] = (struct rerun_job){
-            .state = j->state, .steps_done = j->steps_done, .n_held = j->n_held, .gpus = gpus
-        };
-    }
-    bool *is_down = ARENA_ARRAY(p->arena, bool, (size_t)s->n_nodes);
-
-    for (int i = 0; i < s->n_nodes; i++)
-        is_down[i] = s->nodes[i].state == NODE_DOWN;
-    p->before = (struct rerun_before){
-        .n_jobs = s->n_jobs,
-        .n_gpus = s->n_gpus,
-        .n_nodes = s->n_nodes,
-        .jobs = jobs,
-        .is_down = is_down,
-    };
-}
-
 static int load_store(struct rerun_part *p, struct err *e)
 {
     const char *path = arena_printf(p->arena, "%s%s", p->dir, p->at->begin->store);
@@ -205,7 +177,6 @@ static int load_store(struct rerun_part *p, struct err *e)
     p->is_loaded = true;
     p->ledger.store = NULL;    // the copy stays as it is
     p->catalog.store = NULL;
-    remember_jobs(p);
     return 0;
 }
 
@@ -565,15 +536,20 @@ static const char *dir_of(struct arena *a, const char *path)
 }
 
 /* Joules, once all plans are made: 'last' is the part that knows all that ever was there. */
-static int draw(struct rerun_part *last, const struct rerun_before *before,
-                const struct rerun_entries *all, const struct truth *told, struct err *e)
+static int draw(struct rerun_part *last, const struct rerun_entries *all, const struct truth *told,
+                struct err *e)
 {
+    struct rerun_part *first = ARENA_NEW(last->arena, struct rerun_part);
     struct truth believed = { 0 };
-    int rc = told ? 0 : believe_all(last, &believed, e);
 
+    *first = (struct rerun_part){ .arena = last->arena, .dir = last->dir, .at = all->at };
+    int rc = load_store(first, e);
+    if (rc == 0 && !told)
+        rc = believe_all(last, &believed, e);
     if (rc == 0)
-        rc = rerun_world(last, before, all, told ? told : &believed, e);
+        rc = rerun_world(last, &first->ledger.state, all, told ? told : &believed, e);
     truth_release(&believed);
+    part_close(first);
     return rc;
 }
 
@@ -581,7 +557,6 @@ static int run_parts(struct rerun_part *p, const struct rerun_entries *all,
                      const struct truth *told, struct err *e)
 {
     const struct rerun_part empty = *p;
-    struct rerun_before before = { 0 };
     int rc = 0, to;
 
     for (int from = 0; from < all->n && rc == 0; from = to) {
@@ -592,11 +567,9 @@ static int run_parts(struct rerun_part *p, const struct rerun_entries *all,
         p->at = &all->at[from];
         p->n = to - from;
         rc = run_part(p, e);
-        if (from == 0)
-            before = p->before;
     }
     if (rc == 0)
-        rc = draw(p, &before, all, told, e);
+        rc = draw(p, all, told, e);
     part_close(p);
     return rc;
 }

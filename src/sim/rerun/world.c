@@ -234,16 +234,16 @@ static int one(struct replayed_world *st, const struct rerun_entry *at, struct e
 }
 
 /* Those of before: where the daemon found them when it was first started. */
-static int set_stage(struct replayed_world *st, const struct rerun_before *before, struct err *e)
+static int set_stage(struct replayed_world *st, const struct state *before, struct err *e)
 {
     struct err ignored;
     int rc = 0;
 
     st->n_known_gpus = before->n_gpus;
     for (int i = 0; i < before->n_nodes; i++)
-        st->is_down[i] = before->is_down[i];
+        st->is_down[i] = before->nodes[i].state == NODE_DOWN;
     for (int i = 0; i < before->n_jobs && rc == 0; i++) {
-        const struct rerun_job *j = &before->jobs[i];
+        const struct job *j = before->jobs[i];
 
         rc = submit(st, j->steps_done, e);
         if (rc == 0 && j->state >= JOB_FINISHED)
@@ -369,7 +369,7 @@ static void count_gpus(struct rerun_part *p)
         type_of(p, p->catalog.types[s->gpus[g].type].name)->n_gpus++;
 }
 
-int rerun_world(struct rerun_part *last, const struct rerun_before *before,
+int rerun_world(struct rerun_part *last, const struct state *before,
                 const struct rerun_entries *all, const struct truth *t, struct err *e)
 {
     struct replayed_world st = { .part = last, .all = all, .truth = t };
