@@ -133,24 +133,12 @@ static int find_allowed(struct sim *s, struct err *e)
     return 0;
 }
 
-/* The indices that 'known' has in the belief: its types and workloads are added there. */
-static int adopt_names(struct catalog *to, const struct catalog *known, int *types, int *workloads,
-                       struct err *e)
-{
-    int rc = 0;
-
-    for (int i = 0; i < known->n_types && rc == 0; i++) {
-        types[i] = catalog_find_type_alike(to, known->types[i].name);
-        if (types[i] < 0)
-            rc = catalog_add_type(to, &known->types[i], &types[i], e);
-    }
-    for (int i = 0; i < known->n_workloads && rc == 0; i++)
-        rc = catalog_add_workload(to, &known->workloads[i], &workloads[i], e);
-    return rc;
-}
-
-int sim_copy_cell(struct catalog *to, const struct cell *c, const int *types, const int *workloads,
-                  struct err *e)
+/* A cell of another catalog, as one measurement that weighs as much as all of its own. 'types' and
+ * 'workloads' have the indices in 'to' of those there; -1: what that workload takes part in is left
+ * out.
+ */
+static int copy_cell(struct catalog *to, const struct cell *c, const int *types,
+                     const int *workloads, struct err *e)
 {
     struct measurement m = {
         .key = c->key,
@@ -171,19 +159,44 @@ int sim_copy_cell(struct catalog *to, const struct cell *c, const int *types, co
     return catalog_record(to, &m, 0, e);
 }
 
-/* What the policy may know before it starts. */
-static int adopt(struct sim *s, const struct catalog *known, struct err *e)
+/* The indices that types and workloads of 'from' have in 'to', where they are added; -1: of the
+ * family that is left out.
+ */
+static int adopt_names(struct catalog *to, const struct catalog *from, const char *family,
+                       int *types, int *workloads, struct err *e)
 {
-    int *types = ARENA_ARRAY(&s->arena, int, (size_t)known->n_types);
-    int *workloads = ARENA_ARRAY(&s->arena, int, (size_t)known->n_workloads);
-    int rc = catalog_begin(&s->belief, e);
+    int rc = 0;
+
+    for (int i = 0; i < from->n_types && rc == 0; i++) {
+        types[i] = catalog_find_type_alike(to, from->types[i].name);
+        if (types[i] < 0)
+            rc = catalog_add_type(to, &from->types[i], &types[i], e);
+    }
+    for (int i = 0; i < from->n_workloads && rc == 0; i++) {
+        const struct workload *w = &from->workloads[i];
+
+        workloads[i] = -1;
+        if (family == NULL || w->family == NULL || strcmp(w->family, family) != 0)
+            rc = catalog_add_workload(to, w, &workloads[i], e);
+    }
+    return rc;
+}
+
+int sim_adopt(struct catalog *to, const struct catalog *from, const char *family, struct err *e)
+{
+    struct arena scratch;
+    int rc = catalog_begin(to, e);
 
     if (rc < 0)
         return rc;
-    rc = adopt_names(&s->belief, known, types, workloads, e);
-    for (int i = 0; i < known->n_cells && rc == 0; i++)
-        rc = sim_copy_cell(&s->belief, &known->cells[i], types, workloads, e);
-    return catalog_end(&s->belief, rc, e);
+    arena_init(&scratch);
+    int *types = ARENA_ARRAY(&scratch, int, (size_t)from->n_types);
+    int *workloads = ARENA_ARRAY(&scratch, int, (size_t)from->n_workloads);
+    rc = adopt_names(to, from, family, types, workloads, e);
+    for (int i = 0; i < from->n_cells && rc == 0; i++)
+        rc = copy_cell(to, &from->cells[i], types, workloads, e);
+    arena_release(&scratch);
+    return catalog_end(to, rc, e);
 }
 
 /* ---- knowing the truth ---- */
@@ -289,7 +302,7 @@ static int reveal_gangs(struct sim *s, struct err *e)
 
         if (k->n_gpus > 1 && k->neighbour < 0 && k->limit_w == 0 && c->cells[i].n_speed > 0 &&
             types[k->gpu_type] >= 0 && workloads[k->workload] >= 0)
-            rc = sim_copy_cell(&s->belief, &c->cells[i], types, workloads, e);
+            rc = copy_cell(&s->belief, &c->cells[i], types, workloads, e);
     }
     return rc;
 }
@@ -411,7 +424,7 @@ static int build(struct sim *s, struct err *e)
     if (rc == 0)
         rc = cluster_install(o->cluster, &s->belief, &s->ledger, 0, e);
     if (rc == 0 && o->known != NULL)
-        rc = adopt(s, o->known, e);
+        rc = sim_adopt(&s->belief, o->known, NULL, e);
     if (rc == 0)
         rc = find_workloads(s, e);
     if (rc == 0 && sim_policy_is_oracle(o->policy))

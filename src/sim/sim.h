@@ -15,7 +15,6 @@
 #include "sim/trace/trace.h"
 
 struct catalog;
-struct cell;
 struct cluster;
 struct err;
 struct model;
@@ -126,11 +125,9 @@ const struct catalog *sim_catalog(const struct sim *s);    // what the policy be
 /* Sum of |measured / believed - 1| over the '*n' speeds measured so far. */
 void sim_learning(const struct sim *s, double *sum_abs_error, long *n);
 
-/* A cell of another catalog, as one measurement that weighs as much as all of its own. 'types' and
- * 'workloads' have the indices in 'to' of those there; -1: what that workload takes part in is left
- * out.
+/* Into 'to' what was measured in 'from', each cell as one measurement of its weight, but for that
+ * in which a workload of 'family' (NULL: none) takes part, as itself or as a neighbour.
  */
-int sim_copy_cell(struct catalog *to, const struct cell *c, const int *types, const int *workloads,
-                  struct err *e);
+int sim_adopt(struct catalog *to, const struct catalog *from, const char *family, struct err *e);
 
 #endif

@@ -1,7 +1,6 @@
 #include "study/pretraining.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,36 +53,6 @@ const char *pretraining_family(const struct catalog *c, int seed)
     return NULL;
 }
 
-/* Types and the workloads that may be known, with their indices in 'out'; -1: held out. */
-static int copy_names(const struct catalog *from, const char *family, struct catalog *out,
-                      int *types, int *workloads, struct err *e)
-{
-    int rc = 0;
-
-    for (int i = 0; i < from->n_types && rc == 0; i++)
-        rc = catalog_add_type(out, &from->types[i], &types[i], e);
-    for (int i = 0; i < from->n_workloads && rc == 0; i++) {
-        workloads[i] = -1;
-        if (!is_of(&from->workloads[i], family))
-            rc = catalog_add_workload(out, &from->workloads[i], &workloads[i], e);
-    }
-    return rc;
-}
-
-int pretraining_without(const struct catalog *from, const char *family, struct catalog *out,
-                        struct err *e)
-{
-    int *types = heap_array((size_t)from->n_types, sizeof *types);
-    int *workloads = heap_array((size_t)from->n_workloads, sizeof *workloads);
-    int rc = copy_names(from, family, out, types, workloads, e);
-
-    for (int i = 0; i < from->n_cells && rc == 0; i++)
-        rc = sim_copy_cell(out, &from->cells[i], types, workloads, e);
-    free(types);
-    free(workloads);
-    return rc;
-}
-
 static int learn(const struct catalog *c, int seed, struct model **out, struct err *e)
 {
     const struct p1_options how = { .seed = (uint64_t)seed };
@@ -109,7 +78,7 @@ int pretraining_of_others(struct pretraining *k, const struct catalog *truth, in
         return err_set(e, EINVAL, "no workload of the ground truth says its family");
     k->catalog = heap_array(1, sizeof *k->catalog);
     catalog_init(k->catalog);
-    rc = pretraining_without(truth, k->family, k->catalog, e);
+    rc = sim_adopt(k->catalog, truth, k->family, e);
     if (rc == 0)
         rc = learn(k->catalog, seed, &k->model, e);
     if (rc < 0)

@@ -29,12 +29,6 @@ int pretraining_of_others(struct pretraining *k, const struct catalog *truth, in
 
 void pretraining_release(struct pretraining *k);
 
-/* Into the empty catalog 'out': the measurements of 'from' in which no workload of 'family' takes
- * part, neither as itself nor as a neighbour. Cells become one measurement each, of their weight.
- */
-int pretraining_without(const struct catalog *from, const char *family, struct catalog *out,
-                        struct err *e);
-
 /* The family that a seed holds out; NULL: no workload has one. Borrowed from 'c'. */
 const char *pretraining_family(const struct catalog *c, int seed);
 

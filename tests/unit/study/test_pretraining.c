@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "catalog/catalog.h"
 #include "refine/model.h"
+#include "sim/sim.h"
 #include "study/pretraining.h"
 #include "unit/suite.h"
 
@@ -73,7 +74,7 @@ TEST(a_family_is_held_out_as_itself_and_as_a_neighbour)
 
     fill(&all);
     catalog_init(&rest);
-    ck_assert_int_eq(pretraining_without(&all, "x", &rest, &e), 0);
+    ck_assert_int_eq(sim_adopt(&rest, &all, "x", &e), 0);
     ck_assert_int_eq(rest.n_workloads, 2);
     ck_assert_int_lt(catalog_find_workload(&rest, "x1"), 0);
     ck_assert_int_eq(rest.n_cells, 3);
@@ -91,7 +92,7 @@ TEST(a_cell_keeps_its_weight)
 
     fill(&all);
     catalog_init(&rest);
-    ck_assert_int_eq(pretraining_without(&all, "x", &rest, &e), 0);
+    ck_assert_int_eq(sim_adopt(&rest, &all, "x", &e), 0);
     ck_assert_double_eq_tol(cell(&rest, "y1", NULL)->ln_speed, cell(&all, "y1", NULL)->ln_speed,
                             1e-12);
     ck_assert_double_eq_tol(cell_variance(cell(&rest, "y1", NULL)),
