@@ -4,34 +4,19 @@
 
 #include "study/plot/markup.h"
 
-/* Is the byte at 's' one of a text that browsers and XML readers take? */
-static bool is_plain(unsigned char c)
-{
-    return c >= 0x20 || c == '\t' || c == '\n';
-}
-
 void plot_escape(struct buf *out, const char *text)
 {
+    static const char *const entities[256] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;",
+    };
+
     for (const char *s = text; *s != '\0'; s++) {
-        switch (*s) {
-        case '&':
-            PUT(out, "&amp;");
-            break;
-        case '<':
-            PUT(out, "&lt;");
-            break;
-        case '>':
-            PUT(out, "&gt;");
-            break;
-        case '"':
-            PUT(out, "&quot;");
-            break;
-        case '\'':
-            PUT(out, "&#39;");
-            break;
-        default:
-            PUT(out, "%c", is_plain((unsigned char)*s) ? *s : '?');
-        }
+        const unsigned char c = (unsigned char)*s;
+
+        if (entities[c] != NULL)
+            PUT(out, "%s", entities[c]);
+        else    // what browsers and XML readers take
+            PUT(out, "%c", c >= 0x20 || c == '\t' || c == '\n' ? *s : '?');
     }
 }
 
