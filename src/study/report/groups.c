@@ -27,22 +27,47 @@ const char *knowledge_title(enum knowledge k)
 
 /* ---- rows to scenarios ---- */
 
+/* Rows of a scenario, so that arrays have no more room than they can need. */
+static size_t count_rows(const struct results *b, const struct scenario *s)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < b->n_rows; i++)
+        n += b->rows[i].key.scenario == s;
+    return n;
+}
+
 static struct scenario_results *results_of(struct report *r, const struct scenario *s)
 {
+    const size_t n_rows = count_rows(r->results, s);
+    struct scenario_results *more = &r->scenarios[r->n_scenarios];
+
     for (int i = 0; i < r->n_scenarios; i++)
         if (r->scenarios[i].scenario == s)
             return &r->scenarios[i];
-    r->scenarios[r->n_scenarios].scenario = s;
-    return &r->scenarios[r->n_scenarios++];
+    more->scenario = s;
+    more->groups = ARENA_ARRAY(r->a, struct run_group, n_rows);
+    more->loads = ARENA_ARRAY(r->a, double, n_rows);
+    more->knows = ARENA_ARRAY(r->a, enum knowledge, n_rows);
+    more->has_cluster =
+        s->cluster != NULL &&
+        cluster_parse(r->a, s->name, s->cluster, strlen(s->cluster), &more->cluster, NULL) == 0;
+    r->n_scenarios++;
+    return more;
 }
 
-static struct run_group *group_of(struct scenario_results *s, const struct study_run *k)
+static struct run_group *group_of(struct report *r, struct scenario_results *s,
+                                  const struct study_run *k)
 {
+    struct run_group *more = &s->groups[s->n_groups];
+
     for (int i = 0; i < s->n_groups; i++)
         if (study_run_is_alike(&s->groups[i].key, k))
             return &s->groups[i];
-    s->groups[s->n_groups].key = *k;
-    return &s->groups[s->n_groups++];
+    more->key = *k;
+    more->rows = ARENA_ARRAY(r->a, const struct results_row *, count_rows(r->results, k->scenario));
+    s->n_groups++;
+    return more;
 }
 
 static void add_load(struct scenario_results *s, double load)
@@ -72,57 +97,21 @@ static void add_types(struct report *r, struct scenario_results *s, const struct
         s->types[s->n_types++] = res->types[i].name;
 }
 
-static void open_cluster(struct report *r, struct scenario_results *s)
-{
-    const char *text = s->scenario->cluster;
-
-    s->has_cluster = text != NULL && cluster_parse(r->a, s->scenario->name, text, strlen(text),
-                                                   &s->cluster, NULL) == 0;
-}
-
-/* Arrays are as long as the results could make them. */
-static void make_room(struct report *r, struct scenario_results *s, size_t n_rows)
-{
-    if (s->groups != NULL)
-        return;
-    s->groups = ARENA_ARRAY(r->a, struct run_group, n_rows);
-    s->loads = ARENA_ARRAY(r->a, double, n_rows);
-    s->knows = ARENA_ARRAY(r->a, enum knowledge, n_rows);
-    open_cluster(r, s);
-}
-
-static void add_row(struct report *r, const struct results_row *row, size_t n_rows)
-{
-    struct scenario_results *s = results_of(r, row->key.scenario);
-    struct run_group *c;
-
-    make_room(r, s, n_rows);
-    c = group_of(s, &row->key);
-    if (c->rows == NULL)
-        c->rows = ARENA_ARRAY(r->a, const struct results_row *, n_rows);
-    c->rows[c->n++] = row;
-    add_load(s, row->key.load);
-    add_knowledge(s, &row->key);
-    add_types(r, s, &row->result);
-}
-
-/* Rows of a scenario, so that arrays have no more room than they can need. */
-static size_t count_rows(const struct results *b, const struct scenario *s)
-{
-    size_t n = 0;
-
-    for (int i = 0; i < b->n_rows; i++)
-        n += b->rows[i].key.scenario == s;
-    return n;
-}
-
 void report_sort(struct report *r)
 {
     const struct results *b = r->results;
 
     r->scenarios = ARENA_ARRAY(r->a, struct scenario_results, (size_t)b->n_rows);
-    for (int i = 0; i < b->n_rows; i++)
-        add_row(r, &b->rows[i], count_rows(b, b->rows[i].key.scenario));
+    for (int i = 0; i < b->n_rows; i++) {
+        const struct results_row *row = &b->rows[i];
+        struct scenario_results *s = results_of(r, row->key.scenario);
+        struct run_group *c = group_of(r, s, &row->key);
+
+        c->rows[c->n++] = row;
+        add_load(s, row->key.load);
+        add_knowledge(s, &row->key);
+        add_types(r, s, &row->result);
+    }
 }
 
 static const struct run_group *find(const struct scenario_results *s, const struct group_query *w,
