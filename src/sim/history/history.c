@@ -18,28 +18,13 @@
 
 /* ---- shared ---- */
 
-static int by_time(const void *a, const void *b)
+struct trace_moment *history_events(struct arena *a, const struct history *h, bool is_end)
 {
-    const struct history_event *x = a, *y = b;
-
-    if (x->at_s != y->at_s)
-        return x->at_s < y->at_s ? -1 : 1;
-    return x->job - y->job;
-}
-
-void history_events_sort(struct history_event *m, int n)
-{
-    if (n > 0)
-        qsort(m, (size_t)n, sizeof *m, by_time);
-}
-
-struct history_event *history_events(struct arena *a, const struct history *h, bool is_end)
-{
-    struct history_event *m = ARENA_ARRAY(a, struct history_event, (size_t)h->n_jobs);
+    struct trace_moment *m = ARENA_ARRAY(a, struct trace_moment, (size_t)h->n_jobs);
 
     for (int i = 0; i < h->n_jobs; i++)
-        m[i] = (struct history_event){ is_end ? h->jobs[i].end_s : h->jobs[i].start_s, i };
-    history_events_sort(m, h->n_jobs);
+        m[i] = (struct trace_moment){ is_end ? h->jobs[i].end_s : h->jobs[i].start_s, i };
+    trace_moments_sort(m, h->n_jobs);
     return m;
 }
 
@@ -263,16 +248,16 @@ static void choose_jobs(struct history_builder *m, struct arena *scratch)
     struct history *h = m->h;
     const struct sacct *s = h->sacct;
     struct history_job *all = ARENA_ARRAY(scratch, struct history_job, (size_t)s->n_jobs);
-    struct history_event *order = ARENA_ARRAY(scratch, struct history_event, (size_t)s->n_jobs);
+    struct trace_moment *order = ARENA_ARRAY(scratch, struct trace_moment, (size_t)s->n_jobs);
     int n = 0;
 
     for (int i = 0; i < s->n_jobs; i++) {
         if (!clip(h, &s->jobs[i], &all[n]))
             h->n_outside++;
         else if (is_here(m, &s->jobs[i]))
-            order[n] = (struct history_event){ all[n].at_s, n }, n++;
+            order[n] = (struct trace_moment){ all[n].at_s, n }, n++;
     }
-    history_events_sort(order, n);
+    trace_moments_sort(order, n);
     h->jobs = ARENA_ARRAY(m->arena, struct history_job, (size_t)n);
     for (int i = 0; i < n; i++) {
         h->jobs[i] = all[order[i].job];
@@ -284,7 +269,7 @@ static void choose_jobs(struct history_builder *m, struct arena *scratch)
 static void seat_jobs(struct history_builder *m, struct arena *scratch)
 {
     struct history *h = m->h;
-    struct history_event *starts = history_events(scratch, h, false);
+    struct trace_moment *starts = history_events(scratch, h, false);
     bool *is_gone = ARENA_ARRAY(scratch, bool, (size_t)h->n_jobs);
 
     for (int i = 0; i < h->n_jobs; i++) {

@@ -9,17 +9,10 @@ struct cluster;
 struct history;
 struct truth;
 
-/* A time, and which job it is about. */
-struct history_event {
-    double at_s;
-    int job;
-};
-
-/* Earlier ones first, of equal ones the lesser job. */
-void history_events_sort(struct history_event *m, int n);
+struct trace_moment;
 
 /* The starts, or the ends, of all jobs, in order; in 'a'. */
-struct history_event *history_events(struct arena *a, const struct history *h, bool is_end);
+struct trace_moment *history_events(struct arena *a, const struct history *h, bool is_end);
 
 /* The truth's type of each GPU of the cluster; in 'a'. */
 int *history_true_types(struct arena *a, const struct cluster *cl, const struct truth *t);

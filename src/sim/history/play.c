@@ -80,7 +80,7 @@ static int start(struct world *w, const struct history *h, const struct truth *t
 static void play(struct arena *a, struct world *w, const struct history *h, const struct truth *t,
                  int *ids)
 {
-    struct history_event *starts = history_events(a, h, false), *ends = history_events(a, h, true);
+    struct trace_moment *starts = history_events(a, h, false), *ends = history_events(a, h, true);
     struct executor x = world_executor(w);
     int next = 0;
 

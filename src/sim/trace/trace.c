@@ -209,31 +209,31 @@ static int add_job(struct trace_parser *p, const struct trace_job *j, struct err
     return 0;
 }
 
-struct arrival {
-    double at_s;
-    int index;
-};
-
-static int compare_arrivals(const void *a, const void *b)
+static int by_time(const void *a, const void *b)
 {
-    const struct arrival *x = a, *y = b;
+    const struct trace_moment *x = a, *y = b;
 
     if (x->at_s != y->at_s)
         return x->at_s < y->at_s ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
+    return (x->job > y->job) - (x->job < y->job);
+}
+
+void trace_moments_sort(struct trace_moment *m, int n)
+{
+    if (n > 0)
+        qsort(m, (size_t)n, sizeof *m, by_time);
 }
 
 void trace_sort(struct arena *a, struct trace *t)
 {
-    struct arrival *order = ARENA_ARRAY(a, struct arrival, (size_t)t->n_jobs);
+    struct trace_moment *order = ARENA_ARRAY(a, struct trace_moment, (size_t)t->n_jobs);
     struct trace_job *sorted = ARENA_ARRAY(a, struct trace_job, (size_t)t->n_jobs);
 
     for (int i = 0; i < t->n_jobs; i++)
-        order[i] = (struct arrival){ t->jobs[i].at_s, i };
-    if (t->n_jobs > 0)
-        qsort(order, (size_t)t->n_jobs, sizeof *order, compare_arrivals);
+        order[i] = (struct trace_moment){ t->jobs[i].at_s, i };
+    trace_moments_sort(order, t->n_jobs);
     for (int i = 0; i < t->n_jobs; i++)
-        sorted[i] = t->jobs[order[i].index];
+        sorted[i] = t->jobs[order[i].job];
     t->jobs = sorted;
 }
 

@@ -54,6 +54,13 @@ double trace_job_promise(const struct trace_job *j);
 /* Put the jobs in order of arrival, equal ones in the order they had. */
 void trace_sort(struct arena *a, struct trace *t);
 
+/* A time, and which job it is about. Sorted: earlier ones first, of equal ones the lesser job. */
+struct trace_moment {
+    double at_s;
+    int job;
+};
+void trace_moments_sort(struct trace_moment *m, int n);
+
 /* The same text that trace_parse reads: parse(write(t)) gives t. */
 int trace_write(const struct trace *t, struct buf *out);
 
