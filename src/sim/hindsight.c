@@ -156,24 +156,19 @@ static int make_trace(struct arena *a, const struct hindsight *h, const struct c
     *out = (struct trace){ .name = "hindsight" };
     for (int i = 0; i < s->n_jobs; i++)
         n_here += s->jobs[i]->spec.submit_s >= h->from_s && s->jobs[i]->spec.submit_s < h->to_s;
-    out->jobs = ARENA_ARRAY(a, struct trace_job, (size_t)n_here);
+    struct trace_job *end = ARENA_ARRAY(a, struct trace_job, (size_t)n_here) + n_here;
     for (int i = s->n_jobs - 1; i >= 0 && out->n_jobs < h->n_jobs_max; i--) {
         const struct job *j = s->jobs[i];
 
         if (j->spec.submit_s >= h->from_s && j->spec.submit_s < h->to_s)
-            out->n_jobs += repeat(a, j, h->catalog, cl, &out->jobs[out->n_jobs]);
+            out->n_jobs += repeat(a, j, h->catalog, cl, end - out->n_jobs - 1);
     }
     if (out->n_jobs == 0 || cl->n_gpus == 0)
         return err_set(e, ENOENT,
                        "of %d jobs submitted in this period none did work that is known, or "
                        "there are no GPUs",
                        n_here);
-    for (int i = 0; i < out->n_jobs / 2; i++) {    // equal times in the order of submission
-        struct trace_job swap = out->jobs[i];
-
-        out->jobs[i] = out->jobs[out->n_jobs - 1 - i];
-        out->jobs[out->n_jobs - 1 - i] = swap;
-    }
+    out->jobs = end - out->n_jobs;    // equal times in the order of submission
     trace_sort(a, out);
     double first_s = out->jobs[0].at_s;
     for (int i = 0; i < out->n_jobs; i++)
