@@ -1,6 +1,5 @@
 #include "study/bound.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 

@@ -7,7 +7,6 @@
 #ifndef STUDY_DATA_H
 #define STUDY_DATA_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct arena;

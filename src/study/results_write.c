@@ -1,11 +1,9 @@
 /* results_write.c - a study's results as JSON and as tables. */
 #include "study/results.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/text/buf.h"
 #include "base/err.h"

@@ -1,7 +1,6 @@
 #include "study/run.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -1,7 +1,6 @@
 #include "study/scenario.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 #include "base/text/buf.h"

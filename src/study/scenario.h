@@ -9,7 +9,6 @@
 #define STUDY_SCENARIO_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/arena.h"
 #include "catalog/cluster/cluster.h"

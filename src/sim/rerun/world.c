@@ -1,7 +1,6 @@
 /* world.c - the simulated world carries out a recorded run's orders, and draws watts. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"

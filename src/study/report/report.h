@@ -9,7 +9,6 @@
 #define STUDY_REPORT_REPORT_H
 
 #include "study/results.h"
-#include "study/spread.h"
 
 struct buf;
 struct err;
