@@ -252,26 +252,22 @@ static void set_speed(struct world *w, struct world_job *j)
 /* The GPUs' residents are now as they will be: new speeds, new watts, new windows. */
 static void change_end(struct world *w, const int *gpus, int n)
 {
+    int n_running = 0;
+
     touch(w, gpus, n);
-    for (int i = 0; i < w->n_touched; i++) {
-        struct world_job *j = &w->jobs[w->touched[i]];
-
-        if (j->phase == RUNNING)
-            set_share(w, j);
-    }
-    for (int i = 0; i < w->n_touched; i++) {
-        struct world_job *j = &w->jobs[w->touched[i]];
-
-        if (j->phase == RUNNING)
-            set_speed(w, j);
-    }
+    for (int i = 0; i < w->n_touched; i++)
+        if (w->jobs[w->touched[i]].phase == RUNNING)
+            w->touched[n_running++] = w->touched[i];
+    w->n_touched = n_running;
+    for (int i = 0; i < n_running; i++)
+        set_share(w, &w->jobs[w->touched[i]]);
+    for (int i = 0; i < n_running; i++)
+        set_speed(w, &w->jobs[w->touched[i]]);
     for (int i = 0; i < n; i++)
         refresh_watts(w, &w->gpus[gpus[i]]);
-    for (int i = 0; i < w->n_touched; i++) {
+    for (int i = 0; i < n_running; i++) {
         struct world_job *j = &w->jobs[w->touched[i]];
 
-        if (j->phase != RUNNING)
-            continue;
         for (int k = 0; k < j->n_gpus && j->n_gpus > 1; k++)
             refresh_watts(w, &w->gpus[j->gpus[k]]);
         open_window(w, j);
@@ -427,11 +423,18 @@ static void on_ready(struct world *w, int job)
     change_end(w, j->gpus, j->n_gpus);
 }
 
+static bool is_placed(const struct world_job *j)
+{
+    return j->phase == STARTING || j->phase == CHOKING || j->phase == RUNNING;
+}
+
 static void end_job(struct world *w, int job, bool has_failed)
 {
     struct world_job *j = &w->jobs[job];
 
-    leave(w, job, ENDED);
+    if (is_placed(j))
+        leave(w, job, ENDED);
+    j->phase = ENDED;
     j->has_failed = has_failed;
     j->end_s = w->now_s;
     w->n_ended++;
@@ -477,32 +480,21 @@ static void on_finish(struct world *w, int job)
     tell(w, OBS_FINISHED, job);
 }
 
-static void on_sleep(struct world *w, struct world_gpu *g)
+static void on_sleep(struct world *w, int gpu)
 {
-    g->is_asleep = true;
-    refresh_watts(w, g);
+    w->gpus[gpu].is_asleep = true;
+    refresh_watts(w, &w->gpus[gpu]);
 }
 
 static void happen(struct world *w, const struct heap_item *i)
 {
+    static void (*const on[])(struct world * w, int index) = {
+        [WORLD_READY] = on_ready,   [WORLD_UNFIT] = on_unfit, [WORLD_REPORT] = on_report,
+        [WORLD_FINISH] = on_finish, [WORLD_SLEEP] = on_sleep,
+    };
+
     w->n_events++;
-    switch ((enum world_event)i->kind) {
-    case WORLD_READY:
-        on_ready(w, i->index);
-        return;
-    case WORLD_UNFIT:
-        on_unfit(w, i->index);
-        return;
-    case WORLD_REPORT:
-        on_report(w, i->index);
-        return;
-    case WORLD_FINISH:
-        on_finish(w, i->index);
-        return;
-    case WORLD_SLEEP:
-        on_sleep(w, &w->gpus[i->index]);
-        return;
-    }
+    on[i->kind](w, i->index);
 }
 
 static bool is_stale(const struct world *w, const struct heap_item *i)
@@ -540,11 +532,6 @@ void world_advance(struct world *w, double t_s)
 }
 
 /* ---- orders ---- */
-
-static bool is_placed(const struct world_job *j)
-{
-    return j->phase == STARTING || j->phase == CHOKING || j->phase == RUNNING;
-}
 
 static bool is_there_already(const struct world_job *j, const struct placement *p)
 {
@@ -646,21 +633,12 @@ static int order_move(void *self, const struct placement *p, struct err *e)
 static int order_cancel(void *self, int job, struct err *e)
 {
     struct world *w = self;
-    struct world_job *j;
 
     if (job < 0 || job >= w->n_jobs)
         return err_set(e, ENODEV, "there is no job %d", job);
-    j = &w->jobs[job];
-    if (j->phase == ENDED)
+    if (w->jobs[job].phase == ENDED)
         return 0;
-    if (is_placed(j)) {
-        end_job(w, job, true);
-    } else {
-        j->phase = ENDED;
-        j->has_failed = true;
-        j->end_s = w->now_s;
-        w->n_ended++;
-    }
+    end_job(w, job, true);
     w->n_events++;
     return 0;
 }
