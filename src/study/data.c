@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,15 +27,6 @@ static const char *const names[DATA_FILES] = {
 
 /* Of any one file, unpacked; the largest has 5 MB. */
 #define DATA_BYTES_MAX ((size_t)256 << 20)
-
-const char *data_place(const char *given)
-{
-    const char *set = getenv("GOGH_DATA");
-
-    if (given != NULL)
-        return given;
-    return set != NULL && set[0] != '\0' ? set : "../shared/data";
-}
 
 int data_path(struct arena *a, const char *data, enum data_file f, const char **out, struct err *e)
 {
@@ -81,25 +71,31 @@ static int read_raw(struct arena *a, const char *path, char **bytes, size_t *len
     return rc;
 }
 
-/* Name and digest of a file, where it is there. */
-static int digest_file(const char *data, enum data_file f, struct buf *out, struct err *e)
+int data_file_digest(const char *path, char hex[65], struct err *e)
 {
-    const char *path = NULL;
-    char digest[65], *bytes = NULL;
     struct arena scratch;
+    char *bytes = NULL;
     size_t len = 0;
-    int rc = 0;
 
     arena_init(&scratch);
-    if (data_path(&scratch, data, f, &path, NULL) == 0) {
-        rc = read_raw(&scratch, path, &bytes, &len, e);
-        if (rc == 0) {
-            file_digest(bytes, len, digest);
-            rc = buf_printf(out, "%s %s\n", names[f], digest);
-        }
-    }
+    int rc = read_raw(&scratch, path, &bytes, &len, e);
+    if (rc == 0)
+        file_digest(bytes, len, hex);
     arena_release(&scratch);
     return rc;
+}
+
+/* Name and digest of a file, where it is there. */
+static int put_digest(struct arena *a, const char *data, enum data_file f, struct buf *out,
+                      struct err *e)
+{
+    const char *path = NULL;
+    char digest[65];
+
+    if (data_path(a, data, f, &path, NULL) < 0)
+        return 0;
+    int rc = data_file_digest(path, digest, e);
+    return rc < 0 ? rc : buf_printf(out, "%s %s\n", names[f], digest);
 }
 
 int data_digest(struct arena *a, const char *data, unsigned files, const char **out, struct err *e)
@@ -111,7 +107,7 @@ int data_digest(struct arena *a, const char *data, unsigned files, const char **
     buf_init(&all, 1 << 16);
     for (int f = 0; f < DATA_FILES && rc == 0; f++)
         if ((files >> f & 1) != 0)
-            rc = digest_file(data, (enum data_file)f, &all, e);
+            rc = put_digest(a, data, (enum data_file)f, &all, e);
     if (rc == 0 && all.len > 0) {
         file_digest(buf_text(&all), all.len, digest);
         *out = arena_strdup(a, digest);

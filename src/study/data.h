@@ -27,15 +27,15 @@ enum data_file {
     DATA_FILES,
 };
 
-/* 'given', else $GOGH_DATA, else ../shared/data. */
-const char *data_place(const char *given);
-
 /* The file's path below 'data'. -ENOENT, with the cure, where it is not there. */
 int data_path(struct arena *a, const char *data, enum data_file f, const char **out, struct err *e);
 
 /* Its content ('member': of an archive, else NULL), unpacked, in 'a'. */
 int data_read(struct arena *a, const char *data, enum data_file f, const char *member,
               const char **text, size_t *len, struct err *e);
+
+/* Hex SHA-256 of a file as it lies there, packed or not. */
+int data_file_digest(const char *path, char hex[65], struct err *e);
 
 /* As scenario_digest, of these files: bits of enum data_file. */
 int data_digest(struct arena *a, const char *data, unsigned files, const char **out, struct err *e);

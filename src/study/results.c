@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/text/file.h"
+#include "study/data.h"
 #include "study/results_inner.h"
 
 #define RUN_BYTES_MAX (64 << 20)    // a run's file has some 100 KB; more is somebody else's
@@ -21,20 +21,8 @@
 const char *results_build(struct arena *a)
 {
     char hex[65] = "unknown";
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    struct stat st;
 
-    if (fd < 0)
-        return arena_strdup(a, hex);
-    if (fstat(fd, &st) == 0 && st.st_size > 0) {
-        void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-
-        if (bytes != MAP_FAILED) {
-            file_digest(bytes, (size_t)st.st_size, hex);
-            munmap(bytes, (size_t)st.st_size);
-        }
-    }
-    close(fd);
+    (void)data_file_digest("/proc/self/exe", hex, NULL);
     return arena_strdup(a, hex);
 }
 

@@ -1,6 +1,7 @@
 #include "study/scenario.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text/buf.h"
@@ -215,19 +216,19 @@ const char *study_run_name(struct arena *a, const struct study_run *k)
                         k->seed);
 }
 
-/* Runs as they are listed; 'keys' NULL: they are only counted. */
+/* Runs as they are listed. */
 struct run_list {
+    struct arena *arena;
     struct study_run *keys;
-    int n;
+    int n, cap;
 };
 
 static void list_seeds(struct run_list *l, struct study_run k, int n_seeds)
 {
     for (int i = 0; i < n_seeds; i++) {
         k.seed = SCENARIO_FIRST_SEED + i;
-        if (l->keys != NULL)
-            l->keys[l->n] = k;
-        l->n++;
+        ARENA_GROW(l->arena, l->keys, l->n, l->cap);
+        l->keys[l->n++] = k;
     }
 }
 
@@ -279,28 +280,19 @@ static void list_load(struct run_list *l, struct study_run k, int n_seeds)
     }
 }
 
-static void list_all(struct run_list *l, const struct scenario *s, int n_seeds)
-{
-    struct study_run k = { .scenario = s, .has_sleep = !s->is_always_on, .without = "" };
-
-    if (s->loads == NULL)
-        list_load(l, k, n_seeds);
-    for (int i = 0; s->loads != NULL && s->loads[i] > 0; i++) {
-        k.load = s->loads[i];
-        list_load(l, k, n_seeds);
-    }
-}
-
 int scenario_runs(struct arena *a, const struct scenario *s, int n_seeds, struct study_run **out)
 {
-    struct run_list l = { 0 };
+    struct study_run k = { .scenario = s, .has_sleep = !s->is_always_on, .without = "" };
+    struct run_list l = { .arena = a };
 
     if (n_seeds <= 0)
         n_seeds = s->n_seeds;
-    list_all(&l, s, n_seeds);
-    l.keys = ARENA_ARRAY(a, struct study_run, (size_t)l.n);
-    l.n = 0;
-    list_all(&l, s, n_seeds);
+    if (s->loads == NULL)
+        list_load(&l, k, n_seeds);
+    for (int i = 0; s->loads != NULL && s->loads[i] > 0; i++) {
+        k.load = s->loads[i];
+        list_load(&l, k, n_seeds);
+    }
     *out = l.keys;
     return l.n;
 }
@@ -309,7 +301,11 @@ int scenario_runs(struct arena *a, const struct scenario *s, int n_seeds, struct
 
 const char *scenario_data(const char *given)
 {
-    return data_place(given);
+    const char *set = getenv("GOGH_DATA");
+
+    if (given != NULL)
+        return given;
+    return set != NULL && set[0] != '\0' ? set : "../shared/data";
 }
 
 /* The files that a scenario reads, as bits of enum data_file. */
