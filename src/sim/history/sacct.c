@@ -167,23 +167,9 @@ enum sacct_column {
 };
 
 static const char *const column_names[COLUMNS] = {
-    [JOB_ID_RAW] = "JobIDRaw",
-    [JOB_ID] = "JobID",
-    [JOB_NAME] = "JobName",
-    [USER] = "User",
-    [PARTITION] = "Partition",
-    [STATE] = "State",
-    [SUBMIT] = "Submit",
-    [ELIGIBLE] = "Eligible",
-    [START] = "Start",
-    [END] = "End",
-    [ELAPSED_RAW] = "ElapsedRaw",
-    [ELAPSED] = "Elapsed",
-    [ALLOC_TRES] = "AllocTRES",
-    [REQ_TRES] = "ReqTRES",
-    [NODE_LIST] = "NodeList",
-    [COMMENT] = "Comment",
-    [ADMIN_COMMENT] = "AdminComment",
+    "JobIDRaw",  "JobID",    "JobName",  "User",    "Partition",    "State",
+    "Submit",    "Eligible", "Start",    "End",     "ElapsedRaw",   "Elapsed",
+    "AllocTRES", "ReqTRES",  "NodeList", "Comment", "AdminComment",
 };
 
 struct sacct_parser {
@@ -196,11 +182,9 @@ struct sacct_parser {
     bool has[COLUMNS];
     bool has_tail;    // --parsable ends every line with a separator
     int line;
-    struct slice field[COLUMNS];      // of the line being read
-    struct map hosts;                 // lists seen, to indices of 'known_hosts'
-    struct sacct_job *known_hosts;    // only nodes and n_nodes
-    int n_known, cap_known;
-    struct map runs;    // "id start": which are here
+    struct slice field[COLUMNS];    // of the line being read
+    struct map hosts;               // lists of nodes, to jobs that have them
+    struct map runs;                // "id start": which are here
     struct map ids;
 };
 
@@ -324,20 +308,12 @@ static const char *read_nodes(struct sacct_parser *p, struct sacct_job *j)
     const char *list = text_of(p, NODE_LIST);
     int known = map_get(&p->hosts, list);
 
-    if (known < 0) {
-        struct sacct_job *k;
-
-        if (sacct_hosts(p->arena, slice_of(list), &j->nodes, &j->n_nodes) < 0)
-            return "NodeList is no list of nodes";
-        ARENA_GROW(p->arena, p->known_hosts, p->n_known, p->cap_known);
-        k = &p->known_hosts[p->n_known];
-        k->nodes = j->nodes;
-        k->n_nodes = j->n_nodes;
-        known = p->n_known++;
-        map_set(&p->hosts, list, known);
+    if (known >= 0) {
+        j->nodes = p->out->jobs[known].nodes;
+        j->n_nodes = p->out->jobs[known].n_nodes;
+    } else if (sacct_hosts(p->arena, slice_of(list), &j->nodes, &j->n_nodes) < 0) {
+        return "NodeList is no list of nodes";
     }
-    j->nodes = p->known_hosts[known].nodes;
-    j->n_nodes = p->known_hosts[known].n_nodes;
     return NULL;
 }
 
@@ -385,6 +361,7 @@ static void keep(struct sacct_parser *p, struct sacct_job *j)
     read_comments(p, j);
     out->n_states[j->state]++;
     ARENA_GROW(p->arena, out->jobs, out->n_jobs, p->cap_jobs);
+    map_set(&p->hosts, text_of(p, NODE_LIST), out->n_jobs);
     out->jobs[out->n_jobs++] = *j;
 }
 

@@ -120,15 +120,10 @@ static int add_range(struct hosts *h, const struct hosts *from, struct slice ran
     return 0;
 }
 
-static const char **room_for_names(struct arena *a, int n)
-{
-    return ARENA_ARRAY(a, const char *, (size_t)n);
-}
-
 /* "gpu[001-003,7]x" as names, added to 'h'. */
 static int add_host(struct hosts *h, struct slice s)
 {
-    struct hosts now = { h->arena, room_for_names(h->arena, 1), 1 };
+    struct hosts now = { h->arena, ARENA_ARRAY(h->arena, const char *, 1), 1 };
 
     now.names[0] = "";
     while (s.len > 0) {
@@ -144,7 +139,7 @@ static int add_host(struct hosts *h, struct slice s)
             now.names[i] = arena_printf(h->arena, "%s%.*s", now.names[i], (int)plain, s.at);
         if (open == NULL)
             break;
-        more.names = room_for_names(h->arena, SACCT_NODES_MAX);
+        more.names = ARENA_ARRAY(h->arena, const char *, SACCT_NODES_MAX);
         inner = (struct slice){ open + 1, (size_t)(close - open - 1) };
         while (sacct_cut(&inner, ',', &range)) {
             if (add_range(&more, &now, range) < 0)
@@ -187,7 +182,7 @@ int sacct_hosts(struct arena *a, struct slice list, const char *const **names, i
 
     arena_init(&scratch);
     h.arena = &scratch;
-    h.names = room_for_names(&scratch, SACCT_NODES_MAX);
+    h.names = ARENA_ARRAY(&scratch, const char *, SACCT_NODES_MAX);
     for (bool is_more = true; is_more && rc == 0;) {
         size_t len = host_length(list);
 
@@ -197,7 +192,7 @@ int sacct_hosts(struct arena *a, struct slice list, const char *const **names, i
             list = (struct slice){ list.at + len + 1, list.len - len - 1 };
     }
     *n = rc == 0 ? h.n : 0;
-    const char **kept = room_for_names(a, *n);
+    const char **kept = ARENA_ARRAY(a, const char *, (size_t)*n);
     for (int i = 0; i < *n; i++)
         kept[i] = arena_strdup(a, h.names[i]);
     *names = kept;

@@ -11,22 +11,10 @@
 
 #define RECORD_VERSION 1
 
+/* In the order of enum rerun_what. */
 static const char *const whats[RERUN_WHATS] = {
-    [RERUN_BEGIN] = "begin",
-    [RERUN_EVENT] = "event",
-    [RERUN_MEASUREMENT] = "measurement",
-    [RERUN_WORKLOAD] = "workload",
-    [RERUN_GPU_TYPE] = "gpu_type",
-    [RERUN_MODEL] = "model",
-    [RERUN_LOOK] = "look",
-    [RERUN_PLAN] = "plan",
-    [RERUN_PRICES] = "prices",
-    [RERUN_CUT] = "cut",
-    [RERUN_START] = "start",
-    [RERUN_MOVE] = "move",
-    [RERUN_STOP] = "stop",
-    [RERUN_CANCEL] = "cancel",
-    [RERUN_ENERGY] = "energy",
+    "begin",  "event", "measurement", "workload", "gpu_type", "model",  "look",   "plan",
+    "prices", "cut",   "start",       "move",     "stop",     "cancel", "energy",
 };
 
 /* One line being read; the first thing that is wrong stays. */
