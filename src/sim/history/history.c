@@ -28,14 +28,12 @@ struct trace_moment *history_events(struct arena *a, const struct history *h, bo
     return m;
 }
 
-int *history_true_types(struct arena *a, const struct cluster *cl, const struct truth *t)
+int *history_true_types(struct arena *a, const struct history *h, const struct truth *t)
 {
-    int *types = ARENA_ARRAY(a, int, (size_t)cl->n_gpus), gpu = 0;
+    int *types = ARENA_ARRAY(a, int, (size_t)h->cluster->n_gpus);
 
-    for (int i = 0; i < cl->n_nodes; i++) {
-        for (int k = 0; k < cl->nodes[i].n_gpus; k++)
-            types[gpu++] = truth_find_type(t, cl->types[cl->nodes[i].types[k]].name);
-    }
+    for (int g = 0; g < h->cluster->n_gpus; g++)
+        types[g] = truth_find_type(t, h->cluster->types[h->type_of[g]].name);
     return types;
 }
 
@@ -57,8 +55,6 @@ struct history_builder {
     const char **known;                // workloads of names; NULL: not recognised
     int n_known;
     int *first_gpu;                     // (n_nodes)
-    int *type_of;                       // (n_gpus)
-    int *node_of;                       // (n_gpus)
     struct history_residents *slots;    // (n_gpus)
     int cap_pairs;
 };
@@ -128,7 +124,7 @@ static int take(struct history_builder *m, struct history_job *j, int type, int 
 
             here += is_mine;
             if (is_mine || left == 0 || here >= each ||
-                (type < cl->n_types && m->type_of[g] != type))
+                (type < cl->n_types && m->h->type_of[g] != type))
                 continue;
             free_slot(&m->slots[g], j->start_s);
             if (shards_free(m, &m->slots[g]) < need)
@@ -326,7 +322,7 @@ static const char *types_of(struct history_builder *m, const struct history_job 
         bool is_there = false;
 
         for (int i = 0; i < j->n_gpus; i++)
-            is_there |= m->type_of[j->gpus[i]] == t;
+            is_there |= m->h->type_of[j->gpus[i]] == t;
         if (is_there)
             names = names ? arena_printf(m->arena, "%s,%s", names, cl->types[t].name)
                           : cl->types[t].name;
@@ -343,7 +339,7 @@ static int nodes_of(const struct history_builder *m, const struct history_job *j
         bool is_new = true;
 
         for (int k = 0; k < i; k++)
-            is_new &= m->node_of[j->gpus[k]] != m->node_of[j->gpus[i]];
+            is_new &= m->h->node_of[j->gpus[k]] != m->h->node_of[j->gpus[i]];
         n += is_new;
     }
     return j->n_gpus > 1 && j->n_gpus % n == 0 ? n : 0;
@@ -396,19 +392,21 @@ static void begin_clock(struct history *h)
 static void lay_out(struct history_builder *m)
 {
     const struct cluster *cl = m->h->cluster;
+    int *type_of = ARENA_ARRAY(m->arena, int, (size_t)cl->n_gpus);
+    int *node_of = ARENA_ARRAY(m->arena, int, (size_t)cl->n_gpus);
     int gpu = 0;
 
     m->first_gpu = ARENA_ARRAY(m->arena, int, (size_t)cl->n_nodes);
-    m->type_of = ARENA_ARRAY(m->arena, int, (size_t)cl->n_gpus);
-    m->node_of = ARENA_ARRAY(m->arena, int, (size_t)cl->n_gpus);
+    m->h->type_of = type_of;
+    m->h->node_of = node_of;
     m->slots = ARENA_ARRAY(m->arena, struct history_residents, (size_t)cl->n_gpus);
     m->known = ARENA_ARRAY(m->arena, const char *, (size_t)m->h->sacct->n_jobs);
     for (int i = 0; i < cl->n_nodes; i++) {
         map_set(&m->nodes, cl->nodes[i].name, i);
         m->first_gpu[i] = gpu;
         for (int k = 0; k < cl->nodes[i].n_gpus; k++, gpu++) {
-            m->type_of[gpu] = cl->nodes[i].types[k];
-            m->node_of[gpu] = i;
+            type_of[gpu] = cl->nodes[i].types[k];
+            node_of[gpu] = i;
         }
     }
 }
@@ -518,7 +516,7 @@ int history_fit(struct history *h, const struct truth *t, struct err *e)
     struct arena scratch;
 
     arena_init(&scratch);
-    int *types = history_true_types(&scratch, h->cluster, t);
+    int *types = history_true_types(&scratch, h, t);
     bool *is_gone = ARENA_ARRAY(&scratch, bool, (size_t)h->n_jobs);
     for (int i = 0; i < h->n_jobs; i++) {
         struct trace_job *j = &h->trace.jobs[i];

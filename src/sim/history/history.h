@@ -44,6 +44,7 @@ struct history {
     const struct sacct *sacct;
     const struct cluster *cluster;
     struct history_options options;
+    const int *type_of, *node_of;        // (n_gpus of the cluster)
     double begin_s;                      // the first arrival, site's clock
     double end_s;                        // the last end, from there
     double first_end_s, last_start_s;    // also: outside of them the accounting may lack jobs

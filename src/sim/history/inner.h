@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 struct arena;
-struct cluster;
 struct history;
 struct truth;
 
@@ -15,6 +14,6 @@ struct trace_moment;
 struct trace_moment *history_events(struct arena *a, const struct history *h, bool is_end);
 
 /* The truth's type of each GPU of the cluster; in 'a'. */
-int *history_true_types(struct arena *a, const struct cluster *cl, const struct truth *t);
+int *history_true_types(struct arena *a, const struct history *h, const struct truth *t);
 
 #endif

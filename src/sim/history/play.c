@@ -24,23 +24,17 @@ static struct world *make_world(struct arena *a, const struct history *h, const 
                                 const struct cluster_settings *set, bool is_asleep)
 {
     const struct cluster *cl = h->cluster;
-    const size_t n = (size_t)cl->n_gpus;
-    int *nodes = ARENA_ARRAY(a, int, n), gpu = 0;
-    const struct gpu_type **figures = ARENA_ARRAY(a, const struct gpu_type *, n);
+    const struct gpu_type **figures = ARENA_ARRAY(a, const struct gpu_type *, (size_t)cl->n_gpus);
 
-    for (int i = 0; i < cl->n_nodes; i++) {
-        for (int k = 0; k < cl->nodes[i].n_gpus; k++, gpu++) {
-            nodes[gpu] = i;
-            figures[gpu] = &cl->types[cl->nodes[i].types[k]];
-        }
-    }
+    for (int g = 0; g < cl->n_gpus; g++)
+        figures[g] = &cl->types[h->type_of[g]];
     return world_create(&(struct world_setup){
         .truth = t,
         .settings = set,
-        .n_gpus = gpu,
-        .types = history_true_types(a, cl, t),
+        .n_gpus = cl->n_gpus,
+        .types = history_true_types(a, h, t),
         .figures = figures,
-        .nodes = nodes,
+        .nodes = h->node_of,
         .is_always_on = !is_asleep,
     });
 }
@@ -113,13 +107,9 @@ static double idle_joules(const struct history *h, const struct world *w)
 {
     const struct cluster *cl = h->cluster;
     double sum = 0;
-    int gpu = 0;
 
-    for (int i = 0; i < cl->n_nodes; i++) {
-        for (int k = 0; k < cl->nodes[i].n_gpus; k++, gpu++)
-            sum += cl->types[cl->nodes[i].types[k]].idle_w *
-                   (world_now_s(w) - world_gpu_held_s(w, gpu));
-    }
+    for (int g = 0; g < cl->n_gpus; g++)
+        sum += cl->types[h->type_of[g]].idle_w * (world_now_s(w) - world_gpu_held_s(w, g));
     return sum;
 }
 
@@ -178,18 +168,15 @@ static double rest_joules(const struct history *h, const struct sim *s, bool is_
     const struct cluster *cl = h->cluster;
     const double rest_s = fmax(h->end_s - sim_now_s(s), 0);
     double sum = 0;
-    int gpu = 0;
 
-    for (int i = 0; i < cl->n_nodes; i++) {
-        for (int k = 0; k < cl->nodes[i].n_gpus; k++, gpu++) {
-            const struct gpu_type *t = &cl->types[cl->nodes[i].types[k]];
-            double idle_s = is_always_on ? rest_s
-                            : world_gpu_is_asleep(sim_world(s), gpu)
-                                ? 0
-                                : fmin(rest_s, cl->settings.sleep_after_s);
+    for (int g = 0; g < cl->n_gpus; g++) {
+        const struct gpu_type *t = &cl->types[h->type_of[g]];
+        double idle_s = rest_s;
 
-            sum += t->idle_w * idle_s + t->sleep_w * (rest_s - idle_s);
-        }
+        if (!is_always_on)
+            idle_s =
+                world_gpu_is_asleep(sim_world(s), g) ? 0 : fmin(rest_s, cl->settings.sleep_after_s);
+        sum += t->idle_w * idle_s + t->sleep_w * (rest_s - idle_s);
     }
     return sum;
 }
