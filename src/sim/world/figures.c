@@ -61,10 +61,10 @@ double world_work_s(const struct world *w)
             const struct world_job *j = &w->jobs[w->gpus[g].jobs[i]];
             double steps = j->speed * (w->now_s - j->since_s);
 
-            if (!j->is_inference)
-                steps = fmin(steps, j->target - j->done);
+            if (!j->ask.is_inference)
+                steps = fmin(steps, j->ask.steps - j->done);
             if (j->gpus[0] == g)    // a gang counts once
-                work_s += steps / j->reference_speed;
+                work_s += steps / j->ask.reference_speed;
         }
     }
     return work_s;
@@ -91,8 +91,8 @@ void world_job_outcome(const struct world *w, int job, struct world_outcome *out
     const double dt = isnan(j->end_s) ? w->now_s - j->since_s : 0;
     double done = j->done + j->speed * dt;
 
-    if (!j->is_inference)
-        done = fmin(done, j->target);
+    if (!j->ask.is_inference)
+        done = fmin(done, j->ask.steps);
     *out = (struct world_outcome){
         .submit_s = j->submit_s,
         .first_s = j->first_s,
@@ -101,9 +101,9 @@ void world_job_outcome(const struct world *w, int job, struct world_outcome *out
         .steps_done = done,
         .speed = j->speed,
         .kept_s = j->kept_s,
-        .work_s = done / j->reference_speed,
-        .has_promise = j->promise > 0,
+        .work_s = done / j->ask.reference_speed,
+        .has_promise = j->ask.promise > 0,
     };
-    if (j->phase == RUNNING && j->speed >= j->promise * (1 - 1e-9))
+    if (j->phase == RUNNING && j->speed >= j->ask.promise * (1 - 1e-9))
         out->kept_s += dt;
 }

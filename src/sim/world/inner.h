@@ -31,7 +31,7 @@ enum world_event {
 enum phase { ABSENT, STARTING, CHOKING, RUNNING, ENDED };
 
 struct world_job {
-    double target;        // steps to do, or seconds to serve
+    struct world_job_spec ask;
     double done;          // steps, up to since_s
     double speed;         // steps/s since then
     double capacity;      // what it could do where it is; more than 'speed' for a server
@@ -41,18 +41,16 @@ struct world_job {
     double window_s;        // conditions are as they are since then
     double window_j;        // its first GPU had used this much then
     double report_gap_s;    // to its next report
-    double rate, promise, reference_speed;
     double kept_s;
     double submit_s, first_s, end_s;
-    int *gpus;    // (max_gpus)
-    int n_gpus, max_gpus;
+    int *gpus;    // (ask.max_gpus)
+    int n_gpus;
     int limit_w;
-    int workload;
     int n_unfit;
     int choked_by;    // the neighbour it did not fit beside; -1: not even alone
     uint32_t stamp, mark;
     enum phase phase;
-    bool is_inference, has_failed;
+    bool has_failed;
 };
 
 struct world_gpu {

@@ -48,9 +48,9 @@ static bool limited_on(const struct world *w, const struct world_gpu *g, struct 
             continue;
         if (j->limit_w > 0 && (limit_w == 0 || j->limit_w < limit_w))
             limit_w = j->limit_w;
-        alone_w[n] = truth_watts(w->truth, j->workload, g->type);
+        alone_w[n] = truth_watts(w->truth, j->ask.workload, g->type);
         dynamic_w[n] = power_dynamic_w(g->figures, alone_w[n], j->share);
-        bend[n] = truth_bend(w->truth, j->workload, g->type);
+        bend[n] = truth_bend(w->truth, j->ask.workload, g->type);
         share[n++] = j->share;
     }
     if (n == 0)
@@ -145,10 +145,10 @@ static void settle_job(struct world *w, struct world_job *j)
     const double dt = w->now_s - j->since_s, before = j->done;
 
     j->done += j->speed * dt;
-    if (!j->is_inference)
-        j->done = fmin(j->done, j->target);
-    w->work_s += (j->done - before) / j->reference_speed;
-    if (j->speed >= j->promise * (1 - 1e-9) && j->phase == RUNNING)
+    if (!j->ask.is_inference)
+        j->done = fmin(j->done, j->ask.steps);
+    w->work_s += (j->done - before) / j->ask.reference_speed;
+    if (j->speed >= j->ask.promise * (1 - 1e-9) && j->phase == RUNNING)
         j->kept_s += dt;
     j->since_s = w->now_s;
 }
@@ -197,7 +197,7 @@ static double slowdown_on(const struct world *w, const struct world_job *j,
         const struct world_job *other = &w->jobs[g->jobs[i]];
 
         if (other != j && other->phase == RUNNING)
-            r *= truth_slowdown(w->truth, j->workload, g->type, other->workload);
+            r *= truth_slowdown(w->truth, j->ask.workload, g->type, other->ask.workload);
     }
     return r;
 }
@@ -209,10 +209,10 @@ static void schedule_job(struct world *w, int job)
     const double report_s = w->now_s + j->report_gap_s;
     double end_s = INFINITY;
 
-    if (j->is_inference)
-        end_s = fmax(j->first_s + j->target, w->now_s);
+    if (j->ask.is_inference)
+        end_s = fmax(j->first_s + j->ask.duration_s, w->now_s);
     else if (j->speed > 0)
-        end_s = w->now_s + (j->target - j->done) / j->speed;
+        end_s = w->now_s + (j->ask.steps - j->done) / j->speed;
     j->stamp++;
     if (end_s <= report_s)
         heap_push(&w->heap, end_s, WORLD_FINISH, job, j->stamp);
@@ -234,7 +234,7 @@ static void set_share(struct world *w, struct world_job *j)
     for (int i = 0; i < j->n_gpus; i++)
         r = fmin(r, slowdown_on(w, j, &w->gpus[j->gpus[i]]));
     j->capacity = j->base_speed * r;
-    j->share = j->is_inference ? fmin(j->rate / j->base_speed, r) : r;
+    j->share = j->ask.is_inference ? fmin(j->ask.rate / j->base_speed, r) : r;
 }
 
 static void set_speed(struct world *w, struct world_job *j)
@@ -246,7 +246,7 @@ static void set_speed(struct world *w, struct world_job *j)
         if (limited_on(w, &w->gpus[j->gpus[i]], &now))
             pace = fmin(pace, now.speed);
     j->capacity *= pace;
-    j->speed = j->is_inference ? fmin(j->rate, j->capacity) : j->capacity;
+    j->speed = j->ask.is_inference ? fmin(j->ask.rate, j->capacity) : j->capacity;
 }
 
 /* The GPUs' residents are now as they will be: new speeds, new watts, new windows. */
@@ -369,15 +369,15 @@ static bool is_misfit(const struct world *w, const struct world_job *j, const st
     const struct truth *t = w->truth;
 
     *with = -1;
-    if (truth_speed(t, j->workload, g->type) <= 0)
+    if (truth_speed(t, j->ask.workload, g->type) <= 0)
         return true;
     for (int i = 0; i < g->n_jobs; i++) {
         const struct world_job *other = &w->jobs[g->jobs[i]];
 
         *with = g->jobs[i];
         if (other != j && other->phase == RUNNING &&
-            (truth_slowdown(t, j->workload, g->type, other->workload) <= 0 ||
-             truth_slowdown(t, other->workload, g->type, j->workload) <= 0))
+            (truth_slowdown(t, j->ask.workload, g->type, other->ask.workload) <= 0 ||
+             truth_slowdown(t, other->ask.workload, g->type, j->ask.workload) <= 0))
             return true;
     }
     return false;
@@ -397,8 +397,8 @@ static double gang_speed(const struct world *w, const struct world_job *j)
         const int type = w->gpus[j->gpus[i]].type;
 
         if (i == 0 || type != w->gpus[j->gpus[i - 1]].type)
-            least =
-                fmin(least, truth_gang_speed(w->truth, j->workload, type, j->n_gpus, is_spread));
+            least = fmin(least,
+                         truth_gang_speed(w->truth, j->ask.workload, type, j->n_gpus, is_spread));
     }
     return least;
 }
@@ -472,9 +472,9 @@ static void on_finish(struct world *w, int job)
     struct world_job *j = &w->jobs[job];
 
     settle_job(w, j);
-    if (!j->is_inference) {    // the last rounding error
-        w->work_s += (j->target - j->done) / j->reference_speed;
-        j->done = j->target;
+    if (!j->ask.is_inference) {    // the last rounding error
+        w->work_s += (j->ask.steps - j->done) / j->ask.reference_speed;
+        j->done = j->ask.steps;
     }
     end_job(w, job, false);
     tell(w, OBS_FINISHED, job);
@@ -547,7 +547,7 @@ static int check_order(const struct world *w, const struct placement *p, struct 
     j = &w->jobs[p->job];
     if (j->phase == ENDED)
         return err_set(e, EBUSY, "job %d has ended", p->job);
-    if (p->n_gpus < 1 || p->n_gpus > j->max_gpus)
+    if (p->n_gpus < 1 || p->n_gpus > j->ask.max_gpus)
         return err_set(e, ENODEV, "job %d cannot have %d GPUs", p->job, p->n_gpus);
     for (int i = 0; i < p->n_gpus; i++) {
         const struct world_gpu *g;
@@ -734,13 +734,7 @@ int world_submit(struct world *w, const struct world_job_spec *ask)
     GROW(w->jobs, w->n_jobs, w->cap_jobs);
     j = &w->jobs[w->n_jobs];
     *j = (struct world_job){
-        .workload = ask->workload,
-        .is_inference = ask->is_inference,
-        .target = ask->is_inference ? ask->duration_s : ask->steps,
-        .rate = ask->rate,
-        .promise = ask->promise,
-        .reference_speed = ask->reference_speed,
-        .max_gpus = ask->max_gpus,
+        .ask = *ask,
         .gpus = ARENA_ARRAY(&w->arena, int, (size_t)ask->max_gpus),
         .submit_s = w->now_s,
         .since_s = w->now_s,
