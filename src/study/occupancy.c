@@ -3,24 +3,11 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
-#include "base/grow.h"
 #include "catalog/cluster/job.h"
 #include "catalog/cluster/state.h"
 #include "study/run.h"
-
-void occupancy_init(struct occupancy *s)
-{
-    *s = (struct occupancy){ 0 };
-}
-
-void occupancy_release(struct occupancy *s)
-{
-    free(s->list);
-    occupancy_init(s);
-}
 
 static bool goes_on(const struct study_interval *interval, const struct state *state)
 {
@@ -47,7 +34,7 @@ static bool is_open(const struct occupancy *s, int gpu, int job)
 static void open_interval(struct occupancy *s, const struct state *state, int gpu, int job,
                           double now_s)
 {
-    GROW(s->list, s->n, s->cap);
+    ARENA_GROW(s->arena, s->list, s->n, s->cap);
     s->list[s->n++] = (struct study_interval){
         .gpu = gpu,
         .job = job,
@@ -84,16 +71,14 @@ static int by_gpu_then_time(const void *a, const void *b)
     return (x->job > y->job) - (x->job < y->job);
 }
 
-void occupancy_end(struct occupancy *s, double now_s, struct arena *a, struct study_result *out)
+void occupancy_end(struct occupancy *s, double now_s, struct study_result *out)
 {
     for (int i = s->first_open; i < s->n; i++) {
         if (isnan(s->list[i].to_s))
             s->list[i].to_s = now_s;
     }
+    if (s->n > 0)
+        qsort(s->list, (size_t)s->n, sizeof *s->list, by_gpu_then_time);
     out->n_intervals = s->n;
-    out->intervals = ARENA_ARRAY(a, struct study_interval, (size_t)s->n);
-    if (s->n == 0)
-        return;
-    qsort(s->list, (size_t)s->n, sizeof *s->list, by_gpu_then_time);
-    memcpy(out->intervals, s->list, (size_t)s->n * sizeof *s->list);
+    out->intervals = s->list;
 }

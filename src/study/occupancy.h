@@ -1,6 +1,7 @@
 /* occupancy.h - who was on which GPU, from looking at the state now and then.
  *
- * Filled by a run while it goes on; the list goes into the run's result. What begins and ends
+ * Begins with its arena and nothing else. Filled by a run while it goes on; the list goes into the
+ * run's result. What begins and ends
  * between two looks is not seen.
  */
 #ifndef STUDY_OCCUPANCY_H
@@ -12,18 +13,16 @@ struct study_interval;
 struct state;
 
 struct occupancy {
-    struct study_interval *list;    // heap; those that go on have NaN for their end
+    struct arena *arena;
+    struct study_interval *list;    // those that go on have NaN for their end
     int n, cap;
     int first_open;    // all before it have ended
 };
-
-void occupancy_init(struct occupancy *s);
-void occupancy_release(struct occupancy *s);
 
 /* What the state shows at 'now_s': who has come or got another power limit, and who has gone. */
 void occupancy_update(struct occupancy *s, const struct state *state, double now_s);
 
 /* All that go on end at 'now_s'; the list, by GPU, then time, into 'out'. */
-void occupancy_end(struct occupancy *s, double now_s, struct arena *a, struct study_result *out);
+void occupancy_end(struct occupancy *s, double now_s, struct study_result *out);
 
 #endif

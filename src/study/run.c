@@ -275,7 +275,7 @@ static unsigned levers_without(const struct study_run *k)
 static int simulate(struct arena *a, const struct study_run *k, const struct study_inputs *s,
                     struct study_result *out, struct err *e)
 {
-    struct run_progress w = { .inputs = s, .out = out };
+    struct run_progress w = { .inputs = s, .out = out, .intervals = { .arena = a } };
     const struct sim_options o = {
         .cluster = &s->cluster,
         .trace = &s->trace,
@@ -291,16 +291,14 @@ static int simulate(struct arena *a, const struct study_run *k, const struct stu
     if (rc < 0)
         return rc;
     out->slices = ARENA_ARRAY(a, struct study_slice, SLICES_MAX);
-    occupancy_init(&w.intervals);
     plan_updates(&w, k);
     rc = run_through(&w, e);
     if (rc == 0) {
-        occupancy_end(&w.intervals, out->intervals_to_s, a, out);
+        occupancy_end(&w.intervals, out->intervals_to_s, out);
         whole_figures(w.sim, out);
         type_figures(w.sim, &s->cluster, out);
         job_figures(w.sim, out);
     }
-    occupancy_release(&w.intervals);
     sim_destroy(w.sim);
     return rc;
 }

@@ -34,17 +34,16 @@ EACH(looks_become_stays, cases)
     const char *got = "";
 
     world_init(&w, begin);
-    occupancy_init(&s);
+    s = (struct occupancy){ .arena = &w.arena };
     for (int i = 0; i < 4 && cases[_i].looks[i] != NULL; i++) {
         world_add(&w, cases[_i].looks[i]);
         occupancy_update(&s, &w.ledger.state, 60 * (i + 1));
     }
-    occupancy_end(&s, 200, &w.arena, &r);
+    occupancy_end(&s, 200, &r);
     for (int i = 0; i < r.n_intervals; i++)
         got = arena_printf(&w.arena, "%s%d %d %g-%g ", got, r.intervals[i].gpu, r.intervals[i].job,
                            r.intervals[i].from_s, r.intervals[i].to_s);
     ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s: %s", cases[_i].name, got);
-    occupancy_release(&s);
     world_release(&w);
 }
 
@@ -55,15 +54,14 @@ TEST(another_power_limit_is_another_stay)
     struct occupancy s;
 
     world_init(&w, begin);
-    occupancy_init(&s);
+    s = (struct occupancy){ .arena = &w.arena };
     world_add(&w, "start a 0\n");
     occupancy_update(&s, &w.ledger.state, 60);
     w.ledger.state.jobs[0]->limit_w = 150;
     occupancy_update(&s, &w.ledger.state, 120);
-    occupancy_end(&s, 200, &w.arena, &r);
+    occupancy_end(&s, 200, &r);
     ck_assert_int_eq(r.n_intervals, 2);
     ck_assert(r.intervals[0].limit_w == 0 && r.intervals[0].to_s == 120);
     ck_assert(r.intervals[1].limit_w == 150 && r.intervals[1].from_s == 120);
-    occupancy_release(&s);
     world_release(&w);
 }
