@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/text/words.h"
-#include "sim/history/sacct_inner.h"
+#include "sim/trace/import.h"
 
 /* ---- states ---- */
 
@@ -61,12 +61,12 @@ static int parse_tres(struct arena *a, struct slice text, struct sacct_job *j)
     long all[2] = { 0 }, typed[2] = { 0 };
     struct slice entry, key, type;
 
-    while (text.len > 0 && sacct_cut(&text, ',', &entry)) {
+    while (text.len > 0 && trace_cut(&text, ',', &entry)) {
         long n = 0;
 
-        sacct_cut(&entry, '=', &key);
+        trace_cut(&entry, '=', &key);
         type = key;
-        sacct_cut(&type, ':', &key);
+        trace_cut(&type, ':', &key);
         for (int k = 0; k < 2; k++) {
             if (!slice_is(key, kinds[k]))
                 continue;
@@ -192,7 +192,7 @@ static void read_header(struct sacct_parser *p, struct slice line)
 {
     struct slice name;
 
-    while (sacct_cut(&line, '|', &name)) {
+    while (trace_cut(&line, '|', &name)) {
         p->has_tail = name.len == 0 && line.at == NULL;
         if (p->has_tail)
             break;
@@ -251,7 +251,7 @@ static const char *split(struct sacct_parser *p, struct slice line)
             return "control characters in it";
     }
     memset(p->field, 0, sizeof p->field);
-    while (sacct_cut(&line, '|', &field)) {
+    while (trace_cut(&line, '|', &field)) {
         if (p->has_tail && n == p->n_columns && field.len == 0 && line.at == NULL)
             break;
         if (n < p->n_columns && p->column[n] != COLUMNS)
@@ -417,7 +417,7 @@ static int parse(struct sacct_parser *p, struct slice text, struct err *e)
     struct slice line;
     int rc = 0;
 
-    for (p->line = 1; sacct_cut(&text, '\n', &line) && rc == 0; p->line++) {
+    for (p->line = 1; trace_cut(&text, '\n', &line) && rc == 0; p->line++) {
         if (line.len > 0 && line.at[line.len - 1] == '\r')
             line.len--;
         if (p->line == 1) {

@@ -112,6 +112,12 @@ int sacct_hosts(struct arena *a, struct slice list, const char *const **names, i
  */
 int sacct_time(struct slice s, double *out);
 
+/* Digits only, at most 9 of them, as a number. */
+bool sacct_digits(struct slice s, long *out);
+
+/* Nothing, "Unknown" or "None". */
+bool sacct_is_nothing(struct slice s);
+
 /* "[D-]HH:MM:SS[.sss]" or "MM:SS[.sss]" in seconds. 0, or -EINVAL. */
 int sacct_elapsed(struct slice s, double *out);
 

@@ -1,5 +1,5 @@
 /* sacct_text.c - times, durations and lists of nodes as Slurm writes them. */
-#include "sim/history/sacct_inner.h"
+#include "sim/history/sacct.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -7,21 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "sim/history/sacct.h"
 #include "sim/trace/import.h"
-
-bool sacct_cut(struct slice *rest, char c, struct slice *part)
-{
-    const char *at;
-
-    if (rest->at == NULL)
-        return false;
-    at = rest->len > 0 ? memchr(rest->at, c, rest->len) : NULL;
-    *part = (struct slice){ rest->at, at != NULL ? (size_t)(at - rest->at) : rest->len };
-    *rest = at != NULL ? (struct slice){ at + 1, rest->len - part->len - 1 }
-                       : (struct slice){ NULL, 0 };
-    return true;
-}
 
 bool sacct_digits(struct slice s, long *out)
 {
@@ -69,14 +55,14 @@ int sacct_elapsed(struct slice s, double *out)
     int n = 0;
 
     *out = NAN;
-    if (s.len > 0 && memchr(s.at, '-', s.len) != NULL && sacct_cut(&rest, '-', &part) &&
+    if (s.len > 0 && memchr(s.at, '-', s.len) != NULL && trace_cut(&rest, '-', &part) &&
         !sacct_digits(part, &days))
         return -EINVAL;
-    while (sacct_cut(&rest, ':', &part)) {
+    while (trace_cut(&rest, ':', &part)) {
         if (rest.at == NULL) {    // the last one may have a fraction, which nobody needs
             struct slice whole;
 
-            sacct_cut(&part, '.', &whole);
+            trace_cut(&part, '.', &whole);
             part = whole;
         }
         if (!sacct_digits(part, &v) || ++n > 3)
@@ -104,11 +90,11 @@ static int add_range(struct hosts *h, const struct hosts *from, struct slice ran
     struct slice first, last = { NULL, 0 };
     long low, high;
 
-    sacct_cut(&range, '-', &first);
+    trace_cut(&range, '-', &first);
     if (!sacct_digits(first, &low))
         return -EINVAL;
     high = low;
-    if (sacct_cut(&range, '-', &last) &&
+    if (trace_cut(&range, '-', &last) &&
         (!sacct_digits(last, &high) || range.at != NULL || high < low))
         return -EINVAL;
     if ((high - low + 1) * from->n > SACCT_NODES_MAX - h->n)
@@ -141,7 +127,7 @@ static int add_host(struct hosts *h, struct slice s)
             break;
         more.names = ARENA_ARRAY(h->arena, const char *, SACCT_NODES_MAX);
         inner = (struct slice){ open + 1, (size_t)(close - open - 1) };
-        while (sacct_cut(&inner, ',', &range)) {
+        while (trace_cut(&inner, ',', &range)) {
             if (add_range(&more, &now, range) < 0)
                 return -EINVAL;
         }

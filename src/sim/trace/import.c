@@ -17,6 +17,19 @@
 
 #define GPUS_MAX 4096    // of one job, as job_spec_check has it
 
+bool trace_cut(struct slice *rest, char separator, struct slice *part)
+{
+    const char *at;
+
+    if (rest->at == NULL)
+        return false;
+    at = rest->len > 0 ? memchr(rest->at, separator, rest->len) : NULL;
+    *part = (struct slice){ rest->at, at != NULL ? (size_t)(at - rest->at) : rest->len };
+    *rest = at != NULL ? (struct slice){ at + 1, rest->len - part->len - 1 }
+                       : (struct slice){ NULL, 0 };
+    return true;
+}
+
 /* One more job at the end of 'out', zeroed but for what every job has. */
 static struct trace_job *add_job(struct arena *a, struct trace *out, int *cap)
 {
@@ -63,24 +76,6 @@ static const struct gavel_kind {
     { .n_columns = 10, .steps = 5, .scale = 6, .priority = 7, .slo = 8, .arrival = 9 },
 };
 
-static int split_tabs(struct slice row, struct slice *column)
-{
-    int n = 0;
-    const char *p = row.at, *end = row.at + row.len;
-
-    for (;;) {
-        const char *tab = memchr(p, '\t', (size_t)(end - p));
-        const char *stop = tab != NULL ? tab : end;
-
-        if (n < GAVEL_COLUMNS)
-            column[n] = (struct slice){ p, (size_t)(stop - p) };
-        n++;
-        if (tab == NULL)
-            return n;
-        p = tab + 1;
-    }
-}
-
 static int gavel_number(const struct trace_import *in, int line, struct slice s, const char *what,
                         double low, double high, double *v, struct err *e)
 {
@@ -95,9 +90,13 @@ static int gavel_row(struct arena *a, const struct trace_import *in, int line, s
 {
     struct slice column[GAVEL_COLUMNS];
     const struct gavel_kind *k = gavel_kinds;
+    struct slice field;
     double scale, priority = 0, slo = -1;
-    int n = split_tabs(row, column);
+    int n = 0;
 
+    for (; trace_cut(&row, '\t', &field); n++)
+        if (n < GAVEL_COLUMNS)
+            column[n] = field;
     if (n == gavel_kinds[1].n_columns)
         k = &gavel_kinds[1];
     if (n != k->n_columns)
@@ -138,15 +137,11 @@ static void promise_gavel(struct trace_draw *d, struct trace *out)
 
 int trace_import_gavel(struct arena *a, struct trace_import *in, struct trace *out, struct err *e)
 {
-    const char *p = in->text, *end = in->text + in->len;
+    struct slice text = { in->text, in->len }, row;
     int cap = 0, rc;
 
     *out = (struct trace){ 0 };
-    for (int line = 1; p < end; line++) {
-        const char *newline = memchr(p, '\n', (size_t)(end - p));
-        struct slice row = { p, (size_t)((newline != NULL ? newline : end) - p) };
-
-        p = newline != NULL ? newline + 1 : end;
+    for (int line = 1; trace_cut(&text, '\n', &row); line++) {
         if (slice_trim(row).len == 0)
             continue;
         if (row.at[row.len - 1] == '\r')

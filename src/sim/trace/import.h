@@ -40,13 +40,20 @@ int trace_import_philly(struct arena *a, struct trace_import *in, struct trace *
 int trace_import_alibaba(struct arena *a, struct trace_import *in, struct trace *out,
                          struct err *e);
 
-/* "2017-10-09 07:01:55", or a T for the blank, each part within its range; false: it is none. Months
- * are not asked for their days.
- */
-bool trace_calendar(struct slice s, struct tm *out);
-
 /* Alibaba's openb node list as a cluster file. */
 int cluster_import_alibaba(struct arena *a, const char *name, const char *text, size_t len,
                            struct buf *out, struct err *e);
+
+/* ---- what readers of such files take apart ---- */
+
+/* The part before the first 'separator', which goes, with it, from '*rest'. False: there is none
+ * left; a list has a part more than it has separators.
+ */
+bool trace_cut(struct slice *rest, char separator, struct slice *part);
+
+/* "2017-10-09 07:01:55", or a T for the blank, each part within its range; false: it is none.
+ * Months are not asked for their days.
+ */
+bool trace_calendar(struct slice s, struct tm *out);
 
 #endif
