@@ -145,24 +145,18 @@ int ground_describe_types(struct ground *g, const struct cluster *cl, struct err
 /* What the store has not measured is described by the cluster file or built in, and its
  * speeds are the model's.
  */
-static int open_store(struct ground *g, const char *path, const struct cluster *cl,
-                      const struct trace *t, struct err *e)
-{
-    int rc = store_open(path, STORE_READ, &g->store, e);
-
-    if (rc == 0)
-        rc = catalog_load(&g->catalog, g->store, e);
-    if (rc == 0)
-        rc = ground_describe_types(g, cl, e);
-    return rc == 0 ? add_workloads(&g->catalog, cl, t, e) : rc;
-}
-
 int ground_open(struct ground *g, const char *path, const struct cluster *cl, const struct trace *t,
                 struct err *e)
 {
     *g = (struct ground){ 0 };
     catalog_init(&g->catalog);
-    int rc = open_store(g, path, cl, t, e);
+    int rc = store_open(path, STORE_READ, &g->store, e);
+    if (rc == 0)
+        rc = catalog_load(&g->catalog, g->store, e);
+    if (rc == 0)
+        rc = ground_describe_types(g, cl, e);
+    if (rc == 0)
+        rc = add_workloads(&g->catalog, cl, t, e);
     if (rc == 0) {
         rc = truth_from_catalog(&g->truth, &g->catalog, &g->n_filled, e);
         if (rc < 0)

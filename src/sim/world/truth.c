@@ -13,15 +13,19 @@
 #include "estimate/estimate.h"
 #include "estimate/prior/roofline.h"
 
-static void truth_alloc(struct truth *t, const struct catalog *c)
+static int truth_init(struct truth *t, const struct catalog *c, struct err *e)
 {
     const size_t cells = (size_t)c->n_workloads * (size_t)c->n_types;
 
+    if (cells == 0)
+        return err_set(e, EINVAL, "ground truth: the catalog has no %s: import measurements first",
+                       c->n_types == 0 ? "GPU types" : "workloads");
     *t = (struct truth){ .catalog = c, .n_types = c->n_types, .n_workloads = c->n_workloads };
     t->speed = heap_array(cells, sizeof *t->speed);
     t->watts = heap_array(cells, sizeof *t->watts);
     t->bend = heap_array(cells, sizeof *t->bend);
     t->slowdown = heap_array(cells * (size_t)c->n_workloads, sizeof *t->slowdown);
+    return 0;
 }
 
 void truth_release(struct truth *t)
@@ -70,14 +74,6 @@ static struct roofline *rooflines(const struct catalog *c)
             roofline(&c->workloads[w], &c->types[a], &r[w * c->n_types + a]);
     }
     return r;
-}
-
-static int names_check(const struct catalog *c, struct err *e)
-{
-    if (c->n_types == 0 || c->n_workloads == 0)
-        return err_set(e, EINVAL, "ground truth: the catalog has no %s: import measurements first",
-                       c->n_types == 0 ? "GPU types" : "workloads");
-    return 0;
 }
 
 /* ---- what is hidden ---- */
@@ -237,12 +233,11 @@ static void fill_slowdowns(struct truth *t, const struct roofline *r, int w, int
 int truth_from_catalog(struct truth *t, const struct catalog *c, int *n_filled, struct err *e)
 {
     struct roofline *r;
-    int rc = names_check(c, e);
+    int rc = truth_init(t, c, e);
 
     if (rc < 0)
         return rc;
     *n_filled = 0;
-    truth_alloc(t, c);
     r = rooflines(c);
     for (int w = 0; w < t->n_workloads && rc == 0; w++) {
         rc = fill_speeds(t, r, w, n_filled, e);
@@ -294,11 +289,10 @@ int truth_analytic(struct truth *t, const struct catalog *c, uint64_t seed, doub
                    struct err *e)
 {
     struct roofline *r;
-    int rc = names_check(c, e);
+    int rc = truth_init(t, c, e);
 
     if (rc < 0)
         return rc;
-    truth_alloc(t, c);
     r = rooflines(c);
     for (int w = 0; w < t->n_workloads; w++) {
         for (int a = 0; a < t->n_types; a++) {
@@ -348,12 +342,11 @@ static void believe_pairs(struct truth *t, const struct estimator *est, int w, i
 int truth_from_beliefs(struct truth *t, const struct catalog *c, const struct estimator *est,
                        struct err *e)
 {
-    int rc = names_check(c, e);
+    int rc = truth_init(t, c, e);
 
     if (rc < 0)
         return rc;
     assert(est->catalog == c && est->n_filled == c->n_workloads && est->n_types == c->n_types);
-    truth_alloc(t, c);
     for (int w = 0; w < t->n_workloads; w++) {
         for (int a = 0; a < t->n_types; a++) {
             believe_alone(t, est, w, a);
