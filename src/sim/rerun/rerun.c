@@ -303,11 +303,6 @@ struct cursor {
     int run, wait;
 };
 
-static struct cursor cursor_begin(const struct rerun_plan *plan)
-{
-    return (struct cursor){ .run = 0, .wait = plan->n_run };
-}
-
 /* The recorded place of the next job of ours; NULL: it is not the next one there. */
 static const struct rerun_placement *place_next(const struct rerun_plan *plan, struct cursor *c,
                                                 int job)
@@ -332,7 +327,7 @@ static const char *show_place(struct arena *a, int n_gpus, const int *gpus, int 
 static const char *compare(struct arena *a, const struct pending_view *l,
                            const struct rerun_plan *was)
 {
-    struct cursor c = cursor_begin(was);
+    struct cursor c = { .wait = was->n_run };
 
     if (l->failed.code)
         return arena_printf(a, "no plan: %s", l->failed.text);
@@ -360,7 +355,7 @@ static const char *compare(struct arena *a, const struct pending_view *l,
 static void follow(struct pending_view *l, const struct rerun_plan *was)
 {
     struct plan *p = &l->plan;
-    struct cursor c = cursor_begin(was);
+    struct cursor c = { .wait = was->n_run };
 
     p->n_jobs = l->snapshot.n_jobs;
     p->jobs = ARENA_ARRAY(&l->arena, struct plan_job, (size_t)p->n_jobs);

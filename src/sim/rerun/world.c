@@ -24,6 +24,7 @@ struct replayed_world {
     struct world *world;
     struct executor order;
     struct gpu_account *gpus;    // (n_gpus)
+    struct rerun_type *types;    // the result's
     int n_gpus;
     int n_jobs;    // submitted
     int n_known_gpus;
@@ -255,31 +256,28 @@ static int set_stage(struct replayed_world *st, const struct state *before, stru
 
 /* ---- what it adds up to ---- */
 
-static struct rerun_type *type_of(struct rerun_part *p, const char *name)
+/* In the order of GPUs; there is room for all of the catalog's. */
+static struct rerun_type *type_of(struct replayed_world *st, int gpu)
 {
+    struct rerun_part *p = st->part;
     struct rerun_result *r = p->result;
-    struct rerun_type *more;
+    const char *name = p->catalog.types[p->ledger.state.gpus[gpu].type].name;
+    int i = 0;
 
-    for (int i = 0; i < r->n_types; i++)
-        if (strcmp(r->types[i].name, name) == 0)
-            return (struct rerun_type *)&r->types[i];
-    more = ARENA_ARRAY(p->arena, struct rerun_type, (size_t)r->n_types + 1);
-    for (int i = 0; i < r->n_types; i++)
-        more[i] = r->types[i];
-    more[r->n_types].name = arena_strdup(p->arena, name);
-    r->types = more;
-    return &more[r->n_types++];
+    while (i < r->n_types && strcmp(st->types[i].name, name) != 0)
+        i++;
+    if (i == r->n_types)
+        st->types[r->n_types++].name = arena_strdup(p->arena, name);
+    return &st->types[i];
 }
 
 /* The daemon's last word on joules before it ended: until it is started again nobody counts. */
 static void add_joules(struct replayed_world *st, const struct rerun_entry *at, double began_s)
 {
-    struct rerun_part *p = st->part;
-    struct rerun_result *r = p->result;
-    const struct state *s = &p->ledger.state;
+    struct rerun_result *r = st->part->result;
 
     for (int g = 0; g < at->energy.n && g < st->n_gpus; g++) {
-        struct rerun_type *t = type_of(p, p->catalog.types[s->gpus[g].type].name);
+        struct rerun_type *t = type_of(st, g);
 
         go(st, g);
         t->cluster_j += at->energy.joules[g];
@@ -360,14 +358,6 @@ static void add_ends(struct replayed_world *st)
     r->jct_off = sum / r->n_finished_sim;    // NaN: nobody did
 }
 
-static void count_gpus(struct rerun_part *p)
-{
-    const struct state *s = &p->ledger.state;
-
-    for (int g = 0; g < s->n_gpus; g++)
-        type_of(p, p->catalog.types[s->gpus[g].type].name)->n_gpus++;
-}
-
 int rerun_world(struct rerun_part *last, const struct state *before,
                 const struct rerun_entries *all, const struct truth *t, struct err *e)
 {
@@ -382,7 +372,10 @@ int rerun_world(struct rerun_part *last, const struct state *before,
     st.finished_s = ARENA_ARRAY(last->arena, double, (size_t)s->n_jobs);
     for (int i = 0; i < s->n_jobs; i++)
         st.finished_s[i] = NAN;
-    count_gpus(last);
+    st.types = ARENA_ARRAY(last->arena, struct rerun_type, (size_t)last->catalog.n_types);
+    last->result->types = st.types;
+    for (int g = 0; g < s->n_gpus; g++)
+        type_of(&st, g)->n_gpus++;
     rc = set_stage(&st, before, e);
     if (rc == 0)
         rc = play(&st, e);
