@@ -232,12 +232,17 @@ static void list_seeds(struct run_list *l, struct study_run k, int n_seeds)
     }
 }
 
+bool scenario_is_oracle(const char *policy)
+{
+    return strcmp(policy, "gogh-oracle") == 0 || strcmp(policy, "bound") == 0;
+}
+
 static void list_knowledge(struct run_list *l, struct study_run k, int n_seeds)
 {
     static const enum knowledge nothing[] = { KNOWS_NOTHING, KNOWS_TRUTH };
     const enum knowledge *knows = k.scenario->knows != NULL ? k.scenario->knows : nothing;
 
-    if (strcmp(k.policy, "gogh-oracle") == 0 || strcmp(k.policy, "bound") == 0) {
+    if (scenario_is_oracle(k.policy)) {
         k.knows = KNOWS_TRUTH;
         list_seeds(l, k, n_seeds);
         return;

@@ -66,6 +66,9 @@ struct scenario {
 const struct scenario *scenario_all(int *n);
 const struct scenario *scenario_by_name(const char *name);    // NULL: there is none
 
+/* "gogh-oracle" and "bound" know the truth. */
+bool scenario_is_oracle(const char *policy);
+
 /* The world's, by name, whether the table says it or not. */
 const char *scenario_power_model(const struct scenario *s);
 

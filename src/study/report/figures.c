@@ -15,7 +15,7 @@ struct bars {
 static const char *group_title(const struct report *r, const struct scenario_results *s,
                                const struct study_run *k)
 {
-    if (s->n_knows < 2 || is_oracle(k->policy))
+    if (s->n_knows < 2 || scenario_is_oracle(k->policy))
         return k->policy;
     return arena_printf(r->a, "%s, %s", k->policy, knowledge_title(k->knows));
 }

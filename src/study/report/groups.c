@@ -3,11 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-bool is_oracle(const char *policy)
-{
-    return strcmp(policy, "gogh-oracle") == 0 || strcmp(policy, "bound") == 0;
-}
-
 const char *load_title(struct arena *a, double load)
 {
     return load > 0 ? arena_printf(a, "load %g", load) : "trace as it is";
@@ -80,7 +75,7 @@ static void add_load(struct scenario_results *s, double load)
 
 static void add_knowledge(struct scenario_results *s, const struct study_run *k)
 {
-    if (is_oracle(k->policy))
+    if (scenario_is_oracle(k->policy))
         return;
     for (int i = 0; i < s->n_knows; i++)
         if (s->knows[i] == k->knows)
@@ -160,7 +155,7 @@ bool scenario_footing(const struct scenario_results *s, double load)
     for (int i = 0; i < s->n_groups; i++) {
         const struct study_run *k = &s->groups[i].key;
 
-        if (k->load != load || k->without[0] != '\0' || is_oracle(k->policy))
+        if (k->load != load || k->without[0] != '\0' || scenario_is_oracle(k->policy))
             continue;
         if (strcmp(k->policy, "gogh") == 0)
             ours[k->has_limits]++;

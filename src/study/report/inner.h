@@ -44,8 +44,6 @@ struct report {
 
 void report_sort(struct report *r);    // fills the scenarios
 
-bool is_oracle(const char *policy);
-
 /* A group as it is asked for. 'knows' -1: any. Where it is given and no such group is there, an
  * oracle's or the first of that policy is taken. NULL: none.
  */

@@ -116,7 +116,7 @@ static int others_of(const struct report *r, const struct scenario_results *s, b
     *out = ARENA_ARRAY(r->a, const char *, (size_t)s->n_groups);
     for (int i = 0; i < s->n_groups; i++) {
         const char *policy = s->groups[i].key.policy;
-        bool is_new = strcmp(policy, "gogh") != 0 && is_oracle(policy) == are_oracles;
+        bool is_new = strcmp(policy, "gogh") != 0 && scenario_is_oracle(policy) == are_oracles;
 
         for (int k = 0; k < n; k++)
             is_new = is_new && strcmp((*out)[k], policy) != 0;

@@ -134,7 +134,7 @@ void report_put_unfinished(struct report *r, const struct scenario_results *s,
     PUT(r->out, "%s, %s, %s power limits%s%s", html(r, c->key.policy),
         load_title(r->a, c->key.load), c->key.has_limits ? "with" : "without",
         c->key.without[0] != '\0' ? ", without " : "", c->key.without);
-    if (s->n_knows > 1 && !is_oracle(c->key.policy))
+    if (s->n_knows > 1 && !scenario_is_oracle(c->key.policy))
         PUT(r->out, ", from %s", knowledge_title(c->key.knows));
     PUT(r->out, ": %d of %d jobs did not finish (%d failed)", u.n, u.jobs, u.failed);
 }
