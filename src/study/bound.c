@@ -6,7 +6,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "estimate/prior/limits.h"
-#include "estimate/prior/power.h"
 #include "optimize/prices/lp.h"
 
 /* Jobs of one workload and gang size. */
@@ -176,45 +175,26 @@ static void add_column(struct bound_program *p, double cost, double low, double 
     p->start[p->n_columns] = p->n_entries;
 }
 
-/* What the simulated world lets a GPU draw with 'n' jobs on it, and how much slower they go. */
-static struct limited drawn(const struct bound_program *p, const struct gpu_pool *k,
-                            const int *workloads, const double *share, int n, int limit_w)
-{
-    const enum power_model model = (enum power_model)p->inputs->cluster.settings.power_model;
-    double alone_w[2], dynamic_w[2];
-    struct limit_bend bend[2];
-    struct limited freely, l;
-
-    for (int i = 0; i < n; i++) {
-        alone_w[i] = truth_watts(p->truth, workloads[i], k->truth);
-        dynamic_w[i] = power_dynamic_w(k->figures, alone_w[i], share[i]);
-        bend[i] = truth_bend(p->truth, workloads[i], k->truth);
-    }
-    freely = power_drawn(model, k->figures, alone_w, share, n);
-    l = limits_bent(k->figures, limit_w, freely.watts, limit_bend_mean(bend, dynamic_w, n));
-    l.speed *= freely.speed;
-    return l;
-}
-
 /* One second of a GPU of kind 'k' with 'n' jobs of classes 'c' on it, under 'limit_w'. */
 static void add_place(struct bound_program *p, int kind, const int *c, int n, int limit_w)
 {
     const struct gpu_pool *k = &p->pools[kind];
-    int workload[2] = { 0 };
-    double share[2] = { 0 };
+    struct truth_residents on = { .n = n };
     struct limited l;
 
     for (int i = 0; i < n; i++)
-        workload[i] = p->classes[c[i]].workload;
+        on.workload[i] = p->classes[c[i]].workload;
     for (int i = 0; i < n; i++) {
-        share[i] = n == 1 ? 1 : truth_slowdown(p->truth, workload[i], k->truth, workload[1 - i]);
-        if (k->speed[c[i]] <= 0 || share[i] <= 0)
+        on.share[i] =
+            n == 1 ? 1 : truth_slowdown(p->truth, on.workload[i], k->truth, on.workload[1 - i]);
+        if (k->speed[c[i]] <= 0 || on.share[i] <= 0)
             return;
     }
-    l = drawn(p, k, workload, share, n, limit_w);
+    l = truth_drawn(p->truth, (enum power_model)p->inputs->cluster.settings.power_model, k->figures,
+                    k->truth, &on, limit_w);
     add_entry(p, kind, 1);
     for (int i = 0; i < n; i++) {
-        double work = k->speed[c[i]] * share[i] * l.speed / p->classes[c[i]].unit;
+        double work = k->speed[c[i]] * on.share[i] * l.speed / p->classes[c[i]].unit;
 
         if (i == 1 && c[1] == c[0])
             p->value[p->n_entries - 1] += work;

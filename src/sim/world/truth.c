@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "catalog/catalog.h"
 #include "estimate/estimate.h"
+#include "estimate/prior/power.h"
 #include "estimate/prior/roofline.h"
 
 static int truth_init(struct truth *t, const struct catalog *c, struct err *e)
@@ -354,6 +355,24 @@ int truth_from_beliefs(struct truth *t, const struct catalog *c, const struct es
         }
     }
     return 0;
+}
+
+struct limited truth_drawn(const struct truth *t, enum power_model model, const struct gpu_type *g,
+                           int type, const struct truth_residents *on, int limit_w)
+{
+    double alone_w[THETA_MAX], dynamic_w[THETA_MAX];
+    struct limit_bend bend[THETA_MAX];
+    struct limited freely, limited;
+
+    for (int i = 0; i < on->n; i++) {
+        alone_w[i] = truth_watts(t, on->workload[i], type);
+        dynamic_w[i] = power_dynamic_w(g, alone_w[i], on->share[i]);
+        bend[i] = truth_bend(t, on->workload[i], type);
+    }
+    freely = power_drawn(model, g, alone_w, on->share, on->n);
+    limited = limits_bent(g, limit_w, freely.watts, limit_bend_mean(bend, dynamic_w, on->n));
+    limited.speed *= freely.speed;
+    return limited;
 }
 
 double truth_gang_speed(const struct truth *t, int workload, int type, int n, int is_spread)

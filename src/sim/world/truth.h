@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "catalog/cluster/cluster.h"
+#include "catalog/cluster/state.h"    // THETA_MAX
 #include "estimate/prior/limits.h"
 
 struct catalog;
@@ -66,6 +68,19 @@ int truth_reference(const struct truth *t, const char *name);
  * it fits nowhere.
  */
 int truth_counted_on(const struct truth *t, int workload, int reference);
+
+/* Jobs that step on one GPU, each with the share of its speed alone that it has there. */
+struct truth_residents {
+    int n;
+    int workload[THETA_MAX];
+    double share[THETA_MAX];
+};
+
+/* What a GPU of 'type', whose figures are 'g', draws with them on it under 'limit_w' (0: none), and
+ * how much slower they go for that.
+ */
+struct limited truth_drawn(const struct truth *t, enum power_model model, const struct gpu_type *g,
+                           int type, const struct truth_residents *on, int limit_w);
 
 /* Speed of a gang of 'n' GPUs of one type, steps/s. */
 double truth_gang_speed(const struct truth *t, int workload, int type, int n, int is_spread);

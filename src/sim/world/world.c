@@ -9,8 +9,6 @@
 #include "base/err.h"
 #include "base/grow.h"
 #include "catalog/cluster/cluster.h"
-#include "estimate/prior/limits.h"
-#include "estimate/prior/power.h"
 #include "sim/world/truth.h"
 
 /* ---- power ---- */
@@ -37,9 +35,8 @@ static void set_watts(struct world *w, struct world_gpu *g, double watts)
  */
 static bool limited_on(const struct world *w, const struct world_gpu *g, struct limited *out)
 {
-    double alone_w[THETA_MAX], share[THETA_MAX], dynamic_w[THETA_MAX];
-    struct limit_bend bend[THETA_MAX];
-    int n = 0, limit_w = 0;
+    struct truth_residents on = { 0 };
+    int limit_w = 0;
 
     for (int i = 0; i < g->n_jobs; i++) {
         const struct world_job *j = &w->jobs[g->jobs[i]];
@@ -48,17 +45,13 @@ static bool limited_on(const struct world *w, const struct world_gpu *g, struct 
             continue;
         if (j->limit_w > 0 && (limit_w == 0 || j->limit_w < limit_w))
             limit_w = j->limit_w;
-        alone_w[n] = truth_watts(w->truth, j->ask.workload, g->type);
-        dynamic_w[n] = power_dynamic_w(g->figures, alone_w[n], j->share);
-        bend[n] = truth_bend(w->truth, j->ask.workload, g->type);
-        share[n++] = j->share;
+        on.workload[on.n] = j->ask.workload;
+        on.share[on.n++] = j->share;
     }
-    if (n == 0)
+    if (on.n == 0)
         return false;
-    struct limited freely =
-        power_drawn((enum power_model)w->settings->power_model, g->figures, alone_w, share, n);
-    *out = limits_bent(g->figures, limit_w, freely.watts, limit_bend_mean(bend, dynamic_w, n));
-    out->speed *= freely.speed;
+    *out = truth_drawn(w->truth, (enum power_model)w->settings->power_model, g->figures, g->type,
+                       &on, limit_w);
     return true;
 }
 
