@@ -12,13 +12,12 @@
 #include "base/map.h"
 #include "catalog/cluster/cluster.h"
 #include "catalog/cluster/state.h"    // THETA_MAX
-#include "sim/history/inner.h"
 #include "sim/history/sacct.h"
 #include "sim/world/truth.h"
 
 /* ---- shared ---- */
 
-struct trace_moment *history_events(struct arena *a, const struct history *h, bool is_end)
+struct trace_moment *history_moments(struct arena *a, const struct history *h, bool is_end)
 {
     struct trace_moment *m = ARENA_ARRAY(a, struct trace_moment, (size_t)h->n_jobs);
 
@@ -265,7 +264,7 @@ static void choose_jobs(struct history_builder *m, struct arena *scratch)
 static void seat_jobs(struct history_builder *m, struct arena *scratch)
 {
     struct history *h = m->h;
-    struct trace_moment *starts = history_events(scratch, h, false);
+    struct trace_moment *starts = history_moments(scratch, h, false);
     bool *is_gone = ARENA_ARRAY(scratch, bool, (size_t)h->n_jobs);
 
     for (int i = 0; i < h->n_jobs; i++) {

@@ -86,6 +86,12 @@ const char *history_recognise(struct arena *a, const struct cluster *cl, const c
 int history_make(struct arena *a, const struct sacct *s, const struct cluster *cl,
                  const struct history_options *o, struct history *out, struct err *e);
 
+/* The starts, or the ends, of all jobs, in order; in 'a'. */
+struct trace_moment *history_moments(struct arena *a, const struct history *h, bool is_end);
+
+/* The truth's type of each GPU of the cluster; in 'a'. */
+int *history_true_types(struct arena *a, const struct history *h, const struct truth *t);
+
 /* Jobs that by the truth do not fit where they ran are taken for the default workload, or left out,
  * and so are gangs that no plan could place. Call it once, before anything below; what fits does
  * not depend on a truth's seed. -ENOENT: no job is left.

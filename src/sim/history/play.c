@@ -9,7 +9,6 @@
 #include "catalog/cluster/cluster.h"
 #include "catalog/cluster/state.h"
 #include "optimize/policy/solver.h"
-#include "sim/history/inner.h"
 #include "sim/history/sacct.h"
 #include "sim/sim.h"
 #include "sim/world/truth.h"
@@ -74,7 +73,7 @@ static int start(struct world *w, const struct history *h, const struct truth *t
 static void play(struct arena *a, struct world *w, const struct history *h, const struct truth *t,
                  int *ids)
 {
-    struct trace_moment *starts = history_events(a, h, false), *ends = history_events(a, h, true);
+    struct trace_moment *starts = history_moments(a, h, false), *ends = history_moments(a, h, true);
     struct executor x = world_executor(w);
     int next = 0;
 
