@@ -101,34 +101,27 @@ static int find_workloads(struct sim *s, struct err *e)
 }
 
 /* "v100,a100" as bits. Types that the cluster lacks are left out; none left is an error. */
-static int allowed_types(struct sim *s, const struct trace_job *j, uint64_t *out, struct err *e)
-{
-    const char *p = j->types;
-
-    *out = 0;
-    while (p != NULL) {
-        size_t len = strcspn(p, ",");
-        int type = catalog_find_type_alike(&s->belief, arena_strndup(&s->arena, p, len));
-
-        if (type >= 0 && type < 64)
-            *out |= (uint64_t)1 << type;
-        p = p[len] == ',' ? p + len + 1 : NULL;
-    }
-    if (j->types != NULL && *out == 0)
-        return err_set(e, EINVAL,
-                       "%s:%d: job %s may only run on '%s', and the cluster has none of these",
-                       s->options.trace->name, j->line, j->name, j->types);
-    return 0;
-}
-
 static int find_allowed(struct sim *s, struct err *e)
 {
     const struct trace *t = s->options.trace;
 
     s->allowed = ARENA_ARRAY(&s->arena, uint64_t, (size_t)t->n_jobs);
     for (int i = 0; i < t->n_jobs; i++) {
-        if (allowed_types(s, &t->jobs[i], &s->allowed[i], e) < 0)
-            return -EINVAL;
+        const struct trace_job *j = &t->jobs[i];
+        const char *list = j->types != NULL ? j->types : "";
+        struct slice name;
+
+        while (slice_next(&list, ',', &name)) {
+            int type =
+                catalog_find_type_alike(&s->belief, arena_strndup(&s->arena, name.at, name.len));
+
+            if (type >= 0 && type < 64)
+                s->allowed[i] |= (uint64_t)1 << type;
+        }
+        if (j->types != NULL && s->allowed[i] == 0)
+            return err_set(e, EINVAL,
+                           "%s:%d: job %s may only run on '%s', and the cluster has none of these",
+                           t->name, j->line, j->name, j->types);
     }
     return 0;
 }
