@@ -136,17 +136,15 @@ static void read_begin(struct rerun_reader *r, struct rerun_entry *out)
 
 static void read_event(struct rerun_reader *r, struct rerun_entry *out)
 {
-    struct rerun_event *ev = ARENA_NEW(r->arena, struct rerun_event);
     json_t *body = json_object_get(r->o, "body");
     char *dumped =
         json_is_object(body) ? json_dumps(body, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 
-    ev->kind = word(r, "kind");
-    ev->body = dumped ? arena_strdup(r->arena, dumped) : "{}";
+    out->event.kind = word(r, "kind");
+    out->event.body = dumped ? arena_strdup(r->arena, dumped) : "{}";
     if (!dumped)
         blame(r, "body");
     free(dumped);
-    out->event = ev;
 }
 
 static void read_measurement(struct rerun_reader *r, struct rerun_entry *out)

@@ -45,10 +45,6 @@ struct rerun_begin {
     struct cluster_settings settings;
 };
 
-struct rerun_event {
-    const char *kind, *body;
-};
-
 struct rerun_measurement {
     struct measurement is;                          // but for what has names
     const char *workload, *gpu_type, *neighbour;    // neighbour NULL: alone
@@ -102,7 +98,9 @@ struct rerun_entry {
     double time_s;
     union {
         const struct rerun_begin *begin;
-        const struct rerun_event *event;
+        struct {
+            const char *kind, *body;
+        } event;
         const struct rerun_measurement *measurement;
         const struct workload *workload;
         const struct rerun_type_line *type;
