@@ -650,14 +650,6 @@ static enum wait_reason why_waiting(const struct sim *s, int job)
     return why == WAIT_NOT ? WAIT_TURN : why;
 }
 
-static void count_waiting(const struct sim *s, struct sim_result *out)
-{
-    const struct state *state = &s->ledger.state;
-
-    for (int j = state->first_waiting; j >= 0; j = state->jobs[j]->next_waiting)
-        out->n_waiting[why_waiting(s, j)]++;
-}
-
 static struct plan_gap gap_at(struct cycle *c, double q)
 {
     return (struct plan_gap){ .watts = samples_quantile(&c->gap_w, q),
@@ -675,6 +667,7 @@ static struct plan_gap gap_mean(const struct cycle *c)
 void sim_result(struct sim *s, struct sim_result *out)
 {
     const struct trace *trace = s->options.trace;
+    const struct state *state = &s->ledger.state;
     struct promise_totals t = { .last_end_s = NAN };
     const double nothing = NAN;
 
@@ -705,7 +698,8 @@ void sim_result(struct sim *s, struct sim_result *out)
     }
     for (int i = 0; i < out->n_submitted; i++)
         count_job(s, i, out, &t);
-    count_waiting(s, out);
+    for (int j = state->first_waiting; j >= 0; j = state->jobs[j]->next_waiting)
+        out->n_waiting[why_waiting(s, j)]++;
     out->promise_attainment = t.promised_s > 0 ? t.kept_s / t.promised_s : nothing;
     out->mean_jct_s = samples_mean(&t.jct_s);
     out->p95_jct_s = samples_quantile(&t.jct_s, 0.95);

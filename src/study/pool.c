@@ -311,13 +311,6 @@ static void find_todo(struct pool *p, int n_keys)
     arena_release(&a);
 }
 
-static int interrupted(const struct results *b, int n_keys, struct err *e)
-{
-    return err_set(e, EINTR,
-                   "interrupted; %d of %d runs are kept in %s: the same command goes on from there",
-                   b->n_rows, n_keys, b->dir);
-}
-
 int pool_run(struct arena *a, struct results *b, const struct study_run *keys, int n_keys,
              const struct pool_options *o, struct pool_report *report, struct err *e)
 {
@@ -328,5 +321,9 @@ int pool_run(struct arena *a, struct results *b, const struct study_run *keys, i
     find_todo(&p, n_keys);
     int rc = do_todo(&p, e);
     results_fill(a, b, keys, n_keys);
-    return rc == -EINTR ? interrupted(b, n_keys, e) : rc;
+    if (rc != -EINTR)
+        return rc;
+    return err_set(e, EINTR,
+                   "interrupted; %d of %d runs are kept in %s: the same command goes on from there",
+                   b->n_rows, n_keys, b->dir);
 }

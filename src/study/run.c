@@ -119,13 +119,6 @@ static double slice_end_s(const struct run_progress *w, int i)
     return i + 1 == SLICES ? arrivals_s : arrivals_s * (i + 1.0) / SLICES;
 }
 
-static void window_figures(struct study_result *out, const struct totals *from,
-                           const struct totals *to)
-{
-    out->energy_j_per_work = ratio(to->energy_j - from->energy_j, to->work_s - from->work_s);
-    out->allocation_efficiency = ratio(to->work_s - from->work_s, to->gpu_s - from->gpu_s);
-}
-
 /* From the first arrival to the last end, slice by slice. */
 static int run_through(struct run_progress *w, struct err *e)
 {
@@ -144,7 +137,8 @@ static int run_through(struct run_progress *w, struct err *e)
             to = w->last;
     }
     assert(rc == 0);
-    window_figures(w->out, &from, &to);
+    w->out->energy_j_per_work = ratio(to.energy_j - from.energy_j, to.work_s - from.work_s);
+    w->out->allocation_efficiency = ratio(to.work_s - from.work_s, to.gpu_s - from.gpu_s);
     return 0;
 }
 

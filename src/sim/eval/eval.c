@@ -57,12 +57,6 @@ static bool is_worth_it(const struct fold_queue *w, const struct eval_fold *fold
     return false;
 }
 
-static void add_fold(struct fold_queue *w, struct eval_fold fold)
-{
-    if (is_worth_it(w, &fold))
-        w->folds[w->n_folds++] = fold;
-}
-
 static int make_folds(struct arena *a, struct fold_queue *w, struct err *e)
 {
     static const char *const things[EVAL_SPLITS] = { "workload", "family", "GPU type" };
@@ -71,10 +65,12 @@ static int make_folds(struct arena *a, struct fold_queue *w, struct err *e)
     int n[EVAL_SPLITS] = { x->n_workloads, x->n_families, x->n_types };
 
     w->folds = ARENA_ARRAY(a, struct eval_fold, (size_t)n[split]);
-    for (int i = 0; i < n[split]; i++)
-        add_fold(w, (struct eval_fold){ .workload = split == EVAL_JOB ? i : -1,
-                                        .family = split == EVAL_FAMILY ? i : -1,
-                                        .type = split == EVAL_GPU ? i : -1 });
+    for (int i = 0; i < n[split]; i++) {
+        w->folds[w->n_folds] = (struct eval_fold){ .workload = split == EVAL_JOB ? i : -1,
+                                                   .family = split == EVAL_FAMILY ? i : -1,
+                                                   .type = split == EVAL_GPU ? i : -1 };
+        w->n_folds += is_worth_it(w, &w->folds[w->n_folds]);
+    }
     if (w->n_folds == 0)
         return err_set(e, ENODATA,
                        "no workload was measured alone on one GPU: import measurements first");

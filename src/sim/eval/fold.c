@@ -262,15 +262,6 @@ static int believe(struct fold_run *r, const struct newcomer *n, int method, int
 
 /* ---- predictions and their scores ---- */
 
-/* Is the neighbour's slowdown seen with the pair: is its speed alone known? Of two of a kind
- * there is but one number.
- */
-static bool sees_partner(const struct fold_run *r, int w, const struct eval_cell *c)
-{
-    return c->neighbour != w && holdout_shows(&r->view, c->neighbour, c->type, -1) &&
-           !isnan(c->ln_r_partner);
-}
-
 struct prediction_list {
     struct eval_prediction *at;
     int n;
@@ -367,9 +358,13 @@ static int score_methods(struct fold_run *r, struct newcomer *n, int sequence, i
 
 /* ---- what is revealed ---- */
 
+/* The neighbour's slowdown is seen with the pair where its speed alone is known. Of two of a kind
+ * there is but one number.
+ */
 static struct p2_observation sighting_of(const struct fold_run *r, int w, const struct eval_cell *c)
 {
-    bool with_partner = c->neighbour >= 0 && sees_partner(r, w, c);
+    bool with_partner = c->neighbour >= 0 && c->neighbour != w &&
+                        holdout_shows(&r->view, c->neighbour, c->type, -1);
 
     return (struct p2_observation){
         .type = c->type,

@@ -136,23 +136,15 @@ static int take(struct history_builder *m, struct history_job *j, int type, int 
     return n - left;
 }
 
-static void add_pair(struct history_builder *m, int a, int b)
-{
-    struct history *h = m->h;
-
-    ARENA_GROW(m->arena, h->pairs, h->n_pairs, m->cap_pairs);
-    h->pairs[h->n_pairs][0] = a;
-    h->pairs[h->n_pairs++][1] = b;
-}
-
 /* The whole gang: the types it had where they are told, in equal parts on its nodes, else as they
  * come. False: there are not that many.
  */
 static bool seat(struct history_builder *m, int job)
 {
-    struct history_job *j = &m->h->jobs[job];
+    struct history *h = m->h;
+    struct history_job *j = &h->jobs[job];
     const struct sacct_job *ran = j->ran;
-    const int any = m->h->cluster->n_types, want = j->n_gpus;
+    const int any = h->cluster->n_types, want = j->n_gpus;
     const int each = (want + ran->n_nodes - 1) / ran->n_nodes;
 
     j->n_gpus = 0;
@@ -170,11 +162,14 @@ static bool seat(struct history_builder *m, int job)
     for (int i = 0; i < want; i++) {
         struct history_residents *s = &m->slots[j->gpus[i]];
 
-        for (int k = 0; k < s->n; k++)
-            add_pair(m, s->on[k].job, job);
+        for (int k = 0; k < s->n; k++) {
+            ARENA_GROW(m->arena, h->pairs, h->n_pairs, m->cap_pairs);
+            h->pairs[h->n_pairs][0] = s->on[k].job;
+            h->pairs[h->n_pairs++][1] = job;
+        }
         s->on[s->n].job = job;
         s->on[s->n].end_s = j->end_s;
-        s->on[s->n++].shards = j->shards > 0 ? j->shards : m->h->options.shards;
+        s->on[s->n++].shards = j->shards > 0 ? j->shards : h->options.shards;
     }
     return true;
 }

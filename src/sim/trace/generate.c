@@ -135,12 +135,6 @@ double draw_promise(struct trace_draw *d, int w, int n)
     return part * ref;
 }
 
-/* Log-uniform between a half and ten hours. */
-static double draw_work(struct trace_draw *d)
-{
-    return WORK_LOW_S * exp(rng_uniform(&d->work) * log(WORK_HIGH_S / WORK_LOW_S));
-}
-
 double trace_capacity(const struct trace_draw *d, const struct cluster *cl)
 {
     double sum = 0;
@@ -184,7 +178,7 @@ static void generate_job(struct trace_draw *d, const struct trace_generate *o, s
     /* Kind and gang are drawn for every job, for the same reason as promises. */
     const double kind = rng_uniform(kinds), gang = rng_uniform(kinds);
     const int size = rng_uniform(kinds) < 0.5 ? 2 : 4;
-    const double work_s = draw_work(d);
+    const double work_s = WORK_LOW_S * exp(rng_uniform(&d->work) * log(WORK_HIGH_S / WORK_LOW_S));
     const double rate = rng_between(&d->rates, 0.3, 0.8);
     int w;
 

@@ -13,17 +13,12 @@
 
 /* ---- power ---- */
 
-static void settle_all(struct world *w)
-{
-    w->energy_j += w->watts * (w->now_s - w->watts_since_s);
-    w->watts_since_s = w->now_s;
-}
-
 static void set_watts(struct world *w, struct world_gpu *g, double watts)
 {
     if (watts == g->watts)
         return;
-    settle_all(w);
+    w->energy_j += w->watts * (w->now_s - w->watts_since_s);
+    w->watts_since_s = w->now_s;
     w->watts += watts - g->watts;
     g->energy_j += g->watts * (w->now_s - g->since_s);
     g->since_s = w->now_s;
@@ -103,23 +98,13 @@ static struct observation *tell(struct world *w, enum observation_kind kind, int
     return o;
 }
 
-static void tell_neighbours(const struct world *w, struct observation *o)
-{
-    const struct world_job *j = &w->jobs[o->job];
-    const struct world_gpu *g = &w->gpus[j->gpus[0]];
-
-    for (int i = 0; i < g->n_jobs; i++) {
-        if (g->jobs[i] != o->job && w->jobs[g->jobs[i]].phase == RUNNING)
-            o->neighbours[o->n_neighbours++] = g->jobs[i];
-    }
-}
-
 /* The window that ends now. Speed is measured with noise; a server that serves all it is
  * asked has only counted.
  */
 static void tell_window(struct world *w, int job)
 {
     const struct world_job *j = &w->jobs[job];
+    const struct world_gpu *g = &w->gpus[j->gpus[0]];
     const double duration_s = w->now_s - j->window_s;
     struct observation *o = tell(w, OBS_WINDOW, job);
 
@@ -128,7 +113,10 @@ static void tell_window(struct world *w, int job)
     if (w->settings->noise > 0 && j->speed == j->capacity)
         o->steps *= exp(w->settings->noise * rng_normal(&w->noise));
     o->watts = (world_gpu_energy_j(w, j->gpus[0]) - j->window_j) / duration_s;
-    tell_neighbours(w, o);
+    for (int i = 0; i < g->n_jobs; i++) {
+        if (g->jobs[i] != job && w->jobs[g->jobs[i]].phase == RUNNING)
+            o->neighbours[o->n_neighbours++] = g->jobs[i];
+    }
 }
 
 /* ---- conditions ---- */
@@ -526,11 +514,6 @@ void world_advance(struct world *w, double t_s)
 
 /* ---- orders ---- */
 
-static bool is_there_already(const struct world_job *j, const struct placement *p)
-{
-    return is_placed(j) && gpus_same(j->gpus, j->n_gpus, p->gpus, p->n_gpus);
-}
-
 static int check_order(const struct world *w, const struct placement *p, struct err *e)
 {
     const struct world_job *j;
@@ -575,8 +558,11 @@ static int begin_order(struct world *w, const struct placement *p, struct err *e
 {
     int rc = check_order(w, p, e);
 
-    if (rc < 0 || !is_there_already(&w->jobs[p->job], p))
+    if (rc < 0)
         return rc;
+    const struct world_job *j = &w->jobs[p->job];
+    if (!is_placed(j) || !gpus_same(j->gpus, j->n_gpus, p->gpus, p->n_gpus))
+        return 0;
     relimit(w, p->job, p->limit_w);
     return 1;
 }
