@@ -581,8 +581,8 @@ static int turn(struct sim *s, double t_s, struct err *e)
 /* Nothing will ever happen again but GPUs falling asleep. */
 static bool is_over(struct sim *s)
 {
-    return s->next_arrival == s->options.trace->n_jobs && world_n_placed(s->world) == 0 &&
-           (world_n_ended(s->world) == s->options.trace->n_jobs || isinf(decision_due_s(s)));
+    return s->next_arrival == s->options.trace->n_jobs && world_counts(s->world).n_placed == 0 &&
+           (world_counts(s->world).n_ended == s->options.trace->n_jobs || isinf(decision_due_s(s)));
 }
 
 static int stop_at(struct sim *s, double t_s)
@@ -673,14 +673,14 @@ void sim_result(struct sim *s, struct sim_result *out)
 
     *out = (struct sim_result){
         .n_jobs = trace->n_jobs,
-        .n_submitted = world_n_jobs(s->world),
+        .n_submitted = world_counts(s->world).n_jobs,
         .energy_j = world_energy_j(s->world),
         .gpu_s = world_gpu_s(s->world),
         .n_moves = s->cycle.n_moves,
         .n_models = s->cycle.n_models,
         .n_decisions = s->cycle.n_decisions,
         .n_fallbacks = s->cycle.n_fallbacks,
-        .n_events = world_n_events(s->world),
+        .n_events = world_counts(s->world).n_events,
         .n_measurements = (long)s->cycle.refiner.n_measurements,
         .prediction_error = NAN,
         .coverage90 = NAN,
@@ -710,7 +710,7 @@ void sim_result(struct sim *s, struct sim_result *out)
 
 bool sim_job_outcome(const struct sim *s, int i, struct world_outcome *out)
 {
-    if (i < 0 || i >= world_n_jobs(s->world))
+    if (i < 0 || i >= world_counts(s->world).n_jobs)
         return false;
     world_job_outcome(s->world, i, out);
     return true;

@@ -204,8 +204,8 @@ static void type_figures(const struct sim *s, const struct cluster *cl, struct s
         for (int k = 0; k < cl->nodes[i].n_gpus; k++) {
             struct study_type *t = &out->types[cl->nodes[i].types[k]];
 
-            t->gpu_hours += world_gpu_held_s(sim_world(s), gpu) / 3600;
-            t->energy_kwh += world_gpu_energy_j(sim_world(s), gpu) / 3.6e6;
+            t->gpu_hours += world_gpu_now(sim_world(s), gpu).held_s / 3600;
+            t->energy_kwh += world_gpu_now(sim_world(s), gpu).energy_j / 3.6e6;
             gpu++;
         }
     }

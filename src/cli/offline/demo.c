@@ -166,8 +166,8 @@ static void draw_gpu(const struct sim *sim, int gpu, struct buf *out)
     }
     if (g->n_jobs == 0)
         snprintf(cell, sizeof cell, "%s",
-                 world_gpu_is_asleep(sim_world(sim), gpu) ? "zzz" : "idle");
-    buf_printf(out, " |%8.8s %4.0f", cell, world_gpu_watts(sim_world(sim), gpu));
+                 world_gpu_now(sim_world(sim), gpu).is_asleep ? "zzz" : "idle");
+    buf_printf(out, " |%8.8s %4.0f", cell, world_gpu_now(sim_world(sim), gpu).watts);
 }
 
 static void draw_node(const struct sim *sim, int node, struct buf *out)

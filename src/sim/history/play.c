@@ -108,7 +108,7 @@ static double idle_joules(const struct history *h, const struct world *w)
     double sum = 0;
 
     for (int g = 0; g < cl->n_gpus; g++)
-        sum += cl->types[h->type_of[g]].idle_w * (world_now_s(w) - world_gpu_held_s(w, g));
+        sum += cl->types[h->type_of[g]].idle_w * (world_now_s(w) - world_gpu_now(w, g).held_s);
     return sum;
 }
 
@@ -173,8 +173,9 @@ static double rest_joules(const struct history *h, const struct sim *s, bool is_
         double idle_s = rest_s;
 
         if (!is_always_on)
-            idle_s =
-                world_gpu_is_asleep(sim_world(s), g) ? 0 : fmin(rest_s, cl->settings.sleep_after_s);
+            idle_s = world_gpu_now(sim_world(s), g).is_asleep
+                         ? 0
+                         : fmin(rest_s, cl->settings.sleep_after_s);
         sum += t->idle_w * idle_s + t->sleep_w * (rest_s - idle_s);
     }
     return sum;

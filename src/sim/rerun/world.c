@@ -98,7 +98,7 @@ static void come(struct replayed_world *st, int gpu)
     if (c->is_here)
         return;
     c->is_here = true;
-    c->from_j = world_gpu_energy_j(st->world, gpu);
+    c->from_j = world_gpu_now(st->world, gpu).energy_j;
 }
 
 static void go(struct replayed_world *st, int gpu)
@@ -106,7 +106,7 @@ static void go(struct replayed_world *st, int gpu)
     struct gpu_account *c = &st->gpus[gpu];
 
     if (c->is_here)
-        c->joules += world_gpu_energy_j(st->world, gpu) - c->from_j;
+        c->joules += world_gpu_now(st->world, gpu).energy_j - c->from_j;
     c->is_here = false;
 }
 

@@ -7,31 +7,21 @@ double world_now_s(const struct world *w)
     return w->now_s;
 }
 
-long world_n_events(const struct world *w)
+struct world_counts world_counts(const struct world *w)
 {
-    return w->n_events;
+    return w->counts;
 }
 
-int world_n_placed(const struct world *w)
-{
-    return w->n_placed;
-}
-
-int world_n_jobs(const struct world *w)
-{
-    return w->n_jobs;
-}
-
-int world_n_ended(const struct world *w)
-{
-    return w->n_ended;
-}
-
-double world_gpu_energy_j(const struct world *w, int gpu)
+struct world_gpu_figures world_gpu_now(const struct world *w, int gpu)
 {
     const struct world_gpu *g = &w->gpus[gpu];
 
-    return g->energy_j + g->watts * (w->now_s - g->since_s);
+    return (struct world_gpu_figures){
+        .watts = g->watts,
+        .energy_j = g->energy_j + g->watts * (w->now_s - g->since_s),
+        .held_s = g->held_s + (g->n_jobs > 0 ? w->now_s - g->held_since_s : 0),
+        .is_asleep = g->is_asleep,
+    };
 }
 
 double world_energy_j(const struct world *w)
@@ -42,13 +32,6 @@ double world_energy_j(const struct world *w)
 double world_gpu_s(const struct world *w)
 {
     return w->held_s + w->n_held * (w->now_s - w->held_since_s);
-}
-
-double world_gpu_held_s(const struct world *w, int gpu)
-{
-    const struct world_gpu *g = &w->gpus[gpu];
-
-    return g->held_s + (g->n_jobs > 0 ? w->now_s - g->held_since_s : 0);
 }
 
 /* What a job does between its since_s and now is in no sum yet; only who holds a GPU does. */
@@ -73,16 +56,6 @@ double world_work_s(const struct world *w)
 double world_watts(const struct world *w)
 {
     return w->watts;
-}
-
-double world_gpu_watts(const struct world *w, int gpu)
-{
-    return w->gpus[gpu].watts;
-}
-
-bool world_gpu_is_asleep(const struct world *w, int gpu)
-{
-    return w->gpus[gpu].is_asleep;
 }
 
 void world_job_outcome(const struct world *w, int job, struct world_outcome *out)

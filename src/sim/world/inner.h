@@ -73,11 +73,11 @@ struct world {
     struct world_gpu *gpus;
     int n_gpus;
     struct world_job *jobs;
-    int n_jobs, cap_jobs, n_ended, n_placed;
+    int cap_jobs;
+    struct world_counts counts;
     struct arena arena;    // lists of GPUs
     struct heap heap;
     struct rng noise;
-    long n_events;
 
     double watts, energy_j;    // of all GPUs, integrated on its own
     double watts_since_s;

@@ -112,7 +112,7 @@ static void tell_window(struct world *w, int job)
     o->steps = j->speed * duration_s;
     if (w->settings->noise > 0 && j->speed == j->capacity)
         o->steps *= exp(w->settings->noise * rng_normal(&w->noise));
-    o->watts = (world_gpu_energy_j(w, j->gpus[0]) - j->window_j) / duration_s;
+    o->watts = (world_gpu_now(w, j->gpus[0]).energy_j - j->window_j) / duration_s;
     for (int i = 0; i < g->n_jobs; i++) {
         if (g->jobs[i] != job && w->jobs[g->jobs[i]].phase == RUNNING)
             o->neighbours[o->n_neighbours++] = g->jobs[i];
@@ -204,7 +204,7 @@ static void schedule_job(struct world *w, int job)
 static void open_window(struct world *w, struct world_job *j)
 {
     j->window_s = w->now_s;
-    j->window_j = world_gpu_energy_j(w, j->gpus[0]);
+    j->window_j = world_gpu_now(w, j->gpus[0]).energy_j;
 }
 
 /* What it could do without a limit: that decides what its GPUs would draw. */
@@ -299,7 +299,7 @@ static void leave(struct world *w, int job, enum phase next)
         gpu_leave(w, j->gpus[i], job);
     if (did_step)
         change_end(w, j->gpus, j->n_gpus);
-    w->n_placed--;
+    w->counts.n_placed--;
 }
 
 static void gpu_join(struct world *w, int gpu, int job)
@@ -336,8 +336,8 @@ static void join(struct world *w, const struct placement *p, double lost_s)
     }
     j->stamp++;
     heap_push(&w->heap, ready_s + w->settings->restart_s, WORLD_READY, p->job, j->stamp);
-    w->n_placed++;
-    w->n_events++;
+    w->counts.n_placed++;
+    w->counts.n_events++;
     tell(w, OBS_STARTED, p->job);
 }
 
@@ -418,7 +418,7 @@ static void end_job(struct world *w, int job, bool has_failed)
     j->phase = ENDED;
     j->has_failed = has_failed;
     j->end_s = w->now_s;
-    w->n_ended++;
+    w->counts.n_ended++;
 }
 
 static void on_unfit(struct world *w, int job)
@@ -474,7 +474,7 @@ static void happen(struct world *w, const struct heap_item *i)
         [WORLD_FINISH] = on_finish, [WORLD_SLEEP] = on_sleep,
     };
 
-    w->n_events++;
+    w->counts.n_events++;
     on[i->kind](w, i->index);
 }
 
@@ -518,7 +518,7 @@ static int check_order(const struct world *w, const struct placement *p, struct 
 {
     const struct world_job *j;
 
-    if (p->job < 0 || p->job >= w->n_jobs)
+    if (p->job < 0 || p->job >= w->counts.n_jobs)
         return err_set(e, ENODEV, "there is no job %d", p->job);
     j = &w->jobs[p->job];
     if (j->phase == ENDED)
@@ -584,13 +584,13 @@ static int order_stop(void *self, int job, struct err *e)
 {
     struct world *w = self;
 
-    if (job < 0 || job >= w->n_jobs)
+    if (job < 0 || job >= w->counts.n_jobs)
         return err_set(e, ENODEV, "there is no job %d", job);
     if (!is_placed(&w->jobs[job]))
         return 0;
     leave(w, job, ABSENT);
     tell(w, OBS_STOPPED, job);
-    w->n_events++;
+    w->counts.n_events++;
     return 0;
 }
 
@@ -613,12 +613,12 @@ static int order_cancel(void *self, int job, struct err *e)
 {
     struct world *w = self;
 
-    if (job < 0 || job >= w->n_jobs)
+    if (job < 0 || job >= w->counts.n_jobs)
         return err_set(e, ENODEV, "there is no job %d", job);
     if (w->jobs[job].phase == ENDED)
         return 0;
     end_job(w, job, true);
-    w->n_events++;
+    w->counts.n_events++;
     return 0;
 }
 
@@ -710,8 +710,8 @@ int world_submit(struct world *w, const struct world_job_spec *ask)
 {
     struct world_job *j;
 
-    GROW(w->jobs, w->n_jobs, w->cap_jobs);
-    j = &w->jobs[w->n_jobs];
+    GROW(w->jobs, w->counts.n_jobs, w->cap_jobs);
+    j = &w->jobs[w->counts.n_jobs];
     *j = (struct world_job){
         .ask = *ask,
         .gpus = ARENA_ARRAY(&w->arena, int, (size_t)ask->max_gpus),
@@ -720,6 +720,6 @@ int world_submit(struct world *w, const struct world_job_spec *ask)
         .first_s = NAN,
         .end_s = NAN,
     };
-    w->n_events++;
-    return w->n_jobs++;
+    w->counts.n_events++;
+    return w->counts.n_jobs++;
 }

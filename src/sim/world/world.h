@@ -79,23 +79,29 @@ double world_next_s(struct world *w);
 void world_advance(struct world *w, double t_s);
 
 double world_now_s(const struct world *w);
-long world_n_events(const struct world *w);    // that happened, and orders carried out
 bool world_has_news(const struct world *w);    // for the sensor
-int world_n_placed(const struct world *w);     // jobs that hold GPUs
 
-/* Joules since the beginning: of one GPU, and of all, which is integrated on its own so
- * that each can check the other.
+struct world_counts {
+    long n_events;    // that happened, and orders carried out
+    int n_jobs, n_ended;
+    int n_placed;    // jobs that hold GPUs
+};
+struct world_counts world_counts(const struct world *w);
+
+/* One GPU: what it draws now, and since the beginning its joules and the seconds in which somebody
+ * held it. Those of all are integrated on their own, so that each can check the other.
  */
-double world_gpu_energy_j(const struct world *w, int gpu);
+struct world_gpu_figures {
+    double watts, energy_j, held_s;
+    bool is_asleep;
+};
+struct world_gpu_figures world_gpu_now(const struct world *w, int gpu);
 double world_energy_j(const struct world *w);
-double world_gpu_s(const struct world *w);                  // GPU-seconds held by somebody
-double world_gpu_held_s(const struct world *w, int gpu);    // of one GPU: these add up to that
+double world_gpu_s(const struct world *w);    // held, as above
 
 /* Work done by all jobs: the sum of their outcomes' work_s, in time linear in GPUs. */
 double world_work_s(const struct world *w);
 double world_watts(const struct world *w);
-double world_gpu_watts(const struct world *w, int gpu);
-bool world_gpu_is_asleep(const struct world *w, int gpu);
 
 /* How a job has fared so far. */
 struct world_outcome {
@@ -110,7 +116,5 @@ struct world_outcome {
     bool has_promise;
 };
 void world_job_outcome(const struct world *w, int job, struct world_outcome *out);
-int world_n_jobs(const struct world *w);
-int world_n_ended(const struct world *w);
 
 #endif

@@ -371,8 +371,8 @@ TIMES(figures_so_far_are_those_of_the_result, 2)
     NEAR(world_work_s(sim_world(s)), r.work_s);
     NEAR(world_gpu_s(sim_world(s)), r.gpu_s);
     for (int i = 0; i < sim_state(s)->n_gpus; i++) {
-        energy_j += world_gpu_energy_j(sim_world(s), i);
-        held_s += world_gpu_held_s(sim_world(s), i);
+        energy_j += world_gpu_now(sim_world(s), i).energy_j;
+        held_s += world_gpu_now(sim_world(s), i).held_s;
     }
     NEAR(energy_j, r.energy_j);
     NEAR(held_s, r.gpu_s);

@@ -326,7 +326,8 @@ static void run_all(struct run *r)
     static const char *const names[] = { "left", "right", "third" };
     int n = 0;
 
-    for (double t_s = 0; n < 11 || world_n_ended(r->world) < 11; t_s = world_next_s(r->world)) {
+    for (double t_s = 0; n < 11 || world_counts(r->world).n_ended < 11;
+         t_s = world_next_s(r->world)) {
         r->clock.t_s = t_s = fmin(t_s, r->clock.t_s + 25);
         if (n < 11 && t_s >= 12 * n) {
             submit(r, names[n % 3], 150 + 20 * n);
@@ -346,7 +347,7 @@ static void run_all(struct run *r)
 static void account(struct run *r)
 {
     for (int g = 0; g < r->ledger.state.n_gpus; g++) {
-        energy_draw(r->energy, g, 0, world_gpu_energy_j(r->world, g) / r->clock.t_s, 0);
+        energy_draw(r->energy, g, 0, world_gpu_now(r->world, g).energy_j / r->clock.t_s, 0);
         energy_draw(r->energy, g, r->clock.t_s, 0, 0);
     }
     record_energy(r->record, r->clock.t_s, r->energy);

@@ -125,17 +125,17 @@ TEST(two_jobs_share_a_gpu)
     /* 200 steps alone; then 5 and 3.2 steps/s for 125 s; then 175 steps alone. */
     NEAR(outcome(&s, b).end_s, 145);
     NEAR(outcome(&s, a).end_s, 162.5);
-    NEAR(world_gpu_energy_j(s.world, 0),
+    NEAR(world_gpu_now(s.world, 0).energy_j,
          20 * 200.0 + 125 * (50 + 150 * 0.5 + 50 * 0.8) + 17.5 * 200);
     NEAR(world_gpu_s(s.world), 162.5);
-    NEAR(world_gpu_held_s(s.world, 0), 162.5);
-    NEAR(world_gpu_held_s(s.world, 1), 0);
+    NEAR(world_gpu_now(s.world, 0).held_s, 162.5);
+    NEAR(world_gpu_now(s.world, 1).held_s, 0);
     NEAR(world_work_s(s.world), (1000 + 400) / 10.0);
 
     /* Then idle for a minute, and asleep. */
     world_advance(s.world, 322.5);
-    NEAR(world_gpu_energy_j(s.world, 0), 28125 + 60 * 50.0 + 100 * 10.0);
-    ck_assert(world_gpu_is_asleep(s.world, 0));
+    NEAR(world_gpu_now(s.world, 0).energy_j, 28125 + 60 * 50.0 + 100 * 10.0);
+    ck_assert(world_gpu_now(s.world, 0).is_asleep);
     setting_close(&s);
 }
 
@@ -151,7 +151,7 @@ TEST(a_world_that_is_always_on_idles)
     world_advance(s.world, 5000);
     NEAR(outcome(&s, a).end_s, 1100);    // nobody had to wake
     NEAR(world_energy_j(s.world), 4 * 5000 * 50.0 + 100 * 150.0);
-    ck_assert(!world_gpu_is_asleep(s.world, 0) && !world_gpu_is_asleep(s.world, 1));
+    ck_assert(!world_gpu_now(s.world, 0).is_asleep && !world_gpu_now(s.world, 1).is_asleep);
     setting_close(&s);
 }
 
@@ -162,14 +162,14 @@ TEST(a_sleeping_gpu_wakes_before_it_works)
 
     setting_open(&s, 0);
     world_advance(s.world, 100);
-    ck_assert(world_gpu_is_asleep(s.world, 0));
+    ck_assert(world_gpu_now(s.world, 0).is_asleep);
     NEAR(world_watts(s.world), 40);
     a = submit(&s, BIG, 1000, 1);
     ck_assert_int_eq(start(&s, a, 0), 0);
     world_advance(s.world, 205);
     NEAR(outcome(&s, a).end_s, 205);
     NEAR(outcome(&s, a).kept_s, 100);
-    NEAR(world_gpu_energy_j(s.world, 0), 60 * 50.0 + 40 * 10.0 + 5 * 50.0 + 100 * 200.0);
+    NEAR(world_gpu_now(s.world, 0).energy_j, 60 * 50.0 + 40 * 10.0 + 5 * 50.0 + 100 * 200.0);
     setting_close(&s);
 }
 
@@ -192,8 +192,8 @@ TEST(a_move_loses_its_time_and_holds_the_new_gpu)
     NEAR(outcome(&s, a).end_s, 125);
     NEAR(outcome(&s, a).kept_s, 35);
     NEAR(outcome(&s, a).work_s, 100);
-    NEAR(world_gpu_energy_j(s.world, 0), 30 * 200.0 + 60 * 50.0 + 35 * 10.0);
-    NEAR(world_gpu_energy_j(s.world, 2), 90 * 50.0 + 35 * 250.0);
+    NEAR(world_gpu_now(s.world, 0).energy_j, 30 * 200.0 + 60 * 50.0 + 35 * 10.0);
+    NEAR(world_gpu_now(s.world, 2).energy_j, 90 * 50.0 + 35 * 250.0);
     NEAR(world_gpu_s(s.world), 125);
     setting_close(&s);
 }
@@ -243,8 +243,8 @@ TEST(a_cancelled_job_frees_its_gpu_and_does_not_come_back)
         ck_assert_int_eq(o.kind, OBS_WINDOW);    // of what it did until then, and no more
     NEAR(outcome(&s, a).end_s, 50);
     ck_assert(!outcome(&s, a).is_finished);
-    ck_assert_int_eq(world_n_ended(s.world), 2);
-    NEAR(world_gpu_held_s(s.world, 0), 50);
+    ck_assert_int_eq(world_counts(s.world).n_ended, 2);
+    NEAR(world_gpu_now(s.world, 0).held_s, 50);
     ck_assert_int_eq(start(&s, a, 1), -EBUSY);
     ck_assert_int_eq(start(&s, b, 1), -EBUSY);
     setting_close(&s);
@@ -268,7 +268,7 @@ TEST(a_server_draws_by_its_load_and_ends_by_the_clock)
     NEAR(outcome(&s, a).end_s, 100);
     NEAR(outcome(&s, a).steps_done, 400);
     NEAR(outcome(&s, a).kept_s, 100);
-    NEAR(world_gpu_energy_j(s.world, 0), 100 * (50 + 150 * 0.4));
+    NEAR(world_gpu_now(s.world, 0).energy_j, 100 * (50 + 150 * 0.4));
     setting_close(&s);
 }
 
@@ -288,12 +288,12 @@ TEST(a_gang_is_as_slow_as_its_worst_gpu)
     ck_assert_int_eq(s.order.start(s.order.self, &(struct placement){ a, 2, both, 0 }, &e), 0);
     world_advance(s.world, 10);
     NEAR(outcome(&s, a).speed, alone);
-    NEAR(world_gpu_watts(s.world, 0), 200);
+    NEAR(world_gpu_now(s.world, 0).watts, 200);
     start(&s, b, 0);
     world_advance(s.world, 20);
     NEAR(outcome(&s, a).speed, alone * 0.5);
-    NEAR(world_gpu_watts(s.world, 1), 125);
-    NEAR(world_gpu_watts(s.world, 0), 50 + 150 * 0.5 + 50 * 0.8);
+    NEAR(world_gpu_now(s.world, 1).watts, 125);
+    NEAR(world_gpu_now(s.world, 0).watts, 50 + 150 * 0.5 + 50 * 0.8);
     setting_close(&s);
 }
 
@@ -412,7 +412,7 @@ TEST(orders_that_make_no_sense_are_refused)
     ck_assert_int_lt(start(&s, 99, 0), 0);
     ck_assert_int_lt(s.order.move(s.order.self, &(struct placement){ b, 1, &gpu, 0 }, &e), 0);
     ck_assert_int_lt(s.order.start(s.order.self, &(struct placement){ b, 1, &none, 0 }, &e), 0);
-    ck_assert_int_eq(world_n_placed(s.world), 1);
+    ck_assert_int_eq(world_counts(s.world).n_placed, 1);
     setting_close(&s);
 }
 
@@ -434,7 +434,7 @@ TEST(another_limit_in_the_same_place_loses_no_time_but_pace)
     struct limited now =
         limits_apply(&s.small.catalog.types[SLOW], 150, truth_watts(&s.small.truth, BIG, SLOW));
     ck_assert_double_lt(now.speed, 1);
-    NEAR(world_gpu_watts(s.world, 0), now.watts);
+    NEAR(world_gpu_now(s.world, 0).watts, now.watts);
     world_advance(s.world, 1000);
     NEAR(outcome(&s, a).end_s, 40 + 60 / now.speed);
     setting_close(&s);
@@ -453,7 +453,7 @@ TEST(who_differs_from_the_law_goes_at_another_pace)
     world_advance(s.world, 10);
     struct limited law = limits_apply(&s.small.catalog.types[SLOW], 120, 200);
     NEAR(outcome(&s, a).speed, 10 * law.speed * law.speed);
-    NEAR(world_gpu_watts(s.world, 0), law.watts);
+    NEAR(world_gpu_now(s.world, 0).watts, law.watts);
     setting_close(&s);
 }
 
@@ -481,10 +481,10 @@ TIMES(what_two_draw_and_whether_clocks_fall_depends_on_the_model, 2)
     start(&s, a, 2);
     start(&s, b, 2);
     world_advance(s.world, 10);
-    NEAR(world_gpu_watts(s.world, 2), together[_i].watts);
+    NEAR(world_gpu_now(s.world, 2).watts, together[_i].watts);
     ck_assert_double_eq_tol(outcome(&s, a).speed, 20 * together[_i].pace, 0.01);
     ck_assert_double_eq_tol(outcome(&s, b).speed, 20 * together[_i].pace, 0.01);
-    NEAR(world_gpu_energy_j(s.world, 2), 10 * together[_i].watts);
+    NEAR(world_gpu_now(s.world, 2).energy_j, 10 * together[_i].watts);
     setting_close(&s);
 }
 
@@ -498,9 +498,9 @@ static double stir(struct setting *s, struct rng *rng)
     for (int i = 0; i < 3000; i++) {
         int gpu = (int)rng_below(rng, 4), job;
 
-        if (rng_uniform(rng) < 0.3 || world_n_jobs(s->world) == 0)
+        if (rng_uniform(rng) < 0.3 || world_counts(s->world).n_jobs == 0)
             submit(s, (int)rng_below(rng, 3), 1 + rng_uniform(rng) * 3000, 5);
-        job = (int)rng_below(rng, (uint64_t)world_n_jobs(s->world));
+        job = (int)rng_below(rng, (uint64_t)world_counts(s->world).n_jobs);
         if (rng_uniform(rng) < 0.6)
             start(s, job, gpu);
         else if (rng_uniform(rng) < 0.5)
@@ -524,15 +524,15 @@ TEST(energy_and_steps_are_conserved_whatever_is_ordered)
     rng_init(&rng, 3, "orders");
     stir(&s, &rng);
     for (int i = 0; i < 4; i++) {
-        sum += world_gpu_energy_j(s.world, i);
-        held_s += world_gpu_held_s(s.world, i);
+        sum += world_gpu_now(s.world, i).energy_j;
+        held_s += world_gpu_now(s.world, i).held_s;
     }
     NEAR(world_energy_j(s.world), sum);
     NEAR(world_gpu_s(s.world), held_s);
     ck_assert(sum <= 4 * 300 * world_now_s(s.world) && sum >= 4 * 10 * world_now_s(s.world));
     ck_assert(world_gpu_s(s.world) <= 4 * world_now_s(s.world));
-    ck_assert_int_gt(world_n_ended(s.world), 100);
-    for (int i = 0; i < world_n_jobs(s.world); i++) {
+    ck_assert_int_gt(world_counts(s.world).n_ended, 100);
+    for (int i = 0; i < world_counts(s.world).n_jobs; i++) {
         struct world_outcome f = outcome(&s, i);
         double end_s = isnan(f.end_s) ? world_now_s(s.world) : f.end_s;
 
