@@ -194,7 +194,7 @@ int sim_adopt(struct catalog *to, const struct catalog *from, const char *family
 
 /* ---- knowing the truth ---- */
 
-bool sim_policy_is_oracle(const char *policy)
+static bool is_oracle(const char *policy)
 {
     return strcmp(policy, "gogh-oracle") == 0;
 }
@@ -365,8 +365,8 @@ static int make_world(struct sim *s, struct err *e)
 static int make_cycle(struct sim *s, struct err *e)
 {
     const struct cluster_settings *set = &s->options.cluster->settings;
-    const bool is_oracle = sim_policy_is_oracle(s->options.policy);
-    int rc = solver_by_name(is_oracle ? "gogh" : s->options.policy, s->options.seed,
+    const bool knows_truth = is_oracle(s->options.policy);
+    int rc = solver_by_name(knows_truth ? "gogh" : s->options.policy, s->options.seed,
                             &s->cycle.solver, e);
 
     if (rc < 0)
@@ -390,10 +390,10 @@ static int make_cycle(struct sim *s, struct err *e)
         if (s->options.without & 1U << l)
             lever_take(&s->cycle.options, (enum lever)l);
     cycle_init(&s->cycle);
-    s->cycle.refiner.is_frozen = is_oracle;
+    s->cycle.refiner.is_frozen = knows_truth;
     s->is_cycle_ready = true;
     cycle_use(&s->cycle, s->options.model);
-    if (s->options.is_learning && !is_oracle) {
+    if (s->options.is_learning && !knows_truth) {
         struct trainer_options learning = trainer_defaults;
 
         learning.seed = s->options.seed;
@@ -420,7 +420,7 @@ static int build(struct sim *s, struct err *e)
         rc = sim_adopt(&s->belief, o->known, NULL, e);
     if (rc == 0)
         rc = find_workloads(s, e);
-    if (rc == 0 && sim_policy_is_oracle(o->policy))
+    if (rc == 0 && is_oracle(o->policy))
         rc = reveal(s, e);
     if (rc == 0)
         rc = find_allowed(s, e);

@@ -25,6 +25,11 @@ struct truth;
 struct world;
 struct world_outcome;
 
+/* "gogh-oracle" is "gogh" that knows the truth: before the run it believes, of every workload of
+ * the trace on every type, the true speed and watts alone, the true speed beside every other, and
+ * what fits. Measurements, which have noise, do not change its mind. Without LEVER_SLEEP GPUs
+ * of the world never fall asleep.
+ */
 struct sim_options {
     const struct cluster *cluster;
     const struct trace *trace;
@@ -41,13 +46,6 @@ struct sim_options {
     void *owner;                  // of that
     unsigned without;    // levers taken away: bits 1 << enum lever (optimize/policy/solver.h)
 };
-
-/* "gogh-oracle" is "gogh" that knows the truth: before the run it believes, of every workload of
- * the trace on every type, the true speed and watts alone, the true speed beside every other, and
- * what fits. Measurements, which have noise, do not change its mind. Without LEVER_SLEEP GPUs
- * of the world never fall asleep.
- */
-bool sim_policy_is_oracle(const char *policy);
 
 /* Figures of a run, from time 0 to the end of the last job, or to now. What there is none
  * of is NaN.

@@ -14,14 +14,6 @@
 #include "refine/model.h"
 #include "sim/sim.h"
 
-int pretraining_shipped(struct pretraining *k, struct err *e)
-{
-    *k = (struct pretraining){ 0 };
-    return model_pretrained(&k->model, e);
-}
-
-/* ---- all but a family ---- */
-
 static bool is_of(const struct workload *w, const char *family)
 {
     return w->family != NULL && strcmp(w->family, family) == 0;

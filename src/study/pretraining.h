@@ -17,9 +17,6 @@ struct pretraining {
     struct model *model;        // NULL: the roofline
 };
 
-/* The model that ships with the program. */
-int pretraining_shipped(struct pretraining *k, struct err *e);
-
 /* All of 'truth' but one of its families, and a model learned from that, which takes some seconds.
  * Seeds in a row hold out one family after the other. The model's last digits depend on the CPU
  * (model.h), and so may what is decided with it.

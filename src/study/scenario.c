@@ -7,6 +7,7 @@
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "optimize/policy/solver.h"
+#include "refine/model.h"
 #include "sim/trace/import.h"
 #include "study/data.h"
 #include "study/jobs.h"
@@ -401,7 +402,7 @@ static int open_pretraining(const struct study_run *k, const struct ground *g,
 {
     *out = (struct pretraining){ 0 };
     if (k->knows == KNOWS_PRETRAINED)
-        return pretraining_shipped(out, e);
+        return model_pretrained(&out->model, e);    // ships with the program
     if (k->knows == KNOWS_OTHERS)
         return pretraining_of_others(out, &g->catalog, k->seed, e);
     return 0;

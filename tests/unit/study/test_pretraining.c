@@ -114,10 +114,10 @@ TEST(seeds_in_a_row_hold_out_one_family_after_the_other)
 
 TEST(the_pretrained_model_comes_without_measurements)
 {
-    struct pretraining k;
+    struct pretraining k = { 0 };
     struct err e = { 0 };
 
-    ck_assert_msg(pretraining_shipped(&k, &e) == 0, "%s", e.text);
+    ck_assert_msg(model_pretrained(&k.model, &e) == 0, "%s", e.text);
     ck_assert_ptr_nonnull(k.model);
     ck_assert_ptr_null(k.catalog);
     pretraining_release(&k);
