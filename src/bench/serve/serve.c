@@ -122,7 +122,7 @@ int serve_scaled(const struct serve_bench *b, int n)
     return n / b->scale > 3 ? n / b->scale : 3;
 }
 
-int serve_runs(const struct serve_bench *b, int otherwise)
+static int n_runs(const struct serve_bench *b, int otherwise)
 {
     return b->runs ? b->runs : otherwise;
 }
@@ -134,7 +134,7 @@ static int ask_all(struct serve_bench *b, const struct serve_part *p, struct tes
 
     if (rc == 0 && p->content.n_running > 0)
         rc = daemon_await(r, "gogh_decisions_total", 1, 60, e);
-    for (int i = 0; i < (p->runs > 0 ? serve_runs(b, p->runs) : 1) && rc == 0; i++)
+    for (int i = 0; i < (p->runs > 0 ? n_runs(b, p->runs) : 1) && rc == 0; i++)
         rc = p->ask(b, r, s, e);
     if (rc < 0)
         return rc;
@@ -207,7 +207,7 @@ static int time_restarts(struct serve_bench *b, struct serve_content c, const ch
 
     c = scaled(b, c);
     int rc = daemon_make(&r, b->scratch, name, &c, "", e);
-    for (int i = 0; i < serve_runs(b, 5) && rc == 0; i++) {
+    for (int i = 0; i < n_runs(b, 5) && rc == 0; i++) {
         rc = daemon_start(&r, e);
         if (rc == 0) {
             samples_add(&seconds, r.ready_s);

@@ -171,7 +171,6 @@ int serve_note_loop(struct serve_bench *b, struct test_daemon *r, const char *pa
 void serve_sleep_until(double at_s);    // on the stopwatch
 
 int serve_scaled(const struct serve_bench *b, int n);
-int serve_runs(const struct serve_bench *b, int otherwise);
 
 /* ---- parts in files of their own ---- */
 

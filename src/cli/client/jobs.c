@@ -142,7 +142,8 @@ const char *jobs_beyond(struct arena *a, const json_t *job)
                         on, ceil(n / on));
 }
 
-const char *jobs_gpus(struct arena *a, const json_t *job)
+/* The GPUs it runs on, or why it does not. */
+static const char *where(struct arena *a, const json_t *job)
 {
     const char *beyond = jobs_beyond(a, job);
 
@@ -160,7 +161,7 @@ static void put_row(struct table *t, const json_t *job, double now_s)
     table_put_fields(t, job, "id name owner state workload #speed #need promise #watts *joules");
     table_put(t, when_text(a, (isfinite(ended_s) ? ended_s : now_s) -
                                   (isfinite(since_s) ? since_s : json_number_of(job, "submit_s"))));
-    table_put(t, jobs_gpus(a, job));
+    table_put(t, where(a, job));
 }
 
 void jobs_table(struct arena *a, const json_t *jobs, double now_s, FILE *out)

@@ -22,9 +22,6 @@ void jobs_table(struct arena *a, const json_t *jobs, double now_s, FILE *out);
  */
 const char *jobs_beyond(struct arena *a, const json_t *job);
 
-/* The GPUs it runs on, or why it does not. */
-const char *jobs_gpus(struct arena *a, const json_t *job);
-
 /* A row a GPU, the first 'n_most' of them. */
 void nodes_gpus(struct arena *a, const json_t *gpus, int n_most, FILE *out);
 
