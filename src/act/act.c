@@ -1,5 +1,6 @@
 #include "act/act.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 
@@ -34,6 +35,7 @@ static void count(struct act_report *r, enum order_kind order, int rc)
                               [ORDER_LIMIT] = &r->n_limited,
                               [ORDER_START] = &r->n_started };
 
+    assert(rc < 0 || (order >= ORDER_STOP && order <= ORDER_START));
     ++*(rc < 0 ? &r->n_refused : accepted[order]);
 }
 

@@ -29,7 +29,6 @@ static void once(void)
 
     if (catalog.n_types)
         return;
-    accounts_init(&accounts);
     catalog_init(&catalog);
     catalog_add_type(&catalog, gpu_type_builtin("v100"), &index, NULL);
     catalog_add_type(&catalog, gpu_type_builtin("k80"), &index, NULL);

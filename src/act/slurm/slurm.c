@@ -354,6 +354,7 @@ static struct slurm *slurm_make(const struct slurm_setup *s)
 {
     struct slurm *x = heap_array(1, sizeof *x);
 
+    assert(s->theta >= 1);
     *x = (struct slurm){ .setup = *s,
                          .min_job_age_s = MIN_JOB_AGE_S,
                          .boot_s = (double)NAN,

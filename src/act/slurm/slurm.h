@@ -40,7 +40,7 @@ struct slurm_setup {
     const char *site;         // first part of tokens: 16 hex digits, the store's own
     const char *reports;      // address that jobs are told to report to (GOGH_REPORTS)
     bool only_watches;        // shadow mode: nothing but reading calls
-    int theta;                // jobs that may share a GPU
+    int theta;                // jobs that may share a GPU; from 1 on
     double rate;              // calls a second, on average
     double poll_s;            // between two views; 2
     double grace_s;           // to save, where a command says nothing else

@@ -1,6 +1,5 @@
 #include "daemon/config/auth.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -113,6 +112,7 @@ int auth_parse(struct arena *arena, const char *file, const char *text, size_t l
 
     words_open(&w, arena, file, text, len);
     while ((rc = words_next(&w, e)) > 0) {
+        row = (struct auth_row){ .uid = (uid_t)-1, .gid = (gid_t)-1 };    // nobody's yet
         rc = parse_row(&w, &row, e);
         if (rc == 0 && is_there(rows, count, row.name))
             rc = err_set(e, EINVAL, "%s:%d: there is a token '%s' already: use another name", file,
@@ -200,7 +200,6 @@ int auth_open(const struct config *c, struct auth **out, struct err *e)
     a->socket_scope = (enum scope)c->socket_scope;
     a->n_allow = c->n_allow;
     a->allow = ARENA_ARRAY(&a->arena, struct config_allow, (size_t)c->n_allow);
-    accounts_init(&a->peers);
     for (int i = 0; i < c->n_allow; i++) {
         a->allow[i] = c->allow[i];
         a->allow[i].name = arena_strdup(&a->arena, c->allow[i].name);
@@ -297,17 +296,13 @@ int auth_peer(struct auth *a, struct arena *arena, int fd, struct caller *out, s
 
 /* ---- accounts ---- */
 
-void accounts_init(struct accounts *a)
-{
-    *a = (struct accounts){ 0 };
-}
-
 void accounts_release(struct accounts *a)
 {
     for (int i = 0; i < a->n; i++)
         free(a->list[i].name);
     free(a->list);
     map_u64_release(&a->by_uid);
+    *a = (struct accounts){ 0 };
 }
 
 /* Ask the system about 'uid', and keep what it says; if it says nothing now, 'k' stays. */
@@ -321,8 +316,7 @@ static void account_learn(struct account *k, uid_t uid, gid_t otherwise)
     int rc = getpwuid_r(uid, &entry, room, ENTRY_MAX, &found);
     if (rc == 0 || rc == ENOENT || rc == ESRCH) {
         free(k->name);
-        k->name = strdup(found != NULL ? found->pw_name : name);
-        assert(k->name);
+        k->name = heap_text(found != NULL ? found->pw_name : name);
         k->uid = uid;
         k->gid = found != NULL ? found->pw_gid : otherwise;
         k->until_s = clock_stopwatch_s() + AUTH_FRESH_S;
@@ -335,6 +329,8 @@ struct account *accounts_get(struct accounts *a, uid_t uid, gid_t otherwise)
 {
     int i = map_u64_get(&a->by_uid, uid);
 
+    if (i < 0 && a->n == ACCOUNTS_MAX)
+        accounts_release(a);
     if (i < 0) {
         GROW(a->list, a->n, a->cap);
         i = a->n++;

@@ -93,15 +93,15 @@ struct account {
 
 /* Accounts that were asked about: asking may be slow where a directory service answers, so what the
  * system says is remembered for AUTH_FRESH_S. While it does not answer, what it said before goes on
- * to count.
+ * to count. When there are ACCOUNTS_MAX all are forgotten: any local user may come as many.
  */
 #define AUTH_FRESH_S 600.0
+#define ACCOUNTS_MAX 4096
 struct accounts {
     struct map_u64 by_uid;
     struct account *list;    // (n)
     int n, cap;
 };
-void accounts_init(struct accounts *a);
 void accounts_release(struct accounts *a);
 
 /* 'uid', until the next one is asked for; NULL: the system never said anything. Of an account that

@@ -283,7 +283,6 @@ int engine_open_slurm(struct service *s, const char *program, struct executor *o
     struct site *t = heap_array(1, sizeof *t);
 
     t->service = s;
-    accounts_init(&t->accounts);
     arena_init(&t->arena);
     int rc = install_described(s, e);
     if (rc == 0)

@@ -49,7 +49,6 @@ static void setup(void)
     world_look(&world);
     arena_init(&arena);
     err = (struct err){ 0 };
-    accounts_init(&accounts);
 }
 
 static void teardown(void)
