@@ -272,8 +272,8 @@ void loop_timer_init(struct loop_timer *t, struct loop *l, const char *what, loo
 
 void loop_timer_clear(struct loop_timer *t)
 {
-    if (!t->loop)
-        return;
+    if (!t->loop || isinf(t->due_s))
+        return;    // not set
     for (struct loop_timer **at = &t->loop->timers; *at; at = &(*at)->next) {
         if (*at == t) {
             *at = t->next;
@@ -289,6 +289,8 @@ void loop_timer_set(struct loop_timer *t, double after_s)
 
     loop_timer_clear(t);
     t->due_s = clock_stopwatch_s() + fmax(after_s, 0);
+    if (isinf(t->due_s))
+        return;
     while (*at && (*at)->due_s <= t->due_s)
         at = &(*at)->next;
     t->next = *at;

@@ -1,6 +1,5 @@
 #include "monitor/inbox.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <netdb.h>

@@ -340,7 +340,7 @@ static void add_page(struct power_reading *r, const char *pattern, const char *n
     const char *at = strstr(pattern, "%h");
     const int head = (int)(at ? at - pattern : (ptrdiff_t)strlen(pattern));
 
-    if (asprintf(&p->url, "%.*s%s%s", head, pattern, node, at ? at + 2 : "") < 0)
+    if (asprintf(&p->url, "%.*s%s%s", head, pattern, at ? node : "", at ? at + 2 : "") < 0)
         abort();
     if (strlen(node) < sizeof p->host)
         memcpy(p->host, node, strlen(node) + 1);

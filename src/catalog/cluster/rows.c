@@ -183,6 +183,8 @@ static int read_node(void *self, const struct row_node *row)
 /* Names, one a line, to bits. */
 static int read_types(struct ledger *l, const char *text, uint64_t *out, struct err *e)
 {
+    if (text && !*text)
+        return err_set(e, EINVAL, "an empty list of GPU types");
     for (struct slice s; text && slice_next(&text, '\n', &s);) {
         const char *name = arena_strndup(&l->scratch, s.at, s.len);
         int t = catalog_find_type(l->catalog, name);
