@@ -274,14 +274,15 @@ static json_t *goals_json(const struct figure_row *r, struct row_samples *t)
 static json_t *row_json(const struct figure_row *r, struct row_samples *t)
 {
     struct samples *gaps = &t->ours.gaps, *seconds = &t->ours.seconds;
+    const double gap = samples_mean(gaps), s = samples_mean(seconds);    // before they are sorted
     json_t *o = json_pack(
         "{s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:I}", "name", r->name,
         "jobs", r->n_jobs, "gpus", r->n_gpus, "kinds", t->n_kinds, "theta", r->theta, "seeds",
         r->seeds, "against", r->is_exact ? "optimum" : "bound", "proven", t->n_proven, "budget_s",
-        above_zero(r->budget_s), "gap_mean_percent", json_number_or_null(samples_mean(gaps)),
-        "gap_worst_percent", json_number_or_null(samples_quantile(gaps, 1)), "seconds_mean",
-        json_number_or_null(samples_mean(seconds)), "seconds_worst",
-        json_number_or_null(samples_quantile(seconds, 1)), "rss_bytes", (json_int_t)t->more_bytes);
+        above_zero(r->budget_s), "gap_mean_percent", json_number_or_null(gap), "gap_worst_percent",
+        json_number_or_null(samples_quantile(gaps, 1)), "seconds_mean", json_number_or_null(s),
+        "seconds_worst", json_number_or_null(samples_quantile(seconds, 1)), "rss_bytes",
+        (json_int_t)t->more_bytes);
 
     if (r->must.percent > 0)
         json_object_update_new(o, goals_json(r, t));

@@ -161,7 +161,8 @@ static int adopt_names(struct catalog *to, const struct catalog *from, const cha
     int rc = 0;
 
     for (int i = 0; i < from->n_types && rc == 0; i++) {
-        types[i] = catalog_find_type_alike(to, from->types[i].name);
+        /* A site's own types have been here before; those of one catalog stay apart. */
+        types[i] = family == NULL ? catalog_find_type_alike(to, from->types[i].name) : -1;
         if (types[i] < 0)
             rc = catalog_add_type(to, &from->types[i], &types[i], e);
     }

@@ -351,7 +351,7 @@ static void walk(struct arena *a, struct net_trainer *t, struct net *net, uint64
         if (is_empty(t->check) || (step + 1) % schedule.check_every != 0)
             continue;
         double loss = check_loss(t, net);
-        n_worse = loss < best ? 0 : n_worse + 1;
+        n_worse = isfinite(loss) && loss < best ? 0 : n_worse + 1;
         if (n_worse > 0)
             continue;
         best = loss;

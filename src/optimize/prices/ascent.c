@@ -13,10 +13,12 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "optimize/prices/columns.h"
 #include "optimize/prices/fork_join.h"
 #include "optimize/prices/prices.h"
@@ -41,7 +43,7 @@
 /* Patterns of one type that take part. */
 struct active {
     long n;
-    long *which;
+    long *which;     // heap, for all: what few need is hardly touched
     float *value;    // scratch
 };
 
@@ -338,8 +340,8 @@ static void ascent_init(struct ascent *a, const struct columns *c, const struct 
     a->blocks = ARENA_ARRAY(&a->arena, struct price_block, n);
     a->active = ARENA_ARRAY(&a->arena, struct active, n_types);
     for (size_t t = 0; t < n_types; t++) {
-        a->active[t].which = ARENA_ARRAY(&a->arena, long, (size_t)c->patterns[t].n);
-        a->active[t].value = ARENA_ARRAY(&a->arena, float, (size_t)c->patterns[t].n);
+        RESIZE(a->active[t].which, c->patterns[t].n);
+        RESIZE(a->active[t].value, c->patterns[t].n);
     }
     a->gang_gpus = ARENA_ARRAY(&a->arena, double, n_types);
     a->soft_w = ARENA_ARRAY(&a->arena, double, n_types);
@@ -372,6 +374,10 @@ void ascent_run(const struct columns *c, const struct prices_options *o, double 
     }
     memcpy(u->slot_w, now.slot_w, n * sizeof *u->slot_w);
     memcpy(u->type_w, a.soft_w, (size_t)c->p->n_types * sizeof *u->type_w);
+    for (int t = 0; t < c->p->n_types; t++) {
+        free(a.active[t].which);
+        free(a.active[t].value);
+    }
     arena_release(&a.choosing[0]);
     arena_release(&a.choosing[1]);
     arena_release(&a.arena);

@@ -89,6 +89,13 @@ EACH(leaving_out_equals_never_having_seen, cases)
         ck_assert_int_eq(gp_in_block(&a, &full, m, block, u, &in_block, &e), 0);
         ck_assert_double_eq_tol(in_block, variance, 1e-8);
     }
+    double mixed[N], want = 0, got;
+    for (int i = 0; i < m; i++)
+        mixed[i] = 1 - 2 * i;
+    for (int i = 0; i < m * m; i++)
+        want += mixed[i / m] * cov[i] * mixed[i % m];
+    ck_assert_int_eq(gp_in_block(&a, &full, m, block, mixed, &got, &e), 0);
+    ck_assert_double_eq_tol(got, want, 1e-7);
     arena_release(&a);
 }
 
