@@ -38,7 +38,7 @@ enum {
 
 static double *figure_of(const struct gpu_type *t, const struct figure *f)
 {
-    return (double *)((char *)t + f->offset);
+    return (double *)(void *)((char *)t + f->offset);
 }
 
 void gpu_type_init(struct gpu_type *t, const char *name)

@@ -88,12 +88,15 @@ int figure_list_n(const struct figure_list *l, const struct study_result *r)
 
 const void *figure_list_at(const struct figure_list *l, const struct study_result *r, int i)
 {
-    return *(const char *const *)((const char *)r + l->at) + (size_t)i * l->size;
+    const char *all;
+
+    memcpy(&all, (const char *)r + l->at, sizeof all);
+    return all + (size_t)i * l->size;
 }
 
 double figure_number(const struct figure *f, const void *of)
 {
-    const char *at = (const char *)of + f->at;
+    const void *at = (const char *)of + f->at;
 
     if (f->kind == FIGURE_REAL)
         return *(const double *)at;
@@ -200,7 +203,7 @@ static bool take_number(const json_t *j, double *out)
 /* False: it is not of the figure's kind. */
 static bool take(struct arena *a, const struct figure *f, const json_t *j, void *to)
 {
-    char *at = (char *)to + f->at;
+    void *at = (char *)to + f->at;
     const json_int_t v = json_integer_value(j);
 
     switch (f->kind) {
@@ -247,7 +250,7 @@ static bool take_list(struct arena *a, int list, const json_t *j, struct study_r
     bool is_fine = json_is_array(j);
 
     *(int *)((char *)out + l->n_at) = (int)n;
-    *(void **)((char *)out + l->at) = all;
+    memcpy((char *)out + l->at, &all, sizeof all);
     for (size_t i = 0; i < n; i++)
         for (int c = 0; c < l->n_columns && is_fine; c++)
             is_fine = take(a, &l->columns[c], json_array_get(json_array_get(j, i), (size_t)c),

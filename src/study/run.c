@@ -308,7 +308,7 @@ static int solve_bound(struct arena *a, const struct study_run *k, const struct 
         return rc;
     for (int i = 0; i < n_results_figures; i++)
         if (results_figures[i].kind == FIGURE_REAL)
-            *(double *)((char *)out + results_figures[i].at) = NAN;
+            *(double *)(void *)((char *)out + results_figures[i].at) = NAN;
     out->energy_j_per_work = ratio(b.energy_j, b.work_s);
     out->allocation_efficiency = ratio(b.work_s, b.gpu_s);
     out->energy_kwh = b.least_j / 3.6e6;

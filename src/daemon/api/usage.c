@@ -1,5 +1,6 @@
 #include "daemon/api/usage.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,7 @@ static int row_named(struct usage_table *t, const char *name)
         t->rows[i] = (struct usage_line){ .name = name };
         map_set(&t->row_by_name, name, i);
     }
+    assert(i < t->n_rows && t->rows);
     return i;
 }
 

@@ -141,7 +141,7 @@ static int random_gpu(struct search_walk *w)
 /* A job of the same kind that may be moved; -1: none. */
 static int random_kin(struct search_walk *w, int job)
 {
-    const int *first = &w->related.first[w->d->problem->jobs[job].kind];
+    const int *first = w->related.first + w->d->problem->jobs[job].kind;
 
     return first[0] < first[1] ? w->related.items[first[0] + below(w, first[1] - first[0])] : -1;
 }

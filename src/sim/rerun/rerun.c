@@ -554,6 +554,7 @@ static int run_parts(struct rerun_part *p, const struct rerun_entries *all,
     const struct rerun_part empty = *p;
     int rc = 0, to;
 
+    assert(all->n > 0 && all->at);    // a record without a beginning is refused
     for (int from = 0; from < all->n && rc == 0; from = to) {
         for (to = from + 1; to < all->n && all->at[to].what != RERUN_BEGIN;)
             to++;

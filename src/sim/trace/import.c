@@ -88,7 +88,7 @@ static int gavel_number(const struct trace_import *in, int line, struct slice s,
 static int gavel_row(struct arena *a, const struct trace_import *in, int line, struct slice row,
                      struct trace_job *j, struct err *e)
 {
-    struct slice column[GAVEL_COLUMNS];
+    struct slice column[GAVEL_COLUMNS] = { 0 };
     const struct gavel_kind *k = gavel_kinds;
     struct slice field;
     double scale, priority = 0, slo = -1;

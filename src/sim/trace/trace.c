@@ -284,7 +284,7 @@ double trace_job_promise(const struct trace_job *j)
 /* A key that is not as usual: false, where there is no room. */
 static bool write_key(const struct trace_job *j, const struct key *k, struct buf *out)
 {
-    const char *field = (const char *)j + k->offset;
+    const void *field = (const char *)j + k->offset;
 
     if (k->kind == NAME_TEXT) {
         const char *text = *(const char *const *)field;

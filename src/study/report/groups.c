@@ -193,7 +193,8 @@ static double value_of(const struct study_result *r, enum report_figure f)
 {
     if (f == REPORT_MOVES)
         return isnan(r->mean_jct_s) ? (double)NAN : (double)r->moves;    // a bound runs nobody
-    return figures[f].times * *(const double *)((const char *)r + figures[f].at) / figures[f].over;
+    const void *at = (const char *)r + figures[f].at;
+    return figures[f].times * *(const double *)at / figures[f].over;
 }
 
 struct spread group_spread(const struct report *r, const struct run_group *c, enum report_figure f)
