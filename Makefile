@@ -3,7 +3,7 @@ FUZZ_SECONDS ?= 60
 MESON_TEST = meson test --print-errorlogs
 VALGRIND = valgrind -q --error-exitcode=1 --leak-check=full --show-leak-kinds=definite
 # Many tests wait most of their time.
-export MESON_TESTTHREADS ?= $(shell echo $$((2 * $$(nproc))))
+export MESON_TESTTHREADS ?= $(shell echo $$((3 * $$(nproc))))
 SANITIZED = -Dbuildtype=debugoptimized -Db_sanitize
 
 .PHONY: all test test-all demo demo-slurm lint memcheck tsan fuzz bench bench-slurm pretrained install deb clean
