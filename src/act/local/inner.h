@@ -18,9 +18,9 @@ struct limit_work;
 struct start;
 struct start_work;
 
-/* A run, from an order to its end. Each arrow is performed in run.c.
+/* A run, from an order to its end. Each arrow is performed in run.c, but for order_start.
  *
- *     order_start, run_next                begin                 'started'
+ *     order_start, go_on                   begin                 'started'
  *   ENDED ----------------> PENDING ----------------> WANTED ----------------> RUNNING
  *     ^ ^                   waits for those              |                        |
  *     | |                   who leave its GPUs, or       |  send (stop, move,     |

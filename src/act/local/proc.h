@@ -1,4 +1,5 @@
-/* proc.h - processes told apart for good: by pid, start time and boot.
+/* proc.h - processes: started, made another user's, and told apart for good, by pid, start time
+ * and boot.
  *
  * A pid alone may long be somebody else's. Reads /proc; signals go through a pidfd that was
  * checked after it was opened, so that nobody else is ever hit.

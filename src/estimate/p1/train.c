@@ -34,7 +34,7 @@
 /* And that of all towards the process's own, as by this many: a handful that agree may be lucky. */
 #define FEW 2.0
 
-/* The examples of one target that the view shows. */
+/* The examples of one target that are not held out. */
 struct shown {
     struct example *list;    // (n)
     int *at;                 // (n) positions in the examples

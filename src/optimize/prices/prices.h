@@ -2,7 +2,7 @@
  * follows.
  *
  *     a guess, or prices kept from an earlier problem
- *       -> ascent on few bins, then on more (ascent.h)    near the best bound
+ *       -> ascent on few bins, then on more (dual.h)      near the best bound
  *       -> the class program (master.h), where a vertex is wanted to round
  *
  * Made by: prices_find. Read by: rounding, the search (a GPU's reduced cost says how inefficient it

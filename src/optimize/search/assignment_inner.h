@@ -2,7 +2,7 @@
  *
  * Tables: what combinations do, computed once from a problem; never changed afterwards, so
  * assignments over the same types and kinds (the search's shards) share them. Lists: GPUs by who
- * could come there. Journal: what to restore.
+ * could come there. Undo log: what to restore.
  */
 #ifndef OPTIMIZE_SEARCH_ASSIGNMENT_INNER_H
 #define OPTIMIZE_SEARCH_ASSIGNMENT_INNER_H

@@ -139,7 +139,7 @@ static int take(struct history_builder *m, struct history_job *j, int type, int 
 /* The whole gang: the types it had where they are told, in equal parts on its nodes, else as they
  * come. False: there are not that many.
  */
-static bool seat(struct history_builder *m, int job)
+static bool take_in(struct history_builder *m, int job)
 {
     struct history *h = m->h;
     struct history_job *j = &h->jobs[job];
@@ -265,7 +265,7 @@ static void seat_jobs(struct history_builder *m, struct arena *scratch)
     for (int i = 0; i < h->n_jobs; i++) {
         int job = starts[i].job;
 
-        is_gone[job] = !seat(m, job);
+        is_gone[job] = !take_in(m, job);
         if (is_gone[job] && h->n_no_room++ == 0)
             h->no_room = h->jobs[job].ran->id;
     }

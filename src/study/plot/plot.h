@@ -3,7 +3,7 @@
  * Pure text out of numbers; knows nothing of jobs and GPUs. Colours are CSS classes of the page
  * (plot_style), so that one SVG is legible on paper and on a dark screen; series differ by dash,
  * marker or filling too. Every chart has a title and a description for screen readers. The buffer
- * must have room (put.h); all names are escaped.
+ * must have room (markup.h); all names are escaped.
  */
 #ifndef STUDY_PLOT_PLOT_H
 #define STUDY_PLOT_PLOT_H

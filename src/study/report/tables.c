@@ -119,7 +119,7 @@ static void put_policy_row(struct report *r, const struct scenario_results *s,
     PUT(r->out, "</tr>\n");
 }
 
-/* Lots that belong into the table of policies. */
+/* Those that belong into the table of policies. */
 static bool is_whole(const struct run_group *c, double load)
 {
     return c->key.load == load && c->key.without[0] == '\0';
