@@ -16,7 +16,7 @@ enum { MAKERS = DEVICE_AMD + 1 };
 
 struct devices {
     struct arena arena;    // names
-    struct driver drivers[MAKERS];
+    struct gpu_library libraries[MAKERS];
     struct device *list;
     int n, cap;
 };
@@ -47,14 +47,14 @@ int library_open(const char *override, const char *const *names, const struct sy
 
 static int add_all(struct devices *d, enum device_maker maker, struct err *e)
 {
-    const struct driver *driver = &d->drivers[maker];
+    const struct gpu_library *library = &d->libraries[maker];
 
-    for (int i = 0; i < driver->n_devices; i++) {
+    for (int i = 0; i < library->n_devices; i++) {
         struct device device = { .maker = maker, .index = i };
         int rc;
 
         device.limit_low_w = device.limit_w = device.limit_high_w = (double)NAN;
-        rc = driver->describe(driver->self, i, &d->arena, &device, e);
+        rc = library->describe(library->self, i, &d->arena, &device, e);
         if (rc < 0)
             return rc;
         GROW(d->list, d->n, d->cap);
@@ -66,14 +66,14 @@ static int add_all(struct devices *d, enum device_maker maker, struct err *e)
 /* Without being asked for by name, what is not there or does not work is done without. */
 static int look_for(struct devices *d, enum device_maker maker, bool is_asked, struct err *e)
 {
-    struct driver *driver = &d->drivers[maker];
+    struct gpu_library *library = &d->libraries[maker];
     struct err why = { 0 };
     const int n_before = d->n;
-    int rc = maker == DEVICE_NVIDIA ? nvml_open(driver, &why) : rocm_open(driver, &why);
+    int rc = maker == DEVICE_NVIDIA ? nvml_open(library, &why) : rocm_open(library, &why);
 
     if (rc == 0)
         rc = add_all(d, maker, &why);
-    if (rc == 0 && driver->n_devices == 0 && is_asked)
+    if (rc == 0 && library->n_devices == 0 && is_asked)
         rc = err_set(&why, ENODEV, "%s sees no GPU", maker == DEVICE_NVIDIA ? "NVML" : "ROCm SMI");
     if (rc == 0)
         return 0;
@@ -109,8 +109,8 @@ void devices_close(struct devices *d)
     if (!d)
         return;
     for (int i = 0; i < MAKERS; i++)
-        if (d->drivers[i].self)
-            d->drivers[i].close(d->drivers[i].self);
+        if (d->libraries[i].self)
+            d->libraries[i].close(d->libraries[i].self);
     arena_release(&d->arena);
     free(d->list);
     free(d);
@@ -130,21 +130,21 @@ const struct device *devices_get(const struct devices *d, int i)
 int devices_power(const struct devices *d, int i, struct device_power *out, struct err *e)
 {
     const struct device *device = devices_get(d, i);
-    const struct driver *driver = &d->drivers[device->maker];
+    const struct gpu_library *library = &d->libraries[device->maker];
 
     *out = (struct device_power){ .watts = (double)NAN, .joules = (double)NAN };
-    return driver->power(driver->self, device->index, out, e);
+    return library->power(library->self, device->index, out, e);
 }
 
 int devices_limit(const struct devices *d, int i, int watts, struct err *e)
 {
     const struct device *device = devices_get(d, i);
-    const struct driver *driver = &d->drivers[device->maker];
+    const struct gpu_library *library = &d->libraries[device->maker];
 
     if (isnan(device->limit_low_w))
         return err_set(e, ENOTSUP, "%s takes no power limit", device->title);
     if (watts != 0 && (watts < device->limit_low_w || watts > device->limit_high_w))
         return err_set(e, EINVAL, "%s: %d W is not within its limits of %.0f to %.0f W",
                        device->title, watts, device->limit_low_w, device->limit_high_w);
-    return driver->limit(driver->self, device->index, watts, e);
+    return library->limit(library->self, device->index, watts, e);
 }

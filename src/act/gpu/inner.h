@@ -10,7 +10,7 @@ struct device_power;
 struct err;
 
 /* Devices by the driver's own numbers; watts 0 in 'limit' is the default. */
-struct driver {
+struct gpu_library {
     void *self;    // NULL: not there
     int n_devices;
     int (*describe)(void *self, int index, struct arena *a, struct device *out, struct err *e);
@@ -20,8 +20,8 @@ struct driver {
 };
 
 /* -ENOENT: no such library; -EIO: it is there and fails. */
-int nvml_open(struct driver *out, struct err *e);
-int rocm_open(struct driver *out, struct err *e);
+int nvml_open(struct gpu_library *out, struct err *e);
+int rocm_open(struct gpu_library *out, struct err *e);
 
 /* One function of a library, and where its address goes. */
 struct symbol {

@@ -172,7 +172,7 @@ static int begin(struct nvml *n, struct err *e)
     return 0;
 }
 
-int nvml_open(struct driver *out, struct err *e)
+int nvml_open(struct gpu_library *out, struct err *e)
 {
     struct nvml *n = heap_array(1, sizeof *n);
     int rc = load(n, e);
@@ -183,11 +183,11 @@ int nvml_open(struct driver *out, struct err *e)
         nvml_close(n);
         return rc;
     }
-    *out = (struct driver){ .self = n,
-                            .n_devices = n->n,
-                            .describe = describe,
-                            .power = power,
-                            .limit = limit,
-                            .close = nvml_close };
+    *out = (struct gpu_library){ .self = n,
+                                 .n_devices = n->n,
+                                 .describe = describe,
+                                 .power = power,
+                                 .limit = limit,
+                                 .close = nvml_close };
     return 0;
 }

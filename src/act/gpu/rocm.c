@@ -148,7 +148,7 @@ static int load(struct rocm *r, struct err *e)
                         &r->library, e);
 }
 
-int rocm_open(struct driver *out, struct err *e)
+int rocm_open(struct gpu_library *out, struct err *e)
 {
     struct rocm *r = heap_array(1, sizeof *r);
     int rc = load(r, e);
@@ -166,11 +166,11 @@ int rocm_open(struct driver *out, struct err *e)
         free(r);
         return rc;
     }
-    *out = (struct driver){ .self = r,
-                            .n_devices = (int)r->n,
-                            .describe = describe,
-                            .power = power,
-                            .limit = limit,
-                            .close = rocm_close };
+    *out = (struct gpu_library){ .self = r,
+                                 .n_devices = (int)r->n,
+                                 .describe = describe,
+                                 .power = power,
+                                 .limit = limit,
+                                 .close = rocm_close };
     return 0;
 }

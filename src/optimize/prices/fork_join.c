@@ -4,14 +4,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct second {
+struct helper {
     part_f *work;
     void *self;
 };
 
 static void *run_second(void *arg)
 {
-    struct second *s = arg;
+    struct helper *s = arg;
 
     s->work(s->self, 1, 2);
     return NULL;
@@ -19,7 +19,7 @@ static void *run_second(void *arg)
 
 void fork_join(int threads, part_f *work, void *self)
 {
-    struct second s = { work, self };
+    struct helper s = { work, self };
     pthread_t other;
     bool has_other = threads > 1 && pthread_create(&other, NULL, run_second, &s) == 0;
 
