@@ -23,9 +23,10 @@ chmod +x "$dir"/bin/*
 export TMPDIR=$dir/tmp
 PATH=$dir/bin:$PATH "$GOGH" bench serve --scale 500 --runs 2 --json >"$dir/all.json"
 
-python3 - "$dir" <<'END'
+sanitizers=$(ldd "$GOGHD" | grep -c 'lib[at]san' || true)
+python3 - "$dir" "$sanitizers" <<'END'
 import json, sys
-dir = sys.argv[1]
+dir, is_sanitized = sys.argv[1], sys.argv[2] != "0"
 got = json.load(open(dir + "/all.json"))
 figures = {f["name"]: f for f in got["figures"]}
 wanted = ("sync submit submit-p50 submit-p99 submit-worst submit-group list reports reports-decide "
@@ -52,6 +53,7 @@ assert a["starts"] >= a["running"] > 0 and a["fallbacks"] == 0 and a["peak_bytes
 # Such a decision has no gap; the figures must say the same.
 assert 0 < a["certified"] <= a["decisions"] and a["deaths"] == figures["arrivals-failed"]["max"], a
 assert a["decisions"] - a["certified"] == figures["arrivals-bare"]["max"] <= a["deaths"], a
+assert is_sanitized or a["deaths"] == 0, a
 assert a["must_met"] == (a["stalls"] == a["deaths"] == 0), a
 given, back = open(dir + "/given").read(), open(dir + "/back").read()
 assert given == "--parsable --hold --wrap true\n" * 2, given

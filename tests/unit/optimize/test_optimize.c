@@ -103,7 +103,7 @@ TIMES(exact_is_the_optimum, suite_size(12, 100))
     }
 }
 
-TIMES(auto_without_a_budget_is_the_optimum_too, suite_size(3, 15))
+TIMES(auto_without_a_budget_is_the_optimum_too, suite_size(2, 15))
 {
     for (int seed = _i * ROUND; seed < (_i + 1) * ROUND; seed++) {
         struct trial t;
@@ -123,7 +123,7 @@ static void trial_ruled(struct trial *t, int seed)
     trial_best(t);
 }
 
-TIMES(fast_is_feasible_and_its_bound_holds, suite_size(15, 100))
+TIMES(fast_is_feasible_and_its_bound_holds, suite_size(10, 100))
 {
     for (int seed = _i * ROUND; seed < (_i + 1) * ROUND; seed++) {
         struct trial t;
@@ -428,7 +428,7 @@ static void same_on_one_and_two(int seed, enum optimize_method method)
     arena_release(&a);
 }
 
-SPAN(one_thread_and_two_give_the_same_answer, 1, 1 + suite_size(2, 4))
+SPAN(one_thread_and_two_give_the_same_answer, 1, 1 + suite_size(1, 4))
 {
     same_on_one_and_two(_i, METHOD_FAST);
 }

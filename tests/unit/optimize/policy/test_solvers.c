@@ -501,7 +501,7 @@ static void check_reasons(const struct world *w, const struct plan *p)
     }
 }
 
-TIMES(every_plan_passes_is_repeatable_and_fair, suite_size(30, 200))
+TIMES(every_plan_passes_is_repeatable_and_fair, suite_size(20, 200))
 {
     struct rng r;
 
