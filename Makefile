@@ -3,7 +3,10 @@ FUZZ_SECONDS ?= 60
 MESON_TEST = meson test --print-errorlogs
 VALGRIND = valgrind -q --error-exitcode=1 --leak-check=full --show-leak-kinds=definite
 # Many tests wait most of their time.
-export MESON_TESTTHREADS ?= $(shell echo $$((3 * $$(nproc))))
+export MESON_TESTTHREADS ?= $(shell echo $$((4 * $$(nproc))))
+# AddressSanitizer keeps 256 MB of freed memory and 30 callers of each block; with less, make test
+# takes 570 s of the cores instead of 595.
+export ASAN_OPTIONS ?= quarantine_size_mb=16:malloc_context_size=8
 SANITIZED = -Dbuildtype=debugoptimized -Db_sanitize
 
 .PHONY: all test test-all demo demo-slurm lint memcheck tsan fuzz bench bench-slurm pretrained install deb clean

@@ -32,12 +32,14 @@ for policy in greedy fifo-fastest; do
 done
 
 # Nor do so many that looking at them all takes longer than they stay aside.
-{
-    awk 'BEGIN { for (i = 0; i < 270000; i++) print "job g" i " at=0 workload=resnet50 steps=9 gpus=64" }'
-    echo 'job s at=0 workload=resnet18 steps=1000'
-} >t
-simulate >out
-want 'a very long queue of hopeless jobs is passed in the end' '.finished == 1' out
+if [[ ${GOGH_TEST_ALL:-} ]]; then
+    {
+        awk 'BEGIN { for (i = 0; i < 270000; i++) print "job g" i " at=0 workload=resnet50 steps=9 gpus=64" }'
+        echo 'job s at=0 workload=resnet18 steps=1000'
+    } >t
+    simulate >out
+    want 'a very long queue of hopeless jobs is passed in the end' '.finished == 1' out
+fi
 
 # Two that do not fit together: the newcomer learns whom it did not fit beside, even when that
 # one has ended before the newcomer is told.

@@ -92,7 +92,7 @@ static void trial_seed(struct trial *t, int seed)
     trial_best(t);
 }
 
-TIMES(exact_is_the_optimum, suite_size(12, 100))
+TIMES(exact_is_the_optimum, suite_size(8, 100))
 {
     for (int seed = _i * ROUND; seed < (_i + 1) * ROUND; seed++) {
         struct trial t;

@@ -229,15 +229,18 @@ TEST(the_same_lessons_teach_the_same_bytes)
     struct buf bytes[2];
 
     school_open(&s, TWO_SORTS, 9, 5);
-    struct p2 *p[3] = { train(&s, 7), train(&s, 7), train(&s, 8) };
+    const int n = suite_size(2, 3);
+    struct p2 *p[3] = { train(&s, 7), train(&s, 7), n > 2 ? train(&s, 8) : NULL };
     for (int i = 0; i < 2; i++) {
         buf_init(&bytes[i], 1 << 20);
         encode(p[i], &s.a, &bytes[i]);
     }
     ck_assert_uint_eq(bytes[0].len, bytes[1].len);
     ck_assert_mem_eq(bytes[0].data, bytes[1].data, bytes[0].len);
-    const struct params *one = &p[0]->net.params, *other = &p[2]->net.params;
-    ck_assert_mem_ne(one->w, other->w, (size_t)one->n * sizeof *one->w);    // by another seed
+    if (n > 2) {    // by another seed
+        const struct params *one = &p[0]->net.params, *other = &p[2]->net.params;
+        ck_assert_mem_ne(one->w, other->w, (size_t)one->n * sizeof *one->w);
+    }
     for (int i = 0; i < 3; i++)
         p2_destroy(p[i]);
     buf_release(&bytes[0]);

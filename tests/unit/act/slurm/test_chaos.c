@@ -371,7 +371,7 @@ static void check_job(struct chaos *c, const struct job *j)
         ck_assert_str_eq(found->nodes, st->nodes[st->gpus[j->gpus[0]].node].name);
 }
 
-TIMES(whatever_happens, N_SEEDS)
+TIMES(whatever_happens, suite_size(25, N_SEEDS))
 {
     struct chaos *c = calloc(1, sizeof *c);
     const struct state *st = &c->s.w.ledger.state;

@@ -133,7 +133,7 @@ static double check_seed(uint64_t seed, int jobs, int gpus)
 /* And the test means something: of many problems, some are met exactly. */
 TIMES(no_prices_give_a_bound_above_the_optimum, 5)
 {
-    int n = suite_size(100, 400), n_met = 0;
+    int n = suite_size(50, 400), n_met = 0;
 
     for (int seed = 1; seed <= n; seed++)
         n_met += check_seed((uint64_t)(_i * 1000 + seed), 2 + _i, 1 + _i) < 1e-3;
@@ -143,7 +143,7 @@ TIMES(no_prices_give_a_bound_above_the_optimum, 5)
 /* Of many problems the prices that are found prove half of them to within a percent. */
 TIMES(prices_that_are_found_prove_most, 4)
 {
-    int n = suite_size(60, 200), n_near = 0;
+    int n = suite_size(30, 200), n_near = 0;
 
     for (int seed = 1; seed <= n; seed++) {
         struct prices_options o = { .wants_vertex = true, .threads = 1 };
@@ -159,7 +159,7 @@ TIMES(prices_that_are_found_prove_most, 4)
     ck_assert_msg(n_near >= n / 3, "%d of %d", n_near, n);
 }
 
-SPAN(two_threads_find_the_same_prices, 1, 1 + suite_size(20, 40))
+SPAN(two_threads_find_the_same_prices, 1, 1 + suite_size(10, 40))
 {
     struct arena a;
     struct problem p;

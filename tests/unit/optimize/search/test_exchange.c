@@ -62,7 +62,7 @@ TEST(a_cycle_of_moves_is_undone)
 }
 
 /* On random problems: never dearer, and what comes of it passes the judge. */
-TIMES(rounding_and_exchange_make_plans_that_hold, suite_size(10, 60))
+TIMES(rounding_and_exchange_make_plans_that_hold, suite_size(6, 60))
 {
     struct arena a;
     struct problem p;
@@ -129,7 +129,7 @@ static double exchanged_w(const struct problem *p, const struct plan *fresh)
  */
 #define CHANCE 0.005
 
-SPAN(a_plan_is_not_dearer_than_a_fresh_one_exchanged, 1, 1 + suite_size(4, 20))
+SPAN(a_plan_is_not_dearer_than_a_fresh_one_exchanged, 1, 1 + suite_size(2, 20))
 {
     struct optimize_options how = optimize_defaults;
     struct make_options o = make_defaults;

@@ -45,7 +45,7 @@ static void solve(struct arena *a, const struct problem *p, long nodes, int thre
 
 TEST(tiny_problems_are_solved_as_if_by_brute_force)
 {
-    const uint64_t n_tiny = (uint64_t)suite_size(40, 120);
+    const uint64_t n_tiny = (uint64_t)suite_size(20, 120);
     int n_same = 0, n_sure = 0;
 
     for (uint64_t seed = 1; seed <= n_tiny; seed++) {
