@@ -25,7 +25,7 @@ demo-slurm:
 	@$(MAKE) --no-print-directory all
 	@tools/demo-slurm build
 
-# The contract: under five minutes on two quiet cores, after a build of about two.
+# The contract: about five minutes on two quiet cores, after a build of about four with a cold cache.
 test:
 	@tools/install-deps test
 	@$(MAKE) --no-print-directory build-test/build.ninja
