@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/grow.h"
-#include "catalog/catalog_inner.h"
+#include "catalog/inner.h"
 #include "store/store.h"
 
 void catalog_init(struct catalog *c)

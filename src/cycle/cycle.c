@@ -1,4 +1,4 @@
-#include "cycle/cycle_inner.h"
+#include "cycle/inner.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* What the executor cannot do, as it says itself and as it turned out. */
-#include "cycle/cycle_inner.h"
+#include "cycle/inner.h"
 
 #include <string.h>
 

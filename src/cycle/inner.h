@@ -1,6 +1,6 @@
-/* cycle_inner.h - what the files of the cycle share and nobody else reads. */
-#ifndef CYCLE_CYCLE_INNER_H
-#define CYCLE_CYCLE_INNER_H
+/* inner.h - what the files of the cycle share and nobody else reads. */
+#ifndef CYCLE_INNER_H
+#define CYCLE_INNER_H
 
 #include "cycle/cycle.h"
 

@@ -1,5 +1,5 @@
 /* From a plan to orders, as things are by now. */
-#include "cycle/cycle_inner.h"
+#include "cycle/inner.h"
 
 #include <errno.h>
 

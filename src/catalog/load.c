@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "catalog/catalog.h"
-#include "catalog/catalog_inner.h"
+#include "catalog/inner.h"
 #include "store/store.h"
 
 /* Rows are taken in batches: while one waits for its cell to come from memory, which is

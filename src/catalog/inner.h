@@ -1,6 +1,6 @@
-/* catalog_inner.h - what catalog.c has for catalog_load.c and nobody else: into memory only. */
-#ifndef CATALOG_CATALOG_INNER_H
-#define CATALOG_CATALOG_INNER_H
+/* inner.h - what catalog.c has for load.c and nobody else: into memory only. */
+#ifndef CATALOG_INNER_H
+#define CATALOG_INNER_H
 
 #include <stdint.h>
 
