@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "act/local/order.h"
+#include "act/local/command.h"
 #include "base/arena.h"
 #include "base/err.h"
 

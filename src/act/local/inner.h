@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "act/local/local.h"
-#include "act/local/order.h"
+#include "act/local/command.h"
 #include "act/local/status.h"
 #include "act/runs.h"
 #include "base/arena.h"

@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "act/local/order.h"
+#include "act/local/command.h"
 #include "act/local/proc.h"
 #include "act/local/status.h"
 #include "base/arena.h"

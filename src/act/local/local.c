@@ -11,8 +11,8 @@
 #include <linux/capability.h>
 
 #include "act/gpu/devices.h"
+#include "act/local/command.h"
 #include "act/local/inner.h"
-#include "act/local/order.h"
 #include "act/local/proc.h"
 #include "base/err.h"
 #include "base/grow.h"

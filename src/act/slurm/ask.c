@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "act/driver/wire.h"
-#include "act/local/order.h"
+#include "act/local/command.h"
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/grow.h"

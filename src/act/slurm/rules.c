@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "act/local/order.h"
+#include "act/local/command.h"
 #include "catalog/cluster/engine.h"
 #include "catalog/cluster/state.h"
 

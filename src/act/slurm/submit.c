@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "act/local/order.h"
+#include "act/local/command.h"
 #include "act/driver/wire.h"
 #include "base/text/buf.h"
 #include "base/err.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "act/local/order.h"
+#include "act/local/command.h"
 #include "act/local/proc.h"
 #include "base/clock.h"
 #include "base/err.h"

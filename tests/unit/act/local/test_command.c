@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "act/local/local.h"
-#include "act/local/order.h"
+#include "act/local/command.h"
 #include "act/local/status.h"
 #include "base/arena.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-#include "act/local/order.h"
+#include "act/local/command.h"
 
 #include <assert.h>
 #include <errno.h>

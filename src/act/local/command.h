@@ -1,11 +1,11 @@
-/* order.h - what to run: the command of a job, and the order for one run of it.
+/* command.h - what to run: the command of a job, and the order for one run of it.
  *
  * A command is what a submission asks for (docs/formats/command.md). An order is a command with
  * everything decided (docs/formats/run.md): made by 'local' when a run is started, read by its
  * keeper, and by a later daemon that finds the run. Both live in the caller's arena.
  */
-#ifndef ACT_LOCAL_ORDER_H
-#define ACT_LOCAL_ORDER_H
+#ifndef ACT_LOCAL_COMMAND_H
+#define ACT_LOCAL_COMMAND_H
 
 #include <stdbool.h>
 #include <stddef.h>
