@@ -1,4 +1,4 @@
-/* fuzz_command.c - commands and orders survive any bytes; what is accepted can be run and written. */
+/* fuzz_command.c - commands and launches survive any bytes; what is accepted can be run and written. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void check(const struct command *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct order o, again;
+    struct launch o, again;
     struct command c;
     struct arena a;
     struct err e = { 0 };
@@ -31,11 +31,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         assert(e.code > 0 && e.text[0]);
     e = (struct err){ 0 };
-    if (order_decode(&a, (const char *)data, size, &o, &e) == 0) {
+    if (launch_decode(&a, (const char *)data, size, &o, &e) == 0) {
         check(&o.command);
-        const char *text = order_encode(&a, &o);
-        int rc = order_decode(&a, text, strlen(text), &again, &e);
-        assert(rc == 0 && strcmp(order_encode(&a, &again), text) == 0);
+        const char *text = launch_encode(&a, &o);
+        int rc = launch_decode(&a, text, strlen(text), &again, &e);
+        assert(rc == 0 && strcmp(launch_encode(&a, &again), text) == 0);
     } else {
         assert(e.code > 0 && e.text[0]);
     }

@@ -212,7 +212,7 @@ static json_t *load(const char *text, size_t len, struct err *e)
     json_error_t why;
     json_t *o = NULL;
 
-    if (len > ORDER_BYTES_MAX) {
+    if (len > LAUNCH_BYTES_MAX) {
         err_fill(e, EINVAL, "command: more than 4 MiB; execve takes 2");
         return NULL;
     }
@@ -302,7 +302,7 @@ struct engine_job command_needs(struct arena *scratch, const char *json)
     return (struct engine_job){ .cpus = (int)c.cpus, .mem_mib = (int)c.mem_mib };
 }
 
-static int read_gpus(struct arena *a, const json_t *o, struct order *out, struct err *e)
+static int read_gpus(struct arena *a, const json_t *o, struct launch *out, struct err *e)
 {
     const json_t *list = get(o, "gpus");
     const json_t *v;
@@ -320,7 +320,7 @@ static int read_gpus(struct arena *a, const json_t *o, struct order *out, struct
     return 0;
 }
 
-static int read_order(struct arena *a, json_t *o, struct order *out, struct err *e)
+static int read_launch(struct arena *a, json_t *o, struct launch *out, struct err *e)
 {
     int rc = read_command(a, o, &out->command, e);
 
@@ -348,15 +348,15 @@ static int read_order(struct arena *a, json_t *o, struct order *out, struct err 
     return 0;
 }
 
-int order_decode(struct arena *a, const char *text, size_t len, struct order *out, struct err *e)
+int launch_decode(struct arena *a, const char *text, size_t len, struct launch *out, struct err *e)
 {
     json_t *o = load(text, len, e);
     int rc;
 
     if (!o)
         return -EINVAL;
-    *out = (struct order){ .job = -1, .run = -1 };
-    rc = read_order(a, o, out, e);
+    *out = (struct launch){ .job = -1, .run = -1 };
+    rc = read_launch(a, o, out, e);
     json_decref(o);
     return rc;
 }
@@ -412,7 +412,7 @@ static void put_command(struct arena *a, json_t *o, const struct command *c)
     json_object_set_new(o, "grace_s", json_real(c->grace_s));
 }
 
-const char *order_encode(struct arena *a, const struct order *o)
+const char *launch_encode(struct arena *a, const struct launch *o)
 {
     json_t *root = json_object(), *gpus = json_array();
     const char *copy;
@@ -456,7 +456,7 @@ static int read_all(int fd, char *to, size_t n)
     return 0;
 }
 
-int order_read(struct arena *a, int dir, struct order *out, struct err *e)
+int launch_read(struct arena *a, int dir, struct launch *out, struct err *e)
 {
     int fd = openat(dir, "order", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     struct stat st;
@@ -465,7 +465,7 @@ int order_read(struct arena *a, int dir, struct order *out, struct err *e)
 
     if (fd < 0)
         return err_set(e, errno, "order: cannot read: %s", strerror(errno));
-    if (fstat(fd, &st) != 0 || st.st_size < 0 || (size_t)st.st_size > ORDER_BYTES_MAX) {
+    if (fstat(fd, &st) != 0 || st.st_size < 0 || (size_t)st.st_size > LAUNCH_BYTES_MAX) {
         close(fd);
         return err_set(e, EINVAL, "order: not a file of at most 4 MiB");
     }
@@ -474,5 +474,5 @@ int order_read(struct arena *a, int dir, struct order *out, struct err *e)
     close(fd);
     if (rc < 0)
         return err_set(e, -rc, "order: cannot read: %s", strerror(-rc));
-    return order_decode(a, text, (size_t)st.st_size, out, e);
+    return launch_decode(a, text, (size_t)st.st_size, out, e);
 }

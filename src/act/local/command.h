@@ -1,8 +1,9 @@
-/* command.h - what to run: the command of a job, and the order for one run of it.
+/* command.h - what to run: the command of a job, and the launch of one run of it.
  *
- * A command is what a submission asks for (docs/formats/command.md). An order is a command with
- * everything decided (docs/formats/run.md): made by 'local' when a run is started, read by its
- * keeper, and by a later daemon that finds the run. Both live in the caller's arena.
+ * A command is what a submission asks for (docs/formats/command.md). A launch is a command with
+ * everything decided: made by 'local' when a run is started, read by its keeper, and by a later
+ * daemon that finds the run; the file 'order' of docs/formats/run.md. Both live in the caller's
+ * arena.
  */
 #ifndef ACT_LOCAL_COMMAND_H
 #define ACT_LOCAL_COMMAND_H
@@ -19,7 +20,7 @@ struct job;
 struct job_spec;
 
 /* Larger ones would not pass execve(2), which takes 2 MB of arguments and environment. */
-#define ORDER_BYTES_MAX ((size_t)4 << 20)
+#define LAUNCH_BYTES_MAX ((size_t)4 << 20)
 
 /* More than any node has. */
 #define COMMAND_CPUS_MAX 100000
@@ -40,7 +41,7 @@ struct command {
     long cpus, mem_mib;       // of its node, for each GPU; 0: not said
 };
 
-struct order {
+struct launch {
     struct command command;    // complete: with what GOGH sets in its environment
     long job, run;
     double submit_s;          // of the job: tells it from one of another store with its number
@@ -71,10 +72,10 @@ const char *command_file(struct arena *a, const char *path, const struct job *j,
 /* What a command says of 'cpus' and 'mem_mib', quickly where it says nothing; NULL has none. */
 struct engine_job command_needs(struct arena *scratch, const char *json);
 
-const char *order_encode(struct arena *a, const struct order *o);
-int order_decode(struct arena *a, const char *text, size_t len, struct order *out, struct err *e);
+const char *launch_encode(struct arena *a, const struct launch *o);
+int launch_decode(struct arena *a, const char *text, size_t len, struct launch *out, struct err *e);
 
-/* Read the order of the run whose directory 'dir' is open as. */
-int order_read(struct arena *a, int dir, struct order *out, struct err *e);
+/* Read the file of the run whose directory 'dir' is open as. */
+int launch_read(struct arena *a, int dir, struct launch *out, struct err *e);
 
 #endif

@@ -55,12 +55,12 @@ int dir_make(struct local *l, int job, int *number, struct err *e)
 /* Whole or not at all: a keeper reads what is called 'order'. It is the keeper that makes it
  * durable (keeper_main.c): that may take a while, and the loop has none.
  */
-int dir_write(struct local *l, const struct order *o, struct err *e)
+int dir_write(struct local *l, const struct launch *o, struct err *e)
 {
     const char *dir = dir_path(&l->scratch, l, (int)o->job, (int)o->run);
     const char *path = arena_printf(&l->scratch, "%s/order", dir);
     const char *temp = arena_printf(&l->scratch, "%s/order.new", dir);
-    const char *text = order_encode(&l->scratch, o);
+    const char *text = launch_encode(&l->scratch, o);
     int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int rc;
 
@@ -220,7 +220,7 @@ static bool remove_untaken(const struct local *l, const struct old_dir *x, int d
     return is_none;
 }
 
-static bool is_known(const struct local *l, const struct order *o)
+static bool is_known(const struct local *l, const struct launch *o)
 {
     return o->job < l->setup.state->n_jobs &&
            fabs(l->setup.state->jobs[o->job]->spec.submit_s - o->submit_s) < 1e-3;
@@ -233,7 +233,7 @@ static bool is_left(const struct local *l, int job)
     return job >= l->setup.state->n_jobs || (job_is_over(l, job) && (!r || r->phase == RUN_ENDED));
 }
 
-static struct run *remember(struct local *l, const struct order *o)
+static struct run *remember(struct local *l, const struct launch *o)
 {
     struct run *r = run_get(l, (int)o->job);
 
@@ -268,7 +268,7 @@ static bool is_old(const struct job *j, const struct status *st, bool was_told)
 }
 
 /* Where the state and the run stand, and what is to be done about it. */
-static void adopt(struct local *l, const struct order *o, const struct status *st, bool was_told)
+static void adopt(struct local *l, const struct launch *o, const struct status *st, bool was_told)
 {
     struct run *r = remember(l, o);
     const struct job *j = l->setup.state->jobs[r->job];
@@ -323,13 +323,13 @@ static int meet_nothing(struct local *l, const struct old_dir *x, int rc, bool i
 static int meet_in(struct local *l, const struct old_dir *x, int dir, struct err *e)
 {
     struct status st = { 0 };
-    struct order o = { .job = -1 };
+    struct launch o = { .job = -1 };
     int rc = status_read(dir, &st);
 
     if (rc < 0)
         return err_set(e, -rc, "%s/status: cannot read: %s",
                        dir_path(&l->scratch, l, x->job, x->number), strerror(-rc));
-    rc = order_read(&l->scratch, dir, &o, e);
+    rc = launch_read(&l->scratch, dir, &o, e);
     if (rc == 0 && (o.job != x->job || o.run != x->number))
         rc = err_set(e, EINVAL, "order: is of %ld.%ld", o.job, o.run);
     if (rc < 0)
@@ -364,14 +364,14 @@ static int meet(struct local *l, const struct old_dir *x, struct err *e)
 void dir_take_back(struct local *l, struct run *r)
 {
     const int number = r->number;
-    struct order o;
+    struct launch o;
     int dir = -1;
 
     dir_remove(l, r->job, number);
     r->number = -1;
     for (int i = number - 1; i >= 0 && r->number < 0; i--) {
         dir = open(dir_path(&l->scratch, l, r->job, i), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (dir >= 0 && order_read(&l->scratch, dir, &o, NULL) == 0)
+        if (dir >= 0 && launch_read(&l->scratch, dir, &o, NULL) == 0)
             run_set_names(l, r, &o);
         if (dir >= 0)
             close(dir);

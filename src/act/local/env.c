@@ -1,4 +1,4 @@
-/* A command becomes an order: who, where, and the environment it runs in. */
+/* A command becomes a launch: who, where, and the environment it runs in. */
 #include "act/local/inner.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static void put_devices(struct local *l, struct env *v, const struct gpu_set *at
         put(v, "CUDA_MPS_PIPE_DIRECTORY", arena_printf(&l->scratch, "%s/mps/pipe", l->run_dir));
 }
 
-static void put_job(struct local *l, struct env *v, const struct order *o)
+static void put_job(struct local *l, struct env *v, const struct launch *o)
 {
     const struct job *j = l->setup.state->jobs[o->job];
     const struct workload *w = &l->setup.catalog->workloads[j->spec.workload];
@@ -113,7 +113,7 @@ static bool is_ours(const char *entry, const struct env *v)
 }
 
 /* What every program expects, where the submission said nothing of it. */
-static void put_usual(struct local *l, const struct order *o, char **all, int *n)
+static void put_usual(struct local *l, const struct launch *o, char **all, int *n)
 {
     const char *owner = l->setup.state->jobs[o->job]->spec.owner;
     const char *usual[] = {
@@ -128,7 +128,7 @@ static void put_usual(struct local *l, const struct order *o, char **all, int *n
 }
 
 /* The command's environment, and over it what GOGH sets. */
-static void put_env(struct local *l, struct order *o, const struct gpu_set *at)
+static void put_env(struct local *l, struct launch *o, const struct gpu_set *at)
 {
     struct command *c = &o->command;
     struct env v = { .arena = &l->scratch };
@@ -147,9 +147,9 @@ static void put_env(struct local *l, struct order *o, const struct gpu_set *at)
     c->n_env = n;
 }
 
-/* ---- the order ---- */
+/* ---- the launch ---- */
 
-static int put_secret(struct local *l, struct order *o, struct err *e)
+static int put_secret(struct local *l, struct launch *o, struct err *e)
 {
     unsigned char bytes[16];
     char *text = arena_alloc(&l->scratch, 33);
@@ -175,12 +175,12 @@ static double finish_after_s(const struct local *l, const struct job *j)
 }
 
 int env_order(struct local *l, const struct run *r, int number, const struct gpu_set *at,
-              struct order *out, struct err *e)
+              struct launch *out, struct err *e)
 {
     const struct job *j = l->setup.state->jobs[r->job];
     int rc;
 
-    *out = (struct order){ .job = r->job, .run = number, .submit_s = j->spec.submit_s };
+    *out = (struct launch){ .job = r->job, .run = number, .submit_s = j->spec.submit_s };
     rc = command_of_job(&l->scratch, &j->spec, &out->command, e);
     if (rc == 0)
         rc = local_may_run_as((uid_t)out->command.uid, e);

@@ -130,7 +130,7 @@ struct run *run_get(struct local *l, int job);           // made if need be
 void run_free(struct local *l, struct run *r);
 int run_place(struct local *l, struct run *r, const struct placement *p, struct err *e);
 void run_tell_late(struct local *l, struct run *r, const struct placement *p);
-void run_set_names(struct local *l, struct run *r, const struct order *o);
+void run_set_names(struct local *l, struct run *r, const struct launch *o);
 void run_leave(struct local *l, struct run *r, enum run_wish wish);
 void run_look(struct local *l, struct run *r);
 void run_set_phase(struct local *l, struct run *r, enum run_phase phase);
@@ -148,7 +148,7 @@ void notice_push(struct local *l, const struct run *r, enum notice_kind kind, do
 /* dir.c: the run directory. */
 char *dir_path(struct arena *a, const struct local *l, int job, int number);
 int dir_make(struct local *l, int job, int *number, struct err *e);
-int dir_write(struct local *l, const struct order *o, struct err *e);
+int dir_write(struct local *l, const struct launch *o, struct err *e);
 void dir_remove(const struct local *l, int job, int number);
 void dir_mark_told(const struct local *l, int job, int number);
 void dir_mark_later(struct local *l, int job, int number, bool is_last);    // once it is on disk
@@ -161,7 +161,7 @@ int dir_listen(struct local *l, struct err *e);
 
 /* env.c */
 int env_order(struct local *l, const struct run *r, int number, const struct gpu_set *at,
-              struct order *out, struct err *e);
+              struct launch *out, struct err *e);
 const struct device *env_device(const struct local *l, int gpu);    // NULL: declared
 
 /* start.c: the keeper of a run whose directory is there; run_spawned when it is, too. */

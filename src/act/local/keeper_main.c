@@ -43,7 +43,7 @@ struct keeper_state {
     int report;      // a child that cannot exec says why here; -1: it is settled
     int out, err;    // logs in the directory; -1: files of the owner's
     struct arena arena;
-    struct order order;
+    struct launch launch;
     gid_t *groups;
     int n_groups;
     const char *home;
@@ -78,7 +78,7 @@ static void poke(const struct keeper_state *k, const char *what)
     if (fd < 0)
         return;
     snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d/notices.sock", k->runs);
-    n = snprintf(text, sizeof text, "%s %ld %ld", what, k->order.job, k->order.run);
+    n = snprintf(text, sizeof text, "%s %ld %ld", what, k->launch.job, k->launch.run);
     (void)sendto(fd, text, (size_t)n, MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof to);
     close(fd);
 }
@@ -171,7 +171,7 @@ static bool take(struct keeper_state *k)
 
 static int open_log(struct keeper_state *k, const char *name)
 {
-    const struct command *c = &k->order.command;
+    const struct command *c = &k->launch.command;
     int fd = openat(k->dir, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd < 0)
@@ -184,7 +184,7 @@ static int open_log(struct keeper_state *k, const char *name)
 /* What must be known or opened while there are rights to: groups, home, logs. */
 static void prepare(struct keeper_state *k)
 {
-    const struct command *c = &k->order.command;
+    const struct command *c = &k->launch.command;
     const struct passwd *user = getpwuid((uid_t)c->uid);
     int n = 256;
 
@@ -208,7 +208,7 @@ static void prepare(struct keeper_state *k)
 
 static int become_owner(const struct keeper_state *k)
 {
-    const struct command *c = &k->order.command;
+    const struct command *c = &k->launch.command;
 
     if (setgroups((size_t)k->n_groups, k->groups) != 0 &&
         (errno != EPERM || (uid_t)c->uid != geteuid()))
@@ -248,7 +248,7 @@ static void redirect(struct keeper_state *k, int report, const char *path, int l
 
 static _Noreturn void be_command(struct keeper_state *k, int report)
 {
-    const struct command *c = &k->order.command;
+    const struct command *c = &k->launch.command;
     const char *cwd = c->cwd ? c->cwd : k->home;
     int rc;
 
@@ -269,7 +269,7 @@ static _Noreturn void be_command(struct keeper_state *k, int report)
 
 static void start(struct keeper_state *k)
 {
-    const struct command *c = &k->order.command;
+    const struct command *c = &k->launch.command;
     const double t = clock_stopwatch_s();
     int ends[2];
 
@@ -291,8 +291,8 @@ static void start(struct keeper_state *k)
     k->report = ends[0];
     if (c->timeout_s > 0)
         k->timeout_at_s = t + c->timeout_s;
-    if (k->order.finish_after_s > 0)
-        k->served_at_s = t + k->order.finish_after_s;
+    if (k->launch.finish_after_s > 0)
+        k->served_at_s = t + k->launch.finish_after_s;
 }
 
 /* The report pipe: text says why there is no command; its end, that there is one. */
@@ -330,7 +330,7 @@ static void signal_group(const struct keeper_state *k, int signo)
 static void leave(struct keeper_state *k, enum why why, int signo)
 {
     const double t = clock_stopwatch_s();
-    const double grace_s = signo ? k->order.command.grace_s : 0;
+    const double grace_s = signo ? k->launch.command.grace_s : 0;
 
     if (k->is_over)
         return;
@@ -377,7 +377,7 @@ static void on_signals(struct keeper_state *k)
     while (read(k->signals, &s, sizeof s) == sizeof s) {
         (void)reap(k);    // what has ended by now was not asked to
         if (s.ssi_signo == SIGTERM && k->why == WHY_SELF)
-            leave(k, WHY_STOPPED, k->order.command.checkpoint_signal);
+            leave(k, WHY_STOPPED, k->launch.command.checkpoint_signal);
         else if (s.ssi_signo == SIGINT || s.ssi_signo == SIGUSR2)
             leave(k, WHY_STOPPED, SIGTERM);
     }
@@ -469,7 +469,7 @@ static int open_signals(void)
 static void run(struct keeper_state *k)
 {
     struct err e = { 0 };
-    int rc = order_read(&k->arena, k->dir, &k->order, &e);
+    int rc = launch_read(&k->arena, k->dir, &k->launch, &e);
 
     if (rc < 0) {
         k->has_failed = true;

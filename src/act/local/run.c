@@ -228,8 +228,8 @@ static int signal_keeper(const struct keeper *k, int signo)
 
 /* ---- beginning ---- */
 
-/* Of the run that has this order. */
-void run_set_names(struct local *l, struct run *r, const struct order *o)
+/* Of the run that was launched so. */
+void run_set_names(struct local *l, struct run *r, const struct launch *o)
 {
     const struct command *c = &o->command;
     const char *dir = dir_path(&l->scratch, l, r->job, (int)o->run);
@@ -248,7 +248,7 @@ void run_set_names(struct local *l, struct run *r, const struct order *o)
     r->grace_s = c->grace_s;
 }
 
-static void keep_order(struct local *l, struct run *r, const struct order *o)
+static void keep_launch(struct local *l, struct run *r, const struct launch *o)
 {
     run_set_names(l, r, o);
     free(r->at.gpus);
@@ -276,7 +276,7 @@ void run_spawned(struct local *l, struct run *r, pid_t pid, uint64_t start)
 static int make_run(struct local *l, struct run *r, struct err *e)
 {
     int number = r->number + 1;
-    struct order o;
+    struct launch o;
     int rc;
 
     arena_reset(&l->scratch);
@@ -292,7 +292,7 @@ static int make_run(struct local *l, struct run *r, struct err *e)
         dir_remove(l, r->job, number);
         return rc;
     }
-    keep_order(l, r, &o);
+    keep_launch(l, r, &o);
     run_set_phase(l, r, RUN_WANTED);
     start_ask(l, r);
     limit_ask(l, r, &r->at, false);
@@ -334,7 +334,7 @@ static bool must_wait(const struct local *l, const struct run *r, const struct g
 
 int run_place(struct local *l, struct run *r, const struct placement *p, struct err *e)
 {
-    struct order o;
+    struct launch o;
     int rc;
 
     if (clock_stopwatch_s() < l->pause_until_s)

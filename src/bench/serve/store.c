@@ -196,7 +196,7 @@ static int write_run(struct store_fill *f, const char *runs, int job, const char
     const struct job *j = f->to.ledger.state.jobs[job];
     const char *path = arena_printf(&f->arena, "%s/%d.0", runs, job);
     char secret[SERVE_SECRET_SIZE];
-    struct order o = { .job = job, .submit_s = j->spec.submit_s, .gpus = j->gpus, .n_gpus = 1 };
+    struct launch o = { .job = job, .submit_s = j->spec.submit_s, .gpus = j->gpus, .n_gpus = 1 };
     int rc = command_parse(&f->arena, f->command, &o.command, e);
     int dir = mkdir(path, 0711) == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
@@ -206,7 +206,7 @@ static int write_run(struct store_fill *f, const char *runs, int job, const char
     if (dir < 0)
         return err_set(e, errno, "%s: %s", path, strerror(errno));
     if (rc == 0)
-        rc = write_file(dir, "order", order_encode(&f->arena, &o), e);
+        rc = write_file(dir, "order", launch_encode(&f->arena, &o), e);
     if (rc == 0)
         rc = write_file(dir, "status", status, e);
     close(dir);

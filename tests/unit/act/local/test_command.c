@@ -1,4 +1,4 @@
-/* Commands, orders and status lines: what is accepted, what is refused and how it is said. */
+/* Commands, launches and status lines: what is accepted, what is refused and how it is said. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -61,19 +61,19 @@ TEST(an_order_reads_back_as_it_was_written)
 {
     char *argv[] = { "a", "\x01\n\"", NULL }, *env[] = { "A=b=c", "B=", NULL };
     int gpus[] = { 3, 0 };
-    struct order o = { .job = 7,
-                       .run = 2,
-                       .submit_s = 1.7e9 + 0.123456789,
-                       .secret = "s",
-                       .gpus = gpus,
-                       .n_gpus = 2,
-                       .limit_w = 150,
-                       .n_failures = 1,
-                       .is_move = true,
-                       .finish_after_s = 0.1 };
+    struct launch o = { .job = 7,
+                        .run = 2,
+                        .submit_s = 1.7e9 + 0.123456789,
+                        .secret = "s",
+                        .gpus = gpus,
+                        .n_gpus = 2,
+                        .limit_w = 150,
+                        .n_failures = 1,
+                        .is_move = true,
+                        .finish_after_s = 0.1 };
     struct err e = { 0 };
     struct arena a;
-    struct order got;
+    struct launch got;
 
     o.command = (struct command){ .argv = argv,
                                   .env = env,
@@ -86,17 +86,17 @@ TEST(an_order_reads_back_as_it_was_written)
                                   .grace_s = 5,
                                   .checkpoint_signal = SIGUSR1 };
     arena_init(&a);
-    const char *text = order_encode(&a, &o);
-    ck_assert_msg(order_decode(&a, text, strlen(text), &got, &e) == 0, "%s", e.text);
+    const char *text = launch_encode(&a, &o);
+    ck_assert_msg(launch_decode(&a, text, strlen(text), &got, &e) == 0, "%s", e.text);
     ck_assert(got.job == 7 && got.run == 2 && got.limit_w == 150 && got.n_failures == 1);
     ck_assert(got.is_move && got.submit_s == o.submit_s && got.finish_after_s == 0.1);
     ck_assert(got.n_gpus == 2 && got.gpus[0] == 3 && got.gpus[1] == 0);
     ck_assert(got.command.n_argv == 2 && got.command.n_env == 2);
     ck_assert_str_eq(got.command.argv[1], argv[1]);
     ck_assert_str_eq(got.command.env[0], env[0]);
-    ck_assert_str_eq(order_encode(&a, &got), text);
-    ck_assert_int_eq(order_decode(&a, text, strlen(text) / 2, &got, &e), -EINVAL);
-    ck_assert_int_eq(order_decode(&a, "{\"argv\":[\"a\"],\"gpus\":[0]}", 26, &got, &e), -EINVAL);
+    ck_assert_str_eq(launch_encode(&a, &got), text);
+    ck_assert_int_eq(launch_decode(&a, text, strlen(text) / 2, &got, &e), -EINVAL);
+    ck_assert_int_eq(launch_decode(&a, "{\"argv\":[\"a\"],\"gpus\":[0]}", 26, &got, &e), -EINVAL);
     arena_release(&a);
 }
 
