@@ -235,10 +235,9 @@ static void look_at(struct watch *w, struct watched_run *r, double now_s)
  */
 static bool is_over(const struct watch *w, int job)
 {
-    const enum job_state is = w->setup.state->jobs[job]->state;
     struct run_info found;
 
-    if (is == JOB_RUNNING || is == JOB_WAITING)
+    if (job_may_run(w->setup.state->jobs[job]))
         return false;
     return !executor_find(w->setup.executor, job, &found) || !found.is_there;
 }

@@ -75,17 +75,12 @@ static int make_cluster(struct arena *a, const struct state *s, const struct cat
 
 /* ---- the jobs ---- */
 
-static bool has_ended(const struct job *j)
-{
-    return j->state == JOB_FINISHED || j->state == JOB_FAILED || j->state == JOB_CANCELLED;
-}
-
 /* Steps that it did, or that it will have done; 0: nobody knows of any. */
 static double steps_of(const struct job *j)
 {
     bool is_done = j->state == JOB_FINISHED && !j->spec.is_guess;    // whatever was heard of it
 
-    if (is_done || (!has_ended(j) && !j->spec.is_guess))
+    if (is_done || (!job_is_over(j) && !j->spec.is_guess))
         return j->spec.steps;
     return fmax(j->steps_done, 0);
 }
@@ -93,7 +88,7 @@ static double steps_of(const struct job *j)
 /* Seconds that a server ran, or was asked to; 0: it never did. */
 static double served_s(const struct job *j)
 {
-    if (!has_ended(j))
+    if (!job_is_over(j))
         return j->spec.duration_s;
     return isnan(j->started_s) ? 0 : fmax(j->changed_s - j->started_s, 0);
 }

@@ -230,7 +230,8 @@ static bool is_left(const struct local *l, int job)
 {
     const struct run *r = run_find(l, job);
 
-    return job >= l->setup.state->n_jobs || (job_is_over(l, job) && (!r || r->phase == RUN_ENDED));
+    return job >= l->setup.state->n_jobs ||
+           (job_is_over(l->setup.state->jobs[job]) && (!r || r->phase == RUN_ENDED));
 }
 
 static struct run *remember(struct local *l, const struct launch *o)
@@ -289,7 +290,7 @@ static void adopt(struct local *l, const struct launch *o, const struct status *
         run_set_phase(l, r, RUN_WANTED);
     }
     limit_note(l, &r->at);
-    if (st->ended == ENDED_NOT && !job_may_run(l, r->job))
+    if (st->ended == ENDED_NOT && !job_may_run(j))
         run_leave(l, r, j->state == JOB_HELD ? WISH_STOP : WISH_CANCEL);
     else if (st->ended == ENDED_NOT && st->is_stopping)
         run_leave(l, r, WISH_STOP);

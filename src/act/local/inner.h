@@ -139,8 +139,6 @@ void run_try_pending(struct local *l);
 void run_on_more(void *self);
 void run_spawned(struct local *l, struct run *r, pid_t pid, uint64_t start);    // pid < 0: in vain
 void run_on_sweep(void *self);
-bool job_is_over(const struct local *l, int job);    // for good
-bool job_may_run(const struct local *l, int job);    // neither over nor held
 void keeper_free(struct keeper *k);
 void notice_push(struct local *l, const struct run *r, enum notice_kind kind, double time_s,
                  const char *reason);

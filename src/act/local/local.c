@@ -262,10 +262,11 @@ static bool is_end(const struct run_notice *n)
  */
 static bool is_unwanted(struct local *l, const struct run_notice *n)
 {
-    const bool is_held = l->setup.state->jobs[n->job]->state == JOB_HELD;
+    const struct job *j = l->setup.state->jobs[n->job];
+    const bool is_held = j->state == JOB_HELD;
     struct run *r = run_find(l, n->job);
 
-    if (job_may_run(l, n->job))
+    if (job_may_run(j))
         return false;
     if (r)
         r->is_told = false;

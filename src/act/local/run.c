@@ -36,20 +36,6 @@
 
 /* ---- places and phases ---- */
 
-bool job_is_over(const struct local *l, int job)
-{
-    const enum job_state s = l->setup.state->jobs[job]->state;
-
-    return s == JOB_FINISHED || s == JOB_FAILED || s == JOB_CANCELLED;
-}
-
-bool job_may_run(const struct local *l, int job)
-{
-    const enum job_state s = l->setup.state->jobs[job]->state;
-
-    return s == JOB_WAITING || s == JOB_RUNNING;
-}
-
 struct run *run_find(const struct local *l, int job)
 {
     const int i = job < 0 ? -1 : map_u64_get(&l->by_job, (uint64_t)job);
@@ -380,7 +366,8 @@ void run_try_pending(struct local *l)
     while (l->n_phase[RUN_PENDING] > 0 && i < l->n_active && l->burst_s < BURST_S) {
         struct run *r = l->active[i];
 
-        if (r->phase == RUN_PENDING && !job_may_run(l, r->job)) {    // held or cancelled since
+        if (r->phase == RUN_PENDING &&
+            !job_may_run(l->setup.state->jobs[r->job])) {    // held or cancelled since
             run_drop(l, r, NULL);
             i = 0;
         } else if (r->phase == RUN_PENDING && !must_wait(l, r, &r->next) && begin(l, r, &e) < 0) {
@@ -481,8 +468,8 @@ static void tell_end(struct local *l, struct run *r, const struct status *st)
     const bool is_good = st->ended == ENDED_SERVED || (st->ended == ENDED_EXIT && st->code == 0);
 
     arena_reset(&l->scratch);
-    if (r->wish == WISH_CANCEL && !job_may_run(l, r->job)) {
-        dir_mark_later(l, r->job, r->number, job_is_over(l, r->job));
+    if (r->wish == WISH_CANCEL && !job_may_run(l->setup.state->jobs[r->job])) {
+        dir_mark_later(l, r->job, r->number, job_is_over(l->setup.state->jobs[r->job]));
     } else if (is_good) {
         if (!r->is_told)
             tell_started(l, r, st->started_s);

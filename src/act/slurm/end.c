@@ -81,8 +81,7 @@ static bool guess_place(struct slurm *x, struct managed *m)
 {
     struct gpu_set at = { 0 };
 
-    if (x->setup.state->jobs[m->job]->spec.n_gpus != 1 || !m->now ||
-        !place_guess(x, m->now->nodes, &at))
+    if (managed_job(x, m)->spec.n_gpus != 1 || !m->now || !place_guess(x, m->now->nodes, &at))
         return false;
     gpu_set_take(&m->at, &at);
     return true;
@@ -146,7 +145,7 @@ void end_managed(struct slurm *x, struct managed *m)
  */
 static bool is_crash(const struct slurm *x, const struct managed *m)
 {
-    const struct job *j = x->setup.state->jobs[m->job];
+    const struct job *j = managed_job(x, m);
     const double age_s = x->boot_s - j->changed_s;
 
     if (!isnan(m->seen_s))
@@ -156,7 +155,7 @@ static bool is_crash(const struct slurm *x, const struct managed *m)
 
 static void end_unseen(struct slurm *x, struct managed *m, const char *why)
 {
-    const struct job *j = x->setup.state->jobs[m->job];
+    const struct job *j = managed_job(x, m);
     const bool is_done =
         j->spec.kind == JOB_TRAINING && !j->spec.is_guess && j->steps_done >= j->spec.steps;
 
@@ -182,7 +181,7 @@ static bool may_have_run(const struct slurm *x, const struct managed *m)
 /* Its user knows whether it has; until he says so, nobody runs it again. */
 static void park(struct slurm *x, struct managed *m)
 {
-    const char *reason = x->setup.state->jobs[m->job]->reason;
+    const char *reason = managed_job(x, m)->reason;
 
     if (managed_is_held(x, m)) {
         if (reason && strcmp(reason, PARKED) == 0)    // else: it is, once released

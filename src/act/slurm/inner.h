@@ -107,6 +107,7 @@ enum batch_kind { BATCH_HOLD, BATCH_REQUEUE, BATCH_SIGNAL, BATCH_CANCEL, BATCH_D
 struct buf;
 struct command;
 struct engine_rules;
+struct job;
 struct slurm_request;
 struct wire_message;
 
@@ -242,6 +243,7 @@ bool managed_is_going(const struct managed *m);    // it is about to leave 'at',
 bool managed_is_fresh(const struct slurm *x,
                       const struct managed *m);    // the view knows all we asked
 const char *managed_name(const struct slurm *x, const struct managed *m);
+const struct job *managed_job(const struct slurm *x, const struct managed *m);
 bool managed_is_over(const struct slurm *x, const struct managed *m);      // its job, for good
 bool managed_is_doomed(const struct slurm *x, const struct managed *m);    // and GOGH ended it
 bool managed_may_run(const struct slurm *x, const struct managed *m);

@@ -219,7 +219,7 @@ static void set_up(struct slurm *x)
 static bool is_expected(const struct slurm *x, const struct managed *m)
 {
     const double since_s = isnan(x->gone_s) ? x->view.asked_s : x->gone_s;
-    const struct job *j = x->setup.state->jobs[m->job];
+    const struct job *j = managed_job(x, m);
 
     if (!isnan(m->absent_s) || managed_is_over(x, m))
         return false;

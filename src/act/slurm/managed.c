@@ -12,47 +12,44 @@
 #define PAUSE_MIN_S 30.0
 #define PAUSE_MAX_S 600.0
 
-static enum job_state state_of(const struct slurm *x, const struct managed *m)
+const struct job *managed_job(const struct slurm *x, const struct managed *m)
 {
-    return x->setup.state->jobs[m->job]->state;
+    return x->setup.state->jobs[m->job];
 }
 
 bool managed_is_over(const struct slurm *x, const struct managed *m)
 {
-    const enum job_state s = state_of(x, m);
-
-    return s == JOB_FINISHED || s == JOB_FAILED || s == JOB_CANCELLED;
+    return job_is_over(managed_job(x, m));
 }
 
 /* Whoever GOGH gave up for lost, and comes back, is not GOGH's to end. */
 bool managed_is_doomed(const struct slurm *x, const struct managed *m)
 {
-    const char *reason = x->setup.state->jobs[m->job]->reason;
+    const struct job *j = managed_job(x, m);
+    const char *reason = j->reason;
 
-    return state_of(x, m) == JOB_CANCELLED && m->state != MANAGED_TAKEN &&
+    return j->state == JOB_CANCELLED && m->state != MANAGED_TAKEN &&
            !(reason && (strcmp(reason, REASON_LOST) == 0 || strcmp(reason, REASON_TAKEN) == 0));
 }
 
 bool managed_may_run(const struct slurm *x, const struct managed *m)
 {
-    const enum job_state s = state_of(x, m);
-
-    return s == JOB_WAITING || s == JOB_RUNNING;
+    return job_may_run(managed_job(x, m));
 }
 
 bool managed_is_held(const struct slurm *x, const struct managed *m)
 {
-    return state_of(x, m) == JOB_HELD;
+    return managed_job(x, m)->state == JOB_HELD;
 }
 
 bool managed_is_users(const struct slurm *x, const struct managed *m)
 {
-    return slurm_is_users(&x->setup.state->jobs[m->job]->spec);
+    return slurm_is_users(&managed_job(x, m)->spec);
 }
 
 const char *managed_name(const struct slurm *x, const struct managed *m)
 {
-    return x->setup.state->jobs[m->job]->spec.name;
+    return managed_job(x, m)->spec.name;
 }
 
 bool slurm_has_ended(enum slurm_state s)
@@ -67,7 +64,7 @@ bool managed_is_asked(const struct managed *m)
 
 bool managed_has_served(const struct slurm *x, const struct managed *m)
 {
-    const struct job *j = x->setup.state->jobs[m->job];
+    const struct job *j = managed_job(x, m);
 
     return j->spec.kind == JOB_INFERENCE && j->spec.duration_s > 0 && !isnan(j->started_s) &&
            job_time_left_s(j, slurm_wall_s(x)) <= 0;

@@ -163,7 +163,7 @@ bool gres_is_same(const char *a, const char *b)
  */
 static int share_of(const struct slurm *x, const struct managed *m, const struct slurm_slot *slot)
 {
-    const struct job_spec *spec = &x->setup.state->jobs[m->job]->spec;
+    const struct job_spec *spec = &managed_job(x, m)->spec;
     const int share = slot->n_shards / x->setup.theta;
 
     if (slot->n_shards == 0)

@@ -30,7 +30,7 @@ static void keep_gate_request(struct slurm *x, struct managed *m, const struct s
 static void remember(struct slurm *x, struct managed *m)
 {
     const struct slurm_job *j = m->now;
-    const char *out = slurm_out_path(&x->scratch, j, x->setup.state->jobs[m->job]->spec.owner);
+    const char *out = slurm_out_path(&x->scratch, j, managed_job(x, m)->spec.owner);
     struct slurm_note note;
 
     slurm_note_read(&x->scratch, j->comment, j->admin, &note);
@@ -322,7 +322,7 @@ static bool is_refused(const struct slurm *x, const struct managed *m)
 
 static bool is_known_there(const struct slurm *x, const struct managed *m)
 {
-    const struct job *j = x->setup.state->jobs[m->job];
+    const struct job *j = managed_job(x, m);
 
     return told_running(x, m) &&
            (m->n_notices > 0 ? m->told_run == m->last.run : gpu_set_is(&m->at, j->gpus, j->n_held));

@@ -446,13 +446,9 @@ int slurm_create(const struct slurm_setup *s, struct slurm **out, struct err *e)
     x = slurm_make(s);
     x->newcomers = newcomers_create(s);
     x->n_safe = s->state->n_jobs;
-    for (int job = 0; job < s->state->n_jobs; job++) {
-        const enum job_state st = s->state->jobs[job]->state;
-
-        if (st != JOB_WAITING && st != JOB_HELD && st != JOB_RUNNING)
-            continue;
-        managed_set_active(x, managed_get(x, job), true);
-    }
+    for (int job = 0; job < s->state->n_jobs; job++)
+        if (!job_is_over(s->state->jobs[job]))
+            managed_set_active(x, managed_get(x, job), true);
     learn_absence(x);
     link.self = x;
     x->link = link_create(&link);

@@ -17,11 +17,6 @@
 
 #define SCRIPT_MAX ((size_t)1 << 20)    // a line of the driver's has at most that
 
-static const struct job *job_of(const struct slurm *x, const struct managed *m)
-{
-    return x->setup.state->jobs[m->job];
-}
-
 void submit_learn(struct slurm *x, struct managed *m)
 {
     struct command c;
@@ -29,7 +24,7 @@ void submit_learn(struct slurm *x, struct managed *m)
     m->checkpoint_signal = SIGTERM;
     m->grace_s = (double)NAN;
     m->uid = NO_UID;
-    if (command_of_job(&x->scratch, &job_of(x, m)->spec, &c, NULL) < 0)
+    if (command_of_job(&x->scratch, &managed_job(x, m)->spec, &c, NULL) < 0)
         return;
     m->uid = (uid_t)c.uid;
     m->checkpoint_signal = c.checkpoint_signal;
@@ -140,7 +135,7 @@ int submit_check(struct slurm *x, const struct managed *m, struct command *out, 
     int rc;
 
     arena_reset(&x->scratch);
-    rc = command_of_job(&x->scratch, &job_of(x, m)->spec, out, e);
+    rc = command_of_job(&x->scratch, &managed_job(x, m)->spec, out, e);
     if (rc < 0)
         return rc;
     for (int i = 0; i < out->n_argv; i++)
@@ -156,7 +151,7 @@ int submit_check(struct slurm *x, const struct managed *m, struct command *out, 
 
 void submit_put(struct slurm *x, const struct managed *m, const struct command *c, struct buf *b)
 {
-    const struct job *j = job_of(x, m);
+    const struct job *j = managed_job(x, m);
 
     wire_put(b, "token", place_token(x, m->job));
     wire_put_long(b, "uid", c->uid);

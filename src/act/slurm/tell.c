@@ -12,8 +12,7 @@
 
 bool told_running(const struct slurm *x, const struct managed *m)
 {
-    return m->n_notices > 0 ? m->is_told_running
-                            : x->setup.state->jobs[m->job]->state == JOB_RUNNING;
+    return m->n_notices > 0 ? m->is_told_running : managed_job(x, m)->state == JOB_RUNNING;
 }
 
 /* ---- notices ---- */

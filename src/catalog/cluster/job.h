@@ -85,6 +85,18 @@ struct job {
     int next_waiting, prev_waiting;    // the queue's links, -1 at its ends
 };
 
+/* Has it ended for good? */
+static inline bool job_is_over(const struct job *j)
+{
+    return j->state == JOB_FINISHED || j->state == JOB_FAILED || j->state == JOB_CANCELLED;
+}
+
+/* Neither over nor held? */
+static inline bool job_may_run(const struct job *j)
+{
+    return j->state == JOB_WAITING || j->state == JOB_RUNNING;
+}
+
 /* Steps still to do at 'now_s', for inference to be served: as last heard, and on from there
  * at the pace it had. Where the number of steps is a guess, a job that is past half of it is
  * taken to be half done, until it has finished.

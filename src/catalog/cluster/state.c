@@ -204,11 +204,6 @@ static void node_add(struct state *s, const struct event *ev)
     map_set(&s->node_by_name, n->name, s->n_nodes++);
 }
 
-static bool is_live(const struct job *j)
-{
-    return j->state == JOB_WAITING || j->state == JOB_HELD || j->state == JOB_RUNNING;
-}
-
 static int submit_check(const struct state *s, const struct job_spec *spec, struct err *e)
 {
     struct err why = { 0 };
@@ -217,7 +212,7 @@ static int submit_check(const struct state *s, const struct job_spec *spec, stru
         return err_set(e, EINVAL, "job %s: %s", spec->name ? spec->name : "without a name",
                        why.text);
     int known = state_find_job(s, spec->name);
-    if (known >= 0 && is_live(s->jobs[known]))
+    if (known >= 0 && !job_is_over(s->jobs[known]))
         return err_set(e, EINVAL, "job %s is there already; choose another name", spec->name);
     if (spec->key && state_find_key(s, spec->key) >= 0)
         return err_set(e, EINVAL, "job %s: another one was submitted with the same key",
@@ -286,7 +281,7 @@ static void job_leave(struct state *s, struct job *j)
     } else if (j->state == JOB_WAITING) {
         queue_remove(s, j);
     }
-    s->n_ended -= !is_live(j);
+    s->n_ended -= job_is_over(j);
 }
 
 /* And in again, by its new state; one that runs, on the GPUs of 'ev'. */
@@ -298,7 +293,7 @@ static void job_enter(struct state *s, struct job *j, const struct event *ev)
     } else if (j->state == JOB_WAITING) {
         queue_add(s, j);
     }
-    s->n_ended += !is_live(j);
+    s->n_ended += job_is_over(j);
 }
 
 /* The arrows of job.h: the states an event may find a job in, and where it leads. */
@@ -594,7 +589,7 @@ void state_assert(const struct state *s)
     for (int i = 0; i < s->n_jobs; i++) {
         const struct job *j = s->jobs[i];
         n_running += j->state == JOB_RUNNING;
-        n_ended += !is_live(j);
+        n_ended += job_is_over(j);
         assert((j->state == JOB_RUNNING) == (j->n_held > 0));
         assert(j->state != JOB_RUNNING || s->running[running_place(s, i)] == i);
         for (int k = 0; k < j->n_held; k++)

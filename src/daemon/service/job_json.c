@@ -87,11 +87,6 @@ static struct belief believed(const struct service *s, const struct job *j)
 
 /* ---- the promise ---- */
 
-static bool has_ended(const struct job *j)
-{
-    return j->state > JOB_RUNNING;
-}
-
 static const char *promise_of_ended(const struct job *j, double floor)
 {
     if (j->state == JOB_CANCELLED)
@@ -111,7 +106,7 @@ const char *job_promise(const struct job *j, double speed, double now_s)
 
     if (!(floor > 0) && isnan(p->deadline_s))
         return "none";
-    if (has_ended(j))
+    if (job_is_over(j))
         return promise_of_ended(j, floor);
     if (p->deadline_s <= now_s)
         return "short";
@@ -173,7 +168,7 @@ static void put_going(struct api_text *t, const struct service *s, const struct 
     if (j->state == JOB_RUNNING && s->watch)
         watch_job(s->watch, j->id, &seen);
     api_put_number(t, "steps_done", seen.has_reported ? seen.steps : j->steps_done);
-    api_put_number(t, "need", has_ended(j) ? 0 : job_need(j, now_s));
+    api_put_number(t, "need", job_is_over(j) ? 0 : job_need(j, now_s));
     api_put_number(t, "speed", seen.speed);
     api_put_number(t, "predicted", b.speed);
     api_put_number(t, "predicted_low", b.low);
@@ -185,7 +180,7 @@ static void put_going(struct api_text *t, const struct service *s, const struct 
 /* Until it started first; one that never did, until it ended or now. */
 static double waited_s(const struct job *j, double now_s)
 {
-    double until_s = !isnan(j->started_s) ? j->started_s : has_ended(j) ? j->changed_s : now_s;
+    double until_s = !isnan(j->started_s) ? j->started_s : job_is_over(j) ? j->changed_s : now_s;
 
     return fmax(until_s - j->spec.submit_s, 0);
 }
@@ -206,7 +201,7 @@ static void put_life(struct api_text *t, const struct service *s, const struct j
 
     api_put_time(t, "submit_s", j->spec.submit_s);
     api_put_time(t, "started_s", j->started_s);
-    api_put_time(t, "ended_s", has_ended(j) ? j->changed_s : (double)NAN);
+    api_put_time(t, "ended_s", job_is_over(j) ? j->changed_s : (double)NAN);
     api_put_time(t, "changed_s", j->changed_s);
     api_put_time(t, "waited_s", waited_s(j, now_s));
     api_put_whole(t, "moves", j->n_moves);

@@ -302,7 +302,7 @@ bool reading_is_taken(const struct state *s, const char *name)
 {
     const int known = state_find_job(s, name);
 
-    return known >= 0 && s->jobs[known]->state <= JOB_RUNNING;
+    return known >= 0 && !job_is_over(s->jobs[known]);
 }
 
 static int read_name(struct submit_reading *r, struct err *e)

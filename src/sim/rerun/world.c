@@ -246,7 +246,7 @@ static int set_stage(struct replayed_world *st, const struct state *before, stru
         const struct job *j = before->jobs[i];
 
         rc = submit(st, j->steps_done, e);
-        if (rc == 0 && j->state >= JOB_FINISHED)
+        if (rc == 0 && job_is_over(j))
             st->order.cancel(st->order.self, i, &ignored);
         if (rc == 0 && j->state == JOB_RUNNING)
             start(st, &(struct rerun_placement){ .job = i, .n_gpus = j->n_held, .gpus = j->gpus });
