@@ -140,7 +140,7 @@ static bool do_order(struct slurm_stage *s, const struct step *t)
     return true;
 }
 
-/* What users and nodes do. */
+/* What users and nodes do. A "node NAME" without a state is one whose lines cannot be read. */
 static bool do_slurm(struct slurm_stage *s, const struct step *t)
 {
     struct fake *f = &s->fake;
@@ -1112,6 +1112,14 @@ static const struct {
       "asks a 0 0 - 3600; look; rules a",
       "a: 0 CPUs, 0 MiB; n1 has 8, 2000; n1 time limit\n"
       "a: 0 CPUs, 0 MiB; n1 has 8, 2000\n" },
+    { "a node whose lines cannot be read keeps what it had, for as long as that lasts",
+      "has n0 4 1000 big,new 0; has n1 8 2000 big 3600; new a; " LOOKS "asks a 2 300 big&new 3601; "
+      "look; look; node n0; has n0 1 1 - 0; node n1; " LOOKS "clear; rules a; "
+      "node n0 idle; " LOOKS "rules a",
+      "a: 2 CPUs, 300 MiB; n0 has 4, 1000; n1 has 8, 2000; n1 time limit; n2 feature; "
+      "n3 feature; n4 feature\n"
+      "a: 2 CPUs, 300 MiB; n0 has 1, 1; n1 has 8, 2000; n0 feature; n1 time limit; n2 feature; "
+      "n3 feature; n4 feature\n" },
     { "an old Slurm gives a user's job its typed device, and no other",
       "typed no; hello; sbatch u; look; look; start u 5; look; look; clear; rules u; "
       "requeued u admin; look; look; rules u",
