@@ -157,7 +157,7 @@ int bench_open(struct arena *a, const char *scratch, struct bench_figures *out, 
 
     if (rc < 0)
         return rc;
-    snapshot_take(a, &r.ledger.state, &r.catalog, 0, 2, NULL, 0, NULL, NULL, &snapshot);
+    snapshot_take(a, &r.ledger.state, &r.catalog, 0, 2, (struct snapshot_marks){ 0 }, &snapshot);
     out->value = clock_stopwatch_s() - began_s;
     out->detail[0] = r.catalog.n_cells;
     out->detail[1] = snapshot.n_gpus;

@@ -292,10 +292,11 @@ int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct er
 
     /* 1. What exists right now? */
     unpark(c);
-    int n_out;
-    const bool *is_out = not_now(c, a, &n_out);
-    snapshot_take(a, &c->ledger->state, c->catalog, clock_now_s(&c->clock), c->theta, is_out, n_out,
-                  cycle_busy_gpus(c, a), sleeping_gpus(c, a), out);
+    struct snapshot_marks marks = { 0 };
+    marks.is_parked = not_now(c, a, &marks.n_parked);
+    marks.is_busy = cycle_busy_gpus(c, a);
+    marks.wake_s = sleeping_gpus(c, a);
+    snapshot_take(a, &c->ledger->state, c->catalog, clock_now_s(&c->clock), c->theta, marks, out);
     out->settings = c->settings;
     out->engine = cycle_rules(c, a, out);
     c->budgets = sum_of_budgets(out);

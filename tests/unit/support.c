@@ -423,8 +423,9 @@ void world_look(struct world *w)
 {
     arena_reset(&w->arena);
     estimate_refresh(&w->est);
-    snapshot_take(&w->arena, &w->ledger.state, &w->catalog, w->now_s, w->theta, NULL, 0, NULL,
-                  w->ledger.state.n_gpus <= WORLD_GPUS ? w->wake_s : NULL, &w->snapshot);
+    const bool is_small = w->ledger.state.n_gpus <= WORLD_GPUS;
+    snapshot_take(&w->arena, &w->ledger.state, &w->catalog, w->now_s, w->theta,
+                  (struct snapshot_marks){ .wake_s = is_small ? w->wake_s : NULL }, &w->snapshot);
     w->snapshot.engine = w->has_rules ? rules_of(w) : NULL;
 }
 

@@ -28,19 +28,21 @@ static void copy_job(struct arena *a, const struct job *j, double now_s, struct 
 }
 
 /* The front of the queue, parked jobs left out, into 'ids'; returns how many. */
-static int front_of_queue(const struct state *s, const bool *is_parked, int n_parked, int *ids)
+static int front_of_queue(const struct state *s, struct snapshot_marks marks, int *ids)
 {
     int n = 0;
 
     for (int i = s->first_waiting; i >= 0 && n < SNAPSHOT_WAITING_MAX; i = s->jobs[i]->next_waiting)
-        if (i >= n_parked || !is_parked[i])
+        if (!marks.is_parked || i >= marks.n_parked || !marks.is_parked[i])
             ids[n++] = i;
     return n;
 }
 
-static void copy_gpus(const struct state *s, const bool *is_busy, const double *wake_s,
-                      struct snapshot_gpu *gpus)
+static void copy_gpus(const struct state *s, struct snapshot_marks marks, struct snapshot_gpu *gpus)
 {
+    const bool *is_busy = marks.is_busy;
+    const double *wake_s = marks.wake_s;
+
     for (int g = 0; g < s->n_gpus; g++) {
         const struct gpu *from = &s->gpus[g];
         gpus[g] = (struct snapshot_gpu){ .type = from->type,
@@ -52,11 +54,10 @@ static void copy_gpus(const struct state *s, const bool *is_busy, const double *
 }
 
 void snapshot_take(struct arena *a, const struct state *s, const struct catalog *c, double now_s,
-                   int theta, const bool *is_parked, int n_parked, const bool *is_busy,
-                   const double *wake_s, struct snapshot *out)
+                   int theta, struct snapshot_marks marks, struct snapshot *out)
 {
     int waiting[SNAPSHOT_WAITING_MAX];
-    int n_waiting = front_of_queue(s, is_parked, is_parked ? n_parked : 0, waiting);
+    int n_waiting = front_of_queue(s, marks, waiting);
     struct snapshot_job *jobs =
         ARENA_ARRAY(a, struct snapshot_job, (size_t)(s->n_running + n_waiting));
     struct snapshot_gpu *gpus = ARENA_ARRAY(a, struct snapshot_gpu, (size_t)s->n_gpus);
@@ -65,7 +66,7 @@ void snapshot_take(struct arena *a, const struct state *s, const struct catalog 
     assert(theta >= 1 && theta <= THETA_MAX);
     for (int i = 0; i < s->n_nodes; i++)
         nodes[i] = s->nodes[i];
-    copy_gpus(s, is_busy, wake_s, gpus);
+    copy_gpus(s, marks, gpus);
     for (int i = 0; i < s->n_running; i++)
         copy_job(a, s->jobs[s->running[i]], now_s, &jobs[i]);
     for (int i = 0; i < n_waiting; i++)

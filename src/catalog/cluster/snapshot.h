@@ -62,13 +62,16 @@ struct snapshot {
  */
 #define SNAPSHOT_WAITING_MAX 1024
 
-/* 'is_parked' (by job id, 'n_parked' long; others are not) marks waiting jobs that cannot run
- * on this cluster as it is: they do not take the place of those behind them. NULL: nobody is.
- * 'is_busy' (by GPU) marks those that nothing may be started on now. NULL: none is.
- * 'wake_s' (by GPU) is how long each takes to wake; 0: it is awake. NULL: all are.
- */
+/* What the state does not know. Zeroed: nothing of it is so. */
+struct snapshot_marks {
+    const bool *is_parked;    // (n_parked) by job id: waits, and cannot run on this cluster as it
+                              // is, so it does not take the place of those behind it
+    int n_parked;
+    const bool *is_busy;     // by GPU: nothing may be started there now; NULL: none is
+    const double *wake_s;    // by GPU: how long it takes to wake; 0: it is awake; NULL: all are
+};
+
 void snapshot_take(struct arena *a, const struct state *s, const struct catalog *c, double now_s,
-                   int theta, const bool *is_parked, int n_parked, const bool *is_busy,
-                   const double *wake_s, struct snapshot *out);
+                   int theta, struct snapshot_marks marks, struct snapshot *out);
 
 #endif

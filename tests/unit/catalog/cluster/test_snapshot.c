@@ -137,7 +137,8 @@ TEST(parked_jobs_make_room_for_those_behind_them)
     for (int i = 0; i < N / 2; i++)
         is_parked[i] = i % 3 != 0;
     arena_reset(&w.arena);
-    snapshot_take(&w.arena, &w.ledger.state, &w.catalog, 0, 2, is_parked, N / 2, NULL, NULL,
+    snapshot_take(&w.arena, &w.ledger.state, &w.catalog, 0, 2,
+                  (struct snapshot_marks){ .is_parked = is_parked, .n_parked = N / 2 },
                   &w.snapshot);
     ck_assert_int_eq(w.snapshot.n_jobs, SNAPSHOT_WAITING_MAX);
     ck_assert_int_eq(w.snapshot.n_behind, N - SNAPSHOT_WAITING_MAX);
@@ -158,8 +159,8 @@ TEST(what_sleeps_is_told_by_gpu_and_without_that_all_are_awake)
     ck_assert_int_le(w.snapshot.n_gpus, 8);
     for (int with = 0; with < 2; with++) {
         arena_reset(&w.arena);
-        snapshot_take(&w.arena, &w.ledger.state, &w.catalog, 0, 2, NULL, 0, NULL,
-                      with ? wake_s : NULL, &w.snapshot);
+        snapshot_take(&w.arena, &w.ledger.state, &w.catalog, 0, 2,
+                      (struct snapshot_marks){ .wake_s = with ? wake_s : NULL }, &w.snapshot);
         for (int g = 0; g < w.snapshot.n_gpus; g++)
             ck_assert_double_eq(w.snapshot.gpus[g].wake_s, with && g == 0 ? 60 : 0);
     }
