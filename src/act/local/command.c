@@ -242,6 +242,18 @@ int command_parse(struct arena *a, const char *json, struct command *out, struct
     return rc;
 }
 
+int command_check(const char *json, struct err *e)
+{
+    struct command c;
+    struct arena a;
+    int rc;
+
+    arena_init(&a);
+    rc = command_parse(&a, json, &c, e);
+    arena_release(&a);
+    return rc;
+}
+
 int command_of_job(struct arena *a, const struct job_spec *s, struct command *out, struct err *e)
 {
     int rc = s->command ? command_parse(a, s->command, out, e)

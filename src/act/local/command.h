@@ -57,6 +57,9 @@ struct launch {
 /* -EINVAL names the key and what is wanted. */
 int command_parse(struct arena *a, const char *json, struct command *out, struct err *e);
 
+/* Is it well formed? */
+int command_check(const char *json, struct err *e);
+
 /* The command of a job, with the uid and gid that it is run by: ours, where it says none. */
 int command_of_job(struct arena *a, const struct job_spec *s, struct command *out, struct err *e);
 

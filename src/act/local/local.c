@@ -465,18 +465,6 @@ int local_may_run_as(uid_t uid, struct err *e)
                    (unsigned)geteuid(), (unsigned)uid);
 }
 
-int local_check_command(const char *json, struct err *e)
-{
-    struct command c;
-    struct arena a;
-    int rc;
-
-    arena_init(&a);
-    rc = command_parse(&a, json, &c, e);
-    arena_release(&a);
-    return rc;
-}
-
 static bool find_run(void *self, int job, struct run_info *out)
 {
     const struct run *r = run_find(self, job);

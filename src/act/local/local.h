@@ -59,9 +59,6 @@ struct executor local_executor(struct local *l);
 /* Can this daemon start processes of that user at all? -EPERM says why not, and the cure. */
 int local_may_run_as(uid_t uid, struct err *e);
 
-/* Is a command well formed? (docs/formats/command.md: argv, cwd, env, uid, gid, ...) */
-int local_check_command(const char *json, struct err *e);
-
 /* Orders that are not carried out yet. */
 int local_n_under_way(const struct local *l);
 

@@ -256,7 +256,6 @@ bool slurm_has_ended(enum slurm_state s);
 /* match.c: which Slurm job is which of ours. */
 void match_view(struct slurm *x);
 void match_strays(struct slurm *x);    // cancel what was submitted twice
-void match_number(const struct slurm_job *j, char *out, size_t size);
 
 /* see.c: one managed job in a new view. */
 void see_managed(struct slurm *x, struct managed *m);

@@ -17,23 +17,6 @@ bool slurm_is_users(const struct job_spec *s)
     return s->key && strncmp(s->key, SLURM_KEY, sizeof SLURM_KEY - 1) == 0;
 }
 
-/* A task's number of its own comes only when it is about to run. */
-void match_number(const struct slurm_job *j, char *out, size_t size)
-{
-    if (j->task >= 0)
-        snprintf(out, size, "%ld_%ld", j->array, j->task);
-    else
-        snprintf(out, size, "%ld", j->id);
-}
-
-void slurm_key(const struct slurm_job *j, char *out, size_t size)
-{
-    char number[48];
-
-    match_number(j, number, sizeof number);
-    snprintf(out, size, "%s%s:%.0f", SLURM_KEY, number, j->submit_s);
-}
-
 /* The job that a token names; -1: another site's, or none. Its last digits tell a store that was
  * put back from a backup, and gives numbers out again; older tokens have none.
  */
@@ -56,7 +39,7 @@ static int find_requeued(const struct slurm *x, const struct slurm_job *j)
 
     if (j->run < 1)
         return -1;
-    match_number(j, number, sizeof number);
+    slurm_number(j, number, sizeof number);
     job = map_get(&x->by_number, number);
     if (job < 0)
         return -1;
@@ -183,7 +166,7 @@ void match_strays(struct slurm *x)
         if (is_spare(x, m, j) && !x->setup.only_watches) {
             char *number = arena_alloc(&x->scratch, 48);
 
-            match_number(j, number, 48);
+            slurm_number(j, number, 48);
             numbers[n++] = number;
             m->is_old_cancelled |= is_forgotten(m, j);
         } else {

@@ -40,7 +40,7 @@ static void remember(struct slurm *x, struct managed *m)
     if (j->state != m->last.state || j->run != m->last.run)
         m->again_s = 0;    // something came of what was asked
     m->last = *j;
-    match_number(j, m->number, sizeof m->number);
+    slurm_number(j, m->number, sizeof m->number);
     m->seen_s = x->view.asked_s;
     if (isnan(m->first_s))
         m->first_s = m->seen_s;

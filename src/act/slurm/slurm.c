@@ -257,7 +257,7 @@ void slurm_refuse(struct slurm *x, const struct slurm_job *j, const char *why)
     *r = (struct refusal){ .why = heap_text(why),
                            .uid = j->uid,
                            .needs_hold = j->held != HOLD_ADMIN };
-    match_number(j, r->number, sizeof r->number);
+    slurm_number(j, r->number, sizeof r->number);
     slurm_pass_soon(x);
 }
 

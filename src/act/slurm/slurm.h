@@ -88,12 +88,8 @@ void slurm_destroy(struct slurm *x);    // leaves the jobs running; NULL is fine
 struct executor slurm_executor(struct slurm *x);
 void *slurm_owner(const struct slurm *x);
 
-/* Jobs that came by sbatch have the key "slurm:ID:SUBMIT_S", so that nobody takes one in twice, and
- * the job is known before it carries a token. GOGH does not submit such a job again.
- */
-#define SLURM_KEY "slurm:"
+/* Did it come by sbatch (slurm_key)? GOGH does not submit such a job again. */
 bool slurm_is_users(const struct job_spec *s);
-void slurm_key(const struct slurm_job *j, char *out, size_t size);
 
 /* Which job of the state it is; -1: none. Slurm sets a job's submit_s anew with each requeue, so
  * that its key is not enough.

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "act/driver/wire.h"
@@ -134,6 +135,23 @@ int slurm_job_read(struct arena *a, const struct wire_message *m, struct slurm_j
     out->out = text_of(a, m, "out");
     out->features = text_of(a, m, "features");
     return 0;
+}
+
+/* A task's number of its own comes only when it is about to run. */
+void slurm_number(const struct slurm_job *j, char *out, size_t size)
+{
+    if (j->task >= 0)
+        snprintf(out, size, "%ld_%ld", j->array, j->task);
+    else
+        snprintf(out, size, "%ld", j->id);
+}
+
+void slurm_key(const struct slurm_job *j, char *out, size_t size)
+{
+    char number[48];
+
+    slurm_number(j, number, sizeof number);
+    snprintf(out, size, "%s%s:%.0f", SLURM_KEY, number, j->submit_s);
 }
 
 /* ---- nodes ---- */

@@ -7,6 +7,7 @@
 #define ACT_SLURM_VIEW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 struct arena;
@@ -96,6 +97,15 @@ int slurm_node_read(struct arena *a, const struct wire_message *m, struct slurm_
  * written. "" where Slurm did not say.
  */
 const char *slurm_out_path(struct arena *a, const struct slurm_job *j, const char *user);
+
+/* As Slurm's commands name it: "12", or "12_3" of an array's task. */
+void slurm_number(const struct slurm_job *j, char *out, size_t size);
+
+/* Jobs that came by sbatch have the key "slurm:NUMBER:SUBMIT_S", so that nobody takes one in twice,
+ * and the job is known before it carries a token.
+ */
+#define SLURM_KEY "slurm:"
+void slurm_key(const struct slurm_job *j, char *out, size_t size);
 
 /* ---- what GOGH writes into comments ---- */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "act/slurm/slurm.h"
+#include "act/slurm/view.h"
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/err.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "act/local/local.h"
+#include "act/local/command.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/text/file.h"
@@ -376,7 +376,7 @@ static int read_command(struct submit_reading *r, struct err *e)
     json_decref(o);
     r->out->spec.command = arena_strdup(r->arena, dump);
     free(dump);
-    return local_check_command(r->out->spec.command, e);
+    return command_check(r->out->spec.command, e);
 }
 
 static int read_new(struct submit_reading *r, struct err *e)

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "act/local/local.h"
 #include "act/local/command.h"
 #include "act/local/status.h"
 #include "base/arena.h"
@@ -47,7 +46,7 @@ static const struct {
 EACH(a_command_is_accepted_or_told_why_not, commands)
 {
     struct err e = { 0 };
-    int rc = local_check_command(commands[_i].json, &e);
+    int rc = command_check(commands[_i].json, &e);
 
     if (!commands[_i].says) {
         ck_assert_msg(rc == 0, "%s: %s", commands[_i].name, e.text);
