@@ -276,7 +276,7 @@ static bool swap(struct search_walk *w)
 {
     struct assignment *d = w->d;
     int a_gpu = below(w, 2) ? lossy_gpu(w) : random_gpu(w);
-    int a_seats[GANG_MAX], b_seats[GANG_MAX];
+    int a_at[GANG_MAX], b_at[GANG_MAX];
 
     if (d->gpus[a_gpu].n_jobs == 0)
         return false;
@@ -288,10 +288,10 @@ static bool swap(struct search_walk *w)
     if (a == b || d->problem->jobs[a].is_fixed || d->problem->jobs[b].is_fixed)
         return false;
     int na = d->jobs[a].n_gpus, nb = d->jobs[b].n_gpus;
-    memcpy(a_seats, assignment_gpus(d, a), (size_t)na * sizeof *a_seats);
-    memcpy(b_seats, assignment_gpus(d, b), (size_t)nb * sizeof *b_seats);
-    return assignment_take(d, a) && assignment_take(d, b) &&
-           assignment_put(d, a, b_seats, nb, -1) && assignment_put(d, b, a_seats, na, -1);
+    memcpy(a_at, assignment_gpus(d, a), (size_t)na * sizeof *a_at);
+    memcpy(b_at, assignment_gpus(d, b), (size_t)nb * sizeof *b_at);
+    return assignment_take(d, a) && assignment_take(d, b) && assignment_put(d, a, b_at, nb, -1) &&
+           assignment_put(d, b, a_at, na, -1);
 }
 
 /* ---- evict ---- */

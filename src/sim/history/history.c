@@ -256,7 +256,7 @@ static void choose_jobs(struct history_builder *m, struct arena *scratch)
     h->n_jobs = n;
 }
 
-static void seat_jobs(struct history_builder *m, struct arena *scratch)
+static void place_jobs(struct history_builder *m, struct arena *scratch)
 {
     struct history *h = m->h;
     struct trace_moment *starts = history_moments(scratch, h, false);
@@ -443,7 +443,7 @@ int history_make(struct arena *a, const struct sacct *s, const struct cluster *c
     arena_init(&scratch);
     lay_out(&m);
     choose_jobs(&m, &scratch);
-    seat_jobs(&m, &scratch);
+    place_jobs(&m, &scratch);
     if (out->n_jobs > 0)
         begin_clock(out);
     make_trace(&m);

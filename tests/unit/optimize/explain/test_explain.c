@@ -840,31 +840,31 @@ static const struct {
     const char *want;
     int n_gpus, first, limit_w;    // n_gpus of 0: it gets no place
     bool is_running;
-} deeds[] = {
+} actions[] = {
     { "start", 1, 0, 0, false }, { "wait", 0, 0, 0, false },   { "stay", 1, 0, 0, true },
     { "move", 1, 1, 0, true },   { "limit", 1, 0, 120, true }, { "stop", 0, 0, 0, true },
     { "move", 2, 0, 0, true },
 };
 
-EACH(what_a_job_does, deeds)
+EACH(what_a_job_does, actions)
 {
     struct world w;
     struct plan p;
-    const int gpus[] = { deeds[_i].first, deeds[_i].first + 1 };
-    int n = deeds[_i].n_gpus;
+    const int gpus[] = { actions[_i].first, actions[_i].first + 1 };
+    int n = actions[_i].n_gpus;
 
     world_init(&w, CLUSTER PLACES "job a w max=2\n");
-    if (deeds[_i].is_running)
+    if (actions[_i].is_running)
         world_add(&w, "start a 0\n");
     world_look(&w);
     let_wait(&w, &p);
     p.jobs[0] = (struct plan_job){ .n_gpus = n,
                                    .gpus = gpus,
-                                   .limit_w = deeds[_i].limit_w,
+                                   .limit_w = actions[_i].limit_w,
                                    .reason = n ? WAIT_NOT : WAIT_CAPACITY };
     json_t *o = plan_json(&p, &w.asked);
     json_t *job = json_array_get(json_object_get(o, "jobs"), 0);
-    ck_assert_str_eq(json_string_value(json_object_get(job, "does")), deeds[_i].want);
+    ck_assert_str_eq(json_string_value(json_object_get(job, "does")), actions[_i].want);
     json_decref(o);
     world_release(&w);
 }

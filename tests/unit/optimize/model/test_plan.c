@@ -129,7 +129,7 @@ static void make_cells(struct check *c)
         }
 }
 
-static void court_open(struct check *c)
+static void check_open(struct check *c)
 {
     *c = (struct check){ 0 };
     arena_init(&c->arena);
@@ -168,7 +168,7 @@ TEST(a_right_answer_passes_and_its_numbers_are_known)
     struct check c;
     struct err e = { 0 };
 
-    court_open(&c);
+    check_open(&c);
     ck_assert_msg(problem_check(&c.p, &e) == 0, "%s", e.text);
     ck_assert_msg(plan_check(&c.arena, &c.p, &c.x, &e) == 0, "%s", e.text);
     ck_assert_int_eq(c.x.n_placed, 6);
@@ -228,7 +228,7 @@ TEST(what_varies_is_not_set_off)
 {
     struct check c;
 
-    court_open(&c);
+    check_open(&c);
     double fees_w = c.x.short_w + c.x.wait_w + c.x.move_w;
     ck_assert_double_ge(c.x.varying_w, fabs(c.x.cost_w - fees_w) + fees_w - 1e-9);
     double once_w = c.x.varying_w;
@@ -532,7 +532,7 @@ EACH(an_answer_that_is_wrong_in_one_thing_is_refused, wrongs)
     struct check c;
     struct err e = { 0 };
 
-    court_open(&c);
+    check_open(&c);
     if (wrongs[_i].spoil)
         wrongs[_i].spoil(&c);
     else
@@ -618,7 +618,7 @@ EACH(an_answer_that_is_right_passes, rights)
     struct check c;
     struct err e = { 0 };
 
-    court_open(&c);
+    check_open(&c);
     rights[_i].change(&c);
     plan_price(&c.arena, &c.p, &c.x);
     ck_assert_msg(plan_check(&c.arena, &c.p, &c.x, &e) == 0, "%s: %s", rights[_i].name, e.text);
@@ -693,7 +693,7 @@ EACH(what_nobody_plans_for_is_told_as_it_is, thaws)
     struct check c;
     struct err e = { 0 };
 
-    court_open(&c);
+    check_open(&c);
     double watts = c.x.watts;
     freeze(&c);
     ck_assert_msg(problem_check(&c.p, &e) == 0, "%s", e.text);
@@ -716,7 +716,7 @@ TEST(what_is_hoped_for_is_not_said)
     struct check c;
     struct err e = { 0 };
 
-    court_open(&c);
+    check_open(&c);
     double cost_w = c.x.cost_w;
     for (int i = 0; i < N_TYPES * N_KINDS; i++)
         trust[i] = (struct problem_trust){ 1.5F, 2, 2 };
