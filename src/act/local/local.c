@@ -75,16 +75,25 @@ static int order_start(void *self, const struct placement *p, struct err *e)
     return r->phase == RUN_PENDING ? 0 : relimit(l, r, p->limit_w, e);
 }
 
+/* The run that an order to end is about; NULL: there is none, or not any more. */
+static int find_to_end(const struct local *l, int job, struct run **out, struct err *e)
+{
+    int rc = order_check_job(l->setup.state, job, e);
+
+    *out = rc == 0 ? run_find(l, job) : NULL;
+    if (*out && (*out)->phase == RUN_ENDED)
+        *out = NULL;
+    return rc;
+}
+
 static int order_stop(void *self, int job, struct err *e)
 {
     struct local *l = self;
     struct run *r;
+    int rc = find_to_end(l, job, &r, e);
 
-    if (order_check_job(l->setup.state, job, e) < 0)
-        return -ENODEV;
-    r = run_find(l, job);
-    if (!r || r->phase == RUN_ENDED)
-        return 0;
+    if (rc < 0 || !r)
+        return rc;
     if (r->phase == RUN_PENDING)
         run_drop(l, r, "stopped as planned");
     else if (r->phase != RUN_LEAVING || r->wish == WISH_MOVE)
@@ -121,12 +130,10 @@ static int order_cancel(void *self, int job, struct err *e)
 {
     struct local *l = self;
     struct run *r;
+    int rc = find_to_end(l, job, &r, e);
 
-    if (order_check_job(l->setup.state, job, e) < 0)
-        return -ENODEV;
-    r = run_find(l, job);
-    if (!r || r->phase == RUN_ENDED)
-        return 0;
+    if (rc < 0 || !r)
+        return rc;
     if (r->phase == RUN_PENDING) {
         run_drop(l, r, NULL);
         dir_leave_all(l, job, r->number);
