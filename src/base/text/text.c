@@ -266,3 +266,13 @@ bool text_is_nearer(const char *typed, const char *word, int *limit)
     *limit = d - 1;
     return true;
 }
+
+const char *text_nearest(const char *typed, const char *const *words, int limit)
+{
+    const char *best = NULL;
+
+    for (int i = 0; words[i] != NULL; i++)
+        if (text_is_nearer(typed, words[i], &limit))
+            best = words[i];
+    return best;
+}

@@ -66,4 +66,7 @@ int text_distance(const char *a, const char *b);
  */
 bool text_is_nearer(const char *typed, const char *word, int *limit);
 
+/* The one of several, NULL behind the last, that is meant; NULL: none is within 'limit'. */
+const char *text_nearest(const char *typed, const char *const *words, int limit);
+
 #endif

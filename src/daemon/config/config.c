@@ -125,12 +125,9 @@ void config_defaults(struct config *c)
 /* "; did you mean 'x'?" when one of the words is near, else "". */
 static const char *meant(struct config_reader *r, struct slice given, const char *const *words)
 {
-    const char *text = arena_strndup(r->arena, given.at, given.len), *best = NULL;
-    int limit = given.len > 5 ? 3 : 2;    // farther is another word, not a slip
+    const int limit = given.len > 5 ? 3 : 2;    // farther is another word, not a slip
+    const char *best = text_nearest(arena_strndup(r->arena, given.at, given.len), words, limit);
 
-    for (int i = 0; words[i] != NULL; i++)
-        if (text_is_nearer(text, words[i], &limit))
-            best = words[i];
     return best != NULL ? arena_printf(r->arena, "; did you mean '%s'?", best) : "";
 }
 

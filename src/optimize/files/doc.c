@@ -56,18 +56,6 @@ const char *doc_looks(const struct doc_at *at, const json_t *v)
     return looks;
 }
 
-/* The known key that is nearest to a stranger, or NULL when none is near. */
-static const char *nearest(const char *key, const char *const *known)
-{
-    const char *best = NULL;
-    int limit = 2;
-
-    for (int i = 0; known[i] != NULL; i++)
-        if (text_is_nearer(key, known[i], &limit))
-            best = known[i];
-    return best;
-}
-
 bool doc_keys(const struct doc_at *at, const char *const *known)
 {
     const char *key;
@@ -82,7 +70,7 @@ bool doc_keys(const struct doc_at *at, const char *const *known)
             i++;
         if (known[i] != NULL)
             continue;
-        const char *meant = nearest(key, known);
+        const char *meant = text_nearest(key, known, 2);
         return meant ? doc_wrong(at, key, "no such key; did you mean '%s'?", meant)
                      : doc_wrong(at, key, "no such key; leave it out");
     }
