@@ -10,6 +10,7 @@
 #include "catalog/catalog.h"
 #include "catalog/cluster/event.h"
 #include "catalog/cluster/state.h"
+#include "store/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -48,7 +49,8 @@ static void state_make(struct state *s, struct arena *a)
 
     state_init(s);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        int rc = event_decode(a, rows[i][0], 0, rows[i][1], s, &catalog, &ev, NULL);
+        const struct row_event row = { .kind = rows[i][0], .body = rows[i][1] };
+        int rc = event_decode(a, &row, s, &catalog, &ev, NULL);
         assert(rc == 0);
         rc = state_apply(s, &ev, NULL);
         assert(rc == 0);
@@ -62,7 +64,8 @@ static void encode_again(struct arena *a, const struct event *ev, const struct s
     const char *body = event_encode(a, ev, s, &catalog);
 
     assert(body);
-    int rc = event_decode(a, event_kind_name(ev->kind), 1, body, s, &catalog, &again, NULL);
+    const struct row_event row = { 0, 1, event_kind_name(ev->kind), body };
+    int rc = event_decode(a, &row, s, &catalog, &again, NULL);
     assert(rc == 0);
     const char *twice = event_encode(a, &again, s, &catalog);
     assert(strcmp(body, twice) == 0);
@@ -94,7 +97,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *body = strchr(kind, '\n');
     if (body)
         *body++ = '\0';
-    int rc = event_decode(&a, kind, 1, body ? body : "", &s, &catalog, &ev, &e);
+    const struct row_event row = { 0, 1, kind, body ? body : "" };
+    int rc = event_decode(&a, &row, &s, &catalog, &ev, &e);
     if (rc == 0)
         rc = apply_twice(&s, &ev, &e);
     if (rc == 0)

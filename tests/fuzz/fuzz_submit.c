@@ -14,6 +14,7 @@
 #include "daemon/http/shapes.h"
 #include "daemon/config/auth.h"
 #include "daemon/submit/submit.h"
+#include "store/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -62,7 +63,8 @@ static void take(struct arena *a, struct state *s, const struct submit *want, co
     assert(spec.workload >= 0 && spec.workload < catalog.n_workloads);
     const char *body = event_encode(a, &ev, s, &catalog);
     assert(body);
-    int rc = event_decode(a, "job_submitted", 1000, body, s, &catalog, &again, &e);
+    const struct row_event row = { 0, 1000, "job_submitted", body };
+    int rc = event_decode(a, &row, s, &catalog, &again, &e);
     assert(rc == 0);
     rc = state_apply(s, &again, &e);
     assert(rc == 0);

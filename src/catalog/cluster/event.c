@@ -11,6 +11,7 @@
 #include "catalog/catalog.h"
 #include "catalog/cluster/event_json.h"
 #include "catalog/cluster/state.h"
+#include "store/store.h"
 
 static const char *const kind_names[EVENT_KINDS] = {
     [EVENT_NODE_ADDED] = "node_added",         [EVENT_NODE_CHANGED] = "node_changed",
@@ -316,16 +317,17 @@ int event_from_json(struct arena *a, json_t *o, const struct state *s, const str
     return spec_from_json(a, o, c, spec, e);
 }
 
-int event_decode(struct arena *a, const char *kind, double time_s, const char *body,
-                 const struct state *s, const struct catalog *c, struct event *out, struct err *e)
+int event_decode(struct arena *a, const struct row_event *row, const struct state *s,
+                 const struct catalog *c, struct event *out, struct err *e)
 {
+    const char *kind = row->kind;
     int k = event_kind_parse(kind);
     json_error_t where;
 
     if (k < 0)
         return err_set(e, EINVAL, "unknown kind of event '%s'", kind);
-    *out = (struct event){ .kind = (enum event_kind)k, .time_s = time_s };
-    json_t *o = json_loads(body, JSON_REJECT_DUPLICATES, &where);
+    *out = (struct event){ .kind = (enum event_kind)k, .time_s = row->time_s };
+    json_t *o = json_loads(row->body, JSON_REJECT_DUPLICATES, &where);
     if (!o)
         return err_set(e, EINVAL, "%s: column %d: %s", kind, where.column, where.text);
     int rc = event_from_json(a, o, s, c, out, e);

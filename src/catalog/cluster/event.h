@@ -13,6 +13,7 @@
 struct arena;
 struct catalog;
 struct err;
+struct row_event;
 struct state;
 
 enum event_kind {
@@ -71,7 +72,7 @@ const char *event_compact(struct arena *a, const char *command);
 /* The reverse. -EINVAL names what is wrong with the row. Workloads and types must
  * be in the catalog already.
  */
-int event_decode(struct arena *a, const char *kind, double time_s, const char *body,
-                 const struct state *s, const struct catalog *c, struct event *out, struct err *e);
+int event_decode(struct arena *a, const struct row_event *row, const struct state *s,
+                 const struct catalog *c, struct event *out, struct err *e);
 
 #endif

@@ -15,8 +15,7 @@ static int replay_one(void *self, const struct row_event *row)
     struct ledger_reader *r = self;
     struct ledger *l = r->ledger;
     struct event ev;
-    int rc = event_decode(&l->scratch, row->kind, row->time_s, row->body, &l->state, l->catalog,
-                          &ev, r->e);
+    int rc = event_decode(&l->scratch, row, &l->state, l->catalog, &ev, r->e);
 
     if (rc == 0)
         rc = state_apply(&l->state, &ev, r->e);

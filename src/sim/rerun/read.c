@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "store/store.h"
 
 #define RECORD_VERSION 1
 
@@ -136,12 +137,15 @@ static void read_begin(struct rerun_reader *r, struct rerun_entry *out)
 
 static void read_event(struct rerun_reader *r, struct rerun_entry *out)
 {
+    struct row_event *event = ARENA_NEW(r->arena, struct row_event);
     json_t *body = json_object_get(r->o, "body");
     char *dumped =
         json_is_object(body) ? json_dumps(body, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 
-    out->event.kind = word(r, "kind");
-    out->event.body = dumped ? arena_strdup(r->arena, dumped) : "{}";
+    event->time_s = out->time_s;
+    event->kind = word(r, "kind");
+    event->body = dumped ? arena_strdup(r->arena, dumped) : "{}";
+    out->event = event;
     if (!dumped)
         blame(r, "body");
     free(dumped);

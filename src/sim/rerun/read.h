@@ -18,6 +18,7 @@
 
 struct arena;
 struct err;
+struct row_event;
 
 enum rerun_what {
     RERUN_BEGIN,
@@ -98,9 +99,7 @@ struct rerun_entry {
     double time_s;
     union {
         const struct rerun_begin *begin;
-        struct {
-            const char *kind, *body;
-        } event;
+        const struct row_event *event;
         const struct rerun_measurement *measurement;
         const struct workload *workload;
         const struct rerun_type_line *type;

@@ -224,8 +224,7 @@ static int take_event(struct rerun_state *w, const struct rerun_entry *at, struc
 {
     struct rerun_part *p = w->part;
     struct event ev;
-    int rc = event_decode(&w->scratch, at->event.kind, at->time_s, at->event.body, &p->ledger.state,
-                          &p->catalog, &ev, e);
+    int rc = event_decode(&w->scratch, at->event, &p->ledger.state, &p->catalog, &ev, e);
 
     if (rc == 0)
         rc = ledger_append(&p->ledger, &ev, 1, e);

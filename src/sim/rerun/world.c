@@ -153,8 +153,7 @@ static int happen(struct replayed_world *st, const struct rerun_entry *at, struc
     const struct state *s = &st->part->ledger.state;
     struct event ev;
     struct err ignored;
-    int rc = event_decode(&st->scratch, at->event.kind, at->time_s, at->event.body, s,
-                          &st->part->catalog, &ev, e);
+    int rc = event_decode(&st->scratch, at->event, s, &st->part->catalog, &ev, e);
 
     if (rc < 0)
         return rc;

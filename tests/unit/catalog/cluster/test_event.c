@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/rng.h"
+#include "store/store.h"
 #include "unit/support.h"
 #include "unit/suite.h"
 
@@ -21,8 +22,8 @@ static void round_trip(const struct world *w, const struct event *ev, struct eve
     const char *body = event_encode(a, ev, &w->ledger.state, &w->catalog);
 
     ck_assert_ptr_nonnull(body);
-    int rc = event_decode(a, event_kind_name(ev->kind), ev->time_s, body, &w->ledger.state,
-                          &w->catalog, out, &e);
+    const struct row_event row = { 0, ev->time_s, event_kind_name(ev->kind), body };
+    int rc = event_decode(a, &row, &w->ledger.state, &w->catalog, out, &e);
     ck_assert_msg(rc == 0, "%s: %s", body, e.text);
     ck_assert_int_eq(out->kind, ev->kind);
     ck_assert_double_eq(out->time_s, ev->time_s);
@@ -261,8 +262,8 @@ EACH(garbage_is_refused_with_a_reason, garbage)
     struct err e = { 0 };
 
     world_init(&w, small);
-    int rc = event_decode(&w.arena, garbage[_i].kind, 0, garbage[_i].body, &w.ledger.state,
-                          &w.catalog, &out, &e);
+    const struct row_event row = { .kind = garbage[_i].kind, .body = garbage[_i].body };
+    int rc = event_decode(&w.arena, &row, &w.ledger.state, &w.catalog, &out, &e);
     ck_assert_msg(rc == -EINVAL, "%s %s: accepted", garbage[_i].kind, garbage[_i].body);
     ck_assert_msg(strstr(e.text, garbage[_i].want) != NULL, "%s %s: %s", garbage[_i].kind,
                   garbage[_i].body, e.text);
