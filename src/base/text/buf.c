@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/grow.h"
 
 void buf_init(struct buf *b, size_t max)
 {
@@ -43,9 +44,7 @@ static int buf_grow(struct buf *b, size_t n)
         cap = b->max + 1;
     if (cap < b->len + n + 1)
         cap = b->len + n + 1;
-    b->data = realloc(b->data, cap);
-    if (b->data == NULL)
-        abort();
+    RESIZE(b->data, cap);
     b->cap = cap;
     return 0;
 }

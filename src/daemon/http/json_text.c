@@ -3,8 +3,9 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/grow.h"
 
 /* Where the next 'n' bytes and a NUL may be written. */
 static char *room(struct api_text *t, size_t n)
@@ -12,8 +13,7 @@ static char *room(struct api_text *t, size_t n)
     if (t->cap - t->len <= n) {
         t->cap = 2 * (t->cap + n) + 512;
         assert(t->cap < 2 * API_TEXT_MAX);
-        t->data = realloc(t->data, t->cap);
-        assert(t->data);    // out of memory: stop; restart replays the journal
+        RESIZE(t->data, t->cap);
     }
     return t->data + t->len;
 }
