@@ -193,7 +193,10 @@ static int write_type(struct catalog *c, int i, const struct gpu_type *t, write_
         .title = t->title,
         .source = t->source,
         .peak_fp32_flops = t->peak_fp32_flops,
+        .peak_tf32_flops = t->peak_tf32_flops,
         .peak_fp16_flops = t->peak_fp16_flops,
+        .peak_fp8_flops = t->peak_fp8_flops,
+        .peak_int8_flops = t->peak_int8_flops,
         .bandwidth_bytes_s = t->bandwidth_bytes_s,
         .mem_bytes = t->mem_bytes,
         .launch_s = t->launch_s,
@@ -202,6 +205,7 @@ static int write_type(struct catalog *c, int i, const struct gpu_type *t, write_
         .cap_w = t->cap_w,
         .year = t->year,
         .share_max = t->share_max,
+        .capability = t->capability,
     };
 
     return c->store != NULL ? f(c->store, &r, &c->type_row[i], e) : 0;
@@ -288,9 +292,11 @@ static int write_workload(struct catalog *c, int i, const struct workload *w, wr
         .family = w->family,
         .task = w->task,
         .dataset = w->dataset,
+        .precision = precision_name(w->precision),
+        .needs_capability = w->needs_capability,
     };
 
-    for (int k = 0; k < WORKLOAD_NUMBERS; k++)
+    for (int k = 0; k < WORKLOAD_FIGURES; k++)
         r.number[k] = workload_number(w, k);
     return c->store != NULL ? f(c->store, &r, &c->workload_row[i], e) : 0;
 }
@@ -303,7 +309,15 @@ static bool fill_workload(struct catalog *c, struct workload *w, const struct wo
     changed |= fill_text(c, &w->family, more->family);
     changed |= fill_text(c, &w->task, more->task);
     changed |= fill_text(c, &w->dataset, more->dataset);
-    for (int i = 0; i < WORKLOAD_NUMBERS; i++) {
+    if (!w->precision && more->precision) {
+        w->precision = more->precision;
+        changed = true;
+    }
+    if (!w->needs_capability && more->needs_capability) {
+        w->needs_capability = more->needs_capability;
+        changed = true;
+    }
+    for (int i = 0; i < WORKLOAD_FIGURES; i++) {
         double have = workload_number(w, i);
 
         if (fill_number(&have, workload_number(more, i))) {

@@ -14,27 +14,33 @@ static const struct figure {
     size_t offset;       // of a double in struct gpu_type
     double scale;        // from the unit to the struct's
     double low, high;    // plausible, in the unit
+    bool is_optional;    // unknown is as good as none
 } figures[] = {
-    { "peak_fp32", "TFLOP/s", offsetof(struct gpu_type, peak_fp32_flops), 1e12, 0.1, 1e4 },
-    { "peak_fp16", "TFLOP/s", offsetof(struct gpu_type, peak_fp16_flops), 1e12, 0.1, 1e5 },
-    { "bandwidth", "GB/s", offsetof(struct gpu_type, bandwidth_bytes_s), 1e9, 10, 1e5 },
-    { "memory", "GiB", offsetof(struct gpu_type, mem_bytes), 1073741824.0, 0.5, 4096 },
-    { "launch", "us", offsetof(struct gpu_type, launch_s), 1e-6, 0.1, 1000 },
-    { "idle", "W", offsetof(struct gpu_type, idle_w), 1, 0.1, 1000 },
-    { "sleep", "W", offsetof(struct gpu_type, sleep_w), 1, 0, 1000 },
-    { "cap", "W", offsetof(struct gpu_type, cap_w), 1, 5, 5000 },
-    { "limit_low", "W", offsetof(struct gpu_type, limit_low_w), 1, 0, 5000 },
+    { "peak_fp32", "TFLOP/s", offsetof(struct gpu_type, peak_fp32_flops), 1e12, 0.1, 1e4, false },
+    { "peak_tf32", "TFLOP/s", offsetof(struct gpu_type, peak_tf32_flops), 1e12, 0, 1e5, true },
+    { "peak_fp16", "TFLOP/s", offsetof(struct gpu_type, peak_fp16_flops), 1e12, 0.1, 1e5, false },
+    { "peak_fp8", "TFLOP/s", offsetof(struct gpu_type, peak_fp8_flops), 1e12, 0, 1e6, true },
+    { "peak_int8", "TFLOP/s", offsetof(struct gpu_type, peak_int8_flops), 1e12, 0, 1e6, true },
+    { "bandwidth", "GB/s", offsetof(struct gpu_type, bandwidth_bytes_s), 1e9, 10, 1e5, false },
+    { "memory", "GiB", offsetof(struct gpu_type, mem_bytes), 1073741824.0, 0.5, 4096, false },
+    { "launch", "us", offsetof(struct gpu_type, launch_s), 1e-6, 0.1, 1000, false },
+    { "idle", "W", offsetof(struct gpu_type, idle_w), 1, 0.1, 1000, false },
+    { "sleep", "W", offsetof(struct gpu_type, sleep_w), 1, 0, 1000, false },
+    { "cap", "W", offsetof(struct gpu_type, cap_w), 1, 5, 5000, false },
+    { "limit_low", "W", offsetof(struct gpu_type, limit_low_w), 1, 0, 5000, false },
 };
 
 enum {
     N_FIGURES = sizeof figures / sizeof figures[0],
     YEAR_LOW = 2000,
     YEAR_HIGH = 2100,
+    CAPABILITY_LOW = 20,    // the first that frameworks ever ran on
+    CAPABILITY_HIGH = 999,
 };
 
-#define KEYS                                                                               \
-    "peak_fp32, peak_fp16, bandwidth, memory, launch, idle, sleep, cap, limit_low, year, " \
-    "share_max"
+#define KEYS                                                                                  \
+    "peak_fp32, peak_tf32, peak_fp16, peak_fp8, peak_int8, bandwidth, memory, launch, idle, " \
+    "sleep, cap, limit_low, year, share_max, capability"
 
 static double *figure_of(const struct gpu_type *t, const struct figure *f)
 {
@@ -50,7 +56,8 @@ void gpu_type_init(struct gpu_type *t, const char *name)
 
 bool gpu_type_fill(struct gpu_type *t, const struct gpu_type *more)
 {
-    bool has_changed = (!t->year && more->year) || (!t->share_max && more->share_max);
+    bool has_changed = (!t->year && more->year) || (!t->share_max && more->share_max) ||
+                       (!t->capability && more->capability);
 
     for (int i = 0; i < N_FIGURES; i++) {
         double *have = figure_of(t, &figures[i]), told = *figure_of(more, &figures[i]);
@@ -62,7 +69,21 @@ bool gpu_type_fill(struct gpu_type *t, const struct gpu_type *more)
     }
     t->year = t->year ? t->year : more->year;
     t->share_max = t->share_max ? t->share_max : more->share_max;
+    t->capability = t->capability ? t->capability : more->capability;
     return has_changed;
+}
+
+double gpu_type_peak(const struct gpu_type *t, enum precision precision)
+{
+    if (precision == PRECISION_TF32 && t->peak_tf32_flops > 0)
+        return t->peak_tf32_flops;
+    if (precision <= PRECISION_TF32)
+        return t->peak_fp32_flops;
+    if (precision == PRECISION_FP8 && t->peak_fp8_flops > 0)
+        return t->peak_fp8_flops;
+    if (precision == PRECISION_INT8 && t->peak_int8_flops > 0)
+        return t->peak_int8_flops;
+    return t->peak_fp16_flops > 0 ? t->peak_fp16_flops : gpu_type_peak(t, PRECISION_TF32);
 }
 
 static const struct figure *figure_find(struct slice key)
@@ -97,6 +118,29 @@ static int set_share_max(struct gpu_type *t, struct slice value, struct err *e)
     return 0;
 }
 
+int gpu_capability_read(struct slice key, struct slice value, int *out, struct err *e)
+{
+    const char *dot = value.len > 0 ? memchr(value.at, '.', value.len) : NULL;
+    struct slice major = { value.at, dot ? (size_t)(dot - value.at) : value.len };
+    long first = 0, minor = 0;
+    int rc = 0;
+
+    if (value.len > 0)
+        rc = text_to_long(major, 0, CAPABILITY_HIGH, &first);
+    if (rc == 0 && dot != NULL) {
+        rc = text_to_long((struct slice){ dot + 1, value.len - major.len - 1 }, 0, 9, &minor);
+        first *= 10;
+    }
+    if (rc < 0 || (value.len > 0 && (first < CAPABILITY_LOW || first > CAPABILITY_HIGH)))
+        return err_set(e, EINVAL,
+                       "%.*s=%.*s: want a compute capability from %d.0 to %d.9, as 8.6 or 86, or "
+                       "nothing if unknown",
+                       slice_shown(key), key.at, slice_shown(value), value.at, CAPABILITY_LOW / 10,
+                       CAPABILITY_HIGH / 10);
+    *out = (int)(first + minor);
+    return 0;
+}
+
 int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struct err *e)
 {
     const struct figure *f = figure_find(key);
@@ -106,6 +150,8 @@ int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struc
         return set_year(t, value, e);
     if (slice_is(key, "share_max"))
         return set_share_max(t, value, e);
+    if (slice_is(key, "capability"))
+        return gpu_capability_read(key, value, &t->capability, e);
     if (!f)
         return err_set(e, EINVAL, "no such GPU figure '%.*s': use one of " KEYS, slice_shown(key),
                        key.at);
@@ -123,6 +169,8 @@ static int figure_check(const struct gpu_type *t, const struct figure *f, struct
 {
     double value = *figure_of(t, f);
 
+    if (f->is_optional && isnan(value))
+        return 0;
     if (isfinite(value) && (value > 0 || (value == 0 && f->low == 0)))
         return 0;
     return err_set(e, EINVAL, "GPU type '%s' has no usable %s: add %s=NUMBER in %s, or like=TYPE",

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/text/text.h"
+#include "catalog/precision.h"
 
 struct err;
 
@@ -20,8 +21,11 @@ struct err;
 struct gpu_type {
     const char *name;            // e.g. "v100-16"
     const char *title;           // e.g. "NVIDIA Tesla V100 PCIe 16 GB"
-    double peak_fp32_flops;      // FLOP/s
-    double peak_fp16_flops;      // FLOP/s, tensor or matrix cores where there are any
+    double peak_fp32_flops;      // FLOP/s outside tensor cores
+    double peak_tf32_flops;      // FLOP/s of matrices of FP32 numbers; 0: has nothing for them
+    double peak_fp16_flops;      // FLOP/s, FP32 accumulation, tensor or matrix cores if any
+    double peak_fp8_flops;       // FLOP/s; 0: it has no FP8
+    double peak_int8_flops;      // OP/s; 0: it has no INT8
     double bandwidth_bytes_s;    // device memory, bytes/s
     double mem_bytes;            // device memory, bytes
     double launch_s;             // one kernel launch as the device sees it
@@ -31,6 +35,7 @@ struct gpu_type {
     double limit_low_w;          // lowest power limit it accepts; 0 or NaN: it has no other
     int share_max;               // 1: nobody shares one; 0: as the cluster's theta says
     int year;                    // of introduction
+    int capability;              // CUDA's, times ten (8.6 is 86); 0: not CUDA, or not known
     const char *source;          // where the figures are from
 };
 
@@ -48,10 +53,10 @@ void gpu_type_init(struct gpu_type *t, const char *name);
 /* Take figures from 'more' that are unknown of 't': not above 0. False: there were none. */
 bool gpu_type_fill(struct gpu_type *t, const struct gpu_type *more);
 
-/* Set one figure of 't' by its key as written in configuration files: peak_fp32 (TFLOP/s),
- * peak_fp16 (TFLOP/s), bandwidth (GB/s), memory (GiB), launch (us), idle, sleep, cap, limit_low
- * (W), year, share_max. -EINVAL: no such key (the text lists them), not a number, or out of its
- * plausible range (the text gives the range).
+/* Set one figure of 't' by its key as written in configuration files: peak_fp32, peak_tf32,
+ * peak_fp16, peak_fp8, peak_int8 (TFLOP/s), bandwidth (GB/s), memory (GiB), launch (us), idle,
+ * sleep, cap, limit_low (W), year, share_max, capability (8.6 or 86). -EINVAL: no such key (the
+ * text lists them), not a number, or out of its plausible range (the text gives the range).
  */
 int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struct err *e);
 
@@ -61,8 +66,19 @@ static inline int gpu_type_theta(const struct gpu_type *t, int theta)
     return t->share_max > 0 && t->share_max < theta ? t->share_max : theta;
 }
 
+/* The rate that a program of this precision is given: its own, or that of the next wider numbers
+ * where the device has none for it. FP32 for an unknown one; not above 0 where that is not known.
+ */
+double gpu_type_peak(const struct gpu_type *t, enum precision precision);
+
+/* A compute capability as people write it, "8.6" or "86", times ten; nothing is 0, unknown.
+ * -EINVAL: neither of these, or out of its range.
+ */
+int gpu_capability_read(struct slice key, struct slice value, int *out, struct err *e);
+
 /* 0 when every figure is present and sane (finite, positive, sleep <= idle <= cap; only
- * sleep and limit_low may be 0); -EINVAL names the figure that is not and how to give it.
+ * sleep, limit_low and the peaks of TF32, FP8 and INT8 may be 0); -EINVAL names the figure
+ * that is not and how to give it.
  */
 int gpu_type_check(const struct gpu_type *t, struct err *e);
 

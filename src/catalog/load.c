@@ -31,27 +31,38 @@ static int check_name(const char *what, int64_t row, const char *name, struct er
     return err_set(e, EINVAL, "%s %" PRId64 " has no proper name; restore a copy", what, row);
 }
 
+static double known_or(double value, double otherwise)
+{
+    return isnan(value) ? otherwise : value;
+}
+
 /* The lowest power limit is no measurement: the store does not keep it, the cluster file or the
- * built-in table tell it anew.
+ * built-in table tell it anew. The table also tells rates that an older version did not keep.
  */
 static int load_type(void *self, const struct row_gpu_type *r)
 {
-    const struct gpu_type *builtin = r->name != NULL ? gpu_type_builtin(r->name) : NULL;
+    static const struct gpu_type nothing;
+    const struct gpu_type *found = r->name != NULL ? gpu_type_builtin(r->name) : NULL;
+    const struct gpu_type *builtin = found != NULL ? found : &nothing;
     struct gpu_type t = {
         .name = r->name,
         .title = r->title,
         .source = r->source,
         .peak_fp32_flops = r->peak_fp32_flops,
+        .peak_tf32_flops = known_or(r->peak_tf32_flops, builtin->peak_tf32_flops),
         .peak_fp16_flops = r->peak_fp16_flops,
+        .peak_fp8_flops = known_or(r->peak_fp8_flops, builtin->peak_fp8_flops),
+        .peak_int8_flops = known_or(r->peak_int8_flops, builtin->peak_int8_flops),
         .bandwidth_bytes_s = r->bandwidth_bytes_s,
         .mem_bytes = r->mem_bytes,
         .launch_s = r->launch_s,
         .idle_w = r->idle_w,
         .sleep_w = r->sleep_w,
         .cap_w = r->cap_w,
-        .limit_low_w = builtin != NULL ? builtin->limit_low_w : 0,
+        .limit_low_w = builtin->limit_low_w,
         .year = r->year,
         .share_max = r->share_max == 1 ? 1 : 0,
+        .capability = r->capability > 0 ? r->capability : builtin->capability,
     };
 
     struct loader *l = self;
@@ -74,8 +85,12 @@ static int load_workload(void *self, const struct row_workload *r)
     w.family = r->family;
     w.task = r->task;
     w.dataset = r->dataset;
-    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+    for (int i = 0; i < WORKLOAD_FIGURES; i++)
         workload_set_number(&w, i, r->number[i]);
+    if (r->precision != NULL)
+        precision_read(slice_of(r->precision), &w.precision, NULL);
+    w.needs_capability = r->needs_capability > 0 ? r->needs_capability : 0;
+    workload_doubt(&w);
     return catalog_append_workload(l->c, &w, r->id, l->e);
 }
 

@@ -7,27 +7,33 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "catalog/gpu_type.h"
 
-/* The numeric features in CSV order, with ranges that refuse slips of unit. The largest
- * models of today are within a hundredth of the upper ends.
+/* The numeric features in CSV order and the profile, with ranges that refuse slips of unit, and
+ * zeros where a zero says "not measured": no step is without work, traffic and launches. The
+ * largest models of today are within a hundredth of the upper ends.
  */
 static const struct number {
     size_t offset;    // of a double in struct workload
-    double high;      // the lowest is 0
-} numbers[WORKLOAD_NUMBERS] = {
-    { offsetof(struct workload, params), 1e14 },
-    { offsetof(struct workload, flop_per_sample), 1e18 },
-    { offsetof(struct workload, bytes_per_sample), 1e15 },
-    { offsetof(struct workload, kernels_per_step), 1e7 },
-    { offsetof(struct workload, cpu_ms_per_sample), 1e6 },
-    { offsetof(struct workload, cpu_ms_per_step), 1e7 },
-    { offsetof(struct workload, conv), 1 },
-    { offsetof(struct workload, gemm), 1 },
-    { offsetof(struct workload, rnn), 1 },
-    { offsetof(struct workload, sparse), 1 },
+    double low, high;
+} numbers[WORKLOAD_FIGURES] = {
+    { offsetof(struct workload, params), 0, 1e14 },
+    { offsetof(struct workload, flop_per_sample), 1, 1e18 },
+    { offsetof(struct workload, bytes_per_sample), 1, 1e15 },
+    { offsetof(struct workload, kernels_per_step), 1, 1e7 },
+    { offsetof(struct workload, cpu_ms_per_sample), 0, 1e6 },
+    { offsetof(struct workload, cpu_ms_per_step), 0, 1e7 },
+    { offsetof(struct workload, conv), 0, 1 },
+    { offsetof(struct workload, gemm), 0, 1 },
+    { offsetof(struct workload, rnn), 0, 1 },
+    { offsetof(struct workload, sparse), 0, 1 },
+    { offsetof(struct workload, gpu_activity), 0, 1 },
+    { offsetof(struct workload, mem_activity), 0, 1 },
+    { offsetof(struct workload, solo_watts), 1, 5000 },
+    { offsetof(struct workload, mem_used_bytes), 1e6, 1e13 },
 };
 
-const char *const workload_number_names[WORKLOAD_NUMBERS] = {
+const char *const workload_number_names[WORKLOAD_FIGURES] = {
     "params",
     "flop_per_sample",
     "bytes_per_sample",
@@ -38,32 +44,57 @@ const char *const workload_number_names[WORKLOAD_NUMBERS] = {
     "gemm",
     "rnn",
     "sparse",
+    "gpu_activity",
+    "mem_activity",
+    "solo_watts",
+    "mem_used_bytes",
 };
 
 #define KEYS                                                                               \
     "family, task, dataset, params, flop_per_sample, bytes_per_sample, kernels_per_step, " \
-    "cpu_ms_per_sample, cpu_ms_per_step, conv, gemm, rnn, sparse, batch, inference"
+    "cpu_ms_per_sample, cpu_ms_per_step, conv, gemm, rnn, sparse, gpu_activity, "          \
+    "mem_activity, solo_watts, mem_used_bytes, precision, needs_capability, batch, inference"
 
 double workload_number(const struct workload *w, int i)
 {
     double value;
 
-    assert(i >= 0 && i < WORKLOAD_NUMBERS);
+    assert(i >= 0 && i < WORKLOAD_FIGURES);
     memcpy(&value, (const char *)w + numbers[i].offset, sizeof value);
     return value;
 }
 
 void workload_set_number(struct workload *w, int i, double value)
 {
-    assert(i >= 0 && i < WORKLOAD_NUMBERS);
+    assert(i >= 0 && i < WORKLOAD_FIGURES);
     memcpy((char *)w + numbers[i].offset, &value, sizeof value);
 }
 
 void workload_init(struct workload *w, const char *name)
 {
     *w = (struct workload){ .name = name, .batch = NAN };
-    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+    for (int i = 0; i < WORKLOAD_FIGURES; i++)
         workload_set_number(w, i, NAN);
+}
+
+static bool is_plausible(int i, double value)
+{
+    return value >= numbers[i].low && value <= numbers[i].high;
+}
+
+void workload_doubt(struct workload *w)
+{
+    for (int i = 0; i < WORKLOAD_FIGURES; i++)
+        if (!is_plausible(i, workload_number(w, i)))
+            workload_set_number(w, i, NAN);
+}
+
+/* Bytes of a weight that inference reads. */
+static double weight_bytes(enum precision p)
+{
+    if (p == PRECISION_FP32 || p == PRECISION_TF32)
+        return 4;
+    return p == PRECISION_FP8 || p == PRECISION_INT8 ? 1 : 2;
 }
 
 struct workload_step workload_step(const struct workload *w)
@@ -77,7 +108,7 @@ struct workload_step workload_step(const struct workload *w)
     };
 
     if (w->is_inference) {
-        step.bytes = moved + 2 * w->params;
+        step.bytes = moved + weight_bytes(w->precision) * w->params;
         step.mem_bytes = step.bytes;
     } else {
         step.bytes = moved + 24 * w->params;
@@ -161,11 +192,11 @@ static int set_number(struct workload *w, int i, struct slice value, struct err 
     double number = NAN;
 
     if (value.len > 0 && text_to_double(value, &number) < 0)
-        return err_set(e, EINVAL, "%s=%.*s: not a number; want 0 to %g, or nothing for unknown",
-                       key, slice_shown(value), value.at, numbers[i].high);
-    if (number < 0 || number > numbers[i].high)
-        return err_set(e, EINVAL, "%s=%.*s is out of range: want 0 to %g", key, slice_shown(value),
-                       value.at, numbers[i].high);
+        return err_set(e, EINVAL, "%s=%.*s: not a number; want %g to %g, or nothing for unknown",
+                       key, slice_shown(value), value.at, numbers[i].low, numbers[i].high);
+    if (value.len > 0 && !is_plausible(i, number))
+        return err_set(e, EINVAL, "%s=%.*s is out of range: want %g to %g, or nothing for unknown",
+                       key, slice_shown(value), value.at, numbers[i].low, numbers[i].high);
     workload_set_number(w, i, number);
     return 0;
 }
@@ -183,7 +214,11 @@ int workload_set(struct arena *a, struct workload *w, struct slice key, struct s
         return set_batch(a, w, value, e);
     if (slice_is(key, "inference"))
         return set_inference(w, value, e);
-    for (int i = 0; i < WORKLOAD_NUMBERS; i++) {
+    if (slice_is(key, "precision"))
+        return precision_read(value, &w->precision, e);
+    if (slice_is(key, "needs_capability"))
+        return gpu_capability_read(key, value, &w->needs_capability, e);
+    for (int i = 0; i < WORKLOAD_FIGURES; i++) {
         if (slice_is(key, workload_number_names[i]))
             return set_number(w, i, value, e);
     }

@@ -1,4 +1,4 @@
-/* workload.h - what a job runs, as 13 features, any of which may be unknown.
+/* workload.h - what a job runs: 13 features, precision, a profile, any of which may be unknown.
  *
  * Made from the built-in table (workload_table.c), from a descriptor CSV, from
  * 'workload' lines of a configuration file, or from the store. Read by every room
@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "base/text/text.h"
+#include "catalog/precision.h"
 
 struct arena;
 struct err;
@@ -32,34 +33,48 @@ struct workload {
     double cpu_ms_per_sample;    // host work
     double cpu_ms_per_step;
     double conv, gemm, rnn, sparse;    // which kinds of kernels dominate, 0..1 each
+
+    /* Alone on a GPU, as a monitor saw it or somebody said; NaN: unknown. */
+    double gpu_activity;      // share of the time in which kernels run, 0..1
+    double mem_activity;      // share of the time in which memory is read or written, 0..1
+    double solo_watts;        // of the GPU
+    double mem_used_bytes;    // device memory in use
+
+    enum precision precision;
+    int needs_capability;    // lowest compute capability it runs on, times ten; 0: unknown
 };
 
 enum {
     WORKLOAD_NUMBERS = 10,    // the numeric features above, from params to sparse
+    WORKLOAD_FIGURES = 14,    // with the profile
     WORKLOAD_FEATURES = 13,
     WORKLOAD_BATCH_MAX = 10000000,    // a recommender's largest is some 100,000
 };
 
-/* The numeric features by position, for tables and networks. */
-extern const char *const workload_number_names[WORKLOAD_NUMBERS];
+/* The numeric features by position, for tables and networks; behind them the profile. */
+extern const char *const workload_number_names[WORKLOAD_FIGURES];
 double workload_number(const struct workload *w, int i);
 void workload_set_number(struct workload *w, int i, double value);
 
 /* All features unknown. */
 void workload_init(struct workload *w, const char *name);
 
+/* Make unknown what workload_set would refuse: of a store or a recording from before it did. */
+void workload_doubt(struct workload *w);
+
 /* What one step costs; NaN where a feature it needs is unknown. With batch NaN a step is
  * one sample.
  *
  *              training                                 inference
  *   flop       flop_per_sample * batch                  the same
- *   bytes      bytes_per_sample * batch + 24 * params   bytes_per_sample * batch + 2 * params
+ *   bytes      bytes_per_sample * batch + 24 * params   bytes_per_sample * batch + b * params
  *   mem_bytes  bytes_per_sample * batch/3 + 16 * params the same as bytes
  *   host_s     (cpu_ms_per_sample * batch + cpu_ms_per_step) / 1000
  *
  * Training in FP32 keeps weights, gradients and two moments (16 bytes a parameter), moves
- * them six times, and touches each kept activation three times. Inference reads weights of
- * FP16 once a step, and what it reads a sample (a KV cache, mostly) stays resident.
+ * them six times, and touches each kept activation three times. Inference reads its
+ * weights once a step, b = 4 bytes each in FP32 and TF32, 1 in FP8 and INT8, else 2, and what it
+ * reads a sample (a KV cache, mostly) stays resident.
  */
 struct workload_step {
     double flop;
@@ -90,10 +105,10 @@ int workload_builtin(struct arena *a, const char *model, double batch, struct wo
  */
 const struct workload *workload_builtin_all(int *n);
 
-/* Set one feature by its CSV name ("params", "conv", ..., "family", "batch",
- * "inference" as 0 or 1). An empty value makes a feature or the batch unknown; a batch
- * also renames the workload. -EINVAL lists the keys, or gives the range; then 'w' is as
- * before.
+/* Set one feature by its CSV name ("params", "conv", ..., "family", "batch", "inference" as 0 or 1,
+ * "precision", "needs_capability", "solo_watts" and others of the profile). An empty value makes
+ * it unknown; a batch also renames the workload. -EINVAL lists the keys, or gives the range; then
+ * 'w' is as before.
  */
 int workload_set(struct arena *a, struct workload *w, struct slice key, struct slice value,
                  struct err *e);

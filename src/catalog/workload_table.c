@@ -50,7 +50,9 @@
 #define ALONE(model) .name = model, .family = model, .batch = NAN
 #define COST(p, flop, bytes, kernels) \
     .params = p, .flop_per_sample = flop, .bytes_per_sample = bytes, .kernels_per_step = kernels
-#define HOST(sample, step) .cpu_ms_per_sample = sample, .cpu_ms_per_step = step
+#define HOST(sample, step) .cpu_ms_per_sample = sample, .cpu_ms_per_step = step, NO_PROFILE
+#define NO_PROFILE \
+    .gpu_activity = NAN, .mem_activity = NAN, .solo_watts = NAN, .mem_used_bytes = NAN
 // NOLINTEND(bugprone-macro-parentheses)
 
 #define CLASSIFY "image-classification"

@@ -216,5 +216,19 @@ static const char version_3[] =
     "ALTER TABLE jobs RENAME COLUMN needs_one_node TO n_nodes;"
     "ALTER TABLE gpu_types ADD COLUMN share_max INTEGER NOT NULL DEFAULT 0;";
 
-const char *const store_migrations[] = { version_1, version_2, version_3 };
+/* Rates of a type by precision; of a workload its precision, and what a monitor sees of it alone.
+ */
+static const char version_4[] =
+    "ALTER TABLE gpu_types ADD COLUMN peak_tf32_flops REAL;"
+    "ALTER TABLE gpu_types ADD COLUMN peak_fp8_flops REAL;"
+    "ALTER TABLE gpu_types ADD COLUMN peak_int8_flops REAL;"
+    "ALTER TABLE gpu_types ADD COLUMN capability INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE workloads ADD COLUMN gpu_activity REAL;"
+    "ALTER TABLE workloads ADD COLUMN mem_activity REAL;"
+    "ALTER TABLE workloads ADD COLUMN solo_watts REAL;"
+    "ALTER TABLE workloads ADD COLUMN mem_used_bytes REAL;"
+    "ALTER TABLE workloads ADD COLUMN precision TEXT;"
+    "ALTER TABLE workloads ADD COLUMN needs_capability INTEGER NOT NULL DEFAULT 0;";
+
+const char *const store_migrations[] = { version_1, version_2, version_3, version_4 };
 const int store_n_migrations = sizeof(store_migrations) / sizeof(store_migrations[0]);

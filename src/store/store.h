@@ -70,10 +70,12 @@ bool store_is_begun(const struct store *s);    // between store_begin and one of
 struct row_gpu_type {
     int64_t id;
     const char *name, *title, *source;
-    double peak_fp32_flops, peak_fp16_flops, bandwidth_bytes_s, mem_bytes, launch_s;
+    double peak_fp32_flops, peak_tf32_flops, peak_fp16_flops, peak_fp8_flops, peak_int8_flops;
+    double bandwidth_bytes_s, mem_bytes, launch_s;
     double idle_w, sleep_w, cap_w;
     int year;
-    int share_max;    // jobs that may share one; 0: nothing is said
+    int share_max;     // jobs that may share one; 0: nothing is said
+    int capability;    // 0: not known
 };
 
 struct row_workload {
@@ -82,7 +84,9 @@ struct row_workload {
     double batch;
     bool is_inference;
     const char *family, *task, *dataset;
-    double number[10];    // as workload_number_names
+    double number[14];    // as workload_number_names
+    const char *precision;
+    int needs_capability;    // 0: not known
 };
 
 struct row_measurement {

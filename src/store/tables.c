@@ -24,9 +24,10 @@
 
 #define ROW row_gpu_type
 const struct store_table table_gpu_types = { "gpu_types", "GPU types", 1, {
-    COLUMN(COLUMN_ROWID, id), C(name), C(title), C(source), C(peak_fp32_flops), C(peak_fp16_flops),
-    C(bandwidth_bytes_s), C(mem_bytes), C(launch_s), C(idle_w), C(sleep_w), C(cap_w), C(year),
-    C(share_max),
+    COLUMN(COLUMN_ROWID, id), C(name), C(title), C(source), C(peak_fp32_flops), C(peak_tf32_flops),
+    C(peak_fp16_flops), C(peak_fp8_flops), C(peak_int8_flops), C(bandwidth_bytes_s),
+    C(mem_bytes), C(launch_s), C(idle_w), C(sleep_w), C(cap_w), C(year), C(share_max),
+    C(capability),
 } };
 #undef ROW
 #define ROW row_workload
@@ -34,6 +35,8 @@ const struct store_table table_workloads = { "workloads", "workloads", 1, {
     COLUMN(COLUMN_ROWID, id), C(name), C(batch), C(is_inference), C(family), C(task), C(dataset),
     N(params, 0), N(flop_per_sample, 1), N(bytes_per_sample, 2), N(kernels_per_step, 3),
     N(cpu_ms_per_sample, 4), N(cpu_ms_per_step, 5), N(conv, 6), N(gemm, 7), N(rnn, 8), N(sparse, 9),
+    N(gpu_activity, 10), N(mem_activity, 11), N(solo_watts, 12), N(mem_used_bytes, 13),
+    C(precision), C(needs_capability),
 } };
 #undef ROW
 /* The last two are of no use to a catalog: see store_each_observation. */
@@ -99,6 +102,11 @@ enum rule {
     FILL_POSITIVE,    // the same of figures, of which 0 is none
 };
 
+/* Whole numbers of which 0 is unknown: keep what is there where nothing is said; or fill it in. */
+#define KEEP_0(c) ", " #c " = iif(excluded." #c " = 0, " #c ", excluded." #c ")"
+#define FILL_0(c) ", " #c " = iif(" #c " = 0, excluded." #c ", " #c ")"
+#define ID " RETURNING id"
+
 static const struct statement {
     const char *what;                   // in messages
     const char *sql;                    // at the end of it
@@ -123,20 +131,18 @@ static const struct statement {
                           .sql =
                               "SELECT time_s FROM models WHERE name = ? ORDER BY id DESC LIMIT 1" },
     [STMT_PUT_GPU_TYPE] = { "writing a GPU type",
-                            ", year = iif(excluded.year = 0, year, excluded.year),"
-                            " share_max = excluded.share_max RETURNING id",
+                            ", share_max = excluded.share_max" KEEP_0(year) KEEP_0(capability) ID,
                             &table_gpu_types, PUT },
     /* Figures of a type are positive; anything else is unknown, as is year 0. */
     [STMT_FILL_GPU_TYPE] = { "writing a GPU type",
-                             ", year = iif(year = 0, excluded.year, year),"
-                             " share_max = iif(share_max = 0, excluded.share_max, share_max)"
-                             " RETURNING id",
-                             &table_gpu_types, FILL_POSITIVE },
+                             FILL_0(year) FILL_0(share_max) FILL_0(capability) ID, &table_gpu_types,
+                             FILL_POSITIVE },
     [STMT_PUT_WORKLOAD] = { "writing a workload",
-                            ", is_inference = excluded.is_inference RETURNING id", &table_workloads,
-                            PUT },
+                            ", is_inference = excluded.is_inference" KEEP_0(needs_capability) ID,
+                            &table_workloads, PUT },
     /* Training or inference is never unknown, so it stays. */
-    [STMT_FILL_WORKLOAD] = { "writing a workload", " RETURNING id", &table_workloads, FILL },
+    [STMT_FILL_WORKLOAD] = { "writing a workload", FILL_0(needs_capability) ID, &table_workloads,
+                             FILL },
     [STMT_ADD_MEASUREMENT] = { "writing a measurement", "", &table_measurements, INSERT },
     [STMT_PUT_ESTIMATE] = { "writing an estimate", "", &table_estimates, REPLACE },
     [STMT_ADD_ORIGIN] = { .what = "writing an origin",

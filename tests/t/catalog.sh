@@ -55,7 +55,9 @@ refuses 1 'a far miss' 'lists them' catalog show xyzzy --db a.db
 "$GOGH" catalog export --db a.db --out e.csv
 "$GOGH" catalog export --db a.db | cmp - e.csv || no '--out differs from stdout'
 [ "$(wc -l <e.csv)" = 6 ] || no 'export has not five rows'
-"$GOGH" catalog export --workloads --db a.db >w.csv
+"$GOGH" catalog export --workloads --db a.db | sed '/^A3C/s/,,,,,,$/,0.5,0.25,90,2e9,fp16,86/' >w.csv
+grep -q '0.5,0.25,90,2e9,fp16,86$' w.csv || no "no room for a profile: $(cat w.csv)"
+sed -i s/2e9/2000000000/ w.csv
 "$GOGH" import csv e.csv --workloads w.csv --db b.db >out
 "$GOGH" catalog export --workloads --db b.db | cmp - w.csv || no 'descriptors differ'
 refuses 1 'no place for the export' 'none/e.csv' catalog export --db a.db --out none/e.csv

@@ -153,8 +153,10 @@ static int put_workload(void *self, const struct row_workload *r)
     put_comma_text(x, r->family);
     put_comma_text(x, r->task);
     put_comma_text(x, r->dataset);
-    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+    for (int i = 0; i < WORKLOAD_FIGURES; i++)
         put_comma_number(x, r->number[i]);
+    put_comma_text(x, r->precision);
+    put_comma_number(x, r->needs_capability > 0 ? r->needs_capability : (double)NAN);
     return end_line(x);
 }
 
@@ -163,8 +165,9 @@ int catalog_export_workloads(struct store *s, struct buf *out, struct err *e)
     struct export x = { .out = out, .e = e };
 
     x.rc = buf_puts(out, "name,batch,inference,family,task,dataset");
-    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+    for (int i = 0; i < WORKLOAD_FIGURES; i++)
         put_comma_text(&x, workload_number_names[i]);
+    buf_puts(out, ",precision,needs_capability");
     int rc = end_line(&x);
     return rc == 0 ? store_each_workload(s, put_workload, &x, e) : rc;
 }

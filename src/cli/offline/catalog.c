@@ -289,9 +289,12 @@ static json_t *features_json(const struct workload *w)
     json_object_set_new(j, "family", json_text_or_null(w->family));
     json_object_set_new(j, "task", json_text_or_null(w->task));
     json_object_set_new(j, "dataset", json_text_or_null(w->dataset));
-    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+    for (int i = 0; i < WORKLOAD_FIGURES; i++)
         json_object_set_new(j, workload_number_names[i],
                             json_number_or_null(workload_number(w, i)));
+    json_object_set_new(j, "precision", json_text_or_null(precision_name(w->precision)));
+    json_object_set_new(j, "needs_capability",
+                        w->needs_capability > 0 ? json_integer(w->needs_capability) : json_null());
     return j;
 }
 
@@ -317,8 +320,12 @@ static void show_descriptor(struct arena *a, const struct workload *w)
     printf("  %-20s %s\n", "family", w->family != NULL ? w->family : "unknown");
     printf("  %-20s %s\n", "task", w->task != NULL ? w->task : "unknown");
     printf("  %-20s %s\n", "dataset", w->dataset != NULL ? w->dataset : "unknown");
-    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+    for (int i = 0; i < WORKLOAD_FIGURES; i++)
         printf("  %-20s %s\n", workload_number_names[i], show_number(a, workload_number(w, i), ""));
+    const char *precision = precision_name(w->precision);
+    printf("  %-20s %s\n", "precision", precision != NULL ? precision : "unknown");
+    double needed = w->needs_capability > 0 ? w->needs_capability / 10.0 : (double)NAN;
+    printf("  %-20s %s\n", "needs_capability", show_number(a, needed, ""));
 }
 
 static void show_alone_cell(struct arena *a, const struct catalog *c, const struct cell *cell)
@@ -467,12 +474,14 @@ static int run_export(struct store *s, struct err *e)
 
 static json_t *gpu_json(const struct gpu_type *t)
 {
-    return json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s}", "name",
-                     t->name, "title", t->title, "year", t->year, "peak_fp32_flops",
-                     t->peak_fp32_flops, "peak_fp16_flops", t->peak_fp16_flops, "bandwidth_bytes_s",
-                     t->bandwidth_bytes_s, "mem_bytes", t->mem_bytes, "launch_s", t->launch_s,
-                     "idle_w", t->idle_w, "sleep_w", t->sleep_w, "cap_w", t->cap_w, "limit_low_w",
-                     t->limit_low_w, "source", t->source);
+    return json_pack(
+        "{s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s}",
+        "name", t->name, "title", t->title, "year", t->year, "capability", t->capability,
+        "peak_fp32_flops", t->peak_fp32_flops, "peak_tf32_flops", t->peak_tf32_flops,
+        "peak_fp16_flops", t->peak_fp16_flops, "peak_fp8_flops", t->peak_fp8_flops,
+        "peak_int8_flops", t->peak_int8_flops, "bandwidth_bytes_s", t->bandwidth_bytes_s,
+        "mem_bytes", t->mem_bytes, "launch_s", t->launch_s, "idle_w", t->idle_w, "sleep_w",
+        t->sleep_w, "cap_w", t->cap_w, "limit_low_w", t->limit_low_w, "source", t->source);
 }
 
 static void run_gpus(void)
@@ -491,14 +500,16 @@ static void run_gpus(void)
         return;
     }
     json_decref(list);
-    printf("%-*s %-*s %5s %7s %7s %7s %6s %5s %5s %5s\n", name_width, "name", title_width, "title",
-           "year", "FP32", "FP16", "GB/s", "GiB", "idle", "sleep", "cap");
+    printf("%-*s %-*s %5s %7s %7s %7s %7s %7s %7s %6s %5s %5s %5s\n", name_width, "name",
+           title_width, "title", "year", "FP32", "TF32", "FP16", "FP8", "INT8", "GB/s", "GiB",
+           "idle", "sleep", "cap");
     for (const struct gpu_type *t = all; t < all + n; t++)
-        printf("%-*s %-*s %5d %7.1f %7.1f %7.0f %6.0f %5.0f %5.0f %5.0f\n", name_width, t->name,
-               title_width, t->title, t->year, t->peak_fp32_flops / 1e12, t->peak_fp16_flops / 1e12,
-               t->bandwidth_bytes_s / 1e9, t->mem_bytes / 1073741824.0, t->idle_w, t->sleep_w,
-               t->cap_w);
-    printf("\nFP32 and FP16 in TFLOP/s, dense; idle, sleep and cap in W\n");
+        printf("%-*s %-*s %5d %7.1f %7.1f %7.1f %7.1f %7.1f %7.0f %6.0f %5.0f %5.0f %5.0f\n",
+               name_width, t->name, title_width, t->title, t->year, t->peak_fp32_flops / 1e12,
+               t->peak_tf32_flops / 1e12, t->peak_fp16_flops / 1e12, t->peak_fp8_flops / 1e12,
+               t->peak_int8_flops / 1e12, t->bandwidth_bytes_s / 1e9, t->mem_bytes / 1073741824.0,
+               t->idle_w, t->sleep_w, t->cap_w);
+    printf("\nFP32 to INT8 in TFLOP/s, dense, 0: has none; idle, sleep and cap in W\n");
 }
 
 static void run_models(void)

@@ -35,8 +35,10 @@ static void put_workload(struct api_text *t, const struct catalog *c, int i)
     api_put_text(t, "family", w->family);
     api_put_text(t, "task", w->task);
     api_put_text(t, "dataset", w->dataset);
-    for (int k = 0; k < WORKLOAD_NUMBERS; k++)
+    for (int k = 0; k < WORKLOAD_FIGURES; k++)
         api_put_number(t, workload_number_names[k], workload_number(w, k));
+    api_put_text(t, "precision", precision_name(w->precision));
+    api_put_number(t, "needs_capability", w->needs_capability ? w->needs_capability : (double)NAN);
     api_put_whole(t, "cells", count_cells(c, i));
     api_put_close(t, '}');
 }

@@ -252,9 +252,12 @@ static json_t *types_json(const struct cluster *c)
 
     for (int i = 0; i < c->n_types; i++) {
         const struct gpu_type *t = &c->types[i];
-        const double figures[] = { t->peak_fp32_flops, t->peak_fp16_flops, t->bandwidth_bytes_s,
-                                   t->mem_bytes,       t->launch_s,        t->idle_w,
-                                   t->sleep_w,         t->cap_w,           t->limit_low_w };
+        const double figures[] = {
+            t->peak_fp32_flops, t->peak_tf32_flops,   t->peak_fp16_flops, t->peak_fp8_flops,
+            t->peak_int8_flops, t->bandwidth_bytes_s, t->mem_bytes,       t->launch_s,
+            t->idle_w,          t->sleep_w,           t->cap_w,           t->limit_low_w,
+            t->capability,
+        };
         json_t *one = json_pack("[s, b]", t->name, c->is_described[i]);
         for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
             json_array_append_new(one, json_number_or_null(figures[k]));
@@ -269,9 +272,10 @@ static json_t *workloads_json(const struct cluster *c)
 
     for (int i = 0; i < c->n_workloads; i++) {
         const struct workload *w = &c->workloads[i];
-        json_t *one = json_pack("[s, o, b, s?, s?, s?]", w->name, json_number_or_null(w->batch),
-                                w->is_inference, w->family, w->task, w->dataset);
-        for (int k = 0; k < WORKLOAD_NUMBERS; k++)
+        json_t *one = json_pack("[s, o, b, s?, s?, s?, s?, i]", w->name,
+                                json_number_or_null(w->batch), w->is_inference, w->family, w->task,
+                                w->dataset, precision_name(w->precision), w->needs_capability);
+        for (int k = 0; k < WORKLOAD_FIGURES; k++)
             json_array_append_new(one, json_number_or_null(workload_number(w, k)));
         json_array_append_new(list, one);
     }

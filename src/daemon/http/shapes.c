@@ -110,7 +110,14 @@ const struct schema schema_event_query = { "EventQuery", FIELDS(
     FIELD("conv", FIELD_NUMBER, "convolutions dominate, 0 to 1", NULLABLE),                      \
     FIELD("gemm", FIELD_NUMBER, "matrix products dominate, 0 to 1", NULLABLE),                   \
     FIELD("rnn", FIELD_NUMBER, "recurrences dominate, 0 to 1", NULLABLE),                        \
-    FIELD("sparse", FIELD_NUMBER, "sparse lookups dominate, 0 to 1", NULLABLE)
+    FIELD("sparse", FIELD_NUMBER, "sparse lookups dominate, 0 to 1", NULLABLE),                  \
+    FIELD("gpu_activity", FIELD_NUMBER, "alone: share of time in kernels, 0 to 1", NULLABLE),    \
+    FIELD("mem_activity", FIELD_NUMBER, "alone: share of time at memory, 0 to 1", NULLABLE),     \
+    FIELD("solo_watts", FIELD_NUMBER, "alone: watts of the GPU", NULLABLE),                      \
+    FIELD("mem_used_bytes", FIELD_NUMBER, "alone: device memory in use", NULLABLE),              \
+    FIELD("precision", FIELD_TEXT, "fp32, tf32, fp16 (bf16, mixed), fp8, int8", NULLABLE,        \
+          .high = 15),                                                                           \
+    FIELD("needs_capability", FIELD_NUMBER, "lowest compute capability, as 8.6 or 86", NULLABLE)
 
 const struct schema schema_descriptor = { "Descriptor", FIELDS(
     FIELD("name", FIELD_TEXT, "the model's name", MUST, NAME_MAX_BYTES),

@@ -345,8 +345,10 @@ void record_workload(struct record *r, const struct workload *w)
     put_text(b, "dataset", w->dataset);
     put_number(b, "batch", w->batch);
     put_flag(b, "inference", w->is_inference);
-    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+    for (int i = 0; i < WORKLOAD_FIGURES; i++)
         put_number(b, workload_number_names[i], workload_number(w, i));
+    put_text(b, "precision", precision_name(w->precision));
+    buf_printf(b, ",\"needs_capability\":%d", w->needs_capability);
     end_line(r, false);
 }
 
@@ -362,7 +364,10 @@ static void tell_type(struct record *r, const struct gpu_type *t, bool is_descri
     put_text(b, "title", t->title);
     put_text(b, "source", t->source);
     put_number(b, "peak_fp32_flops", t->peak_fp32_flops);
+    put_number(b, "peak_tf32_flops", t->peak_tf32_flops);
     put_number(b, "peak_fp16_flops", t->peak_fp16_flops);
+    put_number(b, "peak_fp8_flops", t->peak_fp8_flops);
+    put_number(b, "peak_int8_flops", t->peak_int8_flops);
     put_number(b, "bandwidth_bytes_s", t->bandwidth_bytes_s);
     put_number(b, "mem_bytes", t->mem_bytes);
     put_number(b, "launch_s", t->launch_s);
@@ -370,7 +375,8 @@ static void tell_type(struct record *r, const struct gpu_type *t, bool is_descri
     put_number(b, "sleep_w", t->sleep_w);
     put_number(b, "cap_w", t->cap_w);
     put_number(b, "limit_low_w", t->limit_low_w);
-    buf_printf(b, ",\"year\":%d,\"share_max\":%d", t->year, t->share_max);
+    buf_printf(b, ",\"year\":%d,\"share_max\":%d,\"capability\":%d", t->year, t->share_max,
+               t->capability);
     end_line(r, false);
 }
 

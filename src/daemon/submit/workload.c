@@ -14,6 +14,17 @@
 
 #define NEAR_MAX 2000    // workloads looked through for a slip of the finger: some 2 ms
 
+/* As a person would write it, 8.6 and not 8.5999999999999996, where that is the same number. */
+static const char *number_text(struct arena *a, double number)
+{
+    const char *brief = arena_printf(a, "%.15g", number);
+    double back;
+
+    if (text_to_double(slice_of(brief), &back) == 0 && back == number)
+        return brief;
+    return arena_printf(a, "%.17g", number);
+}
+
 /* A feature as workload_set wants it: text. */
 static int set_feature(struct arena *a, struct workload *w, const char *key, json_t *v,
                        struct err *e)
@@ -23,7 +34,7 @@ static int set_feature(struct arena *a, struct workload *w, const char *key, jso
     if (json_is_string(v))
         value = json_string_value(v);
     else if (json_is_number(v))
-        value = arena_printf(a, "%.17g", json_number_value(v));
+        value = number_text(a, json_number_value(v));
     else if (json_is_boolean(v))
         value = json_is_true(v) ? "1" : "0";
     return workload_set(a, w, slice_of(key), slice_of(value), e);

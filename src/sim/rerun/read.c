@@ -91,6 +91,14 @@ static const char *word(struct rerun_reader *r, const char *key)
     return s ? s : "";
 }
 
+/* Recordings of before do not have it. */
+static int capability(struct rerun_reader *r, const char *key)
+{
+    json_t *v = json_object_get(r->o, key);
+
+    return v ? whole(r, v, key, 0) : 0;
+}
+
 /* A list of GPUs from place 'from' on. */
 static const int *wholes_from(struct rerun_reader *r, json_t *list, size_t from, const char *key,
                               int *n)
@@ -185,8 +193,13 @@ static void read_workload(struct rerun_reader *r, struct rerun_entry *out)
     w->dataset = text(r, "dataset");
     w->batch = number(r, r->o, "batch");
     w->is_inference = flag(r, r->o, "inference");
-    for (int i = 0; i < WORKLOAD_NUMBERS; i++)
+    for (int i = 0; i < WORKLOAD_FIGURES; i++)
         workload_set_number(w, i, number(r, r->o, workload_number_names[i]));
+    workload_doubt(w);
+    const char *precision = text(r, "precision");
+    if (precision && precision_read(slice_of(precision), &w->precision, NULL) < 0)
+        blame(r, "precision");
+    w->needs_capability = capability(r, "needs_capability");
     out->workload = w;
 }
 
@@ -200,7 +213,10 @@ static void read_type(struct rerun_reader *r, struct rerun_entry *out)
         .title = text(r, "title"),
         .source = text(r, "source"),
         .peak_fp32_flops = number(r, r->o, "peak_fp32_flops"),
+        .peak_tf32_flops = number(r, r->o, "peak_tf32_flops"),
         .peak_fp16_flops = number(r, r->o, "peak_fp16_flops"),
+        .peak_fp8_flops = number(r, r->o, "peak_fp8_flops"),
+        .peak_int8_flops = number(r, r->o, "peak_int8_flops"),
         .bandwidth_bytes_s = number(r, r->o, "bandwidth_bytes_s"),
         .mem_bytes = number(r, r->o, "mem_bytes"),
         .launch_s = number(r, r->o, "launch_s"),
@@ -210,6 +226,7 @@ static void read_type(struct rerun_reader *r, struct rerun_entry *out)
         .limit_low_w = number(r, r->o, "limit_low_w"),
         .year = whole(r, json_object_get(r->o, "year"), "year", 0),
         .share_max = whole(r, json_object_get(r->o, "share_max"), "share_max", 0),
+        .capability = capability(r, "capability"),
     };
     out->type = t;
 }

@@ -68,6 +68,64 @@ TEST(unknown_figures_are_filled_in_and_known_ones_stay)
     check_reload();
 }
 
+TEST(precision_and_profile_are_filled_in_stored_and_exported)
+{
+    struct workload w;
+    struct catalog again;
+    struct buf out;
+    int i;
+
+    add_workload("a", 7);
+    workload_init(&w, "a");
+    w.precision = PRECISION_FP16;
+    w.needs_capability = 80;
+    w.gpu_activity = 0.5;
+    w.mem_used_bytes = 4e9;
+    ck_assert_int_eq(catalog_add_workload(&c, &w, &i, NULL), 0);
+    w.precision = PRECISION_INT8;
+    w.needs_capability = 90;
+    w.solo_watts = 200;
+    ck_assert_int_eq(catalog_add_workload(&c, &w, &i, NULL), 0);
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+    catalog_init(&again);
+    ck_assert_int_eq(catalog_load(&again, s, NULL), 0);
+    for (const struct catalog *of = &c; of != NULL; of = of == &c ? &again : NULL) {
+        const struct workload *is = &of->workloads[0];
+
+        ck_assert(is->precision == PRECISION_FP16 && is->needs_capability == 80);
+        ck_assert(is->gpu_activity == 0.5 && is->mem_used_bytes == 4e9 && is->solo_watts == 200);
+        ck_assert_double_nan(is->mem_activity);
+    }
+    buf_init(&out, 1 << 16);
+    ck_assert_int_eq(catalog_export_workloads(s, &out, NULL), 0);
+    ck_assert_ptr_nonnull(strstr(buf_text(&out), ",0.5,,200,4000000000,fp16,80"));
+    buf_release(&out);
+    catalog_release(&again);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+}
+
+/* What an older version wrote: no rates but two, and features that nobody believes. */
+TEST(an_old_row_is_completed_from_the_table_or_doubted)
+{
+    struct row_gpu_type type = { .name = "h100",
+                                 .peak_tf32_flops = 0,    // somebody said so
+                                 .peak_fp8_flops = NAN,
+                                 .peak_int8_flops = NAN };
+    struct row_workload row = { .name = "w", .batch = NAN };
+    struct catalog again;
+
+    row.number[0] = 5;    // and no FLOP, no bytes, no kernels
+    ck_assert_int_eq(store_put_gpu_type(s, &type, NULL, NULL), 0);
+    ck_assert_int_eq(store_put_workload(s, &row, NULL, NULL), 0);
+    catalog_init(&again);
+    ck_assert_int_eq(catalog_load(&again, s, NULL), 0);
+    ck_assert(again.types[0].peak_tf32_flops == 0 && again.types[0].peak_fp8_flops == 1978.9e12);
+    ck_assert_int_eq(again.types[0].capability, 90);
+    ck_assert(again.workloads[0].params == 5 && isnan(again.workloads[0].flop_per_sample));
+    ck_assert(isnan(again.workloads[0].kernels_per_step) && again.workloads[0].conv == 0);
+    catalog_release(&again);
+}
+
 TEST(the_mean_is_of_logarithms_and_weighted_by_precision)
 {
     int w = add_workload("a", NAN), t = add_type("v100", 250);

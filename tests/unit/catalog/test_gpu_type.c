@@ -68,6 +68,94 @@ EACH(the_promised_types_have_their_figures, promised)
     ck_assert_double_eq(t->cap_w, promised[_i].cap_w);
 }
 
+/* The rate that a program is given: its own, or that of the next wider numbers. */
+static const struct {
+    const char *name;
+    int capability;
+    double fp32, tf32, fp16, fp8, int8;    // TFLOP/s
+} rates[] = {
+    { "k80", 37, 4.37, 4.37, 4.37, 4.37, 4.37 },
+    { "p40", 61, 11.76, 11.76, 11.76, 11.76, 47 },
+    { "p100", 60, 9.3, 9.3, 18.7, 18.7, 18.7 },
+    { "v100", 70, 14, 14, 112, 112, 112 },
+    { "t4", 75, 8.1, 8.1, 65, 65, 130 },
+    { "rtx3090", 86, 35.6, 35.6, 71.2, 71.2, 284.7 },
+    { "a100", 80, 19.5, 156, 312, 312, 624 },
+    { "a10", 86, 31.2, 62.5, 125, 125, 250 },
+    { "l4", 89, 30.3, 60, 121, 242.5, 242.5 },
+    { "h100", 90, 66.9, 494.7, 989.4, 1978.9, 1978.9 },
+    { "b200", 100, 80, 1125, 2250, 4500, 4500 },
+    { "mi210", 0, 22.6, 45.3, 181, 181, 181 },
+    { "mi300x", 0, 163.4, 653.7, 1307.4, 2614.9, 2614.9 },
+};
+
+EACH(a_program_gets_the_rate_of_its_precision_or_the_next_wider_one, rates)
+{
+    const struct gpu_type *t = gpu_type_builtin(rates[_i].name);
+    const double want[PRECISIONS] = { rates[_i].fp32, rates[_i].fp32, rates[_i].tf32,
+                                      rates[_i].fp16, rates[_i].fp8,  rates[_i].int8 };
+
+    ck_assert_int_eq(t->capability, rates[_i].capability);
+    for (int p = 0; p < PRECISIONS; p++)
+        ck_assert_double_eq_tol(gpu_type_peak(t, (enum precision)p), want[p] * 1e12, 1e6);
+}
+
+TEST(narrower_numbers_are_never_slower)
+{
+    int n;
+    const struct gpu_type *all = gpu_type_builtin_all(&n);
+
+    for (const struct gpu_type *t = all; t < all + n; t++) {
+        double tf32 = gpu_type_peak(t, PRECISION_TF32), fp16 = gpu_type_peak(t, PRECISION_FP16);
+
+        ck_assert_msg(tf32 >= t->peak_fp32_flops && fp16 >= tf32, "%s", t->name);
+        ck_assert_msg(gpu_type_peak(t, PRECISION_FP8) >= fp16, "%s", t->name);
+        ck_assert_msg(gpu_type_peak(t, PRECISION_INT8) >= fp16, "%s", t->name);
+        ck_assert_msg(!t->capability == !strstr(t->title, "NVIDIA"), "%s", t->name);
+    }
+}
+
+TEST(what_is_not_known_of_a_rate_is_taken_from_the_wider_numbers)
+{
+    struct gpu_type t;
+
+    gpu_type_init(&t, "mine");
+    t.peak_fp32_flops = 10;
+    for (int p = 0; p < PRECISIONS; p++)
+        ck_assert_double_eq(gpu_type_peak(&t, (enum precision)p), 10);
+}
+
+TEST(a_type_is_told_what_it_does_not_know)
+{
+    struct gpu_type t;
+
+    gpu_type_init(&t, "mine");
+    ck_assert(gpu_type_fill(&t, gpu_type_builtin("h100")));
+    ck_assert(t.peak_fp8_flops == 1978.9e12 && t.capability == 90);
+    ck_assert(!gpu_type_fill(&t, gpu_type_builtin("a100")));
+    ck_assert_int_eq(t.capability, 90);
+}
+
+static const struct {
+    const char *said;
+    int want;    // -1: refused
+} capabilities[] = {
+    { "8.6", 86 }, { "86", 86 },   { "3.7", 37 },  { "10.0", 100 }, { "100", 100 }, { "12.1", 121 },
+    { "", 0 },     { "9", -1 },    { "8.", -1 },   { ".6", -1 },    { "8.66", -1 }, { "-8.6", -1 },
+    { "0", -1 },   { "sm86", -1 }, { "1000", -1 }, { "100.0", -1 },
+};
+
+EACH(a_capability_is_written_with_or_without_its_point, capabilities)
+{
+    struct gpu_type t = { .capability = 7 };
+    struct err e = { 0 };
+    int rc = gpu_type_set(&t, slice_of("capability"), slice_of(capabilities[_i].said), &e);
+
+    ck_assert_msg((rc == 0) == (capabilities[_i].want >= 0), "%s", capabilities[_i].said);
+    ck_assert_int_eq(t.capability, rc == 0 ? capabilities[_i].want : 7);
+    ck_assert(rc == 0 || strstr(e.text, "from 2.0 to 99.9, as 8.6 or 86"));
+}
+
 TEST(the_types_of_our_studies_idle_and_sleep_as_the_studies_say)
 {
     static const struct {
@@ -122,6 +210,14 @@ static const struct {
     { "NVIDIA H100 PCIe", "h100-pcie" },
     { "AMD Instinct MI300X", "mi300x" },
     { "MI-250X", "mi250x" },
+    { "GeForce GTX 1080 Ti", "gtx1080ti" },
+    { "TITAN Xp", "titan-xp" },
+    { "TITAN V", "titan-v" },
+    { "TITAN RTX", "titan-rtx" },
+    { "NVIDIA RTX A6000", "a6000" },
+    { "AMD_Instinct_MI210", "mi210" },
+    { "NVIDIA L40", "l40" },
+    { "NVIDIA GeForce RTX 4090", "rtx4090" },
     { "v10", NULL },
     { "v1000", NULL },
     { "", NULL },
@@ -155,6 +251,11 @@ TEST(figures_are_set_in_the_units_of_files)
         ck_assert_int_eq(gpu_type_set(&t, slice_of(pairs[i][0]), slice_of(pairs[i][1]), &e), 0);
     }
     ck_assert_int_eq(gpu_type_check(&t, &e), 0);
+    ck_assert_int_eq(gpu_type_set(&t, slice_of("peak_tf32"), slice_of("30"), &e), 0);
+    ck_assert_int_eq(gpu_type_set(&t, slice_of("peak_fp8"), slice_of("200"), &e), 0);
+    ck_assert_int_eq(gpu_type_set(&t, slice_of("peak_int8"), slice_of("0"), &e), 0);
+    ck_assert_int_eq(gpu_type_check(&t, &e), 0);
+    ck_assert(t.peak_tf32_flops == 30e12 && t.peak_fp8_flops == 200e12 && t.peak_int8_flops == 0);
     ck_assert_double_eq(t.peak_fp32_flops, 4.5e12);
     ck_assert_double_eq(t.peak_fp16_flops, 90e12);
     ck_assert_double_eq(t.bandwidth_bytes_s, 500e9);
@@ -169,7 +270,7 @@ TEST(figures_are_set_in_the_units_of_files)
 static const struct {
     const char *name, *key, *value, *cure;
 } refusals[] = {
-    { "an unknown key lists the known ones", "tdp", "250", "peak_fp32, peak_fp16, bandwidth" },
+    { "an unknown key lists the known ones", "tdp", "250", "peak_fp8, peak_int8, bandwidth" },
     { "keys are exact", "Idle", "30", "use one of" },
     { "an empty key is no key", "", "30", "use one of" },
     { "a word is not a number", "idle", "low", "in W from 0.1 to 1000" },
@@ -208,6 +309,8 @@ static const struct {
     const char *says;    // NULL: it is fine
 } checks[] = {
     { "a peak that is no number", offsetof(struct gpu_type, peak_fp16_flops), NAN, "peak_fp16" },
+    { "a negative rate", offsetof(struct gpu_type, peak_fp8_flops), -1, "peak_fp8" },
+    { "a rate that nobody told is fine", offsetof(struct gpu_type, peak_tf32_flops), NAN, NULL },
     { "a bandwidth without end", offsetof(struct gpu_type, bandwidth_bytes_s), INFINITY,
       "bandwidth" },
     { "no memory", offsetof(struct gpu_type, mem_bytes), 0, "memory" },

