@@ -10,8 +10,8 @@
 struct gpu_type;
 struct workload;
 
-/* Where one step's time goes on one GPU alone. Unknown features are replaced by the
- * typical ones in roofline.c, and counted.
+/* Where one step's time goes on one GPU alone, by the rate of the workload's precision. Unknown
+ * features are replaced by the typical ones in roofline.c, and counted.
  */
 struct roofline {
     double step_s;                                   // time of one step

@@ -53,6 +53,69 @@ TEST(the_four_times_are_summed)
     ck_assert_double_eq_tol(r.compute_s, 0.25, 1e-12);    // half precision
 }
 
+/* 4e12 FLOP at 0.40 of a rate: of 10, 90, 160, 250 and 640 TFLOP/s by precision. */
+static const struct {
+    const char *name;
+    enum precision precision;
+    bool is_inference;
+    double want_s;
+} rates[] = {
+    { "fp32 stays outside of tensor cores", PRECISION_FP32, false, 1 },
+    { "tf32 is between both", PRECISION_TF32, false, 10.0 / 30 },
+    { "fp16 is between fp32 and fp16", PRECISION_FP16, false, 10.0 / 40 },
+    { "fp8", PRECISION_FP8, false, 10.0 / 50 },
+    { "int8", PRECISION_INT8, false, 10.0 / 80 },
+    { "training that nobody said anything of is as tf32", PRECISION_UNKNOWN, false, 10.0 / 30 },
+    { "what serves is tuned for fp16", PRECISION_UNKNOWN, true, 10.0 / 160 },
+    { "what is said counts for inference too", PRECISION_FP32, true, 1 },
+};
+
+EACH(a_program_computes_at_the_rate_of_its_precision, rates)
+{
+    struct workload w = workload_of(4e12, 40e9, 1000, 200);
+    struct gpu_type g = plain;
+    struct roofline r;
+
+    g.peak_tf32_flops = 90e12;
+    g.peak_fp16_flops = 160e12;
+    g.peak_fp8_flops = 250e12;
+    g.peak_int8_flops = 640e12;
+    w.precision = rates[_i].precision;
+    w.is_inference = rates[_i].is_inference;
+    roofline(&w, &g, &r);
+    ck_assert_double_eq_tol(r.compute_s, rates[_i].want_s, 1e-12);
+    ck_assert_int_eq(r.n_unknown, 0);
+}
+
+TEST(a_device_without_tensor_cores_computes_at_its_one_rate)
+{
+    static const char *const old[] = { "k80", "p40", "p100", "v100" };
+    struct workload w = workload_of(4e12, 40e9, 1000, 200);
+    struct roofline r;
+
+    for (int i = 0; i < (int)N_ROWS(old); i++)
+        for (int p = PRECISION_UNKNOWN; p <= PRECISION_TF32; p++) {
+            const struct gpu_type *g = gpu_type_builtin(old[i]);
+            w.precision = (enum precision)p;
+            roofline(&w, g, &r);
+            ck_assert_double_eq(r.compute_s, 4e12 / (0.40 * g->peak_fp32_flops));
+        }
+}
+
+TEST(newer_and_larger_boards_are_faster_at_large_models)
+{
+    static const char *const rising[] = { "k80", "p100", "v100", "a10", "a100", "h100", "b200" };
+    struct workload w = workload_of(6e12, 40e9, 4700, 47);
+    struct roofline r;
+    double last_s = INFINITY;
+
+    for (int i = 0; i < (int)N_ROWS(rising); i++) {
+        roofline(&w, gpu_type_builtin(rising[i]), &r);
+        ck_assert_msg(r.step_s < last_s, "%s", rising[i]);
+        last_s = r.step_s;
+    }
+}
+
 TEST(slowdown_and_watts_by_hand)
 {
     struct roofline busy = { .step_s = 1, .compute_s = 1 };
