@@ -17,7 +17,7 @@ _gogh_words() {
     esac
     case "$1" in
     submit)
-        options+=' --workload --batch --new-workload --descriptor --name --kind --steps --rate --duration'
+        options+=' --workload --batch --precision --new-workload --descriptor --name --kind --steps --rate --duration'
         options+=' --min-throughput --deadline --gpus --max-gpus --types --exclusive --one-node --nodes --priority'
         options+=' --env --cwd --stdout --stderr --timeout --retries --cpus --mem-mib --checkpoint-signal --grace --hold'
         options+=' --owner --key --wait --'
@@ -65,7 +65,7 @@ _gogh_words() {
         export) options+=' --out --workloads' ;;
         esac
         ;;
-    predict) options+=' --workload --batch --beside --gpu --db --model --choose --json' ;;
+    predict) options+=' --workload --batch --precision --beside --gpu --db --model --choose --json' ;;
     train) options+=' --db --out --seed --nets --about --json' ;;
     eval)
         options+=' --db --split --measurements --seeds --seed --choose --nets --dump --threads --json'
@@ -135,6 +135,7 @@ _gogh() {
     --scenario) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
     --without) words='types sharing moving sleep limits joules' ;;
     --split) words='job family gpu' ;;
+    --precision) words='fp32 tf32 fp16 bf16 fp8 int8' ;;
     --choose)
         words='active'
         [ "$command" = eval ] && words='random active'

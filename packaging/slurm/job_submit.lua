@@ -182,6 +182,13 @@ local promise_keys = {
     ["min-throughput"] = { number_in(0, 1e9), "a number of steps a second, 1e9 at most" },
     workload = { is_name, "the name of a model" },
     batch = { whole_in(1, 10000000), "a whole number from 1 to 10000000" },
+    precision = {
+        function(v)
+            return is_among({ "fp32", "tf32", "fp16", "bf16", "half", "mixed", "amp", "fp8", "int8" },
+                v:lower())
+        end,
+        "fp32, tf32, fp16 (or bf16, half, mixed, amp), fp8 or int8"
+    },
     steps = { number_in(1e-9, 1e15), "a number above 0, 1e15 at most" },
     deadline = {
         function(v)

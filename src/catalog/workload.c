@@ -147,6 +147,37 @@ struct slice workload_name_split(const char *name, double *batch)
     return all;
 }
 
+void workload_forget_profile(struct workload *w)
+{
+    w->gpu_activity = w->mem_activity = w->solo_watts = w->mem_used_bytes = NAN;
+}
+
+/* Bytes of an activation. Nobody having said it, training is counted in FP32 and inference in
+ * FP16, as in the built-in table; narrower programs keep 16 bits between their products.
+ */
+static double activation_bytes(const struct workload *w)
+{
+    if (w->precision == PRECISION_UNKNOWN)
+        return w->is_inference ? 2 : 4;
+    return w->precision <= PRECISION_TF32 ? 4 : 2;
+}
+
+void workload_to_precision(struct arena *a, struct workload *w, enum precision p)
+{
+    double batch, before = activation_bytes(w);
+    struct slice model = workload_name_split(w->name, &batch);
+    const char *plain = arena_strndup(a, model.at, model.len);
+
+    if (p == PRECISION_UNKNOWN || w->precision == p)
+        return;
+    if (w->family == NULL)
+        w->family = plain;
+    w->precision = p;
+    w->bytes_per_sample *= activation_bytes(w) / before;
+    w->name = workload_name(a, arena_printf(a, "%s-%s", plain, precision_name(p)), batch);
+    workload_forget_profile(w);
+}
+
 static int set_text(struct arena *a, const char **field, struct slice key, struct slice value,
                     struct err *e)
 {

@@ -62,6 +62,9 @@ void workload_init(struct workload *w, const char *name);
 /* Make unknown what workload_set would refuse: of a store or a recording from before it did. */
 void workload_doubt(struct workload *w);
 
+/* What was seen alone is unknown: it is of another batch or precision. */
+void workload_forget_profile(struct workload *w);
+
 /* What one step costs; NaN where a feature it needs is unknown. With batch NaN a step is
  * one sample.
  *
@@ -92,6 +95,12 @@ const char *workload_name(struct arena *a, const char *model, double batch);
  * in " (batch size N)" with a number above 0 is all model. The slice points into 'name'.
  */
 struct slice workload_name_split(const char *name, double *batch);
+
+/* Make it the same model in another precision: "bert-base-fp16 (batch size 32)", of its family.
+ * Activations are half as wide, or twice; the profile is unknown. Nothing changes where it is in
+ * that precision already, or 'p' is unknown.
+ */
+void workload_to_precision(struct arena *a, struct workload *w, enum precision p);
 
 /* The built-in model called 'model' or one of its aliases (by text_alike), at 'batch' or,
  * with NaN, at its usual batch. -ENOENT names some models that exist; -EINVAL: the batch

@@ -10,6 +10,14 @@ jq -e 'all(.rows[]; .low90 < .throughput and .throughput < .high90 and .watts > 
 speed() { jq ".rows[] | select(.gpu == \"$1\") | .throughput" "$dir/bert.json"; }
 jq -ne "$(speed h100) > $(speed v100-16) and $(speed v100-16) > $(speed k80)" >/dev/null
 
+# Tensor cores count, for training too, and more of them in a reduced precision.
+"$GOGH" predict bert-large --model none --json >"$dir/plain.json"
+"$GOGH" predict bert-large --model none --precision bf16 --json >"$dir/half.json"
+jq -e '.workload == "bert-large-fp16 (batch size 8)"' "$dir/half.json" >/dev/null
+of() { jq ".rows[] | select(.gpu == \"$2\") | .throughput" "$dir/$1.json"; }
+jq -ne "$(of plain a100-40) > $(of plain a10) and $(of half v100-16) > 1.5 * $(of plain v100-16)" >/dev/null
+jq -ne "$(of half h100) > $(of half a100-40) and $(of half a100-40) > $(of plain a100-40)" >/dev/null
+
 # Sharing slows a job down.
 "$GOGH" predict resnet50 --gpu p100 --json >"$dir/alone.json"
 "$GOGH" predict resnet50 --gpu p100 --beside bert-base --json >"$dir/beside.json"
@@ -50,4 +58,5 @@ jq -e 'has("choose") | not' "$dir/plain.json" >/dev/null
 verb=(predict resnet50)
 refused 1 'needs a model' --choose active --model none
 refused 2 '--choose wants active' --choose random
+refused 1 'want fp32, tf32, fp16' --precision fp64
 refused 2 '--model wants' --model ''

@@ -24,6 +24,7 @@ static const char help[] =
     "What it runs (to know how fast it will be):\n"
     "  --workload NAME  a workload of 'gogh catalog', or a built-in model ('gogh catalog models')\n"
     "  --batch N        its batch size\n"
+    "  --precision P    fp32, tf32, fp16 (also bf16, half, mixed, amp), fp8 or int8\n"
     "  --new-workload   the name is new, not a slip\n"
     "  --descriptor F   or a JSON file that describes it (docs/formats/workloads.md)\n"
     "  --name NAME      of the job (made up)\n"
@@ -69,8 +70,8 @@ static const char help[] =
     "  gogh submit --gpus 2 --one-node --min-throughput 3.5 --wait -- ./train\n";
 
 static struct {
-    const char *workload, *descriptor, *name, *kind, *duration, *deadline, *owner, *cwd, *out, *err,
-        *timeout, *signal, *grace, *key;
+    const char *workload, *precision, *descriptor, *name, *kind, *duration, *deadline, *owner, *cwd,
+        *out, *err, *timeout, *signal, *grace, *key;
     long batch, gpus, max_gpus, nodes, priority, retries, cpus, mem_mib;
     double steps, rate, min_throughput;
     bool is_exclusive, is_one_node, is_held, waits, is_new;
@@ -80,6 +81,7 @@ static struct {
 /* Those before --env are fields of the API. */
 static const struct cmd_option options[] = {
     CMD_TEXT("workload", given.workload),
+    CMD_TEXT("precision", given.precision),
     CMD_TEXT("descriptor", given.descriptor),
     CMD_TEXT("name", given.name),
     CMD_TEXT("kind", given.kind),

@@ -24,6 +24,8 @@ static const char help[] =
     "  WORKLOAD     a workload of the store, or a built-in model (gogh catalog models);\n"
     "               also as --workload NAME\n"
     "  --batch N    batch size of a built-in model\n"
+    "  --precision P\n"
+    "               the model in fp32, tf32, fp16 (also bf16, half, mixed, amp), fp8 or int8\n"
     "  --beside W   share the GPU with this workload\n"
     "  --gpu TYPE   only this GPU type\n"
     "  --db DB      the store\n"
@@ -38,13 +40,13 @@ static const char help[] =
     "  --json       the same as JSON\n"
     "\n"
     "Examples:\n"
-    "  gogh predict bert-base --batch 32\n"
+    "  gogh predict bert-base --batch 32 --precision bf16\n"
     "  gogh predict \"ResNet-18 (batch size 64)\" --beside A3C --gpu v100 --db lab.db\n"
     "  gogh predict bert-base --model none\n"
     "  gogh predict bert-base --db lab.db --model site --choose active\n";
 
 static struct options {
-    const char *workload, *beside, *gpu, *db, *model, *choose;
+    const char *workload, *precision, *beside, *gpu, *db, *model, *choose;
     double batch;
     bool is_json;
 } given = { .batch = NAN };
@@ -52,6 +54,7 @@ static struct options {
 static const struct cmd_option options[] = {
     CMD_TEXT("workload", given.workload),
     CMD_NUMBER("batch", given.batch, 1, 1e7),
+    CMD_TEXT("precision", given.precision),
     CMD_TEXT("beside", given.beside),
     CMD_TEXT("gpu", given.gpu),
     CMD_TEXT("db", given.db),
@@ -79,6 +82,21 @@ static int find_workload(struct catalog *c, const char *name, double batch, stru
             c->n_measurements ? " in the store, and no built-in model of that name" : "");
     if (rc == 0)
         rc = catalog_add_workload(c, &w, &index, e);
+    return rc < 0 ? rc : index;
+}
+
+/* The same in the precision that was asked for, which the catalog may know by another name. */
+static int find_precision(struct catalog *c, int w, const char *asked, struct err *e)
+{
+    enum precision p = PRECISION_UNKNOWN;
+    int index = w, rc = asked ? precision_read(slice_of(asked), &p, e) : 0;
+    struct workload other = c->workloads[w];
+
+    if (rc < 0)
+        return rc;
+    workload_to_precision(&c->arena, &other, p);
+    if (other.name != c->workloads[w].name)
+        rc = catalog_add_workload(c, &other, &index, e);
     return rc < 0 ? rc : index;
 }
 
@@ -247,6 +265,8 @@ static int find_query(struct catalog *c, const struct options *o, struct predict
                       struct err *e)
 {
     int w = find_workload(c, o->workload, o->batch, e);
+    if (w >= 0)
+        w = find_precision(c, w, o->precision, e);
     int beside = o->beside && w >= 0 ? find_workload(c, o->beside, NAN, e) : -1;
     int only = o->gpu ? catalog_find_type_alike(c, o->gpu) : -1;
 

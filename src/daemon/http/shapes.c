@@ -130,6 +130,8 @@ const struct schema schema_submit = { "Submission", FIELDS(
     FIELD("workload", FIELD_TEXT, "what it runs: a name of the catalog, or a built-in model",
           NAME_MAX_BYTES),
     FIELD("batch", FIELD_WHOLE, "samples a step", .low = 1, .high = 10000000),
+    FIELD("precision", FIELD_TEXT, "fp32, tf32, fp16 (bf16, mixed), fp8, int8", .low = 1,
+          .high = 15),
     FIELD("descriptor", FIELD_OBJECT, "or the workload described", .of = &schema_descriptor),
     FIELD("new_workload", FIELD_FLAG, "the name is no slip of one that is known", MAY),
     FIELD("kind", FIELD_TEXT, "inference where there is a rate, else training", .words = kinds),

@@ -33,6 +33,7 @@ static const struct promise_key {
     { "min-throughput", "min_throughput", AS_IS },
     { "workload", "workload", AS_IS },
     { "batch", "batch", AS_IS },
+    { "precision", "precision", AS_IS },
     { "steps", "steps", AS_IS },
     { "deadline", "deadline", DEADLINE },
     { "rate", "rate", AS_IS },

@@ -67,6 +67,12 @@ static const char *model_of(struct arena *a, const char *name)
     return arena_strndup(a, model.at, model.len);
 }
 
+/* Which of the workloads of a model. */
+struct variant {
+    double batch;    // NaN: nothing
+    enum precision precision;
+};
+
 static void use_new(struct submit_reading *r, const struct workload *w)
 {
     int known = catalog_find_workload_alike(r->context->catalog, w->name);
@@ -80,10 +86,11 @@ static int read_descriptor(struct submit_reading *r, json_t *descriptor, struct 
 {
     struct workload w;
 
-    if (json_text_of(r->body, "workload") || json_object_get(r->body, "batch"))
+    if (json_text_of(r->body, "workload") || json_object_get(r->body, "batch") ||
+        json_object_get(r->body, "precision"))
         return err_set(e, EINVAL,
-                       "descriptor: it says name and batch itself; leave out 'workload' and "
-                       "'batch'");
+                       "descriptor: it says name, batch and precision itself; leave out "
+                       "'workload', 'batch' and 'precision'");
     if (submit_describe(r->arena, descriptor, &w, e) < 0)
         return err_prefix(e, "descriptor");
     if (!json_object_get(descriptor, "inference"))
@@ -114,14 +121,18 @@ static int siblings(const struct submit_reading *r, const char *model, int *n)
     return found;
 }
 
-/* A known model at a batch that nobody has tried: its features, and that batch. */
-static int inherit(struct submit_reading *r, int sibling, double batch, struct err *e)
+/* A known model at a batch or in a precision that nobody has tried: its features, and these. */
+static int inherit(struct submit_reading *r, int sibling, struct variant asked, struct err *e)
 {
     struct workload w = r->context->catalog->workloads[sibling];
-    const char *value = isnan(batch) ? "" : arena_printf(r->arena, "%.17g", batch);
+    const char *value = arena_printf(r->arena, "%.17g", asked.batch);
 
-    if (workload_set(r->arena, &w, slice_of("batch"), slice_of(value), e) < 0)
-        return -EINVAL;
+    if (!isnan(asked.batch) && asked.batch != w.batch) {
+        if (workload_set(r->arena, &w, slice_of("batch"), slice_of(value), e) < 0)
+            return -EINVAL;
+        workload_forget_profile(&w);
+    }
+    workload_to_precision(r->arena, &w, asked.precision);
     use_new(r, &w);
     return 0;
 }
@@ -152,7 +163,8 @@ static const char *near_miss(const struct submit_reading *r, const char *model)
 }
 
 /* Nobody has ever seen or described it: it runs all the same, and estimates begin at the prior. */
-static int use_unknown(struct submit_reading *r, const char *model, double batch, struct err *e)
+static int use_unknown(struct submit_reading *r, const char *model, struct variant asked,
+                       struct err *e)
 {
     const char *meant = reading_flag(r, "new_workload") ? NULL : near_miss(r, model);
     struct workload w;
@@ -162,8 +174,9 @@ static int use_unknown(struct submit_reading *r, const char *model, double batch
                        "workload: '%.60s' is not known; did you mean '%.60s'? If it is a new one, "
                        "say so by \"new_workload\": true",
                        model, meant);
-    workload_init(&w, workload_name(r->arena, model, batch));
-    w.batch = batch;
+    workload_init(&w, workload_name(r->arena, model, asked.batch));
+    w.batch = asked.batch;
+    w.precision = asked.precision;
     w.is_inference = r->out->spec.kind == JOB_INFERENCE;
     if (reading_check_name("workload", w.name, e) < 0)
         return -EINVAL;
@@ -171,40 +184,62 @@ static int use_unknown(struct submit_reading *r, const char *model, double batch
     return 0;
 }
 
-/* By its full name, as people write it; a built-in model; a known one at another batch; new. */
-static int find_workload(struct submit_reading *r, const char *asked, double batch, struct err *e)
+/* The catalog's workload of that name, in the precision that is asked for: under its own name, or
+ * with the precision behind it; -1: none.
+ */
+static int find_known(const struct submit_reading *r, const char *model, struct variant asked)
 {
-    double in_name;
-    const char *model = model_of(r->arena, asked);
-    struct workload w;
-    int n;
+    const struct catalog *c = r->context->catalog;
+    int known = catalog_find_workload_alike(c, workload_name(r->arena, model, asked.batch));
 
-    workload_name_split(asked, &in_name);
-    if (!isnan(in_name) && !isnan(batch) && in_name != batch)
-        return err_set(e, EINVAL, "batch: the workload's name says %g, and this %g", in_name,
-                       batch);
-    batch = isnan(batch) ? in_name : batch;
-    int known =
-        catalog_find_workload_alike(r->context->catalog, workload_name(r->arena, model, batch));
-    if (known >= 0) {
-        r->out->spec.workload = known;
-        return 0;
-    }
-    int rc = workload_builtin(r->arena, model, batch, &w, e);
-    if (rc == 0)
+    if (!asked.precision || (known >= 0 && c->workloads[known].precision == asked.precision))
+        return known;
+    model = arena_printf(r->arena, "%s-%s", model, precision_name(asked.precision));
+    return catalog_find_workload_alike(c, workload_name(r->arena, model, asked.batch));
+}
+
+/* A built-in model; a known one at another batch or in another precision; new. */
+static int describe(struct submit_reading *r, const char *model, struct variant asked,
+                    struct err *e)
+{
+    struct workload w;
+    int n, rc = workload_builtin(r->arena, model, asked.batch, &w, e);
+
+    if (rc == 0) {
+        workload_to_precision(r->arena, &w, asked.precision);
         use_new(r, &w);
+    }
     if (rc != -ENOENT)
         return rc;
     int sibling = siblings(r, model, &n);
-    if (sibling >= 0 && !isnan(batch))
-        return inherit(r, sibling, batch, e);
+    if (sibling >= 0 && (!isnan(asked.batch) || (n == 1 && asked.precision)))
+        return inherit(r, sibling, asked, e);
     if (n > 1)
         return err_set(e, EINVAL, "batch: '%.60s' is known at %d batch sizes, say which", model, n);
     if (n == 1) {
         r->out->spec.workload = sibling;
         return 0;
     }
-    return use_unknown(r, model, batch, e);
+    return use_unknown(r, model, asked, e);
+}
+
+/* By its full name, as people write it, or else described. */
+static int find_workload(struct submit_reading *r, const char *name, struct variant asked,
+                         struct err *e)
+{
+    double in_name;
+    const char *model = model_of(r->arena, name);
+
+    workload_name_split(name, &in_name);
+    if (!isnan(in_name) && !isnan(asked.batch) && in_name != asked.batch)
+        return err_set(e, EINVAL, "batch: the workload's name says %g, and this %g", in_name,
+                       asked.batch);
+    asked.batch = isnan(asked.batch) ? in_name : asked.batch;
+    int known = find_known(r, model, asked);
+    if (known < 0)
+        return describe(r, model, asked, e);
+    r->out->spec.workload = known;
+    return 0;
 }
 
 static const char *base_name(const char *path)
@@ -237,16 +272,19 @@ static int name_by_command(struct submit_reading *r, struct err *e)
 int reading_workload(struct submit_reading *r, struct err *e)
 {
     json_t *descriptor = json_object_get(r->body, "descriptor");
-    const char *asked = json_text_of(r->body, "workload");
-    double batch = reading_number(r, "batch", NAN);
+    const char *name = json_text_of(r->body, "workload");
+    const char *precision = json_text_of(r->body, "precision");
+    struct variant asked = { .batch = reading_number(r, "batch", NAN) };
 
     if (json_is_object(descriptor))
         return read_descriptor(r, descriptor, e);
-    if (!asked && !isnan(batch))
-        return err_set(e, EINVAL, "batch: of which workload?");
-    if (!asked)
-        return name_by_command(r, e);
-    if (reading_check_name("workload", asked, e) < 0)
+    if (precision && precision_read(slice_of(precision), &asked.precision, e) < 0)
         return -EINVAL;
-    return find_workload(r, asked, batch, e);
+    if (!name && (!isnan(asked.batch) || precision))
+        return err_set(e, EINVAL, "%s: of which workload?", precision ? "precision" : "batch");
+    if (!name)
+        return name_by_command(r, e);
+    if (reading_check_name("workload", name, e) < 0)
+        return -EINVAL;
+    return find_workload(r, name, asked, e);
 }

@@ -228,6 +228,11 @@ static const struct {
     { "a model at several batch sizes", "{\"workload\":\"net\",\"steps\":5," RUN "}", EINVAL,
       "2 batch sizes" },
     { "a batch of nothing", "{\"batch\":5," RUN "}", EINVAL, "of which workload" },
+    { "a precision of nothing", "{\"precision\":\"fp16\"," RUN "}", EINVAL, "precision: of which" },
+    { "a precision that is none", "{\"workload\":\"plain\",\"precision\":\"fp64\"," RUN "}", EINVAL,
+      "want fp32, tf32, fp16" },
+    { "a feature that says nothing",
+      "{\"descriptor\":{\"name\":\"x\",\"flop_per_sample\":0}," RUN "}", EINVAL, "1 to 1e+18" },
     { "two batch sizes", "{\"workload\":\"net (batch size 8)\",\"batch\":16," RUN "}", EINVAL,
       "says 8" },
     { "a descriptor and a name", "{\"workload\":\"plain\",\"descriptor\":{\"name\":\"x\"}," RUN "}",
@@ -302,6 +307,69 @@ TEST(a_new_batch_keeps_the_features_of_its_model)
         submit_as(&ada, "{\"workload\":\"net\",\"batch\":64,\"steps\":5," RUN "}", NULL, &s), 0);
     ck_assert_double_eq(s.workload.batch, 64);
     ck_assert_double_eq(s.workload.flop_per_sample, 1e9);
+}
+
+TEST(what_was_seen_alone_is_not_inherited)
+{
+    struct submit s;
+
+    world.catalog.workloads[catalog_find_workload(&world.catalog, "solo (batch size 4)")]
+        .gpu_activity = 0.5;
+    ck_assert_int_eq(
+        submit_as(&ada, "{\"workload\":\"solo\",\"batch\":64,\"steps\":5," RUN "}", NULL, &s), 0);
+    ck_assert_double_nan(s.workload.gpu_activity);
+}
+
+/* A name in another precision than it is known in is another workload. */
+static const struct {
+    const char *name, *asked, *want;
+    enum precision precision;
+    double bytes;    // a sample
+} precise[] = {
+    { "a built-in model", "\"bert-base\",\"precision\":\"bf16\"", "bert-base-fp16 (batch size 32)",
+      PRECISION_FP16, 0.65e9 },
+    { "at another batch", "\"bert-base\",\"batch\":8,\"precision\":\"tf32\"",
+      "bert-base-tf32 (batch size 8)", PRECISION_TF32, 1.3e9 },
+    { "one that serves", "\"resnet50-infer\",\"precision\":\"fp32\"",
+      "resnet50-infer-fp32 (batch size 16)", PRECISION_FP32, 140e6 },
+    { "a known one", "\"net\",\"batch\":8,\"precision\":\"fp16\"", "net-fp16 (batch size 8)",
+      PRECISION_FP16, NAN },
+    { "a known one at a new batch", "\"net\",\"batch\":9,\"precision\":\"fp8\"",
+      "net-fp8 (batch size 9)", PRECISION_FP8, NAN },
+    { "the only one of its name", "\"solo\",\"precision\":\"fp16\"", "solo-fp16 (batch size 4)",
+      PRECISION_FP16, NAN },
+    { "one that nobody knows", "\"unheard-of\",\"precision\":\"int8\"", "unheard-of",
+      PRECISION_INT8, NAN },
+};
+
+EACH(a_precision_makes_another_workload, precise)
+{
+    struct submit s;
+    const char *body =
+        arena_printf(&arena, "{\"workload\":%s,\"steps\":5," RUN "}", precise[_i].asked);
+
+    ck_assert_msg(submit_as(&ada, body, NULL, &s) == 0, "%s: %s", precise[_i].name, err.text);
+    ck_assert(s.is_new_workload);
+    ck_assert_str_eq(s.workload.name, precise[_i].want);
+    ck_assert_int_eq(s.workload.precision, precise[_i].precision);
+    ck_assert(isnan(precise[_i].bytes) || s.workload.bytes_per_sample == precise[_i].bytes);
+}
+
+TEST(a_precision_that_is_known_is_found)
+{
+    static const char *const bodies[] = {
+        "{\"workload\":\"net\",\"batch\":8,\"precision\":\"fp16\",\"steps\":5," RUN "}",
+        "{\"workload\":\"net\",\"batch\":16,\"precision\":\"half\",\"steps\":5," RUN "}",
+    };
+    struct submit s;
+    int known = catalog_find_workload(&world.catalog, "net (batch size 8)");
+
+    world.catalog.workloads[known].precision = PRECISION_FP16;
+    add_model("net-fp16", 16);
+    ck_assert_int_eq(submit_as(&ada, bodies[0], NULL, &s), 0);
+    ck_assert(!s.is_new_workload && s.spec.workload == known);
+    ck_assert_int_eq(submit_as(&ada, bodies[1], NULL, &s), 0);
+    ck_assert_str_eq(world.catalog.workloads[s.spec.workload].name, "net-fp16 (batch size 16)");
 }
 
 TEST(an_unknown_workload_has_no_features_but_its_kind)
