@@ -20,6 +20,7 @@ enum notice_kind {
     NOTICE_STOPPED,     // was asked to; or will be tried again: 'reason'
     NOTICE_FINISHED,    // exit 0, or a server's time is served
     NOTICE_FAILED,    // 'reason': "exit 3", "signal 11 (Segmentation fault)", "timed out after ..."
+    NOTICE_INCAPABLE,    // the program cannot run on GPUs of this type at all; it waits for others
 };
 
 struct run_notice {

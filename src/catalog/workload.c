@@ -89,6 +89,11 @@ void workload_doubt(struct workload *w)
             workload_set_number(w, i, NAN);
 }
 
+bool workload_may_run(const struct workload *w, const struct gpu_type *t)
+{
+    return w->needs_capability <= 0 || t->capability <= 0 || t->capability >= w->needs_capability;
+}
+
 /* Bytes of a weight that inference reads. */
 static double weight_bytes(enum precision p)
 {

@@ -16,6 +16,7 @@
 
 struct arena;
 struct err;
+struct gpu_type;
 
 struct workload {
     const char *name;     // "ResNet-18 (batch size 16)": the model and its batch
@@ -64,6 +65,9 @@ void workload_doubt(struct workload *w);
 
 /* What was seen alone is unknown: it is of another batch or precision. */
 void workload_forget_profile(struct workload *w);
+
+/* False: the type's compute capability is known to be below the one that it needs. */
+bool workload_may_run(const struct workload *w, const struct gpu_type *t);
 
 /* What one step costs; NaN where a feature it needs is unknown. With batch NaN a step is
  * one sample.

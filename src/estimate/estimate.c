@@ -98,14 +98,14 @@ double estimate_prior_watts(const struct estimator *e, int workload, int type, d
 
 /* ---- one cell ---- */
 
-/* Has it been seen to fit, or not to? Otherwise memory decides. */
+/* Has it been seen to fit, or not to? Otherwise memory decides, and what it was built for. */
 static double unfit_of(const struct catalog *c, int w, int type, int neighbour, double prior)
 {
     struct cell_key key = { .workload = w, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1 };
     const struct cell *seen = catalog_cell(c, key);
 
     if (!seen || (!seen->n_speed && !seen->n_unfit))
-        return prior;
+        return workload_may_run(&c->workloads[w], &c->types[type]) ? prior : 1;
     return seen->n_speed ? 0 : 1;
 }
 

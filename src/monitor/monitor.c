@@ -51,7 +51,8 @@ static void read_window(const struct observation *seen, const struct state *s, s
 
 static void read_unfit(const struct observation *seen, const struct state *s, struct finding *out)
 {
-    out->event.reason = "did not fit";
+    if (seen->kind == OBS_UNFIT)
+        out->event.reason = "did not fit";
     out->measurement = (struct measurement){
         .throughput = NAN, .watts = NAN, .time_s = seen->time_s, .duration_s = NAN, .noise = NAN
     };
@@ -83,11 +84,11 @@ static void read_node(const struct observation *seen, const struct state *s, str
 void monitor_read(const struct observation *seen, const struct state *s, struct finding *out)
 {
     static const enum event_kind kinds[] = {
-        [OBS_STARTED] = EVENT_JOB_STARTED,       [OBS_STOPPED] = EVENT_JOB_STOPPED,
-        [OBS_FINISHED] = EVENT_JOB_FINISHED,     [OBS_FAILED] = EVENT_JOB_FAILED,
-        [OBS_UNFIT] = EVENT_JOB_STOPPED,         [OBS_WINDOW] = EVENT_JOB_PROGRESSED,
-        [OBS_NODE_UP] = EVENT_NODE_CHANGED,      [OBS_NODE_DOWN] = EVENT_NODE_CHANGED,
-        [OBS_NODE_DRAINED] = EVENT_NODE_CHANGED,
+        [OBS_STARTED] = EVENT_JOB_STARTED,    [OBS_STOPPED] = EVENT_JOB_STOPPED,
+        [OBS_FINISHED] = EVENT_JOB_FINISHED,  [OBS_FAILED] = EVENT_JOB_FAILED,
+        [OBS_UNFIT] = EVENT_JOB_STOPPED,      [OBS_INCAPABLE] = EVENT_JOB_STOPPED,
+        [OBS_WINDOW] = EVENT_JOB_PROGRESSED,  [OBS_NODE_UP] = EVENT_NODE_CHANGED,
+        [OBS_NODE_DOWN] = EVENT_NODE_CHANGED, [OBS_NODE_DRAINED] = EVENT_NODE_CHANGED,
     };
 
     *out = (struct finding){ .event = { .kind = kinds[seen->kind],
@@ -102,7 +103,7 @@ void monitor_read(const struct observation *seen, const struct state *s, struct 
         read_node(seen, s, out);
         return;
     }
-    if (seen->kind == OBS_UNFIT)
+    if (seen->kind == OBS_UNFIT || seen->kind == OBS_INCAPABLE)
         read_unfit(seen, s, out);
     else if (seen->kind == OBS_WINDOW)
         read_window(seen, s, out);

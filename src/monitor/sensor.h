@@ -13,9 +13,10 @@ enum observation_kind {
     OBS_STOPPED,     // job was stopped and has steps_done behind it; it waits again
     OBS_FINISHED,    // job did what it had to
     OBS_FAILED,      // job ended by itself, badly; reason
-    OBS_UNFIT,     // job ran out of memory beside the one neighbour told, or alone; it waits again
-    OBS_WINDOW,    // job ran under unchanged conditions from from_s to time_s; where these are
-                   // equal, it is so far, and how fast it went is not known
+    OBS_UNFIT,    // job ran out of memory beside the one neighbour told, or alone; it waits again
+    OBS_INCAPABLE,    // its program was not built for GPUs of this type; it waits for others
+    OBS_WINDOW,       // job ran under unchanged conditions from from_s to time_s; where these are
+                      // equal, it is so far, and how fast it went is not known
     OBS_NODE_UP,
     OBS_NODE_DOWN,       // OBS_STOPPED of each job that ran there comes with it
     OBS_NODE_DRAINED,    // what runs there goes on, nothing new starts: by a wish from outside

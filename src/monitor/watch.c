@@ -68,7 +68,8 @@ static enum observation_kind kind_of(const struct run_notice *n, const struct wa
     static const enum observation_kind kinds[] = { [NOTICE_STARTED] = OBS_STARTED,
                                                    [NOTICE_STOPPED] = OBS_STOPPED,
                                                    [NOTICE_FINISHED] = OBS_FINISHED,
-                                                   [NOTICE_FAILED] = OBS_FAILED };
+                                                   [NOTICE_FAILED] = OBS_FAILED,
+                                                   [NOTICE_INCAPABLE] = OBS_INCAPABLE };
     const bool is_undone = n->kind == NOTICE_FAILED || n->kind == NOTICE_STOPPED;
 
     return is_undone && r && r->is_unfit ? OBS_UNFIT : kinds[n->kind];
@@ -80,7 +81,7 @@ static struct observation notice_told(const struct watch *w, const struct run_no
     const struct watched_run *r = watched_find(w, n->job);
     struct observation o = { .watts = NAN, .noise = NAN };
 
-    if (r && r->is_unfit)
+    if (r && r->is_unfit && n->kind != NOTICE_INCAPABLE)
         o = r->unfit;
     o.kind = kind_of(n, r);
     o.time_s = o.from_s = n->time_s;

@@ -246,15 +246,11 @@ static struct run *remember(struct local *l, const struct launch *o)
     return r;
 }
 
-static bool is_bad(const struct status *st)
-{
-    return st->ended == ENDED_TIMEOUT || st->ended == ENDED_FAILED || st->ended == ENDED_SIGNAL ||
-           (st->ended == ENDED_EXIT && st->code);
-}
-
 static bool is_for_good(const struct run *r, const struct status *st)
 {
-    return is_bad(st) ? r->n_failures >= r->retries : st->ended != ENDED_STOPPED;
+    if (status_is_bad(st))
+        return r->n_failures >= r->retries;
+    return st->ended != ENDED_STOPPED && !status_is_incapable(st);
 }
 
 /* Is the end of a run that does not run any more, as the state has it, nothing new? A job that
@@ -278,7 +274,7 @@ static void adopt(struct local *l, const struct launch *o, const struct status *
     r->due_s = clock_stopwatch_s() + COMING_S;
     if (is_old(j, st, was_told)) {
         r->is_unheard = !was_told && j->state == JOB_HELD && is_for_good(r, st);
-        r->n_failures += !r->is_unheard && is_bad(st);
+        r->n_failures += !r->is_unheard && status_is_bad(st);
         return;
     }
     if (r->is_told && gpu_set_is(&r->at, j->gpus, j->n_held)) {

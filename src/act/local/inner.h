@@ -60,6 +60,7 @@ struct run {
     char secret[33];
     uid_t uid;    // its owner
     int n_failures, retries;
+    int n_incapable;    // runs on GPUs that it was not built for, since this daemon began
     double timeout_s, grace_s;
     struct keeper *keeper;    // NULL: not known, or gone
     bool is_spawning;         // a worker is to start its keeper: nothing of it is there yet

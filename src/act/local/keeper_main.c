@@ -32,6 +32,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 
+enum { LAST_WORDS_MAX = 16384 };    // a traceback and what the runtime said before it
+
 #define STRAYS_S 10.0    // what cannot be killed in that time hangs in a driver; the run has ended
 
 enum why { WHY_SELF, WHY_STOPPED, WHY_TIMEOUT, WHY_SERVED };
@@ -39,9 +41,10 @@ enum why { WHY_SELF, WHY_STOPPED, WHY_TIMEOUT, WHY_SERVED };
 struct keeper_state {
     int dir, runs;    // its directory, and the one with those of all runs
     int status, lock;
-    int signals;     // signalfd
-    int report;      // a child that cannot exec says why here; -1: it is settled
-    int out, err;    // logs in the directory; -1: files of the owner's
+    int signals;       // signalfd
+    int report;        // a child that cannot exec says why here; -1: it is settled
+    int out, err;      // logs in the directory; -1: files of the owner's
+    off_t err_from;    // where this run's part of its errors begins
     struct arena arena;
     struct launch launch;
     gid_t *groups;
@@ -90,7 +93,68 @@ static void fail(struct keeper_state *k, const char *what, const char *name, int
              name ? name : "", name ? "'" : "", strerror(error));
 }
 
-static int write_end(const struct keeper_state *k)
+/* Where its errors go: a file of the owner's, which may be relative to where the command runs, or
+ * the run's own log. A descriptor by which nothing can be read yet, or -1.
+ */
+static int find_errors(const struct keeper_state *k)
+{
+    const struct command *c = &k->order.command;
+    int at = c->err ? open(c->cwd ? c->cwd : k->home, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    int fd = openat(c->err ? at : k->dir, c->err ? c->err : "err", O_PATH | O_CLOEXEC);
+
+    if (at >= 0)
+        close(at);
+    return fd;
+}
+
+/* What earlier runs have left there. */
+static off_t size_of_errors(const struct keeper_state *k)
+{
+    const int fd = find_errors(k);
+    struct stat st = { 0 };
+
+    if (fd >= 0) {
+        (void)fstat(fd, &st);
+        close(fd);
+    }
+    return st.st_size;
+}
+
+/* The last of what this run has written there; how much. Only with the owner's rights. */
+static ssize_t read_errors(const struct keeper_state *k, char *to, size_t size)
+{
+    const int path = geteuid() == (uid_t)k->order.command.uid ? find_errors(k) : -1;
+    char name[40];
+    struct stat st;
+    ssize_t n = -1;
+
+    if (path < 0)
+        return -1;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", path);
+    const int fd =
+        fstat(path, &st) == 0 && S_ISREG(st.st_mode) ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        const off_t last = st.st_size - (off_t)size;
+        n = pread(fd, to, size, last > k->err_from ? last : k->err_from);
+        close(fd);
+    }
+    close(path);
+    return n;
+}
+
+/* Why a command that failed could not have run on this GPU, by its last words; "": they say
+ * nothing of it.
+ */
+static const char *why_incapable(const struct keeper_state *k)
+{
+    static char tail[LAST_WORDS_MAX];
+    const ssize_t n = k->code != 0 ? read_errors(k, tail, sizeof tail) : -1;
+    const char *why = n > 0 ? status_incapable_words(tail, (size_t)n) : NULL;
+
+    return why ? why : "";
+}
+
+static int write_end(const struct keeper_state *k, const char *why)
 {
     static const char *const words[] = {
         [WHY_STOPPED] = "stopped", [WHY_TIMEOUT] = "timeout", [WHY_SERVED] = "served"
@@ -101,8 +165,10 @@ static int write_end(const struct keeper_state *k)
     if (k->why != WHY_SELF)
         return status_append(k->status, "ended %.3f %s", k->ended_s, words[k->why]);
     if (WIFSIGNALED(k->code))
-        return status_append(k->status, "ended %.3f signal %d", k->ended_s, WTERMSIG(k->code));
-    return status_append(k->status, "ended %.3f exit %d", k->ended_s, WEXITSTATUS(k->code));
+        return status_append(k->status, "ended %.3f signal %d%s%s", k->ended_s, WTERMSIG(k->code),
+                             *why ? " " : "", why);
+    return status_append(k->status, "ended %.3f exit %d%s%s", k->ended_s, WEXITSTATUS(k->code),
+                         *why ? " " : "", why);
 }
 
 /* How it ended must be written down, even if that waits until there is room on the disk again, or
@@ -110,11 +176,12 @@ static int write_end(const struct keeper_state *k)
  */
 static void tell_end(struct keeper_state *k)
 {
+    const char *why = k->pid != 0 && k->why == WHY_SELF ? why_incapable(k) : "";
     int rc;
 
     if (!(k->ended_s > 0))
         k->ended_s = now_s();
-    while ((rc = write_end(k)) == -ENOSPC || rc == -EDQUOT || rc == -EIO || rc == -EROFS)
+    while ((rc = write_end(k, why)) == -ENOSPC || rc == -EDQUOT || rc == -EIO || rc == -EROFS)
         poll(NULL, 0, 1000);
     poke(k, "ended");
 }
@@ -277,6 +344,7 @@ static void start(struct keeper_state *k)
         fail(k, "cannot make a pipe", NULL, errno);
         return;
     }
+    k->err_from = size_of_errors(k);
     k->pid = fork();
     if (k->pid == 0)
         be_command(k, ends[1]);

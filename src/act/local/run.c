@@ -23,10 +23,11 @@
 #define HURRY_S 0.05     // while processes without a keeper are being killed
 #define SWEEP_MAX 256    // running ones in a sweep: some 10 us each
 
-#define BEGIN_S 60.0      // from a keeper to its command: longer, and it hangs
-#define PARTING_S 30.0    // over its grace: longer, and the keeper is not doing its work
-#define ORPHAN_S 10.0     // what cannot be killed in that time hangs in a driver
-#define PAUSE_S 5.0       // between starts while keepers cannot take their orders
+#define BEGIN_S 60.0       // from a keeper to its command: longer, and it hangs
+#define PARTING_S 30.0     // over its grace: longer, and the keeper is not doing its work
+#define ORPHAN_S 10.0      // what cannot be killed in that time hangs in a driver
+#define INCAPABLE_MAX 8    // types of GPU that a program was not built for: more than a box has
+#define PAUSE_S 5.0        // between starts while keepers cannot take their orders
 
 /* What starts may take of one turn of the loop; who comes after that is begun in the next ones. A
  * start is a directory and a file: 0.3 ms, and several where others want the disk (`gogh bench
@@ -452,6 +453,22 @@ static void tell_failure(struct local *l, struct run *r, const struct status *st
     notice_push(l, r, is_last ? NOTICE_FAILED : NOTICE_STOPPED, st->ended_s, reason);
 }
 
+/* It waits for another type of GPU, unless it has gone through so many that this cannot be it: a
+ * type on which others of its workload run is offered again.
+ */
+static void tell_incapable(struct local *l, struct run *r, const struct status *st)
+{
+    if (++r->n_incapable > INCAPABLE_MAX) {
+        r->n_failures++;
+        tell_failure(l, r, st);
+        return;
+    }
+    if (!r->is_told)
+        tell_started(l, r, st->started_s);
+    notice_push(l, r, NOTICE_INCAPABLE, st->ended_s,
+                arena_printf(&l->scratch, "not built for this GPU: %s", st->text));
+}
+
 static const char *why_stopped(const struct run *r, const struct status *st)
 {
     static const char *const words[] = { [WISH_NONE] = "its keeper was told to stop",
@@ -474,6 +491,8 @@ static void tell_end(struct local *l, struct run *r, const struct status *st)
         if (!r->is_told)
             tell_started(l, r, st->started_s);
         notice_push(l, r, NOTICE_FINISHED, st->ended_s, NULL);
+    } else if (status_is_incapable(st)) {
+        tell_incapable(l, r, st);
     } else if (st->ended != ENDED_STOPPED) {
         tell_failure(l, r, st);
     } else if (r->is_told) {
@@ -498,12 +517,9 @@ static void go_on(struct local *l, struct run *r)
 
 static void on_ended(struct local *l, struct run *r, const struct status *st)
 {
-    const bool is_bad = st->ended == ENDED_TIMEOUT || st->ended == ENDED_FAILED ||
-                        st->ended == ENDED_SIGNAL || (st->ended == ENDED_EXIT && st->code != 0);
-
     struct gpu_set was = { 0 };
 
-    r->n_failures += is_bad;
+    r->n_failures += status_is_bad(st);
     r->pid = 0;
     r->is_orphan = false;
     gpu_set_copy(&was, r->at.gpus, r->at.n_gpus);

@@ -154,6 +154,39 @@ int status_read(int dir, struct status *out)
     return n < 0 ? (int)n : 0;
 }
 
+/* ---- what it means ---- */
+
+bool status_is_incapable(const struct status *s)
+{
+    return (s->ended == ENDED_SIGNAL || (s->ended == ENDED_EXIT && s->code != 0)) && s->text[0];
+}
+
+bool status_is_bad(const struct status *s)
+{
+    return !status_is_incapable(s) &&
+           (s->ended == ENDED_TIMEOUT || s->ended == ENDED_FAILED || s->ended == ENDED_SIGNAL ||
+            (s->ended == ENDED_EXIT && s->code != 0));
+}
+
+/* As the CUDA and HIP runtimes say it, and PyTorch of a capability that it was not built for
+ * ("... with CUDA capability sm_37 is not compatible with the current PyTorch installation").
+ */
+const char *status_incapable_words(const char *text, size_t len)
+{
+    static const char *const words[] = {
+        "no kernel image is available for execution on the device",
+        "is not compatible with the current PyTorch installation",
+        "CUDA driver version is insufficient for CUDA runtime version",
+        "device kernel image is invalid",
+        "hipErrorNoBinaryForGpu",
+    };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (memmem(text, len, words[i], strlen(words[i])))
+            return words[i];
+    return NULL;
+}
+
 /* ---- writing ---- */
 
 int status_open(int dir)

@@ -18,8 +18,8 @@
 
 enum ended {
     ENDED_NOT,
-    ENDED_EXIT,       // code
-    ENDED_SIGNAL,     // code
+    ENDED_EXIT,       // code; text: why it cannot run on this GPU, or nothing
+    ENDED_SIGNAL,     // likewise
     ENDED_TIMEOUT,    // took longer than it may
     ENDED_STOPPED,    // was asked to, before it ended by itself
     ENDED_SERVED,     // a server whose time is over
@@ -34,8 +34,17 @@ struct status {
     double started_s, stopping_s, ended_s;
     enum ended ended;
     int code;
-    char text[STATUS_LINE_MAX];    // ENDED_FAILED
+    char text[STATUS_LINE_MAX];    // ENDED_FAILED, and see above
 };
+
+/* It ended by itself, since it was not built for such a GPU or its driver: no fault of the job's,
+ * nor does it help to try again there. And: it failed, which is a try less.
+ */
+bool status_is_incapable(const struct status *s);
+bool status_is_bad(const struct status *s);
+
+/* The words in what a program wrote last which say so, a literal; NULL: there are none. */
+const char *status_incapable_words(const char *text, size_t len);
 
 void status_parse(const char *text, size_t len, struct status *out);
 

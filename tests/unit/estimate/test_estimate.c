@@ -208,6 +208,15 @@ static const struct {
     { "a pair seen not to fit is no pair", "unfit small v100 beside=half\n", "half", "small", 1,
       1 },
     { "one that does not fit alone fits beside nobody", "", "small", "huge", 0.99, 1 },
+    { "one that is built for newer ones does not run",
+      "workload new params=1e6 bytes_per_sample=1e6 batch=1 needs_capability=8.0\n", "new", NULL, 1,
+      1 },
+    { "nor beside another",
+      "workload new params=1e6 bytes_per_sample=1e6 batch=1 needs_capability=8.0\n", "small", "new",
+      1, 1 },
+    { "one that is built for these does",
+      "workload old params=1e6 bytes_per_sample=1e6 batch=1 needs_capability=70\n", "old", NULL, 0,
+      0.01 },
 };
 
 TEST(a_limit_takes_what_is_known_of_those_who_are_there)

@@ -213,6 +213,14 @@ TEST(what_did_not_fit_is_remembered_and_waits_again)
     ck_assert(!f.measurement.fits && isnan(f.measurement.throughput));
     ck_assert_int_eq(f.measurement.key.neighbour, world_workload(&w, "x"));
     ck_assert_int_eq(catalog_record(&w.catalog, &f.measurement, 0, NULL), 0);
+    seen.kind = OBS_INCAPABLE;
+    seen.n_neighbours = 0;
+    seen.reason = "not built for it";
+    monitor_read(&seen, &w.ledger.state, &f);
+    ck_assert(f.has_event && f.has_measurement && !f.measurement.fits);
+    ck_assert_int_eq(f.measurement.key.neighbour, -1);
+    ck_assert_int_eq(f.event.kind, EVENT_JOB_STOPPED);
+    ck_assert_str_eq(f.event.reason, "not built for it");
     seen.job = 3;    // it never got as far as running: only the measurement
     monitor_read(&seen, &w.ledger.state, &f);
     ck_assert(!f.has_event && f.has_measurement);

@@ -711,6 +711,7 @@ static const struct {
     { "out of memory, and it went on without the rest", NOTICE_STOPPED, NULL, NULL, OBS_STOPPED },
     { "out of memory, and it got by", NOTICE_FINISHED, NULL, " unfit=1", OBS_FINISHED },
     { "a failure of another kind", NOTICE_FAILED, "exit 1", "", OBS_FAILED },
+    { "not built for it, whatever it says", NOTICE_INCAPABLE, "why", " unfit=1", OBS_INCAPABLE },
 };
 
 EACH(out_of_memory_is_no_failure, ends)
@@ -727,6 +728,9 @@ EACH(out_of_memory_is_no_failure, ends)
     end(A, ends[_i].kind, ends[_i].reason);
     const struct told *t = find(ends[_i].want, A, 0);
     ck_assert_msg(t, "%s", ends[_i].name);
+    if (ends[_i].want == OBS_INCAPABLE)
+        ck_assert(t->seen.n_neighbours == 0 &&
+                  box.world.ledger.state.jobs[A]->state == JOB_WAITING);
     if (ends[_i].want == OBS_UNFIT) {
         ck_assert_int_eq(t->seen.n_neighbours, 1);
         ck_assert_int_eq(t->seen.neighbours[0], B);

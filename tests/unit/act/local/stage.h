@@ -62,7 +62,7 @@ static inline bool stage_find(struct stage *s, int job, struct run_info *out)
 
 static inline void note(struct stage *s, const struct run_notice *n)
 {
-    static const char *const kinds[] = { "started", "stopped", "finished", "failed" };
+    static const char *const kinds[] = { "started", "stopped", "finished", "failed", "incapable" };
     const size_t size = sizeof s->heard;
     size_t at = strlen(s->heard);
 
@@ -81,7 +81,8 @@ static inline void note(struct stage *s, const struct run_notice *n)
 static inline void apply(struct stage *s, const struct run_notice *n)
 {
     static const enum event_kind kinds[] = { EVENT_JOB_STARTED, EVENT_JOB_STOPPED,
-                                             EVENT_JOB_FINISHED, EVENT_JOB_FAILED };
+                                             EVENT_JOB_FINISHED, EVENT_JOB_FAILED,
+                                             EVENT_JOB_STOPPED };
     const struct event ev = { .kind = kinds[n->kind],
                               .time_s = n->time_s,
                               .job = n->job,

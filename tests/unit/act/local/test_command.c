@@ -115,6 +115,8 @@ static const struct {
     { "running", TAKEN "started 11 21 5.5\n", 1, 1, 0, ENDED_NOT, 0, "" },
     { "leaving", TAKEN "started 11 21 5.5\nstopping 6\n", 1, 1, 1, ENDED_NOT, 0, "" },
     { "exit", TAKEN "started 11 21 5.5\nended 7 exit 3\n", 1, 1, 0, ENDED_EXIT, 3, "" },
+    { "exit of a program for other GPUs", TAKEN "ended 7 exit 1 no kernel image\n", 1, 0, 0,
+      ENDED_EXIT, 1, "no kernel image" },
     { "signal", TAKEN "ended 7 signal 9\n", 1, 0, 0, ENDED_SIGNAL, 9, "" },
     { "timeout", TAKEN "ended 7 timeout\n", 1, 0, 0, ENDED_TIMEOUT, 0, "" },
     { "stopped", TAKEN "ended 7 stopped\n", 1, 0, 0, ENDED_STOPPED, 0, "" },
@@ -131,6 +133,55 @@ static const struct {
       0, 0, 0, ENDED_NOT, 0, "" },
     { "unknown lines are passed over", "\n\n \nhello\n" TAKEN, 1, 0, 0, ENDED_NOT, 0, "" },
 };
+
+static const struct {
+    const char *name;
+    struct status is;
+    bool is_incapable, is_bad;
+} judged[] = {
+    { "it runs", { .ended = ENDED_NOT }, false, false },
+    { "all is well", { .ended = ENDED_EXIT }, false, false },
+    { "well in spite of what it said", { .ended = ENDED_EXIT, .text = "x" }, false, false },
+    { "a failure", { .ended = ENDED_EXIT, .code = 1 }, false, true },
+    { "a crash", { .ended = ENDED_SIGNAL, .code = 11 }, false, true },
+    { "not built for it", { .ended = ENDED_EXIT, .code = 1, .text = "x" }, true, false },
+    { "not built for it, by abort",
+      { .ended = ENDED_SIGNAL, .code = 6, .text = "x" },
+      true,
+      false },
+    { "could not be run", { .ended = ENDED_FAILED, .text = "x" }, false, true },
+    { "too long", { .ended = ENDED_TIMEOUT }, false, true },
+    { "stopped", { .ended = ENDED_STOPPED, .text = "x" }, false, false },
+};
+
+EACH(who_was_not_built_for_a_gpu_has_not_failed, judged)
+{
+    ck_assert_msg(status_is_incapable(&judged[_i].is) == judged[_i].is_incapable &&
+                      status_is_bad(&judged[_i].is) == judged[_i].is_bad,
+                  "%s", judged[_i].name);
+}
+
+static const struct {
+    const char *said, *want;    // NULL: nothing
+} words[] = {
+    { "RuntimeError: CUDA error: no kernel image is available for execution on the device\nCUDA",
+      "no kernel image" },
+    { "Tesla K80 with CUDA capability sm_37 is not compatible with the current PyTorch "
+      "installation.",
+      "is not compatible" },
+    { "CUDA driver version is insufficient for CUDA runtime version", "driver version" },
+    { "hipErrorNoBinaryForGpu: Unable to find code object", "hipErrorNoBinaryForGpu" },
+    { "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB", NULL },
+    { "Segmentation fault", NULL },
+    { "", NULL },
+};
+
+EACH(a_program_says_that_it_was_not_built_for_a_gpu, words)
+{
+    const char *why = status_incapable_words(words[_i].said, strlen(words[_i].said));
+
+    ck_assert_msg(words[_i].want ? why && strstr(why, words[_i].want) : !why, "%s", words[_i].said);
+}
 
 EACH(a_status_is_what_its_whole_lines_say, statuses)
 {

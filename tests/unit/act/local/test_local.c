@@ -64,6 +64,13 @@ static const struct {
       RUNNING_ON "failed 0.0: cannot enter '/nonesuch': No such file or directory\n" },
     { "a log that cannot be opened", "exit 0", ",\"stdout\":\"/nonesuch/x\"",
       RUNNING_ON "failed 0.0: cannot open '/nonesuch/x': No such file or directory\n" },
+    { "not built for this GPU is no failure",
+      "echo CUDA error: no kernel image is available for execution on the device >&2; exit 1", "",
+      RUNNING_ON "incapable 0.0: not built for this GPU: no kernel image is available for "
+                 "execution on the device\n" },
+    { "unless it ends well", "echo hipErrorNoBinaryForGpu >&2", "", RUNNING_ON "finished 0.0\n" },
+    { "or is only said to the user", "echo hipErrorNoBinaryForGpu; exit 3", "",
+      RUNNING_ON "failed 0.0: exit 3\n" },
     { "a failure with a retry left is tried again", "exit 3", ",\"retries\":1",
       RUNNING_ON "stopped 0.0: exit 3; try 2 of 2\n" },
 };
@@ -75,6 +82,33 @@ EACH(a_run_ends_as_it_should, ends)
     ck_assert_int_eq(local_n_under_way(s.local), 1);
     until_heard(&s, strchr(ends[_i].want, '\n') + 1);
     ck_assert_msg(strcmp(s.heard, ends[_i].want) == 0, "%s: %s", ends[_i].name, s.heard);
+}
+
+TEST(what_an_earlier_run_said_of_its_gpu_does_not_count)
+{
+    set_script(&s, 0,
+               "[ $GOGH_RESTART = 1 ] || echo hipErrorNoBinaryForGpu >&2; echo again >&2; exit 3",
+               ",\"stderr\":\"errors.log\"");
+    start(&s, 0, 0);
+    until_heard(&s, "incapable 0.0: not built for this GPU: hipErrorNoBinaryForGpu\n");
+    ck_assert_int_eq(s.w.ledger.state.jobs[0]->state, JOB_WAITING);
+    start(&s, 0, 1);
+    until_heard(&s, "failed 0.1: exit 3\n");
+    ck_assert_str_eq(content(&s, "errors.log"), "hipErrorNoBinaryForGpu\nagain\nagain\n");
+}
+
+TEST(who_is_not_built_for_any_gpu_fails_in_the_end)
+{
+    set_script(&s, 0, "echo device kernel image is invalid >&2; kill -ABRT $$", "");
+    for (int i = 0; i < 8; i++) {
+        char want[40];
+
+        start(&s, 0, i % 2);
+        snprintf(want, sizeof want, "incapable 0.%d: ", i);
+        until_heard(&s, want);
+    }
+    start(&s, 0, 0);
+    until_heard(&s, "failed 0.8: signal 6 (Aborted)\n");
 }
 
 TEST(a_program_that_is_not_there_is_named)
