@@ -35,6 +35,7 @@ void catalog_release(struct catalog *c)
     free(c->column_revision);
     free(c->type_drift);
     free(c->workload_drift);
+    free(c->profile);
     free(c->estimates);
     free(c->estimate_key);
     free(c->type_row);
@@ -328,7 +329,7 @@ static bool fill_workload(struct catalog *c, struct workload *w, const struct wo
     return changed;
 }
 
-/* Six arrays of one length, which grow by the same steps. */
+/* Seven arrays of one length, which grow by the same steps. */
 static void grow_workloads(struct catalog *c)
 {
     GROW_BESIDE(c->workload_row, c->n_workloads, c->cap_workloads);
@@ -336,6 +337,7 @@ static void grow_workloads(struct catalog *c)
     GROW_BESIDE(c->revision, c->n_workloads, c->cap_workloads);
     GROW_BESIDE(c->column_revision, c->n_workloads, c->cap_workloads);
     GROW_BESIDE(c->workload_drift, c->n_workloads, c->cap_workloads);
+    GROW_BESIDE(c->profile, c->n_workloads, c->cap_workloads);
     GROW(c->workloads, c->n_workloads, c->cap_workloads);
 }
 
@@ -362,6 +364,7 @@ int catalog_append_workload(struct catalog *c, const struct workload *w, int64_t
     c->first_cell[i] = -1;
     c->revision[i] = c->column_revision[i] = 0;
     c->workload_drift[i] = (struct drift_watch){ 0 };
+    c->profile[i] = (struct profile_watch){ 0 };
     map_set(&c->workload_by_name, c->workloads[i].name, i);
     c->n_workloads++;
     return 0;
@@ -394,9 +397,46 @@ int catalog_set_workload(struct catalog *c, const struct workload *w, int *index
 
         put_workload(c, known, old.name, w);
         fill_workload(c, &c->workloads[known], &old);
+        c->profile[known] = (struct profile_watch){ 0 };
         c->descriptions++;
     }
     return write_workload(c, *index, w, store_put_workload, e);
+}
+
+/* Take one reading into the mean of 'n'; false: it counts no more, or somebody else told it. */
+static bool take_reading(double *have, unsigned char *n, double seen)
+{
+    if (isnan(seen) || (!isnan(*have) && (*n == 0 || *n == PROFILE_WINDOWS)))
+        return false;
+    if (isnan(*have)) {
+        *have = 0;
+        *n = 0;
+    }
+    *have += (seen - *have) / ++*n;
+    return true;
+}
+
+int catalog_take_profile(struct catalog *c, int workload, const struct solo_profile *seen,
+                         struct err *e)
+{
+    struct workload *w = &c->workloads[workload], told;
+    unsigned char *n = c->profile[workload].n;
+    bool has_changed = take_reading(&w->gpu_activity, &n[0], seen->gpu_activity);
+
+    has_changed |= take_reading(&w->mem_activity, &n[1], seen->mem_activity);
+    has_changed |= take_reading(&w->solo_watts, &n[2], seen->watts);
+    has_changed |= take_reading(&w->mem_used_bytes, &n[3], seen->mem_used_bytes);
+    if (!has_changed)
+        return 0;
+    workload_init(&told, w->name);
+    told.is_inference = w->is_inference;
+    told.gpu_activity = w->gpu_activity;
+    told.mem_activity = w->mem_activity;
+    told.solo_watts = w->solo_watts;
+    told.mem_used_bytes = w->mem_used_bytes;
+    for (int i = 0; i < PROFILE_FIGURES; i++)    // who derives from it does so anew, now and then
+        c->descriptions += n[i] > 0 && (n[i] & (n[i] - 1)) == 0;
+    return write_workload(c, workload, &told, store_put_workload, e);
 }
 
 /* ---- after a rollback ---- */

@@ -108,6 +108,19 @@ struct stored_estimate {
     float ln_loss, ln_draw, loss_sd, loss_at;
 };
 
+/* What a monitor saw of a workload that had a GPU to itself for a while; NaN: not seen. */
+struct solo_profile {
+    double gpu_activity, mem_activity;
+    double watts;
+    double mem_used_bytes;
+};
+
+/* Of how many such times each of these is the mean; 0: of none, or somebody told it. */
+enum { PROFILE_FIGURES = 4 };
+struct profile_watch {
+    unsigned char n[PROFILE_FIGURES];
+};
+
 struct catalog {
     struct arena arena;        // names and descriptors live here
     struct gpu_type *types;    // (n_types)
@@ -128,6 +141,7 @@ struct catalog {
                                   // see catalog_touch_column
     struct drift_watch *type_drift;        // (n_types)
     struct drift_watch *workload_drift;    // (n_workloads)
+    struct profile_watch *profile;         // (n_workloads)
     uint32_t n_drifts;                     // changes when cells fall behind, see n_behind
     uint32_t descriptions;    // changes when a feature or figure is filled in or replaced
     int64_t n_measurements;
@@ -172,6 +186,13 @@ int catalog_add_workload(struct catalog *c, const struct workload *w, int *index
  */
 int catalog_set_type(struct catalog *c, const struct gpu_type *t, int *index, struct err *e);
 int catalog_set_workload(struct catalog *c, const struct workload *w, int *index, struct err *e);
+
+/* What was seen of a workload alone goes into the mean of what nobody told: of the first
+ * PROFILE_WINDOWS times since this catalog was loaded.
+ */
+#define PROFILE_WINDOWS 8
+int catalog_take_profile(struct catalog *c, int workload, const struct solo_profile *seen,
+                         struct err *e);
 
 int catalog_find_type(const struct catalog *c, const char *name);        // -1: none
 int catalog_find_workload(const struct catalog *c, const char *name);    // -1: none

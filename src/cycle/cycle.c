@@ -435,6 +435,8 @@ static int learn_from(struct cycle *c, const struct finding *f, struct err *e)
     int rc = f->has_measurement ? refine_take(&c->refiner, &f->measurement, e) : 0;
     bool is_foreseen = r->n_measurements > n;
 
+    if (rc == 0 && f->has_profile)
+        rc = catalog_take_profile(c->catalog, f->measurement.key.workload, &f->profile, e);
     if (rc == 0 && c->on_finding)
         c->on_finding(c->owner, f, is_foreseen ? r->sum_abs_error - sum : (double)NAN,
                       r->n_covered > n_covered);

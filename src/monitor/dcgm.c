@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/text/text.h"
@@ -56,16 +57,47 @@ static bool take_labels(struct slice *line, struct dcgm_gpu *out)
     return true;
 }
 
+/* What is read, and what makes our units of it. */
+static const struct dcgm_metric {
+    const char *name;
+    size_t offset;    // of a double in struct dcgm_gpu
+    double scale;
+} metrics[] = {
+    { "DCGM_FI_DEV_POWER_USAGE", offsetof(struct dcgm_gpu, watts), 1 },
+    { "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", offsetof(struct dcgm_gpu, joules), 1e-3 },
+    { "DCGM_FI_DEV_GPU_UTIL", offsetof(struct dcgm_gpu, use.gpu), 1e-2 },
+    { "DCGM_FI_DEV_MEM_COPY_UTIL", offsetof(struct dcgm_gpu, use.mem), 1e-2 },
+    { "DCGM_FI_DEV_FB_USED", offsetof(struct dcgm_gpu, use.mem_bytes), 1048576 },
+};
+
+enum { N_METRICS = sizeof metrics / sizeof *metrics };
+
+static double *figure_of(struct dcgm_gpu *g, int metric)
+{
+    return (double *)(void *)((char *)g + metrics[metric].offset);
+}
+
+static int find_metric(struct slice name)
+{
+    int i = 0;
+
+    while (i < N_METRICS && !slice_is(name, metrics[i].name))
+        i++;
+    return i;
+}
+
 /* One line, taken apart: of what is told of a GPU, one figure. */
 static bool read_line(struct slice line, struct dcgm_gpu *out)
 {
     const char *brace = memchr(line.at, '{', line.len);
     struct slice metric = { line.at, brace ? (size_t)(brace - line.at) : 0 };
-    bool is_watts = slice_is(metric, "DCGM_FI_DEV_POWER_USAGE");
+    const int told = find_metric(metric);
     double value;
 
-    *out = (struct dcgm_gpu){ .index = -1, .watts = NAN, .joules = NAN };
-    if (!is_watts && !slice_is(metric, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"))
+    *out = (struct dcgm_gpu){ .index = -1 };
+    for (int i = 0; i < N_METRICS; i++)
+        *figure_of(out, i) = NAN;
+    if (told == N_METRICS)
         return false;
     line = rest_of(line, metric.len + 1);
     if (!take_labels(&line, out))
@@ -75,10 +107,7 @@ static bool read_line(struct slice line, struct dcgm_gpu *out)
         line.len = (size_t)(blank - line.at);
     if (text_to_double(line, &value) < 0 || !(value >= 0))
         return false;
-    if (is_watts)
-        out->watts = value;
-    else
-        out->joules = value / 1000;
+    *figure_of(out, told) = value * metrics[told].scale;
     return out->index >= 0 || out->uuid[0] != '\0';
 }
 
@@ -114,10 +143,9 @@ int dcgm_parse(const char *text, size_t len, struct dcgm_gpu *out, int max)
             out[n++] = told;
         if (!g)
             continue;
-        if (isnan(g->watts))
-            g->watts = told.watts;
-        if (isnan(g->joules))
-            g->joules = told.joules;
+        for (int i = 0; i < N_METRICS; i++)
+            if (isnan(*figure_of(g, i)))
+                *figure_of(g, i) = *figure_of(&told, i);
     }
     return n;
 }

@@ -32,6 +32,7 @@ struct gauge {
     double read_s;       // of the last reading; NaN: none since it is read again
     double counter_j;    // the driver's, at that time; NaN: it has none
     double read_j;       // the integral up to there
+    struct meter_use use;
 };
 
 /* A page of an exporter. */
@@ -113,12 +114,14 @@ static void read_devices(struct power_reading *r)
     for (int i = 0; i < r->n; i++) {
         struct device_power p;
 
-        r->gpus[i] = (struct dcgm_gpu){ .index = i, .watts = NAN, .joules = NAN };
+        r->gpus[i] =
+            (struct dcgm_gpu){ .index = i, .watts = NAN, .joules = NAN, .use = { NAN, NAN, NAN } };
         if (devices_get(r->devices, i)->maker == DEVICE_DECLARED)
             continue;
         if (devices_power(r->devices, i, &p, &r->why) == 0) {
             r->gpus[i].watts = p.watts;
             r->gpus[i].joules = p.joules;
+            r->gpus[i].use = p.use;
         }
     }
 }
@@ -232,6 +235,12 @@ static void gauge_set(struct gauge *d, double now_s, const struct dcgm_gpu *seen
     d->counter_j = seen->joules;
     d->is_read = true;
     d->n_missed = 0;
+    if (!(seen->use.gpu <= 1 && seen->use.mem <= 1 && seen->use.mem_bytes >= 0))
+        return;
+    d->use.sum.gpu += seen->use.gpu;
+    d->use.sum.mem += seen->use.mem;
+    d->use.sum.mem_bytes += seen->use.mem_bytes;
+    d->use.n++;
 }
 
 static void gauge_miss(struct meter *m, int gpu, const struct err *why)
@@ -468,6 +477,11 @@ double meter_unread_s(const struct meter *m, int gpu)
     const struct gauge *d = &m->gauges[gpu];
 
     return d->is_read ? d->unread_s : (double)INFINITY;
+}
+
+struct meter_use meter_use(const struct meter *m, int gpu)
+{
+    return m->gauges[gpu].use;
 }
 
 uint64_t meter_n_failures(const struct meter *m)

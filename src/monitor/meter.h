@@ -1,4 +1,4 @@
-/* meter.h - what each GPU draws: read from its driver, from a dcgm-exporter, or modelled.
+/* meter.h - what each GPU draws and how busy it is, by its driver, a dcgm-exporter or a model.
  *
  * A box has one exporter; of a cluster each node has its own (the address has "%h" for its name),
  * or one page tells of all nodes by its label "Hostname".
@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+#include "act/gpu/devices.h"
 #include "monitor/watch.h"
 
 struct err;
@@ -38,6 +39,13 @@ const char *meter_source(const struct meter *m, int gpu);    // "nvml", "rocm", 
  */
 double meter_read_j(const struct meter *m, int gpu, double t_s);
 double meter_unread_s(const struct meter *m, int gpu);
+
+/* How busy it was: the sums of all readings that told all of it, and how many these are. */
+struct meter_use {
+    struct device_use sum;
+    int n;
+};
+struct meter_use meter_use(const struct meter *m, int gpu);
 
 uint64_t meter_n_failures(const struct meter *m);
 

@@ -47,6 +47,12 @@ static void read_window(const struct observation *seen, const struct state *s, s
                                .duration_s = length_s,
                                .noise = seen->noise > 0 ? seen->noise : (double)NAN };
     out->has_measurement = cell_of(seen, s, &m->key);
+    out->has_profile = out->has_measurement && seen->n_uses > 0 && seen->n_gpus == 1 &&
+                       seen->n_neighbours == 0 && seen->limit_w == 0;
+    out->profile = (struct solo_profile){ .gpu_activity = seen->use.gpu,
+                                          .mem_activity = seen->use.mem,
+                                          .watts = seen->watts,
+                                          .mem_used_bytes = seen->use.mem_bytes };
 }
 
 static void read_unfit(const struct observation *seen, const struct state *s, struct finding *out)

@@ -19,6 +19,8 @@ struct finding {
     struct event event;    // borrows from the observation
     bool has_measurement;
     struct measurement measurement;
+    bool has_profile;    // of the measurement's workload
+    struct solo_profile profile;
 };
 
 /* Steady for less than this and a window says more about its edges than about the job. */

@@ -8,12 +8,14 @@
 
 #include <stdbool.h>
 
+#include "act/gpu/devices.h"
+
 enum observation_kind {
-    OBS_STARTED,     // job runs on gpus: a start or a move came true
-    OBS_STOPPED,     // job was stopped and has steps_done behind it; it waits again
-    OBS_FINISHED,    // job did what it had to
-    OBS_FAILED,      // job ended by itself, badly; reason
-    OBS_UNFIT,    // job ran out of memory beside the one neighbour told, or alone; it waits again
+    OBS_STARTED,      // job runs on gpus: a start or a move came true
+    OBS_STOPPED,      // job was stopped and has steps_done behind it; it waits again
+    OBS_FINISHED,     // job did what it had to
+    OBS_FAILED,       // job ended by itself, badly; reason
+    OBS_UNFIT,        // job ran out of memory beside the one neighbour told, or alone; it waits
     OBS_INCAPABLE,    // its program was not built for GPUs of this type; it waits for others
     OBS_WINDOW,       // job ran under unchanged conditions from from_s to time_s; where these are
                       // equal, it is so far, and how fast it went is not known
@@ -37,8 +39,10 @@ struct observation {
      * what counts of it.
      */
     double from_s;
-    double steps;    // done in the window
-    double watts;    // mean draw of its first GPU in the window; NaN: not seen
+    double steps;             // done in the window
+    double watts;             // mean draw of its first GPU in the window; NaN: not seen
+    struct device_use use;    // of its first GPU, mean of the readings in the window
+    int n_uses;               // how many these are; 0: 'use' says nothing
     double noise;    // sd of ln (steps / length) as the window's parts have it; 0 or NaN: not known
     int n_neighbours;
     int neighbours[OBS_NEIGHBOURS_MAX];    // job ids that shared its GPU throughout

@@ -187,7 +187,7 @@ static void hear(struct watch *w, struct watched_run *r, const struct job_report
     r->steps = said->steps;
     r->heard_s = at_s;
     if (!w->is_behind && window_count(&r->window, at_s, said->steps))
-        r->from_j = meter_read_j(w->meter, r->gpus[0], at_s);
+        watched_note(w, r, at_s);
 }
 
 static void on_report(void *self, const char *bytes, size_t len, double arrived_s)

@@ -5,12 +5,12 @@
 #include "act/runs.h"
 #include "base/loop.h"
 #include "catalog/cluster/state.h"
+#include "monitor/meter.h"
 #include "monitor/report.h"
 #include "monitor/watch.h"
 #include "monitor/window.h"
 
 struct inbox;
-struct meter;
 
 /* One job that runs. */
 struct watched_run {
@@ -22,6 +22,7 @@ struct watched_run {
     double heard_s;               // on the stopwatch; NaN: never
     double told_s, told_steps;    // what was told last
     double from_j;                // what its first GPU had drawn when the window began
+    struct meter_use from_use;    // and how busy it had been
     int n_gpus;
     int *gpus;    // owned
     int limit_w;
@@ -75,6 +76,9 @@ void watched_free(struct watched_run *r);
 
 /* Those who share a GPU with it now, into 'o'. */
 void watched_neighbours(const struct watch *w, const struct watched_run *r, struct observation *o);
+
+/* Its window begins: note where the meter stands. */
+void watched_note(const struct watch *w, struct watched_run *r, double at_s);
 
 /* Its part of what its GPUs draw. */
 double watched_watts(const struct watch *w, const struct watched_run *r);

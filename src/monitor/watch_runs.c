@@ -126,6 +126,25 @@ void watched_neighbours(const struct watch *w, const struct watched_run *r, stru
 
 /* ---- telling ---- */
 
+void watched_note(const struct watch *w, struct watched_run *r, double at_s)
+{
+    r->from_j = meter_read_j(w->meter, r->gpus[0], at_s);
+    r->from_use = meter_use(w->meter, r->gpus[0]);
+}
+
+/* How busy its GPU was since the window began, as a mean of readings. */
+static void window_use(const struct watch *w, const struct watched_run *r, struct observation *out)
+{
+    const struct meter_use now = meter_use(w->meter, r->gpus[0]), *was = &r->from_use;
+    const int n = now.n - was->n;
+
+    out->n_uses = isnan(out->watts) ? 0 : n;    // where the one is worth nothing, so is the other
+    if (out->n_uses > 0)
+        out->use =
+            (struct device_use){ (now.sum.gpu - was->sum.gpu) / n, (now.sum.mem - was->sum.mem) / n,
+                                 (now.sum.mem_bytes - was->sum.mem_bytes) / n };
+}
+
 /* Pauses draw less than work: with many of them in it, the mean is of neither. */
 static double window_watts(const struct watch *w, const struct watched_run *r,
                            const struct window_result *t)
@@ -170,21 +189,23 @@ static void tell_measured(struct watch *w, struct watched_run *r, const struct w
 {
     const double time_s = watch_wall_s(w, t->to_s);
 
+    struct observation o = { .time_s = time_s,
+                             .from_s = time_s - t->length_s,
+                             .steps_done = r->window.edge_steps,
+                             .steps = t->steps,
+                             .watts = window_watts(w, r, t),
+                             .noise = t->noise };
+
     w->stats.n_windows++;
-    tell(w, r,
-         &(struct observation){ .time_s = time_s,
-                                .from_s = time_s - t->length_s,
-                                .steps_done = r->window.edge_steps,
-                                .steps = t->steps,
-                                .watts = window_watts(w, r, t),
-                                .noise = t->noise });
+    window_use(w, r, &o);
+    tell(w, r, &o);
 }
 
 static void go_on(struct watch *w, struct watched_run *r)
 {
     window_go_on(&r->window);
     if (!isnan(r->window.from_s))
-        r->from_j = meter_read_j(w->meter, r->gpus[0], r->window.from_s);
+        watched_note(w, r, r->window.from_s);
 }
 
 bool watched_tell(struct watch *w, struct watched_run *r, bool must_end)

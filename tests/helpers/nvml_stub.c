@@ -2,6 +2,7 @@
  * is read again at each call. One line, one thing:
  *
  *     gpu INDEX NAME UUID BYTES WATTS JOULES LOW_W DEFAULT_W HIGH_W
+ *     use INDEX PERCENT MEMORY_PERCENT BYTES_USED
  *     fail FUNCTION CODE              that function gives this code
  *     hang FUNCTION                   that function does not return as long as this line is there
  *
@@ -16,10 +17,15 @@
 struct gpu {
     char name[96], uuid[96];
     double bytes, watts, joules, low_w, default_w, high_w, limit_w;
+    double use, memory_use, used_bytes;
 };
 
 struct memory {
     unsigned long long total, free, used;
+};
+
+struct use {
+    unsigned gpu, memory;
 };
 
 enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, GPUS_MAX = 16 };
@@ -41,6 +47,7 @@ int nvmlDeviceGetUUID(void *d, char *to, unsigned size);
 int nvmlDeviceGetMemoryInfo(void *d, struct memory *out);
 int nvmlDeviceGetPowerUsage(void *d, unsigned *out);
 int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *out);
+int nvmlDeviceGetUtilizationRates(void *d, struct use *out);
 int nvmlDeviceGetPowerManagementLimit(void *d, unsigned *out);
 int nvmlDeviceGetPowerManagementDefaultLimit(void *d, unsigned *out);
 int nvmlDeviceGetPowerManagementLimitConstraints(void *d, unsigned *low, unsigned *high);
@@ -62,6 +69,11 @@ static void take_line(struct world *w, const char *line, const char *function)
         g.limit_w = g.default_w;
         w->gpus[i] = g;
         w->n = i + 1 > w->n ? i + 1 : w->n;
+    } else if (sscanf(line, "use %u %lf %lf %lf", &i, &g.use, &g.memory_use, &g.used_bytes) == 4 &&
+               i < GPUS_MAX) {
+        w->gpus[i].use = g.use;
+        w->gpus[i].memory_use = g.memory_use;
+        w->gpus[i].used_bytes = g.used_bytes;
     } else if (sscanf(line, "set %u %lf", &i, &v) == 2 && i < GPUS_MAX) {
         w->gpus[i].limit_w = v;
     } else if (sscanf(line, "fail %95s %d", word, &code) == 2 && strcmp(word, function) == 0) {
@@ -160,7 +172,8 @@ int nvmlDeviceGetUUID(void *d, char *to, unsigned size)
 int nvmlDeviceGetMemoryInfo(void *d, struct memory *out)
 {
     LOOK(d)
-    *out = (struct memory){ .total = (unsigned long long)g->bytes };
+    *out = (struct memory){ .total = (unsigned long long)g->bytes,
+                            .used = (unsigned long long)g->used_bytes };
     return OK;
 }
 
@@ -176,6 +189,13 @@ int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *out)
     LOOK(d)
     *out = (unsigned long long)(g->joules * 1e3);
     return g->joules < 0 ? NOT_SUPPORTED : OK;
+}
+
+int nvmlDeviceGetUtilizationRates(void *d, struct use *out)
+{
+    LOOK(d)
+    *out = (struct use){ .gpu = (unsigned)g->use, .memory = (unsigned)g->memory_use };
+    return OK;
 }
 
 int nvmlDeviceGetPowerManagementLimit(void *d, unsigned *out)

@@ -132,7 +132,9 @@ int devices_power(const struct devices *d, int i, struct device_power *out, stru
     const struct device *device = devices_get(d, i);
     const struct gpu_library *library = &d->libraries[device->maker];
 
-    *out = (struct device_power){ .watts = (double)NAN, .joules = (double)NAN };
+    *out = (struct device_power){ (double)NAN,
+                                  (double)NAN,
+                                  { (double)NAN, (double)NAN, (double)NAN } };
     return library->power(library->self, device->index, out, e);
 }
 

@@ -34,12 +34,21 @@ void devices_close(struct devices *d);    // NULL is fine
 int devices_n(const struct devices *d);
 const struct device *devices_get(const struct devices *d, int i);
 
-/* On a worker: present draw in watts, and joules since some beginning where the driver counts
- * them (NaN: it does not). -EIO, -ENODEV: it fell off the bus.
+/* How busy a GPU is: shares of the time, about the last second's, in which kernels ran and in which
+ * its memory was read or written, and its memory in use. NaN: not told.
+ */
+struct device_use {
+    double gpu, mem;
+    double mem_bytes;
+};
+
+/* On a worker: present draw in watts, joules since some beginning where the driver counts them
+ * (NaN: it does not), and use. -EIO, -ENODEV: it fell off the bus.
  */
 struct device_power {
     double watts;
     double joules;
+    struct device_use use;
 };
 int devices_power(const struct devices *d, int i, struct device_power *out, struct err *e);
 

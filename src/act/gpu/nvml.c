@@ -27,6 +27,10 @@ struct nvml_memory {
     unsigned long long total, free, used;
 };
 
+struct nvml_use {
+    unsigned gpu, memory;    // percent of the time
+};
+
 struct nvml {
     void *library;
     bool has_begun;
@@ -42,6 +46,7 @@ struct nvml {
     int (*memory)(handle d, struct nvml_memory *out);
     int (*draw_mw)(handle d, unsigned *out);
     int (*energy_mj)(handle d, unsigned long long *out);
+    int (*use)(handle d, struct nvml_use *out);    // NULL: not there
     int (*limit_mw)(handle d, unsigned *out);
     int (*default_mw)(handle d, unsigned *out);
     int (*range_mw)(handle d, unsigned *low, unsigned *high);
@@ -87,6 +92,19 @@ static int describe(void *self, int index, struct arena *a, struct device *out, 
     return 0;
 }
 
+static void use_of(const struct nvml *n, handle d, struct device_use *out)
+{
+    struct nvml_memory memory = { 0 };
+    struct nvml_use use = { 0 };
+
+    if (n->use && n->use(d, &use) == NVML_OK) {
+        out->gpu = use.gpu / 100.0;
+        out->mem = use.memory / 100.0;
+    }
+    if (n->memory(d, &memory) == NVML_OK)
+        out->mem_bytes = (double)memory.used;
+}
+
 static int power(void *self, int index, struct device_power *out, struct err *e)
 {
     const struct nvml *n = self;
@@ -99,6 +117,7 @@ static int power(void *self, int index, struct device_power *out, struct err *e)
     out->watts = mw / 1e3;
     if (n->energy_mj(n->devices[index], &mj) == NVML_OK)    // from Volta on
         out->joules = (double)mj / 1e3;
+    use_of(n, n->devices[index], &out->use);
     return 0;
 }
 
@@ -141,6 +160,7 @@ static int load(struct nvml *n, struct err *e)
         { "nvmlDeviceGetMemoryInfo", (void **)&n->memory, 0 },
         { "nvmlDeviceGetPowerUsage", (void **)&n->draw_mw, 0 },
         { "nvmlDeviceGetTotalEnergyConsumption", (void **)&n->energy_mj, 0 },
+        { "nvmlDeviceGetUtilizationRates", (void **)&n->use, 1 },
         { "nvmlDeviceGetPowerManagementLimit", (void **)&n->limit_mw, 0 },
         { "nvmlDeviceGetPowerManagementDefaultLimit", (void **)&n->default_mw, 0 },
         { "nvmlDeviceGetPowerManagementLimitConstraints", (void **)&n->range_mw, 0 },

@@ -30,6 +30,9 @@ struct rocm {
     int (*draw_uw)(uint32_t d, uint32_t sensor, uint64_t *out);    // mean of some milliseconds
     int (*now_uw)(uint32_t d, uint64_t *out, int *kind);           // newer; NULL: not there
     int (*energy)(uint32_t d, uint64_t *counter, float *step_uj, uint64_t *time_ns);
+    int (*busy)(uint32_t d, uint32_t *percent);                 // NULL: not there
+    int (*memory_busy)(uint32_t d, uint32_t *percent);          // likewise
+    int (*memory_used)(uint32_t d, int kind, uint64_t *out);    // likewise
     int (*cap_uw)(uint32_t d, uint32_t sensor, uint64_t *out);
     int (*default_uw)(uint32_t d, uint64_t *out);
     int (*range_uw)(uint32_t d, uint32_t sensor, uint64_t *high, uint64_t *low);
@@ -80,6 +83,19 @@ static int describe(void *self, int index, struct arena *a, struct device *out, 
     return 0;
 }
 
+static void use_of(const struct rocm *r, uint32_t d, struct device_use *out)
+{
+    uint32_t percent = 0;
+    uint64_t bytes = 0;
+
+    if (r->busy && r->busy(d, &percent) == RSMI_OK)
+        out->gpu = percent / 100.0;
+    if (r->memory_busy && r->memory_busy(d, &percent) == RSMI_OK)
+        out->mem = percent / 100.0;
+    if (r->memory_used && r->memory_used(d, RSMI_VRAM, &bytes) == RSMI_OK)
+        out->mem_bytes = (double)bytes;
+}
+
 static int power(void *self, int index, struct device_power *out, struct err *e)
 {
     const struct rocm *r = self;
@@ -96,6 +112,7 @@ static int power(void *self, int index, struct device_power *out, struct err *e)
     out->watts = (double)uw / 1e6;
     if (r->energy(d, &counter, &step_uj, &time_ns) == RSMI_OK)
         out->joules = (double)counter * (double)step_uj / 1e6;
+    use_of(r, d, &out->use);
     return 0;
 }
 
@@ -138,6 +155,9 @@ static int load(struct rocm *r, struct err *e)
         { "rsmi_dev_power_ave_get", (void **)&r->draw_uw, 0 },
         { "rsmi_dev_power_get", (void **)&r->now_uw, 1 },
         { "rsmi_dev_energy_count_get", (void **)&r->energy, 0 },
+        { "rsmi_dev_busy_percent_get", (void **)&r->busy, 1 },
+        { "rsmi_dev_memory_busy_percent_get", (void **)&r->memory_busy, 1 },
+        { "rsmi_dev_memory_usage_get", (void **)&r->memory_used, 1 },
         { "rsmi_dev_power_cap_get", (void **)&r->cap_uw, 0 },
         { "rsmi_dev_power_cap_default_get", (void **)&r->default_uw, 0 },
         { "rsmi_dev_power_cap_range_get", (void **)&r->range_uw, 0 },

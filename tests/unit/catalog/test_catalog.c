@@ -104,6 +104,37 @@ TEST(precision_and_profile_are_filled_in_stored_and_exported)
     ck_assert_int_eq(store_begin(s, NULL), 0);
 }
 
+TEST(a_profile_is_the_mean_of_what_was_seen_where_nobody_told_it)
+{
+    struct workload w;
+    struct catalog again;
+    int i;
+
+    workload_init(&w, "a");
+    w.params = 7;
+    w.mem_used_bytes = 5e9;
+    ck_assert_int_eq(catalog_add_workload(&c, &w, &i, NULL), 0);
+    for (int k = 0; k < PROFILE_WINDOWS + 3; k++) {
+        struct solo_profile seen = { .gpu_activity = k < PROFILE_WINDOWS ? 0.1 * k : 1,
+                                     .mem_activity = NAN,
+                                     .watts = 200,
+                                     .mem_used_bytes = 1e9 };
+        ck_assert_int_eq(catalog_take_profile(&c, i, &seen, NULL), 0);
+    }
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+    catalog_init(&again);
+    ck_assert_int_eq(catalog_load(&again, s, NULL), 0);
+    for (const struct catalog *of = &c; of != NULL; of = of == &c ? &again : NULL) {
+        const struct workload *is = &of->workloads[0];
+
+        ck_assert_double_eq_tol(is->gpu_activity, 0.1 * (PROFILE_WINDOWS - 1) / 2, 1e-12);
+        ck_assert(is->solo_watts == 200 && is->mem_used_bytes == 5e9 && is->params == 7);
+        ck_assert_double_nan(is->mem_activity);
+    }
+    catalog_release(&again);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+}
+
 /* What an older version wrote: no rates but two, and features that nobody believes. */
 TEST(an_old_row_is_completed_from_the_table_or_doubted)
 {

@@ -7,6 +7,10 @@
 
 #define WATTS "DCGM_FI_DEV_POWER_USAGE"
 #define MJ "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
+#define NO_USE        \
+    {                 \
+        NAN, NAN, NAN \
+    }
 
 static const struct {
     const char *name, *given;
@@ -19,32 +23,37 @@ static const struct {
       "{gpu=\"1\",UUID=\"GPU-b\",device=\"nvidia1\",modelName=\"Tesla T4\"} 70\n" MJ
       "{gpu=\"0\",UUID=\"GPU-a\"} 812000\n",
       2,
-      { { 0, "GPU-a", 26.5, 812, "n1" }, { 1, "GPU-b", 70, NAN, "" } } },
+      { { 0, "GPU-a", 26.5, 812, "n1", NO_USE }, { 1, "GPU-b", 70, NAN, "", NO_USE } } },
     { "the same number on two nodes",
       WATTS "{gpu=\"0\",Hostname=\"n1\"} 26.5\n" WATTS "{gpu=\"0\",Hostname=\"n2\"} 70\n",
       2,
-      { { 0, "", 26.5, NAN, "n1" }, { 0, "", 70, NAN, "n2" } } },
+      { { 0, "", 26.5, NAN, "n1", NO_USE }, { 0, "", 70, NAN, "n2", NO_USE } } },
+    { "how busy it is",
+      WATTS "{gpu=\"0\"} 9\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 50\n"
+            "DCGM_FI_DEV_MEM_COPY_UTIL{gpu=\"0\"} 25\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 2\n",
+      1,
+      { { 0, "", 9, NAN, "", { 0.5, 0.25, 2097152 } } } },
     { "other metrics are passed over",
       "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",UUID=\"GPU-a\"} 51\n" WATTS "{gpu=\"0\"} 9\n",
       1,
-      { { 0, "", 9, NAN, "" } } },
+      { { 0, "", 9, NAN, "", NO_USE } } },
     { "a time of its own, and blanks",
       WATTS "{ gpu=\"3\" , UUID=\"u\" }  5.5 1395066363000\r\n",
       1,
-      { { 3, "u", 5.5, NAN, "" } } },
+      { { 3, "u", 5.5, NAN, "", NO_USE } } },
     { "quotes inside a label",
       WATTS "{modelName=\"a \\\"b\\\" {}=,\",gpu=\"2\"} 4\n",
       1,
-      { { 2, "", 4, NAN, "" } } },
+      { { 2, "", 4, NAN, "", NO_USE } } },
     { "the first line of a GPU counts",
       WATTS "{gpu=\"0\",GPU_I_ID=\"1\"} 40\n" WATTS "{gpu=\"0\",GPU_I_ID=\"2\"} 41\n",
       1,
-      { { 0, "", 40, NAN, "" } } },
-    { "no newline at the end", WATTS "{gpu=\"0\"} 1", 1, { { 0, "", 1, NAN, "" } } },
+      { { 0, "", 40, NAN, "", NO_USE } } },
+    { "no newline at the end", WATTS "{gpu=\"0\"} 1", 1, { { 0, "", 1, NAN, "", NO_USE } } },
     { "a GPU known by its UUID only",
       WATTS "{UUID=\"GPU-z\"} 1",
       1,
-      { { -1, "GPU-z", 1, NAN, "" } } },
+      { { -1, "GPU-z", 1, NAN, "", NO_USE } } },
     { "of no GPU in particular", WATTS "{Hostname=\"n\"} 1\n" WATTS " 5\n", 0, { { 0 } } },
     { "not a number", WATTS "{gpu=\"0\"} NaN\n" WATTS "{gpu=\"0\"} +Inf\n", 0, { { 0 } } },
     { "less than nothing", WATTS "{gpu=\"0\"} -3\n", 0, { { 0 } } },
@@ -69,6 +78,10 @@ EACH(pages_are_read, cases)
         ck_assert_str_eq(got[i].uuid, want->uuid);
         ck_assert_str_eq(got[i].host, want->host);
         ck_assert_double_eq(got[i].watts, want->watts);
+        ck_assert(isnan(want->use.gpu) ? isnan(got[i].use.gpu) : got[i].use.gpu == want->use.gpu);
+        ck_assert(isnan(want->use.mem) ? isnan(got[i].use.mem) : got[i].use.mem == want->use.mem);
+        ck_assert(isnan(want->use.mem_bytes) ? isnan(got[i].use.mem_bytes)
+                                             : got[i].use.mem_bytes == want->use.mem_bytes);
         ck_assert(isnan(want->joules) ? isnan(got[i].joules) : got[i].joules == want->joules);
     }
 }

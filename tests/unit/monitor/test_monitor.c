@@ -195,6 +195,43 @@ TEST(a_gang_is_a_cell_of_its_own)
     world_release(&w);
 }
 
+static const struct {
+    const char *name;
+    int n_uses, n_gpus, n_neighbours, limit_w;
+    bool want;
+} alone[] = {
+    { "alone on a GPU", 3, 1, 0, 0, true },   { "nobody looked", 0, 1, 0, 0, false },
+    { "a neighbour", 3, 1, 1, 0, false },     { "a gang", 3, 2, 0, 0, false },
+    { "a power limit", 3, 1, 0, 175, false },
+};
+
+EACH(what_is_alone_shows_its_profile, alone)
+{
+    static const int gpus[] = { 0, 1 };
+    struct world w;
+    struct finding f;
+    struct observation seen = { .kind = OBS_WINDOW,
+                                .time_s = 100,
+                                .from_s = 40,
+                                .steps = 60,
+                                .watts = 180,
+                                .use = { 0.75, 0.5, 8e9 },
+                                .n_uses = alone[_i].n_uses,
+                                .gpus = gpus,
+                                .n_gpus = alone[_i].n_gpus,
+                                .n_neighbours = alone[_i].n_neighbours,
+                                .neighbours = { 1 },
+                                .limit_w = alone[_i].limit_w };
+
+    world_init(&w, busy);
+    monitor_read(&seen, &w.ledger.state, &f);
+    ck_assert_msg(f.has_profile == alone[_i].want && f.has_measurement, "%s", alone[_i].name);
+    if (f.has_profile)
+        ck_assert(f.profile.gpu_activity == 0.75 && f.profile.mem_activity == 0.5 &&
+                  f.profile.watts == 180 && f.profile.mem_used_bytes == 8e9);
+    world_release(&w);
+}
+
 TEST(what_did_not_fit_is_remembered_and_waits_again)
 {
     struct world w;

@@ -133,6 +133,7 @@ static struct device devices[DEVICES] = {
     { .maker = DEVICE_DECLARED, .index = 2 },
 };
 static double device_w[DEVICES], device_j[DEVICES];
+static struct device_use device_use[DEVICES];
 static pthread_mutex_t hang = PTHREAD_MUTEX_INITIALIZER;    // held: the driver hangs
 
 int devices_n(const struct devices *d)
@@ -154,7 +155,8 @@ int devices_power(const struct devices *d, int i, struct device_power *out, stru
     pthread_mutex_unlock(&hang);
     if (isnan(device_w[i]))
         return err_set(e, EIO, "it fell off the bus");
-    *out = (struct device_power){ .watts = device_w[i], .joules = device_j[i] };
+    *out =
+        (struct device_power){ .watts = device_w[i], .joules = device_j[i], .use = device_use[i] };
     return 0;
 }
 
@@ -821,6 +823,26 @@ TEST(power_is_read_and_a_window_has_its_mean)
     start(A, 0, 5);
     pass(60);
     ck_assert_double_eq_tol(find(OBS_WINDOW, A, 0)->seen.watts, 200, 1e-9);
+}
+
+/* Two readings in a window of ten seconds: what was before it does not count. */
+TEST(a_window_says_how_busy_its_gpu_was)
+{
+    struct watch_setup s = usual_setup();
+    s.power = WATCH_DEVICES;
+    device_use[0] = (struct device_use){ 0.1, 0.1, 1e9 };
+    box_watch_anew("", &s);
+    start(A, 0, 5);
+    pass(4);
+    device_use[0] = (struct device_use){ 0.75, 0.5, 8e9 };
+    pass(60);
+    const struct observation *o = &find(OBS_WINDOW, A, 0)->seen;
+    ck_assert_int_ge(o->n_uses, 2);
+    ck_assert_double_eq_tol(o->use.gpu, 0.75, 1e-9);
+    ck_assert_double_eq_tol(o->use.mem_bytes, 8e9, 1);
+    device_use[0].mem = NAN;
+    pass(180);
+    ck_assert_int_eq(find(OBS_WINDOW, A, 2)->seen.n_uses, 0);
 }
 
 TEST(devices_are_those_of_this_box)

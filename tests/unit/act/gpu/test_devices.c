@@ -91,6 +91,21 @@ TEST(power_is_read_each_time_and_joules_where_they_are_counted)
     box_close(&b);
 }
 
+TEST(how_busy_a_gpu_is_is_read_with_its_power)
+{
+    struct box b;
+    struct device_power p;
+    struct err e = { 0 };
+
+    box_open(&b, TWO "use 0 97 41 8e9\n");
+    ck_assert_int_eq(devices_power(b.devices, 0, &p, &e), 0);
+    ck_assert(p.use.gpu == 0.97 && p.use.mem == 0.41 && p.use.mem_bytes == 8e9);
+    say(&b, TWO "fail nvmlDeviceGetUtilizationRates 3\n");
+    ck_assert_int_eq(devices_power(b.devices, 0, &p, &e), 0);
+    ck_assert(isnan(p.use.gpu) && isnan(p.use.mem) && p.watts == 150);
+    box_close(&b);
+}
+
 TEST(a_limit_is_set_within_its_bounds_and_taken_back)
 {
     struct box b;
