@@ -51,7 +51,7 @@ _gogh_words() {
         ;;
     tick) options+=' --unfit' ;;
     import)
-        options+=' --db --json'
+        options+=' --db --campaign --json'
         case "$2" in
         '' | -*) options+=' gavel zeus csv --workloads' ;;
         gavel) options+=' --isolated --workloads --watts' ;;

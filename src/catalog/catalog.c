@@ -14,8 +14,10 @@
 
 void catalog_init(struct catalog *c)
 {
-    *c = (struct catalog){ .n_settings = 1 };    // setting 0: one GPU, default limit
+    *c = (struct catalog){ .n_settings = 1 };    // setting 0: a plain cell
     arena_init(&c->arena);
+    int rc = catalog_append_campaign(c, CATALOG_SITE_NAME, 0, NULL);
+    assert(rc == 0);
 }
 
 void catalog_release(struct catalog *c)
@@ -40,6 +42,8 @@ void catalog_release(struct catalog *c)
     free(c->estimate_key);
     free(c->type_row);
     free(c->workload_row);
+    free(c->campaigns);
+    free(c->campaign_row);
     *c = (struct catalog){ 0 };
 }
 
@@ -111,13 +115,14 @@ int catalog_find_workload_alike(const struct catalog *c, const char *name)
 /* ---- keys ----------------------------------------------------------------
  *
  * A cell's key is exact, not a digest: workload 22 bits, neighbour + 1 22, type 8,
- * setting 12. Settings (gang size, spread, power limit) are few and interned, and
+ * setting 12. Settings (gang size, spread, power limit, campaign) are few and interned, and
  * nearly every cell has setting 0, which needs no lookup.
  */
 
 static uint64_t setting_key(struct cell_key k)
 {
-    return (uint64_t)k.n_gpus << 32 | (uint64_t)k.limit_w << 1 | k.is_spread;
+    return (uint64_t)k.campaign << 48 | (uint64_t)k.n_gpus << 32 | (uint64_t)k.limit_w << 1 |
+           k.is_spread;
 }
 
 /* The setting's number, or -1 when it was never met. */
@@ -158,7 +163,8 @@ static int setting_intern(struct catalog *c, struct cell_key k, int *setting, st
         return 0;
     if (c->n_settings == CATALOG_SETTINGS_MAX)
         return err_set(e, EOVERFLOW,
-                       "more than %d different gang sizes and power limits; round the limits",
+                       "more than %d different gang sizes, power limits and campaigns; round the "
+                       "limits",
                        CATALOG_SETTINGS_MAX);
     *setting = c->n_settings++;
     map_u64_set(&c->setting_by_key, setting_key(k), *setting);
@@ -439,6 +445,51 @@ int catalog_take_profile(struct catalog *c, int workload, const struct solo_prof
     return write_workload(c, workload, &told, store_put_workload, e);
 }
 
+/* ---- campaigns ---- */
+
+int catalog_find_campaign(const struct catalog *c, const char *name)
+{
+    for (int i = 0; i < c->n_campaigns; i++)
+        if (strcmp(c->campaigns[i], name) == 0)
+            return i;
+    return -1;
+}
+
+int catalog_append_campaign(struct catalog *c, const char *name, int64_t row, struct err *e)
+{
+    int i = c->n_campaigns;
+
+    if (i == CATALOG_CAMPAIGNS_MAX)
+        return err_set(e, EOVERFLOW, "'%s' is one campaign too many: a catalog takes %d", name,
+                       CATALOG_CAMPAIGNS_MAX);
+    GROW_BESIDE(c->campaign_row, i, c->cap_campaigns);
+    GROW(c->campaigns, i, c->cap_campaigns);
+    c->campaigns[i] = arena_strdup(&c->arena, name);
+    c->campaign_row[i] = row;
+    c->n_campaigns++;
+    return 0;
+}
+
+/* The site's own needs no row: what has no campaign is of it. */
+static int write_campaign(struct catalog *c, int i, struct err *e)
+{
+    if (c->store == NULL || i == CATALOG_SITE)
+        return 0;
+    return store_keep_campaign(c->store, c->campaigns[i], &c->campaign_row[i], e);
+}
+
+int catalog_add_campaign(struct catalog *c, const char *name, int *index, struct err *e)
+{
+    int rc = 0;
+
+    *index = catalog_find_campaign(c, name);
+    if (*index >= 0)
+        return 0;
+    *index = c->n_campaigns;
+    rc = catalog_append_campaign(c, name, 0, e);
+    return rc < 0 ? rc : write_campaign(c, *index, e);
+}
+
 /* ---- after a rollback ---- */
 
 void catalog_doubt(struct catalog *c)
@@ -456,6 +507,8 @@ int catalog_resync(struct catalog *c, struct err *e)
         rc = write_type(c, i, &c->types[i], store_fill_gpu_type, e);
     for (int i = 0; i < c->n_workloads && rc == 0; i++)
         rc = write_workload(c, i, &c->workloads[i], store_fill_workload, e);
+    for (int i = 0; i < c->n_campaigns && rc == 0; i++)
+        rc = write_campaign(c, i, e);
     c->is_doubtful = rc < 0;
     return rc;
 }
@@ -495,8 +548,11 @@ static int cell_intern(struct catalog *c, struct cell_key key, struct cell **out
         GROW_BESIDE(c->next_cell, i, c->cap_cells);
         GROW(c->cells, i, c->cap_cells);
         c->cells[i] = (struct cell){ .key = key };
-        c->next_cell[i] = c->first_cell[key.workload];
-        c->first_cell[key.workload] = i;
+        c->next_cell[i] = -1;
+        if (key.campaign == CATALOG_SITE) {
+            c->next_cell[i] = c->first_cell[key.workload];
+            c->first_cell[key.workload] = i;
+        }
         map_u64_set(&c->cell_by_key, packed, i);
     }
     *out = &c->cells[i];
@@ -599,7 +655,7 @@ static void note_drift(struct catalog *c, const struct cell *cell, double time_s
     c->revision[k.workload]++;
     if (drift_watch_note(type, k.workload, TYPE_CELLS, time_s))
         for (int i = 0; i < c->n_cells; i++)
-            if (c->cells[i].key.gpu_type == k.gpu_type)
+            if (c->cells[i].key.gpu_type == k.gpu_type && c->cells[i].key.campaign == k.campaign)
                 fall_behind(c, &c->cells[i], type->since_s);
     if (drift_watch_note(workload, k.gpu_type, WORKLOAD_CELLS, time_s))
         for (int i = c->first_cell[k.workload]; i >= 0; i = c->next_cell[i])
@@ -617,13 +673,17 @@ int catalog_add_measurement(struct catalog *c, const struct measurement *m, stru
     if (rc < 0)
         return rc;
     assert(cell);
+    c->n_measurements++;
+    if (m->key.campaign != CATALOG_SITE) {    // no decision rests on it, and nothing is derived
+        cell_add(cell, m);
+        return 0;
+    }
     bool had_speed = cell->n_speed, had_unfit = cell->n_unfit;
     c->type_drift[m->key.gpu_type].n_seen++;
     c->workload_drift[m->key.workload].n_seen++;
     if (cell_add(cell, m))
         note_drift(c, cell, m->time_s);
     c->revision[m->key.workload] += !had_speed != !cell->n_speed || !had_unfit != !cell->n_unfit;
-    c->n_measurements++;
     return 0;
 }
 
@@ -632,6 +692,7 @@ static void assert_key(const struct catalog *c, struct cell_key k)
     assert(k.workload >= 0 && k.workload < c->n_workloads);
     assert(k.gpu_type >= 0 && k.gpu_type < c->n_types);
     assert(k.neighbour >= -1 && k.neighbour < c->n_workloads);
+    assert(k.campaign >= 0 && k.campaign < c->n_campaigns);
 }
 
 int catalog_record(struct catalog *c, const struct measurement *m, int64_t origin, struct err *e)
@@ -655,6 +716,7 @@ int catalog_record(struct catalog *c, const struct measurement *m, int64_t origi
         .time_s = m->time_s,
         .duration_s = m->duration_s,
         .noise = m->noise > 0 ? fmax(m->noise, CATALOG_NOISE_MIN) : (double)NAN,
+        .campaign = c->campaign_row[m->key.campaign],
         .origin = origin,
     };
     return store_add_measurement(c->store, &r, e);
@@ -769,14 +831,14 @@ static void summarise_cell(const struct catalog *c, const struct cell *cell,
                            struct catalog_summary *out)
 {
     bool is_measured = cell->n_speed > 0;
-    bool is_plain = cell_key_is_plain(&cell->key);
+    bool is_default = cell_key_is_default(&cell->key);
 
     if (cell->key.neighbour >= 0) {
-        out->n_pairs += is_measured && is_plain;
-        out->n_unfit_pairs += is_plain && is_unfit(cell) && counts_as_unfit_pair(c, cell);
+        out->n_pairs += is_measured && is_default;
+        out->n_unfit_pairs += is_default && is_unfit(cell) && counts_as_unfit_pair(c, cell);
     } else {
-        out->n_isolated += is_measured && is_plain;
-        out->n_unfit_isolated += is_plain && is_unfit(cell);
+        out->n_isolated += is_measured && is_default;
+        out->n_unfit_isolated += is_default && is_unfit(cell);
     }
     out->n_gangs += is_measured && cell->key.n_gpus > 1;
     out->n_limited += is_measured && cell->key.limit_w > 0;

@@ -24,7 +24,8 @@ struct err;
 struct store;
 
 /* One cell: a workload on a GPU type, alone (neighbour -1) or beside a neighbour, as
- * part of a gang of n_gpus. Power limits below the default are cells of their own.
+ * part of a gang of n_gpus. Power limits below the default are cells of their own, and so is
+ * what each campaign measured: other machines, other software, other ways to count.
  */
 struct cell_key {
     int workload, gpu_type;
@@ -32,12 +33,25 @@ struct cell_key {
     int n_gpus;        // 1 for all but gangs
     bool is_spread;    // gang over several nodes
     int limit_w;       // 0: the type's default
+    int campaign;      // CATALOG_SITE: the site's own
 };
 
-/* One GPU at the default limit? */
-static inline bool cell_key_is_plain(const struct cell_key *k)
+/* The first campaign: what the site measured itself, and what its people count as such. Decisions
+ * rest on its cells; other campaigns are for learning.
+ */
+#define CATALOG_SITE 0
+#define CATALOG_SITE_NAME "site"
+
+/* One GPU at the default limit, in whatever campaign? */
+static inline bool cell_key_is_default(const struct cell_key *k)
 {
     return k->n_gpus == 1 && k->limit_w == 0;
+}
+
+/* The same, of the site's own? */
+static inline bool cell_key_is_plain(const struct cell_key *k)
+{
+    return k->campaign == CATALOG_SITE && cell_key_is_default(k);
 }
 
 /* What the measurements of one cell add up to. Later ones do not wipe out earlier
@@ -131,10 +145,13 @@ struct catalog {
     int n_cells, cap_cells;
     struct map type_by_name, workload_by_name;
     struct map_u64 cell_by_key;
-    struct map_u64 setting_by_key;    // (n_gpus, is_spread, limit_w) to a small integer
+    const char **campaigns;    // (n_campaigns) names; at least CATALOG_SITE_NAME
+    int n_campaigns, cap_campaigns;
+    struct map_u64 setting_by_key;    // (n_gpus, is_spread, limit_w, campaign) to a small integer
     int n_settings;
-    int *first_cell;       // (n_workloads) head of each workload's cells, -1 for none
-    int *next_cell;        // (n_cells) the next cell of the same workload
+    int *first_cell;       // (n_workloads) head of each workload's cells of the site's own
+                           // campaign, -1 for none; those of others are in 'cells' only
+    int *next_cell;        // (n_cells) the next cell of the same workload in that list
     uint32_t *revision;    // (n_workloads) changes with each estimate, first (un)fit and drift
                            // of a cell: what is derived from a row must be derived again
     uint32_t *column_revision;    // (n_workloads) the same of the cells of all others beside it,
@@ -154,6 +171,7 @@ struct catalog {
 
     struct store *store;                 // NULL: nothing is kept; borrowed
     int64_t *type_row, *workload_row;    // ids in the store
+    int64_t *campaign_row;               // the site's own has 0: none
     bool is_doubtful;                    // they may be wrong, see catalog_doubt
     int n_joined;                        // catalog_begin within somebody else's transaction
 };
@@ -169,7 +187,8 @@ int catalog_load(struct catalog *c, struct store *s, struct err *e);
 /* Most that a catalog takes; more is -EOVERFLOW. The widths of a cell's 64-bit key. */
 #define CATALOG_WORKLOADS_MAX ((1 << 22) - 2)
 #define CATALOG_TYPES_MAX ((1 << 8) - 1)
-#define CATALOG_SETTINGS_MAX (1 << 12)    // distinct (gang size, spread, power limit)
+#define CATALOG_SETTINGS_MAX (1 << 12)    // distinct (gang size, spread, power limit, campaign)
+#define CATALOG_CAMPAIGNS_MAX 256
 #define CATALOG_GANG_MAX 65535
 #define CATALOG_LIMIT_W_MAX 65535
 
@@ -196,6 +215,10 @@ int catalog_take_profile(struct catalog *c, int workload, const struct solo_prof
 
 int catalog_find_type(const struct catalog *c, const char *name);        // -1: none
 int catalog_find_workload(const struct catalog *c, const char *name);    // -1: none
+
+/* Campaigns have a name and nothing else; CATALOG_SITE_NAME is always there. */
+int catalog_add_campaign(struct catalog *c, const char *name, int *index, struct err *e);
+int catalog_find_campaign(const struct catalog *c, const char *name);    // -1: none
 
 /* The type by its name, by one that is alike, or by another name of the same built-in type
  * ("Tesla V100-PCIE-16GB" is "v100"); -1: none.
@@ -251,7 +274,7 @@ void catalog_add_estimate(struct catalog *c, int workload, int gpu_type, int nei
 void catalog_touch_column(struct catalog *c, int neighbour);
 int catalog_save_estimates(struct catalog *c, double time_s, struct err *e);    // one transaction
 
-/* What there is, for `gogh catalog`. */
+/* What there is, for `gogh catalog`; cells of all campaigns. */
 struct catalog_summary {
     int n_workloads;
     int n_types;

@@ -94,6 +94,14 @@ static int load_workload(void *self, const struct row_workload *r)
     return catalog_append_workload(l->c, &w, r->id, l->e);
 }
 
+static int load_campaign(void *self, const struct row_campaign *r)
+{
+    struct loader *l = self;
+    int rc = check_name("campaign", r->id, r->name, l->e);
+
+    return rc < 0 ? rc : catalog_append_campaign(l->c, r->name, r->id, l->e);
+}
+
 /* The index of row 'id' among 'n' ascending ids, or -1. Ids are given out from 1
  * without gaps, so the first guess is right in every store that we wrote.
  */
@@ -124,6 +132,12 @@ static bool find_cell(const struct catalog *c, int64_t workload, int64_t type, i
     out->gpu_type = index_of(c->type_row, c->n_types, type);
     out->neighbour = neighbour != 0 ? index_of(c->workload_row, c->n_workloads, neighbour) : -1;
     return out->workload >= 0 && out->gpu_type >= 0 && (neighbour == 0 || out->neighbour >= 0);
+}
+
+/* -1: none. The site's own is the first, with row 0. */
+static int find_campaign(const struct catalog *c, int64_t id)
+{
+    return id == 0 ? CATALOG_SITE : index_of(c->campaign_row, c->n_campaigns, id);
 }
 
 static int load_batch(struct loader *l)
@@ -176,6 +190,12 @@ static int load_measurement(void *self, const struct row_measurement *r)
                        "restore a copy",
                        r->id, r->limit_w, CATALOG_LIMIT_W_MAX);
     m->key.limit_w = isnan(r->limit_w) ? 0 : (int)r->limit_w;
+    m->key.campaign = find_campaign(l->c, r->campaign);
+    if (m->key.campaign < 0)
+        return err_set(l->e, EINVAL,
+                       "measurement %" PRId64 " names a campaign that is not in the store; "
+                       "restore a copy",
+                       r->id);
     l->row[l->n_batch++] = r->id;
     return l->n_batch == LOAD_BATCH ? load_batch(l) : 0;
 }
@@ -205,6 +225,8 @@ static int load_all(struct loader *l, struct store *s)
 
     if (rc == 0)
         rc = store_each_workload(s, load_workload, l, l->e);
+    if (rc == 0)
+        rc = store_each_campaign(s, load_campaign, l, l->e);
     if (rc == 0)
         rc = store_each_observation(s, load_measurement, l, l->e);
     if (rc == 0)

@@ -128,10 +128,10 @@ static int find_allowed(struct sim *s, struct err *e)
 
 /* A cell of another catalog, as one measurement that weighs as much as all of its own. 'types' and
  * 'workloads' have the indices in 'to' of those there; -1: what that workload takes part in is left
- * out.
+ * out. 'campaign' is the one it belongs to in 'to'.
  */
 static int copy_cell(struct catalog *to, const struct cell *c, const int *types,
-                     const int *workloads, struct err *e)
+                     const int *workloads, int campaign, struct err *e)
 {
     struct measurement m = {
         .key = c->key,
@@ -145,6 +145,7 @@ static int copy_cell(struct catalog *to, const struct cell *c, const int *types,
 
     m.key.gpu_type = types[c->key.gpu_type];
     m.key.workload = workloads[c->key.workload];
+    m.key.campaign = campaign;
     m.key.neighbour = is_pair ? workloads[c->key.neighbour] : -1;
     if ((c->n_speed == 0 && c->n_unfit == 0 && c->n_watts == 0) || m.key.workload < 0 ||
         (is_pair && m.key.neighbour < 0))
@@ -187,8 +188,12 @@ int sim_adopt(struct catalog *to, const struct catalog *from, const char *family
     int *types = ARENA_ARRAY(&scratch, int, (size_t)from->n_types);
     int *workloads = ARENA_ARRAY(&scratch, int, (size_t)from->n_workloads);
     rc = adopt_names(to, from, family, types, workloads, e);
+    int *campaigns = ARENA_ARRAY(&scratch, int, (size_t)from->n_campaigns);
+    for (int i = 0; i < from->n_campaigns && rc == 0; i++)
+        rc = catalog_add_campaign(to, from->campaigns[i], &campaigns[i], e);
     for (int i = 0; i < from->n_cells && rc == 0; i++)
-        rc = copy_cell(to, &from->cells[i], types, workloads, e);
+        rc = copy_cell(to, &from->cells[i], types, workloads,
+                       campaigns[from->cells[i].key.campaign], e);
     arena_release(&scratch);
     return catalog_end(to, rc, e);
 }
@@ -294,9 +299,9 @@ static int reveal_gangs(struct sim *s, struct err *e)
     for (int i = 0; i < c->n_cells && rc == 0; i++) {
         const struct cell_key *k = &c->cells[i].key;
 
-        if (k->n_gpus > 1 && k->neighbour < 0 && k->limit_w == 0 && c->cells[i].n_speed > 0 &&
-            types[k->gpu_type] >= 0 && workloads[k->workload] >= 0)
-            rc = copy_cell(&s->belief, &c->cells[i], types, workloads, e);
+        if (k->campaign == CATALOG_SITE && k->n_gpus > 1 && k->neighbour < 0 && k->limit_w == 0 &&
+            c->cells[i].n_speed > 0 && types[k->gpu_type] >= 0 && workloads[k->workload] >= 0)
+            rc = copy_cell(&s->belief, &c->cells[i], types, workloads, CATALOG_SITE, e);
     }
     return rc;
 }

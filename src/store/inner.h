@@ -28,6 +28,7 @@ enum stmt_id {
     STMT_FILL_GPU_TYPE,
     STMT_PUT_WORKLOAD,
     STMT_FILL_WORKLOAD,
+    STMT_KEEP_CAMPAIGN,
     STMT_ADD_MEASUREMENT,
     STMT_PUT_ESTIMATE,
     STMT_ADD_ORIGIN,
@@ -66,9 +67,9 @@ struct store_table {
     } column[24];
 };
 
-extern const struct store_table table_gpu_types, table_workloads, table_measurements,
-    table_estimates, table_events, table_nodes, table_gpus, table_jobs, table_job_states,
-    table_usage;
+extern const struct store_table table_gpu_types, table_workloads, table_campaigns,
+    table_measurements, table_estimates, table_events, table_nodes, table_gpus, table_jobs,
+    table_job_states, table_usage;
 
 struct store {
     sqlite3 *db;

@@ -78,6 +78,17 @@ int store_each_workload(struct store *s, store_workload_f *f, void *self, struct
     return scan_end(&c, stopped, e);
 }
 
+int store_each_campaign(struct store *s, store_campaign_f *f, void *self, struct err *e)
+{
+    struct scan c = scan_begin(s, &table_campaigns, 0, "ORDER BY id", 0);
+    struct row_campaign r;
+    int stopped = 0;
+
+    while (stopped == 0 && scan_next(&c, &r))
+        stopped = f(self, &r);
+    return scan_end(&c, stopped, e);
+}
+
 /* 'n_columns' 0: all of them. */
 static int each_measurement(struct store *s, int64_t after_id, int n_columns,
                             store_measurement_f *f, void *self, struct err *e)
@@ -100,7 +111,7 @@ int store_each_measurement(struct store *s, int64_t after_id, store_measurement_
 
 int store_each_observation(struct store *s, store_measurement_f *f, void *self, struct err *e)
 {
-    return each_measurement(s, 0, 12, f, self, e);
+    return each_measurement(s, 0, 13, f, self, e);
 }
 
 int store_each_estimate(struct store *s, store_estimate_f *f, void *self, struct err *e)

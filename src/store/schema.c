@@ -230,5 +230,13 @@ static const char version_4[] =
     "ALTER TABLE workloads ADD COLUMN precision TEXT;"
     "ALTER TABLE workloads ADD COLUMN needs_capability INTEGER NOT NULL DEFAULT 0;";
 
-const char *const store_migrations[] = { version_1, version_2, version_3, version_4 };
+/* Measurements of other places stand apart from the site's own, which have no campaign. */
+static const char version_5[] =
+    "CREATE TABLE campaigns ("
+    " id INTEGER PRIMARY KEY,"
+    " name TEXT NOT NULL UNIQUE"
+    ") STRICT;"
+    "ALTER TABLE measurements ADD COLUMN campaign INTEGER REFERENCES campaigns (id);";
+
+const char *const store_migrations[] = { version_1, version_2, version_3, version_4, version_5 };
 const int store_n_migrations = sizeof(store_migrations) / sizeof(store_migrations[0]);

@@ -89,6 +89,12 @@ struct row_workload {
     int needs_capability;    // 0: not known
 };
 
+/* Whose measurements: a data set, another site. */
+struct row_campaign {
+    int64_t id;
+    const char *name;
+};
+
 struct row_measurement {
     int64_t id;
     int64_t workload, gpu_type;
@@ -102,6 +108,7 @@ struct row_measurement {
     double time_s;        // when, since 1970; 0 for imported data without a time
     double duration_s;    // over how long; NaN: not known
     double noise;         // sd of ln throughput; NaN: not known
+    int64_t campaign;     // 0: the site's own
     int64_t origin;       // the import it came from; 0: measured here
 };
 
@@ -181,6 +188,7 @@ int store_put_gpu_type(struct store *s, const struct row_gpu_type *r, int64_t *i
 int store_fill_gpu_type(struct store *s, const struct row_gpu_type *r, int64_t *id, struct err *e);
 int store_put_workload(struct store *s, const struct row_workload *r, int64_t *id, struct err *e);
 int store_fill_workload(struct store *s, const struct row_workload *r, int64_t *id, struct err *e);
+int store_keep_campaign(struct store *s, const char *name, int64_t *id, struct err *e);
 int store_add_measurement(struct store *s, const struct row_measurement *r, struct err *e);
 int store_put_estimate(struct store *s, const struct row_estimate *r, struct err *e);
 int store_append_event(struct store *s, double time_s, const char *kind, const char *body,
@@ -227,6 +235,7 @@ int store_add_origin(struct store *s, const char *kind, const char *name, const 
 /* ---- reading ---- in order of id (events: of seq). */
 typedef int store_gpu_type_f(void *self, const struct row_gpu_type *r);
 typedef int store_workload_f(void *self, const struct row_workload *r);
+typedef int store_campaign_f(void *self, const struct row_campaign *r);
 typedef int store_measurement_f(void *self, const struct row_measurement *r);
 typedef int store_estimate_f(void *self, const struct row_estimate *r);
 typedef int store_event_f(void *self, const struct row_event *r);
@@ -235,6 +244,7 @@ typedef int store_job_f(void *self, const struct row_job *r, const struct row_jo
 
 int store_each_gpu_type(struct store *s, store_gpu_type_f *f, void *self, struct err *e);
 int store_each_workload(struct store *s, store_workload_f *f, void *self, struct err *e);
+int store_each_campaign(struct store *s, store_campaign_f *f, void *self, struct err *e);
 int store_each_measurement(struct store *s, int64_t after_id, store_measurement_f *f, void *self,
                            struct err *e);
 /* All of them for the catalog, which has no use for duration_s and origin: these are left

@@ -39,12 +39,17 @@ const struct store_table table_workloads = { "workloads", "workloads", 1, {
     C(precision), C(needs_capability),
 } };
 #undef ROW
+#define ROW row_campaign
+const struct store_table table_campaigns = { "campaigns", "campaigns", 1, {
+    COLUMN(COLUMN_ROWID, id), C(name),
+} };
+#undef ROW
 /* The last two are of no use to a catalog: see store_each_observation. */
 #define ROW row_measurement
 const struct store_table table_measurements = { "measurements", "measurements", 0, {
     COLUMN(COLUMN_ROWID, id), C(workload), C(gpu_type), COLUMN(COLUMN_REF, neighbour), C(n_gpus),
-    C(is_spread), C(fits), C(limit_w), C(throughput), C(watts), C(time_s), C(noise), C(duration_s),
-    COLUMN(COLUMN_REF, origin),
+    C(is_spread), C(fits), C(limit_w), C(throughput), C(watts), C(time_s), C(noise),
+    COLUMN(COLUMN_REF, campaign), C(duration_s), COLUMN(COLUMN_REF, origin),
 } };
 #undef ROW
 #define ROW row_estimate
@@ -143,6 +148,10 @@ static const struct statement {
     /* Training or inference is never unknown, so it stays. */
     [STMT_FILL_WORKLOAD] = { "writing a workload", FILL_0(needs_capability) ID, &table_workloads,
                              FILL },
+    /* The name is all there is to a campaign; setting it to itself is what returns its id. */
+    [STMT_KEEP_CAMPAIGN] = { .what = "writing a campaign",
+                             .sql = "INSERT INTO campaigns (name) VALUES (?1)"
+                                    " ON CONFLICT (name) DO UPDATE SET name = name RETURNING id" },
     [STMT_ADD_MEASUREMENT] = { "writing a measurement", "", &table_measurements, INSERT },
     [STMT_PUT_ESTIMATE] = { "writing an estimate", "", &table_estimates, REPLACE },
     [STMT_ADD_ORIGIN] = { .what = "writing an origin",

@@ -26,6 +26,14 @@ int store_fill_workload(struct store *s, const struct row_workload *r, int64_t *
     return store_write(s, STMT_FILL_WORKLOAD, r, id, e);
 }
 
+int store_keep_campaign(struct store *s, const char *name, int64_t *id, struct err *e)
+{
+    struct binder b = store_stmt(s, STMT_KEEP_CAMPAIGN, e);
+
+    bind_text(&b, name);
+    return store_run(&b, id);
+}
+
 int store_add_measurement(struct store *s, const struct row_measurement *r, struct err *e)
 {
     return store_write(s, STMT_ADD_MEASUREMENT, r, NULL, e);

@@ -68,6 +68,22 @@ sqlite3 a.db .dump | cmp -s - a.dump || no "a second import changed the store"
 gzip -k good.json
 "$GOGH" import gavel good.json.gz --db c.db >out || no "a gzipped file"
 
+# Campaigns stand apart, and come back as they went out.
+printf 'workload,gpu,throughput,campaign\nA3C,k80,3,\nA3C,k80,5,theirs\n' >mixed.csv
+"$GOGH" import csv mixed.csv --campaign lab --db m.db >out
+"$GOGH" import csv good.csv --db m.db >out
+"$GOGH" catalog --db m.db >out
+grep -A3 '^campaign' out | awk '{ print $1, $2 }' | paste -sd, | grep -qx 'campaign alone,site 1,lab 1,theirs 1' ||
+    no "campaigns: $(cat out)"
+"$GOGH" catalog show A3C --db m.db --json >out
+grep -qF '"campaign": "theirs", "fits": true, "throughput": 5' out || no "show: $(cat out)"
+"$GOGH" catalog export --db m.db >m.csv
+grep -q "^A3C,k80,.*,theirs$" m.csv || no "export: $(cat m.csv)"
+"$GOGH" import csv m.csv --db n.db >out
+"$GOGH" catalog export --db n.db | cmp - m.csv || no 'campaigns: export, import, export differ'
+"$GOGH" predict A3C --db m.db --json >out
+misuse 'a campaign without a name' import csv good.csv --campaign '' --db a.db
+
 # A GPU type that nobody described is named once, with what may have been meant.
 printf 'workload,gpu,throughput\nA3C,v10O,7.5\nA3C,v100,7.5\nA3C,warp-drive,1\n' >typo.csv
 "$GOGH" import csv typo.csv --db t.db >out 2>err

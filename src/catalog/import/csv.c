@@ -24,12 +24,13 @@ enum csv_column {
     COL_TIME,
     COL_DURATION_S,
     COL_NOISE,
+    COL_CAMPAIGN,
     COL_COUNT
 };
 
 static const char *const column_names[COL_COUNT] = {
     "workload",   "gpu",   "neighbour", "batch", "n_gpus",     "spread", "limit_w",
-    "throughput", "watts", "fits",      "time",  "duration_s", "noise",
+    "throughput", "watts", "fits",      "time",  "duration_s", "noise",  "campaign",
 };
 
 struct csv_reader {
@@ -98,7 +99,7 @@ static int open_columns(struct csv_reader *r)
             return err_set(r->e, EINVAL,
                            "%s:%d: unknown column '%.*s'; known are workload, gpu, "
                            "neighbour, batch, n_gpus, spread, limit_w, throughput, watts, fits, "
-                           "time, duration_s, noise",
+                           "time, duration_s, noise, campaign",
                            r->csv.name, r->csv.line, slice_shown(s), s.at);
     }
     return 0;
@@ -139,6 +140,7 @@ static struct cell_key read_key(struct csv_reader *r)
     struct cell_key key = { .workload = read_workload(r), .neighbour = -1 };
     const char *type = read_name(r, COL_GPU);
     const char *neighbour = field(r, COL_NEIGHBOUR).len > 0 ? read_name(r, COL_NEIGHBOUR) : NULL;
+    const char *campaign = field(r, COL_CAMPAIGN).len > 0 ? read_name(r, COL_CAMPAIGN) : NULL;
 
     key.n_gpus = whole(r, COL_N_GPUS, 1, CATALOG_GANG_MAX, 1);
     key.is_spread = whole(r, COL_SPREAD, 0, 1, 0);
@@ -148,6 +150,7 @@ static struct cell_key read_key(struct csv_reader *r)
     if (r->rc < 0)
         return key;
     key.gpu_type = draft_type(r->d, type);
+    key.campaign = campaign ? draft_campaign(r->d, campaign) : r->d->campaign;
     if (neighbour)
         key.neighbour = draft_workload(r->d, neighbour);
     return key;

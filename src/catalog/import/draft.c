@@ -18,12 +18,14 @@ void draft_init(struct draft *d)
 {
     *d = (struct draft){ 0 };
     arena_init(&d->arena);
+    draft_set_campaign(d, NULL);
 }
 
 void draft_release(struct draft *d)
 {
     free(d->types);
     free(d->workloads);
+    free(d->campaigns);
     free(d->rows);
     map_release(&d->type_by_name);
     map_release(&d->workload_by_name);
@@ -64,11 +66,31 @@ int draft_workload(struct draft *d, const char *name)
     return i;
 }
 
+int draft_campaign(struct draft *d, const char *name)
+{
+    for (int i = 0; i < d->n_campaigns; i++)
+        if (strcmp(d->campaigns[i], name) == 0)
+            return i;
+    GROW(d->campaigns, d->n_campaigns, d->cap_campaigns);
+    d->campaigns[d->n_campaigns] = arena_strdup(&d->arena, name);
+    return d->n_campaigns++;
+}
+
+void draft_set_campaign(struct draft *d, const char *name)
+{
+    (void)draft_campaign(d, CATALOG_SITE_NAME);
+    d->campaign = draft_campaign(d, name != NULL ? name : CATALOG_SITE_NAME);
+}
+
 struct measurement *draft_add(struct draft *d, int workload, int type, int neighbour)
 {
     GROW(d->rows, d->n_rows, d->cap_rows);
     d->rows[d->n_rows] = (struct measurement){
-        .key = { .workload = workload, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1 },
+        .key = { .workload = workload,
+                 .gpu_type = type,
+                 .neighbour = neighbour,
+                 .n_gpus = 1,
+                 .campaign = d->campaign },
         .fits = true,
         .throughput = (double)NAN,
         .watts = (double)NAN,
@@ -131,6 +153,9 @@ static int commit_names(struct draft *d, struct catalog *c, struct err *e)
         rc = catalog_add_type(c, &d->types[i], &d->type_at[i], e);
     for (int i = 0; i < d->n_workloads && rc == 0; i++)
         rc = catalog_add_workload(c, &d->workloads[i], &d->workload_at[i], e);
+    d->campaign_at = ARENA_ARRAY(&d->arena, int, (size_t)d->n_campaigns);
+    for (int i = 0; i < d->n_campaigns && rc == 0; i++)
+        rc = catalog_add_campaign(c, d->campaigns[i], &d->campaign_at[i], e);
     if (rc == -EOVERFLOW && e != NULL && d->n_parts > 0)
         err_prefix(e, "%s", d->part[0].name);
     return rc;
@@ -143,6 +168,7 @@ static struct measurement placed_row(const struct draft *d, int i)
 
     m.key.workload = d->workload_at[m.key.workload];
     m.key.gpu_type = d->type_at[m.key.gpu_type];
+    m.key.campaign = d->campaign_at[m.key.campaign];
     if (m.key.neighbour >= 0)
         m.key.neighbour = d->workload_at[m.key.neighbour];
     return m;

@@ -42,11 +42,14 @@ struct draft {
     int n_types, cap_types;
     struct workload *workloads;    // (n_workloads)
     int n_workloads, cap_workloads;
-    int n_undescribed;           // workloads that no descriptor was found for
+    int n_undescribed;         // workloads that no descriptor was found for
+    const char **campaigns;    // (n_campaigns); the first is the site's own
+    int n_campaigns, cap_campaigns;
+    int campaign;                // of rows from here on
     struct measurement *rows;    // (n_rows); keys index this draft
     int n_rows, cap_rows;
     struct map type_by_name, workload_by_name;
-    int *type_at, *workload_at;    // where they are in the catalog that it is being written to
+    int *type_at, *workload_at, *campaign_at;    // in the catalog that it is being written to
     struct draft_part part[DRAFT_PARTS_MAX];
     int n_parts;
     struct import_report report;
@@ -60,6 +63,12 @@ void draft_release(struct draft *d);
  */
 int draft_type(struct draft *d, const char *name);
 int draft_workload(struct draft *d, const char *name);
+
+/* The index of a campaign, added where absent. */
+int draft_campaign(struct draft *d, const char *name);
+
+/* Rows from here on are of this campaign, unless they say otherwise; NULL: the site's own. */
+void draft_set_campaign(struct draft *d, const char *name);
 
 /* A row that states nothing but its cell; the caller fills it in at once. */
 struct measurement *draft_add(struct draft *d, int workload, int type, int neighbour);

@@ -19,7 +19,8 @@
 struct export
 {
     struct arena arena;
-    struct map_u64 types, workloads;    // ids in the store to names
+    struct map_u64 types, workloads, campaigns;    // ids in the store to names
+    bool has_campaigns;                            // else there is no column for them
     const char **names;
     int n_names, cap_names;
     struct buf *out;
@@ -94,6 +95,15 @@ static int note_workload(void *self, const struct row_workload *r)
     return 0;
 }
 
+static int note_campaign(void *self, const struct row_campaign *r)
+{
+    struct export *x = self;
+
+    add_name(x, &x->campaigns, r->id, r->name);
+    x->has_campaigns = true;
+    return 0;
+}
+
 static int put_measurement(void *self, const struct row_measurement *r)
 {
     struct export *x = self;
@@ -101,9 +111,12 @@ static int put_measurement(void *self, const struct row_measurement *r)
     const char *type = find_name(x, &x->types, r->gpu_type);
     const char *neighbour = r->neighbour != 0 ? find_name(x, &x->workloads, r->neighbour) : NULL;
 
-    if (workload == NULL || type == NULL || (r->neighbour != 0 && neighbour == NULL))
+    const char *campaign = r->campaign != 0 ? find_name(x, &x->campaigns, r->campaign) : NULL;
+
+    if (workload == NULL || type == NULL || (r->neighbour != 0 && neighbour == NULL) ||
+        (r->campaign != 0 && campaign == NULL))
         return err_set(x->e, EINVAL,
-                       "measurement %" PRId64 " names a workload or GPU type that is "
+                       "measurement %" PRId64 " names a workload, GPU type or campaign that is "
                        "not in the store; restore a copy",
                        r->id);
     put_text(x, workload);
@@ -118,6 +131,8 @@ static int put_measurement(void *self, const struct row_measurement *r)
     put_comma_number(x, r->time_s != 0 ? r->time_s : (double)NAN);
     put_comma_number(x, r->duration_s);
     put_comma_number(x, r->noise);
+    if (x->has_campaigns)
+        put_comma_text(x, campaign);
     return end_line(x);
 }
 
@@ -127,9 +142,13 @@ int catalog_export(struct store *s, struct buf *out, struct err *e)
     int rc;
 
     arena_init(&x.arena);
+    rc = store_each_campaign(s, note_campaign, &x, e);
     x.rc = buf_puts(out, "workload,gpu,neighbour,n_gpus,spread,limit_w,throughput,watts,fits,time,"
                          "duration_s,noise");
-    rc = end_line(&x);
+    if (x.has_campaigns)
+        put_comma_text(&x, "campaign");
+    if (rc == 0)
+        rc = end_line(&x);
     if (rc == 0)
         rc = store_each_gpu_type(s, note_type, &x, e);
     if (rc == 0)
@@ -138,6 +157,7 @@ int catalog_export(struct store *s, struct buf *out, struct err *e)
         rc = store_each_measurement(s, 0, put_measurement, &x, e);
     map_u64_release(&x.types);
     map_u64_release(&x.workloads);
+    map_u64_release(&x.campaigns);
     arena_release(&x.arena);
     free(x.names);
     return rc;

@@ -24,7 +24,7 @@
 static const char help[] =
     "Show what a store knows.\n"
     "\n"
-    "  catalog                 how much is known, by GPU type and workload\n"
+    "  catalog                 how much is known, by campaign, GPU type and workload\n"
     "  catalog show WORKLOAD   its descriptor and every cell that was measured\n"
     "  catalog export          all measurements as CSV (docs/formats/measurements.md)\n"
     "      --workloads            the descriptors instead\n"
@@ -127,17 +127,17 @@ static double cell_slowdown(const struct catalog *c, const struct cell *cell)
 
 static bool is_isolated(const struct cell *cell)
 {
-    return cell->key.neighbour < 0 && cell_key_is_plain(&cell->key);
+    return cell->key.neighbour < 0 && cell_key_is_default(&cell->key);
 }
 
 static bool is_pair(const struct cell *cell)
 {
-    return cell->key.neighbour >= 0 && cell_key_is_plain(&cell->key);
+    return cell->key.neighbour >= 0 && cell_key_is_default(&cell->key);
 }
 
 /* ---- catalog ---- */
 
-/* Cells of a type or a workload. */
+/* Cells of a campaign, a type or a workload. */
 struct cell_counts {
     const char *name;
     int n_isolated, n_pairs, n_unfit, n_gangs, n_limited, n_watts;
@@ -204,10 +204,13 @@ static void run_summary(struct arena *a, const struct catalog *c)
 {
     struct cell_counts *types = ARENA_ARRAY(a, struct cell_counts, (size_t)c->n_types);
     struct cell_counts *workloads = ARENA_ARRAY(a, struct cell_counts, (size_t)c->n_workloads);
+    struct cell_counts *campaigns = ARENA_ARRAY(a, struct cell_counts, (size_t)c->n_campaigns);
     struct catalog_summary s;
     int width = 20;
 
     catalog_summarise(c, &s);
+    for (int i = 0; i < c->n_campaigns; i++)
+        width = wider(width, campaigns[i].name = c->campaigns[i]);
     for (int i = 0; i < c->n_types; i++)
         width = wider(width, types[i].name = c->types[i].name);
     for (int i = 0; i < c->n_workloads; i++)
@@ -215,14 +218,18 @@ static void run_summary(struct arena *a, const struct catalog *c)
     for (int i = 0; i < c->n_cells; i++) {
         counts_add(&types[c->cells[i].key.gpu_type], &c->cells[i]);
         counts_add(&workloads[c->cells[i].key.workload], &c->cells[i]);
+        counts_add(&campaigns[c->cells[i].key.campaign], &c->cells[i]);
     }
     if (!given.is_json) {
         print_summary(&s);
+        if (c->n_campaigns > 1)
+            print_counts("campaign", width, campaigns, c->n_campaigns);
         print_counts("GPU type", width, types, c->n_types);
         print_counts("workload", width, workloads, c->n_workloads);
         return;
     }
     json_t *j = summary_json(&s);
+    json_object_set_new(j, "by_campaign", counts_json(campaigns, c->n_campaigns));
     json_object_set_new(j, "by_gpu_type", counts_json(types, c->n_types));
     json_object_set_new(j, "by_workload", counts_json(workloads, c->n_workloads));
     print_json(j);
@@ -266,12 +273,12 @@ static json_t *cell_json(const struct catalog *c, const struct cell *cell)
     const struct cell_key *k = &cell->key;
 
     return json_pack(
-        "{s:s, s:o, s:i, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:i, s:i, s:o}", "gpu",
+        "{s:s, s:o, s:i, s:b, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:i, s:i, s:o}", "gpu",
         c->types[k->gpu_type].name, "neighbour",
         json_text_or_null(k->neighbour >= 0 ? c->workloads[k->neighbour].name : NULL), "n_gpus",
         k->n_gpus, "spread", k->is_spread, "limit_w",
-        k->limit_w > 0 ? json_integer(k->limit_w) : json_null(), "fits",
-        cell->n_speed > 0 || cell->n_unfit == 0, "throughput",
+        k->limit_w > 0 ? json_integer(k->limit_w) : json_null(), "campaign",
+        c->campaigns[k->campaign], "fits", cell->n_speed > 0 || cell->n_unfit == 0, "throughput",
         json_number_or_null(cell_speed(cell)), "noise",
         json_number_or_null(cell->n_speed > 0 ? sqrt(cell_variance(cell)) : (double)NAN),
         "slowdown", json_number_or_null(cell_slowdown(c, cell)), "watts",
@@ -337,6 +344,8 @@ static void show_alone_cell(struct arena *a, const struct catalog *c, const stru
         gpu = arena_printf(a, "%.200s x %d%s", gpu, k->n_gpus, k->is_spread ? " spread" : "");
     if (k->limit_w > 0)
         gpu = arena_printf(a, "%s at %d W", gpu, k->limit_w);
+    if (k->campaign != CATALOG_SITE)
+        gpu = arena_printf(a, "%s, %s", gpu, c->campaigns[k->campaign]);
     if (cell->n_speed > 0)
         speed = show_number(a, cell_speed(cell), "steps/s");
     else if (cell->n_unfit > 0)
@@ -363,14 +372,16 @@ static void show_alone(struct arena *a, const struct catalog *c, int index)
         printf("\nnothing was measured alone\n");
 }
 
-static void show_pair(const struct catalog *c, int index, int neighbour, int width)
+static void show_pair(const struct catalog *c, int index, int neighbour, int campaign, int width)
 {
     printf("  ");
     print_padded(c->workloads[neighbour].name, width - 2);
     for (int t = 0; t < c->n_types; t++) {
-        struct cell_key key = {
-            .workload = index, .gpu_type = t, .neighbour = neighbour, .n_gpus = 1
-        };
+        struct cell_key key = { .workload = index,
+                                .gpu_type = t,
+                                .neighbour = neighbour,
+                                .n_gpus = 1,
+                                .campaign = campaign };
         const struct cell *cell = catalog_cell(c, key);
         char room[40] = "-";
 
@@ -385,16 +396,20 @@ static void show_pair(const struct catalog *c, int index, int neighbour, int wid
     putchar('\n');
 }
 
-static void show_pairs(struct arena *a, const struct catalog *c, int index)
+static void show_pairs(struct arena *a, const struct catalog *c, int index, int campaign)
 {
-    static const char head[] = "beside (speed, of that alone)";
+    const char *head = "beside (speed, of that alone)";
     bool *is_neighbour = ARENA_ARRAY(a, bool, (size_t)c->n_workloads);
     bool has_any = false;
-    int width = cell_width(head);
 
+    if (campaign != CATALOG_SITE)
+        head = arena_printf(a, "%s, %s", head, c->campaigns[campaign]);
+    int width = cell_width(head);
     for (int i = 0; i < c->n_cells; i++) {
-        if (c->cells[i].key.workload == index && is_pair(&c->cells[i]))
-            is_neighbour[c->cells[i].key.neighbour] = has_any = true;
+        const struct cell_key *k = &c->cells[i].key;
+
+        if (k->workload == index && k->campaign == campaign && is_pair(&c->cells[i]))
+            is_neighbour[k->neighbour] = has_any = true;
     }
     for (int n = 0; n < c->n_workloads; n++)
         width = is_neighbour[n] ? wider(width, c->workloads[n].name) : width;
@@ -408,7 +423,7 @@ static void show_pairs(struct arena *a, const struct catalog *c, int index)
     }
     for (int n = 0; n < c->n_workloads; n++) {
         if (is_neighbour[n])
-            show_pair(c, index, n, width);
+            show_pair(c, index, n, campaign, width);
     }
 }
 
@@ -452,7 +467,8 @@ static int run_show(struct arena *a, const struct catalog *c)
     }
     show_descriptor(a, &c->workloads[index]);
     show_alone(a, c, index);
-    show_pairs(a, c, index);
+    for (int i = 0; i < c->n_campaigns; i++)
+        show_pairs(a, c, index, i);
     show_drift(a, c, index);
     return 0;
 }

@@ -25,6 +25,7 @@ static const char help[] =
     "  import csv FILE     anybody's measurements (docs/formats/measurements.md)\n"
     "\n"
     "  --db DB           the store\n"
+    "  --campaign NAME   whose measurements these are; without it they are this site's own\n"
     "  --workloads CSV   descriptors (gavel, csv): by family, or by name with a 'name' column\n"
     "  --json            report as JSON\n"
     "\n"
@@ -32,16 +33,18 @@ static const char help[] =
     "  gogh import gavel simulation_throughputs.json --workloads workloads.csv --db lab.db\n"
     "  gogh import gavel sim.json --isolated physical.json --watts watts.csv --db lab.db\n"
     "  gogh import zeus zeus/trace --db lab.db\n"
-    "  gogh import csv ours.csv --db lab.db --json\n";
+    "  gogh import csv ours.csv --db lab.db --json\n"
+    "  gogh import csv theirs.csv --campaign their-lab --db lab.db\n";
 
 static struct options {
     const char *kind, *input;
-    const char *db, *isolated, *workloads, *watts;
+    const char *db, *campaign, *isolated, *workloads, *watts;
     bool is_json;
 } given;
 
 static const struct cmd_option options[] = {
     CMD_TEXT("db", given.db),
+    CMD_TEXT("campaign", given.campaign),
     CMD_TEXT("isolated", given.isolated),
     CMD_TEXT("workloads", given.workloads),
     CMD_TEXT("watts", given.watts),
@@ -64,6 +67,8 @@ static int check(const struct cmd_call *call)
         return cmd_misuse(call->cmd, "say which file or directory to import");
     if (o->db == NULL)
         return cmd_misuse(call->cmd, "say which store to import into: --db DB");
+    if (o->campaign != NULL && !text_is_name(slice_of(o->campaign)))
+        return cmd_misuse(call->cmd, "--campaign: want a name of 1 to 200 printable bytes");
     if (!is_gavel && (o->isolated != NULL || o->watts != NULL))
         return cmd_misuse(call->cmd, "--isolated and --watts are for 'import gavel'");
     if (!is_gavel && !is_csv && o->workloads != NULL)
@@ -149,6 +154,7 @@ static int run(const struct cmd_call *call, struct err *e)
 
     (void)call;
     draft_init(&d);
+    draft_set_campaign(&d, given.campaign);
     progress_begin(&p, "importing", false);
     int rc = read_input(&d, &given, &p, e);
     if (rc == 0)

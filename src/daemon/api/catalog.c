@@ -116,6 +116,7 @@ static void put_cell(struct api_text *t, const struct catalog *c, const struct c
     api_put_whole(t, "gpus", k->n_gpus);
     api_put_flag(t, "spread", k->is_spread);
     api_put_whole(t, "limit_w", k->limit_w);
+    api_put_text(t, "campaign", c->campaigns[k->campaign]);
     api_put_whole(t, "measured", m->n_speed);
     api_put_whole(t, "unfit", m->n_unfit);
     api_put_number(t, "throughput", m->n_speed ? exp(m->ln_speed) : (double)NAN);

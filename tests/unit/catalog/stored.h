@@ -49,6 +49,9 @@ static inline void check_reload(void)
     ck_assert_int_eq(again.n_cells, c.n_cells);
     ck_assert_int_eq(again.n_workloads, c.n_workloads);
     ck_assert_int_eq(again.n_types, c.n_types);
+    ck_assert_int_eq(again.n_campaigns, c.n_campaigns);
+    for (int i = 0; i < c.n_campaigns; i++)
+        ck_assert_str_eq(again.campaigns[i], c.campaigns[i]);
     ck_assert_int_eq(again.n_measurements, c.n_measurements);
     ck_assert_int_eq(again.n_estimates, c.n_estimates);
     for (int i = 0; i < c.n_cells; i++) {

@@ -34,6 +34,14 @@ static int add_workload(const char *name, double params)
     return i;
 }
 
+static int add_campaign(const char *name)
+{
+    int index = -1;
+
+    ck_assert_int_eq(catalog_add_campaign(&c, name, &index, NULL), 0);
+    return index;
+}
+
 static struct measurement speed(struct cell_key key, double steps_s, double noise)
 {
     return (struct measurement){ .key = key,
@@ -316,6 +324,8 @@ static const struct cell_key keys[] = {
     { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = 1, .limit_w = 100 },
     { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = 1, .limit_w = 125 },
     { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = 2, .limit_w = 125 },
+    { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = 1, .campaign = 1 },
+    { .workload = 0, .gpu_type = 0, .neighbour = -1, .n_gpus = 1, .campaign = 2 },
 };
 
 TEST(every_field_of_a_key_makes_another_cell)
@@ -327,6 +337,8 @@ TEST(every_field_of_a_key_makes_another_cell)
     add_workload("b", NAN);
     add_type("v100", 250);
     add_type("k80", 149);
+    add_campaign("theirs");
+    add_campaign("others");
     for (int i = 0; i < n; i++)
         ck_assert_ptr_null(catalog_cell(&c, keys[i]));
     for (int i = 0; i < n; i++)
@@ -336,8 +348,57 @@ TEST(every_field_of_a_key_makes_another_cell)
         ck_assert_double_eq_tol(catalog_cell(&c, keys[i])->ln_speed, log(1 + i), 1e-12);
     for (int i = c.first_cell[0]; i >= 0; i = c.next_cell[i])
         n_listed++;
-    ck_assert_int_eq(n_listed, n - 1);
+    ck_assert_int_eq(n_listed, n - 3);    // one of another workload, two of other campaigns
     check_reload();
+}
+
+TEST(a_campaign_is_known_by_its_name_and_the_first_is_the_sites_own)
+{
+    int again;
+
+    ck_assert_int_eq(catalog_find_campaign(&c, CATALOG_SITE_NAME), CATALOG_SITE);
+    ck_assert_int_eq(catalog_find_campaign(&c, "theirs"), -1);
+    ck_assert_int_eq(add_campaign("theirs"), 1);
+    ck_assert_int_eq(add_campaign("theirs"), 1);
+    ck_assert_int_eq(add_campaign(CATALOG_SITE_NAME), CATALOG_SITE);
+    store_rollback(s);
+    catalog_doubt(&c);
+    ck_assert_int_eq(catalog_begin(&c, NULL), 0);    // written anew
+    again = add_campaign("theirs");
+    int w = add_workload("a", NAN), t = add_type("v100", 250);
+    record(speed((struct cell_key){ w, t, -1, 1, .campaign = again }, 2, NAN));
+    check_reload();
+}
+
+/* What others measured says nothing of this site: neither whether speeds changed for good here nor
+ * that anything was measured of a workload.
+ */
+TEST(other_campaigns_do_not_make_a_site_drift)
+{
+    int w = add_workload("a", NAN), t = add_type("v100", 250), theirs = add_campaign("theirs");
+    struct cell_key key = { w, t, -1, 1, .campaign = theirs };
+
+    for (int i = 0; i < 40; i++)
+        record(speed(key, i < 20 ? 1 : 5, NAN));
+    ck_assert_int_eq(c.first_cell[w], -1);
+    ck_assert_int_eq(c.revision[w], 0);
+    ck_assert_int_eq(c.workload_drift[w].n_seen + c.type_drift[t].n_seen, 0);
+    ck_assert(!cell_key_is_plain(&key) && cell_key_is_default(&key));
+    check_reload();
+}
+
+TEST(a_catalog_takes_so_many_campaigns)
+{
+    struct err e = { 0 };
+    char name[32];
+    int index;
+
+    for (int i = 1; i < CATALOG_CAMPAIGNS_MAX; i++) {
+        snprintf(name, sizeof name, "c%d", i);
+        ck_assert_int_eq(add_campaign(name), i);
+    }
+    ck_assert_int_eq(catalog_add_campaign(&c, "one more", &index, &e), -EOVERFLOW);
+    ck_assert_ptr_nonnull(strstr(e.text, "one campaign too many"));
 }
 
 static const struct {

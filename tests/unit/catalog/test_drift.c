@@ -138,9 +138,9 @@ TEST(three_workloads_that_change_on_a_type_cast_doubt_on_all_of_it)
     ck_assert_int_eq(c.type_drift[1].n_drifts, 0);
     ck_assert_int_eq(c.workload_drift[0].n_drifts, 0);
     ck_assert_uint_ne(c.revision[3], revision);
-    cell = catalog_cell(&c, (struct cell_key){ 3, 0, -1, 1, false, 0 });
+    cell = catalog_cell(&c, (struct cell_key){ 3, 0, -1, 1, false, 0, CATALOG_SITE });
     ck_assert_double_eq_tol(cell_variance(cell), before + CATALOG_DRIFT * CATALOG_DRIFT, 1e-12);
-    cell = catalog_cell(&c, (struct cell_key){ 3, 1, -1, 1, false, 0 });
+    cell = catalog_cell(&c, (struct cell_key){ 3, 1, -1, 1, false, 0, CATALOG_SITE });
     ck_assert_double_eq_tol(cell_variance(cell), before, 1e-12);
     check_reload();
     ck_assert_int_eq(record(3, 0, 13, 200)->n_behind, 0);    // measured anew: as good as ever
@@ -156,7 +156,8 @@ TEST(cells_that_tell_of_the_change_are_not_behind_it)
     ck_assert_int_eq(c.type_drift[0].n_drifts, 1);
     ck_assert_uint_eq(c.n_drifts, 1);
     for (int w = 0; w < 4; w++) {
-        const struct cell *cell = catalog_cell(&c, (struct cell_key){ w, 0, -1, 1, false, 0 });
+        const struct cell *cell =
+            catalog_cell(&c, (struct cell_key){ w, 0, -1, 1, false, 0, CATALOG_SITE });
         ck_assert_int_eq(cell->n_drifts, w < 3);
         ck_assert_int_eq(cell->n_behind, w == 3);
     }
@@ -176,9 +177,9 @@ TEST(a_workload_that_changes_on_two_types_is_doubted_on_the_third)
             record(0, t, 7, 100 + i);    // a new container
     ck_assert_int_eq(c.workload_drift[0].n_drifts, 1);
     ck_assert_int_eq(c.workload_drift[1].n_drifts, 0);
-    cell = catalog_cell(&c, (struct cell_key){ 0, 2, -1, 1, false, 0 });
+    cell = catalog_cell(&c, (struct cell_key){ 0, 2, -1, 1, false, 0, CATALOG_SITE });
     ck_assert_int_eq(cell->n_behind, 1);
-    cell = catalog_cell(&c, (struct cell_key){ 1, 0, -1, 1, false, 0 });
+    cell = catalog_cell(&c, (struct cell_key){ 1, 0, -1, 1, false, 0, CATALOG_SITE });
     ck_assert_int_eq(cell->n_behind, 0);
     check_reload();
 }

@@ -796,7 +796,8 @@ TEST(a_store_in_a_read_only_directory_can_be_read)
 TEST(each_migration_runs_once_and_failures_undo_it)
 {
     static const char *const steps[] = {
-        NULL,    // versions 1 to 4 are what open made
+        NULL,    // versions 1 to 5 are what open made
+        NULL,
         NULL,
         NULL,
         NULL,
@@ -807,10 +808,10 @@ TEST(each_migration_runs_once_and_failures_undo_it)
     struct err e = { 0 };
     sqlite3_stmt *q;
 
-    ck_assert_int_eq(store_n_migrations, 4);
-    ck_assert_int_eq(store_migrate(s, steps, 5, &e), 0);
-    ck_assert_int_eq(store_migrate(s, steps, 5, &e), 0);
-    ck_assert_int_lt(store_migrate(s, steps, 6, &e), 0);
+    ck_assert_int_eq(store_n_migrations, 5);
+    ck_assert_int_eq(store_migrate(s, steps, 6, &e), 0);
+    ck_assert_int_eq(store_migrate(s, steps, 6, &e), 0);
+    ck_assert_int_lt(store_migrate(s, steps, 7, &e), 0);
     ck_assert_int_eq(sqlite3_prepare_v2(s->db, "SELECT count(*) FROM extra", -1, &q, NULL), 0);
     ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
     ck_assert_int_eq(sqlite3_column_int(q, 0), 0);
@@ -951,6 +952,45 @@ TEST(a_capability_is_filled_in_once_and_put_where_it_is_said)
         ck_assert_int_eq(t.capability, steps[i].want);
         ck_assert_int_eq(w.needs_capability, steps[i].want);
     }
+    store_close(s);
+}
+
+/* A store as version 4 left it, with a measurement. */
+static void make_version_4(void)
+{
+    for (int i = 0; i < 4; i++)
+        run_sql(store_migrations[i]);
+    run_sql("PRAGMA user_version = 4;"
+            "INSERT INTO gpu_types (name, year) VALUES ('v100', 2017);"
+            "INSERT INTO workloads (name, is_inference) VALUES ('w', 0);"
+            "INSERT INTO measurements (workload, gpu_type, n_gpus, is_spread, fits, throughput,"
+            " time_s) VALUES (1, 1, 1, 0, 1, 7, 0)");
+}
+
+static int note_campaign(void *self, const struct row_measurement *r)
+{
+    int64_t *campaign = self;
+
+    campaign[r->id] = r->campaign;
+    return 0;
+}
+
+TEST(the_measurements_of_version_4_are_the_sites_own)
+{
+    struct row_measurement m = { .workload = 1, .gpu_type = 1, .n_gpus = 1, .fits = true };
+    int64_t campaign[3] = { -1, -1, -1 }, id = 0;
+
+    make_version_4();
+    struct store *s = open_store(STORE_WRITE);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(store_keep_campaign(s, "theirs", &id, NULL), 0);
+    ck_assert_int_eq(id, 1);
+    m.campaign = id;
+    ck_assert_int_eq(store_add_measurement(s, &m, NULL), 0);
+    ck_assert_int_eq(store_commit(s, NULL), 0);
+    ck_assert_int_eq(store_each_observation(s, note_campaign, campaign, NULL), 0);
+    ck_assert(campaign[1] == 0 && campaign[2] == 1);
     store_close(s);
 }
 
