@@ -118,6 +118,11 @@ int workload_builtin(struct arena *a, const char *model, double batch, struct wo
  */
 const struct workload *workload_builtin_all(int *n);
 
+/* The first of them, which people usually run: generated traces are drawn from these. The others
+ * are there because measurements of them are published.
+ */
+const struct workload *workload_builtin_usual(int *n);
+
 /* Set one feature by its CSV name ("params", "conv", ..., "family", "batch", "inference" as 0 or 1,
  * "precision", "needs_capability", "solo_watts" and others of the profile). An empty value makes
  * it unknown; a batch also renames the workload. -EINVAL lists the keys, or gives the range; then

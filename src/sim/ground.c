@@ -122,7 +122,7 @@ static int add_workloads(struct catalog *c, const struct cluster *cl, const stru
 static int add_builtin_workloads(struct catalog *c, struct err *e)
 {
     int rc = 0, index, n;
-    const struct workload *all = workload_builtin_all(&n);
+    const struct workload *all = workload_builtin_usual(&n);
 
     for (int i = 0; i < n && rc == 0; i++)
         rc = catalog_add_workload(c, &all[i], &index, e);

@@ -51,6 +51,17 @@ TEST(every_builtin_model_is_whole_and_found_by_its_own_name)
     }
 }
 
+TEST(the_usual_models_come_first_and_are_fewer)
+{
+    int n, n_all;
+    const struct workload *usual = workload_builtin_usual(&n);
+
+    ck_assert_ptr_eq(usual, workload_builtin_all(&n_all));
+    ck_assert_int_lt(n, n_all);
+    ck_assert_str_eq(usual[n - 1].family, "stable-diffusion");
+    ck_assert_str_eq(usual[n].family, "densenet161");
+}
+
 /* What a reader is promised, and the names that traces use. */
 static const struct {
     const char *said, *want;
