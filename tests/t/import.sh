@@ -82,6 +82,10 @@ grep -q "^A3C,k80,.*,theirs$" m.csv || no "export: $(cat m.csv)"
 "$GOGH" import csv m.csv --db n.db >out
 "$GOGH" catalog export --db n.db | cmp - m.csv || no 'campaigns: export, import, export differ'
 "$GOGH" predict A3C --db m.db --json >out
+sqlite3 m.db .dump >m.dump
+"$GOGH" import csv mixed.csv --campaign again --db m.db >out
+grep -q 'already known' out || no "the same in another campaign: $(cat out)"
+sqlite3 m.db .dump | cmp -s - m.dump || no 'what is known made a campaign'
 misuse 'a campaign without a name' import csv good.csv --campaign '' --db a.db
 
 # A GPU type that nobody described is named once, with what may have been meant.
@@ -104,7 +108,7 @@ json 'an array' 'bad.json: want an object' '[]'
 json 'text' 'bad.json: line 1' 'k80: fast'
 json 'a GPU that is a list' 'bad.json: k80: want' '{"k80": []}'
 json 'a job that is a list' 'k80."('"'A3C', 1"')": want' "{\"k80\": {\"$k\": []}}"
-json 'a job without workers' 'k80."A3C": want a job type' '{"k80": {"A3C": {"null": 1}}}'
+json 'a job without workers' 'k80."A3C": want a job type' "{\"k80\": {\"$k\": {}, \"A3C\": {\"null\": 1}}}"
 json 'a speed that is text' 'k80."('"'A3C', 1"')".null: want a number' \
     "{\"k80\": {\"$k\": {\"null\": \"1\"}}}"
 json 'a negative speed' 'wrong unit?' "{\"k80\": {\"$k\": {\"null\": -1}}}"

@@ -177,6 +177,55 @@ int file_read(struct arena *a, const char *path, const char *member, size_t max,
     return rc;
 }
 
+/* Hand the current entry to 'f'; 'left' is what all that follow may still have. */
+static int hand_over(struct file_reader *r, const char *name, size_t *left, file_member_f *f,
+                     void *self, struct err *e)
+{
+    buf_init(&r->content, *left);
+    int rc = take(r, e);
+    if (rc == 0 && r->too_big < 0)
+        rc = err_set(e, EFBIG, "%s: too much in it; split it", r->path);
+    if (rc == 0) {
+        *left -= r->content.len;
+        rc = f(self, member_name(name), buf_text(&r->content), r->content.len, e);
+    }
+    buf_release(&r->content);
+    return rc;
+}
+
+static int walk_all(struct file_reader *r, size_t left, file_member_f *f, void *self, struct err *e)
+{
+    struct archive_entry *entry;
+    int rc = ARCHIVE_OK, err = 0;
+
+    while (err == 0 && (rc = archive_read_next_header(r->archive, &entry)) == ARCHIVE_OK) {
+        const char *name = archive_entry_pathname(entry);
+
+        if (archive_format(r->archive) == ARCHIVE_FORMAT_RAW)
+            return err_set(e, EINVAL, "%s: not a tar archive; give the archive as published",
+                           r->path);
+        if (archive_entry_filetype(entry) == AE_IFREG)
+            err = hand_over(r, name != NULL ? name : "?", &left, f, self, e);
+    }
+    return err != 0 || rc == ARCHIVE_EOF ? err : damaged(r, e);
+}
+
+int file_each(const char *path, size_t max, file_member_f *f, void *self, struct err *e)
+{
+    struct file_reader r = { .path = path };
+    int fd = open_for_reading(path, e);
+    int rc;
+
+    if (fd < 0)
+        return fd;
+    r.archive = reader_create();
+    rc = archive_read_open_fd(r.archive, fd, 64 << 10);
+    rc = rc == ARCHIVE_OK ? walk_all(&r, max, f, self, e) : damaged(&r, e);
+    archive_read_free(r.archive);
+    close(fd);
+    return rc;
+}
+
 int file_read_text(struct arena *a, const char *path, const char *member, size_t max,
                    const char **text, size_t *len, struct err *e)
 {

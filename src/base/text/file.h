@@ -20,6 +20,14 @@ struct err;
 int file_read(struct arena *a, const char *path, const char *member, size_t max, const char **text,
               size_t *len, struct err *e);
 
+/* Each regular file of the tar archive 'path' (perhaps compressed) in its order, of at most 'max'
+ * bytes together; what 'f' is given is borrowed for the call, and what it returns other than 0 ends
+ * the walk and is returned. Of a plain file: -EINVAL.
+ */
+typedef int file_member_f(void *self, const char *name, const char *text, size_t len,
+                          struct err *e);
+int file_each(const char *path, size_t max, file_member_f *f, void *self, struct err *e);
+
 /* Like file_read, and the content must be UTF-8 (a leading byte-order mark is
  * dropped): -EILSEQ names the line otherwise.
  */

@@ -210,15 +210,9 @@ int csv_read(struct draft *d, const struct draft_text *in, struct progress *p, s
 int import_csv_read(struct draft *d, const char *path, const char *workloads, struct progress *p,
                     struct err *e)
 {
-    struct draft_text in = { 0 };
     int rc = draft_describe(d, workloads, e);
 
     if (rc == 0)
-        rc = draft_load(d, path, &in, e);
-    if (rc < 0)
-        return rc;
-    draft_begin_part(d, "csv", path);
-    draft_add_digest(d, &in);
-    rc = csv_read(d, &in, p, e);
+        rc = draft_read_file(d, "csv", path, csv_read, p, e);
     return rc < 0 ? rc : draft_check(d, e);
 }

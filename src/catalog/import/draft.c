@@ -129,6 +129,19 @@ int draft_load(struct draft *d, const char *path, struct draft_text *out, struct
     return file_read_text(&d->arena, path, NULL, IMPORT_BYTES_MAX, &out->text, &out->len, e);
 }
 
+int draft_read_file(struct draft *d, const char *kind, const char *path, draft_read_f *read,
+                    struct progress *p, struct err *e)
+{
+    struct draft_text in = { 0 };
+    int rc = draft_load(d, path, &in, e);
+
+    if (rc < 0)
+        return rc;
+    draft_begin_part(d, kind, path);
+    draft_add_digest(d, &in);
+    return read(d, &in, p, e);
+}
+
 int draft_describe(struct draft *d, const char *path, struct err *e)
 {
     struct draft_text in;
@@ -154,24 +167,29 @@ static int commit_names(struct draft *d, struct catalog *c, struct err *e)
     for (int i = 0; i < d->n_workloads && rc == 0; i++)
         rc = catalog_add_workload(c, &d->workloads[i], &d->workload_at[i], e);
     d->campaign_at = ARENA_ARRAY(&d->arena, int, (size_t)d->n_campaigns);
-    for (int i = 0; i < d->n_campaigns && rc == 0; i++)
-        rc = catalog_add_campaign(c, d->campaigns[i], &d->campaign_at[i], e);
+    for (int i = 0; i < d->n_campaigns; i++)
+        d->campaign_at[i] = -1;    // added with its first row: what is known already adds none
     if (rc == -EOVERFLOW && e != NULL && d->n_parts > 0)
         err_prefix(e, "%s", d->part[0].name);
     return rc;
 }
 
 /* Row i, as the catalog of the last commit_names knows its cell. */
-static struct measurement placed_row(const struct draft *d, int i)
+static int place_row(const struct draft *d, struct catalog *c, int i, struct measurement *out,
+                     struct err *e)
 {
     struct measurement m = d->rows[i];
+    int *campaign = &d->campaign_at[m.key.campaign], rc = 0;
 
     m.key.workload = d->workload_at[m.key.workload];
     m.key.gpu_type = d->type_at[m.key.gpu_type];
-    m.key.campaign = d->campaign_at[m.key.campaign];
     if (m.key.neighbour >= 0)
         m.key.neighbour = d->workload_at[m.key.neighbour];
-    return m;
+    if (*campaign < 0)
+        rc = catalog_add_campaign(c, d->campaigns[m.key.campaign], campaign, e);
+    m.key.campaign = *campaign;
+    *out = m;
+    return rc;
 }
 
 /* The rows of 'part' into a catalog that has its types and workloads. */
@@ -181,9 +199,11 @@ static int record_part(const struct draft *d, struct catalog *c, const struct dr
     int rc = 0;
 
     for (int i = 0; i < part->n_rows && rc == 0; i++) {
-        struct measurement m = placed_row(d, part->first_row + i);
+        struct measurement m;
 
-        rc = catalog_record(c, &m, origin, e);
+        rc = place_row(d, c, part->first_row + i, &m, e);
+        if (rc == 0)
+            rc = catalog_record(c, &m, origin, e);
         if (i % 1024 == 0)
             progress_step(p, part->first_row + i, d->n_rows);
     }

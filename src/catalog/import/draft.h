@@ -98,13 +98,24 @@ int gavel_read(struct draft *d, const struct draft_text *throughputs,
                const struct draft_text *isolated, struct progress *p, struct err *e);
 int gavel_read_watts(struct draft *d, const struct draft_text *in, struct err *e);
 int zeus_read(struct draft *d, const char *gpu, const struct draft_text *in, struct err *e);
-int csv_read(struct draft *d, const struct draft_text *in, struct progress *p, struct err *e);
+
+typedef int draft_read_f(struct draft *d, const struct draft_text *in, struct progress *p,
+                         struct err *e);
+draft_read_f csv_read, neusight_read, parvagpu_read, pollux_read, pytorch_gpu_benchmark_read,
+    miso_read;
+int miso_read_power(struct draft *d, const struct draft_text *in, struct err *e);
+int elasticflow_read(struct draft *d, const char *model, const struct draft_text *in,
+                     struct err *e);
 
 /* A file of the present part: its digest goes into the part's. */
 void draft_add_digest(struct draft *d, const struct draft_text *in);
 
 /* Read a whole text file into the draft's arena. */
 int draft_load(struct draft *d, const char *path, struct draft_text *out, struct err *e);
+
+/* The file at 'path' as a part of its own, by 'read'. */
+int draft_read_file(struct draft *d, const char *kind, const char *path, draft_read_f *read,
+                    struct progress *p, struct err *e);
 
 /* Read the descriptor CSV at 'path' (NULL: none) and use it from here on. */
 int draft_describe(struct draft *d, const char *path, struct err *e);

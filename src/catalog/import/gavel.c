@@ -3,6 +3,7 @@
  * The JSON is {gpu: {"('job type', n_workers)": {"null": isolated steps/s,
  * "('other job', n)": [steps/s of this, steps/s of the other]}}}. What a zero means
  * depends on where it stands: at one worker "does not fit", at several "not measured".
+ * The oracle's file, of an earlier campaign, has "job type" for "('job type', 1)".
  * '<gpu>_unconsolidated' is the same GPU with a gang spread over nodes. One worker cannot
  * be spread, so its values at one worker are copies and never counted.
  */
@@ -29,6 +30,7 @@ struct gavel {
     const char *file, *isolated_file;
     json_t *root;        // pairs come from here
     json_t *isolated;    // isolated speeds from here; often the same
+    bool is_plain;       // job types stand without workers, as in the oracle's file
     int n_unlike;        // copies that differ from what they are copies of
     struct err *e;
 };
@@ -83,6 +85,15 @@ static int read_gpu_key(struct gavel *g, const char *file, json_t *root, const c
     return 0;
 }
 
+/* "ResNet-18 (batch size 16)": of one worker. */
+static int read_plain_key(const char *key, struct job_key *out)
+{
+    if (key[0] == '(' || !text_is_name(slice_of(key)))
+        return -EINVAL;
+    *out = (struct job_key){ .key = key, .name = key, .n_workers = 1 };
+    return 0;
+}
+
 /* "('ResNet-18 (batch size 16)', 2)", as Python writes a pair. */
 static int read_job_key(struct gavel *g, const char *key, struct job_key *out)
 {
@@ -91,6 +102,8 @@ static int read_job_key(struct gavel *g, const char *key, struct job_key *out)
     struct slice name;
     long n_workers;
 
+    if (g->is_plain)
+        return read_plain_key(key, out);
     if (len < 8 || key[0] != '(' || (key[1] != '\'' && key[1] != '"') || key[len - 1] != ')')
         return -EINVAL;
     end = key + len - 1;
@@ -110,7 +123,7 @@ static int read_job_key(struct gavel *g, const char *key, struct job_key *out)
 }
 
 static const char *const want_job_key =
-    "want a job type and its workers as \"('ResNet-18 (batch size 16)', 1)\"";
+    "want a job type as \"A3C\", or with its workers as \"('ResNet-18 (batch size 16)', 1)\"";
 
 /* NULL when 'v' is a speed, else what is wrong with it. */
 static const char *speed_problem(const json_t *v)
@@ -237,7 +250,7 @@ static int check_mirror(struct gavel *g, const struct gpu_key *gpu, const struct
 {
     char what[240];
 
-    if (!json_is_array(mirror) ||
+    if (!json_is_array(mirror) || strcmp(this->key, other->key) == 0 ||
         (speed_of(v, 0) == speed_of(mirror, 1) && speed_of(v, 1) == speed_of(mirror, 0)))
         return 0;
     snprintf(what, sizeof(what),
@@ -274,6 +287,9 @@ static int read_pair(struct gavel *g, const struct gpu_key *gpu, const struct jo
         return 0;
     }
     rc = add_pair(g, gpu, this, other, speed);
+    /* Beside itself: the same cell was measured twice. */
+    if (rc == 0 && strcmp(this->key, other->key) == 0 && speed_of(v, 1) != speed)
+        rc = add_pair(g, gpu, this, other, speed_of(v, 1));
     /* Each pair is listed under both jobs; where it is not, take both sides from here. */
     if (rc == 0 && strcmp(this->key, other->key) != 0 && mirror == NULL)
         rc = add_pair(g, gpu, other, this, speed_of(v, 1));
@@ -372,9 +388,22 @@ static int load_json(const struct draft_text *in, json_t **out, struct err *e)
     return 0;
 }
 
+/* One file has job types of one form: that of its first. */
+static bool has_plain_keys(json_t *root)
+{
+    for (void *gpu = json_object_iter(root); gpu != NULL; gpu = json_object_iter_next(root, gpu)) {
+        void *job = json_object_iter(json_object_iter_value(gpu));
+
+        if (job != NULL)
+            return json_object_iter_key(job)[0] != '(';
+    }
+    return false;
+}
+
 int gavel_read(struct draft *d, const struct draft_text *throughputs,
                const struct draft_text *isolated, struct progress *p, struct err *e)
 {
+    d->report.why_dropped = "of several workers, zeros (not measured) and pairs of unlike size";
     struct gavel g = {
         .d = d,
         .file = throughputs->name,
@@ -387,6 +416,7 @@ int gavel_read(struct draft *d, const struct draft_text *throughputs,
         rc = load_json(isolated, &g.isolated, e);
     else
         g.isolated = json_incref(g.root);
+    g.is_plain = has_plain_keys(g.root);
     if (rc == 0)
         rc = each_job(&g, g.isolated_file, g.isolated, walk_isolated, NULL);
     if (rc == 0)

@@ -26,8 +26,9 @@ struct import_report {
     int n_workloads, n_types;    // of this file
     int n_isolated, n_pairs, n_gangs, n_limited, n_watts;    // values in this file
     int n_unfit;      // of these, pairs (either order is one) or jobs that do not fit
-    int n_dropped;    // of several workers: zeros (not measured), pairs of unlike gangs
-    int n_copies;     // one-worker values of '_unconsolidated' types, not counted again
+    int n_dropped;    // rows that there is no cell or no descriptor for
+    const char *why_dropped;
+    int n_copies;    // one-worker values of '_unconsolidated' types, not counted again
 };
 
 struct import_gavel {
@@ -45,6 +46,17 @@ int import_gavel(struct catalog *c, const struct import_gavel *in, double now_s,
  * by batch size and power limit.
  */
 int import_zeus_read(struct draft *d, const char *dir, struct progress *p, struct err *e);
+
+/* Data sets as their authors publish them, each a campaign of its own where --campaign says so;
+ * docs/formats/measurements.md has where they come from and how their figures become steps/s.
+ */
+int import_neusight_read(struct draft *d, const char *path, struct progress *p, struct err *e);
+int import_parvagpu_read(struct draft *d, const char *path, struct progress *p, struct err *e);
+int import_pollux_read(struct draft *d, const char *path, struct progress *p, struct err *e);
+int import_pytorch_gpu_benchmark_read(struct draft *d, const char *path, struct progress *p,
+                                      struct err *e);
+int import_miso_read(struct draft *d, const char *dir, struct progress *p, struct err *e);
+int import_elasticflow_read(struct draft *d, const char *path, struct progress *p, struct err *e);
 
 /* Our own format, docs/formats/measurements.md; also what catalog_export writes.
  * 'workloads' is a descriptor CSV or NULL.

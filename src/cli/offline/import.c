@@ -24,6 +24,14 @@ static const char help[] =
     "  import zeus DIR     seconds per epoch and watts: DIR/summary_power_<gpu>.csv\n"
     "  import csv FILE     anybody's measurements (docs/formats/measurements.md)\n"
     "\n"
+    "and data sets as they are published:\n"
+    "  import neusight FILE                transformers on many GPU types\n"
+    "  import pytorch-gpu-benchmark FILE   torchvision's networks in two precisions\n"
+    "  import pollux FILE                  training on T4s, by batch size and placement\n"
+    "  import parvagpu FILE                inference on MIG slices, alone and in pairs\n"
+    "  import miso DIR                     training on MIG slices, and watts\n"
+    "  import elasticflow TAR              training on A100s, by gang size\n"
+    "\n"
     "  --db DB           the store\n"
     "  --campaign NAME   whose measurements these are; without it they are this site's own\n"
     "  --workloads CSV   descriptors (gavel, csv): by family, or by name with a 'name' column\n"
@@ -32,15 +40,43 @@ static const char help[] =
     "Examples:\n"
     "  gogh import gavel simulation_throughputs.json --workloads workloads.csv --db lab.db\n"
     "  gogh import gavel sim.json --isolated physical.json --watts watts.csv --db lab.db\n"
-    "  gogh import zeus zeus/trace --db lab.db\n"
-    "  gogh import csv ours.csv --db lab.db --json\n"
-    "  gogh import csv theirs.csv --campaign their-lab --db lab.db\n";
+    "  gogh import gavel oracle_throughputs.json --campaign gavel-oracle --db lab.db\n"
+    "  gogh import neusight e2e_latency.csv --campaign neusight --db lab.db\n"
+    "  gogh import zeus zeus/trace --campaign zeus --db lab.db\n"
+    "  gogh import csv ours.csv --db lab.db --json\n";
 
 static struct options {
     const char *kind, *input;
     const char *db, *campaign, *isolated, *workloads, *watts;
     bool is_json;
 } given;
+
+typedef int read_f(struct draft *d, const char *path, struct progress *p, struct err *e);
+
+/* What has a file or directory and no options of its own. */
+static const struct format {
+    const char *name;
+    read_f *read;
+} formats[] = {
+    { "zeus", import_zeus_read },
+    { "neusight", import_neusight_read },
+    { "pytorch-gpu-benchmark", import_pytorch_gpu_benchmark_read },
+    { "pollux", import_pollux_read },
+    { "parvagpu", import_parvagpu_read },
+    { "miso", import_miso_read },
+    { "elasticflow", import_elasticflow_read },
+};
+
+#define NAMES \
+    "gavel, zeus, csv, neusight, pytorch-gpu-benchmark, pollux, parvagpu, miso or elasticflow"
+
+static const struct format *find_format(const char *name)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(formats[i].name, name) == 0)
+            return &formats[i];
+    return NULL;
+}
 
 static const struct cmd_option options[] = {
     CMD_TEXT("db", given.db),
@@ -60,9 +96,9 @@ static int check(const struct cmd_call *call)
     const bool is_gavel = cmd_is(o->kind, "gavel"), is_csv = cmd_is(o->kind, "csv");
 
     if (o->kind == NULL)
-        return cmd_misuse(call->cmd, "say what to import: gavel, zeus or csv");
-    if (!is_gavel && !is_csv && !cmd_is(o->kind, "zeus"))
-        return cmd_misuse(call->cmd, "cannot import '%s': want gavel, zeus or csv", o->kind);
+        return cmd_misuse(call->cmd, "say what to import: " NAMES);
+    if (!is_gavel && !is_csv && find_format(o->kind) == NULL)
+        return cmd_misuse(call->cmd, "cannot import '%s': want " NAMES, o->kind);
     if (o->input == NULL)
         return cmd_misuse(call->cmd, "say which file or directory to import");
     if (o->db == NULL)
@@ -83,9 +119,9 @@ static int read_input(struct draft *d, const struct options *o, struct progress 
 
         return import_gavel_read(d, &in, p, e);
     }
-    if (strcmp(o->kind, "zeus") == 0)
-        return import_zeus_read(d, o->input, p, e);
-    return import_csv_read(d, o->input, o->workloads, p, e);
+    const struct format *f = find_format(o->kind);
+    return f != NULL ? f->read(d, o->input, p, e)
+                     : import_csv_read(d, o->input, o->workloads, p, e);
 }
 
 static int write_store(struct draft *d, const char *db, struct progress *p,
@@ -125,9 +161,7 @@ static void print_report(const struct options *o, const struct import_report *r)
     if (r->n_watts > 0)
         printf("  %7d with watts\n", r->n_watts);
     if (r->n_dropped > 0)
-        printf(
-            "  %7d left out: of several workers, zeros (not measured) and pairs of unlike size\n",
-            r->n_dropped);
+        printf("  %7d left out: %s\n", r->n_dropped, r->why_dropped);
     if (r->n_copies > 0)
         printf("  %7d left out: copies for one worker of spread GPUs\n", r->n_copies);
 }
@@ -160,17 +194,17 @@ static int run(const struct cmd_call *call, struct err *e)
     if (rc == 0)
         rc = write_store(&d, given.db, &p, &report, e);
     progress_end(&p);
-    draft_release(&d);
     if (rc == 0 && given.is_json)
         print_json(&report);
     else if (rc == 0)
         print_report(&given, &report);
+    draft_release(&d);
     return rc;
 }
 
 const struct cmd cmd_import = {
     .name = "import",
-    .synopsis = "import gavel FILE | zeus DIR | csv FILE  --db DB [options]",
+    .synopsis = "import FORMAT FILE|DIR --db DB [--campaign NAME] [options]",
     .summary = "fill a store with measurements",
     .help = help,
     CMD_OPTIONS(options),

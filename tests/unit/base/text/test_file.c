@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/text/buf.h"
 #include "base/text/file.h"
 #include "unit/suite.h"
 
@@ -164,6 +165,38 @@ TEST(plain_and_compressed_files_read_alike)
     expect_read(put_packed("a.xz", PACK_XZ, "hello\n"), NULL, "hello\n");
     expect_read(put_packed("a.bz2", PACK_BZIP2, "hello\n"), NULL, "hello\n");
     expect_read(put_packed("a.zst", PACK_ZSTD, "hello\n"), NULL, "hello\n");
+}
+
+static int note_member(void *self, const char *name, const char *text, size_t len, struct err *e)
+{
+    struct buf *seen = self;
+
+    (void)e;
+    ck_assert_int_eq(strlen(text), len);
+    buf_printf(seen, "%s=%s ", name, text);
+    return strcmp(text, "stop") == 0 ? -ECANCELED : 0;
+}
+
+TEST(each_file_of_a_tar_is_handed_over_in_its_order)
+{
+    static const char *const all[] = { "./a/x", "one", "folder/", "", "b", "two", NULL };
+    static const char *const stops[] = { "a", "stop", "b", "two", NULL };
+    struct err e = { 0 };
+    struct buf seen;
+
+    buf_init(&seen, 1000);
+    ck_assert_int_eq(file_each(put_tar("all.tar.gz", PACK_GZIP, all), 6, note_member, &seen, &e),
+                     0);
+    ck_assert_str_eq(buf_text(&seen), "a/x=one b=two ");
+    ck_assert_int_eq(file_each(put_tar("all.tar", PACK_NONE, all), 5, note_member, &seen, &e),
+                     -EFBIG);
+    ck_assert_int_eq(file_each(put_tar("s.tar", PACK_NONE, stops), 99, note_member, &seen, &e),
+                     -ECANCELED);
+    ck_assert_int_eq(file_each("none.tar", 99, note_member, &seen, &e), -ENOENT);
+    ck_assert_int_eq(file_each(put_packed("plain.gz", PACK_GZIP, "x"), 99, note_member, &seen, &e),
+                     -EINVAL);
+    ck_assert_ptr_nonnull(strstr(e.text, "not a tar archive"));
+    buf_release(&seen);
 }
 
 TEST(a_tar_gives_the_member_asked_for)
