@@ -6,9 +6,10 @@ data=${GOGH_DATA:-$SRC/../shared/data}
 cd "$dir"
 found=0
 
-# take CAMPAIGN FORMAT PATH COUNTS: the report has COUNTS; the same again adds nothing.
+# take CAMPAIGN FORMAT PATH WARNINGS COUNTS: the report has COUNTS, and so many warnings; the same
+# again adds nothing.
 take() {
-    local campaign=$1 format=$2 path=$data/$3 counts=$4
+    local campaign=$1 format=$2 path=$data/$3 warnings=$4 counts=$5
     if [ ! -r "$path" ]; then
         echo "skipped: no $path"
         return
@@ -17,6 +18,7 @@ take() {
     "$GOGH" import "$format" "$path" --campaign "$campaign" --db all.db --json >out 2>err ||
         no "$campaign: $(cat err)"
     grep -qF -- "$counts" out || no "$campaign: no '$counts' in $(cat out)"
+    [ "$(jq '.warnings | length' out)" = "$warnings" ] || no "$campaign: $(jq .warnings out)"
     sqlite3 all.db .dump >before
     "$GOGH" import "$format" "$path" --campaign again --db all.db >out 2>err
     grep -q 'already known' out || no "$campaign, again: $(cat out)"
@@ -24,24 +26,24 @@ take() {
         no "$campaign: again changed the store"
 }
 
-take gavel gavel gavel/simulation_throughputs.json \
+take gavel gavel gavel/simulation_throughputs.json 0 \
     '"measurements": 2439, "workloads": 26, "gpu_types": 3, "isolated": 78, "pairs": 1881, "unfit": 77'
-take gavel-oracle gavel gavel/oracle_throughputs.json \
+take gavel-oracle gavel gavel/oracle_throughputs.json 3 \
     '"measurements": 2172, "workloads": 26, "gpu_types": 3, "isolated": 78, "pairs": 1924, "unfit": 90'
-take gavel-physical gavel gavel/physical_cluster_throughputs.json \
+take gavel-physical gavel gavel/physical_cluster_throughputs.json 0 \
     '"measurements": 2439, "workloads": 26, "gpu_types": 3, "isolated": 77, "pairs": 1881, "unfit": 78'
-take zeus zeus zeus '"measurements": 1609, "workloads": 74, "gpu_types": 4, "isolated": 218'
-take neusight neusight neusight_e2e/e2e_latency.csv \
+take zeus zeus zeus 0 '"measurements": 1609, "workloads": 74, "gpu_types": 4, "isolated": 218'
+take neusight neusight neusight_e2e/e2e_latency.csv 0 \
     '"measurements": 97, "workloads": 18, "gpu_types": 10, "isolated": 97'
-take pytorch-gpu-benchmark pytorch-gpu-benchmark pytorch_gpu_benchmark/batch_time_ms.csv.gz \
+take pytorch-gpu-benchmark pytorch-gpu-benchmark pytorch_gpu_benchmark/batch_time_ms.csv.gz 0 \
     '"measurements": 1904, "workloads": 128, "gpu_types": 6, "isolated": 752'
-take pollux pollux pollux_t4/throughput_profiles_t4.csv.gz \
+take pollux pollux pollux_t4/throughput_profiles_t4.csv.gz 0 \
     '"measurements": 7103, "workloads": 57, "gpu_types": 1, "isolated": 57'
-take parvagpu parvagpu parvagpu_a100_mig_mps/mig_mps_inference_profile.csv \
+take parvagpu parvagpu parvagpu_a100_mig_mps/mig_mps_inference_profile.csv 0 \
     '"measurements": 990, "workloads": 99, "gpu_types": 5, "isolated": 420, "pairs": 370, "unfit": 200'
-take miso miso miso_a100_mig \
+take miso miso miso_a100_mig 0 \
     '"measurements": 130, "workloads": 24, "gpu_types": 6, "isolated": 106'
-take elasticflow elasticflow elasticflow/throughputs_A100_T4.tar.gz \
+take elasticflow elasticflow elasticflow/throughputs_A100_T4.tar.gz 0 \
     '"measurements": 109, "workloads": 17, "gpu_types": 1, "isolated": 17'
 if [ $found = 0 ]; then
     echo "skipped: no measured data"

@@ -88,6 +88,18 @@ grep -q 'already known' out || no "the same in another campaign: $(cat out)"
 sqlite3 m.db .dump | cmp -s - m.dump || no 'what is known made a campaign'
 misuse 'a campaign without a name' import csv good.csv --campaign '' --db a.db
 
+# Samples/s where steps/s are meant, and a family that is far off, are told; they are imported.
+printf 'workload,gpu,throughput\nResNet-50 (batch size 64),v100,%d\nResNet-50 (batch size 128),v100,%d\nbert-base (batch size 32),v100,%d\n' \
+    230 280 40 >samples.csv
+"$GOGH" import csv samples.csv --db s.db --json >out 2>err
+[ "$(jq -r '.warnings | length' out)" = 1 ] || no "samples/s: $(cat out)"
+grep -q '^gogh: warning: samples.csv: speeds are .* are these samples/s' err || no "samples/s: $(cat err)"
+printf 'workload,gpu,throughput\nbert-base (batch size 2),v100,900\n' >fast.csv
+"$GOGH" import csv fast.csv --db s.db >out 2>err
+grep -q "'bert-base' on v100: the median of 1 speed is .* times faster than the roofline" err ||
+    no "too fast: $(cat err)"
+[ "$("$GOGH" catalog export --db s.db | wc -l)" = 5 ] || no 'what is told was not imported'
+
 # A GPU type that nobody described is named once, with what may have been meant.
 printf 'workload,gpu,throughput\nA3C,v10O,7.5\nA3C,v100,7.5\nA3C,warp-drive,1\n' >typo.csv
 "$GOGH" import csv typo.csv --db t.db >out 2>err

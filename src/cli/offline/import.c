@@ -7,11 +7,13 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "base/text/json.h"
 #include "catalog/catalog.h"
 #include "catalog/import/draft.h"
 #include "catalog/import/import.h"
+#include "estimate/prior/doubts.h"
 #include "store/store.h"
 
 static const char help[] =
@@ -36,6 +38,8 @@ static const char help[] =
     "  --campaign NAME   whose measurements these are; without it they are this site's own\n"
     "  --workloads CSV   descriptors (gavel, csv): by family, or by name with a 'name' column\n"
     "  --json            report as JSON\n"
+    "\n"
+    "What is far from the roofline is told, as its unit may be wrong; it is imported all the same.\n"
     "\n"
     "Examples:\n"
     "  gogh import gavel simulation_throughputs.json --workloads workloads.csv --db lab.db\n"
@@ -166,15 +170,37 @@ static void print_report(const struct options *o, const struct import_report *r)
         printf("  %7d left out: copies for one worker of spread GPUs\n", r->n_copies);
 }
 
-static void print_json(const struct import_report *r)
+static void print_json(const struct import_report *r, const char *const *warnings, int n_warnings)
 {
-    json_print(json_pack("{s:b, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "known",
-                         r->is_known, "measurements", (json_int_t)r->n_measurements, "workloads",
-                         r->n_workloads, "gpu_types", r->n_types, "isolated", r->n_isolated,
-                         "pairs", r->n_pairs, "unfit", r->n_unfit, "gangs", r->n_gangs, "limited",
-                         r->n_limited, "watts", r->n_watts, "dropped", r->n_dropped, "copies",
-                         r->n_copies),
+    json_t *list = json_array();
+
+    for (int i = 0; i < n_warnings; i++)
+        json_array_append_new(list, json_string(warnings[i]));
+    json_print(json_pack("{s:b, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o}",
+                         "known", r->is_known, "measurements", (json_int_t)r->n_measurements,
+                         "workloads", r->n_workloads, "gpu_types", r->n_types, "isolated",
+                         r->n_isolated, "pairs", r->n_pairs, "unfit", r->n_unfit, "gangs",
+                         r->n_gangs, "limited", r->n_limited, "watts", r->n_watts, "dropped",
+                         r->n_dropped, "copies", r->n_copies, "warnings", list),
                0);
+}
+
+/* What may be in another unit, in the draft's arena; of what was imported just now. */
+static int find_doubts(struct draft *d, const struct import_report *r, const char ***out)
+{
+    const struct doubts_of of = { d->workloads, d->n_workloads, d->types, d->rows, d->n_rows };
+
+    return r->is_known ? 0 : doubts_find(&d->arena, &of, out);
+}
+
+static void print_doubts(const char *const *warnings, int n)
+{
+    enum { SHOWN = 10 };
+
+    for (int i = 0; i < n && i < SHOWN; i++)
+        log_warn("%s: %s", given.input, warnings[i]);
+    if (n > SHOWN)
+        log_warn("%s: %d more of this kind; --json has all", given.input, n - SHOWN);
 }
 
 /* The store is opened, and made where there is none, when nothing can be wrong with the
@@ -183,8 +209,10 @@ static void print_json(const struct import_report *r)
 static int run(const struct cmd_call *call, struct err *e)
 {
     struct import_report report = { 0 };
+    const char **warnings = NULL;
     struct progress p;
     struct draft d;
+    int n = 0;
 
     (void)call;
     draft_init(&d);
@@ -194,10 +222,13 @@ static int run(const struct cmd_call *call, struct err *e)
     if (rc == 0)
         rc = write_store(&d, given.db, &p, &report, e);
     progress_end(&p);
+    if (rc == 0)
+        n = find_doubts(&d, &report, &warnings);
     if (rc == 0 && given.is_json)
-        print_json(&report);
+        print_json(&report, warnings, n);
     else if (rc == 0)
         print_report(&given, &report);
+    print_doubts(warnings, n);
     draft_release(&d);
     return rc;
 }
