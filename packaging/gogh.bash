@@ -53,7 +53,7 @@ _gogh_words() {
     import)
         options+=' --db --campaign --json'
         case "$2" in
-        '' | -*) options+=' gavel zeus csv neusight pytorch-gpu-benchmark pollux parvagpu miso elasticflow --workloads' ;;
+        '' | -*) options+=' gavel zeus csv neusight pytorch-gpu-benchmark pollux parvagpu miso elasticflow mlenergy --workloads' ;;
         gavel) options+=' --isolated --workloads --watts' ;;
         csv) options+=' --workloads' ;;
         esac

@@ -10,8 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int read_any(struct draft *d, char which, const struct draft_text *in, struct err *e)
 {
-    static draft_read_f *const readers[] = { neusight_read, parvagpu_read, pollux_read,
-                                             pytorch_gpu_benchmark_read, miso_read };
+    static draft_read_f *const readers[] = { neusight_read, parvagpu_read,
+                                             pollux_read,   pytorch_gpu_benchmark_read,
+                                             miso_read,     mlenergy_read };
     const unsigned n = sizeof readers / sizeof *readers;
     unsigned i = (unsigned char)which % (n + 2);
 

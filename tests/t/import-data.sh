@@ -45,6 +45,8 @@ take miso miso miso_a100_mig 0 \
     '"measurements": 130, "workloads": 24, "gpu_types": 6, "isolated": 106'
 take elasticflow elasticflow elasticflow/throughputs_A100_T4.tar.gz 0 \
     '"measurements": 109, "workloads": 17, "gpu_types": 1, "isolated": 17'
+take mlenergy mlenergy mlenergy_v3/inference_energy_h100_b200.csv.gz 0 \
+    '"measurements": 250, "workloads": 162, "gpu_types": 2, "isolated": 250'
 if [ $found = 0 ]; then
     echo "skipped: no measured data"
     exit 77

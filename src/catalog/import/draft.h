@@ -101,8 +101,8 @@ int zeus_read(struct draft *d, const char *gpu, const struct draft_text *in, str
 
 typedef int draft_read_f(struct draft *d, const struct draft_text *in, struct progress *p,
                          struct err *e);
-draft_read_f csv_read, neusight_read, parvagpu_read, pollux_read, pytorch_gpu_benchmark_read,
-    miso_read;
+draft_read_f csv_read, mlenergy_read, neusight_read, parvagpu_read, pollux_read,
+    pytorch_gpu_benchmark_read, miso_read;
 int miso_read_power(struct draft *d, const struct draft_text *in, struct err *e);
 int elasticflow_read(struct draft *d, const char *model, const struct draft_text *in,
                      struct err *e);

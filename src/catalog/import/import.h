@@ -50,6 +50,7 @@ int import_zeus_read(struct draft *d, const char *dir, struct progress *p, struc
 /* Data sets as their authors publish them, each a campaign of its own where --campaign says so;
  * docs/formats/measurements.md has where they come from and how their figures become steps/s.
  */
+int import_mlenergy_read(struct draft *d, const char *path, struct progress *p, struct err *e);
 int import_neusight_read(struct draft *d, const char *path, struct progress *p, struct err *e);
 int import_parvagpu_read(struct draft *d, const char *path, struct progress *p, struct err *e);
 int import_pollux_read(struct draft *d, const char *path, struct progress *p, struct err *e);

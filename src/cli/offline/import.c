@@ -33,6 +33,7 @@ static const char help[] =
     "  import parvagpu FILE                inference on MIG slices, alone and in pairs\n"
     "  import miso DIR                     training on MIG slices, and watts\n"
     "  import elasticflow TAR              training on A100s, by gang size\n"
+    "  import mlenergy FILE                text generators, with watts\n"
     "\n"
     "  --db DB           the store\n"
     "  --campaign NAME   whose measurements these are; without it they are this site's own\n"
@@ -69,10 +70,12 @@ static const struct format {
     { "parvagpu", import_parvagpu_read },
     { "miso", import_miso_read },
     { "elasticflow", import_elasticflow_read },
+    { "mlenergy", import_mlenergy_read },
 };
 
-#define NAMES \
-    "gavel, zeus, csv, neusight, pytorch-gpu-benchmark, pollux, parvagpu, miso or elasticflow"
+#define NAMES                                                                                 \
+    "gavel, zeus, csv, neusight, pytorch-gpu-benchmark, pollux, parvagpu, miso, elasticflow " \
+    "or mlenergy"
 
 static const struct format *find_format(const char *name)
 {

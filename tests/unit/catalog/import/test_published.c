@@ -37,6 +37,10 @@ static int read_unknown_model(struct draft *to, const struct draft_text *in, str
 #define PTB "source_dir,gpu,num_gpus,precision,mode,model,iterations,median_ms\n"
 #define POLLUX "application,kind,placement,local_bsz,step_time,sync_time,num_nodes,num_replicas\n"
 #define PARVA "model,Mig instance,Batch size,Workload Number,Throughput,Latency\n"
+#define MLENERGY                                                                        \
+    "task,model_id,gpu_model,num_gpus,max_num_seqs,avg_batch_size,avg_output_len,"      \
+    "activated_params_billions,total_params_billions,weight_precision,avg_power_watts," \
+    "output_throughput_tokens_per_sec\n"
 #define MISO "mig_slice,model,batch_size,epochs,median_iter_s\n"
 #define POWER "model,batch_size,power_w,sm_util_pct,mem_util_pct,memory_mib\n"
 
@@ -114,6 +118,12 @@ static const struct {
       1 },
     { "watts are of a whole GPU", read_power, POWER "bert,8,234.5,88,67,18000\ndummy,1,70,0,0,1\n",
       "bert-base-tf32 (batch size 8) | a100-40 | - | 1 0 1 0 234.5\n", 1 },
+    { "tokens of a batch are one step", mlenergy_read,
+      MLENERGY "gpqa,Qwen/Qwen3-14B,B200,1,8.0,7.5,7000,14,14,bfloat16,320,225\n"
+               "gpqa,Qwen/Qwen3-14B,B200,2,8.0,8,7000,14,14,bfloat16,640,400\n"
+               "text-to-image,Qwen/Qwen3-14B,H100,1,,,,14,14,bfloat16,500,\n"
+               "gpqa,some/other,H100,1,8,8,70,14,14,bfloat16,500,400\n",
+      "Qwen3-14B/gpqa (batch size 8) | b200 | - | 1 0 1 30 320\n", 3 },
     { "a column for each number of GPUs", read_vgg16,
       "global_batch_size,1,2,16\n64,5,9,0\n128,nan,,20\n",
       "vgg16-tf32 (batch size 64) | a100-40 | - | 1 0 1 5 0\n"
@@ -165,6 +175,8 @@ static const struct {
     { "a slice that is none", parvagpu_read, PARVA "bert,5,4,1,80,1\n",
       "in.csv:2: Mig instance: an A100 has no" },
     { "a negative speed", parvagpu_read, PARVA "bert,1,4,1,-1,1\n", "in.csv:2: Throughput" },
+    { "no parameters", mlenergy_read, MLENERGY "gpqa,a,B200,1,8,8,7,0,0,bfloat16,1,2\n",
+      "in.csv:2: activated_params_billions" },
     { "a slice of nothing", miso_read, MISO "0g,bert,8,1,1\n", "in.csv:2: mig_slice" },
     { "a slice by another name", miso_read, MISO "a100,bert,8,1,1\n", "in.csv:2: mig_slice" },
     { "milliwatts", read_power, POWER "bert,8,234000,88,67,18000\n", "in.csv:2: power_w" },
