@@ -98,7 +98,7 @@ static void fail(struct keeper_state *k, const char *what, const char *name, int
  */
 static int find_errors(const struct keeper_state *k)
 {
-    const struct command *c = &k->order.command;
+    const struct command *c = &k->launch.command;
     int at = c->err ? open(c->cwd ? c->cwd : k->home, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     int fd = openat(c->err ? at : k->dir, c->err ? c->err : "err", O_PATH | O_CLOEXEC);
 
@@ -123,7 +123,7 @@ static off_t size_of_errors(const struct keeper_state *k)
 /* The last of what this run has written there; how much. Only with the owner's rights. */
 static ssize_t read_errors(const struct keeper_state *k, char *to, size_t size)
 {
-    const int path = geteuid() == (uid_t)k->order.command.uid ? find_errors(k) : -1;
+    const int path = geteuid() == (uid_t)k->launch.command.uid ? find_errors(k) : -1;
     char name[40];
     struct stat st;
     ssize_t n = -1;

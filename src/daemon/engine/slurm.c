@@ -25,7 +25,7 @@
 #include "monitor/watch.h"
 
 /* The cluster, and what the service is told of it. */
-struct site {
+struct slurm_site {
     struct service *service;
     struct slurm *slurm;
     struct accounts accounts;    // of users
@@ -42,7 +42,7 @@ struct site {
 
 /* Numbers of this store, for good: which one it is, and what the secrets of its jobs are made from.
  */
-static int read_site(struct site *t, struct err *e)
+static int read_site(struct slurm_site *t, struct err *e)
 {
     struct store *store = t->service->base.store;
     static const char *const names[] = { "site", "secret_1", "secret_2" };
@@ -80,7 +80,7 @@ static struct gpu_type type_for(struct arena *a, const struct gpu_type *t,
     return own;
 }
 
-static int add_type(struct site *to, const struct gpu_type *t, bool is_described)
+static int add_type(struct slurm_site *to, const struct gpu_type *t, bool is_described)
 {
     struct cluster *cl = &to->found;
 
@@ -97,7 +97,7 @@ static int add_type(struct site *to, const struct gpu_type *t, bool is_described
 static int add_node(void *self, const struct slurm_node *node, const struct slurm_slot *slots,
                     int n_slots, struct err *e)
 {
-    struct site *to = self;
+    struct slurm_site *to = self;
     struct cluster *cl = &to->found;
     int *types = ARENA_ARRAY(&to->arena, int, (size_t)n_slots);
     bool is_whole = false;
@@ -131,7 +131,7 @@ static int add_node(void *self, const struct slurm_node *node, const struct slur
 /* One transaction for all of them; the next view brings again what could not be written. */
 static void install_found(void *self)
 {
-    struct site *t = self;
+    struct slurm_site *t = self;
     struct cluster *cl = &t->found;
     struct err e = { 0 };
 
@@ -150,7 +150,7 @@ static void node_is(void *self, int node, enum node_state is, bool ends_drain, d
     static const enum observation_kind kinds[] = {
         [NODE_UP] = OBS_NODE_UP, [NODE_DRAINED] = OBS_NODE_DRAINED, [NODE_DOWN] = OBS_NODE_DOWN
     };
-    const struct site *t = self;
+    const struct slurm_site *t = self;
 
     watch_tell(t->service->watch, &(struct observation){ .kind = kinds[is],
                                                          .time_s = time_s,
@@ -162,13 +162,13 @@ static void node_is(void *self, int node, enum node_state is, bool ends_drain, d
 
 /* ---- jobs ---- */
 
-static bool only_watches(const struct site *t)
+static bool only_watches(const struct slurm_site *t)
 {
     return t->service->cycle.executor.only_watches;
 }
 
 /* Who only watches holds nothing: what was promised in words that make no sense is left out. */
-static int read_job(struct site *t, struct arena *a, const struct submit_context *context,
+static int read_job(struct slurm_site *t, struct arena *a, const struct submit_context *context,
                     const struct slurm_job *j, struct submit *want, struct err *e)
 {
     struct slurm_job bare = *j;
@@ -184,7 +184,7 @@ static int read_job(struct site *t, struct arena *a, const struct submit_context
 /* A user's job that GOGH cannot read stays held, and says why. */
 static bool take_job(void *self, const struct slurm_job *j)
 {
-    struct site *t = self;
+    struct slurm_site *t = self;
     struct service *s = t->service;
     struct submit_context context = { .catalog = &s->base.catalog,
                                       .state = &s->base.ledger.state,
@@ -225,7 +225,7 @@ static int install_described(struct service *s, struct err *e)
     return service_install(s, &cl, e);
 }
 
-static void site_destroy(struct site *t)
+static void site_destroy(struct slurm_site *t)
 {
     slurm_destroy(t->slurm);
     accounts_release(&t->accounts);
@@ -241,7 +241,7 @@ static void close_site(void *self)
     site_destroy(slurm_owner(self));
 }
 
-static int open_slurm(struct site *t, const char *driver, struct err *e)
+static int open_slurm(struct slurm_site *t, const char *driver, struct err *e)
 {
     struct service *s = t->service;
     const struct config *c = &s->config;
@@ -280,7 +280,7 @@ static int open_slurm(struct site *t, const char *driver, struct err *e)
 
 int engine_open_slurm(struct service *s, const char *program, struct executor *out, struct err *e)
 {
-    struct site *t = heap_array(1, sizeof *t);
+    struct slurm_site *t = heap_array(1, sizeof *t);
 
     t->service = s;
     arena_init(&t->arena);
