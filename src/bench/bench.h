@@ -53,6 +53,9 @@ bench_f bench_sim_events, bench_sim_greedy, bench_study_large, bench_study_aliba
 bench_prepare_f bench_estimate_prepare;
 bench_f bench_estimate_cells, bench_estimate_update, bench_estimate_train;
 
+/* The in-context network: network.c. */
+bench_f bench_network_cells, bench_network_read, bench_network_train;
+
 /* "VmRSS" or "VmHWM" of a process, in bytes. child.c. */
 double bench_memory(pid_t pid, const char *key);
 
