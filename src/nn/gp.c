@@ -3,6 +3,7 @@
 #include <cblas.h>
 #include <errno.h>
 #include <lapacke.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -19,6 +20,8 @@ int gp_fit(struct arena *a, int n, double *k, const double *y, struct gp *out, s
     if (n == 0)
         return 0;
     int rc = LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', n, k, n);
+    for (int i = 0; i < n && rc == 0; i++)
+        out->ln_det += 2 * log(k[(size_t)i * (size_t)n + (size_t)i]);
     if (rc == 0)
         rc = LAPACKE_dpotri(LAPACK_ROW_MAJOR, 'L', n, k, n);
     if (rc != 0)

@@ -19,6 +19,7 @@ struct gp {
     int n;
     double *inverse;    // (n, n) of the kernel with its noise
     double *alpha;      // (n) inverse times y: a prediction is a kernel row times this
+    double ln_det;      // ln of the kernel's determinant
 };
 
 /* 'k' (n, n): the kernel of all points with their noise on the diagonal; it becomes the

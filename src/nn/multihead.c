@@ -123,7 +123,7 @@ static void softmax_backward(int n_tokens, const float *share, float *dshare, fl
 }
 
 void multihead_backward(const struct multihead *t, const float *w, int n, const float *x,
-                        const struct multihead_set *set, const float *dy, float *dx,
+                        const struct multihead_set *set, const float *dy,
                         const struct multihead_slopes *slopes, float *grad, float *scratch)
 {
     const struct multihead_parts k = parts_of(t, n, set->n_tokens, scratch);
@@ -151,5 +151,5 @@ void multihead_backward(const struct multihead *t, const float *w, int n, const 
         cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, len, width, n, scale_of(t), k.dshare,
                     len, k.query + head * width, model, 1, dkey, 2 * model);
     }
-    dense_backward(&t->query, w, n, x, k.dquery, dx, grad);
+    dense_backward(&t->query, w, n, x, k.dquery, slopes->dx, grad);
 }

@@ -36,7 +36,9 @@ void multihead_keys_backward(const struct multihead *t, const float *w, int n_to
 /* How many floats of scratch n rows that ask n_tokens need. */
 size_t multihead_scratch(const struct multihead *t, int n, int n_tokens);
 
-/* A set as n rows ask it, and the slopes by that: 'dkeys' are added to, 'dbias' overwritten. */
+/* A set as n rows ask it, and the slopes by what entered: 'dkeys' are added to, the others
+ * overwritten.
+ */
 struct multihead_set {
     int n_tokens;
     const float *keys;
@@ -44,6 +46,7 @@ struct multihead_set {
 };
 
 struct multihead_slopes {
+    float *dx;    // (n, n_model)
     float *dkeys, *dbias;
 };
 
@@ -51,9 +54,9 @@ struct multihead_slopes {
 void multihead_forward(const struct multihead *t, const float *w, int n, const float *x,
                        const struct multihead_set *set, float *y, float *scratch);
 
-/* dy -> dx, 'slopes' and 'grad'. */
+/* dy -> 'slopes' and 'grad'. */
 void multihead_backward(const struct multihead *t, const float *w, int n, const float *x,
-                        const struct multihead_set *set, const float *dy, float *dx,
+                        const struct multihead_set *set, const float *dy,
                         const struct multihead_slopes *slopes, float *grad, float *scratch);
 
 #endif

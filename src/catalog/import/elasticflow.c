@@ -88,14 +88,14 @@ int elasticflow_read(struct draft *d, const char *model, const struct draft_text
 
 /* ---- the archive ---- */
 
-struct reading {
+struct elastic_row {
     struct draft *d;
     const char *path;
 };
 
 static int take_member(void *self, const char *name, const char *text, size_t len, struct err *e)
 {
-    const struct reading *r = self;
+    const struct elastic_row *r = self;
     struct draft *d = r->d;
     const char *base = strrchr(name, '/'), *end = strrchr(name, '.');
     struct draft_text in = { arena_printf(&d->arena, "%s: %.80s", r->path, name), text, len };
@@ -114,7 +114,7 @@ static int take_member(void *self, const char *name, const char *text, size_t le
 
 int import_elasticflow_read(struct draft *d, const char *path, struct progress *p, struct err *e)
 {
-    struct reading r = { d, path };
+    struct elastic_row r = { d, path };
 
     (void)p;
     d->report.why_dropped = "tables of T4, which are computed from Pollux's";

@@ -199,7 +199,7 @@ static void layer_backward(struct pass *p, int i, float *dx, float *dtable, floa
         dmiddle[j] += part[j];
     multihead_backward(&l->attend, w, n, k->normed + first * WIDTH,
                        &(struct multihead_set){ m, k->keys, NULL }, dmiddle,
-                       dnormed + first * WIDTH, &(struct multihead_slopes){ dkeys, dbias }, grad,
+                       &(struct multihead_slopes){ dnormed + first * WIDTH, dkeys, dbias }, grad,
                        k->scratch);
     relations_add(dtable, i, (size_t)n * (size_t)m, p->relations + first * m, dbias);
     multihead_keys_backward(&l->attend, w, m, k->normed, dkeys, dtokens, grad);

@@ -257,15 +257,15 @@ static void parts_distort(struct making *d, const struct site *s)
 }
 
 /* Effects of families and of workloads, each common to all types and of one type. */
-struct effects {
+struct world_effects {
     double family, workload, family_on_type, workload_on_type;    // standard deviations
 };
 
 /* One after the other: an initialiser has no order. */
-static struct effects effects_draw(struct rng *r, double family, double workload,
-                                   double family_on_type, double workload_on_type)
+static struct world_effects effects_draw(struct rng *r, double family, double workload,
+                                         double family_on_type, double workload_on_type)
 {
-    struct effects sd;
+    struct world_effects sd;
 
     sd.family = spread(r, family);
     sd.workload = spread(r, workload);
@@ -274,7 +274,7 @@ static struct effects effects_draw(struct rng *r, double family, double workload
     return sd;
 }
 
-static void effects_add(struct rng *r, const struct site *s, const struct effects *sd,
+static void effects_add(struct rng *r, const struct site *s, const struct world_effects *sd,
                         float out[][WORLD_TYPES])
 {
     double family[WORLD_FAMILIES][WORLD_TYPES];
@@ -298,7 +298,7 @@ static void alone_draw(struct making *d, struct synthetic_world *w)
     const struct site *s = &w->site;
     double sharpness = rng_between(d->r, 1, 5), site = normal(d->r, spread(d->r, 0.2));
     double type_sd = spread(d->r, 0.2);
-    struct effects sd = effects_draw(d->r, 0.3, 0.08, 0.2, 0.06);
+    struct world_effects sd = effects_draw(d->r, 0.3, 0.08, 0.2, 0.06);
 
     for (int t = 0; t < s->n_types; t++) {
         double type = normal(d->r, type_sd), odd[WORLD_FAMILIES] = { 0 };
@@ -435,7 +435,7 @@ static void beside_draw(struct making *d, struct synthetic_world *w)
     const bool types_differ = happens(r, 0.35);
     double strength = exp(normal(r, 0.3)), type_sd = spread(r, 0.25), shift_sd = spread(r, 0.08);
     double pair_sd = spread(r, 0.06);
-    struct effects sd = effects_draw(r, 0.12, 0.05, 0.08, 0);
+    struct world_effects sd = effects_draw(r, 0.12, 0.05, 0.08, 0);
     struct contention common;
 
     contention_draw(r, &common);

@@ -4,7 +4,7 @@
  * workloads appear. Read by the hierarchical model and by the network. Pure functions of
  * descriptors and figures: nothing here was learned.
  *
- * Readings are logarithms: of a job's own speed over a reference time (site_on.ln_reference), of its
+ * Readings are logarithms: of a job's own speed over a reference (site_on.ln_reference), of its
  * slowdown beside a neighbour, or of both together, which is all that a packed job shows.
  */
 #ifndef ESTIMATE_SITE_SITE_H
@@ -38,10 +38,10 @@ struct site_on {
 /* Owns heap memory. */
 struct site {
     int n_types, n_workloads, n_families, cap;
-    float (*gpu)[SITE_GPU];    // (n_types)
-    struct site_on *on;        // (n_workloads, n_types)
-    int *family;               // (n_workloads)
-    uint64_t *family_digest;   // (n_families) of its name; 0: of a workload without one
+    float (*gpu)[SITE_GPU];     // (n_types)
+    struct site_on *on;         // (n_workloads, n_types)
+    int *family;                // (n_workloads)
+    uint64_t *family_digest;    // (n_families) of its name; 0: of a workload without one
 };
 
 void site_init(struct site *s, const struct gpu_type *types, int n_types);
@@ -75,12 +75,12 @@ struct reading {
  */
 #define READING_NOISE 0.02
 
-/* What was measured of one GPU at its default limit, into 'a': first alone, in the catalog's order.
- * Returns how many. site_watts: watts alone, as READ_ALONE over the roofline's.
+/* What a campaign measured of one GPU at its default limit, into 'a': those alone first, in the
+ * catalog's order. Returns how many. site_watts: watts alone, as READ_ALONE over the roofline's.
  */
-int site_readings(struct arena *a, const struct catalog *c, const struct site *s,
+int site_readings(struct arena *a, const struct catalog *c, const struct site *s, int campaign,
                   struct reading **out);
-int site_watts(struct arena *a, const struct catalog *c, const struct site *s,
+int site_watts(struct arena *a, const struct catalog *c, const struct site *s, int campaign,
                struct reading **out);
 
 #endif

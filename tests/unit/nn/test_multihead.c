@@ -51,7 +51,7 @@ static void backward(struct probe *k, const float *w, float *dx, float *dtokens,
     float dkeys[N_K] = { 0 };
 
     multihead_backward(&k->t, w, ROWS, k->x, &(struct multihead_set){ TOKENS, k->keys, k->bias },
-                       k->dy, dx, &(struct multihead_slopes){ dkeys, dbias }, k->p.grad,
+                       k->dy, &(struct multihead_slopes){ dx, dkeys, dbias }, k->p.grad,
                        k->scratch);
     multihead_keys_backward(&k->t, w, TOKENS, k->tokens, dkeys, dtokens, k->p.grad);
 }

@@ -1,0 +1,191 @@
+#include "estimate/hierarchical/effects.h"
+
+#include <math.h>
+#include <string.h>
+
+struct hyper hyper_start(void)
+{
+    /* Standard deviations: a third for what a site's speeds have in common, a tenth for what a
+     * workload has to itself, and less for slowdowns; the fit moves each by what campaigns say.
+     */
+    static const double sd[VARIANCES] = {
+        [ALONE_SITE] = 0.32,           [ALONE_TYPE] = 0.22,
+        [ALONE_FAMILY] = 0.35,         [ALONE_WORKLOAD] = 0.1,
+        [ALONE_TYPE_FAMILY] = 0.2,     [ALONE_CELL] = 0.1,
+        [ALONE_SMOOTH] = 0.17,         [ALONE_SCALE] = 1.7,
+        [BESIDE_SITE] = 0.17,          [BESIDE_TYPE] = 0.1,
+        [BESIDE_FAMILY] = 0.1,         [BESIDE_BY_FAMILY] = 0.1,
+        [BESIDE_WORKLOAD] = 0.06,      [BESIDE_BY_WORKLOAD] = 0.06,
+        [BESIDE_TYPE_FAMILY] = 0.1,    [BESIDE_TYPE_BY_FAMILY] = 0.1,
+        [BESIDE_TYPE_WORKLOAD] = 0.05, [BESIDE_TYPE_BY_WORKLOAD] = 0.05,
+        [BESIDE_FAMILIES] = 0.08,      [BESIDE_KIN] = 0.06,
+        [BESIDE_BY_KIN] = 0.06,        [BESIDE_CELL] = 0.05,
+        [BESIDE_SMOOTH] = 0.1,         [BESIDE_BY_SMOOTH] = 0.1,
+        [BESIDE_SCALE] = 0.5,
+    };
+    const double alone_slope = 0.14, beside_slope = 0.22;
+    struct hyper h = { .at = { 0 } };
+
+    for (int i = 0; i < VARIANCES; i++) {
+        double slope = i < BESIDE_SITE ? alone_slope : beside_slope;
+        h.at[i] = 2 * log(sd[i] > 0 ? sd[i] : slope);
+    }
+    return h;
+}
+
+/* Where the numbers of a workload on a type lie, about: slopes turn around it. */
+#define CENTRE 0.3
+
+/* How much of the device both want, and by how much that is too much. */
+void effects_beside(const struct site_on *job, const struct site_on *by, double *x)
+{
+    double u = (double)job->busy, m = (double)job->traffic;
+    double v = (double)by->busy, k = (double)by->traffic;
+    const double all[BESIDE_X] = { u - 0.6,
+                                   m - 0.3,
+                                   v - 0.6,
+                                   k - 0.3,
+                                   u * v - 0.4,
+                                   m * k - 0.1,
+                                   fmax(u + v - 1, 0) - 0.3,
+                                   fmax(m + k - 1, 0) };
+
+    memcpy(x, all, sizeof all);
+}
+
+struct effects effects_of(const struct site *s, const struct reading *r)
+{
+    const struct site_on *on = site_on(s, r->job, r->type);
+    struct effects e = { .of = r->of,
+                         .type = r->type,
+                         .job = r->job,
+                         .neighbour = r->neighbour,
+                         .family = s->family[r->job],
+                         .by_family = r->neighbour < 0 ? -1 : s->family[r->neighbour],
+                         .doubt = (double)on->doubt };
+
+    for (int i = 0; i < SITE_JOB; i++)
+        e.alone[i] = (double)on->x[i] - CENTRE;
+    for (int i = 0; i < SITE_GPU; i++)
+        e.alone[SITE_JOB + i] = (double)s->gpu[r->type][i];
+    if (r->of != READ_ALONE) {
+        const struct site_on *by = site_on(s, r->neighbour, r->type);
+        effects_beside(on, by, e.beside);
+        for (int i = 0; i < SMOOTH_X; i++)
+            e.by[i] = (double)by->x[i] - CENTRE;
+    }
+    return e;
+}
+
+static double line(const double *mean, const double *x, int n)
+{
+    double sum = mean[0];
+
+    for (int i = 0; i < n; i++)
+        sum += mean[1 + i] * x[i];
+    return sum;
+}
+
+double effects_mean(const struct hyper *h, const struct effects *a)
+{
+    double sum = 0;
+
+    if (a->of != READ_SLOWDOWN)
+        sum += line(h->at + ALONE_MEAN, a->alone, ALONE_X);
+    if (a->of != READ_ALONE)
+        sum += line(h->at + BESIDE_MEAN, a->beside, BESIDE_X);
+    return sum;
+}
+
+struct variances hyper_variances(const struct hyper *h)
+{
+    struct variances v;
+
+    for (int i = 0; i < VARIANCES; i++)
+        v.at[i] = exp(h->at[i]);
+    return v;
+}
+
+/* Between two workloads on their types, over twice a length scale's square. */
+static double distance(const double *a, const double *b, double scale)
+{
+    double sum = 0;
+
+    for (int i = 0; i < SMOOTH_X; i++)
+        sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return sum / (2 * scale);
+}
+
+static double alone_slopes(const double *v, const struct effects *a, const struct effects *b,
+                           double *slope)
+{
+    bool type = a->type == b->type, family = a->family == b->family, job = a->job == b->job;
+    const bool shared[ALONE_SMOOTH] = {
+        true, type, family, job, type && family, type && job,
+    };
+    double far = distance(a->alone, b->alone, v[ALONE_SCALE]), sum = job ? a->doubt : 0;
+
+    for (int i = 0; i < ALONE_SMOOTH; i++)
+        sum += slope[i] = shared[i] ? v[i] : 0;
+    for (int i = 0; i < ALONE_X; i++)
+        sum += slope[ALONE_SLOPES + i] = v[ALONE_SLOPES + i] * a->alone[i] * b->alone[i];
+    sum += slope[ALONE_SMOOTH] = v[ALONE_SMOOTH] * exp(-far);
+    slope[ALONE_SCALE] = slope[ALONE_SMOOTH] * far;
+    return sum;
+}
+
+/* What jobs that are alike, and neighbours that are, have in common on one type. */
+static double smooth_slopes(const double *v, const struct effects *a, const struct effects *b,
+                            double *slope)
+{
+    double far = distance(a->alone, b->alone, v[BESIDE_SCALE]);
+    double by_far = distance(a->by, b->by, v[BESIDE_SCALE]);
+
+    slope[BESIDE_SMOOTH] = v[BESIDE_SMOOTH] * exp(-far);
+    slope[BESIDE_BY_SMOOTH] = v[BESIDE_BY_SMOOTH] * exp(-by_far);
+    slope[BESIDE_SCALE] = slope[BESIDE_SMOOTH] * far + slope[BESIDE_BY_SMOOTH] * by_far;
+    return slope[BESIDE_SMOOTH] + slope[BESIDE_BY_SMOOTH];
+}
+
+static double beside_slopes(const double *v, const struct effects *a, const struct effects *b,
+                            double *slope)
+{
+    bool type = a->type == b->type, family = a->family == b->family, job = a->job == b->job;
+    bool by_family = a->by_family == b->by_family, by = a->neighbour == b->neighbour;
+    const bool shared[BESIDE_SMOOTH - BESIDE_SITE] = {
+        true,
+        type,
+        family,
+        by_family,
+        job,
+        by,
+        type && family,
+        type && by_family,
+        type && job,
+        type && by,
+        type && family && by_family,
+        type && family && by,
+        type && job && by_family,
+        type && job && by,
+    };
+    double sum = type ? smooth_slopes(v, a, b, slope) : 0;
+
+    for (int i = BESIDE_SITE; i < BESIDE_SMOOTH; i++)
+        sum += slope[i] = shared[i - BESIDE_SITE] ? v[i] : 0;
+    for (int i = 0; i < BESIDE_X; i++)
+        sum += slope[BESIDE_SLOPES + i] = v[BESIDE_SLOPES + i] * a->beside[i] * b->beside[i];
+    return sum;
+}
+
+double effects_covariance(const struct variances *v, const struct effects *a,
+                          const struct effects *b, double *slope)
+{
+    double sum = 0;
+
+    memset(slope, 0, VARIANCES * sizeof *slope);
+    if (a->of != READ_SLOWDOWN && b->of != READ_SLOWDOWN)
+        sum += alone_slopes(v->at, a, b, slope);
+    if (a->of != READ_ALONE && b->of != READ_ALONE)
+        sum += beside_slopes(v->at, a, b, slope);
+    return sum;
+}

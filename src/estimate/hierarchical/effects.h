@@ -1,0 +1,88 @@
+/* effects.h - what readings of a site have in common: the hierarchical model's mean and covariance.
+ *
+ * ln speed alone over the reference is a line in the features of workload and type, plus random
+ * effects of the site, the type, the family, the workload, their products, and a smooth function of
+ * the first features. ln slowdown is the same with effects of the job and of its neighbour, over
+ * how much of the device both want. A packed job shows the sum of both. So a reading is a Gaussian
+ * vector's element, and everything that is to be said of another cell follows from its covariance.
+ *
+ * 'hyper' is what was learned: variances of effects and of slopes (their logarithms), and the
+ * slopes' means over campaigns. Made by fit.h, read by posterior.h. A value.
+ */
+#ifndef ESTIMATE_HIERARCHICAL_EFFECTS_H
+#define ESTIMATE_HIERARCHICAL_EFFECTS_H
+
+#include "estimate/site/site.h"
+
+enum { ALONE_X = SITE_JOB + SITE_GPU, BESIDE_X = 8, SMOOTH_X = 8 };
+
+/* ln variances, then means. Of an effect that is named twice, 'by' is the neighbour's. */
+enum hyper_at {
+    ALONE_SITE,
+    ALONE_TYPE,
+    ALONE_FAMILY,
+    ALONE_WORKLOAD,
+    ALONE_TYPE_FAMILY,
+    ALONE_CELL,      // type and workload
+    ALONE_SMOOTH,    // and the square of its length scale
+    ALONE_SCALE,
+    ALONE_SLOPES,
+    BESIDE_SITE = ALONE_SLOPES + ALONE_X,
+    BESIDE_TYPE,
+    BESIDE_FAMILY,
+    BESIDE_BY_FAMILY,
+    BESIDE_WORKLOAD,
+    BESIDE_BY_WORKLOAD,
+    BESIDE_TYPE_FAMILY,    // from here on of one type
+    BESIDE_TYPE_BY_FAMILY,
+    BESIDE_TYPE_WORKLOAD,
+    BESIDE_TYPE_BY_WORKLOAD,
+    BESIDE_FAMILIES,     // of both families
+    BESIDE_KIN,          // of a family beside one neighbour
+    BESIDE_BY_KIN,       // of a job beside one family
+    BESIDE_CELL,         // of both workloads
+    BESIDE_SMOOTH,       // of jobs that are alike
+    BESIDE_BY_SMOOTH,    // of neighbours that are alike
+    BESIDE_SCALE,        // the square of the length scale of both
+    BESIDE_SLOPES,
+    VARIANCES = BESIDE_SLOPES + BESIDE_X,
+    ALONE_MEAN = VARIANCES,    // intercept, then slopes
+    BESIDE_MEAN = ALONE_MEAN + 1 + ALONE_X,
+    HYPERS = BESIDE_MEAN + 1 + BESIDE_X,
+};
+
+struct hyper {
+    double at[HYPERS];
+};
+
+/* Before anything was learned: where a fit begins, and what it is shrunk to. */
+struct hyper hyper_start(void);
+
+/* A reading's place in the model: who it is of, and the features of its two parts. */
+struct effects {
+    enum reading_of of;
+    int type, job, neighbour, family, by_family;
+    double alone[ALONE_X], beside[BESIDE_X], by[SMOOTH_X];
+    double doubt;
+};
+struct effects effects_of(const struct site *s, const struct reading *r);
+
+/* Features of a pair: two of the job, two of its neighbour, and from BESIDE_JOINT on of both. */
+enum { BESIDE_JOINT = 4 };
+void effects_beside(const struct site_on *job, const struct site_on *by, double *x);
+
+double effects_mean(const struct hyper *h, const struct effects *a);
+
+/* exp of the ln variances, worked out once for many covariances. */
+struct variances {
+    double at[VARIANCES];
+};
+struct variances hyper_variances(const struct hyper *h);
+
+/* The covariance of two readings, without their noise; 'slope' (VARIANCES) gets its derivative by
+ * each ln variance, which is also that effect's part of it. (But for ALONE_SCALE, which has none.)
+ */
+double effects_covariance(const struct variances *v, const struct effects *a,
+                          const struct effects *b, double *slope);
+
+#endif
