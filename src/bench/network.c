@@ -14,7 +14,7 @@
 
 enum { N_WORKLOADS = 200, N_TYPES = 8, N_UPDATES = 20, FEW_STEPS = 20 };
 
-/* A site of many workloads and types, out of a smaller synthetic one. */
+/* Many workloads and types out of a smaller synthetic site. */
 static void site_widen(struct arena *a, const struct site *from, struct site *s)
 {
     *s = (struct site){ .n_types = N_TYPES,
@@ -41,23 +41,28 @@ struct at_site {
     struct reading readings[NETWORK_TOKENS];
 };
 
-static void at_site_make(struct arena *a, struct at_site *k)
+void bench_site_make(struct arena *a, struct site *site, struct reading *readings, int n)
 {
     struct synthetic_world *w = ARENA_NEW(a, struct synthetic_world);
     struct rng r;
 
-    nn_init();
     rng_init(&r, 1, "bench-network");
     synthetic_make(a, &r, w);
-    site_widen(a, &w->site, &k->site);
-    for (int i = 0; i < NETWORK_TOKENS; i++) {
+    site_widen(a, &w->site, site);
+    for (int i = 0; i < n; i++) {
         const int other = i % 2 ? (int)rng_below(&r, N_WORKLOADS) : -1;
 
-        k->readings[i] = (struct reading){
+        readings[i] = (struct reading){
             i % 2 ? READ_SLOWDOWN : READ_ALONE, i % N_TYPES, i % N_WORKLOADS, other,
             (float)(-0.3 * rng_uniform(&r)),    0.03f
         };
     }
+}
+
+static void at_site_make(struct arena *a, struct at_site *k)
+{
+    nn_init();
+    bench_site_make(a, &k->site, k->readings, NETWORK_TOKENS);
     k->network = network_train(&(struct network_options){ .seed = 1, .n_steps = FEW_STEPS });
     k->here = network_site_create(k->network, &k->site);
 }

@@ -33,6 +33,7 @@ static const int row_order[] = {
     P1_MEMBERS + P2_CLOSED,
     P1_MEMBERS + P2_NETWORK,
     P1_MEMBERS + P2_CHAMPION,
+    EVAL_HIERARCHICAL,
 };
 static_assert(sizeof row_order / sizeof *row_order == EVAL_METHODS, "a row for each method");
 
@@ -142,7 +143,6 @@ static int run_all(struct arena *a, struct fold_queue *w, struct err *e)
     pthread_t *threads = ARENA_ARRAY(a, pthread_t, (size_t)n);
     int n_threads = 0;
 
-    nn_init();
     pthread_mutex_init(&w->lock, NULL);
     while (n_threads < n - 1 && pthread_create(&threads[n_threads], NULL, run_folds, w) == 0)
         n_threads++;
@@ -232,7 +232,7 @@ static int n_scored(const struct fold_queue *w)
 /* Members and baselines have no opinion on memory of their own. */
 static bool asks_p1_of_fits(int method)
 {
-    return method >= P1_ENSEMBLE && method != EVAL_LOW_RANK;
+    return method >= P1_ENSEMBLE && method < EVAL_LOW_RANK;
 }
 
 static void merge(struct arena *a, const struct fold_queue *w, struct eval_result *out)
@@ -251,6 +251,32 @@ static void merge(struct arena *a, const struct fold_queue *w, struct eval_resul
         }
     }
     merge_predictions(w, out);
+}
+
+/* The site, what was read there, and what other campaigns of the store teach. */
+static int take_site(struct arena *a, const struct catalog *c, const struct eval_options *o,
+                     struct eval_setting *s, struct err *e)
+{
+    struct campaign_readings *others =
+        ARENA_ARRAY(a, struct campaign_readings, (size_t)c->n_campaigns);
+    struct fit_options fit = fit_defaults;
+    struct reading *list;
+    int n_others = 0;
+
+    site_init(&s->site, c->types, c->n_types);
+    for (int w = 0; w < c->n_workloads; w++)
+        site_add(&s->site, &c->workloads[w], c->types);
+    for (int i = 0; i < c->n_campaigns; i++) {
+        int n = site_readings(a, c, &s->site, i, &list);
+        struct campaign_readings read = { &s->site, list, n };
+        if (i == CATALOG_SITE)
+            s->read = read;
+        else if (n > 0)
+            others[n_others++] = read;
+    }
+    fit.seed = o->seed;
+    s->hyper = hyper_start();
+    return n_others ? hyper_fit(others, n_others, &fit, &s->hyper, e) : 0;
 }
 
 static void check(const struct eval_options *o)
@@ -272,7 +298,10 @@ int eval_run(const struct catalog *c, const struct eval_options *o, struct eval_
     examples_take(&a, c, EXAMPLES_PAIRS_MAX, o->seed, &w.setting.x);
     drop_believed(c, &w.setting.x);
     w.setting.cells = eval_cells_take(&a, c);
+    nn_init();
     int rc = make_folds(&a, &w, e);
+    if (rc == 0)
+        rc = take_site(&a, c, o, &w.setting, e);
     w.parts = ARENA_ARRAY(&a, struct eval_part, (size_t)w.n_folds);
     for (int i = 0; i < w.n_folds; i++)
         eval_part_init(&w.parts[i], o->n_k);
@@ -282,6 +311,7 @@ int eval_run(const struct catalog *c, const struct eval_options *o, struct eval_
         merge(&a, &w, out);
     for (int i = 0; i < w.n_folds; i++)
         eval_part_release(&w.parts[i]);
+    site_release(&w.setting.site);
     arena_release(&a);
     return rc;
 }

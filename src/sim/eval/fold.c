@@ -9,6 +9,7 @@
 #include "base/grow.h"
 #include "base/rng.h"
 #include "catalog/catalog.h"
+#include "estimate/hierarchical/posterior.h"
 #include "sim/eval/cells.h"
 #include "sim/eval/lowrank.h"
 #include "sim/eval/score.h"
@@ -17,6 +18,8 @@ const char *eval_method_name(int method)
 {
     if (method < P1_MEMBERS)
         return p1_member_names[method];
+    if (method == EVAL_HIERARCHICAL)
+        return "hierarchical";
     return method == EVAL_LOW_RANK ? "low-rank" : p2_way_names[method - P1_MEMBERS];
 }
 
@@ -33,6 +36,7 @@ struct fold_run {
     struct p2 *p2;
     struct p1_context *context;
     struct lowrank own, partner;    // rows: the workload; the one that does it to others
+    struct posterior *posterior;    // of what the training may see
 };
 
 /* The workload that is scored, and what is revealed of it. */
@@ -190,6 +194,101 @@ static void ask_low_rank(struct fold_run *r, const struct newcomer *n, int n_see
     }
 }
 
+/* ---- the hierarchical model ---- */
+
+static int learn_hierarchical(struct fold_run *r, struct err *e)
+{
+    const struct campaign_readings *all = &r->s->read;
+    struct reading *list = ARENA_ARRAY(&r->arena, struct reading, (size_t)all->n);
+    struct campaign_readings shown = { .site = all->site, .list = list };
+    struct hyper h;
+    struct hyper_scale scale;
+
+    for (int i = 0; i < all->n; i++) {
+        const struct reading *read = &all->list[i];
+        if (holdout_shows(&r->view, read->job, read->type, read->neighbour))
+            list[shown.n++] = *read;
+    }
+    int rc = hyper_refit(&r->s->hyper, &shown, r->s->o->seed, &h, e);
+    if (rc == 0)
+        rc = hyper_calibrate(&h, &shown, &scale, e);
+    if (rc == 0)
+        rc = posterior_create(all->site, &h, scale, list, shown.n, &r->posterior, e);
+    return rc;
+}
+
+/* What was seen of a newcomer as readings: its own speed, and what it does to its neighbour. */
+static int read_off(struct fold_run *r, int workload, const struct p2_observation *seen,
+                    struct err *e)
+{
+    double base = (double)site_on(&r->s->site, workload, seen->type)->ln_reference;
+    const struct reading own = { .of = seen->neighbour < 0 ? READ_ALONE : READ_PACKED,
+                                 .type = seen->type,
+                                 .job = workload,
+                                 .neighbour = seen->neighbour,
+                                 .value = (float)(seen->ln_speed - base),
+                                 .noise = (float)hypot(sqrt(seen->ln_speed_var), READING_NOISE) };
+    const struct reading partner = {
+        .of = READ_SLOWDOWN,
+        .type = seen->type,
+        .job = seen->neighbour,
+        .neighbour = workload,
+        .value = (float)seen->ln_r_partner,
+        .noise = (float)hypot(sqrt(seen->ln_r_partner_var), READING_NOISE),
+    };
+    int rc = posterior_add(r->posterior, &own, e);
+
+    if (rc == 0 && !isnan(seen->ln_r_partner))
+        rc = posterior_add(r->posterior, &partner, e);
+    return rc;
+}
+
+static void ask_hierarchical(struct fold_run *r, const struct newcomer *n, struct p2_estimates *b)
+{
+    struct posterior *p = r->posterior;
+
+    p2_estimates_make(&r->scratch, r->s->x.n_types, r->s->x.n_workloads, true, b);
+    b->watts = NULL;
+    for (int g = 0; g < b->n_types; g++) {
+        struct cell_belief alone = posterior_ask(p, READ_ALONE, g, n->workload, -1);
+        double base = (double)site_on(&r->s->site, n->workload, g)->ln_reference;
+        b->alone[g] = (float)(base + alone.mean);
+        b->alone_sd[g] = (float)alone.sd;
+    }
+    for (int i = 0; i < n->cells->n; i++) {
+        const struct eval_cell *c = &n->cells->cell[i];
+        int at = c->type * b->n_neighbours + c->neighbour;
+        if (c->neighbour < 0)
+            continue;
+        struct cell_belief own =
+                               posterior_ask(p, READ_SLOWDOWN, c->type, n->workload, c->neighbour),
+                           both = posterior_ask(p, READ_PACKED, c->type, n->workload, c->neighbour),
+                           partner =
+                               posterior_ask(p, READ_SLOWDOWN, c->type, c->neighbour, n->workload);
+        b->own[at] = (float)fmin(own.mean, 0);
+        b->own_sd[at] = (float)own.sd;
+        b->pair_sd[at] = (float)both.sd;
+        b->partner[at] = (float)fmin(partner.mean, 0);
+        b->partner_sd[at] = (float)partner.sd;
+    }
+}
+
+/* With what was revealed; on a type that is held out, what was measured on others is known from the
+ * beginning.
+ */
+static int refine_hierarchical(struct fold_run *r, const struct newcomer *n, int n_seen,
+                               struct p2_estimates *b, struct err *e)
+{
+    int n_before = posterior_n(r->posterior), rc = 0;
+
+    for (int i = n->n_known; i < n_seen && rc == 0; i++)
+        rc = read_off(r, n->workload, &n->seen[i], e);
+    if (rc == 0)
+        ask_hierarchical(r, n, b);
+    posterior_truncate(r->posterior, n_before);
+    return rc < 0 ? rc : 1;
+}
+
 /* ---- what each method believes ---- */
 
 /* A member that knows nothing of neighbours leaves NaN there. */
@@ -250,6 +349,8 @@ static int believe(struct fold_run *r, const struct newcomer *n, int method, int
         ask_low_rank(r, n, n_seen, b);
         return 1;
     }
+    if (method == EVAL_HIERARCHICAL)
+        return refine_hierarchical(r, n, n_seen, b, e);
     if (method == P1_ENSEMBLE ? k > 0 : k == 0 && r->fold->type < 0 && way != P2_CHAMPION)
         return 0;
     p2_estimates_copy(&r->scratch, &n->prior, b);
@@ -268,23 +369,20 @@ struct prediction_list {
     struct eval_prediction like;    // what all have in common
 };
 
-/* 'ln' (NaN: nothing) and 'sd' (NULL: none) are what is believed of the logarithm. Speeds are
- * those of the expected seconds a step, for time and energy are linear in these; the rest are
- * medians.
+/* 'ln' (NaN: nothing) and 'sd' (NULL: none) are what is believed of the logarithm; predicted is
+ * the median, whoever predicts.
  */
 static void predict(struct prediction_list *l, enum eval_quantity q, double ln_truth, double ln,
                     const float *sd)
 {
-    bool is_speed = q == EVAL_ISOLATED || q == EVAL_PAIR;
-    double s = sd ? (double)*sd : (double)NAN;
     struct eval_prediction p = l->like;
 
     if (isnan(ln_truth) || isnan(ln))
         return;
     p.quantity = q;
     p.truth = exp(ln_truth);
-    p.mean = exp(is_speed && sd ? ln - s * s / 2 : ln);
-    p.sd = s;
+    p.mean = exp(ln);
+    p.sd = sd ? (double)*sd : (double)NAN;
     l->at[l->n++] = p;
 }
 
@@ -515,10 +613,13 @@ int eval_fold_run(const struct eval_setting *s, const struct eval_fold *fold, st
     hide(&r);
     int rc = learn(&r, e);
     if (rc == 0)
+        rc = learn_hierarchical(&r, e);
+    if (rc == 0)
         learn_low_rank(&r);
     for (int w = 0; w < s->x.n_workloads && rc == 0; w++)
         if (eval_fold_scores(s, fold, w))
             rc = score_workload(&r, w, e);
+    posterior_destroy(r.posterior);
     p1_context_destroy(r.context);
     p2_destroy(r.p2);
     p1_destroy(r.p1);

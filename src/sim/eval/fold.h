@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "estimate/hierarchical/fit.h"
 #include "estimate/p1/examples.h"
 #include "estimate/p1/p1.h"
 #include "refine/p2.h"
@@ -17,8 +18,8 @@
 struct catalog;
 struct eval_cells;
 
-/* Members of P1, then ways of P2, then the one that is neither. */
-enum { EVAL_LOW_RANK = P1_MEMBERS + P2_WAYS, EVAL_METHODS };
+/* Members of P1, then ways of P2, then those that are neither. */
+enum { EVAL_LOW_RANK = P1_MEMBERS + P2_WAYS, EVAL_HIERARCHICAL, EVAL_METHODS };
 const char *eval_method_name(int method);
 
 /* What is held out: one of the three; the others are -1. */
@@ -31,6 +32,9 @@ struct eval_setting {
     const struct eval_options *o;
     struct examples x;
     const struct eval_cells *cells;    // (n_workloads)
+    struct site site;                  // all workloads on all types
+    struct campaign_readings read;     // of the site's own campaign
+    struct hyper hyper;                // as other campaigns of the store taught it
 };
 
 struct eval_sum {
