@@ -86,6 +86,11 @@ static double line(const double *mean, const double *x, int n)
     return sum;
 }
 
+double effects_beside_mean(const struct hyper *h, const double *x)
+{
+    return line(h->at + BESIDE_MEAN, x, BESIDE_X);
+}
+
 double effects_mean(const struct hyper *h, const struct effects *a)
 {
     double sum = 0;
@@ -93,7 +98,7 @@ double effects_mean(const struct hyper *h, const struct effects *a)
     if (a->of != READ_SLOWDOWN)
         sum += line(h->at + ALONE_MEAN, a->alone, ALONE_X);
     if (a->of != READ_ALONE)
-        sum += line(h->at + BESIDE_MEAN, a->beside, BESIDE_X);
+        sum += effects_beside_mean(h, a->beside);
     return sum;
 }
 
@@ -187,5 +192,48 @@ double effects_covariance(const struct variances *v, const struct effects *a,
         sum += alone_slopes(v->at, a, b, slope);
     if (a->of != READ_ALONE && b->of != READ_ALONE)
         sum += beside_slopes(v->at, a, b, slope);
+    return sum;
+}
+
+/* ---- parts ---- */
+
+static double own_part(const double *v, bool of_neighbour, const struct effects *a,
+                       const struct effects *b)
+{
+    const int next = of_neighbour, at = of_neighbour ? 2 : 0;
+    bool type = a->type == b->type;
+    double sum = of_neighbour ? 0 : v[BESIDE_SITE] + (type ? v[BESIDE_TYPE] : 0);
+
+    if (of_neighbour ? a->by_family == b->by_family : a->family == b->family)
+        sum += v[BESIDE_FAMILY + next] + (type ? v[BESIDE_TYPE_FAMILY + next] : 0);
+    if (of_neighbour ? a->neighbour == b->neighbour : a->job == b->job)
+        sum += v[BESIDE_WORKLOAD + next] + (type ? v[BESIDE_TYPE_WORKLOAD + next] : 0);
+    if (type)
+        sum += v[BESIDE_SMOOTH + next] *
+               exp(-(of_neighbour ? distance(a->by, b->by, v[BESIDE_SCALE])
+                                  : distance(a->alone, b->alone, v[BESIDE_SCALE])));
+    for (int i = at; i < at + 2; i++)
+        sum += v[BESIDE_SLOPES + i] * a->beside[i] * b->beside[i];
+    return sum;
+}
+
+double effects_part(const struct variances *v, enum effects_part part, const struct effects *cell,
+                    const struct effects *reading)
+{
+    double slope[VARIANCES];
+
+    if (part == PART_ALONE)
+        return reading->of == READ_SLOWDOWN ? 0 : alone_slopes(v->at, cell, reading, slope);
+    return reading->of == READ_ALONE ? 0 : own_part(v->at, part == PART_BY, cell, reading);
+}
+
+double effects_beside_variance(const struct variances *v, const double *x)
+{
+    double sum = 0;
+
+    for (int i = BESIDE_SITE; i < BESIDE_SCALE; i++)
+        sum += v->at[i];
+    for (int i = 0; i < BESIDE_X; i++)
+        sum += v->at[BESIDE_SLOPES + i] * x[i] * x[i];
     return sum;
 }

@@ -72,6 +72,7 @@ enum { BESIDE_JOINT = 4 };
 void effects_beside(const struct site_on *job, const struct site_on *by, double *x);
 
 double effects_mean(const struct hyper *h, const struct effects *a);
+double effects_beside_mean(const struct hyper *h, const double *x);    // of a pair's features
 
 /* exp of the ln variances, worked out once for many covariances. */
 struct variances {
@@ -84,5 +85,15 @@ struct variances hyper_variances(const struct hyper *h);
  */
 double effects_covariance(const struct variances *v, const struct effects *a,
                           const struct effects *b, double *slope);
+
+/* What of a cell's covariance with a reading is its own: of the speed alone; of the slowdown, the
+ * job's part and its neighbour's. What is left of a slowdown's is by features of both and crossed.
+ */
+enum effects_part { PART_ALONE, PART_JOB, PART_BY, PARTS };
+double effects_part(const struct variances *v, enum effects_part part, const struct effects *cell,
+                    const struct effects *reading);
+
+/* A slowdown's variance, before anything was read, for a pair's features. */
+double effects_beside_variance(const struct variances *v, const double *x);
 
 #endif

@@ -1,0 +1,262 @@
+#include <cblas.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "estimate/hierarchical/inner.h"
+
+/* ---- one column ---- */
+
+/* Its numbers from the i-th reading on. */
+static void column_take(const struct posterior *p, struct column *c, int i, double v)
+{
+    c->v[i] = (float)v;
+    c->s += p->s[i] * v;
+    c->self += v * v;
+    for (int l = 0; l < JOINTS; l++)
+        c->joint[l] += p->joint[l].n > i ? (double)p->joint[l].v[i] * v : 0;
+    c->n = i + 1;
+}
+
+/* Several at once, from the first reading on: 'k' (n, m) is their covariance with the readings,
+ * zeros before 'from'; it is overwritten. The factor passes the processor once for all of them.
+ */
+static void columns_solve(const struct posterior *p, struct column **list, int m, double *k,
+                          int from)
+{
+    int n = p->n - from;
+
+    if (n > 0)
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, n, m, 1,
+                    p->factor + (size_t)from * (POSTERIOR_MOST + 1), POSTERIOR_MOST,
+                    k + (size_t)from * (size_t)m, m);
+    for (int j = 0; j < m; j++) {
+        list[j]->is_made = true;
+        list[j]->v = heap_array(POSTERIOR_MOST, sizeof *list[j]->v);
+        for (int i = 0; i < p->n; i++)
+            column_take(p, list[j], i, k[(size_t)i * (size_t)m + (size_t)j]);
+    }
+}
+
+/* For readings that are new since it was worked out: 'k' (n) is the covariance, read from there on.
+ */
+static void column_extend(const struct posterior *p, struct column *c, const double *k)
+{
+    double *v = p->scratch;
+
+    for (int i = 0; i < c->n; i++)
+        v[i] = (double)c->v[i];
+    for (int i = c->n; i < p->n; i++) {
+        const double *row = p->factor + (size_t)i * POSTERIOR_MOST;
+        v[i] = (k[i] - cblas_ddot(i, row, 1, v, 1)) / row[i];
+        column_take(p, c, i, v[i]);
+    }
+}
+
+static void column_cut(const struct posterior *p, struct column *c, int n)
+{
+    for (; c->n > n; c->n--) {
+        double v = (double)c->v[c->n - 1];
+        c->s -= p->s[c->n - 1] * v;
+        c->self -= v * v;
+        for (int l = 0; l < JOINTS; l++)
+            c->joint[l] -= (double)p->joint[l].v[c->n - 1] * v;
+    }
+}
+
+/* ---- workloads on types ---- */
+
+void columns_make_room(struct posterior *p)
+{
+    int had = p->n_columns, n = p->site->n_workloads * p->site->n_types;
+
+    if (n <= had)
+        return;
+    p->n_columns = 2 * n;
+    for (int i = 0; i < PARTS; i++) {
+        RESIZE(p->columns[i], p->n_columns);
+        memset(p->columns[i] + had, 0, (size_t)(p->n_columns - had) * sizeof *p->columns[i]);
+    }
+}
+
+/* A workload on a type beside itself: whose parts as job and as neighbour are everybody's. */
+static struct effects beside_itself(const struct posterior *p, enum effects_part part, int type,
+                                    int job)
+{
+    const struct reading r = { .of = part == PART_ALONE ? READ_ALONE : READ_SLOWDOWN,
+                               .type = type,
+                               .job = job,
+                               .neighbour = part == PART_ALONE ? -1 : job };
+
+    return effects_of(p->site, &r);
+}
+
+/* All columns of a workload, on all types. */
+static void workload_solve(struct posterior *p, int workload)
+{
+    int n_types = p->site->n_types, m = n_types * PARTS;
+    double *k = heap_array((size_t)p->n * (size_t)m, sizeof *k);
+    struct column **list = heap_array((size_t)m, sizeof(struct column *));
+
+    for (int j = 0; j < m; j++) {
+        enum effects_part part = (enum effects_part)(j % PARTS);
+        struct effects q = beside_itself(p, part, j / PARTS, workload);
+        struct column *c = list[j] = &p->columns[part][workload * n_types + j / PARTS];
+        for (int i = 0; i < p->n; i++)
+            k[(size_t)i * (size_t)m + (size_t)j] = effects_part(&p->v, part, &q, &p->at[i]);
+        if (part == PART_ALONE) {
+            c->mean = effects_mean(&p->h, &q);
+            c->prior = effects_part(&p->v, part, &q, &q);
+        }
+    }
+    columns_solve(p, list, m, k, 0);
+    free(list);
+    free(k);
+}
+
+const struct column *column_of(struct posterior *p, enum effects_part part, int type, int workload)
+{
+    struct column *c = &p->columns[part][workload * p->site->n_types + type];
+
+    if (!c->is_made)
+        workload_solve(p, workload);
+    if (c->n < p->n) {
+        struct effects q = beside_itself(p, part, type, workload);
+        double k[POSTERIOR_MOST];
+        for (int i = c->n; i < p->n; i++)
+            k[i] = effects_part(&p->v, part, &q, &p->at[i]);
+        column_extend(p, c, k);
+    }
+    return c;
+}
+
+/* ---- crossed effects ---- */
+
+static uint64_t crossed_key(enum hyper_at effect, const struct effects *e)
+{
+    int job = effect == BESIDE_BY_KIN ? e->job : e->family;
+    int by = effect == BESIDE_KIN ? e->neighbour : e->by_family;
+
+    return ((uint64_t)(effect - BESIDE_FAMILIES) << 60) | ((uint64_t)e->type << 48) |
+           ((uint64_t)job << 24) | (uint64_t)by;
+}
+
+/* As many are worked out at once; those that stand together were read together. */
+enum { BLOCK = 32 };
+
+static void crossed_solve(struct posterior *p, int at)
+{
+    struct column *list[BLOCK];
+    int m = 0, from = p->n;
+
+    while (m < BLOCK && at + m < p->n_crossed && !p->crossed[at + m].is_made) {
+        list[m] = &p->crossed[at + m];
+        from = list[m]->first < from ? list[m]->first : from;
+        m++;
+    }
+    double *k = heap_array((size_t)p->n * (size_t)m, sizeof *k);
+    for (int i = from; i < p->n; i++)
+        for (int e = BESIDE_FAMILIES; e < BESIDE_CELL && p->at[i].of != READ_ALONE; e++) {
+            int j = map_u64_get(&p->crossed_by_key, crossed_key(e, &p->at[i])) - at;
+            if (j >= 0 && j < m)
+                k[(size_t)i * (size_t)m + (size_t)j] = p->v.at[e];
+        }
+    columns_solve(p, list, m, k, from);
+    free(k);
+}
+
+const struct column *column_crossed(struct posterior *p, enum hyper_at effect,
+                                    const struct effects *q)
+{
+    uint64_t key = crossed_key(effect, q);
+    int at = map_u64_get(&p->crossed_by_key, key);
+
+    if (at < 0)
+        return NULL;
+    struct column *c = &p->crossed[at];
+    if (!c->is_made)
+        crossed_solve(p, at);
+    if (c->n < p->n) {
+        double k[POSTERIOR_MOST];
+        for (int i = c->n; i < p->n; i++)
+            k[i] = p->at[i].of != READ_ALONE && crossed_key(effect, &p->at[i]) == key
+                       ? p->v.at[effect]
+                       : 0;
+        column_extend(p, c, k);
+    }
+    return c;
+}
+
+/* A reading beside a neighbour: its crossed effects have columns from now on. */
+static void note_crossed(struct posterior *p, int reading)
+{
+    const struct effects *e = &p->at[reading];
+
+    for (int i = 0; i < CROSSED && e->of != READ_ALONE; i++) {
+        uint64_t key = crossed_key(BESIDE_FAMILIES + i, e);
+        if (map_u64_get(&p->crossed_by_key, key) >= 0)
+            continue;
+        GROW(p->crossed, p->n_crossed, p->cap_crossed);
+        p->crossed[p->n_crossed] = (struct column){ .first = reading };
+        map_u64_set(&p->crossed_by_key, key, p->n_crossed++);
+    }
+}
+
+/* ---- all of them ---- */
+
+static void extend_joint(struct posterior *p)
+{
+    double k[POSTERIOR_MOST];
+
+    for (int l = 0; l < JOINTS; l++) {
+        int at = BESIDE_JOINT + l;
+        struct column *c = &p->joint[l];
+        if (!c->is_made)
+            c->v = heap_array(POSTERIOR_MOST, sizeof *c->v);
+        c->is_made = true;
+        for (int i = c->n; i < p->n; i++)
+            k[i] = p->v.at[BESIDE_SLOPES + at] * p->at[i].beside[at];
+        column_extend(p, c, k);
+    }
+    for (int l = 0; l < JOINTS; l++)
+        for (int m = 0; m < JOINTS; m++)
+            p->joint_joint[l][m] = (double)cblas_sdot(p->n, p->joint[l].v, 1, p->joint[m].v, 1);
+}
+
+void columns_add(struct posterior *p, int from)
+{
+    for (int i = from; i < p->n; i++)
+        note_crossed(p, i);
+    extend_joint(p);
+}
+
+void columns_cut(struct posterior *p, int n)
+{
+    for (int i = 0; i < PARTS; i++)
+        for (int k = 0; k < p->n_columns; k++)
+            column_cut(p, &p->columns[i][k], n);
+    for (int k = 0; k < p->n_crossed; k++) {
+        column_cut(p, &p->crossed[k], n);
+        p->crossed[k].first = p->crossed[k].first < n ? p->crossed[k].first : n;
+    }
+    for (int l = 0; l < JOINTS; l++)
+        column_cut(p, &p->joint[l], n);
+}
+
+static void release(struct column *list, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(list[i].v);
+}
+
+void columns_release(struct posterior *p)
+{
+    release(p->joint, JOINTS);
+    release(p->crossed, p->n_crossed);
+    free(p->crossed);
+    map_u64_release(&p->crossed_by_key);
+    for (int i = 0; i < PARTS; i++) {
+        release(p->columns[i], p->n_columns);
+        free(p->columns[i]);
+    }
+}
