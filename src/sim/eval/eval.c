@@ -253,9 +253,9 @@ static void merge(struct arena *a, const struct fold_queue *w, struct eval_resul
     merge_predictions(w, out);
 }
 
-/* The site, what was read there, and what other campaigns of the store teach. */
-static int take_site(struct arena *a, const struct catalog *c, const struct eval_options *o,
-                     struct eval_setting *s, struct err *e)
+/* What was read at the site, and what other campaigns of the store teach: of speeds, or of watts. */
+static int take_readings(struct arena *a, const struct catalog *c, const struct eval_options *o,
+                         int what, struct eval_setting *s, struct err *e)
 {
     struct campaign_readings *others =
         ARENA_ARRAY(a, struct campaign_readings, (size_t)c->n_campaigns);
@@ -263,20 +263,31 @@ static int take_site(struct arena *a, const struct catalog *c, const struct eval
     struct reading *list;
     int n_others = 0;
 
-    site_init(&s->site, c->types, c->n_types);
-    for (int w = 0; w < c->n_workloads; w++)
-        site_add(&s->site, &c->workloads[w], c->types);
     for (int i = 0; i < c->n_campaigns; i++) {
-        int n = site_readings(a, c, &s->site, i, &list);
+        int n = what == EVAL_SPEEDS ? site_readings(a, c, &s->site, i, &list)
+                                    : site_watts(a, c, &s->site, i, &list);
         struct campaign_readings read = { &s->site, list, n };
         if (i == CATALOG_SITE)
-            s->read = read;
+            s->read[what] = read;
         else if (n > 0)
             others[n_others++] = read;
     }
     fit.seed = o->seed;
-    s->hyper = hyper_start();
-    return n_others ? hyper_fit(others, n_others, &fit, &s->hyper, e) : 0;
+    s->hyper[what] = hyper_start();
+    return n_others ? hyper_fit(others, n_others, &fit, &s->hyper[what], e) : 0;
+}
+
+static int take_site(struct arena *a, const struct catalog *c, const struct eval_options *o,
+                     struct eval_setting *s, struct err *e)
+{
+    int rc = 0;
+
+    site_init(&s->site, c->types, c->n_types);
+    for (int w = 0; w < c->n_workloads; w++)
+        site_add(&s->site, &c->workloads[w], c->types);
+    for (int what = 0; what < EVAL_READS && rc == 0; what++)
+        rc = take_readings(a, c, o, what, s, e);
+    return rc;
 }
 
 static void check(const struct eval_options *o)

@@ -36,7 +36,7 @@ struct fold_run {
     struct p2 *p2;
     struct p1_context *context;
     struct lowrank own, partner;    // rows: the workload; the one that does it to others
-    struct posterior *posterior;    // of what the training may see
+    struct posterior *posterior[EVAL_READS];    // of what the training may see
 };
 
 /* The workload that is scored, and what is revealed of it. */
@@ -196,9 +196,9 @@ static void ask_low_rank(struct fold_run *r, const struct newcomer *n, int n_see
 
 /* ---- the hierarchical model ---- */
 
-static int learn_hierarchical(struct fold_run *r, struct err *e)
+static int learn_readings(struct fold_run *r, int what, struct err *e)
 {
-    const struct campaign_readings *all = &r->s->read;
+    const struct campaign_readings *all = &r->s->read[what];
     struct reading *list = ARENA_ARRAY(&r->arena, struct reading, (size_t)all->n);
     struct campaign_readings shown = { .site = all->site, .list = list };
     struct hyper h;
@@ -209,68 +209,95 @@ static int learn_hierarchical(struct fold_run *r, struct err *e)
         if (holdout_shows(&r->view, read->job, read->type, read->neighbour))
             list[shown.n++] = *read;
     }
-    int rc = hyper_refit(&r->s->hyper, &shown, r->s->o->seed, &h, e);
+    int rc = hyper_refit(&r->s->hyper[what], &shown, r->s->o->seed, &h, e);
     if (rc == 0)
         rc = hyper_calibrate(&h, &shown, &scale, e);
     if (rc == 0)
-        rc = posterior_create(all->site, &h, scale, list, shown.n, &r->posterior, e);
+        rc = posterior_create(all->site, &h, scale, list, shown.n, &r->posterior[what], e);
     return rc;
 }
 
-/* What was seen of a newcomer as readings: its own speed, and what it does to its neighbour. */
+static int learn_hierarchical(struct fold_run *r, struct err *e)
+{
+    int rc = 0;
+
+    for (int what = 0; what < EVAL_READS && rc == 0; what++)
+        rc = learn_readings(r, what, e);
+    return rc;
+}
+
+static double noise_of(double variance)
+{
+    return hypot(sqrt(variance), READING_NOISE);
+}
+
+/* What was seen of a newcomer as readings: its own speed, what it does to its neighbour, watts. */
 static int read_off(struct fold_run *r, int workload, const struct p2_observation *seen,
                     struct err *e)
 {
-    double base = (double)site_on(&r->s->site, workload, seen->type)->ln_reference;
-    const struct reading own = { .of = seen->neighbour < 0 ? READ_ALONE : READ_PACKED,
-                                 .type = seen->type,
-                                 .job = workload,
-                                 .neighbour = seen->neighbour,
-                                 .value = (float)(seen->ln_speed - base),
-                                 .noise = (float)hypot(sqrt(seen->ln_speed_var), READING_NOISE) };
-    const struct reading partner = {
-        .of = READ_SLOWDOWN,
-        .type = seen->type,
-        .job = seen->neighbour,
-        .neighbour = workload,
-        .value = (float)seen->ln_r_partner,
-        .noise = (float)hypot(sqrt(seen->ln_r_partner_var), READING_NOISE),
-    };
-    int rc = posterior_add(r->posterior, &own, e);
+    const struct site_on *on = site_on(&r->s->site, workload, seen->type);
+    struct reading own = { .of = seen->neighbour < 0 ? READ_ALONE : READ_PACKED,
+                           .type = seen->type,
+                           .job = workload,
+                           .neighbour = seen->neighbour,
+                           .value = (float)(seen->ln_speed - (double)on->ln_reference),
+                           .noise = (float)noise_of(seen->ln_speed_var) };
+    const struct reading partner = { .of = READ_SLOWDOWN,
+                                     .type = seen->type,
+                                     .job = seen->neighbour,
+                                     .neighbour = workload,
+                                     .value = (float)seen->ln_r_partner,
+                                     .noise = (float)noise_of(seen->ln_r_partner_var) };
+    int rc = posterior_add(r->posterior[EVAL_SPEEDS], &own, e);
 
     if (rc == 0 && !isnan(seen->ln_r_partner))
-        rc = posterior_add(r->posterior, &partner, e);
+        rc = posterior_add(r->posterior[EVAL_SPEEDS], &partner, e);
+    if (rc == 0 && seen->neighbour < 0 && !isnan(seen->ln_watts)) {
+        own.value = (float)(seen->ln_watts - (double)on->ln_watts);
+        own.noise = (float)CATALOG_NOISE;
+        rc = posterior_add(r->posterior[EVAL_WATTS_ALONE], &own, e);
+    }
     return rc;
 }
 
-static void ask_hierarchical(struct fold_run *r, const struct newcomer *n, struct p2_estimates *b)
+static void ask_pairs(struct fold_run *r, const struct newcomer *n, struct p2_estimates *b)
 {
-    struct posterior *p = r->posterior;
+    struct posterior *p = r->posterior[EVAL_SPEEDS];
+    int w = n->workload;
 
-    p2_estimates_make(&r->scratch, r->s->x.n_types, r->s->x.n_workloads, true, b);
-    b->watts = NULL;
-    for (int g = 0; g < b->n_types; g++) {
-        struct cell_belief alone = posterior_ask(p, READ_ALONE, g, n->workload, -1);
-        double base = (double)site_on(&r->s->site, n->workload, g)->ln_reference;
-        b->alone[g] = (float)(base + alone.mean);
-        b->alone_sd[g] = (float)alone.sd;
-    }
     for (int i = 0; i < n->cells->n; i++) {
         const struct eval_cell *c = &n->cells->cell[i];
         int at = c->type * b->n_neighbours + c->neighbour;
         if (c->neighbour < 0)
             continue;
-        struct cell_belief own =
-                               posterior_ask(p, READ_SLOWDOWN, c->type, n->workload, c->neighbour),
-                           both = posterior_ask(p, READ_PACKED, c->type, n->workload, c->neighbour),
-                           partner =
-                               posterior_ask(p, READ_SLOWDOWN, c->type, c->neighbour, n->workload);
+        struct cell_belief own = posterior_ask(p, READ_SLOWDOWN, c->type, w, c->neighbour);
+        struct cell_belief partner = posterior_ask(p, READ_SLOWDOWN, c->type, c->neighbour, w);
         b->own[at] = (float)fmin(own.mean, 0);
         b->own_sd[at] = (float)own.sd;
-        b->pair_sd[at] = (float)both.sd;
+        b->pair_sd[at] = (float)posterior_ask(p, READ_PACKED, c->type, w, c->neighbour).sd;
         b->partner[at] = (float)fmin(partner.mean, 0);
         b->partner_sd[at] = (float)partner.sd;
     }
+}
+
+static void ask_hierarchical(struct fold_run *r, const struct newcomer *n, struct p2_estimates *b)
+{
+    bool has_watts = r->s->read[EVAL_WATTS_ALONE].n > 0;
+
+    p2_estimates_make(&r->scratch, r->s->x.n_types, r->s->x.n_workloads, true, b);
+    for (int g = 0; g < b->n_types; g++) {
+        const struct site_on *on = site_on(&r->s->site, n->workload, g);
+        struct cell_belief alone =
+            posterior_ask(r->posterior[EVAL_SPEEDS], READ_ALONE, g, n->workload, -1);
+        struct cell_belief watts =
+            posterior_ask(r->posterior[EVAL_WATTS_ALONE], READ_ALONE, g, n->workload, -1);
+        b->alone[g] = (float)((double)on->ln_reference + alone.mean);
+        b->alone_sd[g] = (float)alone.sd;
+        b->watts[g] = (float)((double)on->ln_watts + watts.mean);
+        b->watts_sd[g] = (float)watts.sd;
+    }
+    b->watts = has_watts ? b->watts : NULL;
+    ask_pairs(r, n, b);
 }
 
 /* With what was revealed; on a type that is held out, what was measured on others is known from the
@@ -279,13 +306,16 @@ static void ask_hierarchical(struct fold_run *r, const struct newcomer *n, struc
 static int refine_hierarchical(struct fold_run *r, const struct newcomer *n, int n_seen,
                                struct p2_estimates *b, struct err *e)
 {
-    int n_before = posterior_n(r->posterior), rc = 0;
+    int n_before[EVAL_READS], rc = 0;
 
+    for (int i = 0; i < EVAL_READS; i++)
+        n_before[i] = posterior_n(r->posterior[i]);
     for (int i = n->n_known; i < n_seen && rc == 0; i++)
         rc = read_off(r, n->workload, &n->seen[i], e);
     if (rc == 0)
         ask_hierarchical(r, n, b);
-    posterior_truncate(r->posterior, n_before);
+    for (int i = 0; i < EVAL_READS; i++)
+        posterior_truncate(r->posterior[i], n_before[i]);
     return rc < 0 ? rc : 1;
 }
 
@@ -619,7 +649,8 @@ int eval_fold_run(const struct eval_setting *s, const struct eval_fold *fold, st
     for (int w = 0; w < s->x.n_workloads && rc == 0; w++)
         if (eval_fold_scores(s, fold, w))
             rc = score_workload(&r, w, e);
-    posterior_destroy(r.posterior);
+    for (int i = 0; i < EVAL_READS; i++)
+        posterior_destroy(r.posterior[i]);
     p1_context_destroy(r.context);
     p2_destroy(r.p2);
     p1_destroy(r.p1);

@@ -22,6 +22,9 @@ struct eval_cells;
 enum { EVAL_LOW_RANK = P1_MEMBERS + P2_WAYS, EVAL_HIERARCHICAL, EVAL_METHODS };
 const char *eval_method_name(int method);
 
+/* What the hierarchical model is of: speeds; and watts alone, as readings alone. */
+enum { EVAL_SPEEDS, EVAL_WATTS_ALONE, EVAL_READS };
+
 /* What is held out: one of the three; the others are -1. */
 struct eval_fold {
     int workload, family, type;
@@ -31,10 +34,10 @@ struct eval_setting {
     const struct catalog *catalog;
     const struct eval_options *o;
     struct examples x;
-    const struct eval_cells *cells;    // (n_workloads)
-    struct site site;                  // all workloads on all types
-    struct campaign_readings read;     // of the site's own campaign
-    struct hyper hyper;                // as other campaigns of the store taught it
+    const struct eval_cells *cells;               // (n_workloads)
+    struct site site;                             // all workloads on all types
+    struct campaign_readings read[EVAL_READS];    // of the site's own campaign
+    struct hyper hyper[EVAL_READS];               // as other campaigns of the store taught them
 };
 
 struct eval_sum {
