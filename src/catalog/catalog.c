@@ -364,6 +364,9 @@ int catalog_append_workload(struct catalog *c, const struct workload *w, int64_t
     if (i == CATALOG_WORKLOADS_MAX)
         return err_set(e, EOVERFLOW, "'%s' is one workload too many: a catalog takes %d", w->name,
                        CATALOG_WORKLOADS_MAX);
+    if (!text_is_name(slice_of(w->name)))    // nobody could load it again
+        return err_set(e, EINVAL, "a workload cannot be called '%.60s%s'", w->name,
+                       strlen(w->name) > 60 ? "..." : "");
     grow_workloads(c);
     put_workload(c, i, arena_strdup(&c->arena, w->name), w);
     c->workload_row[i] = row;
@@ -430,8 +433,10 @@ int catalog_take_profile(struct catalog *c, int workload, const struct solo_prof
     bool has_changed = take_reading(&w->gpu_activity, &n[0], seen->gpu_activity);
 
     has_changed |= take_reading(&w->mem_activity, &n[1], seen->mem_activity);
-    has_changed |= take_reading(&w->solo_watts, &n[2], seen->watts);
-    has_changed |= take_reading(&w->mem_used_bytes, &n[3], seen->mem_used_bytes);
+    if (seen->watts >= 1)    // a sensor that says less is none
+        has_changed |= take_reading(&w->solo_watts, &n[2], seen->watts);
+    if (seen->mem_used_bytes >= 1)
+        has_changed |= take_reading(&w->mem_used_bytes, &n[3], seen->mem_used_bytes);
     if (!has_changed)
         return 0;
     workload_init(&told, w->name);
@@ -440,8 +445,6 @@ int catalog_take_profile(struct catalog *c, int workload, const struct solo_prof
     told.mem_activity = w->mem_activity;
     told.solo_watts = w->solo_watts;
     told.mem_used_bytes = w->mem_used_bytes;
-    for (int i = 0; i < PROFILE_FIGURES; i++)    // who derives from it does so anew, now and then
-        c->descriptions += n[i] > 0 && (n[i] & (n[i] - 1)) == 0;
     return write_workload(c, workload, &told, store_put_workload, e);
 }
 

@@ -131,6 +131,8 @@ int gpu_capability_read(struct slice key, struct slice value, int *out, struct e
         rc = text_to_long((struct slice){ dot + 1, value.len - major.len - 1 }, 0, 9, &minor);
         first *= 10;
     }
+    if (dot == NULL && first < CAPABILITY_LOW)    // 9 is 9.0
+        first *= 10;
     if (rc < 0 || (value.len > 0 && (first < CAPABILITY_LOW || first > CAPABILITY_HIGH)))
         return err_set(e, EINVAL,
                        "%.*s=%.*s: want a compute capability from %d.0 to %d.9, as 8.6 or 86, or "

@@ -217,6 +217,7 @@ static const char version_3[] =
     "ALTER TABLE gpu_types ADD COLUMN share_max INTEGER NOT NULL DEFAULT 0;";
 
 /* Rates of a type by precision; of a workload its precision, and what a monitor sees of it alone.
+ * Features of 0, which older versions took, say nothing.
  */
 static const char version_4[] =
     "ALTER TABLE gpu_types ADD COLUMN peak_tf32_flops REAL;"
@@ -228,7 +229,10 @@ static const char version_4[] =
     "ALTER TABLE workloads ADD COLUMN solo_watts REAL;"
     "ALTER TABLE workloads ADD COLUMN mem_used_bytes REAL;"
     "ALTER TABLE workloads ADD COLUMN precision TEXT;"
-    "ALTER TABLE workloads ADD COLUMN needs_capability INTEGER NOT NULL DEFAULT 0;";
+    "ALTER TABLE workloads ADD COLUMN needs_capability INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE workloads SET flop_per_sample = NULL WHERE flop_per_sample < 1;"
+    "UPDATE workloads SET bytes_per_sample = NULL WHERE bytes_per_sample < 1;"
+    "UPDATE workloads SET kernels_per_step = NULL WHERE kernels_per_step < 1;";
 
 /* Measurements of other places stand apart from the site's own, which have no campaign. */
 static const char version_5[] =

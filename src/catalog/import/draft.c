@@ -71,6 +71,8 @@ int draft_campaign(struct draft *d, const char *name)
     for (int i = 0; i < d->n_campaigns; i++)
         if (strcmp(d->campaigns[i], name) == 0)
             return i;
+    if (d->n_campaigns > CATALOG_CAMPAIGNS_MAX)    // no catalog takes them, and will say so
+        return d->n_campaigns - 1;
     GROW(d->campaigns, d->n_campaigns, d->cap_campaigns);
     d->campaigns[d->n_campaigns] = arena_strdup(&d->arena, name);
     return d->n_campaigns++;

@@ -1,9 +1,8 @@
 /* miso.c - seconds per iteration of training on MIG slices, and what an A100 draws (MISO, SoCC'22).
  *
  * mig_iteration_time.csv: mig_slice ("2g.10gb"), model, batch_size, median_iter_s; a step is an
- * iteration. a100_power_util.csv, where it lies beside: model, batch_size, power_w, sm_util_pct,
- * mem_util_pct, memory_mib of the whole GPU, which become watts there and the workload's profile.
- * Left out: models of which nobody says what they compute (embedding, gnn, dummy).
+ * iteration. a100_power_util.csv, where it lies beside: model, batch_size, power_w of the whole
+ * GPU. Left out: models of which nobody says what they compute (embedding, gnn, dummy).
  */
 #include "catalog/import/import.h"
 
@@ -17,7 +16,7 @@
 #include "catalog/import/models.h"
 
 enum { SLICE, MODEL, BATCH, TIME, N_RULES };
-enum { P_MODEL, P_BATCH, P_WATTS, P_ACTIVITY, P_MEM_ACTIVITY, P_MEMORY, N_POWER_RULES };
+enum { P_MODEL, P_BATCH, P_WATTS, N_POWER_RULES };
 
 static const struct column_rule rules[N_RULES] = {
     [SLICE] = { .name = "mig_slice" },
@@ -30,9 +29,6 @@ static const struct column_rule power_rules[N_POWER_RULES] = {
     [P_MODEL] = { .name = "model" },
     [P_BATCH] = { .name = "batch_size", .low = 1, .high = 1e6, .is_whole = true },
     [P_WATTS] = { .name = "power_w", .low = 1, .high = IMPORT_WATTS_MAX },
-    [P_ACTIVITY] = { .name = "sm_util_pct", .low = 0, .high = 100 },
-    [P_MEM_ACTIVITY] = { .name = "mem_util_pct", .low = 0, .high = 100 },
-    [P_MEMORY] = { .name = "memory_mib", .low = 1, .high = 1e7 },
 };
 
 /* Pictures are of 32x32: a batch of 512 takes an A100 31 ms, ten times less than larger ones. */
@@ -77,11 +73,6 @@ static int take_power(struct draft *d, void *self, const struct columns_row *r, 
     (void)e;
     if (i < 0)
         return 0;
-    struct workload *w = &d->workloads[i];
-    w->gpu_activity = r->number[P_ACTIVITY] / 100;
-    w->mem_activity = r->number[P_MEM_ACTIVITY] / 100;
-    w->solo_watts = r->number[P_WATTS];
-    w->mem_used_bytes = r->number[P_MEMORY] * 1048576;
     draft_add(d, i, draft_type(d, "a100-40"), -1)->watts = r->number[P_WATTS];
     return 0;
 }

@@ -133,6 +133,8 @@ static int inherit(struct submit_reading *r, int sibling, struct variant asked, 
         workload_forget_profile(&w);
     }
     workload_to_precision(r->arena, &w, asked.precision);
+    if (reading_check_name("workload", w.name, e) < 0)
+        return -EINVAL;
     use_new(r, &w);
     return 0;
 }
@@ -198,12 +200,17 @@ static int find_known(const struct submit_reading *r, const char *model, struct 
     return catalog_find_workload_alike(c, workload_name(r->arena, model, asked.batch));
 }
 
-/* A built-in model; a known one at another batch or in another precision; new. */
+/* The catalog's in another precision; a built-in model; a known one at another batch; new. */
 static int describe(struct submit_reading *r, const char *model, struct variant asked,
                     struct err *e)
 {
+    const char *name = workload_name(r->arena, model, asked.batch);
+    int n, other = catalog_find_workload_alike(r->context->catalog, name);
     struct workload w;
-    int n, rc = workload_builtin(r->arena, model, asked.batch, &w, e);
+
+    if (other >= 0)
+        return inherit(r, other, asked, e);
+    int rc = workload_builtin(r->arena, model, asked.batch, &w, e);
 
     if (rc == 0) {
         workload_to_precision(r->arena, &w, asked.precision);

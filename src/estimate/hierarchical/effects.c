@@ -128,7 +128,8 @@ static double alone_slopes(const double *v, const struct effects *a, const struc
     const bool shared[ALONE_SMOOTH] = {
         true, type, family, job, type && family, type && job,
     };
-    double far = distance(a->alone, b->alone, v[ALONE_SCALE]), sum = job ? a->doubt : 0;
+    double far = distance(a->alone, b->alone, v[ALONE_SCALE]),
+           sum = job ? fmin(a->doubt, b->doubt) : 0;
 
     for (int i = 0; i < ALONE_SMOOTH; i++)
         sum += slope[i] = shared[i] ? v[i] : 0;

@@ -62,7 +62,7 @@ static void note_reading(struct posterior *p, int i)
 }
 
 /* Room that posterior_add has when one was just made. */
-enum { SPARE = 64 };
+enum { SPARE = 256 };
 
 /* The i-th of 'n' that are taken of 'all': those alone, which stand first, then evenly. */
 static int taken(int i, int n, int all, int n_alone)

@@ -21,10 +21,10 @@ struct cell_belief {
 /* Readings that are conditioned on at once: the cube of it is paid when one is made, its square for
  * each workload on a type. More bring little: effects of type and family are known by then.
  */
-#define POSTERIOR_MOST 1024
+#define POSTERIOR_MOST 1280
 
-/* 'site' is borrowed and may grow. Of more than POSTERIOR_MOST readings those alone and then the
- * last ones are taken. -EDOM: the covariance is none.
+/* 'site' is borrowed and may grow. Of more than fit, with room for some to come, those alone are
+ * taken and the others thinned out evenly. -EDOM: the covariance is none.
  */
 int posterior_create(const struct site *site, const struct hyper *h, struct hyper_scale scale,
                      const struct reading *list, int n, struct posterior **out, struct err *e);

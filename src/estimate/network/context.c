@@ -86,7 +86,8 @@ static void tokens_choose(struct network_site *k, int focus, const struct readin
 {
     const struct site *s = k->s;
     struct ranked *list = ARENA_ARRAY(&k->passing, struct ranked, (size_t)n);
-    int *later = ARENA_ARRAY(&k->passing, int, (size_t)(READINGS * s->n_types * s->n_families));
+    int *later =
+        ARENA_ARRAY(&k->passing, int, (size_t)READINGS *(size_t)s->n_types *(size_t)s->n_families);
 
     for (int i = n - 1; i >= 0; i--) {
         const struct reading *r = &readings[i];

@@ -1,6 +1,6 @@
 /* site.h - workloads on GPU types, and what was read off them, as estimators see it.
  *
- * Made by site_take from one campaign of a catalog, or by a generator of synthetic sites; grows as
+ * Made by site_init and site_add from a catalog, or by a generator of synthetic sites; grows as
  * workloads appear. Read by the hierarchical model and by the network. Pure functions of
  * descriptors and figures: nothing here was learned.
  *
