@@ -1,8 +1,8 @@
 /* site.h - workloads on GPU types, and what was read off them, as estimators see it.
  *
- * Made by site_init and site_add from a catalog, or by a generator of synthetic sites; grows as
- * workloads appear. Read by the hierarchical model and by the network. Pure functions of
- * descriptors and figures: nothing here was learned.
+ * Made by site_init and site_add of a catalog's types and workloads, or by a generator of synthetic
+ * sites; grows as workloads appear. Read by the hierarchical model and by the network. Pure
+ * functions of descriptors and figures: nothing here was learned.
  *
  * Readings are logarithms: of a job's own speed over a reference (site_on.ln_reference), of its
  * slowdown beside a neighbour, or of both together, which is all that a packed job shows.
