@@ -128,8 +128,8 @@ static double alone_slopes(const double *v, const struct effects *a, const struc
     const bool shared[ALONE_SMOOTH] = {
         true, type, family, job, type && family, type && job,
     };
-    double far = distance(a->alone, b->alone, v[ALONE_SCALE]),
-           sum = job ? fmin(a->doubt, b->doubt) : 0;
+    double far = distance(a->alone, b->alone, v[ALONE_SCALE]);
+    double sum = job ? fmin(a->doubt, b->doubt) : 0;    // what is unknown of one type is its own
 
     for (int i = 0; i < ALONE_SMOOTH; i++)
         sum += slope[i] = shared[i] ? v[i] : 0;

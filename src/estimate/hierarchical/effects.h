@@ -81,7 +81,8 @@ struct variances {
 struct variances hyper_variances(const struct hyper *h);
 
 /* The covariance of two readings, without their noise; 'slope' (VARIANCES) gets its derivative by
- * each ln variance, which is also that effect's part of it. (But for ALONE_SCALE, which has none.)
+ * each ln variance, which is also that effect's part of it. (But for the two scales, which have
+ * none.)
  */
 double effects_covariance(const struct variances *v, const struct effects *a,
                           const struct effects *b, double *slope);
