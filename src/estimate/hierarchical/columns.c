@@ -7,10 +7,14 @@
 
 /* ---- one column ---- */
 
-/* Its numbers from the i-th reading on. */
-static void column_take(const struct posterior *p, struct column *c, int i, double v)
+/* Its number of the i-th reading; sums are of it as it is kept, so that column_cut takes away what
+ * was added.
+ */
+static void column_take(const struct posterior *p, struct column *c, int i, float kept)
 {
-    c->v[i] = (float)v;
+    double v = (double)kept;
+
+    c->v[i] = kept;
     c->s += p->s[i] * v;
     c->self += v * v;
     for (int l = 0; l < JOINTS; l++)
@@ -34,7 +38,7 @@ static void columns_solve(const struct posterior *p, struct column **list, int m
         list[j]->is_made = true;
         list[j]->v = heap_array(POSTERIOR_MOST, sizeof *list[j]->v);
         for (int i = 0; i < p->n; i++)
-            column_take(p, list[j], i, k[(size_t)i * (size_t)m + (size_t)j]);
+            column_take(p, list[j], i, (float)k[(size_t)i * (size_t)m + (size_t)j]);
     }
 }
 
@@ -49,7 +53,7 @@ static void column_extend(const struct posterior *p, struct column *c, const dou
     for (int i = c->n; i < p->n; i++) {
         const double *row = p->factor + (size_t)i * POSTERIOR_MOST;
         v[i] = (k[i] - cblas_ddot(i, row, 1, v, 1)) / row[i];
-        column_take(p, c, i, v[i]);
+        column_take(p, c, i, (float)v[i]);
     }
 }
 

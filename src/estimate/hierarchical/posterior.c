@@ -25,6 +25,9 @@ static void solve(const struct posterior *p, double *x)
                     POSTERIOR_MOST, x, 1);
 }
 
+/* Variance that a reading has beside those before it: less is rounding. */
+#define LEFT_LEAST 1e-12
+
 static int factorise(struct posterior *p, const double *noise, struct err *e)
 {
     double slope[VARIANCES];
@@ -36,6 +39,8 @@ static int factorise(struct posterior *p, const double *noise, struct err *e)
         row[i] += noise[i] * noise[i];
     }
     int rc = p->n ? LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', p->n, p->factor, POSTERIOR_MOST) : 0;
+    for (int i = 0; i < p->n && rc == 0; i++)
+        rc = !(row_of(p, i)[i] * row_of(p, i)[i] > LEFT_LEAST);
     return rc == 0 ? 0 : err_set(e, EDOM, "the covariance of %d readings is none", p->n);
 }
 
@@ -144,7 +149,7 @@ int posterior_add(struct posterior *p, const struct reading *r, struct err *e)
     solve(p, row);
     double left =
         effects_covariance(&p->v, at, at, slope) + noise * noise - cblas_ddot(p->n, row, 1, row, 1);
-    if (!(left > 1e-12))
+    if (!(left > LEFT_LEAST))
         return err_set(e, EDOM, "a reading that follows from %d others", p->n);
     row[p->n] = sqrt(left);
     p->s[p->n] = ((double)r->value - effects_mean(&p->h, at) - cblas_ddot(p->n, row, 1, p->s, 1)) /

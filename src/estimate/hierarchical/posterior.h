@@ -23,8 +23,8 @@ struct cell_belief {
  */
 #define POSTERIOR_MOST 1280
 
-/* 'site' is borrowed and may grow. Of more than fit, with room for some to come, those alone are
- * taken and the others thinned out evenly. -EDOM: the covariance is none.
+/* 'site' is borrowed and may grow. Of more readings than POSTERIOR_MOST, less some room to add,
+ * those alone, which stand first, and then evenly others are taken. -EDOM: the covariance is none.
  */
 int posterior_create(const struct site *site, const struct hyper *h, struct hyper_scale scale,
                      const struct reading *list, int n, struct posterior **out, struct err *e);
