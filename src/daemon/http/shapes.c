@@ -427,6 +427,7 @@ static const struct schema schema_cell = { "Cell", FIELDS(
     FIELD("gpus", FIELD_WHOLE, "size of the gang", MUST),
     FIELD("spread", FIELD_FLAG, "over several nodes", MUST),
     FIELD("limit_w", FIELD_WHOLE, "power limit; 0: the default", MUST),
+    FIELD("campaign", FIELD_TEXT, "who measured it; 'site': this one", MUST),
     FIELD("measured", FIELD_WHOLE, "how often its speed was", MUST),
     FIELD("unfit", FIELD_WHOLE, "how often it did not fit", MUST),
     FIELD("throughput", FIELD_NUMBER, "steps/s, mean of all", NONE),

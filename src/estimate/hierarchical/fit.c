@@ -63,9 +63,9 @@ static void mean_slopes(const struct effects *at, const struct gp *g, double *sl
     }
 }
 
-static int loss_in(struct arena *a, const struct hyper *h, const struct effects *at,
-                   const double *value, const double *noise, int n, double *loss, double *slope,
-                   struct err *e)
+int hyper_loss(struct arena *a, const struct hyper *h, const struct effects *at,
+               const double *value, const double *noise, int n, double *loss, double *slope,
+               struct err *e)
 {
     struct variances v = hyper_variances(h);
     double *k = ARENA_ARRAY(a, double, (size_t)n *(size_t)n),
@@ -82,17 +82,6 @@ static int loss_in(struct arena *a, const struct hyper *h, const struct effects 
     variance_slopes(&v, at, &g, slope);
     mean_slopes(at, &g, slope);
     return 0;
-}
-
-int hyper_loss(const struct hyper *h, const struct effects *at, const double *value,
-               const double *noise, int n, double *loss, double *slope, struct err *e)
-{
-    struct arena a;
-
-    arena_init(&a);
-    int rc = loss_in(&a, h, at, value, noise, n, loss, slope, e);
-    arena_release(&a);
-    return rc;
 }
 
 /* ---- climbing ---- */
@@ -192,7 +181,7 @@ int hyper_fit(const struct campaign_readings *campaigns, int n, const struct fit
         double slope[HYPERS] = { 0 }, loss;
         for (int i = 0; i < n && rc == 0; i++) {
             struct drawn d = draw(&a, &campaigns[i], o->n_alone, o->n_beside, &chance);
-            rc = loss_in(&a, out, d.at, d.value, d.noise, d.n, &loss, slope, e);
+            rc = hyper_loss(&a, out, d.at, d.value, d.noise, d.n, &loss, slope, e);
             arena_reset(&a);
         }
         shrink(out, &start, slope);
@@ -224,7 +213,7 @@ int hyper_refit(const struct hyper *around, const struct campaign_readings *site
     for (int step = 0; step < REFIT_STEPS && rc == 0; step++) {
         double slope[HYPERS] = { 0 }, loss;
         struct drawn d = draw(&a, site, REFIT_MOST, REFIT_MOST, &chance);
-        rc = loss_in(&a, out, d.at, d.value, d.noise, d.n, &loss, slope, e);
+        rc = hyper_loss(&a, out, d.at, d.value, d.noise, d.n, &loss, slope, e);
         for (int i = 0; i < VARIANCES; i++)
             slope[i] = slope[i] * d.weight[i >= BESIDE_SITE] +
                        (out->at[i] - around->at[i]) / (REFIT_SD * REFIT_SD);

@@ -12,6 +12,7 @@
 
 #include "estimate/hierarchical/effects.h"
 
+struct arena;
 struct err;
 
 /* What was read at one site. */
@@ -36,9 +37,12 @@ int hyper_fit(const struct campaign_readings *campaigns, int n, const struct fit
 int hyper_refit(const struct hyper *around, const struct campaign_readings *site, uint64_t seed,
                 struct hyper *out, struct err *e);
 
-/* Minus ln of the likelihood of 'n' readings, and its gradient, added to 'slope' (HYPERS). */
-int hyper_loss(const struct hyper *h, const struct effects *at, const double *value,
-               const double *noise, int n, double *loss, double *slope, struct err *e);
+/* Minus ln of the likelihood of 'n' readings, and its gradient, added to 'slope' (HYPERS). What
+ * 'a' is needed for is left in it.
+ */
+int hyper_loss(struct arena *a, const struct hyper *h, const struct effects *at,
+               const double *value, const double *noise, int n, double *loss, double *slope,
+               struct err *e);
 
 /* By what the posterior's standard deviations are too small here, of speeds alone and of
  * slowdowns: from how readings of each family were foreseen by those of all others. At least 1.

@@ -1,6 +1,7 @@
 /* The likelihood's slopes, and that fits go where the readings were drawn from. */
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "estimate/hierarchical/fit.h"
 #include "nn/gp.h"
@@ -56,13 +57,16 @@ static double loss_at(const struct hyper *h, int n, double *slope)
 {
     struct effects at[MOST];
     double value[MOST], noise[MOST], mine[HYPERS] = { 0 }, loss;
+    struct arena a;
 
+    arena_init(&a);
     for (int i = 0; i < n; i++) {
         at[i] = effects_of(&small.site, &list[i]);
         value[i] = (double)list[i].value;
         noise[i] = (double)list[i].noise;
     }
-    ck_assert(hyper_loss(h, at, value, noise, n, &loss, slope ? slope : mine, &e) == 0);
+    ck_assert(hyper_loss(&a, h, at, value, noise, n, &loss, slope ? slope : mine, &e) == 0);
+    arena_release(&a);
     return loss;
 }
 
