@@ -12,8 +12,9 @@ const char *const eval_choice_names[EVAL_CHOICES] = { "random", "active" };
 const char *const eval_quantity_names[EVAL_QUANTITIES] = { "isolated", "pair", "slowdown",
                                                            "partner", "watts" };
 const char *const eval_figure_names[EVAL_FIGURES] = {
-    "isolated_mape", "pair_mape", "slowdown_mae", "partner_mae", "spearman",
-    "coverage90",    "fit_auc",   "watts_mape",   "joules_mape",
+    "isolated_mape", "isolated_abs_ln", "pair_mape",   "slowdown_mae",        "partner_mae",
+    "spearman",      "order",           "coverage90",  "coverage90_isolated", "coverage90_slowdown",
+    "fit_auc",       "watts_mape",      "joules_mape",
 };
 
 struct mean {
@@ -118,25 +119,53 @@ static double speed_spearman(struct arena *a, const struct eval_prediction *p, i
     return eval_spearman(a, truth, mean, n_speeds);
 }
 
+/* Of GPU types whose speeds alone differ by this factor, which is the faster one? */
+#define ORDER_LEAST 1.2
+
+static double order_right(const struct eval_prediction *p, int n)
+{
+    struct mean right = { 0 };
+
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n && p[i].quantity == EVAL_ISOLATED; j++)
+            if (p[j].quantity == EVAL_ISOLATED && p[i].truth >= ORDER_LEAST * p[j].truth)
+                mean_add(&right, p[i].mean > p[j].mean ? 1 : p[i].mean < p[j].mean ? 0 : 0.5);
+    return mean_of(&right);
+}
+
+static bool is_inside(const struct eval_prediction *p)
+{
+    return fabs(log(p->truth) - log(p->mean)) <= Z90 * p->sd;
+}
+
 void eval_score(struct arena *a, const struct eval_prediction *p, int n,
                 double figure[EVAL_FIGURES])
 {
-    struct mean off[EVAL_QUANTITIES] = { 0 }, inside = { 0 };
+    struct mean off[EVAL_QUANTITIES] = { 0 }, inside[EVAL_QUANTITIES] = { 0 };
+    struct mean abs_ln = { 0 }, speeds_inside;
 
     for (int i = 0; i < n; i++) {
         bool is_difference = p[i].quantity == EVAL_SLOWDOWN || p[i].quantity == EVAL_PARTNER;
         mean_add(&off[p[i].quantity],
                  is_difference ? fabs(p[i].mean - p[i].truth) : fabs(p[i].mean / p[i].truth - 1));
-        if ((p[i].quantity == EVAL_ISOLATED || p[i].quantity == EVAL_PAIR) && !isnan(p[i].sd))
-            mean_add(&inside, fabs(log(p[i].truth) - log(p[i].mean)) <= Z90 * p[i].sd);
+        if (p[i].quantity == EVAL_ISOLATED)
+            mean_add(&abs_ln, fabs(log(p[i].mean / p[i].truth)));
+        if (!isnan(p[i].sd))
+            mean_add(&inside[p[i].quantity], is_inside(&p[i]));
     }
+    speeds_inside.sum = inside[EVAL_ISOLATED].sum + inside[EVAL_PAIR].sum;
+    speeds_inside.n = inside[EVAL_ISOLATED].n + inside[EVAL_PAIR].n;
     figure[EVAL_ISOLATED_MAPE] = mean_of(&off[EVAL_ISOLATED]);
+    figure[EVAL_ISOLATED_ABS_LN] = mean_of(&abs_ln);
     figure[EVAL_PAIR_MAPE] = mean_of(&off[EVAL_PAIR]);
     figure[EVAL_SLOWDOWN_MAE] = mean_of(&off[EVAL_SLOWDOWN]);
     figure[EVAL_PARTNER_MAE] = mean_of(&off[EVAL_PARTNER]);
     figure[EVAL_WATTS_MAPE] = mean_of(&off[EVAL_WATTS]);
     figure[EVAL_JOULES_MAPE] = joules_mape(p, n);
     figure[EVAL_SPEARMAN] = speed_spearman(a, p, n);
-    figure[EVAL_COVERAGE90] = mean_of(&inside);
+    figure[EVAL_ORDER] = order_right(p, n);
+    figure[EVAL_COVERAGE90] = mean_of(&speeds_inside);
+    figure[EVAL_COVERAGE90_ISOLATED] = mean_of(&inside[EVAL_ISOLATED]);
+    figure[EVAL_COVERAGE90_SLOWDOWN] = mean_of(&inside[EVAL_SLOWDOWN]);
     figure[EVAL_FIT_AUC] = NAN;
 }

@@ -188,17 +188,39 @@ TEST(figures_of_a_few_predictions_are_those_by_hand)
     arena_init(&a);
     eval_score(&a, p, 6, figure);
     ck_assert_double_eq_tol(figure[EVAL_ISOLATED_MAPE], 0.2, 1e-12);
+    ck_assert_double_eq_tol(figure[EVAL_ISOLATED_ABS_LN], log(1.1 / 0.7) / 2, 1e-12);
     ck_assert_double_eq_tol(figure[EVAL_PAIR_MAPE], 0.25, 1e-12);
     ck_assert_double_eq_tol(figure[EVAL_SLOWDOWN_MAE], 0.1, 1e-12);
     ck_assert_double_eq_tol(figure[EVAL_PARTNER_MAE], 0.3, 1e-12);
     ck_assert_double_eq_tol(figure[EVAL_WATTS_MAPE], 0.32, 1e-12);
     ck_assert_double_eq_tol(figure[EVAL_JOULES_MAPE], 0.2, 1e-12);       // 12 J/step for 10
     ck_assert_double_eq_tol(figure[EVAL_COVERAGE90], 2.0 / 3, 1e-12);    // 7 for 10 is too low
+    ck_assert_double_eq_tol(figure[EVAL_COVERAGE90_ISOLATED], 0.5, 1e-12);
+    ck_assert_double_eq_tol(figure[EVAL_COVERAGE90_SLOWDOWN], 0, 1e-12);
     ck_assert_double_eq_tol(figure[EVAL_SPEARMAN], sqrt(0.75), 1e-12);
+    ck_assert(isnan(figure[EVAL_ORDER]));    // both types are equally fast
     ck_assert(isnan(figure[EVAL_FIT_AUC]));
     eval_score(&a, p, 0, figure);
     for (int f = 0; f < EVAL_FIGURES; f++)
         ck_assert(isnan(figure[f]));
+    arena_release(&a);
+}
+
+TEST(order_counts_types_that_differ_by_a_fifth)
+{
+    const struct eval_prediction p[] = {
+        { .quantity = EVAL_ISOLATED, .type = 0, .truth = 10, .mean = 10, .sd = NAN },
+        { .quantity = EVAL_ISOLATED, .type = 1, .truth = 11, .mean = 9, .sd = NAN },    // of 0: no
+        { .quantity = EVAL_ISOLATED, .type = 2, .truth = 15, .mean = 9.5, .sd = NAN },
+        { .quantity = EVAL_ISOLATED, .type = 3, .truth = 40, .mean = 9.5, .sd = NAN },
+    };
+    double figure[EVAL_FIGURES];
+    struct arena a;
+
+    /* 2 over 0 is wrong and over 1 right; 3 likewise, and level with 2. */
+    arena_init(&a);
+    eval_score(&a, p, 4, figure);
+    ck_assert_double_eq_tol(figure[EVAL_ORDER], 2.5 / 5, 1e-12);
     arena_release(&a);
 }
 
