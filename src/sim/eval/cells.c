@@ -8,35 +8,42 @@
 
 #define ALONE_SHARE 0.3    // of the draws
 
-static const struct cell *measured(const struct catalog *c, int workload, int type, int neighbour)
+static const struct cell *measured(const struct catalog *c, const struct cell_key *key)
 {
-    struct cell_key key = {
-        .workload = workload, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1
-    };
-    const struct cell *found = catalog_cell(c, key);
+    const struct cell *found = catalog_cell(c, *key);
 
     return found && found->n_speed > 0 ? found : NULL;
 }
 
-/* ln r of a workload beside another, and its variance; NaN where a speed is missing. */
-static void slowdown(const struct catalog *c, int workload, int type, int neighbour, double *ln_r,
-                     double *var)
+/* The same pair from the neighbour's side. */
+static struct cell_key other_side(const struct cell_key *k)
 {
-    const struct cell *alone = measured(c, workload, type, -1),
-                      *both = measured(c, workload, type, neighbour);
+    struct cell_key other = *k;
+
+    other.workload = k->neighbour;
+    other.neighbour = k->workload;
+    return other;
+}
+
+/* ln r of a workload beside another, and its variance; NaN where a speed is missing. */
+static void slowdown(const struct catalog *c, const struct cell_key *key, double *ln_r, double *var)
+{
+    struct cell_key lonely = *key;
+
+    lonely.neighbour = -1;
+    const struct cell *alone = measured(c, &lonely), *both = measured(c, key);
 
     *ln_r = alone && both ? both->ln_speed - alone->ln_speed : (double)NAN;
     *var = alone && both ? cell_variance(both) + cell_variance(alone) : (double)NAN;
 }
 
-static void put_cell(const struct catalog *c, int w, int type, int neighbour,
-                     struct eval_cells *out)
+static void put_cell(const struct catalog *c, struct cell_key key, struct eval_cells *out)
 {
-    struct cell_key key = { .workload = w, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1 };
     const struct cell *seen = catalog_cell(c, key);
+    int neighbour = key.neighbour;
     bool has_speed = seen && seen->n_speed > 0;
     struct eval_cell cell = {
-        .type = type,
+        .type = key.gpu_type,
         .neighbour = neighbour,
         .ln_speed = has_speed ? seen->ln_speed : (double)NAN,
         .ln_speed_var = has_speed ? cell_variance(seen) : (double)NAN,
@@ -50,8 +57,9 @@ static void put_cell(const struct catalog *c, int w, int type, int neighbour,
     double var;
 
     if (neighbour >= 0) {
-        slowdown(c, w, type, neighbour, &cell.ln_r, &var);
-        slowdown(c, neighbour, type, w, &cell.ln_r_partner, &cell.ln_r_partner_var);
+        struct cell_key other = other_side(&key);
+        slowdown(c, &key, &cell.ln_r, &var);
+        slowdown(c, &other, &cell.ln_r_partner, &cell.ln_r_partner_var);
     }
     out->n_isolated += neighbour < 0 && has_speed;
     out->cell[out->n++] = cell;
@@ -60,21 +68,22 @@ static void put_cell(const struct catalog *c, int w, int type, int neighbour,
 /* The other side of a pair that was measured on this side only. */
 static bool lacks_other_side(const struct catalog *c, const struct cell_key *k)
 {
-    struct cell_key other = *k;
-
-    other.workload = k->neighbour;
-    other.neighbour = k->workload;
-    return k->neighbour >= 0 && !catalog_cell(c, other);
+    return k->neighbour >= 0 && !catalog_cell(c, other_side(k));
 }
 
-struct eval_cells *eval_cells_take(struct arena *a, const struct catalog *c)
+static bool is_of(const struct cell_key *k, int campaign)
+{
+    return k->campaign == campaign && cell_key_is_default(k);
+}
+
+struct eval_cells *eval_cells_take(struct arena *a, const struct catalog *c, int campaign)
 {
     struct eval_cells *out = ARENA_ARRAY(a, struct eval_cells, (size_t)c->n_workloads);
 
     for (int i = 0; i < c->n_cells; i++) {
         const struct cell_key *k = &c->cells[i].key;
-        out[k->workload].n += cell_key_is_plain(k);
-        if (cell_key_is_plain(k) && lacks_other_side(c, k))
+        out[k->workload].n += is_of(k, campaign);
+        if (is_of(k, campaign) && lacks_other_side(c, k))
             out[k->neighbour].n++;
     }
     for (int w = 0; w < c->n_workloads; w++) {
@@ -83,11 +92,11 @@ struct eval_cells *eval_cells_take(struct arena *a, const struct catalog *c)
     }
     for (int i = 0; i < c->n_cells; i++) {
         const struct cell_key *k = &c->cells[i].key;
-        if (!cell_key_is_plain(k))
+        if (!is_of(k, campaign))
             continue;
-        put_cell(c, k->workload, k->gpu_type, k->neighbour, &out[k->workload]);
+        put_cell(c, *k, &out[k->workload]);
         if (lacks_other_side(c, k))
-            put_cell(c, k->neighbour, k->gpu_type, k->workload, &out[k->neighbour]);
+            put_cell(c, other_side(k), &out[k->neighbour]);
     }
     return out;
 }

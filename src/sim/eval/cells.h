@@ -29,8 +29,8 @@ struct eval_cells {
     struct eval_cell *cell;
 };
 
-/* Those of each workload: (n_workloads). */
-struct eval_cells *eval_cells_take(struct arena *a, const struct catalog *c);
+/* Those of each workload that a campaign has: (n_workloads). */
+struct eval_cells *eval_cells_take(struct arena *a, const struct catalog *c, int campaign);
 
 /* Could it be revealed: has it a speed, and is it on 'only_type' (-1: any)? */
 static inline bool eval_cell_counts(const struct eval_cell *c, int only_type)

@@ -60,10 +60,10 @@ static bool is_worth_it(const struct fold_queue *w, const struct eval_fold *fold
 
 static int make_folds(struct arena *a, struct fold_queue *w, struct err *e)
 {
-    static const char *const things[EVAL_SPLITS] = { "workload", "family", "GPU type" };
+    static const char *const things[EVAL_PARTS] = { "workload", "family", "GPU type" };
     const struct examples *x = &w->setting.x;
     enum eval_split split = w->setting.o->split;
-    int n[EVAL_SPLITS] = { x->n_workloads, x->n_families, x->n_types };
+    int n[EVAL_PARTS] = { x->n_workloads, x->n_families, x->n_types };
 
     w->folds = ARENA_ARRAY(a, struct eval_fold, (size_t)n[split]);
     for (int i = 0; i < n[split]; i++) {
@@ -192,6 +192,7 @@ static bool merge_row(const struct fold_queue *w, int at_k, int method, struct e
             all.n[f] += s->n[f];
         }
     }
+    out->campaign = out->n = -1;
     out->k = w->setting.o->k[at_k];
     out->method = eval_method_name(method);
     for (int f = 0; f < EVAL_FIGURES; f++)
@@ -213,6 +214,8 @@ static void merge_predictions(const struct fold_queue *w, struct eval_result *ou
                    (size_t)p->n_predictions * sizeof *p->predictions);
         out->n_predictions += p->n_predictions;
     }
+    for (int i = 0; i < out->n_predictions; i++)
+        out->predictions[i].n = -1;
 }
 
 /* Workloads that were scored in any fold: several of them when a type is held out. */
@@ -292,7 +295,7 @@ static int take_site(struct arena *a, const struct catalog *c, const struct eval
 
 static void check(const struct eval_options *o)
 {
-    assert(o->n_k > 0 && o->n_sequences > 0 && o->n_threads > 0);
+    assert(o->split < EVAL_PARTS && o->n_k > 0 && o->n_sequences > 0 && o->n_threads > 0);
     for (int i = 0; i < o->n_k; i++)
         assert(o->k[i] >= 0 && o->k[i] <= EVAL_K_MAX && (i == 0 || o->k[i] > o->k[i - 1]));
 }
@@ -308,7 +311,7 @@ int eval_run(const struct catalog *c, const struct eval_options *o, struct eval_
     arena_init(&a);
     examples_take(&a, c, EXAMPLES_PAIRS_MAX, o->seed, &w.setting.x);
     drop_believed(c, &w.setting.x);
-    w.setting.cells = eval_cells_take(&a, c);
+    w.setting.cells = eval_cells_take(&a, c, CATALOG_SITE);
     nn_init();
     int rc = make_folds(&a, &w, e);
     if (rc == 0)

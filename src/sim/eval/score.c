@@ -7,7 +7,7 @@
 
 #define Z90 1.645    // half of a 90 % interval, in standard deviations
 
-const char *const eval_split_names[EVAL_SPLITS] = { "job", "family", "gpu" };
+const char *const eval_split_names[EVAL_SPLITS] = { "job", "family", "gpu", "campaign", "site" };
 const char *const eval_choice_names[EVAL_CHOICES] = { "random", "active" };
 const char *const eval_quantity_names[EVAL_QUANTITIES] = { "isolated", "pair", "slowdown",
                                                            "partner", "watts" };

@@ -273,7 +273,7 @@ TEST(truth_is_what_was_measured_from_both_sides)
     record_speed(&c, 0, 0, 2, 5, NAN);    // alone it was not measured there
     record_speed(&c, 3, 1, 0, 2, NAN);    // this side only
     record_speed(&c, 0, 1, 4, 0, NAN);    // does not fit
-    struct eval_cells *all = eval_cells_take(&a, &c);
+    struct eval_cells *all = eval_cells_take(&a, &c, CATALOG_SITE);
     const struct eval_cell *x = all[0].cell;
     ck_assert_int_eq(all[0].n, 5);
     ck_assert_int_eq(all[0].n_isolated, 1);
@@ -303,7 +303,7 @@ TEST(draws_are_three_tenths_alone_and_never_repeat)
     arena_init(&a);
     rng_init(&r, 1, "test");
     measure_all(&c, none);
-    const struct eval_cells *cells = eval_cells_take(&a, &c);
+    const struct eval_cells *cells = eval_cells_take(&a, &c, CATALOG_SITE);
     for (int i = 0; i < 4000; i++)
         n_alone += cells->cell[eval_cells_draw(cells, N_TYPES, -1, is_out, &r)].neighbour < 0;
     ck_assert_double_eq_tol(n_alone / 4000.0, 0.3, 0.03);
@@ -334,7 +334,7 @@ TEST(half_of_each_kind_is_offered)
     arena_init(&a);
     rng_init(&r, 1, "test");
     measure_all(&c, none);
-    const struct eval_cells *cells = eval_cells_take(&a, &c);
+    const struct eval_cells *cells = eval_cells_take(&a, &c, CATALOG_SITE);
     eval_cells_halve(&a, cells, -1, &r, is_offered);
     for (int i = 0; i < cells->n; i++) {
         n_alone += is_offered[i] && cells->cell[i].neighbour < 0;
