@@ -68,7 +68,8 @@ _gogh_words() {
     predict) options+=' --workload --batch --precision --beside --gpu --db --model --choose --json' ;;
     train) options+=' --db --out --seed --nets --about --json' ;;
     eval)
-        options+=' --db --split --measurements --seeds --seed --choose --nets --dump --threads --json'
+        options+=' --db --split --campaign --site-cells --measurements --seeds --seed --choose --nets'
+        options+=' --dump --threads --json'
         ;;
     optimize)
         options+=' --exact --fast --time --nodes --threads --seed --out --check --json'
@@ -134,7 +135,7 @@ _gogh() {
     --timeout | --retries | --cpus | --mem-mib | --grace | --key | --url | --at | --every | --from | --to) return ;;
     --scenario) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
     --without) words='types sharing moving sleep limits joules' ;;
-    --split) words='job family gpu' ;;
+    --split) words='job family gpu campaign site' ;;
     --precision) words='fp32 tf32 fp16 bf16 fp8 int8' ;;
     --choose)
         words='active'
@@ -145,7 +146,7 @@ _gogh() {
     --db | --truth | --known | --cluster | --trace | --sacct | --out | --jobs-out | --journal | --isolated | --dump | --check | --data) ;;
     --watts) [ "$command" = optimize ] && words=$(_gogh_words optimize) ;;
     --seed | --jobs | --load | --rate | --until | --seconds | --runs | --batch | --beside | --workload) return ;;
-    --inference | --gangs | --member | --nets | --about | --measurements | --seeds | --threads | --jobs-parallel) return ;;
+    --inference | --gangs | --member | --nets | --about | --measurements | --site-cells | --seeds | --threads | --jobs-parallel) return ;;
     --rows)
         words='small30 small100 500 10000 changed 50000 1000kinds three overload events growth references per-gpu gavel pop greedy'
         [[ $verb != serve ]] || words='submit list reports restart memory arrivals slurm'

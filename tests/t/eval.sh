@@ -51,9 +51,12 @@ for method in low-rank 'no update' shift 'closed form' p2 gogh; do
 done
 jq -e '.rows[] | select(.k == 0 and .method == "gogh") |
     .fit_auc != null and .coverage90 != null and .joules_mape > 0' "$dir/family.json" >/dev/null
+jq -e '.rows[] | select(.k == 0 and .method == "gogh") | .n == null and .isolated_abs_ln > 0 and
+    .coverage90_slowdown != null and .order != null and has("campaign") == false' \
+    "$dir/family.json" >/dev/null
 jq -e '[.rows[] | select(.fit_auc != null) | .method] | unique ==
     (["closed form", "gogh", "no update", "p1", "p2", "shift"])' "$dir/family.json" >/dev/null
-head -1 "$dir/family.csv" | grep -qx 'workload,sequence,k,method,gpu,neighbour,quantity,truth,mean,sd'
+head -1 "$dir/family.csv" | grep -qx 'workload,sequence,n,k,method,gpu,neighbour,quantity,truth,mean,sd'
 
 # The same bytes again, with other threads.
 evaluate again --split family --measurements 0,2 --threads 1
@@ -63,9 +66,38 @@ cmp "$dir/family.csv" "$dir/again.csv"
 evaluate gpu --split gpu --measurements 0,1 --choose active
 jq -e '.folds == 2 and .choose == "active"' "$dir/gpu.json" >/dev/null
 
+# Three campaigns of the same figures, two of which are kin: each is a site never seen in turn.
+for campaign in west west-again east; do
+    "$GOGH" import csv <(sed "1s/\$/,campaign/; 2,\$s/\$/,$campaign/" "$dir/m.csv") \
+        --workloads "$dir/w.csv" --db "$dir/c.db" >/dev/null
+done
+sites() { # NAME OPTIONS...
+    local name=$1
+    shift
+    "$GOGH" eval --db "$dir/c.db" --seeds 2 --dump "$dir/$name.csv" --json "$@" >"$dir/$name.json"
+}
+sites campaign --split campaign --site-cells 0,8 --measurements 0,2 --threads 2
+jq -e '.campaigns == ["west", "west-again", "east"] and .folds == 9 and .workloads == 15 and
+    (.rows | length) == 4 * 2 * 2 * 6' "$dir/campaign.json" >/dev/null
+for method in roofline none mean ridge hierarchical gogh; do
+    jq -e --arg m "$method" '[.rows[] | select(.n == 8 and .k == 2 and .method == $m)] |
+        map(.campaign) == ["west", "west-again", "east", null] and
+        all(if $m == "none" then .slowdown_mae > 0 and .isolated_mape == null
+            else .isolated_abs_ln > 0 and .watts_mape > 0 and .joules_mape > 0 end)' \
+        "$dir/campaign.json" >/dev/null || no "campaign: $method"
+done
+sites campaign2 --split campaign --site-cells 0,8 --measurements 0,2 --threads 1
+cmp "$dir/campaign.json" "$dir/campaign2.json"
+cmp "$dir/campaign.csv" "$dir/campaign2.csv"
+sites site --split site --campaign east --site-cells 8 --measurements 1
+jq -e '.campaigns == ["east"] and ([.rows[] | .campaign] | unique == ["east"]) and
+    ([.rows[] | [.n, .k]] | unique == [[8, 1]])' "$dir/site.json" >/dev/null
+"$GOGH" eval --db "$dir/m.db" --split site --site-cells 0,4 --measurements 0 --seeds 1 >"$dir/out"
+grep -q '^  4   0 hierarchical ' "$dir/out"
+
 # Whoever has the dump can recompute the table.
 if command -v python3 >/dev/null; then
-    for name in family gpu; do
+    for name in family gpu campaign site; do
         python3 "$SRC/tools/eval-check" "$dir/$name.csv" "$dir/$name.json"
     done
     sed 's/,gogh,\(.*\),isolated,\([0-9]\)/,gogh,\1,isolated,9\2/' "$dir/family.csv" >"$dir/bad.csv"
@@ -81,6 +113,14 @@ fi
 verb=(eval)
 refused 2 '--db' --split job
 refused 2 'job, family or gpu' --db "$dir/m.db" --split node
+refused 2 'campaign or site' --db "$dir/m.db" --split node
+refused 2 'ascending numbers from 0 to 800' --db "$dir/m.db" --split site --site-cells 801
+refused 2 'ascending numbers' --db "$dir/m.db" --split site --site-cells 5,5
+refused 2 'goes with --split site' --db "$dir/m.db" --split campaign --campaign east
+refused 2 'goes with --split job' --db "$dir/m.db" --split campaign --choose active
+refused 2 'goes with --split job' --db "$dir/m.db" --split site --nets 3
+refused 1 "no campaign 'north'" --db "$dir/c.db" --split site --campaign north
+refused 1 "campaign 'site': no workload" --db "$dir/c.db" --split site
 refused 2 'random or active' --db "$dir/m.db" --choose best
 for list in '' ',' 1,0 1,1 0,x -1 '0,' 101 0.5; do
     refused 2 'ascending numbers' --db "$dir/m.db" --measurements "$list"

@@ -16,6 +16,7 @@
 #include "catalog/catalog.h"
 #include "cli/table.h"
 #include "sim/eval/eval.h"
+#include "sim/eval/sites.h"
 #include "store/store.h"
 
 static const char help[] =
@@ -25,8 +26,14 @@ static const char help[] =
     "\n"
     "  --db DB              the store\n"
     "  --split WHAT         hold out one workload (job, the default), all workloads of its\n"
-    "                       family (family), or one GPU type (gpu)\n"
-    "  --measurements LIST  how many are revealed: ascending numbers; 0,1,3,5\n"
+    "                       family (family), or one GPU type (gpu); or take each campaign of the\n"
+    "                       store (campaign), or one of them (site), for a site never seen: what\n"
+    "                       was learned from the other campaigns meets a few of its cells, and\n"
+    "                       one family after another is held out\n"
+    "  --campaign NAME      the one that is the site; its own\n"
+    "  --site-cells LIST    how many cells of the site's other families are revealed: ascending\n"
+    "                       numbers; 0,5,10,40\n"
+    "  --measurements LIST  how many are revealed of the newcomer: ascending numbers; 0,1,3,5\n"
     "  --seeds N            sequences of measurements for each workload; 8\n"
     "  --seed N             of the draws and the training; 1\n"
     "  --choose HOW         which are revealed: random (the default), or active: the most\n"
@@ -41,27 +48,36 @@ static const char help[] =
     "\n"
     "Figures are means over workloads and sequences: errors of speeds as fractions, of\n"
     "slowdowns (also of the neighbour's: partner) as differences, rank correlation of\n"
-    "speeds, and the share of speeds inside their 90 % interval. docs/formats/outputs.md defines\n"
-    "them.\n"
+    "speeds, how often the faster of two GPU types is told, and the share inside their 90 %\n"
+    "interval. docs/formats/outputs.md defines them.\n"
     "\n"
     "Examples:\n"
     "  gogh eval --db gavel.db --split family --measurements 0,1,3\n"
     "  gogh eval --db gavel.db --split job --dump job.csv --json\n"
-    "  gogh eval --db gavel.db --choose active --seeds 4 --nets 3\n";
+    "  gogh eval --db gavel.db --choose active --seeds 4 --nets 3\n"
+    "  gogh eval --db all.db --split campaign --site-cells 0,10,40 --measurements 0 --seeds 2\n"
+    "  gogh eval --db all.db --split site --campaign zeus --site-cells 40 --json\n";
 
-enum { K_COUNT_MAX = 16 };
+enum { LIST_MAX = 16 };
 
 static struct options {
-    const char *db, *split, *measurements, *choose, *dump;
+    const char *db, *split, *campaign, *site_cells, *measurements, *choose, *dump;
     long seeds, seed, threads, n_nets;    // threads 0: as many as there are processors
     bool is_json;
-    int k[K_COUNT_MAX];
+    int k[LIST_MAX], n[LIST_MAX];
     struct eval_options eval;
-} given = { .split = "job", .measurements = "0,1,3,5", .choose = "random", .seeds = 8, .seed = 1 };
+} given = { .split = "job",
+            .site_cells = "0,5,10,40",
+            .measurements = "0,1,3,5",
+            .choose = "random",
+            .seeds = 8,
+            .seed = 1 };
 
 static const struct cmd_option options[] = {
     CMD_TEXT("db", given.db),
     CMD_TEXT("split", given.split),
+    CMD_TEXT("campaign", given.campaign),
+    CMD_TEXT("site-cells", given.site_cells),
     CMD_TEXT("measurements", given.measurements),
     CMD_WHOLE("seeds", given.seeds, 1, 1000),
     CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
@@ -75,16 +91,16 @@ static const struct cmd_option options[] = {
 /* ---- the line ---- */
 
 /* "0,1,3": numbers that grow. */
-static bool parse_list(const char *text, int *k, int *n)
+static bool parse_list(const char *text, int most, int *list, int *n)
 {
     *n = 0;
     for (;;) {
         size_t len = strcspn(text, ",");
         long v;
-        if (*n == K_COUNT_MAX || text_to_long((struct slice){ text, len }, 0, EVAL_K_MAX, &v) < 0 ||
-            (*n > 0 && v <= k[*n - 1]))
+        if (*n == LIST_MAX || text_to_long((struct slice){ text, len }, 0, most, &v) < 0 ||
+            (*n > 0 && v <= list[*n - 1]))
             return false;
-        k[(*n)++] = (int)v;
+        list[(*n)++] = (int)v;
         if (text[len] == '\0')
             return true;
         text += len + 1;
@@ -98,6 +114,30 @@ static long n_processors(void)
     return n < 1 ? 1 : n;
 }
 
+static int check_list(const struct cmd_call *call, const char *option, const char *text, int most,
+                      int *list, int *n)
+{
+    return parse_list(text, most, list, n)
+               ? 0
+               : cmd_misuse(call->cmd,
+                            "%s wants up to %d ascending numbers from 0 to %d with commas between, "
+                            "as 0,1,3, not '%s'",
+                            option, LIST_MAX, most, text);
+}
+
+/* Options that go with some splits only. */
+static int check_split(const struct cmd_call *call, const struct options *o, enum eval_split split,
+                       enum eval_choice choice)
+{
+    if (split >= EVAL_PARTS && choice == EVAL_ACTIVE)
+        return cmd_misuse(call->cmd, "--choose active goes with --split job, family or gpu");
+    if (split >= EVAL_PARTS && o->n_nets > 0)
+        return cmd_misuse(call->cmd, "--nets goes with --split job, family or gpu");
+    if (split != EVAL_SITE && o->campaign)
+        return cmd_misuse(call->cmd, "--campaign goes with --split site");
+    return 0;
+}
+
 static int check(const struct cmd_call *call)
 {
     struct options *o = &given;
@@ -108,42 +148,78 @@ static int check(const struct cmd_call *call)
     if (o->db == NULL)
         return cmd_misuse(call->cmd, "say which store: --db DB");
     if (split < 0)
-        return cmd_misuse(call->cmd, "--split wants job, family or gpu, not '%s'", o->split);
+        return cmd_misuse(
+            call->cmd, "--split wants job, family or gpu, or campaign or site, not '%s'", o->split);
     if (choice < 0)
         return cmd_misuse(call->cmd, "--choose wants random or active, not '%s'", o->choose);
-    if (!parse_list(o->measurements, o->k, &eval->n_k))
-        return cmd_misuse(call->cmd,
-                          "--measurements wants up to %d ascending numbers from 0 to %d with "
-                          "commas between, as 0,1,3, not '%s'",
-                          K_COUNT_MAX, EVAL_K_MAX, o->measurements);
+    int rc = check_list(call, "--measurements", o->measurements, EVAL_K_MAX, o->k, &eval->n_k);
+    if (rc == 0)
+        rc = check_list(call, "--site-cells", o->site_cells, EVAL_N_MAX, o->n, &eval->n_n);
+    if (rc == 0)
+        rc = check_split(call, o, (enum eval_split)split, (enum eval_choice)choice);
     eval->split = (enum eval_split)split;
     eval->choice = (enum eval_choice)choice;
     eval->k = o->k;
+    eval->n = o->n;
     eval->n_sequences = (int)o->seeds;
     eval->seed = (uint64_t)o->seed;
     eval->n_threads = (int)(o->threads > 0 ? o->threads : n_processors());
     eval->n_nets = (int)o->n_nets;
     eval->keeps_predictions = o->dump != NULL;
-    return 0;
+    return rc;
 }
 
 /* ---- output ---- */
 
-static void print_json(const struct options *o, const struct eval_result *r)
+static bool is_of_sites(const struct options *o)
+{
+    return o->eval.split >= EVAL_PARTS;
+}
+
+static json_t *whole_or_null(int n)
+{
+    return n < 0 ? json_null() : json_integer(n);
+}
+
+/* NULL: of no campaign, or of all. */
+static const char *campaign_of(const struct catalog *c, const struct eval_row *row)
+{
+    return row->campaign < 0 ? NULL : c->campaigns[row->campaign];
+}
+
+/* Those that were held out, in the order of their rows. */
+static json_t *campaigns_of(const struct catalog *c, const struct eval_result *r)
+{
+    json_t *names = json_array();
+
+    for (int i = 0; i < r->n_rows; i++)
+        if (r->rows[i].campaign >= 0 && (i == 0 || r->rows[i].campaign != r->rows[i - 1].campaign))
+            json_array_append_new(names, json_string(campaign_of(c, &r->rows[i])));
+    return names;
+}
+
+static void print_json(const struct options *o, const struct catalog *c,
+                       const struct eval_result *r)
 {
     json_t *rows = json_array();
 
     for (int i = 0; i < r->n_rows; i++) {
         const struct eval_row *row = &r->rows[i];
-        json_t *j = json_pack("{s:i, s:s}", "k", row->k, "method", row->method);
+        json_t *j = json_pack("{s:o, s:i, s:s}", "n", whole_or_null(row->n), "k", row->k, "method",
+                              row->method);
+        if (is_of_sites(o))
+            json_object_set_new(j, "campaign", json_pack("s?", campaign_of(c, row)));
         for (int f = 0; f < EVAL_FIGURES; f++)
             json_object_set_new(j, eval_figure_names[f], json_number_or_null(row->figure[f]));
         json_array_append_new(rows, j);
     }
-    json_print(json_pack("{s:s, s:s, s:I, s:I, s:i, s:i, s:o}", "split", o->split, "choose",
-                         o->choose, "seeds", (json_int_t)o->seeds, "seed", (json_int_t)o->seed,
-                         "workloads", r->n_workloads, "folds", r->n_folds, "rows", rows),
-               JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    json_t *all = json_pack("{s:s, s:s, s:I, s:I, s:i, s:i}", "split", o->split, "choose",
+                            o->choose, "seeds", (json_int_t)o->seeds, "seed", (json_int_t)o->seed,
+                            "workloads", r->n_workloads, "folds", r->n_folds);
+    if (is_of_sites(o))
+        json_object_set_new(all, "campaigns", campaigns_of(c, r));
+    json_object_set_new(all, "rows", rows);
+    json_print(all, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 }
 
 static bool is_told(const struct eval_result *r, int figure)
@@ -154,35 +230,58 @@ static bool is_told(const struct eval_result *r, int figure)
     return false;
 }
 
-static void print_table(const struct options *o, const struct eval_result *r)
+static int width_of(int figure)
 {
-    printf("split %s: %d workloads, %d trainings; %ld sequences of %s measurements, seed %ld\n",
-           o->split, r->n_workloads, r->n_folds, o->seeds,
+    int n = (int)strlen(eval_figure_names[figure]);
+
+    return n > 13 ? n : 13;
+}
+
+static void print_row(const struct options *o, const struct eval_result *r,
+                      const struct eval_row *row)
+{
+    if (is_of_sites(o))
+        printf("%3d ", row->n);
+    printf("%3d %-16s", row->k, row->method);
+    for (int f = 0; f < EVAL_FIGURES; f++) {
+        if (is_told(r, f) && isfinite(row->figure[f]))
+            printf(" %*.4f", width_of(f), row->figure[f]);
+        else if (is_told(r, f))
+            printf(" %*s", width_of(f), "-");
+    }
+    printf("\n");
+}
+
+static void print_table(const struct options *o, const struct catalog *c,
+                        const struct eval_result *r)
+{
+    printf("split %s: %d workloads, %d %s; %ld sequences of %s measurements, seed %ld\n", o->split,
+           r->n_workloads, r->n_folds, is_of_sites(o) ? "families held out" : "trainings", o->seeds,
            o->eval.choice == EVAL_ACTIVE ? "chosen" : "random", o->seed);
+    if (is_of_sites(o))
+        printf("%3s ", "n");
     printf("%3s %-16s", "k", "method");
     for (int f = 0; f < EVAL_FIGURES; f++)
         if (is_told(r, f))
-            printf(" %13s", eval_figure_names[f]);
+            printf(" %*s", width_of(f), eval_figure_names[f]);
     printf("\n");
     for (int i = 0; i < r->n_rows; i++) {
-        const struct eval_row *row = &r->rows[i];
-        if (i > 0 && row->k != r->rows[i - 1].k)
+        const struct eval_row *row = &r->rows[i], *last = i > 0 ? row - 1 : NULL;
+        if (last && (row->campaign != last->campaign || row->n != last->n || row->k != last->k))
             printf("\n");
-        printf("%3d %-16s", row->k, row->method);
-        for (int f = 0; f < EVAL_FIGURES; f++) {
-            if (is_told(r, f) && isfinite(row->figure[f]))
-                printf(" %13.4f", row->figure[f]);
-            else if (is_told(r, f))
-                printf(" %13s", "-");
-        }
-        printf("\n");
+        if (is_of_sites(o) && (!last || row->campaign != last->campaign))
+            printf("%s\n", row->campaign < 0 ? "mean over campaigns" : campaign_of(c, row));
+        print_row(o, r, row);
     }
 }
 
 static int put_prediction(struct buf *b, const struct catalog *c, const struct eval_prediction *p)
 {
     csv_quote(b, c->workloads[p->workload].name);
-    buf_printf(b, ",%d,%d,%s,", p->sequence, p->k, p->method);
+    buf_printf(b, ",%d,", p->sequence);
+    if (p->n >= 0)
+        buf_printf(b, "%d", p->n);
+    buf_printf(b, ",%d,%s,", p->k, p->method);
     csv_quote(b, c->types[p->type].name);
     buf_puts(b, ",");
     if (p->neighbour >= 0)
@@ -200,7 +299,7 @@ static int write_dump(const struct catalog *c, const struct eval_result *r, cons
     int rc = 0;
 
     buf_init(&b, (size_t)4 << 30);
-    buf_puts(&b, "workload,sequence,k,method,gpu,neighbour,quantity,truth,mean,sd\n");
+    buf_puts(&b, "workload,sequence,n,k,method,gpu,neighbour,quantity,truth,mean,sd\n");
     for (int i = 0; i < r->n_predictions && rc == 0; i++)
         rc = put_prediction(&b, c, &r->predictions[i]);
     if (rc < 0)
@@ -223,16 +322,16 @@ static int evaluate(struct options *o, const struct catalog *c, struct err *e)
     progress_begin(&p, "evaluating", false);
     o->eval.fold_f = tell_fold;
     o->eval.self = &p;
-    int rc = eval_run(c, &o->eval, &r, e);
+    int rc = is_of_sites(o) ? eval_sites_run(c, &o->eval, &r, e) : eval_run(c, &o->eval, &r, e);
     progress_end(&p);
     if (rc < 0)
         rc = err_prefix(e, "%s", o->db);
     else if (o->dump)
         rc = write_dump(c, &r, o->dump, e);
     if (rc == 0 && o->is_json)
-        print_json(o, &r);
+        print_json(o, c, &r);
     else if (rc == 0)
-        print_table(o, &r);
+        print_table(o, c, &r);
     eval_release(&r);
     return rc;
 }
@@ -259,6 +358,15 @@ static int check_dump(const char *path, struct err *e)
     return rc;
 }
 
+static int find_campaign(struct options *o, const struct catalog *c, struct err *e)
+{
+    o->eval.campaign = o->campaign ? catalog_find_campaign(c, o->campaign) : CATALOG_SITE;
+    if (o->eval.campaign < 0)
+        return err_set(e, ENOENT, "%s: no campaign '%s'; 'gogh catalog --db %s' lists them", o->db,
+                       o->campaign, o->db);
+    return 0;
+}
+
 static int run(const struct cmd_call *call, struct err *e)
 {
     struct catalog c;
@@ -272,6 +380,8 @@ static int run(const struct cmd_call *call, struct err *e)
     if (rc == 0)
         rc = catalog_load(&c, store, e);
     if (rc == 0)
+        rc = find_campaign(&given, &c, e);
+    if (rc == 0)
         rc = evaluate(&given, &c, e);
     catalog_release(&c);
     store_close(store);
@@ -280,8 +390,9 @@ static int run(const struct cmd_call *call, struct err *e)
 
 const struct cmd cmd_eval = {
     .name = "eval",
-    .synopsis = "eval --db DB [--split job|family|gpu] [--measurements LIST] [--seeds N] "
-                "[--choose random|active] [--nets N] [--dump CSV] [--json]",
+    .synopsis = "eval --db DB [--split job|family|gpu|campaign|site] [--campaign NAME] "
+                "[--site-cells LIST] [--measurements LIST] [--seeds N] [--choose random|active] "
+                "[--nets N] [--dump CSV] [--json]",
     .summary = "how well newcomers would have been predicted here",
     .help = help,
     CMD_OPTIONS(options),
