@@ -1,4 +1,4 @@
-/* hierarchical.c - how fast the hierarchical model answers at a site, and takes in a measurement. */
+/* hierarchical.c - how fast the hierarchical model answers at a site, and takes a measurement. */
 #include "bench/bench.h"
 
 #include <errno.h>

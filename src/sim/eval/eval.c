@@ -256,7 +256,7 @@ static void merge(struct arena *a, const struct fold_queue *w, struct eval_resul
     merge_predictions(w, out);
 }
 
-/* What was read at the site, and what other campaigns of the store teach: of speeds, or of watts. */
+/* What was read at the site, and what other campaigns teach: of speeds, or of watts. */
 static int take_readings(struct arena *a, const struct catalog *c, const struct eval_options *o,
                          int what, struct eval_setting *s, struct err *e)
 {
