@@ -129,7 +129,7 @@ static struct drawn draw(struct arena *a, const struct campaign_readings *c, int
                          int n_beside, struct rng *chance)
 {
     int *order = ARENA_ARRAY(a, int, (size_t)c->n), n = 0;
-    size_t room = (size_t)(n_alone + n_beside);
+    size_t room = (size_t)n_alone + (size_t)n_beside;
     struct drawn out = { ARENA_ARRAY(a, struct effects, room),
                          ARENA_ARRAY(a, double, room),
                          ARENA_ARRAY(a, double, room),
