@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-from daemon import Box, check, run, until
+from daemon import Box, check, read_bytes, run, until
 
 CAPABILITIES = ",+setuid,+setgid,+kill,+chown"
 PATH = "/usr/bin:/bin"
@@ -71,10 +71,10 @@ class UserBox(Box):
         with acting_as(user):
             return self.ask(method, path, body)
 
-    def submit_as(self, user, name, *argv):
+    def submit_as(self, user, name, *argv, **more):
         answer = self.ask_as(user, "POST", "/v1/jobs",
                              {"argv": list(argv), "name": name, "workload": "LM", "batch": 20,
-                              "cwd": "/", "env": {"PATH": PATH}})
+                              "cwd": "/", "env": {"PATH": PATH}, **more})
         check(answer.status == 201, user.pw_name, "cannot submit:", answer.status, answer.text)
         return answer.body["id"]
 
@@ -127,6 +127,40 @@ def try_capable(daemon, ann, bob):
         box.finish()
 
 
+def end_of(box, job):
+    """How its first run ended, as its keeper wrote it down, once it has."""
+    name = box.path("runs/%d.0/status" % job)
+    until("the run has ended", lambda: b"\nended" in read_bytes(name))
+    return read_bytes(name).decode().splitlines()[-1].split(" ", 2)[2]
+
+
+def try_errors(daemon, ann):
+    """Errors where only their owner can look: those of this run count, those of others do not."""
+    with UserBox(daemon, True) as box:
+        box.start()
+        own = box.path("own")
+        os.mkdir(own, 0o700)
+        os.chown(own, ann.pw_uid, ann.pw_gid)
+        with acting_as(ann), open(own + "/old", "w") as f:
+            f.write("hipErrorNoBinaryForGpu\n")
+        job = box.submit_as(ann, "old", "/bin/sh", "-c", "echo again >&2; exit 3",
+                            stderr=own + "/old")
+        check(end_of(box, job) == "exit 3", "after words of others it is", end_of(box, job))
+        box.until_state(job, "failed")
+        job = box.submit_as(ann, "new", "/bin/sh", "-c", "echo hipErrorNoBinaryForGpu >&2; exit 3",
+                            stderr=own + "/new")
+        check(end_of(box, job) == "exit 3 hipErrorNoBinaryForGpu", "it is", end_of(box, job))
+        until("the type is known for it", lambda: any(
+            m["unfit"] for m in box.must("GET", "/v1/measurements")["measurements"]))
+        box.until_state(job, "waiting")
+        box.must("POST", "/v1/measurements", {"measurements": [
+            {"workload": box.job(job)["workload"], "gpu": "v100", "throughput": 1}]})
+        until("it is tried again", lambda: os.path.exists(box.path("runs/%d.1/status" % job)))
+        box.must("POST", "/v1/jobs/%d/cancel" % job)
+        box.until_state(job, "cancelled")
+        box.finish()
+
+
 def try_incapable(daemon, ann):
     with UserBox(daemon, False) as box:
         box.start()
@@ -142,6 +176,7 @@ def try_incapable(daemon, ann):
 def main():
     daemon, ann, bob = (pwd.getpwnam(name) for name in ("games", "mail", "news"))
     try_capable(daemon, ann, bob)
+    try_errors(daemon, ann)
     try_incapable(daemon, ann)
     print("jobs are their owners'")
 

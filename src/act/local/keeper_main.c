@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -34,17 +35,24 @@
 
 enum { LAST_WORDS_MAX = 16384 };    // a traceback and what the runtime said before it
 
+#define READING_S 2.0    // file servers under load answer in less; the GPU is held meanwhile
 #define STRAYS_S 10.0    // what cannot be killed in that time hangs in a driver; the run has ended
 
 enum why { WHY_SELF, WHY_STOPPED, WHY_TIMEOUT, WHY_SERVED };
 
+/* Memory that the keeper's forks have with it. */
+struct shared {
+    struct stat errors;    // where the command's go, as it began; st_mode 0: unknown
+    const char *why;       // its reader's finding: a literal, which forks have in the same place
+};
+
 struct keeper_state {
     int dir, runs;    // its directory, and the one with those of all runs
     int status, lock;
-    int signals;       // signalfd
-    int report;        // a child that cannot exec says why here; -1: it is settled
-    int out, err;      // logs in the directory; -1: files of the owner's
-    off_t err_from;    // where this run's part of its errors begins
+    int signals;     // signalfd
+    int report;      // a child that cannot exec says why here; -1: it is settled
+    int out, err;    // logs in the directory; -1: files of the owner's
+    struct shared *shared;
     struct arena arena;
     struct launch launch;
     gid_t *groups;
@@ -93,6 +101,8 @@ static void fail(struct keeper_state *k, const char *what, const char *name, int
              name ? name : "", name ? "'" : "", strerror(error));
 }
 
+/* ---- what it said last ---- */
+
 /* Where its errors go: a file of the owner's, which may be relative to where the command runs, or
  * the run's own log. A descriptor by which nothing can be read yet, or -1.
  */
@@ -107,52 +117,88 @@ static int find_errors(const struct keeper_state *k)
     return fd;
 }
 
-/* What earlier runs have left there. */
-static off_t size_of_errors(const struct keeper_state *k)
-{
-    const int fd = find_errors(k);
-    struct stat st = { 0 };
-
-    if (fd >= 0) {
-        (void)fstat(fd, &st);
-        close(fd);
-    }
-    return st.st_size;
-}
-
-/* The last of what this run has written there; how much. Only with the owner's rights. */
+/* The last of what this run has written there; how much. Only with the owner's rights, and only
+ * from the very file that the command began with: of another nobody knows what is this run's.
+ */
 static ssize_t read_errors(const struct keeper_state *k, char *to, size_t size)
 {
+    const struct stat *began = &k->shared->errors;
     const int path = geteuid() == (uid_t)k->launch.command.uid ? find_errors(k) : -1;
     char name[40];
     struct stat st;
     ssize_t n = -1;
+    int fd = -1;
 
     if (path < 0)
         return -1;
     snprintf(name, sizeof name, "/proc/self/fd/%d", path);
-    const int fd =
-        fstat(path, &st) == 0 && S_ISREG(st.st_mode) ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+    if (fstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_dev == began->st_dev &&
+        st.st_ino == began->st_ino)
+        fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);    // a lease is an error, not a wait
     if (fd >= 0) {
         const off_t last = st.st_size - (off_t)size;
-        n = pread(fd, to, size, last > k->err_from ? last : k->err_from);
+        n = pread(fd, to, size, last > began->st_size ? last : began->st_size);
         close(fd);
     }
     close(path);
     return n;
 }
 
-/* Why a command that failed could not have run on this GPU, by its last words; "": they say
- * nothing of it.
- */
-static const char *why_incapable(const struct keeper_state *k)
+/* In a process of its own: a file of the owner's may hang for ever. */
+static _Noreturn void be_reader(struct keeper_state *k)
 {
     static char tail[LAST_WORDS_MAX];
-    const ssize_t n = k->code != 0 ? read_errors(k, tail, sizeof tail) : -1;
-    const char *why = n > 0 ? status_incapable_words(tail, (size_t)n) : NULL;
+    ssize_t n;
 
-    return why ? why : "";
+    close(k->lock);    // says that the keeper lives
+    n = read_errors(k, tail, sizeof tail);
+    k->shared->why = n > 0 ? status_incapable_words(tail, (size_t)n) : NULL;
+    _exit(0);
 }
+
+/* Does a child end in that time, and well? */
+static bool ends_well_within(const struct keeper_state *k, pid_t pid, double limit_s)
+{
+    const double until_s = clock_stopwatch_s() + limit_s;
+    struct pollfd signals = { k->signals, POLLIN, 0 };
+    struct signalfd_siginfo heard;
+    int code = 0;
+
+    for (;;) {
+        const pid_t ended = waitpid(pid, &code, WNOHANG);
+        const double left_s = until_s - clock_stopwatch_s();
+
+        if (ended != 0)
+            return ended == pid && code == 0;
+        if (left_s <= 0)
+            return false;
+        (void)poll(&signals, 1, (int)(left_s * 1e3) + 1);
+        while (read(k->signals, &heard, sizeof heard) == sizeof heard)
+            continue;    // the run is over: no other matters
+    }
+}
+
+/* Why a command that failed could not have run on this GPU, by its last words; "": they say
+ * nothing of it, or cannot be read. A reader that hangs in a file system may not even die when it
+ * is killed: nobody waits for it.
+ */
+static const char *why_incapable(struct keeper_state *k)
+{
+    const bool is_known = S_ISREG(k->shared->errors.st_mode);
+    const pid_t reader = is_known ? fork() : -1;
+
+    if (reader == 0)
+        be_reader(k);
+    if (reader < 0)
+        return "";
+    if (!ends_well_within(k, reader, READING_S)) {
+        (void)kill(reader, SIGKILL);
+        return "";
+    }
+    return k->shared->why ? k->shared->why : "";
+}
+
+/* ---- how it ended ---- */
 
 static int write_end(const struct keeper_state *k, const char *why)
 {
@@ -176,7 +222,8 @@ static int write_end(const struct keeper_state *k, const char *why)
  */
 static void tell_end(struct keeper_state *k)
 {
-    const char *why = k->pid != 0 && k->why == WHY_SELF ? why_incapable(k) : "";
+    const bool is_failure = k->pid != 0 && k->code != 0 && k->why == WHY_SELF && !k->has_failed;
+    const char *why = is_failure ? why_incapable(k) : "";
     int rc;
 
     if (!(k->ended_s > 0))
@@ -248,7 +295,7 @@ static int open_log(struct keeper_state *k, const char *name)
     return fd;
 }
 
-/* What must be known or opened while there are rights to: groups, home, logs. */
+/* What there are rights to now: groups, home, logs. And the memory that is shared. */
 static void prepare(struct keeper_state *k)
 {
     const struct command *c = &k->launch.command;
@@ -269,6 +316,10 @@ static void prepare(struct keeper_state *k)
         k->out = open_log(k, "out");
     if (!c->err && !k->has_failed)
         k->err = open_log(k, "err");
+    k->shared =
+        mmap(NULL, sizeof *k->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (k->shared == MAP_FAILED)
+        fail(k, "cannot share memory with the command", NULL, errno);
 }
 
 /* ---- becoming the owner ---- */
@@ -313,6 +364,17 @@ static void redirect(struct keeper_state *k, int report, const char *path, int l
         give_up(k, report, "cannot write to", path ? path : "its log", errno);
 }
 
+/* Which file its errors go to and what earlier runs have left there, as only the owner is sure to
+ * see it.
+ */
+static void note_errors(struct keeper_state *k)
+{
+    struct stat st;
+
+    if (fstat(STDERR_FILENO, &st) == 0)
+        k->shared->errors = st;
+}
+
 static _Noreturn void be_command(struct keeper_state *k, int report)
 {
     const struct command *c = &k->launch.command;
@@ -328,6 +390,7 @@ static _Noreturn void be_command(struct keeper_state *k, int report)
         give_up(k, report, "cannot enter", cwd, errno);
     redirect(k, report, c->out, k->out, STDOUT_FILENO);
     redirect(k, report, c->err, k->err, STDERR_FILENO);
+    note_errors(k);
     proc_reset_signals();
     environ = c->env;    // whose PATH is searched
     execvpe(c->argv[0], c->argv, c->env);
@@ -344,7 +407,6 @@ static void start(struct keeper_state *k)
         fail(k, "cannot make a pipe", NULL, errno);
         return;
     }
-    k->err_from = size_of_errors(k);
     k->pid = fork();
     if (k->pid == 0)
         be_command(k, ends[1]);

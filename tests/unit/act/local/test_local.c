@@ -2,6 +2,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <sched.h>
+#include <sys/fanotify.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 
@@ -34,6 +35,17 @@ static void close_stage(void)
 }
 
 FIXTURE(open_stage, close_stage)
+
+static void touch(const char *name)
+{
+    char path[400];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/%s", s.dir, name);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+}
 
 /* ---- how a run ends ---- */
 
@@ -97,9 +109,84 @@ TEST(what_an_earlier_run_said_of_its_gpu_does_not_count)
     ck_assert_str_eq(content(&s, "errors.log"), "hipErrorNoBinaryForGpu\nagain\nagain\n");
 }
 
+#define SAYS_SO "echo hipErrorNoBinaryForGpu >&2; "
+#define WAITS_FOR_GO "echo up > up; while ! [ -e go ]; do sleep 0.01; done; exit 3"
+
+TEST(what_somebody_put_where_its_errors_were_does_not_count)
+{
+    set_script(&s, 0, "echo hipErrorNoBinaryForGpu > old; mv old errors.log; exit 3",
+               ",\"stderr\":\"errors.log\"");
+    start(&s, 0, 0);
+    until_heard(&s, "failed 0.0: exit 3\n");
+}
+
+TEST(errors_in_a_pipe_are_not_read)
+{
+    char path[300];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/pipe", s.dir);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    set_script(&s, 0, SAYS_SO "exit 3", ",\"stderr\":\"pipe\"");
+    start(&s, 0, 0);
+    until_heard(&s, "failed 0.0: exit 3\n");
+    close(fd);
+}
+
+/* A job that has said so and closed its errors, and waits for "go"; they are open here now. */
+static int open_errors(void)
+{
+    char path[300];
+    int fd;
+
+    set_script(&s, 0, SAYS_SO "exec 2>/dev/null; " WAITS_FOR_GO, ",\"stderr\":\"errors.log\"");
+    start(&s, 0, 0);
+    until_written(&s, "up up");
+    snprintf(path, sizeof path, "%s/errors.log", s.dir);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    return fd;
+}
+
+/* One who opens the file would wait until the lease is broken, 45 s, and then read it. */
+TEST(nobody_waits_for_errors_under_a_lease)
+{
+    const int fd = open_errors();
+
+    (void)signal(SIGIO, SIG_IGN);    // which tells of somebody who wants it
+    if (fcntl(fd, F_SETLEASE, F_WRLCK) == 0) {
+        touch("go");
+        until_heard(&s, "failed 0.0: exit 3\n");
+    } else {
+        fprintf(stderr, "skipped: no leases here: %s\n", strerror(errno));
+    }
+    close(fd);
+}
+
+/* As on a file server that does not answer: who opens the file waits for a word of this test. */
+TEST(a_run_has_ended_though_its_errors_cannot_be_read)
+{
+    const int fd = open_errors();
+    const int gate = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY);
+    char path[300];
+
+    snprintf(path, sizeof path, "%s/errors.log", s.dir);
+    if (gate >= 0 && fanotify_mark(gate, FAN_MARK_ADD, FAN_OPEN_PERM, AT_FDCWD, path) == 0) {
+        touch("go");
+        until_heard(&s, "failed 0.0: exit 3\n");
+    } else {
+        fprintf(stderr, "skipped: only root may keep others from a file: %s\n", strerror(errno));
+    }
+    if (gate >= 0)
+        close(gate);
+    close(fd);
+}
+
 TEST(who_is_not_built_for_any_gpu_fails_in_the_end)
 {
-    set_script(&s, 0, "echo device kernel image is invalid >&2; kill -ABRT $$", "");
+    set_script(&s, 0, "echo device kernel image is invalid >&2; kill -ABRT $$", ",\"retries\":1");
     for (int i = 0; i < 8; i++) {
         char want[40];
 
@@ -108,7 +195,9 @@ TEST(who_is_not_built_for_any_gpu_fails_in_the_end)
         until_heard(&s, want);
     }
     start(&s, 0, 0);
-    until_heard(&s, "failed 0.8: signal 6 (Aborted)\n");
+    until_heard(&s, "stopped 0.8: signal 6 (Aborted); try 2 of 2\n");
+    start(&s, 0, 1);
+    until_heard(&s, "failed 0.9: signal 6 (Aborted)\n");
 }
 
 TEST(a_program_that_is_not_there_is_named)
@@ -394,17 +483,6 @@ TEST(nobody_starts_on_a_gpu_before_the_one_who_leaves_it_has_left)
     start(&s, 2, 2);    // while job 0 still cleans up
     until_heard(&s, "finished 2.0");
     ck_assert_str_eq(content(&s, "clash"), "");
-}
-
-static void touch(const char *name)
-{
-    char path[400];
-    int fd;
-
-    snprintf(path, sizeof path, "%s/%s", s.dir, name);
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    ck_assert_int_ge(fd, 0);
-    close(fd);
 }
 
 TEST(who_leaves_or_comes_is_busy_and_nobody_else)
