@@ -168,14 +168,14 @@ bool status_is_bad(const struct status *s)
             (s->ended == ENDED_EXIT && s->code != 0));
 }
 
-/* As the CUDA and HIP runtimes say it, and PyTorch of a capability that it was not built for
- * ("... with CUDA capability sm_37 is not compatible with the current PyTorch installation").
+/* As the CUDA and HIP runtimes say it of the call that failed. Not what PyTorch warns of when it
+ * starts ("... is not compatible with the current PyTorch installation"): such a program may run
+ * all the same, and fail for another reason.
  */
 const char *status_incapable_words(const char *text, size_t len)
 {
     static const char *const words[] = {
         "no kernel image is available for execution on the device",
-        "is not compatible with the current PyTorch installation",
         "CUDA driver version is insufficient for CUDA runtime version",
         "device kernel image is invalid",
         "hipErrorNoBinaryForGpu",

@@ -166,9 +166,9 @@ static const struct {
 } words[] = {
     { "RuntimeError: CUDA error: no kernel image is available for execution on the device\nCUDA",
       "no kernel image" },
-    { "Tesla K80 with CUDA capability sm_37 is not compatible with the current PyTorch "
-      "installation.",
-      "is not compatible" },
+    { "UserWarning: Tesla K80 with CUDA capability sm_37 is not compatible with the current "
+      "PyTorch installation.\nRuntimeError: shapes do not match",
+      NULL },
     { "CUDA driver version is insufficient for CUDA runtime version", "driver version" },
     { "hipErrorNoBinaryForGpu: Unable to find code object", "hipErrorNoBinaryForGpu" },
     { "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB", NULL },
