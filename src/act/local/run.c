@@ -453,8 +453,9 @@ static void tell_failure(struct local *l, struct run *r, const struct status *st
     notice_push(l, r, is_last ? NOTICE_FAILED : NOTICE_STOPPED, st->ended_s, reason);
 }
 
-/* It waits for another type of GPU, unless it has gone through so many that this cannot be it: a
- * type on which others of its workload run is offered again.
+/* It waits for another type of GPU, unless it has gone through so many that this cannot be it (a
+ * type on which others of its workload run is offered again): from then on it is a failure as any
+ * other, a try less.
  */
 static void tell_incapable(struct local *l, struct run *r, const struct status *st)
 {
