@@ -35,8 +35,8 @@
 
 enum { LAST_WORDS_MAX = 16384 };    // a traceback and what the runtime said before it
 
-#define READING_S 2.0    // file servers under load answer in less; the GPU is held meanwhile
-#define STRAYS_S 10.0    // what cannot be killed in that time hangs in a driver; the run has ended
+#define READING_S 10.0    // file servers under load answer in less; the GPU is held meanwhile
+#define STRAYS_S 10.0     // what cannot be killed in that time hangs in a driver; the run has ended
 
 enum why { WHY_SELF, WHY_STOPPED, WHY_TIMEOUT, WHY_SERVED };
 
