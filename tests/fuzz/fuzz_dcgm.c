@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < n; i++) {
         assert(gpus[i].index >= 0 || gpus[i].uuid[0] != '\0');
         assert(memchr(gpus[i].uuid, '\0', sizeof gpus[i].uuid));
-        assert(gpus[i].watts >= 0 || gpus[i].joules >= 0);
+        assert(gpus[i].watts >= 0 || gpus[i].joules >= 0 || gpus[i].use.gpu >= 0 ||
+               gpus[i].use.mem >= 0 || gpus[i].use.mem_bytes >= 0);
     }
     return 0;
 }
