@@ -439,18 +439,9 @@ static void predict_cell(const struct eval_cell *c, const struct p2_estimates *b
 
 static void score(struct fold_run *r, const struct prediction_list *l, int at_k, int method)
 {
-    struct eval_sum *sum = &r->out->sums[at_k][method];
     struct eval_part *out = r->out;
-    double figure[EVAL_FIGURES];
 
-    eval_score(&r->scratch, l->at, l->n, figure);
-    sum->is_asked = true;
-    for (int f = 0; f < EVAL_FIGURES; f++) {
-        if (!isnan(figure[f])) {
-            sum->sum[f] += figure[f];
-            sum->n[f]++;
-        }
-    }
+    eval_sum_add(&r->scratch, l->at, l->n, &r->out->sums[at_k][method]);
     for (int i = 0; i < l->n && r->s->o->keeps_predictions; i++) {
         GROW(out->predictions, out->n_predictions, out->cap_predictions);
         out->predictions[out->n_predictions++] = l->at[i];

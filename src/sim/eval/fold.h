@@ -13,7 +13,7 @@
 #include "estimate/p1/examples.h"
 #include "estimate/p1/p1.h"
 #include "refine/p2.h"
-#include "sim/eval/eval.h"
+#include "sim/eval/score.h"
 
 struct catalog;
 struct eval_cells;
@@ -38,12 +38,6 @@ struct eval_setting {
     struct site site;                             // all workloads on all types
     struct campaign_readings read[EVAL_READS];    // of the site's own campaign
     struct hyper hyper[EVAL_READS];               // as other campaigns of the store taught them
-};
-
-struct eval_sum {
-    double sum[EVAL_FIGURES];
-    int n[EVAL_FIGURES];
-    bool is_asked;    // the method answered
 };
 
 /* Owns heap memory. */

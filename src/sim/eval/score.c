@@ -169,3 +169,17 @@ void eval_score(struct arena *a, const struct eval_prediction *p, int n,
     figure[EVAL_COVERAGE90_SLOWDOWN] = mean_of(&inside[EVAL_SLOWDOWN]);
     figure[EVAL_FIT_AUC] = NAN;
 }
+
+void eval_sum_add(struct arena *a, const struct eval_prediction *p, int n, struct eval_sum *sum)
+{
+    double figure[EVAL_FIGURES];
+
+    eval_score(a, p, n, figure);
+    sum->is_asked = true;
+    for (int f = 0; f < EVAL_FIGURES; f++) {
+        if (!isnan(figure[f])) {
+            sum->sum[f] += figure[f];
+            sum->n[f]++;
+        }
+    }
+}

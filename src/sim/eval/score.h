@@ -14,6 +14,15 @@ struct arena;
 void eval_score(struct arena *a, const struct eval_prediction *p, int n,
                 double figure[EVAL_FIGURES]);
 
+struct eval_sum {
+    double sum[EVAL_FIGURES];
+    int n[EVAL_FIGURES];
+    bool is_asked;    // the method answered
+};
+
+/* Add the figures of these predictions to 'sum', those that there are. */
+void eval_sum_add(struct arena *a, const struct eval_prediction *p, int n, struct eval_sum *sum);
+
 /* Rank correlation of two lists (n); equal numbers share the mean of their ranks. NaN: fewer
  * than two, or all of one list are equal.
  */

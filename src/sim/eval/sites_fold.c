@@ -344,16 +344,8 @@ static void predict_cell(struct site_run *r, enum eval_site_method m, int w,
 static void score(struct site_run *r, const struct site_predictions *l, struct eval_sum *sum)
 {
     struct eval_site_part *out = r->out;
-    double figure[EVAL_FIGURES];
 
-    eval_score(&r->scratch, l->at, l->n, figure);
-    sum->is_asked = true;
-    for (int f = 0; f < EVAL_FIGURES; f++) {
-        if (!isnan(figure[f])) {
-            sum->sum[f] += figure[f];
-            sum->n[f]++;
-        }
-    }
+    eval_sum_add(&r->scratch, l->at, l->n, sum);
     for (int i = 0; i < l->n && r->s->o->keeps_predictions; i++) {
         GROW(out->predictions, out->n_predictions, out->cap_predictions);
         out->predictions[out->n_predictions++] = l->at[i];
