@@ -7,65 +7,63 @@
 
 /* ---- one column ---- */
 
-/* Its number of the i-th reading; sums are of it as it is kept, so that column_cut takes away what
- * was added.
- */
-static void column_take(const struct posterior *p, struct column *c, int i, float kept)
+/* What it has of the i-th reading, in its sums; 'sign' -1: no more. */
+static void count_in(const struct posterior *p, struct column *c, int i, int sign)
 {
-    double v = (double)kept;
+    double v = (double)c->v[i], signed_v = sign * v;
 
-    c->v[i] = kept;
-    c->s += p->s[i] * v;
-    c->self += v * v;
+    c->s += p->s[i] * signed_v;
+    c->self += v * signed_v;
     for (int l = 0; l < JOINTS; l++)
-        c->joint[l] += p->joint[l].n > i ? (double)p->joint[l].v[i] * v : 0;
-    c->n = i + 1;
+        c->joint[l] += p->joint[l].n > i ? (double)p->joint[l].v[i] * signed_v : 0;
 }
 
-/* Several at once, from the first reading on: 'k' (n, m) is their covariance with the readings,
- * zeros before 'from'; it is overwritten. The factor passes the processor once for all of them.
+/* Work out the rest of several: 'k' (m, POSTERIOR_MOST) is their covariance with the readings, read
+ * where it is new and overwritten. All from numbers as they are kept and each by itself, so that
+ * they are the same whenever they are asked for, and with whom; a row of the factor serves all.
  */
-static void columns_solve(const struct posterior *p, struct column **list, int m, double *k,
-                          int from)
+static void columns_extend(const struct posterior *p, struct column **list, int m, double *k)
 {
-    int n = p->n - from;
+    int from = p->n;
 
-    if (n > 0)
-        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, n, m, 1,
-                    p->factor + (size_t)from * (POSTERIOR_MOST + 1), POSTERIOR_MOST,
-                    k + (size_t)from * (size_t)m, m);
     for (int j = 0; j < m; j++) {
-        list[j]->is_made = true;
-        list[j]->v = heap_array(POSTERIOR_MOST, sizeof *list[j]->v);
-        for (int i = 0; i < p->n; i++)
-            column_take(p, list[j], i, (float)k[(size_t)i * (size_t)m + (size_t)j]);
+        struct column *c = list[j];
+        if (!c->v)
+            c->v = heap_array(POSTERIOR_MOST, sizeof *c->v);
+        c->is_made = true;
+        from = c->n < from ? c->n : from;
+        for (int i = 0; i < c->n; i++)
+            k[(size_t)j * POSTERIOR_MOST + (size_t)i] = (double)c->v[i];
     }
-}
-
-/* For readings that are new since it was worked out: 'k' (n) is the covariance, read from there on.
- */
-static void column_extend(const struct posterior *p, struct column *c, const double *k)
-{
-    double *v = p->scratch;
-
-    for (int i = 0; i < c->n; i++)
-        v[i] = (double)c->v[i];
-    for (int i = c->n; i < p->n; i++) {
+    for (int i = from; i < p->n; i++) {
         const double *row = p->factor + (size_t)i * POSTERIOR_MOST;
-        v[i] = (k[i] - cblas_ddot(i, row, 1, v, 1)) / row[i];
-        column_take(p, c, i, (float)v[i]);
+        for (int j = 0; j < m; j++) {
+            struct column *c = list[j];
+            double *v = k + (size_t)j * POSTERIOR_MOST;
+            if (i < c->n)
+                continue;
+            if (i >= c->first)
+                v[i] -= cblas_ddot(i - c->first, row + c->first, 1, v + c->first, 1);
+            c->v[i] = (float)(v[i] / row[i]);
+            v[i] = (double)c->v[i];
+            c->n = i + 1;
+            count_in(p, c, i, 1);
+        }
     }
 }
 
 static void column_cut(const struct posterior *p, struct column *c, int n)
 {
-    for (; c->n > n; c->n--) {
-        double v = (double)c->v[c->n - 1];
-        c->s -= p->s[c->n - 1] * v;
-        c->self -= v * v;
-        for (int l = 0; l < JOINTS; l++)
-            c->joint[l] -= (double)p->joint[l].v[c->n - 1] * v;
-    }
+    for (; c->n > n; c->n--)
+        count_in(p, c, c->n - 1, -1);
+}
+
+/* Add up anew: 's' is another. */
+static void column_sum(const struct posterior *p, struct column *c)
+{
+    c->s = 0;
+    for (int i = 0; i < c->n; i++)
+        c->s += p->s[i] * (double)c->v[i];
 }
 
 /* ---- workloads on types ---- */
@@ -95,25 +93,33 @@ static struct effects beside_itself(const struct posterior *p, enum effects_part
     return effects_of(p->site, &r);
 }
 
+/* Its covariance with the readings that are new to it. */
+static void fill_part(const struct posterior *p, enum effects_part part, int type, int workload,
+                      struct column *c, double *k)
+{
+    struct effects q = beside_itself(p, part, type, workload);
+
+    for (int i = c->n; i < p->n; i++)
+        k[i] = effects_part(&p->v, part, &q, &p->at[i]);
+    if (part == PART_ALONE && !c->is_made) {
+        c->mean = effects_mean(&p->h, &q);
+        c->prior = effects_part(&p->v, part, &q, &q);
+    }
+}
+
 /* All columns of a workload, on all types. */
 static void workload_solve(struct posterior *p, int workload)
 {
     int n_types = p->site->n_types, m = n_types * PARTS;
-    double *k = heap_array((size_t)p->n * (size_t)m, sizeof *k);
+    double *k = heap_array((size_t)m * POSTERIOR_MOST, sizeof *k);
     struct column **list = heap_array((size_t)m, sizeof(struct column *));
 
     for (int j = 0; j < m; j++) {
         enum effects_part part = (enum effects_part)(j % PARTS);
-        struct effects q = beside_itself(p, part, j / PARTS, workload);
-        struct column *c = list[j] = &p->columns[part][workload * n_types + j / PARTS];
-        for (int i = 0; i < p->n; i++)
-            k[(size_t)i * (size_t)m + (size_t)j] = effects_part(&p->v, part, &q, &p->at[i]);
-        if (part == PART_ALONE) {
-            c->mean = effects_mean(&p->h, &q);
-            c->prior = effects_part(&p->v, part, &q, &q);
-        }
+        list[j] = &p->columns[part][workload * n_types + j / PARTS];
+        fill_part(p, part, j / PARTS, workload, list[j], k + (size_t)j * POSTERIOR_MOST);
     }
-    columns_solve(p, list, m, k, 0);
+    columns_extend(p, list, m, k);
     free(list);
     free(k);
 }
@@ -125,11 +131,9 @@ const struct column *column_of(struct posterior *p, enum effects_part part, int 
     if (!c->is_made)
         workload_solve(p, workload);
     if (c->n < p->n) {
-        struct effects q = beside_itself(p, part, type, workload);
         double k[POSTERIOR_MOST];
-        for (int i = c->n; i < p->n; i++)
-            k[i] = effects_part(&p->v, part, &q, &p->at[i]);
-        column_extend(p, c, k);
+        fill_part(p, part, type, workload, c, k);
+        columns_extend(p, &c, 1, k);
     }
     return c;
 }
@@ -150,6 +154,7 @@ enum { BLOCK = 32 };
 
 static void crossed_solve(struct posterior *p, int at)
 {
+    double *k = heap_array((size_t)BLOCK * POSTERIOR_MOST, sizeof *k);
     struct column *list[BLOCK];
     int m = 0, from = p->n;
 
@@ -158,14 +163,13 @@ static void crossed_solve(struct posterior *p, int at)
         from = list[m]->first < from ? list[m]->first : from;
         m++;
     }
-    double *k = heap_array((size_t)p->n * (size_t)m, sizeof *k);
     for (int i = from; i < p->n; i++)
         for (int e = BESIDE_FAMILIES; e < BESIDE_CELL && p->at[i].of != READ_ALONE; e++) {
             int j = map_u64_get(&p->crossed_by_key, crossed_key(e, &p->at[i])) - at;
             if (j >= 0 && j < m)
-                k[(size_t)i * (size_t)m + (size_t)j] = p->v.at[e];
+                k[(size_t)j * POSTERIOR_MOST + (size_t)i] = p->v.at[e];
         }
-    columns_solve(p, list, m, k, from);
+    columns_extend(p, list, m, k);
     free(k);
 }
 
@@ -186,7 +190,7 @@ const struct column *column_crossed(struct posterior *p, enum hyper_at effect,
             k[i] = p->at[i].of != READ_ALONE && crossed_key(effect, &p->at[i]) == key
                        ? p->v.at[effect]
                        : 0;
-        column_extend(p, c, k);
+        columns_extend(p, &c, 1, k);
     }
     return c;
 }
@@ -215,12 +219,9 @@ static void extend_joint(struct posterior *p)
     for (int l = 0; l < JOINTS; l++) {
         int at = BESIDE_JOINT + l;
         struct column *c = &p->joint[l];
-        if (!c->is_made)
-            c->v = heap_array(POSTERIOR_MOST, sizeof *c->v);
-        c->is_made = true;
         for (int i = c->n; i < p->n; i++)
             k[i] = p->v.at[BESIDE_SLOPES + at] * p->at[i].beside[at];
-        column_extend(p, c, k);
+        columns_extend(p, &c, 1, k);
     }
     for (int l = 0; l < JOINTS; l++)
         for (int m = 0; m < JOINTS; m++)
@@ -245,6 +246,17 @@ void columns_cut(struct posterior *p, int n)
     }
     for (int l = 0; l < JOINTS; l++)
         column_cut(p, &p->joint[l], n);
+}
+
+void columns_renew(struct posterior *p)
+{
+    for (int i = 0; i < PARTS; i++)
+        for (int k = 0; k < p->n_columns; k++)
+            column_sum(p, &p->columns[i][k]);
+    for (int k = 0; k < p->n_crossed; k++)
+        column_sum(p, &p->crossed[k]);
+    for (int l = 0; l < JOINTS; l++)
+        column_sum(p, &p->joint[l]);
 }
 
 static void release(struct column *list, int n)

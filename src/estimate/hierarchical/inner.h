@@ -39,7 +39,9 @@ struct posterior {
     int n;
     struct effects *at;    // (n)
     double *factor;        // (n, POSTERIOR_MOST) rows of L
+    double *left;          // (n) y - mean
     double *s;             // (n)
+    bool is_stale;         // 's' and its sums are not of 'left'
     double *scratch;       // (POSTERIOR_MOST)
     struct column joint[JOINTS];
     double joint_joint[JOINTS][JOINTS];
@@ -63,6 +65,9 @@ const struct column *column_crossed(struct posterior *p, enum hyper_at effect,
 
 /* After readings were added: those of the joint features, and what is new of crossed effects. */
 void columns_add(struct posterior *p, int from);
+
+/* After 's' has changed. */
+void columns_renew(struct posterior *p);
 
 /* Forget readings from the n-th on. */
 void columns_cut(struct posterior *p, int n);

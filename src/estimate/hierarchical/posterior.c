@@ -46,52 +46,67 @@ static int factorise(struct posterior *p, const double *noise, struct err *e)
 
 static uint64_t cell_key_of(int type, int job, int neighbour)
 {
-    return ((uint64_t)type << 48) | ((uint64_t)job << 24) | (uint64_t)neighbour;
+    return ((uint64_t)type << 48) | ((uint64_t)job << 24) | (uint64_t)(neighbour + 1);
 }
 
-/* Was that very cell of two workloads read? */
-static bool was_read(const struct posterior *p, int type, int job, int neighbour)
+int posterior_find(const struct posterior *p, int type, int job, int neighbour)
 {
     int i = map_u64_get(&p->read_by_key, cell_key_of(type, job, neighbour));
 
     return i >= 0 && i < p->n && p->at[i].neighbour == neighbour && p->at[i].job == job &&
-           p->at[i].type == type;
+                   p->at[i].type == type
+               ? i
+               : -1;
 }
 
 static void note_reading(struct posterior *p, int i)
 {
     const struct effects *e = &p->at[i];
 
-    if (e->of != READ_ALONE && !was_read(p, e->type, e->job, e->neighbour))
+    if (posterior_find(p, e->type, e->job, e->neighbour) < 0)
         map_u64_set(&p->read_by_key, cell_key_of(e->type, e->job, e->neighbour), i);
 }
 
 /* Room that posterior_add has when one was just made. */
 enum { SPARE = 256 };
 
-/* The i-th of 'n' that are taken of 'all': those alone, which stand first, then evenly. */
+/* The i-th of 'n' that are taken of 'all': those alone, which stand first, the newest, and of the
+ * others some, evenly.
+ */
 static int taken(int i, int n, int all, int n_alone)
 {
-    int room = n - n_alone;
+    int n_new = (n - n_alone) / 2, n_old = n - n_alone - n_new;
 
-    if (i < n_alone || n == all || room <= 0)
+    if (i < n_alone || n == all)
         return i;
-    return n_alone + (int)((long)(i - n_alone) * (all - n_alone) / room);
+    if (i >= n_alone + n_old)
+        return all - n + i;
+    return n_alone + (int)((long)(i - n_alone) * (all - n_new - n_alone) / n_old);
 }
 
 static void take_readings(struct posterior *p, const struct reading *list, int all, double *noise)
 {
-    int n_alone = 0, n = all < POSTERIOR_MOST - SPARE ? all : POSTERIOR_MOST - SPARE;
+    int n_alone = 0, most = all < POSTERIOR_MOST - SPARE ? all : POSTERIOR_MOST - SPARE;
 
-    while (n_alone < all && list[n_alone].of == READ_ALONE)
+    while (n_alone < most && list[n_alone].of == READ_ALONE)
         n_alone++;
-    for (p->n = 0; p->n < n; p->n++) {
-        const struct reading *r = &list[taken(p->n, n, all, n_alone)];
-        p->at[p->n] = effects_of(p->site, r);
-        p->s[p->n] = (double)r->value - effects_mean(&p->h, &p->at[p->n]);
-        noise[p->n] = (double)r->noise;
-        note_reading(p, p->n);
+    for (p->n = 0; p->n < most;) {
+        int i = p->n++;
+        const struct reading *r = &list[taken(i, most, all, n_alone)];
+        p->at[i] = effects_of(p->site, r);
+        p->left[i] = (double)r->value - effects_mean(&p->h, &p->at[i]);
+        noise[i] = (double)r->noise;
+        note_reading(p, i);
     }
+}
+
+/* s = L^-1 left, and all sums with it. */
+static void renew(struct posterior *p)
+{
+    memcpy(p->s, p->left, (size_t)p->n * sizeof *p->s);
+    solve(p, p->s);
+    columns_renew(p);
+    p->is_stale = false;
 }
 
 int posterior_create(const struct site *site, const struct hyper *h, struct hyper_scale scale,
@@ -103,6 +118,7 @@ int posterior_create(const struct site *site, const struct hyper *h, struct hype
     *p = (struct posterior){ .site = site, .h = *h, .scale = scale, .v = hyper_variances(h) };
     p->at = heap_array(POSTERIOR_MOST, sizeof *p->at);
     p->factor = heap_array((size_t)POSTERIOR_MOST * POSTERIOR_MOST, sizeof *p->factor);
+    p->left = heap_array(POSTERIOR_MOST, sizeof *p->left);
     p->s = heap_array(POSTERIOR_MOST, sizeof *p->s);
     p->scratch = heap_array(POSTERIOR_MOST, sizeof *p->scratch);
     take_readings(p, list, n, noise);
@@ -112,7 +128,7 @@ int posterior_create(const struct site *site, const struct hyper *h, struct hype
         posterior_destroy(p);
         return rc;
     }
-    solve(p, p->s);
+    renew(p);
     columns_add(p, 0);
     return 0;
 }
@@ -125,6 +141,7 @@ void posterior_destroy(struct posterior *p)
     map_u64_release(&p->read_by_key);
     free(p->at);
     free(p->factor);
+    free(p->left);
     free(p->s);
     free(p->scratch);
     free(p);
@@ -141,6 +158,8 @@ int posterior_add(struct posterior *p, const struct reading *r, struct err *e)
 
     if (p->n == POSTERIOR_MOST)
         return err_set(e, ENOSPC, "%d readings are known already", p->n);
+    if (p->is_stale)
+        renew(p);
     struct effects *at = &p->at[p->n];
     double *row = row_of(p, p->n), noise = (double)r->noise;
     *at = effects_of(p->site, r);
@@ -152,12 +171,23 @@ int posterior_add(struct posterior *p, const struct reading *r, struct err *e)
     if (!(left > LEFT_LEAST))
         return err_set(e, EDOM, "a reading that follows from %d others", p->n);
     row[p->n] = sqrt(left);
-    p->s[p->n] = ((double)r->value - effects_mean(&p->h, at) - cblas_ddot(p->n, row, 1, p->s, 1)) /
-                 row[p->n];
+    p->left[p->n] = (double)r->value - effects_mean(&p->h, at);
+    p->s[p->n] = (p->left[p->n] - cblas_ddot(p->n, row, 1, p->s, 1)) / row[p->n];
     p->n++;
     note_reading(p, p->n - 1);
     columns_add(p, p->n - 1);
     return 0;
+}
+
+void posterior_set(struct posterior *p, int i, double value)
+{
+    p->left[i] = value - effects_mean(&p->h, &p->at[i]);
+    p->is_stale = true;
+}
+
+double posterior_value(const struct posterior *p, int i)
+{
+    return p->left[i] + effects_mean(&p->h, &p->at[i]);
 }
 
 void posterior_truncate(struct posterior *p, int n)
@@ -253,6 +283,8 @@ struct cell_belief posterior_ask(struct posterior *p, enum reading_of of, int ty
     double s, self;
 
     columns_make_room(p);
+    if (p->is_stale)
+        renew(p);
     if (of != READ_SLOWDOWN) {
         const struct column *alone = column_of(p, PART_ALONE, type, job);
         q.of[q.n++] = alone;
@@ -261,7 +293,7 @@ struct cell_belief posterior_ask(struct posterior *p, enum reading_of of, int ty
     }
     if (of != READ_ALONE)
         add_pair(p, type, job, neighbour, &q);
-    if (of != READ_ALONE && was_read(p, type, job, neighbour)) {
+    if (of != READ_ALONE && posterior_find(p, type, job, neighbour) >= 0) {
         const struct reading r = { of, type, job, neighbour, 0, 0 };
         struct effects whole = effects_of(p->site, &r);
         ask_whole(p, &whole, &s, &self);

@@ -24,7 +24,8 @@ struct cell_belief {
 #define POSTERIOR_MOST 1280
 
 /* 'site' is borrowed and may grow. Of more readings than POSTERIOR_MOST, less some room to add,
- * those alone, which stand first, and then evenly others are taken. -EDOM: the covariance is none.
+ * those alone, which stand first, the newest, and evenly others are taken. -EDOM: the covariance is
+ * none.
  */
 int posterior_create(const struct site *site, const struct hyper *h, struct hyper_scale scale,
                      const struct reading *list, int n, struct posterior **out, struct err *e);
@@ -34,6 +35,13 @@ void posterior_destroy(struct posterior *p);    // NULL is fine
 int posterior_add(struct posterior *p, const struct reading *r, struct err *e);
 
 int posterior_n(const struct posterior *p);
+
+/* The reading that is of this cell, -1: none is; what it says; that it says another number now, as
+ * sure as before.
+ */
+int posterior_find(const struct posterior *p, int type, int job, int neighbour);
+double posterior_value(const struct posterior *p, int i);
+void posterior_set(struct posterior *p, int i, double value);
 
 /* Forget all but the first 'n' again. */
 void posterior_truncate(struct posterior *p, int n);
