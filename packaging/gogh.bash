@@ -68,8 +68,8 @@ _gogh_words() {
     predict) options+=' --workload --batch --precision --beside --gpu --db --model --choose --json' ;;
     train) options+=' --db --out --seed --nets --about --json' ;;
     eval)
-        options+=' --db --split --campaign --site-cells --measurements --seeds --seed --choose --nets'
-        options+=' --dump --threads --json'
+        options+=' --db --split --campaign --site-cells --measurements --seeds --seed --choose'
+        options+=' --estimator --dump --threads --json'
         ;;
     optimize)
         options+=' --exact --fast --time --nodes --threads --seed --out --check --json'
@@ -141,6 +141,7 @@ _gogh() {
         words='active'
         [ "$command" = eval ] && words='random active'
         ;;
+    --estimator) words='hierarchical mean roofline' ;;
     --model) words='site pretrained none' ;;
     --gpu | --reference) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
     --db | --truth | --known | --cluster | --trace | --sacct | --out | --jobs-out | --journal | --isolated | --dump | --check | --data) ;;

@@ -37,25 +37,22 @@ CSV
 evaluate() { # NAME OPTIONS...
     local name=$1
     shift
-    "$GOGH" eval --db "$dir/m.db" --seeds 2 --nets 3 --dump "$dir/$name.csv" --json "$@" >"$dir/$name.json"
+    "$GOGH" eval --db "$dir/m.db" --seeds 2 --dump "$dir/$name.csv" --json "$@" >"$dir/$name.json"
 }
 evaluate family --split family --measurements 0,2 --threads 2
 jq -e '.split == "family" and .folds == 3 and .workloads == 5' "$dir/family.json" >/dev/null
-for method in mean nearest low-rank ridge gp p1-feed-forward p1-recurrent p1-attention p1 gogh; do
-    jq -e --arg m "$method" '[.rows[] | select(.k == 0 and .method == $m)] | length == 1 and
-        (.[0].isolated_mape > 0)' "$dir/family.json" >/dev/null || { echo "no row $method"; exit 1; }
+for method in roofline mean ridge hierarchical gogh; do
+    jq -e --arg m "$method" '[.rows[] | select(.method == $m)] | map(.k) == [0, 2] and
+        all(.isolated_mape > 0 and (if $m == "roofline" then .pair_mape == null else .pair_mape > 0 end))' \
+        "$dir/family.json" >/dev/null || no "family: $method"
 done
-for method in low-rank 'no update' shift 'closed form' p2 gogh; do
-    jq -e --arg m "$method" '[.rows[] | select(.k == 2 and .method == $m)] | length == 1 and
-        (.[0].pair_mape > 0)' "$dir/family.json" >/dev/null || { echo "no row $method"; exit 1; }
-done
+jq -e '.rows | length == 2 * 6' "$dir/family.json" >/dev/null
 jq -e '.rows[] | select(.k == 0 and .method == "gogh") |
     .fit_auc != null and .coverage90 != null and .joules_mape > 0' "$dir/family.json" >/dev/null
 jq -e '.rows[] | select(.k == 0 and .method == "gogh") | .n == null and .isolated_abs_ln > 0 and
     .coverage90_slowdown != null and .order != null and has("campaign") == false' \
     "$dir/family.json" >/dev/null
-jq -e '[.rows[] | select(.fit_auc != null) | .method] | unique ==
-    (["closed form", "gogh", "no update", "p1", "p2", "shift"])' "$dir/family.json" >/dev/null
+jq -e '[.rows[] | select(.fit_auc != null) | .method] | unique == ["gogh"]' "$dir/family.json" >/dev/null
 head -1 "$dir/family.csv" | grep -qx 'workload,sequence,n,k,method,gpu,neighbour,quantity,truth,mean,sd'
 
 # The same bytes again, with other threads.
@@ -64,7 +61,14 @@ cmp "$dir/family.json" "$dir/again.json"
 cmp "$dir/family.csv" "$dir/again.csv"
 
 evaluate gpu --split gpu --measurements 0,1 --choose active
-jq -e '.folds == 2 and .choose == "active"' "$dir/gpu.json" >/dev/null
+jq -e '.folds == 2 and .choose == "active" and (.rows | length == 2 * 7) and
+    ([.rows[] | select(.method == "nearest") | .isolated_mape > 0] == [true, true])' "$dir/gpu.json" >/dev/null
+for name in hierarchical mean roofline; do
+    evaluate one --split family --measurements 0,2 --estimator $name
+    jq -e --arg m $name '[.rows[] | .method] | unique == (["gogh", $m] | sort)' "$dir/one.json" >/dev/null
+    jq --arg m $name '.rows |= map(select(.method == "gogh" or .method == $m))' "$dir/family.json" |
+        cmp - <(jq . "$dir/one.json")
+done
 
 # Three campaigns of the same figures, two of which are kin: each is a site never seen in turn.
 for campaign in west west-again east; do
@@ -117,16 +121,12 @@ refused 2 'campaign or site' --db "$dir/m.db" --split node
 refused 2 'ascending numbers from 0 to 800' --db "$dir/m.db" --split site --site-cells 801
 refused 2 'ascending numbers' --db "$dir/m.db" --split site --site-cells 5,5
 refused 2 'goes with --split site' --db "$dir/m.db" --split campaign --campaign east
-refused 2 'goes with --split job' --db "$dir/m.db" --split campaign --choose active
-refused 2 'goes with --split job' --db "$dir/m.db" --split site --nets 3
+refused 2 'hierarchical, mean or roofline' --db "$dir/m.db" --estimator best
 refused 1 "no campaign 'north'" --db "$dir/c.db" --split site --campaign north
 refused 1 "campaign 'site': no workload" --db "$dir/c.db" --split site
 refused 2 'random or active' --db "$dir/m.db" --choose best
 for list in '' ',' 1,0 1,1 0,x -1 '0,' 101 0.5; do
     refused 2 'ascending numbers' --db "$dir/m.db" --measurements "$list"
-done
-for n in 2 9 x; do
-    refused 2 '--nets' --db "$dir/m.db" --nets "$n"
 done
 refused 1 "$dir/absent/" --db "$dir/absent.db" --dump "$dir/absent/x.csv"    # before anything else
 refused 1 'is a directory' --db "$dir/m.db" --dump "$dir"

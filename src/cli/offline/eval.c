@@ -16,13 +16,12 @@
 #include "catalog/catalog.h"
 #include "cli/table.h"
 #include "sim/eval/eval.h"
-#include "sim/eval/sites.h"
 #include "store/store.h"
 
 static const char help[] =
-    "Hold out a part of what a store has measured, train on the rest, reveal a few of the\n"
+    "Hold out a part of what a store has measured, learn from the rest, reveal a few of the\n"
     "newcomer's measurements, and compare predictions of all others with the truth. Every\n"
-    "method, member and baseline has a row; 'gogh' is what the daemon would use.\n"
+    "method has a row; 'gogh' is what the daemon would use.\n"
     "\n"
     "  --db DB              the store\n"
     "  --split WHAT         hold out one workload (job, the default), all workloads of its\n"
@@ -35,14 +34,12 @@ static const char help[] =
     "                       numbers; 0,5,10,40\n"
     "  --measurements LIST  how many are revealed of the newcomer: ascending numbers; 0,1,3,5\n"
     "  --seeds N            sequences of measurements for each workload; 8\n"
-    "  --seed N             of the draws and the training; 1\n"
+    "  --seed N             of the draws and the fits; 1\n"
     "  --choose HOW         which are revealed: random (the default), or active: the most\n"
     "                       informative of a random half\n"
-    "  --nets N             networks of each kind in each training, 3 to 8; as 'gogh train'. 3 "
-    "are\n"
-    "                       quicker and a little worse\n"
+    "  --estimator NAME     rows of this one and of 'gogh' only: hierarchical, mean or roofline\n"
     "  --dump CSV           also write every scored prediction\n"
-    "  --threads N          trainings at once; as many as there are processors. The output\n"
+    "  --threads N          folds at once; as many as there are processors. The output\n"
     "                       does not depend on it\n"
     "  --json               as JSON\n"
     "\n"
@@ -54,15 +51,15 @@ static const char help[] =
     "Examples:\n"
     "  gogh eval --db gavel.db --split family --measurements 0,1,3\n"
     "  gogh eval --db gavel.db --split job --dump job.csv --json\n"
-    "  gogh eval --db gavel.db --choose active --seeds 4 --nets 3\n"
+    "  gogh eval --db gavel.db --choose active --seeds 4\n"
     "  gogh eval --db all.db --split campaign --site-cells 0,10,40 --measurements 0 --seeds 2\n"
     "  gogh eval --db all.db --split site --campaign zeus --site-cells 40 --json\n";
 
 enum { LIST_MAX = 16 };
 
 static struct options {
-    const char *db, *split, *campaign, *site_cells, *measurements, *choose, *dump;
-    long seeds, seed, threads, n_nets;    // threads 0: as many as there are processors
+    const char *db, *split, *campaign, *site_cells, *measurements, *choose, *estimator, *dump;
+    long seeds, seed, threads;    // threads 0: as many as there are processors
     bool is_json;
     int k[LIST_MAX], n[LIST_MAX];
     struct eval_options eval;
@@ -82,7 +79,7 @@ static const struct cmd_option options[] = {
     CMD_WHOLE("seeds", given.seeds, 1, 1000),
     CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
     CMD_TEXT("choose", given.choose),
-    CMD_WHOLE("nets", given.n_nets, 3, 8),
+    CMD_TEXT("estimator", given.estimator),
     CMD_TEXT("dump", given.dump),
     CMD_WHOLE("threads", given.threads, 1, 1024),
     CMD_FLAG("json", given.is_json),
@@ -125,17 +122,21 @@ static int check_list(const struct cmd_call *call, const char *option, const cha
                             option, LIST_MAX, most, text);
 }
 
-/* Options that go with some splits only. */
-static int check_split(const struct cmd_call *call, const struct options *o, enum eval_split split,
-                       enum eval_choice choice)
+/* Without one all methods have rows. */
+static int check_estimator(const struct cmd_call *call, const char *name, unsigned *methods)
 {
-    if (split >= EVAL_PARTS && choice == EVAL_ACTIVE)
-        return cmd_misuse(call->cmd, "--choose active goes with --split job, family or gpu");
-    if (split >= EVAL_PARTS && o->n_nets > 0)
-        return cmd_misuse(call->cmd, "--nets goes with --split job, family or gpu");
-    if (split != EVAL_SITE && o->campaign)
-        return cmd_misuse(call->cmd, "--campaign goes with --split site");
-    return 0;
+    static const enum eval_method estimators[] = { EVAL_HIERARCHICAL, EVAL_MEAN, EVAL_ROOFLINE };
+
+    *methods = 0;
+    if (name == NULL)
+        return 0;
+    for (size_t i = 0; i < sizeof estimators / sizeof *estimators; i++)
+        if (strcmp(name, eval_method_names[estimators[i]]) == 0)
+            *methods = 1U << estimators[i] | 1U << EVAL_GOGH;
+    return *methods
+               ? 0
+               : cmd_misuse(call->cmd, "--estimator wants hierarchical, mean or roofline, not '%s'",
+                            name);
 }
 
 static int check(const struct cmd_call *call)
@@ -156,7 +157,9 @@ static int check(const struct cmd_call *call)
     if (rc == 0)
         rc = check_list(call, "--site-cells", o->site_cells, EVAL_N_MAX, o->n, &eval->n_n);
     if (rc == 0)
-        rc = check_split(call, o, (enum eval_split)split, (enum eval_choice)choice);
+        rc = check_estimator(call, o->estimator, &eval->methods);
+    if (rc == 0 && split != EVAL_SITE && o->campaign)
+        rc = cmd_misuse(call->cmd, "--campaign goes with --split site");
     eval->split = (enum eval_split)split;
     eval->choice = (enum eval_choice)choice;
     eval->k = o->k;
@@ -164,7 +167,6 @@ static int check(const struct cmd_call *call)
     eval->n_sequences = (int)o->seeds;
     eval->seed = (uint64_t)o->seed;
     eval->n_threads = (int)(o->threads > 0 ? o->threads : n_processors());
-    eval->n_nets = (int)o->n_nets;
     eval->keeps_predictions = o->dump != NULL;
     return rc;
 }
@@ -256,7 +258,7 @@ static void print_table(const struct options *o, const struct catalog *c,
                         const struct eval_result *r)
 {
     printf("split %s: %d workloads, %d %s; %ld sequences of %s measurements, seed %ld\n", o->split,
-           r->n_workloads, r->n_folds, is_of_sites(o) ? "families held out" : "trainings", o->seeds,
+           r->n_workloads, r->n_folds, is_of_sites(o) ? "families held out" : "folds", o->seeds,
            o->eval.choice == EVAL_ACTIVE ? "chosen" : "random", o->seed);
     if (is_of_sites(o))
         printf("%3s ", "n");
@@ -322,7 +324,7 @@ static int evaluate(struct options *o, const struct catalog *c, struct err *e)
     progress_begin(&p, "evaluating", false);
     o->eval.fold_f = tell_fold;
     o->eval.self = &p;
-    int rc = is_of_sites(o) ? eval_sites_run(c, &o->eval, &r, e) : eval_run(c, &o->eval, &r, e);
+    int rc = eval_run(c, &o->eval, &r, e);
     progress_end(&p);
     if (rc < 0)
         rc = err_prefix(e, "%s", o->db);
@@ -392,7 +394,7 @@ const struct cmd cmd_eval = {
     .name = "eval",
     .synopsis = "eval --db DB [--split job|family|gpu|campaign|site] [--campaign NAME] "
                 "[--site-cells LIST] [--measurements LIST] [--seeds N] [--choose random|active] "
-                "[--nets N] [--dump CSV] [--json]",
+                "[--estimator NAME] [--dump CSV] [--json]",
     .summary = "how well newcomers would have been predicted here",
     .help = help,
     CMD_OPTIONS(options),

@@ -6,8 +6,6 @@
 #include "base/rng.h"
 #include "catalog/catalog.h"
 
-#define ALONE_SHARE 0.3    // of the draws
-
 static const struct cell *measured(const struct catalog *c, const struct cell_key *key)
 {
     const struct cell *found = catalog_cell(c, *key);
@@ -51,7 +49,6 @@ static void put_cell(const struct catalog *c, struct cell_key key, struct eval_c
         .ln_r_partner = NAN,
         .ln_r_partner_var = NAN,
         .ln_watts = neighbour < 0 && seen && seen->n_watts ? seen->ln_watts : (double)NAN,
-        .last_s = seen ? seen->last_s : 0,
         .is_unfit = seen && seen->n_unfit > 0 && !has_speed,
     };
     double var;
@@ -139,7 +136,7 @@ static int draw_kind(const struct eval_cells *c, int n_types, int only_type, con
 int eval_cells_draw(const struct eval_cells *c, int n_types, int only_type, const bool *is_out,
                     struct rng *chance)
 {
-    bool is_alone = rng_uniform(chance) < ALONE_SHARE;
+    bool is_alone = rng_uniform(chance) < EVAL_ALONE_SHARE;
     int at = draw_kind(c, n_types, only_type, is_out, is_alone, chance);
 
     return at >= 0 ? at : draw_kind(c, n_types, only_type, is_out, !is_alone, chance);

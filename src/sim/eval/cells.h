@@ -20,7 +20,6 @@ struct eval_cell {
     double ln_r;                              // its slowdown beside the neighbour
     double ln_r_partner, ln_r_partner_var;    // the neighbour's beside it
     double ln_watts;                          // alone
-    double last_s;                            // when it was measured last
     bool is_unfit;                            // it was only seen not to fit
 };
 
@@ -38,9 +37,12 @@ static inline bool eval_cell_counts(const struct eval_cell *c, int only_type)
     return c->ln_speed == c->ln_speed && (only_type < 0 || c->type == only_type);
 }
 
-/* Draw the next cell that is not yet 'is_out' (n): with probability 0.3 alone, else beside a
- * neighbour; the type uniformly among those with such a cell, then the cell. A kind of which
- * nothing is left yields to the other. -1: nothing is left.
+/* Of the cells that are drawn so many are alone. */
+#define EVAL_ALONE_SHARE 0.3
+
+/* Draw the next cell that is not yet 'is_out' (n): by that chance alone, else beside a neighbour;
+ * the type uniformly among those with such a cell, then the cell. A kind of which nothing is left
+ * yields to the other. -1: nothing is left.
  */
 int eval_cells_draw(const struct eval_cells *c, int n_types, int only_type, const bool *is_out,
                     struct rng *chance);

@@ -11,71 +11,159 @@
 #include "base/err.h"
 #include "base/grow.h"
 #include "catalog/catalog.h"
+#include "estimate/hierarchical/fit.h"
+#include "estimate/prior/prior.h"
+#include "estimate/prior/roofline.h"
 #include "nn/gp.h"
 #include "sim/eval/cells.h"
 #include "sim/eval/fold.h"
 #include "sim/eval/score.h"
 
-/* The order of rows: baselines, members, P1, and what measurements add to it. */
-static const int row_order[] = {
-    P1_MEAN,
-    P1_NEAREST,
-    EVAL_LOW_RANK,
-    P1_NEAREST3,
-    P1_RIDGE,
-    P1_GP,
-    P1_FEED_FORWARD,
-    P1_RECURRENT,
-    P1_ATTENTION,
-    P1_ENSEMBLE,
-    P1_MEMBERS + P2_NONE,
-    P1_MEMBERS + P2_SHIFT,
-    P1_MEMBERS + P2_CLOSED,
-    P1_MEMBERS + P2_NETWORK,
-    P1_MEMBERS + P2_CHAMPION,
-    EVAL_HIERARCHICAL,
-};
-static_assert(sizeof row_order / sizeof *row_order == EVAL_METHODS, "a row for each method");
-
-/* ---- folds ---- */
-
-struct fold_queue {
-    struct eval_setting setting;
-    int n_folds;
+/* All that is to be done: first what each site may know is learned, then its folds are run. */
+struct eval_work {
+    const struct catalog *catalog;
+    const struct eval_options *o;
+    struct site site;
+    struct campaign_readings *readings[EVAL_READS];    // (n_campaigns)
+    struct eval_site *sites;                           // (n_sites)
+    int n_sites;
     struct eval_fold *folds;    // (n_folds)
     struct eval_part *parts;    // (n_folds)
+    int n_folds;
 
+    int (*task_f)(struct eval_work *w, int at);
+    int n_tasks;
+    struct err *failure;     // (n_tasks)
     pthread_mutex_t lock;    // of what follows
-    int n_begun, n_done;
-    bool has_failed;
+    int n_begun, n_done, first_failed;
 };
 
-static bool is_worth_it(const struct fold_queue *w, const struct eval_fold *fold)
+/* ---- threads ---- */
+
+/* The next task, or -1. They begin in order, so that of several failures the first is told. */
+static int next_task(struct eval_work *w, int done, int rc)
 {
-    for (int i = 0; i < w->setting.x.n_workloads; i++)
-        if (eval_fold_scores(&w->setting, fold, i))
+    const struct eval_options *o = w->o;
+    int next;
+
+    pthread_mutex_lock(&w->lock);
+    w->n_done += done >= 0;
+    if (rc < 0 && done < w->first_failed)
+        w->first_failed = done;
+    if (done >= 0 && o->fold_f)
+        o->fold_f(o->self, w->n_done, w->n_sites + w->n_folds);
+    next = w->first_failed < w->n_tasks || w->n_begun == w->n_tasks ? -1 : w->n_begun++;
+    pthread_mutex_unlock(&w->lock);
+    return next;
+}
+
+static void *run_tasks(void *self)
+{
+    struct eval_work *w = self;
+
+    for (int at = next_task(w, -1, 0); at >= 0;)
+        at = next_task(w, at, w->task_f(w, at));
+    return NULL;
+}
+
+/* Run 'n' tasks, this thread among others; a thread that cannot be had is done without. */
+static int run_all(struct arena *a, struct eval_work *w, int n,
+                   int (*task_f)(struct eval_work *w, int at), struct err *e)
+{
+    int most = w->o->n_threads < n ? w->o->n_threads : n, n_threads = 0;
+    pthread_t *threads = ARENA_ARRAY(a, pthread_t, (size_t)most + 1);
+
+    w->task_f = task_f;
+    w->n_tasks = w->first_failed = n;
+    w->n_begun = 0;
+    w->failure = ARENA_ARRAY(a, struct err, (size_t)n);
+    pthread_mutex_init(&w->lock, NULL);
+    while (n_threads < most - 1 && pthread_create(&threads[n_threads], NULL, run_tasks, w) == 0)
+        n_threads++;
+    run_tasks(w);
+    for (int i = 0; i < n_threads; i++)
+        pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&w->lock);
+    if (w->first_failed == n)
+        return 0;
+    *e = w->failure[w->first_failed];
+    return -e->code;
+}
+
+/* ---- what is held out ---- */
+
+/* Campaigns as readings of one site: they share workloads and types, not effects. */
+static void take_readings(struct arena *a, struct eval_work *w)
+{
+    const struct catalog *c = w->catalog;
+
+    site_init(&w->site, c->types, c->n_types);
+    for (int i = 0; i < c->n_workloads; i++)
+        site_add(&w->site, &c->workloads[i], c->types);
+    for (int what = 0; what < EVAL_READS; what++) {
+        w->readings[what] = ARENA_ARRAY(a, struct campaign_readings, (size_t)c->n_campaigns);
+        for (int i = 0; i < c->n_campaigns; i++) {
+            struct reading *list;
+            int n = what == EVAL_SPEEDS ? site_readings(a, c, &w->site, i, &list)
+                                        : site_watts(a, c, &w->site, i, &list);
+            w->readings[what][i] = (struct campaign_readings){ &w->site, list, n };
+        }
+    }
+}
+
+/* Of a campaign that is a site never seen, families are held out. */
+static enum eval_split part_of(enum eval_split split)
+{
+    return split < EVAL_PARTS ? split : EVAL_FAMILY;
+}
+
+static bool is_worth_it(const struct eval_fold *fold)
+{
+    for (int w = 0; w < fold->site->site->n_workloads; w++)
+        if (eval_fold_scores(fold, w))
             return true;
     return false;
 }
 
-static int make_folds(struct arena *a, struct fold_queue *w, struct err *e)
+/* Put the folds of a campaign in the list, and it into that of sites if it has any. */
+static void hold_out(struct arena *a, struct eval_work *w, int campaign)
+{
+    struct eval_site *s = &w->sites[w->n_sites];
+    enum eval_split part = part_of(w->o->split);
+    const int n[EVAL_PARTS] = { w->site.n_workloads, w->site.n_families, w->site.n_types };
+    int had = w->n_folds;
+
+    *s = (struct eval_site){ .catalog = w->catalog,
+                             .o = w->o,
+                             .site = &w->site,
+                             .campaign = campaign,
+                             .at = w->n_sites,
+                             .cells = eval_cells_take(a, w->catalog, campaign) };
+    for (int what = 0; what < EVAL_READS; what++)
+        s->read[what] = w->readings[what][campaign];
+    for (int i = 0; i < n[part]; i++) {
+        struct eval_fold *fold = &w->folds[w->n_folds];
+        *fold = (struct eval_fold){ s, part == EVAL_JOB ? i : -1, part == EVAL_FAMILY ? i : -1,
+                                    part == EVAL_GPU ? i : -1 };
+        w->n_folds += is_worth_it(fold);
+    }
+    w->n_sites += w->n_folds > had;
+}
+
+static int check_folds(const struct eval_work *w, struct err *e)
 {
     static const char *const things[EVAL_PARTS] = { "workload", "family", "GPU type" };
-    const struct examples *x = &w->setting.x;
-    enum eval_split split = w->setting.o->split;
-    int n[EVAL_PARTS] = { x->n_workloads, x->n_families, x->n_types };
+    enum eval_split split = w->o->split;
 
-    w->folds = ARENA_ARRAY(a, struct eval_fold, (size_t)n[split]);
-    for (int i = 0; i < n[split]; i++) {
-        w->folds[w->n_folds] = (struct eval_fold){ .workload = split == EVAL_JOB ? i : -1,
-                                                   .family = split == EVAL_FAMILY ? i : -1,
-                                                   .type = split == EVAL_GPU ? i : -1 };
-        w->n_folds += is_worth_it(w, &w->folds[w->n_folds]);
-    }
-    if (w->n_folds == 0)
+    if (w->n_folds == 0 && split != EVAL_SITE)
         return err_set(e, ENODATA,
                        "no workload was measured alone on one GPU: import measurements first");
-    if (w->n_folds == 1)
+    if (w->n_folds == 0)
+        return err_set(e, ENODATA,
+                       "campaign '%s': no workload was measured alone on one GPU; name another one "
+                       "with --campaign, or import measurements first",
+                       w->catalog->campaigns[w->o->campaign]);
+    if (w->n_folds == 1 && split < EVAL_PARTS)
         return err_set(e, ENODATA,
                        "only one %s was measured: with it held out nothing is left to learn from; "
                        "%s",
@@ -84,248 +172,239 @@ static int make_folds(struct arena *a, struct fold_queue *w, struct err *e)
     return 0;
 }
 
-/* A store that a cluster has run on holds beliefs too. Where a workload's own speed was not
- * measured its slowdowns rest on such a belief, and that may rest on the held-out part.
- */
-static void drop_believed(const struct catalog *c, struct examples *x)
+static int make_folds(struct arena *a, struct eval_work *w, struct err *e)
 {
-    int n = 0;
+    size_t n_campaigns = (size_t)w->catalog->n_campaigns;
+    size_t n = (size_t)w->site.n_workloads + (size_t)w->site.n_types;    // no more parts, and one
 
-    for (int i = 0; i < x->n_pairs; i++) {
-        struct cell_key key = { .workload = x->pairs[i].workload,
-                                .gpu_type = x->pairs[i].gpu_type,
-                                .neighbour = -1,
-                                .n_gpus = 1 };
-        const struct cell *alone = catalog_cell(c, key);
-        if (alone && alone->n_speed > 0)
-            x->pairs[n++] = x->pairs[i];
-    }
-    x->n_pairs = n;
+    w->sites = ARENA_ARRAY(a, struct eval_site, n_campaigns);
+    w->folds = ARENA_ARRAY(a, struct eval_fold, n_campaigns * n + 1);
+    for (int i = 0; i < w->catalog->n_campaigns; i++)
+        if (w->o->split == EVAL_CAMPAIGN || i == w->o->campaign)
+            hold_out(a, w, i);
+    return check_folds(w, e);
 }
 
-/* ---- threads ---- */
+/* ---- what others teach ---- */
 
-/* The next fold, or -1. Folds begin in order, so that of several failures the first is told,
- * however many threads there are.
- */
-static int next_fold(struct fold_queue *w, bool has_done_one, int rc)
+bool eval_are_kin(const char *a, const char *b)
 {
-    const struct eval_options *o = w->setting.o;
-    int next;
+    size_t n = strcspn(a, "-");
 
-    pthread_mutex_lock(&w->lock);
-    w->n_done += has_done_one;
-    w->has_failed = w->has_failed || rc < 0;
-    if (has_done_one && o->fold_f)
-        o->fold_f(o->self, w->n_done, w->n_folds);
-    next = w->has_failed || w->n_begun == w->n_folds ? -1 : w->n_begun++;
-    pthread_mutex_unlock(&w->lock);
-    return next;
+    return n == strcspn(b, "-") && memcmp(a, b, n) == 0;
 }
 
-static void *run_folds(void *self)
+/* Is what campaign 'i' has read no business of the site? */
+static bool may_teach(const struct eval_work *w, const struct eval_site *s, int i, int what)
 {
-    struct fold_queue *w = self;
-    int at = next_fold(w, false, 0);
+    const char *const *names = w->catalog->campaigns;
 
-    while (at >= 0) {
-        struct eval_part *part = &w->parts[at];
-        part->rc = eval_fold_run(&w->setting, &w->folds[at], part, &part->e);
-        at = next_fold(w, true, part->rc);
-    }
-    return NULL;
+    return w->readings[what][i].n > 0 && i != s->campaign &&
+           !eval_are_kin(names[i], names[s->campaign]);
 }
 
-/* Run all folds, this thread among others; a thread that cannot be had is done without. */
-static int run_all(struct arena *a, struct fold_queue *w, struct err *e)
+/* The only place that hyper-parameters come from. */
+static int learn(struct eval_work *w, int at)
 {
-    int n = w->setting.o->n_threads < w->n_folds ? w->setting.o->n_threads : w->n_folds;
-    pthread_t *threads = ARENA_ARRAY(a, pthread_t, (size_t)n);
-    int n_threads = 0;
+    struct eval_site *s = &w->sites[at];
+    struct fit_options o = fit_defaults;
+    struct arena a;
+    int rc = 0;
 
-    pthread_mutex_init(&w->lock, NULL);
-    while (n_threads < n - 1 && pthread_create(&threads[n_threads], NULL, run_folds, w) == 0)
-        n_threads++;
-    run_folds(w);
-    for (int i = 0; i < n_threads; i++)
-        pthread_join(threads[i], NULL);
-    pthread_mutex_destroy(&w->lock);
-    for (int i = 0; i < w->n_folds; i++) {
-        if (w->parts[i].rc < 0) {
-            *e = w->parts[i].e;
-            return w->parts[i].rc;
-        }
+    o.seed = w->o->seed;
+    arena_init(&a);
+    for (int what = 0; what < EVAL_READS && rc == 0; what++) {
+        struct campaign_readings *others =
+            ARENA_ARRAY(&a, struct campaign_readings, (size_t)w->catalog->n_campaigns);
+        int n = 0;
+        for (int i = 0; i < w->catalog->n_campaigns; i++)
+            if (may_teach(w, s, i, what))
+                others[n++] = w->readings[what][i];
+        s->hyper[what] = hyper_start();
+        if (n > 0)
+            rc = hyper_fit(others, n, &o, &s->hyper[what], &w->failure[at]);
     }
-    return 0;
+    arena_release(&a);
+    return rc;
+}
+
+static int run_fold(struct eval_work *w, int at)
+{
+    return eval_fold_run(&w->folds[at], &w->parts[at], &w->failure[at]);
 }
 
 /* ---- results ---- */
 
-static double fit_auc(struct arena *a, const struct fold_queue *w)
+static bool is_scored(const struct eval_work *w, const struct eval_site *s, int workload)
 {
-    size_t n = 0, at = 0;
+    for (int i = 0; i < w->n_folds; i++)
+        if (w->folds[i].site == s && eval_fold_scores(&w->folds[i], workload))
+            return true;
+    return false;
+}
+
+/* The chance that a pair does not fit, as the daemon takes it. */
+static double unfit(const struct catalog *c, int workload, const struct eval_cell *cell)
+{
+    const struct gpu_type *type = &c->types[cell->type];
+    struct roofline own, beside;
+    struct prior prior;
+
+    roofline(&c->workloads[workload], type, &own);
+    roofline(&c->workloads[cell->neighbour], type, &beside);
+    prior_of(&own, &beside, type->mem_bytes, &prior);
+    return prior.unfit;
+}
+
+/* Over all pairs that were tried of workloads that are scored. */
+static double fit_auc(const struct eval_work *w, const struct eval_site *s)
+{
+    struct arena a;
+    size_t room = 0;
+    int n = 0;
+
+    for (int i = 0; i < w->site.n_workloads; i++)
+        room += (size_t)s->cells[i].n;
+    arena_init(&a);
+    double *chance = ARENA_ARRAY(&a, double, room);
+    bool *is_unfit = ARENA_ARRAY(&a, bool, room);
+    for (int i = 0; i < w->site.n_workloads; i++)
+        for (int k = 0; k < s->cells[i].n && is_scored(w, s, i); k++) {
+            const struct eval_cell *c = &s->cells[i].cell[k];
+            if (c->neighbour < 0 || !(eval_cell_counts(c, -1) || c->is_unfit))
+                continue;
+            chance[n] = unfit(w->catalog, i, c);
+            is_unfit[n++] = c->is_unfit;
+        }
+    double auc = eval_auc(&a, chance, is_unfit, n);
+    arena_release(&a);
+    return auc;
+}
+
+/* One row of a campaign, from all of its folds. */
+static struct eval_row merge_row(const struct eval_work *w, const struct eval_site *s, int at,
+                                 enum eval_method m)
+{
+    struct eval_row out = { .campaign = s->campaign,
+                            .n = w->o->n[at / w->o->n_k],
+                            .k = w->o->k[at % w->o->n_k],
+                            .method = eval_method_names[m] };
+    struct eval_sum sum = { 0 };
 
     for (int i = 0; i < w->n_folds; i++)
-        n += (size_t)w->parts[i].n_fits;
-    double *chance = ARENA_ARRAY(a, double, n);
-    bool *is_unfit = ARENA_ARRAY(a, bool, n);
-    for (int i = 0; i < w->n_folds; i++) {
-        const struct eval_part *p = &w->parts[i];
-        for (int j = 0; j < p->n_fits; j++, at++) {
-            chance[at] = p->chance[j];
-            is_unfit[at] = p->is_unfit[j];
-        }
-    }
-    return eval_auc(a, chance, is_unfit, (int)n);
+        if (w->folds[i].site == s)
+            eval_sum_merge(&sum, &w->parts[i].sums[at][m]);
+    eval_sum_means(&sum, out.figure);
+    return out;
 }
 
-/* One row from all folds; false: nobody answered. */
-static bool merge_row(const struct fold_queue *w, int at_k, int method, struct eval_row *out)
+/* The mean over campaigns of a row: of 'first' and each 'step' rows on. */
+static struct eval_row mean_row(const struct eval_row *first, int n_sites, int step)
 {
-    struct eval_sum all = { 0 };
+    struct eval_row out = *first;
+    struct eval_sum sum = { 0 };
 
-    for (int i = 0; i < w->n_folds; i++) {
-        const struct eval_sum *s = &w->parts[i].sums[at_k][method];
-        all.is_asked = all.is_asked || s->is_asked;
-        for (int f = 0; f < EVAL_FIGURES; f++) {
-            all.sum[f] += s->sum[f];
-            all.n[f] += s->n[f];
-        }
-    }
-    out->campaign = out->n = -1;
-    out->k = w->setting.o->k[at_k];
-    out->method = eval_method_name(method);
-    for (int f = 0; f < EVAL_FIGURES; f++)
-        out->figure[f] = all.n[f] ? all.sum[f] / all.n[f] : (double)NAN;
-    return all.is_asked;
+    for (int i = 0; i < n_sites; i++)
+        eval_sum_add(&sum, first[i * step].figure);
+    eval_sum_means(&sum, out.figure);
+    out.campaign = -1;
+    return out;
 }
 
-static void merge_predictions(const struct fold_queue *w, struct eval_result *out)
+static void merge_rows(const struct eval_work *w, struct eval_result *out)
+{
+    int n = w->o->n_n * w->o->n_k;
+
+    out->rows = heap_array((size_t)(w->n_sites + 1) * (size_t)n * EVAL_METHODS, sizeof *out->rows);
+    for (int s = 0; s < w->n_sites; s++) {
+        double auc = fit_auc(w, &w->sites[s]);
+        for (int i = 0; i < n * EVAL_METHODS; i++) {
+            enum eval_method m = (enum eval_method)(i % EVAL_METHODS);
+            if (!eval_has(w->o, m))
+                continue;
+            struct eval_row *row = &out->rows[out->n_rows++];
+            *row = merge_row(w, &w->sites[s], i / EVAL_METHODS, m);
+            row->figure[EVAL_FIT_AUC] = m == EVAL_GOGH ? auc : (double)NAN;
+        }
+    }
+    int step = out->n_rows / w->n_sites;
+    for (int i = 0; i < step && w->o->split == EVAL_CAMPAIGN; i++)
+        out->rows[out->n_rows++] = mean_row(&out->rows[i], w->n_sites, step);
+}
+
+static void merge(const struct eval_work *w, struct eval_result *out)
 {
     size_t n = 0;
 
+    out->n_folds = w->n_folds;
+    for (int s = 0; s < w->n_sites; s++)
+        for (int i = 0; i < w->site.n_workloads; i++)
+            out->n_workloads += is_scored(w, &w->sites[s], i);
+    merge_rows(w, out);
     for (int i = 0; i < w->n_folds; i++)
         n += (size_t)w->parts[i].n_predictions;
     out->predictions = heap_array(n, sizeof *out->predictions);
     for (int i = 0; i < w->n_folds; i++) {
-        struct eval_part *p = &w->parts[i];
+        const struct eval_part *p = &w->parts[i];
         if (p->n_predictions)
             memcpy(&out->predictions[out->n_predictions], p->predictions,
                    (size_t)p->n_predictions * sizeof *p->predictions);
         out->n_predictions += p->n_predictions;
     }
-    for (int i = 0; i < out->n_predictions; i++)
-        out->predictions[i].n = -1;
 }
 
-/* Workloads that were scored in any fold: several of them when a type is held out. */
-static int n_scored(const struct fold_queue *w)
+/* ---- all of it ---- */
+
+static void check(const struct catalog *c, const struct eval_options *o)
 {
-    int n = 0;
-
-    for (int i = 0; i < w->setting.x.n_workloads; i++) {
-        bool is_scored = false;
-        for (int f = 0; f < w->n_folds; f++)
-            is_scored = is_scored || eval_fold_scores(&w->setting, &w->folds[f], i);
-        n += is_scored;
-    }
-    return n;
-}
-
-/* Members and baselines have no opinion on memory of their own. */
-static bool asks_p1_of_fits(int method)
-{
-    return method >= P1_ENSEMBLE && method < EVAL_LOW_RANK;
-}
-
-static void merge(struct arena *a, const struct fold_queue *w, struct eval_result *out)
-{
-    double auc = fit_auc(a, w);
-    int n_k = w->setting.o->n_k;
-
-    out->n_folds = w->n_folds;
-    out->n_workloads = n_scored(w);
-    out->rows = heap_array((size_t)n_k * EVAL_METHODS, sizeof *out->rows);
-    for (int k = 0; k < n_k; k++) {
-        for (int m = 0; m < EVAL_METHODS; m++) {
-            struct eval_row *row = &out->rows[out->n_rows];
-            out->n_rows += merge_row(w, k, row_order[m], row);
-            row->figure[EVAL_FIT_AUC] = asks_p1_of_fits(row_order[m]) ? auc : (double)NAN;
-        }
-    }
-    merge_predictions(w, out);
-}
-
-/* What was read at the site, and what other campaigns teach: of speeds, or of watts. */
-static int take_readings(struct arena *a, const struct catalog *c, const struct eval_options *o,
-                         int what, struct eval_setting *s, struct err *e)
-{
-    struct campaign_readings *others =
-        ARENA_ARRAY(a, struct campaign_readings, (size_t)c->n_campaigns);
-    struct fit_options fit = fit_defaults;
-    struct reading *list;
-    int n_others = 0;
-
-    for (int i = 0; i < c->n_campaigns; i++) {
-        int n = what == EVAL_SPEEDS ? site_readings(a, c, &s->site, i, &list)
-                                    : site_watts(a, c, &s->site, i, &list);
-        struct campaign_readings read = { &s->site, list, n };
-        if (i == CATALOG_SITE)
-            s->read[what] = read;
-        else if (n > 0)
-            others[n_others++] = read;
-    }
-    fit.seed = o->seed;
-    s->hyper[what] = hyper_start();
-    return n_others ? hyper_fit(others, n_others, &fit, &s->hyper[what], e) : 0;
-}
-
-static int take_site(struct arena *a, const struct catalog *c, const struct eval_options *o,
-                     struct eval_setting *s, struct err *e)
-{
-    int rc = 0;
-
-    site_init(&s->site, c->types, c->n_types);
-    for (int w = 0; w < c->n_workloads; w++)
-        site_add(&s->site, &c->workloads[w], c->types);
-    for (int what = 0; what < EVAL_READS && rc == 0; what++)
-        rc = take_readings(a, c, o, what, s, e);
-    return rc;
-}
-
-static void check(const struct eval_options *o)
-{
-    assert(o->split < EVAL_PARTS && o->n_k > 0 && o->n_sequences > 0 && o->n_threads > 0);
+    assert(o->n_k > 0 && o->n_sequences > 0 && o->n_threads > 0);
+    assert(o->split < EVAL_PARTS || o->n_n > 0);
+    assert(o->split != EVAL_SITE || (o->campaign >= 0 && o->campaign < c->n_campaigns));
     for (int i = 0; i < o->n_k; i++)
         assert(o->k[i] >= 0 && o->k[i] <= EVAL_K_MAX && (i == 0 || o->k[i] > o->k[i - 1]));
+    for (int i = 0; i < o->n_n && o->split >= EVAL_PARTS; i++)
+        assert(o->n[i] >= 0 && o->n[i] <= EVAL_N_MAX && (i == 0 || o->n[i] > o->n[i - 1]));
+}
+
+/* Parts are of the site's own campaign, all of which is known but for them. */
+static struct eval_options complete(const struct eval_options *o)
+{
+    static const int all[] = { -1 };
+    struct eval_options out = *o;
+
+    if (o->split < EVAL_PARTS) {
+        out.campaign = CATALOG_SITE;
+        out.n = all;
+        out.n_n = 1;
+    }
+    return out;
 }
 
 int eval_run(const struct catalog *c, const struct eval_options *o, struct eval_result *out,
              struct err *e)
 {
-    struct fold_queue w = { .setting = { .catalog = c, .o = o } };
+    struct eval_options all = complete(o);
+    struct eval_work w = { .catalog = c, .o = &all };
     struct arena a;
 
-    check(o);
+    check(c, o);
+    nn_init();
     *out = (struct eval_result){ 0 };
     arena_init(&a);
-    examples_take(&a, c, EXAMPLES_PAIRS_MAX, o->seed, &w.setting.x);
-    drop_believed(c, &w.setting.x);
-    w.setting.cells = eval_cells_take(&a, c, CATALOG_SITE);
-    nn_init();
+    take_readings(&a, &w);
     int rc = make_folds(&a, &w, e);
-    if (rc == 0)
-        rc = take_site(&a, c, o, &w.setting, e);
     w.parts = ARENA_ARRAY(&a, struct eval_part, (size_t)w.n_folds);
     for (int i = 0; i < w.n_folds; i++)
-        eval_part_init(&w.parts[i], o->n_k);
+        eval_part_init(&w.parts[i], &all);
     if (rc == 0)
-        rc = run_all(&a, &w, e);
+        rc = run_all(&a, &w, w.n_sites, learn, e);
     if (rc == 0)
-        merge(&a, &w, out);
+        rc = run_all(&a, &w, w.n_folds, run_fold, e);
+    if (rc == 0)
+        merge(&w, out);
     for (int i = 0; i < w.n_folds; i++)
         eval_part_release(&w.parts[i]);
-    site_release(&w.setting.site);
+    site_release(&w.site);
     arena_release(&a);
     return rc;
 }

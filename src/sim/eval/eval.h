@@ -1,11 +1,12 @@
-/* eval.h - how well newcomers are predicted: hold out, train, reveal, score.
+/* eval.h - how well newcomers are predicted: hold out, learn, reveal, score.
  *
- * Every workload (or family, or GPU type) of a catalog plays the newcomer once. P1 and P2 are
- * trained without it, a few of its measurements are revealed, and all others are predicted and
- * compared with what was measured; docs/formats/outputs.md has the protocol and the figures.
- * Made by eval_run, and where a whole campaign is held out by sites.h; read by `gogh eval`. Nothing
- * of a held-out part reaches the training, but the descriptors of workloads and types are always
- * known.
+ * A campaign is the site. Every workload (or family, or GPU type) of it is held out once, the model
+ * learns from the rest of the site and from other campaigns of the store, a few measurements of the
+ * newcomer are revealed, and all others are predicted and compared with what was measured. The
+ * site's own campaign is known but for the part that is held out; or a campaign is a site that
+ * nobody has seen, and only some of its cells are revealed. docs/formats/outputs.md has the
+ * protocol and the figures. Made by eval_run, read by `gogh eval`. Nothing of a held-out part is
+ * learned from, but the descriptors of workloads and types are always known.
  */
 #ifndef SIM_EVAL_EVAL_H
 #define SIM_EVAL_EVAL_H
@@ -16,7 +17,9 @@
 struct catalog;
 struct err;
 
-/* A part of the site's own campaign, or from EVAL_PARTS on a campaign: each, or one. */
+/* A part of the site's own campaign; or from EVAL_PARTS on families of a campaign of which little
+ * else is known: of each, or of one.
+ */
 enum eval_split {
     EVAL_JOB,
     EVAL_FAMILY,
@@ -31,6 +34,19 @@ extern const char *const eval_split_names[EVAL_SPLITS];
 /* Which cells of a newcomer are measured: drawn, or the most informative ones. */
 enum eval_choice { EVAL_RANDOM, EVAL_ACTIVE, EVAL_CHOICES };
 extern const char *const eval_choice_names[EVAL_CHOICES];
+
+/* Who predicts. */
+enum eval_method {
+    EVAL_ROOFLINE,
+    EVAL_NONE,    // nobody slows anybody
+    EVAL_MEAN,    // see rivals.h
+    EVAL_RIDGE,
+    EVAL_NEAREST,    // as on the nearest type: with EVAL_GPU only
+    EVAL_HIERARCHICAL,
+    EVAL_GOGH,    // what the daemon uses
+    EVAL_METHODS
+};
+extern const char *const eval_method_names[EVAL_METHODS];
 
 enum eval_quantity {
     EVAL_ISOLATED,    // steps/s alone
@@ -70,22 +86,22 @@ struct eval_options {
     enum eval_split split;
     enum eval_choice choice;
     int n_k;
-    const int *k;       // (n_k) how many measurements, ascending, each at most EVAL_K_MAX
-    int n_n;            // of a campaign held out:
-    const int *n;       // (n_n) how many of the site's cells, ascending, each at most EVAL_N_MAX
-    int campaign;       // the one that EVAL_SITE holds out
-    int n_sequences;    // of measurements, for each workload
+    const int *k;        // (n_k) how many measurements, ascending, each at most EVAL_K_MAX
+    int n_n;             // from EVAL_PARTS on:
+    const int *n;        // (n_n) how many of the site's cells, ascending, each at most EVAL_N_MAX
+    int campaign;        // the one that is EVAL_SITE's site
+    unsigned methods;    // that have rows, 1 << each of them; 0: all
+    int n_sequences;     // of measurements, for each workload
     uint64_t seed;
     int n_threads;
-    int n_nets;                // networks of each kind in P1; 0: its default
-    bool keeps_predictions;    // for a dump
-    void (*fold_f)(void *self, int done, int total);    // told after each training; may be NULL
+    bool keeps_predictions;                             // for a dump
+    void (*fold_f)(void *self, int done, int total);    // told after each fit and fold; may be NULL
     void *self;
 };
 
 /* One scored prediction. */
 struct eval_prediction {
-    int workload, sequence, n, k;    // n -1: no campaign is held out
+    int workload, sequence, n, k;    // n -1: all of the site
     const char *method;
     int type, neighbour;    // neighbour -1: alone
     enum eval_quantity quantity;
@@ -95,7 +111,8 @@ struct eval_prediction {
 
 /* Means over all (workload, sequence) that have such a cell; NaN: none has. */
 struct eval_row {
-    int campaign, n;    // -1: none is held out. With 'n' but no campaign: the campaigns' mean
+    int campaign;    // -1: the mean over campaigns
+    int n;           // -1: all of the site
     int k;
     const char *method;
     double figure[EVAL_FIGURES];
@@ -103,17 +120,23 @@ struct eval_row {
 
 /* Owns heap memory. */
 struct eval_result {
-    int n_folds, n_workloads;    // trainings; workloads that were scored
+    int n_folds, n_workloads;    // workloads that were scored, in each campaign
     int n_rows, n_predictions;
     struct eval_row *rows;                  // by campaign, n and k, then in the order of methods
-    struct eval_prediction *predictions;    // by fold, workload, sequence, k, method
+    struct eval_prediction *predictions;    // by fold, sequence, n, workload, k, method
 };
 
-/* The same options but n_threads give the same result. -ENODATA: too little was measured for
- * the split; -EDOM: a training failed.
+/* A site learns from campaigns that are not measurements of the same jobs again, and starts with
+ * hyper_start where there are none. The same options but n_threads give the same result. Rows of
+ * each campaign, then with EVAL_CAMPAIGN the means over them. Predictions' sequences are numbered
+ * on from one campaign to the next, n_sequences of each. -ENODATA: too little was measured for the
+ * split; -EDOM: a fit failed.
  */
 int eval_run(const struct catalog *c, const struct eval_options *o, struct eval_result *out,
              struct err *e);
 void eval_release(struct eval_result *r);
+
+/* Are campaigns of these names of the same jobs: is what stands before the first '-' the same? */
+bool eval_are_kin(const char *a, const char *b);
 
 #endif

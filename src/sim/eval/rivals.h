@@ -3,7 +3,7 @@
  * Both are lines through what was read: the mean of each GPU type, shrunk to that of all, and ridge
  * regression on the features of the hierarchical model. Slowdowns come first; of a packed job the
  * slowdown that follows is taken away, and what is left counts as its speed alone. Made by
- * rival_fit, read by a fold of sites_fold.h; lives in the arena it was made in.
+ * rival_fit, read through known.h; lives in the arena it was made in.
  */
 #ifndef SIM_EVAL_RIVALS_H
 #define SIM_EVAL_RIVALS_H

@@ -9,6 +9,9 @@
 
 const char *const eval_split_names[EVAL_SPLITS] = { "job", "family", "gpu", "campaign", "site" };
 const char *const eval_choice_names[EVAL_CHOICES] = { "random", "active" };
+const char *const eval_method_names[EVAL_METHODS] = {
+    "roofline", "none", "mean", "ridge", "nearest", "hierarchical", "gogh",
+};
 const char *const eval_quantity_names[EVAL_QUANTITIES] = { "isolated", "pair", "slowdown",
                                                            "partner", "watts" };
 const char *const eval_figure_names[EVAL_FIGURES] = {
@@ -170,16 +173,24 @@ void eval_score(struct arena *a, const struct eval_prediction *p, int n,
     figure[EVAL_FIT_AUC] = NAN;
 }
 
-void eval_sum_add(struct arena *a, const struct eval_prediction *p, int n, struct eval_sum *sum)
+void eval_sum_add(struct eval_sum *sum, const double figure[EVAL_FIGURES])
 {
-    double figure[EVAL_FIGURES];
-
-    eval_score(a, p, n, figure);
-    sum->is_asked = true;
     for (int f = 0; f < EVAL_FIGURES; f++) {
-        if (!isnan(figure[f])) {
-            sum->sum[f] += figure[f];
-            sum->n[f]++;
-        }
+        sum->sum[f] += isnan(figure[f]) ? 0 : figure[f];
+        sum->n[f] += !isnan(figure[f]);
     }
+}
+
+void eval_sum_merge(struct eval_sum *sum, const struct eval_sum *other)
+{
+    for (int f = 0; f < EVAL_FIGURES; f++) {
+        sum->sum[f] += other->sum[f];
+        sum->n[f] += other->n[f];
+    }
+}
+
+void eval_sum_means(const struct eval_sum *sum, double figure[EVAL_FIGURES])
+{
+    for (int f = 0; f < EVAL_FIGURES; f++)
+        figure[f] = sum->n[f] ? sum->sum[f] / sum->n[f] : (double)NAN;
 }

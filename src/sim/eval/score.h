@@ -17,11 +17,12 @@ void eval_score(struct arena *a, const struct eval_prediction *p, int n,
 struct eval_sum {
     double sum[EVAL_FIGURES];
     int n[EVAL_FIGURES];
-    bool is_asked;    // the method answered
 };
 
-/* Add the figures of these predictions to 'sum', those that there are. */
-void eval_sum_add(struct arena *a, const struct eval_prediction *p, int n, struct eval_sum *sum);
+/* Add figures, those that there are; add another sum; the means, NaN where there is nothing. */
+void eval_sum_add(struct eval_sum *sum, const double figure[EVAL_FIGURES]);
+void eval_sum_merge(struct eval_sum *sum, const struct eval_sum *other);
+void eval_sum_means(const struct eval_sum *sum, double figure[EVAL_FIGURES]);
 
 /* Rank correlation of two lists (n); equal numbers share the mean of their ranks. NaN: fewer
  * than two, or all of one list are equal.

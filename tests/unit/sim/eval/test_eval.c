@@ -12,7 +12,6 @@
 #include "catalog/catalog.h"
 #include "sim/eval/eval.h"
 #include "sim/eval/cells.h"
-#include "sim/eval/lowrank.h"
 #include "sim/eval/score.h"
 #include "unit/sim/small_truth.h"
 #include "unit/suite.h"
@@ -88,7 +87,6 @@ static struct eval_options usual(enum eval_split split, const int *k, int n_k)
         .n_sequences = 2,
         .seed = 7,
         .n_threads = 1,
-        .n_nets = suite_size(1, 3),
         .keeps_predictions = true,
     };
 }
@@ -224,39 +222,6 @@ TEST(order_counts_types_that_differ_by_a_fifth)
     arena_release(&a);
 }
 
-/* ---- low rank ---- */
-
-TEST(completion_finds_a_row_that_follows_the_others)
-{
-    enum { ROWS = 12, COLUMNS = 9 };
-    int group[COLUMNS + 1][2] = { 0 };
-    struct lowrank_entry entries[ROWS * COLUMNS];
-    double row[COLUMNS + 1], sum = 0;
-    struct lowrank m;
-    struct arena a;
-
-    arena_init(&a);
-    for (int i = 0; i < ROWS * COLUMNS; i++) {
-        int r = i / COLUMNS, c = i % COLUMNS;
-        entries[i] = (struct lowrank_entry){ r, c, r - 5.5 + c + ((r % 3) - 1) * (c - 4) };
-    }
-    lowrank_fit(&a, ROWS, COLUMNS + 1, group, entries, ROWS * COLUMNS, 1, &m);
-
-    /* Nothing seen: the columns' means; the one that is empty takes the mean of its group. */
-    lowrank_complete(&m, NULL, 0, row);
-    for (int c = 0; c < COLUMNS; c++) {
-        ck_assert_double_eq_tol(row[c], c, 1e-4);
-        sum += row[c];
-    }
-    ck_assert_double_eq_tol(row[COLUMNS], sum / COLUMNS, 1e-9);
-
-    /* Row 4 again, without some of its cells. */
-    lowrank_complete(&m, &entries[4 * COLUMNS], 4, row);
-    for (int c = 0; c < COLUMNS; c++)
-        ck_assert_double_eq_tol(row[c], entries[4 * COLUMNS + c].value, 0.3);
-    arena_release(&a);
-}
-
 /* ---- cells ---- */
 
 TEST(truth_is_what_was_measured_from_both_sides)
@@ -362,7 +327,7 @@ static void count(const struct eval_result *r, int w, int sequence, int k, const
 }
 
 /* Of families at random, of jobs by active choice; and of jobs at random. */
-TIMES(what_is_revealed_is_not_scored, suite_size(2, 3))
+TIMES(what_is_revealed_is_not_scored, 3)
 {
     static const int k[] = { 0, 3 };
     struct eval_options o = usual(_i == 0 ? EVAL_FAMILY : EVAL_JOB, k, 2);
@@ -411,8 +376,7 @@ static bool must_stay(const struct eval_prediction *p, struct twist t)
     return t.type >= 0 ? p->type == t.type : p->workload == t.workload;
 }
 
-/* A fold of each job trains most: only where there is time for all. */
-TIMES(nothing_of_the_held_out_part_leaks, suite_size(2, 3))
+TIMES(nothing_of_the_held_out_part_leaks, 3)
 {
     static const int k[] = { 0 };
     static const struct {
@@ -467,6 +431,83 @@ TEST(threads_change_nothing)
         ck_assert(same_but_truth(&one.predictions[i], &two.predictions[i]));
     eval_release(&one);
     eval_release(&two);
+}
+
+static int n_rows_of(const struct eval_result *r, const char *method)
+{
+    int n = 0;
+
+    for (int i = 0; i < r->n_rows; i++)
+        n += strcmp(r->rows[i].method, method) == 0;
+    return n;
+}
+
+static const struct {
+    enum eval_split split;
+    unsigned methods;
+    int n_rows;    // at each k
+} rows[] = {
+    { EVAL_JOB, 0, 6 },
+    { EVAL_GPU, 0, 7 },
+    { EVAL_FAMILY, 1U << EVAL_MEAN | 1U << EVAL_GOGH, 2 },
+    { EVAL_GPU, 1U << EVAL_GOGH, 1 },
+};
+
+EACH(methods_that_are_asked_for_have_rows, rows)
+{
+    static const int k[] = { 0, 1 };
+    struct eval_options o = usual(rows[_i].split, k, 2);
+    struct eval_result r;
+
+    o.methods = rows[_i].methods;
+    evaluate(none, &o, &r);
+    ck_assert_int_eq(r.n_rows, 2 * rows[_i].n_rows);
+    ck_assert_int_eq(n_rows_of(&r, "gogh"), 2);
+    ck_assert_int_eq(n_rows_of(&r, "nearest"), rows[_i].n_rows == 7 ? 2 : 0);
+    for (int i = 0; i < r.n_rows; i++) {
+        ck_assert_int_eq(r.rows[i].n, -1);
+        ck_assert(isnan(r.rows[i].figure[EVAL_FIT_AUC]) == (strcmp(r.rows[i].method, "gogh") != 0));
+    }
+    eval_release(&r);
+}
+
+/* Of the two types either is the nearest of the other; on one a workload was never measured. */
+TEST(nearest_is_the_speed_there_by_the_root_of_peak_and_bandwidth)
+{
+    static const int k[] = { 0 };
+    struct eval_options o = usual(EVAL_GPU, k, 1);
+    int n[EVAL_QUANTITIES] = { 0 };
+    struct eval_result r;
+    struct catalog c;
+    struct err e;
+
+    name_all(&c);
+    for (int w = 0; w < N_WORKLOADS; w++)
+        for (int g = 0; g < N_TYPES && (g == 1 || w > 0); g++) {
+            record_speed(&c, w, g, -1, 10 * (w + 1) * (1 + g), 100);
+            record_speed(&c, w, g, 3, (g ? 8 : 7) * (w + 1) * (1 + g), NAN);
+        }
+    double root = sqrt(c.types[1].peak_fp32_flops / c.types[0].peak_fp32_flops *
+                       c.types[1].bandwidth_bytes_s / c.types[0].bandwidth_bytes_s);
+    o.methods = 1U << EVAL_NEAREST;
+    ck_assert_int_eq(eval_run(&c, &o, &r, &e), 0);
+    for (int i = 0; i < r.n_predictions; i++) {
+        const struct eval_prediction *p = &r.predictions[i];
+        double there = 10 * (p->workload + 1) * (p->type ? root : 2 / root);
+        n[p->quantity]++;
+        ck_assert_int_ne(p->workload, 0);
+        if (p->quantity == EVAL_ISOLATED)
+            ck_assert_double_eq_tol(p->mean / there, 1, 1e-5);
+        else if (p->quantity == EVAL_PAIR)
+            ck_assert_double_eq_tol(p->mean / (there * (p->type ? 0.7 : 0.8)), 1, 1e-5);
+        else if (p->quantity == EVAL_SLOWDOWN)
+            ck_assert_double_eq_tol(p->mean, p->type ? 0.7 : 0.8, 1e-5);
+    }
+    ck_assert_int_eq(n[EVAL_ISOLATED], 2 * (N_WORKLOADS - 1));
+    ck_assert_int_eq(n[EVAL_PAIR], 2 * (N_WORKLOADS - 1));
+    ck_assert_int_eq(n[EVAL_WATTS], 0);
+    eval_release(&r);
+    catalog_release(&c);
 }
 
 TIMES(too_little_to_hold_out_is_told, 4)

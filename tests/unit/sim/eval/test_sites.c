@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "catalog/catalog.h"
 #include "estimate/site/site.h"
+#include "sim/eval/eval.h"
 #include "sim/eval/rivals.h"
-#include "sim/eval/sites.h"
 #include "unit/suite.h"
 
 enum { N_FAMILIES = 5, IN_FAMILY = 2, N_WORKLOADS = N_FAMILIES * IN_FAMILY, N_TYPES = 2 };
@@ -116,7 +116,7 @@ static void evaluate(struct twist t, const struct eval_options *o, struct eval_r
     struct err e;
 
     measure(&c, t);
-    int rc = eval_sites_run(&c, o, out, &e);
+    int rc = eval_run(&c, o, out, &e);
     ck_assert_msg(rc == 0, "%s", rc < 0 ? e.text : "");
     catalog_release(&c);
 }
@@ -187,10 +187,10 @@ TEST(each_campaign_has_rows_and_all_have_a_mean)
 
 TEST(kin_share_a_name_up_to_the_dash)
 {
-    ck_assert(eval_sites_are_kin("gavel", "gavel-oracle"));
-    ck_assert(eval_sites_are_kin("gavel-physical", "gavel-oracle"));
-    ck_assert(!eval_sites_are_kin("gavel", "gavels"));
-    ck_assert(!eval_sites_are_kin("miso", "parva"));
+    ck_assert(eval_are_kin("gavel", "gavel-oracle"));
+    ck_assert(eval_are_kin("gavel-physical", "gavel-oracle"));
+    ck_assert(!eval_are_kin("gavel", "gavels"));
+    ck_assert(!eval_are_kin("miso", "parva"));
 }
 
 /* ---- what is revealed ---- */
@@ -207,13 +207,15 @@ static void count(const struct eval_result *r, int w, int sequence, int n, int k
     }
 }
 
-TEST(what_is_revealed_is_not_scored)
+/* Cells that were drawn, and that were chosen. */
+TIMES(what_is_revealed_is_not_scored, 2)
 {
     static const int n[] = { 0, 6 }, k[] = { 0, 3 };
     struct eval_options o = usual(EVAL_SITE, n, 2, k, 2);
     int had[EVAL_QUANTITIES], has[EVAL_QUANTITIES];
     struct eval_result r;
 
+    o.choice = _i ? EVAL_ACTIVE : EVAL_RANDOM;
     evaluate(none, &o, &r);
     for (int w = 0; w < N_WORKLOADS; w++) {
         count(&r, w, 0, 0, 0, had);
@@ -331,7 +333,7 @@ TIMES(a_campaign_without_cells_is_told, 2)
     struct err e;
 
     name_all(&c);
-    ck_assert_int_eq(eval_sites_run(&c, &o, &r, &e), -ENODATA);
+    ck_assert_int_eq(eval_run(&c, &o, &r, &e), -ENODATA);
     ck_assert_msg(strstr(e.text, _i ? "campaign 'south'" : "no workload") != NULL, "%s", e.text);
     eval_release(&r);
     catalog_release(&c);

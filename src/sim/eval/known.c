@@ -1,0 +1,160 @@
+#include "sim/eval/known.h"
+
+#include <math.h>
+
+#include "base/arena.h"
+
+void known_init(struct known *k, struct arena *a, const struct site *s, int room)
+{
+    known_release(k);
+    k->site = s;
+    for (int what = 0; what < EVAL_READS; what++)
+        k->of[what].list = ARENA_ARRAY(a, struct reading, (size_t)room);
+}
+
+void known_release(struct known *k)
+{
+    for (int what = 0; what < EVAL_READS; what++)
+        posterior_destroy(k->of[what].posterior);
+    *k = (struct known){ 0 };
+}
+
+void known_show(struct known *k, int what, const struct reading *r)
+{
+    struct known_readings *of = &k->of[what];
+
+    of->list[of->n++] = *r;
+}
+
+static int settle(const struct site *s, struct known_readings *of, const struct hyper *around,
+                  uint64_t seed, struct err *e)
+{
+    const struct campaign_readings own = { s, of->list, of->n };
+    struct hyper_scale scale = { 1, 1 };
+    struct hyper h;
+    int rc = hyper_refit(around, &own, seed, &h, e);
+
+    if (rc == 0 && of->n > 0)
+        rc = hyper_calibrate(&h, &own, &scale, e);
+    if (rc == 0)
+        rc = posterior_create(s, &h, scale, of->list, of->n, &of->posterior, e);
+    if (rc == 0)
+        of->n_settled = posterior_n(of->posterior);
+    of->n_site = of->n;
+    return rc;
+}
+
+int known_settle(struct known *k, struct arena *a, const struct hyper *around, uint64_t seed,
+                 struct err *e)
+{
+    int rc = 0;
+
+    for (int what = 0; what < EVAL_READS && rc == 0; what++) {
+        struct known_readings *of = &k->of[what];
+        rival_choose(a, k->site, of->list, of->n, of->ridge);
+        rc = settle(k->site, of, &around[what], seed, e);
+    }
+    return rc;
+}
+
+int known_add(struct known *k, int what, const struct reading *r, struct err *e)
+{
+    known_show(k, what, r);
+    return posterior_add(k->of[what].posterior, r, e);
+}
+
+void known_forget(struct known *k)
+{
+    for (int what = 0; what < EVAL_READS; what++) {
+        k->of[what].n = k->of[what].n_site;
+        posterior_truncate(k->of[what].posterior, k->of[what].n_settled);
+    }
+}
+
+/* ---- what each method believes ---- */
+
+void known_fit_rivals(struct known *k, struct arena *a)
+{
+    for (int what = 0; what < EVAL_READS; what++) {
+        struct known_readings *of = &k->of[what];
+        rival_fit(a, RIVAL_MEAN, k->site, NULL, of->list, of->n, &of->mean);
+        rival_fit(a, RIVAL_RIDGE, k->site, of->ridge, of->list, of->n, &of->by_ridge);
+    }
+}
+
+/* Of a type's numbers, as site.h has them. */
+enum { PEAK = 0, BANDWIDTH = 2 };
+
+/* ln of a type's peak, or bandwidth, over another's. */
+static double ln_ratio(const struct site *s, int figure, int type, int over)
+{
+    return (double)s->gpu[type][figure] - (double)s->gpu[over][figure];
+}
+
+static double distance(const struct site *s, int a, int b)
+{
+    return hypot(ln_ratio(s, PEAK, a, b), ln_ratio(s, BANDWIDTH, a, b));
+}
+
+/* The same cell on the nearest type where it was read; of equals the first. */
+static const struct reading *nearest(const struct known *k, int what, const struct reading *cell)
+{
+    const struct known_readings *of = &k->of[what];
+    const struct reading *best = NULL;
+
+    for (int i = 0; i < of->n; i++) {
+        const struct reading *r = &of->list[i];
+        if (r->of == cell->of && r->job == cell->job && r->neighbour == cell->neighbour &&
+            r->type != cell->type &&
+            (!best ||
+             distance(k->site, r->type, cell->type) < distance(k->site, best->type, cell->type)))
+            best = r;
+    }
+    return best;
+}
+
+/* Speeds go with the square root of peak times bandwidth, slowdowns are the same everywhere. */
+static double ask_nearest(const struct known *k, int what, const struct reading *cell)
+{
+    const struct site *s = k->site;
+    const struct reading *on = what == EVAL_SPEEDS ? nearest(k, what, cell) : NULL;
+
+    if (!on || on->of != READ_ALONE)
+        return on ? (double)on->value : (double)NAN;
+    double there = (double)on->value + (double)site_on(s, on->job, on->type)->ln_reference;
+    double shift =
+        (ln_ratio(s, PEAK, cell->type, on->type) + ln_ratio(s, BANDWIDTH, cell->type, on->type)) /
+        2;
+    return there + shift - (double)site_on(s, cell->job, cell->type)->ln_reference;
+}
+
+/* Of methods that have no standard deviation. */
+static double ask_plain(const struct known *k, enum eval_method m, int what,
+                        const struct reading *cell)
+{
+    const struct known_readings *of = &k->of[what];
+
+    switch (m) {
+    case EVAL_ROOFLINE:
+        return cell->of == READ_ALONE ? 0 : (double)NAN;
+    case EVAL_NONE:
+        return cell->of == READ_SLOWDOWN ? 0 : (double)NAN;
+    case EVAL_MEAN:
+        return rival_ask(&of->mean, cell->of, cell->type, cell->job, cell->neighbour);
+    case EVAL_RIDGE:
+        return rival_ask(&of->by_ridge, cell->of, cell->type, cell->job, cell->neighbour);
+    case EVAL_NEAREST:
+        return ask_nearest(k, what, cell);
+    default:
+        return NAN;
+    }
+}
+
+struct cell_belief known_ask(const struct known *k, enum eval_method m, int what,
+                             const struct reading *cell)
+{
+    if (m == EVAL_HIERARCHICAL || m == EVAL_GOGH)
+        return posterior_ask(k->of[what].posterior, cell->of, cell->type, cell->job,
+                             cell->neighbour);
+    return (struct cell_belief){ ask_plain(k, m, what, cell), NAN };
+}
