@@ -96,12 +96,15 @@ cmp "$dir/campaign.csv" "$dir/campaign2.csv"
 sites site --split site --campaign east --site-cells 8 --measurements 1
 jq -e '.campaigns == ["east"] and ([.rows[] | .campaign] | unique == ["east"]) and
     ([.rows[] | [.n, .k]] | unique == [[8, 1]])' "$dir/site.json" >/dev/null
+sites part --split family --campaign east --measurements 0,2
+jq -e '.campaigns == ["east"] and .folds == 3 and .workloads == 5 and (.rows | all(.n == null)) and
+    (.rows | length) == 2 * 6' "$dir/part.json" >/dev/null
 "$GOGH" eval --db "$dir/m.db" --split site --site-cells 0,4 --measurements 0 --seeds 1 >"$dir/out"
 grep -q '^  4   0 hierarchical ' "$dir/out"
 
 # Whoever has the dump can recompute the table.
 if command -v python3 >/dev/null; then
-    for name in family gpu campaign site; do
+    for name in family gpu campaign site part; do
         python3 "$SRC/tools/eval-check" "$dir/$name.csv" "$dir/$name.json"
     done
     sed 's/,gogh,\(.*\),isolated,\([0-9]\)/,gogh,\1,isolated,9\2/' "$dir/family.csv" >"$dir/bad.csv"
@@ -120,7 +123,7 @@ refused 2 'job, family or gpu' --db "$dir/m.db" --split node
 refused 2 'campaign or site' --db "$dir/m.db" --split node
 refused 2 'ascending numbers from 0 to 800' --db "$dir/m.db" --split site --site-cells 801
 refused 2 'ascending numbers' --db "$dir/m.db" --split site --site-cells 5,5
-refused 2 'goes with --split site' --db "$dir/m.db" --split campaign --campaign east
+refused 2 'takes each in turn' --db "$dir/m.db" --split campaign --campaign east
 refused 2 'hierarchical, mean or roofline' --db "$dir/m.db" --estimator best
 refused 1 "no campaign 'north'" --db "$dir/c.db" --split site --campaign north
 refused 1 "campaign 'site': no workload" --db "$dir/c.db" --split site

@@ -53,7 +53,8 @@ static const char help[] =
     "  gogh eval --db gavel.db --split job --dump job.csv --json\n"
     "  gogh eval --db gavel.db --choose active --seeds 4\n"
     "  gogh eval --db all.db --split campaign --site-cells 0,10,40 --measurements 0 --seeds 2\n"
-    "  gogh eval --db all.db --split site --campaign zeus --site-cells 40 --json\n";
+    "  gogh eval --db all.db --split site --campaign zeus --site-cells 40 --json\n"
+    "  gogh eval --db all.db --split gpu --campaign zeus --measurements 0\n";
 
 enum { LIST_MAX = 16 };
 
@@ -158,8 +159,9 @@ static int check(const struct cmd_call *call)
         rc = check_list(call, "--site-cells", o->site_cells, EVAL_N_MAX, o->n, &eval->n_n);
     if (rc == 0)
         rc = check_estimator(call, o->estimator, &eval->methods);
-    if (rc == 0 && split != EVAL_SITE && o->campaign)
-        rc = cmd_misuse(call->cmd, "--campaign goes with --split site");
+    if (rc == 0 && split == EVAL_CAMPAIGN && o->campaign)
+        rc = cmd_misuse(call->cmd,
+                        "--split campaign takes each in turn; --campaign goes with others");
     eval->split = (enum eval_split)split;
     eval->choice = (enum eval_choice)choice;
     eval->k = o->k;
@@ -189,7 +191,7 @@ static const char *campaign_of(const struct catalog *c, const struct eval_row *r
     return row->campaign < 0 ? NULL : c->campaigns[row->campaign];
 }
 
-/* Those that were held out, in the order of their rows. */
+/* Those that were the site, in the order of their rows. */
 static json_t *campaigns_of(const struct catalog *c, const struct eval_result *r)
 {
     json_t *names = json_array();
@@ -218,8 +220,7 @@ static void print_json(const struct options *o, const struct catalog *c,
     json_t *all = json_pack("{s:s, s:s, s:I, s:I, s:i, s:i}", "split", o->split, "choose",
                             o->choose, "seeds", (json_int_t)o->seeds, "seed", (json_int_t)o->seed,
                             "workloads", r->n_workloads, "folds", r->n_folds);
-    if (is_of_sites(o))
-        json_object_set_new(all, "campaigns", campaigns_of(c, r));
+    json_object_set_new(all, "campaigns", campaigns_of(c, r));
     json_object_set_new(all, "rows", rows);
     json_print(all, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 }

@@ -155,7 +155,7 @@ static int check_folds(const struct eval_work *w, struct err *e)
     static const char *const things[EVAL_PARTS] = { "workload", "family", "GPU type" };
     enum eval_split split = w->o->split;
 
-    if (w->n_folds == 0 && split != EVAL_SITE)
+    if (w->n_folds == 0 && split == EVAL_CAMPAIGN)
         return err_set(e, ENODATA,
                        "no workload was measured alone on one GPU: import measurements first");
     if (w->n_folds == 0)
@@ -359,21 +359,20 @@ static void check(const struct catalog *c, const struct eval_options *o)
 {
     assert(o->n_k > 0 && o->n_sequences > 0 && o->n_threads > 0);
     assert(o->split < EVAL_PARTS || o->n_n > 0);
-    assert(o->split != EVAL_SITE || (o->campaign >= 0 && o->campaign < c->n_campaigns));
+    assert(o->split == EVAL_CAMPAIGN || (o->campaign >= 0 && o->campaign < c->n_campaigns));
     for (int i = 0; i < o->n_k; i++)
         assert(o->k[i] >= 0 && o->k[i] <= EVAL_K_MAX && (i == 0 || o->k[i] > o->k[i - 1]));
     for (int i = 0; i < o->n_n && o->split >= EVAL_PARTS; i++)
         assert(o->n[i] >= 0 && o->n[i] <= EVAL_N_MAX && (i == 0 || o->n[i] > o->n[i - 1]));
 }
 
-/* Parts are of the site's own campaign, all of which is known but for them. */
+/* Of a campaign that parts are held out of all else is known. */
 static struct eval_options complete(const struct eval_options *o)
 {
     static const int all[] = { -1 };
     struct eval_options out = *o;
 
     if (o->split < EVAL_PARTS) {
-        out.campaign = CATALOG_SITE;
         out.n = all;
         out.n_n = 1;
     }

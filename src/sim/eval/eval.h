@@ -2,11 +2,11 @@
  *
  * A campaign is the site. Every workload (or family, or GPU type) of it is held out once, the model
  * learns from the rest of the site and from other campaigns of the store, a few measurements of the
- * newcomer are revealed, and all others are predicted and compared with what was measured. The
- * site's own campaign is known but for the part that is held out; or a campaign is a site that
- * nobody has seen, and only some of its cells are revealed. docs/formats/outputs.md has the
- * protocol and the figures. Made by eval_run, read by `gogh eval`. Nothing of a held-out part is
- * learned from, but the descriptors of workloads and types are always known.
+ * newcomer are revealed, and all others are predicted and compared with what was measured. All of
+ * the site is known but for the part that is held out; or it is a site that nobody has seen, and
+ * only some of its cells are revealed. docs/formats/outputs.md has the protocol and the figures.
+ * Made by eval_run, read by `gogh eval`. Nothing of a held-out part is learned from, but the
+ * descriptors of workloads and types are always known.
  */
 #ifndef SIM_EVAL_EVAL_H
 #define SIM_EVAL_EVAL_H
@@ -17,8 +17,8 @@
 struct catalog;
 struct err;
 
-/* A part of the site's own campaign; or from EVAL_PARTS on families of a campaign of which little
- * else is known: of each, or of one.
+/* A part of a campaign; or from EVAL_PARTS on families of one of which little else is known: of
+ * each, or of one.
  */
 enum eval_split {
     EVAL_JOB,
@@ -89,7 +89,7 @@ struct eval_options {
     const int *k;        // (n_k) how many measurements, ascending, each at most EVAL_K_MAX
     int n_n;             // from EVAL_PARTS on:
     const int *n;        // (n_n) how many of the site's cells, ascending, each at most EVAL_N_MAX
-    int campaign;        // the one that is EVAL_SITE's site
+    int campaign;        // that is the site; not of EVAL_CAMPAIGN
     unsigned methods;    // that have rows, 1 << each of them; 0: all
     int n_sequences;     // of measurements, for each workload
     uint64_t seed;
