@@ -24,7 +24,7 @@ static int read_site_make(struct arena *a, struct read_site *k, struct err *e)
 
     nn_init();
     bench_site_make(a, &k->site, k->readings, N_READINGS + N_UPDATES);
-    return posterior_create(&k->site, &h, (struct hyper_scale){ 1, 1 }, k->readings, N_READINGS,
+    return posterior_create(&k->site, &h, (struct hyper_scale){ 1, 1, 1, 0 }, k->readings, N_READINGS,
                             &k->posterior, e);
 }
 

@@ -36,14 +36,6 @@ static double mean_sd_after(struct posterior *p, const struct reading *candidate
     return after;
 }
 
-double posterior_gain(struct posterior *p, const struct reading *candidate,
-                      const struct reading *targets, int n)
-{
-    double before = mean_sd(p, targets, n);
-
-    return before - mean_sd_after(p, candidate, targets, n, before);
-}
-
 int posterior_choose(struct posterior *p, const struct reading *candidates, int n_candidates,
                      const struct reading *targets, int n_targets, double *gain)
 {

@@ -11,14 +11,10 @@
 struct posterior;
 struct reading;
 
-/* By how much the mean standard deviation of what is believed of 'n' targets would fall, were the
- * candidate read. 0: it follows from what is known, or there is no room for one more.
- */
-double posterior_gain(struct posterior *p, const struct reading *candidate,
-                      const struct reading *targets, int n);
-
 /* The candidate of the largest gain, which goes to 'gain' unless that is NULL; of equals the first.
- * -1: there is none.
+ * The gain is by how much the mean standard deviation of what is believed of targets would fall,
+ * were the candidate read; 0: it follows from what is known, or there is no room for one more.
+ * -1: there is no candidate.
  */
 int posterior_choose(struct posterior *p, const struct reading *candidates, int n_candidates,
                      const struct reading *targets, int n_targets, double *gain);

@@ -140,13 +140,18 @@ const struct column *column_of(struct posterior *p, enum effects_part part, int 
 
 /* ---- crossed effects ---- */
 
-static uint64_t crossed_key(enum hyper_at effect, const struct effects *e)
+/* Of a reading with what has this key. */
+static double crossed_covariance(const struct posterior *p, const struct effects *e, uint64_t key)
 {
-    int job = effect == BESIDE_BY_KIN ? e->job : e->family;
-    int by = effect == BESIDE_KIN ? e->neighbour : e->by_family;
+    struct crossed c[CROSSED];
 
-    return ((uint64_t)(effect - BESIDE_FAMILIES) << 60) | ((uint64_t)e->type << 48) |
-           ((uint64_t)job << 24) | (uint64_t)by;
+    if (e->of == READ_ALONE)
+        return 0;
+    effects_crossed(e, c);
+    for (int i = 0; i < CROSSED; i++)
+        if (c[i].key == key)
+            return p->v.at[c[i].effect] * c[i].weight;
+    return 0;
 }
 
 /* As many are worked out at once; those that stand together were read together. */
@@ -156,6 +161,7 @@ static void crossed_solve(struct posterior *p, int at)
 {
     double *k = heap_array((size_t)BLOCK * POSTERIOR_MOST, sizeof *k);
     struct column *list[BLOCK];
+    struct crossed c[CROSSED];
     int m = 0, from = p->n;
 
     while (m < BLOCK && at + m < p->n_crossed && !p->crossed[at + m].is_made) {
@@ -163,21 +169,21 @@ static void crossed_solve(struct posterior *p, int at)
         from = list[m]->first < from ? list[m]->first : from;
         m++;
     }
-    for (int i = from; i < p->n; i++)
-        for (int e = BESIDE_FAMILIES; e < BESIDE_CELL && p->at[i].of != READ_ALONE; e++) {
-            int j = map_u64_get(&p->crossed_by_key, crossed_key(e, &p->at[i])) - at;
+    for (int i = from; i < p->n; i++) {
+        effects_crossed(&p->at[i], c);
+        for (int l = 0; l < CROSSED && p->at[i].of != READ_ALONE; l++) {
+            int j = map_u64_get(&p->crossed_by_key, c[l].key) - at;
             if (j >= 0 && j < m)
-                k[(size_t)j * POSTERIOR_MOST + (size_t)i] = p->v.at[e];
+                k[(size_t)j * POSTERIOR_MOST + (size_t)i] = p->v.at[c[l].effect] * c[l].weight;
         }
+    }
     columns_extend(p, list, m, k);
     free(k);
 }
 
-const struct column *column_crossed(struct posterior *p, enum hyper_at effect,
-                                    const struct effects *q)
+const struct column *column_crossed(struct posterior *p, const struct crossed *q)
 {
-    uint64_t key = crossed_key(effect, q);
-    int at = map_u64_get(&p->crossed_by_key, key);
+    int at = map_u64_get(&p->crossed_by_key, q->key);
 
     if (at < 0)
         return NULL;
@@ -187,9 +193,7 @@ const struct column *column_crossed(struct posterior *p, enum hyper_at effect,
     if (c->n < p->n) {
         double k[POSTERIOR_MOST];
         for (int i = c->n; i < p->n; i++)
-            k[i] = p->at[i].of != READ_ALONE && crossed_key(effect, &p->at[i]) == key
-                       ? p->v.at[effect]
-                       : 0;
+            k[i] = crossed_covariance(p, &p->at[i], q->key);
         columns_extend(p, &c, 1, k);
     }
     return c;
@@ -199,14 +203,15 @@ const struct column *column_crossed(struct posterior *p, enum hyper_at effect,
 static void note_crossed(struct posterior *p, int reading)
 {
     const struct effects *e = &p->at[reading];
+    struct crossed c[CROSSED];
 
+    effects_crossed(e, c);
     for (int i = 0; i < CROSSED && e->of != READ_ALONE; i++) {
-        uint64_t key = crossed_key(BESIDE_FAMILIES + i, e);
-        if (map_u64_get(&p->crossed_by_key, key) >= 0)
+        if (map_u64_get(&p->crossed_by_key, c[i].key) >= 0)
             continue;
         GROW(p->crossed, p->n_crossed, p->cap_crossed);
         p->crossed[p->n_crossed] = (struct column){ .first = reading };
-        map_u64_set(&p->crossed_by_key, key, p->n_crossed++);
+        map_u64_set(&p->crossed_by_key, c[i].key, p->n_crossed++);
     }
 }
 

@@ -9,18 +9,34 @@ struct hyper hyper_start(void)
      * workload has to itself, and less for slowdowns; the fit moves each by what campaigns say.
      */
     static const double sd[VARIANCES] = {
-        [ALONE_SITE] = 0.32,           [ALONE_TYPE] = 0.22,
-        [ALONE_FAMILY] = 0.35,         [ALONE_WORKLOAD] = 0.1,
-        [ALONE_TYPE_FAMILY] = 0.2,     [ALONE_CELL] = 0.1,
-        [ALONE_SMOOTH] = 0.17,         [ALONE_SCALE] = 1.7,
-        [BESIDE_SITE] = 0.17,          [BESIDE_TYPE] = 0.1,
-        [BESIDE_FAMILY] = 0.1,         [BESIDE_BY_FAMILY] = 0.1,
-        [BESIDE_WORKLOAD] = 0.06,      [BESIDE_BY_WORKLOAD] = 0.06,
-        [BESIDE_TYPE_FAMILY] = 0.1,    [BESIDE_TYPE_BY_FAMILY] = 0.1,
-        [BESIDE_TYPE_WORKLOAD] = 0.05, [BESIDE_TYPE_BY_WORKLOAD] = 0.05,
-        [BESIDE_FAMILIES] = 0.08,      [BESIDE_KIN] = 0.06,
-        [BESIDE_BY_KIN] = 0.06,        [BESIDE_CELL] = 0.05,
-        [BESIDE_SMOOTH] = 0.1,         [BESIDE_BY_SMOOTH] = 0.1,
+        [ALONE_SITE] = 0.32,
+        [ALONE_TYPE] = 0.22,
+        [ALONE_FAMILY] = 0.35,
+        [ALONE_WORKLOAD] = 0.1,
+        [ALONE_TYPE_FAMILY] = 0.2,
+        [ALONE_CELL] = 0.1,
+        [ALONE_BATCH] = 0.3,
+        [ALONE_TYPE_BATCH] = 0.2,
+        [ALONE_BATCH_SCALE] = 0.5,
+        [ALONE_SMOOTH] = 0.17,
+        [ALONE_SCALE] = 1.7,
+        [BESIDE_SITE] = 0.17,
+        [BESIDE_TYPE] = 0.1,
+        [BESIDE_FAMILY] = 0.1,
+        [BESIDE_BY_FAMILY] = 0.1,
+        [BESIDE_WORKLOAD] = 0.06,
+        [BESIDE_BY_WORKLOAD] = 0.06,
+        [BESIDE_TYPE_FAMILY] = 0.1,
+        [BESIDE_TYPE_BY_FAMILY] = 0.1,
+        [BESIDE_TYPE_WORKLOAD] = 0.05,
+        [BESIDE_TYPE_BY_WORKLOAD] = 0.05,
+        [BESIDE_TYPE_BATCH] = 0.1,
+        [BESIDE_TYPE_BY_BATCH] = 0.1,
+        [BESIDE_FAMILIES] = 0.08,
+        [BESIDE_BATCHES] = 0.1,
+        [BESIDE_CELL] = 0.05,
+        [BESIDE_SMOOTH] = 0.1,
+        [BESIDE_BY_SMOOTH] = 0.1,
         [BESIDE_SCALE] = 0.5,
     };
     const double alone_slope = 0.14, beside_slope = 0.22;
@@ -53,6 +69,17 @@ void effects_beside(const struct site_on *job, const struct site_on *by, double 
     memcpy(x, all, sizeof all);
 }
 
+/* Between knots a batch grows eightfold: 0.7 times 3, as ln batch is scaled. */
+#define KNOTS 0.7
+
+struct batch_at effects_batch(const struct site_on *on)
+{
+    double at = (double)on->x[SITE_BATCH] / KNOTS, knot = floor(at), next = at - knot;
+    double length = sqrt(next * next + (1 - next) * (1 - next));
+
+    return (struct batch_at){ (int)knot, { (1 - next) / length, next / length } };
+}
+
 struct effects effects_of(const struct site *s, const struct reading *r)
 {
     const struct site_on *on = site_on(s, r->job, r->type);
@@ -62,6 +89,7 @@ struct effects effects_of(const struct site *s, const struct reading *r)
                          .neighbour = r->neighbour,
                          .family = s->family[r->job],
                          .by_family = r->neighbour < 0 ? -1 : s->family[r->neighbour],
+                         .batch = effects_batch(on),
                          .doubt = (double)on->doubt };
 
     for (int i = 0; i < SITE_JOB; i++)
@@ -71,6 +99,7 @@ struct effects effects_of(const struct site *s, const struct reading *r)
     if (r->of != READ_ALONE) {
         const struct site_on *by = site_on(s, r->neighbour, r->type);
         effects_beside(on, by, e.beside);
+        e.by_batch = effects_batch(by);
         for (int i = 0; i < SMOOTH_X; i++)
             e.by[i] = (double)by->x[i] - CENTRE;
     }
@@ -125,19 +154,37 @@ static double alone_slopes(const double *v, const struct effects *a, const struc
                            double *slope)
 {
     bool type = a->type == b->type, family = a->family == b->family, job = a->job == b->job;
-    const bool shared[ALONE_SMOOTH] = {
-        true, type, family, job, type && family, type && job,
+    const double batches = a->alone[SITE_BATCH] - b->alone[SITE_BATCH];
+    double apart = batches * batches / (2 * v[ALONE_BATCH_SCALE]), alike = family ? exp(-apart) : 0;
+    const double shared[ALONE_BATCH_SCALE] = {
+        1, type, family, job, type && family, type && job, alike, type ? alike : 0,
     };
     double far = distance(a->alone, b->alone, v[ALONE_SCALE]);
     double sum = job ? fmin(a->doubt, b->doubt) : 0;    // what is unknown of one type is its own
 
-    for (int i = 0; i < ALONE_SMOOTH; i++)
-        sum += slope[i] = shared[i] ? v[i] : 0;
+    for (int i = 0; i < ALONE_BATCH_SCALE; i++)
+        sum += slope[i] = v[i] * shared[i];
+    slope[ALONE_BATCH_SCALE] = (slope[ALONE_BATCH] + slope[ALONE_TYPE_BATCH]) * apart;
     for (int i = 0; i < ALONE_X; i++)
         sum += slope[ALONE_SLOPES + i] = v[ALONE_SLOPES + i] * a->alone[i] * b->alone[i];
     sum += slope[ALONE_SMOOTH] = v[ALONE_SMOOTH] * exp(-far);
     slope[ALONE_SCALE] = slope[ALONE_SMOOTH] * far;
     return sum;
+}
+
+/* How much alike batches are: 1 if they are the same. */
+static double batches_alike(const struct batch_at *a, const struct batch_at *b)
+{
+    switch (b->knot - a->knot) {
+    case 0:
+        return a->part[0] * b->part[0] + a->part[1] * b->part[1];
+    case 1:
+        return a->part[1] * b->part[0];
+    case -1:
+        return a->part[0] * b->part[1];
+    default:
+        return 0;
+    }
 }
 
 /* What jobs that are alike, and neighbours that are, have in common on one type. */
@@ -158,8 +205,10 @@ static double beside_slopes(const double *v, const struct effects *a, const stru
 {
     bool type = a->type == b->type, family = a->family == b->family, job = a->job == b->job;
     bool by_family = a->by_family == b->by_family, by = a->neighbour == b->neighbour;
-    const bool shared[BESIDE_SMOOTH - BESIDE_SITE] = {
-        true,
+    double batch = type && family ? batches_alike(&a->batch, &b->batch) : 0;
+    double by_batch = type && by_family ? batches_alike(&a->by_batch, &b->by_batch) : 0;
+    const double shared[BESIDE_SMOOTH - BESIDE_SITE] = {
+        1,
         type,
         family,
         by_family,
@@ -169,15 +218,16 @@ static double beside_slopes(const double *v, const struct effects *a, const stru
         type && by_family,
         type && job,
         type && by,
+        batch,
+        by_batch,
         type && family && by_family,
-        type && family && by,
-        type && job && by_family,
+        batch * by_batch,
         type && job && by,
     };
     double sum = type ? smooth_slopes(v, a, b, slope) : 0;
 
     for (int i = BESIDE_SITE; i < BESIDE_SMOOTH; i++)
-        sum += slope[i] = shared[i - BESIDE_SITE] ? v[i] : 0;
+        sum += slope[i] = v[i] * shared[i - BESIDE_SITE];
     for (int i = 0; i < BESIDE_X; i++)
         sum += slope[BESIDE_SLOPES + i] = v[BESIDE_SLOPES + i] * a->beside[i] * b->beside[i];
     return sum;
@@ -209,6 +259,10 @@ static double own_part(const double *v, bool of_neighbour, const struct effects 
         sum += v[BESIDE_FAMILY + next] + (type ? v[BESIDE_TYPE_FAMILY + next] : 0);
     if (of_neighbour ? a->neighbour == b->neighbour : a->job == b->job)
         sum += v[BESIDE_WORKLOAD + next] + (type ? v[BESIDE_TYPE_WORKLOAD + next] : 0);
+    if (type && (of_neighbour ? a->by_family == b->by_family : a->family == b->family))
+        sum +=
+            v[BESIDE_TYPE_BATCH + next] * (of_neighbour ? batches_alike(&a->by_batch, &b->by_batch)
+                                                        : batches_alike(&a->batch, &b->batch));
     if (type)
         sum += v[BESIDE_SMOOTH + next] *
                exp(-(of_neighbour ? distance(a->by, b->by, v[BESIDE_SCALE])
@@ -226,6 +280,24 @@ double effects_part(const struct variances *v, enum effects_part part, const str
     if (part == PART_ALONE)
         return reading->of == READ_SLOWDOWN ? 0 : alone_slopes(v->at, cell, reading, slope);
     return reading->of == READ_ALONE ? 0 : own_part(v->at, part == PART_BY, cell, reading);
+}
+
+static uint64_t near_knot(int family, const struct batch_at *at, int next)
+{
+    return (uint64_t)family << 4 | (uint64_t)(at->knot + next + 8);    // batches of 1 to 1e6: 6-14
+}
+
+void effects_crossed(const struct effects *e, struct crossed out[CROSSED])
+{
+    uint64_t type = (uint64_t)e->type << 48;
+
+    out[0] = (struct crossed){ BESIDE_FAMILIES,
+                               type | (uint64_t)e->family << 28 | (uint64_t)e->by_family << 4, 1 };
+    for (int i = 0; i < 4; i++)
+        out[1 + i] = (struct crossed){ BESIDE_BATCHES,
+                                       type | near_knot(e->family, &e->batch, i / 2) << 24 |
+                                           near_knot(e->by_family, &e->by_batch, i % 2),
+                                       e->batch.part[i / 2] * e->by_batch.part[i % 2] };
 }
 
 double effects_beside_variance(const struct variances *v, const double *x)

@@ -1,10 +1,12 @@
 /* effects.h - what readings of a site have in common: the hierarchical model's mean and covariance.
  *
  * ln speed alone over the reference is a line in the features of workload and type, plus random
- * effects of the site, the type, the family, the workload, their products, and a smooth function of
- * the first features. ln slowdown is the same with effects of the job and of its neighbour, over
- * how much of the device both want. A packed job shows the sum of both. So a reading is a Gaussian
- * vector's element, and everything that is to be said of another cell follows from its covariance.
+ * effects of the site, the type, the family, the workload, their products, a smooth function of the
+ * first features, and one of its batch for each family: relatives have the more in common the
+ * nearer their batches are. ln slowdown is the same with effects of the job and of its neighbour,
+ * over how much of the device both want. A packed job shows the sum of both. So a reading is a
+ * Gaussian vector's element, and everything that is to be said of another cell follows from its
+ * covariance.
  *
  * 'hyper' is what was learned: variances of effects and of slopes (their logarithms), and the
  * slopes' means over campaigns. Made by fit.h, read by posterior.h. A value.
@@ -23,8 +25,11 @@ enum hyper_at {
     ALONE_FAMILY,
     ALONE_WORKLOAD,
     ALONE_TYPE_FAMILY,
-    ALONE_CELL,      // type and workload
-    ALONE_SMOOTH,    // and the square of its length scale
+    ALONE_CELL,           // type and workload
+    ALONE_BATCH,          // of a family, of batches that are alike
+    ALONE_TYPE_BATCH,     // and of one type
+    ALONE_BATCH_SCALE,    // the square of the length scale of both
+    ALONE_SMOOTH,         // and the square of its length scale
     ALONE_SCALE,
     ALONE_SLOPES,
     BESIDE_SITE = ALONE_SLOPES + ALONE_X,
@@ -37,9 +42,10 @@ enum hyper_at {
     BESIDE_TYPE_BY_FAMILY,
     BESIDE_TYPE_WORKLOAD,
     BESIDE_TYPE_BY_WORKLOAD,
+    BESIDE_TYPE_BATCH,    // of a family, of batches that are alike
+    BESIDE_TYPE_BY_BATCH,
     BESIDE_FAMILIES,     // of both families
-    BESIDE_KIN,          // of a family beside one neighbour
-    BESIDE_BY_KIN,       // of a job beside one family
+    BESIDE_BATCHES,      // of both families, where both batches are alike
     BESIDE_CELL,         // of both workloads
     BESIDE_SMOOTH,       // of jobs that are alike
     BESIDE_BY_SMOOTH,    // of neighbours that are alike
@@ -58,11 +64,21 @@ struct hyper {
 /* Before anything was learned: where a fit begins, and what it is shrunk to. */
 struct hyper hyper_start(void);
 
+/* A batch lies between two knots, and has a part of both; their squares add up to 1. Batches are
+ * as much alike as they have parts of the same knots.
+ */
+struct batch_at {
+    int knot;
+    double part[2];    // of it, and of the next one
+};
+struct batch_at effects_batch(const struct site_on *on);
+
 /* A reading's place in the model: who it is of, and the features of its two parts. */
 struct effects {
     enum reading_of of;
     int type, job, neighbour, family, by_family;
     double alone[ALONE_X], beside[BESIDE_X], by[SMOOTH_X];
+    struct batch_at batch, by_batch;
     double doubt;
 };
 struct effects effects_of(const struct site *s, const struct reading *r);
@@ -93,6 +109,18 @@ double effects_covariance(const struct variances *v, const struct effects *a,
 enum effects_part { PART_ALONE, PART_JOB, PART_BY, PARTS };
 double effects_part(const struct variances *v, enum effects_part part, const struct effects *cell,
                     const struct effects *reading);
+
+/* Crossed effects of a pair, from its type, families and batches: that of both families, and of
+ * both near each of four pairs of knots. Readings that have a key in common have the effect's
+ * variance times both weights in common.
+ */
+struct crossed {
+    enum hyper_at effect;
+    uint64_t key;
+    double weight;
+};
+enum { CROSSED = 5 };
+void effects_crossed(const struct effects *e, struct crossed out[CROSSED]);
 
 /* A slowdown's variance, before anything was read, for a pair's features. */
 double effects_beside_variance(const struct variances *v, const double *x);

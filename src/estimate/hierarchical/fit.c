@@ -165,6 +165,11 @@ static void shrink(const struct hyper *h, const struct hyper *start, double *slo
         slope[BESIDE_MEAN + i] += h->at[BESIDE_MEAN + i] / (BESIDE_MEAN_SD * BESIDE_MEAN_SD);
 }
 
+/* No campaign has more say than this in a step about a parameter, however many readings it has:
+ * one that is unlike all others would have the last word.
+ */
+#define SAY_MOST 3.0
+
 int hyper_fit(const struct campaign_readings *campaigns, int n, const struct fit_options *o,
               struct hyper *out, struct err *e)
 {
@@ -181,7 +186,10 @@ int hyper_fit(const struct campaign_readings *campaigns, int n, const struct fit
         double slope[HYPERS] = { 0 }, loss;
         for (int i = 0; i < n && rc == 0; i++) {
             struct drawn d = draw(&a, &campaigns[i], o->n_alone, o->n_beside, &chance);
-            rc = hyper_loss(&a, out, d.at, d.value, d.noise, d.n, &loss, slope, e);
+            double own[HYPERS] = { 0 };
+            rc = hyper_loss(&a, out, d.at, d.value, d.noise, d.n, &loss, own, e);
+            for (int x = 0; x < HYPERS; x++)
+                slope[x] += fmin(fmax(own[x], -SAY_MOST), SAY_MOST);
             arena_reset(&a);
         }
         shrink(out, &start, slope);
@@ -195,7 +203,7 @@ int hyper_fit(const struct campaign_readings *campaigns, int n, const struct fit
 #define REFIT_LEAST 8
 #define REFIT_MOST 200
 #define REFIT_STEPS 30
-#define REFIT_SD 0.7    // of ln variances, around the campaigns'
+#define REFIT_SD 1.0    // of ln variances, around the campaigns'
 
 int hyper_refit(const struct hyper *around, const struct campaign_readings *site, uint64_t seed,
                 struct hyper *out, struct err *e)
@@ -227,31 +235,55 @@ int hyper_refit(const struct hyper *around, const struct campaign_readings *site
 
 /* ---- calibration ---- */
 
-/* Squared errors over their variances, had the family never been seen: the mean over its readings
- * of either kind, added to 'sum' where there are any.
+/* What is foreseen, and how: speeds alone and slowdowns from other families, and the former with
+ * one of the workload's own.
+ */
+enum { FROM_OTHERS, BESIDE_OTHERS, FROM_OWN, WAYS };
+
+/* Squared errors over their variances, and absolute ones: the sums, of how many. */
+struct misses {
+    double sum, sum_abs;
+    int n;
+};
+
+static void miss(struct misses *m, double off, double variance)
+{
+    m->sum += off * off / fmax(variance, 1e-6);
+    m->sum_abs += fabs(off);
+    m->n++;
+}
+
+/* Had the family never been seen: the mean over its readings of each kind, added to 'all' where
+ * there are any.
  */
 static int leave_family(struct arena *a, const struct gp *g, const struct effects *at,
-                        const double *left, int family, double sum[2], int n_families[2],
-                        struct err *e)
+                        const double *left, int family, struct misses all[WAYS], struct err *e)
 {
-    int *block = ARENA_ARRAY(a, int, (size_t)g->n), m = 0, count[2] = { 0, 0 };
-    double mean_square[2] = { 0, 0 };
+    int *block = ARENA_ARRAY(a, int, (size_t)g->n), m = 0;
+    struct misses own[WAYS] = { { 0 } };
 
     for (int i = 0; i < g->n; i++)
         if (at[i].family == family || at[i].by_family == family)
             block[m++] = i;
-    double *mean = ARENA_ARRAY(a, double, (size_t)m);
+    double *off = ARENA_ARRAY(a, double, (size_t)m);
     double *cov = ARENA_ARRAY(a, double, (size_t)m *(size_t)m);
-    int rc = gp_leave_out(a, g, left, m, block, mean, cov, e);
+    int rc = gp_leave_out(a, g, left, m, block, off, cov, e);
+    for (int i = 0; i < m && rc == 0; i++)
+        off[i] = left[block[i]] - off[i];
     for (int i = 0; i < m && rc == 0; i++) {
-        int beside = at[block[i]].of != READ_ALONE;
-        double z = left[block[i]] - mean[i];
-        mean_square[beside] += z * z / fmax(cov[(size_t)i * (size_t)m + (size_t)i], 1e-6);
-        count[beside]++;
+        const struct effects *of = &at[block[i]];
+        const double *c = &cov[(size_t)i * (size_t)m];
+        miss(&own[of->of == READ_ALONE ? FROM_OTHERS : BESIDE_OTHERS], off[i], c[i]);
+        for (int j = 0; j < m && of->of == READ_ALONE; j++) {
+            double pull = c[j] / cov[(size_t)j * (size_t)m + (size_t)j];
+            if (j != i && at[block[j]].of == READ_ALONE && at[block[j]].job == of->job)
+                miss(&own[FROM_OWN], off[i] - pull * off[j], c[i] - pull * c[j]);
+        }
     }
-    for (int k = 0; k < 2 && rc == 0; k++) {
-        sum[k] += count[k] ? mean_square[k] / count[k] : 0;
-        n_families[k] += count[k] > 0;
+    for (int k = 0; k < WAYS && rc == 0; k++) {
+        all[k].sum += own[k].n ? own[k].sum / own[k].n : 0;
+        all[k].sum_abs += own[k].n ? own[k].sum_abs / own[k].n : 0;
+        all[k].n += own[k].n > 0;
     }
     return rc;
 }
@@ -259,20 +291,31 @@ static int leave_family(struct arena *a, const struct gp *g, const struct effect
 /* As many families as agree with the model are assumed to have been seen before. */
 #define CALIBRATE_PRIOR 3.0
 
-static double scale_of(double sum, int n)
+static double scale_of(const struct misses *m)
 {
-    return fmax(1, sqrt((sum + CALIBRATE_PRIOR) / (n + CALIBRATE_PRIOR)));
+    return fmax(1, sqrt((m->sum + CALIBRATE_PRIOR) / (m->n + CALIBRATE_PRIOR)));
 }
 
 /* Readings that are looked at: a cube, and a hundred families are no surer than ten. */
 #define CALIBRATE_MOST 300
 
-int hyper_calibrate(const struct hyper *h, const struct campaign_readings *site,
+static double error_of(const struct misses *all)
+{
+    double sum = 0;
+    int n = 0;
+
+    for (int k = FROM_OTHERS; k <= BESIDE_OTHERS; k++) {
+        sum += all[k].n ? all[k].sum_abs / all[k].n : 0;
+        n += all[k].n > 0;
+    }
+    return n ? sum / n : (double)NAN;
+}
+
+int hyper_calibrate(const struct hyper *h, const struct campaign_readings *site, int half,
                     struct hyper_scale *out, struct err *e)
 {
     struct variances v = hyper_variances(h);
-    double sum[2] = { 0, 0 };
-    int n_families[2] = { 0, 0 };
+    struct misses all[WAYS] = { { 0 } };
     struct arena a;
     struct rng chance;
     struct gp g;
@@ -286,8 +329,12 @@ int hyper_calibrate(const struct hyper *h, const struct campaign_readings *site,
     fill_covariance(&v, d.at, d.noise, d.n, k);
     int rc = gp_fit(&a, d.n, k, d.value, &g, e);
     for (int f = 0; f < site->site->n_families && rc == 0; f++)
-        rc = leave_family(&a, &g, d.at, d.value, f, sum, n_families, e);
-    *out = (struct hyper_scale){ scale_of(sum[0], n_families[0]), scale_of(sum[1], n_families[1]) };
+        if (half < 0 || f % 2 == half)
+            rc = leave_family(&a, &g, d.at, d.value, f, all, e);
+    *out = (struct hyper_scale){ .alone = scale_of(&all[FROM_OTHERS]),
+                                 .beside = scale_of(&all[BESIDE_OTHERS]),
+                                 .error = error_of(all) };
+    out->known = fmax(out->alone, scale_of(&all[FROM_OWN]));
     arena_release(&a);
     return rc;
 }

@@ -45,12 +45,15 @@ int hyper_loss(struct arena *a, const struct hyper *h, const struct effects *at,
                struct err *e);
 
 /* By what the posterior's standard deviations are too small here, of speeds alone and of
- * slowdowns: from how readings of each family were foreseen by those of all others. At least 1.
+ * slowdowns, at least 1, 'known' of a workload's speeds alone once some were read, at least
+ * 'alone'; and how wrong it is: from how readings of each family were foreseen by those of all
+ * others. Of the families those whose index is even (half 0) or odd (1); -1: all.
  */
 struct hyper_scale {
-    double alone, beside;
+    double alone, beside, known;
+    double error;    // mean |ln| of either kind, and of both the mean; NaN: of nothing
 };
-int hyper_calibrate(const struct hyper *h, const struct campaign_readings *site,
+int hyper_calibrate(const struct hyper *h, const struct campaign_readings *site, int half,
                     struct hyper_scale *out, struct err *e);
 
 #endif

@@ -7,8 +7,7 @@
  *   alone(type, job)                                             of its speed alone
  *   job(type, job) + by(type, neighbour)                         of its slowdown,
  *     + sum of joint features x_l times joint_l                  which four columns give,
- *     + crossed effects of family and family, family and neighbour, job and family,
- *                                                                where such were read,
+ *     + weights times crossed effects, of families and batches   where such were read,
  *     + cell(type, job, neighbour)                               where that very cell was
  */
 #ifndef ESTIMATE_HIERARCHICAL_INNER_H
@@ -19,7 +18,7 @@
 #include "base/map.h"
 #include "estimate/hierarchical/posterior.h"
 
-enum { JOINTS = BESIDE_X - BESIDE_JOINT, CROSSED = BESIDE_CELL - BESIDE_FAMILIES };
+enum { JOINTS = BESIDE_X - BESIDE_JOINT };
 
 /* L^-1 of one part of a covariance, in single precision, with its scalar products. */
 struct column {
@@ -50,7 +49,7 @@ struct posterior {
     struct map_u64 crossed_by_key;
     struct column *crossed;    // (n_crossed)
     int n_crossed, cap_crossed;
-    struct map_u64 read_by_key;    // cells that were read themselves, to the reading
+    struct map_u64 read_by_key;    // cells and speeds that were read, to the reading
 };
 
 /* Room for all workloads that the site has by now: before columns are asked for, which stay where
@@ -60,8 +59,7 @@ void columns_make_room(struct posterior *p);
 const struct column *column_of(struct posterior *p, enum effects_part part, int type, int workload);
 
 /* The column of a crossed effect of a pair; NULL: nothing was read that shares it. */
-const struct column *column_crossed(struct posterior *p, enum hyper_at effect,
-                                    const struct effects *q);
+const struct column *column_crossed(struct posterior *p, const struct crossed *q);
 
 /* After readings were added: those of the joint features, and what is new of crossed effects. */
 void columns_add(struct posterior *p, int from);

@@ -59,10 +59,26 @@ int posterior_find(const struct posterior *p, int type, int job, int neighbour)
                : -1;
 }
 
+/* In the same map: no type has such a number. */
+static uint64_t speed_key_of(int job)
+{
+    return UINT64_MAX - (uint64_t)job;
+}
+
+/* Was a speed of the workload read, alone or packed? */
+static bool is_known(const struct posterior *p, int job)
+{
+    int i = map_u64_get(&p->read_by_key, speed_key_of(job));
+
+    return i >= 0 && i < p->n && p->at[i].job == job && p->at[i].of != READ_SLOWDOWN;
+}
+
 static void note_reading(struct posterior *p, int i)
 {
     const struct effects *e = &p->at[i];
 
+    if (e->of != READ_SLOWDOWN && !is_known(p, e->job))
+        map_u64_set(&p->read_by_key, speed_key_of(e->job), i);
     if (posterior_find(p, e->type, e->job, e->neighbour) < 0)
         map_u64_set(&p->read_by_key, cell_key_of(e->type, e->job, e->neighbour), i);
 }
@@ -201,29 +217,38 @@ void posterior_truncate(struct posterior *p, int n)
 
 /* ---- asking ---- */
 
-/* A cell as a sum of columns. */
+/* A cell as a sum of columns, each times its weight. */
 struct cell_sum {
     const struct column *of[3 + CROSSED];
+    double weight[3 + CROSSED];
     int n;
     double x[BESIDE_X];    // the pair's features
     bool is_pair;
     double mean, prior;    // before anything was read
 };
 
+static void sum_add(struct cell_sum *q, const struct column *of, double weight)
+{
+    q->of[q->n] = of;
+    q->weight[q->n++] = weight;
+}
+
 /* s'v and v'v. */
 static void sum_up(const struct posterior *p, const struct cell_sum *q, double *s, double *self)
 {
     const double *x = q->x + BESIDE_JOINT;
+    float v[POSTERIOR_MOST];
 
     *s = *self = 0;
+    memset(v, 0, (size_t)p->n * sizeof *v);
     for (int i = 0; i < q->n; i++) {
-        *s += q->of[i]->s;
-        *self += q->of[i]->self;
-        for (int k = 0; k < i; k++)
-            *self += 2 * (double)cblas_sdot(p->n, q->of[i]->v, 1, q->of[k]->v, 1);
+        const struct column *c = q->of[i];
+        *s += q->weight[i] * c->s;
+        cblas_saxpy(p->n, (float)q->weight[i], c->v, 1, v, 1);
         for (int l = 0; l < JOINTS && q->is_pair; l++)
-            *self += 2 * x[l] * q->of[i]->joint[l];
+            *self += 2 * x[l] * q->weight[i] * c->joint[l];
     }
+    *self += (double)cblas_sdot(p->n, v, 1, v, 1);
     for (int l = 0; l < JOINTS && q->is_pair; l++) {
         *s += x[l] * p->joint[l].s;
         for (int m = 0; m < JOINTS; m++)
@@ -233,20 +258,23 @@ static void sum_up(const struct posterior *p, const struct cell_sum *q, double *
 
 static void add_pair(struct posterior *p, int type, int job, int neighbour, struct cell_sum *q)
 {
+    const struct site_on *on = site_on(p->site, job, type), *by = site_on(p->site, neighbour, type);
     const struct effects pair = { .type = type,
-                                  .job = job,
-                                  .neighbour = neighbour,
                                   .family = p->site->family[job],
-                                  .by_family = p->site->family[neighbour] };
+                                  .by_family = p->site->family[neighbour],
+                                  .batch = effects_batch(on),
+                                  .by_batch = effects_batch(by) };
+    struct crossed both[CROSSED];
 
     q->is_pair = true;
-    q->of[q->n++] = column_of(p, PART_JOB, type, job);
-    q->of[q->n++] = column_of(p, PART_BY, type, neighbour);
-    effects_beside(site_on(p->site, job, type), site_on(p->site, neighbour, type), q->x);
-    for (int e = BESIDE_FAMILIES; e < BESIDE_CELL; e++) {
-        const struct column *both = column_crossed(p, e, &pair);
-        if (both)
-            q->of[q->n++] = both;
+    sum_add(q, column_of(p, PART_JOB, type, job), 1);
+    sum_add(q, column_of(p, PART_BY, type, neighbour), 1);
+    effects_beside(on, by, q->x);
+    effects_crossed(&pair, both);
+    for (int i = 0; i < CROSSED; i++) {
+        const struct column *c = column_crossed(p, &both[i]);
+        if (c)
+            sum_add(q, c, both[i].weight);
     }
     q->mean += effects_beside_mean(&p->h, q->x);
     q->prior += effects_beside_variance(&p->v, q->x);
@@ -264,15 +292,17 @@ static void ask_whole(const struct posterior *p, const struct effects *q, double
     *self = cblas_ddot(p->n, p->scratch, 1, p->scratch, 1);
 }
 
-static double scale_of(const struct posterior *p, enum reading_of of)
+static double scale_of(const struct posterior *p, enum reading_of of, int job)
 {
+    double alone = is_known(p, job) ? p->scale.known : p->scale.alone;
+
     switch (of) {
     case READ_ALONE:
-        return p->scale.alone;
+        return alone;
     case READ_SLOWDOWN:
         return p->scale.beside;
     default:
-        return fmax(p->scale.alone, p->scale.beside);
+        return fmax(alone, p->scale.beside);
     }
 }
 
@@ -287,7 +317,7 @@ struct cell_belief posterior_ask(struct posterior *p, enum reading_of of, int ty
         renew(p);
     if (of != READ_SLOWDOWN) {
         const struct column *alone = column_of(p, PART_ALONE, type, job);
-        q.of[q.n++] = alone;
+        sum_add(&q, alone, 1);
         q.mean += alone->mean;
         q.prior += alone->prior;
     }
@@ -300,5 +330,6 @@ struct cell_belief posterior_ask(struct posterior *p, enum reading_of of, int ty
     } else {
         sum_up(p, &q, &s, &self);
     }
-    return (struct cell_belief){ q.mean + s, scale_of(p, of) * sqrt(fmax(q.prior - self, 1e-6)) };
+    return (struct cell_belief){ q.mean + s,
+                                 scale_of(p, of, job) * sqrt(fmax(q.prior - self, 1e-6)) };
 }

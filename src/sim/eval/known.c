@@ -30,12 +30,12 @@ static int settle(const struct site *s, struct known_readings *of, const struct 
                   uint64_t seed, struct err *e)
 {
     const struct campaign_readings own = { s, of->list, of->n };
-    struct hyper_scale scale = { 1, 1 };
+    struct hyper_scale scale = { 1, 1, 1, NAN };
     struct hyper h;
     int rc = hyper_refit(around, &own, seed, &h, e);
 
     if (rc == 0 && of->n > 0)
-        rc = hyper_calibrate(&h, &own, &scale, e);
+        rc = hyper_calibrate(&h, &own, -1, &scale, e);
     if (rc == 0)
         rc = posterior_create(s, &h, scale, of->list, of->n, &of->posterior, e);
     if (rc == 0)

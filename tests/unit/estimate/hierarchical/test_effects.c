@@ -72,17 +72,21 @@ TEST(slopes_are_those_of_differences)
  * family, job, the neighbour's family, and the neighbour.
  */
 enum { T = 1, F = 2, J = 4, NF = 8, NB = 16 };
-static const unsigned alone_same[] = { 0, T, F, J, T | F, T | J };
-static const unsigned beside_same[] = { 0,          T,          F,          NF,        J,
-                                        NB,         T | F,      T | NF,     T | J,     T | NB,
-                                        T | F | NF, T | F | NB, T | J | NF, T | J | NB };
+static const unsigned alone_same[] = { 0, T, F, J, T | F, T | J, F, T | F };
+static const unsigned beside_same[] = { 0,     T,      F,          NF,         J,
+                                        NB,    T | F,  T | NF,     T | J,      T | NB,
+                                        T | F, T | NF, T | F | NF, T | F | NF, T | J | NB };
 
 TEST(effects_are_shared_where_their_names_say)
 {
     for (unsigned same = 0; same < 32; same++) {
-        struct effects a = { .of = READ_PACKED };
-        struct effects b = { READ_PACKED,  !(same & T), !(same & J), !(same & NB), !(same & F),
-                             !(same & NF), { 0 },       { 0 },       { 0 },        0 };
+        const struct batch_at batch = { 0, { 1, 0 } };
+        struct effects a = { .of = READ_PACKED, .batch = batch, .by_batch = batch }, b = a;
+        b.type = !(same & T);
+        b.job = !(same & J);
+        b.neighbour = !(same & NB);
+        b.family = !(same & F);
+        b.by_family = !(same & NF);
         variances = hyper_variances(&(struct hyper){ { 0 } });
         effects_covariance(&variances, &a, &b, slope);
         for (size_t p = 0; p < N_ROWS(alone_same); p++)

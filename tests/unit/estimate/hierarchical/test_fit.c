@@ -178,14 +178,30 @@ TEST(readings_further_off_than_the_model_says_widen_it)
 
     simulate(&h, N, 0.03f);
     struct campaign_readings none = readings(0), site = readings(N);
-    ck_assert_int_eq(hyper_calibrate(&h, &none, &last, &e), 0);
-    ck_assert(last.alone == 1 && last.beside == 1);
+    ck_assert_int_eq(hyper_calibrate(&h, &none, -1, &last, &e), 0);
+    ck_assert(last.alone == 1 && last.beside == 1 && last.known == 1);
     for (int times = 0; times < 4; times++, last = s) {
-        ck_assert_int_eq(hyper_calibrate(&h, &site, &s, &e), 0);
+        ck_assert_int_eq(hyper_calibrate(&h, &site, -1, &s, &e), 0);
         ck_assert_msg(times ? s.alone > last.alone && s.beside > last.beside
                             : s.alone >= 1 && s.beside >= 1 && s.alone < 2 && s.beside < 2,
                       "%g %g at %d", s.alone, s.beside, times);
         for (int i = 0; i < N; i++)
             list[i].value *= 3;
     }
+}
+
+/* Each workload fast on one type and slow on the next: its mean is as foreseen, its types are not.
+ */
+TEST(types_that_disagree_widen_what_is_known)
+{
+    const struct hyper h = hyper_start();
+    int n_workloads = small.site.n_workloads, n = 2 * n_workloads;
+    struct hyper_scale s;
+
+    for (int i = 0; i < n; i++)
+        list[i] = (struct reading){ READ_ALONE, i % 2, i / 2, -1, i / 2 % 2 == i % 2 ? 0.5f : -0.5f,
+                                    0.03f };
+    struct campaign_readings site = readings(n);
+    ck_assert_int_eq(hyper_calibrate(&h, &site, -1, &s, &e), 0);
+    ck_assert_msg(s.known > 1.3 * s.alone, "%g %g", s.alone, s.known);
 }
