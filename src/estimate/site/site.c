@@ -140,68 +140,63 @@ static double noise_of(const struct cell *c)
     return hypot(sqrt(cell_variance(c)), READING_NOISE);
 }
 
-/* Beside a neighbour its slowdown, where its speed alone is known, and else both together. */
-static struct reading read_speed(const struct catalog *c, const struct site *s,
-                                 const struct cell *cell)
+bool site_read(const struct site *s, const struct cell *cell, bool watts, struct reading *out)
+{
+    const struct cell_key *k = &cell->key;
+
+    *out = (struct reading){ .of = k->neighbour < 0 ? READ_ALONE : READ_PACKED,
+                             .type = k->gpu_type,
+                             .job = k->workload,
+                             .neighbour = k->neighbour };
+    if (!cell_key_is_default(k) ||
+        (watts ? k->neighbour >= 0 || cell->n_watts == 0 : cell->n_speed == 0))
+        return false;
+    const struct site_on *on = site_on(s, out->job, out->type);
+    out->value = (float)(watts ? cell->ln_watts - (double)on->ln_watts
+                               : cell->ln_speed - (double)on->ln_reference);
+    out->noise = (float)(watts ? CATALOG_NOISE / sqrt(cell->n_watts) : noise_of(cell));
+    return true;
+}
+
+/* Of a packed job its slowdown, where its speed alone is known. */
+static void read_slowdown(const struct catalog *c, const struct cell *cell, struct reading *r)
 {
     struct cell_key alone = cell->key;
-    struct reading r = { .of = READ_ALONE,
-                         .type = alone.gpu_type,
-                         .job = alone.workload,
-                         .neighbour = alone.neighbour,
-                         .noise = (float)noise_of(cell) };
-    double base = (double)site_on(s, r.job, r.type)->ln_reference;
 
     alone.neighbour = -1;
-    const struct cell *own = r.neighbour < 0 ? NULL : catalog_cell(c, alone);
-    if (own && own->n_speed > 0) {
-        r.of = READ_SLOWDOWN;
-        r.noise = (float)hypot((double)r.noise, noise_of(own));
-        r.value =
-            (float)clip(cell->ln_speed - own->ln_speed, log(SLOWDOWN_LEAST), log(SLOWDOWN_MOST));
-        return r;
-    }
-    r.of = r.neighbour < 0 ? READ_ALONE : READ_PACKED;
-    r.value = (float)(cell->ln_speed - base);
-    return r;
+    const struct cell *own = r->of == READ_PACKED ? catalog_cell(c, alone) : NULL;
+    if (!own || own->n_speed == 0)
+        return;
+    r->of = READ_SLOWDOWN;
+    r->noise = (float)hypot((double)r->noise, noise_of(own));
+    r->value = (float)clip(cell->ln_speed - own->ln_speed, log(SLOWDOWN_LEAST), log(SLOWDOWN_MOST));
+}
+
+static int read_all(struct arena *a, const struct catalog *c, const struct site *s, int campaign,
+                    bool watts, struct reading **out)
+{
+    int n = 0;
+
+    *out = ARENA_ARRAY(a, struct reading, (size_t)c->n_cells + 1);
+    for (int beside = 0; beside < 2; beside++)
+        for (int i = 0; i < c->n_cells; i++) {
+            const struct cell *cell = &c->cells[i];
+            if (cell->key.campaign != campaign || (cell->key.neighbour >= 0) != beside ||
+                !site_read(s, cell, watts, &(*out)[n]))
+                continue;
+            read_slowdown(c, cell, &(*out)[n++]);
+        }
+    return n;
 }
 
 int site_readings(struct arena *a, const struct catalog *c, const struct site *s, int campaign,
                   struct reading **out)
 {
-    int n = 0;
-
-    *out = ARENA_ARRAY(a, struct reading, (size_t)c->n_cells);
-    for (int beside = 0; beside < 2; beside++)
-        for (int i = 0; i < c->n_cells; i++) {
-            const struct cell *cell = &c->cells[i];
-            if (cell_key_is_default(&cell->key) && cell->key.campaign == campaign &&
-                cell->n_speed > 0 && (cell->key.neighbour >= 0) == beside)
-                (*out)[n++] = read_speed(c, s, cell);
-        }
-    return n;
+    return read_all(a, c, s, campaign, false, out);
 }
 
 int site_watts(struct arena *a, const struct catalog *c, const struct site *s, int campaign,
                struct reading **out)
 {
-    int n = 0;
-
-    *out = ARENA_ARRAY(a, struct reading, (size_t)c->n_cells);
-    for (int i = 0; i < c->n_cells; i++) {
-        const struct cell *cell = &c->cells[i];
-        const struct cell_key *k = &cell->key;
-        if (cell_key_is_default(k) && k->campaign == campaign && k->neighbour < 0 &&
-            cell->n_watts > 0)
-            (*out)[n++] = (struct reading){
-                .of = READ_ALONE,
-                .type = k->gpu_type,
-                .job = k->workload,
-                .neighbour = -1,
-                .value = (float)(cell->ln_watts -
-                                 (double)site_on(s, k->workload, k->gpu_type)->ln_watts),
-                .noise = (float)CATALOG_NOISE / sqrtf((float)cell->n_watts),
-            };
-    }
-    return n;
+    return read_all(a, c, s, campaign, true, out);
 }

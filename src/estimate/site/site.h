@@ -15,12 +15,14 @@
 
 struct arena;
 struct catalog;
+struct cell;
 struct gpu_type;
 struct workload;
 
 enum {
-    SITE_JOB = 14,    // numbers of a workload on a type, see site_on
-    SITE_GPU = 4,     // numbers of a type: ln peak, tensor over peak, bandwidth, launch
+    SITE_JOB = 14,     // numbers of a workload on a type, see site_on
+    SITE_GPU = 4,      // numbers of a type: ln peak, tensor over peak, bandwidth, launch
+    SITE_BATCH = 6,    // which of a workload's is its batch
 };
 
 /* A workload on a type. x: 0-3 ln shares of the step (compute, memory, launch, host), 4 ln of the
@@ -75,8 +77,14 @@ struct reading {
  */
 #define READING_NOISE 0.02
 
+/* What a cell of one GPU at its default limit says: its speed, alone or packed, or with 'watts'
+ * those of the GPU with it alone. False: it says nothing.
+ */
+bool site_read(const struct site *s, const struct cell *cell, bool watts, struct reading *out);
+
 /* What a campaign measured of one GPU at its default limit, into 'a': those alone first, in the
- * catalog's order. Returns how many. site_watts: watts alone, as READ_ALONE over the roofline's.
+ * catalog's order; of a packed job its slowdown, where its speed alone is known. Returns how many.
+ * site_watts: watts alone, as READ_ALONE over the roofline's.
  */
 int site_readings(struct arena *a, const struct catalog *c, const struct site *s, int campaign,
                   struct reading **out);
