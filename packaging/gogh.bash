@@ -65,10 +65,10 @@ _gogh_words() {
         export) options+=' --out --workloads' ;;
         esac
         ;;
-    predict) options+=' --workload --batch --precision --beside --gpu --db --model --choose --json' ;;
-    train) options+=' --db --out --seed --nets --about --json' ;;
+    predict) options+=' --workload --batch --precision --beside --gpu --db --model --estimator --choose --json' ;;
+    train) options+=' --db --out --from --seed --about --json' ;;
     eval)
-        options+=' --db --split --campaign --site-cells --measurements --seeds --seed --choose'
+        options+=' --db --split --model --campaign --site-cells --measurements --seeds --seed --choose'
         options+=' --estimator --dump --threads --json'
         ;;
     optimize)
@@ -85,7 +85,7 @@ _gogh_words() {
         ;;
     simulate)
         options+=' --cluster --trace --truth --policy --seed --known --reference --until'
-        options+=' --model --without --learn --jobs-out --journal --no-timing --json'
+        options+=' --model --estimator --without --learn --jobs-out --journal --no-timing --json'
         ;;
     study)
         options+=' --scenario --seeds --policy --load --jobs-parallel --data --out --report --list --json'
@@ -142,12 +142,15 @@ _gogh() {
         [ "$command" = eval ] && words='random active'
         ;;
     --estimator) words='hierarchical mean roofline' ;;
-    --model) words='site pretrained none' ;;
+    --model)
+        words='site pretrained none'
+        [ "$command" = eval ] && words='pretrained others none'
+        ;;
     --gpu | --reference) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
     --db | --truth | --known | --cluster | --trace | --sacct | --out | --jobs-out | --journal | --isolated | --dump | --check | --data) ;;
     --watts) [ "$command" = optimize ] && words=$(_gogh_words optimize) ;;
     --seed | --jobs | --load | --rate | --until | --seconds | --runs | --batch | --beside | --workload) return ;;
-    --inference | --gangs | --member | --nets | --about | --measurements | --site-cells | --seeds | --threads | --jobs-parallel) return ;;
+    --inference | --gangs | --member | --about | --measurements | --site-cells | --seeds | --threads | --jobs-parallel) return ;;
     --rows)
         words='small30 small100 500 10000 changed 50000 1000kinds three overload events growth references per-gpu gavel pop greedy'
         [[ $verb != serve ]] || words='submit list reports restart memory arrivals slurm'

@@ -50,7 +50,6 @@ int bench_import_gavel(struct arena *a, const char *db, struct store **s, struct
 bench_f bench_sim_events, bench_sim_greedy, bench_study_large, bench_study_alibaba;
 
 /* Estimating, refining and learning: estimate.c. */
-bench_prepare_f bench_estimate_prepare;
 bench_f bench_estimate_cells, bench_estimate_update, bench_estimate_train;
 
 /* A synthetic site of 200 workloads on 8 types, and 'n' readings of it, every other one alone: in
@@ -59,9 +58,6 @@ bench_f bench_estimate_cells, bench_estimate_update, bench_estimate_train;
 struct reading;
 struct site;
 void bench_site_make(struct arena *a, struct site *site, struct reading *readings, int n);
-
-/* The hierarchical model at such a site: hierarchical.c. */
-bench_f bench_posterior_cells, bench_posterior_add;
 
 /* The in-context network: network.c. */
 bench_f bench_network_cells, bench_network_read, bench_network_train;

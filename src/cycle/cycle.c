@@ -19,7 +19,7 @@
 #include "optimize/model/lower.h"
 #include "optimize/model/plan.h"
 #include "optimize/prices/kept.h"
-#include "refine/model.h"
+#include "estimate/model/model.h"
 #include "refine/trainer.h"
 
 void cycle_init(struct cycle *c)
@@ -36,7 +36,6 @@ void cycle_init(struct cycle *c)
 void cycle_release(struct cycle *c)
 {
     trainer_destroy(c->trainer);    // first: its worker may be asking the model
-    refiner_release(&c->refiner);
     estimator_release(&c->estimator);
     model_destroy(c->trained);
     samples_release(&c->decision_s);
@@ -58,8 +57,7 @@ void cycle_release(struct cycle *c)
 void cycle_use(struct cycle *c, const struct model *m)
 {
     c->model = m;
-    estimate_use(&c->estimator, m ? m->p1 : NULL);
-    refine_use(&c->refiner, m ? m->p2 : NULL);
+    estimate_use(&c->estimator, m, c->kind);
 }
 
 void cycle_learn(struct cycle *c, const struct trainer_options *o, double settle_s)
@@ -114,17 +112,6 @@ void cycle_renew(struct cycle *c)
         judge(c, m, now_s);
     if (trainer_offer(c->trainer, c->catalog, c->model))
         c->training_s = now_s;
-}
-
-/* Estimates of all workloads, newcomers included: what the others have learned is carried
- * over to the cells beside them.
- */
-static int estimate_all(struct cycle *c, struct err *e)
-{
-    estimate_meet(&c->estimator);
-    int n = refine_settle(&c->refiner, e);
-    estimate_refresh(&c->estimator);
-    return n < 0 ? n : 0;
 }
 
 /* A plan from the solver, or the greedy one, which always exists. Whoever made it, it must
@@ -302,7 +289,8 @@ int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct er
     c->budgets = sum_of_budgets(out);
 
     /* 2. How well would each job run on each type, alone and beside each neighbour? */
-    return estimate_all(c, e);
+    estimate_refresh(&c->estimator);
+    return 0;
 }
 
 /* How good is the plan? Prices that it shows to be out of date are found anew, for the next ones.

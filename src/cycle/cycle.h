@@ -80,7 +80,8 @@ struct cycle {
     /* What was learned, and learning anew. One thread owns all of this, so a swap of models
      * between two cycles is whole for everybody who asks.
      */
-    const struct model *model;    // in use; NULL: the roofline and the closed form
+    const struct model *model;    // in use; NULL: one that has learned nothing
+    enum estimator_kind kind;     // how it is used
     struct model *trained;        // the same, where it came from the trainer; owned
     struct trainer *trainer;      // NULL: nothing is learned anew; see cycle_learn
     double settle_s;              // see cycle_learn
@@ -121,7 +122,9 @@ struct cycle {
 void cycle_init(struct cycle *c);
 void cycle_release(struct cycle *c);    // waits for a training that is under way
 
-/* Believe 'm' (NULL: the roofline) from the next cycle on; it must outlive the cycle. */
+/* Believe 'm' (NULL: one that has learned nothing) from the next cycle on; it must outlive the
+ * cycle.
+ */
 void cycle_use(struct cycle *c, const struct model *m);
 
 /* Train anew, on a thread beside, whenever there is enough news. A new model that wins is in use

@@ -6,259 +6,193 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "catalog/catalog.h"
 #include "catalog/cluster/state.h"
-#include "estimate/p1/p1.h"
 #include "estimate/prior/power.h"
 #include "estimate/prior/prior.h"
 #include "estimate/prior/roofline.h"
 
+/* ---- cells that were asked for ---- */
+
+/* A place for each of the keys that share its hash: the last one that was asked for has it. */
+enum { SLOTS = 1 << 16 };
+
+struct cell_slot {
+    uint64_t key;
+    uint32_t age;    // the estimator's then; 0: empty
+    struct cell_estimate is;
+};
+
+static uint64_t key_of(int workload, int type, int neighbour)
+{
+    return ((uint64_t)type << 48) | ((uint64_t)workload << 24) | (uint64_t)(neighbour + 1);
+}
+
+static struct cell_slot *slot_of(const struct estimator *e, uint64_t key)
+{
+    return &e->slots[(key * 0x9E3779B97F4A7C15u) >> 48];    // the golden ratio; SLOTS are 16 bits
+}
+static_assert(SLOTS == 1 << 16, "slot_of takes 16 bits");
+
 void estimator_init(struct estimator *e, const struct catalog *c, double z)
 {
-    *e = (struct estimator){ .catalog = c, .z = z };
+    *e = (struct estimator){ .catalog = c, .z = z, .age = 1 };
+    e->slots = heap_array(SLOTS, sizeof *e->slots);
+    e->beliefs = heap_array(1, sizeof *e->beliefs);
+    beliefs_init(e->beliefs, c);
 }
 
 void estimator_release(struct estimator *e)
 {
-    free(e->cells);
-    free(e->alone_w);
-    free(e->watts_sd);
-    free(e->bend);
+    beliefs_release(e->beliefs);
+    bends_release(&e->bends);
+    map_u64_release(&e->told_by_key);
+    free(e->beliefs);
+    free(e->told);
+    free(e->slots);
     free(e->on);
-    free(e->seen);
-    free(e->column_seen);
-    p1_context_destroy(e->context);
-    e->context = NULL;
 }
 
-void estimate_use(struct estimator *e, const struct p1 *p1)
+void estimate_use(struct estimator *e, const struct model *m, enum estimator_kind kind)
 {
-    e->p1 = p1;
-    e->stride = 0;    // no catalog fits: the table, and the context of the last P1, are made anew
-    e->n_workloads = e->n_filled = 0;    // until then there is nobody to ask about
+    beliefs_use(e->beliefs, m, kind);
+    e->n_workloads = 0;    // until a refresh there is nobody to ask about
+    e->age++;
 }
 
-/* ---- before anything was measured ---- */
-
-static void roofline_prior(const struct estimator *e, int w, int type, int neighbour,
-                           struct prior *out)
+void estimate_tell(struct estimator *e, int workload, int type, int neighbour,
+                   const struct told_cell *is)
 {
-    const struct roofline *on = &e->on[w * e->n_types + type];
-    const struct roofline *beside = neighbour < 0 ? NULL : &e->on[neighbour * e->n_types + type];
-
-    prior_of(on, beside, e->catalog->types[type].mem_bytes, out);
+    GROW(e->told, e->n_told, e->cap_told);
+    e->told[e->n_told] = *is;
+    map_u64_set(&e->told_by_key, key_of(workload, type, neighbour), e->n_told++);
+    e->age++;
 }
 
-/* As many neighbours as are asked about at once. */
-enum { ASKED = 256 };
-
-static void p1_prior(const struct estimator *e, int w, int type, int from, int to,
-                     struct prior *out)
+const struct told_cell *estimate_told(const struct estimator *e, int workload, int type,
+                                      int neighbour)
 {
-    struct p1_alone alone = p1_alone(e->context, w, type);
-    double z = (double)alone.ln_speed_sd, cross = p1_cross(e->context, alone.regime);
-    float ln_r[ASKED] = { 0 }, sd[ASKED] = { 0 };
-    int n_lone = from < 0;
+    int i = e->n_told ? map_u64_get(&e->told_by_key, key_of(workload, type, neighbour)) : -1;
 
-    assert(to - from <= ASKED);
-    if (from + n_lone < to)
-        p1_beside(e->context, w, type, from + n_lone, to, ln_r + n_lone, sd + n_lone);
-    for (int i = 0; i < to - from; i++)
-        out[i] = (struct prior){
-            .ln_speed = (double)(alone.ln_speed + ln_r[i]),
-            .alone_sd = z,
-            .beside_sd = (double)sd[i],
-            .sd = sqrt(z * z + (double)(sd[i] * sd[i]) + 2 * cross * z * (double)sd[i]),
-            .unfit = p1_unfit(e->context, w, type, from + i),
-        };
+    return i >= 0 ? &e->told[i] : NULL;
 }
 
-void estimate_prior(const struct estimator *e, int workload, int type, int from, int to,
-                    struct prior *out)
-{
-    if (e->context)
-        p1_prior(e, workload, type, from, to, out);
-    else
-        for (int n = from; n < to; n++)
-            roofline_prior(e, workload, type, n, &out[n - from]);
-}
+/* ---- keeping up with the catalog ---- */
 
-double estimate_prior_watts(const struct estimator *e, int workload, int type, double *sd)
+static void meet(struct estimator *e)
 {
-    if (e->context) {
-        struct p1_alone alone = p1_alone(e->context, workload, type);
-        if (sd)
-            *sd = (double)alone.ln_watts_sd;
-        return (double)alone.ln_watts;
+    const struct catalog *c = e->catalog;
+
+    if (c->n_types != e->n_types || c->descriptions != e->descriptions)
+        e->n_workloads = 0;
+    e->n_types = c->n_types;
+    e->descriptions = c->descriptions;
+    if (c->n_workloads > e->n_on || e->n_workloads == 0) {
+        e->n_on = 2 * c->n_workloads + 16;
+        RESIZE(e->on, (size_t)e->n_on * (size_t)c->n_types);
     }
-    if (sd)
-        *sd = ROOFLINE_WATTS_SD;
-    return log(roofline_watts(&e->on[workload * e->n_types + type], &e->catalog->types[type]));
+    for (; e->n_workloads < c->n_workloads; e->n_workloads++)
+        for (int type = 0; type < c->n_types; type++)
+            roofline(&c->workloads[e->n_workloads], &c->types[type],
+                     &e->on[e->n_workloads * c->n_types + type]);
+}
+
+static void keep_up(struct estimator *e, bool is_other)
+{
+    meet(e);
+    e->age += is_other;
+}
+
+void estimate_meet(struct estimator *e)
+{
+    keep_up(e, beliefs_meet(e->beliefs, &e->bends));
+}
+
+void estimate_refresh(struct estimator *e)
+{
+    keep_up(e, beliefs_refresh(e->beliefs, &e->bends));
 }
 
 /* ---- one cell ---- */
 
 /* Has it been seen to fit, or not to? Otherwise memory decides, and what it was built for. */
-static double unfit_of(const struct catalog *c, int w, int type, int neighbour, double prior)
+static double unfit_of(const struct estimator *e, int w, int type, int neighbour)
 {
+    const struct catalog *c = e->catalog;
     struct cell_key key = { .workload = w, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1 };
     const struct cell *seen = catalog_cell(c, key);
+    double bytes = e->on[w * e->n_types + type].mem_bytes;
 
-    if (!seen || (!seen->n_speed && !seen->n_unfit))
-        return workload_may_run(&c->workloads[w], &c->types[type]) ? prior : 1;
-    return seen->n_speed ? 0 : 1;
+    if (seen && (seen->n_speed || seen->n_unfit))
+        return seen->n_speed ? 0 : 1;
+    if (!workload_may_run(&c->workloads[w], &c->types[type]))
+        return 1;
+    if (neighbour >= 0)
+        bytes += e->on[neighbour * e->n_types + type].mem_bytes;
+    return prior_unfit(bytes, c->types[type].mem_bytes, neighbour < 0 ? 1 : 2);
 }
 
-static struct cell_estimate make_cell(const struct estimator *e, int w, int type, int neighbour,
-                                      const struct prior *prior)
+static struct cell_belief speed_of(const struct estimator *e, int w, int type, int neighbour)
 {
-    const struct stored_estimate *kept = catalog_estimate(e->catalog, w, type, neighbour);
-    double mean = kept ? (double)kept->ln_speed : prior->ln_speed;
-    double sd = kept ? (double)kept->ln_speed_sd : prior->sd;
-    double speed = exp(mean - sd * sd / 2);
+    const struct told_cell *told = estimate_told(e, w, type, neighbour);
+
+    if (told)
+        return (struct cell_belief){ told->ln_speed, told->sd };
+    struct cell_belief is = beliefs_speed(e->beliefs, type, w, neighbour);
+    if (neighbour >= 0 && !estimate_told(e, w, type, -1) &&
+        !beliefs_has_read(e->beliefs, type, w, neighbour))
+        is.mean = fmin(is.mean, (double)estimate_cell(e, w, type, -1).mean);
+    return is;
+}
+
+static struct cell_belief watts_of(const struct estimator *e, int w, int type)
+{
+    const struct told_cell *told = estimate_told(e, w, type, -1);
+
+    if (told && !isnan(told->ln_watts))
+        return (struct cell_belief){ told->ln_watts, told->watts_sd };
+    return beliefs_watts(e->beliefs, type, w);
+}
+
+static struct cell_estimate make_cell(const struct estimator *e, int w, int type, int neighbour)
+{
+    struct cell_belief is = speed_of(e, w, type, neighbour);
+    struct cell_belief watts =
+        neighbour < 0 ? watts_of(e, w, type) : (struct cell_belief){ NAN, NAN };
+    double speed = exp(is.mean - is.sd * is.sd / 2);
 
     return (struct cell_estimate){
+        .mean = (float)is.mean,
+        .sd = (float)is.sd,
         .speed = (float)speed,
-        .low = (float)fmin(exp(mean - e->z * sd), speed),
-        .sd = (float)sd,
-        .unfit = (float)unfit_of(e->catalog, w, type, neighbour, prior->unfit),
+        .low = (float)fmin(exp(is.mean - e->z * is.sd), speed),
+        .unfit = (float)unfit_of(e, w, type, neighbour),
+        .watts = (float)exp(watts.mean),
+        .watts_sd = (float)watts.sd,
     };
 }
 
-static double make_watts(const struct estimator *e, int w, int type, float *sd)
+struct cell_estimate estimate_cell(const struct estimator *e, int workload, int type, int neighbour)
 {
-    const struct stored_estimate *kept = catalog_estimate(e->catalog, w, type, -1);
-    double prior_sd = NAN;
+    uint64_t key = key_of(workload, type, neighbour);
+    struct cell_slot *slot = slot_of(e, key);
 
-    if (kept && !isnan(kept->ln_watts)) {
-        *sd = kept->ln_watts_sd;
-        return exp((double)kept->ln_watts);
+    assert(workload < e->n_workloads && neighbour < e->n_workloads && type < e->n_types);
+    if (slot->key != key || slot->age != e->age) {
+        struct cell_estimate is = make_cell(e, workload, type, neighbour);
+        *slot = (struct cell_slot){ key, e->age, is };
+        return is;
     }
-    double watts = exp(estimate_prior_watts(e, w, type, &prior_sd));
-    *sd = (float)prior_sd;
-    return watts;
+    return slot->is;
 }
 
-static struct limit_bend make_bend(const struct estimator *e, int w, int type)
+struct limit_bend estimate_bend(const struct estimator *e, int workload, int type)
 {
-    const struct stored_estimate *kept = catalog_estimate(e->catalog, w, type, -1);
+    const struct told_cell *told = estimate_told(e, workload, type, -1);
 
-    if (!kept || !(kept->loss_sd > 0))
-        return limit_law;
-    return (struct limit_bend){ .loss = exp((double)kept->ln_loss),
-                                .draw = exp((double)kept->ln_draw),
-                                .loss_sd = (double)kept->loss_sd,
-                                .at = (double)kept->loss_at };
-}
-
-/* ---- the table ---- */
-
-static void *table(size_t n, size_t size)
-{
-    void *t = calloc(n ? n : 1, size);
-
-    assert(t);    // out of memory: stop
-    return t;
-}
-
-/* Room for more workloads, other types or other figures: start again, all is derived. */
-static void make_room(struct estimator *e, int n_workloads, int n_types)
-{
-    estimator_release(e);
-    while (e->stride < n_workloads + 1)
-        e->stride = e->stride ? 2 * e->stride : 32;
-    size_t rows = (size_t)e->stride * (size_t)n_types;
-    e->cells = table(rows * (size_t)e->stride, sizeof *e->cells);
-    e->alone_w = table(rows, sizeof *e->alone_w);
-    e->watts_sd = table(rows, sizeof *e->watts_sd);
-    e->bend = table(rows, sizeof *e->bend);
-    for (size_t i = 0; i < rows; i++)
-        e->bend[i] = limit_law;
-    e->on = table(rows, sizeof *e->on);
-    e->seen = table((size_t)e->stride, sizeof *e->seen);
-    e->column_seen = table((size_t)e->stride, sizeof *e->column_seen);
-    e->n_types = n_types;
-    e->n_workloads = e->n_filled = 0;
-    e->context = e->p1 ? p1_context_create(e->p1, n_types) : NULL;
-}
-
-static void fill_cells(struct estimator *e, int w, int from, int to)
-{
-    for (int type = 0; type < e->n_types; type++) {
-        struct cell_estimate *row = &e->cells[((long)w * e->n_types + type) * e->stride + 1];
-        for (int at = from; at < to; at += ASKED) {
-            struct prior prior[ASKED];
-            int end = at + ASKED < to ? at + ASKED : to;
-            estimate_prior(e, w, type, at, end, prior);
-            for (int n = at; n < end; n++)
-                row[n] = make_cell(e, w, type, n, &prior[n - at]);
-        }
-    }
-}
-
-static void fill_row(struct estimator *e, int w)
-{
-    fill_cells(e, w, -1, e->n_workloads);
-    for (int type = 0; type < e->n_types; type++) {
-        int at = w * e->n_types + type;
-        e->alone_w[at] = make_watts(e, w, type, &e->watts_sd[at]);
-        e->bend[w * e->n_types + type] = make_bend(e, w, type);
-    }
-    e->seen[w] = e->catalog->revision[w];
-}
-
-static void show_to_p1(struct estimator *e, int w)
-{
-    const struct workload *about = &e->catalog->workloads[w];
-    struct identity who = identity_of(about);
-    struct features *on = table((size_t)e->n_types, sizeof *on);
-
-    for (int type = 0; type < e->n_types; type++)
-        features_of(about, &e->catalog->types[type], &on[type]);
-    p1_context_add(e->context, &who, on);
-    free(on);
-}
-
-void estimate_meet(struct estimator *e)
-{
-    const struct catalog *c = e->catalog;
-
-    if (c->n_workloads + 1 > e->stride || c->n_types != e->n_types ||
-        c->descriptions != e->descriptions) {
-        make_room(e, c->n_workloads, c->n_types);
-        e->descriptions = c->descriptions;
-    }
-    for (; e->n_workloads < c->n_workloads; e->n_workloads++) {
-        for (int type = 0; type < e->n_types; type++)
-            roofline(&c->workloads[e->n_workloads], &c->types[type],
-                     &e->on[e->n_workloads * e->n_types + type]);
-        if (e->context)
-            show_to_p1(e, e->n_workloads);
-    }
-}
-
-/* Of the rows that stay, cells beside those of which something was learned. */
-static void refill_columns(struct estimator *e)
-{
-    for (int n = 0; n < e->n_workloads; n++) {
-        bool is_old = n < e->n_filled && e->column_seen[n] != e->catalog->column_revision[n];
-        for (int w = 0; w < e->n_filled && is_old; w++)
-            fill_cells(e, w, n, n + 1);
-        e->column_seen[n] = e->catalog->column_revision[n];
-    }
-}
-
-void estimate_refresh(struct estimator *e)
-{
-    estimate_meet(e);
-    refill_columns(e);
-    for (int w = 0; w < e->n_workloads; w++) {
-        if (w >= e->n_filled || e->seen[w] != e->catalog->revision[w])
-            fill_row(e, w);
-        else if (e->n_filled < e->n_workloads)
-            fill_cells(e, w, e->n_filled, e->n_workloads);
-    }
-    e->n_filled = e->n_workloads;
+    return told && told->bend.loss > 0 ? told->bend
+                                       : bends_of(&e->bends, e->catalog, workload, type);
 }
 
 /* ---- questions ---- */
@@ -266,15 +200,15 @@ void estimate_refresh(struct estimator *e)
 double estimate_speed(const struct estimator *e, int workload, int type, const int *others, int n,
                       double *low)
 {
-    const struct cell_estimate *alone = estimate_cell(e, workload, type, -1);
-    const struct cell_estimate *one = n == 1 ? estimate_cell(e, workload, type, others[0]) : alone;
-    double speed = (double)one->speed;
-    double held = n > 1 ? speed : (double)one->low;
+    struct cell_estimate alone = estimate_cell(e, workload, type, -1);
+    struct cell_estimate one = n == 1 ? estimate_cell(e, workload, type, others[0]) : alone;
+    double speed = (double)one.speed;
+    double held = n > 1 ? speed : (double)one.low;
 
     for (int i = 0; i < n && n > 1; i++) {
-        const struct cell_estimate *beside = estimate_cell(e, workload, type, others[i]);
-        speed *= fmin((double)(beside->speed / alone->speed), 1);
-        held *= fmin((double)(beside->low / alone->speed), 1);
+        struct cell_estimate beside = estimate_cell(e, workload, type, others[i]);
+        speed *= fmin((double)(beside.speed / alone.speed), 1);
+        held *= fmin((double)(beside.low / alone.speed), 1);
     }
     if (low)
         *low = held;
@@ -289,9 +223,9 @@ double estimate_gang_speed(const struct estimator *e, int workload, int type, in
                             .neighbour = -1,
                             .n_gpus = n_gpus,
                             .is_spread = is_spread };
-    const struct cell_estimate *alone = estimate_cell(e, workload, type, -1);
+    struct cell_estimate alone = estimate_cell(e, workload, type, -1);
     const struct cell *seen = n_gpus > 1 ? catalog_cell(e->catalog, key) : NULL;
-    double speed = (double)alone->speed, held = (double)alone->low;
+    double speed = (double)alone.speed, held = (double)alone.low;
 
     if (seen && seen->n_speed) {
         speed = exp(seen->ln_speed);
@@ -311,28 +245,25 @@ double estimate_unfit(const struct estimator *e, int type, const int *workloads,
 
     for (int i = 0; i < n; i++) {
         bytes += e->on[workloads[i] * e->n_types + type].mem_bytes;
-        worst = fmax(worst, (double)estimate_cell(e, workloads[i], type, -1)->unfit);
+        worst = fmax(worst, (double)estimate_cell(e, workloads[i], type, -1).unfit);
         for (int k = 0; k < n; k++)
             if (k != i)
                 worst =
-                    fmax(worst, (double)estimate_cell(e, workloads[i], type, workloads[k])->unfit);
+                    fmax(worst, (double)estimate_cell(e, workloads[i], type, workloads[k]).unfit);
     }
     if (n > 2)    // no cell knows of three: memory decides
-        worst = fmax(worst, e->context ? p1_unfit_together(e->context, type, workloads, n)
-                                       : prior_unfit(bytes, e->catalog->types[type].mem_bytes, n));
+        worst = fmax(worst, prior_unfit(bytes, e->catalog->types[type].mem_bytes, n));
     return worst;
 }
 
 double estimate_mem_share(const struct estimator *e, int workload, int type)
 {
-    if (e->context)
-        return (double)p1_alone(e->context, workload, type).mem_share;
     return e->on[workload * e->n_types + type].mem_bytes / e->catalog->types[type].mem_bytes;
 }
 
-double estimate_mem_share_max(const struct estimator *e, double unfit_max)
+double estimate_mem_share_max(double unfit_max)
 {
-    return e->context ? p1_share_max(e->context, unfit_max) : prior_share_max(unfit_max);
+    return prior_share_max(unfit_max);
 }
 
 /* What each of them draws alone, and how fast it runs here relative to that. */
@@ -347,11 +278,11 @@ static void shares_of(const struct estimator *e, int type, const int *workloads,
         for (int k = 0; k < n; k++)
             if (k != i)
                 others[n_others++] = workloads[k];
-        double alone = (double)estimate_cell(e, workloads[i], type, -1)->speed;
+        double alone = (double)estimate_cell(e, workloads[i], type, -1).speed;
         double speed = estimate_speed(e, workloads[i], type, others, n_others, NULL);
         if (rates && rates[i] > 0)
             speed = fmin(speed, rates[i]);
-        alone_w[i] = e->alone_w[workloads[i] * e->n_types + type];
+        alone_w[i] = (double)estimate_cell(e, workloads[i], type, -1).watts;
         share[i] = fmin(speed / alone, 1);
     }
 }
@@ -380,7 +311,7 @@ struct limited estimate_limited(const struct estimator *e, int type, const int *
     shares_of(e, type, workloads, rates, n, alone_w, share);
     double w0 = power_shared_w(g, alone_w, share, n);
     for (int i = 0; i < n; i++) {
-        bend[i] = e->bend[workloads[i] * e->n_types + type];
+        bend[i] = estimate_bend(e, workloads[i], type);
         share[i] = power_dynamic_w(g, alone_w[i], share[i]);
     }
     struct limit_bend mean = limit_bend_mean(bend, share, n);
@@ -399,9 +330,9 @@ int estimate_may_limit(const struct estimator *e, int type, const int *workloads
 {
     for (int i = 0; i < n; i++) {
         bool serves = rates && rates[i] > 0;
-        double sd = (double)estimate_cell(e, workloads[i], type, -1)->sd;
-        if (!((double)e->watts_sd[workloads[i] * e->n_types + type] <= WATTS_SURE_SD) ||
-            (serves && sd > SPEED_SURE_SD))
+        struct cell_estimate alone = estimate_cell(e, workloads[i], type, -1);
+        if (!((double)alone.watts_sd <= WATTS_SURE_SD) ||
+            (serves && (double)alone.sd > SPEED_SURE_SD))
             return 0;
     }
     return 1;

@@ -1,81 +1,84 @@
-/* estimate.h - how fast and how costly: a table over all cells, kept up to date.
+/* estimate.h - how fast and how costly: every cell, worked out when it is asked for.
  *
- * Made by: estimate_refresh, from the catalog: what 'refine' left there where there is
- * something, the prior elsewhere. Read by: optimize, and whoever explains a plan.
- * Lives as long as the run; a refresh touches only rows whose workload has changed.
+ * Made from the catalog and a model (beliefs.h); what was asked is kept until something is learned.
+ * Flows in: measurements that 'refine' left in the catalog. Flows out: answers to optimize, and to
+ * whoever explains a plan. Lives as long as the run; one thread at a time.
  */
 #ifndef ESTIMATE_ESTIMATE_H
 #define ESTIMATE_ESTIMATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/map.h"
+#include "estimate/beliefs.h"
 #include "estimate/prior/limits.h"
-
-struct catalog;
-struct p1;
-struct p1_context;
-struct prior;
-struct roofline;
 
 /* With 'mean' and 'sd' those of ln throughput. Energy and completion times are linear in seconds
  * per step, so the speed that stands for the cell is the one with the expected seconds per step.
  */
 struct cell_estimate {
-    float speed;    // 1 / (expected seconds per step): exp(mean - sd^2 / 2), steps/s
-    float low;      // what is held with the stated confidence: exp(mean - z sd), or 'speed'
-    float sd;       // of ln throughput
-    float unfit;    // chance that it does not fit
+    float mean, sd;    // of ln throughput
+    float speed;       // 1 / (expected seconds per step): exp(mean - sd^2 / 2), steps/s
+    float low;         // what is held with the stated confidence: exp(mean - z sd), or 'speed'
+    float unfit;       // chance that it does not fit
+    float watts, watts_sd;    // alone: of the GPU; sd of the logarithm
+};
+
+/* What somebody knows of a cell otherwise. */
+struct told_cell {
+    double ln_speed, sd;
+    double ln_watts, watts_sd;    // alone; NaN: nobody knows
+    struct limit_bend bend;       // alone; loss 0: nobody knows
 };
 
 struct estimator {
     const struct catalog *catalog;
     double z;    // confidence of 'low', in standard deviations
     int n_workloads, n_types;
-    int n_filled;    // workloads that have rows and columns; fewer after estimate_meet
-    int stride;      // neighbours a row has room for, the lonely one included
-    struct cell_estimate *cells;    // (stride, n_types, stride); see estimate_cell
-    double *alone_w;                // (stride, n_types) watts of the GPU with it alone
-    struct limit_bend *bend;        // (stride, n_types) how it differs from the law of limits
-    float *watts_sd;                // (stride, n_types) of ln alone_w
-    struct roofline *on;            // (stride, n_types)
-    const struct p1 *p1;            // borrowed; NULL: the roofline speaks
-    struct p1_context *context;     // all workloads on all types as P1 sees them; NULL without
-    uint32_t descriptions;          // the catalog's, when the table was last made anew
-    uint32_t *seen;                 // (stride) the catalog's revision a row was made from
-    uint32_t *column_seen;          // (stride) and its column_revision
+    struct bends bends;            // what limits do to whom
+    struct beliefs *beliefs;       // owned
+    struct roofline *on;           // (n_on, n_types) of the workloads
+    int n_on;                      // room
+    uint32_t descriptions;         // the catalog's, when these were made
+    struct cell_slot *slots;       // cells that were asked for, see estimate.c
+    uint32_t age;                  // of what is kept there; older ones are out of date
+    struct map_u64 told_by_key;    // cells that somebody knows, see estimate_tell
+    struct told_cell *told;        // (n_told)
+    int n_told, cap_told;
 };
 
 void estimator_init(struct estimator *e, const struct catalog *c, double z);
 void estimator_release(struct estimator *e);
 
-/* From now on believe 'p1' (NULL: the roofline) where nothing was measured; it must live until
- * the next call of this or the end. Refresh before asking anything: the table is made anew.
+/* From now on believe 'm' (NULL: one that has learned nothing), which need not live on, as 'kind'
+ * says. Refresh before asking anything.
  */
-void estimate_use(struct estimator *e, const struct p1 *p1);
+void estimate_use(struct estimator *e, const struct model *m, enum estimator_kind kind);
 
-/* What is believed before anything was measured of 'workload': on 'type' beside the neighbours
- * from .. to-1, where -1 stands for alone. (to - from, at most 256) into 'out'.
+/* This is known, and not estimated, from now on; the last word counts. For a simulation that knows
+ * the truth.
  */
-void estimate_prior(const struct estimator *e, int workload, int type, int from, int to,
-                    struct prior *out);
+void estimate_tell(struct estimator *e, int workload, int type, int neighbour,
+                   const struct told_cell *is);
+const struct told_cell *estimate_told(const struct estimator *e, int workload, int type,
+                                      int neighbour);    // NULL: nobody did
 
-/* ln watts of the GPU with 'workload' alone, before anything was measured; 'sd' may be NULL. */
-double estimate_prior_watts(const struct estimator *e, int workload, int type, double *sd);
-
-/* Get to know workloads and types that are new in the catalog, without estimates of them. */
+/* Get to know workloads and types that are new in the catalog, so that they may be asked about.
+ * What the next refresh gives does not depend on it: whoever asks between two cycles changes
+ * nothing.
+ */
 void estimate_meet(struct estimator *e);
 
-/* Bring the table up to date with the catalog. */
+/* The same, and take in all that was measured since. */
 void estimate_refresh(struct estimator *e);
 
-/* The cell of 'workload' on 'type' beside 'neighbour' (-1: alone). Borrowed until the
- * next refresh.
- */
-static inline const struct cell_estimate *estimate_cell(const struct estimator *e, int workload,
-                                                        int type, int neighbour)
-{
-    return &e->cells[((long)workload * e->n_types + type) * e->stride + neighbour + 1];
-}
+/* The cell of 'workload' on 'type' beside 'neighbour' (-1: alone). */
+struct cell_estimate estimate_cell(const struct estimator *e, int workload, int type,
+                                   int neighbour);
+
+/* How what limits do to it differs from the law. */
+struct limit_bend estimate_bend(const struct estimator *e, int workload, int type);
 
 /* Speed of 'workload' beside the 'n' others: its cell for one of them; beside several the
  * slowdowns multiply, in whatever order they stand. 'low' (may be NULL) gets the speed held
@@ -98,7 +101,7 @@ double estimate_unfit(const struct estimator *e, int type, const int *workloads,
  * goes.
  */
 double estimate_mem_share(const struct estimator *e, int workload, int type);
-double estimate_mem_share_max(const struct estimator *e, double unfit_max);
+double estimate_mem_share_max(double unfit_max);
 
 /* Watts of one GPU of 'type' that runs these together. 'n' of 0 is a sleeping GPU. 'rates'
  * (may be NULL) are what servers are asked for, steps/s: one that could do more draws less; 0:

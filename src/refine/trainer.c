@@ -4,16 +4,15 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "catalog/catalog.h"
-#include "estimate/p1/p1.h"
-#include "refine/model.h"
+#include "estimate/model/model.h"
 
 const struct trainer_options trainer_defaults = {
     .seed = 1,
@@ -36,7 +35,6 @@ struct trainer {
 
     atomic_bool is_done;
     pthread_t thread;
-    struct arena arena;
     struct examples examples;
     const struct model *champion;    // borrowed
     struct model *challenger;
@@ -51,7 +49,6 @@ struct trainer *trainer_create(const struct trainer_options *o, int64_t n_measur
     assert(t);    // out of memory: stop
     t->options = *o;
     t->n_measurements = n_measurements;
-    arena_init(&t->arena);
     return t;
 }
 
@@ -60,7 +57,6 @@ void trainer_destroy(struct trainer *t)
     if (!t)
         return;
     model_destroy(trainer_wait(t));
-    arena_release(&t->arena);
     free(t);
 }
 
@@ -69,15 +65,12 @@ void trainer_destroy(struct trainer *t)
 static void *work(void *self)
 {
     struct trainer *t = self;
-    struct p1_options o = { .seed = t->options.seed + t->n_trainings, .n_nets = t->options.n_nets };
-    const char *about = arena_printf(&t->arena, "this site, training %d; seed %llu",
-                                     (int)t->n_trainings, (unsigned long long)o.seed);
+    uint64_t seed = t->options.seed + t->n_trainings;
+    char about[64];
 
-    t->rc = model_train(&t->examples, NULL, &o, about, &t->challenger, &t->err);
-    if (t->rc == 0) {
-        t->challenger->comparison = model_compare(t->champion, t->challenger, &t->examples);
-        t->challenger->n_measurements = t->n_measurements;
-    }
+    snprintf(about, sizeof about, "this site, training %d; seed %llu", (int)t->n_trainings,
+             (unsigned long long)seed);
+    t->rc = model_train(&t->examples, t->champion, seed, about, &t->challenger, &t->err);
     atomic_store(&t->is_done, true);
     return NULL;
 }
@@ -121,13 +114,13 @@ bool trainer_offer(struct trainer *t, const struct catalog *c, const struct mode
     t->n_trainings++;
     t->champion = champion;
     t->challenger = NULL;
-    examples_take(&t->arena, c, EXAMPLES_PAIRS_MAX, t->options.seed, &t->examples);
+    examples_take(c, &t->examples);
     atomic_store(&t->is_done, false);
     int rc = pthread_create(&t->thread, NULL, work, t);
     t->is_running = rc == 0;
     if (rc != 0) {
         log_warn("no thread to train on: %s", strerror(rc));
-        arena_reset(&t->arena);    // the examples
+        examples_release(&t->examples);
     }
     return t->is_running;
 }
@@ -147,7 +140,7 @@ struct model *trainer_wait(struct trainer *t)
     t->challenger = NULL;
     if (t->rc < 0)
         log_warn("training: %s", t->err.text);
-    arena_reset(&t->arena);    // the examples
+    examples_release(&t->examples);
     return m;
 }
 

@@ -19,7 +19,6 @@ struct trainer;
 /* What counts as enough news. */
 struct trainer_options {
     uint64_t seed;
-    int n_nets;            // see p1_options
     double growth;         // measurements, as a part of those at the last training; 0.25
     int n_cells_min;       // cells that must have been measured; 32
     int n_families_min;    // families that must have been measured; 3

@@ -228,7 +228,7 @@ static double true_share(const struct sim *s, const struct sim_workload *w, int 
 }
 
 /* What is true of 'w' on a type (indices of truth and belief) beside 'n' (NULL: alone), as a
- * measurement, which says whether it fits, and as an estimate.
+ * measurement, which says whether it fits.
  */
 static int reveal_cell(struct sim *s, const struct sim_workload *w, int truth_type, int type,
                        const struct sim_workload *n, struct err *e)
@@ -247,22 +247,9 @@ static int reveal_cell(struct sim *s, const struct sim_workload *w, int truth_ty
         .duration_s = NAN,
         .noise = ORACLE_SD,
     };
-    struct stored_estimate is = { .is_set = true,
-                                  .ln_speed = (float)log(speed),
-                                  .ln_speed_sd = (float)ORACLE_SD,
-                                  .ln_watts = NAN,
-                                  .ln_watts_sd = NAN };
 
-    if (m.fits && n == NULL) {
+    if (m.fits && n == NULL)
         m.watts = truth_watts(t, w->truth, truth_type);
-        is.ln_watts = (float)log(m.watts);
-        is.ln_watts_sd = (float)ORACLE_SD;
-        is.ln_loss = (float)log(truth_bend(t, w->truth, truth_type).loss);
-        is.ln_draw = (float)log(truth_bend(t, w->truth, truth_type).draw);
-        is.loss_sd = (float)ORACLE_SD;
-    }
-    if (m.fits)
-        catalog_put_estimate(&s->belief, w->belief, type, m.key.neighbour, &is);
     return catalog_record(&s->belief, &m, 0, e);
 }
 
@@ -281,6 +268,34 @@ static int reveal_workload(struct sim *s, const struct sim_workload *w, struct e
             rc = reveal_cell(s, w, truth_type, type, &s->workloads[n], e);
     }
     return rc;
+}
+
+/* What was revealed is known, and not estimated. */
+static void tell_truth(struct sim *s)
+{
+    const struct catalog *c = &s->belief;
+
+    for (int i = 0; i < s->n_workloads; i++) {
+        const struct sim_workload *w = &s->workloads[i];
+
+        for (int at = c->first_cell[w->belief]; at >= 0; at = c->next_cell[at]) {
+            const struct cell *cell = &c->cells[at];
+            struct told_cell is = { cell->ln_speed, ORACLE_SD, NAN, NAN, limit_law };
+
+            if (cell->n_speed == 0 || !cell_key_is_plain(&cell->key))
+                continue;
+            if (cell->key.neighbour < 0) {
+                int type = truth_find_type(s->options.truth, c->types[cell->key.gpu_type].name);
+
+                is.ln_watts = cell->ln_watts;
+                is.watts_sd = ORACLE_SD;
+                is.bend = truth_bend(s->options.truth, w->truth, type);
+                is.bend.loss_sd = ORACLE_SD;
+            }
+            estimate_tell(&s->cycle.estimator, w->belief, cell->key.gpu_type, cell->key.neighbour,
+                          &is);
+        }
+    }
 }
 
 static int reveal_gangs(struct sim *s, struct err *e)
@@ -395,8 +410,10 @@ static int make_cycle(struct sim *s, struct err *e)
     for (int l = 0; l < LEVERS; l++)
         if (s->options.without & 1U << l)
             lever_take(&s->cycle.options, (enum lever)l);
+    s->cycle.kind = s->options.estimator;
     cycle_init(&s->cycle);
-    s->cycle.refiner.is_frozen = knows_truth;
+    if (knows_truth)
+        tell_truth(s);
     s->is_cycle_ready = true;
     cycle_use(&s->cycle, s->options.model);
     if (s->options.is_learning && !knows_truth) {
@@ -467,11 +484,6 @@ void sim_destroy(struct sim *s)
     catalog_release(&s->belief);
     arena_release(&s->arena);
     free(s);
-}
-
-int sim_save(struct sim *s, struct err *e)
-{
-    return catalog_save_estimates(&s->belief, s->clock.t_s, e);
 }
 
 /* ---- running ---- */
@@ -753,6 +765,11 @@ const struct state *sim_state(const struct sim *s)
 const struct catalog *sim_catalog(const struct sim *s)
 {
     return &s->belief;
+}
+
+const struct estimator *sim_estimator(const struct sim *s)
+{
+    return &s->cycle.estimator;
 }
 
 void sim_learning(const struct sim *s, double *sum_abs_error, long *n)

@@ -15,6 +15,7 @@
 #include "sim/trace/trace.h"
 
 struct catalog;
+struct estimator;
 struct cluster;
 struct err;
 struct model;
@@ -39,8 +40,9 @@ struct sim_options {
     const struct catalog *known;    // what the policy may know before it starts; NULL: nothing
     struct store *journal;          // an empty store that keeps every event; NULL: nothing is kept
     uint64_t seed;
-    double until_s;               // stop the clock here; 0: run until all jobs have ended
-    const struct model *model;    // what the policy has learned elsewhere; NULL: the roofline
+    double until_s;    // stop the clock here; 0: run until all jobs have ended
+    enum estimator_kind estimator;
+    const struct model *model;    // what the policy has learned elsewhere; NULL: nothing
     bool is_learning;             // and it learns anew from what it measures
     cycle_plan_f *on_plan;        // told of each decision's plan before it acts; NULL: nobody is
     void *owner;                  // of that
@@ -93,9 +95,6 @@ struct sim_result {
 int sim_create(const struct sim_options *o, struct sim **out, struct err *e);
 void sim_destroy(struct sim *s);
 
-/* Leave the policy's estimates in the journal. */
-int sim_save(struct sim *s, struct err *e);
-
 /* Advance to 'until_s' of simulated time, or to the end. Returns 1 while there is more
  * to come, 0 at the end, -Exxx.
  */
@@ -118,7 +117,8 @@ const char *sim_job_reason(const struct sim *s, int i);
 double sim_now_s(const struct sim *s);
 const struct world *sim_world(const struct sim *s);
 const struct state *sim_state(const struct sim *s);
-const struct catalog *sim_catalog(const struct sim *s);    // what the policy believes
+const struct catalog *sim_catalog(const struct sim *s);
+const struct estimator *sim_estimator(const struct sim *s);    // what the policy believes
 
 /* Sum of |measured / believed - 1| over the '*n' speeds measured so far. */
 void sim_learning(const struct sim *s, double *sum_abs_error, long *n);

@@ -4,14 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/grow.h"
 #include "catalog/catalog.h"
-#include "estimate/p1/examples.h"
-#include "estimate/p1/p1.h"
+#include "estimate/model/model.h"
 #include "nn/gp.h"
-#include "refine/model.h"
 #include "sim/sim.h"
 
 static bool is_of(const struct workload *w, const char *family)
@@ -47,16 +44,13 @@ const char *pretraining_family(const struct catalog *c, int seed)
 
 static int learn(const struct catalog *c, int seed, struct model **out, struct err *e)
 {
-    const struct p1_options how = { .seed = (uint64_t)seed };
     struct examples x;
-    struct arena a;
     int rc;
 
     nn_init();
-    arena_init(&a);
-    examples_take(&a, c, EXAMPLES_PAIRS_MAX, how.seed, &x);
-    rc = model_train(&x, NULL, &how, "study: a family held out", out, e);
-    arena_release(&a);
+    examples_take(c, &x);
+    rc = model_train(&x, NULL, (uint64_t)seed, "study: a family held out", out, e);
+    examples_release(&x);
     return rc;
 }
 

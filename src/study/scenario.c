@@ -7,7 +7,7 @@
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "optimize/policy/solver.h"
-#include "refine/model.h"
+#include "estimate/model/model.h"
 #include "sim/trace/import.h"
 #include "study/data.h"
 #include "study/jobs.h"

@@ -56,7 +56,8 @@ grep -qE '^measure next: on [a-z0-9-]+ beside bert-base .*; uncertainty falls by
 jq -e 'has("choose") | not' "$dir/plain.json" >/dev/null
 
 verb=(predict resnet50)
-refused 1 'needs a model' --choose active --model none
+refused 2 'the roofline learns nothing' --choose active --estimator roofline
+refused 2 'no estimator' --estimator oracle
 refused 2 '--choose wants active' --choose random
 refused 1 'want fp32, tf32, fp16' --precision fp64
 refused 2 '--model wants' --model ''

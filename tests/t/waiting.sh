@@ -89,16 +89,16 @@ want 'a misfit among three is learned from' '.finished == 3 and .failed == 0' ou
 # beside it who would make it late.
 cat >m.csv <<'END'
 workload,gpu,neighbour,throughput,fits
-resnet18,v100,,10,1
-resnet50,v100,,10,1
-resnet18,v100,resnet50,6,1
-resnet50,v100,resnet18,6,1
+ResNet-18 (batch size 128),v100,,10,1
+ResNet-50 (batch size 64),v100,,10,1
+ResNet-18 (batch size 128),v100,ResNet-50 (batch size 64),4,1
+ResNet-50 (batch size 64),v100,ResNet-18 (batch size 128),4,1
 END
 "$GOGH" import csv m.csv --db pair.db >/dev/null
 printf 'node n v100:1\nset noise 0\n' >c
 cat >t <<'END'
-job a at=0 workload=resnet18 steps=100000 deadline=12000
-job b at=7000 workload=resnet50 steps=100000
+job a at=0 workload="ResNet-18 (batch size 128)" steps=100000 deadline=12000
+job b at=7000 workload="ResNet-50 (batch size 64)" steps=100000
 END
 simulate --truth pair.db --known pair.db --jobs-out jobs.csv >out
 want 'the deadline is kept' '.promise_attainment > 0.99' out

@@ -143,37 +143,37 @@ static void estimate_line(struct world *w, const struct line *l)
     int workload = world_workload(w, l->word[1]), type = world_type(w, l->word[2]);
     const char *beside = value_of(l, "beside");
     int neighbour = beside ? world_workload(w, beside) : -1;
-    const struct stored_estimate *known = catalog_estimate(&w->catalog, workload, type, neighbour);
-    struct stored_estimate est = { .is_set = true, .ln_watts = NAN, .ln_watts_sd = NAN };
+    const struct told_cell *known = estimate_told(&w->est, workload, type, neighbour);
+    struct told_cell is = { .ln_watts = NAN, .watts_sd = NAN };
 
     if (known)
-        est = *known;
+        is = *known;
     if (strcmp(l->word[0], "watts") == 0) {
         ck_assert_msg(known != NULL, "%s: give the speed first", l->text);
-        est.ln_watts = (float)log(number(l->word[3]));
-        est.ln_watts_sd = 0;
+        is.ln_watts = log(number(l->word[3]));
+        is.watts_sd = 0;
     } else {
-        est.ln_speed = (float)log(number(l->word[3]));
-        est.ln_speed_sd = (float)value_or(l, "sd", 0);
+        is.ln_speed = log(number(l->word[3]));
+        is.sd = value_or(l, "sd", 0);
     }
-    catalog_put_estimate(&w->catalog, workload, type, neighbour, &est);
+    estimate_tell(&w->est, workload, type, neighbour, &is);
 }
 
 static void pairs_line(struct world *w, const struct line *l)
 {
-    struct catalog *c = &w->catalog;
+    const struct catalog *c = &w->catalog;
 
     for (int i = 0; i < c->n_workloads; i++)
         for (int t = 0; t < c->n_types; t++) {
-            const struct stored_estimate *alone = catalog_estimate(c, i, t, -1);
+            const struct told_cell *alone = estimate_told(&w->est, i, t, -1);
             for (int n = 0; n < c->n_workloads && alone; n++) {
-                struct stored_estimate est = *alone;
-                if (catalog_estimate(c, i, t, n))
+                struct told_cell is = *alone;
+                if (estimate_told(&w->est, i, t, n))
                     continue;
-                est.ln_speed += (float)log(number(l->word[1]));
-                est.ln_watts = est.ln_watts_sd = NAN;
-                catalog_put_estimate(c, i, t, n, &est);
-                alone = catalog_estimate(c, i, t, -1);
+                is.ln_speed += log(number(l->word[1]));
+                is.ln_watts = is.watts_sd = NAN;
+                estimate_tell(&w->est, i, t, n, &is);
+                alone = estimate_told(&w->est, i, t, -1);
             }
         }
 }
@@ -406,6 +406,7 @@ void world_init(struct world *w, const char *text)
     catalog_init(&w->catalog);
     must(ledger_open(&w->ledger, &w->catalog, NULL, &e), &e, "ledger");
     estimator_init(&w->est, &w->catalog, 1);
+    estimate_use(&w->est, NULL, ESTIMATOR_ROOFLINE);
     arena_init(&w->arena);
     world_add(w, text);
     world_look(w);

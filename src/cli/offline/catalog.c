@@ -18,7 +18,7 @@
 #include "cli/offline/learned.h"
 #include "cli/table.h"
 #include "nn/gp.h"
-#include "refine/model.h"
+#include "estimate/model/model.h"
 #include "store/store.h"
 
 static const char help[] =

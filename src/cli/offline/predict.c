@@ -10,10 +10,9 @@
 #include "catalog/catalog.h"
 #include "cli/cmd.h"
 #include "estimate/estimate.h"
+#include "estimate/hierarchical/choose.h"
+#include "estimate/model/model.h"
 #include "nn/gp.h"
-#include "refine/model.h"
-#include "refine/p2.h"
-#include "refine/refine.h"
 #include "store/store.h"
 
 static const char help[] =
@@ -31,22 +30,26 @@ static const char help[] =
     "  --db DB      the store\n"
     "  --model M    what to believe of cells that were not measured: 'site', what the store has\n"
     "               learned (the default where it has); 'pretrained', what ships with the\n"
-    "               program (the default elsewhere); a file of 'gogh train'; or 'none', the\n"
-    "               roofline\n"
+    "               program (the default elsewhere); a file of 'gogh train'; or 'none', one\n"
+    "               that has learned nothing\n"
+    "  --estimator E\n"
+    "               how: 'hierarchical', by all that was measured (the default); 'mean', by the\n"
+    "               mean of each GPU type; 'roofline', by what the hardware allows\n"
     "  --choose active\n"
     "               also say which cell to measure next: the one that teaches most about this\n"
     "               workload, of all GPU types, alone and beside each workload of the store; of\n"
-    "               those of --gpu and --beside where given. Needs a model\n"
+    "               those of --gpu and --beside where given\n"
     "  --json       the same as JSON\n"
     "\n"
     "Examples:\n"
     "  gogh predict bert-base --batch 32 --precision bf16\n"
     "  gogh predict \"ResNet-18 (batch size 64)\" --beside A3C --gpu v100 --db lab.db\n"
-    "  gogh predict bert-base --model none\n"
+    "  gogh predict bert-base --estimator roofline\n"
     "  gogh predict bert-base --db lab.db --model site --choose active\n";
 
 static struct options {
-    const char *workload, *precision, *beside, *gpu, *db, *model, *choose;
+    const char *workload, *precision, *beside, *gpu, *db, *model, *estimator, *choose;
+    enum estimator_kind kind;
     double batch;
     bool is_json;
 } given = { .batch = NAN };
@@ -59,6 +62,7 @@ static const struct cmd_option options[] = {
     CMD_TEXT("gpu", given.gpu),
     CMD_TEXT("db", given.db),
     CMD_TEXT("model", given.model),
+    CMD_TEXT("estimator", given.estimator),
     CMD_TEXT("choose", given.choose),
     CMD_FLAG("json", given.is_json),
 };
@@ -113,8 +117,8 @@ static int add_types(struct catalog *c, struct err *e)
 static json_t *row(const struct estimator *est, const struct options *o, int w, int beside,
                    int type)
 {
-    const struct cell_estimate *cell = estimate_cell(est, w, type, beside);
-    double speed = (double)cell->speed, half = 1.645 * (double)cell->sd;
+    struct cell_estimate cell = estimate_cell(est, w, type, beside);
+    double speed = (double)cell.speed, half = 1.645 * (double)cell.sd;
     int both[2] = { w, beside };
     const char *name = est->catalog->types[type].name;
     int n = beside < 0 ? 1 : 2;
@@ -125,7 +129,7 @@ static json_t *row(const struct estimator *est, const struct options *o, int w, 
         printf("%-14s %12.4g %12.4g %12.4g %8.0f %9.2f\n", name, speed, speed * exp(-half),
                speed * exp(half), watts, unfit);
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu", name, "throughput",
-                     json_number_or_null(speed), "sd", json_number_or_null((double)cell->sd),
+                     json_number_or_null(speed), "sd", json_number_or_null((double)cell.sd),
                      "low90", json_number_or_null(speed * exp(-half)), "high90",
                      json_number_or_null(speed * exp(half)), "watts", json_number_or_null(watts),
                      "unfit", json_number_or_null(unfit));
@@ -145,30 +149,6 @@ struct next_cell {
     double gain;
 };
 
-/* As many measured cells as the refiner takes into account. */
-#define SEEN_MAX 48
-
-/* What was measured of it: alone first, for that tells most. */
-static int look(const struct catalog *c, int w, struct p2_observation *seen)
-{
-    int n = 0;
-
-    for (int is_alone = 1; is_alone >= 0; is_alone--) {
-        for (int i = c->first_cell[w]; i >= 0 && n < SEEN_MAX; i = c->next_cell[i]) {
-            const struct cell *cell = &c->cells[i];
-            const struct cell_key *k = &cell->key;
-            if (cell_key_is_plain(k) && cell->n_speed && (k->neighbour < 0) == is_alone)
-                seen[n++] = (struct p2_observation){ .type = k->gpu_type,
-                                                     .neighbour = k->neighbour,
-                                                     .ln_speed = cell->ln_speed,
-                                                     .ln_speed_var = cell_variance(cell),
-                                                     .ln_r_partner = (double)NAN,
-                                                     .ln_watts = (double)NAN };
-        }
-    }
-    return n;
-}
-
 /* Is the cell worth a try: not measured, and likely to fit? */
 static bool is_open(const struct estimator *est, int w, int type, int neighbour)
 {
@@ -180,30 +160,53 @@ static bool is_open(const struct estimator *est, int w, int type, int neighbour)
            estimate_unfit(est, type, both, neighbour < 0 ? 1 : 2) < 0.5;
 }
 
-static int choose(struct arena *a, const struct estimator *est, const struct p2 *p,
-                  const struct predict_query *q, struct next_cell *out, struct err *e)
+static struct reading cell_of(int w, int type, int neighbour)
 {
-    struct p2_observation seen[SEEN_MAX];
-    struct p2_estimates prior;
-    int n_seen = look(est->catalog, q->w, seen), n = 0;
+    return (struct reading){ .of = neighbour < 0 ? READ_ALONE : READ_PACKED,
+                             .type = type,
+                             .job = w,
+                             .neighbour = neighbour,
+                             .noise = (float)CATALOG_NOISE };
+}
+
+/* What is to be known: the workload alone on every type, and beside others, evenly. */
+enum { TARGETS_BESIDE = 64 };
+
+static int find_targets(const struct estimator *est, int w, struct reading *out)
+{
+    int n = 0, all = est->n_types * est->n_workloads;
+    int n_beside = all < TARGETS_BESIDE ? all : TARGETS_BESIDE;
+
+    for (int g = 0; g < est->n_types; g++)
+        out[n++] = cell_of(w, g, -1);
+    for (int i = 0; i < n_beside; i++) {
+        int at = (int)((long)i * all / n_beside);
+        out[n++] = cell_of(w, at % est->n_types, at / est->n_types);
+    }
+    return n;
+}
+
+/* Of the cells that could be measured, the one that teaches most. */
+static void choose(struct arena *a, const struct estimator *est, const struct predict_query *q,
+                   struct next_cell *out)
+{
     int from = q->beside < 0 ? -1 : q->beside, to = q->beside < 0 ? est->n_workloads : from + 1;
-    struct p2_observation *open =
-        ARENA_ARRAY(a, struct p2_observation, (size_t)est->n_types * (size_t)(to - from));
+    size_t room = (size_t)est->n_types * (size_t)(to - from);
+    struct reading *open = ARENA_ARRAY(a, struct reading, room);
+    struct reading *targets = ARENA_ARRAY(a, struct reading, (size_t)est->n_types + TARGETS_BESIDE);
+    int n_targets = find_targets(est, q->w, targets), n = 0;
 
     for (int g = 0; g < est->n_types; g++)
         for (int i = from; i < to && (q->only < 0 || g == q->only); i++)
             if (is_open(est, q->w, g, i))
-                open[n++] = (struct p2_observation){ .type = g, .neighbour = i };
-    p2_estimates_make(a, est->n_types, est->n_workloads, false, &prior);
-    p2_estimates_from_p1(est->context, q->w, &prior);
+                open[n++] = cell_of(q->w, g, i);
     *out = (struct next_cell){ -1, -1, 0 };
-    int best = p2_choose(a, p, &prior, &(struct p2_sightings){ n_seen, seen },
-                         &(struct p2_sightings){ n, open }, &out->gain, e);
+    int best = posterior_choose(est->beliefs->posterior[LEARN_SPEEDS], open, n, targets, n_targets,
+                                &out->gain);
     if (best >= 0) {
         out->type = open[best].type;
         out->neighbour = open[best].neighbour;
     }
-    return best < -1 ? best : 0;
 }
 
 static const char *neighbour_name(const struct estimator *est, const struct next_cell *c)
@@ -286,38 +289,24 @@ static int find_query(struct catalog *c, const struct options *o, struct predict
 }
 
 /* Everything the catalog knows, as the daemon would use it. */
-static int predict(struct catalog *c, const struct model *m, const struct options *o, struct err *e)
+static int predict(struct arena *a, struct catalog *c, const struct model *m,
+                   const struct options *o, struct err *e)
 {
     struct estimator est;
-    struct refiner refiner;
     struct predict_query q = { 0 };
     struct next_cell next;
-    struct arena a;
-    const struct p2 *p2 = m ? m->p2 : NULL;
     int rc = find_query(c, o, &q, e);
 
     if (rc < 0)
         return rc;
-    if (o->choose && !m)
-        return err_set(e, EINVAL,
-                       "--choose active needs a model: --model pretrained, site, or a file of "
-                       "'gogh train'");
-    arena_init(&a);
     estimator_init(&est, c, 1.0);
-    refiner_init(&refiner, c, &est);
-    estimate_use(&est, m ? m->p1 : NULL);
-    refine_use(&refiner, p2);
-    estimate_meet(&est);
-    rc = refine_settle(&refiner, e);
+    estimate_use(&est, m, o->kind);
     estimate_refresh(&est);
-    if (rc >= 0 && o->choose)
-        rc = choose(&a, &est, p2, &q, &next, e);
-    if (rc >= 0)
-        print_rows(&est, o, &q, o->choose ? &next : NULL);
-    refiner_release(&refiner);
+    if (o->choose)
+        choose(a, &est, &q, &next);
+    print_rows(&est, o, &q, o->choose ? &next : NULL);
     estimator_release(&est);
-    arena_release(&a);
-    return rc < 0 ? rc : 0;
+    return 0;
 }
 
 static int check(const struct cmd_call *call)
@@ -333,6 +322,11 @@ static int check(const struct cmd_call *call)
         return cmd_misuse(call->cmd, "which workload?");
     if (o->model && o->model[0] == '\0')
         return cmd_misuse(call->cmd, "--model wants site, pretrained, none or a file");
+    struct err e;
+    if (estimator_by_name(o->estimator, &o->kind, &e) < 0)
+        return cmd_misuse(call->cmd, "--estimator: %s", e.text);
+    if (o->choose && o->kind == ESTIMATOR_ROOFLINE)
+        return cmd_misuse(call->cmd, "--choose active: the roofline learns nothing from others");
     if (o->choose && strcmp(o->choose, "active") != 0)
         return cmd_misuse(call->cmd, "--choose wants active, not '%s'", o->choose);
     return 0;
@@ -346,7 +340,6 @@ static int run(const struct cmd_call *call, struct err *e)
     struct model *m = NULL;
     int rc = 0;
 
-    (void)call;
     nn_init();
     catalog_init(&c);
     if (o->db)
@@ -359,7 +352,7 @@ static int run(const struct cmd_call *call, struct err *e)
     if (rc == 0)
         rc = model_open(o->model, store, &m, e);
     if (rc == 0)
-        rc = predict(&c, m, o, e);
+        rc = predict(call->arena, &c, m, o, e);
     model_destroy(m);
     catalog_release(&c);
     store_close(store);
@@ -369,7 +362,7 @@ static int run(const struct cmd_call *call, struct err *e)
 const struct cmd cmd_predict = {
     .name = "predict",
     .synopsis = "predict WORKLOAD [--batch N] [--beside W] [--gpu TYPE] [--db DB] [--model M] "
-                "[--choose active] [--json]",
+                "[--estimator E] [--choose active] [--json]",
     .summary = "how fast and how costly a workload would be, with intervals",
     .help = help,
     CMD_OPTIONS(options),

@@ -15,7 +15,7 @@
 #include "cli/table.h"
 #include "nn/gp.h"
 #include "optimize/policy/solver.h"
-#include "refine/model.h"
+#include "estimate/model/model.h"
 #include "sim/ground.h"
 #include "sim/sim.h"
 #include "sim/trace/trace.h"
@@ -35,10 +35,10 @@ static const char help[] =
     "fifo-first\n"
     "  --seed N          chance: measurement noise, random policies, hidden factors; 1\n"
     "  --known DB        what the policy knows before it starts; without it, nothing\n"
-    "  --model M         what the policy has learned before it starts: 'none' (the default: the\n"
-    "                    roofline), 'pretrained', 'site' (of the store of --known), or a file of\n"
-    "                    'gogh train'. The pretrained one has seen Gavel's measurements: where\n"
-    "                    these are the truth, it knows the answers\n"
+    "  --model M         what the policy has learned before it starts: 'none' (the default),\n"
+    "                    'pretrained', 'site' (of the store of --known), or a file of 'gogh train'\n"
+    "  --estimator E     how it estimates: 'hierarchical' (the default), 'mean' or 'roofline'; see\n"
+    "                    'gogh predict --help'\n"
     "  --without LEVERS  take these away from the policy: types, sharing, moving, sleep, limits "
     "or\n"
     "                    joules, several with commas between them; not every policy has each\n"
@@ -59,7 +59,8 @@ static const char help[] =
     "      --model pretrained --learn\n";
 
 static struct options {
-    const char *cluster, *trace, *truth, *policy, *known, *reference, *jobs_out, *journal, *model;
+    const char *cluster, *trace, *truth, *policy, *known, *reference, *jobs_out, *journal, *model,
+        *estimator;
     const char *without;
     unsigned levers;    // the same as bits
     long seed;
@@ -75,6 +76,7 @@ static const struct cmd_option options[] = {
     CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
     CMD_TEXT("known", given.known),
     CMD_TEXT("model", given.model),
+    CMD_TEXT("estimator", given.estimator),
     CMD_TEXT("without", given.without),
     CMD_FLAG("learn", given.is_learning),
     CMD_TEXT("reference", given.reference),
@@ -326,8 +328,6 @@ static int simulate(const struct options *o, const struct sim_options *so, struc
 
     if (rc == 0)
         rc = run_to_end(s, so->trace, e);
-    if (rc == 0 && so->journal != NULL)
-        rc = sim_save(s, e);
     if (rc == 0 && o->jobs_out != NULL)
         rc = write_jobs(s, so->trace, o->jobs_out, e);
     if (rc == 0)
@@ -357,6 +357,8 @@ static int with_known(const struct options *o, struct sim_options so, struct err
         rc = catalog_load(&known, store, e);
         so.known = &known;
     }
+    if (rc == 0)
+        rc = estimator_by_name(o->estimator, &so.estimator, e);
     if (rc == 0)
         rc = model_open(o->model, store, &m, e);
     so.model = m;

@@ -1,8 +1,9 @@
-/* train.c - `gogh train`: a model of P1 and P2 from what a store has measured. */
+/* train.c - `gogh train`: a model from what a store has measured. */
 #include "cli/cmd.h"
 
 #include <cblas.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,21 +16,21 @@
 #include "base/text/json.h"
 #include "catalog/catalog.h"
 #include "cli/offline/learned.h"
-#include "estimate/p1/p1.h"
+#include "estimate/model/model.h"
 #include "nn/gp.h"
-#include "refine/model.h"
 #include "store/store.h"
 
 static const char help[] =
-    "Learn from everything that a store has measured: P1, which estimates workloads that were\n"
-    "never run here, and P2, which corrects all estimates of a workload by each measurement.\n"
-    "The store keeps the model and uses it from then on; 'gogh catalog model' shows it.\n"
+    "Learn from everything that a store has measured: how much speeds and watts differ by site,\n"
+    "GPU type, family and workload, over its campaigns where it has three or more, and then on\n"
+    "the site's own. The store keeps the model and uses it from then on, if it foresees families\n"
+    "of this site better than the one in use; 'gogh catalog model' shows it.\n"
     "\n"
     "  --db DB      the store\n"
     "  --out FILE   write the weights there (docs/formats/weights.md); the store stays as it is\n"
-    "  --seed N     chance: first weights, order of examples; 1\n"
-    "  --nets N     networks of each kind, for those with and for those without relatives:\n"
-    "               3 to 8; more are slower and a little better\n"
+    "  --from M     the model to start from and to beat: 'site', what the store has learned (the\n"
+    "               default where it has); 'pretrained' (the default elsewhere); a file; 'none'\n"
+    "  --seed N     chance: which readings are looked at; 1\n"
     "  --about T    a word on where it is from, which the weights carry\n"
     "  --json       the summary as JSON\n"
     "\n"
@@ -42,18 +43,15 @@ static const char help[] =
     "  gogh train --db gavel.db --seed 7 --out gavel.weights --json\n";
 
 static struct options {
-    const char *db, *out, *about;
-    long seed, n_nets;
+    const char *db, *out, *about, *from;
+    long seed;
     bool is_json;
 } given = { .seed = 1 };
 
 static const struct cmd_option options[] = {
-    CMD_TEXT("db", given.db),
-    CMD_TEXT("out", given.out),
-    CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
-    CMD_WHOLE("nets", given.n_nets, 3, 8),
-    CMD_TEXT("about", given.about),
-    CMD_FLAG("json", given.is_json),
+    CMD_TEXT("db", given.db),       CMD_TEXT("out", given.out),
+    CMD_TEXT("from", given.from),   CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
+    CMD_TEXT("about", given.about), CMD_FLAG("json", given.is_json),
 };
 
 /* ---- the same arithmetic everywhere ---- */
@@ -87,36 +85,51 @@ static void start_again_as_haswell(char **argv)
 
 static void tell(const struct options *o, const struct model *m, double seconds)
 {
+    const struct comparison *c = &m->comparison;
     const char *where = o->out ? o->out : o->db;
 
     if (!o->is_json) {
         learned_print(m);
+        if (!isnan(c->champion) && !isnan(c->challenger))
+            printf("it %s: error %.4f against %.4f of the one it was to beat\n",
+                   c->is_won ? "won" : "lost, and is not used", c->challenger, c->champion);
         printf("trained in %.1f s; %s %s\n", seconds, o->out ? "written to" : "kept in", where);
         return;
     }
     json_t *j = learned_json(m);
+    json_object_set_new(j, "champion", json_number_or_null(c->champion));
+    json_object_set_new(j, "challenger", json_number_or_null(c->challenger));
+    json_object_set_new(j, "won", json_boolean(c->is_won));
     json_object_set_new(j, "seed", json_integer(o->seed));
     json_object_set_new(j, "seconds", json_real(seconds));
     json_object_set_new(j, "where", json_string(where));
     json_print(j, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 }
 
-static int train(const struct options *o, struct arena *a, const struct catalog *c,
+static int train(const struct options *o, struct arena *a, const struct catalog *c, struct store *s,
                  struct model **out, struct err *e)
 {
-    struct examples x;
-    struct p1_options how = { .seed = (uint64_t)o->seed, .n_nets = (int)o->n_nets };
     const char *about = o->about ? o->about : arena_printf(a, "gogh train, seed %ld", o->seed);
+    struct model *champion = NULL;
+    struct examples x;
+    int n = 0, rc = model_open(o->from, s, &champion, e);
 
-    examples_take(a, c, EXAMPLES_PAIRS_MAX, how.seed, &x);
-    if (x.n_alone == 0)
-        return err_set(e, ENOENT,
-                       "%s: nothing was measured alone, so there is nothing to learn from; "
-                       "'gogh import' first",
-                       o->db);
-    int rc = model_train(&x, NULL, &how, about, out, e);
-    if (rc == 0 && !o->out)    // a file is of no site
-        (*out)->n_measurements = c->n_measurements;
+    if (rc < 0)
+        return rc;
+    examples_take(c, &x);
+    for (int i = 0; i < x.n_campaigns; i++)
+        n += x.read[LEARN_SPEEDS][i].n;
+    if (n == 0)
+        rc = err_set(e, ENOENT,
+                     "%s: no speeds were measured, so there is nothing to learn from; 'gogh "
+                     "import' first",
+                     o->db);
+    if (rc == 0)
+        rc = model_train(&x, champion, (uint64_t)o->seed, about, out, e);
+    if (rc == 0 && o->out)
+        (*out)->n_measurements = 0;    // a file is of no site
+    examples_release(&x);
+    model_destroy(champion);
     return rc;
 }
 
@@ -141,10 +154,11 @@ static int run(const struct cmd_call *call, struct err *e)
     if (rc == 0)
         rc = catalog_load(&c, s, e);
     if (rc == 0)
-        rc = train(o, call->arena, &c, &m, e);
+        rc = train(o, call->arena, &c, s, &m, e);
     if (rc == 0)
         rc = o->out ? model_write(m, o->out, e)
-                    : model_keep(m, s, MODEL_CHAMPION, clock_now_s(&clock), e);
+                    : model_keep(m, s, m->comparison.is_won ? MODEL_CHAMPION : MODEL_CHALLENGER,
+                                 clock_now_s(&clock), e);
     if (rc == 0)
         tell(o, m, clock_stopwatch_s() - began_s);
     model_destroy(m);
@@ -155,7 +169,7 @@ static int run(const struct cmd_call *call, struct err *e)
 
 const struct cmd cmd_train = {
     .name = "train",
-    .synopsis = "train --db DB [--out FILE] [--seed N] [--nets N] [--about TEXT] [--json]",
+    .synopsis = "train --db DB [--out FILE] [--from M] [--seed N] [--about TEXT] [--json]",
     .summary = "learn from everything that was measured",
     .help = help,
     CMD_OPTIONS(options),

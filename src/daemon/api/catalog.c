@@ -270,9 +270,9 @@ static void put_estimate(struct api_text *t, const struct service *s, int worklo
 {
     const struct catalog *c = &s->base.catalog;
     const struct estimator *est = &s->cycle.estimator;
-    const struct cell_estimate *cell = estimate_cell(est, workload, type, neighbour);
-    double speed = (double)cell->speed, half = 1.645 * (double)cell->sd;
-    double alone = (double)estimate_cell(est, workload, type, -1)->speed;
+    struct cell_estimate cell = estimate_cell(est, workload, type, neighbour);
+    double speed = (double)cell.speed, half = 1.645 * (double)cell.sd;
+    double alone = (double)estimate_cell(est, workload, type, -1).speed;
     int both[] = { workload, neighbour };
 
     api_put_open(t, NULL, '{');
@@ -281,8 +281,8 @@ static void put_estimate(struct api_text *t, const struct service *s, int worklo
     api_put_number(t, "speed", speed);
     api_put_number(t, "low", speed * exp(-half));
     api_put_number(t, "high", speed * exp(half));
-    api_put_number(t, "sd", (double)cell->sd);
-    api_put_number(t, "unfit", (double)cell->unfit);
+    api_put_number(t, "sd", (double)cell.sd);
+    api_put_number(t, "unfit", (double)cell.unfit);
     api_put_number(t, "watts", estimate_watts(est, type, both, NULL, neighbour < 0 ? 1 : 2));
     api_put_number(t, "slowdown", neighbour < 0 || !(alone > 0) ? 1 : speed / alone);
     api_put_whole(t, "measured", times_measured(c, workload, type, neighbour));
@@ -300,8 +300,7 @@ void api_list_estimates(struct request *r)
     if (!find_workload(r, "workload", &workload) || !find_workload(r, "beside", &neighbour) ||
         !find_type(r, "gpu", &type))
         return;
-    if (workload >= est->n_filled || neighbour >= est->n_filled || est->n_types < c->n_types)
-        estimate_refresh(est);    // nobody has asked about these yet
+    estimate_meet(est);    // nobody may have asked about these yet
     api_put_open(&t, NULL, '{');
     api_put_text(&t, "workload", c->workloads[workload].name);
     api_put_open(&t, "estimates", '[');

@@ -12,6 +12,7 @@
 #include "base/text/words.h"
 #include "daemon/config/auth.h"
 #include "daemon/config/inner.h"
+#include "estimate/beliefs.h"
 
 /* A line of text describes at most one thing, and no site writes a million lines. */
 #define FILE_MAX ((size_t)16 << 20)
@@ -40,6 +41,7 @@ const struct setting config_settings[] = {
     { "policy", SETTING_TEXT, AT(policy), .may_reload = true },
     { "shadow_policy", SETTING_TEXT, AT(shadow_policy), .may_reload = true },
     { "model", SETTING_TEXT, AT(model) },
+    { "estimator", SETTING_CHOICE, AT(estimator), .words = estimator_names },
     { "learn", SETTING_FLAG, AT(is_learning) },
     { "seed", SETTING_WHOLE, AT(seed), 0, 1e15 },
     { "executor", SETTING_CHOICE, AT(executor), .words = executor_words },

@@ -63,6 +63,7 @@ struct config {
     enum config_mode mode;    // shadow: place by shadow_policy, plan beside, act on none of ours
     const char *policy;       // "gogh"
     const char *shadow_policy;    // "fifo-fastest": what the site does without us
+    int estimator;                // enum estimator_kind
     const char *model;            // as --model; NULL: the site's, else the pretrained one
     bool is_learning;             // train anew when there is enough news
     long seed;

@@ -51,9 +51,9 @@ static bool is_spread(const struct state *st, const struct job *j)
 static bool knows(const struct estimator *e, const int *workloads, int n, int type)
 {
     for (int i = 0; i < n; i++)
-        if (workloads[i] >= e->n_filled)
+        if (workloads[i] >= e->n_workloads)
             return false;
-    return e->cells && type < e->n_types;
+    return type < e->n_types;
 }
 
 /* Of a running job's speed in its place, power limit and neighbours included; NaN: nothing yet. */

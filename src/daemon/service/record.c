@@ -25,7 +25,7 @@
 #include "daemon/service/decide.h"
 #include "monitor/energy.h"
 #include "optimize/model/plan.h"
-#include "refine/model.h"
+#include "estimate/model/model.h"
 #include "store/store.h"
 
 #define RECORD_VERSION 1
@@ -204,6 +204,7 @@ static void put_header(struct record *r, const struct config *c, bool can_sleep,
     put_text(b, "policy", c->policy);
     put_text(b, "shadow", c->mode == MODE_SHADOW ? c->shadow_policy : NULL);
     put_text(b, "model", c->model);
+    put_text(b, "estimator", estimator_names[c->estimator]);
     put_flag(b, "learns", c->is_learning);
     put_flag(b, "sleeps", can_sleep);
     put_settings(b, &c->cluster.settings);

@@ -30,7 +30,7 @@
 #include "monitor/monitor.h"
 #include "monitor/watch.h"
 #include "nn/gp.h"
-#include "refine/model.h"
+#include "estimate/model/model.h"
 #include "refine/trainer.h"
 
 /* How long somebody else may take to let go of what is ours. */
@@ -57,7 +57,7 @@ static double model_w(void *self, int gpu)
 
     for (int i = 0; i < n; i++) {
         const struct job_spec *spec = &st->jobs[g->jobs[i]]->spec;
-        if (spec->workload >= s->cycle.estimator.n_filled)
+        if (spec->workload >= s->cycle.estimator.n_workloads)
             return s->base.catalog.types[g->type].idle_w;    // not met yet: the next decision does
         workloads[i] = spec->workload;
         rates[i] = job_serves(spec);
@@ -76,9 +76,9 @@ static double alone_speed(void *self, int job, int gpu)
     const struct state *st = &s->base.ledger.state;
     int workload = st->jobs[job]->spec.workload, type = st->gpus[gpu].type;
 
-    if (workload >= s->cycle.estimator.n_filled || type >= s->cycle.estimator.n_types)
+    if (workload >= s->cycle.estimator.n_workloads || type >= s->cycle.estimator.n_types)
         return NAN;    // not met yet
-    return (double)estimate_cell(&s->cycle.estimator, workload, type, -1)->speed;
+    return (double)estimate_cell(&s->cycle.estimator, workload, type, -1).speed;
 }
 
 /* ---- opening ---- */
@@ -147,6 +147,7 @@ static int open_cycle(struct service *s, struct err *e)
     c->options = solve_defaults;
     c->confidence_z = set->confidence_z;
     c->theta = set->theta;
+    c->kind = (enum estimator_kind)s->config.estimator;
     cycle_init(c);
     cycle_use(c, s->model);
     if (s->config.is_learning) {

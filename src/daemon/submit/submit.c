@@ -145,11 +145,11 @@ static double guess_steps(const struct submit_reading *r)
     const struct job_spec *p = &r->out->spec;
     double best = 0;
 
-    if (!est || !est->cells || r->out->is_new_workload || p->workload >= est->n_filled)
+    if (!est || r->out->is_new_workload || p->workload >= est->n_workloads)
         return 1e5;
     for (int t = 0; t < est->n_types; t++)
         if (job_allows(p, t))
-            best = fmax(best, (double)estimate_cell(est, p->workload, t, -1)->speed);
+            best = fmax(best, (double)estimate_cell(est, p->workload, t, -1).speed);
     return best > 0 ? fmin(fmax(ceil(3600 * best), 1), 1e14) : 1e5;
 }
 

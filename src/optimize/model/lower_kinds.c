@@ -74,17 +74,17 @@ static bool is_unfit(const struct lowering *l, int type, int kind, int beside)
 static float counted_on(const struct lowering *l, int type, int kind)
 {
     int w = l->workload_of[kind], t = l->type_of[type];
-    const struct cell_estimate *c = estimate_cell(l->est, w, t, -1);
+    struct cell_estimate c = estimate_cell(l->est, w, t, -1);
 
     if (l->problem->kinds[kind].rate > 0)
         return 1;
     if (!(l->missed[kind] > 0))
-        return (float)exp(CURIOSITY * (double)c->sd);
+        return (float)exp(CURIOSITY * (double)c.sd);
     const struct cell_key alone = { .workload = w, .gpu_type = t, .neighbour = -1, .n_gpus = 1 };
     const struct cell *seen = catalog_cell(l->snapshot->catalog, alone);
-    double more = exp(CURIOSITY_LOST * (double)c->sd);
+    double more = exp(CURIOSITY_LOST * (double)c.sd);
     if (!seen || seen->n_speed == 0)
-        more = fmax(more, fmin(l->missed[kind] / (double)c->low, HOPE_MOST));
+        more = fmax(more, fmin(l->missed[kind] / (double)c.low, HOPE_MOST));
     return (float)more;
 }
 
@@ -98,9 +98,8 @@ static void find_missed(struct lowering *l)
     l->missed = ARENA_ARRAY(l->arena, double, (size_t)n);
     for (int k = 0; k < n; k++)
         for (int t = 0; t < l->problem->n_types; t++) {
-            const struct cell_estimate *c =
-                estimate_cell(l->est, l->workload_of[k], l->type_of[t], -1);
-            most[k] = fmax(most[k], (double)(c->low * (1 - c->unfit)));
+            struct cell_estimate c = estimate_cell(l->est, l->workload_of[k], l->type_of[t], -1);
+            most[k] = fmax(most[k], (double)(c.low * (1 - c.unfit)));
         }
     for (int j = 0; j < s->n_jobs; j++) {
         int k = l->kind_at[j];
@@ -117,21 +116,21 @@ static void lower_row(struct lowering *l, int type, int kind)
 {
     struct problem *p = l->problem;
     int w = l->workload_of[kind], t = l->type_of[type];
-    float fit = 1 - estimate_cell(l->est, w, t, -1)->unfit, more = counted_on(l, type, kind);
+    float fit = 1 - estimate_cell(l->est, w, t, -1).unfit, more = counted_on(l, type, kind);
     struct problem_trust trust = { fit * more, fit * (l->missed[kind] > 0 ? more : 1), fit };
     int most = gpu_type_theta(&l->snapshot->catalog->types[t], p->theta);
     bool is_out = is_unfit(l, type, kind, -1);
 
     p->trust[type * p->n_kinds + kind] = trust;
-    p->watts[type * p->n_kinds + kind] = (float)l->est->alone_w[w * l->est->n_types + t];
+    p->watts[type * p->n_kinds + kind] = estimate_cell(l->est, w, t, -1).watts;
     for (int n = -1; n < p->n_kinds && !is_out; n++) {
-        const struct cell_estimate *c = estimate_cell(l->est, w, t, n < 0 ? -1 : l->workload_of[n]);
+        struct cell_estimate c = estimate_cell(l->est, w, t, n < 0 ? -1 : l->workload_of[n]);
         long at = problem_cell(p, type, kind, n);
         if (n >= 0 && (most == 1 || is_unfit(l, type, kind, n)))
             continue;    // stays 0: never
-        p->speed[at] = c->speed * trust.speed;
+        p->speed[at] = c.speed * trust.speed;
         p->low[at] =
-            fminf(fminf(c->low, c->speed) * (n < 0 ? trust.low : trust.beside), p->speed[at]);
+            fminf(fminf(c.low, c.speed) * (n < 0 ? trust.low : trust.beside), p->speed[at]);
     }
 }
 
@@ -176,13 +175,12 @@ static void lower_bends(struct lowering *l)
     p->bends = ARENA_ARRAY(l->arena, struct problem_bend, (size_t)p->n_types * (size_t)p->n_kinds);
     for (int t = 0; t < p->n_types; t++)
         for (int k = 0; k < p->n_kinds; k++) {
-            const struct limit_bend *b =
-                &l->est->bend[l->workload_of[k] * l->est->n_types + l->type_of[t]];
+            struct limit_bend b = estimate_bend(l->est, l->workload_of[k], l->type_of[t]);
             p->bends[t * p->n_kinds + k] =
-                (struct problem_bend){ .loss = (float)b->loss,
-                                       .draw = (float)b->draw,
-                                       .doubt = (float)(l->est->z * b->loss_sd),
-                                       .at = (float)b->at,
+                (struct problem_bend){ .loss = (float)b.loss,
+                                       .draw = (float)b.draw,
+                                       .doubt = (float)(l->est->z * b.loss_sd),
+                                       .at = (float)b.at,
                                        .is_free = !estimate_may_limit(l->est, l->type_of[t],
                                                                       &l->workload_of[k],
                                                                       &p->kinds[k].rate, 1) };
@@ -196,7 +194,7 @@ static void lower_bends(struct lowering *l)
 static void lower_memory(struct lowering *l)
 {
     struct problem *p = l->problem;
-    double share = estimate_mem_share_max(l->est, l->options->unfit_max), most_gib = 0;
+    double share = estimate_mem_share_max(l->options->unfit_max), most_gib = 0;
 
     if (p->theta < 3)
         return;

@@ -136,6 +136,8 @@ static void read_begin(struct rerun_reader *r, struct rerun_entry *out)
         blame(r, "version");
     b->store = word(r, "store");
     b->model = text(r, "model");
+    if (estimator_by_name(text(r, "estimator"), &b->estimator, NULL) < 0)
+        blame(r, "estimator");
     b->can_sleep = flag(r, r->o, "sleeps");
     if (strchr(b->store, '/'))
         blame(r, "store");

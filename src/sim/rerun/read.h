@@ -13,6 +13,7 @@
 
 #include "catalog/catalog.h"
 #include "catalog/cluster/cluster.h"
+#include "estimate/beliefs.h"
 #include "optimize/model/plan.h"
 #include "optimize/policy/solver.h"
 
@@ -41,6 +42,7 @@ enum rerun_what {
 
 struct rerun_begin {
     const char *store;    // the copy, beside the record
+    enum estimator_kind estimator;
     const char *model;    // as --model; NULL: the site's, else the pretrained one
     bool can_sleep;
     struct cluster_settings settings;

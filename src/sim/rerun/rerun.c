@@ -17,7 +17,7 @@
 #include "catalog/cluster/snapshot.h"
 #include "optimize/model/lower.h"
 #include "optimize/prices/kept.h"
-#include "refine/model.h"
+#include "estimate/model/model.h"
 #include "sim/ground.h"
 #include "sim/rerun/inner.h"
 #include "sim/world/truth.h"
@@ -198,6 +198,7 @@ static int open_cycle(struct rerun_part *p, struct err *e)
     c->options = solve_defaults;
     c->confidence_z = b->settings.confidence_z;
     c->theta = b->settings.theta;
+    c->kind = b->estimator;
     cycle_init(c);
     p->has_cycle = true;
     cycle_use(c, p->model);
@@ -474,10 +475,8 @@ static int step(struct rerun_state *w, const struct rerun_entry *at, struct err 
 /* All that is believed by now. */
 static int believe_all(struct rerun_part *p, struct truth *t, struct err *e)
 {
-    estimate_meet(&p->cycle.estimator);
-    int rc = refine_settle(&p->cycle.refiner, e);
     estimate_refresh(&p->cycle.estimator);
-    return rc < 0 ? rc : truth_from_beliefs(t, &p->catalog, &p->cycle.estimator, e);
+    return truth_from_beliefs(t, &p->catalog, &p->cycle.estimator, e);
 }
 
 static void walk_end(struct rerun_state *w)

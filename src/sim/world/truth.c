@@ -153,7 +153,7 @@ static double measured_over_model(const struct truth *t, const struct roofline *
     return n > 0 ? sum / n : (double)NAN;
 }
 
-static int fill_speeds(struct truth *t, const struct roofline *r, int w, int *n_filled,
+static int fill_speeds(struct truth *t, const struct roofline *r, int w, int *n_workloads,
                        struct err *e)
 {
     const struct catalog *c = t->catalog;
@@ -177,12 +177,12 @@ static int fill_speeds(struct truth *t, const struct roofline *r, int w, int *n_
                            c->workloads[w].name);
         if (fits(model, &c->types[a]))
             *speed = exp(isnan(off) ? 0 : off) / model->step_s;
-        ++*n_filled;
+        ++*n_workloads;
     }
     return 0;
 }
 
-static void fill_watts(struct truth *t, const struct roofline *r, int w, int *n_filled)
+static void fill_watts(struct truth *t, const struct roofline *r, int w, int *n_workloads)
 {
     const struct catalog *c = t->catalog;
     double off = measured_over_model(t, r, w, true);
@@ -198,7 +198,7 @@ static void fill_watts(struct truth *t, const struct roofline *r, int w, int *n_
         }
         *watts = roofline_watts(&r[w * t->n_types + a], g) * exp(isnan(off) ? 0 : off);
         *watts = fmin(fmax(*watts, g->idle_w), g->cap_w);
-        ++*n_filled;
+        ++*n_workloads;
     }
 }
 
@@ -211,7 +211,8 @@ static double pair_model(const struct truth *t, const struct roofline *r, int w,
     return roofline_slowdown(x, y);
 }
 
-static void fill_slowdowns(struct truth *t, const struct roofline *r, int w, int a, int *n_filled)
+static void fill_slowdowns(struct truth *t, const struct roofline *r, int w, int a,
+                           int *n_workloads)
 {
     float *slowdown = &t->slowdown[((long)w * t->n_types + a) * t->n_workloads];
     double alone = truth_speed(t, w, a);
@@ -223,7 +224,7 @@ static void fill_slowdowns(struct truth *t, const struct roofline *r, int w, int
             slowdown[n] = (float)fmin(exp(cell->ln_speed) / alone, 1);
         } else if (cell == NULL || cell->n_unfit == 0) {
             slowdown[n] = (float)pair_model(t, r, w, a, n);
-            ++*n_filled;
+            ++*n_workloads;
         }
     }
 }
@@ -231,20 +232,20 @@ static void fill_slowdowns(struct truth *t, const struct roofline *r, int w, int
 /* Measured truths are one world, whatever the seed of a run. */
 #define MEASURED_SEED 1
 
-int truth_from_catalog(struct truth *t, const struct catalog *c, int *n_filled, struct err *e)
+int truth_from_catalog(struct truth *t, const struct catalog *c, int *n_workloads, struct err *e)
 {
     struct roofline *r;
     int rc = truth_init(t, c, e);
 
     if (rc < 0)
         return rc;
-    *n_filled = 0;
+    *n_workloads = 0;
     r = rooflines(c);
     for (int w = 0; w < t->n_workloads && rc == 0; w++) {
-        rc = fill_speeds(t, r, w, n_filled, e);
-        fill_watts(t, r, w, n_filled);
+        rc = fill_speeds(t, r, w, n_workloads, e);
+        fill_watts(t, r, w, n_workloads);
         for (int a = 0; a < t->n_types; a++)
-            fill_slowdowns(t, r, w, a, n_filled);
+            fill_slowdowns(t, r, w, a, n_workloads);
     }
     free(r);
     hide_bends(t, MEASURED_SEED, 1);
@@ -313,30 +314,30 @@ int truth_analytic(struct truth *t, const struct catalog *c, uint64_t seed, doub
 static void believe_alone(struct truth *t, const struct estimator *est, int w, int a)
 {
     const struct cell *cell = cell_of(t->catalog, w, a, -1);
-    const struct cell_estimate *is = estimate_cell(est, w, a, -1);
+    struct cell_estimate is = estimate_cell(est, w, a, -1);
     int at = w * t->n_types + a;
 
     if (cell != NULL && cell->n_speed > 0)
         t->speed[at] = exp(cell->ln_speed);
     else
-        t->speed[at] = (double)is->unfit > PROBABLE ? 0 : (double)is->speed;
-    t->watts[at] = cell != NULL && cell->n_watts > 0 ? exp(cell->ln_watts) : est->alone_w[at];
-    t->bend[at] = est->bend[at];
+        t->speed[at] = (double)is.unfit > PROBABLE ? 0 : (double)is.speed;
+    t->watts[at] = cell != NULL && cell->n_watts > 0 ? exp(cell->ln_watts) : (double)is.watts;
+    t->bend[at] = estimate_bend(est, w, a);
 }
 
 static void believe_pairs(struct truth *t, const struct estimator *est, int w, int a)
 {
     float *slowdown = &t->slowdown[((long)w * t->n_types + a) * t->n_workloads];
-    double alone = (double)estimate_cell(est, w, a, -1)->speed;
+    double alone = (double)estimate_cell(est, w, a, -1).speed;
 
     for (int n = 0; n < t->n_workloads; n++) {
         const struct cell *cell = cell_of(t->catalog, w, a, n);
-        const struct cell_estimate *is = estimate_cell(est, w, a, n);
+        struct cell_estimate is = estimate_cell(est, w, a, n);
 
         if (cell != NULL && cell->n_speed > 0 && truth_speed(t, w, a) > 0)
             slowdown[n] = (float)fmin(exp(cell->ln_speed) / truth_speed(t, w, a), 1);
-        else if ((double)is->unfit <= PROBABLE)
-            slowdown[n] = (float)fmin((double)is->speed / alone, 1);
+        else if ((double)is.unfit <= PROBABLE)
+            slowdown[n] = (float)fmin((double)is.speed / alone, 1);
     }
 }
 
@@ -347,7 +348,7 @@ int truth_from_beliefs(struct truth *t, const struct catalog *c, const struct es
 
     if (rc < 0)
         return rc;
-    assert(est->catalog == c && est->n_filled == c->n_workloads && est->n_types == c->n_types);
+    assert(est->catalog == c && est->n_workloads == c->n_workloads && est->n_types == c->n_types);
     for (int w = 0; w < t->n_workloads; w++) {
         for (int a = 0; a < t->n_types; a++) {
             believe_alone(t, est, w, a);

@@ -17,7 +17,7 @@
 #include "cycle/cycle.h"
 #include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
-#include "refine/model.h"
+#include "estimate/model/model.h"
 #include "refine/trainer.h"
 #include "store/store.h"
 #include "unit/refine/small_catalog.h"
@@ -228,7 +228,7 @@ TEST(a_job_walks_from_submission_to_finished)
     ck_assert_int_eq(world.catalog.n_measurements, 1);
     run(0);    // the next cycle's estimates have learned from it
     int type = world.ledger.state.gpus[a->gpus[0]].type;
-    ck_assert_double_eq_tol((double)estimate_cell(&cycle.estimator, 0, type, -1)->speed, 3, 0.1);
+    ck_assert_double_eq_tol((double)estimate_cell(&cycle.estimator, 0, type, -1).speed, 3, 0.1);
     o = see(OBS_FINISHED, 0);
     o->steps_done = 1000;
     run(1);
@@ -436,9 +436,9 @@ TEST(a_newcomer_s_neighbours_are_estimated_before_it_is_placed)
     ck_assert_msg(cycle_run(&cycle, &e) >= 1, "%s", e.text);
     ck_assert_int_eq(cycle.estimator.n_workloads, 41);
     int type = world.ledger.state.gpus[world.ledger.state.jobs[0]->gpus[0]].type;
-    double alone = (double)estimate_cell(&cycle.estimator, 0, type, -1)->speed;
+    double alone = (double)estimate_cell(&cycle.estimator, 0, type, -1).speed;
     ck_assert_double_eq_tol(alone, 1000, 50);
-    ck_assert_double_gt((double)estimate_cell(&cycle.estimator, 0, type, 40)->speed, alone / 2);
+    ck_assert_double_gt((double)estimate_cell(&cycle.estimator, 0, type, 40).speed, alone / 2);
 }
 
 TEST(with_a_store_a_restart_finds_events_and_measurements)
@@ -490,7 +490,7 @@ TEST(with_a_store_a_restart_finds_events_and_measurements)
 static void learn(double settle_s)
 {
     static const struct trainer_options quick = {
-        .seed = 1, .n_nets = 1, .growth = 0.25, .n_cells_min = 8, .n_families_min = 3
+        .seed = 1, .growth = 0.25, .n_cells_min = 8, .n_families_min = 3
     };
 
     small_names(&world.catalog);
@@ -514,8 +514,7 @@ TEST(a_new_model_is_waited_for_when_its_time_has_come)
     ck_assert(cycle.model != NULL && cycle.model == cycle.trained);
     ck_assert_int_eq(cycle.model->n_measurements, world.catalog.n_measurements);
     ck_assert_int_eq(cycle.n_models, 1);
-    ck_assert_ptr_eq(cycle.estimator.p1, cycle.model->p1);
-    ck_assert_ptr_eq(cycle.refiner.p2, cycle.model->p2);
+    ck_assert_mem_eq(cycle.estimator.beliefs->hyper, cycle.model->hyper, sizeof cycle.model->hyper);
 }
 
 TEST(winners_and_losers_are_kept_and_a_loser_changes_nothing)

@@ -1,4 +1,4 @@
-/* The table of estimates: kept up to date, and what is asked of it. */
+/* Cells that are worked out when they are asked for, and what is asked of them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,85 +6,395 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "catalog/import/import.h"
-#include "estimate/p1/p1.h"
+#include "estimate/estimate.h"
 #include "estimate/prior/prior.h"
 #include "estimate/prior/roofline.h"
-#include "unit/estimate/p1/lab.h"
+#include "nn/gp.h"
+#include "unit/suite.h"
+#include "unit/support.h"
 
-/* ---- refresh ---- */
+static void nothing(void)
+{
+}
 
-static void random_change(struct rng *r, struct catalog *c)
+FIXTURE(nn_init, nothing)
+
+static struct measurement speed_of(int w, int type, int beside, double speed)
+{
+    return (struct measurement){
+        .key = { .workload = w, .gpu_type = type, .neighbour = beside, .n_gpus = 1 },
+        .fits = true,
+        .throughput = speed,
+        .watts = NAN,
+        .noise = NAN,
+    };
+}
+
+static void record(struct catalog *c, const struct measurement *m)
+{
+    struct err e = { 0 };
+
+    ck_assert_msg(catalog_record(c, m, 0, &e) == 0, "%s", e.text);
+}
+
+/* A world whose estimator learns, which others' does not. */
+static void learning_world(struct world *w, const char *text)
+{
+    world_init(w, text);
+    estimate_use(&w->est, NULL, ESTIMATOR_HIERARCHICAL);
+    world_look(w);
+}
+
+static bool is_same(struct cell_estimate a, struct cell_estimate b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+/* ---- the same answers ---- */
+
+static const char some[] =
+    "type v100\ntype k80\n"
+    "workload a family=one params=1e7 flop_per_sample=1e9 bytes_per_sample=1e7 batch=32\n"
+    "workload b family=one params=1e8 flop_per_sample=1e10 bytes_per_sample=1e7 batch=8\n"
+    "workload c family=two params=1e7 flop_per_sample=3e9 bytes_per_sample=1e8 batch=8\n"
+    "workload d\n";
+enum { A, B, C, D };
+
+static void random_measurement(struct rng *r, struct catalog *c)
 {
     int w = (int)rng_below(r, (uint64_t)c->n_workloads);
     int type = (int)rng_below(r, (uint64_t)c->n_types);
     int n = (int)rng_below(r, (uint64_t)c->n_workloads + 1) - 1;
-    int what = (int)rng_below(r, 4), index;
+    struct measurement m = speed_of(w, type, n, exp(rng_normal(r)));
+
+    m.watts = n < 0 && rng_below(r, 2) ? rng_between(r, 50, 200) : (double)NAN;
+    m.fits = rng_below(r, 8) > 0;
+    if (!m.fits)
+        m.throughput = m.watts = NAN;
+    record(c, &m);
+}
+
+static void random_change(struct rng *r, struct catalog *c)
+{
+    static const char *const types[] = { "a100", "p100", "t4" };
+    int what = (int)rng_below(r, 24), index;
     char name[16];
 
-    if (what == 0) {
+    if (what < 3) {
         struct workload added;
         snprintf(name, sizeof name, "w%d", c->n_workloads);
         workload_init(&added, name);
         added.flop_per_sample = rng_between(r, 1e9, 1e12);
         ck_assert_int_eq(catalog_add_workload(c, &added, &index, NULL), 0);
-    } else if (what == 1) {
-        struct stored_estimate est = { .is_set = true,
-                                       .ln_speed = (float)rng_normal(r),
-                                       .ln_speed_sd = (float)rng_uniform(r),
-                                       .ln_watts =
-                                           rng_below(r, 2) ? (float)rng_between(r, 4, 6) : NAN,
-                                       .ln_watts_sd = 0 };
-        catalog_put_estimate(c, w, type, n, &est);
+    } else if (what == 3) {
+        struct workload more = c->workloads[rng_below(r, (uint64_t)c->n_workloads)];
+        more.params = rng_between(r, 1e6, 1e8);
+        ck_assert_int_eq(catalog_set_workload(c, &more, &index, NULL), 0);
+    } else if (what == 4 && rng_below(r, 4) == 0) {
+        const char *type = types[rng_below(r, 3)];
+        ck_assert_int_eq(catalog_add_type(c, gpu_type_builtin(type), &index, NULL), 0);
     } else {
-        bool fits = rng_below(r, 3) > 0;
-        struct measurement m = {
-            .key = { .workload = w, .gpu_type = type, .neighbour = n, .n_gpus = 1 },
-            .fits = fits,
-            .throughput = fits ? exp(rng_normal(r)) : (double)NAN,
-            .watts = NAN,
-            .noise = NAN
-        };
-        ck_assert_int_eq(catalog_record(c, &m, 0, NULL), 0);
+        random_measurement(r, c);
     }
 }
 
-static void same_tables(const struct estimator *a, const struct estimator *b)
+static void ask_some(struct rng *r, const struct estimator *e, int n)
+{
+    while (n-- > 0)
+        estimate_cell(e, (int)rng_below(r, (uint64_t)e->n_workloads),
+                      (int)rng_below(r, (uint64_t)e->n_types),
+                      (int)rng_below(r, (uint64_t)e->n_workloads + 1) - 1);
+}
+
+/* Every 'step'-th cell. */
+static void assert_same(const struct estimator *a, const struct estimator *b, int step)
 {
     ck_assert_int_eq(a->n_workloads, b->n_workloads);
     ck_assert_int_eq(a->n_types, b->n_types);
-    for (int w = 0; w < a->n_workloads; w++)
-        for (int t = 0; t < a->n_types; t++) {
-            ck_assert_double_eq(a->alone_w[w * a->n_types + t], b->alone_w[w * b->n_types + t]);
-            /* Asserted only on a difference: Check notes each assertion, and there are many. */
-            for (int n = -1; n < a->n_workloads; n++)
-                if (memcmp(estimate_cell(a, w, t, n), estimate_cell(b, w, t, n),
-                           sizeof(struct cell_estimate)) != 0)
-                    ck_abort_msg("cell %d on %d beside %d differs", w, t, n);
-        }
+    for (int i = 0; i < a->n_workloads * a->n_types * (a->n_workloads + 1); i += step) {
+        int w = i % a->n_workloads, t = i / a->n_workloads % a->n_types;
+        int n = i / a->n_workloads / a->n_types - 1;
+        /* Asserted only on a difference: Check notes each assertion, and there are many. */
+        if (!is_same(estimate_cell(a, w, t, n), estimate_cell(b, w, t, n)))
+            ck_abort_msg("cell %d on %d beside %d differs", w, t, n);
+    }
 }
 
-TIMES(a_refresh_equals_a_table_made_from_scratch, 3)
+TEST(a_cell_asked_twice_is_the_same)
 {
-    struct rng r;
     struct world w;
+    struct measurement m = speed_of(A, 0, -1, 20);
 
-    rng_init(&r, (uint64_t)_i, "refresh");
-    world_init(&w, "type v100\ntype k80\ntype a100\nworkload a\nworkload b params=1e8\n");
-    for (int i = 0; i < 120; i++) {
-        for (int k = (int)rng_below(&r, 6); k > 0; k--)
-            random_change(&r, &w.catalog);
-        estimate_refresh(&w.est);
-        struct estimator fresh;
-        estimator_init(&fresh, &w.catalog, 1);
-        estimate_refresh(&fresh);
-        same_tables(&w.est, &fresh);
-        estimator_release(&fresh);
-    }
-    ck_assert_int_gt(w.catalog.n_workloads, 32);    // the table had to grow
+    learning_world(&w, some);
+    record(&w.catalog, &m);
+    world_look(&w);
+    struct cell_estimate first = estimate_cell(&w.est, B, 0, A);
+    struct rng r;
+    rng_init(&r, 1, "estimate");
+    ask_some(&r, &w.est, 1000);
+    ck_assert(is_same(first, estimate_cell(&w.est, B, 0, A)));
+    estimate_refresh(&w.est);    // of nothing
+    ck_assert(is_same(first, estimate_cell(&w.est, B, 0, A)));
     world_release(&w);
 }
 
-/* ---- cells ---- */
+/* Bit for bit: who is asked between cycles decides as a record that is run again does. */
+TIMES(answers_do_not_depend_on_what_was_asked_in_between, 4)
+{
+    struct rng r, whim;
+    struct world w;
+    struct estimator curious;
+
+    rng_init(&r, (uint64_t)_i, "refresh");
+    rng_init(&whim, (uint64_t)_i, "whim");
+    learning_world(&w, some);
+    estimator_init(&curious, &w.catalog, 1);
+    estimate_refresh(&curious);
+    for (int i = 0; i < 100; i++) {
+        for (int k = (int)rng_below(&r, 6); k > 0; k--) {
+            random_change(&r, &w.catalog);
+            if (rng_below(&whim, 3) == 0) {
+                estimate_meet(&curious);
+                ask_some(&whim, &curious, 5);
+            }
+        }
+        estimate_refresh(&w.est);
+        estimate_refresh(&curious);
+        assert_same(&w.est, &curious, 97);    // few, so that much is asked for the first time later
+    }
+    assert_same(&w.est, &curious, 1);
+    ck_assert_int_gt(w.catalog.n_workloads, 16);
+    ck_assert_int_gt(w.catalog.n_types, 2);
+    estimator_release(&curious);
+    world_release(&w);
+}
+
+static const enum estimator_kind kinds[] = { ESTIMATOR_HIERARCHICAL, ESTIMATOR_MEAN,
+                                             ESTIMATOR_ROOFLINE };
+
+static void assert_believed(const struct estimator *e, int beside, struct cell_estimate was)
+{
+    struct cell_estimate is = estimate_cell(e, A, 0, beside);
+
+    is.unfit = was.unfit;    // what has run fits at once
+    ck_assert(is_same(is, was));
+}
+
+/* Whether or not the cell was asked for before: neither speed alone nor beside, nor watts. */
+EACH(what_was_measured_since_the_last_refresh_is_in_no_answer, kinds)
+{
+    struct world w;
+    struct estimator curious;
+    struct measurement m[] = { speed_of(A, 0, -1, 1e4), speed_of(A, 0, B, 2e4) };
+
+    world_init(&w, some);
+    estimate_use(&w.est, NULL, kinds[_i]);
+    estimator_init(&curious, &w.catalog, 1);
+    estimate_use(&curious, NULL, kinds[_i]);
+    estimate_refresh(&w.est);
+    estimate_refresh(&curious);
+    struct cell_estimate alone = estimate_cell(&curious, A, 0, -1);
+    struct cell_estimate beside = estimate_cell(&curious, A, 0, B);
+    m[0].watts = 77;
+    record(&w.catalog, &m[0]);
+    record(&w.catalog, &m[1]);
+    assert_believed(&w.est, -1, alone);
+    assert_believed(&w.est, B, beside);
+    estimate_refresh(&w.est);
+    ck_assert(estimate_cell(&w.est, A, 0, -1).mean > alone.mean + 0.5F);
+    estimator_release(&curious);
+    world_release(&w);
+}
+
+TEST(another_model_answers_at_once_and_leaves_nothing_behind)
+{
+    struct world w;
+    struct measurement m = speed_of(A, 0, -1, 20);
+
+    learning_world(&w, some);
+    record(&w.catalog, &m);
+    world_look(&w);
+    struct cell_estimate was = estimate_cell(&w.est, B, 0, -1);
+    estimate_use(&w.est, NULL, ESTIMATOR_ROOFLINE);
+    estimate_refresh(&w.est);
+    ck_assert(!is_same(was, estimate_cell(&w.est, B, 0, -1)));
+    estimate_use(&w.est, NULL, ESTIMATOR_HIERARCHICAL);
+    estimate_refresh(&w.est);
+    ck_assert(is_same(was, estimate_cell(&w.est, B, 0, -1)));
+    world_release(&w);
+}
+
+/* ---- what a measurement changes ---- */
+
+TEST(one_more_measurement_reaches_other_types_and_workloads)
+{
+    struct world w;
+    struct measurement first = speed_of(C, 1, -1, 5);
+
+    learning_world(&w, some);
+    record(&w.catalog, &first);
+    world_look(&w);
+    struct cell_estimate own = estimate_cell(&w.est, A, 0, -1);
+    struct measurement m = speed_of(A, 0, -1, 3 * exp((double)own.mean));
+    struct cell_estimate type = estimate_cell(&w.est, A, 1, -1);
+    struct cell_estimate kin = estimate_cell(&w.est, B, 0, -1);
+    struct cell_estimate beside = estimate_cell(&w.est, A, 0, D);
+    record(&w.catalog, &m);
+    estimate_refresh(&w.est);
+    struct cell_estimate is = estimate_cell(&w.est, A, 0, -1);
+    ck_assert_double_eq_tol((double)(is.mean - own.mean), log(3), 0.1);
+    ck_assert_double_lt((double)is.sd, 0.08);
+    ck_assert_double_gt((double)(estimate_cell(&w.est, A, 1, -1).mean - type.mean), 0.1);
+    ck_assert_double_gt((double)(estimate_cell(&w.est, B, 0, -1).mean - kin.mean), 0.1);
+    ck_assert_double_gt((double)(estimate_cell(&w.est, A, 0, D).mean - beside.mean), 0.5);
+    ck_assert(estimate_cell(&w.est, A, 1, -1).sd < type.sd);
+    ck_assert(estimate_cell(&w.est, B, 0, -1).sd < kin.sd);
+    ck_assert(estimate_cell(&w.est, A, 0, D).sd < beside.sd);
+    world_release(&w);
+}
+
+TEST(measured_watts_reach_other_types)
+{
+    struct world w;
+    struct measurement m = speed_of(A, 0, -1, 20);
+
+    learning_world(&w, some);
+    struct cell_estimate own = estimate_cell(&w.est, A, 0, -1);
+    struct cell_estimate type = estimate_cell(&w.est, A, 1, -1);
+    m.watts = 1.3 * (double)own.watts;
+    record(&w.catalog, &m);
+    estimate_refresh(&w.est);
+    ck_assert_double_eq_tol((double)(estimate_cell(&w.est, A, 0, -1).watts / own.watts), 1.3, 0.05);
+    ck_assert_double_lt((double)estimate_cell(&w.est, A, 0, -1).watts_sd, 0.06);
+    ck_assert_double_gt((double)(estimate_cell(&w.est, A, 1, -1).watts / type.watts), 1.02);
+    world_release(&w);
+}
+
+/* Whoever was measured here was faster in company. */
+TEST(no_slowdown_is_believed_above_1_unless_it_was_measured)
+{
+    struct world w;
+    int n_measured = 0;
+
+    learning_world(&w, some);
+    for (int i = 0; i < 2 * 4; i++) {
+        struct measurement m = speed_of(i / 2, i % 2, -1, 10);
+        m.noise = 0.01;
+        record(&w.catalog, &m);
+        for (m.key.neighbour = 0; m.key.neighbour < 4; m.key.neighbour++) {
+            m.throughput = 10.8;
+            if ((i + m.key.neighbour) % 3)
+                record(&w.catalog, &m);
+        }
+    }
+    world_look(&w);
+    for (int i = 0; i < 2 * 4 * 4; i++) {
+        int type = i % 2, job = i / 2 % 4, by = i / 8;
+        float alone = estimate_cell(&w.est, job, type, -1).mean;
+        float beside = estimate_cell(&w.est, job, type, by).mean;
+        if (beliefs_has_read(w.est.beliefs, type, job, by)) {
+            ck_assert_double_eq_tol((double)(beside - alone), log(1.08), 0.03);
+            n_measured++;
+        } else {
+            ck_assert_msg(beside <= alone, "%d on %d beside %d: %g, alone %g", job, type, by,
+                          (double)beside, (double)alone);
+        }
+    }
+    ck_assert(n_measured > 16 && n_measured < 32);
+    world_release(&w);
+}
+
+TEST(a_type_that_nobody_described_spoils_no_other)
+{
+    struct world w;
+    struct gpu_type mystery = { .name = "mystery" };
+    int type;
+
+    learning_world(&w, some);
+    ck_assert_int_eq(catalog_add_type(&w.catalog, &mystery, &type, NULL), 0);
+    struct measurement m[] = { speed_of(A, type, -1, 25), speed_of(A, 0, -1, 10) };
+    m[0].watts = 120;
+    record(&w.catalog, &m[0]);
+    record(&w.catalog, &m[1]);
+    world_look(&w);
+    ck_assert_double_eq_tol((double)estimate_cell(&w.est, A, 0, -1).mean, log(10), 0.1);
+    ck_assert_double_eq_tol((double)estimate_cell(&w.est, A, type, -1).mean, log(25), 0.1);
+    for (int i = 0; i < 3 * 4; i++) {
+        struct cell_estimate is = estimate_cell(&w.est, i / 3, i % 3, -1);
+        ck_assert(isfinite(is.speed) && is.speed > 0 && isfinite(is.watts) && is.watts > 0);
+        ck_assert(is.low > 0 && is.low <= is.speed && is.watts_sd > 0);
+    }
+    world_release(&w);
+}
+
+/* ---- whom to believe ---- */
+
+TEST(the_roofline_is_the_prior_and_what_was_measured_of_the_very_cell)
+{
+    struct world w;
+    struct roofline on[4];
+    struct prior p;
+    struct measurement m = speed_of(A, 0, B, 3);
+
+    world_init(&w, some);
+    estimate_use(&w.est, NULL, ESTIMATOR_ROOFLINE);
+    m.noise = 0.3;
+    record(&w.catalog, &m);
+    m = speed_of(C, 0, -1, 7);
+    m.watts = 99;
+    record(&w.catalog, &m);
+    world_look(&w);
+    const struct gpu_type *g = &w.catalog.types[0];
+    for (int i = 0; i < 4; i++)
+        roofline(&w.catalog.workloads[i], g, &on[i]);
+    for (int i = 0; i < 4 * 5; i++) {
+        int job = i % 4, by = i / 4 - 1;
+        bool is_read = (job == A && by == B) || (job == C && by < 0);
+        struct cell_estimate is = estimate_cell(&w.est, job, 0, by);
+        prior_of(&on[job], by < 0 ? NULL : &on[by], g->mem_bytes, &p);
+        double noise = hypot(job == A ? 0.3 : CATALOG_NOISE, READING_NOISE);
+        double trust = is_read ? p.sd * p.sd / (p.sd * p.sd + noise * noise) : 0;
+        double mean = p.ln_speed + trust * (log(job == A ? 3 : 7) - p.ln_speed);
+        if (by >= 0 && !is_read)    // no faster than alone, whatever is known of that
+            mean = fmin(mean, (double)estimate_cell(&w.est, job, 0, -1).mean);
+        ck_assert_double_eq_tol((double)is.mean, mean, 1e-5);
+        ck_assert_double_eq_tol((double)is.sd, sqrt(1 - trust) * p.sd, 1e-6);
+        if (by >= 0)
+            continue;
+        double watts = roofline_watts(&on[job], g), var = ROOFLINE_WATTS_SD * ROOFLINE_WATTS_SD;
+        trust = job == C ? var / (var + CATALOG_NOISE * CATALOG_NOISE) : 0;
+        ck_assert_double_eq_tol((double)is.watts, watts * pow(99 / watts, trust), 1e-3);
+        ck_assert_double_eq_tol((double)is.watts_sd, sqrt(var * (1 - trust)), 1e-6);
+    }
+    world_release(&w);
+}
+
+/* ln speed over the reference. */
+static double residual_of(const struct estimator *e, int w, int type)
+{
+    return (double)(estimate_cell(e, w, type, -1).mean -
+                    site_on(&e->beliefs->site, w, type)->ln_reference);
+}
+
+TEST(the_mean_says_the_same_of_all_who_were_not_measured_on_a_type)
+{
+    struct world w;
+    struct measurement m[] = { speed_of(A, 0, -1, 500), speed_of(A, 1, -1, 1) };
+
+    learning_world(&w, some);
+    record(&w.catalog, &m[0]);
+    record(&w.catalog, &m[1]);
+    world_look(&w);
+    ck_assert_double_gt(fabs(residual_of(&w.est, B, 0) - residual_of(&w.est, C, 0)), 0.02);
+    estimate_use(&w.est, NULL, ESTIMATOR_MEAN);
+    estimate_refresh(&w.est);
+    for (int type = 0; type < 2; type++)
+        ck_assert_double_eq_tol(residual_of(&w.est, B, type), residual_of(&w.est, C, type), 1e-4);
+    ck_assert_double_gt(fabs(residual_of(&w.est, B, 0) - residual_of(&w.est, B, 1)), 0.1);
+    world_release(&w);
+}
+
+/* ---- what is known otherwise ---- */
 
 static const char two[] = "type v100\nworkload w\nworkload x\nworkload y\n"
                           "speed w v100 10 sd=0.5\nspeed w v100 6 beside=x sd=0.25\n"
@@ -97,26 +407,34 @@ static double standing(double median, double sd)
     return median * exp(-sd * sd / 2);
 }
 
-TEST(what_refine_left_is_used_and_the_prior_elsewhere)
+TEST(what_was_told_wins_and_the_last_word_counts)
 {
     struct world w;
-    struct prior p;
-    struct roofline on;
+    struct measurement m = speed_of(0, 0, -1, 500);
 
-    world_init(&w, two);
-    const struct cell_estimate *c = estimate_cell(&w.est, 0, 0, -1);
-    ck_assert_double_eq_tol((double)c->speed, standing(10, 0.5), 1e-5);
-    ck_assert_double_eq_tol((double)c->low, 10 * exp(-0.5), 1e-5);
-    ck_assert_double_eq_tol((double)c->sd, 0.5, 1e-6);
-    ck_assert_double_eq_tol((double)estimate_cell(&w.est, 0, 0, 1)->speed, standing(6, 0.25), 1e-5);
-    roofline(&w.catalog.workloads[2], &w.catalog.types[0], &on);
-    prior_of(&on, NULL, w.catalog.types[0].mem_bytes, &p);
-    c = estimate_cell(&w.est, 2, 0, -1);
-    ck_assert_double_eq_tol((double)c->speed, standing(exp(p.ln_speed), p.alone_sd), 1e-4);
-    ck_assert_double_eq_tol((double)c->sd, p.alone_sd, 1e-6);
-    prior_of(&on, &on, w.catalog.types[0].mem_bytes, &p);
-    ck_assert_double_eq_tol((double)estimate_cell(&w.est, 2, 0, 2)->sd,
-                            hypot(p.alone_sd, p.beside_sd), 1e-6);
+    learning_world(&w, two);
+    struct cell_estimate c = estimate_cell(&w.est, 0, 0, -1);
+    ck_assert_double_eq_tol((double)c.mean, log(10), 1e-6);
+    ck_assert_double_eq_tol((double)c.speed, standing(10, 0.5), 1e-5);
+    ck_assert_double_eq_tol((double)c.low, 10 * exp(-0.5), 1e-5);
+    ck_assert_double_eq_tol((double)c.sd, 0.5, 1e-6);
+    ck_assert_double_eq_tol((double)estimate_cell(&w.est, 0, 0, 1).speed, standing(6, 0.25), 1e-5);
+    ck_assert_double_eq((double)estimate_cell(&w.est, 0, 0, 2).low, 8);
+    struct cell_estimate untold = estimate_cell(&w.est, 2, 0, -1);
+    ck_assert_ptr_null(estimate_told(&w.est, 2, 0, -1));
+    m.watts = 50;
+    record(&w.catalog, &m);
+    world_look(&w);
+    c.unfit = 0;    // but that it fits
+    ck_assert(is_same(c, estimate_cell(&w.est, 0, 0, -1)));
+    ck_assert(!is_same(untold, estimate_cell(&w.est, 2, 0, -1)));    // which it taught something
+    struct told_cell last = *estimate_told(&w.est, 0, 0, -1);
+    last.ln_speed = log(12);
+    last.ln_watts = NAN;
+    estimate_tell(&w.est, 0, 0, -1, &last);
+    c = estimate_cell(&w.est, 0, 0, -1);    // at once
+    ck_assert_double_eq_tol((double)c.mean, log(12), 1e-6);
+    ck_assert_double_eq_tol((double)c.watts, 50, 5);    // of which nobody knows any more
     world_release(&w);
 }
 
@@ -219,80 +537,6 @@ static const struct {
       0.01 },
 };
 
-TEST(a_limit_takes_what_is_known_of_those_who_are_there)
-{
-    struct world w;
-    const int both[] = { 0, 1 };
-
-    world_init(&w, "type v100 cap=250 idle=40 sleep=10\nworkload x\nworkload y\n"
-                   "speed x v100 10\nwatts x v100 200\nspeed y v100 10\nwatts y v100 120\n"
-                   "pairs 0.5\n");
-    const struct gpu_type *g = &w.catalog.types[0];
-    struct limited law = limits_apply(g, 105, 200);
-    struct limited got = estimate_limited(&w.est, 0, both, NULL, 1, 105);
-    ck_assert_double_eq_tol(got.speed, law.speed, 1e-4);
-    ck_assert_double_eq_tol(got.watts, law.watts, 0.01);
-    ck_assert_double_eq_tol(got.low, pow(law.speed, 1 + LIMITS_LOSS_SD), 1e-4);
-
-    /* Who loses twice as much; beside it, by dynamic watts of 80 and 40: 5/3. */
-    struct stored_estimate est = *catalog_estimate(&w.catalog, 0, 0, -1);
-    est.ln_loss = (float)log(2);
-    est.loss_sd = 0.1F;
-    est.loss_at = (float)log(law.speed);
-    catalog_put_estimate(&w.catalog, 0, 0, -1, &est);
-    estimate_refresh(&w.est);
-    got = estimate_limited(&w.est, 0, both, NULL, 1, 105);
-    ck_assert_double_eq_tol(got.speed, law.speed * law.speed, 1e-4);
-    ck_assert_double_eq_tol(got.low, got.speed, 1e-4);    // where it was measured
-    got = estimate_limited(&w.est, 0, both, NULL, 1, 0);
-    ck_assert(got.speed == 1 && fabs(got.low - pow(law.speed, 0.1)) < 1e-4);
-    law = limits_apply(g, 105, 40 + 80 + 40);
-    got = estimate_limited(&w.est, 0, both, NULL, 2, 105);
-    ck_assert_double_eq_tol(got.speed, pow(law.speed, 5.0 / 3), 1e-3);
-    got = estimate_limited(&w.est, 0, both, NULL, 2, 0);
-    ck_assert(got.speed == 1 && fabs(got.watts - 160) < 0.1);
-    got = estimate_limited(&w.est, 0, both, NULL, 0, 105);
-    ck_assert(got.speed == 1 && got.watts == 10);
-    world_release(&w);
-}
-
-static const struct {
-    const char *name;
-    float sd[2];    // of the watts of x and y
-    float speed_sd;
-    double rate;    // of x; 0: it trains
-    int n, may;
-} limitable[] = {
-    { "one whose watts are known may be limited", { 0.1F, 0.5F }, 0.3F, 0, 1, 1 },
-    { "one whose are not may not", { 0.2F, 0.1F }, 0.3F, 0, 1, 0 },
-    { "nor where anybody's are not", { 0.1F, 0.2F }, 0.3F, 0, 2, 0 },
-    { "two that are known may", { 0.1F, 0.1F }, 0.3F, 0, 2, 1 },
-    { "and so may nobody", { 0.5F, 0.5F }, 0.3F, 0, 0, 1 },
-    { "a server whose speed is not known may not", { 0.1F, 0.5F }, 0.3F, 2, 1, 0 },
-    { "one whose speed is known may", { 0.1F, 0.5F }, 0.05F, 2, 1, 1 },
-};
-
-EACH(only_who_is_known_may_be_limited, limitable)
-{
-    struct world w;
-    const int both[] = { 0, 1 };
-    const double rates[] = { limitable[_i].rate, 0 };
-
-    world_init(&w, "type v100\nworkload x\nworkload y\n");
-    ck_assert(!estimate_may_limit(&w.est, 0, both, NULL, 1));    // nobody has measured it
-    for (int i = 0; i < 2; i++) {
-        struct stored_estimate est = { .is_set = true,
-                                       .ln_speed_sd = limitable[_i].speed_sd,
-                                       .ln_watts = 5,
-                                       .ln_watts_sd = limitable[_i].sd[i] };
-        catalog_put_estimate(&w.catalog, i, 0, -1, &est);
-    }
-    estimate_refresh(&w.est);
-    ck_assert_msg(estimate_may_limit(&w.est, 0, both, rates, limitable[_i].n) == limitable[_i].may,
-                  "%s", limitable[_i].name);
-    world_release(&w);
-}
-
 EACH(memory_decides_unless_somebody_has_looked, fits)
 {
     struct world w;
@@ -328,141 +572,75 @@ TEST(what_has_run_fits_even_if_it_once_did_not)
     world_release(&w);
 }
 
-/* ---- P1 in the roofline's place ---- */
+/* ---- limits ---- */
 
-/* Learned from the first eight of the lab, which nobody has asked 'refine' about. */
-static struct p1 *teach(struct world *w)
-{
-    static const bool none_held[16] = { false };
-    struct holdout v = { none_held, NULL };
-    struct p1_options o = { .seed = 1, .n_nets = 1 };
-    struct examples x;
-    struct err e = { 0 };
-    struct p1 *p;
-
-    world_init(w, lab_text);
-    lab_measure(w, 0, 8, 2);
-    examples_take(&w->arena, &w->catalog, 1000, 1, &x);
-    ck_assert_msg(p1_train(&x, &v, &o, &p, &e) == 0, "%s", e.text);
-    return p;
-}
-
-TEST(p1_speaks_where_nothing_was_refined_and_the_roofline_again_without)
+TEST(a_limit_takes_what_is_known_of_those_who_are_there)
 {
     struct world w;
-    struct p1 *p = teach(&w);
-    struct estimator plain;
-    int n_changed = 0;
+    const int both[] = { 0, 1 };
 
-    world_add(&w, "speed a16 k80 7 sd=0.1\n");
-    estimator_init(&plain, &w.catalog, 1);
-    estimate_refresh(&plain);
-    estimate_use(&w.est, p);
-    estimate_refresh(&w.est);
-    for (int i = 0; i < w.catalog.n_workloads; i++)
-        for (int t = 0; t < w.catalog.n_types; t++)
-            n_changed +=
-                estimate_cell(&w.est, i, t, -1)->speed != estimate_cell(&plain, i, t, -1)->speed;
-    ck_assert_int_eq(n_changed, w.catalog.n_workloads * w.catalog.n_types - 1);
-    ck_assert_mem_eq(estimate_cell(&w.est, 0, 0, -1), estimate_cell(&plain, 0, 0, -1),
-                     sizeof(struct cell_estimate));
-    estimate_use(&w.est, NULL);
-    p1_destroy(p);    // nobody asks it any more
-    estimate_refresh(&w.est);
-    same_tables(&w.est, &plain);
-    estimator_release(&plain);
+    world_init(&w, "type v100 cap=250 idle=40 sleep=10\nworkload x\nworkload y\n"
+                   "speed x v100 10\nwatts x v100 200\nspeed y v100 10\nwatts y v100 120\n"
+                   "pairs 0.5\n");
+    const struct gpu_type *g = &w.catalog.types[0];
+    struct limited law = limits_apply(g, 105, 200);
+    struct limited got = estimate_limited(&w.est, 0, both, NULL, 1, 105);
+    ck_assert_double_eq_tol(got.speed, law.speed, 1e-4);
+    ck_assert_double_eq_tol(got.watts, law.watts, 0.01);
+    ck_assert_double_eq_tol(got.low, pow(law.speed, 1 + LIMITS_LOSS_SD), 1e-4);
+
+    /* Who loses twice as much; beside it, by dynamic watts of 80 and 40: 5/3. */
+    struct told_cell is = *estimate_told(&w.est, 0, 0, -1);
+    is.bend = (struct limit_bend){ .loss = 2, .draw = 1, .loss_sd = 0.1, .at = log(law.speed) };
+    estimate_tell(&w.est, 0, 0, -1, &is);
+    got = estimate_limited(&w.est, 0, both, NULL, 1, 105);
+    ck_assert_double_eq_tol(got.speed, law.speed * law.speed, 1e-4);
+    ck_assert_double_eq_tol(got.low, got.speed, 1e-4);    // where it was measured
+    got = estimate_limited(&w.est, 0, both, NULL, 1, 0);
+    ck_assert(got.speed == 1 && fabs(got.low - pow(law.speed, 0.1)) < 1e-4);
+    law = limits_apply(g, 105, 40 + 80 + 40);
+    got = estimate_limited(&w.est, 0, both, NULL, 2, 105);
+    ck_assert_double_eq_tol(got.speed, pow(law.speed, 5.0 / 3), 1e-3);
+    got = estimate_limited(&w.est, 0, both, NULL, 2, 0);
+    ck_assert(got.speed == 1 && fabs(got.watts - 160) < 0.1);
+    got = estimate_limited(&w.est, 0, both, NULL, 0, 105);
+    ck_assert(got.speed == 1 && got.watts == 10);
     world_release(&w);
 }
 
-TEST(cells_are_made_of_what_p1_believes)
+static const struct {
+    const char *name;
+    double sd[2];    // of the watts of x and y
+    double speed_sd;
+    double rate;    // of x; 0: it trains
+    int n, may;
+} limitable[] = {
+    { "one whose watts are known may be limited", { 0.1, 0.5 }, 0.3, 0, 1, 1 },
+    { "one whose are not may not", { 0.2, 0.1 }, 0.3, 0, 1, 0 },
+    { "nor where anybody's are not", { 0.1, 0.2 }, 0.3, 0, 2, 0 },
+    { "two that are known may", { 0.1, 0.1 }, 0.3, 0, 2, 1 },
+    { "and so may nobody", { 0.5, 0.5 }, 0.3, 0, 0, 1 },
+    { "a server whose speed is not known may not", { 0.1, 0.5 }, 0.3, 2, 1, 0 },
+    { "one whose speed is known may", { 0.1, 0.5 }, 0.05, 2, 1, 1 },
+};
+
+EACH(only_who_is_known_may_be_limited, limitable)
 {
     struct world w;
-    struct p1 *p = teach(&w);
-    struct prior all[12], one;
-    double sd;
+    const int both[] = { 0, 1 };
+    const double rates[] = { limitable[_i].rate, 0 };
 
-    estimate_use(&w.est, p);
-    estimate_refresh(&w.est);
-    for (int i = 0; i < 11; i++)
-        for (int t = 0; t < 3; t++) {
-            struct p1_alone alone = p1_alone(w.est.context, i, t);
-            estimate_prior(&w.est, i, t, -1, 11, all);
-            ck_assert_double_eq(all[0].ln_speed, (double)alone.ln_speed);
-            ck_assert_double_eq(all[0].alone_sd, (double)alone.ln_speed_sd);
-            ck_assert_double_eq(all[0].beside_sd, 0);
-            ck_assert_double_eq(estimate_prior_watts(&w.est, i, t, &sd), (double)alone.ln_watts);
-            ck_assert_double_eq(sd, (double)alone.ln_watts_sd);
-            for (int n = -1; n < 11; n++) {
-                const struct cell_estimate *c = estimate_cell(&w.est, i, t, n);
-                const struct prior *b = &all[n + 1];
-                double cross = n < 0 ? 0 : p1_cross(w.est.context, alone.regime);
-                double spread = sqrt(b->alone_sd * b->alone_sd + b->beside_sd * b->beside_sd +
-                                     2 * cross * b->alone_sd * b->beside_sd);
-                estimate_prior(&w.est, i, t, n, n + 1, &one);
-                ck_assert_double_eq_tol(one.ln_speed, b->ln_speed, 1e-5);
-                ck_assert_double_eq(one.unfit, b->unfit);
-                ck_assert_int_eq(b->beside_sd > 0, n >= 0);
-                ck_assert_double_eq_tol((double)c->speed / standing(exp(b->ln_speed), spread), 1,
-                                        1e-5);
-                ck_assert_double_le((double)c->low, (double)c->speed);
-                ck_assert_double_eq_tol((double)c->sd, spread, 1e-6);
-            }
-        }
-    estimate_use(&w.est, NULL);
-    p1_destroy(p);
-    world_release(&w);
-}
-
-TEST(without_p1_the_prior_is_the_roofline)
-{
-    struct world w;
-    struct prior p, want;
-    double sd;
-
-    world_init(&w, two);
-    for (int n = -1; n < 3; n++) {
-        estimate_prior(&w.est, 0, 0, n, n + 1, &p);
-        prior_of(&w.est.on[0], n < 0 ? NULL : &w.est.on[n], w.catalog.types[0].mem_bytes, &want);
-        ck_assert_double_eq(p.ln_speed, want.ln_speed);
-        ck_assert_double_eq(p.beside_sd, want.beside_sd);
+    world_init(&w, "type v100\nworkload x\nworkload y\n");
+    ck_assert(!estimate_may_limit(&w.est, 0, both, NULL, 1));    // nobody has measured it
+    for (int i = 0; i < 2; i++) {
+        struct told_cell is = { .sd = limitable[_i].speed_sd,
+                                .ln_watts = 5,
+                                .watts_sd = limitable[_i].sd[i] };
+        estimate_tell(&w.est, i, 0, -1, &is);
     }
-    ck_assert_double_eq_tol(exp(estimate_prior_watts(&w.est, 0, 0, &sd)),
-                            roofline_watts(&w.est.on[0], &w.catalog.types[0]), 1e-9);
-    ck_assert_double_eq(sd, ROOFLINE_WATTS_SD);
+    ck_assert_msg(estimate_may_limit(&w.est, 0, both, rates, limitable[_i].n) == limitable[_i].may,
+                  "%s", limitable[_i].name);
     world_release(&w);
-}
-
-/* As the refresh above, with P1: up to rounding, for it answers many at once. */
-TEST(a_refresh_with_p1_equals_a_table_made_from_scratch)
-{
-    struct world w;
-    struct p1 *p = teach(&w);
-    struct rng r;
-
-    rng_init(&r, 1, "refresh");
-    estimate_use(&w.est, p);
-    for (int i = 0; i < 80; i++) {
-        for (int k = (int)rng_below(&r, 6); k > 0; k--)
-            random_change(&r, &w.catalog);
-        estimate_refresh(&w.est);
-    }
-    struct estimator fresh;
-    estimator_init(&fresh, &w.catalog, 1);
-    estimate_use(&fresh, p);
-    estimate_refresh(&fresh);
-    ck_assert_int_gt(w.catalog.n_workloads, 32);
-    for (int i = 0; i < w.catalog.n_workloads; i++)
-        for (int t = 0; t < w.catalog.n_types; t++)
-            for (int n = -1; n < w.catalog.n_workloads; n++) {
-                const struct cell_estimate *a = estimate_cell(&w.est, i, t, n);
-                const struct cell_estimate *b = estimate_cell(&fresh, i, t, n);
-                if (fabs((double)(a->speed / b->speed) - 1) > 1e-4 || a->sd != b->sd ||
-                    a->unfit != b->unfit)
-                    ck_abort_msg("cell %d on %d beside %d differs", i, t, n);
-            }
-    estimator_release(&fresh);
-    world_release(&w);
-    p1_destroy(p);
 }
 
 /* ---- the stated errors, where the measurements are at hand ---- */

@@ -8,31 +8,42 @@
 
 #include "base/rng.h"
 #include "catalog/catalog.h"
-#include "estimate/p1/features.h"
+#include "estimate/prior/roofline.h"
 #include "unit/suite.h"
 
 static const char *const small_families[] = { "resnet50", "bert-base", "gpt2", "vit-base" };
 static const char *const small_types[] = { "p100", "v100" };
 enum { SMALL_FAMILIES = 4, SMALL_BATCHES = 3, SMALL_TYPES = 2 };
 
-/* Workload 'b' of family 'f', alone (neighbour -1) or beside another, on type 't'. */
-static inline void small_measure(struct catalog *c, struct rng *rng, int w, int t, int neighbour)
+/* Workload 'w', alone (neighbour -1) or beside another, on type 't'. */
+static inline void small_measure_in(struct catalog *c, struct rng *rng, int campaign, int w, int t,
+                                    int neighbour)
 {
-    struct features at;
+    struct roofline on;
 
-    features_of(&c->workloads[w], &c->types[t], &at);
+    roofline(&c->workloads[w], &c->types[t], &on);
     double hidden = 0.2 * (w / SMALL_BATCHES) - 0.3 + 0.1 * t;
     double ln_r = neighbour < 0 ? 0 : -0.2 - 0.05 * (neighbour / SMALL_BATCHES);
+    double watts = roofline_watts(&on, &c->types[t]) * exp(0.03 * rng_normal(rng));
     struct measurement m = {
-        .key = { .workload = w, .gpu_type = t, .neighbour = neighbour, .n_gpus = 1 },
+        .key = { .workload = w,
+                 .gpu_type = t,
+                 .neighbour = neighbour,
+                 .n_gpus = 1,
+                 .campaign = campaign },
         .fits = true,
-        .throughput = exp(at.ln_roofline + hidden + ln_r + 0.03 * rng_normal(rng)),
-        .watts = neighbour < 0 ? exp(at.ln_watts + 0.03 * rng_normal(rng)) : (double)NAN,
+        .throughput = exp(hidden + ln_r + 0.03 * rng_normal(rng)) / on.step_s,
+        .watts = neighbour < 0 ? watts : (double)NAN,
         .duration_s = 60,
         .noise = 0.03,
     };
 
     ck_assert_int_eq(catalog_record(c, &m, 0, NULL), 0);
+}
+
+static inline void small_measure(struct catalog *c, struct rng *rng, int w, int t, int neighbour)
+{
+    small_measure_in(c, rng, CATALOG_SITE, w, t, neighbour);
 }
 
 /* Names of everybody, then what was measured of the first 'n_families'. */

@@ -2,20 +2,18 @@
 
 #include <math.h>
 #include <sched.h>
-#include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/text/buf.h"
+#include "estimate/model/model.h"
 #include "nn/gp.h"
 #include "nn/weights.h"
-#include "refine/model.h"
 #include "unit/refine/small_catalog.h"
 
 static struct catalog c;
 static struct trainer *t;
 
 static const struct trainer_options quick = {
-    .seed = 1, .n_nets = 1, .growth = 0.25, .n_cells_min = 32, .n_families_min = 3
+    .seed = 1, .growth = 0.25, .n_cells_min = 32, .n_families_min = 3
 };
 
 static void set_up(void)
@@ -73,51 +71,88 @@ TEST(the_next_one_needs_news)
     ck_assert(trainer_offer(t, &c, NULL));    // be it of the same cells
 }
 
+static struct model *train(const struct model *champion)
+{
+    ck_assert(trainer_offer(t, &c, champion));
+    struct model *m = trainer_wait(t);
+    ck_assert_ptr_nonnull(m);
+    return m;
+}
+
+static void assert_same(const struct model *one, const struct model *other)
+{
+    struct buf b[2];
+
+    for (int i = 0; i < 2; i++) {
+        buf_init(&b[i], WEIGHTS_BYTES_MAX);
+        ck_assert_int_eq(model_encode(i ? other : one, &b[i], NULL), 0);
+    }
+    ck_assert_uint_eq(b[0].len, b[1].len);
+    ck_assert_mem_eq(b[0].data, b[1].data, b[0].len);
+    buf_release(&b[0]);
+    buf_release(&b[1]);
+}
+
 TEST(the_first_one_has_nobody_to_beat)
 {
     small_measurements(&c, 4, 1);
-    ck_assert(trainer_offer(t, &c, NULL));
-    struct model *m = trainer_wait(t);
-    ck_assert(isnan(m->comparison.champion) && m->comparison.is_won);
-    ck_assert_double_eq(m->comparison.challenger, model_error(m));
+    struct model *m = train(NULL);
+    ck_assert(isnan(m->comparison.champion) && isnan(m->comparison.challenger));
+    ck_assert(m->comparison.is_won && model_error(m) > 0);
     ck_assert_int_eq(m->n_families, 4);
     model_destroy(m);
 }
 
-/* The workloads of the fourth family are all that the old one does not know. */
-TEST(a_challenger_must_be_better_about_those_whom_the_champion_does_not_know)
+/* The first training has the seed after the trainer's, the second the one after that. */
+TEST(what_it_makes_is_what_model_train_makes_of_the_same)
 {
-    struct arena a;
     struct examples x;
+    struct model *want;
 
     small_measurements(&c, 3, 1);
-    ck_assert(trainer_offer(t, &c, NULL));
-    struct model *old = trainer_wait(t);
+    struct model *old = train(NULL);
     small_measurements(&c, 4, 2);
-    arena_init(&a);
-    examples_take(&a, &c, EXAMPLES_PAIRS_MAX, quick.seed, &x);
-    ck_assert(trainer_offer(t, &c, old));
-    struct model *m = trainer_wait(t);
-    struct comparison want = model_compare(old, m, &x);
-    ck_assert(want.champion > 0 && want.challenger > 0);
-    ck_assert_double_eq(m->comparison.champion, want.champion);
-    ck_assert_double_eq(m->comparison.challenger, want.challenger);
-    ck_assert(m->comparison.is_won == (m->comparison.challenger < m->comparison.champion));
-    ck_assert(m->comparison.is_won);    // it has met two of the three, the old one none
+    struct model *m = train(old);
+    ck_assert_str_eq(m->about, "this site, training 2; seed 3");
+    examples_take(&c, &x);
+    ck_assert_int_eq(model_train(&x, old, quick.seed + 2, m->about, &want, NULL), 0);
+    assert_same(m, want);
+    ck_assert(m->comparison.champion > 0 && m->comparison.challenger > 0);
+    ck_assert(m->comparison.is_won == (m->comparison.challenger <= m->comparison.champion));
+    examples_release(&x);
+    model_destroy(want);
     model_destroy(m);
     model_destroy(old);
-    arena_release(&a);
 }
 
-TEST(who_has_seen_more_of_the_same_wins)
+/* Hyper-parameters by which cells have nothing in common. */
+static void spoil(struct hyper *h)
 {
-    small_measurements(&c, 3, 1);
-    ck_assert(trainer_offer(t, &c, NULL));
-    struct model *old = trainer_wait(t);
-    small_measurements(&c, 3, 2);
-    ck_assert(trainer_offer(t, &c, old));
-    struct model *m = trainer_wait(t);
-    ck_assert(isnan(m->comparison.champion) && m->comparison.is_won);
+    for (int i = 0; i < VARIANCES; i++)
+        h->at[i] = -10;
+}
+
+static const struct {
+    const char *name;
+    bool is_spoiled, is_around_spoiled;    // of the champion's
+    bool is_won;                           // by the challenger, which begins with its 'around'
+} contests[] = {
+    { "who believes that nothing has anything in common loses", true, false, true },
+    { "who was taught that does not win", false, true, false },
+};
+
+EACH(a_challenger_must_be_better, contests)
+{
+    small_measurements(&c, 4, 1);
+    struct model *old = train(NULL);
+    if (contests[_i].is_spoiled)
+        spoil(&old->hyper[LEARN_SPEEDS]);
+    if (contests[_i].is_around_spoiled)
+        spoil(&old->around[LEARN_SPEEDS]);
+    small_measurements(&c, 4, 2);
+    struct model *m = train(old);
+    ck_assert_msg(m->comparison.is_won == contests[_i].is_won, "%s: %g against %g",
+                  contests[_i].name, m->comparison.challenger, m->comparison.champion);
     model_destroy(m);
     model_destroy(old);
 }
@@ -142,29 +177,21 @@ TEST(a_restart_alone_is_no_news)
 
 TEST(the_catalog_may_grow_while_a_worker_learns)
 {
-    struct buf b[2];
+    struct model *m[2] = { NULL, NULL };
 
     for (int i = 0; i < 2; i++) {
         tear_down();
         set_up();
         small_measurements(&c, 3, 1);
         ck_assert(trainer_offer(t, &c, NULL));
-        struct model *m = NULL;
-        if (i == 1) {
+        if (i == 1)
             small_measurements(&c, 4, 7);
-            while (!(m = trainer_take(t)))
-                sched_yield();
-        } else {
-            m = trainer_wait(t);
-        }
-        buf_init(&b[i], WEIGHTS_BYTES_MAX);
-        ck_assert_int_eq(model_encode(m, &b[i], NULL), 0);
-        model_destroy(m);
+        while (!(m[i] = i ? trainer_take(t) : trainer_wait(t)))
+            sched_yield();
     }
-    ck_assert_uint_eq(b[0].len, b[1].len);
-    ck_assert_mem_eq(b[0].data, b[1].data, b[0].len);
-    buf_release(&b[0]);
-    buf_release(&b[1]);
+    assert_same(m[0], m[1]);
+    model_destroy(m[0]);
+    model_destroy(m[1]);
 }
 
 TEST(a_training_may_be_abandoned)

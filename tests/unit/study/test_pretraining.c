@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "catalog/catalog.h"
-#include "refine/model.h"
+#include "estimate/model/model.h"
 #include "sim/sim.h"
 #include "study/pretraining.h"
 #include "unit/suite.h"

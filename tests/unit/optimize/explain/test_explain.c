@@ -210,8 +210,8 @@ TEST(low_and_high_hold_with_the_stated_confidence)
     world_look(&w);
     world_solve(&w, "fifo-first", &p);
     explain(&w, &p, "a", &x);
-    const struct stored_estimate *e = catalog_estimate(&w.catalog, world_workload(&w, "w"), 0, -1);
-    double mean = (double)e->ln_speed, sd = (double)e->ln_speed_sd;
+    const struct told_cell *e = estimate_told(&w.est, world_workload(&w, "w"), 0, -1);
+    double mean = e->ln_speed, sd = e->sd;
     ck_assert_double_eq_tol(x.candidates[0].low, exp(mean - sd), 1e-5);
     ck_assert_double_gt(x.candidates[0].high, x.candidates[0].speed);
     ck_assert_double_eq_tol(x.candidates[0].speed, exp(mean - sd * sd / 2), 1e-5);
@@ -424,14 +424,12 @@ static void random_catalog(struct rng *r, struct world *w)
         world_add(w, line);
     }
     for (int k = 0; k < 30; k++) {
-        struct stored_estimate est = { .is_set = true,
-                                       .ln_speed = (float)rng_between(r, -1, 3),
-                                       .ln_speed_sd = (float)rng_between(r, 0, 0.6),
-                                       .ln_watts = (float)rng_between(r, 4, 5.4),
-                                       .ln_watts_sd = 0.05F };
-        catalog_put_estimate(&w->catalog, (int)rng_below(r, N_WORKLOADS),
-                             (int)rng_below(r, N_TYPES), (int)rng_below(r, N_WORKLOADS + 1) - 1,
-                             &est);
+        struct told_cell est = { .ln_speed = rng_between(r, -1, 3),
+                                 .sd = rng_between(r, 0, 0.6),
+                                 .ln_watts = rng_between(r, 4, 5.4),
+                                 .watts_sd = 0.05 };
+        estimate_tell(&w->est, (int)rng_below(r, N_WORKLOADS), (int)rng_below(r, N_TYPES),
+                      (int)rng_below(r, N_WORKLOADS + 1) - 1, &est);
     }
 }
 

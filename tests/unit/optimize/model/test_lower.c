@@ -389,23 +389,23 @@ TEST(what_nobody_has_tried_is_hoped_for)
     lower(&w, &l);
     const struct problem *p = &l.problem;
     int v100 = type_at(&w, &l, "v100"), a = job_at(&w, &l, "a")->kind;
-    const struct cell_estimate *c =
+    struct cell_estimate c =
         estimate_cell(&w.est, world_workload(&w, "w"), world_type(&w, "v100"), -1);
     double speed = (double)p->speed[problem_cell(p, v100, a, -1)];
-    double low = (double)p->low[problem_cell(p, v100, a, -1)], fit = 1 - (double)c->unfit;
-    ck_assert_double_eq_tol(speed, (double)c->speed * fit * exp(0.2), 1e-4 * speed);
-    ck_assert_double_eq_tol(low, (double)c->low * fit, 1e-4 * low);
+    double low = (double)p->low[problem_cell(p, v100, a, -1)], fit = 1 - (double)c.unfit;
+    ck_assert_double_eq_tol(speed, (double)c.speed * fit * exp(0.2), 1e-4 * speed);
+    ck_assert_double_eq_tol(low, (double)c.low * fit, 1e-4 * low);
     world_add(&w, "job d w min=9\n");    // no type holds that
     lower(&w, &l);
     p = &l.problem;
     speed = (double)p->speed[problem_cell(p, v100, a, -1)];
     low = (double)p->low[problem_cell(p, v100, a, -1)];
-    ck_assert_double_eq_tol(speed, (double)c->speed * fit * exp(1.0), 1e-4 * speed);
-    ck_assert_double_eq_tol(low, (double)c->low * fit * exp(1.0), 1e-4 * low);
+    ck_assert_double_eq_tol(speed, (double)c.speed * fit * exp(1.0), 1e-4 * speed);
+    ck_assert_double_eq_tol(low, (double)c.low * fit * exp(1.0), 1e-4 * low);
     c = estimate_cell(&w.est, world_workload(&w, "w"), world_type(&w, "v100"),
                       world_workload(&w, "w"));    // but not beside anybody
     low = (double)p->low[problem_cell(p, v100, a, a)];
-    ck_assert_double_eq_tol(low, (double)c->low * fit, 1e-4 * low);
+    ck_assert_double_eq_tol(low, (double)c.low * fit, 1e-4 * low);
     world_release(&w);
 }
 
@@ -487,16 +487,12 @@ TEST(gpus_that_do_not_sleep_idle)
 /* What is known of w on a v100, and then starts job 0 there under a limit. */
 static void start_limited(struct world *w, float watts_sd, int limit_w)
 {
-    struct stored_estimate est = { .is_set = true,
-                                   .ln_speed = (float)log(10),
-                                   .ln_watts = (float)log(200),
-                                   .ln_watts_sd = watts_sd,
-                                   .ln_loss = 0.5F,
-                                   .ln_draw = 0.25F,
-                                   .loss_sd = 0.125F,
-                                   .loss_at = -0.5F };
+    const struct told_cell est = { .ln_speed = log(10),
+                                   .ln_watts = log(200),
+                                   .watts_sd = (double)watts_sd,
+                                   .bend = { exp(0.5), exp(0.25), 0.125, -0.5 } };
 
-    catalog_put_estimate(&w->catalog, world_workload(w, "w"), world_type(w, "v100"), -1, &est);
+    estimate_tell(&w->est, world_workload(w, "w"), world_type(w, "v100"), -1, &est);
     world_apply(w, &(struct event){ .kind = EVENT_JOB_STARTED,
                                     .time_s = w->now_s,
                                     .gpus = (int[]){ 0 },
@@ -569,12 +565,11 @@ static void random_cells(struct rng *r, struct world *w)
         world_add(w, line);
     }
     for (int k = 0; k < 20; k++) {
-        struct stored_estimate est = { .is_set = true,
-                                       .ln_speed = (float)rng_between(r, -1, 3),
-                                       .ln_speed_sd = (float)rng_between(r, 0, 0.6),
-                                       .ln_watts = (float)rng_between(r, 4, 5.4) };
-        catalog_put_estimate(&w->catalog, (int)rng_below(r, 4), (int)rng_below(r, 3),
-                             (int)rng_below(r, 5) - 1, &est);
+        struct told_cell est = { .ln_speed = rng_between(r, -1, 3),
+                                 .sd = rng_between(r, 0, 0.6),
+                                 .ln_watts = rng_between(r, 4, 5.4) };
+        estimate_tell(&w->est, (int)rng_below(r, 4), (int)rng_below(r, 3), (int)rng_below(r, 5) - 1,
+                      &est);
     }
 }
 
@@ -696,10 +691,10 @@ static void check_combination(const struct world *w, const struct lowered *l, in
     ck_assert_msg(may || !fits || p->theta == 3, "the judge would not refuse");
     for (int i = 0; i < n && may; i++) {
         int others[2], k = 0;
-        const struct cell_estimate *alone = estimate_cell(&w->est, workloads[i], t, -1);
-        double low, fit = 1 - (double)alone->unfit;
+        struct cell_estimate alone = estimate_cell(&w->est, workloads[i], t, -1);
+        double low, fit = 1 - (double)alone.unfit;
         double hope =
-            fmax(exp(2.5 * (double)alone->sd), 10);    // at most: CURIOSITY_LOST, HOPE_MOST
+            fmax(exp(2.5 * (double)alone.sd), 10);    // at most: CURIOSITY_LOST, HOPE_MOST
         for (int o = 0; o < n; o++)
             if (o != i)
                 others[k++] = workloads[o];

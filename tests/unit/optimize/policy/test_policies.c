@@ -269,7 +269,7 @@ static double cost_at(const struct world *w, const struct plan_job *pj, int limi
     int type = w->snapshot.gpus[pj->gpus[0]].type, workload = w->snapshot.jobs[0].workload;
     const struct gpu_type *t = &w->catalog.types[type];
     struct limited at = limits_apply(t, limit_w, estimate_watts(&w->est, type, &workload, NULL, 1));
-    double low = (double)estimate_cell(&w->est, workload, type, -1)->low;
+    double low = (double)estimate_cell(&w->est, workload, type, -1).low;
 
     double need = w->snapshot.jobs[0].need;
 

@@ -188,13 +188,10 @@ EACH(limits_are_lifted_as_far_as_the_cap_allows, lifts)
 {
     struct world w;
     struct plan p;
-    struct stored_estimate est = { .is_set = true,
-                                   .ln_speed = (float)log(10),
-                                   .ln_watts = (float)log(200),
-                                   .ln_watts_sd = (float)lifts[_i].sd };
+    struct told_cell est = { .ln_speed = log(10), .ln_watts = log(200), .watts_sd = lifts[_i].sd };
 
     world_init(&w, CLUSTER "job a w types=v100\n");
-    catalog_put_estimate(&w.catalog, world_workload(&w, "w"), world_type(&w, "v100"), -1, &est);
+    estimate_tell(&w.est, world_workload(&w, "w"), world_type(&w, "v100"), -1, &est);
     start_limited(&w, "a", 0, 105);
     w.options.may_limit = true;
     w.options.power_cap_w = lifts[_i].cap_w;
@@ -283,11 +280,10 @@ static void random_estimates(struct rng *r, struct world *w, int n)
 {
     for (int k = 0; k < n; k++) {
         int i = (int)rng_below(r, N_WORKLOADS), t = (int)rng_below(r, N_TYPES);
-        struct stored_estimate est = { .is_set = true,
-                                       .ln_speed = (float)rng_between(r, -1, 3),
-                                       .ln_speed_sd = (float)rng_between(r, 0, 0.6),
-                                       .ln_watts = (float)rng_between(r, 4, 5.4) };
-        catalog_put_estimate(&w->catalog, i, t, (int)rng_below(r, N_WORKLOADS + 1) - 1, &est);
+        struct told_cell est = { .ln_speed = rng_between(r, -1, 3),
+                                 .sd = rng_between(r, 0, 0.6),
+                                 .ln_watts = rng_between(r, 4, 5.4) };
+        estimate_tell(&w->est, i, t, (int)rng_below(r, N_WORKLOADS + 1) - 1, &est);
     }
 }
 
@@ -297,17 +293,16 @@ static void random_estimates(struct rng *r, struct world *w, int n)
 static void random_bends(struct rng *r, struct world *w)
 {
     for (int i = 0; i < N_WORKLOADS * N_TYPES; i++) {
-        const struct stored_estimate *was =
-            catalog_estimate(&w->catalog, i % N_WORKLOADS, i / N_WORKLOADS, -1);
+        const struct told_cell *was = estimate_told(&w->est, i % N_WORKLOADS, i / N_WORKLOADS, -1);
         if (!was || rng_below(r, 2))
             continue;
-        struct stored_estimate est = *was;
-        est.ln_watts_sd = rng_below(r, 3) ? 0.05F : 0.3F;
-        est.ln_loss = (float)rng_between(r, -0.3, 0.3);
-        est.ln_draw = (float)rng_between(r, -0.1, 0.1);
-        est.loss_sd = 0.2F;
-        est.loss_at = (float)rng_between(r, -0.5, 0);
-        catalog_put_estimate(&w->catalog, i % N_WORKLOADS, i / N_WORKLOADS, -1, &est);
+        struct told_cell est = *was;
+        est.watts_sd = rng_below(r, 3) ? 0.05 : 0.3;
+        est.bend.loss = exp(rng_between(r, -0.3, 0.3));
+        est.bend.draw = exp(rng_between(r, -0.1, 0.1));
+        est.bend.loss_sd = 0.2;
+        est.bend.at = rng_between(r, -0.5, 0);
+        estimate_tell(&w->est, i % N_WORKLOADS, i / N_WORKLOADS, -1, &est);
     }
 }
 

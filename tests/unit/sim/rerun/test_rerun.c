@@ -18,7 +18,7 @@
 #include "monitor/energy.h"
 #include "monitor/monitor.h"
 #include "optimize/prices/kept.h"
-#include "refine/model.h"
+#include "estimate/model/model.h"
 #include "sim/ground.h"
 #include "sim/rerun/rerun.h"
 #include "sim/rerun/read.h"

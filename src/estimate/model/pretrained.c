@@ -2,8 +2,8 @@
 #include <errno.h>
 
 #include "base/err.h"
-#include "refine/model.h"
-#include "refine/pretrained_file.h"    // written by the build: where the file is, and its digest
+#include "estimate/model/model.h"
+#include "estimate/model/pretrained_file.h"    // by the build: where the file is, its digest
 
 /* The assembler reads the file, which gcc and clang both leave to it, and faster than any
  * array of numbers could be compiled.

@@ -1,0 +1,350 @@
+#include "estimate/beliefs.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/grow.h"
+#include "base/log.h"
+#include "catalog/catalog.h"
+#include "estimate/model/model.h"
+#include "estimate/prior/prior.h"
+#include "estimate/prior/roofline.h"
+
+const char *const estimator_names[ESTIMATORS + 1] = { "hierarchical", "mean", "roofline", NULL };
+
+int estimator_by_name(const char *name, enum estimator_kind *out, struct err *e)
+{
+    *out = ESTIMATOR_HIERARCHICAL;
+    for (int i = 0; i < ESTIMATORS && name; i++)
+        if (strcmp(name, estimator_names[i]) == 0) {
+            *out = (enum estimator_kind)i;
+            return 0;
+        }
+    return name ? err_set(e, EINVAL, "no estimator '%s': want hierarchical, mean or roofline", name)
+                : 0;
+}
+
+void beliefs_init(struct beliefs *b, const struct catalog *c)
+{
+    *b = (struct beliefs){ .catalog = c };
+    for (int i = 0; i < LEARNED; i++)
+        b->noise[i] = heap_array(POSTERIOR_MOST, sizeof *b->noise[i]);
+    beliefs_use(b, NULL, ESTIMATOR_HIERARCHICAL);
+}
+
+static void forget(struct beliefs *b)
+{
+    for (int i = 0; i < LEARNED; i++) {
+        posterior_destroy(b->posterior[i]);
+        b->posterior[i] = NULL;
+    }
+}
+
+void beliefs_release(struct beliefs *b)
+{
+    forget(b);
+    site_release(&b->site);
+    for (int i = 0; i < LEARNED; i++)
+        free(b->noise[i]);
+    free(b->is_taken);
+    free(b->own);
+}
+
+/* Only what a type has in common is believed: everything else is noise. */
+static void keep_means(struct hyper *h)
+{
+    for (int i = 0; i < VARIANCES; i++)
+        if (i != ALONE_SITE && i != ALONE_TYPE && i != BESIDE_SITE && i != BESIDE_TYPE &&
+            i != ALONE_CELL && i != BESIDE_CELL && i != ALONE_SCALE && i != BESIDE_SCALE)
+            h->at[i] = -20;
+    for (int i = 1; i <= ALONE_X; i++)
+        h->at[ALONE_MEAN + i] = 0;
+    for (int i = 1; i <= BESIDE_X; i++)
+        h->at[BESIDE_MEAN + i] = 0;
+}
+
+void beliefs_use(struct beliefs *b, const struct model *m, enum estimator_kind kind)
+{
+    struct model *untaught = m ? NULL : model_untaught();
+
+    m = m ? m : untaught;
+    b->kind = kind;
+    for (int i = 0; i < LEARNED; i++) {
+        b->hyper[i] = m->hyper[i];
+        b->scale[i] = m->scale[i];
+        if (kind == ESTIMATOR_MEAN)
+            keep_means(&b->hyper[i]);
+    }
+    model_destroy(untaught);
+    forget(b);
+}
+
+/* ---- getting to know ---- */
+
+static void meet(struct beliefs *b)
+{
+    const struct catalog *c = b->catalog;
+
+    if (c->n_types != b->site.n_types || c->descriptions != b->descriptions) {
+        forget(b);
+        site_release(&b->site);
+        site_init(&b->site, c->types, c->n_types);
+        b->descriptions = c->descriptions;
+    }
+    while (b->site.n_workloads < c->n_workloads)
+        site_add(&b->site, &c->workloads[b->site.n_workloads], c->types);
+}
+
+/* What to take off a cell's ln speed as it was recorded, for what limits are believed to take now.
+ */
+static double undone_of(const struct beliefs *b, const struct bends *bends, const struct cell *cell)
+{
+    const struct cell_key *k = &cell->key;
+
+    if (k->neighbour >= 0 || cell->ln_pace == 0)
+        return 0;
+    double loss = bends_of(bends, b->catalog, k->workload, k->gpu_type).loss;
+    return cell->ln_undone + loss * cell->ln_pace;
+}
+
+/* What a cell says now, of speeds or of watts; false: nothing. */
+static bool read_cell(const struct beliefs *b, const struct bends *bends, enum learned what,
+                      const struct cell *cell, struct reading *out)
+{
+    if (!cell_key_is_plain(&cell->key) || b->kind == ESTIMATOR_ROOFLINE ||
+        !site_read(&b->site, cell, what == LEARN_WATTS, out))
+        return false;
+    if (what == LEARN_SPEEDS)
+        out->value -= (float)undone_of(b, bends, cell);
+    return true;
+}
+
+/* ---- taking in ---- */
+
+/* The logarithm of what was measured of a cell, and its noise; 0: nothing was. */
+struct own_reading {
+    double value[LEARNED], noise[LEARNED];
+};
+
+static void read_own(const struct beliefs *b, const struct bends *bends, const struct cell *cell,
+                     struct own_reading *out)
+{
+    *out = (struct own_reading){ 0 };
+    if (!cell_key_is_plain(&cell->key))
+        return;
+    if (cell->n_speed > 0) {
+        out->value[LEARN_SPEEDS] = cell->ln_speed - undone_of(b, bends, cell);
+        out->noise[LEARN_SPEEDS] = hypot(sqrt(cell_variance(cell)), READING_NOISE);
+    }
+    if (cell->n_watts > 0) {
+        out->value[LEARN_WATTS] = cell->ln_watts;
+        out->noise[LEARN_WATTS] = CATALOG_NOISE / sqrt(cell->n_watts);
+    }
+}
+
+static void look_at_cells(struct beliefs *b, const struct bends *bends)
+{
+    for (; b->cap_cells < b->catalog->n_cells; b->cap_cells *= 2)
+        b->cap_cells = b->cap_cells ? b->cap_cells : 64;
+    RESIZE(b->is_taken, b->cap_cells);
+    RESIZE(b->own, b->cap_cells);
+    for (; b->n_cells < b->catalog->n_cells; b->n_cells++)
+        b->is_taken[b->n_cells] = 0;
+    for (int i = 0; i < b->n_cells; i++)
+        read_own(b, bends, &b->catalog->cells[i], &b->own[i]);
+}
+
+/* A posterior of all that was read, those alone first. Numbers that no covariance can take are no
+ * reason to stop: what is believed without them is.
+ */
+static void make_anew(struct beliefs *b, const struct bends *bends, enum learned what)
+{
+    const struct catalog *c = b->catalog;
+    struct arena a;
+    struct err e;
+    int n = 0;
+
+    arena_init(&a);
+    struct reading *list = ARENA_ARRAY(&a, struct reading, (size_t)c->n_cells);
+    for (int beside = 0; beside < 2; beside++)
+        for (int i = 0; i < c->n_cells; i++) {
+            if ((c->cells[i].key.neighbour >= 0) == beside &&
+                read_cell(b, bends, what, &c->cells[i], &list[n])) {
+                b->is_taken[i] |= (unsigned char)(1U << what);
+                n++;
+            }
+        }
+    posterior_destroy(b->posterior[what]);
+    int rc = posterior_create(&b->site, &b->hyper[what], b->scale[what], list, n,
+                              &b->posterior[what], &e);
+    if (rc < 0) {
+        log_warn("%s: estimates do without them", e.text);
+        rc = posterior_create(&b->site, &b->hyper[what], b->scale[what], NULL, 0,
+                              &b->posterior[what], &e);
+    }
+    assert(rc == 0);    // of no readings at all
+    for (int i = 0; i < n; i++) {
+        int at = posterior_find(b->posterior[what], list[i].type, list[i].job, list[i].neighbour);
+        if (at >= 0)
+            b->noise[what][at] = list[i].noise;
+    }
+    arena_release(&a);
+}
+
+/* A mean that moved by less than this, in ln, is the same. Readings that are this much surer than
+ * they were taken in as are taken in anew when there are more than a few: until then that counts in
+ * their own cells (with_own).
+ */
+#define SAME 1e-4
+#define SURER 2.0F
+enum { SURER_MOST = 16 };
+
+/* One is enough that is less sure now, as what contradicts itself would mislead about others; or
+ * that was vaguer than measurements are, for it hardly counted.
+ */
+#define VAGUE ((float)(2 * CATALOG_NOISE))
+
+static bool is_mistaken(float noise_then, float noise)
+{
+    return noise > SURER * noise_then || (noise_then > VAGUE && noise_then > SURER * noise);
+}
+
+/* True: there is no more room, or what was taken in is out of date. */
+static bool take_in(struct beliefs *b, const struct bends *bends, enum learned what)
+{
+    struct posterior *p = b->posterior[what];
+    unsigned char bit = (unsigned char)(1U << what);
+    struct reading r;
+    struct err e;
+    int n_surer = 0;
+
+    for (int i = 0; i < b->catalog->n_cells; i++) {
+        if (!read_cell(b, bends, what, &b->catalog->cells[i], &r))
+            continue;
+        int at = posterior_find(p, r.type, r.job, r.neighbour), rc = 0;
+        if (at >= 0 && is_mistaken(b->noise[what][at], r.noise))
+            return true;
+        if (at >= 0 && fabs(posterior_value(p, at) - (double)r.value) > SAME)
+            posterior_set(p, at, (double)r.value);
+        n_surer += at >= 0 && r.noise * SURER < b->noise[what][at];
+        if (at >= 0 || (b->is_taken[i] & bit))
+            continue;
+        b->is_taken[i] |= bit;
+        at = posterior_n(p);
+        rc = posterior_add(p, &r, &e);
+        if (rc == -ENOSPC)
+            return true;
+        if (rc == 0)
+            b->noise[what][at] = r.noise;
+    }
+    return n_surer > SURER_MOST + posterior_n(p) / 8;
+}
+
+bool beliefs_meet(struct beliefs *b, const struct bends *bends)
+{
+    meet(b);
+    if (b->posterior[LEARN_SPEEDS])
+        return false;
+    look_at_cells(b, bends);
+    for (enum learned what = 0; what < LEARNED; what++)
+        make_anew(b, bends, what);
+    b->is_passing = true;
+    return true;
+}
+
+bool beliefs_refresh(struct beliefs *b, const struct bends *bends)
+{
+    const struct catalog *c = b->catalog;
+
+    meet(b);
+    bool is_old = !b->posterior[LEARN_SPEEDS] || b->is_passing || b->n_drifts != c->n_drifts;
+    if (!is_old && b->n_measurements == c->n_measurements)
+        return false;
+    b->is_passing = false;
+    b->n_measurements = c->n_measurements;
+    b->n_drifts = c->n_drifts;
+    look_at_cells(b, bends);
+    for (enum learned what = 0; what < LEARNED; what++)
+        if (is_old || take_in(b, bends, what))
+            make_anew(b, bends, what);
+    return true;
+}
+
+/* ---- asking ---- */
+
+/* NULL: nothing had been measured there. */
+static const struct own_reading *own_of(const struct beliefs *b, enum learned what, int type,
+                                        int workload, int neighbour)
+{
+    struct cell_key key = {
+        .workload = workload, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1
+    };
+    const struct cell *cell = catalog_cell(b->catalog, key);
+    long i = cell ? cell - b->catalog->cells : b->n_cells;
+
+    return i < b->n_cells && b->own[i].noise[what] > 0 ? &b->own[i] : NULL;
+}
+
+bool beliefs_has_read(const struct beliefs *b, int type, int workload, int neighbour)
+{
+    return own_of(b, LEARN_SPEEDS, type, workload, neighbour) != NULL;
+}
+
+/* With what was measured of the very cell that the posterior does not know: all, where it had no
+ * room, or what made it surer since.
+ */
+static struct cell_belief with_own(const struct beliefs *b, enum learned what, int type,
+                                   int workload, int neighbour, struct cell_belief is)
+{
+    const struct own_reading *own = own_of(b, what, type, workload, neighbour);
+
+    if (!own)
+        return is;
+    int at = posterior_find(b->posterior[what], type, workload, neighbour);
+    double taken = at < 0 ? (double)INFINITY : (double)b->noise[what][at];
+    double more = 1 / (own->noise[what] * own->noise[what]) - 1 / (taken * taken);
+    double trust = more > 0 ? is.sd * is.sd / (is.sd * is.sd + 1 / more) : 0;
+    return (struct cell_belief){ is.mean + trust * (own->value[what] - is.mean),
+                                 sqrt(1 - trust) * is.sd };
+}
+
+static struct cell_belief ask_speed(struct beliefs *b, int type, int workload, int neighbour)
+{
+    const struct catalog *c = b->catalog;
+    struct roofline on, by;
+    struct prior prior;
+
+    if (b->kind != ESTIMATOR_ROOFLINE) {
+        enum reading_of of = neighbour < 0 ? READ_ALONE : READ_PACKED;
+        struct cell_belief is =
+            posterior_ask(b->posterior[LEARN_SPEEDS], of, type, workload, neighbour);
+        is.mean += (double)site_on(&b->site, workload, type)->ln_reference;
+        return is;
+    }
+    roofline(&c->workloads[workload], &c->types[type], &on);
+    if (neighbour >= 0)
+        roofline(&c->workloads[neighbour], &c->types[type], &by);
+    prior_of(&on, neighbour < 0 ? NULL : &by, c->types[type].mem_bytes, &prior);
+    return (struct cell_belief){ prior.ln_speed, prior.sd };
+}
+
+struct cell_belief beliefs_speed(struct beliefs *b, int type, int workload, int neighbour)
+{
+    return with_own(b, LEARN_SPEEDS, type, workload, neighbour,
+                    ask_speed(b, type, workload, neighbour));
+}
+
+struct cell_belief beliefs_watts(struct beliefs *b, int type, int workload)
+{
+    struct cell_belief is = { 0, ROOFLINE_WATTS_SD };
+
+    if (b->kind != ESTIMATOR_ROOFLINE)
+        is = posterior_ask(b->posterior[LEARN_WATTS], READ_ALONE, type, workload, -1);
+    is.mean += (double)site_on(&b->site, workload, type)->ln_watts;
+    return with_own(b, LEARN_WATTS, type, workload, -1, is);
+}
