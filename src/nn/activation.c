@@ -77,22 +77,6 @@ static inline float sigmoid_of(float x)
     return 1.0f / (1.0f + exp_of(-x));
 }
 
-/* Near zero 1 - 2 / (e^2x + 1) would lose its digits; there an odd polynomial of our own
- * stands in (least squares, reweighted towards the largest relative error: 7e-9).
- */
-static inline float tanh_of(float x)
-{
-    float z = x * x;
-    float p = -0.005514313466846943f;
-    p = p * z + 0.020468518137931824f;
-    p = p * z - 0.0536876879632473f;
-    p = p * z + 0.13330824673175812f;
-    p = p * z - 0.3333325982093811f;
-    float near = x + x * z * p;
-    float far = 1.0f - 2.0f / (exp_of(2.0f * x) + 1.0f);
-    return z < 0.65f * 0.65f ? near : far;
-}
-
 TWICE void silu_forward(size_t n, const float *x, float *y)
 {
     SIDE_BY_SIDE
@@ -108,20 +92,6 @@ TWICE void silu_backward(size_t n, const float *x, const float *dy, float *dx)
 
         dx[i] = dy[i] * s * (1.0f + x[i] * (1.0f - s));
     }
-}
-
-TWICE void tanh_forward(size_t n, const float *x, float *y)
-{
-    SIDE_BY_SIDE
-    for (size_t i = 0; i < n; i++)
-        y[i] = tanh_of(x[i]);
-}
-
-TWICE void sigmoid_forward(size_t n, const float *x, float *y)
-{
-    SIDE_BY_SIDE
-    for (size_t i = 0; i < n; i++)
-        y[i] = sigmoid_of(x[i]);
 }
 
 TWICE void exp_forward(size_t n, const float *x, float *y)

@@ -1,4 +1,4 @@
-/* activation.h - the bends between layers: silu, tanh, sigmoid.
+/* activation.h - what stands between layers: silu, and exp.
  *
  * Plain loops over n numbers without branches, which gcc turns into vector code in
  * release builds; to 1e-6 relative of the real functions. Backward takes the x that
@@ -11,9 +11,6 @@
 
 void silu_forward(size_t n, const float *x, float *y);    // x times sigmoid(x)
 void silu_backward(size_t n, const float *x, const float *dy, float *dx);
-
-void tanh_forward(size_t n, const float *x, float *y);
-void sigmoid_forward(size_t n, const float *x, float *y);
 
 /* e^x, for x kept within +-87 (what a float holds without denormals). */
 void exp_forward(size_t n, const float *x, float *y);

@@ -33,38 +33,27 @@ int gp_fit(struct arena *a, int n, double *k, const double *y, struct gp *out, s
     return 0;
 }
 
-/* The Cholesky factor of Q_BB, with Q the inverse and B the block. */
-static int factor_block(struct arena *a, const struct gp *g, int m, const int *block,
-                        double **factor, struct err *e)
-{
-    double *q = ARENA_ARRAY(a, double, (size_t)m *(size_t)m);
-
-    for (int i = 0; i < m; i++) {
-        const double *row = g->inverse + (size_t)block[i] * (size_t)g->n;
-        for (int j = 0; j < m; j++)
-            q[(size_t)i * (size_t)m + (size_t)j] = row[block[j]];
-    }
-    *factor = q;
-    int rc = m ? LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', m, q, m) : 0;
-    if (rc != 0)
-        return err_set(e, EDOM, "block of %d points: leading minor %d is not positive", m, rc);
-    return 0;
-}
-
-/* The conditional mean is y_B - (Q_BB)^-1 alpha_B, its covariance (Q_BB)^-1. 'factor' gets the
- * factor of Q_BB, 'gone' (Q_BB)^-1 alpha_B.
+/* 'factor' gets the Cholesky factor of Q_BB, with Q the inverse and B the block, 'gone' (Q_BB)^-1
+ * alpha_B: the conditional mean is y_B less that, and its covariance (Q_BB)^-1.
  */
 static int solve_block(struct arena *a, const struct gp *g, int m, const int *block,
                        double **factor, double **gone, struct err *e)
 {
-    int rc = factor_block(a, g, m, block, factor, e);
+    double *q = *factor = ARENA_ARRAY(a, double, (size_t)m *(size_t)m);
 
     *gone = ARENA_ARRAY(a, double, (size_t)m);
-    for (int i = 0; i < m; i++)
+    for (int i = 0; i < m; i++) {
+        const double *row = g->inverse + (size_t)block[i] * (size_t)g->n;
+        for (int j = 0; j < m; j++)
+            q[(size_t)i * (size_t)m + (size_t)j] = row[block[j]];
         (*gone)[i] = g->alpha[block[i]];
-    if (m && rc == 0)
-        LAPACKE_dpotrs(LAPACK_ROW_MAJOR, 'L', m, 1, *factor, m, *gone, 1);
-    return rc;
+    }
+    int rc = m ? LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', m, q, m) : 0;
+    if (rc != 0)
+        return err_set(e, EDOM, "block of %d points: leading minor %d is not positive", m, rc);
+    if (m)
+        LAPACKE_dpotrs(LAPACK_ROW_MAJOR, 'L', m, 1, q, m, *gone, 1);
+    return 0;
 }
 
 int gp_leave_out(struct arena *a, const struct gp *g, const double *y, int m, const int *block,
@@ -84,36 +73,5 @@ int gp_leave_out(struct arena *a, const struct gp *g, const double *y, int m, co
     for (int i = 0; i < m; i++)
         for (int j = i + 1; j < m; j++)
             cov[(size_t)i * (size_t)m + (size_t)j] = cov[(size_t)j * (size_t)m + (size_t)i];
-    return 0;
-}
-
-int gp_without(struct arena *a, const struct gp *g, int m, const int *block, double *alpha,
-               struct err *e)
-{
-    double *factor, *gone;
-    int rc = solve_block(a, g, m, block, &factor, &gone, e);
-
-    if (rc < 0)
-        return rc;
-    memcpy(alpha, g->alpha, (size_t)g->n * sizeof *alpha);
-    for (int i = 0; i < m; i++)
-        cblas_daxpy(g->n, -gone[i], g->inverse + (size_t)block[i] * (size_t)g->n, 1, alpha, 1);
-    for (int i = 0; i < m; i++)    // zero but for rounding
-        alpha[block[i]] = 0;
-    return 0;
-}
-
-int gp_in_block(struct arena *a, const struct gp *g, int m, const int *block, const double *u,
-                double *out, struct err *e)
-{
-    double *factor, *v = ARENA_ARRAY(a, double, (size_t)m);
-    int rc = factor_block(a, g, m, block, &factor, e);
-
-    if (rc < 0)
-        return rc;
-    memcpy(v, u, (size_t)m * sizeof *v);
-    cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, 1, m, 1, factor, m,
-                v, m);
-    *out = cblas_ddot(m, v, 1, v, 1);
     return 0;
 }

@@ -34,12 +34,4 @@ int gp_fit(struct arena *a, int n, double *k, const double *y, struct gp *out, s
 int gp_leave_out(struct arena *a, const struct gp *g, const double *y, int m, const int *block,
                  double *mean, double *cov, struct err *e);
 
-/* 'alpha' (n) of a process that has not seen 'block': zeros there. */
-int gp_without(struct arena *a, const struct gp *g, int m, const int *block, double *alpha,
-               struct err *e);
-
-/* u' (Q_BB)^-1 u, with Q the inverse, B the block, and 'u' (m). */
-int gp_in_block(struct arena *a, const struct gp *g, int m, const int *block, const double *u,
-                double *out, struct err *e);
-
 #endif

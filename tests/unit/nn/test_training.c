@@ -1,36 +1,37 @@
 /* Whole networks: they learn small things, and the same seed learns the same bytes. */
 #include "nn/activation.h"
 #include "nn/adam.h"
-#include "nn/attention.h"
 #include "nn/dense.h"
 #include "nn/gp.h"
-#include "nn/gru.h"
+#include "nn/multihead.h"
 #include "nn/params.h"
 #include "unit/nn/reference.h"
 #include "unit/suite.h"
 
-enum { ROWS = 64, LEN = 5, TOKEN = 2, WIDTH = 16, HEADS = 2, EPOCHS = 400 };
-enum kind { FLAT, RECURRENT, ATTENTIVE, N_KINDS };
+enum { ROWS = 64, IN = 10, WIDTH = 16, EPOCHS = 400 };
+enum kind { FLAT, ATTENTIVE, N_KINDS };
 
-/* tokens -> one of three bodies -> silu -> mean and log-sd. */
+/* x -> a layer, and with attention what its rows gather from a set of all rows -> silu -> mean and
+ * log-sd.
+ */
 struct net {
     enum kind kind;
     struct params p;
-    struct dense flat, head;
-    struct gru gru;
-    struct attention attention;
+    struct dense first, head;
+    struct multihead ask;
 };
+
+enum { HEADS = 2, N_KEYS = (1 + ROWS) * 2 * WIDTH };
 
 /* A pass over all rows, kept for the way back. */
 struct pass {
-    float query[ROWS * TOKEN], body[ROWS * WIDTH], bent[ROWS * WIDTH];
+    float first[ROWS * WIDTH], body[ROWS * WIDTH], bent[ROWS * WIDTH];
+    float keys[N_KEYS], bias[HEADS * ROWS * ROWS], *scratch;
     float out[ROWS * 2], dout[ROWS * 2], d[ROWS * WIDTH];
-    float scratch[ROWS * WIDTH * 5 * (LEN + 1) + ROWS * HEADS * LEN * 2];
 };
 
 struct task {
-    float x[ROWS * LEN * TOKEN], target[ROWS];
-    bool there[ROWS * LEN];
+    float x[ROWS * IN], target[ROWS];
 };
 
 static void net_init(struct net *n, enum kind kind, uint64_t seed)
@@ -40,54 +41,70 @@ static void net_init(struct net *n, enum kind kind, uint64_t seed)
     rng_init(&r, seed, "net");
     n->kind = kind;
     params_init(&n->p);
-    if (kind == FLAT)
-        dense_init(&n->flat, &n->p, LEN * TOKEN, WIDTH, &r);
-    else if (kind == RECURRENT)
-        gru_init(&n->gru, &n->p, TOKEN, WIDTH, &r);
-    else
-        attention_init(&n->attention, &n->p, TOKEN, TOKEN, WIDTH, HEADS, &r);
+    dense_init(&n->first, &n->p, IN, WIDTH, &r);
+    multihead_init(&n->ask, &n->p, WIDTH, HEADS, &r);
     dense_init(&n->head, &n->p, WIDTH, 2, &r);
 }
 
-/* The sum of sines of what the tokens that are there begin with; absent ones are zero. */
+static struct pass *pass_create(const struct net *n)
+{
+    struct pass *k = calloc(1, sizeof *k);
+
+    k->scratch = malloc(multihead_scratch(&n->ask, ROWS, ROWS) * sizeof *k->scratch);
+    return k;
+}
+
+static void pass_destroy(struct pass *k)
+{
+    free(k->scratch);
+    free(k);
+}
+
+/* The mean of sines of every other number. */
 static void task_init(struct task *t, uint64_t seed)
 {
     struct rng r;
 
     rng_init(&r, seed, "task");
-    *t = (struct task){ 0 };
-    for (int i = 0; i < ROWS * LEN; i++) {
-        t->there[i] = i % LEN == 0 || rng_uniform(&r) < 0.7;
-        if (!t->there[i])
-            continue;
-        draw_normal(&r, TOKEN, t->x + i * TOKEN);
-        t->target[i / LEN] += sinf(t->x[i * TOKEN]) / LEN;
+    draw_normal(&r, ROWS * IN, t->x);
+    for (int row = 0; row < ROWS; row++) {
+        t->target[row] = 0;
+        for (int i = 0; i < IN; i += 2)
+            t->target[row] += sinf(t->x[row * IN + i]) * 2 / IN;
     }
 }
 
 static void body_forward(const struct net *n, const float *w, const struct task *t, struct pass *k)
 {
-    const struct tokens in = { ROWS, LEN, t->x, t->there };
+    const struct multihead_set set = { ROWS, k->keys, k->bias };
 
-    if (n->kind == FLAT)
-        dense_forward(&n->flat, w, ROWS, t->x, k->body);
-    else if (n->kind == RECURRENT)
-        gru_forward(&n->gru, w, &in, NULL, k->body, k->scratch);
-    else
-        attention_forward(&n->attention, w, k->query, &in, k->body, k->scratch);
+    dense_forward(&n->first, w, ROWS, t->x, k->first);
+    if (n->kind == FLAT) {
+        memcpy(k->body, k->first, sizeof k->body);
+        return;
+    }
+    multihead_keys(&n->ask, w, ROWS, k->first, k->keys);
+    multihead_forward(&n->ask, w, ROWS, k->first, &set, k->body, k->scratch);
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        k->body[i] += k->first[i];
 }
 
 static void body_backward(struct net *n, const struct task *t, struct pass *k)
 {
-    const struct tokens in = { ROWS, LEN, t->x, t->there };
+    const struct multihead_set set = { ROWS, k->keys, k->bias };
+    static float dbias[HEADS * ROWS * ROWS], dx[ROWS * WIDTH], dkeys[N_KEYS];
 
-    if (n->kind == FLAT)
-        dense_backward(&n->flat, n->p.w, ROWS, t->x, k->d, NULL, n->p.grad);
-    else if (n->kind == RECURRENT)
-        gru_backward(&n->gru, n->p.w, &in, k->d, NULL, NULL, n->p.grad, k->scratch);
-    else
-        attention_backward(&n->attention, n->p.w, k->query, &in, k->d, NULL, NULL, n->p.grad,
-                           k->scratch);
+    if (n->kind == ATTENTIVE) {
+        memset(dkeys, 0, sizeof dkeys);
+        multihead_backward(&n->ask, n->p.w, ROWS, k->first, &set, k->d,
+                           &(struct multihead_slopes){ dx, dkeys, dbias }, n->p.grad, k->scratch);
+        for (int i = 0; i < ROWS * WIDTH; i++)
+            k->d[i] += dx[i];
+        multihead_keys_backward(&n->ask, n->p.w, ROWS, k->first, dkeys, dx, n->p.grad);
+        for (int i = 0; i < ROWS * WIDTH; i++)
+            k->d[i] += dx[i];
+    }
+    dense_backward(&n->first, n->p.w, ROWS, t->x, k->d, NULL, n->p.grad);
 }
 
 /* How unlikely the targets are, on average, and the slope of that for each output. */
@@ -107,8 +124,6 @@ static double mean_loss(struct pass *k, const struct task *t)
 
 static double net_forward(const struct net *n, const float *w, const struct task *t, struct pass *k)
 {
-    for (int row = 0; row < ROWS; row++)    // the first token asks
-        memcpy(k->query + row * TOKEN, t->x + row * LEN * TOKEN, TOKEN * sizeof(float));
     body_forward(n, w, t, k);
     silu_forward(ROWS * WIDTH, k->body, k->bent);
     dense_forward(&n->head, w, ROWS, k->bent, k->out);
@@ -159,24 +174,23 @@ static double net_train(struct net *n, const struct task *t, struct pass *k)
 
 TIMES(a_network_learns_a_small_function, N_KINDS)
 {
-    struct pass *k = calloc(1, sizeof *k);
     struct task t;
     struct net n;
 
     nn_init();
     task_init(&t, 1);
     net_init(&n, (enum kind)_i, 1);
+    struct pass *k = pass_create(&n);
     double before = net_forward(&n, n.p.w, &t, k), after = net_train(&n, &t, k);
     double error = mean_error(k, &t);
     ck_assert_msg(after < -0.5 && after < before - 1 && error < 0.1,
                   "kind %d: loss %.3f to %.3f, error %.3f", _i, before, after, error);
     params_release(&n.p);
-    free(k);
+    pass_destroy(k);
 }
 
 TIMES(the_same_seed_learns_the_same_bytes_and_another_seed_others, N_KINDS)
 {
-    struct pass *k = calloc(1, sizeof *k);
     struct task t;
     struct net n[3];
 
@@ -184,27 +198,28 @@ TIMES(the_same_seed_learns_the_same_bytes_and_another_seed_others, N_KINDS)
     task_init(&t, 1);
     for (int i = 0; i < 3; i++) {
         net_init(&n[i], (enum kind)_i, i == 2 ? 5 : 4);
+        struct pass *k = pass_create(&n[i]);
         net_train(&n[i], &t, k);
+        pass_destroy(k);
     }
     ck_assert_mem_eq(n[0].p.w, n[1].p.w, (size_t)n[0].p.n * sizeof(float));
     ck_assert_mem_ne(n[0].p.w, n[2].p.w, (size_t)n[0].p.n * sizeof(float));
     for (int i = 0; i < 3; i++)
         params_release(&n[i].p);
-    free(k);
 }
 
 /* All layers in a row: an error in how they are joined shows only here. */
 struct probe {
     struct net n;
     struct task t;
-    struct pass k;
+    struct pass *k;
 };
 
 static double probe_value(void *self)
 {
     struct probe *p = self;
 
-    return net_forward(&p->n, p->n.p.w, &p->t, &p->k);
+    return net_forward(&p->n, p->n.p.w, &p->t, p->k);
 }
 
 TIMES(gradients_of_a_whole_network_are_those_of_differences, N_KINDS)
@@ -214,9 +229,11 @@ TIMES(gradients_of_a_whole_network_are_those_of_differences, N_KINDS)
     nn_init();
     task_init(&p->t, 2);
     net_init(&p->n, (enum kind)_i, 2);
+    p->k = pass_create(&p->n);
     probe_value(p);
-    net_backward(&p->n, &p->t, &p->k);
+    net_backward(&p->n, &p->t, p->k);
     assert_gradient("w", probe_value, p, p->n.p.n, p->n.p.w, p->n.p.grad);
     params_release(&p->n.p);
+    pass_destroy(p->k);
     free(p);
 }
