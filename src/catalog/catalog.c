@@ -27,19 +27,14 @@ void catalog_release(struct catalog *c)
     map_release(&c->workload_by_name);
     map_u64_release(&c->cell_by_key);
     map_u64_release(&c->setting_by_key);
-    map_u64_release(&c->estimate_by_key);
     free(c->types);
     free(c->workloads);
     free(c->cells);
     free(c->first_cell);
     free(c->next_cell);
-    free(c->revision);
-    free(c->column_revision);
     free(c->type_drift);
     free(c->workload_drift);
     free(c->profile);
-    free(c->estimates);
-    free(c->estimate_key);
     free(c->type_row);
     free(c->workload_row);
     free(c->campaigns);
@@ -144,16 +139,6 @@ uint64_t catalog_cell_key(const struct catalog *c, struct cell_key k)
     int setting = setting_find(c, k);
 
     return pack_key(k.workload, k.gpu_type, k.neighbour, setting < 0 ? 0 : setting);
-}
-
-/* The inverse, but for the setting. */
-static struct cell_key unpack_key(uint64_t key)
-{
-    return (struct cell_key){
-        .workload = (int)(key >> 42),
-        .neighbour = (int)(key >> 20 & 0x3fffff) - 1,
-        .gpu_type = (int)(key >> 12 & 0xff),
-    };
 }
 
 static int setting_intern(struct catalog *c, struct cell_key k, int *setting, struct err *e)
@@ -340,8 +325,6 @@ static void grow_workloads(struct catalog *c)
 {
     GROW_BESIDE(c->workload_row, c->n_workloads, c->cap_workloads);
     GROW_BESIDE(c->first_cell, c->n_workloads, c->cap_workloads);
-    GROW_BESIDE(c->revision, c->n_workloads, c->cap_workloads);
-    GROW_BESIDE(c->column_revision, c->n_workloads, c->cap_workloads);
     GROW_BESIDE(c->workload_drift, c->n_workloads, c->cap_workloads);
     GROW_BESIDE(c->profile, c->n_workloads, c->cap_workloads);
     GROW(c->workloads, c->n_workloads, c->cap_workloads);
@@ -371,7 +354,6 @@ int catalog_append_workload(struct catalog *c, const struct workload *w, int64_t
     put_workload(c, i, arena_strdup(&c->arena, w->name), w);
     c->workload_row[i] = row;
     c->first_cell[i] = -1;
-    c->revision[i] = c->column_revision[i] = 0;
     c->workload_drift[i] = (struct drift_watch){ 0 };
     c->profile[i] = (struct profile_watch){ 0 };
     map_set(&c->workload_by_name, c->workloads[i].name, i);
@@ -643,7 +625,6 @@ static void fall_behind(struct catalog *c, struct cell *cell, double since_s)
         return;
     cell->n_behind += cell->n_behind < UINT16_MAX;
     c->n_drifts++;
-    c->revision[cell->key.workload]++;
 }
 
 /* The speed of 'cell' has changed for good; perhaps its whole type has, or its workload. What
@@ -655,7 +636,6 @@ static void note_drift(struct catalog *c, const struct cell *cell, double time_s
     struct drift_watch *type = &c->type_drift[k.gpu_type];
     struct drift_watch *workload = &c->workload_drift[k.workload];
 
-    c->revision[k.workload]++;
     if (drift_watch_note(type, k.workload, TYPE_CELLS, time_s))
         for (int i = 0; i < c->n_cells; i++)
             if (c->cells[i].key.gpu_type == k.gpu_type && c->cells[i].key.campaign == k.campaign)
@@ -681,12 +661,10 @@ int catalog_add_measurement(struct catalog *c, const struct measurement *m, stru
         cell_add(cell, m);
         return 0;
     }
-    bool had_speed = cell->n_speed, had_unfit = cell->n_unfit;
     c->type_drift[m->key.gpu_type].n_seen++;
     c->workload_drift[m->key.workload].n_seen++;
     if (cell_add(cell, m))
         note_drift(c, cell, m->time_s);
-    c->revision[m->key.workload] += !had_speed != !cell->n_speed || !had_unfit != !cell->n_unfit;
     return 0;
 }
 
@@ -736,81 +714,6 @@ const struct cell *catalog_cell(const struct catalog *c, struct cell_key key)
     return i >= 0 ? &c->cells[i] : NULL;
 }
 
-/* ---- estimates ---- */
-
-const struct stored_estimate *catalog_estimate(const struct catalog *c, int workload, int gpu_type,
-                                               int neighbour)
-{
-    int i = map_u64_get(&c->estimate_by_key, pack_key(workload, gpu_type, neighbour, 0));
-
-    return i >= 0 && c->estimates[i].is_set ? &c->estimates[i] : NULL;
-}
-
-void catalog_put_estimate(struct catalog *c, int workload, int gpu_type, int neighbour,
-                          const struct stored_estimate *est)
-{
-    catalog_add_estimate(c, workload, gpu_type, neighbour, est);
-    c->revision[workload]++;
-}
-
-void catalog_add_estimate(struct catalog *c, int workload, int gpu_type, int neighbour,
-                          const struct stored_estimate *est)
-{
-    uint64_t key = pack_key(workload, gpu_type, neighbour, 0);
-    int i = map_u64_get(&c->estimate_by_key, key);
-
-    assert_key(
-        c, (struct cell_key){ .workload = workload, .gpu_type = gpu_type, .neighbour = neighbour });
-    if (i < 0) {
-        i = c->n_estimates++;
-        GROW_BESIDE(c->estimate_key, i, c->cap_estimates);
-        GROW(c->estimates, i, c->cap_estimates);
-        c->estimate_key[i] = key;
-        map_u64_set(&c->estimate_by_key, key, i);
-    }
-    c->estimates[i] = *est;
-    c->estimates[i].is_set = true;
-}
-
-void catalog_touch_column(struct catalog *c, int neighbour)
-{
-    assert(neighbour >= 0 && neighbour < c->n_workloads);
-    c->column_revision[neighbour]++;
-}
-
-static int save_estimate(struct catalog *c, int i, double time_s, struct err *e)
-{
-    const struct stored_estimate *est = &c->estimates[i];
-    struct cell_key k = unpack_key(c->estimate_key[i]);
-    struct row_estimate r = {
-        .workload = c->workload_row[k.workload],
-        .gpu_type = c->type_row[k.gpu_type],
-        .neighbour = k.neighbour >= 0 ? c->workload_row[k.neighbour] : 0,
-        .ln_speed = (double)est->ln_speed,
-        .ln_speed_sd = (double)est->ln_speed_sd,
-        .ln_watts = (double)est->ln_watts,
-        .ln_watts_sd = (double)est->ln_watts_sd,
-        .unfit = (double)NAN,
-        .time_s = time_s,
-    };
-
-    return store_put_estimate(c->store, &r, e);
-}
-
-int catalog_save_estimates(struct catalog *c, double time_s, struct err *e)
-{
-    int rc;
-
-    if (c->store == NULL)
-        return 0;
-    rc = catalog_begin(c, e);
-    if (rc < 0)
-        return rc;
-    for (int i = 0; i < c->n_estimates && rc == 0; i++)
-        rc = save_estimate(c, i, time_s, e);
-    return catalog_end(c, rc, e);
-}
-
 /* ---- what there is ---- */
 
 static bool is_unfit(const struct cell *cell)
@@ -854,7 +757,6 @@ void catalog_summarise(const struct catalog *c, struct catalog_summary *out)
         .n_workloads = c->n_workloads,
         .n_types = c->n_types,
         .n_measurements = c->n_measurements,
-        .n_estimates = c->n_estimates,
     };
     for (int i = 0; i < c->n_cells; i++)
         summarise_cell(c, &c->cells[i], out);

@@ -2,8 +2,8 @@
  *
  * Made by catalog_load from the store (or empty, for a run without one). Read by
  * every room to the right. Grows by catalog_record: measurements only ever arrive.
- * 'refine' leaves its corrections here as estimates, and the next cycle's
- * 'estimate' finds them: the loop closes through this room, never through a call.
+ * 'refine' leaves them here, and the next cycle's 'estimate' finds them: the loop
+ * closes through this room.
  *
  * Workloads and types are small integers (indices), given out in order of
  * appearance and never reused.
@@ -111,17 +111,6 @@ double cell_variance(const struct cell *c);
  */
 #define CATALOG_NOISE_MIN 1e-4
 
-/* An estimate that 'refine' leaves for a cell (n_gpus 1, default limit). */
-struct stored_estimate {
-    bool is_set;
-    float ln_speed, ln_speed_sd;
-    float ln_watts, ln_watts_sd;
-
-    /* Alone: how it differs from the law of limits (estimate/prior/limits.h); 0: nothing is known.
-     */
-    float ln_loss, ln_draw, loss_sd, loss_at;
-};
-
 /* What a monitor saw of a workload that had a GPU to itself for a while; NaN: not seen. */
 struct solo_profile {
     double gpu_activity, mem_activity;
@@ -149,25 +138,15 @@ struct catalog {
     int n_campaigns, cap_campaigns;
     struct map_u64 setting_by_key;    // (n_gpus, is_spread, limit_w, campaign) to a small integer
     int n_settings;
-    int *first_cell;       // (n_workloads) head of each workload's cells of the site's own
-                           // campaign, -1 for none; those of others are in 'cells' only
-    int *next_cell;        // (n_cells) the next cell of the same workload in that list
-    uint32_t *revision;    // (n_workloads) changes with each estimate, first (un)fit and drift
-                           // of a cell: what is derived from a row must be derived again
-    uint32_t *column_revision;    // (n_workloads) the same of the cells of all others beside it,
-                                  // see catalog_touch_column
+    int *first_cell;    // (n_workloads) head of each workload's cells of the site's own
+                        // campaign, -1 for none; those of others are in 'cells' only
+    int *next_cell;     // (n_cells) the next cell of the same workload in that list
     struct drift_watch *type_drift;        // (n_types)
     struct drift_watch *workload_drift;    // (n_workloads)
     struct profile_watch *profile;         // (n_workloads)
     uint32_t n_drifts;                     // changes when cells fall behind, see n_behind
     uint32_t descriptions;    // changes when a feature or figure is filled in or replaced
     int64_t n_measurements;
-
-    /* Left by 'refine': for workload w, on type a, beside neighbour n (or -1). */
-    struct map_u64 estimate_by_key;
-    struct stored_estimate *estimates;    // (n_estimates)
-    uint64_t *estimate_key;               // (n_estimates) packed workload, type, neighbour
-    int n_estimates, cap_estimates;
 
     struct store *store;                 // NULL: nothing is kept; borrowed
     int64_t *type_row, *workload_row;    // ids in the store
@@ -242,8 +221,8 @@ int catalog_end(struct catalog *c, int rc, struct err *e);
 /* A transaction with writes of the catalog was rolled back: the store may lack types and
  * workloads that are here, or know them by other ids. From then on catalog_resync, which
  * catalog_begin and ledger_begin call in the transaction they open, writes all of them that
- * are missing and learns their ids; until doubted, it does nothing. Estimates are
- * written by catalog_save_estimates anyway; measurements of that transaction are lost to the store.
+ * are missing and learns their ids; until doubted, it does nothing. Measurements of that
+ * transaction are lost to the store.
  */
 void catalog_doubt(struct catalog *c);
 int catalog_resync(struct catalog *c, struct err *e);
@@ -257,23 +236,6 @@ int catalog_record(struct catalog *c, const struct measurement *m, int64_t origi
 /* The cell, or NULL when nothing was measured there. Borrowed until the next record. */
 const struct cell *catalog_cell(const struct catalog *c, struct cell_key key);
 
-/* The estimate that 'refine' left, or NULL. catalog_put_estimate replaces it, in memory
- * only: estimates are many and derived, so a store gets them at catalog_save_estimates.
- */
-const struct stored_estimate *catalog_estimate(const struct catalog *c, int workload, int gpu_type,
-                                               int neighbour);
-void catalog_put_estimate(struct catalog *c, int workload, int gpu_type, int neighbour,
-                          const struct stored_estimate *est);
-
-/* The same without changing the workload's revision: for a neighbour that has only just appeared,
- * or of which something was learned. Where somebody may have derived anything from these cells,
- * catalog_touch_column says that all beside 'neighbour' must be derived again.
- */
-void catalog_add_estimate(struct catalog *c, int workload, int gpu_type, int neighbour,
-                          const struct stored_estimate *est);
-void catalog_touch_column(struct catalog *c, int neighbour);
-int catalog_save_estimates(struct catalog *c, double time_s, struct err *e);    // one transaction
-
 /* What there is, for `gogh catalog`; cells of all campaigns. */
 struct catalog_summary {
     int n_workloads;
@@ -286,7 +248,6 @@ struct catalog_summary {
     int n_limited;           // cells under a power limit
     int n_watts;             // cells with watts
     int64_t n_measurements;
-    int n_estimates;
 };
 void catalog_summarise(const struct catalog *c, struct catalog_summary *out);
 

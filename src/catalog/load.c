@@ -200,25 +200,6 @@ static int load_measurement(void *self, const struct row_measurement *r)
     return l->n_batch == LOAD_BATCH ? load_batch(l) : 0;
 }
 
-static int load_estimate(void *self, const struct row_estimate *r)
-{
-    struct loader *l = self;
-    struct cell_key k;
-    struct stored_estimate est = {
-        .ln_speed = (float)r->ln_speed,
-        .ln_speed_sd = (float)r->ln_speed_sd,
-        .ln_watts = (float)r->ln_watts,
-        .ln_watts_sd = (float)r->ln_watts_sd,
-    };
-
-    if (!find_cell(l->c, r->workload, r->gpu_type, r->neighbour, &k))
-        return err_set(l->e, EINVAL,
-                       "an estimate names a workload or GPU type that is not in the "
-                       "store; restore a copy");
-    catalog_put_estimate(l->c, k.workload, k.gpu_type, k.neighbour, &est);
-    return 0;
-}
-
 static int load_all(struct loader *l, struct store *s)
 {
     int rc = store_each_gpu_type(s, load_type, l, l->e);
@@ -231,8 +212,6 @@ static int load_all(struct loader *l, struct store *s)
         rc = store_each_observation(s, load_measurement, l, l->e);
     if (rc == 0)
         rc = load_batch(l);
-    if (rc == 0)
-        rc = store_each_estimate(s, load_estimate, l, l->e);
     return rc;
 }
 

@@ -30,7 +30,6 @@ enum stmt_id {
     STMT_FILL_WORKLOAD,
     STMT_KEEP_CAMPAIGN,
     STMT_ADD_MEASUREMENT,
-    STMT_PUT_ESTIMATE,
     STMT_ADD_ORIGIN,
     STMT_APPEND_EVENT,
     STMT_PUT_NODE,
@@ -68,8 +67,8 @@ struct store_table {
 };
 
 extern const struct store_table table_gpu_types, table_workloads, table_campaigns,
-    table_measurements, table_estimates, table_events, table_nodes, table_gpus, table_jobs,
-    table_job_states, table_usage;
+    table_measurements, table_events, table_nodes, table_gpus, table_jobs, table_job_states,
+    table_usage;
 
 struct store {
     sqlite3 *db;

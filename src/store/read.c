@@ -114,17 +114,6 @@ int store_each_observation(struct store *s, store_measurement_f *f, void *self, 
     return each_measurement(s, 0, 13, f, self, e);
 }
 
-int store_each_estimate(struct store *s, store_estimate_f *f, void *self, struct err *e)
-{
-    struct scan c = scan_begin(s, &table_estimates, 0, "ORDER BY workload, gpu_type, neighbour", 0);
-    struct row_estimate r;
-    int stopped = 0;
-
-    while (stopped == 0 && scan_next(&c, &r))
-        stopped = f(self, &r);
-    return scan_end(&c, stopped, e);
-}
-
 int store_each_event(struct store *s, int64_t after_seq, store_event_f *f, void *self,
                      struct err *e)
 {

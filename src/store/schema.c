@@ -242,5 +242,9 @@ static const char version_5[] =
     ") STRICT;"
     "ALTER TABLE measurements ADD COLUMN campaign INTEGER REFERENCES campaigns (id);";
 
-const char *const store_migrations[] = { version_1, version_2, version_3, version_4, version_5 };
+/* Estimates follow from measurements and are worked out when they are asked for. */
+static const char version_6[] = "DROP TABLE estimates;";
+
+const char *const store_migrations[] = { version_1, version_2, version_3,
+                                         version_4, version_5, version_6 };
 const int store_n_migrations = sizeof(store_migrations) / sizeof(store_migrations[0]);

@@ -112,14 +112,6 @@ struct row_measurement {
     int64_t origin;       // the import it came from; 0: measured here
 };
 
-struct row_estimate {
-    int64_t workload, gpu_type, neighbour;
-    double ln_speed, ln_speed_sd;    // of the throughput in this cell
-    double ln_watts, ln_watts_sd;    // of the job's own draw, alone; NaN beside a neighbour
-    double unfit;                    // chance that it does not fit
-    double time_s;
-};
-
 struct row_event {
     int64_t seq;    // given out by the store, without gaps
     double time_s;
@@ -190,7 +182,6 @@ int store_put_workload(struct store *s, const struct row_workload *r, int64_t *i
 int store_fill_workload(struct store *s, const struct row_workload *r, int64_t *id, struct err *e);
 int store_keep_campaign(struct store *s, const char *name, int64_t *id, struct err *e);
 int store_add_measurement(struct store *s, const struct row_measurement *r, struct err *e);
-int store_put_estimate(struct store *s, const struct row_estimate *r, struct err *e);
 int store_append_event(struct store *s, double time_s, const char *kind, const char *body,
                        int64_t *seq, struct err *e);
 
@@ -237,7 +228,6 @@ typedef int store_gpu_type_f(void *self, const struct row_gpu_type *r);
 typedef int store_workload_f(void *self, const struct row_workload *r);
 typedef int store_campaign_f(void *self, const struct row_campaign *r);
 typedef int store_measurement_f(void *self, const struct row_measurement *r);
-typedef int store_estimate_f(void *self, const struct row_estimate *r);
 typedef int store_event_f(void *self, const struct row_event *r);
 typedef int store_node_f(void *self, const struct row_node *r);
 typedef int store_job_f(void *self, const struct row_job *r, const struct row_job_state *at);
@@ -251,7 +241,6 @@ int store_each_measurement(struct store *s, int64_t after_id, store_measurement_
  * out (NaN and 0), and a million rows are read a good deal faster.
  */
 int store_each_observation(struct store *s, store_measurement_f *f, void *self, struct err *e);
-int store_each_estimate(struct store *s, store_estimate_f *f, void *self, struct err *e);
 int store_each_event(struct store *s, int64_t after_seq, store_event_f *f, void *self,
                      struct err *e);
 int store_each_node(struct store *s, store_node_f *f, void *self, struct err *e);

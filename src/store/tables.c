@@ -52,12 +52,6 @@ const struct store_table table_measurements = { "measurements", "measurements", 
     COLUMN(COLUMN_REF, campaign), C(duration_s), COLUMN(COLUMN_REF, origin),
 } };
 #undef ROW
-#define ROW row_estimate
-const struct store_table table_estimates = { "estimates", "estimates", 3, {
-    C(workload), C(gpu_type), C(neighbour), C(ln_speed), C(ln_speed_sd), C(ln_watts),
-    C(ln_watts_sd), C(unfit), C(time_s),
-} };
-#undef ROW
 #define ROW row_event
 const struct store_table table_events = { "events", "the journal", 0, {
     COLUMN(COLUMN_ROWID, seq), C(time_s), C(kind), C(body),
@@ -153,7 +147,6 @@ static const struct statement {
                              .sql = "INSERT INTO campaigns (name) VALUES (?1)"
                                     " ON CONFLICT (name) DO UPDATE SET name = name RETURNING id" },
     [STMT_ADD_MEASUREMENT] = { "writing a measurement", "", &table_measurements, INSERT },
-    [STMT_PUT_ESTIMATE] = { "writing an estimate", "", &table_estimates, REPLACE },
     [STMT_ADD_ORIGIN] = { .what = "writing an origin",
                           .sql = "INSERT INTO origins (kind, name, digest, time_s)"
                                  " VALUES (?, ?, ?, ?) RETURNING id" },

@@ -39,11 +39,6 @@ int store_add_measurement(struct store *s, const struct row_measurement *r, stru
     return store_write(s, STMT_ADD_MEASUREMENT, r, NULL, e);
 }
 
-int store_put_estimate(struct store *s, const struct row_estimate *r, struct err *e)
-{
-    return store_write(s, STMT_PUT_ESTIMATE, r, NULL, e);
-}
-
 int store_find_origin(struct store *s, const char *kind, const char *digest, int64_t *id,
                       struct err *e)
 {

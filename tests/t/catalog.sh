@@ -34,7 +34,7 @@ END
 has 'counts as JSON' '{"workloads": 2, "gpu_types": 1, "isolated": 1, "pairs": 1, "unfit_pairs": 1' \
     catalog --db a.db --json
 has 'more counts' '"gangs": 1, "limited": 1, "watts": 2, "measurements": 5' catalog --db a.db --json
-has 'counts as text' '2 workloads on 1 GPU type, 5 measurements, 0 estimates' catalog --db a.db
+has 'counts as text' '2 workloads on 1 GPU type, 5 measurements' catalog --db a.db
 has 'a row for each workload' 'ResNet-18 (batch size 16)' catalog --db a.db
 
 has 'a pair is shown as a share of the speed alone' '0.500' \

@@ -181,9 +181,9 @@ static void print_counts(const char *what, int width, const struct cell_counts *
 
 static void print_summary(const struct catalog_summary *s)
 {
-    printf("%d workload%s on %d GPU type%s, %" PRId64 " measurement%s, %d estimate%s\n",
-           s->n_workloads, plural(s->n_workloads), s->n_types, plural(s->n_types),
-           s->n_measurements, plural(s->n_measurements), s->n_estimates, plural(s->n_estimates));
+    printf("%d workload%s on %d GPU type%s, %" PRId64 " measurement%s\n", s->n_workloads,
+           plural(s->n_workloads), s->n_types, plural(s->n_types), s->n_measurements,
+           plural(s->n_measurements));
     printf("%d cells alone, %d in pairs; %d pairs and %d jobs alone do not fit\n", s->n_isolated,
            s->n_pairs, s->n_unfit_pairs, s->n_unfit_isolated);
     printf("%d of gangs, %d under a power limit, %d with watts\n", s->n_gangs, s->n_limited,
@@ -192,12 +192,11 @@ static void print_summary(const struct catalog_summary *s)
 
 static json_t *summary_json(const struct catalog_summary *s)
 {
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i}", "workloads",
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I}", "workloads",
                      s->n_workloads, "gpu_types", s->n_types, "isolated", s->n_isolated, "pairs",
                      s->n_pairs, "unfit_pairs", s->n_unfit_pairs, "unfit_isolated",
                      s->n_unfit_isolated, "gangs", s->n_gangs, "limited", s->n_limited, "watts",
-                     s->n_watts, "measurements", (json_int_t)s->n_measurements, "estimates",
-                     s->n_estimates);
+                     s->n_watts, "measurements", (json_int_t)s->n_measurements);
 }
 
 static void run_summary(struct arena *a, const struct catalog *c)
@@ -608,7 +607,7 @@ static void print_models_json(const struct models *r)
 static void print_models(struct arena *a, const struct models *r)
 {
     if (!r->champion) {
-        printf("no model: estimates start at the roofline\n");
+        printf("no model: estimates start from what was measured here alone\n");
         return;
     }
     if (r->is_of_site)

@@ -179,7 +179,6 @@ TEST(the_mean_is_of_logarithms_and_weighted_by_precision)
     ck_assert_double_eq_tol(cell->ln_speed, (100 * log(10) + 25 * log(20)) / 125, 1e-12);
     record(speed(key, 10, NAN));    // CATALOG_NOISE
     ck_assert_double_eq_tol(catalog_cell(&c, key)->speed_weight, 125 + 400, 1e-9);
-    ck_assert_uint_eq(c.revision[w], 1);    // a cell seen again is no news to the estimator
     check_reload();
 }
 
@@ -381,7 +380,6 @@ TEST(other_campaigns_do_not_make_a_site_drift)
     for (int i = 0; i < 40; i++)
         record(speed(key, i < 20 ? 1 : 5, NAN));
     ck_assert_int_eq(c.first_cell[w], -1);
-    ck_assert_int_eq(c.revision[w], 0);
     ck_assert_int_eq(c.workload_drift[w].n_seen + c.type_drift[t].n_seen, 0);
     ck_assert(!cell_key_is_plain(&key) && cell_key_is_default(&key));
     check_reload();
@@ -463,33 +461,6 @@ TEST(the_summary_counts_unordered_pairs_that_do_not_fit)
     check_reload();
 }
 
-TEST(estimates_are_replaced_and_saved_once)
-{
-    struct stored_estimate est = {
-        .ln_speed = 1, .ln_speed_sd = 0.5f, .ln_watts = NAN, .ln_watts_sd = NAN
-    };
-    uint32_t revision;
-
-    add_workload("a", NAN);
-    add_workload("b", NAN);
-    add_type("v100", 250);
-    ck_assert_ptr_null(catalog_estimate(&c, 0, 0, -1));
-    catalog_put_estimate(&c, 0, 0, -1, &est);
-    revision = c.revision[0];
-    est.ln_speed = 2;
-    catalog_put_estimate(&c, 0, 0, -1, &est);
-    ck_assert_uint_ne(c.revision[0], revision);
-    catalog_put_estimate(&c, 1, 0, 0, &est);
-    ck_assert_int_eq(c.n_estimates, 2);
-    ck_assert(catalog_estimate(&c, 0, 0, -1)->ln_speed == 2);
-    ck_assert_ptr_null(catalog_estimate(&c, 0, 0, 1));
-    ck_assert_int_eq(store_commit(s, NULL), 0);
-    ck_assert_int_eq(catalog_save_estimates(&c, 5, NULL), 0);
-    ck_assert_int_eq(catalog_save_estimates(&c, 6, NULL), 0);
-    ck_assert_int_eq(store_begin(s, NULL), 0);
-    check_reload();
-}
-
 TEST(a_catalog_without_a_store_keeps_everything_in_memory)
 {
     struct catalog alone;
@@ -505,7 +476,6 @@ TEST(a_catalog_without_a_store_keeps_everything_in_memory)
     struct measurement m = speed(key, 3, NAN);
     ck_assert_int_eq(catalog_record(&alone, &m, 0, NULL), 0);
     ck_assert_int_eq(alone.n_cells, 1);
-    ck_assert_int_eq(catalog_save_estimates(&alone, 0, NULL), 0);
     catalog_release(&alone);
 }
 

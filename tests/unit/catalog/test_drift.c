@@ -130,14 +130,12 @@ TEST(three_workloads_that_change_on_a_type_cast_doubt_on_all_of_it)
         for (int w = 0; w < 4; w++)
             for (int t = 0; t < 2; t++)
                 before = cell_variance(record(w, t, 10, i));
-    uint32_t revision = c.revision[3];
     for (int i = 0; i < 6; i++)
         for (int w = 0; w < 3; w++)
             record(w, 0, 13, 100 + i);    // a new driver; nobody runs the fourth workload
     ck_assert_int_eq(c.type_drift[0].n_drifts, 1);
     ck_assert_int_eq(c.type_drift[1].n_drifts, 0);
     ck_assert_int_eq(c.workload_drift[0].n_drifts, 0);
-    ck_assert_uint_ne(c.revision[3], revision);
     cell = catalog_cell(&c, (struct cell_key){ 3, 0, -1, 1, false, 0, CATALOG_SITE });
     ck_assert_double_eq_tol(cell_variance(cell), before + CATALOG_DRIFT * CATALOG_DRIFT, 1e-12);
     cell = catalog_cell(&c, (struct cell_key){ 3, 1, -1, 1, false, 0, CATALOG_SITE });

@@ -801,6 +801,7 @@ TEST(each_migration_runs_once_and_failures_undo_it)
         NULL,
         NULL,
         NULL,
+        NULL,
         "CREATE TABLE extra (x INTEGER) STRICT",
         "INSERT INTO extra VALUES (1); CREATE TABLE extra (x)",
     };
@@ -808,10 +809,10 @@ TEST(each_migration_runs_once_and_failures_undo_it)
     struct err e = { 0 };
     sqlite3_stmt *q;
 
-    ck_assert_int_eq(store_n_migrations, 5);
-    ck_assert_int_eq(store_migrate(s, steps, 6, &e), 0);
-    ck_assert_int_eq(store_migrate(s, steps, 6, &e), 0);
-    ck_assert_int_lt(store_migrate(s, steps, 7, &e), 0);
+    ck_assert_int_eq(store_n_migrations, 6);
+    ck_assert_int_eq(store_migrate(s, steps, 7, &e), 0);
+    ck_assert_int_eq(store_migrate(s, steps, 7, &e), 0);
+    ck_assert_int_lt(store_migrate(s, steps, 8, &e), 0);
     ck_assert_int_eq(sqlite3_prepare_v2(s->db, "SELECT count(*) FROM extra", -1, &q, NULL), 0);
     ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
     ck_assert_int_eq(sqlite3_column_int(q, 0), 0);
@@ -992,6 +993,22 @@ TEST(the_measurements_of_version_4_are_the_sites_own)
     ck_assert_int_eq(store_each_observation(s, note_campaign, campaign, NULL), 0);
     ck_assert(campaign[1] == 0 && campaign[2] == 1);
     store_close(s);
+}
+
+/* Estimates were rows; they follow from measurements. */
+TEST(the_estimates_of_version_5_are_let_go_of)
+{
+    int64_t campaign[2] = { -1, -1 };
+
+    make_version_4();
+    run_sql(store_migrations[4]);
+    run_sql("PRAGMA user_version = 5;"
+            "INSERT INTO estimates (workload, gpu_type, neighbour, time_s) VALUES (1, 1, 0, 0)");
+    struct store *s = open_store(STORE_WRITE);
+    ck_assert_int_eq(store_each_observation(s, note_campaign, campaign, NULL), 0);
+    ck_assert_int_eq(campaign[1], 0);
+    store_close(s);
+    run_sql("CREATE TABLE estimates (id)");    // there is none
 }
 
 TEST(whether_a_type_may_be_shared_is_filled_in_once_and_put_as_it_is_said)
