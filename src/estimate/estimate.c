@@ -40,6 +40,7 @@ void estimator_init(struct estimator *e, const struct catalog *c, double z)
     *e = (struct estimator){ .catalog = c, .z = z, .age = 1 };
     e->slots = heap_array(SLOTS, sizeof *e->slots);
     e->beliefs = heap_array(1, sizeof *e->beliefs);
+    e->shared = heap_array(1, sizeof *e->shared);
     beliefs_init(e->beliefs, c);
 }
 
@@ -47,6 +48,8 @@ void estimator_release(struct estimator *e)
 {
     beliefs_release(e->beliefs);
     bends_release(&e->bends);
+    shared_release(e->shared);
+    free(e->shared);
     map_u64_release(&e->told_by_key);
     free(e->beliefs);
     free(e->told);
@@ -102,6 +105,8 @@ static void keep_up(struct estimator *e, bool is_other)
 {
     meet(e);
     e->age += is_other;
+    if (is_other)
+        shared_learn(e, e->shared);
 }
 
 void estimate_meet(struct estimator *e)
@@ -287,6 +292,11 @@ static void shares_of(const struct estimator *e, int type, const int *workloads,
     }
 }
 
+double estimate_shared(const struct estimator *e, int type, const int *workloads, int n)
+{
+    return n == 2 ? shared_factor(e, type, workloads[0], workloads[1]) : 1;
+}
+
 double estimate_watts(const struct estimator *e, int type, const int *workloads,
                       const double *rates, int n)
 {
@@ -296,7 +306,7 @@ double estimate_watts(const struct estimator *e, int type, const int *workloads,
     if (n == 0)
         return fmax(g->sleep_w, 0);    // of NaN and 0, 0
     shares_of(e, type, workloads, rates, n, alone_w, share);
-    return power_shared_w(g, alone_w, share, n);
+    return power_shared_w(g, alone_w, share, n, estimate_shared(e, type, workloads, n));
 }
 
 struct limited estimate_limited(const struct estimator *e, int type, const int *workloads,
@@ -309,7 +319,7 @@ struct limited estimate_limited(const struct estimator *e, int type, const int *
     if (n == 0)
         return (struct limited){ .watts = fmax(g->sleep_w, 0), .speed = 1, .low = 1 };
     shares_of(e, type, workloads, rates, n, alone_w, share);
-    double w0 = power_shared_w(g, alone_w, share, n);
+    double w0 = power_shared_w(g, alone_w, share, n, estimate_shared(e, type, workloads, n));
     for (int i = 0; i < n; i++) {
         bend[i] = estimate_bend(e, workloads[i], type);
         share[i] = power_dynamic_w(g, alone_w[i], share[i]);

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "estimate/beliefs.h"
 #include "estimate/prior/limits.h"
+#include "estimate/shared.h"
 
 /* With 'mean' and 'sd' those of ln throughput. Energy and completion times are linear in seconds
  * per step, so the speed that stands for the cell is the one with the expected seconds per step.
@@ -36,15 +37,16 @@ struct estimator {
     const struct catalog *catalog;
     double z;    // confidence of 'low', in standard deviations
     int n_workloads, n_types;
-    struct bends bends;            // what limits do to whom
-    struct beliefs *beliefs;       // owned
-    struct roofline *on;           // (n_on, n_types) of the workloads
-    int n_on;                      // room
-    uint32_t descriptions;         // the catalog's, when these were made
-    struct cell_slot *slots;       // cells that were asked for, see estimate.c
-    uint32_t age;                  // of what is kept there; older ones are out of date
-    struct map_u64 told_by_key;    // cells that somebody knows, see estimate_tell
-    struct told_cell *told;        // (n_told)
+    struct bends bends;             // what limits do to whom
+    struct shared_watts *shared;    // what pairs draw; owned
+    struct beliefs *beliefs;        // owned
+    struct roofline *on;            // (n_on, n_types) of the workloads
+    int n_on;                       // room
+    uint32_t descriptions;          // the catalog's, when these were made
+    struct cell_slot *slots;        // cells that were asked for, see estimate.c
+    uint32_t age;                   // of what is kept there; older ones are out of date
+    struct map_u64 told_by_key;     // cells that somebody knows, see estimate_tell
+    struct told_cell *told;         // (n_told)
     int n_told, cap_told;
 };
 
@@ -109,6 +111,11 @@ double estimate_mem_share_max(double unfit_max);
  */
 double estimate_watts(const struct estimator *e, int type, const int *workloads,
                       const double *rates, int n);
+
+/* What the law of shared GPUs is multiplied by for these: by what was measured of pairs, 1 of any
+ * other number.
+ */
+double estimate_shared(const struct estimator *e, int type, const int *workloads, int n);
 
 /* The same GPU under a power limit (0: the default): what it draws, and the factors of every job's
  * speed and 'low' on it. Where something was learned of how these workloads differ from the law,

@@ -31,6 +31,15 @@ static bool shows_speed(const struct job_spec *spec, double throughput)
     return spec->kind == JOB_TRAINING || throughput < 0.98 * spec->rate;
 }
 
+/* Are the watts those of jobs that run as fast as they can, here? A server draws by its load. */
+static bool draws_fully(const struct observation *seen, const struct state *s)
+{
+    for (int i = 0; i < seen->n_neighbours; i++)
+        if (s->jobs[seen->neighbours[i]]->spec.kind != JOB_TRAINING)
+            return false;
+    return true;
+}
+
 static void read_window(const struct observation *seen, const struct state *s, struct finding *out)
 {
     double length_s = seen->time_s - seen->from_s;
@@ -42,7 +51,7 @@ static void read_window(const struct observation *seen, const struct state *s, s
         return;
     *m = (struct measurement){ .fits = true,
                                .throughput = throughput,
-                               .watts = seen->n_neighbours ? (double)NAN : seen->watts,
+                               .watts = draws_fully(seen, s) ? seen->watts : (double)NAN,
                                .time_s = seen->time_s,
                                .duration_s = length_s,
                                .noise = seen->noise > 0 ? seen->noise : (double)NAN };

@@ -23,9 +23,10 @@ static double wanted_w(const struct gpu_type *g, const double *alone_w, const do
     return w;
 }
 
-double power_shared_w(const struct gpu_type *g, const double *alone_w, const double *share, int n)
+double power_shared_w(const struct gpu_type *g, const double *alone_w, const double *share, int n,
+                      double factor)
 {
-    double w = wanted_w(g, alone_w, share, n);
+    double idle_w = idle_of(g), w = idle_w + factor * (wanted_w(g, alone_w, share, n) - idle_w);
 
     return g->cap_w > idle_of(g) ? fmin(w, g->cap_w) : w;
 }

@@ -1,8 +1,9 @@
 /* power.h - watts of a GPU that several jobs share.
  *
  * Nobody has published what co-located jobs draw, so there are two models (docs/experiments.md).
- * Plans always reckon with the additive one: idle, plus each job's dynamic part scaled by its
- * slowdown, at most the cap. The simulated world does what its cluster file says (power_drawn).
+ * Plans begin with the additive one: idle, plus each job's dynamic part scaled by its slowdown, at
+ * most the cap; what was measured corrects it (shared.h). The simulated world does what its cluster
+ * file says (power_drawn).
  */
 #ifndef ESTIMATE_PRIOR_POWER_H
 #define ESTIMATE_PRIOR_POWER_H
@@ -13,9 +14,11 @@
 struct gpu_type;
 
 /* 'alone_w[i]' is what the GPU draws with job i alone on it; 'share[i]' how fast job i
- * runs relative to that (its slowdown; for inference also times its load).
+ * runs relative to that (its slowdown; for inference also times its load); 'factor' what the sum
+ * above idle is multiplied by, where more is known than the law.
  */
-double power_shared_w(const struct gpu_type *g, const double *alone_w, const double *share, int n);
+double power_shared_w(const struct gpu_type *g, const double *alone_w, const double *share, int n,
+                      double factor);
 
 /* A job's part of that above idle. */
 double power_dynamic_w(const struct gpu_type *g, double alone_w, double share);

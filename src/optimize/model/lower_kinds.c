@@ -187,6 +187,24 @@ static void lower_bends(struct lowering *l)
         }
 }
 
+/* What pairs draw, where any was measured. */
+static void lower_shared(struct lowering *l)
+{
+    struct problem *p = l->problem;
+
+    if (p->theta < 2 || !l->est->shared->is_known)
+        return;
+    size_t n = (size_t)p->n_kinds;
+    p->shared = ARENA_ARRAY(l->arena, float, (size_t)p->n_types *n *n);
+    for (int t = 0; t < p->n_types; t++)
+        for (int a = 0; a < p->n_kinds; a++)
+            for (int b = 0; b < p->n_kinds; b++) {
+                const int both[] = { l->workload_of[a], l->workload_of[b] };
+                p->shared[problem_pair(p, t, (int[]){ a, b })] =
+                    (float)estimate_shared(l->est, l->type_of[t], both, 2);
+            }
+}
+
 /* Cells know of pairs, and say who fits beside whom. For three and more memory has to add up, and
  * then, by the problem's rule, for fewer too: what two have been seen to do in spite of it is
  * given up. A kind that is too large for every type alone still has the largest.
@@ -242,6 +260,7 @@ void lower_kinds(struct lowering *l)
     if (!l->options->may_choose)
         make_types_alike(p);
     lower_bends(l);
+    lower_shared(l);
     lower_memory(l);
     for (int n = 1; n <= GANG_MAX; n++) {
         p->gang_near[n] = roofline_gang(n, 0);

@@ -91,6 +91,10 @@ static enum recompute_why recompute_run(const struct problem *p, int type, const
         r->part_w[i] = own_w > 0 ? own_w * recompute_least(share, 1) : 0;
         watts += r->part_w[i];
     }
+    if (n == 2 && p->shared) {
+        long at = ((long)type * p->n_kinds + kinds[0]) * p->n_kinds + kinds[1];
+        watts = t->idle_w + (watts - t->idle_w) * (double)p->shared[at];
+    }
     r->watts = recompute_least(watts, t->cap_w);
     return RECOMPUTE_RUNS;
 }

@@ -114,6 +114,8 @@ bool problem_yield(const struct problem *p, int type, int limit, const int *kind
         own_w[i] = fmax(alone_w, 0) * fmin(problem_done(k, out->speed[i]) / alone, 1);
         watts += own_w[i];
     }
+    if (n == 2 && p->shared)
+        watts = t->idle_w + (watts - t->idle_w) * (double)p->shared[problem_pair(p, type, kinds)];
     watts = fmin(watts, t->cap_w);
     struct pace x = limited(t, limit, watts);
     if (p->bends)

@@ -158,8 +158,10 @@ struct problem {
     /* What a kind does on a type, steps/s, beside nobody ([0]) and beside kind n ([1 + n]). The
      * expected speed, and what is held with confidence z. 0 in 'speed': must not run so.
      */
-    float *speed, *low;             // (n_types, n_kinds, 1 + n_kinds)
-    float *watts;                   // (n_types, n_kinds) of the GPU with a job of that kind alone
+    float *speed, *low;    // (n_types, n_kinds, 1 + n_kinds)
+    float *watts;          // (n_types, n_kinds) of the GPU with a job of that kind alone
+    float *shared;    // (n_types, n_kinds, n_kinds) of two: factor of the sum of their watts above
+                      // idle; NULL: 1. Files have none
     struct problem_bend *bends;     // (n_types, n_kinds); NULL: 1, 1, 0, 0, no. Files have none
     struct problem_trust *trust;    // (n_types, n_kinds) in 'speed', 'low'; NULL: 1, 1. Likewise
 };
@@ -179,6 +181,11 @@ extern const struct problem_field problem_fields[], problem_type_fields[], probl
 static inline long problem_cell(const struct problem *p, int type, int kind, int beside)
 {
     return ((long)type * p->n_kinds + kind) * (p->n_kinds + 1) + beside + 1;
+}
+
+static inline long problem_pair(const struct problem *p, int type, const int *kinds)
+{
+    return ((long)type * p->n_kinds + kinds[0]) * p->n_kinds + kinds[1];
 }
 
 /* What is counted on of a kind on a type with 'n' on the GPU, against what is believed. */

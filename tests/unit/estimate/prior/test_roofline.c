@@ -150,7 +150,7 @@ static const struct {
 
 EACH(power_is_shared_additively, shared)
 {
-    double w = power_shared_w(&plain, shared[_i].alone_w, shared[_i].share, shared[_i].n);
+    double w = power_shared_w(&plain, shared[_i].alone_w, shared[_i].share, shared[_i].n, 1);
 
     ck_assert_msg(fabs(w - shared[_i].want_w) < 1e-9, "%s: %g", shared[_i].name, w);
 }
