@@ -14,6 +14,7 @@
 #include "base/progress.h"
 #include "base/text/text.h"
 #include "catalog/catalog.h"
+#include "estimate/model/model.h"
 #include "cli/table.h"
 #include "sim/eval/eval.h"
 #include "store/store.h"
@@ -27,8 +28,12 @@ static const char help[] =
     "  --split WHAT         hold out one workload (job, the default), all workloads of its\n"
     "                       family (family), or one GPU type (gpu); or take each campaign of the\n"
     "                       store (campaign), or one of them (site), for a site never seen: what\n"
-    "                       was learned from the other campaigns meets a few of its cells, and\n"
-    "                       one family after another is held out\n"
+    "                       was learned elsewhere meets a few of its cells, and one family after\n"
+    "                       another is held out\n"
+    "  --model M            what was learned elsewhere: 'pretrained' (the default), which has\n"
+    "                       seen published campaigns; a file of 'gogh train'; 'others', of the\n"
+    "                       store's other campaigns but for those of the same jobs, gavel-a and\n"
+    "                       gavel-b ('campaign' has no other); or 'none'\n"
     "  --campaign NAME      the one that is the site; its own\n"
     "  --site-cells LIST    how many cells of the site's other families are revealed: ascending\n"
     "                       numbers; 0,5,10,40\n"
@@ -59,7 +64,8 @@ static const char help[] =
 enum { LIST_MAX = 16 };
 
 static struct options {
-    const char *db, *split, *campaign, *site_cells, *measurements, *choose, *estimator, *dump;
+    const char *db, *split, *campaign, *site_cells, *measurements, *choose, *estimator, *dump,
+        *model;
     long seeds, seed, threads;    // threads 0: as many as there are processors
     bool is_json;
     int k[LIST_MAX], n[LIST_MAX];
@@ -74,6 +80,7 @@ static struct options {
 static const struct cmd_option options[] = {
     CMD_TEXT("db", given.db),
     CMD_TEXT("split", given.split),
+    CMD_TEXT("model", given.model),
     CMD_TEXT("campaign", given.campaign),
     CMD_TEXT("site-cells", given.site_cells),
     CMD_TEXT("measurements", given.measurements),
@@ -159,6 +166,10 @@ static int check(const struct cmd_call *call)
         rc = check_list(call, "--site-cells", o->site_cells, EVAL_N_MAX, o->n, &eval->n_n);
     if (rc == 0)
         rc = check_estimator(call, o->estimator, &eval->methods);
+    if (rc == 0 && split == EVAL_CAMPAIGN && o->model && strcmp(o->model, "others") != 0)
+        rc = cmd_misuse(call->cmd, "--split campaign learns from the others, not from --model");
+    if (!o->model)
+        o->model = split == EVAL_CAMPAIGN ? "others" : "pretrained";
     if (rc == 0 && split == EVAL_CAMPAIGN && o->campaign)
         rc = cmd_misuse(call->cmd,
                         "--split campaign takes each in turn; --campaign goes with others");
@@ -217,9 +228,9 @@ static void print_json(const struct options *o, const struct catalog *c,
             json_object_set_new(j, eval_figure_names[f], json_number_or_null(row->figure[f]));
         json_array_append_new(rows, j);
     }
-    json_t *all = json_pack("{s:s, s:s, s:I, s:I, s:i, s:i}", "split", o->split, "choose",
-                            o->choose, "seeds", (json_int_t)o->seeds, "seed", (json_int_t)o->seed,
-                            "workloads", r->n_workloads, "folds", r->n_folds);
+    json_t *all = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i}", "split", o->split, "model",
+                            o->model, "choose", o->choose, "seeds", (json_int_t)o->seeds, "seed",
+                            (json_int_t)o->seed, "workloads", r->n_workloads, "folds", r->n_folds);
     json_object_set_new(all, "campaigns", campaigns_of(c, r));
     json_object_set_new(all, "rows", rows);
     json_print(all, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
@@ -361,19 +372,43 @@ static int check_dump(const char *path, struct err *e)
     return rc;
 }
 
+/* Nobody said which is the site: its own, or the only one that there is. */
+static int only_campaign(const struct catalog *c)
+{
+    int only = -1;
+
+    for (int i = 0; i < c->n_cells; i++) {
+        int campaign = c->cells[i].key.campaign;
+        if (campaign == CATALOG_SITE || (only >= 0 && campaign != only))
+            return CATALOG_SITE;
+        only = campaign;
+    }
+    return only < 0 ? CATALOG_SITE : only;
+}
+
 static int find_campaign(struct options *o, const struct catalog *c, struct err *e)
 {
-    o->eval.campaign = o->campaign ? catalog_find_campaign(c, o->campaign) : CATALOG_SITE;
+    o->eval.campaign = o->campaign ? catalog_find_campaign(c, o->campaign) : only_campaign(c);
     if (o->eval.campaign < 0)
         return err_set(e, ENOENT, "%s: no campaign '%s'; 'gogh catalog --db %s' lists them", o->db,
                        o->campaign, o->db);
     return 0;
 }
 
+static int find_model(const struct options *o, struct model **out, struct err *e)
+{
+    int rc = strcmp(o->model, "others") == 0 ? 0 : model_open(o->model, NULL, out, e);
+
+    if (rc == 0 && strcmp(o->model, "none") == 0)
+        *out = model_untaught();
+    return rc;
+}
+
 static int run(const struct cmd_call *call, struct err *e)
 {
     struct catalog c;
     struct store *store = NULL;
+    struct model *m = NULL;
     int rc = given.dump ? check_dump(given.dump, e) : 0;
 
     (void)call;
@@ -385,7 +420,11 @@ static int run(const struct cmd_call *call, struct err *e)
     if (rc == 0)
         rc = find_campaign(&given, &c, e);
     if (rc == 0)
+        rc = find_model(&given, &m, e);
+    given.eval.model = m;
+    if (rc == 0)
         rc = evaluate(&given, &c, e);
+    model_destroy(m);
     catalog_release(&c);
     store_close(store);
     return rc;
@@ -393,7 +432,7 @@ static int run(const struct cmd_call *call, struct err *e)
 
 const struct cmd cmd_eval = {
     .name = "eval",
-    .synopsis = "eval --db DB [--split job|family|gpu|campaign|site] [--campaign NAME] "
+    .synopsis = "eval --db DB [--split job|family|gpu|campaign|site] [--model M] [--campaign NAME] "
                 "[--site-cells LIST] [--measurements LIST] [--seeds N] [--choose random|active] "
                 "[--estimator NAME] [--dump CSV] [--json]",
     .summary = "how well newcomers would have been predicted here",

@@ -12,6 +12,7 @@
 #include "base/grow.h"
 #include "catalog/catalog.h"
 #include "estimate/hierarchical/fit.h"
+#include "estimate/model/model.h"
 #include "estimate/prior/prior.h"
 #include "estimate/prior/roofline.h"
 #include "nn/gp.h"
@@ -23,9 +24,8 @@
 struct eval_work {
     const struct catalog *catalog;
     const struct eval_options *o;
-    struct site site;
-    struct campaign_readings *readings[EVAL_READS];    // (n_campaigns)
-    struct eval_site *sites;                           // (n_sites)
+    struct examples x;          // all campaigns as readings of one site: they share no effects
+    struct eval_site *sites;    // (n_sites)
     int n_sites;
     struct eval_fold *folds;    // (n_folds)
     struct eval_part *parts;    // (n_folds)
@@ -92,25 +92,6 @@ static int run_all(struct arena *a, struct eval_work *w, int n,
 
 /* ---- what is held out ---- */
 
-/* Campaigns as readings of one site: they share workloads and types, not effects. */
-static void take_readings(struct arena *a, struct eval_work *w)
-{
-    const struct catalog *c = w->catalog;
-
-    site_init(&w->site, c->types, c->n_types);
-    for (int i = 0; i < c->n_workloads; i++)
-        site_add(&w->site, &c->workloads[i], c->types);
-    for (int what = 0; what < EVAL_READS; what++) {
-        w->readings[what] = ARENA_ARRAY(a, struct campaign_readings, (size_t)c->n_campaigns);
-        for (int i = 0; i < c->n_campaigns; i++) {
-            struct reading *list;
-            int n = what == EVAL_SPEEDS ? site_readings(a, c, &w->site, i, &list)
-                                        : site_watts(a, c, &w->site, i, &list);
-            w->readings[what][i] = (struct campaign_readings){ &w->site, list, n };
-        }
-    }
-}
-
 /* Of a campaign that is a site never seen, families are held out. */
 static enum eval_split part_of(enum eval_split split)
 {
@@ -130,17 +111,17 @@ static void hold_out(struct arena *a, struct eval_work *w, int campaign)
 {
     struct eval_site *s = &w->sites[w->n_sites];
     enum eval_split part = part_of(w->o->split);
-    const int n[EVAL_PARTS] = { w->site.n_workloads, w->site.n_families, w->site.n_types };
+    const int n[EVAL_PARTS] = { w->x.site.n_workloads, w->x.site.n_families, w->x.site.n_types };
     int had = w->n_folds;
 
     *s = (struct eval_site){ .catalog = w->catalog,
                              .o = w->o,
-                             .site = &w->site,
+                             .site = &w->x.site,
                              .campaign = campaign,
                              .at = w->n_sites,
                              .cells = eval_cells_take(a, w->catalog, campaign) };
-    for (int what = 0; what < EVAL_READS; what++)
-        s->read[what] = w->readings[what][campaign];
+    for (int what = 0; what < LEARNED; what++)
+        s->read[what] = w->x.read[what][campaign];
     for (int i = 0; i < n[part]; i++) {
         struct eval_fold *fold = &w->folds[w->n_folds];
         *fold = (struct eval_fold){ s, part == EVAL_JOB ? i : -1, part == EVAL_FAMILY ? i : -1,
@@ -175,7 +156,8 @@ static int check_folds(const struct eval_work *w, struct err *e)
 static int make_folds(struct arena *a, struct eval_work *w, struct err *e)
 {
     size_t n_campaigns = (size_t)w->catalog->n_campaigns;
-    size_t n = (size_t)w->site.n_workloads + (size_t)w->site.n_types;    // no more parts, and one
+    size_t n =
+        (size_t)w->x.site.n_workloads + (size_t)w->x.site.n_types;    // no more parts, and one
 
     w->sites = ARENA_ARRAY(a, struct eval_site, n_campaigns);
     w->folds = ARENA_ARRAY(a, struct eval_fold, n_campaigns * n + 1);
@@ -199,7 +181,7 @@ static bool may_teach(const struct eval_work *w, const struct eval_site *s, int 
 {
     const char *const *names = w->catalog->campaigns;
 
-    return w->readings[what][i].n > 0 && i != s->campaign &&
+    return w->x.read[what][i].n > 0 && i != s->campaign &&
            !eval_are_kin(names[i], names[s->campaign]);
 }
 
@@ -213,13 +195,17 @@ static int learn(struct eval_work *w, int at)
 
     o.seed = w->o->seed;
     arena_init(&a);
-    for (int what = 0; what < EVAL_READS && rc == 0; what++) {
+    for (enum learned what = 0; what < LEARNED && rc == 0; what++) {
+        if (w->o->model) {
+            s->hyper[what] = w->o->model->around[what];
+            continue;
+        }
         struct campaign_readings *others =
             ARENA_ARRAY(&a, struct campaign_readings, (size_t)w->catalog->n_campaigns);
         int n = 0;
         for (int i = 0; i < w->catalog->n_campaigns; i++)
             if (may_teach(w, s, i, what))
-                others[n++] = w->readings[what][i];
+                others[n++] = w->x.read[what][i];
         s->hyper[what] = hyper_start();
         if (n > 0)
             rc = hyper_fit(others, n, &o, &s->hyper[what], &w->failure[at]);
@@ -263,12 +249,12 @@ static double fit_auc(const struct eval_work *w, const struct eval_site *s)
     size_t room = 0;
     int n = 0;
 
-    for (int i = 0; i < w->site.n_workloads; i++)
+    for (int i = 0; i < w->x.site.n_workloads; i++)
         room += (size_t)s->cells[i].n;
     arena_init(&a);
     double *chance = ARENA_ARRAY(&a, double, room);
     bool *is_unfit = ARENA_ARRAY(&a, bool, room);
-    for (int i = 0; i < w->site.n_workloads; i++)
+    for (int i = 0; i < w->x.site.n_workloads; i++)
         for (int k = 0; k < s->cells[i].n && is_scored(w, s, i); k++) {
             const struct eval_cell *c = &s->cells[i].cell[k];
             if (c->neighbour < 0 || !(eval_cell_counts(c, -1) || c->is_unfit))
@@ -338,7 +324,7 @@ static void merge(const struct eval_work *w, struct eval_result *out)
 
     out->n_folds = w->n_folds;
     for (int s = 0; s < w->n_sites; s++)
-        for (int i = 0; i < w->site.n_workloads; i++)
+        for (int i = 0; i < w->x.site.n_workloads; i++)
             out->n_workloads += is_scored(w, &w->sites[s], i);
     merge_rows(w, out);
     for (int i = 0; i < w->n_folds; i++)
@@ -390,7 +376,7 @@ int eval_run(const struct catalog *c, const struct eval_options *o, struct eval_
     nn_init();
     *out = (struct eval_result){ 0 };
     arena_init(&a);
-    take_readings(&a, &w);
+    examples_take(c, &w.x);
     int rc = make_folds(&a, &w, e);
     w.parts = ARENA_ARRAY(&a, struct eval_part, (size_t)w.n_folds);
     for (int i = 0; i < w.n_folds; i++)
@@ -403,7 +389,7 @@ int eval_run(const struct catalog *c, const struct eval_options *o, struct eval_
         merge(&w, out);
     for (int i = 0; i < w.n_folds; i++)
         eval_part_release(&w.parts[i]);
-    site_release(&w.site);
+    examples_release(&w.x);
     arena_release(&a);
     return rc;
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct catalog;
+struct model;
 struct err;
 
 /* A part of a campaign; or from EVAL_PARTS on families of one of which little else is known: of
@@ -83,6 +84,7 @@ extern const char *const eval_figure_names[EVAL_FIGURES];
 #define EVAL_N_MAX 800
 
 struct eval_options {
+    const struct model *model;    // over campaigns; NULL: of the store's others, see eval_run
     enum eval_split split;
     enum eval_choice choice;
     int n_k;
@@ -126,11 +128,11 @@ struct eval_result {
     struct eval_prediction *predictions;    // by fold, sequence, n, workload, k, method
 };
 
-/* A site learns from campaigns that are not measurements of the same jobs again, and starts with
- * hyper_start where there are none. The same options but n_threads give the same result. Rows of
- * each campaign, then with EVAL_CAMPAIGN the means over them. Predictions' sequences are numbered
- * on from one campaign to the next, n_sequences of each. -ENODATA: too little was measured for the
- * split; -EDOM: a fit failed.
+/* Without a model a site learns from campaigns that are not measurements of the same jobs again,
+ * and starts with hyper_start where there are none. The same options but n_threads give the same
+ * result. Rows of each campaign, then with EVAL_CAMPAIGN the means over them. Sequences of
+ * predictions are numbered on from one campaign to the next, n_sequences of each. -ENODATA: too
+ * little was measured for the split; -EDOM: a fit failed.
  */
 int eval_run(const struct catalog *c, const struct eval_options *o, struct eval_result *out,
              struct err *e);

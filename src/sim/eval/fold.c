@@ -70,7 +70,7 @@ static const char *family_name(const struct fold_run *r)
 
 static const struct reading *watts_at(const struct eval_site *s, int type, int job)
 {
-    const struct campaign_readings *watts = &s->read[EVAL_WATTS_ALONE];
+    const struct campaign_readings *watts = &s->read[LEARN_WATTS];
 
     for (int i = 0; i < watts->n; i++)
         if (watts->list[i].type == type && watts->list[i].job == job)
@@ -83,9 +83,9 @@ static void show(struct fold_run *r, const struct reading *x)
 {
     const struct reading *watts = x->neighbour < 0 ? watts_at(r->s, x->type, x->job) : NULL;
 
-    known_show(&r->known, EVAL_SPEEDS, x);
+    known_show(&r->known, LEARN_SPEEDS, x);
     if (watts)
-        known_show(&r->known, EVAL_WATTS_ALONE, watts);
+        known_show(&r->known, LEARN_WATTS, watts);
 }
 
 /* 'n' cells without repetition, of both kinds, which 'left' lists; those of a smaller 'n' are among
@@ -111,7 +111,7 @@ static void show_some(struct fold_run *r, const struct reading **left[2], int n_
 static int meet_site(struct fold_run *r, int n, struct err *e)
 {
     const struct eval_options *o = r->s->o;
-    const struct campaign_readings *speed = &r->s->read[EVAL_SPEEDS];
+    const struct campaign_readings *speed = &r->s->read[LEARN_SPEEDS];
     const struct reading **left[2];
     int n_left[2] = { 0, 0 };
 
@@ -220,16 +220,16 @@ static int reveal_cell(struct fold_run *r, const struct newcomer *n, const struc
 
     x.value = (float)(c->ln_speed - (double)site_on(r->s->site, x.job, x.type)->ln_reference);
     x.noise = (float)hypot(sqrt(c->ln_speed_var), READING_NOISE);
-    int rc = known_add(&r->known, EVAL_SPEEDS, &x, e);
+    int rc = known_add(&r->known, LEARN_SPEEDS, &x, e);
     if (rc == 0 && watts)
-        rc = known_add(&r->known, EVAL_WATTS_ALONE, watts, e);
+        rc = known_add(&r->known, LEARN_WATTS, watts, e);
     if (rc < 0 || c->neighbour < 0 || isnan(c->ln_r_partner) ||
         is_hidden(r->fold, c->type, c->neighbour, -1))
         return rc;
     x = (struct reading){ READ_SLOWDOWN, c->type, c->neighbour, n->workload, 0, 0 };
     x.value = (float)fmin(fmax(c->ln_r_partner, log(SLOWDOWN_LEAST)), log(SLOWDOWN_MOST));
     x.noise = (float)hypot(sqrt(c->ln_r_partner_var), READING_NOISE);
-    return known_add(&r->known, EVAL_SPEEDS, &x, e);
+    return known_add(&r->known, LEARN_SPEEDS, &x, e);
 }
 
 /* Pairs among the cells that a choice is to make known. */
@@ -269,7 +269,7 @@ static int choose(struct fold_run *r, const struct newcomer *n)
         candidates[n_candidates].noise = (float)hypot(CATALOG_NOISE, READING_NOISE);
         at[n_candidates++] = i;
     }
-    int best = posterior_choose(r->known.of[EVAL_SPEEDS].posterior, candidates, n_candidates,
+    int best = posterior_choose(r->known.of[LEARN_SPEEDS].posterior, candidates, n_candidates,
                                 targets, list_targets(n, targets), NULL);
     return best < 0 ? -1 : at[best];
 }
@@ -321,7 +321,7 @@ static struct cell_belief ask_slowdown(const struct known *k, enum eval_method m
                                        int by)
 {
     const struct reading cell = { READ_SLOWDOWN, type, job, by, 0, 0 };
-    struct cell_belief b = known_ask(k, m, EVAL_SPEEDS, &cell);
+    struct cell_belief b = known_ask(k, m, LEARN_SPEEDS, &cell);
 
     b.mean = b.mean > 0 ? 0 : b.mean;    // NaN stays
     return b;
@@ -333,7 +333,7 @@ static void predict_cell(const struct known *k, enum eval_method m, int w,
     const struct site_on *on = site_on(k->site, w, c->type);
     const struct reading alone = { READ_ALONE, c->type, w, -1, 0, 0 };
     const struct reading packed = { READ_PACKED, c->type, w, c->neighbour, 0, 0 };
-    struct cell_belief speed = known_ask(k, m, EVAL_SPEEDS, &alone);
+    struct cell_belief speed = known_ask(k, m, LEARN_SPEEDS, &alone);
     double reference = (double)on->ln_reference;
 
     l->like.type = c->type;
@@ -341,12 +341,12 @@ static void predict_cell(const struct known *k, enum eval_method m, int w,
     if (c->neighbour < 0) {
         predict(l, EVAL_ISOLATED, c->ln_speed, speed, reference);
         if (!isnan(c->ln_watts))
-            predict(l, EVAL_WATTS, c->ln_watts, known_ask(k, m, EVAL_WATTS_ALONE, &alone),
+            predict(l, EVAL_WATTS, c->ln_watts, known_ask(k, m, LEARN_WATTS, &alone),
                     (double)on->ln_watts);
         return;
     }
     struct cell_belief own = ask_slowdown(k, m, c->type, w, c->neighbour);
-    struct cell_belief pair = { speed.mean + own.mean, known_ask(k, m, EVAL_SPEEDS, &packed).sd };
+    struct cell_belief pair = { speed.mean + own.mean, known_ask(k, m, LEARN_SPEEDS, &packed).sd };
     predict(l, EVAL_PAIR, c->ln_speed, pair, reference);
     predict(l, EVAL_SLOWDOWN, c->ln_r, own, 0);
     predict(l, EVAL_PARTNER, c->ln_r_partner, ask_slowdown(k, m, c->type, c->neighbour, w), 0);

@@ -23,10 +23,10 @@ struct eval_site {
     const struct catalog *catalog;
     const struct eval_options *o;
     const struct site *site;
-    int campaign, at;    // 'at': of those that are evaluated the how-manieth
-    struct campaign_readings read[EVAL_READS];    // of the campaign
-    struct hyper hyper[EVAL_READS];               // as other campaigns taught them
-    const struct eval_cells *cells;               // (n_workloads)
+    int campaign, at;                          // 'at': of those that are evaluated the how-manieth
+    struct campaign_readings read[LEARNED];    // of the campaign
+    struct hyper hyper[LEARNED];               // as other campaigns taught them
+    const struct eval_cells *cells;            // (n_workloads)
 };
 
 /* What is held out: one of the three; the others are -1. */

@@ -8,13 +8,13 @@ void known_init(struct known *k, struct arena *a, const struct site *s, int room
 {
     known_release(k);
     k->site = s;
-    for (int what = 0; what < EVAL_READS; what++)
+    for (int what = 0; what < LEARNED; what++)
         k->of[what].list = ARENA_ARRAY(a, struct reading, (size_t)room);
 }
 
 void known_release(struct known *k)
 {
-    for (int what = 0; what < EVAL_READS; what++)
+    for (int what = 0; what < LEARNED; what++)
         posterior_destroy(k->of[what].posterior);
     *k = (struct known){ 0 };
 }
@@ -49,7 +49,7 @@ int known_settle(struct known *k, struct arena *a, const struct hyper *around, u
 {
     int rc = 0;
 
-    for (int what = 0; what < EVAL_READS && rc == 0; what++) {
+    for (int what = 0; what < LEARNED && rc == 0; what++) {
         struct known_readings *of = &k->of[what];
         rival_choose(a, k->site, of->list, of->n, of->ridge);
         rc = settle(k->site, of, &around[what], seed, e);
@@ -65,7 +65,7 @@ int known_add(struct known *k, int what, const struct reading *r, struct err *e)
 
 void known_forget(struct known *k)
 {
-    for (int what = 0; what < EVAL_READS; what++) {
+    for (int what = 0; what < LEARNED; what++) {
         k->of[what].n = k->of[what].n_site;
         posterior_truncate(k->of[what].posterior, k->of[what].n_settled);
     }
@@ -75,7 +75,7 @@ void known_forget(struct known *k)
 
 void known_fit_rivals(struct known *k, struct arena *a)
 {
-    for (int what = 0; what < EVAL_READS; what++) {
+    for (int what = 0; what < LEARNED; what++) {
         struct known_readings *of = &k->of[what];
         rival_fit(a, RIVAL_MEAN, k->site, NULL, of->list, of->n, &of->mean);
         rival_fit(a, RIVAL_RIDGE, k->site, of->ridge, of->list, of->n, &of->by_ridge);
@@ -117,7 +117,7 @@ static const struct reading *nearest(const struct known *k, int what, const stru
 static double ask_nearest(const struct known *k, int what, const struct reading *cell)
 {
     const struct site *s = k->site;
-    const struct reading *on = what == EVAL_SPEEDS ? nearest(k, what, cell) : NULL;
+    const struct reading *on = what == LEARN_SPEEDS ? nearest(k, what, cell) : NULL;
 
     if (!on || on->of != READ_ALONE)
         return on ? (double)on->value : (double)NAN;

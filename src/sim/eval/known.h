@@ -8,14 +8,12 @@
 #define SIM_EVAL_KNOWN_H
 
 #include "estimate/hierarchical/posterior.h"
+#include "estimate/model/examples.h"
 #include "sim/eval/eval.h"
 #include "sim/eval/rivals.h"
 
 struct arena;
 struct err;
-
-/* What is read: speeds; and watts alone, as readings alone. */
-enum { EVAL_SPEEDS, EVAL_WATTS_ALONE, EVAL_READS };
 
 struct known_readings {
     struct reading *list;    // (n)
@@ -29,7 +27,7 @@ struct known_readings {
 
 struct known {
     const struct site *site;
-    struct known_readings of[EVAL_READS];
+    struct known_readings of[LEARNED];
 };
 
 /* Nothing is known, with room for so many readings of each; the last posteriors are destroyed. */
@@ -39,7 +37,7 @@ void known_release(struct known *k);
 /* One more of the site. */
 void known_show(struct known *k, int what, const struct reading *r);
 
-/* All of the site was shown: 'around' (EVAL_READS) is fitted again, calibrated and conditioned. */
+/* All of the site was shown: 'around' (LEARNED) is fitted again, calibrated and conditioned. */
 int known_settle(struct known *k, struct arena *a, const struct hyper *around, uint64_t seed,
                  struct err *e);
 
