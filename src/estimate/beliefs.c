@@ -170,7 +170,7 @@ static void make_anew(struct beliefs *b, const struct bends *bends, enum learned
     int n = 0;
 
     arena_init(&a);
-    struct reading *list = ARENA_ARRAY(&a, struct reading, (size_t)c->n_cells);
+    struct reading *list = ARENA_ARRAY(&a, struct reading, (size_t)c->n_cells + 1);
     for (int beside = 0; beside < 2; beside++)
         for (int i = 0; i < c->n_cells; i++) {
             if ((c->cells[i].key.neighbour >= 0) == beside &&

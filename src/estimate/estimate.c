@@ -192,6 +192,15 @@ struct cell_estimate estimate_cell(const struct estimator *e, int workload, int 
     return slot->is;
 }
 
+void estimate_warm(const struct estimator *e, int workload)
+{
+    for (int type = 0; type < e->n_types; type++) {
+        estimate_cell(e, workload, type, -1);
+        estimate_cell(e, workload, type, workload);
+    }
+    posterior_warm(e->beliefs->posterior[LEARN_SPEEDS]);
+}
+
 struct limit_bend estimate_bend(const struct estimator *e, int workload, int type)
 {
     const struct told_cell *told = estimate_told(e, workload, type, -1);
@@ -250,11 +259,10 @@ double estimate_unfit(const struct estimator *e, int type, const int *workloads,
 
     for (int i = 0; i < n; i++) {
         bytes += e->on[workloads[i] * e->n_types + type].mem_bytes;
-        worst = fmax(worst, (double)estimate_cell(e, workloads[i], type, -1).unfit);
+        worst = fmax(worst, unfit_of(e, workloads[i], type, -1));
         for (int k = 0; k < n; k++)
             if (k != i)
-                worst =
-                    fmax(worst, (double)estimate_cell(e, workloads[i], type, workloads[k]).unfit);
+                worst = fmax(worst, unfit_of(e, workloads[i], type, workloads[k]));
     }
     if (n > 2)    // no cell knows of three: memory decides
         worst = fmax(worst, prior_unfit(bytes, e->catalog->types[type].mem_bytes, n));

@@ -20,6 +20,24 @@ void shared_release(struct shared_watts *s)
     free(s->ln_type);
 }
 
+static const struct cell *cell_of(const struct estimator *e, int type, int workload, int neighbour)
+{
+    struct cell_key key = {
+        .workload = workload, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1
+    };
+
+    return catalog_cell(e->catalog, key);
+}
+
+/* ln of a speed: as it was measured, and as it is believed where it was not. */
+static double speed_of(const struct estimator *e, int type, int workload, int neighbour)
+{
+    const struct cell *seen = cell_of(e, type, workload, neighbour);
+
+    return seen && seen->n_speed > 0 ? seen->ln_speed
+                                     : (double)estimate_cell(e, workload, type, neighbour).mean;
+}
+
 /* Watts above idle that the law gives to two of them. */
 static double law_w(const struct estimator *e, int type, const int *both)
 {
@@ -27,9 +45,9 @@ static double law_w(const struct estimator *e, int type, const int *both)
     double sum = 0;
 
     for (int i = 0; i < 2; i++) {
-        struct cell_estimate alone = estimate_cell(e, both[i], type, -1);
-        double share = (double)(estimate_cell(e, both[i], type, both[1 - i]).speed / alone.speed);
-        sum += power_dynamic_w(g, (double)alone.watts, fmin(share, 1));
+        double ln = speed_of(e, type, both[i], both[1 - i]) - speed_of(e, type, both[i], -1);
+        double alone_w = (double)estimate_cell(e, both[i], type, -1).watts;
+        sum += power_dynamic_w(g, alone_w, fmin(exp(ln), 1));
     }
     return sum;
 }
@@ -71,7 +89,7 @@ void shared_learn(const struct estimator *e, struct shared_watts *s)
         s->ln_type[t] = 0;
     }
     for (int i = 0; i < c->n_cells; i++) {
-        double ln, sure = is_measured_pair(&c->cells[i]) ? said(e, &c->cells[i], &ln) : 0;
+        double ln = 0, sure = is_measured_pair(&c->cells[i]) ? said(e, &c->cells[i], &ln) : 0;
         if (sure == 0)
             continue;
         double weight = 1 / (1 / sure + PAIR_SD * PAIR_SD);
@@ -92,12 +110,9 @@ double shared_factor(const struct estimator *e, int type, int workload, int neig
         return 1;
     mean = e->shared->ln_type[type] * trust;
     for (int i = 0; i < (workload == neighbour ? 1 : 2); i++) {
-        struct cell_key key = { .workload = i ? neighbour : workload,
-                                .gpu_type = type,
-                                .neighbour = i ? workload : neighbour,
-                                .n_gpus = 1 };
-        const struct cell *cell = catalog_cell(e->catalog, key);
-        double ln, sure = cell && cell->n_watts > 0 ? said(e, cell, &ln) : 0;
+        const struct cell *cell =
+            cell_of(e, type, i ? neighbour : workload, i ? workload : neighbour);
+        double ln = 0, sure = cell && cell->n_watts > 0 ? said(e, cell, &ln) : 0;
         if (sure == 0)
             continue;
         mean += sure * ln;

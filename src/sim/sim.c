@@ -282,11 +282,11 @@ static void tell_truth(struct sim *s)
             const struct cell *cell = &c->cells[at];
             struct told_cell is = { cell->ln_speed, ORACLE_SD, NAN, NAN, limit_law };
 
-            if (cell->n_speed == 0 || !cell_key_is_plain(&cell->key))
-                continue;
-            if (cell->key.neighbour < 0) {
-                int type = truth_find_type(s->options.truth, c->types[cell->key.gpu_type].name);
+            int type = truth_find_type(s->options.truth, c->types[cell->key.gpu_type].name);
 
+            if (cell->n_speed == 0 || !cell_key_is_plain(&cell->key) || type < 0)
+                continue;    // or of 'known', and not of this cluster
+            if (cell->key.neighbour < 0) {
                 is.ln_watts = cell->ln_watts;
                 is.watts_sd = ORACLE_SD;
                 is.bend = truth_bend(s->options.truth, w->truth, type);

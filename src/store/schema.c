@@ -242,8 +242,11 @@ static const char version_5[] =
     ") STRICT;"
     "ALTER TABLE measurements ADD COLUMN campaign INTEGER REFERENCES campaigns (id);";
 
-/* Estimates follow from measurements and are worked out when they are asked for. */
-static const char version_6[] = "DROP TABLE estimates;";
+/* Estimates follow from measurements and are worked out when they are asked for. Models of earlier
+ * versions are of another kind, and no program reads them any more.
+ */
+static const char version_6[] = "DROP TABLE estimates;"
+                                "DELETE FROM models;";
 
 const char *const store_migrations[] = { version_1, version_2, version_3,
                                          version_4, version_5, version_6 };

@@ -170,7 +170,7 @@ static struct reading cell_of(int w, int type, int neighbour)
 }
 
 /* What is to be known: the workload alone on every type, and beside others, evenly. */
-enum { TARGETS_BESIDE = 64 };
+enum { TARGETS_BESIDE = 64, CANDIDATES_BESIDE = 128 };
 
 static int find_targets(const struct estimator *est, int w, struct reading *out)
 {
@@ -186,7 +186,8 @@ static int find_targets(const struct estimator *est, int w, struct reading *out)
     return n;
 }
 
-/* Of the cells that could be measured, the one that teaches most. */
+/* Of the cells that could be measured, the one that teaches most; of many neighbours some, evenly.
+ */
 static void choose(struct arena *a, const struct estimator *est, const struct predict_query *q,
                    struct next_cell *out)
 {
@@ -195,10 +196,11 @@ static void choose(struct arena *a, const struct estimator *est, const struct pr
     struct reading *open = ARENA_ARRAY(a, struct reading, room);
     struct reading *targets = ARENA_ARRAY(a, struct reading, (size_t)est->n_types + TARGETS_BESIDE);
     int n_targets = find_targets(est, q->w, targets), n = 0;
+    int step = q->beside < 0 ? 1 + est->n_workloads / CANDIDATES_BESIDE : 1;
 
     for (int g = 0; g < est->n_types; g++)
         for (int i = from; i < to && (q->only < 0 || g == q->only); i++)
-            if (is_open(est, q->w, g, i))
+            if ((i < 0 || i % step == 0) && is_open(est, q->w, g, i))
                 open[n++] = cell_of(q->w, g, i);
     *out = (struct next_cell){ -1, -1, 0 };
     int best = posterior_choose(est->beliefs->posterior[LEARN_SPEEDS], open, n, targets, n_targets,

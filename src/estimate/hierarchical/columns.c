@@ -18,6 +18,24 @@ static void count_in(const struct posterior *p, struct column *c, int i, int sig
         c->joint[l] += p->joint[l].n > i ? (double)p->joint[l].v[i] * signed_v : 0;
 }
 
+/* Those of a workload from the first reading on, as far as the posterior was made with: always as
+ * many at once, so that they are the same again. The factor passes the processor once for all.
+ */
+static void columns_begin(const struct posterior *p, struct column **list, int m, double *k)
+{
+    if (p->n_made > 0)
+        cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, m, p->n_made,
+                    1, p->factor, POSTERIOR_MOST, k, POSTERIOR_MOST);
+    for (int j = 0; j < m; j++) {
+        struct column *c = list[j];
+        c->v = heap_array(POSTERIOR_MOST, sizeof *c->v);
+        for (; c->n < p->n_made; c->n++) {
+            c->v[c->n] = (float)k[(size_t)j * POSTERIOR_MOST + (size_t)c->n];
+            count_in(p, c, c->n, 1);
+        }
+    }
+}
+
 /* Work out the rest of several: 'k' (m, POSTERIOR_MOST) is their covariance with the readings, read
  * where it is new and overwritten. All from numbers as they are kept and each by itself, so that
  * they are the same whenever they are asked for, and with whom; a row of the factor serves all.
@@ -119,6 +137,7 @@ static void workload_solve(struct posterior *p, int workload)
         list[j] = &p->columns[part][workload * n_types + j / PARTS];
         fill_part(p, part, j / PARTS, workload, list[j], k + (size_t)j * POSTERIOR_MOST);
     }
+    columns_begin(p, list, m, k);
     columns_extend(p, list, m, k);
     free(list);
     free(k);
@@ -197,6 +216,13 @@ const struct column *column_crossed(struct posterior *p, const struct crossed *q
         columns_extend(p, &c, 1, k);
     }
     return c;
+}
+
+void posterior_warm(struct posterior *p)
+{
+    for (int at = 0; at < p->n_crossed; at++)
+        if (!p->crossed[at].is_made)
+            crossed_solve(p, at);
 }
 
 /* A reading beside a neighbour: its crossed effects have columns from now on. */

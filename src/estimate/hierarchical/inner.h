@@ -35,7 +35,7 @@ struct posterior {
     struct hyper h;
     struct hyper_scale scale;
     struct variances v;
-    int n;
+    int n, n_made;         // readings; those it was made with, or was cut to
     struct effects *at;    // (n)
     double *factor;        // (n, POSTERIOR_MOST) rows of L
     double *left;          // (n) y - mean

@@ -86,29 +86,32 @@ static void note_reading(struct posterior *p, int i)
 /* Room that posterior_add has when one was just made. */
 enum { SPARE = 256 };
 
-/* The i-th of 'n' that are taken of 'all': those alone, which stand first, the newest, and of the
+/* The i-th of 'n' that are taken of 'all' of a kind: the newest, which stand last, and of the
  * others some, evenly.
  */
-static int taken(int i, int n, int all, int n_alone)
+static int taken(int i, int n, int all)
 {
-    int n_new = (n - n_alone) / 2, n_old = n - n_alone - n_new;
+    int n_old = n - n / 2;
 
-    if (i < n_alone || n == all)
-        return i;
-    if (i >= n_alone + n_old)
-        return all - n + i;
-    return n_alone + (int)((long)(i - n_alone) * (all - n_new - n_alone) / n_old);
+    return i >= n_old ? all - n + i : (int)((long)i * (all - n / 2) / n_old);
 }
+
+/* Of those beside a neighbour this part of the room is theirs, however many are alone. */
+enum { BESIDE_ROOM = (POSTERIOR_MOST - SPARE) / 4 };
 
 static void take_readings(struct posterior *p, const struct reading *list, int all, double *noise)
 {
-    int n_alone = 0, most = all < POSTERIOR_MOST - SPARE ? all : POSTERIOR_MOST - SPARE;
+    int n_alone = 0, room = POSTERIOR_MOST - SPARE;
 
-    while (n_alone < most && list[n_alone].of == READ_ALONE)
+    while (n_alone < all && list[n_alone].of == READ_ALONE)
         n_alone++;
-    for (p->n = 0; p->n < most;) {
+    int n_beside = all - n_alone, kept = n_beside < BESIDE_ROOM ? n_beside : BESIDE_ROOM;
+    int alone = n_alone < room - kept ? n_alone : room - kept;
+    int beside = n_beside < room - alone ? n_beside : room - alone;
+    for (p->n = 0; p->n < alone + beside;) {
         int i = p->n++;
-        const struct reading *r = &list[taken(i, most, all, n_alone)];
+        const struct reading *r = &list[i < alone ? taken(i, alone, n_alone)
+                                                  : n_alone + taken(i - alone, beside, n_beside)];
         p->at[i] = effects_of(p->site, r);
         p->left[i] = (double)r->value - effects_mean(&p->h, &p->at[i]);
         noise[i] = (double)r->noise;
@@ -144,6 +147,7 @@ int posterior_create(const struct site *site, const struct hyper *h, struct hype
         posterior_destroy(p);
         return rc;
     }
+    p->n_made = p->n;
     renew(p);
     columns_add(p, 0);
     return 0;
@@ -212,6 +216,7 @@ void posterior_truncate(struct posterior *p, int n)
         return;
     columns_cut(p, n);
     p->n = n;
+    p->n_made = p->n_made < n ? p->n_made : n;
     columns_add(p, n);
 }
 

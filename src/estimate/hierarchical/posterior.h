@@ -24,8 +24,8 @@ struct cell_belief {
 #define POSTERIOR_MOST 1280
 
 /* 'site' is borrowed and may grow. Of more readings than POSTERIOR_MOST, less some room to add,
- * those alone, which stand first, the newest, and evenly others are taken. -EDOM: the covariance is
- * none.
+ * as many as there is room for are taken, those alone, which stand first, before others: of either
+ * kind the newest, which stand last, and evenly some. -EDOM: the covariance is none.
  */
 int posterior_create(const struct site *site, const struct hyper *h, struct hyper_scale scale,
                      const struct reading *list, int n, struct posterior **out, struct err *e);
@@ -45,6 +45,9 @@ void posterior_set(struct posterior *p, int i, double value);
 
 /* Forget all but the first 'n' again. */
 void posterior_truncate(struct posterior *p, int n);
+
+/* Work out what pairs have in common now, and not when it is first asked for. */
+void posterior_warm(struct posterior *p);
 
 /* What is believed of a cell: 'neighbour' is read where 'of' is not READ_ALONE. */
 struct cell_belief posterior_ask(struct posterior *p, enum reading_of of, int type, int job,

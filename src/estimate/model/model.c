@@ -146,13 +146,18 @@ static int take_hyper(const double *at, struct hyper *out, struct err *e)
     return 0;
 }
 
+static const char of_another_version[] =
+    "weights, but not of a model that this version knows: train anew";
+
 static int take_model(struct model *m, const struct weights *w, struct err *e)
 {
     struct weights_reader in = { w, e, 0 };
     const char *about = weights_text(&in, "about"), *blas = weights_text(&in, "blas");
     const double *numbers = weights_doubles(&in, "model", 1, NUMBERS);
-    int rc = in.rc < 0 ? in.rc : take_numbers(m, numbers, e);
 
+    if (in.rc < 0)    // an array that every model has, and as long
+        return err_set(e, EINVAL, "%s", of_another_version);
+    int rc = take_numbers(m, numbers, e);
     if (rc < 0)
         return rc;
     m->about = arena_strdup(&m->arena, about);
@@ -160,7 +165,8 @@ static int take_model(struct model *m, const struct weights *w, struct err *e)
     for (int i = 0; i < LEARNED && rc == 0; i++) {
         const double *around = weights_doubles(&in, around_names[i], 1, HYPERS);
         const double *hyper = weights_doubles(&in, hyper_names[i], 1, HYPERS);
-        rc = in.rc < 0 ? in.rc : take_hyper(around, &m->around[i], e);
+        rc = in.rc < 0 ? err_set(e, EINVAL, "%s", of_another_version)
+                       : take_hyper(around, &m->around[i], e);
         if (rc == 0)
             rc = take_hyper(hyper, &m->hyper[i], e);
     }
@@ -177,8 +183,6 @@ int model_decode(const void *bytes, size_t len, struct model **out, struct err *
     int rc = weights_decode(&a, bytes, len, &w, e);
     if (rc == 0)
         rc = take_model(m, &w, e);
-    if (rc == -ENOENT)    // an array that every model has
-        rc = err_set(e, EINVAL, "weights, but not of a model that this version knows: train anew");
     arena_release(&a);
     return finish(m, rc, out);
 }

@@ -49,7 +49,8 @@ struct model *model_untaught(void);
 
 /* Learn from 'x': over its campaigns where there are enough of them, else from 'champion' (NULL: an
  * untaught one) on; then again for the site's own readings. Its 'comparison' says how it did
- * against the champion: each half of the site's families is foreseen by what the rest taught. The
+ * against the champion, about each half of the site's families: by what the rest taught, where the
+ * champion has not seen them either. The
  * same arguments give the same bytes, where OpenBLAS does the same arithmetic. -EDOM: numbers that
  * no covariance can take.
  */

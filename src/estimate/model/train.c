@@ -72,8 +72,9 @@ static struct campaign_readings half_of(struct arena *a, const struct campaign_r
     return out;
 }
 
-/* What the challenger is wrong by about either half, as estimated again without it, and the
- * champion as it is.
+/* What both are wrong by about either half. A champion of this site has seen its families, and so
+ * has the challenger; one from elsewhere has not: then the challenger is estimated again without
+ * the half.
  */
 static int compare(const struct examples *x, const struct model *champion, uint64_t seed,
                    struct model *m, struct err *e)
@@ -87,10 +88,11 @@ static int compare(const struct examples *x, const struct model *champion, uint6
     for (int half = 0; half < 2 && rc == 0; half++) {
         struct campaign_readings rest = half_of(&a, all, half);
         struct hyper_scale was = { .error = NAN }, is = { .error = NAN };
-        struct hyper without;
-        rc = hyper_refit(&m->around[LEARN_SPEEDS], &rest, seed, &without, e);
+        struct hyper challenger = m->hyper[LEARN_SPEEDS];
+        if (champion->n_measurements == 0)
+            rc = hyper_refit(&m->around[LEARN_SPEEDS], &rest, seed, &challenger, e);
         if (rc == 0)
-            rc = hyper_calibrate(&without, all, half, &is, e);
+            rc = hyper_calibrate(&challenger, all, half, &is, e);
         if (rc == 0)
             rc = hyper_calibrate(&champion->hyper[LEARN_SPEEDS], all, half, &was, e);
         if (isnan(was.error) || isnan(is.error))    // nobody of that half was measured

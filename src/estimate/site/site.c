@@ -140,6 +140,14 @@ static double noise_of(const struct cell *c)
     return hypot(sqrt(cell_variance(c)), READING_NOISE);
 }
 
+/* A reading that is farther than this from the reference, e^3 times, is less sure by as much as it
+ * is farther: one wrong number must not move a whole site. Of whom nothing is known the reference
+ * may be off by anything.
+ */
+#define FAR 3.0F
+#define FAR_UNKNOWN 30.0F    // for each unit of doubt
+#define FARTHEST 40.0        // nothing is
+
 bool site_read(const struct site *s, const struct cell *cell, bool watts, struct reading *out)
 {
     const struct cell_key *k = &cell->key;
@@ -152,9 +160,11 @@ bool site_read(const struct site *s, const struct cell *cell, bool watts, struct
         (watts ? k->neighbour >= 0 || cell->n_watts == 0 : cell->n_speed == 0))
         return false;
     const struct site_on *on = site_on(s, out->job, out->type);
-    out->value = (float)(watts ? cell->ln_watts - (double)on->ln_watts
-                               : cell->ln_speed - (double)on->ln_reference);
+    double value =
+        watts ? cell->ln_watts - (double)on->ln_watts : cell->ln_speed - (double)on->ln_reference;
+    out->value = (float)clip(value, -FARTHEST, FARTHEST);
     out->noise = (float)(watts ? CATALOG_NOISE / sqrt(cell->n_watts) : noise_of(cell));
+    out->noise = hypotf(out->noise, fmaxf(fabsf(out->value) - FAR - FAR_UNKNOWN * on->doubt, 0));
     return true;
 }
 
@@ -172,19 +182,30 @@ static void read_slowdown(const struct catalog *c, const struct cell *cell, stru
     r->value = (float)clip(cell->ln_speed - own->ln_speed, log(SLOWDOWN_LEAST), log(SLOWDOWN_MOST));
 }
 
-static int read_all(struct arena *a, const struct catalog *c, const struct site *s, int campaign,
-                    bool watts, struct reading **out)
+static int n_of(const struct catalog *c, int campaign)
 {
     int n = 0;
 
-    *out = ARENA_ARRAY(a, struct reading, (size_t)c->n_cells + 1);
+    for (int i = 0; i < c->n_cells; i++)
+        n += c->cells[i].key.campaign == campaign;
+    return n;
+}
+
+static int read_all(struct arena *a, const struct catalog *c, const struct site *s, int campaign,
+                    bool watts, struct reading **out)
+{
+    struct reading r;
+    int n = 0;
+
+    *out = ARENA_ARRAY(a, struct reading, (size_t)n_of(c, campaign));
     for (int beside = 0; beside < 2; beside++)
         for (int i = 0; i < c->n_cells; i++) {
             const struct cell *cell = &c->cells[i];
             if (cell->key.campaign != campaign || (cell->key.neighbour >= 0) != beside ||
-                !site_read(s, cell, watts, &(*out)[n]))
+                !site_read(s, cell, watts, &r))
                 continue;
-            read_slowdown(c, cell, &(*out)[n++]);
+            read_slowdown(c, cell, &r);
+            (*out)[n++] = r;
         }
     return n;
 }

@@ -153,7 +153,7 @@ static double measured_over_model(const struct truth *t, const struct roofline *
     return n > 0 ? sum / n : (double)NAN;
 }
 
-static int fill_speeds(struct truth *t, const struct roofline *r, int w, int *n_workloads,
+static int fill_speeds(struct truth *t, const struct roofline *r, int w, int *n_filled,
                        struct err *e)
 {
     const struct catalog *c = t->catalog;
@@ -177,12 +177,12 @@ static int fill_speeds(struct truth *t, const struct roofline *r, int w, int *n_
                            c->workloads[w].name);
         if (fits(model, &c->types[a]))
             *speed = exp(isnan(off) ? 0 : off) / model->step_s;
-        ++*n_workloads;
+        ++*n_filled;
     }
     return 0;
 }
 
-static void fill_watts(struct truth *t, const struct roofline *r, int w, int *n_workloads)
+static void fill_watts(struct truth *t, const struct roofline *r, int w, int *n_filled)
 {
     const struct catalog *c = t->catalog;
     double off = measured_over_model(t, r, w, true);
@@ -198,7 +198,7 @@ static void fill_watts(struct truth *t, const struct roofline *r, int w, int *n_
         }
         *watts = roofline_watts(&r[w * t->n_types + a], g) * exp(isnan(off) ? 0 : off);
         *watts = fmin(fmax(*watts, g->idle_w), g->cap_w);
-        ++*n_workloads;
+        ++*n_filled;
     }
 }
 
@@ -212,7 +212,7 @@ static double pair_model(const struct truth *t, const struct roofline *r, int w,
 }
 
 static void fill_slowdowns(struct truth *t, const struct roofline *r, int w, int a,
-                           int *n_workloads)
+                           int *n_filled)
 {
     float *slowdown = &t->slowdown[((long)w * t->n_types + a) * t->n_workloads];
     double alone = truth_speed(t, w, a);
@@ -224,7 +224,7 @@ static void fill_slowdowns(struct truth *t, const struct roofline *r, int w, int
             slowdown[n] = (float)fmin(exp(cell->ln_speed) / alone, 1);
         } else if (cell == NULL || cell->n_unfit == 0) {
             slowdown[n] = (float)pair_model(t, r, w, a, n);
-            ++*n_workloads;
+            ++*n_filled;
         }
     }
 }
@@ -232,20 +232,20 @@ static void fill_slowdowns(struct truth *t, const struct roofline *r, int w, int
 /* Measured truths are one world, whatever the seed of a run. */
 #define MEASURED_SEED 1
 
-int truth_from_catalog(struct truth *t, const struct catalog *c, int *n_workloads, struct err *e)
+int truth_from_catalog(struct truth *t, const struct catalog *c, int *n_filled, struct err *e)
 {
     struct roofline *r;
     int rc = truth_init(t, c, e);
 
     if (rc < 0)
         return rc;
-    *n_workloads = 0;
+    *n_filled = 0;
     r = rooflines(c);
     for (int w = 0; w < t->n_workloads && rc == 0; w++) {
-        rc = fill_speeds(t, r, w, n_workloads, e);
-        fill_watts(t, r, w, n_workloads);
+        rc = fill_speeds(t, r, w, n_filled, e);
+        fill_watts(t, r, w, n_filled);
         for (int a = 0; a < t->n_types; a++)
-            fill_slowdowns(t, r, w, a, n_workloads);
+            fill_slowdowns(t, r, w, a, n_filled);
     }
     free(r);
     hide_bends(t, MEASURED_SEED, 1);
