@@ -61,9 +61,11 @@ bench-slurm: all
 	@SRC=$(CURDIR) GOGH=$(CURDIR)/build/gogh GOGHD=$(CURDIR)/build/goghd \
 	    GOGH_SLURM_DRIVER=$(CURDIR)/build/gogh-slurm-driver python3 -B tests/bench/slurm.py
 
-# The weights that ship with the program, from measured data; train.sh checks that they are these.
+# The weights that ship with the program, from measured data and from synthetic sites; train.sh and,
+# of the latter, network.sh check that they are these.
 pretrained: all
 	@tools/pretrain build/gogh data/pretrained.weights
+	@build/gogh train --network --seed 1 --out data/network.weights
 	@ninja -C build
 
 install: all

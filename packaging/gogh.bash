@@ -66,7 +66,7 @@ _gogh_words() {
         esac
         ;;
     predict) options+=' --workload --batch --precision --beside --gpu --db --model --estimator --choose --json' ;;
-    train) options+=' --db --out --from --seed --about --json' ;;
+    train) options+=' --db --out --from --seed --about --network --json' ;;
     eval)
         options+=' --db --split --model --campaign --site-cells --measurements --seeds --seed --choose'
         options+=' --estimator --dump --threads --json'

@@ -68,6 +68,8 @@ done
 printf 'workload,gpu,neighbour,fits\ngpt2 (batch size 4),v100,,0\n' >"$dir/none.csv"
 "$GOGH" import csv "$dir/none.csv" --db "$dir/other.db" >/dev/null
 refused 2 "which store" train
+refused 2 "say where to" train --network
+refused 2 "synthetic sites" train --network --out "$dir/n" --db "$dir/a.db"
 refused 1 "nothing to learn from" train --db "$dir/other.db"
 refused 1 "no-such.weights" predict gpt2 --model "$dir/no-such.weights"
 refused 1 "m.csv" predict gpt2 --model "$dir/m.csv"

@@ -13,10 +13,12 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "base/text/json.h"
 #include "catalog/catalog.h"
 #include "cli/offline/learned.h"
 #include "estimate/model/model.h"
+#include "estimate/network/network.h"
 #include "nn/gp.h"
 #include "store/store.h"
 
@@ -32,6 +34,8 @@ static const char help[] =
     "               default where it has); 'pretrained' (the default elsewhere); a file; 'none'\n"
     "  --seed N     chance: which readings are looked at; 1\n"
     "  --about T    a word on where it is from, which the weights carry\n"
+    "  --network    make the network of '--estimator network' instead, which learns from synthetic\n"
+    "               sites and needs no store: about a minute; with --out, --seed and --json\n"
     "  --json       the summary as JSON\n"
     "\n"
     "The same store and seed give the same bytes on every machine whose CPU has AVX2 and FMA:\n"
@@ -40,18 +44,20 @@ static const char help[] =
     "\n"
     "Examples:\n"
     "  gogh train --db lab.db\n"
-    "  gogh train --db gavel.db --seed 7 --out gavel.weights --json\n";
+    "  gogh train --db gavel.db --seed 7 --out gavel.weights --json\n"
+    "  gogh train --network --out network.weights\n";
 
 static struct options {
     const char *db, *out, *about, *from;
     long seed;
-    bool is_json;
+    bool is_network, is_json;
 } given = { .seed = 1 };
 
 static const struct cmd_option options[] = {
-    CMD_TEXT("db", given.db),       CMD_TEXT("out", given.out),
-    CMD_TEXT("from", given.from),   CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
-    CMD_TEXT("about", given.about), CMD_FLAG("json", given.is_json),
+    CMD_TEXT("db", given.db),        CMD_TEXT("out", given.out),
+    CMD_TEXT("from", given.from),    CMD_WHOLE("seed", given.seed, 0, CMD_SEED_MAX),
+    CMD_TEXT("about", given.about),  CMD_FLAG("network", given.is_network),
+    CMD_FLAG("json", given.is_json),
 };
 
 /* ---- the same arithmetic everywhere ---- */
@@ -133,8 +139,40 @@ static int train(const struct options *o, struct arena *a, const struct catalog 
     return rc;
 }
 
+/* ---- the network ---- */
+
+static int train_network(const struct options *o, struct err *e)
+{
+    struct progress progress;
+    double began_s = clock_stopwatch_s();
+
+    progress_begin(&progress, "training", false);
+    struct network *n = network_train(
+        &(struct network_options){ .seed = (uint64_t)o->seed, .progress = &progress });
+    progress_end(&progress);
+    double seconds = clock_stopwatch_s() - began_s;
+    int rc = network_write(n, o->out, e);
+    if (rc == 0 && o->is_json)
+        json_print(json_pack("{s:s, s:i, s:I, s:f, s:s}", "about", network_about(n), "weights",
+                             network_n_weights(n), "seed", (json_int_t)o->seed, "seconds", seconds,
+                             "where", o->out),
+                   JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    else if (rc == 0)
+        printf("%s: %d weights\ntrained in %.1f s; written to %s\n", network_about(n),
+               network_n_weights(n), seconds, o->out);
+    network_destroy(n);
+    return rc;
+}
+
 static int check(const struct cmd_call *call)
 {
+    const struct options *o = &given;
+
+    if (o->is_network && (o->db || o->from || o->about))
+        return cmd_misuse(call->cmd, "--network learns from synthetic sites: it goes with --out, "
+                                     "--seed and --json");
+    if (o->is_network)
+        return o->out ? 0 : cmd_misuse(call->cmd, "--network: say where to: --out FILE");
     return given.db ? 0 : cmd_misuse(call->cmd, "say which store to learn from: --db DB");
 }
 
@@ -148,6 +186,8 @@ static int run(const struct cmd_call *call, struct err *e)
 
     start_again_as_haswell(call->argv);
     nn_init();
+    if (o->is_network)
+        return train_network(o, e);
     double began_s = clock_stopwatch_s();
     catalog_init(&c);
     int rc = store_open(o->db, o->out ? STORE_READ : STORE_WRITE, &s, e);
@@ -169,7 +209,8 @@ static int run(const struct cmd_call *call, struct err *e)
 
 const struct cmd cmd_train = {
     .name = "train",
-    .synopsis = "train --db DB [--out FILE] [--from M] [--seed N] [--about TEXT] [--json]",
+    .synopsis = "train {--db DB [--from M] [--about TEXT] | --network} [--out FILE] [--seed N] "
+                "[--json]",
     .summary = "learn from everything that was measured",
     .help = help,
     CMD_OPTIONS(options),

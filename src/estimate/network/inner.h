@@ -39,6 +39,8 @@ enum { CELL_MEAN, CELL_LN_SCALE, CELL_PACKED, CELL_PACKED_LN_SCALE, CELL };
 #define LN_SCALE_LEAST (-4.0f)
 #define LN_SCALE_MOST 2.0f
 
+enum { NETWORK_ABOUT = 128 };    // bytes; a longer text is cut
+
 struct layer {
     struct norm before, between;
     struct multihead attend;
@@ -47,6 +49,7 @@ struct layer {
 
 struct network {
     struct params p;
+    char about[NETWORK_ABOUT];
     struct dense read, reread;    // INPUTS -> WIDTH -> WIDTH
     struct dense value;           // what was read, added to a token
     int question_at;              // (WIDTH) added to a row that asks

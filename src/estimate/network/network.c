@@ -48,6 +48,16 @@ void network_destroy(struct network *n)
     free(n);
 }
 
+const char *network_about(const struct network *n)
+{
+    return n->about;
+}
+
+int network_n_weights(const struct network *n)
+{
+    return n->p.n;
+}
+
 /* ---- rows ---- */
 
 /* Where a site with few readings begins: alone over the roofline, slowdown, both; with the weight

@@ -33,11 +33,21 @@ enum { NETWORK_STEPS = 10000 };
 struct network *network_train(const struct network_options *o);
 void network_destroy(struct network *n);
 
-/* As arrays of 'to' whose names begin with "network". */
+/* How it was made, as its file says; and how many weights it has. */
+const char *network_about(const struct network *n);
+int network_n_weights(const struct network *n);
+
+/* As arrays of 'to' whose names begin with "network"; to a file of only these. */
 void network_save(const struct network *n, struct weights *to);
+int network_write(const struct network *n, const char *path, struct err *e);
 
 /* -ENOENT, -EINVAL: 'from' holds no such network; 'e' says why. '*out' is yours to destroy. */
 int network_load(const struct weights *from, struct network **out, struct err *e);
+
+/* The one that ships with the program, made by `gogh train --network`. -ENOENT: this build has
+ * none.
+ */
+int network_pretrained(struct network **out, struct err *e);
 
 /* More tokens than this are chosen among, see network_read. */
 enum { NETWORK_TOKENS = 256 };
@@ -58,7 +68,9 @@ void network_site_destroy(struct network_site *k);
 void network_read(struct network_site *k, int focus, const struct reading *readings, int n);
 
 /* What a reading of this cell would be: its mean and standard deviation. 'neighbour' is -1 for
- * READ_ALONE. A state that nobody has asked for before takes some 20 us, a cell some 60 ns.
+ * READ_ALONE. A state that nobody has asked for before takes some 20 us, a cell some 60 ns. Lessons
+ * never ask for a cell that was read, so what is said of one is too unsure: whoever asks has the
+ * reading.
  */
 void network_ask(struct network_site *k, enum reading_of of, int type, int job, int neighbour,
                  float *mean, float *sd);

@@ -1,5 +1,8 @@
 /* Training on synthetic worlds. */
+#include <cblas.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/progress.h"
 #include "base/rng.h"
@@ -58,6 +61,8 @@ struct network *network_train(const struct network_options *o)
         adam_step(&adam, &n->p, adam_cosine(step, n_steps, n_warm, rate_most, rate_least));
         progress_step(o->progress, step + 1, n_steps);
     }
+    snprintf(n->about, sizeof n->about, "synthetic sites, %d steps; seed %" PRIu64 "; %s", n_steps,
+             o->seed, openblas_get_corename());
     adam_release(&adam);
     arena_release(&a);
     return n;

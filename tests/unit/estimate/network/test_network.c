@@ -281,11 +281,27 @@ TEST(what_is_saved_and_loaded_is_the_same)
 
     weights_init(&bag, &arena);
     ck_assert_int_eq(network_load(&bag, &again, &e), -ENOENT);
+    snprintf(network->about, sizeof network->about, "a test");
     network_save(network, &bag);
     ck_assert_int_eq(network_load(&bag, &again, &e), 0);
+    ck_assert_str_eq(network_about(again), "a test");
     ck_assert_int_eq(again->p.n, network->p.n);
     ck_assert_mem_eq(again->p.w, network->p.w, (size_t)network->p.n * sizeof(float));
     network_destroy(again);
+}
+
+/* Made with seed 1: tests/t/network.sh makes it again. */
+TEST(the_one_that_ships_with_the_program_foresees_worlds_that_it_never_saw)
+{
+    struct network *shipped = NULL;
+    struct err e;
+
+    ck_assert_msg(network_pretrained(&shipped, &e) == 0, "%s", e.text);
+    ck_assert_int_eq(network_n_weights(shipped), network_n_weights(network));
+    ck_assert_ptr_nonnull(strstr(network_about(shipped), "; seed 1; Haswell"));
+    ck_assert_msg(mean_loss(shipped) < mean_loss(network) - 0.5, "%g, drawn by chance %g",
+                  mean_loss(shipped), mean_loss(network));
+    network_destroy(shipped);
 }
 
 TEST(weights_that_no_network_has_are_refused)
@@ -299,6 +315,7 @@ TEST(weights_that_no_network_has_are_refused)
     network_save(network, &bag);
     ck_assert_int_eq(network_load(&bag, &again, &e), -EINVAL);
     weights_init(&bag, &arena);
+    weights_put_text(&bag, "network.about", "three numbers");
     weights_put(&bag, "network", 1, 3, network->p.w);
     ck_assert_int_eq(network_load(&bag, &again, &e), -EINVAL);
 }
