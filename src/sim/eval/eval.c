@@ -13,6 +13,7 @@
 #include "catalog/catalog.h"
 #include "estimate/hierarchical/fit.h"
 #include "estimate/model/model.h"
+#include "estimate/network/network.h"
 #include "estimate/prior/prior.h"
 #include "estimate/prior/roofline.h"
 #include "nn/gp.h"
@@ -25,6 +26,7 @@ struct eval_work {
     const struct catalog *catalog;
     const struct eval_options *o;
     struct examples x;          // all campaigns as readings of one site: they share no effects
+    struct network *network;    // NULL: nobody asks it
     struct eval_site *sites;    // (n_sites)
     int n_sites;
     struct eval_fold *folds;    // (n_folds)
@@ -119,7 +121,8 @@ static void hold_out(struct arena *a, struct eval_work *w, int campaign)
                              .site = &w->x.site,
                              .campaign = campaign,
                              .at = w->n_sites,
-                             .cells = eval_cells_take(a, w->catalog, campaign) };
+                             .cells = eval_cells_take(a, w->catalog, campaign),
+                             .network = w->network };
     for (int what = 0; what < LEARNED; what++)
         s->read[what] = w->x.read[what][campaign];
     for (int i = 0; i < n[part]; i++) {
@@ -377,7 +380,11 @@ int eval_run(const struct catalog *c, const struct eval_options *o, struct eval_
     *out = (struct eval_result){ 0 };
     arena_init(&a);
     examples_take(c, &w.x);
-    int rc = make_folds(&a, &w, e);
+    int rc = eval_has(&all, EVAL_NETWORK) || eval_has(&all, EVAL_AVERAGE)
+                 ? network_pretrained(&w.network, e)
+                 : 0;
+    if (rc == 0)
+        rc = make_folds(&a, &w, e);
     w.parts = ARENA_ARRAY(&a, struct eval_part, (size_t)w.n_folds);
     for (int i = 0; i < w.n_folds; i++)
         eval_part_init(&w.parts[i], &all);
@@ -389,6 +396,7 @@ int eval_run(const struct catalog *c, const struct eval_options *o, struct eval_
         merge(&w, out);
     for (int i = 0; i < w.n_folds; i++)
         eval_part_release(&w.parts[i]);
+    network_destroy(w.network);
     examples_release(&w.x);
     arena_release(&a);
     return rc;

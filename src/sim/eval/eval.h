@@ -44,7 +44,9 @@ enum eval_method {
     EVAL_RIDGE,
     EVAL_NEAREST,    // as on the nearest type: with EVAL_GPU only
     EVAL_HIERARCHICAL,
-    EVAL_GOGH,    // what the daemon uses
+    EVAL_NETWORK,
+    EVAL_AVERAGE,    // of these two, their means and their variances
+    EVAL_GOGH,       // what the daemon uses
     EVAL_METHODS
 };
 extern const char *const eval_method_names[EVAL_METHODS];

@@ -116,7 +116,7 @@ static int meet_site(struct fold_run *r, int n, struct err *e)
     int n_left[2] = { 0, 0 };
 
     arena_reset(&r->arena);
-    known_init(&r->known, &r->arena, r->s->site, speed->n + 2 * o->k[o->n_k - 1]);
+    known_init(&r->known, &r->arena, r->s->site, r->s->network, speed->n + 2 * o->k[o->n_k - 1]);
     for (int kind = 0; kind < 2; kind++) {
         left[kind] = ARENA_ARRAY(&r->arena, const struct reading *, (size_t)speed->n);
         for (int i = 0; i < speed->n; i++) {
@@ -401,6 +401,8 @@ static int score_workload(struct fold_run *r, int w, int at_n, struct err *e)
             continue;    // with nothing drawn sequences are alike
         if (eval_has(o, EVAL_MEAN) || eval_has(o, EVAL_RIDGE))
             known_fit_rivals(&r->known, &r->newcomer);
+        if (r->s->network)
+            known_read(&r->known);
         for (int m = 0; m < EVAL_METHODS; m++)
             if (eval_has(o, (enum eval_method)m))
                 score_method(r, &n, at_n, i, (enum eval_method)m);

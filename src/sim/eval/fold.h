@@ -27,6 +27,7 @@ struct eval_site {
     struct campaign_readings read[LEARNED];    // of the campaign
     struct hyper hyper[LEARNED];               // as other campaigns taught them
     const struct eval_cells *cells;            // (n_workloads)
+    const struct network *network;             // NULL: nobody asks it
 };
 
 /* What is held out: one of the three; the others are -1. */

@@ -3,11 +3,14 @@
 #include <math.h>
 
 #include "base/arena.h"
+#include "estimate/network/network.h"
 
-void known_init(struct known *k, struct arena *a, const struct site *s, int room)
+void known_init(struct known *k, struct arena *a, const struct site *s, const struct network *n,
+                int room)
 {
     known_release(k);
     k->site = s;
+    k->network = n ? network_site_create(n, s) : NULL;
     for (int what = 0; what < LEARNED; what++)
         k->of[what].list = ARENA_ARRAY(a, struct reading, (size_t)room);
 }
@@ -16,6 +19,7 @@ void known_release(struct known *k)
 {
     for (int what = 0; what < LEARNED; what++)
         posterior_destroy(k->of[what].posterior);
+    network_site_destroy(k->network);
     *k = (struct known){ 0 };
 }
 
@@ -80,6 +84,11 @@ void known_fit_rivals(struct known *k, struct arena *a)
         rival_fit(a, RIVAL_MEAN, k->site, NULL, of->list, of->n, &of->mean);
         rival_fit(a, RIVAL_RIDGE, k->site, of->ridge, of->list, of->n, &of->by_ridge);
     }
+}
+
+void known_read(struct known *k)
+{
+    network_read(k->network, -1, k->of[LEARN_SPEEDS].list, k->of[LEARN_SPEEDS].n);
 }
 
 /* Of a type's numbers, as site.h has them. */
@@ -150,11 +159,32 @@ static double ask_plain(const struct known *k, enum eval_method m, int what,
     }
 }
 
+static struct cell_belief ask_network(const struct known *k, const struct reading *cell)
+{
+    float mean, sd;
+
+    network_ask(k->network, cell->of, cell->type, cell->job, cell->neighbour, &mean, &sd);
+    return (struct cell_belief){ (double)mean, fmax((double)sd, READING_NOISE) };
+}
+
 struct cell_belief known_ask(const struct known *k, enum eval_method m, int what,
                              const struct reading *cell)
 {
-    if (m == EVAL_HIERARCHICAL || m == EVAL_GOGH)
+    struct cell_belief a, b;
+
+    switch (m) {
+    case EVAL_HIERARCHICAL:
+    case EVAL_GOGH:
         return posterior_ask(k->of[what].posterior, cell->of, cell->type, cell->job,
                              cell->neighbour);
-    return (struct cell_belief){ ask_plain(k, m, what, cell), NAN };
+    case EVAL_NETWORK:
+        return what == LEARN_SPEEDS ? ask_network(k, cell)
+                                    : known_ask(k, EVAL_HIERARCHICAL, what, cell);
+    case EVAL_AVERAGE:
+        a = known_ask(k, EVAL_HIERARCHICAL, what, cell);
+        b = known_ask(k, EVAL_NETWORK, what, cell);
+        return (struct cell_belief){ (a.mean + b.mean) / 2, hypot(a.sd, b.sd) / sqrt(2) };
+    default:
+        return (struct cell_belief){ ask_plain(k, m, what, cell), NAN };
+    }
 }

@@ -14,6 +14,8 @@
 
 struct arena;
 struct err;
+struct network;
+struct network_site;
 
 struct known_readings {
     struct reading *list;    // (n)
@@ -27,11 +29,15 @@ struct known_readings {
 
 struct known {
     const struct site *site;
+    struct network_site *network;    // NULL: nobody asks it
     struct known_readings of[LEARNED];
 };
 
-/* Nothing is known, with room for so many readings of each; the last posteriors are destroyed. */
-void known_init(struct known *k, struct arena *a, const struct site *s, int room);
+/* Nothing is known, with room for so many readings of each; the last posteriors are destroyed.
+ * 'n' is borrowed, and NULL where no method asks it.
+ */
+void known_init(struct known *k, struct arena *a, const struct site *s, const struct network *n,
+                int room);
 void known_release(struct known *k);
 
 /* One more of the site. */
@@ -45,10 +51,12 @@ int known_settle(struct known *k, struct arena *a, const struct hyper *around, u
 int known_add(struct known *k, int what, const struct reading *r, struct err *e);
 void known_forget(struct known *k);
 
-/* Lines through what is known now: before those methods are asked. */
+/* Lines through what is known now, and the network reads it: before those methods are asked. */
 void known_fit_rivals(struct known *k, struct arena *a);
+void known_read(struct known *k);
 
 /* What a method believes of a reading's logarithm; NaN: nothing, as sd of those that have none.
+ * Watts by the network are the hierarchical model's.
  * 'neighbour' is read where 'of' is not READ_ALONE.
  */
 struct cell_belief known_ask(const struct known *k, enum eval_method m, int what,

@@ -145,7 +145,7 @@ TEST(constants_of_sites_and_families_are_learned)
     evaluate(none, &o, &r);
     ck_assert_int_eq(r.n_folds, N_FAMILIES);
     ck_assert_int_eq(r.n_workloads, N_WORKLOADS);
-    ck_assert_int_eq(r.n_rows, 2 * 2 * 6);
+    ck_assert_int_eq(r.n_rows, 2 * 2 * 8);
     for (int i = 0; i < r.n_rows; i++)
         ck_assert_int_eq(r.rows[i].campaign, SOUTH);
     const double *at_first = figures(&r, SOUTH, 0, 0, "hierarchical");
@@ -163,6 +163,8 @@ TEST(constants_of_sites_and_families_are_learned)
     ck_assert(isnan(figures(&r, SOUTH, 24, 1, "roofline")[EVAL_PAIR_MAPE]));
     ck_assert_double_lt(figures(&r, SOUTH, 24, 0, "mean")[EVAL_SLOWDOWN_MAE], 0.06);
     ck_assert_double_lt(figures(&r, SOUTH, 24, 0, "ridge")[EVAL_SLOWDOWN_MAE], 0.06);
+    ck_assert_double_lt(figures(&r, SOUTH, 24, 0, "network")[EVAL_SLOWDOWN_MAE], 0.06);
+    ck_assert_double_gt(figures(&r, SOUTH, 0, 0, "network")[EVAL_SLOWDOWN_MAE], 0.06);
     ck_assert_mem_eq(met, figures(&r, SOUTH, 24, 1, "gogh"), sizeof r.rows[0].figure);
     eval_release(&r);
 }
@@ -174,7 +176,7 @@ TEST(each_campaign_has_rows_and_all_have_a_mean)
     struct eval_result r;
 
     evaluate(none, &o, &r);
-    ck_assert_int_eq(r.n_rows, 4 * 2 * 6);    // the site's own has no cells
+    ck_assert_int_eq(r.n_rows, 4 * 2 * 8);    // the site's own has no cells
     for (int f = 0; f < 2; f++) {
         int figure = f ? EVAL_SLOWDOWN_MAE : EVAL_ISOLATED_MAPE;
         double sum = 0;
