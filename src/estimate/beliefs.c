@@ -12,10 +12,12 @@
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "estimate/model/model.h"
+#include "estimate/network/network.h"
 #include "estimate/prior/prior.h"
 #include "estimate/prior/roofline.h"
 
-const char *const estimator_names[ESTIMATORS + 1] = { "hierarchical", "mean", "roofline", NULL };
+const char *const estimator_names[ESTIMATORS + 1] = { "hierarchical", "network", "mean", "roofline",
+                                                      NULL };
 
 int estimator_by_name(const char *name, enum estimator_kind *out, struct err *e)
 {
@@ -25,7 +27,8 @@ int estimator_by_name(const char *name, enum estimator_kind *out, struct err *e)
             *out = (enum estimator_kind)i;
             return 0;
         }
-    return name ? err_set(e, EINVAL, "no estimator '%s': want hierarchical, mean or roofline", name)
+    return name ? err_set(e, EINVAL,
+                          "no estimator '%s': want hierarchical, network, mean or roofline", name)
                 : 0;
 }
 
@@ -43,11 +46,14 @@ static void forget(struct beliefs *b)
         posterior_destroy(b->posterior[i]);
         b->posterior[i] = NULL;
     }
+    network_site_destroy(b->reader);
+    b->reader = NULL;
 }
 
 void beliefs_release(struct beliefs *b)
 {
     forget(b);
+    network_destroy(b->network);
     site_release(&b->site);
     for (int i = 0; i < LEARNED; i++)
         free(b->noise[i]);
@@ -68,12 +74,27 @@ static void keep_means(struct hyper *h)
         h->at[BESIDE_MEAN + i] = 0;
 }
 
+/* A build without a network does without. */
+static void use_network(struct beliefs *b)
+{
+    struct err e;
+
+    network_destroy(b->network);
+    b->network = NULL;
+    if (b->kind == ESTIMATOR_NETWORK && network_pretrained(&b->network, &e) < 0) {
+        log_warn("%s: estimates are the hierarchical model's", e.text);
+        b->kind = ESTIMATOR_HIERARCHICAL;
+    }
+}
+
 void beliefs_use(struct beliefs *b, const struct model *m, enum estimator_kind kind)
 {
     struct model *untaught = m ? NULL : model_untaught();
 
     m = m ? m : untaught;
     b->kind = kind;
+    forget(b);
+    use_network(b);
     for (int i = 0; i < LEARNED; i++) {
         b->hyper[i] = m->hyper[i];
         b->scale[i] = m->scale[i];
@@ -81,7 +102,6 @@ void beliefs_use(struct beliefs *b, const struct model *m, enum estimator_kind k
             keep_means(&b->hyper[i]);
     }
     model_destroy(untaught);
-    forget(b);
 }
 
 /* ---- getting to know ---- */
@@ -147,6 +167,19 @@ static void read_own(const struct beliefs *b, const struct bends *bends, const s
     }
 }
 
+/* NULL: nothing had been measured there. */
+static const struct own_reading *own_of(const struct beliefs *b, enum learned what, int type,
+                                        int workload, int neighbour)
+{
+    struct cell_key key = {
+        .workload = workload, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1
+    };
+    const struct cell *cell = catalog_cell(b->catalog, key);
+    long i = cell ? cell - b->catalog->cells : b->n_cells;
+
+    return i < b->n_cells && b->own[i].noise[what] > 0 ? &b->own[i] : NULL;
+}
+
 static void look_at_cells(struct beliefs *b, const struct bends *bends)
 {
     for (; b->cap_cells < b->catalog->n_cells; b->cap_cells *= 2)
@@ -159,26 +192,36 @@ static void look_at_cells(struct beliefs *b, const struct bends *bends)
         read_own(b, bends, &b->catalog->cells[i], &b->own[i]);
 }
 
-/* A posterior of all that was read, those alone first. Numbers that no covariance can take are no
- * reason to stop: what is believed without them is.
- */
-static void make_anew(struct beliefs *b, const struct bends *bends, enum learned what)
+/* All that the cells say, those alone first. Returns how many. */
+static int read_all(struct beliefs *b, const struct bends *bends, enum learned what,
+                    struct arena *a, struct reading **out)
 {
     const struct catalog *c = b->catalog;
-    struct arena a;
-    struct err e;
     int n = 0;
 
-    arena_init(&a);
-    struct reading *list = ARENA_ARRAY(&a, struct reading, (size_t)c->n_cells + 1);
+    *out = ARENA_ARRAY(a, struct reading, (size_t)c->n_cells + 1);
     for (int beside = 0; beside < 2; beside++)
         for (int i = 0; i < c->n_cells; i++) {
             if ((c->cells[i].key.neighbour >= 0) == beside &&
-                read_cell(b, bends, what, &c->cells[i], &list[n])) {
+                read_cell(b, bends, what, &c->cells[i], &(*out)[n])) {
                 b->is_taken[i] |= (unsigned char)(1U << what);
                 n++;
             }
         }
+    return n;
+}
+
+/* A posterior of all that was read. Numbers that no covariance can take are no reason to stop: what
+ * is believed without them is.
+ */
+static void make_anew(struct beliefs *b, const struct bends *bends, enum learned what)
+{
+    struct reading *list;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a);
+    int n = read_all(b, bends, what, &a, &list);
     posterior_destroy(b->posterior[what]);
     int rc = posterior_create(&b->site, &b->hyper[what], b->scale[what], list, n,
                               &b->posterior[what], &e);
@@ -245,6 +288,37 @@ static bool take_in(struct beliefs *b, const struct bends *bends, enum learned w
     return n_surer > SURER_MOST + posterior_n(p) / 8;
 }
 
+/* Of a packed job its slowdown, where its speed alone is known: as the network has learned it. */
+static void read_slowdown(const struct beliefs *b, struct reading *r)
+{
+    const struct own_reading *alone = own_of(b, LEARN_SPEEDS, r->type, r->job, -1);
+
+    if (r->of != READ_PACKED || !alone)
+        return;
+    double reference = (double)site_on(&b->site, r->job, r->type)->ln_reference;
+    double slowdown = (double)r->value + reference - alone->value[LEARN_SPEEDS];
+    r->of = READ_SLOWDOWN;
+    r->value = (float)fmin(fmax(slowdown, log(SLOWDOWN_LEAST)), log(SLOWDOWN_MOST));
+    r->noise = hypotf(r->noise, (float)alone->noise[LEARN_SPEEDS]);
+}
+
+static void tell_network(struct beliefs *b, const struct bends *bends)
+{
+    struct reading *list;
+    struct arena a;
+
+    if (!b->network)
+        return;
+    arena_init(&a);
+    int n = read_all(b, bends, LEARN_SPEEDS, &a, &list);
+    for (int i = 0; i < n; i++)
+        read_slowdown(b, &list[i]);
+    if (!b->reader)
+        b->reader = network_site_create(b->network, &b->site);
+    network_read(b->reader, -1, list, n);
+    arena_release(&a);
+}
+
 bool beliefs_meet(struct beliefs *b, const struct bends *bends)
 {
     meet(b);
@@ -253,6 +327,7 @@ bool beliefs_meet(struct beliefs *b, const struct bends *bends)
     look_at_cells(b, bends);
     for (enum learned what = 0; what < LEARNED; what++)
         make_anew(b, bends, what);
+    tell_network(b, bends);
     b->is_passing = true;
     return true;
 }
@@ -272,23 +347,11 @@ bool beliefs_refresh(struct beliefs *b, const struct bends *bends)
     for (enum learned what = 0; what < LEARNED; what++)
         if (is_old || take_in(b, bends, what))
             make_anew(b, bends, what);
+    tell_network(b, bends);
     return true;
 }
 
 /* ---- asking ---- */
-
-/* NULL: nothing had been measured there. */
-static const struct own_reading *own_of(const struct beliefs *b, enum learned what, int type,
-                                        int workload, int neighbour)
-{
-    struct cell_key key = {
-        .workload = workload, .gpu_type = type, .neighbour = neighbour, .n_gpus = 1
-    };
-    const struct cell *cell = catalog_cell(b->catalog, key);
-    long i = cell ? cell - b->catalog->cells : b->n_cells;
-
-    return i < b->n_cells && b->own[i].noise[what] > 0 ? &b->own[i] : NULL;
-}
 
 bool beliefs_has_read(const struct beliefs *b, int type, int workload, int neighbour)
 {
@@ -296,7 +359,8 @@ bool beliefs_has_read(const struct beliefs *b, int type, int workload, int neigh
 }
 
 /* With what was measured of the very cell that the posterior does not know: all, where it had no
- * room, or what made it surer since.
+ * room, or what made it surer since. The network has never learned to be asked about what it read:
+ * what it says there is as good as of another cell.
  */
 static struct cell_belief with_own(const struct beliefs *b, enum learned what, int type,
                                    int workload, int neighbour, struct cell_belief is)
@@ -305,12 +369,23 @@ static struct cell_belief with_own(const struct beliefs *b, enum learned what, i
 
     if (!own)
         return is;
-    int at = posterior_find(b->posterior[what], type, workload, neighbour);
+    int at = what == LEARN_SPEEDS && b->network
+                 ? -1
+                 : posterior_find(b->posterior[what], type, workload, neighbour);
     double taken = at < 0 ? (double)INFINITY : (double)b->noise[what][at];
     double more = 1 / (own->noise[what] * own->noise[what]) - 1 / (taken * taken);
     double trust = more > 0 ? is.sd * is.sd / (is.sd * is.sd + 1 / more) : 0;
     return (struct cell_belief){ is.mean + trust * (own->value[what] - is.mean),
                                  sqrt(1 - trust) * is.sd };
+}
+
+static struct cell_belief ask_network(struct beliefs *b, enum reading_of of, int type, int workload,
+                                      int neighbour)
+{
+    float mean, sd;
+
+    network_ask(b->reader, of, type, workload, neighbour, &mean, &sd);
+    return (struct cell_belief){ (double)mean, fmax((double)sd, READING_NOISE) };
 }
 
 static struct cell_belief ask_speed(struct beliefs *b, int type, int workload, int neighbour)
@@ -322,7 +397,8 @@ static struct cell_belief ask_speed(struct beliefs *b, int type, int workload, i
     if (b->kind != ESTIMATOR_ROOFLINE) {
         enum reading_of of = neighbour < 0 ? READ_ALONE : READ_PACKED;
         struct cell_belief is =
-            posterior_ask(b->posterior[LEARN_SPEEDS], of, type, workload, neighbour);
+            b->network ? ask_network(b, of, type, workload, neighbour)
+                       : posterior_ask(b->posterior[LEARN_SPEEDS], of, type, workload, neighbour);
         is.mean += (double)site_on(&b->site, workload, type)->ln_reference;
         return is;
     }

@@ -19,12 +19,16 @@
 struct catalog;
 struct err;
 struct model;
+struct network;
+struct network_site;
 
-/* Whom to believe: the hierarchical model; its mean of each type alone; or what the hardware's
+/* Whom to believe: the hierarchical model; of speeds the network that ships with the program, with
+ * what was measured of the very cell; the model's mean of each type alone; or what the hardware's
  * limits allow, with what was measured of the very cell.
  */
 enum estimator_kind {
     ESTIMATOR_HIERARCHICAL,
+    ESTIMATOR_NETWORK,
     ESTIMATOR_MEAN,
     ESTIMATOR_ROOFLINE,
     ESTIMATORS,
@@ -41,6 +45,8 @@ struct beliefs {
     struct hyper_scale scale[LEARNED];
     struct site site;
     struct posterior *posterior[LEARNED];    // NULL: to be made anew
+    struct network *network;                 // NULL: nobody asks it
+    struct network_site *reader;             // and at this site; NULL as the posteriors
     bool is_passing;                         // they are to be made anew all the same, see meet
     float *noise[LEARNED];                   // (POSTERIOR_MOST) of its readings, as they were taken
     unsigned char *is_taken;                 // (cap_cells) by cell: a bit for each posterior that

@@ -55,6 +55,14 @@ grep -qE '^measure next: on [a-z0-9-]+ beside bert-base .*; uncertainty falls by
 "$GOGH" predict resnet50 --model pretrained --json >"$dir/plain.json"
 jq -e 'has("choose") | not' "$dir/plain.json" >/dev/null
 
+# The network answers too, otherwise, and believes what was measured.
+"$GOGH" predict "resnet50 (batch size 64)" --db "$dir/m.db" --estimator network --json >"$dir/network.json"
+jq -e --slurpfile h "$dir/measured.json" '(.rows[0].throughput - 1 | fabs) < 0.1 and .rows[0].sd < 0.1 and
+    (.rows | map(.watts)) == ($h[0].rows | map(.watts))' "$dir/network.json" >/dev/null
+"$GOGH" predict resnet50 --estimator network --json >"$dir/network.json"
+jq -e --slurpfile h "$dir/plain.json" '(.rows | all(.throughput > 0 and .sd > 0.1)) and
+    (.rows | map(.sd)) != ($h[0].rows | map(.sd))' "$dir/network.json" >/dev/null
+
 verb=(predict resnet50)
 refused 2 'the roofline learns nothing' --choose active --estimator roofline
 refused 2 'no estimator' --estimator oracle

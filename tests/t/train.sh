@@ -56,7 +56,7 @@ jq -e --slurpfile m "$dir/models" '.won == (.challenger <= .champion) and
 
 # A simulation that starts with it, and one that learns, repeat.
 small=(--cluster "$SRC/docs/examples/small.cluster" --trace "$SRC/docs/examples/mixed.trace")
-for how in "--model $dir/a" "--known $dir/a.db --model site" "--learn"; do
+for how in "--model $dir/a" "--known $dir/a.db --model site" "--learn" "--estimator network"; do
     # shellcheck disable=SC2086 # two words
     "$GOGH" simulate "${small[@]}" $how --no-timing --json >"$dir/p"
     # shellcheck disable=SC2086

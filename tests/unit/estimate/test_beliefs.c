@@ -338,9 +338,10 @@ TEST(more_readings_than_there_is_room_for_are_all_believed)
 static const double extremes[] = { 1e-6, 1e9 };
 
 /* Two in a row, so that some contradict each other beyond measure. */
-TIMES(numbers_absurdly_apart_give_finite_answers, 4)
+TIMES(numbers_absurdly_apart_give_finite_answers, 8)
 {
     begin((uint64_t)_i, 3, 6);
+    beliefs_use(&beliefs, NULL, _i < 4 ? ESTIMATOR_HIERARCHICAL : ESTIMATOR_NETWORK);
     for (int i = 0; i < 60; i++) {
         int w = any(6), type = any(3), n = any(2) ? any(6) : -1;
         double noise = any(2) ? 1e-9 : 10;
@@ -352,8 +353,8 @@ TIMES(numbers_absurdly_apart_give_finite_answers, 4)
     gap_to_new();    // which asserts that all are finite
 }
 
-static const enum estimator_kind kinds[] = { ESTIMATOR_HIERARCHICAL, ESTIMATOR_MEAN,
-                                             ESTIMATOR_ROOFLINE };
+static const enum estimator_kind kinds[] = { ESTIMATOR_HIERARCHICAL, ESTIMATOR_NETWORK,
+                                             ESTIMATOR_MEAN, ESTIMATOR_ROOFLINE };
 
 EACH(whoever_is_believed_a_measured_cell_is_as_it_was_measured, kinds)
 {
@@ -391,6 +392,56 @@ EACH(what_was_measured_under_a_limit_counts_as_bends_have_it_now, kinds)
     ck_assert_int_eq(catalog_record(&c, &m, 0, NULL), 0);
     beliefs_refresh(&beliefs, &bends);
     ck_assert_double_eq_tol(beliefs_speed(&beliefs, 0, 0, -1).mean, seen - 2 * ln_pace, 0.1);
+}
+
+/* More than it reads at once, of workloads that come one after the other, with questions between. */
+TEST(the_network_answers_by_what_was_there_at_the_last_refresh_alone)
+{
+    struct beliefs fresh;
+    int n_asked = 0;
+
+    begin(11, 3, 4);
+    beliefs_use(&beliefs, NULL, ESTIMATOR_NETWORK);
+    for (int i = 0; i < 400; i++) {
+        int type = any(3), w = any(c.n_workloads), n = any(3) ? any(c.n_workloads) : -1;
+        record(type, w, n, truth(type, w, n), n < 0 ? 5 : (double)NAN, 0.03);
+        if (i % 50 == 7) {
+            add_workload();
+            beliefs_meet(&beliefs, &bends);
+            beliefs_speed(&beliefs, type, c.n_workloads - 1, w);
+            beliefs_refresh(&beliefs, &bends);
+        }
+    }
+    beliefs_refresh(&beliefs, &bends);
+    beliefs_init(&fresh, &c);
+    beliefs_use(&fresh, NULL, ESTIMATOR_NETWORK);
+    beliefs_refresh(&fresh, &bends);
+    record(1, 2, -1, 9, 5, 0.01);    // since then
+    for (int i = 0; i < c.n_types * c.n_workloads; i++)
+        for (int n = -1; n < c.n_workloads; n++, n_asked++) {
+            struct cell_belief a = beliefs_speed(&beliefs, i % c.n_types, i / c.n_types, n);
+            struct cell_belief b = beliefs_speed(&fresh, i % c.n_types, i / c.n_types, n);
+            ck_assert(isfinite(a.mean) && a.sd > 0 && a.mean == b.mean && a.sd == b.sd);
+        }
+    ck_assert_int_gt(n_asked, 400);
+    beliefs_release(&fresh);
+}
+
+TEST(what_the_network_says_of_speeds_is_its_own_and_watts_are_the_models)
+{
+    struct beliefs other;
+
+    begin(12, 3, 6);
+    beliefs_use(&beliefs, NULL, ESTIMATOR_NETWORK);
+    for (int w = 0; w < 5; w++)
+        record(0, w, -1, truth(0, w, -1), 5, 0.03);
+    beliefs_refresh(&beliefs, &bends);
+    beliefs_init(&other, &c);
+    beliefs_refresh(&other, &bends);
+    ck_assert(beliefs_watts(&beliefs, 1, 5).mean == beliefs_watts(&other, 1, 5).mean);
+    ck_assert(fabs(beliefs_speed(&beliefs, 1, 5, -1).mean - beliefs_speed(&other, 1, 5, -1).mean) >
+              1e-3);
+    beliefs_release(&other);
 }
 
 TEST(estimators_have_names)

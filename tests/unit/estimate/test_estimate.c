@@ -169,8 +169,8 @@ TIMES(answers_do_not_depend_on_what_was_asked_in_between, 4)
     world_release(&w);
 }
 
-static const enum estimator_kind kinds[] = { ESTIMATOR_HIERARCHICAL, ESTIMATOR_MEAN,
-                                             ESTIMATOR_ROOFLINE };
+static const enum estimator_kind kinds[] = { ESTIMATOR_HIERARCHICAL, ESTIMATOR_NETWORK,
+                                             ESTIMATOR_MEAN, ESTIMATOR_ROOFLINE };
 
 static void assert_believed(const struct estimator *e, int beside, struct cell_estimate was)
 {
