@@ -19,6 +19,7 @@
 #include "cli/table.h"
 #include "nn/gp.h"
 #include "estimate/model/model.h"
+#include "estimate/network/network.h"
 #include "store/store.h"
 
 static const char help[] =
@@ -584,32 +585,37 @@ static void show_challenge(struct arena *a, const char *what, const struct model
         printf("%s: %s of %s had nobody to beat\n", what, m->about, show_date(a, time_s));
 }
 
-/* Champion, and the last challenger that lost; either may be NULL. */
+/* Champion, the last challenger that lost, and the network; each may be NULL. */
 struct models {
     struct model *champion, *challenger;
+    struct network *network;
     double champion_s, challenger_s;
     bool is_of_site;
 };
 
+static json_t *network_json(const struct network *n)
+{
+    return n ? json_pack("{s:s, s:i, s:f}", "about", network_about(n), "weights",
+                         network_n_weights(n), "share", 0.0)
+             : json_null();
+}
+
 static void print_models_json(const struct models *r)
 {
     print_json(json_pack(
-        "{s:s, s:o, s:o, s:o, s:o}", "in_use",
+        "{s:s, s:o, s:o, s:o, s:o, s:o}", "in_use",
         r->is_of_site ? "site"
         : r->champion ? "pretrained"
                       : "none",
         "trained_s", r->is_of_site ? json_real(r->champion_s) : json_null(), "model",
         r->champion ? learned_json(r->champion) : json_null(), "won",
         r->is_of_site ? challenge_json(r->champion, r->champion_s) : json_null(), "challenger",
-        r->challenger ? challenge_json(r->challenger, r->challenger_s) : json_null()));
+        r->challenger ? challenge_json(r->challenger, r->challenger_s) : json_null(), "network",
+        network_json(r->network)));
 }
 
-static void print_models(struct arena *a, const struct models *r)
+static void print_champion(struct arena *a, const struct models *r)
 {
-    if (!r->champion) {
-        printf("no model: estimates start from what was measured here alone\n");
-        return;
-    }
     if (r->is_of_site)
         printf("in use: this site's own, of %s\n", show_date(a, r->champion_s));
     else
@@ -619,6 +625,18 @@ static void print_models(struct arena *a, const struct models *r)
         show_challenge(a, "champion", r->champion, r->champion_s);
     if (r->challenger)
         show_challenge(a, "last challenger", r->challenger, r->challenger_s);
+}
+
+static void print_models(struct arena *a, const struct models *r)
+{
+    if (r->champion)
+        print_champion(a, r);
+    else
+        printf("no model: estimates start from what was measured here alone\n");
+    if (r->network)
+        printf("network: %s; %d weights; asked by 'estimator network' alone, its share beside the "
+               "model is 0\n",
+               network_about(r->network), network_n_weights(r->network));
 }
 
 /* Damaged, or of another version. */
@@ -646,12 +664,17 @@ static int run_model(struct arena *a, struct store *s, struct err *e)
     r.is_of_site = r.champion != NULL;
     if (rc == 0 && r.champion == NULL)
         rc = model_open(NULL, NULL, &r.champion, e);
+    if (rc == 0)
+        rc = network_pretrained(&r.network, e);
+    if (rc == -ENOENT)    // a build without one
+        rc = 0;
     if (rc == 0 && given.is_json)
         print_models_json(&r);
     else if (rc == 0)
         print_models(a, &r);
     model_destroy(r.champion);
     model_destroy(r.challenger);
+    network_destroy(r.network);
     return rc;
 }
 
