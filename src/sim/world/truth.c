@@ -211,8 +211,7 @@ static double pair_model(const struct truth *t, const struct roofline *r, int w,
     return roofline_slowdown(x, y);
 }
 
-static void fill_slowdowns(struct truth *t, const struct roofline *r, int w, int a,
-                           int *n_filled)
+static void fill_slowdowns(struct truth *t, const struct roofline *r, int w, int a, int *n_filled)
 {
     float *slowdown = &t->slowdown[((long)w * t->n_types + a) * t->n_workloads];
     double alone = truth_speed(t, w, a);
