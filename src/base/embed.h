@@ -6,6 +6,8 @@
 #ifndef BASE_EMBED_H
 #define BASE_EMBED_H
 
+#include <stddef.h>    // size_t, which whoever embeds a file counts it in
+
 /* At the top of a .c file: gogh_NAME_begin and gogh_NAME_end are where the bytes of 'file', a
  * literal, begin and end.
  */

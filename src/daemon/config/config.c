@@ -594,7 +594,7 @@ static int settle_reports(struct config_reader *r, struct err *e)
                        r->words.name, line);
     if (line == 0)
         c->reports = arena_printf(r->arena, "%.*s/" REPORTS_NAME, (int)(slash - beside), beside);
-    if (strlen(c->reports) >= SOCKET_PATH_MAX)
+    if (c->reports && strlen(c->reports) >= SOCKET_PATH_MAX)
         return err_set(e, EINVAL,
                        "%s: socket: its directory leaves no room for " REPORTS_NAME
                        " beside it; want a shorter one, or 'reports PATH'",

@@ -196,6 +196,10 @@ static const struct {
       "socket /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
       "at most 107 bytes" },
+    { "a socket's directory that leaves no room for the reports' one",
+      "socket /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+      "aaaaaaaaaaaaaaa/s\n",
+      "leaves no room for reports.sock" },
     { "a mode that is none", "socket /a mode=0999\n", "octal" },
     { "a mode with too many bits", "socket /a mode=7777\n", "octal" },
     { "a scope that is none", "socket /a scope=submi\n", "did you mean 'submit'?" },
