@@ -93,7 +93,9 @@ static int taken(int i, int n, int all)
 {
     int n_old = n - n / 2;
 
-    return i >= n_old ? all - n + i : (int)((long)i * (all - n / 2) / n_old);
+    if (i >= n_old || n_old < 1)
+        return all - n + i;
+    return (int)((long)i * (all - n / 2) / n_old);
 }
 
 /* Of those beside a neighbour this part of the room is theirs, however many are alone. */

@@ -77,6 +77,7 @@ static enum recompute_why recompute_run(const struct problem *p, int type, const
 {
     const struct problem_type *t = &p->types[type];
     double mem_gib = 0, watts = t->idle_w;
+    long both = type;    // of two, where what they share is
 
     for (int i = 0; i < n; i++)
         mem_gib += p->kinds[kinds[i]].mem_gib;
@@ -87,14 +88,13 @@ static enum recompute_why recompute_run(const struct problem *p, int type, const
         double own_w = (double)p->watts[type * p->n_kinds + kinds[i]] - t->idle_w;
         if (!recompute_one(p, type, kinds, n, i, alone, r))
             return RECOMPUTE_NEVER;
+        both = both * p->n_kinds + kinds[i];
         double share = recompute_paced(&p->kinds[kinds[i]], r->speed[i]) / alone;
         r->part_w[i] = own_w > 0 ? own_w * recompute_least(share, 1) : 0;
         watts += r->part_w[i];
     }
-    if (n == 2 && p->shared) {
-        long at = ((long)type * p->n_kinds + kinds[0]) * p->n_kinds + kinds[1];
-        watts = t->idle_w + (watts - t->idle_w) * (double)p->shared[at];
-    }
+    if (n == 2 && p->shared)
+        watts = t->idle_w + (watts - t->idle_w) * (double)p->shared[both];
     r->watts = recompute_least(watts, t->cap_w);
     return RECOMPUTE_RUNS;
 }
