@@ -198,6 +198,10 @@ void estimate_warm(const struct estimator *e, int workload)
         estimate_cell(e, workload, type, -1);
         estimate_cell(e, workload, type, workload);
     }
+}
+
+void estimate_warm_pairs(const struct estimator *e)
+{
     posterior_warm(e->beliefs->posterior[LEARN_SPEEDS]);
 }
 

@@ -75,10 +75,11 @@ void estimate_meet(struct estimator *e);
 /* The same, and take in all that was measured since. */
 void estimate_refresh(struct estimator *e);
 
-/* Work out now what questions about the workload have in common: before a fork, whose child would
- * work it out for itself and take it along to its grave.
+/* Work out now what questions about the workload, and about all pairs, have in common: before a
+ * fork, whose child would work it out for itself and take it along to its grave.
  */
 void estimate_warm(const struct estimator *e, int workload);
+void estimate_warm_pairs(const struct estimator *e);
 
 /* The cell of 'workload' on 'type' beside 'neighbour' (-1: alone). */
 struct cell_estimate estimate_cell(const struct estimator *e, int workload, int type,

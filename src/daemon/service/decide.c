@@ -467,6 +467,7 @@ int decider_ask(struct decider *d, const char *policy, decide_tell_f *tell, deci
         return rc;
     }
     record_look(s->record, &c->solver, &c->decision.snapshot);
+    estimate_warm_pairs(&s->cycle.estimator);
     for (int i = 0; i < c->decision.snapshot.n_jobs; i++)
         estimate_warm(&s->cycle.estimator, c->decision.snapshot.jobs[i].workload);
     return launch(c, e);
