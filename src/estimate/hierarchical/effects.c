@@ -15,10 +15,10 @@ struct hyper hyper_start(void)
         [ALONE_WORKLOAD] = 0.1,
         [ALONE_TYPE_FAMILY] = 0.2,
         [ALONE_CELL] = 0.1,
-        [ALONE_BATCH] = 0.3,
-        [ALONE_TYPE_BATCH] = 0.2,
+        [ALONE_BATCH] = 0.6,
+        [ALONE_TYPE_BATCH] = 0.4,
         [ALONE_BATCH_SCALE] = 0.5,
-        [ALONE_SMOOTH] = 0.17,
+        [ALONE_SMOOTH] = 0.35,
         [ALONE_SCALE] = 1.7,
         [BESIDE_SITE] = 0.17,
         [BESIDE_TYPE] = 0.1,
@@ -35,15 +35,17 @@ struct hyper hyper_start(void)
         [BESIDE_FAMILIES] = 0.08,
         [BESIDE_BATCHES] = 0.1,
         [BESIDE_CELL] = 0.05,
-        [BESIDE_SMOOTH] = 0.1,
-        [BESIDE_BY_SMOOTH] = 0.1,
+        [BESIDE_SMOOTH] = 0.2,
+        [BESIDE_BY_SMOOTH] = 0.2,
         [BESIDE_SCALE] = 0.5,
     };
-    const double alone_slope = 0.14, beside_slope = 0.22;
+    const double job_slope = 0.08, type_slope = 0.14, beside_slope = 0.3;
     struct hyper h = { .at = { 0 } };
 
     for (int i = 0; i < VARIANCES; i++) {
-        double slope = i < BESIDE_SITE ? alone_slope : beside_slope;
+        double slope = i >= BESIDE_SITE              ? beside_slope
+                       : i < ALONE_SLOPES + SITE_JOB ? job_slope
+                                                     : type_slope;
         h.at[i] = 2 * log(sd[i] > 0 ? sd[i] : slope);
     }
     return h;
