@@ -141,7 +141,7 @@ _gogh() {
         words='active'
         [ "$command" = eval ] && words='random active'
         ;;
-    --estimator) words='hierarchical network mean roofline' ;;
+    --estimator) words='gogh hierarchical network mean roofline' ;;
     --model)
         words='site pretrained none'
         [ "$command" = eval ] && words='pretrained others none'

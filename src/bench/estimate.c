@@ -87,7 +87,7 @@ static int watched_site_make(struct watched_site *s, struct err *e)
     refiner_init(&s->refiner, &s->catalog, &s->estimator);
     if (rc == 0)
         rc = model_pretrained(&s->model, e);
-    estimate_use(&s->estimator, s->model, ESTIMATOR_HIERARCHICAL);
+    estimate_use(&s->estimator, s->model, ESTIMATOR_GOGH);
     estimate_meet(&s->estimator);
     for (int i = 0; i < N_PAIRS && rc == 0; i++)
         rc = watch(s, e);

@@ -11,24 +11,26 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
+#include "estimate/blend.h"
 #include "estimate/model/model.h"
 #include "estimate/network/network.h"
 #include "estimate/prior/prior.h"
 #include "estimate/prior/roofline.h"
 
-const char *const estimator_names[ESTIMATORS + 1] = { "hierarchical", "network", "mean", "roofline",
-                                                      NULL };
+const char *const estimator_names[ESTIMATORS + 1] = { "gogh", "hierarchical", "network",
+                                                      "mean", "roofline",     NULL };
 
 int estimator_by_name(const char *name, enum estimator_kind *out, struct err *e)
 {
-    *out = ESTIMATOR_HIERARCHICAL;
+    *out = ESTIMATOR_GOGH;
     for (int i = 0; i < ESTIMATORS && name; i++)
         if (strcmp(name, estimator_names[i]) == 0) {
             *out = (enum estimator_kind)i;
             return 0;
         }
     return name ? err_set(e, EINVAL,
-                          "no estimator '%s': want hierarchical, network, mean or roofline", name)
+                          "no estimator '%s': want gogh, hierarchical, network, mean or roofline",
+                          name)
                 : 0;
 }
 
@@ -37,7 +39,7 @@ void beliefs_init(struct beliefs *b, const struct catalog *c)
     *b = (struct beliefs){ .catalog = c };
     for (int i = 0; i < LEARNED; i++)
         b->noise[i] = heap_array(POSTERIOR_MOST, sizeof *b->noise[i]);
-    beliefs_use(b, NULL, ESTIMATOR_HIERARCHICAL);
+    beliefs_use(b, NULL, ESTIMATOR_GOGH);
 }
 
 static void forget(struct beliefs *b)
@@ -81,7 +83,9 @@ static void use_network(struct beliefs *b)
 
     network_destroy(b->network);
     b->network = NULL;
-    if (b->kind == ESTIMATOR_NETWORK && network_pretrained(&b->network, &e) < 0) {
+    if (b->kind > ESTIMATOR_NETWORK || b->kind == ESTIMATOR_HIERARCHICAL)
+        return;
+    if (network_pretrained(&b->network, &e) < 0) {
         log_warn("%s: estimates are the hierarchical model's", e.text);
         b->kind = ESTIMATOR_HIERARCHICAL;
     }
@@ -310,12 +314,16 @@ static void tell_network(struct beliefs *b, const struct bends *bends)
     if (!b->network)
         return;
     arena_init(&a);
-    int n = read_all(b, bends, LEARN_SPEEDS, &a, &list);
-    for (int i = 0; i < n; i++)
+    int n = read_all(b, bends, LEARN_SPEEDS, &a, &list), n_beside = 0;
+    for (int i = 0; i < n; i++) {
         read_slowdown(b, &list[i]);
+        n_beside += list[i].of != READ_ALONE;
+    }
+    b->share = b->kind == ESTIMATOR_NETWORK ? 1 : blend_share(n_beside);
     if (!b->reader)
         b->reader = network_site_create(b->network, &b->site);
-    network_read(b->reader, -1, list, n);
+    if (b->share > 0)
+        network_read(b->reader, -1, list, n);
     arena_release(&a);
 }
 
@@ -369,7 +377,7 @@ static struct cell_belief with_own(const struct beliefs *b, enum learned what, i
 
     if (!own)
         return is;
-    int at = what == LEARN_SPEEDS && b->network
+    int at = what == LEARN_SPEEDS && b->kind == ESTIMATOR_NETWORK
                  ? -1
                  : posterior_find(b->posterior[what], type, workload, neighbour);
     double taken = at < 0 ? (double)INFINITY : (double)b->noise[what][at];
@@ -388,6 +396,28 @@ static struct cell_belief ask_network(struct beliefs *b, enum reading_of of, int
     return (struct cell_belief){ (double)mean, fmax((double)sd, READING_NOISE) };
 }
 
+/* Beside a neighbour, with the network's share; what was measured of the very cell needs none. */
+static struct cell_belief ask_both(struct beliefs *b, int type, int workload, int neighbour)
+{
+    struct posterior *p = b->posterior[LEARN_SPEEDS];
+    struct cell_belief packed = posterior_ask(p, READ_PACKED, type, workload, neighbour);
+
+    if (!b->network || b->share == 0 || posterior_find(p, type, workload, neighbour) >= 0)
+        return packed;
+    struct cell_belief model = posterior_ask(p, READ_SLOWDOWN, type, workload, neighbour);
+    struct cell_belief network = ask_network(b, READ_SLOWDOWN, type, workload, neighbour);
+    return blend_packed(packed, model, blend_slowdown(model, network, b->share));
+}
+
+static struct cell_belief ask_learned(struct beliefs *b, int type, int workload, int neighbour)
+{
+    if (b->kind == ESTIMATOR_NETWORK)
+        return ask_network(b, neighbour < 0 ? READ_ALONE : READ_PACKED, type, workload, neighbour);
+    if (neighbour < 0)
+        return posterior_ask(b->posterior[LEARN_SPEEDS], READ_ALONE, type, workload, neighbour);
+    return ask_both(b, type, workload, neighbour);
+}
+
 static struct cell_belief ask_speed(struct beliefs *b, int type, int workload, int neighbour)
 {
     const struct catalog *c = b->catalog;
@@ -395,10 +425,7 @@ static struct cell_belief ask_speed(struct beliefs *b, int type, int workload, i
     struct prior prior;
 
     if (b->kind != ESTIMATOR_ROOFLINE) {
-        enum reading_of of = neighbour < 0 ? READ_ALONE : READ_PACKED;
-        struct cell_belief is =
-            b->network ? ask_network(b, of, type, workload, neighbour)
-                       : posterior_ask(b->posterior[LEARN_SPEEDS], of, type, workload, neighbour);
+        struct cell_belief is = ask_learned(b, type, workload, neighbour);
         is.mean += (double)site_on(&b->site, workload, type)->ln_reference;
         return is;
     }

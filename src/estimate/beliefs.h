@@ -22,11 +22,13 @@ struct model;
 struct network;
 struct network_site;
 
-/* Whom to believe: the hierarchical model; of speeds the network that ships with the program, with
- * what was measured of the very cell; the model's mean of each type alone; or what the hardware's
- * limits allow, with what was measured of the very cell.
+/* Whom to believe: the hierarchical model, of slowdowns together with the network (blend.h), which
+ * is the default; the model alone; of speeds the network that ships with the program, with what was
+ * measured of the very cell; the model's mean of each type alone; or what the hardware's limits
+ * allow, with what was measured of the very cell.
  */
 enum estimator_kind {
+    ESTIMATOR_GOGH,
     ESTIMATOR_HIERARCHICAL,
     ESTIMATOR_NETWORK,
     ESTIMATOR_MEAN,
@@ -35,7 +37,7 @@ enum estimator_kind {
 };
 extern const char *const estimator_names[ESTIMATORS + 1];    // NULL is the last
 
-/* -EINVAL: nobody has that name. NULL is the hierarchical one. */
+/* -EINVAL: nobody has that name. NULL is the default. */
 int estimator_by_name(const char *name, enum estimator_kind *out, struct err *e);
 
 struct beliefs {
@@ -47,6 +49,7 @@ struct beliefs {
     struct posterior *posterior[LEARNED];    // NULL: to be made anew
     struct network *network;                 // NULL: nobody asks it
     struct network_site *reader;             // and at this site; NULL as the posteriors
+    double share;                            // the network's, see blend.h
     bool is_passing;                         // they are to be made anew all the same, see meet
     float *noise[LEARNED];                   // (POSTERIOR_MOST) of its readings, as they were taken
     unsigned char *is_taken;                 // (cap_cells) by cell: a bit for each posterior that

@@ -18,6 +18,7 @@
 #include "cli/offline/learned.h"
 #include "cli/table.h"
 #include "nn/gp.h"
+#include "estimate/blend.h"
 #include "estimate/model/model.h"
 #include "estimate/network/network.h"
 #include "store/store.h"
@@ -590,14 +591,15 @@ struct models {
     struct model *champion, *challenger;
     struct network *network;
     double champion_s, challenger_s;
+    int n_beside;    // readings of the site beside a neighbour
     bool is_of_site;
 };
 
-static json_t *network_json(const struct network *n)
+static json_t *network_json(const struct models *r)
 {
-    return n ? json_pack("{s:s, s:i, s:f}", "about", network_about(n), "weights",
-                         network_n_weights(n), "share", 0.0)
-             : json_null();
+    return r->network ? json_pack("{s:s, s:i, s:f}", "about", network_about(r->network), "weights",
+                                  network_n_weights(r->network), "share", blend_share(r->n_beside))
+                      : json_null();
 }
 
 static void print_models_json(const struct models *r)
@@ -611,7 +613,7 @@ static void print_models_json(const struct models *r)
         r->champion ? learned_json(r->champion) : json_null(), "won",
         r->is_of_site ? challenge_json(r->champion, r->champion_s) : json_null(), "challenger",
         r->challenger ? challenge_json(r->challenger, r->challenger_s) : json_null(), "network",
-        network_json(r->network)));
+        network_json(r)));
 }
 
 static void print_champion(struct arena *a, const struct models *r)
@@ -634,9 +636,10 @@ static void print_models(struct arena *a, const struct models *r)
     else
         printf("no model: estimates start from what was measured here alone\n");
     if (r->network)
-        printf("network: %s; %d weights; asked by 'estimator network' alone, its share beside the "
-               "model is 0\n",
-               network_about(r->network), network_n_weights(r->network));
+        printf("network: %s; %d weights; its share of what is believed of slowdowns is %.2f with "
+               "%d cells beside a neighbour measured here\n",
+               network_about(r->network), network_n_weights(r->network), blend_share(r->n_beside),
+               r->n_beside);
 }
 
 /* Damaged, or of another version. */
@@ -645,9 +648,20 @@ static bool is_unreadable(int rc)
     return rc == -EINVAL || rc == -ENOTSUP;
 }
 
-static int run_model(struct arena *a, struct store *s, struct err *e)
+/* As beliefs count them. */
+static int count_beside(const struct catalog *c)
 {
-    struct models r = { 0 };
+    int n = 0;
+
+    for (int i = 0; i < c->n_cells; i++)
+        n += cell_key_is_plain(&c->cells[i].key) && c->cells[i].key.neighbour >= 0 &&
+             c->cells[i].n_speed > 0;
+    return n;
+}
+
+static int run_model(struct arena *a, const struct catalog *c, struct store *s, struct err *e)
+{
+    struct models r = { .n_beside = count_beside(c) };
 
     nn_init();
     int rc = fetch(s, MODEL_CHAMPION, &r.champion, &r.champion_s, e);
@@ -718,11 +732,11 @@ static int run_with_store(struct arena *a, struct err *e)
     catalog_init(&c);
     if (strcmp(given.what, "export") == 0)
         rc = run_export(s, e);
-    else if (strcmp(given.what, "model") == 0)
-        rc = run_model(a, s, e);
     else
         rc = catalog_load(&c, s, e);
-    if (rc == 0 && strcmp(given.what, "show") == 0)
+    if (rc == 0 && strcmp(given.what, "model") == 0)
+        rc = run_model(a, &c, s, e);
+    else if (rc == 0 && strcmp(given.what, "show") == 0)
         rc = run_show(a, &c);
     else if (rc == 0 && given.what[0] == '\0')
         run_summary(a, &c);

@@ -42,7 +42,7 @@ static const char help[] =
     "  --seed N             of the draws and the fits; 1\n"
     "  --choose HOW         which are revealed: random (the default), or active: the most\n"
     "                       informative of a random half\n"
-    "  --estimator NAME     rows of this one and of 'gogh' only: hierarchical, network, mean or\n"
+    "  --estimator NAME     rows of this one and of 'gogh' only: gogh, hierarchical, network, mean or\n"
     "                       roofline\n"
     "  --dump CSV           also write every scored prediction\n"
     "  --threads N          folds at once; as many as there are processors. The output\n"
@@ -134,8 +134,8 @@ static int check_list(const struct cmd_call *call, const char *option, const cha
 /* Without one all methods have rows. */
 static int check_estimator(const struct cmd_call *call, const char *name, unsigned *methods)
 {
-    static const enum eval_method estimators[] = { EVAL_HIERARCHICAL, EVAL_NETWORK, EVAL_MEAN,
-                                                   EVAL_ROOFLINE };
+    static const enum eval_method estimators[] = { EVAL_GOGH, EVAL_HIERARCHICAL, EVAL_NETWORK,
+                                                   EVAL_MEAN, EVAL_ROOFLINE };
 
     *methods = 0;
     if (name == NULL)
@@ -145,9 +145,10 @@ static int check_estimator(const struct cmd_call *call, const char *name, unsign
             *methods = 1U << estimators[i] | 1U << EVAL_GOGH;
     return *methods
                ? 0
-               : cmd_misuse(call->cmd,
-                            "--estimator wants hierarchical, network, mean or roofline, not '%s'",
-                            name);
+               : cmd_misuse(
+                     call->cmd,
+                     "--estimator wants gogh, hierarchical, network, mean or roofline, not '%s'",
+                     name);
 }
 
 static int check(const struct cmd_call *call)

@@ -380,7 +380,7 @@ int eval_run(const struct catalog *c, const struct eval_options *o, struct eval_
     *out = (struct eval_result){ 0 };
     arena_init(&a);
     examples_take(c, &w.x);
-    int rc = eval_has(&all, EVAL_NETWORK) || eval_has(&all, EVAL_AVERAGE)
+    int rc = eval_has(&all, EVAL_NETWORK) || eval_has(&all, EVAL_GOGH)
                  ? network_pretrained(&w.network, e)
                  : 0;
     if (rc == 0)

@@ -45,8 +45,7 @@ enum eval_method {
     EVAL_NEAREST,    // as on the nearest type: with EVAL_GPU only
     EVAL_HIERARCHICAL,
     EVAL_NETWORK,
-    EVAL_AVERAGE,    // of these two, their means and their variances
-    EVAL_GOGH,       // what the daemon uses
+    EVAL_GOGH,    // what the daemon uses: the former, of slowdowns together with the latter
     EVAL_METHODS
 };
 extern const char *const eval_method_names[EVAL_METHODS];

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/arena.h"
+#include "estimate/blend.h"
 #include "estimate/network/network.h"
 
 void known_init(struct known *k, struct arena *a, const struct site *s, const struct network *n,
@@ -88,7 +89,13 @@ void known_fit_rivals(struct known *k, struct arena *a)
 
 void known_read(struct known *k)
 {
-    network_read(k->network, -1, k->of[LEARN_SPEEDS].list, k->of[LEARN_SPEEDS].n);
+    const struct known_readings *of = &k->of[LEARN_SPEEDS];
+    int n_beside = 0;
+
+    for (int i = 0; i < of->n; i++)
+        n_beside += of->list[i].of != READ_ALONE;
+    k->share = blend_share(n_beside);
+    network_read(k->network, -1, of->list, of->n);
 }
 
 /* Of a type's numbers, as site.h has them. */
@@ -167,23 +174,37 @@ static struct cell_belief ask_network(const struct known *k, const struct readin
     return (struct cell_belief){ (double)mean, fmax((double)sd, READING_NOISE) };
 }
 
+static struct cell_belief ask_model(const struct known *k, int what, enum reading_of of,
+                                    const struct reading *cell)
+{
+    return posterior_ask(k->of[what].posterior, of, cell->type, cell->job, cell->neighbour);
+}
+
+static struct cell_belief ask_both(const struct known *k, const struct reading *cell)
+{
+    struct reading slowdown = *cell;
+
+    slowdown.of = READ_SLOWDOWN;
+    struct cell_belief model = ask_model(k, LEARN_SPEEDS, READ_SLOWDOWN, cell);
+    struct cell_belief both = blend_slowdown(model, ask_network(k, &slowdown), k->share);
+    return cell->of == READ_SLOWDOWN
+               ? both
+               : blend_packed(ask_model(k, LEARN_SPEEDS, READ_PACKED, cell), model, both);
+}
+
 struct cell_belief known_ask(const struct known *k, enum eval_method m, int what,
                              const struct reading *cell)
 {
-    struct cell_belief a, b;
-
     switch (m) {
-    case EVAL_HIERARCHICAL:
     case EVAL_GOGH:
-        return posterior_ask(k->of[what].posterior, cell->of, cell->type, cell->job,
-                             cell->neighbour);
+        if (cell->of != READ_ALONE && k->share > 0)
+            return ask_both(k, cell);
+        // fall through
+    case EVAL_HIERARCHICAL:
+        return ask_model(k, what, cell->of, cell);
     case EVAL_NETWORK:
         return what == LEARN_SPEEDS ? ask_network(k, cell)
                                     : known_ask(k, EVAL_HIERARCHICAL, what, cell);
-    case EVAL_AVERAGE:
-        a = known_ask(k, EVAL_HIERARCHICAL, what, cell);
-        b = known_ask(k, EVAL_NETWORK, what, cell);
-        return (struct cell_belief){ (a.mean + b.mean) / 2, hypot(a.sd, b.sd) / sqrt(2) };
     default:
         return (struct cell_belief){ ask_plain(k, m, what, cell), NAN };
     }

@@ -30,6 +30,7 @@ struct known_readings {
 struct known {
     const struct site *site;
     struct network_site *network;    // NULL: nobody asks it
+    double share;                    // the network's, see blend.h
     struct known_readings of[LEARNED];
 };
 

@@ -10,7 +10,7 @@
 const char *const eval_split_names[EVAL_SPLITS] = { "job", "family", "gpu", "campaign", "site" };
 const char *const eval_choice_names[EVAL_CHOICES] = { "random", "active" };
 const char *const eval_method_names[EVAL_METHODS] = {
-    "roofline", "none", "mean", "ridge", "nearest", "hierarchical", "network", "average", "gogh",
+    "roofline", "none", "mean", "ridge", "nearest", "hierarchical", "network", "gogh",
 };
 const char *const eval_quantity_names[EVAL_QUANTITIES] = { "isolated", "pair", "slowdown",
                                                            "partner", "watts" };

@@ -341,7 +341,7 @@ static const double extremes[] = { 1e-6, 1e9 };
 TIMES(numbers_absurdly_apart_give_finite_answers, 8)
 {
     begin((uint64_t)_i, 3, 6);
-    beliefs_use(&beliefs, NULL, _i < 4 ? ESTIMATOR_HIERARCHICAL : ESTIMATOR_NETWORK);
+    beliefs_use(&beliefs, NULL, (enum estimator_kind)(_i % ESTIMATOR_MEAN));
     for (int i = 0; i < 60; i++) {
         int w = any(6), type = any(3), n = any(2) ? any(6) : -1;
         double noise = any(2) ? 1e-9 : 10;
@@ -353,8 +353,9 @@ TIMES(numbers_absurdly_apart_give_finite_answers, 8)
     gap_to_new();    // which asserts that all are finite
 }
 
-static const enum estimator_kind kinds[] = { ESTIMATOR_HIERARCHICAL, ESTIMATOR_NETWORK,
-                                             ESTIMATOR_MEAN, ESTIMATOR_ROOFLINE };
+static const enum estimator_kind kinds[] = { ESTIMATOR_GOGH, ESTIMATOR_HIERARCHICAL,
+                                             ESTIMATOR_NETWORK, ESTIMATOR_MEAN,
+                                             ESTIMATOR_ROOFLINE };
 
 EACH(whoever_is_believed_a_measured_cell_is_as_it_was_measured, kinds)
 {
@@ -444,6 +445,38 @@ TEST(what_the_network_says_of_speeds_is_its_own_and_watts_are_the_models)
     beliefs_release(&other);
 }
 
+/* As beliefs, of another kind. */
+static double believed_by(enum estimator_kind kind, int type, int workload, int neighbour)
+{
+    struct beliefs other;
+
+    beliefs_init(&other, &c);
+    beliefs_use(&other, NULL, kind);
+    beliefs_refresh(&other, &bends);
+    double mean = beliefs_speed(&other, type, workload, neighbour).mean;
+    beliefs_release(&other);
+    return mean;
+}
+
+/* Alone, and where the very cell was measured, the model speaks. */
+TEST(the_network_has_a_say_in_slowdowns_that_nobody_measured)
+{
+    begin(13, 3, 6);
+    beliefs_use(&beliefs, NULL, ESTIMATOR_GOGH);
+    for (int w = 0; w < 5; w++) {
+        record(0, w, -1, truth(0, w, -1), 5, 0.03);
+        record(0, w, (w + 1) % 5, truth(0, w, (w + 1) % 5), NAN, 0.03);
+    }
+    beliefs_refresh(&beliefs, &bends);
+    ck_assert(beliefs.share > 0.5 && beliefs.share < 1);
+    ck_assert(beliefs_speed(&beliefs, 1, 5, -1).mean ==
+              believed_by(ESTIMATOR_HIERARCHICAL, 1, 5, -1));
+    ck_assert(beliefs_speed(&beliefs, 0, 2, 3).mean ==
+              believed_by(ESTIMATOR_HIERARCHICAL, 0, 2, 3));
+    ck_assert(fabs(beliefs_speed(&beliefs, 1, 5, 2).mean -
+                   believed_by(ESTIMATOR_HIERARCHICAL, 1, 5, 2)) > 1e-3);
+}
+
 TEST(estimators_have_names)
 {
     enum estimator_kind kind;
@@ -453,6 +486,6 @@ TEST(estimators_have_names)
         ck_assert_int_eq(kind, i);
     }
     ck_assert_int_eq(estimator_by_name(NULL, &kind, NULL), 0);
-    ck_assert_int_eq(kind, ESTIMATOR_HIERARCHICAL);
+    ck_assert_int_eq(kind, ESTIMATOR_GOGH);
     ck_assert_int_lt(estimator_by_name("oracle", &kind, NULL), 0);
 }

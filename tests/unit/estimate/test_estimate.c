@@ -41,7 +41,7 @@ static void record(struct catalog *c, const struct measurement *m)
 static void learning_world(struct world *w, const char *text)
 {
     world_init(w, text);
-    estimate_use(&w->est, NULL, ESTIMATOR_HIERARCHICAL);
+    estimate_use(&w->est, NULL, ESTIMATOR_GOGH);
     world_look(w);
 }
 
@@ -169,8 +169,9 @@ TIMES(answers_do_not_depend_on_what_was_asked_in_between, 4)
     world_release(&w);
 }
 
-static const enum estimator_kind kinds[] = { ESTIMATOR_HIERARCHICAL, ESTIMATOR_NETWORK,
-                                             ESTIMATOR_MEAN, ESTIMATOR_ROOFLINE };
+static const enum estimator_kind kinds[] = { ESTIMATOR_GOGH, ESTIMATOR_HIERARCHICAL,
+                                             ESTIMATOR_NETWORK, ESTIMATOR_MEAN,
+                                             ESTIMATOR_ROOFLINE };
 
 static void assert_believed(const struct estimator *e, int beside, struct cell_estimate was)
 {

@@ -447,11 +447,11 @@ static const struct {
     unsigned methods;
     int n_rows;    // at each k
 } rows[] = {
-    { EVAL_JOB, 0, 8 },
-    { EVAL_GPU, 0, 9 },
+    { EVAL_JOB, 0, 7 },
+    { EVAL_GPU, 0, 8 },
     { EVAL_FAMILY, 1U << EVAL_MEAN | 1U << EVAL_GOGH, 2 },
     { EVAL_GPU, 1U << EVAL_GOGH, 1 },
-    { EVAL_JOB, 1U << EVAL_AVERAGE | 1U << EVAL_GOGH, 2 },
+    { EVAL_JOB, 1U << EVAL_NETWORK | 1U << EVAL_GOGH, 2 },
 };
 
 EACH(methods_that_are_asked_for_have_rows, rows)
@@ -464,7 +464,7 @@ EACH(methods_that_are_asked_for_have_rows, rows)
     evaluate(none, &o, &r);
     ck_assert_int_eq(r.n_rows, 2 * rows[_i].n_rows);
     ck_assert_int_eq(n_rows_of(&r, "gogh"), 2);
-    ck_assert_int_eq(n_rows_of(&r, "nearest"), rows[_i].n_rows == 9 ? 2 : 0);
+    ck_assert_int_eq(n_rows_of(&r, "nearest"), rows[_i].n_rows == 8 ? 2 : 0);
     for (int i = 0; i < r.n_rows; i++) {
         ck_assert_int_eq(r.rows[i].n, -1);
         ck_assert(isnan(r.rows[i].figure[EVAL_FIT_AUC]) == (strcmp(r.rows[i].method, "gogh") != 0));
