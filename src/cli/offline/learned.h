@@ -6,7 +6,7 @@
 
 struct model;
 
-/* What it learned from, each member's held-out errors and weights, P2's contest. */
+/* What it learned from, how much speeds differ for what, who foresees campaigns left out. */
 void learned_print(const struct model *m);
 json_t *learned_json(const struct model *m);
 

@@ -16,6 +16,7 @@
 #include "base/progress.h"
 #include "base/text/json.h"
 #include "catalog/catalog.h"
+#include "cli/offline/contest.h"
 #include "cli/offline/learned.h"
 #include "estimate/model/model.h"
 #include "estimate/network/network.h"
@@ -134,6 +135,8 @@ static int train(const struct options *o, struct arena *a, const struct catalog 
         rc = model_train(&x, champion, (uint64_t)o->seed, about, out, e);
     if (rc == 0 && o->out)
         (*out)->n_measurements = 0;    // a file is of no site
+    if (rc == 0 && c->n_campaigns > MODEL_CAMPAIGNS_MIN)
+        rc = contest_hold(c, (uint64_t)o->seed, *out, e);
     examples_release(&x);
     model_destroy(champion);
     return rc;

@@ -78,6 +78,59 @@ static double or_nan(double x)
 static const char *const around_names[LEARNED] = { "speeds.around", "watts.around" };
 static const char *const hyper_names[LEARNED] = { "speeds", "watts" };
 
+static const char of_another_version[] =
+    "weights, but not of a model that this version knows: train anew";
+
+/* A row of a contest: cells, then both errors of each. */
+enum { CONTEST_COLS = 1 + 2 * CONTESTANTS };
+
+static void put_contests(const struct model *m, struct arena *a, struct weights *w)
+{
+    double *rows = ARENA_ARRAY(a, double, (size_t)m->n_contests *CONTEST_COLS), *at = rows;
+    const char *names = "";
+
+    for (int i = 0; i < m->n_contests; i++) {
+        const struct contest *c = &m->contests[i];
+        names = arena_printf(a, "%s%s\n", names, c->campaign);
+        *at++ = c->n_cells;
+        for (int who = 0; who < CONTESTANTS; who++) {
+            *at++ = or_minus_1(c->alone[who]);
+            *at++ = or_minus_1(c->slowdown[who]);
+        }
+    }
+    weights_put_text(w, "contests", names);
+    weights_put_doubles(w, "contests.errors", m->n_contests, CONTEST_COLS, rows);
+}
+
+static int take_contests(struct model *m, const struct weights *w, struct err *e)
+{
+    struct weights_reader in = { w, e, 0 };
+    const struct weights_array *errors = weights_find(w, "contests.errors");
+
+    if (!errors)    // of a version before
+        return 0;
+    const char *names = weights_text(&in, "contests");
+    const double *at = weights_doubles(&in, "contests.errors", -1, CONTEST_COLS);
+    if (in.rc < 0)
+        return err_set(e, EINVAL, "%s", of_another_version);
+    struct contest *list = ARENA_ARRAY(&m->arena, struct contest, (size_t)errors->rows);
+    for (int i = 0; i < errors->rows; i++) {
+        size_t len = strcspn(names, "\n");
+        if (names[len] != '\n' || !(at[0] >= 0 && at[0] <= 1e9))
+            return err_set(e, EINVAL, "model: a contest about nobody");
+        list[i].campaign = arena_strndup(&m->arena, names, len);
+        list[i].n_cells = (int)*at++;
+        for (int who = 0; who < CONTESTANTS; who++) {
+            list[i].alone[who] = or_nan(*at++);
+            list[i].slowdown[who] = or_nan(*at++);
+        }
+        names += len + 1;
+    }
+    m->contests = list;
+    m->n_contests = errors->rows;
+    return 0;
+}
+
 int model_encode(const struct model *m, struct buf *out, struct err *e)
 {
     double numbers[NUMBERS] = {
@@ -108,6 +161,8 @@ int model_encode(const struct model *m, struct buf *out, struct err *e)
         weights_put_doubles(&w, hyper_names[i], 1, HYPERS, m->hyper[i].at);
     }
     weights_put_doubles(&w, "model", 1, NUMBERS, numbers);
+    if (m->n_contests > 0)
+        put_contests(m, &a, &w);
     int rc = weights_encode(&w, out, e);
     arena_release(&a);
     return rc;
@@ -146,9 +201,6 @@ static int take_hyper(const double *at, struct hyper *out, struct err *e)
     return 0;
 }
 
-static const char of_another_version[] =
-    "weights, but not of a model that this version knows: train anew";
-
 static int take_model(struct model *m, const struct weights *w, struct err *e)
 {
     struct weights_reader in = { w, e, 0 };
@@ -170,7 +222,7 @@ static int take_model(struct model *m, const struct weights *w, struct err *e)
         if (rc == 0)
             rc = take_hyper(hyper, &m->hyper[i], e);
     }
-    return rc;
+    return rc == 0 ? take_contests(m, w, e) : rc;
 }
 
 int model_decode(const void *bytes, size_t len, struct model **out, struct err *e)

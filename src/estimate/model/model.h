@@ -27,8 +27,19 @@ struct comparison {
     bool is_won;                    // by the challenger
 };
 
+/* How hierarchical model and network did about a campaign that neither had seen, with so many of
+ * its cells known: mean |ln| of speeds alone, mean errors of slowdowns. NaN: it has none.
+ */
+enum contestant { CONTEST_HIERARCHICAL, CONTEST_NETWORK, CONTESTANTS };
+struct contest {
+    const char *campaign;    // CONTEST_ALL: the mean over all of them
+    int n_cells;
+    double alone[CONTESTANTS], slowdown[CONTESTANTS];
+};
+#define CONTEST_ALL "all"
+
 struct model {
-    struct arena arena;              // of the texts
+    struct arena arena;              // of the texts and contests
     struct hyper around[LEARNED];    // over campaigns
     struct hyper hyper[LEARNED];     // at this site; the same where it has none
     struct hyper_scale scale[LEARNED];
@@ -39,6 +50,8 @@ struct model {
     int n_workloads, n_families;      // and whose they were
     int64_t n_measurements;           // of the site's catalog then; 0: it is of no site
     struct comparison comparison;
+    const struct contest *contests;    // (n_contests) where campaigns taught it
+    int n_contests;
 };
 
 /* Before anything was learned: what ships where there is no file. */
@@ -50,9 +63,8 @@ struct model *model_untaught(void);
 /* Learn from 'x': over its campaigns where there are enough of them, else from 'champion' (NULL: an
  * untaught one) on; then again for the site's own readings. Its 'comparison' says how it did
  * against the champion, about each half of the site's families: by what the rest taught, where the
- * champion has not seen them either. The
- * same arguments give the same bytes, where OpenBLAS does the same arithmetic. -EDOM: numbers that
- * no covariance can take.
+ * champion has not seen them either. It has the champion's contests. The same arguments give the
+ * same bytes, where OpenBLAS does the same arithmetic. -EDOM: numbers that no covariance can take.
  */
 int model_train(const struct examples *x, const struct model *champion, uint64_t seed,
                 const char *about, struct model **out, struct err *e);

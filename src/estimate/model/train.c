@@ -110,6 +110,18 @@ static int compare(const struct examples *x, const struct model *champion, uint6
 
 /* ---- training ---- */
 
+static void take_contests(const struct model *from, struct model *m)
+{
+    struct contest *list = ARENA_ARRAY(&m->arena, struct contest, (size_t)from->n_contests);
+
+    for (int i = 0; i < from->n_contests; i++) {
+        list[i] = from->contests[i];
+        list[i].campaign = arena_strdup(&m->arena, list[i].campaign);
+    }
+    m->contests = list;
+    m->n_contests = from->n_contests;
+}
+
 int model_train(const struct examples *x, const struct model *champion, uint64_t seed,
                 const char *about, struct model **out, struct err *e)
 {
@@ -120,6 +132,8 @@ int model_train(const struct examples *x, const struct model *champion, uint64_t
     m->blas = arena_strdup(&m->arena, openblas_get_corename());
     m->n_measurements = x->n_measurements;
     count(x, m);
+    if (champion)
+        take_contests(champion, m);
     for (enum learned what = 0; what < LEARNED && rc == 0; what++) {
         const struct campaign_readings *own = &x->read[what][CATALOG_SITE];
         rc = learn_around(x, what, champion, seed, &m->around[what], e);

@@ -118,6 +118,76 @@ TEST(every_number_of_it_is_one)
     }
 }
 
+/* ---- contests ---- */
+
+static const struct contest contests[] = {
+    { "zeus", 10, { 0.4, 0.3 }, { NAN, NAN } },
+    { CONTEST_ALL, 0, { 0.5, 0.6 }, { 0.2, 0.1 } },
+};
+enum { N_CONTESTS = sizeof contests / sizeof *contests };
+
+static void assert_contests(const struct model *of)
+{
+    ck_assert_int_eq(of->n_contests, N_CONTESTS);
+    for (int i = 0; i < N_CONTESTS; i++) {
+        ck_assert_str_eq(of->contests[i].campaign, contests[i].campaign);
+        ck_assert_int_eq(of->contests[i].n_cells, contests[i].n_cells);
+        for (int who = 0; who < CONTESTANTS; who++) {
+            double slowdown = contests[i].slowdown[who];
+            ck_assert_double_eq(of->contests[i].alone[who], contests[i].alone[who]);
+            ck_assert(of->contests[i].slowdown[who] == slowdown ||
+                      (isnan(of->contests[i].slowdown[who]) && isnan(slowdown)));
+        }
+    }
+}
+
+TEST(who_foresaw_campaigns_better_is_kept_and_handed_on)
+{
+    struct model *champion = copy_of(m);
+
+    ck_assert_int_eq(champion->n_contests, 0);
+    champion->contests = contests;
+    champion->n_contests = N_CONTESTS;
+    struct model *copy = copy_of(champion), *next = train(&x, champion, 2);
+    assert_contests(copy);
+    assert_contests(next);
+    ck_assert(is_same(copy, champion));
+    model_destroy(next);
+    model_destroy(copy);
+    model_destroy(champion);
+}
+
+static const struct {
+    const char *names;
+    int rows, cols;
+} damaged[] = {
+    { "zeus\n", 2, 5 },    // a row that has no name
+    { "zeus", 1, 5 },      // a name that does not end
+    { "zeus\n", 1, 4 },
+};
+
+EACH(contests_about_nobody_are_refused, damaged)
+{
+    const double rows[10] = { -1 };
+    struct arena a;
+    struct weights w, of_model;
+    struct buf b;
+    struct err e = { 0 };
+    struct model *out;
+
+    arena_init(&a);
+    encode(m, &b);
+    ck_assert_int_eq(weights_decode(&a, b.data, b.len, &of_model, &e), 0);
+    w = of_model;
+    weights_put_text(&w, "contests", damaged[_i].names);
+    weights_put_doubles(&w, "contests.errors", damaged[_i].rows, damaged[_i].cols, rows);
+    ck_assert_int_eq(weights_encode(&w, &b, &e), 0);
+    ck_assert_int_eq(model_decode(b.data, b.len, &out, &e), -EINVAL);
+    ck_assert_ptr_null(out);
+    buf_release(&b);
+    arena_release(&a);
+}
+
 /* ---- the same again ---- */
 
 /* As the site's, and all pairs: more than one step of a fit looks at. */
