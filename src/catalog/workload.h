@@ -119,7 +119,7 @@ int workload_builtin(struct arena *a, const char *model, double batch, struct wo
 const struct workload *workload_builtin_all(int *n);
 
 /* The first of them, which people usually run: generated traces are drawn from these. The others
- * are there because measurements of them are published.
+ * are there because measurements of them are published, or because they ship (burn.h).
  */
 const struct workload *workload_builtin_usual(int *n);
 

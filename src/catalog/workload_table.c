@@ -44,6 +44,7 @@
 #include <math.h>
 
 #include "base/err.h"
+#include "catalog/burn.h"
 
 // NOLINTBEGIN(bugprone-macro-parentheses): pieces of an initialiser; strings are joined
 #define AT(model, b) .name = model " (batch size " #b ")", .family = model, .batch = b
@@ -119,6 +120,19 @@
       COST((p)*1e6, (macs)*2e9, (outputs)*6.3e6, (convs)*3),     \
       HOST(0.2, 0.3 + (convs)*3 / 100.0),                        \
       .conv = 1 },
+
+// NOLINTBEGIN(bugprone-macro-parentheses): pieces of an initialiser
+#define BENCHMARK(model, b, layers, side, elements, tiny, host_ms, products)                \
+    { AT(model, b),                                                                         \
+      .is_inference = true,                                                                 \
+      .task = "benchmark",                                                                  \
+      .dataset = "none",                                                                    \
+      .precision = PRECISION_FP32,                                                          \
+      COST(BURN_PARAMS(layers, side), BURN_FLOP(layers, side, elements, tiny),              \
+           BURN_BYTES(layers, side, elements, tiny), BURN_KERNELS(layers, elements, tiny)), \
+      HOST(0, host_ms),                                                                     \
+      .gemm = products },
+// NOLINTEND(bugprone-macro-parentheses)
 
 static const struct workload models[] = {
     /* The seven families of the Gavel traces (OSDI 2020), approximate to about 1.4x. */
@@ -317,6 +331,8 @@ static const struct workload models[] = {
       COST(2.65e9, 12.2e12, 12.7e9, 450), HOST(0.1, 4.5), .gemm = 1 },
     { AT("opt-1.3b-prefill", 4), .is_inference = true, .task = LANGUAGE, .dataset = "WebText",
       COST(1.32e9, 6.2e12, 9.2e9, 340), HOST(0.1, 3.4), .gemm = 1 },
+    /* The benchmarks that ship, exactly as gogh-burn counts them. */
+    BURNS(BENCHMARK)
 };
 
 /* Models with their other names, by text_alike; the spellings of Zeus and Pollux are among them. */
