@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "act/gpu/devices.h"
+#include "act/gpu/library.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/grow.h"
