@@ -513,26 +513,6 @@ static void on_signals(struct keeper_state *k)
     }
 }
 
-/* Children of ours, which whoever lost his parent among the command's offspring has become. */
-static void kill_children(void)
-{
-    char path[60], word[24];
-    FILE *f;
-
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    f = fopen(path, "re");
-    if (!f)
-        return;
-    while (fscanf(f, "%20s", word) == 1) {
-        char *end;
-        const long pid = strtol(word, &end, 10);
-
-        if (pid > 1 && !*end)
-            (void)kill((pid_t)pid, SIGKILL);
-    }
-    fclose(f);
-}
-
 static void on_time(struct keeper_state *k)
 {
     const double t = clock_stopwatch_s();
@@ -546,7 +526,7 @@ static void on_time(struct keeper_state *k)
     if (isnan(k->killed_s))
         k->killed_s = t;
     signal_group(k, SIGKILL);
-    kill_children();
+    proc_kill_children();
 }
 
 static int wait_ms(const struct keeper_state *k)

@@ -238,3 +238,22 @@ pid_t proc_spawn(const struct proc_spawn *p)
     posix_spawnattr_destroy(&how);
     return rc == 0 ? pid : -rc;
 }
+
+void proc_kill_children(void)
+{
+    char path[60], word[24];
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    f = fopen(path, "re");
+    if (!f)
+        return;
+    while (fscanf(f, "%20s", word) == 1) {
+        char *end;
+        const long pid = strtol(word, &end, 10);
+
+        if (pid > 1 && !*end)
+            (void)kill((pid_t)pid, SIGKILL);
+    }
+    fclose(f);
+}

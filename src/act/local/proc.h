@@ -56,6 +56,11 @@ void proc_reset_signals(void);
  */
 int proc_become(uid_t uid, gid_t gid);
 
+/* Kill the children, which whoever lost his parent among their offspring has become, where the
+ * process is a subreaper.
+ */
+void proc_kill_children(void);
+
 /* Kill what a leader, who is gone, has left: every process of his session, and those of 'uid' whose
  * environment has this 'entry' ("NAME=value"). How many there still were.
  */
