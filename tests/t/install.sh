@@ -20,6 +20,7 @@ config=$(option sysconfdir)
 config=$dir/root$config/gogh/gogh.conf
 for file in "$at/bin/gogh" "$at/sbin/goghd" "$dir/root$libexec/gogh-keeper" "$at/include/gogh.h" \
     "$dir/root$libexec/gogh-burn" "$at/share/man/man1/gogh-burn.1" \
+    "$dir/root$libexec/gogh-pair" "$at/share/man/man1/gogh-pair.1" "$at/share/doc/gogh/formats/pair.md" \
     "$at/share/man/man1/gogh.1" "$at/share/man/man5/gogh.conf.5" "$at/share/man/man8/goghd.8" \
     "$at/share/man/man8/gogh-slurm-setup.8" "$at/share/gogh/slurm/job_submit.lua" "$at/share/doc/gogh/slurm.md" \
     "$at/share/doc/gogh/advise.md" "$at/share/doc/gogh/reporting.md" \
