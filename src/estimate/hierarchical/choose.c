@@ -1,6 +1,5 @@
 #include "estimate/hierarchical/choose.h"
 
-#include <math.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -20,36 +19,68 @@ static double mean_sd(struct posterior *p, const struct reading *targets, int n)
     return n > 0 ? sum / n : 0;
 }
 
-/* The same once the candidate was read, as what is believed of it; the value changes means only. */
-static double mean_sd_after(struct posterior *p, const struct reading *candidate,
-                            const struct reading *targets, int n, double before)
+/* Take it in as what is believed of it; the value changes means only. */
+static void suppose(struct posterior *p, const struct reading *candidate)
 {
     struct reading read = *candidate;
-    int n_known = posterior_n(p);
-    struct err e;
+    struct err ignored;
 
     read.value = (float)ask(p, candidate).mean;
-    if (posterior_add(p, &read, &e) < 0)
-        return before;
-    double after = mean_sd(p, targets, n);
+    (void)posterior_add(p, &read, &ignored);
+}
+
+void posterior_suppose(struct posterior *p, const struct reading_group *g)
+{
+    for (int i = 0; i < g->n; i++)
+        if (posterior_find(p, g->r[i].type, g->r[i].job, g->r[i].neighbour) < 0)
+            suppose(p, &g->r[i]);
+}
+
+/* The best so far, of candidates or of groups. */
+struct best_choice {
+    int at;    // -1: none
+    double gain;
+};
+
+/* The i-th has been supposed: by how much does the mean fall? Forget it again. */
+static void consider(struct posterior *p, int i, int n_known, double before,
+                     const struct reading *targets, int n, struct best_choice *best)
+{
+    double gain = before - mean_sd(p, targets, n);
+
     posterior_truncate(p, n_known);
-    return after;
+    if (best->at < 0 || gain > best->gain)
+        *best = (struct best_choice){ i, gain };
 }
 
 int posterior_choose(struct posterior *p, const struct reading *candidates, int n_candidates,
                      const struct reading *targets, int n_targets, double *gain)
 {
-    double before = mean_sd(p, targets, n_targets), most = -INFINITY;
-    int best = -1;
+    struct best_choice best = { -1, 0 };
+    double before = mean_sd(p, targets, n_targets);
+    int n_known = posterior_n(p);
 
     for (int i = 0; i < n_candidates; i++) {
-        double one = before - mean_sd_after(p, &candidates[i], targets, n_targets, before);
-        if (one > most) {
-            most = one;
-            best = i;
-        }
+        suppose(p, &candidates[i]);
+        consider(p, i, n_known, before, targets, n_targets, &best);
     }
     if (gain)
-        *gain = best < 0 ? 0 : most;
-    return best;
+        *gain = best.gain;
+    return best.at;
+}
+
+int posterior_choose_group(struct posterior *p, const struct reading_group *groups, int n_groups,
+                           const struct reading *targets, int n_targets, double *gain)
+{
+    struct best_choice best = { -1, 0 };
+    double before = mean_sd(p, targets, n_targets);
+    int n_known = posterior_n(p);
+
+    for (int i = 0; i < n_groups; i++) {
+        posterior_suppose(p, &groups[i]);
+        consider(p, i, n_known, before, targets, n_targets, &best);
+    }
+    if (gain)
+        *gain = best.gain;
+    return best.at;
 }

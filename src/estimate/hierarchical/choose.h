@@ -8,8 +8,9 @@
 #ifndef ESTIMATE_HIERARCHICAL_CHOOSE_H
 #define ESTIMATE_HIERARCHICAL_CHOOSE_H
 
+#include "estimate/site/site.h"
+
 struct posterior;
-struct reading;
 
 /* The candidate of the largest gain, which goes to 'gain' unless that is NULL; of equals the first.
  * The gain is by how much the mean standard deviation of what is believed of targets would fall,
@@ -18,5 +19,22 @@ struct reading;
  */
 int posterior_choose(struct posterior *p, const struct reading *candidates, int n_candidates,
                      const struct reading *targets, int n_targets, double *gain);
+
+/* What one measurement reads at once: of two programs on a GPU, each alone and beside the other. */
+enum { GROUP_MOST = 4 };
+struct reading_group {
+    struct reading r[GROUP_MOST];
+    int n;
+};
+
+/* As if the group had been read, and had said what is believed: of a reading only means depend on
+ * its value. What was read before is not read again, and nothing for which there is no room.
+ * posterior_truncate forgets it.
+ */
+void posterior_suppose(struct posterior *p, const struct reading_group *g);
+
+/* As posterior_choose, of groups. */
+int posterior_choose_group(struct posterior *p, const struct reading_group *groups, int n_groups,
+                           const struct reading *targets, int n_targets, double *gain);
 
 #endif

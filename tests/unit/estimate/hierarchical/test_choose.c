@@ -13,7 +13,7 @@ static const double factor[READINGS] = { 1, 1.5, 1.5 };    // as it is of each k
 static struct small small;
 static struct hyper hyper;
 static struct variances variances;
-static struct reading known[KNOWN + 1], candidates[CANDIDATES], targets[TARGETS];
+static struct reading known[KNOWN + GROUP_MOST], candidates[CANDIDATES], targets[TARGETS];
 static struct posterior *posterior;
 static struct err e;
 
@@ -59,8 +59,8 @@ static double covariance(const struct reading *a, const struct reading *b)
 /* The mean over targets of sqrt(k_qq - k' K^-1 k), with the first 'n' known. */
 static double brute_sd(int n)
 {
-    static double l[(KNOWN + 1) * (KNOWN + 1)];
-    double k[KNOWN + 1], sum = 0;
+    static double l[(KNOWN + GROUP_MOST) * (KNOWN + GROUP_MOST)];
+    double k[KNOWN + GROUP_MOST], sum = 0;
 
     ck_assert(small_factor(&small, &hyper, known, n, l));
     for (int t = 0; t < TARGETS; t++) {
@@ -97,6 +97,39 @@ EACH(a_gain_is_what_brute_force_gives, sizes)
     ck_assert_int_eq(posterior_choose(posterior, candidates, CANDIDATES, targets, TARGETS, &gain),
                      best);
     ck_assert_double_eq_tol(gain, want[best], 1e-5);
+}
+
+EACH(a_group_gains_what_its_readings_do_together, sizes)
+{
+    int n = sizes[_i], best = 0;
+    struct reading_group groups[CANDIDATES / GROUP_MOST];
+    double want[CANDIDATES / GROUP_MOST], gain;
+
+    set_up_for((uint64_t)_i, n);
+    for (int g = 0; g < CANDIDATES / GROUP_MOST; g++) {
+        groups[g] = (struct reading_group){ .n = 0 };
+        for (int i = 0; i < GROUP_MOST; i++) {
+            const struct reading *r = &candidates[g * GROUP_MOST + i];
+            if (posterior_find(posterior, r->type, r->job, r->neighbour) >= 0)
+                continue;
+            known[n + groups[g].n] = *r;
+            groups[g].r[groups[g].n++] = *r;
+        }
+        want[g] = brute_sd(n) - brute_sd(n + groups[g].n);
+        best = want[g] > want[best] ? g : best;
+        ck_assert_int_eq(posterior_choose_group(posterior, &groups[g], 1, targets, TARGETS, &gain),
+                         0);
+        ck_assert_double_eq_tol(gain, want[g], 1e-5);
+        ck_assert_int_eq(posterior_n(posterior), n);
+    }
+    ck_assert_int_eq(
+        posterior_choose_group(posterior, groups, CANDIDATES / GROUP_MOST, targets, TARGETS, &gain),
+        best);
+    posterior_suppose(posterior, &groups[best]);
+    posterior_suppose(posterior, &groups[best]);    // it is known by now
+    ck_assert_int_eq(posterior_n(posterior), n + groups[best].n);
+    posterior_choose_group(posterior, &groups[best], 1, targets, TARGETS, &gain);
+    ck_assert_double_eq_tol(gain, 0, 1e-9);
 }
 
 /* By hand: sqrt(t) - sqrt(t - c^2 / (k + noise^2)), and with one known by its 2-by-2 inverse. */
