@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "daemon/config/version.h"
 #include "daemon/config/config.h"
 #include "daemon/engine/engine.h"
@@ -94,36 +94,16 @@ static int check(const struct config *c)
     return n ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-#define PATH_SIZE 4096
-
-/* A program of ours: as told, beside this one, or where it is installed. */
-static const char *find_program(const char *name, const char *variable, char room[PATH_SIZE])
-{
-    const char *told = getenv(variable);
-    ssize_t n = readlink("/proc/self/exe", room, PATH_SIZE - 1);
-
-    if (told)
-        return told;
-    room[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(room, '/');
-    if (slash) {
-        snprintf(slash + 1, (size_t)(room + PATH_SIZE - slash - 1), "%s", name);
-        if (access(room, X_OK) == 0)
-            return room;
-    }
-    snprintf(room, PATH_SIZE, "%s/%s", GOGH_LIBEXEC, name);
-    return room;
-}
-
 static int serve(const struct config *c)
 {
     static struct service s;
-    char keeper[PATH_SIZE], driver[PATH_SIZE];
+    char keeper[PROGRAM_PATH_SIZE], driver[PROGRAM_PATH_SIZE];
     const struct engine engines[] = {
         [EXECUTOR_LOCAL] = { engine_open_local,
-                             find_program("gogh-keeper", "GOGH_KEEPER", keeper) },
+                             program_find("gogh-keeper", "GOGH_KEEPER", GOGH_LIBEXEC, keeper) },
         [EXECUTOR_SLURM] = { engine_open_slurm,
-                             find_program("gogh-slurm-driver", "GOGH_SLURM_DRIVER", driver) },
+                             program_find("gogh-slurm-driver", "GOGH_SLURM_DRIVER", GOGH_LIBEXEC,
+                                          driver) },
     };
     struct err e = { 0 };
     int rc = service_open(&s, c, &engines[c->executor], &e);
