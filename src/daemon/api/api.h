@@ -38,6 +38,9 @@ void api_list_measurements(struct request *r);
 void api_add_measurements(struct request *r);
 void api_list_estimates(struct request *r);
 
+/* commission.c */
+void api_commission(struct request *r);
+
 /* report.c */
 void api_report(struct request *r);
 void api_shadow(struct request *r);

@@ -58,6 +58,10 @@ const struct route routes[] = {
     GET("/v1/estimates", "listEstimates", SCOPE_READ, &schema_estimate_query, &schema_estimates,
         api_list_estimates, ROUTE_404, "How fast and how costly a workload is believed to be"),
 
+    POST("/v1/commission", "chooseMeasurements", SCOPE_OPERATE, NULL, &schema_commission_ask,
+         &schema_commission, 200, api_commission, ROUTE_404,
+         "Which few measurements would teach most; changes nothing"),
+
     GET("/v1/plan", "getPlan", SCOPE_READ, NULL, &schema_plan, api_plan, 0,
         "What would happen now, without doing it"),
     GET("/v1/report", "getReport", SCOPE_READ, &schema_report_query, &schema_report, api_report, 0,

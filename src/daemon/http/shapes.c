@@ -190,6 +190,30 @@ const struct schema schema_observations = { "Observations", FIELDS(
           .low = 1, .high = MEASUREMENTS_MAX)
 ) };
 
+static const struct schema schema_program = { "Program", FIELDS(
+    FIELD("workload", FIELD_TEXT, "what it runs, as in a submission", MUST, NAME_MAX_BYTES),
+    FIELD("batch", FIELD_WHOLE, "samples a step", .low = 1, .high = 10000000),
+    FIELD("precision", FIELD_TEXT, "fp32, tf32, fp16 (bf16, mixed), fp8, int8", .low = 1,
+          .high = 15),
+    FIELD("new_workload", FIELD_FLAG, "the name is no slip of one that is known", MAY)
+) };
+
+static const struct schema schema_target = { "CommissionTarget", FIELDS(
+    FIELD("gpu", FIELD_TEXT, "the GPU type", MUST, NAME_MAX_BYTES),
+    FIELD("workload", FIELD_TEXT, "the workload's full name", MUST, NAME_MAX_BYTES),
+    FIELD("beside", FIELD_TEXT, "sharing the GPU with this workload; alone", NULLABLE,
+          NAME_MAX_BYTES)
+) };
+
+const struct schema schema_commission_ask = { "CommissionQuestion", FIELDS(
+    FIELD("programs", FIELD_LIST, "what could be run", MUST, .of = &schema_program, .low = 0,
+          .high = PROGRAMS_MAX),
+    FIELD("pairs", FIELD_WHOLE, "name at most so many measurements; 10", .low = 0, .high = 50),
+    FIELD("own", FIELD_FLAG, "the programs are what the site runs, not benchmarks", MAY),
+    FIELD("targets", FIELD_LIST, "what is to be known; as jobs and measurements suggest",
+          .of = &schema_target, .low = 1, .high = TARGETS_MAX)
+) };
+
 /* ---- jobs ---- */
 
 #define JOB_FIELDS                                                                               \
@@ -461,6 +485,31 @@ static const struct schema schema_estimate = { "Estimate", FIELDS(
 const struct schema schema_estimates = { "Estimates", FIELDS(
     FIELD("workload", FIELD_TEXT, "of which", MUST),
     FIELD("estimates", FIELD_LIST, "by GPU type", MUST, .of = &schema_estimate)
+) };
+
+static const struct schema schema_commission_pick = { "CommissionPick", FIELDS(
+    FIELD("gpu", FIELD_TEXT, "the GPU type", MUST),
+    FIELD("workload", FIELD_TEXT, "of one program", MUST),
+    FIELD("beside", FIELD_TEXT, "and of the other; null: alone", NONE),
+    FIELD("gain", FIELD_NUMBER, "by how much the mean sd of targets falls", MUST),
+    FIELD("why", FIELD_TEXT, "as a sentence", MUST)
+) };
+
+static const struct schema schema_commission_belief = { "CommissionBelief", FIELDS(
+    FIELD("gpu", FIELD_TEXT, "the GPU type", MUST),
+    FIELD("workload", FIELD_TEXT, "of which", MUST),
+    FIELD("beside", FIELD_TEXT, "beside whom; null: alone", NONE),
+    FIELD("mean", FIELD_NUMBER, "alone steps/s, beside somebody the slowdown; the median", MUST),
+    FIELD("sd", FIELD_NUMBER, "of its logarithm", MUST)
+) };
+
+const struct schema schema_commission = { "Commission", FIELDS(
+    FIELD("measurements", FIELD_LIST, "those that teach most, best first", MUST,
+          .of = &schema_commission_pick),
+    FIELD("targets", FIELD_LIST, "what is to be known, as it is believed now", MUST,
+          .of = &schema_commission_belief),
+    FIELD("programs", FIELD_LIST, "the workloads of the programs, as asked", MUST,
+          .of = &schema_workload)
 ) };
 
 /* ---- report and shadow ---- */

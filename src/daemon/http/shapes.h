@@ -15,6 +15,12 @@ enum { PAGE_MAX = 10000, PAGE_DEFAULT = 1000 };
 /* Measurements in one request: each is a row of the store and a surprise to take in. */
 enum { MEASUREMENTS_MAX = 1000 };
 
+/* Programs that a site may be measured with: pairs of more are not all tried. */
+enum { PROGRAMS_MAX = 64 };
+
+/* Cells that are asked about for that: the answer's are 288. */
+enum { TARGETS_MAX = 1000 };
+
 /* Parameters of paths and queries. */
 extern const struct schema schema_job_query;
 extern const struct schema schema_job_ref;
@@ -31,6 +37,7 @@ extern const struct schema schema_event_query;
 extern const struct schema schema_submit;
 extern const struct schema schema_descriptor;
 extern const struct schema schema_observations;
+extern const struct schema schema_commission_ask;
 
 /* Answers. */
 extern const struct schema schema_job;
@@ -46,6 +53,7 @@ extern const struct schema schema_workloads;
 extern const struct schema schema_cells;
 extern const struct schema schema_taken;
 extern const struct schema schema_estimates;
+extern const struct schema schema_commission;
 extern const struct schema schema_report;
 extern const struct schema schema_shadow;
 extern const struct schema schema_status;

@@ -228,6 +228,11 @@ static void hold_against_schema(const char *what, const struct route *r, const s
     "{\"name\":\"second\",\"workload\":\"resnet50\",\"batch\":32,\"steps\":100,\"min_throughput\":1," \
     "\"types\":[\"v100\"],\"argv\":[\"true\"],\"env\":{\"A\":\"b\"}}"
 
+#define PROGRAMS(a, b) "{\"programs\":[{\"workload\":\"" a "\"},{\"workload\":\"" b "\"}]"
+#define ABOUT(gpu, w)                                                                  \
+    "{\"programs\":[],\"pairs\":0,\"targets\":[{\"gpu\":\"" gpu "\",\"workload\":\"" w \
+    "\",\"beside\":null}]}"
+
 static const struct {
     const char *method, *path, *body, *key;
     int want;
@@ -271,6 +276,8 @@ static const struct {
     { "GET", "/v1/jobs?limit=1&after=0", NULL, NULL, 200, "\"next\":null" },
     { "GET", "/v1/plan", NULL, NULL, 200, "\"does\":\"wait\"" },
 
+    { "POST", "/v1/commission", "{\"programs\":[]}", NULL, 404, "no GPUs to measure on" },
+
     { "GET", "/v1/gpus", NULL, NULL, 200, "\"box/2\"" },
     { "GET", "/v1/gpus?limit=2", NULL, NULL, 200, "\"next\":1" },
     { "POST", "/v1/workloads", "{\"name\":\"mine\",\"batch\":4,\"params\":1e6}", NULL, 201,
@@ -304,6 +311,20 @@ static const struct {
     { "POST", "/v1/jobs/second/cancel", NULL, NULL, 200, "\"state\":\"cancelled\"" },
     { "GET", "/v1/jobs/second/explain", NULL, NULL, 200, "\"candidates\":" },
     { "POST", "/v1/nodes/box/resume", NULL, NULL, 200, "\"up\"" },
+
+    { "POST", "/v1/commission", PROGRAMS("resnet50", "lm") ",\"pairs\":2}", NULL, 200, "surer" },
+    { "POST", "/v1/commission", PROGRAMS("resnet50", "resnet50") "}", NULL, 400, "there twice" },
+    { "POST", "/v1/commission", PROGRAMS("resnet50", "resnet51") "}", NULL, 400,
+      "programs[1]: workload: 'resnet51' is not known" },
+    { "POST", "/v1/commission", PROGRAMS("resnet50", "lm") ",\"own\":true,\"pairs\":0}", NULL, 200,
+      "\"measurements\":[]" },
+    { "POST", "/v1/commission", PROGRAMS("resnet50", "lm") ",\"pairs\":51}", NULL, 400, "pairs" },
+    { "POST", "/v1/commission", ABOUT("v100", "mine (batch size 4)"), NULL, 200, "\"mean\":" },
+    { "POST", "/v1/commission", ABOUT("abacus", "mine (batch size 4)"), NULL, 400,
+      "targets[0]: there is no GPU type" },
+    { "POST", "/v1/commission", ABOUT("v100", "unheard-of"), NULL, 400,
+      "targets[0]: there is no workload" },
+    { "GET", "/v1/workloads?after=2", NULL, NULL, 200, "\"next\":null" },
     { "GET", "/metrics", NULL, NULL, 200, "gogh_jobs{state=\"cancelled\"} 2\n" },
 };
 enum { N_DAY = sizeof day / sizeof *day };
