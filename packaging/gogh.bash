@@ -11,7 +11,7 @@ _gogh_nodes() {
 _gogh_words() {
     local options='--help'
     case "$1" in
-    submit | jobs | show | logs | explain | cancel | hold | release | nodes | top | plan | report | shadow)
+    submit | jobs | show | logs | explain | cancel | hold | release | nodes | top | plan | report | shadow | commission)
         options+=' --json --socket --url --cacert'
         ;;
     esac
@@ -35,6 +35,7 @@ _gogh_words() {
     top) options+=' --every --once' ;;
     report) options+=' --from --to --by --csv --html' ;;
     shadow) options+=' --from --to' ;;
+    commission) options+=' --pairs --run --minutes --priority --programs --dir --db --cluster' ;;
     config)
         case "$2" in
         '' | -*) options+=' check show template --json' ;;
@@ -105,7 +106,7 @@ _gogh_words() {
         *) options+=' import open events simulate estimate network study --runs' ;;
         esac
         ;;
-    help) options='submit jobs show logs explain cancel hold release nodes top plan report shadow config token tick import catalog predict eval train optimize trace simulate study advise replay demo bench' ;;
+    help) options='submit jobs show logs explain cancel hold release nodes top plan report shadow commission config token tick import catalog predict eval train optimize trace simulate study advise replay demo bench' ;;
     version) options='' ;;
     esac
     echo "$options"
@@ -130,9 +131,9 @@ _gogh() {
     --owner) words=$(compgen -u) ;;
     --env) words=$(compgen -e) ;;
     --types) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
-    --descriptor | --tokens | --cwd | --stdout | --stderr | --socket | --cacert | --html) ;;
+    --descriptor | --tokens | --cwd | --stdout | --stderr | --socket | --cacert | --html | --programs | --dir) ;;
     --name | --steps | --duration | --min-throughput | --deadline | --gpus | --max-gpus | --priority) return ;;
-    --timeout | --retries | --cpus | --mem-mib | --grace | --key | --url | --at | --every | --from | --to) return ;;
+    --timeout | --retries | --cpus | --mem-mib | --grace | --key | --url | --at | --every | --from | --to | --pairs | --minutes) return ;;
     --scenario) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
     --without) words='types sharing moving sleep limits joules' ;;
     --split) words='job family gpu campaign site' ;;
@@ -159,7 +160,7 @@ _gogh() {
     --time | --nodes | --scale | --kinds | --theta | --overload | --standing | --generate) return ;;
     *)
         if ((COMP_CWORD == 1)); then
-            words='submit jobs show logs explain cancel hold release nodes top plan report shadow config token tick import catalog predict eval train optimize trace simulate study advise replay demo bench help version'
+            words='submit jobs show logs explain cancel hold release nodes top plan report shadow commission config token tick import catalog predict eval train optimize trace simulate study advise replay demo bench help version'
         else
             words=$(_gogh_words "$command" "$verb")
         fi

@@ -7,11 +7,11 @@
 #include "cli/cmd.h"
 
 static const struct cmd *const commands[] = {
-    &cmd_submit,  &cmd_jobs,    &cmd_show,   &cmd_logs,     &cmd_explain, &cmd_cancel,
-    &cmd_hold,    &cmd_release, &cmd_nodes,  &cmd_top,      &cmd_plan,    &cmd_report,
-    &cmd_shadow,  &cmd_config,  &cmd_token,  &cmd_tick,     &cmd_import,  &cmd_catalog,
-    &cmd_predict, &cmd_eval,    &cmd_train,  &cmd_optimize, &cmd_trace,   &cmd_simulate,
-    &cmd_study,   &cmd_advise,  &cmd_replay, &cmd_demo,     &cmd_bench,
+    &cmd_submit,   &cmd_jobs,       &cmd_show,   &cmd_logs,   &cmd_explain,  &cmd_cancel,
+    &cmd_hold,     &cmd_release,    &cmd_nodes,  &cmd_top,    &cmd_plan,     &cmd_report,
+    &cmd_shadow,   &cmd_commission, &cmd_config, &cmd_token,  &cmd_tick,     &cmd_import,
+    &cmd_catalog,  &cmd_predict,    &cmd_eval,   &cmd_train,  &cmd_optimize, &cmd_trace,
+    &cmd_simulate, &cmd_study,      &cmd_advise, &cmd_replay, &cmd_demo,     &cmd_bench,
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -29,8 +29,8 @@ static int help_all(void)
            "GOGH places machine-learning jobs on clusters that mix generations of GPUs, so that\n"
            "the cluster uses the least energy and every job keeps its promised throughput.\n\n");
     for (int i = 0; i < N_COMMANDS; i++)
-        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    printf("  %-10s %s\n  %-10s %s\n", "help", "this list, or all about one command", "version",
+        printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
+    printf("  %-11s %s\n  %-11s %s\n", "help", "this list, or all about one command", "version",
            "which version this is");
     printf("\nEach command explains itself: gogh COMMAND --help\n"
            "Exit status: 0 done, 1 the answer is no, 2 misuse, 3 the daemon is not there.\n\n"

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/text/file.h"
 #include "cli/client/client.h"
+#include "cli/client/submit.h"
 #include "cli/cmd.h"
 #include "cli/table.h"
 #include "cli/when.h"
@@ -147,7 +148,7 @@ static int put_variable(json_t *env, const char *name, size_t len, const char *v
     return json_object_set_new(env, key, text) == 0 ? 0 : err_set(e, EINVAL, "--env: bad name");
 }
 
-static int put_environment(json_t *body, struct err *e)
+int submit_environment(json_t *body, const struct cmd_list *also, struct err *e)
 {
     extern char **environ;
     json_t *env = json_object();
@@ -160,8 +161,8 @@ static int put_environment(json_t *body, struct err *e)
         if (is_passed_on(*v, len) && (*v)[len] == '=')
             rc = put_variable(env, *v, len, *v + len + 1, e);
     }
-    for (int i = 0; i < given.env.n && rc == 0; i++) {
-        const char *text = given.env.words[i].at;
+    for (int i = 0; also != NULL && i < also->n && rc == 0; i++) {
+        const char *text = also->words[i].at;
         size_t len = strcspn(text, "=");
         const char *value = text[len] == '=' ? text + len + 1 : getenv(text);
 
@@ -312,7 +313,7 @@ static int put_job(json_t *body, const struct cmd_call *call, struct err *e)
             rc = put_option(body, &options[i], call->arena, e);
     if (rc == 0)
         rc = put_file(body, "cwd", given.cwd != NULL ? given.cwd : "", call->arena, e);
-    return rc == 0 ? put_environment(body, e) : rc;
+    return rc == 0 ? submit_environment(body, &given.env, e) : rc;
 }
 
 /* ---- waiting ---- */
@@ -320,7 +321,7 @@ static int put_job(json_t *body, const struct cmd_call *call, struct err *e)
 #define WAIT_FIRST_S 0.2
 #define WAIT_MOST_S 5.0
 
-static bool has_ended(const json_t *job)
+bool submit_has_ended(const json_t *job)
 {
     const char *state = json_text_of(job, "state");
 
@@ -328,7 +329,7 @@ static bool has_ended(const json_t *job)
                              strcmp(state, "cancelled") == 0);
 }
 
-static void rest(double s)
+void submit_rest(double s)
 {
     struct timespec t = { .tv_sec = (time_t)s, .tv_nsec = (long)((s - floor(s)) * 1e9) };
 
@@ -355,12 +356,12 @@ static int wait_for(const char *path, json_t **job, struct err *e)
         n_lost = rc == 0 ? 0 : n_lost + 1;
         if (rc < 0 && ((rc != -ENOTCONN && rc != -EAGAIN) || n_lost > 60))    // five minutes
             return rc;
-        if (rc == 0 && has_ended(*job))
+        if (rc == 0 && submit_has_ended(*job))
             return 0;
         if (rc == 0)
             json_decref(*job);
         *job = NULL;
-        rest(pause_s);
+        submit_rest(pause_s);
         pause_s = fmin(1.5 * pause_s, WAIT_MOST_S);
     }
 }
