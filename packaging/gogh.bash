@@ -52,7 +52,7 @@ _gogh_words() {
         ;;
     tick) options+=' --unfit' ;;
     import)
-        options+=' --db --campaign --json'
+        options+=' --db --campaign --sharing --json'
         case "$2" in
         '' | -*) options+=' gavel zeus csv neusight pytorch-gpu-benchmark pollux parvagpu miso elasticflow mlenergy --workloads' ;;
         gavel) options+=' --isolated --workloads --watts' ;;
@@ -136,6 +136,7 @@ _gogh() {
     --timeout | --retries | --cpus | --mem-mib | --grace | --key | --url | --at | --every | --from | --to | --pairs | --minutes) return ;;
     --scenario) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
     --without) words='types sharing moving sleep limits joules' ;;
+    --sharing) words='exclusive timeslice mps mig' ;;
     --split) words='job family gpu campaign site' ;;
     --precision) words='fp32 tf32 fp16 bf16 fp8 int8' ;;
     --choose)

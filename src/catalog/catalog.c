@@ -16,7 +16,7 @@ void catalog_init(struct catalog *c)
 {
     *c = (struct catalog){ .n_settings = 1 };    // setting 0: a plain cell
     arena_init(&c->arena);
-    int rc = catalog_append_campaign(c, CATALOG_SITE_NAME, 0, NULL);
+    int rc = catalog_append_campaign(c, CATALOG_SITE_NAME, SHARING_UNKNOWN, 0, NULL);
     assert(rc == 0);
 }
 
@@ -39,6 +39,7 @@ void catalog_release(struct catalog *c)
     free(c->workload_row);
     free(c->campaigns);
     free(c->campaign_row);
+    free(c->campaign_sharing);
     *c = (struct catalog){ 0 };
 }
 
@@ -198,6 +199,7 @@ static int write_type(struct catalog *c, int i, const struct gpu_type *t, write_
         .year = t->year,
         .share_max = t->share_max,
         .capability = t->capability,
+        .sharing = t->sharing,
     };
 
     return c->store != NULL ? f(c->store, &r, &c->type_row[i], e) : 0;
@@ -265,6 +267,7 @@ int catalog_set_type(struct catalog *c, const struct gpu_type *t, int *index, st
         have->name = old.name;
         have->title = t->title ? arena_strdup(&c->arena, t->title) : old.title;
         have->source = t->source ? arena_strdup(&c->arena, t->source) : old.source;
+        have->sharing = t->sharing ? t->sharing : old.sharing;
         c->descriptions++;
     }
     return write_type(c, *index, t, store_put_gpu_type, e);
@@ -440,7 +443,8 @@ int catalog_find_campaign(const struct catalog *c, const char *name)
     return -1;
 }
 
-int catalog_append_campaign(struct catalog *c, const char *name, int64_t row, struct err *e)
+int catalog_append_campaign(struct catalog *c, const char *name, enum sharing sharing, int64_t row,
+                            struct err *e)
 {
     int i = c->n_campaigns;
 
@@ -448,9 +452,11 @@ int catalog_append_campaign(struct catalog *c, const char *name, int64_t row, st
         return err_set(e, EOVERFLOW, "'%s' is one campaign too many: a catalog takes %d", name,
                        CATALOG_CAMPAIGNS_MAX);
     GROW_BESIDE(c->campaign_row, i, c->cap_campaigns);
+    GROW_BESIDE(c->campaign_sharing, i, c->cap_campaigns);
     GROW(c->campaigns, i, c->cap_campaigns);
     c->campaigns[i] = arena_strdup(&c->arena, name);
     c->campaign_row[i] = row;
+    c->campaign_sharing[i] = sharing;
     c->n_campaigns++;
     return 0;
 }
@@ -460,19 +466,26 @@ static int write_campaign(struct catalog *c, int i, struct err *e)
 {
     if (c->store == NULL || i == CATALOG_SITE)
         return 0;
-    return store_keep_campaign(c->store, c->campaigns[i], &c->campaign_row[i], e);
+    return store_keep_campaign(c->store, c->campaigns[i], c->campaign_sharing[i],
+                               &c->campaign_row[i], e);
 }
 
-int catalog_add_campaign(struct catalog *c, const char *name, int *index, struct err *e)
+int catalog_add_campaign(struct catalog *c, const char *name, enum sharing sharing, int *index,
+                         struct err *e)
 {
     int rc = 0;
 
     *index = catalog_find_campaign(c, name);
-    if (*index >= 0)
+    if (*index < 0) {
+        *index = c->n_campaigns;
+        rc = catalog_append_campaign(c, name, sharing, 0, e);
+    } else if (*index == CATALOG_SITE || !sharing || sharing == c->campaign_sharing[*index]) {
         return 0;
-    *index = c->n_campaigns;
-    rc = catalog_append_campaign(c, name, 0, e);
-    return rc < 0 ? rc : write_campaign(c, *index, e);
+    }
+    if (rc < 0)
+        return rc;
+    c->campaign_sharing[*index] = sharing;
+    return write_campaign(c, *index, e);
 }
 
 /* ---- after a rollback ---- */

@@ -134,7 +134,8 @@ struct catalog {
     int n_cells, cap_cells;
     struct map type_by_name, workload_by_name;
     struct map_u64 cell_by_key;
-    const char **campaigns;    // (n_campaigns) names; at least CATALOG_SITE_NAME
+    const char **campaigns;            // (n_campaigns) names; at least CATALOG_SITE_NAME
+    enum sharing *campaign_sharing;    // (n_campaigns); unknown of the site's own: types have it
     int n_campaigns, cap_campaigns;
     struct map_u64 setting_by_key;    // (n_gpus, is_spread, limit_w, campaign) to a small integer
     int n_settings;
@@ -180,7 +181,8 @@ int catalog_add_type(struct catalog *c, const struct gpu_type *t, int *index, st
 int catalog_add_workload(struct catalog *c, const struct workload *w, int *index, struct err *e);
 
 /* The same, but what 't' or 'w' states replaces what was known: for what people write
- * down themselves. Features that 'w' leaves unknown stay as they were.
+ * down themselves. Features that 'w' leaves unknown stay as they were, and how a type is shared
+ * where 't' does not say it.
  */
 int catalog_set_type(struct catalog *c, const struct gpu_type *t, int *index, struct err *e);
 int catalog_set_workload(struct catalog *c, const struct workload *w, int *index, struct err *e);
@@ -195,8 +197,11 @@ int catalog_take_profile(struct catalog *c, int workload, const struct solo_prof
 int catalog_find_type(const struct catalog *c, const char *name);        // -1: none
 int catalog_find_workload(const struct catalog *c, const char *name);    // -1: none
 
-/* Campaigns have a name and nothing else; CATALOG_SITE_NAME is always there. */
-int catalog_add_campaign(struct catalog *c, const char *name, int *index, struct err *e);
+/* Campaigns have a name, and how their GPUs were shared; CATALOG_SITE_NAME is always there. Of one
+ * that is there already another way to share replaces the one that was known.
+ */
+int catalog_add_campaign(struct catalog *c, const char *name, enum sharing sharing, int *index,
+                         struct err *e);
 int catalog_find_campaign(const struct catalog *c, const char *name);    // -1: none
 
 /* The type by its name, by one that is alike, or by another name of the same built-in type

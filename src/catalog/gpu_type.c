@@ -40,7 +40,7 @@ enum {
 
 #define KEYS                                                                                  \
     "peak_fp32, peak_tf32, peak_fp16, peak_fp8, peak_int8, bandwidth, memory, launch, idle, " \
-    "sleep, cap, limit_low, year, share_max, capability"
+    "sleep, cap, limit_low, year, share_max, capability, sharing"
 
 static double *figure_of(const struct gpu_type *t, const struct figure *f)
 {
@@ -57,7 +57,8 @@ void gpu_type_init(struct gpu_type *t, const char *name)
 bool gpu_type_fill(struct gpu_type *t, const struct gpu_type *more)
 {
     bool has_changed = (!t->year && more->year) || (!t->share_max && more->share_max) ||
-                       (!t->capability && more->capability);
+                       (!t->capability && more->capability) ||
+                       (more->sharing && more->sharing != t->sharing);
 
     for (int i = 0; i < N_FIGURES; i++) {
         double *have = figure_of(t, &figures[i]), told = *figure_of(more, &figures[i]);
@@ -70,6 +71,7 @@ bool gpu_type_fill(struct gpu_type *t, const struct gpu_type *more)
     t->year = t->year ? t->year : more->year;
     t->share_max = t->share_max ? t->share_max : more->share_max;
     t->capability = t->capability ? t->capability : more->capability;
+    t->sharing = more->sharing ? more->sharing : t->sharing;
     return has_changed;
 }
 
@@ -154,6 +156,8 @@ int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struc
         return set_share_max(t, value, e);
     if (slice_is(key, "capability"))
         return gpu_capability_read(key, value, &t->capability, e);
+    if (slice_is(key, "sharing"))
+        return sharing_read(value, &t->sharing, e);
     if (!f)
         return err_set(e, EINVAL, "no such GPU figure '%.*s': use one of " KEYS, slice_shown(key),
                        key.at);

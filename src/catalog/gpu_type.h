@@ -12,6 +12,7 @@
 
 #include "base/text/text.h"
 #include "catalog/precision.h"
+#include "catalog/sharing.h"
 
 struct err;
 
@@ -34,6 +35,7 @@ struct gpu_type {
     double cap_w;                // default power limit (TDP)
     double limit_low_w;          // lowest power limit it accepts; 0 or NaN: it has no other
     int share_max;               // 1: nobody shares one; 0: as the cluster's theta says
+    enum sharing sharing;        // as this site has set them up
     int year;                    // of introduction
     int capability;              // CUDA's, times ten (8.6 is 86); 0: not CUDA, or not known
     const char *source;          // where the figures are from
@@ -50,20 +52,25 @@ const struct gpu_type *gpu_type_builtin_all(int *n);
 /* All figures unknown. */
 void gpu_type_init(struct gpu_type *t, const char *name);
 
-/* Take figures from 'more' that are unknown of 't': not above 0. False: there were none. */
+/* Take figures from 'more' that are unknown of 't': not above 0; and how such GPUs are shared,
+ * where it says so: that is a setting of today. False: there were none.
+ */
 bool gpu_type_fill(struct gpu_type *t, const struct gpu_type *more);
 
 /* Set one figure of 't' by its key as written in configuration files: peak_fp32, peak_tf32,
  * peak_fp16, peak_fp8, peak_int8 (TFLOP/s), bandwidth (GB/s), memory (GiB), launch (us), idle,
- * sleep, cap, limit_low (W), year, share_max, capability (8.6 or 86). -EINVAL: no such key (the
- * text lists them), not a number, or out of its plausible range (the text gives the range).
+ * sleep, cap, limit_low (W), year, share_max, capability (8.6 or 86), sharing (sharing.h). -EINVAL:
+ * no such key (the text lists them), not a number, or out of its plausible range (the text gives
+ * the range).
  */
 int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struct err *e);
 
 /* Jobs that may share a GPU of this type where the cluster lets 'theta' share. */
 static inline int gpu_type_theta(const struct gpu_type *t, int theta)
 {
-    return t->share_max > 0 && t->share_max < theta ? t->share_max : theta;
+    int most = t->sharing == SHARING_EXCLUSIVE ? 1 : t->share_max;
+
+    return most > 0 && most < theta ? most : theta;
 }
 
 /* The rate that a program of this precision is given: its own, or that of the next wider numbers

@@ -11,7 +11,8 @@ struct err;
 int catalog_append_type(struct catalog *c, const struct gpu_type *t, int64_t row, struct err *e);
 int catalog_append_workload(struct catalog *c, const struct workload *w, int64_t row,
                             struct err *e);
-int catalog_append_campaign(struct catalog *c, const char *name, int64_t row, struct err *e);
+int catalog_append_campaign(struct catalog *c, const char *name, enum sharing sharing, int64_t row,
+                            struct err *e);
 int catalog_add_measurement(struct catalog *c, const struct measurement *m, struct err *e);
 
 /* Where a cell is in cell_by_key, if it is there. */

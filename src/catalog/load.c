@@ -63,6 +63,7 @@ static int load_type(void *self, const struct row_gpu_type *r)
         .year = r->year,
         .share_max = r->share_max == 1 ? 1 : 0,
         .capability = r->capability > 0 ? r->capability : builtin->capability,
+        .sharing = sharing_of_number(r->sharing),
     };
 
     struct loader *l = self;
@@ -99,7 +100,9 @@ static int load_campaign(void *self, const struct row_campaign *r)
     struct loader *l = self;
     int rc = check_name("campaign", r->id, r->name, l->e);
 
-    return rc < 0 ? rc : catalog_append_campaign(l->c, r->name, r->id, l->e);
+    if (rc < 0)
+        return rc;
+    return catalog_append_campaign(l->c, r->name, sharing_of_number(r->sharing), r->id, l->e);
 }
 
 /* The index of row 'id' among 'n' ascending ids, or -1. Ids are given out from 1

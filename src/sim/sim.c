@@ -190,7 +190,8 @@ int sim_adopt(struct catalog *to, const struct catalog *from, const char *family
     rc = adopt_names(to, from, family, types, workloads, e);
     int *campaigns = ARENA_ARRAY(&scratch, int, (size_t)from->n_campaigns);
     for (int i = 0; i < from->n_campaigns && rc == 0; i++)
-        rc = catalog_add_campaign(to, from->campaigns[i], &campaigns[i], e);
+        rc = catalog_add_campaign(to, from->campaigns[i], from->campaign_sharing[i], &campaigns[i],
+                                  e);
     for (int i = 0; i < from->n_cells && rc == 0; i++)
         rc = copy_cell(to, &from->cells[i], types, workloads,
                        campaigns[from->cells[i].key.campaign], e);

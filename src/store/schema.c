@@ -248,6 +248,11 @@ static const char version_5[] =
 static const char version_6[] = "DROP TABLE estimates;"
                                 "DELETE FROM models;";
 
-const char *const store_migrations[] = { version_1, version_2, version_3,
-                                         version_4, version_5, version_6 };
+/* How GPUs are shared decides what neighbours cost: of a type as it is here, and in a campaign. */
+static const char version_7[] =
+    "ALTER TABLE gpu_types ADD COLUMN sharing INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE campaigns ADD COLUMN sharing INTEGER NOT NULL DEFAULT 0;";
+
+const char *const store_migrations[] = { version_1, version_2, version_3, version_4,
+                                         version_5, version_6, version_7 };
 const int store_n_migrations = sizeof(store_migrations) / sizeof(store_migrations[0]);

@@ -76,6 +76,7 @@ struct row_gpu_type {
     int year;
     int share_max;     // jobs that may share one; 0: nothing is said
     int capability;    // 0: not known
+    int sharing;       // as enum sharing of the catalog; 0: not known
 };
 
 struct row_workload {
@@ -93,6 +94,7 @@ struct row_workload {
 struct row_campaign {
     int64_t id;
     const char *name;
+    int sharing;    // as that of a GPU type
 };
 
 struct row_measurement {
@@ -180,7 +182,7 @@ int store_put_gpu_type(struct store *s, const struct row_gpu_type *r, int64_t *i
 int store_fill_gpu_type(struct store *s, const struct row_gpu_type *r, int64_t *id, struct err *e);
 int store_put_workload(struct store *s, const struct row_workload *r, int64_t *id, struct err *e);
 int store_fill_workload(struct store *s, const struct row_workload *r, int64_t *id, struct err *e);
-int store_keep_campaign(struct store *s, const char *name, int64_t *id, struct err *e);
+int store_keep_campaign(struct store *s, const char *name, int sharing, int64_t *id, struct err *e);
 int store_add_measurement(struct store *s, const struct row_measurement *r, struct err *e);
 int store_append_event(struct store *s, double time_s, const char *kind, const char *body,
                        int64_t *seq, struct err *e);

@@ -27,7 +27,7 @@ const struct store_table table_gpu_types = { "gpu_types", "GPU types", 1, {
     COLUMN(COLUMN_ROWID, id), C(name), C(title), C(source), C(peak_fp32_flops), C(peak_tf32_flops),
     C(peak_fp16_flops), C(peak_fp8_flops), C(peak_int8_flops), C(bandwidth_bytes_s),
     C(mem_bytes), C(launch_s), C(idle_w), C(sleep_w), C(cap_w), C(year), C(share_max),
-    C(capability),
+    C(capability), C(sharing),
 } };
 #undef ROW
 #define ROW row_workload
@@ -41,7 +41,7 @@ const struct store_table table_workloads = { "workloads", "workloads", 1, {
 #undef ROW
 #define ROW row_campaign
 const struct store_table table_campaigns = { "campaigns", "campaigns", 1, {
-    COLUMN(COLUMN_ROWID, id), C(name),
+    COLUMN(COLUMN_ROWID, id), C(name), C(sharing),
 } };
 #undef ROW
 /* The last two are of no use to a catalog: see store_each_observation. */
@@ -130,22 +130,26 @@ static const struct statement {
                           .sql =
                               "SELECT time_s FROM models WHERE name = ? ORDER BY id DESC LIMIT 1" },
     [STMT_PUT_GPU_TYPE] = { "writing a GPU type",
-                            ", share_max = excluded.share_max" KEEP_0(year) KEEP_0(capability) ID,
+                            ", share_max = excluded.share_max" KEEP_0(year) KEEP_0(capability)
+                                KEEP_0(sharing) ID,
                             &table_gpu_types, PUT },
-    /* Figures of a type are positive; anything else is unknown, as is year 0. */
+    /* Figures of a type are positive; anything else is unknown, as is year 0. How it is shared is a
+     * setting of today, not a figure: the last word counts.
+     */
     [STMT_FILL_GPU_TYPE] = { "writing a GPU type",
-                             FILL_0(year) FILL_0(share_max) FILL_0(capability) ID, &table_gpu_types,
-                             FILL_POSITIVE },
+                             FILL_0(year) FILL_0(share_max) FILL_0(capability) KEEP_0(sharing) ID,
+                             &table_gpu_types, FILL_POSITIVE },
     [STMT_PUT_WORKLOAD] = { "writing a workload",
                             ", is_inference = excluded.is_inference" KEEP_0(needs_capability) ID,
                             &table_workloads, PUT },
     /* Training or inference is never unknown, so it stays. */
     [STMT_FILL_WORKLOAD] = { "writing a workload", FILL_0(needs_capability) ID, &table_workloads,
                              FILL },
-    /* The name is all there is to a campaign; setting it to itself is what returns its id. */
+    /* Setting something is what returns the id of a row that is there. */
     [STMT_KEEP_CAMPAIGN] = { .what = "writing a campaign",
-                             .sql = "INSERT INTO campaigns (name) VALUES (?1)"
-                                    " ON CONFLICT (name) DO UPDATE SET name = name RETURNING id" },
+                             .sql = "INSERT INTO campaigns (name, sharing) VALUES (?1, ?2)"
+                                    " ON CONFLICT (name) DO UPDATE"
+                                    " SET name = name" KEEP_0(sharing) ID },
     [STMT_ADD_MEASUREMENT] = { "writing a measurement", "", &table_measurements, INSERT },
     [STMT_ADD_ORIGIN] = { .what = "writing an origin",
                           .sql = "INSERT INTO origins (kind, name, digest, time_s)"

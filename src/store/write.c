@@ -26,11 +26,12 @@ int store_fill_workload(struct store *s, const struct row_workload *r, int64_t *
     return store_write(s, STMT_FILL_WORKLOAD, r, id, e);
 }
 
-int store_keep_campaign(struct store *s, const char *name, int64_t *id, struct err *e)
+int store_keep_campaign(struct store *s, const char *name, int sharing, int64_t *id, struct err *e)
 {
     struct binder b = store_stmt(s, STMT_KEEP_CAMPAIGN, e);
 
     bind_text(&b, name);
+    bind_int(&b, sharing);
     return store_run(&b, id);
 }
 

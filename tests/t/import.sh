@@ -86,6 +86,17 @@ sqlite3 m.db .dump >m.dump
 "$GOGH" import csv mixed.csv --campaign again --db m.db >out
 grep -q 'already known' out || no "the same in another campaign: $(cat out)"
 sqlite3 m.db .dump | cmp -s - m.dump || no 'what is known made a campaign'
+# How a campaign shared its GPUs is kept with it; the last word counts, and needs no new rows.
+"$GOGH" import csv mixed.csv --campaign lab --sharing MPS --db m.db >out
+"$GOGH" catalog --db m.db --json >out
+[ "$(jq -c '[.by_campaign[].sharing]' out)" = '[null,"mps",null]' ] || no "sharing: $(cat out)"
+"$GOGH" catalog --db m.db | grep -q '^lab .* mps$' || no 'the catalog does not show how lab shared'
+"$GOGH" import csv mixed.csv --campaign lab --sharing timeslice --db m.db >out
+"$GOGH" import csv mixed.csv --campaign lab --db m.db >out
+[ "$("$GOGH" catalog --db m.db --json | jq -r '.by_campaign[1].sharing')" = timeslice ] ||
+    no 'the last word on sharing does not count'
+misuse 'a way to share that is none' import csv good.csv --campaign lab --sharing both --db a.db
+misuse 'sharing of the site itself' import csv good.csv --sharing mps --db a.db
 misuse 'a campaign without a name' import csv good.csv --campaign '' --db a.db
 
 # Samples/s where steps/s are meant, and a family that is far off, are told; they are imported.

@@ -84,6 +84,11 @@ void draft_set_campaign(struct draft *d, const char *name)
     d->campaign = draft_campaign(d, name != NULL ? name : CATALOG_SITE_NAME);
 }
 
+void draft_set_sharing(struct draft *d, enum sharing sharing)
+{
+    d->sharing = sharing;
+}
+
 struct measurement *draft_add(struct draft *d, int workload, int type, int neighbour)
 {
     GROW(d->rows, d->n_rows, d->cap_rows);
@@ -176,19 +181,38 @@ static int commit_names(struct draft *d, struct catalog *c, struct err *e)
     return rc;
 }
 
+/* Of other campaigns, which rows of a CSV name, nothing is said. */
+static enum sharing sharing_of(const struct draft *d, const struct catalog *c, int campaign)
+{
+    int known = catalog_find_campaign(c, d->campaigns[campaign]);
+
+    if (campaign != d->campaign)
+        return SHARING_UNKNOWN;
+    if (d->sharing || (known >= 0 && c->campaign_sharing[known]))
+        return d->sharing;
+    return d->published;
+}
+
+static int commit_campaign(const struct draft *d, struct catalog *c, int campaign, struct err *e)
+{
+    return catalog_add_campaign(c, d->campaigns[campaign], sharing_of(d, c, campaign),
+                                &d->campaign_at[campaign], e);
+}
+
 /* Row i, as the catalog of the last commit_names knows its cell. */
 static int place_row(const struct draft *d, struct catalog *c, int i, struct measurement *out,
                      struct err *e)
 {
     struct measurement m = d->rows[i];
-    int *campaign = &d->campaign_at[m.key.campaign], rc = 0;
+    const int *campaign = &d->campaign_at[m.key.campaign];
+    int rc = 0;
 
     m.key.workload = d->workload_at[m.key.workload];
     m.key.gpu_type = d->type_at[m.key.gpu_type];
     if (m.key.neighbour >= 0)
         m.key.neighbour = d->workload_at[m.key.neighbour];
     if (*campaign < 0)
-        rc = catalog_add_campaign(c, d->campaigns[m.key.campaign], campaign, e);
+        rc = commit_campaign(d, c, m.key.campaign, e);
     m.key.campaign = *campaign;
     *out = m;
     return rc;
@@ -278,6 +302,9 @@ static int commit_all(struct draft *d, struct catalog *c, double now_s, struct p
         warn_of_unknown_types(d, c);
     for (int i = 0; i < d->n_parts && rc == 0; i++)
         rc = commit_part(d, c, &d->part[i], now_s, p, e);
+    /* Of rows that are known already this may be new. */
+    if (rc == 0 && d->n_rows > 0 && catalog_find_campaign(c, d->campaigns[d->campaign]) >= 0)
+        rc = commit_campaign(d, c, d->campaign, e);
     return rc;
 }
 

@@ -46,6 +46,8 @@ struct draft {
     const char **campaigns;    // (n_campaigns); the first is the site's own
     int n_campaigns, cap_campaigns;
     int campaign;                // of rows from here on
+    enum sharing sharing;        // of its GPUs, as somebody says
+    enum sharing published;      // and as who published the data says
     struct measurement *rows;    // (n_rows); keys index this draft
     int n_rows, cap_rows;
     struct map type_by_name, workload_by_name;
@@ -69,6 +71,11 @@ int draft_campaign(struct draft *d, const char *name);
 
 /* Rows from here on are of this campaign, unless they say otherwise; NULL: the site's own. */
 void draft_set_campaign(struct draft *d, const char *name);
+
+/* How the GPUs of that campaign were shared, as who imports it says. (What is published says it by
+ * d->published, which counts where nobody else does.)
+ */
+void draft_set_sharing(struct draft *d, enum sharing sharing);
 
 /* A row that states nothing but its cell; the caller fills it in at once. */
 struct measurement *draft_add(struct draft *d, int workload, int type, int neighbour);

@@ -493,6 +493,7 @@ int import_gavel_read(struct draft *d, const struct import_gavel *in, struct pro
     struct draft_text throughputs = { 0 }, isolated = { 0 }, watts = { 0 };
     int rc = draft_describe(d, in->workloads, e);
 
+    d->published = SHARING_MPS;    // its pairs are processes under CUDA MPS
     if (rc == 0)
         rc = draft_load(d, in->path, &throughputs, e);
     if (rc == 0 && in->isolated != NULL)

@@ -91,6 +91,7 @@ int miso_read_power(struct draft *d, const struct draft_text *in, struct err *e)
 int import_miso_read(struct draft *d, const char *dir, struct progress *p, struct err *e)
 {
     const char *power = arena_printf(&d->arena, "%s/a100_power_util.csv", dir);
+    d->published = SHARING_MIG;
     int rc = draft_read_file(d, "miso", arena_printf(&d->arena, "%s/mig_iteration_time.csv", dir),
                              miso_read, p, e);
 

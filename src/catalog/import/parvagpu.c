@@ -68,6 +68,7 @@ static int take_row(struct draft *d, void *self, const struct columns_row *r, st
 int parvagpu_read(struct draft *d, const struct draft_text *in, struct progress *p, struct err *e)
 {
     d->report.why_dropped = "three and more processes on a slice";
+    d->published = SHARING_MPS;    // within a slice, and slices are the GPUs here
     return columns_read(d, in, rules, N_RULES, take_row, NULL, p, e);
 }
 

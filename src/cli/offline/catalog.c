@@ -142,6 +142,8 @@ static bool is_pair(const struct cell *cell)
 /* Cells of a campaign, a type or a workload. */
 struct cell_counts {
     const char *name;
+    bool has_sharing;    // a workload has none
+    enum sharing sharing;
     int n_isolated, n_pairs, n_unfit, n_gangs, n_limited, n_watts;
 };
 
@@ -161,23 +163,35 @@ static json_t *counts_json(const struct cell_counts *t, int n)
 {
     json_t *list = json_array();
 
-    for (int i = 0; i < n; i++, t++)
-        json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "name",
-                                              t->name, "isolated", t->n_isolated, "pairs",
-                                              t->n_pairs, "unfit", t->n_unfit, "gangs", t->n_gangs,
-                                              "limited", t->n_limited, "watts", t->n_watts));
+    for (int i = 0; i < n; i++, t++) {
+        json_t *j = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "name", t->name, "isolated",
+                              t->n_isolated, "pairs", t->n_pairs, "unfit", t->n_unfit, "gangs",
+                              t->n_gangs, "limited", t->n_limited, "watts", t->n_watts);
+        if (t->has_sharing)
+            json_object_set_new(j, "sharing", json_pack("s?", sharing_name(t->sharing)));
+        json_array_append_new(list, j);
+    }
     return list;
 }
 
+/* How they share has a column where it is known of any. */
 static void print_counts(const char *what, int width, const struct cell_counts *t, int n)
 {
+    bool is_known = false;
+
+    for (int i = 0; i < n; i++)
+        is_known = is_known || t[i].sharing;
     putchar('\n');
     print_padded(what, width);
-    printf(" %8s %8s %8s %8s %8s %8s\n", "alone", "pairs", "unfit", "gangs", "limited", "watts");
+    printf(" %8s %8s %8s %8s %8s %8s%s\n", "alone", "pairs", "unfit", "gangs", "limited", "watts",
+           is_known ? "    sharing" : "");
     for (int i = 0; i < n; i++, t++) {
         print_padded(t->name, width);
-        printf(" %8d %8d %8d %8d %8d %8d\n", t->n_isolated, t->n_pairs, t->n_unfit, t->n_gangs,
+        printf(" %8d %8d %8d %8d %8d %8d", t->n_isolated, t->n_pairs, t->n_unfit, t->n_gangs,
                t->n_limited, t->n_watts);
+        if (is_known)
+            printf(" %10s", t->sharing ? sharing_name(t->sharing) : "-");
+        putchar('\n');
     }
 }
 
@@ -210,10 +224,18 @@ static void run_summary(struct arena *a, const struct catalog *c)
     int width = 20;
 
     catalog_summarise(c, &s);
-    for (int i = 0; i < c->n_campaigns; i++)
-        width = wider(width, campaigns[i].name = c->campaigns[i]);
-    for (int i = 0; i < c->n_types; i++)
-        width = wider(width, types[i].name = c->types[i].name);
+    for (int i = 0; i < c->n_campaigns; i++) {
+        campaigns[i] = (struct cell_counts){ .name = c->campaigns[i],
+                                             .has_sharing = true,
+                                             .sharing = c->campaign_sharing[i] };
+        width = wider(width, c->campaigns[i]);
+    }
+    for (int i = 0; i < c->n_types; i++) {
+        types[i] = (struct cell_counts){ .name = c->types[i].name,
+                                         .has_sharing = true,
+                                         .sharing = c->types[i].sharing };
+        width = wider(width, c->types[i].name);
+    }
     for (int i = 0; i < c->n_workloads; i++)
         width = wider(width, workloads[i].name = c->workloads[i].name);
     for (int i = 0; i < c->n_cells; i++) {

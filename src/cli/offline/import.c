@@ -37,6 +37,7 @@ static const char help[] =
     "\n"
     "  --db DB           the store\n"
     "  --campaign NAME   whose measurements these are; without it they are this site's own\n"
+    "  --sharing MODE    how the campaign's GPUs were shared: exclusive, timeslice, mps, mig\n"
     "  --workloads CSV   descriptors (gavel, csv): by family, or by name with a 'name' column\n"
     "  --json            report as JSON\n"
     "\n"
@@ -52,7 +53,8 @@ static const char help[] =
 
 static struct options {
     const char *kind, *input;
-    const char *db, *campaign, *isolated, *workloads, *watts;
+    const char *db, *campaign, *sharing, *isolated, *workloads, *watts;
+    enum sharing mode;
     bool is_json;
 } given;
 
@@ -88,6 +90,7 @@ static const struct format *find_format(const char *name)
 static const struct cmd_option options[] = {
     CMD_TEXT("db", given.db),
     CMD_TEXT("campaign", given.campaign),
+    CMD_TEXT("sharing", given.sharing),
     CMD_TEXT("isolated", given.isolated),
     CMD_TEXT("workloads", given.workloads),
     CMD_TEXT("watts", given.watts),
@@ -97,6 +100,7 @@ static const struct cmd_option options[] = {
 static int check(const struct cmd_call *call)
 {
     struct options *o = &given;
+    struct err e = { 0 };
 
     o->kind = call->words[0];
     o->input = call->words[1];
@@ -112,6 +116,11 @@ static int check(const struct cmd_call *call)
         return cmd_misuse(call->cmd, "say which store to import into: --db DB");
     if (o->campaign != NULL && !text_is_name(slice_of(o->campaign)))
         return cmd_misuse(call->cmd, "--campaign: want a name of 1 to 200 printable bytes");
+    if (o->sharing != NULL && o->campaign == NULL)
+        return cmd_misuse(call->cmd, "--sharing is for a campaign: add --campaign NAME (of this "
+                                     "site's own GPUs 'gputype' lines say it)");
+    if (o->sharing != NULL && sharing_read(slice_of(o->sharing), &o->mode, &e) < 0)
+        return cmd_misuse(call->cmd, "--%s", e.text);
     if (!is_gavel && (o->isolated != NULL || o->watts != NULL))
         return cmd_misuse(call->cmd, "--isolated and --watts are for 'import gavel'");
     if (!is_gavel && !is_csv && o->workloads != NULL)
@@ -220,6 +229,7 @@ static int run(const struct cmd_call *call, struct err *e)
     (void)call;
     draft_init(&d);
     draft_set_campaign(&d, given.campaign);
+    draft_set_sharing(&d, given.mode);
     progress_begin(&p, "importing", false);
     int rc = read_input(&d, &given, &p, e);
     if (rc == 0)

@@ -378,6 +378,7 @@ static void tell_type(struct record *r, const struct gpu_type *t, bool is_descri
     put_number(b, "limit_low_w", t->limit_low_w);
     buf_printf(b, ",\"year\":%d,\"share_max\":%d,\"capability\":%d", t->year, t->share_max,
                t->capability);
+    put_text(b, "sharing", sharing_name(t->sharing));
     end_line(r, false);
 }
 

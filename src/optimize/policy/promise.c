@@ -25,7 +25,7 @@
 #define SHARE_MIN 0.5
 
 /* How a policy shares GPUs. */
-struct sharing {
+struct share_rule {
     bool is_allowed;
     bool is_preferred;    // to a free GPU; else the one that costs less is taken
     double share_min;     // everybody there keeps this part of the speed alone
@@ -34,7 +34,7 @@ struct sharing {
 
 struct queue {
     struct policy_work work;
-    const struct sharing *sharing;
+    const struct share_rule *sharing;
     int *n_wanted;           // (n_types) what the job at hand would take there; 0: not that type
     bool *is_awaited;        // (n_types) somebody further in front waits for a GPU of it
     double *cannot_share;    // (n_kinds) with this need, sharing was sought in vain
@@ -274,11 +274,12 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     return 0;
 }
 
-static const struct sharing never = { .is_allowed = false }, where_it_pays = { .is_allowed = true },
-                            consolidating = { .is_allowed = true,
-                                              .is_preferred = true,
-                                              .share_min = SHARE_MIN,
-                                              .parts = true };
+static const struct share_rule never = { .is_allowed = false },
+                               where_it_pays = { .is_allowed = true },
+                               consolidating = { .is_allowed = true,
+                                                 .is_preferred = true,
+                                                 .share_min = SHARE_MIN,
+                                                 .parts = true };
 
 const struct solver solver_fifo_promise = {
     .name = "fifo-promise",

@@ -230,6 +230,9 @@ static void read_type(struct rerun_reader *r, struct rerun_entry *out)
         .share_max = whole(r, json_object_get(r->o, "share_max"), "share_max", 0),
         .capability = capability(r, "capability"),
     };
+    const char *sharing = text(r, "sharing");
+    if (sharing && sharing_read(slice_of(sharing), &t->is.sharing, NULL) < 0)
+        blame(r, "sharing");
     out->type = t;
 }
 

@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <string.h>
 
 #include "catalog/catalog.h"
 #include "store/store.h"
@@ -51,13 +52,15 @@ static inline void check_reload(void)
     ck_assert_int_eq(again.n_types, c.n_types);
     ck_assert_int_eq(again.n_campaigns, c.n_campaigns);
     for (int i = 0; i < c.n_campaigns; i++)
-        ck_assert_str_eq(again.campaigns[i], c.campaigns[i]);
+        ck_assert(strcmp(again.campaigns[i], c.campaigns[i]) == 0 &&
+                  again.campaign_sharing[i] == c.campaign_sharing[i]);
     ck_assert_int_eq(again.n_measurements, c.n_measurements);
     for (int i = 0; i < c.n_cells; i++) {
         ck_assert_ptr_eq(catalog_cell(&again, c.cells[i].key), &again.cells[i]);
         check_same_cell(&c.cells[i], &again.cells[i]);
     }
     for (int t = 0; t < c.n_types; t++) {
+        ck_assert_int_eq(again.types[t].sharing, c.types[t].sharing);
         ck_assert(isnan(c.types[t].cap_w) || again.types[t].cap_w == c.types[t].cap_w);
         ck_assert(again.type_drift[t].n_drifts == c.type_drift[t].n_drifts &&
                   again.type_drift[t].last_s == c.type_drift[t].last_s);

@@ -38,7 +38,7 @@ static int add_campaign(const char *name)
 {
     int index = -1;
 
-    ck_assert_int_eq(catalog_add_campaign(&c, name, &index, NULL), 0);
+    ck_assert_int_eq(catalog_add_campaign(&c, name, SHARING_UNKNOWN, &index, NULL), 0);
     return index;
 }
 
@@ -385,6 +385,33 @@ TEST(other_campaigns_do_not_make_a_site_drift)
     check_reload();
 }
 
+TEST(how_gpus_are_shared_is_kept_with_types_and_campaigns)
+{
+    struct gpu_type t = *gpu_type_builtin("v100");
+    int index, theirs = add_campaign("theirs");
+
+    t.sharing = SHARING_TIMESLICE;
+    ck_assert_int_eq(catalog_add_type(&c, &t, &index, NULL), 0);
+    ck_assert_int_eq(catalog_add_campaign(&c, "theirs", SHARING_MPS, &index, NULL), 0);
+    ck_assert_int_eq(index, theirs);
+    check_reload();
+    uint32_t before = c.descriptions;
+    t.sharing = SHARING_MPS;    // the site has changed its mind
+    ck_assert_int_eq(catalog_add_type(&c, &t, &index, NULL), 0);
+    ck_assert(c.types[index].sharing == SHARING_MPS && c.descriptions != before);
+    ck_assert_int_eq(add_campaign("theirs"), theirs);    // says nothing of it
+    ck_assert_int_eq(c.campaign_sharing[theirs], SHARING_MPS);
+    check_reload();
+    t.sharing = SHARING_UNKNOWN;    // as a file without a word on it has it
+    ck_assert_int_eq(catalog_set_type(&c, &t, &index, NULL), 0);
+    ck_assert_int_eq(c.types[index].sharing, SHARING_MPS);    // as was found
+    check_reload();
+    t.sharing = SHARING_MIG;
+    ck_assert_int_eq(catalog_set_type(&c, &t, &index, NULL), 0);
+    ck_assert_int_eq(c.types[index].sharing, SHARING_MIG);
+    check_reload();
+}
+
 TEST(a_catalog_takes_so_many_campaigns)
 {
     struct err e = { 0 };
@@ -395,7 +422,7 @@ TEST(a_catalog_takes_so_many_campaigns)
         snprintf(name, sizeof name, "c%d", i);
         ck_assert_int_eq(add_campaign(name), i);
     }
-    ck_assert_int_eq(catalog_add_campaign(&c, "one more", &index, &e), -EOVERFLOW);
+    ck_assert_int_eq(catalog_add_campaign(&c, "one more", SHARING_MPS, &index, &e), -EOVERFLOW);
     ck_assert_ptr_nonnull(strstr(e.text, "one campaign too many"));
 }
 

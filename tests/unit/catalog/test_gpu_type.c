@@ -284,6 +284,7 @@ static const struct {
     { "a limit is in watts", "limit_low", "100W", "limit_low in W" },
     { "a type is shared as others are or not at all", "share_max", "2", "want 1 (nobody" },
     { "sharing is a number", "share_max", "no", "want 1 (nobody" },
+    { "there are so many ways to share", "sharing", "both", "exclusive, timeslice, mps or mig" },
     { "no power is no cap", "cap", "0", "5 to 5000 W" },
     { "a year is whole", "year", "2017.5", "2000 to 2100" },
     { "a year is of this age", "year", "17", "2000 to 2100" },

@@ -796,7 +796,8 @@ TEST(a_store_in_a_read_only_directory_can_be_read)
 TEST(each_migration_runs_once_and_failures_undo_it)
 {
     static const char *const steps[] = {
-        NULL,    // versions 1 to 5 are what open made
+        NULL,    // versions 1 to 7 are what open made
+        NULL,
         NULL,
         NULL,
         NULL,
@@ -809,10 +810,10 @@ TEST(each_migration_runs_once_and_failures_undo_it)
     struct err e = { 0 };
     sqlite3_stmt *q;
 
-    ck_assert_int_eq(store_n_migrations, 6);
-    ck_assert_int_eq(store_migrate(s, steps, 7, &e), 0);
-    ck_assert_int_eq(store_migrate(s, steps, 7, &e), 0);
-    ck_assert_int_lt(store_migrate(s, steps, 8, &e), 0);
+    ck_assert_int_eq(store_n_migrations, 7);
+    ck_assert_int_eq(store_migrate(s, steps, 8, &e), 0);
+    ck_assert_int_eq(store_migrate(s, steps, 8, &e), 0);
+    ck_assert_int_lt(store_migrate(s, steps, 9, &e), 0);
     ck_assert_int_eq(sqlite3_prepare_v2(s->db, "SELECT count(*) FROM extra", -1, &q, NULL), 0);
     ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
     ck_assert_int_eq(sqlite3_column_int(q, 0), 0);
@@ -985,7 +986,7 @@ TEST(the_measurements_of_version_4_are_the_sites_own)
     struct store *s = open_store(STORE_WRITE);
     ck_assert_int_eq(store_begin(s, NULL), 0);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(store_keep_campaign(s, "theirs", &id, NULL), 0);
+        ck_assert_int_eq(store_keep_campaign(s, "theirs", 3, &id, NULL), 0);
     ck_assert_int_eq(id, 1);
     m.campaign = id;
     ck_assert_int_eq(store_add_measurement(s, &m, NULL), 0);
@@ -1009,6 +1010,56 @@ TEST(the_estimates_of_version_5_are_let_go_of)
     ck_assert_int_eq(campaign[1], 0);
     store_close(s);
     run_sql("CREATE TABLE estimates (id)");    // there is none
+}
+
+static int note_sharing(void *self, const struct row_campaign *r)
+{
+    *(int *)self = r->sharing;
+    return 0;
+}
+
+TEST(how_the_types_and_campaigns_of_version_6_were_shared_is_not_known)
+{
+    struct row_gpu_type t = { .sharing = -1 };
+    int64_t id = 0;
+    int sharing = -1;
+
+    make_version_4();
+    run_sql(store_migrations[4]);
+    run_sql(store_migrations[5]);
+    run_sql("PRAGMA user_version = 6; INSERT INTO campaigns (name) VALUES ('theirs')");
+    struct store *s = open_store(STORE_WRITE);
+    ck_assert_int_eq(store_each_gpu_type(s, note_type, &t, NULL), 0);
+    ck_assert_int_eq(store_each_campaign(s, note_sharing, &sharing, NULL), 0);
+    ck_assert(t.sharing == 0 && sharing == 0);
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    for (int told = 3; told >= 0; told -= 3) {    // and then nothing: what was known stays
+        ck_assert_int_eq(store_keep_campaign(s, "theirs", told, &id, NULL), 0);
+        ck_assert_int_eq(store_each_campaign(s, note_sharing, &sharing, NULL), 0);
+        ck_assert(id == 1 && sharing == 3);
+    }
+    store_close(s);
+}
+
+TEST(the_last_word_on_sharing_stays_until_there_is_another)
+{
+    static const struct {
+        int sharing;
+        bool puts;
+        int want;
+    } steps[] = { { 0, false, 0 }, { 2, false, 2 }, { 3, false, 3 },
+                  { 0, false, 3 }, { 0, true, 3 },  { 4, true, 4 } };
+    struct store *s = open_store(STORE_CREATE);
+
+    ck_assert_int_eq(store_begin(s, NULL), 0);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct row_gpu_type r = { .name = "v100", .sharing = steps[i].sharing }, t = { 0 };
+        ck_assert_int_eq(
+            (steps[i].puts ? store_put_gpu_type : store_fill_gpu_type)(s, &r, NULL, NULL), 0);
+        ck_assert_int_eq(store_each_gpu_type(s, note_type, &t, NULL), 0);
+        ck_assert_int_eq(t.sharing, steps[i].want);
+    }
+    store_close(s);
 }
 
 TEST(whether_a_type_may_be_shared_is_filled_in_once_and_put_as_it_is_said)

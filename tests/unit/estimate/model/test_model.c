@@ -197,7 +197,7 @@ static void measure_campaign(struct catalog *of, const char *name, uint64_t seed
     int campaign;
 
     rng_init(&rng, seed, "campaign");
-    ck_assert_int_eq(catalog_add_campaign(of, name, &campaign, NULL), 0);
+    ck_assert_int_eq(catalog_add_campaign(of, name, SHARING_UNKNOWN, &campaign, NULL), 0);
     for (int i = 0; i < SMALL_TYPES * WORKLOADS; i++) {
         int w = i / SMALL_TYPES, type = i % SMALL_TYPES;
         for (int by = -1; by < WORKLOADS; by++)

@@ -156,7 +156,7 @@ static void measure(void)
         ck_assert_int_eq(catalog_add_workload(&catalog, &w, &at, &e), 0);
         site_add(&site, &w, catalog.types);
     }
-    ck_assert_int_eq(catalog_add_campaign(&catalog, "elsewhere", &at, &e), 0);
+    ck_assert_int_eq(catalog_add_campaign(&catalog, "elsewhere", SHARING_MPS, &at, &e), 0);
     for (size_t k = 0; k < 2 * N_ROWS(measured); k++) {    // all of it twice
         size_t i = k / 2;
         struct measurement m = { .key = measured[i].key,

@@ -27,7 +27,7 @@ static void name_all(struct catalog *c)
     for (int g = 0; g < N_TYPES; g++)
         ck_assert_int_eq(catalog_add_type(c, gpu_type_builtin(types[g]), &index, &e), 0);
     for (int i = 1; i < N_CAMPAIGNS; i++)
-        ck_assert_int_eq(catalog_add_campaign(c, campaigns[i], &index, &e), 0);
+        ck_assert_int_eq(catalog_add_campaign(c, campaigns[i], SHARING_UNKNOWN, &index, &e), 0);
     for (int i = 0; i < N_WORKLOADS; i++) {
         char name[16] = "a0", family[2] = "a";
         struct workload w;
