@@ -3,6 +3,7 @@
  *
  *     gpu INDEX NAME UUID BYTES WATTS JOULES LOW_W DEFAULT_W HIGH_W
  *     use INDEX PERCENT MEMORY_PERCENT BYTES_USED
+ *     mode INDEX MIG COMPUTE          MIG mode (1: on) and compute mode (3: one process)
  *     fail FUNCTION CODE              that function gives this code
  *     hang FUNCTION                   that function does not return as long as this line is there
  *
@@ -18,6 +19,7 @@ struct gpu {
     char name[96], uuid[96];
     double bytes, watts, joules, low_w, default_w, high_w, limit_w;
     double use, memory_use, used_bytes;
+    unsigned mig, compute;
 };
 
 struct memory {
@@ -48,6 +50,8 @@ int nvmlDeviceGetMemoryInfo(void *d, struct memory *out);
 int nvmlDeviceGetPowerUsage(void *d, unsigned *out);
 int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *out);
 int nvmlDeviceGetUtilizationRates(void *d, struct use *out);
+int nvmlDeviceGetMigMode(void *d, unsigned *now, unsigned *pending);
+int nvmlDeviceGetComputeMode(void *d, unsigned *out);
 int nvmlDeviceGetPowerManagementLimit(void *d, unsigned *out);
 int nvmlDeviceGetPowerManagementDefaultLimit(void *d, unsigned *out);
 int nvmlDeviceGetPowerManagementLimitConstraints(void *d, unsigned *low, unsigned *high);
@@ -74,6 +78,9 @@ static void take_line(struct world *w, const char *line, const char *function)
         w->gpus[i].use = g.use;
         w->gpus[i].memory_use = g.memory_use;
         w->gpus[i].used_bytes = g.used_bytes;
+    } else if (sscanf(line, "mode %u %u %u", &i, &g.mig, &g.compute) == 3 && i < GPUS_MAX) {
+        w->gpus[i].mig = g.mig;
+        w->gpus[i].compute = g.compute;
     } else if (sscanf(line, "set %u %lf", &i, &v) == 2 && i < GPUS_MAX) {
         w->gpus[i].limit_w = v;
     } else if (sscanf(line, "fail %95s %d", word, &code) == 2 && strcmp(word, function) == 0) {
@@ -195,6 +202,20 @@ int nvmlDeviceGetUtilizationRates(void *d, struct use *out)
 {
     LOOK(d)
     *out = (struct use){ .gpu = (unsigned)g->use, .memory = (unsigned)g->memory_use };
+    return OK;
+}
+
+int nvmlDeviceGetMigMode(void *d, unsigned *now, unsigned *pending)
+{
+    LOOK(d)
+    *now = *pending = g->mig;
+    return OK;
+}
+
+int nvmlDeviceGetComputeMode(void *d, unsigned *out)
+{
+    LOOK(d)
+    *out = g->compute;
     return OK;
 }
 

@@ -100,6 +100,7 @@ def check_found(box):
     check([g["type"] for g in gpus] == ["v100-sxm2-16", "p100"], "types are",
           [g["type"] for g in gpus])
     check(gpus[0]["title"] == "Tesla V100-SXM2-16GB", "the driver's title is", gpus[0]["title"])
+    check([g["sharing"] for g in gpus] == ["timeslice", "timeslice"], "they share by", gpus)
     check(len({g["node"] for g in gpus}) == 1 and gpus[1]["slot"] == 1, "they are", gpus)
 
 

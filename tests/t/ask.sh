@@ -104,9 +104,9 @@ cat >"$dir/answers" <<JSON
  "GET /v1/nodes": [200, {"nodes": [{"name": "box", "state": "up", "gpus": 2, "busy": 1, "types": ["v100:2"]}]}],
  "POST /v1/nodes/box/drain": [200, {"name": "box", "state": "drained"}],
  "GET /v1/gpus": [200, {"gpus": [
-    {"gpu": "box/1", "node": "box", "slot": 1, "type": "v100", "title": "t", "jobs": [], "watts": 25,
+    {"gpu": "box/1", "node": "box", "slot": 1, "type": "v100", "title": "t", "sharing": "mps", "jobs": [], "watts": 25,
      "source": "model", "joules": 1800000, "limit_w": 0},
-    {"gpu": "box/0", "node": "box", "slot": 0, "type": "v100", "title": "t",
+    {"gpu": "box/0", "node": "box", "slot": 0, "type": "v100", "title": "t", "sharing": null,
      "jobs": [{"id": 7, "name": "train-a"}, {"id": 9, "name": "c"}], "watts": 181.5, "source": "nvml",
      "joules": 9000000, "limit_w": 200}]}],
  "GET /v1/status": [200, {"version": "9.9", "pid": 1, "began_s": $((now - 7500)), "now_s": $now, "ready": true,
@@ -238,7 +238,8 @@ says '^job 4 \(long-done\) failed: exit status 1$' 'waiting for a job that fails
 # ---- where things are ----
 expect 0 nodes
 says '^box +up +2 +1 +v100:2$' 'nodes'
-says '^box/0 +v100 +18[12] +200 +nvml +2\.50 +7 train-a, 9 c$' 'GPUs with who is on them'
+says '^box/1 +v100 +mps ' 'how a GPU is shared'
+says '^box/0 +v100 +- +18[12] +200 +nvml +2\.50 +7 train-a, 9 c$' 'GPUs with who is on them'
 expect 0 nodes --json
 jq -e '(.nodes | length) == 1 and (.gpus | length) == 2' "$dir/out" >/dev/null || no 'nodes as JSON'
 expect 0 nodes drain box

@@ -11,6 +11,8 @@
 
 #include <stdbool.h>
 
+#include "catalog/sharing.h"
+
 struct devices;
 struct err;
 
@@ -23,6 +25,7 @@ struct device {
     const char *title;    // as the driver says: "Tesla V100-SXM2-16GB"
     double mem_bytes;
     double limit_low_w, limit_w, limit_high_w;    // NaN: unknown, or cannot be set
+    enum sharing sharing;                         // as the driver is set up: not MPS
 };
 
 /* Look for GPUs: 'may_nvidia', 'may_amd'. 0 devices is no error; a library that is there and fails

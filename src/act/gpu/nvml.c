@@ -22,6 +22,9 @@ enum {
     NVML_GPU_IS_LOST = 15,
 };
 
+/* nvmlComputeMode_t, and NVML_DEVICE_MIG_ENABLE. */
+enum { COMPUTE_EXCLUSIVE_THREAD = 1, COMPUTE_EXCLUSIVE_PROCESS = 3, MIG_ENABLED = 1 };
+
 typedef void *handle;    // nvmlDevice_t
 
 struct nvml_memory {
@@ -47,7 +50,9 @@ struct nvml {
     int (*memory)(handle d, struct nvml_memory *out);
     int (*draw_mw)(handle d, unsigned *out);
     int (*energy_mj)(handle d, unsigned long long *out);
-    int (*use)(handle d, struct nvml_use *out);    // NULL: not there
+    int (*use)(handle d, struct nvml_use *out);    // NULL: not there, as the next two
+    int (*mig_mode)(handle d, unsigned *now, unsigned *pending);
+    int (*compute_mode)(handle d, unsigned *out);
     int (*limit_mw)(handle d, unsigned *out);
     int (*default_mw)(handle d, unsigned *out);
     int (*range_mw)(handle d, unsigned *low, unsigned *high);
@@ -65,6 +70,21 @@ static int say(const struct nvml *n, int code, int index, const char *what, stru
     else if (code == NVML_GPU_IS_LOST || code == NVML_NOT_FOUND)
         error = ENODEV;
     return err_set(e, error, "NVML: GPU %d: %s: %s", index, what, n->error_text(code));
+}
+
+/* Drivers share by time slices where nobody has told them otherwise. */
+static enum sharing sharing_of(const struct nvml *n, handle d, const char *name)
+{
+    unsigned mode = 0, pending = 0;
+
+    if (sharing_is_slice(name))
+        return SHARING_MIG;
+    if (n->mig_mode && n->mig_mode(d, &mode, &pending) == NVML_OK && mode == MIG_ENABLED)
+        return SHARING_MIG;
+    if (n->compute_mode && n->compute_mode(d, &mode) == NVML_OK &&
+        (mode == COMPUTE_EXCLUSIVE_PROCESS || mode == COMPUTE_EXCLUSIVE_THREAD))
+        return SHARING_EXCLUSIVE;
+    return SHARING_TIMESLICE;
 }
 
 static int describe(void *self, int index, struct arena *a, struct device *out, struct err *e)
@@ -85,6 +105,7 @@ static int describe(void *self, int index, struct arena *a, struct device *out, 
     out->title = arena_strdup(a, name);
     out->uuid = arena_strdup(a, uuid);
     out->mem_bytes = (double)memory.total;
+    out->sharing = sharing_of(n, d, name);
     if (n->range_mw(d, &low, &high) == NVML_OK && n->limit_mw(d, &limit) == NVML_OK) {
         out->limit_low_w = low / 1e3;
         out->limit_w = limit / 1e3;
@@ -162,6 +183,8 @@ static int load(struct nvml *n, struct err *e)
         { "nvmlDeviceGetPowerUsage", (void **)&n->draw_mw, 0 },
         { "nvmlDeviceGetTotalEnergyConsumption", (void **)&n->energy_mj, 0 },
         { "nvmlDeviceGetUtilizationRates", (void **)&n->use, 1 },
+        { "nvmlDeviceGetMigMode", (void **)&n->mig_mode, 1 },
+        { "nvmlDeviceGetComputeMode", (void **)&n->compute_mode, 1 },
         { "nvmlDeviceGetPowerManagementLimit", (void **)&n->limit_mw, 0 },
         { "nvmlDeviceGetPowerManagementDefaultLimit", (void **)&n->default_mw, 0 },
         { "nvmlDeviceGetPowerManagementLimitConstraints", (void **)&n->range_mw, 0 },

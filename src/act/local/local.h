@@ -39,6 +39,10 @@ struct local_setup {
     double grace_s;         // where a command says nothing else
     bool uses_mps;
 
+    /* Whether MPS serves jobs here, once that is known, where uses_mps asks for it. */
+    void (*on_mps)(void *self, bool is_up);
+    void *mps_self;
+
     /* Steps that a job has done, as last heard; NULL: as the state has it. */
     double (*steps_done)(void *self, int job);
     void *steps_self;

@@ -46,6 +46,12 @@ static bool runs_already(struct local *l)
            (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
+static void tell(const struct local *l)
+{
+    if (l->setup.on_mps)
+        l->setup.on_mps(l->setup.mps_self, l->has_mps);
+}
+
 static void on_exit_of_starter(void *self, int fd, unsigned ready)
 {
     struct local *l = self;
@@ -58,6 +64,7 @@ static void on_exit_of_starter(void *self, int fd, unsigned ready)
     if (!l->has_mps)
         log_warn(PROGRAM " -d failed (%s %d); jobs that share a GPU take turns",
                  s.si_code == CLD_EXITED ? "exit" : "signal", s.si_status);
+    tell(l);
 }
 
 static pid_t spawn(struct local *l)
@@ -81,8 +88,10 @@ void mps_start(struct local *l)
     if (!l->setup.uses_mps || !has_nvidia(l))
         return;
     l->has_mps = runs_already(l);
-    if (l->has_mps)
+    if (l->has_mps) {
+        tell(l);
         return;
+    }
     (void)mkdir(arena_printf(&l->scratch, "%s/mps", l->run_dir), 0711);
     (void)mkdir(arena_printf(&l->scratch, "%s/mps/pipe", l->run_dir), 0755);
     (void)mkdir(arena_printf(&l->scratch, "%s/mps/log", l->run_dir), 0755);
@@ -91,8 +100,10 @@ void mps_start(struct local *l)
         log_info(PROGRAM " is not installed; jobs that share a GPU take turns");
     else if (pid < 0)
         log_warn(PROGRAM ": %s; jobs that share a GPU take turns", strerror(-pid));
-    if (pid < 0)
+    if (pid < 0) {
+        tell(l);
         return;
+    }
     l->mps_fd = pidfd_open(pid, 0);
     if (l->mps_fd < 0 ||
         loop_watch(l->setup.loop, l->mps_fd, LOOP_READ, PROGRAM, on_exit_of_starter, l, &e) < 0)

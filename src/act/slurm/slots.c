@@ -132,6 +132,16 @@ static const char *name_of(struct arena *a, struct slice type)
     return type.len ? arena_strndup(a, type.at, type.len) : "gpu";
 }
 
+/* What a gres line says of who shares this GPU, and how. */
+static enum sharing sharing_of(const struct line *l, const char *type, long n_shards)
+{
+    if (n_shards > 1)
+        return SHARING_TIMESLICE;
+    if (sharing_is_slice(type))
+        return SHARING_MIG;
+    return count_of(l, "mps", NULL) > 0 ? SHARING_MPS : SHARING_UNKNOWN;
+}
+
 /* The only one of its gres type or, 'is_alone', of its node: whatever a job asks for there is on
  * it, and it is asked for without a type, which 22.05 does not take a second time.
  */
@@ -139,12 +149,13 @@ static struct slurm_slot exact_slot(struct arena *a, const struct line *l, const
                                     bool is_alone)
 {
     const long n_shards = count_of(l, "shard", is_alone ? NULL : &g->type);
-    const char *what = n_shards > 1 ? "shard" : "gpu";
+    const char *what = n_shards > 1 ? "shard" : "gpu", *type = name_of(a, stem(g->type));
 
-    return (struct slurm_slot){ .type = name_of(a, stem(g->type)),
+    return (struct slurm_slot){ .type = type,
                                 .gres = is_alone ? what : join(a, what, g->type),
                                 .n_shards = n_shards > 1 ? (int)n_shards : 0,
-                                .exact = SLURM_EXACT };
+                                .exact = SLURM_EXACT,
+                                .sharing = sharing_of(l, type, n_shards) };
 }
 
 static struct slurm_slot slot_of(struct arena *a, const struct line *l, const struct item *g,
@@ -154,9 +165,11 @@ static struct slurm_slot slot_of(struct arena *a, const struct line *l, const st
 
     if (n_gpus == 1 || (g->type.len && n_alike == 1))
         return exact_slot(a, l, g, n_gpus == 1);
-    return (struct slurm_slot){ .type = name_of(a, g->type),
+    const char *type = name_of(a, g->type);
+    return (struct slurm_slot){ .type = type,
                                 .gres = n_alike == n_gpus ? "gpu" : join(a, "gpu", g->type),
-                                .exact = SLURM_WHOLE };
+                                .exact = SLURM_WHOLE,
+                                .sharing = sharing_of(l, type, 0) };
 }
 
 int slurm_slots_read(struct arena *a, const char *gres, const struct slurm_slot **out,

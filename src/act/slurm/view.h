@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "catalog/sharing.h"
+
 struct arena;
 struct err;
 struct wire_message;
@@ -148,6 +150,7 @@ struct slurm_slot {
     const char *gres;    // what a pin asks for: "shard", "shard:v100_1", "gpu", "gpu:v100"
     int n_shards;        // of this GPU; 0: it is had whole
     enum slurm_exact exact;
+    enum sharing sharing;    // as gres names say: shards share by turns; "a100_1g.5gb" is a slice
 };
 
 /* The slots of a node from its gres ("gpu:v100_0:1(S:0),gpu:v100_1:1,shard:v100_0:2,..."), in 'a'.

@@ -42,12 +42,12 @@ void nodes_gpus(struct arena *a, const json_t *gpus, int n_most, FILE *out)
 {
     struct table t;
 
-    table_init(&t, a, "GPU|TYPE|>WATTS|>LIMIT W|SOURCE|>KWH|JOBS");
+    table_init(&t, a, "GPU|TYPE|SHARING|>WATTS|>LIMIT W|SOURCE|>KWH|JOBS");
     for (int i = 0; i < (int)json_array_size(gpus) && i < n_most; i++) {
         const json_t *g = json_array_get(gpus, (size_t)i);
         double limit_w = json_number_of(g, "limit_w");
 
-        table_put_fields(&t, g, "gpu type #watts");
+        table_put_fields(&t, g, "gpu type sharing #watts");
         table_put(&t, limit_w > 0 ? cell_value(a, limit_w) : "-");
         table_put_fields(&t, g, "source *joules");
         table_put(&t, residents(a, g));

@@ -132,6 +132,7 @@ static void put_gpu(struct api_text *t, const struct service *s, int g)
     api_put_whole(t, "slot", gpu->slot);
     api_put_text(t, "type", s->base.catalog.types[gpu->type].name);
     api_put_text(t, "title", title_of(s, g));
+    api_put_text(t, "sharing", sharing_name(s->base.catalog.types[gpu->type].sharing));
     api_put_open(t, "jobs", '[');
     for (int i = 0; i < gpu->n_jobs; i++) {
         const struct job *j = st->jobs[gpu->jobs[i]];

@@ -10,7 +10,10 @@
 
 #include <stdbool.h>
 
+#include "catalog/sharing.h"
+
 struct cluster;
+struct device;
 struct err;
 struct executor;
 struct gpu_type;
@@ -25,5 +28,13 @@ int engine_open_slurm(struct service *s, const char *program, struct executor *o
  */
 const struct gpu_type *engine_gpu_type(const struct cluster *declared, const char *title,
                                        bool *is_described);
+
+/* Does MPS serve the jobs of this box? Only where all of them are the daemon's own user's, as it
+ * serves one user at a time (act/local/env.c).
+ */
+enum mps_state { MPS_OFF, MPS_AWAITED, MPS_UP };
+
+/* How jobs share a device of this box. Unknown: the driver does not say, or MPS is awaited. */
+enum sharing engine_sharing(const struct device *d, enum mps_state mps);
 
 #endif

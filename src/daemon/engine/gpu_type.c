@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "act/gpu/devices.h"
 #include "base/text/text.h"
 #include "catalog/cluster/cluster.h"
 #include "daemon/engine/engine.h"
@@ -33,4 +34,12 @@ const struct gpu_type *engine_gpu_type(const struct cluster *declared, const cha
         }
     }
     return NULL;
+}
+
+/* MPS before the compute mode: its clients are one process to a device that takes only one. */
+enum sharing engine_sharing(const struct device *d, enum mps_state mps)
+{
+    if (d->maker != DEVICE_NVIDIA || d->sharing == SHARING_MIG || mps == MPS_OFF)
+        return d->sharing;
+    return mps == MPS_UP ? SHARING_MPS : SHARING_UNKNOWN;
 }

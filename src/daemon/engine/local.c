@@ -75,6 +75,64 @@ static int found_cluster(struct service *s, const struct devices *devices, struc
     return node_name(s, out, of, n, &node->name, e);
 }
 
+/* ---- how its GPUs are shared ---- */
+
+/* The box, until it is known whether MPS is up. */
+struct box {
+    struct service *service;
+    const struct devices *devices;
+    struct cluster cluster;
+};
+
+/* Of types that the configuration says nothing of. One with GPUs in several modes stays unknown. */
+static void tell_sharing(struct box *b, enum mps_state mps)
+{
+    struct cluster *cl = &b->cluster;
+    const struct cluster *said = &b->service->config.cluster;
+    const struct cluster_node *node = &cl->nodes[0];
+    struct gpu_type *types = ARENA_ARRAY(&b->service->arena, struct gpu_type, (size_t)cl->n_types);
+
+    for (int t = 0; t < cl->n_types; t++) {
+        int n_modes = 0;
+        enum sharing is = SHARING_UNKNOWN, own = SHARING_UNKNOWN;
+        types[t] = cl->types[t];
+        for (int i = 0; i < said->n_types; i++)
+            if (strcmp(said->types[i].name, types[t].name) == 0)
+                own = said->types[i].sharing;
+        for (int i = 0; i < node->n_gpus && i < devices_n(b->devices); i++) {
+            enum sharing of = engine_sharing(devices_get(b->devices, i), mps);
+            n_modes += node->types[i] == t && (n_modes == 0 || of != is);
+            is = node->types[i] == t ? of : is;
+        }
+        if (n_modes > 1 && !own)
+            log_warn("GPUs of type %s are shared in several ways; make a type of each by 'gputype "
+                     "NAME like=%s sharing=...' lines",
+                     types[t].name, types[t].name);
+        types[t].sharing = own ? own : n_modes > 1 ? SHARING_UNKNOWN : is;
+    }
+    cl->types = types;
+}
+
+/* It serves one user at a time: where others' jobs are started too, these take turns. */
+static bool serves_all(void)
+{
+    struct err e;
+
+    return local_may_run_as(geteuid() + 1, &e) < 0;
+}
+
+static void on_mps(void *self, bool is_up)
+{
+    struct box *b = self;
+    struct err e = { 0 };
+
+    tell_sharing(b, is_up && serves_all() ? MPS_UP : MPS_OFF);
+    struct cluster types = b->cluster;
+    types.n_nodes = types.n_gpus = 0;
+    if (service_install(b->service, &types, &e) < 0)
+        log_error("how GPUs are shared: %s", e.text);
+}
+
 /* Nodes that the configuration has no more are down; those that are back are up. */
 static int update_nodes(struct service *s, const struct cluster *cl, struct err *e)
 {
@@ -103,28 +161,32 @@ static int update_nodes(struct service *s, const struct cluster *cl, struct err 
 /* This box as the configuration declares it, or with the GPUs that the drivers show; '*node' is its
  * number in the state.
  */
-static int find_gpus(struct service *s, const struct devices *devices, int *node, struct err *e)
+static int find_gpus(struct box *b, int *node, struct err *e)
 {
+    struct service *s = b->service;
     const struct config *c = &s->config;
     const char *path = c->path ? c->path : "configuration";
-    struct cluster cl = c->cluster;
+    struct cluster *cl = &b->cluster;
     int rc = 0;
 
-    if (c->gpus != GPUS_DECLARED && cl.n_nodes == 0 && devices_n(devices) > 0)
-        rc = found_cluster(s, devices, &cl, e);
-    if (rc == 0 && cl.n_gpus == 0)
+    *cl = c->cluster;
+    if (c->gpus != GPUS_DECLARED && cl->n_nodes == 0 && devices_n(b->devices) > 0)
+        rc = found_cluster(s, b->devices, cl, e);
+    if (rc == 0 && cl->n_gpus == 0)
         rc = err_set(e, EINVAL,
                      "%s: no GPUs: NVML and ROCm show none, and no 'node' line declares any", path);
-    if (rc == 0 && cl.n_nodes > 1)
+    if (rc == 0 && cl->n_nodes > 1)
         rc =
             err_set(e, EINVAL, "%s: %d nodes: processes are started on this box alone; declare one",
-                    path, cl.n_nodes);
-    if (rc == 0)
-        rc = service_install(s, &cl, e);
+                    path, cl->n_nodes);
     if (rc < 0)
         return rc;
-    *node = state_find_node(&s->base.ledger.state, cl.nodes[0].name);
-    return update_nodes(s, &cl, e);
+    tell_sharing(b, c->uses_mps ? MPS_AWAITED : MPS_OFF);
+    rc = service_install(s, cl, e);
+    if (rc < 0)
+        return rc;
+    *node = state_find_node(&s->base.ledger.state, cl->nodes[0].name);
+    return update_nodes(s, cl, e);
 }
 
 /* For a job that starts again: later than the journal, which hears of steps now and then. */
@@ -153,17 +215,21 @@ int engine_open_local(struct service *s, const char *program, struct executor *o
                                 c->reports ? c->reports : c->reports_udp),
         .grace_s = c->grace_s,
         .uses_mps = c->uses_mps,
+        .on_mps = on_mps,
         .steps_done = steps_heard,
         .steps_self = s,
     };
     struct local *l = NULL;
+    struct box *b = ARENA_NEW(&s->arena, struct box);
     int rc =
         devices_open(c->gpus == GPUS_AUTO || c->gpus == GPUS_NVML,
                      c->gpus == GPUS_AUTO || c->gpus == GPUS_ROCM, is_asked, &setup.devices, e);
 
     if (rc < 0)
         return rc;
-    rc = find_gpus(s, setup.devices, &setup.node, e);
+    *b = (struct box){ .service = s, .devices = setup.devices };
+    setup.mps_self = b;
+    rc = find_gpus(b, &setup.node, e);
     if (rc == 0)
         rc = local_create(&setup, &l, e);
     if (rc < 0)

@@ -73,6 +73,8 @@ static struct gpu_type type_for(struct arena *a, const struct gpu_type *t,
 {
     struct gpu_type own = *t;
 
+    if (!own.sharing)
+        own.sharing = slot->sharing;
     if (slot->exact == SLURM_EXACT && slot->n_shards > 1)
         return own;
     own.name = arena_printf(a, "%s-whole", t->name);

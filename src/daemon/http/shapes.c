@@ -416,6 +416,7 @@ static const struct schema schema_gpu = { "Gpu", FIELDS(
     FIELD("slot", FIELD_WHOLE, "its place there", MUST),
     FIELD("type", FIELD_TEXT, "GPU type", MUST),
     FIELD("title", FIELD_TEXT, "as its maker has it", NONE),
+    FIELD("sharing", FIELD_TEXT, "how jobs share it: exclusive, timeslice, mps, mig", NONE),
     FIELD("jobs", FIELD_LIST, "on it", MUST, .of = &schema_resident),
     FIELD("watts", FIELD_NUMBER, "its draw", NONE),
     FIELD("source", FIELD_TEXT, "who says so: nvml, rocm, dcgm, model", NONE),

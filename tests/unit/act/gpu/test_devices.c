@@ -67,6 +67,30 @@ TEST(gpus_are_what_the_driver_says)
     box_close(&b);
 }
 
+static const struct {
+    const char *name, *text;
+    enum sharing want;
+} modes[] = {
+    { "drivers give turns", TWO, SHARING_TIMESLICE },
+    { "slices are on", TWO "mode 0 1 0\n", SHARING_MIG },
+    { "a device that takes one process", TWO "mode 0 0 3\n", SHARING_EXCLUSIVE },
+    { "one that takes none shares as any other", TWO "mode 0 0 2\n", SHARING_TIMESLICE },
+    { "slices before processes", TWO "mode 0 1 3\n", SHARING_MIG },
+    { "of the other GPU it says nothing", TWO "mode 1 1 3\n", SHARING_TIMESLICE },
+    { "a device without slices", TWO "fail nvmlDeviceGetMigMode 3\nmode 0 1 3\n",
+      SHARING_EXCLUSIVE },
+    { "a slice by its name", "gpu 0 A100_MIG_1g.5gb MIG-a 5e9 50 -1 0 0 0\n", SHARING_MIG },
+};
+
+EACH(how_a_gpu_is_shared_is_what_its_driver_is_set_to, modes)
+{
+    struct box b;
+
+    box_open(&b, modes[_i].text);
+    ck_assert_msg(devices_get(b.devices, 0)->sharing == modes[_i].want, "%s", modes[_i].name);
+    box_close(&b);
+}
+
 TEST(power_is_read_each_time_and_joules_where_they_are_counted)
 {
     struct box b;
@@ -356,6 +380,9 @@ EACH(mps_is_used_where_it_is, mps)
     snprintf(want, sizeof want, "up GPU-aaaa%s%s%s\n", mps[_i].has_pipe ? " " : "",
              mps[_i].has_pipe ? b.stage.runs : "", mps[_i].has_pipe ? "/mps/pipe" : "");
     until_written(&b.stage, want);
+    bool is_up = mps[_i].has_pipe || mps[_i].is_of_another;
+    ck_assert_msg(b.stage.n_mps_up == is_up && b.stage.n_mps_down == !is_up, "%s: told %d, %d",
+                  mps[_i].name, b.stage.n_mps_up, b.stage.n_mps_down);
     stage_close(&b.stage);
     box_close(&b);
 }

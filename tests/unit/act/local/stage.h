@@ -42,6 +42,7 @@ struct stage {
     int node;
     unsigned uid, gid;    // of jobs
     bool uses_mps;
+    int n_mps_up, n_mps_down;    // times that somebody said so
     bool is_deaf;      // notices stay where they are
     bool is_lossy;     // they are heard, and then the disk has none of it
     bool is_unsafe;    // the disk has it, and nobody says so
@@ -193,6 +194,14 @@ static inline bool has_no_children(struct stage *s)
 
 /* ---- life ---- */
 
+static inline void stage_hear_mps(void *self, bool is_up)
+{
+    struct stage *s = self;
+
+    s->n_mps_up += is_up;
+    s->n_mps_down += !is_up;
+}
+
 static inline int stage_try(struct stage *s, struct err *e)
 {
     const struct local_setup setup = { .loop = s->loop,
@@ -205,6 +214,8 @@ static inline int stage_try(struct stage *s, struct err *e)
                                        .reports = "unix:/nowhere",
                                        .grace_s = s->grace_s,
                                        .uses_mps = s->uses_mps,
+                                       .on_mps = stage_hear_mps,
+                                       .mps_self = s,
                                        .node = s->node };
     return local_create(&setup, &s->local, e);
 }
