@@ -100,10 +100,10 @@ _gogh_words() {
     bench)
         options+=' --json'
         case "$2" in
-        '' | -*) options+=' import open events simulate estimate network study optimize serve --runs' ;;
+        '' | -*) options+=' import open events simulate estimate sharing network study optimize serve --runs' ;;
         optimize) options+=' --rows --seeds --scale --prove' ;;
         serve) options+=' --rows --runs --scale' ;;
-        *) options+=' import open events simulate estimate network study --runs' ;;
+        *) options+=' import open events simulate estimate sharing network study --runs' ;;
         esac
         ;;
     help) options='submit jobs show logs explain cancel hold release nodes top plan report shadow commission config token tick import catalog predict eval train optimize trace simulate study advise replay demo bench' ;;

@@ -62,6 +62,9 @@ void bench_site_make(struct arena *a, struct site *site, struct reading *reading
 /* The in-context network: network.c. */
 bench_f bench_network_cells, bench_network_read, bench_network_train;
 
+/* Slowdowns foreseen with the way to share told, over not told: sharing.c. */
+bench_f bench_sharing, bench_sharing_known, bench_sharing_slices;
+
 /* "VmRSS" or "VmHWM" of a process, in bytes. child.c. */
 double bench_memory(pid_t pid, const char *key);
 

@@ -21,6 +21,7 @@ static void site_widen(struct arena *a, const struct site *from, struct site *s)
                         .n_workloads = N_WORKLOADS,
                         .n_families = from->n_families,
                         .gpu = arena_array(a, N_TYPES, sizeof *s->gpu),
+                        .sharing = ARENA_ARRAY(a, enum sharing, N_TYPES),
                         .on = ARENA_ARRAY(a, struct site_on, (size_t)N_TYPES * N_WORKLOADS),
                         .family = ARENA_ARRAY(a, int, N_WORKLOADS) };
     for (int t = 0; t < N_TYPES; t++)

@@ -16,6 +16,9 @@ static const char help[] =
     "  estimate   all pairs of 200 workloads on 8 GPU types, after one more measurement; with it\n"
     "             run 'estimate-update', a measurement and all cells of one workload, and\n"
     "             'estimate-train', learning from Gavel's measurements\n"
+    "  sharing    what it is worth to know how a site shares its GPUs: errors of slowdowns told so\n"
+    "             over not told, before anything was read, with 'sharing-known' five pairs, and\n"
+    "             with 'sharing-slices' of MIG\n"
     "  study      1,000 jobs on 108 GPUs with gogh and power limits; with it runs\n"
     "             'study-alibaba', all pods of a cluster of 6,212 GPUs\n"
     "\n"
@@ -63,8 +66,8 @@ static int check_names(const struct cmd_call *call)
         if (!bench_knows(*name))
             return cmd_misuse(
                 call->cmd,
-                "no bench '%s': want import, open, events, simulate, estimate, study or, "
-                "alone, optimize or serve",
+                "no bench '%s': want import, open, events, simulate, estimate, sharing, study "
+                "or, alone, optimize or serve",
                 *name);
     return 0;
 }
@@ -110,8 +113,8 @@ static int run(const struct cmd_call *call, struct err *e)
 
 const struct cmd cmd_bench = {
     .name = "bench",
-    .synopsis = "bench [import|open|events|simulate|estimate|study ...] [--runs N] [--json] | "
-                "bench optimize [--rows NAMES] [--seeds N] [--scale N] [--prove] [--json] | "
+    .synopsis = "bench [import|open|events|simulate|sharing|estimate|study ...] [--runs N] "
+                "[--json] | bench optimize [--rows NAMES] [--seeds N] [--scale N] [--prove] [--json] | "
                 "bench serve [--rows NAMES] [--runs N] [--scale N] [--json]",
     .summary = "measure this build on this machine",
     .help = help,

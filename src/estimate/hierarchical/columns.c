@@ -14,8 +14,9 @@ static void count_in(const struct posterior *p, struct column *c, int i, int sig
 
     c->s += p->s[i] * signed_v;
     c->self += v * signed_v;
+    const struct column *joint = p->joint[c->law];
     for (int l = 0; l < JOINTS; l++)
-        c->joint[l] += p->joint[l].n > i ? (double)p->joint[l].v[i] * signed_v : 0;
+        c->joint[l] += joint[l].n > i ? (double)joint[l].v[i] * signed_v : 0;
 }
 
 /* Those of a workload from the first reading on, as far as the posterior was made with: always as
@@ -117,6 +118,7 @@ static void fill_part(const struct posterior *p, enum effects_part part, int typ
 {
     struct effects q = beside_itself(p, part, type, workload);
 
+    c->law = q.law;
     for (int i = c->n; i < p->n; i++)
         k[i] = effects_part(&p->v, part, &q, &p->at[i]);
     if (part == PART_ALONE && !c->is_made) {
@@ -236,34 +238,40 @@ static void note_crossed(struct posterior *p, int reading)
         if (map_u64_get(&p->crossed_by_key, c[i].key) >= 0)
             continue;
         GROW(p->crossed, p->n_crossed, p->cap_crossed);
-        p->crossed[p->n_crossed] = (struct column){ .first = reading };
+        p->crossed[p->n_crossed] = (struct column){ .first = reading, .law = e->law };
         map_u64_set(&p->crossed_by_key, c[i].key, p->n_crossed++);
     }
 }
 
 /* ---- all of them ---- */
 
-static void extend_joint(struct posterior *p)
+static void extend_joint(struct posterior *p, enum beside_law law)
 {
-    double k[POSTERIOR_MOST];
+    double k[POSTERIOR_MOST], (*both)[JOINTS] = p->joint_joint[law];
+    struct column *joint = p->joint[law];
 
     for (int l = 0; l < JOINTS; l++) {
         int at = BESIDE_JOINT + l;
-        struct column *c = &p->joint[l];
+        struct column *c = &joint[l];
+        c->law = law;
         for (int i = c->n; i < p->n; i++)
-            k[i] = p->v.at[BESIDE_SLOPES + at] * p->at[i].beside[at];
+            k[i] = p->at[i].law == law ? effects_law_sd[law] * p->v.at[BESIDE_SLOPES + at] *
+                                             p->at[i].beside[at]
+                                       : 0;
         columns_extend(p, &c, 1, k);
     }
     for (int l = 0; l < JOINTS; l++)
         for (int m = 0; m < JOINTS; m++)
-            p->joint_joint[l][m] = (double)cblas_sdot(p->n, p->joint[l].v, 1, p->joint[m].v, 1);
+            both[l][m] = (double)cblas_sdot(p->n, joint[l].v, 1, joint[m].v, 1);
 }
 
 void columns_add(struct posterior *p, int from)
 {
     for (int i = from; i < p->n; i++)
         note_crossed(p, i);
-    extend_joint(p);
+    for (enum beside_law law = 0; law < LAWS; law++)
+        if (p->has_law[law])
+            extend_joint(p, law);
 }
 
 void columns_cut(struct posterior *p, int n)
@@ -275,8 +283,8 @@ void columns_cut(struct posterior *p, int n)
         column_cut(p, &p->crossed[k], n);
         p->crossed[k].first = p->crossed[k].first < n ? p->crossed[k].first : n;
     }
-    for (int l = 0; l < JOINTS; l++)
-        column_cut(p, &p->joint[l], n);
+    for (int l = 0; l < LAWS * JOINTS; l++)
+        column_cut(p, &p->joint[l / JOINTS][l % JOINTS], n);
 }
 
 void columns_renew(struct posterior *p)
@@ -286,8 +294,8 @@ void columns_renew(struct posterior *p)
             column_sum(p, &p->columns[i][k]);
     for (int k = 0; k < p->n_crossed; k++)
         column_sum(p, &p->crossed[k]);
-    for (int l = 0; l < JOINTS; l++)
-        column_sum(p, &p->joint[l]);
+    for (int l = 0; l < LAWS * JOINTS; l++)
+        column_sum(p, &p->joint[l / JOINTS][l % JOINTS]);
 }
 
 static void release(struct column *list, int n)
@@ -298,7 +306,8 @@ static void release(struct column *list, int n)
 
 void columns_release(struct posterior *p)
 {
-    release(p->joint, JOINTS);
+    for (int law = 0; law < LAWS; law++)
+        release(p->joint[law], JOINTS);
     release(p->crossed, p->n_crossed);
     free(p->crossed);
     map_u64_release(&p->crossed_by_key);

@@ -51,8 +51,22 @@ struct hyper hyper_start(void)
     return h;
 }
 
+/* MIG parts everything but power and the way to the host: what is left was not measured in any
+ * campaign, and is taken for a quarter of what neighbours differ by under MPS.
+ */
+const double effects_law_sd[LAWS] = { [LAW_LEARNED] = 1, [LAW_TURNS] = 1, [LAW_SLICES] = 0.25 };
+
+enum beside_law effects_law(enum sharing s)
+{
+    return s == SHARING_TIMESLICE ? LAW_TURNS : s == SHARING_MIG ? LAW_SLICES : LAW_LEARNED;
+}
+
 /* Where the numbers of a workload on a type lie, about: slopes turn around it. */
 #define CENTRE 0.3
+
+/* Both busy at once: which of a pair's features it is, and where that is centred. */
+#define BOTH_BUSY 4
+#define BOTH_CENTRE 0.4
 
 /* How much of the device both want, and by how much that is too much. */
 void effects_beside(const struct site_on *job, const struct site_on *by, double *x)
@@ -63,7 +77,7 @@ void effects_beside(const struct site_on *job, const struct site_on *by, double 
                                    m - 0.3,
                                    v - 0.6,
                                    k - 0.3,
-                                   u * v - 0.4,
+                                   u * v - BOTH_CENTRE,
                                    m * k - 0.1,
                                    fmax(u + v - 1, 0) - 0.3,
                                    fmax(m + k - 1, 0) };
@@ -92,7 +106,8 @@ struct effects effects_of(const struct site *s, const struct reading *r)
                          .family = s->family[r->job],
                          .by_family = r->neighbour < 0 ? -1 : s->family[r->neighbour],
                          .batch = effects_batch(on),
-                         .doubt = (double)on->doubt };
+                         .doubt = (double)on->doubt,
+                         .law = effects_law(s->sharing[r->type]) };
 
     for (int i = 0; i < SITE_JOB; i++)
         e.alone[i] = (double)on->x[i] - CENTRE;
@@ -117,9 +132,16 @@ static double line(const double *mean, const double *x, int n)
     return sum;
 }
 
-double effects_beside_mean(const struct hyper *h, const double *x)
+double effects_beside_mean(const struct hyper *h, enum beside_law law, const double *x)
 {
-    return line(h->at + BESIDE_MEAN, x, BESIDE_X);
+    switch (law) {
+    case LAW_TURNS:
+        return -log1p(x[BOTH_BUSY] + BOTH_CENTRE);
+    case LAW_SLICES:
+        return 0;
+    default:
+        return line(h->at + BESIDE_MEAN, x, BESIDE_X);
+    }
 }
 
 double effects_mean(const struct hyper *h, const struct effects *a)
@@ -129,7 +151,7 @@ double effects_mean(const struct hyper *h, const struct effects *a)
     if (a->of != READ_SLOWDOWN)
         sum += line(h->at + ALONE_MEAN, a->alone, ALONE_X);
     if (a->of != READ_ALONE)
-        sum += effects_beside_mean(h, a->beside);
+        sum += effects_beside_mean(h, a->law, a->beside);
     return sum;
 }
 
@@ -235,6 +257,12 @@ static double beside_slopes(const double *v, const struct effects *a, const stru
     return sum;
 }
 
+/* Of variances. */
+static double law_scale(enum beside_law law)
+{
+    return effects_law_sd[law] * effects_law_sd[law];
+}
+
 double effects_covariance(const struct variances *v, const struct effects *a,
                           const struct effects *b, double *slope)
 {
@@ -243,8 +271,12 @@ double effects_covariance(const struct variances *v, const struct effects *a,
     memset(slope, 0, VARIANCES * sizeof *slope);
     if (a->of != READ_SLOWDOWN && b->of != READ_SLOWDOWN)
         sum += alone_slopes(v->at, a, b, slope);
-    if (a->of != READ_ALONE && b->of != READ_ALONE)
-        sum += beside_slopes(v->at, a, b, slope);
+    if (a->of != READ_ALONE && b->of != READ_ALONE && a->law == b->law) {
+        const double scale = law_scale(a->law);
+        sum += scale * beside_slopes(v->at, a, b, slope);
+        for (int i = BESIDE_SITE; i < VARIANCES; i++)
+            slope[i] *= scale;
+    }
     return sum;
 }
 
@@ -281,7 +313,9 @@ double effects_part(const struct variances *v, enum effects_part part, const str
 
     if (part == PART_ALONE)
         return reading->of == READ_SLOWDOWN ? 0 : alone_slopes(v->at, cell, reading, slope);
-    return reading->of == READ_ALONE ? 0 : own_part(v->at, part == PART_BY, cell, reading);
+    if (reading->of == READ_ALONE || reading->law != cell->law)
+        return 0;
+    return law_scale(cell->law) * own_part(v->at, part == PART_BY, cell, reading);
 }
 
 static uint64_t near_knot(int family, const struct batch_at *at, int next)
@@ -291,18 +325,19 @@ static uint64_t near_knot(int family, const struct batch_at *at, int next)
 
 void effects_crossed(const struct effects *e, struct crossed out[CROSSED])
 {
-    uint64_t type = (uint64_t)e->type << 48;
+    const uint64_t type = (uint64_t)e->type << 48;
+    const double sd = effects_law_sd[e->law];
 
     out[0] = (struct crossed){ BESIDE_FAMILIES,
-                               type | (uint64_t)e->family << 28 | (uint64_t)e->by_family << 4, 1 };
+                               type | (uint64_t)e->family << 28 | (uint64_t)e->by_family << 4, sd };
     for (int i = 0; i < 4; i++)
         out[1 + i] = (struct crossed){ BESIDE_BATCHES,
                                        type | near_knot(e->family, &e->batch, i / 2) << 24 |
                                            near_knot(e->by_family, &e->by_batch, i % 2),
-                                       e->batch.part[i / 2] * e->by_batch.part[i % 2] };
+                                       sd * e->batch.part[i / 2] * e->by_batch.part[i % 2] };
 }
 
-double effects_beside_variance(const struct variances *v, const double *x)
+double effects_beside_variance(const struct variances *v, enum beside_law law, const double *x)
 {
     double sum = 0;
 
@@ -310,5 +345,5 @@ double effects_beside_variance(const struct variances *v, const double *x)
         sum += v->at[i];
     for (int i = 0; i < BESIDE_X; i++)
         sum += v->at[BESIDE_SLOPES + i] * x[i] * x[i];
-    return sum;
+    return law_scale(law) * sum;
 }

@@ -8,6 +8,10 @@
  * Gaussian vector's element, and everything that is to be said of another cell follows from its
  * covariance.
  *
+ * How a type is shared (catalog/sharing.h) decides where slowdowns begin. Campaigns with pairs are
+ * all of MPS: what they taught stands for it, and for types of which nobody knows better. Others
+ * begin at a law of their own, and effects are around that: see enum beside_law.
+ *
  * 'hyper' is what was learned: variances of effects and of slopes (their logarithms), and the
  * slopes' means over campaigns. Made by fit.h, read by posterior.h. A value.
  */
@@ -73,6 +77,15 @@ struct batch_at {
 };
 struct batch_at effects_batch(const struct site_on *on);
 
+/* Where slowdowns begin: as learned over campaigns; where jobs take turns, each gets half of the
+ * device while both want it, so the speed is 1 / (1 + busy of both multiplied), as surely as what
+ * was learned; in slices nobody slows anybody, far more surely. What is read under one law says
+ * nothing of slowdowns under another.
+ */
+enum beside_law { LAW_LEARNED, LAW_TURNS, LAW_SLICES, LAWS };
+enum beside_law effects_law(enum sharing s);
+extern const double effects_law_sd[LAWS];    // standard deviations over those learned
+
 /* A reading's place in the model: who it is of, and the features of its two parts. */
 struct effects {
     enum reading_of of;
@@ -80,6 +93,7 @@ struct effects {
     double alone[ALONE_X], beside[BESIDE_X], by[SMOOTH_X];
     struct batch_at batch, by_batch;
     double doubt;
+    enum beside_law law;
 };
 struct effects effects_of(const struct site *s, const struct reading *r);
 
@@ -88,7 +102,8 @@ enum { BESIDE_JOINT = 4 };
 void effects_beside(const struct site_on *job, const struct site_on *by, double *x);
 
 double effects_mean(const struct hyper *h, const struct effects *a);
-double effects_beside_mean(const struct hyper *h, const double *x);    // of a pair's features
+double effects_beside_mean(const struct hyper *h, enum beside_law law,
+                           const double *x);    // of a pair's features
 
 /* exp of the ln variances, worked out once for many covariances. */
 struct variances {
@@ -123,6 +138,6 @@ enum { CROSSED = 5 };
 void effects_crossed(const struct effects *e, struct crossed out[CROSSED]);
 
 /* A slowdown's variance, before anything was read, for a pair's features. */
-double effects_beside_variance(const struct variances *v, const double *x);
+double effects_beside_variance(const struct variances *v, enum beside_law law, const double *x);
 
 #endif

@@ -53,7 +53,8 @@ static void mean_slopes(const struct effects *at, const struct gp *g, double *sl
 {
     for (int i = 0; i < g->n; i++) {
         double alone = at[i].of == READ_SLOWDOWN ? 0 : -g->alpha[i];
-        double beside = at[i].of == READ_ALONE ? 0 : -g->alpha[i];
+        bool is_line = at[i].of != READ_ALONE && at[i].law == LAW_LEARNED;
+        double beside = is_line ? -g->alpha[i] : 0;
         slope[ALONE_MEAN] += alone;
         for (int x = 0; x < ALONE_X; x++)
             slope[ALONE_MEAN + 1 + x] += alone * at[i].alone[x];

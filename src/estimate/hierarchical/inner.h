@@ -9,6 +9,9 @@
  *     + sum of joint features x_l times joint_l                  which four columns give,
  *     + weights times crossed effects, of families and batches   where such were read,
  *     + cell(type, job, neighbour)                               where that very cell was
+ *
+ * Readings under another law (effects.h) have nothing in common with a slowdown: its parts are 0
+ * there, and each law that the site has has columns of joint features of its own.
  */
 #ifndef ESTIMATE_HIERARCHICAL_INNER_H
 #define ESTIMATE_HIERARCHICAL_INNER_H
@@ -28,6 +31,7 @@ struct column {
     float *v;
     double s, self, joint[JOINTS];    // s'v, v'v, v'joint_l
     double mean, prior;               // of PART_ALONE: before anything was read; its variance
+    enum beside_law law;              // whose joint features
 };
 
 struct posterior {
@@ -42,8 +46,9 @@ struct posterior {
     double *s;             // (n)
     bool is_stale;         // 's' and its sums are not of 'left'
     double *scratch;       // (POSTERIOR_MOST)
-    struct column joint[JOINTS];
-    double joint_joint[JOINTS][JOINTS];
+    struct column joint[LAWS][JOINTS];
+    double joint_joint[LAWS][JOINTS][JOINTS];
+    bool has_law[LAWS];               // some type is shared so
     struct column *columns[PARTS];    // (n_columns) by workload and type
     int n_columns;
     struct map_u64 crossed_by_key;

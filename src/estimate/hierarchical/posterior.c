@@ -142,6 +142,8 @@ int posterior_create(const struct site *site, const struct hyper *h, struct hype
     p->left = heap_array(POSTERIOR_MOST, sizeof *p->left);
     p->s = heap_array(POSTERIOR_MOST, sizeof *p->s);
     p->scratch = heap_array(POSTERIOR_MOST, sizeof *p->scratch);
+    for (int t = 0; t < site->n_types; t++)
+        p->has_law[effects_law(site->sharing[t])] = true;
     take_readings(p, list, n, noise);
     int rc = factorise(p, noise, e);
     *out = rc == 0 ? p : NULL;
@@ -229,8 +231,10 @@ struct cell_sum {
     const struct column *of[3 + CROSSED];
     double weight[3 + CROSSED];
     int n;
-    double x[BESIDE_X];    // the pair's features
+    double x[BESIDE_X];      // the pair's features
+    double joint[JOINTS];    // weights of their columns
     bool is_pair;
+    enum beside_law law;
     double mean, prior;    // before anything was read
 };
 
@@ -243,7 +247,7 @@ static void sum_add(struct cell_sum *q, const struct column *of, double weight)
 /* s'v and v'v. */
 static void sum_up(const struct posterior *p, const struct cell_sum *q, double *s, double *self)
 {
-    const double *x = q->x + BESIDE_JOINT;
+    const double *x = q->joint;
     float v[POSTERIOR_MOST];
 
     *s = *self = 0;
@@ -257,9 +261,9 @@ static void sum_up(const struct posterior *p, const struct cell_sum *q, double *
     }
     *self += (double)cblas_sdot(p->n, v, 1, v, 1);
     for (int l = 0; l < JOINTS && q->is_pair; l++) {
-        *s += x[l] * p->joint[l].s;
+        *s += x[l] * p->joint[q->law][l].s;
         for (int m = 0; m < JOINTS; m++)
-            *self += x[l] * x[m] * p->joint_joint[l][m];
+            *self += x[l] * x[m] * p->joint_joint[q->law][l][m];
     }
 }
 
@@ -270,21 +274,25 @@ static void add_pair(struct posterior *p, int type, int job, int neighbour, stru
                                   .family = p->site->family[job],
                                   .by_family = p->site->family[neighbour],
                                   .batch = effects_batch(on),
-                                  .by_batch = effects_batch(by) };
+                                  .by_batch = effects_batch(by),
+                                  .law = effects_law(p->site->sharing[type]) };
     struct crossed both[CROSSED];
 
     q->is_pair = true;
+    q->law = pair.law;
     sum_add(q, column_of(p, PART_JOB, type, job), 1);
     sum_add(q, column_of(p, PART_BY, type, neighbour), 1);
     effects_beside(on, by, q->x);
+    for (int l = 0; l < JOINTS; l++)
+        q->joint[l] = effects_law_sd[q->law] * q->x[BESIDE_JOINT + l];
     effects_crossed(&pair, both);
     for (int i = 0; i < CROSSED; i++) {
         const struct column *c = column_crossed(p, &both[i]);
         if (c)
             sum_add(q, c, both[i].weight);
     }
-    q->mean += effects_beside_mean(&p->h, q->x);
-    q->prior += effects_beside_variance(&p->v, q->x);
+    q->mean += effects_beside_mean(&p->h, q->law, q->x);
+    q->prior += effects_beside_variance(&p->v, q->law, q->x);
 }
 
 /* A cell that was read itself: the whole of its covariance at once. */

@@ -2,6 +2,19 @@
 
 #include "catalog/catalog.h"
 
+/* The site with its GPUs shared as in a campaign. */
+static const struct site *site_of(const struct catalog *c, struct examples *x, int campaign)
+{
+    if (campaign == CATALOG_SITE)
+        return &x->site;
+    struct site *s = ARENA_NEW(&x->arena, struct site);
+    *s = x->site;
+    s->sharing = ARENA_ARRAY(&x->arena, enum sharing, (size_t)s->n_types);
+    for (int t = 0; t < s->n_types; t++)
+        s->sharing[t] = c->campaign_sharing[campaign];
+    return s;
+}
+
 void examples_take(const struct catalog *c, struct examples *out)
 {
     *out = (struct examples){ .n_campaigns = c->n_campaigns, .n_measurements = c->n_measurements };
@@ -16,7 +29,7 @@ void examples_take(const struct catalog *c, struct examples *out)
             struct reading *list;
             int n = what == LEARN_SPEEDS ? site_readings(&out->arena, c, &out->site, i, &list)
                                          : site_watts(&out->arena, c, &out->site, i, &list);
-            out->read[what][i] = (struct campaign_readings){ &out->site, list, n };
+            out->read[what][i] = (struct campaign_readings){ site_of(c, out, i), list, n };
         }
     }
 }

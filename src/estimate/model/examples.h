@@ -18,7 +18,7 @@ enum learned { LEARN_SPEEDS, LEARN_WATTS, LEARNED };
 
 struct examples {
     struct arena arena;
-    struct site site;    // all workloads on all types
+    struct site site;    // all workloads on all types, shared as the site shares them
     int n_campaigns;
     struct campaign_readings *read[LEARNED];    // (n_campaigns) CATALOG_SITE is the site's own
     int64_t n_measurements;                     // of the catalog

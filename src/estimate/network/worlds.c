@@ -199,6 +199,7 @@ static void site_fill(struct arena *a, struct making *d, struct synthetic_world 
 
     s->n_types = d->n_types;
     s->gpu = arena_array(a, (size_t)s->n_types, sizeof *s->gpu);
+    s->sharing = ARENA_ARRAY(a, enum sharing, (size_t)s->n_types);    // nobody told
     s->family = ARENA_ARRAY(a, int, WORLD_WORKLOADS);
     workloads_draw(d, w);
     s->on = ARENA_ARRAY(a, struct site_on, (size_t)(s->n_workloads * s->n_types));

@@ -40,6 +40,7 @@ void site_init(struct site *s, const struct gpu_type *types, int n_types)
 {
     *s = (struct site){ .n_types = n_types };
     s->gpu = heap_array((size_t)n_types, sizeof *s->gpu);
+    s->sharing = heap_array((size_t)n_types, sizeof *s->sharing);
     for (int i = 0; i < n_types; i++) {
         const struct gpu_type *g = &types[i];
         double tensor = g->peak_fp32_flops > 0 && g->peak_fp16_flops > 0
@@ -49,12 +50,14 @@ void site_init(struct site *s, const struct gpu_type *types, int n_types)
         s->gpu[i][1] = (float)(tensor - 1);
         s->gpu[i][2] = (float)(ln_over(g->bandwidth_bytes_s, 900e9) + 0.5);
         s->gpu[i][3] = (float)ln_over(g->launch_s, 6e-6);
+        s->sharing[i] = g->sharing;
     }
 }
 
 void site_release(struct site *s)
 {
     free(s->gpu);
+    free(s->sharing);
     free(s->on);
     free(s->family);
     free(s->family_digest);

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "catalog/sharing.h"
+
 struct arena;
 struct catalog;
 struct cell;
@@ -41,6 +43,7 @@ struct site_on {
 struct site {
     int n_types, n_workloads, n_families, cap;
     float (*gpu)[SITE_GPU];     // (n_types)
+    enum sharing *sharing;      // (n_types) how jobs share one
     struct site_on *on;         // (n_workloads, n_types)
     int *family;                // (n_workloads)
     uint64_t *family_digest;    // (n_families) of its name; 0: of a workload without one

@@ -118,7 +118,7 @@ static void hold_out(struct arena *a, struct eval_work *w, int campaign)
 
     *s = (struct eval_site){ .catalog = w->catalog,
                              .o = w->o,
-                             .site = &w->x.site,
+                             .site = w->x.read[LEARN_SPEEDS][campaign].site,
                              .campaign = campaign,
                              .at = w->n_sites,
                              .cells = eval_cells_take(a, w->catalog, campaign),

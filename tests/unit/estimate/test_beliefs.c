@@ -280,6 +280,46 @@ TEST(after_a_drift_of_a_type_others_there_are_less_sure)
     ck_assert_double_eq_tol(beliefs_speed(&beliefs, 0, 0, -1).mean, truth(0, 0, -1) + 0.4, 0.05);
 }
 
+static struct cell_belief slowdown(void)
+{
+    struct cell_belief alone = beliefs_speed(&beliefs, 0, 0, -1), pair;
+
+    pair = beliefs_speed(&beliefs, 0, 0, 1);
+    return (struct cell_belief){ pair.mean - alone.mean, pair.sd };
+}
+
+/* Before anything was measured, as the law of each says; and from the next refresh on. */
+TEST(slowdowns_are_believed_as_types_are_shared)
+{
+    begin(5, 2, 3);
+    for (int w = 0; w < 2; w++) {
+        struct workload more = c.workloads[w];
+        int index;
+        more.gpu_activity = w ? 0.5 : 0.8;
+        ck_assert_int_eq(catalog_set_workload(&c, &more, &index, NULL), 0);
+    }
+    beliefs_refresh(&beliefs, &bends);
+    struct cell_belief unknown = slowdown(), is[SHARINGS];
+    for (enum sharing s = SHARING_EXCLUSIVE; s < SHARINGS; s++) {
+        struct gpu_type t = c.types[0];
+        int index;
+        t.sharing = s;
+        ck_assert_int_eq(catalog_add_type(&c, &t, &index, NULL), 0);
+        beliefs_refresh(&beliefs, &bends);
+        is[s] = slowdown();
+    }
+    ck_assert(is[SHARING_MPS].mean == unknown.mean && is[SHARING_MPS].sd == unknown.sd);
+    ck_assert_double_eq_tol(is[SHARING_TIMESLICE].mean, -log(1 + 0.8 * 0.5), 1e-6);
+    ck_assert_double_eq_tol(is[SHARING_MIG].mean, 0, 1e-6);
+    ck_assert_double_lt(is[SHARING_MIG].sd, is[SHARING_TIMESLICE].sd);
+    record(0, 2, 1, truth(0, 2, -1), 5, 0.01);    // in slices, says nothing of the other type
+    record(0, 2, -1, truth(0, 2, -1), 5, 0.01);
+    double before = beliefs_speed(&beliefs, 1, 0, 1).mean - beliefs_speed(&beliefs, 1, 0, -1).mean;
+    beliefs_refresh(&beliefs, &bends);
+    double after = beliefs_speed(&beliefs, 1, 0, 1).mean - beliefs_speed(&beliefs, 1, 0, -1).mean;
+    ck_assert_double_eq_tol(before, after, 1e-6);
+}
+
 TEST(nothing_new_is_no_news)
 {
     begin(3, 2, 3);

@@ -1,7 +1,8 @@
 /* small.h - small sites by chance, readings of them, and the linear algebra to be sure by.
  *
  * Built-in types and one that is known in part, workloads of a few families with gaps in what is
- * known of them. The same seed gives the same site.
+ * known of them; every third site shares its types in different ways. The same seed gives the same
+ * site.
  */
 #ifndef TESTS_UNIT_ESTIMATE_HIERARCHICAL_SMALL_H
 #define TESTS_UNIT_ESTIMATE_HIERARCHICAL_SMALL_H
@@ -51,6 +52,8 @@ static inline void small_init(struct small *s, uint64_t seed, int n_workloads)
     rng_init(&s->chance, seed, "small site");
     for (int g = 0; g < SMALL_TYPES; g++)
         s->types[g] = all[rng_below(&s->chance, (uint64_t)n)];
+    for (int g = 0; g < SMALL_TYPES && seed % 3 == 2; g++)
+        s->types[g].sharing = (enum sharing)((seed / 3 + (uint64_t)g) % SHARINGS);
     s->types[SMALL_TYPES - 1].bandwidth_bytes_s = (double)NAN;
     s->types[SMALL_TYPES - 1].launch_s = (double)NAN;
     site_init(&s->site, s->types, SMALL_TYPES);

@@ -86,13 +86,16 @@ static double brute_loss(const struct hyper *h, int n)
     return sum;
 }
 
-TEST(the_loss_is_that_of_brute_force_and_its_slopes_those_of_differences)
+/* Also where each type is shared in another way. */
+TIMES(the_loss_is_that_of_brute_force_and_its_slopes_those_of_differences, 2)
 {
     enum { N = 40 };
     const double by = 1e-4;
     struct hyper h = small_hyper(&small);
     double slope[HYPERS] = { 0 };
 
+    for (int t = 0; t < SMALL_TYPES && _i == 1; t++)
+        small.site.sharing[t] = (enum sharing)(SHARING_TIMESLICE + t);
     simulate(&h, N, 0.05f);
     h = small_hyper(&small);    // not at its least
     ck_assert_double_eq_tol(loss_at(&h, N, slope), brute_loss(&h, N), 1e-8);
